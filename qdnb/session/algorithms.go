@@ -94,11 +94,8 @@ type Family interface {
 	// repertoires.
 	Skills(envs.Env) (count int, ok bool)
 
-	// tessellation returns the number of cells of the measured repertoire, the number of samples
-	// that are clustered for its tessellation, and the seed.
-	tessellation() (cells, samples int, seed int64)
-	// task returns the task in which genotypes of the repertoire are evaluated.
-	task(envs.Env) scoring.Task
+	// measured returns what describes the measured repertoire.
+	measured() measured
 	// search compiles the algorithm.
 	search(t Training, platform *xla.Platform, centroids npz.Array) (search, error)
 }
@@ -120,4 +117,18 @@ type search interface {
 	Refill() (episodes int64, err error)
 	CompileTime() time.Duration
 	Close()
+}
+
+// measured describes the measured repertoire of a run: its tessellation, and the policies whose
+// parameters are its genotypes.
+type measured struct {
+	cells, samples int   // of the tessellation: cells, and points that are clustered
+	seed           int64 // of the tessellation
+	hidden         []int // units of the policies' hidden layers
+	length         int   // control steps of an episode
+}
+
+// task returns the task in which genotypes of the repertoire are evaluated.
+func (m measured) task(env envs.Env) scoring.Task {
+	return scoring.NewTask(env, m.hidden, m.length)
 }

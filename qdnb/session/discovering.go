@@ -5,7 +5,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -17,14 +16,9 @@ type discovering struct{ skills.Hyperparameters }
 func (d discovering) Settings() any             { return d.Hyperparameters }
 func (discovering) Printed(env string) []string { return skills.Printed(env) }
 
-func (d discovering) tessellation() (cells, samples int, seed int64) {
-	base := d.Base()
-	return base.Cells, base.CVTSamples, base.CVTSeed
-}
-
-func (d discovering) task(env envs.Env) scoring.Task {
-	base := d.Base()
-	return scoring.NewTask(env, base.Hidden, base.EpisodeLength)
+func (d discovering) measured() measured {
+	b := d.Base()
+	return measured{b.Cells, b.CVTSamples, b.CVTSeed, b.Hidden, b.EpisodeLength}
 }
 
 func (d discovering) Takes(algorithm string, p Parts) error {

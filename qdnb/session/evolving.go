@@ -6,7 +6,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -18,14 +17,9 @@ func (e evolving) Options() []envs.Option { return nil }
 
 func (evolving) Printed(string) []string { return nil }
 
-func (e evolving) tessellation() (cells, samples int, seed int64) {
-	base := e.Base()
-	return base.Cells, base.CVTSamples, base.CVTSeed
-}
-
-func (e evolving) task(env envs.Env) scoring.Task {
-	base := e.Base()
-	return scoring.NewTask(env, base.Hidden, base.EpisodeLength)
+func (e evolving) measured() measured {
+	b := e.Base()
+	return measured{b.Cells, b.CVTSamples, b.CVTSeed, b.Hidden, b.EpisodeLength}
 }
 
 func (e evolving) Takes(algorithm string, p Parts) error {
@@ -38,7 +32,7 @@ func (e evolving) Takes(algorithm string, p Parts) error {
 
 func (e evolving) search(t Training, platform *xla.Platform, centroids npz.Array) (search, error) {
 	base := e.Base()
-	running, err := evolution.New(platform, e.task(t.Env), e.method(t, centroids), evolution.Settings{
+	running, err := evolution.New(platform, t.task(), e.method(t, centroids), evolution.Settings{
 		Batch: base.Batch, Slice: base.Slice, Seed: t.Seed, Centroids: centroids,
 	})
 	if err != nil {
@@ -68,7 +62,7 @@ func (e evolving) Fingerprints(t Training) (map[string]string, error) {
 	base, d := e.Base(), len(t.Env.Spec().Descriptor.Lower)
 	// Parts depend only on the shape of the centroids.
 	shape := npz.Of(make([]float32, base.Cells*d), base.Cells, d)
-	return evolution.Fingerprints(e.task(t.Env), e.method(t, shape), own, base.Batch)
+	return evolution.Fingerprints(t.task(), e.method(t, shape), own, base.Batch)
 }
 
 // Skills implements [Family].

@@ -79,18 +79,18 @@ func (t Training) search(platform *xla.Platform) (search, error) {
 // centroids returns the centroids of the measured repertoire, [cells, d].
 func (t Training) centroids() (npz.Array, error) {
 	limits := t.Env.Spec().Descriptor
-	cells, samples, seed := t.Family.tessellation()
-	cvt := repertoire.CVT{Cells: cells, Samples: samples, Seed: seed, Lower: limits.Lower,
+	of := t.Family.measured()
+	cvt := repertoire.CVT{Cells: of.cells, Samples: of.samples, Seed: of.seed, Lower: limits.Lower,
 		Upper: limits.Upper}
 	flat, err := cvt.Centroids()
 	if err != nil {
 		return npz.Array{}, err
 	}
-	return npz.Of(flat, cells, len(limits.Lower)), nil
+	return npz.Of(flat, of.cells, len(limits.Lower)), nil
 }
 
 // task returns the task in which genotypes of the repertoire are evaluated.
-func (t Training) task() scoring.Task { return t.Family.task(t.Env) }
+func (t Training) task() scoring.Task { return t.Family.measured().task(t.Env) }
 
 // training is the [job] of [Train].
 type training struct {

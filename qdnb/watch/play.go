@@ -119,11 +119,11 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 		return nil, err
 	}
 	var recorders []func(int) envs.Recorder
-	stage, notVisible := newStage(env)
+	var visible *stage // nil if nothing is recorded, or the environment has no visible bodies
 	if s.Record {
 		recorders = append(recorders, path(env))
-		if notVisible == nil {
-			recorders = append(recorders, stage.first, stage.steps)
+		if stage, err := newStage(env); err == nil {
+			visible, recorders = stage, append(recorders, stage.first, stage.steps)
 		}
 	}
 	platform, err := xla.Open(ctx, s.Backend)
@@ -159,8 +159,8 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 				return evaluated.Records[k][i*size : (i+1)*size]
 			}
 			episode := Episode{Path: positions(part(0), len(env.Spec().Descriptor.Lower))}
-			if notVisible == nil {
-				episode.Film = stage.film(part(1), part(2))
+			if visible != nil {
+				episode.Film = visible.film(part(1), part(2))
 				if err := s.caption(episode.Film, run, env, evaluated, i); err != nil {
 					return nil, err
 				}

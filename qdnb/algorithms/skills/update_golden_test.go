@@ -46,9 +46,9 @@ func (f published) sac(prefix string) sac.SAC {
 }
 
 // updates compares successive updates of +REWARD with the arrays of a prefix. name names the
-// diversity reward's model, and beside returns its initial parameters other than its network.
+// diversity reward's model. more returns its initial parameters other than its network.
 func (f published) updates(t *testing.T, prefix, name string, diversity Diversity, d int, full bool,
-	beside func() []*tensors.Tensor) {
+	more func() []*tensors.Tensor) {
 	steps := f.Shape(prefix + "update.idx")[0]
 	algorithm := f.sac(prefix)
 	it := iteration{method: Method{diversity, PlusReward{f.Number("const.diversity_reward_scale")}},
@@ -69,7 +69,7 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 		inputs = append(append(inputs, f.transitions()...), array(f.File, "data.actions"),
 			array(f.File, "data.truncations"))
 		data := len(inputs)
-		inputs = append(inputs, beside()...)
+		inputs = append(inputs, more()...)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			adam := nn.NewAdam(algorithm.LearningRate)
 			alpha := Log(Const(in[0].Graph(), float32(algorithm.AlphaInit)))
