@@ -41,8 +41,7 @@ func (l Perturbable) Nominal() Conditions {
 // Values converts conditions to the numbers that [Perturbable.Under] takes, [Perturbable.Width] of
 // them. Conditions that the task does not have or that are out of range are an error.
 func (l Perturbable) Values(c Conditions) ([]float32, error) {
-	for what, k := range map[string]float64{"gravity": c.Gravity,
-		"actuator strength": c.Actuators} {
+	for what, k := range map[string]float64{"gravity": c.Gravity, "actuator strength": c.Actuators} {
 		if err := robots.CheckMultiplier(what, k); err != nil {
 			return nil, errors.WithMessage(err, l.Spec().Name)
 		}

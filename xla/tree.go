@@ -41,8 +41,7 @@ func Names[T any](tree T) []string {
 
 func named(v reflect.Value, path string, names *[]string) {
 	inner := func(v reflect.Value, name string) {
-		named(v, strings.TrimPrefix(path+"."+name, "."),
-			names)
+		named(v, strings.TrimPrefix(path+"."+name, "."), names)
 	}
 	switch {
 	case v.Type() == nodeType:

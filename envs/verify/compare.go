@@ -20,8 +20,7 @@ func (s subject) run(inputs []array, build func(in []*graph.Node) []*graph.Node)
 	error) {
 	var values []xla.Array
 	for _, in := range inputs {
-		values = append(values,
-			xla.Single(tensors.FromFlatDataAndDimensions(in.flat, in.shape...)))
+		values = append(values, xla.Single(tensors.FromFlatDataAndDimensions(in.flat, in.shape...)))
 	}
 	type list = xla.State[[]*graph.Node]
 	stored := xla.Pack(func(nodes []*graph.Node) []*graph.Node { return nodes }, values...)

@@ -169,8 +169,7 @@ func (s *session) open(ctx context.Context) (err error) {
 	if s.status.UseBackend(platform.Name(), s.from) {
 		fmt.Fprintf(os.Stderr,
 			"qdnb: %s was computed on another backend before; resuming on %s, so the run is not "+
-				"bit-identical\n",
-			s.writer.Name(), platform.Name())
+				"bit-identical\n", s.writer.Name(), platform.Name())
 	}
 	if err := s.job.open(s, platform, arrays); err != nil {
 		return err

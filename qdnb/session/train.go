@@ -173,8 +173,7 @@ func (t *training) printPaperBudget() {
 		t.status.Progress) {
 		fmt.Fprintf(os.Stderr,
 			"qdnb: %s: the paper's run took %.3g environment steps in 2h on a GPU; the steps expected in "+
-				"%v here are printed once the rate is known\n",
-			t.Config.Name(), float64(paper), t.Budget)
+				"%v here are printed once the rate is known\n", t.Config.Name(), float64(paper), t.Budget)
 	}
 }
 

@@ -50,8 +50,7 @@ func (m MLP) Layout() []Leaf {
 	offset := 0
 	for layer := range len(m.Sizes) - 1 {
 		in, out := m.Sizes[layer], m.Sizes[layer+1]
-		leaves = append(leaves,
-			Leaf{layer, false, []int{out}, offset},
+		leaves = append(leaves, Leaf{layer, false, []int{out}, offset},
 			Leaf{layer, true, []int{in, out}, offset + out})
 		offset += out + in*out
 	}

@@ -62,8 +62,7 @@ func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
 	arrays = maps.Clone(arrays)
 	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
 		if _, ok := arrays[prefix+originsKey]; !ok && st != nil { // older checkpoints have none
-			arrays[prefix+originsKey] = npz.Of(slices.Repeat([]int32{noOrigin}, 2*st.cells()),
-				st.cells(), 2)
+			arrays[prefix+originsKey] = npz.Of(slices.Repeat([]int32{noOrigin}, 2*st.cells()), st.cells(), 2)
 		}
 	}
 	if err := s.checkpoint().Restore(arrays); err != nil {

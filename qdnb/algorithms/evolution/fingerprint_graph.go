@@ -143,8 +143,7 @@ func (f *fingerprinter) emitter() (string, error) {
 	_, err := xla.TraceGraph(t, emitIn{words, words, numbers.Array(1), f.stored},
 		func(in emitIn) xla.Array {
 			emitter := xla.Bind(f.method.Emitter, xla.Scalars(in.Numbers.Tree))
-			return xla.Out(emitter.Offspring(f.parents(in.Parents), xla.Key{Hi: in.Hi.Tree,
-				Lo: in.Lo.Tree}))
+			return xla.Out(emitter.Offspring(f.parents(in.Parents), xla.Key{Hi: in.Hi.Tree, Lo: in.Lo.Tree}))
 		})
 	return t.Sum(), errors.WithMessage(err, "cannot build the emitter")
 }
@@ -196,11 +195,10 @@ func (f *fingerprinter) traceLearner(t *xla.Trace, l Learner, proposals int) err
 	if err != nil {
 		return err
 	}
-	_, err = xla.TraceGraph(t, proposeIn{seed, xla.Declare(dtypes.Int32, proposals), f.stored,
-		prepared},
-		func(in proposeIn) xla.Array {
-			return xla.Out(l.Propose(f.task, in.Prepared.Tree, f.parents(in.Parents), in.Which.Tree,
-				f.batch, xla.KeyOf(in.Seed.Tree)))
-		})
+	in := proposeIn{seed, xla.Declare(dtypes.Int32, proposals), f.stored, prepared}
+	_, err = xla.TraceGraph(t, in, func(in proposeIn) xla.Array {
+		return xla.Out(l.Propose(f.task, in.Prepared.Tree, f.parents(in.Parents), in.Which.Tree, f.batch,
+			xla.KeyOf(in.Seed.Tree)))
+	})
 	return err
 }

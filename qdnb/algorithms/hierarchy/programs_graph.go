@@ -124,8 +124,7 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 			states, data := c.task.unroll(env, sl.Playing, MulScalar(unroll, int32(steps)), steps,
 				s.SampleSkills, s.PublishedCredit)
 			sl.Playing.States = states
-			sl.Data = xla.Map2(sl.Data, data, func(all,
-				one *Node) *Node {
+			sl.Data = xla.Map2(sl.Data, data, func(all, one *Node) *Node {
 				return xla.SetRows(all, unroll, InsertAxes(one, 0))
 			})
 			return sl
@@ -146,8 +145,7 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 
 // episodes plays one episode in each environment and returns the episodes of all workers. states is
 // the key of the initial states, decisions the key of the choices.
-func (e *Evaluator) episodes(a actor, rows *Node, states, decisions xla.Key,
-	worker *Node) episode {
+func (e *Evaluator) episodes(a actor, rows *Node, states, decisions xla.Key, worker *Node) episode {
 	type state struct {
 		Actor             actor
 		Rows              *Node

@@ -161,8 +161,7 @@ func (it iteration) model(known []*Node) Model {
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
 // means over updates. Without numbers, the parameters are constants.
 func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer,
-	returns *replay.Returns, numbers []*Node,
-	key xla.Key) (sac.Learner, []*Node, metrics) {
+	returns *replay.Returns, numbers []*Node, key xla.Key) (sac.Learner, []*Node, metrics) {
 	type state struct {
 		Learning learning
 		Buffer   replay.Buffer
@@ -196,8 +195,7 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 		known = end.Learning.Model.Params()
 	}
 	means := xla.Map(end.Sums, func(x *Node) *Node {
-		return DivScalar(x,
-			float64(max(1, it.updates)))
+		return DivScalar(x, float64(max(1, it.updates)))
 	})
 	return sac.Join(end.Learning.SAC), known, means
 }

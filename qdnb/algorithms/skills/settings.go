@@ -293,8 +293,7 @@ func (d Discovery) Check() error {
 
 // Check implements [Hyperparameters].
 func (r Rewarded) Check() error {
-	return cmp.Or(r.Discovery.Check(),
-		limits.Factor("diversity_reward_scale", r.DiversityRewardScale))
+	return cmp.Or(r.Discovery.Check(), limits.Factor("diversity_reward_scale", r.DiversityRewardScale))
 }
 
 // Check implements [Hyperparameters].
@@ -311,8 +310,7 @@ func (s Selective) Check() error {
 	}
 	if steps := s.ReplayBufferSize / s.EnvBatchSize; steps < s.EpisodeLength {
 		return errors.Errorf("replay_buffer_size must hold whole episodes of all environments, at "+
-			"least %d transitions, not %d",
-			s.EnvBatchSize*s.EpisodeLength, s.ReplayBufferSize)
+			"least %d transitions, not %d", s.EnvBatchSize*s.EpisodeLength, s.ReplayBufferSize)
 	}
 	return nil
 }
