@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -122,10 +123,9 @@ type search interface {
 // measured describes the measured repertoire of a run: its tessellation, and the policies whose
 // parameters are its genotypes.
 type measured struct {
-	cells, samples int   // of the tessellation: cells, and points that are clustered
-	seed           int64 // of the tessellation
-	hidden         []int // units of the policies' hidden layers
-	length         int   // control steps of an episode
+	repertoire.CVT
+	hidden []int // units of the policies' hidden layers
+	length int   // control steps of an episode
 }
 
 // task returns the task in which genotypes of the repertoire are evaluated.

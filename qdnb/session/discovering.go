@@ -18,7 +18,7 @@ func (discovering) Printed(env string) []string { return skills.Printed(env) }
 
 func (d discovering) measured() measured {
 	b := d.Base()
-	return measured{b.Cells, b.CVTSamples, b.CVTSeed, b.Hidden, b.EpisodeLength}
+	return measured{b.CVT, b.Hidden, b.EpisodeLength}
 }
 
 func (d discovering) Takes(algorithm string, p Parts) error {

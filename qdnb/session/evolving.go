@@ -19,7 +19,7 @@ func (evolving) Printed(string) []string { return nil }
 
 func (e evolving) measured() measured {
 	b := e.Base()
-	return measured{b.Cells, b.CVTSamples, b.CVTSeed, b.Hidden, b.EpisodeLength}
+	return measured{b.CVT, b.Hidden, b.EpisodeLength}
 }
 
 func (e evolving) Takes(algorithm string, p Parts) error {

@@ -12,7 +12,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -69,24 +68,12 @@ func (t Training) Steps(platform *xla.Platform, steps int) error {
 
 // search compiles the algorithm.
 func (t Training) search(platform *xla.Platform) (search, error) {
-	centroids, err := t.centroids()
+	limits := t.Env.Spec().Descriptor
+	centroids, err := t.Family.measured().Centroids(limits.Lower, limits.Upper)
 	if err != nil {
 		return nil, err
 	}
 	return t.Family.search(t, platform, centroids)
-}
-
-// centroids returns the centroids of the measured repertoire, [cells, d].
-func (t Training) centroids() (npz.Array, error) {
-	limits := t.Env.Spec().Descriptor
-	of := t.Family.measured()
-	cvt := repertoire.CVT{Cells: of.cells, Samples: of.samples, Seed: of.seed, Lower: limits.Lower,
-		Upper: limits.Upper}
-	flat, err := cvt.Centroids()
-	if err != nil {
-		return npz.Array{}, err
-	}
-	return npz.Of(flat, of.cells, len(limits.Lower)), nil
 }
 
 // task returns the task in which genotypes of the repertoire are evaluated.

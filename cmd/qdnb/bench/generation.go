@@ -7,9 +7,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -71,12 +69,10 @@ func (b Generation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 		return nil, err
 	}
 	base, limits := hyperparameters.Base(), env.Spec().Descriptor
-	flat, err := repertoire.CVT{Cells: base.Cells, Samples: base.CVTSamples, Seed: base.CVTSeed,
-		Lower: limits.Lower, Upper: limits.Upper}.Centroids()
+	centroids, err := base.Centroids(limits.Lower, limits.Upper)
 	if err != nil {
 		return nil, err
 	}
-	centroids := npz.Of(flat, base.Cells, len(limits.Lower))
 	search, err := evolution.New(p, scoring.NewTask(env, base.Hidden, base.EpisodeLength),
 		hyperparameters.Method(centroids), evolution.Settings{Batch: base.Batch, Slice: base.Slice,
 			Centroids: centroids})

@@ -38,9 +38,7 @@ type SAC struct {
 	// EarlyInterval replaces EvaluationInterval during the first such interval, so that short runs
 	// have results. 0, as in the paper: no extra evaluations.
 	EarlyInterval int64 `json:"early_interval"`
-	Cells         int   `json:"cells"`       // cells of the repertoire; paper: 1024
-	CVTSamples    int   `json:"cvt_samples"` // points clustered by the tessellation; paper: 50 000
-	CVTSeed       int64 `json:"cvt_seed"`    // tessellation seed, shared by all runs of an environment
+	repertoire.CVT
 }
 
 // Discovery holds the hyperparameters of DIAYN and DADS without a task reward.
@@ -132,9 +130,8 @@ func DefaultSAC(env envs.Spec) *SAC {
 		Config: sac.Default(), EnvBatchSize: 200, GradUpdatesPerStep: 1, ReplayBufferSize: 1_000_000,
 		EpisodeLength:    env.Length,
 		EvaluationStates: 40, EvaluationInterval: 100_000, EarlyInterval: 5_000,
+		CVT: repertoire.DefaultCVT(),
 	}
-	grid := repertoire.DefaultCVT()
-	s.Cells, s.CVTSamples, s.CVTSeed = grid.Cells, grid.Samples, grid.Seed
 	s.RewardScaling = settingsOf(env).rewardScaling
 	return &s
 }
@@ -221,8 +218,6 @@ const (
 	maxEnvironments = 1 << 16
 	maxUpdates      = 1 << 24
 	maxRows         = 1 << 30
-	maxCells        = 1 << 17
-	maxSamples      = 1 << 24
 	maxLength       = 1 << 20
 	maxSkills       = 1 << 10
 )
@@ -237,8 +232,7 @@ func (s SAC) Check() error {
 		limits.Int("evaluation_states", s.EvaluationStates, 1, maxRows),
 		limits.Int("evaluation_interval", s.EvaluationInterval, 1, math.MaxInt64),
 		limits.Int("early_interval", s.EarlyInterval, 0, math.MaxInt64),
-		limits.Int("cells", s.Cells, 1, maxCells),
-		limits.Int("cvt_samples", s.CVTSamples, s.Cells, maxSamples),
+		s.CVT.Check(),
 	); err != nil {
 		return err
 	}
