@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -112,9 +113,9 @@ type search interface {
 	Arrays() (map[string]npz.Array, error)
 	Restore(generation int64, arrays map[string]npz.Array) error
 	Repertoire(genotypes bool) (map[string]npz.Array, error)
-	ReplayShape() (capacity int64, width int, total int64)
-	ReplayRows(from, to int64) ([]float32, error)
-	SetReplay(read func(put func(from int64, rows []float32) error) error) error
+	// Replay returns the learner's replay buffer, nil without one, and the number of rows written so
+	// far.
+	Replay() (buffer *replay.Store, total int64)
 	Refill() (episodes int64, err error)
 	CompileTime() time.Duration
 	Close()

@@ -223,14 +223,15 @@ func (t *training) summary() string {
 
 // restoreReplay restores a learner's replay buffer, or refills it if it was deleted.
 func (t *training) restoreReplay() error {
-	capacity, width, total := t.search.ReplayShape()
-	if capacity == 0 {
+	buffer, total := t.search.Replay()
+	if buffer == nil {
 		return nil
 	}
 	if t.noReplay = t.Budget.Done(t.status.Progress); t.noReplay { // nothing is left to learn
 		return nil
 	}
-	err := t.search.SetReplay(func(put func(from int64, rows []float32) error) error {
+	capacity, width := buffer.Shape()
+	err := buffer.Set(total, func(put func(from int64, rows []float32) error) error {
 		return t.writer.LoadReplay(total, capacity, width, put)
 	})
 	if !errors.Is(err, runs.ErrNoReplay) {
@@ -249,8 +250,10 @@ func (t *training) restoreReplay() error {
 
 // checkpoint saves the replay buffer and returns the other arrays.
 func (t *training) checkpoint() (arrays map[string]npz.Array, ok bool, err error) {
-	if capacity, width, total := t.search.ReplayShape(); capacity > 0 && !t.noReplay {
-		if err := t.writer.SaveReplay(total, capacity, width, t.search.ReplayRows); err != nil {
+	if buffer, total := t.search.Replay(); buffer != nil && !t.noReplay {
+		capacity, width := buffer.Shape()
+		rows := func(from, to int64) ([]float32, error) { return buffer.Rows(total, from, to) }
+		if err := t.writer.SaveReplay(total, capacity, width, rows); err != nil {
 			return nil, false, err
 		}
 	}

@@ -115,9 +115,10 @@ func TestBrokenRewardsEndTheSearch(t *testing.T) {
 		"\n") {
 		t.Errorf("%v", err)
 	}
-	capacity, _, total := s.ReplayShape()
+	buffer, total := s.Replay()
+	capacity, _ := buffer.Shape()
 	// the last iteration overwrote the oldest rows
-	rows, err := s.ReplayRows(max(0, total+6-capacity), total)
+	rows, err := buffer.Rows(total, max(0, total+6-capacity), total)
 	if err != nil || slices.ContainsFunc(rows, func(x float32) bool { return x != x }) {
 		t.Errorf("earlier iterations had NaN rewards, %v", err)
 	}

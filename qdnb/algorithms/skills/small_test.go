@@ -135,9 +135,10 @@ func memory(t *testing.T, s *Search) map[string]npz.Array {
 	if err != nil {
 		t.Fatal(err)
 	}
-	capacity, width, total := s.ReplayShape()
+	buffer, total := s.Replay()
+	capacity, width := buffer.Shape()
 	first := max(0, total-capacity)
-	rows, err := s.ReplayRows(first, total)
+	rows, err := buffer.Rows(total, first, total)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,9 +154,9 @@ func restore(t *testing.T, s *Search, iteration int64, held map[string]npz.Array
 	if err := s.Restore(iteration, arrays); err != nil {
 		t.Fatal(err)
 	}
-	_, _, total := s.ReplayShape()
+	buffer, total := s.Replay()
 	rows := held["replay"]
-	err := s.SetReplay(func(put func(from int64, rows []float32) error) error {
+	err := buffer.Set(total, func(put func(from int64, rows []float32) error) error {
 		return put(total-int64(rows.Shape[0]), rows.Data.([]float32))
 	})
 	if err != nil {
