@@ -95,7 +95,6 @@ type fixedStart struct {
 	path []int
 }
 
-// Reset implements [Env].
 func (f fixedStart) Reset(keys xla.Key) State {
 	key := xla.NewKey(keys.Hi.Graph(), f.seed)
 	for _, number := range f.path {

@@ -100,5 +100,4 @@ func flat(state []*Node) *Node {
 // steady is a policy with constant actions [B, actions].
 type steady struct{ Action *Node }
 
-// Apply implements [envs.Policy].
 func (s steady) Apply(*Node) *Node { return s.Action }

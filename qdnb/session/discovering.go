@@ -89,5 +89,4 @@ func (s skilled) skills() (*runs.Skills, error) {
 	return out, nil
 }
 
-// Skills implements [Family].
 func (d discovering) Skills(env envs.Env) (int, bool) { return d.Task(env).Skills, true }

@@ -55,23 +55,19 @@ type discriminator struct {
 	Adam    nn.Adam
 }
 
-// Observe implements [Model]. It does nothing.
 func (m discriminator) Observe(Batch) Model { return m }
 
-// Reward implements [Model].
 func (m discriminator) Reward(b Batch) *Node {
 	return AddScalar(m.logProbability(b.Next, b.Skill),
 		math.Log(float64(b.Skill.Shape().Dimensions[1])))
 }
 
-// Learn implements [Model].
 func (m discriminator) Learn(b Batch) (Model, *Node) {
 	loss := m.loss(b)
 	m.Learned = m.Learned.step(m.Adam, loss)
 	return m, loss
 }
 
-// Params implements [Model].
 func (m discriminator) Params() []*Node {
 	return m.Learned.known(func(net nn.Network) *Node { return nn.JoinNetworks([]nn.Network{net}) })
 }
