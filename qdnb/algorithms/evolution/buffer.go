@@ -56,7 +56,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 	}
 	defer insert.Free()
 
-	buffer.Clear()
+	buffer.Count(0)
 	for filled := int64(0); filled < min(total, capacity); filled += s.replayStep() {
 		in.Number = s.programs.Number(s.generation + 1 + filled/s.replayStep())
 		rows, err := evaluate.Run(in)

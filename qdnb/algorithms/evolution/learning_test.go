@@ -187,7 +187,10 @@ func TestRefill(t *testing.T) {
 			steps(t, s, generations)
 			var flat []float32
 			arrays := stateOf(t, s)
-			s.learning.buffer.Clear()
+			err := s.learning.buffer.Set(0, func(func(int64, []float32) error) error { return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
 			episodes, err := s.Refill()
 			if err != nil {
 				t.Fatal(err)

@@ -97,25 +97,13 @@ func (s *Store) Set(total int64, read func(put func(from int64,
 	if err != nil {
 		return err
 	}
-	s.put(flat, total)
-	return nil
-}
-
-// Clear empties the buffer.
-func (s *Store) Clear() {
-	capacity, width := s.Shape()
-	s.put(make([]float32, capacity*int64(width)), 0)
-}
-
-// put writes rows, [capacity * width], to the buffer, with total rows written so far.
-func (s *Store) put(flat []float32, total int64) {
-	capacity, width := s.Shape()
 	xla.Set(&s.State, rowsOf,
 		xla.Single(tensors.FromFlatDataAndDimensions(flat, int(capacity), width)))
 	s.Count(total)
+	return nil
 }
 
-// Count sets the number of rows written so far.
+// Count sets the number of rows written so far. 0 empties the buffer.
 func (s *Store) Count(total int64) {
 	capacity, _ := s.Shape()
 	number := func(x int64) xla.Array { return xla.Single(tensors.FromScalar(int32(x))) }

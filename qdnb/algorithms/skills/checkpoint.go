@@ -95,7 +95,6 @@ func (s *Search) Refill() (episodes int64, err error) {
 	defer act.Free()
 	total := s.envSteps(s.iteration)
 	capacity, _ := s.buffer.Shape()
-	s.buffer.Clear()
 	n := int64(s.config.Environments)
 	steps := min(total, capacity) / n
 	start := (total - steps*n) % capacity

@@ -196,34 +196,27 @@ func (s *Search) run(program *program, number int64) ([]float64, error) {
 }
 
 // Columns names the values in [scoring.Outcome].Extra: losses and rewards.
-func (s *Search) Columns() []string { return picked(s.it, s.names()) }
+func (s *Search) Columns() []string { return picked(s.it, s.it.columns()) }
 
-// names are the names of all metrics, in field order.
-func (s *Search) names() []string {
-	loss := ""
-	if s.it.method.Diversity != nil {
-		loss = s.it.method.Diversity.Loss()
+// columns are the names of the [metrics] in field order; "" for those that the method lacks.
+func (it iteration) columns() []string {
+	names := []string{"critic_loss", "actor_loss", "alpha_loss", "", "training_reward", "", "",
+		"task_reward"}
+	if d := it.method.Diversity; d != nil {
+		names[3], names[5] = d.Loss(), "diversity_reward"
 	}
-	return []string{"critic_loss", "actor_loss", "alpha_loss", loss, "training_reward",
-		"diversity_reward", "accepted_share", "task_reward"}
+	if _, ok := it.method.Objective.(Gate); ok {
+		names[6] = "accepted_share"
+	}
+	return names
 }
 
-// picked selects the metrics that the method has, or values that belong to them.
-func picked[T any](it iteration, all []T) []T {
-	var some []T
-	_, gate := it.method.Objective.(Gate)
-	for i, x := range all {
-		switch i {
-		case 3, 5: // of the diversity reward
-			if it.method.Diversity == nil {
-				continue
-			}
-		case 6:
-			if !gate {
-				continue
-			}
+// picked selects the values of the columns that the method has.
+func picked[T any](it iteration, all []T) (some []T) {
+	for i, name := range it.columns() {
+		if name != "" {
+			some = append(some, all[i])
 		}
-		some = append(some, x)
 	}
 	return some
 }
