@@ -9,7 +9,6 @@ import (
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
-	"example.com/qdnb/xla"
 )
 
 // AdaptSpec configures [Adapt].
@@ -104,14 +103,5 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 		return nil, err
 	}
 	options := session.Options{Root: s.Runs, Config: config, Backend: s.Backend, Quiet: s.Quiet}
-	if _, err := xla.Canonical(s.Backend); err != nil { // checked even if nothing is left to compute
-		return nil, err
-	}
-	if run, ok := options.Finished(); ok {
-		return run, nil
-	}
-	if !s.Skills.Status.Finished {
-		return nil, errors.Errorf("%s is not finished: train it to the end first", s.Skills.Dir)
-	}
 	return session.Adapt(ctx, options, s.Skills)
 }

@@ -11,7 +11,6 @@ import (
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
-	"example.com/qdnb/xla"
 )
 
 // hurdlesSkillEnv is the environment that supplies the skills of [Control].
@@ -82,14 +81,5 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	}
 	options := session.Options{Root: s.Runs, Config: config, Budget: s.Budget, Backend: s.Backend,
 		Quiet: s.Quiet}
-	if _, err := xla.Canonical(s.Backend); err != nil { // checked even if nothing is left to compute
-		return nil, err
-	}
-	if run, ok := options.Finished(); ok {
-		return run, nil
-	}
-	if !s.Skills.Status.Finished {
-		return nil, errors.Errorf("%s is not finished: train it to the end first", s.Skills.Dir)
-	}
 	return session.Control(ctx, options, s.Skills)
 }

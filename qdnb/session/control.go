@@ -18,7 +18,7 @@ import (
 // Control trains a meta-controller on the skills of a run. The hyperparameters of the run are
 // [policies.ControlSettings]. The metrics hold a row per evaluation.
 func Control(ctx context.Context, o Options, skills *runs.Run) (*runs.Run, error) {
-	return run(ctx, o, &controlling{skills: skills})
+	return run(ctx, o, &controlling{skills: skills}, skills)
 }
 
 // controlling is the [job] of [Control].

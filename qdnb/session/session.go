@@ -58,8 +58,8 @@ type Options struct {
 // dir is the folder of the run.
 func (o Options) dir() string { return filepath.Join(o.Root, o.Config.Name()) }
 
-// Finished returns the run if it is complete: finished, with its budget spent.
-func (o Options) Finished() (*runs.Run, bool) {
+// finished returns the run if it is complete: finished, with its budget spent.
+func (o Options) finished() (*runs.Run, bool) {
 	run, err := runs.Open(o.dir())
 	spent := o.Budget == (runs.Budget{}) || err == nil && o.Budget.Done(run.Status.Progress)
 	return run, err == nil && spent && !o.Fresh && run.Status.Finished
@@ -106,14 +106,18 @@ type session struct {
 	pause time.Duration // between checkpoints
 }
 
-// run computes a job to the end of its budget. When ctx is done, it saves a checkpoint and returns
-// [ErrInterrupted].
-func run(ctx context.Context, o Options, j job) (*runs.Run, error) {
+// run computes a job to the end of its budget, or loads its run if it is complete. When ctx is done,
+// it saves a checkpoint and returns [ErrInterrupted]. skills is the run whose skills the job uses,
+// which must be finished; nil if it uses none.
+func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, error) {
 	if _, err := xla.Canonical(o.Backend); err != nil { // checked even if nothing is left to compute
 		return nil, err
 	}
-	if finished, ok := o.Finished(); ok {
+	if finished, ok := o.finished(); ok {
 		return finished, nil
+	}
+	if skills != nil && !skills.Status.Finished {
+		return nil, errors.Errorf("%s is not finished: train it to the end first", skills.Dir)
 	}
 	s := &session{Options: o, job: j}
 	defer s.close()

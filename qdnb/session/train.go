@@ -34,7 +34,7 @@ var Columns = []string{"generation", "evaluations", "env_steps", "seconds", "max
 
 // Train trains a run, resumes it if it was interrupted, or loads it if it is complete.
 func Train(ctx context.Context, o Options, t Training) (*runs.Run, error) {
-	return run(ctx, o, &training{Training: t})
+	return run(ctx, o, &training{Training: t}, nil)
 }
 
 // Compile compiles the algorithm on a backend and discards it. It returns the compiler's error for
