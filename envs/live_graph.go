@@ -16,8 +16,6 @@ import (
 // conditions until [Perturbable.Under] sets others.
 type Perturbable struct{ *Rigid }
 
-var _ Env = Perturbable{}
-
 // NewPerturbable makes the conditions of a task part of its state. A task without conditions is an
 // error.
 func NewPerturbable(env Env) (Perturbable, error) {

@@ -62,8 +62,6 @@ type Grid struct {
 	Centroids npz.Array // float32 [cells, d]
 }
 
-var _ Archive = Grid{}
-
 // Fields implements [Archive].
 func (Grid) Fields() []string { return []string{"fitnesses", "descriptors", "centroids"} }
 

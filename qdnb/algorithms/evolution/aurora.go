@@ -82,8 +82,6 @@ type Aurora struct {
 	AuroraSettings
 }
 
-var _ Hyperparameters = (*Aurora)(nil)
-
 // DefaultAurora returns the paper's hyperparameters for an environment.
 func DefaultAurora(env envs.Spec) *Aurora {
 	return &Aurora{*DefaultMapElites(env), DefaultAuroraSettings(env)}

@@ -38,8 +38,6 @@ type AuroraArchive struct {
 	Features *envs.Recorder
 }
 
-var _ Archive = AuroraArchive{}
-
 // Observation options of AURORA: the contents of its sequences.
 const (
 	OnlyDescriptor = "only_sd" // the state descriptors: used where a prior is given

@@ -20,8 +20,6 @@ import (
 // same transitions. This follows the published code, not the paper's listing.
 type PolicyGradient struct{ PolicyGradientSettings }
 
-var _ Learner = PolicyGradient{}
-
 func (l PolicyGradient) td3(policy nn.MLP) td3.TD3 { return td3.New(l.Config, policy) }
 
 // Proposals implements [Learner]: all offspring outside the share of the Iso+LineDD emitter.
