@@ -176,7 +176,7 @@ func (f *fingerprinter) traceLearner(t *xla.Trace, l Learner, proposals int) err
 		return err
 	}
 	buffer, err := xla.TraceGraph(xla.NewTrace(), seed, func(seed xla.Array) xla.State[replay.Buffer] {
-		return xla.Out(replay.NewBuffer(seed.Tree.Graph(), layoutOf(f.task), l.Capacity()))
+		return xla.Out(replay.NewBuffer(seed.Tree.Graph(), layoutOf(f.task).Width(), l.Capacity()))
 	})
 	if err != nil {
 		return err

@@ -66,13 +66,11 @@ func learningMemory(task scoring.Task, learner Learner, batch int) int64 {
 // layoutOf is the layout of a task's transitions.
 func layoutOf(task scoring.Task) replay.Layout {
 	spec := task.Env.Spec()
-	return replay.Transitions(spec.Observations, spec.Actions)
+	return replay.Layout{Obs: spec.Observations, Actions: spec.Actions}
 }
 
 // transitions records every step of episodes that restart automatically.
-func transitions(episodes envs.Episodes) envs.Recorder {
-	spec := episodes.Spec()
-	layout := replay.Transitions(spec.Observations, spec.Actions)
+func transitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
 	return envs.Recorder{Every: 1, Width: layout.Width(),
 		Row: func(before envs.State, action *graph.Node, after envs.State) *graph.Node {
 			return layout.Join(replay.Batch{
@@ -90,14 +88,15 @@ func (s *Search) newLearning() (*learning, error) {
 		return nil, errors.Errorf("a replay buffer of %d transitions is too small for the %d of a "+
 			"generation: raise its capacity or lower the batch", l.learner.Capacity(), steps)
 	}
-	layout := layoutOf(s.task)
+	width := layoutOf(s.task).Width()
 	first, err := xla.Compile(s.programs, "start of the learner", s.seed.First(),
 		func(seed xla.Array) startOut {
 			g, root := seed.Tree.Graph(), xla.KeyOf(seed.Tree)
 			individual := root.FoldIn(0).FoldInEach(graph.Iota(g, shapes.Make(dtypes.Int32, 1), 0))
 			known := start(l.learner, s.task, s.task.Policy.Init(individual.FoldIn(streamEmit)),
 				root.FoldIn(streamFirst))
-			return startOut{xla.Out(known), xla.Out(replay.NewBuffer(g, layout, l.learner.Capacity()))}
+			buffer := replay.NewBuffer(g, width, l.learner.Capacity())
+			return startOut{xla.Out(known), xla.Out(buffer)}
 		}, s.axes()...)
 	if err != nil {
 		return nil, err
@@ -107,7 +106,7 @@ func (s *Search) newLearning() (*learning, error) {
 		return nil, err
 	}
 	l.known, l.buffer.State = out.Known, out.Buffer
-	in := l.absorbing(s, xla.Declare(dtypes.Int32), xla.Declare(dtypes.Float32, steps, layout.Width()))
+	in := l.absorbing(s, xla.Declare(dtypes.Int32), xla.Declare(dtypes.Float32, steps, width))
 	l.absorb, err = xla.Compile(s.programs, "learner", in, func(in absorbIn) absorbOut {
 		known, buffer := in.Known.Tree, in.Buffer.Tree.Insert(in.Transitions.Tree)
 		after, losses := l.learner.Learn(s.task, known, buffer,

@@ -18,9 +18,9 @@ type Buffer struct {
 	Position *Node // int32: index of the next row to write, below the capacity
 }
 
-// NewBuffer returns an empty buffer for rows of a layout.
-func NewBuffer(g *Graph, layout Layout, capacity int) Buffer {
-	return Buffer{Zeros(g, shapes.Make(dtypes.Float32, capacity, layout.Width())), Const(g, int32(0)),
+// NewBuffer returns an empty buffer for rows of a width.
+func NewBuffer(g *Graph, width, capacity int) Buffer {
+	return Buffer{Zeros(g, shapes.Make(dtypes.Float32, capacity, width)), Const(g, int32(0)),
 		Const(g, int32(0))}
 }
 

@@ -53,7 +53,7 @@ func TestInsertInLoop(t *testing.T) {
 				Buffer replay.Buffer
 				Rows   *Node
 			}
-			start := state{replay.NewBuffer(in[0].Graph(), replay.Layout{{Name: "x", Width: 1}}, 5), in[0]}
+			start := state{replay.NewBuffer(in[0].Graph(), 1, 5), in[0]}
 			return xla.Flatten(xla.For(in[0].Graph(), 4, start, func(step *Node, s state) state {
 				s.Buffer = s.Buffer.Insert(Add(s.Rows, ConvertDType(MulScalar(step, 3), dtypes.Float32)))
 				return s
@@ -137,7 +137,7 @@ func TestSampleOfEmptyBuffer(t *testing.T) {
 }
 
 func TestSplitAndJoin(t *testing.T) {
-	layout := replay.Transitions(3, 2, replay.Column{Name: "skill", Width: 2})
+	layout := replay.Layout{Obs: 3, Actions: 2, More: []int{2}}
 	n, width := 4, 3+3+2+3+2
 	if layout.Width() != width {
 		t.Fatalf("a row has %d numbers, want %d", layout.Width(), width)
@@ -159,10 +159,10 @@ func TestSplitAndJoin(t *testing.T) {
 				want = append(want, data[row*width+start:row*width+start+columns]...)
 			}
 			if got := xlatest.Flat[float32](t, out[i]); !slices.Equal(got, want) {
-				t.Errorf("column %q is %v, want %v", layout[i].Name, got, want)
+				t.Errorf("column %d is %v, want %v", i, got, want)
 			}
 			if rank := out[i].Shape().Rank(); (rank == 1) != (i >= 3 && i <= 5) {
-				t.Errorf("column %q has %d axes", layout[i].Name, rank)
+				t.Errorf("column %d has %d axes", i, rank)
 			}
 			start += columns
 		}
@@ -174,14 +174,20 @@ func TestSplitAndJoin(t *testing.T) {
 
 // Inputs that do not fit are rejected when the program is built, with a one-line reason.
 func TestMisfits(t *testing.T) {
-	layout := replay.Transitions(3, 2)
+	layout := replay.Layout{Obs: 3, Actions: 2}
 	for name, build := range map[string]func(x *Node) *Node{
 		"split": func(x *Node) *Node { return layout.Split(x).Obs },
-		"join":  func(x *Node) *Node { return layout.Join(replay.Batch{Obs: x}) },
-		"more": func(x *Node) *Node {
-			return replay.Layout{{Name: replay.Obs, Width: 4}}.Join(replay.Batch{Obs: x, More: []*Node{x}})
+		"join": func(x *Node) *Node {
+			b := layout.Split(Slice(Concatenate([]*Node{x, x, x}, 1), AxisRange(), AxisRange(0, 11)))
+			b.Obs = x
+			return layout.Join(b)
 		},
-		"insert": func(x *Node) *Node { return replay.NewBuffer(x.Graph(), layout, 9).Insert(x).Rows },
+		"more": func(x *Node) *Node {
+			b := layout.Split(Slice(Concatenate([]*Node{x, x, x}, 1), AxisRange(), AxisRange(0, 11)))
+			b.More = []*Node{x}
+			return layout.Join(b)
+		},
+		"insert": func(x *Node) *Node { return replay.NewBuffer(x.Graph(), 11, 9).Insert(x).Rows },
 	} {
 		_, err := xlatest.Compile(xlatest.Pure(t), name,
 			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, 5, 4)}},

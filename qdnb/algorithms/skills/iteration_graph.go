@@ -86,7 +86,7 @@ func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 		returns := replay.NewReturns(g, capacity, it.environments)
 		s.Returns = &returns
 	}
-	return s, replay.NewBuffer(g, it.task.layout(), capacity)
+	return s, replay.NewBuffer(g, it.task.layout().Width(), capacity)
 }
 
 // numbers returns the parameters that programs take as an input: the objective's, then the

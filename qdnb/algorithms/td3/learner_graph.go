@@ -32,7 +32,9 @@ func (t TD3) Observations() int { return t.Actor.Sizes[0] }
 func (t TD3) Actions() int { return t.Actor.Sizes[len(t.Actor.Sizes)-1] }
 
 // Layout returns the layout of the transitions that the algorithm learns from.
-func (t TD3) Layout() replay.Layout { return replay.Transitions(t.Observations(), t.Actions()) }
+func (t TD3) Layout() replay.Layout {
+	return replay.Layout{Obs: t.Observations(), Actions: t.Actions()}
+}
 
 // LearnerOf is the state of the algorithm for networks in a representation T: a pytree.
 type LearnerOf[T any] struct {
