@@ -46,15 +46,9 @@ func (d discovering) search(t Training, platform *xla.Platform,
 	if t.Parts.Objective != nil {
 		method.Objective = t.Parts.Objective
 	}
-	base := d.Base()
-	task := d.Task(t.Env)
-	running, err := skills.New(platform, task, method, skills.Config{
-		SAC: base.Config, Environments: base.EnvBatchSize, Updates: base.Updates(),
-		Capacity: base.ReplayBufferSize, Warmup: base.WarmupSteps, Seed: t.Seed,
-		Passive: skills.Passive{States: base.EvaluationStates, Every: base.EvaluationInterval,
-			Early: base.EarlyInterval},
-		Centroids: centroids,
-	})
+	base, task := d.Base(), d.Task(t.Env)
+	running, err := skills.New(platform, task, method,
+		skills.Config{SAC: base, Seed: t.Seed, Centroids: centroids})
 	if err != nil {
 		return nil, err
 	}

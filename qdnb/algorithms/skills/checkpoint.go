@@ -95,7 +95,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 	defer act.Free()
 	total := s.envSteps(s.iteration)
 	capacity, _ := s.buffer.Shape()
-	n := int64(s.config.Environments)
+	n := int64(s.config.EnvBatchSize)
 	steps := min(total, capacity) / n
 	start := (total - steps*n) % capacity
 	s.buffer.Count(start)
