@@ -16,15 +16,16 @@ const (
 type method struct{ id, name string }
 
 // The paper's methods in its order: quality diversity, reinforcement learning with the task's
-// reward and without it, and their building blocks.
+// reward and without it, and their building blocks. Later methods are not in the paper.
 var (
 	neuroevolution = []method{{"map-elites", "MAP-Elites"}, {"pga-map-elites", "PGA-MAP-Elites"},
 		{"aurora", "AURORA"}, {"pga-aurora", "PGA-AURORA"}}
 	reinforcement = []method{{"diayn-reward", "DIAYN+REWARD"}, {"dads-reward", "DADS+REWARD"},
 		{"smerl-diayn", "SMERL(DIAYN)"}, {"smerl-dads", "SMERL(DADS)"}}
 	unrewarded = []method{{"diayn", "DIAYN"}, {"dads", "DADS"}}
+	later      = []method{{"dns", "DNS"}}
 	all        = slices.Concat(neuroevolution, reinforcement, unrewarded,
-		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}})
+		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later)
 )
 
 func ids(methods []method) []string {
@@ -63,12 +64,13 @@ func RewardMethods() (list []string) {
 	return list
 }
 
-// Rank is the place of an algorithm in the paper's order, or -1 if it is not in the paper.
+// Rank is the place of an algorithm in the paper's order, which later methods follow, or -1 for a
+// name that is unknown.
 func Rank(id string) int {
 	return slices.IndexFunc(all, func(m method) bool { return m.id == id })
 }
 
-// Name returns the name that the paper prints for an algorithm, or id itself if it is unknown.
+// Name returns the name that is printed for an algorithm, or id itself if it is unknown.
 func Name(id string) string {
 	if i := Rank(id); i >= 0 {
 		return all[i].name
