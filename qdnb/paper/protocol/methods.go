@@ -23,7 +23,7 @@ var (
 	reinforcement = []method{{"diayn-reward", "DIAYN+REWARD"}, {"dads-reward", "DADS+REWARD"},
 		{"smerl-diayn", "SMERL(DIAYN)"}, {"smerl-dads", "SMERL(DADS)"}}
 	unrewarded = []method{{"diayn", "DIAYN"}, {"dads", "DADS"}}
-	later      = []method{{"dns", "DNS"}}
+	later      = []method{{"dns", "DNS"}, {"metra", "METRA"}}
 	all        = slices.Concat(neuroevolution, reinforcement, unrewarded,
 		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later)
 )

@@ -49,6 +49,7 @@ var styles = map[string]Style{
 	"sac":            {Color: rgb(0x555555), Dashes: solid},
 	"ppo":            {Color: rgb(0x111111), Dashes: solid},
 	"dns":            {Color: rgb(0x7b4f1d), Dashes: solid},
+	"metra":          {Color: rgb(0xdc050c), Dashes: longDash},
 }
 
 // extraColors are for names that are not in the paper, such as a user's variants.
