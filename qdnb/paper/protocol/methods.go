@@ -24,6 +24,7 @@ var (
 		{"smerl-diayn", "SMERL(DIAYN)"}, {"smerl-dads", "SMERL(DADS)"}}
 	unrewarded = []method{{"diayn", "DIAYN"}, {"dads", "DADS"}}
 	later      = []method{{"dns", "DNS"}, {"metra", "METRA"}}
+	evolving   = append(ids(neuroevolution), "dns")
 	all        = slices.Concat(neuroevolution, reinforcement, unrewarded,
 		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later)
 )
@@ -38,6 +39,10 @@ func ids(methods []method) []string {
 
 // Neuroevolution lists the quality-diversity methods.
 func Neuroevolution() []string { return ids(neuroevolution) }
+
+// Evolves reports whether a method is of the neuroevolution family, which later methods belong to,
+// too.
+func Evolves(id string) bool { return slices.Contains(evolving, id) }
 
 // Reinforcement lists the reinforcement-learning methods with the task's reward.
 func Reinforcement() []string { return ids(reinforcement) }
