@@ -2,6 +2,7 @@ package figures
 
 import (
 	"fmt"
+	"image/color"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -15,6 +16,7 @@ type Interval struct {
 	Value     float64
 	Low, High float64   // a bar, such as quartiles or a confidence interval
 	Points    []float64 // individual values, such as one per seed; may be nil
+	Marks     []float64 // values to compare with Value, each in a shape of its own; may be nil
 }
 
 // IntervalPanel is one plot of [Intervals]: methods below each other, each with a dot at its value
@@ -29,6 +31,25 @@ type IntervalPanel struct {
 // Intervals draws panels in rows of the given number of columns. The panels name the methods, so
 // there is no legend.
 func Intervals(panels []IntervalPanel, columns int) (*Figure, error) {
+	return intervals(panels, columns, nil)
+}
+
+// MarkedIntervals draws panels like [Intervals], with a legend that names the values and the marks
+// of the rows.
+func MarkedIntervals(panels []IntervalPanel, columns int, value string, marks ...string) (*Figure,
+	error) {
+	l := &legend{entries: []legendEntry{{value, func(c draw.Canvas) {
+		drawBar(c, axisColor, c.Min.X, c.Max.X, c.Center().Y)
+		drawDot(c, axisColor, c.Center())
+	}}}}
+	for i, name := range marks {
+		l.entries = append(l.entries, legendEntry{name,
+			func(c draw.Canvas) { drawMark(c, i, c.Center()) }})
+	}
+	return intervals(panels, columns, l)
+}
+
+func intervals(panels []IntervalPanel, columns int, legend *legend) (*Figure, error) {
 	if len(panels) == 0 || columns < 1 {
 		return nil, fmt.Errorf("figures: %d panels in %d columns: want at least one of each", len(panels),
 			columns)
@@ -42,7 +63,7 @@ func Intervals(panels []IntervalPanel, columns int) (*Figure, error) {
 		names = append(names, panels[i].names()...)
 	}
 	styles := MethodStyles(names...)
-	l := &layout{gapX: 14, gapY: 12}
+	l := &layout{gapX: 14, gapY: 12, legend: legend}
 	for row := range slices.Chunk(panels, columns) {
 		drawn := make([]*panel, columns)
 		for j := range row {
@@ -72,7 +93,7 @@ func (p *IntervalPanel) names() []string {
 func (p *IntervalPanel) panel(styles map[string]Style) *panel {
 	var xs [][]float64
 	for _, r := range p.Rows {
-		xs = append(xs, []float64{r.Value, r.Low, r.High}, r.Points)
+		xs = append(xs, []float64{r.Value, r.Low, r.High}, r.Points, r.Marks)
 	}
 	low, high := axisRange(p.XLimits, false, 0.06, xs)
 	pl := newPlot(p.XLabel, "", [2]float64{low, 0.5 - float64(max(len(p.Rows), 1))},
@@ -112,11 +133,7 @@ func (m intervalMarks) Plot(c draw.Canvas, p *plot.Plot) {
 	inside := func(x float64) bool { return finite(x) && x >= p.X.Min && x <= p.X.Max }
 	y := middle - intervalDrop
 	if low, high := max(m.row.Low, p.X.Min), min(m.row.High, p.X.Max); low <= high { // not of NaN
-		bar := m.style.Color
-		bar.A = 0x60
-		c.SetColor(bar)
-		c.Fill(vg.Rectangle{Min: vg.Point{X: toX(low), Y: y - intervalWidth/2},
-			Max: vg.Point{X: toX(high), Y: y + intervalWidth/2}}.Path())
+		drawBar(c, m.style.Color, toX(low), toX(high), y)
 	}
 	for _, x := range m.row.Points {
 		if inside(x) {
@@ -125,7 +142,31 @@ func (m intervalMarks) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 	}
 	if inside(m.row.Value) {
-		c.DrawGlyph(draw.GlyphStyle{Color: m.style.Color, Radius: 2.6, Shape: draw.CircleGlyph{}},
-			vg.Point{X: toX(m.row.Value), Y: y})
+		drawDot(c, m.style.Color, vg.Point{X: toX(m.row.Value), Y: y})
 	}
+	for i, x := range m.row.Marks {
+		if inside(x) {
+			drawMark(c, i, vg.Point{X: toX(x), Y: y})
+		}
+	}
+}
+
+// drawBar draws the bar of an interval at a height.
+func drawBar(c draw.Canvas, bar color.NRGBA, low, high, y vg.Length) {
+	bar.A = 0x60
+	c.SetColor(bar)
+	c.Fill(vg.Rectangle{Min: vg.Point{X: low, Y: y - intervalWidth/2},
+		Max: vg.Point{X: high, Y: y + intervalWidth/2}}.Path())
+}
+
+// drawDot draws the value of an interval.
+func drawDot(c draw.Canvas, dot color.NRGBA, at vg.Point) {
+	c.DrawGlyph(draw.GlyphStyle{Color: dot, Radius: 2.6, Shape: draw.CircleGlyph{}}, at)
+}
+
+// drawMark draws mark i, in one of four shapes.
+func drawMark(c draw.Canvas, i int, at vg.Point) {
+	shapes := []draw.GlyphDrawer{draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.CrossGlyph{},
+		draw.PlusGlyph{}}
+	c.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: 3.2, Shape: shapes[i%len(shapes)]}, at)
 }
