@@ -461,7 +461,8 @@ func (r *Record) Figure() (*figures.Figure, error) {
 	var panels []figures.IntervalPanel
 	for at := 0; at < len(shown[0].cells); at += len(protocol.Compared()) {
 		for k, m := range scoreMetrics {
-			panel := figures.IntervalPanel{Title: shown[0].cells[at].env, XLabel: m.name}
+			panel := figures.IntervalPanel{Title: shown[0].cells[at].env,
+				XLabel: strings.ToUpper(m.name[:1]) + m.name[1:]}
 			for i := range protocol.Compared() {
 				cell := shown[0].cells[at+i]
 				p, own := cell.numbers[k].paper, []float64(nil)

@@ -3,6 +3,7 @@ package figures
 import (
 	"fmt"
 	"image/color"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -35,7 +36,8 @@ func Intervals(panels []IntervalPanel, columns int) (*Figure, error) {
 }
 
 // MarkedIntervals draws panels like [Intervals], with a legend that names the values and the marks
-// of the rows.
+// of the rows. Rows are half as high: their names are to the left, once for panels next to each
+// other.
 func MarkedIntervals(panels []IntervalPanel, columns int, value string, marks ...string) (*Figure,
 	error) {
 	l := &legend{entries: []legendEntry{{value, func(c draw.Canvas) {
@@ -67,7 +69,10 @@ func intervals(panels []IntervalPanel, columns int, legend *legend) (*Figure, er
 	for row := range slices.Chunk(panels, columns) {
 		drawn := make([]*panel, columns)
 		for j := range row {
-			drawn[j] = row[j].panel(styles)
+			drawn[j] = row[j].panel(styles, legend != nil)
+			if legend != nil && (j == 0 || !slices.Equal(row[j].names(), row[j-1].names())) {
+				drawn[j].plot.Y.Tick.Marker = row[j].ticks(styles)
+			}
 		}
 		l.panels = append(l.panels, drawn)
 	}
@@ -89,8 +94,17 @@ func (p *IntervalPanel) names() []string {
 	return names
 }
 
-// panel returns the plot of p. Row i is centred at a height of -i; the y axis is not drawn.
-func (p *IntervalPanel) panel(styles map[string]Style) *panel {
+// ticks returns the names of the rows as the ticks of the y axis.
+func (p *IntervalPanel) ticks(styles map[string]Style) (ticks plot.ConstantTicks) {
+	for i, r := range p.Rows {
+		ticks = append(ticks, plot.Tick{Value: -float64(i), Label: styles[r.Name].Name})
+	}
+	return ticks
+}
+
+// panel returns the plot of p. Row i is centred at a height of -i; the y axis is not drawn. Compact
+// rows are half as high, without names.
+func (p *IntervalPanel) panel(styles map[string]Style, compact bool) *panel {
 	var xs [][]float64
 	for _, r := range p.Rows {
 		xs = append(xs, []float64{r.Value, r.Low, r.High}, r.Points, r.Marks)
@@ -104,16 +118,23 @@ func (p *IntervalPanel) panel(styles map[string]Style) *panel {
 	grid.Horizontal.Width = 0
 	pl.Add(grid)
 	for i, r := range p.Rows {
-		pl.Add(quiet{intervalMarks{r, styles[r.Name], -float64(i)}})
+		pl.Add(quiet{intervalMarks{r, styles[r.Name], -float64(i), compact}})
 	}
-	return &panel{plot: pl, title: p.Title, aspect: 4 / (0.2 + 0.3*float64(max(len(p.Rows), 3)))}
+	height := 0.3
+	if compact {
+		height = 0.15
+	}
+	return &panel{plot: pl, title: p.Title,
+		aspect: 4 / (0.2 + height*float64(max(len(p.Rows), 3)))}
 }
 
-// intervalMarks draws a row of an IntervalPanel: the name, and below it the marks.
+// intervalMarks draws a row of an IntervalPanel: the name, and below it the marks; only the marks if
+// it is compact.
 type intervalMarks struct {
-	row   Interval
-	style Style
-	y     float64
+	row     Interval
+	style   Style
+	y       float64
+	compact bool
 }
 
 // The dimensions of a row: the marks are below its middle and the name is above.
@@ -125,13 +146,15 @@ const (
 // Plot implements plot.Plotter.
 func (m intervalMarks) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
-	middle := toY(m.y)
-	text := textStyle(tickSize)
-	text.XAlign, text.YAlign = draw.XLeft, draw.YBottom
-	c.FillText(text, vg.Point{X: c.Min.X + 3, Y: middle + 0.5}, m.style.Name)
+	y := toY(m.y)
+	if !m.compact {
+		text := textStyle(tickSize)
+		text.XAlign, text.YAlign = draw.XLeft, draw.YBottom
+		c.FillText(text, vg.Point{X: c.Min.X + 3, Y: y + 0.5}, m.style.Name)
+		y -= intervalDrop
+	}
 
 	inside := func(x float64) bool { return finite(x) && x >= p.X.Min && x <= p.X.Max }
-	y := middle - intervalDrop
 	if low, high := max(m.row.Low, p.X.Min), min(m.row.High, p.X.Max); low <= high { // not of NaN
 		drawBar(c, m.style.Color, toX(low), toX(high), y)
 	}
@@ -164,9 +187,20 @@ func drawDot(c draw.Canvas, dot color.NRGBA, at vg.Point) {
 	c.DrawGlyph(draw.GlyphStyle{Color: dot, Radius: 2.6, Shape: draw.CircleGlyph{}}, at)
 }
 
-// drawMark draws mark i, in one of four shapes.
+// drawMark draws mark i, a diamond, triangle, pentagon or hexagon, with an outline that separates it
+// from what it covers.
 func drawMark(c draw.Canvas, i int, at vg.Point) {
-	shapes := []draw.GlyphDrawer{draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.CrossGlyph{},
-		draw.PlusGlyph{}}
-	c.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: 3.2, Shape: shapes[i%len(shapes)]}, at)
+	const radius = vg.Length(3.7)
+	corners := []int{4, 3, 5, 6}[i%4]
+	var path vg.Path
+	path.Move(vg.Point{X: at.X, Y: at.Y + radius})
+	for k := 1; k < corners; k++ {
+		sin, cos := math.Sincos(2 * math.Pi * float64(k) / float64(corners))
+		path.Line(vg.Point{X: at.X + radius*vg.Length(sin), Y: at.Y + radius*vg.Length(cos)})
+	}
+	path.Close()
+	c.SetColor(ink)
+	c.Fill(path)
+	c.SetLineStyle(draw.LineStyle{Color: paper, Width: 0.7})
+	c.Stroke(path)
 }
