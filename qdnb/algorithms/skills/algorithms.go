@@ -9,7 +9,7 @@ type Algorithm struct {
 	Defaults func(envs.Spec) Hyperparameters
 }
 
-// Algorithms are the paper's, in its order, and SAC, on which all of them build.
+// Algorithms are the paper's, in its order, later ones, and SAC, on which all of them build.
 var Algorithms = []Algorithm{
 	{"diayn", func(s envs.Spec) Hyperparameters { return defaultDiscovery(s, diayn{}) }},
 	{"dads", func(s envs.Spec) Hyperparameters { return defaultDiscovery(s, dads{}) }},
@@ -17,6 +17,7 @@ var Algorithms = []Algorithm{
 	{"dads-reward", func(s envs.Spec) Hyperparameters { return defaultRewarded(s, dads{}) }},
 	{"smerl-diayn", func(s envs.Spec) Hyperparameters { return defaultSelective(s, diayn{}) }},
 	{"smerl-dads", func(s envs.Spec) Hyperparameters { return defaultSelective(s, dads{}) }},
+	{"metra", func(s envs.Spec) Hyperparameters { return defaultMetra(s) }},
 	{"sac", func(s envs.Spec) Hyperparameters { return DefaultSAC(s) }},
 }
 
