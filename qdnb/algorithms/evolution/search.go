@@ -70,7 +70,7 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 		return nil, errors.Errorf("slice must be at least 0, not %d", settings.Slice)
 	}
 	if method.Archive == nil {
-		method.Archive = Grid{settings.Centroids}
+		method.Archive = Grid{Centroids: settings.Centroids}
 	}
 	s := &Search{programs: &xla.Scope{Platform: p}, task: task, method: method, settings: settings,
 		maintenance: map[string]*xla.Program[maintainIn, xla.State[[]*graph.Node]]{}, generation: -1}
@@ -128,7 +128,7 @@ func (s *Search) build() error {
 		nil); err != nil || s.method.Archive.PassiveEvery() == 0 {
 		return err
 	}
-	grid := Grid{s.settings.Centroids}
+	grid := Grid{Centroids: s.settings.Centroids}
 	members := s.main.cells()
 	if s.passive, err = s.newStore(grid, members); err != nil {
 		return err

@@ -40,7 +40,7 @@ func (m *MapElites) Base() MapElites { return *m }
 // Method implements [Hyperparameters]: the Iso+LineDD emitter and a grid.
 func (m *MapElites) Method(centroids npz.Array) Method {
 	return Method{Emitter: IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma},
-		Archive: Grid{centroids}}
+		Archive: Grid{Centroids: centroids}}
 }
 
 // Hyperparameters are the hyperparameters of an algorithm: a pointer to a [MapElites],
