@@ -56,15 +56,13 @@ func play(env envs.Env, keys xla.Key, actions *Node) []column {
 	for _, node := range seen(start) {
 		empty := Zeros(g, shapes.Make(dtypes.Float32,
 			append([]int{steps + 1}, node.Shape().Dimensions...)...))
-		p.Trace = append(p.Trace, xla.SetRows(empty, first, InsertAxes(node, 0)))
+		p.Trace = append(p.Trace, xla.SetRow(empty, first, node))
 	}
 	p = xla.For(g, steps, p, func(step *Node, p playing) playing {
-		next := envs.Step(env, p.State, row(p.Actions, step))
+		next := envs.Step(env, p.State, xla.Row(p.Actions, step))
 		p.Score = p.Score.Add(p.State.Descriptor, next.Reward, next.Done)
 		p.State = next
-		for i, node := range seen(next) {
-			p.Trace[i] = xla.SetRows(p.Trace[i], AddScalar(step, 1), InsertAxes(node, 0))
-		}
+		p.Trace = xla.SetRow(p.Trace, AddScalar(step, 1), seen(next))
 		return p
 	})
 	var columns []column
@@ -84,9 +82,6 @@ func play(env envs.Env, keys xla.Key, actions *Node) []column {
 	}
 	return columns
 }
-
-// row returns the actions [B, actions] of a step.
-func row(actions, step *Node) *Node { return Squeeze(xla.Rows(actions, step, 1), 0) }
 
 // flat flattens a physics state, [B, numbers].
 func flat(state []*Node) *Node {
