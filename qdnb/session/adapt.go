@@ -146,8 +146,6 @@ func (a *adapting) finish() (string, error) {
 		a.Perturbation, a.status.MaxFitness), nil
 }
 
-func (a *adapting) clean() error { return nil }
-
 func (a *adapting) close() {
 	if a.rollouts != nil {
 		a.rollouts.Close()

@@ -63,8 +63,6 @@ func (c *controlling) close() {
 	}
 }
 
-func (c *controlling) fraction(p runs.Progress) float64 { return c.Budget.Fraction(p) }
-
 func (c *controlling) done() bool {
 	return c.search.Iteration() >= 0 && c.Budget.Done(c.status.Progress)
 }
@@ -124,5 +122,3 @@ func (c *controlling) finish() (string, error) {
 	}
 	return strings.Join(append([]string{c.state()}, c.metrics()...), "  "), nil
 }
-
-func (c *controlling) clean() error { return nil }

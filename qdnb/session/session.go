@@ -245,6 +245,12 @@ func (s *session) save() error {
 	return s.writer.SaveStatus(s.status)
 }
 
+// fraction is that of the budget, for jobs that have no other.
+func (s *session) fraction(p runs.Progress) float64 { return s.Budget.Fraction(p) }
+
+// clean deletes nothing, for jobs whose finished runs need all.
+func (s *session) clean() error { return nil }
+
 // clock updates the run's wall-clock and processor time. The processor time is the whole process's,
 // so runs trained side by side in one process count each other's.
 func (s *session) clock() {

@@ -120,8 +120,6 @@ func (t *training) close() {
 	}
 }
 
-func (t *training) fraction(p runs.Progress) float64 { return t.Budget.Fraction(p) }
-
 func (t *training) done() bool {
 	return t.search.Generation() >= 0 && t.Budget.Done(t.status.Progress)
 }

@@ -72,12 +72,10 @@ type Form struct {
 
 // NewForm returns the form of skills for the given sizes.
 func NewForm(observations int, hidden []int, actions int, gaussian bool) Form {
-	net := nn.Policy(observations, hidden, actions)
 	if gaussian {
-		net = nn.Policy(observations, hidden, 2*actions)
-		net.Output = nil
+		return Form{nn.NewMLP(observations, hidden, 2*actions), true}
 	}
-	return Form{net, gaussian}
+	return Form{nn.Policy(observations, hidden, actions), false}
 }
 
 // decisions is the number of decisions per episode; the last one may be cut short.

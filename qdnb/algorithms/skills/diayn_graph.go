@@ -2,7 +2,6 @@ package skills
 
 import (
 	"math"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -34,7 +33,7 @@ func (DIAYN) Loss() string { return "discriminator_loss" }
 
 // form is the architecture of the discriminator: x to the logits of the skills.
 func (d DIAYN) form(skills, inputs int) nn.MLP {
-	return nn.MLP{Sizes: slices.Concat([]int{inputs}, d.Hidden, []int{skills}), Hidden: nn.ReLU}
+	return nn.NewMLP(inputs, d.Hidden, skills)
 }
 
 // Start implements [Diversity].

@@ -3,7 +3,6 @@ package skills
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -42,7 +41,7 @@ func (METRA) Loss() string { return "encoder_loss" }
 
 // form is the architecture of the encoder.
 func (m METRA) form(skills, inputs int) nn.MLP {
-	return nn.MLP{Sizes: slices.Concat([]int{inputs}, m.Hidden, []int{skills}), Hidden: nn.ReLU}
+	return nn.NewMLP(inputs, m.Hidden, skills)
 }
 
 // Start implements [Diversity]. The last parameter is log lambda.
