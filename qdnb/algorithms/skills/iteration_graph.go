@@ -25,6 +25,13 @@ type iteration struct {
 	random       bool // uniformly random actions instead of the actor's
 }
 
+// newIteration returns an iteration without environments and updates.
+func newIteration(task Task, method Method, config sac.Config) iteration {
+	spec := task.Env.Spec()
+	return iteration{task: task, method: method,
+		sac: sac.New(config, spec.Observations+task.Skills, spec.Actions)}
+}
+
 // state is the device state of a search except its replay buffer. It is a pytree.
 type state struct {
 	Learner sac.Learner

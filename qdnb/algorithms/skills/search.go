@@ -9,7 +9,6 @@ import (
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
@@ -98,16 +97,10 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components",
 			config.Centroids.Shape, d)
 	}
-	spec := task.Env.Spec()
 	programs := &xla.Scope{Platform: p}
-	s := &Search{
-		programs: programs, config: config, buffer: replay.Store{Programs: programs}, iteration: -1,
-		it: iteration{
-			task: task, method: method, sac: sac.New(config.SAC.Config, spec.Observations+task.Skills,
-				spec.Actions),
-			environments: config.EnvBatchSize, updates: config.Updates(),
-		},
-	}
+	s := &Search{programs: programs, it: newIteration(task, method, config.SAC.Config),
+		config: config, buffer: replay.Store{Programs: programs}, iteration: -1}
+	s.it.environments, s.it.updates = config.EnvBatchSize, config.Updates()
 	rows := int64(config.ReplayBufferSize) * int64(task.layout().Width())
 	rows += int64(config.Centroids.Shape[0]+task.Skills*config.EvaluationStates) * int64(task.policy(
 		config.Hidden).Params())
