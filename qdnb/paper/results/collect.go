@@ -198,7 +198,7 @@ func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
 	for _, v := range adaptation.Values {
 		skill, score := v.Best()
 		a.Values = append(a.Values, Value{Index: v.Index, X: v.X, Y: v.Y, Score: score, Skill: skill,
-			Skills: len(v.Skills)})
+			Skills: v.Count})
 	}
 	a.Short, err = skillsShortcomings(run)
 	return a, err
