@@ -44,7 +44,7 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 	})
 	if len(pairs) == 0 {
 		return nil, fmt.Errorf("no pair of methods has runs: %w",
-			noRuns(results.ExperimentTraining))
+			data.noRuns(results.ExperimentTraining))
 	}
 	var names []string
 	var parts []*tables.Table

@@ -126,8 +126,9 @@ func metricGrid(data *Data, methods []string, axis curveAxis) (figures.CurveGrid
 		}
 	}
 	if len(all) == 0 {
-		return g, noRuns(results.ExperimentTraining)
+		return g, data.noRuns(results.ExperimentTraining)
 	}
+	g.Note = data.missing(methods, curveEnvs)
 	x := axis.over(all)
 	for _, metric := range curveMetrics {
 		g.ColumnTitles = append(g.ColumnTitles, metric.title)
@@ -174,7 +175,7 @@ func priorPanel(data *Data) (figures.Panel, error) {
 		}
 	}
 	if len(lines) == 0 {
-		return figures.Panel{}, noRuns(results.ExperimentPrior)
+		return figures.Panel{}, data.noRuns(results.ExperimentPrior)
 	}
 	panel, err := timeAxis.over(lines).panel(lines, curveCoverage)
 	panel.YLabel = curveCoverage.title

@@ -46,9 +46,12 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 		}
 	}
 	if len(grid.Maps) == 0 {
-		return nil, nothing(failed, "intermediate repertoires on "+env, results.ExperimentTraining)
+		return nil, d.nothing(failed, "intermediate repertoires on "+env, results.ExperimentTraining)
 	}
 	grid.Dense, grid.Note = true, "s, min: "+clock
+	if missing := d.missing(methods, []string{env}); missing != "" {
+		grid.Note += ". " + missing
+	}
 	return figures.MapGrid(grid)
 }
 

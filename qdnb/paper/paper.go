@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -27,10 +28,12 @@ const (
 	RunsFolder = "runs"
 )
 
-// Folder returns the experiments folder: the value of [FolderVariable] if set; else
-// build/experiments/small in the current folder or the nearest parent with a Makefile and a go.mod
-// (a checkout of qdnb); else experiments in the current folder.
-func Folder() string {
+// Folder returns the folder of experiments. It is the value of [FolderVariable] if set. Otherwise, in
+// a checkout of qdnb (the current folder or the nearest parent with a Makefile and a go.mod), it is
+// the folder notebooks/results, which is shipped with qdnb, if that has runs of one of the given
+// experiments, and build/experiments/small if not. Outside of a checkout it is experiments in the
+// current folder. Without experiments it is never the shipped folder, whose runs have no policies.
+func Folder(experiments ...string) string {
 	if dir := os.Getenv(FolderVariable); dir != "" {
 		return dir
 	}
@@ -40,12 +43,26 @@ func Folder() string {
 	}
 	for dir := here; ; dir = filepath.Dir(dir) {
 		if exists(filepath.Join(dir, "Makefile")) && exists(filepath.Join(dir, "go.mod")) {
+			if shipped := filepath.Join(dir, shippedFolder); ships(shipped, experiments) {
+				return shipped
+			}
 			return filepath.Join(dir, "build", "experiments", "small")
 		}
 		if dir == filepath.Dir(dir) {
 			return filepath.Join(here, "experiments")
 		}
 	}
+}
+
+// ships reports whether a shipped folder has runs of one of the experiments. It counts a plan that
+// cannot be read, so that [Open] reports the problem.
+func ships(dir string, experiments []string) bool {
+	if len(experiments) == 0 || !Shipped(dir) {
+		return false
+	}
+	lines, err := sweep.ReadFile(filepath.Join(dir, PlanFile))
+	return err != nil || slices.ContainsFunc(lines,
+		func(l sweep.Line) bool { return slices.Contains(experiments, l.Experiment) })
 }
 
 func exists(path string) bool {
@@ -58,11 +75,20 @@ type Data struct {
 	*results.Tables
 	Dir   string // the experiments folder
 	Lines []sweep.Line
+	About *About // nil unless the folder is shipped
 }
 
 // Open reads an experiments folder. Runs that are incomplete or unreadable are left out of figures
-// and counted in Tables.
+// and counted in Tables. A shipped folder must be complete: it is an error, which names the file, if
+// one is missing or differs from the folder's checksums.
 func Open(dir string) (*Data, error) {
+	var about *About
+	if Shipped(dir) {
+		var err error
+		if about, err = verify(dir); err != nil {
+			return nil, err
+		}
+	}
 	path := filepath.Join(dir, PlanFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no %s: make the runs with experiments.Prepare in a notebook, or "+
@@ -76,7 +102,12 @@ func Open(dir string) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Data{Tables: t, Dir: dir, Lines: lines}, nil
+	if about != nil {
+		if err := complete(dir, t); err != nil {
+			return nil, err
+		}
+	}
+	return &Data{Tables: t, Dir: dir, Lines: lines, About: about}, nil
 }
 
 // errNoData is returned by functions called without data.

@@ -21,14 +21,16 @@ import (
 
 // Prepare completes the runs that package paper needs to draw the figures of experiments, and
 // prints one line per experiment on standard output. The plan and the runs are in [paper.Folder].
-// Experiments in the existing plan are completed at their scale. Experiments that the plan lacks
+// If that is the folder shipped with qdnb, nothing is run: Prepare checks the folder's files and
+// prints what the runs are. Other folders are completed. Experiments in the existing plan are
+// completed at their scale. Experiments that the plan lacks
 // are planned at scale Small and run at once, which takes half an hour or more for all experiments
 // on two cores.
 //
 // When ctx is done (an interrupted cell), Prepare saves the current run and returns
 // [qdnb.ErrInterrupted]. Call it again to resume.
 func Prepare(ctx context.Context, experiments ...string) error {
-	return PrepareIn(ctx, paper.Folder(), RunOptions{}, experiments...)
+	return PrepareIn(ctx, paper.Folder(experiments...), RunOptions{}, experiments...)
 }
 
 // PrepareIn is [Prepare] for a given experiments folder, logging to o.Log (standard output if nil).
@@ -36,6 +38,14 @@ func Prepare(ctx context.Context, experiments ...string) error {
 func PrepareIn(ctx context.Context, dir string, o RunOptions, experiments ...string) error {
 	if o.Log == nil {
 		o.Log = os.Stdout
+	}
+	if paper.Shipped(dir) {
+		data, err := paper.Open(dir)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(o.Log, data.Summary(experiments...))
+		return err
 	}
 	lines, err := planOf(dir, cmp.Or(o.Scale, Small), experiments)
 	if err != nil {
