@@ -273,7 +273,7 @@ func verify(dir string) (*About, error) {
 		path := filepath.Join(dir, filepath.FromSlash(file))
 		switch sum, ok := have[file]; {
 		case !ok:
-			return nil, fmt.Errorf("%s is missing: %s", path, advice)
+			return nil, fmt.Errorf("%s is missing, but %s lists it: %s", path, sumsFile, advice)
 		case sum != want[file]:
 			return nil, fmt.Errorf("%s is damaged: its sha256 differs from %s; %s", path, sumsFile, advice)
 		}
@@ -350,7 +350,7 @@ func (d *Data) Summary(experiments ...string) string {
 // describe returns the number, seeds and sizes of runs.
 func describe(lines []sweep.Line) string {
 	seeds := sorted(lines, nil, func(l sweep.Line) string { return fmt.Sprint(l.Run.Seed) })
-	text := fmt.Sprintf("%d runs, seed %s", len(lines), strings.Join(seeds, ", "))
+	text := fmt.Sprintf("%d run%s, seed %s", len(lines), plural(len(lines)), strings.Join(seeds, ", "))
 	for _, part := range []struct{ prefix, setting, suffix string }{
 		{"", "cells", " cells"}, {"hidden layers of ", "hidden", " units"}} {
 		values := sorted(lines, nil, func(l sweep.Line) string {
@@ -368,6 +368,13 @@ func describe(lines []sweep.Line) string {
 		text += ", " + strings.Join(budgets, " or ") + " each"
 	}
 	return text
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
 }
 
 // sorted returns the distinct values of lines.
@@ -411,17 +418,22 @@ func (d *Data) missing(methods, envs []string) string {
 	envs, noEnvs := without(envs, func(env string) bool {
 		return slices.ContainsFunc(methods, func(method string) bool { return has(method, env) })
 	})
-	parts := append(methodNames(noMethods), noEnvs...)
-	for _, env := range envs {
-		if _, none := without(methods, func(method string) bool { return has(method, env) }); len(
-			none) > 0 {
-			parts = append(parts, strings.Join(methodNames(none), " and ")+" on "+env)
+	var parts []string
+	add := func(prefix string, names []string) {
+		if len(names) > 0 {
+			parts = append(parts, prefix+strings.Join(names, ", "))
 		}
+	}
+	add("", methodNames(noMethods))
+	add("", noEnvs)
+	for _, env := range envs {
+		_, none := without(methods, func(method string) bool { return has(method, env) })
+		add("on "+env+" ", methodNames(none))
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return "No complete runs: " + strings.Join(parts, ", ") + "."
+	return "No complete runs: " + strings.Join(parts, "; ") + "."
 }
 
 // notShipped is the error of a figure or table without runs in a shipped folder. Notebooks print it

@@ -101,6 +101,9 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 		Coverage: s.Coverage, QDScore: s.QDScore,
 		EdgeCoverage: math.NaN(),
 	}
+	if s.Budget.CPU > 0 {
+		r.CPUSeconds = s.CPUSeconds
+	}
 	var err error
 	if r.A, r.B, err = gridSettings(c); err != nil {
 		return r, err
