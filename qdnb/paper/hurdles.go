@@ -76,8 +76,8 @@ func controlSeries(label string, points []results.CurvePoint, aggregate Aggregat
 // noRuns returns the error for missing runs, with the command that makes them.
 func (d *Data) noRuns(experiment string) error {
 	if d != nil && d.About != nil {
-		return notShipped{fmt.Sprintf("no run of the experiment %q that this needs is shipped yet: set "+
-			"%s to a folder of your own runs", experiment, FolderVariable)}
+		return notShipped{fmt.Sprintf("these need runs of the experiment %q that are not shipped yet; "+
+			"set %s to a folder of your own runs", experiment, FolderVariable)}
 	}
 	return fmt.Errorf("no run of the experiment %q is complete: make runs with "+
 		"experiments.Prepare(%q) in a notebook, or `make experiments`",

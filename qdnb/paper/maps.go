@@ -147,5 +147,5 @@ func (d *Data) nothing(failed error, what, experiment string) error {
 	if failed != nil {
 		return failed
 	}
-	return fmt.Errorf("no %s to draw: %w", what, d.noRuns(experiment))
+	return fmt.Errorf("no %s: %w", what, d.noRuns(experiment))
 }

@@ -140,7 +140,7 @@ func TestNotShipped(t *testing.T) {
 			_, err = item.Table(data)
 		}
 		var absence interface{ Absent() bool }
-		if err == nil || !strings.Contains(err.Error(), "is shipped yet") || !errors.As(err, &absence) {
+		if err == nil || !strings.Contains(err.Error(), "not shipped yet") || !errors.As(err, &absence) {
 			t.Errorf("%s: %v", item.ID, err)
 		}
 	}

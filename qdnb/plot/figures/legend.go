@@ -84,6 +84,9 @@ func (l *legend) draw(c draw.Canvas, span [2]vg.Length, top vg.Length) {
 	for i, text := range lines {
 		y := top - l.height(width) + line*vg.Length(len(lines)-i) - line/2
 		x := middle(span)
+		if len(lines) > 1 {
+			x = (c.Min.X + c.Max.X) / 2
+		}
 		half := style.Width(text) / 2
 		x = max(min(x, c.Max.X-outerPad-half), c.Min.X+outerPad+half)
 		c.FillText(note, vg.Point{X: x, Y: y + style.FontExtents().Descent}, text)
