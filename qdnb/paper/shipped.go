@@ -213,30 +213,32 @@ func spread(n, k int) []int {
 	return kept
 }
 
-// sumsOf returns the SHA-256 of the files below a folder, by path, and their size. Hidden files and
-// the list of sums itself are left out.
+// sumsOf returns the SHA-256 of the files of a shipped folder, by path, and their size. Hidden files,
+// the list of sums itself, and folders within runs, such as the figures of `qdnb show`, are left out.
 func sumsOf(dir string) (sums map[string]string, size int64, err error) {
 	sums = map[string]string{}
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == dir {
 			return err
 		}
-		if strings.HasPrefix(entry.Name(), ".") {
-			if entry.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		}
 		name, err := filepath.Rel(dir, path)
-		if err != nil || entry.IsDir() || name == sumsFile {
+		if err != nil {
 			return err
+		}
+		name = filepath.ToSlash(name)
+		hidden := strings.HasPrefix(entry.Name(), ".")
+		switch {
+		case entry.IsDir() && (hidden || strings.Count(name, "/") > 1):
+			return filepath.SkipDir
+		case entry.IsDir() || hidden || name == sumsFile:
+			return nil
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
 		sum := sha256.Sum256(data)
-		sums[filepath.ToSlash(name)] = hex.EncodeToString(sum[:])
+		sums[name] = hex.EncodeToString(sum[:])
 		size += int64(len(data))
 		return nil
 	})

@@ -253,6 +253,16 @@ func TestShippedIsChecked(t *testing.T) {
 	if err != nil || files != 14 {
 		t.Fatalf("%d files, %v", files, err)
 	}
+	own := filepath.Join(out, RunsFolder, lines[0].Run.Name(), "figures")
+	if err := os.Mkdir(own, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(own, "metrics.png"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(out); err != nil {
+		t.Errorf("figures of a run: %v", err)
+	}
 	extra := filepath.Join(out, RunsFolder, "notes.txt")
 	if err := os.WriteFile(extra, nil, 0o666); err != nil {
 		t.Fatal(err)
