@@ -154,8 +154,8 @@ func shipRun(dir, root string) error {
 
 // The trajectories of shipped skills.
 const (
-	shippedEpisodes = 10 // of each skill
-	shippedSteps    = 50 // positions of each episode
+	shippedEpisodes = 10  // of each skill
+	shippedSteps    = 100 // positions of each episode
 )
 
 // thinTrajectories reduces an evaluation to some episodes of each skill, and their trajectories to

@@ -27,6 +27,10 @@ const (
 	ratioRows = 60
 )
 
+// maxSnapshots is the number of snapshots that a file can claim: an array without cells needs no
+// memory.
+const maxSnapshots = 1 << 12
+
 // Ship writes what figures need of a finished run below root, without its policies: see
 // [Run.Repertoire] and [Run.Skills]. skills is the evaluation to ship, whose policy and extra arrays
 // are left out; nil for a run without one. The same run gives the same bytes.
@@ -204,9 +208,9 @@ func (r *Run) shippedSnapshots() ([]Snapshot, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	n, cells := shape[0], shape[1]
-	if cells != final.Cells() {
-		return nil, fmt.Errorf("%s: it has %d cells, not %d like %s", path, cells, final.Cells(),
-			repertoireFile)
+	if cells != final.Cells() || n > maxSnapshots {
+		return nil, fmt.Errorf("%s: it has %d snapshots of %d cells, not at most %d of %d, as in %s", path,
+			n, cells, maxSnapshots, final.Cells(), repertoireFile)
 	}
 	snapshots := make([]Snapshot, n)
 	for i := range snapshots {

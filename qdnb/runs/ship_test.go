@@ -191,12 +191,19 @@ func TestShipRefuses(t *testing.T) {
 	}
 	shipped := ship(t, trainedRun(t, 4, 3, 2))
 	path := filepath.Join(shipped.Dir, shippedSnapshotsFile)
-	if err := npz.Write(path, map[string]npz.Array{fitnessesKey: npz.Of(make([]float32, 6), 2,
-		3)}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := shipped.Snapshots(); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("snapshots of other cells: %v", err)
+	for what, fitnesses := range map[string]npz.Array{
+		"other cells":       npz.Of(make([]float32, 6), 2, 3),
+		"no other numbers":  npz.Of(make([]float32, 8), 2, 4),
+		"far too many":      npz.Of([]float32{}, 1<<40, 0),
+		"not even an array": npz.Of([]float32{1, 2}),
+	} {
+		if err := npz.Write(path, map[string]npz.Array{fitnessesKey: fitnesses}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := shipped.Snapshots(); err == nil || !strings.Contains(err.Error(), path) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("snapshots, %s: %v", what, err)
+		}
 	}
 }
 
