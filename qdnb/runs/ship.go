@@ -23,8 +23,8 @@ const shippedSnapshotsFile = "snapshots.npz"
 // Rows of a shipped metrics.csv: at most evenRows at equal distances, for linear axes, and ratioRows
 // at equal ratios, for logarithmic ones.
 const (
-	evenRows  = 100
-	ratioRows = 60
+	evenRows  = 150
+	ratioRows = 120
 )
 
 // maxSnapshots is the number of snapshots that a file can claim: an array without cells needs no

@@ -162,7 +162,7 @@ func TestShipIsRepeatable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(table.Rows); n < 100 || n > evenRows+ratioRows || table.Rows[0][0] != 0 ||
+	if n := len(table.Rows); n < 200 || n > evenRows+ratioRows || table.Rows[0][0] != 0 ||
 		table.Rows[1][0] != 1 || table.Rows[n-1][0] != 2999 {
 		t.Errorf("%d rows, from %v to %v", n, table.Rows[0], table.Rows[n-1])
 	}
