@@ -365,8 +365,10 @@ func describe(lines []sweep.Line) string {
 			text += ", " + part.prefix + strings.Join(values, " or ") + part.suffix
 		}
 	}
-	budgets := sorted(lines, nil, func(l sweep.Line) string { return l.Budget.String() })
-	if len(budgets) <= 2 {
+	trained := slices.DeleteFunc(slices.Clone(lines),
+		func(l sweep.Line) bool { return l.Budget == (runs.Budget{}) }) // it ends by itself
+	budgets := sorted(trained, nil, func(l sweep.Line) string { return l.Budget.String() })
+	if n := len(budgets); n == 1 || n == 2 {
 		text += ", " + strings.Join(budgets, " or ") + " each"
 	}
 	return text
