@@ -274,8 +274,8 @@ type sweepShipCmd struct {
 	planFlags
 	Out     string `required:"" placeholder:"DIR" help:"Output folder, such as notebooks/results; a folder from an earlier call is replaced."`
 	Scale   string `required:"" enum:"paper,medium,small,smoke" help:"Scale of the plan: paper, medium, small or smoke."`
-	Machine string `required:"" placeholder:"TEXT" help:"Machine that trained the runs, such as \"2 cores of an AMD EPYC 7B13\"."`
-	Commit  string `placeholder:"HASH" help:"Commit of the program that trained them, if known."`
+	Machine string `placeholder:"TEXT" help:"Machine that trained the runs (default: as they record it)."`
+	Commit  string `placeholder:"HASH" help:"Commit of the program that trained them (default: as they record it)."`
 }
 
 // Run writes the folder and prints its size.

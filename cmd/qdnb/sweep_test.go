@@ -349,8 +349,8 @@ func TestSweepShip(t *testing.T) {
 	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "results")
 	ship := []string{"sweep", "ship", "--plan", filepath.Join(dir, paper.PlanFile), "--runs",
 		filepath.Join(dir, paper.RunsFolder), "--out", out, "--scale", "small"}
-	if _, stderr, status := invoke(t, ship...); status != exitUsage || !strings.Contains(stderr,
-		"--machine") {
+	if _, stderr, status := invoke(t, ship...); status != 1 || !strings.Contains(stderr,
+		"do not record their machine") {
 		t.Errorf("without --machine: status %d, %s", status, stderr)
 	}
 	stdout, stderr, status := invoke(t, append(ship, "--machine", "a test")...)

@@ -82,17 +82,23 @@ type Data struct {
 // and counted in Tables. A shipped folder must be complete: it is an error, which names the file, if
 // one is missing or differs from the folder's checksums.
 func Open(dir string) (*Data, error) {
+	path := filepath.Join(dir, PlanFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !Shipped(dir) {
+		return nil, fmt.Errorf("%s has no %s: make the runs with experiments.Prepare in a notebook, or "+
+			"`make experiments`", dir, PlanFile)
+	}
+	return OpenPlan(path)
+}
+
+// OpenPlan reads the runs of a plan from the folder runs next to it, as Open does.
+func OpenPlan(path string) (*Data, error) {
+	dir := filepath.Dir(path)
 	var about *About
 	if Shipped(dir) {
 		var err error
 		if about, err = verify(dir); err != nil {
 			return nil, err
 		}
-	}
-	path := filepath.Join(dir, PlanFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no %s: make the runs with experiments.Prepare in a notebook, or "+
-			"`make experiments`", dir, PlanFile)
 	}
 	lines, err := sweep.ReadFile(path)
 	if err != nil {
@@ -103,7 +109,7 @@ func Open(dir string) (*Data, error) {
 		return nil, err
 	}
 	if about != nil {
-		if err := complete(dir, t); err != nil {
+		if err := checkComplete(dir, t); err != nil {
 			return nil, err
 		}
 	}

@@ -43,6 +43,28 @@ type About struct {
 	Commit  string `json:"commit,omitempty"` // of the program that trained them
 }
 
+// complete adds the machines and commits that runs record to those that are not given.
+func (a *About) complete(trained []*runs.Run) error {
+	var machines, commits []string
+	add := func(list *[]string, text string) {
+		if text != "" && !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
+	for _, run := range trained {
+		for _, use := range run.Status.Machines {
+			add(&machines, use.Machine)
+			add(&commits, use.Commit)
+		}
+	}
+	a.Machine = cmp.Or(a.Machine, strings.Join(machines, "; "))
+	a.Commit = cmp.Or(a.Commit, strings.Join(commits, ", "))
+	if a.Machine == "" {
+		return errors.New("the runs do not record their machine: name it")
+	}
+	return nil
+}
+
 // Shipped reports whether an experiments folder was written by [Ship].
 func Shipped(dir string) bool {
 	return exists(filepath.Join(dir, aboutFile)) || exists(filepath.Join(dir, sumsFile))
@@ -87,6 +109,7 @@ func Ship(dir string, lines []sweep.Line, runsFolder string, about About) (Shipm
 // write fills an empty folder.
 func (s *Shipment) write(dir string, lines []sweep.Line, runsFolder string, about About) error {
 	var shipped []sweep.Line
+	var trained []*runs.Run
 	done := map[string]bool{}
 	for _, state := range sweep.Inspect(runsFolder, lines) {
 		name := state.Run.Name()
@@ -102,15 +125,23 @@ func (s *Shipment) write(dir string, lines []sweep.Line, runsFolder string, abou
 			continue
 		}
 		done[name] = true
-		if err := shipRun(filepath.Join(runsFolder, name), filepath.Join(dir, RunsFolder)); err != nil {
+		run, err := runs.Open(filepath.Join(runsFolder, name))
+		if err != nil {
 			return err
 		}
+		if err := shipRun(run, filepath.Join(dir, RunsFolder)); err != nil {
+			return err
+		}
+		trained = append(trained, run)
 	}
 	if s.Runs = len(done); s.Runs == 0 {
 		return fmt.Errorf("no run of the plan is complete in %s", runsFolder)
 	}
 	if err := atomicfile.Write(filepath.Join(dir, PlanFile),
 		func(w io.Writer) error { return sweep.Write(w, shipped) }); err != nil {
+		return err
+	}
+	if err := about.complete(trained); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(about, "", "  ")
@@ -133,13 +164,10 @@ func (s *Shipment) write(dir string, lines []sweep.Line, runsFolder string, abou
 }
 
 // shipRun writes what figures need of a run.
-func shipRun(dir, root string) error {
-	run, err := runs.Open(dir)
-	if err != nil {
-		return err
-	}
+func shipRun(run *runs.Run, root string) error {
 	var skills *runs.Skills
 	if run.HasSkills() {
+		var err error
 		if skills, err = run.Evaluation(); err != nil {
 			return err
 		}
@@ -297,8 +325,8 @@ func verify(dir string) (*About, error) {
 	return about, nil
 }
 
-// complete returns an error unless all runs of a shipped plan were read.
-func complete(dir string, t *results.Tables) error {
+// checkComplete returns an error unless all runs of a shipped plan were read.
+func checkComplete(dir string, t *results.Tables) error {
 	if len(t.Problems) > 0 {
 		return t.Problems[0]
 	}
