@@ -395,3 +395,33 @@ func TestAboutOfRuns(t *testing.T) {
 		t.Error("runs without a machine are described")
 	}
 }
+
+// The runs in the repository are intact and small, and figures can be drawn from them.
+func TestShippedRunsOfTheRepository(t *testing.T) {
+	dir := filepath.Join("..", "..", shippedFolder)
+	data, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data.About == nil || data.About.Scale == "" || data.About.Machine == "" {
+		t.Errorf("about: %+v", data.About)
+	}
+	for _, id := range []string{"figure-2", "figure-6", "table-1"} {
+		item, err := Find(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Figure != nil {
+			_, err = item.Figure(data)
+		} else {
+			_, err = item.Table(data)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	_, size, err := sumsOf(dir)
+	if limit := int64(data.Complete) * 100_000; err != nil || size > limit || size > 8_000_000 {
+		t.Errorf("%d bytes for %d runs, %v", size, data.Complete, err)
+	}
+}
