@@ -30,10 +30,13 @@ const (
 
 // Folder returns the folder of experiments. It is the value of [FolderVariable] if set. Otherwise, in
 // a checkout of qdnb (the current folder or the nearest parent with a Makefile and a go.mod), it is
-// the folder notebooks/results, which is shipped with qdnb, if that has runs of one of the given
-// experiments, and build/experiments/small if not. Outside of a checkout it is experiments in the
-// current folder. Without experiments it is never the shipped folder, whose runs have no policies.
-func Folder(experiments ...string) string {
+// the folder notebooks/results, which is shipped with qdnb, if that has what is needed, and
+// build/experiments/small if not. Outside of a checkout it is experiments in the current folder.
+//
+// needs are names of experiments and IDs of [Items]. The shipped folder must have a run of one of the
+// experiments, or all runs without which one of the items cannot be drawn. Without needs it is never
+// the shipped folder, whose runs have no policies.
+func Folder(needs ...string) string {
 	if dir := os.Getenv(FolderVariable); dir != "" {
 		return dir
 	}
@@ -43,7 +46,7 @@ func Folder(experiments ...string) string {
 	}
 	for dir := here; ; dir = filepath.Dir(dir) {
 		if exists(filepath.Join(dir, "Makefile")) && exists(filepath.Join(dir, "go.mod")) {
-			if shipped := filepath.Join(dir, shippedFolder); ships(shipped, experiments) {
+			if shipped := filepath.Join(dir, shippedFolder); ships(shipped, needs) {
 				return shipped
 			}
 			return filepath.Join(dir, "build", "experiments", "small")
@@ -54,15 +57,42 @@ func Folder(experiments ...string) string {
 	}
 }
 
-// ships reports whether a shipped folder has runs of one of the experiments. It counts a plan that
-// cannot be read, so that [Open] reports the problem.
-func ships(dir string, experiments []string) bool {
-	if len(experiments) == 0 || !Shipped(dir) {
+// ships reports whether a shipped folder has what one of the needs of [Folder] asks for. It also
+// returns true if the folder cannot be read, so that [Open] reports the problem.
+func ships(dir string, needs []string) bool {
+	if len(needs) == 0 || !Shipped(dir) {
 		return false
 	}
-	lines, err := sweep.ReadFile(filepath.Join(dir, PlanFile))
-	return err != nil || slices.ContainsFunc(lines,
-		func(l sweep.Line) bool { return slices.Contains(experiments, l.Experiment) })
+	data, err := Open(dir)
+	return err != nil || slices.ContainsFunc(needs, func(need string) bool {
+		item, err := Find(need)
+		if err != nil {
+			return slices.ContainsFunc(data.Lines,
+				func(l sweep.Line) bool { return l.Experiment == need })
+		}
+		if item.Figure != nil {
+			_, err = item.Figure(data)
+		} else {
+			_, err = item.Table(data)
+		}
+		return !errors.As(err, new(notShipped))
+	})
+}
+
+// Experiments replaces IDs of [Items] by the experiments whose runs they need. Other names are kept.
+func Experiments(needs ...string) (names []string) {
+	for _, need := range needs {
+		experiments := []string{need}
+		if item, err := Find(need); err == nil {
+			experiments = item.Experiments
+		}
+		for _, name := range experiments {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 func exists(path string) bool {

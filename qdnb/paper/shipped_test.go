@@ -297,10 +297,16 @@ func TestFolderOfACheckout(t *testing.T) {
 		experiments []string
 		want        string
 	}{{nil, own}, {[]string{"hurdles"}, own}, {[]string{"training"}, ours},
-		{[]string{"hurdles", "training"}, ours}} {
+		{[]string{"hurdles", "training"}, ours}, {[]string{"figure-9"}, ours},
+		{[]string{"figure-10"}, own}, {[]string{"table-10", "figure-4"}, own},
+		{[]string{"figure-10", "figure-2"}, ours}} {
 		if got := Folder(c.experiments...); got != c.want {
 			t.Errorf("%v: %s, want %s", c.experiments, got, c.want)
 		}
+	}
+	if got, want := Experiments("figure-9", "training", "fig 18", "prior"), []string{"training",
+		"adaptation", "hurdles", "prior"}; !slices.Equal(got, want) {
+		t.Errorf("experiments %q, want %q", got, want)
 	}
 	t.Setenv(FolderVariable, "mine")
 	if got := Folder("training"); got != "mine" {
