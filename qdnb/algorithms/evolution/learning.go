@@ -56,13 +56,6 @@ type (
 	}
 )
 
-// learningMemory is the memory of a learner in bytes: its buffer, and the transitions of a
-// generation as recorded and as gathered.
-func learningMemory(task scoring.Task, learner Learner, batch int) int64 {
-	width := int64(layoutOf(task).Width())
-	return 4 * width * (int64(learner.Capacity()) + 3*int64(batch)*int64(task.Length))
-}
-
 // layoutOf is the layout of a task's transitions.
 func layoutOf(task scoring.Task) replay.Layout {
 	spec := task.Env.Spec()

@@ -92,8 +92,9 @@ func (s *Search) checkMemory() error {
 		rows += 2 * int64(cells)
 	}
 	bytes := 4 * int64(params) * rows
-	if s.method.Learner != nil {
-		bytes += learningMemory(s.task, s.method.Learner, s.settings.Batch)
+	if l := s.method.Learner; l != nil { // its buffer, and a generation's rows, recorded and gathered
+		held := int64(l.Capacity()) + 3*int64(s.settings.Batch)*int64(s.task.Length)
+		bytes += 4 * int64(layoutOf(s.task).Width()) * held
 	}
 	return s.programs.CheckMemory(bytes)
 }
