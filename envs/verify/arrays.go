@@ -27,7 +27,8 @@ type column struct {
 	ignore    int       // number of last elements of dims that are not compared
 }
 
-// at returns the columns of the same quantities at another time, given by the affixes of their names.
+// at returns the columns of the same quantities at another time, given by the affixes of their
+// names.
 func at(columns []column, prefix, suffix string, axes ...axis) []column {
 	out := slices.Clone(columns)
 	for i, c := range columns {

@@ -105,9 +105,9 @@ type session struct {
 	pause time.Duration // between checkpoints
 }
 
-// run computes a job to the end of its budget, or loads its run if it is complete. When ctx is done,
-// it saves a checkpoint and returns [ErrInterrupted]. skills is the run whose skills the job uses,
-// which must be finished; nil if it uses none.
+// run computes a job to the end of its budget, or loads its run if it is complete. When ctx is
+// done, it saves a checkpoint and returns [ErrInterrupted]. skills is the run whose skills the job
+// uses, which must be finished; nil if it uses none.
 func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, error) {
 	if _, err := xla.Canonical(o.Backend); err != nil { // checked even if nothing is left to compute
 		return nil, err

@@ -64,7 +64,8 @@ func (AuroraArchive) read(fields []*Node) slots {
 	if len(fields) != 8 {
 		panic(errors.Errorf("AURORA has 8 fields, not %d", len(fields)))
 	}
-	return slots{fields[0], fields[1], fields[2], fields[3], fields[4], fields[5], fields[6], fields[7]}
+	return slots{fields[0], fields[1], fields[2], fields[3], fields[4], fields[5], fields[6],
+		fields[7]}
 }
 
 // features is the number of features that the sequences hold per step.
