@@ -33,7 +33,6 @@ var formats = []string{".png", ".svg", ".pdf"}
 type Figure struct {
 	width, height vg.Length
 	draw          func(draw.Canvas) error
-	shaded        bool // most of its colours come from pictures
 }
 
 // FromPlot wraps any gonum plot in a figure, to show and save it like the figures of this package.
@@ -128,11 +127,7 @@ func (f *Figure) png(dpi int) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	areas := areaColors
-	if f.shaded {
-		areas = shadedAreas
-	}
-	if err := encoder.Encode(&buf, paletted(canvas.Image(), areas)); err != nil {
+	if err := encoder.Encode(&buf, Paletted(canvas.Image())); err != nil {
 		return nil, fmt.Errorf("encode PNG: %w", err)
 	}
 	return withResolution(buf.Bytes(), dpi), nil

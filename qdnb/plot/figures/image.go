@@ -72,9 +72,7 @@ func images(pictures []Picture, columns int) (*Figure, error) {
 	if !any {
 		return nil, errors.New("no picture to draw")
 	}
-	f := l.figure(vg.Length(min(1.875*float64(columns), 7.5)) * vg.Inch)
-	f.shaded = true
-	return f, nil
+	return l.figure(vg.Length(min(1.875*float64(columns), 7.5)) * vg.Inch), nil
 }
 
 // pictureView fills the data area of a panel with an image and draws a thin frame.
