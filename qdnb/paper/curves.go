@@ -295,7 +295,7 @@ func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 				curves[i].X, curves[i].Y = append(s.X, end), append(s.Y, s.Y[n-1])
 			}
 		}
-		series, err := figures.QuartilesAt(line.name, curves, x.grid(at, end))
+		series, err := figures.Quartiles(line.name, curves, x.grid(at, end))
 		if err != nil {
 			return p, fmt.Errorf("curves of %s: %w", line.name, err)
 		}
