@@ -42,7 +42,7 @@ func SensitivityInFull(data *Data) (*figures.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: true, PointName: "setting"})
+	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: "setting"})
 }
 
 // SensitivitySettings returns a table for figure 14: the best and the worst setting of each method

@@ -23,8 +23,6 @@ type Cells struct {
 	// Min and Max are the fitness at the ends of the colour range; values outside are clamped. Both 0:
 	// the range of the data.
 	Min, Max float64
-	// FitnessLabel names the colour bar; "": "Fitness".
-	FitnessLabel string
 }
 
 // Points2D converts flat values ([n, dims], row-major) to points for a map. It returns an error
@@ -59,14 +57,9 @@ func (c *Cells) check() error {
 	if c.Descriptors != nil && len(c.Descriptors) != n {
 		return fmt.Errorf("%d centroids but %d descriptors", n, len(c.Descriptors))
 	}
-	return checkRange(c.Min, c.Max)
-}
-
-// checkRange reports a colour range that is neither increasing nor left to the data (both 0).
-func checkRange(low, high float64) error {
-	if (low != 0 || high != 0) && !(low < high && finite(low) && finite(high)) {
+	if (c.Min != 0 || c.Max != 0) && !(c.Min < c.Max && finite(c.Min) && finite(c.Max)) {
 		return fmt.Errorf("colour range from %g to %g: want Min < Max, or both 0 for the range of the "+
-			"data", low, high)
+			"data", c.Min, c.Max)
 	}
 	return nil
 }
@@ -83,7 +76,7 @@ func RepertoireMap(c Cells) (*Figure, error) {
 
 // alone draws a map with its colour bar and legend. Wide maps get a wider figure, so that areas are
 // about equal.
-func alone(m Map, labels *labelColors, key *legend, width vg.Length) (*Figure, error) {
+func alone(m Map, labels labelColors, key *legend, width vg.Length) (*Figure, error) {
 	bar := newBar(m)
 	p, err := m.panel(bar, labels)
 	if err != nil {
@@ -104,13 +97,8 @@ func (c *Cells) axes() (lower, upper [2]float64, labels [2]string) {
 	return c.Lower, c.Upper, [2]string{c.XLabel, c.YLabel}
 }
 
-// scale implements [Map].
-func (c *Cells) scale() (low, high float64, values []float64, label string, ok bool) {
-	return c.Min, c.Max, c.Fitness, c.FitnessLabel, true
-}
-
 // panel implements [Map]; bar is nil if no cell is filled.
-func (c *Cells) panel(bar *colorBar, _ *labelColors) (*panel, error) {
+func (c *Cells) panel(bar *colorBar, _ labelColors) (*panel, error) {
 	polygons, err := Voronoi(c.Centroids, c.Lower, c.Upper)
 	if err != nil {
 		return nil, err

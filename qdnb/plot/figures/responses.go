@@ -100,8 +100,7 @@ func (r Responses) rows(k *key) *layout {
 		for j := range row {
 			panels[j] = row[j].panel(k)
 			if row[j].empty() {
-				panels[j].plot.Y.Tick.Marker = plot.ConstantTicks(nil)
-				panels[j].plot.Add(note("no runs"))
+				markEmpty(panels[j].plot)
 				continue
 			}
 			if r.Nominal != 0 {

@@ -164,11 +164,7 @@ func (p *Page) addMap(x *index) error {
 			}
 		}
 	}
-	label := c.FitnessLabel
-	if label == "" {
-		label = "fitness"
-	}
-	x.Map = &mapped{Lower: c.Lower, Upper: c.Upper, Label: label}
+	x.Map = &mapped{Lower: c.Lower, Upper: c.Upper, Label: "fitness"}
 	for d := range 2 {
 		x.Map.Ticks[d] = ticks(c.Lower[d], c.Upper[d])
 	}
