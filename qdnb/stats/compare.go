@@ -88,6 +88,3 @@ func A12(x, y []float64) float64 {
 	}
 	return wins(x, y) / float64(len(x)) / float64(len(y))
 }
-
-// CliffsDelta is the effect size of Cliff (1993), P(x > y) - P(x < y) = 2 A12 - 1, from -1 to 1.
-func CliffsDelta(x, y []float64) float64 { return 2*A12(x, y) - 1 }

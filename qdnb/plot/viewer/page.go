@@ -91,17 +91,6 @@ func List(title, what string, names []string, entries []Entry) (*Page, error) {
 
 func filled(fitness float64) bool { return !math.IsNaN(fitness) && !math.IsInf(fitness, 0) }
 
-// Films returns the number of films on the page.
-func (p *Page) Films() int {
-	n := 0
-	for _, e := range p.entries {
-		if e.Film != nil {
-			n++
-		}
-	}
-	return n
-}
-
 // first returns the index of the entry that the page starts with: the film chosen as in [Best],
 // among equals the fittest entry.
 func (p *Page) first() int {
