@@ -321,7 +321,7 @@ func TestDamagedRows(t *testing.T) {
 		}
 		var swapped bytes.Buffer // intact, but with other rows
 		must(t, npz.WriteTo(&swapped, map[string]npz.Array{genotypesKey: npz.Of(make([]float32, 6), 2,
-			gridParams)}))
+			gridParams)}, ""))
 		check(name+": other rows", swapped.Bytes())
 		check(name+": missing", nil)
 		must(t, os.WriteFile(path, []byte(content), 0o666))

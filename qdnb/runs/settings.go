@@ -176,6 +176,23 @@ func assign(path string, data json.RawMessage, v reflect.Value) error {
 		}
 		return nil
 	}
+	if v.Kind() == reflect.Slice && nested(v.Type().Elem()) {
+		var items []json.RawMessage
+		if json.Unmarshal(data, &items) != nil {
+			return wrong(path, data, v.Type())
+		}
+		list := reflect.Zero(v.Type())
+		if items != nil { // not null
+			list = reflect.MakeSlice(v.Type(), len(items), len(items))
+		}
+		for i, item := range items {
+			if err := assign(fmt.Sprintf("%s[%d]", path, i), item, list.Index(i)); err != nil {
+				return err
+			}
+		}
+		v.Set(list)
+		return nil
+	}
 	isNull := bytes.Equal(bytes.TrimSpace(data), []byte("null"))
 	if isNull && v.Kind() != reflect.Pointer && v.Kind() != reflect.Slice && v.Kind() != reflect.Map &&
 		!reflect.PointerTo(v.Type()).Implements(unmarshaler) {
