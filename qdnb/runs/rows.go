@@ -462,21 +462,10 @@ func filesOf(path string) ([]string, error) {
 // removeRows removes the files of rows that meant selects, and the folder if it is empty then.
 func (w *Writer) removeRows(meant func(file string) bool) error {
 	dir := filepath.Join(w.Dir, rowsDir)
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if rowsName.MatchString(entry.Name()) && meant(entry.Name()) {
-			if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
-				return err
-			}
-		}
-	}
+	isRows := func(name string) (string, bool) { return name, rowsName.MatchString(name) }
+	err := removeFiles(dir, isRows, meant)
 	_ = os.Remove(dir) // fails if other files are in it
-	return nil
+	return err
 }
 
 // dropRows removes all rows.

@@ -222,11 +222,7 @@ func (s *Skills) arrays() map[string]npz.Array {
 	arrays[countKey] = npz.Scalar(int64(s.Count))
 	arrays[hiddenKey] = npz.Of(hidden)
 	if n := len(s.Which); n > 0 {
-		which := make([]int32, n)
-		for i, k := range s.Which {
-			which[i] = int32(k)
-		}
-		arrays[whichKey] = npz.Of(which)
+		arrays[whichKey] = npz.Of(int32s(s.Which))
 		arrays[fitnessesKey] = npz.Of(s.Fitnesses)
 		arrays[descriptorsKey] = npz.Of(s.Descriptors, n, s.Dims())
 		if s.Trajectories != nil {
