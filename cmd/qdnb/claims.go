@@ -15,8 +15,8 @@ import (
 
 type claimsCmd struct {
 	runsFlag
-	Plan []string `placeholder:"FILE" help:"Plans that list the runs to use, from \"qdnb sweep plan\" (default: all runs in the folder, identified by their configurations)."`
-	JSON bool     `name:"json" help:"Print the result as one JSON object."`
+	Plan []string `placeholder:"FILE"`
+	JSON bool     `name:"json"`
 }
 
 // checked is what `qdnb claims --json` prints.

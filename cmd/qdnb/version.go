@@ -60,7 +60,7 @@ func printVersion(out io.Writer) {
 }
 
 type helpCmd struct {
-	Command []string `arg:"" optional:"" help:"Command, such as \"sweep plan\"."`
+	Command []string `arg:"" optional:""`
 }
 
 // Run prints the help of a command, or of all commands.

@@ -19,9 +19,9 @@ import (
 // starts from the result of the one before. Better of its candidates are fitter than all occupants;
 // in an advanced search these are about 50 of 1000.
 type Insertion struct {
-	Batch   int `json:"batch" default:"1000" help:"Number of candidates."`
-	Better  int `json:"better" default:"50" help:"Number of candidates that beat every occupant."`
-	Repeats int `json:"-" default:"20" help:"Insertions to time; the fastest is reported."`
+	Batch   int `json:"batch" default:"1000"`
+	Better  int `json:"better" default:"50"`
+	Repeats int `json:"-" default:"20"`
 }
 
 // InsertionTiming is the result of [Insertion].
