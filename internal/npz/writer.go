@@ -26,8 +26,8 @@ func Write(path string, arrays map[string]Array) error {
 	return atomicfile.Write(path, func(w io.Writer) error { return WriteTo(w, arrays, "") })
 }
 
-// WriteTo writes an .npz file to a stream. The same arrays give the same bytes. The file ends in the
-// comment, a zip comment of up to 65 535 bytes.
+// WriteTo writes an .npz file to a stream. The same arrays give the same bytes. The file ends in
+// the comment, a zip comment of up to 65 535 bytes.
 func WriteTo(w io.Writer, arrays map[string]Array, comment string) error {
 	archive := zip.NewWriter(w)
 	if err := archive.SetComment(comment); err != nil {

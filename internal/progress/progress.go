@@ -226,7 +226,8 @@ func terminal(out io.Writer, width func() int) display {
 	}
 }
 
-// plain writes lines to a file, where nothing can be replaced. Short work writes only its last line.
+// plain writes lines to a file, where nothing can be replaced. Short work writes only its last
+// line.
 func plain(out io.Writer) display {
 	return display{
 		every:   10 * time.Second,

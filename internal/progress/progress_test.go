@@ -147,7 +147,8 @@ func TestBarOfAResumedRun(t *testing.T) {
 func TestBarTakesAnything(t *testing.T) {
 	clock := newClock()
 	var pages []string
-	b := newBar("run", notebook(func(page string) { pages = append(pages, page) }, func() {}), clock.now)
+	b := newBar("run", notebook(func(page string) { pages = append(pages, page) }, func() {}),
+		clock.now)
 	nan := 0.0
 	nan /= nan
 	for _, fraction := range []float64{-1, nan, 0.5, 0.2, 7} {

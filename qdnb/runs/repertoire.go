@@ -110,8 +110,8 @@ func (r *Repertoire) Near(descriptor ...float32) int {
 	return best
 }
 
-// Genotype returns the genotype in a cell, [params], not copied; nil if genotypes were not read. For
-// an empty cell it is nil or meaningless.
+// Genotype returns the genotype in a cell, [params], not copied; nil if genotypes were not read.
+// For an empty cell it is nil or meaningless.
 func (r *Repertoire) Genotype(cell int) []float32 { return r.Rows()[cell] }
 
 // Rows returns the genotype of each cell; see Genotype.
@@ -130,8 +130,8 @@ func (r *Repertoire) packed() bool {
 	return r.Genotypes != nil && len(r.Genotypes) != r.Cells()*r.Params
 }
 
-// AllGenotypes returns the genotypes of all cells, [cells, params]; those of empty cells are zero or
-// meaningless.
+// AllGenotypes returns the genotypes of all cells, [cells, params]; those of empty cells are zero
+// or meaningless.
 func (r *Repertoire) AllGenotypes() []float32 {
 	if !r.packed() {
 		return r.Genotypes
@@ -255,9 +255,9 @@ func int32s(indices []int) []int32 {
 }
 
 // ReadRepertoire reads an .npz file with the arrays fitnesses [cells], descriptors and centroids
-// [cells, dims], and genotypes [filled, params], whose rows are those of the filled cells, or [cells,
-// params]; optionally genotype_cells [filled], descriptor_min and descriptor_max [dims] and qd_offset
-// [1]. Genotypes are read only if requested; Params is always set.
+// [cells, dims], and genotypes [filled, params], whose rows are those of the filled cells, or
+// [cells, params]; optionally genotype_cells [filled], descriptor_min and descriptor_max [dims] and
+// qd_offset [1]. Genotypes are read only if requested; Params is always set.
 func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 	file, err := npz.Open(path)
 	if err != nil {

@@ -22,13 +22,13 @@ import (
 
 // Genotypes are most of a run's bytes, and only some of them change between two checkpoints. Their
 // rows are therefore stored apart from the checkpoints, in files that are never rewritten: those in
-// the folder rows, named by a hash of their contents, and repertoire.npz. A checkpoint has the cell,
-// the file, the row in the file's array "genotypes", and the SHA-256 of each row. Writing a
+// the folder rows, named by a hash of their contents, and repertoire.npz. A checkpoint has the
+// cell, the file, the row in the file's array "genotypes", and the SHA-256 of each row. Writing a
 // checkpoint writes the rows that no file holds yet.
 //
-// The last checkpoint of a run refers to the rows of the final repertoire. The repertoire is written
-// to the folder rows, and replaces repertoire.npz when this checkpoint is on disk, so a process
-// killed in between leaves a checkpoint whose rows exist.
+// The last checkpoint of a run refers to the rows of the final repertoire. The repertoire is
+// written to the folder rows, and replaces repertoire.npz when this checkpoint is on disk, so a
+// process killed in between leaves a checkpoint whose rows exist.
 
 // A checkpoint replaces an array by two arrays with its name and these suffixes: int32 [n, 3], the
 // cell, the index of the file and the row in it, and uint8 [n, 32], the SHA-256 of its bytes.

@@ -78,7 +78,8 @@ func (w *Writer) SaveReplay(total, capacity int64, width int,
 	} else if r.capacity == 0 && w.last >= 0 && len(all) > 0 { // a checkpoint needs the files
 		return fmt.Errorf("replay buffer of %s: call LoadReplay before SaveReplay", w.Dir)
 	}
-	if err := removeFiles(dir, parseSegment, func(s segment) bool { return s.to > r.total }); err != nil {
+	abandoned := func(s segment) bool { return s.to > r.total }
+	if err := removeFiles(dir, parseSegment, abandoned); err != nil {
 		return w.failure(err)
 	}
 	r.capacity = capacity

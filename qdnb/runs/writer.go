@@ -113,7 +113,8 @@ func (w *Writer) SaveStatus(s Status) error {
 	return nil
 }
 
-// SaveRepertoire writes repertoire.npz of a run without checkpoints. Training calls StageRepertoire.
+// SaveRepertoire writes repertoire.npz of a run without checkpoints. Training calls
+// StageRepertoire.
 func (w *Writer) SaveRepertoire(r *Repertoire) error {
 	arrays, err := w.repertoireArrays(r)
 	if err != nil {

@@ -287,7 +287,8 @@ func panels() (list []panel) {
 
 // bestAt returns the best of some methods at a multiplier.
 func (d *data) bestAt(p panel, labels []string, x float64) sample {
-	return best(of(labels, func(label string) []float64 { return d.adaptation(p.perturbation, p.env, label, x) }))
+	return best(of(labels,
+		func(label string) []float64 { return d.adaptation(p.perturbation, p.env, label, x) }))
 }
 
 // leg compares SMERL(DIAYN) and DIAYN+REWARD at actuator strength multipliers of ant-uni.

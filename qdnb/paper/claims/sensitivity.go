@@ -48,7 +48,8 @@ var ofSensitivity = []Claim{
 			return low > high, fmt.Sprintf("worst %.2f, best %.2f of the task's maximum", low, high)
 		}},
 	{"sensitivity-halfcheetah-uni",
-		"on halfcheetah-uni MAP-Elites varies little over the grid (all settings within 20 % of the best)",
+		"on halfcheetah-uni MAP-Elites varies little over the grid (all settings within 20 % of the " +
+			"best)",
 		"figure 14", func(d *data) (bool, string) {
 			a := d.grid("map-elites", "halfcheetah-uni")
 			low, high := lowest(a.x), highest(a.x)

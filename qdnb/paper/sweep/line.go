@@ -92,8 +92,8 @@ func canonical(c runs.Config) runs.Config {
 	return written
 }
 
-// lineFile is a line in JSON. Unknown fields are errors at every depth: a misspelt limit would be no
-// limit.
+// lineFile is a line in JSON. Unknown fields are errors at every depth: a misspelt limit would be
+// no limit.
 type lineFile struct {
 	Line
 	Budget budgetFile `json:"budget"`

@@ -42,9 +42,9 @@ type BoxOptions struct {
 	Points string
 }
 
-// Boxes draws panels of box plots in a row. A box spans the lower to the upper quartile in the colour of the
-// sample's name, with a bar at the median. One legend below explains the parts. The boxes of a
-// group follow the paper's order of methods. A sample of one value is drawn as a bar.
+// Boxes draws panels of box plots in a row. A box spans the lower to the upper quartile in the
+// colour of the sample's name, with a bar at the median. One legend below explains the parts. The
+// boxes of a group follow the paper's order of methods. A sample of one value is drawn as a bar.
 func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 	if len(panels) == 0 {
 		return nil, errors.New("figures: no panels of boxes: want at least one")

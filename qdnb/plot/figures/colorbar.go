@@ -14,9 +14,9 @@ type colorBar struct{ low, high float64 }
 // barLabel is written next to a bar.
 const barLabel = "Fitness"
 
-// newBar returns the colour bar that some maps share. If all repertoires set a range, the bar covers
-// the widest one, otherwise the range of the finite values, widened if it has no extent. It is nil
-// if there is nothing to colour.
+// newBar returns the colour bar that some maps share. If all repertoires set a range, the bar
+// covers the widest one, otherwise the range of the finite values, widened if it has no extent. It
+// is nil if there is nothing to colour.
 func newBar(shared ...Map) *colorBar {
 	b, stated := &colorBar{math.Inf(1), math.Inf(-1)}, true
 	var all [][]float64

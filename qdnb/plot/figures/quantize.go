@@ -11,8 +11,8 @@ import (
 // a PNG file about a third as large. The same image gives the same colours.
 //
 // Colours are divided into boxes of one palette entry each (median cut of Heckbert 1982, here
-// splitting the box with the largest squared error at its mean). Pixels count alike, so areas, lines
-// and the steps of a colour bar, which are the most frequent colours, hardly change.
+// splitting the box with the largest squared error at its mean). Pixels count alike, so areas,
+// lines and the steps of a colour bar, which are the most frequent colours, hardly change.
 func Paletted(img image.Image) *image.Paletted {
 	out := image.NewPaletted(img.Bounds(), nil)
 	pixels := make([]rgb8, 0, len(out.Pix))

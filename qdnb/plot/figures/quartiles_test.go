@@ -67,7 +67,8 @@ func TestQuartilesErrors(t *testing.T) {
 		"in common":      {good, {X: []float64{2, 3}, Y: []float64{0, 1}}},
 		"value 1 is NaN": {good, {X: []float64{0, math.NaN()}, Y: []float64{0, 1}}},
 	} {
-		if _, err := Quartiles("x", runs, []float64{0, 1}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Quartiles("x", runs, []float64{0, 1}); err == nil || !strings.Contains(err.Error(),
+			want) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 	}
