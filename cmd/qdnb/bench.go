@@ -26,7 +26,6 @@ type timed[B bench.Benchmark] struct {
 	JSON      bool `name:"json"`
 }
 
-// Run measures.
 func (c *timed[B]) Run() error {
 	platform, err := xla.Open(context.Background(), c.Backend)
 	if err != nil {

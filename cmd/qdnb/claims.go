@@ -30,7 +30,6 @@ type checked struct {
 	Claims     []claims.Result `json:"claims"`
 }
 
-// Run checks the paper's claims.
 func (c *claimsCmd) Run() error {
 	root := c.folder()
 	lines, problems, err := c.lines(root)

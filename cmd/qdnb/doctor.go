@@ -67,7 +67,6 @@ func findPrograms(forget bool) (found programsFound, err error) {
 	return found, nil
 }
 
-// Run inspects the machine and opens the backend.
 func (c *doctorCmd) Run(ctx context.Context) error {
 	if c.Install && xla.FindPlugin(xla.CPU) == "" {
 		if _, err := xla.Install(ctx, xla.CPU); err != nil {

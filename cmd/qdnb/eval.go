@@ -48,7 +48,6 @@ type evaluatedPolicy struct {
 	DescriptorMean []*float64 `json:"descriptor_mean"` // empty if the environment has no descriptor
 }
 
-// Run evaluates the policies.
 func (c *evalCmd) Run(ctx context.Context) error {
 	run, err := c.find()
 	if err != nil {

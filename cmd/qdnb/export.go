@@ -17,7 +17,6 @@ type exportCmd struct {
 	Force      bool
 }
 
-// Run exports the policy or repertoire.
 func (c *exportCmd) Run() error {
 	run, err := c.find()
 	if err != nil {

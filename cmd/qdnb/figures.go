@@ -25,7 +25,6 @@ type figuresCmd struct {
 	List       bool
 }
 
-// The formats of figures and of tables.
 var (
 	figureFormats = []string{"png", "svg", "pdf"}
 	tableFormats  = []string{"md", "csv", "tex"}
@@ -82,7 +81,6 @@ func (c *figuresCmd) Run() error {
 	return nil
 }
 
-// items returns the items that the flags select.
 func (c *figuresCmd) items() ([]paper.Item, error) {
 	for _, experiment := range c.Experiment {
 		if !slices.Contains(results.Experiments(), experiment) {

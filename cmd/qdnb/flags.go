@@ -47,7 +47,6 @@ func (r *runArg) Validate() error {
 	return nil
 }
 
-// find opens the selected run.
 func (r *runArg) find() (*runs.Run, error) {
 	return runs.LoadFrom(r.folder(), cmp.Or(r.Target, r.Named))
 }
@@ -63,7 +62,6 @@ func given(flag *int) []int {
 // point is a flag value of two coordinates.
 type point [2]float64
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (p *point) UnmarshalText(text []byte) error {
 	x, y, _ := strings.Cut(string(text), ",")
 	var wrong [2]error

@@ -39,7 +39,6 @@ func helpTexts() (texts, examples map[string]string) {
 	return texts, examples
 }
 
-// addHelp adds the help to a parser.
 func addHelp(parser *kong.Kong) {
 	texts, examples := helpTexts()
 	var add func(*kong.Node)

@@ -36,7 +36,6 @@ type importResult struct {
 	QDScore    float64  `json:"qd_score"`
 }
 
-// Run imports the policy or repertoire.
 func (c *importCmd) Run() error {
 	run, err := exchange.Import(exchange.ImportSpec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Policy: c.Policy, Repertoire: c.Repertoire,

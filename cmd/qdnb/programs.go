@@ -18,7 +18,6 @@ type programsCmd struct {
 	Set       []string `sep:"none" placeholder:"NAME=VALUE"`
 }
 
-// Run writes the programs.
 func (c *programsCmd) Run() error {
 	if err := makeFolder(c.Out); err != nil {
 		return err

@@ -52,7 +52,6 @@ func summary(c runs.Config) string {
 	return strings.Join(list, " ") + " (-v lists all)"
 }
 
-// compact is JSON on one line.
 func compact(data []byte) string {
 	var line bytes.Buffer
 	if json.Compact(&line, data) != nil {

@@ -210,7 +210,6 @@ func saveGIF(path string, films []*scene.Film, alone bool) error {
 	return nil
 }
 
-// drawing is a figure and its file name.
 type drawing struct {
 	name string
 	make func() (*figures.Figure, error)

@@ -37,7 +37,6 @@ type sweepPlanCmd struct {
 	Budget     string   `placeholder:"UNIT"`
 }
 
-// Run prints the plan.
 func (c *sweepPlanCmd) Run() error {
 	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms,
 		Constants: c.Constants, Budget: c.Budget}
@@ -91,7 +90,6 @@ type sweepRunCmd struct {
 	Quiet bool          `short:"q"`
 }
 
-// Run runs the plan.
 func (c *sweepRunCmd) Run(ctx context.Context) error {
 	lines, err := c.read()
 	if err != nil {
@@ -172,7 +170,6 @@ type lineStatus struct {
 	Error    string       `json:"error,omitempty"`
 }
 
-// Run prints the plan's progress.
 func (c *sweepStatusCmd) Run() error {
 	lines, err := c.read()
 	if err != nil {
@@ -244,7 +241,6 @@ type sweepResultsCmd struct {
 	Out string `required:"" placeholder:"DIR"`
 }
 
-// Run writes the CSV files.
 func (c *sweepResultsCmd) Run() error {
 	lines, err := c.read()
 	if err != nil {

@@ -50,7 +50,6 @@ var (
 	memory  = regexp.MustCompile(`^[1-9][0-9]*[KMGT]$`)
 )
 
-// Run prints the script.
 func (c *sweepScriptCmd) Run() error {
 	source := map[string]string{"slurm": slurmTemplate, "kubernetes": kubernetesTemplate}[c.Engine]
 	if source == "" {
@@ -139,5 +138,4 @@ func ranges(indices []int) string {
 	return strings.Join(parts, ",")
 }
 
-// quote quotes text as one shell word.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

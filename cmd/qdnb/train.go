@@ -34,7 +34,6 @@ type trainCmd struct {
 	Verbose    bool `short:"v"`
 }
 
-// Run trains the algorithm.
 func (c *trainCmd) Run(ctx context.Context) error {
 	budget, err := c.budget()
 	if err != nil {

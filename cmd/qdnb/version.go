@@ -15,13 +15,11 @@ import (
 
 type versionCmd struct{}
 
-// Run prints the version.
 func (versionCmd) Run() error {
 	printVersion(os.Stdout)
 	return nil
 }
 
-// versionFlag implements `qdnb --version`.
 type versionFlag bool
 
 // BeforeReset prints the version and exits before a command is looked up.

@@ -13,7 +13,6 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// header is the parsed header of an .npy file.
 type header struct {
 	dtype   dtype
 	swap    bool // the elements have the other byte order than this machine

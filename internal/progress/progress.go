@@ -198,7 +198,6 @@ func notebook(send func(page string), flush func()) display {
 // barExtra is the width of the percentage, the bar's frame and the space at the end of the line.
 const barExtra = 11
 
-// stderrWidth returns the current width of the terminal.
 func stderrWidth() int {
 	width, _, err := term.GetSize(int(os.Stderr.Fd()))
 	if err != nil || width <= 0 {

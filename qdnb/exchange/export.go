@@ -67,7 +67,6 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 	return shapes, nil
 }
 
-// arrays returns the arrays to write.
 func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	if err := policies.Own(run); err != nil {
 		return nil, err

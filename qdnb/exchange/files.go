@@ -18,7 +18,6 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// floats is a float32 array.
 type floats struct {
 	Shape []int
 	data  []float32

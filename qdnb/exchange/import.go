@@ -243,7 +243,6 @@ func clean(r *runs.Repertoire) error {
 
 func notFinite(x float32) bool { return x-x != 0 }
 
-// write writes the run's folder.
 func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.Status,
 	save func(*runs.Writer) error) (*runs.Run, error) {
 	config, err := runs.NewConfig(s.Algorithm, s.Env, s.Seed, settings)

@@ -85,7 +85,6 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 	return t, nil
 }
 
-// settingsOf formats the hyperparameters of a grid point.
 func settingsOf(p results.GridPoint, grid protocol.Grid) string {
 	return fmt.Sprintf("%s %g, %s %g", grid.Symbols[0], p.A.Value, grid.Symbols[1], p.B.Value)
 }

@@ -117,7 +117,6 @@ var hyperparameterTables = map[int]struct {
 //go:embed published_hyperparameters.csv
 var publishedHyperparameters string
 
-// parseHyperparameters reads the rows of the tables by number.
 var parseHyperparameters = sync.OnceValues(func() (map[int][]Hyperparameter, error) {
 	rows := map[int][]Hyperparameter{}
 	err := readTable(publishedHyperparameters,
@@ -208,7 +207,6 @@ func scalingNotes(d *Data) (notes []string) {
 	return notes
 }
 
-// text formats the value for readers, with its exceptions.
 func (h Hyperparameter) text() string {
 	var values []string
 	envs := map[string][]string{}

@@ -26,7 +26,6 @@ const (
 	logKey = "log"
 )
 
-// checkpointMeta is the metadata of a checkpoint.
 type checkpointMeta struct {
 	Run        string          `json:"run"` // detects checkpoints of another run
 	Generation int64           `json:"generation"`
@@ -196,7 +195,6 @@ func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[strin
 	return arrays, about, log, nil
 }
 
-// parseMeta parses a checkpoint's metadata.
 func parseMeta(a npz.Array) (about checkpointMeta, err error) {
 	text, ok := a.Data.([]uint8)
 	if !ok {

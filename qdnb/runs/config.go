@@ -126,7 +126,6 @@ func (c Config) file() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// parseConfig parses config.json.
 func parseConfig(data []byte) (Config, error) {
 	var c Config
 	if err := Decode(data, &c); err != nil {

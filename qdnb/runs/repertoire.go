@@ -178,7 +178,6 @@ const (
 	maxParams = 1 << 28
 )
 
-// check returns an error if the parts are inconsistent.
 func (r *Repertoire) check() error {
 	cells := r.Cells()
 	if r.Dims < 0 || r.Params < 0 {
@@ -245,7 +244,6 @@ func (r *Repertoire) Write(path string) error {
 	return npz.Write(path, r.arrays())
 }
 
-// int32s converts indices.
 func int32s(indices []int) []int32 {
 	out := make([]int32, len(indices))
 	for i, x := range indices {
@@ -363,7 +361,6 @@ func floats(file *npz.Reader, name string, axes int) ([]float32, []int, error) {
 	return data, a.Shape, nil
 }
 
-// number reads an array with one element.
 func number(file *npz.Reader, name string) (float64, error) {
 	a, err := file.Read(name)
 	if err != nil {

@@ -42,7 +42,6 @@ var maxArrayBytes int64 = 1 << 38
 
 type rowSum [sha256.Size]byte
 
-// rowPlace is where a row is stored.
 type rowPlace struct {
 	file string
 	row  int
@@ -79,7 +78,6 @@ func rowsFileName(prefix string, sums []rowSum) string {
 	return prefix + hex.EncodeToString(all.Sum(nil))[:hashLength] + ".npz"
 }
 
-// pick copies rows of a matrix.
 func pick(flat []float32, width int, rows []int) []float32 {
 	out := make([]float32, len(rows)*width)
 	for i, row := range rows {
@@ -212,7 +210,6 @@ func (w *Writer) saveNew(part rowArray, have map[rowSum]rowPlace, next *rowFiles
 	return nil
 }
 
-// saveRowsFile writes a file in the folder rows.
 func (w *Writer) saveRowsFile(file string, arrays map[string]npz.Array) error {
 	dir := filepath.Join(w.Dir, rowsDir)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -444,7 +441,6 @@ func (w *Writer) pruneRows() error {
 	return w.removeRows(func(file string) bool { return !needed[file] })
 }
 
-// filesOf lists the files of rows of a checkpoint.
 func filesOf(path string) ([]string, error) {
 	r, err := npz.Open(path)
 	if err != nil {
@@ -468,7 +464,6 @@ func (w *Writer) removeRows(meant func(file string) bool) error {
 	return err
 }
 
-// dropRows removes all rows.
 func (w *Writer) dropRows() error {
 	w.rows = rowFiles{}
 	return w.removeRows(func(string) bool { return true })

@@ -18,7 +18,6 @@ import (
 // of all preceding bytes. A single file holds both, so they are replaced in one step, and NumPy can
 // still read it.
 
-// sealSize is the length of the hexadecimal digest.
 const sealSize = 2 * sha256.Size
 
 // unsealed is the comment that reserves space for the digest.
@@ -92,7 +91,6 @@ func readSealed[T any](path string, read func(*npz.Reader) (T, error)) (contents
 	return read(r)
 }
 
-// unseal opens a sealed file of the given size.
 func unseal(file io.ReaderAt, size int64) (*npz.Reader, error) {
 	if err := checkSeal(file, size); err != nil {
 		return nil, err

@@ -38,7 +38,6 @@ type segment struct{ from, to int64 }
 // file returns the name of a segment: 000000025000-000000050000.npz.
 func (s segment) file() string { return fmt.Sprintf("%012d-%012d.npz", s.from, s.to) }
 
-// segmentMeta is the metadata of a segment.
 type segmentMeta struct {
 	Run  string `json:"run"`
 	From int64  `json:"from"`

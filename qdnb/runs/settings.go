@@ -64,7 +64,6 @@ func Decode(data []byte, settings any) error {
 	return nil
 }
 
-// structOf returns the struct that a pointer points to.
 func structOf(pointer any) (reflect.Value, error) {
 	v := reflect.ValueOf(pointer)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -99,7 +98,6 @@ func fieldsOf(v reflect.Value) map[string]reflect.Value {
 	return fields
 }
 
-// find resolves a dotted name in nested structs.
 func find(v reflect.Value, name string) (reflect.Value, error) {
 	path := ""
 	for part := range strings.SplitSeq(name, ".") {

@@ -14,7 +14,6 @@ type Snapshot struct {
 	Repertoire
 }
 
-// readSnapshot reads a file from the folder snapshots.
 func readSnapshot(path string) (Snapshot, error) {
 	var s Snapshot
 	file, err := npz.Open(path)

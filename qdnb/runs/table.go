@@ -51,7 +51,6 @@ func (t *Table) Column(name string) ([]float64, error) {
 	return column, nil
 }
 
-// parseTable parses the complete lines of a CSV file.
 func parseTable(data []byte) (*Table, error) {
 	data = data[:bytes.LastIndexByte(data, '\n')+1]
 	reader := csv.NewReader(bytes.NewReader(data))

@@ -123,7 +123,6 @@ func (w *Writer) SaveRepertoire(r *Repertoire) error {
 	return w.saveArrays(repertoireFile, arrays)
 }
 
-// repertoireArrays returns the arrays of repertoire.npz.
 func (w *Writer) repertoireArrays(r *Repertoire) (map[string]npz.Array, error) {
 	if r.Genotypes == nil {
 		return nil, fmt.Errorf("repertoire of %s: it has no genotypes", w.Dir)

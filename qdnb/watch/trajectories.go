@@ -10,7 +10,6 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// maze is an environment with walls.
 type maze interface{ Walls() []envs.Wall }
 
 // goal is an environment with a goal at which an episode ends.

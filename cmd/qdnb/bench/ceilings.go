@@ -37,7 +37,6 @@ func (r CeilingRates) String() string {
 		fmt.Sprintf("reading main memory          %8.1f GB/s\n", r.Memory)
 }
 
-// The sizes of [Ceilings].
 const (
 	ceilingMatrix     = 1536
 	ceilingChain      = 32      // multiply-adds of a value per iteration

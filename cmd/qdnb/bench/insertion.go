@@ -95,7 +95,6 @@ type (
 	}
 )
 
-// Inputs and outputs of the insertion.
 type (
 	insertionIn struct {
 		Number     xla.Array        // number of the insertion
@@ -109,7 +108,6 @@ type (
 	}
 )
 
-// startInsertion makes a full repertoire and the candidates.
 func startInsertion(p *xla.Platform, batch, params int) (insertionIn, error) {
 	seed := p.Seed(0).First()
 	defer seed.Free()

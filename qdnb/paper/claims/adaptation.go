@@ -308,7 +308,6 @@ func (d *data) leg(at func(x float64) bool, holds func(smerl, sum float64) bool)
 	return wins.yes == wins.all, wins.String()
 }
 
-// ranking returns the labels from best to worst.
 func ranking(samples []sample, by func([]float64) float64) []string {
 	sorted := slices.SortedStableFunc(slices.Values(samples),
 		func(a, b sample) int { return cmp.Compare(by(b.x), by(a.x)) })
@@ -319,7 +318,6 @@ func ranking(samples []sample, by func([]float64) float64) []string {
 	return labels
 }
 
-// exchange swaps two adjacent names.
 func exchange(list []string, a, b string) {
 	i, j := slices.Index(list, a), slices.Index(list, b)
 	if i >= 0 && j >= 0 && (i-j == 1 || j-i == 1) {

@@ -102,7 +102,6 @@ type data struct {
 	reasons  []shortage
 }
 
-// tooSmall records reasons why runs are too small.
 func (d *data) tooSmall(where string, reasons ...string) {
 	for _, reason := range reasons {
 		i := slices.IndexFunc(d.reasons, func(s shortage) bool { return s.reason == reason })
@@ -159,7 +158,6 @@ func (d *data) note(x []float64, what string) []float64 {
 	return x
 }
 
-// count records the number of seeds of a sample.
 func (d *data) count(seeds int) {
 	if d.min == 0 || seeds < d.min {
 		d.min = seeds
@@ -167,14 +165,12 @@ func (d *data) count(seeds int) {
 	d.max = max(d.max, seeds)
 }
 
-// need records missing data.
 func (d *data) need(what string) {
 	if !slices.Contains(d.missing, what) {
 		d.missing = append(d.missing, what)
 	}
 }
 
-// lacks lists the missing data.
 func (d *data) lacks() string {
 	const most = 4
 	text := "needs " + strings.Join(d.missing[:min(len(d.missing), most)], ", ")
@@ -190,7 +186,6 @@ func (d *data) scores(label, env string, m results.Metric) []float64 {
 	return d.note(d.t.Scores(label, env, m), label+" on "+env)
 }
 
-// adapted records what makes adaptation runs too small.
 func (d *data) adapted(perturbation, env, label string) {
 	for _, a := range d.t.AdaptedRuns(perturbation, env, label) {
 		d.tooSmall(evaluated(label, env, perturbation), a.Short...)
@@ -260,7 +255,6 @@ func (d *data) multipliers(perturbation, env string) []float64 {
 	return values
 }
 
-// sample is the sample of a method.
 type sample struct {
 	label string
 	x     []float64
@@ -279,7 +273,6 @@ func best(samples []sample) sample {
 	return top
 }
 
-// of collects the samples of labels.
 func of(labels []string, sampleOf func(label string) []float64) []sample {
 	var list []sample
 	for _, label := range labels {
@@ -298,7 +291,6 @@ func against(a, b sample) string {
 // number formats three significant digits, or all digits before the decimal point.
 func number(v float64) string { return tables.Short(v, 3) }
 
-// percent formats a fraction as a percentage.
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
 // tally counts where a condition holds and lists where it does not.

@@ -258,7 +258,6 @@ func (d *data) families(env string, m results.Metric) (evolved, learnt sample) {
 	return best(d.samples(neuroevolution, env, m)), best(d.samples(reinforcement, env, m))
 }
 
-// samples returns the scores of methods on an environment.
 func (d *data) samples(labels []string, env string, m results.Metric) []sample {
 	return of(labels, func(label string) []float64 { return d.scores(label, env, m) })
 }

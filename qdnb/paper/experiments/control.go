@@ -39,7 +39,6 @@ func (s Scale) control() (set []string, budget runs.Budget) {
 	}, runs.Budget{Generations: 3}
 }
 
-// trainController trains the meta-controller of a line.
 func (e *executor) trainController(ctx context.Context, line sweep.Line) error {
 	skills, trained, err := e.skillsOf(line)
 	if err != nil {

@@ -90,7 +90,6 @@ func RunIndex(ctx context.Context, lines []sweep.Line, index int, o RunOptions) 
 // errHeld means that another process holds a run's folder.
 var errHeld = errors.New("another process holds the run")
 
-// executor runs lines.
 type executor struct {
 	RunOptions
 	lines  []sweep.Line
@@ -204,7 +203,6 @@ func (e *executor) left() string {
 	return text
 }
 
-// execute runs a line by its kind.
 func (e *executor) execute(ctx context.Context, line sweep.Line) error {
 	switch line.Run.Algorithm {
 	case protocol.Adaptation:
@@ -275,7 +273,6 @@ func sameRun(wanted runs.Config) func(made runs.Config, err error) error {
 	}
 }
 
-// skillsOf opens the run whose skills a line uses.
 func (e *executor) skillsOf(line sweep.Line) (*runs.Run, runs.Budget, error) {
 	if len(line.Needs) != 1 {
 		return nil, runs.Budget{}, fmt.Errorf("the line must need one run, whose skills it uses, "+

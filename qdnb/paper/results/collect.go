@@ -53,7 +53,6 @@ func Collect(root string, lines []sweep.Line) (*Tables, error) {
 	return t, nil
 }
 
-// read adds the run of a line.
 func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 	run, err := runs.Open(dir)
 	if err != nil {
@@ -164,7 +163,6 @@ func edgeCoverage(run *runs.Run) (float64, error) {
 	return 100 * float64(filled) / float64(cells), nil // NaN without edge cells
 }
 
-// rowsOf reads columns of metrics.csv by row.
 func rowsOf(run *runs.Run, names ...string) ([][]float64, error) {
 	table, err := run.Metrics()
 	if err != nil {

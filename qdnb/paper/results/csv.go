@@ -188,7 +188,6 @@ func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
 	return slices.Compact(rowLabels), envs
 }
 
-// adaptationFiles adds the files of an experiment's adaptation runs.
 func (t *Tables) adaptationFiles(prefix, experiment string,
 	add func(name, header string, rows [][]any)) {
 	var own []Adapted

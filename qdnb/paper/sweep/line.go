@@ -59,7 +59,6 @@ func (l Line) Sealed() (Line, error) {
 	return l, nil
 }
 
-// check validates a line.
 func (l Line) check() error {
 	if l.Experiment == "" || l.Label == "" {
 		return errors.New(`it needs both "experiment" and "label"`)
@@ -112,7 +111,6 @@ type budgetFile struct {
 	CPU         string `json:"cpu"`
 }
 
-// budget parses the budget.
 func (f budgetFile) budget() (b runs.Budget, err error) {
 	data, err := json.Marshal(f)
 	if err == nil {

@@ -141,7 +141,6 @@ func (p *BoxPanel) panel(styles map[string]Style, o BoxOptions) *panel {
 	return &panel{plot: pl, title: p.Title}
 }
 
-// The quantiles of the outer (light) and inner box.
 var (
 	outerQuantiles = [2]float64{0.125, 0.875}
 	innerQuantiles = [2]float64{0.25, 0.75}
@@ -173,7 +172,6 @@ type box struct {
 	options   BoxOptions
 }
 
-// Plot implements plot.Plotter.
 func (b box) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	left, right := toX(b.at-b.width/2), toX(b.at+b.width/2)

@@ -43,7 +43,6 @@ func newBar(shared ...Map) *colorBar {
 
 func (b *colorBar) position(v float64) float64 { return (v - b.low) / (b.high - b.low) }
 
-// The dimensions of a bar.
 const (
 	barGap   = vg.Length(8)
 	barThick = vg.Length(8)

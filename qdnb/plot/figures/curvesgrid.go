@@ -100,7 +100,6 @@ func (g *CurveGrid) columnLimits(column int) ([2]float64, error) {
 	return [2]float64{low, high}, nil
 }
 
-// empty reports whether the panel has nothing to draw.
 func (p *Panel) empty() bool {
 	for _, s := range p.Series {
 		if len(s.runs(p.LogX, p.LogY)) > 0 {
@@ -114,7 +113,6 @@ func (p *Panel) empty() bool {
 // because a tick without a label would be a minor tick, which has no grid line.
 type unlabelled struct{ as *plot.Axis }
 
-// Ticks implements plot.Ticker.
 func (u unlabelled) Ticks(low, high float64) []plot.Tick {
 	ticks := u.as.Tick.Marker.Ticks(low, high)
 	for i := range ticks {
@@ -131,10 +129,8 @@ func markEmpty(p *plot.Plot) {
 	p.Add(note("no runs"))
 }
 
-// note is a text centred in a panel.
 type note string
 
-// Plot implements plot.Plotter.
 func (n note) Plot(c draw.Canvas, _ *plot.Plot) {
 	style := textStyle(labelSize)
 	style.Color = axisColor

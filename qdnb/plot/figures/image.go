@@ -78,7 +78,6 @@ func images(pictures []Picture, columns int) (*Figure, error) {
 // pictureView fills the data area of a panel with an image and draws a thin frame.
 type pictureView struct{ Picture }
 
-// Plot implements plot.Plotter.
 func (v pictureView) Plot(c draw.Canvas, _ *plot.Plot) {
 	c.DrawImage(c.Rectangle, v.Image)
 	c.SetLineStyle(draw.LineStyle{Color: gridColor, Width: axisWidth})

@@ -101,7 +101,6 @@ const (
 	intervalWidth = vg.Length(4)
 )
 
-// Plot implements plot.Plotter.
 func (m intervalMarks) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	middle := toY(m.y)

@@ -117,7 +117,6 @@ type margins struct {
 	rowTitleWidth vg.Length
 }
 
-// The sides of margins.outer.
 const (
 	leftSide = iota
 	rightSide

@@ -65,7 +65,6 @@ var extraDashes = [][]vg.Length{longDash, dashDotDot, solid}
 // unknown.
 func MethodName(id string) string { return protocol.Name(id) }
 
-// words matches words, including their hyphens.
 var words = regexp.MustCompile(`[a-z]+(-[a-z]+)*`)
 
 // NameMethods replaces the method identifiers in a text with their names, see [MethodName].

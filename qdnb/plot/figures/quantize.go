@@ -64,7 +64,6 @@ type colorBox struct {
 	spread  float64 // the sum of squared differences from the mean in that channel
 }
 
-// medianCut divides colours into at most n boxes.
 func medianCut(colors []colorCount, n int) []colorBox {
 	if len(colors) == 0 {
 		return nil

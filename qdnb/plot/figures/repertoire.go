@@ -42,7 +42,6 @@ func Points2D[T float32 | float64](flat []T, dims int) ([][2]float64, error) {
 	return points, nil
 }
 
-// check reports inconsistent cells.
 func (c *Cells) check() error {
 	if err := checkLimits(c.Lower, c.Upper); err != nil {
 		return err
@@ -92,7 +91,6 @@ func alone(m Map, labels labelColors, key *legend, width vg.Length) (*Figure, er
 	return l.figure(width * vg.Inch), nil
 }
 
-// axes implements [Map].
 func (c *Cells) axes() (lower, upper [2]float64, labels [2]string) {
 	return c.Lower, c.Upper, [2]string{c.XLabel, c.YLabel}
 }
@@ -130,14 +128,12 @@ func hideTicks(axis *plot.Axis) {
 	axis.Tick.Marker = plot.ConstantTicks(nil)
 }
 
-// cellMap draws filled polygons and dots.
 type cellMap struct {
 	polygons [][][2]float64
 	fills    []color.NRGBA
 	dots     [][2]float64
 }
 
-// Plot implements plot.Plotter.
 func (m cellMap) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	paths := make([]vg.Path, len(m.polygons))

@@ -23,7 +23,6 @@ type Responses struct {
 	Below   []Panel        // below, in one row as wide as the figure
 }
 
-// The dimensions of [Responses].
 const (
 	responsesRow = 1.62 * vg.Inch // height of a row with its labels
 	besidePart   = 0.3            // of the width

@@ -48,12 +48,10 @@ func Trajectories(a Arena) (*Figure, error) {
 	return alone(&a, labels, &legend{entries: labels.legend(&a)}, 4)
 }
 
-// axes implements [Map].
 func (a *Arena) axes() (lower, upper [2]float64, labels [2]string) {
 	return a.Lower, a.Upper, [2]string{a.XLabel, a.YLabel}
 }
 
-// panel implements [Map].
 func (a *Arena) panel(_ *colorBar, labels labelColors) (*panel, error) {
 	p := newPlot(a.XLabel, a.YLabel, a.Lower, a.Upper)
 	p.Add(arenaPlot{*a, labels})
@@ -142,13 +140,11 @@ func fillRect(c draw.Canvas, r vg.Rectangle, fill, edge color.Color) {
 	c.Stroke(r.Path())
 }
 
-// arenaPlot draws an arena.
 type arenaPlot struct {
 	Arena
 	labels labelColors
 }
 
-// Plot implements plot.Plotter.
 func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	rect := func(r Rect) (vg.Rectangle, bool) {
@@ -204,7 +200,6 @@ func linesOf(x, y []float64, toX, toY func(float64) vg.Length) (lines [][]vg.Poi
 	return lines
 }
 
-// ends returns the first and last finite point.
 func ends(p Path) (first, last int, ok bool) {
 	first = -1
 	for k := range p.X {

@@ -143,7 +143,6 @@ func (p *Page) index() (*index, []string, error) {
 	return x, motions, p.addMap(x)
 }
 
-// addMap adds the polygons of the cells.
 func (p *Page) addMap(x *index) error {
 	c := p.cells
 	if c == nil {

@@ -119,7 +119,6 @@ func Best(films []*scene.Film) *scene.Film {
 	return best
 }
 
-// total returns the sum of a film's rewards.
 func total(f *scene.Film) float64 {
 	sum := 0.0
 	for _, r := range f.Rewards {
