@@ -157,17 +157,20 @@ func (c *showCmd) cells(run *runs.Run) ([]int, error) {
 	if c.Films < 0 {
 		return nil, fmt.Errorf("--films %d: want a positive number", c.Films)
 	}
-	if c.GIF != "" {
-		cells, err := viewer.Cells(run)
-		return evenly(cells, animatedCells), err
-	}
 	r, err := run.RepertoireMap()
 	if err != nil {
 		return nil, err
 	}
-	cells := viewer.Choose(r, cmp.Or(c.Films, viewer.FilmsWithin(run, pageLimit)))
+	n := cmp.Or(c.Films, viewer.FilmsWithin(run, pageLimit))
+	if c.GIF != "" {
+		n = animatedCells
+	}
+	cells := viewer.Choose(r, n)
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("the repertoire of %s is empty", run.Name())
+	}
+	if c.GIF != "" {
+		return cells, nil
 	}
 	filled := len(r.Filled())
 	fmt.Fprintf(os.Stderr, "filming %d of %d cells: the page takes at most %.1f MB\n", len(cells),
@@ -181,18 +184,6 @@ func (c *showCmd) cells(run *runs.Run) ([]int, error) {
 
 // animatedCells is how many cells of a repertoire an animation shows.
 const animatedCells = 8
-
-// evenly picks n of some cells at equal distances in their order, all if there are fewer.
-func evenly(cells []int, n int) []int {
-	if len(cells) <= n {
-		return cells
-	}
-	picked := make([]int, n)
-	for i := range picked {
-		picked[i] = cells[i*(len(cells)-1)/(n-1)]
-	}
-	return picked
-}
 
 // saveGIF writes films as an animation: a large one of a single film.
 func saveGIF(path string, films []*scene.Film, alone bool) error {
