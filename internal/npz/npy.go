@@ -38,7 +38,7 @@ func readArray(r io.Reader, size int64) (Array, error) {
 	if err != nil {
 		return Array{}, err
 	}
-	if _, err := h.bytes(size); err != nil {
+	if err := h.fits(size); err != nil {
 		return Array{}, err
 	}
 	data, memory := h.dtype.make(h.count)

@@ -95,14 +95,13 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 		arrays["skills"] = npz.Scalar(int64(skills.Count))
 		return arrays, nil
 	}
-	var wantedSkills, wantedCells []int
-	if s.Skill != nil {
-		wantedSkills = []int{*s.Skill}
+	given := func(number *int) []int {
+		if number == nil {
+			return nil
+		}
+		return []int{*number}
 	}
-	if s.Cell != nil {
-		wantedCells = []int{*s.Cell}
-	}
-	set, err := policies.Select(run, wantedSkills, wantedCells)
+	set, err := policies.Select(run, given(s.Skill), given(s.Cell))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,23 +77,11 @@ func structOf(pointer any) (reflect.Value, error) {
 // own.
 func fieldsOf(v reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
-	t := v.Type()
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for _, field := range reflect.VisibleFields(v.Type()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case name == "-":
-		case field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct:
-			for inner, value := range fieldsOf(v.Field(i)) {
-				if _, hidden := fields[inner]; !hidden {
-					fields[inner] = value
-				}
-			}
-		case !field.IsExported():
-		case name == "":
-			fields[field.Name] = v.Field(i)
-		default:
-			fields[name] = v.Field(i)
+		embedded := field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct
+		if field.IsExported() && !embedded && name != "-" {
+			fields[cmp.Or(name, field.Name)] = v.FieldByIndex(field.Index)
 		}
 	}
 	return fields

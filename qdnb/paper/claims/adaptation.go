@@ -80,11 +80,11 @@ var ofAdaptation = []Claim{
 			worst, bestOther := math.Inf(1), math.Inf(-1)
 			at, atOther := "", ""
 			for _, env := range gaits {
-				if gain := stats.Median(d.gains(results.Gravity, env, "pga-map-elites", 0.25)); gain < worst {
+				if gain := stats.Median(d.gains(env, "pga-map-elites", 0.25)); gain < worst {
 					worst, at = gain, env
 				}
 				for _, label := range reinforcement {
-					if gain := stats.Median(d.gains(results.Gravity, env, label, 0.25)); gain > bestOther {
+					if gain := stats.Median(d.gains(env, label, 0.25)); gain > bestOther {
 						bestOther, atOther = gain, label+" on "+env
 					}
 				}
@@ -98,7 +98,7 @@ var ofAdaptation = []Claim{
 		"figure 13", func(d *data) (bool, string) {
 			worst, at := math.Inf(1), 0.0
 			for _, x := range d.multipliers(results.Gravity, "ant-uni") {
-				if gain := stats.Median(d.gains(results.Gravity, "ant-uni", "map-elites", x)); gain < worst {
+				if gain := stats.Median(d.gains("ant-uni", "map-elites", x)); gain < worst {
 					worst, at = gain, x
 				}
 			}
@@ -114,7 +114,7 @@ var ofAdaptation = []Claim{
 					continue
 				}
 				for _, x := range []float64{values[0], values[len(values)-1]} {
-					if gain := stats.Median(d.gains(results.Gravity, "ant-uni", label, x)); gain < worst {
+					if gain := stats.Median(d.gains("ant-uni", label, x)); gain < worst {
 						worst, at = gain, fmt.Sprintf("%s at %g times gravity", label, x)
 					}
 				}

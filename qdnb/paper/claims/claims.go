@@ -199,11 +199,11 @@ func (d *data) adaptation(perturbation, env, label string, multiplier float64) [
 		d.at(label, env, perturbation, multiplier))
 }
 
-// gains returns the relative changes at a multiplier, one per seed.
-func (d *data) gains(perturbation, env, label string, multiplier float64) []float64 {
-	d.adapted(perturbation, env, label)
-	return d.note(d.t.Gains(perturbation, env, label, multiplier),
-		d.at(label, env, perturbation, multiplier))
+// gains returns the relative changes at a multiplier of gravity, one per seed.
+func (d *data) gains(env, label string, multiplier float64) []float64 {
+	d.adapted(results.Gravity, env, label)
+	return d.note(d.t.Gains(results.Gravity, env, label, multiplier),
+		d.at(label, env, results.Gravity, multiplier))
 }
 
 // targets returns the means over the targets of ant-maze, one per seed.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 )
@@ -119,13 +121,7 @@ func Best(films []*scene.Film) *scene.Film {
 	return best
 }
 
-func total(f *scene.Film) float64 {
-	sum := 0.0
-	for _, r := range f.Rewards {
-		sum += r
-	}
-	return sum
-}
+func total(f *scene.Film) float64 { return floats.Sum(f.Rewards) }
 
 var (
 	//go:embed src/page.html
