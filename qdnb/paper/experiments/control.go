@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
 
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -44,14 +43,12 @@ func (e *executor) trainController(ctx context.Context, line sweep.Line) error {
 	if err != nil {
 		return err
 	}
-	settings := map[string]json.RawMessage{}
-	if err := json.Unmarshal(line.Run.Hyperparameters, &settings); err != nil {
+	set, err := line.Run.Assignments("skills", "skills_budget")
+	if err != nil {
 		return err
 	}
-	delete(settings, "skills")
-	delete(settings, "skills_budget")
 	spec := qdnb.ControlSpec{Skills: skills, SkillsBudget: trained, Budget: line.Budget,
-		Tune: runs.Assign(assignments(settings)...),
+		Tune: runs.Assign(set...),
 		Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
 	if err := sameRun(line.Run)(spec.Config(skills.Config, trained)); err != nil {
 		return err

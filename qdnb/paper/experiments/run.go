@@ -2,13 +2,10 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -235,31 +232,16 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 // trainingSpec returns the spec that trains the run of a configuration.
 func trainingSpec(c runs.Config) (qdnb.Spec, error) {
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed}
-	fields := map[string]json.RawMessage{}
-	if len(c.Hyperparameters) > 0 {
-		if err := json.Unmarshal(c.Hyperparameters, &fields); err != nil {
-			return spec, err
-		}
+	set, err := c.Assignments()
+	if err != nil {
+		return spec, err
 	}
-	spec.Tune = runs.Assign(assignments(fields)...)
+	spec.Tune = runs.Assign(set...)
 	made, err := spec.Config()
 	if err != nil {
 		err = fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
 	}
 	return spec, sameRun(c)(made, err)
-}
-
-// assignments formats hyperparameters for [runs.Set].
-func assignments(fields map[string]json.RawMessage) (set []string) {
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		text := string(fields[name])
-		var quoted string
-		if json.Unmarshal(fields[name], &quoted) == nil {
-			text = quoted
-		}
-		set = append(set, name+"="+text)
-	}
-	return set
 }
 
 // sameRun returns a function that checks that this program would make the run named by the plan.
