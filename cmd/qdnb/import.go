@@ -58,8 +58,7 @@ func (c *importCmd) Run() error {
 		return nil
 	}
 	fmt.Printf("cells          %d, %d filled\nmax fitness    %.6g\ncoverage       %.2f "+
-		"%%\nQD score       %.6g\n",
-		*r.Cells, *r.Filled, run.Status.MaxFitness, r.Coverage, r.QDScore)
+		"%%\nQD score       %.6g\n", *r.Cells, *r.Filled, run.Status.MaxFitness, r.Coverage, r.QDScore)
 	return nil
 }
 

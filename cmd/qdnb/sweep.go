@@ -232,8 +232,7 @@ func remark(s sweep.State) string {
 }
 
 func amount(steps int64, d time.Duration) string {
-	return fmt.Sprintf("%.3g environment steps, %v sequentially", float64(steps),
-		d.Round(time.Second))
+	return fmt.Sprintf("%.3g environment steps, %v sequentially", float64(steps), d.Round(time.Second))
 }
 
 type sweepResultsCmd struct {

@@ -73,8 +73,7 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	}
 	if s.Repertoire {
 		if !run.HasRepertoire() && run.HasSkills() {
-			return nil, errors.Errorf("%s has skills and no repertoire: leave --repertoire out",
-				run.Name())
+			return nil, errors.Errorf("%s has skills and no repertoire: leave --repertoire out", run.Name())
 		}
 		r, err := run.Repertoire()
 		if err != nil {

@@ -43,8 +43,7 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 		return !slices.Contains(methods, pair[0]) || !slices.Contains(methods, pair[1])
 	})
 	if len(pairs) == 0 {
-		return nil, fmt.Errorf("no pair of methods has runs: %w",
-			noRuns(results.ExperimentTraining))
+		return nil, fmt.Errorf("no pair of methods has runs: %w", noRuns(results.ExperimentTraining))
 	}
 	var names []string
 	var parts []*tables.Table

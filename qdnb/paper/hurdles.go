@@ -76,6 +76,5 @@ func controlSeries(label string, points []results.CurvePoint, aggregate Aggregat
 // noRuns returns the error for missing runs, with the command that makes them.
 func noRuns(experiment string) error {
 	return fmt.Errorf("no run of the experiment %q is complete: make runs with "+
-		"experiments.Prepare(%q) in a notebook, or `make experiments`",
-		experiment, experiment)
+		"experiments.Prepare(%q) in a notebook, or `make experiments`", experiment, experiment)
 }

@@ -72,8 +72,7 @@ func whole(f *scene.Film) scene.Camera { return scene.Whole(f, pictureAspect) }
 
 func wholeFrom(azimuth, elevation float64) func(*scene.Film) scene.Camera {
 	return func(f *scene.Film) scene.Camera {
-		return scene.WholeFrom(f, azimuth, elevation,
-			pictureAspect)
+		return scene.WholeFrom(f, azimuth, elevation, pictureAspect)
 	}
 }
 
@@ -100,8 +99,7 @@ func rightOf(c scene.Camera) scene.Vec {
 
 func from(eye, target scene.Vec, angle float64) func(*scene.Film) scene.Camera {
 	return func(*scene.Film) scene.Camera {
-		return scene.Camera{Eye: eye, Target: target,
-			Angle: angle}
+		return scene.Camera{Eye: eye, Target: target, Angle: angle}
 	}
 }
 

@@ -69,8 +69,7 @@ func MazeTargets() *tables.Table {
 	table := &tables.Table{
 		Caption: "Target positions of ant-maze in few-shot adaptation (the paper's table 3)",
 		Header:  []string{"target", "x (m)", "y (m)"},
-		Notes: []string{"Targets are numbered from 0, as in results. The training target is at " +
-			"(35, 0)."},
+		Notes:   []string{"Targets are numbered from 0, as in results. The training target is at (35, 0)."},
 	}
 	for i, p := range catalog.Targets() {
 		table.Rows = append(table.Rows, tables.Row(strconv.Itoa(i),
@@ -153,8 +152,7 @@ func Hyperparameters(table int) (rows []Hyperparameter, methods []string) {
 func HyperparameterTable(number int) (*tables.Table, error) {
 	rows, _ := Hyperparameters(number)
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("table %d of the paper has no hyperparameters: tables 4 to 7 do",
-			number)
+		return nil, fmt.Errorf("table %d of the paper has no hyperparameters: tables 4 to 7 do", number)
 	}
 	table := &tables.Table{
 		Caption: fmt.Sprintf("%s (the paper's table %d)", hyperparameterTables[number].caption, number),

@@ -198,8 +198,7 @@ func (r *Repertoire) check() error {
 	} {
 		if !part.absent && part.have != part.want {
 			return fmt.Errorf("%s has %d numbers, not %d (%d cells, %d dimensions, %d parameters)",
-				part.name, part.have,
-				part.want, cells, r.Dims, r.Params)
+				part.name, part.have, part.want, cells, r.Dims, r.Params)
 		}
 	}
 	for cell, fitness := range r.Fitnesses {

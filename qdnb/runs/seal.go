@@ -68,8 +68,7 @@ func writeSealed(out io.Writer, write func(io.Writer) error) error {
 // saveSealed creates or replaces a sealed file of arrays.
 func saveSealed(path string, arrays map[string]npz.Array) error {
 	return atomicfile.Write(path, func(out io.Writer) error {
-		return writeSealed(out,
-			func(out io.Writer) error { return npz.WriteTo(out, arrays, unsealed) })
+		return writeSealed(out, func(out io.Writer) error { return npz.WriteTo(out, arrays, unsealed) })
 	})
 }
 

@@ -55,8 +55,7 @@ func MannWhitney(x, y []float64, alternative Alternative) RankTest {
 	}
 	all := slices.Sorted(slices.Values(slices.Concat(x, y)))
 	return RankTest{U: r.U, P: min(r.P, 1), Exact: max(len(x),
-		len(y)) <= stats.MannWhitneyExactLimit &&
-		len(slices.Compact(all)) == len(x)+len(y)}
+		len(y)) <= stats.MannWhitneyExactLimit && len(slices.Compact(all)) == len(x)+len(y)}
 }
 
 // wins counts the pairs in which x is larger, ties counting half.

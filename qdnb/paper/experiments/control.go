@@ -11,8 +11,7 @@ import (
 // control returns the run that trains a meta-controller on the skills of a run, and its budget.
 func (p planner) control(trained sweep.Need) (runs.Config, runs.Budget, error) {
 	set, budget := p.Scale.control()
-	config, err := qdnb.ControlSpec{Tune: runs.Assign(set...)}.Config(trained.Run,
-		trained.Budget)
+	config, err := qdnb.ControlSpec{Tune: runs.Assign(set...)}.Config(trained.Run, trained.Budget)
 	return config, budget, err
 }
 
@@ -48,8 +47,7 @@ func (e *executor) trainController(ctx context.Context, line sweep.Line) error {
 		return err
 	}
 	spec := qdnb.ControlSpec{Skills: skills, SkillsBudget: trained, Budget: line.Budget,
-		Tune: runs.Assign(set...),
-		Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
+		Tune: runs.Assign(set...), Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
 	if err := sameRun(line.Run)(spec.Config(skills.Config, trained)); err != nil {
 		return err
 	}

@@ -87,8 +87,7 @@ func add[T any](list *[]T) func(T, error) error {
 // unreadable explains how to recover from a run whose files this program cannot have written.
 func unreadable(run *runs.Run, err error) error {
 	return fmt.Errorf("%s cannot be read (%w): it is damaged or from another version of the program; "+
-		"move it away and rerun its line",
-		run.Dir, err)
+		"move it away and rerun its line", run.Dir, err)
 }
 
 func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error) {

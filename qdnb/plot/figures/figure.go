@@ -118,8 +118,7 @@ func (f *Figure) png(dpi int) ([]byte, error) {
 	if pixels := f.width.Dots(float64(dpi)) * f.height.Dots(float64(dpi)); dpi <= 0 || pixels >
 		maxPixels {
 		return nil, fmt.Errorf("%.3g x %.3g in at %d dots per inch: want a positive resolution and at "+
-			"most %.0f million pixels",
-			f.width/vg.Inch, f.height/vg.Inch, dpi, maxPixels/1e6)
+			"most %.0f million pixels", f.width/vg.Inch, f.height/vg.Inch, dpi, maxPixels/1e6)
 	}
 	canvas := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))
 	if err := f.render(canvas); err != nil {
