@@ -69,7 +69,8 @@ func MazeTargets() *tables.Table {
 	table := &tables.Table{
 		Caption: "Target positions of ant-maze in few-shot adaptation (the paper's table 3)",
 		Header:  []string{"target", "x (m)", "y (m)"},
-		Notes:   []string{"Targets are numbered from 0, as in results. The training target is at (35, 0)."},
+		Notes: []string{"Targets are numbered from 0, as in results. The training target is at " +
+			"(35, 0)."},
 	}
 	for i, p := range catalog.Targets() {
 		table.Rows = append(table.Rows, tables.Row(strconv.Itoa(i),

@@ -49,8 +49,7 @@ var ofAdaptation = []Claim{
 		}},
 	{"adaptation-targets",
 		"on the targets of ant-maze PGA-MAP-Elites is close to the best of DIAYN+REWARD and " +
-			"DADS+REWARD (at most 20 % " +
-			"behind)", "figure 4", func(d *data) (bool, string) {
+			"DADS+REWARD (at most 20 % behind)", "figure 4", func(d *data) (bool, string) {
 			a := sample{"pga-map-elites", d.targets("pga-map-elites")}
 			b := best(of(protocol.With("-reward"), d.targets))
 			return closeTo(a.median(), b.median()), against(a, b)
