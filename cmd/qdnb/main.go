@@ -27,6 +27,7 @@ var cli struct {
 	Sweep    sweepCmd    `cmd:""`
 	Figures  figuresCmd  `cmd:""`
 	Claims   claimsCmd   `cmd:""`
+	Record   recordCmd   `cmd:"" name:"reproduction"`
 	Doctor   doctorCmd   `cmd:""`
 	Bench    benchCmd    `cmd:""`
 	Verify   verifyCmd   `cmd:""`
