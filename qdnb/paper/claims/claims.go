@@ -285,7 +285,7 @@ func of(labels []string, sampleOf func(label string) []float64) []sample {
 func against(a, b sample) string {
 	return fmt.Sprintf("%s %s against %s %s, A %.2f, P %s", a.label, number(a.median()), b.label,
 		number(b.median()), stats.A12(a.x, b.x),
-		tables.Probability(stats.MannWhitney(a.x, b.x, stats.TwoSided).P))
+		tables.Probability(stats.MannWhitney(a.x, b.x)))
 }
 
 // number formats three significant digits, or all digits before the decimal point.
