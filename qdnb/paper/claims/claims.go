@@ -71,7 +71,7 @@ func (c Claim) Check(t *results.Tables) Result {
 	}
 	switch {
 	case len(d.missing) > 0:
-		r.Verdict, r.Evidence = NotEnough, d.lacks()
+		r.Verdict, r.Evidence = NotEnough, "needs "+some(d.missing, 4)
 	case len(d.reasons) > 0:
 		r.Verdict, r.Evidence = TooSmall, d.why()
 	case holds:
@@ -127,10 +127,8 @@ func (d *data) why() string {
 	var parts []string
 	for _, s := range d.reasons[:min(len(d.reasons), most)] {
 		text := s.reason
-		if more := len(s.where) - 1; more > 0 {
-			text += fmt.Sprintf(" (%s and %d more)", s.where[0], more)
-		} else if s.where[0] != "" {
-			text += " (" + s.where[0] + ")"
+		if where := some(s.where, 1); where != "" {
+			text += " (" + where + ")"
 		}
 		parts = append(parts, text)
 	}
@@ -171,10 +169,10 @@ func (d *data) need(what string) {
 	}
 }
 
-func (d *data) lacks() string {
-	const most = 4
-	text := "needs " + strings.Join(d.missing[:min(len(d.missing), most)], ", ")
-	if more := len(d.missing) - most; more > 0 {
+// some lists the first items, and how many more there are.
+func some(list []string, most int) string {
+	text := strings.Join(list[:min(len(list), most)], ", ")
+	if more := len(list) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
@@ -312,11 +310,8 @@ func (t *tally) add(yes bool, otherwise string) {
 // String formats the tally, such as "5 of 7; not ant-uni, pointmaze".
 func (t *tally) String() string {
 	text := fmt.Sprintf("%d of %d", t.yes, t.all) + t.unit
-	const most = 3
-	if n := len(t.not); n > most {
-		return text + fmt.Sprintf("; not %s and %d more", strings.Join(t.not[:most], ", "), n-most)
-	} else if n > 0 {
-		text += "; not " + strings.Join(t.not, ", ")
+	if len(t.not) > 0 {
+		text += "; not " + some(t.not, 3)
 	}
 	return text
 }
