@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/experiments"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -23,6 +24,7 @@ type sweepCmd struct {
 	Status  sweepStatusCmd  `cmd:""`
 	Script  sweepScriptCmd  `cmd:""`
 	Results sweepResultsCmd `cmd:""`
+	Ship    sweepShipCmd    `cmd:""`
 }
 
 type sweepPlanCmd struct {
@@ -261,4 +263,29 @@ func writeResults(root string, lines []sweep.Line, dir string) error {
 		fmt.Println(file)
 	}
 	return err
+}
+
+type sweepShipCmd struct {
+	planFlags
+	Out     string `required:"" placeholder:"DIR"`
+	Scale   string `required:"" enum:"paper,medium,small,smoke"`
+	Machine string `placeholder:"TEXT"`
+	Commit  string `placeholder:"HASH"`
+}
+
+// Run writes the folder and prints its size.
+func (c *sweepShipCmd) Run() error {
+	lines, err := c.read()
+	if err != nil {
+		return err
+	}
+	shipped, err := paper.Ship(c.Out, lines, c.Runs, paper.About{Scale: c.Scale, Machine: c.Machine,
+		Commit: c.Commit})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d runs, %.2f MB (%.0f kB each); %d lines of the plan are not complete\n", c.Out,
+		shipped.Runs, float64(shipped.Bytes)/1e6,
+		float64(shipped.Bytes)/1e3/float64(shipped.Runs), shipped.Left)
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 type CurveGrid struct {
 	Panels                  [][]Panel // rows; a panel without points says so
 	RowTitles, ColumnTitles []string  // replace the panels' own titles; nil: none
+	Note                    string    // a sentence below the panels, optional
 }
 
 // CurveTable draws a grid of panels as wide as the text of a page. Rows may differ in length.
@@ -36,6 +37,7 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.legend.note = g.Note
 	l := &layout{rowTitles: g.RowTitles, columnTitles: g.ColumnTitles, gapX: 12, gapY: 8,
 		legend: k.legend}
 	for range g.Panels {
