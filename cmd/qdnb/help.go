@@ -14,7 +14,8 @@ import (
 //go:embed help.txt
 var helpFile string
 
-// helpTexts parses the help by names such as "train" and "train --env", and the examples by command.
+// helpTexts parses the help by names such as "train" and "train --env", and the examples by
+// command.
 func helpTexts() (texts, examples map[string]string) {
 	texts, examples = map[string]string{}, map[string]string{}
 	command, key := "", ""
