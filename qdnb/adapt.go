@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/pkg/errors"
@@ -92,16 +93,18 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if s.Skills == nil {
 		return nil, errors.New("no run is given: set Skills to the run whose skills to evaluate")
 	}
-	if s.SkillsBudget == (runs.Budget{}) {
-		s.SkillsBudget = s.Skills.Status.Budget
-	}
-	if s.Runs == "" {
-		s.Runs = runs.Folder()
-	}
-	config, err := s.Config(s.Skills.Config, s.SkillsBudget)
+	config, err := s.Config(s.Skills.Config, budgetOf(s.Skills, s.SkillsBudget))
 	if err != nil {
 		return nil, err
 	}
-	options := session.Options{Root: s.Runs, Config: config, Backend: s.Backend, Quiet: s.Quiet}
-	return session.Adapt(ctx, options, s.Skills)
+	return session.Adapt(ctx, session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
+		Backend: s.Backend, Quiet: s.Quiet}, s.Skills)
+}
+
+// budgetOf returns the budget that skills were trained for: the run's if none is given.
+func budgetOf(skills *runs.Run, given runs.Budget) runs.Budget {
+	if given == (runs.Budget{}) {
+		return skills.Status.Budget
+	}
+	return given
 }

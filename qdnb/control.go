@@ -66,20 +66,13 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if s.Skills == nil {
 		return nil, errors.New("no run is given: set Skills to the run whose skills to choose among")
 	}
-	if s.SkillsBudget == (runs.Budget{}) {
-		s.SkillsBudget = s.Skills.Status.Budget
-	}
 	if s.Budget == (runs.Budget{}) {
 		s.Budget = ControlBudget
 	}
-	if s.Runs == "" {
-		s.Runs = runs.Folder()
-	}
-	config, err := s.Config(s.Skills.Config, s.SkillsBudget)
+	config, err := s.Config(s.Skills.Config, budgetOf(s.Skills, s.SkillsBudget))
 	if err = cmp.Or(err, s.Budget.Validate()); err != nil {
 		return nil, err
 	}
-	options := session.Options{Root: s.Runs, Config: config, Budget: s.Budget, Backend: s.Backend,
-		Quiet: s.Quiet}
-	return session.Control(ctx, options, s.Skills)
+	return session.Control(ctx, session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
+		Budget: s.Budget, Backend: s.Backend, Quiet: s.Quiet}, s.Skills)
 }
