@@ -20,9 +20,10 @@ import (
 var compiled = strings.Fields(`abs add all_reduce and bitcast_convert broadcast_in_dim ceil clamp
 	compare concatenate constant convert cosine divide dot_general dynamic_slice dynamic_update_slice
 	exponential exponential_minus_one floor gather iota is_finite log log_plus_one logistic maximum
-	minimum multiply negate not optimization_barrier or pad popcnt power reduce reduce_window remainder reshape return
-	reverse round_nearest_even rsqrt scatter select shift_left shift_right_arithmetic
-	shift_right_logical sign sine slice sort sqrt subtract tanh transpose while xor`)
+	minimum multiply negate not optimization_barrier or pad popcnt power reduce reduce_window
+	remainder reshape return reverse round_nearest_even rsqrt scatter select shift_left
+	shift_right_arithmetic shift_right_logical sign sine slice sort sqrt subtract tanh transpose
+	while xor`)
 
 var (
 	operation = regexp.MustCompile(`"stablehlo\.(\w+)"`)

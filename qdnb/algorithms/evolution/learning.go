@@ -58,9 +58,10 @@ type (
 
 // learningMemory is the memory of a learner in bytes: its buffer, and the transitions of a
 // generation as recorded and as gathered.
-func learningMemory(task scoring.Task, learner Learner, batch int) int64 {
-	width := int64(layoutOf(task).Width())
-	return 4 * width * (int64(learner.Capacity()) + 3*int64(batch)*int64(task.Length))
+func learningMemory(kind xla.Kind, task scoring.Task, learner Learner, batch int) int64 {
+	layout := layoutOf(task)
+	stored := int64(learner.Capacity()) * int64(layout.StoredWidth(kind))
+	return 4 * (stored + 3*int64(batch)*int64(task.Length)*int64(layout.Width()))
 }
 
 // layoutOf is the layout of a task's transitions.
@@ -84,13 +85,14 @@ func transitions(episodes envs.Episodes) envs.Recorder {
 
 // newLearning initialises the learner's state and compiles its programs.
 func (s *Search) newLearning() (*learning, error) {
-	l := &learning{learner: s.method.Learner, buffer: replay.Store{Programs: s.programs}}
+	layout := layoutOf(s.task)
+	l := &learning{learner: s.method.Learner, buffer: replay.Store{Programs: s.programs,
+		Width: layout.Width()}}
 	steps := s.settings.Batch * s.task.Length
 	if l.learner.Capacity() < steps {
 		return nil, errors.Errorf("a replay buffer of %d transitions is too small for the %d of a "+
 			"generation: raise its capacity or lower the batch", l.learner.Capacity(), steps)
 	}
-	layout := layoutOf(s.task)
 	first, err := xla.Compile(s.programs, "start of the learner", s.seed.First(),
 		func(seed xla.Array) startOut {
 			g, root := seed.Tree.Graph(), xla.KeyOf(seed.Tree)

@@ -93,7 +93,7 @@ func (s *Search) checkMemory() error {
 	}
 	bytes := 4 * int64(params) * rows
 	if s.method.Learner != nil {
-		bytes += learningMemory(s.task, s.method.Learner, s.settings.Batch)
+		bytes += learningMemory(s.programs.Kind, s.task, s.method.Learner, s.settings.Batch)
 	}
 	return s.programs.CheckMemory(bytes)
 }

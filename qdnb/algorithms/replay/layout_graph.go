@@ -3,6 +3,8 @@ package replay
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
+
+	"example.com/qdnb/xla"
 )
 
 // Column is a named part of a row, Width numbers wide.
@@ -42,6 +44,22 @@ func (l Layout) Width() int {
 	return width
 }
 
+// lanes is the number of columns that a TPU stores together.
+const lanes = 128
+
+// StoredWidth is the number of float32 values that a row takes in a [Buffer]. On TPUs it is the
+// width rounded up to whole lanes. With another width XLA would hand the buffer from program to
+// program column by column, which takes less memory, and each program would copy all of it to read
+// or write rows.
+func (l Layout) StoredWidth(kind xla.Kind) int { return storedWidth(kind, l.Width()) }
+
+func storedWidth(kind xla.Kind, width int) int {
+	if kind != xla.TPU {
+		return width
+	}
+	return (width + lanes - 1) / lanes * lanes
+}
+
 // Batch is a batch of n transitions: a pytree. Fields without a column in the layout are nil.
 type Batch struct {
 	Obs, NextObs *Node // [n, observations]
@@ -53,9 +71,11 @@ type Batch struct {
 	More []*Node
 }
 
-// Split splits rows [n, width] into their columns.
+// Split splits rows [n, width] into their columns. The columns that a
+// [Buffer] adds to a row may follow.
 func (l Layout) Split(rows *Node) Batch {
-	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != l.Width() {
+	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != l.Width() &&
+		rows.Shape().Dimensions[1] != l.StoredWidth(xla.KindOf(rows.Graph())) {
 		panic(errors.Errorf("rows of shape %s do not fit a layout of %d columns with %d numbers in total",
 			rows.Shape(), len(l), l.Width()))
 	}

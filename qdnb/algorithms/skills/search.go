@@ -121,14 +121,15 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	spec := task.Env.Spec()
 	programs := &xla.Scope{Platform: p}
 	s := &Search{
-		programs: programs, config: config, buffer: replay.Store{Programs: programs}, iteration: -1,
+		programs: programs, config: config, buffer: replay.Store{Programs: programs,
+			Width: task.layout().Width()}, iteration: -1,
 		it: iteration{
 			task: task, method: method, sac: sac.New(config.SAC, spec.Observations+task.Skills,
 				spec.Actions),
 			environments: config.Environments, updates: config.Updates,
 		},
 	}
-	rows := int64(config.Capacity) * int64(task.layout().Width())
+	rows := int64(config.Capacity) * int64(task.layout().StoredWidth(p.Kind))
 	rows += int64(config.Centroids.Shape[0]+task.Skills*config.Passive.States) * int64(task.policy(
 		config.SAC.Hidden).Params())
 	if err := p.CheckMemory(4 * rows / int64(p.Workers)); err != nil {
