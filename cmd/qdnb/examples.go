@@ -33,6 +33,8 @@ qdnb sweep script kubernetes --plan plan.jsonl --parallel 16 > job.yaml`,
 	"figures": `qdnb figures --out figures
 qdnb figures --only figure-4,table-1 --format svg,pdf --in /shared/paper
 qdnb figures --list`,
+	"reproduction": `qdnb reproduction --out docs
+qdnb reproduction --in build/experiments/medium --in build/experiments/paper --out docs`,
 	"claims": `qdnb claims --plan plan.jsonl`,
 	"doctor": `qdnb doctor
 qdnb doctor --install`,

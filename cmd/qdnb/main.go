@@ -27,6 +27,7 @@ var cli struct {
 	Sweep    sweepCmd    `cmd:"" help:"Plan the paper's experiments, run them here or on a cluster, and collect the results."`
 	Figures  figuresCmd  `cmd:"" help:"Draw the paper's figures and tables from existing runs."`
 	Claims   claimsCmd   `cmd:"" help:"Check the paper's claims against existing runs."`
+	Record   recordCmd   `cmd:"" name:"reproduction" help:"Record what runs reach in each cell of the paper's tables 1 and 9, as a page with a figure."`
 	Doctor   doctorCmd   `cmd:"" help:"Check the installation and show which backend is available."`
 	Bench    benchCmd    `cmd:"" help:"Benchmark this machine."`
 	Verify   verifyCmd   `cmd:"" help:"Verify the environments against golden files on this machine's backend."`

@@ -15,7 +15,7 @@ import (
 )
 
 type trainCmd struct {
-	Algorithm   string         `required:"" placeholder:"NAME" help:"Algorithm: map-elites, pga-map-elites, aurora, pga-aurora, diayn, dads, diayn-reward, dads-reward, smerl-diayn, smerl-dads or sac."`
+	Algorithm   string         `required:"" placeholder:"NAME" help:"Algorithm: map-elites, pga-map-elites, aurora, pga-aurora, dns, diayn, dads, diayn-reward, dads-reward, smerl-diayn, smerl-dads, metra or sac."`
 	Env         string         `required:"" placeholder:"NAME" help:"Environment, such as ant-uni; an unknown name lists all."`
 	Seed        int64          `default:"0" help:"Random seed."`
 	Generations *int64         `placeholder:"N" help:"Stop after N generations, not counting the initial population (iterations of the reinforcement-learning methods)."`

@@ -6,10 +6,10 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla"
 )
 
@@ -38,17 +38,7 @@ var frameworkModules = []string{"github.com/gomlx/gomlx", "github.com/gomlx/comp
 // printVersion writes the versions recorded in this build and the path of the XLA:CPU plugin. It
 // does not open a backend.
 func printVersion(out io.Writer) {
-	version, commit := "(devel)", "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = cmp.Or(info.Main.Version, version)
-		settings := map[string]string{}
-		for _, s := range info.Settings {
-			settings[s.Key] = s.Value
-		}
-		if commit = cmp.Or(settings["vcs.revision"], commit); settings["vcs.modified"] == "true" {
-			commit += ", modified"
-		}
-	}
+	version, commit := session.Build()
 	fmt.Fprintf(out, "qdnb      %s\ncommit    %s\ngo        %s on %s/%s\n", version, commit,
 		runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	found := modules(frameworkModules...)

@@ -250,7 +250,8 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 	if err != nil {
 		return nil, err
 	}
-	status.Finished, status.Backend, status.Version = true, "imported", session.Version()
+	status.Finished, status.Backend = true, "imported"
+	status.Version, _ = session.Build()
 	status.Descriptor = env.Descriptor.Components
 	return runs.Import(s.Runs, config, func(w *runs.Writer) error {
 		if err := w.Begin(-1, session.Columns...); err != nil {

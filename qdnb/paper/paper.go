@@ -68,6 +68,12 @@ func Open(dir string) (*Data, error) {
 		return nil, fmt.Errorf("%s has no %s: make the runs with experiments.Prepare in a notebook, or "+
 			"`make experiments`", dir, PlanFile)
 	}
+	return OpenPlan(path)
+}
+
+// OpenPlan reads the runs of a plan from the folder runs next to it, as Open does.
+func OpenPlan(path string) (*Data, error) {
+	dir := filepath.Dir(path)
 	lines, err := sweep.ReadFile(path)
 	if err != nil {
 		return nil, err

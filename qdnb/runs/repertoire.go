@@ -110,6 +110,51 @@ func (r *Repertoire) Near(descriptor ...float32) int {
 	return best
 }
 
+// Reinsert returns the repertoire of other evaluations of the same solutions: fitnesses [filled]
+// and descriptors [filled, dims] in the order of Filled, inserted into empty cells. A solution
+// enters the cell of the nearest centroid if it is fitter than those before it; solutions with a
+// NaN or infinite number do not enter. The result has no genotypes.
+func (r *Repertoire) Reinsert(fitnesses, descriptors []float32) (*Repertoire, error) {
+	if n := r.countFilled(); len(fitnesses) != n || len(descriptors) != n*r.Dims {
+		return nil, fmt.Errorf("%d fitnesses and %d numbers of descriptors do not fit %d solutions with "+
+			"%d dimensions", len(fitnesses), len(descriptors), n, r.Dims)
+	}
+	after := *r
+	after.Genotypes, after.Origins = nil, nil
+	after.Fitnesses = slices.Repeat([]float32{float32(math.Inf(-1))}, r.Cells())
+	after.Descriptors = make([]float32, len(r.Descriptors))
+	for i, fitness := range fitnesses {
+		descriptor := descriptors[i*r.Dims : (i+1)*r.Dims]
+		sum := fitness
+		for _, x := range descriptor {
+			sum += x
+		}
+		if math.IsNaN(float64(sum)) || math.IsInf(float64(sum), 0) {
+			continue
+		}
+		if cell := r.cellOf(descriptor); fitness > after.Fitnesses[cell] {
+			after.Fitnesses[cell] = fitness
+			copy(after.Descriptor(cell), descriptor)
+		}
+	}
+	return &after, nil
+}
+
+// cellOf returns the cell whose centroid is nearest to a descriptor, the first one on ties.
+func (r *Repertoire) cellOf(descriptor []float32) int {
+	best, least := 0, float32(math.Inf(1))
+	for cell := range r.Fitnesses {
+		var distance float32
+		for k, x := range r.Centroid(cell) {
+			distance += (x - descriptor[k]) * (x - descriptor[k])
+		}
+		if distance < least {
+			best, least = cell, distance
+		}
+	}
+	return best
+}
+
 // Genotype returns the genotype in a cell, [params], not copied; nil if genotypes were not read. For
 // an empty cell it is nil or meaningless.
 func (r *Repertoire) Genotype(cell int) []float32 { return r.Rows()[cell] }

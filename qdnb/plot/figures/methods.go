@@ -48,6 +48,8 @@ var styles = map[string]Style{
 	"dads":           {Color: rgb(0x332288), Dashes: dotted},
 	"sac":            {Color: rgb(0x555555), Dashes: solid},
 	"ppo":            {Color: rgb(0x111111), Dashes: solid},
+	"dns":            {Color: rgb(0x7b4f1d), Dashes: solid},
+	"metra":          {Color: rgb(0xdc050c), Dashes: longDash},
 }
 
 // extraColors are for names that are not in the paper, such as a user's variants.

@@ -53,7 +53,7 @@ func (r Responses) Figure() (*Figure, error) {
 		}
 		styles := MethodStyles(r.Beside.names()...)
 		maps.Copy(styles, k.styles)
-		beside = r.Beside.panel(styles)
+		beside = r.Beside.panel(styles, false)
 	}
 
 	height := responsesRow*vg.Length(len(r.Rows)) + k.legend.height(pageWidth-2*outerPad)
