@@ -25,7 +25,8 @@ BEGIN, END = "<!-- nodes: written by make aot AOT_ARGS=--record -->", "<!-- end 
 HEADER = ("device", "run", "program", "nodes", "longest loop", "waits", "compile s")
 
 ENVIRONMENTS = ("pointmaze", "ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "ant-maze", "ant-omni")
-ALGORITHMS = ("pga-map-elites", "aurora", "pga-aurora", "sac", "dads", "diayn", "dads-reward", "diayn-reward", "smerl-dads", "smerl-diayn")
+ALGORITHMS = ("pga-map-elites", "aurora", "pga-aurora", "dns", "sac", "metra", "dads", "diayn", "dads-reward", "diayn-reward",
+              "smerl-dads", "smerl-diayn")
 # The arguments of `qdnb programs` and the number of devices.
 RUNS = [("map-elites", env, 1) for env in ENVIRONMENTS] + [("ppo", "halfcheetah-hurdles", 1)] + [
     (algorithm, "ant-uni", 1) for algorithm in ALGORITHMS] + [("adaptation", "ant-uni", 1), ("pga-aurora", "ant-uni", 2)]
