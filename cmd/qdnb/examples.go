@@ -30,6 +30,7 @@ qdnb sweep run --plan plan.jsonl --index auto`,
 	"sweep script": `qdnb sweep script slurm --plan plan.jsonl --runs /shared/runs --sbatch=--partition=gpu --gpus 1 > job.sh
 qdnb sweep script kubernetes --plan plan.jsonl --parallel 16 > job.yaml`,
 	"sweep results": `qdnb sweep results --plan plan.jsonl --out results`,
+	"sweep ship":    `qdnb sweep ship --plan plan.jsonl --out notebooks/results --scale medium --machine "2 cores of an AMD EPYC 7B13"`,
 	"figures": `qdnb figures --out figures
 qdnb figures --only figure-4,table-1 --format svg,pdf --in /shared/paper
 qdnb figures --list`,

@@ -273,7 +273,7 @@ func drawings(ctx context.Context, run *runs.Run) (list []drawing, err error) {
 		add("snapshots", func() (*figures.Figure, error) { return figures.Snapshots(run, 5) })
 	}
 	if run.HasSkills() && known {
-		skills, err := run.Skills()
+		skills, err := run.Evaluation()
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/experiments"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -23,6 +24,7 @@ type sweepCmd struct {
 	Status  sweepStatusCmd  `cmd:"" help:"Show a plan's progress, read from its run folders."`
 	Script  sweepScriptCmd  `cmd:"" help:"Print a script that runs a plan on a cluster: a Slurm job array or a Kubernetes Indexed Job."`
 	Results sweepResultsCmd `cmd:"" help:"Write the results of a plan as CSV files."`
+	Ship    sweepShipCmd    `cmd:"" help:"Write what figures need of a plan's complete runs, to ship it with the program."`
 }
 
 type sweepPlanCmd struct {
@@ -266,4 +268,29 @@ func writeResults(root string, lines []sweep.Line, dir string) error {
 		fmt.Println(file)
 	}
 	return err
+}
+
+type sweepShipCmd struct {
+	planFlags
+	Out     string `required:"" placeholder:"DIR" help:"Output folder, such as notebooks/results; a folder from an earlier call is replaced."`
+	Scale   string `required:"" enum:"paper,medium,small,smoke" help:"Scale of the plan: paper, medium, small or smoke."`
+	Machine string `placeholder:"TEXT" help:"Machine that trained the runs (default: as they record it)."`
+	Commit  string `placeholder:"HASH" help:"Commit of the program that trained them (default: as they record it)."`
+}
+
+// Run writes the folder and prints its size.
+func (c *sweepShipCmd) Run() error {
+	lines, err := c.read()
+	if err != nil {
+		return err
+	}
+	shipped, err := paper.Ship(c.Out, lines, c.Runs, paper.About{Scale: c.Scale, Machine: c.Machine,
+		Commit: c.Commit})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d runs, %.2f MB (%.0f kB each); %d lines of the plan are not complete\n", c.Out,
+		shipped.Runs, float64(shipped.Bytes)/1e6,
+		float64(shipped.Bytes)/1e3/float64(shipped.Runs), shipped.Left)
+	return nil
 }

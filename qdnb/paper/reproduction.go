@@ -74,7 +74,7 @@ func Reproduce(folders ...*Data) (*Record, error) {
 		r.sections = append(r.sections, s)
 	}
 	if complete == 0 {
-		return nil, noRuns(results.ExperimentTraining)
+		return nil, (*Data)(nil).noRuns(results.ExperimentTraining)
 	}
 	if !slices.ContainsFunc(r.sections, func(s section) bool { return s.scale == "paper" }) {
 		s, err := newSection(&Data{Tables: new(results.Tables)})

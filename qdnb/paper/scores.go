@@ -84,7 +84,7 @@ func trained(d *Data, experiment string) (methods, envs []string, err error) {
 	}
 	methods, envs = d.Axes(experiment)
 	if len(methods) == 0 {
-		return nil, nil, noRuns(experiment)
+		return nil, nil, d.noRuns(experiment)
 	}
 	return methods, envs, nil
 }

@@ -80,7 +80,7 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 		}
 	}
 	if len(t.Rows) == 0 {
-		return nil, noRuns(results.ExperimentSensitivity)
+		return nil, data.noRuns(results.ExperimentSensitivity)
 	}
 	return t, nil
 }
@@ -104,7 +104,7 @@ func sensitivityPanels(data *Data) ([]figures.BoxPanel, error) {
 		groups = append(groups, panel.Groups...)
 	}
 	if !anySample(groups) {
-		return nil, noRuns(results.ExperimentSensitivity)
+		return nil, data.noRuns(results.ExperimentSensitivity)
 	}
 	for i := range panels {
 		panels[i].YLimits = fromZero(groups)

@@ -316,6 +316,9 @@ func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 	return r, nil
 }
 
+// errNoGenotypes is the error of a file without genotypes when they are requested.
+var errNoGenotypes = errors.New("it has no genotypes")
+
 // readRepertoire reads the arrays of a repertoire, whose names start with a prefix.
 func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoire, error) {
 	r := &Repertoire{}
@@ -359,7 +362,7 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 			return nil, fmt.Errorf("%d parameters per genotype exceed the limit of %d", r.Params, maxParams)
 		}
 	} else if genotypes {
-		return nil, errors.New("it has no genotypes")
+		return nil, errNoGenotypes
 	}
 	if genotypes {
 		if r.Genotypes, _, err = floats(file, prefix+genotypesKey, 2); err != nil {

@@ -101,6 +101,9 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 		Coverage: s.Coverage, QDScore: s.QDScore,
 		EdgeCoverage: math.NaN(),
 	}
+	if s.Budget.CPU > 0 {
+		r.CPUSeconds = s.CPUSeconds
+	}
 	var err error
 	if r.A, r.B, err = gridSettings(c); err != nil {
 		return r, err
@@ -198,7 +201,7 @@ func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
 	for _, v := range adaptation.Values {
 		skill, score := v.Best()
 		a.Values = append(a.Values, Value{Index: v.Index, X: v.X, Y: v.Y, Score: score, Skill: skill,
-			Skills: len(v.Skills)})
+			Skills: v.Count})
 	}
 	a.Short, err = skillsShortcomings(run)
 	return a, err

@@ -59,6 +59,7 @@ type Trained struct {
 	Finished                          bool
 	Generation, EnvSteps              int64
 	Seconds                           float64
+	CPUSeconds                        float64 // processor time if the budget limits it, else 0
 	MaxFitness, Coverage, QDScore     float64 // final values; -Inf, 0 and 0 without solutions
 	// A and B are the settings of the experiment "sensitivity", if the algorithm has a grid.
 	A, B         Setting

@@ -16,6 +16,7 @@ type CurveGrid struct {
 	RowTitles, ColumnTitles []string  // replace the panels' own titles; nil: none
 	Aspect                  float64   // width / height of a panel; 0: 1.9
 	Missing                 string    // text of an empty panel; "": "no runs"
+	Note                    string    // a sentence below the panels, optional
 }
 
 // CurveTable draws a grid of panels as wide as the text of a page. Rows may differ in length.
@@ -46,6 +47,7 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.legend.note = g.Note
 	l := &layout{rowTitles: g.RowTitles, columnTitles: g.ColumnTitles, gapX: 12, gapY: 8,
 		legend: k.legend}
 	for range g.Panels {

@@ -23,7 +23,7 @@ func SkillTrajectories(run *runs.Run) (*Figure, error) {
 // SkillTrajectoriesIn is [SkillTrajectories] in a given arena, which needs neither paths nor a
 // title.
 func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Figure, error) {
-	skills, err := run.Skills()
+	skills, err := run.Evaluation()
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Figure, error) {
 // length, because evaluation does not reset the environments, but the descriptor of the episode is
 // the last position that counts.
 func (a *Arena) AddSkills(run *runs.Run) error {
-	skills, err := run.Skills()
+	skills, err := run.Evaluation()
 	if err != nil {
 		return err
 	}
