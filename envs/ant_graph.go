@@ -47,48 +47,36 @@ func antFalls(ceiling float64) func(StepView) *Node {
 	return func(m StepView) *Node { return outside(m.Frame(antTorso).Position[2], 0.2, ceiling) }
 }
 
-// ant builds the task of an ant in a model.
-func ant(task catalog.Task, model physics.Model, o options) (*Rigid, error) {
-	system, err := o.system(model, robots.AntLeg)
-	if err != nil {
-		return nil, err
-	}
-	return &Rigid{
-		Settings: task.Spec, System: system, Noise: 0.1, Contacts: 6 * len(model.Bodies),
-		Observe: antObservation, Reward: antForward, Done: antFalls(1), Leg: robots.AntLeg,
-	}, nil
+// ant builds the task of an ant in a model. define sets what differs from running along x.
+func ant(task catalog.Task, model physics.Model, o options, define func(*Rigid)) (Env, error) {
+	return o.rigid(task, model, robots.AntLeg, func(env *Rigid) {
+		env.Noise, env.Contacts = 0.1, 6*len(model.Bodies)
+		env.Observe, env.Reward, env.Done = antObservation, antForward, antFalls(1)
+		define(env)
+	})
 }
 
 func makeAntUni(task catalog.Task, o options) (Env, error) {
-	env, err := ant(task, robots.Ant(physics.Spring), o)
-	if err != nil {
-		return nil, err
-	}
-	env.Describe = func(m StepView) *Node { return feet(m, robots.AntFeet...) }
-	return env, nil
+	return ant(task, robots.Ant(physics.Spring), o, func(env *Rigid) {
+		env.Describe = func(m StepView) *Node { return feet(m, robots.AntFeet...) }
+	})
 }
 
 func makeAntOmni(task catalog.Task, o options) (Env, error) {
-	env, err := ant(task, robots.Ant(physics.Spring), o)
-	if err != nil {
-		return nil, err
-	}
-	env.Reward = func(_, after StepView, action *Node) *Node { return Neg(antEffort(after, action)) }
-	const far = 1e10
-	clipping := o.clipping(task.Descriptor, []float32{-far, -far}, []float32{far, far})
-	env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
-	return env, nil
+	return ant(task, robots.Ant(physics.Spring), o, func(env *Rigid) {
+		env.Reward = func(_, after StepView, action *Node) *Node { return Neg(antEffort(after, action)) }
+		const far = 1e10
+		clipping := o.clipping(task.Descriptor, []float32{-far, -far}, []float32{far, far})
+		env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
+	})
 }
 
 func makeAntTrap(task catalog.Task, o options) (Env, error) {
-	env, err := ant(task, robots.Trap(robots.Ant(physics.PositionBased)), o)
-	if err != nil {
-		return nil, err
-	}
-	clipping := o.clipping(task.Descriptor, []float32{0, -8}, []float32{1e10, 8})
-	env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
-	env.Observe = located(antTorso, antObservation, [2]float64{15, 0}, [2]float64{15, 8})
-	return env, nil
+	return ant(task, robots.Trap(robots.Ant(physics.PositionBased)), o, func(env *Rigid) {
+		clipping := o.clipping(task.Descriptor, []float32{0, -8}, []float32{1e10, 8})
+		env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
+		env.Observe = located(antTorso, antObservation, [2]float64{15, 0}, [2]float64{15, 8})
+	})
 }
 
 // located prepends the x, y position of a body to an observation, minus center, divided by scale.
@@ -110,13 +98,10 @@ func makeAntMaze(task catalog.Task, o options) (Env, error) {
 			return nil, err
 		}
 	}
-	env, err := ant(task, robots.Maze(robots.Ant(physics.PositionBased), target), o)
-	if err != nil {
-		return nil, err
-	}
-	env.Describe = func(m StepView) *Node { return position(m, antTorso, limits) }
-	env.Observe = located(antTorso, antObservation, [2]float64{17.5, 17.5}, [2]float64{22.5, 22.5})
-	env.Done = antFalls(5)
-	env.Goal, env.Seeker = &target, antTorso
-	return env, nil
+	return ant(task, robots.Maze(robots.Ant(physics.PositionBased), target), o, func(env *Rigid) {
+		env.Describe = func(m StepView) *Node { return position(m, antTorso, limits) }
+		env.Observe = located(antTorso, antObservation, [2]float64{17.5, 17.5}, [2]float64{22.5, 22.5})
+		env.Done = antFalls(5)
+		env.Goal, env.Seeker = &target, antTorso
+	})
 }

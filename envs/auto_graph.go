@@ -15,8 +15,6 @@ type Episodes struct {
 	length int
 }
 
-var _ Env = Episodes{}
-
 // AutoReset resets each copy of a task when its episode ends: after length steps (0: the episode
 // length of the task) or when the task is done. Learning from single transitions needs it. As in
 // the source (Brax, envs/wrappers.py, EpisodeWrapper and AutoResetWrapper; QDax,

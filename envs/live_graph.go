@@ -16,8 +16,6 @@ import (
 // conditions until [Perturbable.Under] sets others.
 type Perturbable struct{ *Rigid }
 
-var _ Env = Perturbable{}
-
 // NewPerturbable makes the conditions of a task part of its state. A task without conditions is an
 // error.
 func NewPerturbable(env Env) (Perturbable, error) {
@@ -41,8 +39,7 @@ func (l Perturbable) Nominal() Conditions {
 // Values converts conditions to the numbers that [Perturbable.Under] takes, [Perturbable.Width] of
 // them. Conditions that the task does not have or that are out of range are an error.
 func (l Perturbable) Values(c Conditions) ([]float32, error) {
-	for what, k := range map[string]float64{"gravity": c.Gravity,
-		"actuator strength": c.Actuators} {
+	for what, k := range map[string]float64{"gravity": c.Gravity, "actuator strength": c.Actuators} {
 		if err := robots.CheckMultiplier(what, k); err != nil {
 			return nil, errors.WithMessage(err, l.Spec().Name)
 		}

@@ -6,6 +6,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/xla"
@@ -59,9 +60,10 @@ func (o options) none() error {
 	return nil
 }
 
-// system prepares a model with the gravity, and the strength of the actuators of a leg, that are
-// set.
-func (o options) system(model physics.Model, leg []string) (*physics.System, error) {
+// rigid builds the task of a model, with the gravity and the strength of the actuators of a leg
+// that are set. define sets its functions.
+func (o options) rigid(task catalog.Task, model physics.Model, leg []string,
+	define func(*Rigid)) (Env, error) {
 	model, err := robots.WithGravity(model, o.gravity)
 	if err != nil {
 		return nil, err
@@ -69,7 +71,13 @@ func (o options) system(model physics.Model, leg []string) (*physics.System, err
 	if model, err = robots.WithStrength(model, o.actuators, leg...); err != nil {
 		return nil, err
 	}
-	return physics.NewSystem(model)
+	system, err := physics.NewSystem(model)
+	if err != nil {
+		return nil, err
+	}
+	env := &Rigid{Settings: task.Spec, System: system, Leg: leg}
+	define(env)
+	return env, nil
 }
 
 var errNoTarget = errors.New("has no target to move; only ant-maze has one")
@@ -95,7 +103,6 @@ type fixedStart struct {
 	path []int
 }
 
-// Reset implements [Env].
 func (f fixedStart) Reset(keys xla.Key) State {
 	key := xla.NewKey(keys.Hi.Graph(), f.seed)
 	for _, number := range f.path {

@@ -8,15 +8,6 @@ import (
 	"example.com/qdnb/envs/robots"
 )
 
-// planar builds the task of a robot that runs in the x-z plane.
-func planar(task catalog.Task, model physics.Model, o options, leg []string) (*Rigid, error) {
-	system, err := o.system(model, leg)
-	if err != nil {
-		return nil, err
-	}
-	return &Rigid{Settings: task.Spec, System: system, Leg: leg}, nil
-}
-
 // planarObservation is the observation of Brax's walker2d and halfcheetah: height and rotation of
 // the torso, joint angles, velocity of the torso, its angular velocity if spin is set, and joint
 // velocities.
@@ -36,53 +27,44 @@ func planarObservation(spin bool) func(StepView) *Node {
 }
 
 func makeWalkerUni(task catalog.Task, o options) (Env, error) {
-	env, err := planar(task, robots.Walker2d(), o, robots.Walker2dLeg)
-	if err != nil {
-		return nil, err
-	}
-	env.Noise = 0.005
-	env.Observe = planarObservation(false)
-	env.Done = func(m StepView) *Node { return outside(m.Frame("torso").Position[2], 0.7, 2) }
-	env.Describe = func(m StepView) *Node { return feet(m, robots.Walker2dFeet...) }
-	// As in the source, where it makes learning easier.
-	env.Drive = func(action *Node) *Node { return Neg(action) }
-	env.Reward = func(before, after StepView, action *Node) *Node {
-		x := func(m StepView) *Node { return m.System.CenterOfMass(m.State)[0] }
-		forward := velocity(after, x(before), x(after))
-		return AddScalar(Sub(forward, cost(0.001, action)), 1)
-	}
-	return env, nil
+	return o.rigid(task, robots.Walker2d(), robots.Walker2dLeg, func(env *Rigid) {
+		env.Noise = 0.005
+		env.Observe = planarObservation(false)
+		env.Done = func(m StepView) *Node { return outside(m.Frame("torso").Position[2], 0.7, 2) }
+		env.Describe = func(m StepView) *Node { return feet(m, robots.Walker2dFeet...) }
+		// As in the source, where it makes learning easier.
+		env.Drive = func(action *Node) *Node { return Neg(action) }
+		env.Reward = func(before, after StepView, action *Node) *Node {
+			x := func(m StepView) *Node { return m.System.CenterOfMass(m.State)[0] }
+			forward := velocity(after, x(before), x(after))
+			return AddScalar(Sub(forward, cost(0.001, action)), 1)
+		}
+	})
 }
 
 func makeHalfCheetahUni(task catalog.Task, o options) (Env, error) {
-	env, err := halfCheetah(task, robots.HalfCheetah(), o)
-	if err != nil {
-		return nil, err
-	}
-	env.Describe = func(m StepView) *Node { return feet(m, robots.HalfCheetahFeet...) }
-	return env, nil
+	return halfCheetah(task, robots.HalfCheetah(), o, func(env *Rigid) {
+		env.Describe = func(m StepView) *Node { return feet(m, robots.HalfCheetahFeet...) }
+	})
 }
 
 func makeHalfCheetahHurdles(task catalog.Task, o options) (Env, error) {
-	env, err := halfCheetah(task, robots.Hurdles(robots.HalfCheetah()), o)
-	if err != nil {
-		return nil, err
-	}
-	env.Observe = located("torso", env.Observe, [2]float64{catalog.HurdlesHalfway, 0},
-		[2]float64{catalog.HurdlesHalfway, 8})
-	return env, nil
+	return halfCheetah(task, robots.Hurdles(robots.HalfCheetah()), o, func(env *Rigid) {
+		env.Observe = located("torso", env.Observe, [2]float64{catalog.HurdlesHalfway, 0},
+			[2]float64{catalog.HurdlesHalfway, 8})
+	})
 }
 
-func halfCheetah(task catalog.Task, model physics.Model, o options) (*Rigid, error) {
-	env, err := planar(task, model, o, robots.HalfCheetahLeg)
-	if err != nil {
-		return nil, err
-	}
-	env.Noise = 0.1
-	env.Observe = planarObservation(true)
-	env.Reward = func(before, after StepView, action *Node) *Node {
-		x := func(m StepView) *Node { return m.Frame("torso").Position[0] }
-		return Sub(velocity(after, x(before), x(after)), cost(0.1, action))
-	}
-	return env, nil
+// halfCheetah builds the task of a half-cheetah in a model.
+func halfCheetah(task catalog.Task, model physics.Model, o options,
+	define func(*Rigid)) (Env, error) {
+	return o.rigid(task, model, robots.HalfCheetahLeg, func(env *Rigid) {
+		env.Noise = 0.1
+		env.Observe = planarObservation(true)
+		env.Reward = func(before, after StepView, action *Node) *Node {
+			x := func(m StepView) *Node { return m.Frame("torso").Position[0] }
+			return Sub(velocity(after, x(before), x(after)), cost(0.1, action))
+		}
+		define(env)
+	})
 }

@@ -82,8 +82,7 @@ func (r *Rigid) Walls() (walls []Wall) {
 func (r *Rigid) Reset(keys xla.Key) State {
 	n := keys.Hi.Shape().Dimensions[0]
 	draw := func(purpose int) *Node {
-		return keys.FoldIn(purpose).Uniform(-r.Noise, r.Noise, n,
-			r.System.Angles())
+		return keys.FoldIn(purpose).Uniform(-r.Noise, r.Noise, n, r.System.Angles())
 	}
 	angles := make([]float32, r.System.Angles())
 	for i, a := range r.System.DefaultAngles() {

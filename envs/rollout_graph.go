@@ -125,7 +125,7 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 		for i, recorder := range recorders {
 			row := recorder.Row(r.State, action, next)
 			xla.CheckShape(recorder.Row, "", "rows", row, dtypes.Float32, batch, recorder.Width)
-			r.Records[i] = xla.SetRows(r.Records[i], recorder.at(step, steps), InsertAxes(row, 0))
+			r.Records[i] = xla.SetRow(r.Records[i], recorder.at(step, steps), row)
 		}
 		r.State = form.Pack(next)
 		return r

@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/pkg/errors"
@@ -9,7 +10,6 @@ import (
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
-	"example.com/qdnb/xla"
 )
 
 // AdaptSpec configures [Adapt].
@@ -93,25 +93,18 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if s.Skills == nil {
 		return nil, errors.New("no run is given: set Skills to the run whose skills to evaluate")
 	}
-	if s.SkillsBudget == (runs.Budget{}) {
-		s.SkillsBudget = s.Skills.Status.Budget
-	}
-	if s.Runs == "" {
-		s.Runs = runs.Folder()
-	}
-	config, err := s.Config(s.Skills.Config, s.SkillsBudget)
+	config, err := s.Config(s.Skills.Config, budgetOf(s.Skills, s.SkillsBudget))
 	if err != nil {
 		return nil, err
 	}
-	options := session.Options{Root: s.Runs, Config: config, Backend: s.Backend, Quiet: s.Quiet}
-	if _, err := xla.Canonical(s.Backend); err != nil { // checked even if nothing is left to compute
-		return nil, err
+	return session.Adapt(ctx, session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
+		Backend: s.Backend, Quiet: s.Quiet}, s.Skills)
+}
+
+// budgetOf returns the budget that skills were trained for: the run's if none is given.
+func budgetOf(skills *runs.Run, given runs.Budget) runs.Budget {
+	if given == (runs.Budget{}) {
+		return skills.Status.Budget
 	}
-	if run, ok := options.Finished(); ok {
-		return run, nil
-	}
-	if !s.Skills.Status.Finished {
-		return nil, errors.Errorf("%s is not finished: train it to the end first", s.Skills.Dir)
-	}
-	return session.Adapt(ctx, options, s.Skills)
+	return given
 }

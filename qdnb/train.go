@@ -8,7 +8,6 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
-	"example.com/qdnb/xla"
 )
 
 // ErrInterrupted is the error of an interrupted [Train], [Adapt] or [Control]. The run is saved,
@@ -25,13 +24,6 @@ func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
 	}
 	if err != nil {
 		return nil, err
-	}
-	// A finished run is loaded without a backend, but the name of the backend is checked.
-	if _, err := xla.Canonical(p.Backend); err != nil {
-		return nil, err
-	}
-	if run, ok := p.options.Finished(); ok {
-		return run, nil
 	}
 	p.announce()
 	p.training.PaperSteps = results.PaperSteps(p.config().Algorithm, p.config().Env)

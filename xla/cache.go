@@ -131,7 +131,6 @@ func newBorrowed(c *codeCache, code *sharedCode) *borrowed {
 	return b
 }
 
-// Execute implements [compute.Executable].
 func (b *borrowed) Execute(inputs []compute.Buffer, donate []bool,
 	device compute.DeviceNum) ([]compute.Buffer, error) {
 	defer runtime.KeepAlive(b)

@@ -60,21 +60,15 @@ func (d *dryBackend) compile(b *nestingBuilder,
 	return e, nil
 }
 
-// Description implements [compute.Backend].
 func (d *dryBackend) Description() string { return "dry run" }
+func (d *dryBackend) NumDevices() int     { return d.devices }
 
-// NumDevices implements [compute.Backend].
-func (d *dryBackend) NumDevices() int { return d.devices }
-
-// DeviceDescription implements [compute.Backend].
 func (d *dryBackend) DeviceDescription(device compute.DeviceNum) string {
 	return fmt.Sprintf("device %d of a dry run", device)
 }
 
-// HasSharedBuffers implements [compute.DataInterface].
 func (d *dryBackend) HasSharedBuffers() bool { return false }
 
-// BufferFromFlatData implements [compute.DataInterface].
 func (d *dryBackend) BufferFromFlatData(device compute.DeviceNum, _ any,
 	shape shapes.Shape) (compute.Buffer, error) {
 	return &dryBuffer{d, shape, device}, nil
@@ -86,15 +80,12 @@ type dryExecutable struct {
 	inputs, outputs []shapes.Shape
 }
 
-// Finalize implements [compute.Executable].
 func (e *dryExecutable) Finalize() {}
 
-// Inputs implements [compute.Executable].
 func (e *dryExecutable) Inputs() (names []string, inputs []shapes.Shape) {
 	return make([]string, len(e.inputs)), e.inputs
 }
 
-// Outputs implements [compute.Executable].
 func (e *dryExecutable) Outputs() []shapes.Shape { return e.outputs }
 
 // Execute implements [compute.Executable]: a parallel program has all devices' inputs.
@@ -115,28 +106,18 @@ type dryBuffer struct {
 	device  compute.DeviceNum
 }
 
-// Backend implements [compute.Buffer].
-func (b *dryBuffer) Backend() compute.Backend { return b.backend }
-
-// Finalize implements [compute.Buffer].
-func (b *dryBuffer) Finalize() error { return nil }
-
-// Shape implements [compute.Buffer].
-func (b *dryBuffer) Shape() (shapes.Shape, error) { return b.shape, nil }
-
-// DeviceNum implements [compute.Buffer].
+func (b *dryBuffer) Backend() compute.Backend              { return b.backend }
+func (b *dryBuffer) Finalize() error                       { return nil }
+func (b *dryBuffer) Shape() (shapes.Shape, error)          { return b.shape, nil }
 func (b *dryBuffer) DeviceNum() (compute.DeviceNum, error) { return b.device, nil }
 
-// ToFlatData implements [compute.Buffer].
 func (b *dryBuffer) ToFlatData(flat any) error {
 	reflect.ValueOf(flat).Clear()
 	return nil
 }
 
-// Data implements [compute.Buffer].
 func (b *dryBuffer) Data() (any, error) { return nil, errors.New("a dry run shares no memory") }
 
-// CopyToDevice implements [compute.Buffer].
 func (b *dryBuffer) CopyToDevice(device compute.DeviceNum) (compute.Buffer, error) {
 	return &dryBuffer{b.backend, b.shape, device}, nil
 }

@@ -49,7 +49,6 @@ type located struct {
 }
 
 func (l located) Error() string { return fmt.Sprintf("%s: %s", l.at, l.error.Error()) }
-
 func (l located) Unwrap() error { return l.error }
 
 // Misfit returns an error for a method of an algorithm part whose result does not fit, located

@@ -58,8 +58,7 @@ func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
 		for i, node := range out {
 			if !node.Shape().Equal(in[i].Shape()) {
 				panic(errors.Errorf("the body of a loop turned a tensor of its state from %s into %s: shapes "+
-					"may not change",
-					in[i].Shape(), node.Shape()))
+					"may not change", in[i].Shape(), node.Shape()))
 			}
 		}
 		return out

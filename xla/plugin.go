@@ -82,10 +82,7 @@ func Install(ctx context.Context, kind Kind) (string, error) {
 		return "", errors.Errorf("there is no plugin for %q and $%s forbids fetching one", kind,
 			NoDownloadEnv)
 	}
-	if kind != CPU {
-		return installGoXLA(kind)
-	}
-	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+	if kind != CPU || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return installGoXLA(kind)
 	}
 	path, err := installCPU(ctx)

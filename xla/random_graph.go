@@ -62,8 +62,7 @@ func (k Key) FoldIn(data int) Key { return k.FoldInEach(Const(k.Hi.Graph(), uint
 // not depend on the other rows.
 func (k Key) Bits(dims ...int) *Node {
 	return k.words(dims, func(index, hi, lo *Node) *Node {
-		return mix(Add(mix(BitwiseXor(index, hi)),
-			lo))
+		return mix(Add(mix(BitwiseXor(index, hi)), lo))
 	})
 }
 
@@ -74,8 +73,7 @@ func (k Key) Bits(dims ...int) *Node {
 func (k Key) splitMixBits(dims ...int) *Node {
 	begin, step := threefry2x32(k.Hi, k.Lo, OnesLike(k.Hi), ZerosLike(k.Hi), 20)
 	counter := Key{computedOnce(begin), computedOnce(BitwiseOr(step, OnesLike(step)))}
-	return counter.words(dims, func(index, begin,
-		step *Node) *Node {
+	return counter.words(dims, func(index, begin, step *Node) *Node {
 		return mix(Add(begin, Mul(index, step)))
 	})
 }
@@ -109,8 +107,7 @@ func (k Key) words(dims []int, hash func(index, hi, lo *Node) *Node) *Node {
 // +- 0.1 %. The constants are lowbias32's, found by search by Ellis and Wellons.
 func mix(x *Node) *Node {
 	shift := func(x *Node, by uint32) *Node {
-		return BitwiseXor(x,
-			BitwiseShiftRightLogicalScalar(x, by))
+		return BitwiseXor(x, BitwiseShiftRightLogicalScalar(x, by))
 	}
 	x = MulScalar(shift(x, 16), uint32(0x21f0aaad))
 	x = MulScalar(shift(x, 15), uint32(0x735a2d97))
@@ -173,8 +170,7 @@ func tailQuantile(n *Node) *Node {
 		Mul(t, monic(t, -3.6600634924117683, 5.312693412524502))))
 
 	return Mul(h, monic(y, -1.8562334873130497, 1.5984217036891635, -0.9873071941810625,
-		-0.06987034922566673,
-		0.12883199915980784, -4.089525215842629e-05))
+		-0.06987034922566673, 0.12883199915980784, -4.089525215842629e-05))
 }
 
 // monic evaluates a polynomial by Horner's rule. The leading coefficient is 1; the others follow in

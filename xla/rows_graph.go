@@ -45,6 +45,14 @@ func SetRows(x, start, rows *Node) *Node {
 	return Where(BroadcastToDims(Reshape(inside, dims...), x.Shape().Dimensions...), moved, x)
 }
 
+// Row returns row i of x, [n, ...], without its first axis.
+func Row(x, i *Node) *Node { return Reshape(Rows(x, i, 1), x.Shape().Dimensions[1:]...) }
+
+// SetRow returns a pytree of arrays [n, ...] with row i of each replaced by that of row, [...].
+func SetRow[T any](all T, i *Node, row T) T {
+	return Map2(all, row, func(x, row *Node) *Node { return SetRows(x, i, InsertAxes(row, 0)) })
+}
+
 func windows(x, start *Node, count int) (starts []*Node, sizes []int) {
 	for axis, dim := range x.Shape().Dimensions {
 		if axis == 0 {

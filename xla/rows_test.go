@@ -53,3 +53,23 @@ func TestRowsOfVectorsAndTensors(t *testing.T) {
 		}
 	})
 }
+
+// Row and SetRow read and replace one row, the latter of every array of a pytree.
+func TestRowAndSetRow(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			at := Const(in[0].Graph(), int32(1))
+			rows := []*Node{xla.Row(in[0], at), xla.Row(in[1], at)}
+			changed := xla.SetRow(in, at, xla.Map(rows, Neg))
+			return append(rows, changed...)
+		}, tensors.FromValue([]float32{7, 8, 9}), tensors.FromValue([][]float32{{1, 2}, {3, 4}}))
+		for i, want := range [][]float32{{8}, {3, 4}, {7, -8, 9}, {1, 2, -3, -4}} {
+			if got := xlatest.Flat[float32](t, out[i]); !slices.Equal(got, want) {
+				t.Errorf("output %d is %v, want %v", i, got, want)
+			}
+		}
+		if out[0].Rank() != 0 || out[1].Rank() != 1 {
+			t.Errorf("rows of %d and %d axes", out[0].Rank(), out[1].Rank())
+		}
+	})
+}

@@ -86,7 +86,6 @@ func newUnopened(plugin string, devices int) unopened {
 	return unopened{backend}
 }
 
-// Capabilities implements [compute.Backend].
 func (unopened) Capabilities() compute.Capabilities { return gomlxxla.Capabilities }
 
 // Description implements [compute.Backend]; the embedded one would ask the plugin.

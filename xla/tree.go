@@ -24,7 +24,7 @@ var nodeType = reflect.TypeFor[*graph.Node]()
 // Flatten lists the nodes of a pytree in declaration order.
 func Flatten[T any](tree T) []*graph.Node {
 	var leaves []*graph.Node
-	walk(reflect.ValueOf(&tree).Elem(), func(leaf reflect.Value) {
+	walk(reflect.ValueOf(&tree).Elem(), "", func(_ string, leaf reflect.Value) {
 		leaves = append(leaves, leaf.Interface().(*graph.Node))
 	})
 	return leaves
@@ -35,36 +35,10 @@ func Flatten[T any](tree T) []*graph.Node {
 // field tag such as `checkpoint:"World"` keeps the name in files when the field is renamed.
 func Names[T any](tree T) []string {
 	var names []string
-	named(reflect.ValueOf(&tree).Elem(), "", &names)
+	walk(reflect.ValueOf(&tree).Elem(), "", func(path string, _ reflect.Value) {
+		names = append(names, strings.TrimPrefix(path, "."))
+	})
 	return names
-}
-
-func named(v reflect.Value, path string, names *[]string) {
-	inner := func(v reflect.Value, name string) {
-		named(v, strings.TrimPrefix(path+"."+name, "."),
-			names)
-	}
-	switch {
-	case v.Type() == nodeType:
-		if !v.IsNil() {
-			*names = append(*names, path)
-		}
-	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			if field := v.Type().Field(i); field.IsExported() {
-				inner(v.Field(i), cmp.Or(field.Tag.Get("checkpoint"), field.Name))
-			}
-		}
-	case (v.Kind() == reflect.Array || v.Kind() == reflect.Slice) && holdsNodes(v.Type().Elem(),
-		map[reflect.Type]bool{}):
-		for i := range v.Len() {
-			inner(v.Index(i), strconv.Itoa(i))
-		}
-	case (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && !v.IsNil():
-		if holdsNodes(v.Elem().Type(), map[reflect.Type]bool{}) {
-			named(v.Elem(), path, names)
-		}
-	}
 }
 
 // Unflatten returns a copy of a pytree with its nodes replaced, in the order of [Flatten]. The
@@ -74,7 +48,7 @@ func Unflatten[T any](tree T, leaves []*graph.Node) T {
 	v := reflect.New(reflect.TypeFor[T]()).Elem()
 	v.Set(deepCopy(reflect.ValueOf(&tree).Elem()))
 	next := 0
-	walk(v, func(leaf reflect.Value) {
+	walk(v, "", func(_ string, leaf reflect.Value) {
 		if next < len(leaves) {
 			leaf.Set(reflect.ValueOf(leaves[next]))
 		}
@@ -107,41 +81,41 @@ func Map2[T any](a, b T, f func(a, b *graph.Node) *graph.Node) T {
 	return Unflatten(a, left)
 }
 
-func walk(v reflect.Value, visit func(leaf reflect.Value)) {
+// walk visits the nodes of a pytree that is at a path, each with its own path.
+func walk(v reflect.Value, path string, visit func(path string, leaf reflect.Value)) {
 	if v.Type() == nodeType {
 		if !v.IsNil() {
-			visit(v)
+			visit(path, v)
 		}
 		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if field := v.Type().Field(i); !field.IsExported() {
-				if holdsNodes(field.Type, map[reflect.Type]bool{}) {
-					panic(fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it",
-						v.Type(), field.Name))
-				}
-				continue
+			field := v.Type().Field(i)
+			if field.IsExported() {
+				walk(v.Field(i), path+"."+cmp.Or(field.Tag.Get("checkpoint"), field.Name), visit)
+			} else if holdsNodes(field.Type, map[reflect.Type]bool{}) {
+				panic(fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it",
+					v.Type(), field.Name))
 			}
-			walk(v.Field(i), visit)
 		}
 	case reflect.Array, reflect.Slice:
 		if holdsNodes(v.Type().Elem(), map[reflect.Type]bool{}) {
 			for i := range v.Len() {
-				walk(v.Index(i), visit)
+				walk(v.Index(i), path+"."+strconv.Itoa(i), visit)
 			}
 		}
 	case reflect.Pointer:
 		if !v.IsNil() && holdsNodes(v.Type(), map[reflect.Type]bool{}) {
-			walk(v.Elem(), visit)
+			walk(v.Elem(), path, visit)
 		}
 	case reflect.Interface:
 		if !v.IsNil() && holdsNodes(v.Elem().Type(), map[reflect.Type]bool{}) {
 			// The value in an interface cannot be changed, only replaced.
 			inside := reflect.New(v.Elem().Type()).Elem()
 			inside.Set(deepCopy(v.Elem()))
-			walk(inside, visit)
+			walk(inside, path, visit)
 			v.Set(inside)
 		}
 	}

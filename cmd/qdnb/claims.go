@@ -15,8 +15,8 @@ import (
 
 type claimsCmd struct {
 	runsFlag
-	Plan []string `placeholder:"FILE" help:"Plans that list the runs to use, from \"qdnb sweep plan\" (default: all runs in the folder, identified by their configurations)."`
-	JSON bool     `name:"json" help:"Print the result as one JSON object."`
+	Plan []string `placeholder:"FILE"`
+	JSON bool     `name:"json"`
 }
 
 // checked is what `qdnb claims --json` prints.
@@ -30,7 +30,6 @@ type checked struct {
 	Claims     []claims.Result `json:"claims"`
 }
 
-// Run checks the paper's claims.
 func (c *claimsCmd) Run() error {
 	root := c.folder()
 	lines, problems, err := c.lines(root)

@@ -18,18 +18,18 @@ import (
 
 type evalCmd struct {
 	runArg
-	Skill     *int     `placeholder:"N" help:"Evaluate only this skill (default: all skills, if the run has any)."`
-	Cell      *int     `placeholder:"N" help:"Evaluate the policy in this cell (default for runs without skills: the best cell)."`
-	Corrected bool     `help:"Evaluate all cells and print corrected metrics: those of the repertoire that the means over the episodes fill."`
-	Figure    string   `placeholder:"FILE" help:"With --corrected, draw the archived and the corrected repertoire to this file (.png, .svg or .pdf)."`
-	Env       string   `placeholder:"NAME" help:"Environment (default: the run's); observation and action sizes must match."`
-	Episodes  int      `default:"100" placeholder:"N" help:"Episodes per policy, each from a different initial state (default 100, as in the paper)."`
-	Seed      int64    `default:"0" help:"Seed of the initial states."`
-	Gravity   *float64 `placeholder:"FACTOR" help:"Gravity multiplier."`
-	Actuators *float64 `placeholder:"FACTOR" help:"Actuator strength multiplier of one leg."`
-	Goal      *point   `name:"target" placeholder:"X,Y" help:"Move the target of ant-maze."`
+	Skill     *int `placeholder:"N"`
+	Cell      *int `placeholder:"N"`
+	Corrected bool
+	Figure    string   `placeholder:"FILE"`
+	Env       string   `placeholder:"NAME"`
+	Episodes  int      `default:"100" placeholder:"N"`
+	Seed      int64    `default:"0"`
+	Gravity   *float64 `placeholder:"FACTOR"`
+	Actuators *float64 `placeholder:"FACTOR"`
+	Goal      *point   `name:"target" placeholder:"X,Y"`
 	backendFlag
-	JSON bool `name:"json" help:"Print the result as one JSON object on the last line."`
+	JSON bool `name:"json"`
 }
 
 // evaluation is what `qdnb eval --json` prints.
@@ -63,7 +63,6 @@ type evaluatedPolicy struct {
 	DescriptorMean []*float64 `json:"descriptor_mean"` // empty if the environment has no descriptor
 }
 
-// Run evaluates the policies.
 func (c *evalCmd) Run(ctx context.Context) error {
 	run, err := c.find()
 	if err != nil {

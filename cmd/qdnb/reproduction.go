@@ -11,8 +11,8 @@ import (
 )
 
 type recordCmd struct {
-	In  []string `placeholder:"DIR" help:"Experiments folders, with plan.jsonl and runs, or plans next to a folder runs; each gets a section (default: as for \"qdnb figures\")."`
-	Out string   `default:"figures" placeholder:"DIR" help:"Output folder (default: figures)."`
+	In  []string `placeholder:"DIR"`
+	Out string   `default:"figures" placeholder:"DIR"`
 }
 
 // Run writes the record and its figure.

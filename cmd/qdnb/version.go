@@ -15,13 +15,11 @@ import (
 
 type versionCmd struct{}
 
-// Run prints the version.
 func (versionCmd) Run() error {
 	printVersion(os.Stdout)
 	return nil
 }
 
-// versionFlag implements `qdnb --version`.
 type versionFlag bool
 
 // BeforeReset prints the version and exits before a command is looked up.
@@ -50,7 +48,7 @@ func printVersion(out io.Writer) {
 }
 
 type helpCmd struct {
-	Command []string `arg:"" optional:"" help:"Command, such as \"sweep plan\"."`
+	Command []string `arg:"" optional:""`
 }
 
 // Run prints the help of a command, or of all commands.

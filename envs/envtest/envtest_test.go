@@ -110,18 +110,17 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 		"1 upper limits and 2 names": {spec: func(s *envs.Spec) {
 			s.Descriptor.Components = []string{"a", "b"}
 		}},
-		"shapes: Reset returns Observation of shape (Float32)[5, 2] for 5 copies; Spec says " +
-			"(Float32)[5, 3]": {
+		"it returns Observation of shape (Float32)[5, 2], not (Float32)[5, 3]": {
 			spec: func(s *envs.Spec) { s.Observations = 3 }},
-		"shapes: Reset returns no Descriptor": {reset: func(s *envs.State) { s.Descriptor = nil }},
-		"shapes: Reset returns PhysicsState[0] of shape (Float32)[5, 1] for 5 copies: the last axis": {
+		"it returns nil for Descriptor of shape (Float32)[5, 1]": {reset: func(s *envs.State) { s.Descriptor = nil }},
+		"PhysicsState[0] of slider has shape (Float32)[5, 1]: the last axis must be the batch": {
 			reset: func(s *envs.State) { s.PhysicsState[0] = InsertAxes(s.PhysicsState[0], -1) }},
-		"shapes: Reset returns no PhysicsState": {reset: func(s *envs.State) { s.PhysicsState = nil }},
-		"shapes: Step changes PhysicsState[0] from (Float32)[5] to (Float32)[1, 5]": {
+		"it returns no PhysicsState": {reset: func(s *envs.State) { s.PhysicsState = nil }},
+		"it returns PhysicsState[0] of shape (Float32)[1, 5], not (Float32)[5]": {
 			step: func(_, _ *Node, s *envs.State) {
 				s.PhysicsState = []*Node{InsertAxes(s.PhysicsState[0], 0)}
 			}},
-		"shapes: Step changes PhysicsState from 1 tensors to 2": {
+		"it returns 2 tensors for PhysicsState, not 1": {
 			step: func(x, _ *Node, s *envs.State) { s.PhysicsState = append(s.PhysicsState, x) }},
 		`the model has no body "leg"`: {step: func(_, _ *Node, _ *envs.State) {
 			panic(`the model has no body "leg"`)

@@ -24,6 +24,10 @@ func ExampleCheck() {
 	// Output:
 	// <nil>
 	// crooked breaks a promise of environments:
-	// shapes:
-	// Reset returns Observation of shape (Float32)[5, 2] for 5 copies; Spec says (Float32)[5, 4]
+	// envtest_test.crooked.Reset:
+	// program "episode" cannot be compiled:
+	// it returns Observation of shape (Float32)[5, 2], not (Float32)[5, 4] (5:
+	// copies; 2:
+	// numbers of an action or components of a descriptor; 4:
+	// numbers of an observation)
 }

@@ -1,12 +1,9 @@
 package envtest
 
 import (
-	"fmt"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
@@ -42,38 +39,32 @@ func seen(s envs.State) []*Node {
 	return nodes
 }
 
-// play runs an episode under actions [T, B, actions]. It returns an error if shapes are not as
-// promised.
-func play(env envs.Env, keys xla.Key, actions *Node) ([]column, error) {
+// play runs an episode under actions [T, B, actions]. It panics if shapes are not as promised.
+func play(env envs.Env, keys xla.Key, actions *Node) []column {
 	g, spec, steps := actions.Graph(), env.Spec(), actions.Shape().Dimensions[0]
-	start := env.Reset(keys)
-	if err := shaped("Reset", spec, start); err != nil {
-		return nil, err
+	envs.AutoReset(env, 0).Reset(keys) // checks that the last axis of PhysicsState is the batch
+	start := envs.Reset(env, keys)
+	if len(start.PhysicsState) == 0 {
+		panic(xla.Misfit(env, "Reset", "it returns no PhysicsState: steps need one"))
+	}
+	if start.Descriptor != nil && len(spec.Descriptor.Lower) == 0 {
+		panic(xla.Misfit(env, "Reset", "it returns a descriptor, but Spec has none"))
 	}
 	p := playing{State: start, Score: envs.NewScore(g, batch, spec.Descriptor.Kind,
 		len(spec.Descriptor.Lower)), Actions: actions}
 	first := Const(g, int32(0))
-	var wrong error
 	for _, node := range seen(start) {
 		empty := Zeros(g, shapes.Make(dtypes.Float32,
 			append([]int{steps + 1}, node.Shape().Dimensions...)...))
-		p.Trace = append(p.Trace, xla.SetRows(empty, first, InsertAxes(node, 0)))
+		p.Trace = append(p.Trace, xla.SetRow(empty, first, node))
 	}
 	p = xla.For(g, steps, p, func(step *Node, p playing) playing {
-		next := env.Step(p.State, row(p.Actions, step))
-		if wrong = unchanged(p.State, next); wrong != nil {
-			return p
-		}
+		next := envs.Step(env, p.State, xla.Row(p.Actions, step))
 		p.Score = p.Score.Add(p.State.Descriptor, next.Reward, next.Done)
 		p.State = next
-		for i, node := range seen(next) {
-			p.Trace[i] = xla.SetRows(p.Trace[i], AddScalar(step, 1), InsertAxes(node, 0))
-		}
+		p.Trace = xla.SetRow(p.Trace, AddScalar(step, 1), seen(next))
 		return p
 	})
-	if wrong != nil {
-		return nil, wrong
-	}
 	var columns []column
 	for i, name := range []string{"the observation", "the reward", "done",
 		"the descriptor"}[:len(p.Trace)] {
@@ -89,11 +80,8 @@ func play(env envs.Env, keys xla.Key, actions *Node) ([]column, error) {
 	if descriptor != nil {
 		columns = append(columns, column{"the episode's descriptor", 0, descriptor})
 	}
-	return columns, nil
+	return columns
 }
-
-// row returns the actions [B, actions] of a step.
-func row(actions, step *Node) *Node { return Squeeze(xla.Rows(actions, step, 1), 0) }
 
 // flat flattens a physics state, [B, numbers].
 func flat(state []*Node) *Node {
@@ -104,80 +92,7 @@ func flat(state []*Node) *Node {
 	return Concatenate(rows, 1)
 }
 
-// shaped compares the shapes of a state with Spec.
-func shaped(method string, spec envs.Spec, s envs.State) error {
-	descriptor := len(spec.Descriptor.Lower)
-	for _, part := range []struct {
-		name string
-		node *Node
-		dims []int
-	}{
-		{"Observation", s.Observation, []int{batch, spec.Observations}},
-		{"Reward", s.Reward, []int{batch}},
-		{"Done", s.Done, []int{batch}}, {"Descriptor", s.Descriptor, []int{batch, descriptor}},
-	} {
-		if part.name == "Descriptor" && descriptor == 0 {
-			if s.Descriptor != nil {
-				return errors.Errorf("shapes: %s returns a descriptor, but Spec has none", method)
-			}
-			continue
-		}
-		want := shapes.Make(dtypes.Float32, part.dims...)
-		if part.node == nil {
-			return errors.Errorf("shapes: %s returns no %s", method, part.name)
-		}
-		if !part.node.Shape().Equal(want) {
-			return errors.Errorf("shapes: %s returns %s of shape %s for %d copies; Spec says %s", method,
-				part.name, part.node.Shape(), batch, want)
-		}
-	}
-	if len(s.PhysicsState) == 0 {
-		return errors.Errorf("shapes: %s returns no PhysicsState: steps need one", method)
-	}
-	for i, part := range s.PhysicsState {
-		if part == nil {
-			return errors.Errorf("shapes: %s returns nil as PhysicsState[%d]", method, i)
-		}
-		if dims := part.Shape().Dimensions; len(dims) == 0 || dims[len(dims)-1] != batch {
-			return errors.Errorf("shapes: %s returns PhysicsState[%d] of shape %s for %d copies: the last "+
-				"axis must be the batch", method, i, part.Shape(), batch)
-		}
-	}
-	return nil
-}
-
-// unchanged compares the shapes of a state with the state before it: loops need constant shapes.
-func unchanged(before, after envs.State) error {
-	if len(before.PhysicsState) != len(after.PhysicsState) {
-		return errors.Errorf("shapes: Step changes PhysicsState from %d tensors to %d",
-			len(before.PhysicsState), len(after.PhysicsState))
-	}
-	type pair struct {
-		name     string
-		old, now *Node
-	}
-	pairs := []pair{
-		{"Observation", before.Observation, after.Observation}, {"Reward", before.Reward, after.Reward},
-		{"Done", before.Done, after.Done}, {"Descriptor", before.Descriptor, after.Descriptor},
-	}
-	for i, part := range before.PhysicsState {
-		pairs = append(pairs, pair{fmt.Sprintf("PhysicsState[%d]", i), part, after.PhysicsState[i]})
-	}
-	for _, p := range pairs {
-		switch {
-		case p.old == nil && p.now == nil:
-		case p.old == nil || p.now == nil:
-			return errors.Errorf("shapes: only one of Reset and Step returns %s", p.name)
-		case !p.old.Shape().Equal(p.now.Shape()):
-			return errors.Errorf("shapes: Step changes %s from %s to %s: loops need constant shapes",
-				p.name, p.old.Shape(), p.now.Shape())
-		}
-	}
-	return nil
-}
-
 // steady is a policy with constant actions [B, actions].
 type steady struct{ Action *Node }
 
-// Apply implements [envs.Policy].
 func (s steady) Apply(*Node) *Node { return s.Action }

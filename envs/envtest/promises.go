@@ -34,9 +34,6 @@ func (t *trial) try() {
 			t.breaks("%v", err)
 			return
 		}
-		if player == nil { // wrong shapes: already reported, and the same on all platforms
-			return
-		}
 		base, again, beside := t.play(player, plain), t.play(player, plain), t.play(player, changed)
 		player.Free()
 		if base == nil || again == nil || beside == nil {
@@ -103,30 +100,21 @@ func (in inputs) episode(actions []float32, dims ...int) episodeIn {
 		xla.Single(tensors.FromFlatDataAndDimensions(actions, dims...))}
 }
 
-// compile compiles an episode. It reports wrong shapes and then returns nil.
+// compile compiles an episode.
 func (t *trial) compile(platform *xla.Platform) (*player, error) {
 	words := xla.Declare(dtypes.Uint32, batch)
 	p := &player{}
-	var wrong error
 	var err error
 	p.Program, err = xla.Compile(platform, "episode",
 		episodeIn{words, words, xla.Declare(dtypes.Float32, t.Steps, batch, t.spec.Actions)},
 		func(in episodeIn) xla.State[[]*graph.Node] {
-			p.columns, wrong = play(t.env, xla.Key{Hi: in.Hi.Tree, Lo: in.Lo.Tree}, in.Actions.Tree)
-			if wrong != nil {
-				return xla.Out([]*graph.Node{in.Hi.Tree})
-			}
+			p.columns = play(t.env, xla.Key{Hi: in.Hi.Tree, Lo: in.Lo.Tree}, in.Actions.Tree)
 			out := make([]*graph.Node, len(p.columns))
 			for i, c := range p.columns {
 				out[i] = c.node
 			}
 			return xla.Out(out)
 		}, t.axes()...)
-	if err == nil && wrong != nil {
-		p.Free()
-		t.breaks("%v", wrong)
-		return nil, nil
-	}
 	return p, err
 }
 
@@ -233,7 +221,7 @@ func (t *trial) independent(platform string, base, beside recording) {
 // state.
 func (t *trial) rebuilt(platform *xla.Platform, in inputs, base recording) {
 	player, err := t.compile(platform)
-	if err != nil || player == nil {
+	if err != nil {
 		t.breaks("same bytes: it cannot be built twice: %v", err)
 		return
 	}

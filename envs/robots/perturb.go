@@ -31,8 +31,7 @@ func WithStrength(m physics.Model, multiplier float64, joints ...string) (physic
 		i := slices.IndexFunc(m.Actuators, func(a physics.Actuator) bool { return a.Joint == joint })
 		if i < 0 {
 			return physics.Model{},
-				errors.Errorf("joint %q has no actuator; the joints with actuators are %q", joint,
-					actuated(m))
+				errors.Errorf("joint %q has no actuator; the joints with actuators are %q", joint, actuated(m))
 		}
 		actuators[i].Strength = multiplier * m.Actuators[i].Strength
 	}

@@ -27,17 +27,12 @@ type column struct {
 	ignore    int       // number of last elements of dims that are not compared
 }
 
-// at returns the column of the same quantity at another time, given by the affixes of its name.
-func (c column) at(prefix, suffix string, axes ...axis) column {
-	c.name, c.axes = prefix+c.name+suffix, axes
-	return c
-}
-
-// at applies [column.at] to all columns.
+// at returns the columns of the same quantities at another time, given by the affixes of their
+// names.
 func at(columns []column, prefix, suffix string, axes ...axis) []column {
-	out := make([]column, len(columns))
+	out := slices.Clone(columns)
 	for i, c := range columns {
-		out[i] = c.at(prefix, suffix, axes...)
+		out[i].name, out[i].axes = prefix+c.name+suffix, axes
 	}
 	return out
 }

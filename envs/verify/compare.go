@@ -20,8 +20,7 @@ func (s subject) run(inputs []array, build func(in []*graph.Node) []*graph.Node)
 	error) {
 	var values []xla.Array
 	for _, in := range inputs {
-		values = append(values,
-			xla.Single(tensors.FromFlatDataAndDimensions(in.flat, in.shape...)))
+		values = append(values, xla.Single(tensors.FromFlatDataAndDimensions(in.flat, in.shape...)))
 	}
 	type list = xla.State[[]*graph.Node]
 	stored := xla.Pack(func(nodes []*graph.Node) []*graph.Node { return nodes }, values...)
@@ -48,7 +47,7 @@ type group struct {
 	numbers []numbers
 }
 
-// numbers holds the compared elements of an array: stored and computed.
+// numbers holds the elements of an array: stored and computed.
 type numbers struct {
 	name      string
 	want, got []float32
@@ -95,21 +94,29 @@ func (g *group) compare(stored *arrays, columns []column, computed [][]float32,
 		}
 		result.Pass = result.Outside <= g.Allowed
 		g.results = append(g.results, result)
-		g.numbers = append(g.numbers, counted(c, counts, computed[i], want.flat))
+		g.numbers = append(g.numbers, numbers{c.name, want.flat, computed[i]})
 	}
 	return nil
 }
 
-// counted selects the elements that are compared.
-func counted(c column, counts []bool, got, want []float32) numbers {
-	n := numbers{name: c.name}
-	size := len(want) / len(counts)
-	for part, count := range counts {
-		if from, to := part*size, (part+1)*size-c.ignore; count && from < to {
-			n.want, n.got = append(n.want, want[from:to]...), append(n.got, got[from:to]...)
-		}
+// samples compares outputs that are computed from stored inputs, both per sample. percent of the
+// samples may be outside.
+func (s subject) samples(stored *arrays, inputs, outputs []column, percent int,
+	build func(in []*graph.Node) []*graph.Node) ([]*group, error) {
+	in, err := stored.all(inputs)
+	if err != nil {
+		return nil, err
 	}
-	return n
+	if _, err := stored.all(outputs); err != nil {
+		return nil, err
+	}
+	computed, err := s.run(in, build)
+	if err != nil {
+		return nil, err
+	}
+	all := every(stored.sizes[samples])
+	g := newGroup("samples", all, percent)
+	return []*group{g}, g.compare(stored, outputs, computed, all)
 }
 
 // every returns counts for all of n parts.

@@ -126,7 +126,7 @@ func (s subject) episodes(policies nn.Net, start envs.State) []*Node {
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
 		r.State = s.env.Step(r.State, r.Policies.Apply(r.State.Observation))
 		r.Return = Add(r.Return, r.State.Reward)
-		r.Positions = xla.SetRows(r.Positions, step, InsertAxes(place(r.State), 0))
+		r.Positions = xla.SetRow(r.Positions, step, place(r.State))
 		return r
 	})
 	return []*Node{run.Positions, run.Return}

@@ -1,9 +1,7 @@
 package verify
 
 import (
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/pkg/errors"
 
@@ -12,25 +10,22 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// perturbations maps the <what> in a file's name to an option. The parameter is an array of the
+// perturbation returns the option for the <what> in a file's name. Its parameter is an array of the
 // file.
-var perturbations = map[string]func(parameter float64, stored *arrays) (envs.Option, error){
-	"gravity":  func(k float64, _ *arrays) (envs.Option, error) { return envs.Gravity(k), nil },
-	"actuator": func(k float64, _ *arrays) (envs.Option, error) { return envs.Actuators(k), nil },
-	"target":   target,
-}
-
-// perturbation returns the option for the <what> in a file's name.
 func perturbation(what string, stored *arrays) (envs.Option, error) {
-	option, ok := perturbations[what]
-	if !ok {
-		return nil, names.Unknown("perturbation", what, slices.Collect(maps.Keys(perturbations)))
-	}
 	parameter, err := stored.get(column{name: "parameter", dims: []int{1}})
 	if err != nil {
 		return nil, err
 	}
-	return option(float64(parameter.flat[0]), stored)
+	switch k := float64(parameter.flat[0]); what {
+	case "gravity":
+		return envs.Gravity(k), nil
+	case "actuator":
+		return envs.Actuators(k), nil
+	case "target":
+		return target(k, stored)
+	}
+	return nil, names.Unknown("perturbation", what, []string{"gravity", "actuator", "target"})
 }
 
 // target returns the option for a target of the paper, by its number. The position in the file must

@@ -62,8 +62,7 @@ func (r Report) String() string {
 		if g.Edges > 0 {
 			fmt.Fprintf(&b,
 				"  %d/%d %s have a marginal contact (within %.0e m) that the file resolves differently: "+
-					"not counted\n",
-				g.Edges, g.Of, g.Parts, edge)
+					"not counted\n", g.Edges, g.Of, g.Parts, edge)
 		}
 	}
 	fmt.Fprintf(&b, "%s of %s: %s outside: %s", r.Kind, r.Env, strings.Join(counts, ", "),

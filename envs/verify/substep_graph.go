@@ -24,11 +24,8 @@ func subStep(s subject, stored *arrays) ([]*group, error) {
 	if s.rigid == nil {
 		return nil, errors.Errorf("%s has no substeps", s.env.Spec().Name)
 	}
-	inputs, err := stored.all(append(at(s.state, "", "_before", samples),
-		column{name: "act", axes: []axis{samples}, dims: []int{s.rigid.system.Actions()}}))
-	if err != nil {
-		return nil, err
-	}
+	inputs := append(at(s.state, "", "_before", samples),
+		column{name: "act", axes: []axis{samples}, dims: []int{s.rigid.system.Actions()}})
 	var outputs []column
 	for _, name := range slices.SortedFunc(maps.Keys(stored.byName), inOrder) {
 		if name != "act" && !strings.HasSuffix(name, "_before") {
@@ -38,11 +35,8 @@ func subStep(s subject, stored *arrays) ([]*group, error) {
 	if len(outputs) == 0 {
 		return nil, errors.New("the file has no stage of a substep")
 	}
-	if _, err := stored.all(outputs); err != nil {
-		return nil, err
-	}
-	last := len(inputs) - 1
-	computed, err := s.run(inputs, func(in []*Node) (nodes []*Node) {
+	return s.samples(stored, inputs, outputs, 0, func(in []*Node) (nodes []*Node) {
+		last := len(in) - 1
 		computed := s.rigid.system.Substep(s.rigid.read(in[:last]), Transpose(in[last], 0, 1))
 		for _, c := range outputs {
 			node, ok := computed[c.name]
@@ -54,12 +48,6 @@ func subStep(s subject, stored *arrays) ([]*group, error) {
 		}
 		return nodes
 	})
-	if err != nil {
-		return nil, err
-	}
-	all := every(stored.sizes[samples])
-	g := newGroup("samples", all, 0)
-	return []*group{g}, g.compare(stored, outputs, computed, all)
 }
 
 // stage returns the column of a stage: a number, a vector or a quaternion per body.

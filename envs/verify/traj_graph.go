@@ -144,10 +144,8 @@ func (s subject) follow(start envs.State, actions *Node) []*Node {
 		run.Shown = append(run.Shown, Zeros(g, shapes.Make(node.DType(), dims...)))
 	}
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
-		r.State = s.env.Step(r.State, Squeeze(xla.Rows(r.Actions, step, 1), 0))
-		for i, node := range s.trace(r.State) {
-			r.Shown[i] = xla.SetRows(r.Shown[i], step, InsertAxes(node, 0))
-		}
+		r.State = s.env.Step(r.State, xla.Row(r.Actions, step))
+		r.Shown = xla.SetRow(r.Shown, step, s.trace(r.State))
 		return r
 	})
 	for i, node := range run.Shown {

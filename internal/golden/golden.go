@@ -7,11 +7,9 @@
 package golden
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/npz"
@@ -35,31 +33,6 @@ func Path(t testing.TB, name string) string {
 	}
 	t.Skipf("SKIPPED: folder %s (from $%s) has no %s", root, FolderEnv, name)
 	return ""
-}
-
-// Glob lists the golden files whose names match one of the patterns (see [filepath.Match]), sorted
-// by pattern. If the folder named by QDNB_GOLDEN has none, Glob skips the test with a message; it
-// fails the test if testdata has none.
-func Glob(t testing.TB, patterns ...string) []string {
-	t.Helper()
-	root := cmp.Or(os.Getenv(FolderEnv), "testdata")
-	var paths []string
-	for _, pattern := range patterns {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		paths = append(paths, found...)
-	}
-	switch {
-	case len(paths) > 0:
-	case root == "testdata":
-		t.Fatalf("there is no file %s in testdata", strings.Join(patterns, ", "))
-	default:
-		t.Skipf("SKIPPED: folder %s (from $%s) has no %s", root, FolderEnv,
-			strings.Join(patterns, ", "))
-	}
-	return paths
 }
 
 // File is a golden file in memory. Its methods fail the test immediately if an array is missing or

@@ -13,19 +13,14 @@ import (
 )
 
 // Best opens the best backend of this machine.
-func Best(t testing.TB) *xla.Platform {
-	t.Helper()
-	p, err := xla.Open(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
+func Best(t testing.TB) *xla.Platform { return open(t, "") }
 
 // Pure opens the pure Go backend.
-func Pure(t testing.TB) *xla.Platform {
+func Pure(t testing.TB) *xla.Platform { return open(t, string(xla.Go)) }
+
+func open(t testing.TB, spec string) *xla.Platform {
 	t.Helper()
-	p, err := xla.Open(t.Context(), string(xla.Go))
+	p, err := xla.Open(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}

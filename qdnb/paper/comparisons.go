@@ -76,7 +76,7 @@ func comparison(x, y []float64) tables.Entry {
 	if len(x) == 0 || len(y) == 0 {
 		return tables.Entry{}
 	}
-	p := stats.MannWhitney(x, y, stats.TwoSided).P
+	p := stats.MannWhitney(x, y)
 	text := fmt.Sprintf("%.2f (%s)", stats.A12(x, y), tables.Probability(p))
 	return tables.Entry{Text: text, Bold: p < significance}
 }

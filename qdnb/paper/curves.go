@@ -29,7 +29,6 @@ var (
 		true}
 )
 
-// curveMetric is the y axis of a curve.
 type curveMetric struct {
 	title    string
 	of       func(results.Point) float64
@@ -62,7 +61,6 @@ func CurvesOverStepsRL(data *Data) (*figures.Figure, error) {
 	return metricCurves(data, rlMethods, stepsAxis(1e7))
 }
 
-// curveAxis is the x axis of curves.
 type curveAxis struct {
 	of    func(results.Point) float64
 	label func(end float64) (label string, unit float64) // for data up to end
@@ -113,7 +111,6 @@ type seeds struct {
 	cpu    bool // times are processor time
 }
 
-// metricCurves draws a grid of environments by metrics.
 func metricCurves(data *Data, methods []string, axis curveAxis) (*figures.Figure, error) {
 	g, err := metricGrid(data, methods, axis)
 	if err != nil {
@@ -239,7 +236,6 @@ func news(curve []results.Point) []results.Point {
 	return kept
 }
 
-// span is an x axis with its limits.
 type span struct {
 	of        func(results.Point) float64
 	label     string
@@ -279,7 +275,6 @@ func (a curveAxis) over(lines []seeds) span {
 // curvePoints is the maximum number of points of a curve. More would be indistinguishable in print.
 const curvePoints = 200
 
-// panel draws a metric of lines.
 func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 	p := figures.Panel{XLabel: x.label, LogX: x.log}
 	largest := 0.0
@@ -307,7 +302,7 @@ func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 				curves[i].X, curves[i].Y = append(s.X, end), append(s.Y, s.Y[n-1])
 			}
 		}
-		series, err := figures.QuartilesAt(line.name, curves, x.grid(at, end))
+		series, err := figures.Quartiles(line.name, curves, x.grid(at, end))
 		if err != nil {
 			return p, fmt.Errorf("curves of %s: %w", line.name, err)
 		}

@@ -80,6 +80,5 @@ func (d *Data) noRuns(experiment string) error {
 			"set %s to a folder of your own runs", experiment, FolderVariable)}
 	}
 	return fmt.Errorf("no run of the experiment %q is complete: make runs with "+
-		"experiments.Prepare(%q) in a notebook, or `make experiments`",
-		experiment, experiment)
+		"experiments.Prepare(%q) in a notebook, or `make experiments`", experiment, experiment)
 }

@@ -13,8 +13,7 @@ import (
 )
 
 // mapEnvs are the paper's environments with a two-dimensional descriptor, in its order.
-var mapEnvs = protocol.Where(
-	func(t catalog.Task) bool { return len(t.Descriptor.Components) == 2 })
+var mapEnvs = protocol.Where(func(t catalog.Task) bool { return len(t.Descriptor.Components) == 2 })
 
 // PublishedRanges returns the fitness limits of the paper's repertoire colours, by environment, for
 // runs at its scale.

@@ -285,7 +285,7 @@ func (r *Record) Markdown() string {
 		s.write(&out)
 	}
 	out.WriteString("\nBack: [experiments](experiments.md). Next: " +
-		"[algorithms](algorithms/README.md).\n")
+		"[beyond the paper](../notebooks/beyond.ipynb).\n")
 	return out.String()
 }
 

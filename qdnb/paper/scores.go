@@ -89,7 +89,6 @@ func trained(d *Data, experiment string) (methods, envs []string, err error) {
 	return methods, envs, nil
 }
 
-// seedRange states the number of seeds in a sentence.
 func seedRange(d *Data, methods, envs []string) string {
 	least, most := 0, 0
 	for _, method := range methods {

@@ -42,7 +42,7 @@ func SensitivityInFull(data *Data) (*figures.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: true, PointName: "setting"})
+	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: "setting"})
 }
 
 // SensitivitySettings returns a table for figure 14: the best and the worst setting of each method
@@ -85,7 +85,6 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 	return t, nil
 }
 
-// settingsOf formats the hyperparameters of a grid point.
 func settingsOf(p results.GridPoint, grid protocol.Grid) string {
 	return fmt.Sprintf("%s %g, %s %g", grid.Symbols[0], p.A.Value, grid.Symbols[1], p.B.Value)
 }

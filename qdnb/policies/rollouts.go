@@ -2,13 +2,12 @@ package policies
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
@@ -97,20 +96,11 @@ func (r *Rollouts) Close() { r.evaluator.Free() }
 // when ctx is done.
 func (r *Rollouts) Run(ctx context.Context, conditions *envs.Conditions,
 	step func(episodes int)) (all []Evaluated, err error) {
-	d := len(r.Task.Env.Spec().Descriptor.Lower)
 	for first := 0; first < len(r.set.Policies); first += r.together {
 		group := r.set.Policies[first:min(first+r.together, len(r.set.Policies))]
 		results, err := r.group(ctx, group, conditions, step)
 		if err != nil {
 			return nil, err
-		}
-		for i := range results {
-			results[i].Fitnesses, results[i].Descriptors = results[i].Fitnesses[:r.episodes],
-				results[i].Descriptors[:r.episodes*d]
-			for k, recorder := range r.recorders {
-				results[i].Records[k] = results[i].Records[k][:r.episodes*recorder.Rows(
-					r.Task.Length)*recorder.Width]
-			}
 		}
 		all = append(all, results...)
 	}
@@ -124,10 +114,11 @@ func (r *Rollouts) group(ctx context.Context, group []Policy, conditions *envs.C
 	for i := range r.together {
 		genotypes = append(genotypes, group[min(i, len(group)-1)].Genotype...)
 	}
-	value := r.platform.Replicated(func() *tensors.Tensor {
-		return tensors.FromFlatDataAndDimensions(slices.Clone(genotypes), r.together,
-			len(genotypes)/r.together)
-	})
+	value, err := xla.Uploads(npz.Of(genotypes, r.together, len(genotypes)/r.together),
+		r.platform.Workers)
+	if err != nil {
+		return nil, err
+	}
 	defer value.Free()
 	results := make([]Evaluated, len(group))
 	for i := range results {
@@ -141,19 +132,19 @@ func (r *Rollouts) group(ctx context.Context, group []Policy, conditions *envs.C
 		if err != nil {
 			return nil, err
 		}
-		n, d := r.states, len(found.Descriptors)/len(found.Fitnesses)
+		n, d := min(r.states, r.episodes-part*r.states), len(found.Descriptors)/len(found.Fitnesses)
 		for i := range results {
-			results[i].Fitnesses = append(results[i].Fitnesses, found.Fitnesses[i*n:(i+1)*n]...)
-			results[i].Descriptors = append(results[i].Descriptors,
-				found.Descriptors[i*n*d:(i+1)*n*d]...)
+			from, to := i*r.states, i*r.states+n
+			results[i].Fitnesses = append(results[i].Fitnesses, found.Fitnesses[from:to]...)
+			results[i].Descriptors = append(results[i].Descriptors, found.Descriptors[from*d:to*d]...)
 			for k, recorder := range r.recorders {
-				size := n * recorder.Rows(r.Task.Length) * recorder.Width
+				size := recorder.Rows(r.Task.Length) * recorder.Width
 				results[i].Records[k] = append(results[i].Records[k],
-					found.Records[k][i*size:(i+1)*size]...)
+					found.Records[k][from*size:to*size]...)
 			}
 		}
 		if step != nil {
-			step(len(group) * min(n, r.episodes-part*n))
+			step(len(group) * n)
 		}
 	}
 	return results, nil

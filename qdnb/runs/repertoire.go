@@ -155,8 +155,8 @@ func (r *Repertoire) cellOf(descriptor []float32) int {
 	return best
 }
 
-// Genotype returns the genotype in a cell, [params], not copied; nil if genotypes were not read. For
-// an empty cell it is nil or meaningless.
+// Genotype returns the genotype in a cell, [params], not copied; nil if genotypes were not read.
+// For an empty cell it is nil or meaningless.
 func (r *Repertoire) Genotype(cell int) []float32 { return r.Rows()[cell] }
 
 // Rows returns the genotype of each cell; see Genotype.
@@ -175,8 +175,8 @@ func (r *Repertoire) packed() bool {
 	return r.Genotypes != nil && len(r.Genotypes) != r.Cells()*r.Params
 }
 
-// AllGenotypes returns the genotypes of all cells, [cells, params]; those of empty cells are zero or
-// meaningless.
+// AllGenotypes returns the genotypes of all cells, [cells, params]; those of empty cells are zero
+// or meaningless.
 func (r *Repertoire) AllGenotypes() []float32 {
 	if !r.packed() {
 		return r.Genotypes
@@ -223,7 +223,6 @@ const (
 	maxParams = 1 << 28
 )
 
-// check returns an error if the parts are inconsistent.
 func (r *Repertoire) check() error {
 	cells := r.Cells()
 	if r.Dims < 0 || r.Params < 0 {
@@ -244,8 +243,7 @@ func (r *Repertoire) check() error {
 	} {
 		if !part.absent && part.have != part.want {
 			return fmt.Errorf("%s has %d numbers, not %d (%d cells, %d dimensions, %d parameters)",
-				part.name, part.have,
-				part.want, cells, r.Dims, r.Params)
+				part.name, part.have, part.want, cells, r.Dims, r.Params)
 		}
 	}
 	for cell, fitness := range r.Fitnesses {
@@ -290,7 +288,6 @@ func (r *Repertoire) Write(path string) error {
 	return npz.Write(path, r.arrays())
 }
 
-// int32s converts indices.
 func int32s(indices []int) []int32 {
 	out := make([]int32, len(indices))
 	for i, x := range indices {
@@ -300,9 +297,9 @@ func int32s(indices []int) []int32 {
 }
 
 // ReadRepertoire reads an .npz file with the arrays fitnesses [cells], descriptors and centroids
-// [cells, dims], and genotypes [filled, params], whose rows are those of the filled cells, or [cells,
-// params]; optionally genotype_cells [filled], descriptor_min and descriptor_max [dims] and qd_offset
-// [1]. Genotypes are read only if requested; Params is always set.
+// [cells, dims], and genotypes [filled, params], whose rows are those of the filled cells, or
+// [cells, params]; optionally genotype_cells [filled], descriptor_min and descriptor_max [dims] and
+// qd_offset [1]. Genotypes are read only if requested; Params is always set.
 func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 	file, err := npz.Open(path)
 	if err != nil {
@@ -411,7 +408,6 @@ func floats(file *npz.Reader, name string, axes int) ([]float32, []int, error) {
 	return data, a.Shape, nil
 }
 
-// number reads an array with one element.
 func number(file *npz.Reader, name string) (float64, error) {
 	a, err := file.Read(name)
 	if err != nil {

@@ -47,8 +47,7 @@ func Open(dir string) (*Run, error) {
 	}
 	if hash := hashInName.FindString(nameOf(dir)); hash != "" && hash != "-"+config.Hash() {
 		return nil, fmt.Errorf("%s does not match its folder, whose name ends in %s: it was edited "+
-			"or is damaged; restore it or move the folder away",
-			filepath.Join(dir, configFile), hash)
+			"or is damaged; restore it or move the folder away", filepath.Join(dir, configFile), hash)
 	}
 	status, err := readStatus(dir)
 	if err != nil {

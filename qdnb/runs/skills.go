@@ -113,12 +113,18 @@ func (s *Skills) Mean(skill int) (fitness float64, descriptor []float64) {
 // Observations+k of the first kernel to the first layer's output, so the row becomes part of the
 // bias. The columns of the last layer that produce scales are dropped. Everything that works on
 // genotypes thus works on skills. k must be below Skills().
-func (s *Skills) Genotype(k int) []float32 {
+func (s *Skills) Genotype(k int) []float32 { return s.separate(k, s.Actions) }
+
+// Gaussian is [Skills.Genotype] with the outputs that produce scales.
+func (s *Skills) Gaussian(k int) []float32 { return s.separate(k, 2*s.Actions) }
+
+// separate returns skill k as a separate policy with the first outputs.
+func (s *Skills) separate(k, outputs int) []float32 {
 	if k < 0 || k >= s.Skills() {
 		panic(fmt.Sprintf("skill %d of %d", k, s.Skills()))
 	}
 	sizes := s.Sizes()
-	genotype := make([]float32, 0, s.Params())
+	var genotype []float32
 	rest := s.Policy
 	for layer := range len(sizes) - 1 {
 		in, out := sizes[layer], sizes[layer+1]
@@ -126,7 +132,7 @@ func (s *Skills) Genotype(k int) []float32 {
 		rest = rest[out+in*out:]
 		keep := out
 		if layer == len(sizes)-2 {
-			keep = s.Actions
+			keep = outputs
 		}
 		start := len(genotype)
 		genotype = append(genotype, bias[:keep]...)
@@ -226,11 +232,7 @@ func (s *Skills) arrays() map[string]npz.Array {
 	arrays[countKey] = npz.Scalar(int64(s.Count))
 	arrays[hiddenKey] = npz.Of(hidden)
 	if n := len(s.Which); n > 0 {
-		which := make([]int32, n)
-		for i, k := range s.Which {
-			which[i] = int32(k)
-		}
-		arrays[whichKey] = npz.Of(which)
+		arrays[whichKey] = npz.Of(int32s(s.Which))
 		arrays[fitnessesKey] = npz.Of(s.Fitnesses)
 		arrays[descriptorsKey] = npz.Of(s.Descriptors, n, s.Dims())
 		if s.Trajectories != nil {

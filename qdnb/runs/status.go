@@ -120,7 +120,6 @@ func (s *Status) UnmarshalJSON(data []byte) error {
 // sumKey starts the last field of status.json: the checksum of everything before it.
 const sumKey = ",\n  \"sha256\": \""
 
-// file returns status.json.
 func (s Status) file() ([]byte, error) {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

@@ -28,7 +28,7 @@ type Adaptation struct {
 // repertoire if it has no skills. The hyperparameters of the run are an [Adaptation]. The metrics
 // hold a row per value and skill.
 func Adapt(ctx context.Context, o Options, skills *runs.Run) (*runs.Run, error) {
-	return run(ctx, o, &adapting{skills: skills})
+	return run(ctx, o, &adapting{skills: skills}, skills)
 }
 
 // adapting is the [job] of [Adapt]. Its generations are the rows of its metrics.
@@ -145,8 +145,6 @@ func (a *adapting) finish() (string, error) {
 	return fmt.Sprintf("%d skills under %d values of %s, best median %.5g", a.n, len(a.Values),
 		a.Perturbation, a.status.MaxFitness), nil
 }
-
-func (a *adapting) clean() error { return nil }
 
 func (a *adapting) close() {
 	if a.rollouts != nil {

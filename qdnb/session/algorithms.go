@@ -11,6 +11,8 @@ import (
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -111,9 +113,9 @@ type search interface {
 	Arrays() (map[string]npz.Array, error)
 	Restore(generation int64, arrays map[string]npz.Array) error
 	Repertoire(genotypes bool) (map[string]npz.Array, error)
-	ReplayShape() (capacity int64, width int, total int64)
-	ReplayRows(from, to int64) ([]float32, error)
-	SetReplay(read func(put func(from int64, rows []float32) error) error) error
+	// Replay returns the learner's replay buffer, nil without one, and the number of rows written so
+	// far.
+	Replay() (buffer *replay.Store, total int64)
 	Refill() (episodes int64, err error)
 	CompileTime() time.Duration
 	Close()
@@ -122,10 +124,9 @@ type search interface {
 // measured describes the measured repertoire of a run: its tessellation, and the policies whose
 // parameters are its genotypes.
 type measured struct {
-	cells, samples int   // of the tessellation: cells, and points that are clustered
-	seed           int64 // of the tessellation
-	hidden         []int // units of the policies' hidden layers
-	length         int   // control steps of an episode
+	repertoire.CVT
+	hidden []int // units of the policies' hidden layers
+	length int   // control steps of an episode
 }
 
 // task returns the task in which genotypes of the repertoire are evaluated.

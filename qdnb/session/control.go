@@ -18,7 +18,7 @@ import (
 // Control trains a meta-controller on the skills of a run. The hyperparameters of the run are
 // [policies.ControlSettings]. The metrics hold a row per evaluation.
 func Control(ctx context.Context, o Options, skills *runs.Run) (*runs.Run, error) {
-	return run(ctx, o, &controlling{skills: skills})
+	return run(ctx, o, &controlling{skills: skills}, skills)
 }
 
 // controlling is the [job] of [Control].
@@ -62,8 +62,6 @@ func (c *controlling) close() {
 		c.search.Close()
 	}
 }
-
-func (c *controlling) fraction(p runs.Progress) float64 { return c.Budget.Fraction(p) }
 
 func (c *controlling) done() bool {
 	return c.search.Iteration() >= 0 && c.Budget.Done(c.status.Progress)
@@ -124,5 +122,3 @@ func (c *controlling) finish() (string, error) {
 	}
 	return strings.Join(append([]string{c.state()}, c.metrics()...), "  "), nil
 }
-
-func (c *controlling) clean() error { return nil }

@@ -18,7 +18,7 @@ func (discovering) Printed(env string) []string { return skills.Printed(env) }
 
 func (d discovering) measured() measured {
 	b := d.Base()
-	return measured{b.Cells, b.CVTSamples, b.CVTSeed, b.Hidden, b.EpisodeLength}
+	return measured{b.CVT, b.Hidden, b.EpisodeLength}
 }
 
 func (d discovering) Takes(algorithm string, p Parts) error {
@@ -46,15 +46,9 @@ func (d discovering) search(t Training, platform *xla.Platform,
 	if t.Parts.Objective != nil {
 		method.Objective = t.Parts.Objective
 	}
-	base := d.Base()
-	task := d.Task(t.Env)
-	running, err := skills.New(platform, task, method, skills.Config{
-		SAC: base.Config, Environments: base.EnvBatchSize, Updates: base.Updates(),
-		Capacity: base.ReplayBufferSize, Warmup: base.WarmupSteps, Seed: t.Seed,
-		Passive: skills.Passive{States: base.EvaluationStates, Every: base.EvaluationInterval,
-			Early: base.EarlyInterval},
-		Centroids: centroids,
-	})
+	base, task := d.Base(), d.Task(t.Env)
+	running, err := skills.New(platform, task, method,
+		skills.Config{SAC: base, Seed: t.Seed, Centroids: centroids})
 	if err != nil {
 		return nil, err
 	}
@@ -89,5 +83,4 @@ func (s skilled) skills() (*runs.Skills, error) {
 	return out, nil
 }
 
-// Skills implements [Family].
 func (d discovering) Skills(env envs.Env) (int, bool) { return d.Task(env).Skills, true }

@@ -14,12 +14,11 @@ type evolving struct{ evolution.Hyperparameters }
 
 func (e evolving) Settings() any          { return e.Hyperparameters }
 func (e evolving) Options() []envs.Option { return nil }
-
-func (evolving) Printed(string) []string { return nil }
+func (evolving) Printed(string) []string  { return nil }
 
 func (e evolving) measured() measured {
 	b := e.Base()
-	return measured{b.Cells, b.CVTSamples, b.CVTSeed, b.Hidden, b.EpisodeLength}
+	return measured{b.CVT, b.Hidden, b.EpisodeLength}
 }
 
 func (e evolving) Takes(algorithm string, p Parts) error {
@@ -65,5 +64,4 @@ func (e evolving) Fingerprints(t Training) (map[string]string, error) {
 	return evolution.Fingerprints(t.task(), e.method(t, shape), own, base.Batch)
 }
 
-// Skills implements [Family].
 func (evolving) Skills(envs.Env) (int, bool) { return 0, false }

@@ -57,8 +57,8 @@ type Options struct {
 // dir is the folder of the run.
 func (o Options) dir() string { return filepath.Join(o.Root, o.Config.Name()) }
 
-// Finished returns the run if it is complete: finished, with its budget spent.
-func (o Options) Finished() (*runs.Run, bool) {
+// finished returns the run if it is complete: finished, with its budget spent.
+func (o Options) finished() (*runs.Run, bool) {
 	run, err := runs.Open(o.dir())
 	spent := o.Budget == (runs.Budget{}) || err == nil && o.Budget.Done(run.Status.Progress)
 	return run, err == nil && spent && !o.Fresh && run.Status.Finished
@@ -105,14 +105,18 @@ type session struct {
 	pause time.Duration // between checkpoints
 }
 
-// run computes a job to the end of its budget. When ctx is done, it saves a checkpoint and returns
-// [ErrInterrupted].
-func run(ctx context.Context, o Options, j job) (*runs.Run, error) {
+// run computes a job to the end of its budget, or loads its run if it is complete. When ctx is
+// done, it saves a checkpoint and returns [ErrInterrupted]. skills is the run whose skills the job
+// uses, which must be finished; nil if it uses none.
+func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, error) {
 	if _, err := xla.Canonical(o.Backend); err != nil { // checked even if nothing is left to compute
 		return nil, err
 	}
-	if finished, ok := o.Finished(); ok {
+	if finished, ok := o.finished(); ok {
 		return finished, nil
+	}
+	if skills != nil && !skills.Status.Finished {
+		return nil, errors.Errorf("%s is not finished: train it to the end first", skills.Dir)
 	}
 	s := &session{Options: o, job: j}
 	defer s.close()
@@ -168,8 +172,7 @@ func (s *session) open(ctx context.Context) (err error) {
 	if s.status.UseBackend(platform.Name(), s.from) {
 		fmt.Fprintf(os.Stderr,
 			"qdnb: %s was computed on another backend before; resuming on %s, so the run is not "+
-				"bit-identical\n",
-			s.writer.Name(), platform.Name())
+				"bit-identical\n", s.writer.Name(), platform.Name())
 	}
 	s.status.UseMachine(machineUse(platform, s.from))
 	if err := s.job.open(s, platform, arrays); err != nil {
@@ -241,6 +244,12 @@ func (s *session) save() error {
 	}
 	return s.writer.SaveStatus(s.status)
 }
+
+// fraction is that of the budget, for jobs that have no other.
+func (s *session) fraction(p runs.Progress) float64 { return s.Budget.Fraction(p) }
+
+// clean deletes nothing, for jobs whose finished runs need all.
+func (s *session) clean() error { return nil }
 
 // clock updates the run's wall-clock and processor time. The processor time is the whole process's,
 // so runs trained side by side in one process count each other's.

@@ -12,7 +12,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -35,7 +34,7 @@ var Columns = []string{"generation", "evaluations", "env_steps", "seconds", "max
 
 // Train trains a run, resumes it if it was interrupted, or loads it if it is complete.
 func Train(ctx context.Context, o Options, t Training) (*runs.Run, error) {
-	return run(ctx, o, &training{Training: t})
+	return run(ctx, o, &training{Training: t}, nil)
 }
 
 // Compile compiles the algorithm on a backend and discards it. It returns the compiler's error for
@@ -69,24 +68,12 @@ func (t Training) Steps(platform *xla.Platform, steps int) error {
 
 // search compiles the algorithm.
 func (t Training) search(platform *xla.Platform) (search, error) {
-	centroids, err := t.centroids()
+	limits := t.Env.Spec().Descriptor
+	centroids, err := t.Family.measured().Centroids(limits.Lower, limits.Upper)
 	if err != nil {
 		return nil, err
 	}
 	return t.Family.search(t, platform, centroids)
-}
-
-// centroids returns the centroids of the measured repertoire, [cells, d].
-func (t Training) centroids() (npz.Array, error) {
-	limits := t.Env.Spec().Descriptor
-	of := t.Family.measured()
-	cvt := repertoire.CVT{Cells: of.cells, Samples: of.samples, Seed: of.seed, Lower: limits.Lower,
-		Upper: limits.Upper}
-	flat, err := cvt.Centroids()
-	if err != nil {
-		return npz.Array{}, err
-	}
-	return npz.Of(flat, of.cells, len(limits.Lower)), nil
 }
 
 // task returns the task in which genotypes of the repertoire are evaluated.
@@ -133,8 +120,6 @@ func (t *training) close() {
 	}
 }
 
-func (t *training) fraction(p runs.Progress) float64 { return t.Budget.Fraction(p) }
-
 func (t *training) done() bool {
 	return t.search.Generation() >= 0 && t.Budget.Done(t.status.Progress)
 }
@@ -173,8 +158,7 @@ func (t *training) printPaperBudget() {
 		t.status.Progress) {
 		fmt.Fprintf(os.Stderr,
 			"qdnb: %s: the paper's run took %.3g environment steps in 2h on a GPU; the steps expected in "+
-				"%v here are printed once the rate is known\n",
-			t.Config.Name(), float64(paper), t.Budget)
+				"%v here are printed once the rate is known\n", t.Config.Name(), float64(paper), t.Budget)
 	}
 }
 
@@ -237,14 +221,15 @@ func (t *training) summary() string {
 
 // restoreReplay restores a learner's replay buffer, or refills it if it was deleted.
 func (t *training) restoreReplay() error {
-	capacity, width, total := t.search.ReplayShape()
-	if capacity == 0 {
+	buffer, total := t.search.Replay()
+	if buffer == nil {
 		return nil
 	}
 	if t.noReplay = t.Budget.Done(t.status.Progress); t.noReplay { // nothing is left to learn
 		return nil
 	}
-	err := t.search.SetReplay(func(put func(from int64, rows []float32) error) error {
+	capacity, width := buffer.Shape()
+	err := buffer.Set(total, func(put func(from int64, rows []float32) error) error {
 		return t.writer.LoadReplay(total, capacity, width, put)
 	})
 	if !errors.Is(err, runs.ErrNoReplay) {
@@ -263,8 +248,10 @@ func (t *training) restoreReplay() error {
 
 // checkpoint saves the replay buffer and returns the other arrays.
 func (t *training) checkpoint() (arrays map[string]npz.Array, ok bool, err error) {
-	if capacity, width, total := t.search.ReplayShape(); capacity > 0 && !t.noReplay {
-		if err := t.writer.SaveReplay(total, capacity, width, t.search.ReplayRows); err != nil {
+	if buffer, total := t.search.Replay(); buffer != nil && !t.noReplay {
+		capacity, width := buffer.Shape()
+		rows := func(from, to int64) ([]float32, error) { return buffer.Rows(total, from, to) }
+		if err := t.writer.SaveReplay(total, capacity, width, rows); err != nil {
 			return nil, false, err
 		}
 	}

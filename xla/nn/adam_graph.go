@@ -50,8 +50,7 @@ func (a Adam) Start(params *Node) Moments {
 //	params = params - rate * (first / (1-beta1^t)) / (sqrt(second / (1-beta2^t)) + epsilon)
 func (a Adam) Update(params, gradient *Node, m Moments) (*Node, Moments) {
 	average := func(old, new *Node, beta float64) *Node {
-		return Add(MulScalar(old, beta),
-			MulScalar(new, 1-beta))
+		return Add(MulScalar(old, beta), MulScalar(new, 1-beta))
 	}
 	m.First, m.Second = average(m.First, gradient, a.Beta1),
 		average(m.Second, Square(gradient), a.Beta2)
@@ -68,7 +67,6 @@ func (a Adam) Update(params, gradient *Node, m Moments) (*Node, Moments) {
 // target), computed as (1-tau) target + tau source.
 func Polyak[T any](target, source T, tau float64) T {
 	return xla.Map2(target, source, func(t, s *Node) *Node {
-		return Add(MulScalar(t, 1-tau),
-			MulScalar(s, tau))
+		return Add(MulScalar(t, 1-tau), MulScalar(s, tau))
 	})
 }

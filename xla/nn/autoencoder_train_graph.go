@@ -26,8 +26,7 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 	mask := BroadcastToDims(InsertAxes(filled, -1, -1), dims...)
 	count := MulScalar(ReduceSum(ConvertDType(filled, dtypes.Float32)), float64(dims[1]))
 	mean := func(x *Node) *Node {
-		return Div(ReduceSum(ReduceSum(Where(mask, x, ZerosLike(x)), 0), 0),
-			count)
+		return Div(ReduceSum(ReduceSum(Where(mask, x, ZerosLike(x)), 0), 0), count)
 	}
 	wide := func(x *Node) *Node { return Reshape(x, 1, 1, dims[2]) }
 
@@ -122,8 +121,7 @@ func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs
 // n / Batch consecutive batches; the remainder is not used. If n is less than Batch, all are one
 // batch. The loss is that of [Trained].
 func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, epochs *Node,
-	source T,
-	order func(epoch *Node, source T) *Node) (trained, loss *Node) {
+	source T, order func(epoch *Node, source T) *Node) (trained, loss *Node) {
 	if t.Batch < 1 {
 		panic(errors.Errorf("an auto-encoder cannot be trained with batches of %d sequences", t.Batch))
 	}

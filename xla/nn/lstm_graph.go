@@ -90,8 +90,7 @@ type Cell struct {
 func (l LSTM) View(row *Node) Cell {
 	if row.Rank() != 1 || row.Shape().Dimensions[0] != l.Params() {
 		panic(errors.Errorf("an LSTM of %d inputs and %d units has %d parameters, a row of shape %s "+
-			"does not fit",
-			l.Inputs, l.Hidden, l.Params(), row.Shape()))
+			"does not fit", l.Inputs, l.Hidden, l.Params(), row.Shape()))
 	}
 	h, split := l.Hidden, 4*l.Hidden*(1+l.Hidden)
 	// The bias comes first, then the kernel.
@@ -203,12 +202,10 @@ func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, tra
 	if traced {
 		batch := x.Shape().Dimensions[2]
 		zeros := func(n, units int) *Node {
-			return Zeros(x.Graph(),
-				shapes.Make(dtypes.Float32, n, units, batch))
+			return Zeros(x.Graph(), shapes.Make(dtypes.Float32, n, units, batch))
 		}
 		begin := func(m *Node) *Node {
-			return Concatenate([]*Node{InsertAxes(m, 0),
-				zeros(steps, c.Form.Hidden)}, 0)
+			return Concatenate([]*Node{InsertAxes(m, 0), zeros(steps, c.Form.Hidden)}, 0)
 		}
 		s.Trace = trace{zeros(steps, 4*c.Form.Hidden), begin(m.Cell), begin(m.Output)}
 	}
@@ -285,8 +282,7 @@ func (c Cell) gradient(x *Node, first int, done trace, byZ *Node) Cell {
 	}
 	steps, width := byZ.Shape().Dimensions[0], lanes(byZ)
 	zeros := func(dims ...int) *Node {
-		return Zeros(x.Graph(),
-			shapes.Make(dtypes.Float32, append(dims, width)...))
+		return Zeros(x.Graph(), shapes.Make(dtypes.Float32, append(dims, width)...))
 	}
 	in, h := c.Form.Inputs, c.Form.Hidden
 	s := state{x, done.Outputs, byZ, zeros(in, 4*h), zeros(h, 4*h), zeros(4 * h)}

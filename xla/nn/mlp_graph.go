@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -29,11 +30,17 @@ type MLP struct {
 	Output Activation // after the last layer
 }
 
-// Policy returns the deterministic policy of the quality-diversity algorithms: ReLU hidden layers
-// and a tanh output.
+// NewMLP returns a network with ReLU hidden layers and a linear output.
+func NewMLP(inputs int, hidden []int, outputs int) MLP {
+	return MLP{Sizes: slices.Concat([]int{inputs}, hidden, []int{outputs}), Hidden: ReLU}
+}
+
+// Policy returns the deterministic policy of the quality-diversity algorithms: a [NewMLP] with a
+// tanh output.
 func Policy(obs int, hidden []int, act int) MLP {
-	sizes := append(append([]int{obs}, hidden...), act)
-	return MLP{Sizes: sizes, Hidden: ReLU, Output: Tanh}
+	m := NewMLP(obs, hidden, act)
+	m.Output = Tanh
+	return m
 }
 
 // Leaf is one array of a flat row.
@@ -50,8 +57,7 @@ func (m MLP) Layout() []Leaf {
 	offset := 0
 	for layer := range len(m.Sizes) - 1 {
 		in, out := m.Sizes[layer], m.Sizes[layer+1]
-		leaves = append(leaves,
-			Leaf{layer, false, []int{out}, offset},
+		leaves = append(leaves, Leaf{layer, false, []int{out}, offset},
 			Leaf{layer, true, []int{in, out}, offset + out})
 		offset += out + in*out
 	}

@@ -7,9 +7,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -18,11 +16,11 @@ import (
 // Generation times generations of a neuroevolution algorithm, and their evaluations alone, after a
 // warm-up that fills the repertoire.
 type Generation struct {
-	Algorithm   string   `json:"-" default:"map-elites" help:"Algorithm: map-elites, pga-map-elites, aurora or pga-aurora."`
-	Env         string   `json:"env" default:"pointmaze" help:"Environment."`
-	Generations int      `json:"-" default:"20" help:"Generations to time."`
-	Warmup      int      `json:"-" default:"20" help:"Untimed generations beforehand, to fill the repertoire."`
-	Set         []string `json:"-" sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000."`
+	Algorithm   string   `json:"-" default:"map-elites"`
+	Env         string   `json:"env" default:"pointmaze"`
+	Generations int      `json:"-" default:"20"`
+	Warmup      int      `json:"-" default:"20"`
+	Set         []string `json:"-" sep:"none" placeholder:"NAME=VALUE"`
 }
 
 // GenerationTiming is the result of [Generation].
@@ -71,12 +69,10 @@ func (b Generation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 		return nil, err
 	}
 	base, limits := hyperparameters.Base(), env.Spec().Descriptor
-	flat, err := repertoire.CVT{Cells: base.Cells, Samples: base.CVTSamples, Seed: base.CVTSeed,
-		Lower: limits.Lower, Upper: limits.Upper}.Centroids()
+	centroids, err := base.Centroids(limits.Lower, limits.Upper)
 	if err != nil {
 		return nil, err
 	}
-	centroids := npz.Of(flat, base.Cells, len(limits.Lower))
 	search, err := evolution.New(p, scoring.NewTask(env, base.Hidden, base.EpisodeLength),
 		hyperparameters.Method(centroids), evolution.Settings{Batch: base.Batch, Slice: base.Slice,
 			Centroids: centroids})

@@ -60,9 +60,18 @@ type Evaluated struct {
 // found there.
 type Grid struct {
 	Centroids npz.Array // float32 [cells, d]
+	plain
 }
 
-var _ Archive = Grid{}
+// plain is the part that archives of the task's descriptors share: nothing is recorded, every
+// evaluation draws its own initial state, and no maintenance is due.
+type plain struct{}
+
+func (plain) Sequence(scoring.Task) (envs.Recorder, bool) { return envs.Recorder{}, false }
+func (plain) SameStart() bool                             { return false }
+func (plain) Maintenance(int64) string                    { return "" }
+
+func (plain) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node { return fields }
 
 // Fields implements [Archive].
 func (Grid) Fields() []string { return []string{"fitnesses", "descriptors", "centroids"} }
@@ -82,12 +91,6 @@ func (a Grid) Empty(task scoring.Task, key xla.Key) []*Node {
 	}
 }
 
-// Sequence implements [Archive]: nothing is recorded.
-func (Grid) Sequence(scoring.Task) (envs.Recorder, bool) { return envs.Recorder{}, false }
-
-// SameStart implements [Archive]: every evaluation draws its own initial state.
-func (Grid) SameStart() bool { return false }
-
 // Insert implements [Archive] by [repertoire.Winners].
 func (a Grid) Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted,
 	valid *Node) {
@@ -97,12 +100,6 @@ func (a Grid) Insert(fields []*Node, found Evaluated) (after []*Node, index, acc
 	cells = cells.Update(batch, index, accepted)
 	return xla.Flatten(cells), index, accepted, batch.Valid()
 }
-
-// Maintenance implements [Archive]: none is due.
-func (Grid) Maintenance(int64) string { return "" }
-
-// Maintain implements [Archive].
-func (Grid) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node { return fields }
 
 // PassiveEvery implements [Archive]: the grid is measured itself.
 func (Grid) PassiveEvery() int { return 0 }

@@ -52,7 +52,7 @@ func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 // check rejects values that cannot work, for episodes of the given length.
 func (s AuroraSettings) check(length int) error {
 	if err := cmp.Or(
-		limits.Int("capacity", s.Capacity, 2, maxCells),
+		limits.Int("capacity", s.Capacity, 2, maxCapacity),
 		limits.Int("sampling", s.Sampling, 1, max(1, length/2)),
 		limits.Int("max_observation", s.MaxObservation, 1, maxFeatures),
 		limits.Int("latent", s.Latent, 1, maxLatent),
@@ -81,8 +81,6 @@ type Aurora struct {
 	MapElites
 	AuroraSettings
 }
-
-var _ Hyperparameters = (*Aurora)(nil)
 
 // DefaultAurora returns the paper's hyperparameters for an environment.
 func DefaultAurora(env envs.Spec) *Aurora {

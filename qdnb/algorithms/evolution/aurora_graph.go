@@ -38,8 +38,6 @@ type AuroraArchive struct {
 	Features *envs.Recorder
 }
 
-var _ Archive = AuroraArchive{}
-
 // Observation options of AURORA: the contents of its sequences.
 const (
 	OnlyDescriptor = "only_sd" // the state descriptors: used where a prior is given
@@ -66,12 +64,8 @@ func (AuroraArchive) read(fields []*Node) slots {
 	if len(fields) != 8 {
 		panic(errors.Errorf("AURORA has 8 fields, not %d", len(fields)))
 	}
-	var s slots
-	for i, field := range []**Node{&s.Fitnesses, &s.Descriptors, &s.Sequences, &s.Autoencoder, &s.Mean,
-		&s.Deviation, &s.Threshold, &s.Error} {
-		*field = fields[i]
-	}
-	return s
+	return slots{fields[0], fields[1], fields[2], fields[3], fields[4], fields[5], fields[6],
+		fields[7]}
 }
 
 // features is the number of features that the sequences hold per step.

@@ -8,31 +8,17 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// ReplayShape describes the replay buffer of the search's learner: its capacity in rows, the
-// numbers per row, and the number of rows written so far. Without a learner all are 0.
-func (s *Search) ReplayShape() (capacity int64, width int, total int64) {
+// Replay returns the replay buffer of the learner and the number of rows written so far. The buffer
+// is nil without a learner.
+func (s *Search) Replay() (buffer *replay.Store, total int64) {
 	if s.learning == nil {
-		return 0, 0, 0
+		return nil, 0
 	}
-	capacity, width = s.learning.buffer.Shape()
-	return capacity, width, (s.generation + 1) * s.replayStep()
+	return &s.learning.buffer, (s.generation + 1) * s.replayStep()
 }
 
 // replayStep is the number of transitions per generation.
 func (s *Search) replayStep() int64 { return int64(s.settings.Batch) * int64(s.task.Length) }
-
-// ReplayRows reads rows of the replay buffer, see [replay.Store.Rows].
-func (s *Search) ReplayRows(from, to int64) ([]float32, error) {
-	_, _, total := s.ReplayShape()
-	return s.learning.buffer.Rows(total, from, to)
-}
-
-// SetReplay restores the replay buffer as it was after the latest generation, see
-// [replay.Store.Set].
-func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error) error) error {
-	_, _, total := s.ReplayShape()
-	return s.learning.buffer.Set(total, read)
-}
 
 // Refill fills the replay buffer with new episodes of policies drawn from the archive, up to the
 // number of rows that it held after the latest generation. It returns the number of episodes. The
@@ -59,10 +45,10 @@ func (s *Search) Refill() (episodes int64, err error) {
 		Rows   xla.Array
 		Buffer xla.State[replay.Buffer] `xla:"donate"`
 	}
-	l := s.learning
-	capacity, _ := l.buffer.Shape()
+	buffer, total := s.Replay()
+	capacity, _ := buffer.Shape()
 	insert, err := xla.Compile(s.programs.Platform, "filling the replay buffer",
-		insertIn{evaluate.Out, l.buffer.State}, func(in insertIn) xla.State[replay.Buffer] {
+		insertIn{evaluate.Out, buffer.State}, func(in insertIn) xla.State[replay.Buffer] {
 			return xla.Out(in.Buffer.Tree.Insert(in.Rows.Tree))
 		})
 	if err != nil {
@@ -70,8 +56,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 	}
 	defer insert.Free()
 
-	_, _, total := s.ReplayShape()
-	l.buffer.Clear()
+	buffer.Count(0)
 	for filled := int64(0); filled < min(total, capacity); filled += s.replayStep() {
 		in.Number = s.programs.Number(s.generation + 1 + filled/s.replayStep())
 		rows, err := evaluate.Run(in)
@@ -79,13 +64,13 @@ func (s *Search) Refill() (episodes int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		l.buffer.State, err = insert.Run(insertIn{rows.First(), l.buffer.State})
+		buffer.State, err = insert.Run(insertIn{rows.First(), buffer.State})
 		rows.Free()
 		if err != nil {
 			return 0, err
 		}
 		episodes += int64(s.settings.Batch)
 	}
-	l.buffer.Count(total)
+	buffer.Count(total)
 	return episodes, nil
 }

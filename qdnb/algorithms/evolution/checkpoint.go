@@ -32,7 +32,7 @@ func (s *Search) checkpoint() *xla.Checkpoint {
 }
 
 // Arrays returns the state of the search on the host, without the replay buffer. From both,
-// [Search.Restore] and [Search.SetReplay] restore the search bit for bit.
+// [Search.Restore] and [replay.Store.Set] restore the search bit for bit.
 func (s *Search) Arrays() (map[string]npz.Array, error) { return s.checkpoint().Arrays() }
 
 // Repertoire returns the measured repertoire on the host: fitnesses, descriptors, centroids and, on
@@ -57,13 +57,12 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 }
 
 // Restore sets the search to the state that [Search.Arrays] returned after the given generation.
-// The replay buffer is restored separately, see [Search.SetReplay].
+// The replay buffer is restored separately, see [Search.Replay].
 func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
 	arrays = maps.Clone(arrays)
 	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
 		if _, ok := arrays[prefix+originsKey]; !ok && st != nil { // older checkpoints have none
-			arrays[prefix+originsKey] = npz.Of(slices.Repeat([]int32{noOrigin}, 2*st.cells()),
-				st.cells(), 2)
+			arrays[prefix+originsKey] = npz.Of(slices.Repeat([]int32{noOrigin}, 2*st.cells()), st.cells(), 2)
 		}
 	}
 	if err := s.checkpoint().Restore(arrays); err != nil {

@@ -26,7 +26,8 @@
 // The listings below show the algorithms of the paper's appendix as this package implements them,
 // with the paper's numbering. Names in them are settings (see [MapElites], [PolicyGradientSettings]
 // and [AuroraSettings]); numbers are the paper's. The identifier after -- implements the step.
-// docs/algorithms has a page on each algorithm, with equations, figures, settings and commands.
+// docs/algorithms has a page on each algorithm, with equations, figures, settings, commands and the
+// differences from the paper and its code. ARCHITECTURE.md says how a generation runs.
 //
 // # MAP-Elites (Algorithm 1)
 //
@@ -64,9 +65,6 @@
 //		insert all transitions into B, including those after the end of an episode
 //		300 times: draw 256 transitions from B and update the critics;
 //			every other time update the actor; targets follow  -- td3.TD3.Train
-//
-// The paper's listing trains the critics before the evaluation. Its code and this package train
-// them after it. The listing does not mention that the actor is one of the offspring.
 //
 // # AURORA (Algorithm 3)
 //
@@ -111,34 +109,4 @@
 //		insert all transitions into B; train critics and actor 300 times, as in PGA-MAP-Elites
 //
 // The critics see only the task's reward.
-//
-// # Differences from the published code
-//
-// The published code is QDax, branch qdbenchmark, and qd-skill-discovery-benchmark.
-//
-//   - If candidates of one batch tie for a cell, the one with the lowest index enters (there:
-//     unspecified).
-//   - The centroids are the same for all runs of an environment, as the paper says (there: new ones
-//     for each seed). k-means++ draws one candidate per centroid (scikit-learn tries several).
-//   - A NaN fitness or descriptor never enters (there: it blocks its cell for the batch).
-//   - Empty slots of AURORA's archive are ignored (there: they hold NaN, which keeps a cell of the
-//     passive repertoire empty).
-//   - When AURORA's archive is inserted again after a training, the weaker of two members that are
-//     too close is dropped (there: both are, while any slot is empty, because the NaN distances of
-//     empty slots sort before a member's own; later releases of QDax drop the weaker one).
-//   - An auto-encoder's training set is drawn once from the archive (there: drawn again from the
-//     first draw).
-//   - Episodes of pointmaze have 250 steps in all algorithms (there: 200 for AURORA), so that QD
-//     scores are comparable.
-//   - The replay buffer is a ring without state descriptors, which nothing reads (there: its
-//     content is shifted at the end).
-//
-// # How a generation runs
-//
-// A generation is one program. The population is divided into slices of a few policies, whose
-// weights fit the cache of a core. The workers process slices in rounds, and every worker holds the
-// whole repertoire. The program emits the offspring of a slice and rolls them out, but does not
-// store them, because most do not enter. Random numbers are identified by (seed, generation,
-// individual, purpose), so the offspring that do enter are emitted again from the same random
-// numbers. Results therefore do not depend on the number of workers.
 package evolution

@@ -38,10 +38,14 @@ func Fingerprints(task scoring.Task, method, own Method, batch int) (map[string]
 		prints["archive"] = archive.Sum()
 	}
 	if err == nil && own.Emitter != nil {
-		prints["emitter"], err = f.emitter()
+		t := xla.NewTrace()
+		err = errors.WithMessage(f.emitter(t), "cannot build the emitter")
+		prints["emitter"] = t.Sum()
 	}
 	if err == nil && own.Learner != nil {
-		prints["learner"], err = f.learner()
+		t := xla.NewTrace()
+		err = errors.WithMessage(f.learner(t), "cannot build the learner")
+		prints["learner"] = t.Sum()
 	}
 	return prints, err
 }
@@ -131,8 +135,7 @@ func (f *fingerprinter) parents(from xla.State[stored]) Parents {
 	return NewParents(from.Tree.Genotypes, cellsOf(f.method.Archive, from.Tree.Fields))
 }
 
-func (f *fingerprinter) emitter() (string, error) {
-	t := xla.NewTrace()
+func (f *fingerprinter) emitter(t *xla.Trace) error {
 	numbers := xla.ParamsOf(f.method.Emitter)
 	t.Note([]float64(numbers))
 	type emitIn struct {
@@ -143,26 +146,19 @@ func (f *fingerprinter) emitter() (string, error) {
 	_, err := xla.TraceGraph(t, emitIn{words, words, numbers.Array(1), f.stored},
 		func(in emitIn) xla.Array {
 			emitter := xla.Bind(f.method.Emitter, xla.Scalars(in.Numbers.Tree))
-			return xla.Out(emitter.Offspring(f.parents(in.Parents), xla.Key{Hi: in.Hi.Tree,
-				Lo: in.Lo.Tree}))
+			return xla.Out(emitter.Offspring(f.parents(in.Parents), xla.Key{Hi: in.Hi.Tree, Lo: in.Lo.Tree}))
 		})
-	return t.Sum(), errors.WithMessage(err, "cannot build the emitter")
+	return err
 }
 
-func (f *fingerprinter) learner() (string, error) {
-	t, l := xla.NewTrace(), f.method.Learner
+func (f *fingerprinter) learner(t *xla.Trace) error {
+	l := f.method.Learner
 	proposals := l.Proposals(f.batch)
 	t.Note(l.Fields(), l.Losses(), l.Capacity(), proposals)
-	err := f.traceLearner(t, l, proposals)
-	return t.Sum(), errors.WithMessage(err, "cannot build the learner")
-}
-
-func (f *fingerprinter) traceLearner(t *xla.Trace, l Learner, proposals int) error {
 	type startIn struct{ Seed, Individual xla.Array }
 	type stateIn struct {
-		Seed   xla.Array
-		Known  arrays
-		Buffer xla.State[replay.Buffer]
+		Seed xla.Array
+		startOut
 	}
 	type proposeIn struct {
 		Seed, Which xla.Array
@@ -177,12 +173,12 @@ func (f *fingerprinter) traceLearner(t *xla.Trace, l Learner, proposals int) err
 		return err
 	}
 	buffer, err := xla.TraceGraph(xla.NewTrace(), seed, func(seed xla.Array) xla.State[replay.Buffer] {
-		return xla.Out(replay.NewBuffer(seed.Tree.Graph(), layoutOf(f.task), l.Capacity()))
+		return xla.Out(replay.NewBuffer(seed.Tree.Graph(), layoutOf(f.task).Width(), l.Capacity()))
 	})
 	if err != nil {
 		return err
 	}
-	state := stateIn{seed, known, buffer}
+	state := stateIn{seed, startOut{known, buffer}}
 	_, err = xla.TraceGraph(t, state, func(in stateIn) arrays {
 		after, losses := l.Learn(f.task, in.Known.Tree, in.Buffer.Tree, xla.KeyOf(in.Seed.Tree))
 		return xla.Out(append(after, losses...))
@@ -196,11 +192,10 @@ func (f *fingerprinter) traceLearner(t *xla.Trace, l Learner, proposals int) err
 	if err != nil {
 		return err
 	}
-	_, err = xla.TraceGraph(t, proposeIn{seed, xla.Declare(dtypes.Int32, proposals), f.stored,
-		prepared},
-		func(in proposeIn) xla.Array {
-			return xla.Out(l.Propose(f.task, in.Prepared.Tree, f.parents(in.Parents), in.Which.Tree,
-				f.batch, xla.KeyOf(in.Seed.Tree)))
-		})
+	in := proposeIn{seed, xla.Declare(dtypes.Int32, proposals), f.stored, prepared}
+	_, err = xla.TraceGraph(t, in, func(in proposeIn) xla.Array {
+		return xla.Out(l.Propose(f.task, in.Prepared.Tree, f.parents(in.Parents), in.Which.Tree, f.batch,
+			xla.KeyOf(in.Seed.Tree)))
+	})
 	return err
 }

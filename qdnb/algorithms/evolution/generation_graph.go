@@ -156,7 +156,7 @@ func (gen generation) observed() (envs.Env, []envs.Recorder) {
 	}
 	episodes := envs.AutoReset(gen.task.Env, gen.task.Length)
 	if gen.learns {
-		recorders = append(recorders, transitions(episodes))
+		recorders = append(recorders, transitions(layoutOf(gen.task), episodes))
 	}
 	return episodes, recorders
 }

@@ -56,24 +56,14 @@ type (
 	}
 )
 
-// learningMemory is the memory of a learner in bytes: its buffer, and the transitions of a
-// generation as recorded and as gathered.
-func learningMemory(kind xla.Kind, task scoring.Task, learner Learner, batch int) int64 {
-	layout := layoutOf(task)
-	stored := int64(learner.Capacity()) * int64(layout.StoredWidth(kind))
-	return 4 * (stored + 3*int64(batch)*int64(task.Length)*int64(layout.Width()))
-}
-
 // layoutOf is the layout of a task's transitions.
 func layoutOf(task scoring.Task) replay.Layout {
 	spec := task.Env.Spec()
-	return replay.Transitions(spec.Observations, spec.Actions)
+	return replay.Layout{Obs: spec.Observations, Actions: spec.Actions}
 }
 
 // transitions records every step of episodes that restart automatically.
-func transitions(episodes envs.Episodes) envs.Recorder {
-	spec := episodes.Spec()
-	layout := replay.Transitions(spec.Observations, spec.Actions)
+func transitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
 	return envs.Recorder{Every: 1, Width: layout.Width(),
 		Row: func(before envs.State, action *graph.Node, after envs.State) *graph.Node {
 			return layout.Join(replay.Batch{
@@ -85,9 +75,9 @@ func transitions(episodes envs.Episodes) envs.Recorder {
 
 // newLearning initialises the learner's state and compiles its programs.
 func (s *Search) newLearning() (*learning, error) {
-	layout := layoutOf(s.task)
-	l := &learning{learner: s.method.Learner, buffer: replay.Store{Programs: s.programs,
-		Width: layout.Width()}}
+	width := layoutOf(s.task).Width()
+	l := &learning{learner: s.method.Learner,
+		buffer: replay.Store{Programs: s.programs, Width: width}}
 	steps := s.settings.Batch * s.task.Length
 	if l.learner.Capacity() < steps {
 		return nil, errors.Errorf("a replay buffer of %d transitions is too small for the %d of a "+
@@ -99,7 +89,8 @@ func (s *Search) newLearning() (*learning, error) {
 			individual := root.FoldIn(0).FoldInEach(graph.Iota(g, shapes.Make(dtypes.Int32, 1), 0))
 			known := start(l.learner, s.task, s.task.Policy.Init(individual.FoldIn(streamEmit)),
 				root.FoldIn(streamFirst))
-			return startOut{xla.Out(known), xla.Out(replay.NewBuffer(g, layout, l.learner.Capacity()))}
+			buffer := replay.NewBuffer(g, width, l.learner.Capacity())
+			return startOut{xla.Out(known), xla.Out(buffer)}
 		}, s.axes()...)
 	if err != nil {
 		return nil, err
@@ -109,7 +100,7 @@ func (s *Search) newLearning() (*learning, error) {
 		return nil, err
 	}
 	l.known, l.buffer.State = out.Known, out.Buffer
-	in := l.absorbing(s, xla.Declare(dtypes.Int32), xla.Declare(dtypes.Float32, steps, layout.Width()))
+	in := l.absorbing(s, xla.Declare(dtypes.Int32), xla.Declare(dtypes.Float32, steps, width))
 	l.absorb, err = xla.Compile(s.programs, "learner", in, func(in absorbIn) absorbOut {
 		known, buffer := in.Known.Tree, in.Buffer.Tree.Insert(in.Transitions.Tree)
 		after, losses := l.learner.Learn(s.task, known, buffer,

@@ -104,13 +104,14 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 						want[name].Data)
 				}
 			}
-			capacity, width, total := s.ReplayShape()
+			buffer, total := s.Replay()
+			capacity, width := buffer.Shape()
 			if capacity != 100 || width != 7 || total != int64(len(rows)/7) {
 				t.Fatalf("generation %d: a buffer of %d rows of %d numbers, %d of them written", generation,
 					capacity, width, total)
 			}
 			from := max(0, total-capacity)
-			held, err := s.ReplayRows(from, total)
+			held, err := buffer.Rows(total, from, total)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +124,8 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 				t.Errorf("generation %d: loss %v, want %v", generation, outcome.Extra[0], mean)
 			}
 		}
-		if _, err := s.ReplayRows(0, 10); err == nil {
+		buffer, total := s.Replay()
+		if _, err := buffer.Rows(total, 0, 10); err == nil {
 			t.Error("overwritten rows can be read")
 		}
 	})
@@ -132,9 +134,10 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 // replayOf reads all rows of a buffer.
 func replayOf(t *testing.T, s *Search) (from int64, rows []float32) {
 	t.Helper()
-	capacity, _, total := s.ReplayShape()
+	buffer, total := s.Replay()
+	capacity, _ := buffer.Shape()
 	from = max(0, total-capacity)
-	rows, err := s.ReplayRows(from, total)
+	rows, err := buffer.Rows(total, from, total)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +158,8 @@ func TestRestoredLearnerGoesOnBitForBit(t *testing.T) {
 		if err := fresh.Restore(4, saved); err != nil {
 			t.Fatal(err)
 		}
-		err := fresh.SetReplay(func(put func(int64, []float32) error) error {
+		buffer, total := fresh.Replay()
+		err := buffer.Set(total, func(put func(int64, []float32) error) error {
 			return errors.Join(put(from, rows[:7*33]), put(from+33, rows[7*33:]))
 		})
 		if err != nil {
@@ -183,7 +187,10 @@ func TestRefill(t *testing.T) {
 			steps(t, s, generations)
 			var flat []float32
 			arrays := stateOf(t, s)
-			s.learning.buffer.Clear()
+			err := s.learning.buffer.Set(0, func(func(int64, []float32) error) error { return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
 			episodes, err := s.Refill()
 			if err != nil {
 				t.Fatal(err)

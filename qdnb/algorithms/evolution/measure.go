@@ -76,8 +76,7 @@ func (s *Search) evaluateStored(from stored, root, key xla.Key, number,
 	if s.method.Archive.SameStart() {
 		source.Start = root.FoldIn(streamStart)
 	}
-	sample := EmitterFunc(func(parents Parents,
-		keys xla.Key) *graph.Node {
+	sample := EmitterFunc(func(parents Parents, keys xla.Key) *graph.Node {
 		return parents.Sample(keys)
 	})
 	gen := generation{s.task, sample, s.method.Archive, s.method.Archive, s.method.Learner != nil,

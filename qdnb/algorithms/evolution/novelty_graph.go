@@ -25,9 +25,10 @@ type NoveltySettings struct {
 // NoveltyArchive is the archive of Dominated Novelty Search: a population that keeps the solutions
 // of the greatest dominated novelty, see [repertoire.DominatedNovelty]. It uses the task's
 // descriptors, but no cells, so that a passive repertoire measures it.
-type NoveltyArchive struct{ NoveltySettings }
-
-var _ Archive = NoveltyArchive{}
+type NoveltyArchive struct {
+	NoveltySettings
+	plain
+}
 
 // Fields implements [Archive].
 func (NoveltyArchive) Fields() []string { return []string{"fitnesses", "descriptors"} }
@@ -39,12 +40,6 @@ func (a NoveltyArchive) Empty(task scoring.Task, key xla.Key) []*Node {
 		Zeros(g, shapes.Make(dtypes.Float32, a.Capacity, d))}
 }
 
-// Sequence implements [Archive]: nothing is recorded.
-func (NoveltyArchive) Sequence(scoring.Task) (envs.Recorder, bool) { return envs.Recorder{}, false }
-
-// SameStart implements [Archive]: every evaluation draws its own initial state.
-func (NoveltyArchive) SameStart() bool { return false }
-
 // Insert implements [Archive] by [repertoire.DominatedNovelty].
 func (a NoveltyArchive) Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted,
 	valid *Node) {
@@ -52,14 +47,6 @@ func (a NoveltyArchive) Insert(fields []*Node, found Evaluated) (after []*Node, 
 	batch := repertoire.Batch{Fitness: found.Fitness, Descriptors: found.Descriptors}
 	index, accepted = population.Winners(a.K, batch)
 	return xla.Flatten(population.Update(batch, index, accepted)), index, accepted, batch.Valid()
-}
-
-// Maintenance implements [Archive]: none is due.
-func (NoveltyArchive) Maintenance(int64) string { return "" }
-
-// Maintain implements [Archive].
-func (NoveltyArchive) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node {
-	return fields
 }
 
 // PassiveEvery implements [Archive]: the passive repertoire is filled as often as AURORA's.
@@ -71,8 +58,6 @@ type DominatedNovelty struct {
 	MapElites
 	NoveltySettings
 }
-
-var _ Hyperparameters = (*DominatedNovelty)(nil)
 
 // DefaultDominatedNovelty returns the publication's hyperparameters of the archive, and those of
 // MAP-Elites for everything else.
@@ -89,7 +74,7 @@ func (d *DominatedNovelty) Check() error {
 // Method implements [Hyperparameters].
 func (d *DominatedNovelty) Method(centroids npz.Array) Method {
 	method := d.MapElites.Method(centroids)
-	method.Archive = NoveltyArchive{d.NoveltySettings}
+	method.Archive = NoveltyArchive{NoveltySettings: d.NoveltySettings}
 	return method
 }
 

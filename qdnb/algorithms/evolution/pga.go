@@ -50,8 +50,6 @@ type PGAMapElites struct {
 	PolicyGradientSettings
 }
 
-var _ Hyperparameters = (*PGAMapElites)(nil)
-
 // DefaultPGAMapElites returns the paper's hyperparameters for an environment.
 func DefaultPGAMapElites(env envs.Spec) *PGAMapElites {
 	p := &PGAMapElites{*DefaultMapElites(env), DefaultPolicyGradient()}
@@ -78,8 +76,6 @@ type PGAAurora struct {
 	PolicyGradientSettings
 	AuroraSettings
 }
-
-var _ Hyperparameters = (*PGAAurora)(nil)
 
 // DefaultPGAAurora returns the paper's hyperparameters for an environment.
 func DefaultPGAAurora(env envs.Spec) *PGAAurora {

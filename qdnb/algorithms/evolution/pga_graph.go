@@ -20,8 +20,6 @@ import (
 // same transitions. This follows the published code, not the paper's listing.
 type PolicyGradient struct{ PolicyGradientSettings }
 
-var _ Learner = PolicyGradient{}
-
 func (l PolicyGradient) td3(policy nn.MLP) td3.TD3 { return td3.New(l.Config, policy) }
 
 // Proposals implements [Learner]: all offspring outside the share of the Iso+LineDD emitter.
@@ -51,8 +49,7 @@ func (l PolicyGradient) leaves(learner td3.Learner) []*Node {
 // learner is the inverse of leaves.
 func (PolicyGradient) learner(known []*Node) td3.Learner {
 	moments := func(m []*Node) nn.Moments {
-		return nn.Moments{First: m[0], Second: m[1], Weight1: m[2],
-			Weight2: m[3]}
+		return nn.Moments{First: m[0], Second: m[1], Weight1: m[2], Weight2: m[3]}
 	}
 	return td3.Learner{
 		Critic: known[0], TargetCritic: known[1], Actor: known[2], TargetActor: known[3],
@@ -68,8 +65,7 @@ func (l PolicyGradient) Start(task scoring.Task, first *Node, key xla.Key) []*No
 
 // Learn implements [Learner].
 func (l PolicyGradient) Learn(task scoring.Task, known []*Node, buffer replay.Buffer,
-	key xla.Key) (after,
-	losses []*Node) {
+	key xla.Key) (after, losses []*Node) {
 	learner, loss := l.td3(task.Policy).Train(l.learner(known), buffer, key, l.NumCriticTrainingSteps)
 	return l.leaves(learner), []*Node{loss.Critic, loss.Actor}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
@@ -70,7 +71,7 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 		return nil, errors.Errorf("slice must be at least 0, not %d", settings.Slice)
 	}
 	if method.Archive == nil {
-		method.Archive = Grid{settings.Centroids}
+		method.Archive = Grid{Centroids: settings.Centroids}
 	}
 	s := &Search{programs: &xla.Scope{Platform: p}, task: task, method: method, settings: settings,
 		maintenance: map[string]*xla.Program[maintainIn, xla.State[[]*graph.Node]]{}, generation: -1}
@@ -92,8 +93,10 @@ func (s *Search) checkMemory() error {
 		rows += 2 * int64(cells)
 	}
 	bytes := 4 * int64(params) * rows
-	if s.method.Learner != nil {
-		bytes += learningMemory(s.programs.Kind, s.task, s.method.Learner, s.settings.Batch)
+	if l := s.method.Learner; l != nil { // its buffer, and a generation's rows, recorded and gathered
+		width := layoutOf(s.task).Width()
+		bytes += 4 * int64(l.Capacity()) * int64(replay.StoredWidth(s.programs.Kind, width))
+		bytes += 4 * int64(width) * 3 * int64(s.settings.Batch) * int64(s.task.Length)
 	}
 	return s.programs.CheckMemory(bytes)
 }
@@ -128,7 +131,7 @@ func (s *Search) build() error {
 		nil); err != nil || s.method.Archive.PassiveEvery() == 0 {
 		return err
 	}
-	grid := Grid{s.settings.Centroids}
+	grid := Grid{Centroids: s.settings.Centroids}
 	members := s.main.cells()
 	if s.passive, err = s.newStore(grid, members); err != nil {
 		return err

@@ -252,7 +252,7 @@ func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 		settings := Settings{Batch: 8, Slice: 2, Centroids: line(6)}
 		start := func() *Search {
 			s, err := New(p, unlimited.task(), Method{Emitter: noisy,
-				Archive: counting{Grid{settings.Centroids}}}, settings)
+				Archive: counting{Grid{Centroids: settings.Centroids}}}, settings)
 			if err != nil {
 				t.Fatal(err)
 			}

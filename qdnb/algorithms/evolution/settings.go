@@ -19,12 +19,7 @@ type MapElites struct {
 	IsoSigma float64 `json:"iso_sigma"`
 	// LineSigma is the standard deviation along the line through two parents; paper: 0.05.
 	LineSigma float64 `json:"line_sigma"`
-	Cells     int     `json:"cells"` // cells of the repertoire; paper: 1024
-	// CVTSamples is the number of points that the tessellation clusters; paper: 50 000.
-	CVTSamples int `json:"cvt_samples"`
-	// CVTSeed is the seed of the tessellation, the same for all runs of an environment, as in the
-	// paper.
-	CVTSeed       int64 `json:"cvt_seed"`
+	repertoire.CVT
 	Hidden        []int `json:"hidden"`         // units of the policy's hidden layers; paper: 256, 256
 	EpisodeLength int   `json:"episode_length"` // control steps; paper: 250, ant-maze 500
 	// Slice is the number of policies rolled out together; 0: chosen for the backend.
@@ -33,10 +28,8 @@ type MapElites struct {
 
 // DefaultMapElites returns the paper's hyperparameters for an environment (table 5).
 func DefaultMapElites(env envs.Spec) *MapElites {
-	cvt := repertoire.DefaultCVT()
 	return &MapElites{
-		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05,
-		Cells: cvt.Cells, CVTSamples: cvt.Samples, CVTSeed: cvt.Seed,
+		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, CVT: repertoire.DefaultCVT(),
 		Hidden: []int{256, 256}, EpisodeLength: env.Length,
 	}
 }
@@ -47,7 +40,7 @@ func (m *MapElites) Base() MapElites { return *m }
 // Method implements [Hyperparameters]: the Iso+LineDD emitter and a grid.
 func (m *MapElites) Method(centroids npz.Array) Method {
 	return Method{Emitter: IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma},
-		Archive: Grid{centroids}}
+		Archive: Grid{Centroids: centroids}}
 }
 
 // Hyperparameters are the hyperparameters of an algorithm: a pointer to a [MapElites],
@@ -64,8 +57,7 @@ type Hyperparameters interface {
 // Limits of the sizes. A larger value is probably a typo, and would not fit in memory.
 const (
 	maxBatch    = 1 << 20
-	maxCells    = 1 << 17
-	maxSamples  = 1 << 24
+	maxCapacity = 1 << 17
 	maxLength   = 1 << 20
 	maxFeatures = 1 << 14
 	maxLatent   = 1 << 6
@@ -75,8 +67,7 @@ const (
 func (m *MapElites) Check() error {
 	if err := cmp.Or(
 		limits.Int("batch", m.Batch, 1, maxBatch),
-		limits.Int("cells", m.Cells, 1, maxCells),
-		limits.Int("cvt_samples", m.CVTSamples, m.Cells, maxSamples),
+		m.CVT.Check(),
 		limits.Int("episode_length", m.EpisodeLength, 1, maxLength),
 		limits.Int("slice", m.Slice, 0, maxBatch),
 		limits.Layers("hidden", m.Hidden, 0),

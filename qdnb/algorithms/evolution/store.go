@@ -114,11 +114,10 @@ func (st *store) compile(s *Search, name string, gen generation, members *store)
 	}
 	in := st.inputs(s, xla.Declare(dtypes.Int32),
 		xla.Declare(dtypes.Float32, st.proposed, s.task.Policy.Params()))
-	st.program, err = xla.CompileParallel(s.programs, name, in,
-		func(in generationIn) generationOut {
-			after, invalid, transitions := gen.build(in.Archive.Tree, st.source(s, in), in.Worker.Tree)
-			return generationOut{xla.Out(after), xla.Out(invalid), xla.Out(transitions)}
-		}, gen.task.Axes(gen.slices.N, gen.slices.Size, st.cells())...)
+	st.program, err = xla.CompileParallel(s.programs, name, in, func(in generationIn) generationOut {
+		after, invalid, transitions := gen.build(in.Archive.Tree, st.source(s, in), in.Worker.Tree)
+		return generationOut{xla.Out(after), xla.Out(invalid), xla.Out(transitions)}
+	}, gen.task.Axes(gen.slices.N, gen.slices.Size, st.cells())...)
 	return err
 }
 

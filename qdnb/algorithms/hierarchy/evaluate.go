@@ -3,12 +3,9 @@ package hierarchy
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
@@ -129,10 +126,6 @@ func declareActor(algorithm ppo.PPO) xla.State[actor] {
 		leaves = append(leaves, xla.Declare(dtypes.Float32, o), xla.Declare(dtypes.Float32, o),
 			xla.Declare(dtypes.Float32))
 	}
-	return packActor(leaves)
-}
-
-func packActor(leaves []xla.Array) xla.State[actor] {
 	return xla.Pack(func(in []*graph.Node) actor {
 		if len(in) == 1 {
 			return actor{Policy: in[0]}
@@ -156,23 +149,9 @@ func (e *Evaluator) Evaluate(policy Policy, skills xla.Array, seed, number int64
 
 // upload copies a policy to every worker.
 func (e *Evaluator) upload(policy Policy) (xla.State[actor], error) {
-	leaves := e.actor.Leaves()
-	for i, name := range actorNames[:len(leaves)] {
-		array, ok := policy[name]
-		want := leaves[i].Dims()
-		flat, err := array.Float32s()
-		if !ok || err != nil || len(flat) != shapes.Make(dtypes.Float32, want...).Size() {
-			for _, uploaded := range leaves[:i] {
-				uploaded.Free()
-			}
-			return e.actor, errors.Errorf("%s of the policy has shape %v, but %v is needed: it was trained "+
-				"with other skills", name, array.Shape, want)
-		}
-		leaves[i] = xla.Value(e.platform.Replicated(func() *tensors.Tensor {
-			return tensors.FromFlatDataAndDimensions(slices.Clone(flat), want...)
-		}))
-	}
-	return packActor(leaves), nil
+	act, c := e.actor.First(), &xla.Checkpoint{}
+	c.Add(&act, e.platform.Workers, "", actorNames[:len(act.Leaves())]...)
+	return act, errors.WithMessage(c.Restore(policy), "the policy was trained with other skills")
 }
 
 func (e *Evaluator) evaluate(act xla.State[actor], skills xla.Array, seed,
@@ -203,20 +182,18 @@ func (e *Evaluator) evaluate(act xla.State[actor], skills xla.Array, seed,
 
 // Upload copies the rows of skills, [skills, N], to every worker.
 func Upload(p *xla.Platform, rows npz.Array) (none xla.Array, err error) {
-	flat, err := rows.Float32s()
-	if err != nil {
-		return none, err
-	}
 	if len(rows.Shape) != 2 || rows.Shape[0] < 1 {
 		return none, errors.Errorf("skills must have shape [skills, parameters] with at least one "+
 			"skill, not %v", rows.Shape)
 	}
-	if err := p.CheckMemory(4 * int64(len(flat))); err != nil {
+	if err := p.CheckMemory(4 * int64(rows.Len())); err != nil {
 		return none, err
 	}
-	return xla.Value(p.Replicated(func() *tensors.Tensor {
-		return tensors.FromFlatDataAndDimensions(flat, rows.Shape...)
-	})), nil
+	value, err := xla.Uploads(rows, p.Workers)
+	if err != nil {
+		return none, err
+	}
+	return xla.Value(value), nil
 }
 
 // Close frees the program.

@@ -65,9 +65,7 @@ func (c *collecting) start(key xla.Key, worker *Node) []*Node {
 		begin.Kept = append(begin.Kept, room(c.shared, leaf))
 	}
 	return xla.ForSlices(c.shared.Turns(), worker, begin, func(turn *Node, s state) state {
-		for i, leaf := range packed(reset(s, turn)) {
-			s.Kept[i] = xla.SetRows(s.Kept[i], turn, InsertAxes(leaf, 0))
-		}
+		s.Kept = xla.SetRow(s.Kept, turn, packed(reset(s, turn)))
 		return s
 	}).Kept
 }
@@ -109,9 +107,7 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 		Reward:  float(steps), Done: float(steps), Truncation: float(steps),
 	}}
 	end := xla.ForSlices(c.shared.Turns(), worker, begin, func(turn *Node, st state) state {
-		mine := xla.Map(st.Kept, func(x *Node) *Node {
-			return Reshape(xla.Rows(x, turn, 1), x.Shape().Dimensions[1:]...)
-		})
+		mine := xla.Map(st.Kept, func(x *Node) *Node { return xla.Row(x, turn) })
 		p := playing{
 			Acting: st.Actor.acting(c.algorithm), Rows: st.Rows, States: unpacked(c.stateForm, mine),
 			Keys: st.Key.FoldInEach(c.shared.Numbers(turn, st.Worker)),
@@ -124,17 +120,12 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 			states, data := c.task.unroll(env, sl.Playing, MulScalar(unroll, int32(steps)), steps,
 				s.SampleSkills, s.PublishedCredit)
 			sl.Playing.States = states
-			sl.Data = xla.Map2(sl.Data, data, func(all,
-				one *Node) *Node {
-				return xla.SetRows(all, unroll, InsertAxes(one, 0))
-			})
+			sl.Data = xla.SetRow(sl.Data, unroll, data)
 			return sl
 		})
-		for i, leaf := range packed(after.Playing.States) {
-			st.Kept[i] = xla.SetRows(st.Kept[i], turn, InsertAxes(leaf, 0))
-		}
+		st.Kept = xla.SetRow(st.Kept, turn, packed(after.Playing.States))
 		st.Data = xla.Map2(st.Data, after.Data, func(all, one *Node) *Node {
-			return xla.SetRows(all, turn, InsertAxes(swapped(one), 0))
+			return xla.SetRow(all, turn, swapped(one))
 		})
 		return st
 	})
@@ -146,8 +137,7 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 
 // episodes plays one episode in each environment and returns the episodes of all workers. states is
 // the key of the initial states, decisions the key of the choices.
-func (e *Evaluator) episodes(a actor, rows *Node, states, decisions xla.Key,
-	worker *Node) episode {
+func (e *Evaluator) episodes(a actor, rows *Node, states, decisions xla.Key, worker *Node) episode {
 	type state struct {
 		Actor             actor
 		Rows              *Node
@@ -170,8 +160,7 @@ func (e *Evaluator) episodes(a actor, rows *Node, states, decisions xla.Key,
 			States: envs.Reset(e.task.Env, s.States.FoldInEach(numbers)),
 			Keys:   s.Decisions.FoldInEach(numbers),
 		})
-		s.Episodes = xla.Map2(s.Episodes, found,
-			func(all, one *Node) *Node { return xla.SetRows(all, turn, InsertAxes(one, 0)) })
+		s.Episodes = xla.SetRow(s.Episodes, turn, found)
 		return s
 	})
 	return xla.Map(end.Episodes, func(x *Node) *Node { return e.shared.Join(x, worker) })

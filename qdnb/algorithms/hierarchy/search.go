@@ -152,8 +152,7 @@ func (s *Search) build(skills npz.Array) (err error) {
 // compile compiles the programs that collect sequences and learn from them.
 func (s *Search) compile() (err error) {
 	c, number := s.collecting, xla.Declare(dtypes.Int32)
-	in := collectIn{s.words, s.workers, number, s.skills, declareActor(c.algorithm),
-		s.states}
+	in := collectIn{s.words, s.workers, number, s.skills, declareActor(c.algorithm), s.states}
 	s.collect, err = xla.CompileParallel(s.programs, "collect", in, func(in collectIn) collectOut {
 		key := xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamCollect)
 		states, data := c.collect(in.Actor.Tree, in.Skills.Tree, in.States.Tree, key, in.Worker.Tree)

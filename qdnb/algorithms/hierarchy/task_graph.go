@@ -72,12 +72,10 @@ type Form struct {
 
 // NewForm returns the form of skills for the given sizes.
 func NewForm(observations int, hidden []int, actions int, gaussian bool) Form {
-	net := nn.Policy(observations, hidden, actions)
 	if gaussian {
-		net = nn.Policy(observations, hidden, 2*actions)
-		net.Output = nil
+		return Form{nn.NewMLP(observations, hidden, 2*actions), true}
 	}
-	return Form{net, gaussian}
+	return Form{nn.Policy(observations, hidden, actions), false}
 }
 
 // decisions is the number of decisions per episode; the last one may be cut short.
@@ -187,16 +185,16 @@ func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled,
 		LogProb: zeros(steps), Reward: zeros(rows), Done: zeros(rows), Truncation: zeros(rows),
 	}}
 	credited := func(d *ppo.Data, at *Node, c Credit) {
-		set := func(x **Node, value *Node) { *x = xla.SetRows(*x, at, InsertAxes(value, 0)) }
+		set := func(x **Node, value *Node) { *x = xla.SetRow(*x, at, value) }
 		set(&d.Reward, c.Reward)
 		set(&d.Done, c.Done)
 		set(&d.Truncation, c.Truncation)
 	}
 	end := xla.For(g, steps, start, func(step *Node, s state) state {
 		choice, logProb, skills, keys := t.choose(s.Playing, Add(s.First, step))
-		s.Data.Obs = xla.SetRows(s.Data.Obs, step, InsertAxes(s.Playing.States.Observation, 0))
-		s.Data.Choice = xla.SetRows(s.Data.Choice, step, InsertAxes(choice, 0))
-		s.Data.LogProb = xla.SetRows(s.Data.LogProb, step, InsertAxes(logProb, 0))
+		s.Data.Obs = xla.SetRow(s.Data.Obs, step, s.Playing.States.Observation)
+		s.Data.Choice = xla.SetRow(s.Data.Choice, step, choice)
+		s.Data.LogProb = xla.SetRow(s.Data.LogProb, step, logProb)
 		credit := noCredit(s.Playing.States)
 		if published {
 			credit = opened(env, s.Playing.States)
@@ -207,7 +205,7 @@ func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled,
 	})
 	states, d := end.Playing.States, end.Data
 	last := Const(g, int32(steps))
-	d.Obs = xla.SetRows(d.Obs, last, InsertAxes(states.Observation, 0))
+	d.Obs = xla.SetRow(d.Obs, last, states.Observation)
 	if published {
 		credited(&d, last, opened(env, states))
 		next := func(x *Node) *Node { return Slice(x, AxisRange(1)) }
@@ -277,7 +275,7 @@ func (t Task) evaluate(p playing) episode {
 	form := envs.FormOf(g, t.Env)
 	end := xla.For(g, decisions, start, func(decision *Node, s state) state {
 		choice, _, skills, _ := t.choose(s.Playing, decision)
-		s.Choices = xla.SetRows(s.Choices, decision, InsertAxes(choice, 0))
+		s.Choices = xla.SetRow(s.Choices, decision, choice)
 		first := MulScalar(decision, int32(t.decision))
 		packed := form.Pack(s.Playing.States)
 		after := xla.For(g, t.decision, acting{skills, packed, s.Score, s.Records, first},
@@ -295,7 +293,7 @@ func (t Task) evaluate(p playing) episode {
 					xla.CheckShape(t.Look, "", "quantities to record", look, dtypes.Float32, batch, t.Looks)
 					seen = append(seen, look)
 				}
-				a.Records = xla.SetRows(a.Records, at, InsertAxes(Concatenate(seen, 1), 0))
+				a.Records = xla.SetRow(a.Records, at, Concatenate(seen, 1))
 				a.States = form.Pack(a.States)
 				return a
 			})

@@ -1,8 +1,6 @@
 package ppo
 
 import (
-	"slices"
-
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
@@ -18,10 +16,8 @@ type PPO struct {
 
 // New returns the algorithm for the given numbers of observations and choices.
 func New(config Config, observations, choices int) PPO {
-	form := func(hidden []int, outputs int) nn.MLP {
-		return nn.MLP{Sizes: slices.Concat([]int{observations}, hidden, []int{outputs}), Hidden: nn.ReLU}
-	}
-	return PPO{config, form(config.PolicyHidden, choices), form(config.ValueHidden, 1)}
+	return PPO{config, nn.NewMLP(observations, config.PolicyHidden, choices),
+		nn.NewMLP(observations, config.ValueHidden, 1)}
 }
 
 // Nets holds the two networks in any representation T: a pytree.

@@ -107,8 +107,7 @@ func (p PPO) Train(l Learner, d Data, key xla.Key) (Learner, Losses) {
 		})
 	l = l.Join(end.Learning)
 	means := xla.Map(end.Sums, func(x *Node) *Node {
-		return DivScalar(x,
-			float64(p.UpdateEpochs*p.NumMinibatches))
+		return DivScalar(x, float64(p.UpdateEpochs*p.NumMinibatches))
 	})
 	return l, means.of(l)
 }

@@ -64,13 +64,13 @@ func TestCentroidsAreTheseBytes(t *testing.T) {
 			continue
 		}
 		for _, seed := range []int64{0, 4} {
-			centroids, err := repertoire.CVT{Cells: 1024, Samples: 50_000, Seed: seed, Lower: limits.Lower,
-				Upper: limits.Upper}.Centroids()
+			centroids, err := repertoire.CVT{Cells: 1024, CVTSamples: 50_000, CVTSeed: seed}.Centroids(
+				limits.Lower, limits.Upper)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var data bytes.Buffer
-			if err := binary.Write(&data, binary.LittleEndian, centroids); err != nil {
+			if err := binary.Write(&data, binary.LittleEndian, centroids.Data); err != nil {
 				t.Fatal(err)
 			}
 			sum := sha256.Sum256(data.Bytes())

@@ -1,6 +1,7 @@
 package repertoire
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -10,25 +11,39 @@ import (
 
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/xla"
 )
 
-// CVT describes a centroidal Voronoi tessellation of descriptor space (Vassiliades,
-// Chatzilygeroudis and Mouret 2018): k-means over Samples points drawn uniformly in the unit cube,
-// then scaled to the limits.
+// CVT are the settings of a centroidal Voronoi tessellation of descriptor space (Vassiliades,
+// Chatzilygeroudis and Mouret 2018): k-means over points drawn uniformly in the unit cube, then
+// scaled to the limits.
 type CVT struct {
-	Cells   int
-	Samples int // paper: 50 000
-	Seed    int64
-	Lower   []float32
-	Upper   []float32
+	Cells int `json:"cells"` // cells of the repertoire; paper: 1024
+	// CVTSamples is the number of points that the tessellation clusters; paper: 50 000.
+	CVTSamples int `json:"cvt_samples"`
+	// CVTSeed is the seed of the tessellation, the same for all runs of an environment, as in the
+	// paper.
+	CVTSeed int64 `json:"cvt_seed"`
 }
 
-// DefaultCVT returns the tessellation of the paper's repertoires, without limits. The seed is one
-// of six that were tried: with some seeds, pointmaze's upper room stays empty for thousands of
-// generations (ARCHITECTURE.md has the numbers).
-func DefaultCVT() CVT { return CVT{Cells: 1024, Samples: 50_000, Seed: 4} }
+// DefaultCVT returns the tessellation of the paper's repertoires. The seed is one of six that were
+// tried: with some seeds, pointmaze's upper room stays empty for thousands of generations
+// (ARCHITECTURE.md has the numbers).
+func DefaultCVT() CVT { return CVT{1024, 50_000, 4} }
+
+// Limits of the sizes. A larger value is probably a typo, and would not fit in memory.
+const (
+	maxCells   = 1 << 17
+	maxSamples = 1 << 24
+)
+
+// Check rejects values that cannot work.
+func (c CVT) Check() error {
+	return cmp.Or(limits.Int("cells", c.Cells, 1, maxCells),
+		limits.Int("cvt_samples", c.CVTSamples, c.Cells, maxSamples))
+}
 
 // Settings of scikit-learn's k-means, which the paper used: at most 300 iterations, until the
 // centroids move by less than 1e-4 of the samples' variance (1/12 in the unit cube).
@@ -37,25 +52,22 @@ const (
 	cvtTolerance  = 1e-4 / 12
 )
 
-// Centroids computes the centroids, [Cells*d] row-major, or loads them from the cache. All runs of
-// an environment share one tessellation on every backend, as the paper says. Cache failures are
-// ignored.
-func (c CVT) Centroids() ([]float32, error) {
-	d := len(c.Lower)
-	switch {
-	case d == 0 || len(c.Upper) != d:
-		return nil, errors.Errorf("a tessellation needs as many lower as upper limits, not %d and %d", d,
-			len(c.Upper))
-	case c.Cells < 1:
-		return nil, errors.Errorf("a repertoire needs at least 1 cell, not %d", c.Cells)
-	case c.Samples < c.Cells:
-		return nil, errors.Errorf("%d cells need at least as many samples, not %d: raise cvt_samples",
-			c.Cells, c.Samples)
+// Centroids computes the centroids between limits of d dimensions, [Cells, d], or loads them from
+// the cache. All runs of an environment share one tessellation on every backend, as the paper says.
+// Cache failures are ignored.
+func (c CVT) Centroids(lower, upper []float32) (npz.Array, error) {
+	d := len(lower)
+	if d == 0 || len(upper) != d {
+		return npz.Array{}, errors.Errorf("a tessellation needs as many lower as upper limits, not %d "+
+			"and %d", d, len(upper))
 	}
-	path := c.cachePath()
+	if err := c.Check(); err != nil {
+		return npz.Array{}, err
+	}
+	path := c.cachePath(d)
 	unit := readCentroids(path, c.Cells, d)
 	if unit == nil {
-		unit = c.unitCentroids()
+		unit = c.unitCentroids(d)
 		if os.MkdirAll(filepath.Dir(path), 0o755) == nil {
 			// the cache only saves seconds
 			_ = npz.Write(path, map[string]npz.Array{"centroids": npz.Of(unit, c.Cells, d)})
@@ -64,16 +76,15 @@ func (c CVT) Centroids() ([]float32, error) {
 	scaled := make([]float32, len(unit))
 	for i, x := range unit {
 		// the conversion to float32 prevents fusion with the sum
-		scaled[i] = c.Lower[i%d] + float32(x*(c.Upper[i%d]-c.Lower[i%d]))
+		scaled[i] = lower[i%d] + float32(x*(upper[i%d]-lower[i%d]))
 	}
-	return scaled, nil
+	return npz.Of(scaled, c.Cells, d), nil
 }
 
-// unitCentroids computes the centroids in the unit cube.
-func (c CVT) unitCentroids() []float32 {
-	d := len(c.Lower)
-	stream := xla.NewStream(c.Seed)
-	points, coordinate := make([]float32, c.Samples*d), make([]float32, c.Samples)
+// unitCentroids computes the centroids in the unit cube of d dimensions.
+func (c CVT) unitCentroids(d int) []float32 {
+	stream := xla.NewStream(c.CVTSeed)
+	points, coordinate := make([]float32, c.CVTSamples*d), make([]float32, c.CVTSamples)
 	for k := range d {
 		stream.FoldIn(1 + k).Uniform(coordinate)
 		for i, x := range coordinate {
@@ -84,13 +95,13 @@ func (c CVT) unitCentroids() []float32 {
 }
 
 // cachePath returns the path of the cache file, or "" without a cache folder.
-func (c CVT) cachePath() string {
+func (c CVT) cachePath(d int) string {
 	dir, err := xla.CacheDir()
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "2 %d %d %d %d", len(c.Lower), c.Cells, c.Samples, c.Seed))
-	return filepath.Join(dir, "cvt", fmt.Sprintf("%dd-%d-%s.npz", len(c.Lower), c.Cells,
+	sum := sha256.Sum256(fmt.Appendf(nil, "2 %d %d %d %d", d, c.Cells, c.CVTSamples, c.CVTSeed))
+	return filepath.Join(dir, "cvt", fmt.Sprintf("%dd-%d-%s.npz", d, c.Cells,
 		hex.EncodeToString(sum[:4])))
 }
 

@@ -11,20 +11,24 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
+// flat returns the centroids of a tessellation.
+func flat(t *testing.T, c CVT, lower, upper []float32) []float32 {
+	t.Helper()
+	centroids, err := c.Centroids(lower, upper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return centroids.Data.([]float32)
+}
+
 func TestCentroidsAreAVoronoiTessellation(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	cvt := CVT{Cells: 1024, Samples: 50000, Lower: []float32{-1, 0}, Upper: []float32{1, 8}}
+	cvt := CVT{Cells: 1024, CVTSamples: 50000}
 	start := time.Now()
-	centroids, err := cvt.Centroids()
-	if err != nil {
-		t.Fatal(err)
-	}
+	centroids := flat(t, cvt, []float32{-1, 0}, []float32{1, 8})
 	t.Log("first", time.Since(start))
 	start = time.Now()
-	again, err := cvt.Centroids()
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := flat(t, cvt, []float32{-1, 0}, []float32{1, 8})
 	t.Log("cached", time.Since(start))
 	if !slices.Equal(centroids, again) {
 		t.Error("the cached centroids differ from the computed ones")
@@ -63,10 +67,7 @@ func TestCentroidsAreAVoronoiTessellation(t *testing.T) {
 // With one sample per cell, the samples are the centroids.
 func TestAsManyCellsAsSamples(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	centroids, err := CVT{Cells: 20, Samples: 20, Lower: []float32{0}, Upper: []float32{1}}.Centroids()
-	if err != nil {
-		t.Fatal(err)
-	}
+	centroids := flat(t, CVT{Cells: 20, CVTSamples: 20}, []float32{0}, []float32{1})
 	slices.Sort(centroids)
 	if n := len(slices.Compact(centroids)); n != 20 {
 		t.Errorf("%d different centroids", n)
@@ -75,12 +76,9 @@ func TestAsManyCellsAsSamples(t *testing.T) {
 
 func TestDamagedCacheIsComputedAgain(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	cvt := CVT{Cells: 5, Samples: 100, Lower: []float32{0, 0}, Upper: []float32{1, 1}}
-	want, err := cvt.Centroids()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := cvt.cachePath()
+	cvt, lower, upper := CVT{Cells: 5, CVTSamples: 100}, []float32{0, 0}, []float32{1, 1}
+	want := flat(t, cvt, lower, upper)
+	path := cvt.cachePath(2)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -108,8 +106,8 @@ func TestDamagedCacheIsComputedAgain(t *testing.T) {
 		},
 	} {
 		damage()
-		if got, err := cvt.Centroids(); err != nil || !slices.Equal(got, want) {
-			t.Errorf("a cache that is %s: %v, %v", what, got, err)
+		if got := flat(t, cvt, lower, upper); !slices.Equal(got, want) {
+			t.Errorf("a cache that is %s: %v", what, got)
 		}
 		if again, err := os.ReadFile(path); err != nil || !slices.Equal(again, whole) {
 			t.Errorf("a cache that is %s was not repaired", what)
@@ -119,13 +117,16 @@ func TestDamagedCacheIsComputedAgain(t *testing.T) {
 
 func TestWrongTessellationsAreRefused(t *testing.T) {
 	one := []float32{1}
-	for want, cvt := range map[string]CVT{
-		"as many lower as upper limits": {Cells: 1, Samples: 1, Lower: one},
-		"not 0 and 0":                   {Cells: 1, Samples: 1},
-		"at least 1 cell, not 0":        {Samples: 1, Lower: one, Upper: one},
-		"raise cvt_samples":             {Cells: 3, Samples: 2, Lower: one, Upper: one},
+	for want, c := range map[string]struct {
+		CVT
+		lower, upper []float32
+	}{
+		"as many lower as upper limits":     {CVT{1, 1, 0}, one, nil},
+		"not 0 and 0":                       {CVT{1, 1, 0}, nil, nil},
+		"cells must be between 1 and":       {CVT{0, 1, 0}, one, one},
+		"cvt_samples must be between 3 and": {CVT{3, 2, 0}, one, one},
 	} {
-		if _, err := cvt.Centroids(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.Centroids(c.lower, c.upper); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

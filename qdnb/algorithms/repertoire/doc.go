@@ -14,5 +14,5 @@
 //	Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity optimization".
 //
 // These types do not move genotypes. They make decisions on small tensors, and the caller moves the
-// large ones ([SetGenotypes]). Package evolution lists the differences from the published code.
+// large ones ([SetGenotypes]). docs/algorithms lists the differences from the published code.
 package repertoire

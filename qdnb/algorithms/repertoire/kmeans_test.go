@@ -48,10 +48,10 @@ func TestNearestIsThatOfAScan(t *testing.T) {
 }
 
 func TestKMeansIsTheSameForAnyNumberOfGoroutines(t *testing.T) {
-	cvt := CVT{Cells: 50, Samples: 2000, Lower: make([]float32, 3)}
-	want := cvt.unitCentroids()
+	cvt := CVT{Cells: 50, CVTSamples: 2000}
+	want := cvt.unitCentroids(3)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
-	if !slices.Equal(cvt.unitCentroids(), want) {
+	if !slices.Equal(cvt.unitCentroids(3), want) {
 		t.Error("the centroids differ")
 	}
 }

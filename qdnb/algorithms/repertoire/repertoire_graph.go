@@ -166,9 +166,9 @@ func SetGenotypes(genotypes, rows, from, cells, count *Node) *Node {
 	return xla.Repeat(count, state{genotypes, rows, from, cells}, func(i *Node, s state) state {
 		row := i
 		if s.From != nil {
-			row = Reshape(xla.Rows(s.From, i, 1))
+			row = xla.Row(s.From, i)
 		}
-		s.Genotypes = xla.SetRows(s.Genotypes, Reshape(xla.Rows(s.Cells, i, 1)), xla.Rows(s.Rows, row, 1))
+		s.Genotypes = xla.SetRows(s.Genotypes, xla.Row(s.Cells, i), xla.Rows(s.Rows, row, 1))
 		return s
 	}).Genotypes
 }

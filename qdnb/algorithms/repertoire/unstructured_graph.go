@@ -152,8 +152,7 @@ func dominated(at []*Node, fitness, valid, order, l *Node) *Node {
 	least := ReduceAllMin(Where(valid, fitness, ConstAs(fitness, math.Inf(1))))
 	order = Mul(order, ConvertDType(Equal(most, least), dtypes.Int32))
 	exceeded := func(x *Node) *Node {
-		return LessThan(InsertAxes(Gather(x, first), 1),
-			InsertAxes(x, 0))
+		return LessThan(InsertAxes(Gather(x, first), 1), InsertAxes(x, 0))
 	}
 	fitter := Or(exceeded(fitness), exceeded(order))
 	return LogicalAny(And(And(LessThan(distance, l), fitter), LogicalNot(self)), 1)

@@ -53,7 +53,7 @@ func TestInsertInLoop(t *testing.T) {
 				Buffer replay.Buffer
 				Rows   *Node
 			}
-			start := state{replay.NewBuffer(in[0].Graph(), replay.Layout{{Name: "x", Width: 1}}, 5), in[0]}
+			start := state{replay.NewBuffer(in[0].Graph(), 1, 5), in[0]}
 			return xla.Flatten(xla.For(in[0].Graph(), 4, start, func(step *Node, s state) state {
 				s.Buffer = s.Buffer.Insert(Add(s.Rows, ConvertDType(MulScalar(step, 3), dtypes.Float32)))
 				return s
@@ -137,7 +137,7 @@ func TestSampleOfEmptyBuffer(t *testing.T) {
 }
 
 func TestSplitAndJoin(t *testing.T) {
-	layout := replay.Transitions(3, 2, replay.Column{Name: "skill", Width: 2})
+	layout := replay.Layout{Obs: 3, Actions: 2, More: []int{2}}
 	n, width := 4, 3+3+2+3+2
 	if layout.Width() != width {
 		t.Fatalf("a row has %d numbers, want %d", layout.Width(), width)
@@ -159,10 +159,10 @@ func TestSplitAndJoin(t *testing.T) {
 				want = append(want, data[row*width+start:row*width+start+columns]...)
 			}
 			if got := xlatest.Flat[float32](t, out[i]); !slices.Equal(got, want) {
-				t.Errorf("column %q is %v, want %v", layout[i].Name, got, want)
+				t.Errorf("column %d is %v, want %v", i, got, want)
 			}
 			if rank := out[i].Shape().Rank(); (rank == 1) != (i >= 3 && i <= 5) {
-				t.Errorf("column %q has %d axes", layout[i].Name, rank)
+				t.Errorf("column %d has %d axes", i, rank)
 			}
 			start += columns
 		}
@@ -174,14 +174,20 @@ func TestSplitAndJoin(t *testing.T) {
 
 // Inputs that do not fit are rejected when the program is built, with a one-line reason.
 func TestMisfits(t *testing.T) {
-	layout := replay.Transitions(3, 2)
+	layout := replay.Layout{Obs: 3, Actions: 2}
 	for name, build := range map[string]func(x *Node) *Node{
 		"split": func(x *Node) *Node { return layout.Split(x).Obs },
-		"join":  func(x *Node) *Node { return layout.Join(replay.Batch{Obs: x}) },
-		"more": func(x *Node) *Node {
-			return replay.Layout{{Name: replay.Obs, Width: 4}}.Join(replay.Batch{Obs: x, More: []*Node{x}})
+		"join": func(x *Node) *Node {
+			b := layout.Split(Slice(Concatenate([]*Node{x, x, x}, 1), AxisRange(), AxisRange(0, 11)))
+			b.Obs = x
+			return layout.Join(b)
 		},
-		"insert": func(x *Node) *Node { return replay.NewBuffer(x.Graph(), layout, 9).Insert(x).Rows },
+		"more": func(x *Node) *Node {
+			b := layout.Split(Slice(Concatenate([]*Node{x, x, x}, 1), AxisRange(), AxisRange(0, 11)))
+			b.More = []*Node{x}
+			return layout.Join(b)
+		},
+		"insert": func(x *Node) *Node { return replay.NewBuffer(x.Graph(), 11, 9).Insert(x).Rows },
 	} {
 		_, err := xlatest.Compile(xlatest.Pure(t), name,
 			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, 5, 4)}},
@@ -201,7 +207,8 @@ func TestStoreOfTPU(t *testing.T) {
 		t.Skip("SKIPPED: needs XLA, whose graphs can be those of a TPU")
 	}
 	p.Kind = xla.TPU
-	layout := replay.Layout{{Name: replay.Reward, Width: 1}, {Name: "x", Width: 2}}
+	layout := replay.Layout{Obs: 1, Actions: 1}
+	const width = 6
 	const capacity, n = 5, 4
 	store := replay.Store{Programs: &xla.Scope{Platform: &p}, Width: layout.Width()}
 	defer store.Programs.Free()
@@ -210,25 +217,28 @@ func TestStoreOfTPU(t *testing.T) {
 		Buffer    xla.State[replay.Buffer]
 		Reward, X xla.Array
 	}
-	fill, err := xla.Compile(store.Programs, "fill", in{xla.Declare(dtypes.Float32, n, 3)},
+	fill, err := xla.Compile(store.Programs, "fill", in{xla.Declare(dtypes.Float32, n, width)},
 		func(in in) out {
-			buffer := replay.NewBuffer(in.Rows.Tree.Graph(), layout, capacity)
+			buffer := replay.NewBuffer(in.Rows.Tree.Graph(), width, capacity)
 			buffer = buffer.Insert(in.Rows.Tree).Insert(AddScalar(in.Rows.Tree, 100))
 			batch := layout.Split(buffer.At(Const(in.Rows.Tree.Graph(), [][]int32{{2}})))
-			return out{xla.Out(buffer), xla.Out(batch.Reward), xla.Out(batch.More[0])}
+			return out{xla.Out(buffer), xla.Out(batch.Reward), xla.Out(batch.Obs)}
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := fill.Run(in{xla.Single(xlatest.Tensor([]float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
-		n, 3))})
+	rows := make([]float32, n*width)
+	for i := range rows {
+		rows[i] = float32(i)
+	}
+	got, err := fill.Run(in{xla.Single(xlatest.Tensor(rows, n, width))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The rows 4 to 7 were written over all but the row 3.
 	reward := xlatest.Flat[float32](t, got.Reward.Value()[0])
 	x := xlatest.Flat[float32](t, got.X.Value()[0])
-	if !slices.Equal(reward, []float32{109}) || !slices.Equal(x, []float32{110, 111}) {
+	if !slices.Equal(reward, []float32{121}) || !slices.Equal(x, []float32{118}) {
 		t.Errorf("the row at place 2 is %v, %v", reward, x)
 	}
 	store.State = got.Buffer
@@ -236,7 +246,10 @@ func TestStoreOfTPU(t *testing.T) {
 		128 {
 		t.Errorf("rows are stored with %d columns, not 128", dims[1])
 	}
-	want := []float32{9, 10, 11, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111}
+	want := slices.Clone(rows[3*width:])
+	for _, x := range rows {
+		want = append(want, 100+x)
+	}
 	check := func(what string) {
 		rows, err := store.Rows(2*n, 3, 2*n)
 		if err != nil {
@@ -247,7 +260,7 @@ func TestStoreOfTPU(t *testing.T) {
 		}
 	}
 	check("after insertion")
-	store.Clear()
+	store.Count(0)
 	if err := store.Set(2*n, func(put func(int64, []float32) error) error {
 		return put(3, want)
 	}); err != nil {

@@ -154,7 +154,7 @@ func TestReturnsInLoop(t *testing.T) {
 				Rewards, Dones *Node
 			}
 			g := in[0].Graph()
-			start := state{replay.NewBuffer(g, replay.Layout{{Name: "number", Width: 1}}, ring*n),
+			start := state{replay.NewBuffer(g, 1, ring*n),
 				replay.NewReturns(g, ring*n, n), in[0], in[1]}
 			end := xla.For(g, steps, start, func(step *Node, s state) state {
 				reward, done := Reshape(xla.Rows(s.Rewards, step, 1), n), Reshape(xla.Rows(s.Dones, step, 1), n)

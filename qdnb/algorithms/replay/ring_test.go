@@ -31,8 +31,7 @@ func newRing(t *testing.T, p *xla.Platform, capacity, width int) *ring {
 		}
 	})
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
-		layout := replay.Layout{{Name: "all", Width: width}}
-		return xla.Flatten(replay.NewBuffer(in[0].Graph(), layout, capacity))
+		return xla.Flatten(replay.NewBuffer(in[0].Graph(), width, capacity))
 	}, tensors.FromScalar(float32(0)))
 	r.read(out)
 	return r

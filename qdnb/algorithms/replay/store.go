@@ -99,24 +99,13 @@ func (s *Store) Set(total int64, read func(put func(from int64,
 	if err != nil {
 		return err
 	}
-	s.put(flat, total)
-	return nil
-}
-
-// Clear empties the buffer.
-func (s *Store) Clear() {
-	dims := s.rows().Dims()
-	s.put(make([]float32, dims[0]*dims[1]), 0)
-}
-
-// put writes rows, as wide as stored, to the buffer, with total rows written so far.
-func (s *Store) put(flat []float32, total int64) {
 	xla.Set(&s.State, rowsOf,
 		xla.Single(tensors.FromFlatDataAndDimensions(flat, s.rows().Dims()...)))
 	s.Count(total)
+	return nil
 }
 
-// Count sets the number of rows written so far.
+// Count sets the number of rows written so far. 0 empties the buffer.
 func (s *Store) Count(total int64) {
 	capacity, _ := s.Shape()
 	number := func(x int64) xla.Array { return xla.Single(tensors.FromScalar(int32(x))) }

@@ -37,7 +37,7 @@ func readPublished(t *testing.T) published {
 	if err := config.Check(); err != nil {
 		t.Fatal(err)
 	}
-	return published{f, New(config, obs, actions), replay.Transitions(obs, actions)}
+	return published{f, New(config, obs, actions), replay.Layout{Obs: obs, Actions: actions}}
 }
 
 // rows returns flat parameter sets as rows of one form.

@@ -2,7 +2,6 @@ package sac
 
 import (
 	"math"
-	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -26,10 +25,8 @@ var _ xla.Parametric[SAC] = SAC{}
 func New(config Config, inputs, actions int) SAC {
 	return SAC{
 		Config: config,
-		Actor: nn.MLP{Sizes: slices.Concat([]int{inputs}, config.Hidden, []int{2 * actions}),
-			Hidden: nn.ReLU},
-		Critic: nn.MLP{Sizes: slices.Concat([]int{inputs + actions}, config.Hidden, []int{1}),
-			Hidden: nn.ReLU},
+		Actor:  nn.NewMLP(inputs, config.Hidden, 2*actions),
+		Critic: nn.NewMLP(inputs+actions, config.Hidden, 1),
 	}
 }
 

@@ -125,9 +125,8 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		switch {
 		case e.plan.States > 0:
 			states = ModScalar(episodes, int32(e.plan.States))
-			genotypes = Gather(c.Genotypes, InsertAxes(DivScalar(Sub(episodes, states),
-				int32(e.plan.States)),
-				-1))
+			policy := DivScalar(Sub(episodes, states), int32(e.plan.States))
+			genotypes = Gather(c.Genotypes, InsertAxes(policy, -1))
 		case e.plan.Policies == slices.N:
 			genotypes = xla.Rows(c.Genotypes, first, slices.Size)
 		default:

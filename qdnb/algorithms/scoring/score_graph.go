@@ -50,9 +50,9 @@ func Score[T any](b Batch, worker *Node, carried T,
 		var begin envs.State
 		s.Carried, policies, begin = play(turn, s.Carried)
 		fitness, descriptors, records := envs.Record(b.Env, policies, begin, b.Length, b.Recorders...)
-		s.Scores.Fitness = xla.SetRows(s.Scores.Fitness, turn, InsertAxes(fitness, 0))
+		s.Scores.Fitness = xla.SetRow(s.Scores.Fitness, turn, fitness)
 		if d > 0 {
-			s.Scores.Descriptors = xla.SetRows(s.Scores.Descriptors, turn, InsertAxes(descriptors, 0))
+			s.Scores.Descriptors = xla.SetRow(s.Scores.Descriptors, turn, descriptors)
 		}
 		for i, record := range records {
 			s.Scores.Records[i] = xla.SetRows(s.Scores.Records[i], turn,

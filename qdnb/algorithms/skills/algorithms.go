@@ -11,14 +11,12 @@ type Algorithm struct {
 
 // Algorithms are the paper's, in its order, later ones, and SAC, on which all of them build.
 var Algorithms = []Algorithm{
-	{"diayn", func(s envs.Spec) Hyperparameters { return &alone[diayn]{defaultDiscovery(s)} }},
-	{"dads", func(s envs.Spec) Hyperparameters { return &alone[dads]{defaultDiscovery(s)} }},
-	{"diayn-reward",
-		func(s envs.Spec) Hyperparameters { return &rewarded[diayn]{defaultRewarded(s)} }},
-	{"dads-reward", func(s envs.Spec) Hyperparameters { return &rewarded[dads]{defaultRewarded(s)} }},
-	{"smerl-diayn",
-		func(s envs.Spec) Hyperparameters { return &selective[diayn]{defaultSelective(s)} }},
-	{"smerl-dads", func(s envs.Spec) Hyperparameters { return &selective[dads]{defaultSelective(s)} }},
+	{"diayn", func(s envs.Spec) Hyperparameters { return defaultDiscovery(s, diayn{}) }},
+	{"dads", func(s envs.Spec) Hyperparameters { return defaultDiscovery(s, dads{}) }},
+	{"diayn-reward", func(s envs.Spec) Hyperparameters { return defaultRewarded(s, diayn{}) }},
+	{"dads-reward", func(s envs.Spec) Hyperparameters { return defaultRewarded(s, dads{}) }},
+	{"smerl-diayn", func(s envs.Spec) Hyperparameters { return defaultSelective(s, diayn{}) }},
+	{"smerl-dads", func(s envs.Spec) Hyperparameters { return defaultSelective(s, dads{}) }},
 	{"metra", func(s envs.Spec) Hyperparameters { return defaultMetra(s) }},
 	{"sac", func(s envs.Spec) Hyperparameters { return DefaultSAC(s) }},
 }

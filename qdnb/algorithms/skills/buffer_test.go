@@ -27,8 +27,8 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 		steps(t, s, 1)
 		for step := range 3 { // each of ten iterations, which fill the ring once
 			steps(t, s, 10)
-			total := s.envSteps(s.Generation())
-			rows, err := s.ReplayRows(total-10*n, total)
+			buffer, total := s.Replay()
+			rows, err := buffer.Rows(total, total-10*n, total)
 			if err != nil || len(rows) != 10*n*width {
 				t.Fatalf("%d numbers, %v", len(rows), err)
 			}
@@ -66,7 +66,8 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 		if first[0] == first[3] {
 			t.Error("two environments of one skill have the same initial state")
 		}
-		if _, err := s.ReplayRows(0, 1); err == nil {
+		buffer, total := s.Replay()
+		if _, err := buffer.Rows(total, 0, 1); err == nil {
 			t.Error("the first row is still there")
 		}
 	})

@@ -42,7 +42,7 @@ const (
 )
 
 // Restore restores the state that [Search.Arrays] returned after an iteration. The replay buffer is
-// restored separately; see [Search.SetReplay].
+// restored separately; see [Search.Replay].
 func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	evaluations, err := arrays[evaluationsName].Int64s()
 	if err != nil || len(evaluations) != 1 {
@@ -74,21 +74,9 @@ func (s *Search) Params() (actor []float32, known map[string]npz.Array, err erro
 	return actor, known, err
 }
 
-// ReplayShape returns the replay buffer's capacity in rows, the width of a row, and the total
-// number of rows written so far.
-func (s *Search) ReplayShape() (capacity int64, width int, total int64) {
-	capacity, width = s.buffer.Shape()
-	return capacity, width, s.envSteps(s.iteration)
-}
-
-// ReplayRows reads rows of the replay buffer; see [replay.Store.Rows].
-func (s *Search) ReplayRows(from, to int64) ([]float32, error) {
-	return s.buffer.Rows(s.envSteps(s.iteration), from, to)
-}
-
-// SetReplay restores the replay buffer as of the newest iteration; see [replay.Store.Set].
-func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error) error) error {
-	return s.buffer.Set(s.envSteps(s.iteration), read)
+// Replay returns the replay buffer and the number of rows written so far.
+func (s *Search) Replay() (buffer *replay.Store, total int64) {
+	return &s.buffer, s.envSteps(s.iteration)
 }
 
 // Refill refills a lost replay buffer with steps of the current actor, to the fill level of the
@@ -107,8 +95,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 	defer act.Free()
 	total := s.envSteps(s.iteration)
 	capacity, _ := s.buffer.Shape()
-	s.buffer.Clear()
-	n := int64(s.config.Environments)
+	n := int64(s.config.EnvBatchSize)
 	steps := min(total, capacity) / n
 	start := (total - steps*n) % capacity
 	s.buffer.Count(start)

@@ -70,27 +70,23 @@ type skillDynamics struct {
 	Sees       int
 }
 
-// Observe implements [Model].
 func (m skillDynamics) Observe(fresh Batch) Model {
 	m.Normaliser = m.Normaliser.Update(Mul(Sub(fresh.Next, fresh.Now),
 		InsertAxes(OneMinus(fresh.Done), 1)))
 	return m
 }
 
-// Reward implements [Model].
 func (m skillDynamics) Reward(b Batch) *Node {
 	// Terms common to all skills cancel.
 	return distinction(m.all(b, m.change(b)), b.Skill)
 }
 
-// Learn implements [Model].
 func (m skillDynamics) Learn(b Batch) (Model, *Node) {
 	loss := m.loss(b)
 	m.Learned = m.Learned.step(m.Adam, loss)
 	return m, loss
 }
 
-// Params implements [Model].
 func (m skillDynamics) Params() []*Node {
 	return append(m.Learned.known(dynamics.join), xla.Flatten(m.Normaliser)...)
 }

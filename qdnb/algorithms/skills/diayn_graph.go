@@ -2,7 +2,6 @@ package skills
 
 import (
 	"math"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -34,7 +33,7 @@ func (DIAYN) Loss() string { return "discriminator_loss" }
 
 // form is the architecture of the discriminator: x to the logits of the skills.
 func (d DIAYN) form(skills, inputs int) nn.MLP {
-	return nn.MLP{Sizes: slices.Concat([]int{inputs}, d.Hidden, []int{skills}), Hidden: nn.ReLU}
+	return nn.NewMLP(inputs, d.Hidden, skills)
 }
 
 // Start implements [Diversity].
@@ -55,23 +54,19 @@ type discriminator struct {
 	Adam    nn.Adam
 }
 
-// Observe implements [Model]. It does nothing.
 func (m discriminator) Observe(Batch) Model { return m }
 
-// Reward implements [Model].
 func (m discriminator) Reward(b Batch) *Node {
 	return AddScalar(m.logProbability(b.Next, b.Skill),
 		math.Log(float64(b.Skill.Shape().Dimensions[1])))
 }
 
-// Learn implements [Model].
 func (m discriminator) Learn(b Batch) (Model, *Node) {
 	loss := m.loss(b)
 	m.Learned = m.Learned.step(m.Adam, loss)
 	return m, loss
 }
 
-// Params implements [Model].
 func (m discriminator) Params() []*Node {
 	return m.Learned.known(func(net nn.Network) *Node { return nn.JoinNetworks([]nn.Network{net}) })
 }

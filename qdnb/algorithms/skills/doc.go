@@ -30,7 +30,8 @@
 // The listings below are those of the paper's appendix, with its numbering, as implemented here.
 // Names in them are hyperparameters (see [SAC], [Discovery], [Rewarded] and [Selective]); numbers
 // are the paper's. A name after -- is the code that implements the line. docs/algorithms has a page
-// on each algorithm, with equations, figures, settings and commands.
+// on each algorithm, with equations, figures, settings, commands and the differences from the paper
+// and its code.
 //
 // # DIAYN+REWARD (Algorithm 5)
 //
@@ -84,28 +85,4 @@
 //
 // SAC without skills, whose best returns are SMERL's targets: no z, no q, and the reward is
 // reward_scaling r.
-//
-// # Differences from the paper and the published code
-//
-// The published code is QDax, branch qdbenchmark, and qd-skill-discovery-benchmark. Where it
-// differs from the paper, this package follows the code:
-//
-//   - Each environment keeps its skill (the paper draws one per episode).
-//   - DIAYN's discriminator learns from the state before a transition and rewards the state after
-//     it.
-//   - reward_scaling applies to the sum, and is 10 on walker-uni (the paper: 1).
-//   - SMERL's gate uses >= (the paper: >) and judges running episodes by their return so far.
-//   - There are 200 updates per step of all environments.
-//
-// This package differs from the published code as follows:
-//
-//   - The return of an episode is a running sum over the ring of transitions
-//     ([example.com/qdnb/qdnb/algorithms/replay.Returns]). The published code uses a table of
-//     episodes, which mixes episodes if a row outlives its transitions.
-//   - All runs of an environment share the centroids of P, as the paper says. The published code
-//     draws new ones for each seed.
-//   - P is updated more often in the first 100 000 steps (early_interval), so that short runs have
-//     results. This does not affect learning.
-//   - warmup_steps can start a run with random actions. The default is none, as in the published
-//     code.
 package skills

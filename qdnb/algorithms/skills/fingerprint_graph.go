@@ -44,8 +44,7 @@ func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, er
 			b := Batch{Skill: in.Skill.Tree, Now: in.Now.Tree, Next: in.Next.Tree, Done: in.Done.Tree}
 			model := diversity.Model(in.Known.Tree, task.Skills, d).Observe(b)
 			learned, loss := model.Learn(b)
-			return xla.Out(slices.Concat(model.Params(), learned.Params(),
-				[]*Node{model.Reward(b), loss}))
+			return xla.Out(slices.Concat(model.Params(), learned.Params(), []*Node{model.Reward(b), loss}))
 		})
 	}
 	return t.Sum(), errors.WithMessage(err, "cannot build the diversity reward")

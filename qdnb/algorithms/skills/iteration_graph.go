@@ -25,6 +25,13 @@ type iteration struct {
 	random       bool // uniformly random actions instead of the actor's
 }
 
+// newIteration returns an iteration without environments and updates.
+func newIteration(task Task, method Method, config sac.Config) iteration {
+	spec := task.Env.Spec()
+	return iteration{task: task, method: method,
+		sac: sac.New(config, spec.Observations+task.Skills, spec.Actions)}
+}
+
 // state is the device state of a search except its replay buffer. It is a pytree.
 type state struct {
 	Learner sac.Learner
@@ -86,7 +93,7 @@ func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 		returns := replay.NewReturns(g, capacity, it.environments)
 		s.Returns = &returns
 	}
-	return s, replay.NewBuffer(g, it.task.layout(), capacity)
+	return s, replay.NewBuffer(g, it.task.layout().Width(), capacity)
 }
 
 // numbers returns the parameters that programs take as an input: the objective's, then the
@@ -161,8 +168,7 @@ func (it iteration) model(known []*Node) Model {
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
 // means over updates. Without numbers, the parameters are constants.
 func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer,
-	returns *replay.Returns, numbers []*Node,
-	key xla.Key) (sac.Learner, []*Node, metrics) {
+	returns *replay.Returns, numbers []*Node, key xla.Key) (sac.Learner, []*Node, metrics) {
 	type state struct {
 		Learning learning
 		Buffer   replay.Buffer
@@ -196,8 +202,7 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 		known = end.Learning.Model.Params()
 	}
 	means := xla.Map(end.Sums, func(x *Node) *Node {
-		return DivScalar(x,
-			float64(max(1, it.updates)))
+		return DivScalar(x, float64(max(1, it.updates)))
 	})
 	return sac.Join(end.Learning.SAC), known, means
 }

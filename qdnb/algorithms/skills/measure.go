@@ -70,8 +70,8 @@ type insertIn struct {
 
 func (s *Search) newMeasuring() (*measuring, error) {
 	task := s.it.task
-	m := &measuring{episodes: max(1, task.Skills) * s.config.Passive.States}
-	evaluated := scoring.Task{Env: task.Env, Policy: task.policy(s.config.SAC.Hidden),
+	m := &measuring{episodes: max(1, task.Skills) * s.config.EvaluationStates}
+	evaluated := scoring.Task{Env: task.Env, Policy: task.policy(s.config.Hidden),
 		Length: task.Length}
 	var recorders []envs.Recorder
 	if d := task.Env.Spec().Descriptor; d.Kind == envs.Final && len(d.Lower) == 2 {

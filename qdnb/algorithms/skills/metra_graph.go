@@ -3,7 +3,6 @@ package skills
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -42,7 +41,7 @@ func (METRA) Loss() string { return "encoder_loss" }
 
 // form is the architecture of the encoder.
 func (m METRA) form(skills, inputs int) nn.MLP {
-	return nn.MLP{Sizes: slices.Concat([]int{inputs}, m.Hidden, []int{skills}), Hidden: nn.ReLU}
+	return nn.NewMLP(inputs, m.Hidden, skills)
 }
 
 // Start implements [Diversity]. The last parameter is log lambda.
@@ -76,15 +75,12 @@ type metric struct {
 	Slack   float64
 }
 
-// Observe implements [Model]. It does nothing.
 func (m metric) Observe(Batch) Model { return m }
 
-// Reward implements [Model].
 func (m metric) Reward(b Batch) *Node {
 	return Mul(along(m.step(b), b.Skill), OneMinus(b.Done))
 }
 
-// Learn implements [Model].
 func (m metric) Learn(b Batch) (Model, *Node) {
 	loss, dual := m.losses(b)
 	// Either loss depends on the other's parameters only through constants.
@@ -92,7 +88,6 @@ func (m metric) Learn(b Batch) (Model, *Node) {
 	return m, loss
 }
 
-// Params implements [Model].
 func (m metric) Params() []*Node {
 	return m.Learned.known(func(nets metricNets) *Node {
 		return Concatenate([]*Node{nn.JoinNetworks([]nn.Network{nets.Encoder}), nets.LogMultiplier}, 1)
@@ -137,7 +132,7 @@ type Metra struct {
 // defaultMetra returns the publication's hyperparameters: 16 skills, its constraint, learning rate
 // and entropy coefficient. Sizes of networks, batches and buffers are those of DIAYN.
 func defaultMetra(env envs.Spec) *Metra {
-	m := &Metra{Discovery: defaultDiscovery(env), DualLambda: 30, DualSlack: 1e-3}
+	m := &Metra{Discovery: *defaultDiscovery(env, nil), DualLambda: 30, DualSlack: 1e-3}
 	m.NumSkills, m.LearningRate, m.RewardScaling = 16, 1e-4, 1
 	m.AlphaInit, m.FixAlpha = 0.01, false
 	return m
@@ -157,8 +152,3 @@ func (m *Metra) Method() Method {
 	return Method{METRA{LearningRate: m.LearningRate, Hidden: m.DiversityHidden,
 		Multiplier: m.DualLambda, Slack: m.DualSlack}, DiversityOnly{}}
 }
-
-var (
-	_ Diversity       = METRA{}
-	_ Hyperparameters = (*Metra)(nil)
-)

@@ -62,7 +62,7 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 					continue
 				}
 				config := small()
-				config.Updates = 0
+				config.GradUpdatesPerStep = 0
 				s = newSearch(t, p, short, diaynReward.method, config)
 				defer s.Close()
 			}
@@ -115,9 +115,10 @@ func TestBrokenRewardsEndTheSearch(t *testing.T) {
 		"\n") {
 		t.Errorf("%v", err)
 	}
-	capacity, _, total := s.ReplayShape()
+	buffer, total := s.Replay()
+	capacity, _ := buffer.Shape()
 	// the last iteration overwrote the oldest rows
-	rows, err := s.ReplayRows(max(0, total+6-capacity), total)
+	rows, err := buffer.Rows(total, max(0, total+6-capacity), total)
 	if err != nil || slices.ContainsFunc(rows, func(x float32) bool { return x != x }) {
 		t.Errorf("earlier iterations had NaN rewards, %v", err)
 	}
@@ -135,15 +136,15 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 		want   string
 		change func(*all)
 	}{
-		{"a search needs at least 1 environment", func(a *all) { a.config.Environments = 0 }},
-		{"at least 0 updates, not 6 and -1", func(a *all) { a.config.Updates = -1 }},
-		{"2 environments cannot play all of 3 skills", func(a *all) { a.config.Environments = 2 }},
-		{"must hold a multiple of the 6 environments, not 61 transitions",
-			func(a *all) { a.config.Capacity = 61 }},
-		{"must hold a multiple of the 6 environments, not 0 transitions",
-			func(a *all) { a.config.Capacity = 0 }},
+		{"env_batch_size must be between 1 and", func(a *all) { a.config.EnvBatchSize = 0 }},
+		{"grad_updates_per_step must be between 0 and", func(a *all) { a.config.GradUpdatesPerStep = -1 }},
+		{"2 environments cannot play all of 3 skills", func(a *all) { a.config.EnvBatchSize = 2 }},
+		{"replay_buffer_size must be a multiple of env_batch_size (6), not 61",
+			func(a *all) { a.config.ReplayBufferSize = 61 }},
+		{"replay_buffer_size must be between 6 and 1073741824, not 0",
+			func(a *all) { a.config.ReplayBufferSize = 0 }},
 		{"must hold whole episodes: at least 48 transitions, not 42",
-			func(a *all) { a.config.Capacity, a.method.Objective = 42, SMERL{Target: 1} }},
+			func(a *all) { a.config.ReplayBufferSize, a.method.Objective = 42, SMERL{Target: 1} }},
 		{together, func(a *all) { a.method.Objective = nil }},
 		{together, func(a *all) { a.method.Diversity = nil }},
 		{together, func(a *all) { a.task.Skills = 0 }},
@@ -155,9 +156,9 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 				4), 4)
 		}},
 		{"centroids of shape [] do not fit", func(a *all) { a.config.Centroids = npz.Array{} }},
-		{"at least 1 episode", func(a *all) { a.config.Passive.States = 0 }},
-		{"at least 1 step apart", func(a *all) { a.config.Passive.Every = 0 }},
-		{"at least 1 step apart", func(a *all) { a.config.Passive.Early = -1 }},
+		{"evaluation_states must be between 1 and", func(a *all) { a.config.EvaluationStates = 0 }},
+		{"evaluation_interval must be between 1", func(a *all) { a.config.EvaluationInterval = 0 }},
+		{"early_interval must be between 0", func(a *all) { a.config.EarlyInterval = -1 }},
 	} {
 		a := all{Task{Env: endless, Length: 8, Skills: 3}, diaynReward.method, small()}
 		c.change(&a)

@@ -15,16 +15,16 @@ import (
 
 func TestPassiveSchedule(t *testing.T) {
 	for _, c := range []struct {
-		passive Passive
+		passive SAC
 		step    int64
 		want    []int64 // environment steps at which skills are measured, up to 300
 	}{
-		{Passive{Every: 100}, 20, []int64{0, 100, 200, 300}},
-		{Passive{Every: 100, Early: 30}, 20, []int64{0, 40, 60, 100, 200, 300}},
-		{Passive{Every: 100, Early: 500}, 20, []int64{0, 100, 200, 300}},
-		{Passive{Every: 70}, 30, []int64{0, 90, 150, 210, 300}},
-		{Passive{Every: 7}, 60, []int64{0, 60, 120, 180, 240, 300}},
-		{Passive{Every: 1000}, 100, []int64{0}},
+		{SAC{EvaluationInterval: 100}, 20, []int64{0, 100, 200, 300}},
+		{SAC{EvaluationInterval: 100, EarlyInterval: 30}, 20, []int64{0, 40, 60, 100, 200, 300}},
+		{SAC{EvaluationInterval: 100, EarlyInterval: 500}, 20, []int64{0, 100, 200, 300}},
+		{SAC{EvaluationInterval: 70}, 30, []int64{0, 90, 150, 210, 300}},
+		{SAC{EvaluationInterval: 7}, 60, []int64{0, 60, 120, 180, 240, 300}},
+		{SAC{EvaluationInterval: 1000}, 100, []int64{0}},
 	} {
 		var got []int64
 		for after := int64(0); after <= 300; after += c.step {
@@ -33,7 +33,8 @@ func TestPassiveSchedule(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%+v in steps of %d: measured at %v, want %v", c.passive, c.step, got, c.want)
+			t.Errorf("every %d and early %d, in steps of %d: measured at %v, want %v",
+				c.passive.EvaluationInterval, c.passive.EarlyInterval, c.step, got, c.want)
 		}
 	}
 }

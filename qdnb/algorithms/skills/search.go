@@ -9,38 +9,25 @@ import (
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
-// Config holds the settings of a search apart from its task and method.
+// Config holds the settings of a search apart from its task and method. The length of an episode is
+// the task's.
 type Config struct {
-	SAC          sac.Config
-	Environments int   // parallel environments; environment k plays skill k mod skills
-	Updates      int   // per step of all environments
-	Capacity     int   // replay buffer size in transitions: a multiple of Environments
-	Warmup       int64 // environment steps before the first update
-	Seed         int64
-
-	Passive   Passive
+	SAC
+	Seed      int64
 	Centroids npz.Array // of the passive repertoire, float32 [cells, d]
 }
 
-// Passive says when and how skills are measured: they are evaluated and inserted into a repertoire
-// of cells like individuals of MAP-Elites. This does not affect learning.
-type Passive struct {
-	States int   // episodes per skill, each from a different initial state, always the same ones
-	Every  int64 // environment steps between evaluations; the first is before the first step
-	Early  int64 // the same up to the first Every steps; 0 for no extra evaluations
-}
-
 // due reports whether to measure skills after an iteration that went from one number of environment
-// steps to another.
-func (p Passive) due(before, after int64) bool {
-	every := p.Every
-	if p.Early > 0 && after < p.Every {
-		every = p.Early
+// steps to another: they are evaluated and inserted into a repertoire of cells like individuals of
+// MAP-Elites. This does not affect learning.
+func (s SAC) due(before, after int64) bool {
+	every := s.EvaluationInterval
+	if s.EarlyInterval > 0 && after < every {
+		every = s.EarlyInterval
 	}
 	return after == 0 || before/every != after/every
 }
@@ -89,49 +76,35 @@ type (
 
 // New compiles a search.
 func New(p *xla.Platform, task Task, method Method, config Config) (*Search, error) {
+	if err := config.SAC.Check(); err != nil {
+		return nil, err
+	}
 	d := len(task.Env.Spec().Descriptor.Lower)
 	switch {
-	case config.Environments < 1 || config.Updates < 0:
-		return nil, errors.Errorf("a search needs at least 1 environment and at least 0 updates, not "+
-			"%d and %d", config.Environments, config.Updates)
-	case task.Skills > config.Environments:
-		return nil, errors.Errorf("%d environments cannot play all of %d skills", config.Environments,
+	case task.Skills > config.EnvBatchSize:
+		return nil, errors.Errorf("%d environments cannot play all of %d skills", config.EnvBatchSize,
 			task.Skills)
-	case config.Capacity < config.Environments || config.Capacity%config.Environments != 0:
-		return nil, errors.Errorf("the replay buffer must hold a multiple of the %d environments, not "+
-			"%d transitions", config.Environments, config.Capacity)
 	case (method.Diversity == nil) != (task.Skills == 0) || (method.Diversity == nil) !=
 		(method.Objective == nil):
 		return nil, errors.New("skills, a diversity reward and an objective go together: set all of " +
 			"them or none")
 	case method.Objective != nil && method.Objective.NeedsReturns() &&
-		config.Capacity/config.Environments < task.Length:
+		config.ReplayBufferSize/config.EnvBatchSize < task.Length:
 		return nil, errors.Errorf("the replay buffer must hold whole episodes: at least %d "+
-			"transitions, not %d", config.Environments*task.Length, config.Capacity)
-	case len(config.Centroids.Shape) != 2 || config.Centroids.Shape[0] <
-		1 || config.Centroids.Shape[1] != d:
+			"transitions, not %d", config.EnvBatchSize*task.Length, config.ReplayBufferSize)
+	case len(config.Centroids.Shape) != 2 || config.Centroids.Shape[0] < 1 ||
+		config.Centroids.Shape[1] != d:
 		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components",
 			config.Centroids.Shape, d)
-	case config.Warmup < 0:
-		return nil, errors.Errorf("warm-up must be at least 0 steps, not %d", config.Warmup)
-	case config.Passive.States < 1 || config.Passive.Every < 1 || config.Passive.Early < 0:
-		return nil, errors.Errorf("skills must be measured in at least 1 episode and at least 1 step "+
-			"apart, not %+v", config.Passive)
 	}
-	spec := task.Env.Spec()
 	programs := &xla.Scope{Platform: p}
-	s := &Search{
-		programs: programs, config: config, buffer: replay.Store{Programs: programs,
-			Width: task.layout().Width()}, iteration: -1,
-		it: iteration{
-			task: task, method: method, sac: sac.New(config.SAC, spec.Observations+task.Skills,
-				spec.Actions),
-			environments: config.Environments, updates: config.Updates,
-		},
-	}
-	rows := int64(config.Capacity) * int64(task.layout().StoredWidth(p.Kind))
-	rows += int64(config.Centroids.Shape[0]+task.Skills*config.Passive.States) * int64(task.policy(
-		config.SAC.Hidden).Params())
+	s := &Search{programs: programs, it: newIteration(task, method, config.SAC.Config),
+		config: config, iteration: -1,
+		buffer: replay.Store{Programs: programs, Width: task.layout().Width()}}
+	s.it.environments, s.it.updates = config.EnvBatchSize, config.Updates()
+	rows := int64(config.ReplayBufferSize) * int64(replay.StoredWidth(p.Kind, task.layout().Width()))
+	rows += int64(config.Centroids.Shape[0]+task.Skills*config.EvaluationStates) * int64(task.policy(
+		config.Hidden).Params())
 	if err := p.CheckMemory(4 * rows / int64(p.Workers)); err != nil {
 		return nil, err
 	}
@@ -149,7 +122,7 @@ func (s *Search) build() error {
 	in := startIn{s.seed, s.tuning}
 	start, err := xla.Compile(s.programs, "start", in, func(in startIn) startOut {
 		first, buffer := s.it.tuned(xla.Scalars(in.Numbers.Tree)).start(xla.KeyOf(in.Seed.Tree),
-			s.config.Capacity)
+			s.config.ReplayBufferSize)
 		return startOut{xla.Out(first), xla.Out(buffer)}
 	}, s.it.axes()...)
 	if err != nil {
@@ -197,34 +170,27 @@ func (s *Search) run(program *program, number int64) ([]float64, error) {
 }
 
 // Columns names the values in [scoring.Outcome].Extra: losses and rewards.
-func (s *Search) Columns() []string { return picked(s.it, s.names()) }
+func (s *Search) Columns() []string { return picked(s.it, s.it.columns()) }
 
-// names are the names of all metrics, in field order.
-func (s *Search) names() []string {
-	loss := ""
-	if s.it.method.Diversity != nil {
-		loss = s.it.method.Diversity.Loss()
+// columns are the names of the [metrics] in field order; "" for those that the method lacks.
+func (it iteration) columns() []string {
+	names := []string{"critic_loss", "actor_loss", "alpha_loss", "", "training_reward", "", "",
+		"task_reward"}
+	if d := it.method.Diversity; d != nil {
+		names[3], names[5] = d.Loss(), "diversity_reward"
 	}
-	return []string{"critic_loss", "actor_loss", "alpha_loss", loss, "training_reward",
-		"diversity_reward", "accepted_share", "task_reward"}
+	if _, ok := it.method.Objective.(Gate); ok {
+		names[6] = "accepted_share"
+	}
+	return names
 }
 
-// picked selects the metrics that the method has, or values that belong to them.
-func picked[T any](it iteration, all []T) []T {
-	var some []T
-	_, gate := it.method.Objective.(Gate)
-	for i, x := range all {
-		switch i {
-		case 3, 5: // of the diversity reward
-			if it.method.Diversity == nil {
-				continue
-			}
-		case 6:
-			if !gate {
-				continue
-			}
+// picked selects the values of the columns that the method has.
+func picked[T any](it iteration, all []T) (some []T) {
+	for i, name := range it.columns() {
+		if name != "" {
+			some = append(some, all[i])
 		}
-		some = append(some, x)
 	}
 	return some
 }
@@ -251,7 +217,7 @@ func (s *Search) Step() (scoring.Outcome, error) {
 	}
 	outcome.Extra = s.means.Values()
 	s.iteration = next
-	if s.config.Passive.due(before, after) {
+	if s.config.due(before, after) {
 		evaluation, err := s.Evaluate()
 		if err != nil {
 			return scoring.Outcome{}, err
@@ -270,7 +236,7 @@ func (s *Search) Step() (scoring.Outcome, error) {
 // programFor returns the program of an iteration: with random actions and without updates during
 // warm-up.
 func (s *Search) programFor(number int64) (*program, error) {
-	if s.envSteps(number) > s.config.Warmup {
+	if s.envSteps(number) > s.config.WarmupSteps {
 		return s.program, nil
 	}
 	if s.warmup == nil {
@@ -286,7 +252,7 @@ func (s *Search) programFor(number int64) (*program, error) {
 
 // envSteps is the number of environment steps taken after an iteration.
 func (s *Search) envSteps(iteration int64) int64 {
-	return max(0, iteration) * int64(s.config.Environments)
+	return max(0, iteration) * int64(s.config.EnvBatchSize)
 }
 
 // Generation returns the newest iteration, 0 after the first evaluation and -1 before it.

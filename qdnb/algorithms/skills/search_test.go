@@ -86,8 +86,8 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 func TestWarmup(t *testing.T) {
 	p := xlatest.Pure(t)
 	config := diaynReward.config(p.Kind)
-	n := config.Environments
-	config.Warmup = int64(3 * n)
+	n := config.EnvBatchSize
+	config.WarmupSteps = int64(3 * n)
 	s := newSearch(t, p, diaynReward.env, diaynReward.method, config)
 	defer s.Close()
 	steps(t, s, 1)

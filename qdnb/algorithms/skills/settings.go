@@ -38,9 +38,7 @@ type SAC struct {
 	// EarlyInterval replaces EvaluationInterval during the first such interval, so that short runs
 	// have results. 0, as in the paper: no extra evaluations.
 	EarlyInterval int64 `json:"early_interval"`
-	Cells         int   `json:"cells"`       // cells of the repertoire; paper: 1024
-	CVTSamples    int   `json:"cvt_samples"` // points clustered by the tessellation; paper: 50 000
-	CVTSeed       int64 `json:"cvt_seed"`    // tessellation seed, shared by all runs of an environment
+	repertoire.CVT
 }
 
 // Discovery holds the hyperparameters of DIAYN and DADS without a task reward.
@@ -53,6 +51,8 @@ type Discovery struct {
 	// DiversityHidden are the units per hidden layer of the discriminator or dynamics; paper: 256,
 	// 256.
 	DiversityHidden []int `json:"diversity_hidden"`
+
+	factor factor // the algorithm's diversity reward, which is no setting: its name determines it
 }
 
 // Rewarded holds the hyperparameters of DIAYN+REWARD and DADS+REWARD.
@@ -115,9 +115,9 @@ func Printed(env string) []string {
 	return nil
 }
 
-// of returns the published settings of an environment. For other environments rewards are not
-// scaled, and skills are distinguished by positions if the descriptor is one.
-func of(env envs.Spec) perEnvironment {
+// settingsOf returns the published settings of an environment. For other environments rewards are
+// not scaled, and skills are distinguished by positions if the descriptor is one.
+func settingsOf(env envs.Spec) perEnvironment {
 	if p, ok := perEnvironments[env.Name]; ok {
 		return p
 	}
@@ -130,32 +130,31 @@ func DefaultSAC(env envs.Spec) *SAC {
 		Config: sac.Default(), EnvBatchSize: 200, GradUpdatesPerStep: 1, ReplayBufferSize: 1_000_000,
 		EpisodeLength:    env.Length,
 		EvaluationStates: 40, EvaluationInterval: 100_000, EarlyInterval: 5_000,
+		CVT: repertoire.DefaultCVT(),
 	}
-	grid := repertoire.DefaultCVT()
-	s.Cells, s.CVTSamples, s.CVTSeed = grid.Cells, grid.Samples, grid.Seed
-	s.RewardScaling = of(env).rewardScaling
+	s.RewardScaling = settingsOf(env).rewardScaling
 	return &s
 }
 
-func defaultDiscovery(env envs.Spec) Discovery {
-	return Discovery{SAC: *DefaultSAC(env), NumSkills: 5, DescriptorFullState: of(env).fullState,
-		DiversityHidden: []int{256, 256}}
+func defaultDiscovery(env envs.Spec, of factor) *Discovery {
+	return &Discovery{SAC: *DefaultSAC(env), NumSkills: 5, DiversityHidden: []int{256, 256},
+		DescriptorFullState: settingsOf(env).fullState, factor: of}
 }
 
-func defaultRewarded(env envs.Spec) Rewarded {
-	return Rewarded{Discovery: defaultDiscovery(env), DiversityRewardScale: of(env).diversityScale}
+func defaultRewarded(env envs.Spec, of factor) *Rewarded {
+	return &Rewarded{Discovery: *defaultDiscovery(env, of),
+		DiversityRewardScale: settingsOf(env).diversityScale}
 }
 
-func defaultSelective(env envs.Spec) Selective {
-	p := of(env)
-	return Selective{Rewarded: defaultRewarded(env), SMERLTarget: p.target, SMERLMargin: p.margin}
+func defaultSelective(env envs.Spec, of factor) *Selective {
+	p := settingsOf(env)
+	return &Selective{*defaultRewarded(env, of), p.target, p.margin}
 }
 
-// factor is an algorithm's diversity reward. It is not a setting: the algorithm's name determines
-// it.
+// factor is an algorithm's diversity reward.
 type factor interface {
 	diversity(Discovery) Diversity
-	options() []envs.Option
+	options() []envs.Option // of the training environment
 }
 
 type diayn struct{}
@@ -173,13 +172,6 @@ func (dads) diversity(d Discovery) Diversity {
 }
 
 func (dads) options() []envs.Option { return []envs.Option{envs.WidePositions()} }
-
-// The algorithms of the family: settings combined with a factor.
-type (
-	alone[F factor]     struct{ Discovery }
-	rewarded[F factor]  struct{ Rewarded }
-	selective[F factor] struct{ Selective }
-)
 
 // Base implements [Hyperparameters].
 func (s SAC) Base() SAC { return s }
@@ -205,40 +197,20 @@ func (d Discovery) Task(env envs.Env) Task {
 }
 
 // Options implements [Hyperparameters].
-func (a *alone[F]) Options() []envs.Option {
-	var f F
-	return f.options()
+func (d Discovery) Options() []envs.Option { return d.factor.options() }
+
+// Method implements [Hyperparameters].
+func (d Discovery) Method() Method { return Method{d.factor.diversity(d), DiversityOnly{}} }
+
+// Method implements [Hyperparameters].
+func (r Rewarded) Method() Method {
+	return Method{r.factor.diversity(r.Discovery), PlusReward{r.DiversityRewardScale}}
 }
 
 // Method implements [Hyperparameters].
-func (a *alone[F]) Method() Method {
-	var f F
-	return Method{f.diversity(a.Discovery), DiversityOnly{}}
-}
-
-// Options implements [Hyperparameters].
-func (r *rewarded[F]) Options() []envs.Option {
-	var f F
-	return f.options()
-}
-
-// Method implements [Hyperparameters].
-func (r *rewarded[F]) Method() Method {
-	var f F
-	return Method{f.diversity(r.Discovery), PlusReward{r.DiversityRewardScale}}
-}
-
-// Options implements [Hyperparameters].
-func (s *selective[F]) Options() []envs.Option {
-	var f F
-	return f.options()
-}
-
-// Method implements [Hyperparameters].
-func (s *selective[F]) Method() Method {
-	var f F
-	return Method{f.diversity(s.Discovery), SMERL{s.SMERLTarget, s.SMERLMargin,
-		s.DiversityRewardScale}}
+func (s Selective) Method() Method {
+	return Method{s.factor.diversity(s.Discovery),
+		SMERL{s.SMERLTarget, s.SMERLMargin, s.DiversityRewardScale}}
 }
 
 // Size limits: larger values are typing errors rather than experiments, and would exhaust memory.
@@ -246,8 +218,6 @@ const (
 	maxEnvironments = 1 << 16
 	maxUpdates      = 1 << 24
 	maxRows         = 1 << 30
-	maxCells        = 1 << 17
-	maxSamples      = 1 << 24
 	maxLength       = 1 << 20
 	maxSkills       = 1 << 10
 )
@@ -262,8 +232,7 @@ func (s SAC) Check() error {
 		limits.Int("evaluation_states", s.EvaluationStates, 1, maxRows),
 		limits.Int("evaluation_interval", s.EvaluationInterval, 1, math.MaxInt64),
 		limits.Int("early_interval", s.EarlyInterval, 0, math.MaxInt64),
-		limits.Int("cells", s.Cells, 1, maxCells),
-		limits.Int("cvt_samples", s.CVTSamples, s.Cells, maxSamples),
+		s.CVT.Check(),
 	); err != nil {
 		return err
 	}
@@ -293,8 +262,7 @@ func (d Discovery) Check() error {
 
 // Check implements [Hyperparameters].
 func (r Rewarded) Check() error {
-	return cmp.Or(r.Discovery.Check(),
-		limits.Factor("diversity_reward_scale", r.DiversityRewardScale))
+	return cmp.Or(r.Discovery.Check(), limits.Factor("diversity_reward_scale", r.DiversityRewardScale))
 }
 
 // Check implements [Hyperparameters].
@@ -311,8 +279,7 @@ func (s Selective) Check() error {
 	}
 	if steps := s.ReplayBufferSize / s.EnvBatchSize; steps < s.EpisodeLength {
 		return errors.Errorf("replay_buffer_size must hold whole episodes of all environments, at "+
-			"least %d transitions, not %d",
-			s.EnvBatchSize*s.EpisodeLength, s.ReplayBufferSize)
+			"least %d transitions, not %d", s.EnvBatchSize*s.EpisodeLength, s.ReplayBufferSize)
 	}
 	return nil
 }

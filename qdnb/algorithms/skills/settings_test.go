@@ -163,18 +163,18 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 			func(s *Selective) { s.SMERLMargin = nan }},
 	} {
 		for _, change := range changes {
-			s := defaultSelective(spec)
+			s := defaultSelective(spec, diayn{})
 			if err := s.Check(); err != nil {
 				t.Fatalf("the published values: %v", err)
 			}
-			change(&s)
+			change(s)
 			if err := s.Check(); err == nil || !strings.HasPrefix(err.Error(),
 				want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v; want one line that begins with %q", err, want)
 			}
 		}
 	}
-	ok := defaultSelective(spec)
+	ok := defaultSelective(spec, diayn{})
 	ok.SMERLTarget, ok.SMERLMargin, ok.GradUpdatesPerStep, ok.EarlyInterval, ok.Hidden = math.Inf(-1),
 		0, 0, 0, nil
 	ok.ReplayBufferSize, ok.DiversityRewardScale = 200*8, -1

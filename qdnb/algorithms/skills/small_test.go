@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -28,8 +29,12 @@ func small() Config {
 	algorithm := sac.Default()
 	algorithm.Hidden, algorithm.BatchSize, algorithm.LearningRate = []int{8, 8}, 16, 1e-2
 	return Config{
-		SAC: algorithm, Environments: 6, Updates: 2, Capacity: 6 * 10, Seed: 1,
-		Passive: Passive{States: 2, Every: 18, Early: 6}, Centroids: grid(5),
+		SAC: SAC{
+			Config: algorithm, EnvBatchSize: 6, GradUpdatesPerStep: 2. / 6, ReplayBufferSize: 6 * 10,
+			EpisodeLength: 8, EvaluationStates: 2, EvaluationInterval: 18, EarlyInterval: 6,
+			CVT: repertoire.DefaultCVT(),
+		},
+		Seed: 1, Centroids: grid(5),
 	}
 }
 
@@ -43,8 +48,10 @@ func quick(environments int) Config {
 	config := small()
 	config.SAC.Hidden, config.SAC.BatchSize, config.SAC.LearningRate, config.SAC.Tau,
 		config.SAC.AlphaInit = []int{32, 32}, 64, 3e-3, 0.02, 0.02
-	config.Environments, config.Updates, config.Capacity = environments, environments, environments*300
-	config.Passive = Passive{States: 6, Every: int64(4 * environments)}
+	config.EnvBatchSize, config.GradUpdatesPerStep = environments, 1
+	config.ReplayBufferSize = environments * 300
+	config.EvaluationStates, config.EvaluationInterval = 6, int64(4*environments)
+	config.EarlyInterval = 0
 	return config
 }
 
@@ -135,9 +142,10 @@ func memory(t *testing.T, s *Search) map[string]npz.Array {
 	if err != nil {
 		t.Fatal(err)
 	}
-	capacity, width, total := s.ReplayShape()
+	buffer, total := s.Replay()
+	capacity, width := buffer.Shape()
 	first := max(0, total-capacity)
-	rows, err := s.ReplayRows(first, total)
+	rows, err := buffer.Rows(total, first, total)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,9 +161,9 @@ func restore(t *testing.T, s *Search, iteration int64, held map[string]npz.Array
 	if err := s.Restore(iteration, arrays); err != nil {
 		t.Fatal(err)
 	}
-	_, _, total := s.ReplayShape()
+	buffer, total := s.Replay()
 	rows := held["replay"]
-	err := s.SetReplay(func(put func(from int64, rows []float32) error) error {
+	err := buffer.Set(total, func(put func(from int64, rows []float32) error) error {
 		return put(total-int64(rows.Shape[0]), rows.Data.([]float32))
 	})
 	if err != nil {

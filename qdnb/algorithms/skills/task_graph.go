@@ -42,23 +42,16 @@ func (t Task) features() int {
 	return len(t.Env.Spec().Descriptor.Lower)
 }
 
-// Columns of a transition that follow those of replay.Transitions.
-const (
-	skillColumn      = "skill" // skill index
-	descriptorColumn = "descriptor"
-	nextColumn       = "next_descriptor"
-)
-
-// layout is the layout of transitions in the replay buffer.
+// layout is the layout of transitions in the replay buffer. With skills, the index of the skill
+// follows, and the descriptors before and after the step unless skills are distinguished by
+// observations.
 func (t Task) layout() replay.Layout {
 	spec := t.Env.Spec()
-	layout := replay.Transitions(spec.Observations, spec.Actions)
+	layout := replay.Layout{Obs: spec.Observations, Actions: spec.Actions}
 	if t.Skills > 0 {
-		layout = append(layout, replay.Column{Name: skillColumn, Width: 1})
-		if !t.FullState {
-			d := len(spec.Descriptor.Lower)
-			layout = append(layout, replay.Column{Name: descriptorColumn, Width: d},
-				replay.Column{Name: nextColumn, Width: d})
+		layout.More = []int{1}
+		if d := len(spec.Descriptor.Lower); !t.FullState {
+			layout.More = []int{1, d, d}
 		}
 	}
 	return layout

@@ -21,8 +21,7 @@ type Updates struct {
 // an episode.
 func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.Key) Updates {
 	g, spec := key.Hi.Graph(), task.Env.Spec()
-	it := iteration{task: task, method: method,
-		sac: sac.New(config, spec.Observations+task.Skills, spec.Actions)}
+	it := newIteration(task, method, config)
 	zeros := Zeros(g, shapes.Make(dtypes.Float32, rows))
 	b := replay.Batch{
 		Obs:     key.FoldIn(0).Normal(rows, spec.Observations),
@@ -48,9 +47,8 @@ func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.K
 // Run performs n updates and returns the mean critic and actor losses, scalars.
 func (u Updates) Run(task Task, method Method, config sac.Config, n int, key xla.Key) (Updates,
 	[]*Node) {
-	spec := task.Env.Spec()
-	it := iteration{task: task, method: method,
-		sac: sac.New(config, spec.Observations+task.Skills, spec.Actions), updates: n}
+	it := newIteration(task, method, config)
+	it.updates = n
 	var f metrics
 	u.Learner, u.Known, f = it.train(u.Learner, u.Known, u.Buffer, nil, nil, key)
 	return u, []*Node{f.Critic, f.Actor}

@@ -8,14 +8,6 @@
 //
 // A [Learner] is a pytree of flat rows. [TD3.Train] and [TD3.Vary] are each one loop in one
 // program. Loops carry networks cut into their arrays, so that a matrix product reads its kernel in
-// place. docs/algorithms/td3.md has the equations ([TD3.CriticLoss], [TD3.PolicyLoss]), the
-// settings ([Config]), and the role of both functions in a generation.
-//
-// # As published
-//
-// As in QDax (losses/td3_loss.py, emitters/qpg_emitter.py), the critics' loss is a sum of two
-// means, without a factor of one half. The actor is updated on every second critic step, starting
-// with the first, with the critic from before that step. The target actor is updated only on these
-// steps, the target critics on all. All parents varied in a generation see the same batches, each
-// with its own freshly initialised Adam.
+// place. docs/algorithms/td3.md has the equations, the settings ([Config]), and the role of both
+// functions in a generation.
 package td3

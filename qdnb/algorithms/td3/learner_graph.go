@@ -1,8 +1,6 @@
 package td3
 
 import (
-	"slices"
-
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -21,8 +19,7 @@ type TD3 struct {
 // sizes. For other critics, set the field Critic.
 func New(config Config, actor nn.MLP) TD3 {
 	inputs := actor.Sizes[0] + actor.Sizes[len(actor.Sizes)-1]
-	sizes := slices.Concat([]int{inputs}, config.CriticHidden, []int{1})
-	return TD3{Config: config, Actor: actor, Critic: nn.MLP{Sizes: sizes, Hidden: nn.ReLU}}
+	return TD3{Config: config, Actor: actor, Critic: nn.NewMLP(inputs, config.CriticHidden, 1)}
 }
 
 // Observations is the number of observation components.
@@ -32,7 +29,9 @@ func (t TD3) Observations() int { return t.Actor.Sizes[0] }
 func (t TD3) Actions() int { return t.Actor.Sizes[len(t.Actor.Sizes)-1] }
 
 // Layout returns the layout of the transitions that the algorithm learns from.
-func (t TD3) Layout() replay.Layout { return replay.Transitions(t.Observations(), t.Actions()) }
+func (t TD3) Layout() replay.Layout {
+	return replay.Layout{Obs: t.Observations(), Actions: t.Actions()}
+}
 
 // LearnerOf is the state of the algorithm for networks in a representation T: a pytree.
 type LearnerOf[T any] struct {

@@ -143,7 +143,6 @@ const (
 	intervalWidth = vg.Length(4)
 )
 
-// Plot implements plot.Plotter.
 func (m intervalMarks) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	y := toY(m.y)

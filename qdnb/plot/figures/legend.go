@@ -20,7 +20,6 @@ type legendEntry struct {
 	icon func(draw.Canvas) // draws within the rectangle of the canvas
 }
 
-// The dimensions of a legend.
 const (
 	legendIcon = vg.Length(22)
 	legendGap  = vg.Length(10) // above the legend

@@ -63,14 +63,10 @@ var extraColors = []color.NRGBA{
 // repeat with the next dashes.
 var extraDashes = [][]vg.Length{longDash, dashDotDot, solid}
 
-// Methods returns the identifiers of the paper's ten algorithms in the paper's order.
-func Methods() []string { return append(protocol.Compared(), protocol.Unrewarded()...) }
-
 // MethodName returns the name that the paper prints for an algorithm, or id itself if it is
 // unknown.
 func MethodName(id string) string { return protocol.Name(id) }
 
-// words matches words, including their hyphens.
 var words = regexp.MustCompile(`[a-z]+(-[a-z]+)*`)
 
 // NameMethods replaces the method identifiers in a text with their names, see [MethodName].

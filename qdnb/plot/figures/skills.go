@@ -68,7 +68,7 @@ func (a *Arena) addSkills(run *runs.Run, skills *runs.Skills) error {
 	for i, k := range skills.Which {
 		positions, descriptor := skills.Trajectories[2*i*steps:2*(i+1)*steps],
 			skills.Descriptors[2*i:2*i+2]
-		path := Path{Label: skillName(skills, k), Fitness: float64(skills.Fitnesses[i])}
+		path := Path{Label: skillName(skills, k)}
 		for at := range firstEpisode(positions, descriptor, a.Goal) {
 			path.X, path.Y = append(path.X, float64(positions[2*at])),
 				append(path.Y, float64(positions[2*at+1]))
