@@ -50,8 +50,8 @@ func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
 			}
 		}
 	}
-	for _, method := range Algorithms() {
-		if !covered[method] && method != "sac" {
+	for _, method := range append(protocol.Compared(), protocol.Unrewarded()...) {
+		if !covered[method] {
 			t.Errorf("no table has the hyperparameters of %s", method)
 		}
 	}
