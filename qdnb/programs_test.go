@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -20,17 +23,84 @@ import (
 var compiled = strings.Fields(`abs add all_reduce and bitcast_convert broadcast_in_dim ceil clamp
 	compare concatenate constant convert cosine divide dot_general dynamic_slice dynamic_update_slice
 	exponential exponential_minus_one floor gather iota is_finite log log_plus_one logistic maximum
-	minimum multiply negate not or pad popcnt power reduce reduce_window remainder reshape return
-	reverse round_nearest_even rsqrt scatter select shift_left shift_right_arithmetic
-	shift_right_logical sign sine slice sort sqrt subtract tanh transpose while xor`)
+	minimum multiply negate not optimization_barrier or pad popcnt power reduce reduce_window
+	remainder reshape return reverse round_nearest_even rsqrt scatter select shift_left
+	shift_right_arithmetic shift_right_logical sign sine slice sort sqrt subtract tanh transpose
+	while xor`)
 
 var (
 	operation = regexp.MustCompile(`"stablehlo\.(\w+)"`)
 	elements  = regexp.MustCompile(`tensor<(?:\d+x)*(\w+)>`)
+	loop      = regexp.MustCompile(`"stablehlo\.while"\(%\w+, (%\w+)`)
+	openOrder = regexp.MustCompile(`"stablehlo\.(?:scatter|all_reduce)".*\n.*\n\s*%\w+ = ` +
+		`"stablehlo\.(?:add|multiply)"\(%\w+, %\w+\) : \(tensor<b?f\d`)
 )
 
-// Programs for GPUs and TPUs are built from operations and types that both compile, and no loop
-// waits for the host. Small networks have the same operations as the paper's.
+// waits counts the loops of a program whose count is not a constant.
+func waits(text string) (loops int) {
+	for _, match := range loop.FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(text, match[1]+` = "stablehlo.constant"`) {
+			loops++
+		}
+	}
+	return loops
+}
+
+// Sums of floats in an open order, and loops with counts of the device, are found.
+func TestUnwelcomeOperationsAreFound(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		open  bool
+		waits int
+		graph func(x, index *graph.Node) *graph.Node
+	}{
+		{"a float scatter-add", true, 0, func(x, index *graph.Node) *graph.Node {
+			return graph.ScatterSum(x, index, x, false, false)
+		}},
+		{"a float scatter-max", false, 0, func(x, index *graph.Node) *graph.Node {
+			return graph.ScatterMax(x, index, x, false, false)
+		}},
+		{"an int scatter-add", false, 0, func(x, index *graph.Node) *graph.Node {
+			number := graph.ConvertDType(x, dtypes.Int32)
+			return graph.ScatterSum(number, index, number, false, false)
+		}},
+		{"a loop of 3 iterations", false, 0, func(x, _ *graph.Node) *graph.Node {
+			return xla.For(x.Graph(), 3, x, func(_, x *graph.Node) *graph.Node { return graph.Neg(x) })
+		}},
+		{"a loop of the device's count", false, 1, func(x, index *graph.Node) *graph.Node {
+			return xla.Repeat(graph.ReduceAllSum(index), x,
+				func(_, x *graph.Node) *graph.Node { return graph.Neg(x) })
+		}},
+	} {
+		var text string
+		p, err := xla.DryRun(xla.CUDA, 1, func(_ string, program []byte) error {
+			text = string(program)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		type in struct{ X, Index xla.Array }
+		program, err := xla.Compile(p, c.name, in{xla.Declare(dtypes.Float32, 4),
+			xla.Declare(dtypes.Int32, 4, 1)}, func(in in) xla.Array {
+			return xla.Out(c.graph(in.X.Tree, in.Index.Tree))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		program.Free()
+		if open := openOrder.MatchString(text); open != c.open {
+			t.Errorf("%s: sums in an open order: %v", c.name, open)
+		}
+		if n := waits(text); n != c.waits {
+			t.Errorf("%s: %d loops wait for the host, not %d", c.name, n, c.waits)
+		}
+	}
+}
+
+// Programs for GPUs and TPUs are built from operations and types that both compile, no sum depends
+// on the order in which a device computes, and no loop waits for the host, except the epochs of
+// AURORA's training. Small networks have the same operations as the paper's.
 func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	types := []string{"f32", "i32", "i64", "ui32", "ui64", "i1"} // not f64, which TPUs lack
 	check := func(t *testing.T, kind xla.Kind, spec qdnb.Spec, devices int) {
@@ -54,6 +124,18 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 					t.Errorf("%s of %s for %s has numbers of type %s", filepath.Base(path), spec.Algorithm, kind,
 						match[1])
 				}
+			}
+			if open := openOrder.FindString(string(text)); open != "" {
+				t.Errorf("%s of %s for %s sums floats in an order that the device chooses: %s",
+					filepath.Base(path), spec.Algorithm, kind, open)
+			}
+			allowed := 0
+			if strings.HasSuffix(path, "training.mlir") {
+				allowed = 1
+			}
+			if n := waits(string(text)); n != allowed {
+				t.Errorf("%s of %s for %s has %d loops whose count only the device knows, not %d",
+					filepath.Base(path), spec.Algorithm, kind, n, allowed)
 			}
 			if kind == xla.TPU && strings.Contains(string(text), "precision DEFAULT") {
 				t.Errorf("%s of %s has products of bfloat16", filepath.Base(path), spec.Algorithm)

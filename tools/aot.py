@@ -3,7 +3,8 @@
 It writes the programs with `qdnb programs`, compiles each text once, and counts the nodes, which are kernels, copies and
 collectives, that a run of the program executes, loop by loop. It compares them with the table of docs/accelerators.md and fails if a
 program does not compile, executes more nodes, or waits more often for the host. --record writes the table; --only selects rows by
-a part of "DEVICE RUN". Compiling everything takes about an hour on two cores.
+a part of "DEVICE RUN". Compiling everything takes about an hour on two cores; --work (build/aot) keeps compiled programs, so that an
+interrupted command resumes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ BEGIN, END = "<!-- nodes: written by make aot AOT_ARGS=--record -->", "<!-- end 
 HEADER = ("device", "run", "program", "nodes", "longest loop", "waits", "compile s")
 
 ENVIRONMENTS = ("pointmaze", "ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "ant-maze", "ant-omni")
-ALGORITHMS = ("pga-map-elites", "aurora", "pga-aurora", "sac", "dads", "diayn", "dads-reward", "diayn-reward", "smerl-dads", "smerl-diayn")
+ALGORITHMS = ("pga-map-elites", "aurora", "pga-aurora", "dns", "sac", "metra", "dads", "diayn", "dads-reward", "diayn-reward",
+              "smerl-dads", "smerl-diayn")
 # The arguments of `qdnb programs` and the number of devices.
 RUNS = [("map-elites", env, 1) for env in ENVIRONMENTS] + [("ppo", "halfcheetah-hurdles", 1)] + [
     (algorithm, "ant-uni", 1) for algorithm in ALGORITHMS] + [("adaptation", "ant-uni", 1), ("pga-aurora", "ant-uni", 2)]
@@ -132,6 +134,21 @@ def worse(new: Row, old: Row | None) -> str:
     return ""
 
 
+def program(path: str) -> str:
+    return os.path.basename(path).removesuffix(".mlir")
+
+
+def digest(device: str, devices: int, path: str) -> str:
+    """Returns the name of a compiled program: a hash of everything that its compilation depends on."""
+    texts = []
+    for name in (path, os.path.join(os.path.dirname(path), "xla_flags.txt"),
+                 *(os.path.join(TOOLS, "peer", name) for name in ("aot.txt", "aot_compile.py", "h100.txtpb"))):
+        with open(name, encoding="utf-8") as file:
+            texts.append(file.read())
+    replicas = devices if f"num_replicas = {devices}" in texts[0] else 1
+    return hashlib.sha256("\0".join([device, str(replicas), *texts]).encode()).hexdigest()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("qdnb")
@@ -141,7 +158,31 @@ def main() -> int:
     parser.add_argument("--page", default=PAGE)
     options = parser.parse_args()
     flags = dict(os.environ)
-    failures, seen = [], {}
+    failures: list[str] = []
+
+    def judge(key: tuple[str, str, str], found: dict) -> None:
+        """Records or compares one compiled program."""
+        if "error" in found:
+            failures.append(f"{' '.join(key)}: {found['error']}")
+            print("FAIL", failures[-1][:300], flush=True)
+            return
+        with open(found["hlo"], encoding="utf-8") as file:
+            c = count(file.read())
+        row = Row(*key, c.nodes, f"{c.loop[0]} x {c.loop[1]}" if c.loop[0] else "none", c.waits, found["seconds"])
+        with open(options.page, encoding="utf-8") as file:
+            page = file.read()
+        rows = read(page)
+        reason = worse(row, rows.get(key))
+        if options.record:
+            rows[key] = row
+            with open(options.page, "w", encoding="utf-8") as file:
+                file.write(written(page, rows))
+        elif reason:
+            failures.append(f"{' '.join(key)}: {reason}")
+        print(*row, "" if options.record else reason, flush=True)
+
+    results = os.path.join(options.work, "compiled")
+    os.makedirs(results, exist_ok=True)
     for device, kind in DEVICES.items():
         for algorithm, env, devices in RUNS:
             run = f"{algorithm} {env}" + (f" on {devices} devices" if devices > 1 else "")
@@ -151,44 +192,34 @@ def main() -> int:
             command = [options.qdnb, "programs", "--kind", kind, "--devices", str(devices), "--algorithm", algorithm, "--env", env,
                        "--out", folder]
             paths = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-            todo = []
-            for path in paths:
-                with open(path, "rb") as file:
-                    text = device.encode() + file.read()
-                if seen.setdefault(hashlib.sha256(text).hexdigest(), path) == path:
-                    todo.append(path)
             with open(os.path.join(folder, "xla_flags.txt"), encoding="utf-8") as file:
                 flags["XLA_FLAGS"] = file.read()
+            todo: dict[str, str] = {}  # path of a text to the path of its result
+            for path in paths:
+                result = os.path.join(results, digest(device, devices, path) + ".json")
+                if os.path.exists(result):
+                    with open(result, encoding="utf-8") as file:
+                        judge((device, run, program(path)), json.load(file))
+                else:
+                    todo[path] = result
+            if not todo:
+                continue
             compiler = [".tools/peer-aot/bin/python", os.path.join(TOOLS, "peer", "aot_compile.py"), device, str(devices), folder]
-            left = set(todo)
-            with subprocess.Popen(compiler + todo, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=flags) as process:
+            with subprocess.Popen(compiler + list(todo), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                  env=flags) as process:
                 assert process.stdout is not None
                 for line in process.stdout:
                     if not line.startswith("{"):
                         continue
                     found = json.loads(line)
-                    left.discard(found["path"])
-                    name = os.path.basename(found["path"]).removesuffix(".mlir")
-                    key = (device, run, name)
-                    if "error" in found:
-                        failures.append(f"{' '.join(key)}: {found['error']}")
-                        print("FAIL", failures[-1][:300], flush=True)
-                        continue
-                    with open(os.path.join(folder, name + ".hlo"), encoding="utf-8") as file:
-                        c = count(file.read())
-                    row = Row(*key, c.nodes, f"{c.loop[0]} x {c.loop[1]}" if c.loop[0] else "none", c.waits, found["seconds"])
-                    with open(options.page, encoding="utf-8") as file:
-                        page = file.read()
-                    rows = read(page)
-                    reason = worse(row, rows.get(key))
-                    if options.record:
-                        rows[key] = row
-                        with open(options.page, "w", encoding="utf-8") as file:
-                            file.write(written(page, rows))
-                    elif reason:
-                        failures.append(f"{' '.join(key)}: {reason}")
-                    print(*row, "" if options.record else reason, flush=True)
-            failures += [f"{path}: the compiler ended" for path in sorted(left)]
+                    result = todo.pop(found["path"])
+                    if "error" not in found:
+                        found["hlo"] = result.removesuffix(".json") + ".hlo"
+                        os.replace(found["path"].removesuffix(".mlir") + ".hlo", found["hlo"])
+                        with open(result, "w", encoding="utf-8") as file:
+                            json.dump(found, file)
+                    judge((device, run, program(found["path"])), found)
+            failures += [f"{path}: the compiler ended" for path in sorted(todo)]
     for failure in failures:
         print("FAIL", failure)
     return 1 if failures else 0

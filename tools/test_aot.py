@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -64,6 +65,21 @@ class TestAot(unittest.TestCase):
         page = aot.written(f"before\n{aot.BEGIN}\nold\n{aot.END}\nafter\n", rows)
         self.assertEqual(aot.read(page), rows)
         self.assertTrue(page.startswith("before\n") and page.endswith("\nafter\n") and "old" not in page)
+
+    def test_compiled_programs_are_found_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def digest(device: str, devices: int, text: str, flags: str) -> str:
+                for name, content in (("p.mlir", text), ("xla_flags.txt", flags)):
+                    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                        file.write(content)
+                return aot.digest(device, devices, os.path.join(folder, "p.mlir"))
+
+            one = digest("h100", 1, "text", "flags")
+            self.assertEqual(one, digest("h100", 2, "text", "flags"))  # a program of one device
+            parallel = "num_replicas = 2"
+            others = [digest("v5e", 1, "text", "flags"), digest("h100", 1, "other", "flags"), digest("h100", 1, "text", "other"),
+                      digest("h100", 2, parallel, "flags"), digest("h100", 1, parallel, "flags")]
+            self.assertEqual(len({one, *others}), 6)
 
     def test_more_nodes_and_more_waits_are_worse(self):
         row = aot.Row("h100", "map-elites ant-uni", "generation", 12095, "250 x 48", 1, 12.3)

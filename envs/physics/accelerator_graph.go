@@ -227,3 +227,35 @@ func (s *System) carried(parts []*Node, split bool) limbs {
 	}
 	return all
 }
+
+// storePositions makes XLA store the positions of the bodies that can have contacts. The kernels of
+// the contacts would otherwise compute them again from the state that the loop carries; it would
+// have to keep, and thus copy, that state while its successor is written.
+func (s *System) storePositions(states ...limbs) {
+	if s.record != nil {
+		return
+	}
+	touching := make([]bool, len(s.levels))
+	for i := range s.contacts {
+		for _, set := range s.contacts[i].sets {
+			touching[set.a.level] = true
+			if set.b != nil {
+				touching[set.b.level] = true
+			}
+		}
+	}
+	var stored []*num
+	var nodes []*Node
+	for _, all := range states {
+		for l := range all {
+			for _, c := range all[l].pos.components() {
+				if touching[l] && c.node != nil {
+					stored, nodes = append(stored, c), append(nodes, c.node)
+				}
+			}
+		}
+	}
+	for i, node := range OptimizationBarriers(nodes...) {
+		stored[i].node = node
+	}
+}

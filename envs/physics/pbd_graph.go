@@ -114,7 +114,9 @@ func (s *System) integratePositionBased(all limbs, from drive) (now, before limb
 	if s.record != nil || accelerated(all[0].pos.z.graph()) {
 		before = s.project(s.integrateJoints(all, from), all)
 		s.record.bodies("s1_after", before)
-		return s.recordedBy(nil).integrateJoints(before, from), before
+		now = s.recordedBy(nil).integrateJoints(before, from)
+		s.storePositions(now, before)
+		return now, before
 	}
 	// A loop of two iterations halves the code to compile and to fit into a cache.
 	type running struct {

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -9,8 +11,10 @@ import (
 )
 
 // On GPUs and TPUs the cost of the auto-encoder is its number of kernels: the loops over steps are
-// unrolled there, with each gate in an array of its own, so that XLA makes a step one kernel. What
-// does not depend on the step before is a product over all steps.
+// unrolled there. Going forward, each unit of each gate is an array [B], so that a step is
+// elementwise and XLA makes it one kernel; with an array [Hidden, B] for each gate it makes two. The
+// way back, which has more terms, keeps these, as XLA takes longer to compile arrays [B]. What does
+// not depend on the step before is a product over all steps.
 
 func accelerated(x *Node) bool { return xla.KindOf(x.Graph()).Accelerator() }
 
@@ -22,9 +26,6 @@ func weighted(kernel, x *Node) *Node {
 
 // outer returns the outer products of x [L, K, B] and y [L, J, B], summed over steps and batch.
 func outer(x, y *Node) *Node { return ReduceSum(Mul(InsertAxes(x, 2), InsertAxes(y, 1)), 0, 3) }
-
-// rowsOf returns the rows k*n to k*n+n-1 of x [., B].
-func rowsOf(x *Node, k, n int) *Node { return Slice(x, AxisRange(k*n, (k+1)*n)) }
 
 // step returns x[t] of x [L, J, B].
 func step(x *Node, t int) *Node {
@@ -39,33 +40,54 @@ func (l LSTM) gatesOf(kernel *Node) (gates [4]*Node) {
 	return gates
 }
 
+// splitRows returns the rows [B] of x [n, B].
+func splitRows(x *Node) (rows []*Node) {
+	for i := range x.Shape().Dimensions[0] {
+		rows = append(rows, Reshape(Slice(x, AxisElem(i)), -1))
+	}
+	return rows
+}
+
+// joinRows returns rows [B] as [L, n, B].
+func joinRows(rows []*Node, n int) *Node {
+	return Reshape(Stack(rows, 0), -1, n, rows[0].Shape().Size())
+}
+
 // runUnrolled is run for GPUs and TPUs.
 func (c Cell) runUnrolled(x *Node, first, steps int, m Memory) (Memory, trace) {
-	h := c.Form.Hidden
-	input := weighted(c.Input, Slice(x, AxisRange(first, first+steps)))
-	recurrent := c.Form.gatesOf(c.Recurrent)
-	gates, cells, outputs := []*Node{}, []*Node{m.Cell}, []*Node{m.Output}
+	h, batch := c.Form.Hidden, x.Shape().Dimensions[2]
+	input := Add(weighted(c.Input, Slice(x, AxisRange(first, first+steps))),
+		InsertAxes(c.Bias, 0, -1))
+	recurrent := make([][]*Node, h) // [Hidden][4 Hidden]: each weight as [B]
+	for j := range recurrent {
+		weights := Reshape(Slice(c.Recurrent, AxisElem(j)), -1, 1)
+		recurrent[j] = splitRows(BroadcastToDims(weights, 4*h, batch))
+	}
+	cell, output := splitRows(m.Cell), splitRows(m.Output)
+	gates, cells, outputs := []*Node{}, cell, output
 	for t := range steps {
-		now := step(input, t)
-		var made [4]*Node
-		for k := range made {
-			z := Add(InsertAxes(rowsOf(c.Bias, k, h), -1), rowsOf(now, k, h))
-			z = addWeighted(z, recurrent[k], m.Output)
-			if lstmGates[k] == 'g' {
-				made[k] = Tanh(z)
+		now := splitRows(step(input, t))
+		for k := range now {
+			for j := range output {
+				now[k] = Add(now[k], Mul(recurrent[j][k], output[j]))
+			}
+			if lstmGates[k/h] == 'g' {
+				now[k] = Tanh(now[k])
 			} else {
-				made[k] = AddScalar(MulScalar(Tanh(MulScalar(z, 0.5)), 0.5), 0.5)
+				now[k] = AddScalar(MulScalar(Tanh(MulScalar(now[k], 0.5)), 0.5), 0.5)
 			}
 		}
-		f, g, i, o := made[0], made[1], made[2], made[3]
-		m.Cell = Add(Mul(f, m.Cell), Mul(i, g))
-		m.Output = Mul(o, Tanh(m.Cell))
-		gates = append(gates, made[:]...)
-		cells, outputs = append(cells, m.Cell), append(outputs, m.Output)
+		cell, output = slices.Clone(cell), make([]*Node, h)
+		for k := range h {
+			f, g, i, o := now[k], now[h+k], now[2*h+k], now[3*h+k]
+			cell[k] = Add(Mul(f, cell[k]), Mul(i, g))
+			output[k] = Mul(o, Tanh(cell[k]))
+		}
+		gates = append(gates, now...)
+		cells, outputs = slices.Concat(cells, cell), slices.Concat(outputs, output)
 	}
-	batch := x.Shape().Dimensions[2]
-	return m, trace{Reshape(Concatenate(gates, 0), steps, 4*h, batch), Stack(cells, 0),
-		Stack(outputs, 0)}
+	return Memory{Stack(cell, 0), Stack(output, 0)},
+		trace{joinRows(gates, 4*h), joinRows(cells, h), joinRows(outputs, h)}
 }
 
 // backUnrolled is back for GPUs and TPUs. read is [L, Hidden, B], or nil.

@@ -75,13 +75,14 @@ func transitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
 
 // newLearning initialises the learner's state and compiles its programs.
 func (s *Search) newLearning() (*learning, error) {
-	l := &learning{learner: s.method.Learner, buffer: replay.Store{Programs: s.programs}}
+	width := layoutOf(s.task).Width()
+	l := &learning{learner: s.method.Learner,
+		buffer: replay.Store{Programs: s.programs, Width: width}}
 	steps := s.settings.Batch * s.task.Length
 	if l.learner.Capacity() < steps {
 		return nil, errors.Errorf("a replay buffer of %d transitions is too small for the %d of a "+
 			"generation: raise its capacity or lower the batch", l.learner.Capacity(), steps)
 	}
-	width := layoutOf(s.task).Width()
 	first, err := xla.Compile(s.programs, "start of the learner", s.seed.First(),
 		func(seed xla.Array) startOut {
 			g, root := seed.Tree.Graph(), xla.KeyOf(seed.Tree)

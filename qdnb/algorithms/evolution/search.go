@@ -8,6 +8,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
@@ -93,8 +94,9 @@ func (s *Search) checkMemory() error {
 	}
 	bytes := 4 * int64(params) * rows
 	if l := s.method.Learner; l != nil { // its buffer, and a generation's rows, recorded and gathered
-		held := int64(l.Capacity()) + 3*int64(s.settings.Batch)*int64(s.task.Length)
-		bytes += 4 * int64(layoutOf(s.task).Width()) * held
+		width := layoutOf(s.task).Width()
+		bytes += 4 * int64(l.Capacity()) * int64(replay.StoredWidth(s.programs.Kind, width))
+		bytes += 4 * int64(width) * 3 * int64(s.settings.Batch) * int64(s.task.Length)
 	}
 	return s.programs.CheckMemory(bytes)
 }

@@ -13,30 +13,35 @@ import (
 // until the ring is full. After that, the oldest row is the one at Position. Both counters are
 // bounded by the capacity, so they never overflow.
 type Buffer struct {
-	Rows     *Node // [capacity, width]
+	Rows     *Node // [capacity, width], wider than the layout on TPUs: see [StoredWidth]
 	Size     *Node // int32: number of filled rows
 	Position *Node // int32: index of the next row to write, below the capacity
 }
 
 // NewBuffer returns an empty buffer for rows of a width.
 func NewBuffer(g *Graph, width, capacity int) Buffer {
+	width = StoredWidth(xla.KindOf(g), width)
 	return Buffer{Zeros(g, shapes.Make(dtypes.Float32, capacity, width)), Const(g, int32(0)),
 		Const(g, int32(0))}
 }
 
-// Insert writes rows [n, width] over the oldest rows, in order. If n exceeds the capacity, only the
+// Insert writes rows [n, width of the layout] over the oldest rows, in order. If n exceeds the capacity, only the
 // last rows are kept. A buffer that is donated to the program or carried by a loop is updated in
 // place, so the cost depends on n, not on the capacity.
 //
 // The published code (QDax, buffers/buffer.py) shifts the whole content if a batch would extend
 // past the end. The set of rows is the same.
 func (b Buffer) Insert(rows *Node) Buffer {
-	capacity := b.Rows.Shape().Dimensions[0]
-	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != b.Rows.Shape().Dimensions[1] {
+	capacity, width := b.Rows.Shape().Dimensions[0], b.Rows.Shape().Dimensions[1]
+	kind := xla.KindOf(rows.Graph())
+	if rows.Rank() != 2 || StoredWidth(kind, rows.Shape().Dimensions[1]) != width {
 		panic(errors.Errorf("rows of shape %s do not fit a buffer of shape %s", rows.Shape(),
 			b.Rows.Shape()))
 	}
 	n := rows.Shape().Dimensions[0]
+	if more := width - rows.Shape().Dimensions[1]; more > 0 {
+		rows = Concatenate([]*Node{rows, Zeros(rows.Graph(), shapes.Make(dtypes.Float32, n, more))}, 1)
+	}
 	if n > capacity {
 		rows, n = Slice(rows, AxisRange(n-capacity)), capacity
 	}
@@ -50,7 +55,11 @@ func (b Buffer) Insert(rows *Node) Buffer {
 	inside = BroadcastToDims(inside, rows.Shape().Dimensions...)
 	first, zero := Sub(b.Position, over), ZerosLike(b.Position)
 	into := xla.SetRows(b.Rows, first, Where(inside, turned, xla.Rows(b.Rows, first, n)))
-	into = xla.SetRows(into, zero, Where(inside, xla.Rows(into, zero, n), turned))
+	kept := xla.Rows(into, zero, n)
+	if kind == xla.TPU { // read before the write, which is then in place
+		kept = OptimizationBarrier(kept)
+	}
+	into = xla.SetRows(into, zero, Where(inside, kept, turned))
 
 	position := AddScalar(b.Position, int32(n))
 	return Buffer{

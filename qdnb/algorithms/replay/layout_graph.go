@@ -3,6 +3,8 @@ package replay
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
+
+	"example.com/qdnb/xla"
 )
 
 // Layout describes a row of the buffer: the fields of a [Batch] in their order.
@@ -25,6 +27,20 @@ func (l Layout) Width() int {
 	return width
 }
 
+// lanes is the number of columns that a TPU stores together.
+const lanes = 128
+
+// StoredWidth is the number of float32 values that a row of the given width takes in a [Buffer]. On
+// TPUs it is the width rounded up to whole lanes. With another width XLA would hand the buffer from
+// program to program column by column, which takes less memory, and each program would copy all of
+// it to read or write rows.
+func StoredWidth(kind xla.Kind, width int) int {
+	if kind != xla.TPU {
+		return width
+	}
+	return (width + lanes - 1) / lanes * lanes
+}
+
 // Batch is a batch of n transitions: a pytree.
 type Batch struct {
 	Obs, NextObs *Node // [n, observations]
@@ -36,9 +52,11 @@ type Batch struct {
 	More []*Node
 }
 
-// Split splits rows [n, width] into their columns.
+// Split splits rows [n, width] into their columns. The columns that a [Buffer] adds to a row
+// may follow.
 func (l Layout) Split(rows *Node) Batch {
-	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != l.Width() {
+	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != l.Width() &&
+		rows.Shape().Dimensions[1] != StoredWidth(xla.KindOf(rows.Graph()), l.Width()) {
 		panic(errors.Errorf("rows of shape %s do not fit transitions of %d numbers", rows.Shape(),
 			l.Width()))
 	}

@@ -199,3 +199,72 @@ func TestMisfits(t *testing.T) {
 		}
 	}
 }
+
+// On TPUs rows are stored with more columns, which neither learners nor the host see.
+func TestStoreOfTPU(t *testing.T) {
+	p := *xlatest.Best(t)
+	if p.Kind == xla.Go {
+		t.Skip("SKIPPED: needs XLA, whose graphs can be those of a TPU")
+	}
+	p.Kind = xla.TPU
+	layout := replay.Layout{Obs: 1, Actions: 1}
+	const width = 6
+	const capacity, n = 5, 4
+	store := replay.Store{Programs: &xla.Scope{Platform: &p}, Width: layout.Width()}
+	defer store.Programs.Free()
+	type in struct{ Rows xla.Array }
+	type out struct {
+		Buffer    xla.State[replay.Buffer]
+		Reward, X xla.Array
+	}
+	fill, err := xla.Compile(store.Programs, "fill", in{xla.Declare(dtypes.Float32, n, width)},
+		func(in in) out {
+			buffer := replay.NewBuffer(in.Rows.Tree.Graph(), width, capacity)
+			buffer = buffer.Insert(in.Rows.Tree).Insert(AddScalar(in.Rows.Tree, 100))
+			batch := layout.Split(buffer.At(Const(in.Rows.Tree.Graph(), [][]int32{{2}})))
+			return out{xla.Out(buffer), xla.Out(batch.Reward), xla.Out(batch.Obs)}
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]float32, n*width)
+	for i := range rows {
+		rows[i] = float32(i)
+	}
+	got, err := fill.Run(in{xla.Single(xlatest.Tensor(rows, n, width))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The rows 4 to 7 were written over all but the row 3.
+	reward := xlatest.Flat[float32](t, got.Reward.Value()[0])
+	x := xlatest.Flat[float32](t, got.X.Value()[0])
+	if !slices.Equal(reward, []float32{121}) || !slices.Equal(x, []float32{118}) {
+		t.Errorf("the row at place 2 is %v, %v", reward, x)
+	}
+	store.State = got.Buffer
+	if dims := xla.Part(store.State, func(b replay.Buffer) *Node { return b.Rows }).Dims(); dims[1] !=
+		128 {
+		t.Errorf("rows are stored with %d columns, not 128", dims[1])
+	}
+	want := slices.Clone(rows[3*width:])
+	for _, x := range rows {
+		want = append(want, 100+x)
+	}
+	check := func(what string) {
+		rows, err := store.Rows(2*n, 3, 2*n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(rows, want) {
+			t.Errorf("%s, the rows are %v, not %v", what, rows, want)
+		}
+	}
+	check("after insertion")
+	store.Count(0)
+	if err := store.Set(2*n, func(put func(int64, []float32) error) error {
+		return put(3, want)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	check("after they are restored")
+}

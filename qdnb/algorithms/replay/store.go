@@ -17,6 +17,7 @@ import (
 // row ever written; the buffer holds the last ones.
 type Store struct {
 	Programs *xla.Scope
+	Width    int // numbers per row of the layout
 	State    xla.State[Buffer]
 
 	download *xla.Program[windowIn, xla.Array]
@@ -31,10 +32,7 @@ func (s *Store) rows() xla.Array { return xla.Part(s.State, rowsOf) }
 func rowsOf(b Buffer) *graph.Node { return b.Rows }
 
 // Shape returns the capacity in rows and the numbers per row.
-func (s *Store) Shape() (capacity int64, width int) {
-	dims := s.rows().Dims()
-	return int64(dims[0]), dims[1]
-}
+func (s *Store) Shape() (capacity int64, width int) { return int64(s.rows().Dims()[0]), s.Width }
 
 // downloadRows is the number of rows downloaded at once.
 const downloadRows = 1 << 13
@@ -52,7 +50,11 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 		var err error
 		s.download, err = xla.Compile(s.Programs, "rows of the replay buffer", in,
 			func(in windowIn) xla.Array {
-				return xla.Out(xla.Rows(in.Rows.Tree, in.First.Tree, int(n)))
+				rows := xla.Rows(in.Rows.Tree, in.First.Tree, int(n))
+				if rows.Shape().Dimensions[1] != width {
+					rows = graph.Slice(rows, graph.AxisRange(), graph.AxisRange(0, width))
+				}
+				return xla.Out(rows)
 			})
 		if err != nil {
 			return nil, err
@@ -86,11 +88,11 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 func (s *Store) Set(total int64, read func(put func(from int64,
 	rows []float32) error) error) error {
 	capacity, width := s.Shape()
-	flat := make([]float32, capacity*int64(width))
+	stored := int64(s.rows().Dims()[1])
+	flat := make([]float32, capacity*stored)
 	err := read(func(from int64, rows []float32) error {
-		for len(rows) > 0 {
-			n := copy(flat[(from%capacity)*int64(width):], rows)
-			from, rows = from+int64(n/width), rows[n:]
+		for ; len(rows) > 0; from, rows = from+1, rows[width:] {
+			copy(flat[from%capacity*stored:], rows[:width])
 		}
 		return nil
 	})
@@ -98,7 +100,7 @@ func (s *Store) Set(total int64, read func(put func(from int64,
 		return err
 	}
 	xla.Set(&s.State, rowsOf,
-		xla.Single(tensors.FromFlatDataAndDimensions(flat, int(capacity), width)))
+		xla.Single(tensors.FromFlatDataAndDimensions(flat, s.rows().Dims()...)))
 	s.Count(total)
 	return nil
 }

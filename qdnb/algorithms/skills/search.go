@@ -99,9 +99,10 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	}
 	programs := &xla.Scope{Platform: p}
 	s := &Search{programs: programs, it: newIteration(task, method, config.SAC.Config),
-		config: config, buffer: replay.Store{Programs: programs}, iteration: -1}
+		config: config, iteration: -1,
+		buffer: replay.Store{Programs: programs, Width: task.layout().Width()}}
 	s.it.environments, s.it.updates = config.EnvBatchSize, config.Updates()
-	rows := int64(config.ReplayBufferSize) * int64(task.layout().Width())
+	rows := int64(config.ReplayBufferSize) * int64(replay.StoredWidth(p.Kind, task.layout().Width()))
 	rows += int64(config.Centroids.Shape[0]+task.Skills*config.EvaluationStates) * int64(task.policy(
 		config.Hidden).Params())
 	if err := p.CheckMemory(4 * rows / int64(p.Workers)); err != nil {
