@@ -187,7 +187,7 @@ endif
 .PHONY: experiments
 experiments: check compile plugin ## run the paper's experiments; CSV files in build/experiments (SCALE=small, smoke, medium or paper; EXPERIMENTS=... to select)
 	@mkdir -p $(EXPERIMENTS_DIR)
-	@go build -o build/qdnb ./cmd/qdnb
+	@go build -buildvcs=auto -o build/qdnb ./cmd/qdnb
 ifdef TARGETS
 	@echo "== SMERL's targets at scale $(SCALE): SAC runs"
 	@build/qdnb sweep plan --experiment smerl-targets --scale $(SCALE) $(PLAN_ARGS) >$(EXPERIMENTS_DIR)/targets.jsonl
@@ -202,6 +202,13 @@ endif
 figures: experiments ## draw the paper's figures and tables from the experiments' runs, in build/figures (FIGURES_ARGS=... for options of `qdnb figures`)
 	@build/qdnb figures --in $(EXPERIMENTS_DIR) --out build/figures $(FIGURES_ARGS)
 
+# Experiments folders, or plans next to a folder runs.
+REPRODUCTION ?= $(wildcard build/experiments/medium build/experiments/paper)
+
+.PHONY: reproduction
+reproduction: check compile ## write docs/reproduction.md and its figure from existing runs at scales medium and paper (REPRODUCTION=... for other folders)
+	@go run ./cmd/qdnb reproduction $(REPRODUCTION:%=--in %) --out docs
+
 .PHONY: docs-figures
 docs-figures: check compile plugin ## draw the figures of docs that no notebook draws (a minute)
 	@QDNB_DOCS=1 go test -count 1 -timeout 30m ./internal/docfigures
@@ -209,8 +216,12 @@ docs-figures: check compile plugin ## draw the figures of docs that no notebook 
 
 # --- notebooks
 
+# The experiments of notebooks/results. notebooks/watch.ipynb needs policies, so training runs always.
+SHIPPED = $(shell sed -n 's/^{"experiment":"\([a-z-]*\)".*/\1/p' notebooks/results/plan.jsonl 2>/dev/null)
+
 .PHONY: notebooks
-notebooks: setup experiments ## run the experiments, then all notebooks in place (as committed), and write their HTML pages to build
+notebooks: setup ## train what is not shipped, then run all notebooks in place (as committed), and write their HTML pages to build
+	@$(MAKE) --no-print-directory experiments EXPERIMENTS="training $(filter-out training $(SHIPPED),$(EXPERIMENTS))"
 	@$(NOTEBOOK) run $(NOTEBOOKS) --in-place --html build --expect-png $(EXPECT_PNG)
 
 .PHONY: screenshots

@@ -93,25 +93,36 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if s.Skills == nil {
 		return nil, errors.New("no run is given: set Skills to the run whose skills to evaluate")
 	}
-	if s.SkillsBudget == (runs.Budget{}) {
-		s.SkillsBudget = s.Skills.Status.Budget
-	}
-	if s.Runs == "" {
-		s.Runs = runs.Folder()
-	}
-	config, err := s.Config(s.Skills.Config, s.SkillsBudget)
+	config, err := s.Config(s.Skills.Config, budgetOf(s.Skills, s.SkillsBudget))
 	if err != nil {
 		return nil, err
 	}
-	options := session.Options{Root: s.Runs, Config: config, Backend: s.Backend, Quiet: s.Quiet}
-	if _, err := xla.Canonical(s.Backend); err != nil { // checked even if nothing is left to compute
+	return withSkills(ctx, s.Skills, session.Options{Root: s.Runs, Config: config,
+		Backend: s.Backend, Quiet: s.Quiet}, session.Adapt)
+}
+
+// budgetOf returns the budget that skills were trained for: the run's if none is given.
+func budgetOf(skills *runs.Run, given runs.Budget) runs.Budget {
+	if given == (runs.Budget{}) {
+		return skills.Status.Budget
+	}
+	return given
+}
+
+// withSkills loads a finished run, or computes one that uses the skills of another run.
+func withSkills(ctx context.Context, skills *runs.Run, o session.Options,
+	compute func(context.Context, session.Options, *runs.Run) (*runs.Run, error)) (*runs.Run, error) {
+	if o.Root == "" {
+		o.Root = runs.Folder()
+	}
+	if _, err := xla.Canonical(o.Backend); err != nil { // checked even if nothing is left to compute
 		return nil, err
 	}
-	if run, ok := options.Finished(); ok {
+	if run, ok := o.Finished(); ok {
 		return run, nil
 	}
-	if !s.Skills.Status.Finished {
-		return nil, errors.Errorf("%s is not finished: train it to the end first", s.Skills.Dir)
+	if !skills.Status.Finished {
+		return nil, errors.Errorf("%s is not finished: train it to the end first", skills.Dir)
 	}
-	return session.Adapt(ctx, options, s.Skills)
+	return compute(ctx, o, skills)
 }

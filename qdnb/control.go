@@ -11,7 +11,6 @@ import (
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
-	"example.com/qdnb/xla"
 )
 
 // hurdlesSkillEnv is the environment that supplies the skills of [Control].
@@ -67,29 +66,13 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if s.Skills == nil {
 		return nil, errors.New("no run is given: set Skills to the run whose skills to choose among")
 	}
-	if s.SkillsBudget == (runs.Budget{}) {
-		s.SkillsBudget = s.Skills.Status.Budget
-	}
 	if s.Budget == (runs.Budget{}) {
 		s.Budget = ControlBudget
 	}
-	if s.Runs == "" {
-		s.Runs = runs.Folder()
-	}
-	config, err := s.Config(s.Skills.Config, s.SkillsBudget)
+	config, err := s.Config(s.Skills.Config, budgetOf(s.Skills, s.SkillsBudget))
 	if err = cmp.Or(err, s.Budget.Validate()); err != nil {
 		return nil, err
 	}
-	options := session.Options{Root: s.Runs, Config: config, Budget: s.Budget, Backend: s.Backend,
-		Quiet: s.Quiet}
-	if _, err := xla.Canonical(s.Backend); err != nil { // checked even if nothing is left to compute
-		return nil, err
-	}
-	if run, ok := options.Finished(); ok {
-		return run, nil
-	}
-	if !s.Skills.Status.Finished {
-		return nil, errors.Errorf("%s is not finished: train it to the end first", s.Skills.Dir)
-	}
-	return session.Control(ctx, options, s.Skills)
+	return withSkills(ctx, s.Skills, session.Options{Root: s.Runs, Config: config, Budget: s.Budget,
+		Backend: s.Backend, Quiet: s.Quiet}, session.Control)
 }

@@ -51,7 +51,7 @@ func finished(t *testing.T, run *runs.Run) []byte {
 // same repertoire and skills, to the byte.
 func TestSkillsResumeBitForBit(t *testing.T) {
 	const iterations = 36 // the replay buffer wraps around after 30
-	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "sac"} {
+	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "metra", "sac"} {
 		t.Run(algorithm, func(t *testing.T) {
 			of := func(folder string, iterations int) Spec {
 				spec := smallDiscovery(algorithm, folder, iterations)
@@ -124,7 +124,8 @@ func TestSkillsAreMeasured(t *testing.T) {
 	for algorithm, columns := range map[string][]string{
 		"diayn": diayn, "diayn-reward": diayn, "smerl-diayn": gated(diayn), "dads": dads,
 		"dads-reward": dads, "smerl-dads": gated(dads),
-		"sac": append(slices.Clone(losses), "training_reward", "task_reward"),
+		"metra": slices.Concat(losses, []string{"encoder_loss"}, rewards),
+		"sac":   append(slices.Clone(losses), "training_reward", "task_reward"),
 	} {
 		run := train(t, smallDiscovery(algorithm, t.TempDir(), 11))
 		table, err := run.Metrics()

@@ -26,13 +26,16 @@ func smallOf(algorithm, folder string, generations int) Spec {
 		spec.Tune = more(spec.Tune, "capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
 			"training_batch=8", "latent=2", "threshold=0.01")
 	}
+	if algorithm == "dns" {
+		spec.Tune = more(spec.Tune, "capacity=24")
+	}
 	return spec
 }
 
 // A run that is interrupted after every generation, extended in two steps, or trained in one go
 // ends with the same repertoire, to the byte. A learner's replay buffer is restored from disk.
 func TestFamilyResumesBitForBit(t *testing.T) {
-	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora"} {
+	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora", "dns"} {
 		t.Run(algorithm, func(t *testing.T) {
 			// AURORA's loops of two: trained at 0 and 4, the threshold at 6 is not due, and at 8
 			const generations = 7
@@ -84,6 +87,7 @@ func TestFamilyIsMeasured(t *testing.T) {
 	for algorithm, columns := range map[string][]string{
 		"pga-map-elites": {"critic_loss", "actor_loss"},
 		"aurora":         {"archive_size", "archive_max_fitness"},
+		"dns":            {"archive_size", "archive_max_fitness"},
 		"pga-aurora":     {"critic_loss", "actor_loss", "archive_size", "archive_max_fitness"},
 	} {
 		run := train(t, smallOf(algorithm, t.TempDir(), 4))
@@ -117,6 +121,7 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 		"isoline_share must be at least 0 and below 1":  {"pga-map-elites", "isoline_share=1"},
 		"critic_learning_rate must be a number above 0": {"pga-aurora", "critic_learning_rate=0"},
 		`did you mean "no_sd"`:                          {"aurora", "observation=no_s"},
+		"k must be between 1 and 64, not 0":             {"dns", "k=0"},
 		"sampling must be between 1 and 10, not 15":     {"aurora", "sampling=15"},
 		"threshold must be at least 0":                  {"pga-aurora", "threshold=-1"},
 		`unknown field "critic_hidden"`:                 {"map-elites", "critic_hidden=8"},

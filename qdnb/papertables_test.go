@@ -14,7 +14,6 @@ import (
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
-	"example.com/qdnb/qdnb/plot/figures"
 )
 
 // The paper's tables of hyperparameters match those of the algorithms.
@@ -81,7 +80,7 @@ func TestProtocolIsThatOfTheProgram(t *testing.T) {
 			t.Errorf("the protocol lacks %s", name)
 		}
 	}
-	for _, name := range append(figures.Methods(), "sac") {
+	for _, name := range slices.Concat(protocol.Compared(), protocol.Unrewarded(), []string{"sac"}) {
 		if !slices.Contains(Algorithms(), name) {
 			t.Errorf("there is no algorithm %s", name)
 		}

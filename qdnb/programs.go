@@ -111,8 +111,7 @@ func controlPrograms(platform *xla.Platform, spec Spec) error {
 	const skills = 5
 	params := task.Skills.Net.Params()
 	search, err := hierarchy.New(platform, task,
-		npz.Of(make([]float32, skills*params), skills, params),
-		settings, spec.Seed)
+		npz.Of(make([]float32, skills*params), skills, params), settings, spec.Seed)
 	if err != nil {
 		return err
 	}

@@ -102,8 +102,7 @@ func (s Spec) tune(family session.Family, env string) error {
 			return err
 		}
 	default:
-		return names.Unknown("origin of constants", s.Constants,
-			[]string{CodeConstants, PaperConstants})
+		return names.Unknown("origin of constants", s.Constants, []string{CodeConstants, PaperConstants})
 	}
 	if s.Tune != nil {
 		if err := s.Tune(family.Settings()); err != nil {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
 
 	"golang.org/x/term"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/paper/claims"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -15,8 +15,8 @@ import (
 
 type claimsCmd struct {
 	runsFlag
-	Plan []string `placeholder:"FILE" help:"Plans that list the runs to use, from \"qdnb sweep plan\" (default: all runs in the folder, identified by their configurations)."`
-	JSON bool     `name:"json" help:"Print the result as one JSON object."`
+	Plan []string `placeholder:"FILE"`
+	JSON bool     `name:"json"`
 }
 
 // checked is what `qdnb claims --json` prints.
@@ -30,7 +30,6 @@ type checked struct {
 	Claims     []claims.Result `json:"claims"`
 }
 
-// Run checks the paper's claims.
 func (c *claimsCmd) Run() error {
 	root := c.folder()
 	lines, problems, err := c.lines(root)
@@ -96,7 +95,7 @@ func (c checked) print() {
 		}
 		fmt.Println(heading)
 		for _, text := range []string{r.Claim, "-> " + r.Evidence} {
-			for _, line := range wrap(text, width-indent) {
+			for _, line := range names.Wrap(text, width-indent) {
 				fmt.Printf("%*s%s\n", indent, "", line)
 			}
 		}
@@ -105,18 +104,4 @@ func (c checked) print() {
 		"Of %d runs, %d are complete, %d incomplete and %d not started.\n",
 		count[claims.Holds], count[claims.HoldsNot], count[claims.TooSmall], count[claims.NotEnough],
 		c.Lines, c.Complete, c.Incomplete, c.Missing)
-}
-
-// wrap breaks text between words into lines of at most width characters.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(lines, line)
 }

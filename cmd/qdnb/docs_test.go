@@ -172,9 +172,45 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 	}
 }
 
+// help.txt has texts for all commands, flags and arguments, and none besides.
+func TestEverythingHasHelp(t *testing.T) {
+	flags := cli
+	parser := kong.Must(&flags, kong.Name("qdnb"), kong.Description("Program."))
+	addHelp(parser)
+	texts, _ := helpTexts()
+	used := map[string]bool{}
+	var check func(*kong.Node)
+	check = func(n *kong.Node) {
+		see := func(name, help string) {
+			if help == "" {
+				t.Errorf("%s %s has no help", n.Path(), name)
+			}
+			used[strings.TrimRight(n.Path()+" "+name, " ")] = true
+			used["* "+name] = true
+		}
+		see("", n.Help)
+		for _, argument := range n.Positional {
+			see("<"+argument.Name+">", argument.Help)
+		}
+		for _, flag := range n.Flags {
+			see("--"+flag.Name, flag.Help)
+		}
+		for _, child := range n.Children {
+			check(child)
+		}
+	}
+	check(parser.Model.Node)
+	for name := range texts {
+		if !used[name] {
+			t.Errorf("help.txt describes %q, which does not exist", name)
+		}
+	}
+}
+
 func TestEveryCommandHasExamples(t *testing.T) {
 	flags := cli
 	parser := kong.Must(&flags, kong.Name("qdnb"))
+	_, examples := helpTexts()
 	commands := map[string]bool{}
 	for _, leaf := range parser.Model.Leaves(false) {
 		commands[leaf.Path()] = true
@@ -187,8 +223,8 @@ func TestEveryCommandHasExamples(t *testing.T) {
 		if !commands[path] {
 			t.Errorf("unknown command %q", path)
 		}
-		for line := range strings.SplitSeq(lines, "\n") {
-			rest, ok := strings.CutPrefix(line, "qdnb ")
+		for line := range strings.SplitSeq(strings.TrimSpace(lines), "\n") {
+			rest, ok := strings.CutPrefix(strings.TrimSpace(line), "qdnb ")
 			if err := parse("", rest, true); err != nil || !ok || !strings.HasPrefix(rest, path) {
 				t.Errorf("example of %s: %s: %v", path, line, err)
 			}

@@ -17,9 +17,9 @@ import (
 
 type doctorCmd struct {
 	backendFlag
-	Install bool `help:"Download the XLA:CPU plugin if it is missing."`
-	Forget  bool `help:"Delete the compiled programs cached on disk."`
-	JSON    bool `name:"json" help:"Print the result as one JSON object."`
+	Install bool
+	Forget  bool
+	JSON    bool `name:"json"`
 }
 
 // diagnosis is the result of `qdnb doctor`.
@@ -67,7 +67,6 @@ func findPrograms(forget bool) (found programsFound, err error) {
 	return found, nil
 }
 
-// Run inspects the machine and opens the backend.
 func (c *doctorCmd) Run(ctx context.Context) error {
 	if c.Install && xla.FindPlugin(xla.CPU) == "" {
 		if _, err := xla.Install(ctx, xla.CPU); err != nil {

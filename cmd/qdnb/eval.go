@@ -6,25 +6,30 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"text/tabwriter"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/stats"
 )
 
 type evalCmd struct {
 	runArg
-	Skill     *int     `placeholder:"N" help:"Evaluate only this skill (default: all skills, if the run has any)."`
-	Cell      *int     `placeholder:"N" help:"Evaluate the policy in this cell (default for runs without skills: the best cell)."`
-	Env       string   `placeholder:"NAME" help:"Environment (default: the run's); observation and action sizes must match."`
-	Episodes  int      `default:"100" placeholder:"N" help:"Episodes per policy, each from a different initial state (default 100, as in the paper)."`
-	Seed      int64    `default:"0" help:"Seed of the initial states."`
-	Gravity   *float64 `placeholder:"FACTOR" help:"Gravity multiplier."`
-	Actuators *float64 `placeholder:"FACTOR" help:"Actuator strength multiplier of one leg."`
-	Goal      *point   `name:"target" placeholder:"X,Y" help:"Move the target of ant-maze."`
+	Skill     *int `placeholder:"N"`
+	Cell      *int `placeholder:"N"`
+	Corrected bool
+	Figure    string   `placeholder:"FILE"`
+	Env       string   `placeholder:"NAME"`
+	Episodes  int      `default:"100" placeholder:"N"`
+	Seed      int64    `default:"0"`
+	Gravity   *float64 `placeholder:"FACTOR"`
+	Actuators *float64 `placeholder:"FACTOR"`
+	Goal      *point   `name:"target" placeholder:"X,Y"`
 	backendFlag
-	JSON bool `name:"json" help:"Print the result as one JSON object on the last line."`
+	JSON bool `name:"json"`
 }
 
 // evaluation is what `qdnb eval --json` prints.
@@ -36,6 +41,16 @@ type evaluation struct {
 	Seed     int64             `json:"seed"`
 	Backend  string            `json:"backend"`
 	Results  []evaluatedPolicy `json:"results"`
+	// with --corrected
+	Archived       *repertoireStats `json:"archived,omitempty"`
+	CorrectedStats *repertoireStats `json:"corrected,omitempty"`
+}
+
+// repertoireStats are the metrics of a repertoire.
+type repertoireStats struct {
+	MaxFitness *float64 `json:"max_fitness"` // null if all cells are empty
+	Coverage   float64  `json:"coverage"`    // per cent
+	QDScore    float64  `json:"qd_score"`
 }
 
 // evaluatedPolicy is the result of one skill or cell. Numbers that are not finite are null.
@@ -48,7 +63,6 @@ type evaluatedPolicy struct {
 	DescriptorMean []*float64 `json:"descriptor_mean"` // empty if the environment has no descriptor
 }
 
-// Run evaluates the policies.
 func (c *evalCmd) Run(ctx context.Context) error {
 	run, err := c.find()
 	if err != nil {
@@ -65,13 +79,38 @@ func (c *evalCmd) Run(ctx context.Context) error {
 	if spec.Environment, spec.Conditions, err = c.environment(run); err != nil {
 		return err
 	}
+	if c.Corrected {
+		repertoire, err := run.RepertoireMap()
+		if err != nil {
+			return err
+		}
+		if spec.Cells = repertoire.Filled(); len(spec.Cells) == 0 || spec.Skills != nil || c.Cell != nil {
+			return fmt.Errorf("--corrected evaluates all filled cells of a repertoire: leave --skill and "+
+				"--cell out (%s has %d filled cells)", run.Name(), len(spec.Cells))
+		}
+	}
+	bar := progress.NewBar("episodes", false)
+	spec.Progress = counter(bar, "")
 	found, err := qdnb.Play(ctx, run, spec)
 	if err != nil {
 		return err
 	}
+	bar.Done("evaluated")
+	out := evaluation{Run: run.Dir, Env: found.Env, Episodes: found.Episodes, Steps: found.Steps,
+		Seed: c.Seed, Backend: found.Backend}
 	if !c.JSON {
 		fmt.Printf("run            %s\nenvironment    %s\nepisodes       %d of %d steps\nbackend       "+
 			" %s\n", run.Dir, found.Env, found.Episodes, found.Steps, found.Backend)
+	}
+	if c.Corrected {
+		if err := c.correct(run, found, &out); err != nil {
+			return err
+		}
+	}
+	if !c.JSON {
+		if c.Corrected {
+			return nil
+		}
 		for _, r := range found.Results {
 			kind := "skill"
 			if r.Cell {
@@ -82,8 +121,6 @@ func (c *evalCmd) Run(ctx context.Context) error {
 		}
 		return nil
 	}
-	out := evaluation{Run: run.Dir, Env: found.Env, Episodes: found.Episodes, Steps: found.Steps,
-		Seed: c.Seed, Backend: found.Backend}
 	for _, r := range found.Results {
 		p := evaluatedPolicy{FitnessMean: finite(r.Mean()), FitnessStd: finite(r.Std()),
 			FitnessMedian: finite(r.Median()), DescriptorMean: []*float64{}}
@@ -98,6 +135,41 @@ func (c *evalCmd) Run(ctx context.Context) error {
 		out.Results = append(out.Results, p)
 	}
 	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+// correct adds the metrics of a repertoire and the corrected ones to the output.
+func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation) error {
+	corrected, err := found.Corrected(run)
+	if err != nil {
+		return err
+	}
+	metrics := func(r *runs.Repertoire) *repertoireStats {
+		s := r.Stats()
+		return &repertoireStats{finite(s.MaxFitness), s.Coverage, s.QDScore}
+	}
+	out.Archived, out.CorrectedStats = metrics(corrected.Archived), metrics(corrected.Repertoire)
+	if !c.JSON {
+		a, b := corrected.Archived.Stats(), corrected.Repertoire.Stats()
+		w := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
+		fmt.Fprintf(w, "\tarchived\tcorrected\t\n")
+		fmt.Fprintf(w, "max fitness\t%.6g\t%.6g\t\n", a.MaxFitness, b.MaxFitness)
+		fmt.Fprintf(w, "coverage\t%.2f %%\t%.2f %%\t\n", a.Coverage, b.Coverage)
+		fmt.Fprintf(w, "QD score\t%.6g\t%.6g\t\n", a.QDScore, b.QDScore)
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		fmt.Printf("Over its episodes, the median policy has a standard deviation of %.4g in fitness and "+
+			"%.4g in descriptor.\n", stats.Median(corrected.Fitness), stats.Median(corrected.Descriptor))
+	}
+	if c.Figure == "" {
+		return nil
+	}
+	figure, err := corrected.Figure()
+	if err != nil {
+		return err
+	}
+	_, err = save(c.Figure, figure.Save)
+	return err
 }
 
 // environment returns the environment to evaluate in and its conditions; nil means the run's own

@@ -10,14 +10,13 @@ import (
 
 type exportCmd struct {
 	runArg
-	Skill      *int   `placeholder:"N" help:"Write this skill as a separate policy (default: the network of all skills, if the run has any)."`
-	Cell       *int   `placeholder:"N" help:"Write the policy in this cell (default for runs without skills: the best cell)."`
-	Repertoire bool   `help:"Write the whole repertoire."`
-	Out        string `required:"" placeholder:"FILE" help:"The .npz file to write."`
-	Force      bool   `help:"Overwrite an existing file."`
+	Skill      *int `placeholder:"N"`
+	Cell       *int `placeholder:"N"`
+	Repertoire bool
+	Out        string `required:"" placeholder:"FILE"`
+	Force      bool
 }
 
-// Run exports the policy or repertoire.
 func (c *exportCmd) Run() error {
 	run, err := c.find()
 	if err != nil {

@@ -16,16 +16,15 @@ import (
 )
 
 type figuresCmd struct {
-	In         string   `placeholder:"DIR" help:"Experiments folder, with plan.jsonl and runs (default $QDNB_EXPERIMENTS, else the folder used by \"make experiments\")."`
-	Out        string   `default:"figures" placeholder:"DIR" help:"Output folder (default: figures)."`
-	Experiment []string `placeholder:"NAME" help:"Only items drawn from these experiments: training, adaptation, hurdles, sensitivity, prior or reward."`
-	Only       []string `placeholder:"ID" help:"Only these items, such as figure-2,table-1."`
-	Format     []string `default:"png" help:"Figure formats: png, svg, pdf."`
-	Tables     []string `default:"md,csv,tex" help:"Table formats: md (Markdown), csv, tex (LaTeX)."`
-	List       bool     `help:"List the figures and tables without drawing them."`
+	In         string   `placeholder:"DIR"`
+	Out        string   `default:"figures" placeholder:"DIR"`
+	Experiment []string `placeholder:"NAME"`
+	Only       []string `placeholder:"ID"`
+	Format     []string `default:"png"`
+	Tables     []string `default:"md,csv,tex"`
+	List       bool
 }
 
-// The formats of figures and of tables.
 var (
 	figureFormats = []string{"png", "svg", "pdf"}
 	tableFormats  = []string{"md", "csv", "tex"}
@@ -82,7 +81,6 @@ func (c *figuresCmd) Run() error {
 	return nil
 }
 
-// items returns the items that the flags select.
 func (c *figuresCmd) items() ([]paper.Item, error) {
 	for _, experiment := range c.Experiment {
 		if !slices.Contains(results.Experiments(), experiment) {

@@ -13,14 +13,14 @@ import (
 
 // runsFlag is shared by all commands that look up runs.
 type runsFlag struct {
-	Runs string `placeholder:"DIR" help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
+	Runs string `placeholder:"DIR"`
 }
 
 func (f runsFlag) folder() string { return cmp.Or(f.Runs, runs.Folder()) }
 
 // backendFlag is shared by all commands that compute.
 type backendFlag struct {
-	Backend string `placeholder:"NAME" help:"Backend: cpu, cuda (or gpu), tpu, go, or the path of a PJRT plugin (default $QDNB_BACKEND, else the best one available)."`
+	Backend string `placeholder:"NAME"`
 }
 
 // AfterApply rejects unknown backend names, even if nothing will be computed.
@@ -31,8 +31,8 @@ func (f *backendFlag) AfterApply() error {
 
 // runArg selects a run by argument or by flag.
 type runArg struct {
-	Target string `arg:"" optional:"" name:"run" help:"A run's folder, its name in the runs folder, or an unambiguous prefix of its name."`
-	Named  string `name:"run" placeholder:"RUN" help:"The same as the argument."`
+	Target string `arg:"" optional:"" name:"run"`
+	Named  string `name:"run" placeholder:"RUN"`
 	runsFlag
 }
 
@@ -47,7 +47,6 @@ func (r *runArg) Validate() error {
 	return nil
 }
 
-// find opens the selected run.
 func (r *runArg) find() (*runs.Run, error) {
 	return runs.LoadFrom(r.folder(), cmp.Or(r.Target, r.Named))
 }
@@ -63,7 +62,6 @@ func given(flag *int) []int {
 // point is a flag value of two coordinates.
 type point [2]float64
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (p *point) UnmarshalText(text []byte) error {
 	x, y, _ := strings.Cut(string(text), ",")
 	var wrong [2]error

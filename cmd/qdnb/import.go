@@ -11,14 +11,14 @@ import (
 )
 
 type importCmd struct {
-	Policy     string   `placeholder:"FILE" help:"A flat policy with skills, .npy of float32 [N]."`
-	Repertoire string   `placeholder:"DIR" help:"A folder with genotypes.npy, fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file with these arrays."`
-	Algorithm  string   `required:"" placeholder:"NAME" help:"Algorithm that produced it, such as dads-reward or map-elites."`
-	Env        string   `required:"" placeholder:"NAME" help:"Environment, such as ant-uni; an unknown name lists all."`
-	Seed       int64    `default:"0" help:"Seed that it was trained with."`
-	Set        []string `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter that the file does not record, as in hidden=[256,256], episode_length=250 or skills=5; repeat for more."`
+	Policy     string   `placeholder:"FILE"`
+	Repertoire string   `placeholder:"DIR"`
+	Algorithm  string   `required:"" placeholder:"NAME"`
+	Env        string   `required:"" placeholder:"NAME"`
+	Seed       int64    `default:"0"`
+	Set        []string `sep:"none" placeholder:"NAME=VALUE"`
 	runsFlag
-	JSON bool `name:"json" help:"Print the result as one JSON object."`
+	JSON bool `name:"json"`
 }
 
 // importResult is the output of `qdnb import --json`.
@@ -36,7 +36,6 @@ type importResult struct {
 	QDScore    float64  `json:"qd_score"`
 }
 
-// Run imports the policy or repertoire.
 func (c *importCmd) Run() error {
 	run, err := exchange.Import(exchange.ImportSpec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Policy: c.Policy, Repertoire: c.Repertoire,
@@ -59,8 +58,7 @@ func (c *importCmd) Run() error {
 		return nil
 	}
 	fmt.Printf("cells          %d, %d filled\nmax fitness    %.6g\ncoverage       %.2f "+
-		"%%\nQD score       %.6g\n",
-		*r.Cells, *r.Filled, run.Status.MaxFitness, r.Coverage, r.QDScore)
+		"%%\nQD score       %.6g\n", *r.Cells, *r.Filled, run.Status.MaxFitness, r.Coverage, r.QDScore)
 	return nil
 }
 

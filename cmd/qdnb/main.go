@@ -19,22 +19,23 @@ import (
 )
 
 var cli struct {
-	Train    trainCmd    `cmd:"" help:"Train an algorithm, resume an interrupted run, or extend a complete one."`
-	Show     showCmd     `cmd:"" help:"Print the numbers of a run and draw its figures."`
-	Eval     evalCmd     `cmd:"" help:"Re-evaluate skills or policies of a run, optionally in a perturbed environment."`
-	Import   importCmd   `cmd:"" help:"Create a run from a policy or repertoire trained elsewhere."`
-	Export   exportCmd   `cmd:"" help:"Write policies or the repertoire of a run to a NumPy file."`
-	Sweep    sweepCmd    `cmd:"" help:"Plan the paper's experiments, run them here or on a cluster, and collect the results."`
-	Figures  figuresCmd  `cmd:"" help:"Draw the paper's figures and tables from existing runs."`
-	Claims   claimsCmd   `cmd:"" help:"Check the paper's claims against existing runs."`
-	Doctor   doctorCmd   `cmd:"" help:"Check the installation and show which backend is available."`
-	Bench    benchCmd    `cmd:"" help:"Benchmark this machine."`
-	Verify   verifyCmd   `cmd:"" help:"Verify the environments against golden files on this machine's backend."`
-	Programs programsCmd `cmd:"" help:"Write the StableHLO of every program of a run, as it is built for a kind of backend, without compiling it."`
-	Version  versionCmd  `cmd:"" help:"Print the versions of this build, Go, GoMLX and the XLA plugin."`
-	Help     helpCmd     `cmd:"" help:"Print the help of a command."`
+	Train    trainCmd    `cmd:""`
+	Show     showCmd     `cmd:""`
+	Eval     evalCmd     `cmd:""`
+	Import   importCmd   `cmd:""`
+	Export   exportCmd   `cmd:""`
+	Sweep    sweepCmd    `cmd:""`
+	Figures  figuresCmd  `cmd:""`
+	Claims   claimsCmd   `cmd:""`
+	Record   recordCmd   `cmd:"" name:"reproduction"`
+	Doctor   doctorCmd   `cmd:""`
+	Bench    benchCmd    `cmd:""`
+	Verify   verifyCmd   `cmd:""`
+	Programs programsCmd `cmd:""`
+	Version  versionCmd  `cmd:""`
+	Help     helpCmd     `cmd:""`
 
-	ShowVersion versionFlag `name:"version" help:"Print the version."`
+	ShowVersion versionFlag `name:"version"`
 }
 
 // Exit codes other than 0 and 1.
@@ -54,7 +55,7 @@ func main() {
 		// Only commands that save or stop in order take a context; others end at the first signal.
 		kong.BindToProvider(func() (context.Context, error) { return nb.Interruptible(), nil }),
 	)
-	addExamples(parser)
+	addHelp(parser)
 	ctx, err := parser.Parse(os.Args[1:])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "qdnb: %s (see `%s --help`)\n", oneLine(err), commandOf(err))

@@ -9,16 +9,15 @@ import (
 )
 
 type programsCmd struct {
-	Kind      string   `required:"" placeholder:"KIND" help:"Kind of backend to build for: cpu, cuda or tpu."`
-	Out       string   `required:"" placeholder:"DIR" help:"Folder for the files NAME.mlir."`
-	Algorithm string   `required:"" placeholder:"NAME" help:"An algorithm of qdnb train, adaptation, or ppo (on halfcheetah-hurdles)."`
-	Env       string   `required:"" placeholder:"NAME" help:"Environment, such as ant-uni; an unknown name lists all."`
-	Devices   int      `default:"1" help:"Number of devices."`
-	Seed      int64    `default:"0" help:"Random seed."`
-	Set       []string `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000; repeat for more."`
+	Kind      string   `required:"" placeholder:"KIND"`
+	Out       string   `required:"" placeholder:"DIR"`
+	Algorithm string   `required:"" placeholder:"NAME"`
+	Env       string   `required:"" placeholder:"NAME"`
+	Devices   int      `default:"1"`
+	Seed      int64    `default:"0"`
+	Set       []string `sep:"none" placeholder:"NAME=VALUE"`
 }
 
-// Run writes the programs.
 func (c *programsCmd) Run() error {
 	if err := makeFolder(c.Out); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,24 +17,12 @@ import (
 // environment, in the form of `--set`. For algorithms outside [qdnb.Algorithms] it returns all
 // hyperparameters.
 func overrides(c runs.Config) []string {
-	var defaults, own map[string]json.RawMessage
+	own, _ := c.Assignments() // opening the run checked that they are an object
 	if standard, err := (qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env}).Config(); err == nil {
-		_ = json.Unmarshal(standard.Hyperparameters, &defaults)
+		defaults, _ := standard.Assignments()
+		own = slices.DeleteFunc(own, func(a string) bool { return slices.Contains(defaults, a) })
 	}
-	_ = json.Unmarshal(c.Hyperparameters, &own) // opening the run checked that it is an object
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(own)) {
-		value := compact(own[name])
-		if value == compact(defaults[name]) {
-			continue
-		}
-		var text string
-		if json.Unmarshal(own[name], &text) == nil {
-			value = text
-		}
-		list = append(list, name+"="+value)
-	}
-	return list
+	return own
 }
 
 // summary lists the hyperparameters that differ from the defaults. Long values are omitted.
@@ -52,7 +39,6 @@ func summary(c runs.Config) string {
 	return strings.Join(list, " ") + " (-v lists all)"
 }
 
-// compact is JSON on one line.
 func compact(data []byte) string {
 	var line bytes.Buffer
 	if json.Compact(&line, data) != nil {

@@ -21,18 +21,18 @@ import (
 
 type showCmd struct {
 	runArg
-	Figures string `placeholder:"DIR" help:"Draw the figures into this folder (default: \"figures\" in the run's folder)."`
-	Format  string `enum:"png,svg,pdf" default:"png" help:"Format of the figures: png, svg or pdf."`
-	JSON    bool   `name:"json" help:"Print the numbers as one JSON object and draw nothing."`
-	HTML    string `name:"html" placeholder:"FILE" help:"Write a page that shows the run's skills in 3D, with a map to pick cells from for a repertoire; draws no figures."`
-	GIF     string `name:"gif" placeholder:"FILE" help:"Write a looping animation of --cell or --skill, else of all skills or of eight cells of a repertoire."`
-	Films   int    `placeholder:"N" help:"Most films on the page of a repertoire (default: all cells if the page stays below 20 MB, else as many as fit, spread evenly)."`
-	Cell    *int   `placeholder:"N" help:"Show only the policy in this cell (default page: cell-N.html in the figures folder)."`
-	Skill   *int   `placeholder:"N" help:"Show only this skill (default page: skill-N.html in the figures folder)."`
-	Verbose bool   `short:"v" help:"Print all hyperparameters, as JSON."`
-	Seed    int64  `default:"0" help:"Seed of the episodes' initial state."`
+	Figures string `placeholder:"DIR"`
+	Format  string `enum:"png,svg,pdf" default:"png"`
+	JSON    bool   `name:"json"`
+	HTML    string `name:"html" placeholder:"FILE"`
+	GIF     string `name:"gif" placeholder:"FILE"`
+	Films   int    `placeholder:"N"`
+	Cell    *int   `placeholder:"N"`
+	Skill   *int   `placeholder:"N"`
+	Verbose bool   `short:"v"`
+	Seed    int64  `default:"0"`
 
-	Archived bool `help:"Start episodes where the archived evaluations started, instead of at a state drawn by --seed; needs --cell, except for AURORA, whose evaluations share a state, and for --gif."`
+	Archived bool
 	backendFlag
 }
 
@@ -157,17 +157,20 @@ func (c *showCmd) cells(run *runs.Run) ([]int, error) {
 	if c.Films < 0 {
 		return nil, fmt.Errorf("--films %d: want a positive number", c.Films)
 	}
-	if c.GIF != "" {
-		cells, err := viewer.Cells(run)
-		return evenly(cells, animatedCells), err
-	}
 	r, err := run.RepertoireMap()
 	if err != nil {
 		return nil, err
 	}
-	cells := viewer.Choose(r, cmp.Or(c.Films, viewer.FilmsWithin(run, pageLimit)))
+	n := cmp.Or(c.Films, viewer.FilmsWithin(run, pageLimit))
+	if c.GIF != "" {
+		n = animatedCells
+	}
+	cells := viewer.Choose(r, n)
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("the repertoire of %s is empty", run.Name())
+	}
+	if c.GIF != "" {
+		return cells, nil
 	}
 	filled := len(r.Filled())
 	fmt.Fprintf(os.Stderr, "filming %d of %d cells: the page takes at most %.1f MB\n", len(cells),
@@ -181,18 +184,6 @@ func (c *showCmd) cells(run *runs.Run) ([]int, error) {
 
 // animatedCells is how many cells of a repertoire an animation shows.
 const animatedCells = 8
-
-// evenly picks n of some cells at equal distances in their order, all if there are fewer.
-func evenly(cells []int, n int) []int {
-	if len(cells) <= n {
-		return cells
-	}
-	picked := make([]int, n)
-	for i := range picked {
-		picked[i] = cells[i*(len(cells)-1)/(n-1)]
-	}
-	return picked
-}
 
 // saveGIF writes films as an animation: a large one of a single film.
 func saveGIF(path string, films []*scene.Film, alone bool) error {
@@ -210,7 +201,6 @@ func saveGIF(path string, films []*scene.Film, alone bool) error {
 	return nil
 }
 
-// drawing is a figure and its file name.
 type drawing struct {
 	name string
 	make func() (*figures.Figure, error)
@@ -273,7 +263,7 @@ func drawings(ctx context.Context, run *runs.Run) (list []drawing, err error) {
 		add("snapshots", func() (*figures.Figure, error) { return figures.Snapshots(run, 5) })
 	}
 	if run.HasSkills() && known {
-		skills, err := run.Skills()
+		skills, err := run.Evaluation()
 		if err != nil {
 			return nil, err
 		}

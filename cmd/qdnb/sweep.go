@@ -12,32 +12,33 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/experiments"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 )
 
 type sweepCmd struct {
-	Plan    sweepPlanCmd    `cmd:"" help:"Print the plan of the paper's experiments, one run per line."`
-	Run     sweepRunCmd     `cmd:"" help:"Run a plan, or one line of it; completed runs are skipped."`
-	Status  sweepStatusCmd  `cmd:"" help:"Show a plan's progress, read from its run folders."`
-	Script  sweepScriptCmd  `cmd:"" help:"Print a script that runs a plan on a cluster: a Slurm job array or a Kubernetes Indexed Job."`
-	Results sweepResultsCmd `cmd:"" help:"Write the results of a plan as CSV files."`
+	Plan    sweepPlanCmd    `cmd:""`
+	Run     sweepRunCmd     `cmd:""`
+	Status  sweepStatusCmd  `cmd:""`
+	Script  sweepScriptCmd  `cmd:""`
+	Results sweepResultsCmd `cmd:""`
+	Ship    sweepShipCmd    `cmd:""`
 }
 
 type sweepPlanCmd struct {
-	Experiment []string `required:"" placeholder:"NAME" help:"Experiments, separated by commas: training, smerl-targets, adaptation, hurdles, sensitivity, prior, reward."`
-	Once       bool     `help:"Plan a run that several experiments share once, for job arrays that should not wait for each other."`
-	Scale      string   `default:"paper" help:"Size: paper (the paper's protocol), medium (the same with small networks and minutes per run), small (minutes on a laptop) or smoke (seconds)."`
-	Seeds      *int     `placeholder:"N" help:"Number of seeds, starting at seed 0; default 5 at scale paper, 3 at medium, else 1."`
-	Envs       []string `placeholder:"NAME" help:"Only these environments."`
-	Algorithms []string `placeholder:"NAME" help:"Only these algorithms."`
-	Constants  string   `default:"code" placeholder:"ORIGIN" help:"Hyperparameters where the paper and its published code disagree: code or paper; see \"qdnb train\"."`
-	Targets    string   `placeholder:"FILE" help:"SMERL's targets: the smerl_targets_summary.csv of the experiment smerl-targets. Required at scale medium; the other scales have built-in targets."`
-	Budget     string   `placeholder:"UNIT" help:"Unit of training budgets: time (default at scale paper, and processor time at medium) or steps (the environment steps reached in that time; default at the other scales)."`
+	Experiment []string `required:"" placeholder:"NAME"`
+	Once       bool
+	Scale      string   `default:"paper"`
+	Seeds      *int     `placeholder:"N"`
+	Envs       []string `placeholder:"NAME"`
+	Algorithms []string `placeholder:"NAME"`
+	Constants  string   `default:"code" placeholder:"ORIGIN"`
+	Targets    string   `placeholder:"FILE"`
+	Budget     string   `placeholder:"UNIT"`
 }
 
-// Run prints the plan.
 func (c *sweepPlanCmd) Run() error {
 	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms,
 		Constants: c.Constants, Budget: c.Budget}
@@ -72,7 +73,7 @@ func (c *sweepPlanCmd) Run() error {
 
 // planFlags are shared by all commands that read a plan.
 type planFlags struct {
-	Plan string `required:"" placeholder:"FILE" help:"Plan file, from \"qdnb sweep plan\"."`
+	Plan string `required:"" placeholder:"FILE"`
 	runsFlag
 }
 
@@ -83,15 +84,14 @@ func (f *planFlags) read() ([]sweep.Line, error) {
 
 type sweepRunCmd struct {
 	planFlags
-	Index string `placeholder:"N|auto" help:"Run only the line with this index, from 0; auto reads it from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX."`
-	Out   string `placeholder:"DIR" help:"Also write the results to this folder as CSV files when the plan is done."`
+	Index string `placeholder:"N|auto"`
+	Out   string `placeholder:"DIR"`
 	backendFlag
-	Poll  time.Duration `default:"10s" help:"How often to check whether another process has finished a run."`
-	Jobs  int           `short:"j" default:"1" help:"Processes that share the plan and the cores; with more than one, no progress bars are shown."`
-	Quiet bool          `short:"q" help:"No progress bars; lines are still logged."`
+	Poll  time.Duration `default:"10s"`
+	Jobs  int           `short:"j" default:"1"`
+	Quiet bool          `short:"q"`
 }
 
-// Run runs the plan.
 func (c *sweepRunCmd) Run(ctx context.Context) error {
 	lines, err := c.read()
 	if err != nil {
@@ -153,8 +153,8 @@ func indexOf(text string) (int, error) {
 
 type sweepStatusCmd struct {
 	planFlags
-	All  bool `help:"List all lines, including those that are done or not started."`
-	JSON bool `name:"json" help:"Print one JSON object with all lines."`
+	All  bool
+	JSON bool `name:"json"`
 }
 
 // lineStatus is a line in the output of `qdnb sweep status --json`.
@@ -172,7 +172,6 @@ type lineStatus struct {
 	Error    string       `json:"error,omitempty"`
 }
 
-// Run prints the plan's progress.
 func (c *sweepStatusCmd) Run() error {
 	lines, err := c.read()
 	if err != nil {
@@ -235,16 +234,14 @@ func remark(s sweep.State) string {
 }
 
 func amount(steps int64, d time.Duration) string {
-	return fmt.Sprintf("%.3g environment steps, %v sequentially", float64(steps),
-		d.Round(time.Second))
+	return fmt.Sprintf("%.3g environment steps, %v sequentially", float64(steps), d.Round(time.Second))
 }
 
 type sweepResultsCmd struct {
 	planFlags
-	Out string `required:"" placeholder:"DIR" help:"Output folder for the CSV files."`
+	Out string `required:"" placeholder:"DIR"`
 }
 
-// Run writes the CSV files.
 func (c *sweepResultsCmd) Run() error {
 	lines, err := c.read()
 	if err != nil {
@@ -266,4 +263,29 @@ func writeResults(root string, lines []sweep.Line, dir string) error {
 		fmt.Println(file)
 	}
 	return err
+}
+
+type sweepShipCmd struct {
+	planFlags
+	Out     string `required:"" placeholder:"DIR"`
+	Scale   string `required:"" enum:"paper,medium,small,smoke"`
+	Machine string `placeholder:"TEXT"`
+	Commit  string `placeholder:"HASH"`
+}
+
+// Run writes the folder and prints its size.
+func (c *sweepShipCmd) Run() error {
+	lines, err := c.read()
+	if err != nil {
+		return err
+	}
+	shipped, err := paper.Ship(c.Out, lines, c.Runs, paper.About{Scale: c.Scale, Machine: c.Machine,
+		Commit: c.Commit})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d runs, %.2f MB (%.0f kB each); %d lines of the plan are not complete\n", c.Out,
+		shipped.Runs, float64(shipped.Bytes)/1e6,
+		float64(shipped.Bytes)/1e3/float64(shipped.Runs), shipped.Left)
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -340,5 +341,56 @@ func TestPlanOfSeveralExperiments(t *testing.T) {
 	}
 	if len(once) >= len(all) {
 		t.Errorf("%d of %d lines with --once", len(once), len(all))
+	}
+}
+
+// Shipped runs give the same tables and figures as the runs, and a damaged one gives none.
+func TestSweepShip(t *testing.T) {
+	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "results")
+	ship := []string{"sweep", "ship", "--plan", filepath.Join(dir, paper.PlanFile), "--runs",
+		filepath.Join(dir, paper.RunsFolder), "--out", out, "--scale", "small"}
+	if _, stderr, status := invoke(t, ship...); status != 1 || !strings.Contains(stderr,
+		"do not record their machine") {
+		t.Errorf("without --machine: status %d, %s", status, stderr)
+	}
+	stdout, stderr, status := invoke(t, append(ship, "--machine", "a test")...)
+	if status != 0 || !strings.Contains(stdout, "6 runs, 0.0") || !strings.Contains(stdout,
+		"0 lines of the plan are not complete") {
+		t.Fatalf("status %d, %s%s", status, stdout, stderr)
+	}
+	drawn := map[string]string{}
+	for _, in := range []string{dir, out} {
+		to := t.TempDir()
+		if _, stderr, status := invoke(t, "figures", "--in", in, "--out", to, "--only",
+			"figure-6,table-9", "--format", "svg"); status != 0 {
+			t.Fatalf("%s: %s", in, stderr)
+		}
+		for _, name := range []string{"figure-6.svg", "table-9.md"} {
+			data, err := os.ReadFile(filepath.Join(to, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if drawn[name] == "" {
+				drawn[name] = string(data)
+			} else if drawn[name] != string(data) {
+				t.Errorf("%s of shipped runs differs", name)
+			}
+		}
+	}
+	found, err := filepath.Glob(filepath.Join(out, paper.RunsFolder, "*", "metrics.csv"))
+	if err != nil || len(found) != 6 {
+		t.Fatalf("%q, %v", found, err)
+	}
+	if err := os.Truncate(found[3], 20); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	_, stderr, status = invoke(t, "figures", "--in", out, "--out", empty, "--only", "figure-6")
+	if status != 1 || !strings.Contains(stderr, found[3]+" is damaged") || strings.Count(stderr,
+		"\n") != 1 {
+		t.Errorf("a truncated file: status %d, %s", status, stderr)
+	}
+	if left, _ := os.ReadDir(empty); len(left) > 0 {
+		t.Errorf("drew %v from half of the data", left)
 	}
 }

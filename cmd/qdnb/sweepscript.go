@@ -15,18 +15,18 @@ import (
 )
 
 type sweepScriptCmd struct {
-	Engine string `arg:"" help:"Cluster: slurm or kubernetes."`
+	Engine string `arg:""`
 	planFlags
-	Name     string        `placeholder:"NAME" help:"Name of the job (default: qdnb and the experiment)."`
-	Parallel int           `default:"0" help:"Concurrent tasks; 0: no limit on Slurm, 8 on Kubernetes."`
-	CPUs     int           `name:"cpus" default:"2" help:"Cores per task."`
-	Memory   string        `default:"8G" help:"Memory per task, such as 8G."`
-	GPUs     int           `name:"gpus" default:"0" help:"GPUs per task; the population is sharded over them."`
-	Limit    time.Duration `default:"3h" help:"Time limit of a Slurm task. Unfinished runs are requeued."`
-	Sbatch   []string      `sep:"none" placeholder:"OPTION" help:"Extra sbatch option, as in --sbatch=--partition=gpu; repeat for more."`
-	Program  string        `placeholder:"PATH" help:"Path of qdnb on a Slurm node (default: this program)."`
-	Image    string        `default:"qdnb:latest" help:"Image of a Kubernetes task: see Containerfile."`
-	Claim    string        `default:"qdnb" help:"PersistentVolumeClaim mounted at /data in Kubernetes; --plan and --runs are paths in it."`
+	Name     string        `placeholder:"NAME"`
+	Parallel int           `default:"0"`
+	CPUs     int           `name:"cpus" default:"2"`
+	Memory   string        `default:"8G"`
+	GPUs     int           `name:"gpus" default:"0"`
+	Limit    time.Duration `default:"3h"`
+	Sbatch   []string      `sep:"none" placeholder:"OPTION"`
+	Program  string        `placeholder:"PATH"`
+	Image    string        `default:"qdnb:latest"`
+	Claim    string        `default:"qdnb"`
 }
 
 //go:embed sweep_slurm.sh.tmpl
@@ -50,7 +50,6 @@ var (
 	memory  = regexp.MustCompile(`^[1-9][0-9]*[KMGT]$`)
 )
 
-// Run prints the script.
 func (c *sweepScriptCmd) Run() error {
 	source := map[string]string{"slurm": slurmTemplate, "kubernetes": kubernetesTemplate}[c.Engine]
 	if source == "" {
@@ -139,5 +138,4 @@ func ranges(indices []int) string {
 	return strings.Join(parts, ",")
 }
 
-// quote quotes text as one shell word.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

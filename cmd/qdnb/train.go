@@ -15,26 +15,25 @@ import (
 )
 
 type trainCmd struct {
-	Algorithm   string         `required:"" placeholder:"NAME" help:"Algorithm: map-elites, pga-map-elites, aurora, pga-aurora, diayn, dads, diayn-reward, dads-reward, smerl-diayn, smerl-dads or sac."`
-	Env         string         `required:"" placeholder:"NAME" help:"Environment, such as ant-uni; an unknown name lists all."`
-	Seed        int64          `default:"0" help:"Random seed."`
-	Generations *int64         `placeholder:"N" help:"Stop after N generations, not counting the initial population (iterations of the reinforcement-learning methods)."`
-	Evaluations *int64         `placeholder:"N" help:"Stop after N evaluations."`
-	EnvSteps    *int64         `placeholder:"N" help:"Stop after N environment steps."`
-	Time        *time.Duration `placeholder:"DURATION" help:"Stop after this wall-clock time, as in 2h or 90s; without any limit, the paper's 2h."`
-	CPUTime     *time.Duration `name:"cpu-time" placeholder:"DURATION" help:"Stop after this processor time, excluding compilation; comparable on a machine under other load."`
-	Constants   string         `default:"code" placeholder:"ORIGIN" help:"Hyperparameters where the paper and its published code disagree: code (the default) or paper. The only one is reward_scaling on walker-uni, 10 in the code and 1 in print."`
-	Set         []string       `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000; repeat for more. A run's config.json lists them."`
+	Algorithm   string         `required:"" placeholder:"NAME"`
+	Env         string         `required:"" placeholder:"NAME"`
+	Seed        int64          `default:"0"`
+	Generations *int64         `placeholder:"N"`
+	Evaluations *int64         `placeholder:"N"`
+	EnvSteps    *int64         `placeholder:"N"`
+	Time        *time.Duration `placeholder:"DURATION"`
+	CPUTime     *time.Duration `name:"cpu-time" placeholder:"DURATION"`
+	Constants   string         `default:"code" placeholder:"ORIGIN"`
+	Set         []string       `sep:"none" placeholder:"NAME=VALUE"`
 	runsFlag
 	backendFlag
-	JSON       bool `name:"json" help:"Print the result as one JSON object on the last line."`
-	KeepReplay bool `help:"Keep the replay buffer of a finished run on disk (hundreds of MB), so that extending the run continues exactly."`
-	Fresh      bool `help:"Train from scratch; an existing run is moved to the folder set-aside, not deleted."`
-	Quiet      bool `short:"q" help:"No progress output."`
-	Verbose    bool `short:"v" help:"Print all hyperparameters, as JSON."`
+	JSON       bool `name:"json"`
+	KeepReplay bool
+	Fresh      bool
+	Quiet      bool `short:"q"`
+	Verbose    bool `short:"v"`
 }
 
-// Run trains the algorithm.
 func (c *trainCmd) Run(ctx context.Context) error {
 	budget, err := c.budget()
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 )
 
 type verifyCmd struct {
-	Paths []string `arg:"" name:"path" help:"Golden files, named KIND_ENV.npz or perturb_ENV_WHAT_VALUE.npz, or folders of them."`
+	Paths []string `arg:"" name:"path"`
 	backendFlag
-	Against string `placeholder:"BACKEND" help:"Also compare with this backend, such as cpu or go, in Markdown tables of single steps and whole episodes."`
-	JSON    bool   `name:"json" help:"Print the tables of --against as a JSON object."`
+	Against string `placeholder:"BACKEND"`
+	JSON    bool   `name:"json"`
 }
 
 // Run compares all files and fails if one differs or cannot be compared.

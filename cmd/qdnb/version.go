@@ -6,22 +6,20 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla"
 )
 
 type versionCmd struct{}
 
-// Run prints the version.
 func (versionCmd) Run() error {
 	printVersion(os.Stdout)
 	return nil
 }
 
-// versionFlag implements `qdnb --version`.
 type versionFlag bool
 
 // BeforeReset prints the version and exits before a command is looked up.
@@ -38,17 +36,7 @@ var frameworkModules = []string{"github.com/gomlx/gomlx", "github.com/gomlx/comp
 // printVersion writes the versions recorded in this build and the path of the XLA:CPU plugin. It
 // does not open a backend.
 func printVersion(out io.Writer) {
-	version, commit := "(devel)", "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = cmp.Or(info.Main.Version, version)
-		settings := map[string]string{}
-		for _, s := range info.Settings {
-			settings[s.Key] = s.Value
-		}
-		if commit = cmp.Or(settings["vcs.revision"], commit); settings["vcs.modified"] == "true" {
-			commit += ", modified"
-		}
-	}
+	version, commit := session.Build()
 	fmt.Fprintf(out, "qdnb      %s\ncommit    %s\ngo        %s on %s/%s\n", version, commit,
 		runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	found := modules(frameworkModules...)
@@ -60,7 +48,7 @@ func printVersion(out io.Writer) {
 }
 
 type helpCmd struct {
-	Command []string `arg:"" optional:"" help:"Command, such as \"sweep plan\"."`
+	Command []string `arg:"" optional:""`
 }
 
 // Run prints the help of a command, or of all commands.

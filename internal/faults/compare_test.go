@@ -157,10 +157,11 @@ func withoutSeconds(data []byte) (lines []string) {
 	return lines
 }
 
-// timeless returns a status without the fields that depend on time.
+// timeless returns a status without the fields that depend on time or name the machine.
 func timeless(s runs.Status) runs.Status {
 	s.Seconds, s.CPUSeconds, s.CompileSeconds, s.Updated = 0, 0, 0, time.Time{}
 	s.Log = runs.LogSeal{} // its rows have times
+	s.Machines = nil
 	return s
 }
 

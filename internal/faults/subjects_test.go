@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -44,8 +45,7 @@ func spec(algorithm string) run {
 	s := run{qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Seed: 1, Budget: qdnb.Generations(60)},
 		slices.Clone(smallSettings)}
 	switch {
-	case algorithm == "map-elites" || strings.Contains(algorithm, "pga") || strings.Contains(algorithm,
-		"aurora"):
+	case protocol.Evolves(algorithm):
 		s.Set = append(s.Set, "batch=16")
 	default:
 		s.Budget = qdnb.Generations(240)
@@ -67,6 +67,9 @@ func spec(algorithm string) run {
 			"num_critic_training_steps=4", "num_pg_training_steps=3",
 			"transitions_batch_size=16")
 	}
+	if algorithm == "dns" {
+		s.Set = append(s.Set, "capacity=24")
+	}
 	if strings.Contains(algorithm, "aurora") {
 		s.Set = append(s.Set, "capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
 			"training_batch=8", "latent=2", "threshold=0.01")
@@ -75,10 +78,7 @@ func spec(algorithm string) run {
 }
 
 // algorithms lists all algorithms that train.
-var algorithms = []string{
-	"map-elites", "pga-map-elites", "aurora", "pga-aurora", "sac", "diayn", "dads", "diayn-reward",
-	"dads-reward", "smerl-diayn", "smerl-dads",
-}
+var algorithms = qdnb.Algorithms()
 
 // training is the subject `qdnb train` of a specification.
 func training(s run) subject {

@@ -56,8 +56,7 @@ func Glob(t testing.TB, patterns ...string) []string {
 	case root == "testdata":
 		t.Fatalf("there is no file %s in testdata", strings.Join(patterns, ", "))
 	default:
-		t.Skipf("SKIPPED: folder %s (from $%s) has no %s", root, FolderEnv,
-			strings.Join(patterns, ", "))
+		t.Skipf("SKIPPED: folder %s (from $%s) has no %s", root, FolderEnv, strings.Join(patterns, ", "))
 	}
 	return paths
 }

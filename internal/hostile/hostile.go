@@ -32,7 +32,6 @@ func Error(t testing.TB, err error) {
 // time, because others may be using the machine.
 const patience = time.Minute
 
-// worked returns the processor time used by this process.
 func worked() time.Duration {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
@@ -67,7 +66,6 @@ func Bounded(t testing.TB, size int, f func()) {
 	}
 }
 
-// allocated returns the bytes ever allocated on the heap.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)

@@ -1,5 +1,5 @@
-// Package names suggests the name that a user probably meant and formats untrusted names in one
-// line.
+// Package names suggests the name that a user probably meant, formats untrusted names in one line
+// and breaks text into lines.
 package names
 
 import (
@@ -134,4 +134,18 @@ func editDistance(a, b string) int {
 		}
 	}
 	return d[len(s)][len(t)]
+}
+
+// Wrap breaks text between words into lines of at most width characters.
+func Wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
 }

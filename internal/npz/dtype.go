@@ -110,7 +110,6 @@ var nativeOrder = func() byte {
 	return '>'
 }()
 
-// swapBytes reverses the bytes of every element.
 func swapBytes(memory []byte, size int) {
 	for ; len(memory) >= size; memory = memory[size:] {
 		slices.Reverse(memory[:size])

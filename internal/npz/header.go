@@ -13,7 +13,6 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// header is the parsed header of an .npy file.
 type header struct {
 	dtype   dtype
 	swap    bool // the elements have the other byte order than this machine
@@ -111,21 +110,19 @@ func parseHeader(text string) (h header, err error) {
 	return h, err
 }
 
-// bytes returns the size of the elements in a file of the given size, or an error if the file
-// cannot hold them. Call it before allocating memory for the elements.
-func (h header) bytes(fileSize int64) (int64, error) {
+// fits returns an error unless a file of the given size holds the elements. Call it before
+// allocating memory for them.
+func (h header) fits(fileSize int64) error {
 	have := fileSize - h.size
 	if int64(h.count) > have/int64(h.dtype.size) {
-		return 0, fmt.Errorf("cut off: shape %v of %s needs %d elements, but there are %d bytes", h.shape,
-			h.dtype.name, h.count,
-			max(have, 0))
+		return fmt.Errorf("cut off: shape %v of %s needs %d elements, but there are %d bytes", h.shape,
+			h.dtype.name, h.count, max(have, 0))
 	}
-	need := int64(h.count) * int64(h.dtype.size)
-	if need != have {
-		return 0, fmt.Errorf("shape %v of %s needs %d bytes, but there are %d", h.shape, h.dtype.name,
+	if need := int64(h.count) * int64(h.dtype.size); need != have {
+		return fmt.Errorf("shape %v of %s needs %d bytes, but there are %d", h.shape, h.dtype.name,
 			need, have)
 	}
-	return need, nil
+	return nil
 }
 
 // encodeHeader returns the version 1.0 header that NumPy itself would write.

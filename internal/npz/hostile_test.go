@@ -137,7 +137,7 @@ func TestClaimedSizesAreChecked(t *testing.T) {
 func TestDamageIsNoticed(t *testing.T) {
 	want := sample()
 	var buffer bytes.Buffer
-	if err := WriteTo(&buffer, want); err != nil {
+	if err := WriteTo(&buffer, want, ""); err != nil {
 		t.Fatal(err)
 	}
 	whole := buffer.Bytes()
@@ -208,7 +208,7 @@ func TestOverlapIsRefused(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	var buffer bytes.Buffer
-	if err := WriteTo(&buffer, sample()); err != nil {
+	if err := WriteTo(&buffer, sample(), ""); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(buffer.Bytes())

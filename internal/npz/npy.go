@@ -32,14 +32,13 @@ func WriteNPY(path string, a Array) error {
 	return atomicfile.Write(path, func(w io.Writer) error { return writeArray(w, a) })
 }
 
-// readArray reads an .npy file of a known size.
 func readArray(r io.Reader, size int64) (Array, error) {
 	buffered := bufio.NewReader(r)
 	h, err := readHeader(buffered)
 	if err != nil {
 		return Array{}, err
 	}
-	if _, err := h.bytes(size); err != nil {
+	if err := h.fits(size); err != nil {
 		return Array{}, err
 	}
 	data, memory := h.dtype.make(h.count)
@@ -70,7 +69,6 @@ func readArray(r io.Reader, size int64) (Array, error) {
 	return Array{Shape: h.shape, Data: data}, nil
 }
 
-// writeArray writes an .npy file.
 func writeArray(w io.Writer, a Array) error {
 	if err := a.Check(); err != nil {
 		return err

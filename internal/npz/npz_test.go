@@ -77,7 +77,7 @@ func TestLargeArraysAreStoredAndComeBack(t *testing.T) {
 	small := make([]float32, 1000)
 	want := map[string]Array{"large": Of(large, 3, len(large)/3), "small": Of(small)}
 	var buffer bytes.Buffer
-	if err := WriteTo(&buffer, want); err != nil {
+	if err := WriteTo(&buffer, want, ""); err != nil {
 		t.Fatal(err)
 	}
 	if size := buffer.Len(); size < 4*len(large) || size > 4*len(large)+2000 {
@@ -100,7 +100,7 @@ func TestLargeArraysAreStoredAndComeBack(t *testing.T) {
 func TestSameArraysSameBytes(t *testing.T) {
 	write := func() []byte {
 		var buffer bytes.Buffer
-		if err := WriteTo(&buffer, sample(), Comment("remark")); err != nil {
+		if err := WriteTo(&buffer, sample(), "remark"); err != nil {
 			t.Fatal(err)
 		}
 		return buffer.Bytes()

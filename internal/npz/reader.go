@@ -134,9 +134,8 @@ func (r *Reader) Header(name string) (dtype string, shape []int, err error) {
 		if err != nil {
 			return err
 		}
-		_, err = h.bytes(size)
 		dtype, shape = h.dtype.name, h.shape
-		return err
+		return h.fits(size)
 	})
 	if err != nil {
 		return "", nil, err

@@ -21,26 +21,17 @@ const deflateBelow = 1 << 20
 // the earliest that zip can represent, and the one that NumPy uses.
 var writtenAt = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Option changes how an .npz file is written.
-type Option func(*zip.Writer) error
-
-// Comment adds a text at the end of the file, as a zip comment of up to 65 535 bytes.
-func Comment(text string) Option {
-	return func(w *zip.Writer) error { return w.SetComment(text) }
-}
-
 // Write writes an .npz file atomically: a crash leaves the old file or the new one.
-func Write(path string, arrays map[string]Array, options ...Option) error {
-	return atomicfile.Write(path, func(w io.Writer) error { return WriteTo(w, arrays, options...) })
+func Write(path string, arrays map[string]Array) error {
+	return atomicfile.Write(path, func(w io.Writer) error { return WriteTo(w, arrays, "") })
 }
 
-// WriteTo writes an .npz file to a stream. The same arrays give the same bytes.
-func WriteTo(w io.Writer, arrays map[string]Array, options ...Option) error {
+// WriteTo writes an .npz file to a stream. The same arrays give the same bytes. The file ends in
+// the comment, a zip comment of up to 65 535 bytes.
+func WriteTo(w io.Writer, arrays map[string]Array, comment string) error {
 	archive := zip.NewWriter(w)
-	for _, option := range options {
-		if err := option(archive); err != nil {
-			return err
-		}
+	if err := archive.SetComment(comment); err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		if err := addMember(archive, name, arrays[name]); err != nil {

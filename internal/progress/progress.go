@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/janpfeifer/gonb/gonbui"
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -35,33 +34,34 @@ type Bar struct {
 }
 
 // display draws a bar.
-type display interface {
-	every() time.Duration // minimum time between two updates
-	columns() int         // width of the text
-	update(fraction float64, text string)
-	finish(text string)
+type display struct {
+	every   time.Duration // minimum time between two updates
+	delayed bool          // the first update waits, too
+	columns func() int    // width of the text
+	update  func(fraction float64, text string)
+	finish  func(text string)
 }
 
 // NewBar makes a progress bar with a label such as the name of a run. If quiet, it shows nothing.
 func NewBar(label string, quiet bool) *Bar {
 	switch {
 	case quiet:
-		return newBar(label, nothing{}, time.Now)
+		return &Bar{done: true, now: time.Now}
 	case gonbui.IsNotebook:
 		id := "qdnb_progress_" + gonbui.UniqueId()
-		return newBar(label, notebook{send: func(page string) { gonbui.UpdateHTML(id, page) },
-			flush: gonbui.Sync}, time.Now)
+		return newBar(label, notebook(func(page string) { gonbui.UpdateHTML(id, page) }, gonbui.Sync),
+			time.Now)
 	case term.IsTerminal(int(os.Stderr.Fd())):
-		return newBar(label, newTerminal(os.Stderr, widthOf(os.Stderr)), time.Now)
+		return newBar(label, terminal(os.Stderr, stderrWidth), time.Now)
 	}
-	return newBar(label, plain{os.Stderr}, time.Now)
+	return newBar(label, plain(os.Stderr), time.Now)
 }
 
 func newBar(label string, show display, now func() time.Time) *Bar {
 	b := &Bar{show: show, label: label, now: now, start: now()}
 	b.begun = b.start
-	if _, ok := show.(plain); ok {
-		b.shown = b.start // short work prints only its last line
+	if show.delayed {
+		b.shown = b.start
 	}
 	return b
 }
@@ -91,7 +91,7 @@ func (b *Bar) Update(fraction float64, details ...string) {
 	if !b.based {
 		b.base, b.based = fraction, true
 	}
-	if now.Sub(b.shown) < b.show.every() {
+	if now.Sub(b.shown) < b.show.every {
 		return
 	}
 	b.shown = now
@@ -177,89 +177,64 @@ func shortTime(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", seconds/3600, seconds%3600/60)
 }
 
-// nothing is the display of a quiet bar.
-type nothing struct{}
-
-func (nothing) every() time.Duration   { return time.Hour }
-func (nothing) columns() int           { return 0 }
-func (nothing) update(float64, string) {}
-func (nothing) finish(string)          {}
-
-// notebook replaces one output of a cell. Plain HTML is shown even in an untrusted notebook.
-type notebook struct {
-	send  func(page string)
-	flush func() // the cell's program may end right after Done
-}
-
-func (notebook) every() time.Duration { return time.Second / 10 }
-func (notebook) columns() int         { return 88 } // a line of a cell's output, next to the bar
-
-func (n notebook) update(fraction float64, text string) {
-	n.send(fmt.Sprintf(`<progress max="1000" value="%.0f" style="width:16em;vertical-align:middle"></progress> `+
-		`<code>%3.0f%%  %s</code>`, 1000*fraction, 100*fraction, html.EscapeString(text)))
-}
-
-func (n notebook) finish(text string) {
-	n.send("<code>" + html.EscapeString(text) + "</code>")
-	n.flush()
-}
-
-// terminal redraws one line of a terminal.
-type terminal struct {
-	out   io.Writer
-	width func() int // current width of the terminal
-	cells int        // columns of the bar, without its frame
-	bar   *progressbar.ProgressBar
+// notebook replaces one output of a cell. Plain HTML is shown even in an untrusted notebook. The
+// cell's program may end right after Done, which flushes.
+func notebook(send func(page string), flush func()) display {
+	return display{
+		every:   time.Second / 10,
+		columns: func() int { return 88 }, // a line of a cell's output, next to the bar
+		update: func(fraction float64, text string) {
+			send(fmt.Sprintf(`<progress max="1000" value="%.0f" style="width:16em;`+
+				`vertical-align:middle"></progress> <code>%3.0f%%  %s</code>`, 1000*fraction, 100*fraction,
+				html.EscapeString(text)))
+		},
+		finish: func(text string) {
+			send("<code>" + html.EscapeString(text) + "</code>")
+			flush()
+		},
+	}
 }
 
 // barExtra is the width of the percentage, the bar's frame and the space at the end of the line.
 const barExtra = 11
 
-// widthOf returns a function that queries a terminal's width.
-func widthOf(f *os.File) func() int {
-	return func() int {
-		width, _, err := term.GetSize(int(f.Fd()))
-		if err != nil || width <= 0 {
-			return 80
-		}
-		return width
+func stderrWidth() int {
+	width, _, err := term.GetSize(int(os.Stderr.Fd()))
+	if err != nil || width <= 0 {
+		return 80
+	}
+	return width
+}
+
+// terminal redraws one line of a terminal of a width that may change.
+func terminal(out io.Writer, width func() int) display {
+	cells := min(max((width()-60)/2, 2), 24) // numbers take precedence
+	// the rest of the line: a line that wraps cannot be replaced
+	columns := func() int { return max(width()-cells-barExtra, 0) }
+	return display{
+		every:   time.Second / 10,
+		columns: columns,
+		update: func(fraction float64, text string) {
+			done := int(fraction * float64(cells))
+			fmt.Fprintf(out, "\r%4.0f%% |%s%s|  %-*s", 100*fraction, strings.Repeat("█", done),
+				strings.Repeat(" ", cells-done), columns(), text)
+		},
+		finish: func(text string) {
+			fmt.Fprintf(out, "\r%*s\r%s\n", max(width()-1, 0), "", text)
+		},
 	}
 }
 
-func newTerminal(out io.Writer, width func() int) *terminal {
-	cells := min(max((width()-60)/2, 2), 24) // numbers take precedence
-	return &terminal{out: out, width: width, cells: cells, bar: progressbar.NewOptions(1000,
-		progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(cells),
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetPredictTime(false), progressbar.OptionShowDescriptionAtLineEnd(),
-		progressbar.OptionSetRenderBlankState(false))}
+// plain writes lines to a file, where nothing can be replaced. Short work writes only its last
+// line.
+func plain(out io.Writer) display {
+	return display{
+		every:   10 * time.Second,
+		delayed: true,
+		columns: func() int { return math.MaxInt },
+		update: func(fraction float64, text string) {
+			fmt.Fprintf(out, "%3.0f%%  %s\n", 100*fraction, text)
+		},
+		finish: func(text string) { fmt.Fprintln(out, text) },
+	}
 }
-
-func (*terminal) every() time.Duration { return time.Second / 10 }
-
-// columns returns the rest of the line: a line that wraps cannot be replaced.
-func (t *terminal) columns() int { return max(t.width()-t.cells-barExtra, 0) }
-
-func (t *terminal) update(fraction float64, text string) {
-	t.bar.Describe(text)
-	// 1000 of 1000 would end the bar, which only Done may do.
-	// training continues without a terminal
-	_ = t.bar.Set(min(int(1000*fraction), 999))
-}
-
-func (t *terminal) finish(text string) {
-	_ = t.bar.Clear() // as in update
-	fmt.Fprintln(t.out, text)
-}
-
-// plain writes lines to a file, where nothing can be replaced.
-type plain struct{ out io.Writer }
-
-func (plain) every() time.Duration { return 10 * time.Second }
-func (plain) columns() int         { return math.MaxInt }
-
-func (p plain) update(fraction float64, text string) {
-	fmt.Fprintf(p.out, "%3.0f%%  %s\n", 100*fraction, text)
-}
-
-func (p plain) finish(text string) { fmt.Fprintln(p.out, text) }

@@ -20,8 +20,7 @@ func TestNotebookBarIsOneOutputThatStays(t *testing.T) {
 	clock := newClock()
 	var pages []string
 	flushed := false
-	show := notebook{send: func(page string) { pages = append(pages, page) },
-		flush: func() { flushed = true }}
+	show := notebook(func(page string) { pages = append(pages, page) }, func() { flushed = true })
 	b := newBar("map<elites>", show, clock.now)
 	for i := range 1000 { // ten seconds
 		b.Update(float64(i)/1000, "QD 1&2")
@@ -48,7 +47,7 @@ func TestNotebookBarIsOneOutputThatStays(t *testing.T) {
 func TestPlainBarIsALineNowAndThen(t *testing.T) {
 	clock := newClock()
 	var out bytes.Buffer
-	b := newBar("run", plain{&out}, clock.now)
+	b := newBar("run", plain(&out), clock.now)
 	for i := range 36 { // resumes at one half; 35 seconds
 		b.Update(0.5+float64(i)/200, "")
 		clock.advance(time.Second)
@@ -59,7 +58,7 @@ func TestPlainBarIsALineNowAndThen(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
-	b = newBar("quick", plain{&out}, clock.now)
+	b = newBar("quick", plain(&out), clock.now)
 	b.Update(0.5, "")
 	b.Done("")
 	if out.String() != "quick\n" {
@@ -70,7 +69,7 @@ func TestPlainBarIsALineNowAndThen(t *testing.T) {
 func TestTerminalBarKeepsToOneLine(t *testing.T) {
 	clock := newClock()
 	var out bytes.Buffer
-	b := newBar("run", newTerminal(&out, func() int { return 60 }), clock.now)
+	b := newBar("run", terminal(&out, func() int { return 60 }), clock.now)
 	for i := range 11 {
 		b.Update(float64(i)/10, strings.Repeat("detail ", 20))
 		clock.advance(time.Second)
@@ -125,20 +124,20 @@ func TestBarOfAResumedRun(t *testing.T) {
 			"score 2.514e+05  " + name,
 	} {
 		var out bytes.Buffer
-		resume(newTerminal(&out, func() int { return width }))
+		resume(terminal(&out, func() int { return width }))
 		if got := lastLine(out.String()); got != want {
 			t.Errorf("at %d columns:\n%q, want\n%q", width, got, want)
 		}
 	}
 	var pages []string
-	resume(notebook{send: func(page string) { pages = append(pages, page) }, flush: func() {}})
+	resume(notebook(func(page string) { pages = append(pages, page) }, func() {}))
 	want := "<code> 60%  40s left  max fitness -128.3  coverage 73.7 %  QD score 2.514e+05  " +
 		"map-elites-pointmaze…</code>"
 	if last := pages[len(pages)-1]; !strings.HasSuffix(last, want) {
 		t.Errorf("a notebook shows %s, want %s", last, want)
 	}
 	var out bytes.Buffer
-	resume(plain{&out})
+	resume(plain(&out))
 	if want := " 60%  40s left  " + strings.Join(figures, "  ") + "  " + name +
 		"\n"; out.String() != want {
 		t.Errorf("a file has %q, want %q", out.String(), want)
@@ -148,8 +147,8 @@ func TestBarOfAResumedRun(t *testing.T) {
 func TestBarTakesAnything(t *testing.T) {
 	clock := newClock()
 	var pages []string
-	b := newBar("run", notebook{send: func(page string) { pages = append(pages, page) },
-		flush: func() {}}, clock.now)
+	b := newBar("run", notebook(func(page string) { pages = append(pages, page) }, func() {}),
+		clock.now)
 	nan := 0.0
 	nan /= nan
 	for _, fraction := range []float64{-1, nan, 0.5, 0.2, 7} {

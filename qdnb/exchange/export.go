@@ -67,15 +67,13 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 	return shapes, nil
 }
 
-// arrays returns the arrays to write.
 func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	if err := policies.Own(run); err != nil {
 		return nil, err
 	}
 	if s.Repertoire {
 		if !run.HasRepertoire() && run.HasSkills() {
-			return nil, errors.Errorf("%s has skills and no repertoire: leave --repertoire out",
-				run.Name())
+			return nil, errors.Errorf("%s has skills and no repertoire: leave --repertoire out", run.Name())
 		}
 		r, err := run.Repertoire()
 		if err != nil {
@@ -96,14 +94,13 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 		arrays["skills"] = npz.Scalar(int64(skills.Count))
 		return arrays, nil
 	}
-	var wantedSkills, wantedCells []int
-	if s.Skill != nil {
-		wantedSkills = []int{*s.Skill}
+	given := func(number *int) []int {
+		if number == nil {
+			return nil
+		}
+		return []int{*number}
 	}
-	if s.Cell != nil {
-		wantedCells = []int{*s.Cell}
-	}
-	set, err := policies.Select(run, wantedSkills, wantedCells)
+	set, err := policies.Select(run, given(s.Skill), given(s.Cell))
 	if err != nil {
 		return nil, err
 	}

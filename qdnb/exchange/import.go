@@ -131,8 +131,7 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 		Count: settings.Skills, Hidden: settings.Hidden, Policy: row.data}
 	if want := runs.Row(skills.Sizes()); len(row.data) != want {
 		return nil, errors.Errorf("%s has %d parameters, but %s on %s needs %d (%s): %s", s.Policy,
-			len(row.data), s.Algorithm, s.Env, want,
-			layers(skills), fitting(len(row.data), *skills))
+			len(row.data), s.Algorithm, s.Env, want, layers(skills), fitting(len(row.data), *skills))
 	}
 	if err := skills.Check(); err != nil {
 		return nil, err
@@ -243,14 +242,14 @@ func clean(r *runs.Repertoire) error {
 
 func notFinite(x float32) bool { return x-x != 0 }
 
-// write writes the run's folder.
 func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.Status,
 	save func(*runs.Writer) error) (*runs.Run, error) {
 	config, err := runs.NewConfig(s.Algorithm, s.Env, s.Seed, settings)
 	if err != nil {
 		return nil, err
 	}
-	status.Finished, status.Backend, status.Version = true, "imported", session.Version()
+	status.Finished, status.Backend = true, "imported"
+	status.Version, _ = session.Build()
 	status.Descriptor = env.Descriptor.Components
 	return runs.Import(s.Runs, config, func(w *runs.Writer) error {
 		if err := w.Begin(-1, session.Columns...); err != nil {

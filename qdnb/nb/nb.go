@@ -7,6 +7,7 @@ package nb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -38,8 +39,15 @@ type Drawing interface {
 var drawn int
 
 // Draw shows the drawing that a function returned, or ends the cell with its error as [Check] does.
-// Outside a notebook it saves the drawings as drawing-1, drawing-2 and so on.
+// If the error has a method Absent that returns true, as for a figure of runs that qdnb does not
+// ship, Draw prints it, and the cell succeeds. Outside a notebook it saves the drawings as drawing-1,
+// drawing-2 and so on.
 func Draw(d Drawing, err error) {
+	var absence interface{ Absent() bool }
+	if errors.As(err, &absence) && absence.Absent() {
+		fmt.Println("Nothing to draw:", err)
+		return
+	}
 	Check(err)
 	drawn++
 	Check(d.Show(fmt.Sprintf("drawing-%d", drawn)))

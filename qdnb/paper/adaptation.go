@@ -28,7 +28,7 @@ var gaits = protocol.Gaits()
 func Adaptation(data *Data) (*figures.Figure, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
-		return nil, noRuns(results.ExperimentAdaptation)
+		return nil, data.noRuns(results.ExperimentAdaptation)
 	}
 	return data.adaptation(labels, Median).Figure()
 }
@@ -39,13 +39,13 @@ func Adaptation(data *Data) (*figures.Figure, error) {
 // drawn alone.
 func AdaptationIQM(data *Data) (*figures.Figure, error) {
 	if data == nil || data.Tables == nil {
-		return nil, noRuns(results.ExperimentAdaptation)
+		return nil, data.noRuns(results.ExperimentAdaptation)
 	}
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	hurdles, err := HurdlesPanels(data, IQM)
 	switch {
 	case len(labels) == 0 && err != nil:
-		return nil, noRuns(results.ExperimentAdaptation)
+		return nil, data.noRuns(results.ExperimentAdaptation)
 	case len(labels) == 0:
 		return figures.Curves(hurdles, len(hurdles))
 	case err != nil:
@@ -62,7 +62,7 @@ func AdaptationIQM(data *Data) (*figures.Figure, error) {
 func RewardAdaptation(data *Data) (*figures.Figure, error) {
 	labels := data.rewardLabels()
 	if len(labels) == 0 {
-		return nil, noRuns(results.ExperimentReward)
+		return nil, data.noRuns(results.ExperimentReward)
 	}
 	return data.adaptation(labels, Median).Figure()
 }
@@ -80,7 +80,7 @@ func (d *Data) rewardLabels() []string {
 func AdaptationTargets(data *Data) (*tables.Table, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
-		return nil, noRuns(results.ExperimentAdaptation)
+		return nil, data.noRuns(results.ExperimentAdaptation)
 	}
 	var places [][2]float64
 	scores := map[string]map[[2]float64][]float64{} // by label and target position, one per seed
@@ -135,7 +135,7 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
-		return nil, noRuns(results.ExperimentAdaptation)
+		return nil, data.noRuns(results.ExperimentAdaptation)
 	}
 	multipliers := data.Multipliers(perturbation, env)
 	if len(multipliers) == 0 {
@@ -183,7 +183,7 @@ const gainLimit = 150
 func AdaptationGain(data *Data) (*figures.Figure, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
-		return nil, noRuns(results.ExperimentAdaptation)
+		return nil, data.noRuns(results.ExperimentAdaptation)
 	}
 	return figures.Responses{Rows: data.gainRows(labels), Nominal: 1}.Figure()
 }

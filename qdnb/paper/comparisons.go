@@ -3,6 +3,7 @@ package paper
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -44,7 +45,7 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 	})
 	if len(pairs) == 0 {
 		return nil, fmt.Errorf("no pair of methods has runs: %w",
-			noRuns(results.ExperimentTraining))
+			data.noRuns(results.ExperimentTraining))
 	}
 	var names []string
 	var parts []*tables.Table
@@ -75,7 +76,7 @@ func comparison(x, y []float64) tables.Entry {
 	if len(x) == 0 || len(y) == 0 {
 		return tables.Entry{}
 	}
-	p := stats.MannWhitney(x, y, stats.TwoSided).P
+	p := stats.MannWhitney(x, y)
 	text := fmt.Sprintf("%.2f (%s)", stats.A12(x, y), tables.Probability(p))
 	return tables.Entry{Text: text, Bold: p < significance}
 }
@@ -83,7 +84,9 @@ func comparison(x, y []float64) tables.Entry {
 // Overall draws the methods' performance over all environments: the interquartile mean of QD scores
 // over environments and seeds, each divided by the largest on its environment, with the 95 %
 // interval of a bootstrap that resamples seeds within each environment (after rliable, Agarwal et
-// al. 2021; see [results.Tables.Overall]). Methods without runs on every environment are left out.
+// al. 2021; see [results.Tables.Overall]). The environments are those on which all methods have runs;
+// the title names the others. If there is none, methods without runs on every environment are left
+// out.
 func Overall(data *Data) (*figures.Figure, error) {
 	panel, err := overallPanel(data)
 	if err != nil {
@@ -98,9 +101,17 @@ func overallPanel(data *Data) (figures.IntervalPanel, error) {
 		return figures.IntervalPanel{}, err
 	}
 	panel := figures.IntervalPanel{XLabel: "Normalised QD score, interquartile mean"}
-	panel.Title = fmt.Sprintf("%d environments", len(envs))
+	without := ""
+	if common := slices.DeleteFunc(slices.Clone(envs), func(env string) bool {
+		return slices.ContainsFunc(methods,
+			func(label string) bool { return len(data.FinishedRuns(label, env)) == 0 })
+	}); len(common) > 0 && len(common) < len(envs) {
+		rest := slices.DeleteFunc(envs, func(env string) bool { return slices.Contains(common, env) })
+		envs, without = common, " (incomplete: "+strings.Join(rest, ", ")+")"
+	}
+	panel.Title = fmt.Sprintf("%d environments", len(envs)) + without
 	if len(envs) == 1 {
-		panel.Title = envs[0]
+		panel.Title = envs[0] + without
 	}
 	for _, label := range methods {
 		if iqm, interval, ok := data.Overall(label, envs); ok {

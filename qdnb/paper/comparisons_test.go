@@ -3,6 +3,7 @@ package paper
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,8 +72,34 @@ func TestComparisons(t *testing.T) {
 // Scores are divided by the largest on their environment. A method that lacks an environment is
 // left out.
 func TestOverall(t *testing.T) {
+	// only ant-uni has runs of both methods
 	panel, err := overallPanel(scored())
 	if err != nil {
+		t.Fatal(err)
+	}
+	if len(panel.Rows) != 2 || panel.Title != "ant-uni (incomplete: walker-uni)" {
+		t.Errorf("%+v", panel)
+	}
+	apart := scored() // and now no environment has
+	apart.Trained[4].Env = "ant-trap"
+	for i := range apart.Trained[5:8] {
+		apart.Trained[5+i].Env = "ant-trap"
+	}
+	apart.Trained = append(apart.Trained, results.Trained{Experiment: results.ExperimentTraining,
+		Label: "pga-map-elites", Env: "ant-trap", Finished: true, QDScore: 75})
+	apart.Trained = append(apart.Trained, results.Trained{Experiment: results.ExperimentTraining,
+		Label: "aurora", Env: "walker-uni", Finished: true, QDScore: 40})
+	if panel, err = overallPanel(apart); err != nil {
+		t.Fatal(err)
+	}
+	if len(panel.Rows) != 1 || panel.Rows[0].Name != "pga-map-elites" || panel.Title !=
+		"3 environments" {
+		t.Errorf("%+v", panel)
+	}
+	only := scored()
+	only.Trained = slices.DeleteFunc(only.Trained,
+		func(r results.Trained) bool { return r.Label != "pga-map-elites" })
+	if panel, err = overallPanel(only); err != nil {
 		t.Fatal(err)
 	}
 	if len(panel.Rows) != 1 || panel.Rows[0].Name != "pga-map-elites" || panel.Title !=
@@ -84,7 +111,7 @@ func TestOverall(t *testing.T) {
 		0.9 && r.High <= 1) {
 		t.Errorf("%+v", r)
 	}
-	f, err := Overall(scored())
+	f, err := Overall(only)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +119,7 @@ func TestOverall(t *testing.T) {
 		t.Error(err)
 	}
 	holes := scored()
-	holes.Trained = holes.Trained[4:] // no method has both environments
+	holes.Trained = holes.Trained[4:] // no method has both environments, and no environment both
 	if _, err := Overall(holes); err == nil || !strings.Contains(err.Error(), "training") {
 		t.Errorf("no method on all environments: %v", err)
 	}

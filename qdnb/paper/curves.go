@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 
@@ -28,7 +29,6 @@ var (
 		true}
 )
 
-// curveMetric is the y axis of a curve.
 type curveMetric struct {
 	title    string
 	of       func(results.Point) float64
@@ -37,8 +37,8 @@ type curveMetric struct {
 
 // CurvesOverTime draws figure 6: max fitness, coverage and QD score of the eight methods on each
 // environment, over the time since the first evaluation. This excludes compilation, which is a
-// small part of the paper's two hours, where it is included, and a large part of a small run. Lines
-// are medians over seeds and bands are quartiles; the paper does not define its own. A seed that
+// small part of the paper's two hours, where it is included, and a large part of a small run. If
+// budgets are processor time, so is the axis. Lines are medians over seeds and bands are quartiles; the paper does not define its own. A seed that
 // ends before others of its method keeps its last values, so curves end at the numbers of table 1.
 // Environments without a complete run are left out.
 //
@@ -61,15 +61,25 @@ func CurvesOverStepsRL(data *Data) (*figures.Figure, error) {
 	return metricCurves(data, rlMethods, stepsAxis(1e7))
 }
 
-// curveAxis is the x axis of curves.
 type curveAxis struct {
 	of    func(results.Point) float64
 	label func(end float64) (label string, unit float64) // for data up to end
 	most  float64                                        // upper limit of the axis
 }
 
-// clock labels the time axes of figures 6, 11, 12 and 15: time since the first evaluation.
-const clock = "time without compilation"
+// clock labels the time axes of figures 6, 11, 12 and 15: time since the first evaluation, or, for
+// runs with a budget in it, processor time.
+const clock, cpuClock = "time without compilation", "processor time"
+
+// elapsed returns the time that a run took for a number of environment steps, at which the log says
+// seconds. Budgets in processor time are equal for all runs whatever else the machine did; logs have
+// only wall-clock time, so this time is estimated as proportional to environment steps.
+func elapsed(r results.Trained, steps, seconds float64) float64 {
+	if r.CPUSeconds > 0 && r.EnvSteps > 0 {
+		return r.CPUSeconds * steps / float64(r.EnvSteps)
+	}
+	return seconds - firstEvaluation(r.Curve)
+}
 
 var timeAxis = curveAxis{
 	of: func(p results.Point) float64 { return p.Seconds },
@@ -98,9 +108,9 @@ type seeds struct {
 	name   string
 	style  *figures.Style
 	curves [][]results.Point
+	cpu    bool // times are processor time
 }
 
-// metricCurves draws a grid of environments by metrics.
 func metricCurves(data *Data, methods []string, axis curveAxis) (*figures.Figure, error) {
 	g, err := metricGrid(data, methods, axis)
 	if err != nil {
@@ -126,8 +136,9 @@ func metricGrid(data *Data, methods []string, axis curveAxis) (figures.CurveGrid
 		}
 	}
 	if len(all) == 0 {
-		return g, noRuns(results.ExperimentTraining)
+		return g, data.noRuns(results.ExperimentTraining)
 	}
+	g.Note = data.missing(methods, curveEnvs)
 	x := axis.over(all)
 	for _, metric := range curveMetrics {
 		g.ColumnTitles = append(g.ColumnTitles, metric.title)
@@ -174,7 +185,7 @@ func priorPanel(data *Data) (figures.Panel, error) {
 		}
 	}
 	if len(lines) == 0 {
-		return figures.Panel{}, noRuns(results.ExperimentPrior)
+		return figures.Panel{}, data.noRuns(results.ExperimentPrior)
 	}
 	panel, err := timeAxis.over(lines).panel(lines, curveCoverage)
 	panel.YLabel = curveCoverage.title
@@ -187,7 +198,11 @@ func priorPanel(data *Data) (figures.Panel, error) {
 func curvesOf(method string, trained []results.Trained) seeds {
 	s := seeds{name: method}
 	for _, r := range trained {
-		curve := sinceFirst(r.Curve)
+		curve := slices.Clone(r.Curve)
+		for i, p := range curve {
+			curve[i].Seconds = elapsed(r, p.EnvSteps, p.Seconds)
+		}
+		s.cpu = s.cpu || r.CPUSeconds > 0
 		if slices.Contains(protocol.With("aurora"), r.Algorithm) {
 			curve = news(curve)
 		}
@@ -196,15 +211,6 @@ func curvesOf(method string, trained []results.Trained) seeds {
 		}
 	}
 	return s
-}
-
-// sinceFirst shifts a curve's time to start at its first point.
-func sinceFirst(curve []results.Point) []results.Point {
-	shifted := slices.Clone(curve)
-	for i := range shifted {
-		shifted[i].Seconds -= firstEvaluation(curve)
-	}
-	return shifted
 }
 
 // firstEvaluation returns the time of a run's first evaluation, after compilation; 0 for an empty
@@ -230,7 +236,6 @@ func news(curve []results.Point) []results.Point {
 	return kept
 }
 
-// span is an x axis with its limits.
 type span struct {
 	of        func(results.Point) float64
 	label     string
@@ -261,13 +266,15 @@ func (a curveAxis) over(lines []seeds) span {
 		x.low = 0
 	}
 	x.label, x.unit = a.label(x.high)
+	if slices.ContainsFunc(lines, func(s seeds) bool { return s.cpu }) {
+		x.label = strings.Replace(x.label, clock, cpuClock, 1)
+	}
 	return x
 }
 
 // curvePoints is the maximum number of points of a curve. More would be indistinguishable in print.
 const curvePoints = 200
 
-// panel draws a metric of lines.
 func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 	p := figures.Panel{XLabel: x.label, LogX: x.log}
 	largest := 0.0
@@ -295,7 +302,7 @@ func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 				curves[i].X, curves[i].Y = append(s.X, end), append(s.Y, s.Y[n-1])
 			}
 		}
-		series, err := figures.QuartilesAt(line.name, curves, x.grid(at, end))
+		series, err := figures.Quartiles(line.name, curves, x.grid(at, end))
 		if err != nil {
 			return p, fmt.Errorf("curves of %s: %w", line.name, err)
 		}

@@ -55,7 +55,7 @@ func HurdlesPanels(data *Data, aggregate Aggregate) ([]figures.Panel, error) {
 		}
 	}
 	if len(panels[0].Series) == 0 {
-		return nil, noRuns(results.ExperimentHurdles)
+		return nil, data.noRuns(results.ExperimentHurdles)
 	}
 	return panels, nil
 }
@@ -74,8 +74,11 @@ func controlSeries(label string, points []results.CurvePoint, aggregate Aggregat
 }
 
 // noRuns returns the error for missing runs, with the command that makes them.
-func noRuns(experiment string) error {
+func (d *Data) noRuns(experiment string) error {
+	if d != nil && d.About != nil {
+		return notShipped{fmt.Sprintf("these need runs of the experiment %q that are not shipped yet; "+
+			"set %s to a folder of your own runs", experiment, FolderVariable)}
+	}
 	return fmt.Errorf("no run of the experiment %q is complete: make runs with "+
-		"experiments.Prepare(%q) in a notebook, or `make experiments`",
-		experiment, experiment)
+		"experiments.Prepare(%q) in a notebook, or `make experiments`", experiment, experiment)
 }

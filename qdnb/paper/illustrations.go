@@ -9,7 +9,6 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// Picture size of figure 1 in pixels.
 const (
 	pictureWidth  = 400
 	pictureHeight = 300
@@ -43,7 +42,6 @@ func Environments() (*figures.Figure, error) {
 	return figures.Images(pictures, 4)
 }
 
-// illustration is a panel of figure 1.
 type illustration struct {
 	film, title string
 	view        func(*scene.Film) scene.Camera
@@ -74,8 +72,7 @@ func whole(f *scene.Film) scene.Camera { return scene.Whole(f, pictureAspect) }
 
 func wholeFrom(azimuth, elevation float64) func(*scene.Film) scene.Camera {
 	return func(f *scene.Film) scene.Camera {
-		return scene.WholeFrom(f, azimuth, elevation,
-			pictureAspect)
+		return scene.WholeFrom(f, azimuth, elevation, pictureAspect)
 	}
 }
 
@@ -102,8 +99,7 @@ func rightOf(c scene.Camera) scene.Vec {
 
 func from(eye, target scene.Vec, angle float64) func(*scene.Film) scene.Camera {
 	return func(*scene.Film) scene.Camera {
-		return scene.Camera{Eye: eye, Target: target,
-			Angle: angle}
+		return scene.Camera{Eye: eye, Target: target, Angle: angle}
 	}
 }
 
@@ -138,7 +134,6 @@ func forward(f *scene.Film, _ scene.Camera) []figures.Label {
 	return nil
 }
 
-// anywhere draws arrows in all directions.
 func anywhere(f *scene.Film, _ scene.Camera) []figures.Label {
 	for i := range 8 {
 		sin, cos := math.Sincos(math.Pi * (float64(i)/4 + 0.125))

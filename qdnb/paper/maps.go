@@ -13,8 +13,7 @@ import (
 )
 
 // mapEnvs are the paper's environments with a two-dimensional descriptor, in its order.
-var mapEnvs = protocol.Where(
-	func(t catalog.Task) bool { return len(t.Descriptor.Components) == 2 })
+var mapEnvs = protocol.Where(func(t catalog.Task) bool { return len(t.Descriptor.Components) == 2 })
 
 // PublishedRanges returns the fitness limits of the paper's repertoire colours, by environment, for
 // runs at its scale.
@@ -56,9 +55,10 @@ func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, 
 	}
 	grid := table(rows, allMethods, mapEnvs)
 	if len(grid.Maps) == 0 {
-		return nil, nothing(failed, "repertoires", results.ExperimentTraining)
+		return nil, d.nothing(failed, "repertoires", results.ExperimentTraining)
 	}
 	grid.Bar, grid.Dense = figures.BarPerColumn, true
+	grid.Note = d.missing(allMethods, mapEnvs)
 	return figures.MapGrid(grid)
 }
 
@@ -124,7 +124,7 @@ func shorten(c *figures.Cells) {
 func (d *Data) Best(label, env string) (*runs.Run, error) {
 	best := bestQDScore(d.FinishedRuns(label, env))
 	if best == nil {
-		return nil, fmt.Errorf("%s on %s: %w", label, env, noRuns(results.ExperimentTraining))
+		return nil, fmt.Errorf("%s on %s: %w", label, env, d.noRuns(results.ExperimentTraining))
 	}
 	return d.Run(best.Run)
 }
@@ -142,9 +142,9 @@ func bestQDScore(trained []results.Trained) *results.Trained {
 
 // nothing returns why a figure cannot be drawn: the error of reading the runs, or that no run is
 // complete.
-func nothing(failed error, what, experiment string) error {
+func (d *Data) nothing(failed error, what, experiment string) error {
 	if failed != nil {
 		return failed
 	}
-	return fmt.Errorf("no %s to draw: %w", what, noRuns(experiment))
+	return fmt.Errorf("no %s: %w", what, d.noRuns(experiment))
 }

@@ -19,6 +19,7 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 	var columns [][]*figures.Cells
 	var grid figures.Grid
 	var failed error
+	time := clock
 	for _, method := range methods {
 		best := bestQDScore(d.FinishedRuns(method, env))
 		if best == nil {
@@ -28,6 +29,9 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 		if err != nil {
 			failed = err
 			continue
+		}
+		if best.CPUSeconds > 0 {
+			time = cpuClock
 		}
 		columns = append(columns, column)
 		grid.ColumnTitles = append(grid.ColumnTitles, figures.MethodName(method))
@@ -46,9 +50,12 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 		}
 	}
 	if len(grid.Maps) == 0 {
-		return nil, nothing(failed, "intermediate repertoires on "+env, results.ExperimentTraining)
+		return nil, d.nothing(failed, "intermediate repertoires on "+env, results.ExperimentTraining)
 	}
-	grid.Dense, grid.Note = true, "s, min: "+clock
+	grid.Dense, grid.Note = true, "s, min: "+time
+	if missing := d.missing(methods, []string{env}); missing != "" {
+		grid.Note += ". " + missing
+	}
 	return figures.MapGrid(grid)
 }
 
@@ -64,9 +71,12 @@ func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) 
 		return nil, err
 	}
 	column := make([]*figures.Cells, runs.SnapshotPoints)
-	for _, snapshot := range snapshots {
+	for i, snapshot := range snapshots {
 		point := pointOf(run.Status.Budget, snapshot.Progress)
-		if point < 0 || column[point] != nil {
+		if trained.CPUSeconds > 0 { // which snapshots do not record
+			point = i
+		}
+		if point >= runs.SnapshotPoints || point < 0 || column[point] != nil {
 			continue
 		}
 		cells, err := smallCells(run, &snapshot.Repertoire)
@@ -75,7 +85,7 @@ func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) 
 		}
 		shorten(cells)
 		cells.Title = fmt.Sprintf("%s steps, %s", tables.Count(float64(snapshot.EnvSteps)),
-			tables.Duration(max(0, snapshot.Seconds-firstEvaluation(trained.Curve))))
+			tables.Duration(max(0, elapsed(*trained, float64(snapshot.EnvSteps), snapshot.Seconds))))
 		column[point] = cells
 	}
 	return column, nil

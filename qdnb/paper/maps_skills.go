@@ -27,13 +27,14 @@ func SkillWays(d *Data, env string, methods ...string) (*figures.Figure, error) 
 		}
 	}
 	if len(row) == 0 {
-		return nil, nothing(failed, "skill trajectories on "+env, results.ExperimentTraining)
+		return nil, d.nothing(failed, "skill trajectories on "+env, results.ExperimentTraining)
 	}
 	zoom(row)
-	if len(row) == 1 {
+	if len(methods) == 1 {
 		return figures.Trajectories(*row[0].(*figures.Arena))
 	}
-	return figures.MapGrid(figures.Grid{Maps: [][]figures.Map{row}})
+	return figures.MapGrid(figures.Grid{Maps: [][]figures.Map{row},
+		Note: d.missing(methods, []string{env})})
 }
 
 // ways returns the skill trajectories of a run; nil without a run.
@@ -129,7 +130,7 @@ func Prior(d *Data) (*figures.Figure, error) {
 		}
 	}
 	if len(ways) == 0 {
-		return nil, nothing(failed, "skills with and without prior", results.ExperimentPrior)
+		return nil, d.nothing(failed, "skills with and without prior", results.ExperimentPrior)
 	}
 	zoom(ways)
 	grid.Maps = [][]figures.Map{repertoires, ways}

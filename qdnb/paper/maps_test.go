@@ -201,7 +201,7 @@ func TestIntermediate(t *testing.T) {
 	contains(t, text, "MAP-Elites", "DADS+REWARD", "6 % of training", "22 % of training",
 		"50 % of training",
 		"6k steps, 12 s", "50k steps, 100 s", "23k steps, 16 s", "60k steps, 90 s",
-		"s, min: time without compilation", "7000", "7200")
+		"s, min: time without compilation. No complete runs: AURORA.", "7000", "7200")
 	containsNot(t, text, "7k steps, 14 s", "100k steps, 3 min", "11 % of training", "AURORA")
 	if _, err := Intermediate(f.data, "ant-trap",
 		"map-elites"); err == nil || !strings.Contains(err.Error(), "training") {

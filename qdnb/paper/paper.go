@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -27,10 +28,15 @@ const (
 	RunsFolder = "runs"
 )
 
-// Folder returns the experiments folder: the value of [FolderVariable] if set; else
-// build/experiments/small in the current folder or the nearest parent with a Makefile and a go.mod
-// (a checkout of qdnb); else experiments in the current folder.
-func Folder() string {
+// Folder returns the folder of experiments. It is the value of [FolderVariable] if set. Otherwise, in
+// a checkout of qdnb (the current folder or the nearest parent with a Makefile and a go.mod), it is
+// the folder notebooks/results, which is shipped with qdnb, if that has what is needed, and
+// build/experiments/small if not. Outside of a checkout it is experiments in the current folder.
+//
+// needs are names of experiments and IDs of [Items]. The shipped folder must have a run of one of the
+// experiments, or all runs without which one of the items cannot be drawn. Without needs it is never
+// the shipped folder, whose runs have no policies.
+func Folder(needs ...string) string {
 	if dir := os.Getenv(FolderVariable); dir != "" {
 		return dir
 	}
@@ -40,12 +46,53 @@ func Folder() string {
 	}
 	for dir := here; ; dir = filepath.Dir(dir) {
 		if exists(filepath.Join(dir, "Makefile")) && exists(filepath.Join(dir, "go.mod")) {
+			if shipped := filepath.Join(dir, shippedFolder); ships(shipped, needs) {
+				return shipped
+			}
 			return filepath.Join(dir, "build", "experiments", "small")
 		}
 		if dir == filepath.Dir(dir) {
 			return filepath.Join(here, "experiments")
 		}
 	}
+}
+
+// ships reports whether a shipped folder has what one of the needs of [Folder] asks for. It also
+// returns true if the folder cannot be read, so that [Open] reports the problem.
+func ships(dir string, needs []string) bool {
+	if len(needs) == 0 || !Shipped(dir) {
+		return false
+	}
+	data, err := Open(dir)
+	return err != nil || slices.ContainsFunc(needs, func(need string) bool {
+		item, err := Find(need)
+		if err != nil {
+			return slices.ContainsFunc(data.Lines,
+				func(l sweep.Line) bool { return l.Experiment == need })
+		}
+		if item.Figure != nil {
+			_, err = item.Figure(data)
+		} else {
+			_, err = item.Table(data)
+		}
+		return !errors.As(err, new(notShipped))
+	})
+}
+
+// Experiments replaces IDs of [Items] by the experiments whose runs they need. Other names are kept.
+func Experiments(needs ...string) (names []string) {
+	for _, need := range needs {
+		experiments := []string{need}
+		if item, err := Find(need); err == nil {
+			experiments = item.Experiments
+		}
+		for _, name := range experiments {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 func exists(path string) bool {
@@ -58,15 +105,30 @@ type Data struct {
 	*results.Tables
 	Dir   string // the experiments folder
 	Lines []sweep.Line
+	About *About // nil unless the folder is shipped
 }
 
 // Open reads an experiments folder. Runs that are incomplete or unreadable are left out of figures
-// and counted in Tables.
+// and counted in Tables. A shipped folder must be complete: it is an error, which names the file, if
+// one is missing or differs from the folder's checksums.
 func Open(dir string) (*Data, error) {
 	path := filepath.Join(dir, PlanFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !Shipped(dir) {
 		return nil, fmt.Errorf("%s has no %s: make the runs with experiments.Prepare in a notebook, or "+
 			"`make experiments`", dir, PlanFile)
+	}
+	return OpenPlan(path)
+}
+
+// OpenPlan reads the runs of a plan from the folder runs next to it, as Open does.
+func OpenPlan(path string) (*Data, error) {
+	dir := filepath.Dir(path)
+	var about *About
+	if Shipped(dir) {
+		var err error
+		if about, err = verify(dir); err != nil {
+			return nil, err
+		}
 	}
 	lines, err := sweep.ReadFile(path)
 	if err != nil {
@@ -76,7 +138,12 @@ func Open(dir string) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Data{Tables: t, Dir: dir, Lines: lines}, nil
+	if about != nil {
+		if err := checkComplete(dir, t); err != nil {
+			return nil, err
+		}
+	}
+	return &Data{Tables: t, Dir: dir, Lines: lines, About: about}, nil
 }
 
 // errNoData is returned by functions called without data.

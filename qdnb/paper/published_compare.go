@@ -27,8 +27,12 @@ func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 	chosen := slices.DeleteFunc(slices.Clone(all),
 		func(env string) bool { return len(envs) > 0 && !slices.Contains(envs, env) })
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no run on %s is complete; there are runs on %s", strings.Join(envs, ", "),
+		err := fmt.Errorf("no run on %s is complete; there are runs on %s", strings.Join(envs, ", "),
 			strings.Join(all, ", "))
+		if d.About != nil {
+			err = notShipped{err.Error()}
+		}
+		return nil, err
 	}
 	table := &tables.Table{
 		Caption: "Medians over seeds, compared with the paper's",

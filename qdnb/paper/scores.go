@@ -84,12 +84,11 @@ func trained(d *Data, experiment string) (methods, envs []string, err error) {
 	}
 	methods, envs = d.Axes(experiment)
 	if len(methods) == 0 {
-		return nil, nil, noRuns(experiment)
+		return nil, nil, d.noRuns(experiment)
 	}
 	return methods, envs, nil
 }
 
-// seedRange states the number of seeds in a sentence.
 func seedRange(d *Data, methods, envs []string) string {
 	least, most := 0, 0
 	for _, method := range methods {

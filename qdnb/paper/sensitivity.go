@@ -42,7 +42,7 @@ func SensitivityInFull(data *Data) (*figures.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: true, PointName: "setting"})
+	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: "setting"})
 }
 
 // SensitivitySettings returns a table for figure 14: the best and the worst setting of each method
@@ -80,12 +80,11 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 		}
 	}
 	if len(t.Rows) == 0 {
-		return nil, noRuns(results.ExperimentSensitivity)
+		return nil, data.noRuns(results.ExperimentSensitivity)
 	}
 	return t, nil
 }
 
-// settingsOf formats the hyperparameters of a grid point.
 func settingsOf(p results.GridPoint, grid protocol.Grid) string {
 	return fmt.Sprintf("%s %g, %s %g", grid.Symbols[0], p.A.Value, grid.Symbols[1], p.B.Value)
 }
@@ -104,7 +103,7 @@ func sensitivityPanels(data *Data) ([]figures.BoxPanel, error) {
 		groups = append(groups, panel.Groups...)
 	}
 	if !anySample(groups) {
-		return nil, noRuns(results.ExperimentSensitivity)
+		return nil, data.noRuns(results.ExperimentSensitivity)
 	}
 	for i := range panels {
 		panels[i].YLimits = fromZero(groups)

@@ -117,7 +117,6 @@ var hyperparameterTables = map[int]struct {
 //go:embed published_hyperparameters.csv
 var publishedHyperparameters string
 
-// parseHyperparameters reads the rows of the tables by number.
 var parseHyperparameters = sync.OnceValues(func() (map[int][]Hyperparameter, error) {
 	rows := map[int][]Hyperparameter{}
 	err := readTable(publishedHyperparameters,
@@ -154,8 +153,7 @@ func Hyperparameters(table int) (rows []Hyperparameter, methods []string) {
 func HyperparameterTable(number int) (*tables.Table, error) {
 	rows, _ := Hyperparameters(number)
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("table %d of the paper has no hyperparameters: tables 4 to 7 do",
-			number)
+		return nil, fmt.Errorf("table %d of the paper has no hyperparameters: tables 4 to 7 do", number)
 	}
 	table := &tables.Table{
 		Caption: fmt.Sprintf("%s (the paper's table %d)", hyperparameterTables[number].caption, number),
@@ -208,7 +206,6 @@ func scalingNotes(d *Data) (notes []string) {
 	return notes
 }
 
-// text formats the value for readers, with its exceptions.
 func (h Hyperparameter) text() string {
 	var values []string
 	envs := map[string][]string{}

@@ -67,7 +67,7 @@ func ForControl(run *runs.Run) (*Choosable, error) {
 		set.Task.Skills = hierarchy.NewForm(observations, skills.Hidden, actions, true)
 		for k := range skills.Skills() {
 			set.Numbers = append(set.Numbers, k)
-			flat = append(flat, gaussianSkill(skills, k)...)
+			flat = append(flat, skills.Gaussian(k)...)
 		}
 	} else {
 		cells, err := All(run)
@@ -96,20 +96,4 @@ func ForControl(run *runs.Run) (*Choosable, error) {
 	}
 	set.Rows = npz.Of(flat, len(set.Numbers), len(flat)/len(set.Numbers))
 	return set, nil
-}
-
-// gaussianSkill returns a skill as a separate policy, like [runs.Skills.Genotype], but keeps the
-// scales of the actions. The skill's row of the first kernel is added to the bias.
-func gaussianSkill(s *runs.Skills, k int) []float32 {
-	units := s.Sizes()[1]
-	bias, kernel, rest := s.Policy[:units], s.Policy[units:units+s.Observations*units],
-		s.Policy[units+(s.Observations+s.Count)*units:]
-	row := append([]float32{}, bias...)
-	if s.Count > 0 {
-		at := units + (s.Observations+k)*units
-		for unit, weight := range s.Policy[at : at+units] {
-			row[unit] += weight
-		}
-	}
-	return append(append(row, kernel...), rest...)
 }

@@ -95,12 +95,8 @@ func Own(run *runs.Run) error {
 	if a := run.Config.Algorithm; a != protocol.Adaptation && a != protocol.HierarchicalControl {
 		return nil
 	}
-	var settings struct {
-		Skills string `json:"skills"`
-	}
-	_ = json.Unmarshal(run.Config.Hyperparameters, &settings) // the name is only a hint
 	return errors.Errorf("%s has no policies of its own: name the run whose skills it uses, %s",
-		run.Name(), settings.Skills)
+		run.Name(), run.Config.SkillsRun())
 }
 
 // selectCells returns the policies in cells of a run's repertoire. An empty cell is an error.

@@ -144,12 +144,10 @@ func (r *Rollouts) group(ctx context.Context, group []Policy, conditions *envs.C
 		n, d := r.states, len(found.Descriptors)/len(found.Fitnesses)
 		for i := range results {
 			results[i].Fitnesses = append(results[i].Fitnesses, found.Fitnesses[i*n:(i+1)*n]...)
-			results[i].Descriptors = append(results[i].Descriptors,
-				found.Descriptors[i*n*d:(i+1)*n*d]...)
+			results[i].Descriptors = append(results[i].Descriptors, found.Descriptors[i*n*d:(i+1)*n*d]...)
 			for k, recorder := range r.recorders {
 				size := n * recorder.Rows(r.Task.Length) * recorder.Width
-				results[i].Records[k] = append(results[i].Records[k],
-					found.Records[k][i*size:(i+1)*size]...)
+				results[i].Records[k] = append(results[i].Records[k], found.Records[k][i*size:(i+1)*size]...)
 			}
 		}
 		if step != nil {

@@ -20,8 +20,9 @@ type Adaptation struct {
 type AdaptedValue struct {
 	Index  int       // index in the plan's list of values
 	X, Y   float64   // multiplier and NaN, or target position in metres
-	Skills []int     // cell or number of each skill
+	Skills []int     // cell or number of each skill; a shipped run has only the best ones
 	Scores []float64 // of each skill: median fitness over initial states
+	Count  int       // number of evaluated skills
 }
 
 // Best returns the skill with the largest score, the first one on ties. NaN scores are ignored; if
@@ -44,6 +45,10 @@ func (v AdaptedValue) Score(skill int) float64 {
 	return math.NaN()
 }
 
+// Columns of metrics.csv of an adaptation run. The number of evaluated skills is in shipped runs,
+// which have only some of their rows.
+const indexColumn, skillColumn, countColumn = "index", "skill", "skills"
+
 // Adaptation reads the results of an adaptation run so far. It is an error if the run is of another
 // kind or has no results yet.
 func (r *Run) Adaptation() (*Adaptation, error) {
@@ -59,7 +64,7 @@ func (r *Run) Adaptation() (*Adaptation, error) {
 		return nil, err
 	}
 	var columns [5][]float64
-	for i, name := range []string{"index", "x", "y", "skill", "fitness_median"} {
+	for i, name := range []string{indexColumn, "x", "y", skillColumn, "fitness_median"} {
 		if columns[i], err = table.Column(name); err != nil {
 			return nil, fmt.Errorf("metrics.csv of %s: %w", r.Name(), err)
 		}
@@ -76,6 +81,13 @@ func (r *Run) Adaptation() (*Adaptation, error) {
 		}
 		v := &a.Values[place]
 		v.Skills, v.Scores = append(v.Skills, int(columns[3][i])), append(v.Scores, columns[4][i])
+	}
+	counts, err := table.Column(countColumn)
+	for i := range a.Values {
+		a.Values[i].Count = len(a.Values[i].Skills)
+	}
+	for i := 0; err == nil && i < len(counts); i++ {
+		a.Values[places[int(columns[0][i])]].Count = int(counts[i])
 	}
 	if len(a.Values) == 0 {
 		return nil, fmt.Errorf("%s has no results yet: its metrics.csv has no rows", r.Name())

@@ -140,6 +140,38 @@ func TestUseBackendTellsOfAChange(t *testing.T) {
 	}
 }
 
+func TestUseMachineKeepsTheHistory(t *testing.T) {
+	s := emptyStatus()
+	for _, c := range []struct {
+		machine, commit string
+		after           int64
+		want            string
+	}{
+		{"a", "1", -1, "a 1 -1"},
+		{"a", "1", 50, "a 1 -1"}, // resumed
+		{"b", "1", 60, "a 1 -1, b 1 60"},
+		{"b", "2", 70, "a 1 -1, b 1 60, b 2 70"},
+		{"b", "1", 65, "a 1 -1, b 1 60"}, // the other commit's generations are recomputed
+		{"b", "1", -1, "b 1 -1"},
+	} {
+		s.UseMachine(MachineUse{Machine: c.machine, Commit: c.commit, After: c.after})
+		data, err := s.file()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err = parseStatus(data); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, u := range s.Machines {
+			got = append(got, fmt.Sprint(u.Machine, " ", u.Commit, " ", u.After))
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%v: the history is %q, want %q", c, got, c.want)
+		}
+	}
+}
+
 func ExampleBudget() {
 	b := Budget{Generations: 100, Time: 2 * time.Hour}
 	p := Progress{Generation: 50, Seconds: 60}

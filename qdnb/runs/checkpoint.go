@@ -26,7 +26,6 @@ const (
 	logKey = "log"
 )
 
-// checkpointMeta is the metadata of a checkpoint.
 type checkpointMeta struct {
 	Run        string          `json:"run"` // detects checkpoints of another run
 	Generation int64           `json:"generation"`
@@ -113,15 +112,11 @@ func prune(dir string, newest int64, kept int) error {
 		return err
 	}
 	generations, err := generationFiles(dir)
-	if err != nil {
+	if err != nil || len(generations) <= kept {
 		return err
 	}
-	for _, g := range generations[:max(0, len(generations)-kept)] {
-		if err := os.Remove(filepath.Join(dir, generationFile(g))); err != nil {
-			return err
-		}
-	}
-	return nil
+	oldest := generations[len(generations)-kept]
+	return removeFiles(dir, generationOf, func(g int64) bool { return g < oldest })
 }
 
 // LoadCheckpoint reads the newest intact checkpoint and decodes its meta into a pointer (nil to
@@ -182,7 +177,7 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 // the checkpoint.
 func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[string]npz.Array,
 	about checkpointMeta, log []byte, err error) {
-	if arrays, err = readSealed(path); err != nil {
+	if arrays, err = readSealed(path, (*npz.Reader).ReadAll); err != nil {
 		return nil, about, nil, err
 	}
 	if about, err = parseMeta(arrays[metaKey]); err != nil {
@@ -200,7 +195,6 @@ func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[strin
 	return arrays, about, log, nil
 }
 
-// parseMeta parses a checkpoint's metadata.
 func parseMeta(a npz.Array) (about checkpointMeta, err error) {
 	text, ok := a.Data.([]uint8)
 	if !ok {

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -47,6 +48,39 @@ func (c Config) Settings(settings any) error {
 		return fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
 	}
 	return nil
+}
+
+// Assignments returns the hyperparameters in the form of [Set], by name, without the excepted ones.
+func (c Config) Assignments(except ...string) (list []string, err error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(c.hyperparameters(), &fields); err != nil {
+		return nil, fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		var text string
+		if json.Unmarshal(fields[name], &text) != nil {
+			var compact bytes.Buffer
+			_ = json.Compact(&compact, fields[name]) // it is JSON
+			text = compact.String()
+		}
+		if !slices.Contains(except, name) {
+			list = append(list, name+"="+text)
+		}
+	}
+	return list, nil
+}
+
+// SkillsRun returns the name of the run whose skills a run of adaptation or hierarchical control
+// uses; "" if the configuration names none.
+func (c Config) SkillsRun() string {
+	var settings struct {
+		Skills json.RawMessage `json:"skills"` // a number in other runs
+	}
+	var name string
+	if json.Unmarshal(c.hyperparameters(), &settings) == nil {
+		_ = json.Unmarshal(settings.Skills, &name)
+	}
+	return name
 }
 
 // fileName matches valid names of algorithms and environments, which become folder names on all
@@ -126,7 +160,6 @@ func (c Config) file() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// parseConfig parses config.json.
 func parseConfig(data []byte) (Config, error) {
 	var c Config
 	if err := Decode(data, &c); err != nil {

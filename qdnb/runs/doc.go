@@ -25,6 +25,9 @@
 // this process or another, is refused; [Holder] names the process that holds the folder. [Import]
 // creates the folder of a run that was trained elsewhere.
 //
+// [Run.Ship] copies what figures need of a finished run, without its policies: a shipped run is such
+// a folder with smaller files, and one snapshots.npz instead of the folder snapshots.
+//
 // # After a crash
 //
 // Each file is written to a temporary file, synced and renamed, so a process killed at any time

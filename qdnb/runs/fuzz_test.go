@@ -182,7 +182,7 @@ func FuzzWriterOnOldMetrics(f *testing.F) {
 func archives(f *testing.F, arrays map[string]npz.Array, texts ...string) {
 	f.Helper()
 	var whole bytes.Buffer
-	if err := npz.WriteTo(&whole, arrays); err != nil {
+	if err := npz.WriteTo(&whole, arrays, ""); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(whole.Bytes(), false)
@@ -237,7 +237,7 @@ func FuzzRepertoire(f *testing.F) {
 					r.Genotype(cell)
 				}
 				_ = make([]float32, r.Dims) // as figures do
-				if err := npz.WriteTo(io.Discard, r.arrays()); err != nil {
+				if err := npz.WriteTo(io.Discard, r.arrays(), ""); err != nil {
 					t.Errorf("it cannot be written: %v", err)
 				}
 			}
@@ -280,7 +280,7 @@ func FuzzSkills(f *testing.F) {
 				}
 			}
 			_ = make([]float32, s.Dims()+s.Steps())
-			hostile.Error(t, npz.WriteTo(io.Discard, s.arrays())) // possibly with invalid names
+			hostile.Error(t, npz.WriteTo(io.Discard, s.arrays(), "")) // possibly with invalid names
 		})
 	})
 }
@@ -400,7 +400,7 @@ func FuzzLoadReplay(f *testing.F) {
 			}
 			arrays[metaKey] = npz.Of(meta)
 			var out bytes.Buffer
-			if npz.WriteTo(&out, arrays) != nil {
+			if npz.WriteTo(&out, arrays, "") != nil {
 				return // an invalid name
 			}
 			data = out.Bytes()

@@ -14,39 +14,50 @@ import (
 // generationFile returns the name of a checkpoint or snapshot: gen-000000100.npz.
 func generationFile(generation int64) string { return fmt.Sprintf("gen-%09d.npz", generation) }
 
-// generationFiles lists the generations of the files in a folder, oldest first. Files with other
-// names are skipped. A missing folder counts as empty.
+// generationOf returns the generation in the name of a file.
+func generationOf(name string) (int64, bool) {
+	digits, ok := strings.CutPrefix(strings.TrimSuffix(name, ".npz"), "gen-")
+	generation, err := strconv.ParseInt(digits, 10, 64)
+	return generation, ok && err == nil && generation >= 0 && generationFile(generation) == name
+}
+
+// generationFiles lists the generations of the files in a folder, oldest first.
 func generationFiles(dir string) ([]int64, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	var generations []int64
-	for _, entry := range entries {
-		name, ok := strings.CutPrefix(strings.TrimSuffix(entry.Name(), ".npz"), "gen-")
-		generation, err := strconv.ParseInt(name, 10, 64)
-		if ok && err == nil && generation >= 0 && generationFile(generation) == entry.Name() {
-			generations = append(generations, generation)
-		}
-	}
+	generations, err := filesIn(dir, generationOf)
 	slices.Sort(generations)
-	return generations, nil
+	return generations, err
 }
 
 // removeLater removes the files of generations after the given one.
 func removeLater(dir string, generation int64) error {
-	generations, err := generationFiles(dir)
-	if err != nil {
-		return err
+	return removeFiles(dir, generationOf, func(g int64) bool { return g > generation })
+}
+
+// filesIn lists what parse makes of the names in a folder. Names that it refuses are skipped. A
+// missing folder counts as empty.
+func filesIn[T any](dir string, parse func(name string) (T, bool)) (list []T, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	for _, g := range generations {
-		if g > generation {
-			if err := os.Remove(filepath.Join(dir, generationFile(g))); err != nil {
-				return err
-			}
+	for _, entry := range entries {
+		if file, ok := parse(entry.Name()); ok {
+			list = append(list, file)
 		}
 	}
-	return nil
+	return list, nil
+}
+
+// removeFiles removes the files of [filesIn] that meant selects.
+func removeFiles[T any](dir string, parse func(name string) (T, bool), meant func(T) bool) error {
+	names, err := filesIn(dir, func(name string) (string, bool) {
+		file, ok := parse(name)
+		return name, ok && meant(file)
+	})
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return err
 }

@@ -44,7 +44,6 @@ func Holder(dir string) string {
 	return holderOf(path)
 }
 
-// holderOf returns the holder named in a lock file.
 func holderOf(path string) string {
 	text, err := os.ReadFile(path)
 	if holder := strings.TrimSpace(string(text)); err == nil && holder != "" {

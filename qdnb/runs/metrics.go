@@ -115,8 +115,7 @@ func (w *Writer) rewind(path string, generation float64, columns []string) (last
 		}
 		if len(table.Rows) > 0 && !slices.Equal(table.Columns, columns) {
 			return 0, nil, fmt.Errorf("%s has the columns %s, but this program logs %s; move the folder "+
-				"away to start over", path,
-				names.List(table.Columns), names.List(columns))
+				"away to start over", path, names.List(table.Columns), names.List(columns))
 		}
 		for _, row := range table.Rows {
 			if row[0] > last && row[0] <= generation {

@@ -110,8 +110,53 @@ func (r *Repertoire) Near(descriptor ...float32) int {
 	return best
 }
 
-// Genotype returns the genotype in a cell, [params], not copied; nil if genotypes were not read. For
-// an empty cell it is nil or meaningless.
+// Reinsert returns the repertoire of other evaluations of the same solutions: fitnesses [filled]
+// and descriptors [filled, dims] in the order of Filled, inserted into empty cells. A solution
+// enters the cell of the nearest centroid if it is fitter than those before it; solutions with a
+// NaN or infinite number do not enter. The result has no genotypes.
+func (r *Repertoire) Reinsert(fitnesses, descriptors []float32) (*Repertoire, error) {
+	if n := r.countFilled(); len(fitnesses) != n || len(descriptors) != n*r.Dims {
+		return nil, fmt.Errorf("%d fitnesses and %d numbers of descriptors do not fit %d solutions with "+
+			"%d dimensions", len(fitnesses), len(descriptors), n, r.Dims)
+	}
+	after := *r
+	after.Genotypes, after.Origins = nil, nil
+	after.Fitnesses = slices.Repeat([]float32{float32(math.Inf(-1))}, r.Cells())
+	after.Descriptors = make([]float32, len(r.Descriptors))
+	for i, fitness := range fitnesses {
+		descriptor := descriptors[i*r.Dims : (i+1)*r.Dims]
+		sum := fitness
+		for _, x := range descriptor {
+			sum += x
+		}
+		if math.IsNaN(float64(sum)) || math.IsInf(float64(sum), 0) {
+			continue
+		}
+		if cell := r.cellOf(descriptor); fitness > after.Fitnesses[cell] {
+			after.Fitnesses[cell] = fitness
+			copy(after.Descriptor(cell), descriptor)
+		}
+	}
+	return &after, nil
+}
+
+// cellOf returns the cell whose centroid is nearest to a descriptor, the first one on ties.
+func (r *Repertoire) cellOf(descriptor []float32) int {
+	best, least := 0, float32(math.Inf(1))
+	for cell := range r.Fitnesses {
+		var distance float32
+		for k, x := range r.Centroid(cell) {
+			distance += (x - descriptor[k]) * (x - descriptor[k])
+		}
+		if distance < least {
+			best, least = cell, distance
+		}
+	}
+	return best
+}
+
+// Genotype returns the genotype in a cell, [params], not copied; nil if genotypes were not read.
+// For an empty cell it is nil or meaningless.
 func (r *Repertoire) Genotype(cell int) []float32 { return r.Rows()[cell] }
 
 // Rows returns the genotype of each cell; see Genotype.
@@ -130,8 +175,8 @@ func (r *Repertoire) packed() bool {
 	return r.Genotypes != nil && len(r.Genotypes) != r.Cells()*r.Params
 }
 
-// AllGenotypes returns the genotypes of all cells, [cells, params]; those of empty cells are zero or
-// meaningless.
+// AllGenotypes returns the genotypes of all cells, [cells, params]; those of empty cells are zero
+// or meaningless.
 func (r *Repertoire) AllGenotypes() []float32 {
 	if !r.packed() {
 		return r.Genotypes
@@ -178,7 +223,6 @@ const (
 	maxParams = 1 << 28
 )
 
-// check returns an error if the parts are inconsistent.
 func (r *Repertoire) check() error {
 	cells := r.Cells()
 	if r.Dims < 0 || r.Params < 0 {
@@ -199,8 +243,7 @@ func (r *Repertoire) check() error {
 	} {
 		if !part.absent && part.have != part.want {
 			return fmt.Errorf("%s has %d numbers, not %d (%d cells, %d dimensions, %d parameters)",
-				part.name, part.have,
-				part.want, cells, r.Dims, r.Params)
+				part.name, part.have, part.want, cells, r.Dims, r.Params)
 		}
 	}
 	for cell, fitness := range r.Fitnesses {
@@ -245,7 +288,6 @@ func (r *Repertoire) Write(path string) error {
 	return npz.Write(path, r.arrays())
 }
 
-// int32s converts indices.
 func int32s(indices []int) []int32 {
 	out := make([]int32, len(indices))
 	for i, x := range indices {
@@ -255,9 +297,9 @@ func int32s(indices []int) []int32 {
 }
 
 // ReadRepertoire reads an .npz file with the arrays fitnesses [cells], descriptors and centroids
-// [cells, dims], and genotypes [filled, params], whose rows are those of the filled cells, or [cells,
-// params]; optionally genotype_cells [filled], descriptor_min and descriptor_max [dims] and qd_offset
-// [1]. Genotypes are read only if requested; Params is always set.
+// [cells, dims], and genotypes [filled, params], whose rows are those of the filled cells, or
+// [cells, params]; optionally genotype_cells [filled], descriptor_min and descriptor_max [dims] and
+// qd_offset [1]. Genotypes are read only if requested; Params is always set.
 func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 	file, err := npz.Open(path)
 	if err != nil {
@@ -270,6 +312,9 @@ func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 	}
 	return r, nil
 }
+
+// errNoGenotypes is the error of a file without genotypes when they are requested.
+var errNoGenotypes = errors.New("it has no genotypes")
 
 // readRepertoire reads the arrays of a repertoire, whose names start with a prefix.
 func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoire, error) {
@@ -314,7 +359,7 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 			return nil, fmt.Errorf("%d parameters per genotype exceed the limit of %d", r.Params, maxParams)
 		}
 	} else if genotypes {
-		return nil, errors.New("it has no genotypes")
+		return nil, errNoGenotypes
 	}
 	if genotypes {
 		if r.Genotypes, _, err = floats(file, prefix+genotypesKey, 2); err != nil {
@@ -363,7 +408,6 @@ func floats(file *npz.Reader, name string, axes int) ([]float32, []int, error) {
 	return data, a.Shape, nil
 }
 
-// number reads an array with one element.
 func number(file *npz.Reader, name string) (float64, error) {
 	a, err := file.Read(name)
 	if err != nil {

@@ -22,13 +22,13 @@ import (
 
 // Genotypes are most of a run's bytes, and only some of them change between two checkpoints. Their
 // rows are therefore stored apart from the checkpoints, in files that are never rewritten: those in
-// the folder rows, named by a hash of their contents, and repertoire.npz. A checkpoint has the cell,
-// the file, the row in the file's array "genotypes", and the SHA-256 of each row. Writing a
+// the folder rows, named by a hash of their contents, and repertoire.npz. A checkpoint has the
+// cell, the file, the row in the file's array "genotypes", and the SHA-256 of each row. Writing a
 // checkpoint writes the rows that no file holds yet.
 //
-// The last checkpoint of a run refers to the rows of the final repertoire. The repertoire is written
-// to the folder rows, and replaces repertoire.npz when this checkpoint is on disk, so a process
-// killed in between leaves a checkpoint whose rows exist.
+// The last checkpoint of a run refers to the rows of the final repertoire. The repertoire is
+// written to the folder rows, and replaces repertoire.npz when this checkpoint is on disk, so a
+// process killed in between leaves a checkpoint whose rows exist.
 
 // A checkpoint replaces an array by two arrays with its name and these suffixes: int32 [n, 3], the
 // cell, the index of the file and the row in it, and uint8 [n, 32], the SHA-256 of its bytes.
@@ -42,7 +42,6 @@ var maxArrayBytes int64 = 1 << 38
 
 type rowSum [sha256.Size]byte
 
-// rowPlace is where a row is stored.
 type rowPlace struct {
 	file string
 	row  int
@@ -79,7 +78,6 @@ func rowsFileName(prefix string, sums []rowSum) string {
 	return prefix + hex.EncodeToString(all.Sum(nil))[:hashLength] + ".npz"
 }
 
-// pick copies rows of a matrix.
 func pick(flat []float32, width int, rows []int) []float32 {
 	out := make([]float32, len(rows)*width)
 	for i, row := range rows {
@@ -212,7 +210,6 @@ func (w *Writer) saveNew(part rowArray, have map[rowSum]rowPlace, next *rowFiles
 	return nil
 }
 
-// saveRowsFile writes a file in the folder rows.
 func (w *Writer) saveRowsFile(file string, arrays map[string]npz.Array) error {
 	dir := filepath.Join(w.Dir, rowsDir)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -444,7 +441,6 @@ func (w *Writer) pruneRows() error {
 	return w.removeRows(func(file string) bool { return !needed[file] })
 }
 
-// filesOf lists the files of rows of a checkpoint.
 func filesOf(path string) ([]string, error) {
 	r, err := npz.Open(path)
 	if err != nil {
@@ -462,24 +458,12 @@ func filesOf(path string) ([]string, error) {
 // removeRows removes the files of rows that meant selects, and the folder if it is empty then.
 func (w *Writer) removeRows(meant func(file string) bool) error {
 	dir := filepath.Join(w.Dir, rowsDir)
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if rowsName.MatchString(entry.Name()) && meant(entry.Name()) {
-			if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
-				return err
-			}
-		}
-	}
+	isRows := func(name string) (string, bool) { return name, rowsName.MatchString(name) }
+	err := removeFiles(dir, isRows, meant)
 	_ = os.Remove(dir) // fails if other files are in it
-	return nil
+	return err
 }
 
-// dropRows removes all rows.
 func (w *Writer) dropRows() error {
 	w.rows = rowFiles{}
 	return w.removeRows(func(string) bool { return true })

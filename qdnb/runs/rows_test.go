@@ -23,8 +23,8 @@ type grid [8]int64
 
 const gridParams = 3
 
-// gridAt returns the grid after a generation: cell k changes every k+1 generations from generation k on;
-// the last cell is never filled.
+// gridAt returns the grid after a generation: cell k changes every k+1 generations from generation
+// k on; the last cell is never filled.
 func gridAt(generation int64) (g grid) {
 	for k := range g {
 		g[k] = -1
@@ -221,8 +221,8 @@ func TestFinishedRunStoresRowsOnce(t *testing.T) {
 	}
 }
 
-// A finished run that is extended and killed at any moment loses nothing, although repertoire.npz is
-// replaced.
+// A finished run that is extended and killed at any moment loses nothing, although repertoire.npz
+// is replaced.
 func TestExtendedRunKeepsItsRows(t *testing.T) {
 	root := t.TempDir()
 	w := create(t, root)
@@ -321,7 +321,7 @@ func TestDamagedRows(t *testing.T) {
 		}
 		var swapped bytes.Buffer // intact, but with other rows
 		must(t, npz.WriteTo(&swapped, map[string]npz.Array{genotypesKey: npz.Of(make([]float32, 6), 2,
-			gridParams)}))
+			gridParams)}, ""))
 		check(name+": other rows", swapped.Bytes())
 		check(name+": missing", nil)
 		must(t, os.WriteFile(path, []byte(content), 0o666))

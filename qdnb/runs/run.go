@@ -47,8 +47,7 @@ func Open(dir string) (*Run, error) {
 	}
 	if hash := hashInName.FindString(nameOf(dir)); hash != "" && hash != "-"+config.Hash() {
 		return nil, fmt.Errorf("%s does not match its folder, whose name ends in %s: it was edited "+
-			"or is damaged; restore it or move the folder away",
-			filepath.Join(dir, configFile), hash)
+			"or is damaged; restore it or move the folder away", filepath.Join(dir, configFile), hash)
 	}
 	status, err := readStatus(dir)
 	if err != nil {
@@ -138,7 +137,7 @@ func (r *Run) Metrics() (*Table, error) {
 }
 
 // Repertoire reads repertoire.npz with its genotypes, which can take hundreds of megabytes; see
-// RepertoireMap.
+// RepertoireMap. A shipped run has none, which is an error.
 func (r *Run) Repertoire() (*Repertoire, error) { return r.repertoire(true) }
 
 // RepertoireMap reads repertoire.npz without its genotypes, which is enough to draw the repertoire.
@@ -146,14 +145,21 @@ func (r *Run) RepertoireMap() (*Repertoire, error) { return r.repertoire(false) 
 
 func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {
 	repertoire, err := ReadRepertoire(filepath.Join(r.Dir, repertoireFile), genotypes)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s has no %s yet; finish training first", r.Dir, repertoireFile)
+	case errors.Is(err, errNoGenotypes):
+		return nil, r.shippedWithout()
 	}
 	return repertoire, err
 }
 
-// Snapshots reads the snapshots of the repertoire, ordered by generation.
+// Snapshots reads the snapshots of the repertoire, ordered by generation. Those of a shipped run
+// have no descriptors.
 func (r *Run) Snapshots() ([]Snapshot, error) {
+	if exists(filepath.Join(r.Dir, shippedSnapshotsFile)) {
+		return r.shippedSnapshots()
+	}
 	dir := filepath.Join(r.Dir, snapshotsDir)
 	generations, err := generationFiles(dir)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 // of all preceding bytes. A single file holds both, so they are replaced in one step, and NumPy can
 // still read it.
 
-// sealSize is the length of the hexadecimal digest.
 const sealSize = 2 * sha256.Size
 
 // unsealed is the comment that reserves space for the digest.
@@ -69,38 +68,33 @@ func writeSealed(out io.Writer, write func(io.Writer) error) error {
 // saveSealed creates or replaces a sealed file of arrays.
 func saveSealed(path string, arrays map[string]npz.Array) error {
 	return atomicfile.Write(path, func(out io.Writer) error {
-		return writeSealed(out, func(out io.Writer) error {
-			return npz.WriteTo(out, arrays,
-				npz.Comment(unsealed))
-		})
+		return writeSealed(out, func(out io.Writer) error { return npz.WriteTo(out, arrays, unsealed) })
 	})
 }
 
-// readSealed reads the arrays of a sealed file. A disk error, unlike damaged contents, is an
-// [fs.PathError].
-func readSealed(path string) (map[string]npz.Array, error) {
+// readSealed reads a sealed file. A disk error, unlike damaged contents, is an [fs.PathError].
+func readSealed[T any](path string, read func(*npz.Reader) (T, error)) (contents T, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return contents, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return contents, err
 	}
-	return unseal(f, info.Size())
+	r, err := unseal(f, info.Size())
+	if err != nil {
+		return contents, err
+	}
+	return read(r)
 }
 
-// unseal reads the arrays of a sealed file of the given size.
-func unseal(file io.ReaderAt, size int64) (map[string]npz.Array, error) {
+func unseal(file io.ReaderAt, size int64) (*npz.Reader, error) {
 	if err := checkSeal(file, size); err != nil {
 		return nil, err
 	}
-	r, err := npz.NewReader(file, size)
-	if err != nil {
-		return nil, err
-	}
-	return r.ReadAll()
+	return npz.NewReader(file, size)
 }
 
 // checkSeal returns an error if a sealed file of the given size was modified since it was written.

@@ -38,7 +38,6 @@ type segment struct{ from, to int64 }
 // file returns the name of a segment: 000000025000-000000050000.npz.
 func (s segment) file() string { return fmt.Sprintf("%012d-%012d.npz", s.from, s.to) }
 
-// segmentMeta is the metadata of a segment.
 type segmentMeta struct {
 	Run  string `json:"run"`
 	From int64  `json:"from"`
@@ -78,7 +77,8 @@ func (w *Writer) SaveReplay(total, capacity int64, width int,
 	} else if r.capacity == 0 && w.last >= 0 && len(all) > 0 { // a checkpoint needs the files
 		return fmt.Errorf("replay buffer of %s: call LoadReplay before SaveReplay", w.Dir)
 	}
-	if err := removeSegments(dir, func(s segment) bool { return s.to > r.total }); err != nil {
+	abandoned := func(s segment) bool { return s.to > r.total }
+	if err := removeFiles(dir, parseSegment, abandoned); err != nil {
 		return w.failure(err)
 	}
 	r.capacity = capacity
@@ -168,7 +168,7 @@ func (w *Writer) LoadReplay(total, capacity int64, width int,
 
 // readSegment reads the rows of a segment of this run.
 func (w *Writer) readSegment(path string, s segment, width int) ([]float32, error) {
-	arrays, err := readSealed(path)
+	arrays, err := readSealed(path, (*npz.Reader).ReadAll)
 	var disk *fs.PathError
 	if errors.As(err, &disk) {
 		return nil, fmt.Errorf("cannot read replay segment %s; fix the cause, or %s (%w)", path,
@@ -222,7 +222,7 @@ func (w *Writer) otherwise() string {
 func (w *Writer) DropReplay() error {
 	dir := filepath.Join(w.Dir, replayDir)
 	w.replay = replayFiles{}
-	if err := removeSegments(dir, func(segment) bool { return true }); err != nil {
+	if err := removeFiles(dir, parseSegment, func(segment) bool { return true }); err != nil {
 		return w.failure(err)
 	}
 	if err := atomicfile.Sweep(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -257,27 +257,15 @@ func (w *Writer) pruneReplay(generation int64) error {
 		oldest = min(oldest, total)
 	}
 	r.totals = totals
-	return removeSegments(filepath.Join(w.Dir, replayDir),
+	return removeFiles(filepath.Join(w.Dir, replayDir), parseSegment,
 		func(s segment) bool { return s.to <= oldest-r.capacity })
 }
 
-// segmentFiles lists the segments in a folder in row order. Files with other names are skipped. A
-// missing folder counts as empty.
+// segmentFiles lists the segments in a folder in row order.
 func segmentFiles(dir string) ([]segment, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	var all []segment
-	for _, entry := range entries {
-		if s, ok := parseSegment(entry.Name()); ok {
-			all = append(all, s)
-		}
-	}
+	all, err := filesIn(dir, parseSegment)
 	slices.SortFunc(all, func(a, b segment) int { return cmp.Compare(a.from, b.from) })
-	return all, nil
+	return all, err
 }
 
 func parseSegment(name string) (s segment, ok bool) {
@@ -286,20 +274,4 @@ func parseSegment(name string) (s segment, ok bool) {
 	s.from, errFrom = strconv.ParseInt(from, 10, 64)
 	s.to, errTo = strconv.ParseInt(to, 10, 64)
 	return s, errFrom == nil && errTo == nil && 0 <= s.from && s.from < s.to && s.file() == name
-}
-
-// removeSegments removes the segments of a folder that meant selects.
-func removeSegments(dir string, meant func(segment) bool) error {
-	all, err := segmentFiles(dir)
-	if err != nil {
-		return err
-	}
-	for _, s := range all {
-		if meant(s) {
-			if err := os.Remove(filepath.Join(dir, s.file())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -603,7 +603,11 @@ func FuzzSegment(f *testing.F) {
 			sum := sha256.Sum256(data[:len(data)-sealSize])
 			copy(data[len(data)-sealSize:], hex.EncodeToString(sum[:]))
 		}
-		arrays, err := unseal(bytes.NewReader(data), int64(len(data)))
+		file, err := unseal(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return
+		}
+		arrays, err := file.ReadAll()
 		if err != nil {
 			return
 		}

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,7 +65,6 @@ func Decode(data []byte, settings any) error {
 	return nil
 }
 
-// structOf returns the struct that a pointer points to.
 func structOf(pointer any) (reflect.Value, error) {
 	v := reflect.ValueOf(pointer)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -77,29 +77,16 @@ func structOf(pointer any) (reflect.Value, error) {
 // own.
 func fieldsOf(v reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
-	t := v.Type()
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for _, field := range reflect.VisibleFields(v.Type()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case name == "-":
-		case field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct:
-			for inner, value := range fieldsOf(v.Field(i)) {
-				if _, hidden := fields[inner]; !hidden {
-					fields[inner] = value
-				}
-			}
-		case !field.IsExported():
-		case name == "":
-			fields[field.Name] = v.Field(i)
-		default:
-			fields[name] = v.Field(i)
+		embedded := field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct
+		if field.IsExported() && !embedded && name != "-" {
+			fields[cmp.Or(name, field.Name)] = v.FieldByIndex(field.Index)
 		}
 	}
 	return fields
 }
 
-// find resolves a dotted name in nested structs.
 func find(v reflect.Value, name string) (reflect.Value, error) {
 	path := ""
 	for part := range strings.SplitSeq(name, ".") {
@@ -174,6 +161,23 @@ func assign(path string, data json.RawMessage, v reflect.Value) error {
 				return err
 			}
 		}
+		return nil
+	}
+	if v.Kind() == reflect.Slice && nested(v.Type().Elem()) {
+		var items []json.RawMessage
+		if json.Unmarshal(data, &items) != nil {
+			return wrong(path, data, v.Type())
+		}
+		list := reflect.Zero(v.Type())
+		if items != nil { // not null
+			list = reflect.MakeSlice(v.Type(), len(items), len(items))
+		}
+		for i, item := range items {
+			if err := assign(fmt.Sprintf("%s[%d]", path, i), item, list.Index(i)); err != nil {
+				return err
+			}
+		}
+		v.Set(list)
 		return nil
 	}
 	isNull := bytes.Equal(bytes.TrimSpace(data), []byte("null"))

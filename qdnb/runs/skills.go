@@ -20,9 +20,11 @@ import (
 type Skills struct {
 	Observations int
 	Actions      int
-	Count        int       // number of skills; 0 if the policy is not conditioned on one (SAC)
-	Hidden       []int     // units per hidden layer
-	Policy       []float32 // flat row: per layer its bias, then its kernel [in, out]; see Sizes
+	Count        int   // number of skills; 0 if the policy is not conditioned on one (SAC)
+	Hidden       []int // units per hidden layer
+	// Policy is a flat row: per layer its bias, then its kernel [in, out]; see Sizes. It is nil if a
+	// shipped run's Evaluation was read.
+	Policy []float32
 
 	// The newest evaluation, of n episodes; all fields are nil without one.
 	Which        []int     // [n], skill of each episode
@@ -111,12 +113,18 @@ func (s *Skills) Mean(skill int) (fitness float64, descriptor []float64) {
 // Observations+k of the first kernel to the first layer's output, so the row becomes part of the
 // bias. The columns of the last layer that produce scales are dropped. Everything that works on
 // genotypes thus works on skills. k must be below Skills().
-func (s *Skills) Genotype(k int) []float32 {
+func (s *Skills) Genotype(k int) []float32 { return s.separate(k, s.Actions) }
+
+// Gaussian is [Skills.Genotype] with the outputs that produce scales.
+func (s *Skills) Gaussian(k int) []float32 { return s.separate(k, 2*s.Actions) }
+
+// separate returns skill k as a separate policy with the first outputs.
+func (s *Skills) separate(k, outputs int) []float32 {
 	if k < 0 || k >= s.Skills() {
 		panic(fmt.Sprintf("skill %d of %d", k, s.Skills()))
 	}
 	sizes := s.Sizes()
-	genotype := make([]float32, 0, s.Params())
+	var genotype []float32
 	rest := s.Policy
 	for layer := range len(sizes) - 1 {
 		in, out := sizes[layer], sizes[layer+1]
@@ -124,7 +132,7 @@ func (s *Skills) Genotype(k int) []float32 {
 		rest = rest[out+in*out:]
 		keep := out
 		if layer == len(sizes)-2 {
-			keep = s.Actions
+			keep = outputs
 		}
 		start := len(genotype)
 		genotype = append(genotype, bias[:keep]...)
@@ -173,7 +181,7 @@ func (s *Skills) Check() error {
 			return fmt.Errorf("a hidden layer must have between 1 and %d units, not %d", maxUnits, units)
 		}
 	}
-	if want := Row(s.Sizes()); len(s.Policy) != want {
+	if want := Row(s.Sizes()); s.Policy != nil && len(s.Policy) != want {
 		return fmt.Errorf("the policy has %d parameters, not %d (layers of %v)", len(s.Policy), want,
 			s.Sizes())
 	}
@@ -216,17 +224,15 @@ func (s *Skills) arrays() map[string]npz.Array {
 	for i, units := range s.Hidden {
 		hidden[i] = int64(units)
 	}
-	arrays[policyKey] = npz.Of(s.Policy)
+	if s.Policy != nil {
+		arrays[policyKey] = npz.Of(s.Policy)
+	}
 	arrays[observationsKey] = npz.Scalar(int64(s.Observations))
 	arrays[actionsKey] = npz.Scalar(int64(s.Actions))
 	arrays[countKey] = npz.Scalar(int64(s.Count))
 	arrays[hiddenKey] = npz.Of(hidden)
 	if n := len(s.Which); n > 0 {
-		which := make([]int32, n)
-		for i, k := range s.Which {
-			which[i] = int32(k)
-		}
-		arrays[whichKey] = npz.Of(which)
+		arrays[whichKey] = npz.Of(int32s(s.Which))
 		arrays[fitnessesKey] = npz.Of(s.Fitnesses)
 		arrays[descriptorsKey] = npz.Of(s.Descriptors, n, s.Dims())
 		if s.Trajectories != nil {
@@ -240,6 +246,15 @@ func (s *Skills) arrays() map[string]npz.Array {
 // and hidden [layers]; optionally which and fitnesses [n], descriptors [n, d] and trajectories [n,
 // steps, 2]. All other arrays become Extra.
 func ReadSkills(path string) (*Skills, error) {
+	s, err := readSkillsFile(path)
+	if err == nil && s.Policy == nil {
+		return nil, fmt.Errorf("%s: no array %q", path, policyKey)
+	}
+	return s, err
+}
+
+// readSkillsFile reads skills.npz, in which the policy is optional.
+func readSkillsFile(path string) (*Skills, error) {
 	file, err := npz.Open(path)
 	if err != nil {
 		return nil, err
@@ -269,8 +284,10 @@ func readSkills(file *npz.Reader) (*Skills, error) {
 	if s.Hidden, err = integers(file, hiddenKey); err != nil {
 		return nil, err
 	}
-	if s.Policy, _, err = floats(file, policyKey, 1); err != nil {
-		return nil, err
+	if file.Has(policyKey) {
+		if s.Policy, _, err = floats(file, policyKey, 1); err != nil {
+			return nil, err
+		}
 	}
 	if file.Has(whichKey) {
 		if err := s.readEvaluation(file); err != nil {
@@ -354,9 +371,18 @@ func (r *Run) HasRepertoire() bool { return exists(filepath.Join(r.Dir, repertoi
 // HasMetrics reports whether metrics.csv exists.
 func (r *Run) HasMetrics() bool { return exists(filepath.Join(r.Dir, metricsFile)) }
 
-// Skills reads skills.npz.
+// Skills reads skills.npz. A shipped run has no policy, which is an error; see Evaluation.
 func (r *Run) Skills() (*Skills, error) {
-	skills, err := ReadSkills(filepath.Join(r.Dir, skillsFile))
+	skills, err := r.Evaluation()
+	if err == nil && skills.Policy == nil {
+		return nil, r.shippedWithout()
+	}
+	return skills, err
+}
+
+// Evaluation reads skills.npz for the newest evaluation of the skills. The policy may be nil.
+func (r *Run) Evaluation() (*Skills, error) {
+	skills, err := readSkillsFile(filepath.Join(r.Dir, skillsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no %s: the algorithm does not write one, or training is not "+
 			"finished", r.Dir, skillsFile)
@@ -366,6 +392,9 @@ func (r *Run) Skills() (*Skills, error) {
 
 // SaveSkills writes skills.npz.
 func (w *Writer) SaveSkills(s *Skills) error {
+	if s.Policy == nil {
+		return fmt.Errorf("skills of %s: they have no policy", w.Dir)
+	}
 	if err := s.Check(); err != nil {
 		return fmt.Errorf("skills of %s: %w", w.Dir, err)
 	}

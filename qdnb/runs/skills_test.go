@@ -70,20 +70,22 @@ func TestSkillsAreGenotypes(t *testing.T) {
 			if c.count > 0 {
 				input[4+k] = 1
 			}
-			want := forward(s.Policy, s.Sizes(), input)[:2]
+			want := forward(s.Policy, s.Sizes(), input)
 			genotype := s.Genotype(k)
 			if len(genotype) != s.Params() {
 				t.Fatalf("%d skills, hidden layers %v: %d parameters, not %d", c.count, c.hidden, len(genotype),
 					s.Params())
 			}
 			got := forward(genotype, slices.Concat([]int{4}, c.hidden, []int{2}), observation)
-			for i := range want {
-				if math.Abs(got[i]-want[i]) > 1e-6 {
+			actions[got[0]] = true
+			gaussian := forward(s.Gaussian(k), slices.Concat([]int{4}, c.hidden, []int{4}), observation)
+			got = append(got, gaussian...)
+			for i, want := range append(want[:2:2], want...) {
+				if math.Abs(got[i]-want) > 1e-6 {
 					t.Errorf("%d skills, hidden layers %v: skill %d gives %v, not %v", c.count, c.hidden, k, got,
 						want)
 				}
 			}
-			actions[got[0]] = true
 		}
 		if len(actions) != s.Skills() {
 			t.Errorf("%d skills, hidden layers %v: the skills do the same", c.count, c.hidden)

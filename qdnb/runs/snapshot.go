@@ -2,7 +2,6 @@ package runs
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -15,7 +14,6 @@ type Snapshot struct {
 	Repertoire
 }
 
-// readSnapshot reads a file from the folder snapshots.
 func readSnapshot(path string) (Snapshot, error) {
 	var s Snapshot
 	file, err := npz.Open(path)
@@ -94,27 +92,13 @@ func (r *Run) Newest() (*Snapshot, error) {
 // readCheckpointRepertoire reads the measured repertoire from a checkpoint, without genotypes. If a
 // search has a separate passive archive, its array names start with "passive_".
 func readCheckpointRepertoire(path string) (*Repertoire, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if err := checkSeal(f, info.Size()); err != nil {
-		return nil, err
-	}
-	file, err := npz.NewReader(f, info.Size())
-	if err != nil {
-		return nil, err
-	}
-	const passive = "passive_"
-	if file.Has(passive + fitnessesKey) {
-		return readRepertoire(file, passive, false)
-	}
-	return readRepertoire(file, "", false)
+	return readSealed(path, func(file *npz.Reader) (*Repertoire, error) {
+		prefix := "passive_"
+		if !file.Has(prefix + fitnessesKey) {
+			prefix = ""
+		}
+		return readRepertoire(file, prefix, false)
+	})
 }
 
 // arrays returns the repertoire's arrays and the progress by name.

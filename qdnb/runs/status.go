@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -22,6 +23,8 @@ type Status struct {
 	Backend        string  `json:"backend"`         // such as "xla:cpu"
 	// Backends is the history of backends. A run computed on more than one is not bit-reproducible.
 	Backends []BackendUse `json:"backends"`
+	// Machines is the history of machines and programs; nil in runs of older programs.
+	Machines []MachineUse `json:"machines,omitempty"`
 	Budget   Budget       `json:"budget"`
 	// Descriptor names the descriptor components, with units, for figures; nil in runs of older
 	// programs.
@@ -55,6 +58,28 @@ func (s *Status) UseBackend(backend string, after int64) (differs bool) {
 	}
 	s.Backend, s.Backends = backend, kept
 	return len(kept) > 1
+}
+
+// MachineUse records the machine and the program that computed the generations after a given one.
+type MachineUse struct {
+	// Machine is the processor, the number of cores and the system, as in "Intel(R) Xeon(R)
+	// Processor, 2 cores, linux/amd64", and the accelerator, if any.
+	Machine string `json:"machine"`
+	Version string `json:"version"` // of the program
+	Commit  string `json:"commit"`  // of the program; "unknown" if the build does not record it
+	After   int64  `json:"after_generation"`
+}
+
+// UseMachine records the machine and the program for the generations after u.After (-1 from the
+// start of the run). As in UseBackend, it drops records of later generations.
+func (s *Status) UseMachine(u MachineUse) {
+	kept := slices.DeleteFunc(slices.Clone(s.Machines),
+		func(old MachineUse) bool { return old.After >= u.After })
+	same := func(old MachineUse) bool { old.After = u.After; return old == u }
+	if n := len(kept); n == 0 || !same(kept[n-1]) {
+		kept = append(kept, u)
+	}
+	s.Machines = kept
 }
 
 // emptyStatus returns the status of a run that has not begun.
@@ -95,7 +120,6 @@ func (s *Status) UnmarshalJSON(data []byte) error {
 // sumKey starts the last field of status.json: the checksum of everything before it.
 const sumKey = ",\n  \"sha256\": \""
 
-// file returns status.json.
 func (s Status) file() ([]byte, error) {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

@@ -51,7 +51,6 @@ func (t *Table) Column(name string) ([]float64, error) {
 	return column, nil
 }
 
-// parseTable parses the complete lines of a CSV file.
 func parseTable(data []byte) (*Table, error) {
 	data = data[:bytes.LastIndexByte(data, '\n')+1]
 	reader := csv.NewReader(bytes.NewReader(data))
@@ -98,15 +97,8 @@ func formatRow(values []float64) string {
 // FormatNumber formats a number for a CSV file: integers without an exponent (1000000, not 1e+06),
 // non-finite values as Python does.
 func FormatNumber(v float64) string {
-	switch {
-	case math.IsNaN(v):
-		return "nan"
-	case math.IsInf(v, 1):
-		return "inf"
-	case math.IsInf(v, -1):
-		return "-inf"
-	case v == math.Trunc(v) && math.Abs(v) < 1<<53:
+	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
+	return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(v, 'g', -1, 64), "+"))
 }

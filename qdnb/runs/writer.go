@@ -113,7 +113,8 @@ func (w *Writer) SaveStatus(s Status) error {
 	return nil
 }
 
-// SaveRepertoire writes repertoire.npz of a run without checkpoints. Training calls StageRepertoire.
+// SaveRepertoire writes repertoire.npz of a run without checkpoints. Training calls
+// StageRepertoire.
 func (w *Writer) SaveRepertoire(r *Repertoire) error {
 	arrays, err := w.repertoireArrays(r)
 	if err != nil {
@@ -122,7 +123,6 @@ func (w *Writer) SaveRepertoire(r *Repertoire) error {
 	return w.saveArrays(repertoireFile, arrays)
 }
 
-// repertoireArrays returns the arrays of repertoire.npz.
 func (w *Writer) repertoireArrays(r *Repertoire) (map[string]npz.Array, error) {
 	if r.Genotypes == nil {
 		return nil, fmt.Errorf("repertoire of %s: it has no genotypes", w.Dir)

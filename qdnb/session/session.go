@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -172,6 +171,7 @@ func (s *session) open(ctx context.Context) (err error) {
 				"bit-identical\n",
 			s.writer.Name(), platform.Name())
 	}
+	s.status.UseMachine(machineUse(platform, s.from))
 	if err := s.job.open(s, platform, arrays); err != nil {
 		return err
 	}
@@ -184,7 +184,8 @@ func (s *session) begin() error {
 	s.status.CompileSeconds += s.job.compileSeconds()
 	s.start = s.start.Add(-time.Duration(s.status.Seconds * float64(time.Second)))
 	s.cpu = processorSeconds() - s.status.CPUSeconds
-	s.status.Budget, s.status.Finished, s.status.Version = s.Budget, false, Version()
+	s.status.Budget, s.status.Finished = s.Budget, false
+	s.status.Version, _ = Build()
 	progress := s.status.Progress
 	progress.Seconds = time.Since(s.start).Seconds() // compilation counts towards a time budget
 	s.bar.Begin(s.job.fraction(progress))
@@ -272,12 +273,4 @@ func (s *session) close() {
 	if s.writer != nil {
 		_ = s.writer.Close()
 	}
-}
-
-// Version returns the program's version as recorded by the build.
-func Version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
 }

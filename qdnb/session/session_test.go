@@ -3,6 +3,8 @@ package session
 import (
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +28,10 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 		defer s.close()
 		if err := s.open(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		if machines := s.status.Machines; len(machines) != 1 || machines[0].After != -1 ||
+			!strings.Contains(machines[0].Machine, " cores, ") || machines[0].Commit == "" {
+			t.Errorf("the status has the machines %+v", machines)
 		}
 		// a little time has passed since
 		if left, known := s.bar.Left(0.2); known && left < 10*time.Hour {
@@ -117,5 +123,19 @@ func TestProjection(t *testing.T) {
 		if ok != (c.want > 0) || math.Abs(got-c.want) > 1e-6 {
 			t.Errorf("%+v projects to %g, %v; want %g", c.now, got, ok, c.want)
 		}
+	}
+}
+
+func TestProcessor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cpuinfo")
+	text := "processor\t: 0\nmodel\t\t: 106\nmodel name\t: Xeon   of two cores\n\nmodel name\t: other\n"
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := processor(path); got != "Xeon of two cores" {
+		t.Error(got)
+	}
+	if got := processor(path + "-none"); got != "unknown processor" {
+		t.Error(got)
 	}
 }

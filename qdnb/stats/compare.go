@@ -2,32 +2,14 @@ package stats
 
 import (
 	"math"
-	"slices"
 
 	"github.com/aclements/go-moremath/stats"
 )
 
-// Alternative is the alternative hypothesis of a test; the null hypothesis is that both samples
-// come from one distribution.
-type Alternative int
-
-// The alternatives.
-const (
-	TwoSided Alternative = iota // x tends to be larger or smaller than y
-	Greater                     // x tends to be larger
-	Less                        // x tends to be smaller
-)
-
-// RankTest is the result of [MannWhitney].
-type RankTest struct {
-	U     float64 // U of x: number of pairs with x_i > y_j, ties counting half
-	P     float64 // probability of a U at least as extreme under the null hypothesis
-	Exact bool    // computed by counting, not by the normal approximation
-}
-
 func init() { stats.MannWhitneyTiesExactLimit = 0 } // as scipy's asymptotic method
 
-// MannWhitney is the Mann-Whitney U test (1947) of two independent samples of sizes n and m.
+// MannWhitney returns P of the two-sided Mann-Whitney U test (1947) of two independent samples of
+// sizes n and m: the probability of a U at least as extreme if both come from one distribution.
 //
 // Without ties and up to 50 values each, P is exact: the fraction of the (n+m choose n) equally
 // likely orders whose U is at least as extreme. Otherwise it is the tail of a normal distribution
@@ -38,25 +20,15 @@ func init() { stats.MannWhitneyTiesExactLimit = 0 } // as scipy's asymptotic met
 // where t runs over the sizes of groups of equal values. Both match scipy.stats.mannwhitneyu with
 // method exact and asymptotic. Samples whose values are all equal have P = 1. For three seeds
 // against three, P is at least 0.1: such small samples cannot show more.
-func MannWhitney(x, y []float64, alternative Alternative) RankTest {
+func MannWhitney(x, y []float64) float64 {
 	if len(x) == 0 || len(y) == 0 || hasNaN(x) || hasNaN(y) {
-		return RankTest{U: math.NaN(), P: math.NaN()}
+		return math.NaN()
 	}
-	if alternative == Greater { // P(U < u) is accurate, 1 - P(U < u) is not
-		r := MannWhitney(y, x, Less)
-		r.U = float64(len(x)*len(y)) - r.U
-		return r
-	}
-	hypothesis := map[Alternative]stats.LocationHypothesis{TwoSided: stats.LocationDiffers,
-		Less: stats.LocationLess}[alternative]
-	r, err := stats.MannWhitneyUTest(x, y, hypothesis)
+	r, err := stats.MannWhitneyUTest(x, y, stats.LocationDiffers)
 	if err != nil { // all values are equal
-		return RankTest{U: wins(x, y), P: 1}
+		return 1
 	}
-	all := slices.Sorted(slices.Values(slices.Concat(x, y)))
-	return RankTest{U: r.U, P: min(r.P, 1), Exact: max(len(x),
-		len(y)) <= stats.MannWhitneyExactLimit &&
-		len(slices.Compact(all)) == len(x)+len(y)}
+	return min(r.P, 1)
 }
 
 // wins counts the pairs in which x is larger, ties counting half.
@@ -88,6 +60,3 @@ func A12(x, y []float64) float64 {
 	}
 	return wins(x, y) / float64(len(x)) / float64(len(y))
 }
-
-// CliffsDelta is the effect size of Cliff (1993), P(x > y) - P(x < y) = 2 A12 - 1, from -1 to 1.
-func CliffsDelta(x, y []float64) float64 { return 2*A12(x, y) - 1 }

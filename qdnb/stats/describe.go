@@ -57,6 +57,17 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[i] + f*(sorted[i+1]-sorted[i])
 }
 
+// Interpolate returns the value at x of the curve through the points (xs, ys), linearly between two
+// of them. The xs increase and x lies within them.
+func Interpolate(xs, ys []float64, x float64) float64 {
+	i, exact := slices.BinarySearch(xs, x)
+	if exact {
+		return ys[i]
+	}
+	t := (x - xs[i-1]) / (xs[i] - xs[i-1])
+	return (1-t)*ys[i-1] + t*ys[i]
+}
+
 // Median is the 0.5-quantile: the middle value, or the mean of the two in the middle.
 func Median(x []float64) float64 { return Quantile(x, 0.5) }
 

@@ -72,7 +72,6 @@ func (s *stage) look(after envs.State) *Node {
 		InsertAxes(after.Done, -1)}, 1)
 }
 
-// width returns the number of values of [stage.look].
 func (s *stage) width() int { return 7*len(s.Frames[0]) + 2 }
 
 // rigidPoses returns the poses of bodies of a system, given by their indices in the model.

@@ -10,7 +10,6 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// maze is an environment with walls.
 type maze interface{ Walls() []envs.Wall }
 
 // goal is an environment with a goal at which an episode ends.
@@ -31,9 +30,8 @@ func (r *Recording) Trajectories() (*figures.Figure, error) {
 	}
 	for _, result := range r.Results {
 		for i, episode := range result.Recorded {
-			fitness := float64(result.Fitnesses[i])
-			path := figures.Path{Label: fmt.Sprintf("%s: %s", result.Policy, shortNumber(fitness)),
-				Fitness: fitness}
+			path := figures.Path{Label: fmt.Sprintf("%s: %s", result.Policy,
+				shortNumber(float64(result.Fitnesses[i])))}
 			for _, position := range episode.Path {
 				path.X, path.Y = append(path.X, float64(position[0])), append(path.Y, float64(position[1]))
 			}

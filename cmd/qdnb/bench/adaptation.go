@@ -14,12 +14,12 @@ import (
 // Adaptation times the evaluations of qdnb.Adapt. Random policies with two hidden layers of 256
 // units play episodes under the first Values of the paper's gravity multipliers.
 type Adaptation struct {
-	Env      string `json:"env" default:"ant-uni" help:"Environment."`
-	Policies int    `json:"policies" default:"64" help:"Number of distinct policies."`
-	Episodes int    `json:"episodes" default:"4" help:"Episodes per policy and gravity."`
-	Values   int    `json:"values" default:"5" help:"Number of gravity multipliers, starting at 0.25."`
-	Steps    int    `json:"steps" default:"250" help:"Control steps per episode."`
-	Repeats  int    `json:"-" default:"3" help:"Runs to time; the fastest is reported."`
+	Env      string `json:"env" default:"ant-uni"`
+	Policies int    `json:"policies" default:"64"`
+	Episodes int    `json:"episodes" default:"4"`
+	Values   int    `json:"values" default:"5"`
+	Steps    int    `json:"steps" default:"250"`
+	Repeats  int    `json:"-" default:"3"`
 }
 
 // AdaptationTiming is the result of [Adaptation].

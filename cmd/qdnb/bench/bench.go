@@ -9,7 +9,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Benchmark is a benchmark with its settings, which are also the flags of its command.
+// Benchmark is a benchmark with its settings, which are also the flags of its command: help.txt of
+// the command describes them.
 type Benchmark interface {
 	// Measure runs the benchmark on a platform. The result is text for readers, and an object in
 	// JSON.

@@ -24,8 +24,9 @@ type CeilingRates struct {
 	Workers    int     `json:"workers"`
 	Products   float64 `json:"products_gflops"`   // GFLOP/s of a product of large matrices
 	Arithmetic float64 `json:"arithmetic_gflops"` // GFLOP/s of multiply-adds in registers
-	Cache      float64 `json:"cache_gbs"`         // GB/s of reading two arrays and writing one, 1 MB per worker
-	Memory     float64 `json:"memory_gbs"`        // GB/s of the same with arrays larger than the caches
+	// GB/s of reading two arrays and writing one, 1 MB per worker
+	Cache  float64 `json:"cache_gbs"`
+	Memory float64 `json:"memory_gbs"` // GB/s of the same with arrays larger than the caches
 }
 
 func (r CeilingRates) String() string {
@@ -36,7 +37,6 @@ func (r CeilingRates) String() string {
 		fmt.Sprintf("reading main memory          %8.1f GB/s\n", r.Memory)
 }
 
-// The sizes of [Ceilings].
 const (
 	ceilingMatrix     = 1536
 	ceilingChain      = 32      // multiply-adds of a value per iteration

@@ -18,11 +18,11 @@ import (
 // Generation times generations of a neuroevolution algorithm, and their evaluations alone, after a
 // warm-up that fills the repertoire.
 type Generation struct {
-	Algorithm   string   `json:"-" default:"map-elites" help:"Algorithm: map-elites, pga-map-elites, aurora or pga-aurora."`
-	Env         string   `json:"env" default:"pointmaze" help:"Environment."`
-	Generations int      `json:"-" default:"20" help:"Generations to time."`
-	Warmup      int      `json:"-" default:"20" help:"Untimed generations beforehand, to fill the repertoire."`
-	Set         []string `json:"-" sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000."`
+	Algorithm   string   `json:"-" default:"map-elites"`
+	Env         string   `json:"env" default:"pointmaze"`
+	Generations int      `json:"-" default:"20"`
+	Warmup      int      `json:"-" default:"20"`
+	Set         []string `json:"-" sep:"none" placeholder:"NAME=VALUE"`
 }
 
 // GenerationTiming is the result of [Generation].

@@ -19,9 +19,9 @@ import (
 // starts from the result of the one before. Better of its candidates are fitter than all occupants;
 // in an advanced search these are about 50 of 1000.
 type Insertion struct {
-	Batch   int `json:"batch" default:"1000" help:"Number of candidates."`
-	Better  int `json:"better" default:"50" help:"Number of candidates that beat every occupant."`
-	Repeats int `json:"-" default:"20" help:"Insertions to time; the fastest is reported."`
+	Batch   int `json:"batch" default:"1000"`
+	Better  int `json:"better" default:"50"`
+	Repeats int `json:"-" default:"20"`
 }
 
 // InsertionTiming is the result of [Insertion].
@@ -95,7 +95,6 @@ type (
 	}
 )
 
-// Inputs and outputs of the insertion.
 type (
 	insertionIn struct {
 		Number     xla.Array        // number of the insertion
@@ -109,7 +108,6 @@ type (
 	}
 )
 
-// startInsertion makes a full repertoire and the candidates.
 func startInsertion(p *xla.Platform, batch, params int) (insertionIn, error) {
 	seed := p.Seed(0).First()
 	defer seed.Free()

@@ -19,11 +19,11 @@ import (
 // Rollout times rollouts of random policies with two hidden layers of 256 units, one policy per
 // copy of the environment. This is the cost of an evaluation in MAP-Elites.
 type Rollout struct {
-	Env     string `json:"env" required:"" help:"Environment."`
-	Batch   int    `json:"batch" default:"256" help:"Number of distinct policies."`
-	Steps   int    `json:"steps" default:"250" help:"Control steps per episode."`
-	Slice   int    `json:"slice" help:"Policies rolled out together; 0: the same as in training."`
-	Repeats int    `json:"-" default:"3" help:"Rollouts to time; the fastest is reported."`
+	Env     string `json:"env" required:""`
+	Batch   int    `json:"batch" default:"256"`
+	Steps   int    `json:"steps" default:"250"`
+	Slice   int    `json:"slice"`
+	Repeats int    `json:"-" default:"3"`
 }
 
 // RolloutTiming is the result of [Rollout].

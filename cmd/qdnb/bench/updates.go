@@ -29,11 +29,11 @@ import (
 // updates the discriminator, the critics and the actor, as in DIAYN+REWARD with five skills. An
 // update of variation is a policy-gradient step of each of PGA-MAP-Elites' individuals.
 type Updates struct {
-	Learner     string `json:"learner" default:"td3" help:"Learner: td3, sac, or variation by policy gradient."`
-	Individuals int    `json:"-" default:"50" help:"Number of individuals varied by variation."`
-	Steps       int    `json:"steps" default:"300" help:"Updates per program."`
-	Buffer      int    `json:"buffer" default:"100000" help:"Transitions in the replay buffer."`
-	Repeats     int    `json:"-" default:"3" help:"Programs to time; the fastest is reported."`
+	Learner     string `json:"learner" default:"td3"`
+	Individuals int    `json:"-" default:"50"`
+	Steps       int    `json:"steps" default:"300"`
+	Buffer      int    `json:"buffer" default:"100000"`
+	Repeats     int    `json:"-" default:"3"`
 }
 
 // UpdatesTiming is the result of [Updates].

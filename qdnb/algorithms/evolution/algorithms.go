@@ -9,10 +9,11 @@ type Algorithm struct {
 	Defaults func(envs.Spec) Hyperparameters
 }
 
-// Algorithms are the paper's, in its order.
+// Algorithms are the paper's, in its order, then later ones.
 var Algorithms = []Algorithm{
 	{"map-elites", func(s envs.Spec) Hyperparameters { return DefaultMapElites(s) }},
 	{"pga-map-elites", func(s envs.Spec) Hyperparameters { return DefaultPGAMapElites(s) }},
 	{"aurora", func(s envs.Spec) Hyperparameters { return DefaultAurora(s) }},
 	{"pga-aurora", func(s envs.Spec) Hyperparameters { return DefaultPGAAurora(s) }},
+	{"dns", func(s envs.Spec) Hyperparameters { return DefaultDominatedNovelty(s) }},
 }

@@ -8,6 +8,8 @@
 //	IsoLineEmitter                    MAP-Elites        AURORA
 //	IsoLineEmitter, PolicyGradient    PGA-MAP-Elites    PGA-AURORA
 //
+// [NoveltyArchive], which is not in the paper, makes Dominated Novelty Search of IsoLineEmitter.
+//
 // Sources:
 //
 //	Mouret and Clune 2015, "Illuminating search spaces by mapping elites";
@@ -17,7 +19,9 @@
 //	Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity
 //		optimization" (AURORA);
 //	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning
-//		for skill discovery" (the paper).
+//		for skill discovery" (the paper);
+//	Bahlous-Boldi et al. 2025, "Dominated novelty search: rethinking local competition in
+//		quality-diversity".
 //
 // The listings below show the algorithms of the paper's appendix as this package implements them,
 // with the paper's numbering. Names in them are settings (see [MapElites], [PolicyGradientSettings]

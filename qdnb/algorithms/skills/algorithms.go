@@ -9,7 +9,7 @@ type Algorithm struct {
 	Defaults func(envs.Spec) Hyperparameters
 }
 
-// Algorithms are the paper's, in its order, and SAC, on which all of them build.
+// Algorithms are the paper's, in its order, later ones, and SAC, on which all of them build.
 var Algorithms = []Algorithm{
 	{"diayn", func(s envs.Spec) Hyperparameters { return &alone[diayn]{defaultDiscovery(s)} }},
 	{"dads", func(s envs.Spec) Hyperparameters { return &alone[dads]{defaultDiscovery(s)} }},
@@ -19,6 +19,7 @@ var Algorithms = []Algorithm{
 	{"smerl-diayn",
 		func(s envs.Spec) Hyperparameters { return &selective[diayn]{defaultSelective(s)} }},
 	{"smerl-dads", func(s envs.Spec) Hyperparameters { return &selective[dads]{defaultSelective(s)} }},
+	{"metra", func(s envs.Spec) Hyperparameters { return defaultMetra(s) }},
 	{"sac", func(s envs.Spec) Hyperparameters { return DefaultSAC(s) }},
 }
 

@@ -175,6 +175,7 @@ func TestKnown(t *testing.T) {
 		DIAYN{LearningRate: 1e-2, Hidden: []int{6, 5}},
 		DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},
 		DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3, Sees: 1},
+		METRA{LearningRate: 1e-2, Hidden: []int{6, 5}, Multiplier: 30, Slack: 1e-3},
 	} {
 		h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
 		fields := d.Fields()

@@ -9,6 +9,7 @@
 //	                 DiversityOnly   PlusReward     SMERL
 //	DIAYN            DIAYN           DIAYN+REWARD   SMERL(DIAYN)
 //	DADS             DADS            DADS+REWARD    SMERL(DADS)
+//	METRA            METRA
 //
 // A new variant is one new factor. [Search] is the loop: act, store, update. It refers to no factor
 // by name.
@@ -22,6 +23,7 @@
 //	Sharma et al. 2020, "Dynamics-aware unsupervised discovery of skills" (DADS);
 //	Kumar et al. 2020, "One solution is not all you need: few-shot extrapolation via structured
 //		MaxEnt RL" (SMERL);
+//	Park et al. 2024, "METRA: scalable unsupervised RL with metric-aware abstraction";
 //	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning
 //		for skill discovery" (the paper).
 //

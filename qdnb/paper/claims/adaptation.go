@@ -49,8 +49,7 @@ var ofAdaptation = []Claim{
 		}},
 	{"adaptation-targets",
 		"on the targets of ant-maze PGA-MAP-Elites is close to the best of DIAYN+REWARD and " +
-			"DADS+REWARD (at most 20 % " +
-			"behind)", "figure 4", func(d *data) (bool, string) {
+			"DADS+REWARD (at most 20 % behind)", "figure 4", func(d *data) (bool, string) {
 			a := sample{"pga-map-elites", d.targets("pga-map-elites")}
 			b := best(of(protocol.With("-reward"), d.targets))
 			return closeTo(a.median(), b.median()), against(a, b)
@@ -80,11 +79,11 @@ var ofAdaptation = []Claim{
 			worst, bestOther := math.Inf(1), math.Inf(-1)
 			at, atOther := "", ""
 			for _, env := range gaits {
-				if gain := stats.Median(d.gains(results.Gravity, env, "pga-map-elites", 0.25)); gain < worst {
+				if gain := stats.Median(d.gains(env, "pga-map-elites", 0.25)); gain < worst {
 					worst, at = gain, env
 				}
 				for _, label := range reinforcement {
-					if gain := stats.Median(d.gains(results.Gravity, env, label, 0.25)); gain > bestOther {
+					if gain := stats.Median(d.gains(env, label, 0.25)); gain > bestOther {
 						bestOther, atOther = gain, label+" on "+env
 					}
 				}
@@ -98,7 +97,7 @@ var ofAdaptation = []Claim{
 		"figure 13", func(d *data) (bool, string) {
 			worst, at := math.Inf(1), 0.0
 			for _, x := range d.multipliers(results.Gravity, "ant-uni") {
-				if gain := stats.Median(d.gains(results.Gravity, "ant-uni", "map-elites", x)); gain < worst {
+				if gain := stats.Median(d.gains("ant-uni", "map-elites", x)); gain < worst {
 					worst, at = gain, x
 				}
 			}
@@ -114,7 +113,7 @@ var ofAdaptation = []Claim{
 					continue
 				}
 				for _, x := range []float64{values[0], values[len(values)-1]} {
-					if gain := stats.Median(d.gains(results.Gravity, "ant-uni", label, x)); gain < worst {
+					if gain := stats.Median(d.gains("ant-uni", label, x)); gain < worst {
 						worst, at = gain, fmt.Sprintf("%s at %g times gravity", label, x)
 					}
 				}
@@ -287,7 +286,8 @@ func panels() (list []panel) {
 
 // bestAt returns the best of some methods at a multiplier.
 func (d *data) bestAt(p panel, labels []string, x float64) sample {
-	return best(of(labels, func(label string) []float64 { return d.adaptation(p.perturbation, p.env, label, x) }))
+	return best(of(labels,
+		func(label string) []float64 { return d.adaptation(p.perturbation, p.env, label, x) }))
 }
 
 // leg compares SMERL(DIAYN) and DIAYN+REWARD at actuator strength multipliers of ant-uni.
@@ -307,7 +307,6 @@ func (d *data) leg(at func(x float64) bool, holds func(smerl, sum float64) bool)
 	return wins.yes == wins.all, wins.String()
 }
 
-// ranking returns the labels from best to worst.
 func ranking(samples []sample, by func([]float64) float64) []string {
 	sorted := slices.SortedStableFunc(slices.Values(samples),
 		func(a, b sample) int { return cmp.Compare(by(b.x), by(a.x)) })
@@ -318,7 +317,6 @@ func ranking(samples []sample, by func([]float64) float64) []string {
 	return labels
 }
 
-// exchange swaps two adjacent names.
 func exchange(list []string, a, b string) {
 	i, j := slices.Index(list, a), slices.Index(list, b)
 	if i >= 0 && j >= 0 && (i-j == 1 || j-i == 1) {

@@ -71,7 +71,7 @@ func (c Claim) Check(t *results.Tables) Result {
 	}
 	switch {
 	case len(d.missing) > 0:
-		r.Verdict, r.Evidence = NotEnough, d.lacks()
+		r.Verdict, r.Evidence = NotEnough, "needs "+some(d.missing, 4)
 	case len(d.reasons) > 0:
 		r.Verdict, r.Evidence = TooSmall, d.why()
 	case holds:
@@ -102,7 +102,6 @@ type data struct {
 	reasons  []shortage
 }
 
-// tooSmall records reasons why runs are too small.
 func (d *data) tooSmall(where string, reasons ...string) {
 	for _, reason := range reasons {
 		i := slices.IndexFunc(d.reasons, func(s shortage) bool { return s.reason == reason })
@@ -128,10 +127,8 @@ func (d *data) why() string {
 	var parts []string
 	for _, s := range d.reasons[:min(len(d.reasons), most)] {
 		text := s.reason
-		if more := len(s.where) - 1; more > 0 {
-			text += fmt.Sprintf(" (%s and %d more)", s.where[0], more)
-		} else if s.where[0] != "" {
-			text += " (" + s.where[0] + ")"
+		if where := some(s.where, 1); where != "" {
+			text += " (" + where + ")"
 		}
 		parts = append(parts, text)
 	}
@@ -159,7 +156,6 @@ func (d *data) note(x []float64, what string) []float64 {
 	return x
 }
 
-// count records the number of seeds of a sample.
 func (d *data) count(seeds int) {
 	if d.min == 0 || seeds < d.min {
 		d.min = seeds
@@ -167,18 +163,16 @@ func (d *data) count(seeds int) {
 	d.max = max(d.max, seeds)
 }
 
-// need records missing data.
 func (d *data) need(what string) {
 	if !slices.Contains(d.missing, what) {
 		d.missing = append(d.missing, what)
 	}
 }
 
-// lacks lists the missing data.
-func (d *data) lacks() string {
-	const most = 4
-	text := "needs " + strings.Join(d.missing[:min(len(d.missing), most)], ", ")
-	if more := len(d.missing) - most; more > 0 {
+// some lists the first items, and how many more there are.
+func some(list []string, most int) string {
+	text := strings.Join(list[:min(len(list), most)], ", ")
+	if more := len(list) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
@@ -190,7 +184,6 @@ func (d *data) scores(label, env string, m results.Metric) []float64 {
 	return d.note(d.t.Scores(label, env, m), label+" on "+env)
 }
 
-// adapted records what makes adaptation runs too small.
 func (d *data) adapted(perturbation, env, label string) {
 	for _, a := range d.t.AdaptedRuns(perturbation, env, label) {
 		d.tooSmall(evaluated(label, env, perturbation), a.Short...)
@@ -204,11 +197,11 @@ func (d *data) adaptation(perturbation, env, label string, multiplier float64) [
 		d.at(label, env, perturbation, multiplier))
 }
 
-// gains returns the relative changes at a multiplier, one per seed.
-func (d *data) gains(perturbation, env, label string, multiplier float64) []float64 {
-	d.adapted(perturbation, env, label)
-	return d.note(d.t.Gains(perturbation, env, label, multiplier),
-		d.at(label, env, perturbation, multiplier))
+// gains returns the relative changes at a multiplier of gravity, one per seed.
+func (d *data) gains(env, label string, multiplier float64) []float64 {
+	d.adapted(results.Gravity, env, label)
+	return d.note(d.t.Gains(results.Gravity, env, label, multiplier),
+		d.at(label, env, results.Gravity, multiplier))
 }
 
 // targets returns the means over the targets of ant-maze, one per seed.
@@ -260,7 +253,6 @@ func (d *data) multipliers(perturbation, env string) []float64 {
 	return values
 }
 
-// sample is the sample of a method.
 type sample struct {
 	label string
 	x     []float64
@@ -279,7 +271,6 @@ func best(samples []sample) sample {
 	return top
 }
 
-// of collects the samples of labels.
 func of(labels []string, sampleOf func(label string) []float64) []sample {
 	var list []sample
 	for _, label := range labels {
@@ -292,13 +283,12 @@ func of(labels []string, sampleOf func(label string) []float64) []sample {
 func against(a, b sample) string {
 	return fmt.Sprintf("%s %s against %s %s, A %.2f, P %s", a.label, number(a.median()), b.label,
 		number(b.median()), stats.A12(a.x, b.x),
-		tables.Probability(stats.MannWhitney(a.x, b.x, stats.TwoSided).P))
+		tables.Probability(stats.MannWhitney(a.x, b.x)))
 }
 
 // number formats three significant digits, or all digits before the decimal point.
 func number(v float64) string { return tables.Short(v, 3) }
 
-// percent formats a fraction as a percentage.
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
 // tally counts where a condition holds and lists where it does not.
@@ -320,11 +310,8 @@ func (t *tally) add(yes bool, otherwise string) {
 // String formats the tally, such as "5 of 7; not ant-uni, pointmaze".
 func (t *tally) String() string {
 	text := fmt.Sprintf("%d of %d", t.yes, t.all) + t.unit
-	const most = 3
-	if n := len(t.not); n > most {
-		return text + fmt.Sprintf("; not %s and %d more", strings.Join(t.not[:most], ", "), n-most)
-	} else if n > 0 {
-		text += "; not " + strings.Join(t.not, ", ")
+	if len(t.not) > 0 {
+		text += "; not " + some(t.not, 3)
 	}
 	return text
 }

@@ -16,7 +16,6 @@ var (
 	methods        = protocol.Compared()
 )
 
-// The environments.
 var (
 	environments = protocol.Environments()
 	gaits        = protocol.Gaits()

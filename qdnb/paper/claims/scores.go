@@ -37,8 +37,7 @@ var ofScores = []Claim{
 		}},
 	{"pga-efficiency",
 		"PGA-MAP-Elites is more sample-efficient than MAP-Elites: after the same number of steps its " +
-			"max fitness is " +
-			"better on most tasks", "figure 7", func(d *data) (bool, string) {
+			"max fitness is better on most tasks", "figure 7", func(d *data) (bool, string) {
 			var wins tally
 			for _, env := range environments {
 				steps := math.Inf(1) // reached by both
@@ -99,8 +98,7 @@ var ofScores = []Claim{
 		}},
 	{"ant-maze-sac",
 		"a plain RL agent does not find the jump: SAC's max fitness on ant-maze is more than 10 % " +
-			"below the best mutual-" +
-			"information method's",
+			"below the best mutual-information method's",
 		"text on table 1", func(d *data) (bool, string) {
 			sac := sample{"sac", nil}
 			for _, r := range d.trained(d.t.TrainedIn(results.ExperimentTargets, "sac", "ant-maze")) {
@@ -165,8 +163,7 @@ var ofRewards = []Claim{
 			"coverage)",
 		"figure 6", func(d *data) (bool, string) { return d.sumVaries(results.Coverage) }},
 	{"edges", "mutual-information methods leave the edges of repertoires empty on the uni tasks: " +
-		"all fill less of the outer tenth " +
-		"than any QD method",
+		"all fill less of the outer tenth than any QD method",
 		"figure 2", func(d *data) (bool, string) {
 			holds := true
 			var words []string
@@ -188,8 +185,7 @@ var ofRewards = []Claim{
 			return d.first("map-elites", []string{"ant-maze", "halfcheetah-uni"}, results.QDScore)
 		}},
 	{"aurora-little-loss",
-		"AURORA loses little QD score against MAP-Elites (median ratio over the tasks at least " +
-			"0.75)",
+		"AURORA loses little QD score against MAP-Elites (median ratio over the tasks at least 0.75)",
 		"table 1", func(d *data) (bool, string) {
 			var ratios []float64
 			var words []string
@@ -258,7 +254,6 @@ func (d *data) families(env string, m results.Metric) (evolved, learnt sample) {
 	return best(d.samples(neuroevolution, env, m)), best(d.samples(reinforcement, env, m))
 }
 
-// samples returns the scores of methods on an environment.
 func (d *data) samples(labels []string, env string, m results.Metric) []sample {
 	return of(labels, func(label string) []float64 { return d.scores(label, env, m) })
 }

@@ -29,8 +29,7 @@ var ofSensitivity = []Claim{
 		}},
 	{"sensitivity-spread",
 		"over the grids DADS+REWARD's QD score spreads more than MAP-Elites' on most tasks " +
-			"(interquartile range, " +
-			"relative to the median)", "figure 3", func(d *data) (bool, string) {
+			"(interquartile range, relative to the median)", "figure 3", func(d *data) (bool, string) {
 			var wins tally
 			var words []string
 			for _, env := range grids {
@@ -48,7 +47,8 @@ var ofSensitivity = []Claim{
 			return low > high, fmt.Sprintf("worst %.2f, best %.2f of the task's maximum", low, high)
 		}},
 	{"sensitivity-halfcheetah-uni",
-		"on halfcheetah-uni MAP-Elites varies little over the grid (all settings within 20 % of the best)",
+		"on halfcheetah-uni MAP-Elites varies little over the grid (all settings within 20 % of the " +
+			"best)",
 		"figure 14", func(d *data) (bool, string) {
 			a := d.grid("map-elites", "halfcheetah-uni")
 			low, high := lowest(a.x), highest(a.x)
@@ -56,8 +56,7 @@ var ofSensitivity = []Claim{
 		}},
 	{"sensitivity-walker-uni",
 		"on walker-uni both vary alike over their grids (ranges, relative to the task's maximum, that " +
-			"differ " +
-			"by at most 0.2)",
+			"differ by at most 0.2)",
 		"figure 14", func(d *data) (bool, string) {
 			a, b := d.grid("map-elites", "walker-uni"), d.grid("dads-reward", "walker-uni")
 			ra, rb := highest(a.x)-lowest(a.x), highest(b.x)-lowest(b.x)

@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
 
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -12,8 +11,7 @@ import (
 // control returns the run that trains a meta-controller on the skills of a run, and its budget.
 func (p planner) control(trained sweep.Need) (runs.Config, runs.Budget, error) {
 	set, budget := p.Scale.control()
-	config, err := qdnb.ControlSpec{Tune: runs.Assign(set...)}.Config(trained.Run,
-		trained.Budget)
+	config, err := qdnb.ControlSpec{Tune: runs.Assign(set...)}.Config(trained.Run, trained.Budget)
 	return config, budget, err
 }
 
@@ -39,21 +37,17 @@ func (s Scale) control() (set []string, budget runs.Budget) {
 	}, runs.Budget{Generations: 3}
 }
 
-// trainController trains the meta-controller of a line.
 func (e *executor) trainController(ctx context.Context, line sweep.Line) error {
 	skills, trained, err := e.skillsOf(line)
 	if err != nil {
 		return err
 	}
-	settings := map[string]json.RawMessage{}
-	if err := json.Unmarshal(line.Run.Hyperparameters, &settings); err != nil {
+	set, err := line.Run.Assignments("skills", "skills_budget")
+	if err != nil {
 		return err
 	}
-	delete(settings, "skills")
-	delete(settings, "skills_budget")
 	spec := qdnb.ControlSpec{Skills: skills, SkillsBudget: trained, Budget: line.Budget,
-		Tune: runs.Assign(assignments(settings)...),
-		Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
+		Tune: runs.Assign(set...), Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
 	if err := sameRun(line.Run)(spec.Config(skills.Config, trained)); err != nil {
 		return err
 	}

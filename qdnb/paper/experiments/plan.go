@@ -147,7 +147,6 @@ func chosen(kind, experiment string, wanted, has []string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(has), unwanted), nil
 }
 
-// planner collects lines.
 type planner struct {
 	Options
 	experiment string

@@ -20,22 +20,33 @@ import (
 )
 
 // Prepare completes the runs that package paper needs to draw the figures of experiments, and
-// prints one line per experiment on standard output. The plan and the runs are in [paper.Folder].
-// Experiments in the existing plan are completed at their scale. Experiments that the plan lacks
+// prints one line per experiment on standard output. Instead of experiments it also takes IDs of
+// [paper.Items], such as "figure-9". The plan and the runs are in [paper.Folder]. If that is the folder shipped with qdnb, nothing is run: Prepare checks the folder's files and
+// prints what the runs are. Other folders are completed. Experiments in the existing plan are
+// completed at their scale. Experiments that the plan lacks
 // are planned at scale Small and run at once, which takes half an hour or more for all experiments
 // on two cores.
 //
 // When ctx is done (an interrupted cell), Prepare saves the current run and returns
 // [qdnb.ErrInterrupted]. Call it again to resume.
-func Prepare(ctx context.Context, experiments ...string) error {
-	return PrepareIn(ctx, paper.Folder(), RunOptions{}, experiments...)
+func Prepare(ctx context.Context, needs ...string) error {
+	return PrepareIn(ctx, paper.Folder(needs...), RunOptions{}, needs...)
 }
 
 // PrepareIn is [Prepare] for a given experiments folder, logging to o.Log (standard output if nil).
 // It ignores o.Runs and uses the folder's own runs.
-func PrepareIn(ctx context.Context, dir string, o RunOptions, experiments ...string) error {
+func PrepareIn(ctx context.Context, dir string, o RunOptions, needs ...string) error {
+	experiments := paper.Experiments(needs...)
 	if o.Log == nil {
 		o.Log = os.Stdout
+	}
+	if paper.Shipped(dir) {
+		data, err := paper.Open(dir)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(o.Log, data.Summary(experiments...))
+		return err
 	}
 	lines, err := planOf(dir, cmp.Or(o.Scale, Small), experiments)
 	if err != nil {

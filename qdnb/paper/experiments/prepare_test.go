@@ -12,6 +12,8 @@ import (
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/runs"
 )
 
 // An existing plan decides what to run. Missing runs are made once, and complete runs are only
@@ -90,5 +92,69 @@ func TestPrepareRefusesADamagedPlan(t *testing.T) {
 	err := PrepareIn(context.Background(), dir, RunOptions{Log: new(bytes.Buffer)}, "training")
 	if err == nil || !strings.Contains(err.Error(), paper.PlanFile) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Prepare describes shipped runs and trains nothing. Their figures are those of the runs, and
+// whoever needs their policies is told to train them again.
+func TestPrepareShipped(t *testing.T) {
+	dir := t.TempDir()
+	lines := []sweep.Line{tiny(t, 0, 3), tiny(t, 1, 3)}
+	root := filepath.Join(dir, paper.RunsFolder)
+	if err := Run(context.Background(), lines[:1], RunOptions{Runs: root, Quiet: true,
+		Log: new(bytes.Buffer)}); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "results")
+	if _, err := paper.Ship(out, lines, root, paper.About{Scale: "smoke", Machine: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	if err := PrepareIn(context.Background(), out, RunOptions{Log: &log}, "training"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(log.String(), "Runs shipped with qdnb: scale smoke, trained on a test") ||
+		!strings.Contains(log.String(), "training: 1 run, seed 0, 16 cells") {
+		t.Errorf("said %q", log.String())
+	}
+	data, err := paper.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trained, err := runs.Open(filepath.Join(root, lines[0].Run.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped, err := data.Run(lines[0].Run.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg := func(figure *figures.Figure, err error) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "figure.svg")
+		if err := errors.Join(err, figure.Save(path)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for name, draw := range map[string]func(*runs.Run) (*figures.Figure, error){
+		"repertoire": figures.Repertoire,
+		"snapshots":  func(r *runs.Run) (*figures.Figure, error) { return figures.Snapshots(r, 3) },
+		"metrics": func(r *runs.Run) (*figures.Figure, error) {
+			return figures.Metrics([]*runs.Run{r}, figures.Evaluations)
+		},
+	} {
+		if svg(draw(shipped)) != svg(draw(trained)) {
+			t.Errorf("%s: the figures of the shipped run and of the run differ", name)
+		}
+	}
+	_, err = qdnb.Play(context.Background(), shipped, qdnb.PlaySpec{Backend: "go"})
+	if err == nil || !strings.Contains(err.Error(), "shipped without its policies: train it again") ||
+		strings.Contains(err.Error(), "\n") {
+		t.Errorf("playing a shipped run: %v", err)
 	}
 }

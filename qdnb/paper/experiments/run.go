@@ -2,13 +2,10 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -90,7 +87,6 @@ func RunIndex(ctx context.Context, lines []sweep.Line, index int, o RunOptions) 
 // errHeld means that another process holds a run's folder.
 var errHeld = errors.New("another process holds the run")
 
-// executor runs lines.
 type executor struct {
 	RunOptions
 	lines  []sweep.Line
@@ -204,7 +200,6 @@ func (e *executor) left() string {
 	return text
 }
 
-// execute runs a line by its kind.
 func (e *executor) execute(ctx context.Context, line sweep.Line) error {
 	switch line.Run.Algorithm {
 	case protocol.Adaptation:
@@ -237,31 +232,16 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 // trainingSpec returns the spec that trains the run of a configuration.
 func trainingSpec(c runs.Config) (qdnb.Spec, error) {
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed}
-	fields := map[string]json.RawMessage{}
-	if len(c.Hyperparameters) > 0 {
-		if err := json.Unmarshal(c.Hyperparameters, &fields); err != nil {
-			return spec, err
-		}
+	set, err := c.Assignments()
+	if err != nil {
+		return spec, err
 	}
-	spec.Tune = runs.Assign(assignments(fields)...)
+	spec.Tune = runs.Assign(set...)
 	made, err := spec.Config()
 	if err != nil {
 		err = fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
 	}
 	return spec, sameRun(c)(made, err)
-}
-
-// assignments formats hyperparameters for [runs.Set].
-func assignments(fields map[string]json.RawMessage) (set []string) {
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		text := string(fields[name])
-		var quoted string
-		if json.Unmarshal(fields[name], &quoted) == nil {
-			text = quoted
-		}
-		set = append(set, name+"="+text)
-	}
-	return set
 }
 
 // sameRun returns a function that checks that this program would make the run named by the plan.
@@ -275,7 +255,6 @@ func sameRun(wanted runs.Config) func(made runs.Config, err error) error {
 	}
 }
 
-// skillsOf opens the run whose skills a line uses.
 func (e *executor) skillsOf(line sweep.Line) (*runs.Run, runs.Budget, error) {
 	if len(line.Needs) != 1 {
 		return nil, runs.Budget{}, fmt.Errorf("the line must need one run, whose skills it uses, "+

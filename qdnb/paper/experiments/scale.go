@@ -60,6 +60,8 @@ var parts = []part{
 	{func(algorithm string) bool { return strings.HasSuffix(algorithm, "aurora") }, "",
 		"capacity=128 epochs=20 late_epochs=5 training_batch=128",
 		"capacity=32 epochs=2 late_epochs=2 training_batch=16"},
+	{func(algorithm string) bool { return algorithm == "dns" }, "", "capacity=128", "capacity=32"},
+	{func(algorithm string) bool { return algorithm == "metra" }, "", "num_skills=5", "num_skills=5"},
 	{func(algorithm string) bool { return !evolves(algorithm) },
 		"evaluation_interval=10000 early_interval=0",
 		"env_batch_size=50 replay_buffer_size=50000 batch_size=128 evaluation_states=8 " +
@@ -70,7 +72,7 @@ var parts = []part{
 		"diversity_hidden=64,64", "diversity_hidden=64,64", "diversity_hidden=16,16"},
 }
 
-func evolves(algorithm string) bool { return slices.Contains(protocol.Neuroevolution(), algorithm) }
+func evolves(algorithm string) bool { return protocol.Evolves(algorithm) }
 func isPGA(algorithm string) bool   { return strings.HasPrefix(algorithm, "pga-") }
 func isSMERL(algorithm string) bool { return strings.HasPrefix(algorithm, "smerl-") }
 

@@ -16,15 +16,17 @@ const (
 type method struct{ id, name string }
 
 // The paper's methods in its order: quality diversity, reinforcement learning with the task's
-// reward and without it, and their building blocks.
+// reward and without it, and their building blocks. Later methods are not in the paper.
 var (
 	neuroevolution = []method{{"map-elites", "MAP-Elites"}, {"pga-map-elites", "PGA-MAP-Elites"},
 		{"aurora", "AURORA"}, {"pga-aurora", "PGA-AURORA"}}
 	reinforcement = []method{{"diayn-reward", "DIAYN+REWARD"}, {"dads-reward", "DADS+REWARD"},
 		{"smerl-diayn", "SMERL(DIAYN)"}, {"smerl-dads", "SMERL(DADS)"}}
 	unrewarded = []method{{"diayn", "DIAYN"}, {"dads", "DADS"}}
+	later      = []method{{"dns", "DNS"}, {"metra", "METRA"}}
+	evolving   = append(ids(neuroevolution), "dns")
 	all        = slices.Concat(neuroevolution, reinforcement, unrewarded,
-		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}})
+		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later)
 )
 
 func ids(methods []method) []string {
@@ -37,6 +39,10 @@ func ids(methods []method) []string {
 
 // Neuroevolution lists the quality-diversity methods.
 func Neuroevolution() []string { return ids(neuroevolution) }
+
+// Evolves reports whether a method is of the neuroevolution family, which later methods belong to,
+// too.
+func Evolves(id string) bool { return slices.Contains(evolving, id) }
 
 // Reinforcement lists the reinforcement-learning methods with the task's reward.
 func Reinforcement() []string { return ids(reinforcement) }
@@ -63,12 +69,13 @@ func RewardMethods() (list []string) {
 	return list
 }
 
-// Rank is the place of an algorithm in the paper's order, or -1 if it is not in the paper.
+// Rank is the place of an algorithm in the paper's order, which later methods follow, or -1 for a
+// name that is unknown.
 func Rank(id string) int {
 	return slices.IndexFunc(all, func(m method) bool { return m.id == id })
 }
 
-// Name returns the name that the paper prints for an algorithm, or id itself if it is unknown.
+// Name returns the name that is printed for an algorithm, or id itself if it is unknown.
 func Name(id string) string {
 	if i := Rank(id); i >= 0 {
 		return all[i].name

@@ -92,7 +92,6 @@ func (t *Tables) TargetMeans(label string) []float64 {
 	return x
 }
 
-// mean is the mean score over all values.
 func (a Adapted) mean() float64 {
 	var x []float64
 	for _, v := range a.Values {

@@ -58,7 +58,6 @@ func (t *Tables) TrainedIn(experiment, label, env string) []Trained {
 	})
 }
 
-// where returns the training runs that satisfy a condition.
 func (t *Tables) where(wanted func(Trained) bool) (found []Trained) {
 	for _, r := range t.Trained {
 		if wanted(r) {
@@ -68,7 +67,6 @@ func (t *Tables) where(wanted func(Trained) bool) (found []Trained) {
 	return found
 }
 
-// finished returns the complete training runs of an experiment.
 func (t *Tables) finished(experiment string) []Trained {
 	return t.where(func(r Trained) bool { return r.Finished && r.Experiment == experiment })
 }

@@ -53,7 +53,6 @@ func Collect(root string, lines []sweep.Line) (*Tables, error) {
 	return t, nil
 }
 
-// read adds the run of a line.
 func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 	run, err := runs.Open(dir)
 	if err != nil {
@@ -88,8 +87,7 @@ func add[T any](list *[]T) func(T, error) error {
 // unreadable explains how to recover from a run whose files this program cannot have written.
 func unreadable(run *runs.Run, err error) error {
 	return fmt.Errorf("%s cannot be read (%w): it is damaged or from another version of the program; "+
-		"move it away and rerun its line",
-		run.Dir, err)
+		"move it away and rerun its line", run.Dir, err)
 }
 
 func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error) {
@@ -100,6 +98,9 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 		Generation: s.Generation, EnvSteps: s.EnvSteps, Seconds: s.Seconds, MaxFitness: s.MaxFitness,
 		Coverage: s.Coverage, QDScore: s.QDScore,
 		EdgeCoverage: math.NaN(),
+	}
+	if s.Budget.CPU > 0 {
+		r.CPUSeconds = s.CPUSeconds
 	}
 	var err error
 	if r.A, r.B, err = gridSettings(c); err != nil {
@@ -164,7 +165,6 @@ func edgeCoverage(run *runs.Run) (float64, error) {
 	return 100 * float64(filled) / float64(cells), nil // NaN without edge cells
 }
 
-// rowsOf reads columns of metrics.csv by row.
 func rowsOf(run *runs.Run, names ...string) ([][]float64, error) {
 	table, err := run.Metrics()
 	if err != nil {
@@ -198,7 +198,7 @@ func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
 	for _, v := range adaptation.Values {
 		skill, score := v.Best()
 		a.Values = append(a.Values, Value{Index: v.Index, X: v.X, Y: v.Y, Score: score, Skill: skill,
-			Skills: len(v.Skills)})
+			Skills: v.Count})
 	}
 	a.Short, err = skillsShortcomings(run)
 	return a, err

@@ -66,8 +66,7 @@ func (t *Tables) files() []file {
 		case ExperimentTraining, ExperimentReward:
 			for _, r := range t.where(planned) {
 				rows = append(rows, []any{r.Label, r.Algorithm, r.Env, r.Seed, r.Run, r.EnvSteps, r.Seconds,
-					r.Generation, r.MaxFitness, r.Coverage, r.QDScore, r.Finished, r.PaperSteps(),
-					r.StepsRatio()})
+					r.Generation, r.MaxFitness, r.Coverage, r.QDScore, r.Finished, r.PaperSteps(), r.StepsRatio()})
 				for _, p := range r.Curve {
 					points = append(points, []any{r.Label, r.Env, r.Seed, p.EnvSteps, p.Seconds, p.MaxFitness,
 						p.Coverage, p.QDScore})
@@ -188,7 +187,6 @@ func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
 	return slices.Compact(rowLabels), envs
 }
 
-// adaptationFiles adds the files of an experiment's adaptation runs.
 func (t *Tables) adaptationFiles(prefix, experiment string,
 	add func(name, header string, rows [][]any)) {
 	var own []Adapted

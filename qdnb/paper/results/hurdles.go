@@ -1,7 +1,6 @@
 package results
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -26,63 +25,41 @@ func (t *Tables) HurdlesPassed(label string) []CurvePoint {
 	return t.controlCurve(label, func(p ControlPoint) float64 { return p.HurdlesMean })
 }
 
-func (t *Tables) controlCurve(label string, of func(ControlPoint) float64) []CurvePoint {
-	var curves [][][2]float64
+func (t *Tables) controlCurve(label string, of func(ControlPoint) float64) (points []CurvePoint) {
+	type curve struct{ x, y []float64 } // x increases
+	var curves []curve
+	var steps []float64
+	from, to := math.Inf(-1), math.Inf(1) // the steps that all runs cover
 	for _, c := range t.Controlled {
 		if c.Label != label {
 			continue
 		}
-		var curve [][2]float64
-		for _, p := range c.Curve {
-			if n := len(curve); n == 0 || p.EnvSteps > curve[n-1][0] {
-				curve = append(curve, [2]float64{p.EnvSteps, of(p)})
-			}
-		}
-		curves = append(curves, curve)
-	}
-	return common(curves)
-}
-
-// common summarises curves of increasing x at the x values that all of them cover.
-func common(curves [][][2]float64) []CurvePoint {
-	from, to := math.Inf(-1), math.Inf(1)
-	var steps []float64
-	for _, curve := range curves {
-		if len(curve) == 0 {
+		if len(c.Curve) == 0 {
 			return nil
 		}
-		from, to = max(from, curve[0][0]), min(to, curve[len(curve)-1][0])
-		for _, p := range curve {
-			steps = append(steps, p[0])
+		var run curve
+		for _, p := range c.Curve {
+			if n := len(run.x); n == 0 || p.EnvSteps > run.x[n-1] {
+				run.x, run.y = append(run.x, p.EnvSteps), append(run.y, of(p))
+			}
 		}
+		curves, steps = append(curves, run), append(steps, run.x...)
+		from, to = max(from, run.x[0]), min(to, run.x[len(run.x)-1])
 	}
 	slices.Sort(steps)
-	var points []CurvePoint
 	for _, x := range slices.Compact(steps) {
 		if x < from || x > to {
 			continue
 		}
 		var y []float64
-		for _, curve := range curves {
-			y = append(y, interpolate(curve, x))
+		for _, run := range curves {
+			y = append(y, stats.Interpolate(run.x, run.y, x))
 		}
 		q1, q3 := stats.Quartiles(y)
 		points = append(points, CurvePoint{EnvSteps: x, Seeds: len(y), Median: stats.Median(y), Q1: q1,
 			Q3: q3, IQM: stats.IQM(y)})
 	}
 	return points
-}
-
-// interpolate returns y at an x within a curve.
-func interpolate(curve [][2]float64, x float64) float64 {
-	i, exact := slices.BinarySearchFunc(curve, x,
-		func(p [2]float64, x float64) int { return cmp.Compare(p[0], x) })
-	if exact {
-		return curve[i][1]
-	}
-	a, b := curve[i-1], curve[i]
-	f := (x - a[0]) / (b[0] - a[0])
-	return (1-f)*a[1] + f*b[1]
 }
 
 // FinalControl returns the last values of a label's hurdles curves, one per seed: the mean

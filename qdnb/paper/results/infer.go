@@ -79,17 +79,17 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 		switch c.Algorithm {
 		case protocol.Adaptation, protocol.HierarchicalControl:
 			var settings struct {
-				Skills       string `json:"skills"` // name of the training run
 				Perturbation string `json:"perturbation"`
 			}
-			if err := json.Unmarshal(c.Hyperparameters, &settings); err != nil || settings.Skills == "" {
+			skills := c.SkillsRun()
+			if json.Unmarshal(c.Hyperparameters, &settings) != nil || skills == "" {
 				problems = append(problems, unreadable(run,
 					errors.New("the run whose skills it uses is not named")))
 				continue
 			}
-			label, ok := trained[settings.Skills]
+			label, ok := trained[skills]
 			if !ok {
-				label = algorithmOf(settings.Skills)
+				label = algorithmOf(skills)
 			}
 			if c.Algorithm == protocol.HierarchicalControl {
 				add(run, ExperimentHurdles, label, "")

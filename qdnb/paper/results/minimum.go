@@ -58,13 +58,11 @@ func shortcomings(run *runs.Run) (short []string, err error) {
 // skillsShortcomings returns the shortcomings of the training run whose skills an adaptation or
 // control run uses.
 func skillsShortcomings(run *runs.Run) ([]string, error) {
-	var s struct {
-		Skills string `json:"skills"`
+	name := run.Config.SkillsRun()
+	if name == "" {
+		return nil, nil
 	}
-	if err := json.Unmarshal(run.Config.Hyperparameters, &s); err != nil || s.Skills == "" {
-		return nil, err
-	}
-	trained, err := runs.Open(filepath.Join(filepath.Dir(run.Dir), s.Skills))
+	trained, err := runs.Open(filepath.Join(filepath.Dir(run.Dir), name))
 	if err != nil {
 		return []string{"the training run of its skills is missing"}, nil
 	}

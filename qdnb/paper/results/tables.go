@@ -59,6 +59,7 @@ type Trained struct {
 	Finished                          bool
 	Generation, EnvSteps              int64
 	Seconds                           float64
+	CPUSeconds                        float64 // processor time if the budget limits it, else 0
 	MaxFitness, Coverage, QDScore     float64 // final values; -Inf, 0 and 0 without solutions
 	// A and B are the settings of the experiment "sensitivity", if the algorithm has a grid.
 	A, B         Setting
@@ -123,14 +124,12 @@ var (
 func (t *Tables) sort() {
 	slices.SortStableFunc(t.Trained, func(a, b Trained) int {
 		return cmp.Or(protocol.InOrder(Experiments())(a.Experiment, b.Experiment), byEnv(a.Env, b.Env),
-			byLabel(a.Label, b.Label),
-			cmp.Compare(a.A.Value, b.A.Value), cmp.Compare(a.B.Value, b.B.Value),
+			byLabel(a.Label, b.Label), cmp.Compare(a.A.Value, b.A.Value), cmp.Compare(a.B.Value, b.B.Value),
 			cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))
 	})
 	slices.SortStableFunc(t.Adapted, func(a, b Adapted) int {
 		return cmp.Or(cmp.Compare(a.Perturbation, b.Perturbation), byEnv(a.Env, b.Env),
-			byLabel(a.Label, b.Label), cmp.Compare(a.Seed, b.Seed),
-			cmp.Compare(a.Run, b.Run))
+			byLabel(a.Label, b.Label), cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))
 	})
 	slices.SortStableFunc(t.Controlled, func(a, b Controlled) int {
 		return cmp.Or(byLabel(a.Label, b.Label), cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))

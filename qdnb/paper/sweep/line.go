@@ -59,7 +59,6 @@ func (l Line) Sealed() (Line, error) {
 	return l, nil
 }
 
-// check validates a line.
 func (l Line) check() error {
 	if l.Experiment == "" || l.Label == "" {
 		return errors.New(`it needs both "experiment" and "label"`)
@@ -92,16 +91,15 @@ func canonical(c runs.Config) runs.Config {
 	return written
 }
 
-// lineFile is a line in JSON. It rejects unknown fields at every depth.
+// lineFile is a line in JSON. Unknown fields are errors at every depth: a misspelt limit would be
+// no limit.
 type lineFile struct {
 	Line
-	Budget json.RawMessage `json:"budget"`
-	Needs  json.RawMessage `json:"needs"`
-}
-
-type needFile struct {
-	Need
-	Budget json.RawMessage `json:"budget"`
+	Budget budgetFile `json:"budget"`
+	Needs  []struct {
+		Need
+		Budget budgetFile `json:"budget"`
+	} `json:"needs"`
 }
 
 // budgetFile has the fields of a budget in JSON.
@@ -113,6 +111,17 @@ type budgetFile struct {
 	CPU         string `json:"cpu"`
 }
 
+func (f budgetFile) budget() (b runs.Budget, err error) {
+	data, err := json.Marshal(f)
+	if err == nil {
+		err = json.Unmarshal(data, &b)
+	}
+	if err != nil {
+		err = fmt.Errorf("budget: %w", err)
+	}
+	return b, err
+}
+
 // parse reads one line. A hash, if present, must match.
 func parse(data []byte) (Line, error) {
 	var file lineFile
@@ -121,11 +130,14 @@ func parse(data []byte) (Line, error) {
 	}
 	l := file.Line
 	var err error
-	if l.Budget, err = parseBudget(file.Budget); err != nil {
+	if l.Budget, err = file.Budget.budget(); err != nil {
 		return Line{}, err
 	}
-	if l.Needs, err = parseNeeds(file.Needs); err != nil {
-		return Line{}, err
+	for i, need := range file.Needs {
+		if need.Need.Budget, err = need.Budget.budget(); err != nil {
+			return Line{}, fmt.Errorf("needs[%d]: %w", i, err)
+		}
+		l.Needs = append(l.Needs, need.Need)
 	}
 	if l, err = l.Sealed(); err != nil {
 		return Line{}, err
@@ -135,42 +147,4 @@ func parse(data []byte) (Line, error) {
 			"that was intended, empty the hash", file.Hash, l.Hash)
 	}
 	return l, nil
-}
-
-func parseNeeds(data json.RawMessage) ([]Need, error) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	var list []json.RawMessage
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, errors.New("needs is not a list of objects")
-	}
-	var needs []Need
-	for i, item := range list {
-		var file needFile
-		err := runs.Decode(item, &file)
-		if err != nil {
-			return nil, fmt.Errorf("needs[%d]: %w", i, err)
-		}
-		if file.Need.Budget, err = parseBudget(file.Budget); err != nil {
-			return nil, fmt.Errorf("needs[%d]: %w", i, err)
-		}
-		needs = append(needs, file.Need)
-	}
-	return needs, nil
-}
-
-// parseBudget rejects unknown fields too: a misspelt limit would be no limit.
-func parseBudget(data json.RawMessage) (b runs.Budget, err error) {
-	if len(data) == 0 {
-		return b, nil
-	}
-	var file budgetFile
-	if err := runs.Decode(data, &file); err != nil {
-		return b, fmt.Errorf("budget: %w", err)
-	}
-	if err := json.Unmarshal(data, &b); err != nil {
-		return b, fmt.Errorf("budget: %w", err)
-	}
-	return b, nil
 }

@@ -32,8 +32,7 @@ func Read(r io.Reader, name string) ([]Line, error) {
 			return nil, fmt.Errorf("%s:%d: %w", name, number, err)
 		}
 		if before, twice := first[line.Hash]; twice {
-			return nil, fmt.Errorf("%s:%d: duplicate of line %d; remove one of them", name, number,
-				before)
+			return nil, fmt.Errorf("%s:%d: duplicate of line %d; remove one of them", name, number, before)
 		}
 		first[line.Hash] = number
 		lines = append(lines, line)

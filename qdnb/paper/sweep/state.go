@@ -193,7 +193,6 @@ func Total(states []State) Totals {
 	return t
 }
 
-// cost is the cost of a line.
 type cost struct{ steps, seconds float64 }
 
 // whole extrapolates the total cost of a started line. It excludes compilation, whose time does not

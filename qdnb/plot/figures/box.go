@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"errors"
 	"fmt"
 	"image/color"
 	"math"
@@ -35,27 +36,18 @@ type Sample struct {
 
 // BoxOptions configures [Boxes].
 type BoxOptions struct {
-	Columns int  // panels per row; 0: all in one row
-	Outer   bool // a lighter box behind each, from the 0.125 to the 0.875 quantile
-	Points  bool // the values as points, from left to right in their order
-	// PointName names a point in the legend; "": "value".
-	PointName string
+	Outer bool // a lighter box behind each, from the 0.125 to the 0.875 quantile
+	// Points draws the values as points, from left to right in their order, and is the name of one in
+	// the legend; "": none.
+	Points string
 }
 
-// Boxes draws panels of box plots. A box spans the lower to the upper quartile in the colour of the
-// sample's name, with a bar at the median. One legend below explains the parts. The boxes of a
-// group follow the paper's order of methods. A sample of one value is drawn as a bar.
+// Boxes draws panels of box plots in a row. A box spans the lower to the upper quartile in the
+// colour of the sample's name, with a bar at the median. One legend below explains the parts. The
+// boxes of a group follow the paper's order of methods. A sample of one value is drawn as a bar.
 func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
-	if len(panels) == 0 || o.Columns < 0 {
-		return nil, fmt.Errorf("figures: %d panels of boxes in %d columns: want at least one panel",
-			len(panels), o.Columns)
-	}
-	if o.Columns == 0 {
-		o.Columns = len(panels)
-	}
-	o.Columns = min(o.Columns, len(panels))
-	if o.PointName == "" {
-		o.PointName = "value"
+	if len(panels) == 0 {
+		return nil, errors.New("figures: no panels of boxes: want at least one")
 	}
 	var names []string
 	for i, p := range panels {
@@ -71,17 +63,15 @@ func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 		width = max(width, panels[i].width())
 	}
 	// The minimum applies if there are too many panels for a page, which then grows.
-	width = max(min(width, pageWidth/vg.Length(o.Columns)-boxMargin), minUnit)
-	l := &layout{gapX: 10, gapY: 10, legend: boxLegend(names, styles, o)}
-	for chunk := range slices.Chunk(panels, o.Columns) {
-		row := make([]*panel, o.Columns)
-		for j := range chunk {
-			row[j] = chunk[j].panel(styles, o)
-			row[j].aspect = float64(width / boxHeight)
-		}
-		l.panels = append(l.panels, row)
+	columns := vg.Length(len(panels))
+	width = max(min(width, pageWidth/columns-boxMargin), minUnit)
+	row := make([]*panel, len(panels))
+	for j := range panels {
+		row[j] = panels[j].panel(styles, o)
+		row[j].aspect = float64(width / boxHeight)
 	}
-	return l.figure(max(vg.Length(o.Columns)*(width+boxMargin), 3.2*vg.Inch)), nil
+	l := &layout{panels: [][]*panel{row}, gapX: 10, legend: boxLegend(names, styles, o)}
+	return l.figure(max(columns*(width+boxMargin), 3.2*vg.Inch)), nil
 }
 
 const (
@@ -146,13 +136,11 @@ func (p *BoxPanel) panel(styles map[string]Style, o BoxOptions) *panel {
 		}
 	}
 	if len(all) == 0 {
-		pl.Y.Tick.Marker = plot.ConstantTicks(nil)
-		pl.Add(note("no runs"))
+		markEmpty(pl)
 	}
 	return &panel{plot: pl, title: p.Title}
 }
 
-// The quantiles of the outer (light) and inner box.
 var (
 	outerQuantiles = [2]float64{0.125, 0.875}
 	innerQuantiles = [2]float64{0.25, 0.75}
@@ -164,7 +152,7 @@ func (s *Sample) drawable(o BoxOptions) [][]float64 {
 	switch {
 	case len(points) == 0:
 		return nil
-	case o.Points:
+	case o.Points != "":
 		return [][]float64{points}
 	case len(points) < len(s.Values): // draws neither a box nor points
 		return nil
@@ -184,7 +172,6 @@ type box struct {
 	options   BoxOptions
 }
 
-// Plot implements plot.Plotter.
 func (b box) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	left, right := toX(b.at-b.width/2), toX(b.at+b.width/2)
@@ -205,7 +192,7 @@ func (b box) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		fill(innerQuantiles, lighter(b.color, 0.6))
 	}
-	if b.options.Points {
+	if b.options.Points != "" {
 		for i, v := range values {
 			if finite(v) && inside(v) {
 				x := left + (right-left)*vg.Length((float64(i)+0.5)/float64(len(values)))
@@ -263,8 +250,8 @@ func boxLegend(names []string, styles map[string]Style, o BoxOptions) *legend {
 	}
 	l.entries = append(l.entries, legendEntry{"median",
 		lineIcon(draw.LineStyle{Color: ink, Width: medianWidth}, nil)})
-	if o.Points {
-		l.entries = append(l.entries, legendEntry{o.PointName, func(c draw.Canvas) {
+	if o.Points != "" {
+		l.entries = append(l.entries, legendEntry{o.Points, func(c draw.Canvas) {
 			boxPoint(c, vg.Point{X: (c.Min.X + c.Max.X) / 2, Y: (c.Min.Y + c.Max.Y) / 2}, grey)
 		}})
 	}

@@ -39,7 +39,7 @@ func sampleBoxes() []BoxPanel {
 }
 
 func TestBoxImages(t *testing.T) {
-	full, err := Boxes(sampleBoxes(), BoxOptions{Outer: true, Points: true, PointName: "setting"})
+	full, err := Boxes(sampleBoxes(), BoxOptions{Outer: true, Points: "setting"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestBoxEdges(t *testing.T) {
 			{Name: "x", Values: []float64{2, 3}}}}}}},
 		"many panels": make([]BoxPanel, 30),
 	} {
-		for _, o := range []BoxOptions{{}, {Outer: true, Points: true, Columns: 2}} {
+		for _, o := range []BoxOptions{{}, {Outer: true, Points: "value"}} {
 			f, err := Boxes(panels, o)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -95,8 +95,7 @@ func TestBoxEdges(t *testing.T) {
 	}
 
 	for want, err := range map[string]error{
-		"0 panels of boxes": second(Boxes(nil, BoxOptions{})),
-		"in -1 columns":     second(Boxes(sampleBoxes(), BoxOptions{Columns: -1})),
+		"no panels of boxes": second(Boxes(nil, BoxOptions{})),
 		"panel 0 (a)": second(Boxes([]BoxPanel{{Title: "a", YLimits: [2]float64{1, 0}}},
 			BoxOptions{})),
 	} {
@@ -114,7 +113,7 @@ func TestBoxRange(t *testing.T) {
 		o         BoxOptions
 		low, high float64
 	}{{BoxOptions{}, 1, 3}, {BoxOptions{Outer: true}, 0.5, 51.5},
-		{BoxOptions{Outer: true, Points: true}, 0, 100}} {
+		{BoxOptions{Outer: true, Points: "value"}, 0, 100}} {
 		low, high := axisRange([2]float64{}, false, 0, s.drawable(c.o))
 		if low != c.low || high != c.high {
 			t.Errorf("%+v: %g to %g, want %g to %g", c.o, low, high, c.low, c.high)
@@ -124,7 +123,7 @@ func TestBoxRange(t *testing.T) {
 	if got := s.drawable(BoxOptions{}); got != nil {
 		t.Errorf("a sample with NaN has a box over %v", got)
 	}
-	if got := s.drawable(BoxOptions{Points: true}); len(got) != 1 || len(got[0]) != 4 {
+	if got := s.drawable(BoxOptions{Points: "value"}); len(got) != 1 || len(got[0]) != 4 {
 		t.Errorf("its points are %v", got)
 	}
 }
@@ -152,7 +151,7 @@ func TestMedianLiesOverPoints(t *testing.T) {
 		}
 		return n
 	}
-	bare, covered := count(BoxOptions{}), count(BoxOptions{Points: true})
+	bare, covered := count(BoxOptions{}), count(BoxOptions{Points: "value"})
 	if covered < bare*9/10 {
 		t.Errorf("%d dark pixels without points and %d with them", bare, covered)
 	}

@@ -8,36 +8,41 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// colorRange maps values to viridis.
-type colorRange struct{ low, high float64 }
+// colorBar maps fitnesses to viridis, and explains the colours of a map.
+type colorBar struct{ low, high float64 }
 
-// newColorRange returns the range low to high. If both are 0, it returns the range of the finite
-// values, widened if it has no extent. ok is false if there are no finite values.
-func newColorRange(low, high float64, values ...[]float64) (r colorRange, ok bool) {
-	if low != 0 || high != 0 {
-		return colorRange{low, high}, true
+// barLabel is written next to a bar.
+const barLabel = "Fitness"
+
+// newBar returns the colour bar that some maps share. If all repertoires set a range, the bar
+// covers the widest one, otherwise the range of the finite values, widened if it has no extent. It
+// is nil if there is nothing to colour.
+func newBar(shared ...Map) *colorBar {
+	b, stated := &colorBar{math.Inf(1), math.Inf(-1)}, true
+	var all [][]float64
+	for _, m := range shared {
+		if c, ok := m.(*Cells); ok {
+			all = append(all, c.Fitness)
+			b.low, b.high = min(b.low, c.Min), max(b.high, c.Max)
+			stated = stated && (c.Min != 0 || c.Max != 0)
+		}
 	}
-	r.low, r.high = rangeOf(values, finite)
-	if r.low > r.high {
-		return r, false
+	if stated && len(all) > 0 {
+		return b
 	}
-	if size := max(math.Abs(r.low), math.Abs(r.high)); r.high-r.low <= 1e-9*size {
+	if b.low, b.high = rangeOf(all, finite); b.low > b.high {
+		return nil
+	}
+	if size := max(math.Abs(b.low), math.Abs(b.high)); b.high-b.low <= 1e-9*size {
 		// All values share the colour in the middle of a bar around them.
 		pad := max(0.05*size, 0.5)
-		r.low, r.high = r.low-pad, r.high+pad
+		b.low, b.high = b.low-pad, b.high+pad
 	}
-	return r, true
+	return b
 }
 
-func (r colorRange) position(v float64) float64 { return (v - r.low) / (r.high - r.low) }
+func (b *colorBar) position(v float64) float64 { return (v - b.low) / (b.high - b.low) }
 
-// colorBar explains the colours of a map.
-type colorBar struct {
-	colorRange
-	label string
-}
-
-// The dimensions of a bar.
 const (
 	barGap   = vg.Length(8)
 	barThick = vg.Length(8)
@@ -61,12 +66,9 @@ func (b *colorBar) thickness(horizontal bool) vg.Length {
 			ticks = max(ticks, style.Width(t.Label))
 		}
 	}
-	t := barGap + barThick + tickLen + ticks
+	t := barGap + barThick + tickLen + ticks + barPad + textStyle(labelSize).Height(barLabel)
 	if !horizontal {
 		t += barPad
-	}
-	if b.label != "" {
-		t += barPad + textStyle(labelSize).Height(b.label)
 	}
 	return t
 }
@@ -89,12 +91,10 @@ func (b *colorBar) drawVertical(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 			t.Label)
 		widest = max(widest, style.Width(t.Label))
 	}
-	if b.label != "" {
-		label := textStyle(labelSize)
-		label.Rotation, label.YAlign = math.Pi/2, draw.YTop
-		c.FillText(label, vg.Point{X: bar.Max.X + tickLen + barPad + widest + barPad, Y: middle(span)},
-			b.label)
-	}
+	label := textStyle(labelSize)
+	label.Rotation, label.YAlign = math.Pi/2, draw.YTop
+	c.FillText(label, vg.Point{X: bar.Max.X + tickLen + barPad + widest + barPad, Y: middle(span)},
+		barLabel)
 }
 
 // drawHorizontal draws the bar below y over the width of span.
@@ -112,12 +112,10 @@ func (b *colorBar) drawHorizontal(c draw.Canvas, y vg.Length, span [2]vg.Length)
 		left, right := b.extent(t, style, span)
 		c.FillText(style, vg.Point{X: (left + right) / 2, Y: bar.Min.Y - tickLen}, t.Label)
 	}
-	if b.label != "" {
-		label := textStyle(labelSize)
-		label.YAlign = draw.YTop
-		y := bar.Min.Y - tickLen - style.Height("0") - barPad
-		c.FillText(label, vg.Point{X: middle(span), Y: y}, b.label)
-	}
+	label := textStyle(labelSize)
+	label.YAlign = draw.YTop
+	c.FillText(label, vg.Point{X: middle(span),
+		Y: bar.Min.Y - tickLen - style.Height("0") - barPad}, barLabel)
 }
 
 // horizontalTicks returns as many ticks as there is room for their labels. If not even two round

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"example.com/qdnb/qdnb/paper/protocol"
 )
 
 // linear converts an sRGB byte to linear light.
@@ -86,8 +88,8 @@ func TestViridisRisesInLuminance(t *testing.T) {
 
 // Two methods differ in colour for every reader, or else in dashes.
 func TestMethodStylesAreDistinct(t *testing.T) {
-	names := append(Methods(), "variant a", "variant b", "variant c", "variant d", "variant e",
-		"variant f", "variant g", "variant h")
+	names := slices.Concat(protocol.Compared(), protocol.Unrewarded(), []string{"variant a",
+		"variant b", "variant c", "variant d", "variant e", "variant f", "variant g", "variant h"})
 	styles := MethodStyles(names...)
 	for i, a := range names {
 		for _, b := range names[:i] {

@@ -45,7 +45,6 @@ func rowsOf(n int) int {
 	return (n + rows - 1) / rows
 }
 
-// columnLabel returns the label of a column in figures.
 func columnLabel(column string) string {
 	switch column {
 	case "coverage":

@@ -136,7 +136,6 @@ func checkAxis(name string, limits [2]float64, log bool) error {
 		limits)
 }
 
-// panel returns the plot of p.
 func (p *Panel) panel(k *key) *panel {
 	var xs, ys [][]float64
 	for _, s := range p.Series {
@@ -278,16 +277,13 @@ func band(s Series, run [2]int, fill color.Color) plot.Plotter {
 // overlap their ends.
 type quiet struct{ inner plot.Plotter }
 
-// Plot implements plot.Plotter.
 func (q quiet) Plot(c draw.Canvas, p *plot.Plot) { q.inner.Plot(c, p) }
 
-// clippedArea fills a polygon within the axes.
 type clippedArea struct {
 	outline plotter.XYs
 	fill    color.Color
 }
 
-// Plot implements plot.Plotter.
 func (a clippedArea) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	points := make([]vg.Point, len(a.outline))

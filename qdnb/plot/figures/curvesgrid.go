@@ -12,10 +12,9 @@ import (
 // one legend below. The panels of a column share their x axis, whose numbers and label appear below
 // the lowest panel.
 type CurveGrid struct {
-	Panels                  [][]Panel // rows; a panel without points shows Missing
+	Panels                  [][]Panel // rows; a panel without points says so
 	RowTitles, ColumnTitles []string  // replace the panels' own titles; nil: none
-	Aspect                  float64   // width / height of a panel; 0: 1.9
-	Missing                 string    // text of an empty panel; "": "no runs"
+	Note                    string    // a sentence below the panels, optional
 }
 
 // CurveTable draws a grid of panels as wide as the text of a page. Rows may differ in length.
@@ -33,19 +32,12 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 	case g.ColumnTitles != nil && len(g.ColumnTitles) != columns:
 		return nil, fmt.Errorf("figures: %d column titles for %d columns of panels", len(g.ColumnTitles),
 			columns)
-	case g.Aspect < 0 || !finite(g.Aspect):
-		return nil, fmt.Errorf("figures: panels of aspect %g: want a positive one", g.Aspect)
-	}
-	if g.Aspect == 0 {
-		g.Aspect = 1.9
-	}
-	if g.Missing == "" {
-		g.Missing = "no runs"
 	}
 	k, err := keyOf(g.Panels)
 	if err != nil {
 		return nil, err
 	}
+	k.legend.note = g.Note
 	l := &layout{rowTitles: g.RowTitles, columnTitles: g.ColumnTitles, gapX: 12, gapY: 8,
 		legend: k.legend}
 	for range g.Panels {
@@ -67,7 +59,7 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 				p.XLabel = ""
 			}
 			drawn := p.panel(k)
-			drawn.aspect = g.Aspect
+			drawn.aspect = 1.9
 			if lowest == nil {
 				lowest = &drawn.plot.X
 			} else {
@@ -75,8 +67,7 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 				drawn.plot.X.Tick.Label.Font.Size = 0.01 // practically no height
 			}
 			if p.empty() {
-				drawn.plot.Y.Tick.Marker = plot.ConstantTicks(nil)
-				drawn.plot.Add(note(g.Missing))
+				markEmpty(drawn.plot)
 			}
 			l.panels[i][j] = drawn
 		}
@@ -111,7 +102,6 @@ func (g *CurveGrid) columnLimits(column int) ([2]float64, error) {
 	return [2]float64{low, high}, nil
 }
 
-// empty reports whether the panel has nothing to draw.
 func (p *Panel) empty() bool {
 	for _, s := range p.Series {
 		if len(s.runs(p.LogX, p.LogY)) > 0 {
@@ -125,7 +115,6 @@ func (p *Panel) empty() bool {
 // because a tick without a label would be a minor tick, which has no grid line.
 type unlabelled struct{ as *plot.Axis }
 
-// Ticks implements plot.Ticker.
 func (u unlabelled) Ticks(low, high float64) []plot.Tick {
 	ticks := u.as.Tick.Marker.Ticks(low, high)
 	for i := range ticks {
@@ -136,10 +125,14 @@ func (u unlabelled) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// note is a text centred in a panel.
+// markEmpty states in an empty panel that there are no runs.
+func markEmpty(p *plot.Plot) {
+	p.Y.Tick.Marker = plot.ConstantTicks(nil)
+	p.Add(note("no runs"))
+}
+
 type note string
 
-// Plot implements plot.Plotter.
 func (n note) Plot(c draw.Canvas, _ *plot.Plot) {
 	style := textStyle(labelSize)
 	style.Color = axisColor

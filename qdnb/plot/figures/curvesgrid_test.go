@@ -73,7 +73,6 @@ func TestCurveTableErrors(t *testing.T) {
 		"without panels":     second(CurveTable(CurveGrid{Panels: [][]Panel{{}, {}}})),
 		"1 row titles for 3": with(func(g *CurveGrid) { g.RowTitles = g.RowTitles[:1] }),
 		"3 column titles":    with(func(g *CurveGrid) { g.ColumnTitles = g.RowTitles }),
-		"aspect -1":          with(func(g *CurveGrid) { g.Aspect = -1 }),
 		"only logarithmic":   with(func(g *CurveGrid) { g.Panels[1][0].LogX = true }),
 		"panel 2 (): series": with(func(g *CurveGrid) { g.Panels[1][0].Series[0].X = nil }),
 	} {
@@ -104,10 +103,10 @@ func TestSeriesStyle(t *testing.T) {
 	}
 }
 
-func TestQuartilesAt(t *testing.T) {
+func TestQuartiles(t *testing.T) {
 	runs := []Series{{X: []float64{0, 10}, Y: []float64{0, 10}},
 		{X: []float64{2, 12}, Y: []float64{4, 4}}, {X: []float64{1, 11}, Y: []float64{0, 0}}}
-	s, err := QuartilesAt("a", runs, []float64{1, 2, 6, 10, 11})
+	s, err := Quartiles("a", runs, []float64{1, 2, 6, 10, 11})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +117,11 @@ func TestQuartilesAt(t *testing.T) {
 		t.Errorf("medians %v, bands %v to %v", s.Y, s.Low, s.High)
 	}
 	for want, err := range map[string]error{
-		"cover 2 to 10": second(QuartilesAt("a", runs, []float64{1, math.NaN()})),
-		"no runs of":    second(QuartilesAt("a", nil, []float64{1})),
-		"no x in common": second(QuartilesAt("a",
+		"cover 2 to 10": second(Quartiles("a", runs, []float64{1, math.NaN()})),
+		"no runs of":    second(Quartiles("a", nil, []float64{1})),
+		"no x in common": second(Quartiles("a",
 			append(runs, Series{X: []float64{20}, Y: []float64{0}}), []float64{1})),
-		"0 x and 1 y values": second(QuartilesAt("a", []Series{{Y: []float64{0}}}, []float64{1})),
+		"0 x and 1 y values": second(Quartiles("a", []Series{{Y: []float64{0}}}, []float64{1})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -127,7 +127,7 @@ func TestMapGridScopes(t *testing.T) {
 	fixed.Min, fixed.Max = -1000, 0
 	other := sampleCells()
 	other.Min, other.Max = -500, 200
-	if b := newBar(&fixed, nil, &other); b.low != -1000 || b.high != 200 || b.label != "Fitness" {
+	if b := newBar(&fixed, nil, &other); b.low != -1000 || b.high != 200 {
 		t.Errorf("bar of two stated ranges: %+v", b)
 	}
 	for _, scope := range []BarScope{BarShared, BarPerRow, BarPerColumn} {
@@ -224,19 +224,15 @@ func TestTrajectoriesEdgeCases(t *testing.T) {
 	nan := math.NaN()
 	a := sampleArena()
 	a.Paths = append(a.Paths, Path{}, Path{Label: "gone", X: []float64{nan}, Y: []float64{0}},
-		Path{Label: "outside", Fitness: nan, X: []float64{5, 6}, Y: []float64{5, 6}})
+		Path{Label: "outside", X: []float64{5, 6}, Y: []float64{5, 6}})
 	a.Paths[0].X[50] = nan
 	a.Walls = append(a.Walls, Rect{X0: -3, Y0: -3, X1: -2, Y1: -2},
 		Rect{X0: 0.9, Y0: 0.9, X1: 0.4, Y1: 5})
-	for _, by := range []PathColor{ColorByLabel, ColorByFitness} {
-		a.ColorBy = by
-		f, err := Trajectories(a)
-		if !drawn(t, f, err)(wallColor) {
-			t.Error("no wall drawn")
-		}
+	f, err := Trajectories(a)
+	if !drawn(t, f, err)(wallColor) {
+		t.Error("no wall drawn")
 	}
-	f, err := Trajectories(Arena{Lower: [2]float64{0, 0}, Upper: [2]float64{1, 1},
-		ColorBy: ColorByFitness})
+	f, err = Trajectories(Arena{Lower: [2]float64{0, 0}, Upper: [2]float64{1, 1}})
 	drawn(t, f, err)
 
 	many := sampleArena()
@@ -252,7 +248,6 @@ func TestTrajectoriesEdgeCases(t *testing.T) {
 		"path 2 (skill 3)": func(a *Arena) { a.Paths[2].X = nil },
 		"not finite":       func(a *Arena) { a.Goal.X0 = nan },
 		"limits":           func(a *Arena) { a.Lower[1] = 1 },
-		"colour range":     func(a *Arena) { a.Min = 3 },
 	} {
 		a := sampleArena()
 		spoil(&a)

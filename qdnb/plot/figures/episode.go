@@ -106,13 +106,11 @@ func (e *Episode) colors() (map[int]color.NRGBA, []legendEntry) {
 	return colors, entries
 }
 
-// sideView draws the hurdles and the trajectory.
 type sideView struct {
 	Episode
 	colors map[int]color.NRGBA
 }
 
-// Plot implements plot.Plotter.
 func (s sideView) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toZ := p.Transforms(&c)
 	for _, h := range s.Hurdles {
@@ -144,7 +142,6 @@ type skillStrip struct {
 	colors map[int]color.NRGBA
 }
 
-// Plot implements plot.Plotter.
 func (s skillStrip) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	style := textStyle(6)

@@ -47,7 +47,7 @@ func ExampleQuartiles() {
 	for _, final := range []float64{-28, -25, -31, -24, -26} {
 		seeds = append(seeds, figures.Series{X: []float64{0, 1000}, Y: []float64{-400, final}})
 	}
-	curve, err := figures.Quartiles("map-elites", seeds, 100)
+	curve, err := figures.Quartiles("map-elites", seeds, []float64{0, 1000})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -33,7 +33,6 @@ var formats = []string{".png", ".svg", ".pdf"}
 type Figure struct {
 	width, height vg.Length
 	draw          func(draw.Canvas) error
-	shaded        bool // most of its colours come from pictures
 }
 
 // FromPlot wraps any gonum plot in a figure, to show and save it like the figures of this package.
@@ -119,8 +118,7 @@ func (f *Figure) png(dpi int) ([]byte, error) {
 	if pixels := f.width.Dots(float64(dpi)) * f.height.Dots(float64(dpi)); dpi <= 0 || pixels >
 		maxPixels {
 		return nil, fmt.Errorf("%.3g x %.3g in at %d dots per inch: want a positive resolution and at "+
-			"most %.0f million pixels",
-			f.width/vg.Inch, f.height/vg.Inch, dpi, maxPixels/1e6)
+			"most %.0f million pixels", f.width/vg.Inch, f.height/vg.Inch, dpi, maxPixels/1e6)
 	}
 	canvas := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))
 	if err := f.render(canvas); err != nil {
@@ -128,11 +126,7 @@ func (f *Figure) png(dpi int) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	areas := areaColors
-	if f.shaded {
-		areas = shadedAreas
-	}
-	if err := encoder.Encode(&buf, paletted(canvas.Image(), areas)); err != nil {
+	if err := encoder.Encode(&buf, Paletted(canvas.Image())); err != nil {
 		return nil, fmt.Errorf("encode PNG: %w", err)
 	}
 	return withResolution(buf.Bytes(), dpi), nil

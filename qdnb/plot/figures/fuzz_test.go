@@ -46,7 +46,7 @@ func FuzzNumbers(f *testing.F) {
 			n := len(points)
 			draw(RepertoireMap(Cells{Lower: lower, Upper: upper, Centroids: points, Descriptors: points,
 				Fitness: x[:n]}))
-			draw(Trajectories(Arena{Lower: lower, Upper: upper, Paths: []Path{{X: x, Y: x, Fitness: x[0]}}}))
+			draw(Trajectories(Arena{Lower: lower, Upper: upper, Paths: []Path{{X: x, Y: x}}}))
 			for _, logX := range []bool{false, true} {
 				draw(Curves([]Panel{{LogX: logX, Series: []Series{{Name: "a", X: x, Y: x},
 					{Name: "b", X: x[1:], Y: x[:len(x)-1]}}}}, 1))

@@ -129,7 +129,7 @@ func sampleArena() Arena {
 		Goal:  &Rect{X0: -0.55, Y0: 0.75, X1: -0.45, Y1: 0.85},
 	}
 	for k := range 5 {
-		p := Path{Label: fmt.Sprintf("skill %d", k+1), Fitness: -100 - 50*float64(k)}
+		p := Path{Label: fmt.Sprintf("skill %d", k+1)}
 		for i := range 200 {
 			s := float64(i) / 199 * (1 - 0.1*float64(k))
 			turn := math.Sin(3 * math.Pi * s)
@@ -225,10 +225,6 @@ func sampleFigures(t *testing.T) map[string]*Figure {
 	add("curves", f, err)
 	f, err = Trajectories(sampleArena())
 	add("trajectories", f, err)
-	byFitness := sampleArena()
-	byFitness.ColorBy = ColorByFitness
-	f, err = Trajectories(byFitness)
-	add("trajectories-fitness", f, err)
 	return figures
 }
 

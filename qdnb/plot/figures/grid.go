@@ -2,7 +2,6 @@ package figures
 
 import (
 	"fmt"
-	"math"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -22,12 +21,9 @@ type Map interface {
 	check() error
 	// axes returns the limits and labels of x and y.
 	axes() (lower, upper [2]float64, labels [2]string)
-	// scale returns the data of a colour bar: the given ends of its range (both 0: none), the values
-	// and the label. ok is false if the map has no colour bar.
-	scale() (low, high float64, values []float64, label string, ok bool)
-	// panel draws the map with the colours of bar, which is nil if there are no values, or of the
+	// panel draws the map with the colours of bar, which is nil if no cell is filled, or of the
 	// labels of paths.
-	panel(bar *colorBar, labels *labelColors) (*panel, error)
+	panel(bar *colorBar, labels labelColors) (*panel, error)
 }
 
 // Grid is a table of maps, such as methods by environments, snapshots of one run over time, or
@@ -179,43 +175,6 @@ func (g *Grid) axes(maps [][]Map, i, j int, p *panel) {
 	if g.Dense && below {
 		p.plot.Y.Label.Text = ""
 	}
-}
-
-// newBar returns the colour bar that some maps share. If all of them set a range, the bar covers
-// the widest one, otherwise the range of the data. It is nil if there is nothing to colour.
-func newBar(shared ...Map) *colorBar {
-	name, fixed := "", true
-	low, high := math.Inf(1), math.Inf(-1)
-	var all [][]float64
-	for _, m := range shared {
-		if m == nil {
-			continue
-		}
-		from, to, values, label, ok := m.scale()
-		if !ok {
-			continue
-		}
-		all = append(all, values)
-		fixed = fixed && (from != 0 || to != 0)
-		low, high = min(low, from), max(high, to)
-		if name == "" {
-			name = label
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	if !fixed {
-		low, high = 0, 0
-	}
-	r, ok := newColorRange(low, high, all...)
-	if !ok {
-		return nil
-	}
-	if name == "" {
-		name = "Fitness"
-	}
-	return &colorBar{colorRange: r, label: name}
 }
 
 // group returns the index of the bar of a map.

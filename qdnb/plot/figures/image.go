@@ -72,15 +72,12 @@ func images(pictures []Picture, columns int) (*Figure, error) {
 	if !any {
 		return nil, errors.New("no picture to draw")
 	}
-	f := l.figure(vg.Length(min(1.875*float64(columns), 7.5)) * vg.Inch)
-	f.shaded = true
-	return f, nil
+	return l.figure(vg.Length(min(1.875*float64(columns), 7.5)) * vg.Inch), nil
 }
 
 // pictureView fills the data area of a panel with an image and draws a thin frame.
 type pictureView struct{ Picture }
 
-// Plot implements plot.Plotter.
 func (v pictureView) Plot(c draw.Canvas, _ *plot.Plot) {
 	c.DrawImage(c.Rectangle, v.Image)
 	c.SetLineStyle(draw.LineStyle{Color: gridColor, Width: axisWidth})

@@ -38,23 +38,6 @@ func TestImagesAreDrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	compareImage(t, "images", figure, 338)
-	// With the palette of other figures the rare colours of pictures would lose to those of areas.
-	figure.shaded = false
-	other, err := figure.PNG(100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := Images(pictures, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fine, err := again.PNG(100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Equal(other, fine) {
-		t.Error("pictures have the palette of other figures")
-	}
 	for ending, mark := range map[string]string{".svg": "data:image/png;base64,",
 		".pdf": "/Subtype /Image"} {
 		data, err := figure.encode(ending)

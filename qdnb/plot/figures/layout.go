@@ -117,7 +117,6 @@ type margins struct {
 	rowTitleWidth vg.Length
 }
 
-// The sides of margins.outer.
 const (
 	leftSide = iota
 	rightSide
@@ -271,8 +270,7 @@ func (l *layout) draw(c draw.Canvas) error {
 		uy = (size.Y - m.sumY()) / vg.Length(sum(l.rowHeights))
 		if ux < minUnit || uy < minUnit {
 			return fmt.Errorf("%.3g x %.3g in is too small for %d x %d panels with their labels: use a "+
-				"larger Size",
-				size.X/vg.Inch, size.Y/vg.Inch, len(l.panels), len(l.panels[0]))
+				"larger Size", size.X/vg.Inch, size.Y/vg.Inch, len(l.panels), len(l.panels[0]))
 		}
 		if l.equal {
 			ux = min(ux, uy)

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"image/color"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -19,7 +20,6 @@ type legendEntry struct {
 	icon func(draw.Canvas) // draws within the rectangle of the canvas
 }
 
-// The dimensions of a legend.
 const (
 	legendIcon = vg.Length(22)
 	legendGap  = vg.Length(10) // above the legend
@@ -50,9 +50,7 @@ func (l *legend) height(width vg.Length) vg.Length {
 		columns, _ := l.arrange(width)
 		lines = (len(l.entries) + columns - 1) / columns
 	}
-	if l.note != "" {
-		lines++
-	}
+	lines += len(l.noteLines(width))
 	if lines == 0 {
 		return 0
 	}
@@ -60,15 +58,37 @@ func (l *legend) height(width vg.Length) vg.Length {
 	return legendGap + line*vg.Length(lines)
 }
 
+// noteLines breaks the note into lines of a width.
+func (l *legend) noteLines(width vg.Length) (lines []string) {
+	style, _ := legendStyle()
+	for _, word := range strings.Fields(l.note) {
+		last := len(lines) - 1
+		if last >= 0 && style.Width(lines[last]+" "+word) <= width {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
 // draw centres the legend under span with its upper edge at top, or in the canvas if the legend is
 // wider than span.
 func (l *legend) draw(c draw.Canvas, span [2]vg.Length, top vg.Length) {
 	style, line := legendStyle()
-	if l.note != "" {
-		note := style
-		note.XAlign = draw.XCenter
-		bottom := top - l.height(c.Size().X-2*outerPad) + line/2
-		c.FillText(note, vg.Point{X: middle(span), Y: bottom + style.FontExtents().Descent}, l.note)
+	width := c.Size().X - 2*outerPad
+	note := style
+	note.XAlign = draw.XCenter
+	lines := l.noteLines(width)
+	for i, text := range lines {
+		y := top - l.height(width) + line*vg.Length(len(lines)-i) - line/2
+		x := middle(span)
+		if len(lines) > 1 {
+			x = (c.Min.X + c.Max.X) / 2
+		}
+		half := style.Width(text) / 2
+		x = max(min(x, c.Max.X-outerPad-half), c.Min.X+outerPad+half)
+		c.FillText(note, vg.Point{X: x, Y: y + style.FontExtents().Descent}, text)
 	}
 	if len(l.entries) == 0 {
 		return

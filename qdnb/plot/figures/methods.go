@@ -48,6 +48,8 @@ var styles = map[string]Style{
 	"dads":           {Color: rgb(0x332288), Dashes: dotted},
 	"sac":            {Color: rgb(0x555555), Dashes: solid},
 	"ppo":            {Color: rgb(0x111111), Dashes: solid},
+	"dns":            {Color: rgb(0x7b4f1d), Dashes: solid},
+	"metra":          {Color: rgb(0xdc050c), Dashes: longDash},
 }
 
 // extraColors are for names that are not in the paper, such as a user's variants.
@@ -61,14 +63,10 @@ var extraColors = []color.NRGBA{
 // repeat with the next dashes.
 var extraDashes = [][]vg.Length{longDash, dashDotDot, solid}
 
-// Methods returns the identifiers of the paper's ten algorithms in the paper's order.
-func Methods() []string { return append(protocol.Compared(), protocol.Unrewarded()...) }
-
 // MethodName returns the name that the paper prints for an algorithm, or id itself if it is
 // unknown.
 func MethodName(id string) string { return protocol.Name(id) }
 
-// words matches words, including their hyphens.
 var words = regexp.MustCompile(`[a-z]+(-[a-z]+)*`)
 
 // NameMethods replaces the method identifiers in a text with their names, see [MethodName].

@@ -4,82 +4,41 @@ import (
 	"cmp"
 	"image"
 	"image/color"
-	"math"
 	"slices"
 )
 
-type rgb8 [3]uint8
-
-// Limits for the colours that paletted assigns to areas.
-const (
-	areaPixels    = 8   // a colour of fewer pixels belongs to an edge
-	areaColors    = 192 // at most; the other entries are for edges
-	shadedAreas   = 24  // at most, with shaded pictures, whose other colours matter as much
-	areaTolerance = 3   // the largest channel difference at which one colour replaces another
-)
-
-// paletted reduces an opaque image to 256 colours, which makes a PNG file about a third as large.
-// An image with no more colours keeps all of them. Otherwise areas get at most the given number of
-// colours, the most frequent first, so that lines, bands and the steps of a colour bar keep their
-// exact colours. The remaining colours, which smoothing makes along edges, are divided into boxes
-// of one colour each (median cut of Heckbert 1982, here splitting the box with the largest squared
-// error at its mean). Each of them then takes the nearest colour of the whole palette: if areas
-// have more colours than their share of the palette, a step of a colour bar is closer to its
-// neighbour than to an edge.
-func paletted(img image.Image, areas int) *image.Paletted {
-	bounds := img.Bounds()
-	pixels := make([]rgb8, 0, bounds.Dx()*bounds.Dy())
-	counts := make(map[rgb8]int)
-	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
-		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+// Paletted reduces an opaque image to at most 256 colours, as PNG and GIF files take them. It makes
+// a PNG file about a third as large. The same image gives the same colours.
+//
+// Colours are divided into boxes of one palette entry each (median cut of Heckbert 1982, here
+// splitting the box with the largest squared error at its mean). Pixels count alike, so areas,
+// lines and the steps of a colour bar, which are the most frequent colours, hardly change.
+func Paletted(img image.Image) *image.Paletted {
+	out := image.NewPaletted(img.Bounds(), nil)
+	pixels := make([]rgb8, 0, len(out.Pix))
+	counts := map[rgb8]int{}
+	for y := out.Rect.Min.Y; y < out.Rect.Max.Y; y++ {
+		for x := out.Rect.Min.X; x < out.Rect.Max.X; x++ {
 			r, g, b, _ := img.At(x, y).RGBA()
 			p := rgb8{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8)}
 			pixels = append(pixels, p)
 			counts[p]++
 		}
 	}
-	colors := make([]colorCount, 0, len(counts))
+	var colors []colorCount
 	for c, n := range counts {
-		colors = append(colors, colorCount{c, n})
+		colors = append(colors, colorCount{c, float64(n)})
 	}
 	// Sort for reproducible files, because maps are unordered.
 	slices.SortFunc(colors, func(a, b colorCount) int {
-		return cmp.Or(b.n-a.n, slices.Compare(a.rgb[:], b.rgb[:]))
+		return cmp.Or(cmp.Compare(b.n, a.n), slices.Compare(a.rgb8[:], b.rgb8[:]))
 	})
-
-	var palette []rgb8
-	tolerance := areaTolerance
-	if len(colors) <= 256 {
-		tolerance = 0
-	}
-	for _, c := range colors {
-		if len(colors) > 256 && (c.n < areaPixels || len(palette) == areas) {
-			break
-		}
-		if _, distance := nearest(palette, c.rgb); distance > tolerance {
-			palette = append(palette, c.rgb)
-		}
+	for _, box := range medianCut(colors, 256) {
+		out.Palette = append(out.Palette, box.colors[0].opaque()) // the most frequent one
 	}
 	index := make(map[rgb8]uint8, len(colors))
-	var edges []colorCount
 	for _, c := range colors {
-		if i, distance := nearest(palette, c.rgb); distance <= tolerance {
-			index[c.rgb] = uint8(i)
-		} else {
-			edges = append(edges, c)
-		}
-	}
-	for _, box := range medianCut(edges, 256-len(palette)) {
-		palette = append(palette, box.colors[0].rgb) // the most frequent one
-	}
-	for _, c := range edges {
-		i, _ := nearest(palette, c.rgb)
-		index[c.rgb] = uint8(i)
-	}
-
-	out := image.NewPaletted(bounds, nil)
-	for _, c := range palette {
-		out.Palette = append(out.Palette, color.NRGBA{R: c[0], G: c[1], B: c[2], A: 0xff})
+		index[c.rgb8] = uint8(out.Palette.Index(c.opaque()))
 	}
 	for i, p := range pixels {
 		out.Pix[i] = index[p]
@@ -87,26 +46,14 @@ func paletted(img image.Image, areas int) *image.Paletted {
 	return out
 }
 
-// nearest returns the index of the colour with the smallest maximum channel difference, and that
-// difference.
-func nearest(colors []rgb8, to rgb8) (index, distance int) {
-	distance = 256
-	for i, c := range colors {
-		d := 0
-		for channel := range 3 {
-			d = max(d, int(c[channel])-int(to[channel]), int(to[channel])-int(c[channel]))
-		}
-		if d < distance {
-			index, distance = i, d
-		}
-	}
-	return index, distance
-}
+type rgb8 [3]uint8
+
+func (c rgb8) opaque() color.NRGBA { return color.NRGBA{R: c[0], G: c[1], B: c[2], A: 0xff} }
 
 // colorCount is a colour and the number of its pixels.
 type colorCount struct {
-	rgb rgb8
-	n   int
+	rgb8
+	n float64
 }
 
 // colorBox is a set of colours, most frequent first, that share a palette entry.
@@ -114,10 +61,9 @@ type colorBox struct {
 	colors  []colorCount
 	channel int     // the channel with the largest spread
 	mean    float64 // in that channel
-	spread  float64 // the weighted sum of squared differences from the mean in that channel
+	spread  float64 // the sum of squared differences from the mean in that channel
 }
 
-// medianCut divides colours into at most n boxes.
 func medianCut(colors []colorCount, n int) []colorBox {
 	if len(colors) == 0 {
 		return nil
@@ -130,50 +76,40 @@ func medianCut(colors []colorCount, n int) []colorBox {
 				worst = i
 			}
 		}
-		if len(boxes[worst].colors) == 1 {
+		box := boxes[worst]
+		if len(box.colors) == 1 {
 			break // all others have less spread and one colour, too
 		}
-		low, high := boxes[worst].split()
-		boxes[worst] = low
-		boxes = append(boxes, high)
+		var below, above []colorCount
+		for _, c := range box.colors {
+			if float64(c.rgb8[box.channel]) < box.mean {
+				below = append(below, c)
+			} else {
+				above = append(above, c)
+			}
+		}
+		boxes[worst] = newColorBox(below)
+		boxes = append(boxes, newColorBox(above))
 	}
 	return boxes
 }
 
-// newColorBox measures a set of at least one colour. Colours are weighted by the square root of
-// their pixel counts, because edges matter more to the eye than their area.
+// newColorBox measures a set of at least one colour.
 func newColorBox(colors []colorCount) colorBox {
 	b := colorBox{colors: colors}
-	if len(colors) == 1 {
-		return b
-	}
 	for channel := range 3 {
-		var n, sum float64
+		var n, sum, spread float64
 		for _, c := range colors {
-			w := math.Sqrt(float64(c.n))
-			n, sum = n+w, sum+w*float64(c.rgb[channel])
+			n, sum = n+c.n, sum+c.n*float64(c.rgb8[channel])
 		}
-		mean, spread := sum/n, 0.0
+		mean := sum / n
 		for _, c := range colors {
-			d := float64(c.rgb[channel]) - mean
-			spread += math.Sqrt(float64(c.n)) * d * d
+			d := float64(c.rgb8[channel]) - mean
+			spread += c.n * d * d
 		}
 		if spread > b.spread {
 			b.channel, b.mean, b.spread = channel, mean, spread
 		}
 	}
 	return b
-}
-
-// split divides a box of at least two colours at its mean.
-func (b colorBox) split() (low, high colorBox) {
-	var below, above []colorCount
-	for _, c := range b.colors {
-		if float64(c.rgb[b.channel]) < b.mean {
-			below = append(below, c)
-		} else {
-			above = append(above, c)
-		}
-	}
-	return newColorBox(below), newColorBox(above)
 }

@@ -13,7 +13,7 @@ func TestQuartilesOfEqualAxes(t *testing.T) {
 	for _, f := range []float64{3, 1, 10, 2, 4} {
 		runs = append(runs, Series{X: x, Y: []float64{f, 10 * f, -f}})
 	}
-	s, err := Quartiles("map-elites", runs, 100)
+	s, err := Quartiles("map-elites", runs, x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestQuartilesOfEqualAxes(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	// numpy.percentile([3, 1, 10, 2], [25, 50, 75]) = [1.75, 2.5, 4.75]
-	s, err = Quartiles("x", runs[:4], 100)
+	s, err = Quartiles("x", runs[:4], x)
 	if err != nil || s.Low[0] != 1.75 || s.Y[0] != 2.5 || s.High[0] != 4.75 {
 		t.Errorf("got %+v, %v", s, err)
 	}
@@ -34,7 +34,7 @@ func TestQuartilesInterpolatesOverTheCommonRange(t *testing.T) {
 		{X: []float64{0, 10}, Y: []float64{0, 100}},
 		{X: []float64{2, 4, 20}, Y: []float64{20, 40, 200}},
 	}
-	s, err := Quartiles("x", runs, 5)
+	s, err := Quartiles("x", runs, []float64{0, 2, 4, 6, 8, 10, 12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestQuartilesLeaveGaps(t *testing.T) {
 	s, err := Quartiles("x", []Series{
 		{X: []float64{0, 1}, Y: []float64{math.Inf(-1), 5}},
 		{X: []float64{0, 1}, Y: []float64{1, 7}},
-	}, 10)
+	}, []float64{0, 1})
 	if err != nil || !math.IsNaN(s.Y[0]) || s.Y[1] != 6 {
 		t.Errorf("got %v, %v", s.Y, err)
 	}
@@ -61,13 +61,14 @@ func TestQuartilesLeaveGaps(t *testing.T) {
 func TestQuartilesErrors(t *testing.T) {
 	good := Series{X: []float64{0, 1}, Y: []float64{0, 1}}
 	for want, runs := range map[string][]Series{
-		"at least one run": nil,
-		"2 x and 1 y":      {good, {X: []float64{0, 1}, Y: []float64{0}}},
-		"must increase":    {good, {X: []float64{1, 1}, Y: []float64{0, 1}}},
-		"in common":        {good, {X: []float64{2, 3}, Y: []float64{0, 1}}},
-		"value 1 is NaN":   {good, {X: []float64{0, math.NaN()}, Y: []float64{0, 1}}},
+		"at least one":   nil,
+		"2 x and 1 y":    {good, {X: []float64{0, 1}, Y: []float64{0}}},
+		"must increase":  {good, {X: []float64{1, 1}, Y: []float64{0, 1}}},
+		"in common":      {good, {X: []float64{2, 3}, Y: []float64{0, 1}}},
+		"value 1 is NaN": {good, {X: []float64{0, math.NaN()}, Y: []float64{0, 1}}},
 	} {
-		if _, err := Quartiles("x", runs, 10); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Quartiles("x", runs, []float64{0, 1}); err == nil || !strings.Contains(err.Error(),
+			want) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 	}

@@ -23,8 +23,6 @@ type Cells struct {
 	// Min and Max are the fitness at the ends of the colour range; values outside are clamped. Both 0:
 	// the range of the data.
 	Min, Max float64
-	// FitnessLabel names the colour bar; "": "Fitness".
-	FitnessLabel string
 }
 
 // Points2D converts flat values ([n, dims], row-major) to points for a map. It returns an error
@@ -44,7 +42,6 @@ func Points2D[T float32 | float64](flat []T, dims int) ([][2]float64, error) {
 	return points, nil
 }
 
-// check reports inconsistent cells.
 func (c *Cells) check() error {
 	if err := checkLimits(c.Lower, c.Upper); err != nil {
 		return err
@@ -59,14 +56,9 @@ func (c *Cells) check() error {
 	if c.Descriptors != nil && len(c.Descriptors) != n {
 		return fmt.Errorf("%d centroids but %d descriptors", n, len(c.Descriptors))
 	}
-	return checkRange(c.Min, c.Max)
-}
-
-// checkRange reports a colour range that is neither increasing nor left to the data (both 0).
-func checkRange(low, high float64) error {
-	if (low != 0 || high != 0) && !(low < high && finite(low) && finite(high)) {
+	if (c.Min != 0 || c.Max != 0) && !(c.Min < c.Max && finite(c.Min) && finite(c.Max)) {
 		return fmt.Errorf("colour range from %g to %g: want Min < Max, or both 0 for the range of the "+
-			"data", low, high)
+			"data", c.Min, c.Max)
 	}
 	return nil
 }
@@ -83,7 +75,7 @@ func RepertoireMap(c Cells) (*Figure, error) {
 
 // alone draws a map with its colour bar and legend. Wide maps get a wider figure, so that areas are
 // about equal.
-func alone(m Map, labels *labelColors, key *legend, width vg.Length) (*Figure, error) {
+func alone(m Map, labels labelColors, key *legend, width vg.Length) (*Figure, error) {
 	bar := newBar(m)
 	p, err := m.panel(bar, labels)
 	if err != nil {
@@ -99,18 +91,12 @@ func alone(m Map, labels *labelColors, key *legend, width vg.Length) (*Figure, e
 	return l.figure(width * vg.Inch), nil
 }
 
-// axes implements [Map].
 func (c *Cells) axes() (lower, upper [2]float64, labels [2]string) {
 	return c.Lower, c.Upper, [2]string{c.XLabel, c.YLabel}
 }
 
-// scale implements [Map].
-func (c *Cells) scale() (low, high float64, values []float64, label string, ok bool) {
-	return c.Min, c.Max, c.Fitness, c.FitnessLabel, true
-}
-
 // panel implements [Map]; bar is nil if no cell is filled.
-func (c *Cells) panel(bar *colorBar, _ *labelColors) (*panel, error) {
+func (c *Cells) panel(bar *colorBar, _ labelColors) (*panel, error) {
 	polygons, err := Voronoi(c.Centroids, c.Lower, c.Upper)
 	if err != nil {
 		return nil, err
@@ -142,14 +128,12 @@ func hideTicks(axis *plot.Axis) {
 	axis.Tick.Marker = plot.ConstantTicks(nil)
 }
 
-// cellMap draws filled polygons and dots.
 type cellMap struct {
 	polygons [][][2]float64
 	fills    []color.NRGBA
 	dots     [][2]float64
 }
 
-// Plot implements plot.Plotter.
 func (m cellMap) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	paths := make([]vg.Path, len(m.polygons))

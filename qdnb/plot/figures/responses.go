@@ -23,7 +23,6 @@ type Responses struct {
 	Below   []Panel        // below, in one row as wide as the figure
 }
 
-// The dimensions of [Responses].
 const (
 	responsesRow = 1.62 * vg.Inch // height of a row with its labels
 	besidePart   = 0.3            // of the width
@@ -53,7 +52,7 @@ func (r Responses) Figure() (*Figure, error) {
 		}
 		styles := MethodStyles(r.Beside.names()...)
 		maps.Copy(styles, k.styles)
-		beside = r.Beside.panel(styles)
+		beside = r.Beside.panel(styles, false)
 	}
 
 	height := responsesRow*vg.Length(len(r.Rows)) + k.legend.height(pageWidth-2*outerPad)
@@ -100,8 +99,7 @@ func (r Responses) rows(k *key) *layout {
 		for j := range row {
 			panels[j] = row[j].panel(k)
 			if row[j].empty() {
-				panels[j].plot.Y.Tick.Marker = plot.ConstantTicks(nil)
-				panels[j].plot.Add(note("no runs"))
+				markEmpty(panels[j].plot)
 				continue
 			}
 			if r.Nominal != 0 {

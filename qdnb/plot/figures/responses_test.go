@@ -47,7 +47,17 @@ func TestResponseImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, figure := range map[string]*Figure{"responses": all, "intervals": intervals} {
+	panel := *sampleResponses().Beside
+	for i := range panel.Rows {
+		panel.Rows[i].Marks = []float64{-10000 - 500*float64(i), math.NaN(), -13500}
+	}
+	marked, err := MarkedIntervals([]IntervalPanel{panel, panel}, 2, "published", "small", "none",
+		"large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, figure := range map[string]*Figure{"responses": all, "intervals": intervals,
+		"intervals-marked": marked} {
 		compareImage(t, name, figure, 400)
 	}
 }

@@ -22,7 +22,6 @@ func (f *Figure) Show(name string) error {
 	return cell.Save("figure", name, f.Save, formats...)
 }
 
-// display sends the figure to the notebook.
 func (f *Figure) display() error {
 	data, err := f.PNG(Resolution)
 	if err != nil {

@@ -23,7 +23,7 @@ func SkillTrajectories(run *runs.Run) (*Figure, error) {
 // SkillTrajectoriesIn is [SkillTrajectories] in a given arena, which needs neither paths nor a
 // title.
 func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Figure, error) {
-	skills, err := run.Skills()
+	skills, err := run.Evaluation()
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Figure, error) {
 // length, because evaluation does not reset the environments, but the descriptor of the episode is
 // the last position that counts.
 func (a *Arena) AddSkills(run *runs.Run) error {
-	skills, err := run.Skills()
+	skills, err := run.Evaluation()
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (a *Arena) addSkills(run *runs.Run, skills *runs.Skills) error {
 	for i, k := range skills.Which {
 		positions, descriptor := skills.Trajectories[2*i*steps:2*(i+1)*steps],
 			skills.Descriptors[2*i:2*i+2]
-		path := Path{Label: skillName(skills, k), Fitness: float64(skills.Fitnesses[i])}
+		path := Path{Label: skillName(skills, k)}
 		for at := range firstEpisode(positions, descriptor, a.Goal) {
 			path.X, path.Y = append(path.X, float64(positions[2*at])),
 				append(path.Y, float64(positions[2*at+1]))

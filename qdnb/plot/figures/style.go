@@ -62,7 +62,6 @@ func newPlot(xLabel, yLabel string, lower, upper [2]float64) *plot.Plot {
 	return p
 }
 
-// lightGrid returns the grid of curve panels.
 func lightGrid() *plotter.Grid {
 	style := draw.LineStyle{Color: gridColor, Width: 0.5}
 	return &plotter.Grid{Vertical: style, Horizontal: style}
@@ -77,7 +76,6 @@ func addFrame(p *plot.Plot) {
 	p.Add(frame{})
 }
 
-// Plot implements plot.Plotter.
 func (frame) Plot(c draw.Canvas, _ *plot.Plot) { strokeRect(c, c.Rectangle) }
 
 func strokeRect(c draw.Canvas, r vg.Rectangle) {

@@ -13,7 +13,6 @@ import (
 // a reader cannot tell the scale.
 type linearTicks struct{ intervals int }
 
-// Ticks implements plot.Ticker.
 func (t linearTicks) Ticks(low, high float64) []plot.Tick {
 	span := high - low
 	if !(span > 0) || !finite(span) {
@@ -100,7 +99,6 @@ func formatTick(v, step, largest float64) string {
 // ticks.
 type logTicks struct{ intervals int }
 
-// Ticks implements plot.Ticker.
 func (t logTicks) Ticks(low, high float64) []plot.Tick {
 	if !(low > 0) || !(high > low) || math.IsInf(high, 0) {
 		return nil

@@ -18,19 +18,9 @@ type Rect = catalog.Rect
 
 // Path is a trajectory of a policy, such as one evaluation episode.
 type Path struct {
-	Label   string    // such as its skill; paths with one label share a colour and a legend entry
-	Fitness float64   // used with ColorByFitness
-	X, Y    []float64 // [steps]; points that are not finite interrupt the line
+	Label string    // such as its skill; paths with one label share a colour and a legend entry
+	X, Y  []float64 // [steps]; points that are not finite interrupt the line
 }
-
-// PathColor selects what the colour of a path means.
-type PathColor int
-
-// The meanings of a path's colour.
-const (
-	ColorByLabel   PathColor = iota // one colour per label, listed in a legend
-	ColorByFitness                  // viridis, with a colour bar
-)
 
 // Arena is a plane with walls and trajectories. [Trajectories] draws it.
 type Arena struct {
@@ -39,8 +29,6 @@ type Arena struct {
 	Walls                 []Rect
 	Goal                  *Rect
 	Paths                 []Path
-	ColorBy               PathColor
-	Min, Max              float64 // fitness at the ends of the colours; both 0: from the paths
 }
 
 // skillColors are assigned to labels in order. They are from Okabe and Ito (2008) without the
@@ -60,34 +48,13 @@ func Trajectories(a Arena) (*Figure, error) {
 	return alone(&a, labels, &legend{entries: labels.legend(&a)}, 4)
 }
 
-// axes implements [Map].
 func (a *Arena) axes() (lower, upper [2]float64, labels [2]string) {
 	return a.Lower, a.Upper, [2]string{a.XLabel, a.YLabel}
 }
 
-// scale implements [Map].
-func (a *Arena) scale() (low, high float64, values []float64, label string, ok bool) {
-	for _, p := range a.Paths {
-		values = append(values, p.Fitness)
-	}
-	return a.Min, a.Max, values, "", a.ColorBy == ColorByFitness
-}
-
-// panel implements [Map].
-func (a *Arena) panel(bar *colorBar, labels *labelColors) (*panel, error) {
-	colors := make([]color.NRGBA, len(a.Paths))
-	for i, path := range a.Paths {
-		switch {
-		case a.ColorBy == ColorByLabel:
-			colors[i] = labels.of(path.Label)
-		case finite(path.Fitness):
-			colors[i] = Viridis(bar.position(path.Fitness))
-		default:
-			colors[i] = axisColor // a path without a fitness
-		}
-	}
+func (a *Arena) panel(_ *colorBar, labels labelColors) (*panel, error) {
 	p := newPlot(a.XLabel, a.YLabel, a.Lower, a.Upper)
-	p.Add(arenaPlot{*a, colors})
+	p.Add(arenaPlot{*a, labels})
 	addFrame(p)
 	return &panel{plot: p, title: a.Title, aspect: mapAspect(a.Lower, a.Upper)}, nil
 }
@@ -110,43 +77,35 @@ func (a *Arena) check() error {
 			return fmt.Errorf("wall or goal %+v is not finite", r)
 		}
 	}
-	return checkRange(a.Min, a.Max)
+	return nil
 }
 
-// labelColors assigns colours to the labels of paths in order of appearance.
-type labelColors struct {
-	labels []string
-	index  map[string]int
-}
+// labelColors are the labels of paths in order of appearance, which gives each a colour.
+type labelColors []string
 
-func newLabelColors(arenas ...*Arena) *labelColors {
-	l := &labelColors{index: map[string]int{}}
+func newLabelColors(arenas ...*Arena) (l labelColors) {
 	for _, a := range arenas {
-		if a.ColorBy != ColorByLabel {
-			continue
-		}
 		for _, p := range a.Paths {
-			if _, known := l.index[p.Label]; !known {
-				l.index[p.Label] = len(l.labels)
-				l.labels = append(l.labels, p.Label)
+			if !slices.Contains(l, p.Label) {
+				l = append(l, p.Label)
 			}
 		}
 	}
 	return l
 }
 
-func (l *labelColors) of(label string) color.NRGBA {
-	i := l.index[label]
-	if len(l.labels) <= len(skillColors) {
+func (l labelColors) of(label string) color.NRGBA {
+	i := slices.Index(l, label)
+	if len(l) <= len(skillColors) {
 		return skillColors[i]
 	}
-	return Viridis(0.95 * float64(i) / float64(len(l.labels)-1)) // the last yellows are pale on white
+	return Viridis(0.95 * float64(i) / float64(len(l)-1)) // the last yellows are pale on white
 }
 
 // legend explains the labels, the ends of paths and, if an arena has one, the goal.
-func (l *labelColors) legend(arenas ...*Arena) []legendEntry {
+func (l labelColors) legend(arenas ...*Arena) []legendEntry {
 	var entries []legendEntry
-	for _, label := range l.labels {
+	for _, label := range l {
 		if label != "" {
 			entries = append(entries, legendEntry{label,
 				lineIcon(draw.LineStyle{Color: l.of(label), Width: 1.3}, nil)})
@@ -181,13 +140,11 @@ func fillRect(c draw.Canvas, r vg.Rectangle, fill, edge color.Color) {
 	c.Stroke(r.Path())
 }
 
-// arenaPlot draws an arena.
 type arenaPlot struct {
 	Arena
-	colors []color.NRGBA
+	labels labelColors
 }
 
-// Plot implements plot.Plotter.
 func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	rect := func(r Rect) (vg.Rectangle, bool) {
@@ -211,16 +168,17 @@ func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
 	if len(a.Paths) > 20 {
 		alpha, width, radius = 0x80, 0.7, 1.4
 	}
-	for i, path := range a.Paths {
-		col := a.colors[i]
+	for _, path := range a.Paths {
+		col := a.labels.of(path.Label)
 		col.A = alpha
 		lines := linesOf(path.X, path.Y, toX, toY)
 		c.StrokeLines(draw.LineStyle{Color: col, Width: width}, c.ClipLinesXY(lines...)...)
 	}
-	for i, path := range a.Paths {
+	for _, path := range a.Paths {
 		if first, last, ok := ends(path); ok {
-			startMark(c, vg.Point{X: toX(path.X[first]), Y: toY(path.Y[first])}, radius, a.colors[i])
-			endMark(c, vg.Point{X: toX(path.X[last]), Y: toY(path.Y[last])}, radius, a.colors[i])
+			col := a.labels.of(path.Label)
+			startMark(c, vg.Point{X: toX(path.X[first]), Y: toY(path.Y[first])}, radius, col)
+			endMark(c, vg.Point{X: toX(path.X[last]), Y: toY(path.Y[last])}, radius, col)
 		}
 	}
 }
@@ -242,7 +200,6 @@ func linesOf(x, y []float64, toX, toY func(float64) vg.Length) (lines [][]vg.Poi
 	return lines
 }
 
-// ends returns the first and last finite point.
 func ends(p Path) (first, last int, ok bool) {
 	first = -1
 	for k := range p.X {

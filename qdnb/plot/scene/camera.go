@@ -62,30 +62,18 @@ func WholeFrom(f *Film, azimuth, elevation, aspect float64) Camera {
 	return fit(box, azimuth, elevation, aspect)
 }
 
-// Around returns the camera moved around its target at the same distance: azimuth in degrees from x
-// to y, elevation in degrees above the ground, below 90.
-func (c Camera) Around(azimuth, elevation float64) Camera {
-	away := length(r3.Sub(c.Eye.r3(), c.Target.r3()))
-	c.Eye = vecOf(along(c.Target.r3(), direction(azimuth, elevation), away))
-	return c
-}
-
 // Closer returns the camera with the distance to its target multiplied by a factor.
 func (c Camera) Closer(factor float64) Camera {
 	c.Eye = vecOf(along(c.Target.r3(), r3.Sub(c.Eye.r3(), c.Target.r3()), factor))
 	return c
 }
 
-func direction(azimuth, elevation float64) r3.Vec {
-	a, e := azimuth*math.Pi/180, elevation*math.Pi/180
-	return r3.Vec{X: math.Cos(e) * math.Cos(a), Y: math.Cos(e) * math.Sin(a), Z: math.Sin(e)}
-}
-
 // fit returns a camera that sees a box from a direction, from as near as possible.
 func fit(box r3.Box, azimuth, elevation, aspect float64) Camera {
+	a, e := azimuth*math.Pi/180, elevation*math.Pi/180
+	direction := r3.Vec{X: math.Cos(e) * math.Cos(a), Y: math.Cos(e) * math.Sin(a), Z: math.Sin(e)}
 	target := box.Center()
-	right, up, ahead := Camera{Eye: vecOf(r3.Add(target, direction(azimuth, elevation))),
-		Target: vecOf(target)}.axes()
+	right, up, ahead := Camera{Eye: vecOf(r3.Add(target, direction)), Target: vecOf(target)}.axes()
 	tall := math.Tan(viewAngle * math.Pi / 360)
 	wide := tall * aspect
 	// A corner at p, seen from -d times ahead, is inside if |p.right| <= wide (d + p.ahead). Moving
@@ -142,8 +130,7 @@ func (c Camera) check() error {
 	if !finite(c.Eye[:]...) || !finite(c.Target[:]...) || c.Eye == c.Target || !(c.Angle >
 		0 && c.Angle < 170) {
 		return fmt.Errorf("scene: a camera at %v that looks at %v with a field of view of %g degrees: "+
-			"want two different finite points and an angle between 0 and 170",
-			c.Eye, c.Target, c.Angle)
+			"want two different finite points and an angle between 0 and 170", c.Eye, c.Target, c.Angle)
 	}
 	return nil
 }

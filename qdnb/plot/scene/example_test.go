@@ -13,7 +13,7 @@ func ExampleRender() {
 		fmt.Println(err)
 		return
 	}
-	camera := scene.Near(film, 0, 4./3).Closer(1.2).Around(-40, 20)
+	camera := scene.Near(film, 0, 4./3).Closer(1.2)
 	picture, err := scene.Render(film, 0, camera, 200, 150)
 	if err != nil {
 		fmt.Println(err)

@@ -16,8 +16,8 @@ import (
 //go:embed illustrations.json
 var illustrationsFile []byte
 
-var illustrations = sync.OnceValues(func() (map[string]*Film, error) {
-	var films map[string]*Film
+var illustrations = sync.OnceValues(func() (map[string]json.RawMessage, error) {
+	var films map[string]json.RawMessage
 	return films, json.Unmarshal(illustrationsFile, &films)
 })
 
@@ -30,24 +30,11 @@ func Illustration(name string) (*Film, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scene: illustrations.json: %w", err)
 	}
-	film, ok := films[name]
+	data, ok := films[name]
 	if !ok {
 		return nil, fmt.Errorf("scene: no illustration of %q: use one of %s", name,
 			strings.Join(slices.Sorted(maps.Keys(films)), ", "))
 	}
-	return film.clone(), nil
-}
-
-// clone returns a deep copy of f.
-func (f *Film) clone() *Film {
-	c := *f
-	c.Bodies, c.Frames, c.Rewards = slices.Clone(f.Bodies), slices.Clone(f.Frames),
-		slices.Clone(f.Rewards)
-	for i, b := range c.Bodies {
-		c.Bodies[i].Shapes = slices.Clone(b.Shapes)
-	}
-	for i, frame := range c.Frames {
-		c.Frames[i] = slices.Clone(frame)
-	}
-	return &c
+	film := new(Film)
+	return film, json.Unmarshal(data, film)
 }

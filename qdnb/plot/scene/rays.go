@@ -158,7 +158,6 @@ func (c rgb) mix(other rgb, share float64) rgb {
 	return c
 }
 
-// linear converts from sRGB.
 func linear(c color.NRGBA) rgb { return rgb{decoded[c.R], decoded[c.G], decoded[c.B]} }
 
 var decoded = func() (table [256]float64) {
@@ -173,7 +172,6 @@ var decoded = func() (table [256]float64) {
 	return table
 }()
 
-// srgb converts to sRGB.
 func (c rgb) srgb() color.NRGBA {
 	return color.NRGBA{R: encoded(c[0]), G: encoded(c[1]), B: encoded(c[2]), A: 0xff}
 }

@@ -11,7 +11,6 @@ func (v Vec) r3() r3.Vec    { return r3.Vec{X: v[0], Y: v[1], Z: v[2]} }
 func vecOf(v r3.Vec) Vec    { return Vec{v.X, v.Y, v.Z} }
 func same(x float64) r3.Vec { return r3.Vec{X: x, Y: x, Z: x} }
 
-// along returns v + t d.
 func along(v, d r3.Vec, t float64) r3.Vec { return r3.Add(v, r3.Scale(t, d)) }
 
 // length is faster than r3.Norm, which cannot overflow.

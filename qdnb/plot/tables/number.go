@@ -27,6 +27,9 @@ func NotationOf(values ...float64) Notation {
 	return Plain
 }
 
+// exponents shortens 1.28e+03 to 1.28e3.
+var exponents = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-")
+
 // Number formats a number with three significant digits. Values that are not finite become nan, inf
 // or -inf.
 func (n Notation) Number(v float64) string {
@@ -38,13 +41,7 @@ func (n Notation) Number(v float64) string {
 	case v == 0:
 		return "0"
 	case n == Scientific:
-		text := strconv.FormatFloat(v, 'e', 2, 64)
-		mantissa, exponent, _ := strings.Cut(text, "e")
-		n, err := strconv.Atoi(exponent)
-		if err != nil {
-			return text
-		}
-		return fmt.Sprintf("%se%d", mantissa, n)
+		return exponents.Replace(strconv.FormatFloat(v, 'e', 2, 64))
 	case size < 1e-9: // negligible compared with larger numbers
 		return "0"
 	default:

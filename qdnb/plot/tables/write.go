@@ -36,7 +36,6 @@ func (t *Table) shown(escape func(string) string, before, after string) [][]stri
 	return rows
 }
 
-// each returns escaped texts.
 func each(texts []string, escape func(string) string) []string {
 	escaped := make([]string, len(texts))
 	for i, text := range texts {
@@ -219,7 +218,6 @@ const (
 // long reports whether an entry is a sentence, which may wrap.
 func long(e Entry) bool { return utf8.RuneCountInString(e.Text) > longest }
 
-// sentences reports whether a column has such entries.
 func (t *Table) sentences(column int) bool {
 	for r := range t.Rows {
 		if long(t.entry(r, column, false)) {

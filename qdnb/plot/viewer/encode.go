@@ -137,7 +137,6 @@ func pack(f *scene.Film) (packed, error) {
 	return p, err
 }
 
-// span returns the bounding box of all positions.
 func span(f *scene.Film) (low, high scene.Vec) {
 	low, high = f.Frames[0][0].Position, f.Frames[0][0].Position
 	for _, frame := range f.Frames {

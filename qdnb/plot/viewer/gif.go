@@ -17,61 +17,44 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// Animation configures [GIF]. Zero fields have defaults.
+// Animation configures [GIF].
 type Animation struct {
-	Width, Height int     // pixels of one film; default 240 x 180
-	Columns       int     // films side by side; default 4
-	Rate          float64 // frames per second, at most 50; default 12.5
-	Seconds       float64 // of the episode, from its beginning; default 5
+	Width, Height int // pixels of one film; 0: 240 x 180
 	// Progress is called with the number of frames drawn so far and in all; nil for none.
 	Progress func(done, all int)
 }
 
+// The layout and the timing of an animation.
+const (
+	filmsInRow      = 4
+	framesPerSecond = 12.5
+	shownSeconds    = 5 // of an episode, from its beginning
+)
+
 // maxAnimationPixels bounds the pixels of all frames together: beyond it a GIF is no small picture.
 const maxAnimationPixels = 256 << 20
-
-// withDefaults fills in what is not set, and checks the rest.
-func (a Animation) withDefaults(films int) (Animation, error) {
-	a.Width, a.Height = cmp.Or(a.Width, 240), cmp.Or(a.Height, 180)
-	a.Columns, a.Rate, a.Seconds = cmp.Or(a.Columns, 4), cmp.Or(a.Rate, 12.5), cmp.Or(a.Seconds, 5)
-	a.Columns = min(a.Columns, films)
-	switch {
-	case films == 0:
-		return a, errors.New("viewer: an animation needs at least one film")
-	case a.Width < 16 || a.Height < 16 || a.Width > 1<<14 || a.Height > 1<<14:
-		return a, fmt.Errorf("viewer: films of %d x %d pixels: use 16 to %d", a.Width, a.Height, 1<<14)
-	case a.Columns < 1:
-		return a, fmt.Errorf("viewer: %d columns: use 1 or more", a.Columns)
-	case !(a.Rate > 0 && a.Rate <= 50):
-		return a, fmt.Errorf("viewer: %g frames per second: use up to 50, which GIF files can show",
-			a.Rate)
-	case !(a.Seconds > 0 && a.Seconds <= 3600):
-		return a, fmt.Errorf("viewer: %g seconds: use a positive number up to 3600", a.Seconds)
-	}
-	return a, nil
-}
 
 // GIF writes a looping animation of films, row by row in a grid. Each film is seen by a camera that
 // follows its robot; a film that ends before the others rests on its last frame.
 func GIF(w io.Writer, films []*scene.Film, a Animation) error {
-	a, err := a.withDefaults(len(films))
-	if err != nil {
-		return err
+	a.Width, a.Height = cmp.Or(a.Width, 240), cmp.Or(a.Height, 180)
+	switch {
+	case len(films) == 0:
+		return errors.New("viewer: an animation needs at least one film")
+	case a.Width < 16 || a.Height < 16 || a.Width > 1<<14 || a.Height > 1<<14:
+		return fmt.Errorf("viewer: films of %d x %d pixels: use 16 to %d", a.Width, a.Height, 1<<14)
 	}
 	for _, film := range films {
 		if err := film.Check(); err != nil {
 			return fmt.Errorf("viewer: %s: %w", film.Title, err)
 		}
-		if len(film.Frames) == 0 || film.Step <= 0 {
-			return fmt.Errorf("viewer: %s has no frames that move", film.Title)
-		}
 	}
-	frames := a.frames(films)
-	rows := (len(films) + a.Columns - 1) / a.Columns
-	size := image.Rect(0, 0, a.Columns*a.Width, rows*a.Height)
+	frames := framesOf(films)
+	rows := (len(films) + filmsInRow - 1) / filmsInRow
+	size := image.Rect(0, 0, min(len(films), filmsInRow)*a.Width, rows*a.Height)
 	if frames*size.Dx()*size.Dy() > maxAnimationPixels {
-		return fmt.Errorf("viewer: %d frames of %d x %d pixels are too large for a GIF: lower the size, "+
-			"the seconds or the number of films", frames, size.Dx(), size.Dy())
+		return fmt.Errorf("viewer: %d frames of %d x %d pixels are too large for a GIF: lower the size "+
+			"or the number of films", frames, size.Dx(), size.Dy())
 	}
 	out := gif.GIF{Image: make([]*image.Paletted, frames), Delay: make([]int, frames)}
 	failed := make([]error, frames)
@@ -82,7 +65,7 @@ func GIF(w io.Writer, films []*scene.Film, a Animation) error {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			out.Image[i], failed[i] = a.draw(films, size, float64(i)/a.Rate)
+			out.Image[i], failed[i] = a.draw(films, size, float64(i)/framesPerSecond)
 			lock.Lock()
 			defer lock.Unlock()
 			if done++; a.Progress != nil {
@@ -90,7 +73,8 @@ func GIF(w io.Writer, films []*scene.Film, a Animation) error {
 			}
 		})
 		// in hundredths of a second, without drift
-		out.Delay[i] = int(math.Round(100*float64(i+1)/a.Rate)) - int(math.Round(100*float64(i)/a.Rate))
+		due := func(i int) int { return int(math.Round(100 * float64(i) / framesPerSecond)) }
+		out.Delay[i] = due(i+1) - due(i)
 	}
 	group.Wait()
 	if err := errors.Join(failed...); err != nil {
@@ -99,13 +83,13 @@ func GIF(w io.Writer, films []*scene.Film, a Animation) error {
 	return gif.EncodeAll(w, &out)
 }
 
-// frames is how many frames show the longest film, as far as it is shown.
-func (a Animation) frames(films []*scene.Film) int {
+// framesOf returns how many frames show the longest film, as far as it is shown.
+func framesOf(films []*scene.Film) int {
 	longest := 0.0
 	for _, film := range films {
 		longest = max(longest, float64(len(film.Frames)-1)*film.Step)
 	}
-	return 1 + int(min(longest, a.Seconds)*a.Rate)
+	return 1 + int(min(longest, shownSeconds)*framesPerSecond)
 }
 
 // draw is the frame of all films at a time, in seconds.
@@ -119,7 +103,7 @@ func (a Animation) draw(films []*scene.Film, size image.Rectangle, at float64) (
 		if err != nil {
 			return nil, err
 		}
-		corner := image.Pt(i%a.Columns*a.Width, i/a.Columns*a.Height)
+		corner := image.Pt(i%filmsInRow*a.Width, i/filmsInRow*a.Height)
 		draw.Draw(picture, tile.Bounds().Add(corner), tile, tile.Bounds().Min, draw.Src)
 	}
 	return figures.Paletted(picture), nil

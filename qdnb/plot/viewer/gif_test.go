@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"image/color"
 	"image/gif"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,12 +27,13 @@ func rolling(frames int, paint color.NRGBA) *scene.Film {
 
 func TestGIF(t *testing.T) {
 	red, blue := color.NRGBA{R: 220, A: 255}, color.NRGBA{B: 220, A: 255}
-	films := []*scene.Film{rolling(21, red), rolling(5, blue), rolling(21, red)}
+	films := []*scene.Film{rolling(21, red), rolling(5, blue), rolling(21, red), rolling(21, blue),
+		rolling(21, red)}
 	var file, again bytes.Buffer
 	calls := 0
-	a := Animation{Width: 40, Height: 30, Columns: 2, Rate: 8, Seconds: 1,
+	a := Animation{Width: 40, Height: 30,
 		Progress: func(done, all int) {
-			if calls++; done != calls || all != 9 {
+			if calls++; done != calls || all != 26 {
 				t.Errorf("progress: %d of %d at call %d", done, all, calls)
 			}
 		}}
@@ -45,7 +45,7 @@ func TestGIF(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := found.Image[0].Bounds().Size()
-	if len(found.Image) != 9 || size.X != 80 || size.Y != 60 || found.LoopCount != 0 || calls != 9 {
+	if len(found.Image) != 26 || size.X != 160 || size.Y != 60 || found.LoopCount != 0 || calls != 26 {
 		t.Errorf("%d frames of %v, loop count %d, %d calls", len(found.Image), size, found.LoopCount,
 			calls)
 	}
@@ -53,8 +53,8 @@ func TestGIF(t *testing.T) {
 	for _, delay := range found.Delay {
 		total += delay
 	}
-	if math.Abs(float64(total)-900.0/8) > 1 {
-		t.Errorf("the frames take %d hundredths of a second, want 112.5", total)
+	if total != 208 {
+		t.Errorf("the frames take %d hundredths of a second, want 208", total)
 	}
 	// shows tells whether a tile has red and blue pixels.
 	shows := func(frame, left, top int) (red, blue bool) {
@@ -68,8 +68,9 @@ func TestGIF(t *testing.T) {
 	}
 	// The cameras follow the balls; the last film is in the second row.
 	for frame := range found.Image {
-		for i, want := range [][2]bool{{true, false}, {false, true}, {true, false}, {false, false}} {
-			red, blue := shows(frame, i%2*40, i/2*30)
+		for i, want := range [][2]bool{{true, false}, {false, true}, {true, false}, {false, true},
+			{true, false}, {false, false}} {
+			red, blue := shows(frame, i%4*40, i/4*30)
 			if red != want[0] || blue != want[1] {
 				t.Errorf("frame %d, tile %d: red %t, blue %t; want %v", frame, i, red, blue, want)
 			}
@@ -78,6 +79,9 @@ func TestGIF(t *testing.T) {
 	a.Progress = nil
 	if err := GIF(&again, films, a); err != nil || !bytes.Equal(file.Bytes(), again.Bytes()) {
 		t.Errorf("the same films give another file: %v", err)
+	}
+	if n := framesOf([]*scene.Film{rolling(101, red)}); n != 63 {
+		t.Errorf("%d frames of ten seconds, of which five are shown", n)
 	}
 	path := filepath.Join(t.TempDir(), "a.gif")
 	if err := SaveGIF(path, films, a); err != nil {
@@ -98,11 +102,8 @@ func TestGIFMistakes(t *testing.T) {
 		"at least one film": {nil, Animation{}},
 		"without frames":    {[]*scene.Film{still}, Animation{}},
 		"use 16 to":         {[]*scene.Film{ball}, Animation{Width: 3}},
-		"frames per second": {[]*scene.Film{ball}, Animation{Rate: math.NaN()}},
-		"seconds":           {[]*scene.Film{ball}, Animation{Seconds: -1}},
-		"columns":           {[]*scene.Film{ball}, Animation{Columns: -1}},
 		"too large": {[]*scene.Film{rolling(1000, color.NRGBA{R: 1, A: 255})},
-			Animation{Width: 4000, Height: 4000, Seconds: 100}},
+			Animation{Width: 4000, Height: 4000}},
 	} {
 		var file bytes.Buffer
 		if err := GIF(&file, c.films, c.a); err == nil || !strings.Contains(err.Error(),

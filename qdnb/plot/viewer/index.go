@@ -143,7 +143,6 @@ func (p *Page) index() (*index, []string, error) {
 	return x, motions, p.addMap(x)
 }
 
-// addMap adds the polygons of the cells.
 func (p *Page) addMap(x *index) error {
 	c := p.cells
 	if c == nil {
@@ -164,11 +163,7 @@ func (p *Page) addMap(x *index) error {
 			}
 		}
 	}
-	label := c.FitnessLabel
-	if label == "" {
-		label = "fitness"
-	}
-	x.Map = &mapped{Lower: c.Lower, Upper: c.Upper, Label: label}
+	x.Map = &mapped{Lower: c.Lower, Upper: c.Upper, Label: "fitness"}
 	for d := range 2 {
 		x.Map.Ticks[d] = ticks(c.Lower[d], c.Upper[d])
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 )
@@ -91,17 +93,6 @@ func List(title, what string, names []string, entries []Entry) (*Page, error) {
 
 func filled(fitness float64) bool { return !math.IsNaN(fitness) && !math.IsInf(fitness, 0) }
 
-// Films returns the number of films on the page.
-func (p *Page) Films() int {
-	n := 0
-	for _, e := range p.entries {
-		if e.Film != nil {
-			n++
-		}
-	}
-	return n
-}
-
 // first returns the index of the entry that the page starts with: the film chosen as in [Best],
 // among equals the fittest entry.
 func (p *Page) first() int {
@@ -130,14 +121,7 @@ func Best(films []*scene.Film) *scene.Film {
 	return best
 }
 
-// total returns the sum of a film's rewards.
-func total(f *scene.Film) float64 {
-	sum := 0.0
-	for _, r := range f.Rewards {
-		sum += r
-	}
-	return sum
-}
+func total(f *scene.Film) float64 { return floats.Sum(f.Rewards) }
 
 var (
 	//go:embed src/page.html

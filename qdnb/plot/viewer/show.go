@@ -47,8 +47,8 @@ func (p *Page) Frame() (string, error) {
 	}
 	// Only these two characters are special in the value of an attribute.
 	escaped := strings.NewReplacer("&", "&amp;", `"`, "&quot;").Replace(string(bytes.TrimSpace(page)))
-	return fmt.Sprintf(`<iframe title="%s" srcdoc="%s" style="width:100%%;height:%dpx;border:0;display:block" allowfullscreen></iframe>`,
-		html.EscapeString(p.Title), escaped, height), nil
+	return fmt.Sprintf(`<iframe title="%s" srcdoc="%s" style="width:100%%;height:%dpx;border:0;`+
+		`display:block" allowfullscreen></iframe>`, html.EscapeString(p.Title), escaped, height), nil
 }
 
 // display sends a picture and the page to the notebook.

@@ -1,0 +1,164 @@
+package skills
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// METRA rewards transitions that move in their skill's direction of a learned space in which a step
+// of the environment has at most length 1 (Park, Rybkin and Levine, ICLR 2024). An encoder phi, a
+// ReLU network, has one output per skill; u(z) is the skill, one-hot, minus its mean, times
+// skills / (skills - 1):
+//
+//	step = phi(next) - phi(now)
+//	reward = step . u(z)
+//	room = min(slack, 1 - mean(step^2))
+//	loss = -mean(reward + lambda room), for phi
+//
+// Dual descent adapts lambda, whose logarithm decreases with the mean of room. As in the published
+// code (seohongpark/METRA, iod/metra.py), the mean in room is over the outputs of phi. A transition
+// that ends an episode has no reward and is not learnt from, because its next state is the start of
+// another one.
+type METRA struct {
+	LearningRate float64
+	Hidden       []int   // sizes of the hidden layers
+	Multiplier   float64 // initial lambda
+	Slack        float64 // largest room
+}
+
+// Fields implements [Diversity].
+func (METRA) Fields() []string { return learnedFields("encoder") }
+
+// Loss implements [Diversity].
+func (METRA) Loss() string { return "encoder_loss" }
+
+// form is the architecture of the encoder.
+func (m METRA) form(skills, inputs int) nn.MLP {
+	return nn.MLP{Sizes: slices.Concat([]int{inputs}, m.Hidden, []int{skills}), Hidden: nn.ReLU}
+}
+
+// Start implements [Diversity]. The last parameter is log lambda.
+func (m METRA) Start(skills, inputs int, key xla.Key) []*Node {
+	row := m.form(skills, inputs).Init(oneOf(key))
+	multiplier := Const(row.Graph(), [][]float32{{float32(math.Log(m.Multiplier))}})
+	return startLearned(Concatenate([]*Node{row, multiplier}, 1))
+}
+
+// Model implements [Diversity].
+func (m METRA) Model(known []*Node, skills, inputs int) Model {
+	form := m.form(skills, inputs)
+	params := form.Params()
+	cut := func(row *Node) metricNets {
+		return metricNets{form.Network(Slice(row, AxisRange(), AxisRange(0, params)), 0),
+			Slice(row, AxisRange(), AxisRange(params))}
+	}
+	return metric{cutLearned(known, cut), nn.NewAdam(m.LearningRate), m.Slack}
+}
+
+// metricNets are the parameters of a [metric]: a pytree.
+type metricNets struct {
+	Encoder       nn.Network
+	LogMultiplier *Node // [1, 1]
+}
+
+// metric is the model of [METRA]. It is a pytree.
+type metric struct {
+	Learned learned[metricNets]
+	Adam    nn.Adam
+	Slack   float64
+}
+
+// Observe implements [Model]. It does nothing.
+func (m metric) Observe(Batch) Model { return m }
+
+// Reward implements [Model].
+func (m metric) Reward(b Batch) *Node {
+	return Mul(along(m.step(b), b.Skill), OneMinus(b.Done))
+}
+
+// Learn implements [Model].
+func (m metric) Learn(b Batch) (Model, *Node) {
+	loss, dual := m.losses(b)
+	// Either loss depends on the other's parameters only through constants.
+	m.Learned = m.Learned.step(m.Adam, Add(loss, dual))
+	return m, loss
+}
+
+// Params implements [Model].
+func (m metric) Params() []*Node {
+	return m.Learned.known(func(nets metricNets) *Node {
+		return Concatenate([]*Node{nn.JoinNetworks([]nn.Network{nets.Encoder}), nets.LogMultiplier}, 1)
+	})
+}
+
+// losses returns the losses of the encoder and of the multiplier, scalars. Transitions that end an
+// episode do not count.
+func (m metric) losses(b Batch) (encoder, multiplier *Node) {
+	step, running := m.step(b), OneMinus(b.Done)
+	mean := func(x *Node) *Node {
+		return Div(ReduceAllSum(Mul(x, running)), MaxScalar(ReduceAllSum(running), 1))
+	}
+	room := MinScalar(OneMinus(ReduceMean(Square(step), 1)), m.Slack)
+	log := Reshape(m.Learned.Net.LogMultiplier)
+	lambda := StopGradient(Exp(log))
+	encoder = Neg(Add(mean(along(step, b.Skill)), Mul(lambda, mean(room))))
+	return encoder, Mul(log, StopGradient(mean(room)))
+}
+
+// step is the movement of each transition in the learned space, [B, skills].
+func (m metric) step(b Batch) *Node {
+	return Sub(m.Learned.Net.Encoder.Apply(b.Next), m.Learned.Net.Encoder.Apply(b.Now))
+}
+
+// along returns the components of steps [B, skills] in the directions of their skills, [B].
+func along(step, skill *Node) *Node {
+	skills := float64(skill.Shape().Dimensions[1])
+	direction := MulScalar(AddScalar(skill, -1/skills), skills/max(1, skills-1))
+	return ReduceSum(Mul(step, direction), 1)
+}
+
+// Metra holds the hyperparameters of METRA.
+type Metra struct {
+	Discovery
+	// DualLambda is the initial weight of the constraint; its publication: 30.
+	DualLambda float64 `json:"dual_lambda"`
+	// DualSlack bounds what a short step can gain; its publication: 1e-3.
+	DualSlack float64 `json:"dual_slack"`
+}
+
+// defaultMetra returns the publication's hyperparameters: 16 skills, its constraint, learning rate
+// and entropy coefficient. Sizes of networks, batches and buffers are those of DIAYN.
+func defaultMetra(env envs.Spec) *Metra {
+	m := &Metra{Discovery: defaultDiscovery(env), DualLambda: 30, DualSlack: 1e-3}
+	m.NumSkills, m.LearningRate, m.RewardScaling = 16, 1e-4, 1
+	m.AlphaInit, m.FixAlpha = 0.01, false
+	return m
+}
+
+// Check implements [Hyperparameters].
+func (m *Metra) Check() error {
+	return cmp.Or(m.Discovery.Check(), limits.Positive("dual_lambda", m.DualLambda, 1e9),
+		limits.Positive("dual_slack", m.DualSlack, 1))
+}
+
+// Options implements [Hyperparameters].
+func (*Metra) Options() []envs.Option { return []envs.Option{envs.WidePositions()} }
+
+// Method implements [Hyperparameters].
+func (m *Metra) Method() Method {
+	return Method{METRA{LearningRate: m.LearningRate, Hidden: m.DiversityHidden,
+		Multiplier: m.DualLambda, Slack: m.DualSlack}, DiversityOnly{}}
+}
+
+var (
+	_ Diversity       = METRA{}
+	_ Hyperparameters = (*Metra)(nil)
+)

@@ -1,0 +1,479 @@
+package paper
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// A shipped folder is an experiments folder with two more files: aboutFile, and sumsFile with the
+// SHA-256 of every other file, as sha256sum prints them. Its runs are those of [runs.Run.Ship].
+const (
+	aboutFile = "about.json"
+	sumsFile  = "SHA256SUMS"
+)
+
+// shippedFolder is the place of the shipped folder in a checkout.
+var shippedFolder = filepath.Join("notebooks", "results")
+
+// About says where shipped runs come from.
+type About struct {
+	Scale   string `json:"scale"`            // such as "medium"
+	Machine string `json:"machine"`          // that trained the runs
+	Commit  string `json:"commit,omitempty"` // of the program that trained them
+}
+
+// complete adds the machines and commits that runs record to those that are not given.
+func (a *About) complete(trained []*runs.Run) error {
+	var machines, commits []string
+	add := func(list *[]string, text string) {
+		if text != "" && !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
+	for _, run := range trained {
+		for _, use := range run.Status.Machines {
+			add(&machines, use.Machine)
+			add(&commits, use.Commit)
+		}
+	}
+	a.Machine = cmp.Or(a.Machine, strings.Join(machines, "; "))
+	a.Commit = cmp.Or(a.Commit, strings.Join(commits, ", "))
+	if a.Machine == "" {
+		return errors.New("the runs do not record their machine: name it")
+	}
+	return nil
+}
+
+// Shipped reports whether an experiments folder was written by [Ship].
+func Shipped(dir string) bool {
+	return exists(filepath.Join(dir, aboutFile)) || exists(filepath.Join(dir, sumsFile))
+}
+
+// Shipment is what [Ship] wrote.
+type Shipment struct {
+	Runs, Left int   // runs of the plan that were shipped, and those that are not complete
+	Bytes      int64 // of all files
+}
+
+// Ship writes what figures need of the complete runs of a plan to a folder: the lines of these runs
+// as plan.jsonl, their configuration, status, thinned metrics, repertoires without genotypes, and
+// thinned trajectories of some skills. It replaces a folder that it wrote before, and refuses to
+// replace any other one. The same runs give the same bytes.
+func Ship(dir string, lines []sweep.Line, runsFolder string, about About) (Shipment, error) {
+	var s Shipment
+	if exists(dir) && !Shipped(dir) {
+		return s, fmt.Errorf("%s exists and holds no shipped runs: choose another folder", dir)
+	}
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return s, err
+	}
+	next, err := os.MkdirTemp(parent, ".shipping-")
+	if err != nil {
+		return s, err
+	}
+	defer os.RemoveAll(next)
+	if err := s.write(next, lines, runsFolder, about); err != nil {
+		return s, err
+	}
+	if err := os.Chmod(next, 0o755); err != nil {
+		return s, err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return s, err
+	}
+	return s, os.Rename(next, dir)
+}
+
+// write fills an empty folder.
+func (s *Shipment) write(dir string, lines []sweep.Line, runsFolder string, about About) error {
+	var shipped []sweep.Line
+	var trained []*runs.Run
+	done := map[string]bool{}
+	for _, state := range sweep.Inspect(runsFolder, lines) {
+		name := state.Run.Name()
+		if state.Err != nil {
+			return state.Err
+		}
+		if state.Status != sweep.Done {
+			s.Left++
+			continue
+		}
+		shipped = append(shipped, state.Line)
+		if done[name] {
+			continue
+		}
+		done[name] = true
+		run, err := runs.Open(filepath.Join(runsFolder, name))
+		if err != nil {
+			return err
+		}
+		if err := shipRun(run, filepath.Join(dir, RunsFolder)); err != nil {
+			return err
+		}
+		trained = append(trained, run)
+	}
+	if s.Runs = len(done); s.Runs == 0 {
+		return fmt.Errorf("no run of the plan is complete in %s", runsFolder)
+	}
+	if err := atomicfile.Write(filepath.Join(dir, PlanFile),
+		func(w io.Writer) error { return sweep.Write(w, shipped) }); err != nil {
+		return err
+	}
+	if err := about.complete(trained); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(about, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.WriteBytes(filepath.Join(dir, aboutFile), append(text, '\n')); err != nil {
+		return err
+	}
+	sums, size, err := sumsOf(dir)
+	if err != nil {
+		return err
+	}
+	var list bytes.Buffer
+	for _, file := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(&list, "%s  %s\n", sums[file], file)
+	}
+	s.Bytes = size + int64(list.Len())
+	return atomicfile.WriteBytes(filepath.Join(dir, sumsFile), list.Bytes())
+}
+
+// shipRun writes what figures need of a run.
+func shipRun(run *runs.Run, root string) error {
+	var skills *runs.Skills
+	if run.HasSkills() {
+		var err error
+		if skills, err = run.Evaluation(); err != nil {
+			return err
+		}
+		if skills.Steps() > 0 {
+			if err := thinTrajectories(run, skills); err != nil {
+				return err
+			}
+		}
+	}
+	return run.Ship(root, skills)
+}
+
+// The trajectories of shipped skills.
+const (
+	shippedEpisodes = 10  // of each skill
+	shippedSteps    = 100 // positions of each episode
+)
+
+// thinTrajectories reduces an evaluation to some episodes of each skill, and their trajectories to
+// some of the positions that figures draw: those of the first episode. The last two of these are
+// kept, because readers find the end of an episode by them; see [figures.Arena.AddSkills]. NaN
+// follows.
+func thinTrajectories(run *runs.Run, s *runs.Skills) error {
+	arena, err := figures.ArenaOf(run.Config.Env)
+	if err != nil { // no figure draws them
+		s.Trajectories = nil
+		return nil
+	}
+	if err := arena.AddSkills(run); err != nil {
+		return err
+	}
+	nan := float32(math.NaN())
+	dims, steps, count := s.Dims(), s.Steps(), map[int]int{}
+	thin := runs.Skills{Observations: s.Observations, Actions: s.Actions, Count: s.Count,
+		Hidden: s.Hidden}
+	for i, skill := range s.Which {
+		if count[skill]++; count[skill] > shippedEpisodes {
+			continue
+		}
+		thin.Which = append(thin.Which, skill)
+		thin.Fitnesses = append(thin.Fitnesses, s.Fitnesses[i])
+		thin.Descriptors = append(thin.Descriptors, s.Descriptors[i*dims:(i+1)*dims]...)
+		positions := s.Trajectories[2*i*steps : 2*(i+1)*steps]
+		kept := spread(len(arena.Paths[i].X), shippedSteps)
+		for k := range shippedSteps {
+			if k < len(kept) {
+				thin.Trajectories = append(thin.Trajectories, positions[2*kept[k]], positions[2*kept[k]+1])
+			} else {
+				thin.Trajectories = append(thin.Trajectories, nan, nan)
+			}
+		}
+	}
+	*s = thin
+	return nil
+}
+
+// spread returns at most k of the indices below n at about equal distances, with the first and the
+// last two.
+func spread(n, k int) []int {
+	var kept []int
+	for i := range min(n, k) {
+		switch {
+		case n <= k:
+			kept = append(kept, i)
+		case i == k-1:
+			kept = append(kept, n-1)
+		default:
+			kept = append(kept, i*(n-2)/(k-2))
+		}
+	}
+	return kept
+}
+
+// sumsOf returns the SHA-256 of the files of a shipped folder, by path, and their size. Hidden files,
+// the list of sums itself, and folders within runs, such as the figures of `qdnb show`, are left out.
+func sumsOf(dir string) (sums map[string]string, size int64, err error) {
+	sums = map[string]string{}
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		hidden := strings.HasPrefix(entry.Name(), ".")
+		switch {
+		case entry.IsDir() && (hidden || strings.Count(name, "/") > 1):
+			return filepath.SkipDir
+		case entry.IsDir() || hidden || name == sumsFile:
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(data)
+		sums[name] = hex.EncodeToString(sum[:])
+		size += int64(len(data))
+		return nil
+	})
+	return sums, size, err
+}
+
+// verify checks a shipped folder, and returns what its files say about the runs. The error names the
+// first file that is missing or damaged.
+func verify(dir string) (*About, error) {
+	const advice = "restore the folder, for example with git"
+	list, err := os.ReadFile(filepath.Join(dir, sumsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is missing: %s", filepath.Join(dir, sumsFile), advice)
+	} else if err != nil {
+		return nil, err
+	}
+	want := map[string]string{}
+	lines := bufio.NewScanner(bytes.NewReader(list))
+	for lines.Scan() {
+		sum, file, ok := strings.Cut(lines.Text(), "  ")
+		if !ok || len(sum) != 2*sha256.Size {
+			return nil, fmt.Errorf("%s is damaged: %s", filepath.Join(dir, sumsFile), advice)
+		}
+		want[file] = sum
+	}
+	have, _, err := sumsOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range []string{aboutFile, PlanFile} {
+		want[file] = cmp.Or(want[file], "listed") // a list without them is damaged
+	}
+	for _, file := range slices.Sorted(maps.Keys(want)) {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		switch sum, ok := have[file]; {
+		case !ok:
+			return nil, fmt.Errorf("%s is missing, but %s lists it: %s", path, sumsFile, advice)
+		case sum != want[file]:
+			return nil, fmt.Errorf("%s is damaged: its sha256 differs from %s; %s", path, sumsFile, advice)
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(have)) {
+		if want[file] == "" {
+			return nil, fmt.Errorf("%s is not in %s: %s", filepath.Join(dir, filepath.FromSlash(file)),
+				sumsFile, advice)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, aboutFile))
+	if err != nil {
+		return nil, err
+	}
+	about := &About{}
+	if err := runs.Decode(text, about); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, aboutFile), err)
+	}
+	return about, nil
+}
+
+// checkComplete returns an error unless all runs of a shipped plan were read.
+func checkComplete(dir string, t *results.Tables) error {
+	if len(t.Problems) > 0 {
+		return t.Problems[0]
+	}
+	if t.Complete != t.Lines {
+		return fmt.Errorf("%s has %d runs, but only %d of them are complete in %s: ship them again",
+			filepath.Join(dir, PlanFile), t.Lines, t.Complete, filepath.Join(dir, RunsFolder))
+	}
+	return nil
+}
+
+// Summary describes the runs of some experiments in a few lines: where they come from, their size,
+// and which methods, environments and seeds there are, and which of the paper's there are not.
+func (d *Data) Summary(experiments ...string) string {
+	var text strings.Builder
+	if d.About != nil {
+		fmt.Fprintf(&text, "Runs shipped with qdnb: scale %s, trained on %s", d.About.Scale,
+			d.About.Machine)
+		if d.About.Commit != "" {
+			fmt.Fprintf(&text, ", commit %s", d.About.Commit)
+		}
+		fmt.Fprintln(&text)
+	}
+	for _, experiment := range experiments {
+		var lines []sweep.Line
+		for _, line := range d.Lines {
+			if line.Experiment == experiment {
+				lines = append(lines, line)
+			}
+		}
+		if len(lines) == 0 {
+			fmt.Fprintf(&text, "%s: no runs\n", experiment)
+			continue
+		}
+		fmt.Fprintf(&text, "%s: %s\n", experiment, describe(lines))
+		for _, env := range sorted(lines, protocol.CompareEnvironments,
+			func(l sweep.Line) string { return l.Run.Env }) {
+			here := slices.DeleteFunc(slices.Clone(lines),
+				func(l sweep.Line) bool { return l.Run.Env != env })
+			methods := sorted(here, protocol.CompareMethods, func(l sweep.Line) string { return l.Label })
+			fmt.Fprintf(&text, "  %-15s %s\n", env, strings.Join(methodNames(methods), ", "))
+		}
+		if experiment == results.ExperimentTraining {
+			if missing := d.missing(allMethods, curveEnvs); missing != "" {
+				fmt.Fprintf(&text, "  %s\n", missing)
+			}
+		}
+	}
+	return text.String()
+}
+
+// describe returns the number, seeds and sizes of runs.
+func describe(lines []sweep.Line) string {
+	seeds := sorted(lines, nil, func(l sweep.Line) string { return fmt.Sprint(l.Run.Seed) })
+	text := fmt.Sprintf("%d run%s, seed %s", len(lines), plural(len(lines)), strings.Join(seeds, ", "))
+	for _, part := range []struct{ prefix, setting, suffix string }{
+		{"", "cells", " cells"}, {"hidden layers of ", "hidden", " units"}} {
+		values := sorted(lines, nil, func(l sweep.Line) string {
+			var settings map[string]json.RawMessage
+			_ = json.Unmarshal(l.Run.Hyperparameters, &settings) // a valid line has an object
+			value := strings.Trim(string(settings[part.setting]), "[]")
+			return strings.ReplaceAll(value, ",", " and ")
+		})
+		if values = slices.DeleteFunc(values, func(v string) bool { return v == "" }); len(values) > 0 {
+			text += ", " + part.prefix + strings.Join(values, " or ") + part.suffix
+		}
+	}
+	trained := slices.DeleteFunc(slices.Clone(lines),
+		func(l sweep.Line) bool { return l.Budget == (runs.Budget{}) }) // it ends by itself
+	budgets := sorted(trained, nil, func(l sweep.Line) string { return l.Budget.String() })
+	if n := len(budgets); n == 1 || n == 2 {
+		text += ", " + strings.Join(budgets, " or ") + " each"
+	}
+	return text
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// sorted returns the distinct values of lines.
+func sorted(lines []sweep.Line, compare func(a, b string) int, value func(sweep.Line) string) []string {
+	var values []string
+	for _, line := range lines {
+		values = append(values, value(line))
+	}
+	if compare == nil {
+		compare = strings.Compare
+	}
+	slices.SortFunc(values, compare)
+	return slices.Compact(values)
+}
+
+func methodNames(methods []string) []string {
+	names := make([]string, len(methods))
+	for i, method := range methods {
+		names[i] = figures.NameMethods(method)
+	}
+	return names
+}
+
+// missing names, in a sentence, the methods and environments without complete runs, and the pairs of
+// the others; "" if there are none.
+func (d *Data) missing(methods, envs []string) string {
+	has := func(method, env string) bool { return len(d.FinishedRuns(method, env)) > 0 }
+	without := func(list []string, has func(string) bool) (with, without []string) {
+		for _, name := range list {
+			if has(name) {
+				with = append(with, name)
+			} else {
+				without = append(without, name)
+			}
+		}
+		return with, without
+	}
+	methods, noMethods := without(methods, func(method string) bool {
+		return slices.ContainsFunc(envs, func(env string) bool { return has(method, env) })
+	})
+	envs, noEnvs := without(envs, func(env string) bool {
+		return slices.ContainsFunc(methods, func(method string) bool { return has(method, env) })
+	})
+	var parts []string
+	add := func(prefix string, names []string) {
+		if len(names) > 0 {
+			parts = append(parts, prefix+strings.Join(names, ", "))
+		}
+	}
+	add("", methodNames(noMethods))
+	add("", noEnvs)
+	for _, env := range envs {
+		_, none := without(methods, func(method string) bool { return has(method, env) })
+		add("on "+env+" ", methodNames(none))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "No complete runs: " + strings.Join(parts, "; ") + "."
+}
+
+// notShipped is the error of a figure or table without runs in a shipped folder. Notebooks print it
+// in place of the figure; see package nb.
+type notShipped struct{ text string }
+
+// Error implements error.
+func (e notShipped) Error() string { return e.text }
+
+// Absent says that an output has nothing to show, which is no failure.
+func (e notShipped) Absent() bool { return true }

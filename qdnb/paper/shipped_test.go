@@ -1,0 +1,433 @@
+package paper
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// shippable writes an experiments folder with runs of two methods on ant-omni, all that figures can
+// draw of them, and a run that is not complete. Budgets are processor time.
+func shippable(t *testing.T) (dir string, lines []sweep.Line) {
+	t.Helper()
+	f := &folder{dir: t.TempDir()}
+	const cpu = 100.0
+	for i, method := range []string{"map-elites", "dads-reward"} {
+		c, err := runs.NewConfig(method, "ant-omni", 0, map[string]any{"cells": 4,
+			"hidden": []int{8, 9}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		metrics := "generation,env_steps,seconds,max_fitness,coverage,qd_score\n"
+		for row := range 10 {
+			metrics += fmt.Sprintf("%d,%d,%d,%d,%d,%d\n", row, 100*row, 7*row*row, row+i, 5*row, 9*row*row)
+		}
+		budget := runs.Budget{CPU: time.Duration(cpu * float64(time.Second))}
+		status := runs.Status{Budget: budget, QDScore: 729, Progress: runs.Progress{Generation: 9,
+			EnvSteps: 900, Seconds: 567, CPUSeconds: cpu}}
+		fill := []func(*runs.Writer){func(w *runs.Writer) {
+			r := fourCells(5, omniLower, omniUpper)
+			if err := w.SaveRepertoire(r); err != nil {
+				t.Fatal(err)
+			}
+			for k := range int64(3) {
+				r.Fitnesses[0] = float32(k)
+				if err := w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: k + 1,
+					EnvSteps: 100 * (k + 1)}, Repertoire: *r}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}}
+		if method == "dads-reward" {
+			fill = append(fill, ways(t, 9, 4))
+		}
+		line, err := sweep.Line{Experiment: results.ExperimentTraining, Label: method, Run: c,
+			Budget: budget}.Sealed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.run(t, line, status, metrics, fill...)
+	}
+	f.open(t)
+	missing := f.lines[0]
+	missing.Run.Seed = 1
+	return f.dir, append(f.lines, missing)
+}
+
+func shipped(t *testing.T, dir string, lines []sweep.Line) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "notebooks", "results")
+	s, err := Ship(out, lines, filepath.Join(dir, RunsFolder), About{"medium", "a test", "0123abc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Runs != 2 || s.Left != 1 || s.Bytes < 1000 || s.Bytes > 20_000 {
+		t.Errorf("shipped %+v", s)
+	}
+	return out
+}
+
+// Figures of shipped runs are those of the runs.
+func TestShippedFigures(t *testing.T) {
+	dir, lines := shippable(t)
+	full, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, err := Open(shipped(t, dir, lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if small.Complete != 2 || len(small.Lines) != 2 {
+		t.Errorf("%d of %d lines", small.Complete, len(small.Lines))
+	}
+	for _, id := range []string{"figure-2", "figure-6", "figure-8", "figure-9", "figure-12b"} {
+		item, err := Find(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		figure, err := item.Figure(full)
+		want := says(t, figure, err)
+		figure, err = item.Figure(small)
+		if got := says(t, figure, err); got != want {
+			t.Errorf("%s differs", id)
+		}
+	}
+	figure, err := CurvesOverTime(small)
+	contains(t, says(t, figure, err), "processor time (s)", "No complete runs: PGA-MAP-Elites, AURORA, "+
+		"PGA-AURORA, DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS); ant-trap,", "ant-maze, pointmaze, "+
+		"ant-uni, walker-uni, halfcheetah-uni.")
+	g, err := metricGrid(small, allMethods, timeAxis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the rows are at ninths of the steps, so of the 100 s
+	if x := g.Panels[0][0].Series[0].X; len(x) != 10 || math.Abs(x[1]-100./9) > 1e-9 {
+		t.Errorf("processor times %v", x)
+	}
+	figure, err = Intermediate(small, "ant-omni", "map-elites", "aurora")
+	contains(t, says(t, figure, err), "6 % of training", "17 % of training", "100 steps, 11 s",
+		"s, min: processor time. No complete runs: AURORA.")
+}
+
+// A figure without shipped runs says so, and notebooks do not fail.
+func TestNotShipped(t *testing.T) {
+	dir, lines := shippable(t)
+	data, err := Open(shipped(t, dir, lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range Items() {
+		if len(item.Experiments) == 0 || item.Experiments[0] == results.ExperimentTraining {
+			continue
+		}
+		if item.Figure != nil {
+			_, err = item.Figure(data)
+		} else {
+			_, err = item.Table(data)
+		}
+		var absence interface{ Absent() bool }
+		if err == nil || !strings.Contains(err.Error(), "not shipped yet") || !errors.As(err, &absence) {
+			t.Errorf("%s: %v", item.ID, err)
+		}
+	}
+}
+
+func TestShippedSummary(t *testing.T) {
+	dir, lines := shippable(t)
+	data, err := Open(shipped(t, dir, lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	adapted := data.Lines[1]
+	adapted.Experiment, adapted.Run.Seed, adapted.Budget = "adaptation", 3, runs.Budget{}
+	data.Lines = append(data.Lines, adapted)
+	const want = `Runs shipped with qdnb: scale medium, trained on a test, commit 0123abc
+training: 2 runs, seed 0, 4 cells, hidden layers of 8 and 9 units, 1m40s of processor time each
+  ant-omni        MAP-Elites, DADS+REWARD
+  No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS); ant-trap, ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.
+adaptation: 1 run, seed 3, 4 cells, hidden layers of 8 and 9 units
+  ant-omni        DADS+REWARD
+hurdles: no runs
+`
+	if got := data.Summary("training", "adaptation", "hurdles"); got != want {
+		t.Errorf("summary\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Shipping again replaces the folder, with the same bytes; other folders are not replaced.
+func TestShipAgain(t *testing.T) {
+	dir, lines := shippable(t)
+	out := shipped(t, dir, lines)
+	read := func() map[string]string {
+		files := map[string]string{}
+		err := filepath.WalkDir(filepath.Dir(out), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			files[path] = string(data)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	before := read()
+	if len(before) != 14 { // 3, and 5 and 6 of the runs
+		t.Errorf("%d files", len(before))
+	}
+	about := About{"medium", "a test", "0123abc"}
+	if _, err := Ship(out, lines, filepath.Join(dir, RunsFolder), about); err != nil {
+		t.Fatal(err)
+	}
+	after := read()
+	for path, text := range after {
+		if text != before[path] {
+			t.Errorf("%s differs", path)
+		}
+	}
+	if len(after) != len(before) {
+		t.Errorf("%d files, then %d", len(before), len(after))
+	}
+	if _, err := Ship(dir, lines, filepath.Join(dir, RunsFolder), about); err == nil ||
+		!strings.Contains(err.Error(), "choose another folder") {
+		t.Errorf("over an experiments folder: %v", err)
+	}
+	if _, err := Ship(out, lines, t.TempDir(), about); err == nil ||
+		!strings.Contains(err.Error(), "no run of the plan is complete") {
+		t.Errorf("without runs: %v", err)
+	}
+	if _, err := Open(out); err != nil {
+		t.Errorf("a failed call damaged the folder: %v", err)
+	}
+}
+
+// Any changed byte and any missing file is one line with its name.
+func TestShippedIsChecked(t *testing.T) {
+	dir, lines := shippable(t)
+	out := shipped(t, dir, lines)
+	files := 0
+	err := filepath.WalkDir(out, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		files++
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		damaged := bytes.Clone(whole)
+		damaged[len(damaged)/2] ^= 1
+		for what, change := range map[string]func() error{
+			"damaged":   func() error { return os.WriteFile(path, damaged, 0o666) },
+			"truncated": func() error { return os.WriteFile(path, whole[:len(whole)/2], 0o666) },
+			"missing":   func() error { return os.Remove(path) },
+		} {
+			if err := change(); err != nil {
+				return err
+			}
+			_, err := Open(out)
+			name := filepath.Base(path)
+			if name != sumsFile {
+				name = path
+			}
+			if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s %s: %v", path, what, err)
+			}
+			if err := os.WriteFile(path, whole, 0o666); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || files != 14 {
+		t.Fatalf("%d files, %v", files, err)
+	}
+	own := filepath.Join(out, RunsFolder, lines[0].Run.Name(), "figures")
+	if err := os.Mkdir(own, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(own, "metrics.png"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(out); err != nil {
+		t.Errorf("figures of a run: %v", err)
+	}
+	extra := filepath.Join(out, RunsFolder, "notes.txt")
+	if err := os.WriteFile(extra, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(out); err == nil || !strings.Contains(err.Error(), extra) {
+		t.Errorf("a file that is not listed: %v", err)
+	}
+}
+
+// In a checkout, figures of experiments that are shipped use the shipped folder.
+func TestFolderOfACheckout(t *testing.T) {
+	dir, lines := shippable(t)
+	root := filepath.Dir(filepath.Dir(shipped(t, dir, lines)))
+	for _, name := range []string{"Makefile", "go.mod"} {
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(root, "notebooks"))
+	t.Setenv(FolderVariable, "")
+	own, ours := filepath.Join(root, "build", "experiments", "small"), filepath.Join(root, shippedFolder)
+	for _, c := range []struct {
+		experiments []string
+		want        string
+	}{{nil, own}, {[]string{"hurdles"}, own}, {[]string{"training"}, ours},
+		{[]string{"hurdles", "training"}, ours}, {[]string{"figure-9"}, ours},
+		{[]string{"figure-10"}, own}, {[]string{"table-10", "figure-4"}, own},
+		{[]string{"figure-10", "figure-2"}, ours}} {
+		if got := Folder(c.experiments...); got != c.want {
+			t.Errorf("%v: %s, want %s", c.experiments, got, c.want)
+		}
+	}
+	if got, want := Experiments("figure-9", "training", "fig 18", "prior"), []string{"training",
+		"adaptation", "hurdles", "prior"}; !slices.Equal(got, want) {
+		t.Errorf("experiments %q, want %q", got, want)
+	}
+	t.Setenv(FolderVariable, "mine")
+	if got := Folder("training"); got != "mine" {
+		t.Errorf("with the variable: %s", got)
+	}
+}
+
+// Thinned trajectories have the points that are drawn, up to the end of the first episode.
+func TestThinTrajectories(t *testing.T) {
+	const steps = 200
+	s := &runs.Skills{Observations: 1, Actions: 1, Count: 2}
+	s.Policy = make([]float32, runs.Row(s.Sizes()))
+	for i := range 30 {
+		s.Which, s.Fitnesses = append(s.Which, i%2), append(s.Fitnesses, float32(i))
+		end := 20 + 5*i // the position before the last step of the first episode
+		for k := range steps {
+			s.Trajectories = append(s.Trajectories, float32(k)/10, float32(i))
+		}
+		s.Descriptors = append(s.Descriptors, float32(end)/10, float32(i))
+	}
+	c, err := runs.NewConfig("dads-reward", "ant-omni", 0, map[string]any{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(s *runs.Skills) *runs.Run {
+		run, err := runs.Import(t.TempDir(), c, func(w *runs.Writer) error {
+			if err := w.SaveSkills(s); err != nil {
+				return err
+			}
+			return w.SaveStatus(runs.Status{Finished: true})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run
+	}
+	paths := func(run *runs.Run) []figures.Path {
+		a, err := figures.ArenaOf("ant-omni")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.AddSkills(run); err != nil {
+			t.Fatal(err)
+		}
+		return a.Paths
+	}
+	run := write(s)
+	all := paths(run)
+	thin, err := run.Evaluation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := thinTrajectories(run, thin); err != nil {
+		t.Fatal(err)
+	}
+	if thin.Steps() != shippedSteps || len(thin.Which) != 2*shippedEpisodes {
+		t.Fatalf("%d episodes of %d positions", len(thin.Which), thin.Steps())
+	}
+	thin.Policy = s.Policy
+	for i, path := range paths(write(thin)) {
+		whole := all[i]
+		n := len(path.X)
+		if n != min(shippedSteps, len(whole.X)) || path.X[0] != whole.X[0] ||
+			path.X[n-1] != whole.X[len(whole.X)-1] || path.X[n-2] != whole.X[len(whole.X)-2] {
+			t.Errorf("episode %d: %d points from %v to %v, of %d from %v to %v", i, n, path.X[0],
+				path.X[n-1], len(whole.X), whole.X[0], whole.X[len(whole.X)-1])
+		}
+		if !slices.IsSorted(path.X) {
+			t.Errorf("episode %d is out of order: %v", i, path.X)
+		}
+	}
+}
+
+// Runs say where they were trained, unless the caller does.
+func TestAboutOfRuns(t *testing.T) {
+	run := func(machine, commit string) *runs.Run {
+		r := &runs.Run{}
+		r.Status.UseMachine(runs.MachineUse{Machine: machine, Commit: commit, After: -1})
+		return r
+	}
+	trained := []*runs.Run{run("Xeon, 2 cores", "abc"), {}, run("EPYC, 8 cores", "abc")}
+	for _, c := range []struct{ given, want About }{
+		{About{}, About{"", "Xeon, 2 cores; EPYC, 8 cores", "abc"}},
+		{About{Machine: "mine"}, About{"", "mine", "abc"}},
+		{About{Commit: "def"}, About{"", "Xeon, 2 cores; EPYC, 8 cores", "def"}},
+	} {
+		if err := c.given.complete(trained); err != nil || c.given != c.want {
+			t.Errorf("%+v, %v; want %+v", c.given, err, c.want)
+		}
+	}
+	if err := new(About).complete([]*runs.Run{{}}); err == nil {
+		t.Error("runs without a machine are described")
+	}
+}
+
+// The runs in the repository are intact and small, and figures can be drawn from them.
+func TestShippedRunsOfTheRepository(t *testing.T) {
+	dir := filepath.Join("..", "..", shippedFolder)
+	data, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data.About == nil || data.About.Scale == "" || data.About.Machine == "" {
+		t.Errorf("about: %+v", data.About)
+	}
+	for _, id := range []string{"figure-2", "figure-6", "table-1"} {
+		item, err := Find(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Figure != nil {
+			_, err = item.Figure(data)
+		} else {
+			_, err = item.Table(data)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	_, size, err := sumsOf(dir)
+	if limit := int64(data.Complete) * 100_000; err != nil || size > limit || size > 8_000_000 {
+		t.Errorf("%d bytes for %d runs, %v", size, data.Complete, err)
+	}
+}

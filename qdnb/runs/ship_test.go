@@ -1,0 +1,272 @@
+package runs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/internal/npz"
+)
+
+// trainedRun writes a finished run with long metrics, a repertoire, snapshots and skills.
+func trainedRun(t *testing.T, cells, params, rows int) *Run {
+	t.Helper()
+	c, err := NewConfig("dads-reward", "pointmaze", 0, map[string]any{"cells": cells})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Repertoire{Params: params, Dims: 2, Genotypes: make([]float32, cells*params),
+		Lower: []float32{-1, -1}, Upper: []float32{1, 1}, Offset: 10}
+	for i := range cells {
+		x := float32(math.Sin(float64(i)))
+		r.Fitnesses = append(r.Fitnesses, -100*x*x)
+		r.Descriptors = append(r.Descriptors, x, x/3)
+		r.Centroids = append(r.Centroids, x/2, x/5)
+		r.Origins = append(r.Origins, int32(i), 1)
+	}
+	for i := range r.Genotypes {
+		r.Genotypes[i] = float32(math.Cos(float64(i)))
+	}
+	run, err := Import(t.TempDir(), c, func(w *Writer) error {
+		if err := w.Begin(-1, "generation", "env_steps", "max_fitness"); err != nil {
+			return err
+		}
+		for i := range rows {
+			if err := w.Log(float64(i), float64(1000*i), -1/float64(i+3)); err != nil {
+				return err
+			}
+		}
+		for i := range 3 {
+			s := Snapshot{Progress{Generation: int64(i), Evaluations: 7, EnvSteps: 9, Seconds: 1.5}, *r}
+			s.Fitnesses = append([]float32{}, r.Fitnesses...)
+			s.Fitnesses[i] = float32(math.Inf(-1))
+			if err := w.SaveSnapshot(s); err != nil {
+				return err
+			}
+		}
+		s := threeSkills()
+		for _, save := range []error{w.SaveRepertoire(r), w.SaveSkills(s), w.SaveStatus(Status{
+			Progress: Progress{Generation: int64(rows)}, Finished: true, MaxFitness: -1})} {
+			if save != nil {
+				return save
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// threeSkills returns skills with an evaluation and an extra array.
+func threeSkills() *Skills {
+	s := &Skills{Observations: 2, Actions: 2, Count: 3, Hidden: []int{4}, Which: []int{0, 1, 2},
+		Fitnesses: []float32{1, 2, 3}, Descriptors: []float32{1, 2, 3, 4, 5, 6},
+		Trajectories: make([]float32, 3*5*2),
+		Extra:        map[string]npz.Array{"discriminator": npz.Of([]float32{1, 2})}}
+	s.Policy = make([]float32, Row(s.Sizes()))
+	return s
+}
+
+func ship(t *testing.T, run *Run) *Run {
+	t.Helper()
+	skills, err := run.Evaluation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	if err := run.Ship(root, skills); err != nil {
+		t.Fatal(err)
+	}
+	shipped, err := Open(filepath.Join(root, run.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shipped
+}
+
+// A shipped run is read like the run, except for its policies.
+func TestShip(t *testing.T) {
+	run := trainedRun(t, 40, 30, 50)
+	shipped := ship(t, run)
+	same := func(what string, read func(*Run) (any, error)) {
+		t.Helper()
+		want, err := read(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := read(shipped)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v\nwant %+v", what, got, err, want)
+		}
+	}
+	same("status", func(r *Run) (any, error) { s := r.Status; s.Log = LogSeal{}; return s, nil })
+	same("metrics", func(r *Run) (any, error) { return r.Metrics() })
+	same("repertoire", func(r *Run) (any, error) {
+		m, err := r.RepertoireMap()
+		m.Params, m.Origins = 0, nil
+		return m, err
+	})
+	same("snapshots", func(r *Run) (any, error) {
+		all, err := r.Snapshots()
+		for i := range all {
+			all[i].Descriptors, all[i].Origins = nil, nil
+		}
+		return all, err
+	})
+	same("evaluation", func(r *Run) (any, error) {
+		s, err := r.Evaluation()
+		s.Policy, s.Extra = nil, nil
+		return s, err
+	})
+	for _, read := range []func() error{
+		func() error { _, err := shipped.Repertoire(); return err },
+		func() error { _, err := shipped.Skills(); return err },
+	} {
+		if err := read(); err == nil || !strings.Contains(err.Error(), "shipped without its policies") ||
+			!strings.Contains(err.Error(), "qdnb sweep run") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("the policies: %v", err)
+		}
+	}
+}
+
+// Two copies have the same bytes, and long metrics are thinned but keep both ends.
+func TestShipIsRepeatable(t *testing.T) {
+	run := trainedRun(t, 40, 30, 3000)
+	a, b := ship(t, run), ship(t, run)
+	files := 0
+	err := filepath.WalkDir(a.Dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files++
+		x, _ := os.ReadFile(path)
+		y, err := os.ReadFile(filepath.Join(b.Dir, entry.Name()))
+		if !bytes.Equal(x, y) {
+			t.Errorf("%s differs between two copies", entry.Name())
+		}
+		return err
+	})
+	if err != nil || files != 6 {
+		t.Errorf("%d files, %v; want 6", files, err)
+	}
+	table, err := a.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(table.Rows); n < 200 || n > evenRows+ratioRows || table.Rows[0][0] != 0 ||
+		table.Rows[1][0] != 1 || table.Rows[n-1][0] != 2999 {
+		t.Errorf("%d rows, from %v to %v", n, table.Rows[0], table.Rows[n-1])
+	}
+}
+
+// A run of the paper's size takes less than the 80 kB that a folder of 56 runs in 5 MB allows.
+func TestShippedSize(t *testing.T) {
+	shipped := ship(t, trainedRun(t, 1024, 100, 2000))
+	total := int64(0)
+	err := filepath.WalkDir(shipped.Dir, func(_ string, entry fs.DirEntry, err error) error {
+		if info, failed := entry.Info(); failed == nil && !entry.IsDir() {
+			total += info.Size()
+		}
+		return err
+	})
+	if err != nil || total > 80_000 {
+		t.Errorf("%d bytes, %v; want at most 80000", total, err)
+	}
+}
+
+func TestShipRefuses(t *testing.T) {
+	run := trainedRun(t, 4, 3, 2)
+	run.Status.Finished = false
+	if err := run.Ship(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "not finished") {
+		t.Errorf("an unfinished run: %v", err)
+	}
+	shipped := ship(t, trainedRun(t, 4, 3, 2))
+	path := filepath.Join(shipped.Dir, shippedSnapshotsFile)
+	for what, fitnesses := range map[string]npz.Array{
+		"other cells":       npz.Of(make([]float32, 6), 2, 3),
+		"no other numbers":  npz.Of(make([]float32, 8), 2, 4),
+		"far too many":      npz.Of([]float32{}, 1<<40, 0),
+		"not even an array": npz.Of([]float32{1, 2}),
+	} {
+		if err := npz.Write(path, map[string]npz.Array{fitnessesKey: fitnesses}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := shipped.Snapshots(); err == nil || !strings.Contains(err.Error(), path) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("snapshots, %s: %v", what, err)
+		}
+	}
+}
+
+// Of an adaptation run, only skills that are the best somewhere are shipped.
+func TestShipAdaptation(t *testing.T) {
+	c, err := NewConfig("adaptation", "ant-uni", 0, map[string]any{"perturbation": "gravity",
+		"skills": "map-elites-ant-uni-0-00000000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const skills = 100
+	score := func(index, skill int) float64 {
+		switch {
+		case skill == 70 && index == 2:
+			return 50 // the best of this value
+		case skill == 30:
+			return 20 // the best of the others, and on average
+		}
+		return math.NaN()
+	}
+	run, err := Import(t.TempDir(), c, func(w *Writer) error {
+		if err := w.Begin(-1, "generation", indexColumn, "x", "y", skillColumn,
+			"fitness_median"); err != nil {
+			return err
+		}
+		for index := range 3 {
+			for skill := range skills {
+				if err := w.Log(float64(index*skills+skill), float64(index), 0.5*float64(index+1),
+					math.NaN(), float64(skill), score(index, skill)); err != nil {
+					return err
+				}
+			}
+		}
+		return w.SaveStatus(Status{Finished: true})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	if err := run.Ship(root, nil); err != nil {
+		t.Fatal(err)
+	}
+	shipped, err := Open(filepath.Join(root, run.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := run.Adaptation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := shipped.Adaptation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range got.Values {
+		a, x := v.Best()
+		b, y := want.Values[i].Best()
+		if a != b || x != y || v.Count != skills || len(v.Skills) != 2 || v.X != want.Values[i].X {
+			t.Errorf("value %d: skill %d of %d (%d shipped) scores %v; want %d, %v", i, a, v.Count,
+				len(v.Skills), x, b, y)
+		}
+	}
+	if text, _ := json.Marshal(got.Skills); !strings.Contains(fmt.Sprint(string(text)), "map-elites") {
+		t.Errorf("skills of %s", text)
+	}
+}
