@@ -31,6 +31,14 @@ func (b *bodies) components() [13]*num {
 	}
 }
 
+// component returns a component of all bodies, by level.
+func (all limbs) component(i int) (levels []num) {
+	for l := range all {
+		levels = append(levels, *all[l].components()[i])
+	}
+	return levels
+}
+
 // places returns the positions and rotations of all bodies.
 func (all limbs) places() (components []*num) {
 	for l := range all {

@@ -10,6 +10,10 @@ type contactGroup struct {
 	twoWay bool // the contacts also act on the other body
 	sets   []contactSet
 	many   []bool // by level: whether some body can have several contacts of the group
+	walls  *walls // the same contacts for [System.eachWall]; nil if it cannot be used
+	// joined holds the contacts of all levels as one set, for XLA:CPU, which then compiles them once;
+	// nil if there is none.
+	joined []contactSet
 }
 
 // contactSet is a set of contacts of the same kind, one row per contact: between two capsules (the
@@ -18,13 +22,14 @@ type contactSet struct {
 	a       side
 	b       *side // nil: the other bodies are fixed
 	fixed   []int // the other bodies, as indices in touched; -1 if the row counts for none
-	present num   // 1, or 0 for rows that only pad the order
+	present mask  // false for rows that only pad the order
 
 	center, half vector // of the capsule, in a's frame; for planes, of the capsule's end
 	radius       num
 
 	otherCenter, otherHalf vector // in b's frame, or in the world if it is fixed
 	otherRadius            num
+	chosen                 *segment // the axis of the other capsule if it is one of several walls
 	plane                  bool
 
 	// The other capsule of a row is the nearest of last+1 equal ones, spacing apart along x. The
@@ -43,13 +48,26 @@ type repetition struct {
 	last             num // index of the last capsule
 }
 
-// side holds the bodies on one side of contacts: their rows in a level, and the rows that each
-// contact acts on.
+// side holds the bodies on one side of contacts, one row per contact, level by level.
 type side struct {
-	level   int
-	rows    []int
-	to      [][]int
+	parts   []sidePart
 	weights weights
+}
+
+// sidePart holds consecutive rows of a side: their bodies' rows in a level, and the rows of that
+// level which each contact acts on.
+type sidePart struct {
+	level int
+	rows  []int
+	to    [][]int
+}
+
+// rows is the number of rows of a side.
+func (c *side) rows() (n int) {
+	for _, part := range c.parts {
+		n += len(part.rows)
+	}
+	return n
 }
 
 // contact is one row of a contactSet under construction.
@@ -129,7 +147,14 @@ func (s *System) prepareContacts() {
 		}
 	}
 	s.addGroup(true, append(s.rounds(walls, false), s.pairs(pairs)...))
+	if m.Dynamics == PositionBased && len(walls) > 0 && len(pairs) == 0 {
+		s.contacts[0].walls = s.prepareWalls(walls)
+	}
 	s.addGroup(false, s.rounds(planes, true))
+	if m.Dynamics == PositionBased && len(planes) > 0 {
+		ground := &s.contacts[len(s.contacts)-1]
+		ground.joined = []contactSet{s.roundSet(true, slices.Concat(s.roundsByLevel(planes)...)...)}
+	}
 }
 
 func (s *System) addGroup(twoWay bool, sets []contactSet) {
@@ -141,12 +166,16 @@ func (s *System) addGroup(twoWay bool, sets []contactSet) {
 		count := make([]int, len(level.body))
 		for _, set := range sets {
 			for _, side := range []*side{&set.a, set.b} {
-				if side == nil || side.level != l {
+				if side == nil {
 					continue
 				}
-				for i, to := range side.to {
-					for _, row := range to {
-						count[row] += int(set.present.known[i])
+				for _, part := range side.parts {
+					for i, to := range part.to {
+						for _, row := range to {
+							if part.level == l {
+								count[row] += int(set.present.known[i])
+							}
+						}
 					}
 				}
 			}
@@ -159,41 +188,76 @@ func (s *System) addGroup(twoWay bool, sets []contactSet) {
 // rounds groups the contacts with fixed bodies into sets, per level: the first set holds the first
 // contact of each row's body, the second set the second contacts, and so on.
 func (s *System) rounds(list []contact, plane bool) []contactSet {
+	var sets []contactSet
+	for _, rounds := range s.roundsByLevel(list) {
+		sets = append(sets, s.roundSet(plane, rounds...))
+	}
+	return sets
+}
+
+// round is the n-th contact of each row's body in a level.
+type round struct {
+	level    int
+	contacts []contact // one per row; b is -1 if the row's body has no n-th contact
+}
+
+// roundsByLevel returns the rounds of each level that has contacts.
+func (s *System) roundsByLevel(list []contact) (levels [][]round) {
 	byBody := map[int][]contact{}
 	for _, c := range list {
 		byBody[c.a] = append(byBody[c.a], c)
 	}
-	var sets []contactSet
 	for l, level := range s.levels {
 		most := 0
 		for _, body := range level.body {
 			most = max(most, len(byBody[body]))
 		}
-		if most == 0 {
-			continue
-		}
-		var contacts []contact
-		var present []float64
-		var rows, fixed []int
-		for round := range most {
-			for row, body := range level.body {
-				c, here, touched := contact{a: body, b: -1, radius: 1, otherRadius: 1}, 0.0, -1
-				if round < len(byBody[body]) {
-					c, here = byBody[body][round], 1
-					if level.first[row] {
-						touched = s.touch(c.b)
-					}
+		var rounds []round
+		for n := range most {
+			r := round{level: l}
+			for _, body := range level.body {
+				c := contact{a: body, b: -1, radius: 1, otherRadius: 1}
+				if n < len(byBody[body]) {
+					c = byBody[body][n]
 				}
-				contacts, present, rows, fixed = append(contacts, c), append(present, here), append(rows, row),
-					append(fixed, touched)
+				r.contacts = append(r.contacts, c)
 			}
+			rounds = append(rounds, r)
 		}
-		set := s.contactSet(contacts)
-		set.a = side{l, rows, each(rows), level.weights(rows)}
-		set.fixed, set.present, set.plane = fixed, known(present...), plane
-		sets = append(sets, set)
+		if most > 0 {
+			levels = append(levels, rounds)
+		}
 	}
-	return sets
+	return levels
+}
+
+// roundSet makes a set of the contacts of rounds, which must be in the order of levels.
+func (s *System) roundSet(plane bool, rounds ...round) contactSet {
+	var contacts []contact
+	var present []float64
+	var fixed []int
+	var parts []sidePart
+	for _, r := range rounds {
+		if n := len(parts); n == 0 || parts[n-1].level != r.level {
+			parts = append(parts, sidePart{level: r.level})
+		}
+		part := &parts[len(parts)-1]
+		for row, c := range r.contacts {
+			here, touched := 0.0, -1
+			if c.b >= 0 {
+				here = 1
+				if s.levels[r.level].first[row] {
+					touched = s.touch(c.b)
+				}
+			}
+			contacts, present, fixed = append(contacts, c), append(present, here), append(fixed, touched)
+			part.rows, part.to = append(part.rows, row), append(part.to, []int{row})
+		}
+	}
+	set := s.contactSet(contacts)
+	set.a = s.side(parts)
+	set.fixed, set.present, set.plane = fixed, mask{known(present...)}, plane
+	return set
 }
 
 // pairs makes one set per contact between two moving bodies.
@@ -202,7 +266,7 @@ func (s *System) pairs(list []contact) []contactSet {
 	for _, c := range list {
 		set := s.contactSet([]contact{c})
 		b := s.sideOf(c.b)
-		set.a, set.b, set.present = s.sideOf(c.a), &b, known(1)
+		set.a, set.b, set.present = s.sideOf(c.a), &b, mask{known(1)}
 		sets = append(sets, set)
 	}
 	return sets
@@ -216,7 +280,22 @@ func (s *System) sideOf(body int) side {
 			copies = append(copies, row)
 		}
 	}
-	return side{at.level, []int{at.row}, [][]int{copies}, s.levels[at.level].weights([]int{at.row})}
+	return s.side([]sidePart{{at.level, []int{at.row}, [][]int{copies}}})
+}
+
+// side adds the bodies' weights to parts.
+func (s *System) side(parts []sidePart) side {
+	var mass []float64
+	var inertia []Vec
+	for _, part := range parts {
+		w := s.levels[part.level].weights(part.rows)
+		for row, m := range w.mass.known {
+			mass = append(mass, m)
+			inertia = append(inertia,
+				Vec{w.inertia.x.known[row], w.inertia.y.known[row], w.inertia.z.known[row]})
+		}
+	}
+	return side{parts, weights{known(mass...), vectors(inertia...)}}
 }
 
 // touch returns the index of a fixed body in s.touched and adds it if it is new.

@@ -13,10 +13,14 @@ type contactPoint struct {
 // findContacts finds the contact points of a group. If whole is set it also materializes their
 // positions and penetrations, not only what impulses need.
 func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
-	points := make([]contactPoint, len(g.sets))
+	sets := g.sets
+	if g.joined != nil && !accelerated(all[0].pos.z.graph()) {
+		sets = g.joined
+	}
+	points := make([]contactPoint, len(sets))
 	var made []*num
-	for k := range g.sets {
-		points[k] = g.sets[k].findContacts(all)
+	for k := range sets {
+		points[k] = sets[k].findContacts(all)
 		made = append(made, points[k].components(whole)...)
 	}
 	materialize(made...)
@@ -46,15 +50,22 @@ func (c *contactSet) findContacts(all limbs) contactPoint {
 	}
 	a0, a1 := center.plus(half), center.minus(half)
 	b0, b1 := otherCenter.plus(otherHalf), otherCenter.minus(otherHalf)
+	if c.chosen != nil {
+		b0, b1 = c.chosen.from, c.chosen.to
+	}
 	materializeVectors(&a0, &a1, &b0, &b1)
+	other := segmentOf(b0, b1)
+	if c.chosen != nil {
+		other = *c.chosen
+	}
 	squared := func(v vector) num { return v.dot(v) }
 	d0, d1 := squared(b0.minus(a0)), squared(b1.minus(a0))
 	d2, d3 := squared(b0.minus(a1)), squared(b1.minus(a1))
 	nearest := d2.min(d3).less(d0.max(d1)).chooseVector(a1, a0)
 	materializeVectors(&nearest)
-	otherNearest := closest(b0, b1, nearest)
+	otherNearest := other.closest(nearest)
 	materializeVectors(&otherNearest)
-	nearest = closest(a0, a1, otherNearest)
+	nearest = segmentOf(a0, a1).closest(otherNearest)
 	materializeVectors(&nearest)
 
 	apart := nearest.minus(otherNearest)
@@ -91,25 +102,91 @@ func (m *contactPoint) components(whole bool) []*num {
 
 // of returns the bodies of a side.
 func (c *side) of(all limbs) bodies {
-	b := all[c.level].take(c.rows...)
-	if len(c.rows) > all[c.level].pos.z.rows {
-		components := b.components()
-		materialize(components[:]...) // repeated rows are slow to read
+	var b bodies
+	components := b.components()
+	for i, component := range components {
+		*component = c.gather(all.component(i))
+	}
+	if len(c.parts) > 1 || c.rows() > all[c.parts[0].level].pos.z.rows {
+		materialize(components[:]...) // joined and repeated rows are slow to read
 	}
 	return b
 }
 
-// closest is the point of the segment from a to b that is closest to p.
-func closest(a, b, p vector) vector {
-	ab := b.minus(a)
-	t := p.minus(a).dot(ab).over(ab.dot(ab).add(1e-6))
-	return a.plus(ab.by(t.max(t.zero()).min(constant(t.rows, 1))))
+// gather returns the values of a side's bodies, given those of all bodies by level.
+func (c *side) gather(of []num) num {
+	var parts []num
+	for _, part := range c.parts {
+		parts = append(parts, of[part.level].take(part.rows...))
+	}
+	return stack(parts)
+}
+
+// portions splits an effect on the bodies of a side by level.
+func (c *side) portions(levels int, on push, active num) [][]portion {
+	byLevel := make([][]portion, levels)
+	c.eachPart(func(part sidePart, take func(num) num) {
+		share := push{on.vel.each(take), on.ang.each(take)}
+		byLevel[part.level] = append(byLevel[part.level], portion{share, part.to, take(active)})
+	})
+	return byLevel
+}
+
+// addends splits a num of a side's rows by level.
+func (c *side) addends(levels int, x num) [][]addend {
+	byLevel := make([][]addend, levels)
+	c.eachPart(func(part sidePart, take func(num) num) {
+		byLevel[part.level] = append(byLevel[part.level], addend{take(x), part.to})
+	})
+	return byLevel
+}
+
+// eachPart calls f for each part of a side with a function that takes its rows of a num.
+func (c *side) eachPart(f func(part sidePart, take func(num) num)) {
+	next := 0
+	for _, part := range c.parts {
+		var rows []int
+		for range part.rows {
+			rows = append(rows, next)
+			next++
+		}
+		f(part, func(x num) num {
+			if len(c.parts) == 1 {
+				return x
+			}
+			return x.take(rows...)
+		})
+	}
+}
+
+// segment is the axis of a capsule.
+type segment struct {
+	from, to, along vector
+	square          num // of the length, plus 1e-6
+	inverse         num // of square; no rows: square is not known when the graph is built
+}
+
+func segmentOf(from, to vector) segment {
+	along := to.minus(from)
+	return segment{from: from, to: to, along: along, square: along.dot(along).add(1e-6)}
+}
+
+// closest is the point of the segment that is closest to p.
+func (s segment) closest(p vector) vector {
+	t := p.minus(s.from).dot(s.along)
+	if s.inverse.rows > 0 {
+		t = t.times(s.inverse)
+	} else {
+		t = t.over(s.square)
+	}
+	return s.from.plus(s.along.by(t.max(t.zero()).min(constant(t.rows, 1))))
 }
 
 // effect is the effect of the contacts of a set on both of their bodies, and which are active.
 type effect struct {
 	on, onOther push
 	active      mask
+	short       num // for position based velocities: the slip that friction did not stop
 }
 
 func (e *effect) components() []*num {
@@ -122,12 +199,22 @@ func (e *effect) components() []*num {
 type touch struct {
 	moving pushes
 	fixed  push
+	// short is above 0 in copies where the skipped walls may bound friction, one row; or no rows.
+	short num
 }
 
-func (s *System) noTouch() touch { return touch{s.noPushes(), noPush(len(s.touched))} }
+func (s *System) noTouch() touch {
+	return touch{moving: s.noPushes(), fixed: noPush(len(s.touched))}
+}
 
 func (t touch) plus(o touch) touch {
-	sum := touch{fixed: t.fixed.plus(o.fixed)}
+	sum := touch{fixed: t.fixed.plus(o.fixed), short: t.short}
+	switch {
+	case t.short.rows == 0:
+		sum.short = o.short
+	case o.short.rows > 0:
+		sum.short = t.short.plus(o.short)
+	}
 	for l := range t.moving {
 		sum.moving = append(sum.moving, t.moving[l].plus(o.moving[l]))
 	}
@@ -146,25 +233,43 @@ func (t *touch) components() (moving, fixed []*num) {
 
 // share averages the effects of a group's contacts on each body: their sum is divided by their
 // number plus epsilon.
-func (s *System) share(g *contactGroup, effects []effect, epsilon float64) touch {
+func (s *System) share(g *contactGroup, points []contactPoint, effects []effect,
+	epsilon float64) touch {
 	moving := make([][]portion, len(s.levels))
 	var fixed []portion
-	for i, e := range effects {
-		set := &g.sets[i]
-		moving[set.a.level] = append(moving[set.a.level], portion{e.on, set.a.to, e.active})
-		switch {
-		case set.b != nil:
-			moving[set.b.level] = append(moving[set.b.level], portion{e.onOther, set.b.to, e.active})
-		case g.twoWay:
-			to := make([][]int, len(set.fixed))
-			for row, touched := range set.fixed {
-				if touched >= 0 {
-					to[row] = []int{touched}
-				}
-			}
-			fixed = append(fixed, portion{e.onOther, to, e.active})
+	add := func(portions [][]portion) {
+		for l := range portions {
+			moving[l] = append(moving[l], portions[l]...)
 		}
 	}
+	for i, e := range effects {
+		set, active := points[i].contactSet, e.active.number()
+		add(set.a.portions(len(s.levels), e.on, active))
+		switch {
+		case set.b != nil:
+			add(set.b.portions(len(s.levels), e.onOther, active))
+		case g.twoWay:
+			fixed = append(fixed, portion{e.onOther, set.toFixed(), active})
+		}
+	}
+	return s.average(g, epsilon, moving, fixed)
+}
+
+// toFixed maps the rows of a set to the fixed bodies that they touch.
+func (c *contactSet) toFixed() [][]int {
+	to := make([][]int, len(c.fixed))
+	for row, touched := range c.fixed {
+		if touched >= 0 {
+			to[row] = []int{touched}
+		}
+	}
+	return to
+}
+
+// average divides the sums of portions by the number of contacts, for moving bodies by level and
+// for fixed ones.
+func (s *System) average(g *contactGroup, epsilon float64, moving [][]portion,
+	fixed []portion) touch {
 	t := touch{fixed: shared(len(s.touched), true, epsilon, fixed)}
 	for l, level := range s.levels {
 		t.moving = append(t.moving, shared(len(level.body), g.many[l], epsilon, moving[l]))
@@ -172,11 +277,11 @@ func (s *System) share(g *contactGroup, effects []effect, epsilon float64) touch
 	return t
 }
 
-// portion is the effect of a set's contacts on the bodies of one side.
+// portion is the effect of a set's contacts on bodies of one side.
 type portion struct {
 	push
 	to     [][]int // rows of the bodies
-	active mask
+	active num     // the number of active contacts of each row
 }
 
 func shared(rows int, many bool, epsilon float64, portions []portion) push {
@@ -189,7 +294,7 @@ func shared(rows int, many bool, epsilon float64, portions []portion) push {
 		for k, c := range p.components() {
 			parts[k] = append(parts[k], addend{*c, p.to})
 		}
-		counts = append(counts, addend{p.active.number(), p.to})
+		counts = append(counts, addend{p.active, p.to})
 	}
 	weight := constant(rows, 1/(1+epsilon))
 	if many {
@@ -220,7 +325,7 @@ func (m contactPoint) others() weights {
 }
 
 // overlapping masks the contacts whose bodies overlap.
-func (m contactPoint) overlapping() mask { return m.penetration.above(0).and(mask{m.present}) }
+func (m contactPoint) overlapping() mask { return m.penetration.above(0).and(m.present) }
 
 // relativeVelocity is the velocity of the body at the contact point relative to the other body's.
 func (m contactPoint) relativeVelocity(one, other bodies) vector {

@@ -105,19 +105,25 @@ func (s *System) jointAngles(all limbs) (angles, velocities num) {
 type drive struct {
 	torques [][]num // actuator torques for each group of joints and each of its axes
 	gravity *Node   // multiplier of gravity in each copy, [B]; nil: 1
+	// everyWall is an int32 scalar: 0 skips the walls that are far; nil is 1.
+	everyWall *Node
 }
 
 // carriedDrive is a drive as a pytree that loops can carry.
 type carriedDrive struct {
 	Torques []*Node // [rows * B] for each axis of each group of joints
 	Gravity *Node   // [B], or nil
+	// EveryWall is an int32 scalar, or nil.
+	EveryWall *Node
 }
 
 func (d drive) carry(g *Graph, batch int) carriedDrive {
-	return carriedDrive{nodes(d.torques, g, batch), d.gravity}
+	return carriedDrive{nodes(d.torques, g, batch), d.gravity, d.everyWall}
 }
 
-func (s *System) driveOf(c carriedDrive) drive { return drive{s.torquesOf(c.Torques), c.Gravity} }
+func (s *System) driveOf(c carriedDrive) drive {
+	return drive{s.torquesOf(c.Torques), c.Gravity, c.EveryWall}
+}
 
 // actuatorTorques returns the actuator torques for actions [Actions, B], for each group of joints
 // and each of its axes. The actions may be nil if there is no actuator.

@@ -252,7 +252,19 @@ func (m mask) and(o mask) mask {
 	case o.all(0) || m.all(1):
 		return o
 	}
-	return mask{num{rows: m.rows, node: And(m.node, o.node)}}
+	return mask{num{rows: m.rows, node: And(m.booleans(o.node), o.booleans(m.node))}}
+}
+
+// booleans returns the mask as a tensor of the shape of x.
+func (m mask) booleans(x *Node) *Node {
+	if m.node != nil {
+		return m.node
+	}
+	flat := make([]bool, 0, x.Shape().Size())
+	for _, k := range m.known {
+		flat = append(flat, slices.Repeat([]bool{k == 1}, x.Shape().Size()/m.rows)...)
+	}
+	return Const(x.Graph(), flat)
 }
 
 func (m mask) or(o mask) mask {
@@ -330,6 +342,39 @@ func (a num) take(rows ...int) num {
 		start = end
 	}
 	return num{rows: len(rows), node: join(parts)}
+}
+
+// stack joins the rows of nums.
+func stack(parts []num) num {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	var out num
+	var g *Graph
+	batch, split := 0, false
+	for _, p := range parts {
+		out.rows += p.rows
+		out.known = append(out.known, p.known...)
+		split = split || p.split != nil
+		if p.node != nil {
+			g, batch = p.node.Graph(), p.node.Shape().Size()/p.rows
+		}
+	}
+	switch {
+	case split:
+		out.known = nil
+		for _, p := range parts {
+			out.split = append(out.split, p.splitRows().split...)
+		}
+	case g != nil:
+		out.known = nil
+		var nodes []*Node
+		for _, p := range parts {
+			nodes = append(nodes, p.spread(g, batch))
+		}
+		out.node = join(nodes)
+	}
+	return out
 }
 
 func consecutive(rows []int) bool {

@@ -56,7 +56,7 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	if g.twoWay {
 		out.onOther = push{p.plus(f).neg().by(other.mass),
 			otherArm.cross(p).plus(m.otherArm.cross(f)).neg().times(other.inertia)}.scale(share)
-		out.multiplier = multiplier.times(m.present)
+		out.multiplier = multiplier.times(m.present.number())
 	}
 	return out
 }
@@ -69,10 +69,10 @@ func (m contactPoint) moved(before, now bodies, arm vector) vector {
 }
 
 // solveContactVelocity applies dynamic friction and restitution to velocities. Friction is bounded
-// by the normal multipliers of the bodies (brax/physics/colliders.py, _velocity_contact). before is
-// the state at the start of the collision pass.
+// by the normal multipliers of the contacts' bodies (brax/physics/colliders.py, _velocity_contact).
+// before is the state at the start of the collision pass.
 func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, before limbs,
-	multipliers []num) effect {
+	multiplier num) effect {
 	w, others := m.a.weights, m.others()
 	one, was := m.a.of(now), m.a.of(before)
 	var other, otherWas bodies
@@ -91,8 +91,7 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 	slipping := slip.norm()
 	direction := slip.over(slipping.add(1e-6))
 	// Twice the substep: collisions are resolved every other substep.
-	multiplier := multipliers[m.a.level].take(m.a.rows...).abs()
-	brake := m.friction.times(multiplier).scale(1 / (2 * s.dt)).min(slipping)
+	brake := m.friction.times(multiplier.abs()).scale(1 / (2 * s.dt)).min(slipping)
 	var inverseMass num
 	if g.twoWay {
 		inverseMass = w.inverseMassAt(m.arm, direction).plus(others.inverseMassAt(m.otherArm, direction))
@@ -124,6 +123,7 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 	materialize(p.components()...)
 
 	e := effect{active: p.dot(p).above(0)}
+	e.short = m.overlapping().choose(slipping.minus(brake), slipping.zero())
 	e.on = push{p.by(w.mass), m.arm.times(w.inertia).cross(p)}
 	if g.twoWay {
 		// The source uses the first body's mass for the other body's velocity change.

@@ -60,26 +60,43 @@ func (s *System) positionIteration(all limbs, d drive) (limbs, touch) {
 	all, before := s.integratePositionBased(all, d)
 	s.record.bodies("s2_joint", all)
 
+	near := s.nearWalls(all, d.everyWall)
+	found := all
 	points := make([][]contactPoint, len(s.contacts))
 	parts := make([][]addend, len(s.levels))
+	add := func(a side, multiplier num) {
+		for l, p := range a.addends(len(s.levels), multiplier) {
+			parts[l] = append(parts[l], p...)
+		}
+	}
 	pressure := s.noTouch() // position corrections; those of fixed bodies are only recorded
 	for i := range s.contacts {
 		g := &s.contacts[i]
+		if near != nil && g.walls != nil {
+			sums, multiplier := s.positionNear(g, *near, all, before)
+			add(g.walls.sets[0].a, multiplier)
+			pressure = pressure.plus(s.shareNear(g, sums, 1e-6))
+			continue
+		}
 		points[i] = g.findContacts(all, true)
-		effects := make([]effect, len(g.sets))
+		effects := make([]effect, len(points[i]))
 		var made []*num
 		for k, m := range points[i] {
 			pressed := s.solveContactPosition(g, m, before)
 			effects[k] = pressed.effect
 			made = append(append(made, effects[k].components()...), &pressed.multiplier)
-			parts[m.a.level] = append(parts[m.a.level], addend{pressed.multiplier, m.a.to})
+			add(m.a, pressed.multiplier)
 		}
 		materialize(made...)
-		pressure = pressure.plus(s.share(g, effects, 1e-6))
+		pressure = pressure.plus(s.share(g, points[i], effects, 1e-6))
 	}
 	var multipliers []num
 	for l, level := range s.levels {
 		multipliers = append(multipliers, sum(len(level.body), parts[l]...))
+	}
+	var skipped []num
+	if near != nil {
+		skipped = s.boundMultipliers(*near, multipliers)
 	}
 	s.record.shift("dqc", pressure, all)
 	s.record.multipliers("dlambda", multipliers)
@@ -92,14 +109,28 @@ func (s *System) positionIteration(all limbs, d drive) (limbs, touch) {
 	t := s.noTouch()
 	for i := range s.contacts {
 		g := &s.contacts[i]
-		effects := make([]effect, len(g.sets))
+		if near != nil && g.walls != nil {
+			w := g.walls.sets[0].a
+			sums, short := s.velocityNear(g, *near, found, all, unprojected, w.gather(multipliers))
+			t = t.plus(s.shareNear(g, sums, 1e-6))
+			t.short = perCopy(short.times(w.gather(skipped)))
+			continue
+		}
+		effects := make([]effect, len(points[i]))
 		var made []*num
 		for k, m := range points[i] {
-			effects[k] = s.solveContactVelocity(g, m, all, unprojected, multipliers)
+			effects[k] = s.solveContactVelocity(g, m, all, unprojected, m.a.gather(multipliers))
 			made = append(made, effects[k].components()...)
 		}
 		materialize(made...)
-		t = t.plus(s.share(g, effects, 1e-6))
+		t = t.plus(s.share(g, points[i], effects, 1e-6))
+		if near != nil {
+			for k, e := range effects {
+				short := e.short.times(points[i][k].a.gather(skipped))
+				materialize(&short)
+				t.short = t.short.plus(perCopy(short))
+			}
+		}
 	}
 	s.record.touch("dpc", t)
 	all = s.applyImpulse(all, t.moving)
@@ -152,7 +183,7 @@ func (s *System) integrateJoints(all limbs, from drive) limbs {
 	s.record.bodies("s1_kinetic", all)
 	d := s.jointCorrections(all)
 	materialize(d.components()...)
-	s.record.shift("s1_dqj", touch{d, noPush(len(s.touched))}, all)
+	s.record.shift("s1_dqj", touch{moving: d, fixed: noPush(len(s.touched))}, all)
 	return s.move(all, d)
 }
 

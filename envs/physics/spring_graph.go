@@ -73,6 +73,10 @@ func (s *System) resolveContacts(all limbs) touch {
 	total := s.noTouch()
 	for i := range s.contacts {
 		g := &s.contacts[i]
+		if g.walls != nil && !accelerated(all[0].pos.z.graph()) {
+			total = total.plus(s.impulsesNear(g, all))
+			continue
+		}
 		points := g.findContacts(all, false)
 		speeds := make([]vector, len(points))
 		var made []*num
@@ -88,7 +92,7 @@ func (s *System) resolveContacts(all limbs) touch {
 			made = append(made, effects[k].components()...)
 		}
 		materialize(made...)
-		total = total.plus(s.share(g, effects, 1e-8))
+		total = total.plus(s.share(g, points, effects, 1e-8))
 	}
 	return total
 }

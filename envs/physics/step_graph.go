@@ -28,34 +28,46 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 		panic(errors.Errorf("actions must be a tensor [%d, %d], for %d actions and %d copies", s.actions,
 			state.batch(), s.actions, state.batch()))
 	}
-	type running struct {
-		Parts []*Node // [limbs * B], see [State]
-		Drive carriedDrive
-		Touch []*Node // [rows * B] each
-	}
 	g, batch := state.graph(), state.batch()
+	from := drive{torques: s.actuatorTorques(action), gravity: gravity}
 	if accelerated(g) {
-		return s.stepOnAccelerator(state, drive{s.actuatorTorques(action), gravity})
+		return s.stepOnAccelerator(state, from)
 	}
-	run := running{Parts: state.flat()}
-	run.Drive = drive{s.actuatorTorques(action), gravity}.carry(g, batch)
+	run := running{Parts: state.flat(), Drive: from.carry(g, batch)}
 	total := s.noTouch()
+	if s.skipsWalls() {
+		total.short = constant(1, 0)
+	}
 	for _, c := range total.all() {
 		run.Touch = append(run.Touch, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
 	}
 	substep, count := s.smallestStep()
-	run = xla.For(g, count, run, func(_ *Node, r running) running {
-		all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive))
-		for i, c := range t.all() {
-			r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
-		}
-		r.Parts = s.varyingParts(r.Parts[0].Graph(), batch, all)
-		return r
-	})
+	substeps := func(run running) running {
+		return xla.For(run.Parts[0].Graph(), count, run, func(_ *Node, r running) running {
+			all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive))
+			for i, c := range t.all() {
+				r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
+			}
+			r.Parts = s.varyingParts(r.Parts[0].Graph(), batch, all)
+			return r
+		})
+	}
+	if s.skipsWalls() {
+		run = untilExact(run, substeps)
+	} else {
+		run = substeps(run)
+	}
 	for i, c := range total.all() {
 		c.known, c.node = nil, run.Touch[i]
 	}
 	return s.state(run.Parts, batch), s.contact(g, batch, total)
+}
+
+// running is what the loop over substeps carries.
+type running struct {
+	Parts []*Node // [limbs * B], see [State]
+	Drive carriedDrive
+	Touch []*Node // [rows * B] each
 }
 
 // smallestStep returns the smallest step of the dynamics and its count per control step.
@@ -69,11 +81,14 @@ func (s *System) smallestStep() (step func(limbs, drive) (limbs, touch),
 
 // all returns the components of a touch that have rows.
 func (t *touch) all() []*num {
-	moving, fixed := t.components()
-	if fixed[0].rows == 0 {
-		return moving
+	all, fixed := t.components()
+	if fixed[0].rows > 0 {
+		all = append(all, fixed...)
 	}
-	return append(moving, fixed...)
+	if t.short.rows > 0 {
+		all = append(all, &t.short)
+	}
+	return all
 }
 
 // Contact computes the velocity changes that the contacts of a state would cause (Brax's info of a

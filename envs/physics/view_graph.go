@@ -59,7 +59,7 @@ func (v *stageRecorder) springs(joints []jointState, torques [][]num) {
 }
 
 func (v *stageRecorder) pushes(stage string, p pushes) {
-	v.touch(stage, touch{p, noPush(len(v.system.touched))})
+	v.touch(stage, touch{moving: p, fixed: noPush(len(v.system.touched))})
 }
 
 func (v *stageRecorder) touch(stage string, t touch) {
