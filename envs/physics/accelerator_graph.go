@@ -238,9 +238,13 @@ func (s *System) storePositions(states ...limbs) {
 	touching := make([]bool, len(s.levels))
 	for i := range s.contacts {
 		for _, set := range s.contacts[i].sets {
-			touching[set.a.level] = true
-			if set.b != nil {
-				touching[set.b.level] = true
+			for _, side := range []*side{&set.a, set.b} {
+				if side == nil {
+					continue
+				}
+				for _, part := range side.parts {
+					touching[part.level] = true
+				}
 			}
 		}
 	}
