@@ -23,9 +23,10 @@ type Compiler interface {
 		axes []Axis) (*executable, error)
 }
 
-// Compile compiles a function for one device. The shapes of the inputs are those of in, which may be
-// declared without values. If build panics, the error is one line that names the innermost function
-// and line of the user's code and explains the axis sizes it mentions, as far as axes names them.
+// Compile compiles a function for one device. The shapes of the inputs are those of in, which may
+// be declared without values. If build panics, the error is one line that names the innermost
+// function and line of the user's code and explains the axis sizes it mentions, as far as axes
+// names them.
 func Compile[In, Out any](c Compiler, name string, in In, build func(In) Out,
 	axes ...Axis) (*Program[In, Out], error) {
 	return compile(c, name, false, in, build, axes)

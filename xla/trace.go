@@ -31,8 +31,8 @@ func (t *Trace) Note(values ...any) {
 	}
 }
 
-// TraceGraph hashes the graph of a function of states, of at least one tensor. It returns the shapes
-// of the outputs.
+// TraceGraph hashes the graph of a function of states, of at least one tensor. It returns the
+// shapes of the outputs.
 func TraceGraph[In, Out any](t *Trace, in In, build func(In) Out) (out Out, err error) {
 	inputs, flat := flatten(in, build, &out)
 	err = t.graph(inputs, flat) // sets out

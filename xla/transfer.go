@@ -26,8 +26,8 @@ func Download(v Sharded) (npz.Array, error) {
 	return array, errors.WithMessagef(err, "cannot copy a tensor of %s from the device", v[0].Shape())
 }
 
-// downloadRows is [Download] of a float32 matrix without the rows for which a float32 vector is -Inf.
-// They are zero, and their memory is not touched.
+// downloadRows is [Download] of a float32 matrix without the rows for which a float32 vector is
+// -Inf. They are zero, and their memory is not touched.
 func downloadRows(v Sharded, by npz.Array) (npz.Array, error) {
 	keys, err := by.Float32s()
 	dims := v[0].Shape().Dimensions

@@ -158,8 +158,8 @@ func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation)
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		fmt.Printf("Over its episodes, the median policy has a standard deviation of %.4g in fitness and "+
-			"%.4g in descriptor.\n", stats.Median(corrected.Fitness), stats.Median(corrected.Descriptor))
+		fmt.Printf("Over its episodes, the median policy has a standard deviation of %.4g in fitness "+
+			"and %.4g in descriptor.\n", stats.Median(corrected.Fitness), stats.Median(corrected.Descriptor))
 	}
 	if c.Figure == "" {
 		return nil

@@ -38,9 +38,10 @@ type curveMetric struct {
 // CurvesOverTime draws figure 6: max fitness, coverage and QD score of the eight methods on each
 // environment, over the time since the first evaluation. This excludes compilation, which is a
 // small part of the paper's two hours, where it is included, and a large part of a small run. If
-// budgets are processor time, so is the axis. Lines are medians over seeds and bands are quartiles; the paper does not define its own. A seed that
-// ends before others of its method keeps its last values, so curves end at the numbers of table 1.
-// Environments without a complete run are left out.
+// budgets are processor time, so is the axis. Lines are medians over seeds and bands are quartiles;
+// the paper does not define its own. A seed that ends before others of its method keeps its last
+// values, so curves end at the numbers of table 1. Environments without a complete run are left
+// out.
 //
 // The time axis is logarithmic if a method ends in its first fifth, as in small runs, whose budgets
 // are in steps.
@@ -72,8 +73,8 @@ type curveAxis struct {
 const clock, cpuClock = "time without compilation", "processor time"
 
 // elapsed returns the time that a run took for a number of environment steps, at which the log says
-// seconds. Budgets in processor time are equal for all runs whatever else the machine did; logs have
-// only wall-clock time, so this time is estimated as proportional to environment steps.
+// seconds. Budgets in processor time are equal for all runs whatever else the machine did; logs
+// have only wall-clock time, so this time is estimated as proportional to environment steps.
 func elapsed(r results.Trained, steps, seconds float64) float64 {
 	if r.CPUSeconds > 0 && r.EnvSteps > 0 {
 		return r.CPUSeconds * steps / float64(r.EnvSteps)

@@ -28,14 +28,14 @@ const (
 	RunsFolder = "runs"
 )
 
-// Folder returns the folder of experiments. It is the value of [FolderVariable] if set. Otherwise, in
-// a checkout of qdnb (the current folder or the nearest parent with a Makefile and a go.mod), it is
-// the folder notebooks/results, which is shipped with qdnb, if that has what is needed, and
+// Folder returns the folder of experiments. It is the value of [FolderVariable] if set. Otherwise,
+// in a checkout of qdnb (the current folder or the nearest parent with a Makefile and a go.mod), it
+// is the folder notebooks/results, which is shipped with qdnb, if that has what is needed, and
 // build/experiments/small if not. Outside of a checkout it is experiments in the current folder.
 //
-// needs are names of experiments and IDs of [Items]. The shipped folder must have a run of one of the
-// experiments, or all runs without which one of the items cannot be drawn. Without needs it is never
-// the shipped folder, whose runs have no policies.
+// needs are names of experiments and IDs of [Items]. The shipped folder must have a run of one of
+// the experiments, or all runs without which one of the items cannot be drawn. Without needs it is
+// never the shipped folder, whose runs have no policies.
 func Folder(needs ...string) string {
 	if dir := os.Getenv(FolderVariable); dir != "" {
 		return dir
@@ -79,7 +79,8 @@ func ships(dir string, needs []string) bool {
 	})
 }
 
-// Experiments replaces IDs of [Items] by the experiments whose runs they need. Other names are kept.
+// Experiments replaces IDs of [Items] by the experiments whose runs they need. Other names are
+// kept.
 func Experiments(needs ...string) (names []string) {
 	for _, need := range needs {
 		experiments := []string{need}
@@ -109,8 +110,8 @@ type Data struct {
 }
 
 // Open reads an experiments folder. Runs that are incomplete or unreadable are left out of figures
-// and counted in Tables. A shipped folder must be complete: it is an error, which names the file, if
-// one is missing or differs from the folder's checksums.
+// and counted in Tables. A shipped folder must be complete: it is an error, which names the file,
+// if one is missing or differs from the folder's checksums.
 func Open(dir string) (*Data, error) {
 	path := filepath.Join(dir, PlanFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !Shipped(dir) {

@@ -241,8 +241,9 @@ func spread(n, k int) []int {
 	return kept
 }
 
-// sumsOf returns the SHA-256 of the files of a shipped folder, by path, and their size. Hidden files,
-// the list of sums itself, and folders within runs, such as the figures of `qdnb show`, are left out.
+// sumsOf returns the SHA-256 of the files of a shipped folder, by path, and their size. Hidden
+// files, the list of sums itself, and folders within runs, such as the figures of `qdnb show`, are
+// left out.
 func sumsOf(dir string) (sums map[string]string, size int64, err error) {
 	sums = map[string]string{}
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -273,8 +274,8 @@ func sumsOf(dir string) (sums map[string]string, size int64, err error) {
 	return sums, size, err
 }
 
-// verify checks a shipped folder, and returns what its files say about the runs. The error names the
-// first file that is missing or damaged.
+// verify checks a shipped folder, and returns what its files say about the runs. The error names
+// the first file that is missing or damaged.
 func verify(dir string) (*About, error) {
 	const advice = "restore the folder, for example with git"
 	list, err := os.ReadFile(filepath.Join(dir, sumsFile))
@@ -410,7 +411,8 @@ func plural(n int) string {
 }
 
 // sorted returns the distinct values of lines.
-func sorted(lines []sweep.Line, compare func(a, b string) int, value func(sweep.Line) string) []string {
+func sorted(lines []sweep.Line, compare func(a, b string) int,
+	value func(sweep.Line) string) []string {
 	var values []string
 	for _, line := range lines {
 		values = append(values, value(line))
@@ -430,8 +432,8 @@ func methodNames(methods []string) []string {
 	return names
 }
 
-// missing names, in a sentence, the methods and environments without complete runs, and the pairs of
-// the others; "" if there are none.
+// missing names, in a sentence, the methods and environments without complete runs, and the pairs
+// of the others; "" if there are none.
 func (d *Data) missing(methods, envs []string) string {
 	has := func(method, env string) bool { return len(d.FinishedRuns(method, env)) > 0 }
 	without := func(list []string, has func(string) bool) (with, without []string) {

@@ -25,17 +25,17 @@
 // this process or another, is refused; [Holder] names the process that holds the folder. [Import]
 // creates the folder of a run that was trained elsewhere.
 //
-// [Run.Ship] copies what figures need of a finished run, without its policies: a shipped run is such
-// a folder with smaller files, and one snapshots.npz instead of the folder snapshots.
+// [Run.Ship] copies what figures need of a finished run, without its policies: a shipped run is
+// such a folder with smaller files, and one snapshots.npz instead of the folder snapshots.
 //
 // # After a crash
 //
 // Each file is written to a temporary file, synced and renamed, so a process killed at any time
 // leaves only complete files. A checkpoint ends in the SHA-256 of all preceding bytes. A truncated
 // or damaged checkpoint is skipped with a warning, and the previous one is used. So is a checkpoint
-// whose genotypes are damaged, of which it has the SHA-256. Rows logged after
-// the checkpoint are dropped on resuming ([Writer.Begin]), so a killed run ends with the same files
-// as an uninterrupted one. A checkpoint contains metrics.csv up to its generation, which restores a
+// whose genotypes are damaged, of which it has the SHA-256. Rows logged after the checkpoint are
+// dropped on resuming ([Writer.Begin]), so a killed run ends with the same files as an
+// uninterrupted one. A checkpoint contains metrics.csv up to its generation, which restores a
 // damaged file. status.json contains checksums of itself and of the log. The folder's name contains
 // one of config.json, and zip checksums the arrays.
 //

@@ -20,8 +20,8 @@ import (
 // have the same cells.
 const shippedSnapshotsFile = "snapshots.npz"
 
-// Rows of a shipped metrics.csv: at most evenRows at equal distances, for linear axes, and ratioRows
-// at equal ratios, for logarithmic ones.
+// Rows of a shipped metrics.csv: at most evenRows at equal distances, for linear axes, and
+// ratioRows at equal ratios, for logarithmic ones.
 const (
 	evenRows  = 150
 	ratioRows = 120
@@ -32,8 +32,8 @@ const (
 const maxSnapshots = 1 << 12
 
 // Ship writes what figures need of a finished run below root, without its policies: see
-// [Run.Repertoire] and [Run.Skills]. skills is the evaluation to ship, whose policy and extra arrays
-// are left out; nil for a run without one. The same run gives the same bytes.
+// [Run.Repertoire] and [Run.Skills]. skills is the evaluation to ship, whose policy and extra
+// arrays are left out; nil for a run without one. The same run gives the same bytes.
 func (r *Run) Ship(root string, skills *Skills) error {
 	if !r.Status.Finished {
 		return fmt.Errorf("%s is not finished: train it to the end first", r.Dir)
@@ -105,8 +105,8 @@ func (t *Table) thin() {
 	t.Rows = rows
 }
 
-// thinAdaptation keeps the rows of the skills that are the best under some value of a perturbation or
-// on average, and adds the number of evaluated skills.
+// thinAdaptation keeps the rows of the skills that are the best under some value of a perturbation
+// or on average, and adds the number of evaluated skills.
 func (r *Run) thinAdaptation(t *Table) error {
 	a, err := r.Adaptation()
 	if err != nil {
@@ -209,7 +209,8 @@ func (r *Run) shippedSnapshots() ([]Snapshot, error) {
 	}
 	n, cells := shape[0], shape[1]
 	if cells != final.Cells() || n > maxSnapshots {
-		return nil, fmt.Errorf("%s: it has %d snapshots of %d cells, not at most %d of %d, as in %s", path,
+		return nil, fmt.Errorf("%s: it has %d snapshots of %d cells, not at most %d of %d, as in %s",
+			path,
 			n, cells, maxSnapshots, final.Cells(), repertoireFile)
 	}
 	snapshots := make([]Snapshot, n)

@@ -135,7 +135,8 @@ func (c coder) dense(outputs *Node, steps int, truth *Node) *Node {
 
 // lossGradient returns the mean of (output - x)^2 over the decoder's inputs of normalised sequences
 // [N, L, F]: over the sequences, all steps but the last, and the features. It also returns the
-// gradient with respect to the row, in the row's shape. GoMLX's Gradient cannot be used: see [LSTM].
+// gradient with respect to the row, in the row's shape. GoMLX's Gradient cannot be used: see
+// [LSTM].
 func (a Autoencoder) lossGradient(row, inputs *Node) (loss, gradient *Node) {
 	c, scored, n := a.view(row), a.Steps-1, inputs.Shape().Dimensions[2]
 	memory, encoding := c.encode(inputs, true)

@@ -25,9 +25,9 @@ func NewBuffer(g *Graph, width, capacity int) Buffer {
 		Const(g, int32(0))}
 }
 
-// Insert writes rows [n, width of the layout] over the oldest rows, in order. If n exceeds the capacity, only the
-// last rows are kept. A buffer that is donated to the program or carried by a loop is updated in
-// place, so the cost depends on n, not on the capacity.
+// Insert writes rows [n, width of the layout] over the oldest rows, in order. If n exceeds the
+// capacity, only the last rows are kept. A buffer that is donated to the program or carried by a
+// loop is updated in place, so the cost depends on n, not on the capacity.
 //
 // The published code (QDax, buffers/buffer.py) shifts the whole content if a batch would extend
 // past the end. The set of rows is the same.
@@ -46,9 +46,9 @@ func (b Buffer) Insert(rows *Node) Buffer {
 		rows, n = Slice(rows, AxisRange(n-capacity)), capacity
 	}
 
-	// Rows are written through windows of n rows, which cannot extend past the end of the buffer. over
-	// is the number of rows that would; they wrap to the beginning, in a second window. Both windows
-	// take the rows rotated by over, write their own part and keep the rest.
+	// Rows are written through windows of n rows, which cannot extend past the end of the buffer.
+	// over is the number of rows that would; they wrap to the beginning, in a second window. Both
+	// windows take the rows rotated by over, write their own part and keep the rest.
 	over := MaxScalar(AddScalar(b.Position, int32(n-capacity)), int32(0))
 	turned := xla.Rows(Concatenate([]*Node{rows, rows}, 0), Sub(ConstAs(over, int32(n)), over), n)
 	inside := GreaterOrEqual(Iota(rows.Graph(), shapes.Make(dtypes.Int32, n, 1), 0), over)

@@ -31,12 +31,12 @@ func DefaultSlice(kind xla.Kind, batch, params int) int {
 // Plan says which episodes an [Evaluator] plays.
 type Plan struct {
 	Policies int
-	// Episodes is the number of episodes, each from an initial state of its own: episode i is played
-	// by policy i mod Policies. 0 is one episode per policy.
+	// Episodes is the number of episodes, each from an initial state of its own: episode i is
+	// played by policy i mod Policies. 0 is one episode per policy.
 	Episodes int
-	// States is the number of initial states that all policies share, instead of Episodes: episode i
-	// is played by policy i / States from initial state i mod States. The results for a policy do not
-	// depend on the other policies.
+	// States is the number of initial states that all policies share, instead of Episodes: episode
+	// i is played by policy i / States from initial state i mod States. The results for a policy do
+	// not depend on the other policies.
 	States    int
 	Slice     int // policies rolled out together; 0: [DefaultSlice]
 	Recorders []envs.Recorder
@@ -80,8 +80,8 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 	plan.Episodes = cmp.Or(plan.Episodes, plan.Policies)
 	plan.Slice = cmp.Or(plan.Slice, DefaultSlice(p.Kind, plan.Episodes, params))
 	if plan.Policies < 1 || plan.Policies > plan.Episodes || plan.Slice < 1 || task.Length < 1 {
-		return nil, errors.Errorf("a rollout needs at least 1 policy, 1 step, slices of 1 and an episode "+
-			"per policy, not %d, %d, %d and %d", plan.Policies, task.Length, plan.Slice, plan.Episodes)
+		return nil, errors.Errorf("a rollout needs at least 1 policy, 1 step, slices of 1 and an "+
+			"episode per policy, not %d, %d, %d and %d", plan.Policies, task.Length, plan.Slice, plan.Episodes)
 	}
 	plan.Slice = min(plan.Slice, plan.Episodes)
 	if err := p.CheckMemory(4 * int64(params) * int64(plan.Policies+plan.Slice)); err != nil {

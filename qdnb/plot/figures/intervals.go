@@ -128,8 +128,8 @@ func (p *IntervalPanel) panel(styles map[string]Style, compact bool) *panel {
 		aspect: 4 / (0.2 + height*float64(max(len(p.Rows), 3)))}
 }
 
-// intervalMarks draws a row of an IntervalPanel: the name, and below it the marks; only the marks if
-// it is compact.
+// intervalMarks draws a row of an IntervalPanel: the name, and below it the marks; only the marks
+// if it is compact.
 type intervalMarks struct {
 	row     Interval
 	style   Style
@@ -186,8 +186,8 @@ func drawDot(c draw.Canvas, dot color.NRGBA, at vg.Point) {
 	c.DrawGlyph(draw.GlyphStyle{Color: dot, Radius: 2.6, Shape: draw.CircleGlyph{}}, at)
 }
 
-// drawMark draws mark i, a diamond, triangle, pentagon or hexagon, with an outline that separates it
-// from what it covers.
+// drawMark draws mark i, a diamond, triangle, pentagon or hexagon, with an outline that separates
+// it from what it covers.
 func drawMark(c draw.Canvas, i int, at vg.Point) {
 	const radius = vg.Length(3.7)
 	corners := []int{4, 3, 5, 6}[i%4]
