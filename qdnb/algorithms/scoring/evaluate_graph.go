@@ -81,7 +81,8 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 	plan.Slice = cmp.Or(plan.Slice, DefaultSlice(p.Kind, plan.Episodes, params))
 	if plan.Policies < 1 || plan.Policies > plan.Episodes || plan.Slice < 1 || task.Length < 1 {
 		return nil, errors.Errorf("a rollout needs at least 1 policy, 1 step, slices of 1 and an "+
-			"episode per policy, not %d, %d, %d and %d", plan.Policies, task.Length, plan.Slice, plan.Episodes)
+			"episode per policy, not %d, %d, %d and %d", plan.Policies, task.Length, plan.Slice,
+			plan.Episodes)
 	}
 	plan.Slice = min(plan.Slice, plan.Episodes)
 	if err := p.CheckMemory(4 * int64(params) * int64(plan.Policies+plan.Slice)); err != nil {
