@@ -173,7 +173,7 @@ func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
 	} {
 		spec := small(t.TempDir(), 1)
 		spec.Tune, spec.Archive = more(spec.Tune, "slice=8"), careless{grid, mistake}
-		failing{"generation", "qdnb.careless.Insert", at, rest}.check(t, spec)
+		failing{"insertion of the generation", "qdnb.careless.Insert", at, rest}.check(t, spec)
 	}
 	spec := smallOf("pga-map-elites", t.TempDir(), 1)
 	spec.Tune = more(spec.Tune, "slice=4")

@@ -17,7 +17,9 @@ import (
 
 // Sharded is an input or output of a program: one tensor for each device that the program runs on.
 // It has one part for a single-device program and [Platform.Workers] parts for a parallel one,
-// either equal (replicated) or different (sharded).
+// either equal (replicated) or different (sharded). An input with one part may also be read by all
+// workers of a parallel program. They share its memory on CPUs; other devices get a copy for the
+// run.
 type Sharded []*tensors.Tensor
 
 // Replicated gives every worker its own copy of a tensor made by f.
@@ -133,6 +135,7 @@ func reuse(backend *adapter, inputs []input, outputs []*graph.Node) {
 
 // run executes the program; see [Program.Run].
 func (pr *executable) run(inputs ...Sharded) (outputs []Sharded, err error) {
+	var lent []compute.Buffer
 	err = catch(func() {
 		if err := pr.check(inputs); err != nil {
 			panic(err)
@@ -141,11 +144,18 @@ func (pr *executable) run(inputs ...Sharded) (outputs []Sharded, err error) {
 		var donate []bool
 		for part := range pr.parts {
 			for i, value := range inputs {
-				take := (*tensors.Tensor).Buffer
-				if pr.inputs[i].Donate {
-					take = (*tensors.Tensor).DonateBuffer
+				var buffer compute.Buffer
+				var err error
+				switch device := compute.DeviceNum(part); {
+				case pr.inputs[i].Donate:
+					buffer, err = value[part].DonateBuffer(pr.platform.Backend, device)
+				case part < len(value):
+					buffer, err = value[part].Buffer(pr.platform.Backend, device)
+				default:
+					if buffer, err = pr.platform.lend(buffers[i], device); err == nil {
+						lent = append(lent, buffer)
+					}
 				}
-				buffer, err := take(value[part], pr.platform.Backend, compute.DeviceNum(part))
 				if err != nil {
 					panic(err)
 				}
@@ -168,6 +178,10 @@ func (pr *executable) run(inputs ...Sharded) (outputs []Sharded, err error) {
 			}
 		}
 	})
+	for _, buffer := range lent {
+		_ = buffer.Finalize() // best effort
+	}
+	runtime.KeepAlive(inputs) // whose memory was lent
 	if err != nil {
 		return nil, errors.Errorf("program %q failed: %s", pr.Name, explain(err, nil))
 	}
@@ -180,7 +194,7 @@ func (pr *executable) check(inputs []Sharded) error {
 		return errors.Errorf("it takes %d inputs, not %d", len(pr.inputs), len(inputs))
 	}
 	for i, value := range inputs {
-		if len(value) != pr.parts {
+		if len(value) != pr.parts && (len(value) != 1 || pr.inputs[i].Donate) {
 			return errors.Errorf("input %s has %d parts, the program runs on %d devices", pr.label(i),
 				len(value), pr.parts)
 		}

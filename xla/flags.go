@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/gomlx/go-xla/pjrt"
@@ -80,16 +81,14 @@ func contains(path, text string) bool {
 	}
 }
 
-// cpuDevices is the largest number of devices requested from XLA:CPU, which is the plugin's
-// default.
-const cpuDevices = 4
-
-// clientOptions returns the options that a plugin is opened with. XLA:CPU starts at least as many
-// threads as devices. With four on two cores each product is split for threads that then wait for
-// each other: updates of a learner take a sixth more processor time.
+// clientOptions returns the options that a plugin is opened with: on CPUs a device per core, or as
+// many as [WorkersEnv] says if those are more. XLA:CPU starts at least as many threads as devices.
+// With four on two cores each product is split for threads that then wait for each other: updates
+// of a learner take a sixth more processor time.
 func clientOptions(kind Kind) pjrt.NamedValuesMap {
 	if kind != CPU {
 		return nil
 	}
-	return pjrt.NamedValuesMap{"cpu_device_count": int64(min(cpuDevices, runtime.NumCPU()))}
+	asked, _ := strconv.Atoi(os.Getenv(WorkersEnv)) // a bad value is rejected elsewhere
+	return pjrt.NamedValuesMap{"cpu_device_count": int64(max(asked, runtime.NumCPU()))}
 }

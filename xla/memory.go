@@ -8,15 +8,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// CheckMemory returns an error if the machine's free memory cannot hold perWorker bytes for each
-// worker. It runs before anything is allocated. It knows the memory of Linux machines only; GPUs
-// and TPUs report a lack of memory themselves.
-func (p *Platform) CheckMemory(perWorker int64) error {
+// CheckMemory returns an error if the machine's free memory cannot hold the bytes that the workers
+// share and perWorker bytes for each of them. It runs before anything is allocated. It knows the
+// memory of Linux machines only; GPUs and TPUs report a lack of memory themselves.
+func (p *Platform) CheckMemory(shared, perWorker int64) error {
 	if p.Kind != CPU && p.Kind != Go {
 		return nil
 	}
 	available := availableMemory()
-	if need := perWorker * int64(p.Workers); available > 0 && need > available {
+	if need := shared + perWorker*int64(p.Workers); available > 0 && need > available {
 		return errors.Errorf("this needs %.1f GB of memory on %d workers, but %.1f GB are free: lower "+
 			"batch, cells or hidden, or set %s=1",
 			float64(need)/1e9, p.Workers, float64(available)/1e9, WorkersEnv)

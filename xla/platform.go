@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,8 +38,9 @@ func (k Kind) Accelerator() bool { return k == CUDA || k == TPU }
 // takes precedence over GOMLX_BACKEND.
 const BackendEnv = "QDNB_BACKEND"
 
-// WorkersEnv names the environment variable that limits the number of workers. Results do not
-// depend on it.
+// WorkersEnv names the environment variable that limits the number of workers, by default one per
+// core or GPU. Results do not depend on it. On CPUs it may exceed the number of cores, to measure
+// what more workers need.
 const WorkersEnv = "QDNB_WORKERS"
 
 // messages receives warnings.
@@ -195,11 +195,8 @@ func load(kind Kind, path string) (*Platform, error) {
 	if err != nil {
 		return nil, errors.Errorf("plugin %s cannot be loaded: %v", path, oneLine(err))
 	}
-	workers := backend.NumDevices()
-	if kind == CPU {
-		workers = min(workers, runtime.NumCPU())
-	}
-	if workers, err = limitWorkers(workers); err != nil {
+	workers, err := limitWorkers(backend.NumDevices())
+	if err != nil {
 		return nil, err
 	}
 	return &Platform{Backend: backend, Kind: kind, Plugin: path, Workers: workers}, nil

@@ -33,10 +33,18 @@ func Compile[In, Out any](c Compiler, name string, in In, build func(In) Out,
 }
 
 // CompileParallel is [Compile] for a function that all workers run at once: the same graph, each
-// worker on its own part of the inputs. Workers exchange results with [AllGather].
+// worker on its own part of the inputs. Workers exchange results with [AllGather]. An input that is
+// not donated may be on the first device only; all workers read it, see [Sharded].
 func CompileParallel[In, Out any](c Compiler, name string, in In, build func(In) Out,
 	axes ...Axis) (*Program[In, Out], error) {
 	return compile(c, name, true, in, build, axes)
+}
+
+// CompileCopies is [Compile] for a function that changes what all workers read: it runs on each
+// device that keeps a copy, see [Platform.Copies].
+func CompileCopies[In, Out any](s *Scope, name string, in In, build func(In) Out,
+	axes ...Axis) (*Program[In, Out], error) {
+	return compile(s, name, s.Copies() > 1, in, build, axes)
 }
 
 func compile[In, Out any](c Compiler, name string, parallel bool, in In, build func(In) Out,

@@ -83,11 +83,14 @@ func (s State[T]) Free() {
 }
 
 // First returns the values on the first device. They share the memory.
-func (s State[T]) First() State[T] {
+func (s State[T]) First() State[T] { return s.On(1) }
+
+// On returns the values on the first devices. They share the memory.
+func (s State[T]) On(devices int) State[T] {
 	s.leaves = slices.Clone(s.leaves)
 	for i, l := range s.leaves {
 		if l.value != nil {
-			s.leaves[i].value = l.value[:1]
+			s.leaves[i].value = l.value[:devices]
 		}
 	}
 	return s
@@ -141,9 +144,9 @@ func (s State[T]) Scalars() []float64 {
 	return numbers
 }
 
-// Spread moves the values from the first device to every worker.
+// Spread moves the values from the first device to each that keeps a copy, see [Platform.Copies].
 func (s State[T]) Spread(p *Platform) (State[T], error) {
-	if p.Workers == 1 {
+	if p.Copies() == 1 {
 		return s, nil
 	}
 	copies, err := s.Copy(p)
@@ -151,13 +154,13 @@ func (s State[T]) Spread(p *Platform) (State[T], error) {
 	return copies, err
 }
 
-// Copy copies the values of the first device to every worker.
+// Copy copies the values of the first device to each that keeps a copy.
 func (s State[T]) Copy(p *Platform) (State[T], error) {
 	s.leaves = slices.Clone(s.leaves)
 	for i := range s.leaves {
 		array, err := Download(s.leaves[i].value)
 		if err == nil {
-			s.leaves[i].value, err = Uploads(array, p.Workers)
+			s.leaves[i].value, err = Uploads(array, p.Copies())
 		}
 		if err != nil {
 			s.leaves = s.leaves[:i]

@@ -64,6 +64,7 @@ type variant struct {
 var (
 	oneWorker  = []string{xla.WorkersEnv + "=1"}
 	allWorkers = []string{xla.WorkersEnv + "="}
+	tenWorkers = []string{xla.WorkersEnv + "=10"}
 )
 
 // The same seed gives the same bytes on XLA:CPU: in a second run, with one worker and with all, and
@@ -89,6 +90,9 @@ func TestSameBytes(t *testing.T) {
 	for _, s := range append(subjects, adaptation, control) {
 		t.Run(s.name, func(t *testing.T) { sameByEach(t, s, variants) })
 	}
+	t.Run("map-elites with more workers than cores", func(t *testing.T) {
+		sameByEach(t, training(ants("map-elites")), []variant{{"ten workers", tenWorkers, nil}})
+	})
 	for _, algorithm := range []string{"pga-map-elites", "dads-reward"} {
 		s := training(paperSized(algorithm))
 		t.Run(s.name+" of the paper's size", func(t *testing.T) {

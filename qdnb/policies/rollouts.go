@@ -115,7 +115,7 @@ func (r *Rollouts) group(ctx context.Context, group []Policy, conditions *envs.C
 		genotypes = append(genotypes, group[min(i, len(group)-1)].Genotype...)
 	}
 	value, err := xla.Uploads(npz.Of(genotypes, r.together, len(genotypes)/r.together),
-		r.platform.Workers)
+		r.platform.Copies())
 	if err != nil {
 		return nil, err
 	}

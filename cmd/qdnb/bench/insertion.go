@@ -52,7 +52,7 @@ func (b Insertion) Measure(p *xla.Platform) (fmt.Stringer, error) {
 			"%d", b.Batch, b.Better)
 	}
 	params := nn.Policy(87, []int{256, 256}, 8).Params()
-	if err := p.CheckMemory(4 * int64(params) * int64(insertionCells+b.Batch)); err != nil {
+	if err := p.CheckMemory(4*int64(params)*int64(insertionCells+b.Batch), 0); err != nil {
 		return nil, err
 	}
 	in, err := startInsertion(p, b.Batch, params)

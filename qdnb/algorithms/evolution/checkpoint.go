@@ -21,7 +21,7 @@ func (s *Search) checkpoint() *xla.Checkpoint {
 	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
 		if st != nil {
 			names := append([]string{"genotypes", scratchKey, originsKey}, st.archive.Fields()...)
-			c.Add(&st.contents, s.programs.Workers, prefix, names...)
+			c.Add(&st.contents, s.programs.Copies(), prefix, names...)
 			c.Sparse(prefix+"genotypes", prefix+"fitnesses")
 		}
 	}
@@ -51,7 +51,7 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 		}
 	}
 	c := &xla.Checkpoint{}
-	c.Add(&st.contents, s.programs.Workers, "", names...)
+	c.Add(&st.contents, s.programs.Copies(), "", names...)
 	c.Sparse("genotypes", "fitnesses")
 	return c.Arrays()
 }

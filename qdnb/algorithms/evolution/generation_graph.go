@@ -14,7 +14,8 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// generation is the program of one generation, which every worker runs.
+// generation builds the programs of one generation: the evaluation of its offspring, which every
+// worker runs, and their insertion.
 type generation struct {
 	task    scoring.Task
 	emitter Emitter // nil: the offspring are the members of another archive, unchanged
@@ -67,11 +68,10 @@ type source struct {
 	Proposed *Node   // [n, N], the first offspring, from the learner; nil without a learner
 }
 
-// build returns the archive after the generation, the number of candidates with a NaN fitness or
-// descriptor, and the transitions of the evaluations, or nil.
-func (gen generation) build(before contents, from source, worker *Node) (after contents, invalid,
-	transitions *Node) {
-	found := gen.evaluate(from, worker)
+// fill returns the archive after the insertion of a generation, and the number of candidates with a
+// NaN fitness or descriptor.
+func (gen generation) fill(before contents, from source, found Evaluated) (after contents,
+	invalid *Node) {
 	if gen.emitter == nil {
 		empty := Equal(from.Parents.Cells.Fitness, ConstAs(from.Parents.Cells.Fitness, math.Inf(-1)))
 		found.Fitness = Where(empty, from.Parents.Cells.Fitness, found.Fitness)
@@ -83,7 +83,7 @@ func (gen generation) build(before contents, from source, worker *Node) (after c
 	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, cells, count)
 	after.Origins = origins(before.Origins, from.Number, index, accepted)
 	invalid = ReduceAllSum(ConvertDType(LogicalNot(valid), dtypes.Int32))
-	return after, invalid, found.Transitions
+	return after, invalid
 }
 
 // origins replaces the origins of the accepted cells by a generation and the individuals' numbers.

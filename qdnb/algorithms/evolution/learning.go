@@ -142,8 +142,8 @@ func start(learner Learner, task scoring.Task, first *graph.Node, key xla.Key) [
 }
 
 // compileProposal builds the two programs that propose n offspring. The first runs on the first
-// device, which has the buffer, and its outputs are copied to all workers. In the second each
-// worker makes a share of the offspring, and an all-gather gives every worker all of them.
+// device, which has the buffer, and all workers read its outputs. In the second each worker makes a
+// share of the offspring, and an all-gather gives every worker all of them.
 func (l *learning) compileProposal(s *Search, n int) (err error) {
 	number := xla.Declare(dtypes.Int32)
 	key := func(seed, number xla.Array) xla.Key {
@@ -195,13 +195,10 @@ func (l *learning) propose(s *Search, number xla.Array) (xla.Array, error) {
 		})), nil
 	}
 	ready, err := l.prepare.Run(l.preparing(s, number))
-	if err == nil {
-		ready, err = ready.Spread(s.programs.Platform)
-	}
-	defer ready.Free()
 	if err != nil {
 		return xla.Array{}, err
 	}
+	defer ready.Free()
 	return l.proposal.Run(proposalIn{s.seed, number, s.worker, s.main.parents(), ready})
 }
 

@@ -88,17 +88,17 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 // checkMemory compares the memory that the search needs with the memory available.
 func (s *Search) checkMemory() error {
 	cells, params := s.settings.Centroids.Shape[0], s.task.Policy.Params()
-	rows := int64(cells) + int64(min(cells, s.settings.Batch)) + int64(s.settings.Slice)
+	rows := int64(cells) + int64(min(cells, s.settings.Batch))
 	if s.method.Archive.PassiveEvery() > 0 {
 		rows += 2 * int64(cells)
 	}
-	bytes := 4 * int64(params) * rows
+	shared, perWorker := 4*int64(params)*rows, 4*int64(params)*int64(s.settings.Slice)
 	if l := s.method.Learner; l != nil { // its buffer, and a generation's rows, recorded and gathered
 		width := layoutOf(s.task).Width()
-		bytes += 4 * int64(l.Capacity()) * int64(replay.StoredWidth(s.programs.Kind, width))
-		bytes += 4 * int64(width) * 3 * int64(s.settings.Batch) * int64(s.task.Length)
+		shared += 4 * int64(l.Capacity()) * int64(replay.StoredWidth(s.programs.Kind, width))
+		perWorker += 4 * int64(width) * 3 * int64(s.settings.Batch) * int64(s.task.Length)
 	}
-	return s.programs.CheckMemory(bytes)
+	return s.programs.CheckMemory(shared, perWorker)
 }
 
 // axes names the axis sizes of the search.

@@ -12,29 +12,43 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// store is an archive, which every worker holds in full, and the program that fills it.
+// store is an archive and the two programs that fill it. Evaluations only read the archive, so
+// workers on a CPU share one copy of it. The insertion writes it.
 type store struct {
 	archive  Archive
 	contents xla.State[contents]
 	members  *store // the archive whose members are the offspring; nil if they come from this one
 	proposed int    // offspring per generation that the learner proposes
-	program  *xla.Program[generationIn, generationOut]
+	evaluate *xla.Program[evaluationIn, xla.State[Evaluated]]
+	insert   *xla.Program[insertionIn, insertionOut]
 }
 
-// generationIn are the inputs of a generation.
-type generationIn struct {
-	Seed, Worker, Number xla.Array
-	Numbers              xla.Array           // parameters of the emitter, see [xla.Params]
-	Members              xla.State[members]  // the offspring, if they are those of another archive
-	Archive              xla.State[contents] `xla:"donate"`
-	Proposed             xla.Array           // [n, N], the first offspring, from the learner
+// offspringIn are the inputs that offspring are made from, besides their parents.
+type offspringIn struct {
+	Seed, Number xla.Array
+	Numbers      xla.Array          // parameters of the emitter, see [xla.Params]
+	Members      xla.State[members] // the offspring, if they are those of another archive
+	Proposed     xla.Array          // [n, N], the first offspring, from the learner
 }
 
-// generationOut are its outputs.
-type generationOut struct {
-	Archive     xla.State[contents]
-	Invalid     xla.Array // evaluations with a NaN fitness or descriptor
-	Transitions xla.Array // of the evaluations, for the learner
+// evaluationIn are the inputs of the evaluation of a generation.
+type evaluationIn struct {
+	offspringIn
+	Worker  xla.Array
+	Archive xla.State[stored] // the parents; none if the offspring are members of another archive
+}
+
+// insertionIn are the inputs of the insertion of a generation.
+type insertionIn struct {
+	offspringIn
+	Found   xla.State[Evaluated]
+	Archive xla.State[contents] `xla:"donate"`
+}
+
+// insertionOut are its outputs.
+type insertionOut struct {
+	Archive xla.State[contents]
+	Invalid xla.Array // evaluations with a NaN fitness or descriptor
 }
 
 // members are the individuals of an archive: a pytree.
@@ -44,7 +58,7 @@ func membersOf(c contents) members { return members{c.Genotypes, c.Fields[0], c.
 
 // newStore makes an empty archive for batches of the given size.
 func (s *Search) newStore(archive Archive, batch int) (*store, error) {
-	program, err := xla.CompileParallel(s.programs, "empty archive", s.seed,
+	program, err := xla.CompileCopies(s.programs, "empty archive", s.kept(s.seed),
 		func(seed xla.Array) xla.State[contents] {
 			fields := empty(archive, s.task, xla.KeyOf(seed.Tree).FoldIn(streamEmpty))
 			g, cells := seed.Tree.Graph(), fields[0].Shape().Dimensions[0]
@@ -58,7 +72,7 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 		return nil, err
 	}
 	st := &store{archive: archive}
-	st.contents, err = program.Run(s.seed)
+	st.contents, err = program.Run(s.kept(s.seed))
 	return st, err
 }
 
@@ -91,9 +105,9 @@ func (st *store) parents() xla.State[stored] { return xla.Part(st.contents, cont
 
 func (st *store) cells() int { return st.fitnesses().Dims()[0] }
 
-// inputs are the inputs of the program in a generation.
-func (st *store) inputs(s *Search, number, proposed xla.Array) generationIn {
-	in := generationIn{Seed: s.seed, Worker: s.worker, Number: number, Archive: st.contents}
+// inputs are what the offspring of a generation are made from.
+func (st *store) inputs(s *Search, number, proposed xla.Array) offspringIn {
+	in := offspringIn{Seed: s.seed, Number: number}
 	if st.members != nil {
 		in.Members = xla.Part(st.members.contents, membersOf)
 		return in
@@ -105,7 +119,26 @@ func (st *store) inputs(s *Search, number, proposed xla.Array) generationIn {
 	return in
 }
 
-// compile builds the program of a generation. Its offspring come from the archive itself, or are
+// evaluation are the inputs of the evaluation of offspring.
+func (st *store) evaluation(s *Search, from offspringIn) evaluationIn {
+	in := evaluationIn{offspringIn: from, Worker: s.worker}
+	if st.members == nil {
+		in.Archive = st.parents()
+	}
+	return in
+}
+
+// insertion are the inputs of the insertion of evaluated offspring.
+func (st *store) insertion(s *Search, from offspringIn, found xla.State[Evaluated]) insertionIn {
+	copies := s.programs.Copies()
+	return insertionIn{offspringIn{s.kept(from.Seed), s.kept(from.Number), s.kept(from.Numbers),
+		from.Members, s.kept(from.Proposed)}, found.On(copies), st.contents}
+}
+
+// kept returns an input of the programs that run where the archive is kept.
+func (s *Search) kept(a xla.Array) xla.Array { return a.On(s.programs.Copies()) }
+
+// compile builds the programs of a generation. Its offspring come from the archive itself, or are
 // the members of another archive.
 func (st *store) compile(s *Search, name string, gen generation, members *store) (err error) {
 	st.members = members
@@ -114,15 +147,25 @@ func (st *store) compile(s *Search, name string, gen generation, members *store)
 	}
 	in := st.inputs(s, xla.Declare(dtypes.Int32),
 		xla.Declare(dtypes.Float32, st.proposed, s.task.Policy.Params()))
-	st.program, err = xla.CompileParallel(s.programs, name, in, func(in generationIn) generationOut {
-		after, invalid, transitions := gen.build(in.Archive.Tree, st.source(s, in), in.Worker.Tree)
-		return generationOut{xla.Out(after), xla.Out(invalid), xla.Out(transitions)}
-	}, gen.task.Axes(gen.slices.N, gen.slices.Size, st.cells())...)
+	axes := gen.task.Axes(gen.slices.N, gen.slices.Size, st.cells())
+	st.evaluate, err = xla.CompileParallel(s.programs, name, st.evaluation(s, in),
+		func(in evaluationIn) xla.State[Evaluated] {
+			return xla.Out(gen.evaluate(st.source(s, in.offspringIn, in.Archive.Tree), in.Worker.Tree))
+		}, axes...)
+	if err != nil {
+		return err
+	}
+	st.insert, err = xla.CompileCopies(s.programs, "insertion of the "+name,
+		st.insertion(s, in, st.evaluate.Out), func(in insertionIn) insertionOut {
+			from := st.source(s, in.offspringIn, in.Archive.Tree.stored())
+			after, invalid := gen.fill(in.Archive.Tree, from, in.Found.Tree)
+			return insertionOut{xla.Out(after), xla.Out(invalid)}
+		}, axes...)
 	return err
 }
 
 // source says what the offspring are made from.
-func (st *store) source(s *Search, in generationIn) source {
+func (st *store) source(s *Search, in offspringIn, before stored) source {
 	root := xla.KeyOf(in.Seed.Tree)
 	from := source{Number: in.Number.Tree, Proposed: in.Proposed.Tree}
 	from.Key = root.FoldInEach(from.Number)
@@ -131,7 +174,6 @@ func (st *store) source(s *Search, in generationIn) source {
 	}
 	if st.members == nil {
 		from.Numbers = xla.Scalars(in.Numbers.Tree)
-		before := in.Archive.Tree
 		from.Parents = NewParents(before.Genotypes, cellsOf(st.archive, before.Fields))
 		return from
 	}
@@ -147,13 +189,26 @@ func (st *store) source(s *Search, in generationIn) source {
 	return from
 }
 
-// run runs the program and makes its outputs the new state.
+// run evaluates and inserts the offspring of a generation. It returns the number of invalid
+// evaluations, and the transitions for the learner.
 func (st *store) run(s *Search, number, proposed xla.Array) (invalid int, transitions xla.Array,
 	err error) {
-	out, err := st.program.Run(st.inputs(s, number, proposed))
+	from := st.inputs(s, number, proposed)
+	found, err := st.evaluate.Run(st.evaluation(s, from))
 	if err != nil {
 		return 0, xla.Array{}, err
 	}
+	out, err := st.insert.Run(st.insertion(s, from, found))
+	if err != nil {
+		found.Free()
+		return 0, xla.Array{}, err
+	}
 	st.contents = out.Archive
-	return int(out.Invalid.Scalars()[0]), out.Transitions, nil
+	transitions = xla.Part(found, func(e Evaluated) *graph.Node { return e.Transitions })
+	rest := xla.Part(found, func(e Evaluated) Evaluated {
+		e.Transitions = nil
+		return e
+	})
+	rest.Free()
+	return int(out.Invalid.Scalars()[0]), transitions, nil
 }

@@ -8,6 +8,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
 )
 
 // If each of several workers has one slice, a single worker runs them all in sequence: a loop of
@@ -35,4 +36,29 @@ func TestOneTurnIsTheSameCode(t *testing.T) {
 	if !reflect.DeepEqual(states[0], states[1]) {
 		t.Errorf("%d workers end with fitness %v, one with %v", p.Workers, fitnesses[0], fitnesses[1])
 	}
+}
+
+// On a CPU the archive is in memory once, however many workers read it.
+func TestWorkersShareTheArchive(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		if p.Kind.Accelerator() {
+			t.Skipf("SKIPPED: each device of %s keeps a copy", p)
+		}
+		s := newSearch(t, p, unlimited.task(), isoline,
+			Settings{Batch: 8, Slice: 2, Seed: 1, Centroids: line(20)})
+		for round := range 3 {
+			for i, leaf := range s.main.contents.Leaves() {
+				if n := len(leaf.Value()); n != 1 {
+					t.Errorf("round %d: tensor %d of the archive is in memory %d times", round, i, n)
+				}
+			}
+			if round == 1 {
+				if err := s.Restore(s.generation, stateOf(t, s)); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				steps(t, s, 2)
+			}
+		}
+	})
 }

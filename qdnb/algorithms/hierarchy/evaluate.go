@@ -136,7 +136,7 @@ func declareActor(algorithm ppo.PPO) xla.State[actor] {
 
 // Evaluate plays one episode from each initial state. The seed alone draws the initial states, so
 // they are the same every time; seed and number together draw the choices. skills are rows [skills,
-// N] on every worker.
+// N], see [Upload].
 func (e *Evaluator) Evaluate(policy Policy, skills xla.Array, seed, number int64) (Evaluation,
 	error) {
 	act, err := e.upload(policy)
@@ -147,10 +147,10 @@ func (e *Evaluator) Evaluate(policy Policy, skills xla.Array, seed, number int64
 	return e.evaluate(act, skills, seed, number)
 }
 
-// upload copies a policy to every worker.
+// upload copies a policy to where the workers read it.
 func (e *Evaluator) upload(policy Policy) (xla.State[actor], error) {
 	act, c := e.actor.First(), &xla.Checkpoint{}
-	c.Add(&act, e.platform.Workers, "", actorNames[:len(act.Leaves())]...)
+	c.Add(&act, e.platform.Copies(), "", actorNames[:len(act.Leaves())]...)
 	return act, errors.WithMessage(c.Restore(policy), "the policy was trained with other skills")
 }
 
@@ -180,16 +180,16 @@ func (e *Evaluator) evaluate(act xla.State[actor], skills xla.Array, seed,
 	return result, cmp.Or(append(failed[:], err)...)
 }
 
-// Upload copies the rows of skills, [skills, N], to every worker.
+// Upload copies the rows of skills, [skills, N], to where the workers read them.
 func Upload(p *xla.Platform, rows npz.Array) (none xla.Array, err error) {
 	if len(rows.Shape) != 2 || rows.Shape[0] < 1 {
 		return none, errors.Errorf("skills must have shape [skills, parameters] with at least one "+
 			"skill, not %v", rows.Shape)
 	}
-	if err := p.CheckMemory(4 * int64(rows.Len())); err != nil {
+	if err := p.CheckMemory(4*int64(rows.Len()), 0); err != nil {
 		return none, err
 	}
-	value, err := xla.Uploads(rows, p.Workers)
+	value, err := xla.Uploads(rows, p.Copies())
 	if err != nil {
 		return none, err
 	}

@@ -89,7 +89,7 @@ func New(p *xla.Platform, task Task, skills npz.Array, settings Settings, seed i
 	algorithm := ppo.New(settings.Config, task.Env.Spec().Observations, skills.Shape[0])
 	data := int64(settings.Sequences()) * int64(settings.UnrollLength+1) * int64(
 		task.Env.Spec().Observations+5)
-	if err := p.CheckMemory(4 * (int64(skills.Shape[0])*int64(skills.Shape[1]) + 3*data)); err != nil {
+	if err := p.CheckMemory(4*int64(skills.Shape[0])*int64(skills.Shape[1]), 4*3*data); err != nil {
 		return nil, err
 	}
 	s := &Search{

@@ -85,7 +85,8 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 			plan.Episodes)
 	}
 	plan.Slice = min(plan.Slice, plan.Episodes)
-	if err := p.CheckMemory(4 * int64(params) * int64(plan.Policies+plan.Slice)); err != nil {
+	if err := p.CheckMemory(4*int64(params)*int64(plan.Policies),
+		4*int64(params)*int64(plan.Slice)); err != nil {
 		return nil, err
 	}
 	e := &Evaluator{plan: plan, platform: p, batch: Batch{task, plan.Recorders,
@@ -157,8 +158,8 @@ func (e *Evaluator) place(flat *Node) *Node {
 	return Gather(flat, InsertAxes(Const(flat.Graph(), index), -1))
 }
 
-// Evaluate rolls out the policies: genotypes [policies, N] on every worker, with initial states
-// drawn from the seed. Conditions other than nil need a task that is [envs.Perturbable].
+// Evaluate rolls out the policies: genotypes [policies, N], with initial states drawn from the
+// seed. Conditions other than nil need a task that is [envs.Perturbable].
 func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64,
 	conditions *envs.Conditions) (r Results, err error) {
 	live, ok := e.batch.Env.(envs.Perturbable)

@@ -105,7 +105,7 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	rows := int64(config.ReplayBufferSize) * int64(replay.StoredWidth(p.Kind, task.layout().Width()))
 	rows += int64(config.Centroids.Shape[0]+task.Skills*config.EvaluationStates) * int64(task.policy(
 		config.Hidden).Params())
-	if err := p.CheckMemory(4 * rows / int64(p.Workers)); err != nil {
+	if err := p.CheckMemory(4*rows, 0); err != nil {
 		return nil, err
 	}
 	s.means.Sums = make([]float64, len(s.Columns()))

@@ -1,0 +1,46 @@
+package xla
+
+import (
+	"reflect"
+
+	"github.com/gomlx/compute"
+	gomlxxla "github.com/gomlx/go-xla/compute/xla"
+	"github.com/gomlx/go-xla/pjrt"
+	"github.com/pkg/errors"
+)
+
+// Copies is the number of devices that keep a copy of what all workers read. On CPUs it is 1: the
+// first device keeps it, and the workers share its memory.
+func (p *Platform) Copies() int {
+	if p.Kind.Accelerator() {
+		return p.Workers
+	}
+	return 1
+}
+
+// lend makes a buffer of the first device an input of another one: a view of the same memory on
+// XLA:CPU, whose devices are threads, and a copy elsewhere. The buffer must outlive a view.
+func (p *Platform) lend(first compute.Buffer, device compute.DeviceNum) (compute.Buffer, error) {
+	own, ok := first.(*gomlxxla.Buffer)
+	if !ok || p.Kind != CPU {
+		return first.CopyToDevice(device)
+	}
+	view := *own
+	field := reflect.ValueOf(&view).Elem().FieldByName("pjrtBuffer")
+	if !field.IsValid() || field.Type() != reflect.TypeFor[*pjrt.Buffer]() {
+		return first.CopyToDevice(device) // go-xla changed: slower, but correct
+	}
+	held := (**pjrt.Buffer)(field.Addr().UnsafePointer())
+	shape, err := own.Shape()
+	if err != nil {
+		return nil, err
+	}
+	memory, err := (*held).UnsafePointer()
+	if err != nil {
+		return nil, errors.WithMessage(err, "the workers cannot share memory")
+	}
+	client := (*held).Client()
+	*held, err = client.CreateViewOfDeviceBuffer(memory, shape.DType, shape.Dimensions,
+		client.AddressableDevices()[device])
+	return &view, errors.WithMessage(err, "the workers cannot share memory")
+}
