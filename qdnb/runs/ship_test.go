@@ -193,7 +193,8 @@ func TestShippedSize(t *testing.T) {
 func TestShipRefuses(t *testing.T) {
 	run := trainedRun(t, 4, 3, 2)
 	run.Status.Finished = false
-	if err := run.Ship(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "not finished") {
+	err := run.Ship(t.TempDir(), nil)
+	if err == nil || !strings.Contains(err.Error(), "not finished") {
 		t.Errorf("an unfinished run: %v", err)
 	}
 	shipped := ship(t, trainedRun(t, 4, 3, 2))
