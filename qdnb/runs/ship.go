@@ -16,8 +16,8 @@ import (
 
 // A shipped run is the folder of a finished run with what figures need, a few tens of kilobytes. It
 // has the same files with less in them: metrics.csv is thinned, repertoire.npz has no genotypes and
-// skills.npz no policy. A folder of snapshots is one file with fitnesses, because all repertoires of
-// a run have the same cells. Its name is the folder's with this suffix.
+// skills.npz no policy. A folder of snapshots is one file with fitnesses, because all repertoires
+// of a run have the same cells. Its name is the folder's with this suffix.
 const shippedSuffix = ".npz"
 
 // Rows of a shipped metrics.csv: at most evenRows at equal distances, for linear axes, and
