@@ -73,6 +73,9 @@ func (s Spec) resolve() (plan, error) {
 	if err := s.Budget.Validate(); err != nil {
 		return p, err
 	}
+	if s.Corrected < 0 {
+		return p, errors.Errorf("Corrected is a number of episodes, 0 or more, not %d", s.Corrected)
+	}
 	if p.Budget == (runs.Budget{}) {
 		p.Budget = PaperBudget
 	}
@@ -84,7 +87,7 @@ func (s Spec) resolve() (plan, error) {
 		return p, err
 	}
 	p.training = session.Training{Env: env, Family: family, Parts: s.parts(), Seed: s.Seed,
-		KeepReplay: s.KeepReplay}
+		KeepReplay: s.KeepReplay, Corrected: s.Corrected}
 	p.options = session.Options{Root: p.Runs, Config: config, Budget: p.Budget, Backend: s.Backend,
 		Quiet: s.Quiet, Fresh: s.Fresh}
 	p.options.Config.Parts, err = p.fingerprints()

@@ -160,6 +160,30 @@ func (n Net) Apply(x *Node) *Node {
 	return x
 }
 
+// WithLastInputs specialises one network to values of its last inputs, [P, k]. It returns P networks
+// without these inputs: what the values contribute to the first layer becomes part of its bias.
+func (n Net) WithLastInputs(x *Node) Net {
+	p, k := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	form := n.Form
+	form.Sizes = slices.Clone(form.Sizes)
+	form.Sizes[0] -= k
+	result := Net{Form: form}
+	for layer, kernel := range n.Kernel {
+		bias := BroadcastToDims(n.Bias[layer], p, form.Sizes[layer+1])
+		if layer == 0 {
+			for i := range k { // the same sums for any number of networks
+				row := Reshape(Slice(kernel, AxisRange(), AxisElem(form.Sizes[0]+i)), 1, -1)
+				bias = Add(bias, Mul(Slice(x, AxisRange(), AxisRange(i, i+1)), row))
+			}
+			kernel = Slice(kernel, AxisRange(), AxisRange(0, form.Sizes[0]))
+		}
+		result.Bias = append(result.Bias, bias)
+		result.Kernel = append(result.Kernel, BroadcastToDims(kernel, p, form.Sizes[layer],
+			form.Sizes[layer+1]))
+	}
+	return result
+}
+
 // Join joins the networks into rows, [P, N]: the inverse of [MLP.View].
 func (n Net) Join() *Node {
 	p := n.Bias[0].Shape().Dimensions[0]

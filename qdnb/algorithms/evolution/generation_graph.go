@@ -68,9 +68,9 @@ type source struct {
 }
 
 // build returns the archive after the generation, the number of candidates with a NaN fitness or
-// descriptor, and the transitions of the evaluations, or nil.
-func (gen generation) build(before contents, from source, worker *Node) (after contents, invalid,
-	transitions *Node) {
+// descriptor, and the evaluations.
+func (gen generation) build(before contents, from source, worker *Node) (after contents,
+	invalid *Node, seen Evaluation) {
 	found := gen.evaluate(from, worker)
 	if gen.emitter == nil {
 		empty := Equal(from.Parents.Cells.Fitness, ConstAs(from.Parents.Cells.Fitness, math.Inf(-1)))
@@ -83,7 +83,8 @@ func (gen generation) build(before contents, from source, worker *Node) (after c
 	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, cells, count)
 	after.Origins = origins(before.Origins, from.Number, index, accepted)
 	invalid = ReduceAllSum(ConvertDType(LogicalNot(valid), dtypes.Int32))
-	return after, invalid, found.Transitions
+	return after, invalid, Evaluation{Evaluated: found, Before: before.Fields, Index: index,
+		Accepted: accepted}
 }
 
 // origins replaces the origins of the accepted cells by a generation and the individuals' numbers.

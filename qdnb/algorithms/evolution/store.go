@@ -32,9 +32,9 @@ type generationIn struct {
 
 // generationOut are its outputs.
 type generationOut struct {
-	Archive     xla.State[contents]
-	Invalid     xla.Array // evaluations with a NaN fitness or descriptor
-	Transitions xla.Array // of the evaluations, for the learner
+	Archive xla.State[contents]
+	Invalid xla.Array             // evaluations with a NaN fitness or descriptor
+	Seen    xla.State[Evaluation] // what the learner sees
 }
 
 // members are the individuals of an archive: a pytree.
@@ -109,14 +109,16 @@ func (st *store) inputs(s *Search, number, proposed xla.Array) generationIn {
 // the members of another archive.
 func (st *store) compile(s *Search, name string, gen generation, members *store) (err error) {
 	st.members = members
+	var learner Learner
 	if members == nil && s.learning != nil {
-		st.proposed = s.method.Learner.Proposals(s.settings.Batch)
+		learner = s.method.Learner
+		st.proposed = learner.Proposals(s.settings.Batch)
 	}
 	in := st.inputs(s, xla.Declare(dtypes.Int32),
 		xla.Declare(dtypes.Float32, st.proposed, s.task.Policy.Params()))
 	st.program, err = xla.CompileParallel(s.programs, name, in, func(in generationIn) generationOut {
-		after, invalid, transitions := gen.build(in.Archive.Tree, st.source(s, in), in.Worker.Tree)
-		return generationOut{xla.Out(after), xla.Out(invalid), xla.Out(transitions)}
+		after, invalid, seen := gen.build(in.Archive.Tree, st.source(s, in), in.Worker.Tree)
+		return generationOut{xla.Out(after), xla.Out(invalid), xla.Out(visible(learner, seen))}
 	}, gen.task.Axes(gen.slices.N, gen.slices.Size, st.cells())...)
 	return err
 }
@@ -148,12 +150,12 @@ func (st *store) source(s *Search, in generationIn) source {
 }
 
 // run runs the program and makes its outputs the new state.
-func (st *store) run(s *Search, number, proposed xla.Array) (invalid int, transitions xla.Array,
-	err error) {
+func (st *store) run(s *Search, number, proposed xla.Array) (invalid int,
+	seen xla.State[Evaluation], err error) {
 	out, err := st.program.Run(st.inputs(s, number, proposed))
 	if err != nil {
-		return 0, xla.Array{}, err
+		return 0, seen, err
 	}
 	st.contents = out.Archive
-	return int(out.Invalid.Scalars()[0]), out.Transitions, nil
+	return int(out.Invalid.Scalars()[0]), out.Seen, nil
 }

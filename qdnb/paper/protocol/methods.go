@@ -51,6 +51,9 @@ func Reinforcement() []string { return ids(reinforcement) }
 // with it.
 func Unrewarded() []string { return ids(unrewarded) }
 
+// Later lists the methods published after the paper.
+func Later() []string { return ids(later) }
+
 // Compared lists the eight methods of the main experiments.
 func Compared() []string { return append(Neuroevolution(), Reinforcement()...) }
 
