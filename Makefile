@@ -169,7 +169,7 @@ accelerator: ## measure a machine with a GPU or TPU, in at most 8 minutes, witho
 # --- the paper's experiments
 
 SCALE ?= small
-EXPERIMENTS ?= training smerl-targets adaptation hurdles sensitivity prior reward
+EXPERIMENTS ?= training smerl-targets adaptation hurdles sensitivity prior reward beyond
 # Options of `qdnb sweep plan`, such as --seeds 3.
 PLAN_ARGS ?=
 # Concurrent processes; each needs about 3 GB of memory at scale small.

@@ -93,8 +93,9 @@ func (s *Search) checkMemory() error {
 		rows += 2 * int64(cells)
 	}
 	shared, perWorker := 4*int64(params)*rows, 4*int64(params)*int64(s.settings.Slice)
-	if l := s.method.Learner; l != nil { // its buffer, and a generation's rows, recorded and gathered
-		width := layoutOf(s.task).Width()
+	// the learner's buffer, and a generation's rows, recorded and gathered
+	if l := s.method.Learner; records(l) {
+		width := rowLayout(l, s.task).Width()
 		shared += 4 * int64(l.Capacity()) * int64(replay.StoredWidth(s.programs.Kind, width))
 		perWorker += 4 * int64(width) * 3 * int64(s.settings.Batch) * int64(s.task.Length)
 	}
@@ -124,11 +125,14 @@ func (s *Search) build() error {
 			return err
 		}
 	}
-	learner := s.method.Learner != nil
-	gen := generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive, learner,
+	gen := generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive,
+		records(s.method.Learner),
 		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}}
-	if err := s.main.compile(s, "generation", gen,
-		nil); err != nil || s.method.Archive.PassiveEvery() == 0 {
+	err = s.main.compile(s, "generation", gen, nil)
+	if err == nil && s.learning != nil {
+		err = s.learning.compile(s)
+	}
+	if err != nil || s.method.Archive.PassiveEvery() == 0 {
 		return err
 	}
 	grid := Grid{Centroids: s.settings.Centroids}
@@ -162,7 +166,7 @@ func (s *Search) Step() (scoring.Outcome, error) {
 		}
 		defer proposed.Free()
 	}
-	invalid, transitions, err := s.main.run(s, number, proposed)
+	invalid, seen, err := s.main.run(s, number, proposed)
 	if err != nil {
 		return scoring.Outcome{}, err
 	}
@@ -171,8 +175,8 @@ func (s *Search) Step() (scoring.Outcome, error) {
 	outcome := scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
 		EnvSteps: evaluations * int64(s.task.Length), Invalid: invalid}
 	if s.learning != nil {
-		outcome.Extra, err = s.learning.learn(s, transitions, number)
-		transitions.Free()
+		outcome.Extra, err = s.learning.learn(s, number, proposed, seen)
+		seen.Free()
 		if err != nil {
 			return scoring.Outcome{}, err
 		}

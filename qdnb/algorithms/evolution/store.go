@@ -41,14 +41,15 @@ type evaluationIn struct {
 // insertionIn are the inputs of the insertion of a generation.
 type insertionIn struct {
 	offspringIn
-	Found   xla.State[Evaluated]
-	Archive xla.State[contents] `xla:"donate"`
+	Found   xla.State[Evaluated] `xla:"donate"`
+	Archive xla.State[contents]  `xla:"donate"`
 }
 
 // insertionOut are its outputs.
 type insertionOut struct {
 	Archive xla.State[contents]
-	Invalid xla.Array // evaluations with a NaN fitness or descriptor
+	Invalid xla.Array             // evaluations with a NaN fitness or descriptor
+	Seen    xla.State[Evaluation] // what the learner sees
 }
 
 // members are the individuals of an archive: a pytree.
@@ -142,8 +143,10 @@ func (s *Search) kept(a xla.Array) xla.Array { return a.On(s.programs.Copies()) 
 // the members of another archive.
 func (st *store) compile(s *Search, name string, gen generation, members *store) (err error) {
 	st.members = members
+	var learner Learner
 	if members == nil && s.learning != nil {
-		st.proposed = s.method.Learner.Proposals(s.settings.Batch)
+		learner = s.method.Learner
+		st.proposed = learner.Proposals(s.settings.Batch)
 	}
 	in := st.inputs(s, xla.Declare(dtypes.Int32),
 		xla.Declare(dtypes.Float32, st.proposed, s.task.Policy.Params()))
@@ -158,8 +161,8 @@ func (st *store) compile(s *Search, name string, gen generation, members *store)
 	st.insert, err = xla.CompileCopies(s.programs, "insertion of the "+name,
 		st.insertion(s, in, st.evaluate.Out), func(in insertionIn) insertionOut {
 			from := st.source(s, in.offspringIn, in.Archive.Tree.stored())
-			after, invalid := gen.fill(in.Archive.Tree, from, in.Found.Tree)
-			return insertionOut{xla.Out(after), xla.Out(invalid)}
+			after, invalid, seen := gen.fill(in.Archive.Tree, from, in.Found.Tree)
+			return insertionOut{xla.Out(after), xla.Out(invalid), xla.Out(visible(learner, seen))}
 		}, axes...)
 	return err
 }
@@ -190,25 +193,19 @@ func (st *store) source(s *Search, in offspringIn, before stored) source {
 }
 
 // run evaluates and inserts the offspring of a generation. It returns the number of invalid
-// evaluations, and the transitions for the learner.
-func (st *store) run(s *Search, number, proposed xla.Array) (invalid int, transitions xla.Array,
-	err error) {
+// evaluations, and what the learner sees.
+func (st *store) run(s *Search, number, proposed xla.Array) (invalid int,
+	seen xla.State[Evaluation], err error) {
 	from := st.inputs(s, number, proposed)
 	found, err := st.evaluate.Run(st.evaluation(s, from))
 	if err != nil {
-		return 0, xla.Array{}, err
+		return 0, seen, err
 	}
 	out, err := st.insert.Run(st.insertion(s, from, found))
+	found.Free() // on the devices that do not insert
 	if err != nil {
-		found.Free()
-		return 0, xla.Array{}, err
+		return 0, seen, err
 	}
 	st.contents = out.Archive
-	transitions = xla.Part(found, func(e Evaluated) *graph.Node { return e.Transitions })
-	rest := xla.Part(found, func(e Evaluated) Evaluated {
-		e.Transitions = nil
-		return e
-	})
-	rest.Free()
-	return int(out.Invalid.Scalars()[0]), transitions, nil
+	return int(out.Invalid.Scalars()[0]), out.Seen, nil
 }

@@ -53,7 +53,7 @@ var (
 		func(env string) bool { return len(perturbations(env)) == 0 })
 )
 
-// list has the paper's experiments, ordered so that they share the most runs.
+// list has the paper's experiments and the one beyond it, ordered so that they share the most runs.
 var list = []experiment{
 	{results.ExperimentTraining, methods, all,
 		[]string{"map-elites", "dads-reward"}, []string{"ant-trap", "ant-omni", "halfcheetah-uni"},
@@ -70,6 +70,8 @@ var list = []experiment{
 		[]string{"dads-reward"}, []string{"ant-omni"}, planner.prior},
 	{results.ExperimentReward, slices.Concat(protocol.Unrewarded(), protocol.Reinforcement()), all[1:],
 		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},
+	{results.ExperimentBeyond, protocol.Later(), []string{"pointmaze", "walker-uni", "ant-omni"},
+		[]string{"dns", "metra"}, []string{"pointmaze"}, planner.training},
 }
 
 // Plan lists the runs of an experiment, one of [results.Experiments]. Runs that others need come

@@ -24,6 +24,21 @@ func plan(t *testing.T, name string, o Options) []sweep.Line {
 	return lines
 }
 
+// Later methods get the budgets of the methods that they are compared with.
+func TestLaterMethodsHaveBudgets(t *testing.T) {
+	for _, o := range []Options{{}, {Budget: Steps}, {Scale: Medium}, {Scale: Small}} {
+		planned := map[string]bool{}
+		for _, line := range plan(t, results.ExperimentBeyond, o) {
+			if planned[line.Label] = true; line.Budget == (runs.Budget{}) {
+				t.Errorf("%+v: %s has no budget", o, line.Name())
+			}
+		}
+		if len(planned) != len(protocol.Later()) {
+			t.Errorf("%+v: planned %v, want %v", o, planned, protocol.Later())
+		}
+	}
+}
+
 // Numbers of runs from the paper's sections on each experiment, times five seeds.
 func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 	for name, want := range map[string]struct{ training, rest int }{

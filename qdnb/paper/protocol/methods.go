@@ -23,8 +23,8 @@ var (
 	reinforcement = []method{{"diayn-reward", "DIAYN+REWARD"}, {"dads-reward", "DADS+REWARD"},
 		{"smerl-diayn", "SMERL(DIAYN)"}, {"smerl-dads", "SMERL(DADS)"}}
 	unrewarded = []method{{"diayn", "DIAYN"}, {"dads", "DADS"}}
-	later      = []method{{"dns", "DNS"}, {"metra", "METRA"}}
-	evolving   = append(ids(neuroevolution), "dns")
+	later      = []method{{"dns", "DNS"}, {"dcrl-map-elites", "DCRL-MAP-Elites"}, {"metra", "METRA"}}
+	evolving   = append(ids(neuroevolution), "dns", "dcrl-map-elites")
 	all        = slices.Concat(neuroevolution, reinforcement, unrewarded,
 		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later)
 )
@@ -50,6 +50,9 @@ func Reinforcement() []string { return ids(reinforcement) }
 // Unrewarded lists the methods without the task's reward. "-reward" is appended for the same method
 // with it.
 func Unrewarded() []string { return ids(unrewarded) }
+
+// Later lists the methods published after the paper.
+func Later() []string { return ids(later) }
 
 // Compared lists the eight methods of the main experiments.
 func Compared() []string { return append(Neuroevolution(), Reinforcement()...) }

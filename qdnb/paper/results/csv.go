@@ -63,7 +63,7 @@ func (t *Tables) files() []file {
 		planned := func(r Trained) bool { return r.Experiment == experiment }
 		var rows, points, summary [][]any
 		switch experiment {
-		case ExperimentTraining, ExperimentReward:
+		case ExperimentTraining, ExperimentReward, ExperimentBeyond:
 			for _, r := range t.where(planned) {
 				rows = append(rows, []any{r.Label, r.Algorithm, r.Env, r.Seed, r.Run, r.EnvSteps, r.Seconds,
 					r.Generation, r.MaxFitness, r.Coverage, r.QDScore, r.Finished, r.PaperSteps(), r.StepsRatio()})

@@ -17,14 +17,14 @@ const (
 	ExperimentSensitivity = "sensitivity"
 	ExperimentPrior       = "prior"
 	ExperimentReward      = "reward"
+	ExperimentBeyond      = "beyond" // methods published later; not in the paper
 )
 
-// Experiments lists the experiments in the paper's order.
+// Experiments lists the experiments in the paper's order, and the one beyond it.
 func Experiments() []string {
 	return []string{
 		ExperimentTargets, ExperimentTraining, ExperimentAdaptation, ExperimentHurdles,
-		ExperimentSensitivity, ExperimentPrior,
-		ExperimentReward,
+		ExperimentSensitivity, ExperimentPrior, ExperimentReward, ExperimentBeyond,
 	}
 }
 
