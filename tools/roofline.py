@@ -47,11 +47,12 @@ class Case:
     unknown: float = 1  # average iterations of loops with data-dependent counts
 
 
-ROLLOUT = "rollout --env {} --batch 256 --steps 250"
+ROLLOUT = "rollout --env {} --batch 256 --steps 250 --repeats 8"
 CASES = {
     "rollout of ant-uni": Case(ROLLOUT.format("ant-uni"), "evaluation", "best_s", ("batch", "steps"), "step"),
     "rollout of walker-uni": Case(ROLLOUT.format("walker-uni"), "evaluation", "best_s", ("batch", "steps"), "step"),
     "rollout of halfcheetah-uni": Case(ROLLOUT.format("halfcheetah-uni"), "evaluation", "best_s", ("batch", "steps"), "step"),
+    "rollout of ant-trap": Case(ROLLOUT.format("ant-trap"), "evaluation", "best_s", ("batch", "steps"), "step"),
     "rollout of ant-maze": Case(ROLLOUT.format("ant-maze"), "evaluation", "best_s", ("batch", "steps"), "step"),
     "generation on pointmaze": Case("generation --env pointmaze --generations 5", "generation", "generation_s", ("batch",), "policy"),
     "updates of TD3": Case("updates --learner td3 --steps 300", "updates", "best_s", ("steps",), "update", alone=True, unknown=0.5),  # the actor, every other time
@@ -165,7 +166,7 @@ class Counter:
         """The iterations of a loop whose condition compares a counter from 0 with a constant, else the case's value."""
         inside = {i.name: i for i in self.computations[condition]}
         compare = next((i for i in inside.values() if i.op == "compare"), None)
-        if compare is None:
+        if compare is None or "direction=LT" not in compare.rest:  # a loop that repeats a step with all walls
             return self.unknown
         value = inside[compare.operands[1]]
         if value.op == "get-tuple-element":

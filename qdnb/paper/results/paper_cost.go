@@ -21,7 +21,7 @@ const (
 // rolloutStep are the seconds of an environment step of a rollout.
 var rolloutStep = map[string]float64{
 	"pointmaze": 1.63e-6, "ant-uni": 2.72e-6, "ant-omni": 2.72e-6, "walker-uni": 2.33e-6,
-	"halfcheetah-uni": 3.96e-6, "ant-maze": 10.9e-6, "ant-trap": 6.7e-6,
+	"halfcheetah-uni": 3.96e-6, "ant-maze": 3.6e-6, "ant-trap": 3.7e-6,
 }
 
 // TwoCoreSeconds predicts how long a training run with the paper's hyperparameters takes on two
