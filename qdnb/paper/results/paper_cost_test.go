@@ -20,10 +20,12 @@ func TestTwoCoreSecondsAreThoseOfThePage(t *testing.T) {
 	}
 	for family, algorithm := range map[string]string{"AURORA": "aurora",
 		"PGA-MAP-Elites": "pga-map-elites", "PGA-AURORA": "pga-aurora"} {
-		sum, most := 0.0, 0.0
+		sum, most, longest := 0.0, 0.0, ""
 		for _, env := range protocol.Environments() {
 			hours := results.TwoCoreSeconds(algorithm, env, results.PaperSteps(algorithm, env)) / 3600
-			sum, most = sum+hours, max(most, hours)
+			if sum += hours; hours > most {
+				most, longest = hours, env
+			}
 		}
 		mean := sum / float64(len(protocol.Environments()))
 		row := ""
@@ -32,11 +34,12 @@ func TestTwoCoreSecondsAreThoseOfThePage(t *testing.T) {
 				row = line
 			}
 		}
-		if want := fmt.Sprintf("| %.1f | %.1f (ant-maze) |", mean, most); !strings.Contains(row, want) {
+		if want := fmt.Sprintf("| %.1f | %.1f (%s) |", mean, most, longest); !strings.Contains(row,
+			want) {
 			t.Errorf("%q lacks %q", row, want)
 		}
 	}
-	for algorithm, want := range map[string]float64{"map-elites": 5.2, "dads-reward": 10.6,
+	for algorithm, want := range map[string]float64{"map-elites": 1.7, "dads-reward": 10.6,
 		"smerl-diayn": 12.5} {
 		steps := results.PaperSteps(algorithm, "ant-maze")
 		if got := results.TwoCoreSeconds(algorithm, "ant-maze", steps) / 3600; math.Abs(got-want) > 0.06 {
