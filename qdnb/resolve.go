@@ -51,6 +51,10 @@ func (s Spec) resolve() (plan, error) {
 	if err := family.Takes(s.Algorithm, s.parts()); err != nil {
 		return p, err
 	}
+	if spec.Observations == 0 && family.Observes(env, s.parts()) {
+		return p, errors.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
+			"that does not, such as map-elites", s.Algorithm, spec.Name)
+	}
 	if s.parts() != (session.Parts{}) && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
 		return p, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")

@@ -111,7 +111,7 @@ func TestShippedFigures(t *testing.T) {
 		"No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, "+
 			"DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS); ant-trap,",
 		"ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.")
-	g, err := metricGrid(small, allMethods, timeAxis)
+	g, err := metricGrid(small, allMethods, curveEnvs, timeAxis)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,8 +140,8 @@ func (l DescriptorConditioned) Observe(task scoring.Task, known []*Node, seen Ev
 	return known, []*Node{steps(reached), steps(target)}
 }
 
-// parents draws the parents of proposals: their cells, int32 [k], and normalised descriptors [k,
-// d].
+// parents draws the parents of proposals: their cells, int32 [k], and normalised descriptors
+// [k, d].
 func (DescriptorConditioned) parents(task scoring.Task, parents Parents, which *Node,
 	key xla.Key) (cells, descriptors *Node) {
 	cells = parents.Sampler.Draw(key.FoldIn(0).FoldInEach(which))

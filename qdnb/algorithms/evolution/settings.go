@@ -28,10 +28,14 @@ type MapElites struct {
 
 // DefaultMapElites returns the paper's hyperparameters for an environment (table 5).
 func DefaultMapElites(env envs.Spec) *MapElites {
-	return &MapElites{
+	m := &MapElites{
 		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, CVT: repertoire.DefaultCVT(),
 		Hidden: []int{256, 256}, EpisodeLength: env.Length,
 	}
+	if env.Observations == 0 { // the genotype is the action
+		m.Hidden = []int{}
+	}
+	return m
 }
 
 // Base implements [Hyperparameters].
