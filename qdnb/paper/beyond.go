@@ -11,8 +11,8 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// The methods and environments of the experiment "beyond": the paper's methods and later ones, where
-// later ones have runs.
+// beyond returns the methods and environments of the experiment of that name: the paper's methods
+// and later ones, on the environments on which later ones have runs.
 func beyond(d *Data) (methods, envs []string, err error) {
 	methods = slices.Concat(allMethods, protocol.Later())
 	envs = slices.DeleteFunc(slices.Clone(curveEnvs), func(env string) bool {
@@ -46,9 +46,9 @@ func BeyondRepertoires(d *Data) (*figures.Figure, error) {
 		func(env string) bool { return !slices.Contains(mapEnvs, env) }), nil)
 }
 
-// Corrected returns a table of metrics as archived and corrected (see [runs.Run.Corrected]): medians
-// over seeds for the environments and methods whose runs have corrected repertoires. The best of a
-// column on an environment is bold.
+// Corrected returns a table of metrics as archived and corrected (see [runs.Run.Corrected]):
+// medians over seeds for the environments and methods whose runs have corrected repertoires. The
+// best of a column on an environment is bold.
 func Corrected(d *Data) (*tables.Table, error) {
 	table := &tables.Table{
 		Caption: "As archived and corrected: medians over seeds",

@@ -66,8 +66,8 @@ func TestBeyond(t *testing.T) {
 			}
 			rows = append(rows, strings.Join(texts[:6], " "))
 		}
-		if want := []string{"ant-omni MAP-Elites 1 9.00 3.00 100", "ant-omni DNS 1 10.0 4.00 100"}; !slices.
-			Equal(rows, want) {
+		want := []string{"ant-omni MAP-Elites 1 9.00 3.00 100", "ant-omni DNS 1 10.0 4.00 100"}
+		if !slices.Equal(rows, want) {
 			t.Errorf("%q, want %q", rows, want)
 		}
 		if note := table.Notes[0]; !strings.Contains(note, "6 episodes") {

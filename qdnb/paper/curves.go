@@ -36,10 +36,10 @@ type curveMetric struct {
 }
 
 // CurvesOverTime draws figure 6: max fitness, coverage and QD score of the eight methods on each
-// environment, over the time since the first evaluation. This excludes compilation, which is a
-// small part of the paper's two hours, where it is included, and a large part of a small run. If
-// budgets are processor time, so is the axis. Lines are medians over seeds and bands are quartiles;
-// the paper does not define its own. A seed that ends before others of its method keeps its last
+// environment, over the time since the first evaluation. This excludes compilation, which takes a
+// large part of a small run. The paper includes it, but it is a small part of two hours. If budgets
+// are processor time, so is the axis. Lines are medians over seeds and bands are quartiles; the
+// paper does not define its own. A seed that ends before others of its method keeps its last
 // values, so curves end at the numbers of table 1. Environments without a complete run are left
 // out.
 //

@@ -14,10 +14,10 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// A shipped run is the folder of a finished run with what figures need, a few tens of kilobytes. It
-// has the same files with less in them: metrics.csv is thinned, repertoire.npz has no genotypes and
-// skills.npz no policy. A folder of snapshots is one file with fitnesses, because all repertoires
-// of a run have the same cells. Its name is the folder's with this suffix.
+// A shipped run is the folder of a finished run, reduced to what figures need: a few tens of
+// kilobytes. It has the same files with less in them: metrics.csv is thinned, repertoire.npz has no
+// genotypes and skills.npz no policy. A folder of snapshots is one file with fitnesses, because all
+// repertoires of a run have the same cells. Its name is the folder's with this suffix.
 const shippedSuffix = ".npz"
 
 // Rows of a shipped metrics.csv: at most evenRows at equal distances, for linear axes, and
@@ -31,7 +31,7 @@ const (
 // memory.
 const maxSnapshots = 1 << 12
 
-// Ship writes what figures need of a finished run below root, without its policies: see
+// Ship writes the data that figures need from a finished run below root, without policies: see
 // [Run.Repertoire] and [Run.Skills]. skills is the evaluation to ship, whose policy and extra
 // arrays are left out; nil for a run without one. The same run gives the same bytes.
 func (r *Run) Ship(root string, skills *Skills) error {
@@ -221,7 +221,7 @@ func (r *Run) shippedSnapshots(path string) ([]Snapshot, error) {
 	}
 	n, cells := shape[0], shape[1]
 	if cells != final.Cells() || n > maxSnapshots {
-		return nil, fmt.Errorf("%s: it has %d snapshots of %d cells, not at most %d of %d, as in %s",
+		return nil, fmt.Errorf("%s: it has %d snapshots of %d cells, want at most %d of %d, as in %s",
 			path, n, cells, maxSnapshots, final.Cells(), repertoireFile)
 	}
 	snapshots := make([]Snapshot, n)

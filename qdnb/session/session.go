@@ -245,10 +245,10 @@ func (s *session) save() error {
 	return s.writer.SaveStatus(s.status)
 }
 
-// fraction is that of the budget, for jobs that have no other.
+// fraction is the spent fraction of the budget, for jobs without another measure of progress.
 func (s *session) fraction(p runs.Progress) float64 { return s.Budget.Fraction(p) }
 
-// clean deletes nothing, for jobs whose finished runs need all.
+// clean deletes nothing, for jobs whose finished runs need all files.
 func (s *session) clean() error { return nil }
 
 // clock updates the run's wall-clock and processor time. The processor time is the whole process's,

@@ -160,8 +160,9 @@ func (n Net) Apply(x *Node) *Node {
 	return x
 }
 
-// WithLastInputs specialises one network to values of its last inputs, [P, k]. It returns P networks
-// without these inputs: what the values contribute to the first layer becomes part of its bias.
+// WithLastInputs specialises one network to values of its last inputs, [P, k]. It returns P
+// networks without these inputs: what the values contribute to the first layer becomes part of its
+// bias.
 func (n Net) WithLastInputs(x *Node) Net {
 	p, k := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 	form := n.Form

@@ -44,12 +44,12 @@ func (s DescriptorConditionedSettings) check(batch, length int) error {
 //	reward = exp(-|d - d'| / lengthscale) max(r + offset, 0)
 //
 // where d is the descriptor of the transition's episode, offset is the environment's QD offset per
-// step, and descriptors are scaled so that their limits are -1 and 1. The target of a proposal is the
-// descriptor of its parent; any other episode has reached its own target.
+// step, and descriptors are scaled so that their limits are -1 and 1. The target of a proposal is
+// the descriptor of its parent; any other episode has reached its own target.
 //
 // Proposals are of two kinds: parents after some gradient steps on the critic's value for their own
-// descriptor, and the actor specialised to a parent's descriptor, as a policy that does not read the
-// descriptor. The kinds alternate, so that each worker gets the same work.
+// descriptor, and the actor specialised to a parent's descriptor, as a policy that does not read
+// the descriptor. The kinds alternate, so that each worker gets the same work.
 type DescriptorConditioned struct {
 	PolicyGradient
 	InjectionShare, Lengthscale float64
@@ -65,7 +65,8 @@ func (l DescriptorConditioned) conditioned(task scoring.Task) td3.TD3 {
 	return learner
 }
 
-// unconditioned returns TD3 of the policies, which read only the observation, with the same critics.
+// unconditioned returns TD3 of the policies, which read only the observation, with the same
+// critics.
 func (l DescriptorConditioned) unconditioned(task scoring.Task) td3.TD3 {
 	learner := l.td3(task.Policy)
 	learner.Critic = l.conditioned(task).Critic
@@ -73,8 +74,8 @@ func (l DescriptorConditioned) unconditioned(task scoring.Task) td3.TD3 {
 	return learner
 }
 
-// read splits rows of the buffer [n, width]. Observations are followed by the target descriptor, and
-// rewards are scaled by the similarity.
+// read splits rows of the buffer [n, width]. Observations are followed by the target descriptor,
+// and rewards are scaled by the similarity.
 func (l DescriptorConditioned) read(task scoring.Task, rows *Node) replay.Batch {
 	b := rowLayout(l, task).Split(rows)
 	reached, target := b.More[0], b.More[1]
@@ -139,7 +140,8 @@ func (l DescriptorConditioned) Observe(task scoring.Task, known []*Node, seen Ev
 	return known, []*Node{steps(reached), steps(target)}
 }
 
-// parents draws the parents of proposals: their cells, int32 [k], and normalised descriptors [k, d].
+// parents draws the parents of proposals: their cells, int32 [k], and normalised descriptors
+// [k, d].
 func (DescriptorConditioned) parents(task scoring.Task, parents Parents, which *Node,
 	key xla.Key) (cells, descriptors *Node) {
 	cells = parents.Sampler.Draw(key.FoldIn(0).FoldInEach(which))

@@ -191,7 +191,8 @@ func (f *fingerprinter) learner(t *xla.Trace) error {
 		return err
 	}
 	buffer, err := xla.TraceGraph(xla.NewTrace(), seed, func(seed xla.Array) xla.State[replay.Buffer] {
-		return xla.Out(replay.NewBuffer(seed.Tree.Graph(), rowLayout(l, f.task).Width(), max(1, l.Capacity())))
+		width := rowLayout(l, f.task).Width()
+		return xla.Out(replay.NewBuffer(seed.Tree.Graph(), width, max(1, l.Capacity())))
 	})
 	if err != nil {
 		return err

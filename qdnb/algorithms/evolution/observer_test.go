@@ -38,8 +38,8 @@ func (w watcher) Observe(task scoring.Task, known []*Node, seen Evaluation, _ xl
 	more []*Node) {
 	number := func(x *Node) *Node { return ReduceAllSum(ConvertDType(x, dtypes.Float32)) }
 	filled := GreaterThan(seen.Before[0], ConstAs(seen.Before[0], math.Inf(-1)))
-	after = append([]*Node{AddScalar(known[0], 1), known[1]}, Stack([]*Node{number(seen.Number), number(seen.Proposed),
-		number(filled)}, 0))
+	after = []*Node{AddScalar(known[0], 1), known[1],
+		Stack([]*Node{number(seen.Number), number(seen.Proposed), number(filled)}, 0)}
 	if w.Room == 0 {
 		return after, nil
 	}

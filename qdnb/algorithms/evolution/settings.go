@@ -47,8 +47,8 @@ func (m *MapElites) Method(centroids npz.Array) Method {
 		Archive: Grid{Centroids: centroids}}
 }
 
-// Hyperparameters are the hyperparameters of an algorithm: a pointer to a [MapElites],
-// [PGAMapElites], [Aurora] or [PGAAurora].
+// Hyperparameters are the hyperparameters of an algorithm: a pointer to a [MapElites] or to one of
+// the types that contain it, such as [PGAMapElites].
 type Hyperparameters interface {
 	// Base returns the hyperparameters that all algorithms share.
 	Base() MapElites
