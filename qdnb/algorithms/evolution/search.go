@@ -117,7 +117,7 @@ func (s *Search) build() error {
 	s.seed, s.worker = p.Seed(s.settings.Seed), xla.Value(p.WorkerNumbers())
 	s.tuning = xla.ParamsOf(s.method.Emitter).Array(p.Workers)
 	var err error
-	if s.main, err = s.newStore(s.method.Archive, s.settings.Batch); err != nil {
+	if s.main, err = s.newStore(s.method.Archive, s.method.Emitter, s.settings.Batch); err != nil {
 		return err
 	}
 	if s.method.Learner != nil {
@@ -137,7 +137,7 @@ func (s *Search) build() error {
 	}
 	grid := Grid{Centroids: s.settings.Centroids}
 	members := s.main.cells()
-	if s.passive, err = s.newStore(grid, members); err != nil {
+	if s.passive, err = s.newStore(grid, nil, members); err != nil {
 		return err
 	}
 	gen = generation{s.task, nil, grid, nil, false,
