@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -14,27 +15,33 @@ import (
 
 // store is an archive, which every worker holds in full, and the program that fills it.
 type store struct {
+	name     string // of the program
 	archive  Archive
 	contents xla.State[contents]
 	members  *store // the archive whose members are the offspring; nil if they come from this one
 	proposed int    // offspring per generation that the learner proposes
-	program  *xla.Program[generationIn, generationOut]
+	gen      generation
+	programs map[int]*xla.Program[generationIn, generationOut] // by the number of searches
 }
 
-// generationIn are the inputs of a generation.
+// nodes are a node of each search.
+type nodes = []*graph.Node
+
+// generationIn are the inputs of a generation of one or several searches.
 type generationIn struct {
-	Seed, Worker, Number xla.Array
-	Numbers              xla.Array           // parameters of the emitter, see [xla.Params]
-	Members              xla.State[members]  // the offspring, if they are those of another archive
-	Archive              xla.State[contents] `xla:"donate"`
-	Proposed             xla.Array           // [n, N], the first offspring, from the learner
+	Seed           xla.State[nodes]
+	Worker, Number xla.Array
+	Numbers        xla.Array             // parameters of the emitter, see [xla.Params]
+	Members        xla.State[[]members]  // the offspring, if they are those of another archive
+	Archive        xla.State[[]contents] `xla:"donate"`
+	Proposed       xla.State[nodes]      // [n, N], the first offspring, from the learner
 }
 
 // generationOut are its outputs.
 type generationOut struct {
-	Archive     xla.State[contents]
-	Invalid     xla.Array // evaluations with a NaN fitness or descriptor
-	Transitions xla.Array // of the evaluations, for the learner
+	Archive     xla.State[[]contents]
+	Invalid     xla.State[nodes] // evaluations with a NaN fitness or descriptor
+	Transitions xla.State[nodes] // of the evaluations, for the learner
 }
 
 // members are the individuals of an archive: a pytree.
@@ -57,7 +64,8 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &store{archive: archive}
+	st := &store{archive: archive,
+		programs: map[int]*xla.Program[generationIn, generationOut]{}}
 	st.contents, err = program.Run(s.seed)
 	return st, err
 }
@@ -91,47 +99,83 @@ func (st *store) parents() xla.State[stored] { return xla.Part(st.contents, cont
 
 func (st *store) cells() int { return st.fitnesses().Dims()[0] }
 
+// running is a search in a generation's program.
+type running struct {
+	*Search
+	*store
+	proposed xla.Array // see [generationIn]
+
+	invalid     int // see [generationOut]
+	transitions xla.Array
+}
+
 // inputs are the inputs of the program in a generation.
-func (st *store) inputs(s *Search, number, proposed xla.Array) generationIn {
-	in := generationIn{Seed: s.seed, Worker: s.worker, Number: number, Archive: st.contents}
-	if st.members != nil {
-		in.Members = xla.Part(st.members.contents, membersOf)
+func inputs(all []*running, number xla.Array) generationIn {
+	first := all[0]
+	in := generationIn{Worker: first.worker, Number: number}
+	var seeds, proposed []xla.Array
+	var archives []xla.State[contents]
+	var others []xla.State[members]
+	for _, m := range all {
+		seeds, archives = append(seeds, m.seed), append(archives, m.contents)
+		proposed = append(proposed, m.proposed)
+		if m.members != nil {
+			others = append(others, xla.Part(m.members.contents, membersOf))
+		}
+	}
+	in.Seed, in.Archive, in.Members = xla.List(seeds...), xla.List(archives...), xla.List(others...)
+	if first.members != nil {
 		return in
 	}
-	in.Numbers = s.tuning
-	if st.proposed > 0 {
-		in.Proposed = proposed
+	in.Numbers = first.tuning
+	if first.store.proposed > 0 {
+		in.Proposed = xla.List(proposed...)
 	}
 	return in
 }
 
-// compile builds the program of a generation. Its offspring come from the archive itself, or are
-// the members of another archive.
-func (st *store) compile(s *Search, name string, gen generation, members *store) (err error) {
-	st.members = members
-	if members == nil && s.learning != nil {
-		st.proposed = s.method.Learner.Proposals(s.settings.Batch)
+// compile returns the program of a generation of searches like s.
+func (st *store) compile(s *Search,
+	searches int) (*xla.Program[generationIn, generationOut], error) {
+	if program, ok := st.programs[searches]; ok {
+		return program, nil
 	}
-	in := st.inputs(s, xla.Declare(dtypes.Int32),
-		xla.Declare(dtypes.Float32, st.proposed, s.task.Policy.Params()))
-	st.program, err = xla.CompileParallel(s.programs, name, in, func(in generationIn) generationOut {
-		after, invalid, transitions := gen.build(in.Archive.Tree, st.source(s, in), in.Worker.Tree)
+	like := &running{Search: s, store: st,
+		proposed: xla.Declare(dtypes.Float32, st.proposed, s.task.Policy.Params())}
+	in := inputs(slices.Repeat([]*running{like}, searches), xla.Declare(dtypes.Int32))
+	program, err := xla.CompileParallel(s.programs, st.name, in, func(in generationIn) generationOut {
+		var from []source
+		for i := range in.Archive.Tree {
+			from = append(from, st.source(s, in, i))
+		}
+		after, invalid, transitions := make([]contents, searches), make(nodes, searches),
+			make(nodes, searches)
+		for i, found := range st.gen.evaluate(from, in.Worker.Tree) {
+			after[i], invalid[i] = st.gen.enter(in.Archive.Tree[i], from[i], found)
+			transitions[i] = found.Transitions
+		}
 		return generationOut{xla.Out(after), xla.Out(invalid), xla.Out(transitions)}
-	}, gen.task.Axes(gen.slices.N, gen.slices.Size, st.cells())...)
-	return err
+	}, st.gen.task.Axes(st.gen.slices.N, st.gen.slices.Size, st.cells())...)
+	if err == nil {
+		st.programs[searches] = program
+	}
+	return program, err
 }
 
-// source says what the offspring are made from.
-func (st *store) source(s *Search, in generationIn) source {
-	root := xla.KeyOf(in.Seed.Tree)
-	from := source{Number: in.Number.Tree, Proposed: in.Proposed.Tree}
+// source says what the offspring of search i are made from.
+func (st *store) source(s *Search, in generationIn, i int) source {
+	root := xla.KeyOf(in.Seed.Tree[i])
+	from := source{Number: in.Number.Tree}
+	if in.Proposed.Tree != nil {
+		from.Proposed = in.Proposed.Tree[i]
+	}
 	from.Key = root.FoldInEach(from.Number)
 	if s.method.Archive.SameStart() {
 		from.Start = root.FoldIn(streamStart)
 	}
 	if st.members == nil {
 		from.Numbers = xla.Scalars(in.Numbers.Tree)
-		before := in.Archive.Tree
+		before := in.Archive.Tree[i]
 		from.Parents = NewParents(before.Genotypes, cellsOf(st.archive, before.Fields))
 		return from
 	}
@@ -141,19 +185,27 @@ func (st *store) source(s *Search, in generationIn) source {
 	from.Key = root.FoldIn(streamPassive).FoldInEach(from.Number)
 	// the other archive has members from the initial population on
 	from.Number = graph.MaxScalar(from.Number, int32(1))
-	found := in.Members.Tree
+	found := in.Members.Tree[i]
 	from.Parents = NewParents(found.Genotypes, cellsOf(st.members.archive,
 		[]*graph.Node{found.Fitness, found.Descriptors}))
 	return from
 }
 
-// run runs the program and makes its outputs the new state.
-func (st *store) run(s *Search, number, proposed xla.Array) (invalid int, transitions xla.Array,
-	err error) {
-	out, err := st.program.Run(st.inputs(s, number, proposed))
+// run runs the program of a generation of all searches and makes its outputs their new state.
+func run(all []*running, number xla.Array) error {
+	program, err := all[0].compile(all[0].Search, len(all))
 	if err != nil {
-		return 0, xla.Array{}, err
+		return err
 	}
-	st.contents = out.Archive
-	return int(out.Invalid.Scalars()[0]), out.Transitions, nil
+	out, err := program.Run(inputs(all, number))
+	if err != nil {
+		return err
+	}
+	for i, invalid := range out.Invalid.Scalars() {
+		m := all[i]
+		m.contents = xla.Part(out.Archive, func(c []contents) contents { return c[i] })
+		m.transitions = xla.Part(out.Transitions, func(n nodes) *graph.Node { return n[i] })
+		m.invalid = int(invalid)
+	}
+	return nil
 }
