@@ -13,9 +13,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// TrainSeeds trains runs that differ only in their seeds, each with the same result as [Train].
-// Options i belongs to training i. Time limits are for all runs and divided equally; the other
-// limits are for each.
+// TrainSeeds trains runs that differ only in their seeds, as [Train] trains each of them. Options i
+// belongs to training i. Time limits are for all runs and divided equally; the other limits are for
+// each.
 //
 // Runs of neuroevolution train together, generation by generation, and those at the same generation
 // share a program except on XLA:CPU (see [evolution.StepTogether]). A run that is behind catches up
@@ -122,8 +122,8 @@ func (g *group) train(ctx context.Context, quiet bool) error {
 	return nil
 }
 
-// due returns the runs to train next: those at the lowest generation, or one of them if they share no
-// program.
+// due returns the runs to train next: those at the lowest generation, or one of them if they share
+// no program.
 func (g *group) due() (due []*training) {
 	for _, t := range g.all {
 		switch {
