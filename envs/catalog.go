@@ -17,9 +17,10 @@ type (
 
 // The reductions of state descriptors to the descriptor of an episode.
 const (
-	Final = catalog.Final
-	Mean  = catalog.Mean
-	None  = catalog.None
+	Final   = catalog.Final
+	Mean    = catalog.Mean
+	None    = catalog.None
+	Outcome = catalog.Outcome
 )
 
 // The perturbations of the paper's adaptation experiments.

@@ -36,8 +36,10 @@ func Step(env Env, s State, action *Node) State {
 // check compares the shapes of a state that a method returned with what Spec promises.
 func (s State) check(env Env, method string, copies int) {
 	spec, part := env.Spec(), Inner(env)
-	xla.CheckShape(part, method, "Observation", s.Observation, dtypes.Float32, copies,
-		spec.Observations)
+	if spec.Observations > 0 {
+		xla.CheckShape(part, method, "Observation", s.Observation, dtypes.Float32, copies,
+			spec.Observations)
+	}
 	xla.CheckShape(part, method, "Reward", s.Reward, dtypes.Float32, copies)
 	xla.CheckShape(part, method, "Done", s.Done, dtypes.Float32, copies)
 	if d := len(spec.Descriptor.Lower); d > 0 {
@@ -48,7 +50,7 @@ func (s State) check(env Env, method string, copies int) {
 // State is a batch of B environment states. It is a pytree, so loops can carry it.
 type State struct {
 	PhysicsState []*Node `checkpoint:"World"` // [..., B] each; the layout is private to the task
-	Observation  *Node   // [B, observations]
+	Observation  *Node   // [B, observations]; nil if the task has none
 	Reward       *Node   // [B], of the step that led here; 0 after a reset
 	Done         *Node   // [B], 1 where the task ended in this step, else 0
 	Descriptor   *Node   // [B, descriptor], of this state; nil if the task has none

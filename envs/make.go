@@ -21,6 +21,9 @@ var constructors = map[string]func(catalog.Task, options) (Env, error){
 	"walker-uni":          makeWalkerUni,
 	"halfcheetah-uni":     makeHalfCheetahUni,
 	"halfcheetah-hurdles": makeHalfCheetahHurdles,
+	"arm":                 makeArm,
+	"sphere":              makeSphere,
+	"rastrigin":           makeRastrigin,
 }
 
 // Names lists the environments that [Make] knows, sorted.

@@ -58,6 +58,15 @@ func (s Score) Add(descriptor, reward, done *Node) Score {
 	return s
 }
 
+// AddStep accumulates a step between two states: see [Score.Add].
+func (s Score) AddStep(before, after State) Score {
+	descriptor := before.Descriptor
+	if s.Kind == Outcome {
+		descriptor = after.Descriptor
+	}
+	return s.Add(descriptor, after.Reward, after.Done)
+}
+
 // Result returns the fitness [B] and the descriptor [B, d] of the episode; the descriptor is nil if
 // the task has none. The fitness is -Inf if a valid step was not finite.
 func (s Score) Result() (fitness, descriptor *Node) {
@@ -121,7 +130,7 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 		r.State = form.Unpack(r.State)
 		action := r.Policy.Apply(r.State.Observation)
 		next := Step(env, r.State, action)
-		r.Score = r.Score.Add(r.State.Descriptor, next.Reward, next.Done)
+		r.Score = r.Score.AddStep(r.State, next)
 		for i, recorder := range recorders {
 			row := recorder.Row(r.State, action, next)
 			xla.CheckShape(recorder.Row, "", "rows", row, dtypes.Float32, batch, recorder.Width)

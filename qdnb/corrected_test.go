@@ -1,10 +1,15 @@
 package qdnb
 
 import (
+	"bytes"
 	"math"
+	"reflect"
+	"strings"
 	"testing"
 
 	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/runs"
 )
 
 // The corrected repertoire holds means over the episodes, and never more policies than the archived
@@ -36,4 +41,64 @@ func TestCorrected(t *testing.T) {
 		Backend: "go"})).Corrected(run); err == nil {
 		t.Error("a cell is missing, and nothing says so")
 	}
+}
+
+// Training stores corrected repertoires without changing the run. They equal those of the finished
+// run's policies, whether or not it was interrupted.
+func TestCorrectedDuringTraining(t *testing.T) {
+	for _, spec := range []Spec{small("", 6), smallDiscovery("diayn-reward", "", 6)} {
+		spec.Runs = t.TempDir()
+		plain := train(t, spec)
+		spec.Runs, spec.Corrected = t.TempDir(), 3
+		run := train(t, spec)
+		if !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, plain)) {
+			t.Errorf("%s: corrections changed the run", spec.Algorithm)
+		}
+		corrected := nb.Must(run.Corrected())
+		if len(corrected) != 6 {
+			t.Fatalf("%s: %d corrected repertoires, want one for each generation", spec.Algorithm,
+				len(corrected))
+		}
+		spec.Runs = t.TempDir()
+		stopped(t, spec)
+		stopped(t, spec)
+		if resumed := nb.Must(train(t, spec).Corrected()); !reflect.DeepEqual(fitnessesOf(resumed),
+			fitnessesOf(corrected)) {
+			t.Errorf("%s: an interrupted run has other corrected repertoires", spec.Algorithm)
+		}
+
+		if len(nb.Must(plain.Corrected())) != 0 {
+			t.Errorf("%s: corrected repertoires that nobody asked for", spec.Algorithm)
+		}
+		play := PlaySpec{Cells: nb.Must(plain.RepertoireMap()).Filled(), Episodes: 3, Seed: spec.Seed,
+			Backend: "go"}
+		c := nb.Must(nb.Must(Play(background, plain, play)).Corrected(plain))
+		nb.Check(c.Save())
+		last, saved := corrected[5], nb.Must(plain.Corrected())[0]
+		last.Seconds, saved.Seconds = 0, 0
+		if !reflect.DeepEqual(saved, last) || saved.Episodes != 3 || saved.FitnessStd <= 0 {
+			t.Errorf("%s: the finished run's corrected repertoire is %+v, want %+v", spec.Algorithm,
+				saved, last)
+		}
+		if _, err := figures.CorrectedMetrics([]*runs.Run{run}, figures.EnvSteps); err != nil {
+			t.Errorf("%s: its curves: %v", spec.Algorithm, err)
+		}
+	}
+	spec := small(t.TempDir(), 1)
+	spec.Corrected = -1
+	if _, err := Train(background, spec); err == nil || !strings.Contains(err.Error(), "episodes") {
+		t.Errorf("-1 episodes: %v", err)
+	}
+	run := train(t, small(t.TempDir(), 1))
+	if _, err := figures.CorrectedMetrics([]*runs.Run{run}, figures.Minutes); err == nil ||
+		!strings.Contains(err.Error(), "--save") {
+		t.Errorf("curves of a run without corrected repertoires: %v", err)
+	}
+}
+
+func fitnessesOf(snapshots []runs.Snapshot) (all [][]float32) {
+	for _, s := range snapshots {
+		all = append(all, s.Fitnesses)
+	}
+	return all
 }

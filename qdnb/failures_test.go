@@ -46,7 +46,8 @@ func (f failing) check(t *testing.T, spec Spec) {
 	}
 	_, err := Train(background, spec)
 	want := fmt.Sprintf("%s at %s: program %q cannot be compiled: ", f.function, f.at, f.program)
-	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), f.rest) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.HasPrefix(err.Error(), want) ||
+		!strings.HasSuffix(err.Error(), f.rest) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v; want one line %s...%s", err, want, f.rest)
 	}
 }
@@ -56,34 +57,39 @@ const (
 	sliceAxis  = "8: policies of a slice of the batch"
 	batchAxis  = "16: policies of the batch"
 	paramsAxis = "114: parameters of a policy"
+	sizesAxis  = "2: numbers of an observation or numbers of an action or components of a descriptor"
 )
 
 func TestMistakesInEmittersNameTheirLine(t *testing.T) {
-	test, generation := "qdnb.TestMistakesInEmittersNameTheirLine", "generation"
+	const axes = " (" + sliceAxis + "; " + paramsAxis + ")"
 	var sizes []int
 	for _, c := range []struct {
-		failing
-		emitter evolution.EmitterFunc
+		at, rest string
+		emitter  evolution.EmitterFunc
 	}{
-		{failing{generation, test, here(2), fmt.Sprintf("(%s; %s)", sliceAxis, paramsAxis)}, func(p evolution.Parents, keys xla.Key) *Node {
+		{here(2), axes, func(p evolution.Parents, keys xla.Key) *Node {
 			x := p.Sample(keys)
 			return Add(x, keys.FoldIn(1).Normal(8))
 		}},
-		{failing{generation, test, here(0), fmt.Sprintf(": it returns children of shape (Float32)[8, 113], not (Float32)[8, 114] (%s; %s)", sliceAxis, paramsAxis)}, func(p evolution.Parents, keys xla.Key) *Node {
-			return Slice(p.Sample(keys), AxisRange(), AxisRange(1))
-		}},
-		{failing{generation, test, here(0), fmt.Sprintf(": it returns nil for children of shape (Float32)[8, 114] (%s; %s)", sliceAxis, paramsAxis)}, func(evolution.Parents, xla.Key) *Node { return nil }},
-		{failing{generation, test, here(1), "runtime error: index out of range [3] with length 0"}, func(p evolution.Parents, keys xla.Key) *Node {
-			return MulScalar(p.Sample(keys), float64(sizes[3]))
-		}},
-		{failing{generation, test, here(2), "runtime error: invalid memory address or nil pointer dereference"}, func(p evolution.Parents, keys xla.Key) *Node {
-			var settings *struct{ Sigma float64 }
-			return MulScalar(p.Sample(keys), settings.Sigma)
-		}},
+		{here(1), ": it returns children of shape (Float32)[8, 113], not (Float32)[8, 114]" + axes,
+			func(p evolution.Parents, keys xla.Key) *Node {
+				return Slice(p.Sample(keys), AxisRange(), AxisRange(1))
+			}},
+		{here(1), ": it returns nil for children of shape (Float32)[8, 114]" + axes,
+			func(evolution.Parents, xla.Key) *Node { return nil }},
+		{here(2), "runtime error: index out of range [3] with length 0",
+			func(p evolution.Parents, keys xla.Key) *Node {
+				return MulScalar(p.Sample(keys), float64(sizes[3]))
+			}},
+		{here(3), "runtime error: invalid memory address or nil pointer dereference",
+			func(p evolution.Parents, keys xla.Key) *Node {
+				var settings *struct{ Sigma float64 }
+				return MulScalar(p.Sample(keys), settings.Sigma)
+			}},
 	} {
 		spec := small(t.TempDir(), 1)
 		spec.Tune, spec.Emitter = more(spec.Tune, "slice=8"), c.emitter
-		c.check(t, spec)
+		failing{"generation", "qdnb.TestMistakesInEmittersNameTheirLine", c.at, c.rest}.check(t, spec)
 	}
 }
 
@@ -118,14 +124,19 @@ func (b broken) Step(s envs.State, action *Node) envs.State {
 }
 
 func TestMistakesInEnvironmentsNameTheirLine(t *testing.T) {
-	const sizes = "numbers of an observation or numbers of an action or components of a descriptor"
+	const program, resetName, stepName = "generation", "qdnb.broken.Reset", "qdnb.broken.Step"
+	const sizes = " (" + sliceAxis + "; " + sizesAxis + ")"
 	reset, step := lineWith(t, "func (b broken) Reset"), lineWith(t, "func (b broken) Step")
 	for mistake, want := range map[string]failing{
-		"wide observations": {"generation", "qdnb.broken.Reset", reset, ": it returns Observation of shape (Float32)[8, 4], not (Float32)[8, 2] (" + sliceAxis + "; 2: " + sizes + ")"},
-		"actions":           {"generation", "qdnb.broken.Step", lineWith(t, "\t\taction = Add(action, s.Reward)"), "(" + sliceAxis + "; 2: " + sizes + ")"},
-		"rewards of rank 2": {"generation", "qdnb.broken.Step", step, ": it returns Reward of shape (Float32)[8, 1], not (Float32)[8] (" + sliceAxis + ")"},
-		"no descriptor":     {"generation", "qdnb.broken.Step", step, ": it returns nil for Descriptor of shape (Float32)[8, 2] (" + sliceAxis + "; 2: " + sizes + ")"},
-		"another world":     {"generation", "qdnb.broken.Step", step, ": it returns 2 tensors for PhysicsState, not 1"},
+		"wide observations": {program, resetName, reset,
+			": it returns Observation of shape (Float32)[8, 4], not (Float32)[8, 2]" + sizes},
+		"actions": {program, stepName, lineWith(t, "\t\taction = Add(action, s.Reward)"), sizes},
+		"rewards of rank 2": {program, stepName, step,
+			": it returns Reward of shape (Float32)[8, 1], not (Float32)[8] (" + sliceAxis + ")"},
+		"no descriptor": {program, stepName, step,
+			": it returns nil for Descriptor of shape (Float32)[8, 2]" + sizes},
+		"another world": {program, stepName, step,
+			": it returns 2 tensors for PhysicsState, not 1"},
 	} {
 		spec := own(t.TempDir(), broken{plane{"plane"}, mistake})
 		spec.Tune = more(spec.Tune, "slice=8")
@@ -134,7 +145,8 @@ func TestMistakesInEnvironmentsNameTheirLine(t *testing.T) {
 	// The error blames the inner environment, not the automatic reset around it.
 	spec := smallDiscovery("sac", t.TempDir(), 1)
 	spec.Env, spec.Environment = "", broken{plane{"plane"}, "rewards of rank 2"}
-	failing{"iteration", "qdnb.broken.Step", step, ": it returns Reward of shape (Float32)[6, 1], not (Float32)[6] (6: environments)"}.check(t, spec)
+	failing{"iteration", stepName, step,
+		": it returns Reward of shape (Float32)[6, 1], not (Float32)[6] (6: environments)"}.check(t, spec)
 }
 
 // careless is an archive with mistakes.
@@ -143,7 +155,8 @@ type careless struct {
 	mistake string
 }
 
-func (c careless) Insert(fields []*Node, found evolution.Evaluated) (after []*Node, index, accepted, valid *Node) {
+func (c careless) Insert(fields []*Node, found evolution.Evaluated) (after []*Node,
+	index, accepted, valid *Node) {
 	after, index, accepted, valid = c.Archive.Insert(fields, found)
 	switch c.mistake {
 	case "fields":
@@ -159,17 +172,21 @@ func (c careless) Insert(fields []*Node, found evolution.Evaluated) (after []*No
 // hasty is a learner with mistakes.
 type hasty struct{ evolution.Learner }
 
-func (h hasty) Propose(task scoring.Task, studied []*Node, parents evolution.Parents, which *Node, batch int, key xla.Key) *Node {
+func (h hasty) Propose(_ scoring.Task, _ []*Node, parents evolution.Parents, _ *Node, _ int,
+	_ xla.Key) *Node {
 	return parents.Genotypes
 }
 
 func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
+	const cellsAxis = "32: cells of the archive"
 	grid := evolution.Grid{Centroids: npz.Of(make([]float32, 32*2), 32, 2)}
 	at := lineWith(t, "func (c careless) Insert")
 	for mistake, rest := range map[string]string{
-		"fields":      ": it returns 2 tensors for the fields [fitnesses descriptors centroids], not 3",
-		"descriptors": ": it returns descriptors of shape (Float32)[16, 2], not (Float32)[32, 2] (" + batchAxis + "; 2: numbers of an observation or numbers of an action or components of a descriptor; 32: cells of the archive)",
-		"valid":       ": it returns valid individuals of shape (Bool)[32], not (Bool)[16] (32: cells of the archive; " + batchAxis + ")",
+		"fields": ": it returns 2 tensors for the fields [fitnesses descriptors centroids], not 3",
+		"descriptors": ": it returns descriptors of shape (Float32)[16, 2], not (Float32)[32, 2] (" +
+			batchAxis + "; " + sizesAxis + "; " + cellsAxis + ")",
+		"valid": ": it returns valid individuals of shape (Bool)[32], not (Bool)[16] (" + cellsAxis +
+			"; " + batchAxis + ")",
 	} {
 		spec := small(t.TempDir(), 1)
 		spec.Tune, spec.Archive = more(spec.Tune, "slice=8"), careless{grid, mistake}
@@ -177,8 +194,11 @@ func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
 	}
 	spec := smallOf("pga-map-elites", t.TempDir(), 1)
 	spec.Tune = more(spec.Tune, "slice=4")
-	spec.Learner = hasty{nb.Must(spec.resolve()).training.Family.Settings().(evolution.Hyperparameters).Method(grid.Centroids).Learner}
-	failing{"proposals", "qdnb.hasty.Propose", lineWith(t, "func (h hasty) Propose"), "(32: cells of the archive; " + paramsAxis + "; 8: proposals of a worker or proposals of the learner)"}.check(t, spec)
+	settings := nb.Must(spec.resolve()).training.Family.Settings().(evolution.Hyperparameters)
+	spec.Learner = hasty{settings.Method(grid.Centroids).Learner}
+	failing{"proposals", "qdnb.hasty.Propose", lineWith(t, "func (h hasty) Propose"),
+		"(" + cellsAxis + "; " + paramsAxis +
+			"; 8: proposals of a worker or proposals of the learner)"}.check(t, spec)
 }
 
 // confused is a diversity reward with mistakes, and its model.
@@ -212,11 +232,15 @@ type odd struct{ skills.DiversityOnly }
 func (odd) Reward(task, diversity, _ *Node) *Node { return ReduceAllMean(Mul(task, diversity)) }
 
 func TestMistakesInDiversitiesAndObjectivesNameTheirLine(t *testing.T) {
-	const test, updates = "iteration", "16: transitions of an update"
+	const program, updates = "iteration", "16: transitions of an update"
 	for mistake, want := range map[string]failing{
-		"skills": {test, "qdnb.confused.Reward", lineWith(t, "\t\treturn ReduceSum(Mul(b.Skill, b.Now), 1)"), "(" + updates + "; 3: skills; 2: numbers of an observation or numbers of an action or components of a descriptor)"},
-		"rank":   {test, "qdnb.confused.Reward", lineWith(t, "func (c confused) Reward"), ": it returns diversity rewards of shape (Float32)[16, 1], not (Float32)[16] (" + updates + ")"},
-		"loss":   {test, "qdnb.confused.Learn", lineWith(t, "func (c confused) Learn"), ": it returns loss of shape (Float32)[16], not (Float32) (" + updates + ")"},
+		"skills": {program, "qdnb.confused.Reward",
+			lineWith(t, "\t\treturn ReduceSum(Mul(b.Skill, b.Now), 1)"),
+			"(" + updates + "; 3: skills; " + sizesAxis + ")"},
+		"rank": {program, "qdnb.confused.Reward", lineWith(t, "func (c confused) Reward"),
+			": it returns diversity rewards of shape (Float32)[16, 1], not (Float32)[16] (" + updates + ")"},
+		"loss": {program, "qdnb.confused.Learn", lineWith(t, "func (c confused) Learn"),
+			": it returns loss of shape (Float32)[16], not (Float32) (" + updates + ")"},
 	} {
 		spec := smallDiscovery("diayn-reward", t.TempDir(), 1)
 		spec.Diversity = confused{mistake}
@@ -224,5 +248,6 @@ func TestMistakesInDiversitiesAndObjectivesNameTheirLine(t *testing.T) {
 	}
 	spec := smallDiscovery("diayn-reward", t.TempDir(), 1)
 	spec.Objective = odd{}
-	failing{test, "qdnb.odd.Reward", lineWith(t, "func (odd) Reward"), ": it returns rewards of shape (Float32), not (Float32)[16] (" + updates + ")"}.check(t, spec)
+	failing{program, "qdnb.odd.Reward", lineWith(t, "func (odd) Reward"),
+		": it returns rewards of shape (Float32), not (Float32)[16] (" + updates + ")"}.check(t, spec)
 }

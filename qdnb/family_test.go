@@ -13,11 +13,16 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
+// learns reports whether an algorithm has a learner with a replay buffer.
+func learns(algorithm string) bool {
+	return strings.Contains(algorithm, "pga") || algorithm == "dcrl-map-elites"
+}
+
 // smallOf returns the spec of a run of an algorithm of the family that takes seconds.
 func smallOf(algorithm, folder string, generations int) Spec {
 	spec := small(folder, generations)
 	spec.Algorithm = algorithm
-	if strings.Contains(algorithm, "pga") {
+	if learns(algorithm) {
 		spec.Tune = more(spec.Tune, "critic_hidden=[8,8]", "replay_buffer_size=1000",
 			"num_critic_training_steps=4",
 			"num_pg_training_steps=3", "transitions_batch_size=16")
@@ -35,7 +40,8 @@ func smallOf(algorithm, folder string, generations int) Spec {
 // A run that is interrupted after every generation, extended in two steps, or trained in one go
 // ends with the same repertoire, to the byte. A learner's replay buffer is restored from disk.
 func TestFamilyResumesBitForBit(t *testing.T) {
-	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora", "dns"} {
+	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora", "dns",
+		"dcrl-map-elites"} {
 		t.Run(algorithm, func(t *testing.T) {
 			// AURORA's loops of two: trained at 0 and 4, the threshold at 6 is not due, and at 8
 			const generations = 7
@@ -58,7 +64,7 @@ func TestFamilyResumesBitForBit(t *testing.T) {
 					t.Error("the extended run ends with another repertoire")
 				}
 				kept, _ := filepath.Glob(filepath.Join(run.Dir, "replay", "*"))
-				if learns := strings.Contains(algorithm, "pga"); learns != (len(kept) > 0) {
+				if learns(algorithm) != (len(kept) > 0) {
 					t.Errorf("%d segments of a replay buffer are kept", len(kept))
 				}
 			}
@@ -85,10 +91,11 @@ func TestExtensionRefillsTheReplayBuffer(t *testing.T) {
 
 func TestFamilyIsMeasured(t *testing.T) {
 	for algorithm, columns := range map[string][]string{
-		"pga-map-elites": {"critic_loss", "actor_loss"},
-		"aurora":         {"archive_size", "archive_max_fitness"},
-		"dns":            {"archive_size", "archive_max_fitness"},
-		"pga-aurora":     {"critic_loss", "actor_loss", "archive_size", "archive_max_fitness"},
+		"pga-map-elites":  {"critic_loss", "actor_loss"},
+		"dcrl-map-elites": {"critic_loss", "actor_loss"},
+		"aurora":          {"archive_size", "archive_max_fitness"},
+		"dns":             {"archive_size", "archive_max_fitness"},
+		"pga-aurora":      {"critic_loss", "actor_loss", "archive_size", "archive_max_fitness"},
 	} {
 		run := train(t, smallOf(algorithm, t.TempDir(), 4))
 		table, err := run.Metrics()
@@ -117,14 +124,22 @@ func TestFamilyIsMeasured(t *testing.T) {
 
 func TestFamilyMistakesGiveOneLine(t *testing.T) {
 	for want, set := range map[string][]string{
-		"replay_buffer_size must be at least 320":       {"pga-map-elites", "replay_buffer_size=100"},
-		"isoline_share must be at least 0 and below 1":  {"pga-map-elites", "isoline_share=1"},
-		"critic_learning_rate must be a number above 0": {"pga-aurora", "critic_learning_rate=0"},
-		`did you mean "no_sd"`:                          {"aurora", "observation=no_s"},
-		"k must be between 1 and 64, not 0":             {"dns", "k=0"},
-		"sampling must be between 1 and 10, not 15":     {"aurora", "sampling=15"},
-		"threshold must be at least 0":                  {"pga-aurora", "threshold=-1"},
-		`unknown field "critic_hidden"`:                 {"map-elites", "critic_hidden=8"},
+		"replay_buffer_size must be at least 320": {"pga-map-elites",
+			"replay_buffer_size=100"},
+		"isoline_share must be at least 0 and below 1": {"pga-map-elites",
+			"isoline_share=1"},
+		"critic_learning_rate must be a number above 0": {"pga-aurora",
+			"critic_learning_rate=0"},
+		`did you mean "no_sd"`: {"aurora",
+			"observation=no_s"},
+		"k must be between 1 and 64, not 0": {"dns", "k=0"},
+		"lengthscale must be a number above 0": {"dcrl-map-elites",
+			"lengthscale=0"},
+		"injection_share must be at least 0 and at most 1 - isoline_share, not 0.6": {"dcrl-map-elites",
+			"injection_share=0.6"},
+		"sampling must be between 1 and 10, not 15": {"aurora", "sampling=15"},
+		"threshold must be at least 0":              {"pga-aurora", "threshold=-1"},
+		`unknown field "critic_hidden"`:             {"map-elites", "critic_hidden=8"},
 	} {
 		spec := smallOf(set[0], t.TempDir(), 1)
 		spec.Tune = more(spec.Tune, set[1])

@@ -51,6 +51,10 @@ func (s Spec) resolve() (plan, error) {
 	if err := family.Takes(s.Algorithm, s.parts()); err != nil {
 		return p, err
 	}
+	if spec.Observations == 0 && family.Observes(env, s.parts()) {
+		return p, errors.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
+			"that does not, such as map-elites", s.Algorithm, spec.Name)
+	}
 	if s.parts() != (session.Parts{}) && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
 		return p, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")
@@ -69,6 +73,9 @@ func (s Spec) resolve() (plan, error) {
 	if err := s.Budget.Validate(); err != nil {
 		return p, err
 	}
+	if s.Corrected < 0 {
+		return p, errors.Errorf("Corrected is a number of episodes, 0 or more, not %d", s.Corrected)
+	}
 	if p.Budget == (runs.Budget{}) {
 		p.Budget = PaperBudget
 	}
@@ -80,7 +87,7 @@ func (s Spec) resolve() (plan, error) {
 		return p, err
 	}
 	p.training = session.Training{Env: env, Family: family, Parts: s.parts(), Seed: s.Seed,
-		KeepReplay: s.KeepReplay}
+		KeepReplay: s.KeepReplay, Corrected: s.Corrected}
 	p.options = session.Options{Root: p.Runs, Config: config, Budget: p.Budget, Backend: s.Backend,
 		Quiet: s.Quiet, Fresh: s.Fresh}
 	p.options.Config.Parts, err = p.fingerprints()

@@ -67,6 +67,12 @@ type Spec struct {
 	// finishes, so that extending the run is the same as never having stopped. Without it, an
 	// extension refills the buffer.
 	KeepReplay bool
+
+	// Corrected is the number of episodes in which each policy of the repertoire is evaluated again at
+	// eighteen evenly spaced points of the budget (Flageolat and Cully 2023). The results are in the
+	// run's folder corrected; see [runs.Run.Corrected]. Neither the run's time nor its identity
+	// includes them. 0 evaluates nothing again.
+	Corrected int
 }
 
 // Generations returns a budget of n generations after the initial population.

@@ -50,7 +50,8 @@ func TestUsersFunctions(t *testing.T) {
 		{"github.com/me/emitters.Mine[...]", "/home/me/emitters/mine.go", true},
 		{modulePath + "-extra/emitters.Mine", "/home/me/emitters/mine.go", true},
 		{modulePath + "/qdnb.plane.Step", "/home/me/qdnb/qdnb/environment_test.go", true},
-		{modulePath + "/qdnb/algorithms/evolution.Isoline.Offspring", "/home/me/qdnb/qdnb/algorithms/evolution/emitter_graph.go", false},
+		{modulePath + "/qdnb/algorithms/evolution.Isoline.Offspring",
+			"/home/me/qdnb/qdnb/algorithms/evolution/emitter_graph.go", false},
 		{modulePath + "/xla.For[...].func1", "/home/me/qdnb/xla/loop_graph.go", false},
 		{"github.com/gomlx/gomlx/core/graph.Add", "/home/me/go/pkg/mod/x/graph.go", false},
 		{"github.com/gomlx/compute/shapes.Make", "/home/me/go/pkg/mod/x/shapes.go", false},
@@ -71,7 +72,8 @@ func TestUsersFunctionsOfTrimmedPrograms(t *testing.T) {
 	defer func(folder string) { goSources = folder }(goSources)
 	goSources = ""
 	for function, want := range map[string]bool{
-		"main.emitter": true, "github.com/me/emitters.Mine": true, "runtime.gopanic": false, "internal/poll.Read": false, modulePath + "/xla.For": false,
+		"main.emitter": true, "github.com/me/emitters.Mine": true, "runtime.gopanic": false,
+		"internal/poll.Read": false, modulePath + "/xla.For": false,
 	} {
 		if users(function, "some/file.go") != want {
 			t.Errorf("%s: not %v", function, want)
@@ -113,7 +115,8 @@ func TestNamesOfFunctionsAreThoseOfTheSource(t *testing.T) {
 }
 
 func TestMeaningsOfAxes(t *testing.T) {
-	axes := []Axis{{8, "a slice"}, {1218, "parameters"}, {2, "observations"}, {2, "actions"}, {2, "actions"}, {0, "skills"}, {5, "steps"}}
+	axes := []Axis{{8, "a slice"}, {1218, "parameters"}, {2, "observations"}, {2, "actions"},
+		{2, "actions"}, {0, "skills"}, {5, "steps"}}
 	for line, want := range map[string]string{
 		"shapes (Float32)[8, 1218] and (Float32)[8]": " (8: a slice; 1218: parameters)",
 		"dimensions [2 7], not [7,5]":                " (2: observations or actions; 5: steps)",
@@ -142,6 +145,7 @@ func (p *pointed) Sum(x *Node) *Node { return AddScalar(x, p.by) }
 
 // Errors in graph code name the user's innermost function, its line, and the axes.
 func TestFailuresNameTheUsersLine(t *testing.T) {
+	const test = "xla.TestFailuresNameTheUsersLine"
 	p := platformsUnderTest(t)[0]
 	inputs := []Input{{Shape: shapes.Make(dtypes.Float32, 3)}}
 	axes := []Axis{{3, "wheels"}, {2, "axles"}, {1, "cars"}}
@@ -151,22 +155,28 @@ func TestFailuresNameTheUsersLine(t *testing.T) {
 		at, name, want string
 		build          func(x *Node) *Node
 	}{
-		{here(0), "xla.TestFailuresNameTheUsersLine", "(2: axles; 3: wheels)", func(x *Node) *Node { return Add(short(x), x) }},
-		{here(1), "xla.TestFailuresNameTheUsersLine", " (3: wheels; 2: axles)", func(x *Node) *Node {
+		{here(0), test, "(2: axles; 3: wheels)", func(x *Node) *Node { return Add(short(x), x) }},
+		{here(1), test, " (3: wheels; 2: axles)", func(x *Node) *Node {
 			return For(x.Graph(), 3, x, func(_, x *Node) *Node { return short(x) })
 		}},
-		{here(0), "xla.TestFailuresNameTheUsersLine", ": runtime error: index out of range [2] with length 0", func(x *Node) *Node { return AddScalar(x, none[len(none)+2]) }},
-		{lineWith(t, "func (p *pointed) Sum"), "xla.(*pointed).Sum", ": runtime error: invalid memory address or nil pointer dereference", (*pointed)(nil).Sum},
-		{here(0), "xla.TestFailuresNameTheUsersLine", ": in plain words", func(*Node) *Node { panic("in plain words") }},
-		{lineWith(t, "func (adder) Sum"), "xla.adder.Sum", ": it returns sums of shape (Float32)[1, 3], not (Float32)[3] (1: cars; 3: wheels)", func(x *Node) *Node {
-			sum := adder{}.Sum(x)
-			CheckShape(adder{}, "Sum", "sums", sum, dtypes.Float32, 3)
-			return sum
-		}},
+		{here(1), test, ": runtime error: index out of range [2] with length 0",
+			func(x *Node) *Node { return AddScalar(x, none[len(none)+2]) }},
+		{lineWith(t, "func (p *pointed) Sum"), "xla.(*pointed).Sum",
+			": runtime error: invalid memory address or nil pointer dereference", (*pointed)(nil).Sum},
+		{here(0), test, ": in plain words", func(*Node) *Node { panic("in plain words") }},
+		{lineWith(t, "func (adder) Sum"), "xla.adder.Sum",
+			": it returns sums of shape (Float32)[1, 3], not (Float32)[3] (1: cars; 3: wheels)",
+			func(x *Node) *Node {
+				sum := adder{}.Sum(x)
+				CheckShape(adder{}, "Sum", "sums", sum, dtypes.Float32, 3)
+				return sum
+			}},
 	} {
-		_, err := p.Compile("my program", inputs, func(in []*Node) []*Node { return []*Node{c.build(in[0])} }, axes...)
-		if want := fmt.Sprintf(`%s at %s: program "my program" cannot be compiled: `, c.name, c.at); err == nil ||
-			!strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		build := func(in []*Node) []*Node { return []*Node{c.build(in[0])} }
+		_, err := p.Compile("my program", inputs, build, axes...)
+		want := fmt.Sprintf(`%s at %s: program "my program" cannot be compiled: `, c.name, c.at)
+		if err == nil || !strings.HasPrefix(err.Error(), want) ||
+			!strings.HasSuffix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want %q and %q", err, want, c.want)
 		}
 	}

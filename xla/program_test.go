@@ -110,7 +110,8 @@ func TestMistakesInGraphsGiveOneLine(t *testing.T) {
 	vector := []Input{{Shape: shapes.Make(dtypes.Float32, 3)}}
 	for _, p := range platformsUnderTest(t) {
 		for want, build := range map[string]func(in []*Node) []*Node{
-			"turned a tensor of its state from (Float32)[3] into (Float32)[2]: shapes may not change": func(in []*Node) []*Node {
+			"turned a tensor of its state from (Float32)[3] into (Float32)[2]: shapes may not change": func(
+				in []*Node) []*Node {
 				return []*Node{For(in[0].Graph(), 3, in[0],
 					func(_, x *Node) *Node { return Slice(x, AxisRange(0, 2)) })}
 			},

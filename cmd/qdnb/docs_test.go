@@ -23,7 +23,8 @@ var (
 	codeBlock = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 	codeWords = regexp.MustCompile("`([^`\n]+)`")
 	// command matches a shell line with a qdnb command and what may precede it.
-	command = regexp.MustCompile(`^(?:\$ |[A-Z_]+=\S+ )*(?:for .*; do )?(?:[A-Z_]+=\S+ )*(?:go run \./cmd/qdnb|build/qdnb|qdnb)(?: (.*))?$`)
+	command = regexp.MustCompile(`^(?:\$ |[A-Z_]+=\S+ )*(?:for .*; do )?(?:[A-Z_]+=\S+ )*` +
+		`(?:go run \./cmd/qdnb|build/qdnb|qdnb)(?: (.*))?$`)
 )
 
 // quoted lists the qdnb commands in a page without their first word: complete commands from code

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"text/tabwriter"
@@ -21,6 +22,7 @@ type evalCmd struct {
 	Skill     *int `placeholder:"N"`
 	Cell      *int `placeholder:"N"`
 	Corrected bool
+	Save      bool
 	Figure    string   `placeholder:"FILE"`
 	Env       string   `placeholder:"NAME"`
 	Episodes  int      `default:"100" placeholder:"N"`
@@ -78,6 +80,10 @@ func (c *evalCmd) Run(ctx context.Context) error {
 		Seed: c.Seed, Backend: c.Backend}
 	if spec.Environment, spec.Conditions, err = c.environment(run); err != nil {
 		return err
+	}
+	if c.Save && (!c.Corrected || spec.Environment != nil) {
+		return errors.New("--save stores corrected repertoires: add --corrected, and leave out options " +
+			"that change the environment")
 	}
 	if c.Corrected {
 		repertoire, err := run.RepertoireMap()
@@ -160,6 +166,11 @@ func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation)
 		}
 		fmt.Printf("Over its episodes, the median policy has a standard deviation of %.4g in fitness "+
 			"and %.4g in descriptor.\n", stats.Median(corrected.Fitness), stats.Median(corrected.Descriptor))
+	}
+	if c.Save {
+		if err := corrected.Save(); err != nil {
+			return err
+		}
 	}
 	if c.Figure == "" {
 		return nil

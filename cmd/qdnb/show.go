@@ -262,6 +262,15 @@ func drawings(ctx context.Context, run *runs.Run) (list []drawing, err error) {
 	if maps && len(snapshots) > 0 {
 		add("snapshots", func() (*figures.Figure, error) { return figures.Snapshots(run, 5) })
 	}
+	corrected, err := run.Corrected()
+	if err != nil {
+		return nil, err
+	}
+	if len(corrected) > 1 {
+		add("corrected", func() (*figures.Figure, error) {
+			return figures.CorrectedMetrics([]*runs.Run{run}, figures.EnvSteps)
+		})
+	}
 	if run.HasSkills() && known {
 		skills, err := run.Evaluation()
 		if err != nil {

@@ -52,7 +52,8 @@ func startSlurm(t *testing.T) *slurm {
 	rand.Read(key)
 	s.write(t, "munge.key", string(key), 0o600)
 	socket := filepath.Join(dir, "munge.socket")
-	s.write(t, "slurm.conf", strings.NewReplacer("DIR", dir, "PORT1", freePort(t), "PORT2", freePort(t)).Replace(`
+	values := strings.NewReplacer("DIR", dir, "PORT1", freePort(t), "PORT2", freePort(t))
+	s.write(t, "slurm.conf", values.Replace(`
 ClusterName=test
 SlurmctldHost=localhost
 SlurmUser=root

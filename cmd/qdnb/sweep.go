@@ -87,9 +87,10 @@ type sweepRunCmd struct {
 	Index string `placeholder:"N|auto"`
 	Out   string `placeholder:"DIR"`
 	backendFlag
-	Poll  time.Duration `default:"10s"`
-	Jobs  int           `short:"j" default:"1"`
-	Quiet bool          `short:"q"`
+	Poll      time.Duration `default:"10s"`
+	Jobs      int           `short:"j" default:"1"`
+	Corrected int           `placeholder:"EPISODES"`
+	Quiet     bool          `short:"q"`
 }
 
 func (c *sweepRunCmd) Run(ctx context.Context) error {
@@ -107,7 +108,8 @@ func (c *sweepRunCmd) Run(ctx context.Context) error {
 		return fmt.Errorf("--out does not apply to a single line: drop it, and use `qdnb sweep " +
 			"results` once the plan is done")
 	}
-	o := experiments.RunOptions{Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Poll: c.Poll}
+	o := experiments.RunOptions{Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Poll: c.Poll,
+		Corrected: c.Corrected}
 	if c.Index != "" {
 		index, err := indexOf(c.Index)
 		if err != nil {

@@ -25,6 +25,9 @@ func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 	}
 	args := []string{"sweep", "run", "--plan", c.Plan, "--runs", c.Runs, "--poll", c.Poll.String(),
 		"--quiet"}
+	if c.Corrected != 0 {
+		args = append(args, "--corrected", strconv.Itoa(c.Corrected))
+	}
 	if c.Backend != "" {
 		args = append(args, "--backend", c.Backend)
 	}

@@ -30,6 +30,7 @@ type trainCmd struct {
 	backendFlag
 	JSON       bool `name:"json"`
 	KeepReplay bool
+	Corrected  int `placeholder:"EPISODES"`
 	Fresh      bool
 	Quiet      bool `short:"q"`
 	Verbose    bool `short:"v"`
@@ -43,7 +44,7 @@ func (c *trainCmd) Run(ctx context.Context) error {
 	spec := qdnb.Spec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Constants: c.Constants,
 		Tune: runs.Assign(c.Set...), Budget: budget, Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet,
-		Fresh: c.Fresh, KeepReplay: c.KeepReplay,
+		Fresh: c.Fresh, KeepReplay: c.KeepReplay, Corrected: c.Corrected,
 	}
 	if c.Seeds != nil {
 		spec.Seed = c.Seeds[0]

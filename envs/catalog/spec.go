@@ -9,7 +9,7 @@ import (
 // Spec holds the constants of a task.
 type Spec struct {
 	Name         string
-	Observations int // size of an observation
+	Observations int // size of an observation; 0: the genotype is the action
 	Actions      int // size of an action
 	Length       int // control steps per episode, T
 
@@ -20,6 +20,8 @@ type Spec struct {
 	Offset float64
 	// FitnessRange is the range of the paper's colour maps.
 	FitnessRange [2]float64
+	// Initial is the range of the initial genotypes of a task without observations.
+	Initial [2]float64
 }
 
 // QDOffset is what a filled cell adds to the QD score: Offset times the episode length.
@@ -48,6 +50,8 @@ const (
 	Mean
 	// None is for tasks without a descriptor.
 	None
+	// Outcome is the state descriptor after the last valid step.
+	Outcome
 )
 
 // Validate returns an error if the constants of a task are not valid.
@@ -57,13 +61,14 @@ func (s Spec) Validate() error {
 	switch {
 	case s.Name == "":
 		return errors.New("the environment has no name")
-	case s.Observations < 1 || s.Actions < 1 || s.Length < 1:
-		return errors.Errorf("%s needs at least 1 observation, 1 action and 1 step, not %d, %d and %d",
-			s.Name, s.Observations, s.Actions, s.Length)
+	case s.Observations < 0 || s.Observations == 0 && !(s.Initial[0] < s.Initial[1]) ||
+		s.Actions < 1 || s.Length < 1:
+		return errors.Errorf("%s needs at least 1 observation (or 0 and a range Initial), 1 action and "+
+			"1 step, not %d, %d and %d", s.Name, s.Observations, s.Actions, s.Length)
 	case !finite(s.Offset) || !finite(s.FitnessRange[0]) || !finite(s.FitnessRange[1]):
 		return errors.Errorf("the offset and fitness range of %s must be finite, not %g and %g",
 			s.Name, s.Offset, s.FitnessRange)
-	case d.Kind < Final || d.Kind > None:
+	case d.Kind < Final || d.Kind > Outcome:
 		return errors.Errorf("%s has a descriptor of unknown kind %d", s.Name, d.Kind)
 	case len(d.Lower) != len(d.Upper) || len(d.Lower) != len(d.Components):
 		return errors.Errorf("the descriptor of %s has %d lower limits, %d upper limits and %d names: "+

@@ -77,9 +77,10 @@ func position(names [2]string, limits Rect) Descriptor {
 		Upper: []float32{float32(limits.X1), float32(limits.Y1)}}
 }
 
-// Find returns an environment by its name. An unknown name gives false and a Task without facts.
+// Find returns an environment by its name, of the paper or without physics. An unknown name gives
+// false and a Task without facts.
 func Find(name string) (Task, bool) {
-	tasks := Tasks()
+	tasks := append(Tasks(), functions()...)
 	if i := slices.IndexFunc(tasks, func(t Task) bool { return t.Name == name }); i >= 0 {
 		return tasks[i], true
 	}

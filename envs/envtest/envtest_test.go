@@ -112,7 +112,8 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 		}},
 		"it returns Observation of shape (Float32)[5, 2], not (Float32)[5, 3]": {
 			spec: func(s *envs.Spec) { s.Observations = 3 }},
-		"it returns nil for Descriptor of shape (Float32)[5, 1]": {reset: func(s *envs.State) { s.Descriptor = nil }},
+		"it returns nil for Descriptor of shape (Float32)[5, 1]": {
+			reset: func(s *envs.State) { s.Descriptor = nil }},
 		"PhysicsState[0] of slider has shape (Float32)[5, 1]: the last axis must be the batch": {
 			reset: func(s *envs.State) { s.PhysicsState[0] = InsertAxes(s.PhysicsState[0], -1) }},
 		"it returns no PhysicsState": {reset: func(s *envs.State) { s.PhysicsState = nil }},

@@ -1,6 +1,8 @@
 package envtest
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -32,17 +34,16 @@ type playing struct {
 
 // seen returns the parts of a state that are recorded after each step.
 func seen(s envs.State) []*Node {
-	nodes := []*Node{s.Observation, s.Reward, s.Done}
-	if s.Descriptor != nil {
-		nodes = append(nodes, s.Descriptor)
-	}
-	return nodes
+	return slices.DeleteFunc([]*Node{s.Observation, s.Reward, s.Done, s.Descriptor},
+		func(x *Node) bool { return x == nil })
 }
 
 // play runs an episode under actions [T, B, actions]. It panics if shapes are not as promised.
 func play(env envs.Env, keys xla.Key, actions *Node) []column {
 	g, spec, steps := actions.Graph(), env.Spec(), actions.Shape().Dimensions[0]
-	envs.AutoReset(env, 0).Reset(keys) // checks that the last axis of PhysicsState is the batch
+	if spec.Observations > 0 { // only then do learners act in it
+		envs.AutoReset(env, 0).Reset(keys) // checks that the last axis of PhysicsState is the batch
+	}
 	start := envs.Reset(env, keys)
 	if len(start.PhysicsState) == 0 {
 		panic(xla.Misfit(env, "Reset", "it returns no PhysicsState: steps need one"))
@@ -60,14 +61,17 @@ func play(env envs.Env, keys xla.Key, actions *Node) []column {
 	}
 	p = xla.For(g, steps, p, func(step *Node, p playing) playing {
 		next := envs.Step(env, p.State, xla.Row(p.Actions, step))
-		p.Score = p.Score.Add(p.State.Descriptor, next.Reward, next.Done)
+		p.Score = p.Score.AddStep(p.State, next)
 		p.State = next
 		p.Trace = xla.SetRow(p.Trace, AddScalar(step, 1), seen(next))
 		return p
 	})
 	var columns []column
-	for i, name := range []string{"the observation", "the reward", "done",
-		"the descriptor"}[:len(p.Trace)] {
+	names := []string{"the observation", "the reward", "done", "the descriptor"}
+	if spec.Observations == 0 {
+		names = names[1:]
+	}
+	for i, name := range names[:len(p.Trace)] {
 		trace := p.Trace[i]
 		order := []int{1, 0, 2}[:trace.Rank()]
 		rows := Reshape(TransposeAllAxes(trace, order...), batch, -1)

@@ -6,13 +6,13 @@ import (
 )
 
 // walls holds the contacts with the capsules of one fixed body, here called walls: a set per wall,
-// with a row per moving body. All sets have the same bodies on their side.
+// with a row per moving body. The moving bodies are the same in all sets.
 type walls struct {
 	sets  []contactSet
 	box   []vector // for each wall: half the extents of its axis along the world axes
 	reach []num    // for each wall: the sum of both radii
-	arm   num      // the largest distance of a point of the body's axis from the body's centre
-	// inverseMass is an upper bound of the generalised inverse mass of the contacts with each wall.
+	arm   num      // the largest distance from the body's centre to a point of its axis
+	// inverseMass is an upper bound on the generalised inverse mass of the contacts with each wall.
 	inverseMass []num
 }
 
@@ -67,7 +67,7 @@ func (s *System) prepareWalls(list []contact) *walls {
 
 func (v Vec) length() float64 { return math.Hypot(math.Hypot(v[0], v[1]), v[2]) }
 
-// larger is the maximum of known nums; the zero num counts for nothing.
+// larger returns the maximum of known nums. If a is the zero num, it returns b.
 func (a num) larger(b num) num {
 	if a.rows == 0 {
 		return b
@@ -75,7 +75,8 @@ func (a num) larger(b num) num {
 	return a.max(b)
 }
 
-// otherReach is the distance of the farthest point of the wall's axis from its body's centre.
+// otherReach is the distance from the centre of the wall's body to the farthest point of the wall's
+// axis.
 func (c contact) otherReach(s *System) float64 {
 	if c.b < 0 {
 		return 0
@@ -84,8 +85,8 @@ func (c contact) otherReach(s *System) float64 {
 	return max(from.plus(c.other).length(), from.plus(c.other.scaled(-1)).length())
 }
 
-// bound is an upper bound of the generalised inverse mass of a body at a lever of at most the given
-// length.
+// bound returns an upper bound on the generalised inverse mass of a body at a lever of at most the
+// given length.
 func (w weights) bound(row int, lever float64) float64 {
 	inertia := slices.Max([]float64{w.inertia.x.known[row], w.inertia.y.known[row],
 		w.inertia.z.known[row]})

@@ -7,23 +7,23 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Steps of position based dynamics compute the contacts with the walls that are near a body, which
-// takes a comparison per wall, and skip the others. A loop makes one round for each near wall of
-// the body that has most of them, in any copy; mostly there is none. Each round computes a contact
-// per body, each with its own next wall. Effects are summed in the order of the walls, and a wall
-// that is not touched adds zeros, so the motion does not change by a bit.
+// Steps of position based dynamics compute contacts only with the walls near a body. One comparison
+// per wall finds them. A loop has as many rounds as there are walls near any one body, in any copy;
+// usually none. Each round computes one contact per body, with that body's next near wall. Effects
+// are summed in the order of the walls, and a wall that is not touched would add zeros, so skipping
+// it does not change a bit of the motion.
 //
-// One quirk of the source makes far walls count: it does not mask the normal multipliers of
-// contacts with walls, and their sum bounds the friction of all contacts of a body, the ground's
-// included. Walls that are metres away allow friction to stop slips of more than a hundred m/s. A
-// step therefore uses a lower bound of their multipliers, and is repeated with all walls if that
-// was too low for some slip.
+// Far walls matter because of a quirk of the source: it does not mask the normal multipliers of
+// contacts with walls. Their sum bounds the friction of all contacts of a body, including the
+// ground's, so walls that are metres away let friction stop slips of more than a hundred m/s. A
+// step therefore uses a lower bound on their multipliers, and is repeated with all walls if the
+// bound was too low for some slip.
 
 // nearWalls says which walls bodies may touch, one row per row of the sets of [walls].
 type nearWalls struct {
 	bits   num   // the sum of 2^w over the near walls w
 	rounds *Node // the largest number of near walls of a row, an int32 scalar
-	// far is a lower bound of the absolute sum of the normal multipliers of all other walls. They are
+	// far is a lower bound on the absolute sum of the normal multipliers of all other walls. They are
 	// negative.
 	far num
 }
@@ -83,8 +83,8 @@ func (s *System) nearWalls(all limbs, every *Node) *nearWalls {
 }
 
 // boundMultipliers adds the far walls to the normal multipliers of the near walls and the ground,
-// by level. Where walls are skipped it replaces the sum by the negative of a lower bound of its
-// absolute value. It returns 1 for bodies of which walls are skipped, else 0.
+// by level. Where walls are skipped it replaces the sum by the negative of a lower bound on its
+// absolute value. It returns 1 for bodies with skipped walls, else 0.
 func (s *System) boundMultipliers(near nearWalls, multipliers []num) (skipped []num) {
 	far := make([][]addend, len(s.levels))
 	for l, parts := range s.contacts[0].walls.sets[0].a.addends(len(s.levels), near.far) {
@@ -107,7 +107,7 @@ func perCopy(x num) num { return sum(1, addend{x, each(make([]int, x.rows))}) }
 func (s *System) eachWall(w *walls, near nearWalls, sums int, states []limbs, inputs []num,
 	solve func(set *contactSet, states []limbs, inputs []num) []num) []num {
 	type running struct {
-		Left         *Node // the near walls that are left, bits of int32
+		Left         *Node // the remaining near walls, bits of int32
 		Parts        [][]*Node
 		Inputs, Sums []*Node
 	}
@@ -215,11 +215,11 @@ func (s *System) velocityNear(g *contactGroup, near nearWalls, found, now, befor
 	return wallSumsOf(out), out[13]
 }
 
-// impulsesNear computes the impulses of spring dynamics from the walls that are near.
+// impulsesNear computes the impulses of spring dynamics from near walls.
 func (s *System) impulsesNear(g *contactGroup, all limbs) touch {
 	near := g.walls.near(all, Const(all[0].pos.z.graph(), int32(0)))
-	// Parts of a start pose are constants. XLA would see through the divisions of materialize if they
-	// were computed from one.
+	// Parts of a start pose are constants, for which XLA would simplify the divisions of materialize
+	// away.
 	batch := near.bits.node.Shape().Size() / near.bits.rows
 	parts := s.varyingParts(near.bits.node.Graph(), batch, all)
 	for i, part := range parts {
@@ -268,7 +268,7 @@ func (s *System) shareNear(g *contactGroup, sums wallSums, epsilon float64) touc
 		[]portion{{sums.onOther, set.toFixed(), sums.active}})
 }
 
-// skipsWalls reports whether steps skip walls that are far, except on accelerators.
+// skipsWalls reports whether steps skip far walls. On accelerators they never do.
 func (s *System) skipsWalls() bool { return len(s.contacts) > 0 && s.contacts[0].walls != nil }
 
 // untilExact runs substeps without the far walls, and again with all walls if the last component of

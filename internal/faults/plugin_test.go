@@ -40,8 +40,11 @@ func TestPlugins(t *testing.T) {
 		// struct_size, extension_start; version: struct_size, extension_start, major, minor; all
 		// functions are absent.
 		"version": `#include <stddef.h>
-static struct { size_t size; void *extension; struct { size_t size; void *extension; int major, minor; } version; void *functions[200]; } api =
-	{sizeof api, 0, {24, 0, 99, 7}};
+static struct {
+	size_t size; void *extension;
+	struct { size_t size; void *extension; int major, minor; } version;
+	void *functions[200];
+} api = {sizeof api, 0, {24, 0, 99, 7}};
 const void *GetPjrtApi(void) { return &api; }`,
 	} {
 		library := filepath.Join(dir, name+".so")

@@ -62,7 +62,7 @@ func spec(algorithm string) run {
 	if algorithm == "map-elites" {
 		s.Budget = qdnb.Generations(200)
 	}
-	if strings.Contains(algorithm, "pga") {
+	if strings.Contains(algorithm, "pga") || algorithm == "dcrl-map-elites" {
 		s.Set = append(s.Set, "critic_hidden=[8,8]", "replay_buffer_size=1000",
 			"num_critic_training_steps=4", "num_pg_training_steps=3",
 			"transitions_batch_size=16")

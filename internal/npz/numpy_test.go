@@ -52,8 +52,10 @@ import sys, numpy as np
 x = np.load(sys.argv[1])
 for k in sorted(x.files):
     a = x[k]
-    print(k.encode('unicode_escape').decode(), a.dtype, a.shape, a.flags.c_contiguous, a.size and repr(a.ravel()[-1].item()))
-np.savez(sys.argv[2], f=np.asfortranarray(np.arange(24, dtype='>f8').reshape(2, 3, 4)), c=np.arange(24).reshape(2, 3, 4))
+    last = a.size and repr(a.ravel()[-1].item())
+    print(k.encode('unicode_escape').decode(), a.dtype, a.shape, a.flags.c_contiguous, last)
+f = np.asfortranarray(np.arange(24, dtype='>f8').reshape(2, 3, 4))
+np.savez(sys.argv[2], f=f, c=np.arange(24).reshape(2, 3, 4))
 `
 	theirs := filepath.Join(t.TempDir(), "b.npz")
 	out, err := exec.Command(python, "-c", script, path, theirs).CombinedOutput()

@@ -84,9 +84,9 @@ func comparison(x, y []float64) tables.Entry {
 // Overall draws the methods' performance over all environments: the interquartile mean of QD scores
 // over environments and seeds, each divided by the largest on its environment, with the 95 %
 // interval of a bootstrap that resamples seeds within each environment (after rliable, Agarwal et
-// al. 2021; see [results.Tables.Overall]). The environments are those on which all methods have
-// runs; the title names the others. If there is none, methods without runs on every environment are
-// left out.
+// al. 2021; see [results.Tables.Overall]). It uses the environments on which all methods have runs;
+// the title names the others. If no environment has runs of all methods, those without runs on
+// every environment are left out.
 func Overall(data *Data) (*figures.Figure, error) {
 	panel, err := overallPanel(data)
 	if err != nil {

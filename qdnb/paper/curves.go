@@ -36,30 +36,30 @@ type curveMetric struct {
 }
 
 // CurvesOverTime draws figure 6: max fitness, coverage and QD score of the eight methods on each
-// environment, over the time since the first evaluation. This excludes compilation, which is a
-// small part of the paper's two hours, where it is included, and a large part of a small run. If
-// budgets are processor time, so is the axis. Lines are medians over seeds and bands are quartiles;
-// the paper does not define its own. A seed that ends before others of its method keeps its last
+// environment, over the time since the first evaluation. This excludes compilation, which takes a
+// large part of a small run. The paper includes it, but it is a small part of two hours. If budgets
+// are processor time, so is the axis. Lines are medians over seeds and bands are quartiles; the
+// paper does not define its own. A seed that ends before others of its method keeps its last
 // values, so curves end at the numbers of table 1. Environments without a complete run are left
 // out.
 //
 // The time axis is logarithmic if a method ends in its first fifth, as in small runs, whose budgets
 // are in steps.
 func CurvesOverTime(data *Data) (*figures.Figure, error) {
-	return metricCurves(data, allMethods, timeAxis)
+	return metricCurves(data, allMethods, curveEnvs, timeAxis)
 }
 
 // CurvesOverStepsQD draws figure 7: the metrics of [CurvesOverTime] over environment steps for the
 // quality-diversity methods. The axis ends at 1.5e8 steps, as in the paper, or at the end of the
 // data.
 func CurvesOverStepsQD(data *Data) (*figures.Figure, error) {
-	return metricCurves(data, qdMethods, stepsAxis(1.5e8))
+	return metricCurves(data, qdMethods, curveEnvs, stepsAxis(1.5e8))
 }
 
 // CurvesOverStepsRL draws figure 8: like [CurvesOverStepsQD] for the mutual-information and
 // reinforcement-learning methods, up to 1e7 steps.
 func CurvesOverStepsRL(data *Data) (*figures.Figure, error) {
-	return metricCurves(data, rlMethods, stepsAxis(1e7))
+	return metricCurves(data, rlMethods, curveEnvs, stepsAxis(1e7))
 }
 
 type curveAxis struct {
@@ -112,19 +112,19 @@ type seeds struct {
 	cpu    bool // times are processor time
 }
 
-func metricCurves(data *Data, methods []string, axis curveAxis) (*figures.Figure, error) {
-	g, err := metricGrid(data, methods, axis)
+func metricCurves(data *Data, methods, envs []string, axis curveAxis) (*figures.Figure, error) {
+	g, err := metricGrid(data, methods, envs, axis)
 	if err != nil {
 		return nil, err
 	}
 	return figures.CurveTable(g)
 }
 
-func metricGrid(data *Data, methods []string, axis curveAxis) (figures.CurveGrid, error) {
+func metricGrid(data *Data, methods, envs []string, axis curveAxis) (figures.CurveGrid, error) {
 	var g figures.CurveGrid
 	var rows [][]seeds
 	var all []seeds
-	for _, env := range curveEnvs {
+	for _, env := range envs {
 		var row []seeds
 		for _, method := range methods {
 			if s := curvesOf(method, data.FinishedRuns(method, env)); len(s.curves) > 0 {
@@ -139,7 +139,7 @@ func metricGrid(data *Data, methods []string, axis curveAxis) (figures.CurveGrid
 	if len(all) == 0 {
 		return g, data.noRuns(results.ExperimentTraining)
 	}
-	g.Note = data.missing(methods, curveEnvs)
+	g.Note = data.missing(methods, envs)
 	x := axis.over(all)
 	for _, metric := range curveMetrics {
 		g.ColumnTitles = append(g.ColumnTitles, metric.title)

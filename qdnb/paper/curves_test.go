@@ -69,7 +69,7 @@ func seriesNamed(t *testing.T, p figures.Panel, name string) figures.Series {
 
 func TestCurvesOverTime(t *testing.T) {
 	data := trainedCurves(t)
-	g, err := metricGrid(data, append(qdMethods, rlMethods...), timeAxis)
+	g, err := metricGrid(data, append(qdMethods, rlMethods...), curveEnvs, timeAxis)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestCurvesOverTime(t *testing.T) {
 
 func TestCurvesOverSteps(t *testing.T) {
 	data := trainedCurves(t)
-	g, err := metricGrid(data, qdMethods, stepsAxis(1.5e8))
+	g, err := metricGrid(data, qdMethods, curveEnvs, stepsAxis(1.5e8))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,14 +132,14 @@ func TestCurvesOverSteps(t *testing.T) {
 		t.Errorf("at %v: %v", me.X, me.Y)
 	}
 	// An axis that ends before the data cuts the curves.
-	if g, err = metricGrid(data, qdMethods, stepsAxis(2500)); err != nil {
+	if g, err = metricGrid(data, qdMethods, curveEnvs, stepsAxis(2500)); err != nil {
 		t.Fatal(err)
 	}
 	if aurora := seriesNamed(t, g.Panels[0][2],
 		"aurora"); g.Panels[0][2].XLimits[1] != 2500 || !slices.Equal(aurora.X, []float64{0}) {
 		t.Errorf("the axis ends at %v, AURORA is at %v", g.Panels[0][2].XLimits, aurora.X)
 	}
-	if g, err = metricGrid(data, rlMethods,
+	if g, err = metricGrid(data, rlMethods, curveEnvs,
 		stepsAxis(1e7)); err != nil || len(g.Panels) != 1 || len(g.Panels[0][0].Series) != 1 {
 		t.Errorf("of DADS+REWARD: %v, %+v", err, g)
 	}

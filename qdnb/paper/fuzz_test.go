@@ -14,8 +14,8 @@ import (
 )
 
 // everyColumn has the columns of all kinds of runs.
-const everyColumn = "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score,index,x,y,skill,fitness_median,fitness_mean,fitness_max," +
-	"hurdles_mean,hurdles_max\n"
+const everyColumn = "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score," +
+	"index,x,y,skill,fitness_median,fitness_mean,fitness_max,hurdles_mean,hurdles_max\n"
 
 // hostileFolder writes an experiments folder with all kinds of runs, whose files are to be
 // overwritten.
@@ -66,9 +66,11 @@ func hostileFolder(f *testing.F) (dir string, files []string) {
 
 // FuzzItems makes a figure or a table from runs with arbitrary file contents.
 func FuzzItems(f *testing.F) {
-	const status = `{"generation":3,"evaluations":30,"env_steps":3000,"seconds":9,"max_fitness":5,"coverage":50,"qd_score":70,"finished":true,` +
-		`"budget":{"generations":3}}`
-	const rows = "1,10,1000,3,1,20,10,0,0.5,nan,1,7,7,8,1,2\n2,20,2000,6,2,30,20,1,1,nan,1,9,7,8,1,2\n3,30,3000,9,5,50,70,1,1,nan,2,10,7,8,1,2\n"
+	const status = `{"generation":3,"evaluations":30,"env_steps":3000,"seconds":9,` +
+		`"max_fitness":5,"coverage":50,"qd_score":70,"finished":true,"budget":{"generations":3}}`
+	const rows = "1,10,1000,3,1,20,10,0,0.5,nan,1,7,7,8,1,2\n" +
+		"2,20,2000,6,2,30,20,1,1,nan,1,9,7,8,1,2\n" +
+		"3,30,3000,9,5,50,70,1,1,nan,2,10,7,8,1,2\n"
 	const cells = "fitnesses <f4 4, 5 4 -inf 1\ndescriptors <f4 4,2 0.2 0.2 0.8 0.2 0.2 0.8 0.8 " +
 		"0.8\ncentroids <f4 4,2 0.2 0.2 0.8 0.2 0.2 0.8 0.8 0.8\n" +
 		"descriptor_min <f4 2, 0\ndescriptor_max <f4 2, 1\nqd_offset <f8 1, 0\ngeneration <i8  " +
@@ -83,8 +85,8 @@ func FuzzItems(f *testing.F) {
 	}
 	f.Add(status, "nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan\n",
 		"fitnesses <f4 0,\ndescriptors <f4 0,2\ncentroids <f4 0,2", skills, uint8(2))
-	f.Add(status, "1,1,1e300,-1e300,1e300,1e300,-1e300,1e300,inf,-inf,-1e300,1e300,1e300,1e300,1e300,1e300\n", cells,
-		"", uint8(3))
+	f.Add(status, "1,1,1e300,-1e300,1e300,1e300,-1e300,1e300,inf,-inf,-1e300,1e300,1e300,1e300,"+
+		"1e300,1e300\n", cells, "", uint8(3))
 	f.Add(status, "",
 		"fitnesses <f4 3, 1e38 -1e38 nan\ndescriptors <f4 3,1 nan\ncentroids <f4 3,1 "+
 			"inf\ndescriptor_min <f4 1, 3\ndescriptor_max <f4 1, 3", skills, uint8(4))

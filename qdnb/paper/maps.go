@@ -36,11 +36,16 @@ func Repertoires(d *Data) (*figures.Figure, error) { return RepertoiresWithin(d,
 // RepertoiresWithin is [Repertoires] with the given fitness limits of the colours, by environment,
 // as in [PublishedRanges]. Environments without limits use the range of their data.
 func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, error) {
+	return d.repertoires(allMethods, mapEnvs, ranges)
+}
+
+func (d *Data) repertoires(methods, envs []string,
+	ranges map[string][2]float64) (*figures.Figure, error) {
 	var rows [][]*figures.Cells
 	var failed error
-	for _, method := range allMethods {
+	for _, method := range methods {
 		var row []*figures.Cells
-		for _, env := range mapEnvs {
+		for _, env := range envs {
 			cells, err := d.finalCells(bestQDScore(d.FinishedRuns(method, env)))
 			if err != nil {
 				failed = err
@@ -53,12 +58,12 @@ func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, 
 		}
 		rows = append(rows, row)
 	}
-	grid := table(rows, allMethods, mapEnvs)
+	grid := table(rows, methods, envs)
 	if len(grid.Maps) == 0 {
 		return nil, d.nothing(failed, "repertoires", results.ExperimentTraining)
 	}
 	grid.Bar, grid.Dense = figures.BarPerColumn, true
-	grid.Note = d.missing(allMethods, mapEnvs)
+	grid.Note = d.missing(methods, envs)
 	return figures.MapGrid(grid)
 }
 

@@ -28,14 +28,14 @@ const (
 	RunsFolder = "runs"
 )
 
-// Folder returns the folder of experiments. It is the value of [FolderVariable] if set. Otherwise,
-// in a checkout of qdnb (the current folder or the nearest parent with a Makefile and a go.mod), it
-// is the folder notebooks/results, which is shipped with qdnb, if that has what is needed, and
-// build/experiments/small if not. Outside of a checkout it is experiments in the current folder.
+// Folder returns the folder of experiments: the value of [FolderVariable] if set. Otherwise, in a
+// checkout of qdnb (the current folder or the nearest parent with a Makefile and a go.mod), it is
+// the shipped folder notebooks/results if that covers one of the needs, else
+// build/experiments/small. Outside of a checkout it is experiments in the current folder.
 //
-// needs are names of experiments and IDs of [Items]. The shipped folder must have a run of one of
-// the experiments, or all runs without which one of the items cannot be drawn. Without needs it is
-// never the shipped folder, whose runs have no policies.
+// needs are names of experiments and IDs of [Items]. The shipped folder covers an experiment if it
+// has one of its runs, and an item if the item can be drawn from its runs. Without needs, Folder
+// never returns the shipped folder, because its runs have no policies.
 func Folder(needs ...string) string {
 	if dir := os.Getenv(FolderVariable); dir != "" {
 		return dir
@@ -57,8 +57,8 @@ func Folder(needs ...string) string {
 	}
 }
 
-// ships reports whether a shipped folder has what one of the needs of [Folder] asks for. It also
-// returns true if the folder cannot be read, so that [Open] reports the problem.
+// ships reports whether a shipped folder covers one of the needs of [Folder]. It also returns true
+// if the folder cannot be read, so that [Open] reports the problem.
 func ships(dir string, needs []string) bool {
 	if len(needs) == 0 || !Shipped(dir) {
 		return false

@@ -86,7 +86,7 @@ func Reproduce(folders ...*Data) (*Record, error) {
 	return r, nil
 }
 
-// newSection returns the section of a folder. One without plan is at the paper's scale.
+// newSection returns the section of a folder. A folder without a plan is at the paper's scale.
 func newSection(d *Data) (s section, err error) {
 	s = section{scale: "paper", hidden: paperHidden, budget: runs.Budget{EnvSteps: 1}}
 	compared := func(l sweep.Line) bool {
@@ -382,7 +382,7 @@ func (n recordNumber) printed(method string, notes *recordNotes) string {
 	return text
 }
 
-// ours formats our median, with several seeds the standard deviation, and the side.
+// ours formats our median, the standard deviation if there are several seeds, and the side.
 func (n recordNumber) ours() string {
 	if len(n.own) == 0 {
 		return none
@@ -409,9 +409,9 @@ func (c recordCell) effort() []string {
 		tables.Short(share, 2)), times, strings.Join(c.makers, ", ")}
 }
 
-// remarks says what a cell without runs costs, or why numbers are outside the paper's spread. The
-// first reasons for a number below it are fewer steps and smaller networks; if the steps are as
-// many, a known reason comes instead.
+// remarks says what a cell without runs costs, or why numbers are outside the paper's spread.
+// Numbers below the spread are first explained by fewer steps and smaller networks. If the steps
+// are not fewer, a known reason replaces smaller networks.
 func (s section) remarks(c recordCell, notes *recordNotes) string {
 	switch {
 	case len(c.runs) == 0 && c.started:

@@ -27,7 +27,7 @@ import (
 )
 
 // A shipped folder is an experiments folder with two more files: aboutFile, and sumsFile with the
-// SHA-256 of every other file, as sha256sum prints them. Its runs are those of [runs.Run.Ship].
+// SHA-256 of every other file, as sha256sum prints them. Its runs are written by [runs.Run.Ship].
 const (
 	aboutFile = "about.json"
 	sumsFile  = "SHA256SUMS"
@@ -43,7 +43,7 @@ type About struct {
 	Commit  string `json:"commit,omitempty"` // of the program that trained them
 }
 
-// complete adds the machines and commits that runs record to those that are not given.
+// complete sets a missing machine or commit to those that the runs record.
 func (a *About) complete(trained []*runs.Run) error {
 	var machines, commits []string
 	add := func(list *[]string, text string) {
@@ -60,7 +60,7 @@ func (a *About) complete(trained []*runs.Run) error {
 	a.Machine = cmp.Or(a.Machine, strings.Join(machines, "; "))
 	a.Commit = cmp.Or(a.Commit, strings.Join(commits, ", "))
 	if a.Machine == "" {
-		return errors.New("the runs do not record their machine: name it")
+		return errors.New("the runs do not record their machine: name it with --machine")
 	}
 	return nil
 }
@@ -76,10 +76,10 @@ type Shipment struct {
 	Bytes      int64 // of all files
 }
 
-// Ship writes what figures need of the complete runs of a plan to a folder: the lines of these runs
-// as plan.jsonl, their configuration, status, thinned metrics, repertoires without genotypes, and
-// thinned trajectories of some skills. It replaces a folder that it wrote before, and refuses to
-// replace any other one. The same runs give the same bytes.
+// Ship writes the data that figures need from the complete runs of a plan to a folder: the lines of
+// these runs as plan.jsonl, their configurations, statuses and thinned metrics, repertoires without
+// genotypes, and thinned trajectories of some skills. It replaces a folder that it wrote before,
+// and refuses to replace any other. The same runs give the same bytes.
 func Ship(dir string, lines []sweep.Line, runsFolder string, about About) (Shipment, error) {
 	var s Shipment
 	if exists(dir) && !Shipped(dir) {
@@ -163,7 +163,7 @@ func (s *Shipment) write(dir string, lines []sweep.Line, runsFolder string, abou
 	return atomicfile.WriteBytes(filepath.Join(dir, sumsFile), list.Bytes())
 }
 
-// shipRun writes what figures need of a run.
+// shipRun writes the data that figures need from a run.
 func shipRun(run *runs.Run, root string) error {
 	var skills *runs.Skills
 	if run.HasSkills() {
@@ -186,10 +186,9 @@ const (
 	shippedSteps    = 100 // positions of each episode
 )
 
-// thinTrajectories reduces an evaluation to some episodes of each skill, and their trajectories to
-// some of the positions that figures draw: those of the first episode. The last two of these are
-// kept, because readers find the end of an episode by them; see [figures.Arena.AddSkills]. NaN
-// follows.
+// thinTrajectories keeps the first shippedEpisodes episodes of each skill. Of the positions that
+// figures draw, those of the first episode, it keeps shippedSteps; the rest is NaN. The last two
+// positions are kept, because they mark the end of the episode; see [figures.Arena.AddSkills].
 func thinTrajectories(run *runs.Run, s *runs.Skills) error {
 	arena, err := figures.ArenaOf(run.Config.Env)
 	if err != nil { // no figure draws them
@@ -224,8 +223,8 @@ func thinTrajectories(run *runs.Run, s *runs.Skills) error {
 	return nil
 }
 
-// spread returns at most k of the indices below n at about equal distances, with the first and the
-// last two.
+// spread returns at most k indices below n, about equally spaced. The first and the last two are
+// among them.
 func spread(n, k int) []int {
 	var kept []int
 	for i := range min(n, k) {
@@ -338,8 +337,8 @@ func checkComplete(dir string, t *results.Tables) error {
 	return nil
 }
 
-// Summary describes the runs of some experiments in a few lines: where they come from, their size,
-// and which methods, environments and seeds there are, and which of the paper's there are not.
+// Summary describes the runs of some experiments in a few lines: their origin and size, which
+// methods, environments and seeds they cover, and which of the paper's are missing.
 func (d *Data) Summary(experiments ...string) string {
 	var text strings.Builder
 	if d.About != nil {
@@ -394,8 +393,8 @@ func describe(lines []sweep.Line) string {
 			text += ", " + part.prefix + strings.Join(values, " or ") + part.suffix
 		}
 	}
-	trained := slices.DeleteFunc(slices.Clone(lines),
-		func(l sweep.Line) bool { return l.Budget == (runs.Budget{}) }) // it ends by itself
+	trained := slices.DeleteFunc(slices.Clone(lines), // runs without budget end by themselves
+		func(l sweep.Line) bool { return l.Budget == (runs.Budget{}) })
 	budgets := sorted(trained, nil, func(l sweep.Line) string { return l.Budget.String() })
 	if n := len(budgets); n == 1 || n == 2 {
 		text += ", " + strings.Join(budgets, " or ") + " each"
@@ -432,8 +431,8 @@ func methodNames(methods []string) []string {
 	return names
 }
 
-// missing names, in a sentence, the methods and environments without complete runs, and the pairs
-// of the others; "" if there are none.
+// missing returns a sentence with the methods and environments that have no complete runs, and the
+// missing pairs of the others; "" if nothing is missing.
 func (d *Data) missing(methods, envs []string) string {
 	has := func(method, env string) bool { return len(d.FinishedRuns(method, env)) > 0 }
 	without := func(list []string, has func(string) bool) (with, without []string) {

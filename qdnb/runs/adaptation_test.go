@@ -26,7 +26,8 @@ func TestAdaptation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	metrics("index,x,y,skill,fitness_median\n1,2,nan,3,nan\n1,2,nan,7,5\n1,2,nan,9,5\n0,0.5,nan,3,-inf\n0,0.5,nan,7,nan\n2,3,nan,3,nan\n")
+	metrics("index,x,y,skill,fitness_median\n1,2,nan,3,nan\n1,2,nan,7,5\n1,2,nan,9,5\n" +
+		"0,0.5,nan,3,-inf\n0,0.5,nan,7,nan\n2,3,nan,3,nan\n")
 	a, err := w.Adaptation()
 	if err != nil {
 		t.Fatal(err)

@@ -149,11 +149,22 @@ const SnapshotPoints = 9
 // end. It depends on nothing else, so an interrupted run saves the same snapshots as an
 // uninterrupted one.
 func SnapshotDue(b Budget, before, after Progress) bool {
+	return passed(b, before, after, SnapshotPoints) || b.Fraction(before) < 1 && b.Fraction(after) >= 1
+}
+
+// CorrectionDue reports whether to correct the repertoire between two progress values: when
+// training passed one of eighteen evenly spaced points, the last of which is the end.
+func CorrectionDue(b Budget, before, after Progress) bool {
+	return passed(b, before, after, 2*SnapshotPoints)
+}
+
+// passed reports whether one of the first n of eighteen points lies between two progress values.
+func passed(b Budget, before, after Progress, n int) bool {
 	from, to := b.Fraction(before), b.Fraction(after)
-	for i := 1; i <= SnapshotPoints; i++ {
-		if point := float64(i) / (2 * SnapshotPoints); from < point && point <= to {
+	for i := range n {
+		if point := float64(i+1) / (2 * SnapshotPoints); from < point && point <= to {
 			return true
 		}
 	}
-	return from < 1 && to >= 1
+	return false
 }

@@ -252,7 +252,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(file)
 	f.Add(file[:len(file)/2])
 	f.Add([]byte(`{"algorithm":"a","env":"b","seed":1e2,"hyperparameters":{"batch":-0.0}}`))
-	f.Add([]byte(`{"batch":1,"critic":{"layers":[{"size":null}]},"limit":1e400,"budget":{"time":"2h"}}`))
+	f.Add([]byte(`{"batch":1,"critic":{"layers":[{"size":null}]},"limit":1e400,` +
+		`"budget":{"time":"2h"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := defaults()
 		if err := Decode(data, &s); err == nil {

@@ -25,8 +25,8 @@
 // this process or another, is refused; [Holder] names the process that holds the folder. [Import]
 // creates the folder of a run that was trained elsewhere.
 //
-// [Run.Ship] copies what figures need of a finished run, without its policies: a shipped run is
-// such a folder with smaller files, and one snapshots.npz instead of the folder snapshots.
+// [Run.Ship] copies the data that figures need from a finished run, without policies: a shipped run
+// is such a folder with smaller files, and one snapshots.npz instead of the folder snapshots.
 //
 // # After a crash
 //

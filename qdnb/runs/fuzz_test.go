@@ -16,7 +16,8 @@ import (
 )
 
 func FuzzConfig(f *testing.F) {
-	f.Add([]byte(`{"algorithm":"map-elites","env":"pointmaze","seed":1,"hyperparameters":{"batch":10,"hidden":[64,64],"x":{"y":1e-3}}}`))
+	f.Add([]byte(`{"algorithm":"map-elites","env":"pointmaze","seed":1,` +
+		`"hyperparameters":{"batch":10,"hidden":[64,64],"x":{"y":1e-3}}}`))
 	f.Add([]byte(`{"algorithm":"a","env":"b","seed":1e2,"hyperparameters":[` + "\n" + `1]}`))
 	f.Add([]byte(`{"algorithm":"a","env":"b","hyperparameters":{"a\nb":1e999}}`))
 	f.Add([]byte(`{"algorithm":"../../etc","env":"b","seed":-9223372036854775808}`))

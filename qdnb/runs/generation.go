@@ -33,8 +33,8 @@ func removeLater(dir string, generation int64) error {
 	return removeFiles(dir, generationOf, func(g int64) bool { return g > generation })
 }
 
-// filesIn lists what parse makes of the names in a folder. Names that it refuses are skipped. A
-// missing folder counts as empty.
+// filesIn parses the names in a folder, and skips names that parse rejects. A missing folder counts
+// as empty.
 func filesIn[T any](dir string, parse func(name string) (T, bool)) (list []T, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

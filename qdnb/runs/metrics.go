@@ -66,7 +66,7 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 			return fmt.Errorf("%q is not a valid column name for %s", name, metricsFile)
 		}
 	}
-	for _, dir := range []string{checkpointsDir, snapshotsDir} {
+	for _, dir := range []string{checkpointsDir, snapshotsDir, correctedDir} {
 		if err := removeLater(filepath.Join(w.Dir, dir), generation); err != nil {
 			return w.failure(err)
 		}

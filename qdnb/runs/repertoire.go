@@ -409,16 +409,25 @@ func floats(file *npz.Reader, name string, axes int) ([]float32, []int, error) {
 }
 
 func number(file *npz.Reader, name string) (float64, error) {
-	a, err := file.Read(name)
+	data, err := numbers(file, name, 1)
 	if err != nil {
 		return 0, err
 	}
+	return data[0], nil
+}
+
+// numbers reads an array of n numbers.
+func numbers(file *npz.Reader, name string, n int) ([]float64, error) {
+	a, err := file.Read(name)
+	if err != nil {
+		return nil, err
+	}
 	data, err := a.Float64s()
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if len(data) != 1 {
-		return 0, fmt.Errorf("%s has shape %v, not one number", name, a.Shape)
+	if len(data) != n {
+		return nil, fmt.Errorf("%s has shape %v, want %d numbers", name, a.Shape, n)
 	}
-	return data[0], nil
+	return data, nil
 }

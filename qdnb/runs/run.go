@@ -21,6 +21,7 @@ const (
 	lockFile       = "lock"
 	checkpointsDir = "checkpoints"
 	snapshotsDir   = "snapshots"
+	correctedDir   = "corrected"
 	replayDir      = "replay"
 	rowsDir        = "rows"
 )
@@ -156,11 +157,17 @@ func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {
 
 // Snapshots reads the snapshots of the repertoire, ordered by generation. Those of a shipped run
 // have no descriptors.
-func (r *Run) Snapshots() ([]Snapshot, error) {
-	if exists(filepath.Join(r.Dir, shippedSnapshotsFile)) {
-		return r.shippedSnapshots()
+func (r *Run) Snapshots() ([]Snapshot, error) { return r.snapshots(snapshotsDir) }
+
+// Corrected reads the corrected repertoires (Flageolat and Cully 2023), ordered by generation;
+// none if the run was not corrected. Those of a shipped run have no descriptors.
+func (r *Run) Corrected() ([]Snapshot, error) { return r.snapshots(correctedDir) }
+
+func (r *Run) snapshots(folder string) ([]Snapshot, error) {
+	dir := filepath.Join(r.Dir, folder)
+	if path := dir + shippedSuffix; exists(path) {
+		return r.shippedSnapshots(path)
 	}
-	dir := filepath.Join(r.Dir, snapshotsDir)
 	generations, err := generationFiles(dir)
 	if err != nil {
 		return nil, err

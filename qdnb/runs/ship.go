@@ -14,11 +14,11 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// A shipped run is the folder of a finished run with what figures need, a few tens of kilobytes. It
-// has the same files with less in them: metrics.csv is thinned, repertoire.npz has no genotypes and
-// skills.npz no policy. Its snapshots are one file with fitnesses, because all repertoires of a run
-// have the same cells.
-const shippedSnapshotsFile = "snapshots.npz"
+// A shipped run is the folder of a finished run, reduced to what figures need: a few tens of
+// kilobytes. It has the same files with less in them: metrics.csv is thinned, repertoire.npz has no
+// genotypes and skills.npz no policy. A folder of snapshots is one file with fitnesses, because all
+// repertoires of a run have the same cells. Its name is the folder's with this suffix.
+const shippedSuffix = ".npz"
 
 // Rows of a shipped metrics.csv: at most evenRows at equal distances, for linear axes, and
 // ratioRows at equal ratios, for logarithmic ones.
@@ -31,7 +31,7 @@ const (
 // memory.
 const maxSnapshots = 1 << 12
 
-// Ship writes what figures need of a finished run below root, without its policies: see
+// Ship writes the data that figures need from a finished run below root, without policies: see
 // [Run.Repertoire] and [Run.Skills]. skills is the evaluation to ship, whose policy and extra
 // arrays are left out; nil for a run without one. The same run gives the same bytes.
 func (r *Run) Ship(root string, skills *Skills) error {
@@ -169,31 +169,43 @@ func (r *Run) shipRepertoires(dir string) error {
 	if err := final.Write(filepath.Join(dir, repertoireFile)); err != nil {
 		return err
 	}
-	snapshots, err := r.Snapshots()
+	return errors.Join(r.shipSnapshots(dir, snapshotsDir, final),
+		r.shipSnapshots(dir, correctedDir, final))
+}
+
+// shipSnapshots writes the fitnesses of the snapshots in a folder.
+func (r *Run) shipSnapshots(dir, folder string, final *Repertoire) error {
+	snapshots, err := r.snapshots(folder)
 	if err != nil || len(snapshots) == 0 {
 		return err
 	}
-	var counts [3][]int64
-	var seconds []float64
+	counts, values := map[string][]int64{}, map[string][]float64{}
 	var fitnesses []float32
 	for _, s := range snapshots {
 		if s.Cells() != final.Cells() || !slices.Equal(s.Centroids, final.Centroids) {
 			return fmt.Errorf("%s: its snapshots and its final repertoire have different cells", r.Dir)
 		}
-		for i, count := range []int64{s.Generation, s.Evaluations, s.EnvSteps} {
-			counts[i] = append(counts[i], count)
+		for _, f := range s.fields(s.Episodes > 0) {
+			if f.count != nil {
+				counts[f.name] = append(counts[f.name], *f.count)
+			} else {
+				values[f.name] = append(values[f.name], *f.value)
+			}
 		}
-		seconds = append(seconds, s.Seconds)
 		fitnesses = append(fitnesses, s.Fitnesses...)
 	}
-	return npz.Write(filepath.Join(dir, shippedSnapshotsFile), map[string]npz.Array{
-		"generation": npz.Of(counts[0]), "evaluations": npz.Of(counts[1]), "env_steps": npz.Of(counts[2]),
-		"seconds": npz.Of(seconds), fitnessesKey: npz.Of(fitnesses, len(snapshots), final.Cells())})
+	arrays := map[string]npz.Array{fitnessesKey: npz.Of(fitnesses, len(snapshots), final.Cells())}
+	for name, column := range counts {
+		arrays[name] = npz.Of(column)
+	}
+	for name, column := range values {
+		arrays[name] = npz.Of(column)
+	}
+	return npz.Write(filepath.Join(dir, folder+shippedSuffix), arrays)
 }
 
 // shippedSnapshots reads the snapshots of a shipped run, which have no descriptors.
-func (r *Run) shippedSnapshots() ([]Snapshot, error) {
-	path := filepath.Join(r.Dir, shippedSnapshotsFile)
+func (r *Run) shippedSnapshots(path string) ([]Snapshot, error) {
 	file, err := npz.Open(path)
 	if err != nil {
 		return nil, err
@@ -209,32 +221,22 @@ func (r *Run) shippedSnapshots() ([]Snapshot, error) {
 	}
 	n, cells := shape[0], shape[1]
 	if cells != final.Cells() || n > maxSnapshots {
-		return nil, fmt.Errorf("%s: it has %d snapshots of %d cells, not at most %d of %d, as in %s",
-			path,
-			n, cells, maxSnapshots, final.Cells(), repertoireFile)
+		return nil, fmt.Errorf("%s: it has %d snapshots of %d cells, want at most %d of %d, as in %s",
+			path, n, cells, maxSnapshots, final.Cells(), repertoireFile)
 	}
 	snapshots := make([]Snapshot, n)
+	columns := map[string][]float64{}
 	for i := range snapshots {
 		snapshots[i].Repertoire = Repertoire{Dims: final.Dims, Centroids: final.Centroids,
 			Fitnesses: fitnesses[i*cells : (i+1)*cells : (i+1)*cells],
 			Lower:     final.Lower, Upper: final.Upper, Offset: final.Offset}
-	}
-	for name, set := range map[string]func(*Snapshot, float64){
-		"generation":  func(s *Snapshot, x float64) { s.Generation = int64(x) },
-		"evaluations": func(s *Snapshot, x float64) { s.Evaluations = int64(x) },
-		"env_steps":   func(s *Snapshot, x float64) { s.EnvSteps = int64(x) },
-		"seconds":     func(s *Snapshot, x float64) { s.Seconds = x },
-	} {
-		a, err := file.Read(name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		values, err := a.Float64s()
-		if err != nil || len(values) != n {
-			return nil, fmt.Errorf("%s: %s is not one number for each of %d snapshots", path, name, n)
-		}
-		for i := range snapshots {
-			set(&snapshots[i], values[i])
+		for _, f := range snapshots[i].fields(file.Has(episodesKey)) {
+			if columns[f.name] == nil {
+				if columns[f.name], err = numbers(file, f.name, n); err != nil {
+					return nil, fmt.Errorf("%s: %w", path, err)
+				}
+			}
+			f.set(columns[f.name][i])
 		}
 	}
 	return snapshots, nil

@@ -3,6 +3,7 @@ package runs
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -44,10 +45,13 @@ func trainedRun(t *testing.T, cells, params, rows int) *Run {
 			}
 		}
 		for i := range 3 {
-			s := Snapshot{Progress{Generation: int64(i), Evaluations: 7, EnvSteps: 9, Seconds: 1.5}, *r}
+			at := Progress{Generation: int64(i), Evaluations: 7, EnvSteps: 9, Seconds: 1.5}
+			s := Snapshot{Progress: at, Repertoire: *r}
 			s.Fitnesses = append([]float32{}, r.Fitnesses...)
 			s.Fitnesses[i] = float32(math.Inf(-1))
-			if err := w.SaveSnapshot(s); err != nil {
+			corrected := s
+			corrected.Correction = Correction{Episodes: 8, FitnessStd: 0.5, DescriptorStd: 0.25}
+			if err := errors.Join(w.SaveSnapshot(s), w.SaveSnapshot(corrected)); err != nil {
 				return err
 			}
 		}
@@ -115,13 +119,16 @@ func TestShip(t *testing.T) {
 		m.Params, m.Origins = 0, nil
 		return m, err
 	})
-	same("snapshots", func(r *Run) (any, error) {
-		all, err := r.Snapshots()
-		for i := range all {
-			all[i].Descriptors, all[i].Origins = nil, nil
-		}
-		return all, err
-	})
+	for what, read := range map[string]func(*Run) ([]Snapshot, error){
+		"snapshots": (*Run).Snapshots, "corrected repertoires": (*Run).Corrected} {
+		same(what, func(r *Run) (any, error) {
+			all, err := read(r)
+			for i := range all {
+				all[i].Descriptors, all[i].Origins = nil, nil
+			}
+			return all, err
+		})
+	}
 	same("evaluation", func(r *Run) (any, error) {
 		s, err := r.Evaluation()
 		s.Policy, s.Extra = nil, nil
@@ -155,8 +162,8 @@ func TestShipIsRepeatable(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || files != 6 {
-		t.Errorf("%d files, %v; want 6", files, err)
+	if err != nil || files != 7 {
+		t.Errorf("%d files, %v; want 7", files, err)
 	}
 	table, err := a.Metrics()
 	if err != nil {
@@ -186,11 +193,12 @@ func TestShippedSize(t *testing.T) {
 func TestShipRefuses(t *testing.T) {
 	run := trainedRun(t, 4, 3, 2)
 	run.Status.Finished = false
-	if err := run.Ship(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "not finished") {
+	err := run.Ship(t.TempDir(), nil)
+	if err == nil || !strings.Contains(err.Error(), "not finished") {
 		t.Errorf("an unfinished run: %v", err)
 	}
 	shipped := ship(t, trainedRun(t, 4, 3, 2))
-	path := filepath.Join(shipped.Dir, shippedSnapshotsFile)
+	path := filepath.Join(shipped.Dir, snapshotsDir+shippedSuffix)
 	for what, fitnesses := range map[string]npz.Array{
 		"other cells":       npz.Of(make([]float32, 6), 2, 3),
 		"no other numbers":  npz.Of(make([]float32, 8), 2, 4),

@@ -12,6 +12,45 @@ import (
 type Snapshot struct {
 	Progress
 	Repertoire
+	Correction
+}
+
+// Correction describes the evaluations of a corrected repertoire, which holds the mean fitness and
+// the mean descriptor of each policy. It is zero for a repertoire as archived.
+type Correction struct {
+	Episodes int64 // of each policy
+	// Medians over the policies of the standard deviation over their episodes. That of descriptors
+	// is the root of the sum of the components' variances.
+	FitnessStd, DescriptorStd float64
+}
+
+// field is a number of a snapshot that is stored as an array: a count or a value.
+type field struct {
+	name  string
+	count *int64
+	value *float64
+}
+
+// episodesKey is the name of an array that only corrected repertoires have.
+const episodesKey = "episodes"
+
+// fields lists the numbers of a snapshot.
+func (s *Snapshot) fields(corrected bool) []field {
+	list := []field{{"generation", &s.Generation, nil}, {"evaluations", &s.Evaluations, nil},
+		{"env_steps", &s.EnvSteps, nil}, {"seconds", nil, &s.Seconds}}
+	if corrected {
+		list = append(list, field{episodesKey, &s.Episodes, nil},
+			field{"fitness_std", nil, &s.FitnessStd}, field{"descriptor_std", nil, &s.DescriptorStd})
+	}
+	return list
+}
+
+func (f field) set(x float64) {
+	if f.count != nil {
+		*f.count = int64(x)
+	} else {
+		*f.value = x
+	}
 }
 
 func readSnapshot(path string) (Snapshot, error) {
@@ -26,17 +65,12 @@ func readSnapshot(path string) (Snapshot, error) {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	s.Repertoire = *r
-	for key, count := range map[string]*int64{
-		"generation": &s.Generation, "evaluations": &s.Evaluations, "env_steps": &s.EnvSteps,
-	} {
-		value, err := number(file, key)
+	for _, f := range s.fields(file.Has(episodesKey)) {
+		x, err := number(file, f.name)
 		if err != nil {
 			return s, fmt.Errorf("%s: %w", path, err)
 		}
-		*count = int64(value)
-	}
-	if s.Seconds, err = number(file, "seconds"); err != nil {
-		return s, fmt.Errorf("%s: %w", path, err)
+		f.set(x)
 	}
 	return s, nil
 }
@@ -54,7 +88,7 @@ func (r *Run) Newest() (*Snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Snapshot{r.Status.Progress, *repertoire}, nil
+		return &Snapshot{Progress: r.Status.Progress, Repertoire: *repertoire}, nil
 	}
 	var newest *Snapshot
 	dir := filepath.Join(r.Dir, snapshotsDir)
@@ -84,7 +118,7 @@ func (r *Run) Newest() (*Snapshot, error) {
 		if newest != nil {
 			repertoire.Lower, repertoire.Upper, repertoire.Offset = newest.Lower, newest.Upper, newest.Offset
 		}
-		return &Snapshot{Progress{Generation: generation}, *repertoire}, nil
+		return &Snapshot{Progress: Progress{Generation: generation}, Repertoire: *repertoire}, nil
 	}
 	return newest, nil
 }
@@ -106,9 +140,12 @@ func (s Snapshot) arrays() map[string]npz.Array {
 	repertoire := s.Repertoire
 	repertoire.Genotypes = nil
 	arrays := repertoire.arrays()
-	arrays["generation"] = npz.Scalar(s.Generation)
-	arrays["evaluations"] = npz.Scalar(s.Evaluations)
-	arrays["env_steps"] = npz.Scalar(s.EnvSteps)
-	arrays["seconds"] = npz.Scalar(s.Seconds)
+	for _, f := range s.fields(s.Episodes > 0) {
+		if f.count != nil {
+			arrays[f.name] = npz.Scalar(*f.count)
+		} else {
+			arrays[f.name] = npz.Scalar(*f.value)
+		}
+	}
 	return arrays
 }

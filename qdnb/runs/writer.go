@@ -62,8 +62,8 @@ func Create(root string, c Config) (*Writer, error) {
 
 // open reads or writes the configuration, and removes temporary files of a killed process.
 func (w *Writer) open() error {
-	for _, d := range []string{"", checkpointsDir, snapshotsDir, replayDir, rowsDir} {
-		optional := d == replayDir || d == rowsDir
+	for _, d := range []string{"", checkpointsDir, snapshotsDir, correctedDir, replayDir, rowsDir} {
+		optional := d == correctedDir || d == replayDir || d == rowsDir
 		if err := atomicfile.Sweep(filepath.Join(w.Dir,
 			d)); err != nil && !(optional && errors.Is(err, os.ErrNotExist)) {
 			return w.failure(err)
@@ -133,8 +133,8 @@ func (w *Writer) repertoireArrays(r *Repertoire) (map[string]npz.Array, error) {
 	return r.arrays(), nil
 }
 
-// SaveSnapshot writes a repertoire without its genotypes to the folder snapshots; see [SnapshotDue]
-// for when.
+// SaveSnapshot writes a repertoire without its genotypes to the folder snapshots, or to the folder
+// corrected if it is a corrected one; see [SnapshotDue] and [CorrectionDue] for when.
 func (w *Writer) SaveSnapshot(s Snapshot) error {
 	s.Genotypes = nil
 	if err := s.check(); err != nil {
@@ -143,7 +143,14 @@ func (w *Writer) SaveSnapshot(s Snapshot) error {
 	if s.Generation < 0 {
 		return fmt.Errorf("snapshot of %s: generation %d", w.Dir, s.Generation)
 	}
-	return w.saveArrays(filepath.Join(snapshotsDir, generationFile(s.Generation)), s.arrays())
+	dir := snapshotsDir
+	if s.Episodes > 0 {
+		dir = correctedDir
+		if err := os.MkdirAll(filepath.Join(w.Dir, dir), 0o777); err != nil {
+			return w.failure(err)
+		}
+	}
+	return w.saveArrays(filepath.Join(dir, generationFile(s.Generation)), s.arrays())
 }
 
 func (w *Writer) saveArrays(name string, arrays map[string]npz.Array) error {

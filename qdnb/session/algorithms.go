@@ -92,6 +92,8 @@ type Family interface {
 	Takes(algorithm string, p Parts) error
 	// Fingerprints hashes the replaced parts, by name.
 	Fingerprints(Training) (map[string]string, error)
+	// Observes reports whether the algorithm, with replaced parts, learns from observations.
+	Observes(env envs.Env, p Parts) bool
 	// Skills returns how many skills condition the policy. ok is false for a family that finds
 	// repertoires.
 	Skills(envs.Env) (count int, ok bool)

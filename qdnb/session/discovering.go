@@ -32,6 +32,8 @@ func (d discovering) Takes(algorithm string, p Parts) error {
 	return nil
 }
 
+func (discovering) Observes(envs.Env, Parts) bool { return true }
+
 func (d discovering) Fingerprints(t Training) (map[string]string, error) {
 	own := skills.Method{Diversity: t.Parts.Diversity, Objective: t.Parts.Objective}
 	return skills.Fingerprints(d.Task(t.Env), own, d.Base().BatchSize)

@@ -29,6 +29,12 @@ func (e evolving) Takes(algorithm string, p Parts) error {
 	return nil
 }
 
+func (e evolving) Observes(env envs.Env, p Parts) bool {
+	method := e.method(Training{Parts: p}, npz.Array{})
+	_, records := method.Archive.Sequence(e.measured().task(env))
+	return records || method.Learner != nil
+}
+
 func (e evolving) search(t Training, platform *xla.Platform, centroids npz.Array) (search, error) {
 	base := e.Base()
 	running, err := evolution.New(platform, t.task(), e.method(t, centroids), evolution.Settings{

@@ -154,9 +154,11 @@ func (g *group) step(due []*training) error {
 	g.now, g.cpu = time.Now(), processorSeconds()
 	for i, t := range due {
 		t.charge(seconds*share, cpu*share)
+		from, cpuFrom := t.start, t.session.cpu
 		if err := t.record(outcomes[i]); err != nil {
 			return err
 		}
+		g.now, g.cpu = g.now.Add(t.start.Sub(from)), g.cpu+t.session.cpu-cpuFrom // untimed work
 	}
 	g.bar.Update(g.fraction(), g.summary()...)
 	return nil

@@ -271,10 +271,10 @@ func (s *session) save() error {
 	return s.writer.SaveStatus(s.status)
 }
 
-// fraction is that of the budget, for jobs that have no other.
+// fraction is the spent fraction of the budget, for jobs without another measure of progress.
 func (s *session) fraction(p runs.Progress) float64 { return s.Budget.Fraction(p) }
 
-// clean deletes nothing, for jobs whose finished runs need all.
+// clean deletes nothing, for jobs whose finished runs need all files.
 func (s *session) clean() error { return nil }
 
 // clock updates the run's wall-clock and processor time. The processor time is the whole process's,
@@ -288,6 +288,15 @@ func (s *session) clock() {
 func (s *session) charge(seconds, cpu float64) {
 	s.start = time.Now().Add(-time.Duration((s.status.Seconds + seconds) * float64(time.Second)))
 	s.cpu = processorSeconds() - s.status.CPUSeconds - cpu
+}
+
+// untimed calls a function whose time does not count towards the run's.
+func (s *session) untimed(f func() error) error {
+	start, cpu := time.Now(), processorSeconds()
+	err := f()
+	s.start = s.start.Add(time.Since(start))
+	s.cpu += processorSeconds() - cpu
+	return err
 }
 
 // processorSeconds returns the processor time of this process, user and system.

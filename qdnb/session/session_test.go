@@ -128,7 +128,8 @@ func TestProjection(t *testing.T) {
 
 func TestProcessor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cpuinfo")
-	text := "processor\t: 0\nmodel\t\t: 106\nmodel name\t: Xeon   of two cores\n\nmodel name\t: other\n"
+	text := "processor\t: 0\nmodel\t\t: 106\nmodel name\t: Xeon   of two cores\n\n" +
+		"model name\t: other\n"
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}

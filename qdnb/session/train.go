@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -27,6 +28,7 @@ type Training struct {
 
 	PaperSteps int64 // environment steps of the paper's run; 0 if unknown
 	KeepReplay bool  // keep the replay buffer of a finished run
+	Corrected  int   // episodes of each policy in corrected repertoires; 0: none are made
 
 	together int // runs that train together, see [TrainSeeds]
 }
@@ -101,7 +103,8 @@ func (t Training) task() scoring.Task { return t.Family.measured().task(t.Env) }
 type training struct {
 	Training
 	*session
-	search search
+	platform *xla.Platform
+	search   search
 
 	first     runs.Progress // after the first step of this session
 	projected bool          // the projection of the budget was printed
@@ -110,7 +113,7 @@ type training struct {
 }
 
 func (t *training) open(s *session, platform *xla.Platform, arrays map[string]npz.Array) error {
-	t.session = s
+	t.session, t.platform = s, platform
 	var err error
 	if t.search, err = t.Training.search(platform); err != nil {
 		return err
@@ -166,6 +169,11 @@ func (t *training) record(o scoring.Outcome) error {
 	}
 	if runs.SnapshotDue(t.Budget, before, t.status.Progress) {
 		if err := t.snapshot(); err != nil {
+			return err
+		}
+	}
+	if t.Corrected > 0 && runs.CorrectionDue(t.Budget, before, t.status.Progress) {
+		if err := t.untimed(t.correct); err != nil {
 			return err
 		}
 	}
@@ -291,6 +299,22 @@ func (t *training) snapshot() error {
 		return err
 	}
 	return t.writer.SaveSnapshot(runs.Snapshot{Progress: t.status.Progress, Repertoire: *repertoire})
+}
+
+// correct evaluates the policies of the repertoire again, and saves the result. An interruption
+// takes effect after it: a resumed run passes its point of the budget only once.
+func (t *training) correct() error {
+	t.bar.Update(t.fraction(t.status.Progress), "evaluating the repertoire again")
+	archived, err := t.repertoire(true)
+	if err != nil {
+		return err
+	}
+	corrected, err := policies.Correct(context.Background(), t.platform, t.writer.Run, archived, t.Env,
+		t.Corrected, t.Seed)
+	if err != nil {
+		return err
+	}
+	return t.writer.SaveSnapshot(corrected.Snapshot(t.status.Progress, t.Corrected))
 }
 
 // finish writes the final repertoire and skills.

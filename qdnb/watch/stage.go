@@ -28,6 +28,9 @@ func newStage(env envs.Env) (*stage, error) {
 		}
 	case envs.Pointmaze:
 		s.Bodies, s.poses = pointmazeBodies(inner), pointPoses
+	case *envs.BlackBox:
+		return nil, errors.Errorf("%s has no bodies to film: its genotypes are solutions, not policies",
+			env.Spec().Name)
 	default:
 		return nil, errors.Errorf("%s has no visible bodies: a custom environment must be an "+
 			"envs.Rigid or a watch.Visible to be filmed", env.Spec().Name)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"example.com/qdnb/envs"
@@ -50,7 +51,14 @@ func Still(env envs.Env) (*scene.Film, error) {
 // The film of a robot shows the bodies of its model, and they stand on the ground.
 func TestStill(t *testing.T) {
 	for _, name := range envs.Names() {
-		film, err := Still(nb.Must(envs.Make(name)))
+		env := nb.Must(envs.Make(name))
+		film, err := Still(env)
+		if _, ok := env.(*envs.BlackBox); ok {
+			if err == nil || !strings.Contains(err.Error(), "has no bodies to film") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

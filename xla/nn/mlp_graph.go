@@ -28,6 +28,8 @@ type MLP struct {
 	Sizes  []int      // of the input, the hidden layers and the output
 	Hidden Activation // after all layers but the last
 	Output Activation // after the last layer
+	// Initial is the range of the initial biases; the zero value stands for biases of 0.
+	Initial [2]float64
 }
 
 // NewMLP returns a network with ReLU hidden layers and a linear output.
@@ -41,6 +43,12 @@ func Policy(obs int, hidden []int, act int) MLP {
 	m := NewMLP(obs, hidden, act)
 	m.Output = Tanh
 	return m
+}
+
+// Constant returns a network without inputs, whose n outputs are its parameters. [MLP.Init] draws
+// them uniformly from a range.
+func Constant(n int, initial [2]float64) MLP {
+	return MLP{Sizes: []int{0, n}, Initial: initial}
 }
 
 // Leaf is one array of a flat row.
@@ -57,8 +65,10 @@ func (m MLP) Layout() []Leaf {
 	offset := 0
 	for layer := range len(m.Sizes) - 1 {
 		in, out := m.Sizes[layer], m.Sizes[layer+1]
-		leaves = append(leaves, Leaf{layer, false, []int{out}, offset},
-			Leaf{layer, true, []int{in, out}, offset + out})
+		leaves = append(leaves, Leaf{layer, false, []int{out}, offset})
+		if in > 0 {
+			leaves = append(leaves, Leaf{layer, true, []int{in, out}, offset + out})
+		}
 		offset += out + in*out
 	}
 	return leaves
@@ -73,13 +83,17 @@ func (m MLP) Params() int {
 	return n
 }
 
-// Init draws rows [P, N] for P keys: biases 0, kernels uniform in +-sqrt(3/in), which have variance
+// Init draws rows [P, N] for P keys: biases 0 or from their range, kernels uniform in +-sqrt(3/in), which have variance
 // 1/in (LeCun's).
 func (m MLP) Init(keys xla.Key) *Node {
 	g, rows := keys.Hi.Graph(), keys.Hi.Shape().Dimensions[0]
 	var parts []*Node
 	for _, leaf := range m.Layout() {
 		size := leaf.Shape[0]
+		if !leaf.Kernel && m.Initial != [2]float64{} {
+			parts = append(parts, keys.Uniform(m.Initial[0], m.Initial[1], rows, size))
+			continue
+		}
 		if !leaf.Kernel {
 			parts = append(parts, Zeros(g, shapes.Make(dtypes.Float32, rows, size)))
 			continue
@@ -122,7 +136,12 @@ func (m MLP) View(rows *Node) Net {
 
 // Apply gives each network its own inputs: x is [P, in] or [P, T, in], the result [P, out] or [P,
 // T, out].
+//
+// A network without inputs has no kernel: it ignores x and returns its biases.
 func (n Net) Apply(x *Node) *Node {
+	if len(n.Kernel) == 0 {
+		return n.Bias[0]
+	}
 	for layer, kernel := range n.Kernel {
 		bias := n.Bias[layer]
 		x = DotGeneral(x, []int{x.Rank() - 1}, []int{0}, kernel, []int{1}, []int{0})
@@ -139,6 +158,31 @@ func (n Net) Apply(x *Node) *Node {
 		}
 	}
 	return x
+}
+
+// WithLastInputs specialises one network to values of its last inputs, [P, k]. It returns P
+// networks without these inputs: what the values contribute to the first layer becomes part of its
+// bias.
+func (n Net) WithLastInputs(x *Node) Net {
+	p, k := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	form := n.Form
+	form.Sizes = slices.Clone(form.Sizes)
+	form.Sizes[0] -= k
+	result := Net{Form: form}
+	for layer, kernel := range n.Kernel {
+		bias := BroadcastToDims(n.Bias[layer], p, form.Sizes[layer+1])
+		if layer == 0 {
+			for i := range k { // the same sums for any number of networks
+				row := Reshape(Slice(kernel, AxisRange(), AxisElem(form.Sizes[0]+i)), 1, -1)
+				bias = Add(bias, Mul(Slice(x, AxisRange(), AxisRange(i, i+1)), row))
+			}
+			kernel = Slice(kernel, AxisRange(), AxisRange(0, form.Sizes[0]))
+		}
+		result.Bias = append(result.Bias, bias)
+		result.Kernel = append(result.Kernel, BroadcastToDims(kernel, p, form.Sizes[layer],
+			form.Sizes[layer+1]))
+	}
+	return result
 }
 
 // Join joins the networks into rows, [P, N]: the inverse of [MLP.View].

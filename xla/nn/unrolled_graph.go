@@ -11,10 +11,10 @@ import (
 )
 
 // On GPUs and TPUs the cost of the auto-encoder is its number of kernels: the loops over steps are
-// unrolled there. Going forward, each unit of each gate is an array [B], so that a step is
+// unrolled there. In the forward pass, each unit of each gate is an array [B], so that a step is
 // elementwise and XLA makes it one kernel; with an array [Hidden, B] for each gate it makes two.
-// The way back, which has more terms, keeps these, as XLA takes longer to compile arrays [B]. What
-// does not depend on the step before is a product over all steps.
+// The backward pass has more terms and keeps arrays [Hidden, B], because XLA takes longer to
+// compile arrays [B]. Whatever does not depend on the previous step is a product over all steps.
 
 func accelerated(x *Node) bool { return xla.KindOf(x.Graph()).Accelerator() }
 

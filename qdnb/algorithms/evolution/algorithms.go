@@ -16,4 +16,5 @@ var Algorithms = []Algorithm{
 	{"aurora", func(s envs.Spec) Hyperparameters { return DefaultAurora(s) }},
 	{"pga-aurora", func(s envs.Spec) Hyperparameters { return DefaultPGAAurora(s) }},
 	{"dns", func(s envs.Spec) Hyperparameters { return DefaultDominatedNovelty(s) }},
+	{"dcrl-map-elites", func(s envs.Spec) Hyperparameters { return DefaultDCRLMapElites(s) }},
 }

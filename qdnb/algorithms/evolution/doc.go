@@ -8,7 +8,8 @@
 //	IsoLineEmitter                    MAP-Elites        AURORA
 //	IsoLineEmitter, PolicyGradient    PGA-MAP-Elites    PGA-AURORA
 //
-// [NoveltyArchive], which is not in the paper, makes Dominated Novelty Search of IsoLineEmitter.
+// Not in the paper are [NoveltyArchive], which makes Dominated Novelty Search of IsoLineEmitter, and
+// the learner [DescriptorConditioned], which makes DCRL-MAP-Elites of IsoLineEmitter and Grid.
 //
 // Sources:
 //
@@ -20,6 +21,8 @@
 //		optimization" (AURORA);
 //	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning
 //		for skill discovery" (the paper);
+//	Faldor et al. 2024, "Synergizing quality-diversity with descriptor-conditioned reinforcement
+//		learning" (DCRL-MAP-Elites);
 //	Bahlous-Boldi et al. 2025, "Dominated novelty search: rethinking local competition in
 //		quality-diversity".
 //

@@ -101,7 +101,7 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 		}
 		in.Sequences = float(f.batch, recorder.Rows(f.task.Length), recorder.Width)
 	}
-	if f.method.Learner != nil {
+	if records(f.method.Learner) {
 		in.Transitions = float(f.batch*f.task.Length, layoutOf(f.task).Width())
 	}
 	_, err := xla.TraceGraph(t, in, func(in insertIn) arrays {
@@ -173,10 +173,17 @@ func (f *fingerprinter) learner(t *xla.Trace) error {
 		return err
 	}
 	buffer, err := xla.TraceGraph(xla.NewTrace(), seed, func(seed xla.Array) xla.State[replay.Buffer] {
-		return xla.Out(replay.NewBuffer(seed.Tree.Graph(), layoutOf(f.task).Width(), l.Capacity()))
+		width := rowLayout(l, f.task).Width()
+		return xla.Out(replay.NewBuffer(seed.Tree.Graph(), width, max(1, l.Capacity())))
 	})
 	if err != nil {
 		return err
+	}
+	if observer, ok := l.(Observer); ok {
+		t.Note(observer.Columns(f.task))
+		if err = f.observer(t, observer, known); err != nil {
+			return err
+		}
 	}
 	state := stateIn{seed, startOut{known, buffer}}
 	_, err = xla.TraceGraph(t, state, func(in stateIn) arrays {
@@ -196,6 +203,31 @@ func (f *fingerprinter) learner(t *xla.Trace) error {
 	_, err = xla.TraceGraph(t, in, func(in proposeIn) xla.Array {
 		return xla.Out(l.Propose(f.task, in.Prepared.Tree, f.parents(in.Parents), in.Which.Tree, f.batch,
 			xla.KeyOf(in.Seed.Tree)))
+	})
+	return err
+}
+
+// observer traces what a learner makes of evaluations.
+func (f *fingerprinter) observer(t *xla.Trace, l Observer, known arrays) error {
+	type observeIn struct {
+		Seed, Number, Proposed, Fitness, Descriptors, Transitions, Index, Accepted xla.Array
+		Known, Before                                                              arrays
+	}
+	cells := f.fields().Leaves()[0].Dims()[0]
+	in := observeIn{Seed: seed, Number: number, Fitness: float(f.batch), Known: known,
+		Proposed:    float(l.Proposals(f.batch), f.task.Policy.Params()),
+		Descriptors: float(f.batch, len(f.task.Env.Spec().Descriptor.Lower)), Before: f.fields(),
+		Index: xla.Declare(dtypes.Int32, cells), Accepted: xla.Declare(dtypes.Bool, cells)}
+	if records(l) {
+		in.Transitions = float(f.batch*f.task.Length, layoutOf(f.task).Width())
+	}
+	_, err := xla.TraceGraph(t, in, func(in observeIn) arrays {
+		after, rows := observe(l, f.task, in.Known.Tree, Evaluation{
+			Evaluated: Evaluated{Fitness: in.Fitness.Tree, Descriptors: in.Descriptors.Tree,
+				Transitions: in.Transitions.Tree},
+			Number: in.Number.Tree, Proposed: in.Proposed.Tree, Before: in.Before.Tree,
+			Index: in.Index.Tree, Accepted: in.Accepted.Tree}, xla.KeyOf(in.Seed.Tree))
+		return xla.Out(append(after, rows))
 	})
 	return err
 }

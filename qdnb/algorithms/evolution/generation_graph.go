@@ -67,10 +67,10 @@ type source struct {
 	Proposed *Node   // [n, N], the first offspring, from the learner; nil without a learner
 }
 
-// enter inserts the evaluated offspring of a search. It returns the archive after the generation and
-// the number of candidates with a NaN fitness or descriptor.
+// enter inserts the evaluated offspring of a search. It returns the archive after the generation, the
+// number of candidates with a NaN fitness or descriptor, and the evaluations.
 func (gen generation) enter(before contents, from source, found Evaluated) (after contents,
-	invalid *Node) {
+	invalid *Node, seen Evaluation) {
 	if gen.emitter == nil {
 		empty := Equal(from.Parents.Cells.Fitness, ConstAs(from.Parents.Cells.Fitness, math.Inf(-1)))
 		found.Fitness = Where(empty, from.Parents.Cells.Fitness, found.Fitness)
@@ -82,7 +82,8 @@ func (gen generation) enter(before contents, from source, found Evaluated) (afte
 	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, cells, count)
 	after.Origins = origins(before.Origins, from.Number, index, accepted)
 	invalid = ReduceAllSum(ConvertDType(LogicalNot(valid), dtypes.Int32))
-	return after, invalid
+	return after, invalid, Evaluation{Evaluated: found, Before: before.Fields, Index: index,
+		Accepted: accepted}
 }
 
 // origins replaces the origins of the accepted cells by a generation and the individuals' numbers.

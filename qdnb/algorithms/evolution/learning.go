@@ -37,9 +37,10 @@ type (
 		Buffer xla.State[replay.Buffer]
 	}
 	absorbIn struct {
-		Seed, Number, Transitions xla.Array
-		Known                     xla.State[[]*graph.Node] `xla:"donate"`
-		Buffer                    xla.State[replay.Buffer] `xla:"donate"`
+		Seed, Number, Proposed xla.Array
+		Seen                   xla.State[Evaluation]
+		Known                  xla.State[[]*graph.Node] `xla:"donate"`
+		Buffer                 xla.State[replay.Buffer] `xla:"donate"`
 	}
 	absorbOut struct {
 		startOut
@@ -75,11 +76,11 @@ func transitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
 
 // newLearning initialises the learner's state and compiles its programs.
 func (s *Search) newLearning() (*learning, error) {
-	width := layoutOf(s.task).Width()
+	width := rowLayout(s.method.Learner, s.task).Width()
 	l := &learning{learner: s.method.Learner,
 		buffer: replay.Store{Programs: s.programs, Width: width}}
 	steps := s.settings.Batch * s.task.Length
-	if l.learner.Capacity() < steps {
+	if l.learner.Capacity() < steps && l.learner.Capacity() != 0 {
 		return nil, errors.Errorf("a replay buffer of %d transitions is too small for the %d of a "+
 			"generation: raise its capacity or lower the batch", l.learner.Capacity(), steps)
 	}
@@ -89,7 +90,7 @@ func (s *Search) newLearning() (*learning, error) {
 			individual := root.FoldIn(0).FoldInEach(graph.Iota(g, shapes.Make(dtypes.Int32, 1), 0))
 			known := start(l.learner, s.task, s.task.Policy.Init(individual.FoldIn(streamEmit)),
 				root.FoldIn(streamFirst))
-			buffer := replay.NewBuffer(g, width, l.learner.Capacity())
+			buffer := replay.NewBuffer(g, width, max(1, l.learner.Capacity()))
 			return startOut{xla.Out(known), xla.Out(buffer)}
 		}, s.axes()...)
 	if err != nil {
@@ -100,21 +101,6 @@ func (s *Search) newLearning() (*learning, error) {
 		return nil, err
 	}
 	l.known, l.buffer.State = out.Known, out.Buffer
-	in := l.absorbing(s, xla.Declare(dtypes.Int32), xla.Declare(dtypes.Float32, steps, width))
-	l.absorb, err = xla.Compile(s.programs, "learner", in, func(in absorbIn) absorbOut {
-		known, buffer := in.Known.Tree, in.Buffer.Tree.Insert(in.Transitions.Tree)
-		after, losses := l.learner.Learn(s.task, known, buffer,
-			xla.KeyOf(in.Seed.Tree).FoldIn(streamLearner).FoldInEach(in.Number.Tree))
-		xla.CheckLike(l.learner, "Learn", "the state", after, known)
-		xla.CheckCount(l.learner, "Learn", "the losses", losses, len(l.learner.Losses()))
-		for i, name := range l.learner.Losses() {
-			xla.CheckShape(l.learner, "Learn", name, losses[i], dtypes.Float32)
-		}
-		return absorbOut{startOut{xla.Out(after), xla.Out(buffer)}, xla.Out(losses)}
-	}, s.axes()...)
-	if err != nil {
-		return nil, err
-	}
 	if n := l.learner.Proposals(s.settings.Batch); n < 0 || n > s.settings.Batch {
 		return nil, errors.Errorf("the learner proposes %d of %d offspring, which is not possible", n,
 			s.settings.Batch)
@@ -124,9 +110,42 @@ func (s *Search) newLearning() (*learning, error) {
 	return l, err
 }
 
+// compile builds the program that learns from what the program of a generation returns.
+func (l *learning) compile(s *Search, seen xla.State[Evaluation]) (err error) {
+	var proposed xla.Array
+	if l.proposal != nil {
+		proposed = l.proposal.Out
+	}
+	in := l.absorbing(s, xla.Declare(dtypes.Int32), proposed, seen)
+	l.absorb, err = xla.Compile(s.programs, "learner", in, func(in absorbIn) absorbOut {
+		seen, root := in.Seen.Tree, xla.KeyOf(in.Seed.Tree)
+		seen.Number, seen.Proposed = in.Number.Tree, in.Proposed.Tree
+		known, rows := observe(l.learner, s.task, in.Known.Tree, seen,
+			root.FoldIn(streamPropose).FoldInEach(in.Number.Tree))
+		buffer := in.Buffer.Tree
+		if rows != nil {
+			buffer = buffer.Insert(rows)
+		}
+		after, losses := l.learner.Learn(s.task, known, buffer,
+			root.FoldIn(streamLearner).FoldInEach(in.Number.Tree))
+		xla.CheckLike(l.learner, "Learn", "the state", after, known)
+		xla.CheckCount(l.learner, "Learn", "the losses", losses, len(l.learner.Losses()))
+		for i, name := range l.learner.Losses() {
+			xla.CheckShape(l.learner, "Learn", name, losses[i], dtypes.Float32)
+		}
+		return absorbOut{startOut{xla.Out(after), xla.Out(buffer)}, xla.Out(losses)}
+	}, s.axes()...)
+	return err
+}
+
 // absorbing are the inputs of the program that learns.
-func (l *learning) absorbing(s *Search, number, transitions xla.Array) absorbIn {
-	return absorbIn{s.seed.First(), number.First(), transitions.First(), l.known, l.buffer.State}
+func (l *learning) absorbing(s *Search, number, proposed xla.Array,
+	seen xla.State[Evaluation]) absorbIn {
+	if _, ok := l.learner.(Observer); !ok {
+		proposed = xla.Array{}
+	}
+	return absorbIn{s.seed.First(), number.First(), proposed.First(), seen.First(), l.known,
+		l.buffer.State}
 }
 
 // preparing are the inputs of the program that prepares proposals.
@@ -207,8 +226,9 @@ func (l *learning) propose(s *Search, number xla.Array) (xla.Array, error) {
 
 // learn inserts the transitions of a generation into the buffer, trains the learner, and returns
 // the losses.
-func (l *learning) learn(s *Search, transitions, number xla.Array) ([]float64, error) {
-	out, err := l.absorb.Run(l.absorbing(s, number, transitions))
+func (l *learning) learn(s *Search, number, proposed xla.Array,
+	seen xla.State[Evaluation]) ([]float64, error) {
+	out, err := l.absorb.Run(l.absorbing(s, number, proposed, seen))
 	if err != nil {
 		return nil, err
 	}

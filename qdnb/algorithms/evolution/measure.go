@@ -79,7 +79,7 @@ func (s *Search) evaluateStored(from stored, root, key xla.Key, number,
 	sample := EmitterFunc(func(parents Parents, keys xla.Key) *graph.Node {
 		return parents.Sample(keys)
 	})
-	gen := generation{s.task, sample, s.method.Archive, s.method.Archive, s.method.Learner != nil,
+	gen := generation{s.task, sample, s.method.Archive, s.method.Archive, records(s.method.Learner),
 		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: s.programs.Workers}}
 	return gen.evaluate([]source{offspring}, worker)[0]
 }

@@ -23,8 +23,8 @@ type NoveltySettings struct {
 }
 
 // NoveltyArchive is the archive of Dominated Novelty Search: a population that keeps the solutions
-// of the greatest dominated novelty, see [repertoire.DominatedNovelty]. It uses the task's
-// descriptors, but no cells, so that a passive repertoire measures it.
+// with the greatest dominated novelty, see [repertoire.DominatedNovelty]. It uses the task's
+// descriptors but has no cells, so a passive repertoire measures it.
 type NoveltyArchive struct {
 	NoveltySettings
 	plain

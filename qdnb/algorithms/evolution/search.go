@@ -94,8 +94,9 @@ func (s *Search) checkMemory() error {
 		rows += 2 * int64(cells)
 	}
 	bytes := 4 * int64(params) * rows
-	if l := s.method.Learner; l != nil { // its buffer, and a generation's rows, recorded and gathered
-		width := layoutOf(s.task).Width()
+	// the learner's buffer, and a generation's rows, recorded and gathered
+	if l := s.method.Learner; records(l) {
+		width := rowLayout(l, s.task).Width()
 		bytes += 4 * int64(l.Capacity()) * int64(replay.StoredWidth(s.programs.Kind, width))
 		bytes += 4 * int64(width) * 3 * int64(s.settings.Batch) * int64(s.task.Length)
 	}
@@ -125,18 +126,22 @@ func (s *Search) build() error {
 			return err
 		}
 	}
-	learner := s.method.Learner != nil
 	s.main.name = "generation"
-	s.main.gen = generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive, learner,
+	s.main.gen = generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive,
+		records(s.method.Learner),
 		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}}
-	if learner {
-		s.main.proposed = s.method.Learner.Proposals(s.settings.Batch)
+	if s.main.learner = s.method.Learner; s.main.learner != nil {
+		s.main.proposed = s.main.learner.Proposals(s.settings.Batch)
 	}
 	together := 1
 	if s.Shares() {
 		together = max(1, s.settings.Together)
 	}
-	if _, err := s.main.compile(s, together); err != nil || s.method.Archive.PassiveEvery() == 0 {
+	program, err := s.main.compile(s, together)
+	if err == nil && s.learning != nil {
+		err = s.learning.compile(s, seenBy(program.Out, 0))
+	}
+	if err != nil || s.method.Archive.PassiveEvery() == 0 {
 		return err
 	}
 	grid := Grid{Centroids: s.settings.Centroids}
@@ -224,8 +229,8 @@ func (m *running) learn(number xla.Array) (outcome scoring.Outcome, err error) {
 	outcome = scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
 		EnvSteps: evaluations * int64(s.task.Length), Invalid: m.invalid}
 	if s.learning != nil {
-		outcome.Extra, err = s.learning.learn(s, m.transitions, number)
-		m.transitions.Free()
+		outcome.Extra, err = s.learning.learn(s, number, m.proposed, m.seen)
+		m.seen.Free()
 		if err != nil {
 			return outcome, err
 		}

@@ -28,10 +28,14 @@ type MapElites struct {
 
 // DefaultMapElites returns the paper's hyperparameters for an environment (table 5).
 func DefaultMapElites(env envs.Spec) *MapElites {
-	return &MapElites{
+	m := &MapElites{
 		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, CVT: repertoire.DefaultCVT(),
 		Hidden: []int{256, 256}, EpisodeLength: env.Length,
 	}
+	if env.Observations == 0 { // the genotype is the action
+		m.Hidden = []int{}
+	}
+	return m
 }
 
 // Base implements [Hyperparameters].
@@ -43,8 +47,8 @@ func (m *MapElites) Method(centroids npz.Array) Method {
 		Archive: Grid{Centroids: centroids}}
 }
 
-// Hyperparameters are the hyperparameters of an algorithm: a pointer to a [MapElites],
-// [PGAMapElites], [Aurora] or [PGAAurora].
+// Hyperparameters are the hyperparameters of an algorithm: a pointer to a [MapElites] or to one of
+// the types that contain it, such as [PGAMapElites].
 type Hyperparameters interface {
 	// Base returns the hyperparameters that all algorithms share.
 	Base() MapElites

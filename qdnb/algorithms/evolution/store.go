@@ -18,8 +18,9 @@ type store struct {
 	name     string // of the program
 	archive  Archive
 	contents xla.State[contents]
-	members  *store // the archive whose members are the offspring; nil if they come from this one
-	proposed int    // offspring per generation that the learner proposes
+	members  *store  // the archive whose members are the offspring; nil if they come from this one
+	learner  Learner // sees the evaluations; nil if there is none
+	proposed int     // offspring per generation that the learner proposes
 	gen      generation
 	programs map[int]*xla.Program[generationIn, generationOut] // by the number of searches
 }
@@ -39,9 +40,9 @@ type generationIn struct {
 
 // generationOut are its outputs.
 type generationOut struct {
-	Archive     xla.State[[]contents]
-	Invalid     xla.State[nodes] // evaluations with a NaN fitness or descriptor
-	Transitions xla.State[nodes] // of the evaluations, for the learner
+	Archive xla.State[[]contents]
+	Invalid xla.State[nodes]        // evaluations with a NaN fitness or descriptor
+	Seen    xla.State[[]Evaluation] // what the learners see
 }
 
 // members are the individuals of an archive: a pytree.
@@ -105,8 +106,8 @@ type running struct {
 	*store
 	proposed xla.Array // see [generationIn]
 
-	invalid     int // see [generationOut]
-	transitions xla.Array
+	invalid int // see [generationOut]
+	seen    xla.State[Evaluation]
 }
 
 // inputs are the inputs of the program in a generation.
@@ -148,13 +149,13 @@ func (st *store) compile(s *Search,
 		for i := range in.Archive.Tree {
 			from = append(from, st.source(s, in, i))
 		}
-		after, invalid, transitions := make([]contents, searches), make(nodes, searches),
-			make(nodes, searches)
+		after, invalid, seen := make([]contents, searches), make(nodes, searches),
+			make([]Evaluation, searches)
 		for i, found := range st.gen.evaluate(from, in.Worker.Tree) {
-			after[i], invalid[i] = st.gen.enter(in.Archive.Tree[i], from[i], found)
-			transitions[i] = found.Transitions
+			after[i], invalid[i], seen[i] = st.gen.enter(in.Archive.Tree[i], from[i], found)
+			seen[i] = visible(st.learner, seen[i])
 		}
-		return generationOut{xla.Out(after), xla.Out(invalid), xla.Out(transitions)}
+		return generationOut{xla.Out(after), xla.Out(invalid), xla.Out(seen)}
 	}, st.gen.task.Axes(st.gen.slices.N, st.gen.slices.Size, st.cells())...)
 	if err == nil {
 		st.programs[searches] = program
@@ -191,6 +192,11 @@ func (st *store) source(s *Search, in generationIn, i int) source {
 	return from
 }
 
+// seenBy is what the learner of search i sees.
+func seenBy(out generationOut, i int) xla.State[Evaluation] {
+	return xla.Part(out.Seen, func(e []Evaluation) Evaluation { return e[i] })
+}
+
 // run runs the program of a generation of all searches and makes its outputs their new state.
 func run(all []*running, number xla.Array) error {
 	program, err := all[0].compile(all[0].Search, len(all))
@@ -204,8 +210,7 @@ func run(all []*running, number xla.Array) error {
 	for i, invalid := range out.Invalid.Scalars() {
 		m := all[i]
 		m.contents = xla.Part(out.Archive, func(c []contents) contents { return c[i] })
-		m.transitions = xla.Part(out.Transitions, func(n nodes) *graph.Node { return n[i] })
-		m.invalid = int(invalid)
+		m.seen, m.invalid = seenBy(out, i), int(invalid)
 	}
 	return nil
 }

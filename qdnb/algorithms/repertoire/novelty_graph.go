@@ -11,17 +11,17 @@ import (
 )
 
 // DominatedNovelty is the population of Dominated Novelty Search (Bahlous-Boldi et al. 2025): a
-// pytree. It has no cells, limits or distance threshold. Its n slots hold the solutions of the
+// pytree. It has no cells, limits or distance threshold. Its n slots hold the solutions with the
 // greatest dominated novelty: those that are fitter than the solutions near them, or far from all
-// that are as fit.
+// that are at least as fit.
 type DominatedNovelty struct {
 	Fitness     *Node // [n], -Inf where empty
 	Descriptors *Node // [n, d], 0 where empty
 }
 
 // Winners decides the insertion of a batch of P candidates (QDax 0.5.1,
-// containers/dns_repertoire.py). The n solutions of the greatest dominated novelty among members
-// and valid candidates stay; among equals members come first, then the order decides. Members that
+// containers/dns_repertoire.py). Of the members and valid candidates, the n solutions with the
+// greatest dominated novelty stay. Ties go to members, then to the earlier solution. Members that
 // stay keep their slots. The candidates that stay fill the other slots in order.
 //
 // The caller moves whatever else belongs to a solution. index is int32 [n], the candidate of each
@@ -50,7 +50,7 @@ func (s DominatedNovelty) Winners(k int, batch Batch) (index, accepted *Node) {
 }
 
 // dominatedNovelty returns the mean distance of each solution to the k nearest among those that are
-// at least as fit, [P], or to all of them if they are fewer. It is +Inf for a solution that is
+// at least as fit, [P], or to all of them if there are fewer. It is +Inf for a solution that is
 // fitter than all others, and -Inf for one that is not [Batch.Valid].
 func (b Batch) dominatedNovelty(k int) *Node {
 	g, p := b.Fitness.Graph(), b.Fitness.Shape().Dimensions[0]

@@ -17,9 +17,13 @@ type Task struct {
 // StreamReset is the random stream of an individual that draws its initial state.
 const StreamReset = 1
 
-// NewTask returns the task of an environment for policies with the given hidden layers.
+// NewTask returns the task of an environment for policies with the given hidden layers. Without
+// observations a policy has no layers: it is its action.
 func NewTask(env envs.Env, hidden []int, length int) Task {
 	spec := env.Spec()
+	if spec.Observations == 0 {
+		return Task{env, nn.Constant(spec.Actions, spec.Initial), length}
+	}
 	return Task{env, nn.Policy(spec.Observations, hidden, spec.Actions), length}
 }
 

@@ -24,8 +24,8 @@ import (
 //
 // Dual descent adapts lambda, whose logarithm decreases with the mean of room. As in the published
 // code (seohongpark/METRA, iod/metra.py), the mean in room is over the outputs of phi. A transition
-// that ends an episode has no reward and is not learnt from, because its next state is the start of
-// another one.
+// that ends an episode has no reward and does not train phi, because its next state is the start of
+// another episode.
 type METRA struct {
 	LearningRate float64
 	Hidden       []int   // sizes of the hidden layers

@@ -28,7 +28,8 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 			delete(a,
 				"Known.0")
 		},
-		"checkpoint's Learner.LogAlpha has type int32, but this run needs float32": func(a map[string]npz.Array) {
+		"checkpoint's Learner.LogAlpha has type int32, but this run needs float32": func(
+			a map[string]npz.Array) {
 			a["Learner.LogAlpha"] = npz.Scalar(int32(1))
 		},
 	} {
@@ -137,7 +138,8 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 		change func(*all)
 	}{
 		{"env_batch_size must be between 1 and", func(a *all) { a.config.EnvBatchSize = 0 }},
-		{"grad_updates_per_step must be between 0 and", func(a *all) { a.config.GradUpdatesPerStep = -1 }},
+		{"grad_updates_per_step must be between 0 and",
+			func(a *all) { a.config.GradUpdatesPerStep = -1 }},
 		{"2 environments cannot play all of 3 skills", func(a *all) { a.config.EnvBatchSize = 2 }},
 		{"replay_buffer_size must be a multiple of env_batch_size (6), not 61",
 			func(a *all) { a.config.ReplayBufferSize = 61 }},

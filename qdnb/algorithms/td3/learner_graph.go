@@ -13,6 +13,8 @@ type TD3 struct {
 	Config
 	Actor  nn.MLP // observation to action in [-1, 1]
 	Critic nn.MLP // observation and action to one value; each of the two
+	// Read splits rows of the replay buffer into the transitions to learn from; nil: as in Layout.
+	Read func(rows *Node) replay.Batch
 }
 
 // New returns the algorithm for policies of one architecture, with ReLU critics of the configured

@@ -52,7 +52,11 @@ const (
 
 // draw draws the batch of a step.
 func (t TD3) draw(buffer replay.Buffer, key xla.Key) replay.Batch {
-	return t.Layout().Split(buffer.Sample(key.FoldIn(streamBatch), t.TransitionsBatchSize))
+	read := t.Layout().Split
+	if t.Read != nil {
+		read = t.Read
+	}
+	return read(buffer.Sample(key.FoldIn(streamBatch), t.TransitionsBatchSize))
 }
 
 // sums holds the sums of the losses and the numbers of updates, float32: a pytree.

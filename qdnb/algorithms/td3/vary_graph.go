@@ -40,19 +40,29 @@ type shared struct {
 // own parent. together is the number of parents varied at once (see [Together]); it affects the
 // speed, not the result. worker is the worker argument of [xla.ForSlices].
 func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *Node {
+	return t.VaryTowards(parents, nil, critics, observations, worker, together)
+}
+
+// VaryTowards is [TD3.Vary] for critics that read goals [M, k], one of each parent, between
+// observation and action; nil: they read none.
+func (t TD3) VaryTowards(parents, goals, critics, observations, worker *Node, together int) *Node {
 	type state struct {
-		Parents, Children *Node
-		Shared            shared
+		Parents, Goals, Children *Node
+		Shared                   shared
 	}
-	start := state{parents, ZerosLike(parents),
+	start := state{parents, goals, ZerosLike(parents),
 		shared{observations, t.Critic.Network(critics, 0).WithFixedInputs(observations)}}
 	m := parents.Shape().Dimensions[0]
 	together = min(together, m)
 	return xla.ForSlicesUnfused((m+together-1)/together, worker, start, func(i *Node, s state) state {
 		// Rows and SetRows both shift the last group back inside, so some are varied twice
 		first := MulScalar(i, int32(together))
+		var goals *Node
+		if s.Goals != nil {
+			goals = xla.Rows(s.Goals, first, together)
+		}
 		s.Children = xla.SetRows(s.Children, first,
-			t.varyGroup(xla.Rows(s.Parents, first, together), s.Shared))
+			t.varyGroup(xla.Rows(s.Parents, first, together), goals, s.Shared))
 		return s
 	}).Children
 }
@@ -76,15 +86,17 @@ func Together(kind xla.Kind, m int) int {
 
 // varyGroup varies the individuals of the given rows [P, N] together: the loss is the sum of their
 // losses, and no individual's loss depends on another's parameters.
-func (t TD3) varyGroup(rows *Node, from shared) *Node {
+func (t TD3) varyGroup(rows, goals *Node, from shared) *Node {
 	type state struct {
 		Policies nn.Net
+		Goals    *Node
 		Moments  nn.MomentsOf[nn.Net]
 		Shared   shared
 	}
 	adam, batch, p := nn.NewAdam(t.PolicyLearningRate), t.TransitionsBatchSize,
 		rows.Shape().Dimensions[0]
-	start := state{t.Actor.View(rows), nn.MapMoments(adam.Start(rows), t.Actor.View), from}
+	start := state{t.Actor.View(rows), goals,
+		nn.MapMoments(adam.Start(rows), t.Actor.View), from}
 	end := xla.ForUnfused(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start,
 		func(step *Node, s state) state {
 			at := MulScalar(step, int32(batch))
@@ -92,8 +104,14 @@ func (t TD3) varyGroup(rows *Node, from shared) *Node {
 			actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
 			critic := s.Shared.Critic
 			critic.Fixed = xla.Rows(critic.Fixed, at, batch)
+			inputs := actions
+			if s.Goals != nil {
+				goals := InsertAxes(s.Goals, 1)
+				inputs = Concatenate([]*Node{BroadcastToDims(goals, p, batch, goals.Shape().Dimensions[2]),
+					actions}, 2)
+			}
 			// sum of the individuals' losses
-			loss := DivScalar(Neg(ReduceAllSum(critic.Apply(actions))), float64(batch))
+			loss := DivScalar(Neg(ReduceAllSum(critic.Apply(inputs))), float64(batch))
 			gradient := Gradient(loss, xla.Flatten(s.Policies)...)
 			s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, gradient, s.Moments)
 			return s

@@ -169,7 +169,7 @@ func (d *data) need(what string) {
 	}
 }
 
-// some lists the first items, and how many more there are.
+// some lists the first items and the number of others.
 func some(list []string, most int) string {
 	text := strings.Join(list[:min(len(list), most)], ", ")
 	if more := len(list) - most; more > 0 {

@@ -22,10 +22,9 @@ import (
 // Prepare completes the runs that package paper needs to draw the figures of experiments, and
 // prints one line per experiment on standard output. Instead of experiments it also takes IDs of
 // [paper.Items], such as "figure-9". The plan and the runs are in [paper.Folder]. If that is the
-// folder shipped with qdnb, nothing is run: Prepare checks the folder's files and prints what the
-// runs are. Other folders are completed. Experiments in the existing plan are completed at their
-// scale. Experiments that the plan lacks are planned at scale Small and run at once, which takes
-// half an hour or more for all experiments on two cores.
+// folder shipped with qdnb, nothing is run: Prepare checks the folder's files and describes the
+// runs. Other folders are completed: experiments in the existing plan at their own scale, others
+// planned at scale Small. All experiments at that scale take half an hour or more on two cores.
 //
 // When ctx is done (an interrupted cell), Prepare saves the current run and returns
 // [qdnb.ErrInterrupted]. Call it again to resume.

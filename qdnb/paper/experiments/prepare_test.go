@@ -106,7 +106,8 @@ func TestPrepareShipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "results")
-	if _, err := paper.Ship(out, lines, root, paper.About{Scale: "smoke", Machine: "a test"}); err != nil {
+	about := paper.About{Scale: "smoke", Machine: "a test"}
+	if _, err := paper.Ship(out, lines, root, about); err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer

@@ -22,10 +22,11 @@ import (
 
 // RunOptions configure [Run] and [RunIndex].
 type RunOptions struct {
-	Runs    string // folder of the runs; default [runs.Folder]
-	Backend string // see [xla.Open]; default: the best available
-	Quiet   bool   // no progress bars; lines are still logged
-	Scale   Scale  // of experiments that [PrepareIn] plans; default [Small]
+	Runs      string // folder of the runs; default [runs.Folder]
+	Backend   string // see [xla.Open]; default: the best available
+	Quiet     bool   // no progress bars; lines are still logged
+	Corrected int    // of training runs, see [qdnb.Spec]
+	Scale     Scale  // of experiments that [PrepareIn] plans; default [Small]
 
 	Log  io.Writer     // log of the lines being run; default standard error
 	Poll time.Duration // interval between checks of a folder held by another process; default 10 s
@@ -220,6 +221,7 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 		return fmt.Errorf("%s has no budget", c.Name())
 	}
 	spec.Budget, spec.Runs, spec.Backend, spec.Quiet = b, e.Runs, e.Backend, e.Quiet
+	spec.Corrected = e.Corrected
 	run, err := qdnb.Train(ctx, spec)
 	if paper := results.PaperSteps(c.Algorithm, c.Env); err == nil && b.Timed() && paper > 0 {
 		steps := float64(run.Status.EnvSteps)

@@ -73,7 +73,10 @@ var parts = []part{
 }
 
 func evolves(algorithm string) bool { return protocol.Evolves(algorithm) }
-func isPGA(algorithm string) bool   { return strings.HasPrefix(algorithm, "pga-") }
+func isPGA(algorithm string) bool {
+	return strings.HasPrefix(algorithm, "pga-") || algorithm == "dcrl-map-elites"
+}
+
 func isSMERL(algorithm string) bool { return strings.HasPrefix(algorithm, "smerl-") }
 
 // settings returns an algorithm's hyperparameters that differ from the paper's on an environment,

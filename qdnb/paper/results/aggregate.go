@@ -43,7 +43,7 @@ func (m Metric) Of(r Trained) float64 {
 // are excluded; the SAC runs of the latter may have other hyperparameters.
 func (t *Tables) FinishedRuns(label, env string) []Trained {
 	for _, experiment := range []string{ExperimentTraining, ExperimentReward, ExperimentAdaptation,
-		ExperimentHurdles, ExperimentPrior} {
+		ExperimentHurdles, ExperimentPrior, ExperimentBeyond} {
 		if found := t.TrainedIn(experiment, label, env); len(found) > 0 {
 			return found
 		}

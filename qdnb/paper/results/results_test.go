@@ -26,7 +26,8 @@ func config(t testing.TB, algorithm, env string, seed int64, hyperparameters str
 	return c
 }
 
-const trainedColumns = "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score,invalid\n"
+const trainedColumns = "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score," +
+	"invalid\n"
 
 // put writes the folder of a run.
 func put(t testing.TB, root string, c runs.Config, status runs.Status, metrics string) {
@@ -106,11 +107,12 @@ func everything(t testing.TB) *folder {
 		f.other(t, "adaptation", "map-elites",
 			config(t, "adaptation", "ant-maze", seed,
 				`{"skills":"map-elites-ant-maze-0-00000000","perturbation":"target","values":[[1,2],[3,4]]}`),
-			"index,x,y,skill,fitness_median,fitness_mean,fitness_std,fitness_q1,fitness_q3\n0,1,2,0,-10,0,0,0,0\n"+
-				fmt.Sprintf("1,3,4,0,%g,0,0,0,0\n", -30-10*x))
+			"index,x,y,skill,fitness_median,fitness_mean,fitness_std,fitness_q1,fitness_q3\n"+
+				"0,1,2,0,-10,0,0,0,0\n"+fmt.Sprintf("1,3,4,0,%g,0,0,0,0\n", -30-10*x))
 		f.other(t, "hurdles", "map-elites", config(t, "ppo", "halfcheetah-hurdles", seed,
 			fmt.Sprintf(`{"skills":%q}`, me.Name())),
-			"generation,evaluations,env_steps,seconds,fitness_mean,fitness_std,fitness_max,hurdles_mean,hurdles_max,policy_loss,value_loss,entropy\n"+
+			"generation,evaluations,env_steps,seconds,fitness_mean,fitness_std,fitness_max,"+
+				"hurdles_mean,hurdles_max,policy_loss,value_loss,entropy\n"+
 				"0,0,0,0,10,0,20,0,1,0,0,0\n"+fmt.Sprintf("1,0,%d,0,30,0,40,2,3,0,0,0\n", 1000+1000*seed))
 	}
 	return f
@@ -139,36 +141,44 @@ func TestCollectWritesTheTables(t *testing.T) {
 		}
 		contents[filepath.Base(path)] = string(data)
 	}
+	const trained = "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness," +
+		"coverage,qd_score,finished,paper_steps,steps_ratio\n"
+	const summary = "label,env,metric,seeds,median,q1,q3,mean,std,iqm," +
+		"median_low,median_high,iqm_low,iqm_high\n"
 	me := f.lines[0].Run.Name()
 	for name, want := range map[string]string{
-		"training.csv": "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness,coverage,qd_score,finished,paper_steps,steps_ratio\n" +
+		"training.csv": trained +
 			"map-elites,map-elites,ant-uni,0," + me + ",5000,2.5,2,100,40,1000,true,1600000000,3.125e-06\n",
 		"curves.csv": "label,env,seed,env_steps,seconds,max_fitness,coverage,qd_score\n" +
 			"map-elites,ant-uni,0,2500,1.5,-inf,0,0\nmap-elites,ant-uni,0,5000,2.5,100,40,1000\n",
 		"smerl_targets.csv":         "env,seed,max_fitness\nant-maze,0,-1000\nant-maze,1,-1100\n",
-		"adaptation_targets.csv":    "label,env,seed,targets,score\nmap-elites,ant-maze,0,2,-20\nmap-elites,ant-maze,1,2,-25\n",
 		"smerl_targets_summary.csv": "env,seeds,target,margin\nant-maze,2,-1050,105\n",
-		"adaptation.csv": "label,env,seed,perturbation,index,x,y,score,skill,skills\nmap-elites,ant-uni,0,gravity,0,0.5,nan,60,7,2\n" +
+		"adaptation_targets.csv": "label,env,seed,targets,score\n" +
+			"map-elites,ant-maze,0,2,-20\nmap-elites,ant-maze,1,2,-25\n",
+		"adaptation.csv": "label,env,seed,perturbation,index,x,y,score,skill,skills\n" +
+			"map-elites,ant-uni,0,gravity,0,0.5,nan,60,7,2\n" +
 			"map-elites,ant-uni,0,gravity,1,1,nan,80,3,2\nmap-elites,ant-uni,1,gravity,0,0.5,nan,60,7,2\n" +
 			"map-elites,ant-uni,1,gravity,1,1,nan,120,3,2\n" +
 			"map-elites,ant-maze,0,target,0,1,2,-10,0,1\n",
-		"adaptation_summary.csv": "label,env,perturbation,index,x,y,seeds,median,q1,q3,iqm,gain_median,gain_q1,gain_q3,gain_iqm\n" +
+		"adaptation_summary.csv": "label,env,perturbation,index,x,y,seeds,median,q1,q3,iqm," +
+			"gain_median,gain_q1,gain_q3,gain_iqm\n" +
 			"map-elites,ant-uni,gravity,0,0.5,nan,2,60,60,60,60,-0.375,-0.4375,-0.3125,-0.375\n",
-		"hurdles.csv": "label,seed,env_steps,fitness_mean,fitness_max,hurdles_mean,hurdles_max\nmap-elites,0,0,10,20,0,1\n" +
-			"map-elites,0,1000,30,40,2,3\n",
-		"hurdles_summary.csv": "label,env_steps,seeds,fitness_median,fitness_q1,fitness_q3,fitness_iqm,hurdles_median,hurdles_q1,hurdles_q3\n" +
+		"hurdles.csv": "label,seed,env_steps,fitness_mean,fitness_max,hurdles_mean,hurdles_max\n" +
+			"map-elites,0,0,10,20,0,1\nmap-elites,0,1000,30,40,2,3\n",
+		"hurdles_summary.csv": "label,env_steps,seeds,fitness_median,fitness_q1,fitness_q3," +
+			"fitness_iqm,hurdles_median,hurdles_q1,hurdles_q3\n" +
 			"map-elites,0,2,10,10,10,10,0,0,0\nmap-elites,1000,2,25,22.5,27.5,25,1.5,1.25,1.75\n",
-		"sensitivity.csv": "label,env,seed,a_name,a,b_name,b,qd_score\nmap-elites,ant-uni,0,iso_sigma,0.01,line_sigma,0.1,200\n",
+		"sensitivity.csv": "label,env,seed,a_name,a,b_name,b,qd_score\n" +
+			"map-elites,ant-uni,0,iso_sigma,0.01,line_sigma,0.1,200\n",
 		"sensitivity_summary.csv": "label,env,a_name,a,b_name,b,seeds,qd_score,normalised\n" +
-			"map-elites,ant-uni,iso_sigma,0.01,line_sigma,0.1,2,250,1\ndads-reward,ant-uni,diversity_reward_scale,10,alpha_init,0.5,2,100,0.4\n",
+			"map-elites,ant-uni,iso_sigma,0.01,line_sigma,0.1,2,250,1\n" +
+			"dads-reward,ant-uni,diversity_reward_scale,10,alpha_init,0.5,2,100,0.4\n",
 		"prior.csv": "label,prior,seed,seconds,env_steps,coverage\ndads-reward,true,0,1.5,2500,0\n" +
 			"dads-reward,true,0,2.5,5000,40\n",
-		"reward.csv": "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness,coverage,qd_score,finished,paper_steps,steps_ratio\n" +
-			"dads,dads,ant-uni,0,",
-		"training_summary.csv": "label,env,metric,seeds,median,q1,q3,mean,std,iqm,median_low,median_high,iqm_low,iqm_high\n" +
+		"reward.csv": trained + "dads,dads,ant-uni,0,",
+		"training_summary.csv": summary +
 			"map-elites,ant-uni,max_fitness,2,105,102.5,107.5,105,5,105,100,110,100,110\n",
-		"reward_summary.csv": "label,env,metric,seeds,median,q1,q3,mean,std,iqm,median_low,median_high,iqm_low,iqm_high\n" +
-			"dads-reward,ant-uni,max_fitness,2,300.5,",
+		"reward_summary.csv": summary + "dads-reward,ant-uni,max_fitness,2,300.5,",
 		"training_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | " +
 			"ant-uni |\n|---|---:|\n| MAP-Elites " +
 			"| 105 (± 5.00) [2] |\n" +
@@ -192,7 +202,8 @@ func TestCollectWritesTheTables(t *testing.T) {
 	}
 	for _, c := range []struct{ file, has string }{
 		{"training_summary.csv",
-			"\nmap-elites,all,qd_score_normalised,2,nan,nan,nan,nan,nan,0.9545454545454546,nan,nan,0.9090909090909091,1\n"},
+			"\nmap-elites,all,qd_score_normalised,2,nan,nan,nan,nan,nan,0.9545454545454546," +
+				"nan,nan,0.9090909090909091,1\n"},
 		{"training_summary.md", "| MAP-Elites | **1050 \\| 1050 \\| 1050** |"},
 		{"training_summary.md", "| MAP-Elites | 5000 | 3.13e−6 | 1 |"},
 		{"adaptation_summary.csv",

@@ -176,8 +176,10 @@ func FuzzRead(f *testing.F) {
 	whole := text(f, plan(f))
 	f.Add([]byte(whole))
 	f.Add([]byte(whole[:len(whole)/3]))
-	f.Add([]byte(`{"experiment":"a","label":"<b>","run":{"algorithm":"a","env":"b","seed":1e2,"hyperparameters":{"x":[1,null,-0.0]}},"needs":null}`))
-	f.Add([]byte("{\"experiment\":\"a\xff\",\"label\":\"b\",\"budget\":{\"time\":\"1.5h\"},\"run\":{\"algorithm\":\"a\",\"env\":\"b\"}}"))
+	f.Add([]byte(`{"experiment":"a","label":"<b>","run":{"algorithm":"a","env":"b","seed":1e2,` +
+		`"hyperparameters":{"x":[1,null,-0.0]}},"needs":null}`))
+	f.Add([]byte(`{"experiment":"a` + "\xff" + `","label":"b","budget":{"time":"1.5h"},` +
+		`"run":{"algorithm":"a","env":"b"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lines, err := Read(bytes.NewReader(data), "plan")
 		if err != nil {

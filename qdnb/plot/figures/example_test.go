@@ -38,7 +38,8 @@ func ExamplePoints2D() {
 	centroids := []float32{0.1, 0.9, 0.4, 0.2, 0.7, 0.3, 0.5, 0.6} // two centroids of ant-uni
 	_, err := figures.Points2D(centroids, 4)
 	fmt.Println(err)
-	// Output: figures: a repertoire map needs 2 descriptor dimensions, these have 4: show metric curves
+	// Output:
+	// figures: a repertoire map needs 2 descriptor dimensions, these have 4: show metric curves
 }
 
 // The median and quartiles of five seeds as a curve with a band.

@@ -50,6 +50,8 @@ var styles = map[string]Style{
 	"ppo":            {Color: rgb(0x111111), Dashes: solid},
 	"dns":            {Color: rgb(0x7b4f1d), Dashes: solid},
 	"metra":          {Color: rgb(0xdc050c), Dashes: longDash},
+
+	"dcrl-map-elites": {Color: rgb(0x9b4dff), Dashes: solid},
 }
 
 // extraColors are for names that are not in the paper, such as a user's variants.

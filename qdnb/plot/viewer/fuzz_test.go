@@ -34,11 +34,13 @@ func FuzzFilm(f *testing.F) {
 		f.Add(string(text))
 	}
 	one := func(pose string) string {
-		return `{"Bodies":[{"Shapes":[{"Radius":1e-300}]}],"Frames":[[{"Rotation":[1e-300,0,0,0]}],[` + pose + `]],"Step":1e-300}`
+		return `{"Bodies":[{"Shapes":[{"Radius":1e-300}]}],` +
+			`"Frames":[[{"Rotation":[1e-300,0,0,0]}],[` + pose + `]],"Step":1e-300}`
 	}
 	f.Add(one(`{"Position":[1e308,-1e308,1e308],"Rotation":[1e308,1e308,0,0]}`))
 	f.Add(one(`{"Position":[-1.7e308,1.7e308,0],"Rotation":[5e-324,0,0,0]}`))
-	f.Add(`{"Title":"</script>\u0000","Bodies":[{}],"Frames":[[{"Rotation":[1,0,0,0]}]],"Step":1,"Rewards":[1e308]}`)
+	f.Add(`{"Title":"</script>\u0000","Bodies":[{}],"Frames":[[{"Rotation":[1,0,0,0]}]],` +
+		`"Step":1,"Rewards":[1e308]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var film scene.Film
 		if json.Unmarshal([]byte(text), &film) != nil {

@@ -286,7 +286,11 @@ func skillPlays(t *testing.T, b *browser) {
 		"12.50 s") || !strings.Contains(clock, "so far 125.0") {
 		t.Errorf("clock at the end %q", clock)
 	}
-	b.eval(`(() => { const s = document.getElementById("scrub"); s.value = 100; s.dispatchEvent(new Event("input")); })()`, nil)
+	b.eval(`(() => {
+		const s = document.getElementById("scrub");
+		s.value = 100;
+		s.dispatchEvent(new Event("input"));
+	})()`, nil)
 	b.wait(`document.documentElement.dataset.step == 100`)
 	before := b.picture("skill-100")
 	b.click("#overview")
@@ -308,7 +312,10 @@ func skillPlays(t *testing.T, b *browser) {
 	b.wait(`document.documentElement.dataset.step > 103`)
 
 	var motion struct{ Positions, Rotations []float64 }
-	b.eval(`(() => { const m = viewer.motion(); return { positions: [...m.positions], rotations: [...m.rotations] }; })()`, &motion)
+	b.eval(`(() => {
+		const m = viewer.motion();
+		return { positions: [...m.positions], rotations: [...m.rotations] };
+	})()`, &motion)
 	far, turned := 0.0, 0.0
 	for t, frame := range film.Frames {
 		for body, pose := range frame {
@@ -341,7 +348,8 @@ func skillPlays(t *testing.T, b *browser) {
 // settled returns a picture once the browser has displayed what was drawn.
 func settled(b *browser, name string) []byte {
 	b.t.Helper()
-	b.eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))).then(() => 1)`, nil)
+	b.eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+		requestAnimationFrame(done)))).then(() => 1)`, nil)
 	return b.picture(name)
 }
 
@@ -394,7 +402,8 @@ func mapChooses(t *testing.T, b *browser) {
 	// The archived results of a cell and the results of its film are distinguished.
 	b.mouse("mouseMoved", 1000, 300)
 	cells := func() string {
-		return b.text(`[...document.querySelectorAll("#readout :is(th, td)")].map((e) => e.textContent).join("|")`)
+		return b.text(`[...document.querySelectorAll("#readout :is(th, td)")]
+			.map((e) => e.textContent).join("|")`)
 	}
 	archived := b.text(`document.querySelectorAll("#readout tr")[1].cells[1].textContent`)
 	if got := cells(); !strings.HasPrefix(got, "cell 7|as archived|this episode|fitness|"+archived+
@@ -437,7 +446,8 @@ func mapChooses(t *testing.T, b *browser) {
 	b.picture("map-1440")
 	var part [2]float64
 	b.eval(`(() => {
-		const r = document.querySelector("#choice rect.frame").getBoundingClientRect(), p = document.getElementById("choice").getBoundingClientRect();
+		const r = document.querySelector("#choice rect.frame").getBoundingClientRect();
+		const p = document.getElementById("choice").getBoundingClientRect();
 		return [r.width / p.width, r.height / p.height];
 	})()`, &part)
 	if part[0] < 0.8 || part[1] < 0.85 {
@@ -448,7 +458,10 @@ func mapChooses(t *testing.T, b *browser) {
 	b.open(page, 390, 780)
 	b.picture("map-phone")
 	var boxes [2][4]float64
-	b.eval(`["index", "stage"].map((id) => { const r = document.getElementById(id).getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; })`, &boxes)
+	b.eval(`["index", "stage"].map((id) => {
+		const r = document.getElementById(id).getBoundingClientRect();
+		return [r.left, r.top, r.right, r.bottom];
+	})`, &boxes)
 	if boxes[0][3] > boxes[1][1]+1 || boxes[0][2] > 390 || boxes[1][2] > 390 || boxes[1][3] >
 		780 || boxes[1][3]-boxes[1][1] < 250 {
 		t.Errorf("index and stage at %v", boxes)
@@ -505,12 +518,14 @@ func inNotebook(t *testing.T, b *browser) {
 	for width, height := range map[int]string{1000: "540px", 390: "800px"} {
 		b.size(width, 900)
 		b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
-		b.wait(`location.href.endsWith("notebook.html") && document.querySelector("iframe")?.contentDocument?.documentElement?.dataset.frames > 2`)
+		b.wait(`location.href.endsWith("notebook.html") && document.querySelector("iframe")
+			?.contentDocument?.documentElement?.dataset.frames > 2`)
 		b.picture(fmt.Sprintf("notebook-%d", width))
 		if got := b.text(`document.querySelector("iframe").style.height`); got != height {
 			t.Errorf("a frame of width %d has height %s", width, got)
 		}
-		if got := b.text(`document.querySelector("iframe").contentDocument.documentElement.classList.contains("dark")`); got != "true" {
+		if got := b.text(`document.querySelector("iframe").contentDocument.documentElement
+			.classList.contains("dark")`); got != "true" {
 			t.Error("the page does not follow the notebook's theme")
 		}
 	}

@@ -1,0 +1,55 @@
+package envs
+
+import (
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/catalog"
+)
+
+// projectionLimit is the largest absolute value of a component that counts in full.
+const projectionLimit = catalog.ProjectionLimit
+
+// optimum is the value of all components of the fittest solution.
+const optimum = 0.4 * projectionLimit
+
+// Sphere is the linear projection benchmark with a sphere (Fontaine et al. 2020, "Covariance matrix
+// adaptation for the rapid illumination of behavior space"; pyribs, examples/sphere.py). The
+// fitness is minus the squared distance from the optimum, scaled to 100 there and to 0 in the
+// farthest corner of the limits. The descriptor is the sum of the first half of the components and
+// that of the second, of which components outside of the limits count as limit/x.
+func Sphere(dims int) *BlackBox {
+	return projection("sphere", dims, func(x *Node) *Node { return Square(x) })
+}
+
+// Rastrigin is [Sphere] with the Rastrigin function.
+func Rastrigin(dims int) *BlackBox {
+	return projection("rastrigin", dims, func(x *Node) *Node {
+		return AddScalar(Sub(Square(x), MulScalar(Cos(MulScalar(x, 2*math.Pi)), 10)), 10)
+	})
+}
+
+func makeSphere(task catalog.Task, o options) (Env, error) { return Sphere(task.Actions), o.none() }
+
+func makeRastrigin(task catalog.Task, o options) (Env, error) {
+	return Rastrigin(task.Actions), o.none()
+}
+
+// projection returns a task that minimises the mean of a function of the distances from the optimum.
+func projection(name string, dims int, loss func(*Node) *Node) *BlackBox {
+	task, _ := catalog.Find(name)
+	task.Spec = task.WithProjection(dims)
+	return &BlackBox{task.Spec, func(x *Node) (fitness, descriptor *Node) {
+		worst := loss(ConstAs(x, -projectionLimit-optimum))
+		share := Div(ReduceMean(loss(AddScalar(x, -optimum)), 1), worst)
+		fitness = MulScalar(OneMinus(share), 100)
+
+		outside := GreaterThan(Abs(x), ConstAs(x, projectionLimit))
+		counted := Where(outside, Div(ConstAs(x, projectionLimit), x), x)
+		sum := func(from, to int) *Node {
+			return ReduceSum(Slice(counted, AxisRange(), AxisRange(from, to)), 1)
+		}
+		return fitness, Stack([]*Node{sum(0, dims/2), sum(dims/2, dims)}, 1)
+	}}
+}

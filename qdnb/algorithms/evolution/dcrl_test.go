@@ -1,0 +1,278 @@
+package evolution
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// publishedTask has the sizes, limits and reward offset of 15_dcrl.npz.
+type publishedTask struct {
+	scripted
+	spec envs.Spec
+}
+
+func (p publishedTask) Spec() envs.Spec { return p.spec }
+
+// readDCRL reads 15_dcrl.npz: single steps of QDax 0.5.0 (qdax/core/emitters/dcrl_emitter.py) for
+// given networks and transitions, without noise on the target's action. tools/golden_dcrl.py made it.
+func readDCRL(t *testing.T) (golden.File, DescriptorConditioned, scoring.Task) {
+	f := golden.Read(t, "15_dcrl.npz")
+	settings := DefaultDCRLMapElites(envs.Spec{}).DescriptorConditionedSettings
+	settings.CriticHidden, settings.TransitionsBatchSize = []int{7, 6}, f.Shape("data.obs")[0]
+	settings.CriticLearningRate = f.Number("const.critic_learning_rate")
+	settings.GreedyLearningRate = f.Number("const.actor_learning_rate")
+	settings.PolicyLearningRate = f.Number("const.policy_learning_rate")
+	settings.SoftTauUpdate, settings.Discount = f.Number("const.soft_tau_update"),
+		f.Number("const.discount")
+	settings.RewardScaling, settings.PolicyNoise = f.Number("const.reward_scaling"),
+		f.Number("const.policy_noise")
+	settings.PolicyDelay = int(f.Number("const.policy_delay"))
+	env := publishedTask{spec: envs.Spec{Observations: f.Shape("data.obs")[1],
+		Actions: f.Shape("data.actions")[1], Offset: f.Number("const.offset"), Descriptor: envs.Descriptor{
+			Lower: f.Float32s("lower"), Upper: f.Float32s("upper")}}}
+	return f, DescriptorConditioned{PolicyGradient{settings.PolicyGradientSettings}, 0.25,
+		f.Number("const.lengthscale")}, scoring.NewTask(env, []int{7, 6}, 1)
+}
+
+// tensor returns an array of a file.
+func tensor(f golden.File, name string) *tensors.Tensor {
+	return xlatest.Tensor(f.Float32s(name), f.Shape(name)...)
+}
+
+// transitionsOf returns the transitions of 15_dcrl.npz as rows of the replay buffer.
+func transitionsOf(f golden.File) (rows [][]float32) {
+	for i := range f.Shape("data.obs")[0] {
+		var row []float32
+		for _, name := range []string{"data.obs", "data.next_obs", "data.actions", "data.rewards",
+			"data.dones", "data.truncations", "desc", "target"} {
+			flat := f.Float32s(name)
+			width := len(flat) / f.Shape("data.obs")[0]
+			row = append(row, flat[i*width:(i+1)*width]...)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Scaled descriptors and rewards, and up to three updates of critics and actor.
+func TestGoldenDCRLUpdates(t *testing.T) {
+	f, l, task := readDCRL(t)
+	rows, names := transitionsOf(f), []string{"critic", "target_critic", "actor", "target_actor"}
+	const steps = 3
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		in := []*tensors.Tensor{tensor(f, "data.desc"), tensor(f, "data.target")}
+		for _, name := range names {
+			in = append(in, tensor(f, name))
+		}
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			g, limits := in[0].Graph(), task.Env.Spec().Descriptor
+			out := []*Node{normalised(limits, in[0]), normalised(limits, in[1]),
+				l.read(task, Const(g, rows)).Reward}
+			learner, key := l.conditioned(task), xla.NewKey(g, 1)
+			learner.Read = func(drawn *Node) replay.Batch { // all of them, instead of those drawn
+				return l.read(task, Const(drawn.Graph(), rows))
+			}
+			known := learner.Start(in[4], key)
+			known.Critic, known.TargetCritic, known.Actor, known.TargetActor = in[2], in[3], in[4], in[5]
+			buffer := replay.NewBuffer(g, len(rows[0]), 1)
+			for n := range steps {
+				after, loss := learner.Train(known, buffer, key, n+1)
+				out = append(out, after.Critic, after.TargetCritic, after.Actor, after.TargetActor, loss.Critic,
+					loss.Actor)
+			}
+			return out
+		}, in...)
+		for i, name := range []string{"desc", "target", "reward"} {
+			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), 1e-6)
+		}
+		for n := range steps {
+			for i, name := range append(names, "critic_loss", "actor_loss") {
+				name := fmt.Sprint(name, "_", n+1)
+				xlatest.Close(t, name, xlatest.Flat[float32](t, out[3+6*n+i]), f.Float32s(name), 1e-5)
+			}
+		}
+	})
+}
+
+// Gradient steps of two parents towards their own descriptors, and actors specialised to five
+// descriptors: their parameters and actions.
+func TestGoldenDCRLOffspring(t *testing.T) {
+	f, l, task := readDCRL(t)
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			policies := l.specialise(task, in[4], normalised(task.Env.Spec().Descriptor, in[5]))
+			return []*Node{l.unconditioned(task).VaryTowards(in[0], in[1], in[2], in[3],
+				Const(in[0].Graph(), int32(0)), 2), policies, task.Policy.View(policies).Apply(in[6])}
+		}, tensor(f, "vary.parents"), tensor(f, "vary.goals"), tensor(f, "vary.critic"),
+			tensor(f, "vary.obs"), tensor(f, "inject.actor"), tensor(f, "inject.goals"),
+			tensor(f, "inject.obs"))
+		for i, name := range []string{"vary.children", "inject.policies", "inject.actions"} {
+			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), 1e-5)
+		}
+	})
+}
+
+// aims is a scripted task whose policies can reach any descriptor: the actions are bounded.
+func aims() scoring.Task {
+	task := unlimited.task()
+	task.Policy = nn.Policy(1, []int{8}, 2)
+	return task
+}
+
+// smallDCRL are settings for networks of a few units.
+func smallDCRL() *DCRLMapElites {
+	d := DefaultDCRLMapElites(aims().Env.Spec())
+	d.CriticHidden, d.ReplayBufferSize, d.TransitionsBatchSize = []int{16}, 4000, 64
+	d.NumCriticTrainingSteps, d.NumPGTrainingSteps, d.Lengthscale = 60, 10, 0.4
+	d.CriticLearningRate, d.GreedyLearningRate = 3e-3, 3e-3
+	return d
+}
+
+func newDCRL(t *testing.T, p *xla.Platform, d *DCRLMapElites, settings Settings) *Search {
+	t.Helper()
+	s, err := New(p, aims(), d.Method(settings.Centroids), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// The transitions of a proposal have a member's descriptor as their target, all others the one that
+// their episode reached.
+func TestDCRLTargets(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		const batch = 16
+		s := newDCRL(t, p, smallDCRL(), Settings{Batch: batch, Slice: 8, Centroids: line(20), Seed: 3})
+		for generation := range 3 {
+			before := floats(t, stateOf(t, s), "descriptors")
+			steps(t, s, 1)
+			_, rows := replayOf(t, s)
+			rows = rows[len(rows)-2*batch*9:]
+			away := 0
+			for i := range 2 * batch { // observation, next, two actions, reward, done, truncation, columns
+				action, reached, target := rows[9*i+3], rows[9*i+7], rows[9*i+8]
+				if reached != action {
+					t.Errorf("row %d: descriptor %v of an episode with %v", i, reached, action)
+				}
+				meant := []float32{reached}
+				if generation > 0 && i/2 < 8 {
+					meant = before
+				}
+				if !slices.Contains(meant, target) {
+					t.Errorf("generation %d, row %d: target %v, want one of %v", generation, i, target, meant)
+				}
+				if target != reached {
+					away++
+				}
+			}
+			if (generation > 0) != (away > 0) {
+				t.Errorf("generation %d: %d rows have another target", generation, away)
+			}
+		}
+	})
+}
+
+// Proposals are the same bits however they are divided among workers, and the share of injection is
+// kept.
+func TestDCRLProposalsAreDivided(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, c := range []struct{ isoline, inject float64 }{{0.5, 0.25}, {0.25, 0.125}, {0.5, 0},
+			{0.5, 0.5}} {
+			settings := smallDCRL().DescriptorConditionedSettings
+			settings.IsolineShare = c.isoline
+			l, task := DescriptorConditioned{PolicyGradient{settings.PolicyGradientSettings}, c.inject, 0.1},
+				aims()
+			const batch, cells, steps = 16, 5, 640
+			n := l.Proposals(batch)
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				key := xla.KeyOf(in[0])
+				g := in[0].Graph()
+				number := func(from, k int) *Node {
+					return MinScalar(AddScalar(Iota(g, shapes.Make(dtypes.Int32, k), 0), int32(from)),
+						int32(n-1))
+				}
+				known := l.learner(l.Start(task, Const(g, [][]float32{{0}}), key))
+				genotypes := task.Policy.Init(key.FoldIn(5).FoldInEach(number(0, cells)))
+				members := repertoire.Cells{Fitness: ReduceSum(genotypes, 1),
+					Descriptors: key.FoldIn(6).Uniform(-1, 1, cells, 1)}
+				parents := NewParents(genotypes, members)
+				prepared := []*Node{key.FoldIn(7).Uniform(-1, 1, steps, 1), known.Critic, known.Actor}
+				propose := func(from, k int) *Node {
+					return l.Propose(task, prepared, parents, number(from, k), batch, key.FoldIn(8))
+				}
+				_, targets := l.parents(task, parents, number(0, n), key.FoldIn(8))
+				third := (n + 2) / 3
+				return []*Node{propose(0, n), Concatenate([]*Node{propose(0, third), propose(third, third),
+					propose(2*third, third)}, 0), l.specialise(task, known.Actor, targets)}
+			}, xlatest.Tensor(xla.SeedWords(1), 2))
+			whole, parts, actors := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]),
+				xlatest.Flat[float32](t, out[2])
+			if !slices.Equal(whole, parts[:len(whole)]) {
+				t.Errorf("%+v: proposals of three workers differ from those of one", c)
+			}
+			injected, params := 0, task.Policy.Params()
+			for at := 0; at < len(whole); at += params {
+				if slices.Equal(whole[at:at+params], actors[at:at+params]) {
+					injected++
+				}
+			}
+			if injected != int(c.inject*batch) {
+				t.Errorf("%+v: %d of %d proposals are specialised actors", c, injected, n)
+			}
+		}
+	})
+}
+
+// The actor learns to reach the descriptors that it is specialised to, at a high reward.
+func TestDCRLLearnsToReachDescriptors(t *testing.T) {
+	p := xlatest.Best(t)
+	d := smallDCRL()
+	s := newDCRL(t, p, d, Settings{Batch: 64, Slice: 32, Centroids: line(16), Seed: 1})
+	l, task := s.method.Learner.(DescriptorConditioned), aims()
+	var goals []float32
+	for i := range 9 {
+		goals = append(goals, float32(i)/5-0.8)
+	}
+	measure := func() (off, reward float64) {
+		actor := stateOf(t, s)["learner_actor"]
+		flat, err := actor.Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			policies := l.specialise(task, in[0], in[1])
+			return []*Node{task.Policy.View(policies).Apply(OnesLike(in[1]))}
+		}, xlatest.Tensor(flat, actor.Shape...), xlatest.Tensor(goals, len(goals), 1))
+		actions := xlatest.Flat[float32](t, out[0])
+		for i, goal := range goals {
+			off += math.Abs(float64(actions[2*i+1]-goal)) / float64(len(goals))
+			reward += float64(actions[2*i]) / float64(len(goals))
+		}
+		return off, reward
+	}
+	before, _ := measure()
+	steps(t, s, 25)
+	after, reward := measure()
+	t.Logf("off by %.3f before, %.3f after, reward %.3f", before, after, reward)
+	if !(after < 0.5*before) || !(after < 0.25) || !(reward > 0.7) {
+		t.Errorf("specialised actors miss their descriptors by %.3f at a reward of %.3f; untrained ones "+
+			"by %.3f", after, reward, before)
+	}
+}

@@ -1,0 +1,124 @@
+package paper
+
+import (
+	"fmt"
+	"slices"
+
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
+	"example.com/qdnb/qdnb/stats"
+)
+
+// beyond returns the methods and environments of the experiment of that name: the paper's methods
+// and later ones, on the environments on which later ones have runs.
+func beyond(d *Data) (methods, envs []string, err error) {
+	methods = slices.Concat(allMethods, protocol.Later())
+	envs = slices.DeleteFunc(slices.Clone(curveEnvs), func(env string) bool {
+		return !slices.ContainsFunc(protocol.Later(),
+			func(method string) bool { return len(d.FinishedRuns(method, env)) > 0 })
+	})
+	if len(envs) == 0 {
+		err = d.noRuns(results.ExperimentBeyond)
+	}
+	return methods, envs, err
+}
+
+// BeyondCurves draws the metrics of the paper's methods and of later ones over time, as
+// [CurvesOverTime] does, for the environments on which a later method has runs.
+func BeyondCurves(d *Data) (*figures.Figure, error) {
+	methods, envs, err := beyond(d)
+	if err != nil {
+		return nil, err
+	}
+	return metricCurves(d, methods, envs, timeAxis)
+}
+
+// BeyondRepertoires draws the repertoires of the paper's methods and of later ones, as
+// [Repertoires] does, for the environments on which a later method has runs.
+func BeyondRepertoires(d *Data) (*figures.Figure, error) {
+	methods, envs, err := beyond(d)
+	if err != nil {
+		return nil, err
+	}
+	return d.repertoires(methods, slices.DeleteFunc(envs,
+		func(env string) bool { return !slices.Contains(mapEnvs, env) }), nil)
+}
+
+// Corrected returns a table of metrics as archived and corrected (see [runs.Run.Corrected]):
+// medians over seeds for the environments and methods whose runs have corrected repertoires. The
+// best of a column on an environment is bold.
+func Corrected(d *Data) (*tables.Table, error) {
+	table := &tables.Table{
+		Caption: "As archived and corrected: medians over seeds",
+		Header: []string{"environment", "method", "seeds", "max fitness", "corrected", "coverage (%)",
+			"corrected", "QD score", "corrected"},
+		Grouped: true,
+	}
+	episodes := []int64{}
+	for _, env := range curveEnvs {
+		var names []string
+		var columns [6][]float64
+		for _, method := range slices.Concat(allMethods, protocol.Later()) {
+			var values [6][]float64
+			for _, trained := range d.FinishedRuns(method, env) {
+				run, err := d.Run(trained.Run)
+				if err != nil {
+					return nil, err
+				}
+				corrected, err := run.Corrected()
+				if err != nil {
+					return nil, err
+				}
+				if len(corrected) == 0 {
+					continue
+				}
+				last := corrected[len(corrected)-1]
+				if !slices.Contains(episodes, last.Episodes) {
+					episodes = append(episodes, last.Episodes)
+				}
+				s := last.Stats()
+				for i, x := range []float64{trained.MaxFitness, s.MaxFitness, trained.Coverage, s.Coverage,
+					trained.QDScore, s.QDScore} {
+					values[i] = append(values[i], x)
+				}
+			}
+			if len(values[0]) == 0 {
+				continue
+			}
+			for i := range columns {
+				columns[i] = append(columns[i], stats.Median(values[i]))
+			}
+			names = append(names, method)
+			table.Rows = append(table.Rows, tables.Row(env, figures.MethodName(method),
+				fmt.Sprint(len(values[0]))))
+		}
+		rows := table.Rows[len(table.Rows)-len(names):]
+		for _, column := range columns {
+			notation := tables.NotationOf(column...)
+			for i, x := range column {
+				rows[i] = append(rows[i], tables.Entry{Text: notation.Number(x),
+					Bold: len(column) > 1 && x == slices.Max(column)})
+			}
+		}
+	}
+	if len(table.Rows) == 0 {
+		return nil, notShipped{fmt.Sprintf("no run of %s has corrected repertoires: train with `qdnb "+
+			"sweep run --corrected 8`, or use `qdnb eval RUN --corrected --save`", d.Dir)}
+	}
+	slices.Sort(episodes)
+	table.Notes = append(table.Notes, fmt.Sprintf("Corrected: means over %s episodes of each policy "+
+		"from fresh initial states, inserted into an empty repertoire.", sequence(episodes)))
+	return table, nil
+}
+
+func sequence(numbers []int64) (text string) {
+	for i, n := range numbers {
+		if i > 0 {
+			text += " or "
+		}
+		text += fmt.Sprint(n)
+	}
+	return text
+}

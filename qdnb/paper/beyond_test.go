@@ -1,0 +1,102 @@
+package paper
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Later methods are drawn with the paper's, and corrected metrics are tabulated, also from a
+// shipped folder.
+func TestBeyond(t *testing.T) {
+	f := &folder{dir: t.TempDir()}
+	for i, experiment := range []string{results.ExperimentTraining, results.ExperimentBeyond} {
+		method := []string{"map-elites", "dns"}[i]
+		c, err := runs.NewConfig(method, "ant-omni", 0, map[string]any{"cells": 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		budget := runs.Budget{Generations: 9}
+		line, err := sweep.Line{Experiment: experiment, Label: method, Run: c, Budget: budget}.Sealed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		metrics := "generation,env_steps,seconds,max_fitness,coverage,qd_score\n"
+		for row := range 10 {
+			metrics += fmt.Sprintf("%d,%d,%d,%d,%d,%d\n", row, 100*row, 7*row, row+i, 5*row, 9*row)
+		}
+		status := runs.Status{Budget: budget, Progress: runs.Progress{Generation: 9, EnvSteps: 900},
+			MaxFitness: 9 + float64(i), Coverage: 100, QDScore: 81}
+		f.run(t, line, status, metrics, func(w *runs.Writer) {
+			r := fourCells(5, omniLower, omniUpper)
+			if err := w.SaveRepertoire(r); err != nil {
+				t.Fatal(err)
+			}
+			r.Fitnesses[1], r.Fitnesses[0] = r.Fitnesses[2], 3+float32(i)
+			if err := w.SaveSnapshot(runs.Snapshot{Progress: status.Progress, Repertoire: *r,
+				Correction: runs.Correction{Episodes: 6, FitnessStd: 2}}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	d := f.open(t)
+	out := t.TempDir() + "/results"
+	if _, err := Ship(out, f.lines, f.dir+"/"+RunsFolder, About{Machine: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	small, err := Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range []*Data{d, small} {
+		table, err := Corrected(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []string
+		for _, row := range table.Rows {
+			var texts []string
+			for _, entry := range row {
+				texts = append(texts, entry.Text)
+			}
+			rows = append(rows, strings.Join(texts[:6], " "))
+		}
+		want := []string{"ant-omni MAP-Elites 1 9.00 3.00 100", "ant-omni DNS 1 10.0 4.00 100"}
+		if !slices.Equal(rows, want) {
+			t.Errorf("%q, want %q", rows, want)
+		}
+		if note := table.Notes[0]; !strings.Contains(note, "6 episodes") {
+			t.Errorf("its note is %q", note)
+		}
+		if _, err := BeyondCurves(data); err != nil {
+			t.Error(err)
+		}
+		if _, err := BeyondRepertoires(data); err != nil {
+			t.Error(err)
+		}
+	}
+	g, err := metricGrid(d, []string{"map-elites", "dns"}, []string{"ant-omni"}, timeAxis)
+	if err != nil || len(g.Panels[0][0].Series) != 2 {
+		t.Errorf("%+v, %v; want a line for each method", g, err)
+	}
+	alone, lines := shippable(t)
+	data, err := Open(shipped(t, alone, lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Corrected(data); err == nil || !strings.Contains(err.Error(), "--corrected") {
+		t.Errorf("without corrected repertoires: %v", err)
+	}
+	for _, draw := range []func(*Data) error{
+		func(d *Data) error { _, err := BeyondCurves(d); return err },
+		func(d *Data) error { _, err := BeyondRepertoires(d); return err }} {
+		if err := draw(data); err == nil || !strings.Contains(err.Error(), "beyond") {
+			t.Errorf("without runs of later methods: %v", err)
+		}
+	}
+}

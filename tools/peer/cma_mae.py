@@ -1,0 +1,177 @@
+"""Peer for tasks without physics and for CMA-MAE: golden data and learning curves by pyribs and QDax.
+
+    pip install -r pyribs.txt && pip install --no-deps qdax==0.5.0
+    python cma_mae.py golden ENVS REPERTOIRE EVOLUTION   # folders for the golden files
+    python cma_mae.py curves sphere --seeds 10 --iterations 500 --centroids REPERTOIRE.npz
+
+golden writes onestep_{arm,sphere,rastrigin}.npz, 14_cma_mae_archive.npz and 14_cma_mae_strategy.npz. curves prints one JSON line per seed. All sizes of the
+algorithm are arguments; the defaults are those of Fontaine and Nikolaidis 2023.
+"""
+import argparse
+import json
+import os
+import time
+
+import numpy as np
+
+LIMIT = 5.12
+SHIFT = LIMIT * 0.4
+
+
+def projection(loss):
+    """pyribs, examples/sphere.py, with a function in place of the square."""
+
+    def evaluate(solutions):
+        dim = solutions.shape[1]
+        worst = loss(np.full(dim, -LIMIT - SHIFT)).sum()
+        raw = loss(solutions - SHIFT).sum(axis=1)
+        clipped = solutions.copy()
+        outside = (clipped < -LIMIT) | (clipped > LIMIT)
+        clipped[outside] = LIMIT / clipped[outside]
+        measures = np.stack([clipped[:, : dim // 2].sum(axis=1), clipped[:, dim // 2 :].sum(axis=1)], axis=1)
+        return (raw - worst) / (0 - worst) * 100, measures
+
+    return evaluate
+
+
+def arm(solutions):
+    """qdax.tasks.arm in NumPy, for curves: a call of JAX per batch would be timed, too."""
+    x = np.clip(solutions, 0, 1)
+    angles = np.cumsum(2 * np.pi * x - np.pi, axis=1)
+    ends = [np.cos(angles).sum(axis=1), np.sin(angles).sum(axis=1)]
+    return -x.std(axis=1), np.stack(ends, axis=1) / (2 * x.shape[1]) + 0.5
+
+
+TASKS = {
+    "sphere": projection(np.square),
+    "rastrigin": projection(lambda x: 10 + np.square(x) - 10 * np.cos(2 * np.pi * x)),
+    "arm": arm,
+}
+
+
+def golden_tasks(folder):
+    import jax
+    from qdax.tasks.arm import arm as published
+
+    rng = np.random.default_rng(1)
+    n = 100
+    for name, task in TASKS.items():
+        if name == "arm":
+            solutions = rng.uniform(-0.2, 1.2, (64, n)).astype(np.float32)
+            solutions[:16] = rng.uniform(0.45, 0.55, (16, n))  # nearly straight
+            fitness, descriptor = map(np.asarray, jax.jit(jax.vmap(published))(solutions))
+        else:
+            solutions = rng.uniform(-8, 8, (64, n)).astype(np.float32)
+            solutions[:16] = SHIFT + 0.1 * rng.standard_normal((16, n))  # nearly optimal
+            fitness, descriptor = task(solutions.astype(np.float64))
+        rows = dict(solution_before=np.zeros_like(solutions), action=solutions, reward=fitness, done=np.ones(64),
+                    desc=descriptor, solution_after=solutions)
+        np.savez_compressed(os.path.join(folder, f"onestep_{name}.npz"), **{k: np.float32(v) for k, v in rows.items()})
+
+
+def golden_archive():
+    """Batches that pyribs' CVTArchive adds one after the other, with thresholds, values and statuses."""
+    from ribs.archives import CVTArchive
+
+    rng = np.random.default_rng(2)
+    cells, batch, d, out = 6, 12, 2, {}
+    centroids = rng.uniform(0, 1, (cells, d)).astype(np.float32)
+    out["archive.centroids"] = centroids
+    for name, rate, minimum in (("slow", 0.1, -1.0), ("fast", 0.7, 0.25), ("greedy", 1.0, -2.0), ("fixed", 0.0, 0.0)):
+        archive = CVTArchive(solution_dim=1, centroids=centroids.astype(np.float64), ranges=[(0, 1)] * d, learning_rate=rate,
+                             threshold_min=minimum, nearest_neighbors="brute_force", dtype=np.float64)
+        out[f"archive.{name}"] = np.array([rate, minimum], np.float32)
+        for step in range(6):
+            fitness = np.round(rng.normal(0.3 * step, 1, batch) * 8) / 8  # ties occur
+            descriptors = rng.uniform(0, 1, (batch, d)).astype(np.float32)
+            info = archive.add(np.zeros((batch, 1)), fitness, descriptors.astype(np.float64))
+            stored = archive.data()
+            thresholds = np.full(cells, minimum)
+            thresholds[stored["index"]] = stored["threshold"]
+            rows = dict(fitness=fitness, descriptors=descriptors, status=info["status"], value=info["value"],
+                        thresholds=thresholds)
+            out.update({f"archive.{name}.{key}_{step}": np.float32(x) for key, x in rows.items()})
+    return out
+
+
+def golden_strategy():
+    """Updates of pyribs' sep-CMA-ES with given samples and rankings."""
+    from ribs.emitters.opt import SeparableCMAEvolutionStrategy
+
+    rng = np.random.default_rng(3)
+    batch, out = 10, {}
+    for name, n, sigma0 in (("short", 5, 0.5), ("long", 200, 0.02)):
+        es = SeparableCMAEvolutionStrategy(sigma0, n, batch_size=batch, seed=4)
+        es.reset(rng.uniform(-1, 1, n))
+        out[f"strategy.{name}.sigma0"] = np.float32([sigma0])
+        for step in range(6):
+            state = dict(mean=es.mean, sigma=[es.sigma], variance=es.cov.cov, anisotropic_path=es.pc, step_path=es.ps)
+            out.update({f"strategy.{name}.{key}_{step}": np.float32(x) for key, x in state.items()})
+            if step == 5:
+                break
+            solutions = es.ask()
+            noise = (solutions - es.mean) / (es.sigma * np.sqrt(es.cov.cov))
+            values = -np.square(solutions - 1).sum(axis=1)
+            es.tell(np.flip(np.argsort(values)), values, batch // 2)
+            out[f"strategy.{name}.noise_{step}"] = np.float32(noise)
+            out[f"strategy.{name}.value_{step}"] = np.float32(values)
+    return out
+
+
+def curve(args, seed):
+    from ribs.archives import CVTArchive
+    from ribs.emitters import EvolutionStrategyEmitter
+    from ribs.schedulers import Scheduler
+
+    centroids = np.load(args.centroids)["centroids"].astype(np.float64)
+    minimum, start, offset = {"arm": (-0.5, 0.5, -0.5)}.get(args.task, (0.0, 0.0, 0.0))
+    make = dict(solution_dim=args.dim, centroids=centroids, ranges=[(-1e9, 1e9)] * 2, qd_score_offset=offset)
+    archive = CVTArchive(**make, learning_rate=args.learning_rate, threshold_min=minimum)
+    result = CVTArchive(**make)
+    emitters = [
+        EvolutionStrategyEmitter(archive, x0=np.full(args.dim, start), sigma0=args.sigma0, ranker="imp", es="sep_cma_es",
+                                 selection_rule="mu", restart_rule="basic", batch_size=args.batch // args.emitters,
+                                 seed=1000 * seed + i)
+        for i in range(args.emitters)
+    ]
+    scheduler = Scheduler(archive, emitters, result_archive=result)
+    began = time.perf_counter()
+    scores = []
+    for iteration in range(args.iterations + 1):
+        scheduler.tell(*TASKS[args.task](scheduler.ask()))
+        if iteration % args.every == 0:
+            scores.append([iteration, float(result.stats.qd_score), 100 * float(result.stats.coverage), float(result.stats.obj_max)])
+    restarts = sum(e.restarts for e in emitters)
+    return dict(task=args.task, seed=seed, seconds=time.perf_counter() - began, restarts=restarts, scores=scores)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    golden = commands.add_parser("golden")
+    golden.add_argument("envs")
+    golden.add_argument("repertoire")
+    golden.add_argument("evolution")
+    curves = commands.add_parser("curves")
+    curves.add_argument("task", choices=TASKS)
+    curves.add_argument("--centroids", required=True, help="a repertoire.npz of qdnb, whose cells are used")
+    curves.add_argument("--seeds", type=int, default=10)
+    curves.add_argument("--iterations", type=int, default=500)
+    curves.add_argument("--every", type=int, default=50)
+    curves.add_argument("--dim", type=int, default=100)
+    curves.add_argument("--batch", type=int, default=540)
+    curves.add_argument("--emitters", type=int, default=15)
+    curves.add_argument("--sigma0", type=float, default=0.5)
+    curves.add_argument("--learning-rate", type=float, default=0.01)
+    args = parser.parse_args()
+    if args.command == "golden":
+        golden_tasks(args.envs)
+        np.savez_compressed(os.path.join(args.repertoire, "14_cma_mae_archive.npz"), **golden_archive())
+        np.savez_compressed(os.path.join(args.evolution, "14_cma_mae_strategy.npz"), **golden_strategy())
+        return
+    for seed in range(args.seeds):
+        print(json.dumps(curve(args, seed)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
