@@ -8,8 +8,8 @@
 //	IsoLineEmitter                    MAP-Elites        AURORA
 //	IsoLineEmitter, PolicyGradient    PGA-MAP-Elites    PGA-AURORA
 //
-// Not in the paper are [NoveltyArchive], which makes Dominated Novelty Search of IsoLineEmitter, and
-// the learner [DescriptorConditioned], which makes DCRL-MAP-Elites of IsoLineEmitter and Grid.
+// Not in the paper are [NoveltyArchive], which makes Dominated Novelty Search of IsoLineEmitter,
+// and the learner [DescriptorConditioned], which makes DCRL-MAP-Elites of IsoLineEmitter and Grid.
 //
 // Sources:
 //

@@ -30,6 +30,7 @@ type contents struct {
 	Scratch   *Node   // [min(cells, P), N], space for the accepted offspring
 	Origins   *Node   // int32 [cells, 2], the generation and number of each cell's individual
 	Fields    []*Node // see [Archive]
+	Strategy  []*Node // state of the emitter if it is a [Strategy]
 }
 
 // stored is what evaluations of stored individuals read of an archive: a pytree.
@@ -54,6 +55,7 @@ const (
 	streamEmpty               // empty archive
 	streamFirst               // initial state of the learner
 	streamRefill              // episodes that refill a dropped replay buffer
+	streamAdapt               // initial state of a strategy
 )
 
 // source is everything that offspring are made from: a pytree.
@@ -80,6 +82,7 @@ func (gen generation) enter(before contents, from source, found Evaluated) (afte
 	cells, count := repertoire.Compact(accepted)
 	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(index, InsertAxes(cells, -1)), count)
 	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, cells, count)
+	after.Strategy = gen.adapt(from, before.Fields, found, after)
 	after.Origins = origins(before.Origins, from.Number, index, accepted)
 	invalid = ReduceAllSum(ConvertDType(LogicalNot(valid), dtypes.Int32))
 	return after, invalid, Evaluation{Evaluated: found, Before: before.Fields, Index: index,
@@ -194,6 +197,10 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		Individuals, Children *Node
 	}
 	later := MinScalar(from.Number, 1)
+	_, adapts := gen.emitter.(Strategy)
+	if adapts { // it makes generation 0, too
+		later = MinScalar(AddScalar(from.Number, 1), 1)
+	}
 	first := func(turn *Node, s state) state {
 		s.Children = gen.task.Policy.Init(s.From.Key.FoldInEach(Add(s.Individuals,
 			turn)).FoldIn(streamEmit))
@@ -206,7 +213,9 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 			return s
 		}
 		emitter := xla.Bind(gen.emitter, s.From.Numbers)
-		s.Children = emitter.Offspring(s.From.Parents, s.From.Key.FoldInEach(which).FoldIn(streamEmit))
+		parents := s.From.Parents
+		parents.Individuals = which
+		s.Children = emitter.Offspring(parents, ChildKeys(s.From.Key, which))
 		xla.CheckShape(emitter, "Offspring", "children", s.Children, dtypes.Float32, gen.slices.Size,
 			gen.task.Policy.Params())
 		if s.From.Proposed != nil {
@@ -220,13 +229,13 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 	if xla.KindOf(later.Graph()).Accelerator() {
 		zero := ZerosLike(later)
 		children = offspring(zero, start).Children
-		if gen.emitter != nil {
+		if gen.emitter != nil && !adapts {
 			initial := BroadcastToDims(Equal(later, zero), children.Shape().Dimensions...)
 			children = Where(initial, first(zero, start).Children, children)
 		}
 		return children
 	}
-	if gen.emitter != nil {
+	if gen.emitter != nil && !adapts {
 		start.Children = xla.Repeat(OneMinus(later), start, first).Children
 	}
 	return xla.Repeat(later, start, offspring).Children

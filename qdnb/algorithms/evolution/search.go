@@ -118,7 +118,7 @@ func (s *Search) build() error {
 	s.seed, s.worker = p.Seed(s.settings.Seed), xla.Value(p.WorkerNumbers())
 	s.tuning = xla.ParamsOf(s.method.Emitter).Array(p.Workers)
 	var err error
-	if s.main, err = s.newStore(s.method.Archive, s.settings.Batch); err != nil {
+	if s.main, err = s.newStore(s.method.Archive, s.method.Emitter, s.settings.Batch); err != nil {
 		return err
 	}
 	if s.method.Learner != nil {
@@ -146,7 +146,7 @@ func (s *Search) build() error {
 	}
 	grid := Grid{Centroids: s.settings.Centroids}
 	members := s.main.cells()
-	if s.passive, err = s.newStore(grid, members); err != nil {
+	if s.passive, err = s.newStore(grid, nil, members); err != nil {
 		return err
 	}
 	s.passive.name, s.passive.members = "passive repertoire", s.main

@@ -50,8 +50,9 @@ type members struct{ Genotypes, Fitness, Descriptors *graph.Node }
 
 func membersOf(c contents) members { return members{c.Genotypes, c.Fields[0], c.Fields[1]} }
 
-// newStore makes an empty archive for batches of the given size.
-func (s *Search) newStore(archive Archive, batch int) (*store, error) {
+// newStore makes an empty archive for batches of the given size, whose offspring an emitter makes,
+// or another archive if it is nil.
+func (s *Search) newStore(archive Archive, emitter Emitter, batch int) (*store, error) {
 	program, err := xla.CompileParallel(s.programs, "empty archive", s.seed,
 		func(seed xla.Array) xla.State[contents] {
 			fields := empty(archive, s.task, xla.KeyOf(seed.Tree).FoldIn(streamEmpty))
@@ -60,7 +61,8 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 				return graph.Zeros(g, shapes.Make(dtypes.Float32, rows, s.task.Policy.Params()))
 			}
 			none := graph.BroadcastToDims(graph.Const(g, int32(noOrigin)), cells, 2)
-			return xla.Out(contents{zeros(cells), zeros(min(cells, batch)), none, fields})
+			state := startStrategy(emitter, s.task, xla.KeyOf(seed.Tree).FoldIn(streamAdapt))
+			return xla.Out(contents{zeros(cells), zeros(min(cells, batch)), none, fields, state})
 		}, s.axes()...)
 	if err != nil {
 		return nil, err
@@ -178,6 +180,7 @@ func (st *store) source(s *Search, in generationIn, i int) source {
 		from.Numbers = xla.Scalars(in.Numbers.Tree)
 		before := in.Archive.Tree[i]
 		from.Parents = NewParents(before.Genotypes, cellsOf(st.archive, before.Fields))
+		from.Parents.State = before.Strategy
 		return from
 	}
 	if s.method.Archive.SameStart() {
