@@ -14,14 +14,14 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// generation is the program of one generation, which every worker runs.
+// generation is the program of one generation of one or several searches, which every worker runs.
 type generation struct {
 	task    scoring.Task
-	emitter Emitter // nil: the offspring are the members of another archive, unchanged
-	archive Archive // the archive that offspring enter
-	observe Archive // defines the recorded sequences; nil: none are recorded
-	learns  bool    // whether transitions are recorded
-	slices  xla.Slices
+	emitter Emitter    // nil: the offspring are the members of another archive, unchanged
+	archive Archive    // the archive that offspring enter
+	observe Archive    // defines the recorded sequences; nil: none are recorded
+	learns  bool       // whether transitions are recorded
+	slices  xla.Slices // of each search
 }
 
 // contents is the state of an archive on the device: a pytree.
@@ -69,11 +69,10 @@ type source struct {
 	Proposed *Node   // [n, N], the first offspring, from the learner; nil without a learner
 }
 
-// build returns the archive after the generation, the number of candidates with a NaN fitness or
-// descriptor, and the evaluations.
-func (gen generation) build(before contents, from source, worker *Node) (after contents,
+// enter inserts the evaluated offspring of a search. It returns the archive after the generation, the
+// number of candidates with a NaN fitness or descriptor, and the evaluations.
+func (gen generation) enter(before contents, from source, found Evaluated) (after contents,
 	invalid *Node, seen Evaluation) {
-	found := gen.evaluate(from, worker)
 	if gen.emitter == nil {
 		empty := Equal(from.Parents.Cells.Fitness, ConstAs(from.Parents.Cells.Fitness, math.Inf(-1)))
 		found.Fitness = Where(empty, from.Parents.Cells.Fitness, found.Fitness)
@@ -109,38 +108,57 @@ func (gen generation) insert(fields []*Node, found Evaluated) (after []*Node, in
 	return after, index, accepted, valid
 }
 
-// evaluate emits and rolls out the batch slice by slice, and gathers the results of all workers.
-func (gen generation) evaluate(from source, worker *Node) Evaluated {
+// evaluate emits and rolls out the batches of all searches slice by slice, and gathers the results
+// of all workers. A slice of every search is rolled out at once.
+func (gen generation) evaluate(from []source, worker *Node) []Evaluated {
 	type carried struct {
-		From     source
+		From     []source
 		Worker   *Node
-		Children *Node // [slice, N]
+		Children []*Node // [slice, N] of each search
 	}
 	task, slices := gen.task, gen.slices
 	var recorders []envs.Recorder
 	task.Env, recorders = gen.observed()
-	start := carried{from, worker, Zeros(worker.Graph(), shapes.Make(dtypes.Float32, slices.Size,
-		task.Policy.Params()))}
-	local := scoring.Score(scoring.Batch{Task: task, Recorders: recorders, Slices: slices}, worker,
+	start := carried{From: from, Worker: worker}
+	for range from {
+		start.Children = append(start.Children, Zeros(worker.Graph(), shapes.Make(dtypes.Float32,
+			slices.Size, task.Policy.Params())))
+	}
+	all := slices
+	all.N, all.Size = all.N*len(from), all.Size*len(from)
+	local := scoring.Score(scoring.Batch{Task: task, Recorders: recorders, Slices: all}, worker,
 		start, func(turn *Node, c carried) (carried, nn.Net, envs.State) {
 			individuals := slices.Numbers(turn, c.Worker)
-			keys := c.From.Key.FoldInEach(individuals)
-			c.Children = gen.emit(c.From, individuals, c.Children)
-			resets := keys.FoldIn(scoring.StreamReset)
-			if c.From.Start.Hi != nil {
-				resets = xla.Key{Hi: BroadcastToDims(c.From.Start.Hi, slices.Size),
-					Lo: BroadcastToDims(c.From.Start.Lo, slices.Size)}
+			var his, los []*Node
+			for i, from := range c.From {
+				keys := from.Key.FoldInEach(individuals)
+				c.Children[i] = gen.emit(from, individuals, c.Children[i])
+				resets := keys.FoldIn(scoring.StreamReset)
+				if from.Start.Hi != nil {
+					resets = xla.Key{Hi: BroadcastToDims(from.Start.Hi, slices.Size),
+						Lo: BroadcastToDims(from.Start.Lo, slices.Size)}
+				}
+				his, los = append(his, resets.Hi), append(los, resets.Lo)
 			}
-			return c, task.Policy.View(c.Children), envs.Reset(task.Env, resets)
+			return c, task.Policy.View(Concatenate(c.Children, 0)), envs.Reset(task.Env,
+				xla.Key{Hi: Concatenate(his, 0), Lo: Concatenate(los, 0)})
 		})
-	found := Evaluated{Fitness: slices.Join(local.Fitness, worker),
-		Descriptors: slices.Join(local.Descriptors, worker)}
-	for i, r := range recorders {
-		rows, record := r.Rows(task.Length), slices.Join(local.Records[i], worker)
-		if gen.learns && i == len(recorders)-1 {
-			found.Transitions = Reshape(record, slices.N*rows, r.Width)
-		} else {
-			found.Sequences = Reshape(record, slices.N, rows, r.Width)
+	found := make([]Evaluated, len(from))
+	for i := range found {
+		join := func(x *Node) *Node {
+			if len(from) > 1 {
+				x = Slice(x, AxisRange(), AxisRange(i*slices.Size, (i+1)*slices.Size))
+			}
+			return slices.Join(x, worker)
+		}
+		found[i] = Evaluated{Fitness: join(local.Fitness), Descriptors: join(local.Descriptors)}
+		for k, r := range recorders {
+			rows, record := r.Rows(task.Length), join(local.Records[k])
+			if gen.learns && k == len(recorders)-1 {
+				found[i].Transitions = Reshape(record, slices.N*rows, r.Width)
+			} else {
+				found[i].Sequences = Reshape(record, slices.N, rows, r.Width)
+			}
 		}
 	}
 	return found

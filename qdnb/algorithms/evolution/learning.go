@@ -111,12 +111,12 @@ func (s *Search) newLearning() (*learning, error) {
 }
 
 // compile builds the program that learns from what the program of a generation returns.
-func (l *learning) compile(s *Search) (err error) {
+func (l *learning) compile(s *Search, seen xla.State[Evaluation]) (err error) {
 	var proposed xla.Array
 	if l.proposal != nil {
 		proposed = l.proposal.Out
 	}
-	in := l.absorbing(s, xla.Declare(dtypes.Int32), proposed, s.main.program.Out.Seen)
+	in := l.absorbing(s, xla.Declare(dtypes.Int32), proposed, seen)
 	l.absorb, err = xla.Compile(s.programs, "learner", in, func(in absorbIn) absorbOut {
 		seen, root := in.Seen.Tree, xla.KeyOf(in.Seed.Tree)
 		seen.Number, seen.Proposed = in.Number.Tree, in.Proposed.Tree

@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -14,27 +15,34 @@ import (
 
 // store is an archive, which every worker holds in full, and the program that fills it.
 type store struct {
+	name     string // of the program
 	archive  Archive
 	contents xla.State[contents]
-	members  *store // the archive whose members are the offspring; nil if they come from this one
-	proposed int    // offspring per generation that the learner proposes
-	program  *xla.Program[generationIn, generationOut]
+	members  *store  // the archive whose members are the offspring; nil if they come from this one
+	learner  Learner // sees the evaluations; nil if there is none
+	proposed int     // offspring per generation that the learner proposes
+	gen      generation
+	programs map[int]*xla.Program[generationIn, generationOut] // by the number of searches
 }
 
-// generationIn are the inputs of a generation.
+// nodes are a node of each search.
+type nodes = []*graph.Node
+
+// generationIn are the inputs of a generation of one or several searches.
 type generationIn struct {
-	Seed, Worker, Number xla.Array
-	Numbers              xla.Array           // parameters of the emitter, see [xla.Params]
-	Members              xla.State[members]  // the offspring, if they are those of another archive
-	Archive              xla.State[contents] `xla:"donate"`
-	Proposed             xla.Array           // [n, N], the first offspring, from the learner
+	Seed           xla.State[nodes]
+	Worker, Number xla.Array
+	Numbers        xla.Array             // parameters of the emitter, see [xla.Params]
+	Members        xla.State[[]members]  // the offspring, if they are those of another archive
+	Archive        xla.State[[]contents] `xla:"donate"`
+	Proposed       xla.State[nodes]      // [n, N], the first offspring, from the learner
 }
 
 // generationOut are its outputs.
 type generationOut struct {
-	Archive xla.State[contents]
-	Invalid xla.Array             // evaluations with a NaN fitness or descriptor
-	Seen    xla.State[Evaluation] // what the learner sees
+	Archive xla.State[[]contents]
+	Invalid xla.State[nodes]        // evaluations with a NaN fitness or descriptor
+	Seen    xla.State[[]Evaluation] // what the learners see
 }
 
 // members are the individuals of an archive: a pytree.
@@ -59,7 +67,8 @@ func (s *Search) newStore(archive Archive, emitter Emitter, batch int) (*store, 
 	if err != nil {
 		return nil, err
 	}
-	st := &store{archive: archive}
+	st := &store{archive: archive,
+		programs: map[int]*xla.Program[generationIn, generationOut]{}}
 	st.contents, err = program.Run(s.seed)
 	return st, err
 }
@@ -93,49 +102,83 @@ func (st *store) parents() xla.State[stored] { return xla.Part(st.contents, cont
 
 func (st *store) cells() int { return st.fitnesses().Dims()[0] }
 
+// running is a search in a generation's program.
+type running struct {
+	*Search
+	*store
+	proposed xla.Array // see [generationIn]
+
+	invalid int // see [generationOut]
+	seen    xla.State[Evaluation]
+}
+
 // inputs are the inputs of the program in a generation.
-func (st *store) inputs(s *Search, number, proposed xla.Array) generationIn {
-	in := generationIn{Seed: s.seed, Worker: s.worker, Number: number, Archive: st.contents}
-	if st.members != nil {
-		in.Members = xla.Part(st.members.contents, membersOf)
+func inputs(all []*running, number xla.Array) generationIn {
+	first := all[0]
+	in := generationIn{Worker: first.worker, Number: number}
+	var seeds, proposed []xla.Array
+	var archives []xla.State[contents]
+	var others []xla.State[members]
+	for _, m := range all {
+		seeds, archives = append(seeds, m.seed), append(archives, m.contents)
+		proposed = append(proposed, m.proposed)
+		if m.members != nil {
+			others = append(others, xla.Part(m.members.contents, membersOf))
+		}
+	}
+	in.Seed, in.Archive, in.Members = xla.List(seeds...), xla.List(archives...), xla.List(others...)
+	if first.members != nil {
 		return in
 	}
-	in.Numbers = s.tuning
-	if st.proposed > 0 {
-		in.Proposed = proposed
+	in.Numbers = first.tuning
+	if first.store.proposed > 0 {
+		in.Proposed = xla.List(proposed...)
 	}
 	return in
 }
 
-// compile builds the program of a generation. Its offspring come from the archive itself, or are
-// the members of another archive.
-func (st *store) compile(s *Search, name string, gen generation, members *store) (err error) {
-	st.members = members
-	var learner Learner
-	if members == nil && s.learning != nil {
-		learner = s.method.Learner
-		st.proposed = learner.Proposals(s.settings.Batch)
+// compile returns the program of a generation of searches like s.
+func (st *store) compile(s *Search,
+	searches int) (*xla.Program[generationIn, generationOut], error) {
+	if program, ok := st.programs[searches]; ok {
+		return program, nil
 	}
-	in := st.inputs(s, xla.Declare(dtypes.Int32),
-		xla.Declare(dtypes.Float32, st.proposed, s.task.Policy.Params()))
-	st.program, err = xla.CompileParallel(s.programs, name, in, func(in generationIn) generationOut {
-		after, invalid, seen := gen.build(in.Archive.Tree, st.source(s, in), in.Worker.Tree)
-		return generationOut{xla.Out(after), xla.Out(invalid), xla.Out(visible(learner, seen))}
-	}, gen.task.Axes(gen.slices.N, gen.slices.Size, st.cells())...)
-	return err
+	like := &running{Search: s, store: st,
+		proposed: xla.Declare(dtypes.Float32, st.proposed, s.task.Policy.Params())}
+	in := inputs(slices.Repeat([]*running{like}, searches), xla.Declare(dtypes.Int32))
+	program, err := xla.CompileParallel(s.programs, st.name, in, func(in generationIn) generationOut {
+		var from []source
+		for i := range in.Archive.Tree {
+			from = append(from, st.source(s, in, i))
+		}
+		after, invalid, seen := make([]contents, searches), make(nodes, searches),
+			make([]Evaluation, searches)
+		for i, found := range st.gen.evaluate(from, in.Worker.Tree) {
+			after[i], invalid[i], seen[i] = st.gen.enter(in.Archive.Tree[i], from[i], found)
+			seen[i] = visible(st.learner, seen[i])
+		}
+		return generationOut{xla.Out(after), xla.Out(invalid), xla.Out(seen)}
+	}, st.gen.task.Axes(st.gen.slices.N, st.gen.slices.Size, st.cells())...)
+	if err == nil {
+		st.programs[searches] = program
+	}
+	return program, err
 }
 
-// source says what the offspring are made from.
-func (st *store) source(s *Search, in generationIn) source {
-	root := xla.KeyOf(in.Seed.Tree)
-	from := source{Number: in.Number.Tree, Proposed: in.Proposed.Tree}
+// source says what the offspring of search i are made from.
+func (st *store) source(s *Search, in generationIn, i int) source {
+	root := xla.KeyOf(in.Seed.Tree[i])
+	from := source{Number: in.Number.Tree}
+	if in.Proposed.Tree != nil {
+		from.Proposed = in.Proposed.Tree[i]
+	}
 	from.Key = root.FoldInEach(from.Number)
 	if s.method.Archive.SameStart() {
 		from.Start = root.FoldIn(streamStart)
 	}
 	if st.members == nil {
 		from.Numbers = xla.Scalars(in.Numbers.Tree)
-		before := in.Archive.Tree
+		before := in.Archive.Tree[i]
 		from.Parents = NewParents(before.Genotypes, cellsOf(st.archive, before.Fields))
 		from.Parents.State = before.Strategy
 		return from
@@ -146,19 +189,31 @@ func (st *store) source(s *Search, in generationIn) source {
 	from.Key = root.FoldIn(streamPassive).FoldInEach(from.Number)
 	// the other archive has members from the initial population on
 	from.Number = graph.MaxScalar(from.Number, int32(1))
-	found := in.Members.Tree
+	found := in.Members.Tree[i]
 	from.Parents = NewParents(found.Genotypes, cellsOf(st.members.archive,
 		[]*graph.Node{found.Fitness, found.Descriptors}))
 	return from
 }
 
-// run runs the program and makes its outputs the new state.
-func (st *store) run(s *Search, number, proposed xla.Array) (invalid int,
-	seen xla.State[Evaluation], err error) {
-	out, err := st.program.Run(st.inputs(s, number, proposed))
+// seenBy is what the learner of search i sees.
+func seenBy(out generationOut, i int) xla.State[Evaluation] {
+	return xla.Part(out.Seen, func(e []Evaluation) Evaluation { return e[i] })
+}
+
+// run runs the program of a generation of all searches and makes its outputs their new state.
+func run(all []*running, number xla.Array) error {
+	program, err := all[0].compile(all[0].Search, len(all))
 	if err != nil {
-		return 0, seen, err
+		return err
 	}
-	st.contents = out.Archive
-	return int(out.Invalid.Scalars()[0]), out.Seen, nil
+	out, err := program.Run(inputs(all, number))
+	if err != nil {
+		return err
+	}
+	for i, invalid := range out.Invalid.Scalars() {
+		m := all[i]
+		m.contents = xla.Part(out.Archive, func(c []contents) contents { return c[i] })
+		m.seen, m.invalid = seenBy(out, i), int(invalid)
+	}
+	return nil
 }
