@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/pkg/errors"
@@ -38,7 +39,7 @@ func DefaultCMAMAE(env envs.Spec) *CMAMAE {
 		c.Batch, c.Emitters, c.Sigma0, c.ArchiveLearningRate = 540, 15, 0.5, 0.01
 	}
 	if env.Offset != 0 {
-		c.ThresholdMin = -env.QDOffset(env.Length)
+		c.ThresholdMin = -math.Round(1e6*env.QDOffset(env.Length)) / 1e6
 	}
 	return c
 }

@@ -83,8 +83,8 @@ func adapted(t *testing.T, p *xla.Platform, s SepCMAES, improvement []float32) (
 	return xlatest.Flat[float32](t, out[len(out)-1]), after
 }
 
-// The samples that a strategy adapts to are the individuals that were evaluated: its mean becomes the
-// weighted mean of the better half of its own.
+// The samples that a strategy adapts to are the individuals that were evaluated: its mean becomes
+// the weighted mean of the better half of its own.
 func TestStrategiesAdaptToTheirOwnOffspring(t *testing.T) {
 	s := SepCMAES{StrategySettings{Emitters: 3, Sigma0: 0.3, RestartRule: "basic"}, 12}
 	improvement := []float32{4, -1, 3, 0, -5, -6, -7, -5, 1, 2, 3, 4}
@@ -138,7 +138,8 @@ func cmamae(t *testing.T, p *xla.Platform, dims, emitters, batch, slice int) *Se
 		centroids = append(centroids, limit*(float32(i%8)/3.5-1), limit*(float32(i/8)/3.5-1))
 	}
 	all := npz.Of(centroids, 64, 2)
-	s, err := New(p, task, h.Method(all), Settings{Batch: batch, Slice: slice, Seed: 5, Centroids: all})
+	s, err := New(p, task, h.Method(all),
+		Settings{Batch: batch, Slice: slice, Seed: 5, Centroids: all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,8 +147,8 @@ func cmamae(t *testing.T, p *xla.Platform, dims, emitters, batch, slice int) *Se
 	return s
 }
 
-// The number of workers changes nothing, and a search restored from its arrays continues to the same
-// bytes.
+// The number of workers changes nothing, and a search restored from its arrays continues to the
+// same bytes.
 func TestCMAMAEIsReproducible(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		var states []map[string]npz.Array

@@ -65,7 +65,7 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 			settings.Centroids.Shape, d)
 	}
 	if settings.Slice == 0 {
-		settings.Slice = scoring.DefaultSlice(p.Kind, settings.Batch, task.Policy.Params())
+		settings.Slice = task.DefaultSlice(p.Kind, settings.Batch)
 	}
 	settings.Slice = min(settings.Slice, settings.Batch, settings.Centroids.Shape[0])
 	if settings.Slice < 1 {

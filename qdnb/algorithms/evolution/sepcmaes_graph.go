@@ -55,8 +55,8 @@ func strategiesOf(state []*Node) strategies {
 	return strategies{state[0], state[1], state[2], state[3], state[4], state[5]}
 }
 
-// Start implements [Strategy]. All strategies start at the same mean: a random policy, or the center
-// of the initial range of a task without observations.
+// Start implements [Strategy]. All strategies start at the same mean: a random policy, or the
+// center of the initial range of a task without observations.
 func (s SepCMAES) Start(task scoring.Task, key xla.Key) []*Node {
 	policy, one := task.Policy, Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
 	mean := policy.Init(key.FoldInEach(one))

@@ -16,8 +16,8 @@ type Annealed struct {
 	Thresholds *Node // [cells]
 }
 
-// Improvement returns the fitness of each candidate minus the threshold of its cell, [P]: above 0 if
-// it is accepted, -Inf if it is not [Batch.Valid].
+// Improvement returns the fitness of each candidate minus the threshold of its cell, [P]: above 0
+// if it is accepted, -Inf if it is not [Batch.Valid].
 func (a Annealed) Improvement(batch Batch) *Node {
 	cell := InsertAxes(CellOf(a.Centroids, batch.Descriptors), -1)
 	improvement := Sub(batch.Fitness, Gather(a.Thresholds, cell))
@@ -29,7 +29,7 @@ func (a Annealed) Improvement(batch Batch) *Node {
 //
 //	t = (1 - rate)^k t + (1 - (1 - rate)^k) m
 //
-// (the publication's appendix; pyribs, archives/_grid_archive.py). A rate of 0 keeps the thresholds.
+// (the publication's appendix; pyribs, archives/_grid_archive.py). A rate of 0 keeps thresholds.
 func (a Annealed) Update(batch Batch, rate float64) *Node {
 	improvement := a.Improvement(batch)
 	cells, p := a.Thresholds.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
