@@ -30,7 +30,8 @@ def adam(p, g, m, v, t):
     m = 0.9 * m + 0.1 * g; v = 0.999 * v + 0.001 * g * g
     return p - LR * (m / (1 - 0.9 ** t)) / (jnp.sqrt(v / (1 - 0.999 ** t)) + 1e-8), m, v
 out, row, log = {}, jnp.asarray(init()), jnp.float32(np.log(LAM))
-out["row"] = np.asarray(row); out["const.learning_rate"] = np.float64([LR]); out["const.slack"] = np.float64([SLACK]); out["const.multiplier"] = np.float64([LAM])
+out["row"] = np.asarray(row); out["const.learning_rate"] = np.float64([LR])
+out["const.slack"] = np.float64([SLACK]); out["const.multiplier"] = np.float64([LAM])
 m = v = jnp.zeros_like(row); lm = lv = jnp.float32(0)
 for t in range(1, 5):
     z = np.eye(S, dtype=np.float32)[rng.integers(0, S, B)]

@@ -130,8 +130,8 @@ func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, er
 	return runs.Open(s.writer.Dir)
 }
 
-// open takes the folders of all sessions, then compiles and restores their newest checkpoints. After
-// an error the folders are as before.
+// open takes the folders of all sessions, then compiles and restores their newest checkpoints.
+// After an error the folders are as before.
 func open(ctx context.Context, all ...*session) error {
 	for _, step := range []func(*session) error{
 		(*session).take, func(s *session) error { return s.restore(ctx) }} {

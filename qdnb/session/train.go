@@ -56,8 +56,8 @@ func (t Training) Compile(ctx context.Context, backend string) error {
 	return err
 }
 
-// Steps compiles the algorithm on a platform and runs the first steps of one or several seeds, as in
-// [TrainSeeds] but without run folders.
+// Steps compiles the algorithm on a platform and runs the first steps of one or several seeds, as
+// in [TrainSeeds] but without run folders.
 func (t Training) Steps(platform *xla.Platform, steps, seeds int) error {
 	var together []*evolution.Search
 	t.together = seeds

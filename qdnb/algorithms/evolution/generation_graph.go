@@ -69,8 +69,8 @@ type source struct {
 	Proposed *Node   // [n, N], the first offspring, from the learner; nil without a learner
 }
 
-// enter inserts the evaluated offspring of a search. It returns the archive after the generation, the
-// number of candidates with a NaN fitness or descriptor, and the evaluations.
+// enter inserts the evaluated offspring of a search. It returns the archive after the generation,
+// the number of candidates with a NaN fitness or descriptor, and the evaluations.
 func (gen generation) enter(before contents, from source, found Evaluated) (after contents,
 	invalid *Node, seen Evaluation) {
 	if gen.emitter == nil {

@@ -178,8 +178,8 @@ func (s *Search) Step() (scoring.Outcome, error) {
 // slices are sized for the cache of a core.
 func (s *Search) Shares() bool { return s.programs.Kind != xla.CPU }
 
-// StepTogether is [Search.Step] for searches on one platform that differ only in their seeds and are
-// at the same generation. They share a program, which rolls out the offspring of all of them at
+// StepTogether is [Search.Step] for searches on one platform that differ only in their seeds and
+// are at the same generation. They share a program, which rolls out the offspring of all of them at
 // once. Selection, variation and insertion stay per search; learners learn one after the other.
 func StepTogether(searches ...*Search) ([]scoring.Outcome, error) {
 	number := searches[0].programs.Number(searches[0].generation + 1)
@@ -220,8 +220,8 @@ func StepTogether(searches ...*Search) ([]scoring.Outcome, error) {
 	return outcomes, nil
 }
 
-// learn completes a generation whose program has run: the learner learns from it, and the archive is
-// maintained.
+// learn completes a generation whose program has run: the learner learns from it, and the archive
+// is maintained.
 func (m *running) learn(number xla.Array) (outcome scoring.Outcome, err error) {
 	s := m.Search
 	s.generation++

@@ -23,6 +23,10 @@ func TestSearchesTogetherEqualSearchesAlone(t *testing.T) {
 	pga.CriticHidden, pga.ReplayBufferSize, pga.TransitionsBatchSize = []int{8}, 2000, 16
 	small := mazeSettings(0)
 	small.Slice = 7
+	cma, dcrl := DefaultCMAMAE(spec), DefaultDCRLMapElites(spec)
+	cma.Batch, cma.Emitters = 30, 3
+	dcrl.NumCriticTrainingSteps, dcrl.NumPGTrainingSteps = 3, 2
+	dcrl.CriticHidden, dcrl.ReplayBufferSize, dcrl.TransitionsBatchSize = []int{8}, 2000, 16
 	exact := Settings{Batch: 12, Slice: 5, Centroids: line(20)}
 	for _, c := range []struct {
 		name     string
@@ -35,6 +39,8 @@ func TestSearchesTogetherEqualSearchesAlone(t *testing.T) {
 		{"dns", maze, dns.Method(small.Centroids), mazeSettings(0), false},
 		{"aurora", maze, aurora.Method(small.Centroids), mazeSettings(0), false},
 		{"pga-aurora", maze, pga.Method(small.Centroids), mazeSettings(0), false},
+		{"cma-mae", maze, cma.Method(small.Centroids), mazeSettings(0), false},
+		{"dcrl-map-elites", maze, dcrl.Method(small.Centroids), mazeSettings(0), false},
 		{"exact", unlimited.task(), Method{Emitter: noisy, Learner: honest}, exact, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
