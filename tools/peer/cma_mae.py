@@ -1,6 +1,7 @@
 """Peer for tasks without physics and for CMA-MAE: golden data and learning curves by pyribs and QDax.
 
-    pip install -r pyribs.txt && pip install --no-deps qdax==0.5.0
+    pip install ribs==0.12.0
+    pip install "jax[cpu]==0.10.2" chex flax && pip install --no-deps qdax==0.5.0   # for golden alone
     python cma_mae.py golden ENVS REPERTOIRE EVOLUTION   # folders for the golden files
     python cma_mae.py curves sphere --seeds 10 --iterations 500 --centroids REPERTOIRE.npz > sphere.jsonl
     python cma_mae.py compare sphere.jsonl runs/cma-mae-sphere-*/metrics.csv
