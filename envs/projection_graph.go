@@ -36,7 +36,7 @@ func makeRastrigin(task catalog.Task, o options) (Env, error) {
 	return Rastrigin(task.Actions), o.none()
 }
 
-// projection returns a task that minimises the mean of a function of the distances from the optimum.
+// projection returns a task that minimises the mean loss of the distances from the optimum.
 func projection(name string, dims int, loss func(*Node) *Node) *BlackBox {
 	task, _ := catalog.Find(name)
 	task.Spec = task.WithProjection(dims)

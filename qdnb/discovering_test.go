@@ -52,10 +52,15 @@ func finished(t *testing.T, run *runs.Run) []byte {
 // same repertoire and skills, to the byte.
 func TestSkillsResumeBitForBit(t *testing.T) {
 	const iterations = 36 // the replay buffer wraps around after 30
-	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "metra", "sac"} {
+	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "metra",
+		"metra continuous_skills=2", "sac"} {
 		t.Run(algorithm, func(t *testing.T) {
 			of := func(folder string, iterations int) Spec {
+				algorithm, setting, _ := strings.Cut(algorithm, " ")
 				spec := smallDiscovery(algorithm, folder, iterations)
+				if setting != "" {
+					spec.Tune = more(spec.Tune, setting)
+				}
 				if algorithm == "sac" {
 					spec.Tune = more(spec.Tune, "fix_alpha=false")
 				}

@@ -129,8 +129,9 @@ func compare(t *testing.T, env string, common map[string]string, by map[string]m
 			t.Errorf("%s: %s is %v, and the page says %q", env, name, value, text)
 		}
 	}
-	for name := range common {
-		if _, ok := values[name]; !ok {
+	for name, text := range common {
+		// A setting that was added later is left out of files while it is 0.
+		if _, ok := values[name]; !ok && text != "0" {
 			t.Errorf("%s: there is no setting %q", env, name)
 		}
 	}

@@ -34,6 +34,9 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	if algorithm == "dns" {
 		spec.Tune = more(spec.Tune, "capacity=24")
 	}
+	if algorithm == "cma-mae" {
+		spec.Tune = more(spec.Tune, "emitters=4")
+	}
 	return spec
 }
 
@@ -41,7 +44,7 @@ func smallOf(algorithm, folder string, generations int) Spec {
 // ends with the same repertoire, to the byte. A learner's replay buffer is restored from disk.
 func TestFamilyResumesBitForBit(t *testing.T) {
 	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora", "dns",
-		"dcrl-map-elites"} {
+		"dcrl-map-elites", "cma-mae"} {
 		t.Run(algorithm, func(t *testing.T) {
 			// AURORA's loops of two: trained at 0 and 4, the threshold at 6 is not due, and at 8
 			const generations = 7
@@ -95,6 +98,7 @@ func TestFamilyIsMeasured(t *testing.T) {
 		"dcrl-map-elites": {"critic_loss", "actor_loss"},
 		"aurora":          {"archive_size", "archive_max_fitness"},
 		"dns":             {"archive_size", "archive_max_fitness"},
+		"cma-mae":         {},
 		"pga-aurora":      {"critic_loss", "actor_loss", "archive_size", "archive_max_fitness"},
 	} {
 		run := train(t, smallOf(algorithm, t.TempDir(), 4))
@@ -133,6 +137,13 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 		`did you mean "no_sd"`: {"aurora",
 			"observation=no_s"},
 		"k must be between 1 and 64, not 0": {"dns", "k=0"},
+		"batch must be a multiple of emitters, at least twice as many, not 16 of 5": {"cma-mae",
+			"emitters=5"},
+		"sigma0 must be above 0":               {"cma-mae", "sigma0=0"},
+		"archive_learning_rate must be from 0": {"cma-mae", "archive_learning_rate=2"},
+		"threshold_min must be a number":       {"cma-mae", "threshold_min=-1e31"},
+		`did you mean "no_improvement"`:        {"cma-mae", "restart_rule=no_improvment"},
+		`"iso_sigma"`:                          {"cma-mae", "iso_sigma=0.1"},
 		"lengthscale must be a number above 0": {"dcrl-map-elites",
 			"lengthscale=0"},
 		"injection_share must be at least 0 and at most 1 - isoline_share, not 0.6": {"dcrl-map-elites",

@@ -2,6 +2,7 @@ package qdnb
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pkg/errors"
 
@@ -14,18 +15,47 @@ import (
 // and the same call resumes it.
 var ErrInterrupted = session.ErrInterrupted
 
+// TrainSeeds is [Train] for runs of a spec that differ only in their seeds. The limits of the
+// budget are for each run, except times, which are for all runs and divided equally. Runs of
+// neuroevolution train together; on GPUs and TPUs they share programs, which roll out the policies
+// of all runs at once. Runs of other algorithms train one after the other.
+func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) ([]*runs.Run, error) {
+	options, trainings := make([]session.Options, len(seeds)), make([]session.Training, len(seeds))
+	for i, seed := range seeds {
+		if slices.Contains(seeds[:i], seed) {
+			return nil, errors.Errorf("seed %d is given twice", seed)
+		}
+		spec.Seed = seed
+		p, err := spec.planned(ctx)
+		if err != nil {
+			return nil, err
+		}
+		options[i], trainings[i] = p.options, p.training
+	}
+	return session.TrainSeeds(ctx, options, trainings)
+}
+
 // Train trains the run of a spec, resumes it if it was interrupted, or loads it if it is complete.
 // When ctx is done, it saves a checkpoint and returns [ErrInterrupted]. In a cell, ctx is that of
 // Interruptible of package nb.
 func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
-	p, err := spec.resolve()
-	if broken := (untraceable{}); errors.As(err, &broken) {
-		return nil, p.compileError(ctx, broken)
-	}
+	p, err := spec.planned(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return session.Train(ctx, p.options, p.training)
+}
+
+// planned resolves a spec to train.
+func (s Spec) planned(ctx context.Context) (plan, error) {
+	p, err := s.resolve()
+	if broken := (untraceable{}); errors.As(err, &broken) {
+		return p, p.compileError(ctx, broken)
+	}
+	if err != nil {
+		return p, err
+	}
 	p.announce()
 	p.training.PaperSteps = results.PaperSteps(p.config().Algorithm, p.config().Env)
-	return session.Train(ctx, p.options, p.training)
+	return p, nil
 }

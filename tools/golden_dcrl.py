@@ -1,4 +1,4 @@
-"""15_dcrl.npz: single steps of QDax 0.5.0's DCRL emitter (qdax/core/emitters/dcrl_emitter.py).
+"""golden_dcrl.py OUT: 15_dcrl.npz: single steps of QDax 0.5.0's DCRL emitter (qdax/core/emitters/dcrl_emitter.py).
 
 Networks are flat rows: bias, then kernel of each layer. The critics of QDax read observation, action
 and descriptor; their rows are stored for the order observation, descriptor, action. policy_noise is 0.
@@ -93,7 +93,8 @@ for step in range(STEPS):
         loss_a.append(emitter._actor_loss_fn(a, c, transitions))
         a, ta, ao = emitter._update_actor(a, ao, ta, c, transitions)
     c, tc, co = new[:3]
-    for name, x in (("critic", critic_rows(c)), ("target_critic", critic_rows(tc)), ("actor", row(a)[None]), ("target_actor", row(ta)[None])):
+    for name, x in (("critic", critic_rows(c)), ("target_critic", critic_rows(tc)), ("actor", row(a)[None]),
+                    ("target_actor", row(ta)[None])):
         out[f"{name}_{step + 1}"] = x
     out[f"critic_loss_{step + 1}"] = np.float32([np.mean(loss_c)])
     out[f"actor_loss_{step + 1}"] = np.float32([np.mean(loss_a)])

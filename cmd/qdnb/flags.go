@@ -29,6 +29,34 @@ func (f *backendFlag) AfterApply() error {
 	return err
 }
 
+// seeds are the seeds of a flag such as 0..3,7.
+type seeds []int64
+
+// maxSeeds limits the seeds of one command; more are probably a typo.
+const maxSeeds = 1 << 10
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *seeds) UnmarshalText(text []byte) error {
+	for part := range strings.SplitSeq(string(text), ",") {
+		first, last, isRange := strings.Cut(part, "..")
+		if !isRange {
+			last = first
+		}
+		from, err := strconv.ParseInt(first, 10, 64)
+		to, toErr := strconv.ParseInt(last, 10, 64)
+		if err != nil || toErr != nil || to < from || to-from >= maxSeeds || to-from < 0 {
+			return fmt.Errorf("%q is not a list of seeds such as 0..7 or 0,3,5", text)
+		}
+		for seed := from; ; seed++ {
+			*s = append(*s, seed)
+			if seed == to {
+				break
+			}
+		}
+	}
+	return nil
+}
+
 // runArg selects a run by argument or by flag.
 type runArg struct {
 	Target string `arg:"" optional:"" name:"run"`

@@ -14,7 +14,8 @@ type programsCmd struct {
 	Algorithm string   `required:"" placeholder:"NAME"`
 	Env       string   `required:"" placeholder:"NAME"`
 	Devices   int      `default:"1"`
-	Seed      int64    `default:"0"`
+	Seed      int64    `placeholder:"0" xor:"seeds"`
+	Seeds     seeds    `placeholder:"LIST" xor:"seeds"`
 	Set       []string `sep:"none" placeholder:"NAME=VALUE"`
 }
 
@@ -23,7 +24,7 @@ func (c *programsCmd) Run() error {
 		return err
 	}
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Tune: runs.Assign(c.Set...)}
-	paths, err := spec.WritePrograms(xla.Kind(c.Kind), c.Devices, c.Out)
+	paths, err := spec.WritePrograms(xla.Kind(c.Kind), c.Devices, c.Out, c.Seeds...)
 	for _, path := range paths {
 		fmt.Println(path)
 	}

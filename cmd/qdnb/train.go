@@ -17,7 +17,8 @@ import (
 type trainCmd struct {
 	Algorithm   string         `required:"" placeholder:"NAME"`
 	Env         string         `required:"" placeholder:"NAME"`
-	Seed        int64          `default:"0"`
+	Seed        int64          `placeholder:"0" xor:"seeds"`
+	Seeds       seeds          `placeholder:"LIST" xor:"seeds"`
 	Generations *int64         `placeholder:"N"`
 	Evaluations *int64         `placeholder:"N"`
 	EnvSteps    *int64         `placeholder:"N"`
@@ -45,22 +46,41 @@ func (c *trainCmd) Run(ctx context.Context) error {
 		Tune: runs.Assign(c.Set...), Budget: budget, Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet,
 		Fresh: c.Fresh, KeepReplay: c.KeepReplay, Corrected: c.Corrected,
 	}
+	if c.Seeds != nil {
+		spec.Seed = c.Seeds[0]
+	}
 	config, err := spec.Config()
 	if err != nil {
 		return err
 	}
 	if !c.Quiet {
-		fmt.Fprintf(os.Stderr, "%s\nhyperparameters: %s\n", config.Name(),
-			hyperparameters(config, c.Verbose))
+		name := config.Name()
+		if c.Seeds != nil {
+			name = fmt.Sprintf("%s-%s, %d seeds", config.Algorithm, config.Env, len(c.Seeds))
+		}
+		fmt.Fprintf(os.Stderr, "%s\nhyperparameters: %s\n", name, hyperparameters(config, c.Verbose))
 	}
-	run, err := qdnb.Train(ctx, spec)
+	found := make([]*runs.Run, 1)
+	if c.Seeds != nil {
+		found, err = qdnb.TrainSeeds(ctx, spec, c.Seeds...)
+	} else {
+		found[0], err = qdnb.Train(ctx, spec)
+	}
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(run)
+	for i, run := range found {
+		if c.JSON {
+			if err := printJSON(run); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			fmt.Println()
+		}
+		printRun(run, c.Verbose)
 	}
-	printRun(run, c.Verbose)
 	return nil
 }
 

@@ -37,6 +37,16 @@ func (b Budget) Validate() error {
 	return nil
 }
 
+// Share returns the budget of one of n runs that share the time limits.
+func (b Budget) Share(n int) Budget {
+	for _, limit := range []*time.Duration{&b.Time, &b.CPU} {
+		if *limit > 0 {
+			*limit = max(1, *limit/time.Duration(n)) // 0 would be no limit
+		}
+	}
+	return b
+}
+
 // Timed reports whether the budget has a time limit, within which the amount of work depends on the
 // machine.
 func (b Budget) Timed() bool { return b.Time > 0 || b.CPU > 0 }

@@ -91,6 +91,7 @@ type job interface {
 type session struct {
 	Options
 	job    job
+	aside  string // where Fresh moved the previous run; empty if there was none
 	writer *runs.Writer
 	status runs.Status
 	bar    *progress.Bar
@@ -120,22 +121,8 @@ func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, er
 	}
 	s := &session{Options: o, job: j}
 	defer s.close()
-	aside := ""
-	if o.Fresh {
-		var err error
-		if aside, err = runs.SetAside(o.Root, o.Config); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.open(ctx); err != nil {
-		s.abandon()
-		if aside != "" {
-			_ = os.Rename(aside, o.dir())
-		}
+	if err := open(ctx, s); err != nil {
 		return nil, err
-	}
-	if aside != "" {
-		fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", o.dir(), aside)
 	}
 	if err := s.loop(ctx); err != nil {
 		return s.writer.Run, err
@@ -143,15 +130,50 @@ func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, er
 	return runs.Open(s.writer.Dir)
 }
 
-// open takes the run folder, compiles, and restores the newest checkpoint.
-func (s *session) open(ctx context.Context) (err error) {
+// open takes the folders of all sessions, then compiles and restores their newest checkpoints.
+// After an error the folders are as before.
+func open(ctx context.Context, all ...*session) error {
+	for _, step := range []func(*session) error{
+		(*session).take, func(s *session) error { return s.restore(ctx) }} {
+		for i, s := range all {
+			err := step(s)
+			if err == nil {
+				continue
+			}
+			for _, s := range all {
+				s.abandon()
+			}
+			if len(all) > 1 {
+				err = errors.WithMessagef(err, "run %d of %d that train together", i+1, len(all))
+			}
+			return err
+		}
+	}
+	for _, s := range all {
+		if s.aside != "" {
+			fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", s.dir(), s.aside)
+		}
+	}
+	return nil
+}
+
+// take takes the run folder.
+func (s *session) take() (err error) {
 	s.start, s.saved = time.Now(), time.Now()
 	if s.pause, err = checkpointPause(); err != nil {
 		return err
 	}
-	if s.writer, err = runs.Create(s.Root, s.Config); err != nil {
-		return err
+	if s.Fresh {
+		if s.aside, err = runs.SetAside(s.Root, s.Config); err != nil {
+			return err
+		}
 	}
+	s.writer, err = runs.Create(s.Root, s.Config)
+	return err
+}
+
+// restore compiles and restores the newest checkpoint.
+func (s *session) restore(ctx context.Context) error {
 	s.bar = progress.NewBar(s.Config.Name(), s.Quiet)
 	s.status = s.writer.Status
 	arrays, generation, warnings, err := s.writer.LoadCheckpoint(&s.status)
@@ -185,8 +207,7 @@ func (s *session) open(ctx context.Context) (err error) {
 // extrapolates the remaining time from the progress made after it.
 func (s *session) begin() error {
 	s.status.CompileSeconds += s.job.compileSeconds()
-	s.start = s.start.Add(-time.Duration(s.status.Seconds * float64(time.Second)))
-	s.cpu = processorSeconds() - s.status.CPUSeconds
+	s.charge(time.Since(s.start).Seconds(), 0)
 	s.status.Budget, s.status.Finished = s.Budget, false
 	s.status.Version, _ = Build()
 	progress := s.status.Progress
@@ -215,6 +236,11 @@ func (s *session) loop(ctx context.Context) error {
 				s.writer.Dir, state)
 		}
 	}
+	return s.complete()
+}
+
+// complete writes the results of a job that is done.
+func (s *session) complete() error {
 	summary, err := s.job.finish()
 	if err != nil {
 		return err
@@ -258,6 +284,12 @@ func (s *session) clock() {
 	s.status.CPUSeconds = max(s.status.CPUSeconds, processorSeconds()-s.cpu)
 }
 
+// charge makes the next clock add wall-clock and processor time, in seconds, to the run's.
+func (s *session) charge(seconds, cpu float64) {
+	s.start = time.Now().Add(-time.Duration((s.status.Seconds + seconds) * float64(time.Second)))
+	s.cpu = processorSeconds() - s.status.CPUSeconds - cpu
+}
+
 // untimed calls a function whose time does not count towards the run's.
 func (s *session) untimed(f func() error) error {
 	start, cpu := time.Now(), processorSeconds()
@@ -277,11 +309,15 @@ func processorSeconds() float64 {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
-// abandon releases the folder after a failed open, and removes it if nothing was trained in it.
+// abandon releases the folder after a failed open, and removes it if nothing was trained in it. It
+// moves the previous run back.
 func (s *session) abandon() {
 	if s.writer != nil {
 		_ = s.writer.Discard()
 		s.writer = nil
+	}
+	if s.aside != "" {
+		_ = os.Rename(s.aside, s.dir())
 	}
 }
 

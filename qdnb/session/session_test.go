@@ -26,7 +26,7 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 		s := session{Options: Options{Root: t.TempDir(), Config: config, Budget: budget, Backend: "go",
 			Quiet: true}, job: idle{&controlling{}}}
 		defer s.close()
-		if err := s.open(t.Context()); err != nil {
+		if err := open(t.Context(), &s); err != nil {
 			t.Fatal(err)
 		}
 		if machines := s.status.Machines; len(machines) != 1 || machines[0].After != -1 ||

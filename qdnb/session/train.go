@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -28,6 +29,8 @@ type Training struct {
 	PaperSteps int64 // environment steps of the paper's run; 0 if unknown
 	KeepReplay bool  // keep the replay buffer of a finished run
 	Corrected  int   // episodes of each policy in corrected repertoires; 0: none are made
+
+	together int // runs that train together, see [TrainSeeds]
 }
 
 // Columns are the columns of metrics.csv that all algorithms share.
@@ -53,15 +56,30 @@ func (t Training) Compile(ctx context.Context, backend string) error {
 	return err
 }
 
-// Steps compiles the algorithm on a platform and runs its first steps, without a run folder.
-func (t Training) Steps(platform *xla.Platform, steps int) error {
-	search, err := t.search(platform)
-	if err != nil {
-		return err
+// Steps compiles the algorithm on a platform and runs the first steps of one or several seeds, as
+// in [TrainSeeds] but without run folders.
+func (t Training) Steps(platform *xla.Platform, steps, seeds int) error {
+	var together []*evolution.Search
+	t.together = seeds
+	for range seeds {
+		search, err := t.search(platform)
+		if err != nil {
+			return err
+		}
+		defer search.Close()
+		if s, ok := search.(*evolution.Search); ok && s.Shares() {
+			together = append(together, s)
+			continue
+		}
+		for range steps {
+			if _, err := search.Step(); err != nil {
+				return err
+			}
+		}
+		return nil // the programs of the other seeds are the same
 	}
-	defer search.Close()
 	for range steps {
-		if _, err := search.Step(); err != nil {
+		if _, err := evolution.StepTogether(together...); err != nil {
 			return err
 		}
 	}
@@ -135,6 +153,11 @@ func (t *training) step(context.Context) error {
 	if err != nil {
 		return err
 	}
+	return t.record(o)
+}
+
+// record updates the status, the log and the progress bar after a generation.
+func (t *training) record(o scoring.Outcome) error {
 	before := t.status.Progress
 	t.status.Generation, t.status.Evaluations, t.status.EnvSteps = o.Generation, o.Evaluations,
 		o.EnvSteps
@@ -256,6 +279,9 @@ func (t *training) restoreReplay() error {
 
 // checkpoint saves the replay buffer and returns the other arrays.
 func (t *training) checkpoint() (arrays map[string]npz.Array, ok bool, err error) {
+	if t.search.Generation() < 0 {
+		return nil, false, nil
+	}
 	if buffer, total := t.search.Replay(); buffer != nil && !t.noReplay {
 		capacity, width := buffer.Shape()
 		rows := func(from, to int64) ([]float32, error) { return buffer.Rows(total, from, to) }

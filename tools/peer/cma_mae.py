@@ -1,15 +1,19 @@
 """Peer for tasks without physics and for CMA-MAE: golden data and learning curves by pyribs and QDax.
 
-    pip install -r pyribs.txt && pip install --no-deps qdax==0.5.0
+    pip install ribs==0.12.0
+    pip install "jax[cpu]==0.10.2" chex flax && pip install --no-deps qdax==0.5.0   # for golden alone
     python cma_mae.py golden ENVS REPERTOIRE EVOLUTION   # folders for the golden files
-    python cma_mae.py curves sphere --seeds 10 --iterations 500 --centroids REPERTOIRE.npz
+    python cma_mae.py curves sphere --seeds 10 --iterations 500 --centroids REPERTOIRE.npz > sphere.jsonl
+    python cma_mae.py compare sphere.jsonl runs/cma-mae-sphere-*/metrics.csv
 
 golden writes onestep_{arm,sphere,rastrigin}.npz, 14_cma_mae_archive.npz and 14_cma_mae_strategy.npz. curves prints one JSON line per seed. All sizes of the
-algorithm are arguments; the defaults are those of Fontaine and Nikolaidis 2023.
+algorithm are arguments; the defaults are those of Fontaine and Nikolaidis 2023. compare prints medians and ranges of both.
 """
 import argparse
+import csv
 import json
 import os
+import statistics
 import time
 
 import numpy as np
@@ -145,6 +149,22 @@ def curve(args, seed):
     return dict(task=args.task, seed=seed, seconds=time.perf_counter() - began, restarts=restarts, scores=scores)
 
 
+def compare(args):
+    with open(args.peer) as f:
+        peer = [json.loads(line) for line in f]
+    runs = []
+    for path in args.metrics:
+        with open(path) as f:
+            runs.append(list(csv.DictReader(f)))
+    spread = lambda x: f"{statistics.median(x):.6g} ({min(x):.6g} to {max(x):.6g})"
+    for k, (iteration, *_) in enumerate(peer[0]["scores"]):
+        for column, name in enumerate(("qd_score", "coverage", "max_fitness"), 1):
+            ours = spread([float(run[iteration][name]) for run in runs])
+            theirs = spread([p["scores"][k][column] for p in peer])
+            print(f"generation {iteration:4} {name:11} qdnb {ours:38} pyribs {theirs}")
+    print("pyribs seconds", spread([p["seconds"] for p in peer]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -163,7 +183,13 @@ def main():
     curves.add_argument("--emitters", type=int, default=15)
     curves.add_argument("--sigma0", type=float, default=0.5)
     curves.add_argument("--learning-rate", type=float, default=0.01)
+    both = commands.add_parser("compare")
+    both.add_argument("peer", help="the output of curves")
+    both.add_argument("metrics", nargs="+", help="metrics.csv of the runs of qdnb")
     args = parser.parse_args()
+    if args.command == "compare":
+        compare(args)
+        return
     if args.command == "golden":
         golden_tasks(args.envs)
         np.savez_compressed(os.path.join(args.repertoire, "14_cma_mae_archive.npz"), **golden_archive())

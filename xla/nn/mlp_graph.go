@@ -83,8 +83,8 @@ func (m MLP) Params() int {
 	return n
 }
 
-// Init draws rows [P, N] for P keys: biases 0 or from their range, kernels uniform in +-sqrt(3/in), which have variance
-// 1/in (LeCun's).
+// Init draws rows [P, N] for P keys: biases 0 or from their range, kernels uniform in +-sqrt(3/in),
+// which have variance 1/in (LeCun's).
 func (m MLP) Init(keys xla.Key) *Node {
 	g, rows := keys.Hi.Graph(), keys.Hi.Shape().Dimensions[0]
 	var parts []*Node

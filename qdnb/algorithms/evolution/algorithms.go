@@ -16,5 +16,6 @@ var Algorithms = []Algorithm{
 	{"aurora", func(s envs.Spec) Hyperparameters { return DefaultAurora(s) }},
 	{"pga-aurora", func(s envs.Spec) Hyperparameters { return DefaultPGAAurora(s) }},
 	{"dns", func(s envs.Spec) Hyperparameters { return DefaultDominatedNovelty(s) }},
+	{"cma-mae", func(s envs.Spec) Hyperparameters { return DefaultCMAMAE(s) }},
 	{"dcrl-map-elites", func(s envs.Spec) Hyperparameters { return DefaultDCRLMapElites(s) }},
 }

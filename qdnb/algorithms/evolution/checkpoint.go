@@ -21,6 +21,11 @@ func (s *Search) checkpoint() *xla.Checkpoint {
 	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
 		if st != nil {
 			names := append([]string{"genotypes", scratchKey, originsKey}, st.archive.Fields()...)
+			if strategy, ok := s.method.Emitter.(Strategy); ok && st == s.main {
+				for _, name := range strategy.Fields() {
+					names = append(names, "strategy_"+name)
+				}
+			}
 			c.Add(&st.contents, s.programs.Copies(), prefix, names...)
 			c.Sparse(prefix+"genotypes", prefix+"fitnesses")
 		}

@@ -189,8 +189,8 @@ func (l DescriptorConditioned) Propose(task scoring.Task, prepared []*Node, pare
 		Gather(children, InsertAxes(MaxScalar(rank, int32(0)), -1)), offspring)
 }
 
-// gradients says of n proposals which take gradient steps: 1, or 0 for the injected ones. Of k in a
-// row at least k * injected / n are injected.
+// gradients returns 1 for each of n proposals that takes gradient steps, and 0 for the injected
+// ones. Of k in a row, at least k * injected / n are injected.
 func gradients(n, injected int) []int32 {
 	kinds := make([]int32, n)
 	for i := range kinds {

@@ -30,7 +30,8 @@ type publishedTask struct {
 func (p publishedTask) Spec() envs.Spec { return p.spec }
 
 // readDCRL reads 15_dcrl.npz: single steps of QDax 0.5.0 (qdax/core/emitters/dcrl_emitter.py) for
-// given networks and transitions, without noise on the target's action. tools/golden_dcrl.py made it.
+// given networks and transitions, without noise on the target's action. tools/golden_dcrl.py made
+// it.
 func readDCRL(t *testing.T) (golden.File, DescriptorConditioned, scoring.Task) {
 	f := golden.Read(t, "15_dcrl.npz")
 	settings := DefaultDCRLMapElites(envs.Spec{}).DescriptorConditionedSettings
@@ -44,7 +45,8 @@ func readDCRL(t *testing.T) (golden.File, DescriptorConditioned, scoring.Task) {
 		f.Number("const.policy_noise")
 	settings.PolicyDelay = int(f.Number("const.policy_delay"))
 	env := publishedTask{spec: envs.Spec{Observations: f.Shape("data.obs")[1],
-		Actions: f.Shape("data.actions")[1], Offset: f.Number("const.offset"), Descriptor: envs.Descriptor{
+		Actions: f.Shape("data.actions")[1], Offset: f.Number("const.offset"),
+		Descriptor: envs.Descriptor{
 			Lower: f.Float32s("lower"), Upper: f.Float32s("upper")}}}
 	return f, DescriptorConditioned{PolicyGradient{settings.PolicyGradientSettings}, 0.25,
 		f.Number("const.lengthscale")}, scoring.NewTask(env, []int{7, 6}, 1)

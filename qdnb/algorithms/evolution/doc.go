@@ -8,8 +8,9 @@
 //	IsoLineEmitter                    MAP-Elites        AURORA
 //	IsoLineEmitter, PolicyGradient    PGA-MAP-Elites    PGA-AURORA
 //
-// Not in the paper are [NoveltyArchive], which makes Dominated Novelty Search of IsoLineEmitter, and
-// the learner [DescriptorConditioned], which makes DCRL-MAP-Elites of IsoLineEmitter and Grid.
+// Not in the paper are [NoveltyArchive], which makes Dominated Novelty Search of IsoLineEmitter,
+// and the learner [DescriptorConditioned], which makes DCRL-MAP-Elites of IsoLineEmitter and Grid.
+// [SepCMAES], an emitter that adapts, and [AnnealedGrid] make CMA-MAE.
 //
 // Sources:
 //
@@ -23,6 +24,9 @@
 //		for skill discovery" (the paper);
 //	Faldor et al. 2024, "Synergizing quality-diversity with descriptor-conditioned reinforcement
 //		learning" (DCRL-MAP-Elites);
+//	Fontaine and Nikolaidis 2023, "Covariance matrix adaptation MAP-annealing" (CMA-MAE);
+//	Tjanaka et al. 2023, "Training diverse high-dimensional controllers by scaling covariance matrix
+//		adaptation MAP-annealing";
 //	Bahlous-Boldi et al. 2025, "Dominated novelty search: rethinking local competition in
 //		quality-diversity".
 //

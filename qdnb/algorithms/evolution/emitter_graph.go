@@ -12,11 +12,14 @@ type Parents struct {
 	Genotypes *Node // [cells, N]
 	Cells     repertoire.Cells
 	Sampler   repertoire.Sampler
+	// Of a [Strategy]: its state, and the numbers of the children, int32 [keys].
+	State       []*Node
+	Individuals *Node
 }
 
 // NewParents prepares a repertoire for sampling.
 func NewParents(genotypes *Node, cells repertoire.Cells) Parents {
-	return Parents{genotypes, cells, cells.Sampler()}
+	return Parents{Genotypes: genotypes, Cells: cells, Sampler: cells.Sampler()}
 }
 
 // Sample draws one genotype per key, [keys, N], uniformly from the filled cells with replacement.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
@@ -75,7 +76,7 @@ func (f *fingerprinter) empty(t *xla.Trace) error {
 	}
 	leaves := fields.Leaves()
 	genotypes := float(leaves[0].Dims()[0], f.task.Policy.Params())
-	f.stored = xla.Pack(func(in []*Node) stored { return stored{in[0], in[1:]} },
+	f.stored = xla.Pack(func(in []*Node) stored { return stored{in[0], in[1:], nil} },
 		append([]xla.Array{genotypes}, leaves...)...)
 	return nil
 }
@@ -146,9 +147,26 @@ func (f *fingerprinter) emitter(t *xla.Trace) error {
 	_, err := xla.TraceGraph(t, emitIn{words, words, numbers.Array(1), f.stored},
 		func(in emitIn) xla.Array {
 			emitter := xla.Bind(f.method.Emitter, xla.Scalars(in.Numbers.Tree))
-			return xla.Out(emitter.Offspring(f.parents(in.Parents), xla.Key{Hi: in.Hi.Tree, Lo: in.Lo.Tree}))
+			keys, parents := xla.Key{Hi: in.Hi.Tree, Lo: in.Lo.Tree}, f.parents(in.Parents)
+			if strategy, ok := emitter.(Strategy); ok {
+				return xla.Out(f.strategy(strategy, parents, keys))
+			}
+			return xla.Out(emitter.Offspring(parents, keys))
 		})
 	return err
+}
+
+// strategy builds offspring of a strategy's adapted initial state.
+func (f *fingerprinter) strategy(strategy Strategy, parents Parents, keys xla.Key) *Node {
+	g := keys.Hi.Graph()
+	numbers := func(n int) *Node { return Iota(g, shapes.Make(dtypes.Int32, n), 0) }
+	key := xla.KeyOf(Stack([]*Node{Reshape(Slice(keys.Hi, AxisElem(0))),
+		Reshape(Slice(keys.Lo, AxisElem(0)))}, 0))
+	parents.State = startStrategy(strategy, f.task, key)
+	parents.State = strategy.Adapt(Adaptation{Parents: parents, Key: key, Archive: parents,
+		Improvement: ConvertDType(numbers(f.batch), dtypes.Float32)})
+	parents.Individuals = numbers(tracedChildren)
+	return strategy.Offspring(parents, keys)
 }
 
 func (f *fingerprinter) learner(t *xla.Trace) error {

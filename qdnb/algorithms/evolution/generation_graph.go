@@ -14,15 +14,15 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// generation builds the programs of one generation: the evaluation of its offspring, which every
-// worker runs, and their insertion.
+// generation builds the programs of one generation of one or several searches: the evaluation of
+// their offspring, which every worker runs, and their insertion.
 type generation struct {
 	task    scoring.Task
-	emitter Emitter // nil: the offspring are the members of another archive, unchanged
-	archive Archive // the archive that offspring enter
-	observe Archive // defines the recorded sequences; nil: none are recorded
-	learns  bool    // whether transitions are recorded
-	slices  xla.Slices
+	emitter Emitter    // nil: the offspring are the members of another archive, unchanged
+	archive Archive    // the archive that offspring enter
+	observe Archive    // defines the recorded sequences; nil: none are recorded
+	learns  bool       // whether transitions are recorded
+	slices  xla.Slices // of each search
 }
 
 // contents is the state of an archive on the device: a pytree.
@@ -31,15 +31,16 @@ type contents struct {
 	Scratch   *Node   // [min(cells, P), N], space for the accepted offspring
 	Origins   *Node   // int32 [cells, 2], the generation and number of each cell's individual
 	Fields    []*Node // see [Archive]
+	Strategy  []*Node // state of the emitter if it is a [Strategy]
 }
 
-// stored is what evaluations of stored individuals read of an archive: a pytree.
+// stored is what evaluations read of an archive: a pytree.
 type stored struct {
-	Genotypes *Node
-	Fields    []*Node
+	Genotypes        *Node
+	Fields, Strategy []*Node
 }
 
-func (c contents) stored() stored { return stored{c.Genotypes, c.Fields} }
+func (c contents) stored() stored { return stored{c.Genotypes, c.Fields, c.Strategy} }
 
 // streamEmit is the random stream of an individual that draws its genotype; see
 // [scoring.StreamReset] for the other one.
@@ -55,6 +56,7 @@ const (
 	streamEmpty               // empty archive
 	streamFirst               // initial state of the learner
 	streamRefill              // episodes that refill a dropped replay buffer
+	streamAdapt               // initial state of a strategy
 )
 
 // source is everything that offspring are made from: a pytree.
@@ -68,9 +70,9 @@ type source struct {
 	Proposed *Node   // [n, N], the first offspring, from the learner; nil without a learner
 }
 
-// fill returns the archive after the insertion of a generation, the number of candidates with a NaN
-// fitness or descriptor, and the evaluations.
-func (gen generation) fill(before contents, from source, found Evaluated) (after contents,
+// enter inserts the evaluated offspring of a search. It returns the archive after the generation,
+// the number of candidates with a NaN fitness or descriptor, and the evaluations.
+func (gen generation) enter(before contents, from source, found Evaluated) (after contents,
 	invalid *Node, seen Evaluation) {
 	if gen.emitter == nil {
 		empty := Equal(from.Parents.Cells.Fitness, ConstAs(from.Parents.Cells.Fitness, math.Inf(-1)))
@@ -81,6 +83,7 @@ func (gen generation) fill(before contents, from source, found Evaluated) (after
 	cells, count := repertoire.Compact(accepted)
 	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(index, InsertAxes(cells, -1)), count)
 	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, cells, count)
+	after.Strategy = gen.adapt(from, before.Fields, found, after)
 	after.Origins = origins(before.Origins, from.Number, index, accepted)
 	invalid = ReduceAllSum(ConvertDType(LogicalNot(valid), dtypes.Int32))
 	return after, invalid, Evaluation{Evaluated: found, Before: before.Fields, Index: index,
@@ -106,38 +109,57 @@ func (gen generation) insert(fields []*Node, found Evaluated) (after []*Node, in
 	return after, index, accepted, valid
 }
 
-// evaluate emits and rolls out the batch slice by slice, and gathers the results of all workers.
-func (gen generation) evaluate(from source, worker *Node) Evaluated {
+// evaluate emits and rolls out the batches of all searches slice by slice, and gathers the results
+// of all workers. A slice of every search is rolled out at once.
+func (gen generation) evaluate(from []source, worker *Node) []Evaluated {
 	type carried struct {
-		From     source
+		From     []source
 		Worker   *Node
-		Children *Node // [slice, N]
+		Children []*Node // [slice, N] of each search
 	}
 	task, slices := gen.task, gen.slices
 	var recorders []envs.Recorder
 	task.Env, recorders = gen.observed()
-	start := carried{from, worker, Zeros(worker.Graph(), shapes.Make(dtypes.Float32, slices.Size,
-		task.Policy.Params()))}
-	local := scoring.Score(scoring.Batch{Task: task, Recorders: recorders, Slices: slices}, worker,
+	start := carried{From: from, Worker: worker}
+	for range from {
+		start.Children = append(start.Children, Zeros(worker.Graph(), shapes.Make(dtypes.Float32,
+			slices.Size, task.Policy.Params())))
+	}
+	all := slices
+	all.N, all.Size = all.N*len(from), all.Size*len(from)
+	local := scoring.Score(scoring.Batch{Task: task, Recorders: recorders, Slices: all}, worker,
 		start, func(turn *Node, c carried) (carried, nn.Net, envs.State) {
 			individuals := slices.Numbers(turn, c.Worker)
-			keys := c.From.Key.FoldInEach(individuals)
-			c.Children = gen.emit(c.From, individuals, c.Children)
-			resets := keys.FoldIn(scoring.StreamReset)
-			if c.From.Start.Hi != nil {
-				resets = xla.Key{Hi: BroadcastToDims(c.From.Start.Hi, slices.Size),
-					Lo: BroadcastToDims(c.From.Start.Lo, slices.Size)}
+			var his, los []*Node
+			for i, from := range c.From {
+				keys := from.Key.FoldInEach(individuals)
+				c.Children[i] = gen.emit(from, individuals, c.Children[i])
+				resets := keys.FoldIn(scoring.StreamReset)
+				if from.Start.Hi != nil {
+					resets = xla.Key{Hi: BroadcastToDims(from.Start.Hi, slices.Size),
+						Lo: BroadcastToDims(from.Start.Lo, slices.Size)}
+				}
+				his, los = append(his, resets.Hi), append(los, resets.Lo)
 			}
-			return c, task.Policy.View(c.Children), envs.Reset(task.Env, resets)
+			return c, task.Policy.View(Concatenate(c.Children, 0)), envs.Reset(task.Env,
+				xla.Key{Hi: Concatenate(his, 0), Lo: Concatenate(los, 0)})
 		})
-	found := Evaluated{Fitness: slices.Join(local.Fitness, worker),
-		Descriptors: slices.Join(local.Descriptors, worker)}
-	for i, r := range recorders {
-		rows, record := r.Rows(task.Length), slices.Join(local.Records[i], worker)
-		if gen.learns && i == len(recorders)-1 {
-			found.Transitions = Reshape(record, slices.N*rows, r.Width)
-		} else {
-			found.Sequences = Reshape(record, slices.N, rows, r.Width)
+	found := make([]Evaluated, len(from))
+	for i := range found {
+		join := func(x *Node) *Node {
+			if len(from) > 1 {
+				x = Slice(x, AxisRange(), AxisRange(i*slices.Size, (i+1)*slices.Size))
+			}
+			return slices.Join(x, worker)
+		}
+		found[i] = Evaluated{Fitness: join(local.Fitness), Descriptors: join(local.Descriptors)}
+		for k, r := range recorders {
+			rows, record := r.Rows(task.Length), join(local.Records[k])
+			if gen.learns && k == len(recorders)-1 {
+				found[i].Transitions = Reshape(record, slices.N*rows, r.Width)
+			} else {
+				found[i].Sequences = Reshape(record, slices.N, rows, r.Width)
+			}
 		}
 	}
 	return found
@@ -176,6 +198,10 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		Individuals, Children *Node
 	}
 	later := MinScalar(from.Number, 1)
+	_, adapts := gen.emitter.(Strategy)
+	if adapts { // it makes generation 0, too
+		later = MinScalar(AddScalar(from.Number, 1), 1)
+	}
 	first := func(turn *Node, s state) state {
 		s.Children = gen.task.Policy.Init(s.From.Key.FoldInEach(Add(s.Individuals,
 			turn)).FoldIn(streamEmit))
@@ -188,7 +214,9 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 			return s
 		}
 		emitter := xla.Bind(gen.emitter, s.From.Numbers)
-		s.Children = emitter.Offspring(s.From.Parents, s.From.Key.FoldInEach(which).FoldIn(streamEmit))
+		parents := s.From.Parents
+		parents.Individuals = which
+		s.Children = emitter.Offspring(parents, ChildKeys(s.From.Key, which))
 		xla.CheckShape(emitter, "Offspring", "children", s.Children, dtypes.Float32, gen.slices.Size,
 			gen.task.Policy.Params())
 		if s.From.Proposed != nil {
@@ -202,13 +230,13 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 	if xla.KindOf(later.Graph()).Accelerator() {
 		zero := ZerosLike(later)
 		children = offspring(zero, start).Children
-		if gen.emitter != nil {
+		if gen.emitter != nil && !adapts {
 			initial := BroadcastToDims(Equal(later, zero), children.Shape().Dimensions...)
 			children = Where(initial, first(zero, start).Children, children)
 		}
 		return children
 	}
-	if gen.emitter != nil {
+	if gen.emitter != nil && !adapts {
 		start.Children = xla.Repeat(OneMinus(later), start, first).Children
 	}
 	return xla.Repeat(later, start, offspring).Children

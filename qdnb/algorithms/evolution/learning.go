@@ -110,13 +110,13 @@ func (s *Search) newLearning() (*learning, error) {
 	return l, err
 }
 
-// compile builds the program that learns from what the programs of a generation return.
-func (l *learning) compile(s *Search) (err error) {
+// compile builds the program that learns from what the insertion of a generation returns.
+func (l *learning) compile(s *Search, seen xla.State[Evaluation]) (err error) {
 	var proposed xla.Array
 	if l.proposal != nil {
 		proposed = l.proposal.Out
 	}
-	in := l.absorbing(s, xla.Declare(dtypes.Int32), proposed, s.main.insert.Out.Seen)
+	in := l.absorbing(s, xla.Declare(dtypes.Int32), proposed, seen)
 	l.absorb, err = xla.Compile(s.programs, "learner", in, func(in absorbIn) absorbOut {
 		seen, root := in.Seen.Tree, xla.KeyOf(in.Seed.Tree)
 		seen.Number, seen.Proposed = in.Number.Tree, in.Proposed.Tree

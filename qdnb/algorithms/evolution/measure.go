@@ -71,17 +71,17 @@ func (s *Search) compileEvaluation() (*xla.Program[measureIn, xla.State[Evaluate
 // of the run.
 func (s *Search) evaluateStored(from stored, root, key xla.Key, number,
 	worker *graph.Node) Evaluated {
-	source := source{Parents: NewParents(from.Genotypes, cellsOf(s.main.archive, from.Fields)),
+	offspring := source{Parents: NewParents(from.Genotypes, cellsOf(s.main.archive, from.Fields)),
 		Key: key, Number: number}
 	if s.method.Archive.SameStart() {
-		source.Start = root.FoldIn(streamStart)
+		offspring.Start = root.FoldIn(streamStart)
 	}
 	sample := EmitterFunc(func(parents Parents, keys xla.Key) *graph.Node {
 		return parents.Sample(keys)
 	})
 	gen := generation{s.task, sample, s.method.Archive, s.method.Archive, records(s.method.Learner),
 		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: s.programs.Workers}}
-	return gen.evaluate(source, worker)
+	return gen.evaluate([]source{offspring}, worker)[0]
 }
 
 func median(x []float64) float64 {

@@ -25,6 +25,7 @@ type Settings struct {
 	Batch     int       // individuals per generation
 	Slice     int       // policies rolled out together; 0: [scoring.DefaultSlice]
 	Seed      int64     // seed of all random numbers
+	Together  int       // searches that will share a program, see [StepTogether]; 0: 1
 	Centroids npz.Array // float32 [cells, d], centroids of the measured repertoire
 }
 
@@ -64,7 +65,7 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 			settings.Centroids.Shape, d)
 	}
 	if settings.Slice == 0 {
-		settings.Slice = scoring.DefaultSlice(p.Kind, settings.Batch, task.Policy.Params())
+		settings.Slice = task.DefaultSlice(p.Kind, settings.Batch)
 	}
 	settings.Slice = min(settings.Slice, settings.Batch, settings.Centroids.Shape[0])
 	if settings.Slice < 1 {
@@ -117,7 +118,7 @@ func (s *Search) build() error {
 	s.seed, s.worker = p.Seed(s.settings.Seed), xla.Value(p.WorkerNumbers())
 	s.tuning = xla.ParamsOf(s.method.Emitter).Array(p.Workers)
 	var err error
-	if s.main, err = s.newStore(s.method.Archive, s.settings.Batch); err != nil {
+	if s.main, err = s.newStore(s.method.Archive, s.method.Emitter, s.settings.Batch); err != nil {
 		return err
 	}
 	if s.method.Learner != nil {
@@ -125,24 +126,34 @@ func (s *Search) build() error {
 			return err
 		}
 	}
-	gen := generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive,
+	s.main.name = "generation"
+	s.main.gen = generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive,
 		records(s.method.Learner),
 		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}}
-	err = s.main.compile(s, "generation", gen, nil)
+	if s.main.learner = s.method.Learner; s.main.learner != nil {
+		s.main.proposed = s.main.learner.Proposals(s.settings.Batch)
+	}
+	together := 1
+	if s.Shares() {
+		together = max(1, s.settings.Together)
+	}
+	programs, err := s.main.compile(s, together)
 	if err == nil && s.learning != nil {
-		err = s.learning.compile(s)
+		err = s.learning.compile(s, seenBy(programs.insert.Out, 0))
 	}
 	if err != nil || s.method.Archive.PassiveEvery() == 0 {
 		return err
 	}
 	grid := Grid{Centroids: s.settings.Centroids}
 	members := s.main.cells()
-	if s.passive, err = s.newStore(grid, members); err != nil {
+	if s.passive, err = s.newStore(grid, nil, members); err != nil {
 		return err
 	}
-	gen = generation{s.task, nil, grid, nil, false,
+	s.passive.name, s.passive.members = "passive repertoire", s.main
+	s.passive.gen = generation{s.task, nil, grid, nil, false,
 		xla.Slices{N: members, Size: min(s.settings.Slice, members), Workers: p.Workers}}
-	return s.passive.compile(s, "passive repertoire", gen, s.main)
+	_, err = s.passive.compile(s, together)
+	return err
 }
 
 // Generation is the latest generation: 0 for the initial population, -1 before it.
@@ -156,52 +167,90 @@ func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Step runs the next generation. The first call runs the initial population.
 func (s *Search) Step() (scoring.Outcome, error) {
-	number := s.programs.Number(s.generation + 1)
-	defer number.Free()
-	var proposed xla.Array
-	if s.learning != nil {
-		var err error
-		if proposed, err = s.learning.propose(s, number); err != nil {
-			return scoring.Outcome{}, err
-		}
-		defer proposed.Free()
-	}
-	invalid, seen, err := s.main.run(s, number, proposed)
+	outcomes, err := StepTogether(s)
 	if err != nil {
 		return scoring.Outcome{}, err
 	}
-	s.generation++
-	evaluations := s.generation * int64(s.settings.Batch)
-	outcome := scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
-		EnvSteps: evaluations * int64(s.task.Length), Invalid: invalid}
-	if s.learning != nil {
-		outcome.Extra, err = s.learning.learn(s, number, proposed, seen)
-		seen.Free()
-		if err != nil {
-			return scoring.Outcome{}, err
+	return outcomes[0], nil
+}
+
+// Shares reports whether [StepTogether] pays. On XLA:CPU it does not, and may round differently:
+// slices are sized for the cache of a core.
+func (s *Search) Shares() bool { return s.programs.Kind != xla.CPU }
+
+// StepTogether is [Search.Step] for searches on one platform that differ only in their seeds and
+// are at the same generation. They share a program, which rolls out the offspring of all of them at
+// once. Selection, variation and insertion stay per search; learners learn one after the other.
+func StepTogether(searches ...*Search) ([]scoring.Outcome, error) {
+	number := searches[0].programs.Number(searches[0].generation + 1)
+	defer number.Free()
+	all := make([]*running, len(searches))
+	for i, s := range searches {
+		all[i] = &running{Search: s, store: s.main}
+		if s.learning != nil {
+			var err error
+			if all[i].proposed, err = s.learning.propose(s, number); err != nil {
+				return nil, err
+			}
+			defer all[i].proposed.Free()
 		}
 	}
-	if err := s.maintain(number); err != nil {
-		return scoring.Outcome{}, err
+	if err := run(all, number); err != nil {
+		return nil, err
 	}
+	outcomes := make([]scoring.Outcome, len(all))
+	for i, m := range all {
+		var err error
+		if outcomes[i], err = m.learn(number); err != nil {
+			return nil, err
+		}
+		m.store = m.passive
+	}
+	if s := searches[0]; s.passive != nil &&
+		s.generation%int64(s.method.Archive.PassiveEvery()) == 0 {
+		if err := run(all, number); err != nil {
+			return nil, err
+		}
+	}
+	for i, s := range searches {
+		if err := s.measure(&outcomes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return outcomes, nil
+}
+
+// learn completes a generation whose program has run: the learner learns from it, and the archive
+// is maintained.
+func (m *running) learn(number xla.Array) (outcome scoring.Outcome, err error) {
+	s := m.Search
+	s.generation++
+	evaluations := s.generation * int64(s.settings.Batch)
+	outcome = scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
+		EnvSteps: evaluations * int64(s.task.Length), Invalid: m.invalid}
+	if s.learning != nil {
+		outcome.Extra, err = s.learning.learn(s, number, m.proposed, m.seen)
+		m.seen.Free()
+		if err != nil {
+			return outcome, err
+		}
+	}
+	return outcome, s.maintain(number)
+}
+
+// measure adds the fitnesses of the measured repertoire to the outcome of a generation.
+func (s *Search) measure(outcome *scoring.Outcome) (err error) {
 	measured := s.main
 	if s.passive != nil {
 		measured = s.passive
-		if s.generation%int64(s.method.Archive.PassiveEvery()) == 0 {
-			if _, _, err := s.passive.run(s, number, xla.Array{}); err != nil {
-				return scoring.Outcome{}, err
-			}
-		}
 		extra, err := s.main.metrics()
 		if err != nil {
-			return scoring.Outcome{}, err
+			return err
 		}
 		outcome.Extra = append(outcome.Extra, extra...)
 	}
-	if outcome.Fitnesses, err = measured.fitnesses().Floats(); err != nil {
-		return scoring.Outcome{}, err
-	}
-	return outcome, nil
+	outcome.Fitnesses, err = measured.fitnesses().Floats()
+	return err
 }
 
 // Columns names the numbers in [scoring.Outcome].Extra: the losses of the learner, and the size and

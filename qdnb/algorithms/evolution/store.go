@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -12,44 +13,57 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// store is an archive and the two programs that fill it. Evaluations only read the archive, so
-// workers on a CPU share one copy of it. The insertion writes it.
+// store is an archive and the programs that fill it. Evaluations only read the archive, so workers
+// on a CPU share one copy of it. The insertion writes it.
 type store struct {
+	name     string // of the programs
 	archive  Archive
 	contents xla.State[contents]
-	members  *store // the archive whose members are the offspring; nil if they come from this one
-	proposed int    // offspring per generation that the learner proposes
-	evaluate *xla.Program[evaluationIn, xla.State[Evaluated]]
+	members  *store  // the archive whose members are the offspring; nil if they come from this one
+	learner  Learner // sees the evaluations; nil if there is none
+	proposed int     // offspring per generation that the learner proposes
+	gen      generation
+	programs map[int]*generationPrograms // by the number of searches
+}
+
+// generationPrograms are the programs of a generation.
+type generationPrograms struct {
+	evaluate *xla.Program[evaluationIn, xla.State[[]Evaluated]]
 	insert   *xla.Program[insertionIn, insertionOut]
 }
 
-// offspringIn are the inputs that offspring are made from, besides their parents.
+// nodes are a node of each search.
+type nodes = []*graph.Node
+
+// offspringIn are the inputs that the offspring of one or several searches are made from, besides
+// their parents.
 type offspringIn struct {
-	Seed, Number xla.Array
-	Numbers      xla.Array          // parameters of the emitter, see [xla.Params]
-	Members      xla.State[members] // the offspring, if they are those of another archive
-	Proposed     xla.Array          // [n, N], the first offspring, from the learner
+	Seed     xla.State[nodes]
+	Number   xla.Array
+	Numbers  xla.Array            // parameters of the emitter, see [xla.Params]
+	Members  xla.State[[]members] // the offspring, if they are those of another archive
+	Proposed xla.State[nodes]     // [n, N], the first offspring, from the learner
 }
 
 // evaluationIn are the inputs of the evaluation of a generation.
 type evaluationIn struct {
 	offspringIn
 	Worker  xla.Array
-	Archive xla.State[stored] // the parents; none if the offspring are members of another archive
+	Archive xla.State[[]stored] // the parents; none if the offspring are members of another archive
 }
 
 // insertionIn are the inputs of the insertion of a generation.
 type insertionIn struct {
 	offspringIn
-	Found   xla.State[Evaluated] `xla:"donate"`
-	Archive xla.State[contents]  `xla:"donate"`
+	Found   xla.State[[]Evaluated] `xla:"donate"`
+	Archive xla.State[[]contents]  `xla:"donate"`
 }
 
 // insertionOut are its outputs.
 type insertionOut struct {
-	Archive xla.State[contents]
-	Invalid xla.Array             // evaluations with a NaN fitness or descriptor
-	Seen    xla.State[Evaluation] // what the learner sees
+	Archive xla.State[[]contents]
+	Invalid xla.State[nodes]        // evaluations with a NaN fitness or descriptor
+	Seen    xla.State[[]Evaluation] // what the learners see
 }
 
 // members are the individuals of an archive: a pytree.
@@ -57,8 +71,9 @@ type members struct{ Genotypes, Fitness, Descriptors *graph.Node }
 
 func membersOf(c contents) members { return members{c.Genotypes, c.Fields[0], c.Fields[1]} }
 
-// newStore makes an empty archive for batches of the given size.
-func (s *Search) newStore(archive Archive, batch int) (*store, error) {
+// newStore makes an empty archive for batches of the given size, whose offspring an emitter makes,
+// or another archive if it is nil.
+func (s *Search) newStore(archive Archive, emitter Emitter, batch int) (*store, error) {
 	program, err := xla.CompileCopies(s.programs, "empty archive", s.kept(s.seed),
 		func(seed xla.Array) xla.State[contents] {
 			fields := empty(archive, s.task, xla.KeyOf(seed.Tree).FoldIn(streamEmpty))
@@ -67,12 +82,13 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 				return graph.Zeros(g, shapes.Make(dtypes.Float32, rows, s.task.Policy.Params()))
 			}
 			none := graph.BroadcastToDims(graph.Const(g, int32(noOrigin)), cells, 2)
-			return xla.Out(contents{zeros(cells), zeros(min(cells, batch)), none, fields})
+			state := startStrategy(emitter, s.task, xla.KeyOf(seed.Tree).FoldIn(streamAdapt))
+			return xla.Out(contents{zeros(cells), zeros(min(cells, batch)), none, fields, state})
 		}, s.axes()...)
 	if err != nil {
 		return nil, err
 	}
-	st := &store{archive: archive}
+	st := &store{archive: archive, programs: map[int]*generationPrograms{}}
 	st.contents, err = program.Run(s.kept(s.seed))
 	return st, err
 }
@@ -106,71 +122,119 @@ func (st *store) parents() xla.State[stored] { return xla.Part(st.contents, cont
 
 func (st *store) cells() int { return st.fitnesses().Dims()[0] }
 
-// inputs are what the offspring of a generation are made from.
-func (st *store) inputs(s *Search, number, proposed xla.Array) offspringIn {
-	in := offspringIn{Seed: s.seed, Number: number}
-	if st.members != nil {
-		in.Members = xla.Part(st.members.contents, membersOf)
+// running is a search in a generation's programs.
+type running struct {
+	*Search
+	*store
+	proposed xla.Array // see [offspringIn]
+
+	invalid int // see [insertionOut]
+	seen    xla.State[Evaluation]
+}
+
+// offspring are what the offspring of a generation are made from.
+func offspring(all []*running, number xla.Array) offspringIn {
+	first := all[0]
+	in := offspringIn{Number: number}
+	var seeds, proposed []xla.Array
+	var others []xla.State[members]
+	for _, m := range all {
+		seeds, proposed = append(seeds, m.seed), append(proposed, m.proposed)
+		if m.members != nil {
+			others = append(others, xla.Part(m.members.contents, membersOf))
+		}
+	}
+	in.Seed, in.Members = xla.List(seeds...), xla.List(others...)
+	if first.members != nil {
 		return in
 	}
-	in.Numbers = s.tuning
-	if st.proposed > 0 {
-		in.Proposed = proposed
+	in.Numbers = first.tuning
+	if first.store.proposed > 0 {
+		in.Proposed = xla.List(proposed...)
 	}
 	return in
 }
 
 // evaluation are the inputs of the evaluation of offspring.
-func (st *store) evaluation(s *Search, from offspringIn) evaluationIn {
-	in := evaluationIn{offspringIn: from, Worker: s.worker}
-	if st.members == nil {
-		in.Archive = st.parents()
+func evaluation(all []*running, from offspringIn) evaluationIn {
+	in := evaluationIn{offspringIn: from, Worker: all[0].worker}
+	if all[0].members == nil {
+		var parents []xla.State[stored]
+		for _, m := range all {
+			parents = append(parents, m.parents())
+		}
+		in.Archive = xla.List(parents...)
 	}
 	return in
 }
 
 // insertion are the inputs of the insertion of evaluated offspring.
-func (st *store) insertion(s *Search, from offspringIn, found xla.State[Evaluated]) insertionIn {
-	copies := s.programs.Copies()
-	return insertionIn{offspringIn{s.kept(from.Seed), s.kept(from.Number), s.kept(from.Numbers),
-		from.Members, s.kept(from.Proposed)}, found.On(copies), st.contents}
+func insertion(all []*running, from offspringIn, found xla.State[[]Evaluated]) insertionIn {
+	var archives []xla.State[contents]
+	for _, m := range all {
+		archives = append(archives, m.contents)
+	}
+	copies := all[0].Search.programs.Copies()
+	return insertionIn{offspringIn{from.Seed.On(copies), from.Number.On(copies),
+		from.Numbers.On(copies), from.Members, from.Proposed.On(copies)}, found.On(copies),
+		xla.List(archives...)}
 }
 
 // kept returns an input of the programs that run where the archive is kept.
 func (s *Search) kept(a xla.Array) xla.Array { return a.On(s.programs.Copies()) }
 
-// compile builds the programs of a generation. Its offspring come from the archive itself, or are
-// the members of another archive.
-func (st *store) compile(s *Search, name string, gen generation, members *store) (err error) {
-	st.members = members
-	var learner Learner
-	if members == nil && s.learning != nil {
-		learner = s.method.Learner
-		st.proposed = learner.Proposals(s.settings.Batch)
+// compile returns the programs of a generation of searches like s.
+func (st *store) compile(s *Search, searches int) (*generationPrograms, error) {
+	if programs, ok := st.programs[searches]; ok {
+		return programs, nil
 	}
-	in := st.inputs(s, xla.Declare(dtypes.Int32),
-		xla.Declare(dtypes.Float32, st.proposed, s.task.Policy.Params()))
-	axes := gen.task.Axes(gen.slices.N, gen.slices.Size, st.cells())
-	st.evaluate, err = xla.CompileParallel(s.programs, name, st.evaluation(s, in),
-		func(in evaluationIn) xla.State[Evaluated] {
-			return xla.Out(gen.evaluate(st.source(s, in.offspringIn, in.Archive.Tree), in.Worker.Tree))
+	like := &running{Search: s, store: st,
+		proposed: xla.Declare(dtypes.Float32, st.proposed, s.task.Policy.Params())}
+	all := slices.Repeat([]*running{like}, searches)
+	in := offspring(all, xla.Declare(dtypes.Int32))
+	axes := st.gen.task.Axes(st.gen.slices.N, st.gen.slices.Size, st.cells())
+	var programs generationPrograms
+	var err error
+	programs.evaluate, err = xla.CompileParallel(s.programs, st.name, evaluation(all, in),
+		func(in evaluationIn) xla.State[[]Evaluated] {
+			from := make([]source, searches)
+			for i := range from {
+				var before stored
+				if st.members == nil {
+					before = in.Archive.Tree[i]
+				}
+				from[i] = st.source(s, in.offspringIn, i, before)
+			}
+			return xla.Out(st.gen.evaluate(from, in.Worker.Tree))
 		}, axes...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	st.insert, err = xla.CompileCopies(s.programs, "insertion of the "+name,
-		st.insertion(s, in, st.evaluate.Out), func(in insertionIn) insertionOut {
-			from := st.source(s, in.offspringIn, in.Archive.Tree.stored())
-			after, invalid, seen := gen.fill(in.Archive.Tree, from, in.Found.Tree)
-			return insertionOut{xla.Out(after), xla.Out(invalid), xla.Out(visible(learner, seen))}
+	programs.insert, err = xla.CompileCopies(s.programs, "insertion of the "+st.name,
+		insertion(all, in, programs.evaluate.Out), func(in insertionIn) insertionOut {
+			after, invalid, seen := make([]contents, searches), make(nodes, searches),
+				make([]Evaluation, searches)
+			for i, before := range in.Archive.Tree {
+				from := st.source(s, in.offspringIn, i, before.stored())
+				after[i], invalid[i], seen[i] = st.gen.enter(before, from, in.Found.Tree[i])
+				seen[i] = visible(st.learner, seen[i])
+			}
+			return insertionOut{xla.Out(after), xla.Out(invalid), xla.Out(seen)}
 		}, axes...)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	st.programs[searches] = &programs
+	return &programs, nil
 }
 
-// source says what the offspring are made from.
-func (st *store) source(s *Search, in offspringIn, before stored) source {
-	root := xla.KeyOf(in.Seed.Tree)
-	from := source{Number: in.Number.Tree, Proposed: in.Proposed.Tree}
+// source says what the offspring of search i are made from.
+func (st *store) source(s *Search, in offspringIn, i int, before stored) source {
+	root := xla.KeyOf(in.Seed.Tree[i])
+	from := source{Number: in.Number.Tree}
+	if in.Proposed.Tree != nil {
+		from.Proposed = in.Proposed.Tree[i]
+	}
 	from.Key = root.FoldInEach(from.Number)
 	if s.method.Archive.SameStart() {
 		from.Start = root.FoldIn(streamStart)
@@ -178,6 +242,7 @@ func (st *store) source(s *Search, in offspringIn, before stored) source {
 	if st.members == nil {
 		from.Numbers = xla.Scalars(in.Numbers.Tree)
 		from.Parents = NewParents(before.Genotypes, cellsOf(st.archive, before.Fields))
+		from.Parents.State = before.Strategy
 		return from
 	}
 	if s.method.Archive.SameStart() {
@@ -186,26 +251,37 @@ func (st *store) source(s *Search, in offspringIn, before stored) source {
 	from.Key = root.FoldIn(streamPassive).FoldInEach(from.Number)
 	// the other archive has members from the initial population on
 	from.Number = graph.MaxScalar(from.Number, int32(1))
-	found := in.Members.Tree
+	found := in.Members.Tree[i]
 	from.Parents = NewParents(found.Genotypes, cellsOf(st.members.archive,
 		[]*graph.Node{found.Fitness, found.Descriptors}))
 	return from
 }
 
-// run evaluates and inserts the offspring of a generation. It returns the number of invalid
-// evaluations, and what the learner sees.
-func (st *store) run(s *Search, number, proposed xla.Array) (invalid int,
-	seen xla.State[Evaluation], err error) {
-	from := st.inputs(s, number, proposed)
-	found, err := st.evaluate.Run(st.evaluation(s, from))
+// seenBy is what the learner of search i sees.
+func seenBy(out insertionOut, i int) xla.State[Evaluation] {
+	return xla.Part(out.Seen, func(e []Evaluation) Evaluation { return e[i] })
+}
+
+// run evaluates and inserts the offspring of a generation of all searches.
+func run(all []*running, number xla.Array) error {
+	programs, err := all[0].compile(all[0].Search, len(all))
 	if err != nil {
-		return 0, seen, err
+		return err
 	}
-	out, err := st.insert.Run(st.insertion(s, from, found))
+	from := offspring(all, number)
+	found, err := programs.evaluate.Run(evaluation(all, from))
+	if err != nil {
+		return err
+	}
+	out, err := programs.insert.Run(insertion(all, from, found))
 	found.Free() // on the devices that do not insert
 	if err != nil {
-		return 0, seen, err
+		return err
 	}
-	st.contents = out.Archive
-	return int(out.Invalid.Scalars()[0]), out.Seen, nil
+	for i, invalid := range out.Invalid.Scalars() {
+		m := all[i]
+		m.contents = xla.Part(out.Archive, func(c []contents) contents { return c[i] })
+		m.seen, m.invalid = seenBy(out, i), int(invalid)
+	}
+	return nil
 }

@@ -78,7 +78,7 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 		plan.Episodes = plan.Policies * plan.States
 	}
 	plan.Episodes = cmp.Or(plan.Episodes, plan.Policies)
-	plan.Slice = cmp.Or(plan.Slice, DefaultSlice(p.Kind, plan.Episodes, params))
+	plan.Slice = cmp.Or(plan.Slice, task.DefaultSlice(p.Kind, plan.Episodes))
 	if plan.Policies < 1 || plan.Policies > plan.Episodes || plan.Slice < 1 || task.Length < 1 {
 		return nil, errors.Errorf("a rollout needs at least 1 policy, 1 step, slices of 1 and an "+
 			"episode per policy, not %d, %d, %d and %d", plan.Policies, task.Length, plan.Slice,

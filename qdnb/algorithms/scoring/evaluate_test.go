@@ -66,6 +66,10 @@ func TestCrossedEvaluator(t *testing.T) {
 }
 
 func TestSlicesSuitTheBackend(t *testing.T) {
+	solutions := NewTask(envs.Sphere(10), nil, 1)
+	if got := solutions.DefaultSlice(xla.CPU, 540); got != 540 {
+		t.Errorf("without observations: slices of %d", got)
+	}
 	for _, c := range []struct {
 		kind                xla.Kind
 		batch, params, want int

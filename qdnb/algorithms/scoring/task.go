@@ -39,6 +39,15 @@ func (t Task) Axes(batch, slice, cells int) []xla.Axis {
 	}, envs.Axes(t.Env.Spec())...)
 }
 
+// DefaultSlice is [DefaultSlice] for the task's policies. Without observations a policy has no
+// weights to keep in a cache, so that it is the whole batch.
+func (t Task) DefaultSlice(kind xla.Kind, batch int) int {
+	if t.Env.Spec().Observations == 0 {
+		return batch
+	}
+	return DefaultSlice(kind, batch, t.Policy.Params())
+}
+
 // QDOffset is the offset that each filled cell adds to the QD score: the environment's offset per
 // step times the episode length.
 func (t Task) QDOffset() float64 { return t.Env.Spec().QDOffset(t.Length) }

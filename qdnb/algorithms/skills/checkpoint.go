@@ -61,10 +61,10 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	return nil
 }
 
-// Params returns the results of a finished run: the actor's row, and the state of the diversity
-// reward by name.
+// Params returns the results of a finished run: the actor's row for numbered skills, and the state
+// of the diversity reward by name.
 func (s *Search) Params() (actor []float32, known map[string]npz.Array, err error) {
-	if actor, err = s.actor().Floats(); err != nil || s.it.method.Diversity == nil {
+	if actor, err = s.numbered(); err != nil || s.it.method.Diversity == nil {
 		return actor, map[string]npz.Array{}, err
 	}
 	c, diversity := &xla.Checkpoint{}, xla.Part(s.state,
@@ -72,6 +72,27 @@ func (s *Search) Params() (actor []float32, known map[string]npz.Array, err erro
 	c.Add(&diversity, 1, "", s.it.method.Diversity.Fields()...)
 	known, err = c.Arrays()
 	return actor, known, err
+}
+
+// numbered returns the actor's row, see [Task.Numbered].
+func (s *Search) numbered() ([]float32, error) {
+	if s.it.task.Continuous == 0 {
+		return s.actor().Floats()
+	}
+	program, err := xla.Compile(s.programs.Platform, "numbered skills", s.actor(),
+		func(actor xla.Array) xla.Array {
+			return xla.Out(s.it.task.Numbered(s.it.sac, actor.Tree))
+		})
+	if err != nil {
+		return nil, err
+	}
+	defer program.Free()
+	out, err := program.Run(s.actor())
+	if err != nil {
+		return nil, err
+	}
+	defer out.Free()
+	return out.Floats()
 }
 
 // Replay returns the replay buffer and the number of rows written so far.

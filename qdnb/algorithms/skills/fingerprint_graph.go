@@ -35,14 +35,14 @@ func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, er
 	}
 	known, err := xla.TraceGraph(t, xla.Declare(dtypes.Uint32, 2),
 		func(seed xla.Array) xla.State[[]*Node] {
-			return xla.Out(diversity.Start(task.Skills, d, xla.KeyOf(seed.Tree)))
+			return xla.Out(diversity.Start(task.inputs(), d, xla.KeyOf(seed.Tree)))
 		})
 	if err == nil {
 		float := func(dims ...int) xla.Array { return xla.Declare(dtypes.Float32, dims...) }
-		in := modelIn{float(batch, task.Skills), float(batch, d), float(batch, d), float(batch), known}
+		in := modelIn{float(batch, task.inputs()), float(batch, d), float(batch, d), float(batch), known}
 		_, err = xla.TraceGraph(t, in, func(in modelIn) xla.State[[]*Node] {
 			b := Batch{Skill: in.Skill.Tree, Now: in.Now.Tree, Next: in.Next.Tree, Done: in.Done.Tree}
-			model := diversity.Model(in.Known.Tree, task.Skills, d).Observe(b)
+			model := diversity.Model(in.Known.Tree, task.inputs(), d).Observe(b)
 			learned, loss := model.Learn(b)
 			return xla.Out(slices.Concat(model.Params(), learned.Params(), []*Node{model.Reward(b), loss}))
 		})

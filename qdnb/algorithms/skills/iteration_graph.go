@@ -29,7 +29,7 @@ type iteration struct {
 func newIteration(task Task, method Method, config sac.Config) iteration {
 	spec := task.Env.Spec()
 	return iteration{task: task, method: method,
-		sac: sac.New(config, spec.Observations+task.Skills, spec.Actions)}
+		sac: sac.New(config, spec.Observations+task.inputs(), spec.Actions)}
 }
 
 // state is the device state of a search except its replay buffer. It is a pytree.
@@ -38,6 +38,7 @@ type state struct {
 	Known   []*Node         // parameters of the diversity reward
 	Worlds  envs.State      // state of the auto-reset environments
 	Returns *replay.Returns // returns of the buffer's rows; nil if the objective does not use them
+	Skills  *Node           // [environments, components] of continuous skills; nil if numbered
 }
 
 // metrics are scalars, averaged over the updates of an iteration. They are a pytree. Metrics
@@ -60,6 +61,9 @@ const (
 	streamAct                 // actions of an iteration
 	streamUpdates
 )
+
+// streamSkill is the random stream of an initial state or of actions that draws continuous skills.
+const streamSkill = 1
 
 // Random streams of an update.
 const (
@@ -86,8 +90,11 @@ func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 		0))
 	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner)), Worlds: it.episodes().Reset(worlds)}
 	if d := it.method.Diversity; d != nil {
-		s.Known = d.Start(it.task.Skills, it.task.features(), root.FoldIn(streamModel))
+		s.Known = d.Start(it.task.inputs(), it.task.features(), root.FoldIn(streamModel))
 		xla.CheckCount(d, "Start", fmt.Sprintf("the fields %v", d.Fields()), s.Known, len(d.Fields()))
+	}
+	if it.task.Continuous > 0 {
+		s.Skills = it.task.drawn(worlds.FoldIn(streamSkill))
 	}
 	if it.needsReturns() {
 		returns := replay.NewReturns(g, capacity, it.environments)
@@ -120,10 +127,13 @@ func (it iteration) needsReturns() bool {
 // transitions.
 func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, *Node) {
 	g := key.Hi.Graph()
-	skill := it.task.playing(g, it.environments)
+	skill := s.Skills
+	if skill == nil {
+		skill = it.task.playing(g, it.environments)
+	}
 	inputs := s.Worlds.Observation
 	if it.task.Skills > 0 {
-		inputs = conditioned(inputs, oneHot(skill, it.task.Skills))
+		inputs = conditioned(inputs, it.task.vector(skill))
 	}
 	var action *Node
 	if it.random {
@@ -136,6 +146,13 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 	s.Worlds = episodes.Step(before, action)
 	rows := it.task.row(before, s.Worlds, action, skill, episodes.Truncation(s.Worlds))
 	buffer = buffer.Insert(rows)
+	if s.Skills != nil { // an episode keeps its skill
+		fresh := it.task.drawn(key.FoldIn(streamSkill).FoldInEach(Iota(g,
+			shapes.Make(dtypes.Int32, it.environments), 0)))
+		ended := BroadcastToDims(InsertAxes(GreaterThan(s.Worlds.Done, ZerosLike(s.Worlds.Done)), -1),
+			fresh.Shape().Dimensions...)
+		s.Skills = Where(ended, fresh, s.Skills)
+	}
 	if s.Returns != nil {
 		returns := s.Returns.Insert(s.Worlds.Reward, s.Worlds.Done, it.task.Length)
 		s.Returns = &returns
@@ -162,7 +179,7 @@ func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xl
 }
 
 func (it iteration) model(known []*Node) Model {
-	return it.method.Diversity.Model(known, it.task.Skills, it.task.features())
+	return it.method.Diversity.Model(known, it.task.inputs(), it.task.features())
 }
 
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are

@@ -22,6 +22,8 @@ import (
 //	room = min(slack, 1 - mean(step^2))
 //	loss = -mean(reward + lambda room), for phi
 //
+// If skills are unit vectors, phi has one output per component, and u(z) is z.
+//
 // Dual descent adapts lambda, whose logarithm decreases with the mean of room. As in the published
 // code (seohongpark/METRA, iod/metra.py), the mean in room is over the outputs of phi. A transition
 // that ends an episode has no reward and does not train phi, because its next state is the start of
@@ -31,6 +33,7 @@ type METRA struct {
 	Hidden       []int   // sizes of the hidden layers
 	Multiplier   float64 // initial lambda
 	Slack        float64 // largest room
+	Continuous   bool    // skills are unit vectors
 }
 
 // Fields implements [Diversity].
@@ -59,7 +62,7 @@ func (m METRA) Model(known []*Node, skills, inputs int) Model {
 		return metricNets{form.Network(Slice(row, AxisRange(), AxisRange(0, params)), 0),
 			Slice(row, AxisRange(), AxisRange(params))}
 	}
-	return metric{cutLearned(known, cut), nn.NewAdam(m.LearningRate), m.Slack}
+	return metric{cutLearned(known, cut), nn.NewAdam(m.LearningRate), m.Slack, m.Continuous}
 }
 
 // metricNets are the parameters of a [metric]: a pytree.
@@ -73,12 +76,14 @@ type metric struct {
 	Learned learned[metricNets]
 	Adam    nn.Adam
 	Slack   float64
+	// Continuous reports whether skills are unit vectors.
+	Continuous bool
 }
 
 func (m metric) Observe(Batch) Model { return m }
 
 func (m metric) Reward(b Batch) *Node {
-	return Mul(along(m.step(b), b.Skill), OneMinus(b.Done))
+	return Mul(m.along(m.step(b), b.Skill), OneMinus(b.Done))
 }
 
 func (m metric) Learn(b Batch) (Model, *Node) {
@@ -104,7 +109,7 @@ func (m metric) losses(b Batch) (encoder, multiplier *Node) {
 	room := MinScalar(OneMinus(ReduceMean(Square(step), 1)), m.Slack)
 	log := Reshape(m.Learned.Net.LogMultiplier)
 	lambda := StopGradient(Exp(log))
-	encoder = Neg(Add(mean(along(step, b.Skill)), Mul(lambda, mean(room))))
+	encoder = Neg(Add(mean(m.along(step, b.Skill)), Mul(lambda, mean(room))))
 	return encoder, Mul(log, StopGradient(mean(room)))
 }
 
@@ -114,7 +119,10 @@ func (m metric) step(b Batch) *Node {
 }
 
 // along returns the components of steps [B, skills] in the directions of their skills, [B].
-func along(step, skill *Node) *Node {
+func (m metric) along(step, skill *Node) *Node {
+	if m.Continuous {
+		return ReduceSum(Mul(step, skill), 1)
+	}
 	skills := float64(skill.Shape().Dimensions[1])
 	direction := MulScalar(AddScalar(skill, -1/skills), skills/max(1, skills-1))
 	return ReduceSum(Mul(step, direction), 1)
@@ -127,6 +135,8 @@ type Metra struct {
 	DualLambda float64 `json:"dual_lambda"`
 	// DualSlack bounds what a short step can gain; its publication: 1e-3.
 	DualSlack float64 `json:"dual_slack"`
+	// ContinuousSkills is the number of components of skills that are unit vectors; 0: one-hot skills.
+	ContinuousSkills int `json:"continuous_skills,omitempty"`
 }
 
 // defaultMetra returns the publication's hyperparameters: 16 skills, its constraint, learning rate
@@ -141,14 +151,23 @@ func defaultMetra(env envs.Spec) *Metra {
 // Check implements [Hyperparameters].
 func (m *Metra) Check() error {
 	return cmp.Or(m.Discovery.Check(), limits.Positive("dual_lambda", m.DualLambda, 1e9),
-		limits.Positive("dual_slack", m.DualSlack, 1))
+		limits.Positive("dual_slack", m.DualSlack, 1),
+		limits.Int("continuous_skills", m.ContinuousSkills, 0, maxComponents))
 }
 
 // Options implements [Hyperparameters].
 func (*Metra) Options() []envs.Option { return []envs.Option{envs.WidePositions()} }
 
+// Task implements [Hyperparameters].
+func (m *Metra) Task(env envs.Env) Task {
+	task := m.Discovery.Task(env)
+	task.Continuous = m.ContinuousSkills
+	return task
+}
+
 // Method implements [Hyperparameters].
 func (m *Metra) Method() Method {
 	return Method{METRA{LearningRate: m.LearningRate, Hidden: m.DiversityHidden,
-		Multiplier: m.DualLambda, Slack: m.DualSlack}, DiversityOnly{}}
+		Multiplier: m.DualLambda, Slack: m.DualSlack, Continuous: m.ContinuousSkills > 0},
+		DiversityOnly{}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -11,17 +12,23 @@ import (
 
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/xla"
 )
 
-// 13_metra.npz: rewards, losses and four updates, computed in JAX from the publication's equations
-// and constants.
+// 13_metra.npz and 16_metra_continuous.npz: rewards, losses and four updates, computed in JAX from
+// the publication's equations and constants (tools/golden_metra.py).
 func TestGoldenMETRA(t *testing.T) {
-	f := golden.Read(t, "13_metra.npz")
+	t.Run("numbered", func(t *testing.T) { compareMETRA(t, "13_metra.npz", false) })
+	t.Run("continuous", func(t *testing.T) { compareMETRA(t, "16_metra_continuous.npz", true) })
+}
+
+func compareMETRA(t *testing.T, file string, continuous bool) {
+	f := golden.Read(t, file)
 	batch, inputs := f.Shape("now_1")[0], f.Shape("now_1")[1]
 	skills, params := f.Shape("skill_1")[1], f.Shape("row")[0]
 	metra := METRA{LearningRate: f.Number("const.learning_rate"), Hidden: []int{6, 6},
-		Multiplier: f.Number("const.multiplier"), Slack: f.Number("const.slack")}
+		Multiplier: f.Number("const.multiplier"), Slack: f.Number("const.slack"), Continuous: continuous}
 	const steps = 4
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		in := []*tensors.Tensor{xlatest.Tensor(f.Float32s("row"), 1, params),
@@ -52,6 +59,97 @@ func TestGoldenMETRA(t *testing.T) {
 			xlatest.Close(t, fmt.Sprint("rewards ", i), flat(0), stored("reward"), 2e-5)
 			xlatest.Close(t, fmt.Sprint("loss ", i), flat(1), stored("loss"), 2e-5)
 			xlatest.Close(t, fmt.Sprint("parameters ", i), flat(2), row, 2e-5)
+		}
+	})
+}
+
+// Every evaluated skill as a separate policy acts like the actor conditioned on its vector, and so
+// does the actor of numbered skills. Evaluated skills are unit vectors, all different.
+func TestContinuousSkillsAsPolicies(t *testing.T) {
+	for _, components := range []int{1, 2, 5} {
+		task := Task{Env: endless, Length: 8, Skills: 2, Continuous: components}
+		algorithm := sac.New(sac.Config{Hidden: []int{6}}, 2+components, 2)
+		numbered := sac.New(sac.Config{Hidden: []int{6}}, 2+2, 2)
+		skills := task.evaluated()
+		for _, skill := range skills {
+			square := 0.0
+			for _, x := range skill {
+				square += float64(x) * float64(x)
+			}
+			if math.Abs(square-1) > 1e-6 {
+				t.Errorf("skill %v is no unit vector", skill)
+			}
+		}
+		if components > 1 && slices.Equal(skills[0], skills[1]) {
+			t.Errorf("skills %v are equal", skills)
+		}
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				key := xla.KeyOf(in[0])
+				actor := algorithm.Actor.Init(oneOf(key))
+				obs := key.FoldIn(1).Normal(2, 2)
+				want := algorithm.Actor.Network(actor, 0).Apply(obs, Const(in[0].Graph(), skills))
+				number := numbered.Actor.Network(task.Numbered(algorithm, actor), 0).Apply(obs,
+					oneHot(task.playing(in[0].Graph(), 2), 2))
+				got := task.policy([]int{6}).View(task.Genotypes(algorithm, actor)).Apply(obs)
+				return []*Node{got, Tanh(Slice(want, AxisRange(), AxisRange(0, 2))), number, want}
+			}, xlatest.Tensor(xla.SeedWords(1), 2))
+			for i, what := range []string{"policies", "numbered skills"} {
+				xlatest.Close(t, what, xlatest.Flat[float32](t, out[2*i]),
+					xlatest.Flat[float32](t, out[2*i+1]), 1e-5)
+			}
+		})
+	}
+}
+
+// A continuous skill is a unit vector, lasts until its episode ends, and is stored with each step.
+func TestContinuousSkillsLastAnEpisode(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		config := small()
+		task := Task{Env: short, Length: 8, Skills: 3, Continuous: 2}
+		s, err := New(p, task, Method{METRA{LearningRate: 1e-2, Hidden: []int{8}, Multiplier: 30,
+			Slack: 1e-3, Continuous: true}, DiversityOnly{}}, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for range 11 { // the first only measures
+			if _, err := s.Step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		buffer, total := s.Replay()
+		rows, err := buffer.Rows(total, 0, total)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, width := config.EnvBatchSize, task.layout().Width()
+		skill := func(step, k int) []float32 { // after observations, action, reward, done, truncation
+			return rows[(step*n+k)*width+9 : (step*n+k)*width+11]
+		}
+		ended := 0
+		for step := range 10 {
+			for k := range n {
+				z := skill(step, k)
+				if square := z[0]*z[0] + z[1]*z[1]; math.Abs(float64(square)-1) > 1e-5 {
+					t.Errorf("step %d: skill %v is no unit vector", step, z)
+				}
+				if step == 9 {
+					continue
+				}
+				done := rows[(step*n+k)*width+7] == 1
+				if done == slices.Equal(z, skill(step+1, k)) {
+					t.Errorf("step %d of environment %d ends its episode: %v; skills %v and then %v", step, k,
+						done, z, skill(step+1, k))
+				}
+				if done {
+					ended++
+				}
+			}
+		}
+		if ended < n || slices.Equal(skill(0, 0), skill(0, 1)) {
+			t.Errorf("%d episodes ended; the first two skills are %v and %v", ended, skill(0, 0),
+				skill(0, 1))
 		}
 	})
 }

@@ -220,6 +220,7 @@ const (
 	maxRows         = 1 << 30
 	maxLength       = 1 << 20
 	maxSkills       = 1 << 10
+	maxComponents   = 1 << 6
 )
 
 // Check implements [Hyperparameters].

@@ -1,6 +1,8 @@
 package skills
 
 import (
+	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -10,6 +12,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/sac"
+	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
 
@@ -18,6 +21,9 @@ type Task struct {
 	Env    envs.Env
 	Length int // control steps per episode
 	Skills int // number of skills to condition the policy on; 0 for SAC alone
+	// Continuous is the number of components of skills that are unit vectors, drawn for each episode;
+	// 0: skills are numbered. Skills of them, the same ones at any time, are evaluated.
+	Continuous int
 	// FullState distinguishes skills by whole observations instead of the task's state descriptors.
 	FullState bool
 }
@@ -49,12 +55,78 @@ func (t Task) layout() replay.Layout {
 	spec := t.Env.Spec()
 	layout := replay.Layout{Obs: spec.Observations, Actions: spec.Actions}
 	if t.Skills > 0 {
-		layout.More = []int{1}
+		layout.More = []int{max(1, t.Continuous)}
 		if d := len(spec.Descriptor.Lower); !t.FullState {
-			layout.More = []int{1, d, d}
+			layout.More = append(layout.More, d, d)
 		}
 	}
 	return layout
+}
+
+// inputs is the number of network inputs that hold the skill.
+func (t Task) inputs() int {
+	if t.Continuous > 0 {
+		return t.Continuous
+	}
+	return t.Skills
+}
+
+// vector returns skills as they are stored, [B, 1 or components], as network inputs.
+func (t Task) vector(skill *Node) *Node {
+	if t.Continuous > 0 {
+		return skill
+	}
+	return oneHot(skill, t.Skills)
+}
+
+// drawn returns random skills that are unit vectors, [keys, components].
+func (t Task) drawn(keys xla.Key) *Node {
+	x := keys.Normal(keys.Hi.Shape().Dimensions[0], t.Continuous)
+	return Div(x, Sqrt(AddScalar(InsertAxes(ReduceSum(Square(x), 1), -1), 1e-12)))
+}
+
+// evaluated returns the skills that are evaluated, unit vectors [skills][components]: evenly spaced
+// on a circle, or else drawn once for all runs.
+func (t Task) evaluated() [][]float32 {
+	rng, all := rand.New(rand.NewPCG(1, 2)), make([][]float32, t.Skills)
+	for i := range all {
+		x, square := make([]float64, t.Continuous), 0.0
+		for k := range x {
+			x[k] = rng.NormFloat64()
+		}
+		if t.Continuous == 2 {
+			x[1], x[0] = math.Sincos(2 * math.Pi * float64(i) / float64(t.Skills))
+		}
+		for k := range x {
+			square += x[k] * x[k]
+		}
+		for k := range x {
+			all[i] = append(all[i], float32(x[k]/math.Sqrt(square)))
+		}
+	}
+	return all
+}
+
+// Numbered converts an actor [1, N] of skills that are vectors into the actor of the evaluated
+// ones as numbered skills; any other actor is returned unchanged. All code after training sees
+// this one.
+func (t Task) Numbered(algorithm sac.SAC, actor *Node) *Node {
+	if t.Continuous == 0 {
+		return actor
+	}
+	net, observations := algorithm.Actor.View(actor), t.Env.Spec().Observations
+	first := net.Kernel[0] // [1, observations + components, units]
+	units, rows := first.Shape().Dimensions[2], Const(actor.Graph(), t.evaluated())
+	byskill := Zeros(actor.Graph(), shapes.Make(dtypes.Float32, t.Skills, units))
+	for k := range t.Continuous { // the same sums for any number of skills
+		byskill = Add(byskill, Mul(Slice(rows, AxisRange(), AxisRange(k, k+1)),
+			Reshape(Slice(first, AxisRange(), AxisElem(observations+k)), 1, units)))
+	}
+	net.Kernel[0] = Concatenate([]*Node{Slice(first, AxisRange(), AxisRange(0, observations)),
+		InsertAxes(byskill, 0)}, 1)
+	net.Form.Sizes = slices.Clone(net.Form.Sizes)
+	net.Form.Sizes[0] = observations + t.Skills
+	return net.Join()
 }
 
 // row returns the transitions of n environments from one state to the next, [n, width].
@@ -87,7 +159,7 @@ func (t Task) read(rows *Node) (replay.Batch, *Batch) {
 	if t.Skills == 0 {
 		return b, nil
 	}
-	s := &Batch{Skill: oneHot(more[0], t.Skills), Now: b.Obs, Next: b.NextObs, Done: b.Done}
+	s := &Batch{Skill: t.vector(more[0]), Now: b.Obs, Next: b.NextObs, Done: b.Done}
 	if !t.FullState {
 		s.Now, s.Next = more[1], more[2]
 	}
@@ -114,7 +186,10 @@ func (t Task) playing(g *Graph, n int) *Node {
 // part of its bias, and the last layer keeps only the means. Each policy equals the actor without
 // noise.
 func (t Task) Genotypes(algorithm sac.SAC, actor *Node) *Node {
-	net := algorithm.Actor.View(actor)
+	form := algorithm.Actor
+	form.Sizes = slices.Clone(form.Sizes)
+	form.Sizes[0] = t.Env.Spec().Observations + t.Skills
+	net := form.View(t.Numbered(algorithm, actor))
 	spec, last, skills := t.Env.Spec(), len(net.Kernel)-1, max(1, t.Skills)
 	if t.Skills > 0 {
 		first := net.Kernel[0] // [1, observations + skills, units]

@@ -23,9 +23,10 @@ var (
 	reinforcement = []method{{"diayn-reward", "DIAYN+REWARD"}, {"dads-reward", "DADS+REWARD"},
 		{"smerl-diayn", "SMERL(DIAYN)"}, {"smerl-dads", "SMERL(DADS)"}}
 	unrewarded = []method{{"diayn", "DIAYN"}, {"dads", "DADS"}}
-	later      = []method{{"dns", "DNS"}, {"dcrl-map-elites", "DCRL-MAP-Elites"}, {"metra", "METRA"}}
-	evolving   = append(ids(neuroevolution), "dns", "dcrl-map-elites")
-	all        = slices.Concat(neuroevolution, reinforcement, unrewarded,
+	later      = []method{{"dns", "DNS"}, {"dcrl-map-elites", "DCRL-MAP-Elites"}, {"metra", "METRA"},
+		{"cma-mae", "CMA-MAE"}}
+	evolving = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae")
+	all      = slices.Concat(neuroevolution, reinforcement, unrewarded,
 		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later)
 )
 

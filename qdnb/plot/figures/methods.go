@@ -51,6 +51,7 @@ var styles = map[string]Style{
 	"dns":            {Color: rgb(0x7b4f1d), Dashes: solid},
 	"metra":          {Color: rgb(0xdc050c), Dashes: longDash},
 
+	"cma-mae":         {Color: rgb(0x00a0a0), Dashes: solid},
 	"dcrl-map-elites": {Color: rgb(0x9b4dff), Dashes: solid},
 }
 

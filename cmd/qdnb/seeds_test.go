@@ -1,0 +1,52 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSeedsAreRangesAndLists(t *testing.T) {
+	for text, want := range map[string]seeds{"0..3": {0, 1, 2, 3}, "5": {5}, "-1..1,7": {-1, 0, 1, 7},
+		"9223372036854775806..9223372036854775807": {9223372036854775806, 9223372036854775807}} {
+		var got seeds
+		if err := got.UnmarshalText([]byte(text)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s is %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "3..1", "a", "1..", "0,", "0..100000",
+		"-9223372036854775808..9223372036854775807"} {
+		var got seeds
+		if err := got.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(),
+			"is not a list of seeds such as 0..7 or 0,3,5") {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+}
+
+// The command line trains one run per seed and prints a line for each.
+func TestTrainSeedsPrintsALineForEach(t *testing.T) {
+	args := append([]string{"train", "--runs", t.TempDir(), "--backend", "go", "--generations", "2",
+		"--json"}, small...)
+	stdout, stderr, status := invoke(t, append(args, "--seeds", "3..5")...)
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if status != 0 || len(lines) != 3 || !strings.Contains(stderr, "map-elites-pointmaze, 3 seeds") {
+		t.Fatalf("status %d, %q, %q", status, stdout, stderr)
+	}
+	for i, line := range lines {
+		var r result
+		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Seed != int64(3+i) || !r.Finished ||
+			r.Generations != 2 {
+			t.Errorf("line %d is %s, %v", i, line, err)
+		}
+	}
+	if _, stderr, status = invoke(t, append(args, "--seeds", "0..1", "--seed", "2")...); status != 2 ||
+		!strings.Contains(stderr, "can't be used together") {
+		t.Errorf("--seed and --seeds: status %d, %s", status, stderr)
+	}
+	if _, stderr, status = invoke(t, append(args, "--seeds", "2..0")...); status != 2 ||
+		!strings.Contains(stderr, "0..7 or 0,3,5") {
+		t.Errorf("a bad range: status %d, %s", status, stderr)
+	}
+}

@@ -1,0 +1,79 @@
+package evolution
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/names"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+)
+
+// CMAMAE are the hyperparameters of CMA-MAE (Fontaine and Nikolaidis 2023): evolution strategies
+// whose samples are ranked by how far they exceed the annealed thresholds of an archive.
+type CMAMAE struct {
+	Batch int `json:"batch"` // policies per generation, of all strategies together
+	StrategySettings
+	AnnealingSettings
+	repertoire.CVT
+	Hidden        []int `json:"hidden"`         // units of the policy's hidden layers
+	EpisodeLength int   `json:"episode_length"` // control steps
+	// Slice is the number of policies rolled out together; 0: chosen for the backend.
+	Slice int `json:"slice"`
+}
+
+// DefaultCMAMAE returns the hyperparameters of the publication for tasks without observations, and
+// those of Tjanaka et al. 2023 for policies. Cells, policies and episodes are those of MAP-Elites.
+// The lowest threshold is the lowest fitness that the environment's offset stands for.
+func DefaultCMAMAE(env envs.Spec) *CMAMAE {
+	base := DefaultMapElites(env)
+	c := &CMAMAE{Batch: 200, StrategySettings: StrategySettings{5, 0.02, "basic"},
+		AnnealingSettings: AnnealingSettings{0.001, 0}, CVT: base.CVT, Hidden: base.Hidden,
+		EpisodeLength: base.EpisodeLength}
+	if env.Observations == 0 {
+		c.Batch, c.Emitters, c.Sigma0, c.ArchiveLearningRate = 540, 15, 0.5, 0.01
+	}
+	if env.Offset != 0 {
+		c.ThresholdMin = -math.Round(1e6*env.QDOffset(env.Length)) / 1e6
+	}
+	return c
+}
+
+// Base implements [Hyperparameters].
+func (c *CMAMAE) Base() MapElites {
+	return MapElites{Batch: c.Batch, CVT: c.CVT, Hidden: c.Hidden, EpisodeLength: c.EpisodeLength,
+		Slice: c.Slice}
+}
+
+// Check implements [Hyperparameters].
+func (c *CMAMAE) Check() error {
+	base := c.Base()
+	if err := cmp.Or(base.Check(), limits.Int("emitters", c.Emitters, 1, maxBatch)); err != nil {
+		return err
+	}
+	switch {
+	case c.Batch%c.Emitters != 0 || c.Batch < 2*c.Emitters:
+		return errors.Errorf("batch must be a multiple of emitters, at least twice as many, not %d of %d",
+			c.Batch, c.Emitters)
+	case !(c.Sigma0 > 0 && c.Sigma0 < 1e6):
+		return errors.Errorf("sigma0 must be above 0 and below 1e6, not %g", c.Sigma0)
+	case !(c.ArchiveLearningRate >= 0 && c.ArchiveLearningRate <= 1):
+		return errors.Errorf("archive_learning_rate must be from 0 to 1, not %g", c.ArchiveLearningRate)
+	case !(c.ThresholdMin > -1e30 && c.ThresholdMin < 1e30):
+		return errors.Errorf("threshold_min must be a number from -1e30 to 1e30, not %g", c.ThresholdMin)
+	case !slices.Contains(RestartRules, c.RestartRule):
+		return names.Unknown("restart_rule", c.RestartRule, RestartRules)
+	}
+	return nil
+}
+
+// Method implements [Hyperparameters].
+func (c *CMAMAE) Method(centroids npz.Array) Method {
+	return Method{Emitter: SepCMAES{c.StrategySettings, c.Batch},
+		Archive: AnnealedGrid{Grid{Centroids: centroids}, c.AnnealingSettings}}
+}

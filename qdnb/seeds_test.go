@@ -1,0 +1,170 @@
+package qdnb
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// contentsOf returns the arrays of a run's newest checkpoint and its metrics without seconds.
+func contentsOf(t *testing.T, run *runs.Run) (arrays map[string]npz.Array, metrics [][]float64) {
+	t.Helper()
+	w, err := runs.Create(filepath.Dir(run.Dir), run.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var status runs.Status
+	arrays, generation, _, err := w.LoadCheckpoint(&status)
+	if err != nil || generation != status.Generation || len(arrays) == 0 {
+		t.Fatalf("%s: generation %d, %v", run.Dir, generation, err)
+	}
+	table, err := run.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range table.Columns {
+		if name == "seconds" {
+			continue
+		}
+		column, err := table.Column(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		metrics = append(metrics, column)
+	}
+	return arrays, metrics
+}
+
+// Runs that train together are those that train alone, also after interruptions, after one of them
+// was trained alone, and when one joins later.
+func TestSeedsTrainedTogetherEqualSeedsTrainedAlone(t *testing.T) {
+	tune := map[string][]string{"map-elites": nil, "dns": {"capacity=24"},
+		"aurora": {"capacity=24", "loop=2", "epochs=4", "training_batch=16"},
+		"pga-map-elites": {"critic_hidden=[8]", "replay_buffer_size=2000",
+			"transitions_batch_size=16", "num_critic_training_steps=3", "num_pg_training_steps=2"}}
+	for _, c := range []struct{ backend, algorithm string }{{"go", "map-elites"},
+		{"go", "pga-map-elites"}, {"go", "dns"}, {"go", "aurora"}, {"", "map-elites"}} {
+		t.Run(c.backend+"/"+c.algorithm, func(t *testing.T) {
+			spec := small(t.TempDir(), 12)
+			spec.Backend, spec.Algorithm, spec.KeepReplay = c.backend, c.algorithm, true
+			spec.Tune = more(spec.Tune, tune[c.algorithm]...)
+			var alone []*runs.Run
+			for _, spec.Seed = range []int64{7, 8, 9} {
+				alone = append(alone, train(t, spec))
+			}
+			spec.Runs = t.TempDir()
+			interrupted := func(seeds ...int64) {
+				ctx, cancel := context.WithCancel(background)
+				cancel()
+				if _, err := TrainSeeds(ctx, spec, seeds...); !errors.Is(err, ErrInterrupted) ||
+					!strings.Contains(err.Error(), "rerun the same command to resume") {
+					t.Fatalf("stopped seeds: %v", err)
+				}
+			}
+			interrupted(7, 8)
+			interrupted(7, 8)
+			for range 3 { // alone
+				spec.Seed = 8
+				stopped(t, spec)
+			}
+			interrupted(7, 8, 9)
+			together, err := TrainSeeds(background, spec, 7, 8, 9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, run := range together {
+				got, metrics := contentsOf(t, run)
+				want, wanted := contentsOf(t, alone[i])
+				if differ := xlatest.Differ(got, want); len(differ) > 0 {
+					t.Errorf("seed %d: %v differ", run.Config.Seed, differ)
+				}
+				if !reflect.DeepEqual(metrics, wanted) {
+					t.Errorf("seed %d: the metrics are %v, want %v", run.Config.Seed, metrics, wanted)
+				}
+				if string(repertoireBytes(t, run)) != string(repertoireBytes(t, alone[i])) {
+					t.Errorf("seed %d has another repertoire", run.Config.Seed)
+				}
+				if s := run.Status; run.Name() != alone[i].Name() || !s.Finished || s.Generation != 12 ||
+					s.Seconds <= 0 || s.Seconds < s.CPUSeconds/100 {
+					t.Errorf("%s: %+v", run.Dir, s)
+				}
+			}
+		})
+	}
+}
+
+// Complete runs are left out. Nothing is trained if another process trains one of the runs.
+func TestSeedsOfOneCommand(t *testing.T) {
+	spec := small(t.TempDir(), 3)
+	first := train(t, spec) // seed 1
+	config, err := small(spec.Runs, 3).Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Seed = 3
+	writer, err := runs.Create(spec.Runs, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = TrainSeeds(background, spec, 1, 2, 3)
+	if err == nil || !strings.Contains(err.Error(), "run 2 of 2 that train together: "+writer.Dir+
+		" is being trained by process") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a locked run: %v", err)
+	}
+	if folders, _ := os.ReadDir(spec.Runs); len(folders) != 2 {
+		t.Errorf("a failed start leaves %v", folders)
+	}
+	if err := writer.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := TrainSeeds(background, spec, 1, 2, 3)
+	if err != nil || len(all) != 3 || all[0].Status.Updated != first.Status.Updated ||
+		all[2].Config.Seed != 3 || !all[2].Status.Finished {
+		t.Errorf("%v, %v", all, err)
+	}
+	if _, err := TrainSeeds(background, spec, 1, 2, 1); err == nil || err.Error() !=
+		"seed 1 is given twice" {
+		t.Errorf("a seed twice: %v", err)
+	}
+}
+
+// Time limits are shared: the runs' times add up to the limit.
+func TestSeedsShareTime(t *testing.T) {
+	spec := small(t.TempDir(), 0)
+	spec.Budget = runs.Budget{Time: 600 * time.Millisecond}
+	all, err := TrainSeeds(background, spec, 1, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range all {
+		if s := run.Status; s.Budget.Time != 200*time.Millisecond || s.Seconds < 0.2 || !s.Finished {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// Reinforcement learning trains one seed after the other, with the same result as alone.
+func TestSeedsOfSkills(t *testing.T) {
+	spec := smallSkills(t.TempDir())
+	alone := train(t, spec) // seed 1
+	spec.Runs = t.TempDir()
+	all, err := TrainSeeds(background, spec, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := contentsOf(t, all[1])
+	want, _ := contentsOf(t, alone)
+	if differ := xlatest.Differ(got, want); len(differ) > 0 || !all[0].Status.Finished {
+		t.Errorf("%v differ", differ)
+	}
+}
