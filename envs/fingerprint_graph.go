@@ -16,10 +16,20 @@ const tracedCopies = 2
 // the names of descriptor components and the range of colour maps, which do not change a run.
 func Fingerprint(env Env) (string, error) {
 	t := xla.NewTrace()
-	type Spec catalog.Spec // noted as envs.Spec, as in the hashes of existing runs
-	spec := Spec(env.Spec())
-	spec.FitnessRange, spec.Descriptor.Components = [2]float64{}, nil
-	t.Note(spec)
+	type Spec struct { // noted as envs.Spec with these fields, as in the hashes of existing runs
+		Name                          string
+		Observations, Actions, Length int
+		Descriptor                    catalog.Descriptor
+		Offset                        float64
+		FitnessRange                  [2]float64
+	}
+	spec := env.Spec()
+	spec.Descriptor.Components = nil
+	t.Note(Spec{Name: spec.Name, Observations: spec.Observations, Actions: spec.Actions,
+		Length: spec.Length, Descriptor: spec.Descriptor, Offset: spec.Offset})
+	if spec.Initial != [2]float64{} {
+		t.Note(spec.Initial)
+	}
 	states, err := traceReset(t, env)
 	if err != nil {
 		return "", errors.WithMessage(err, "the environment cannot be built")
