@@ -139,7 +139,7 @@ func (s *Search) build() error {
 	}
 	programs, err := s.main.compile(s, together)
 	if err == nil && s.learning != nil {
-		err = s.learning.compile(s, seenBy(programs.insert.Out, 0))
+		err = s.learning.compile(s, seenBy(programs.out(), 0))
 	}
 	if err != nil || s.method.Archive.PassiveEvery() == 0 {
 		return err

@@ -26,8 +26,10 @@ type store struct {
 	programs map[int]*generationPrograms // by the number of searches
 }
 
-// generationPrograms are the programs of a generation.
+// generationPrograms are the programs of a generation: on accelerators a single one, since each
+// device has a copy of the archive anyway, and one launch is cheaper than two.
 type generationPrograms struct {
+	whole    *xla.Program[generationIn, insertionOut]
 	evaluate *xla.Program[evaluationIn, xla.State[[]Evaluated]]
 	insert   *xla.Program[insertionIn, insertionOut]
 }
@@ -43,6 +45,16 @@ type offspringIn struct {
 	Numbers  xla.Array            // parameters of the emitter, see [xla.Params]
 	Members  xla.State[[]members] // the offspring, if they are those of another archive
 	Proposed xla.State[nodes]     // [n, N], the first offspring, from the learner
+}
+
+// generationIn are the inputs of a whole generation.
+type generationIn struct {
+	Seed           xla.State[nodes]
+	Worker, Number xla.Array
+	Numbers        xla.Array
+	Members        xla.State[[]members]
+	Archive        xla.State[[]contents] `xla:"donate"`
+	Proposed       xla.State[nodes]
 }
 
 // evaluationIn are the inputs of the evaluation of a generation.
@@ -180,6 +192,12 @@ func insertion(all []*running, from offspringIn, found xla.State[[]Evaluated]) i
 		xla.List(archives...)}
 }
 
+// whole are the inputs of a whole generation.
+func whole(all []*running, from offspringIn) generationIn {
+	return generationIn{from.Seed, all[0].worker, from.Number, from.Numbers, from.Members,
+		insertion(all, from, xla.State[[]Evaluated]{}).Archive, from.Proposed}
+}
+
 // kept returns an input of the programs that run where the archive is kept.
 func (s *Search) kept(a xla.Array) xla.Array { return a.On(s.programs.Copies()) }
 
@@ -193,18 +211,38 @@ func (st *store) compile(s *Search, searches int) (*generationPrograms, error) {
 	all := slices.Repeat([]*running{like}, searches)
 	in := offspring(all, xla.Declare(dtypes.Int32))
 	axes := st.gen.task.Axes(st.gen.slices.N, st.gen.slices.Size, st.cells())
-	var programs generationPrograms
+	sources := func(in offspringIn, before func(i int) stored) []source {
+		from := make([]source, searches)
+		for i := range from {
+			from[i] = st.source(s, in, i, before)
+		}
+		return from
+	}
+	insert := func(archives []contents, from []source, found []Evaluated) insertionOut {
+		after, invalid, seen := make([]contents, searches), make(nodes, searches),
+			make([]Evaluation, searches)
+		for i, before := range archives {
+			after[i], invalid[i], seen[i] = st.gen.enter(before, from[i], found[i])
+			seen[i] = visible(st.learner, seen[i])
+		}
+		return insertionOut{xla.Out(after), xla.Out(invalid), xla.Out(seen)}
+	}
+	programs := &generationPrograms{}
 	var err error
+	if s.programs.Kind.Accelerator() {
+		programs.whole, err = xla.CompileParallel(s.programs, st.name, whole(all, in),
+			func(in generationIn) insertionOut {
+				archives := in.Archive.Tree
+				from := sources(offspringIn{in.Seed, in.Number, in.Numbers, in.Members, in.Proposed},
+					func(i int) stored { return archives[i].stored() })
+				return insert(archives, from, st.gen.evaluate(from, in.Worker.Tree))
+			}, axes...)
+		st.programs[searches] = programs
+		return programs, err
+	}
 	programs.evaluate, err = xla.CompileParallel(s.programs, st.name, evaluation(all, in),
 		func(in evaluationIn) xla.State[[]Evaluated] {
-			from := make([]source, searches)
-			for i := range from {
-				var before stored
-				if st.members == nil {
-					before = in.Archive.Tree[i]
-				}
-				from[i] = st.source(s, in.offspringIn, i, before)
-			}
+			from := sources(in.offspringIn, func(i int) stored { return in.Archive.Tree[i] })
 			return xla.Out(st.gen.evaluate(from, in.Worker.Tree))
 		}, axes...)
 	if err != nil {
@@ -212,24 +250,37 @@ func (st *store) compile(s *Search, searches int) (*generationPrograms, error) {
 	}
 	programs.insert, err = xla.CompileCopies(s.programs, "insertion of the "+st.name,
 		insertion(all, in, programs.evaluate.Out), func(in insertionIn) insertionOut {
-			after, invalid, seen := make([]contents, searches), make(nodes, searches),
-				make([]Evaluation, searches)
-			for i, before := range in.Archive.Tree {
-				from := st.source(s, in.offspringIn, i, before.stored())
-				after[i], invalid[i], seen[i] = st.gen.enter(before, from, in.Found.Tree[i])
-				seen[i] = visible(st.learner, seen[i])
-			}
-			return insertionOut{xla.Out(after), xla.Out(invalid), xla.Out(seen)}
+			archives := in.Archive.Tree
+			return insert(archives, sources(in.offspringIn,
+				func(i int) stored { return archives[i].stored() }), in.Found.Tree)
 		}, axes...)
-	if err != nil {
-		return nil, err
+	st.programs[searches] = programs
+	return programs, err
+}
+
+// out are the outputs of the last program.
+func (p *generationPrograms) out() insertionOut {
+	if p.whole != nil {
+		return p.whole.Out
 	}
-	st.programs[searches] = &programs
-	return &programs, nil
+	return p.insert.Out
+}
+
+// run runs the programs.
+func (p *generationPrograms) run(all []*running, from offspringIn) (insertionOut, error) {
+	if p.whole != nil {
+		return p.whole.Run(whole(all, from))
+	}
+	found, err := p.evaluate.Run(evaluation(all, from))
+	if err != nil {
+		return insertionOut{}, err
+	}
+	defer found.Free() // on the devices that do not insert
+	return p.insert.Run(insertion(all, from, found))
 }
 
 // source says what the offspring of search i are made from.
-func (st *store) source(s *Search, in offspringIn, i int, before stored) source {
+func (st *store) source(s *Search, in offspringIn, i int, archive func(i int) stored) source {
 	root := xla.KeyOf(in.Seed.Tree[i])
 	from := source{Number: in.Number.Tree}
 	if in.Proposed.Tree != nil {
@@ -241,6 +292,7 @@ func (st *store) source(s *Search, in offspringIn, i int, before stored) source 
 	}
 	if st.members == nil {
 		from.Numbers = xla.Scalars(in.Numbers.Tree)
+		before := archive(i)
 		from.Parents = NewParents(before.Genotypes, cellsOf(st.archive, before.Fields))
 		from.Parents.State = before.Strategy
 		return from
@@ -268,13 +320,7 @@ func run(all []*running, number xla.Array) error {
 	if err != nil {
 		return err
 	}
-	from := offspring(all, number)
-	found, err := programs.evaluate.Run(evaluation(all, from))
-	if err != nil {
-		return err
-	}
-	out, err := programs.insert.Run(insertion(all, from, found))
-	found.Free() // on the devices that do not insert
+	out, err := programs.run(all, offspring(all, number))
 	if err != nil {
 		return err
 	}
