@@ -81,6 +81,10 @@ func contains(path, text string) bool {
 	}
 }
 
+// maxWorkers is the largest value of [WorkersEnv]. XLA:CPU takes more devices for those of several
+// processes, and rejects programs.
+const maxWorkers = 1024
+
 // clientOptions returns the options that a plugin is opened with: on CPUs a device per core, or as
 // many as [WorkersEnv] says if those are more. XLA:CPU starts at least as many threads as devices.
 // With four on two cores each product is split for threads that then wait for each other: updates
@@ -90,5 +94,6 @@ func clientOptions(kind Kind) pjrt.NamedValuesMap {
 		return nil
 	}
 	asked, _ := strconv.Atoi(os.Getenv(WorkersEnv)) // a bad value is rejected elsewhere
-	return pjrt.NamedValuesMap{"cpu_device_count": int64(max(asked, runtime.NumCPU()))}
+	devices := max(min(asked, maxWorkers), runtime.NumCPU())
+	return pjrt.NamedValuesMap{"cpu_device_count": int64(devices)}
 }

@@ -219,8 +219,9 @@ func limitWorkers(workers int) (int, error) {
 		return workers, nil
 	}
 	n, err := strconv.Atoi(value)
-	if err != nil || n < 1 {
-		return 0, errors.Errorf("$%s is %q: use a whole number from 1 on", WorkersEnv, value)
+	if err != nil || n < 1 || n > maxWorkers {
+		return 0, errors.Errorf("$%s is %q: use a whole number from 1 to %d", WorkersEnv, value,
+			maxWorkers)
 	}
 	return min(n, workers), nil
 }

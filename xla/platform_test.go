@@ -97,7 +97,7 @@ func TestWorkersAreLimited(t *testing.T) {
 			t.Errorf("%s=%q: %d workers and error %v, want %d", WorkersEnv, value, got, err, want)
 		}
 	}
-	for _, value := range []string{"0", "-2", "many"} {
+	for _, value := range []string{"0", "-2", "many", "5000"} {
 		t.Setenv(WorkersEnv, value)
 		if _, err := limitWorkers(8); err == nil || !strings.Contains(err.Error(), value) {
 			t.Errorf("%s=%q: error %v", WorkersEnv, value, err)
