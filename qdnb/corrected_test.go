@@ -3,6 +3,8 @@ package qdnb
 import (
 	"bytes"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -93,6 +95,22 @@ func TestCorrectedDuringTraining(t *testing.T) {
 	if _, err := figures.CorrectedMetrics([]*runs.Run{run}, figures.Minutes); err == nil ||
 		!strings.Contains(err.Error(), "--save") {
 		t.Errorf("curves of a run without corrected repertoires: %v", err)
+	}
+}
+
+// A corrected repertoire of a renamed folder is not stored in another folder.
+func TestCorrectedOfRenamedRun(t *testing.T) {
+	run := train(t, small(t.TempDir(), 1))
+	renamed := filepath.Join(filepath.Dir(run.Dir), "mine")
+	nb.Check(os.Rename(run.Dir, renamed))
+	run = nb.Must(runs.Open(renamed))
+	play := PlaySpec{Cells: nb.Must(run.RepertoireMap()).Filled(), Episodes: 2, Backend: "go"}
+	err := nb.Must(nb.Must(Play(background, run, play)).Corrected(run)).Save()
+	if err == nil || !strings.Contains(err.Error(), "rename") {
+		t.Errorf("error %v", err)
+	}
+	if left := nb.Must(os.ReadDir(filepath.Dir(renamed))); len(left) != 1 {
+		t.Errorf("%d folders, want the run's only", len(left))
 	}
 }
 

@@ -40,6 +40,10 @@ func (r *Recording) Corrected(run *runs.Run) (*Corrected, error) {
 
 // Save stores the corrected repertoire in the run's folder, for [runs.Run.Corrected].
 func (c *Corrected) Save() error {
+	if name := c.run.Name(); filepath.Base(c.run.Dir) != name {
+		return errors.Errorf("%s is not the folder %s, in which this run would be trained: rename it to "+
+			"store its corrected repertoire", c.run.Dir, name)
+	}
 	w, err := runs.Create(filepath.Dir(c.run.Dir), c.run.Config)
 	if err != nil {
 		return err
