@@ -33,6 +33,7 @@ func Correct(ctx context.Context, platform *xla.Platform, run *runs.Run, archive
 	if err != nil || len(set.Policies) == 0 {
 		return &Corrected{Repertoire: archived}, err
 	}
+	set.most = archived.Cells() // one program for a repertoire that fills up
 	rollouts, err := NewRollouts(platform, set, env, episodes, seed)
 	if err != nil {
 		return nil, err

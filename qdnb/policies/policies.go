@@ -37,6 +37,8 @@ type Set struct {
 	Run      *runs.Run
 	Policies []Policy // not empty
 	hidden   []int    // layers of skills; nil for cells, whose layers the run's settings hold
+	// most is the number of policies to compile for if the set may grow; 0: the present one.
+	most int
 }
 
 // Select returns the policies of a run with the given numbers of skills or cells. Without numbers,

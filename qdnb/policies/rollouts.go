@@ -70,7 +70,7 @@ func NewRollouts(platform *xla.Platform, set *Set, env envs.Env, episodes int, s
 	if len(recorders) > 0 {
 		atOnce = recordedAtOnce
 	}
-	r.together = min(len(set.Policies), max(1, atOnce/r.states))
+	r.together = min(max(set.most, len(set.Policies)), max(1, atOnce/r.states))
 	// The slice must not depend on the number of policies.
 	slice := scoring.DefaultSlice(platform.Kind, r.states, task.Policy.Params())
 	if platform.Kind != xla.CPU {
