@@ -3,6 +3,7 @@ package paper
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
@@ -56,7 +57,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 			"corrected", "QD score", "corrected"},
 		Grouped: true,
 	}
-	episodes := []int64{}
+	var episodes []string
 	for _, env := range curveEnvs {
 		var names []string
 		var columns [6][]float64
@@ -75,8 +76,8 @@ func Corrected(d *Data) (*tables.Table, error) {
 					continue
 				}
 				last := corrected[len(corrected)-1]
-				if !slices.Contains(episodes, last.Episodes) {
-					episodes = append(episodes, last.Episodes)
+				if n := fmt.Sprint(last.Episodes); !slices.Contains(episodes, n) {
+					episodes = append(episodes, n)
 				}
 				s := last.Stats()
 				for i, x := range []float64{trained.MaxFitness, s.MaxFitness, trained.Coverage, s.Coverage,
@@ -107,18 +108,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 		return nil, notShipped{fmt.Sprintf("no run of %s has corrected repertoires: train with `qdnb "+
 			"sweep run --corrected 8`, or use `qdnb eval RUN --corrected --save`", d.Dir)}
 	}
-	slices.Sort(episodes)
 	table.Notes = append(table.Notes, fmt.Sprintf("Corrected: means over %s episodes of each policy "+
-		"from fresh initial states, inserted into an empty repertoire.", sequence(episodes)))
+		"from fresh initial states, inserted into an empty repertoire.", strings.Join(episodes, " or ")))
 	return table, nil
-}
-
-func sequence(numbers []int64) (text string) {
-	for i, n := range numbers {
-		if i > 0 {
-			text += " or "
-		}
-		text += fmt.Sprint(n)
-	}
-	return text
 }
