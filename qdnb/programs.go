@@ -26,8 +26,8 @@ const programSteps = 42
 // and so on for other programs of the same name, and the flags that qdnb sets for XLA to
 // xla_flags.txt. It compiles and computes nothing and needs no such device; see [xla.DryRun].
 // Besides the algorithms of [Train], the spec may name adaptation, or ppo (hierarchical control)
-// with five skills of the paper's size. With seeds, the programs are those of
-// [TrainSeeds]. It returns the paths of the files.
+// with five skills of the paper's size. With seeds, the programs are those of [TrainSeeds]. It
+// returns the paths of the files.
 func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string, seeds ...int64) (paths []string,
 	err error) {
 	written := map[string][]byte{}

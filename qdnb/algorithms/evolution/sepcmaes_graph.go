@@ -220,12 +220,12 @@ func (s SepCMAES) restarts(after strategies, improvement *Node) *Node {
 	condition := Div(widest, ReduceMin(after.Variance, 1))
 	step := Mul(after.Sigma, Sqrt(widest))
 	spread := Sub(best, ReduceMin(improvement, 1))
-	goesOn := And(LessOrEqual(condition, ConstAs(condition, maxCondition)),
+	continues := And(LessOrEqual(condition, ConstAs(condition, maxCondition)),
 		And(GreaterOrEqual(step, ConstAs(step, minStep)),
 			And(LessOrEqual(step, ConstAs(step, math.MaxFloat32)),
 				GreaterOrEqual(spread, ConstAs(spread, minSpread)))))
 	if s.RestartRule == "no_improvement" {
-		goesOn = And(goesOn, GreaterThan(best, ZerosLike(best)))
+		continues = And(continues, GreaterThan(best, ZerosLike(best)))
 	}
-	return LogicalNot(goesOn)
+	return LogicalNot(continues)
 }

@@ -182,20 +182,25 @@ func evaluation(all []*running, from offspringIn) evaluationIn {
 
 // insertion are the inputs of the insertion of evaluated offspring.
 func insertion(all []*running, from offspringIn, found xla.State[[]Evaluated]) insertionIn {
-	var archives []xla.State[contents]
-	for _, m := range all {
-		archives = append(archives, m.contents)
-	}
 	copies := all[0].Search.programs.Copies()
 	return insertionIn{offspringIn{from.Seed.On(copies), from.Number.On(copies),
 		from.Numbers.On(copies), from.Members, from.Proposed.On(copies)}, found.On(copies),
-		xla.List(archives...)}
+		archivesOf(all)}
+}
+
+// archivesOf returns the archives of searches.
+func archivesOf(all []*running) xla.State[[]contents] {
+	var list []xla.State[contents]
+	for _, m := range all {
+		list = append(list, m.contents)
+	}
+	return xla.List(list...)
 }
 
 // whole are the inputs of a whole generation.
 func whole(all []*running, from offspringIn) generationIn {
 	return generationIn{from.Seed, all[0].worker, from.Number, from.Numbers, from.Members,
-		insertion(all, from, xla.State[[]Evaluated]{}).Archive, from.Proposed}
+		archivesOf(all), from.Proposed}
 }
 
 // kept returns an input of the programs that run where the archive is kept.

@@ -32,7 +32,7 @@ type Adaptation struct {
 	Archive     Parents // after the generation
 }
 
-// Improver is an [Archive] that tells by how much individuals improve it.
+// Improver is an [Archive] that reports by how much individuals improve it.
 type Improver interface {
 	Archive
 	// Improvement returns the improvement by each individual, [P], given the fields before the
@@ -64,8 +64,8 @@ func (gen generation) adapt(from source, fields []*Node, found Evaluated, after 
 	}
 	improver, ok := gen.archive.(Improver)
 	if !ok {
-		panic(errors.Errorf("%T adapts to improvements, which %T does not tell: use an archive that is "+
-			"an Improver, such as AnnealedGrid", gen.emitter, gen.archive))
+		panic(errors.Errorf("%T adapts to improvements, which %T does not report: use an archive that "+
+			"is an Improver, such as AnnealedGrid", gen.emitter, gen.archive))
 	}
 	state := strategy.Adapt(Adaptation{Parents: from.Parents, Key: from.Key,
 		Improvement: improver.Improvement(fields, found),
