@@ -1,0 +1,67 @@
+package skills
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/xla"
+)
+
+// integrand returns the features of a step from one state to the next, [n, d], for tasks with
+// [Task.Asked]. Their mean over an episode of full length is its descriptor, scaled: they are the
+// state descriptor if the descriptor is a mean, and otherwise the start of the episode plus the
+// change in the step times the length of an episode. A step that ends an episode changes nothing,
+// because the state after it belongs to the next one.
+func (t Task) integrand(before, after envs.State) *Node {
+	begins := func(x *Node) *Node {
+		return BroadcastToDims(InsertAxes(GreaterThan(x, ZerosLike(x)), -1),
+			before.Descriptor.Shape().Dimensions...)
+	}
+	start := envs.AutoReset(t.Env, t.Length).Start(before)
+	x := Where(begins(before.Done), start, before.Descriptor) // see envs.Descriptor.Stays
+	limits := t.Env.Spec().Descriptor
+	if limits.Kind == envs.Final {
+		change := MulScalar(Sub(after.Descriptor, x), float64(t.Length))
+		x = Add(start, Where(begins(after.Done), ZerosLike(x), change))
+	}
+	lower, upper := InsertAxes(Const(x.Graph(), limits.Lower), 0),
+		InsertAxes(Const(x.Graph(), limits.Upper), 0)
+	return AddScalar(MulScalar(Div(Sub(x, lower), Sub(upper, lower)), 2), -1)
+}
+
+// mixed replaces the skills of a share of the sampled transitions [B, width], [Task.Random], by
+// random ones.
+func (t Task) mixed(rows *Node, key xla.Key) *Node {
+	n := int(math.Round(t.Random * float64(rows.Shape().Dimensions[0])))
+	if n == 0 {
+		return rows
+	}
+	b := t.layout().Split(rows)
+	drawn := t.drawn(key.FoldInEach(Iota(rows.Graph(), shapes.Make(dtypes.Int32, n), 0)))
+	b.More[0] = Concatenate([]*Node{drawn, Slice(b.More[0], AxisRange(n))}, 0)
+	return t.layout().Join(b)
+}
+
+// spread returns n points that fill the cube [-1, 1]^d evenly, in any order of growth: multiples of
+// the powers of 1/x modulo 1, where x is the positive root of x^(d+1) = x + 1 (Roberts 2018, "The
+// unreasonable effectiveness of quasirandom sequences").
+func spread(n, d int) [][]float32 {
+	root := 1.0
+	for range 100 {
+		root = math.Pow(1+root, 1/float64(d+1))
+	}
+	points := make([][]float32, n)
+	for i := range points {
+		step := 1.0
+		for range d {
+			step /= root
+			_, share := math.Modf(0.5 + float64(i+1)*step)
+			points[i] = append(points[i], float32(2*share-1))
+		}
+	}
+	return points
+}
