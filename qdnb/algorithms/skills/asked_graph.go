@@ -11,23 +11,24 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// integrand returns the features of a step from one state to the next, [n, d], for tasks with
-// [Task.Asked]. Their mean over an episode of full length is its descriptor, scaled: they are the
-// state descriptor if the descriptor is a mean, and otherwise the start of the episode plus the
-// change in the step times the length of an episode. A step that ends an episode changes nothing,
-// because the state after it belongs to the next one.
-func (t Task) integrand(before, after envs.State) *Node {
+// features returns the features of steps from one state to the next, [n, d], for tasks with
+// [Task.Asked]: the state descriptor before the step or, with [Task.Changes], the start of the
+// episode plus the change in the step times the length of an episode. The mean of the former is a
+// mean descriptor, and a final one if the skill stays where it ends; the mean of the latter is a
+// final descriptor. A step that ends an episode changes nothing, because the state after it belongs
+// to the next one.
+func (t Task) features(before, after envs.State) *Node {
 	begins := func(x *Node) *Node {
 		return BroadcastToDims(InsertAxes(GreaterThan(x, ZerosLike(x)), -1),
 			before.Descriptor.Shape().Dimensions...)
 	}
 	start := envs.AutoReset(t.Env, t.Length).Start(before)
 	x := Where(begins(before.Done), start, before.Descriptor) // see envs.Descriptor.Stays
-	limits := t.Env.Spec().Descriptor
-	if limits.Kind == envs.Final {
+	if t.Changes {
 		change := MulScalar(Sub(after.Descriptor, x), float64(t.Length))
 		x = Add(start, Where(begins(after.Done), ZerosLike(x), change))
 	}
+	limits := t.Env.Spec().Descriptor
 	lower, upper := InsertAxes(Const(x.Graph(), limits.Lower), 0),
 		InsertAxes(Const(x.Graph(), limits.Upper), 0)
 	return AddScalar(MulScalar(Div(Sub(x, lower), Sub(upper, lower)), 2), -1)

@@ -30,7 +30,7 @@ func Fingerprints(task Task, own Method, batch int) (map[string]string, error) {
 func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, error) {
 	t := xla.NewTrace()
 	t.Note(diversity.Fields(), diversity.Loss())
-	d := task.features()
+	d := task.width()
 	type modelIn struct {
 		Skill, Now, Next, Done xla.Array
 		Known                  xla.State[[]*Node]

@@ -91,7 +91,7 @@ func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 		0))
 	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner)), Worlds: it.episodes().Reset(worlds)}
 	if d := it.method.Diversity; d != nil {
-		s.Known = d.Start(it.task.inputs(), it.task.features(), root.FoldIn(streamModel))
+		s.Known = d.Start(it.task.inputs(), it.task.width(), root.FoldIn(streamModel))
 		xla.CheckCount(d, "Start", fmt.Sprintf("the fields %v", d.Fields()), s.Known, len(d.Fields()))
 	}
 	if it.task.Continuous > 0 {
@@ -180,7 +180,7 @@ func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xl
 }
 
 func (it iteration) model(known []*Node) Model {
-	return it.method.Diversity.Model(known, it.task.inputs(), it.task.features())
+	return it.method.Diversity.Model(known, it.task.inputs(), it.task.width())
 }
 
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are

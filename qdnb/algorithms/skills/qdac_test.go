@@ -2,6 +2,8 @@ package skills
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -104,4 +106,132 @@ func transitions(in []*Node) (replay.Batch, *Batch, sac.Noise) {
 		Action: in[3], Reward: in[4], Done: in[5], Truncation: in[6]},
 		&Batch{Skill: skill, Now: in[7], Next: in[7], Done: in[5]},
 		sac.Noise{Actor: in[8], Critic: in[9], Alpha: in[10]}
+}
+
+// Skills end near the positions that they ask for, although the task's reward leads elsewhere.
+func TestQDACReachesSkills(t *testing.T) {
+	config := quick(16)
+	config.SAC.Discount, config.SAC.FixAlpha = 0.8, false
+	config.EvaluationInterval = 1 << 20
+	task := Task{Env: endless, Length: 8, Skills: 16, Continuous: 2, Asked: true, Changes: true,
+		Random: 0.5}
+	qdac := QDAC{LearningRate: config.LearningRate, Discount: config.Discount, Tau: config.Tau,
+		Hidden: []int{32, 32}, Distance: 0.05, Smooth: 1e-3, Observations: 2, Actions: 2}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		s, err := New(p, task, Method{qdac, TaskOnly{}}, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		first := distanceToSkills(t, s)
+		steps(t, s, 101)
+		if last := distanceToSkills(t, s); !(last < first/2) {
+			t.Errorf("the mean distance from the asked position changed from %g to %g", first, last)
+		}
+	})
+}
+
+// distanceToSkills evaluates the skills of a search in the plane, whose limits are -2 and 2, and
+// returns their mean distance from the positions that they ask for.
+func distanceToSkills(t *testing.T, s *Search) float64 {
+	t.Helper()
+	e, err := s.Evaluate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, sum := s.it.task.evaluated(), 0.0
+	for i := range e.Fitnesses {
+		z := asked[i%len(asked)]
+		sum += math.Hypot(float64(e.Descriptors[2*i]-2*z[0]), float64(e.Descriptors[2*i+1]-2*z[1]))
+	}
+	return sum / float64(len(e.Fitnesses))
+}
+
+// A transition holds the skill of its episode, a point of the cube, and the features of its step.
+func TestAskedSkillsAreStored(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	p := xlatest.Best(t)
+	for _, changes := range []bool{false, true} {
+		config := small()
+		task := Task{Env: short, Length: 8, Skills: 3, Continuous: 2, Asked: true, Changes: changes}
+		s, err := New(p, task, Method{QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8},
+			Distance: 0.1, Smooth: 1e-3, Observations: 2, Actions: 2}, TaskOnly{}}, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		steps(t, s, 11) // the first only measures
+		buffer, total := s.Replay()
+		rows, err := buffer.Rows(total, 0, total)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, width := config.EnvBatchSize, task.layout().Width()
+		row := func(step, k int) []float32 { return rows[(step*n+k)*width:][:width] }
+		ended := 0
+		for step := range 10 {
+			for k := range n {
+				now := row(step, k)
+				obs, next, done, skill, features := now[:2], now[2:4], now[7] == 1, now[9:11], now[11:13]
+				for i, start := range row(0, k)[:2] {
+					want := obs[i] / 2
+					if changes && done {
+						want = start / 2
+					} else if changes {
+						want = (start + 8*(next[i]-obs[i])) / 2
+					}
+					if math.Abs(float64(features[i]-want)) > 1e-5 || math.Abs(float64(skill[i])) > 1 {
+						t.Errorf("changes %v, step %d: %v has skill %v and features %v", changes, step, now, skill,
+							features)
+					}
+				}
+				if done {
+					ended++
+				}
+				if step < 9 && done == slices.Equal(skill, row(step+1, k)[9:11]) {
+					t.Errorf("step %d of environment %d ends its episode: %v; skills %v and then %v", step, k,
+						done, skill, row(step+1, k)[9:11])
+				}
+			}
+		}
+		if ended < n {
+			t.Errorf("%d episodes ended", ended)
+		}
+	}
+}
+
+// A share of the sampled transitions gets random skills; nothing else changes.
+func TestMixedSkills(t *testing.T) {
+	task := Task{Env: endless, Length: 8, Skills: 3, Continuous: 2, Asked: true, Random: 0.5}
+	const n = 10
+	width := task.layout().Width()
+	rows := make([]float32, n*width)
+	for i := range rows {
+		rows[i] = 5 + float32(i)
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Flat[float32](t, xlatest.Run(t, p, func(in []*Node) []*Node {
+			return []*Node{task.mixed(in[0], xla.NewKey(in[0].Graph(), 1))}
+		}, xlatest.Tensor(rows, n, width))[0])
+		for i, x := range out {
+			drawn := i/width < n/2 && i%width >= 9 && i%width < 11
+			if drawn && math.Abs(float64(x)) > 1 || !drawn && x != rows[i] {
+				t.Errorf("column %d of row %d is %g, was %g", i%width, i/width, x, rows[i])
+			}
+		}
+		if slices.Equal(out[9:11], out[width+9:width+11]) {
+			t.Errorf("two random skills are %v", out[9:11])
+		}
+	})
+}
+
+// Evaluated skills spread over the cube: each of its 16 squares has some of 64.
+func TestSpread(t *testing.T) {
+	var counts [16]int
+	for _, z := range spread(64, 2) {
+		counts[4*int((z[0]+1)*2)+int((z[1]+1)*2)]++
+	}
+	if slices.Min(counts[:]) < 2 || slices.Max(counts[:]) > 6 {
+		t.Errorf("the squares have %v points", counts)
+	}
 }

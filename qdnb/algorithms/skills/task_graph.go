@@ -26,9 +26,9 @@ type Task struct {
 	// time, are evaluated.
 	Continuous int
 	// Asked: a skill is the descriptor that it asks for, and skills are distinguished by features of
-	// steps whose mean over an episode is its descriptor. In both, the limits of the descriptor are
-	// scaled to -1 and 1.
-	Asked bool
+	// steps: state descriptors or, with Changes, their changes over a whole episode at the rate of the
+	// step. In all of them, the limits of the descriptor are scaled to -1 and 1.
+	Asked, Changes bool
 	// Random is the share of the sampled transitions whose skill is replaced by a random one; 0 unless
 	// skills are vectors.
 	Random float64
@@ -48,8 +48,8 @@ func (t Task) policy(hidden []int) nn.MLP {
 	return nn.Policy(spec.Observations, hidden, spec.Actions)
 }
 
-// features is the number of features that distinguish skills.
-func (t Task) features() int {
+// width is the number of features that distinguish skills.
+func (t Task) width() int {
 	if t.FullState {
 		return t.Env.Spec().Observations
 	}
@@ -156,7 +156,7 @@ func (t Task) row(before, after envs.State, action, skill, truncation *Node) *No
 		b.More = append(b.More, skill)
 		switch {
 		case t.Asked:
-			b.More = append(b.More, t.integrand(before, after))
+			b.More = append(b.More, t.features(before, after))
 		case !t.FullState:
 			b.More = append(b.More, before.Descriptor, after.Descriptor)
 		}

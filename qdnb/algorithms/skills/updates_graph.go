@@ -43,7 +43,7 @@ func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.K
 	u := Updates{Learner: it.sac.Start(key.FoldIn(6)),
 		Buffer: replay.Buffer{Rows: task.layout().Join(b), Size: full, Position: ZerosLike(full)}}
 	if method.Diversity != nil {
-		u.Known = method.Diversity.Start(task.inputs(), task.features(), key.FoldIn(7))
+		u.Known = method.Diversity.Start(task.inputs(), task.width(), key.FoldIn(7))
 	}
 	return u
 }
