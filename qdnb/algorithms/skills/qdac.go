@@ -62,7 +62,7 @@ func (*Qdac) Options() []envs.Option { return []envs.Option{envs.WidePositions()
 // Task implements [Hyperparameters].
 func (q *Qdac) Task(env envs.Env) Task {
 	return Task{Env: env, Length: q.EpisodeLength, Skills: q.NumSkills,
-		Continuous: len(env.Spec().Descriptor.Lower), Asked: true,
+		Continuous: len(env.Spec().Descriptor.Lower), Desired: true,
 		Changes: q.DescriptorChanges, Random: q.RandomSkills}
 }
 

@@ -8,8 +8,8 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// QDAC makes the behaviour of a skill the descriptor that it asks for (Grillotti, Faldor, González
-// León and Cully, ICML 2024). Skills z and the features phi of steps are those of [Task.Asked]. Two
+// QDAC conditions the policy on a desired descriptor (Grillotti, Faldor, González
+// León and Cully, ICML 2024). Skills z and the features phi of steps are those of [Task.Desired]. Two
 // critics psi predict the discounted sum of features, and a network l decides from observation and
 // skill whether the actor improves the task's reward or approaches the skill. With the actor's
 // actions b at s and b' at s', and the target networks psi':
@@ -55,27 +55,27 @@ func (q QDAC) Start(skills, _ int, key xla.Key) []*Node {
 // Model implements [Diversity].
 func (q QDAC) Model(known []*Node, skills, _ int) Model {
 	features, multiplier := q.forms(skills)
-	return follower{cutLearned(known[:5], features.Networks), features.Networks(known[5]),
+	return successor{cutLearned(known[:5], features.Networks), features.Networks(known[5]),
 		cutLearned(known[6:], multiplier.Networks), q}
 }
 
-// follower is the model of [QDAC]. It is a pytree.
-type follower struct {
+// successor is the model of [QDAC]. It is a pytree.
+type successor struct {
 	Features   learned[[]nn.Network] // psi, twice
 	Targets    []nn.Network          // psi'
 	Multiplier learned[[]nn.Network] // l, once
 	Numbers    QDAC
 }
 
-var _ Guide = follower{}
+var _ Guide = successor{}
 
-func (m follower) Observe(Batch) Model { return m }
+func (m successor) Observe(Batch) Model { return m }
 
-func (m follower) Reward(b Batch) *Node {
+func (m successor) Reward(b Batch) *Node {
 	return Neg(Sqrt(squaredLength(m.offset(b, b.Acts.Here))))
 }
 
-func (m follower) Learn(b Batch) (Model, *Node) {
+func (m successor) Learn(b Batch) (Model, *Node) {
 	adam, next := nn.NewAdam(m.Numbers.LearningRate), m
 	features := m.featuresLoss(b)
 	next.Features.Net, next.Targets, next.Features.Moments = critics.Update(adam, m.Features.Net,
@@ -84,13 +84,13 @@ func (m follower) Learn(b Batch) (Model, *Node) {
 	return next, features
 }
 
-func (m follower) Params() []*Node {
+func (m successor) Params() []*Node {
 	return append(append(m.Features.known(nn.JoinNetworks), nn.JoinNetworks(m.Targets)),
 		m.Multiplier.known(nn.JoinNetworks)...)
 }
 
 // Aim implements [Guide].
-func (m follower) Aim(b Batch, action, first, second *Node) *Node {
+func (m successor) Aim(b Batch, action, first, second *Node) *Node {
 	smooth := m.Numbers.Smooth
 	distance := AddScalar(Sqrt(AddScalar(squaredLength(m.offset(b, action)), smooth*smooth)), -smooth)
 	lambda := Sigmoid(m.logit(b))
@@ -98,7 +98,7 @@ func (m follower) Aim(b Batch, action, first, second *Node) *Node {
 }
 
 // featuresLoss is the loss of psi, a scalar.
-func (m follower) featuresLoss(b Batch) *Node {
+func (m successor) featuresLoss(b Batch) *Node {
 	next := mean(m.Targets[0].Apply(b.Acts.NextObs, b.Acts.Then),
 		m.Targets[1].Apply(b.Acts.NextObs, b.Acts.Then))
 	running := MulScalar(OneMinus(b.Done), m.Numbers.Discount)
@@ -111,7 +111,7 @@ func (m follower) featuresLoss(b Batch) *Node {
 }
 
 // multiplierLoss is the loss of l, a scalar.
-func (m follower) multiplierLoss(b Batch) *Node {
+func (m successor) multiplierLoss(b Batch) *Node {
 	limit, logit := m.Numbers.Distance*m.Numbers.Distance, m.logit(b)
 	squares := StopGradient(squaredLength(m.offset(b, b.Acts.Here)))
 	far := GreaterOrEqual(squares, ConstAs(squares, limit))
@@ -120,7 +120,7 @@ func (m follower) multiplierLoss(b Batch) *Node {
 
 // offset is how far the behaviour that follows actions [B, actions] is from the skill, [B,
 // components].
-func (m follower) offset(b Batch, action *Node) *Node {
+func (m successor) offset(b Batch, action *Node) *Node {
 	at := func(psi nn.Network) *Node {
 		return psi.WithFixedInputs(b.Acts.Obs).Apply(InsertAxes(action, 0))
 	}
@@ -129,7 +129,7 @@ func (m follower) offset(b Batch, action *Node) *Node {
 }
 
 // logit is l, [B].
-func (m follower) logit(b Batch) *Node {
+func (m successor) logit(b Batch) *Node {
 	return Reshape(m.Multiplier.Net[0].Apply(b.Acts.Obs), -1)
 }
 

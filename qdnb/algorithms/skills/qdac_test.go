@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -60,12 +62,13 @@ func TestGoldenQDAC(t *testing.T) {
 				batch, skills, noise := transitions(in[len(nets)+i*len(columns):])
 				var m metrics
 				l, m = it.learn(l, batch, skills, nil, noise)
-				now, model := sac.Join(l.SAC), l.Model.(follower)
+				now, model := sac.Join(l.SAC), l.Model.(successor)
 				known := model.Params()
 				out = append(out, now.Actor, now.Critic, now.TargetCritic, known[0], known[5], known[6],
 					now.LogAlpha, m.Actor, m.Critic, m.Diversity, m.Alpha)
 				if i == 0 { // the first average is a tenth of the gradient
-					for _, x := range []*Node{now.ActorMoments.First, now.CriticMoments.First, known[1], known[7]} {
+					for _, x := range []*Node{now.ActorMoments.First, now.CriticMoments.First, known[1],
+						known[7]} {
 						out = append(out, MulScalar(x, 10))
 					}
 				}
@@ -103,17 +106,17 @@ func begin(algorithm sac.SAC, qdac QDAC, in []*Node) learning {
 func transitions(in []*Node) (replay.Batch, *Batch, sac.Noise) {
 	skill := in[2]
 	return replay.Batch{Obs: conditioned(in[0], skill), NextObs: conditioned(in[1], skill),
-		Action: in[3], Reward: in[4], Done: in[5], Truncation: in[6]},
+			Action: in[3], Reward: in[4], Done: in[5], Truncation: in[6]},
 		&Batch{Skill: skill, Now: in[7], Next: in[7], Done: in[5]},
 		sac.Noise{Actor: in[8], Critic: in[9], Alpha: in[10]}
 }
 
-// Skills end near the positions that they ask for, although the task's reward leads elsewhere.
+// Skills end near their desired positions, although the task's reward leads elsewhere.
 func TestQDACReachesSkills(t *testing.T) {
 	config := quick(16)
 	config.SAC.Discount, config.SAC.FixAlpha = 0.8, false
 	config.EvaluationInterval = 1 << 20
-	task := Task{Env: endless, Length: 8, Skills: 16, Continuous: 2, Asked: true, Changes: true,
+	task := Task{Env: endless, Length: 8, Skills: 16, Continuous: 2, Desired: true, Changes: true,
 		Random: 0.5}
 	qdac := QDAC{LearningRate: config.LearningRate, Discount: config.Discount, Tau: config.Tau,
 		Hidden: []int{32, 32}, Distance: 0.05, Smooth: 1e-3, Observations: 2, Actions: 2}
@@ -126,34 +129,34 @@ func TestQDACReachesSkills(t *testing.T) {
 		first := distanceToSkills(t, s)
 		steps(t, s, 101)
 		if last := distanceToSkills(t, s); !(last < first/2) {
-			t.Errorf("the mean distance from the asked position changed from %g to %g", first, last)
+			t.Errorf("the mean distance from the desired position changed from %g to %g", first, last)
 		}
 	})
 }
 
 // distanceToSkills evaluates the skills of a search in the plane, whose limits are -2 and 2, and
-// returns their mean distance from the positions that they ask for.
+// returns their mean distance from the desired positions.
 func distanceToSkills(t *testing.T, s *Search) float64 {
 	t.Helper()
 	e, err := s.Evaluate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, sum := s.it.task.evaluated(), 0.0
+	desired, sum := s.it.task.evaluated(), 0.0
 	for i := range e.Fitnesses {
-		z := asked[i%len(asked)]
+		z := desired[i%len(desired)]
 		sum += math.Hypot(float64(e.Descriptors[2*i]-2*z[0]), float64(e.Descriptors[2*i+1]-2*z[1]))
 	}
 	return sum / float64(len(e.Fitnesses))
 }
 
 // A transition holds the skill of its episode, a point of the cube, and the features of its step.
-func TestAskedSkillsAreStored(t *testing.T) {
+func TestDesiredDescriptorsAreStored(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	p := xlatest.Best(t)
 	for _, changes := range []bool{false, true} {
 		config := small()
-		task := Task{Env: short, Length: 8, Skills: 3, Continuous: 2, Asked: true, Changes: changes}
+		task := Task{Env: short, Length: 8, Skills: 3, Continuous: 2, Desired: true, Changes: changes}
 		s, err := New(p, task, Method{QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8},
 			Distance: 0.1, Smooth: 1e-3, Observations: 2, Actions: 2}, TaskOnly{}}, config)
 		if err != nil {
@@ -202,7 +205,7 @@ func TestAskedSkillsAreStored(t *testing.T) {
 
 // A share of the sampled transitions gets random skills; nothing else changes.
 func TestMixedSkills(t *testing.T) {
-	task := Task{Env: endless, Length: 8, Skills: 3, Continuous: 2, Asked: true, Random: 0.5}
+	task := Task{Env: endless, Length: 8, Skills: 3, Continuous: 2, Desired: true, Random: 0.5}
 	const n = 10
 	width := task.layout().Width()
 	rows := make([]float32, n*width)
@@ -234,4 +237,31 @@ func TestSpread(t *testing.T) {
 	if slices.Min(counts[:]) < 2 || slices.Max(counts[:]) > 6 {
 		t.Errorf("the squares have %v points", counts)
 	}
+}
+
+// QDAC refuses descriptors that are neither means nor final states, and changes of means.
+func TestQDACNeedsDescriptors(t *testing.T) {
+	spec := endless.Spec()
+	spec.Descriptor.Kind = envs.Mean
+	h := Defaults("qdac", spec).(*Qdac)
+	h.DescriptorChanges = true
+	if err := h.Check(); err == nil || !strings.Contains(err.Error(), "must be false for point") {
+		t.Errorf("changes of a mean: %v", err)
+	}
+	config, task := small(), h.Task(outcome{endless})
+	task.Skills = 3
+	_, err := New(xlatest.Pure(t), task, h.Method(), config)
+	if err == nil || !strings.Contains(err.Error(), "skills of point cannot be descriptors") ||
+		strings.Contains(err.Error(), "\n") {
+		t.Errorf("an outcome: %v", err)
+	}
+}
+
+// outcome is a point whose descriptor is the state after the last step.
+type outcome struct{ point }
+
+func (o outcome) Spec() envs.Spec {
+	spec := o.point.Spec()
+	spec.Descriptor.Kind = envs.Outcome
+	return spec
 }

@@ -85,7 +85,7 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	case task.Skills > config.EnvBatchSize && task.Continuous == 0:
 		return nil, errors.Errorf("%d environments cannot play all of %d skills", config.EnvBatchSize,
 			task.Skills)
-	case task.Asked && task.Env.Spec().Descriptor.Kind != envs.Mean &&
+	case task.Desired && task.Env.Spec().Descriptor.Kind != envs.Mean &&
 		task.Env.Spec().Descriptor.Kind != envs.Final:
 		return nil, errors.Errorf("skills of %s cannot be descriptors, which must be means or final "+
 			"states of episodes: use another algorithm, such as diayn-reward", task.Env.Spec().Name)

@@ -22,13 +22,13 @@ type Task struct {
 	Length int // control steps per episode
 	Skills int // number of skills to condition the policy on; 0 for SAC alone
 	// Continuous is the number of components of skills that are vectors, drawn for each episode: unit
-	// vectors, or descriptors if Asked; 0: skills are numbered. Skills of them, the same ones at any
+	// vectors, or descriptors if Desired; 0: skills are numbered. Skills of them, the same ones at any
 	// time, are evaluated.
 	Continuous int
-	// Asked: a skill is the descriptor that it asks for, and skills are distinguished by features of
+	// Desired: a skill is a desired descriptor, and skills are distinguished by features of
 	// steps: state descriptors or, with Changes, their changes over a whole episode at the rate of the
 	// step. In all of them, the limits of the descriptor are scaled to -1 and 1.
-	Asked, Changes bool
+	Desired, Changes bool
 	// Random is the share of the sampled transitions whose skill is replaced by a random one; 0 unless
 	// skills are vectors.
 	Random float64
@@ -65,7 +65,7 @@ func (t Task) layout() replay.Layout {
 	if t.Skills > 0 {
 		layout.More = []int{max(1, t.Continuous)}
 		switch d := len(spec.Descriptor.Lower); {
-		case t.Asked:
+		case t.Desired:
 			layout.More = append(layout.More, d)
 		case !t.FullState:
 			layout.More = append(layout.More, d, d)
@@ -92,7 +92,7 @@ func (t Task) vector(skill *Node) *Node {
 
 // drawn returns random skills that are vectors, [keys, components].
 func (t Task) drawn(keys xla.Key) *Node {
-	if t.Asked {
+	if t.Desired {
 		return keys.Uniform(-1, 1, keys.Hi.Shape().Dimensions[0], t.Continuous)
 	}
 	x := keys.Normal(keys.Hi.Shape().Dimensions[0], t.Continuous)
@@ -102,7 +102,7 @@ func (t Task) drawn(keys xla.Key) *Node {
 // evaluated returns the skills that are evaluated, vectors [skills][components]: evenly spread
 // descriptors, or unit vectors that are evenly spaced on a circle or else drawn once for all runs.
 func (t Task) evaluated() [][]float32 {
-	if t.Asked {
+	if t.Desired {
 		return spread(t.Skills, t.Continuous)
 	}
 	rng, all := rand.New(rand.NewPCG(1, 2)), make([][]float32, t.Skills)
@@ -155,7 +155,7 @@ func (t Task) row(before, after envs.State, action, skill, truncation *Node) *No
 	if t.Skills > 0 {
 		b.More = append(b.More, skill)
 		switch {
-		case t.Asked:
+		case t.Desired:
 			b.More = append(b.More, t.features(before, after))
 		case !t.FullState:
 			b.More = append(b.More, before.Descriptor, after.Descriptor)

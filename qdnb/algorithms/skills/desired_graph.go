@@ -12,7 +12,7 @@ import (
 )
 
 // features returns the features of steps from one state to the next, [n, d], for tasks with
-// [Task.Asked]: the state descriptor before the step or, with [Task.Changes], the start of the
+// [Task.Desired]: the state descriptor before the step or, with [Task.Changes], the start of the
 // episode plus the change in the step times the length of an episode. The mean of the former is a
 // mean descriptor, and a final one if the skill stays where it ends; the mean of the latter is a
 // final descriptor. A step that ends an episode changes nothing, because the state after it belongs
