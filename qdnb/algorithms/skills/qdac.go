@@ -17,8 +17,8 @@ type Qdac struct {
 	// DiversityHidden are the units per hidden layer of the successor features and of the multiplier;
 	// its publication: 256, 256.
 	DiversityHidden []int `json:"diversity_hidden"`
-	// SkillDistance is the tolerated distance from a skill, if the limits of a descriptor are -1 and 1;
-	// its publication: 0.01.
+	// SkillDistance is the tolerated distance from a skill; descriptors are scaled to [-1, 1]. Its
+	// publication: 0.01.
 	SkillDistance float64 `json:"skill_distance"`
 	// SmoothDistance is the distance below which the actor's objective is quadratic; its publication:
 	// 1e-3.

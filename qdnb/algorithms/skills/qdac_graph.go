@@ -8,11 +8,11 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// QDAC conditions the policy on a desired descriptor (Grillotti, Faldor, González
-// León and Cully, ICML 2024). Skills z and the features phi of steps are those of [Task.Desired]. Two
-// critics psi predict the discounted sum of features, and a network l decides from observation and
-// skill whether the actor improves the task's reward or approaches the skill. With the actor's
-// actions b at s and b' at s', and the target networks psi':
+// QDAC conditions the policy on a desired descriptor (Grillotti, Faldor, González León and Cully,
+// ICML 2024). Skills z and the features phi of steps are those of [Task.Desired]. Two critics psi
+// predict the discounted sum of features, and a network l decides from observation and skill whether
+// the actor improves the task's reward or approaches the skill. With the actor's actions b at s and
+// b' at s', and the target networks psi':
 //
 //	loss of psi = 1/2 mean over the batch, j and components of
 //		((psi_j(s, a, z) - phi - (1 - done) discount mean_k psi'_k(s', b', z)) (1 - truncation))^2
@@ -22,7 +22,8 @@ import (
 //	aim of the actor = (1 - lambda) mean_j Q_j - lambda (sqrt(|offset|^2 + Smooth^2) - Smooth)
 //
 // The reward, which is only logged unless an objective uses it, is -|offset| at the actor's action.
-// The published code (adaptive-intelligent-robotics/QDAC, losses/scopa_loss.py) has the same losses.
+// The losses are those of the published code (adaptive-intelligent-robotics/QDAC,
+// losses/scopa_loss.py).
 type QDAC struct {
 	LearningRate, Discount, Tau float64
 	Hidden                      []int   // sizes of the hidden layers of psi and l

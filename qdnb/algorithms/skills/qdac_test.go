@@ -265,3 +265,21 @@ func (o outcome) Spec() envs.Spec {
 	spec.Descriptor.Kind = envs.Outcome
 	return spec
 }
+
+// The fingerprint of a diversity reward covers what the actor maximises.
+func TestFingerprintsOfAGuide(t *testing.T) {
+	task := Task{Env: endless, Length: 8, Skills: 3, Continuous: 2, Desired: true}
+	print := func(smooth float64) string {
+		own := Method{Diversity: QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8},
+			Distance: 0.1, Smooth: smooth, Observations: 2, Actions: 2}}
+		prints, err := Fingerprints(task, own, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return prints["diversity"]
+	}
+	if print(0.1) != print(0.1) || print(0.1) == print(0.2) {
+		t.Errorf("the fingerprints are %s, %s and, with another aim, %s", print(0.1), print(0.1),
+			print(0.2))
+	}
+}

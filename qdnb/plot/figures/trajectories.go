@@ -105,7 +105,8 @@ func (l labelColors) of(label string) color.NRGBA {
 // mostLabels is the number of labels above which a legend would be larger than its figure.
 const mostLabels = 40
 
-// legend explains the labels unless they are too many, the ends of paths and, if an arena has one, the goal.
+// legend explains the labels unless they are too many, the ends of paths and, if an arena has one,
+// the goal.
 func (l labelColors) legend(arenas ...*Arena) []legendEntry {
 	var entries []legendEntry
 	for _, label := range l {
