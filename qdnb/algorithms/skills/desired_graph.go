@@ -18,15 +18,15 @@ import (
 // final descriptor. A step that ends an episode changes nothing, because the state after it belongs
 // to the next one.
 func (t Task) features(before, after envs.State) *Node {
-	begins := func(x *Node) *Node {
+	ended := func(x *Node) *Node {
 		return BroadcastToDims(InsertAxes(GreaterThan(x, ZerosLike(x)), -1),
 			before.Descriptor.Shape().Dimensions...)
 	}
 	start := envs.AutoReset(t.Env, t.Length).Start(before)
-	x := Where(begins(before.Done), start, before.Descriptor) // see envs.Descriptor.Stays
+	x := Where(ended(before.Done), start, before.Descriptor) // see envs.Descriptor.Stays
 	if t.Changes {
 		change := MulScalar(Sub(after.Descriptor, x), float64(t.Length))
-		x = Add(start, Where(begins(after.Done), ZerosLike(x), change))
+		x = Add(start, Where(ended(after.Done), ZerosLike(x), change))
 	}
 	limits := t.Env.Spec().Descriptor
 	lower, upper := InsertAxes(Const(x.Graph(), limits.Lower), 0),
@@ -42,12 +42,14 @@ func (t Task) mixed(rows *Node, key xla.Key) *Node {
 		return rows
 	}
 	b := t.layout().Split(rows)
-	drawn := t.drawn(key.FoldInEach(Iota(rows.Graph(), shapes.Make(dtypes.Int32, n), 0)))
-	b.More[0] = Concatenate([]*Node{drawn, Slice(b.More[0], AxisRange(n))}, 0)
+	row := Iota(rows.Graph(), shapes.Make(dtypes.Int32, rows.Shape().Dimensions[0]), 0)
+	first := InsertAxes(LessThan(row, ConstAs(row, int32(n))), -1)
+	b.More[0] = Where(BroadcastToDims(first, b.More[0].Shape().Dimensions...),
+		t.drawn(key.FoldInEach(row)), b.More[0])
 	return t.layout().Join(b)
 }
 
-// spread returns n points that fill the cube [-1, 1]^d evenly, in any order of growth: multiples of
+// spread returns n points that fill the cube [-1, 1]^d evenly for every n: multiples of
 // the powers of 1/x modulo 1, where x is the positive root of x^(d+1) = x + 1 (Roberts 2018, "The
 // unreasonable effectiveness of quasirandom sequences").
 func spread(n, d int) [][]float32 {
