@@ -49,9 +49,9 @@ func (t Task) mixed(rows *Node, key xla.Key) *Node {
 	return t.layout().Join(b)
 }
 
-// spread returns n points that fill the cube [-1, 1]^d evenly for every n: multiples of
-// the powers of 1/x modulo 1, where x is the positive root of x^(d+1) = x + 1 (Roberts 2018, "The
-// unreasonable effectiveness of quasirandom sequences").
+// spread returns n points that fill the cube [-1, 1]^d evenly for every n: multiples of the powers
+// of 1/x modulo 1, where x is the positive root of x^(d+1) = x + 1 (Roberts 2018, "The unreasonable
+// effectiveness of quasirandom sequences").
 func spread(n, d int) [][]float32 {
 	root := 1.0
 	for range 100 {

@@ -10,9 +10,9 @@ import (
 
 // QDAC conditions the policy on a desired descriptor (Grillotti, Faldor, González León and Cully,
 // ICML 2024). Skills z and the features phi of steps are those of [Task.Desired]. Two critics psi
-// predict the discounted sum of features, and a network l decides from observation and skill whether
-// the actor improves the task's reward or approaches the skill. With the actor's actions b at s and
-// b' at s', and the target networks psi':
+// predict the discounted sum of features, and a network l decides from observation and skill
+// whether the actor improves the task's reward or approaches the skill. With the actor's actions b
+// at s and b' at s', and the target networks psi':
 //
 //	loss of psi = 1/2 mean over the batch, j and components of
 //		((psi_j(s, a, z) - phi - (1 - done) discount mean_k psi'_k(s', b', z)) (1 - truncation))^2
