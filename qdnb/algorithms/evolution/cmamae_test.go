@@ -203,7 +203,8 @@ func TestStrategiesRestart(t *testing.T) {
 			s := strategiesOf(strategy, 3, 12, 0.3)
 			s.RestartRule = rule
 			_, _, after := adapted(t, xlatest.Pure(t), s, improvement)
-			fresh := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node { return s.kind().start(in[0]) },
+			fresh := xlatest.Run(t, xlatest.Pure(t),
+				func(in []*Node) []*Node { return s.kind().start(in[0]) },
 				xlatest.Tensor(slices.Repeat([]float32{-7}, 3*12), 3, 12))
 			for e, want := range restarted {
 				same := true
@@ -221,7 +222,8 @@ func TestStrategiesRestart(t *testing.T) {
 }
 
 // cmamae returns a search of CMA-MAE on sphere.
-func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batch, slice int) *Search {
+func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batch,
+	slice int) *Search {
 	t.Helper()
 	task := scoring.NewTask(envs.Sphere(dims), nil, 1)
 	h := DefaultCMAMAE(task.Env.Spec())
@@ -299,7 +301,8 @@ func TestCMAMAEWritesTheSettingsOfItsStrategy(t *testing.T) {
 		}
 		got := ""
 		for _, name := range slices.Sorted(maps.Keys(written)) {
-			if slices.Contains([]string{"strategy", "vectors", "adam_learning_rate", "adam_l2_coeff"}, name) {
+			if slices.Contains([]string{"strategy", "vectors", "adam_learning_rate", "adam_l2_coeff"},
+				name) {
 				got += name + " "
 			}
 		}
@@ -346,7 +349,8 @@ func TestLMMAESNeedsDimensions(t *testing.T) {
 // The state of the strategies counts as memory: rows of a genotype for each strategy.
 func TestStrategiesCountAsMemory(t *testing.T) {
 	const n, emitters = 20, 3
-	for strategy, rows := range map[string]int64{sepCMAESName: 4, lmMAESName: 2 + 10, openAIESName: 3} {
+	for strategy, rows := range map[string]int64{sepCMAESName: 4, lmMAESName: 2 + 10,
+		openAIESName: 3} {
 		s := cmamae(t, xlatest.Pure(t), strategy, n, emitters, 30, 4)
 		with, _, err := s.memory()
 		if err != nil {

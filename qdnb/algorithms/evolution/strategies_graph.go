@@ -152,7 +152,7 @@ const streamRestart = -1
 func (s EvolutionStrategies) recombine(generation xla.Key, ranks *Node, weights []float32,
 	params int) (noise, squares *Node) {
 	type state struct {
-		Key                             xla.Key
+		Key                            xla.Key
 		Ranks, Weights, Noise, Squares *Node
 	}
 	g := ranks.Graph()
