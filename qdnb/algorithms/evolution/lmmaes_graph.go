@@ -10,14 +10,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// lmMAES are evolution strategies whose covariance matrix is a product of m direction vectors
-// (pyribs, opt/_lm_ma_es.py): m + 2 rows of a genotype each.
+// lmMAES are evolution strategies whose covariance matrix is made of M direction vectors
+// (pyribs, opt/_lm_ma_es.py): M + 2 rows of a genotype each.
 type lmMAES struct {
 	es       EvolutionStrategies
 	Mean     *Node // [E, N]
 	Sigma    *Node // [E], the step size
 	StepPath *Node // [E, N], evolution path of the step size
-	Vectors  *Node // [E, m, N], the direction vectors, from the fastest to the slowest
+	Vectors  *Node // [E, M, N], the direction vectors, from the fastest to the slowest
 	Age      *Node // [E], generations since the last restart
 }
 
@@ -41,7 +41,7 @@ func (d lmMAES) weights() []float32 {
 	return weights
 }
 
-// count is m, the number of direction vectors.
+// count is M, the number of direction vectors.
 func (d lmMAES) count() int {
 	if d.es.Vectors > 0 {
 		return d.es.Vectors
@@ -49,7 +49,7 @@ func (d lmMAES) count() int {
 	return d.es.size()
 }
 
-// perVector returns f of the number of each vector, [m].
+// perVector returns f of the number of each vector, [M].
 func (d lmMAES) perVector(g *Graph, f func(i float64) float64) *Node {
 	values := make([]float32, d.count())
 	for i := range values {

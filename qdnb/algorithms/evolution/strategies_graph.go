@@ -18,7 +18,7 @@ type StrategySettings struct {
 	Emitters    int     `json:"emitters"`     // E, evolution strategies, which share the batch equally
 	Sigma0      float64 `json:"sigma0"`       // initial step size
 	RestartRule string  `json:"restart_rule"` // see [RestartRules]
-	// Vectors is m, the number of direction vectors of LM-MA-ES; 0: as many as a strategy has
+	// Vectors is M, the number of direction vectors of LM-MA-ES; 0: as many as a strategy has
 	// individuals.
 	Vectors int `json:"vectors"`
 	// AdamLearningRate and AdamL2Coeff are the learning rate and the L2 regularisation of OpenAI-ES.
