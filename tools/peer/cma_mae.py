@@ -6,8 +6,8 @@
     python cma_mae.py curves sphere --seeds 10 --iterations 500 --centroids REPERTOIRE.npz > sphere.jsonl
     python cma_mae.py compare sphere.jsonl runs/cma-mae-sphere-*/metrics.csv
 
-golden writes onestep_{arm,sphere,rastrigin}.npz, 14_cma_mae_archive.npz, 14_cma_mae_strategy.npz and 17_cma_mae_strategies.npz. curves prints one JSON line per seed. All sizes of the
-algorithm are arguments; the defaults are those of Fontaine and Nikolaidis 2023. compare prints medians and ranges of both.
+golden writes onestep_{arm,sphere,rastrigin}.npz, 14_cma_mae_archive.npz, 14_cma_mae_strategy.npz and 17_cma_mae_strategies.npz.
+curves prints one JSON line per seed. All sizes of the algorithm are arguments; the defaults are those of Fontaine and Nikolaidis 2023. compare prints medians and ranges of both.
 """
 import argparse
 import csv
@@ -161,9 +161,9 @@ def curve(args, seed):
     archive = CVTArchive(**make, learning_rate=args.learning_rate, threshold_min=minimum)
     result = CVTArchive(**make)
     emitters = [
-        EvolutionStrategyEmitter(archive, x0=np.full(args.dim, start), sigma0=args.sigma0, ranker="imp", es=args.es, es_kwargs=SETTINGS.get(args.es),
-                                 selection_rule="mu", restart_rule="basic", batch_size=args.batch // args.emitters,
-                                 seed=1000 * seed + i)
+        EvolutionStrategyEmitter(archive, x0=np.full(args.dim, start), sigma0=args.sigma0, ranker="imp", es=args.es,
+                                 es_kwargs=SETTINGS.get(args.es), selection_rule="mu", restart_rule="basic",
+                                 batch_size=args.batch // args.emitters, seed=1000 * seed + i)
         for i in range(args.emitters)
     ]
     scheduler = Scheduler(archive, emitters, result_archive=result)
