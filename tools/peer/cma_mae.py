@@ -7,7 +7,8 @@
     python cma_mae.py compare sphere.jsonl runs/cma-mae-sphere-*/metrics.csv
 
 golden writes onestep_{arm,sphere,rastrigin}.npz, 14_cma_mae_archive.npz, 14_cma_mae_strategy.npz and 17_cma_mae_strategies.npz.
-curves prints one JSON line per seed. All sizes of the algorithm are arguments; the defaults are those of Fontaine and Nikolaidis 2023. compare prints medians and ranges of both.
+curves prints one JSON line per seed. All sizes of the algorithm are arguments; the defaults are those of Fontaine and
+Nikolaidis 2023. compare prints medians and ranges of both.
 """
 import argparse
 import csv
