@@ -10,7 +10,7 @@
 //
 // Not in the paper are [NoveltyArchive], which makes Dominated Novelty Search of IsoLineEmitter,
 // and the learner [DescriptorConditioned], which makes DCRL-MAP-Elites of IsoLineEmitter and Grid.
-// [SepCMAES], an emitter that adapts, and [AnnealedGrid] make CMA-MAE.
+// [EvolutionStrategies], an emitter that adapts, and [AnnealedGrid] make CMA-MAE.
 //
 // Sources:
 //
