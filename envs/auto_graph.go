@@ -45,6 +45,9 @@ func (e Episodes) Spec() Spec {
 // 0. The task itself was not done.
 func (e Episodes) Truncation(s State) *Node { return e.read(s).Truncation }
 
+// Start returns the descriptor with which the episodes of each copy start, [B, descriptor].
+func (e Episodes) Start(s State) *Node { return Transpose(e.read(s).Descriptor, 0, 1) }
+
 // memory is the physics state of Episodes. As in all physics states, the batch is the last axis.
 type memory struct {
 	PhysicsState      []*Node // of the task

@@ -53,7 +53,7 @@ func finished(t *testing.T, run *runs.Run) []byte {
 func TestSkillsResumeBitForBit(t *testing.T) {
 	const iterations = 36 // the replay buffer wraps around after 30
 	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "metra",
-		"metra continuous_skills=2", "sac"} {
+		"metra continuous_skills=2", "qdac", "sac"} {
 		t.Run(algorithm, func(t *testing.T) {
 			of := func(folder string, iterations int) Spec {
 				algorithm, setting, _ := strings.Cut(algorithm, " ")
@@ -131,6 +131,7 @@ func TestSkillsAreMeasured(t *testing.T) {
 		"diayn": diayn, "diayn-reward": diayn, "smerl-diayn": gated(diayn), "dads": dads,
 		"dads-reward": dads, "smerl-dads": gated(dads),
 		"metra": slices.Concat(losses, []string{"encoder_loss"}, rewards),
+		"qdac":  slices.Concat(losses, []string{"features_loss"}, rewards),
 		"sac":   append(slices.Clone(losses), "training_reward", "task_reward"),
 	} {
 		run := train(t, smallDiscovery(algorithm, t.TempDir(), 11))
@@ -335,7 +336,7 @@ func TestPublishedSettings(t *testing.T) {
 				t.Errorf("%s on %s is called %s", algorithm, env, config.Name())
 			}
 			folders[config.Name()] = true
-			if protocol.Evolves(algorithm) || algorithm == "metra" {
+			if slices.Contains(protocol.Later(), algorithm) || protocol.Evolves(algorithm) {
 				continue // not of the family, or not in the paper
 			}
 			var got, expected = published{}, want

@@ -92,7 +92,7 @@ func TestGoldenLosses(t *testing.T) {
 			critics, pi := f.sac.Critic.Networks(critic), f.sac.Actor.Network(actor, 0)
 			targets := f.sac.target(f.sac.Critic.Networks(target), pi, logAlpha, batch, in[5])
 			q := criticLoss(critics, targets, batch)
-			a := actorLoss(pi, critics, logAlpha, batch.Obs, in[6])
+			a := f.sac.actorLoss(pi, critics, logAlpha, batch.Obs, in[6])
 			h := f.sac.alphaLoss(logAlpha, pi, batch.Obs, in[7])
 			return []*Node{q, Gradient(q, critic)[0], a, Gradient(a, actor)[0], h, Gradient(h, logAlpha)[0]}
 		}, f.rows("critic.flat", f.sac.Critic), f.rows("target_critic.flat", f.sac.Critic),

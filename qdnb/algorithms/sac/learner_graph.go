@@ -15,6 +15,10 @@ type SAC struct {
 	Actor  nn.MLP // input to means and raw scales of the actions, see nn.NewTanhGaussian
 	Critic nn.MLP // input and action to one value; each of the two
 
+	// Aim returns what the actor maximises, [B], at actions that it samples for the observations of a
+	// batch, given the values of both critics, [B]; nil: the smaller value.
+	Aim func(action, first, second *Node) *Node
+
 	tuned []*Node // traced parameters, if bound
 }
 

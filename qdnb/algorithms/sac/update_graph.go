@@ -56,15 +56,18 @@ func criticLoss(nets []nn.Network, target *Node, batch replay.Batch) *Node {
 }
 
 // actorLoss is mean(alpha log pi - min(Q1, Q2)(s, a)) for an action a sampled from the actor, a
-// scalar.
-func actorLoss(actor nn.Network, nets []nn.Network, logAlpha, obs, noise *Node) *Node {
+// scalar. [SAC.Aim] replaces the minimum.
+func (s SAC) actorLoss(actor nn.Network, nets []nn.Network, logAlpha, obs, noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(obs)).Sample(noise)
 	value := func(critic nn.Network) *Node {
 		return Reshape(critic.WithFixedInputs(obs).Apply(InsertAxes(action, 0)), -1)
 	}
 	first, second := value(nets[0]), value(nets[1])
-	least := Where(LessOrEqual(first, second), first, second)
-	return ReduceAllMean(Sub(Mul(Exp(logAlpha), logProb), least))
+	aim := Where(LessOrEqual(first, second), first, second)
+	if s.Aim != nil {
+		aim = s.Aim(action, first, second)
+	}
+	return ReduceAllMean(Sub(Mul(Exp(logAlpha), logProb), aim))
 }
 
 // alphaLoss is mean(alpha (-log pi - H)) for an action sampled from the actor, a scalar, with the
@@ -85,7 +88,7 @@ func (s SAC) Update(l Learning, batch replay.Batch, noise Noise) (Learning, Loss
 	next.Critic, next.TargetCritic, next.CriticMoments = critics.Update(adam, l.Critic,
 		l.TargetCritic, l.CriticMoments, critic, s.Tau)
 
-	actor := actorLoss(l.Actor[0], l.Critic, l.LogAlpha, batch.Obs, noise.Actor)
+	actor := s.actorLoss(l.Actor[0], l.Critic, l.LogAlpha, batch.Obs, noise.Actor)
 	next.Actor, next.ActorMoments = nn.UpdateTree(adam, l.Actor,
 		Gradient(actor, xla.Flatten(l.Actor)...), l.ActorMoments)
 

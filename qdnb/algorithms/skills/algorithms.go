@@ -18,6 +18,7 @@ var Algorithms = []Algorithm{
 	{"smerl-diayn", func(s envs.Spec) Hyperparameters { return defaultSelective(s, diayn{}) }},
 	{"smerl-dads", func(s envs.Spec) Hyperparameters { return defaultSelective(s, dads{}) }},
 	{"metra", func(s envs.Spec) Hyperparameters { return defaultMetra(s) }},
+	{"qdac", func(s envs.Spec) Hyperparameters { return defaultQdac(s) }},
 	{"sac", func(s envs.Spec) Hyperparameters { return DefaultSAC(s) }},
 }
 

@@ -53,7 +53,7 @@ func (h history) tensors() []*tensors.Tensor {
 		xlatest.Tensor(h.next, n, h.d), xlatest.Tensor(h.done, n)}
 }
 
-func batchOf(in []*Node) Batch { return Batch{in[0], in[1], in[2], in[3]} }
+func batchOf(in []*Node) Batch { return Batch{in[0], in[1], in[2], in[3], nil} }
 
 // layer is a network layer in plain Go: its parameters are at the start of a row, and it returns
 // those that follow.

@@ -3,6 +3,7 @@ package skills
 import (
 	"github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 )
 
@@ -14,6 +15,13 @@ type Batch struct {
 	// from the start of the next one (see envs.AutoReset).
 	Now, Next *graph.Node
 	Done      *graph.Node // [B], 1 if the episode ended with this step
+	Acts      *Acts       // what a [Guide] also sees; nil for other models
+}
+
+// Acts is how the actor acts in transitions. It is a pytree.
+type Acts struct {
+	replay.Batch             // observations are network inputs, with the skill
+	Here, Then   *graph.Node // actions that the actor samples at Obs and at NextObs, [B, actions]
 }
 
 // Diversity rewards skills for being distinguishable. Its parameters are a list of tensors on the
@@ -41,6 +49,14 @@ type Model interface {
 	Learn(b Batch) (Model, *graph.Node)
 	// Params returns the model's parameters: the inverse of [Diversity.Model].
 	Params() []*graph.Node
+}
+
+// Guide is a [Model] that takes part in what the actor maximises, such as [QDAC]'s.
+type Guide interface {
+	Model
+	// Aim returns what the actor maximises, [B], at actions [B, actions] that it samples for the
+	// observations of a batch, given the values of both critics, [B].
+	Aim(b Batch, action, first, second *graph.Node) *graph.Node
 }
 
 // Objective combines the task reward of a transition with its diversity reward. All are [B]. Its

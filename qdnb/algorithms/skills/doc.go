@@ -11,6 +11,7 @@
 //	DADS             DADS            DADS+REWARD    SMERL(DADS)
 //	METRA            METRA
 //
+// [QDAC], a [Guide], takes part in the actor's objective, with the task's reward alone: [TaskOnly].
 // A new variant is one new factor. [Search] is the loop: act, store, update. It refers to no factor
 // by name.
 //
@@ -23,6 +24,8 @@
 //	Sharma et al. 2020, "Dynamics-aware unsupervised discovery of skills" (DADS);
 //	Kumar et al. 2020, "One solution is not all you need: few-shot extrapolation via structured
 //		MaxEnt RL" (SMERL);
+//	Grillotti et al. 2024, "Quality-Diversity Actor-Critic: learning high-performing and diverse
+//		behaviors via value and successor features critics" (QDAC);
 //	Park et al. 2024, "METRA: scalable unsupervised RL with metric-aware abstraction";
 //	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning
 //		for skill discovery" (the paper).

@@ -4,9 +4,11 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 )
 
@@ -28,7 +30,7 @@ func Fingerprints(task Task, own Method, batch int) (map[string]string, error) {
 func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, error) {
 	t := xla.NewTrace()
 	t.Note(diversity.Fields(), diversity.Loss())
-	d := task.features()
+	d := task.width()
 	type modelIn struct {
 		Skill, Now, Next, Done xla.Array
 		Known                  xla.State[[]*Node]
@@ -43,8 +45,14 @@ func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, er
 		_, err = xla.TraceGraph(t, in, func(in modelIn) xla.State[[]*Node] {
 			b := Batch{Skill: in.Skill.Tree, Now: in.Now.Tree, Next: in.Next.Tree, Done: in.Done.Tree}
 			model := diversity.Model(in.Known.Tree, task.inputs(), d).Observe(b)
+			var aim []*Node
+			if guide, ok := model.(Guide); ok {
+				b.Acts = task.idle(b.Done)
+				aim = append(aim, guide.Aim(b, b.Acts.Here, b.Done, b.Done))
+			}
 			learned, loss := model.Learn(b)
-			return xla.Out(slices.Concat(model.Params(), learned.Params(), []*Node{model.Reward(b), loss}))
+			return xla.Out(slices.Concat(model.Params(), learned.Params(), []*Node{model.Reward(b), loss},
+				aim))
 		})
 	}
 	return t.Sum(), errors.WithMessage(err, "cannot build the diversity reward")
@@ -69,4 +77,13 @@ func fingerprintObjective(objective Objective, batch int) (string, error) {
 			return xla.Out(out)
 		})
 	return t.Sum(), errors.WithMessage(err, "cannot build the objective")
+}
+
+// idle returns acts of zeros in the transitions of a batch, of which done [B] is given.
+func (t Task) idle(done *Node) *Acts {
+	spec, n := t.Env.Spec(), done.Shape().Dimensions[0]
+	obs := Zeros(done.Graph(), shapes.Make(dtypes.Float32, n, spec.Observations+t.inputs()))
+	action := Zeros(done.Graph(), shapes.Make(dtypes.Float32, n, spec.Actions))
+	return &Acts{replay.Batch{Obs: obs, NextObs: obs, Action: action, Reward: done, Done: done,
+		Truncation: done}, action, action}
 }

@@ -69,6 +69,7 @@ const streamSkill = 1
 const (
 	streamDraw = iota
 	streamNoise
+	streamMix // random skills of sampled transitions
 )
 
 // episodes returns the training environments, with auto-reset.
@@ -90,7 +91,7 @@ func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 		0))
 	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner)), Worlds: it.episodes().Reset(worlds)}
 	if d := it.method.Diversity; d != nil {
-		s.Known = d.Start(it.task.inputs(), it.task.features(), root.FoldIn(streamModel))
+		s.Known = d.Start(it.task.inputs(), it.task.width(), root.FoldIn(streamModel))
 		xla.CheckCount(d, "Start", fmt.Sprintf("the fields %v", d.Fields()), s.Known, len(d.Fields()))
 	}
 	if it.task.Continuous > 0 {
@@ -179,7 +180,7 @@ func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xl
 }
 
 func (it iteration) model(known []*Node) Model {
-	return it.method.Diversity.Model(known, it.task.inputs(), it.task.features())
+	return it.method.Diversity.Model(known, it.task.inputs(), it.task.width())
 }
 
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
@@ -204,7 +205,7 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 	end := xla.ForUnfused(g, it.updates, start, func(step *Node, u state) state {
 		draw := u.Key.FoldInEach(step)
 		index := u.Buffer.Draw(draw.FoldIn(streamDraw), it.sac.BatchSize)
-		batch, skills := it.task.read(u.Buffer.At(index))
+		batch, skills := it.task.read(it.task.mixed(u.Buffer.At(index), draw.FoldIn(streamMix)))
 		var returns *Node
 		if u.Returns != nil {
 			returns = u.Returns.At(index)
@@ -236,6 +237,16 @@ func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns
 	noise sac.Noise) (learning, metrics) {
 	zero := ZerosLike(l.SAC.LogAlpha)
 	f := metrics{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
+	algorithm := it.sac
+	if guide, ok := l.Model.(Guide); ok {
+		skills.Acts = acts(l.SAC.Actor[0], batch, noise)
+		algorithm.Aim = func(action, first, second *Node) *Node {
+			aim := guide.Aim(*skills, action, first, second)
+			xla.CheckShape(guide, "Aim", "what the actor maximises", aim, dtypes.Float32,
+				first.Shape().Dimensions[0])
+			return aim
+		}
+	}
 	if l.Model != nil {
 		model, objective, n := l.Model, it.method.Objective, batch.Reward.Shape().Dimensions[0]
 		diversity := model.Reward(*skills)
@@ -255,9 +266,18 @@ func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns
 	}
 	f.Reward = ReduceAllMean(batch.Reward)
 	var losses sac.Losses
-	l.SAC, losses = it.sac.Update(l.SAC, batch, noise)
+	l.SAC, losses = algorithm.Update(l.SAC, batch, noise)
 	f.Critic, f.Actor, f.Alpha = losses.Critic, losses.Actor, losses.Alpha
 	return l, f
+}
+
+// acts samples what the actor does in transitions, with the noise of an update.
+func acts(actor nn.Network, batch replay.Batch, noise sac.Noise) *Acts {
+	sample := func(obs, noise *Node) *Node {
+		action, _ := nn.NewTanhGaussian(actor.Apply(obs)).Sample(noise)
+		return action
+	}
+	return &Acts{batch, sample(batch.Obs, noise.Actor), sample(batch.NextObs, noise.Critic)}
 }
 
 // checked makes a loss NaN if the parameters it trained contain a NaN.

@@ -44,7 +44,7 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 			model := metra.Model(known, skills, inputs)
 			var out []*Node
 			for i := range steps {
-				b := Batch{in[2+3*i], in[3+3*i], in[4+3*i], in[1]}
+				b := Batch{in[2+3*i], in[3+3*i], in[4+3*i], in[1], nil}
 				reward := model.Reward(b)
 				var loss *Node
 				model, loss = model.Learn(b)

@@ -15,6 +15,15 @@ func (DiversityOnly) Reward(_, diversity, _ *graph.Node) *graph.Node { return di
 // NeedsReturns implements [Objective].
 func (DiversityOnly) NeedsReturns() bool { return false }
 
+// TaskOnly is the objective of QDAC: the task reward alone. Skills differ by a [Guide].
+type TaskOnly struct{}
+
+// Reward implements [Objective].
+func (TaskOnly) Reward(task, _, _ *graph.Node) *graph.Node { return task }
+
+// NeedsReturns implements [Objective].
+func (TaskOnly) NeedsReturns() bool { return false }
+
 // PlusReward is the objective of DIAYN+REWARD and DADS+REWARD:
 //
 //	task + scale diversity

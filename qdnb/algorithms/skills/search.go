@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -81,9 +82,13 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	}
 	d := len(task.Env.Spec().Descriptor.Lower)
 	switch {
-	case task.Skills > config.EnvBatchSize:
+	case task.Skills > config.EnvBatchSize && task.Continuous == 0:
 		return nil, errors.Errorf("%d environments cannot play all of %d skills", config.EnvBatchSize,
 			task.Skills)
+	case task.Desired && task.Env.Spec().Descriptor.Kind != envs.Mean &&
+		task.Env.Spec().Descriptor.Kind != envs.Final:
+		return nil, errors.Errorf("skills of %s cannot be descriptors, which must be means or final "+
+			"states of episodes: use another algorithm, such as diayn-reward", task.Env.Spec().Name)
 	case (method.Diversity == nil) != (task.Skills == 0) || (method.Diversity == nil) !=
 		(method.Objective == nil):
 		return nil, errors.New("skills, a diversity reward and an objective go together: set all of " +

@@ -21,9 +21,17 @@ type Task struct {
 	Env    envs.Env
 	Length int // control steps per episode
 	Skills int // number of skills to condition the policy on; 0 for SAC alone
-	// Continuous is the number of components of skills that are unit vectors, drawn for each episode;
-	// 0: skills are numbered. Skills of them, the same ones at any time, are evaluated.
+	// Continuous is the number of components of skills that are vectors, drawn for each episode: unit
+	// vectors, or descriptors if Desired; 0: skills are numbered. Skills of them, the same ones at any
+	// time, are evaluated.
 	Continuous int
+	// Desired: a skill is a desired descriptor, and skills are distinguished by features of
+	// steps: state descriptors or, with Changes, their changes over a whole episode at the rate of the
+	// step. In all of them, the limits of the descriptor are scaled to -1 and 1.
+	Desired, Changes bool
+	// Random is the share of the sampled transitions whose skill is replaced by a random one; 0 unless
+	// skills are vectors.
+	Random float64
 	// FullState distinguishes skills by whole observations instead of the task's state descriptors.
 	FullState bool
 }
@@ -40,8 +48,8 @@ func (t Task) policy(hidden []int) nn.MLP {
 	return nn.Policy(spec.Observations, hidden, spec.Actions)
 }
 
-// features is the number of features that distinguish skills.
-func (t Task) features() int {
+// width is the number of features that distinguish skills.
+func (t Task) width() int {
 	if t.FullState {
 		return t.Env.Spec().Observations
 	}
@@ -49,14 +57,17 @@ func (t Task) features() int {
 }
 
 // layout is the layout of transitions in the replay buffer. With skills, the index of the skill
-// follows, and the descriptors before and after the step unless skills are distinguished by
-// observations.
+// follows, and what distinguishes skills besides observations: the descriptors before and after the
+// step, or its features.
 func (t Task) layout() replay.Layout {
 	spec := t.Env.Spec()
 	layout := replay.Layout{Obs: spec.Observations, Actions: spec.Actions}
 	if t.Skills > 0 {
 		layout.More = []int{max(1, t.Continuous)}
-		if d := len(spec.Descriptor.Lower); !t.FullState {
+		switch d := len(spec.Descriptor.Lower); {
+		case t.Desired:
+			layout.More = append(layout.More, d)
+		case !t.FullState:
 			layout.More = append(layout.More, d, d)
 		}
 	}
@@ -79,15 +90,21 @@ func (t Task) vector(skill *Node) *Node {
 	return oneHot(skill, t.Skills)
 }
 
-// drawn returns random skills that are unit vectors, [keys, components].
+// drawn returns random skills that are vectors, [keys, components].
 func (t Task) drawn(keys xla.Key) *Node {
+	if t.Desired {
+		return keys.Uniform(-1, 1, keys.Hi.Shape().Dimensions[0], t.Continuous)
+	}
 	x := keys.Normal(keys.Hi.Shape().Dimensions[0], t.Continuous)
 	return Div(x, Sqrt(AddScalar(InsertAxes(ReduceSum(Square(x), 1), -1), 1e-12)))
 }
 
-// evaluated returns the skills that are evaluated, unit vectors [skills][components]: evenly spaced
-// on a circle, or else drawn once for all runs.
+// evaluated returns the skills that are evaluated, vectors [skills][components]: evenly spread
+// descriptors, or unit vectors that are evenly spaced on a circle or else drawn once for all runs.
 func (t Task) evaluated() [][]float32 {
+	if t.Desired {
+		return spread(t.Skills, t.Continuous)
+	}
 	rng, all := rand.New(rand.NewPCG(1, 2)), make([][]float32, t.Skills)
 	for i := range all {
 		x, square := make([]float64, t.Continuous), 0.0
@@ -137,7 +154,10 @@ func (t Task) row(before, after envs.State, action, skill, truncation *Node) *No
 	}
 	if t.Skills > 0 {
 		b.More = append(b.More, skill)
-		if !t.FullState {
+		switch {
+		case t.Desired:
+			b.More = append(b.More, t.features(before, after))
+		case !t.FullState:
 			b.More = append(b.More, before.Descriptor, after.Descriptor)
 		}
 	}
@@ -161,7 +181,7 @@ func (t Task) read(rows *Node) (replay.Batch, *Batch) {
 	}
 	s := &Batch{Skill: t.vector(more[0]), Now: b.Obs, Next: b.NextObs, Done: b.Done}
 	if !t.FullState {
-		s.Now, s.Next = more[1], more[2]
+		s.Now, s.Next = more[1], more[len(more)-1]
 	}
 	b.Obs, b.NextObs = conditioned(b.Obs, s.Skill), conditioned(b.NextObs, s.Skill)
 	return b, s

@@ -35,15 +35,15 @@ func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.K
 			skill = task.drawn(key.FoldIn(8).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, rows), 0)))
 		}
 		b.More = append(b.More, skill)
-		if d := len(spec.Descriptor.Lower); !task.FullState {
-			b.More = append(b.More, key.FoldIn(4).Normal(rows, d), key.FoldIn(5).Normal(rows, d))
+		for i, width := range task.layout().More[1:] {
+			b.More = append(b.More, key.FoldIn(4+i).Normal(rows, width))
 		}
 	}
 	full := Const(g, int32(rows))
 	u := Updates{Learner: it.sac.Start(key.FoldIn(6)),
 		Buffer: replay.Buffer{Rows: task.layout().Join(b), Size: full, Position: ZerosLike(full)}}
 	if method.Diversity != nil {
-		u.Known = method.Diversity.Start(task.inputs(), task.features(), key.FoldIn(7))
+		u.Known = method.Diversity.Start(task.inputs(), task.width(), key.FoldIn(7))
 	}
 	return u
 }

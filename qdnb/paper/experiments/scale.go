@@ -63,6 +63,7 @@ var parts = []part{
 	{func(algorithm string) bool { return algorithm == "dns" }, "", "capacity=128", "capacity=32"},
 	{func(algorithm string) bool { return algorithm == "cma-mae" }, "", "emitters=4", "emitters=4"},
 	{func(algorithm string) bool { return algorithm == "metra" }, "", "num_skills=5", "num_skills=5"},
+	{func(algorithm string) bool { return algorithm == "qdac" }, "", "num_skills=40", "num_skills=5"},
 	{func(algorithm string) bool { return !evolves(algorithm) },
 		"evaluation_interval=10000 early_interval=0",
 		"env_batch_size=50 replay_buffer_size=50000 batch_size=128 evaluation_states=8 " +

@@ -24,7 +24,7 @@ var (
 		{"smerl-diayn", "SMERL(DIAYN)"}, {"smerl-dads", "SMERL(DADS)"}}
 	unrewarded = []method{{"diayn", "DIAYN"}, {"dads", "DADS"}}
 	later      = []method{{"dns", "DNS"}, {"dcrl-map-elites", "DCRL-MAP-Elites"}, {"metra", "METRA"},
-		{"cma-mae", "CMA-MAE"}}
+		{"cma-mae", "CMA-MAE"}, {"qdac", "QDAC"}}
 	evolving = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae")
 	all      = slices.Concat(neuroevolution, reinforcement, unrewarded,
 		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later)

@@ -50,6 +50,7 @@ var styles = map[string]Style{
 	"ppo":            {Color: rgb(0x111111), Dashes: solid},
 	"dns":            {Color: rgb(0x7b4f1d), Dashes: solid},
 	"metra":          {Color: rgb(0xdc050c), Dashes: longDash},
+	"qdac":           {Color: rgb(0xb8d800), Dashes: dashDotDot},
 
 	"cma-mae":         {Color: rgb(0x00a0a0), Dashes: solid},
 	"dcrl-map-elites": {Color: rgb(0x9b4dff), Dashes: solid},

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -116,6 +117,19 @@ func TestAddSkills(t *testing.T) {
 	if _, err := SkillTrajectories(skilled(t,
 		"walker-uni")); err == nil || !strings.Contains(err.Error(), "has no positions") {
 		t.Errorf("contacts of feet: %v", err)
+	}
+}
+
+// A legend lists up to 40 skills, besides the ends of paths and the goal.
+func TestManySkillsHaveNoLegend(t *testing.T) {
+	for skills, want := range map[int]int{40: 43, 41: 3} {
+		arena := &Arena{Goal: &Rect{}}
+		for k := range skills {
+			arena.Paths = append(arena.Paths, Path{Label: fmt.Sprint("skill ", k)})
+		}
+		if got := len(newLabelColors(arena).legend(arena)); got != want {
+			t.Errorf("the legend of %d skills has %d entries, not %d", skills, got, want)
+		}
 	}
 }
 

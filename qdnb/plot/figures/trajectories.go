@@ -102,11 +102,15 @@ func (l labelColors) of(label string) color.NRGBA {
 	return Viridis(0.95 * float64(i) / float64(len(l)-1)) // the last yellows are pale on white
 }
 
-// legend explains the labels, the ends of paths and, if an arena has one, the goal.
+// mostLabels is the number of labels above which a legend would be larger than its figure.
+const mostLabels = 40
+
+// legend explains the labels unless they are too many, the ends of paths and, if an arena has one,
+// the goal.
 func (l labelColors) legend(arenas ...*Arena) []legendEntry {
 	var entries []legendEntry
 	for _, label := range l {
-		if label != "" {
+		if label != "" && len(l) <= mostLabels {
 			entries = append(entries, legendEntry{label,
 				lineIcon(draw.LineStyle{Color: l.of(label), Width: 1.3}, nil)})
 		}

@@ -1,0 +1,285 @@
+package skills
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/sac"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// qdacNumbers returns the settings of 17_qdac.npz, whose environment has 3 observations and 2
+// actions.
+func qdacNumbers(f golden.File) (sac.Config, QDAC) {
+	number := func(name string) float64 { return f.Number("const." + name) }
+	config := sac.Config{LearningRate: number("learning_rate"), Discount: number("discount"),
+		Tau: number("tau"), RewardScaling: number("reward_scaling"), AlphaInit: number("alpha_init")}
+	for _, units := range f.Int32s("const.hidden") {
+		config.Hidden = append(config.Hidden, int(units))
+	}
+	return config, QDAC{LearningRate: config.LearningRate, Discount: config.Discount, Tau: config.Tau,
+		Hidden: config.Hidden, Distance: number("distance"), Smooth: number("smooth"), Observations: 3,
+		Actions: 2}
+}
+
+// 17_qdac.npz: losses, gradients and three updates, computed by the published losses in JAX
+// (tools/golden_qdac.py).
+func TestGoldenQDAC(t *testing.T) {
+	f := golden.Read(t, "17_qdac.npz")
+	config, qdac := qdacNumbers(f)
+	const steps, components = 3, 2
+	algorithm := sac.New(config, qdac.Observations+components, qdac.Actions)
+	it := iteration{method: Method{qdac, TaskOnly{}}, sac: algorithm, task: Task{Skills: 1}}
+	nets := []string{"actor", "critic", "target_critic", "features", "target_features", "multiplier"}
+	columns := []string{"obs", "next_obs", "desc_prime", "actions", "rewards", "dones", "truncations",
+		"state_desc", "noise_actor", "noise_critic", "noise_alpha"}
+	losses := []string{"actor", "critic", "features", "log_alpha"}
+	gradients := []string{"actor", "critic", "features", "multiplier"}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		var inputs []*tensors.Tensor
+		for _, name := range nets {
+			inputs = append(inputs, array(f, name))
+		}
+		for i := range steps {
+			for _, name := range columns {
+				inputs = append(inputs, array(f, fmt.Sprint(name, "_", i+1)))
+			}
+		}
+		out := xlatest.Run(t, p, func(in []*Node) (out []*Node) {
+			l := begin(algorithm, qdac, in)
+			for i := range steps {
+				batch, skills, noise := transitions(in[len(nets)+i*len(columns):])
+				var m metrics
+				l, m = it.learn(l, batch, skills, nil, noise)
+				now, model := sac.Join(l.SAC), l.Model.(successor)
+				known := model.Params()
+				out = append(out, now.Actor, now.Critic, now.TargetCritic, known[0], known[5], known[6],
+					now.LogAlpha, m.Actor, m.Critic, m.Diversity, m.Alpha)
+				if i == 0 { // the first average is a tenth of the gradient
+					for _, x := range []*Node{now.ActorMoments.First, now.CriticMoments.First, known[1],
+						known[7]} {
+						out = append(out, MulScalar(x, 10))
+					}
+				}
+			}
+			return out
+		}, inputs...)
+		compare := func(names []string, step int, form string) {
+			for _, name := range names {
+				array := fmt.Sprintf(form, name, step)
+				xlatest.Close(t, array, xlatest.Flat[float32](t, out[0]), f.Float32s(array), 5e-5)
+				out = out[1:]
+			}
+		}
+		for step := 1; step <= steps; step++ {
+			compare(append(nets, "log_alpha"), step, "%s_after_%d")
+			compare(losses, step, "%s_loss_%d")
+			if step == 1 {
+				compare(gradients, step, "%s_gradient_%d")
+			}
+		}
+	})
+}
+
+// begin returns what updates change, with the networks in[:6] and moments of 0.
+func begin(algorithm sac.SAC, qdac QDAC, in []*Node) learning {
+	g := in[0].Graph()
+	adam, alpha := nn.NewAdam(algorithm.LearningRate), Log(Const(g, float32(algorithm.AlphaInit)))
+	known := append(append(startLearned(in[3]), in[4]), startLearned(in[5])...)
+	return learning{algorithm.Cut(sac.Learner{Actor: in[0], Critic: in[1], TargetCritic: in[2],
+		LogAlpha: alpha, ActorMoments: adam.Start(in[0]), CriticMoments: adam.Start(in[1]),
+		AlphaMoments: adam.Start(alpha)}), qdac.Model(known, 2, 2)}
+}
+
+// transitions returns the transitions of an update from the columns of TestGoldenQDAC.
+func transitions(in []*Node) (replay.Batch, *Batch, sac.Noise) {
+	skill := in[2]
+	return replay.Batch{Obs: conditioned(in[0], skill), NextObs: conditioned(in[1], skill),
+			Action: in[3], Reward: in[4], Done: in[5], Truncation: in[6]},
+		&Batch{Skill: skill, Now: in[7], Next: in[7], Done: in[5]},
+		sac.Noise{Actor: in[8], Critic: in[9], Alpha: in[10]}
+}
+
+// Skills end near their desired positions, although the task's reward leads elsewhere.
+func TestQDACReachesSkills(t *testing.T) {
+	config := quick(16)
+	config.SAC.Discount, config.SAC.FixAlpha = 0.8, false
+	config.EvaluationInterval = 1 << 20
+	task := Task{Env: endless, Length: 8, Skills: 16, Continuous: 2, Desired: true, Changes: true,
+		Random: 0.5}
+	qdac := QDAC{LearningRate: config.LearningRate, Discount: config.Discount, Tau: config.Tau,
+		Hidden: []int{32, 32}, Distance: 0.05, Smooth: 1e-3, Observations: 2, Actions: 2}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		s, err := New(p, task, Method{qdac, TaskOnly{}}, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		first := distanceToSkills(t, s)
+		steps(t, s, 101)
+		if last := distanceToSkills(t, s); !(last < first/2) {
+			t.Errorf("the mean distance from the desired position changed from %g to %g", first, last)
+		}
+	})
+}
+
+// distanceToSkills evaluates the skills of a search in the plane, whose limits are -2 and 2, and
+// returns their mean distance from the desired positions.
+func distanceToSkills(t *testing.T, s *Search) float64 {
+	t.Helper()
+	e, err := s.Evaluate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	desired, sum := s.it.task.evaluated(), 0.0
+	for i := range e.Fitnesses {
+		z := desired[i%len(desired)]
+		sum += math.Hypot(float64(e.Descriptors[2*i]-2*z[0]), float64(e.Descriptors[2*i+1]-2*z[1]))
+	}
+	return sum / float64(len(e.Fitnesses))
+}
+
+// A transition holds the skill of its episode, a point of the cube, and the features of its step.
+func TestDesiredDescriptorsAreStored(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	p := xlatest.Best(t)
+	for _, changes := range []bool{false, true} {
+		config := small()
+		task := Task{Env: short, Length: 8, Skills: 3, Continuous: 2, Desired: true, Changes: changes}
+		s, err := New(p, task, Method{QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8},
+			Distance: 0.1, Smooth: 1e-3, Observations: 2, Actions: 2}, TaskOnly{}}, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		steps(t, s, 11) // the first only measures
+		buffer, total := s.Replay()
+		rows, err := buffer.Rows(total, 0, total)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, width := config.EnvBatchSize, task.layout().Width()
+		row := func(step, k int) []float32 { return rows[(step*n+k)*width:][:width] }
+		ended := 0
+		for step := range 10 {
+			for k := range n {
+				now := row(step, k)
+				obs, next, done, skill, features := now[:2], now[2:4], now[7] == 1, now[9:11], now[11:13]
+				for i, start := range row(0, k)[:2] {
+					want := obs[i] / 2
+					if changes && done {
+						want = start / 2
+					} else if changes {
+						want = (start + 8*(next[i]-obs[i])) / 2
+					}
+					if math.Abs(float64(features[i]-want)) > 1e-5 || math.Abs(float64(skill[i])) > 1 {
+						t.Errorf("changes %v, step %d: %v has skill %v and features %v", changes, step, now, skill,
+							features)
+					}
+				}
+				if done {
+					ended++
+				}
+				if step < 9 && done == slices.Equal(skill, row(step+1, k)[9:11]) {
+					t.Errorf("step %d of environment %d ends its episode: %v; skills %v and then %v", step, k,
+						done, skill, row(step+1, k)[9:11])
+				}
+			}
+		}
+		if ended < n {
+			t.Errorf("%d episodes ended", ended)
+		}
+	}
+}
+
+// A share of the sampled transitions gets random skills; nothing else changes.
+func TestMixedSkills(t *testing.T) {
+	task := Task{Env: endless, Length: 8, Skills: 3, Continuous: 2, Desired: true, Random: 0.5}
+	const n = 10
+	width := task.layout().Width()
+	rows := make([]float32, n*width)
+	for i := range rows {
+		rows[i] = 5 + float32(i)
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Flat[float32](t, xlatest.Run(t, p, func(in []*Node) []*Node {
+			return []*Node{task.mixed(in[0], xla.NewKey(in[0].Graph(), 1))}
+		}, xlatest.Tensor(rows, n, width))[0])
+		for i, x := range out {
+			drawn := i/width < n/2 && i%width >= 9 && i%width < 11
+			if drawn && math.Abs(float64(x)) > 1 || !drawn && x != rows[i] {
+				t.Errorf("column %d of row %d is %g, was %g", i%width, i/width, x, rows[i])
+			}
+		}
+		if slices.Equal(out[9:11], out[width+9:width+11]) {
+			t.Errorf("two random skills are %v", out[9:11])
+		}
+	})
+}
+
+// Evaluated skills spread over the cube: each of its 16 squares has some of 64.
+func TestSpread(t *testing.T) {
+	var counts [16]int
+	for _, z := range spread(64, 2) {
+		counts[4*int((z[0]+1)*2)+int((z[1]+1)*2)]++
+	}
+	if slices.Min(counts[:]) < 2 || slices.Max(counts[:]) > 6 {
+		t.Errorf("the squares have %v points", counts)
+	}
+}
+
+// QDAC refuses descriptors that are neither means nor final states, and changes of means.
+func TestQDACNeedsDescriptors(t *testing.T) {
+	spec := endless.Spec()
+	spec.Descriptor.Kind = envs.Mean
+	h := Defaults("qdac", spec).(*Qdac)
+	h.DescriptorChanges = true
+	if err := h.Check(); err == nil || !strings.Contains(err.Error(), "must be false for point") {
+		t.Errorf("changes of a mean: %v", err)
+	}
+	config, task := small(), h.Task(outcome{endless})
+	task.Skills = 3
+	_, err := New(xlatest.Pure(t), task, h.Method(), config)
+	if err == nil || !strings.Contains(err.Error(), "skills of point cannot be descriptors") ||
+		strings.Contains(err.Error(), "\n") {
+		t.Errorf("an outcome: %v", err)
+	}
+}
+
+// outcome is a point whose descriptor is the state after the last step.
+type outcome struct{ point }
+
+func (o outcome) Spec() envs.Spec {
+	spec := o.point.Spec()
+	spec.Descriptor.Kind = envs.Outcome
+	return spec
+}
+
+// The fingerprint of a diversity reward covers what the actor maximises.
+func TestFingerprintsOfAGuide(t *testing.T) {
+	task := Task{Env: endless, Length: 8, Skills: 3, Continuous: 2, Desired: true}
+	print := func(smooth float64) string {
+		own := Method{Diversity: QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8},
+			Distance: 0.1, Smooth: smooth, Observations: 2, Actions: 2}}
+		prints, err := Fingerprints(task, own, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return prints["diversity"]
+	}
+	if print(0.1) != print(0.1) || print(0.1) == print(0.2) {
+		t.Errorf("the fingerprints are %s, %s and, with another aim, %s", print(0.1), print(0.1),
+			print(0.2))
+	}
+}
