@@ -97,8 +97,8 @@ func (c *CMAMAE) Check() error {
 		return errors.Errorf("vectors is a setting of %s: set strategy=%[1]s", lmMAESName)
 	case c.Strategy != openAIESName &&
 		(c.AdamLearningRate != adamLearningRate || c.AdamL2Coeff != adamL2Coeff):
-		return errors.Errorf("adam_learning_rate and adam_l2_coeff are settings of %s: set strategy=%[1]s",
-			openAIESName)
+		return errors.Errorf("adam_learning_rate and adam_l2_coeff are settings of %s: set "+
+			"strategy=%[1]s", openAIESName)
 	case c.Batch%c.Emitters != 0 || c.Batch < 2*c.Emitters:
 		return errors.Errorf("batch must be a multiple of emitters, at least twice as many, not %d of %d",
 			c.Batch, c.Emitters)

@@ -28,8 +28,8 @@ func (d lmMAES) of(x []*Node) distributions { return lmMAES{d.es, x[0], x[1], x[
 func (d lmMAES) start(mean *Node) []*Node {
 	e, n := mean.Shape().Dimensions[0], mean.Shape().Dimensions[1]
 	if d.es.size() > n {
-		panic(errors.Errorf("%s needs at most as many policies per strategy (batch/emitters) as a policy "+
-			"has parameters, not %d for %d: lower batch", lmMAESName, d.es.size(), n))
+		panic(errors.Errorf("%s needs at most as many policies per strategy (batch/emitters) as a "+
+			"policy has parameters, not %d for %d: lower batch", lmMAESName, d.es.size(), n))
 	}
 	path, age := ZerosLike(mean), ReduceSum(ZerosLike(mean), 1)
 	vectors := BroadcastToDims(InsertAxes(path, 1), e, d.count(), n)
