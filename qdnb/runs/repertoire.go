@@ -22,7 +22,10 @@ type Repertoire struct {
 	Centroids   []float32 // [cells, dims]
 	// Origins are the generation and the number of each cell's individual, [cells, 2]: what drew the
 	// initial state of its evaluation. -1 where unknown; nil if the file has none.
-	Origins      []int32
+	Origins []int32
+	// Objectives are the returns by objective of the Pareto front in each cell, [cells, front,
+	// objectives], -Inf where a front is shorter; without data unless the archive holds fronts.
+	Objectives   npz.Array
 	Lower, Upper []float32 // [dims], descriptor limits; nil in files of other programs
 	// Offset is added to each fitness in the QD score: minus the lowest expected fitness, so that
 	// filling a cell never lowers the score.
@@ -36,6 +39,35 @@ type Stats struct {
 	QDScore    float64 // sum over filled cells of fitness + Offset
 	Filled     int
 	Cells      int
+}
+
+// KeepFittest reduces an archive with several slots per cell to the fittest solution of each, the
+// first one on ties.
+func (r *Repertoire) KeepFittest(cells int) {
+	slots := r.Cells() / max(1, cells)
+	if slots < 2 {
+		return
+	}
+	best := make([]int, cells)
+	for cell := range best {
+		best[cell] = cell * slots
+		for slot := range slots {
+			if i := cell*slots + slot; r.Fitnesses[i] > r.Fitnesses[best[cell]] {
+				best[cell] = i
+			}
+		}
+	}
+	r.Fitnesses = pick(r.Fitnesses, 1, best)
+	r.Descriptors = pick(r.Descriptors, r.Dims, best)
+	if r.Genotypes != nil {
+		r.Genotypes = pick(r.Genotypes, r.Params, best)
+	}
+	if r.Origins != nil {
+		r.Origins = pick(r.Origins, 2, best)
+	}
+	if r.Objectives.Data != nil {
+		r.Objectives.Shape = []int{cells, slots, r.Objectives.Shape[len(r.Objectives.Shape)-1]}
+	}
 }
 
 // Cells returns the number of cells, filled or not.
@@ -211,7 +243,7 @@ const (
 	genotypesKey, fitnessesKey, descriptorsKey, centroidsKey = "genotypes", "fitnesses", "descriptors",
 		"centroids"
 	lowerKey, upperKey, offsetKey = "descriptor_min", "descriptor_max", "qd_offset"
-	originsKey                    = "origins"
+	originsKey, objectivesKey     = "origins", "objectives"
 	// cellsKey are the cells of the rows of genotypes: the filled ones.
 	cellsKey = "genotype_cells"
 )
@@ -270,6 +302,9 @@ func (r *Repertoire) arrays() map[string]npz.Array {
 	}
 	if r.Origins != nil {
 		arrays[originsKey] = npz.Of(r.Origins, cells, 2)
+	}
+	if r.Objectives.Data != nil {
+		arrays[objectivesKey] = r.Objectives
 	}
 	if r.Lower != nil {
 		arrays[lowerKey] = npz.Of(r.Lower)
@@ -331,6 +366,7 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 	if r.Centroids, shape, err = floats(file, prefix+centroidsKey, 2); err != nil {
 		return nil, err
 	}
+	cells := shape[0]
 	if shape[1] != r.Dims {
 		return nil, fmt.Errorf("centroids has %d dimensions, descriptors %d", shape[1], r.Dims)
 	}
@@ -366,6 +402,16 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 			return nil, err
 		}
 	}
+	if file.Has(prefix + objectivesKey) {
+		if r.Objectives, err = file.Read(prefix + objectivesKey); err != nil {
+			return nil, err
+		}
+		shape := r.Objectives.Shape
+		if _, ok := r.Objectives.Data.([]float32); !ok || len(shape) < 2 || shape[0] != r.Cells() {
+			return nil, fmt.Errorf("%s has shape %v, not [%d, ..., objectives]", objectivesKey, shape,
+				r.Cells())
+		}
+	}
 	for key, limits := range map[string]*[]float32{lowerKey: &r.Lower, upperKey: &r.Upper} {
 		if file.Has(key) {
 			if *limits, _, err = floats(file, key, 1); err != nil {
@@ -389,6 +435,7 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 		}
 		r.Offset = offset
 	}
+	r.KeepFittest(cells)
 	return r, r.check()
 }
 
