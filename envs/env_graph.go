@@ -31,6 +31,9 @@ func Step(env Env, s State, action *Node) State {
 	next := env.Step(s, action)
 	next.check(env, "Step", action.Shape().Dimensions[0])
 	if s.Objectives != nil {
+		if len(env.Spec().Objectives) == 0 {
+			next.Objectives = InsertAxes(next.Reward, -1)
+		}
 		xla.CheckShape(Inner(env), "Step", "Objectives", next.Objectives, dtypes.Float32,
 			s.Objectives.Shape().Dimensions...)
 	}
@@ -60,13 +63,14 @@ type State struct {
 	Done         *Node   // [B], 1 where the task ended in this step, else 0
 	Descriptor   *Node   // [B, descriptor], of this state; nil if the task has none
 	// Objectives are the parts of Reward, [B, objectives], see [Spec]. A step returns them if the state
-	// before it has them, see [State.WithObjectives]; else they are nil.
+	// before it has them, see [State.WithObjectives]; else they are nil. [Step] sets them if the reward
+	// is the only objective.
 	Objectives *Node
 }
 
 // WithObjectives returns a state from which steps also return the parts of their rewards.
 func (s State) WithObjectives(spec Spec) State {
 	s.Objectives = Zeros(s.Reward.Graph(), shapes.Make(dtypes.Float32, s.Reward.Shape().Dimensions[0],
-		len(spec.Objectives)))
+		spec.Rewards()))
 	return s
 }

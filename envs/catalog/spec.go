@@ -22,7 +22,8 @@ type Spec struct {
 	FitnessRange [2]float64
 	// Initial is the range of the initial genotypes of a task without observations.
 	Initial [2]float64
-	// Objectives are the parts of the reward of a task with several objectives; nil for other tasks.
+	// Objectives are the parts of the reward of a task with several objectives; nil if the reward is
+	// the only one.
 	Objectives []Objective
 }
 
@@ -33,9 +34,15 @@ type Objective struct {
 	Lowest float64
 }
 
+// Rewards is the number of objectives, at least 1.
+func (s Spec) Rewards() int { return max(1, len(s.Objectives)) }
+
 // ReferencePoint is the return of each objective from which hypervolumes are measured: Lowest times
-// the episode length.
+// the episode length, or minus [Spec.QDOffset] if there is one objective.
 func (s Spec) ReferencePoint(length int) []float64 {
+	if len(s.Objectives) == 0 {
+		return []float64{-s.QDOffset(length)}
+	}
 	point := make([]float64, len(s.Objectives))
 	for i, o := range s.Objectives {
 		point[i] = o.Lowest * float64(length)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/pareto"
 )
 
 // Repertoire is the host copy of a repertoire: the best solution found for each cell of descriptor
@@ -25,7 +26,10 @@ type Repertoire struct {
 	Origins []int32
 	// Objectives are the returns by objective of the Pareto front in each cell, [cells, front,
 	// objectives], -Inf where a front is shorter; without data unless the archive holds fronts.
-	Objectives   npz.Array
+	Objectives npz.Array
+	// Reference is the return of each objective from which hypervolumes are measured; nil without
+	// Objectives and in checkpoints.
+	Reference    []float32
 	Lower, Upper []float32 // [dims], descriptor limits; nil in files of other programs
 	// Offset is added to each fitness in the QD score: minus the lowest expected fitness, so that
 	// filling a cell never lowers the score.
@@ -45,6 +49,9 @@ type Stats struct {
 // first one on ties.
 func (r *Repertoire) KeepFittest(cells int) {
 	slots := r.Cells() / max(1, cells)
+	if shape := r.Objectives.Shape; len(shape) == 2 {
+		r.Objectives.Shape = []int{cells, slots, shape[1]}
+	}
 	if slots < 2 {
 		return
 	}
@@ -65,9 +72,22 @@ func (r *Repertoire) KeepFittest(cells int) {
 	if r.Origins != nil {
 		r.Origins = pick(r.Origins, 2, best)
 	}
-	if r.Objectives.Data != nil {
-		r.Objectives.Shape = []int{cells, slots, r.Objectives.Shape[len(r.Objectives.Shape)-1]}
+}
+
+// Fronts returns the returns by objective of the solutions in each cell; nil without Objectives.
+func (r *Repertoire) Fronts() (fronts [][][]float64) {
+	if flat, ok := r.Objectives.Data.([]float32); ok {
+		fronts = slices.Collect(pareto.Fronts(flat, r.Objectives.Shape[1], r.Objectives.Shape[2]))
 	}
+	return fronts
+}
+
+// ReferencePoint returns Reference in float64.
+func (r *Repertoire) ReferencePoint() (point []float64) {
+	for _, x := range r.Reference {
+		point = append(point, float64(x))
+	}
+	return point
 }
 
 // Cells returns the number of cells, filled or not.
@@ -244,6 +264,7 @@ const (
 		"centroids"
 	lowerKey, upperKey, offsetKey = "descriptor_min", "descriptor_max", "qd_offset"
 	originsKey, objectivesKey     = "origins", "objectives"
+	referenceKey                  = "reference_point"
 	// cellsKey are the cells of the rows of genotypes: the filled ones.
 	cellsKey = "genotype_cells"
 )
@@ -305,6 +326,9 @@ func (r *Repertoire) arrays() map[string]npz.Array {
 	}
 	if r.Objectives.Data != nil {
 		arrays[objectivesKey] = r.Objectives
+	}
+	if r.Reference != nil {
+		arrays[referenceKey] = npz.Of(r.Reference)
 	}
 	if r.Lower != nil {
 		arrays[lowerKey] = npz.Of(r.Lower)
@@ -407,12 +431,14 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 			return nil, err
 		}
 		shape := r.Objectives.Shape
-		if _, ok := r.Objectives.Data.([]float32); !ok || len(shape) < 2 || shape[0] != r.Cells() {
+		if _, ok := r.Objectives.Data.([]float32); !ok || len(shape) < 2 || len(shape) > 3 ||
+			shape[0] != r.Cells() {
 			return nil, fmt.Errorf("%s has shape %v, not [%d, ..., objectives]", objectivesKey, shape,
 				r.Cells())
 		}
 	}
-	for key, limits := range map[string]*[]float32{lowerKey: &r.Lower, upperKey: &r.Upper} {
+	for key, limits := range map[string]*[]float32{lowerKey: &r.Lower, upperKey: &r.Upper,
+		referenceKey: &r.Reference} {
 		if file.Has(key) {
 			if *limits, _, err = floats(file, key, 1); err != nil {
 				return nil, err

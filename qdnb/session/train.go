@@ -379,7 +379,11 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 	if array, ok := arrays["origins"]; ok {
 		r.Origins, err = array.Int32s()
 	}
-	r.Objectives = arrays["objectives"]
+	if r.Objectives = arrays["objectives"]; r.Objectives.Data != nil {
+		for _, x := range t.Env.Spec().ReferencePoint(t.task().Length) {
+			r.Reference = append(r.Reference, float32(x))
+		}
+	}
 	r.KeepFittest(len(r.Centroids) / r.Dims)
 	return r, err
 }

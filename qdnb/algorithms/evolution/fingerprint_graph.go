@@ -108,7 +108,7 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 	}
 	if several, ok := a.(MultiObjective); ok {
 		t.Note(several.Slots(), several.Columns())
-		in.Objectives = float(f.batch, len(f.task.Env.Spec().Objectives))
+		in.Objectives = float(f.batch, f.task.Env.Spec().Rewards())
 	}
 	_, err := xla.TraceGraph(t, in, func(in insertIn) arrays {
 		after, index, accepted, valid := a.Insert(in.Fields.Tree, Evaluated{Fitness: in.Fitness.Tree,

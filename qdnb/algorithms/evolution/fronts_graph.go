@@ -33,9 +33,6 @@ func (a FrontArchive) Fields() []string { return append(a.Grid.Fields(), "object
 
 // Empty implements [Archive].
 func (a FrontArchive) Empty(task scoring.Task, key xla.Key) []*Node {
-	if err := severalObjectives(task.Env.Spec()); err != nil {
-		panic(err)
-	}
 	g, spec := key.Hi.Graph(), task.Env.Spec()
 	slots := a.Centroids.Shape[0] * a.FrontSize
 	lowest := func(dims ...int) *Node {
@@ -43,7 +40,7 @@ func (a FrontArchive) Empty(task scoring.Task, key xla.Key) []*Node {
 	}
 	return []*Node{lowest(slots),
 		Zeros(g, shapes.Make(dtypes.Float32, slots, len(spec.Descriptor.Lower))),
-		a.Grid.Empty(task, key)[2], lowest(slots, len(spec.Objectives))}
+		a.Grid.Empty(task, key)[2], lowest(slots, spec.Rewards())}
 }
 
 // Insert implements [Archive] by [repertoire.Fronts].

@@ -3,26 +3,23 @@ package evolution
 import (
 	"cmp"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 )
 
 // MOME are the hyperparameters of Multi-Objective MAP-Elites (Pierrot et al. 2022): MAP-Elites whose
-// cells hold Pareto fronts.
+// cells hold Pareto fronts. If a task has one objective, it keeps the fittest solutions of each cell.
 type MOME struct {
 	MapElites
 	FrontSettings
-	env envs.Spec
 }
 
 // DefaultMOME returns the hyperparameters of the publications: cells, fronts, batch and policies of
 // Janmohamed et al. 2023, who also give those of MOME, and a batch of 100 and 64 cells for tasks
 // without observations. The variation is that of MAP-Elites.
 func DefaultMOME(env envs.Spec) *MOME {
-	m := &MOME{*DefaultMapElites(env), FrontSettings{FrontSize: 50}, env}
+	m := &MOME{*DefaultMapElites(env), FrontSettings{FrontSize: 50}}
 	m.Batch, m.Cells = 256, 128
 	if env.Observations == 0 {
 		m.Batch, m.Cells = 100, 64
@@ -34,8 +31,7 @@ func DefaultMOME(env envs.Spec) *MOME {
 
 // Check implements [Hyperparameters].
 func (m *MOME) Check() error {
-	return cmp.Or(severalObjectives(m.env), m.MapElites.Check(),
-		limits.Int("front_size", m.FrontSize, 1, maxFront))
+	return cmp.Or(m.MapElites.Check(), limits.Int("front_size", m.FrontSize, 1, maxFront))
 }
 
 // Method implements [Hyperparameters].
@@ -47,12 +43,3 @@ func (m *MOME) Method(centroids npz.Array) Method {
 
 // maxFront limits front_size.
 const maxFront = 1 << 12
-
-// severalObjectives returns an error if a task has one objective.
-func severalObjectives(env envs.Spec) error {
-	if len(env.Objectives) > 1 {
-		return nil
-	}
-	return errors.Errorf("%s has one objective, but a Pareto front needs several: choose a task with "+
-		"several, such as walker-uni, or map-elites", env.Name)
-}

@@ -45,7 +45,7 @@ func Score[T any](b Batch, worker *Node, carried T,
 		start.Scores.Descriptors = zeros(d)
 	}
 	if b.Objectives {
-		start.Scores.Objectives = zeros(len(b.Env.Spec().Objectives))
+		start.Scores.Objectives = zeros(b.Env.Spec().Rewards())
 	}
 	for _, r := range b.Recorders {
 		start.Scores.Records = append(start.Scores.Records, zeros(r.Rows(b.Length)*r.Width))

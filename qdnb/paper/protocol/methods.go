@@ -24,8 +24,8 @@ var (
 		{"smerl-diayn", "SMERL(DIAYN)"}, {"smerl-dads", "SMERL(DADS)"}}
 	unrewarded = []method{{"diayn", "DIAYN"}, {"dads", "DADS"}}
 	later      = []method{{"dns", "DNS"}, {"dcrl-map-elites", "DCRL-MAP-Elites"}, {"metra", "METRA"},
-		{"cma-mae", "CMA-MAE"}}
-	evolving = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae")
+		{"cma-mae", "CMA-MAE"}, {"mome", "MOME"}}
+	evolving = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae", "mome")
 	all      = slices.Concat(neuroevolution, reinforcement, unrewarded,
 		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later)
 )
