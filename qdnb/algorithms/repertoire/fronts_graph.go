@@ -39,6 +39,9 @@ func (f Fronts) Winners(batch Batch, objectives *Node) (index, accepted, kept *N
 	}
 	var rounds *Node
 	start.Round, rounds = rounded(CellOf(f.Centroids, batch.Descriptors), batch.Valid())
+	if xla.KindOf(g).Accelerator() { // as many as there may be: the device need not report the count
+		rounds = Const(g, int32(p))
+	}
 	end := xla.Repeat(rounds, start, func(number *Node, s state) state {
 		candidate := s.Round.of(number, n)
 		exists := LessThan(candidate, ConstAs(candidate, int32(p)))

@@ -62,7 +62,8 @@ func frontier(t *testing.T, p *xla.Platform, cells, slots, d, objectives, batch 
 
 func emptyFronts(centroids []float32, n, d, objectives int) fronts {
 	lowest := func(n int) []float32 { return slices.Repeat([]float32{float32(math.Inf(-1))}, n) }
-	return fronts{centroids, lowest(n), make([]float32, n*d), lowest(n * objectives), make([]float32, n)}
+	return fronts{centroids, lowest(n), make([]float32, n*d), lowest(n * objectives),
+		make([]float32, n)}
 }
 
 // 16_mome.npz: batches that QDax 0.5.0 inserted one after the other, with copies and full fronts
