@@ -149,6 +149,12 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 		"threshold_min must be a number":       {"cma-mae", "threshold_min=-1e31"},
 		`did you mean "no_improvement"`:        {"cma-mae", "restart_rule=no_improvment"},
 		`"iso_sigma"`:                          {"cma-mae", "iso_sigma=0.1"},
+		`did you mean "lm-ma-es"`:              {"cma-mae", "strategy=lm-ma"},
+		"vectors is a setting of lm-ma-es":     {"cma-mae", "vectors=3"},
+		"adam_l2_coeff are settings of openai-es: set strategy=openai-es": {"cma-mae",
+			"adam_l2_coeff=0"},
+		"batch/emitters must be even, not 3": {"cma-mae", "strategy=openai-es", "batch=12"},
+		"adam_learning_rate must be":         {"cma-mae", "strategy=openai-es", "adam_learning_rate=0"},
 		"lengthscale must be a number above 0": {"dcrl-map-elites",
 			"lengthscale=0"},
 		"injection_share must be at least 0 and at most 1 - isoline_share, not 0.6": {"dcrl-map-elites",
@@ -158,7 +164,7 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 		`unknown field "critic_hidden"`:             {"map-elites", "critic_hidden=8"},
 	} {
 		spec := smallOf(set[0], t.TempDir(), 1)
-		spec.Tune = more(spec.Tune, set[1])
+		spec.Tune = more(spec.Tune, set[1:]...)
 		if _, err := Train(background, spec); err == nil || !strings.Contains(err.Error(),
 			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v; want %q", set, err, want)

@@ -1,6 +1,7 @@
 package qdnb_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -150,6 +152,11 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	for _, kind := range []xla.Kind{xla.CUDA, xla.TPU} {
 		for _, algorithm := range qdnb.Algorithms() {
 			check(t, kind, qdnb.Spec{Algorithm: algorithm, Env: "ant-uni", Tune: small}, 1)
+		}
+		for _, strategy := range evolution.StrategyNames[1:] {
+			check(t, kind, qdnb.Spec{Algorithm: "cma-mae", Env: "ant-uni", Tune: func(settings any) error {
+				return cmp.Or(small(settings), runs.Set(settings, "strategy="+strategy))
+			}}, 1)
 		}
 		for _, env := range envs.Names() {
 			if env == "halfcheetah-hurdles" {

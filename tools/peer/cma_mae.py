@@ -6,8 +6,9 @@
     python cma_mae.py curves sphere --seeds 10 --iterations 500 --centroids REPERTOIRE.npz > sphere.jsonl
     python cma_mae.py compare sphere.jsonl runs/cma-mae-sphere-*/metrics.csv
 
-golden writes onestep_{arm,sphere,rastrigin}.npz, 14_cma_mae_archive.npz and 14_cma_mae_strategy.npz. curves prints one JSON line per seed. All sizes of the
-algorithm are arguments; the defaults are those of Fontaine and Nikolaidis 2023. compare prints medians and ranges of both.
+golden writes onestep_{arm,sphere,rastrigin}.npz, 14_cma_mae_archive.npz, 14_cma_mae_strategy.npz and 17_cma_mae_strategies.npz.
+curves prints one JSON line per seed. All sizes of the algorithm are arguments; the defaults are those of Fontaine and
+Nikolaidis 2023. compare prints medians and ranges of both.
 """
 import argparse
 import csv
@@ -122,6 +123,34 @@ def golden_strategy():
     return out
 
 
+def golden_strategies():
+    """Updates of pyribs' LM-MA-ES, with fewer and with more vectors than generations, and of its OpenAI-ES."""
+    from ribs.emitters.opt import LMMAEvolutionStrategy, OpenAIEvolutionStrategy
+
+    lm_parts = lambda es: dict(mean=es.mean, sigma=[es.sigma], step_path=es.ps, vectors=es.m, noise=es._solution_z)
+    adam_parts = lambda es: dict(mean=es.adam_opt.theta, first=es.adam_opt._m, second=es.adam_opt._v, noise=es.noise)
+    rng = np.random.default_rng(5)
+    n, batch, sigma0, out = 24, 6, 0.3, {}
+    for name, strategy, parts, settings in (
+        ("few", LMMAEvolutionStrategy, lm_parts, dict(n_vectors=3)),
+        ("many", LMMAEvolutionStrategy, lm_parts, {}),
+        ("openai", OpenAIEvolutionStrategy, adam_parts, dict(lr=0.02, l2_coeff=0.05)),
+    ):
+        es = strategy(sigma0=sigma0, solution_dim=n, batch_size=batch, seed=6, **settings)
+        es.reset(rng.uniform(-1, 1, n))
+        for step in range(6):
+            solutions = es.ask()
+            values = -np.square(solutions - 1).sum(axis=1)
+            rows = parts(es) | dict(solutions=solutions, value=values)
+            out.update({f"strategy.{name}.{key}_{step}": np.float32(x) for key, x in rows.items()})
+            es.tell(np.flip(np.argsort(values)), values, batch // 2)
+    return out
+
+
+# of Tjanaka et al. 2023, config/algorithms/openai_mae.gin
+SETTINGS = {"openai_es": dict(lr=0.01, l2_coeff=0.005)}
+
+
 def curve(args, seed):
     from ribs.archives import CVTArchive
     from ribs.emitters import EvolutionStrategyEmitter
@@ -133,9 +162,9 @@ def curve(args, seed):
     archive = CVTArchive(**make, learning_rate=args.learning_rate, threshold_min=minimum)
     result = CVTArchive(**make)
     emitters = [
-        EvolutionStrategyEmitter(archive, x0=np.full(args.dim, start), sigma0=args.sigma0, ranker="imp", es="sep_cma_es",
-                                 selection_rule="mu", restart_rule="basic", batch_size=args.batch // args.emitters,
-                                 seed=1000 * seed + i)
+        EvolutionStrategyEmitter(archive, x0=np.full(args.dim, start), sigma0=args.sigma0, ranker="imp", es=args.es,
+                                 es_kwargs=SETTINGS.get(args.es), selection_rule="mu", restart_rule="basic",
+                                 batch_size=args.batch // args.emitters, seed=1000 * seed + i)
         for i in range(args.emitters)
     ]
     scheduler = Scheduler(archive, emitters, result_archive=result)
@@ -183,6 +212,7 @@ def main():
     curves.add_argument("--emitters", type=int, default=15)
     curves.add_argument("--sigma0", type=float, default=0.5)
     curves.add_argument("--learning-rate", type=float, default=0.01)
+    curves.add_argument("--es", choices=("sep_cma_es", "lm_ma_es", "openai_es"), default="sep_cma_es")
     both = commands.add_parser("compare")
     both.add_argument("peer", help="the output of curves")
     both.add_argument("metrics", nargs="+", help="metrics.csv of the runs of qdnb")
@@ -194,6 +224,7 @@ def main():
         golden_tasks(args.envs)
         np.savez_compressed(os.path.join(args.repertoire, "14_cma_mae_archive.npz"), **golden_archive())
         np.savez_compressed(os.path.join(args.evolution, "14_cma_mae_strategy.npz"), **golden_strategy())
+        np.savez_compressed(os.path.join(args.evolution, "17_cma_mae_strategies.npz"), **golden_strategies())
         return
     for seed in range(args.seeds):
         print(json.dumps(curve(args, seed)), flush=True)

@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -32,9 +33,10 @@ type CMAMAE struct {
 // The lowest threshold is the lowest fitness that the environment's offset stands for.
 func DefaultCMAMAE(env envs.Spec) *CMAMAE {
 	base := DefaultMapElites(env)
-	c := &CMAMAE{Batch: 200, StrategySettings: StrategySettings{5, 0.02, "basic"},
-		AnnealingSettings: AnnealingSettings{0.001, 0}, CVT: base.CVT, Hidden: base.Hidden,
-		EpisodeLength: base.EpisodeLength}
+	c := &CMAMAE{Batch: 200, StrategySettings: StrategySettings{Strategy: sepCMAESName, Emitters: 5,
+		Sigma0: 0.02, RestartRule: "basic", AdamLearningRate: adamLearningRate,
+		AdamL2Coeff: adamL2Coeff}, AnnealingSettings: AnnealingSettings{0.001, 0}, CVT: base.CVT,
+		Hidden: base.Hidden, EpisodeLength: base.EpisodeLength}
 	if env.Observations == 0 {
 		c.Batch, c.Emitters, c.Sigma0, c.ArchiveLearningRate = 540, 15, 0.5, 0.01
 	}
@@ -42,6 +44,35 @@ func DefaultCMAMAE(env envs.Spec) *CMAMAE {
 		c.ThresholdMin = -math.Round(1e6*env.QDOffset(env.Length)) / 1e6
 	}
 	return c
+}
+
+// Defaults of OpenAI-ES.
+const (
+	adamLearningRate = 0.01
+	adamL2Coeff      = 0.005
+)
+
+// MarshalJSON omits the default strategy, and the settings of the strategies that are not used:
+// configurations that are older than these settings have none.
+func (c CMAMAE) MarshalJSON() ([]byte, error) {
+	type plain CMAMAE
+	out := struct {
+		plain
+		Strategy         string   `json:"strategy,omitempty"`
+		Vectors          *int     `json:"vectors,omitempty"`
+		AdamLearningRate *float64 `json:"adam_learning_rate,omitempty"`
+		AdamL2Coeff      *float64 `json:"adam_l2_coeff,omitempty"`
+	}{plain: plain(c)}
+	if c.Strategy != sepCMAESName {
+		out.Strategy = c.Strategy
+	}
+	switch c.Strategy {
+	case lmMAESName:
+		out.Vectors = &c.Vectors
+	case openAIESName:
+		out.AdamLearningRate, out.AdamL2Coeff = &c.AdamLearningRate, &c.AdamL2Coeff
+	}
+	return json.Marshal(out)
 }
 
 // Base implements [Hyperparameters].
@@ -53,13 +84,27 @@ func (c *CMAMAE) Base() MapElites {
 // Check implements [Hyperparameters].
 func (c *CMAMAE) Check() error {
 	base := c.Base()
-	if err := cmp.Or(base.Check(), limits.Int("emitters", c.Emitters, 1, maxBatch)); err != nil {
+	if err := cmp.Or(base.Check(), limits.Int("emitters", c.Emitters, 1, maxBatch),
+		limits.Int("vectors", c.Vectors, 0, maxVectors),
+		limits.Positive("adam_learning_rate", c.AdamLearningRate, 1e6),
+		limits.Number("adam_l2_coeff", c.AdamL2Coeff, 1e6)); err != nil {
 		return err
 	}
 	switch {
+	case !slices.Contains(StrategyNames, c.Strategy):
+		return names.Unknown("strategy", c.Strategy, StrategyNames)
+	case c.Strategy != lmMAESName && c.Vectors != 0:
+		return errors.Errorf("vectors is a setting of %s: set strategy=%[1]s", lmMAESName)
+	case c.Strategy != openAIESName &&
+		(c.AdamLearningRate != adamLearningRate || c.AdamL2Coeff != adamL2Coeff):
+		return errors.Errorf("adam_learning_rate and adam_l2_coeff are settings of %s: set strategy=%[1]s",
+			openAIESName)
 	case c.Batch%c.Emitters != 0 || c.Batch < 2*c.Emitters:
 		return errors.Errorf("batch must be a multiple of emitters, at least twice as many, not %d of %d",
 			c.Batch, c.Emitters)
+	case c.Strategy == openAIESName && c.Batch/c.Emitters%2 != 0:
+		return errors.Errorf("%s samples pairs: batch/emitters must be even, not %d", openAIESName,
+			c.Batch/c.Emitters)
 	case !(c.Sigma0 > 0 && c.Sigma0 < 1e6):
 		return errors.Errorf("sigma0 must be above 0 and below 1e6, not %g", c.Sigma0)
 	case !(c.ArchiveLearningRate >= 0 && c.ArchiveLearningRate <= 1):
@@ -74,6 +119,6 @@ func (c *CMAMAE) Check() error {
 
 // Method implements [Hyperparameters].
 func (c *CMAMAE) Method(centroids npz.Array) Method {
-	return Method{Emitter: SepCMAES{c.StrategySettings, c.Batch},
+	return Method{Emitter: EvolutionStrategies{c.StrategySettings, c.Batch},
 		Archive: AnnealedGrid{Grid{Centroids: centroids}, c.AnnealingSettings}}
 }

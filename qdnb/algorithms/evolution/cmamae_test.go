@@ -1,15 +1,19 @@
 package evolution
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
@@ -19,89 +23,171 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// 14_cma_mae_strategy.npz: five updates of pyribs 0.12's sep-CMA-ES with stored samples
-// (tools/peer/cma_mae.py), in 5 and in 200 dimensions.
-func TestGoldenSepCMAES(t *testing.T) {
-	data := golden.Read(t, "14_cma_mae_strategy.npz")
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for _, name := range []string{"short", "long"} {
-			stored := func(part string, step int) []float32 {
-				return data.Float32s(fmt.Sprintf("strategy.%s.%s_%d", name, part, step))
-			}
-			n, batch := len(stored("mean", 0)), len(stored("value", 0))
-			s := SepCMAES{StrategySettings{Emitters: 1, Sigma0: float64(data.Number("strategy." + name +
-				".sigma0"))}, batch}
-			state := []string{"mean", "sigma", "variance", "anisotropic_path", "step_path"}
-			for step := 0; data.Has(fmt.Sprintf("strategy.%s.noise_%d", name, step)); step++ {
-				row := func(part string) []float32 { return stored(part, step) }
-				out := xlatest.Run(t, p, func(in []*Node) []*Node {
-					before := strategies{in[0], in[1], in[2], in[3], in[4],
-						ConstAs(in[1], []float32{float32(step)})}
-					rates := s.rates(n)
-					samples := before.scale(in[5])
-					rank := Reshape(ranks(in[6]), batch)
-					weights := Const(in[0].Graph(), append(rates.weights,
-						make([]float32, batch-len(rates.weights))...))
-					weight := InsertAxes(Gather(weights, InsertAxes(rank, -1)), -1)
-					sum := func(x *Node) *Node { return InsertAxes(ReduceSum(Mul(x, weight), 0), 0) }
-					return xla.Flatten(before.adapt(rates, sum(samples), sum(Square(samples))))
-				}, xlatest.Tensor(row("mean"), 1, n), xlatest.Tensor(row("sigma"), 1),
-					xlatest.Tensor(row("variance"), 1, n), xlatest.Tensor(row("anisotropic_path"), 1, n),
-					xlatest.Tensor(row("step_path"), 1, n), xlatest.Tensor(row("noise"), batch, n),
-					xlatest.Tensor(row("value"), 1, batch))
-				for i, part := range state {
-					xlatest.Close(t, fmt.Sprint(name, " ", step, ": ", part), xlatest.Flat[float32](t, out[i]),
-						stored(part, step+1), 2e-5)
-				}
-			}
-		}
-	})
+// strategiesOf returns settings of a strategy.
+func strategiesOf(strategy string, emitters, batch int, sigma0 float64) EvolutionStrategies {
+	return EvolutionStrategies{StrategySettings{Strategy: strategy, Emitters: emitters, Sigma0: sigma0,
+		RestartRule: "basic", AdamLearningRate: 0.02, AdamL2Coeff: 0.05}, batch}
 }
 
-// adapted runs a generation of three strategies over four parameters: it returns the offspring, and
-// the fields after they adapted to the improvements.
-func adapted(t *testing.T, p *xla.Platform, s SepCMAES, improvement []float32) (children []float32,
-	after map[string][]float32) {
+// Five updates of pyribs 0.12's strategies with stored samples (tools/peer/cma_mae.py):
+// 14_cma_mae_strategy.npz has those of sep-CMA-ES in 5 and in 200 dimensions,
+// 17_cma_mae_strategies.npz those of LM-MA-ES, with fewer and more vectors than generations, and of
+// OpenAI-ES.
+func TestGoldenStrategies(t *testing.T) {
+	sep := []string{"mean", "sigma", "variance", "anisotropic_path", "step_path", "age"}
+	lm := []string{"mean", "sigma", "step_path", "vectors", "age"}
+	adam := []string{"mean", "first", "second", "weight1", "weight2"}
+	for _, c := range []struct {
+		file, name, strategy string
+		vectors              int
+		fields               []string
+	}{
+		{"14_cma_mae_strategy.npz", "short", sepCMAESName, 0, sep},
+		{"14_cma_mae_strategy.npz", "long", sepCMAESName, 0, sep},
+		{"17_cma_mae_strategies.npz", "few", lmMAESName, 3, lm},
+		{"17_cma_mae_strategies.npz", "many", lmMAESName, 0, lm},
+		{"17_cma_mae_strategies.npz", "openai", openAIESName, 0, adam},
+	} {
+		data := golden.Read(t, c.file)
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			stored := func(part string, step int) []float32 {
+				switch step := float64(step); part { // what pyribs computes from the number of updates
+				case "age":
+					return []float32{float32(step)}
+				case "weight1":
+					return []float32{float32(1 - math.Pow(0.9, step))}
+				case "weight2":
+					return []float32{float32(1 - math.Pow(0.999, step))}
+				}
+				return data.Float32s(fmt.Sprintf("strategy.%s.%s_%d", c.name, part, step))
+			}
+			n, batch := len(stored("mean", 0)), len(stored("value", 0))
+			sigma0 := 0.3
+			if data.Has("strategy." + c.name + ".sigma0") {
+				sigma0 = float64(data.Number("strategy." + c.name + ".sigma0"))
+			}
+			s := strategiesOf(c.strategy, 1, batch, sigma0)
+			s.Vectors = c.vectors
+			shapes := map[string][]int{"sigma": {1}, "age": {1}, "weight1": {1, 1}, "weight2": {1, 1},
+				"vectors": {1, len(data.Float32s("strategy."+c.name+".mean_0")) / n, n}}
+			if c.strategy == lmMAESName {
+				shapes["vectors"][1] = lmMAES{es: s}.count()
+			}
+			for step := range 5 {
+				in := []*tensors.Tensor{xlatest.Tensor(stored("noise", step), batch, n),
+					xlatest.Tensor(stored("value", step), 1, batch)}
+				for _, field := range c.fields {
+					dims, ok := shapes[field]
+					if !ok {
+						dims = []int{1, n}
+					}
+					in = append(in, xlatest.Tensor(stored(field, step), dims...))
+				}
+				out := xlatest.Run(t, p, func(in []*Node) []*Node {
+					noise, rank, d := in[0], Reshape(ranks(in[1]), batch), s.kind().of(in[2:])
+					weights := make([]float32, batch)
+					copy(weights, d.weights())
+					weight := perRow(Gather(Const(rank.Graph(), weights), perRow(rank)))
+					sum := func(x *Node) *Node { return InsertAxes(ReduceSum(Mul(x, weight), 0), 0) }
+					after, _ := d.update(sum(noise), sum(Square(noise)))
+					return append(xla.Flatten(after), Add(in[2], d.steps(perRow(ZerosLike(rank)), noise)))
+				}, in...)
+				for i, field := range c.fields {
+					xlatest.Close(t, fmt.Sprint(c.name, " ", step, ": ", field),
+						xlatest.Flat[float32](t, out[i]), stored(field, step+1), 2e-5)
+				}
+				if made := out[len(out)-1]; data.Has("strategy." + c.name + ".solutions_0") {
+					xlatest.Close(t, fmt.Sprint(c.name, " ", step, ": solutions"),
+						xlatest.Flat[float32](t, made), stored("solutions", step), 2e-6)
+				}
+			}
+		})
+	}
+}
+
+// adapted runs a generation of three strategies over twelve parameters, from a state that is older
+// than one generation: it returns the offspring, and the state before and after they adapted to the
+// improvements.
+func adapted(t *testing.T, p *xla.Platform, s EvolutionStrategies, improvement []float32) (
+	children []float32, before, after map[string][]float32) {
 	t.Helper()
-	const n, cells = 4, 2
+	const n, cells = 12, 2
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		g, key := in[0].Graph(), xla.KeyOf(in[0])
-		state := s.at(IotaFull(g, shapes.Make(dtypes.Float32, s.Emitters, n)))
-		state.Variance = AddScalar(state.Mean, 1)
 		fitness := Const(g, []float32{0, float32(math.Inf(-1))})
 		elites := NewParents(AddScalar(Zeros(g, shapes.Make(dtypes.Float32, cells, n)), -7),
 			cellsOf(Grid{}, []*Node{fitness, Zeros(g, shapes.Make(dtypes.Float32, cells, 1))}))
-		parents := Parents{State: xla.Flatten(state),
+		parents := Parents{State: s.kind().start(IotaFull(g, shapes.Make(dtypes.Float32, s.Emitters, n))),
 			Individuals: Iota(g, shapes.Make(dtypes.Int32, s.Batch), 0)}
-		made := s.Offspring(parents, ChildKeys(key, parents.Individuals))
-		return append(s.Adapt(Adaptation{parents, key, in[1], elites}), made)
+		different := IotaFull(g, shapes.Make(dtypes.Float32, s.Batch))
+		for generation := range 3 {
+			parents.Generation = key.FoldIn(generation)
+			if generation < 2 {
+				parents.State = s.Adapt(Adaptation{parents, parents.Generation, different, elites})
+			}
+		}
+		made := s.Offspring(parents, ChildKeys(parents.Generation, parents.Individuals))
+		after := s.Adapt(Adaptation{parents, parents.Generation, in[1], elites})
+		return append(append([]*Node{made}, parents.State...), after...)
 	}, xlatest.Tensor(xla.SeedWords(3), 2), xlatest.Tensor(improvement, len(improvement)))
-	after = map[string][]float32{}
+	before, after = map[string][]float32{}, map[string][]float32{}
 	for i, name := range s.Fields() {
-		after[name] = xlatest.Flat[float32](t, out[i])
+		before[name] = xlatest.Flat[float32](t, out[1+i])
+		after[name] = xlatest.Flat[float32](t, out[1+len(s.Fields())+i])
 	}
-	return xlatest.Flat[float32](t, out[len(out)-1]), after
+	return xlatest.Flat[float32](t, out[0]), before, after
 }
 
 // The samples that a strategy adapts to are the individuals that were evaluated: its mean becomes
 // the weighted mean of the better half of its own.
 func TestStrategiesAdaptToTheirOwnOffspring(t *testing.T) {
-	s := SepCMAES{StrategySettings{Emitters: 3, Sigma0: 0.3, RestartRule: "basic"}, 12}
 	improvement := []float32{4, -1, 3, 0, -5, -6, -7, -5, 1, 2, 3, 4}
 	best := [][2]int{{0, 2}, {4, 7}, {11, 10}} // equals in order
-	weights := s.rates(4).weights
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		children, after := adapted(t, p, s, improvement)
-		var want []float32
-		for _, pair := range best {
-			for k := range 4 {
-				want = append(want, weights[0]*children[4*pair[0]+k]+weights[1]*children[4*pair[1]+k])
+	for _, strategy := range []string{sepCMAESName, lmMAESName} {
+		s := strategiesOf(strategy, 3, 12, 0.3)
+		weights := s.kind().weights()
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			children, _, after := adapted(t, p, s, improvement)
+			var want []float32
+			for _, pair := range best {
+				for k := range 12 {
+					want = append(want, weights[0]*children[12*pair[0]+k]+weights[1]*children[12*pair[1]+k])
+				}
 			}
+			xlatest.Close(t, strategy+": mean", after["mean"], want, 1e-5)
+			xlatest.Close(t, strategy+": age", after["age"], []float32{3, 3, 3}, 0)
+			if sum := weights[0] + weights[1]; math.Abs(float64(sum)-1) > 1e-6 || len(weights) != 2 {
+				t.Errorf("weights %v", weights)
+			}
+		})
+	}
+}
+
+// OpenAI-ES samples in pairs that are symmetric to the mean, and its gradient is that of the ranks
+// of the individuals that were evaluated.
+func TestAntitheticSampling(t *testing.T) {
+	s := strategiesOf(openAIESName, 3, 12, 0.3)
+	s.AdamL2Coeff = 0
+	improvement := []float32{4, -1, 3, 0, -5, -6, -7, -5, 1, 2, 3, 4}
+	rank := []float32{0, 3, 1, 2, 0, 2, 3, 1, 3, 2, 1, 0}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		children, before, after := adapted(t, p, s, improvement)
+		var mirrored, want, got []float32
+		for i, mean := range before["mean"] {
+			e, k := i/12, i%12
+			child := func(j int) float32 { return children[12*(4*e+j)+k] - mean }
+			var gradient float32
+			for j := range 4 {
+				gradient += child(j) / 0.3 * (0.5 - rank[4*e+j]/3) / (2 * 0.3)
+			}
+			mirrored = append(mirrored, child(0)+child(1), child(2)+child(3))
+			want = append(want, -gradient)
+			got = append(got, (after["first"][i]-0.9*before["first"][i])/0.1)
 		}
-		xlatest.Close(t, "mean", after["mean"], want, 1e-5)
-		xlatest.Close(t, "age", after["age"], []float32{1, 1, 1}, 0)
-		if sum := weights[0] + weights[1]; math.Abs(float64(sum)-1) > 1e-6 || len(weights) != 2 {
-			t.Errorf("weights %v", weights)
+		xlatest.Close(t, "sums of pairs", mirrored, make([]float32, len(mirrored)), 1e-5)
+		xlatest.Close(t, "gradient", got, want, 1e-4)
+		if slices.Equal(after["mean"], before["mean"]) || slices.Max(children[:12]) == 0 {
+			t.Error("nothing moves: the test proves nothing")
 		}
 	})
 }
@@ -111,27 +197,40 @@ func TestStrategiesAdaptToTheirOwnOffspring(t *testing.T) {
 func TestStrategiesRestart(t *testing.T) {
 	inf := float32(math.Inf(-1))
 	improvement := []float32{-3, -2, -1, -4, 5, 5, 5, 5, inf, inf, inf, inf}
-	for rule, restarted := range map[string][]bool{"basic": {false, true, true},
-		"no_improvement": {true, true, true}} {
-		s := SepCMAES{StrategySettings{Emitters: 3, Sigma0: 0.3, RestartRule: rule}, 12}
-		_, after := adapted(t, xlatest.Pure(t), s, improvement)
-		for e, want := range restarted {
-			fresh := after["age"][e] == 0 && after["sigma"][e] == 0.3 &&
-				slices.Equal(after["mean"][4*e:4*e+4], []float32{-7, -7, -7, -7}) &&
-				slices.Equal(after["variance"][4*e:4*e+4], []float32{1, 1, 1, 1})
-			if fresh != want {
-				t.Errorf("%s: strategy %d restarted: %v, want %v (%v)", rule, e, fresh, want, after)
+	for _, strategy := range StrategyNames {
+		for rule, restarted := range map[string][]bool{"basic": {false, true, true},
+			"no_improvement": {true, true, true}} {
+			s := strategiesOf(strategy, 3, 12, 0.3)
+			s.RestartRule = rule
+			_, _, after := adapted(t, xlatest.Pure(t), s, improvement)
+			fresh := xlatest.Run(t, xlatest.Pure(t),
+				func(in []*Node) []*Node { return s.kind().start(in[0]) },
+				xlatest.Tensor(slices.Repeat([]float32{-7}, 3*12), 3, 12))
+			for e, want := range restarted {
+				same := true
+				for i, name := range s.Fields() {
+					start, row := xlatest.Flat[float32](t, fresh[i]), len(after[name])/3
+					same = same && slices.Equal(after[name][e*row:(e+1)*row], start[e*row:(e+1)*row])
+				}
+				if same != want {
+					t.Errorf("%s, %s: strategy %d restarted: %v, want %v (%v)", strategy, rule, e, same, want,
+						after)
+				}
 			}
 		}
 	}
 }
 
 // cmamae returns a search of CMA-MAE on sphere.
-func cmamae(t *testing.T, p *xla.Platform, dims, emitters, batch, slice int) *Search {
+func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batch,
+	slice int) *Search {
 	t.Helper()
 	task := scoring.NewTask(envs.Sphere(dims), nil, 1)
 	h := DefaultCMAMAE(task.Env.Spec())
-	h.Emitters, h.Batch, h.Slice = emitters, batch, slice
+	h.Strategy, h.Emitters, h.Batch, h.Slice = strategy, emitters, batch, slice
+	if strategy == openAIESName {
+		h.AdamLearningRate = 0.1 // sphere is wider than the weights of a network
+	}
 	limit := task.Env.Spec().Descriptor.Upper[0]
 	var centroids []float32
 	for i := range 64 {
@@ -151,47 +250,119 @@ func cmamae(t *testing.T, p *xla.Platform, dims, emitters, batch, slice int) *Se
 // same bytes.
 func TestCMAMAEIsReproducible(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		var states []map[string]npz.Array
-		for _, workers := range []int{p.Workers, 1} {
-			few := *p
-			few.Workers = workers
-			s := cmamae(t, &few, 20, 3, 30, 4)
-			steps(t, s, 6)
-			states = append(states, stateOf(t, s))
+		for _, strategy := range StrategyNames {
+			search := func(p *xla.Platform) *Search { return cmamae(t, p, strategy, 20, 3, 30, 4) }
+			var states []map[string]npz.Array
+			for _, workers := range []int{p.Workers, 1} {
+				few := *p
+				few.Workers = workers
+				s := search(&few)
+				steps(t, s, 6)
+				states = append(states, stateOf(t, s))
+			}
+			if !reflect.DeepEqual(states[0], states[1]) {
+				t.Errorf("%s: %d workers and one end differently", strategy, p.Workers)
+			}
+			s := search(p)
+			steps(t, s, 3)
+			halfway, err := s.Arrays()
+			if err != nil {
+				t.Fatal(err)
+			}
+			resumed := search(p)
+			if err := resumed.Restore(s.Generation(), halfway); err != nil {
+				t.Fatal(err)
+			}
+			steps(t, resumed, 3)
+			if !reflect.DeepEqual(stateOf(t, resumed), states[0]) {
+				t.Errorf("%s: the restored search ends differently", strategy)
+			}
 		}
-		if !reflect.DeepEqual(states[0], states[1]) {
-			t.Errorf("%d workers and one end differently", p.Workers)
+	})
+}
+
+// A configuration has the settings of its strategy only: that of the default strategy is as it was
+// before there were others.
+func TestCMAMAEWritesTheSettingsOfItsStrategy(t *testing.T) {
+	for strategy, want := range map[string]string{sepCMAESName: "",
+		lmMAESName:   "strategy vectors ",
+		openAIESName: "adam_l2_coeff adam_learning_rate strategy "} {
+		h := DefaultCMAMAE(envs.Sphere(20).Spec())
+		if h.Strategy = strategy; strategy == openAIESName {
+			h.AdamL2Coeff = 0
 		}
-		s := cmamae(t, p, 20, 3, 30, 4)
-		steps(t, s, 3)
-		halfway, err := s.Arrays()
+		data, err := json.Marshal(h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		resumed := cmamae(t, p, 20, 3, 30, 4)
-		if err := resumed.Restore(s.Generation(), halfway); err != nil {
+		written := map[string]any{}
+		if err := json.Unmarshal(data, &written); err != nil {
 			t.Fatal(err)
 		}
-		steps(t, resumed, 3)
-		if !reflect.DeepEqual(stateOf(t, resumed), states[0]) {
-			t.Error("the restored search ends differently")
+		got := ""
+		for _, name := range slices.Sorted(maps.Keys(written)) {
+			if slices.Contains([]string{"strategy", "vectors", "adam_learning_rate", "adam_l2_coeff"},
+				name) {
+				got += name + " "
+			}
 		}
-	})
+		read := DefaultCMAMAE(envs.Sphere(20).Spec())
+		if err := json.Unmarshal(data, read); err != nil || got != want || !reflect.DeepEqual(read, h) {
+			t.Errorf("%s writes %q, want %q: %v, %+v is not %+v", strategy, got, want, err, read, h)
+		}
+	}
 }
 
 // CMA-MAE finds the optimum of sphere, which is 100, and spreads from its single initial cell.
 func TestCMAMAELearns(t *testing.T) {
 	p := xlatest.Best(t)
-	s := cmamae(t, p, 20, 5, 100, 10)
-	last := steps(t, s, 150)[149]
-	filled := 0
-	for _, f := range last.Fitnesses {
-		if f > 0 {
-			filled++
+	for strategy, want := range map[string]float32{sepCMAESName: 99.9, lmMAESName: 99,
+		openAIESName: 99} {
+		s := cmamae(t, p, strategy, 20, 5, 100, 10)
+		last := steps(t, s, 150)[149]
+		filled := 0
+		for _, f := range last.Fitnesses {
+			if f > 0 {
+				filled++
+			}
+		}
+		best := slices.Max(last.Fitnesses)
+		t.Logf("%s: best fitness %g, %d cells", strategy, best, filled)
+		if best < want || filled < 6 {
+			t.Errorf("%s: the best fitness is %g, and %d of 64 cells are filled", strategy, best, filled)
 		}
 	}
-	best := slices.Max(last.Fitnesses)
-	if best < 99.9 || filled < 8 {
-		t.Errorf("the best fitness is %g, and %d of 64 cells are filled", best, filled)
+}
+
+// LM-MA-ES on a task of too few dimensions says so before anything is compiled.
+func TestLMMAESNeedsDimensions(t *testing.T) {
+	task := scoring.NewTask(envs.Sphere(6), nil, 1)
+	h := DefaultCMAMAE(task.Env.Spec())
+	h.Strategy, h.Emitters, h.Batch = lmMAESName, 1, 8
+	center := npz.Of([]float32{0, 0}, 1, 2)
+	_, err := New(xlatest.Pure(t), task, h.Method(center), Settings{Batch: 8, Centroids: center})
+	if err == nil || !strings.Contains(err.Error(), "not 8 for 6: lower batch") {
+		t.Error(err)
+	}
+}
+
+// The state of the strategies counts as memory: rows of a genotype for each strategy.
+func TestStrategiesCountAsMemory(t *testing.T) {
+	const n, emitters = 20, 3
+	for strategy, rows := range map[string]int64{sepCMAESName: 4, lmMAESName: 2 + 10,
+		openAIESName: 3} {
+		s := cmamae(t, xlatest.Pure(t), strategy, n, emitters, 30, 4)
+		with, _, err := s.memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.method.Emitter = isoline
+		without, _, err := s.memory()
+		numbers := int64(2 * 4 * emitters) // such as step size and age
+		if got := with - without; err != nil || got < 4*n*emitters*rows ||
+			got > 4*n*emitters*rows+numbers {
+			t.Errorf("%s counts %d bytes, %v; want %d rows of %d strategies", strategy, got, err, rows,
+				emitters)
+		}
 	}
 }

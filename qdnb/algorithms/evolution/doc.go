@@ -10,8 +10,8 @@
 //
 // Not in the paper are [NoveltyArchive], which makes Dominated Novelty Search of IsoLineEmitter,
 // and the learner [DescriptorConditioned], which makes DCRL-MAP-Elites of IsoLineEmitter and Grid.
-// [SepCMAES], an emitter that adapts, and [AnnealedGrid] make CMA-MAE. [FrontArchive] makes MOME of
-// IsoLineEmitter.
+// [EvolutionStrategies], an emitter that adapts, and [AnnealedGrid] make CMA-MAE. [FrontArchive]
+// makes MOME of IsoLineEmitter.
 //
 // Sources:
 //

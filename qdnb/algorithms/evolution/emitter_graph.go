@@ -12,9 +12,11 @@ type Parents struct {
 	Genotypes *Node // [cells, N]
 	Cells     repertoire.Cells
 	Sampler   repertoire.Sampler
-	// Of a [Strategy]: its state, and the numbers of the children, int32 [keys].
+	// Of a [Strategy]: its state, the numbers of the children, int32 [keys], and the key of their
+	// generation, see [ChildKeys].
 	State       []*Node
 	Individuals *Node
+	Generation  xla.Key
 }
 
 // NewParents prepares a repertoire for sampling.

@@ -170,7 +170,7 @@ func (f *fingerprinter) strategy(strategy Strategy, parents Parents, keys xla.Ke
 	parents.State = startStrategy(strategy, f.task, key)
 	parents.State = strategy.Adapt(Adaptation{Parents: parents, Key: key, Archive: parents,
 		Improvement: ConvertDType(numbers(f.batch), dtypes.Float32)})
-	parents.Individuals = numbers(tracedChildren)
+	parents.Individuals, parents.Generation = numbers(tracedChildren), key
 	return strategy.Offspring(parents, keys)
 }
 

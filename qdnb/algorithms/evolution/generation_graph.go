@@ -220,7 +220,7 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		}
 		emitter := xla.Bind(gen.emitter, s.From.Numbers)
 		parents := s.From.Parents
-		parents.Individuals = which
+		parents.Individuals, parents.Generation = which, s.From.Key
 		s.Children = emitter.Offspring(parents, ChildKeys(s.From.Key, which))
 		xla.CheckShape(emitter, "Offspring", "children", s.Children, dtypes.Float32, gen.slices.Size,
 			gen.task.Policy.Params())

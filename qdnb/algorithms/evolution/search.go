@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
@@ -76,7 +78,11 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 	}
 	s := &Search{programs: &xla.Scope{Platform: p}, task: task, method: method, settings: settings,
 		maintenance: map[string]*xla.Program[maintainIn, xla.State[[]*graph.Node]]{}, generation: -1}
-	if err := s.checkMemory(); err != nil {
+	shared, perWorker, err := s.memory()
+	if err == nil {
+		err = p.CheckMemory(shared, perWorker)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := s.build(); err != nil {
@@ -86,8 +92,8 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 	return s, nil
 }
 
-// checkMemory compares the memory that the search needs with the memory available.
-func (s *Search) checkMemory() error {
+// memory returns the bytes that the workers share and those that each of them needs.
+func (s *Search) memory() (shared, perWorker int64, err error) {
 	cells, params := s.settings.Centroids.Shape[0], s.task.Policy.Params()
 	if archive, ok := s.method.Archive.(MultiObjective); ok {
 		cells *= archive.Slots()
@@ -96,14 +102,25 @@ func (s *Search) checkMemory() error {
 	if s.method.Archive.PassiveEvery() > 0 {
 		rows += 2 * int64(cells)
 	}
-	shared, perWorker := 4*int64(params)*rows, 4*int64(params)*int64(s.settings.Slice)
+	shared, perWorker = 4*int64(params)*rows, 4*int64(params)*int64(s.settings.Slice)
 	// the learner's buffer, and a generation's rows, recorded and gathered
 	if l := s.method.Learner; records(l) {
 		width := rowLayout(l, s.task).Width()
 		shared += 4 * int64(l.Capacity()) * int64(replay.StoredWidth(s.programs.Kind, width))
 		perWorker += 4 * int64(width) * 3 * int64(s.settings.Batch) * int64(s.task.Length)
 	}
-	return s.programs.CheckMemory(shared, perWorker)
+	if _, ok := s.method.Emitter.(Strategy); ok {
+		state, err := xla.TraceGraph(xla.NewTrace(), seed, func(seed xla.Array) arrays {
+			return xla.Out(startStrategy(s.method.Emitter, s.task, xla.KeyOf(seed.Tree)))
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, leaf := range state.Leaves() {
+			shared += 4 * int64(shapes.Make(dtypes.Float32, leaf.Dims()...).Size())
+		}
+	}
+	return shared, perWorker, nil
 }
 
 // axes names the axis sizes of the search.

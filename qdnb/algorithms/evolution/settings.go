@@ -65,6 +65,7 @@ const (
 	maxLength   = 1 << 20
 	maxFeatures = 1 << 14
 	maxLatent   = 1 << 6
+	maxVectors  = 1 << 7
 )
 
 // Check rejects values that cannot work, before anything is compiled.
