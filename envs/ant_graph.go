@@ -32,10 +32,13 @@ func contacts(components [3]*Node) *Node {
 	return ClipScalar(Reshape(Stack(components[:], 1), 3*dims[0], dims[1]), -1, 1)
 }
 
-// antEffort is the control and contact cost of Brax's ant, minus the survive bonus.
-func antEffort(after StepView, action *Node) *Node {
-	return AddScalar(Add(cost(0.5, action), cost(0.0005, contacts(after.Contact.Velocity))), -1)
+// antCost is the control and contact cost of Brax's ant.
+func antCost(after StepView, action *Node) *Node {
+	return Add(cost(0.5, action), cost(0.0005, contacts(after.Contact.Velocity)))
 }
+
+// antEffort is the cost of Brax's ant, minus the survive bonus.
+func antEffort(after StepView, action *Node) *Node { return AddScalar(antCost(after, action), -1) }
 
 // antForward is the reward for running along x.
 func antForward(before, after StepView, action *Node) *Node {
@@ -53,6 +56,7 @@ func ant(task catalog.Task, model physics.Model, o options, define func(*Rigid))
 		env.Noise, env.Contacts = 0.1, 6*len(model.Bodies)
 		env.Observe, env.Reward, env.Done = antObservation, antForward, antFalls(1)
 		define(env)
+		env.Objectives = split(env.Reward, antCost)
 	})
 }
 

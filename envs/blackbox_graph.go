@@ -13,7 +13,8 @@ import (
 // episode has one step. The physics state is the solution of the last step, [n, B], at first 0.
 type BlackBox struct {
 	Facts Spec
-	// Evaluate returns the fitness [B] and the descriptor [B, d] of solutions [B, n].
+	// Evaluate returns the fitness [B] and the descriptor [B, d] of solutions [B, n]. If Facts has
+	// objectives, it returns the parts of the fitness, [B, objectives].
 	Evaluate func(solutions *Node) (fitness, descriptor *Node)
 }
 
@@ -31,10 +32,16 @@ func (f *BlackBox) Reset(keys xla.Key) State {
 }
 
 // Step implements [Env]: the episode ends.
-func (f *BlackBox) Step(_ State, action *Node) State {
+func (f *BlackBox) Step(s State, action *Node) State {
 	fitness, descriptor := f.Evaluate(action)
+	if len(f.Facts.Objectives) > 0 {
+		if s.Objectives != nil {
+			s.Objectives = fitness
+		}
+		fitness = ReduceSum(fitness, 1)
+	}
 	return State{PhysicsState: []*Node{Transpose(action, 0, 1)}, Reward: fitness,
-		Done: OnesLike(fitness), Descriptor: descriptor}
+		Done: OnesLike(fitness), Descriptor: descriptor, Objectives: s.Objectives}
 }
 
 // clipTo clips x and keeps NaN, which XLA:CPU's minimum and maximum may turn into a limit.

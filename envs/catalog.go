@@ -11,6 +11,7 @@ type (
 	Descriptor     = catalog.Descriptor
 	DescriptorKind = catalog.DescriptorKind
 	Wall           = catalog.Rect
+	Objective      = catalog.Objective
 	Perturbation   = catalog.Perturbation
 	Conditions     = catalog.Conditions
 )
@@ -36,5 +37,6 @@ func Axes(s Spec) []xla.Axis {
 		{Size: s.Observations, Meaning: "numbers of an observation"},
 		{Size: s.Actions, Meaning: "numbers of an action"},
 		{Size: len(s.Descriptor.Lower), Meaning: "components of a descriptor"},
+		{Size: len(s.Objectives), Meaning: "objectives"},
 	}
 }

@@ -2,6 +2,7 @@ package envs
 
 import (
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
@@ -29,6 +30,13 @@ func Reset(env Env, keys xla.Key) State {
 func Step(env Env, s State, action *Node) State {
 	next := env.Step(s, action)
 	next.check(env, "Step", action.Shape().Dimensions[0])
+	if s.Objectives != nil {
+		if len(env.Spec().Objectives) == 0 {
+			next.Objectives = InsertAxes(next.Reward, -1)
+		}
+		xla.CheckShape(Inner(env), "Step", "Objectives", next.Objectives, dtypes.Float32,
+			s.Objectives.Shape().Dimensions...)
+	}
 	xla.CheckLike(Inner(env), "Step", "PhysicsState", next.PhysicsState, s.PhysicsState)
 	return next
 }
@@ -54,4 +62,15 @@ type State struct {
 	Reward       *Node   // [B], of the step that led here; 0 after a reset
 	Done         *Node   // [B], 1 where the task ended in this step, else 0
 	Descriptor   *Node   // [B, descriptor], of this state; nil if the task has none
+	// Objectives are the parts of Reward, [B, objectives], see [Spec]. A step returns them if the state
+	// before it has them, see [State.WithObjectives]; else they are nil. [Step] sets them if the reward
+	// is the only objective.
+	Objectives *Node
+}
+
+// WithObjectives returns a state from which steps also return the parts of their rewards.
+func (s State) WithObjectives(spec Spec) State {
+	s.Objectives = Zeros(s.Reward.Graph(), shapes.Make(dtypes.Float32, s.Reward.Shape().Dimensions[0],
+		spec.Rewards()))
+	return s
 }

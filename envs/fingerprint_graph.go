@@ -30,9 +30,25 @@ func Fingerprint(env Env) (string, error) {
 	if spec.Initial != [2]float64{} {
 		t.Note(spec.Initial)
 	}
-	states, err := traceReset(t, env)
+	err := traceStep(t, env, func(s State) State { return s })
+	return t.Sum(), errors.WithMessage(err, "the environment cannot be built")
+}
+
+// FingerprintObjectives hashes the objectives of an environment, which [Fingerprint] leaves out, and
+// the graphs that return them.
+func FingerprintObjectives(env Env) (string, error) {
+	t, spec := xla.NewTrace(), env.Spec()
+	t.Note(spec.Objectives)
+	err := traceStep(t, env, func(s State) State { return s.WithObjectives(spec) })
+	return t.Sum(), errors.WithMessage(err, "the objectives cannot be built")
+}
+
+// traceStep adds the Reset of an environment and a Step from it to a trace. start changes the state
+// in between.
+func traceStep(t *xla.Trace, env Env, start func(State) State) error {
+	states, err := traceReset(t, env, start)
 	if err != nil {
-		return "", errors.WithMessage(err, "the environment cannot be built")
+		return err
 	}
 	type stepIn struct {
 		State  xla.State[State]
@@ -41,7 +57,7 @@ func Fingerprint(env Env) (string, error) {
 	_, err = xla.TraceGraph(t, stepIn{states, tracedAction(env)}, func(in stepIn) xla.State[State] {
 		return xla.Out(env.Step(in.State.Tree, in.Action.Tree))
 	})
-	return t.Sum(), errors.WithMessage(err, "the environment cannot be built")
+	return err
 }
 
 // tracedAction declares the actions of traced environments.
@@ -49,12 +65,12 @@ func tracedAction(env Env) xla.Array {
 	return xla.Declare(dtypes.Float32, tracedCopies, env.Spec().Actions)
 }
 
-// traceReset adds the Reset of an environment to a trace.
-func traceReset(t *xla.Trace, env Env) (xla.State[State], error) {
+// traceReset adds the Reset of an environment, changed by start, to a trace.
+func traceReset(t *xla.Trace, env Env, start func(State) State) (xla.State[State], error) {
 	words := xla.Declare(dtypes.Uint32, tracedCopies)
 	keys := xla.Pack(func(in []*Node) xla.Key { return xla.Key{Hi: in[0], Lo: in[1]} }, words, words)
 	return xla.TraceGraph(t, keys, func(keys xla.State[xla.Key]) xla.State[State] {
-		return xla.Out(env.Reset(keys.Tree))
+		return xla.Out(start(env.Reset(keys.Tree)))
 	})
 }
 
@@ -62,7 +78,7 @@ func traceReset(t *xla.Trace, env Env) (xla.State[State], error) {
 // computations.
 func TraceRecorder(t *xla.Trace, env Env, r Recorder) error {
 	t.Note(r.Every, r.Width)
-	states, err := traceReset(xla.NewTrace(), env)
+	states, err := traceReset(xla.NewTrace(), env, func(s State) State { return s })
 	if err != nil {
 		return err
 	}

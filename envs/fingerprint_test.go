@@ -14,3 +14,27 @@ func TestFingerprintIsThatOfExistingRuns(t *testing.T) {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 }
+
+// Objectives have a fingerprint of their own, which other algorithms do not need.
+func TestFingerprintOfObjectives(t *testing.T) {
+	task := envs.RastriginMulti(4)
+	prints := func() [2]string {
+		whole, err := envs.Fingerprint(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objectives, err := envs.FingerprintObjectives(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return [2]string{whole, objectives}
+	}
+	before := prints()
+	if again := prints(); again != before {
+		t.Errorf("%q, then %q", before, again)
+	}
+	task.Facts.Objectives[0].Lowest--
+	if after := prints(); after[0] != before[0] || after[1] == before[1] {
+		t.Errorf("another reference point: %q, not %q", after, before)
+	}
+}

@@ -24,6 +24,7 @@ var constructors = map[string]func(catalog.Task, options) (Env, error){
 	"arm":                 makeArm,
 	"sphere":              makeSphere,
 	"rastrigin":           makeRastrigin,
+	"rastrigin-multi":     makeRastriginMulti,
 }
 
 // Names lists the environments that [Make] knows, sorted.

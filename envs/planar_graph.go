@@ -39,6 +39,9 @@ func makeWalkerUni(task catalog.Task, o options) (Env, error) {
 			forward := velocity(after, x(before), x(after))
 			return AddScalar(Sub(forward, cost(0.001, action)), 1)
 		}
+		env.Objectives = split(env.Reward, func(_ StepView, action *Node) *Node {
+			return cost(0.001, action)
+		})
 	})
 }
 
@@ -65,6 +68,9 @@ func halfCheetah(task catalog.Task, model physics.Model, o options,
 			x := func(m StepView) *Node { return m.Frame("torso").Position[0] }
 			return Sub(velocity(after, x(before), x(after)), cost(0.1, action))
 		}
+		env.Objectives = split(env.Reward, func(_ StepView, action *Node) *Node {
+			return cost(0.1, action)
+		})
 		define(env)
 	})
 }

@@ -25,15 +25,41 @@ func Sphere(dims int) *BlackBox {
 
 // Rastrigin is [Sphere] with the Rastrigin function.
 func Rastrigin(dims int) *BlackBox {
-	return projection("rastrigin", dims, func(x *Node) *Node {
-		return AddScalar(Sub(Square(x), MulScalar(Cos(MulScalar(x, 2*math.Pi)), 10)), 10)
-	})
+	return projection("rastrigin", dims, rastrigin)
 }
 
 func makeSphere(task catalog.Task, o options) (Env, error) { return Sphere(task.Actions), o.none() }
 
+func makeRastriginMulti(task catalog.Task, o options) (Env, error) {
+	return RastriginMulti(task.Actions), o.none()
+}
+
 func makeRastrigin(task catalog.Task, o options) (Env, error) {
 	return Rastrigin(task.Actions), o.none()
+}
+
+// lags are the optima of the objectives of [RastriginMulti].
+var lags = []float64{0, 2.2}
+
+// RastriginMulti is the task with two objectives of Pierrot et al. 2022 (QDax, examples/mome.ipynb):
+// each is minus the Rastrigin function of the distance from its own optimum, a lag in all components.
+// The descriptor is the first two components. Components are clipped to [-2, 4].
+func RastriginMulti(dims int) *BlackBox {
+	task, _ := catalog.Find("rastrigin-multi")
+	task.Spec = task.WithLags(dims)
+	return &BlackBox{task.Spec, func(x *Node) (objectives, descriptor *Node) {
+		x = clipTo(x, task.Initial[0], task.Initial[1])
+		var parts []*Node
+		for _, lag := range lags {
+			parts = append(parts, Neg(ReduceSum(rastrigin(AddScalar(x, -lag)), 1)))
+		}
+		return Stack(parts, 1), Slice(x, AxisRange(), AxisRange(0, 2))
+	}}
+}
+
+// rastrigin is the Rastrigin function of components.
+func rastrigin(x *Node) *Node {
+	return AddScalar(Sub(Square(x), MulScalar(Cos(MulScalar(x, 2*math.Pi)), 10)), 10)
 }
 
 // projection returns a task that minimises the mean loss of the distances from the optimum.

@@ -36,7 +36,8 @@ func TestRecord(t *testing.T) {
 				}}
 			some := envs.Recorder{Every: every, Width: 1,
 				Row: func(before envs.State, _ *Node, _ envs.State) *Node { return before.Descriptor }}
-			fitness, descriptor, records := envs.Record(env, constant{in[0]}, start, steps, all, some)
+			score, records := envs.Record(env, constant{in[0]}, start, steps, all, some)
+			fitness, descriptor := score.Result()
 			same, sameDescriptor := envs.Rollout(env, constant{in[0]}, start, steps)
 			return append(records, fitness, descriptor, same, sameDescriptor)
 		}, xlatest.Tensor(actions, n, 1))

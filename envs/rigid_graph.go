@@ -25,6 +25,8 @@ type Rigid struct {
 	// Reward returns the reward [B] of a step under action [actions, B]. It is not used if Goal is
 	// set.
 	Reward func(before, after StepView, action *Node) *Node
+	// Objectives returns the parts of the reward, [objectives, B]; nil if the task has one objective.
+	Objectives func(before, after StepView, action *Node) *Node
 	// Done returns booleans [B]; nil means never.
 	Done func(m StepView) *Node
 	// Describe returns the state descriptor, [descriptor, B]; nil if the task has none.
@@ -127,7 +129,11 @@ func (r *Rigid) step(s State, action *Node, under condition) State {
 	if r.Done != nil {
 		done = ConvertDType(r.Done(after), dtypes.Float32)
 	}
-	return r.state(after, r.reward(before, after, action, under), done)
+	next := r.state(after, r.reward(before, after, action, under), done)
+	if s.Objectives != nil && r.Objectives != nil {
+		next.Objectives = Transpose(r.Objectives(before, after, action), 0, 1)
+	}
+	return next
 }
 
 // reward is the reward of a step, [B].
@@ -141,6 +147,15 @@ func (r *Rigid) reward(before, after StepView, action *Node, under condition) *N
 		target = []*Node{ConstAs(like, r.Goal[0]), ConstAs(like, r.Goal[1])}
 	}
 	return Neg(distanceTo(after, r.Seeker, target[0], target[1]))
+}
+
+// split returns the objectives of a reward that includes a cost: the rest of it, and minus the cost.
+func split(reward func(before, after StepView, action *Node) *Node,
+	cost func(after StepView, action *Node) *Node) func(before, after StepView, action *Node) *Node {
+	return func(before, after StepView, action *Node) *Node {
+		spent := cost(after, action)
+		return rows(Add(reward(before, after, action), spent), Neg(spent))
+	}
 }
 
 // rows concatenates quantities [B] or [rows, B] to one [rows, B].

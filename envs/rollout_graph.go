@@ -25,6 +25,7 @@ type Score struct {
 	Return      *Node // [B], undiscounted sum of the valid steps' rewards
 	Length      *Node // [B], number of valid steps
 	Descriptor  *Node // [B, d], last valid state descriptor, or the sum of them
+	Objectives  *Node // [B, objectives], sums of the parts of the valid rewards; nil if not recorded
 	Kind        DescriptorKind
 	Descriptors int
 }
@@ -64,6 +65,11 @@ func (s Score) AddStep(before, after State) Score {
 	if s.Kind == Outcome {
 		descriptor = after.Descriptor
 	}
+	if s.Objectives != nil {
+		sum := Add(s.Objectives, after.Objectives)
+		valid := InsertAxes(GreaterThan(s.Alive, ZerosLike(s.Alive)), -1)
+		s.Objectives = Where(BroadcastToDims(valid, sum.Shape().Dimensions...), sum, s.Objectives)
+	}
 	return s.Add(descriptor, after.Reward, after.Done)
 }
 
@@ -86,8 +92,8 @@ func (s Score) Result() (fitness, descriptor *Node) {
 // Rollout runs one policy per copy from start for steps control steps and returns fitness [B] and
 // descriptor [B, d].
 func Rollout[P Policy](env Env, policy P, start State, steps int) (fitness, descriptor *Node) {
-	fitness, descriptor, _ = Record(env, policy, start, steps)
-	return fitness, descriptor
+	score, _ := Record(env, policy, start, steps)
+	return score.Result()
 }
 
 // Recorder records a row of numbers every few steps of an episode.
@@ -104,9 +110,9 @@ func (r Recorder) Rows(steps int) int { return (steps + r.Every - 1) / r.Every }
 
 // Record is [Rollout] that also returns the rows of each recorder, [B, Rows(steps), Width]. If the
 // environment resets automatically ([AutoReset]), rows after the end of an episode are of the next
-// one.
-func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Recorder) (fitness,
-	descriptor *Node, records []*Node) {
+// one. The score has Objectives if start has.
+func Record[P Policy](env Env, policy P, start State, steps int,
+	recorders ...Recorder) (score Score, records []*Node) {
 	type running struct {
 		Policy  P
 		State   State
@@ -117,6 +123,7 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 	batch, spec := start.Reward.Shape().Dimensions[0], env.Spec()
 	run := running{Policy: policy, State: start,
 		Score: NewScore(g, batch, spec.Descriptor.Kind, len(spec.Descriptor.Lower))}
+	run.Score.Objectives = start.Objectives
 	for _, r := range recorders {
 		if r.Every < 1 {
 			panic(errors.Errorf("a Recorder needs Every of at least 1 step, not %d", r.Every))
@@ -143,8 +150,7 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 		kept := Slice(run.Records[i], AxisRange(0, recorder.Rows(steps)))
 		records = append(records, TransposeAllAxes(kept, 1, 0, 2))
 	}
-	fitness, descriptor = run.Score.Result()
-	return fitness, descriptor, records
+	return run.Score, records
 }
 
 // LoopForm says how a loop carries the states of a task on a GPU or TPU, where each array that it

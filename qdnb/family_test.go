@@ -34,6 +34,9 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	if algorithm == "dns" {
 		spec.Tune = more(spec.Tune, "capacity=24")
 	}
+	if algorithm == "mome" {
+		spec.Tune = more(spec.Tune, "front_size=3")
+	}
 	if algorithm == "cma-mae" {
 		spec.Tune = more(spec.Tune, "emitters=4")
 	}
@@ -44,7 +47,7 @@ func smallOf(algorithm, folder string, generations int) Spec {
 // ends with the same repertoire, to the byte. A learner's replay buffer is restored from disk.
 func TestFamilyResumesBitForBit(t *testing.T) {
 	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora", "dns",
-		"dcrl-map-elites", "cma-mae"} {
+		"dcrl-map-elites", "cma-mae", "mome"} {
 		t.Run(algorithm, func(t *testing.T) {
 			// AURORA's loops of two: trained at 0 and 4, the threshold at 6 is not due, and at 8
 			const generations = 7
@@ -99,6 +102,7 @@ func TestFamilyIsMeasured(t *testing.T) {
 		"aurora":          {"archive_size", "archive_max_fitness"},
 		"dns":             {"archive_size", "archive_max_fitness"},
 		"cma-mae":         {},
+		"mome":            {"moqd_score", "max_hypervolume", "global_hypervolume", "archive_size"},
 		"pga-aurora":      {"critic_loss", "actor_loss", "archive_size", "archive_max_fitness"},
 	} {
 		run := train(t, smallOf(algorithm, t.TempDir(), 4))
@@ -136,7 +140,8 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 			"critic_learning_rate=0"},
 		`did you mean "no_sd"`: {"aurora",
 			"observation=no_s"},
-		"k must be between 1 and 64, not 0": {"dns", "k=0"},
+		"k must be between 1 and 64, not 0":             {"dns", "k=0"},
+		"front_size must be between 1 and 4096, not -1": {"mome", "front_size=-1"},
 		"batch must be a multiple of emitters, at least twice as many, not 16 of 5": {"cma-mae",
 			"emitters=5"},
 		"sigma0 must be above 0":               {"cma-mae", "sigma0=0"},

@@ -25,8 +25,8 @@ BEGIN, END = "<!-- nodes: written by make aot AOT_ARGS=--record -->", "<!-- end 
 HEADER = ("device", "run", "program", "nodes", "longest loop", "waits", "compile s")
 
 ENVIRONMENTS = ("pointmaze", "ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "ant-maze", "ant-omni")
-ALGORITHMS = ("pga-map-elites", "aurora", "pga-aurora", "dns", "cma-mae", "dcrl-map-elites", "sac", "metra", "qdac", "dads",
-              "diayn", "dads-reward", "diayn-reward", "smerl-dads", "smerl-diayn")
+ALGORITHMS = ("pga-map-elites", "aurora", "pga-aurora", "dns", "cma-mae", "mome", "dcrl-map-elites", "sac", "metra", "qdac",
+              "dads", "diayn", "dads-reward", "diayn-reward", "smerl-dads", "smerl-diayn")
 # Algorithm, environment, and the numbers of devices and of seeds.
 RUNS = [("map-elites", env, 1, 1) for env in ENVIRONMENTS] + [("ppo", "halfcheetah-hurdles", 1, 1)] + [
     (algorithm, "ant-uni", 1, 1) for algorithm in ALGORITHMS] + [

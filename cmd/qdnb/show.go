@@ -245,6 +245,10 @@ func drawings(ctx context.Context, run *runs.Run) (list []drawing, err error) {
 	maps := newest != nil && newest.Dims == 2 && (newest.Lower != nil || known)
 	if maps {
 		add("repertoire", func() (*figures.Figure, error) { return figures.Repertoire(run) })
+		if len(newest.Reference) > 1 {
+			add("hypervolumes", func() (*figures.Figure, error) { return figures.Hypervolumes(run) })
+			add("pareto", func() (*figures.Figure, error) { return figures.ParetoFronts(run) })
+		}
 	}
 	if newest != nil || !run.Status.Finished {
 		axis := figures.Evaluations

@@ -22,8 +22,23 @@ func functions() []Task {
 				Components: []string{"sum of the first half", "sum of the second half"}}}
 		list = append(list, Task{Spec: spec.WithProjection(100)})
 	}
-	return list
+	lags := Spec{Name: "rastrigin-multi", Length: 1, Initial: [2]float64{-2, 4},
+		Descriptor: position([2]string{"first component", "second component"}, Rect{-2, -2, 4, 4})}
+	lags.Descriptor.Kind = Outcome
+	return append(list, Task{Spec: lags.WithLags(100)})
 }
+
+// WithLags returns the facts of rastrigin-multi with another number of dimensions.
+func (s Spec) WithLags(dims int) Spec {
+	s.Actions = dims
+	lowest := -lagLoss * float64(dims)
+	s.Objectives = []Objective{{"fitness at lag 0", lowest}, {"fitness at lag 2.2", lowest}}
+	s.Offset, s.FitnessRange = -2*lowest, [2]float64{2 * lowest, 0}
+	return s
+}
+
+// lagLoss is an upper limit of the loss of a component in rastrigin-multi.
+const lagLoss = 32.4
 
 // WithProjection returns the facts of sphere or rastrigin with another number of dimensions.
 func (s Spec) WithProjection(dims int) Spec {

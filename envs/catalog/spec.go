@@ -22,6 +22,32 @@ type Spec struct {
 	FitnessRange [2]float64
 	// Initial is the range of the initial genotypes of a task without observations.
 	Initial [2]float64
+	// Objectives are the parts of the reward of a task with several objectives; nil if the reward is
+	// the only one.
+	Objectives []Objective
+}
+
+// Objective is a part of a reward. The parts sum to the reward.
+type Objective struct {
+	Name string
+	// Lowest is the reward of a step that counts as worthless: see [Spec.ReferencePoint].
+	Lowest float64
+}
+
+// Rewards is the number of objectives, at least 1.
+func (s Spec) Rewards() int { return max(1, len(s.Objectives)) }
+
+// ReferencePoint is the return of each objective from which hypervolumes are measured: Lowest times
+// the episode length, or minus [Spec.QDOffset] if there is one objective.
+func (s Spec) ReferencePoint(length int) []float64 {
+	if len(s.Objectives) == 0 {
+		return []float64{-s.QDOffset(length)}
+	}
+	point := make([]float64, len(s.Objectives))
+	for i, o := range s.Objectives {
+		point[i] = o.Lowest * float64(length)
+	}
+	return point
 }
 
 // QDOffset is what a filled cell adds to the QD score: Offset times the episode length.
@@ -76,6 +102,12 @@ func (s Spec) Validate() error {
 	case (len(d.Lower) == 0) != (d.Kind == None):
 		return errors.Errorf("the descriptor of %s has %d components: kind None needs 0, other kinds at "+
 			"least 1", s.Name, len(d.Lower))
+	}
+	for _, o := range s.Objectives {
+		if o.Name == "" || !finite(o.Lowest) || len(s.Objectives) < 2 {
+			return errors.Errorf("the objectives of %s must be at least 2, with names and finite lowest "+
+				"rewards, not %v", s.Name, s.Objectives)
+		}
 	}
 	for i := range d.Lower {
 		if !finite(float64(d.Lower[i])) || !finite(float64(d.Upper[i])) || d.Lower[i] >= d.Upper[i] {

@@ -34,12 +34,13 @@ func Tasks() []Task {
 		{Spec: Spec{Name: "ant-uni", Observations: 87, Actions: 8, Length: 250, Offset: 3.24,
 			FitnessRange: [2]float64{-1000, 2500},
 			Descriptor: contacts("front left foot", "back left foot", "back right foot",
-				"front right foot")},
+				"front right foot"), Objectives: forward(-0.35, -4.5)},
 			Perturbations: leg},
 		{Spec: Spec{Name: "ant-omni", Observations: 87, Actions: 8, Length: 250, Offset: 3,
 			FitnessRange: [2]float64{-500, 250}, Descriptor: position(meters, Rect{-30, -30, 30, 30})}},
 		{Spec: Spec{Name: "ant-trap", Observations: 95, Actions: 8, Length: 250, Offset: 3.38,
-			FitnessRange: [2]float64{-200, 2000}, Descriptor: position(meters, Rect{0, -8, 30, 8})},
+			FitnessRange: [2]float64{-200, 2000}, Descriptor: position(meters, Rect{0, -8, 30, 8}),
+			Objectives: forward(-0.35, -4.5)},
 			Walls: []Rect{{11.5, -2.5, 12.5, 2.5}, {6.5, 2.5, 12.5, 3.5}, {6.5, -3.5, 12.5, -2.5}}},
 		{Spec: Spec{Name: "ant-maze", Observations: 101, Actions: 8, Length: 500, Offset: 40.32,
 			FitnessRange: [2]float64{-20000, 0}, Descriptor: position(meters, Rect{-5, -5, 40, 40})},
@@ -50,14 +51,23 @@ func Tasks() []Task {
 			},
 			Target: &[2]float64{35, 0}, Perturbations: []Perturbation{TargetPosition}},
 		{Spec: Spec{Name: "walker-uni", Observations: 20, Actions: 6, Length: 250, Offset: 1.413,
-			FitnessRange: [2]float64{-200, 1500}, Descriptor: contacts("right foot", "left foot")},
+			FitnessRange: [2]float64{-200, 1500}, Descriptor: contacts("right foot", "left foot"),
+			Objectives: forward(-0.21, -0.015)},
 			Perturbations: leg},
 		{Spec: Spec{Name: "halfcheetah-uni", Observations: 23, Actions: 6, Length: 250, Offset: 9.231,
-			FitnessRange: [2]float64{-1000, 2200}, Descriptor: contacts("front foot", "back foot")},
+			FitnessRange: [2]float64{-1000, 2200}, Descriptor: contacts("front foot", "back foot"),
+			Objectives: forward(-2, -0.8)},
 			Perturbations: leg},
 		{Spec: Spec{Name: "halfcheetah-hurdles", Observations: 25, Actions: 6, Length: 250,
 			FitnessRange: [2]float64{-1000, 2200}, Descriptor: Descriptor{Kind: None}}},
 	}
+}
+
+// forward are the objectives of running: speed, with the bonus for surviving, and minus the cost of
+// actions and contacts. The lowest rewards are those of the published reference points (MOME-PGX,
+// Janmohamed et al. 2023) per step.
+func forward(speed, cost float64) []Objective {
+	return []Objective{{"forward", speed}, {"minus the cost", cost}}
 }
 
 // contacts is the fraction of steps in which each foot touches the ground.

@@ -67,6 +67,9 @@ func spec(algorithm string) run {
 			"num_critic_training_steps=4", "num_pg_training_steps=3",
 			"transitions_batch_size=16")
 	}
+	if algorithm == "mome" {
+		s.Set = append(s.Set, "front_size=3")
+	}
 	if algorithm == "cma-mae" {
 		s.Set = append(s.Set, "emitters=4")
 	}

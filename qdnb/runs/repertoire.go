@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/pareto"
 )
 
 // Repertoire is the host copy of a repertoire: the best solution found for each cell of descriptor
@@ -22,7 +23,13 @@ type Repertoire struct {
 	Centroids   []float32 // [cells, dims]
 	// Origins are the generation and the number of each cell's individual, [cells, 2]: what drew the
 	// initial state of its evaluation. -1 where unknown; nil if the file has none.
-	Origins      []int32
+	Origins []int32
+	// Objectives are the returns by objective of the Pareto front in each cell, [cells, front,
+	// objectives], -Inf where a front is shorter; without data unless the archive holds fronts.
+	Objectives npz.Array
+	// Reference is the return of each objective from which hypervolumes are measured; nil without
+	// Objectives and in checkpoints.
+	Reference    []float32
 	Lower, Upper []float32 // [dims], descriptor limits; nil in files of other programs
 	// Offset is added to each fitness in the QD score: minus the lowest expected fitness, so that
 	// filling a cell never lowers the score.
@@ -36,6 +43,51 @@ type Stats struct {
 	QDScore    float64 // sum over filled cells of fitness + Offset
 	Filled     int
 	Cells      int
+}
+
+// KeepFittest reduces an archive with several slots per cell to the fittest solution of each, the
+// first one on ties.
+func (r *Repertoire) KeepFittest(cells int) {
+	slots := r.Cells() / max(1, cells)
+	if shape := r.Objectives.Shape; len(shape) == 2 {
+		r.Objectives.Shape = []int{cells, slots, shape[1]}
+	}
+	if slots < 2 {
+		return
+	}
+	best := make([]int, cells)
+	for cell := range best {
+		best[cell] = cell * slots
+		for slot := range slots {
+			if i := cell*slots + slot; r.Fitnesses[i] > r.Fitnesses[best[cell]] {
+				best[cell] = i
+			}
+		}
+	}
+	r.Fitnesses = pick(r.Fitnesses, 1, best)
+	r.Descriptors = pick(r.Descriptors, r.Dims, best)
+	if r.Genotypes != nil {
+		r.Genotypes = pick(r.Genotypes, r.Params, best)
+	}
+	if r.Origins != nil {
+		r.Origins = pick(r.Origins, 2, best)
+	}
+}
+
+// Fronts returns the returns by objective of the solutions in each cell; nil without Objectives.
+func (r *Repertoire) Fronts() (fronts [][][]float64) {
+	if flat, ok := r.Objectives.Data.([]float32); ok {
+		fronts = slices.Collect(pareto.Fronts(flat, r.Objectives.Shape[1], r.Objectives.Shape[2]))
+	}
+	return fronts
+}
+
+// ReferencePoint returns Reference in float64.
+func (r *Repertoire) ReferencePoint() (point []float64) {
+	for _, x := range r.Reference {
+		point = append(point, float64(x))
+	}
+	return point
 }
 
 // Cells returns the number of cells, filled or not.
@@ -211,7 +263,8 @@ const (
 	genotypesKey, fitnessesKey, descriptorsKey, centroidsKey = "genotypes", "fitnesses", "descriptors",
 		"centroids"
 	lowerKey, upperKey, offsetKey = "descriptor_min", "descriptor_max", "qd_offset"
-	originsKey                    = "origins"
+	originsKey, objectivesKey     = "origins", "objectives"
+	referenceKey                  = "reference_point"
 	// cellsKey are the cells of the rows of genotypes: the filled ones.
 	cellsKey = "genotype_cells"
 )
@@ -270,6 +323,12 @@ func (r *Repertoire) arrays() map[string]npz.Array {
 	}
 	if r.Origins != nil {
 		arrays[originsKey] = npz.Of(r.Origins, cells, 2)
+	}
+	if r.Objectives.Data != nil {
+		arrays[objectivesKey] = r.Objectives
+	}
+	if r.Reference != nil {
+		arrays[referenceKey] = npz.Of(r.Reference)
 	}
 	if r.Lower != nil {
 		arrays[lowerKey] = npz.Of(r.Lower)
@@ -331,6 +390,7 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 	if r.Centroids, shape, err = floats(file, prefix+centroidsKey, 2); err != nil {
 		return nil, err
 	}
+	cells := shape[0]
 	if shape[1] != r.Dims {
 		return nil, fmt.Errorf("centroids has %d dimensions, descriptors %d", shape[1], r.Dims)
 	}
@@ -366,7 +426,19 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 			return nil, err
 		}
 	}
-	for key, limits := range map[string]*[]float32{lowerKey: &r.Lower, upperKey: &r.Upper} {
+	if file.Has(prefix + objectivesKey) {
+		if r.Objectives, err = file.Read(prefix + objectivesKey); err != nil {
+			return nil, err
+		}
+		shape := r.Objectives.Shape
+		if _, ok := r.Objectives.Data.([]float32); !ok || len(shape) < 2 || len(shape) > 3 ||
+			shape[0] != r.Cells() {
+			return nil, fmt.Errorf("%s has shape %v, not [%d, ..., objectives]", objectivesKey, shape,
+				r.Cells())
+		}
+	}
+	for key, limits := range map[string]*[]float32{lowerKey: &r.Lower, upperKey: &r.Upper,
+		referenceKey: &r.Reference} {
 		if file.Has(key) {
 			if *limits, _, err = floats(file, key, 1); err != nil {
 				return nil, err
@@ -389,6 +461,7 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 		}
 		r.Offset = offset
 	}
+	r.KeepFittest(cells)
 	return r, r.check()
 }
 

@@ -78,8 +78,8 @@ func rowsFileName(prefix string, sums []rowSum) string {
 	return prefix + hex.EncodeToString(all.Sum(nil))[:hashLength] + ".npz"
 }
 
-func pick(flat []float32, width int, rows []int) []float32 {
-	out := make([]float32, len(rows)*width)
+func pick[T any](flat []T, width int, rows []int) []T {
+	out := make([]T, len(rows)*width)
 	for i, row := range rows {
 		copy(out[i*width:(i+1)*width], flat[row*width:])
 	}

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
@@ -68,7 +70,13 @@ func (e evolving) Fingerprints(t Training) (map[string]string, error) {
 	base, d := e.Base(), len(t.Env.Spec().Descriptor.Lower)
 	// Parts depend only on the shape of the centroids.
 	shape := npz.Of(make([]float32, base.Cells*d), base.Cells, d)
-	return evolution.Fingerprints(t.task(), e.method(t, shape), own, base.Batch)
+	method := e.method(t, shape)
+	prints, err := evolution.Fingerprints(t.task(), method, own, base.Batch)
+	_, objectives := method.Archive.(evolution.MultiObjective)
+	if err == nil && objectives && !slices.Contains(envs.Names(), t.Env.Spec().Name) {
+		prints["objectives"], err = envs.FingerprintObjectives(t.Env)
+	}
+	return prints, err
 }
 
 func (evolving) Skills(envs.Env) (int, bool) { return 0, false }

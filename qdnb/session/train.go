@@ -225,7 +225,9 @@ func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool)
 // log updates the status with the metrics of the measured repertoire and writes a row of
 // metrics.csv.
 func (t *training) log(o scoring.Outcome) error {
-	stats := (&runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}).Stats()
+	measured := &runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}
+	measured.KeepFittest(t.Family.measured().Cells)
+	stats := measured.Stats()
 	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage,
 		stats.QDScore
 	s := t.status
@@ -377,5 +379,11 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 	if array, ok := arrays["origins"]; ok {
 		r.Origins, err = array.Int32s()
 	}
+	if r.Objectives = arrays["objectives"]; r.Objectives.Data != nil {
+		for _, x := range t.Env.Spec().ReferencePoint(t.task().Length) {
+			r.Reference = append(r.Reference, float32(x))
+		}
+	}
+	r.KeepFittest(len(r.Centroids) / r.Dims)
 	return r, err
 }

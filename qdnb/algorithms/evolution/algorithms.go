@@ -17,5 +17,6 @@ var Algorithms = []Algorithm{
 	{"pga-aurora", func(s envs.Spec) Hyperparameters { return DefaultPGAAurora(s) }},
 	{"dns", func(s envs.Spec) Hyperparameters { return DefaultDominatedNovelty(s) }},
 	{"cma-mae", func(s envs.Spec) Hyperparameters { return DefaultCMAMAE(s) }},
+	{"mome", func(s envs.Spec) Hyperparameters { return DefaultMOME(s) }},
 	{"dcrl-map-elites", func(s envs.Spec) Hyperparameters { return DefaultDCRLMapElites(s) }},
 }

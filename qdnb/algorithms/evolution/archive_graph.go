@@ -54,6 +54,20 @@ type Evaluated struct {
 	Descriptors *Node // [P, d], the task's descriptors
 	Sequences   *Node // [P, L, F], recorded by the archive's Sequence, or nil
 	Transitions *Node // [P * T, width], for the learner, or nil: see [replay.Layout]
+	Objectives  *Node // [P, objectives], returns by objective, for a [MultiObjective] archive, or nil
+}
+
+// MultiObjective is an [Archive] that sees the returns of each objective, in [Evaluated], and adds
+// metrics of its own. It may have several slots per centroid; then a repertoire shows the fittest
+// solution of each cell.
+type MultiObjective interface {
+	Archive
+	// Slots is the number of slots per centroid.
+	Slots() int
+	// Columns names the metrics.
+	Columns() []string
+	// Measure returns the metrics, given the fields on the host.
+	Measure(task scoring.Task, fields map[string]npz.Array) ([]float64, error)
 }
 
 // Grid is the archive of MAP-Elites: one cell per centroid, which holds the fittest individual

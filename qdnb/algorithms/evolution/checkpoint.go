@@ -40,15 +40,15 @@ func (s *Search) checkpoint() *xla.Checkpoint {
 // [Search.Restore] and [replay.Store.Set] restore the search bit for bit.
 func (s *Search) Arrays() (map[string]npz.Array, error) { return s.checkpoint().Arrays() }
 
-// Repertoire returns the measured repertoire on the host: fitnesses, descriptors, centroids and, on
-// request, the genotypes.
+// Repertoire returns the measured repertoire on the host: its fields, such as fitnesses, descriptors
+// and centroids, and, on request, the genotypes.
 func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	st := s.main
 	if s.passive != nil {
 		st = s.passive
 	}
-	grid := (Grid{}).Fields() // centroids, too: a checkpoint's centroids take precedence
-	names := append([]string{"", "", ""}, grid...)
+	// centroids, too: a checkpoint's centroids take precedence
+	names := append([]string{"", "", ""}, st.archive.Fields()...)
 	if genotypes {
 		names[0] = "genotypes"
 		if s.passive == nil { // members of a passive repertoire share their initial state

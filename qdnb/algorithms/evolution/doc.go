@@ -10,7 +10,8 @@
 //
 // Not in the paper are [NoveltyArchive], which makes Dominated Novelty Search of IsoLineEmitter,
 // and the learner [DescriptorConditioned], which makes DCRL-MAP-Elites of IsoLineEmitter and Grid.
-// [EvolutionStrategies], an emitter that adapts, and [AnnealedGrid] make CMA-MAE.
+// [EvolutionStrategies], an emitter that adapts, and [AnnealedGrid] make CMA-MAE. [FrontArchive]
+// makes MOME of IsoLineEmitter.
 //
 // Sources:
 //
@@ -20,6 +21,7 @@
 //	Nilsson and Cully 2021, "Policy gradient assisted MAP-Elites";
 //	Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity
 //		optimization" (AURORA);
+//	Pierrot et al. 2022, "Multi-objective quality diversity optimization" (MOME);
 //	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning
 //		for skill discovery" (the paper);
 //	Faldor et al. 2024, "Synergizing quality-diversity with descriptor-conditioned reinforcement

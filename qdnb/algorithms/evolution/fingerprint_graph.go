@@ -93,6 +93,7 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 	type insertIn struct {
 		Fitness, Descriptors, Sequences, Transitions xla.Array
 		Fields                                       arrays
+		Objectives                                   xla.Array
 	}
 	in := insertIn{Fitness: float(f.batch), Fields: f.fields(),
 		Descriptors: float(f.batch, len(f.task.Env.Spec().Descriptor.Lower))}
@@ -105,10 +106,14 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 	if records(f.method.Learner) {
 		in.Transitions = float(f.batch*f.task.Length, layoutOf(f.task).Width())
 	}
+	if several, ok := a.(MultiObjective); ok {
+		t.Note(several.Slots(), several.Columns())
+		in.Objectives = float(f.batch, f.task.Env.Spec().Rewards())
+	}
 	_, err := xla.TraceGraph(t, in, func(in insertIn) arrays {
 		after, index, accepted, valid := a.Insert(in.Fields.Tree, Evaluated{Fitness: in.Fitness.Tree,
 			Descriptors: in.Descriptors.Tree, Sequences: in.Sequences.Tree,
-			Transitions: in.Transitions.Tree})
+			Transitions: in.Transitions.Tree, Objectives: in.Objectives.Tree})
 		return xla.Out(append(after, index, accepted, valid))
 	})
 	if err != nil {

@@ -127,8 +127,10 @@ func (gen generation) evaluate(from []source, worker *Node) []Evaluated {
 	}
 	all := slices
 	all.N, all.Size = all.N*len(from), all.Size*len(from)
-	local := scoring.Score(scoring.Batch{Task: task, Recorders: recorders, Slices: all}, worker,
-		start, func(turn *Node, c carried) (carried, nn.Net, envs.State) {
+	_, objectives := gen.archive.(MultiObjective)
+	batch := scoring.Batch{Task: task, Recorders: recorders, Objectives: objectives, Slices: all}
+	local := scoring.Score(batch, worker, start,
+		func(turn *Node, c carried) (carried, nn.Net, envs.State) {
 			individuals := slices.Numbers(turn, c.Worker)
 			var his, los []*Node
 			for i, from := range c.From {
@@ -153,6 +155,9 @@ func (gen generation) evaluate(from []source, worker *Node) []Evaluated {
 			return slices.Join(x, worker)
 		}
 		found[i] = Evaluated{Fitness: join(local.Fitness), Descriptors: join(local.Descriptors)}
+		if objectives {
+			found[i].Objectives = join(local.Objectives)
+		}
 		for k, r := range recorders {
 			rows, record := r.Rows(task.Length), join(local.Records[k])
 			if gen.learns && k == len(recorders)-1 {

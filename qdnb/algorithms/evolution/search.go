@@ -95,6 +95,9 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 // memory returns the bytes that the workers share and those that each of them needs.
 func (s *Search) memory() (shared, perWorker int64, err error) {
 	cells, params := s.settings.Centroids.Shape[0], s.task.Policy.Params()
+	if archive, ok := s.method.Archive.(MultiObjective); ok {
+		cells *= archive.Slots()
+	}
 	rows := int64(cells) + int64(min(cells, s.settings.Batch))
 	if s.method.Archive.PassiveEvery() > 0 {
 		rows += 2 * int64(cells)
@@ -266,12 +269,20 @@ func (s *Search) measure(outcome *scoring.Outcome) (err error) {
 		}
 		outcome.Extra = append(outcome.Extra, extra...)
 	}
+	if archive, ok := s.method.Archive.(MultiObjective); ok {
+		extra, err := s.main.measure(archive, s.task)
+		if err != nil {
+			return err
+		}
+		outcome.Extra = append(outcome.Extra, extra...)
+	}
 	outcome.Fitnesses, err = measured.fitnesses().Floats()
 	return err
 }
 
-// Columns names the numbers in [scoring.Outcome].Extra: the losses of the learner, and the size and
-// maximum fitness of an archive that is not measured itself.
+// Columns names the numbers in [scoring.Outcome].Extra: the losses of the learner, the size and
+// maximum fitness of an archive that is not measured itself, and the metrics of a [MultiObjective]
+// one.
 func (s *Search) Columns() []string {
 	var names []string
 	if s.method.Learner != nil {
@@ -279,6 +290,9 @@ func (s *Search) Columns() []string {
 	}
 	if s.method.Archive.PassiveEvery() > 0 {
 		names = append(names, "archive_size", "archive_max_fitness")
+	}
+	if archive, ok := s.method.Archive.(MultiObjective); ok {
+		names = append(names, archive.Columns()...)
 	}
 	return names
 }
@@ -329,6 +343,17 @@ func (st *store) metrics() ([]float64, error) {
 		}
 	}
 	return []float64{size, best}, nil
+}
+
+// measure returns the metrics of an archive of several objectives.
+func (st *store) measure(archive MultiObjective, task scoring.Task) ([]float64, error) {
+	c := &xla.Checkpoint{}
+	c.Add(&st.contents, 1, "", append([]string{"", "", ""}, archive.Fields()...)...)
+	fields, err := c.Arrays()
+	if err != nil {
+		return nil, err
+	}
+	return archive.Measure(task, fields)
 }
 
 // Close frees the device memory and the programs.

@@ -25,6 +25,8 @@ func TestSearchesTogetherEqualSearchesAlone(t *testing.T) {
 	small.Slice = 7
 	cma, dcrl := DefaultCMAMAE(spec), DefaultDCRLMapElites(spec)
 	cma.Batch, cma.Emitters = 30, 3
+	mome := DefaultMOME(spec)
+	mome.FrontSize = 3
 	dcrl.NumCriticTrainingSteps, dcrl.NumPGTrainingSteps = 3, 2
 	dcrl.CriticHidden, dcrl.ReplayBufferSize, dcrl.TransitionsBatchSize = []int{8}, 2000, 16
 	exact := Settings{Batch: 12, Slice: 5, Centroids: line(20)}
@@ -39,6 +41,7 @@ func TestSearchesTogetherEqualSearchesAlone(t *testing.T) {
 		{"dns", maze, dns.Method(small.Centroids), mazeSettings(0), false},
 		{"aurora", maze, aurora.Method(small.Centroids), mazeSettings(0), false},
 		{"pga-aurora", maze, pga.Method(small.Centroids), mazeSettings(0), false},
+		{"mome", maze, mome.Method(small.Centroids), mazeSettings(0), false},
 		{"cma-mae", maze, cma.Method(small.Centroids), mazeSettings(0), false},
 		{"dcrl-map-elites", maze, dcrl.Method(small.Centroids), mazeSettings(0), false},
 		{"exact", unlimited.task(), Method{Emitter: noisy, Learner: honest}, exact, true},

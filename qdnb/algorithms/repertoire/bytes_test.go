@@ -50,6 +50,10 @@ var centroidBytes = map[string]map[int64]string{
 		0: "bd2ca538a1bd43bf3d406f505a8ebf049e459923b8e7835b334ab4ba0bd52fb5",
 		4: "2e8543ddd0375f8728120ea39c422a0bc62d9c42ea40dea9756d5f4acc0e36a4",
 	},
+	"rastrigin-multi": {
+		0: "f393690f573aa8a4a1ce0c09c2d7185c79b03f6ffafbbea1fa906286c4de4e55",
+		4: "f1f6f054232bb604048a8a05630b9ca81ea9530ca0054c93b015662559b2c235",
+	},
 	"sphere": {
 		0: "bd2ca538a1bd43bf3d406f505a8ebf049e459923b8e7835b334ab4ba0bd52fb5",
 		4: "2e8543ddd0375f8728120ea39c422a0bc62d9c42ea40dea9756d5f4acc0e36a4",

@@ -123,21 +123,53 @@ func Compact(accepted *Node) (cells, count *Node) {
 // Sampler draws filled cells uniformly with replacement: a pytree, built once per generation.
 type Sampler struct {
 	UpTo *Node // int32 [cells], cumulative number of filled cells
+	// Within is int32 [cells, slots], the cumulative number of filled slots of each cell; nil if a cell
+	// has one slot.
+	Within *Node
 }
 
-// Sampler returns a sampler of the filled cells.
+// Sampler returns a sampler of the filled cells. If there are several slots per centroid, as in
+// [Fronts], it draws a cell, then one of its filled slots.
 func (c Cells) Sampler() Sampler {
 	filled := GreaterThan(c.Fitness, ConstAs(c.Fitness, math.Inf(-1)))
-	return Sampler{CumSum(ConvertDType(filled, dtypes.Int32), 0)}
+	if cells := c.cells(); cells < c.Fitness.Shape().Dimensions[0] {
+		slots := Reshape(filled, cells, -1)
+		return Sampler{CumSum(ConvertDType(LogicalAny(slots, 1), dtypes.Int32), 0),
+			CumSum(ConvertDType(slots, dtypes.Int32), 1)}
+	}
+	return Sampler{UpTo: CumSum(ConvertDType(filled, dtypes.Int32), 0)}
 }
 
-// Draw returns one cell per key, int32 [keys]. In an empty repertoire it returns the last cell.
+// cells is the number of cells: of centroids if there are any, else of slots.
+func (c Cells) cells() int {
+	if c.Centroids != nil {
+		return c.Centroids.Shape().Dimensions[0]
+	}
+	return c.Fitness.Shape().Dimensions[0]
+}
+
+// Draw returns one slot per key, int32 [keys]. In an empty repertoire it returns the last one.
 func (s Sampler) Draw(keys xla.Key) *Node {
 	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(s.UpTo.Shape().Dimensions[0]-1))),
 		dtypes.Float32)
 	// a rank from 0 to count-1
-	return xla.NthTrue(s.UpTo, ConvertDType(Mul(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...),
+	cell := xla.NthTrue(s.UpTo, ConvertDType(Mul(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...),
 		count), dtypes.Int32))
+	if s.Within == nil {
+		return cell
+	}
+	return s.within(cell, keys.FoldIn(0))
+}
+
+// within draws a filled slot of each cell, int32 [keys].
+func (s Sampler) within(cell *Node, keys xla.Key) *Node {
+	upTo := Gather(s.Within, InsertAxes(cell, -1)) // [keys, slots]
+	last := int32(upTo.Shape().Dimensions[1] - 1)
+	count := ConvertDType(Slice(upTo, AxisRange(), AxisElem(int(last))), dtypes.Float32)
+	rank := ConvertDType(Mul(InsertAxes(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...), 1), count),
+		dtypes.Int32)
+	slot := ReduceSum(ConvertDType(LessOrEqual(upTo, rank), dtypes.Int32), 1)
+	return Add(MulScalar(cell, last+1), MinScalar(slot, last))
 }
 
 // SetGenotypes writes rows of a matrix [m, N] into the cells of a genotype matrix [n, N]: row

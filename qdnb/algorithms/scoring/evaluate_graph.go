@@ -89,8 +89,8 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 		4*int64(params)*int64(plan.Slice)); err != nil {
 		return nil, err
 	}
-	e := &Evaluator{plan: plan, platform: p, batch: Batch{task, plan.Recorders,
-		xla.Slices{N: plan.Episodes, Size: plan.Slice, Workers: p.Workers}}}
+	e := &Evaluator{plan: plan, platform: p, batch: Batch{Task: task, Recorders: plan.Recorders,
+		Slices: xla.Slices{N: plan.Episodes, Size: plan.Slice, Workers: p.Workers}}}
 	in := evaluatorIn{Genotypes: xla.Declare(dtypes.Float32, plan.Policies, params),
 		Seed: xla.Declare(dtypes.Uint32, 2), Worker: xla.Declare(dtypes.Int32)}
 	if live, ok := task.Env.(envs.Perturbable); ok {

@@ -13,8 +13,9 @@ import (
 // Batch describes the rollout of a batch of policies in slices.
 type Batch struct {
 	Task
-	Recorders []envs.Recorder
-	Slices    xla.Slices
+	Recorders  []envs.Recorder
+	Objectives bool // whether the returns by objective are scored, too
+	Slices     xla.Slices
 }
 
 // Scores are the results of a batch's episodes: a pytree.
@@ -22,6 +23,7 @@ type Scores struct {
 	Fitness     *Node   // [batch], see [envs.Record]
 	Descriptors *Node   // [batch, d]; nil if the task has none
 	Records     []*Node // [batch, rows * width], of each recorder
+	Objectives  *Node   // [batch, objectives], returns by objective; nil if not scored
 }
 
 // Score rolls out the slices of one worker. It returns scores [turns, slice, ...], for
@@ -42,6 +44,9 @@ func Score[T any](b Batch, worker *Node, carried T,
 	if d > 0 {
 		start.Scores.Descriptors = zeros(d)
 	}
+	if b.Objectives {
+		start.Scores.Objectives = zeros(b.Env.Spec().Rewards())
+	}
 	for _, r := range b.Recorders {
 		start.Scores.Records = append(start.Scores.Records, zeros(r.Rows(b.Length)*r.Width))
 	}
@@ -49,10 +54,17 @@ func Score[T any](b Batch, worker *Node, carried T,
 		var policies nn.Net
 		var begin envs.State
 		s.Carried, policies, begin = play(turn, s.Carried)
-		fitness, descriptors, records := envs.Record(b.Env, policies, begin, b.Length, b.Recorders...)
+		if b.Objectives {
+			begin = begin.WithObjectives(b.Env.Spec())
+		}
+		score, records := envs.Record(b.Env, policies, begin, b.Length, b.Recorders...)
+		fitness, descriptors := score.Result()
 		s.Scores.Fitness = xla.SetRow(s.Scores.Fitness, turn, fitness)
 		if d > 0 {
 			s.Scores.Descriptors = xla.SetRow(s.Scores.Descriptors, turn, descriptors)
+		}
+		if b.Objectives {
+			s.Scores.Objectives = xla.SetRow(s.Scores.Objectives, turn, score.Objectives)
 		}
 		for i, record := range records {
 			s.Scores.Records[i] = xla.SetRows(s.Scores.Records[i], turn,

@@ -62,6 +62,7 @@ var parts = []part{
 		"capacity=32 epochs=2 late_epochs=2 training_batch=16"},
 	{func(algorithm string) bool { return algorithm == "dns" }, "", "capacity=128", "capacity=32"},
 	{func(algorithm string) bool { return algorithm == "cma-mae" }, "", "emitters=4", "emitters=4"},
+	{func(algorithm string) bool { return algorithm == "mome" }, "", "front_size=16", "front_size=4"},
 	{func(algorithm string) bool { return algorithm == "metra" }, "", "num_skills=5", "num_skills=5"},
 	{func(algorithm string) bool { return algorithm == "qdac" }, "", "num_skills=40", "num_skills=5"},
 	{func(algorithm string) bool { return !evolves(algorithm) },

@@ -25,9 +25,10 @@ var (
 	unrewarded = []method{{"diayn", "DIAYN"}, {"dads", "DADS"}}
 	later      = []method{{"dns", "DNS"}, {"dcrl-map-elites", "DCRL-MAP-Elites"}, {"metra", "METRA"},
 		{"cma-mae", "CMA-MAE"}, {"qdac", "QDAC"}}
-	evolving = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae")
-	all      = slices.Concat(neuroevolution, reinforcement, unrewarded,
-		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later)
+	severalObjectives = []method{{"mome", "MOME"}}
+	evolving          = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae", "mome")
+	all               = slices.Concat(neuroevolution, reinforcement, unrewarded,
+		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later, severalObjectives)
 )
 
 func ids(methods []method) []string {
@@ -52,7 +53,7 @@ func Reinforcement() []string { return ids(reinforcement) }
 // with it.
 func Unrewarded() []string { return ids(unrewarded) }
 
-// Later lists the methods published after the paper.
+// Later lists the methods published after the paper that have the same objective.
 func Later() []string { return ids(later) }
 
 // Compared lists the eight methods of the main experiments.

@@ -13,8 +13,8 @@ import (
 var meanSteps = map[string]int64{
 	"map-elites": 1_600_000_000, "pga-map-elites": 180_000_000, "aurora": 1_200_000_000,
 	"pga-aurora": 110_000_000, "dns": 1_600_000_000, "dcrl-map-elites": 180_000_000,
-	"cma-mae": 1_600_000_000,
-	"diayn":   10_000_000, "diayn-reward": 10_000_000, "smerl-diayn": 10_000_000, "sac": 10_000_000,
+	"cma-mae": 1_600_000_000, "mome": 1_600_000_000,
+	"diayn": 10_000_000, "diayn-reward": 10_000_000, "smerl-diayn": 10_000_000, "sac": 10_000_000,
 	"metra": 10_000_000, "qdac": 10_000_000,
 	"dads": 8_500_000, "dads-reward": 8_500_000, "smerl-dads": 8_500_000,
 }

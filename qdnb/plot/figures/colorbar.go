@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -9,20 +10,21 @@ import (
 )
 
 // colorBar maps fitnesses to viridis, and explains the colours of a map.
-type colorBar struct{ low, high float64 }
-
-// barLabel is written next to a bar.
-const barLabel = "Fitness"
+type colorBar struct {
+	low, high float64
+	label     string // written next to the bar
+}
 
 // newBar returns the colour bar that some maps share. If all repertoires set a range, the bar
 // covers the widest one, otherwise the range of the finite values, widened if it has no extent. It
 // is nil if there is nothing to colour.
 func newBar(shared ...Map) *colorBar {
-	b, stated := &colorBar{math.Inf(1), math.Inf(-1)}, true
+	b, stated := &colorBar{math.Inf(1), math.Inf(-1), "Fitness"}, true
 	var all [][]float64
 	for _, m := range shared {
 		if c, ok := m.(*Cells); ok {
 			all = append(all, c.Fitness)
+			b.label = cmp.Or(c.Quantity, b.label)
 			b.low, b.high = min(b.low, c.Min), max(b.high, c.Max)
 			stated = stated && (c.Min != 0 || c.Max != 0)
 		}
@@ -66,7 +68,7 @@ func (b *colorBar) thickness(horizontal bool) vg.Length {
 			ticks = max(ticks, style.Width(t.Label))
 		}
 	}
-	t := barGap + barThick + tickLen + ticks + barPad + textStyle(labelSize).Height(barLabel)
+	t := barGap + barThick + tickLen + ticks + barPad + textStyle(labelSize).Height(b.label)
 	if !horizontal {
 		t += barPad
 	}
@@ -94,7 +96,7 @@ func (b *colorBar) drawVertical(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 	label := textStyle(labelSize)
 	label.Rotation, label.YAlign = math.Pi/2, draw.YTop
 	c.FillText(label, vg.Point{X: bar.Max.X + tickLen + barPad + widest + barPad, Y: middle(span)},
-		barLabel)
+		b.label)
 }
 
 // drawHorizontal draws the bar below y over the width of span.
@@ -115,7 +117,7 @@ func (b *colorBar) drawHorizontal(c draw.Canvas, y vg.Length, span [2]vg.Length)
 	label := textStyle(labelSize)
 	label.YAlign = draw.YTop
 	c.FillText(label, vg.Point{X: middle(span),
-		Y: bar.Min.Y - tickLen - style.Height("0") - barPad}, barLabel)
+		Y: bar.Min.Y - tickLen - style.Height("0") - barPad}, b.label)
 }
 
 // horizontalTicks returns as many ticks as there is room for their labels. If not even two round

@@ -113,7 +113,7 @@ func TestHorizontalTicks(t *testing.T) {
 		{-500, 900, 55, "−500 0 500"},
 		{-17390, -16630, 50, "−17.4k −16.6k"},
 	} {
-		bar := &colorBar{c.low, c.high}
+		bar := &colorBar{low: c.low, high: c.high}
 		span := [2]vg.Length{0, c.length}
 		var labels []string
 		end := vg.Length(-100)

@@ -54,6 +54,7 @@ var styles = map[string]Style{
 
 	"cma-mae":         {Color: rgb(0x00a0a0), Dashes: solid},
 	"dcrl-map-elites": {Color: rgb(0x9b4dff), Dashes: solid},
+	"mome":            {Color: rgb(0x6b8e00), Dashes: solid},
 }
 
 // extraColors are for names that are not in the paper, such as a user's variants.

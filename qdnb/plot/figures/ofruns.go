@@ -59,9 +59,13 @@ func Repertoire(run *runs.Run) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	cells.Title = fmt.Sprintf("%s on %s, generation %s", MethodName(run.Config.Algorithm),
-		run.Config.Env, grouped(newest.Generation))
+	cells.Title = titleOf(run, newest)
 	return RepertoireMap(*cells)
+}
+
+func titleOf(run *runs.Run, s *runs.Snapshot) string {
+	return fmt.Sprintf("%s on %s, generation %s", MethodName(run.Config.Algorithm), run.Config.Env,
+		grouped(s.Generation))
 }
 
 // Snapshots draws at most n of the repertoire snapshots of a run in a row, with a shared colour

@@ -23,6 +23,7 @@ type Cells struct {
 	// Min and Max are the fitness at the ends of the colour range; values outside are clamped. Both 0:
 	// the range of the data.
 	Min, Max float64
+	Quantity string // what the colours show; "": Fitness
 }
 
 // Points2D converts flat values ([n, dims], row-major) to points for a map. It returns an error

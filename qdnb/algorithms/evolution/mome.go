@@ -1,0 +1,45 @@
+package evolution
+
+import (
+	"cmp"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/npz"
+)
+
+// MOME are the hyperparameters of Multi-Objective MAP-Elites (Pierrot et al. 2022): MAP-Elites whose
+// cells hold Pareto fronts. If a task has one objective, it keeps the fittest solutions of each cell.
+type MOME struct {
+	MapElites
+	FrontSettings
+}
+
+// DefaultMOME returns the hyperparameters of the publications: cells, fronts, batch and policies of
+// Janmohamed et al. 2023, who also give those of MOME, and a batch of 100 and 64 cells for tasks
+// without observations. The variation is that of MAP-Elites.
+func DefaultMOME(env envs.Spec) *MOME {
+	m := &MOME{*DefaultMapElites(env), FrontSettings{FrontSize: 50}}
+	m.Batch, m.Cells = 256, 128
+	if env.Observations == 0 {
+		m.Batch, m.Cells = 100, 64
+	} else {
+		m.Hidden = []int{64, 64}
+	}
+	return m
+}
+
+// Check implements [Hyperparameters].
+func (m *MOME) Check() error {
+	return cmp.Or(m.MapElites.Check(), limits.Int("front_size", m.FrontSize, 1, maxFront))
+}
+
+// Method implements [Hyperparameters].
+func (m *MOME) Method(centroids npz.Array) Method {
+	method := m.MapElites.Method(centroids)
+	method.Archive = FrontArchive{Grid{Centroids: centroids}, m.FrontSettings}
+	return method
+}
+
+// maxFront limits front_size.
+const maxFront = 1 << 12

@@ -1,0 +1,124 @@
+package repertoire
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+)
+
+// Fronts are the cells of MOME (Pierrot et al. 2022): a pytree. Each cell has as many slots as a
+// Pareto front may have solutions, m; those of cell c are c m to c m + m - 1. They hold solutions
+// of the cell none of which dominates another one: is at least as good in all objectives and better
+// in one.
+type Fronts struct {
+	Cells            // of the slots: Fitness [slots], Descriptors [slots, d]; Centroids [cells, d]
+	Objectives *Node // [slots, objectives], -Inf where empty
+}
+
+// Winners decides the insertion of a batch of P candidates with the given objectives [P,
+// objectives], one after the other (QDax, containers/mome_repertoire.py). A candidate enters the
+// front of its cell unless a member dominates it, and the members that it dominates leave. A full
+// front only takes candidates that dominate a member. A candidate that leaves again has not entered.
+//
+// index is int32 [slots], the candidate of each slot (0 where accepted is false); accepted is bool
+// [slots]; kept is bool [slots], true for members that stay.
+func (f Fronts) Winners(batch Batch, objectives *Node) (index, accepted, kept *Node) {
+	g := f.Fitness.Graph()
+	n, p := f.cells(), batch.Fitness.Shape().Dimensions[0]
+	type state struct {
+		Round      round
+		Holder     *Node   // int32 [cells, m]: a candidate, p for members, or empty
+		Objectives []*Node // [cells, m] each
+		Candidates []*Node // [P] each
+	}
+	start := state{Holder: Reshape(f.holders(p), n, -1), Candidates: components(objectives)}
+	for _, x := range components(f.Objectives) {
+		start.Objectives = append(start.Objectives, Reshape(x, n, -1))
+	}
+	var rounds *Node
+	start.Round, rounds = rounded(CellOf(f.Centroids, batch.Descriptors), batch.Valid())
+	if xla.KindOf(g).Accelerator() { // as many as there may be: the device need not report the count
+		rounds = Const(g, int32(p))
+	}
+	end := xla.Repeat(rounds, start, func(number *Node, s state) state {
+		candidate := s.Round.of(number, n)
+		exists := LessThan(candidate, ConstAs(candidate, int32(p)))
+		row := InsertAxes(MinScalar(candidate, int32(p-1)), -1)
+		filled := GreaterOrEqual(s.Holder, ZerosLike(s.Holder))
+		worse, better := filled, filled // than the candidate, or equal
+		var entering []*Node
+		for k, members := range s.Objectives {
+			x := BroadcastToDims(InsertAxes(Gather(s.Candidates[k], row), -1),
+				members.Shape().Dimensions...)
+			worse, better = And(worse, LessOrEqual(members, x)), And(better, GreaterOrEqual(members, x))
+			entering = append(entering, x)
+		}
+		dominated := And(worse, LogicalNot(better))
+		vacant := Or(LogicalNot(filled), dominated)
+		enters := And(And(exists, LogicalAny(vacant, 1)),
+			LogicalNot(LogicalAny(And(better, LogicalNot(worse)), 1)))
+		wide := BroadcastToDims(InsertAxes(enters, -1), s.Holder.Shape().Dimensions...)
+		slot := InsertAxes(xla.FirstTrue(vacant, 1), -1)
+		here := And(wide, Equal(Iota(s.Holder.Graph(), s.Holder.Shape(), 1), slot))
+		s.Holder = Where(And(wide, dominated), ConstAs(s.Holder, int32(nobody)), s.Holder)
+		s.Holder = Where(here, BroadcastToDims(InsertAxes(candidate, -1),
+			s.Holder.Shape().Dimensions...), s.Holder)
+		for k, x := range entering {
+			s.Objectives[k] = Where(here, x, s.Objectives[k])
+		}
+		return s
+	})
+	holder := Reshape(end.Holder, -1)
+	member := Const(g, int32(p))
+	accepted = And(GreaterOrEqual(holder, ZerosLike(holder)), LessThan(holder, member))
+	return Where(accepted, holder, ZerosLike(holder)), accepted, Equal(holder, member)
+}
+
+// nobody is the holder of an empty slot.
+const nobody = -1
+
+// holders returns member for the filled slots and nobody for the others, int32 [slots].
+func (f Fronts) holders(member int) *Node {
+	filled := GreaterThan(f.Fitness, lowest(f.Fitness))
+	like := ConvertDType(filled, dtypes.Int32)
+	return Where(filled, BroadcastToShape(ConstAs(like, int32(member)), like.Shape()),
+		BroadcastToShape(ConstAs(like, int32(nobody)), like.Shape()))
+}
+
+// Update applies the decision of [Fronts.Winners].
+func (f Fronts) Update(batch Batch, objectives, index, accepted, kept *Node) Fronts {
+	f.Cells = f.Cells.Update(batch, index, accepted)
+	f.Fitness = Where(Or(accepted, kept), f.Fitness, lowest(f.Fitness))
+	wide := func(flags *Node) *Node {
+		return BroadcastToDims(InsertAxes(flags, -1), f.Objectives.Shape().Dimensions...)
+	}
+	f.Objectives = Where(wide(accepted), Gather(objectives, InsertAxes(index, -1)),
+		Where(wide(kept), f.Objectives, lowest(f.Objectives)))
+	return f
+}
+
+// round divides a batch into rounds, in which at most one candidate enters each cell: a pytree.
+type round struct{ Cell, Number *Node } // int32 [P] each; the number of invalid candidates is -1
+
+// rounded returns the rounds of a batch, and how many there are. The candidates of a cell keep their
+// order.
+func rounded(cell, valid *Node) (round, *Node) {
+	p := cell.Shape().Dimensions[0]
+	order := Iota(cell.Graph(), shapes.Make(dtypes.Int32, p), 0)
+	earlier := And(LessThan(InsertAxes(order, 0), InsertAxes(order, 1)), And(InsertAxes(valid, 0),
+		Equal(InsertAxes(cell, 0), InsertAxes(cell, 1)))) // [P, others]
+	number := ReduceSum(ConvertDType(earlier, dtypes.Int32), 1)
+	number = Where(valid, number, ConstAs(number, int32(-1)))
+	return round{cell, number}, AddScalar(ReduceAllMax(number), 1)
+}
+
+// of returns the candidate of each cell in a round, int32 [cells]; P if there is none.
+func (r round) of(number *Node, cells int) *Node {
+	p := r.Cell.Shape().Dimensions[0]
+	none := Const(r.Cell.Graph(), int32(p))
+	order := Iota(r.Cell.Graph(), shapes.Make(dtypes.Int32, p), 0)
+	return ScatterMin(BroadcastToDims(none, cells), InsertAxes(r.Cell, -1),
+		Where(Equal(r.Number, number), order, none), false, false)
+}

@@ -1,0 +1,167 @@
+package repertoire
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/pareto"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// fronts is the state of [Fronts] on the host, whose genotypes are one number each: centroids,
+// fitnesses, descriptors, objectives and identities.
+type fronts [5][]float32
+
+// frontier inserts batches on a backend, for fixed sizes. A batch holds fitnesses, descriptors,
+// objectives and identities.
+func frontier(t *testing.T, p *xla.Platform, cells, slots, d, objectives, batch int) func(fronts,
+	[4][]float32) fronts {
+	t.Helper()
+	n := cells * slots
+	var inputs []xlatest.Input
+	for _, dims := range [][]int{{cells, d}, {n}, {n, d}, {n, objectives}, {n}, {batch}, {batch, d},
+		{batch, objectives}, {batch}} {
+		inputs = append(inputs, xlatest.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
+	}
+	program, err := xlatest.Compile(p, "frontier", inputs, func(in []*Node) []*Node {
+		before := Fronts{Cells{in[1], in[2], in[0]}, in[3]}
+		batch := Batch{in[5], in[6]}
+		index, accepted, kept := before.Winners(batch, in[7])
+		after := before.Update(batch, in[7], index, accepted, kept)
+		identities := Where(accepted, Gather(in[8], InsertAxes(index, -1)), in[4])
+		return []*Node{after.Centroids, after.Fitness, after.Descriptors, after.Objectives, identities}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(f fronts, b [4][]float32) (after fronts) {
+		t.Helper()
+		var arrays []xla.Sharded
+		for i, flat := range slices.Concat(f[:], b[:]) {
+			arrays = append(arrays, xla.Sharded{xlatest.Tensor(flat, inputs[i].Shape.Dimensions...)})
+		}
+		out, err := program.Run(arrays...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range after {
+			after[i] = xlatest.Flat[float32](t, out[i][0])
+		}
+		return after
+	}
+}
+
+func emptyFronts(centroids []float32, n, d, objectives int) fronts {
+	lowest := func(n int) []float32 { return slices.Repeat([]float32{float32(math.Inf(-1))}, n) }
+	return fronts{centroids, lowest(n), make([]float32, n*d), lowest(n * objectives),
+		make([]float32, n)}
+}
+
+// 16_mome.npz: batches that QDax 0.5.0 inserted one after the other, with copies and full fronts
+// (tools/golden_mome.py). Slots have no order there, so fronts are compared by identity.
+func TestGoldenFronts(t *testing.T) {
+	data := golden.Read(t, "16_mome.npz")
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, name := range []string{"small", "full", "three", "one"} {
+			cells, slots := data.Shape(name + ".centroids")[0], int(data.Number(name+".slots"))
+			shape := data.Shape(name + ".in_objectives_0")
+			insert := frontier(t, p, cells, slots, 2, shape[1], shape[0])
+			now := emptyFronts(data.Float32s(name+".centroids"), cells*slots, 2, shape[1])
+			for b := 0; data.Has(fmt.Sprint(name, ".in_ids_", b)); b++ {
+				stored := func(part string) []float32 { return data.Float32s(fmt.Sprint(name, ".", part, b)) }
+				now = insert(now, [4][]float32{make([]float32, shape[0]), stored("in_descriptors_"),
+					stored("in_objectives_"), stored("in_ids_")})
+				ids, objectives := now.sorted(slots, shape[1])
+				if !slices.Equal(ids, stored("ids_")) || !slices.Equal(objectives, stored("objectives_")) {
+					t.Fatalf("%s %d: fronts %v, QDax has %v", name, b, ids, stored("ids_"))
+				}
+				if shape[1] == 2 {
+					volumes, global := now.volumes(slots, data.Float32s(name+".reference"))
+					xlatest.Close(t, fmt.Sprint(name, " ", b), volumes, stored("hypervolumes_"), 1e-6)
+					xlatest.Close(t, fmt.Sprint(name, " ", b), global, stored("global_"), 1e-6)
+				}
+			}
+		}
+	})
+}
+
+// sorted returns the identities in each cell in ascending order, 0 where empty, and their objectives.
+func (f fronts) sorted(slots, k int) (ids, objectives []float32) {
+	for first := 0; first < len(f[1]); first += slots {
+		order := make([]int, slots)
+		for i := range order {
+			order[i] = first + i
+		}
+		rank := func(slot int) float32 {
+			if math.IsInf(float64(f[1][slot]), -1) {
+				return math.MaxFloat32
+			}
+			return f[4][slot]
+		}
+		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
+		for _, slot := range order {
+			id := rank(slot)
+			if id == math.MaxFloat32 {
+				id = 0
+			}
+			ids, objectives = append(ids, id), append(objectives, f[3][slot*k:(slot+1)*k]...)
+		}
+	}
+	return ids, objectives
+}
+
+// volumes returns the hypervolumes of the fronts and of the front of all solutions.
+func (f fronts) volumes(slots int, reference []float32) (volumes, global []float32) {
+	at := make([]float64, len(reference))
+	for i, x := range reference {
+		at[i] = float64(x)
+	}
+	var all [][]float64
+	for front := range pareto.Fronts(f[3], slots, len(at)) {
+		volumes, all = append(volumes, float32(pareto.Hypervolume(front, at))), append(all, front...)
+	}
+	return volumes, []float32{float32(pareto.Hypervolume(pareto.Front(all), at))}
+}
+
+// Candidates that are not valid neither enter nor make others leave. Draws from the fronts are uniform
+// over the filled cells, then over the solutions of a cell.
+func TestFrontsIgnoreInvalidAndAreDrawnByCell(t *testing.T) {
+	nan := float32(math.NaN())
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		const cells, slots = 3, 4
+		insert := frontier(t, p, cells, slots, 1, 2, 5)
+		now := insert(emptyFronts([]float32{0, 1, 2}, cells*slots, 1, 2), [4][]float32{{0, 0, 0, 0, nan},
+			{0, 0, 0, 2, 0}, {1, 3, 2, 2, 3, 1, 0, 0, 9, 9}, {1, 2, 3, 4, 5}})
+		now = insert(now, [4][]float32{{nan, 0, nan, nan, nan}, {0, nan, 0, 2, 2},
+			{8, 8, 9, 9, 9, 9, 9, 9, 9, 9}, {6, 7, 8, 9, 10}})
+		if ids, _ := now.sorted(slots, 2); !slices.Equal(ids,
+			[]float32{1, 2, 3, 0, 0, 0, 0, 0, 4, 0, 0, 0}) {
+			t.Fatalf("fronts %v", ids)
+		}
+		const draws = 3000
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			s := Cells{in[0], in[1], in[2]}.Sampler()
+			return []*Node{s.Draw(keysOf(in[0].Graph(), 1, draws))}
+		}, xlatest.Tensor(now[1], cells*slots), xlatest.Tensor(now[2], cells*slots, 1),
+			xlatest.Tensor(now[0], cells, 1))
+		count := map[float32]int{}
+		for _, slot := range xlatest.Flat[int32](t, out[0]) {
+			count[now[4][slot]]++
+		}
+		for id, share := range map[float32]float64{1: 1. / 6, 2: 1. / 6, 3: 1. / 6, 4: 1. / 2} {
+			got := float64(count[id]) / draws
+			if math.Abs(got-share) > 4*math.Sqrt(share*(1-share)/draws) {
+				t.Errorf("solution %g is drawn with share %.3f, not %.3f", id, got, share)
+			}
+		}
+	})
+}

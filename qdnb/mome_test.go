@@ -1,0 +1,94 @@
+package qdnb
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/internal/pareto"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// A run with two objectives is resumed to the byte. Its file has the fronts, none of whose members
+// dominates another one, and the fittest of each; metrics.csv has their hypervolumes.
+func TestFronts(t *testing.T) {
+	spec := func(folder string) Spec {
+		s := solving("mome", "rastrigin-multi", folder, 6)
+		s.Tune = more(s.Tune, "front_size=4", "iso_sigma=0.05", "line_sigma=0.5")
+		return s
+	}
+	folder := t.TempDir()
+	stopped(t, spec(folder))
+	run, whole := train(t, spec(folder)), train(t, spec(t.TempDir()))
+	if !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, whole)) {
+		t.Error("the interrupted run ends with another repertoire")
+	}
+	r, err := run.Repertoire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fronts, score, solutions := r.Fronts(), 0.0, 0
+	if len(fronts) != 32 || r.Cells() != 32 {
+		t.Fatalf("%d fronts, %d cells", len(fronts), r.Cells())
+	}
+	for cell, front := range fronts {
+		best := math.Inf(-1)
+		for _, s := range front {
+			best = max(best, s[0]+s[1])
+		}
+		if got := float64(r.Fitnesses[cell]); math.Abs(got-best) > 0.01 {
+			t.Errorf("cell %d shows the fitness %g, its front has %v", cell, got, front)
+		}
+		if len(pareto.Front(front)) != len(front) || len(front) > 4 {
+			t.Errorf("cell %d has the front %v", cell, front)
+		}
+		score, solutions = score+pareto.Hypervolume(front, r.ReferencePoint()), solutions+len(front)
+	}
+	table, err := run.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := table.Rows[len(table.Rows)-1]
+	if got := last[8]; math.Abs(got-score) > 1e-6*score || last[11] != float64(solutions) ||
+		solutions <= 32 {
+		t.Errorf("moqd_score %g of %g solutions, want %g of %d", got, last[11], score, solutions)
+	}
+	for name, draw := range map[string]func(*runs.Run) (*figures.Figure, error){
+		"hypervolumes": figures.Hypervolumes, "fronts": figures.ParetoFronts} {
+		if _, err := draw(run); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := figures.ParetoFronts(train(t, solving("map-elites", "arm", t.TempDir(),
+		1))); err == nil {
+		t.Error("a figure of fronts of MAP-Elites")
+	}
+}
+
+// With one objective the MOQD score is the QD score.
+func TestFrontsOfOneObjective(t *testing.T) {
+	spec := solving("mome", "sphere", t.TempDir(), 4)
+	spec.Tune = more(spec.Tune, "front_size=2", "iso_sigma=0.1")
+	table, err := train(t, spec).Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range table.Rows {
+		if math.Abs(row[6]-row[8]) > 1e-4*row[6] {
+			t.Errorf("generation %g: QD score %g, MOQD score %g", row[0], row[6], row[8])
+		}
+	}
+}
+
+// Fronts that do not fit into memory are rejected in one line.
+func TestFrontsThatDoNotFit(t *testing.T) {
+	spec := small(t.TempDir(), 1)
+	spec.Algorithm = "mome"
+	spec.Tune = runs.Assign("hidden=4096,4096", "front_size=4096", "cells=1024", "cvt_samples=1024")
+	if _, err := Train(background, spec); err == nil || !strings.Contains(err.Error(), "memory") ||
+		strings.Contains(err.Error(), "\n") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,71 @@
+package figures
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/pareto"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Hypervolumes draws the newest repertoire of Pareto fronts of a run, coloured by the hypervolume of
+// the front in each cell.
+func Hypervolumes(run *runs.Run) (*Figure, error) {
+	newest, err := newestFronts(run)
+	if err != nil {
+		return nil, err
+	}
+	cells, err := CellsOf(run, &newest.Repertoire)
+	if err != nil {
+		return nil, err
+	}
+	cells.Title, cells.Quantity, cells.Descriptors = titleOf(run, newest), "Hypervolume", nil
+	for i, front := range newest.Fronts() {
+		if cells.Fitness[i] = math.Inf(-1); len(front) > 0 {
+			cells.Fitness[i] = pareto.Hypervolume(front, newest.ReferencePoint())
+		}
+	}
+	return RepertoireMap(*cells)
+}
+
+// ParetoFronts draws the first two objectives of the newest repertoire of Pareto fronts of a run: a
+// line for the front of each cell, and one for the front of all solutions.
+func ParetoFronts(run *runs.Run) (*Figure, error) {
+	newest, err := newestFronts(run)
+	if err != nil {
+		return nil, err
+	}
+	cells := Series{Name: "a cell", Style: &Style{Name: "front of a cell", Color: rgb(0xb0b0b0)}}
+	global := Series{Name: "all", Style: &Style{Name: "front of all solutions",
+		Color: color.NRGBA{A: 0xff}}}
+	var all [][]float64
+	for _, front := range newest.Fronts() {
+		cells.add(append(pareto.Front(front), []float64{math.NaN(), math.NaN()})) // a gap
+		all = append(all, front...)
+	}
+	global.add(pareto.Front(all))
+	p := Panel{Title: titleOf(run, newest), XLabel: "objective 1", YLabel: "objective 2",
+		Series: []Series{cells, global}}
+	if task, ok := catalog.Find(run.Config.Env); ok && len(task.Objectives) > 1 {
+		p.XLabel, p.YLabel = task.Objectives[0].Name, task.Objectives[1].Name
+	}
+	return Curves([]Panel{p}, 1)
+}
+
+func (s *Series) add(points [][]float64) {
+	for _, at := range points {
+		s.X, s.Y = append(s.X, at[0]), append(s.Y, at[1])
+	}
+}
+
+// newestFronts returns the newest repertoire of a run; it is an error if it has no fronts of two
+// objectives or more.
+func newestFronts(run *runs.Run) (*runs.Snapshot, error) {
+	newest, err := run.Newest()
+	if err == nil && (newest == nil || len(newest.ReferencePoint()) < 2) {
+		err = fmt.Errorf("figures: %s has no Pareto fronts of several objectives: train mome", run.Name())
+	}
+	return newest, err
+}
