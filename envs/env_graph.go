@@ -62,9 +62,9 @@ type State struct {
 	Reward       *Node   // [B], of the step that led here; 0 after a reset
 	Done         *Node   // [B], 1 where the task ended in this step, else 0
 	Descriptor   *Node   // [B, descriptor], of this state; nil if the task has none
-	// Objectives are the parts of Reward, [B, objectives], see [Spec]. A step returns them if the state
-	// before it has them, see [State.WithObjectives]; else they are nil. [Step] sets them if the reward
-	// is the only objective.
+	// Objectives are the parts of Reward, [B, objectives], see [Spec]. A step returns them if the
+	// state before it has them, see [State.WithObjectives]; else they are nil. [Step] sets them if
+	// the reward is the only objective.
 	Objectives *Node
 }
 

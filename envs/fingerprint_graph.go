@@ -34,8 +34,8 @@ func Fingerprint(env Env) (string, error) {
 	return t.Sum(), errors.WithMessage(err, "the environment cannot be built")
 }
 
-// FingerprintObjectives hashes the objectives of an environment, which [Fingerprint] leaves out, and
-// the graphs that return them.
+// FingerprintObjectives hashes the objectives of an environment, which [Fingerprint] leaves out,
+// and the graphs that return them.
 func FingerprintObjectives(env Env) (string, error) {
 	t, spec := xla.NewTrace(), env.Spec()
 	t.Note(spec.Objectives)

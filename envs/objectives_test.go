@@ -14,7 +14,8 @@ import (
 )
 
 // The objectives of an episode sum to its fitness, with and without automatic resets and conditions
-// in the state, and nobody who does not ask gets them. A reward is the only objective of other tasks.
+// in the state, and nobody who does not ask gets them. A reward is the only objective of other
+// tasks.
 func TestObjectivesSumToTheFitness(t *testing.T) {
 	const n, steps = 3, 4
 	for _, name := range []string{"walker-uni", "halfcheetah-uni", "ant-uni", "pointmaze"} {

@@ -41,9 +41,10 @@ func makeRastrigin(task catalog.Task, o options) (Env, error) {
 // lags are the optima of the objectives of [RastriginMulti].
 var lags = []float64{0, 2.2}
 
-// RastriginMulti is the task with two objectives of Pierrot et al. 2022 (QDax, examples/mome.ipynb):
-// each is minus the Rastrigin function of the distance from its own optimum, a lag in all components.
-// The descriptor is the first two components. Components are clipped to [-2, 4].
+// RastriginMulti is the task with two objectives of Pierrot et al. 2022 (QDax,
+// examples/mome.ipynb): each is minus the Rastrigin function of the distance from its own optimum,
+// a lag in all components. The descriptor is the first two components. Components are clipped to
+// [-2, 4].
 func RastriginMulti(dims int) *BlackBox {
 	task, _ := catalog.Find("rastrigin-multi")
 	task.Spec = task.WithLags(dims)

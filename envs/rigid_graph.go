@@ -25,7 +25,8 @@ type Rigid struct {
 	// Reward returns the reward [B] of a step under action [actions, B]. It is not used if Goal is
 	// set.
 	Reward func(before, after StepView, action *Node) *Node
-	// Objectives returns the parts of the reward, [objectives, B]; nil if the task has one objective.
+	// Objectives returns the parts of the reward, [objectives, B]; nil if the task has one
+	// objective.
 	Objectives func(before, after StepView, action *Node) *Node
 	// Done returns booleans [B]; nil means never.
 	Done func(m StepView) *Node
@@ -149,7 +150,8 @@ func (r *Rigid) reward(before, after StepView, action *Node, under condition) *N
 	return Neg(distanceTo(after, r.Seeker, target[0], target[1]))
 }
 
-// split returns the objectives of a reward that includes a cost: the rest of it, and minus the cost.
+// split returns the objectives of a reward that includes a cost: the rest of it, and minus the
+// cost.
 func split(reward func(before, after StepView, action *Node) *Node,
 	cost func(after StepView, action *Node) *Node) func(before, after StepView, action *Node) *Node {
 	return func(before, after StepView, action *Node) *Node {

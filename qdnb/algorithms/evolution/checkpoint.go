@@ -40,8 +40,8 @@ func (s *Search) checkpoint() *xla.Checkpoint {
 // [Search.Restore] and [replay.Store.Set] restore the search bit for bit.
 func (s *Search) Arrays() (map[string]npz.Array, error) { return s.checkpoint().Arrays() }
 
-// Repertoire returns the measured repertoire on the host: its fields, such as fitnesses, descriptors
-// and centroids, and, on request, the genotypes.
+// Repertoire returns the measured repertoire on the host: its fields, such as fitnesses,
+// descriptors and centroids, and, on request, the genotypes.
 func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	st := s.main
 	if s.passive != nil {

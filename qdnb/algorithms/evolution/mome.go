@@ -8,8 +8,9 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// MOME are the hyperparameters of Multi-Objective MAP-Elites (Pierrot et al. 2022): MAP-Elites whose
-// cells hold Pareto fronts. If a task has one objective, it keeps the fittest solutions of each cell.
+// MOME are the hyperparameters of Multi-Objective MAP-Elites (Pierrot et al. 2022): MAP-Elites
+// whose cells hold Pareto fronts. If a task has one objective, it keeps the fittest solutions of
+// each cell.
 type MOME struct {
 	MapElites
 	FrontSettings

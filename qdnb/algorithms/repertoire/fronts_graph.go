@@ -20,7 +20,8 @@ type Fronts struct {
 // Winners decides the insertion of a batch of P candidates with the given objectives [P,
 // objectives], one after the other (QDax, containers/mome_repertoire.py). A candidate enters the
 // front of its cell unless a member dominates it, and the members that it dominates leave. A full
-// front only takes candidates that dominate a member. A candidate that leaves again has not entered.
+// front only takes candidates that dominate a member. A candidate that leaves again has not
+// entered.
 //
 // index is int32 [slots], the candidate of each slot (0 where accepted is false); accepted is bool
 // [slots]; kept is bool [slots], true for members that stay.
@@ -102,8 +103,8 @@ func (f Fronts) Update(batch Batch, objectives, index, accepted, kept *Node) Fro
 // round divides a batch into rounds, in which at most one candidate enters each cell: a pytree.
 type round struct{ Cell, Number *Node } // int32 [P] each; the number of invalid candidates is -1
 
-// rounded returns the rounds of a batch, and how many there are. The candidates of a cell keep their
-// order.
+// rounded returns the rounds of a batch, and how many there are. The candidates of a cell keep
+// their order.
 func rounded(cell, valid *Node) (round, *Node) {
 	p := cell.Shape().Dimensions[0]
 	order := Iota(cell.Graph(), shapes.Make(dtypes.Int32, p), 0)

@@ -94,7 +94,8 @@ func TestGoldenFronts(t *testing.T) {
 	})
 }
 
-// sorted returns the identities in each cell in ascending order, 0 where empty, and their objectives.
+// sorted returns the identities in each cell in ascending order, 0 where empty, and their
+// objectives.
 func (f fronts) sorted(slots, k int) (ids, objectives []float32) {
 	for first := 0; first < len(f[1]); first += slots {
 		order := make([]int, slots)
@@ -132,8 +133,8 @@ func (f fronts) volumes(slots int, reference []float32) (volumes, global []float
 	return volumes, []float32{float32(pareto.Hypervolume(pareto.Front(all), at))}
 }
 
-// Candidates that are not valid neither enter nor make others leave. Draws from the fronts are uniform
-// over the filled cells, then over the solutions of a cell.
+// Candidates that are not valid neither enter nor make others leave. Draws from the fronts are
+// uniform over the filled cells, then over the solutions of a cell.
 func TestFrontsIgnoreInvalidAndAreDrawnByCell(t *testing.T) {
 	nan := float32(math.NaN())
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

@@ -123,8 +123,8 @@ func Compact(accepted *Node) (cells, count *Node) {
 // Sampler draws filled cells uniformly with replacement: a pytree, built once per generation.
 type Sampler struct {
 	UpTo *Node // int32 [cells], cumulative number of filled cells
-	// Within is int32 [cells, slots], the cumulative number of filled slots of each cell; nil if a cell
-	// has one slot.
+	// Within is int32 [cells, slots], the cumulative number of filled slots of each cell; nil if a
+	// cell has one slot.
 	Within *Node
 }
 

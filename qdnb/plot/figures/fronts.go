@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Hypervolumes draws the newest repertoire of Pareto fronts of a run, coloured by the hypervolume of
-// the front in each cell.
+// Hypervolumes draws the newest repertoire of Pareto fronts of a run, coloured by the hypervolume
+// of the front in each cell.
 func Hypervolumes(run *runs.Run) (*Figure, error) {
 	newest, err := newestFronts(run)
 	if err != nil {
