@@ -25,12 +25,17 @@ type Scores struct {
 }
 
 // Score rolls out the slices of one worker. It returns scores [turns, slice, ...], for
-// [xla.Slices.Join]. play returns the policies of a slice, the initial states of their episodes,
+// [xla.Slices.Join]. reset returns the initial states of a slice's episodes, and play its policies
 // and what the next slice carries.
-func Score[T any](b Batch, worker *Node, carried T,
-	play func(turn *Node, carried T) (T, nn.Net, envs.State)) Scores {
+//
+// On CPUs the initial states of all slices are computed first, in a loop of their own. XLA:CPU
+// compiles each loop into one function, in a time that grows faster than its length, and compiles
+// several functions at once.
+func Score[T any](b Batch, worker *Node, carried T, reset func(turn *Node, carried T) envs.State,
+	play func(turn *Node, carried T) (T, nn.Net)) Scores {
 	type state struct {
 		Carried T
+		Starts  envs.State // [turns, ...] each; none on accelerators
 		Scores  Scores
 	}
 	d := len(b.Env.Spec().Descriptor.Lower)
@@ -38,17 +43,26 @@ func Score[T any](b Batch, worker *Node, carried T,
 		return Zeros(worker.Graph(), shapes.Make(dtypes.Float32,
 			append([]int{b.Slices.Turns(), b.Slices.Size}, dims...)...))
 	}
-	start := state{carried, Scores{Fitness: zeros()}}
+	start := state{Carried: carried, Scores: Scores{Fitness: zeros()}}
 	if d > 0 {
 		start.Scores.Descriptors = zeros(d)
 	}
 	for _, r := range b.Recorders {
 		start.Scores.Records = append(start.Scores.Records, zeros(r.Rows(b.Length)*r.Width))
 	}
+	ahead := !xla.KindOf(worker.Graph()).Accelerator()
+	if ahead {
+		start.Starts = xla.MapSlices(b.Slices.Turns(), worker, carried, reset)
+	}
 	return xla.ForSlices(b.Slices.Turns(), worker, start, func(turn *Node, s state) state {
-		var policies nn.Net
 		var begin envs.State
-		s.Carried, policies, begin = play(turn, s.Carried)
+		if ahead {
+			begin = xla.Map(s.Starts, func(x *Node) *Node { return xla.Row(x, turn) })
+		} else {
+			begin = reset(turn, s.Carried)
+		}
+		var policies nn.Net
+		s.Carried, policies = play(turn, s.Carried)
 		fitness, descriptors, records := envs.Record(b.Env, policies, begin, b.Length, b.Recorders...)
 		s.Scores.Fitness = xla.SetRow(s.Scores.Fitness, turn, fitness)
 		if d > 0 {
