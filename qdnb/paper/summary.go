@@ -1,0 +1,146 @@
+package paper
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Summary describes the runs of some experiments in a few lines: their origin and size, which
+// methods, environments and seeds they cover, and which of the paper's are missing.
+func (d *Data) Summary(experiments ...string) string {
+	var text strings.Builder
+	if d.About != nil {
+		fmt.Fprintf(&text, "Runs shipped with qdnb: scale %s, trained on %s", d.About.Scale,
+			d.About.Machine)
+		if d.About.Commit != "" {
+			fmt.Fprintf(&text, ", commit %s", d.About.Commit)
+		}
+		fmt.Fprintln(&text)
+	}
+	for _, experiment := range experiments {
+		var lines []sweep.Line
+		for _, line := range d.Lines {
+			if line.Experiment == experiment {
+				lines = append(lines, line)
+			}
+		}
+		if len(lines) == 0 {
+			fmt.Fprintf(&text, "%s: no runs\n", experiment)
+			continue
+		}
+		fmt.Fprintf(&text, "%s: %s\n", experiment, describe(lines))
+		for _, env := range sorted(lines, protocol.CompareEnvironments,
+			func(l sweep.Line) string { return l.Run.Env }) {
+			here := slices.DeleteFunc(slices.Clone(lines),
+				func(l sweep.Line) bool { return l.Run.Env != env })
+			methods := sorted(here, protocol.CompareMethods, func(l sweep.Line) string { return l.Label })
+			fmt.Fprintf(&text, "  %-15s %s\n", env, strings.Join(methodNames(methods), ", "))
+		}
+		if experiment == results.ExperimentTraining {
+			if missing := d.missing(allMethods, curveEnvs); missing != "" {
+				fmt.Fprintf(&text, "  %s\n", missing)
+			}
+		}
+	}
+	return text.String()
+}
+
+// describe returns the number, seeds and sizes of runs.
+func describe(lines []sweep.Line) string {
+	seeds := sorted(lines, nil, func(l sweep.Line) string { return fmt.Sprint(l.Run.Seed) })
+	text := fmt.Sprintf("%d run%s, seed %s", len(lines), plural(len(lines)), strings.Join(seeds, ", "))
+	for _, part := range []struct{ prefix, setting, suffix string }{
+		{"", "cells", " cells"}, {"hidden layers of ", "hidden", " units"}} {
+		values := sorted(lines, nil, func(l sweep.Line) string {
+			var settings map[string]json.RawMessage
+			_ = json.Unmarshal(l.Run.Hyperparameters, &settings) // a valid line has an object
+			value := strings.Trim(string(settings[part.setting]), "[]")
+			return strings.ReplaceAll(value, ",", " and ")
+		})
+		if values = slices.DeleteFunc(values, func(v string) bool { return v == "" }); len(values) > 0 {
+			text += ", " + part.prefix + strings.Join(values, " or ") + part.suffix
+		}
+	}
+	trained := slices.DeleteFunc(slices.Clone(lines), // runs without budget end by themselves
+		func(l sweep.Line) bool { return l.Budget == (runs.Budget{}) })
+	budgets := sorted(trained, nil, func(l sweep.Line) string { return l.Budget.String() })
+	if n := len(budgets); n == 1 || n == 2 {
+		text += ", " + strings.Join(budgets, " or ") + " each"
+	}
+	return text
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// sorted returns the distinct values of lines.
+func sorted(lines []sweep.Line, compare func(a, b string) int,
+	value func(sweep.Line) string) []string {
+	var values []string
+	for _, line := range lines {
+		values = append(values, value(line))
+	}
+	if compare == nil {
+		compare = strings.Compare
+	}
+	slices.SortFunc(values, compare)
+	return slices.Compact(values)
+}
+
+func methodNames(methods []string) []string {
+	names := make([]string, len(methods))
+	for i, method := range methods {
+		names[i] = figures.NameMethods(method)
+	}
+	return names
+}
+
+// missing returns a sentence with the methods and environments that have no complete runs, and the
+// missing pairs of the others; "" if nothing is missing.
+func (d *Data) missing(methods, envs []string) string {
+	has := func(method, env string) bool { return len(d.FinishedRuns(method, env)) > 0 }
+	without := func(list []string, has func(string) bool) (with, without []string) {
+		for _, name := range list {
+			if has(name) {
+				with = append(with, name)
+			} else {
+				without = append(without, name)
+			}
+		}
+		return with, without
+	}
+	methods, noMethods := without(methods, func(method string) bool {
+		return slices.ContainsFunc(envs, func(env string) bool { return has(method, env) })
+	})
+	envs, noEnvs := without(envs, func(env string) bool {
+		return slices.ContainsFunc(methods, func(method string) bool { return has(method, env) })
+	})
+	var parts []string
+	add := func(prefix string, names []string) {
+		if len(names) > 0 {
+			parts = append(parts, prefix+strings.Join(names, ", "))
+		}
+	}
+	add("", methodNames(noMethods))
+	add("", noEnvs)
+	for _, env := range envs {
+		_, none := without(methods, func(method string) bool { return has(method, env) })
+		add("on "+env+" ", methodNames(none))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "No complete runs: " + strings.Join(parts, "; ") + "."
+}
