@@ -52,12 +52,13 @@ func Score[T any](b Batch, worker *Node, carried T, reset func(turn *Node, carri
 	}
 	ahead := !xla.KindOf(worker.Graph()).Accelerator()
 	if ahead {
-		start.Starts = xla.MapSlices(b.Slices.Turns(), worker, carried, reset)
+		start.Starts = xla.MapSlices(b.Slices.Turns(), worker, carried,
+			func(turn *Node, carried T) envs.State { return turned(reset(turn, carried)) })
 	}
 	return xla.ForSlices(b.Slices.Turns(), worker, start, func(turn *Node, s state) state {
 		var begin envs.State
 		if ahead {
-			begin = xla.Map(s.Starts, func(x *Node) *Node { return xla.Row(x, turn) })
+			begin = turned(xla.Map(s.Starts, func(x *Node) *Node { return xla.Row(x, turn) }))
 		} else {
 			begin = reset(turn, s.Carried)
 		}
@@ -74,4 +75,16 @@ func Score[T any](b Batch, worker *Node, carried T, reset func(turn *Node, carri
 		}
 		return s
 	}).Scores
+}
+
+// turned moves the batch of observation and descriptor to the other axis. With the batch on the last
+// axis, the loop over the steps carries them in the layout in which tasks compute them.
+func turned(s envs.State) envs.State {
+	if s.Observation != nil {
+		s.Observation = Transpose(s.Observation, 0, 1)
+	}
+	if s.Descriptor != nil {
+		s.Descriptor = Transpose(s.Descriptor, 0, 1)
+	}
+	return s
 }
