@@ -51,6 +51,28 @@ func ForSlices[T any](count int, worker *Node, state T, body func(slice *Node, s
 	return Repeat(hiddenCount(count, worker), state, body)
 }
 
+// MapSlices stacks what f returns for each slice, [count, ...] each, in a loop as of [ForSlices].
+func MapSlices[S, T any](count int, worker *Node, state S, f func(slice *Node, state S) T) T {
+	type running struct {
+		State S
+		All   T
+	}
+	g := worker.Graph()
+	var one T
+	newClosure(g, func(g *Graph) []*Node { // unused: it tells the shapes
+		in := parametersLike(g, append(Flatten(state), worker))
+		one = f(in[len(in)-1], Unflatten(state, in[:len(in)-1]))
+		return Flatten(one)
+	})
+	all := Map(one, func(x *Node) *Node {
+		return Zeros(g, shapes.Make(x.DType(), append([]int{count}, x.Shape().Dimensions...)...))
+	})
+	return ForSlices(count, worker, running{state, all}, func(slice *Node, r running) running {
+		r.All = SetRow(r.All, slice, f(slice, r.State))
+		return r
+	}).All
+}
+
 // ForSlicesUnfused is [ForSlices] for a body of large operations, as [ForUnfused] is for [For].
 func ForSlicesUnfused[T any](count int, worker *Node, state T,
 	body func(slice *Node, state T) T) T {

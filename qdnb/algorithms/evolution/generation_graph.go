@@ -127,25 +127,28 @@ func (gen generation) evaluate(from []source, worker *Node) []Evaluated {
 	}
 	all := slices
 	all.N, all.Size = all.N*len(from), all.Size*len(from)
+	reset := func(turn *Node, c carried) envs.State {
+		individuals := slices.Numbers(turn, c.Worker)
+		var his, los []*Node
+		for _, from := range c.From {
+			resets := from.Key.FoldInEach(individuals).FoldIn(scoring.StreamReset)
+			if from.Start.Hi != nil {
+				resets = xla.Key{Hi: BroadcastToDims(from.Start.Hi, slices.Size),
+					Lo: BroadcastToDims(from.Start.Lo, slices.Size)}
+			}
+			his, los = append(his, resets.Hi), append(los, resets.Lo)
+		}
+		return envs.Reset(task.Env, xla.Key{Hi: Concatenate(his, 0), Lo: Concatenate(los, 0)})
+	}
 	_, objectives := gen.archive.(MultiObjective)
 	batch := scoring.Batch{Task: task, Recorders: recorders, Objectives: objectives, Slices: all}
-	local := scoring.Score(batch, worker, start,
-		func(turn *Node, c carried) (carried, nn.Net, envs.State) {
-			individuals := slices.Numbers(turn, c.Worker)
-			var his, los []*Node
-			for i, from := range c.From {
-				keys := from.Key.FoldInEach(individuals)
-				c.Children[i] = gen.emit(from, individuals, c.Children[i])
-				resets := keys.FoldIn(scoring.StreamReset)
-				if from.Start.Hi != nil {
-					resets = xla.Key{Hi: BroadcastToDims(from.Start.Hi, slices.Size),
-						Lo: BroadcastToDims(from.Start.Lo, slices.Size)}
-				}
-				his, los = append(his, resets.Hi), append(los, resets.Lo)
-			}
-			return c, task.Policy.View(Concatenate(c.Children, 0)), envs.Reset(task.Env,
-				xla.Key{Hi: Concatenate(his, 0), Lo: Concatenate(los, 0)})
-		})
+	local := scoring.Score(batch, worker, start, reset, func(turn *Node, c carried) (carried, nn.Net) {
+		individuals := slices.Numbers(turn, c.Worker)
+		for i, from := range c.From {
+			c.Children[i] = gen.emit(from, individuals, c.Children[i])
+		}
+		return c, task.Policy.View(Concatenate(c.Children, 0))
+	})
 	found := make([]Evaluated, len(from))
 	for i := range found {
 		join := func(x *Node) *Node {

@@ -118,15 +118,28 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 	}
 	env, slices, worker := e.batch.Env, e.batch.Slices, in.Worker.Tree
 	start := carried{in.Genotypes.Tree, xla.KeyOf(in.Seed.Tree), worker, in.Conditions.Tree}
-	local := Score(e.batch, worker, start, func(turn *Node, c carried) (carried, nn.Net, envs.State) {
+	numbers := func(turn *Node, c carried) (first, episodes *Node) {
 		// the last slice may repeat some episodes
-		first := MinScalar(slices.First(turn, c.Worker), slices.N-slices.Size)
-		episodes := slices.From(first)
-		states := episodes
+		first = MinScalar(slices.First(turn, c.Worker), slices.N-slices.Size)
+		return first, slices.From(first)
+	}
+	reset := func(turn *Node, c carried) envs.State {
+		_, states := numbers(turn, c)
+		if e.plan.States > 0 {
+			states = ModScalar(states, int32(e.plan.States))
+		}
+		start := envs.Reset(env, c.Key.FoldInEach(states).FoldIn(StreamReset))
+		if live, ok := env.(envs.Perturbable); ok {
+			start = live.Under(start, c.Conditions)
+		}
+		return start
+	}
+	local := Score(e.batch, worker, start, reset, func(turn *Node, c carried) (carried, nn.Net) {
+		first, episodes := numbers(turn, c)
 		var genotypes *Node
 		switch {
 		case e.plan.States > 0:
-			states = ModScalar(episodes, int32(e.plan.States))
+			states := ModScalar(episodes, int32(e.plan.States))
 			policy := DivScalar(Sub(episodes, states), int32(e.plan.States))
 			genotypes = Gather(c.Genotypes, InsertAxes(policy, -1))
 		case e.plan.Policies == slices.N:
@@ -134,11 +147,7 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		default:
 			genotypes = Gather(c.Genotypes, InsertAxes(ModScalar(episodes, int32(e.plan.Policies)), -1))
 		}
-		start := envs.Reset(env, c.Key.FoldInEach(states).FoldIn(StreamReset))
-		if live, ok := env.(envs.Perturbable); ok {
-			start = live.Under(start, c.Conditions)
-		}
-		return c, e.batch.Policy.View(genotypes), start
+		return c, e.batch.Policy.View(genotypes)
 	})
 	all := xla.Map(local, func(x *Node) *Node { return e.place(slices.Gather(x, worker)) })
 	return evaluatorOut{xla.Out(all.Fitness), xla.Out(all.Descriptors), xla.Out(all.Records)}

@@ -27,12 +27,17 @@ type Scores struct {
 }
 
 // Score rolls out the slices of one worker. It returns scores [turns, slice, ...], for
-// [xla.Slices.Join]. play returns the policies of a slice, the initial states of their episodes,
+// [xla.Slices.Join]. reset returns the initial states of a slice's episodes, and play its policies
 // and what the next slice carries.
-func Score[T any](b Batch, worker *Node, carried T,
-	play func(turn *Node, carried T) (T, nn.Net, envs.State)) Scores {
+//
+// On CPUs the initial states of all slices are computed first, in a loop of their own. XLA:CPU
+// compiles each loop into one function, in a time that grows faster than its length, and compiles
+// several functions at once.
+func Score[T any](b Batch, worker *Node, carried T, reset func(turn *Node, carried T) envs.State,
+	play func(turn *Node, carried T) (T, nn.Net)) Scores {
 	type state struct {
 		Carried T
+		Starts  envs.State // [turns, ...] each; none on accelerators
 		Scores  Scores
 	}
 	d := len(b.Env.Spec().Descriptor.Lower)
@@ -40,7 +45,7 @@ func Score[T any](b Batch, worker *Node, carried T,
 		return Zeros(worker.Graph(), shapes.Make(dtypes.Float32,
 			append([]int{b.Slices.Turns(), b.Slices.Size}, dims...)...))
 	}
-	start := state{carried, Scores{Fitness: zeros()}}
+	start := state{Carried: carried, Scores: Scores{Fitness: zeros()}}
 	if d > 0 {
 		start.Scores.Descriptors = zeros(d)
 	}
@@ -50,10 +55,20 @@ func Score[T any](b Batch, worker *Node, carried T,
 	for _, r := range b.Recorders {
 		start.Scores.Records = append(start.Scores.Records, zeros(r.Rows(b.Length)*r.Width))
 	}
+	ahead := !xla.KindOf(worker.Graph()).Accelerator()
+	if ahead {
+		start.Starts = xla.MapSlices(b.Slices.Turns(), worker, carried,
+			func(turn *Node, carried T) envs.State { return turned(reset(turn, carried)) })
+	}
 	return xla.ForSlices(b.Slices.Turns(), worker, start, func(turn *Node, s state) state {
-		var policies nn.Net
 		var begin envs.State
-		s.Carried, policies, begin = play(turn, s.Carried)
+		if ahead {
+			begin = turned(xla.Map(s.Starts, func(x *Node) *Node { return xla.Row(x, turn) }))
+		} else {
+			begin = reset(turn, s.Carried)
+		}
+		var policies nn.Net
+		s.Carried, policies = play(turn, s.Carried)
 		if b.Objectives {
 			begin = begin.WithObjectives(b.Env.Spec())
 		}
@@ -72,4 +87,16 @@ func Score[T any](b Batch, worker *Node, carried T,
 		}
 		return s
 	}).Scores
+}
+
+// turned moves the batch of observation and descriptor to the other axis. With the batch on the
+// last axis, the loop over the steps carries them in the layout in which tasks compute them.
+func turned(s envs.State) envs.State {
+	if s.Observation != nil {
+		s.Observation = Transpose(s.Observation, 0, 1)
+	}
+	if s.Descriptor != nil {
+		s.Descriptor = Transpose(s.Descriptor, 0, 1)
+	}
+	return s
 }
