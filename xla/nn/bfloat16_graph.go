@@ -49,8 +49,8 @@ func roundBFloat16(x *Node) *Node {
 	return BitwiseAnd(rounded, ConstAs(bits, upper))
 }
 
-// pack packs rows 2k and 2k+1 of kernels [P, in, out] into the lower and upper halves of words. Zeros
-// fill up a multiple of rowsAtOnce rows.
+// pack packs rows 2k and 2k+1 of kernels [P, in, out] into the lower and upper halves of words.
+// Zeros fill up a multiple of rowsAtOnce rows.
 func pack(bits *Node) *Node {
 	dims := bits.Shape().Dimensions
 	p, in, out := dims[0], dims[1], dims[2]
