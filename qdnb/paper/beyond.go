@@ -2,6 +2,7 @@ package paper
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -36,15 +37,48 @@ func BeyondCurves(d *Data) (*figures.Figure, error) {
 	return metricCurves(d, methods, envs, timeAxis)
 }
 
-// BeyondRepertoires draws the repertoires of the paper's methods and of later ones, as
-// [Repertoires] does, for the environments on which a later method has runs.
+// BeyondRepertoires draws the repertoires of the paper's methods and of later ones, for the
+// environments on which a later method has runs: a few rows of maps for each, with the seed of the
+// best QD score and a common range of colours.
 func BeyondRepertoires(d *Data) (*figures.Figure, error) {
 	methods, envs, err := beyond(d)
 	if err != nil {
 		return nil, err
 	}
-	return d.repertoires(methods, slices.DeleteFunc(envs,
-		func(env string) bool { return !slices.Contains(mapEnvs, env) }), nil)
+	envs = slices.DeleteFunc(envs, func(env string) bool { return !slices.Contains(mapEnvs, env) })
+	grid := figures.Grid{Bar: figures.BarPerRow, Dense: true, Note: d.missing(methods, envs)}
+	for _, env := range envs {
+		var maps []figures.Map
+		lowest, highest := math.Inf(1), math.Inf(-1)
+		for _, method := range methods {
+			best := bestQDScore(d.FinishedRuns(method, env))
+			cells, err := d.finalCells(best)
+			if err != nil {
+				return nil, err
+			}
+			if cells == nil {
+				continue
+			}
+			shorten(cells)
+			cells.Title = figures.MethodName(method)
+			maps = append(maps, cells)
+			for _, fitness := range cells.Fitness {
+				if !math.IsNaN(fitness) && !math.IsInf(fitness, 0) {
+					lowest, highest = min(lowest, fitness), max(highest, fitness)
+				}
+			}
+		}
+		for _, m := range maps {
+			m.(*figures.Cells).Min, m.(*figures.Cells).Max = lowest, highest
+		}
+		for row := range slices.Chunk(maps, 4) {
+			grid.Maps, grid.RowTitles = append(grid.Maps, row), append(grid.RowTitles, env)
+		}
+	}
+	if len(grid.Maps) == 0 {
+		return nil, d.nothing(nil, "repertoires", results.ExperimentBeyond)
+	}
+	return figures.MapGrid(grid)
 }
 
 // Corrected returns a table of metrics as archived and corrected (see [runs.Run.Corrected]):
