@@ -171,6 +171,19 @@ func TestControlSkills(t *testing.T) {
 	}
 }
 
+// A meta-controller acts with the weights with which the cells' policies were trained.
+func TestControlWeights(t *testing.T) {
+	run := cheetahs(t, t.TempDir(), "map-elites")
+	run.Config.Hyperparameters = []byte(`{"hidden":[8],"episode_length":20,"weights":"bfloat16"}`)
+	set := nb.Must(policies.ForControl(run))
+	genotype := nb.Must(run.Repertoire()).Genotype(0)
+	row := nb.Must(set.Rows.Float32s())[:len(genotype)]
+	if slices.Equal(row, genotype) ||
+		!slices.Equal(row, set.Task.Skills.Net.RoundBFloat16(genotype)) {
+		t.Error("the skill's weights are not rounded")
+	}
+}
+
 func TestControlConfig(t *testing.T) {
 	training := nb.Must(Spec{Algorithm: "map-elites", Env: hurdlesSkillEnv, Seed: 2}.Config())
 	config := nb.Must(ControlSpec{}.Config(training, PaperBudget))

@@ -440,10 +440,16 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"iso_sigma and line_sigma must be":  func(s *Spec) { s.Tune = more(s.Tune, "iso_sigma=-1") },
 		"hidden layers must have between 1": func(s *Spec) { s.Tune = more(s.Tune, "hidden=[8,0]") },
 		"batch":                             func(s *Spec) { s.Tune = more(s.Tune, "batch=many") },
-		"the budget is negative":            func(s *Spec) { s.Budget.Generations = -1 },
-		`unknown backend "nonsense"`:        func(s *Spec) { s.Backend = "nonsense" },
-		obstacle + " is not a folder; ":     func(s *Spec) { s.Runs = obstacle },
-		"set Name together with the parts":  func(s *Spec) { s.Emitter = variant },
+		`unknown weights "float16"; did you mean "bfloat16"?`: func(s *Spec) {
+			s.Tune = more(s.Tune, "weights=float16")
+		},
+		`unknown field "weights"`: func(s *Spec) {
+			s.Algorithm, s.Tune = "diayn", runs.Assign("weights=bfloat16")
+		},
+		"the budget is negative":           func(s *Spec) { s.Budget.Generations = -1 },
+		`unknown backend "nonsense"`:       func(s *Spec) { s.Backend = "nonsense" },
+		obstacle + " is not a folder; ":    func(s *Spec) { s.Runs = obstacle },
+		"set Name together with the parts": func(s *Spec) { s.Emitter = variant },
 	} {
 		spec := small(t.TempDir(), 2)
 		change(&spec)

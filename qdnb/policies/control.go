@@ -9,6 +9,7 @@ import (
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -86,7 +87,11 @@ func ForControl(run *runs.Run) (*Choosable, error) {
 		set.Task.Skills = hierarchy.NewForm(observations, sizes[1:len(sizes)-1], actions, false)
 		for _, policy := range cells.Policies {
 			set.Numbers = append(set.Numbers, policy.Number)
-			flat = append(flat, policy.Genotype...)
+			row := policy.Genotype
+			if task.Weights == scoring.BFloat16 {
+				row = task.Policy.RoundBFloat16(row)
+			}
+			flat = append(flat, row...)
 		}
 	}
 	if want := len(set.Numbers) * set.Task.Skills.Net.Params(); len(flat) != want {

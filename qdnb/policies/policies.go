@@ -145,14 +145,16 @@ func selectSkills(run *runs.Run, wanted []int) (*Set, error) {
 }
 
 // Task returns the task of evaluating the policies in an environment. The settings of every
-// algorithm and variant hold the hidden layers of the policies and the length of an episode. It is
-// an error if the policies do not fit the environment.
+// algorithm and variant hold the hidden layers of the policies and the length of an episode, and
+// those of neuroevolution may hold the format of weights. It is an error if the policies do not fit
+// the environment.
 func (s *Set) Task(env envs.Env) (scoring.Task, error) {
 	base := evolution.DefaultMapElites(env.Spec())
 	settings := struct {
-		Hidden        *[]int `json:"hidden"`
-		EpisodeLength *int   `json:"episode_length"`
-	}{&base.Hidden, &base.EpisodeLength}
+		Hidden        *[]int           `json:"hidden"`
+		EpisodeLength *int             `json:"episode_length"`
+		Weights       *scoring.Weights `json:"weights"`
+	}{&base.Hidden, &base.EpisodeLength, &base.Weights}
 	if err := json.Unmarshal(s.Run.Config.Hyperparameters, &settings); err != nil {
 		return scoring.Task{}, errors.Errorf("cannot read the settings of %s: %v", s.Run.Name(), err)
 	}
@@ -160,6 +162,7 @@ func (s *Set) Task(env envs.Env) (scoring.Task, error) {
 		base.Hidden = s.hidden
 	}
 	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
+	task.Weights = base.Weights
 	return task, s.fits(task)
 }
 

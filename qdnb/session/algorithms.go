@@ -127,11 +127,14 @@ type search interface {
 // parameters are its genotypes.
 type measured struct {
 	repertoire.CVT
-	hidden []int // units of the policies' hidden layers
-	length int   // control steps of an episode
+	hidden  []int // units of the policies' hidden layers
+	length  int   // control steps of an episode
+	weights scoring.Weights
 }
 
 // task returns the task in which genotypes of the repertoire are evaluated.
 func (m measured) task(env envs.Env) scoring.Task {
-	return scoring.NewTask(env, m.hidden, m.length)
+	task := scoring.NewTask(env, m.hidden, m.length)
+	task.Weights = m.weights
+	return task
 }

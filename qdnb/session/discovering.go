@@ -5,6 +5,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -18,7 +19,7 @@ func (discovering) Printed(env string) []string { return skills.Printed(env) }
 
 func (d discovering) measured() measured {
 	b := d.Base()
-	return measured{b.CVT, b.Hidden, b.EpisodeLength}
+	return measured{b.CVT, b.Hidden, b.EpisodeLength, scoring.Float32}
 }
 
 func (d discovering) Takes(algorithm string, p Parts) error {

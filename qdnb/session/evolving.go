@@ -20,7 +20,7 @@ func (evolving) Printed(string) []string  { return nil }
 
 func (e evolving) measured() measured {
 	b := e.Base()
-	return measured{b.CVT, b.Hidden, b.EpisodeLength}
+	return measured{b.CVT, b.Hidden, b.EpisodeLength, b.Weights}
 }
 
 func (e evolving) Takes(algorithm string, p Parts) error {

@@ -107,7 +107,7 @@ func (m MLP) Init(keys xla.Key) *Node {
 // Net is a population of networks cut out of its rows: a pytree that loops can carry.
 type Net struct {
 	Bias   []*Node // [P, out] a layer
-	Kernel []*Node // [P, in, out] a layer
+	Kernel []*Node // [P, in, out] a layer; see [Net.BFloat16] for packed ones
 	Form   MLP
 }
 
@@ -144,7 +144,7 @@ func (n Net) Apply(x *Node) *Node {
 	}
 	for layer, kernel := range n.Kernel {
 		bias := n.Bias[layer]
-		x = DotGeneral(x, []int{x.Rank() - 1}, []int{0}, kernel, []int{1}, []int{0})
+		x = product(x, kernel)
 		if x.Rank() == 3 {
 			bias = InsertAxes(bias, 1)
 		}
@@ -158,6 +158,14 @@ func (n Net) Apply(x *Node) *Node {
 		}
 	}
 	return x
+}
+
+// product returns the products of each network's inputs with its kernel, which may be packed.
+func product(x, kernel *Node) *Node {
+	if kernel.DType() == dtypes.Uint32 {
+		return packedProduct(x, kernel)
+	}
+	return DotGeneral(x, []int{x.Rank() - 1}, []int{0}, kernel, []int{1}, []int{0})
 }
 
 // WithLastInputs specialises one network to values of its last inputs, [P, k]. It returns P

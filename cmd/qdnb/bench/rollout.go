@@ -24,6 +24,8 @@ type Rollout struct {
 	Steps   int    `json:"steps" default:"250"`
 	Slice   int    `json:"slice"`
 	Repeats int    `json:"-" default:"3"`
+
+	Weights scoring.Weights `json:"weights,omitzero" default:"float32" enum:"float32,bfloat16"`
 }
 
 // RolloutTiming is the result of [Rollout].
@@ -54,6 +56,7 @@ func (b Rollout) Measure(p *xla.Platform) (fmt.Stringer, error) {
 		return nil, err
 	}
 	task := scoring.NewTask(env, []int{256, 256}, b.Steps)
+	task.Weights = b.Weights
 	evaluator, err := scoring.NewEvaluator(p, task, scoring.Plan{Policies: b.Batch, Slice: b.Slice})
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 )
 
 // CMAMAE are the hyperparameters of CMA-MAE (Fontaine and Nikolaidis 2023): evolution strategies
@@ -26,6 +27,8 @@ type CMAMAE struct {
 	EpisodeLength int   `json:"episode_length"` // control steps
 	// Slice is the number of policies rolled out together; 0: chosen for the backend.
 	Slice int `json:"slice"`
+	// Weights is the number format of the policies' weights in rollouts.
+	Weights scoring.Weights `json:"weights,omitzero"`
 }
 
 // DefaultCMAMAE returns the hyperparameters of the publication for tasks without observations, and
@@ -36,7 +39,7 @@ func DefaultCMAMAE(env envs.Spec) *CMAMAE {
 	c := &CMAMAE{Batch: 200, StrategySettings: StrategySettings{Strategy: sepCMAESName, Emitters: 5,
 		Sigma0: 0.02, RestartRule: "basic", AdamLearningRate: adamLearningRate,
 		AdamL2Coeff: adamL2Coeff}, AnnealingSettings: AnnealingSettings{0.001, 0}, CVT: base.CVT,
-		Hidden: base.Hidden, EpisodeLength: base.EpisodeLength}
+		Hidden: base.Hidden, EpisodeLength: base.EpisodeLength, Weights: base.Weights}
 	if env.Observations == 0 {
 		c.Batch, c.Emitters, c.Sigma0, c.ArchiveLearningRate = 540, 15, 0.5, 0.01
 	}
@@ -78,7 +81,7 @@ func (c CMAMAE) MarshalJSON() ([]byte, error) {
 // Base implements [Hyperparameters].
 func (c *CMAMAE) Base() MapElites {
 	return MapElites{Batch: c.Batch, CVT: c.CVT, Hidden: c.Hidden, EpisodeLength: c.EpisodeLength,
-		Slice: c.Slice}
+		Slice: c.Slice, Weights: c.Weights}
 }
 
 // Check implements [Hyperparameters].

@@ -147,7 +147,7 @@ func (gen generation) evaluate(from []source, worker *Node) []Evaluated {
 		for i, from := range c.From {
 			c.Children[i] = gen.emit(from, individuals, c.Children[i])
 		}
-		return c, task.Policy.View(Concatenate(c.Children, 0))
+		return c, task.View(Concatenate(c.Children, 0))
 	})
 	found := make([]Evaluated, len(from))
 	for i := range found {

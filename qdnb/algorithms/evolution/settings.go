@@ -9,6 +9,7 @@ import (
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 )
 
 // MapElites are the hyperparameters of MAP-Elites. A zero value is not useful; see
@@ -24,6 +25,8 @@ type MapElites struct {
 	EpisodeLength int   `json:"episode_length"` // control steps; paper: 250, ant-maze 500
 	// Slice is the number of policies rolled out together; 0: chosen for the backend.
 	Slice int `json:"slice"`
+	// Weights is the number format of the policies' weights in rollouts.
+	Weights scoring.Weights `json:"weights,omitzero"`
 }
 
 // DefaultMapElites returns the paper's hyperparameters for an environment (table 5).
@@ -31,6 +34,7 @@ func DefaultMapElites(env envs.Spec) *MapElites {
 	m := &MapElites{
 		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, CVT: repertoire.DefaultCVT(),
 		Hidden: []int{256, 256}, EpisodeLength: env.Length,
+		Weights: scoring.Float32,
 	}
 	if env.Observations == 0 { // the genotype is the action
 		m.Hidden = []int{}
@@ -76,6 +80,7 @@ func (m *MapElites) Check() error {
 		limits.Int("episode_length", m.EpisodeLength, 1, maxLength),
 		limits.Int("slice", m.Slice, 0, maxBatch),
 		limits.Layers("hidden", m.Hidden, 0),
+		m.Weights.Check(),
 	); err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		default:
 			genotypes = Gather(c.Genotypes, InsertAxes(ModScalar(episodes, int32(e.plan.Policies)), -1))
 		}
-		return c, e.batch.Policy.View(genotypes)
+		return c, e.batch.View(genotypes)
 	})
 	all := xla.Map(local, func(x *Node) *Node { return e.place(slices.Gather(x, worker)) })
 	return evaluatorOut{xla.Out(all.Fitness), xla.Out(all.Descriptors), xla.Out(all.Records)}

@@ -26,6 +26,15 @@ type Scores struct {
 	Objectives  *Node   // [batch, objectives], returns by objective; nil if not scored
 }
 
+// View cuts genotypes [P, N] into the policies that act in rollouts.
+func (t Task) View(genotypes *Node) nn.Net {
+	policies := t.Policy.View(genotypes)
+	if t.Weights == BFloat16 {
+		policies = policies.BFloat16()
+	}
+	return policies
+}
+
 // Score rolls out the slices of one worker. It returns scores [turns, slice, ...], for
 // [xla.Slices.Join]. reset returns the initial states of a slice's episodes, and play its policies
 // and what the next slice carries.

@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
@@ -9,9 +10,32 @@ import (
 // Task defines an evaluation: policies of one architecture act in an environment for episodes of
 // Length steps.
 type Task struct {
-	Env    envs.Env
-	Policy nn.MLP
-	Length int
+	Env     envs.Env
+	Policy  nn.MLP
+	Length  int
+	Weights Weights
+}
+
+// Weights is the number format of the weights of policies in rollouts: [Float32], also if empty, or
+// [BFloat16]. Genotypes, and what learners do with them, are always float32.
+type Weights string
+
+// Number formats of weights.
+const (
+	Float32  Weights = "float32"
+	BFloat16 Weights = "bfloat16" // see [nn.Net.BFloat16]
+)
+
+// IsZero reports whether w is the default, which configurations omit: those that are older than the
+// setting do not have it.
+func (w Weights) IsZero() bool { return w == "" || w == Float32 }
+
+// Check returns an error for an unknown format.
+func (w Weights) Check() error {
+	if w.IsZero() || w == BFloat16 {
+		return nil
+	}
+	return names.Unknown("weights", string(w), []string{string(Float32), string(BFloat16)})
 }
 
 // StreamReset is the random stream of an individual that draws its initial state.
@@ -22,9 +46,9 @@ const StreamReset = 1
 func NewTask(env envs.Env, hidden []int, length int) Task {
 	spec := env.Spec()
 	if spec.Observations == 0 {
-		return Task{env, nn.Constant(spec.Actions, spec.Initial), length}
+		return Task{Env: env, Policy: nn.Constant(spec.Actions, spec.Initial), Length: length}
 	}
-	return Task{env, nn.Policy(spec.Observations, hidden, spec.Actions), length}
+	return Task{Env: env, Policy: nn.Policy(spec.Observations, hidden, spec.Actions), Length: length}
 }
 
 // Axes names the axis sizes of the task, for a batch that is evaluated in slices and an archive

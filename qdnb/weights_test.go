@@ -1,0 +1,38 @@
+package qdnb
+
+import (
+	"bytes"
+	"testing"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/policies"
+)
+
+// A run with weights of bfloat16 resumes to the byte, has other scores than one without, and is
+// played with the same weights.
+func TestWeights(t *testing.T) {
+	for _, backend := range []string{"go", ""} {
+		spec := func(weights, folder string) Spec {
+			s := small(folder, 3)
+			s.Tune, s.Backend = more(s.Tune, "weights="+weights), backend
+			return s
+		}
+		folder := t.TempDir()
+		stopped(t, spec("bfloat16", folder))
+		run := train(t, spec("bfloat16", folder))
+		whole := train(t, spec("bfloat16", t.TempDir()))
+		if !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, whole)) {
+			t.Error("the interrupted run ends with another repertoire")
+		}
+		if exact := train(t, spec("float32", folder)); exact.Name() == run.Name() ||
+			bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, exact)) {
+			t.Errorf("%s and %s have the same repertoire", run.Name(), exact.Name())
+		}
+		set := nb.Must(policies.Select(run, nil, nil))
+		if task := nb.Must(set.Task(envs.Pointmaze{})); task.Weights != scoring.BFloat16 {
+			t.Errorf("policies are played with weights %q", task.Weights)
+		}
+	}
+}

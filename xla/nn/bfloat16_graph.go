@@ -1,0 +1,96 @@
+package nn
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+)
+
+const (
+	// rowsAtOnce is the number of rows of a packed kernel per iteration of [packedProduct]. With 16
+	// it takes twice the time.
+	rowsAtOnce = 8
+	// maxPacked is the size of the largest kernels that are packed. Larger ones are for the products
+	// of XLA:CPU, which use all cores.
+	maxPacked = 1 << 20
+)
+
+// BFloat16 returns the networks with kernels rounded to bfloat16, to the nearest and ties to even.
+// Biases are not rounded; inputs, products and sums are float32.
+//
+// On XLA:CPU, two rows of a kernel are packed into words, uint32 [P, rows/2, out], which take half
+// of the cache. [Net.Apply] then takes inputs [P, in] only, and gradients do not cross it.
+func (n Net) BFloat16() Net {
+	kernels := n.Kernel
+	n.Kernel = nil
+	for _, kernel := range kernels {
+		bits := roundBFloat16(kernel)
+		if xla.KindOf(bits.Graph()) == xla.CPU && bits.Shape().Size() <= maxPacked {
+			n.Kernel = append(n.Kernel, pack(bits))
+		} else {
+			n.Kernel = append(n.Kernel, Bitcast(bits, dtypes.Float32))
+		}
+	}
+	return n
+}
+
+// upper are the bits of a float32 that bfloat16 keeps.
+const upper = uint32(0xffff0000)
+
+// roundBFloat16 returns the bits of x rounded to bfloat16, as float32. It computes with integers,
+// because XLA may drop a conversion to bfloat16 and back.
+func roundBFloat16(x *Node) *Node {
+	bits := Bitcast(x, dtypes.Uint32)
+	odd := BitwiseAnd(BitwiseShiftRightLogicalScalar(bits, uint32(16)), ConstAs(bits, uint32(1)))
+	rounded := Add(bits, AddScalar(odd, uint32(0x7fff)))
+	rounded = Where(NotEqual(x, x), ConstAs(bits, uint32(0x7fc00000)), rounded)
+	return BitwiseAnd(rounded, ConstAs(bits, upper))
+}
+
+// pack packs rows 2k and 2k+1 of kernels [P, in, out] into the lower and upper halves of words.
+// Zeros fill up a multiple of rowsAtOnce rows.
+func pack(bits *Node) *Node {
+	dims := bits.Shape().Dimensions
+	p, in, out := dims[0], dims[1], dims[2]
+	if more := padding(in); more > 0 {
+		bits = Concatenate([]*Node{bits, Zeros(bits.Graph(), shapes.Make(dtypes.Uint32, p, more, out))},
+			1)
+	}
+	pairs := Reshape(bits, p, -1, 2, out)
+	row := func(i int) *Node {
+		return Squeeze(Slice(pairs, AxisRange(), AxisRange(), AxisElem(i)), 2)
+	}
+	return BitwiseOr(BitwiseShiftRightLogicalScalar(row(0), uint32(16)), row(1))
+}
+
+// padding is the number of rows that fill up a multiple of rowsAtOnce.
+func padding(in int) int { return (rowsAtOnce - in%rowsAtOnce) % rowsAtOnce }
+
+// packedProduct returns the products of inputs [P, in] with packed kernels, [P, out]: a loop over
+// the rows, which XLA:CPU compiles into vector instructions that read the words once.
+func packedProduct(x, words *Node) *Node {
+	type running struct{ Sum, X, Words *Node }
+	g, p, out := x.Graph(), words.Shape().Dimensions[0], words.Shape().Dimensions[2]
+	if more := padding(x.Shape().Dimensions[1]); more > 0 {
+		x = Concatenate([]*Node{x, Zeros(g, shapes.Make(dtypes.Float32, p, more))}, 1)
+	}
+	start := running{Zeros(g, shapes.Make(dtypes.Float32, p, out)), x, words}
+	return xla.For(g, x.Shape().Dimensions[1]/rowsAtOnce, start, func(i *Node, r running) running {
+		at, zero := MulScalar(i, rowsAtOnce/2), ZerosLike(i)
+		x := DynamicSlice(r.X, []*Node{zero, MulScalar(at, 2)}, []int{p, rowsAtOnce})
+		words := DynamicSlice(r.Words, []*Node{zero, at, zero}, []int{p, rowsAtOnce / 2, out})
+		for k := range rowsAtOnce {
+			row := Squeeze(Slice(words, AxisRange(), AxisElem(k/2)), 1)
+			if k%2 == 0 {
+				row = BitwiseShiftLeftScalar(row, uint32(16))
+			} else {
+				row = BitwiseAnd(row, ConstAs(row, upper))
+			}
+			input := BroadcastToDims(Slice(x, AxisRange(), AxisElem(k)), p, out)
+			r.Sum = Add(r.Sum, Mul(Bitcast(row, dtypes.Float32), input))
+		}
+		return r
+	}).Sum
+}
