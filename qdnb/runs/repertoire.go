@@ -277,7 +277,10 @@ const (
 )
 
 func (r *Repertoire) check() error {
-	cells := r.Cells()
+	cells, objectives := r.Cells(), 0
+	if shape := r.Objectives.Shape; len(shape) > 0 {
+		objectives = shape[len(shape)-1]
+	}
 	if r.Dims < 0 || r.Params < 0 {
 		return fmt.Errorf("negative size: %d dimensions and %d parameters", r.Dims, r.Params)
 	}
@@ -293,6 +296,7 @@ func (r *Repertoire) check() error {
 		{lowerKey, len(r.Lower), r.Dims, r.Lower == nil},
 		{upperKey, len(r.Upper), r.Dims, r.Upper == nil},
 		{originsKey, len(r.Origins), 2 * cells, r.Origins == nil},
+		{referenceKey, len(r.Reference), objectives, r.Reference == nil},
 	} {
 		if !part.absent && part.have != part.want {
 			return fmt.Errorf("%s has %d numbers, not %d (%d cells, %d dimensions, %d parameters)",
@@ -432,7 +436,7 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 		}
 		shape := r.Objectives.Shape
 		if _, ok := r.Objectives.Data.([]float32); !ok || len(shape) < 2 || len(shape) > 3 ||
-			shape[0] != r.Cells() {
+			shape[0] != r.Cells() || slices.Contains(shape, 0) {
 			return nil, fmt.Errorf("%s has shape %v, not [%d, ..., objectives]", objectivesKey, shape,
 				r.Cells())
 		}
@@ -461,7 +465,15 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 		}
 		r.Offset = offset
 	}
-	r.KeepFittest(cells)
+	if shape := r.Objectives.Shape; len(shape) == 2 { // of a checkpoint: a row for each slot
+		sized := len(r.Descriptors) == r.Cells()*r.Dims &&
+			(r.Origins == nil || len(r.Origins) == 2*r.Cells())
+		if cells == 0 || r.Cells()%cells != 0 || !sized || r.packed() {
+			return nil, fmt.Errorf("%s has shape %v, %d cells and %d centroids do not fit", objectivesKey,
+				shape, r.Cells(), cells)
+		}
+		r.KeepFittest(cells)
+	}
 	return r, r.check()
 }
 

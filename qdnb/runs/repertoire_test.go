@@ -160,6 +160,20 @@ func TestRepertoireOfAnotherProgram(t *testing.T) {
 			a[centroidsKey] = npz.Of(make(
 				[]float32, 8), 2, 4)
 		},
+		"centroids has 4 numbers, not 8": func(a map[string]npz.Array) {
+			a[centroidsKey] = npz.Of(make([]float32, 4), 2, 2)
+		},
+		"objectives has shape [4 2], 4 cells and 3 centroids do not fit": func(a map[string]npz.Array) {
+			a[objectivesKey] = npz.Of(make([]float32, 8), 4, 2)
+			a[centroidsKey] = npz.Of(make([]float32, 6), 3, 2)
+		},
+		"objectives has shape [4 0 2]": func(a map[string]npz.Array) {
+			a[objectivesKey] = npz.Of([]float32{}, 4, 0, 2)
+		},
+		"reference_point has 3 numbers, not 2": func(a map[string]npz.Array) {
+			a[objectivesKey] = npz.Of(make([]float32, 8), 4, 1, 2)
+			a[referenceKey] = npz.Of(make([]float32, 3))
+		},
 		"descriptor_min has 3": func(a map[string]npz.Array) {
 			a[lowerKey] = npz.Of(make([]float32,
 				3))
