@@ -237,13 +237,8 @@ func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batc
 		centroids = append(centroids, limit*(float32(i%8)/3.5-1), limit*(float32(i/8)/3.5-1))
 	}
 	all := npz.Of(centroids, 64, 2)
-	s, err := New(p, task, h.Method(all),
+	return searchOf(t, p, task, h.Method(all),
 		Settings{Batch: batch, Slice: slice, Seed: 5, Centroids: all})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
 }
 
 // The number of workers changes nothing, and a search restored from its arrays continues to the

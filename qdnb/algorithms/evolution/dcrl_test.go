@@ -148,12 +148,7 @@ func smallDCRL() *DCRLMapElites {
 
 func newDCRL(t *testing.T, p *xla.Platform, d *DCRLMapElites, settings Settings) *Search {
 	t.Helper()
-	s, err := New(p, aims(), d.Method(settings.Centroids), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
+	return searchOf(t, p, aims(), d.Method(settings.Centroids), settings)
 }
 
 // The transitions of a proposal have a member's descriptor as their target, all others the one that

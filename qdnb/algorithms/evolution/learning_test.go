@@ -57,12 +57,7 @@ var honest = bookkeeper{Share: 4, Room: 100, LossLimit: math.Inf(1)}
 
 func newLearningSearch(t *testing.T, p *xla.Platform, learner Learner, settings Settings) *Search {
 	t.Helper()
-	s, err := New(p, unlimited.task(), Method{Emitter: noisy, Learner: learner}, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
+	return searchOf(t, p, unlimited.task(), Method{Emitter: noisy, Learner: learner}, settings)
 }
 
 // The first offspring come from the learner, the others from the emitter, and the buffer contains

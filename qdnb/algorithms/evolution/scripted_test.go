@@ -77,7 +77,13 @@ var noisy = EmitterFunc(func(parents Parents, keys xla.Key) *Node {
 func newSearch(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter,
 	settings Settings) *Search {
 	t.Helper()
-	s, err := New(p, task, Method{Emitter: emitter}, settings)
+	return searchOf(t, p, task, Method{Emitter: emitter}, settings)
+}
+
+func searchOf(t *testing.T, p *xla.Platform, task scoring.Task, method Method,
+	settings Settings) *Search {
+	t.Helper()
+	s, err := New(p, task, method, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
