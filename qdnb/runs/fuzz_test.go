@@ -13,6 +13,7 @@ import (
 
 	"example.com/qdnb/internal/hostile"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/pareto"
 )
 
 func FuzzConfig(f *testing.F) {
@@ -208,6 +209,9 @@ func FuzzRepertoire(f *testing.F) {
 	archives(f, r.arrays(),
 		"fitnesses <f4 3, 1 -inf\ndescriptors <f4 3,2 0.5\ncentroids <f4 3,2 0.5\ngenotypes <f4 "+
 			"3,4\nqd_offset <f8 1, 3\ndescriptor_min <f4 2,",
+		"fitnesses <f4 4, 1 -inf 3\ndescriptors <f4 4,2 0.5\ncentroids <f4 2,2 0.5\nobjectives <f4 4,2 "+
+			"1\norigins <i4 4,2 1\nreference_point <f4 2,",
+		"fitnesses <f4 2, 1\ndescriptors <f4 2,2\ncentroids <f4 2,2\nobjectives <f4 2,3,2 1",
 		"fitnesses <f4 4, 1\ndescriptors <f4 0,4611686018427387904\ncentroids <f4 0,4611686018427387904",
 		"fitnesses <f4 2, 1\ndescriptors <f4 0,9223372036854775807\ncentroids <f4 "+
 			"0,9223372036854775807\ngenotypes <f4 2,0",
@@ -232,6 +236,11 @@ func FuzzRepertoire(f *testing.F) {
 				r.Stats()
 				r.Best()
 				r.Near(1, 2)
+				if at := r.ReferencePoint(); len(at) > 0 { // as figures do
+					for _, front := range r.Fronts() {
+						pareto.Hypervolume(front, at)
+					}
+				}
 				for cell := range r.Cells() {
 					r.Descriptor(cell)
 					r.Centroid(cell)
