@@ -18,7 +18,7 @@ var gaits = protocol.Gaits()
 
 // Adaptation draws figure 4: the fitness of each method's skills, without further training, under
 // multiples of gravity or of one leg's actuator strength (left, the three gait environments), and
-// with moved targets on ant-maze (right).
+// with moved targets on ant-maze (right). Environments without runs are left out.
 //
 // The score of a method and seed is the score of its best skill: the highest median fitness over
 // initial states. Lines are medians over seeds, bands are quartiles, and a dashed line marks
@@ -129,13 +129,18 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 }
 
 // AdaptationSkills returns a table of the best skills in an environment at each multiplier of a
-// perturbation, [results.Gravity] or [results.Actuators]. Skills are those of each method's first
-// seed: a cell of the repertoire or a latent code. The table includes the number of skills
-// evaluated.
+// perturbation, [results.Gravity] or [results.Actuators]. An empty env is the first one with runs.
+// Skills are those of each method's first seed: a cell of the repertoire or a latent code. The
+// table includes the number of skills evaluated.
 func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
 		return nil, data.noRuns(results.ExperimentAdaptation)
+	}
+	for _, run := range data.Adapted {
+		if env == "" && run.Perturbation == perturbation && len(run.Values) > 0 {
+			env = run.Env
+		}
 	}
 	multipliers := data.Multipliers(perturbation, env)
 	if len(multipliers) == 0 {
@@ -258,9 +263,16 @@ func (d *Data) adaptation(labels []string, aggregate Aggregate) figures.Response
 	return r
 }
 
-// multiplierRows makes the two rows of panels over multipliers. scores returns one score per seed.
+// multiplierRows makes the two rows of panels over multipliers, a column for each environment with
+// runs. scores returns one score per seed.
 func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel string,
 	scores func(perturbation, env, label string, multiplier float64) []float64) [][]figures.Panel {
+	envs := slices.DeleteFunc(slices.Clone(gaits), func(env string) bool {
+		return len(d.Multipliers(results.Gravity, env))+len(d.Multipliers(results.Actuators, env)) == 0
+	})
+	if len(envs) == 0 { // only targets were moved
+		envs = gaits
+	}
 	var rows [][]figures.Panel
 	for _, perturbation := range []struct {
 		name        string
@@ -268,10 +280,10 @@ func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel strin
 	}{{results.Gravity, true}, {results.Actuators, false}} {
 		var row []figures.Panel
 		var all []float64 // shared by the panels of a column, so that they have one axis
-		for _, env := range gaits {
+		for _, env := range envs {
 			all = append(all, d.Multipliers(perturbation.name, env)...)
 		}
-		for i, env := range gaits {
+		for i, env := range envs {
 			panel := figures.Panel{XLabel: figures.MultiplierLabel(perturbation.name),
 				LogX: perturbation.logarithmic}
 			if len(rows) == 0 {

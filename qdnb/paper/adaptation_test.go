@@ -82,7 +82,7 @@ func TestAdaptationPanels(t *testing.T) {
 		5} || !reflect.DeepEqual(gravity.Series, want) {
 		t.Errorf("gravity on ant-uni: %+v\nwant %+v", gravity, want)
 	}
-	if drawn.Nominal != 1 || len(drawn.Rows) != 2 || len(drawn.Rows[1]) != 3 || len(
+	if drawn.Nominal != 1 || len(drawn.Rows) != 2 || len(drawn.Rows[1]) != 2 || len(
 		drawn.Rows[0][1].Series)+len(drawn.Rows[1][0].Series) > 0 {
 		t.Errorf("%+v", drawn)
 	}
@@ -100,7 +100,7 @@ func TestAdaptationPanels(t *testing.T) {
 	}
 	of := f.open(t)
 	for aggregate, want := range map[Aggregate]float64{Median: 2, IQM: 4} {
-		if y := of.adaptation([]string{"aurora"}, aggregate).Rows[1][1].Series[0].Y[0]; y != want {
+		if y := of.adaptation([]string{"aurora"}, aggregate).Rows[1][0].Series[0].Y[0]; y != want {
 			t.Errorf("%v %g, want %g", aggregate, y, want)
 		}
 	}
@@ -205,7 +205,7 @@ func TestAdaptationSkills(t *testing.T) {
 	f.add(t, results.ExperimentAdaptation, "dads-reward", "ant-uni", 1, results.Actuators,
 		[][2]float64{{0, nan}}, 7)
 	data := f.open(t)
-	table, err := AdaptationSkills(data, results.Gravity, "ant-uni")
+	table, err := AdaptationSkills(data, results.Gravity, "") // ant-uni, the only one
 	if err != nil {
 		t.Fatal(err)
 	}
