@@ -4,17 +4,15 @@
     pip install "jax[cpu]==0.10.2" chex flax && pip install --no-deps qdax==0.5.0   # for golden alone
     python cma_mae.py golden ENVS REPERTOIRE EVOLUTION   # folders for the golden files
     python cma_mae.py curves sphere --seeds 10 --iterations 500 --centroids REPERTOIRE.npz > sphere.jsonl
-    python cma_mae.py compare sphere.jsonl runs/cma-mae-sphere-*/metrics.csv
+    python compare.py sphere.jsonl runs/cma-mae-sphere-*/metrics.csv
 
 golden writes onestep_{arm,sphere,rastrigin}.npz, 14_cma_mae_archive.npz, 14_cma_mae_strategy.npz and 17_cma_mae_strategies.npz.
 curves prints one JSON line per seed. All sizes of the algorithm are arguments; the defaults are those of Fontaine and
-Nikolaidis 2023. compare prints medians and ranges of both.
+Nikolaidis 2023.
 """
 import argparse
-import csv
 import json
 import os
-import statistics
 import time
 
 import numpy as np
@@ -173,25 +171,12 @@ def curve(args, seed):
     for iteration in range(args.iterations + 1):
         scheduler.tell(*TASKS[args.task](scheduler.ask()))
         if iteration % args.every == 0:
-            scores.append([iteration, float(result.stats.qd_score), 100 * float(result.stats.coverage), float(result.stats.obj_max)])
+            stats = result.stats
+            scores.append(dict(generation=iteration, qd_score=float(stats.qd_score), coverage=100 * float(stats.coverage),
+                               max_fitness=float(stats.obj_max)))
     restarts = sum(e.restarts for e in emitters)
-    return dict(task=args.task, seed=seed, seconds=time.perf_counter() - began, restarts=restarts, scores=scores)
-
-
-def compare(args):
-    with open(args.peer) as f:
-        peer = [json.loads(line) for line in f]
-    runs = []
-    for path in args.metrics:
-        with open(path) as f:
-            runs.append(list(csv.DictReader(f)))
-    spread = lambda x: f"{statistics.median(x):.6g} ({min(x):.6g} to {max(x):.6g})"
-    for k, (iteration, *_) in enumerate(peer[0]["scores"]):
-        for column, name in enumerate(("qd_score", "coverage", "max_fitness"), 1):
-            ours = spread([float(run[iteration][name]) for run in runs])
-            theirs = spread([p["scores"][k][column] for p in peer])
-            print(f"generation {iteration:4} {name:11} qdnb {ours:38} pyribs {theirs}")
-    print("pyribs seconds", spread([p["seconds"] for p in peer]))
+    seconds = (time.perf_counter() - began) / args.iterations
+    return dict(peer="pyribs", task=args.task, seed=seed, seconds=seconds, restarts=restarts, scores=scores)
 
 
 def main():
@@ -213,13 +198,7 @@ def main():
     curves.add_argument("--sigma0", type=float, default=0.5)
     curves.add_argument("--learning-rate", type=float, default=0.01)
     curves.add_argument("--es", choices=("sep_cma_es", "lm_ma_es", "openai_es"), default="sep_cma_es")
-    both = commands.add_parser("compare")
-    both.add_argument("peer", help="the output of curves")
-    both.add_argument("metrics", nargs="+", help="metrics.csv of the runs of qdnb")
     args = parser.parse_args()
-    if args.command == "compare":
-        compare(args)
-        return
     if args.command == "golden":
         golden_tasks(args.envs)
         np.savez_compressed(os.path.join(args.repertoire, "14_cma_mae_archive.npz"), **golden_archive())

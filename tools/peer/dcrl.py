@@ -1,17 +1,15 @@
 """Peer for DCRL-MAP-Elites: learning curves of QDax 0.5.0 on pointmaze, with small networks.
 
     pip install "jax[cpu]==0.10.2" chex flax && pip install --no-deps qdax==0.5.0
-    python dcrl.py curves --centroids REPERTOIRE.npz > dcrl.jsonl
-    python dcrl.py compare dcrl.jsonl runs/dcrl-map-elites-pointmaze-*/metrics.csv
+    python dcrl.py --centroids REPERTOIRE.npz > dcrl.jsonl
+    python compare.py dcrl.jsonl runs/dcrl-map-elites-pointmaze-*/metrics.csv
 
-curves prints one JSON line per seed, for the settings of the command in docs/algorithms/dcrl-map-elites.md. Dynamics, rewards,
+It prints one JSON line per seed, for the settings of the command in docs/algorithms/dcrl-map-elites.md. Dynamics, rewards,
 descriptors and automatic resets are those of pointmaze in qdnb.
 """
 import argparse
-import csv
 import functools
 import json
-import statistics
 import sys
 import types
 
@@ -102,42 +100,21 @@ def curves(args):
         key, init, k = jax.random.split(jax.random.key(seed), 3)
         params = jax.vmap(policy.init)(jax.random.split(init, B), jnp.zeros((B, 2)))
         repertoire, state, first = start(params, k)
-        scores = [{k: float(v) for k, v in first.items()}]
-        for _ in range(args.generations):
+        scores = [dict(generation=0, **{k: float(v) for k, v in first.items()})]
+        for generation in range(1, args.generations + 1):
             key, k = jax.random.split(key)
             repertoire, state, m = update(repertoire, state, k)[:3]
-            scores.append({k: float(v) for k, v in m.items()})
-        print(json.dumps(dict(seed=seed, scores=scores)), flush=True)
-
-
-def compare(args):
-    with open(args.peer) as f:
-        peer = [json.loads(line)["scores"] for line in f]
-    runs = []
-    for path in args.metrics:
-        with open(path) as f:
-            runs.append(list(csv.DictReader(f)))
-    spread = lambda x: f"{statistics.median(x):.6g} ({min(x):.6g} to {max(x):.6g})"
-    for generation in range(0, len(peer[0]), 10):
-        for name in ("qd_score", "coverage", "max_fitness"):
-            ours, theirs = ([float(scores[generation][name]) for scores in side] for side in (runs, peer))
-            print(f"generation {generation:4} {name:11} qdnb {spread(ours):38} QDax {spread(theirs)}")
+            if generation % 10 == 0:
+                scores.append(dict(generation=generation, **{k: float(v) for k, v in m.items()}))
+        print(json.dumps(dict(peer="QDax", seed=seed, scores=scores)), flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("curves")
-    one.add_argument("--centroids", required=True, help="a repertoire.npz of qdnb, whose cells are used")
-    one.add_argument("--seeds", type=int, default=10)
-    one.add_argument("--generations", type=int, default=50)
-    one.set_defaults(run=curves)
-    both = commands.add_parser("compare")
-    both.add_argument("peer", help="the output of curves")
-    both.add_argument("metrics", nargs="+", help="metrics.csv of the runs of qdnb")
-    both.set_defaults(run=compare)
-    args = parser.parse_args()
-    args.run(args)
+    parser.add_argument("--centroids", required=True, help="a repertoire.npz of qdnb, whose cells are used")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--generations", type=int, default=50)
+    curves(parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -49,32 +49,64 @@ func (s DominatedNovelty) Winners(k int, batch Batch) (index, accepted *Node) {
 	return Where(accepted, index, ZerosLike(index)), accepted
 }
 
+// noveltyRows is the number of solutions that XLA:CPU compares with all others at a time, so that
+// their distances stay in the cache.
+const noveltyRows = 32
+
 // dominatedNovelty returns the mean distance of each solution to the k nearest among those that are
 // at least as fit, [P], or to all of them if there are fewer. It is +Inf for a solution that is
 // fitter than all others, and -Inf for one that is not [Batch.Valid].
 func (b Batch) dominatedNovelty(k int) *Node {
-	g, p := b.Fitness.Graph(), b.Fitness.Shape().Dimensions[0]
-	valid := b.Valid()
-	at := coordinates(b.Descriptors, valid)
-	column := Iota(g, shapes.Make(dtypes.Int32, p, p), 1)
-	dominates := And(NotEqual(column, Iota(g, shapes.Make(dtypes.Int32, p, p), 0)),
-		And(InsertAxes(valid, 0), GreaterOrEqual(InsertAxes(b.Fitness, 0), InsertAxes(b.Fitness, 1))))
-	infinity := ConstAs(b.Fitness, math.Inf(1))
-	distance := distances(at, at)
-	distance = Where(dominates, distance, BroadcastToDims(infinity, p, p))
-
-	sum, count := ZerosLike(b.Fitness), ZerosLike(b.Fitness)
-	for range min(k, p) {
-		next := ReduceMin(distance, 1)
-		exists := LessThan(next, infinity)
-		sum = Add(sum, Where(exists, next, ZerosLike(next)))
-		count = Add(count, ConvertDType(exists, dtypes.Float32))
-		taken := xla.FirstTrue(Equal(distance, InsertAxes(next, 1)), 1)
-		distance = Where(Equal(column, InsertAxes(taken, 1)), BroadcastToDims(infinity, p, p), distance)
+	type running struct {
+		At             []*Node
+		Fitness, Valid *Node
+		Novelty        *Node
 	}
-	mean := Where(GreaterThan(count, ZerosLike(count)), Div(sum, count),
-		BroadcastToDims(infinity, p))
-	return Where(valid, mean, lowest(mean))
+	g, p := b.Fitness.Graph(), b.Fitness.Shape().Dimensions[0]
+	rows := p
+	if xla.KindOf(g) == xla.CPU {
+		rows = min(p, noveltyRows)
+	}
+	valid := b.Valid()
+	run := running{coordinates(b.Descriptors, valid), b.Fitness, valid, ZerosLike(b.Fitness)}
+	return xla.For(g, (p+rows-1)/rows, run, func(step *Node, r running) running {
+		first := MinScalar(MulScalar(step, int32(rows)), int32(p-rows))
+		of := func(x *Node) *Node { return xla.Rows(x, first, rows) }
+		var at []*Node
+		for _, x := range r.At {
+			at = append(at, of(x))
+		}
+		column := Iota(first.Graph(), shapes.Make(dtypes.Int32, rows, p), 1)
+		self := Add(Iota(first.Graph(), shapes.Make(dtypes.Int32, rows, p), 0), first)
+		dominates := And(NotEqual(column, self), And(InsertAxes(r.Valid, 0),
+			GreaterOrEqual(InsertAxes(r.Fitness, 0), InsertAxes(of(r.Fitness), 1))))
+		mean := meanOfLeast(k, distances(at, r.At), dominates)
+		r.Novelty = xla.SetRows(r.Novelty, first, Where(of(r.Valid), mean, lowest(mean)))
+		return r
+	}).Novelty
+}
+
+// meanOfLeast returns the mean of the k smallest chosen numbers of each row of x [rows, P], or of
+// all chosen ones if there are fewer; +Inf if there is none.
+func meanOfLeast(k int, x, chosen *Node) *Node {
+	infinity := ConstAs(x, math.Inf(1))
+	x = Where(chosen, x, BroadcastToDims(infinity, x.Shape().Dimensions...))
+	column := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), 1)
+	var sum, count *Node
+	for i := range min(k, x.Shape().Dimensions[1]) {
+		next := ReduceMin(x, 1)
+		exists := ConvertDType(LessThan(next, infinity), dtypes.Float32)
+		finite := Where(LessThan(next, infinity), next, ZerosLike(next))
+		if i == 0 {
+			sum, count = finite, exists
+		} else {
+			sum, count = Add(sum, finite), Add(count, exists)
+		}
+		taken := xla.FirstTrue(Equal(x, InsertAxes(next, 1)), 1)
+		x = Where(Equal(column, InsertAxes(taken, 1)), BroadcastToDims(infinity,
+			x.Shape().Dimensions...), x)
+	}
+	return Where(GreaterThan(count, ZerosLike(count)), Div(sum, count), infinity)
 }
 
 // Update applies the decision of [DominatedNovelty.Winners].

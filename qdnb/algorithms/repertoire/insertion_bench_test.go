@@ -15,25 +15,37 @@ import (
 
 // One insertion and one re-insertion of AURORA's size on one core, with an archive that is three
 // quarters full.
-func BenchmarkUnstructuredWinners(b *testing.B) { benchmarkUnstructured(b, false) }
+func BenchmarkUnstructuredWinners(b *testing.B) {
+	benchmarkInsertion(b, 5, func(in []*Node) []*Node {
+		index, accepted := Unstructured{in[0], in[1]}.Winners(in[2], Batch{in[3], in[4]})
+		return []*Node{index, accepted}
+	})
+}
 
-func BenchmarkUnstructuredSurvivors(b *testing.B) { benchmarkUnstructured(b, true) }
+func BenchmarkUnstructuredSurvivors(b *testing.B) {
+	benchmarkInsertion(b, 5, func(in []*Node) []*Node {
+		return []*Node{Unstructured{in[0], in[1]}.Survivors(in[2]), in[3], in[4]}
+	})
+}
 
-func benchmarkUnstructured(b *testing.B, survivors bool) {
-	const n, size, d = 1024, 1000, 5
+// One insertion of the default size of Dominated Novelty Search.
+func BenchmarkDominatedNovelty(b *testing.B) {
+	benchmarkInsertion(b, 2, func(in []*Node) []*Node {
+		index, accepted := DominatedNovelty{in[0], in[1]}.Winners(3, Batch{in[3], in[4]})
+		return []*Node{index, accepted, in[2]}
+	})
+}
+
+// benchmarkInsertion passes build an archive (fitness, descriptors of d components), a threshold
+// and a batch (fitness, descriptors).
+func benchmarkInsertion(b *testing.B, d int, build func(in []*Node) []*Node) {
+	const n, size = 1024, 1000
 	p := xlatest.Best(b)
 	inputs := []xlatest.Input{{Shape: shapes.Make(dtypes.Float32, n)},
 		{Shape: shapes.Make(dtypes.Float32, n, d)},
 		{Shape: shapes.Make(dtypes.Float32)}, {Shape: shapes.Make(dtypes.Float32, size)},
 		{Shape: shapes.Make(dtypes.Float32, size, d)}}
-	program, err := xlatest.Compile(p, "archive", inputs, func(in []*Node) []*Node {
-		u := Unstructured{in[0], in[1]}
-		if survivors {
-			return []*Node{u.Survivors(in[2]), in[3], in[4]}
-		}
-		index, accepted := u.Winners(in[2], Batch{in[3], in[4]})
-		return []*Node{index, accepted}
-	})
+	program, err := xlatest.Compile(p, "archive", inputs, build)
 	if err != nil {
 		b.Fatal(err)
 	}
