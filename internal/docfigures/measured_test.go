@@ -33,9 +33,9 @@ func performance(program) (*figures.Figure, error) {
 		return nil, err
 	}
 	whole := figures.IntervalPanel{Title: "JAX, whole population", XLabel: "speed-up",
-		XLimits: [2]float64{0, 25}}
+		XLimits: [2]float64{0, 50}}
 	sliced := figures.IntervalPanel{Title: "JAX, best slices", XLabel: "speed-up",
-		XLimits: [2]float64{0, 25}}
+		XLimits: [2]float64{0, 50}}
 	for _, row := range rows[1:] {
 		at := func(column string) string { return row[slices.Index(rows[0], column)] }
 		var numbers [3]float64
