@@ -2,7 +2,8 @@
 
     python compare.py PEER.jsonl RUN/metrics.csv...
 
-A line of PEER.jsonl is a seed. scores holds its metrics at some generations, under qdnb's names. seconds and cpu are per generation.
+A line of PEER.jsonl is a seed. scores holds its metrics at some generations, under qdnb's names.
+seconds and cpu, if there, are per generation.
 """
 import argparse
 import csv
@@ -31,11 +32,14 @@ def main():
         generation = score["generation"]
         for metric in score:
             if metric != "generation":
-                ours, theirs = spread(run[generation][metric] for run in runs), spread(p["scores"][k][metric] for p in peer)
+                ours = spread(run[generation][metric] for run in runs)
+                theirs = spread(p["scores"][k][metric] for p in peer)
                 print(f"generation {generation:4} {metric:18} qdnb {ours:42} {name} {theirs}")
     last = max(runs[0])
     each = spread((float(run[last]["seconds"]) - float(run[1]["seconds"])) / (last - 1) for run in runs)
-    print(f"seconds per generation: qdnb {each}", *(f"{name} {kind} {spread(p[kind] for p in peer)}" for kind in ("seconds", "cpu") if kind in peer[0]))
+    print("seconds per generation: qdnb", each)
+    for kind in sorted({"seconds", "cpu"} & peer[0].keys()):
+        print(f"{kind} per generation: {name}", spread(p[kind] for p in peer))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Peer for Dominated Novelty Search: learning curves by QDax on the planar arm.
 
-    pip install "jax[cpu]==0.10.2" chex flax && pip install --no-deps git+https://github.com/adaptive-intelligent-robotics/QDax@46b8fee
+    pip install "jax[cpu]==0.10.2" chex flax scikit-learn
+    pip install --no-deps git+https://github.com/adaptive-intelligent-robotics/QDax@46b8fee
     python dns.py --generations 200 --centroids REPERTOIRE.npz > dns.jsonl
     python compare.py dns.jsonl runs/dns-arm-*/metrics.csv
 
-It prints one JSON line per seed, for the settings of `qdnb train --algorithm dns --env arm`. As there, a passive repertoire with
-the cells of REPERTOIRE takes the population at every tenth generation, and metrics are the repertoire's.
+It prints one JSON line per seed, for the settings of `qdnb train --algorithm dns --env arm`. As
+there, a passive repertoire with the cells of REPERTOIRE takes the population at every tenth
+generation, and metrics are the repertoire's.
 """
 import argparse
 import functools
@@ -26,7 +28,8 @@ def curve(args):
     from qdax.tasks.arm import arm_scoring_function
 
     variation = functools.partial(isoline_variation, iso_sigma=0.005, line_sigma=0.05)
-    search = DominatedNoveltySearch(arm_scoring_function, MixingEmitter(None, variation, 1.0, args.batch), lambda _: {}, 1024, 3)
+    emitter = MixingEmitter(None, variation, 1.0, args.batch)
+    search = DominatedNoveltySearch(arm_scoring_function, emitter, lambda _: {}, population_size=1024, k=3)
     centroids = jnp.asarray(np.load(args.centroids)["centroids"])
 
     def insert(passive, population):
@@ -35,18 +38,20 @@ def curve(args):
     @jax.jit
     def begin(key):
         key, initial, start = jax.random.split(key, 3)
-        population, state, _ = search.init(jax.random.uniform(initial, (args.batch, args.joints)), start)
+        first = jax.random.uniform(initial, (args.batch, args.joints))
+        population, state, _ = search.init(first, start)
         passive = MapElitesRepertoire.init_default(population.genotypes[0], centroids)
         return population, state, key, insert(passive, population)
 
     @jax.jit
     def ten(population, state, key, passive):
-        (population, state, key), _ = jax.lax.scan(search.scan_update, (population, state, key), (), length=10)
+        carry = population, state, key
+        (population, state, key), _ = jax.lax.scan(search.scan_update, carry, (), length=10)
         passive = insert(passive, population)
         fitness = passive.fitnesses.reshape(-1)
         filled = fitness > -jnp.inf
-        # minus the least fitness that a solution can have, as in qdnb
-        found = dict(qd_score=jnp.where(filled, fitness + 0.5, 0).sum(), coverage=100 * filled.mean(), max_fitness=fitness.max())
+        score = jnp.where(filled, fitness + 0.5, 0).sum()  # -0.5 is the least fitness
+        found = dict(qd_score=score, coverage=100 * filled.mean(), max_fitness=fitness.max())
         return (population, state, key, passive), found
 
     jax.block_until_ready(ten(*begin(jax.random.key(0))))  # compiles both
@@ -55,8 +60,9 @@ def curve(args):
         carry, scores, began = begin(jax.random.key(seed)), [], time.process_time()
         for generation in range(10, args.generations + 1, 10):
             carry, found = ten(*carry)
-            scores.append({"generation": generation, **{name: float(x) for name, x in found.items()}})
-        return dict(peer="QDax", seed=seed, cpu=(time.process_time() - began) / args.generations, scores=scores)
+            scores.append(dict(generation=generation, **{k: float(x) for k, x in found.items()}))
+        cpu = (time.process_time() - began) / args.generations
+        return dict(peer="QDax", seed=seed, cpu=cpu, scores=scores)
 
     return one
 

@@ -4,8 +4,8 @@
     python mome.py --seeds 10 --iterations 500 --centroids REPERTOIRE.npz > mome.jsonl
     python compare.py mome.jsonl runs/mome-rastrigin-multi-*/metrics.csv
 
-It prints one JSON line per seed: the task, cells, variation and sizes of `qdnb train --algorithm mome --env rastrigin-multi`, with the repertoire,
-selection and metrics of QDax.
+It prints one JSON line per seed: the task, cells, variation and sizes of `qdnb train --algorithm
+mome --env rastrigin-multi`, with the repertoire, selection and metrics of QDax.
 """
 import argparse
 import functools
@@ -56,7 +56,8 @@ def curves(args):
             carry, found = run(carry)
             rows.append(dict(generation=(block + 1) * args.every, **dict(zip(NAMES, np.asarray(found)[-1].tolist()))))
         wall, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
-        print(json.dumps(dict(peer="QDax", seed=seed, seconds=wall / args.iterations, cpu=cpu / args.iterations, scores=rows)), flush=True)
+        each = dict(seconds=wall / args.iterations, cpu=cpu / args.iterations)
+        print(json.dumps(dict(peer="QDax", seed=seed, **each, scores=rows)), flush=True)
 
 
 def main():

@@ -89,24 +89,22 @@ func (b Batch) dominatedNovelty(k int) *Node {
 // meanOfLeast returns the mean of the k smallest chosen numbers of each row of x [rows, P], or of
 // all chosen ones if there are fewer; +Inf if there is none.
 func meanOfLeast(k int, x, chosen *Node) *Node {
+	g, rows, p := x.Graph(), x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 	infinity := ConstAs(x, math.Inf(1))
-	x = Where(chosen, x, BroadcastToDims(infinity, x.Shape().Dimensions...))
-	column := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), 1)
-	var sum, count *Node
-	for i := range min(k, x.Shape().Dimensions[1]) {
+	without := func(gone *Node) *Node { return Where(gone, BroadcastToDims(infinity, rows, p), x) }
+	x = without(LogicalNot(chosen))
+	column := Iota(g, shapes.Make(dtypes.Int32, rows, p), 1)
+	zero := Zeros(g, shapes.Make(dtypes.Float32, rows))
+	sum, count := zero, zero
+	for range min(k, p) {
 		next := ReduceMin(x, 1)
-		exists := ConvertDType(LessThan(next, infinity), dtypes.Float32)
-		finite := Where(LessThan(next, infinity), next, ZerosLike(next))
-		if i == 0 {
-			sum, count = finite, exists
-		} else {
-			sum, count = Add(sum, finite), Add(count, exists)
-		}
+		exists := LessThan(next, infinity)
+		sum = Add(sum, Where(exists, next, zero))
+		count = Add(count, ConvertDType(exists, dtypes.Float32))
 		taken := xla.FirstTrue(Equal(x, InsertAxes(next, 1)), 1)
-		x = Where(Equal(column, InsertAxes(taken, 1)), BroadcastToDims(infinity,
-			x.Shape().Dimensions...), x)
+		x = without(Equal(column, InsertAxes(taken, 1)))
 	}
-	return Where(GreaterThan(count, ZerosLike(count)), Div(sum, count), infinity)
+	return Where(GreaterThan(count, zero), Div(sum, count), infinity)
 }
 
 // Update applies the decision of [DominatedNovelty.Winners].

@@ -152,20 +152,24 @@ func TestGoldenDominatedNovelty(t *testing.T) {
 	})
 }
 
-// The graph and plain Go agree on batches with ties, copies and NaN.
+// The graph and plain Go agree on batches with ties, copies and NaN, also if the solutions are
+// compared in several blocks and the last one overlaps the one before.
 func TestDominatedNovelty(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		rng := rand.New(rand.NewPCG(1, 2))
-		const n, batch, d, k = 9, 7, 2, 3
-		insert, now := novelist(t, p, n, batch, d, k), emptySlots(n, d)
-		for round := range 12 {
-			candidates := randomBatch(rng, batch, d, 3, 1+round*batch)
-			want := now.insertNovel(k, candidates)
-			got, _ := insert(now, candidates)
-			sameSlots(t, fmt.Sprint("batch ", round), got, want)
-			now = got
-		}
-	})
+	for _, size := range [][2]int{{9, 7}, {40, 33}} {
+		const d, k = 2, 3
+		n, batch := size[0], size[1]
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			insert, now := novelist(t, p, n, batch, d, k), emptySlots(n, d)
+			for round := range 12 {
+				candidates := randomBatch(rng, batch, d, 3, 1+round*batch)
+				want := now.insertNovel(k, candidates)
+				got, _ := insert(now, candidates)
+				sameSlots(t, fmt.Sprint("batch ", round), got, want)
+				now = got
+			}
+		})
+	}
 }
 
 // The fittest solution is never lost, and nothing leaves before the population is full.
