@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,19 @@ func TestLoadSaysThatARunIsDamaged(t *testing.T) {
 			!strings.Contains(err.Error(), "restore it or move the folder away") {
 			t.Errorf("%s: %v", target, err)
 		}
+	}
+}
+
+// The error of a damaged array names the file once.
+func TestDamagedRepertoireIsNamedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "repertoire.npz")
+	must(t, testRepertoire().Write(path))
+	data, err := os.ReadFile(path)
+	must(t, err)
+	data[bytes.Index(data, []byte("centroids.npy"))+len("centroids.npy")+40] ^= 4
+	must(t, os.WriteFile(path, data, 0o666))
+	if _, err := ReadRepertoire(path, true); err == nil || strings.Count(err.Error(), path) != 1 {
+		t.Error(err)
 	}
 }
 
