@@ -156,12 +156,14 @@ func TestShippedSummary(t *testing.T) {
 	adapted := data.Lines[1]
 	adapted.Experiment, adapted.Run.Seed, adapted.Budget = "adaptation", 3, runs.Budget{}
 	data.Lines = append(data.Lines, adapted)
+	adapted.Run.Seed = 10
+	data.Lines = append(data.Lines, adapted)
 	const want = `Runs shipped with qdnb: scale medium, trained on a test, commit 0123abc
 training: 2 runs, seed 0, 4 cells, hidden layers of 8 and 9 units, 1m40s of processor time each
   ant-omni        MAP-Elites, DADS+REWARD
   No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, DIAYN+REWARD, ` +
 		`SMERL(DIAYN), SMERL(DADS); ant-trap, ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.
-adaptation: 1 run, seed 3, 4 cells, hidden layers of 8 and 9 units
+adaptation: 2 runs, seed 3, 10, 4 cells, hidden layers of 8 and 9 units
   ant-omni        DADS+REWARD
 hurdles: no runs
 `
