@@ -135,11 +135,7 @@ func TestNotShipped(t *testing.T) {
 		if len(item.Experiments) == 0 || item.Experiments[0] == results.ExperimentTraining {
 			continue
 		}
-		if item.Figure != nil {
-			_, err = item.Figure(data)
-		} else {
-			_, err = item.Table(data)
-		}
+		_, err = item.Draw(data)
 		var absence interface{ Absent() bool }
 		if err == nil || !strings.Contains(err.Error(), "not shipped yet") || !errors.As(err, &absence) {
 			t.Errorf("%s: %v", item.ID, err)
@@ -422,12 +418,7 @@ func TestShippedRunsOfTheRepository(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if item.Figure != nil {
-			_, err = item.Figure(data)
-		} else {
-			_, err = item.Table(data)
-		}
-		if err != nil {
+		if _, err = item.Draw(data); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
