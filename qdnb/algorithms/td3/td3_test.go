@@ -138,8 +138,8 @@ func TestUnusableConfigs(t *testing.T) {
 		"critic_hidden layers must have between 1 and": func(c *Config) {
 			c.CriticHidden = []int{8, -1}
 		},
-		"num_pg_training_steps must be between 0 and 16777216,": func(c *Config) {
-			c.NumPGTrainingSteps = -1
+		"num_pg_training_steps must be between 1 and 16777216,": func(c *Config) {
+			c.NumPGTrainingSteps = 0
 		},
 	} {
 		config := Default()
