@@ -143,8 +143,7 @@ func TestPassiveRepertoire(t *testing.T) {
 			filled++
 			row := genotypes[cell*form.Params() : (cell+1)*form.Params()]
 			value := p.Replicated(func() *tensors.Tensor {
-				return xlatest.Tensor(slices.Clone(row), 1,
-					len(row))
+				return xlatest.Tensor(slices.Clone(row), 1, len(row))
 			})
 			found, err := evaluator.Evaluate(value, s.config.Seed, nil)
 			value.Free()

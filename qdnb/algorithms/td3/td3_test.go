@@ -140,14 +140,10 @@ func TestLaws(t *testing.T) {
 
 func TestUnusableConfigs(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"discount must be a number from 0 to 1, not 2": func(c *Config) { c.Discount = 2 },
-		"critic_learning_rate must be a number above 0": func(c *Config) {
-			c.CriticLearningRate = 0
-		},
-		"transitions_batch_size must be between 1 and": func(c *Config) {
-			c.TransitionsBatchSize = 0
-		},
-		"policy_delay must be between 1 and": func(c *Config) { c.PolicyDelay = 0 },
+		"discount must be a number from 0 to 1, not 2":  func(c *Config) { c.Discount = 2 },
+		"critic_learning_rate must be a number above 0": func(c *Config) { c.CriticLearningRate = 0 },
+		"transitions_batch_size must be between 1 and":  func(c *Config) { c.TransitionsBatchSize = 0 },
+		"policy_delay must be between 1 and":            func(c *Config) { c.PolicyDelay = 0 },
 		"critic_hidden layers must have between 1 and": func(c *Config) {
 			c.CriticHidden = []int{8, -1}
 		},
