@@ -193,6 +193,11 @@ func sideOf(own []float64, p PublishedScore) string {
 
 func (n recordNumber) outside() bool { return n.side == below || n.side == above }
 
+// deviations is the distance from the paper's median in the paper's standard deviations.
+func (n recordNumber) deviations() float64 {
+	return math.Abs(stats.Median(n.own)-n.paper.Median) / n.paper.Std
+}
+
 //go:embed reproduction_reasons.csv
 var reasonsCSV string
 

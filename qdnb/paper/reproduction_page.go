@@ -181,7 +181,8 @@ func (s section) remarks(c recordCell, notes *recordNotes) string {
 		case n.reason != "":
 			list = append(list, notes.add(n.reason))
 		case n.outside() && !(n.side == below && (fewer || s.smaller())):
-			list = append(list, fmt.Sprintf("%s %s: reason unknown", n.metric, n.side))
+			list = append(list, fmt.Sprintf("%s %s by %.1f deviations: reason unknown", n.metric, n.side,
+				n.deviations()))
 		}
 	}
 	return strings.Join(slices.Compact(list), "; ")
