@@ -132,14 +132,20 @@ func TestAdaptRefuses(t *testing.T) {
 	unfinished.Status.Finished = false
 	maze := nb.Must(Spec{Algorithm: "map-elites", Env: "pointmaze"}.Config())
 	for want, change := range map[string]func(*AdaptSpec){
-		"set Skills":                             func(s *AdaptSpec) { s.Skills = nil },
-		"is not finished":                        func(s *AdaptSpec) { s.Skills = &unfinished },
-		"neither gravity":                        func(s *AdaptSpec) { s.Skills = &runs.Run{Config: maze} },
-		`perturbation "wind"`:                    func(s *AdaptSpec) { s.Perturbation = "wind" },
-		"has no target":                          func(s *AdaptSpec) { s.Perturbation = envs.TargetPosition },
-		"and not negative, not -1":               func(s *AdaptSpec) { s.Values = [][]float64{{1}, {-1}} },
+		"set Skills":          func(s *AdaptSpec) { s.Skills = nil },
+		"is not finished":     func(s *AdaptSpec) { s.Skills = &unfinished },
+		"neither gravity":     func(s *AdaptSpec) { s.Skills = &runs.Run{Config: maze} },
+		`perturbation "wind"`: func(s *AdaptSpec) { s.Perturbation = "wind" },
+		"has no target": func(s *AdaptSpec) {
+			s.Perturbation = envs.TargetPosition
+		},
+		"and not negative, not -1": func(s *AdaptSpec) {
+			s.Values = [][]float64{{1}, {-1}}
+		},
 		"episodes must be between 1 and 1048576": func(s *AdaptSpec) { s.Episodes = -3 },
-		"unknown backend":                        func(s *AdaptSpec) { s.Skills, s.Backend = &unfinished, "abacus" },
+		"unknown backend": func(s *AdaptSpec) {
+			s.Skills, s.Backend = &unfinished, "abacus"
+		},
 	} {
 		spec := AdaptSpec{Skills: skills, Perturbation: envs.GravityMultiplier, Runs: t.TempDir(),
 			Quiet: true}
