@@ -22,7 +22,8 @@ def main() -> int:
     name = sys.argv[1] if len(sys.argv) > 1 else "gonb"
     own = ROOT / ".tools" / "jupyter" / "data" / "kernels" / "gonb"
     # tools/env writes the spec that is changed here.
-    subprocess.run([START, "true"], check=True)
+    if subprocess.run([START, "true"]).returncode:  # it says why
+        return 1
     # Without tools/env, Jupyter names the user's folder.
     jupyter = [ROOT / ".tools" / "venv" / "bin" / "python", "-m", "jupyter", "--data-dir"]
     data = Path(subprocess.run(jupyter, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())

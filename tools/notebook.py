@@ -292,13 +292,15 @@ def run_side_by_side(args: argparse.Namespace) -> int:
                 sys.stderr.write(line)
             sys.stdout.write(process.stdout.read())
             sys.stdout.flush()
+        if process.returncode < 0:  # killed, for example because memory ran out
+            print(f"FAIL {path}: its process was ended by signal {-process.returncode}", flush=True)
         return process.returncode
 
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         codes = list(pool.map(run, args.notebooks))
     if 130 in codes:
         raise Interrupted
-    return max(codes)
+    return int(any(codes))
 
 
 def arguments() -> argparse.Namespace:

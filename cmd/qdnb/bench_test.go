@@ -48,6 +48,8 @@ func TestBenchAdaptation(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"not 21":    {"--values", "21"},
+		"not 0 and": {"--env", "walker-uni", "--policies", "0"},
+		"and 0":     {"--env", "walker-uni", "--policies", "1", "--episodes", "0"},
 		"pointmaze": {"--env", "pointmaze"},
 	} {
 		if _, stderr, status := invoke(t, append([]string{"bench", "adaptation"},

@@ -7,9 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/policies"
@@ -84,6 +88,13 @@ func (c *evalCmd) Run(ctx context.Context) error {
 	if c.Save && (!c.Corrected || spec.Environment != nil) {
 		return errors.New("--save stores corrected repertoires: add --corrected, and leave out options " +
 			"that change the environment")
+	}
+	switch ext := strings.ToLower(filepath.Ext(c.Figure)); {
+	case c.Figure == "":
+	case !c.Corrected:
+		return errors.New("--figure draws corrected repertoires: add --corrected, or drop it")
+	case !slices.Contains(figureFormats, strings.TrimPrefix(ext, ".")):
+		return fmt.Errorf("--figure %s: %w", c.Figure, names.Unknown("format", ext, figureFormats))
 	}
 	if c.Corrected {
 		repertoire, err := run.RepertoireMap()

@@ -123,16 +123,13 @@ func (c *figuresCmd) data(items []paper.Item) (*paper.Data, error) {
 
 // make writes the files of an item and returns their paths.
 func (c *figuresCmd) make(data *paper.Data, item paper.Item) (paths []string, err error) {
-	var made interface{ Save(path string) error }
+	made, err := item.Draw(data)
+	if err != nil {
+		return nil, err
+	}
 	formats := c.Tables
 	if item.Figure != nil {
 		formats = c.Format
-		made, err = item.Figure(data)
-	} else {
-		made, err = item.Table(data)
-	}
-	if err != nil {
-		return nil, err
 	}
 	for _, format := range formats {
 		path := filepath.Join(c.Out, item.ID+"."+format)

@@ -68,15 +68,19 @@ func resume(run *runs.Run) string {
 	}
 	b := run.Status.Budget
 	for _, limit := range []struct {
-		flag string
-		n    int64
-	}{{"generations", b.Generations}, {"evaluations", b.Evaluations}, {"env-steps", b.EnvSteps}} {
-		if limit.n > 0 {
-			args = append(args, "--"+limit.flag, fmt.Sprint(limit.n))
+		flag  string
+		value any
+		given bool
+	}{
+		{"--generations", b.Generations, b.Generations > 0},
+		{"--evaluations", b.Evaluations, b.Evaluations > 0},
+		{"--env-steps", b.EnvSteps, b.EnvSteps > 0},
+		{"--time", b.Time, b.Time > 0},
+		{"--cpu-time", b.CPU, b.CPU > 0},
+	} {
+		if limit.given {
+			args = append(args, limit.flag, fmt.Sprint(limit.value))
 		}
-	}
-	if b.Time > 0 {
-		args = append(args, "--time", b.Time.String())
 	}
 	if root := filepath.Dir(run.Dir); root != filepath.Clean(runs.Folder()) {
 		args = append(args, "--runs", shellWord(root))

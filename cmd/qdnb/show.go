@@ -43,7 +43,9 @@ func (c *showCmd) Run(ctx context.Context) error {
 	case c.HTML != "" && c.GIF != "":
 		return errors.New("--html and --gif are mutually exclusive")
 	case watch && c.JSON:
-		return errors.New("--json writes no page: drop it, or drop --html, --cell and --skill")
+		return errors.New("--json writes no page: drop it, or drop --html, --gif, --cell and --skill")
+	case !watch && (c.Films != 0 || c.Archived):
+		return errors.New("--films and --archived apply to pages and animations: add --html or --gif")
 	}
 	run, err := c.find()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
@@ -168,6 +169,7 @@ func TestShowMakesPages(t *testing.T) {
 			"mutually exclusive"},
 		{[]string{"--run", "diayn-reward-pointmaze-0", "--skill", "1", "--html", page}, page, ""},
 		{[]string{controller, "--cell", "0"}, "", "selects skills itself"},
+		{[]string{"map-elites-pointmaze-0", "--films", "2"}, "", "add --html"},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},
 		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "",
 			"is empty; the nearest filled cell of map-elites-pointmaze-0"},
@@ -263,6 +265,28 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 		if stdout, stderr, status := invoke(t, "show", name, "--runs",
 			root); status != 0 || !strings.Contains(stdout, "unfinished; rerun the") {
 			t.Errorf("%s: status %d, %s%s", name, status, stdout, stderr)
+		}
+	}
+}
+
+// Without one of its limits, a resumed run would take the paper's two hours.
+func TestResumeNamesEveryLimit(t *testing.T) {
+	spec := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze"}
+	config, err := spec.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &runs.Run{Dir: filepath.Join(t.TempDir(), config.Name()), Config: config}
+	for want, budget := range map[string]runs.Budget{
+		" --generations 7 ":  {Generations: 7},
+		" --evaluations 8 ":  {Evaluations: 8},
+		" --env-steps 9 ":    {EnvSteps: 9},
+		" --time 1h0m0s ":    {Time: time.Hour},
+		" --cpu-time 12m0s ": {CPU: 12 * time.Minute},
+	} {
+		run.Status.Budget = budget
+		if got := resume(run); !strings.Contains(got, want) {
+			t.Errorf("a run with a budget of %v: %s", budget, got)
 		}
 	}
 }

@@ -53,9 +53,16 @@ func (c *sweepPlanCmd) Run() error {
 			return err
 		}
 	}
+	if len(c.Experiment) == 0 {
+		return fmt.Errorf("--experiment names none: give one of %s",
+			strings.Join(slices.Sorted(slices.Values(results.Experiments())), ", "))
+	}
 	var lines []sweep.Line
 	planned := map[string]bool{}
-	for _, experiment := range c.Experiment {
+	for i, experiment := range c.Experiment {
+		if slices.Contains(c.Experiment[:i], experiment) {
+			continue
+		}
 		more, err := experiments.Plan(experiment, o)
 		if err != nil {
 			return err
@@ -100,6 +107,9 @@ func (c *sweepRunCmd) Run(ctx context.Context) error {
 	}
 	if c.Poll < time.Millisecond {
 		return fmt.Errorf("--poll must be a millisecond or more, not %v", c.Poll)
+	}
+	if c.Corrected < 0 {
+		return fmt.Errorf("--corrected must be 0 or more, not %d", c.Corrected)
 	}
 	if c.Jobs < 1 || c.Jobs > 1 && c.Index != "" {
 		return fmt.Errorf("--jobs must be at least 1, and 1 with --index, not %d", c.Jobs)
@@ -259,6 +269,9 @@ func writeResults(root string, lines []sweep.Line, dir string) error {
 	}
 	for _, problem := range tables.Problems {
 		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(problem))
+	}
+	if tables.Complete+tables.Incomplete == 0 { // the tables would be empty
+		return fmt.Errorf("no run of the plan has started in %s: give --runs the folder of its runs", root)
 	}
 	files, err := tables.Write(dir)
 	for _, file := range files {

@@ -163,6 +163,10 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{[]string{"sweep", "plan", "--experiment", "prior", "--seeds", "0"}, 1,
 			"--seeds must be 1 or more"},
 		{[]string{"sweep", "plan"}, 2, "--experiment"},
+		{[]string{"sweep", "plan", "--experiment", ""}, 1, "--experiment names none: give one of adapt"},
+		{[]string{"sweep", "results", "--plan", plan, "--runs", filepath.Join(root, "none"), "--out",
+			filepath.Join(root, "results")}, 1, "give --runs the folder of its runs"},
+		{run(plan, "--corrected=-2"), 1, "--corrected must be 0 or more"},
 		{run("no/plan"), 1, "plan no/plan does not exist"},
 		{run(plan, "--index", "2"), 1, "2 lines, 0 to 1"},
 		{run(plan, "--index=-1"), 1, "index -1 is out of range"},
@@ -324,7 +328,7 @@ func TestPlanOfSeveralExperiments(t *testing.T) {
 		}
 		return strings.Split(strings.TrimSpace(stdout), "\n")
 	}
-	all, once := plan("training,adaptation"), plan("training,adaptation", "--once")
+	all, once := plan("training,adaptation,training"), plan("training,adaptation", "--once")
 	if apart := append(plan("training"), plan("adaptation")...); !slices.Equal(all, apart) {
 		t.Errorf("%d lines, but %d of the experiments alone", len(all), len(apart))
 	}

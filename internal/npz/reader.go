@@ -14,9 +14,9 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Reader reads arrays of an .npz file one by one. It is safe for concurrent use.
+// Reader reads arrays of an .npz file one by one. Its errors do not name the file. It is safe for
+// concurrent use.
 type Reader struct {
-	name    string
 	size    int64
 	members map[string]*zip.File
 	keys    []string
@@ -30,7 +30,11 @@ func Read(path string) (map[string]Array, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return r.ReadAll()
+	arrays, err := r.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return arrays, nil
 }
 
 // Open opens an .npz file and reads its list of arrays, but not their contents.
@@ -49,7 +53,7 @@ func Open(path string) (*Reader, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	r.name, r.close = path, f.Close
+	r.close = f.Close
 	return r, nil
 }
 
@@ -61,8 +65,7 @@ func NewReader(source io.ReaderAt, size int64) (*Reader, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	r := &Reader{name: "npz", size: size, members: map[string]*zip.File{},
-		close: func() error { return nil }}
+	r := &Reader{size: size, members: map[string]*zip.File{}, close: func() error { return nil }}
 	packed := uint64(0)
 	for _, member := range archive.File {
 		if each := member.CompressedSize64; each <= uint64(size) { // else reading it fails
@@ -173,21 +176,21 @@ func (r *Reader) ReadAll() (map[string]Array, error) {
 func (r *Reader) open(name string, f func(stream io.Reader, size int64) error) error {
 	member := r.members[name]
 	if member == nil {
-		return fmt.Errorf("%s: there is no array %q; the arrays are %s", r.name, name, names.List(r.keys))
+		return fmt.Errorf("there is no array %q; the arrays are %s", name, names.List(r.keys))
 	}
 	if err := r.plausible(member); err != nil {
-		return fmt.Errorf("%s: array %s: %w", r.name, names.Quote(name), err)
+		return fmt.Errorf("array %s: %w", names.Quote(name), err)
 	}
 	stream, err := member.Open()
 	if err != nil {
-		return fmt.Errorf("%s: array %s: %w", r.name, names.Quote(name), err)
+		return fmt.Errorf("array %s: %w", names.Quote(name), err)
 	}
 	defer stream.Close()
 	if err := f(stream, int64(member.UncompressedSize64)); err != nil {
 		if errors.Is(err, zip.ErrChecksum) {
 			err = errors.New("damaged: the checksum differs")
 		}
-		return fmt.Errorf("%s: array %s: %w", r.name, names.Quote(name), err)
+		return fmt.Errorf("array %s: %w", names.Quote(name), err)
 	}
 	return nil
 }

@@ -69,7 +69,9 @@ func BeyondRepertoires(d *Data) (*figures.Figure, error) {
 			}
 		}
 		for _, m := range maps {
-			m.(*figures.Cells).Min, m.(*figures.Cells).Max = lowest, highest
+			if lowest < highest { // otherwise there is no range to share
+				m.(*figures.Cells).Min, m.(*figures.Cells).Max = lowest, highest
+			}
 		}
 		for row := range slices.Chunk(maps, 4) {
 			grid.Maps, grid.RowTitles = append(grid.Maps, row), append(grid.RowTitles, env)

@@ -2,12 +2,15 @@ package paper
 
 import (
 	"fmt"
+	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -98,5 +101,27 @@ func TestBeyond(t *testing.T) {
 		if err := draw(data); err == nil || !strings.Contains(err.Error(), "beyond") {
 			t.Errorf("without runs of later methods: %v", err)
 		}
+	}
+}
+
+// Repertoires with one solution, or with none, have no range of fitnesses.
+func TestBeyondRepertoiresOfFewSolutions(t *testing.T) {
+	for _, filled := range []int{1, 0} {
+		f := newMapFolder(t)
+		f.add(results.ExperimentBeyond, "dns", "ant-omni", 0, 5, omniLower, omniUpper)
+		path := filepath.Join(f.data.Dir, RunsFolder, f.data.Trained[0].Run, "repertoire.npz")
+		r, err := runs.ReadRepertoire(path, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Genotypes = make([]float32, r.Cells()*r.Params)
+		for cell := filled; cell < r.Cells(); cell++ {
+			r.Fitnesses[cell] = float32(math.Inf(-1))
+		}
+		if err := r.Write(path); err != nil {
+			t.Fatal(err)
+		}
+		figure, err := BeyondRepertoires(f.data)
+		contains(t, says(t, figure, err), figures.MethodName("dns"))
 	}
 }

@@ -20,6 +20,14 @@ type Item struct {
 	Table       func(*Data) (*tables.Table, error)   // nil for a figure
 }
 
+// Draw makes the figure or the table.
+func (i Item) Draw(d *Data) (interface{ Save(path string) error }, error) {
+	if i.Figure != nil {
+		return i.Figure(d)
+	}
+	return i.Table(d)
+}
+
 // Items lists the paper's figures, then its tables, by number.
 func Items() []Item {
 	const (

@@ -70,11 +70,7 @@ func ships(dir string, needs []string) bool {
 			return slices.ContainsFunc(data.Lines,
 				func(l sweep.Line) bool { return l.Experiment == need })
 		}
-		if item.Figure != nil {
-			_, err = item.Figure(data)
-		} else {
-			_, err = item.Table(data)
-		}
+		_, err = item.Draw(data)
 		return !errors.As(err, new(notShipped))
 	})
 }

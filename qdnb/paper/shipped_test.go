@@ -135,11 +135,7 @@ func TestNotShipped(t *testing.T) {
 		if len(item.Experiments) == 0 || item.Experiments[0] == results.ExperimentTraining {
 			continue
 		}
-		if item.Figure != nil {
-			_, err = item.Figure(data)
-		} else {
-			_, err = item.Table(data)
-		}
+		_, err = item.Draw(data)
 		var absence interface{ Absent() bool }
 		if err == nil || !strings.Contains(err.Error(), "not shipped yet") || !errors.As(err, &absence) {
 			t.Errorf("%s: %v", item.ID, err)
@@ -156,12 +152,14 @@ func TestShippedSummary(t *testing.T) {
 	adapted := data.Lines[1]
 	adapted.Experiment, adapted.Run.Seed, adapted.Budget = "adaptation", 3, runs.Budget{}
 	data.Lines = append(data.Lines, adapted)
+	adapted.Run.Seed = 10
+	data.Lines = append(data.Lines, adapted)
 	const want = `Runs shipped with qdnb: scale medium, trained on a test, commit 0123abc
 training: 2 runs, seed 0, 4 cells, hidden layers of 8 and 9 units, 1m40s of processor time each
   ant-omni        MAP-Elites, DADS+REWARD
   No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, DIAYN+REWARD, ` +
 		`SMERL(DIAYN), SMERL(DADS); ant-trap, ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.
-adaptation: 1 run, seed 3, 4 cells, hidden layers of 8 and 9 units
+adaptation: 2 runs, seed 3, 10, 4 cells, hidden layers of 8 and 9 units
   ant-omni        DADS+REWARD
 hurdles: no runs
 `
@@ -420,12 +418,7 @@ func TestShippedRunsOfTheRepository(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if item.Figure != nil {
-			_, err = item.Figure(data)
-		} else {
-			_, err = item.Table(data)
-		}
-		if err != nil {
+		if _, err = item.Draw(data); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 	}

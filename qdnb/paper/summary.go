@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -55,11 +56,11 @@ func (d *Data) Summary(experiments ...string) string {
 
 // describe returns the number, seeds and sizes of runs.
 func describe(lines []sweep.Line) string {
-	seeds := sorted(lines, nil, func(l sweep.Line) string { return fmt.Sprint(l.Run.Seed) })
+	seeds := sorted(lines, numerically, func(l sweep.Line) string { return fmt.Sprint(l.Run.Seed) })
 	text := fmt.Sprintf("%d run%s, seed %s", len(lines), plural(len(lines)), strings.Join(seeds, ", "))
 	for _, part := range []struct{ prefix, setting, suffix string }{
 		{"", "cells", " cells"}, {"hidden layers of ", "hidden", " units"}} {
-		values := sorted(lines, nil, func(l sweep.Line) string {
+		values := sorted(lines, numerically, func(l sweep.Line) string {
 			var settings map[string]json.RawMessage
 			_ = json.Unmarshal(l.Run.Hyperparameters, &settings) // a valid line has an object
 			value := strings.Trim(string(settings[part.setting]), "[]")
@@ -71,7 +72,7 @@ func describe(lines []sweep.Line) string {
 	}
 	trained := slices.DeleteFunc(slices.Clone(lines), // runs without budget end by themselves
 		func(l sweep.Line) bool { return l.Budget == (runs.Budget{}) })
-	budgets := sorted(trained, nil, func(l sweep.Line) string { return l.Budget.String() })
+	budgets := sorted(trained, numerically, func(l sweep.Line) string { return l.Budget.String() })
 	if n := len(budgets); n == 1 || n == 2 {
 		text += ", " + strings.Join(budgets, " or ") + " each"
 	}
@@ -85,15 +86,17 @@ func plural(n int) string {
 	return "s"
 }
 
+// numerically compares texts that begin with numbers without leading zeros.
+func numerically(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
 // sorted returns the distinct values of lines.
 func sorted(lines []sweep.Line, compare func(a, b string) int,
 	value func(sweep.Line) string) []string {
 	var values []string
 	for _, line := range lines {
 		values = append(values, value(line))
-	}
-	if compare == nil {
-		compare = strings.Compare
 	}
 	slices.SortFunc(values, compare)
 	return slices.Compact(values)

@@ -37,6 +37,21 @@ func (v AdaptedValue) Best() (skill int, score float64) {
 	return skill, score
 }
 
+// BestOnAverage returns the skill with the largest sum of scores over all values, the first one on
+// ties; -1 if no skill has a score at every value, which means that the run is incomplete.
+func (a *Adaptation) BestOnAverage() int {
+	totals := AdaptedValue{Skills: a.Values[0].Skills}
+	for _, skill := range totals.Skills {
+		total := 0.0
+		for _, v := range a.Values {
+			total += v.Score(skill)
+		}
+		totals.Scores = append(totals.Scores, total)
+	}
+	best, _ := totals.Best()
+	return best
+}
+
 // Score returns the score of a skill; NaN if it was not evaluated.
 func (v AdaptedValue) Score(skill int) float64 {
 	if i := slices.Index(v.Skills, skill); i >= 0 {

@@ -17,9 +17,9 @@ func Folder() string {
 	return "runs"
 }
 
-// Load opens a run by the path of its folder or by its name in [Folder]. A prefix of the name is
-// enough if it is unique: Load("map-elites-pointmaze-0"). If several runs match, the error lists
-// the settings in which they differ. qdnb.Load opens the run of a Spec.
+// Load opens a run by the path of its folder or by its name in [Folder]. A prefix is enough if it
+// is unique: Load("map-elites-pointmaze-0"). If several runs match, the error lists the settings in
+// which they differ. qdnb.Load opens the run of a Spec.
 func Load(target string) (*Run, error) { return LoadFrom(Folder(), target) }
 
 // LoadFrom is [Load] with another folder of runs.
@@ -27,15 +27,20 @@ func LoadFrom(root, target string) (*Run, error) {
 	if info, err := os.Stat(target); err == nil && info.IsDir() {
 		return Open(target)
 	}
-	found, _, err := Find(root, filepath.Base(target)+"*")
-	if err != nil {
-		return nil, err
+	dir, prefix := filepath.Split(target)
+	if dir != "" {
+		root = filepath.Clean(dir)
 	}
-	switch len(found) {
-	case 0:
-		return nil, fmt.Errorf("no run %q, neither as a folder nor in %s; train it first", target, root)
-	case 1:
+	found, broken, err := Find(root, prefix+"*")
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 1:
 		return found[0], nil
+	case len(found) == 0 && len(broken) > 0:
+		return nil, broken[0]
+	case len(found) == 0:
+		return nil, fmt.Errorf("no run %q, neither as a folder nor in %s; train it first", target, root)
 	}
 	return nil, fmt.Errorf("%d runs begin with %q; give a longer prefix:%s", len(found),
 		target, candidates(found))

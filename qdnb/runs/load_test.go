@@ -1,6 +1,9 @@
 package runs
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -37,5 +40,59 @@ func TestLoadListsTheCandidates(t *testing.T) {
 		if !strings.HasSuffix(lines[1], want) && !strings.HasSuffix(lines[2], want) {
 			t.Errorf("%v\nwants %q", err, want)
 		}
+	}
+}
+
+// A run that cannot be read is not a missing run, which would be trained again.
+func TestLoadSaysThatARunIsDamaged(t *testing.T) {
+	root := t.TempDir()
+	w, err := Create(root, testConfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if err := os.WriteFile(filepath.Join(w.Dir, configFile), []byte(`{"algorithm":`),
+		0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{w.Name(), w.Name()[:10]} {
+		_, err := LoadFrom(root, target)
+		if err == nil || !strings.Contains(err.Error(), filepath.Join(w.Name(), configFile)) ||
+			!strings.Contains(err.Error(), "restore it or move the folder away") {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+}
+
+// The error of a damaged array names the file once.
+func TestDamagedRepertoireIsNamedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "repertoire.npz")
+	must(t, testRepertoire().Write(path))
+	data, err := os.ReadFile(path)
+	must(t, err)
+	data[bytes.Index(data, []byte("centroids.npy"))+len("centroids.npy")+40] ^= 4
+	must(t, os.WriteFile(path, data, 0o666))
+	if _, err := ReadRepertoire(path, true); err == nil || strings.Count(err.Error(), path) != 1 {
+		t.Error(err)
+	}
+}
+
+// A path is looked up in its own folder only: the runs folder may have a run of the same name.
+func TestLoadDoesNotLeaveTheFolderOfAPath(t *testing.T) {
+	root := t.TempDir()
+	w, err := Create(root, testConfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	prefix := w.Name()[:len(w.Name())-4]
+	for _, path := range []string{w.Dir, filepath.Join(root, prefix)} {
+		if run, err := LoadFrom(t.TempDir(), path); err != nil || run.Dir != w.Dir {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	elsewhere := filepath.Join(t.TempDir(), prefix)
+	if run, err := LoadFrom(root, elsewhere); err == nil {
+		t.Errorf("%s loads %s", elsewhere, run.Dir)
 	}
 }

@@ -36,15 +36,11 @@ type Run struct {
 
 // Open reads the configuration and status of the run in a folder.
 func Open(dir string) (*Run, error) {
-	data, err := os.ReadFile(filepath.Join(dir, configFile))
+	config, err := readConfig(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no run in %s: it has no %s", dir, configFile)
 	} else if err != nil {
 		return nil, err
-	}
-	config, err := parseConfig(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), err)
 	}
 	if hash := hashInName.FindString(nameOf(dir)); hash != "" && hash != "-"+config.Hash() {
 		return nil, fmt.Errorf("%s does not match its folder, whose name ends in %s: it was edited "+
@@ -55,6 +51,20 @@ func Open(dir string) (*Run, error) {
 		return nil, err
 	}
 	return &Run{Dir: dir, Config: config, Status: status}, nil
+}
+
+// readConfig reads the configuration of the run in a folder.
+func readConfig(dir string) (Config, error) {
+	file := filepath.Join(dir, configFile)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Config{}, err
+	}
+	config, err := parseConfig(data)
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w; restore it or move the folder away", file, err)
+	}
+	return config, nil
 }
 
 // hashInName matches the hash at the end of a folder's name. A renamed folder without a hash is not

@@ -113,21 +113,14 @@ func (r *Run) thinAdaptation(t *Table) error {
 		return err
 	}
 	count := map[float64]float64{} // by index
-	kept := map[float64]bool{}
-	totals := AdaptedValue{Skills: a.Values[0].Skills,
-		Scores: make([]float64, len(a.Values[0].Skills))}
+	kept := map[float64]bool{float64(a.BestOnAverage()): true}
 	for _, v := range a.Values {
 		count[float64(v.Index)] = float64(v.Count)
 		best, _ := v.Best()
 		kept[float64(best)] = true
-		for i, skill := range totals.Skills {
-			totals.Scores[i] += v.Score(skill)
-		}
 	}
-	best, _ := totals.Best()
-	kept[float64(best)] = true
 	if kept[-1] { // no skill has a score
-		kept[float64(totals.Skills[0])] = true
+		kept[float64(a.Values[0].Skills[0])] = true
 	}
 	skill, index := slices.Index(t.Columns, skillColumn), slices.Index(t.Columns, indexColumn)
 	if !slices.Contains(t.Columns, countColumn) {

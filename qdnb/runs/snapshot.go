@@ -53,8 +53,12 @@ func (f field) set(x float64) {
 	}
 }
 
-func readSnapshot(path string) (Snapshot, error) {
-	var s Snapshot
+func readSnapshot(path string) (s Snapshot, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w; restore the file, or remove it to leave this snapshot out", err)
+		}
+	}()
 	file, err := npz.Open(path)
 	if err != nil {
 		return s, err

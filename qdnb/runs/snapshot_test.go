@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/npz"
@@ -67,4 +68,25 @@ func TestNewestRepertoire(t *testing.T) {
 	expect("a run that is being extended", 5, 5, true)
 	must(t, w.SaveStatus(Status{Progress: Progress{Generation: 7}, Finished: true}))
 	expect("a finished run", 7, 4, true)
+}
+
+// Training does not write a snapshot again, but the others are of use without it.
+func TestDamagedSnapshotsCanBeLeftOut(t *testing.T) {
+	w, err := Create(t.TempDir(), testConfig(t))
+	must(t, err)
+	defer w.Close()
+	for generation := range int64(2) {
+		must(t, w.SaveSnapshot(Snapshot{Progress: Progress{Generation: generation},
+			Repertoire: *testRepertoire()}))
+	}
+	damaged := filepath.Join(w.Dir, snapshotsDir, generationFile(0))
+	must(t, os.Truncate(damaged, 100))
+	if _, err := w.Snapshots(); err == nil || !strings.Contains(err.Error(), damaged) ||
+		!strings.Contains(err.Error(), "remove it to leave this snapshot out") {
+		t.Errorf("with a damaged snapshot: %v", err)
+	}
+	must(t, os.Remove(damaged))
+	if list, err := w.Snapshots(); err != nil || len(list) != 1 || list[0].Generation != 1 {
+		t.Errorf("without it: %v, %v", list, err)
+	}
 }

@@ -3,6 +3,7 @@ package runs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -70,8 +71,9 @@ func (w *Writer) open() error {
 		}
 	}
 	path := filepath.Join(w.Dir, configFile)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
+	have, err := readConfig(w.Dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		file, err := w.Config.file()
 		if err != nil {
 			return err
@@ -79,13 +81,11 @@ func (w *Writer) open() error {
 		if err := atomicfile.WriteBytes(path, file); err != nil {
 			return w.failure(err)
 		}
-	} else if err != nil {
+	case errors.As(err, new(*fs.PathError)):
 		return w.failure(err)
-	} else {
-		have, err := parseConfig(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
+	case err != nil:
+		return err
+	default:
 		if different := differences(have, w.Config); different != "" {
 			return fmt.Errorf("%s does not match this run (%s): it was edited; restore it or move the "+
 				"folder away", path, different)

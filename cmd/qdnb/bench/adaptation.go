@@ -48,6 +48,10 @@ func (b Adaptation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 	if b.Values < 1 || b.Values > len(values) {
 		return nil, errors.Errorf("values must be between 1 and %d, not %d", len(values), b.Values)
 	}
+	if b.Policies < 1 || b.Episodes < 1 {
+		return nil, errors.Errorf("policies and episodes must be 1 or more, not %d and %d", b.Policies,
+			b.Episodes)
+	}
 	env, err := envs.Make(b.Env)
 	if err != nil {
 		return nil, err

@@ -157,8 +157,8 @@ type Left struct {
 	EnvSteps int64         `json:"env_steps"`
 	Time     time.Duration `json:"-"`
 	Seconds  float64       `json:"seconds"` // Time
-	// Unknown counts lines whose time is unknown because no similar run has started. The other numbers
-	// exclude them.
+	// Unknown counts lines whose time is unknown because no similar run has started. The times exclude
+	// them.
 	Unknown int `json:"unknown_lines"`
 }
 

@@ -52,7 +52,7 @@ func adaptationPanel(run *runs.Run) (Panel, error) {
 		best.X, best.Y = append(best.X, x), append(best.Y, score)
 	}
 	if fixed.Name == "best skill on average" {
-		chosen = bestOnAverage(adaptation.Values)
+		chosen = adaptation.BestOnAverage()
 	}
 	panel.Series = []Series{best}
 	if chosen >= 0 {
@@ -63,19 +63,4 @@ func adaptationPanel(run *runs.Run) (Panel, error) {
 		panel.Series = append(panel.Series, fixed)
 	}
 	return panel, nil
-}
-
-// bestOnAverage returns the skill with the largest sum of scores over all values. It returns -1 if
-// no skill has a score at every value, which means that the run is incomplete.
-func bestOnAverage(values []runs.AdaptedValue) int {
-	totals := runs.AdaptedValue{Skills: values[0].Skills}
-	for _, skill := range totals.Skills {
-		total := 0.0
-		for _, v := range values {
-			total += v.Score(skill)
-		}
-		totals.Scores = append(totals.Scores, total)
-	}
-	best, _ := totals.Best()
-	return best
 }

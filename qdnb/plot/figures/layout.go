@@ -3,6 +3,7 @@ package figures
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -16,6 +17,8 @@ type panel struct {
 	plot   *plot.Plot
 	title  string
 	aspect float64 // width / height of the data area
+	// labels are those of the axes; fitLabels breaks them into lines.
+	labels []string
 }
 
 // layout arranges panels and their decorations in a grid with aligned data areas.
@@ -91,6 +94,10 @@ func (l *layout) weigh() {
 			if w := l.columnWidths[j]; w != 0 && math.Abs(w-p.aspect) > 1e-9*w {
 				uniform = false
 			}
+			if p.labels == nil {
+				p.labels = []string{p.plot.X.Label.Text, p.plot.Y.Label.Text}
+			}
+			p.fitLabels(vg.Point{X: labelRoom, Y: labelRoom}) // the size is not known yet
 			l.columnWidths[j] = max(l.columnWidths[j], p.aspect)
 			l.rowHeights[i] = max(l.rowHeights[i], 1/p.aspect)
 		}
@@ -147,8 +154,11 @@ func (l *layout) margins(width vg.Length) *margins {
 			if p == nil {
 				continue
 			}
-			// The margins hardly depend on the size of the canvas they are measured on.
-			c := draw.NewCanvas(new(recorder.Canvas), 300, 300)
+			// The margins hardly depend on the size of the canvas they are measured on, unless a label
+			// does not fit in.
+			x, y := p.plot.X.Label, p.plot.Y.Label
+			c := draw.NewCanvas(new(recorder.Canvas), 2*max(labelRoom, x.TextStyle.Width(x.Text)),
+				2*max(labelRoom, y.TextStyle.Width(y.Text)))
 			d := p.plot.DataCanvas(c)
 			m.left[j] = max(m.left[j], d.Min.X-c.Min.X)
 			m.right[j] = max(m.right[j], c.Max.X-d.Max.X)
@@ -203,7 +213,9 @@ func (l *layout) fitText(ux, uy vg.Length) {
 	for i, row := range l.panels {
 		for j, p := range row {
 			if p != nil {
-				setTicks(p.plot, l.areaSize(i, j, ux, uy))
+				size := l.areaSize(i, j, ux, uy)
+				setTicks(p.plot, size)
+				p.fitLabels(size)
 				l.titleSizes.panel = fitSize(l.titleSizes.panel, p.title, room(j))
 			}
 		}
@@ -342,24 +354,48 @@ func (l *layout) draw(c draw.Canvas) error {
 	return nil
 }
 
+// labelRoom is the room of labels of axes while the sizes of the axes are unknown.
+const labelRoom = vg.Length(150)
+
+// fitLabels breaks the labels of the axes into lines that are no longer than the axes, whose
+// lengths are given. Next to a longer label gonum/plot misplaces the data area. Words that are
+// longer than an axis are cut.
+func (p *panel) fitLabels(lengths vg.Point) {
+	for d, axis := range []*plot.Axis{&p.plot.X, &p.plot.Y} {
+		room, style := []vg.Length{lengths.X, lengths.Y}[d], axis.Label.TextStyle
+		lines := wrapped(p.labels[d], style, room)
+		for i, line := range lines {
+			for cut := []rune(line); len(cut) > 1 && style.Width(lines[i]) > room; {
+				cut = cut[:len(cut)-1]
+				lines[i] = string(cut) + "…"
+			}
+		}
+		axis.Label.Text = strings.Join(lines, "\n")
+	}
+}
+
 // minUnit is the minimum extent of a panel's data area that is worth drawing.
 const minUnit = vg.Length(12)
 
 // draw draws the plot so that its data area fills area, and its title above.
 func (p *panel) draw(c draw.Canvas, area vg.Rectangle, size vg.Length) {
-	outer := c
-	outer.Rectangle = area
-	for range 3 { // the plot's margins depend a little on its size
-		d := p.plot.DataCanvas(outer)
-		outer.Min = outer.Min.Add(area.Min.Sub(d.Min))
-		outer.Max = outer.Max.Add(area.Max.Sub(d.Max))
-	}
-	p.plot.Draw(outer)
+	p.plot.Draw(p.around(c, area))
 	if p.title != "" {
 		style := textStyle(size)
 		at := vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: area.Max.Y + titleGap}
 		c.FillText(style, at, p.title)
 	}
+}
+
+// around returns the part of a canvas in which the data area of the plot is the given one.
+func (p *panel) around(c draw.Canvas, area vg.Rectangle) draw.Canvas {
+	c.Rectangle = area
+	for range 3 { // the plot's margins depend a little on its size
+		d := p.plot.DataCanvas(c)
+		c.Min = c.Min.Add(area.Min.Sub(d.Min))
+		c.Max = c.Max.Add(area.Max.Sub(d.Max))
+	}
+	return c
 }
 
 // center returns the rectangle of the given size in the middle of a slot.

@@ -59,9 +59,14 @@ func (l *legend) height(width vg.Length) vg.Length {
 }
 
 // noteLines breaks the note into lines of a width.
-func (l *legend) noteLines(width vg.Length) (lines []string) {
+func (l *legend) noteLines(width vg.Length) []string {
 	style, _ := legendStyle()
-	for _, word := range strings.Fields(l.note) {
+	return wrapped(l.note, style, width)
+}
+
+// wrapped breaks a text between words into lines of at most a width, unless a word is longer.
+func wrapped(text string, style draw.TextStyle, width vg.Length) (lines []string) {
+	for _, word := range strings.Fields(text) {
 		last := len(lines) - 1
 		if last >= 0 && style.Width(lines[last]+" "+word) <= width {
 			lines[last] += " " + word

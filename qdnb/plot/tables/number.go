@@ -45,13 +45,13 @@ func (n Notation) Number(v float64) string {
 	case size < 1e-9: // negligible compared with larger numbers
 		return "0"
 	default:
-		digits := max(0, 2-int(math.Floor(math.Log10(size))))
-		rounded := v
-		if size >= 1000 { // round to three significant digits
-			unit := math.Pow(10, math.Floor(math.Log10(size))-2)
-			rounded = math.Round(v/unit) * unit
+		_, text, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
+		exponent, _ := strconv.Atoi(text) // of the rounded number: 99.96 is 100, not 100.0
+		if exponent > 2 {
+			unit := math.Pow10(exponent - 2)
+			v = math.Round(v/unit) * unit
 		}
-		return strconv.FormatFloat(rounded, 'f', digits, 64)
+		return strconv.FormatFloat(v, 'f', max(0, 2-exponent), 64)
 	}
 }
 
