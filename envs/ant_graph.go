@@ -14,16 +14,8 @@ const antTorso = "$ Torso"
 // velocities of torso and joints, and the velocity changes of every body by contacts, clipped to
 // +-1.
 func antObservation(m StepView) *Node {
-	torso := m.Frame(antTorso)
-	angles, velocities := m.System.JointAngles(m.State)
-	parts := []*Node{torso.Position[2]}
-	parts = append(parts, torso.Rotation[:]...)
-	parts = append(parts, angles)
-	parts = append(parts, torso.Velocity[:]...)
-	parts = append(parts, torso.AngularVelocity[:]...)
-	parts = append(parts, velocities, contacts(m.Contact.Velocity),
-		contacts(m.Contact.AngularVelocity))
-	return rows(parts...)
+	return rows(append(motion(m, antTorso, true), contacts(m.Contact.Velocity),
+		contacts(m.Contact.AngularVelocity))...)
 }
 
 // contacts flattens velocity changes by contacts body by body, [3 * bodies, B], clipped to +-1.

@@ -172,8 +172,7 @@ func TestPointmazeKeepsItsDescriptorWhenItRestarts(t *testing.T) {
 			at := func(k, step int) []float32 { return got[k][(step*2+i)*2 : (step*2+i+1)*2] }
 			move := [][]float32{{0, 0.05}, {0.05, 0}}[i]
 			gone := func(n float32) []float32 {
-				return []float32{at(0, 0)[0] + n*move[0],
-					at(0, 0)[1] + n*move[1]}
+				return []float32{at(0, 0)[0] + n*move[0], at(0, 0)[1] + n*move[1]}
 			}
 			for step, want := range []struct{ observation, descriptor float32 }{{0, 0}, {1, 1}, {0, 2},
 				{1, 1}, {0, 2}} {

@@ -8,22 +8,22 @@ import (
 	"example.com/qdnb/envs/robots"
 )
 
-// planarObservation is the observation of Brax's walker2d and halfcheetah: height and rotation of
-// the torso, joint angles, velocity of the torso, its angular velocity if spin is set, and joint
-// velocities.
+// planarObservation is the observation of Brax's walker2d and halfcheetah: see motion.
 func planarObservation(spin bool) func(StepView) *Node {
-	return func(m StepView) *Node {
-		torso := m.Frame("torso")
-		angles, velocities := m.System.JointAngles(m.State)
-		parts := []*Node{torso.Position[2]}
-		parts = append(parts, torso.Rotation[:]...)
-		parts = append(parts, angles)
-		parts = append(parts, torso.Velocity[:]...)
-		if spin {
-			parts = append(parts, torso.AngularVelocity[:]...)
-		}
-		return rows(append(parts, velocities)...)
+	return func(m StepView) *Node { return rows(motion(m, "torso", spin)...) }
+}
+
+// motion is how a robot is placed and moves: height and rotation of its torso, joint angles,
+// velocity of the torso, its angular velocity if spin is set, and joint velocities.
+func motion(m StepView, torso string, spin bool) []*Node {
+	frame := m.Frame(torso)
+	angles, velocities := m.System.JointAngles(m.State)
+	parts := append([]*Node{frame.Position[2]}, frame.Rotation[:]...)
+	parts = append(append(parts, angles), frame.Velocity[:]...)
+	if spin {
+		parts = append(parts, frame.AngularVelocity[:]...)
 	}
+	return append(parts, velocities)
 }
 
 func makeWalkerUni(task catalog.Task, o options) (Env, error) {

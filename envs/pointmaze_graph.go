@@ -68,7 +68,7 @@ func observePoints(s State) State {
 // or nowhere, and is not stopped.
 func (Pointmaze) Step(s State, action *Node) State {
 	oldX, oldY := s.PhysicsState[0], s.PhysicsState[1]
-	move := DivScalar(clip(action), 10)
+	move := DivScalar(clipTo(action, -1, 1), 10)
 	x := Add(oldX, Reshape(Slice(move, AxisRange(), AxisElem(0)), -1))
 	y := Add(oldY, Reshape(Slice(move, AxisRange(), AxisElem(1)), -1))
 
@@ -99,11 +99,8 @@ func (Pointmaze) Step(s State, action *Node) State {
 	fromBelow = and(above(y, upper.Y0), atMost(oldY, upper.Y0), above(oldY, lower.Y0), blocked)
 	y = Where(fromBelow, ConstAs(y, upper.Y0), Where(fromAbove, ConstAs(y, upper.Y1), y))
 
-	x, y = clip(x), clip(y)
+	x, y = clipTo(x, -1, 1), clipTo(y, -1, 1)
 	reward := Neg(Sqrt(Add(Square(AddScalar(x, -target[0])), Square(AddScalar(y, -target[1])))))
 	inGoal := and(atLeast(x, goal.X0), atMost(x, goal.X1), atLeast(y, goal.Y0), atMost(y, goal.Y1))
 	return pointmazeState(x, y, reward, ConvertDType(inGoal, x.DType()))
 }
-
-// clip clips x to [-1, 1] and keeps NaN, which XLA:CPU's minimum and maximum may turn into a limit.
-func clip(x *Node) *Node { return Where(NotEqual(x, x), x, ClipScalar(x, -1, 1)) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,45 +16,10 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// walkers returns a finished run on walker-uni with made-up skills, or with a repertoire of three
-// cells, one of them empty.
-func walkers(t *testing.T, root string, algorithm string) *runs.Run {
+// walkers returns a finished run on walker-uni with random policies, see finishedRun.
+func walkers(t *testing.T, root, algorithm string) *runs.Run {
 	t.Helper()
-	random := rand.New(rand.NewPCG(3, 0))
-	draw := func(n int) (row []float32) {
-		for range n {
-			row = append(row, float32(random.NormFloat64()/2))
-		}
-		return row
-	}
-	spec := nb.Must(envs.Make("walker-uni")).Spec()
-	config := nb.Must(runs.NewConfig(algorithm, "walker-uni", 0,
-		map[string]any{"hidden": []int{8}, "episode_length": 20}))
-	run, err := runs.Import(root, config, func(w *runs.Writer) error {
-		if algorithm == "map-elites" {
-			params := runs.Row([]int{spec.Observations, 8, spec.Actions})
-			r := &runs.Repertoire{
-				Params: params, Dims: 2, Genotypes: draw(3 * params),
-				Fitnesses: []float32{1, float32(math.Inf(-1)), 2}, Descriptors: draw(6),
-				Centroids: draw(6), Lower: spec.Descriptor.Lower, Upper: spec.Descriptor.Upper,
-			}
-			if err := w.SaveRepertoire(r); err != nil {
-				return err
-			}
-		} else {
-			s := &runs.Skills{Observations: spec.Observations, Actions: spec.Actions, Count: 3,
-				Hidden: []int{8}}
-			s.Policy = draw(runs.Row(s.Sizes()))
-			if err := w.SaveSkills(s); err != nil {
-				return err
-			}
-		}
-		return w.SaveStatus(runs.Status{Finished: true, Budget: Generations(1)})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return run
+	return finishedRun(t, root, algorithm, "walker-uni", 0, 3)
 }
 
 // rowsOf returns the metrics of an adaptation, [value, skill], as rows by column name.

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/policies"
@@ -21,45 +19,10 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// cheetahs returns a finished run on halfcheetah-uni with made-up skills: a policy with three
-// skills, or a repertoire of four cells, one of them empty.
-func cheetahs(t *testing.T, root string, algorithm string) *runs.Run {
+// cheetahs returns a finished run on halfcheetah-uni with random policies, see finishedRun.
+func cheetahs(t *testing.T, root, algorithm string) *runs.Run {
 	t.Helper()
-	random := rand.New(rand.NewPCG(4, 0))
-	draw := func(n int) (row []float32) {
-		for range n {
-			row = append(row, float32(random.NormFloat64()/2))
-		}
-		return row
-	}
-	spec := nb.Must(envs.Make(hurdlesSkillEnv)).Spec()
-	config := nb.Must(runs.NewConfig(algorithm, hurdlesSkillEnv, 3,
-		map[string]any{"hidden": []int{8}, "episode_length": 20}))
-	run, err := runs.Import(root, config, func(w *runs.Writer) error {
-		if algorithm == "map-elites" {
-			params := runs.Row([]int{spec.Observations, 8, spec.Actions})
-			r := &runs.Repertoire{
-				Params: params, Dims: 2, Genotypes: draw(4 * params),
-				Fitnesses: []float32{1, float32(math.Inf(-1)), 2, 3}, Descriptors: draw(8),
-				Centroids: draw(8), Lower: spec.Descriptor.Lower, Upper: spec.Descriptor.Upper,
-			}
-			if err := w.SaveRepertoire(r); err != nil {
-				return err
-			}
-		} else {
-			s := &runs.Skills{Observations: spec.Observations, Actions: spec.Actions, Count: 3,
-				Hidden: []int{8}}
-			s.Policy = draw(runs.Row(s.Sizes()))
-			if err := w.SaveSkills(s); err != nil {
-				return err
-			}
-		}
-		return w.SaveStatus(runs.Status{Finished: true, Budget: Generations(1)})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return run
+	return finishedRun(t, root, algorithm, hurdlesSkillEnv, 3, 4)
 }
 
 // smallControl returns the spec of a run that takes seconds.

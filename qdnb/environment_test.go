@@ -120,8 +120,7 @@ func TestCustomEnvironmentMistakesGiveOneLine(t *testing.T) {
 			s.Environment = plane{"my plane"}
 		},
 		"halfcheetah-hurdles has no descriptor, which": func(s *Spec) {
-			s.Env,
-				s.Environment = "halfcheetah-hurdles", nil
+			s.Env, s.Environment = "halfcheetah-hurdles", nil
 		},
 	} {
 		spec := own(t.TempDir(), plane{"plane"})

@@ -160,6 +160,7 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 		"injection_share must be at least 0 and at most 1 - isoline_share, not 0.6": {"dcrl-map-elites",
 			"injection_share=0.6"},
 		"sampling must be between 1 and 10, not 15": {"aurora", "sampling=15"},
+		"episode_length must be between 2 and":      {"aurora", "episode_length=1", "sampling=1"},
 		"threshold must be at least 0":              {"pga-aurora", "threshold=-1"},
 		`unknown field "critic_hidden"`:             {"map-elites", "critic_hidden=8"},
 	} {

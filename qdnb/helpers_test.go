@@ -2,7 +2,12 @@ package qdnb
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
 
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/runs"
@@ -33,4 +38,46 @@ func trajectories(run *runs.Run, s PlaySpec) (*figures.Figure, error) {
 		return nil, err
 	}
 	return recording.Trajectories()
+}
+
+// finishedRun returns a finished run with random policies: three skills, or if the algorithm is
+// map-elites, three or four cells, the second of which is empty.
+func finishedRun(t *testing.T, root, algorithm, env string, seed int64, cells int) *runs.Run {
+	t.Helper()
+	random := rand.New(rand.NewPCG(uint64(cells), 0))
+	draw := func(n int) (row []float32) {
+		for range n {
+			row = append(row, float32(random.NormFloat64()/2))
+		}
+		return row
+	}
+	spec := nb.Must(envs.Make(env)).Spec()
+	config := nb.Must(runs.NewConfig(algorithm, env, seed,
+		map[string]any{"hidden": []int{8}, "episode_length": 20}))
+	run, err := runs.Import(root, config, func(w *runs.Writer) error {
+		if algorithm == "map-elites" {
+			params := runs.Row([]int{spec.Observations, 8, spec.Actions})
+			r := &runs.Repertoire{
+				Params: params, Dims: 2, Genotypes: draw(cells * params),
+				Fitnesses:   []float32{1, float32(math.Inf(-1)), 2, 3}[:cells],
+				Descriptors: draw(2 * cells), Centroids: draw(2 * cells),
+				Lower: spec.Descriptor.Lower, Upper: spec.Descriptor.Upper,
+			}
+			if err := w.SaveRepertoire(r); err != nil {
+				return err
+			}
+		} else {
+			s := &runs.Skills{Observations: spec.Observations, Actions: spec.Actions, Count: 3,
+				Hidden: []int{8}}
+			s.Policy = draw(runs.Row(s.Sizes()))
+			if err := w.SaveSkills(s); err != nil {
+				return err
+			}
+		}
+		return w.SaveStatus(runs.Status{Finished: true, Budget: Generations(1)})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
 }

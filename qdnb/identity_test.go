@@ -71,8 +71,7 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 		t.Errorf("with another constant it is %s again", run.Dir)
 	}
 	if said := stderr(t, func() {
-		again = train(t,
-			variantIn(folder, noisy(0.1)))
+		again = train(t, variantIn(folder, noisy(0.1)))
 	}); said != "" || again.Dir != other.Dir {
 		t.Errorf("the changed one again says %q and is in %s", said, again.Dir)
 	}

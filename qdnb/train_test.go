@@ -419,9 +419,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"`qdnb sweep plan --experiment hurdles`": func(s *Spec) {
 			s.Algorithm = "ppo"
 		},
-		"qdnb.Adapt in a notebook": func(s *Spec) {
-			s.Algorithm = "adaptation"
-		},
+		"qdnb.Adapt in a notebook": func(s *Spec) { s.Algorithm = "adaptation" },
 		`did you mean "pga-aurora" or "pga-map-elites"?`: func(s *Spec) {
 			s.Algorithm = "pga"
 		},

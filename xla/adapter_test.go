@@ -20,13 +20,11 @@ func TestNestingStillNeedsTheAdapter(t *testing.T) {
 			// count adds 1 to x until it reaches a limit; the inner loop runs at each addition.
 			var count func(g *Graph, x *Node, limit float32, body func(g *Graph, x *Node) *Node) *Node
 			parameter := func(g *Graph) *Node {
-				return Parameter(g, g.UniqueName("x"),
-					shapes.Make(dtypes.Float32))
+				return Parameter(g, g.UniqueName("x"), shapes.Make(dtypes.Float32))
 			}
 			count = func(g *Graph, x *Node, limit float32, body func(g *Graph, x *Node) *Node) *Node {
 				condition := NewClosure(g, func(g *Graph) []*Node {
-					return []*Node{LessThan(parameter(g),
-						Const(g, limit))}
+					return []*Node{LessThan(parameter(g), Const(g, limit))}
 				})
 				step := NewClosure(g, func(g *Graph) []*Node { return []*Node{body(g, parameter(g))} })
 				return While(condition, step, x)[0]

@@ -165,8 +165,7 @@ func TestThePureGoBackendCompilesEveryProgram(t *testing.T) {
 	p, must := xlatest.Pure(t), must(t)
 	var first, second *xla.Executable
 	if got := compiledBy(func() {
-		first, second = must(sums(p, 6, false)),
-			must(sums(p, 6, false))
+		first, second = must(sums(p, 6, false)), must(sums(p, 6, false))
 	}); got != 2 {
 		t.Errorf("%d compilations, want 2", got)
 	}

@@ -128,8 +128,7 @@ func TestMistakesInGraphsGiveOneLine(t *testing.T) {
 				return []*Node{keys.Bits(4, 2)}
 			},
 			"shapes": func(in []*Node) []*Node {
-				return []*Node{Add(in[0],
-					Const(in[0].Graph(), []float32{1, 2}))}
+				return []*Node{Add(in[0], Const(in[0].Graph(), []float32{1, 2}))}
 			},
 			"out of range":        func(in []*Node) []*Node { return in[3:4:len(in)] },
 			"in plain words":      func([]*Node) []*Node { panic("in plain words") },

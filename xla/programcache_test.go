@@ -77,8 +77,7 @@ func compileInChild() error {
 		return err
 	}
 	parts, err := together.Run(p.Replicated(func() *tensors.Tensor {
-		return tensors.FromValue(
-			numbers)
+		return tensors.FromValue(numbers)
 	}), p.WorkerNumbers())
 	if err != nil {
 		return err

@@ -70,8 +70,7 @@ func TestRandomIsTheSameOnEveryBackend(t *testing.T) {
 	} {
 		if a, b := draw[uint32](t, best, 11, func(k xla.Key) *Node { return key(k).Bits(50, 2000) }),
 			draw[uint32](t, pure, 11, func(k xla.Key) *Node {
-				return key(k).Bits(50,
-					2000)
+				return key(k).Bits(50, 2000)
 			}); !slices.Equal(a, b) {
 			t.Errorf("%s: Bits differ", name)
 		}
@@ -115,8 +114,7 @@ func TestARowDependsOnItsKeyAlone(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		words := func(first, rows, columns int) []uint32 {
 			return draw[uint32](t, p, 8, func(k xla.Key) *Node {
-				return rowKeys(k, first, rows).Bits(rows,
-					columns)
+				return rowKeys(k, first, rows).Bits(rows, columns)
 			})
 		}
 		all := words(0, 6, 40)

@@ -105,8 +105,7 @@ func TestWrongTreesAreExplained(t *testing.T) {
 		"a pytree of 7 tensors cannot take 6": func() { xla.Unflatten(plant(n), n[:6]) },
 		"a pytree of 1 tensors cannot take 2": func() { xla.Unflatten(n[0], n[:2]) },
 		"pytrees of 7 and 2 tensors do not match": func() {
-			xla.Map2(n, n[:2],
-				func(a, b *Node) *Node { return a })
+			xla.Map2(n, n[:2], func(a, b *Node) *Node { return a })
 		},
 		"field xla_test.hidden.node holds tensors": func() { xla.Flatten(deeper{[]hidden{{n[0]}}}) },
 		"field xla_test.embedded.hidden holds":     func() { xla.Flatten(embedded{hidden{n[0]}}) },

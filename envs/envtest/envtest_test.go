@@ -97,13 +97,10 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 	pure := []*xla.Platform{xlatest.Pure(t)}
 	built := 0
 	same := func(keys xla.Key) *Node {
-		return MulScalar(keys.Uniform(0, 1,
-			keys.Hi.Shape().Dimensions[0]), 0)
+		return MulScalar(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions[0]), 0)
 	}
 	for want, broken := range map[string]slider{
-		"Spec: slider needs at least 1 observation": {spec: func(s *envs.Spec) {
-			s.Observations = 0
-		}},
+		"Spec: slider needs at least 1 observation": {spec: func(s *envs.Spec) { s.Observations = 0 }},
 		`limits of "share of the right" in slider are 2 and 1`: {spec: func(s *envs.Spec) {
 			s.Descriptor.Lower[0] = 2
 		}},
@@ -172,8 +169,7 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 func TestFixedStartIsAPromiseToo(t *testing.T) {
 	suite := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}, FixedStart: true}
 	still := slider{start: func(keys xla.Key) *Node {
-		return MulScalar(keys.Uniform(0, 1,
-			keys.Hi.Shape().Dimensions[0]), 0)
+		return MulScalar(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions[0]), 0)
 	}}
 	suite.Run(t, still)
 	if err := suite.Check(slider{}); err == nil || !strings.Contains(err.Error(),

@@ -102,8 +102,7 @@ func (s *System) prepareJoints() {
 				unit[axis] = 1
 				h.childAxis[axis] = points(func(j Joint) Vec { return euler(j.Rotation).rotate(unit) })
 				h.parentAxis[axis] = points(func(j Joint) Vec {
-					return euler(j.Reference).rotate(euler(
-						j.Rotation).rotate(unit))
+					return euler(j.Reference).rotate(euler(j.Rotation).rotate(unit))
 				})
 			}
 			for axis := range axes {

@@ -134,8 +134,7 @@ func TestUnusableModels(t *testing.T) {
 				Limits: m.Joints[0].Limits, Stiffness: 1})
 		},
 		"all bodies of the model are fixed": func(m *physics.Model) {
-			m.Joints, m.Bodies = nil,
-				[]physics.Body{{Name: "a", Fixed: true}}
+			m.Joints, m.Bodies = nil, []physics.Body{{Name: "a", Fixed: true}}
 		},
 		"a fixed body: make it the parent": func(m *physics.Model) { m.Bodies[1].Fixed = true },
 		"moves and has a plane collider": func(m *physics.Model) {

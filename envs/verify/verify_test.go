@@ -222,8 +222,7 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 		"substep_walker-uni.npz"
 	const gravity, target = "perturb_ant-uni_gravity_0.5.npz", "perturb_ant-maze_target_3.npz"
 	one := func(name, array string, a npz.Array) string {
-		return change(t, name,
-			map[string]npz.Array{array: a})
+		return change(t, name, map[string]npz.Array{array: a})
 	}
 	zeros := func(shape ...int) npz.Array {
 		size := 1

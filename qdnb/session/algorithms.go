@@ -58,8 +58,7 @@ var usesSkills = map[string]string{
 func Find(name string) (Algorithm, error) {
 	i := slices.IndexFunc(algorithms(), func(a Algorithm) bool { return a.Name == name })
 	if use, ok := usesSkills[name]; ok && i < 0 {
-		return Algorithm{},
-			errors.Errorf("%s needs the skills of a finished run: %s", name, use)
+		return Algorithm{}, errors.Errorf("%s needs the skills of a finished run: %s", name, use)
 	}
 	if i < 0 {
 		return Algorithm{}, names.Unknown("algorithm", name, Algorithms())

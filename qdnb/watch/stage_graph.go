@@ -29,9 +29,7 @@ type stage struct {
 // first records the poses of the bodies at the beginning of an episode.
 func (s *stage) first(steps int) envs.Recorder {
 	return envs.Recorder{Every: steps, Width: 7 * len(s.Frames[0]),
-		Row: func(before envs.State, _ *Node, _ envs.State) *Node {
-			return s.poses(before)
-		}}
+		Row: func(before envs.State, _ *Node, _ envs.State) *Node { return s.poses(before) }}
 }
 
 // steps records [stage.look] after each step.

@@ -19,8 +19,7 @@ func TestFilmEnds(t *testing.T) {
 	s := nb.Must(newStage(envs.Pointmaze{}))
 	first := []float32{0, 0, 0.035, 1, 0, 0, 0}
 	row := func(x, reward, done float32) []float32 {
-		return []float32{x, 0, 0.035, 1, 0, 0, 0, reward,
-			done}
+		return []float32{x, 0, 0.035, 1, 0, 0, 0, reward, done}
 	}
 	for what, c := range map[string]struct {
 		steps [][]float32

@@ -99,10 +99,15 @@ func (a Grid) Empty(task scoring.Task, key xla.Key) []*Node {
 		panic(err)
 	}
 	return []*Node{
-		BroadcastToDims(Const(g, float32(math.Inf(-1))), cells),
+		unfilled(g, cells),
 		Zeros(g, shapes.Make(dtypes.Float32, cells, d)),
 		Reshape(Const(g, flat), cells, d),
 	}
+}
+
+// unfilled returns the fitnesses or objectives of empty slots.
+func unfilled(g *Graph, dims ...int) *Node {
+	return BroadcastToDims(Const(g, float32(math.Inf(-1))), dims...)
 }
 
 // Insert implements [Archive] by [repertoire.Winners].

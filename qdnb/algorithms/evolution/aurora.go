@@ -53,7 +53,8 @@ func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 func (s AuroraSettings) check(length int) error {
 	if err := cmp.Or(
 		limits.Int("capacity", s.Capacity, 2, maxCapacity),
-		limits.Int("sampling", s.Sampling, 1, max(1, length/2)),
+		limits.Int("episode_length", length, 2, maxLength),
+		limits.Int("sampling", s.Sampling, 1, length/2),
 		limits.Int("max_observation", s.MaxObservation, 1, maxFeatures),
 		limits.Int("latent", s.Latent, 1, maxLatent),
 		limits.Int("loop", s.Every, 1, maxLength),

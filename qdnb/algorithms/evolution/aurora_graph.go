@@ -1,8 +1,6 @@
 package evolution
 
 import (
-	"math"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -113,7 +111,7 @@ func (a AuroraArchive) Empty(task scoring.Task, key xla.Key) []*Node {
 	steps, features := recorder.Rows(task.Length), recorder.Width
 	zeros := func(dims ...int) *Node { return Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
 	return xla.Flatten(slots{
-		Fitnesses:   BroadcastToDims(Const(g, float32(math.Inf(-1))), n),
+		Fitnesses:   unfilled(g, n),
 		Descriptors: zeros(n, a.Latent),
 		Sequences:   zeros(n, steps, features),
 		Autoencoder: a.autoencoder(steps, features).Init(key),

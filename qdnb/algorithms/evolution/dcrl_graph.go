@@ -168,6 +168,9 @@ func (l DescriptorConditioned) Prepare(task scoring.Task, known []*Node, buffer 
 // Propose implements [Learner].
 func (l DescriptorConditioned) Propose(task scoring.Task, prepared []*Node, parents Parents,
 	which *Node, batch int, key xla.Key) *Node {
+	if parents.Sampler.Within != nil {
+		panic(errors.New("DescriptorConditioned needs an archive with one solution per cell"))
+	}
 	observations, critics, actor := prepared[0], prepared[1], prepared[2]
 	k, n, injected := which.Shape().Dimensions[0], l.Proposals(batch), l.injected(batch)
 	cells, targets := l.parents(task, parents, which, key)

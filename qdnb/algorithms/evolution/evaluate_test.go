@@ -28,8 +28,7 @@ func TestEvaluator(t *testing.T) {
 				t.Fatal(err)
 			}
 			value := p.Replicated(func() *tensors.Tensor {
-				return tensors.FromFlatDataAndDimensions(
-					genotypes, batch, 4)
+				return tensors.FromFlatDataAndDimensions(genotypes, batch, 4)
 			})
 			found, err := e.Evaluate(value, 0, nil)
 			fitness, descriptors := found.Fitnesses, found.Descriptors

@@ -86,6 +86,20 @@ func (f *fingerprinter) fields() arrays {
 	return xla.Part(f.stored, func(s stored) []*Node { return s.Fields })
 }
 
+// recorded declares what evaluations record besides fitness and descriptors, see [Evaluated].
+func (f *fingerprinter) recorded() (sequences, transitions, objectives xla.Array) {
+	if recorder, ok := f.method.Archive.Sequence(f.task); ok {
+		sequences = float(f.batch, recorder.Rows(f.task.Length), recorder.Width)
+	}
+	if records(f.method.Learner) {
+		transitions = float(f.batch*f.task.Length, layoutOf(f.task).Width())
+	}
+	if _, ok := f.method.Archive.(MultiObjective); ok {
+		objectives = float(f.batch, f.task.Env.Spec().Rewards())
+	}
+	return sequences, transitions, objectives
+}
+
 // archive traces the rest of the archive.
 func (f *fingerprinter) archive(t *xla.Trace) error {
 	a := f.method.Archive
@@ -97,24 +111,25 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 	}
 	in := insertIn{Fitness: float(f.batch), Fields: f.fields(),
 		Descriptors: float(f.batch, len(f.task.Env.Spec().Descriptor.Lower))}
+	in.Sequences, in.Transitions, in.Objectives = f.recorded()
 	if recorder, records := a.Sequence(f.task); records {
 		if err := envs.TraceRecorder(t, envs.AutoReset(f.task.Env, f.task.Length), recorder); err != nil {
 			return errors.WithMessage(err, "cannot build the sequences of the archive")
 		}
-		in.Sequences = float(f.batch, recorder.Rows(f.task.Length), recorder.Width)
-	}
-	if records(f.method.Learner) {
-		in.Transitions = float(f.batch*f.task.Length, layoutOf(f.task).Width())
 	}
 	if several, ok := a.(MultiObjective); ok {
 		t.Note(several.Slots(), several.Columns())
-		in.Objectives = float(f.batch, f.task.Env.Spec().Rewards())
 	}
 	_, err := xla.TraceGraph(t, in, func(in insertIn) arrays {
-		after, index, accepted, valid := a.Insert(in.Fields.Tree, Evaluated{Fitness: in.Fitness.Tree,
-			Descriptors: in.Descriptors.Tree, Sequences: in.Sequences.Tree,
-			Transitions: in.Transitions.Tree, Objectives: in.Objectives.Tree})
-		return xla.Out(append(after, index, accepted, valid))
+		found := Evaluated{Fitness: in.Fitness.Tree, Descriptors: in.Descriptors.Tree,
+			Sequences: in.Sequences.Tree, Transitions: in.Transitions.Tree,
+			Objectives: in.Objectives.Tree}
+		after, index, accepted, valid := a.Insert(in.Fields.Tree, found)
+		out := append(after, index, accepted, valid)
+		if improver, ok := a.(Improver); ok {
+			out = append(out, improver.Improvement(in.Fields.Tree, found))
+		}
+		return xla.Out(out)
 	})
 	if err != nil {
 		return errors.WithMessage(err, "cannot build the insertion of the archive")
@@ -235,19 +250,19 @@ func (f *fingerprinter) observer(t *xla.Trace, l Observer, known arrays) error {
 	type observeIn struct {
 		Seed, Number, Proposed, Fitness, Descriptors, Transitions, Index, Accepted xla.Array
 		Known, Before                                                              arrays
+		Sequences, Objectives                                                      xla.Array
 	}
 	cells := f.fields().Leaves()[0].Dims()[0]
 	in := observeIn{Seed: seed, Number: number, Fitness: float(f.batch), Known: known,
 		Proposed:    float(l.Proposals(f.batch), f.task.Policy.Params()),
 		Descriptors: float(f.batch, len(f.task.Env.Spec().Descriptor.Lower)), Before: f.fields(),
 		Index: xla.Declare(dtypes.Int32, cells), Accepted: xla.Declare(dtypes.Bool, cells)}
-	if records(l) {
-		in.Transitions = float(f.batch*f.task.Length, layoutOf(f.task).Width())
-	}
+	in.Sequences, in.Transitions, in.Objectives = f.recorded()
 	_, err := xla.TraceGraph(t, in, func(in observeIn) arrays {
 		after, rows := observe(l, f.task, in.Known.Tree, Evaluation{
 			Evaluated: Evaluated{Fitness: in.Fitness.Tree, Descriptors: in.Descriptors.Tree,
-				Transitions: in.Transitions.Tree},
+				Sequences: in.Sequences.Tree, Transitions: in.Transitions.Tree,
+				Objectives: in.Objectives.Tree},
 			Number: in.Number.Tree, Proposed: in.Proposed.Tree, Before: in.Before.Tree,
 			Index: in.Index.Tree, Accepted: in.Accepted.Tree}, xla.KeyOf(in.Seed.Tree))
 		return xla.Out(append(after, rows))

@@ -35,12 +35,9 @@ func (a FrontArchive) Fields() []string { return append(a.Grid.Fields(), "object
 func (a FrontArchive) Empty(task scoring.Task, key xla.Key) []*Node {
 	g, spec := key.Hi.Graph(), task.Env.Spec()
 	slots := a.Centroids.Shape[0] * a.FrontSize
-	lowest := func(dims ...int) *Node {
-		return BroadcastToDims(Const(g, float32(math.Inf(-1))), dims...)
-	}
-	return []*Node{lowest(slots),
+	return []*Node{unfilled(g, slots),
 		Zeros(g, shapes.Make(dtypes.Float32, slots, len(spec.Descriptor.Lower))),
-		a.Grid.Empty(task, key)[2], lowest(slots, spec.Rewards())}
+		a.Grid.Empty(task, key)[2], unfilled(g, slots, spec.Rewards())}
 }
 
 // Insert implements [Archive] by [repertoire.Fronts].

@@ -84,6 +84,15 @@ func (s *Search) newLearning() (*learning, error) {
 		return nil, errors.Errorf("a replay buffer of %d transitions is too small for the %d of a "+
 			"generation: raise its capacity or lower the batch", l.learner.Capacity(), steps)
 	}
+	n := l.learner.Proposals(s.settings.Batch)
+	if n < 0 || n > s.settings.Batch {
+		return nil, errors.Errorf("the learner proposes %d of %d offspring, which is not possible", n,
+			s.settings.Batch)
+	}
+	if _, adapts := s.method.Emitter.(Strategy); adapts && n > 0 {
+		return nil, errors.Errorf("%T makes all offspring itself, but the learner proposes %d: use "+
+			"another emitter, or a learner without proposals", s.method.Emitter, n)
+	}
 	first, err := xla.Compile(s.programs, "start of the learner", s.seed.First(),
 		func(seed xla.Array) startOut {
 			g, root := seed.Tree.Graph(), xla.KeyOf(seed.Tree)
@@ -101,10 +110,7 @@ func (s *Search) newLearning() (*learning, error) {
 		return nil, err
 	}
 	l.known, l.buffer.State = out.Known, out.Buffer
-	if n := l.learner.Proposals(s.settings.Batch); n < 0 || n > s.settings.Batch {
-		return nil, errors.Errorf("the learner proposes %d of %d offspring, which is not possible", n,
-			s.settings.Batch)
-	} else if n > 0 {
+	if n > 0 {
 		err = l.compileProposal(s, n)
 	}
 	return l, err

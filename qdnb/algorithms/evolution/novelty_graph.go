@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"cmp"
-	"math"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -36,8 +35,7 @@ func (NoveltyArchive) Fields() []string { return []string{"fitnesses", "descript
 // Empty implements [Archive].
 func (a NoveltyArchive) Empty(task scoring.Task, key xla.Key) []*Node {
 	g, d := key.Hi.Graph(), len(task.Env.Spec().Descriptor.Lower)
-	return []*Node{BroadcastToDims(Const(g, float32(math.Inf(-1))), a.Capacity),
-		Zeros(g, shapes.Make(dtypes.Float32, a.Capacity, d))}
+	return []*Node{unfilled(g, a.Capacity), Zeros(g, shapes.Make(dtypes.Float32, a.Capacity, d))}
 }
 
 // Insert implements [Archive] by [repertoire.DominatedNovelty].

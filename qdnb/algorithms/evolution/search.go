@@ -94,13 +94,16 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 
 // memory returns the bytes that the workers share and those that each of them needs.
 func (s *Search) memory() (shared, perWorker int64, err error) {
-	cells, params := s.settings.Centroids.Shape[0], s.task.Policy.Params()
-	if archive, ok := s.method.Archive.(MultiObjective); ok {
-		cells *= archive.Slots()
+	fields, err := xla.TraceGraph(xla.NewTrace(), seed, func(seed xla.Array) arrays {
+		return xla.Out(empty(s.method.Archive, s.task, xla.KeyOf(seed.Tree)))
+	})
+	if err != nil {
+		return 0, 0, nil // compiling the archive gives a better error
 	}
-	rows := int64(cells) + int64(min(cells, s.settings.Batch))
+	cells, slots := s.settings.Centroids.Shape[0], fields.Leaves()[0].Dims()[0]
+	rows, params := int64(slots)+int64(min(slots, s.settings.Batch)), s.task.Policy.Params()
 	if s.method.Archive.PassiveEvery() > 0 {
-		rows += 2 * int64(cells)
+		rows += int64(cells) + int64(min(cells, slots))
 	}
 	shared, perWorker = 4*int64(params)*rows, 4*int64(params)*int64(s.settings.Slice)
 	// the learner's buffer, and a generation's rows, recorded and gathered
@@ -141,6 +144,8 @@ func (s *Search) build() error {
 	if s.main, err = s.newStore(s.method.Archive, s.method.Emitter, s.settings.Batch); err != nil {
 		return err
 	}
+	// offspring that enter are emitted again in whole slices, into at most that many rows
+	s.settings.Slice = min(s.settings.Slice, s.main.cells())
 	if s.method.Learner != nil {
 		if s.learning, err = s.newLearning(); err != nil {
 			return err
@@ -171,7 +176,7 @@ func (s *Search) build() error {
 	}
 	s.passive.name, s.passive.members = "passive repertoire", s.main
 	s.passive.gen = generation{s.task, nil, grid, nil, false,
-		xla.Slices{N: members, Size: min(s.settings.Slice, members), Workers: p.Workers}}
+		xla.Slices{N: members, Size: s.settings.Slice, Workers: p.Workers}}
 	_, err = s.passive.compile(s, together)
 	return err
 }

@@ -121,8 +121,7 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 		params := task.Policy.Params()
 		for cell, fitness := range fitnesses {
 			if !math.IsInf(float64(fitness), -1) {
-				cells, rows = append(cells, cell), append(rows,
-					genotypes[cell*params:(cell+1)*params]...)
+				cells, rows = append(cells, cell), append(rows, genotypes[cell*params:(cell+1)*params]...)
 			}
 		}
 		if len(cells) < 5 {

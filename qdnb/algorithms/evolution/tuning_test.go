@@ -47,8 +47,7 @@ func TestSigmasAndSeedsAreInputs(t *testing.T) {
 	}
 	fixed, compiled := evolve(EmitterFunc(large.Offspring), seed)
 	if compiled != 2 { // the evaluation and the insertion make offspring
-		t.Errorf("an emitter that is not Parametric: %d programs were compiled, want 2",
-			compiled)
+		t.Errorf("an emitter that is not Parametric: %d programs were compiled, want 2", compiled)
 	}
 	xlatest.Close(t, "children by constants", fixed, all[len(all)-1], 1e-6)
 }

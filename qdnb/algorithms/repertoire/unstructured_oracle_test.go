@@ -131,8 +131,7 @@ func refuseDominated(sorted []*one, l float32) {
 	}
 	for i, c := range sorted {
 		first := slices.IndexFunc(sorted, func(o *one) bool {
-			return o == c || distance(o.descriptor,
-				c.descriptor) == 0
+			return o == c || distance(o.descriptor, c.descriptor) == 0
 		})
 		for j, o := range sorted {
 			if j != i && distance(o.descriptor, c.descriptor) < l && score[j] > score[first] {

@@ -154,8 +154,7 @@ func TestReturnsInLoop(t *testing.T) {
 				Rewards, Dones *Node
 			}
 			g := in[0].Graph()
-			start := state{replay.NewBuffer(g, 1, ring*n),
-				replay.NewReturns(g, ring*n, n), in[0], in[1]}
+			start := state{replay.NewBuffer(g, 1, ring*n), replay.NewReturns(g, ring*n, n), in[0], in[1]}
 			end := xla.For(g, steps, start, func(step *Node, s state) state {
 				reward, done := Reshape(xla.Rows(s.Rewards, step, 1), n), Reshape(xla.Rows(s.Dones, step, 1), n)
 				s.Returns = s.Returns.Insert(reward, done, length)
@@ -204,12 +203,10 @@ func TestReturnsMisfits(t *testing.T) {
 	for name, build := range map[string]func(g *Graph, x *Node) replay.Returns{
 		"capacity": func(g *Graph, x *Node) replay.Returns { return replay.NewReturns(g, 10, 3) },
 		"reward": func(g *Graph, x *Node) replay.Returns {
-			return replay.NewReturns(g, 12, 3).Insert(x,
-				x, 4)
+			return replay.NewReturns(g, 12, 3).Insert(x, x, 4)
 		},
 		"length": func(g *Graph, x *Node) replay.Returns {
-			return replay.NewReturns(g, 12, 4).Insert(x, x,
-				4)
+			return replay.NewReturns(g, 12, 4).Insert(x, x, 4)
 		},
 	} {
 		_, err := xlatest.Compile(xlatest.Pure(t), name,

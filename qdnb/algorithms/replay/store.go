@@ -99,8 +99,7 @@ func (s *Store) Set(total int64, read func(put func(from int64,
 	if err != nil {
 		return err
 	}
-	xla.Set(&s.State, rowsOf,
-		xla.Single(tensors.FromFlatDataAndDimensions(flat, s.rows().Dims()...)))
+	xla.Set(&s.State, rowsOf, xla.Single(tensors.FromFlatDataAndDimensions(flat, s.rows().Dims()...)))
 	s.Count(total)
 	return nil
 }

@@ -131,8 +131,7 @@ func TestGoldenUpdates(t *testing.T) {
 					var results []*Node
 					for k := range steps {
 						step := func(x *Node) *Node {
-							return Reshape(Slice(x, AxisRange(k, k+1)),
-								x.Shape().Dimensions[1:]...)
+							return Reshape(Slice(x, AxisRange(k, k+1)), x.Shape().Dimensions[1:]...)
 						}
 						noise := Noise{Critic: step(in[5]), Actor: step(in[6])}
 						if !s.FixAlpha {

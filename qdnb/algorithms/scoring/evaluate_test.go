@@ -34,8 +34,7 @@ func TestCrossedEvaluator(t *testing.T) {
 			}
 			defer e.Free()
 			value := p.Replicated(func() *tensors.Tensor {
-				return tensors.FromFlatDataAndDimensions(
-					slices.Clone(rows), n, params)
+				return tensors.FromFlatDataAndDimensions(slices.Clone(rows), n, params)
 			})
 			defer value.Free()
 			found, err := e.Evaluate(value, 3, nil)

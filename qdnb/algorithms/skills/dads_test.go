@@ -14,67 +14,6 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// density is log q(x|z) of DADS with two hidden layers, for normalised x.
-func (h history) density(d DADS, row []float32, z int, now []float32, x []float64) float64 {
-	last := d.Hidden[1]
-	logits, rest := layer(row, last, d.Components, false)
-	means, rest := layer(rest, last, d.Components*h.d, false)
-	first, rest := layer(rest, d.Sees+h.skills, d.Hidden[0], true)
-	second, _ := layer(rest, d.Hidden[0], last, true)
-	hot := make([]float64, h.skills)
-	hot[z] = 1
-	hidden := second(first(append(floats64(now[h.d-d.Sees:]), hot...)))
-	weights, centres := logits(hidden), means(hidden)
-	total := logOfSum(weights)
-	logs := make([]float64, d.Components)
-	for k := range logs {
-		logs[k] = weights[k] - total - float64(h.d)/2*math.Log(2*math.Pi)
-		for j := range x {
-			off := x[j] - centres[k*h.d+j]
-			logs[k] -= off * off / 2
-		}
-	}
-	return logOfSum(logs)
-}
-
-// Rewards and losses of random networks match a float64 implementation, with all, part or none of
-// the descriptor as input.
-func TestDADSOracle(t *testing.T) {
-	h := random(rand.New(rand.NewPCG(1, 2)), 23, 4, 3)
-	for sees := range h.d + 1 {
-		dads := DADS{LearningRate: 1e-3, Hidden: []int{7, 6}, Components: 5, Sees: sees}
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				known := dads.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3))
-				m := dads.Model(known, h.skills, h.d).Observe(batchOf(in))
-				_, loss := m.Learn(batchOf(in))
-				return append([]*Node{m.Reward(batchOf(in)), loss, known[0]}, m.Params()[5:]...)
-			}, h.tensors()...)
-			row, mean, squares := xlatest.Flat[float32](t, out[2]), xlatest.Flat[float32](t, out[3]),
-				xlatest.Flat[float32](t, out[4])
-			n := float64(len(h.skill))
-			var rewards []float32
-			loss := 0.0
-			for i, z := range h.skill {
-				now := h.now[i*h.d : (i+1)*h.d]
-				x := make([]float64, h.d)
-				for j := range x {
-					x[j] = float64(h.next[i*h.d+j]-now[j]) - float64(mean[j])
-					x[j] = max(-5, min(x[j]/math.Sqrt(float64(squares[j])/(n+1)), 5))
-				}
-				own, others := h.density(dads, row, z, now, x), 0.0
-				for other := range h.skills {
-					others += math.Exp(h.density(dads, row, other, now, x) - own)
-				}
-				rewards = append(rewards, float32(math.Log(float64(h.skills))-math.Log(others)))
-				loss -= own * (1 - float64(h.done[i])) / n
-			}
-			xlatest.Close(t, "rewards", xlatest.Flat[float32](t, out[0]), rewards, 2e-5)
-			xlatest.Close(t, "loss", xlatest.Flat[float32](t, out[1]), []float32{float32(loss)}, 1e-5)
-		})
-	}
-}
-
 // If the dynamics see only the skill, evaluating them once per skill gives the same values and
 // gradients as once per transition.
 func TestSkillAlone(t *testing.T) {

@@ -75,54 +75,12 @@ func layer(row []float32, in, out int, relu bool) (apply func(x []float64) []flo
 	}, row[out+in*out:]
 }
 
-// logOfSum is log(sum(exp(x))).
-func logOfSum(x []float64) float64 {
-	top, sum := slices.Max(x), 0.0
-	for _, v := range x {
-		sum += math.Exp(v - top)
-	}
-	return top + math.Log(sum)
-}
-
 func floats64(x []float32) []float64 {
 	y := make([]float64, len(x))
 	for i := range x {
 		y[i] = float64(x[i])
 	}
 	return y
-}
-
-// logProbability is log q(z|x) of DIAYN with one hidden layer.
-func (h history) logProbability(row []float32, hidden, z int, x []float32) float64 {
-	first, rest := layer(row, h.d, hidden, true)
-	second, _ := layer(rest, hidden, h.skills, false)
-	logits := second(first(floats64(x)))
-	return logits[z] - logOfSum(logits)
-}
-
-// Rewards and losses of random networks match a float64 implementation.
-func TestDIAYNOracle(t *testing.T) {
-	const hidden = 7
-	h := random(rand.New(rand.NewPCG(1, 2)), 23, 4, 3)
-	diayn := DIAYN{LearningRate: 1e-3, Hidden: []int{hidden}}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			known := diayn.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3))
-			m := diayn.Model(known, h.skills, h.d)
-			_, loss := m.Learn(batchOf(in))
-			return []*Node{known[0], m.Reward(batchOf(in)), loss}
-		}, h.tensors()...)
-		row := xlatest.Flat[float32](t, out[0])
-		var rewards []float32
-		loss := 0.0
-		for i, z := range h.skill {
-			rewards = append(rewards, float32(h.logProbability(row, hidden, z,
-				h.next[i*h.d:(i+1)*h.d])+math.Log(float64(h.skills))))
-			loss -= h.logProbability(row, hidden, z, h.now[i*h.d:(i+1)*h.d]) / float64(len(h.skill))
-		}
-		xlatest.Close(t, "rewards", xlatest.Flat[float32](t, out[1]), rewards, 1e-5)
-		xlatest.Close(t, "loss", xlatest.Flat[float32](t, out[2]), []float32{float32(loss)}, 1e-5)
-	})
 }
 
 // learn takes steps on one batch, in a loop that carries the model, after the initial model has

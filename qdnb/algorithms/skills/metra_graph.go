@@ -150,7 +150,11 @@ func defaultMetra(env envs.Spec) *Metra {
 
 // Check implements [Hyperparameters].
 func (m *Metra) Check() error {
-	return cmp.Or(m.Discovery.Check(), limits.Positive("dual_lambda", m.DualLambda, 1e9),
+	check := m.Discovery.Check
+	if m.ContinuousSkills > 0 {
+		check = m.Discovery.check
+	}
+	return cmp.Or(check(), limits.Positive("dual_lambda", m.DualLambda, 1e9),
 		limits.Positive("dual_slack", m.DualSlack, 1),
 		limits.Int("continuous_skills", m.ContinuousSkills, 0, maxComponents))
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -152,6 +153,23 @@ func TestContinuousSkillsLastAnEpisode(t *testing.T) {
 				skill(0, 1))
 		}
 	})
+}
+
+// Numbered skills need an environment each. Each environment plays any of continuous skills.
+func TestMETRAEvaluatesMoreSkillsThanEnvironments(t *testing.T) {
+	m := defaultMetra(endless.Spec())
+	m.NumSkills = m.EnvBatchSize + 1
+	if err := m.Check(); err == nil || !strings.Contains(err.Error(), "at most env_batch_size") {
+		t.Errorf("numbered: %v", err)
+	}
+	m.ContinuousSkills = 2
+	if err := m.Check(); err != nil {
+		t.Errorf("continuous: %v", err)
+	}
+	m.NumSkills = 0
+	if err := m.Check(); err == nil || !strings.Contains(err.Error(), "num_skills must be between") {
+		t.Errorf("none: %v", err)
+	}
 }
 
 // Skills that move in different directions are told apart, and a step has length 1 in the learned

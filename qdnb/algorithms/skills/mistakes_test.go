@@ -17,10 +17,7 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 	s := begun(t, xlatest.Pure(t), diaynReward)
 	good := memory(t, s)
 	for want, change := range map[string]func(map[string]npz.Array){
-		"lacks the number of evaluations": func(a map[string]npz.Array) {
-			delete(a,
-				evaluationsName)
-		},
+		"lacks the number of evaluations": func(a map[string]npz.Array) { delete(a, evaluationsName) },
 		"checkpoint's Learner.Actor has shape [1, 3], but this run": func(a map[string]npz.Array) {
 			a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3)
 		},
@@ -154,8 +151,7 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 		{"centroids of shape [2 3] do not fit descriptors of 2 components",
 			func(a *all) { a.config.Centroids = npz.Of(make([]float32, 6), 2, 3) }},
 		{"centroids of shape [4] do not fit", func(a *all) {
-			a.config.Centroids = npz.Of(make([]float32,
-				4), 4)
+			a.config.Centroids = npz.Of(make([]float32, 4), 4)
 		}},
 		{"centroids of shape [] do not fit", func(a *all) { a.config.Centroids = npz.Array{} }},
 		{"evaluation_states must be between 1 and", func(a *all) { a.config.EvaluationStates = 0 }},

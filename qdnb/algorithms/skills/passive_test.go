@@ -143,8 +143,7 @@ func TestPassiveRepertoire(t *testing.T) {
 			filled++
 			row := genotypes[cell*form.Params() : (cell+1)*form.Params()]
 			value := p.Replicated(func() *tensors.Tensor {
-				return xlatest.Tensor(slices.Clone(row), 1,
-					len(row))
+				return xlatest.Tensor(slices.Clone(row), 1, len(row))
 			})
 			found, err := evaluator.Evaluate(value, s.config.Seed, nil)
 			value.Free()
@@ -166,4 +165,19 @@ func TestPassiveRepertoire(t *testing.T) {
 			t.Errorf("%d cells are filled: the test is vacuous", filled)
 		}
 	})
+}
+
+// Memory has the parameters of every cell and of every skill, not of every episode.
+func TestMemory(t *testing.T) {
+	task := Task{Env: short, Length: 8, Skills: 3}
+	bytes := func(skills, states int) int64 {
+		config := small()
+		task.Skills, config.EvaluationStates = skills, states
+		return config.memory(xla.CPU, task)
+	}
+	params := int64(task.policy(small().Hidden).Params())
+	if more := bytes(4, 1) - bytes(3, 1); more != 4*params || bytes(3, 40) != bytes(3, 1) {
+		t.Errorf("a skill takes %d bytes, want %d; 40 episodes take %d, one takes %d", more, 4*params,
+			bytes(3, 40), bytes(3, 1))
+	}
 }

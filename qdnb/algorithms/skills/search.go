@@ -33,6 +33,13 @@ func (s SAC) due(before, after int64) bool {
 	return after == 0 || before/every != after/every
 }
 
+// memory returns the bytes of the replay buffer, the passive repertoire and the evaluated skills.
+func (c Config) memory(kind xla.Kind, task Task) int64 {
+	policies := int64(c.Centroids.Shape[0] + task.Skills)
+	return 4 * (int64(c.ReplayBufferSize)*int64(replay.StoredWidth(kind, task.layout().Width())) +
+		policies*int64(task.policy(c.Hidden).Params()))
+}
+
 // Search is a running skill discovery. Its state is on the first device.
 type Search struct {
 	programs  *xla.Scope
@@ -107,10 +114,7 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 		config: config, iteration: -1,
 		buffer: replay.Store{Programs: programs, Width: task.layout().Width()}}
 	s.it.environments, s.it.updates = config.EnvBatchSize, config.Updates()
-	rows := int64(config.ReplayBufferSize) * int64(replay.StoredWidth(p.Kind, task.layout().Width()))
-	rows += int64(config.Centroids.Shape[0]+task.Skills*config.EvaluationStates) * int64(task.policy(
-		config.Hidden).Params())
-	if err := p.CheckMemory(4*rows, 0); err != nil {
+	if err := p.CheckMemory(config.memory(p.Kind, task), 0); err != nil {
 		return nil, err
 	}
 	s.means.Sums = make([]float64, len(s.Columns()))

@@ -251,14 +251,20 @@ func (s SAC) Check() error {
 
 // Check implements [Hyperparameters].
 func (d Discovery) Check() error {
-	if err := cmp.Or(d.SAC.Check(), limits.Int("num_skills", d.NumSkills, 1, maxSkills)); err != nil {
+	if err := d.check(); err != nil {
 		return err
 	}
 	if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
 		return errors.Errorf("num_skills must be at most env_batch_size (%d), so that each skill is "+
 			"played, not %d", d.EnvBatchSize, d.NumSkills)
 	}
-	return limits.Layers("diversity_hidden", d.DiversityHidden, 1)
+	return nil
+}
+
+// check is Check for skills of which each may be played in any environment.
+func (d Discovery) check() error {
+	return cmp.Or(d.SAC.Check(), limits.Int("num_skills", d.NumSkills, 1, maxSkills),
+		limits.Layers("diversity_hidden", d.DiversityHidden, 1))
 }
 
 // Check implements [Hyperparameters].

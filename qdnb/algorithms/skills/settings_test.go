@@ -113,34 +113,22 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		}, func(s *Selective) { s.RewardScaling = -inf }},
 		"batch_size must be between 1 and": {func(s *Selective) { s.BatchSize = 0 },
 			func(s *Selective) { s.BatchSize = 1 << 30 }},
-		"hidden layers must have between 1 and": {func(s *Selective) {
-			s.Hidden = []int{8,
-				0}
-		}},
-		"number of hidden layers must be between": {func(s *Selective) {
-			s.Hidden = make([]int,
-				17)
-		}},
+		"hidden layers must have between 1 and":   {func(s *Selective) { s.Hidden = []int{8, 0} }},
+		"number of hidden layers must be between": {func(s *Selective) { s.Hidden = make([]int, 17) }},
 		"env_batch_size must be between 1 and 65536": {func(s *Selective) { s.EnvBatchSize = 0 },
 			func(s *Selective) { s.EnvBatchSize = 1 << 20 }},
-		"replay_buffer_size must be between 200 and": {func(s *Selective) {
-			s.ReplayBufferSize = 199
-		}},
+		"replay_buffer_size must be between 200 and": {func(s *Selective) { s.ReplayBufferSize = 199 }},
 		"replay_buffer_size must be a multiple of env_batch": {func(s *Selective) {
 			s.ReplayBufferSize = 100_100
 		}},
 		"replay_buffer_size must hold whole episodes of all environments, at least 1600 transitions, " +
 			"not 1400": {
 			func(s *Selective) { s.ReplayBufferSize = 1400 }},
-		"episode_length must be between 1 and": {func(s *Selective) { s.EpisodeLength = 0 }},
-		"warmup_steps must be between 0 and":   {func(s *Selective) { s.WarmupSteps = -1 }},
-		"evaluation_states must be between 1 and": {func(s *Selective) {
-			s.EvaluationStates = 0
-		}},
-		"evaluation_interval must be between 1 and": {func(s *Selective) {
-			s.EvaluationInterval = 0
-		}},
-		"early_interval must be between 0 and": {func(s *Selective) { s.EarlyInterval = -1 }},
+		"episode_length must be between 1 and":      {func(s *Selective) { s.EpisodeLength = 0 }},
+		"warmup_steps must be between 0 and":        {func(s *Selective) { s.WarmupSteps = -1 }},
+		"evaluation_states must be between 1 and":   {func(s *Selective) { s.EvaluationStates = 0 }},
+		"evaluation_interval must be between 1 and": {func(s *Selective) { s.EvaluationInterval = 0 }},
+		"early_interval must be between 0 and":      {func(s *Selective) { s.EarlyInterval = -1 }},
 		"cells must be between 1 and 131072": {func(s *Selective) { s.Cells = 0 },
 			func(s *Selective) { s.Cells = 1 << 20 }},
 		"cvt_samples must be between 1024 and": {func(s *Selective) { s.CVTSamples = 1000 }},

@@ -84,8 +84,7 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 			var results []*Node
 			for k := range steps {
 				step := func(x *Node) *Node {
-					return Reshape(Slice(x, AxisRange(k, k+1)),
-						x.Shape().Dimensions[1:]...)
+					return Reshape(Slice(x, AxisRange(k, k+1)), x.Shape().Dimensions[1:]...)
 				}
 				batch, skills := f.rowsOf(in[own:data], step(in[4]), full)
 				var means metrics
@@ -130,8 +129,7 @@ func TestGoldenUpdatesOfDADS(t *testing.T) {
 	for _, prefix := range []string{"paper.", "omit2."} {
 		dads, d := f.dads(prefix)
 		t.Run(prefix, func(t *testing.T) {
-			f.updates(t, prefix, "dynamics", dads, d, false,
-				f.normaliser)
+			f.updates(t, prefix, "dynamics", dads, d, false, f.normaliser)
 		})
 	}
 }

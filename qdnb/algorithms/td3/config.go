@@ -68,7 +68,7 @@ func (c Config) Check() error {
 		limits.Int("transitions_batch_size", c.TransitionsBatchSize, 1, maxBatch),
 		limits.Int("replay_buffer_size", c.ReplayBufferSize, 1, maxRows),
 		limits.Int("num_critic_training_steps", c.NumCriticTrainingSteps, 0, maxSteps),
-		limits.Int("num_pg_training_steps", c.NumPGTrainingSteps, 0, maxSteps),
+		limits.Int("num_pg_training_steps", c.NumPGTrainingSteps, 1, maxSteps),
 		limits.Layers("critic_hidden", c.CriticHidden, 0),
 	)
 }

@@ -73,11 +73,13 @@ func TestLearnsABandit(t *testing.T) {
 	})
 }
 
-// Terminal steps do not bootstrap. Truncated steps contribute no error. The actor and its target
-// move only at every second step. Varying several individuals equals varying each alone.
+// Terminal steps do not bootstrap. Truncated steps contribute no error. The noise on the target's
+// action is clipped. The actor and its target move only at every second step. A first step of Adam
+// is as long as the learning rate. Varying several individuals equals varying each alone.
 func TestLaws(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
+		td3.GreedyLearningRate = 2e-3
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := xla.KeyOf(in[0])
 			g := key.Hi.Graph()
@@ -86,14 +88,16 @@ func TestLaws(t *testing.T) {
 			l := td3.Start(Slice(rows, AxisRange(0, 1)), key.FoldIn(2))
 			batch := td3.Layout().Split(Slice(buffer.Rows, AxisRange(0, 32)))
 			noise := key.FoldIn(3).Normal(32, 1)
-			loss := func(b replay.Batch) *Node {
-				return td3.criticLoss(l.Critic, l.TargetCritic,
-					l.TargetActor, b, noise)
+			disturbed := func(b replay.Batch, noise *Node) *Node {
+				return td3.criticLoss(l.Critic, l.TargetCritic, l.TargetActor, b, noise)
 			}
+			loss := func(b replay.Batch) *Node { return disturbed(b, noise) }
 
-			elsewhere, truncated := batch, batch
+			elsewhere, truncated, running := batch, batch, batch
 			elsewhere.NextObs = AddScalar(batch.NextObs, 5)
 			truncated.Truncation = OnesLike(batch.Truncation)
+			running.Done = ZerosLike(batch.Done)
+			clipped := OnesLike(noise)
 
 			one, _ := td3.step(l, batch, noise)
 			two, _ := td3.step(one, batch, noise)
@@ -107,6 +111,9 @@ func TestLaws(t *testing.T) {
 				loss(batch), loss(elsewhere), loss(truncated),
 				l.Actor, one.Actor, two.Actor, three.Actor, one.TargetActor, two.TargetActor,
 				Slice(all, AxisRange(9, 10)), alone,
+				disturbed(running, MulScalar(clipped, td3.NoiseClip/td3.PolicyNoise)),
+				disturbed(running, MulScalar(clipped, 100)), disturbed(running, clipped),
+				ReduceAllMax(Abs(Sub(one.Critic, l.Critic))), ReduceAllMax(Abs(Sub(one.Actor, l.Actor))),
 			}
 		}, xlatest.Tensor(xla.SeedWords(2), 2))
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
@@ -122,24 +129,26 @@ func TestLaws(t *testing.T) {
 			t.Error("the actor does not move exactly at the first and third step")
 		}
 		xlatest.Close(t, "an individual among others", flat(9), flat(10), 1e-6)
+		xlatest.Close(t, "the loss with much noise", flat(12), flat(11), 1e-6)
+		if flat(13)[0] == flat(11)[0] {
+			t.Error("the noise changes nothing: the test proves nothing")
+		}
+		xlatest.Close(t, "the critics' step", flat(14), []float32{3e-3}, 1e-6)
+		xlatest.Close(t, "the actor's step", flat(15), []float32{2e-3}, 1e-6)
 	})
 }
 
 func TestUnusableConfigs(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"discount must be a number from 0 to 1, not 2": func(c *Config) { c.Discount = 2 },
-		"critic_learning_rate must be a number above 0": func(c *Config) {
-			c.CriticLearningRate = 0
-		},
-		"transitions_batch_size must be between 1 and": func(c *Config) {
-			c.TransitionsBatchSize = 0
-		},
-		"policy_delay must be between 1 and": func(c *Config) { c.PolicyDelay = 0 },
+		"discount must be a number from 0 to 1, not 2":  func(c *Config) { c.Discount = 2 },
+		"critic_learning_rate must be a number above 0": func(c *Config) { c.CriticLearningRate = 0 },
+		"transitions_batch_size must be between 1 and":  func(c *Config) { c.TransitionsBatchSize = 0 },
+		"policy_delay must be between 1 and":            func(c *Config) { c.PolicyDelay = 0 },
 		"critic_hidden layers must have between 1 and": func(c *Config) {
 			c.CriticHidden = []int{8, -1}
 		},
-		"num_pg_training_steps must be between 0 and 16777216,": func(c *Config) {
-			c.NumPGTrainingSteps = -1
+		"num_pg_training_steps must be between 1 and 16777216,": func(c *Config) {
+			c.NumPGTrainingSteps = 0
 		},
 	} {
 		config := Default()

@@ -51,8 +51,7 @@ func BenchmarkVary(b *testing.B) {
 			}
 			defer program.Free()
 			seed, worker := p.Replicated(func() *tensors.Tensor {
-				return xlatest.Tensor(xla.SeedWords(0),
-					2)
+				return xlatest.Tensor(xla.SeedWords(0), 2)
 			})[:workers], p.WorkerNumbers()[:workers]
 			for b.Loop() {
 				out, err := program.Run(seed, worker)

@@ -95,8 +95,7 @@ func (t TD3) varyGroup(rows, goals *Node, from shared) *Node {
 	}
 	adam, batch, p := nn.NewAdam(t.PolicyLearningRate), t.TransitionsBatchSize,
 		rows.Shape().Dimensions[0]
-	start := state{t.Actor.View(rows), goals,
-		nn.MapMoments(adam.Start(rows), t.Actor.View), from}
+	start := state{t.Actor.View(rows), goals, nn.MapMoments(adam.Start(rows), t.Actor.View), from}
 	end := xla.ForUnfused(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start,
 		func(step *Node, s state) state {
 			at := MulScalar(step, int32(batch))

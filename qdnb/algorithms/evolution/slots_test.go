@@ -1,0 +1,48 @@
+package evolution
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// An archive with fewer slots than a slice has policies works on every backend.
+func TestArchiveSmallerThanASlice(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		small := NoveltyArchive{NoveltySettings: NoveltySettings{Capacity: 2, K: 1}}
+		s := searchOf(t, p, unlimited.task(), Method{Emitter: noisy, Archive: small},
+			Settings{Batch: 12, Slice: 5, Centroids: line(20)})
+		steps(t, s, 2)
+		members, cells := floats(t, stateOf(t, s), "fitnesses"), floats(t, stateOf(t, s),
+			"passive_fitnesses")
+		empty := float32(math.Inf(-1))
+		if len(members) != 2 || slices.Min(members) == empty || slices.Max(cells) == empty {
+			t.Errorf("members %v, cells %v", members, cells)
+		}
+	})
+}
+
+// Memory is that of the archive's slots, whose number is not that of the measured cells, and of the
+// passive repertoire.
+func TestMemoryOfAnArchiveWithoutCells(t *testing.T) {
+	task := unlimited.task()
+	bytes := func(capacity int) int64 {
+		s := &Search{programs: &xla.Scope{Platform: xlatest.Pure(t)}, task: task,
+			settings: Settings{Batch: 12, Slice: 1, Centroids: line(20)},
+			method: Method{Emitter: noisy,
+				Archive: NoveltyArchive{NoveltySettings: NoveltySettings{Capacity: capacity, K: 1}}}}
+		shared, _, err := s.memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shared
+	}
+	for capacity, rows := range map[int]int64{4: 4 + 4 + 20 + 4, 1000: 1000 + 12 + 20 + 20} {
+		if got, want := bytes(capacity), 4*int64(task.Policy.Params())*rows; got != want {
+			t.Errorf("%d slots: %d bytes, want %d", capacity, got, want)
+		}
+	}
+}
