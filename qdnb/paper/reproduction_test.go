@@ -87,7 +87,8 @@ func TestReproduction(t *testing.T) {
 			"| 3 | "+
 			"400M (0.25) | 10 min (12 min) | 1, 2, 3 |  |\n",
 		"| AURORA | 405 (± 52.0) | 458, above | 354000 (± 11000) | 300000, below | 1 | 1.2G (1) | "+
-			"10 min (12 min) | 1 | smaller networks; max fitness above by 1.0 deviations: reason unknown |\n",
+			"10 min (12 min) | 1 | smaller networks; max fitness above by 1.0 deviations: "+
+			"reason unknown |\n",
 		"| PGA-AURORA | 472 (± 31.0) | – | 440000 (± 64000) | – | 0 |  |  |  | not run: about 6 min on "+
 			"two "+
 			"cores |\n",
