@@ -271,7 +271,8 @@ func writeResults(root string, lines []sweep.Line, dir string) error {
 		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(problem))
 	}
 	if tables.Complete+tables.Incomplete == 0 { // the tables would be empty
-		return fmt.Errorf("no run of the plan has started in %s: give --runs the folder of its runs", root)
+		return fmt.Errorf("no run of the plan has started in %s: give --runs the folder of its runs",
+			root)
 	}
 	files, err := tables.Write(dir)
 	for _, file := range files {
