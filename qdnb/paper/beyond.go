@@ -73,7 +73,7 @@ func BeyondRepertoires(d *Data) (*figures.Figure, error) {
 				m.(*figures.Cells).Min, m.(*figures.Cells).Max = lowest, highest
 			}
 		}
-		for row := range slices.Chunk(maps, 4) {
+		for row := range slices.Chunk(maps, 5) {
 			grid.Maps, grid.RowTitles = append(grid.Maps, row), append(grid.RowTitles, env)
 		}
 	}
