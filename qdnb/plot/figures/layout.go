@@ -389,8 +389,10 @@ func (p *panel) draw(c draw.Canvas, area vg.Rectangle, size vg.Length) {
 
 // around returns the part of a canvas in which the data area of the plot is the given one.
 func (p *panel) around(c draw.Canvas, area vg.Rectangle) draw.Canvas {
-	c.Rectangle = area
-	for range 3 { // the plot's margins depend a little on its size
+	// gonum/plot finds no data area in a canvas without room for the margins.
+	room := vg.Point{X: labelRoom, Y: labelRoom}
+	c.Min, c.Max = area.Min.Sub(room), area.Max.Add(room)
+	for range 5 { // the plot's margins depend a little on its size
 		d := p.plot.DataCanvas(c)
 		c.Min = c.Min.Add(area.Min.Sub(d.Min))
 		c.Max = c.Max.Add(area.Max.Sub(d.Max))

@@ -12,7 +12,7 @@ import (
 
 // Data areas are where the layout puts them, however long the labels of the axes are.
 func TestLongLabelsLeaveTheDataInPlace(t *testing.T) {
-	for _, size := range []vg.Point{{X: 85, Y: 85}, {X: 230, Y: 120}} {
+	for _, size := range []vg.Point{{X: 24, Y: 24}, {X: 85, Y: 85}, {X: 230, Y: 120}} {
 		for n := 1; n < 150; n += 5 {
 			for _, letters := range []string{"ab ", "abcdefgh ", "m"} {
 				text := strings.Repeat(letters, 1+n/len(letters))
