@@ -68,8 +68,8 @@ func BeyondRepertoires(d *Data) (*figures.Figure, error) {
 				}
 			}
 		}
-		for _, m := range maps {
-			if lowest < highest { // otherwise there is no range to share
+		if lowest < highest { // otherwise there is no range to share
+			for _, m := range maps {
 				m.(*figures.Cells).Min, m.(*figures.Cells).Max = lowest, highest
 			}
 		}

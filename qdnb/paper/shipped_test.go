@@ -2,6 +2,7 @@ package paper
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -151,15 +152,17 @@ func TestShippedSummary(t *testing.T) {
 	}
 	adapted := data.Lines[1]
 	adapted.Experiment, adapted.Run.Seed, adapted.Budget = "adaptation", 3, runs.Budget{}
+	adapted.Run.Hyperparameters = json.RawMessage(`{"cells":4,"hidden":[8,8,8]}`)
 	data.Lines = append(data.Lines, adapted)
 	adapted.Run.Seed = 10
+	adapted.Run.Hyperparameters = json.RawMessage(`{"cells":4,"hidden":[16,16]}`)
 	data.Lines = append(data.Lines, adapted)
 	const want = `Runs shipped with qdnb: scale medium, trained on a test, commit 0123abc
 training: 2 runs, seed 0, 4 cells, hidden layers of 8 and 9 units, 1m40s of processor time each
   ant-omni        MAP-Elites, DADS+REWARD
   No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, DIAYN+REWARD, ` +
 		`SMERL(DIAYN), SMERL(DADS); ant-trap, ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.
-adaptation: 2 runs, seed 3, 10, 4 cells, hidden layers of 8 and 9 units
+adaptation: 2 runs, seed 3, 10, 4 cells, hidden layers of 8 and 8 and 8 or 16 and 16 units
   ant-omni        DADS+REWARD
 hurdles: no runs
 `

@@ -86,9 +86,13 @@ func plural(n int) string {
 	return "s"
 }
 
-// numerically compares texts that begin with numbers without leading zeros.
+// numerically compares texts that begin with numbers without leading zeros: by their first words,
+// then by the rest.
 func numerically(a, b string) int {
-	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	firstA, restA, _ := strings.Cut(a, " ")
+	firstB, restB, _ := strings.Cut(b, " ")
+	return cmp.Or(cmp.Compare(len(firstA), len(firstB)), cmp.Compare(firstA, firstB),
+		cmp.Compare(len(restA), len(restB)), cmp.Compare(restA, restB))
 }
 
 // sorted returns the distinct values of lines.

@@ -29,7 +29,8 @@ def curve(args):
 
     variation = functools.partial(isoline_variation, iso_sigma=0.005, line_sigma=0.05)
     emitter = MixingEmitter(None, variation, 1.0, args.batch)
-    search = DominatedNoveltySearch(arm_scoring_function, emitter, lambda _: {}, population_size=1024, k=3)
+    search = DominatedNoveltySearch(
+        arm_scoring_function, emitter, lambda _: {}, population_size=1024, k=3)
     centroids = jnp.asarray(np.load(args.centroids)["centroids"])
 
     def insert(passive, population):
