@@ -116,7 +116,8 @@ func TestFlagsOfTheUserStand(t *testing.T) {
 			return strings.HasPrefix(flags, "--xla_dump_to=/tmp/x ") && strings.Contains(flags, ours)
 		},
 		"--xla_backend_extra_options=a=b --xla_cpu_prefer_vector_width=256": func(flags string) bool {
-			return flags == "--xla_backend_extra_options=a=b --xla_cpu_prefer_vector_width=256"
+			return strings.HasPrefix(flags, "--xla_backend_extra_options=a=b "+
+				"--xla_cpu_prefer_vector_width=256 --") && !strings.Contains(flags, ours)
 		},
 	} {
 		t.Setenv("XLA_FLAGS", user)
