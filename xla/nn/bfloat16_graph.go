@@ -8,15 +8,6 @@ import (
 	"example.com/qdnb/xla"
 )
 
-const (
-	// rowsAtOnce is the number of rows of a packed kernel per iteration of [packedProduct]. With 16
-	// it takes twice the time.
-	rowsAtOnce = 8
-	// maxPacked is the size of the largest kernels that are packed. Larger ones are for the products
-	// of XLA:CPU, which use all cores.
-	maxPacked = 1 << 20
-)
-
 // BFloat16 returns the networks with kernels rounded to bfloat16, to the nearest and ties to even.
 // Biases are not rounded; inputs, products and sums are float32.
 //
@@ -27,7 +18,7 @@ func (n Net) BFloat16() Net {
 	n.Kernel = nil
 	for _, kernel := range kernels {
 		bits := roundBFloat16(kernel)
-		if xla.KindOf(bits.Graph()) == xla.CPU && bits.Shape().Size() <= maxPacked {
+		if xla.KindOf(bits.Graph()) == xla.CPU && bits.Shape().Size() <= maxByRows {
 			n.Kernel = append(n.Kernel, pack(bits))
 		} else {
 			n.Kernel = append(n.Kernel, Bitcast(bits, dtypes.Float32))
@@ -54,7 +45,7 @@ func roundBFloat16(x *Node) *Node {
 func pack(bits *Node) *Node {
 	dims := bits.Shape().Dimensions
 	p, in, out := dims[0], dims[1], dims[2]
-	if more := padding(in); more > 0 {
+	if more := (rowsAtOnce - in%rowsAtOnce) % rowsAtOnce; more > 0 {
 		bits = Concatenate([]*Node{bits, Zeros(bits.Graph(), shapes.Make(dtypes.Uint32, p, more, out))},
 			1)
 	}
@@ -65,32 +56,13 @@ func pack(bits *Node) *Node {
 	return BitwiseOr(BitwiseShiftRightLogicalScalar(row(0), uint32(16)), row(1))
 }
 
-// padding is the number of rows that fill up a multiple of rowsAtOnce.
-func padding(in int) int { return (rowsAtOnce - in%rowsAtOnce) % rowsAtOnce }
-
-// packedProduct returns the products of inputs [P, in] with packed kernels, [P, out]: a loop over
-// the rows, which XLA:CPU compiles into vector instructions that read the words once.
-func packedProduct(x, words *Node) *Node {
-	type running struct{ Sum, X, Words *Node }
-	g, p, out := x.Graph(), words.Shape().Dimensions[0], words.Shape().Dimensions[2]
-	if more := padding(x.Shape().Dimensions[1]); more > 0 {
-		x = Concatenate([]*Node{x, Zeros(g, shapes.Make(dtypes.Float32, p, more))}, 1)
+// packedRow returns row k of packed kernels, [P, out].
+func packedRow(words *Node, k int) *Node {
+	row := Squeeze(Slice(words, AxisRange(), AxisElem(k/2)), 1)
+	if k%2 == 0 {
+		row = BitwiseShiftLeftScalar(row, uint32(16))
+	} else {
+		row = BitwiseAnd(row, ConstAs(row, upper))
 	}
-	start := running{Zeros(g, shapes.Make(dtypes.Float32, p, out)), x, words}
-	return xla.For(g, x.Shape().Dimensions[1]/rowsAtOnce, start, func(i *Node, r running) running {
-		at, zero := MulScalar(i, rowsAtOnce/2), ZerosLike(i)
-		x := DynamicSlice(r.X, []*Node{zero, MulScalar(at, 2)}, []int{p, rowsAtOnce})
-		words := DynamicSlice(r.Words, []*Node{zero, at, zero}, []int{p, rowsAtOnce / 2, out})
-		for k := range rowsAtOnce {
-			row := Squeeze(Slice(words, AxisRange(), AxisElem(k/2)), 1)
-			if k%2 == 0 {
-				row = BitwiseShiftLeftScalar(row, uint32(16))
-			} else {
-				row = BitwiseAnd(row, ConstAs(row, upper))
-			}
-			input := BroadcastToDims(Slice(x, AxisRange(), AxisElem(k)), p, out)
-			r.Sum = Add(r.Sum, Mul(Bitcast(row, dtypes.Float32), input))
-		}
-		return r
-	}).Sum
+	return Bitcast(row, dtypes.Float32)
 }

@@ -135,7 +135,7 @@ func (m MLP) View(rows *Node) Net {
 }
 
 // Apply gives each network its own inputs: x is [P, in] or [P, T, in], the result [P, out] or [P,
-// T, out].
+// T, out]. On XLA:CPU gradients may not cross it for x [P, in]: use [P, 1, in].
 //
 // A network without inputs has no kernel: it ignores x and returns its biases.
 func (n Net) Apply(x *Node) *Node {
@@ -158,14 +158,6 @@ func (n Net) Apply(x *Node) *Node {
 		}
 	}
 	return x
-}
-
-// product returns the products of each network's inputs with its kernel, which may be packed.
-func product(x, kernel *Node) *Node {
-	if kernel.DType() == dtypes.Uint32 {
-		return packedProduct(x, kernel)
-	}
-	return DotGeneral(x, []int{x.Rank() - 1}, []int{0}, kernel, []int{1}, []int{0})
 }
 
 // WithLastInputs specialises one network to values of its last inputs, [P, k]. It returns P

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -167,6 +168,31 @@ func TestInitRowByRow(t *testing.T) {
 	both, second := draw(7, 8), draw(8)
 	if !slices.Equal(both[policy.Params():], second) || slices.Equal(both[:policy.Params()], second) {
 		t.Errorf("rows %v, the second alone %v", both, second)
+	}
+}
+
+// Kernels with few columns are multiplied by rows, others and other inputs are not.
+func TestNarrowKernels(t *testing.T) {
+	for _, sizes := range [][]int{{8, 1}, {64, 16}, {24, 8}, {9, 3}, {64, 17}} {
+		layer := nn.MLP{Sizes: sizes}
+		const p = 3
+		random := rand.New(rand.NewPCG(3, 4))
+		draw := func(n int) []float32 {
+			x := make([]float32, n)
+			for i := range x {
+				x[i] = 2*random.Float32() - 1
+			}
+			return x
+		}
+		rows, x := draw(p*layer.Params()), draw(p*sizes[0])
+		xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
+			out := xlatest.Run(t, platform, func(in []*Node) []*Node {
+				net := layer.View(in[0])
+				return []*Node{net.Apply(in[1]), Squeeze(net.Apply(InsertAxes(in[1], 1)), 1)}
+			}, xlatest.Tensor(rows, p, layer.Params()), xlatest.Tensor(x, p, sizes[0]))
+			xlatest.Close(t, fmt.Sprint(sizes), xlatest.Flat[float32](t, out[0]),
+				xlatest.Flat[float32](t, out[1]), 1e-5)
+		})
 	}
 }
 
