@@ -198,7 +198,7 @@ func TestAuroraFillsThePointmaze(t *testing.T) {
 // PGA-AURORA with small networks: its passive repertoire fills.
 func TestPGAAuroraLearnsPointmaze(t *testing.T) {
 	run := train(t, qdnb.Spec{
-		Algorithm: "pga-aurora", Env: "pointmaze", Budget: qdnb.Generations(40),
+		Algorithm: "pga-aurora", Env: "pointmaze", Budget: qdnb.Generations(20),
 		Tune: runs.Assign("batch=50", "hidden=[32,32]", "critic_hidden=[32,32]",
 			"replay_buffer_size=200000", "num_critic_training_steps=50", "num_pg_training_steps=20"),
 	})
