@@ -3,7 +3,6 @@ package nn_test
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -48,14 +47,7 @@ func TestBFloat16(t *testing.T) {
 	for _, sizes := range [][]int{{87, 64, 48, 8}, {16, 16}, {3, 17, 13, 2}, {1, 1}, {600, 608, 2}} {
 		policy := nn.Policy(sizes[0], sizes[1:len(sizes)-1], sizes[len(sizes)-1])
 		const p = 3
-		random := rand.New(rand.NewPCG(1, 2))
-		draw := func(n int) []float32 {
-			x := make([]float32, n)
-			for i := range x {
-				x[i] = 0.2*random.Float32() - 0.1
-			}
-			return x
-		}
+		draw := uniform(0.1)
 		rows, x := draw(p*policy.Params()), draw(p*sizes[0])
 		var rounded []float32
 		for row := range slices.Chunk(rows, policy.Params()) {

@@ -109,6 +109,8 @@ type Net struct {
 	Bias   []*Node // [P, out] a layer
 	Kernel []*Node // [P, in, out] a layer; see [Net.BFloat16] for packed ones
 	Form   MLP
+
+	byRows bool // see WithoutGradients
 }
 
 // View cuts rows [P, N] into networks.
@@ -135,7 +137,7 @@ func (m MLP) View(rows *Node) Net {
 }
 
 // Apply gives each network its own inputs: x is [P, in] or [P, T, in], the result [P, out] or [P,
-// T, out]. On XLA:CPU gradients may not cross it for x [P, in]: use [P, 1, in].
+// T, out].
 //
 // A network without inputs has no kernel: it ignores x and returns its biases.
 func (n Net) Apply(x *Node) *Node {
@@ -144,7 +146,7 @@ func (n Net) Apply(x *Node) *Node {
 	}
 	for layer, kernel := range n.Kernel {
 		bias := n.Bias[layer]
-		x = product(x, kernel)
+		x = n.product(x, kernel)
 		if x.Rank() == 3 {
 			bias = InsertAxes(bias, 1)
 		}

@@ -171,28 +171,38 @@ func TestInitRowByRow(t *testing.T) {
 	}
 }
 
-// Kernels with few columns are multiplied by rows, others and other inputs are not.
-func TestNarrowKernels(t *testing.T) {
+// Networks without gradients compute what others do, with few columns and many; others have
+// gradients.
+func TestWithoutGradients(t *testing.T) {
 	for _, sizes := range [][]int{{8, 1}, {64, 16}, {24, 8}, {9, 3}, {64, 17}} {
 		layer := nn.MLP{Sizes: sizes}
 		const p = 3
-		random := rand.New(rand.NewPCG(3, 4))
-		draw := func(n int) []float32 {
-			x := make([]float32, n)
-			for i := range x {
-				x[i] = 2*random.Float32() - 1
-			}
-			return x
-		}
+		draw := uniform(1)
 		rows, x := draw(p*layer.Params()), draw(p*sizes[0])
 		xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
 			out := xlatest.Run(t, platform, func(in []*Node) []*Node {
 				net := layer.View(in[0])
-				return []*Node{net.Apply(in[1]), Squeeze(net.Apply(InsertAxes(in[1], 1)), 1)}
+				y := net.Apply(in[1])
+				return []*Node{net.WithoutGradients().Apply(in[1]), y, Gradient(ReduceAllSum(y), in[1])[0],
+					ReduceSum(net.Kernel[0], 2)}
 			}, xlatest.Tensor(rows, p, layer.Params()), xlatest.Tensor(x, p, sizes[0]))
-			xlatest.Close(t, fmt.Sprint(sizes), xlatest.Flat[float32](t, out[0]),
-				xlatest.Flat[float32](t, out[1]), 1e-5)
+			for i, name := range []string{"outputs", "gradients"} {
+				xlatest.Close(t, fmt.Sprint(sizes, " ", name), xlatest.Flat[float32](t, out[2*i]),
+					xlatest.Flat[float32](t, out[2*i+1]), 1e-5)
+			}
 		})
+	}
+}
+
+// uniform returns a function that draws n numbers up to limit in size.
+func uniform(limit float32) (draw func(n int) []float32) {
+	random := rand.New(rand.NewPCG(1, 2))
+	return func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = 2*limit*random.Float32() - limit
+		}
+		return x
 	}
 }
 

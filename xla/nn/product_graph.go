@@ -15,16 +15,24 @@ const (
 	// maxByRows is the size of the largest kernels that are read by rows. Larger ones are for the
 	// products of XLA:CPU, which use all cores.
 	maxByRows = 1 << 20
-	// narrow is the number of columns of a kernel that XLA:CPU's own product is slow for: with eight,
-	// a last layer took a seventh of a rollout's time.
+	// narrow is the largest number of columns of a kernel that [Net.WithoutGradients] reads by rows.
 	narrow = 16
 )
 
+// WithoutGradients returns the networks in a form for rollouts, which gradients may not cross. On
+// XLA:CPU, whose own product is slow for the few columns of a last layer, [Net.Apply] multiplies
+// inputs [P, in] with such kernels by rows. The sums may be in another order.
+func (n Net) WithoutGradients() Net {
+	n.byRows = true
+	return n
+}
+
 // product returns the products of each network's inputs with its kernel, which may be packed.
-func product(x, kernel *Node) *Node {
-	if kernel.DType() == dtypes.Uint32 || x.Rank() == 2 && xla.KindOf(x.Graph()) == xla.CPU &&
-		kernel.Shape().Dimensions[2] <= narrow && kernel.Shape().Size() <= maxByRows &&
-		kernel.Shape().Dimensions[1]%rowsAtOnce == 0 {
+func (n Net) product(x, kernel *Node) *Node {
+	dims := kernel.Shape().Dimensions
+	if kernel.DType() == dtypes.Uint32 || n.byRows && x.Rank() == 2 && dims[2] <= narrow &&
+		dims[1]%rowsAtOnce == 0 && kernel.Shape().Size() <= maxByRows &&
+		xla.KindOf(x.Graph()) == xla.CPU {
 		return productByRows(x, kernel)
 	}
 	return DotGeneral(x, []int{x.Rank() - 1}, []int{0}, kernel, []int{1}, []int{0})
@@ -32,7 +40,7 @@ func product(x, kernel *Node) *Node {
 
 // productByRows returns the products of inputs [P, in] with kernels [P, in, out], which may be
 // packed: [P, out]. It loops over the rows, which XLA:CPU compiles into vector instructions that
-// read the kernels once. The sums are in the order of XLA:CPU's product.
+// read the kernels once.
 func productByRows(x, kernel *Node) *Node {
 	type running struct{ Sum, X, Kernel *Node }
 	g, p, out := x.Graph(), kernel.Shape().Dimensions[0], kernel.Shape().Dimensions[2]
