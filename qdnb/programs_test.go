@@ -151,10 +151,11 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	small := runs.Assign("cells=64", "cvt_samples=500", "hidden=[8,8]")
 	for _, kind := range []xla.Kind{xla.CUDA, xla.TPU} {
 		for _, algorithm := range qdnb.Algorithms() {
-			check(t, kind, qdnb.Spec{Algorithm: algorithm, Env: "ant-uni", Tune: small}, 1)
+			check(t, kind, qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Tune: small}, 1)
 		}
+		check(t, kind, qdnb.Spec{Algorithm: "dads-reward", Env: "ant-uni", Tune: small}, 1)
 		for _, strategy := range evolution.StrategyNames[1:] {
-			check(t, kind, qdnb.Spec{Algorithm: "cma-mae", Env: "ant-uni", Tune: func(settings any) error {
+			check(t, kind, qdnb.Spec{Algorithm: "cma-mae", Env: "pointmaze", Tune: func(settings any) error {
 				return cmp.Or(small(settings), runs.Set(settings, "strategy="+strategy))
 			}}, 1)
 		}
@@ -165,7 +166,7 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 			}
 			check(t, kind, qdnb.Spec{Algorithm: "map-elites", Env: env, Tune: small}, 2)
 		}
-		check(t, kind, qdnb.Spec{Algorithm: "pga-aurora", Env: "walker-uni", Tune: small}, 2, 0, 1, 2)
+		check(t, kind, qdnb.Spec{Algorithm: "pga-aurora", Env: "pointmaze", Tune: small}, 2, 0, 1, 2)
 		check(t, kind, qdnb.Spec{Algorithm: protocol.Adaptation, Env: "ant-maze"}, 1)
 	}
 }
