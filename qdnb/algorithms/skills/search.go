@@ -210,6 +210,9 @@ func (s *Search) Step() (scoring.Outcome, error) {
 	before, after := s.envSteps(s.iteration), s.envSteps(next)
 	outcome := scoring.Outcome{Generation: next, EnvSteps: after}
 	if next > 0 {
+		if s.warming(s.iteration) && !s.warming(next) {
+			s.means.Reset() // losses are those of updates only
+		}
 		program, err := s.programFor(next)
 		if err != nil {
 			return scoring.Outcome{}, err
@@ -245,7 +248,7 @@ func (s *Search) Step() (scoring.Outcome, error) {
 // programFor returns the program of an iteration: with random actions and without updates during
 // warm-up.
 func (s *Search) programFor(number int64) (*program, error) {
-	if s.envSteps(number) > s.config.WarmupSteps {
+	if !s.warming(number) {
 		return s.program, nil
 	}
 	if s.warmup == nil {
@@ -258,6 +261,9 @@ func (s *Search) programFor(number int64) (*program, error) {
 	}
 	return s.warmup, nil
 }
+
+// warming reports whether an iteration belongs to the warm-up.
+func (s *Search) warming(number int64) bool { return s.envSteps(number) <= s.config.WarmupSteps }
 
 // envSteps is the number of environment steps taken after an iteration.
 func (s *Search) envSteps(iteration int64) int64 {

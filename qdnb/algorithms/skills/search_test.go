@@ -87,7 +87,8 @@ func TestWarmup(t *testing.T) {
 	p := xlatest.Pure(t)
 	config := diaynReward.config(p.Kind)
 	n := config.EnvBatchSize
-	config.WarmupSteps = int64(3 * n)
+	config.WarmupSteps, config.EarlyInterval = int64(3*n), 0
+	config.EvaluationInterval = int64(5 * n)
 	s := newSearch(t, p, diaynReward.env, diaynReward.method, config)
 	defer s.Close()
 	steps(t, s, 1)
@@ -96,7 +97,7 @@ func TestWarmup(t *testing.T) {
 	warm := memory(t, s)
 	for _, name := range xlatest.Differ(first, warm) {
 		if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name,
-			"passive_") && name != "replay" {
+			"passive_") && name != "replay" && name != sumsName {
 			t.Errorf("warming up changes %s", name)
 		}
 	}
@@ -105,6 +106,9 @@ func TestWarmup(t *testing.T) {
 	}
 	steps(t, s, 1)
 	end := memory(t, s)
+	if sums := floatsOf(t, end, sumsName); sums[len(sums)-1] != 1 {
+		t.Errorf("the first losses are averaged over %v iterations", sums[len(sums)-1])
+	}
 
 	// The actions do not depend on the actor, whose initial networks may all favour one direction.
 	other := newSearch(t, p, diaynReward.env, diaynReward.method, config)
