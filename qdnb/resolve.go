@@ -88,6 +88,9 @@ func (s Spec) resolve() (plan, error) {
 	}
 	p.training = session.Training{Env: env, Family: family, Parts: s.parts(), Seed: s.Seed,
 		KeepReplay: s.KeepReplay, Corrected: s.Corrected}
+	if p.Name != s.Algorithm {
+		p.training.Base = s.Algorithm
+	}
 	p.options = session.Options{Root: p.Runs, Config: config, Budget: p.Budget, Backend: s.Backend,
 		Quiet: s.Quiet, Fresh: s.Fresh}
 	p.options.Config.Parts, err = p.fingerprints()

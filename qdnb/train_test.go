@@ -18,7 +18,10 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla"
@@ -487,6 +490,23 @@ func TestVariantIsASeparateRun(t *testing.T) {
 	}
 	if bytes.Equal(repertoireBytes(t, copies), repertoireBytes(t, plain)) {
 		t.Error("the variant's operator was not used")
+	}
+	if copies.Status.Base != "map-elites" || plain.Status.Base != "" {
+		t.Errorf("variants of %q and %q", copies.Status.Base, plain.Status.Base)
+	}
+}
+
+// The environment of a variant has the options of the algorithm that it is based on.
+func TestEnvironmentOfAVariant(t *testing.T) {
+	for base, options := range map[string][]envs.Option{
+		"diayn": nil, "dads": {envs.WidePositions()}, "qdac": {envs.WidePositions()}} {
+		run := &runs.Run{Config: runs.Config{Algorithm: "mine", Env: "ant-trap"},
+			Status: runs.Status{Base: base}}
+		env := nb.Must(policies.Environment(run))
+		if nb.Must(envs.Fingerprint(env)) !=
+			nb.Must(envs.Fingerprint(nb.Must(envs.Make("ant-trap", options...)))) {
+			t.Errorf("a variant of %s is played in another environment than it was trained in", base)
+		}
 	}
 }
 

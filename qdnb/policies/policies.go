@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -193,7 +194,8 @@ func Environment(run *runs.Run) (envs.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	if settings := skills.Defaults(run.Config.Algorithm, env.Spec()); settings != nil {
+	algorithm := cmp.Or(run.Status.Base, run.Config.Algorithm)
+	if settings := skills.Defaults(algorithm, env.Spec()); settings != nil {
 		return envs.Make(run.Config.Env, settings.Options()...)
 	}
 	return env, nil

@@ -28,10 +28,13 @@ type Status struct {
 	Budget   Budget       `json:"budget"`
 	// Descriptor names the descriptor components, with units, for figures; nil in runs of older
 	// programs.
-	Descriptor []string  `json:"descriptor,omitempty"`
-	Finished   bool      `json:"finished"` // the budget is spent
-	Version    string    `json:"version"`  // of the program
-	Updated    time.Time `json:"updated"`  // set by Writer.SaveStatus
+	Descriptor []string `json:"descriptor,omitempty"`
+	// Base is the algorithm that a variant is based on; "" if the run is no variant, and in runs of
+	// older programs.
+	Base     string    `json:"base,omitempty"`
+	Finished bool      `json:"finished"` // the budget is spent
+	Version  string    `json:"version"`  // of the program
+	Updated  time.Time `json:"updated"`  // set by Writer.SaveStatus
 	// Log is set by Writer.SaveStatus; zero in runs of older programs.
 	Log LogSeal `json:"log,omitzero"`
 }

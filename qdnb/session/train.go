@@ -24,6 +24,7 @@ type Training struct {
 	Env    envs.Env
 	Family Family
 	Parts  Parts
+	Base   string // the algorithm that a variant is based on; "" if it is no variant
 	Seed   int64
 
 	PaperSteps int64 // environment steps of the paper's run; 0 if unknown
@@ -126,7 +127,7 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 			return err
 		}
 	}
-	t.status.Descriptor = t.Env.Spec().Descriptor.Components
+	t.status.Descriptor, t.status.Base = t.Env.Spec().Descriptor.Components, t.Base
 	t.printPaperBudget()
 	return nil
 }
