@@ -202,11 +202,12 @@ endif
 figures: experiments ## draw the paper's figures and tables from the experiments' runs, in build/figures (FIGURES_ARGS=... for options of `qdnb figures`)
 	@build/qdnb figures --in $(EXPERIMENTS_DIR) --out build/figures $(FIGURES_ARGS)
 
-# Experiments folders, or plans next to a folder runs.
-REPRODUCTION ?= $(wildcard build/experiments/medium build/experiments/paper)
+# Experiments folders, or plans next to a folder runs: your own, else the shipped ones.
+REPRODUCTION ?= $(or $(wildcard build/experiments/medium build/experiments/paper),\
+	notebooks/results notebooks/results-paper)
 
 .PHONY: reproduction
-reproduction: check compile ## write docs/reproduction.md and its figure from existing runs at scales medium and paper (REPRODUCTION=... for other folders)
+reproduction: check compile ## write docs/reproduction.md and its figure from runs at scales medium and paper (REPRODUCTION=... for other folders)
 	@go run ./cmd/qdnb reproduction $(REPRODUCTION:%=--in %) --out docs
 
 .PHONY: docs-figures
