@@ -11,9 +11,10 @@ type contactGroup struct {
 	sets   []contactSet
 	many   []bool // by level: whether some body can have several contacts of the group
 	walls  *walls // the same contacts for [System.eachWall]; nil if it cannot be used
-	// joined holds the contacts of all levels as one set, for XLA:CPU, which then compiles them once;
-	// nil if there is none.
-	joined []contactSet
+	// onCPU holds the same contacts for XLA:CPU; nil if that is sets, too. With springs a set holds
+	// one contact of each row's body: LLVM does not vectorize loops that read a body's row once per
+	// contact. With position based dynamics, whose contacts take long to compile, one set holds all.
+	onCPU []contactSet
 }
 
 // contactSet is a set of contacts of the same kind, one row per contact: between two capsules (the
@@ -146,22 +147,36 @@ func (s *System) prepareContacts() {
 			}
 		}
 	}
-	s.addGroup(true, append(s.rounds(walls, false), s.pairs(pairs)...))
+	s.addGroup(true, walls, pairs)
 	if m.Dynamics == PositionBased && len(walls) > 0 && len(pairs) == 0 {
 		s.contacts[0].walls = s.prepareWalls(walls)
 	}
-	s.addGroup(false, s.rounds(planes, true))
-	if m.Dynamics == PositionBased && len(planes) > 0 {
-		ground := &s.contacts[len(s.contacts)-1]
-		ground.joined = []contactSet{s.roundSet(true, slices.Concat(s.roundsByLevel(planes)...)...)}
-	}
+	s.addGroup(false, planes, nil)
 }
 
-func (s *System) addGroup(twoWay bool, sets []contactSet) {
-	if len(sets) == 0 {
+// addGroup adds the contacts with fixed bodies, and pairs of moving bodies. A group with pairs acts
+// both ways.
+func (s *System) addGroup(twoWay bool, fixed, pairs []contact) {
+	if len(fixed)+len(pairs) == 0 {
 		return
 	}
+	levels, plane := s.roundsByLevel(fixed), !twoWay
+	var sets, each []contactSet
+	for _, rounds := range levels {
+		sets = append(sets, s.roundSet(plane, rounds...))
+		for _, r := range rounds {
+			each = append(each, s.roundSet(plane, r))
+		}
+	}
+	between := s.pairs(pairs)
+	sets = append(sets, between...)
 	g := contactGroup{twoWay: twoWay, sets: sets, many: make([]bool, len(s.levels))}
+	switch {
+	case s.model.Dynamics == Spring:
+		g.onCPU = append(each, between...)
+	case plane:
+		g.onCPU = []contactSet{s.roundSet(plane, slices.Concat(levels...)...)}
+	}
 	for l, level := range s.levels {
 		count := make([]int, len(level.body))
 		for _, set := range sets {
@@ -183,16 +198,6 @@ func (s *System) addGroup(twoWay bool, sets []contactSet) {
 		g.many[l] = slices.Max(count) > 1
 	}
 	s.contacts = append(s.contacts, g)
-}
-
-// rounds groups the contacts with fixed bodies into sets, per level: the first set holds the first
-// contact of each row's body, the second set the second contacts, and so on.
-func (s *System) rounds(list []contact, plane bool) []contactSet {
-	var sets []contactSet
-	for _, rounds := range s.roundsByLevel(list) {
-		sets = append(sets, s.roundSet(plane, rounds...))
-	}
-	return sets
 }
 
 // round is the n-th contact of each row's body in a level.

@@ -14,8 +14,8 @@ type contactPoint struct {
 // positions and penetrations, not only what impulses need.
 func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
 	sets := g.sets
-	if g.joined != nil && !accelerated(all[0].pos.z.graph()) {
-		sets = g.joined
+	if g.onCPU != nil && !accelerated(all[0].pos.z.graph()) {
+		sets = g.onCPU
 	}
 	points := make([]contactPoint, len(sets))
 	var made []*num
