@@ -147,6 +147,9 @@ func (n Net) Apply(x *Node) *Node {
 	for layer, kernel := range n.Kernel {
 		bias := n.Bias[layer]
 		x = n.product(x, kernel)
+		if out := bias.Shape().Dimensions[1]; out < kernel.Shape().Dimensions[2] {
+			x = Slice(x, AxisRange().Spacer(), AxisRange(0, out))
+		}
 		if x.Rank() == 3 {
 			bias = InsertAxes(bias, 1)
 		}

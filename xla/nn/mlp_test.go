@@ -182,11 +182,11 @@ func TestWithoutGradients(t *testing.T) {
 		xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
 			out := xlatest.Run(t, platform, func(in []*Node) []*Node {
 				net := layer.View(in[0])
-				y := net.Apply(in[1])
-				return []*Node{net.WithoutGradients().Apply(in[1]), y, Gradient(ReduceAllSum(y), in[1])[0],
-					ReduceSum(net.Kernel[0], 2)}
+				y, without := net.Apply(in[1]), net.WithoutGradients()
+				return []*Node{without.Apply(in[1]), y, Squeeze(without.Apply(InsertAxes(in[1], 1)), 1), y,
+					Gradient(ReduceAllSum(y), in[1])[0], ReduceSum(net.Kernel[0], 2)}
 			}, xlatest.Tensor(rows, p, layer.Params()), xlatest.Tensor(x, p, sizes[0]))
-			for i, name := range []string{"outputs", "gradients"} {
+			for i, name := range []string{"outputs", "outputs of a batch", "gradients"} {
 				xlatest.Close(t, fmt.Sprint(sizes, " ", name), xlatest.Flat[float32](t, out[2*i]),
 					xlatest.Flat[float32](t, out[2*i+1]), 1e-5)
 			}

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -17,6 +19,9 @@ const (
 	maxByRows = 1 << 20
 	// narrow is the largest number of columns of a kernel that [Net.WithoutGradients] reads by rows.
 	narrow = 16
+	// columnsAtOnce divides the columns of these kernels. LLVM computes other numbers of columns one
+	// at a time.
+	columnsAtOnce = 8
 )
 
 // WithoutGradients returns the networks in a form for rollouts, which gradients may not cross. On
@@ -24,15 +29,30 @@ const (
 // inputs [P, in] with such kernels by rows. The sums may be in another order.
 func (n Net) WithoutGradients() Net {
 	n.byRows = true
+	kernels := n.Kernel
+	n.Kernel = nil
+	for _, kernel := range kernels {
+		if more := -kernel.Shape().Dimensions[2] & (columnsAtOnce - 1); more > 0 && readByRows(kernel) {
+			dims := slices.Clone(kernel.Shape().Dimensions)
+			dims[2] = more
+			kernel = Concatenate([]*Node{kernel,
+				Zeros(kernel.Graph(), shapes.Make(kernel.DType(), dims...))}, 2)
+		}
+		n.Kernel = append(n.Kernel, kernel)
+	}
 	return n
 }
 
-// product returns the products of each network's inputs with its kernel, which may be packed.
-func (n Net) product(x, kernel *Node) *Node {
+// readByRows reports whether rollouts read a kernel by rows.
+func readByRows(kernel *Node) bool {
 	dims := kernel.Shape().Dimensions
-	if kernel.DType() == dtypes.Uint32 || n.byRows && x.Rank() == 2 && dims[2] <= narrow &&
-		dims[1]%rowsAtOnce == 0 && kernel.Shape().Size() <= maxByRows &&
-		xla.KindOf(x.Graph()) == xla.CPU {
+	return dims[2] <= narrow && dims[1]%rowsAtOnce == 0 && kernel.Shape().Size() <= maxByRows &&
+		xla.KindOf(kernel.Graph()) == xla.CPU
+}
+
+// product returns the products of each network's inputs with a kernel, which may be packed.
+func (n Net) product(x, kernel *Node) *Node {
+	if kernel.DType() == dtypes.Uint32 || n.byRows && x.Rank() == 2 && readByRows(kernel) {
 		return productByRows(x, kernel)
 	}
 	return DotGeneral(x, []int{x.Rank() - 1}, []int{0}, kernel, []int{1}, []int{0})
