@@ -50,7 +50,6 @@ func (w *walls) near(all limbs, every *Node) nearWalls {
 
 	zero := at.z.zero()
 	near := nearWalls{bits: zero, far: zero}
-	count := zero
 	for i, set := range w.sets {
 		apart := at.minus(set.otherCenter)
 		outside := func(x, box num) num { return x.abs().minus(box) }
@@ -59,12 +58,11 @@ func (w *walls) near(all limbs, every *Node) nearWalls {
 		close := look.or(gap.below(margin)).and(set.present)
 		materialize(&gap, &close.num)
 		near.bits = near.bits.plus(close.choose(constant(gap.rows, float64(int(1)<<i)), zero))
-		count = count.plus(close.number())
 		near.far = near.far.plus(close.choose(zero,
 			set.present.choose(gap.over(w.inverseMass[i]), zero)))
 	}
 	materialize(&near.bits, &near.far)
-	near.rounds = ConvertDType(ReduceAllMax(count.node), dtypes.Int32)
+	near.rounds = ReduceAllMax(BitCount(ConvertDType(near.bits.node, dtypes.Int32)))
 	return near
 }
 
