@@ -20,8 +20,8 @@ const (
 
 // rolloutStep are the seconds of an environment step of a rollout.
 var rolloutStep = map[string]float64{
-	"pointmaze": 1.63e-6, "ant-uni": 2.72e-6, "ant-omni": 2.72e-6, "walker-uni": 2.33e-6,
-	"halfcheetah-uni": 3.96e-6, "ant-maze": 3.6e-6, "ant-trap": 3.7e-6,
+	"pointmaze": 1.32e-6, "ant-uni": 2.39e-6, "ant-omni": 2.39e-6, "walker-uni": 1.57e-6,
+	"halfcheetah-uni": 2.07e-6, "ant-maze": 3.42e-6, "ant-trap": 3.32e-6,
 }
 
 // TwoCoreSeconds predicts how long a training run with the paper's hyperparameters takes on two
