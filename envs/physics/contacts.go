@@ -154,8 +154,8 @@ func (s *System) prepareContacts() {
 	s.addGroup(false, planes, nil)
 }
 
-// addGroup adds the contacts with fixed bodies, and pairs of moving bodies. A group with pairs acts
-// both ways.
+// addGroup adds a group of contacts: with capsules on fixed bodies and between moving bodies, which
+// act both ways, or with planes.
 func (s *System) addGroup(twoWay bool, fixed, pairs []contact) {
 	if len(fixed)+len(pairs) == 0 {
 		return

@@ -19,8 +19,8 @@ const (
 	maxByRows = 1 << 20
 	// narrow is the largest number of columns of a kernel that [Net.WithoutGradients] reads by rows.
 	narrow = 16
-	// columnsAtOnce divides the columns of these kernels. LLVM computes other numbers of columns one
-	// at a time.
+	// columnsAtOnce divides the columns of these kernels. LLVM reads and writes other numbers of
+	// columns under masks, which takes longer.
 	columnsAtOnce = 8
 )
 
