@@ -111,9 +111,10 @@ def curves(args):
             if generation % 10 == 0:
                 scores.append(dict(generation=generation, **{k: float(v) for k, v in m.items()}))
         jax.block_until_ready(repertoire)
-        n = args.generations - 1
-        print(json.dumps(dict(peer="QDax", seed=seed, scores=scores, seconds=(time.perf_counter() - wall) / n,
-                              cpu=(time.process_time() - cpu) / n)), flush=True)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        n = max(1, args.generations - 1)
+        print(json.dumps(dict(peer="QDax", seed=seed, scores=scores, seconds=wall / n, cpu=cpu / n)),
+              flush=True)
 
 
 def main():
