@@ -207,7 +207,7 @@ REPRODUCTION ?= $(or $(wildcard build/experiments/medium build/experiments/paper
 	notebooks/results notebooks/results-paper)
 
 .PHONY: reproduction
-reproduction: check compile ## write docs/reproduction.md and its figure from runs at scales medium and paper (REPRODUCTION=... for other folders)
+reproduction: check compile ## write docs/reproduction.md (REPRODUCTION=... for other folders)
 	@go run ./cmd/qdnb reproduction $(REPRODUCTION:%=--in %) --out docs
 
 .PHONY: docs-figures
