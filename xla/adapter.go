@@ -39,6 +39,8 @@ type adapter struct {
 	kind    Kind
 	text    io.Writer // receives the program's text instead of compiling it, unless nil
 	builder *nestingBuilder
+
+	identities map[string]*graph.Function // by shape, see identity
 }
 
 func (a *adapter) Builder(name string) compute.Builder {
@@ -195,12 +197,14 @@ func (f *nestingFunction) DotGeneral(lhs compute.Value, lhsContracting, lhsBatch
 // requestPrecision sets the attribute precision_config of the product that made a go-xla value.
 // TestProductsAreExact fails if go-xla changes the private fields on the way to it.
 func requestPrecision(product compute.Value) {
-	value := reflect.ValueOf(product).Elem().FieldByName("value").Elem()
-	statement := (*stablehlo.Statement)(value.FieldByName("stmt").UnsafePointer())
-	const name = "precision_config"
-	text := reflect.ValueOf(statement.Attributes[name])
-	exact := reflect.ValueOf("[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]")
-	statement.Attributes[name] = exact.Convert(text.Type()).Interface()
+	const exact = "[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]"
+	statementOf(product).Attributes["precision_config"] = attribute(exact)
+}
+
+// statementOf returns the statement that made a go-xla value.
+func statementOf(result compute.Value) *stablehlo.Statement {
+	value := reflect.ValueOf(result).Elem().FieldByName("value").Elem()
+	return (*stablehlo.Statement)(value.FieldByName("stmt").UnsafePointer())
 }
 
 // forgetReductions empties go-xla's caches of the small functions that reductions and scatters
@@ -218,10 +222,22 @@ func (b *nestingBuilder) forgetReductions() {
 	}
 }
 
+// Call calls a function, which XLA:CPU would inline but for an attribute: see [Materialize].
+// TestMaterializeSeparates fails if go-xla changes the private fields on the way to the statement.
 func (f *nestingFunction) Call(callee compute.Function, inputs ...compute.Value) ([]compute.Value,
 	error) {
-	return f.Function.Call(unwrap(callee), inputs...)
+	results, err := f.Function.Call(unwrap(callee), inputs...)
+	if err == nil && f.builder.kind == CPU {
+		attributes := statementOf(results[0]).Attributes
+		attributes["mhlo.frontend_attributes"] = attribute(`{inlineable = "false"}`)
+	}
+	return results, err
 }
+
+// attribute is the value of an attribute, as StableHLO writes it.
+type attribute string
+
+func (a attribute) ToStableHLO() string { return string(a) }
 
 func (f *nestingFunction) Sort(comparator compute.Function, axis int, isStable bool,
 	inputs ...compute.Value) ([]compute.Value, error) {

@@ -8,7 +8,7 @@
 //     devices; [Checkpoint] stores states by the names of their tensors.
 //   - [For], [Repeat] and [Loop] are loops inside a program over pytrees. They nest. [ForUnfused]
 //     is for bodies of large operations, such as network updates.
-//   - [Materialize] and [Barrier] keep XLA:CPU from recomputing a value in each of its users.
+//   - [Materialize] keeps XLA:CPU from recomputing a value in each of its users.
 //   - [Key] is a counter-based random number generator, the same on every backend.
 //   - [Parametric] parts of an algorithm take their parameters as inputs of a program. A process
 //     compiles programs with the same text once.

@@ -46,36 +46,49 @@ func TestForUnfusedIsFor(t *testing.T) {
 	})
 }
 
-// The test reads from XLA's dump how XLA:CPU compiled a small loop. It runs in a separate process,
-// because XLA reads its flags once.
+// XLA:CPU compiles a small loop into one function, unless it is unfused.
 func TestForUnfusedIsNoFunction(t *testing.T) {
+	dumps := optimized(t, "TestForUnfusedIsNoFunction", product(xla.For[*Node]),
+		product(xla.ForUnfused[*Node]))
+	for i, want := range []bool{true, false} {
+		if got := strings.Contains(dumps[i], "xla_cpu_small_call"); got != want {
+			t.Errorf("program %d has a loop that is one function: %v, want %v", i, got, want)
+		}
+	}
+}
+
+// optimized returns the texts of programs of a tensor [64, 64] after XLA:CPU's passes, which XLA
+// dumps. The programs are compiled by the same test in a process of its own, because XLA reads its
+// flags once.
+func optimized(t *testing.T, test string, programs ...func(in []*Node) []*Node) []string {
+	t.Helper()
 	if xlatest.Best(t).Kind != xla.CPU {
 		t.Skip("SKIPPED: this is about XLA:CPU")
 	}
-	if folder := os.Getenv("QDNB_TEST_DUMP"); folder != "" {
-		x := xlatest.Tensor(make([]float32, 64*64), 64, 64)
-		xlatest.Run(t, xlatest.Best(t), product(xla.For[*Node]), x)
-		xlatest.Run(t, xlatest.Best(t), product(xla.ForUnfused[*Node]), x)
-		return
+	if os.Getenv("QDNB_TEST_DUMP") != "" {
+		for _, program := range programs {
+			xlatest.Run(t, xlatest.Best(t), program, xlatest.Tensor(make([]float32, 64*64), 64, 64))
+		}
+		t.SkipNow()
 	}
 	folder := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestForUnfusedIsNoFunction$")
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$")
 	cmd.Env = append(os.Environ(), "QDNB_TEST_DUMP="+folder, "XLA_FLAGS="+os.Getenv("XLA_FLAGS")+
 		" --xla_dump_hlo_as_text --xla_dump_to="+folder)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	programs, err := filepath.Glob(filepath.Join(folder, "*.cpu_after_optimizations.txt"))
-	if err != nil || len(programs) != 2 {
-		t.Fatalf("XLA dumped %d programs, want 2 (%v)", len(programs), err)
+	files, err := filepath.Glob(filepath.Join(folder, "*.cpu_after_optimizations.txt"))
+	if err != nil || len(files) != len(programs) {
+		t.Fatalf("XLA dumped %d programs, want %d (%v)", len(files), len(programs), err)
 	}
-	for i, want := range []bool{true, false} {
-		text, err := os.ReadFile(programs[i])
+	var texts []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(string(text), "xla_cpu_small_call"); got != want {
-			t.Errorf("program %d has a loop that is one function: %v, want %v", i, got, want)
-		}
+		texts = append(texts, string(text))
 	}
+	return texts
 }

@@ -1,7 +1,6 @@
 package xla
 
 import (
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 )
@@ -76,28 +75,6 @@ func parametersLike(g *Graph, nodes []*Node) []*Node {
 	return params
 }
 
-// Barrier makes XLA:CPU compute the nodes of a pytree before their users. XLA fuses cheap
-// operations into each of their users, which turns a chain of vector algebra into a tree that
-// computes the same values hundreds of times. Barrier passes the nodes through a loop of one
-// iteration whose count XLA cannot know, and XLA does not fuse across it. Other backends have other
-// costs; on them Barrier returns the pytree unchanged.
-func Barrier[T any](tree T) T {
-	in := Flatten(tree)
-	if len(in) == 0 {
-		return tree
-	}
-	if KindOf(in[0].Graph()) != CPU {
-		return tree
-	}
-	type barrier struct{ In, Out []*Node }
-	out := make([]*Node, len(in))
-	for i, node := range in {
-		out[i] = ZerosLike(node)
-	}
-	return Unflatten(tree, Repeat(one(in), barrier{in, out},
-		func(_ *Node, b barrier) barrier { return barrier{b.In, b.In} }).Out)
-}
-
 // KindOf returns the kind of backend that a graph is built for, or "" if [Compile] did not
 // make the graph.
 func KindOf(g *Graph) Kind {
@@ -105,17 +82,4 @@ func KindOf(g *Graph) Kind {
 		return a.kind
 	}
 	return ""
-}
-
-// one returns 1, computed from the bits of one of the nodes.
-func one(nodes []*Node) *Node {
-	for _, x := range nodes {
-		if x.DType() == dtypes.Float32 {
-			first := Slice(Reshape(x, -1), AxisRange(0, 1))
-			bits := Reshape(Bitcast(first, dtypes.Uint32))
-			return ConvertDType(Min(BitwiseOr(bits, ConstAs(bits, uint32(1))), ConstAs(bits, uint32(1))),
-				dtypes.Int32)
-		}
-	}
-	panic(errors.New("a barrier needs at least one float32 tensor"))
 }

@@ -3,53 +3,66 @@ package xla_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
 
-// Materialized values are bit-identical, inside and outside of loops, whatever parameter the 1 is
-// computed from.
+// long is a chain of more operations than are cheap.
+func long(x *Node) *Node {
+	return Mul(AddScalar(Mul(AddScalar(x, 1), x), 3), x)
+}
+
+// Materialized values of any type are bit-identical, inside and outside of loops.
 func TestMaterialize(t *testing.T) {
-	start := []float32{-2, 0, 5, float32(math.Inf(1)), 1e-38, math.MaxFloat32}
-	steps := func(x *Node) (number, where *Node) {
-		number = Mul(AddScalar(Mul(AddScalar(x, 1), x), 3), x) // more than is cheap
-		return number, GreaterThan(AddScalar(number, 1), ZerosLike(x))
+	type values struct{ Number, Where, Count *Node }
+	materialize := func(v values) values {
+		nodes := xla.Materialize(xla.Flatten(v)...)
+		return values{nodes[0], nodes[1], nodes[2]}
 	}
-	program := func(materialize func([]*Node) []*Node) func(in []*Node) []*Node {
+	program := func(materialize func(values) values) func(in []*Node) []*Node {
 		return func(in []*Node) []*Node {
-			number, where := steps(in[0])
-			nodes := materialize([]*Node{number, where})
-			type state struct{ Outside, Inside *Node }
-			s := xla.For(in[0].Graph(), 2, state{nodes[0], in[0]}, func(_ *Node, s state) state {
-				number, where := steps(s.Inside)
-				nodes := materialize([]*Node{number, where})
-				s.Inside = Where(nodes[1], nodes[0], AddScalar(nodes[0], 0.5))
-				return s
+			step := func(x *Node) values {
+				y := long(x)
+				return materialize(values{y, GreaterThan(AddScalar(y, 1), ZerosLike(x)),
+					ConvertDType(Clip(y, Const(x.Graph(), float32(-9)), Const(x.Graph(), float32(9))),
+						dtypes.Int32)})
+			}
+			outside := step(in[0])
+			inside := xla.For(in[0].Graph(), 2, outside, func(_ *Node, v values) values {
+				next := step(v.Number)
+				next.Number = Where(v.Where, next.Number, AddScalar(next.Number, 0.5))
+				return next
 			})
-			return []*Node{s.Outside, s.Inside, Where(nodes[1], OnesLike(in[0]), ZerosLike(in[0]))}
+			return append(xla.Flatten(outside), xla.Flatten(inside)...)
 		}
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		bits := func(materialize func([]*Node) []*Node, first float32) (all []uint32) {
-			values := slices.Clone(start)
-			values[0] = first
-			input := xlatest.Tensor(values, len(values))
-			for _, out := range xlatest.Run(t, p, program(materialize), input) {
+		start := []float32{-2, 0, 5, float32(math.Inf(1)), 1e-38, math.MaxFloat32, float32(math.NaN())}
+		bits := func(materialize func(values) values) (all []uint32) {
+			input := xlatest.Tensor(start, len(start))
+			out := func(in []*Node) []*Node {
+				nodes := program(materialize)(in)
+				for i, x := range nodes {
+					nodes[i] = ConvertDType(x, dtypes.Float32)
+				}
+				return nodes
+			}
+			for _, out := range xlatest.Run(t, p, out, input) {
 				for _, x := range xlatest.Flat[float32](t, out) {
 					all = append(all, math.Float32bits(x))
 				}
 			}
 			return all
 		}
-		for _, first := range []float32{-2, 0, float32(math.Copysign(0, -1)), float32(math.NaN())} {
-			want := bits(func(nodes []*Node) []*Node { return nodes }, first)
-			if got := bits(xla.Materialize, first); !slices.Equal(got, want) {
-				t.Errorf("with %v: bits %x, without Once %x", first, got, want)
-			}
+		want := bits(func(v values) values { return v })
+		if got := bits(materialize); !slices.Equal(got, want) {
+			t.Errorf("bits %x, without Materialize %x", got, want)
 		}
 	})
 }
@@ -58,11 +71,32 @@ func TestMaterializeOfConstants(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g := in[0].Graph()
-			return append(xla.Materialize([]*Node{AddScalar(Const(g, []float32{1, 2}), 1)}),
-				xla.Materialize(nil)...)
+			return append(xla.Materialize(long(Const(g, []float32{1, 2}))), xla.Materialize()...)
 		}, xlatest.Tensor([]float32{1}, 1))
-		if got := xlatest.Flat[float32](t, out[0]); !slices.Equal(got, []float32{2, 3}) {
+		if got := xlatest.Flat[float32](t, out[0]); !slices.Equal(got, []float32{5, 18}) {
 			t.Errorf("the numbers are %v", got)
 		}
 	})
+}
+
+// XLA:CPU does not fuse a materialized value into its users, in a loop that is one function and in
+// another one.
+func TestMaterializeSeparates(t *testing.T) {
+	program := func(loop func(g *Graph, count int, state *Node, body func(*Node, *Node) *Node) *Node,
+		materialize func(...*Node) []*Node) func([]*Node) []*Node {
+		return func(in []*Node) []*Node {
+			return []*Node{loop(in[0].Graph(), 3, in[0], func(_, x *Node) *Node {
+				y := materialize(long(x))[0]
+				return Mul(y, Reverse(y, 0))
+			})}
+		}
+	}
+	fused := func(nodes ...*Node) []*Node { return nodes }
+	dumps := optimized(t, "TestMaterializeSeparates", program(xla.For[*Node], fused),
+		program(xla.For[*Node], xla.Materialize), program(xla.ForUnfused[*Node], xla.Materialize))
+	for i, want := range []int{1, 2, 2} {
+		if got := strings.Count(dumps[i], "f32[64,64]{1,0} fusion("); got != want {
+			t.Errorf("program %d has %d fusions, want %d", i, got, want)
+		}
+	}
 }

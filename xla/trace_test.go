@@ -15,7 +15,7 @@ import (
 // tracedEnv makes the test program print the sum of a trace for [TestTraceOpensNoBackend].
 const tracedEnv = "QDNB_TEST_TRACE"
 
-// traceOf traces a graph with loops, random numbers, barriers, reductions, and constants.
+// traceOf traces a graph with loops, random numbers, calls, reductions, and constants.
 func traceOf(t testing.TB, constant float64, table []float32) string {
 	t.Helper()
 	trace := NewTrace()
@@ -32,7 +32,7 @@ func traceOf(t testing.TB, constant float64, table []float32) string {
 				s.X = Add(s.X, s.K.FoldInEach(step).Normal(3, 2))
 				return s
 			})
-			inner.X = Materialize([]*Node{Barrier(MulScalar(Tanh(inner.X), constant))})[0]
+			inner.X = Materialize(MulScalar(Tanh(inner.X), constant))[0]
 			return inner
 		})
 		return Out(ReduceSum(Mul(end.X, Const(g, [][]float32{table, table, table})), 1))

@@ -411,7 +411,7 @@ func materialize(values ...*num) {
 			open, nodes = append(open, v), append(nodes, v.node)
 		}
 	}
-	for i, node := range xla.Materialize(nodes) {
+	for i, node := range xla.Materialize(nodes...) {
 		open[i].node = node
 	}
 }

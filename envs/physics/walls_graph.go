@@ -216,8 +216,7 @@ func (s *System) velocityNear(g *contactGroup, near nearWalls, found, now, befor
 // impulsesNear computes the impulses of spring dynamics from near walls.
 func (s *System) impulsesNear(g *contactGroup, all limbs) touch {
 	near := g.walls.near(all, Const(all[0].pos.z.graph(), int32(0)))
-	// Parts of a start pose are constants, for which XLA would simplify the divisions of materialize
-	// away.
+	// Parts of a start pose are constants. XLA would fold them, and take longer to compile.
 	batch := near.bits.node.Shape().Size() / near.bits.rows
 	parts := s.varyingParts(near.bits.node.Graph(), batch, all)
 	for i, part := range parts {

@@ -252,7 +252,7 @@ func back[T any](c Cell, done trace, last Memory, source T,
 		if read != nil {
 			dh = Add(dh, read(step, s.Source))
 		}
-		dh = xla.Barrier(dh)
+		dh = xla.Materialize(dh)[0]
 		squashed := Tanh(at(s.Trace.Cells, next))
 		dc := Add(s.Last.Cell, Mul(Mul(dh, o), OneMinus(Square(squashed))))
 		for k, z := range []*Node{
