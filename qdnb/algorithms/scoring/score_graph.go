@@ -40,8 +40,9 @@ func (t Task) View(genotypes *Node) nn.Net {
 // and what the next slice carries.
 //
 // On CPUs the initial states of all slices are computed first, in a loop of their own. XLA:CPU
-// compiles each loop into one function, in a time that grows faster than its length, and compiles
-// several functions at once.
+// compiles each loop into one function, in a time that grows faster than its length and with each
+// loop around it, and compiles several functions at once. The loop over the slices is therefore no
+// part of the function of the steps.
 func Score[T any](b Batch, worker *Node, carried T, reset func(turn *Node, carried T) envs.State,
 	play func(turn *Node, carried T) (T, nn.Net)) Scores {
 	type state struct {
@@ -69,7 +70,7 @@ func Score[T any](b Batch, worker *Node, carried T, reset func(turn *Node, carri
 		start.Starts = xla.MapSlices(b.Slices.Turns(), worker, carried,
 			func(turn *Node, carried T) envs.State { return turned(reset(turn, carried)) })
 	}
-	return xla.ForSlices(b.Slices.Turns(), worker, start, func(turn *Node, s state) state {
+	return xla.ForSlicesUnfused(b.Slices.Turns(), worker, start, func(turn *Node, s state) state {
 		var begin envs.State
 		if ahead {
 			begin = turned(xla.Map(s.Starts, func(x *Node) *Node { return xla.Row(x, turn) }))
