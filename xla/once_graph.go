@@ -7,6 +7,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
+// identityName begins the names of the functions that [Materialize] calls.
+const identityName = "materialize"
+
 // cheap is the number of operations that are cheaper to repeat than to store, found by experiment.
 const cheap = 3
 
@@ -32,7 +35,7 @@ func (a *adapter) identity(g *Graph, shape shapes.Shape) *Function {
 		if a.identities == nil {
 			a.identities = map[string]*Function{}
 		}
-		a.identities[name] = NewFunction(g, g.UniqueName("identity"), func(g *Graph) []*Node {
+		a.identities[name] = NewFunction(g, g.UniqueName(identityName), func(g *Graph) []*Node {
 			return []*Node{Parameter(g, g.UniqueName("same"), shape)}
 		})
 	}

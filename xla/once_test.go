@@ -21,17 +21,13 @@ func long(x *Node) *Node {
 // Materialized values of any type are bit-identical, inside and outside of loops.
 func TestMaterialize(t *testing.T) {
 	type values struct{ Number, Where, Count *Node }
-	materialize := func(v values) values {
-		nodes := xla.Materialize(xla.Flatten(v)...)
-		return values{nodes[0], nodes[1], nodes[2]}
-	}
-	program := func(materialize func(values) values) func(in []*Node) []*Node {
+	program := func(through func(*Node) *Node) func(in []*Node) []*Node {
 		return func(in []*Node) []*Node {
 			step := func(x *Node) values {
 				y := long(x)
-				return materialize(values{y, GreaterThan(AddScalar(y, 1), ZerosLike(x)),
-					ConvertDType(Clip(y, Const(x.Graph(), float32(-9)), Const(x.Graph(), float32(9))),
-						dtypes.Int32)})
+				limit := Const(x.Graph(), float32(9))
+				return xla.Map(values{y, GreaterThan(AddScalar(y, 1), ZerosLike(x)),
+					ConvertDType(Clip(y, Neg(limit), limit), dtypes.Int32)}, through)
 			}
 			outside := step(in[0])
 			inside := xla.For(in[0].Graph(), 2, outside, func(_ *Node, v values) values {
@@ -39,29 +35,22 @@ func TestMaterialize(t *testing.T) {
 				next.Number = Where(v.Where, next.Number, AddScalar(next.Number, 0.5))
 				return next
 			})
-			return append(xla.Flatten(outside), xla.Flatten(inside)...)
+			float := func(x *Node) *Node { return ConvertDType(x, dtypes.Float32) }
+			return xla.Flatten(xla.Map([]values{outside, inside}, float))
 		}
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		start := []float32{-2, 0, 5, float32(math.Inf(1)), 1e-38, math.MaxFloat32, float32(math.NaN())}
-		bits := func(materialize func(values) values) (all []uint32) {
-			input := xlatest.Tensor(start, len(start))
-			out := func(in []*Node) []*Node {
-				nodes := program(materialize)(in)
-				for i, x := range nodes {
-					nodes[i] = ConvertDType(x, dtypes.Float32)
-				}
-				return nodes
-			}
-			for _, out := range xlatest.Run(t, p, out, input) {
+		bits := func(through func(*Node) *Node) (all []uint32) {
+			for _, out := range xlatest.Run(t, p, program(through), xlatest.Tensor(start, len(start))) {
 				for _, x := range xlatest.Flat[float32](t, out) {
 					all = append(all, math.Float32bits(x))
 				}
 			}
 			return all
 		}
-		want := bits(func(v values) values { return v })
-		if got := bits(materialize); !slices.Equal(got, want) {
+		want := bits(func(x *Node) *Node { return x })
+		if got := bits(func(x *Node) *Node { return xla.Materialize(x)[0] }); !slices.Equal(got, want) {
 			t.Errorf("bits %x, without Materialize %x", got, want)
 		}
 	})
@@ -80,23 +69,28 @@ func TestMaterializeOfConstants(t *testing.T) {
 }
 
 // XLA:CPU does not fuse a materialized value into its users, in a loop that is one function and in
-// another one.
+// another one. It inlines other calls.
 func TestMaterializeSeparates(t *testing.T) {
 	program := func(loop func(g *Graph, count int, state *Node, body func(*Node, *Node) *Node) *Node,
-		materialize func(...*Node) []*Node) func([]*Node) []*Node {
+		through func(...*Node) []*Node) func([]*Node) []*Node {
 		return func(in []*Node) []*Node {
 			return []*Node{loop(in[0].Graph(), 3, in[0], func(_, x *Node) *Node {
-				y := materialize(long(x))[0]
+				y := through(long(x))[0]
 				return Mul(y, Reverse(y, 0))
 			})}
 		}
 	}
-	fused := func(nodes ...*Node) []*Node { return nodes }
-	dumps := optimized(t, "TestMaterializeSeparates", program(xla.For[*Node], fused),
-		program(xla.For[*Node], xla.Materialize), program(xla.ForUnfused[*Node], xla.Materialize))
-	for i, want := range []int{1, 2, 2} {
-		if got := strings.Count(dumps[i], "f32[64,64]{1,0} fusion("); got != want {
-			t.Errorf("program %d has %d fusions, want %d", i, got, want)
+	called := func(nodes ...*Node) []*Node {
+		return NewFunction(nodes[0].Graph(), "other", func(g *Graph) []*Node {
+			return []*Node{Parameter(g, "x", nodes[0].Shape())}
+		}).Call(nodes...)
+	}
+	dumps := optimized(t, program(xla.For[*Node], called), program(xla.For[*Node], xla.Materialize),
+		program(xla.ForUnfused[*Node], xla.Materialize))
+	want := []int{1, 2, 2}
+	for i, dump := range dumps {
+		if got := strings.Count(dump, "f32[64,64]{1,0} fusion("); got != want[i] {
+			t.Errorf("program %d has %d fusions, want %d", i, got, want[i])
 		}
 	}
 }

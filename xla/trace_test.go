@@ -32,7 +32,7 @@ func traceOf(t testing.TB, constant float64, table []float32) string {
 				s.X = Add(s.X, s.K.FoldInEach(step).Normal(3, 2))
 				return s
 			})
-			inner.X = Materialize(MulScalar(Tanh(inner.X), constant))[0]
+			inner.X = Materialize(MulScalar(Tanh(AddScalar(Square(inner.X), 1)), constant))[0]
 			return inner
 		})
 		return Out(ReduceSum(Mul(end.X, Const(g, [][]float32{table, table, table})), 1))
