@@ -113,8 +113,8 @@ def curves(args):
         jax.block_until_ready(repertoire)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         n = max(1, args.generations - 1)
-        print(json.dumps(dict(peer="QDax", seed=seed, scores=scores, seconds=wall / n, cpu=cpu / n)),
-              flush=True)
+        found = dict(peer="QDax", seed=seed, scores=scores, seconds=wall / n, cpu=cpu / n)
+        print(json.dumps(found), flush=True)
 
 
 def main():
