@@ -174,7 +174,7 @@ func TestInitRowByRow(t *testing.T) {
 // Networks without gradients compute what others do, with few columns and many; others have
 // gradients.
 func TestWithoutGradients(t *testing.T) {
-	for _, sizes := range [][]int{{8, 1}, {64, 16}, {24, 8}, {9, 3}, {64, 17}} {
+	for _, sizes := range [][]int{{8, 1}, {64, 16}, {24, 8}, {9, 3}, {64, 17}, {3, 40}} {
 		layer := nn.MLP{Sizes: sizes}
 		const p = 3
 		draw := uniform(1)

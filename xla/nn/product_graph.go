@@ -11,22 +11,20 @@ import (
 )
 
 const (
-	// rowsAtOnce is the number of rows of a kernel per iteration of [productByRows]. With 16, rollouts
-	// take up to twice the time.
-	rowsAtOnce = 8
+	// rowsAtOnce is the number of rows of a kernel per iteration of [productByRows]. With five or six,
+	// rollouts take as long, with three or eight longer, and with 16 more than twice the time.
+	rowsAtOnce = 4
 	// maxByRows is the size of the largest kernels that are read by rows. Larger ones are for the
 	// products of XLA:CPU, which use all cores.
 	maxByRows = 1 << 20
-	// narrow is the largest number of columns of a kernel that [Net.WithoutGradients] reads by rows.
-	narrow = 16
-	// columnsAtOnce divides the columns of these kernels. LLVM reads and writes other numbers of
-	// columns under masks, which takes longer.
+	// columnsAtOnce divides the columns of kernels that are read by rows. LLVM reads and writes other
+	// numbers of columns under masks, which takes longer.
 	columnsAtOnce = 8
 )
 
 // WithoutGradients returns the networks in a form for rollouts, which gradients may not cross. On
-// XLA:CPU, whose own product is slow for the few columns of a last layer, [Net.Apply] multiplies
-// inputs [P, in] with such kernels by rows. The sums may be in another order.
+// XLA:CPU, [Net.Apply] multiplies inputs [P, in] with their kernels by rows: XLA's own product reads
+// them in vectors of 256 bits at most, and is slow for the few columns of a last layer.
 func (n Net) WithoutGradients() Net {
 	n.byRows = true
 	kernels := n.Kernel
@@ -45,9 +43,7 @@ func (n Net) WithoutGradients() Net {
 
 // readByRows reports whether rollouts read a kernel by rows.
 func readByRows(kernel *Node) bool {
-	dims := kernel.Shape().Dimensions
-	return dims[2] <= narrow && dims[1]%rowsAtOnce == 0 && kernel.Shape().Size() <= maxByRows &&
-		xla.KindOf(kernel.Graph()) == xla.CPU
+	return kernel.Shape().Size() <= maxByRows && xla.KindOf(kernel.Graph()) == xla.CPU
 }
 
 // product returns the products of each network's inputs with a kernel, which may be packed.
@@ -60,7 +56,7 @@ func (n Net) product(x, kernel *Node) *Node {
 
 // productByRows returns the products of inputs [P, in] with kernels [P, in, out], which may be
 // packed: [P, out]. It loops over the rows, which XLA:CPU compiles into vector instructions that
-// read the kernels once.
+// read the kernels once. The sums are in the order of the rows.
 func productByRows(x, kernel *Node) *Node {
 	type running struct{ Sum, X, Kernel *Node }
 	g, p, out := x.Graph(), kernel.Shape().Dimensions[0], kernel.Shape().Dimensions[2]
@@ -73,15 +69,27 @@ func productByRows(x, kernel *Node) *Node {
 			x = Concatenate([]*Node{x, Zeros(g, shapes.Make(dtypes.Float32, p, more))}, 1)
 		}
 	}
-	start := running{Zeros(g, shapes.Make(dtypes.Float32, p, out)), x, kernel}
-	return xla.For(g, x.Shape().Dimensions[1]/rowsAtOnce, start, func(i *Node, r running) running {
-		zero := ZerosLike(i)
-		x := DynamicSlice(r.X, []*Node{zero, MulScalar(i, rowsAtOnce)}, []int{p, rowsAtOnce})
-		kernel := DynamicSlice(r.Kernel, []*Node{zero, MulScalar(i, rows), zero}, []int{p, rows, out})
-		for k := range rowsAtOnce {
+	add := func(sum, x, kernel *Node) *Node {
+		for k := range x.Shape().Dimensions[1] {
 			input := BroadcastToDims(Slice(x, AxisRange(), AxisElem(k)), p, out)
-			r.Sum = Add(r.Sum, Mul(row(kernel, k), input))
+			sum = Add(sum, Mul(row(kernel, k), input))
 		}
-		return r
-	}).Sum
+		return sum
+	}
+	in, sum := x.Shape().Dimensions[1], Zeros(g, shapes.Make(dtypes.Float32, p, out))
+	rest := in % rowsAtOnce
+	if in > rest {
+		sum = xla.For(g, in/rowsAtOnce, running{sum, x, kernel}, func(i *Node, r running) running {
+			zero := ZerosLike(i)
+			x := DynamicSlice(r.X, []*Node{zero, MulScalar(i, rowsAtOnce)}, []int{p, rowsAtOnce})
+			kernel := DynamicSlice(r.Kernel, []*Node{zero, MulScalar(i, rows), zero}, []int{p, rows, out})
+			r.Sum = add(r.Sum, x, kernel)
+			return r
+		}).Sum
+	}
+	if rest > 0 {
+		last := AxisRange(in - rest)
+		sum = add(sum, Slice(x, AxisRange(), last), Slice(kernel, AxisRange(), last))
+	}
+	return sum
 }
