@@ -41,11 +41,11 @@ func roundBFloat16(x *Node) *Node {
 }
 
 // pack packs rows 2k and 2k+1 of kernels [P, in, out] into the lower and upper halves of words.
-// Zeros fill up a multiple of rowsAtOnce rows.
+// Zeros fill up a multiple of rowsAtOnce words.
 func pack(bits *Node) *Node {
 	dims := bits.Shape().Dimensions
 	p, in, out := dims[0], dims[1], dims[2]
-	if more := (rowsAtOnce - in%rowsAtOnce) % rowsAtOnce; more > 0 {
+	if more := -in & (2*rowsAtOnce - 1); more > 0 {
 		bits = Concatenate([]*Node{bits, Zeros(bits.Graph(), shapes.Make(dtypes.Uint32, p, more, out))},
 			1)
 	}

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// rowsAtOnce is the number of rows of a kernel per iteration of [productByRows]. With five or six,
-	// rollouts take as long, with three or eight longer, and with 16 more than twice the time.
+	// rowsAtOnce is the number of rows of a kernel, or of words with two rows each, per iteration of
+	// [productByRows]. With five or six rollouts take as long, with three or eight longer, and with
+	// 16 more than twice the time.
 	rowsAtOnce = 4
 	// maxByRows is the size of the largest kernels that are read by rows. Larger ones are for the
 	// products of XLA:CPU, which use all cores.
@@ -23,8 +24,8 @@ const (
 )
 
 // WithoutGradients returns the networks in a form for rollouts, which gradients may not cross. On
-// XLA:CPU, [Net.Apply] multiplies inputs [P, in] with their kernels by rows: XLA's own product reads
-// them in vectors of 256 bits at most, and is slow for the few columns of a last layer.
+// XLA:CPU, [Net.Apply] multiplies inputs [P, in] with their kernels by rows: XLA's own product has
+// vectors of 256 bits at most on some CPUs, and is slow for the few columns of a last layer.
 func (n Net) WithoutGradients() Net {
 	n.byRows = true
 	kernels := n.Kernel
@@ -60,11 +61,11 @@ func (n Net) product(x, kernel *Node) *Node {
 func productByRows(x, kernel *Node) *Node {
 	type running struct{ Sum, X, Kernel *Node }
 	g, p, out := x.Graph(), kernel.Shape().Dimensions[0], kernel.Shape().Dimensions[2]
-	rows, row := rowsAtOnce, func(rows *Node, k int) *Node {
+	inputs, row := rowsAtOnce, func(rows *Node, k int) *Node {
 		return Squeeze(Slice(rows, AxisRange(), AxisElem(k)), 1)
 	}
 	if kernel.DType() == dtypes.Uint32 {
-		rows, row = rowsAtOnce/2, packedRow
+		inputs, row = 2*rowsAtOnce, packedRow
 		if more := 2*kernel.Shape().Dimensions[1] - x.Shape().Dimensions[1]; more > 0 {
 			x = Concatenate([]*Node{x, Zeros(g, shapes.Make(dtypes.Float32, p, more))}, 1)
 		}
@@ -77,12 +78,13 @@ func productByRows(x, kernel *Node) *Node {
 		return sum
 	}
 	in, sum := x.Shape().Dimensions[1], Zeros(g, shapes.Make(dtypes.Float32, p, out))
-	rest := in % rowsAtOnce
+	rest := in % inputs // 0 for packed kernels
 	if in > rest {
-		sum = xla.For(g, in/rowsAtOnce, running{sum, x, kernel}, func(i *Node, r running) running {
-			zero := ZerosLike(i)
-			x := DynamicSlice(r.X, []*Node{zero, MulScalar(i, rowsAtOnce)}, []int{p, rowsAtOnce})
-			kernel := DynamicSlice(r.Kernel, []*Node{zero, MulScalar(i, rows), zero}, []int{p, rows, out})
+		sum = xla.For(g, in/inputs, running{sum, x, kernel}, func(i *Node, r running) running {
+			start := func(n int) []*Node { return []*Node{ZerosLike(i), MulScalar(i, n)} }
+			x := DynamicSlice(r.X, start(inputs), []int{p, inputs})
+			kernel := DynamicSlice(r.Kernel, append(start(rowsAtOnce), ZerosLike(i)),
+				[]int{p, rowsAtOnce, out})
 			r.Sum = add(r.Sum, x, kernel)
 			return r
 		}).Sum
