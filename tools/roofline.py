@@ -121,7 +121,7 @@ def parse(text: str) -> tuple[dict[str, list[Instruction]], str]:
 
 
 def reads_rows(i: Instruction, by_name: dict[str, Instruction]) -> bool:
-    """Whether a loop takes some rows of the kernels that it carries, [policies, rows, columns], as rollouts multiply."""
+    """Whether a loop takes rows of the kernels that it carries, [policies, rows, columns]."""
     source = by_name[i.operands[0]]
     dims, rows = source.dims(), i.dims()
     return (source.op == "get-tuple-element" and i.type.startswith("f32") and len(dims) == 3
@@ -151,9 +151,9 @@ class Counter:
                     work.add(self.count(called))
             elif i.op == "dot":
                 self.dot(work, i, by_name)
-            elif i.op == "dynamic-slice" and reads_rows(i, by_name):  # each number takes part in one product and one sum
+            elif i.op == "dynamic-slice" and reads_rows(i, by_name):
                 work.weights += 4 * i.size()
-                work.arithmetic -= 2 * i.size()
+                work.arithmetic -= 2 * i.size()  # a product and a sum of each number, counted below
             elif i.op == "reduce" and i.type.lstrip("(").startswith("f"):
                 work.arithmetic += by_name[i.operands[0]].size()
             elif i.op in ARITHMETIC and i.type.startswith("f"):

@@ -12,8 +12,7 @@ import (
 
 const (
 	// rowsAtOnce is the number of rows of a kernel, or of words with two rows each, per iteration of
-	// [productByRows]. With five or six rollouts take as long, with three or eight longer, and with
-	// 16 more than twice the time.
+	// [productByRows]. Three, five, six or eight are no faster; with 16, rollouts take twice as long.
 	rowsAtOnce = 4
 	// maxByRows is the size of the largest kernels that are read by rows. Larger ones are for the
 	// products of XLA:CPU, which use all cores.
