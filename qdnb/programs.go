@@ -39,6 +39,9 @@ func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string, seeds ...int
 				path = filepath.Join(dir, fmt.Sprintf("%s-%d.mlir", name, number))
 			}
 			if before, ok := written[path]; !ok {
+				if err := os.MkdirAll(dir, 0o777); err != nil {
+					return fmt.Errorf("cannot create the folder %s: choose another one (%w)", dir, err)
+				}
 				written[path], paths = text, append(paths, path)
 				return os.WriteFile(path, text, 0o666)
 			} else if bytes.Equal(before, text) {
@@ -49,15 +52,6 @@ func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string, seeds ...int
 	if err != nil {
 		return nil, err
 	}
-	var flags []string
-	for name, value := range xla.Flags(kind) {
-		flags = append(flags, name+"="+value)
-	}
-	slices.Sort(flags)
-	if err := os.WriteFile(filepath.Join(dir, "xla_flags.txt"), []byte(strings.Join(flags, " ")),
-		0o666); err != nil {
-		return nil, err
-	}
 	switch s.Algorithm {
 	case protocol.HierarchicalControl:
 		err = controlPrograms(platform, s)
@@ -66,7 +60,16 @@ func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string, seeds ...int
 	default:
 		err = trainPrograms(platform, s, seeds)
 	}
-	return paths, err
+	if err != nil {
+		return paths, err
+	}
+	var flags []string
+	for name, value := range xla.Flags(kind) {
+		flags = append(flags, name+"="+value)
+	}
+	slices.Sort(flags)
+	return paths, os.WriteFile(filepath.Join(dir, "xla_flags.txt"), []byte(strings.Join(flags, " ")),
+		0o666)
 }
 
 // trainPrograms runs the first steps of a training, or of those of several seeds.

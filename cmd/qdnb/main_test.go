@@ -128,11 +128,19 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 	train := func(more ...string) []string {
 		return append(append([]string{"train", "-q", "--runs", root}, small...), more...)
 	}
+	programs := func(out, kind, env string) []string {
+		return []string{"programs", "--out", out, "--kind", kind, "--algorithm", "map-elites",
+			"--env", env}
+	}
+	unmade := filepath.Join(root, "programs")
 	for _, c := range []struct {
 		args   []string
 		status int
 		says   string
 	}{
+		{programs(unmade, "gpu", "pointmaze"), 1, "gpu"},
+		{programs(unmade, "cuda", "pointmase"), 1, `did you mean "pointmaze"`},
+		{programs(filepath.Join(file, "programs"), "cpu", "pointmaze"), 1, "choose another one"},
 		{[]string{"train", "--algorithm", "map-elite", "--env", "pointmaze"}, 1,
 			`did you mean "map-elites"`},
 		{[]string{"train", "--algorithm", "map-elites", "--env", "pointmase"}, 1,
@@ -178,6 +186,9 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(root, "map-elites-*")); len(left) > 0 {
 		t.Errorf("runs that could not begin left %v", left)
+	}
+	if _, err := os.Stat(unmade); err == nil {
+		t.Error("programs that could not be built left a folder")
 	}
 }
 

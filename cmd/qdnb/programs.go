@@ -20,9 +20,6 @@ type programsCmd struct {
 }
 
 func (c *programsCmd) Run() error {
-	if err := makeFolder(c.Out); err != nil {
-		return err
-	}
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Tune: runs.Assign(c.Set...)}
 	paths, err := spec.WritePrograms(xla.Kind(c.Kind), c.Devices, c.Out, c.Seeds...)
 	for _, path := range paths {
