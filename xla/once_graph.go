@@ -10,8 +10,9 @@ import (
 // identityName begins the names of the functions that [Materialize] calls.
 const identityName = "materialize"
 
-// cheap is the number of operations that are cheaper to repeat than to store, found by experiment.
-const cheap = 3
+// cheap is the number of operations that are cheaper to repeat than to store, found by experiment:
+// with less, compilation takes longer, with more, rollouts do (docs/performance.md).
+const cheap = 8
 
 // Materialize makes XLA:CPU compute nodes before their users. XLA fuses cheap operations into each
 // of their users, which turns a chain of vector algebra into a tree that computes the same values
