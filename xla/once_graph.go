@@ -29,6 +29,24 @@ func Materialize(nodes ...*Node) []*Node {
 	return out
 }
 
+// Join concatenates tensors along their first axis. XLA:CPU fuses a concatenation with what
+// computes and what uses its values, and then compares the index of each number with the ends of
+// the parts. This copies the parts.
+func Join(parts []*Node) *Node {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	if a, ok := parts[0].Graph().Backend().(*adapter); ok && a.kind == CPU {
+		parts = slices.Clone(parts)
+		for i, x := range parts {
+			parts[i] = a.identity(x.Graph(), x.Shape()).Call(x)[0]
+		}
+		out := Concatenate(parts, 0)
+		return a.identity(out.Graph(), out.Shape()).Call(out)[0]
+	}
+	return Concatenate(parts, 0)
+}
+
 // identity returns the function of one tensor of a shape that returns it.
 func (a *adapter) identity(g *Graph, shape shapes.Shape) *Function {
 	name := shape.String()

@@ -60,6 +60,40 @@ func TestMaterialize(t *testing.T) {
 	})
 }
 
+// joins concatenates values that a loop computes, and uses the result.
+func joins(loop func(g *Graph, count int, state *Node, body func(*Node, *Node) *Node) *Node,
+	join func(parts []*Node) *Node) func([]*Node) []*Node {
+	return func(in []*Node) []*Node {
+		return []*Node{loop(in[0].Graph(), 2, in[0], func(_, x *Node) *Node {
+			parts := []*Node{Slice(AddScalar(x, 1), AxisRange(1)), Slice(MulScalar(x, 2), AxisRange(0, 1))}
+			return AddScalar(join(parts), 1)
+		})}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, joins(xla.For[*Node], xla.Join), xlatest.Tensor([]float32{1, 2, 3}, 3))
+		if got := xlatest.Flat[float32](t, out[0]); !slices.Equal(got, []float32{7, 5, 9}) {
+			t.Errorf("the numbers are %v", got)
+		}
+	})
+}
+
+// XLA:CPU fuses a join neither with what computes its parts nor with what uses it, in a loop that
+// is one function and in another one.
+func TestJoinIsNotFused(t *testing.T) {
+	plain := func(parts []*Node) *Node { return Concatenate(parts, 0) }
+	dumps := optimized(t, joins(xla.For[*Node], plain), joins(xla.For[*Node], xla.Join),
+		joins(xla.ForUnfused[*Node], xla.Join))
+	want := []int{1, 3, 3} // fusions: all together, or each part and the user
+	for i, dump := range dumps {
+		if got := strings.Count(dump, ",64]{1,0} fusion("); got != want[i] {
+			t.Errorf("program %d has %d fusions, want %d\n%s", i, got, want[i], dump)
+		}
+	}
+}
+
 func TestMaterializeOfConstants(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
