@@ -119,7 +119,7 @@ func (c *side) gather(of []num) num {
 	for _, part := range c.parts {
 		parts = append(parts, of[part.level].take(part.rows...))
 	}
-	return stack(parts)
+	return stack(parts, join)
 }
 
 // portions splits an effect on the bodies of a side by level.

@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
-// jointGroup holds the joints below a level that have the same number of axes, one row per joint.
+// jointGroup holds joints that have the same number of axes, one row per joint: those below a
+// level, or all joints of a system with one level.
 type jointGroup struct {
 	axes      int
-	level     int   // level of the parents; the children are one level below
-	parentRow []int // row of each parent in the level
-	childRow  []int // row of each child in the level below
+	parents   int   // level of the parents
+	children  int   // level of the children
+	parentRow []int // row of each parent in its level
+	childRow  []int // row of each child in its level
 	// toParents lists the rows of the level that each joint acts on: all copies of its parent, none
 	// if the joint is a copy.
 	toParents [][]int
@@ -31,16 +33,24 @@ type jointGroup struct {
 	reference                   []quat // the child's rotation in the parent's frame at angle 0
 }
 
-// prepareJoints groups the joints by level and number of axes.
-func (s *System) prepareJoints() {
+// jointRow is a row of a jointGroup under construction.
+type jointRow struct {
+	Joint
+	angle          int     // index of the joint's first angle
+	strength       float64 // of its actuator
+	action         int     // index of the actuator's first action
+	parents        int     // level of the parent; the child's is one more
+	parent, child  int     // rows in these levels
+	first          bool    // whether the child is the first copy of its body
+	copiesOfParent []int   // rows
+}
+
+// jointRows lists the joints below each level, and counts angles and actions.
+func (s *System) jointRows() (rows []jointRow) {
 	m := s.model
-	type jointInfo struct {
-		joint, firstAngle, action int
-		strength                  float64
-	}
-	byChild := map[int]jointInfo{}
-	for i, j := range m.Joints {
-		byChild[m.Body(j.Child)] = jointInfo{joint: i, firstAngle: s.dofs}
+	byChild := map[int]jointRow{}
+	for _, j := range m.Joints {
+		byChild[m.Body(j.Child)] = jointRow{Joint: j, angle: s.dofs}
 		s.dofs += len(j.Limits)
 	}
 	for _, a := range m.Actuators {
@@ -52,90 +62,154 @@ func (s *System) prepareJoints() {
 	}
 	for l := range s.levels[1:] {
 		parents, children := s.levels[l], s.levels[l+1]
-		for axes := 1; axes <= 3; axes++ {
-			h := jointGroup{axes: axes, level: l}
-			var list []jointInfo
-			parentRow := -1
-			for row, child := range children.body {
-				a := byChild[child]
-				j := m.Joints[a.joint]
-				// Limbs keep their order from level to level.
+		parentRow := -1
+		for row, child := range children.body {
+			j := byChild[child]
+			// Limbs keep their order from level to level.
+			parentRow++
+			for parents.body[parentRow] != m.Body(j.Parent) {
 				parentRow++
-				for parents.body[parentRow] != m.Body(j.Parent) {
-					parentRow++
-				}
-				if len(j.Limits) != axes {
-					continue
-				}
-				list = append(list, a)
-				h.parentRow, h.childRow = append(h.parentRow, parentRow), append(h.childRow, row)
-				h.angle, h.first = append(h.angle, a.firstAngle), append(h.first, children.first[row])
-				var to []int
-				for r, body := range parents.body {
-					if body == parents.body[parentRow] && children.first[row] {
-						to = append(to, r)
-					}
-				}
-				h.toParents = append(h.toParents, to)
 			}
-			if len(list) == 0 {
-				continue
-			}
-			column := func(f func(j Joint) float64) num {
-				out := make([]float64, len(list))
-				for row, a := range list {
-					out[row] = f(m.Joints[a.joint])
+			j.parents, j.parent, j.child, j.first = l, parentRow, row, children.first[row]
+			for r, body := range parents.body {
+				if body == parents.body[parentRow] {
+					j.copiesOfParent = append(j.copiesOfParent, r)
 				}
-				return known(out...)
 			}
-			points := func(f func(j Joint) Vec) vector {
-				out := make([]Vec, len(list))
-				for row, a := range list {
-					out[row] = f(m.Joints[a.joint])
-				}
-				return vectors(out...)
-			}
-			h.parentOffset = points(func(j Joint) Vec { return j.ParentOffset.rounded() })
-			h.childOffset = points(func(j Joint) Vec { return j.ChildOffset.rounded() })
-			for axis := range 3 {
-				unit := Vec{}
-				unit[axis] = 1
-				h.childAxis[axis] = points(func(j Joint) Vec { return euler(j.Rotation).rotate(unit) })
-				h.parentAxis[axis] = points(func(j Joint) Vec {
-					return euler(j.Reference).rotate(euler(j.Rotation).rotate(unit))
-				})
-			}
-			for axis := range axes {
-				h.lower = append(h.lower,
-					column(func(j Joint) float64 { return f32(j.Limits[axis][0]) * degree }))
-				h.upper = append(h.upper,
-					column(func(j Joint) float64 { return f32(j.Limits[axis][1]) * degree }))
-				strength, actions := make([]float64, len(list)), make([]int, len(list))
-				for row, a := range list {
-					strength[row] = a.strength
-					if a.strength != 0 {
-						actions[row] = a.action + axis
-					}
-				}
-				h.strength, h.action = append(h.strength, known(strength...)), append(h.action, actions)
-			}
-			for _, a := range list {
-				h.reference = append(h.reference, euler(m.Joints[a.joint].Reference))
-			}
-			h.damping = column(func(j Joint) float64 { return f32(j.Damping) })
-			h.stiffness = column(func(j Joint) float64 { return f32(j.Stiffness) })
-			h.springDamping = column(Joint.springDamping)
-			h.limitStrength = column(func(j Joint) float64 {
-				if j.LimitStrength == 0 {
-					return f32(j.Stiffness)
-				}
-				return f32(j.LimitStrength)
-			})
-			h.parentWeights = parents.weights(h.parentRow)
-			h.childWeights = children.weights(h.childRow)
-			s.jointGroups = append(s.jointGroups, h)
+			rows = append(rows, j)
 		}
 	}
+	return rows
+}
+
+// prepareJoints groups the joints by level and number of axes.
+func (s *System) prepareJoints(rows []jointRow) {
+	for l := range s.levels[1:] {
+		for axes := 1; axes <= 3; axes++ {
+			var list []jointRow
+			for _, j := range rows {
+				if j.parents == l && len(j.Limits) == axes {
+					list = append(list, j)
+				}
+			}
+			if len(list) > 0 {
+				s.jointGroups = append(s.jointGroups, s.jointGroup(l, l+1, list))
+			}
+		}
+	}
+}
+
+// inOneLevel returns the system with the bodies of all levels in one, one level after the other. It
+// has no contacts. It returns nil unless all joints are then in one group, whose parents and whose
+// children are consecutive rows.
+func (s *System) inOneLevel(joints []jointRow) *System {
+	one := *s
+	var start []int // of each level
+	var all level
+	for _, l := range s.levels {
+		start = append(start, len(all.body))
+		all.body, all.first = append(all.body, l.body...), append(all.first, l.first...)
+	}
+	column := func(of func(l level) num) num {
+		var parts []num
+		for _, l := range s.levels {
+			parts = append(parts, of(l))
+		}
+		return stack(parts, join)
+	}
+	all.mobile = column(func(l level) num { return l.mobile })
+	all.mass = column(func(l level) num { return l.mass })
+	all.inverseMass = column(func(l level) num { return l.inverseMass })
+	all.inverseInertia = vector{column(func(l level) num { return l.inverseInertia.x }),
+		column(func(l level) num { return l.inverseInertia.y }),
+		column(func(l level) num { return l.inverseInertia.z })}
+	var rest bodies
+	for i, c := range rest.components() {
+		*c = stack(s.rest.component(i), join)
+	}
+	one.levels, one.contacts, one.rest = []level{all}, nil, limbs{rest}
+	var moved []jointRow
+	for i, j := range joints {
+		parents := start[j.parents]
+		j.parent, j.child = parents+j.parent, start[j.parents+1]+j.child
+		j.copiesOfParent = slices.Clone(j.copiesOfParent)
+		for k := range j.copiesOfParent {
+			j.copiesOfParent[k] += parents
+		}
+		if len(j.Limits) != len(joints[0].Limits) || i > 0 && (j.parent != moved[i-1].parent+1 ||
+			j.child != moved[i-1].child+1) {
+			return nil
+		}
+		moved = append(moved, j)
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	one.jointGroups = []jointGroup{one.jointGroup(0, 0, moved)}
+	return &one
+}
+
+// jointGroup makes a group of joints that have the same number of axes.
+func (s *System) jointGroup(parents, children int, list []jointRow) jointGroup {
+	h := jointGroup{axes: len(list[0].Limits), parents: parents, children: children}
+	column := func(f func(j Joint) float64) num {
+		out := make([]float64, len(list))
+		for row, j := range list {
+			out[row] = f(j.Joint)
+		}
+		return known(out...)
+	}
+	points := func(f func(j Joint) Vec) vector {
+		out := make([]Vec, len(list))
+		for row, j := range list {
+			out[row] = f(j.Joint)
+		}
+		return vectors(out...)
+	}
+	for _, j := range list {
+		h.parentRow, h.childRow = append(h.parentRow, j.parent), append(h.childRow, j.child)
+		h.angle, h.first = append(h.angle, j.angle), append(h.first, j.first)
+		var to []int
+		if j.first {
+			to = j.copiesOfParent
+		}
+		h.toParents = append(h.toParents, to)
+		h.reference = append(h.reference, euler(j.Reference))
+	}
+	h.parentOffset = points(func(j Joint) Vec { return j.ParentOffset.rounded() })
+	h.childOffset = points(func(j Joint) Vec { return j.ChildOffset.rounded() })
+	for axis := range 3 {
+		unit := Vec{}
+		unit[axis] = 1
+		h.childAxis[axis] = points(func(j Joint) Vec { return euler(j.Rotation).rotate(unit) })
+		h.parentAxis[axis] = points(func(j Joint) Vec {
+			return euler(j.Reference).rotate(euler(j.Rotation).rotate(unit))
+		})
+	}
+	for axis := range h.axes {
+		h.lower = append(h.lower, column(func(j Joint) float64 { return f32(j.Limits[axis][0]) * degree }))
+		h.upper = append(h.upper, column(func(j Joint) float64 { return f32(j.Limits[axis][1]) * degree }))
+		strength, actions := make([]float64, len(list)), make([]int, len(list))
+		for row, j := range list {
+			strength[row] = j.strength
+			if j.strength != 0 {
+				actions[row] = j.action + axis
+			}
+		}
+		h.strength, h.action = append(h.strength, known(strength...)), append(h.action, actions)
+	}
+	h.damping = column(func(j Joint) float64 { return f32(j.Damping) })
+	h.stiffness = column(func(j Joint) float64 { return f32(j.Stiffness) })
+	h.springDamping = column(Joint.springDamping)
+	h.limitStrength = column(func(j Joint) float64 {
+		if j.LimitStrength == 0 {
+			return f32(j.Stiffness)
+		}
+		return f32(j.LimitStrength)
+	})
+	h.parentWeights = s.levels[parents].weights(h.parentRow)
+	h.childWeights = s.levels[children].weights(h.childRow)
+	return h
 }
 
 // weights holds the inverse masses and inertias of bodies.

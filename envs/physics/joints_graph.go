@@ -1,6 +1,10 @@
 package physics
 
-import . "github.com/gomlx/gomlx/core/graph"
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+)
 
 // jointState is a group of joints with the state of their bodies.
 type jointState struct {
@@ -30,8 +34,8 @@ func (s *System) jointStates(all limbs) []jointState {
 }
 
 func (h *jointGroup) bodies(all limbs) jointState {
-	j := jointState{jointGroup: h, parents: all[h.level].take(h.parentRow...),
-		children: all[h.level+1].take(h.childRow...)}
+	j := jointState{jointGroup: h, parents: all[h.parents].take(h.parentRow...),
+		children: all[h.children].take(h.childRow...)}
 	j.parentTurn, j.childTurn = j.parents.rot.rotation(), j.children.rot.rotation()
 	j.parentArm, j.childArm = j.parentTurn.of(h.parentOffset), j.childTurn.of(h.childOffset)
 	return j
@@ -212,8 +216,8 @@ func (l *loads) add(h *jointGroup, onParents, onChildren load) {
 			l.parts[level][i] = append(l.parts[level][i], addend{c, to})
 		}
 	}
-	put(h.level, h.toParents, onParents)
-	put(h.level+1, each(h.childRow), onChildren)
+	put(h.parents, h.toParents, onParents)
+	put(h.children, each(h.childRow), onChildren)
 }
 
 // pull accumulates a force on the children and a torque on the parents, with the opposite force and
@@ -238,7 +242,7 @@ func (l *loads) accelerations() pushes {
 	for i, level := range l.system.levels {
 		var sums [6]num
 		for k := range sums {
-			sums[k] = totals[i][k].join()
+			sums[k] = totals[i][k].join(xla.Join)
 		}
 		out = append(out, push{
 			vector{sums[0], sums[1], sums[2]}.by(level.inverseMass),

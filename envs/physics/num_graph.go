@@ -344,8 +344,8 @@ func (a num) take(rows ...int) num {
 	return num{rows: len(rows), node: join(parts)}
 }
 
-// stack joins the rows of nums.
-func stack(parts []num) num {
+// stack joins the rows of nums; join concatenates those that are not known.
+func stack(parts []num, join func(parts []*Node) *Node) num {
 	if len(parts) == 1 {
 		return parts[0]
 	}

@@ -55,9 +55,12 @@ func (s *System) project(all, before limbs) limbs {
 }
 
 // positionIteration advances position based dynamics by two substeps, the second with collisions
-// (brax/physics/system.py, _pbd_step). It also returns the velocity changes by contacts.
-func (s *System) positionIteration(all limbs, d drive) (limbs, touch) {
-	all, before := s.integratePositionBased(all, d)
+// (brax/physics/system.py, _pbd_step). States and drive are those of s.merged. It also returns the
+// velocity changes by contacts.
+func (s *System) positionIteration(merged limbs, d drive) (limbs, touch) {
+	free := s.merged(merged[0].pos.z.graph()) // of contacts
+	merged, previous := free.integratePositionBased(merged, d)
+	all, before := s.unmerge(free, merged), s.unmerge(free, previous)
 	s.record.bodies("s2_joint", all)
 
 	near := s.nearWalls(all, d.everyWall)
@@ -100,10 +103,11 @@ func (s *System) positionIteration(all limbs, d drive) (limbs, touch) {
 	}
 	s.record.shift("dqc", pressure, all)
 	s.record.multipliers("dlambda", multipliers)
-	all = s.move(all, pressure.moving)
-	unprojected := all
-	all = s.project(all, before)
-	materialize(append(all.places(), all.motions()...)...)
+	merged = free.move(merged, s.mergePushes(free, pressure.moving))
+	unprojected := s.unmerge(free, merged)
+	merged = free.project(merged, previous)
+	materialize(append(merged.places(), merged.motions()...)...)
+	all = s.unmerge(free, merged)
 	s.record.bodies("s2_proj", all)
 
 	t := s.noTouch()
@@ -133,9 +137,9 @@ func (s *System) positionIteration(all limbs, d drive) (limbs, touch) {
 		}
 	}
 	s.record.touch("dpc", t)
-	all = s.applyImpulse(all, t.moving)
-	s.record.bodies("after", all)
-	return all, t
+	merged = free.applyImpulse(merged, s.mergePushes(free, t.moving))
+	s.record.bodies("after", merged)
+	return merged, t
 }
 
 // integratePositionBased runs the common part of both substeps twice: integrate forces, then solve
@@ -156,8 +160,8 @@ func (s *System) integratePositionBased(all limbs, from drive) (now, before limb
 	}
 	z := all[0].pos.z
 	g, batch := z.node.Graph(), z.node.Shape().Size()/z.rows
-	run := running{Now: s.varyingParts(g, batch, all), Before: s.varyingParts(g, batch, all),
-		Drive: from.carry(g, batch)}
+	start := s.varyingParts(g, batch, all)
+	run := running{Now: start, Before: start, Drive: from.carry(g, batch)}
 	run = xla.For(g, 2, run, func(substep *Node, r running) running {
 		g := substep.Graph()
 		unprojected := s.complete(r.Now)

@@ -40,7 +40,7 @@ func (s *System) pose(angles, velocities num) limbs {
 			}
 		}
 		for k := range s.jointGroups {
-			if h := &s.jointGroups[k]; h.level+1 == l {
+			if h := &s.jointGroups[k]; h.children == l {
 				add(h.attach(all[l-1].take(h.parentRow...), angles, velocities), h.childRow)
 			}
 		}
@@ -79,7 +79,7 @@ func (s *System) roots() [][]int {
 	for l := range s.levels[1:] {
 		next := make([]int, len(s.levels[l+1].body))
 		for i := range s.jointGroups {
-			if h := &s.jointGroups[i]; h.level == l {
+			if h := &s.jointGroups[i]; h.parents == l {
 				for unit, row := range h.childRow {
 					next[row] = roots[l][h.parentRow[unit]]
 				}

@@ -29,11 +29,13 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 			state.batch(), s.actions, state.batch()))
 	}
 	g, batch := state.graph(), state.batch()
-	from := drive{torques: s.actuatorTorques(action), gravity: gravity}
 	if accelerated(g) {
-		return s.stepOnAccelerator(state, from)
+		return s.stepOnAccelerator(state, drive{torques: s.actuatorTorques(action), gravity: gravity})
 	}
-	run := running{Parts: state.flat(), Drive: from.carry(g, batch)}
+	merged := s.merged(g)
+	from := drive{torques: merged.actuatorTorques(action), gravity: gravity}
+	all := s.merge(merged, s.limbs(state))
+	run := running{Parts: merged.varyingParts(g, batch, all), Drive: from.carry(g, batch)}
 	total := s.noTouch()
 	if s.skipsWalls() {
 		total.short = constant(1, 0)
@@ -44,11 +46,11 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	substep, count := s.smallestStep()
 	substeps := func(run running) running {
 		return xla.For(run.Parts[0].Graph(), count, run, func(_ *Node, r running) running {
-			all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive))
+			all, t := substep(merged.complete(r.Parts), merged.driveOf(r.Drive))
 			for i, c := range t.all() {
 				r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
 			}
-			r.Parts = s.varyingParts(r.Parts[0].Graph(), batch, all)
+			r.Parts = merged.varyingParts(r.Parts[0].Graph(), batch, all)
 			return r
 		})
 	}
@@ -60,7 +62,8 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	for i, c := range total.all() {
 		c.known, c.node = nil, run.Touch[i]
 	}
-	return s.state(run.Parts, batch), s.contact(g, batch, total)
+	all = s.unmerge(merged, merged.complete(run.Parts))
+	return s.state(s.varyingParts(g, batch, all), batch), s.contact(g, batch, total)
 }
 
 // running is what the loop over substeps carries.

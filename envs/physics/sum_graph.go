@@ -24,7 +24,7 @@ func each(rows []int) [][]int {
 // sum is a segment sum of addends into a num of so many rows.
 func sum(rows int, addends ...addend) num {
 	total := newTotal(rows, addends...)
-	return total.join()
+	return total.join(join)
 }
 
 // total is a sum in two stages, so that values which several rows share can be materialized for
@@ -110,7 +110,8 @@ func (t *total) shared() (values []*num) {
 	return values
 }
 
-func (t *total) join() num {
+// join makes a num of the sums; concatenate joins the parts.
+func (t *total) join(concatenate func(parts []*Node) *Node) num {
 	if t.split {
 		out := num{rows: t.rows}
 		for _, p := range t.parts {
@@ -138,5 +139,5 @@ func (t *total) join() num {
 		}
 		nodes = append(nodes, node)
 	}
-	return num{rows: t.rows, node: join(nodes)}
+	return num{rows: t.rows, node: concatenate(nodes)}
 }

@@ -27,6 +27,10 @@ type System struct {
 	contacts    []contactGroup
 	touched     []int // index in the model of each fixed body that something can touch
 
+	// oneLevel has the same bodies in one level; nil if its joints would need gathers. See
+	// [System.merged].
+	oneLevel *System
+
 	record *stageRecorder // nil except during [System.Substep]
 }
 
@@ -66,7 +70,8 @@ func NewSystem(m Model) (*System, error) {
 	if err := s.layOut(); err != nil {
 		return nil, err
 	}
-	s.prepareJoints()
+	joints := s.jointRows()
+	s.prepareJoints(joints)
 	s.placeFixedBodies()
 	s.prepareContacts()
 
@@ -81,6 +86,9 @@ func NewSystem(m Model) (*System, error) {
 	}
 	s.varies[3] = true
 	s.rest = s.pose(known(s.defaultAngles()...), constant(max(1, s.dofs), 0))
+	if m.Dynamics == PositionBased {
+		s.oneLevel = s.inOneLevel(joints)
+	}
 	return s, nil
 }
 
