@@ -187,8 +187,10 @@ func (s *System) jointGroup(parents, children int, list []jointRow) jointGroup {
 		})
 	}
 	for axis := range h.axes {
-		h.lower = append(h.lower, column(func(j Joint) float64 { return f32(j.Limits[axis][0]) * degree }))
-		h.upper = append(h.upper, column(func(j Joint) float64 { return f32(j.Limits[axis][1]) * degree }))
+		h.lower = append(h.lower,
+			column(func(j Joint) float64 { return f32(j.Limits[axis][0]) * degree }))
+		h.upper = append(h.upper,
+			column(func(j Joint) float64 { return f32(j.Limits[axis][1]) * degree }))
 		strength, actions := make([]float64, len(list)), make([]int, len(list))
 		for row, j := range list {
 			strength[row] = j.strength

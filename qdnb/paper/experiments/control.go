@@ -22,7 +22,7 @@ func (s Scale) control() (set []string, budget runs.Budget) {
 	case Paper:
 		return nil, qdnb.ControlBudget
 	case Medium:
-		return []string{"value_hidden=64,64"}, mediumControl
+		return []string{"value_hidden=64,64"}, mediumBudget
 	case Small:
 		return []string{
 			"num_envs=128", "evaluation_envs=64", "evaluation_interval=4", "batch_size=32",

@@ -100,13 +100,9 @@ func (s Scale) settings(algorithm, env string) (set []string) {
 	return set
 }
 
-// mediumBudget and mediumControl are the budgets of a training run and of a meta-controller at
-// scale Medium. They are in processor time, so all methods get the same whatever the machine's
-// load.
-var (
-	mediumBudget  = runs.Budget{CPU: 12 * time.Minute}
-	mediumControl = runs.Budget{CPU: 24 * time.Minute}
-)
+// mediumBudget is the budget of a training run and of a meta-controller at scale Medium. It is in
+// processor time, so all methods get the same whatever the machine's load.
+var mediumBudget = runs.Budget{CPU: 12 * time.Minute}
 
 // Units of budgets.
 const (
