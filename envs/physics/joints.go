@@ -99,9 +99,9 @@ func (s *System) prepareJoints(rows []jointRow) {
 	}
 }
 
-// inOneLevel returns the system with the bodies of all levels in one, one level after the other. It
-// has no contacts. It returns nil unless all joints are then in one group, whose parents and whose
-// children are consecutive rows.
+// inOneLevel returns the system with the bodies of all levels in one, one level after the other,
+// without contacts and places. It returns nil unless all joints are then in one group, whose
+// parents and whose children are consecutive rows.
 func (s *System) inOneLevel(joints []jointRow) *System {
 	one := *s
 	var start []int // of each level
@@ -127,7 +127,8 @@ func (s *System) inOneLevel(joints []jointRow) *System {
 	for i, c := range rest.components() {
 		*c = stack(s.rest.component(i), join)
 	}
-	one.levels, one.contacts, one.rest = []level{all}, nil, limbs{rest}
+	one.levels, one.rest = []level{all}, limbs{rest}
+	one.contacts, one.place = nil, nil
 	var moved []jointRow
 	for i, j := range joints {
 		parents := start[j.parents]
