@@ -23,8 +23,8 @@ const loopBytes = 30 << 20
 //
 // On CPUs, the physics loops of a slice have few iterations. LLVM would unroll them before
 // vectorizing and then vectorize hardly anything. With at most three iterations to unroll, it does
-// so only with what is left of them after vectorizing. SLP vectorization is off, which saves compile
-// time. XNNPACK is off, because learners' products are faster with oneDNN.
+// so only with what is left of them after vectorizing. SLP vectorization is off, which saves
+// compile time. XNNPACK is off, because learners' products are faster with oneDNN.
 //
 // On NVIDIA GPUs, two runs of a program give the same bytes: XLA picks kernels without timing them,
 // and uses none that sum in the order of their threads. Programs compiled for an H100 have the same
