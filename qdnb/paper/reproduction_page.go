@@ -14,7 +14,6 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/stats"
 )
 
 // recordIntro is the first part of the page.
@@ -131,11 +130,7 @@ func (n recordNumber) ours() string {
 	if len(n.own) == 0 {
 		return none
 	}
-	text := tables.Plain.Number(stats.Median(n.own))
-	if len(n.own) > 1 {
-		text = results.Spread(tables.Plain, n.own)
-	}
-	return strings.TrimSuffix(text+", "+n.side, ", ")
+	return strings.TrimSuffix(results.Spread(tables.Plain, n.own)+", "+n.side, ", ")
 }
 
 // effort returns the columns of seeds, steps, times and makers.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,9 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
+// longHash matches a commit's full hash, and its first seven digits, which name it.
+var longHash = regexp.MustCompile(`\b([0-9a-f]{7})[0-9a-f]{33}\b`)
+
 // Summary describes the runs of some experiments in a few lines: their origin and size, which
 // methods, environments and seeds they cover, and which of the paper's are missing.
 func (d *Data) Summary(experiments ...string) string {
@@ -22,7 +26,7 @@ func (d *Data) Summary(experiments ...string) string {
 		fmt.Fprintf(&text, "Runs shipped with qdnb: scale %s, trained on %s", d.About.Scale,
 			d.About.Machine)
 		if d.About.Commit != "" {
-			fmt.Fprintf(&text, ", commit %s", d.About.Commit)
+			fmt.Fprintf(&text, ", commit %s", longHash.ReplaceAllString(d.About.Commit, "$1"))
 		}
 		fmt.Fprintln(&text)
 	}

@@ -78,8 +78,11 @@ func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string,
 	return table
 }
 
-// Spread formats a sample as "median (± standard deviation)".
+// Spread formats a sample as "median (± standard deviation)", and a single number as that number.
 func Spread(n tables.Notation, x []float64) string {
+	if len(x) == 1 {
+		return n.Number(x[0])
+	}
 	return fmt.Sprintf("%s (± %s)", n.Number(stats.Median(x)), n.Number(stats.Std(x)))
 }
 
