@@ -24,6 +24,17 @@ func contacts(components [3]*Node) *Node {
 	return ClipScalar(Reshape(Stack(components[:], 1), 3*dims[0], dims[1]), -1, 1)
 }
 
+// untouched lists the components of contacts of bodies that nothing touches.
+func untouched(env *Rigid) (components []int) {
+	first := env.Settings.Observations - env.Contacts
+	for i := range env.Contacts {
+		if bodies := len(env.System.Model().Bodies); !env.System.Touchable(i / 3 % bodies) {
+			components = append(components, first+i)
+		}
+	}
+	return components
+}
+
 // antCost is the control and contact cost of Brax's ant.
 func antCost(after StepView, action *Node) *Node {
 	return Add(cost(0.5, action), cost(0.0005, contacts(after.Contact.Velocity)))
@@ -48,6 +59,7 @@ func ant(task catalog.Task, model physics.Model, o options, define func(*Rigid))
 		env.Noise, env.Contacts = 0.1, 6*len(model.Bodies)
 		env.Observe, env.Reward, env.Done = antObservation, antForward, antFalls(1)
 		define(env)
+		env.Settings.Zero = untouched(env)
 		env.Objectives = split(env.Reward, antCost)
 	})
 }

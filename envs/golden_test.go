@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/verify"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -57,6 +59,44 @@ func TestGoldenSteps(t *testing.T) {
 			})
 		}
 	})
+}
+
+// Components of the ants' observations that are said to be 0 are so in Brax, in 256 random states,
+// and at most one other component is.
+func TestZeroObservations(t *testing.T) {
+	for name, want := range map[string]int{"ant-uni": 30, "ant-omni": 30, "ant-trap": 30,
+		"ant-maze": 36, "walker-uni": 0} {
+		env, err := envs.Make(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := env.Spec()
+		arrays, err := npz.Read(filepath.Join("testdata", "onestep_"+name+".npz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		observations, err := arrays["obs"].Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		varying := make([]bool, spec.Observations)
+		for i, x := range observations {
+			varying[i%len(varying)] = varying[i%len(varying)] || x != 0
+		}
+		others := 0
+		for i, varies := range varying {
+			switch zero := slices.Contains(spec.Zero, i); {
+			case zero && varies:
+				t.Errorf("%s: component %d is not always 0", name, i)
+			case !zero && !varies:
+				others++
+			}
+		}
+		if len(spec.Zero) != want || want > 0 && others > 1 {
+			t.Errorf("%s: %d components are said to be 0, want %d; %d others are", name, len(spec.Zero),
+				want, others)
+		}
+	}
 }
 
 // model_pointmaze.json holds the constants of the environment in the published code.

@@ -47,7 +47,7 @@ class Case:
     unknown: float = 1  # average iterations of loops with data-dependent counts
 
 
-ROLLOUT = "rollout --env {} --batch 256 --steps 250 --repeats 8"
+ROLLOUT = "rollout --env {} --batch 256 --steps 250 --repeats 25"
 CASES = {
     "rollout of ant-uni": Case(ROLLOUT.format("ant-uni"), "evaluation", "best_s", ("batch", "steps"), "step"),
     "rollout of walker-uni": Case(ROLLOUT.format("walker-uni"), "evaluation", "best_s", ("batch", "steps"), "step"),

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pkg/errors"
 )
@@ -12,6 +13,9 @@ type Spec struct {
 	Observations int // size of an observation; 0: the genotype is the action
 	Actions      int // size of an action
 	Length       int // control steps per episode, T
+	// Zero are the components of an observation that are always 0, in ascending order. Rollouts on
+	// CPUs do not read the weights that multiply them.
+	Zero []int
 
 	Descriptor Descriptor
 	// Offset is added to the QD score for every filled cell and step of an episode, so that filling
@@ -91,6 +95,10 @@ func (s Spec) Validate() error {
 		s.Actions < 1 || s.Length < 1:
 		return errors.Errorf("%s needs at least 1 observation (or 0 and a range Initial), 1 action and "+
 			"1 step, not %d, %d and %d", s.Name, s.Observations, s.Actions, s.Length)
+	case !slices.IsSorted(s.Zero) || len(slices.Compact(slices.Clone(s.Zero))) < len(s.Zero) ||
+		len(s.Zero) > 0 && (s.Zero[0] < 0 || s.Zero[len(s.Zero)-1] >= s.Observations):
+		return errors.Errorf("the components of %s's observations that are always 0 must ascend from 0 "+
+			"to at most %d, not %d", s.Name, s.Observations-1, s.Zero)
 	case !finite(s.Offset) || !finite(s.FitnessRange[0]) || !finite(s.FitnessRange[1]):
 		return errors.Errorf("the offset and fitness range of %s must be finite, not %g and %g",
 			s.Name, s.Offset, s.FitnessRange)

@@ -104,6 +104,10 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 		`limits of "share of the right" in slider are 2 and 1`: {spec: func(s *envs.Spec) {
 			s.Descriptor.Lower[0] = 2
 		}},
+		"observations that are always 0 must ascend from 0 to at most 1, not [1 2]": {
+			spec: func(s *envs.Spec) { s.Zero = []int{1, 2} }},
+		"zero: number 0 of the observation of copy 0 after 0 steps": {
+			spec: func(s *envs.Spec) { s.Zero = []int{0} }},
 		"1 upper limits and 2 names": {spec: func(s *envs.Spec) {
 			s.Descriptor.Components = []string{"a", "b"}
 		}},

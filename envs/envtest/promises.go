@@ -163,6 +163,13 @@ func (t *trial) sound(r recording) {
 			if at := a.first(allCopies, binary); at != "" {
 				t.breaks("done: it must be 0 or 1: %s", at)
 			}
+		case "the observation":
+			nonzero := func(_, i int, x float32) bool {
+				return x != 0 && slices.Contains(t.spec.Zero, i%t.spec.Observations)
+			}
+			if at := a.first(allCopies, nonzero); at != "" {
+				t.breaks("zero: %s, but Spec says that it is always 0", at)
+			}
 		case "the descriptor", "the episode's descriptor":
 			outside := func(_, i int, x float32) bool {
 				k := i % len(d.Lower)

@@ -108,6 +108,7 @@ func (c *contact) repeats(next contact) bool {
 // left out.
 func (s *System) prepareContacts() {
 	m := s.model
+	s.acted = make([]bool, len(m.Bodies))
 	may := map[[2]int]bool{}
 	for _, pair := range m.Collide {
 		a, b := m.Body(pair[0]), m.Body(pair[1])
@@ -159,6 +160,10 @@ func (s *System) prepareContacts() {
 func (s *System) addGroup(twoWay bool, fixed, pairs []contact) {
 	if len(fixed)+len(pairs) == 0 {
 		return
+	}
+	for _, c := range slices.Concat(fixed, pairs) {
+		s.acted[c.a] = true
+		s.acted[c.b] = s.acted[c.b] || twoWay
 	}
 	levels, plane := s.roundsByLevel(fixed), !twoWay
 	var sets, each []contactSet

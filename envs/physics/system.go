@@ -25,7 +25,8 @@ type System struct {
 	dofs        int // number of joint angles
 	actions     int
 	contacts    []contactGroup
-	touched     []int // index in the model of each fixed body that something can touch
+	touched     []int  // index in the model of each fixed body that something can touch
+	acted       []bool // by body of the model: whether contacts can act on it
 
 	// oneLevel has the same bodies in one level; nil if its joints would need gathers. See
 	// [System.merged].
@@ -94,6 +95,10 @@ func NewSystem(m Model) (*System, error) {
 
 // Model returns the model of the system.
 func (s *System) Model() Model { return s.model }
+
+// Touchable reports whether contacts can act on a body of the model. The others' velocity changes in
+// a [Contact] are always 0.
+func (s *System) Touchable(body int) bool { return s.acted[body] }
 
 // Actions is the number of actions: one for each axis of each actuator's joint.
 func (s *System) Actions() int { return s.actions }

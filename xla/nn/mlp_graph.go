@@ -110,7 +110,8 @@ type Net struct {
 	Kernel []*Node // [P, in, out] a layer; see [Net.BFloat16] for packed ones
 	Form   MLP
 
-	byRows bool // see WithoutGradients
+	byRows bool  // see WithoutGradients
+	zero   []int // inputs that are left out; see WithoutGradients
 }
 
 // View cuts rows [P, N] into networks.
@@ -144,6 +145,7 @@ func (n Net) Apply(x *Node) *Node {
 	if len(n.Kernel) == 0 {
 		return n.Bias[0]
 	}
+	x = n.withoutZeros(x)
 	for layer, kernel := range n.Kernel {
 		bias := n.Bias[layer]
 		x = n.product(x, kernel)

@@ -194,6 +194,33 @@ func TestWithoutGradients(t *testing.T) {
 	}
 }
 
+// Networks without inputs that are 0 compute what others do.
+func TestWithoutZeroInputs(t *testing.T) {
+	const p = 3
+	policy := nn.MLP{Sizes: []int{9, 16, 3}}
+	for _, zero := range [][]int{{0}, {2, 3, 8}, {2, 5, 8}, {0, 3, 4, 6, 7, 8}, {1, 3, 5, 7, 8},
+		{0, 1, 2, 3, 4, 5, 6, 7, 8}} {
+		draw := uniform(1)
+		rows, x := draw(p*policy.Params()), draw(p*policy.Sizes[0])
+		for i := range x {
+			if slices.Contains(zero, i%policy.Sizes[0]) {
+				x[i] = 0
+			}
+		}
+		xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
+			out := xlatest.Run(t, platform, func(in []*Node) []*Node {
+				all, some := policy.View(in[0]), policy.View(in[0]).WithoutGradients(zero...)
+				batch := InsertAxes(in[1], 1)
+				return []*Node{all.Apply(in[1]), some.Apply(in[1]), all.Apply(batch), some.Apply(batch)}
+			}, xlatest.Tensor(rows, p, policy.Params()), xlatest.Tensor(x, p, policy.Sizes[0]))
+			for i := range 2 {
+				xlatest.Close(t, fmt.Sprint("without ", zero), xlatest.Flat[float32](t, out[2*i+1]),
+					xlatest.Flat[float32](t, out[2*i]), 1e-6)
+			}
+		})
+	}
+}
+
 // uniform returns a function that draws n numbers up to limit in size.
 func uniform(limit float32) (draw func(n int) []float32) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -25,11 +25,18 @@ const (
 // WithoutGradients returns the networks in a form for rollouts, which gradients may not cross. On
 // XLA:CPU, [Net.Apply] multiplies inputs [P, in] with their kernels by rows: XLA's own product has
 // vectors of 256 bits at most on some CPUs, and is slow for the few columns of a last layer.
-func (n Net) WithoutGradients() Net {
+// Components of the inputs that are always 0, in ascending order, are left out there, with their
+// weights.
+func (n Net) WithoutGradients(zero ...int) Net {
 	n.byRows = true
 	kernels := n.Kernel
 	n.Kernel = nil
-	for _, kernel := range kernels {
+	for layer, kernel := range kernels {
+		if in := kernel.Shape().Dimensions[1]; layer == 0 && 0 < len(zero) && len(zero) < in &&
+			readByRows(kernel) {
+			n.zero = zero
+			kernel = Concatenate(without(zero, kernel, 1), 1)
+		}
 		if more := -kernel.Shape().Dimensions[2] & (columnsAtOnce - 1); more > 0 && readByRows(kernel) {
 			dims := slices.Clone(kernel.Shape().Dimensions)
 			dims[2] = more
@@ -44,6 +51,62 @@ func (n Net) WithoutGradients() Net {
 // readByRows reports whether rollouts read a kernel by rows.
 func readByRows(kernel *Node) bool {
 	return kernel.Shape().Size() <= maxByRows && xla.KindOf(kernel.Graph()) == xla.CPU
+}
+
+// without cuts components out of an axis. Several of equal size and distance take one slice.
+func without(components []int, x *Node, axis int) (parts []*Node) {
+	type gap struct{ start, end int }
+	var gaps []gap
+	for _, i := range components {
+		if last := len(gaps) - 1; last >= 0 && gaps[last].end == i {
+			gaps[last].end++
+		} else {
+			gaps = append(gaps, gap{i, i + 1})
+		}
+	}
+	from := 0
+	keep := func(to int) {
+		if to > from {
+			parts = append(parts, SliceAxis(x, axis, AxisRange(from, to)))
+		}
+	}
+	for len(gaps) > 0 {
+		first, size, distance, n := gaps[0], gaps[0].end-gaps[0].start, 0, 1
+		if len(gaps) > 1 {
+			distance = gaps[1].start - first.start
+		}
+		for n < len(gaps) && gaps[n] == (gap{first.start + n*distance, first.end + n*distance}) {
+			n++
+		}
+		if start := first.end - distance; n > 1 && start >= from {
+			keep(start)
+			from = start + n*distance
+			dims := slices.Clone(x.Shape().Dimensions)
+			split := slices.Replace(slices.Clone(dims), axis, axis+1, n, distance)
+			periods := Reshape(SliceAxis(x, axis, AxisRange(start, from)), split...)
+			dims[axis] = n * (distance - size)
+			parts = append(parts, Reshape(SliceAxis(periods, axis+1, AxisRange(0, distance-size)), dims...))
+		} else {
+			n = 1
+			keep(first.start)
+			from = first.end
+		}
+		gaps = gaps[n:]
+	}
+	keep(x.Shape().Dimensions[axis])
+	return parts
+}
+
+// withoutZeros leaves out the components of inputs that are always 0.
+func (n Net) withoutZeros(x *Node) *Node {
+	last := x.Rank() - 1
+	switch {
+	case len(n.zero) == 0:
+		return x
+	case last == 1: // rollouts compute their observations with the batch on the last axis
+		return Transpose(xla.Join(without(n.zero, Transpose(x, 0, 1), 0)), 0, 1)
+	}
+	return Concatenate(without(n.zero, x, last), last)
 }
 
 // product returns the products of each network's inputs with a kernel, which may be packed.

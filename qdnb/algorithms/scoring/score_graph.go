@@ -28,7 +28,7 @@ type Scores struct {
 
 // View cuts genotypes [P, N] into the policies that act in rollouts.
 func (t Task) View(genotypes *Node) nn.Net {
-	policies := t.Policy.View(genotypes).WithoutGradients()
+	policies := t.Policy.View(genotypes).WithoutGradients(t.Env.Spec().Zero...)
 	if t.Weights == BFloat16 {
 		policies = policies.BFloat16()
 	}
