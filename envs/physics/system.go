@@ -96,8 +96,8 @@ func NewSystem(m Model) (*System, error) {
 // Model returns the model of the system.
 func (s *System) Model() Model { return s.model }
 
-// Touchable reports whether contacts can act on a body of the model. The others' velocity changes in
-// a [Contact] are always 0.
+// Touchable reports whether contacts can act on a body of the model. The velocity changes of the
+// others in a [Contact] are always 0.
 func (s *System) Touchable(body int) bool { return s.acted[body] }
 
 // Actions is the number of actions: one for each axis of each actuator's joint.

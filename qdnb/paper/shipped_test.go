@@ -158,7 +158,8 @@ func TestShippedSummary(t *testing.T) {
 	adapted.Run.Hyperparameters = json.RawMessage(`{"cells":4,"hidden":[16,16]}`)
 	data.Lines = append(data.Lines, adapted)
 	data.About.Commit = "0123abcdef0123abcdef0123abcdef0123abcdef, modified, fedcba9"
-	const want = `Runs shipped with qdnb: scale medium, trained on a test, commit 0123abc, modified, fedcba9
+	const want = `Runs shipped with qdnb: scale medium, trained on a test, ` +
+		`commit 0123abc, modified, fedcba9
 training: 2 runs, seed 0, 4 cells, hidden layers of 8 and 9 units, 1m40s of processor time each
   ant-omni        MAP-Elites, DADS+REWARD
   No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, DIAYN+REWARD, ` +
