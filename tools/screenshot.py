@@ -28,8 +28,8 @@ FLAGS = [
     "--enable-unsafe-swiftshader",
     "--virtual-time-budget=15000",
 ]
-# A browser's surface is limited to 16384 pixels; longer pages are cut there.
-MAX_HEIGHT = 16000
+# The height of the browser's surface; what is below it would show the top of the page again.
+MAX_HEIGHT = 8192
 MEASURE = """<script>addEventListener("load", () =>
 document.documentElement.setAttribute("data-height", document.documentElement.scrollHeight));</script>"""
 
@@ -54,13 +54,13 @@ def browse(browser: str, *flags: str) -> str:
 
 
 def height_of(browser: str, page: Path, width: int) -> int:
-    """The page's height in CSS pixels at the given width, measured by the browser."""
+    """The page's height in CSS pixels at the given width, measured by the browser; 3000 if it does not say."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / page.name
         copy.write_text(page.read_text(encoding="utf-8") + MEASURE, encoding="utf-8")
         dom = browse(browser, f"--window-size={width},800", "--dump-dom", copy.as_uri())
     match = re.search(r'data-height="(\d+)"', dom)
-    return min(int(match[1]), MAX_HEIGHT) if match else 3000
+    return int(match[1]) if match else 3000
 
 
 def main() -> int:
@@ -82,7 +82,9 @@ def main() -> int:
         picture = page.resolve().with_suffix(".png")
         try:
             height = height_of(browser, page.resolve(), args.width)
-            browse(browser, f"--window-size={args.width},{height}", f"--screenshot={picture}", page.resolve().as_uri())
+            scale = min(1, MAX_HEIGHT / height)  # long pages are drawn smaller
+            size = [f"--window-size={args.width},{height}", f"--force-device-scale-factor={scale}"]
+            browse(browser, *size, f"--screenshot={picture}", page.resolve().as_uri())
             if not picture.exists():
                 raise RuntimeError("the browser wrote no picture")
         except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:
