@@ -38,8 +38,12 @@ func Build() (version, commit string) {
 func machineUse(platform *xla.Platform, after int64) runs.MachineUse {
 	u := runs.MachineUse{After: after}
 	u.Version, u.Commit = Build()
-	u.Machine = fmt.Sprintf("%s, %d cores, %s/%s", processor("/proc/cpuinfo"), runtime.NumCPU(),
-		runtime.GOOS, runtime.GOARCH)
+	cores := "1 core"
+	if n := runtime.NumCPU(); n > 1 {
+		cores = fmt.Sprintf("%d cores", n)
+	}
+	u.Machine = fmt.Sprintf("%s, %s, %s/%s", processor("/proc/cpuinfo"), cores, runtime.GOOS,
+		runtime.GOARCH)
 	if platform.Kind.Accelerator() {
 		u.Machine = platform.Backend.DeviceDescription(0) + "; " + u.Machine
 	}
