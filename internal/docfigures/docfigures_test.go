@@ -22,6 +22,7 @@ var pages = []struct {
 	{"trust.png", false, trust},
 	{"scale.png", false, scale},
 	{"accelerators.png", false, accelerators},
+	{"adaptation.png", false, adaptation},
 	{"determinism.png", true, determinism},
 	{"faults.png", true, faults},
 	{"reference/doctor.png", true, doctor},
@@ -29,7 +30,7 @@ var pages = []struct {
 }
 
 // maxBytes limits a figure in the repository.
-const maxBytes = 60_000
+const maxBytes = 120_000
 
 func TestFiguresOfPages(t *testing.T) {
 	t.Chdir("../..")

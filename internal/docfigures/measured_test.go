@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"example.com/qdnb/envs/verify"
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/xla"
 )
@@ -147,6 +148,15 @@ func accelerators(program) (*figures.Figure, error) {
 		return nil, err
 	}
 	return figures.Intervals([]figures.IntervalPanel{left, right}, 2)
+}
+
+// adaptation draws figure 4 of the paper from the shipped runs.
+func adaptation(program) (*figures.Figure, error) {
+	data, err := paper.Open("notebooks/results")
+	if err != nil {
+		return nil, err
+	}
+	return paper.Adaptation(data)
 }
 
 // fuzzTarget matches a fuzz target of a test file.
