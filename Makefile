@@ -211,7 +211,7 @@ reproduction: check compile ## write docs/reproduction.md (REPRODUCTION=... for 
 	@go run ./cmd/qdnb reproduction $(REPRODUCTION:%=--in %) --out docs
 
 .PHONY: docs-figures
-docs-figures: check compile plugin ## draw the figures of docs that no notebook draws (a minute)
+docs-figures: check compile plugin ## draw the figures of the pages in docs (a minute)
 	@QDNB_DOCS=1 go test -count 1 -timeout 30m ./internal/docfigures
 	@echo "make docs-figures: wrote the figures in docs"
 
