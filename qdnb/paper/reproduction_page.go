@@ -176,8 +176,12 @@ func (s section) remarks(c recordCell, notes *recordNotes) string {
 		case n.reason != "":
 			list = append(list, notes.add(n.reason))
 		case n.outside() && !(n.side == below && (fewer || s.smaller())):
-			list = append(list, fmt.Sprintf("%s %s by %.1f deviations: reason unknown", n.metric, n.side,
-				n.deviations()))
+			cause := "reason unknown"
+			if n.deviations() < 2 {
+				cause = "perhaps chance"
+			}
+			list = append(list, fmt.Sprintf("%s %s by %.1f deviations: %s", n.metric, n.side,
+				n.deviations(), cause))
 		}
 	}
 	return strings.Join(slices.Compact(list), "; ")
