@@ -117,14 +117,6 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
-// Must2 is [Must] for two values.
-func Must2[A, B any](a A, b B, err error) (A, B) {
-	if err != nil {
-		panic(err)
-	}
-	return a, b
-}
-
 func TestAdaptRefuses(t *testing.T) {
 	root := t.TempDir()
 	skills := walkers(t, root, "map-elites")
