@@ -115,31 +115,6 @@ func CompareOrder(d *Data) (*tables.Table, error) {
 	return table, nil
 }
 
-// CompareSteps compares the environment steps of training with the paper's in two hours (table 8).
-func CompareSteps(d *Data) (*tables.Table, error) {
-	methods, envs, err := trained(d, results.ExperimentTraining)
-	if err != nil {
-		return nil, err
-	}
-	table := &tables.Table{
-		Caption: "Environment steps compared with the paper's: mean over environments and seeds",
-		Header:  []string{"method", "environments", "steps", "paper's", "ratio"},
-	}
-	var own, paper, ratios []float64
-	for _, method := range methods {
-		steps, ratio, n := d.MeanSteps(method, envs)
-		own, paper, ratios = append(own, steps), append(paper, steps/ratio), append(ratios, ratio)
-		table.Rows = append(table.Rows, tables.Row(figures.MethodName(method), strconv.Itoa(n)))
-	}
-	for _, column := range [][]float64{own, paper, ratios} {
-		addNumbers(table, column)
-	}
-	table.Notes = []string{"The paper's steps are for two hours on a Quadro RTX 4000. It prints the " +
-		"mean over its environments; here the mean is over the row's environments (see " +
-		"docs/experiments.md)."}
-	return table, nil
-}
-
 // none marks unknown values.
 const none = "–"
 

@@ -55,6 +55,9 @@ func Steps(d *Data) (*tables.Table, error) {
 	}
 	table := d.StepTable(methods, envs)
 	table.Caption = "Environment steps: mean over environments and seeds (the paper's table 8)"
+	table.Notes = []string{"The paper's steps are for two hours on a Quadro RTX 4000. It prints the " +
+		"mean over its environments; here the mean is over the row's environments (see " +
+		"docs/experiments.md)."}
 	return table, nil
 }
 

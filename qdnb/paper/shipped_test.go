@@ -153,19 +153,21 @@ func TestShippedSummary(t *testing.T) {
 	adapted := data.Lines[1]
 	adapted.Experiment, adapted.Run.Seed, adapted.Budget = "adaptation", 3, runs.Budget{}
 	adapted.Run.Hyperparameters = json.RawMessage(`{"cells":4,"hidden":[8,8,8]}`)
-	data.Lines = append(data.Lines, adapted)
-	adapted.Run.Seed = 10
+	trap := adapted
+	trap.Run.Env = "ant-trap"
+	data.Lines = append(data.Lines, adapted, trap)
 	adapted.Run.Hyperparameters = json.RawMessage(`{"cells":4,"hidden":[16,16]}`)
-	data.Lines = append(data.Lines, adapted)
+	adapted.Run.Seed, trap.Run.Seed = 10, 10
+	data.Lines = append(data.Lines, adapted, trap)
 	data.About.Commit = "0123abcdef0123abcdef0123abcdef0123abcdef, modified, fedcba9"
-	const want = `Runs shipped with qdnb: scale medium, trained on a test, ` +
-		`commit 0123abc, modified, fedcba9
-training: 2 runs, seed 0, 4 cells, hidden layers of 8 and 9 units, 1m40s of processor time each
-  ant-omni        MAP-Elites, DADS+REWARD
-  No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, DIAYN+REWARD, ` +
-		`SMERL(DIAYN), SMERL(DADS); ant-trap, ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.
-adaptation: 2 runs, seed 3, 10, 4 cells, hidden layers of 8 and 8 and 8 or 16 and 16 units
-  ant-omni        DADS+REWARD
+	const want = `Runs shipped with qdnb: scale medium, trained on a test. ` +
+		`Commit 0123abc (modified), fedcba9
+training: 2 runs, 4 cells, hidden layers of 8 and 9 units, 1m40s of processor time each
+  ant-omni, seed 0: MAP-Elites, DADS+REWARD
+  No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS);
+    ant-trap, ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.
+adaptation: 4 runs, 4 cells, hidden layers of 8 and 8 and 8 or 16 and 16 units
+  ant-trap, ant-omni, seeds 3, 10: DADS+REWARD
 hurdles: no runs
 `
 	if got := data.Summary("training", "adaptation", "hurdles"); got != want {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -18,17 +19,22 @@ import (
 // longHash matches a commit's full hash, and its first seven digits, which name it.
 var longHash = regexp.MustCompile(`\b([0-9a-f]{7})[0-9a-f]{33}\b`)
 
-// Summary describes the runs of some experiments in a few lines: their origin and size, which
-// methods, environments and seeds they cover, and which of the paper's are missing.
+// Summary describes the runs of some experiments in a few lines of at most 100 characters: their
+// origin and size, which methods, environments and seeds they cover, and which of the paper's are
+// missing.
 func (d *Data) Summary(experiments ...string) string {
 	var text strings.Builder
+	write := func(indent, line string) {
+		lines := names.Wrap(line, 98-len(indent))
+		fmt.Fprintf(&text, "%s%s\n", indent, strings.Join(lines, "\n  "+indent))
+	}
 	if d.About != nil {
-		fmt.Fprintf(&text, "Runs shipped with qdnb: scale %s, trained on %s", d.About.Scale,
+		line := fmt.Sprintf("Runs shipped with qdnb: scale %s, trained on %s", d.About.Scale,
 			d.About.Machine)
-		if d.About.Commit != "" {
-			fmt.Fprintf(&text, ", commit %s", longHash.ReplaceAllString(d.About.Commit, "$1"))
+		if commit := longHash.ReplaceAllString(d.About.Commit, "$1"); commit != "" {
+			line += ". Commit " + strings.ReplaceAll(commit, ", modified", " (modified)")
 		}
-		fmt.Fprintln(&text)
+		write("", line)
 	}
 	for _, experiment := range experiments {
 		var lines []sweep.Line
@@ -38,30 +44,53 @@ func (d *Data) Summary(experiments ...string) string {
 			}
 		}
 		if len(lines) == 0 {
-			fmt.Fprintf(&text, "%s: no runs\n", experiment)
+			write("", experiment+": no runs")
 			continue
 		}
-		fmt.Fprintf(&text, "%s: %s\n", experiment, describe(lines))
-		for _, env := range sorted(lines, protocol.CompareEnvironments,
-			func(l sweep.Line) string { return l.Run.Env }) {
-			here := slices.DeleteFunc(slices.Clone(lines),
-				func(l sweep.Line) bool { return l.Run.Env != env })
-			methods := sorted(here, protocol.CompareMethods, func(l sweep.Line) string { return l.Label })
-			fmt.Fprintf(&text, "  %-15s %s\n", env, strings.Join(methodNames(methods), ", "))
+		write("", experiment+": "+describe(lines))
+		for _, c := range covered(lines) {
+			write("  ", fmt.Sprintf("%s, %s: %s", strings.Join(c.envs, ", "), c.seeds, c.methods))
 		}
 		if experiment == results.ExperimentTraining {
 			if missing := d.missing(allMethods, curveEnvs); missing != "" {
-				fmt.Fprintf(&text, "  %s\n", missing)
+				write("  ", missing)
 			}
 		}
 	}
 	return text.String()
 }
 
-// describe returns the number, seeds and sizes of runs.
+// coverage is the methods and seeds of the runs on some environments.
+type coverage struct {
+	envs           []string
+	seeds, methods string
+}
+
+// covered returns what lines cover. Environments with the same methods and seeds are together.
+func covered(lines []sweep.Line) (list []coverage) {
+	for _, env := range sorted(lines, protocol.CompareEnvironments,
+		func(l sweep.Line) string { return l.Run.Env }) {
+		here := slices.DeleteFunc(slices.Clone(lines),
+			func(l sweep.Line) bool { return l.Run.Env != env })
+		methods := sorted(here, protocol.CompareMethods, func(l sweep.Line) string { return l.Label })
+		seeds := sorted(here, numerically, func(l sweep.Line) string { return fmt.Sprint(l.Run.Seed) })
+		c := coverage{envs: []string{env}, methods: strings.Join(methodNames(methods), ", "),
+			seeds: fmt.Sprintf("seed%s %s", plural(len(seeds)), strings.Join(seeds, ", "))}
+		i := slices.IndexFunc(list, func(other coverage) bool {
+			return other.seeds == c.seeds && other.methods == c.methods
+		})
+		if i < 0 {
+			list = append(list, c)
+		} else {
+			list[i].envs = append(list[i].envs, env)
+		}
+	}
+	return list
+}
+
+// describe returns the number and sizes of runs.
 func describe(lines []sweep.Line) string {
-	seeds := sorted(lines, numerically, func(l sweep.Line) string { return fmt.Sprint(l.Run.Seed) })
-	text := fmt.Sprintf("%d run%s, seed %s", len(lines), plural(len(lines)), strings.Join(seeds, ", "))
+	text := fmt.Sprintf("%d run%s", len(lines), plural(len(lines)))
 	for _, part := range []struct{ prefix, setting, suffix string }{
 		{"", "cells", " cells"}, {"hidden layers of ", "hidden", " units"}} {
 		values := sorted(lines, numerically, func(l sweep.Line) string {
@@ -111,11 +140,11 @@ func sorted(lines []sweep.Line, compare func(a, b string) int,
 }
 
 func methodNames(methods []string) []string {
-	names := make([]string, len(methods))
+	list := make([]string, len(methods))
 	for i, method := range methods {
-		names[i] = figures.NameMethods(method)
+		list[i] = figures.NameMethods(method)
 	}
-	return names
+	return list
 }
 
 // missing returns a sentence with the methods and environments that have no complete runs, and the
@@ -139,9 +168,9 @@ func (d *Data) missing(methods, envs []string) string {
 		return slices.ContainsFunc(methods, func(method string) bool { return has(method, env) })
 	})
 	var parts []string
-	add := func(prefix string, names []string) {
-		if len(names) > 0 {
-			parts = append(parts, prefix+strings.Join(names, ", "))
+	add := func(prefix string, list []string) {
+		if len(list) > 0 {
+			parts = append(parts, prefix+strings.Join(list, ", "))
 		}
 	}
 	add("", methodNames(noMethods))

@@ -115,7 +115,8 @@ func TestPrepareShipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(log.String(), "Runs shipped with qdnb: scale smoke, trained on a test") ||
-		!strings.Contains(log.String(), "training: 1 run, seed 0, 16 cells") {
+		!strings.Contains(log.String(), "training: 1 run, 16 cells") ||
+		!strings.Contains(log.String(), ", seed 0: MAP-Elites\n") {
 		t.Errorf("said %q", log.String())
 	}
 	data, err := paper.Open(out)

@@ -110,24 +110,17 @@ func (t *Tables) MeanSteps(label string, envs []string) (steps, ratio float64, e
 	return steps, ratio, len(means)
 }
 
-// StepTable returns a table of [Tables.MeanSteps] with a row for each label.
+// StepTable returns a table of [Tables.MeanSteps], with a row for each label.
 func (t *Tables) StepTable(rowLabels, envs []string) *tables.Table {
-	table := &tables.Table{
-		Header: []string{"method", "steps", "part of the paper's", "environments"},
-	}
-	var all, parts []float64
+	table := &tables.Table{Header: []string{"method", "environments", "steps", "paper's", "ratio"}}
 	for _, label := range rowLabels {
-		steps, ratio, _ := t.MeanSteps(label, envs)
-		all, parts = append(all, steps), append(parts, ratio)
-	}
-	steps, ratios := tables.Numbers(all...), tables.Numbers(parts...)
-	for i, label := range rowLabels {
-		_, ratio, environments := t.MeanSteps(label, envs)
-		if math.IsNaN(ratio) {
-			ratios[i] = "–"
+		steps, ratio, environments := t.MeanSteps(label, envs)
+		row := []string{figures.NameMethods(label), strconv.Itoa(environments), tables.Count(steps),
+			"–", "–"}
+		if !math.IsNaN(ratio) {
+			row[3], row[4] = tables.Count(steps/ratio), tables.Short(ratio, 2)
 		}
-		table.Rows = append(table.Rows, tables.Row(figures.NameMethods(label), steps[i], ratios[i],
-			strconv.Itoa(environments)))
+		table.Rows = append(table.Rows, tables.Row(row...))
 	}
 	return table
 }

@@ -205,7 +205,7 @@ func TestCollectWritesTheTables(t *testing.T) {
 			"\nmap-elites,all,qd_score_normalised,2,nan,nan,nan,nan,nan,0.9545454545454546," +
 				"nan,nan,0.9090909090909091,1\n"},
 		{"training_summary.md", "| MAP-Elites | **1050 \\| 1050 \\| 1050** |"},
-		{"training_summary.md", "| MAP-Elites | 5000 | 3.13e−6 | 1 |"},
+		{"training_summary.md", "|---|---:|---:|---:|---:|\n| MAP-Elites | 1 | 5k | 1.6G | 3.1e−06 |"},
 		{"adaptation_summary.csv",
 			"\nmap-elites,ant-maze,target,-1,nan,nan,2,-22.5,-23.75,-21.25,-22.5,nan,nan,nan,nan\n"},
 		{"prior.csv", `"dads-reward, no prior",false,1,2.5,5000,11` + "\n"},

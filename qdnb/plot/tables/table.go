@@ -83,4 +83,4 @@ func shown(text string) string { return minus.ReplaceAllString(line(text), "$1$3
 var numbersOnly = regexp.MustCompile(`^[-−+±×<>≈(\[ ]*` + number + `([^\pL\pN]+` + number +
 	`)*[^\pL\pN]*$`)
 
-const number = `(\d[\d.]*(e[-+]?\d+)?|nan|inf)`
+const number = `(\d[\d.]*(e[-+]?\d+|[kMG])?|nan|inf)` // also those of [Count]

@@ -175,7 +175,7 @@ func (t *Table) HTML() string {
 		if numeric[column] {
 			align = "right"
 		}
-		out.WriteString("<" + tag + ` style="border:1px solid gray;padding:3px 8px;text-align:` + align +
+		out.WriteString("<" + tag + ` style="border:1px solid gray;padding:3px 5px;text-align:` + align +
 			style + `">` + text + "</" + tag + ">")
 	}
 	for c, name := range t.Header {
