@@ -8,15 +8,15 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
-// SkillWays draws figures 9 and 10: the trajectories of skills on an environment whose descriptor
-// is a position, with one map for each method and one colour for each skill. They are all episodes
-// of the final evaluation; the paper evaluates each of five skills from 40 initial states. Each map
-// is the seed with the best QD score; the paper does not say which seed it used.
-func SkillWays(d *Data, env string, methods ...string) (*figures.Figure, error) {
+// SkillTrajectories draws figures 9 and 10: the trajectories of skills on an environment whose
+// descriptor is a position, with one map for each method and one colour for each skill. They are
+// all episodes of the final evaluation; the paper evaluates each of five skills from 40 initial
+// states. Each map is the seed with the best QD score; the paper does not say which seed it used.
+func SkillTrajectories(d *Data, env string, methods ...string) (*figures.Figure, error) {
 	var row []figures.Map
 	var failed error
 	for _, method := range methods {
-		arena, err := d.ways(bestQDScore(d.FinishedRuns(method, env)))
+		arena, err := d.skillTrajectories(bestQDScore(d.FinishedRuns(method, env)))
 		if err != nil {
 			failed = err
 			continue
@@ -37,8 +37,8 @@ func SkillWays(d *Data, env string, methods ...string) (*figures.Figure, error) 
 		Note: d.missing(methods, []string{env})})
 }
 
-// ways returns the skill trajectories of a run; nil without a run.
-func (d *Data) ways(trained *results.Trained) (*figures.Arena, error) {
+// skillTrajectories returns the skill trajectories of a run; nil without a run.
+func (d *Data) skillTrajectories(trained *results.Trained) (*figures.Arena, error) {
 	if trained == nil {
 		return nil, nil
 	}
@@ -103,10 +103,10 @@ var priorMethods = []string{"dads-reward", "diayn-reward"}
 // DIAYN+REWARD on ant-omni, without and with the prior. Skills are discriminated by the position
 // with the prior and by the whole observation without it. Each map is the seed with the median
 // final coverage, the lower one for an even number of seeds. All repertoires share one colour
-// range, from the data. Trajectories are drawn as in [SkillWays].
+// range, from the data. Trajectories are drawn as in [SkillTrajectories].
 func Prior(d *Data) (*figures.Figure, error) {
 	var grid figures.Grid
-	var repertoires, ways []figures.Map
+	var repertoires, trajectories []figures.Map
 	var failed error
 	for _, method := range priorMethods {
 		for _, prior := range []bool{false, true} {
@@ -115,13 +115,13 @@ func Prior(d *Data) (*figures.Figure, error) {
 				continue
 			}
 			cells, err := d.finalCells(run)
-			arena, wrong := d.ways(run)
+			arena, wrong := d.skillTrajectories(run)
 			if err = cmp.Or(err, wrong); err != nil {
 				failed = err
 				continue
 			}
 			shorten(cells)
-			repertoires, ways = append(repertoires, cells), append(ways, arena)
+			repertoires, trajectories = append(repertoires, cells), append(trajectories, arena)
 			with := "no prior"
 			if prior {
 				with = "prior"
@@ -129,11 +129,11 @@ func Prior(d *Data) (*figures.Figure, error) {
 			grid.ColumnTitles = append(grid.ColumnTitles, figures.MethodName(method)+", "+with)
 		}
 	}
-	if len(ways) == 0 {
+	if len(trajectories) == 0 {
 		return nil, d.nothing(failed, "skills with and without prior", results.ExperimentPrior)
 	}
-	zoom(ways)
-	grid.Maps = [][]figures.Map{repertoires, ways}
+	zoom(trajectories)
+	grid.Maps = [][]figures.Map{repertoires, trajectories}
 	grid.RowTitles = []string{"Repertoire", "Skills"}
 	grid.Bar = figures.BarPerRow
 	return figures.MapGrid(grid)

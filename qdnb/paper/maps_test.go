@@ -67,8 +67,8 @@ func fourCells(fitness float32, lower, upper [2]float32) *runs.Repertoire {
 	return r
 }
 
-// ways writes an evaluation of two skills: one goes to (x, y), the other half-way there.
-func ways(t *testing.T, x, y float32) func(*runs.Writer) {
+// trajectories writes an evaluation of two skills: one goes to (x, y), the other half-way there.
+func trajectories(t *testing.T, x, y float32) func(*runs.Writer) {
 	return func(w *runs.Writer) {
 		t.Helper()
 		s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1},
@@ -227,32 +227,34 @@ func TestPointOf(t *testing.T) {
 }
 
 // Trajectories that end near the origin are zoomed in, equally in all maps.
-func TestSkillWays(t *testing.T) {
+func TestSkillTrajectories(t *testing.T) {
 	f := newMapFolder(t)
-	f.add("training", "dads-reward", "ant-omni", 0, 1, omniLower, omniUpper, ways(t, 25, 25))
+	f.add("training", "dads-reward", "ant-omni", 0, 1, omniLower, omniUpper, trajectories(t, 25, 25))
 	// the better QD score
-	f.add("training", "dads-reward", "ant-omni", 1, 2, omniLower, omniUpper, ways(t, 1.5, -0.5))
-	f.add("training", "diayn-reward", "ant-trap", 0, 1, trapLower, trapUpper, ways(t, 28, 3))
-	f.add("training", "dads-reward", "ant-trap", 0, 1, trapLower, trapUpper, ways(t, 2, 0.5))
+	f.add("training", "dads-reward", "ant-omni", 1, 2, omniLower, omniUpper,
+		trajectories(t, 1.5, -0.5))
+	f.add("training", "diayn-reward", "ant-trap", 0, 1, trapLower, trapUpper, trajectories(t, 28, 3))
+	f.add("training", "dads-reward", "ant-trap", 0, 1, trapLower, trapUpper, trajectories(t, 2, 0.5))
 	f.add("training", "smerl-diayn", "ant-trap", 0, 1, trapLower, trapUpper) // without skills
-	figure, err := SkillWays(f.data, "ant-omni", "dads-reward")
+	figure, err := SkillTrajectories(f.data, "ant-omni", "dads-reward")
 	text := says(t, figure, err)
 	contains(t, text, "DADS+REWARD on ant-omni", "skill 0", "skill 1", "start", "end", "2", "−2",
 		"x (m)")
 	containsNot(t, text, "30", "20")
 
-	figure, err = SkillWays(f.data, "ant-trap", "diayn-reward", "smerl-diayn", "sac", "dads-reward")
+	figure, err = SkillTrajectories(f.data, "ant-trap", "diayn-reward", "smerl-diayn", "sac",
+		"dads-reward")
 	text = says(t, figure, err)
 	contains(t, text, "DIAYN+REWARD on ant-trap", "DADS+REWARD on ant-trap", "30")
 	containsNot(t, text, "SMERL(DIAYN) on ant-trap")
 	if n := strings.Count(text, ">skill 1<"); n != 1 {
 		t.Errorf("%d legends", n)
 	}
-	if _, err := SkillWays(f.data, "ant-trap",
+	if _, err := SkillTrajectories(f.data, "ant-trap",
 		"smerl-diayn"); err == nil || !strings.Contains(err.Error(), "skills.npz") {
 		t.Errorf("a run without skills: %v", err)
 	}
-	if _, err := SkillWays(f.data, "ant-maze",
+	if _, err := SkillTrajectories(f.data, "ant-maze",
 		"dads-reward"); err == nil || !strings.Contains(err.Error(), `experiments.Prepare("training")`) {
 		t.Errorf("nothing is trained: %v", err)
 	}
@@ -304,11 +306,11 @@ func TestPrior(t *testing.T) {
 	f := newMapFolder(t)
 	for seed, fitness := range []float32{9000, 8000, 7000} {
 		f.add("prior", "dads-reward", "ant-omni", int64(seed), fitness, omniLower, omniUpper,
-			ways(t, 20, 20))
+			trajectories(t, 20, 20))
 	}
 	for seed, fitness := range []float32{7950, 7975} {
 		f.add("prior", "diayn-reward, no prior", "ant-omni", int64(seed), fitness, omniLower, omniUpper,
-			ways(t, 20, 20))
+			trajectories(t, 20, 20))
 	}
 	for prior, want := range map[bool]string{true: "", false: f.data.Trained[3].Run} {
 		got := f.data.medianCoverage("diayn-reward", prior)

@@ -53,7 +53,7 @@ func shippable(t *testing.T) (dir string, lines []sweep.Line) {
 			}
 		}}
 		if method == "dads-reward" {
-			fill = append(fill, ways(t, 9, 4))
+			fill = append(fill, trajectories(t, 9, 4))
 		}
 		line, err := sweep.Line{Experiment: results.ExperimentTraining, Label: method, Run: c,
 			Budget: budget}.Sealed()
