@@ -159,6 +159,8 @@ func TestShippedSummary(t *testing.T) {
 	adapted.Run.Hyperparameters = json.RawMessage(`{"cells":4,"hidden":[16,16]}`)
 	adapted.Run.Seed, trap.Run.Seed = 10, 10
 	data.Lines = append(data.Lines, adapted, trap)
+	adapted.Label, adapted.Run.Seed = "map-elites", 3 // a method with one of the seeds
+	data.Lines = append(data.Lines, adapted)
 	data.About.Commit = "0123abcdef0123abcdef0123abcdef0123abcdef, modified, fedcba9"
 	const want = `Runs shipped with qdnb: scale medium, trained on a test. ` +
 		`Commit 0123abc (modified), fedcba9
@@ -166,8 +168,9 @@ training: 2 runs, 4 cells, hidden layers of 8 and 9 units, 1m40s of processor ti
   ant-omni, seed 0: MAP-Elites, DADS+REWARD
   No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS);
     ant-trap, ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.
-adaptation: 4 runs, 4 cells, hidden layers of 8 and 8 and 8 or 16 and 16 units
+adaptation: 5 runs, 4 cells, hidden layers of 8 and 8 and 8 or 16 and 16 units
   ant-trap, ant-omni, seeds 3, 10: DADS+REWARD
+  ant-omni, seed 3: MAP-Elites
 hurdles: no runs
 `
 	if got := data.Summary("training", "adaptation", "hurdles"); got != want {

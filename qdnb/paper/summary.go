@@ -48,8 +48,8 @@ func (d *Data) Summary(experiments ...string) string {
 			continue
 		}
 		write("", experiment+": "+describe(lines))
-		for _, c := range covered(lines) {
-			write("  ", fmt.Sprintf("%s, %s: %s", strings.Join(c.envs, ", "), c.seeds, c.methods))
+		for _, g := range covered(lines) {
+			write("  ", strings.Join(g.items, ", ")+", "+g.key)
 		}
 		if experiment == results.ExperimentTraining {
 			if missing := d.missing(allMethods, curveEnvs); missing != "" {
@@ -60,29 +60,39 @@ func (d *Data) Summary(experiments ...string) string {
 	return text.String()
 }
 
-// coverage is the methods and seeds of the runs on some environments.
-type coverage struct {
-	envs           []string
-	seeds, methods string
+// group is items with something in common.
+type group struct {
+	key   string
+	items []string
 }
 
-// covered returns what lines cover. Environments with the same methods and seeds are together.
-func covered(lines []sweep.Line) (list []coverage) {
+// gather adds an item to the group with its key.
+func gather(groups []group, key, item string) []group {
+	i := slices.IndexFunc(groups, func(g group) bool { return g.key == key })
+	if i < 0 {
+		return append(groups, group{key, []string{item}})
+	}
+	groups[i].items = append(groups[i].items, item)
+	return groups
+}
+
+// covered returns the environments of lines, by the seeds and methods that they have.
+func covered(lines []sweep.Line) (list []group) {
 	for _, env := range sorted(lines, protocol.CompareEnvironments,
 		func(l sweep.Line) string { return l.Run.Env }) {
 		here := slices.DeleteFunc(slices.Clone(lines),
 			func(l sweep.Line) bool { return l.Run.Env != env })
-		methods := sorted(here, protocol.CompareMethods, func(l sweep.Line) string { return l.Label })
-		seeds := sorted(here, numerically, func(l sweep.Line) string { return fmt.Sprint(l.Run.Seed) })
-		c := coverage{envs: []string{env}, methods: strings.Join(methodNames(methods), ", "),
-			seeds: fmt.Sprintf("seed%s %s", plural(len(seeds)), strings.Join(seeds, ", "))}
-		i := slices.IndexFunc(list, func(other coverage) bool {
-			return other.seeds == c.seeds && other.methods == c.methods
-		})
-		if i < 0 {
-			list = append(list, c)
-		} else {
-			list[i].envs = append(list[i].envs, env)
+		var methods []group // by seeds
+		for _, method := range sorted(here, protocol.CompareMethods,
+			func(l sweep.Line) string { return l.Label }) {
+			seeds := sorted(slices.DeleteFunc(slices.Clone(here),
+				func(l sweep.Line) bool { return l.Label != method }), numerically,
+				func(l sweep.Line) string { return fmt.Sprint(l.Run.Seed) })
+			methods = gather(methods, fmt.Sprintf("seed%s %s", plural(len(seeds)),
+				strings.Join(seeds, ", ")), figures.NameMethods(method))
+		}
+		for _, g := range methods {
+			list = gather(list, g.key+": "+strings.Join(g.items, ", "), env)
 		}
 	}
 	return list
