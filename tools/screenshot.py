@@ -54,7 +54,7 @@ def browse(browser: str, *flags: str) -> str:
 
 
 def height_of(browser: str, page: Path, width: int) -> int:
-    """The page's height in CSS pixels at the given width, measured by the browser; 3000 if it does not say."""
+    """The page's height in CSS pixels at the given width, or 3000 if the browser does not say."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / page.name
         copy.write_text(page.read_text(encoding="utf-8") + MEASURE, encoding="utf-8")
