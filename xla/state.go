@@ -114,7 +114,7 @@ func (s State[T]) Dims() []int { return s.single().shape.Dimensions }
 
 func (s State[T]) single() leaf {
 	if len(s.leaves) != 1 {
-		panic(errors.Errorf("a pytree of %d tensors is no single array", len(s.leaves)))
+		panic(errors.Errorf("a pytree of %d tensors is not a single array", len(s.leaves)))
 	}
 	return s.leaves[0]
 }

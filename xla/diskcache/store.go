@@ -10,7 +10,9 @@ import (
 	"compress/flate"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,6 +32,9 @@ const header = "qdnb compiled program 1\n"
 // suffix is the ending of an entry's file name.
 const suffix = ".xla"
 
+// temporary is the pattern of names of entries that are being written.
+const temporary = ".new-*"
+
 // Store is a folder of compiled programs. It holds native code, so only its owner may read and
 // write it. Several processes may share a folder.
 type Store struct {
@@ -38,7 +43,8 @@ type Store struct {
 }
 
 // Open opens a store and creates its folder if needed. A folder that others can access is made
-// private; one that belongs to another user is an error, because its entries would run as code.
+// private. One that belongs to another user is an error, because its entries would run as code, and
+// so is one that users share, such as /tmp.
 func Open(dir string, limit int64) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -47,7 +53,8 @@ func Open(dir string, limit int64) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Getuid() {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if ok && int(stat.Uid) != os.Getuid() || info.Mode()&os.ModeSticky != 0 {
 		return nil, &os.PathError{Op: "open", Path: dir, Err: os.ErrPermission}
 	}
 	if info.Mode().Perm()&0o077 != 0 {
@@ -87,7 +94,7 @@ func (s *Store) Get(key Key) []byte {
 
 // Put stores a program atomically and removes the oldest ones if the store exceeds its limit.
 func (s *Store) Put(key Key, program []byte) {
-	file, err := os.CreateTemp(s.Dir, ".new-*")
+	file, err := os.CreateTemp(s.Dir, temporary)
 	if err != nil {
 		return
 	}
@@ -125,12 +132,20 @@ func (s *Store) Loading(key Key) (done func()) {
 	return func() { _ = os.Remove(marker) }
 }
 
-// killed reports whether a process ended while it loaded an entry.
+// started is when this process started, or shortly after.
+var started = time.Now()
+
+// killed reports whether a process ended while it loaded an entry. In containers processes often
+// have the same number as the one before.
 func (s *Store) killed(path string) bool {
 	markers, _ := filepath.Glob(path + ".*")
 	return slices.ContainsFunc(markers, func(marker string) bool {
 		pid, err := strconv.Atoi(marker[strings.LastIndexByte(marker, '.')+1:])
-		return err != nil || syscall.Kill(pid, 0) == syscall.ESRCH
+		if err != nil || syscall.Kill(pid, 0) == syscall.ESRCH {
+			return true
+		}
+		info, err := os.Stat(marker)
+		return err == nil && pid == os.Getpid() && info.ModTime().Before(started)
 	})
 }
 
@@ -142,8 +157,20 @@ func (s *Store) Usage() (programs int, bytes int64) {
 	return programs, bytes
 }
 
-// Clear removes all programs.
-func (s *Store) Clear() error { return os.RemoveAll(s.Dir) }
+// Clear removes all programs, and the folder if it holds nothing else.
+func (s *Store) Clear() error {
+	var failed error
+	for _, pattern := range []string{"*" + suffix, "*" + suffix + ".*", temporary} {
+		names, _ := filepath.Glob(filepath.Join(s.Dir, pattern))
+		for _, name := range names {
+			if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				failed = errors.Join(failed, err)
+			}
+		}
+	}
+	_ = os.Remove(s.Dir)
+	return failed
+}
 
 // entries lists the programs, least recently used first.
 func (s *Store) entries() []os.FileInfo {
@@ -172,7 +199,7 @@ func (s *Store) trim() {
 			total -= entry.Size()
 		}
 	}
-	leftovers, _ := filepath.Glob(filepath.Join(s.Dir, ".new-*"))
+	leftovers, _ := filepath.Glob(filepath.Join(s.Dir, temporary))
 	for _, name := range leftovers {
 		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > abandoned {
 			_ = os.Remove(name)

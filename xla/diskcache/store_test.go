@@ -51,6 +51,27 @@ func TestPutGet(t *testing.T) {
 	if err := store.Clear(); err != nil || store.Get(Key{1}) != nil {
 		t.Errorf("after Clear: %v", err)
 	}
+	if _, err := os.Stat(store.Dir); !os.IsNotExist(err) {
+		t.Errorf("Clear left an empty folder: %v", err)
+	}
+}
+
+// TestClearKeepsOtherFiles: users name the folder.
+func TestClearKeepsOtherFiles(t *testing.T) {
+	store := open(t, 1<<20)
+	store.Put(Key{1}, program(100, 1))
+	defer store.Loading(Key{1})()
+	thesis := filepath.Join(store.Dir, "thesis.tex")
+	if err := os.WriteFile(thesis, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(store.Dir)
+	if err != nil || len(left) != 1 || left[0].Name() != "thesis.tex" {
+		t.Errorf("left: %v, %v", left, err)
+	}
 }
 
 // TestDamage flips every bit of an entry and truncates it at every length: XLA would crash at some.
@@ -129,6 +150,16 @@ func TestLoadingKilledTheProcess(t *testing.T) {
 	if store.Get(Key{1}) == nil {
 		t.Error("the program cannot be stored again")
 	}
+	// A restarted container: this process has the number of the one that was killed.
+	store.Loading(Key{1})
+	past := started.Add(-time.Minute)
+	marker = store.path(Key{1}) + "." + strconv.Itoa(os.Getpid())
+	if err := os.Chtimes(marker, past, past); err != nil {
+		t.Fatal(err)
+	}
+	if store.Get(Key{1}) != nil {
+		t.Error("the entry is returned although it killed a process with this one's number")
+	}
 }
 
 func TestFolderOfOthers(t *testing.T) {
@@ -141,6 +172,15 @@ func TestFolderOfOthers(t *testing.T) {
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("others may write to the folder: %v %v", info.Mode(), err)
+	}
+	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, 1); err == nil {
+		t.Error("a shared folder such as /tmp is made private")
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	if os.Getuid() == 0 {
 		if err := os.Chown(dir, 65534, 65534); err != nil {
