@@ -102,7 +102,7 @@ func makeAntMaze(task catalog.Task, o options) (Env, error) {
 	target, limits := *task.Target, task.Descriptor
 	if o.target != nil {
 		target = *o.target
-		if err := within(target, float64(limits.Lower[0]), float64(limits.Upper[0])); err != nil {
+		if err := checkTarget(target, task.Spec); err != nil {
 			return nil, err
 		}
 	}

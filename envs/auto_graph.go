@@ -116,7 +116,8 @@ func (e Episodes) Step(s State, action *Node) State {
 		m.PhysicsState[i] = restart(m.First[i], part)
 	}
 	next.Observation = Transpose(restart(m.Observation, Transpose(next.Observation, 0, 1)), 0, 1)
-	if next.Descriptor != nil && !e.env.Spec().Descriptor.Stays {
+	d := e.env.Spec().Descriptor
+	if next.Descriptor != nil && !d.Stays && d.Kind != Outcome {
 		next.Descriptor = Transpose(restart(m.Descriptor, Transpose(next.Descriptor, 0, 1)), 0, 1)
 	}
 	next.PhysicsState = xla.Flatten(m)

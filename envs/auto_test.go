@@ -98,7 +98,7 @@ func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int,
 func TestAutoReset(t *testing.T) {
 	const steps, length = 13, 5
 	actions := []float32{0.4, -0.1, 0.201}
-	for _, kind := range []envs.DescriptorKind{envs.Final, envs.None} {
+	for _, kind := range []envs.DescriptorKind{envs.Final, envs.None, envs.Outcome} {
 		env := envs.AutoReset(walk{kind}, length)
 		if got := env.Spec(); got.Length != length || got.Name != "walk" {
 			t.Errorf("%+v", got)
@@ -121,18 +121,22 @@ func TestAutoReset(t *testing.T) {
 				for range steps {
 					x += action
 					count++
-					r := 10 * x
+					moved, fell := x, x > 1
+					if fell || count == length {
+						x, count = first, 0
+					}
 					switch {
-					case x > 1:
-						x, count = first, 0
+					case fell:
 						ends["fell"]++
-						record(x, r, 1, 0)
-					case count == length:
-						x, count = first, 0
+						record(x, 10*moved, 1, 0)
+					case count == 0:
 						ends["cut"]++
-						record(x, r, 1, 1)
+						record(x, 10*moved, 1, 1)
 					default:
-						record(x, r, 0, 0)
+						record(x, 10*moved, 0, 0)
+					}
+					if kind == envs.Outcome { // of the episode that ended
+						descriptor[len(descriptor)-1] = 3 * moved
 					}
 				}
 				of := func(k int) (column []float32) {

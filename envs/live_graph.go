@@ -20,6 +20,10 @@ type Perturbable struct{ *Rigid }
 // error.
 func NewPerturbable(env Env) (Perturbable, error) {
 	rigid, ok := env.(*Rigid)
+	if _, wrapped := Inner(env).(*Rigid); !ok && wrapped {
+		return Perturbable{}, errors.Errorf("the conditions of %s cannot be part of its state together "+
+			"with a fixed start or automatic resets", env.Spec().Name)
+	}
 	if !ok {
 		return Perturbable{}, errors.Errorf("%s has neither gravity nor actuators nor a target to change",
 			env.Spec().Name)
@@ -47,18 +51,20 @@ func (l Perturbable) Values(c Conditions) ([]float32, error) {
 	if c.Actuators != 1 && len(l.Leg) == 0 {
 		return nil, errors.Errorf("%s has no leg whose actuators can be weakened", l.Spec().Name)
 	}
-	values := []float32{float32(c.Gravity), float32(c.Actuators)}
-	if l.Goal == nil {
-		if c.Target != ([2]float64{}) {
-			return nil, errors.WithMessage(errNoTarget, l.Spec().Name)
+	if l.Goal == nil && c.Target != ([2]float64{}) {
+		return nil, errors.WithMessage(errNoTarget, l.Spec().Name)
+	}
+	if l.Goal != nil {
+		if err := checkTarget(c.Target, l.Spec()); err != nil {
+			return nil, err
 		}
-		return values, nil
 	}
-	limits := l.Spec().Descriptor
-	if err := within(c.Target, float64(limits.Lower[0]), float64(limits.Upper[0])); err != nil {
-		return nil, errors.WithMessage(err, l.Spec().Name)
-	}
-	return append(values, float32(c.Target[0]), float32(c.Target[1])), nil
+	return l.values(c), nil
+}
+
+func (l Perturbable) values(c Conditions) []float32 {
+	return []float32{float32(c.Gravity), float32(c.Actuators), float32(c.Target[0]),
+		float32(c.Target[1])}[:l.Width()]
 }
 
 // Width is the number of values of the conditions.
@@ -71,13 +77,9 @@ func (l Perturbable) Width() int {
 
 // Reset implements [Env], with nominal conditions.
 func (l Perturbable) Reset(keys xla.Key) State {
-	values, err := l.Values(l.Nominal())
-	if err != nil {
-		panic(err)
-	}
 	s := l.Rigid.Reset(keys)
 	s.PhysicsState = append(slices.Clone(s.PhysicsState),
-		l.broadcast(Const(s.Reward.Graph(), values), s))
+		l.broadcast(Const(s.Reward.Graph(), l.values(l.Nominal())), s))
 	return s
 }
 

@@ -1,6 +1,7 @@
 package envs_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -80,7 +81,7 @@ func TestPerturbableRefuses(t *testing.T) {
 		change func(*envs.Conditions)
 	}{
 		"no target":            {"ant-uni", func(c *envs.Conditions) { c.Target[0] = 1 }},
-		"outside":              {"ant-maze", func(c *envs.Conditions) { c.Target[0] = 99 }},
+		"x must lie between":   {"ant-maze", func(c *envs.Conditions) { c.Target[0] = 99 }},
 		"gravity":              {"ant-uni", func(c *envs.Conditions) { c.Gravity = -1 }},
 		"of actuator strength": {"walker-uni", func(c *envs.Conditions) { c.Actuators = -1 }},
 	} {
@@ -94,6 +95,28 @@ func TestPerturbableRefuses(t *testing.T) {
 			name) || !strings.Contains(err.Error(), bad.env) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Only targets of tasks whose descriptor is a position are limited to a region.
+func TestPerturbableWithAnyGoal(t *testing.T) {
+	r := *environment(t, "ant-uni").(*envs.Rigid)
+	r.Goal, r.Seeker = &[2]float64{5, -30}, "$ Torso"
+	live, err := envs.NewPerturbable(&r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[[2]float64]bool{{5, -30}: true, {math.NaN(), 0}: false,
+		{0, math.Inf(1)}: false} {
+		c := live.Nominal()
+		c.Target = target
+		if _, err := live.Values(c); (err == nil) != want {
+			t.Errorf("target %v: %v", target, err)
+		}
+	}
+	if _, err := envs.NewPerturbable(envs.StartAt(&r, 1)); err == nil ||
+		!strings.Contains(err.Error(), "fixed start") {
+		t.Errorf("with a fixed start: %v", err)
 	}
 }
 

@@ -82,12 +82,17 @@ func (o options) rigid(task catalog.Task, model physics.Model, leg []string,
 
 var errNoTarget = errors.New("has no target to move; only ant-maze has one")
 
-// within checks that a target lies strictly between low and high in x and y.
-func within(target [2]float64, low, high float64) error {
-	for _, c := range target {
-		if !(c > low && c < high) || math.IsInf(c, 0) {
-			return errors.Errorf("target (%g, %g) is outside of the maze: x and y must lie between %g "+
-				"and %g", target[0], target[1], low, high)
+// checkTarget checks that a target is finite and lies within the limits of a descriptor that is a
+// position.
+func checkTarget(target [2]float64, spec Spec) error {
+	for axis, c := range target {
+		low, high := math.Inf(-1), math.Inf(1)
+		if spec.Positions() {
+			low, high = float64(spec.Descriptor.Lower[axis]), float64(spec.Descriptor.Upper[axis])
+		}
+		if !(c > low && c < high) {
+			return errors.Errorf("target (%g, %g) of %s: %c must lie between %g and %g", target[0],
+				target[1], spec.Name, "xy"[axis], low, high)
 		}
 	}
 	return nil

@@ -8,11 +8,8 @@ import (
 	"example.com/qdnb/envs/catalog"
 )
 
-// projectionLimit is the largest absolute value of a component that counts in full.
-const projectionLimit = catalog.ProjectionLimit
-
 // optimum is the value of all components of the fittest solution.
-const optimum = 0.4 * projectionLimit
+const optimum = 0.4 * catalog.ProjectionLimit
 
 // Sphere is the linear projection benchmark with a sphere (Fontaine et al. 2020, "Covariance matrix
 // adaptation for the rapid illumination of behavior space"; pyribs, examples/sphere.py). The
@@ -68,12 +65,12 @@ func projection(name string, dims int, loss func(*Node) *Node) *BlackBox {
 	task, _ := catalog.Find(name)
 	task.Spec = task.WithProjection(dims)
 	return &BlackBox{task.Spec, func(x *Node) (fitness, descriptor *Node) {
-		worst := loss(ConstAs(x, -projectionLimit-optimum))
+		worst := loss(ConstAs(x, -catalog.ProjectionLimit-optimum))
 		share := Div(ReduceMean(loss(AddScalar(x, -optimum)), 1), worst)
 		fitness = MulScalar(OneMinus(share), 100)
 
-		outside := GreaterThan(Abs(x), ConstAs(x, projectionLimit))
-		counted := Where(outside, Div(ConstAs(x, projectionLimit), x), x)
+		outside := GreaterThan(Abs(x), ConstAs(x, catalog.ProjectionLimit))
+		counted := Where(outside, Div(ConstAs(x, catalog.ProjectionLimit), x), x)
 		sum := func(from, to int) *Node {
 			return ReduceSum(Slice(counted, AxisRange(), AxisRange(from, to)), 1)
 		}

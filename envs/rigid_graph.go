@@ -58,10 +58,12 @@ func (r *Rigid) Spec() Spec { return r.Settings }
 
 // Walls returns the capsules along x or y on fixed bodies, seen from above, for figures.
 func (r *Rigid) Walls() (walls []Wall) {
-	for _, body := range r.System.Model().Bodies {
+	model := r.System.Model()
+	for _, body := range model.Bodies {
 		if !body.Fixed {
 			continue
 		}
+		at := model.Pose[body.Name] // x and y of fixed bodies without a pose are 0
 		for _, c := range body.Colliders {
 			x, y := c.Radius, c.Radius // from the centre
 			switch c.Rotation {
@@ -73,8 +75,8 @@ func (r *Rigid) Walls() (walls []Wall) {
 				continue
 			}
 			if c.Shape == physics.Capsule {
-				walls = append(walls, Wall{X0: c.Position[0] - x, Y0: c.Position[1] - y,
-					X1: c.Position[0] + x, Y1: c.Position[1] + y})
+				cx, cy := at[0]+c.Position[0], at[1]+c.Position[1]
+				walls = append(walls, Wall{X0: cx - x, Y0: cy - y, X1: cx + x, Y1: cy + y})
 			}
 		}
 	}

@@ -1,9 +1,12 @@
 package envs_test
 
 import (
+	"slices"
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
 )
 
 // The walls match the source: their centres, their lengths including caps, and half a metre to each
@@ -32,5 +35,15 @@ func TestWalls(t *testing.T) {
 				t.Errorf("%s lacks the wall %v; it has %v", name, w, walls)
 			}
 		}
+	}
+	m := robots.Trap(robots.Ant(physics.PositionBased))
+	m.Pose = map[string]physics.Vec{"Trap": {3, -1, 0}}
+	moved, err := physics.NewSystem(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := envs.Wall{X0: 14.5, Y0: -3.5, X1: 15.5, Y1: 1.5}
+	if walls := (&envs.Rigid{System: moved}).Walls(); !slices.Contains(walls, want) {
+		t.Errorf("a trap at x = 3, y = -1 lacks the wall %v; it has %v", want, walls)
 	}
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -264,5 +266,44 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		if wrong[i] != want[i] {
 			t.Errorf("wrong are %v, not %v", wrong, want)
 		}
+	}
+}
+
+// The boat of the guide to environments compiles and keeps the promises of an environment.
+func TestGuideToEnvironments(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs/guides/add-an-environment.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)`(envs/boat_\\w+\\.go)`:\n\n```go\n(.*?)\n```").
+		FindAllStringSubmatch(string(page), -1)
+	files := map[string]string{}
+	for _, block := range blocks {
+		path := filepath.Join(t.TempDir(), filepath.Base(block[1]))
+		if err := os.WriteFile(path, []byte(block[2]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Join(root, block[1])] = path
+	}
+	if len(files) != 2 {
+		t.Fatalf("the guide has the files %v, want an environment and its test", files)
+	}
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	data, err := json.Marshal(map[string]any{"Replace": files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "test", "-overlay", overlay, "-run", "TestBoat", "./envs")
+	build.Dir = root
+	out, err := build.CombinedOutput()
+	if err != nil || strings.Contains(string(out), "no tests to run") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

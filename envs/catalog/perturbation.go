@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"math"
 	"slices"
 
 	"github.com/pkg/errors"
@@ -69,8 +68,7 @@ func (p Perturbation) Apply(c Conditions, value []float64) (Conditions, error) {
 	if n == 0 {
 		return c, errors.Errorf("unknown perturbation %q: use one of %q", string(p), Perturbations())
 	}
-	if len(value) != n || slices.ContainsFunc(value,
-		func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+	if len(value) != n || slices.ContainsFunc(value, func(x float64) bool { return !finite(x) }) {
 		return c, errors.Errorf("a value of %s needs %d finite numbers, not %v", p, n, value)
 	}
 	switch p {

@@ -84,9 +84,10 @@ const (
 	Outcome
 )
 
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
 // Validate returns an error if the constants of a task are not valid.
 func (s Spec) Validate() error {
-	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 	d := s.Descriptor
 	switch {
 	case s.Name == "":

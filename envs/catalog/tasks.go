@@ -97,7 +97,7 @@ func Find(name string) (Task, bool) {
 	return Task{}, false
 }
 
-// Names lists the paper's environments, the cheapest to step first.
+// Names lists the paper's environments in the order of [Tasks].
 func Names() (names []string) {
 	for _, t := range Tasks() {
 		names = append(names, t.Name)

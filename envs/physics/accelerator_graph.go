@@ -72,11 +72,6 @@ func unrolled(count int) int {
 
 // stepOnAccelerator is [System.StepUnder] for GPUs and TPUs.
 func (s *System) stepOnAccelerator(state State, d drive) (State, Contact) {
-	type running struct {
-		Parts []*Node
-		Drive carriedDrive
-		Touch []*Node
-	}
 	g, batch := state.graph(), state.batch()
 	all, total := s.limbs(state), s.noTouch()
 	split := s.splits(g)

@@ -14,7 +14,7 @@ type contactPoint struct {
 // positions and penetrations, not only what impulses need.
 func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
 	sets := g.sets
-	if g.onCPU != nil && !accelerated(all[0].pos.z.graph()) {
+	if g.onCPU != nil && !accelerated(all[0].rot.w.graph()) {
 		sets = g.onCPU
 	}
 	points := make([]contactPoint, len(sets))

@@ -101,7 +101,7 @@ func TestUnusableModels(t *testing.T) {
 		`body "b" moves and needs a positive finite mass, not 0`: func(m *physics.Model) {
 			m.Bodies[1].Mass = 0
 		},
-		`"b" needs a positive inertia`: func(m *physics.Model) {
+		`"b" needs a positive finite inertia about`: func(m *physics.Model) {
 			m.Bodies[1].Inertia = physics.Vec{1, 0, 1}
 		},
 		`"a" and "c", which are not both`: func(m *physics.Model) { m.Joints[0].Child = "c" },
@@ -142,6 +142,24 @@ func TestUnusableModels(t *testing.T) {
 		},
 		"has radius 1 and length 1": func(m *physics.Model) {
 			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 1}}
+		},
+		`"b" needs a positive finite inertia`: func(m *physics.Model) {
+			m.Bodies[1].Inertia = physics.Vec{1, math.NaN(), 1}
+		},
+		"has friction NaN": func(m *physics.Model) {
+			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2, Friction: math.NaN()}}
+		},
+		"has radius 1 and length +Inf": func(m *physics.Model) {
+			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: math.Inf(1)}}
+		},
+		"has end 2": func(m *physics.Model) {
+			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2, End: 2}}
+		},
+		"damping, stiffness or limit strength": func(m *physics.Model) {
+			m.Joints[0].SpringDamping = math.Inf(1)
+		},
+		"limits from -Inf to +Inf": func(m *physics.Model) {
+			m.Joints[0].Limits = [][2]float64{{math.Inf(-1), math.Inf(1)}}
 		},
 		"in Collide are not both bodies": func(m *physics.Model) {
 			m.Collide = [][2]string{{"a", "z"}}

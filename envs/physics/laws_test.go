@@ -352,6 +352,43 @@ func TestCopiesAreIndependent(t *testing.T) {
 	}
 }
 
+// An obstacle without a mass is as immovable as one of a huge mass.
+func TestImmovableObstacles(t *testing.T) {
+	for name, d := range dynamics {
+		end := func(obstacle physics.Body) [4][]float32 {
+			m := ball(d)
+			obstacle.Name, obstacle.Fixed = "post", true
+			obstacle.Colliders = []physics.Collider{{Position: physics.Vec{2, 0, 0},
+				Rotation: physics.Vec{90, 0, 0}, Radius: 0.1, Length: 2, Friction: 1}}
+			m.Bodies = append(m.Bodies, obstacle)
+			m.Collide = append(m.Collide, [2]string{"ball", "post"})
+			return run(t, xlatest.Pure(t), system(t, m), at(3, func(pos, _, vel, _ []float32) {
+				pos[0], pos[2], vel[0] = 1, 0.25, 5
+			}), nil, 10)
+		}
+		got := end(physics.Body{})
+		want := end(physics.Body{Mass: 1e9, Inertia: physics.Vec{1e9, 1e9, 1e9}})
+		if x := got[0][0]; !(x < 2) {
+			t.Errorf("%s: a ball goes through an immovable post, to %g", name, x)
+		}
+		xlatest.Close(t, name, got[0][:3], want[0][:3], 1e-4)
+	}
+}
+
+// Bodies that move and turn in a plane, seen from above.
+func TestFrozenHeight(t *testing.T) {
+	for name, d := range dynamics {
+		m := ball(d)
+		m.Frozen = physics.Frozen{Position: [3]bool{2: true}, Rotation: [3]bool{0: true, 1: true}}
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			got := run(t, p, system(t, m), at(2, func(pos, _, vel, _ []float32) {
+				pos[2], vel[0], vel[2] = 7, 2, 3
+			}), nil, 4)
+			xlatest.Close(t, name, got[0][:3], []float32{0.4, 0, 0.25}, 1e-4) // it rests on the ground
+		})
+	}
+}
+
 // Of equal obstacles in a row, a body only looks at the nearest. The result is the same as with
 // obstacles in another order, which are not recognised as a row.
 func TestRepeatedObstacles(t *testing.T) {

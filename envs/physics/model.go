@@ -56,9 +56,9 @@ type Frozen struct{ Position, Rotation [3]bool }
 // Body is a rigid body. Its inertia is one scalar per world axis.
 type Body struct {
 	Name      string
-	Mass      float64
-	Inertia   Vec  // zero: 1 about each axis
-	Fixed     bool // cannot move: ground, walls
+	Mass      float64 // of a fixed body: 0 is infinite; otherwise contacts give way, as in Brax
+	Inertia   Vec     // zero: 1 about each axis
+	Fixed     bool    // cannot move: ground, walls
 	Colliders []Collider
 }
 
@@ -96,8 +96,10 @@ type Joint struct {
 	// Reference is the rotation of the child's frame in the parent's at angle 0, Euler angles in
 	// degrees.
 	Reference Vec
-	Limits    [][2]float64 // of each angle, in degrees
-	Damping   float64      // of the angular motion
+	// Limits are those of each angle, in degrees, one per axis. In position based dynamics two axes
+	// become three, the last with limits [0, 0] but an angle and an action, too.
+	Limits  [][2]float64
+	Damping float64 // of the angular motion
 
 	// For spring dynamics.
 	Stiffness     float64
@@ -113,9 +115,9 @@ type Actuator struct {
 
 // Validate returns an error that names the part of the model that is invalid.
 func (m Model) Validate() error {
-	if !(m.TimeStep > 0) || m.Substeps < 1 {
-		return errors.Errorf("a model needs a time step above 0 and at least one substep, not %g and %d",
-			m.TimeStep, m.Substeps)
+	if !(m.TimeStep > 0 && m.TimeStep <= math.MaxFloat32) || m.Substeps < 1 {
+		return errors.Errorf("a model needs a finite time step above 0 and at least one substep, not %g "+
+			"and %d", m.TimeStep, m.Substeps)
 	}
 	if m.Dynamics == PositionBased && m.Substeps%2 != 0 {
 		return errors.Errorf("position based dynamics need an even number of substeps, not %d",
@@ -139,9 +141,13 @@ func (m Model) Validate() error {
 		if !b.Fixed && !(b.Mass > 0 && b.Mass <= math.MaxFloat32) {
 			return errors.Errorf("body %q moves and needs a positive finite mass, not %g", b.Name, b.Mass)
 		}
+		if b.Fixed && !(b.Mass >= 0) {
+			return errors.Errorf("body %q has mass %g: that of a fixed body must be positive, or 0 for an "+
+				"infinite one", b.Name, b.Mass)
+		}
 		for _, axis := range b.Inertia {
-			if axis < 0 || axis == 0 && b.Inertia != (Vec{}) {
-				return errors.Errorf("body %q needs a positive inertia about each axis, not %v", b.Name,
+			if !(axis >= 0 && axis <= math.MaxFloat32) || axis == 0 && b.Inertia != (Vec{}) {
+				return errors.Errorf("body %q needs a positive finite inertia about each axis, not %v", b.Name,
 					b.Inertia)
 			}
 		}
@@ -153,6 +159,18 @@ func (m Model) Validate() error {
 			if !c.Position.finite() || !c.Rotation.finite() {
 				return errors.Errorf("a collider of body %q has position %v and rotation %v: both must be "+
 					"finite", b.Name, c.Position, c.Rotation)
+			}
+			if size := (Vec{c.Radius, c.Length}); !size.finite() {
+				return errors.Errorf("a collider of body %q has radius %g and length %g: both must be "+
+					"finite", b.Name, c.Radius, c.Length)
+			}
+			if surface := (Vec{c.Friction, c.Elastic}); !surface.finite() {
+				return errors.Errorf("a collider of body %q has friction %g and elasticity %g: both must be "+
+					"finite", b.Name, c.Friction, c.Elastic)
+			}
+			if c.End < -1 || c.End > 1 {
+				return errors.Errorf("a collider of body %q has end %d: use 1, -1, or 0 for both", b.Name,
+					c.End)
 			}
 			if c.Shape == Plane && !b.Fixed {
 				return errors.Errorf("body %q moves and has a plane collider: only fixed bodies can", b.Name)
@@ -176,11 +194,14 @@ func (m Model) Validate() error {
 		case !j.ParentOffset.finite() || !j.ChildOffset.finite() || !j.Rotation.finite() ||
 			!j.Reference.finite():
 			return errors.Errorf("joint %q has an offset or rotation that is not finite", j.Name)
+		case !(Vec{j.Damping, j.Stiffness}).finite() || !(Vec{j.SpringDamping, j.LimitStrength}).finite():
+			return errors.Errorf("joint %q has a damping, stiffness or limit strength that is not finite",
+				j.Name)
 		}
 		for _, limits := range j.Limits {
-			if !(limits[0] <= limits[1]) {
-				return errors.Errorf("joint %q has limits from %g to %g degrees: the lower must not exceed "+
-					"the upper", j.Name, limits[0], limits[1])
+			if !(limits[0] <= limits[1]) || !(Vec{limits[0], limits[1]}).finite() {
+				return errors.Errorf("joint %q has limits from %g to %g degrees: both must be finite, and the "+
+					"lower must not exceed the upper", j.Name, limits[0], limits[1])
 			}
 		}
 		joints[j.Name], children[j.Child] = true, true

@@ -247,6 +247,8 @@ func (m mask) and(o mask) mask {
 		return mask{out}
 	}
 	switch {
+	case m.node == nil && o.node == nil:
+		return mask{m.num.min(o.num)}
 	case m.all(0) || o.all(1):
 		return m
 	case o.all(0) || m.all(1):
@@ -273,12 +275,14 @@ func (m mask) or(o mask) mask {
 		return mask{out}
 	}
 	switch {
+	case m.node == nil && o.node == nil:
+		return mask{m.num.max(o.num)}
 	case m.all(1) || o.all(0):
 		return m
 	case o.all(1) || m.all(0):
 		return o
 	}
-	return mask{num{rows: m.rows, node: Or(m.node, o.node)}}
+	return mask{num{rows: m.rows, node: Or(m.booleans(o.node), o.booleans(m.node))}}
 }
 
 // number is 1 where the mask is true, else 0.
@@ -299,7 +303,22 @@ func (m mask) choose(a, b num) num {
 	case m.all(0):
 		return b
 	}
-	return num{rows: a.rows, node: Where(m.node, a.like(m.node), b.like(m.node))}
+	x := m.node
+	for _, other := range []num{a, b} {
+		if x == nil {
+			x = other.node
+		}
+	}
+	if x == nil {
+		chosen := slices.Clone(b.known)
+		for i, k := range m.known {
+			if k == 1 {
+				chosen[i] = a.known[i]
+			}
+		}
+		return known(chosen...)
+	}
+	return num{rows: a.rows, node: Where(m.booleans(x), a.like(x), b.like(x))}
 }
 
 // take selects rows, in any order and with repetitions.

@@ -13,22 +13,20 @@ const (
 	contactShare = 0.3 // contacts of two bodies; contacts with the ground apply all of it
 )
 
-// shift is a change of position and rotation, the latter as a small rotation vector v in the world
-// frame: q += vq/2.
-type shift struct{ pos, turn vector }
-
 // move applies position corrections. Like the source it does not normalise the quaternions; that is
 // done later.
 func (s *System) move(all limbs, d pushes) limbs {
-	return all.update(func(l int, b bodies) bodies { return s.shift(l, b, shift{d[l].vel, d[l].ang}) })
+	return all.update(func(l int, b bodies) bodies { return s.shift(l, b, d[l]) })
 }
 
-func (s *System) shift(l int, b bodies, d shift) bodies {
+// shift applies a correction of positions. Its vel is a change of position, its ang one of
+// rotation, as a small rotation vector v in the world frame: q += vq/2.
+func (s *System) shift(l int, b bodies, d push) bodies {
 	mobile := s.levels[l].mobile
-	d = shift{d.pos.by(mobile), d.turn.by(mobile)}
+	d = push{d.vel.by(mobile), d.ang.by(mobile)}
 	frozen := s.model.Frozen
-	dq := pure(d.turn).times(b.rot).scale(0.5)
-	for axis, c := range []*num{&d.pos.x, &d.pos.y, &d.pos.z} {
+	dq := pure(d.ang).times(b.rot).scale(0.5)
+	for axis, c := range []*num{&d.vel.x, &d.vel.y, &d.vel.z} {
 		if frozen.Position[axis] {
 			*c = c.zero()
 		}
@@ -38,7 +36,7 @@ func (s *System) shift(l int, b bodies, d shift) bodies {
 			*c = c.zero()
 		}
 	}
-	b.pos, b.rot = b.pos.plus(d.pos), b.rot.plus(dq)
+	b.pos, b.rot = b.pos.plus(d.vel), b.rot.plus(dq)
 	return b
 }
 
@@ -58,7 +56,7 @@ func (s *System) project(all, before limbs) limbs {
 // (brax/physics/system.py, _pbd_step). States and drive are those of s.merged. It also returns the
 // velocity changes by contacts.
 func (s *System) positionIteration(merged limbs, d drive) (limbs, touch) {
-	free := s.merged(merged[0].pos.z.graph()) // of contacts
+	free := s.merged(merged[0].rot.w.graph()) // of contacts
 	merged, previous := free.integratePositionBased(merged, d)
 	all, before := s.unmerge(free, merged), s.unmerge(free, previous)
 	s.record.bodies("s2_joint", all)
@@ -146,7 +144,7 @@ func (s *System) positionIteration(merged limbs, d drive) (limbs, touch) {
 // the joints. It returns the bodies as they are before the second substep's collisions, and as they
 // were before that substep.
 func (s *System) integratePositionBased(all limbs, from drive) (now, before limbs) {
-	if s.record != nil || accelerated(all[0].pos.z.graph()) {
+	if s.record != nil || accelerated(all[0].rot.w.graph()) {
 		before = s.project(s.integrateJoints(all, from), all)
 		s.record.bodies("s1_after", before)
 		now = s.recordedBy(nil).integrateJoints(before, from)
@@ -158,8 +156,8 @@ func (s *System) integratePositionBased(all limbs, from drive) (now, before limb
 		Now, Before []*Node
 		Drive       carriedDrive
 	}
-	z := all[0].pos.z
-	g, batch := z.node.Graph(), z.node.Shape().Size()/z.rows
+	w := all[0].rot.w
+	g, batch := w.node.Graph(), w.node.Shape().Size()/w.rows
 	start := s.varyingParts(g, batch, all)
 	run := running{Now: start, Before: start, Drive: from.carry(g, batch)}
 	run = xla.For(g, 2, run, func(substep *Node, r running) running {

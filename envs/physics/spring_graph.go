@@ -73,7 +73,7 @@ func (s *System) resolveContacts(all limbs) touch {
 	total := s.noTouch()
 	for i := range s.contacts {
 		g := &s.contacts[i]
-		if g.walls != nil && !accelerated(all[0].pos.z.graph()) {
+		if g.walls != nil && !accelerated(all[0].rot.w.graph()) {
 			total = total.plus(s.impulsesNear(g, all))
 			continue
 		}

@@ -40,7 +40,7 @@ func (w *walls) near(all limbs, every *Node) nearWalls {
 	at := vector{of(0), of(1), of(2)}
 	turn := quaternion{of(3), of(4), of(5), of(6)}
 	stretch := turn.w.square().plus(turn.x.square()).plus(turn.y.square()).plus(turn.z.square())
-	size := at.z.node.Shape().Size()
+	size := turn.w.node.Shape().Size()
 	look := mask{num{rows: at.z.rows, node: BroadcastToDims(NotEqual(every, ConstAs(every, int32(0))),
 		size)}}
 	look = look.or(constant(stretch.rows, maxStretch).less(stretch))
@@ -69,7 +69,7 @@ func (w *walls) near(all limbs, every *Node) nearWalls {
 // nearWalls finds the walls that bodies may touch; nil if steps compute all contacts at once. If
 // every is nil, all walls count as near.
 func (s *System) nearWalls(all limbs, every *Node) *nearWalls {
-	g := all[0].pos.z.graph()
+	g := all[0].rot.w.graph()
 	if !s.skipsWalls() || accelerated(g) {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (s *System) velocityNear(g *contactGroup, near nearWalls, found, now, befor
 
 // impulsesNear computes the impulses of spring dynamics from near walls.
 func (s *System) impulsesNear(g *contactGroup, all limbs) touch {
-	near := g.walls.near(all, Const(all[0].pos.z.graph(), int32(0)))
+	near := g.walls.near(all, Const(all[0].rot.w.graph(), int32(0)))
 	// Parts of a start pose are constants. XLA would fold them, and take longer to compile.
 	batch := near.bits.node.Shape().Size() / near.bits.rows
 	parts := s.varyingParts(near.bits.node.Graph(), batch, all)

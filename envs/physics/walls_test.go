@@ -47,6 +47,25 @@ func TestFarWalls(t *testing.T) {
 	}
 }
 
+// Bodies at the same depth of the tree may touch different numbers of walls.
+func TestWallsThatOneBodyTouches(t *testing.T) {
+	m := robots.Trap(robots.Ant(physics.PositionBased))
+	m.Collide = slices.DeleteFunc(m.Collide, func(pair [2]string) bool {
+		return slices.Contains(pair[:], "Trap") && !slices.Contains(pair[:], "$ Body 4")
+	})
+	s := system(t, m)
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		angles := xlatest.Tensor(make([]float32, s.Angles()), s.Angles(), 1)
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			state := s.Pose(in[0], ZerosLike(in[0]))
+			return []*Node{ReduceAllSum(s.Contact(state).Velocity[0])}
+		}, angles)
+		if v := xlatest.Flat[float32](t, out[0])[0]; v != v {
+			t.Errorf("the contact is %g", v)
+		}
+	})
+}
+
 // antsNearWalls places ants next to walls, their ends and their corners, in any direction, each
 // with a velocity of up to speed along each axis.
 func antsNearWalls(t *testing.T, s *physics.System, random *rand.Rand, batch int,

@@ -44,7 +44,7 @@ type experiment struct {
 	lines func(planner, string, string, int64) error
 }
 
-// The paper's methods and environments, the cheapest environments first.
+// The paper's methods and environments.
 var (
 	methods = protocol.Compared()
 	all     = slices.SortedFunc(slices.Values(protocol.Environments()),
