@@ -18,15 +18,11 @@ import (
 // final descriptor. A step that ends an episode changes nothing, because the state after it belongs
 // to the next one.
 func (t Task) features(before, after envs.State) *Node {
-	ended := func(x *Node) *Node {
-		return BroadcastToDims(InsertAxes(GreaterThan(x, ZerosLike(x)), -1),
-			before.Descriptor.Shape().Dimensions...)
-	}
-	start := envs.AutoReset(t.Env, t.Length).Start(before)
-	x := Where(ended(before.Done), start, before.Descriptor) // see envs.Descriptor.Stays
+	x := t.descriptor(before)
 	if t.Changes {
 		change := MulScalar(Sub(after.Descriptor, x), float64(t.Length))
-		x = Add(start, Where(ended(after.Done), ZerosLike(x), change))
+		start := envs.AutoReset(t.Env, t.Length).Start(before)
+		x = Add(start, Where(ended(after), ZerosLike(x), change))
 	}
 	limits := t.Env.Spec().Descriptor
 	lower, upper := InsertAxes(Const(x.Graph(), limits.Lower), 0),

@@ -9,10 +9,11 @@ import (
 
 // Batch is what a diversity reward sees of B transitions. It is a pytree.
 type Batch struct {
-	Skill *graph.Node // [B, skills], one-hot
+	Skill *graph.Node // [B, skills], one-hot or a vector
 	// Now and Next are the features that distinguish skills, before and after the step, [B, d]: the
-	// task's state descriptors, or whole observations without the skill. If an episode ended, Next is
-	// from the start of the next one (see envs.AutoReset).
+	// task's state descriptors, or whole observations without the skill, or features of the step. If
+	// an episode ended, Next is from the start of the next one (see envs.AutoReset); in an environment
+	// that keeps its descriptor, from the end of the last, and the Now that follows as well.
 	Now, Next *graph.Node
 	Done      *graph.Node // [B], 1 if the episode ended with this step
 	Acts      *Acts       // what a [Guide] also sees; nil for other models

@@ -60,9 +60,10 @@ const (
 	streamRefill              // steps that refill a lost replay buffer
 	streamAct                 // actions of an iteration
 	streamUpdates
+	streamSkills // skills of the first episodes, if they are vectors
 )
 
-// streamSkill is the random stream of an initial state or of actions that draws continuous skills.
+// streamSkill is the random stream of actions that draws the skills of later episodes.
 const streamSkill = 1
 
 // Random streams of an update.
@@ -87,15 +88,17 @@ func (it iteration) axes() []xla.Axis {
 // start returns the state before the first iteration.
 func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 	g := root.Hi.Graph()
-	worlds := root.FoldIn(streamWorlds).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, it.environments),
-		0))
-	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner)), Worlds: it.episodes().Reset(worlds)}
+	each := func(stream int) xla.Key {
+		return root.FoldIn(stream).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, it.environments), 0))
+	}
+	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner)),
+		Worlds: it.episodes().Reset(each(streamWorlds))}
 	if d := it.method.Diversity; d != nil {
 		s.Known = d.Start(it.task.inputs(), it.task.width(), root.FoldIn(streamModel))
 		xla.CheckCount(d, "Start", fmt.Sprintf("the fields %v", d.Fields()), s.Known, len(d.Fields()))
 	}
 	if it.task.Continuous > 0 {
-		s.Skills = it.task.drawn(worlds.FoldIn(streamSkill))
+		s.Skills = it.task.drawn(each(streamSkills))
 	}
 	if it.needsReturns() {
 		returns := replay.NewReturns(g, capacity, it.environments)

@@ -165,7 +165,7 @@ func (*Metra) Options() []envs.Option { return []envs.Option{envs.WidePositions(
 // Task implements [Hyperparameters].
 func (m *Metra) Task(env envs.Env) Task {
 	task := m.Discovery.Task(env)
-	task.Continuous = m.ContinuousSkills
+	task.Continuous, task.Restarts = m.ContinuousSkills, true
 	return task
 }
 

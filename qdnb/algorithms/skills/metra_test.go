@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/sac"
@@ -195,4 +196,37 @@ func TestMETRALearns(t *testing.T) {
 			t.Errorf("the mean reward is %g of at most %g, the loss %g", reward, most, last)
 		}
 	})
+}
+
+// On pointmaze, whose descriptor keeps the last position when an episode ends, the first step of an
+// episode starts where the episode does: a jump from the end of the last one would be rewarded.
+func TestMETRAStartsEpisodesAnew(t *testing.T) {
+	env := envs.Pointmaze{}
+	m := defaultMetra(env.Spec())
+	m.Discovery.SAC, m.NumSkills = small().SAC, 3
+	m.DiversityHidden = []int{8}
+	task := m.Task(env)
+	task.Length = 8
+	const n, width = 6, 2*2 + 2 + 3 + 1 + 2*2
+	s, err := New(xlatest.Pure(t), task, m.Method(), small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	steps(t, s, 11)
+	buffer, total := s.Replay()
+	rows, err := buffer.Rows(total, 0, total)
+	if err != nil || len(rows) != 10*n*width {
+		t.Fatalf("%d numbers, %v", len(rows), err)
+	}
+	ends := 0
+	for row := range slices.Chunk(rows, width) {
+		if !slices.Equal(row[:2], row[10:12]) { // observations of pointmaze are its descriptors
+			t.Errorf("a step from %v has the descriptor %v", row[:2], row[10:12])
+		}
+		ends += int(row[7])
+	}
+	if ends != n {
+		t.Errorf("%d episodes ended, want %d", ends, n)
+	}
 }

@@ -22,8 +22,8 @@ type Task struct {
 	Length int // control steps per episode
 	Skills int // number of skills to condition the policy on; 0 for SAC alone
 	// Continuous is the number of components of skills that are vectors, drawn for each episode: unit
-	// vectors, or descriptors if Desired; 0: skills are numbered. Skills of them, the same ones at any
-	// time, are evaluated.
+	// vectors, or descriptors if Desired; 0: skills are numbered. Evaluations use a fixed set of
+	// Skills such vectors.
 	Continuous int
 	// Desired: a skill is a desired descriptor, and skills are distinguished by features of
 	// steps: state descriptors or, with Changes, their changes over a whole episode at the rate of the
@@ -32,6 +32,10 @@ type Task struct {
 	// Random is the share of the sampled transitions whose skill is replaced by a random one; 0 unless
 	// skills are vectors.
 	Random float64
+	// Restarts: the first step of an episode starts from its own initial descriptor, also in an
+	// environment that keeps the last one, see [envs.Descriptor]. DIAYN and DADS do not need it, and
+	// their published code lacks it.
+	Restarts bool
 	// FullState distinguishes skills by whole observations instead of the task's state descriptors.
 	FullState bool
 }
@@ -158,10 +162,26 @@ func (t Task) row(before, after envs.State, action, skill, truncation *Node) *No
 		case t.Desired:
 			b.More = append(b.More, t.features(before, after))
 		case !t.FullState:
-			b.More = append(b.More, before.Descriptor, after.Descriptor)
+			now := before.Descriptor
+			if t.Restarts {
+				now = t.descriptor(before)
+			}
+			b.More = append(b.More, now, after.Descriptor)
 		}
 	}
 	return t.layout().Join(b)
+}
+
+// descriptor returns the state descriptor of a state, [n, d]; that of the initial state if an
+// episode has just ended.
+func (t Task) descriptor(s envs.State) *Node {
+	return Where(ended(s), envs.AutoReset(t.Env, t.Length).Start(s), s.Descriptor)
+}
+
+// ended returns where the step to a state ended an episode, [n, d].
+func ended(s envs.State) *Node {
+	return BroadcastToDims(InsertAxes(GreaterThan(s.Done, ZerosLike(s.Done)), -1),
+		s.Descriptor.Shape().Dimensions...)
 }
 
 // conditioned appends the skills [B, skills] to the observations [B, observations], as network
