@@ -41,7 +41,7 @@ lab: setup gopls ## open the notebooks in JupyterLab (LAB_ARGS=... for its optio
 # --- tests
 
 .PHONY: test
-test: setup ## go vet, go test, then all experiments and notebooks at small scale
+test: setup ## go vet, go test, then all experiments and notebooks at smoke scale
 	@echo "== go vet ./..."
 	@go vet ./...
 	@echo "== go test ./..."
@@ -57,7 +57,7 @@ test: setup ## go vet, go test, then all experiments and notebooks at small scal
 # experiments.
 .PHONY: smoke
 smoke: setup
-	@echo "== running $(words $(NOTEBOOKS)) notebooks at small scale, two at a time"
+	@echo "== running $(words $(NOTEBOOKS)) notebooks at smoke scale, two at a time"
 	@if [[ ! -e build/experiments/smoke/plan.jsonl ]]; then $(MAKE) --no-print-directory experiments SCALE=smoke; fi
 	@rm -rf build/smoke
 	@QDNB_EXPERIMENTS=$(CURDIR)/build/experiments/smoke $(NOTEBOOK) run $(NOTEBOOKS) --smoke --jobs 2 --runs build/smoke/runs --out build/smoke \
@@ -102,8 +102,8 @@ check-image: check ## lint Containerfile, build its images and try them (needs b
 
 .PHONY: race
 race: check ## run the race detector on packages without GoMLX
-	@go test -race -short -count 1 -timeout 30m ./internal/cell/... ./internal/limits ./internal/names ./internal/npz/... ./qdnb/paper/claims ./qdnb/plot/figures \
-		./qdnb/paper ./qdnb/paper/results ./qdnb/runs ./qdnb/plot/scene ./qdnb/stats ./qdnb/paper/sweep ./qdnb/plot/tables ./qdnb/plot/viewer
+	@go test -race -short -count 1 -timeout 30m ./envs/catalog ./internal/cell/... ./internal/limits ./internal/names ./internal/npz/... \
+		./internal/pareto ./internal/progress ./qdnb/paper/claims ./qdnb/plot/figures ./qdnb/paper ./qdnb/paper/protocol ./qdnb/paper/results ./qdnb/runs ./qdnb/plot/scene ./qdnb/stats ./qdnb/paper/sweep ./qdnb/plot/tables ./qdnb/plot/viewer
 
 .PHONY: coverage
 coverage: check compile plugin ## measure test coverage outside graph code; fail below 80 %
@@ -179,7 +179,9 @@ EXPERIMENTS_DIR = build/experiments/$(SCALE)
 # At scale medium, SMERL's targets come from SAC runs on this machine, which are trained first.
 ifeq ($(SCALE),medium)
 ifneq ($(filter training adaptation hurdles reward,$(EXPERIMENTS)),)
+ifneq ($(if $(findstring --algorithms,$(PLAN_ARGS)),$(findstring smerl,$(PLAN_ARGS)),yes),)
 TARGETS = $(EXPERIMENTS_DIR)/targets
+endif
 endif
 endif
 
@@ -190,11 +192,13 @@ experiments: check compile plugin ## run the paper's experiments; CSV files in b
 	@go build -buildvcs=auto -o build/qdnb ./cmd/qdnb
 ifdef TARGETS
 	@echo "== SMERL's targets at scale $(SCALE): SAC runs"
-	@build/qdnb sweep plan --experiment smerl-targets --scale $(SCALE) $(PLAN_ARGS) >$(EXPERIMENTS_DIR)/targets.jsonl
+	@build/qdnb sweep plan --experiment smerl-targets --scale $(SCALE) $(if $(findstring --algorithms,$(PLAN_ARGS)),,$(PLAN_ARGS)) >$(EXPERIMENTS_DIR)/targets.new
+	@mv $(EXPERIMENTS_DIR)/targets.new $(EXPERIMENTS_DIR)/targets.jsonl
 	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/targets.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(TARGETS) --jobs $(JOBS) --quiet
 endif
 	@build/qdnb sweep plan $(EXPERIMENTS:%=--experiment %) --scale $(SCALE) \
-		$(if $(TARGETS),--targets $(TARGETS)/smerl_targets_summary.csv) $(PLAN_ARGS) >$(EXPERIMENTS_DIR)/plan.jsonl
+		$(if $(TARGETS),--targets $(TARGETS)/smerl_targets_summary.csv) $(PLAN_ARGS) >$(EXPERIMENTS_DIR)/plan.new
+	@mv $(EXPERIMENTS_DIR)/plan.new $(EXPERIMENTS_DIR)/plan.jsonl # only if it was written to the end
 	@echo "== experiments at scale $(SCALE): $$(wc -l <$(EXPERIMENTS_DIR)/plan.jsonl) runs in $(EXPERIMENTS_DIR); if interrupted, rerun the same command to resume"
 	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/plan.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(EXPERIMENTS_DIR)/results --jobs $(JOBS) --quiet
 

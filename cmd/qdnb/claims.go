@@ -38,6 +38,9 @@ func (c *claimsCmd) Run() error {
 	}
 	tables, err := results.Collect(root, lines)
 	if err != nil {
+		for _, problem := range problems {
+			fmt.Fprintln(os.Stderr, "qdnb:", oneLine(problem))
+		}
 		return err
 	}
 	out := checked{
@@ -52,7 +55,7 @@ func (c *claimsCmd) Run() error {
 		return json.NewEncoder(os.Stdout).Encode(out)
 	}
 	for _, problem := range out.Problems {
-		fmt.Fprintln(os.Stderr, "qdnb: skipped:", problem)
+		fmt.Fprintln(os.Stderr, "qdnb:", problem)
 	}
 	out.print()
 	return nil

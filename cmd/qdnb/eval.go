@@ -107,6 +107,7 @@ func (c *evalCmd) Run(ctx context.Context) error {
 		}
 	}
 	bar := progress.NewBar("episodes", false)
+	defer bar.Close()
 	spec.Progress = counter(bar, "")
 	found, err := qdnb.Play(ctx, run, spec)
 	if err != nil {

@@ -96,6 +96,7 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 		spec.Cells, alone = cells, false
 	}
 	bar := progress.NewBar("films", false)
+	defer bar.Close()
 	spec.Progress = counter(bar, "")
 	recording, err := qdnb.Play(ctx, run, spec)
 	if err != nil {
@@ -190,6 +191,7 @@ const animatedCells = 8
 // saveGIF writes films as an animation: a large one of a single film.
 func saveGIF(path string, films []*scene.Film, alone bool) error {
 	bar := progress.NewBar("animation", false)
+	defer bar.Close()
 	a := viewer.Animation{Progress: counter(bar, "frame ")}
 	if alone {
 		a.Width, a.Height = 480, 360

@@ -64,7 +64,11 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 	}
 
 	found, _ := filepath.Glob(filepath.Join(root, "*-0-*"))
-	skills, err := runs.ReadSkills(filepath.Join(found[0], "skills.npz"))
+	run, err := runs.Open(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	skills, err := run.Skills()
 	if err != nil {
 		t.Fatal(err)
 	}

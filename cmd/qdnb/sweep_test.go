@@ -316,6 +316,18 @@ func TestSweepScripts(t *testing.T) {
 			t.Errorf("the manifest lacks %q:\n%s", want, stdout)
 		}
 	}
+	stdout, stderr, _ = invoke(t, "sweep", "script", "kubernetes", "--plan", plan, "--cpus", "3",
+		"--runs", "mine/runs")
+	if !strings.Contains(stdout, `--runs, "/data/mine/runs"`) ||
+		!strings.Contains(stdout, "- name: QDNB_WORKERS") || !strings.Contains(stdout, `value: "3"`) {
+		t.Errorf("the manifest for 3 cores is\n%s%s", stdout, stderr)
+	}
+	for _, outside := range []string{"/shared/runs", "../runs", "/database"} {
+		if _, stderr, status := invoke(t, "sweep", "script", "kubernetes", "--plan", plan,
+			"--runs", outside); status != 1 || !strings.Contains(stderr, "is not in the volume") {
+			t.Errorf("--runs %s: status %d, %s", outside, status, stderr)
+		}
+	}
 }
 
 // A plan of several experiments has the lines of each. With --once, no run is planned twice.

@@ -44,8 +44,9 @@ func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: progress is saved; rerun the same command to resume", qdnb.ErrInterrupted)
 	}
-	if err := errors.Join(ends...); err != nil {
-		left := len(lines) - sweep.Total(sweep.Inspect(c.Runs, lines)).Count[sweep.Done]
+	left := len(lines) - sweep.Total(sweep.Inspect(c.Runs, lines)).Count[sweep.Done]
+	// If a process was killed, the others may have run its lines.
+	if errors.Join(ends...) != nil && left > 0 {
 		return fmt.Errorf("%d of %d lines are not done; see the log above", left, len(lines))
 	}
 	return nil

@@ -78,7 +78,14 @@ func (c *sweepScriptCmd) Run() error {
 		}
 	} else {
 		c.Plan = filepath.Join("/data", filepath.Base(inCluster.Plan))
-		c.Runs = cmp.Or(inCluster.Runs, "/data/runs")
+		c.Runs = cmp.Or(inCluster.Runs, "runs")
+		if !filepath.IsAbs(c.Runs) {
+			c.Runs = filepath.Join("/data", c.Runs)
+		}
+		if c.Runs = filepath.Clean(c.Runs); !strings.HasPrefix(c.Runs+"/", "/data/") {
+			return fmt.Errorf("--runs %s is not in the volume, so runs would be lost with their pods: "+
+				"use a path below /data", c.Runs)
+		}
 		if c.Parallel == 0 {
 			c.Parallel = min(8, len(lines))
 		}

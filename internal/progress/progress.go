@@ -40,6 +40,7 @@ type display struct {
 	columns func() int    // width of the text
 	update  func(fraction float64, text string)
 	finish  func(text string)
+	clear   func() // removes an unfinished bar; nil where it may stay
 }
 
 // NewBar makes a progress bar with a label such as the name of a run. If quiet, it shows nothing.
@@ -163,6 +164,30 @@ func (b *Bar) Done(summary string) {
 	b.show.finish(strings.TrimSpace(b.label + "  " + summary))
 }
 
+// Notice prints a line to stderr. The next update shows the bar again.
+func (b *Bar) Notice(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clear()
+	fmt.Fprintf(os.Stderr, "qdnb: "+format+"\n", args...)
+}
+
+// clear removes the bar where it would stay in the way of other lines.
+func (b *Bar) clear() {
+	if !b.done && b.show.clear != nil && !b.shown.IsZero() {
+		b.show.clear()
+		b.shown = time.Time{}
+	}
+}
+
+// Close removes the bar if it is not done, so that an error message gets a line of its own.
+func (b *Bar) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clear()
+	b.done = true
+}
+
 // shortTime formats a duration with a precision that suits readers: 41s, 3m05s, 2h07m.
 func shortTime(d time.Duration) string {
 	seconds := int64(d.Round(time.Second) / time.Second)
@@ -211,6 +236,7 @@ func terminal(out io.Writer, width func() int) display {
 	cells := min(max((width()-60)/2, 2), 24) // numbers take precedence
 	// the rest of the line: a line that wraps cannot be replaced
 	columns := func() int { return max(width()-cells-barExtra, 0) }
+	clear := func() { fmt.Fprintf(out, "\r%*s\r", max(width()-1, 0), "") }
 	return display{
 		every:   time.Second / 10,
 		columns: columns,
@@ -220,8 +246,10 @@ func terminal(out io.Writer, width func() int) display {
 				strings.Repeat(" ", cells-done), columns(), text)
 		},
 		finish: func(text string) {
-			fmt.Fprintf(out, "\r%*s\r%s\n", max(width()-1, 0), "", text)
+			clear()
+			fmt.Fprintln(out, text)
 		},
+		clear: clear,
 	}
 }
 

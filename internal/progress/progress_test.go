@@ -66,6 +66,29 @@ func TestPlainBarIsALineNowAndThen(t *testing.T) {
 	}
 }
 
+// An error message after Close starts at an empty line.
+func TestCloseRemovesTheBar(t *testing.T) {
+	var out bytes.Buffer
+	b := newBar("run", terminal(&out, func() int { return 40 }), newClock().now)
+	b.Close()
+	if out.Len() > 0 {
+		t.Errorf("nothing was shown, Close wrote %q", out.String())
+	}
+	b = newBar("run", terminal(&out, func() int { return 40 }), newClock().now)
+	b.Update(0.5, "half")
+	b.Close()
+	if want := "\r" + strings.Repeat(" ", 39) + "\r"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("left on the line: %q", out.String())
+	}
+	out.Reset()
+	b.Close()
+	b.Update(1, "late")
+	b.Done("late")
+	if out.Len() > 0 {
+		t.Errorf("after Close: %q", out.String())
+	}
+}
+
 func TestTerminalBarKeepsToOneLine(t *testing.T) {
 	clock := newClock()
 	var out bytes.Buffer

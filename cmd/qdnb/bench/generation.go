@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
@@ -54,8 +53,11 @@ func (b Generation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 	i := slices.IndexFunc(evolution.Algorithms,
 		func(a evolution.Algorithm) bool { return a.Name == b.Algorithm })
 	if i < 0 {
-		return nil, errors.Errorf("%s is not a neuroevolution algorithm: `qdnb bench updates` "+
-			"times the updates of reinforcement learning", b.Algorithm)
+		var all []string
+		for _, a := range evolution.Algorithms {
+			all = append(all, a.Name)
+		}
+		return nil, names.Unknown("neuroevolution algorithm", b.Algorithm, all)
 	}
 	env, err := envs.Make(b.Env)
 	if err != nil {
@@ -73,9 +75,10 @@ func (b Generation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 	if err != nil {
 		return nil, err
 	}
-	search, err := evolution.New(p, scoring.NewTask(env, base.Hidden, base.EpisodeLength),
-		hyperparameters.Method(centroids), evolution.Settings{Batch: base.Batch, Slice: base.Slice,
-			Centroids: centroids})
+	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
+	task.Weights = base.Weights
+	search, err := evolution.New(p, task, hyperparameters.Method(centroids), evolution.Settings{
+		Batch: base.Batch, Slice: base.Slice, Centroids: centroids})
 	if err != nil {
 		return nil, err
 	}
