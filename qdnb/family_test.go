@@ -2,6 +2,7 @@ package qdnb
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -92,6 +93,24 @@ func TestExtensionRefillsTheReplayBuffer(t *testing.T) {
 	}
 	if run.Status.Generation != 4 {
 		t.Errorf("it ends at generation %d", run.Status.Generation)
+	}
+
+	// An extension was killed while it saved the buffer for the first time.
+	w, err := runs.Create(folder, run.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const total, capacity, width = 2000, 1000, 7
+	if _, _, _, err := w.LoadCheckpoint(nil); err == nil {
+		err = w.SaveReplay(total, capacity, width, func(from, to int64) ([]float32, error) {
+			return make([]float32, (to-from)*width), nil
+		})
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if run = train(t, smallOf("pga-map-elites", folder, 6)); run.Status.Generation != 6 {
+		t.Errorf("after a killed extension it ends at generation %d", run.Status.Generation)
 	}
 }
 

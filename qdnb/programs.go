@@ -84,6 +84,11 @@ func trainPrograms(platform *xla.Platform, spec Spec, seeds []int64) error {
 // adaptPrograms compiles the evaluation of policies under conditions, of the paper's size: twenty
 // policies at once, a hundred episodes each.
 func adaptPrograms(platform *xla.Platform, spec Spec) error {
+	if spec.Tune != nil {
+		if err := spec.Tune(&struct{}{}); err != nil {
+			return err
+		}
+	}
 	env, err := envs.Make(spec.Env)
 	if err != nil {
 		return err
@@ -92,10 +97,10 @@ func adaptPrograms(platform *xla.Platform, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	const policies, states = 20, 100
+	const together, states = 20, 100
 	task := scoring.NewTask(live, []int{256, 256}, env.Spec().Length)
-	evaluator, err := scoring.NewEvaluator(platform, task, scoring.Plan{Policies: policies,
-		States: states, Slice: policies * states})
+	evaluator, err := scoring.NewEvaluator(platform, task, scoring.Plan{Policies: together,
+		States: states, Slice: policies.Slice(platform.Kind, together, states, task.Policy.Params())})
 	if err != nil {
 		return err
 	}
@@ -105,12 +110,23 @@ func adaptPrograms(platform *xla.Platform, spec Spec) error {
 
 // controlPrograms runs the first iterations of a meta-controller.
 func controlPrograms(platform *xla.Platform, spec Spec) error {
-	env, err := envs.Make(policies.HurdlesEnv)
+	if spec.Env != policies.HurdlesEnv {
+		return fmt.Errorf("hierarchical control is on %s, not on %q", policies.HurdlesEnv, spec.Env)
+	}
+	settings := hierarchy.Default()
+	if spec.Tune != nil {
+		if err := spec.Tune(&settings); err != nil {
+			return err
+		}
+	}
+	if err := settings.Check(); err != nil {
+		return err
+	}
+	task, err := policies.HurdlesTask()
 	if err != nil {
 		return err
 	}
-	settings := hierarchy.Default()
-	task := hierarchy.Task{Env: env, Unseen: 2, Place: [2]int{0, 2}}
+	env := task.Env
 	task.Skills = hierarchy.NewForm(env.Spec().Observations-task.Unseen, []int{256, 256},
 		env.Spec().Actions, true)
 	const skills = 5

@@ -246,6 +246,18 @@ func TestLargerBudgetExtends(t *testing.T) {
 		repertoireBytes(t, whole)) {
 		t.Errorf("extended to %+v", long.Status.Progress)
 	}
+	// Without a checkpoint, extending would start again over the finished run.
+	if err := os.RemoveAll(filepath.Join(long.Dir, "checkpoints")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Train(t.Context(), small(folder, 12)); err == nil ||
+		!strings.Contains(err.Error(), "has no checkpoint to resume from") {
+		t.Errorf("extending a run without checkpoints: %v", err)
+	}
+	if kept, err := runs.Open(long.Dir); err != nil || kept.Status.Generation != 9 || !bytes.Equal(
+		repertoireBytes(t, kept), repertoireBytes(t, whole)) {
+		t.Errorf("the refused extension changed the run: %v", err)
+	}
 	if s := long.Status; s.MaxFitness != whole.Status.MaxFitness || s.Coverage !=
 		whole.Status.Coverage || s.QDScore != whole.Status.QDScore {
 		t.Errorf("%+v, want %+v", s, whole.Status)

@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -37,7 +38,8 @@ type ExportSpec struct {
 // skill, the action is the tanh of the first half of the output, and the array skills holds the
 // number of skills.
 //
-// A repertoire has the arrays genotypes, fitnesses, descriptors and centroids.
+// A repertoire has the arrays genotypes, fitnesses, descriptors and centroids. If a run has weights
+// in bfloat16, those of a policy are rounded, and genotypes are not.
 func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 	if s.Skill != nil && s.Cell != nil || s.Repertoire && (s.Skill != nil || s.Cell != nil) {
 		return nil, errors.New("--skill, --cell and --repertoire are mutually exclusive: give " +
@@ -104,11 +106,23 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := sizesOf(set)
-	if err != nil {
-		return nil, err
-	}
 	genotype := set.Policies[0].Genotype
+	var sizes []int
+	if set.Policies[0].Cell {
+		task, err := taskOf(set)
+		if err != nil {
+			return nil, err
+		}
+		if sizes = task.Policy.Sizes; task.Weights == scoring.BFloat16 {
+			genotype = task.Policy.RoundBFloat16(genotype)
+		}
+	} else {
+		skills, err := run.Skills()
+		if err != nil {
+			return nil, err
+		}
+		sizes = slices.Concat([]int{skills.Observations}, skills.Hidden, []int{skills.Actions})
+	}
 	if want := runs.Row(sizes); want != len(genotype) {
 		return nil, errors.Errorf("layers of %v have %d parameters, but the policies of %s have %d",
 			sizes, want, run.Name(), len(genotype))
@@ -116,26 +130,18 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	return layerArrays(genotype, sizes), nil
 }
 
-// sizesOf returns the layer sizes of the policies, each of which is one skill or cell.
-func sizesOf(set *policies.Set) ([]int, error) {
-	run := set.Run
-	if !set.Policies[0].Cell {
-		skills, err := run.Skills()
-		if err != nil {
-			return nil, err
-		}
-		return slices.Concat([]int{skills.Observations}, skills.Hidden, []int{skills.Actions}), nil
+// taskOf returns the task of the policies in cells.
+func taskOf(set *policies.Set) (scoring.Task, error) {
+	name := set.Run.Config.Env
+	if !slices.Contains(envs.Names(), name) {
+		return scoring.Task{}, errors.Errorf("%s is a custom environment, so the sizes of its policies "+
+			"are unknown: export the repertoire", name)
 	}
-	if !slices.Contains(envs.Names(), run.Config.Env) {
-		return nil, errors.Errorf("%s is a custom environment, so the sizes of its policies are "+
-			"unknown: export the repertoire", run.Config.Env)
-	}
-	env, err := envs.Make(run.Config.Env)
+	env, err := envs.Make(name)
 	if err != nil {
-		return nil, err
+		return scoring.Task{}, err
 	}
-	task, err := set.Task(env)
-	return task.Policy.Sizes, err
+	return set.Task(env)
 }
 
 // layerArrays splits the flat parameters of a network into layers.

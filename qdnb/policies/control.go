@@ -45,14 +45,21 @@ type Choosable struct {
 	Numbers []int     // of the skills or cells, [skills]
 }
 
+// HurdlesTask returns the task of a meta-controller, without skills. They do not see the position
+// and the distance to the next hurdle.
+func HurdlesTask() (hierarchy.Task, error) {
+	env, err := envs.Make(HurdlesEnv)
+	return hierarchy.Task{Env: env, Unseen: 2, Place: [2]int{0, 2}}, err
+}
+
 // ForControl returns the skills of a run as policies for the hurdles environment. They observe
 // what they observed in training, so not the position that precedes it in the observation.
 func ForControl(run *runs.Run) (*Choosable, error) {
-	env, err := envs.Make(HurdlesEnv)
+	hurdles, err := HurdlesTask()
 	if err != nil {
 		return nil, err
 	}
-	set := &Choosable{Task: hierarchy.Task{Env: env, Unseen: 2, Place: [2]int{0, 2}}}
+	set, env := &Choosable{Task: hurdles}, hurdles.Env
 	var flat []float32
 	observations, actions := env.Spec().Observations-set.Task.Unseen, env.Spec().Actions
 	if run.HasSkills() {

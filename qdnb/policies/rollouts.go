@@ -49,6 +49,16 @@ const episodesAtOnce = 2048
 // recordedAtOnce replaces episodesAtOnce if steps are recorded.
 const recordedAtOnce = 256
 
+// Slice is the number of episodes that are rolled out together, of policies with a number of
+// parameters, each from the same number of states. On a CPU it does not depend on the number of
+// policies, so that results do not.
+func Slice(kind xla.Kind, policies, states, params int) int {
+	if kind == xla.CPU {
+		return scoring.DefaultSlice(kind, states, params)
+	}
+	return policies * states
+}
+
 // NewRollouts compiles the rollout of policies in an environment, for a number of episodes per
 // policy. All policies share the initial states, which seed draws. Recorders receive the length of
 // an episode. [Rollouts.Close] releases the program.
@@ -71,11 +81,7 @@ func NewRollouts(platform *xla.Platform, set *Set, env envs.Env, episodes int, s
 		atOnce = recordedAtOnce
 	}
 	r.together = min(max(set.most, len(set.Policies)), max(1, atOnce/r.states))
-	// The slice must not depend on the number of policies.
-	slice := scoring.DefaultSlice(platform.Kind, r.states, task.Policy.Params())
-	if platform.Kind != xla.CPU {
-		slice = r.together * r.states
-	}
+	slice := Slice(platform.Kind, r.together, r.states, task.Policy.Params())
 	for _, recorder := range recorders {
 		r.recorders = append(r.recorders, recorder(task.Length))
 	}

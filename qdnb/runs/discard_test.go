@@ -28,6 +28,32 @@ func TestDiscardRemovesOnlyARunThatNeverBegan(t *testing.T) {
 	if w, err = runs.Create(root, config); err != nil {
 		t.Fatal(err)
 	}
+	if err := w.Begin(-1, "generation"); err != nil { // another run of a group failed after it
+		t.Fatal(err)
+	}
+	if err := w.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(root); len(left) != 0 {
+		t.Errorf("%v is left of a run that logged nothing", left)
+	}
+
+	if w, err = runs.Create(root, config); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.SaveStatus(runs.Status{Finished: true}); err != nil { // shipped, without checkpoints
+		t.Fatal(err)
+	}
+	if err := w.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runs.Open(w.Dir + "/"); err != nil {
+		t.Errorf("after Discard of a run without checkpoints: %v", err)
+	}
+
+	if w, err = runs.Create(root, config); err != nil {
+		t.Fatal(err)
+	}
 	if err := w.Begin(-1, "generation"); err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,12 @@
 //	    rows/           rows-0123456789abcdef.npz: genotypes that only checkpoints need
 //	    snapshots/      gen-000000050.npz: the repertoire without genotypes, nine in the first half
 //	                    of the budget and one at its end
+//	    corrected/      gen-000000050.npz: corrected repertoires; see [Run.Corrected]
 //	    replay/         000000000000-000000025000.npz: rows of a replay buffer;
 //	                    see [Writer.SaveReplay]
 //	    repertoire.npz  the final repertoire, with genotypes
 //	    skills.npz      a skill-conditioned policy and its newest evaluation; see [Skills]
+//	    policy.npz      the meta-controller of hierarchical control
 //	    lock            held by the process that trains
 //
 // The folder's name ends in a hash of the configuration, so training is idempotent: requesting an
@@ -26,7 +28,8 @@
 // creates the folder of a run that was trained elsewhere.
 //
 // [Run.Ship] copies the data that figures need from a finished run, without policies: a shipped run
-// is such a folder with smaller files, and one snapshots.npz instead of the folder snapshots.
+// is such a folder with smaller files, and one file, snapshots.npz or corrected.npz, instead of
+// each of these folders.
 //
 // # After a crash
 //

@@ -1,25 +1,39 @@
 package runs
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 )
+
+// lockPatience is how long a lock may be held by processes that only look who holds it.
+const lockPatience = time.Second
+
+// HeldError says that another process holds the folder of a run.
+type HeldError struct{ Dir, Holder string }
+
+func (e HeldError) Error() string {
+	return fmt.Sprintf("%s is being trained by %s; wait for it or stop it", e.Dir, e.Holder)
+}
 
 // takeLock takes the lock of a folder. The system releases it when the process ends, however it
 // ends.
 func takeLock(dir string) (*flock.Flock, error) {
 	path := filepath.Join(dir, lockFile)
 	lock := flock.New(path, flock.SetPermissions(0o666), flock.SetFlag(os.O_CREATE|os.O_RDWR))
-	taken, err := lock.TryLock()
-	if err != nil {
+	ctx, stop := context.WithTimeout(context.Background(), lockPatience)
+	defer stop()
+	taken, err := lock.TryLockContext(ctx, lockPatience/20)
+	if err != nil && ctx.Err() == nil {
 		return nil, failure(dir, -1, err)
 	}
 	if !taken {
-		return nil, fmt.Errorf("%s is being trained by %s; wait for it or stop it", dir, holderOf(path))
+		return nil, HeldError{dir, holderOf(path)}
 	}
 	host, _ := os.Hostname()
 	if err := os.WriteFile(path, fmt.Appendf(nil, "process %d on %s\n", os.Getpid(), host),
@@ -31,8 +45,8 @@ func takeLock(dir string) (*flock.Flock, error) {
 }
 
 // Holder returns the process that holds the folder of a run, such as "process 12 on node3", or ""
-// if none does. It briefly takes a shared lock, so a process that starts at the same time may find
-// the folder locked.
+// if none does. It briefly takes a shared lock, for which a process that starts at the same time
+// waits.
 func Holder(dir string) string {
 	path := filepath.Join(dir, lockFile)
 	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))

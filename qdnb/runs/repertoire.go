@@ -173,6 +173,7 @@ func (r *Repertoire) Reinsert(fitnesses, descriptors []float32) (*Repertoire, er
 	}
 	after := *r
 	after.Genotypes, after.Origins = nil, nil
+	after.Objectives, after.Reference = npz.Array{}, nil
 	after.Fitnesses = slices.Repeat([]float32{float32(math.Inf(-1))}, r.Cells())
 	after.Descriptors = make([]float32, len(r.Descriptors))
 	for i, fitness := range fitnesses {
@@ -449,8 +450,8 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 			}
 		}
 	}
-	if file.Has(originsKey) {
-		a, err := file.Read(originsKey)
+	if file.Has(prefix + originsKey) {
+		a, err := file.Read(prefix + originsKey)
 		if err == nil {
 			r.Origins, err = a.Int32s()
 		}

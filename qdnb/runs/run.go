@@ -36,6 +36,7 @@ type Run struct {
 
 // Open reads the configuration and status of the run in a folder.
 func Open(dir string) (*Run, error) {
+	dir = filepath.Clean(dir)
 	config, err := readConfig(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no run in %s: it has no %s", dir, configFile)

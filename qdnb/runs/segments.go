@@ -23,8 +23,11 @@ import (
 // range of rows that are never rewritten. A checkpoint only needs to know its total. Segments are
 // sealed like checkpoints.
 
-// ErrNoReplay is returned by [Writer.LoadReplay] if the folder holds no rows of the buffer.
-var ErrNoReplay = errors.New("no replay buffer saved")
+// Errors of [Writer.LoadReplay].
+var (
+	ErrNoReplay         = errors.New("no replay buffer saved")
+	ErrIncompleteReplay = errors.New("incomplete replay buffer")
+)
 
 // segmentBytes is the maximum size of a segment's rows in bytes.
 var segmentBytes int64 = 96 << 20
@@ -125,8 +128,8 @@ func (w *Writer) saveSegment(dir string, s segment, width int, flat []float32) e
 // next SaveReplay removes rows after total that an abandoned session left.
 //
 // If rows are missing or damaged, the checkpoint is unusable. The error names the file and says
-// what to do. It is [ErrNoReplay] if there are no rows at all. Some rows may have been put before
-// an error.
+// what to do. It is [ErrNoReplay] if there are no rows at all, and [ErrIncompleteReplay] if some
+// are missing. Some rows may have been put before an error.
 func (w *Writer) LoadReplay(total, capacity int64, width int,
 	put func(from int64, rows []float32) error) error {
 	if err := w.checkReplay(total, capacity, width); err != nil {
@@ -147,7 +150,8 @@ func (w *Writer) LoadReplay(total, capacity int64, width int,
 		i := slices.IndexFunc(all,
 			func(s segment) bool { return s.from <= next && next < s.to && s.to <= total })
 		if i < 0 {
-			return fmt.Errorf("%s lacks the segment with row %d; %s", dir, next, w.otherwise())
+			return fmt.Errorf("%w: %s lacks the segment with row %d; %s", ErrIncompleteReplay, dir, next,
+				w.otherwise())
 		}
 		chain = append(chain, all[i])
 		next = all[i].to

@@ -407,7 +407,8 @@ func TestDamagedSegments(t *testing.T) {
 	// Rows that only the newest checkpoint needs may be lost: the previous one does not read them.
 	must(t, os.WriteFile(path, whole, 0o666))
 	must(t, os.Remove(filepath.Join(dir, (segment{9, 14}).file())))
-	if err := ring.load(w, 14); err == nil || err.Error() != dir+
+	const incomplete = "incomplete replay buffer: "
+	if err := ring.load(w, 14); err == nil || err.Error() != incomplete+dir+
 		" lacks the segment with row 9"+remove {
 		t.Errorf("a missing segment: %v", err)
 	}
@@ -416,7 +417,7 @@ func TestDamagedSegments(t *testing.T) {
 	must(t, ring.load(w, 9))
 	must(t, os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
 	move := "; move " + w.Dir + " away to start over"
-	if err := ring.load(w, 9); err == nil || err.Error() != dir+
+	if err := ring.load(w, 9); err == nil || err.Error() != incomplete+dir+
 		" lacks the segment with row 0"+move {
 		t.Errorf("a missing segment of the only checkpoint: %v", err)
 	}

@@ -192,7 +192,7 @@ func assign(path string, data json.RawMessage, v reflect.Value) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(fresh.Interface())
-	if err != nil || decoder.More() {
+	if err != nil || !json.Valid(data) {
 		var kind *json.UnmarshalTypeError
 		var syntax *json.SyntaxError
 		if err == nil || errors.As(err, &kind) || errors.As(err, &syntax) || syntaxError(err) != err {

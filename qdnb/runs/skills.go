@@ -242,18 +242,9 @@ func (s *Skills) arrays() map[string]npz.Array {
 	return arrays
 }
 
-// ReadSkills reads an .npz file with the arrays policy [N], observations, actions, skills (scalars)
-// and hidden [layers]; optionally which and fitnesses [n], descriptors [n, d] and trajectories [n,
+// readSkillsFile reads skills.npz: the arrays observations, actions, skills (scalars) and hidden
+// [layers]; optionally policy [N], which and fitnesses [n], descriptors [n, d] and trajectories [n,
 // steps, 2]. All other arrays become Extra.
-func ReadSkills(path string) (*Skills, error) {
-	s, err := readSkillsFile(path)
-	if err == nil && s.Policy == nil {
-		return nil, fmt.Errorf("%s: no array %q", path, policyKey)
-	}
-	return s, err
-}
-
-// readSkillsFile reads skills.npz, in which the policy is optional.
 func readSkillsFile(path string) (*Skills, error) {
 	file, err := npz.Open(path)
 	if err != nil {

@@ -145,7 +145,7 @@ func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
 			t.Errorf("%q: written", want)
 		}
 		must(t, npz.Write(path, s.arrays()))
-		if _, err := ReadSkills(path); err == nil || !strings.Contains(err.Error(),
+		if _, err := readSkillsFile(path); err == nil || !strings.Contains(err.Error(),
 			want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v; want %q", err, want)
 		}
@@ -177,11 +177,10 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 	arrays[policyKey], arrays[hiddenKey], arrays[countKey] = npz.Of(wide), npz.Of([]uint8{8}),
 		npz.Of([]float32{3})
 	must(t, npz.Write(path, arrays))
-	if s, err := ReadSkills(path); err != nil || s.Count != 3 || s.Which != nil {
+	if s, err := readSkillsFile(path); err != nil || s.Count != 3 || s.Which != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for want, change := range map[string]func(map[string]npz.Array){
-		`no array "policy"`:    func(a map[string]npz.Array) { delete(a, policyKey) },
 		`no array "hidden"`:    func(a map[string]npz.Array) { delete(a, hiddenKey) },
 		`no array "skills"`:    func(a map[string]npz.Array) { delete(a, countKey) },
 		`no array "fitnesses"`: func(a map[string]npz.Array) { delete(a, fitnessesKey) },
@@ -214,7 +213,7 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 		arrays := evaluated(testSkills(3, 8)).arrays()
 		change(arrays)
 		must(t, npz.Write(path, arrays))
-		if _, err := ReadSkills(path); err == nil || !strings.Contains(err.Error(),
+		if _, err := readSkillsFile(path); err == nil || !strings.Contains(err.Error(),
 			want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v; want %q", err, want)
 		}
@@ -222,7 +221,7 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 	whole := mustRead(t, path)
 	for _, n := range []int{0, 1, len(whole) / 2, len(whole) - 1} {
 		must(t, os.WriteFile(path, whole[:n], 0o666))
-		if _, err := ReadSkills(path); err == nil || strings.Contains(err.Error(), "\n") {
+		if _, err := readSkillsFile(path); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
 		}
 	}

@@ -39,7 +39,7 @@ func TestNewestRepertoire(t *testing.T) {
 		t.Helper()
 		arrays := map[string]npz.Array{}
 		if prefix != "" { // a separate archive, which is not measured
-			arrays["fitnesses"] = npz.Of([]float32{99})
+			arrays["fitnesses"], arrays[originsKey] = npz.Of([]float32{99}), npz.Of([]int32{1, 2})
 		}
 		for name, array := range of(fitness).arrays() {
 			arrays[prefix+name] = array

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -43,11 +44,8 @@ func Create(root string, c Config) (*Writer, error) {
 		return nil, err
 	}
 	dir := filepath.Join(root, c.Name())
-	for _, d := range []string{dir, filepath.Join(dir, checkpointsDir),
-		filepath.Join(dir, snapshotsDir)} {
-		if err := os.MkdirAll(d, 0o777); err != nil {
-			return nil, failure(root, -1, err)
-		}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, failure(root, -1, err)
 	}
 	lock, err := takeLock(dir)
 	if err != nil {
@@ -64,6 +62,11 @@ func Create(root string, c Config) (*Writer, error) {
 // open reads or writes the configuration, and removes temporary files of a killed process.
 func (w *Writer) open() error {
 	for _, d := range []string{"", checkpointsDir, snapshotsDir, correctedDir, replayDir, rowsDir} {
+		if d == checkpointsDir || d == snapshotsDir {
+			if err := os.MkdirAll(filepath.Join(w.Dir, d), 0o777); err != nil {
+				return w.failure(err)
+			}
+		}
 		optional := d == correctedDir || d == replayDir || d == rowsDir
 		if err := atomicfile.Sweep(filepath.Join(w.Dir,
 			d)); err != nil && !(optional && errors.Is(err, os.ErrNotExist)) {
@@ -173,6 +176,13 @@ func (w *Writer) Close() error {
 // Discard closes a run that never began. It removes the folder unless something was trained in it
 // or it holds other files.
 func (w *Writer) Discard() error {
+	own := []string{checkpointsDir, snapshotsDir, replayDir, rowsDir, configFile, metricsFile,
+		lockFile}
+	entries, err := os.ReadDir(w.Dir)
+	if err != nil || slices.ContainsFunc(entries,
+		func(e fs.DirEntry) bool { return !slices.Contains(own, e.Name()) }) {
+		return w.Close()
+	}
 	for _, d := range []string{checkpointsDir, snapshotsDir} {
 		if os.Remove(filepath.Join(w.Dir, d)) != nil { // not empty
 			return w.Close()
@@ -180,7 +190,7 @@ func (w *Writer) Discard() error {
 	}
 	_ = w.DropReplay() // useless without a checkpoint
 	_ = w.dropRows()
-	for _, name := range []string{configFile, lockFile} {
+	for _, name := range []string{configFile, metricsFile, lockFile} {
 		_ = os.Remove(filepath.Join(w.Dir, name))
 	}
 	_ = os.Remove(w.Dir) // fails if other files are in it

@@ -76,6 +76,7 @@ func (g *group) train(ctx context.Context, quiet bool) error {
 	config := g.all[0].Config
 	label := fmt.Sprintf("%s-%s, %d seeds", config.Algorithm, config.Env, len(g.all))
 	g.bar = progress.NewBar(label, quiet)
+	defer g.bar.Close()
 	g.bar.Update(0, "compiling")
 	sessions := make([]*session, len(g.all))
 	for i, t := range g.all {

@@ -183,10 +183,13 @@ func (s *session) restore(ctx context.Context) error {
 	for _, warning := range warnings {
 		fmt.Fprintln(os.Stderr, "qdnb:", warning)
 	}
+	if generation < 0 && len(warnings) == 0 && s.writer.Status.Finished {
+		return errors.Errorf("%s is finished and has no checkpoint to resume from: --fresh sets it "+
+			"aside and starts again", s.writer.Dir)
+	}
 	if s.from = generation; generation < 0 {
 		s.status = runs.Status{MaxFitness: math.Inf(-1)}
 	}
-	s.bar.Update(s.Budget.Fraction(s.status.Progress), "compiling")
 	platform, err := xla.Open(ctx, s.Backend)
 	if err != nil {
 		return err
@@ -196,6 +199,7 @@ func (s *session) restore(ctx context.Context) error {
 			"qdnb: %s was computed on another backend before; resuming on %s, so the run is not "+
 				"bit-identical\n", s.writer.Name(), platform.Name())
 	}
+	s.bar.Update(s.Budget.Fraction(s.status.Progress), "compiling")
 	s.status.UseMachine(machineUse(platform, s.from))
 	if err := s.job.open(s, platform, arrays); err != nil {
 		return err
@@ -317,7 +321,9 @@ func (s *session) abandon() {
 		s.writer = nil
 	}
 	if s.aside != "" {
-		_ = os.Rename(s.aside, s.dir())
+		if err := os.Rename(s.aside, s.dir()); err != nil {
+			fmt.Fprintf(os.Stderr, "qdnb: the previous run is in %s (%v)\n", s.aside, err)
+		}
 	}
 }
 

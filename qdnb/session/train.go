@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -188,9 +187,9 @@ func (t *training) record(o scoring.Outcome) error {
 func (t *training) printPaperBudget() {
 	if paper := t.PaperSteps; paper > 0 && t.Budget.Timed() && !t.Quiet && !t.Budget.Done(
 		t.status.Progress) {
-		fmt.Fprintf(os.Stderr,
-			"qdnb: %s: the paper's run took %.3g environment steps in 2h on a GPU; the steps expected in "+
-				"%v here are printed once the rate is known\n", t.Config.Name(), float64(paper), t.Budget)
+		t.bar.Notice("%s: the paper's run took %.3g environment steps in 2h on a GPU; the steps "+
+			"expected in %v here are printed once the rate is known", t.Config.Name(),
+			float64(paper), t.Budget)
 	}
 }
 
@@ -207,9 +206,8 @@ func (t *training) printProjection() {
 	}
 	steps, ok := projection(t.first, t.status.Progress, t.Budget)
 	if t.projected = ok; ok {
-		fmt.Fprintf(os.Stderr,
-			"qdnb: about %.2g environment steps fit into %v here, %.2g of the paper's %.3g\n",
-			steps, t.Budget, steps/float64(paper), float64(paper))
+		t.bar.Notice("about %.2g environment steps fit into %v here, %.2g of the paper's %.3g", steps,
+			t.Budget, steps/float64(paper), float64(paper))
 	}
 }
 
@@ -266,16 +264,21 @@ func (t *training) restoreReplay() error {
 	err := buffer.Set(total, func(put func(from int64, rows []float32) error) error {
 		return t.writer.LoadReplay(total, capacity, width, put)
 	})
-	if !errors.Is(err, runs.ErrNoReplay) {
+	switch {
+	case errors.Is(err, runs.ErrNoReplay):
+	case errors.Is(err, runs.ErrIncompleteReplay) && t.status.Finished:
+		// A process was killed while it deleted the buffer, or while it saved that of an extension.
+		if err := t.writer.DropReplay(); err != nil {
+			return err
+		}
+	default:
 		return err
 	}
 	t.bar.Update(t.Budget.Fraction(t.status.Progress), "refilling the replay buffer")
 	episodes, err := t.search.Refill()
 	if err == nil {
-		fmt.Fprintf(os.Stderr,
-			"qdnb: the replay buffer of %s was deleted when the run finished; it is refilled with %d "+
-				"episodes of its policies, so the resumed run is not bit-identical\n",
-			t.writer.Name(), episodes)
+		t.bar.Notice("the replay buffer of %s was deleted when the run finished; it is refilled with %d "+
+			"episodes of its policies, so the resumed run is not bit-identical", t.writer.Name(), episodes)
 	}
 	return err
 }

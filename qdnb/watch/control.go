@@ -42,7 +42,7 @@ func (s Spec) playController(ctx context.Context, run *runs.Run) (*Recording, er
 		return nil, errors.Errorf("%s has no meta-controller yet (%v): train it to the end first",
 			run.Dir, err)
 	}
-	trained, err := runs.Open(filepath.Join(filepath.Dir(run.Dir), settings.Skills))
+	trained, err := runs.Open(filepath.Join(run.Dir, "..", settings.Skills))
 	if err != nil {
 		return nil, errors.WithMessagef(err, "the skills of %s", run.Name())
 	}

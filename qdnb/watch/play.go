@@ -2,6 +2,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -43,7 +44,7 @@ type Spec struct {
 	// repertoire, whatever Seed: the first episode is the archived one. Cells of AURORA and
 	// PGA-AURORA share one state. Each cell of the other methods of neuroevolution has its own, for
 	// which a program is compiled, so at most 16 cells can be chosen. It is an error for skills, for
-	// cells filled by an older version of qdnb, and together with Conditions.
+	// DNS, for cells filled by an older version of qdnb, and together with Conditions.
 	Archived bool
 
 	origin *[2]int32 // of the cell, see [runs.Repertoire]; set by starts
@@ -214,12 +215,13 @@ const archivedCells = 16
 // starts splits a spec into specs whose policies share their initial states: a spec for each cell
 // if Archived asks for a state per cell.
 func (s Spec) starts(run *runs.Run) ([]Spec, error) {
-	if !s.Archived || slices.Contains(protocol.With("aurora"), run.Config.Algorithm) {
+	if !s.Archived {
 		return []Spec{s}, nil
 	}
 	if s.Conditions != nil {
 		return nil, errors.New("Archived and Conditions are mutually exclusive")
 	}
+	algorithm := cmp.Or(run.Status.Base, run.Config.Algorithm)
 	set, err := policies.Select(run, s.Skills, s.Cells)
 	if err != nil {
 		return nil, err
@@ -227,6 +229,9 @@ func (s Spec) starts(run *runs.Run) ([]Spec, error) {
 	repertoire, err := run.RepertoireMap()
 	if err != nil {
 		return nil, err
+	}
+	if repertoire.Origins == nil && slices.Contains(protocol.With("aurora"), algorithm) {
+		return []Spec{s}, nil
 	}
 	if repertoire.Origins == nil || !set.Policies[0].Cell {
 		return nil, errors.Errorf("%s did not store the initial states of its evaluations: "+

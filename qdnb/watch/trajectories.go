@@ -58,6 +58,7 @@ func arenaOf(env envs.Env) (figures.Arena, error) {
 		return figures.Arena{}, errors.Errorf("%s has no positions to draw", spec.Name)
 	}
 	arena := figures.ArenaWithin(spec.Descriptor)
+	env = envs.Inner(env)
 	if m, ok := env.(maze); ok {
 		arena.Walls = m.Walls()
 	}
