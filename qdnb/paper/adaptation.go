@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -133,6 +134,10 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 // Skills are those of each method's first seed: a cell of the repertoire or a latent code. The
 // table includes the number of skills evaluated.
 func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, error) {
+	known := []string{results.Gravity, results.Actuators}
+	if !slices.Contains(known, perturbation) {
+		return nil, names.Unknown("perturbation", perturbation, known)
+	}
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
 		return nil, data.noRuns(results.ExperimentAdaptation)
@@ -162,10 +167,8 @@ func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, erro
 		row := tables.Row(figures.MethodName(label), strconv.Itoa(data.Adapted[i].Values[0].Skills))
 		for _, x := range multipliers {
 			skill := ""
-			for _, v := range data.Adapted[i].Values {
-				if math.Abs(v.X-x) < 1e-9 && v.Skill >= 0 {
-					skill = strconv.Itoa(v.Skill)
-				}
+			if v, ok := data.Adapted[i].At(x); ok && v.Skill >= 0 {
+				skill = strconv.Itoa(v.Skill)
 			}
 			row = append(row, tables.Entry{Text: skill})
 		}

@@ -78,7 +78,7 @@ func BeyondRepertoires(d *Data) (*figures.Figure, error) {
 		}
 	}
 	if len(grid.Maps) == 0 {
-		return nil, d.nothing(nil, "repertoires", results.ExperimentBeyond)
+		return nil, d.nothing(unread{}, "repertoires", results.ExperimentBeyond)
 	}
 	return figures.MapGrid(grid)
 }

@@ -326,8 +326,9 @@ func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 func (x span) series(curve []results.Point, metric func(results.Point) float64) figures.Series {
 	var s figures.Series
 	for _, p := range curve {
-		at := x.of(p) / x.unit
-		if n := len(s.X); at*x.unit > x.high || x.log && at <= 0 || n > 0 && at <= s.X[n-1] {
+		v := x.of(p)
+		at := v / x.unit
+		if n := len(s.X); v > x.high || x.log && v <= 0 || n > 0 && at <= s.X[n-1] {
 			continue
 		}
 		s.X, s.Y = append(s.X, at), append(s.Y, metric(p))

@@ -42,14 +42,12 @@ func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, 
 func (d *Data) repertoires(methods, envs []string,
 	ranges map[string][2]float64) (*figures.Figure, error) {
 	var rows [][]*figures.Cells
-	var failed error
+	var failed unread
 	for _, method := range methods {
 		var row []*figures.Cells
 		for _, env := range envs {
 			cells, err := d.finalCells(bestQDScore(d.FinishedRuns(method, env)))
-			if err != nil {
-				failed = err
-			}
+			failed.add(err, method, env)
 			if cells != nil {
 				cells.Min, cells.Max = ranges[env][0], ranges[env][1]
 				shorten(cells)
@@ -63,7 +61,7 @@ func (d *Data) repertoires(methods, envs []string,
 		return nil, d.nothing(failed, "repertoires", results.ExperimentTraining)
 	}
 	grid.Bar, grid.Dense = figures.BarPerColumn, true
-	grid.Note = d.missing(methods, envs)
+	grid.Note = failed.note(d.missing(methods, envs))
 	return figures.MapGrid(grid)
 }
 
@@ -145,11 +143,31 @@ func bestQDScore(trained []results.Trained) *results.Trained {
 	return best
 }
 
+// unread are the runs that a figure lacks because their files cannot be read.
+type unread struct {
+	err error // of the last one
+	of  []string
+}
+
+func (u *unread) add(err error, method, env string) {
+	if err != nil {
+		u.err, u.of = err, append(u.of, figures.MethodName(method)+" on "+env)
+	}
+}
+
+// note adds the runs to the note of a figure.
+func (u *unread) note(note string) string {
+	if len(u.of) == 0 {
+		return note
+	}
+	return strings.TrimSpace("Unreadable: " + strings.Join(u.of, ", ") + ". " + note)
+}
+
 // nothing returns why a figure cannot be drawn: the error of reading the runs, or that no run is
 // complete.
-func (d *Data) nothing(failed error, what, experiment string) error {
-	if failed != nil {
-		return failed
+func (d *Data) nothing(failed unread, what, experiment string) error {
+	if failed.err != nil {
+		return failed.err
 	}
 	return fmt.Errorf("no %s: %w", what, d.noRuns(experiment))
 }

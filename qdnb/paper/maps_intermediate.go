@@ -18,7 +18,7 @@ import (
 func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, error) {
 	var columns [][]*figures.Cells
 	var grid figures.Grid
-	var failed error
+	var failed unread
 	time := clock
 	for _, method := range methods {
 		best := bestQDScore(d.FinishedRuns(method, env))
@@ -27,7 +27,7 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 		}
 		column, err := d.intermediate(best)
 		if err != nil {
-			failed = err
+			failed.add(err, method, env)
 			continue
 		}
 		if best.CPUSeconds > 0 {
@@ -53,7 +53,7 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 		return nil, d.nothing(failed, "intermediate repertoires on "+env, results.ExperimentTraining)
 	}
 	grid.Dense, grid.Note = true, "s, min: "+time
-	if missing := d.missing(methods, []string{env}); missing != "" {
+	if missing := failed.note(d.missing(methods, []string{env})); missing != "" {
 		grid.Note += ". " + missing
 	}
 	return figures.MapGrid(grid)

@@ -14,11 +14,11 @@ import (
 // states. Each map is the seed with the best QD score; the paper does not say which seed it used.
 func SkillTrajectories(d *Data, env string, methods ...string) (*figures.Figure, error) {
 	var row []figures.Map
-	var failed error
+	var failed unread
 	for _, method := range methods {
 		arena, err := d.skillTrajectories(bestQDScore(d.FinishedRuns(method, env)))
 		if err != nil {
-			failed = err
+			failed.add(err, method, env)
 			continue
 		}
 		if arena != nil {
@@ -34,7 +34,7 @@ func SkillTrajectories(d *Data, env string, methods ...string) (*figures.Figure,
 		return figures.Trajectories(*row[0].(*figures.Arena))
 	}
 	return figures.MapGrid(figures.Grid{Maps: [][]figures.Map{row},
-		Note: d.missing(methods, []string{env})})
+		Note: failed.note(d.missing(methods, []string{env}))})
 }
 
 // skillTrajectories returns the skill trajectories of a run; nil without a run.
@@ -107,7 +107,7 @@ var priorMethods = []string{"dads-reward", "diayn-reward"}
 func Prior(d *Data) (*figures.Figure, error) {
 	var grid figures.Grid
 	var repertoires, trajectories []figures.Map
-	var failed error
+	var failed unread
 	for _, method := range priorMethods {
 		for _, prior := range []bool{false, true} {
 			run := d.medianCoverage(method, prior)
@@ -117,7 +117,7 @@ func Prior(d *Data) (*figures.Figure, error) {
 			cells, err := d.finalCells(run)
 			arena, wrong := d.skillTrajectories(run)
 			if err = cmp.Or(err, wrong); err != nil {
-				failed = err
+				failed.add(err, method, run.Env)
 				continue
 			}
 			shorten(cells)
@@ -135,7 +135,7 @@ func Prior(d *Data) (*figures.Figure, error) {
 	zoom(trajectories)
 	grid.Maps = [][]figures.Map{repertoires, trajectories}
 	grid.RowTitles = []string{"Repertoire", "Skills"}
-	grid.Bar = figures.BarPerRow
+	grid.Bar, grid.Note = figures.BarPerRow, failed.note("")
 	return figures.MapGrid(grid)
 }
 

@@ -176,12 +176,14 @@ func (s section) remarks(c recordCell, notes *recordNotes) string {
 		case n.reason != "":
 			list = append(list, notes.add(n.reason))
 		case n.outside() && !(n.side == below && (fewer || s.smaller())):
-			cause := "reason unknown"
+			cause, by := "reason unknown", ""
+			if n.paper.Std > 0 {
+				by = fmt.Sprintf(" by %.1f deviations", n.deviations())
+			}
 			if n.deviations() < 2 {
 				cause = "perhaps chance"
 			}
-			list = append(list, fmt.Sprintf("%s %s by %.1f deviations: %s", n.metric, n.side,
-				n.deviations(), cause))
+			list = append(list, fmt.Sprintf("%s %s%s: %s", n.metric, n.side, by, cause))
 		}
 	}
 	return strings.Join(slices.Compact(list), "; ")

@@ -96,7 +96,7 @@ func TestReproduction(t *testing.T) {
 			"cores |\n",
 		"### walker-uni\n\n| method | max fitness, paper | QD score, paper | remarks |\n",
 		"## Scale paper: budgets of environment steps, networks of 256 × 256 units\n\n0 of 56 cells",
-		"| not run: about 96 min on two cores (estimate: 2.0 h or less on an H100-class GPU) |\n",
+		"| not run: about 66 min on two cores (estimate: 2.0 h or less on an H100-class GPU) |\n",
 	)
 	if rows := strings.Count(got, ": about "); rows != 2*56-3 {
 		t.Errorf("%d cells are marked as not run", rows)

@@ -71,7 +71,7 @@ func Shipped(dir string) bool {
 
 // Shipment is what [Ship] wrote.
 type Shipment struct {
-	Runs, Left int   // runs of the plan that were shipped, and those that are not complete
+	Runs, Left int   // runs that were shipped, and lines of the plan that are not complete
 	Bytes      int64 // of all files
 }
 
@@ -99,10 +99,17 @@ func Ship(dir string, lines []sweep.Line, runsFolder string, about About) (Shipm
 	if err := os.Chmod(next, 0o755); err != nil {
 		return s, err
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return s, err
+	// dir may be the only copy of its runs: it is removed last.
+	last := next + "-replaced"
+	moved := os.Rename(dir, last)
+	if moved != nil && !errors.Is(moved, fs.ErrNotExist) {
+		return s, moved
 	}
-	return s, os.Rename(next, dir)
+	err = os.Rename(next, dir)
+	if err != nil && moved == nil {
+		return s, errors.Join(err, os.Rename(last, dir))
+	}
+	return s, errors.Join(err, os.RemoveAll(last))
 }
 
 // write fills an empty folder.

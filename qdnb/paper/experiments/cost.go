@@ -22,8 +22,7 @@ var stepsPerCPUSecond = map[string]float64{
 // compileTime is the processor time to compile a run's programs, which budgets exclude.
 const compileTime = 60 * time.Second
 
-// estimate returns the processor time of a line in seconds; 0 unless its budget is in processor
-// time or its scale is Medium.
+// estimate returns the processor time of a line in seconds; 0 unless its scale is Medium.
 func (p planner) estimate(run runs.Config, b runs.Budget, episodes int) float64 {
 	if p.Scale != Medium {
 		return 0

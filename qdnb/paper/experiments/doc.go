@@ -12,6 +12,7 @@
 //	               on ant-omni (figures 15, 17)
 //	reward         DIAYN and DADS without the task's reward, compared with their other versions
 //	               (table 10, figure 16)
+//	beyond         methods published after the paper, on three environments
 //
 // Plans share training runs: a run that two experiments need has the same configuration in both and
 // is trained once.

@@ -23,7 +23,7 @@ import (
 // RunOptions configure [Run] and [RunIndex].
 type RunOptions struct {
 	Runs      string // folder of the runs; default [runs.Folder]
-	Backend   string // see [xla.Open]; default: the best available
+	Backend   string // see xla.Open; default: the best available
 	Quiet     bool   // no progress bars; lines are still logged
 	Corrected int    // of training runs, see [qdnb.Spec]
 	Scale     Scale  // of experiments that [PrepareIn] plans; default [Small]
@@ -159,10 +159,12 @@ func (e *executor) ensure(ctx context.Context, c runs.Config, b runs.Budget, wai
 			if err == nil || errors.Is(err, qdnb.ErrInterrupted) {
 				return err
 			}
-			if holder = runs.Holder(dir); holder == "" { // otherwise another process was faster
+			var held runs.HeldError // by another process that was faster
+			if !errors.As(err, &held) {
 				e.failed[c.Name()] = err
 				return err
 			}
+			holder = held.Holder
 		}
 		if !wait {
 			return errHeld

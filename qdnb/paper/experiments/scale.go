@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -110,6 +111,10 @@ const (
 	Time  = "time"
 )
 
+// sameWork names the paper's method that does the same work as a later one.
+var sameWork = map[string]string{"dns": "map-elites", "cma-mae": "map-elites", "mome": "map-elites",
+	"dcrl-map-elites": "pga-map-elites", "metra": "diayn", "qdac": "diayn"}
+
 // budget returns the budget of a training run. In units of time all methods get the same; in steps
 // a method gets as many as it does in that time.
 func (s Scale) budget(algorithm, env, unit string) runs.Budget {
@@ -119,7 +124,7 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	case s == Medium:
 		return mediumBudget
 	case s == Paper:
-		return runs.Budget{EnvSteps: results.PaperSteps(algorithm, env)}
+		return runs.Budget{EnvSteps: results.PaperSteps(cmp.Or(sameWork[algorithm], algorithm), env)}
 	case s == Small && unit == Time:
 		return runs.Budget{Time: 20 * time.Second}
 	case s == Smoke && unit == Time:

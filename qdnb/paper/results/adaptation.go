@@ -29,7 +29,7 @@ func (t *Tables) Multipliers(perturbation, env string) []float64 {
 func (t *Tables) Adaptation(perturbation, env, label string, multiplier float64) []float64 {
 	var x []float64
 	for _, a := range t.AdaptedRuns(perturbation, env, label) {
-		if v, ok := a.at(multiplier); ok {
+		if v, ok := a.At(multiplier); ok {
 			x = append(x, v.Score)
 		}
 	}
@@ -48,7 +48,7 @@ func (t *Tables) AdaptedRuns(perturbation, env, label string) []Adapted {
 	return found
 }
 
-func (a Adapted) at(multiplier float64) (Value, bool) {
+func (a Adapted) At(multiplier float64) (Value, bool) {
 	i := slices.IndexFunc(a.Values, func(v Value) bool { return near(v.X, multiplier) })
 	if i < 0 {
 		return Value{}, false
@@ -62,8 +62,8 @@ func (a Adapted) at(multiplier float64) (Value, bool) {
 //
 // the paper's fitness gain (figure 13). It is NaN if the nominal score is missing or 0.
 func (a Adapted) Gain(multiplier float64) float64 {
-	v, ok := a.at(multiplier)
-	nominal, known := a.at(1)
+	v, ok := a.At(multiplier)
+	nominal, known := a.At(1)
 	if !ok || !known || nominal.Score == 0 {
 		return math.NaN()
 	}
@@ -75,7 +75,7 @@ func (a Adapted) Gain(multiplier float64) float64 {
 func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []float64 {
 	var x []float64
 	for _, a := range t.AdaptedRuns(perturbation, env, label) {
-		if _, ok := a.at(multiplier); ok {
+		if _, ok := a.At(multiplier); ok {
 			x = append(x, a.Gain(multiplier))
 		}
 	}

@@ -5,7 +5,7 @@
 // [Tables] holds a row for each run. Its methods return scores over seeds, and [Tables.Write]
 // writes CSV files: tidy ones with one observation per row, and summaries over seeds.
 //
-// Only complete runs are aggregated. Others are counted in the tables and listed in training.csv
-// with finished = false. A folder that cannot be read is added to Problems; the others are still
-// read. The package does not import GoMLX.
+// Only complete runs are aggregated. Others are counted in the tables and listed in training.csv,
+// reward.csv and beyond.csv with finished = false. A folder that cannot be read is added to
+// Problems; the others are still read. The package does not import GoMLX.
 package results

@@ -10,8 +10,8 @@ import (
 // Seconds of work on two cores of a Xeon with AVX-512, with the paper's networks, from the
 // measurements in docs/performance.md and ARCHITECTURE.md.
 const (
-	td3Update        = 2.99e-3
-	sacUpdate        = 4.49e-3
+	td3Update        = 2.84e-3
+	sacUpdate        = 4.29e-3
 	gradientEmission = 5.0 // variation by policy gradient of a generation
 	// The share of a generation's time beyond its rollouts: variation and insertion, and with
 	// AURORA the auto-encoder and the passive repertoire.
@@ -20,8 +20,8 @@ const (
 
 // rolloutStep are the seconds of an environment step of a rollout.
 var rolloutStep = map[string]float64{
-	"pointmaze": 1.32e-6, "ant-uni": 2.39e-6, "ant-omni": 2.39e-6, "walker-uni": 1.57e-6,
-	"halfcheetah-uni": 2.07e-6, "ant-maze": 3.42e-6, "ant-trap": 3.32e-6,
+	"pointmaze": 1.17e-6, "ant-uni": 1.65e-6, "ant-omni": 1.65e-6, "walker-uni": 1.20e-6,
+	"halfcheetah-uni": 1.61e-6, "ant-maze": 2.46e-6, "ant-trap": 2.29e-6,
 }
 
 // TwoCoreSeconds predicts how long a training run with the paper's hyperparameters takes on two
@@ -41,5 +41,5 @@ func TwoCoreSeconds(algorithm, env string, steps int64) float64 {
 	case algorithm == "aurora":
 		return n * step * (1 + auroraShare)
 	}
-	return n * (step + sacUpdate)
+	return n * (step + sacUpdate) // all others with paper's steps learn with SAC
 }

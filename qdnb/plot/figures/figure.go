@@ -28,8 +28,8 @@ const maxPixels = 100e6
 // formats lists the file extensions that [Figure.Save] supports.
 var formats = []string{".png", ".svg", ".pdf"}
 
-// Figure is a drawing with a size. [Show] displays it in a notebook and [Figure.Save] writes it to
-// a file. A figure must not be drawn by several goroutines at once.
+// Figure is a drawing with a size. [Figure.Show] displays it in a notebook and [Figure.Save] writes
+// it to a file. A figure must not be drawn by several goroutines at once.
 type Figure struct {
 	width, height vg.Length
 	draw          func(draw.Canvas) error

@@ -11,7 +11,7 @@ import (
 )
 
 // illustrations.json holds a film of one frame for each environment of the paper. A test of package
-// qdnb generates it from the models of the robots, and detects when it is out of date.
+// watch generates it from the models of the robots, and detects when it is out of date.
 //
 //go:embed illustrations.json
 var illustrationsFile []byte

@@ -72,9 +72,7 @@ func GIF(w io.Writer, films []*scene.Film, a Animation) error {
 				a.Progress(done, frames)
 			}
 		})
-		// in hundredths of a second, without drift
-		due := func(i int) int { return int(math.Round(100 * float64(i) / framesPerSecond)) }
-		out.Delay[i] = due(i+1) - due(i)
+		out.Delay[i] = 100 / framesPerSecond // in hundredths of a second
 	}
 	group.Wait()
 	if err := errors.Join(failed...); err != nil {

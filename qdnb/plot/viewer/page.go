@@ -132,7 +132,7 @@ var (
 	bundle []byte
 )
 
-// HTML returns the page as an HTML file, see [Save].
+// HTML returns the page as an HTML file, see [Page.Save].
 func (p *Page) HTML() ([]byte, error) {
 	if p.first() < 0 {
 		return nil, errors.New("viewer: a page without films: want at least one")
