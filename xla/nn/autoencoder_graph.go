@@ -124,11 +124,11 @@ func (c coder) dense(outputs *Node, steps int, truth *Node) *Node {
 		Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, steps, features, n))}
 	return xla.For(c.Bias.Graph(), steps, s, func(t *Node, s state) state {
 		next := AddScalar(t, int32(1))
-		result := addWeighted(InsertAxes(s.Bias, -1), s.Kernel, at(s.Outputs, next))
+		result := addWeighted(InsertAxes(s.Bias, -1), s.Kernel, xla.Row(s.Outputs, next))
 		if s.Truth != nil {
-			result = Sub(result, at(s.Truth, next))
+			result = Sub(result, xla.Row(s.Truth, next))
 		}
-		s.Result = set(s.Result, t, result)
+		s.Result = xla.SetRow(s.Result, t, result)
 		return s
 	}).Result
 }
@@ -160,7 +160,7 @@ func (a Autoencoder) lossGradient(row, inputs *Node) (loss, gradient *Node) {
 		source{Transpose(c.Kernel, 0, 1), off},
 		func(step *Node, s source) *Node {
 			return MulScalar(addWeighted(ScalarZero(step.Graph(), dtypes.Float32), s.Kernel,
-				at(s.Off, step)), 2/count)
+				xla.Row(s.Off, step)), 2/count)
 		})
 	by.Decoder = c.Decoder.gradient(inputs, 0, decoding, byZ)
 	byZ, _ = back(c.Encoder, encoding, between, struct{}{}, nil)
@@ -183,9 +183,9 @@ func (c coder) denseGradient(outputs, off *Node, count float64) (loss, bias, ker
 	}
 	s := state{outputs, off, zeros(features), zeros(features), zeros(c.Decoder.Form.Hidden, features)}
 	s = xla.For(off.Graph(), off.Shape().Dimensions[0], s, func(t *Node, s state) state {
-		off := at(s.Off, t)
+		off := xla.Row(s.Off, t)
 		s.Squares, s.Bias = addLanes(s.Squares, Square(off)), addLanes(s.Bias, off)
-		s.Kernel = addOuter(s.Kernel, at(s.Outputs, AddScalar(t, int32(1))), off)
+		s.Kernel = addOuter(s.Kernel, xla.Row(s.Outputs, AddScalar(t, int32(1))), off)
 		return s
 	})
 	loss = DivScalar(ReduceAllSum(s.Squares), count)

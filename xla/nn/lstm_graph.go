@@ -66,13 +66,13 @@ func orthogonal(key xla.Key, count, n int) *Node {
 	type state struct{ Normal, Done *Node } // [row, count, n]; rows not yet done are 0 in Done
 	normal := key.Normal(n, count, n)
 	rows := xla.For(normal.Graph(), n, state{normal, ZerosLike(normal)}, func(i *Node, s state) state {
-		v := at(s.Normal, i)
+		v := xla.Row(s.Normal, i)
 		for range 2 {
 			along := ReduceSum(Mul(s.Done, InsertAxes(v, 0)), 2)
 			v = Sub(v, ReduceSum(Mul(s.Done, InsertAxes(along, -1)), 0))
 		}
 		length := Sqrt(ReduceSum(Square(v), 1))
-		s.Done = set(s.Done, i, Div(v, InsertAxes(length, -1)))
+		s.Done = xla.SetRow(s.Done, i, Div(v, InsertAxes(length, -1)))
 		return s
 	}).Done
 	return Transpose(rows, 0, 1)
@@ -173,12 +173,6 @@ func addWeighted(sum, kernel, x *Node) *Node {
 	return Add(sum, other)
 }
 
-// at returns x[i] of x [n, J, B]: [J, B].
-func at(x, i *Node) *Node { return Reshape(xla.Rows(x, i, 1), x.Shape().Dimensions[1:]...) }
-
-// set replaces x[i].
-func set(x, i, value *Node) *Node { return xla.SetRows(x, i, InsertAxes(value, 0)) }
-
 // trace records the forward pass of a cell over L steps: a pytree.
 type trace struct {
 	Gates   *Node // [L, 4 Hidden, B]
@@ -211,11 +205,12 @@ func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, tra
 	}
 	s = xla.For(x.Graph(), steps, s, func(t *Node, s state) state {
 		var gates *Node
-		s.Memory, gates = s.Cell.Step(at(s.X, AddScalar(t, int32(first))), s.Memory)
+		s.Memory, gates = s.Cell.Step(xla.Row(s.X, AddScalar(t, int32(first))), s.Memory)
 		if traced {
 			next := AddScalar(t, int32(1))
-			s.Trace = trace{set(s.Trace.Gates, t, gates), set(s.Trace.Cells, next, s.Memory.Cell),
-				set(s.Trace.Outputs, next, s.Memory.Output)}
+			s.Trace = trace{xla.SetRow(s.Trace.Gates, t, gates),
+				xla.SetRow(s.Trace.Cells, next, s.Memory.Cell),
+				xla.SetRow(s.Trace.Outputs, next, s.Memory.Output)}
 		}
 		return s
 	})
@@ -247,21 +242,21 @@ func back[T any](c Cell, done trace, last Memory, source T,
 	s = xla.For(c.Bias.Graph(), steps, s, func(i *Node, s state) state {
 		step := Sub(ConstAs(i, int32(steps-1)), i)
 		next := AddScalar(step, int32(1))
-		f, g, i, o := form.split(at(s.Trace.Gates, step))
+		f, g, i, o := form.split(xla.Row(s.Trace.Gates, step))
 		dh := byOutput(s, next)
 		if read != nil {
 			dh = Add(dh, read(step, s.Source))
 		}
 		dh = xla.Materialize(dh)[0]
-		squashed := Tanh(at(s.Trace.Cells, next))
+		squashed := Tanh(xla.Row(s.Trace.Cells, next))
 		dc := Add(s.Last.Cell, Mul(Mul(dh, o), OneMinus(Square(squashed))))
 		for k, z := range []*Node{
-			Mul(Mul(dc, at(s.Trace.Cells, step)), Mul(f, OneMinus(f))),
+			Mul(Mul(dc, xla.Row(s.Trace.Cells, step)), Mul(f, OneMinus(f))),
 			Mul(Mul(dc, i), OneMinus(Square(g))),
 			Mul(Mul(dc, g), Mul(i, OneMinus(i))),
 			Mul(Mul(dh, squashed), Mul(o, OneMinus(o))),
 		} {
-			s.Z = set(s.Z, AddScalar(MulScalar(step, int32(4)), int32(k)), z)
+			s.Z = xla.SetRow(s.Z, AddScalar(MulScalar(step, int32(4)), int32(k)), z)
 		}
 		s.Last = Memory{Mul(dc, f), ZerosLike(dh)}
 		return s
@@ -287,9 +282,9 @@ func (c Cell) gradient(x *Node, first int, done trace, byZ *Node) Cell {
 	in, h := c.Form.Inputs, c.Form.Hidden
 	s := state{x, done.Outputs, byZ, zeros(in, 4*h), zeros(h, 4*h), zeros(4 * h)}
 	s = xla.For(x.Graph(), steps, s, func(t *Node, s state) state {
-		z := at(s.Z, t)
-		s.Input = addOuter(s.Input, at(s.X, AddScalar(t, int32(first))), z)
-		s.Recurrent = addOuter(s.Recurrent, at(s.Outputs, t), z)
+		z := xla.Row(s.Z, t)
+		s.Input = addOuter(s.Input, xla.Row(s.X, AddScalar(t, int32(first))), z)
+		s.Recurrent = addOuter(s.Recurrent, xla.Row(s.Outputs, t), z)
 		s.Bias = addLanes(s.Bias, z)
 		return s
 	})

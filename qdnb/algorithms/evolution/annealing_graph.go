@@ -10,8 +10,8 @@ import (
 
 // AnnealingSettings are the hyperparameters of [AnnealedGrid] (Fontaine and Nikolaidis 2023).
 type AnnealingSettings struct {
-	// ArchiveLearningRate is alpha, the share by which an accepted solution moves the threshold of its
-	// cell towards its fitness: 1 is MAP-Elites, 0 keeps thresholds.
+	// ArchiveLearningRate is alpha, the share by which the accepted solutions of a batch move the
+	// threshold of their cell towards their mean fitness: 1 sets it to that mean, 0 keeps it.
 	ArchiveLearningRate float64 `json:"archive_learning_rate"`
 	// ThresholdMin is the threshold of empty cells, in units of fitness.
 	ThresholdMin float64 `json:"threshold_min"`

@@ -51,7 +51,7 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	names := append([]string{"", "", ""}, st.archive.Fields()...)
 	if genotypes {
 		names[0] = "genotypes"
-		if s.passive == nil { // members of a passive repertoire share their initial state
+		if s.passive == nil { // those of a passive repertoire are not kept
 			names[2] = originsKey
 		}
 	}

@@ -51,8 +51,7 @@ func (m *MapElites) Method(centroids npz.Array) Method {
 		Archive: Grid{Centroids: centroids}}
 }
 
-// Hyperparameters are the hyperparameters of an algorithm: a pointer to a [MapElites] or to one of
-// the types that contain it, such as [PGAMapElites].
+// Hyperparameters are the hyperparameters of an algorithm, such as *[MapElites] or *[CMAMAE].
 type Hyperparameters interface {
 	// Base returns the hyperparameters that all algorithms share.
 	Base() MapElites

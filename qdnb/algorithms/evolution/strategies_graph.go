@@ -7,7 +7,9 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
@@ -79,8 +81,10 @@ func (s EvolutionStrategies) kind() distributions {
 		return lmMAES{es: s}
 	case openAIESName:
 		return openAIES{es: s}
+	case sepCMAESName, "":
+		return sepCMAES{es: s}
 	}
-	return sepCMAES{es: s}
+	panic(names.Unknown("strategy", s.Strategy, StrategyNames))
 }
 
 // Fields implements [Strategy].
@@ -89,6 +93,12 @@ func (s EvolutionStrategies) Fields() []string { return s.kind().fields() }
 // Start implements [Strategy]. All strategies start at the same mean: a random policy, or the
 // center of the initial range of a task without observations.
 func (s EvolutionStrategies) Start(task scoring.Task, key xla.Key) []*Node {
+	switch {
+	case s.Emitters < 1 || s.Batch < s.Emitters:
+		panic(errors.Errorf("a batch of %d cannot be divided among %d strategies", s.Batch, s.Emitters))
+	case s.RestartRule != "" && !slices.Contains(RestartRules, s.RestartRule):
+		panic(names.Unknown("restart_rule", s.RestartRule, RestartRules))
+	}
 	policy, one := task.Policy, Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
 	mean := policy.Init(key.FoldInEach(one))
 	if task.Env.Spec().Observations == 0 {

@@ -151,7 +151,7 @@ func (e *Evaluator) Evaluate(policy Policy, skills xla.Array, seed, number int64
 func (e *Evaluator) upload(policy Policy) (xla.State[actor], error) {
 	act, c := e.actor.First(), &xla.Checkpoint{}
 	c.Add(&act, e.platform.Copies(), "", actorNames[:len(act.Leaves())]...)
-	return act, errors.WithMessage(c.Restore(policy), "the policy was trained with other skills")
+	return act, errors.WithMessage(c.Restore(policy), "the policy does not fit the settings")
 }
 
 func (e *Evaluator) evaluate(act xla.State[actor], skills xla.Array, seed,

@@ -42,8 +42,7 @@ type Plan struct {
 	Recorders []envs.Recorder
 }
 
-// Evaluator rolls out given policies in slices on all workers, like a generation. It is used for
-// repertoires in changed environments and for timings.
+// Evaluator rolls out given policies in slices on all workers, like a generation.
 type Evaluator struct {
 	*xla.Program[evaluatorIn, evaluatorOut]
 	plan     Plan

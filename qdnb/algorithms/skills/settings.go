@@ -242,6 +242,11 @@ func (s SAC) Check() error {
 		return errors.Errorf("grad_updates_per_step must be between 0 and %g, not %g",
 			maxUpdates/float64(s.EnvBatchSize), s.GradUpdatesPerStep)
 	}
+	if s.GradUpdatesPerStep > 0 && s.Updates() == 0 {
+		return errors.Errorf("grad_updates_per_step is %g, less than one update for the steps of %d "+
+			"environments: set 0, or at least %g", s.GradUpdatesPerStep, s.EnvBatchSize,
+			1/float64(s.EnvBatchSize))
+	}
 	if s.ReplayBufferSize%s.EnvBatchSize != 0 {
 		return errors.Errorf("replay_buffer_size must be a multiple of env_batch_size (%d), not %d",
 			s.EnvBatchSize, s.ReplayBufferSize)
