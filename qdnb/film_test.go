@@ -2,6 +2,7 @@ package qdnb
 
 import (
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,8 +74,13 @@ func TestFilmFromTheArchivedState(t *testing.T) {
 		r := nb.Must(run.Repertoire())
 		cells := r.Filled()[:3]
 		for _, archived := range []bool{true, false} {
-			spec := PlaySpec{Cells: cells, Seed: 3, Episodes: 1, Archived: archived}
+			spec := PlaySpec{Cells: cells, Seed: 3, Episodes: 1, Record: true, Archived: archived}
 			found := nb.Must(Play(background, run, spec))
+			drawing := filepath.Join(t.TempDir(), "trajectories.svg")
+			nb.Check(nb.Must(found.Trajectories()).Save(drawing))
+			if !strings.Contains(string(nb.Must(os.ReadFile(drawing))), ">goal<") {
+				t.Errorf("%s, archived %v: the trajectories have no goal", algorithm, archived)
+			}
 			for i, film := range nb.Must(films(run, spec)) {
 				same := math.Abs(film.Outcome.Fitness-float64(r.Fitnesses[cells[i]])) < 1e-4
 				for d, x := range r.Descriptor(cells[i]) {

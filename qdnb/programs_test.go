@@ -100,6 +100,23 @@ func TestUnwelcomeOperationsAreFound(t *testing.T) {
 	}
 }
 
+// Settings that would not reach a program are refused.
+func TestProgramsRefuseSettings(t *testing.T) {
+	set := func(assignment string) qdnb.Tuning {
+		return func(h any) error { return runs.Set(h, assignment) }
+	}
+	for want, spec := range map[string]qdnb.Spec{
+		`"nonsense"`:          {Algorithm: "ppo", Env: "nonsense"},
+		`unknown field "xyz"`: {Algorithm: "ppo", Env: "halfcheetah-hurdles", Tune: set("xyz=1")},
+		`unknown field "abc"`: {Algorithm: "adaptation", Env: "ant-uni", Tune: set("abc=1")},
+	} {
+		if _, err := spec.WritePrograms(xla.CUDA, 1, t.TempDir()); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
 // Programs for GPUs and TPUs are built from operations and types that both compile, no sum depends
 // on the order in which a device computes, and no loop waits for the host, except the epochs of
 // AURORA's training. Small networks have the same operations as the paper's.

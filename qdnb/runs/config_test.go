@@ -178,6 +178,7 @@ func TestSetRefuses(t *testing.T) {
 		"batch=":                     `batch: "" is not an integer`,
 		"batch=1.5":                  `batch: 1.5 is not an integer`,
 		"batch=1 2":                  `is not an integer`,
+		"batch=5]":                   `batch: "5]" is not an integer`,
 		"batch=null":                 `batch: null is not an integer`,
 		"batch=99999999999999999999": `is not an integer`,
 		"small=128":                  `small: 128 is not an integer of 8 bits`,

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"example.com/qdnb/internal/npz"
 )
@@ -248,7 +251,17 @@ func TestOneWriterOnly(t *testing.T) {
 	if _, err := Open(w.Dir); err != nil {
 		t.Errorf("reading while it is trained: %v", err)
 	}
+	// The second one leaves the folders alone, which the first needs.
+	must(t, w.SaveSnapshot(Snapshot{Repertoire: *testRepertoire()}))
 	must(t, w.Close())
+	must(t, create(t, root).Close())
+
+	// A process that only looks who holds the folder is waited for.
+	look := flock.New(filepath.Join(w.Dir, lockFile), flock.SetFlag(os.O_RDONLY))
+	if taken, err := look.TryRLock(); !taken || err != nil {
+		t.Fatalf("a shared lock: %t, %v", taken, err)
+	}
+	time.AfterFunc(lockPatience/5, func() { _ = look.Close() })
 	must(t, create(t, root).Close())
 }
 

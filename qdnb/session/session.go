@@ -329,6 +329,9 @@ func (s *session) abandon() {
 
 // close frees the programs and releases the folder. Everything has been written before.
 func (s *session) close() {
+	if s.bar != nil {
+		s.bar.Close()
+	}
 	s.job.close()
 	if s.writer != nil {
 		_ = s.writer.Close()
