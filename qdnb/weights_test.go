@@ -2,10 +2,14 @@ package qdnb
 
 import (
 	"bytes"
+	"math"
+	"path/filepath"
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
 )
@@ -31,6 +35,13 @@ func TestWeights(t *testing.T) {
 			t.Errorf("%s and %s have the same repertoire", run.Name(), exact.Name())
 		}
 		set := nb.Must(policies.Select(run, nil, nil))
+		file := filepath.Join(t.TempDir(), "policy.npz")
+		nb.Must(exchange.Export(run, exchange.ExportSpec{Out: file}))
+		for _, w := range nb.Must(npz.Read(file))["layer_0.kernel"].Data.([]float32) {
+			if math.Float32bits(w)&0xffff != 0 {
+				t.Fatalf("the weight %g is exported, which is not a bfloat16", w)
+			}
+		}
 		if task := nb.Must(set.Task(envs.Pointmaze{})); task.Weights != scoring.BFloat16 {
 			t.Errorf("policies are played with weights %q", task.Weights)
 		}

@@ -44,12 +44,14 @@ func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: progress is saved; rerun the same command to resume", qdnb.ErrInterrupted)
 	}
-	left := len(lines) - sweep.Total(sweep.Inspect(c.Runs, lines)).Count[sweep.Done]
-	// If a process was killed, the others may have run its lines.
-	if errors.Join(ends...) != nil && left > 0 {
-		return fmt.Errorf("%d of %d lines are not done; see the log above", left, len(lines))
+	if errors.Join(ends...) == nil {
+		return nil
 	}
-	return nil
+	left := len(lines) - sweep.Total(sweep.Inspect(c.Runs, lines)).Count[sweep.Done]
+	if left == 0 { // a process was killed, and the others ran its lines
+		return nil
+	}
+	return fmt.Errorf("%d of %d lines are not done; see the log above", left, len(lines))
 }
 
 // runJob waits for a process. The process has its own process group: otherwise Ctrl-C in a terminal

@@ -368,13 +368,13 @@ func (s *System) contactSet(list []contact) contactSet {
 		}),
 		otherWeights: weights{
 			column(func(c contact) float64 {
-				if other(c).Mass == 0 { // immovable
+				if other(c).immovable() {
 					return 0
 				}
 				return 1 / f32(other(c).Mass)
 			}),
 			points(func(c contact) Vec {
-				if other(c).Mass == 0 {
+				if other(c).immovable() {
 					return Vec{}
 				}
 				return other(c).inverseInertia()

@@ -205,6 +205,9 @@ func (s *System) layOut() error {
 	return nil
 }
 
+// immovable reports whether a fixed body has an infinite mass.
+func (b Body) immovable() bool { return f32(b.Mass) == 0 }
+
 func (b Body) inverseInertia() Vec {
 	if b.Inertia == (Vec{}) {
 		return Vec{1, 1, 1}

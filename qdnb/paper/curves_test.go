@@ -358,3 +358,13 @@ func TestFiguresWithoutRuns(t *testing.T) {
 		t.Error("a table of no settings")
 	}
 }
+
+// A curve keeps its last point, although 488.5 / 60 * 60 rounds to more.
+func TestCurvesKeepTheirEnd(t *testing.T) {
+	x := span{of: func(p results.Point) float64 { return p.Seconds }, unit: 60, high: 488.5}
+	curve := []results.Point{{Seconds: 0}, {Seconds: 488.5}, {Seconds: 489}}
+	s := x.series(curve, func(p results.Point) float64 { return p.QDScore })
+	if want := []float64{0, 488.5 / 60}; !slices.Equal(s.X, want) {
+		t.Errorf("the points are at %v, want %v", s.X, want)
+	}
+}

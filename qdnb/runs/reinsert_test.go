@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"example.com/qdnb/internal/npz"
 )
 
 // grown returns a repertoire whose solutions lie in the cells that hold them.
@@ -36,8 +38,12 @@ func evaluations(r *Repertoire) (fitnesses, descriptors []float32) {
 // The archived evaluations give the archived repertoire.
 func TestReinsertIsTheIdentity(t *testing.T) {
 	r := grown(40)
+	r.Objectives, r.Reference = npz.Of(make([]float32, 80), 40, 1, 2), []float32{0, 0}
 	fitnesses, descriptors := evaluations(r)
 	again, err := r.Reinsert(fitnesses, descriptors)
+	if err == nil && (again.Objectives.Data != nil || again.Reference != nil) {
+		t.Error("the fronts of the archived evaluations are kept")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -341,6 +341,27 @@ func TestLMMAESNeedsDimensions(t *testing.T) {
 	}
 }
 
+// Parts of a Spec do not pass through the checks of an algorithm's hyperparameters.
+func TestStrategiesOfASpecAreChecked(t *testing.T) {
+	task := scoring.NewTask(envs.Sphere(20), nil, 1)
+	center := npz.Of([]float32{0, 0}, 1, 2)
+	for want, change := range map[string]func(*EvolutionStrategies){
+		`"lm-maes"; did you mean "lm-ma-es"?`: func(s *EvolutionStrategies) { s.Strategy = "lm-maes" },
+		`unknown restart_rule "never"`:        func(s *EvolutionStrategies) { s.RestartRule = "never" },
+		"among 0 strategies":                  func(s *EvolutionStrategies) { s.Emitters = 0 },
+	} {
+		h := DefaultCMAMAE(task.Env.Spec())
+		method := h.Method(center)
+		strategies := method.Emitter.(EvolutionStrategies)
+		change(&strategies)
+		method.Emitter = strategies
+		_, err := New(xlatest.Pure(t), task, method, Settings{Batch: 540, Centroids: center})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 // The state of the strategies counts as memory: rows of a genotype for each strategy.
 func TestStrategiesCountAsMemory(t *testing.T) {
 	const n, emitters = 20, 3

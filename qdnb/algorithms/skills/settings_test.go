@@ -136,6 +136,9 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 			s.GradUpdatesPerStep = -1
 		}, func(s *Selective) { s.GradUpdatesPerStep = nan },
 			func(s *Selective) { s.GradUpdatesPerStep = 1e9 }},
+		"grad_updates_per_step is 0.002, less than one": {func(s *Selective) {
+			s.GradUpdatesPerStep = 0.002
+		}},
 		"num_skills must be at most env_batch_size (200)": {func(s *Selective) { s.NumSkills = 201 }},
 		"num_skills must be between 1 and 1024": {func(s *Selective) { s.NumSkills = 0 },
 			func(s *Selective) { s.NumSkills = 5000 }},

@@ -33,8 +33,8 @@ type Task struct {
 	// skills are vectors.
 	Random float64
 	// Restarts: the first step of an episode starts from its own initial descriptor, also in an
-	// environment that keeps the last one, see [envs.Descriptor]. DIAYN and DADS do not need it, and
-	// their published code lacks it.
+	// environment that keeps the last one, see [envs.Descriptor]. DIAYN and DADS do as their published
+	// code, without it.
 	Restarts bool
 	// FullState distinguishes skills by whole observations instead of the task's state descriptors.
 	FullState bool

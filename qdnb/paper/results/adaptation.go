@@ -48,7 +48,8 @@ func (t *Tables) AdaptedRuns(perturbation, env, label string) []Adapted {
 	return found
 }
 
-func (a Adapted) At(multiplier float64) (Value, bool) {
+// At returns the results at a multiplier; ok is false if there are none.
+func (a Adapted) At(multiplier float64) (value Value, ok bool) {
 	i := slices.IndexFunc(a.Values, func(v Value) bool { return near(v.X, multiplier) })
 	if i < 0 {
 		return Value{}, false
