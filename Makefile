@@ -102,8 +102,11 @@ check-image: check ## lint Containerfile, build its images and try them (needs b
 
 .PHONY: race
 race: check ## run the race detector on packages without GoMLX
-	@go test -race -short -count 1 -timeout 30m ./envs/catalog ./internal/cell/... ./internal/limits ./internal/names ./internal/npz/... \
-		./internal/pareto ./internal/progress ./qdnb/paper/claims ./qdnb/plot/figures ./qdnb/paper ./qdnb/paper/protocol ./qdnb/paper/results ./qdnb/runs ./qdnb/plot/scene ./qdnb/stats ./qdnb/paper/sweep ./qdnb/plot/tables ./qdnb/plot/viewer
+	@go test -race -short -count 1 -timeout 30m ./envs/catalog ./internal/cell/... \
+		./internal/limits ./internal/names ./internal/npz/... ./internal/pareto \
+		./internal/progress ./qdnb/paper ./qdnb/paper/claims ./qdnb/paper/protocol \
+		./qdnb/paper/results ./qdnb/paper/sweep ./qdnb/plot/figures ./qdnb/plot/scene \
+		./qdnb/plot/tables ./qdnb/plot/viewer ./qdnb/runs ./qdnb/stats
 
 .PHONY: coverage
 coverage: check compile plugin ## measure test coverage outside graph code; fail below 80 %
@@ -192,12 +195,15 @@ experiments: check compile plugin ## run the paper's experiments; CSV files in b
 	@go build -buildvcs=auto -o build/qdnb ./cmd/qdnb
 ifdef TARGETS
 	@echo "== SMERL's targets at scale $(SCALE): SAC runs"
-	@build/qdnb sweep plan --experiment smerl-targets --scale $(SCALE) $(if $(findstring --algorithms,$(PLAN_ARGS)),,$(PLAN_ARGS)) >$(EXPERIMENTS_DIR)/targets.new
+	@build/qdnb sweep plan --experiment smerl-targets --scale $(SCALE) \
+		$(if $(findstring --algorithms,$(PLAN_ARGS)),,$(PLAN_ARGS)) \
+		>$(EXPERIMENTS_DIR)/targets.new
 	@mv $(EXPERIMENTS_DIR)/targets.new $(EXPERIMENTS_DIR)/targets.jsonl
 	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/targets.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(TARGETS) --jobs $(JOBS) --quiet
 endif
 	@build/qdnb sweep plan $(EXPERIMENTS:%=--experiment %) --scale $(SCALE) \
-		$(if $(TARGETS),--targets $(TARGETS)/smerl_targets_summary.csv) $(PLAN_ARGS) >$(EXPERIMENTS_DIR)/plan.new
+		$(if $(TARGETS),--targets $(TARGETS)/smerl_targets_summary.csv) $(PLAN_ARGS) \
+		>$(EXPERIMENTS_DIR)/plan.new
 	@mv $(EXPERIMENTS_DIR)/plan.new $(EXPERIMENTS_DIR)/plan.jsonl # only if it was written to the end
 	@echo "== experiments at scale $(SCALE): $$(wc -l <$(EXPERIMENTS_DIR)/plan.jsonl) runs in $(EXPERIMENTS_DIR); if interrupted, rerun the same command to resume"
 	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/plan.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(EXPERIMENTS_DIR)/results --jobs $(JOBS) --quiet
