@@ -9,14 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
 // A shipped run is the folder of a finished run, reduced to what figures need: a few tens of
-// kilobytes. It has the same files with less in them: metrics.csv is thinned, repertoire.npz has no
-// genotypes and skills.npz no policy. A folder of snapshots is one file with fitnesses, because all
+// kilobytes. It has the same files with less in them: metrics.csv is thinned and rounded,
+// repertoire.npz has no genotypes and skills.npz no policy. A folder of snapshots is one file with fitnesses, because all
 // repertoires of a run have the same cells. Its name is the folder's with this suffix.
 const shippedSuffix = ".npz"
 
@@ -26,6 +27,10 @@ const (
 	evenRows  = 150
 	ratioRows = 120
 )
+
+// metricsDigits is the number of significant digits in a shipped metrics.csv, enough to tell any two
+// float32 apart.
+const metricsDigits = 9
 
 // maxSnapshots is the number of snapshots that a file can claim: an array without cells needs no
 // memory.
@@ -63,7 +68,7 @@ func (r *Run) Ship(root string, skills *Skills) error {
 	return atomicfile.WriteBytes(filepath.Join(dir, statusFileName), data)
 }
 
-// shipMetrics writes the thinned metrics, and returns their seal.
+// shipMetrics writes the thinned and rounded metrics, and returns their seal.
 func (r *Run) shipMetrics(dir string) (LogSeal, error) {
 	if !r.HasMetrics() {
 		return LogSeal{}, nil
@@ -80,6 +85,7 @@ func (r *Run) shipMetrics(dir string) (LogSeal, error) {
 	if err != nil {
 		return LogSeal{}, err
 	}
+	table.round()
 	text := table.text()
 	return LogSeal{int64(len(text)), digest(text)}, atomicfile.WriteBytes(
 		filepath.Join(dir, metricsFile), text)
@@ -103,6 +109,17 @@ func (t *Table) thin() {
 		rows = append(rows, t.Rows[i])
 	}
 	t.Rows = rows
+}
+
+// round rounds all numbers but integers, such as counts of environment steps, to metricsDigits.
+func (t *Table) round() {
+	for _, row := range t.Rows {
+		for i, v := range row {
+			if v != math.Trunc(v) {
+				row[i], _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', metricsDigits, 64), 64)
+			}
+		}
+	}
 }
 
 // thinAdaptation keeps the rows of the skills that are the best under some value of a perturbation

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,7 +114,15 @@ func TestShip(t *testing.T) {
 		}
 	}
 	same("status", func(r *Run) (any, error) { s := r.Status; s.Log = LogSeal{}; return s, nil })
-	same("metrics", func(r *Run) (any, error) { return r.Metrics() })
+	same("metrics", func(r *Run) (any, error) {
+		table, err := r.Metrics()
+		for _, row := range table.Rows {
+			for i, v := range row {
+				row[i], _ = strconv.ParseFloat(fmt.Sprintf("%.8e", v), 64)
+			}
+		}
+		return table, err
+	})
 	same("repertoire", func(r *Run) (any, error) {
 		m, err := r.RepertoireMap()
 		m.Params, m.Origins = 0, nil
