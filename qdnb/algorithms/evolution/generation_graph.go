@@ -48,15 +48,15 @@ const streamEmit = 0
 
 // Random streams of a run. Non-negative numbers are its generations.
 const (
-	streamStart   = -1 - iota // initial state shared by evaluations
-	streamPassive             // initial state of the passive repertoire
-	streamLearner             // per generation: draws of the learner
-	streamPropose             // per generation: draws of the learner's proposals
-	streamUpkeep              // per generation: maintenance
-	streamEmpty               // empty archive
-	streamFirst               // initial state of the learner
-	streamRefill              // episodes that refill a dropped replay buffer
-	streamAdapt               // initial state of a strategy
+	streamStart    = -1 - iota // initial state shared by evaluations
+	streamPassive              // initial state of the passive repertoire
+	streamLearner              // per generation: draws of the learner
+	streamPropose              // per generation: draws of the learner's proposals
+	streamMaintain             // per generation: maintenance
+	streamEmpty                // empty archive
+	streamFirst                // initial state of the learner
+	streamRefill               // episodes that refill a dropped replay buffer
+	streamAdapt                // initial state of a strategy
 )
 
 // source is everything that offspring are made from: a pytree.

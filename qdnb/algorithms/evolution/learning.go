@@ -174,7 +174,7 @@ func (l *learning) compileProposal(s *Search, n int) (err error) {
 	key := func(seed, number xla.Array) xla.Key {
 		return xla.KeyOf(seed.Tree).FoldIn(streamPropose).FoldInEach(number.Tree)
 	}
-	l.prepare, err = xla.Compile(s.programs, "study", l.preparing(s, number),
+	l.prepare, err = xla.Compile(s.programs, "preparation", l.preparing(s, number),
 		func(in prepareIn) prepared {
 			out := l.learner.Prepare(s.task, in.Known.Tree, in.Buffer.Tree, key(in.Seed, in.Number))
 			xla.CheckCount(l.learner, "Prepare", "the inputs of proposals", out, len(out))

@@ -315,7 +315,7 @@ func (s *Search) maintain(number xla.Array) error {
 	if !ok {
 		var err error
 		program, err = xla.Compile(s.programs, name, in, func(in maintainIn) xla.State[[]*graph.Node] {
-			key := xla.KeyOf(in.Seed.Tree).FoldIn(streamUpkeep).FoldInEach(in.Number.Tree)
+			key := xla.KeyOf(in.Seed.Tree).FoldIn(streamMaintain).FoldInEach(in.Number.Tree)
 			after := s.method.Archive.Maintain(name, in.Fields.Tree, in.Number.Tree, key)
 			checkFields(s.method.Archive, "Maintain", after, in.Fields.Tree)
 			return xla.Out(after)
