@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/watch"
 )
 
 // The corrected repertoire holds means over the episodes, and never more policies than the archived
@@ -105,7 +106,11 @@ func TestCorrectedOfRenamedRun(t *testing.T) {
 	nb.Check(os.Rename(run.Dir, renamed))
 	run = nb.Must(runs.Open(renamed))
 	play := PlaySpec{Cells: nb.Must(run.RepertoireMap()).Filled(), Episodes: 2, Backend: "go"}
-	err := nb.Must(nb.Must(Play(background, run, play)).Corrected(run)).Save()
+	err := watch.CanSave(run) // before the episodes
+	if err == nil || !strings.Contains(err.Error(), "rename") {
+		t.Errorf("error %v", err)
+	}
+	err = nb.Must(nb.Must(Play(background, run, play)).Corrected(run)).Save()
 	if err == nil || !strings.Contains(err.Error(), "rename") {
 		t.Errorf("error %v", err)
 	}

@@ -251,3 +251,32 @@ func TestMistakesInDiversitiesAndObjectivesNameTheirLine(t *testing.T) {
 	failing{program, "qdnb.odd.Reward", lineWith(t, "func (odd) Reward"),
 		": it returns rewards of shape (Float32), not (Float32)[16] (" + updates + ")"}.check(t, spec)
 }
+
+// bare is a grid whose fields have no centroids.
+type bare struct{ evolution.Grid }
+
+func (b bare) Fields() []string { return b.Grid.Fields()[:2] }
+
+// An archive with another number of cells than the algorithm's is measured as it is stored. Without
+// centroids it cannot be stored.
+func TestArchiveWithItsOwnCells(t *testing.T) {
+	points := make([]float32, 128*2)
+	for i := range points {
+		points[i] = float32(i%17)/8 - 1
+	}
+	grid := evolution.Grid{Centroids: npz.Of(points, 128, 2)}
+	spec := small(t.TempDir(), 3)
+	spec.Name, spec.Archive = "own-cells", grid
+	run := train(t, spec)
+	r := nb.Must(run.RepertoireMap())
+	stats := r.Stats()
+	if s := run.Status; r.Cells() != 128 || stats.Filled == 0 || s.Coverage != stats.Coverage ||
+		s.QDScore != stats.QDScore {
+		t.Errorf("%+v, but the status has %v %% and %v", stats, s.Coverage, s.QDScore)
+	}
+	spec.Name, spec.Archive = "bare", bare{grid}
+	if _, err := Train(background, spec); err == nil ||
+		!strings.Contains(err.Error(), `qdnb.bare has no field "centroids"`) {
+		t.Errorf("without centroids: %v", err)
+	}
+}

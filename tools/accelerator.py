@@ -52,7 +52,7 @@ class Machine:
             self.add(stage, "no time left", "no time")
             return None
         name = stage.replace(" ", "-").replace(",", "")
-        start = time.monotonic()
+        start, late = time.monotonic(), False
         with open(os.path.join(self.out, name + ".log"), "w+", encoding="utf-8") as log:
             with subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, text=True, env=env or self.environment, cwd=ROOT,
                                   start_new_session=True) as process:
@@ -60,12 +60,12 @@ class Machine:
                     process.wait(min(most, left))
                 except BaseException as error:
                     os.killpg(process.pid, signal.SIGKILL)
-                    if not isinstance(error, subprocess.TimeoutExpired):
+                    late = isinstance(error, subprocess.TimeoutExpired)
+                    if not late:
                         raise
             log.seek(0)
             text = log.read()
         if process.returncode:
-            late = process.returncode == -signal.SIGKILL
             last = (text.strip().splitlines() or ["it printed nothing"])[-1]
             self.add(stage, f"ended after {duration(time.monotonic() - start)}" if late else last[:200], "no time" if late else "FAIL")
             return None

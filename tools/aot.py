@@ -184,11 +184,13 @@ def main() -> int:
 
     results = os.path.join(options.work, "compiled")
     os.makedirs(results, exist_ok=True)
+    selected = False
     for device, kind in DEVICES.items():
         for algorithm, env, devices, seeds in RUNS:
             run = f"{algorithm} {env}" + (f" on {devices} devices" if devices > 1 else "") + (f", {seeds} seeds" if seeds > 1 else "")
             if options.only not in f"{device} {run}":
                 continue
+            selected = True
             folder = os.path.join(options.work, device, run.replace(" ", "-"))
             command = [options.qdnb, "programs", "--kind", kind, "--devices", str(devices), "--algorithm", algorithm, "--env", env,
                        "--out", folder] + (["--seeds", f"0..{seeds - 1}"] if seeds > 1 else [])
@@ -217,10 +219,13 @@ def main() -> int:
                     if "error" not in found:
                         found["hlo"] = result.removesuffix(".json") + ".hlo"
                         os.replace(found["path"].removesuffix(".mlir") + ".hlo", found["hlo"])
-                        with open(result, "w", encoding="utf-8") as file:
+                        with open(result + ".part", "w", encoding="utf-8") as file:
                             json.dump(found, file)
+                        os.replace(result + ".part", result)
                     judge((device, run, program(found["path"])), found)
             failures += [f"{path}: the compiler ended" for path in sorted(todo)]
+    if not selected:
+        failures.append(f"no device and run contains {options.only!r}; for example h100 ppo")
     for failure in failures:
         print("FAIL", failure)
     return 1 if failures else 0

@@ -14,9 +14,9 @@ if [[ $old == "$new" ]]; then
 	exit 0
 fi
 
-# If the old path is followed by more of the same path element, as in example.com/qdnb2, it is
-# another path.
-pattern="${old//./\\.}([^A-Za-z0-9._~-]|$)"
+# With more of the same path element around it, as in example.com/qdnb2 and registry.example.com/qdnb,
+# it is another path.
+pattern="(^|[^A-Za-z0-9._~-])${old//./\\.}([^A-Za-z0-9._~-]|$)"
 mapfile -d '' -t files < <(
 	find . \( -path ./.git -o -path ./.tools -o -path ./build -o -path ./runs -o -name .ipynb_checkpoints \) -prune -o \
 		-type f \( -name go.mod -o -name '*.go' -o -name '*.ipynb' -o -name '*.md' -o -name '*.yml' -o -name '*.sh' -o -name Makefile -o -name Containerfile \) \
@@ -25,7 +25,7 @@ mapfile -d '' -t files < <(
 scratch=$(mktemp)
 trap 'rm -f "$scratch"' EXIT
 for file in "${files[@]}"; do
-	sed -E "s#$pattern#$new\\1#g" "$file" >"$scratch"
+	sed -E "s#$pattern#\\1$new\\2#g" "$file" >"$scratch"
 	cat "$scratch" >"$file" # keeps the file's mode
 done
 gofmt -w $(find . -path ./.tools -prune -o -name '*.go' -print)

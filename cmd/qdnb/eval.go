@@ -19,6 +19,7 @@ import (
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
+	"example.com/qdnb/qdnb/watch"
 )
 
 type evalCmd struct {
@@ -88,6 +89,11 @@ func (c *evalCmd) Run(ctx context.Context) error {
 	if c.Save && (!c.Corrected || spec.Environment != nil) {
 		return errors.New("--save stores corrected repertoires: add --corrected, and leave out options " +
 			"that change the environment")
+	}
+	if c.Save {
+		if err := watch.CanSave(run); err != nil {
+			return err
+		}
 	}
 	switch ext := strings.ToLower(filepath.Ext(c.Figure)); {
 	case c.Figure == "":

@@ -59,7 +59,7 @@ func (c *showCmd) Run(ctx context.Context) error {
 		return c.watch(ctx, run, dir)
 	}
 	printRun(run, c.Verbose)
-	paths, err := draw(ctx, run, dir, c.Format)
+	paths, err := draw(ctx, run, dir, c.Format, qdnb.PlaySpec{Seed: c.Seed, Backend: c.Backend})
 	for _, path := range paths {
 		fmt.Printf("figure         %s\n", path)
 	}
@@ -76,6 +76,10 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 		return errors.New("--cell and --skill are mutually exclusive")
 	case controller && (c.Cell != nil || c.Skill != nil):
 		return fmt.Errorf("%s selects skills itself: drop --cell and --skill", run.Name())
+	case c.Films != 0 && (controller || c.Cell != nil || c.Skill != nil || run.HasSkills()):
+		return errors.New("--films limits the cells of a repertoire that are shown: drop it")
+	case c.Films < 0:
+		return fmt.Errorf("--films %d: want a positive number", c.Films)
 	}
 	spec := qdnb.PlaySpec{Skills: given(c.Skill), Cells: given(c.Cell), Seed: c.Seed,
 		Archived: c.Archived, Backend: c.Backend}
@@ -157,17 +161,15 @@ const pageLimit = 20_000_000
 
 // cells returns the cells to film, and says how large their page may become.
 func (c *showCmd) cells(run *runs.Run) ([]int, error) {
-	if c.Films < 0 {
-		return nil, fmt.Errorf("--films %d: want a positive number", c.Films)
-	}
 	r, err := run.RepertoireMap()
 	if err != nil {
 		return nil, err
 	}
-	n := cmp.Or(c.Films, viewer.FilmsWithin(run, pageLimit))
+	n := viewer.FilmsWithin(run, pageLimit)
 	if c.GIF != "" {
 		n = animatedCells
 	}
+	n = cmp.Or(c.Films, n)
 	cells := viewer.Choose(r, n)
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("the repertoire of %s is empty", run.Name())
@@ -185,7 +187,7 @@ func (c *showCmd) cells(run *runs.Run) ([]int, error) {
 	return cells, nil
 }
 
-// animatedCells is how many cells of a repertoire an animation shows.
+// animatedCells is how many cells of a repertoire an animation shows unless --films says otherwise.
 const animatedCells = 8
 
 // saveGIF writes films as an animation: a large one of a single film.
@@ -210,9 +212,10 @@ type drawing struct {
 	make func() (*figures.Figure, error)
 }
 
-// drawings returns the figures that a run has data for. An imported policy with skills has none: it
-// has no repertoire and was not evaluated. An unfinished run is drawn from its newest state.
-func drawings(ctx context.Context, run *runs.Run) (list []drawing, err error) {
+// drawings returns the figures that a run has data for; spec plays the episode of a controller. An
+// imported policy with skills has none: it has no repertoire and was not evaluated. An unfinished
+// run is drawn from its newest state.
+func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []drawing, err error) {
 	if !run.Status.Finished && !logged(run) {
 		return nil, nil
 	}
@@ -230,7 +233,7 @@ func drawings(ctx context.Context, run *runs.Run) (list []drawing, err error) {
 		})
 		if run.Status.Finished {
 			add("episode", func() (*figures.Figure, error) {
-				recording, err := qdnb.Play(ctx, run, qdnb.PlaySpec{})
+				recording, err := qdnb.Play(ctx, run, spec)
 				if err != nil {
 					return nil, err
 				}
@@ -301,8 +304,9 @@ func logged(run *runs.Run) bool {
 }
 
 // draw saves the figures of a run and returns their paths.
-func draw(ctx context.Context, run *runs.Run, dir, format string) ([]string, error) {
-	list, err := drawings(ctx, run)
+func draw(ctx context.Context, run *runs.Run, dir, format string, spec qdnb.PlaySpec) ([]string,
+	error) {
+	list, err := drawings(ctx, run, spec)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

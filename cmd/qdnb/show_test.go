@@ -173,6 +173,7 @@ func TestShowMakesPages(t *testing.T) {
 			"mutually exclusive"},
 		{[]string{"--run", "diayn-reward-pointmaze-0", "--skill", "1", "--html", page}, page, ""},
 		{[]string{controller, "--cell", "0"}, "", "selects skills itself"},
+		{[]string{"diayn-reward-pointmaze-0", "--html", page, "--films", "2"}, "", "drop it"},
 		{[]string{"map-elites-pointmaze-0", "--films", "2"}, "", "add --html"},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},
 		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "",

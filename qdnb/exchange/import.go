@@ -248,7 +248,7 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 	if err != nil {
 		return nil, err
 	}
-	status.Finished, status.Backend = true, "imported"
+	status.Finished, status.Backend = true, runs.Imported
 	status.Version, _ = session.Build()
 	status.Descriptor = env.Descriptor.Components
 	return runs.Import(s.Runs, config, func(w *runs.Writer) error {

@@ -112,6 +112,9 @@ func Corrected(d *Data) (*tables.Table, error) {
 					continue
 				}
 				last := corrected[len(corrected)-1]
+				if last.Generation != trained.Generation { // of before an extension
+					continue
+				}
 				if n := fmt.Sprint(last.Episodes); !slices.Contains(episodes, n) {
 					episodes = append(episodes, n)
 				}
@@ -141,8 +144,9 @@ func Corrected(d *Data) (*tables.Table, error) {
 		}
 	}
 	if len(table.Rows) == 0 {
-		return nil, notShipped{fmt.Sprintf("no run of %s has corrected repertoires: train with `qdnb "+
-			"sweep run --corrected 8`, or use `qdnb eval RUN --corrected --save`", d.Dir)}
+		return nil, notShipped{fmt.Sprintf("no run of %s has a corrected repertoire of its end: use "+
+			"`qdnb eval RUN --corrected --save`, or train new runs with `qdnb sweep run --corrected 8`",
+			d.Dir)}
 	}
 	table.Notes = append(table.Notes, fmt.Sprintf("Corrected: means over %s episodes of each policy "+
 		"from fresh initial states, inserted into an empty repertoire.", strings.Join(episodes, " or ")))

@@ -56,6 +56,16 @@ func TestBeyond(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A run that was extended since has no corrected repertoire of its end.
+	extended := *d.Tables
+	extended.Trained = slices.Clone(extended.Trained)
+	for i := range extended.Trained {
+		extended.Trained[i].Generation++
+	}
+	if table, err := Corrected(&Data{Dir: d.Dir, Tables: &extended}); err == nil ||
+		!strings.Contains(err.Error(), "--corrected --save") {
+		t.Errorf("after an extension: %v, %v", table, err)
+	}
 	for _, data := range []*Data{d, small} {
 		table, err := Corrected(data)
 		if err != nil {

@@ -37,20 +37,17 @@ func (m *metricsLog) seal() LogSeal {
 	return LogSeal{int64(len(m.text)), digest(m.text)}
 }
 
-// check returns an error unless a file begins with the sealed bytes.
-func (s LogSeal) check(path string) error {
-	if s == (LogSeal{}) {
-		return nil
-	}
+// read returns the sealed bytes, or an error unless a file begins with them.
+func (s LogSeal) read(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return nil, err
 	}
 	if s.Bytes < 0 || int64(len(data)) < s.Bytes || digest(data[:s.Bytes]) != s.SHA256 {
-		return fmt.Errorf("%s is damaged: it differs from what was logged; remove status.json next to "+
+		return nil, fmt.Errorf("%s is damaged: it differs from what was logged; remove status.json next to "+
 			"it and train again to restore both from the checkpoint", path)
 	}
-	return nil
+	return data[:s.Bytes], nil
 }
 
 // Begin prepares the folder for training after a generation: that of the loaded checkpoint, or -1

@@ -137,15 +137,17 @@ func Find(root, pattern string) (found []*Run, broken []error, err error) {
 func (r *Run) Name() string { return r.Config.Name() }
 
 // Metrics reads metrics.csv. For a finished run it is an error if the file differs from what was
-// logged.
+// logged, and rows of a later extension that has not saved anything yet are left out.
 func (r *Run) Metrics() (*Table, error) {
 	path := filepath.Join(r.Dir, metricsFile)
-	if r.Status.Finished {
-		if err := r.Status.Log.check(path); err != nil {
-			return nil, err
-		}
+	if !r.Status.Finished || r.Status.Log == (LogSeal{}) {
+		return ReadTable(path)
 	}
-	return ReadTable(path)
+	data, err := r.Status.Log.read(path)
+	if err != nil {
+		return nil, err
+	}
+	return tableOf(path, data)
 }
 
 // Repertoire reads repertoire.npz with its genotypes, which can take hundreds of megabytes; see
@@ -185,6 +187,9 @@ func (r *Run) snapshots(folder string) ([]Snapshot, error) {
 	}
 	var snapshots []Snapshot
 	for _, generation := range generations {
+		if r.Status.Finished && generation > r.Status.Generation { // of an extension, as in Metrics
+			break
+		}
 		s, err := readSnapshot(filepath.Join(dir, generationFile(generation)))
 		if err != nil {
 			return nil, err

@@ -90,3 +90,30 @@ func TestDamagedSnapshotsCanBeLeftOut(t *testing.T) {
 		t.Errorf("without it: %v, %v", list, err)
 	}
 }
+
+// What an extension logs before its first checkpoint is not part of the finished run: the process
+// may have been killed.
+func TestFinishedRunWithLaterRows(t *testing.T) {
+	run := trainedRun(t, 4, 3, 5)
+	read := func() (rows, snapshots int) {
+		t.Helper()
+		table, err := run.Metrics()
+		must(t, err)
+		list, err := run.Snapshots()
+		must(t, err)
+		return len(table.Rows), len(list)
+	}
+	rows, snapshots := read()
+	log, err := os.OpenFile(filepath.Join(run.Dir, metricsFile), os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = log.WriteString("5,5000,-0.1\n6,6000,")
+	must(t, err)
+	must(t, log.Close())
+	files := filepath.Join(run.Dir, snapshotsDir)
+	data, err := os.ReadFile(filepath.Join(files, generationFile(2)))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(files, generationFile(6)), data, 0o666))
+	if a, b := read(); a != rows || b != snapshots || rows != 5 || snapshots != 3 {
+		t.Errorf("%d rows and %d snapshots, want %d and %d", a, b, rows, snapshots)
+	}
+}

@@ -20,7 +20,7 @@ type Status struct {
 	MaxFitness     float64 `json:"max_fitness"`     // -Inf, in JSON null, if the repertoire is empty
 	Coverage       float64 `json:"coverage"`        // per cent of the cells
 	QDScore        float64 `json:"qd_score"`        // see Stats
-	Backend        string  `json:"backend"`         // such as "xla:cpu"
+	Backend        string  `json:"backend"`         // such as "xla:cpu", or Imported
 	// Backends is the history of backends. A run computed on more than one is not bit-reproducible.
 	Backends []BackendUse `json:"backends"`
 	// Machines is the history of machines and programs; nil in runs of older programs.
@@ -38,6 +38,9 @@ type Status struct {
 	// Log is set by Writer.SaveStatus; zero in runs of older programs.
 	Log LogSeal `json:"log,omitzero"`
 }
+
+// Imported is the backend of runs that were imported, not trained.
+const Imported = "imported"
 
 // BackendUse records the backend that computed the generations after a given one.
 type BackendUse struct {

@@ -225,7 +225,7 @@ func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool)
 // metrics.csv.
 func (t *training) log(o scoring.Outcome) error {
 	measured := &runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}
-	measured.KeepFittest(t.Family.measured().Cells)
+	measured.KeepFittest(len(o.Fitnesses) / t.Family.slots(t.Parts))
 	stats := measured.Stats()
 	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage,
 		stats.QDScore
@@ -388,6 +388,6 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 			r.Reference = append(r.Reference, float32(x))
 		}
 	}
-	r.KeepFittest(len(r.Centroids) / r.Dims)
+	r.KeepFittest(len(r.Fitnesses) / t.Family.slots(t.Parts))
 	return r, err
 }

@@ -38,11 +38,24 @@ func (r *Recording) Corrected(run *runs.Run) (*Corrected, error) {
 	return &Corrected{*corrected, archived, r.Episodes, run}, nil
 }
 
+// CanSave returns an error if [Corrected.Save] would refuse to write to a run's folder.
+func CanSave(run *runs.Run) error {
+	switch name, holder := run.Name(), runs.Holder(run.Dir); {
+	case filepath.Base(run.Dir) != name:
+		return errors.Errorf("%s is not the folder %s, in which this run would be trained: rename it to "+
+			"store its corrected repertoire", run.Dir, name)
+	case holder != "":
+		return errors.Errorf("%s is in use by %s: wait until it ends", run.Dir, holder)
+	case !run.Status.Finished:
+		return errors.Errorf("%s is not finished: train it to the end first", run.Dir)
+	}
+	return nil
+}
+
 // Save stores the corrected repertoire in the run's folder, for [runs.Run.Corrected].
 func (c *Corrected) Save() error {
-	if name := c.run.Name(); filepath.Base(c.run.Dir) != name {
-		return errors.Errorf("%s is not the folder %s, in which this run would be trained: rename it to "+
-			"store its corrected repertoire", c.run.Dir, name)
+	if err := CanSave(c.run); err != nil {
+		return err
 	}
 	w, err := runs.Create(filepath.Dir(c.run.Dir), c.run.Config)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 //
 // Its methods build graphs, except those that return no node.
 type Archive interface {
-	// Fields names the tensors; the first two are "fitnesses" and "descriptors".
+	// Fields names the tensors; the first two are "fitnesses" and "descriptors". If PassiveEvery is 0,
+	// "centroids", float32 [centroids, d], is among them.
 	Fields() []string
 	// Empty returns the fields of an empty archive. Random initial values are drawn with the key.
 	Empty(task scoring.Task, key xla.Key) []*Node
@@ -33,8 +34,8 @@ type Archive interface {
 	// SameStart reports whether all evaluations of a run start in the same initial state.
 	SameStart() bool
 	// Insert decides which of the evaluated offspring enter. index, int32 [cells], is the individual
-	// that enters each cell where accepted, bool [cells], is true. valid, bool [P], is false for
-	// individuals that can never enter.
+	// that enters each cell where accepted, bool [cells], is true; an individual enters at most one
+	// cell. valid, bool [P], is false for individuals that can never enter.
 	Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted, valid *Node)
 	// Maintenance returns the name of the maintenance that is due after a generation, or "". Each name
 	// is a separate program.

@@ -131,8 +131,10 @@ func (l DescriptorConditioned) Observe(task scoring.Task, known []*Node, seen Ev
 		parents := NewParents(nil, before)
 		_, meant := l.parents(task, parents, Iota(g, shapes.Make(dtypes.Int32, n), 0), key)
 		later := GreaterThan(seen.Number, ZerosLike(seen.Number))
-		meant = Where(BroadcastToDims(later, n, d), meant, Slice(reached, AxisRange(0, n)))
-		target = Concatenate([]*Node{meant, Slice(reached, AxisRange(n))}, 0)
+		target = Where(BroadcastToDims(later, n, d), meant, Slice(reached, AxisRange(0, n)))
+		if n < p {
+			target = Concatenate([]*Node{target, Slice(reached, AxisRange(n))}, 0)
+		}
 	}
 	steps := func(x *Node) *Node {
 		return Reshape(BroadcastToDims(InsertAxes(x, 1), p, task.Length, d), p*task.Length, d)

@@ -156,7 +156,11 @@ func newDCRL(t *testing.T, p *xla.Platform, d *DCRLMapElites, settings Settings)
 func TestDCRLTargets(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		const batch = 16
-		s := newDCRL(t, p, smallDCRL(), Settings{Batch: batch, Slice: 8, Centroids: line(20), Seed: 3})
+		settings := Settings{Batch: batch, Slice: 8, Centroids: line(20), Seed: 3}
+		proposed := smallDCRL() // all offspring, not half of them
+		proposed.IsolineShare = 0
+		steps(t, newDCRL(t, p, proposed, settings), 2)
+		s := newDCRL(t, p, smallDCRL(), settings)
 		for generation := range 3 {
 			before := floats(t, stateOf(t, s), "descriptors")
 			steps(t, s, 1)

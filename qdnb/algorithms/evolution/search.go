@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
@@ -75,6 +76,10 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 	}
 	if method.Archive == nil {
 		method.Archive = Grid{Centroids: settings.Centroids}
+	}
+	if a := method.Archive; a.PassiveEvery() == 0 && !slices.Contains(a.Fields(), "centroids") {
+		return nil, errors.Errorf("%T has no field \"centroids\" for the repertoire: add it, or let "+
+			"PassiveEvery return how often a passive repertoire is filled", a)
 	}
 	s := &Search{programs: &xla.Scope{Platform: p}, task: task, method: method, settings: settings,
 		maintenance: map[string]*xla.Program[maintainIn, xla.State[[]*graph.Node]]{}, generation: -1}

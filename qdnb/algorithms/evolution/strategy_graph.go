@@ -36,7 +36,8 @@ type Adaptation struct {
 type Improver interface {
 	Archive
 	// Improvement returns the improvement by each individual, [P], given the fields before the
-	// insertion: above 0 if it is accepted, -Inf if its results are not valid.
+	// insertion, by which strategies rank them: -Inf if its results are not valid. It may be above 0
+	// for an individual that does not enter.
 	Improvement(fields []*Node, found Evaluated) *Node
 }
 

@@ -121,6 +121,9 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 	if err := e.stopped(ctx); err != nil {
 		return err
 	}
+	if err := e.failed[line.Run.Name()]; err != nil { // for another experiment
+		return err
+	}
 	announce := sync.OnceFunc(func() {
 		cost := ""
 		if line.CPUSeconds > 0 {

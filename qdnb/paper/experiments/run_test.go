@@ -82,6 +82,13 @@ func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 			t.Errorf("%v; want %q in it", err, want)
 		}
 	}
+	again := bad
+	again.Experiment = "reward" // the same run
+	log.Reset()
+	err = Run(context.Background(), []sweep.Line{bad, again}, o)
+	if !errors.Is(err, ErrFailed) || strings.Contains(log.String(), "line 1/2: ") {
+		t.Errorf("two lines of a run that fails: %v\n%s", err, log.String())
+	}
 	for i, line := range lines {
 		if want := i >= 4; done(t, root, line) != want {
 			t.Errorf("line %d is done: %v, want %v", i, !want, want)

@@ -184,7 +184,7 @@ func (t *Tables) Sensitivity() []GridPoint {
 func (t *Tables) PriorRuns(algorithm string, prior bool) []Trained {
 	return t.where(func(r Trained) bool {
 		return r.Finished && r.Experiment == ExperimentPrior && r.Algorithm == algorithm &&
-			r.Prior == prior
+			r.Env == "ant-omni" && r.Prior == prior
 	})
 }
 

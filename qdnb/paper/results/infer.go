@@ -32,12 +32,16 @@ import (
 //
 // Among runs with the same experiment, label, environment and seed (and grid setting or
 // perturbation) that differ in other hyperparameters, the longest complete run is used. A folder
-// with runs at several scales needs a plan.
+// with runs at several scales needs a plan. Imported runs, which were not trained here, are left
+// out.
 func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 	found, problems, err := runs.Find(root, "*")
 	if err != nil {
 		return nil, nil, err
 	}
+	found = slices.DeleteFunc(found, func(run *runs.Run) bool {
+		return run.Status.Backend == runs.Imported
+	})
 	trained := map[string]string{} // labels by run name
 	for _, run := range found {
 		if !follows(run.Config) {

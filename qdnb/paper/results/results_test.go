@@ -257,6 +257,12 @@ func TestInferFindsThePlan(t *testing.T) {
 		func(l sweep.Line) bool { return l.Run.Name() == c.Name() }) || len(lines) != len(got) {
 		t.Errorf("%d lines, want %d with %s", len(lines), len(got), c.Name())
 	}
+	imported := config(t, "map-elites", "ant-uni", 1, `{"imported":"0123"}`)
+	status.Backend = runs.Imported
+	put(t, f.root, imported, status, trainedColumns)
+	if all, _, err := results.Infer(f.root); err != nil || len(all) != len(lines) {
+		t.Errorf("with an imported run: %d lines, %v; want %d", len(all), err, len(lines))
+	}
 	if none, problems, err := results.Infer(filepath.Join(f.root,
 		"none")); len(none) > 0 || len(problems) > 0 || err != nil {
 		t.Errorf("without a folder: %v, %v, %v", none, problems, err)
