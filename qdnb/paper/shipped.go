@@ -76,9 +76,9 @@ type Shipment struct {
 }
 
 // Ship writes the data that figures need from the complete runs of a plan to a folder: the lines of
-// these runs as plan.jsonl, their configurations, statuses, thinned and rounded metrics, repertoires
-// without genotypes, and thinned trajectories of some skills. It replaces a folder that it wrote
-// before, and refuses to replace any other. The same runs give the same bytes.
+// these runs as plan.jsonl, their configurations, statuses, thinned and rounded metrics,
+// repertoires without genotypes, and thinned trajectories of some skills. It replaces a folder that
+// it wrote before, and refuses to replace any other. The same runs give the same bytes.
 func Ship(dir string, lines []sweep.Line, runsFolder string, about About) (Shipment, error) {
 	var s Shipment
 	if exists(dir) && !Shipped(dir) {

@@ -176,6 +176,15 @@ hurdles: no runs
 	if got := data.Summary("training", "adaptation", "hurdles"); got != want {
 		t.Errorf("summary\n%s\nwant\n%s", got, want)
 	}
+	for _, label := range []string{"dads-reward", "dads-reward, no prior"} {
+		line := data.Lines[0]
+		line.Experiment, line.Label = "prior", label
+		data.Lines = append(data.Lines, line)
+	}
+	if got := data.Summary("prior"); !strings.Contains(got,
+		"seed 0: DADS+REWARD; DADS+REWARD, no prior\n") {
+		t.Errorf("summary of names with commas\n%s", got)
+	}
 }
 
 // Shipping again replaces the folder, with the same bytes; other folders are not replaced.

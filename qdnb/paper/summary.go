@@ -92,7 +92,11 @@ func covered(lines []sweep.Line) (list []group) {
 				strings.Join(seeds, ", ")), figures.NameMethods(method))
 		}
 		for _, g := range methods {
-			list = gather(list, g.key+": "+strings.Join(g.items, ", "), env)
+			separator := ", "
+			if strings.Contains(strings.Join(g.items, ""), ",") { // as in "DIAYN+REWARD, no prior"
+				separator = "; "
+			}
+			list = gather(list, g.key+": "+strings.Join(g.items, separator), env)
 		}
 	}
 	return list

@@ -44,8 +44,8 @@ func (s LogSeal) read(path string) ([]byte, error) {
 		return nil, err
 	}
 	if s.Bytes < 0 || int64(len(data)) < s.Bytes || digest(data[:s.Bytes]) != s.SHA256 {
-		return nil, fmt.Errorf("%s is damaged: it differs from what was logged; remove status.json next to "+
-			"it and train again to restore both from the checkpoint", path)
+		return nil, fmt.Errorf("%s is damaged: it differs from what was logged; remove status.json next "+
+			"to it and train again to restore both from the checkpoint", path)
 	}
 	return data[:s.Bytes], nil
 }

@@ -17,8 +17,9 @@ import (
 
 // A shipped run is the folder of a finished run, reduced to what figures need: a few tens of
 // kilobytes. It has the same files with less in them: metrics.csv is thinned and rounded,
-// repertoire.npz has no genotypes and skills.npz no policy. A folder of snapshots is one file with fitnesses, because all
-// repertoires of a run have the same cells. Its name is the folder's with this suffix.
+// repertoire.npz has no genotypes and skills.npz no policy. A folder of snapshots is one file with
+// fitnesses, because all repertoires of a run have the same cells. Its name is the folder's with
+// this suffix.
 const shippedSuffix = ".npz"
 
 // Rows of a shipped metrics.csv: at most evenRows at equal distances, for linear axes, and
@@ -28,8 +29,8 @@ const (
 	ratioRows = 120
 )
 
-// metricsDigits is the number of significant digits in a shipped metrics.csv, enough to tell any two
-// float32 apart.
+// metricsDigits is the number of significant digits in a shipped metrics.csv, enough to tell any
+// two float32 apart.
 const metricsDigits = 9
 
 // maxSnapshots is the number of snapshots that a file can claim: an array without cells needs no
