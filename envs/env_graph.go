@@ -30,7 +30,9 @@ func Reset(env Env, keys xla.Key) State {
 func Step(env Env, s State, action *Node) State {
 	next := env.Step(s, action)
 	next.check(env, "Step", action.Shape().Dimensions[0])
-	if s.Objectives != nil {
+	if s.Objectives == nil {
+		next.Objectives = nil // nothing sums them
+	} else {
 		if len(env.Spec().Objectives) == 0 {
 			next.Objectives = InsertAxes(next.Reward, -1)
 		}

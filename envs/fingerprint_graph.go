@@ -13,7 +13,8 @@ import (
 const tracedCopies = 2
 
 // Fingerprint hashes the Spec of an environment and the graphs of its Reset and Step. It leaves out
-// the names of descriptor components and the range of colour maps, which do not change a run.
+// what does not change the results of a run: the names of descriptor components, the range of
+// colour maps, objectives, and which components of an observation are always 0.
 func Fingerprint(env Env) (string, error) {
 	t := xla.NewTrace()
 	type Spec struct { // noted as envs.Spec with these fields, as in the hashes of existing runs

@@ -54,7 +54,7 @@ func (l Perturbable) Values(c Conditions) ([]float32, error) {
 	if l.Goal == nil && c.Target != ([2]float64{}) {
 		return nil, errors.WithMessage(errNoTarget, l.Spec().Name)
 	}
-	if l.Goal != nil {
+	if l.Goal != nil && c.Target != *l.Goal {
 		if err := checkTarget(c.Target, l.Spec()); err != nil {
 			return nil, err
 		}

@@ -120,6 +120,41 @@ func TestPerturbableWithAnyGoal(t *testing.T) {
 	}
 }
 
+// A task's own goal may lie outside of the limits of its descriptor.
+func TestPerturbableWithGoalOutside(t *testing.T) {
+	r := *environment(t, "ant-maze").(*envs.Rigid)
+	r.Goal = &[2]float64{50, 0}
+	live, err := envs.NewPerturbable(&r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if values, err := live.Values(live.Nominal()); err != nil || values[2] != 50 {
+		t.Errorf("%v, %v", values, err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for want, change := range map[string]func(*envs.Rigid){
+		"":                             func(*envs.Rigid) {},
+		"ant-maze: it has no System":   func(r *envs.Rigid) { r.System = nil },
+		"no function Observe":          func(r *envs.Rigid) { r.Observe = nil },
+		"a function Reward nor":        func(r *envs.Rigid) { r.Reward, r.Goal = nil, nil },
+		`Seeker "Torso" is not a body`: func(r *envs.Rigid) { r.Seeker = "Torso" },
+		"no function Describe":         func(r *envs.Rigid) { r.Describe = nil },
+		`its Leg has "typo"`:           func(r *envs.Rigid) { r.Leg = []string{"typo"} },
+		"1 action":                     func(r *envs.Rigid) { r.Settings.Actions = 0 },
+	} {
+		r := *environment(t, "ant-maze").(*envs.Rigid)
+		change(&r)
+		for _, env := range []envs.Env{&r, envs.StartAt(&r, 1)} {
+			if err := envs.Validate(env); (err == nil) != (want == "") ||
+				err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		}
+	}
+}
+
 func TestPerturbations(t *testing.T) {
 	for p, want := range map[envs.Perturbation]struct {
 		n           int

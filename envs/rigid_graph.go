@@ -1,9 +1,12 @@
 package envs
 
 import (
+	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/xla"
@@ -55,6 +58,38 @@ func (m StepView) Frame(body string) physics.Frame { return m.System.Frame(m.Sta
 
 // Spec implements [Env].
 func (r *Rigid) Spec() Spec { return r.Settings }
+
+// Validate returns an error if the constants of an environment are not valid, or parts of a [Rigid]
+// are missing or do not fit its system.
+func Validate(env Env) error {
+	if err := env.Spec().Validate(); err != nil {
+		return err
+	}
+	var wrong string
+	switch r, ok := Inner(env).(*Rigid); {
+	case !ok:
+	case r.System == nil:
+		wrong = "it has no System"
+	case r.Observe == nil:
+		wrong = "it has no function Observe"
+	case r.Reward == nil && r.Goal == nil:
+		wrong = "it has neither a function Reward nor a Goal"
+	case r.Goal != nil && r.System.Model().Body(r.Seeker) < 0:
+		wrong = fmt.Sprintf("its Seeker %q is not a body", r.Seeker)
+	case r.Describe == nil && r.Spec().Descriptor.Kind != None:
+		wrong = "its Spec has a descriptor, but it has no function Describe"
+	default:
+		for _, joint := range r.Leg {
+			if len(r.System.ActionsOf(joint)) == 0 {
+				wrong = fmt.Sprintf("its Leg has %q, which is not a joint with an actuator", joint)
+			}
+		}
+	}
+	if wrong != "" {
+		return errors.Errorf("%s: %s", env.Spec().Name, wrong)
+	}
+	return nil
+}
 
 // Walls returns the capsules along x or y on fixed bodies, seen from above, for figures.
 func (r *Rigid) Walls() (walls []Wall) {

@@ -135,5 +135,5 @@ func (s Spec) environment() (envs.Env, error) {
 		return nil, errors.Errorf("%q is the name of a built-in environment: choose another name in "+
 			"the Spec of your environment", spec.Name)
 	}
-	return s.Environment, spec.Validate()
+	return s.Environment, envs.Validate(s.Environment)
 }

@@ -1,8 +1,8 @@
 // Package xla is the platform on which all numeric code of qdnb runs: GoMLX graphs compiled by XLA
 // for the CPU, a CUDA GPU or a TPU, or run by GoMLX's pure Go backend on machines without XLA.
 //
-//   - [Open] and [Default] choose a backend and fetch the XLA:CPU plugin on first use. [Platform]
-//     describes the backend.
+//   - [Open] chooses a backend and fetches the XLA:CPU plugin on first use. [Platform] describes
+//     the backend.
 //   - [Compile] turns a function of states into a [Program]. [CompileParallel] compiles one that
 //     every worker (a CPU core, a GPU) runs at once on its own part. A [State] is a pytree on the
 //     devices; [Checkpoint] stores states by the names of their tensors.

@@ -49,7 +49,7 @@ func CacheDir() (string, error) {
 // qdnb, installed Python packages and the folders of go-xla's installer. It returns "" if there is
 // none.
 func FindPlugin(kind Kind) string {
-	if kind == CPU {
+	if kind == CPU && fetchesWheel() {
 		if path, err := cachedPlugin(); err == nil && isFile(path) {
 			return path
 		}
@@ -82,7 +82,7 @@ func Install(ctx context.Context, kind Kind) (string, error) {
 		return "", errors.Errorf("there is no plugin for %q and $%s forbids fetching one", kind,
 			NoDownloadEnv)
 	}
-	if kind != CPU || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+	if kind != CPU || !fetchesWheel() {
 		return installGoXLA(kind)
 	}
 	path, err := installCPU(ctx)
@@ -96,6 +96,10 @@ func Install(ctx context.Context, kind Kind) (string, error) {
 	}
 	return path, nil
 }
+
+// fetchesWheel reports whether the XLA:CPU plugin is the one that [Install] fetches with pip.
+// Machines of several architectures may share a cache folder.
+func fetchesWheel() bool { return runtime.GOOS == "linux" && runtime.GOARCH == "amd64" }
 
 func cachedPlugin() (string, error) {
 	dir, err := CacheDir()

@@ -92,10 +92,10 @@ func (s Spec) Validate() error {
 	switch {
 	case s.Name == "":
 		return errors.New("the environment has no name")
-	case s.Observations < 0 || s.Observations == 0 && !(s.Initial[0] < s.Initial[1]) ||
-		s.Actions < 1 || s.Length < 1:
-		return errors.Errorf("%s needs at least 1 observation (or 0 and a range Initial), 1 action and "+
-			"1 step, not %d, %d and %d", s.Name, s.Observations, s.Actions, s.Length)
+	case s.Observations < 0 || s.Observations == 0 && !(s.Initial[0] < s.Initial[1] &&
+		finite(s.Initial[0]) && finite(s.Initial[1])) || s.Actions < 1 || s.Length < 1:
+		return errors.Errorf("%s needs at least 1 observation (or 0 and a finite range Initial), 1 "+
+			"action and 1 step, not %d, %d and %d", s.Name, s.Observations, s.Actions, s.Length)
 	case !slices.IsSorted(s.Zero) || len(slices.Compact(slices.Clone(s.Zero))) < len(s.Zero) ||
 		len(s.Zero) > 0 && (s.Zero[0] < 0 || s.Zero[len(s.Zero)-1] >= s.Observations):
 		return errors.Errorf("the components of %s's observations that are always 0 must ascend from 0 "+

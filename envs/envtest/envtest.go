@@ -66,7 +66,7 @@ func (s Suite) Check(env envs.Env) error {
 // try lists the promises that an environment breaks. It returns an error if a backend is not
 // available.
 func (s Suite) try(env envs.Env) (broken []string, err error) {
-	if err := env.Spec().Validate(); err != nil {
+	if err := envs.Validate(env); err != nil {
 		return []string{"Spec: " + err.Error()}, nil
 	}
 	if s.Steps == 0 {

@@ -161,6 +161,25 @@ func TestUnusableModels(t *testing.T) {
 		"limits from -Inf to +Inf": func(m *physics.Model) {
 			m.Joints[0].Limits = [][2]float64{{math.Inf(-1), math.Inf(1)}}
 		},
+		"negative friction -1": func(m *physics.Model) {
+			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2, Friction: -1}}
+		},
+		"negative damping, spring damping or": func(m *physics.Model) { m.Joints[0].Damping = -1 },
+		"limits from -200 to 10 degrees: angles": func(m *physics.Model) {
+			m.Joints[0].Limits = [][2]float64{{-200, 10}}
+		},
+		"a plane collider of body \"a\" has a position": func(m *physics.Model) {
+			m.Bodies[0].Fixed = true
+			m.Bodies[0].Colliders = []physics.Collider{{Shape: physics.Plane,
+				Position: physics.Vec{0, 0, 1}}}
+		},
+		`puts "b", which its joint places`: func(m *physics.Model) {
+			m.Pose = map[string]physics.Vec{"b": {}}
+		},
+		`"a" is fixed and has colliders and a joint`: func(m *physics.Model) {
+			m.Bodies[0].Fixed, m.Pose = true, nil
+			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2}}
+		},
 		"in Collide are not both bodies": func(m *physics.Model) {
 			m.Collide = [][2]string{{"a", "z"}}
 		},

@@ -184,6 +184,38 @@ func TestPendulumPeriod(t *testing.T) {
 	}
 }
 
+// A fixed body without a mass is as heavy as any: a heavy bob hangs from it as from a mountain.
+func TestImmovablePivot(t *testing.T) {
+	for name, d := range dynamics {
+		t.Run(name, func(t *testing.T) {
+			hang := func(pivot physics.Body) float64 {
+				m := pendulum(d, 1)
+				m.Bodies[0], m.Bodies[1].Mass = pivot, 10
+				return float64(run(t, xlatest.Best(t), system(t, m), at(2, func(pos, _, _, _ []float32) {
+					pos[2], pos[5] = 5, 4
+				}), nil, 100)[0][5])
+			}
+			got := hang(physics.Body{Name: "pivot", Fixed: true})
+			want := hang(physics.Body{Name: "pivot", Fixed: true, Mass: 1e9,
+				Inertia: physics.Vec{1e9, 1e9, 1e9}})
+			near(t, "height", got, want, 1e-5)
+			near(t, "height", got, 4, 0.02)
+		})
+	}
+}
+
+// The system keeps what the model was when it was made.
+func TestSystemCopiesItsModel(t *testing.T) {
+	m := pendulum(physics.Spring, 1)
+	m.Angles = map[string]physics.Vec{"hinge": {10}}
+	s := system(t, m)
+	m.Angles["hinge"], m.Pose["pivot"], m.Bodies[1].Mass = physics.Vec{20}, physics.Vec{}, 9
+	got := s.Model()
+	if got.Angles["hinge"][0] != 10 || got.Pose["pivot"][2] != 5 || got.Bodies[1].Mass != 1 {
+		t.Errorf("%v, %v, %v", got.Angles, got.Pose, got.Bodies)
+	}
+}
+
 // Without gravity and contacts, actuators do not move the centre of mass.
 func TestMomentum(t *testing.T) {
 	for name, d := range dynamics {

@@ -138,7 +138,7 @@ func (m Model) Validate() error {
 			return errors.Errorf("two bodies are called %q", b.Name)
 		}
 		bodies[b.Name] = true
-		if !b.Fixed && !(b.Mass > 0 && b.Mass <= math.MaxFloat32) {
+		if !b.Fixed && !(b.Mass > 1/math.MaxFloat32 && b.Mass <= math.MaxFloat32) {
 			return errors.Errorf("body %q moves and needs a positive finite mass, not %g", b.Name, b.Mass)
 		}
 		if b.Fixed && !(b.Mass >= 0) {
@@ -167,6 +167,13 @@ func (m Model) Validate() error {
 			if surface := (Vec{c.Friction, c.Elastic}); !surface.finite() {
 				return errors.Errorf("a collider of body %q has friction %g and elasticity %g: both must be "+
 					"finite", b.Name, c.Friction, c.Elastic)
+			}
+			if c.Friction < 0 {
+				return errors.Errorf("a collider of body %q has the negative friction %g", b.Name, c.Friction)
+			}
+			if c.Shape == Plane && (c.Position != Vec{} || c.Rotation != Vec{}) {
+				return errors.Errorf("a plane collider of body %q has a position or rotation: set the Pose of "+
+					"the body; planes are horizontal", b.Name)
 			}
 			if c.End < -1 || c.End > 1 {
 				return errors.Errorf("a collider of body %q has end %d: use 1, -1, or 0 for both", b.Name,
@@ -197,11 +204,17 @@ func (m Model) Validate() error {
 		case !(Vec{j.Damping, j.Stiffness}).finite() || !(Vec{j.SpringDamping, j.LimitStrength}).finite():
 			return errors.Errorf("joint %q has a damping, stiffness or limit strength that is not finite",
 				j.Name)
+		case min(j.Damping, j.SpringDamping, j.LimitStrength) < 0:
+			return errors.Errorf("joint %q has a negative damping, spring damping or limit strength", j.Name)
 		}
 		for _, limits := range j.Limits {
 			if !(limits[0] <= limits[1]) || !(Vec{limits[0], limits[1]}).finite() {
 				return errors.Errorf("joint %q has limits from %g to %g degrees: both must be finite, and the "+
 					"lower must not exceed the upper", j.Name, limits[0], limits[1])
+			}
+			if limits[0] < -180 || limits[1] > 180 {
+				return errors.Errorf("joint %q has limits from %g to %g degrees: angles are between -180 and "+
+					"180; turn the joint with Reference", j.Name, limits[0], limits[1])
 			}
 		}
 		joints[j.Name], children[j.Child] = true, true
@@ -223,6 +236,12 @@ func (m Model) Validate() error {
 		if !bodies[name] || !at.finite() {
 			return errors.Errorf("the pose puts %q at %v: it must name a body and a finite position", name,
 				at)
+		}
+	}
+	for _, j := range m.Joints {
+		parent := m.Bodies[m.Body(j.Parent)]
+		if _, posed := m.Pose[j.Parent]; parent.Fixed && len(parent.Colliders) > 0 && !posed {
+			return errors.Errorf("body %q is fixed and has colliders and a joint: set its Pose", parent.Name)
 		}
 	}
 	for name, angle := range m.Angles {

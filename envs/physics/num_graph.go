@@ -20,7 +20,7 @@ type num struct {
 	// node is [rows * B]: the copies of a row are contiguous, so that loops over them are long.
 	node *Node
 	// split holds each row as a num of its own, known or [B], in place of known and node; see
-	// [System.splitsRows].
+	// [System.splits].
 	split []num
 }
 

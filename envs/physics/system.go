@@ -1,6 +1,7 @@
 package physics
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -53,15 +54,18 @@ type pose struct {
 	rotation quat
 }
 
-// NewSystem prepares a model. A model that is not valid is an error; see [Model.Validate].
+// NewSystem prepares a copy of a model. It is an error if the model is not valid: see
+// [Model.Validate].
 func NewSystem(m Model) (*System, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
+	m.Bodies, m.Joints, m.Actuators = slices.Clone(m.Bodies), slices.Clone(m.Joints),
+		slices.Clone(m.Actuators)
+	m.Collide, m.Pose, m.Angles = slices.Clone(m.Collide), maps.Clone(m.Pose), maps.Clone(m.Angles)
 	s := &System{model: m, dt: f32(m.TimeStep) / float64(m.Substeps), place: map[string]place{},
 		fixed: make([]pose, len(m.Bodies))}
 	if m.Dynamics == PositionBased { // two axes become three, the last with limits [0, 0]
-		s.model.Joints = slices.Clone(m.Joints)
 		for i, j := range m.Joints {
 			if len(j.Limits) == 2 {
 				s.model.Joints[i].Limits = append(slices.Clone(j.Limits), [2]float64{})
@@ -178,22 +182,27 @@ func (s *System) layOut() error {
 		lv := level{body: bodies}
 		mass, inertia, mobile := make([]float64, len(bodies)), make([]Vec, len(bodies)),
 			make([]float64, len(bodies))
+		finite := slices.Repeat([]float64{1}, len(bodies)) // 0 for an infinite mass
 		for row, i := range bodies {
 			b := m.Bodies[i]
-			if !b.Fixed {
+			switch {
+			case !b.Fixed:
 				mobile[row] = 1
-			} else if b.Mass == 0 {
-				b.Mass = 1 // any value will do: the body does not move
+			case b.immovable():
+				b.Mass, finite[row] = 1, 0
 			}
 			_, copied := s.place[b.Name]
 			lv.first = append(lv.first, !copied)
 			if !copied {
 				s.place[b.Name] = place{l, row}
 			}
-			mass[row], inertia[row] = f32(b.Mass), b.inverseInertia()
+			mass[row], inertia[row] = f32(b.Mass), b.inverseInertia().scaled(finite[row])
 		}
 		lv.mass, lv.inverseInertia, lv.mobile = known(mass...), vectors(inertia...), known(mobile...)
 		lv.inverseMass = constant(len(bodies), 1).over(lv.mass)
+		if slices.Contains(finite, 0) {
+			lv.inverseMass = lv.inverseMass.times(known(finite...))
+		}
 		s.levels = append(s.levels, lv)
 	}
 	switch {
@@ -201,6 +210,12 @@ func (s *System) layOut() error {
 		return errors.New("all bodies of the model are fixed: at least one must move")
 	case len(s.place) < inTrees:
 		return errors.New("the joints of the model form a cycle: they must form a tree")
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Pose)) {
+		if isChild[name] {
+			return errors.Errorf("the pose puts %q, which its joint places: set the pose of its parent, or "+
+				"Angles", name)
+		}
 	}
 	return nil
 }

@@ -269,7 +269,7 @@ func (s Spec) environment(run *runs.Run) (envs.Env, error) {
 		return evolution.PassiveStart(env, run.Config.Seed), nil
 	}
 	if s.Environment != nil {
-		return s.Environment, s.Environment.Spec().Validate()
+		return s.Environment, envs.Validate(s.Environment)
 	}
 	return policies.Environment(run)
 }

@@ -65,6 +65,15 @@ func Open(dir string, limit int64) (*Store, error) {
 	return &Store{dir, limit}, nil
 }
 
+// glob returns the paths of the files whose names match a pattern.
+func (s *Store) glob(pattern string) []string {
+	names, _ := fs.Glob(os.DirFS(s.Dir), pattern) // the folder's own name may have brackets
+	for i, name := range names {
+		names[i] = filepath.Join(s.Dir, name)
+	}
+	return names
+}
+
 // path returns the path of an entry's file.
 func (s *Store) path(key Key) string {
 	return filepath.Join(s.Dir, hex.EncodeToString(key[:])+suffix)
@@ -116,8 +125,7 @@ func (s *Store) Put(key Key, program []byte) {
 func (s *Store) Remove(key Key) {
 	path := s.path(key)
 	_ = os.Remove(path)
-	markers, _ := filepath.Glob(path + ".*")
-	for _, marker := range markers {
+	for _, marker := range s.glob(filepath.Base(path) + ".*") {
 		_ = os.Remove(marker)
 	}
 }
@@ -138,8 +146,7 @@ var started = time.Now()
 // killed reports whether a process ended while it loaded an entry. In containers processes often
 // have the same number as the one before.
 func (s *Store) killed(path string) bool {
-	markers, _ := filepath.Glob(path + ".*")
-	return slices.ContainsFunc(markers, func(marker string) bool {
+	return slices.ContainsFunc(s.glob(filepath.Base(path)+".*"), func(marker string) bool {
 		pid, err := strconv.Atoi(marker[strings.LastIndexByte(marker, '.')+1:])
 		if err != nil || syscall.Kill(pid, 0) == syscall.ESRCH {
 			return true
@@ -161,8 +168,7 @@ func (s *Store) Usage() (programs int, bytes int64) {
 func (s *Store) Clear() error {
 	var failed error
 	for _, pattern := range []string{"*" + suffix, "*" + suffix + ".*", temporary} {
-		names, _ := filepath.Glob(filepath.Join(s.Dir, pattern))
-		for _, name := range names {
+		for _, name := range s.glob(pattern) {
 			if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				failed = errors.Join(failed, err)
 			}
@@ -174,9 +180,8 @@ func (s *Store) Clear() error {
 
 // entries lists the programs, least recently used first.
 func (s *Store) entries() []os.FileInfo {
-	names, _ := filepath.Glob(filepath.Join(s.Dir, "*"+suffix))
 	var found []os.FileInfo
-	for _, name := range names {
+	for _, name := range s.glob("*" + suffix) {
 		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 			found = append(found, info)
 		}
@@ -199,8 +204,7 @@ func (s *Store) trim() {
 			total -= entry.Size()
 		}
 	}
-	leftovers, _ := filepath.Glob(filepath.Join(s.Dir, temporary))
-	for _, name := range leftovers {
+	for _, name := range s.glob(temporary) {
 		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > abandoned {
 			_ = os.Remove(name)
 		}
