@@ -227,12 +227,12 @@ docs-figures: check compile plugin ## draw the figures of the pages in docs (a m
 
 # --- notebooks
 
-# The experiments of notebooks/results. notebooks/watch.ipynb needs policies, so training runs always.
+# The experiments of notebooks/results.
 SHIPPED = $(shell sed -n 's/^{"experiment":"\([a-z-]*\)".*/\1/p' notebooks/results/plan.jsonl 2>/dev/null)
 
 .PHONY: notebooks
 notebooks: setup ## train what is not shipped, then run all notebooks in place (as committed), and write their HTML pages to build
-	@$(MAKE) --no-print-directory experiments EXPERIMENTS="training $(filter-out training $(SHIPPED),$(EXPERIMENTS))"
+	@$(MAKE) --no-print-directory experiments EXPERIMENTS="$(filter-out $(SHIPPED),$(EXPERIMENTS))"
 	@$(NOTEBOOK) run $(NOTEBOOKS) --in-place --html build --expect-png $(EXPECT_PNG)
 
 .PHONY: screenshots
