@@ -77,6 +77,27 @@ func TestForgottenObjectives(t *testing.T) {
 	}
 }
 
+// generous returns the objectives of every step.
+type generous struct{ envs.Env }
+
+func (g generous) Step(s envs.State, action *Node) envs.State {
+	return g.Env.Step(s.WithObjectives(g.Spec()), action)
+}
+
+// Objectives that were not asked for are dropped: the states of a loop keep their structure.
+func TestObjectivesNotAskedFor(t *testing.T) {
+	xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+		env := generous{envs.RastriginMulti(4)}
+		start := envs.Reset(env, xla.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(),
+			shapes.Make(dtypes.Int32, 4), 0)))
+		after := envs.Step(env, start, Transpose(start.PhysicsState[0], 0, 1))
+		if after.Objectives != nil {
+			t.Error("a step has objectives, but the state before it has none")
+		}
+		return []*Node{after.Reward}
+	}, xlatest.Tensor(xla.SeedWords(2), 2))
+}
+
 // rastrigin-multi in plain Go, also outside of its range.
 func TestRastriginMulti(t *testing.T) {
 	x := []float32{-3, 0.25, 2, 5, 0, 2.2, 1, -1}

@@ -14,19 +14,24 @@ if [[ $old == "$new" ]]; then
 	exit 0
 fi
 
-# With more of the same path element around it, as in example.com/qdnb2 and registry.example.com/qdnb,
-# it is another path.
-pattern="(^|[^A-Za-z0-9._~-])${old//./\\.}([^A-Za-z0-9._~-]|$)"
 mapfile -d '' -t files < <(
 	find . \( -path ./.git -o -path ./.tools -o -path ./build -o -path ./runs -o -name .ipynb_checkpoints \) -prune -o \
 		-type f \( -name go.mod -o -name '*.go' -o -name '*.ipynb' -o -name '*.md' -o -name '*.yml' -o -name '*.sh' -o -name Makefile -o -name Containerfile \) \
-		-exec grep -lZE "$pattern" {} +
+		-exec grep -lZF "$old" {} +
 )
-scratch=$(mktemp)
-trap 'rm -f "$scratch"' EXIT
-for file in "${files[@]}"; do
-	sed -E "s#$pattern#\\1$new\\2#g" "$file" >"$scratch"
-	cat "$scratch" >"$file" # keeps the file's mode
-done
+python3 - "$old" "$new" "${files[@]}" <<-'EOF'
+	import re, sys
+
+	# With more of the same path element around it, as in example.com/qdnb2 or
+	# registry.example.com/qdnb, it is another path.
+	old, new, *files = sys.argv[1:]
+	path = re.compile(r"(?<![\w.~-])" + re.escape(old) + r"(?![\w.~-])")
+	for name in files:
+	    with open(name, "r+", encoding="utf-8", newline="") as file:
+	        text = path.sub(new, file.read())
+	        file.seek(0)
+	        file.write(text)
+	        file.truncate()
+EOF
 gofmt -w $(find . -path ./.tools -prune -o -name '*.go' -print)
 echo "$old is now $new in ${#files[@]} files; \`git diff --stat\` shows them"

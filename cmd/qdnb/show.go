@@ -165,12 +165,11 @@ func (c *showCmd) cells(run *runs.Run) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := viewer.FilmsWithin(run, pageLimit)
+	most := viewer.FilmsWithin(run, pageLimit)
 	if c.GIF != "" {
-		n = animatedCells
+		most = animatedCells
 	}
-	n = cmp.Or(c.Films, n)
-	cells := viewer.Choose(r, n)
+	cells := viewer.Choose(r, cmp.Or(c.Films, most))
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("the repertoire of %s is empty", run.Name())
 	}

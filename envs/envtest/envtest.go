@@ -67,7 +67,7 @@ func (s Suite) Check(env envs.Env) error {
 // available.
 func (s Suite) try(env envs.Env) (broken []string, err error) {
 	if err := envs.Validate(env); err != nil {
-		return []string{"Spec: " + err.Error()}, nil
+		return []string{err.Error()}, nil
 	}
 	if s.Steps == 0 {
 		s.Steps = 20

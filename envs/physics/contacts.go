@@ -367,18 +367,8 @@ func (s *System) contactSet(list []contact) contactSet {
 			return s.fixed[c.b].position
 		}),
 		otherWeights: weights{
-			column(func(c contact) float64 {
-				if other(c).immovable() {
-					return 0
-				}
-				return 1 / f32(other(c).Mass)
-			}),
-			points(func(c contact) Vec {
-				if other(c).immovable() {
-					return Vec{}
-				}
-				return other(c).inverseInertia()
-			}),
+			column(func(c contact) float64 { return other(c).inverseMass() }),
+			points(func(c contact) Vec { return other(c).inverseInertia() }),
 		},
 	}
 }

@@ -210,9 +210,11 @@ func TestSystemCopiesItsModel(t *testing.T) {
 	m.Angles = map[string]physics.Vec{"hinge": {10}}
 	s := system(t, m)
 	m.Angles["hinge"], m.Pose["pivot"], m.Bodies[1].Mass = physics.Vec{20}, physics.Vec{}, 9
+	m.Joints[0].Limits[0][1] = 90
 	got := s.Model()
-	if got.Angles["hinge"][0] != 10 || got.Pose["pivot"][2] != 5 || got.Bodies[1].Mass != 1 {
-		t.Errorf("%v, %v, %v", got.Angles, got.Pose, got.Bodies)
+	if got.Angles["hinge"][0] != 10 || got.Pose["pivot"][2] != 5 || got.Bodies[1].Mass != 1 ||
+		got.Joints[0].Limits[0][1] != 170 {
+		t.Errorf("%v, %v, %v, %v", got.Angles, got.Pose, got.Bodies, got.Joints)
 	}
 }
 

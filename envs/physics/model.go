@@ -1,6 +1,7 @@
 package physics
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -256,6 +257,20 @@ func (m Model) Validate() error {
 		}
 	}
 	return nil
+}
+
+// clone returns a copy that shares nothing with the model.
+func (m Model) clone() Model {
+	m.Bodies, m.Joints, m.Actuators = slices.Clone(m.Bodies), slices.Clone(m.Joints),
+		slices.Clone(m.Actuators)
+	for i := range m.Bodies {
+		m.Bodies[i].Colliders = slices.Clone(m.Bodies[i].Colliders)
+	}
+	for i := range m.Joints {
+		m.Joints[i].Limits = slices.Clone(m.Joints[i].Limits)
+	}
+	m.Collide, m.Pose, m.Angles = slices.Clone(m.Collide), maps.Clone(m.Pose), maps.Clone(m.Angles)
+	return m
 }
 
 func (v Vec) finite() bool {

@@ -60,15 +60,13 @@ func NewSystem(m Model) (*System, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
-	m.Bodies, m.Joints, m.Actuators = slices.Clone(m.Bodies), slices.Clone(m.Joints),
-		slices.Clone(m.Actuators)
-	m.Collide, m.Pose, m.Angles = slices.Clone(m.Collide), maps.Clone(m.Pose), maps.Clone(m.Angles)
+	m = m.clone()
 	s := &System{model: m, dt: f32(m.TimeStep) / float64(m.Substeps), place: map[string]place{},
 		fixed: make([]pose, len(m.Bodies))}
 	if m.Dynamics == PositionBased { // two axes become three, the last with limits [0, 0]
 		for i, j := range m.Joints {
 			if len(j.Limits) == 2 {
-				s.model.Joints[i].Limits = append(slices.Clone(j.Limits), [2]float64{})
+				s.model.Joints[i].Limits = append(j.Limits, [2]float64{})
 			}
 		}
 	}
@@ -180,29 +178,22 @@ func (s *System) layOut() error {
 	}
 	for l, bodies := range rows {
 		lv := level{body: bodies}
-		mass, inertia, mobile := make([]float64, len(bodies)), make([]Vec, len(bodies)),
-			make([]float64, len(bodies))
-		finite := slices.Repeat([]float64{1}, len(bodies)) // 0 for an infinite mass
+		column := func() []float64 { return make([]float64, len(bodies)) }
+		mass, inverse, mobile, inertia := column(), column(), column(), make([]Vec, len(bodies))
 		for row, i := range bodies {
 			b := m.Bodies[i]
-			switch {
-			case !b.Fixed:
+			if !b.Fixed {
 				mobile[row] = 1
-			case b.immovable():
-				b.Mass, finite[row] = 1, 0
 			}
 			_, copied := s.place[b.Name]
 			lv.first = append(lv.first, !copied)
 			if !copied {
 				s.place[b.Name] = place{l, row}
 			}
-			mass[row], inertia[row] = f32(b.Mass), b.inverseInertia().scaled(finite[row])
+			mass[row], inverse[row], inertia[row] = f32(b.Mass), b.inverseMass(), b.inverseInertia()
 		}
-		lv.mass, lv.inverseInertia, lv.mobile = known(mass...), vectors(inertia...), known(mobile...)
-		lv.inverseMass = constant(len(bodies), 1).over(lv.mass)
-		if slices.Contains(finite, 0) {
-			lv.inverseMass = lv.inverseMass.times(known(finite...))
-		}
+		lv.mass, lv.inverseMass, lv.mobile = known(mass...), known(inverse...), known(mobile...)
+		lv.inverseInertia = vectors(inertia...)
 		s.levels = append(s.levels, lv)
 	}
 	switch {
@@ -223,8 +214,18 @@ func (s *System) layOut() error {
 // immovable reports whether a fixed body has an infinite mass.
 func (b Body) immovable() bool { return f32(b.Mass) == 0 }
 
+func (b Body) inverseMass() float64 {
+	if b.immovable() {
+		return 0
+	}
+	return 1 / f32(b.Mass)
+}
+
 func (b Body) inverseInertia() Vec {
-	if b.Inertia == (Vec{}) {
+	switch {
+	case b.immovable():
+		return Vec{}
+	case b.Inertia == (Vec{}):
 		return Vec{1, 1, 1}
 	}
 	return Vec{1 / f32(b.Inertia[0]), 1 / f32(b.Inertia[1]), 1 / f32(b.Inertia[2])}

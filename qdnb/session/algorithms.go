@@ -99,8 +99,6 @@ type Family interface {
 
 	// measured returns what describes the measured repertoire.
 	measured() measured
-	// slots returns how many solutions each cell of the measured repertoire holds.
-	slots(Parts) int
 	// search compiles the algorithm.
 	search(t Training, platform *xla.Platform, centroids npz.Array) (search, error)
 }

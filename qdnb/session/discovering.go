@@ -22,8 +22,6 @@ func (d discovering) measured() measured {
 	return measured{b.CVT, b.Hidden, b.EpisodeLength, scoring.Float32}
 }
 
-func (discovering) slots(Parts) int { return 1 }
-
 func (d discovering) Takes(algorithm string, p Parts) error {
 	if p.Emitter != nil || p.Learner != nil || p.Archive != nil {
 		return errors.Errorf("%s has no emitter, learner or archive to replace: set Diversity or "+

@@ -23,14 +23,6 @@ func (e evolving) measured() measured {
 	return measured{b.CVT, b.Hidden, b.EpisodeLength, b.Weights}
 }
 
-func (e evolving) slots(p Parts) int {
-	archive := e.method(Training{Parts: p}, npz.Array{}).Archive
-	if several, ok := archive.(evolution.MultiObjective); ok && archive.PassiveEvery() == 0 {
-		return several.Slots()
-	}
-	return 1
-}
-
 func (e evolving) Takes(algorithm string, p Parts) error {
 	if p.Diversity != nil || p.Objective != nil {
 		return errors.Errorf("%s has no diversity reward or objective to replace: set Emitter, Learner "+

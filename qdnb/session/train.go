@@ -224,8 +224,7 @@ func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool)
 // log updates the status with the metrics of the measured repertoire and writes a row of
 // metrics.csv.
 func (t *training) log(o scoring.Outcome) error {
-	measured := &runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}
-	measured.KeepFittest(len(o.Fitnesses) / t.Family.slots(t.Parts))
+	measured := runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}
 	stats := measured.Stats()
 	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage,
 		stats.QDScore
@@ -388,6 +387,6 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 			r.Reference = append(r.Reference, float32(x))
 		}
 	}
-	r.KeepFittest(len(r.Fitnesses) / t.Family.slots(t.Parts))
+	r.KeepFittest(len(r.Centroids) / r.Dims)
 	return r, err
 }

@@ -45,7 +45,7 @@ func CanSave(run *runs.Run) error {
 		return errors.Errorf("%s is not the folder %s, in which this run would be trained: rename it to "+
 			"store its corrected repertoire", run.Dir, name)
 	case holder != "":
-		return errors.Errorf("%s is in use by %s: wait until it ends", run.Dir, holder)
+		return runs.HeldError{Dir: run.Dir, Holder: holder}
 	case !run.Status.Finished:
 		return errors.Errorf("%s is not finished: train it to the end first", run.Dir)
 	}

@@ -279,14 +279,21 @@ func (s *Search) measure(outcome *scoring.Outcome) (err error) {
 		}
 		outcome.Extra = append(outcome.Extra, extra...)
 	}
+	slots := 1 // of each cell
 	if archive, ok := s.method.Archive.(MultiObjective); ok {
 		extra, err := s.main.measure(archive, s.task)
 		if err != nil {
 			return err
 		}
 		outcome.Extra = append(outcome.Extra, extra...)
+		if s.passive == nil {
+			slots = archive.Slots()
+		}
 	}
-	outcome.Fitnesses, err = measured.fitnesses().Floats()
+	all, err := measured.fitnesses().Floats()
+	for cell := range slices.Chunk(all, slots) {
+		outcome.Fitnesses = append(outcome.Fitnesses, slices.Max(cell))
+	}
 	return err
 }
 

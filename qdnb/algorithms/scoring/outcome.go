@@ -6,8 +6,8 @@ type Outcome struct {
 	Generation  int64
 	Evaluations int64 // evaluation episodes so far
 	EnvSteps    int64 // environment steps so far: of evaluations, or else of training
-	// Fitnesses are those of the measured repertoire, [cells], -Inf where empty; nil if it was not
-	// measured.
+	// Fitnesses are the highest in each cell of the measured repertoire, [cells], -Inf where empty;
+	// nil if it was not measured.
 	Fitnesses []float32
 	// Invalid is the number of evaluations with a fitness that is not finite or a NaN descriptor. They
 	// never enter.

@@ -121,7 +121,7 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 	if err := e.stopped(ctx); err != nil {
 		return err
 	}
-	if err := e.failed[line.Run.Name()]; err != nil { // for another experiment
+	if err := e.failed[line.Run.Name()]; err != nil { // in a line of another experiment
 		return err
 	}
 	announce := sync.OnceFunc(func() {
