@@ -408,6 +408,18 @@ func TestAggregates(t *testing.T) {
 }
 
 // The edge is the outer tenth on each side of a component.
+// The paper compares priors on ant-omni only.
+func TestPriorRuns(t *testing.T) {
+	var tables results.Tables
+	for _, env := range []string{"ant-omni", "pointmaze"} {
+		tables.Trained = append(tables.Trained, results.Trained{Experiment: results.ExperimentPrior,
+			Algorithm: "dads-reward", Env: env, Finished: true, Prior: true})
+	}
+	if got := tables.PriorRuns("dads-reward", true); len(got) != 1 || got[0].Env != "ant-omni" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestEdgeCoverage(t *testing.T) {
 	root := t.TempDir()
 	c := config(t, "map-elites", "walker-uni", 0, `{}`)
