@@ -13,10 +13,11 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// stepsPerCPUSecond are environment steps per second and core in rollouts of policies with two
-// layers of 64 units, from the control-step times in ARCHITECTURE.md.
+// stepsPerCPUSecond are environment steps per second and core when skills with two layers of 64
+// units are evaluated: medians of the adaptation runs in notebooks/results. The batches of
+// docs/performance.csv have layers of 256 units, which are slower.
 var stepsPerCPUSecond = map[string]float64{
-	"ant-uni": 330_000, "walker-uni": 650_000, "halfcheetah-uni": 230_000, "ant-maze": 50_000,
+	"ant-uni": 760_000, "walker-uni": 660_000, "halfcheetah-uni": 1_060_000, "ant-maze": 250_000,
 }
 
 // compileTime is the processor time to compile a run's programs, which budgets exclude.
@@ -27,8 +28,11 @@ func (p planner) estimate(run runs.Config, b runs.Budget, episodes int) float64 
 	if p.Scale != Medium {
 		return 0
 	}
-	steps := float64(episodes) * float64(protocol.EpisodeLength(run.Env))
-	return (compileTime + b.CPU).Seconds() + steps/max(stepsPerCPUSecond[run.Env], 50_000)
+	seconds := (compileTime + b.CPU).Seconds()
+	if rate := stepsPerCPUSecond[run.Env]; rate > 0 {
+		seconds += float64(episodes*protocol.EpisodeLength(run.Env)) / rate
+	}
+	return seconds
 }
 
 // WriteCost prints the estimated cost of a plan, per kind of line and in total on this machine's

@@ -3,6 +3,7 @@ package experiments
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/stats"
 )
 
 func plan(t *testing.T, name string, o Options) []sweep.Line {
@@ -329,6 +331,36 @@ func TestMediumPlans(t *testing.T) {
 	cost.Reset()
 	if WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Small})); cost.Len() > 0 {
 		t.Errorf("for a plan without estimates: %q", cost.String())
+	}
+}
+
+// Estimates agree with the processor times of the shipped runs.
+func TestEstimatesOfAdaptation(t *testing.T) {
+	const dir = "../../../notebooks/results/"
+	lines, err := sweep.ReadFile(dir + "plan.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rates := map[string][]float64{}
+	for _, line := range lines {
+		if line.Run.Algorithm != "adaptation" {
+			continue
+		}
+		run, err := runs.Open(dir + "runs/" + line.Run.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := run.Status; s.EnvSteps > 5e6 { // in shorter runs, other work counts
+			rates[line.Run.Env] = append(rates[line.Run.Env], float64(s.EnvSteps)/s.CPUSeconds)
+		}
+	}
+	if len(rates) != len(stepsPerCPUSecond) {
+		t.Errorf("%d environments have runs, %d have a rate", len(rates), len(stepsPerCPUSecond))
+	}
+	for env, rate := range stepsPerCPUSecond {
+		if got := stats.Median(rates[env]); !(math.Abs(got/rate-1) < 0.1) {
+			t.Errorf("%s: %g steps a second, the shipped runs had %g", env, rate, got)
+		}
 	}
 }
 
