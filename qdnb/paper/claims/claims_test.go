@@ -1,39 +1,49 @@
 package claims
 
 import (
+	"encoding/csv"
 	"math"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"example.com/qdnb/qdnb/paper/results"
 )
 
-// published are the medians of the paper's tables 1 and 10: max fitness and QD score in the order
-// of environments. Plain DIAYN and DADS have none on pointmaze. SMERL(DIAYN)'s QD score there is
-// from table 11.
-var published = map[string][2][7]float64{
-	"smerl-diayn": {{449, -7880, -40, 1710, 249, 1190, 1890},
-		{1.02e5, 7.84e5, 3.89e4, 6.2e4, 1.95e3, 3.01e5, 7.92e5}},
-	"smerl-dads": {{448, -7620, -80, 1610, 249, 1170, 1920},
-		{9.88e4, 8.22e5, 3.57e3, 0.83e5, 4.15e3, 2.69e5, 7.51e5}},
-	"dads-reward": {{1280, -7810, -81, 1240, 238, 630, 1890},
-		{2.42e5, 9.12e5, 0.42e4, 2.88e5, 3.05e5, 3.89e5, 8.31e5}},
-	"diayn-reward": {{942, -8130, -45, 1340, 229, 1000, 2130},
-		{2.27e5, 9.18e5, 4.04e4, 1.29e5, 4e4, 4.92e5, 1.68e6}},
-	"pga-map-elites": {{977, -9320, -23, 1450, 249, 1220, 1750},
-		{7.89e5, 2.74e6, 3.92e5, 9.19e5, 1.58e5, 8.23e5, 2.98e6}},
-	"pga-aurora": {{472, -9270, -63, 1440, 249, 1050, 1470},
-		{4.4e5, 2.59e6, 2.88e5, 7.33e5, 1.69e5, 5.1e5, 2.39e6}},
-	"map-elites": {{381, -10100, -25, 425, 249, 687, 1230},
-		{4.53e5, 2.98e6, 4.22e5, 9.08e5, 3.04e5, 6.45e5, 3.05e6}},
-	"aurora": {{405, -11000, -23.5, 505, 249, 571, 1210},
-		{3.54e5, 2.18e6, 4.58e5, 5.82e5, 4e5, 4.59e5, 2.45e6}},
-	"diayn": {{246, -15800, math.NaN(), 219, 211, 342, 463},
-		{5.8e4, 9.35e4, math.NaN(), 7.46e4, 4.84e4, 1.02e5, 4e5}},
-	"dads": {{246, -9160, math.NaN(), 218, 211, 350, 404},
-		{1.37e5, 6.99e5, math.NaN(), 1.13e5, 3.5e5, 2.67e5, 7.97e5}},
-}
+// published are the medians of the paper's tables 9 and 10: max fitness and QD score in the order of
+// environments. Plain DIAYN and DADS have none on pointmaze.
+var published = func() map[string][2][7]float64 {
+	file, err := os.Open("../published_scores.csv")
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		panic(err)
+	}
+	medians := map[string][2][7]float64{}
+	for _, row := range rows {
+		if row[0] != "9" && row[0] != "10" {
+			continue
+		}
+		of, known := medians[row[2]]
+		if !known {
+			for k := range environments {
+				of[0][k], of[1][k] = math.NaN(), math.NaN()
+			}
+		}
+		metric := slices.Index([]string{"max_fitness", "qd_score"}, row[1])
+		of[metric][slices.Index(environments, row[3])], err = strconv.ParseFloat(row[5], 64)
+		if err != nil {
+			panic(err)
+		}
+		medians[row[2]] = of
+	}
+	return medians
+}()
 
 const seeds = 5
 
