@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -29,8 +30,8 @@ const (
 )
 
 // Folder returns the folder of experiments: the value of [FolderVariable] if set. Otherwise, in a
-// checkout of qdnb (the current folder or the nearest parent with a Makefile and a go.mod), it is
-// the shipped folder notebooks/results if that covers one of the needs, else
+// checkout of qdnb (the current folder or the nearest parent whose go.mod has its module path), it
+// is the shipped folder notebooks/results if that covers one of the needs, else
 // build/experiments/small. Outside of a checkout it is experiments in the current folder.
 //
 // needs are names of experiments and IDs of [Items]. The shipped folder covers an experiment if it
@@ -45,7 +46,7 @@ func Folder(needs ...string) string {
 		return "experiments"
 	}
 	for dir := here; ; dir = filepath.Dir(dir) {
-		if exists(filepath.Join(dir, "Makefile")) && exists(filepath.Join(dir, "go.mod")) {
+		if isCheckout(dir) {
 			if shipped := filepath.Join(dir, shippedFolder); ships(shipped, needs) {
 				return shipped
 			}
@@ -90,6 +91,16 @@ func Experiments(needs ...string) (names []string) {
 		}
 	}
 	return names
+}
+
+// isCheckout reports whether dir has the go.mod of this module.
+func isCheckout(dir string) bool {
+	const module = "example.com/qdnb"
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	return err == nil && slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool {
+		fields := strings.Fields(line)
+		return len(fields) > 1 && fields[0] == "module" && strings.Trim(fields[1], `"`) == module
+	})
 }
 
 func exists(path string) bool {

@@ -1,7 +1,6 @@
 package paper
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
@@ -290,9 +289,8 @@ func verify(dir string) (*About, error) {
 		return nil, err
 	}
 	want := map[string]string{}
-	lines := bufio.NewScanner(bytes.NewReader(list))
-	for lines.Scan() {
-		sum, file, ok := strings.Cut(lines.Text(), "  ")
+	for line := range strings.Lines(string(list)) {
+		sum, file, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "  ")
 		if !ok || len(sum) != 2*sha256.Size {
 			return nil, fmt.Errorf("%s is damaged: %s", filepath.Join(dir, sumsFile), advice)
 		}

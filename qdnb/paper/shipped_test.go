@@ -255,7 +255,11 @@ func TestShippedIsChecked(t *testing.T) {
 		for what, change := range map[string]func() error{
 			"damaged":   func() error { return os.WriteFile(path, damaged, 0o666) },
 			"truncated": func() error { return os.WriteFile(path, whole[:len(whole)/2], 0o666) },
-			"missing":   func() error { return os.Remove(path) },
+			"prefixed": func() error {
+				return os.WriteFile(path, slices.Concat(bytes.Repeat([]byte("a"), 1<<17), []byte("\n"), whole),
+					0o666)
+			},
+			"missing": func() error { return os.Remove(path) },
 		} {
 			if err := change(); err != nil {
 				return err
@@ -264,6 +268,8 @@ func TestShippedIsChecked(t *testing.T) {
 			name := filepath.Base(path)
 			if name != sumsFile {
 				name = path
+			} else if what == "prefixed" {
+				name = path + " is damaged"
 			}
 			if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s %s: %v", path, what, err)
@@ -300,17 +306,27 @@ func TestShippedIsChecked(t *testing.T) {
 func TestFolderOfACheckout(t *testing.T) {
 	dir, lines := shippable(t)
 	root := filepath.Dir(filepath.Dir(shipped(t, dir, lines)))
-	for _, name := range []string{"Makefile", "go.mod"} {
-		if err := os.WriteFile(filepath.Join(root, name), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(filepath.Join(root, "notebooks"))
 	t.Setenv(FolderVariable, "")
+	module := func(text string) {
+		if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "Makefile"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	outside := filepath.Join(root, "notebooks", "experiments")
+	for _, other := range []string{"", "module example.com/other", "module example.com/qdnb2\n"} {
+		if module(other); Folder("training") != outside {
+			t.Errorf("in a folder with go.mod %q: %s, want %s", other, Folder("training"), outside)
+		}
+	}
+	module("// A checkout.\nmodule example.com/qdnb // renamed\n\ngo 1.26\n")
 	own := filepath.Join(root, "build", "experiments", "small")
 	ours := filepath.Join(root, shippedFolder)
 	for _, c := range []struct {
