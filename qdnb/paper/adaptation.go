@@ -149,7 +149,11 @@ func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, erro
 	}
 	multipliers := data.Multipliers(perturbation, env)
 	if len(multipliers) == 0 {
-		return nil, fmt.Errorf("no run of %s on %s is complete", perturbation, env)
+		if env == "" {
+			env = "any environment"
+		}
+		return nil, fmt.Errorf("%s on %s: %w", perturbation, env,
+			data.noRuns(results.ExperimentAdaptation))
 	}
 	table := &tables.Table{Caption: fmt.Sprintf("Best skill on %s, %s multiplied", env, perturbation),
 		Header: []string{"method", "skills"}}

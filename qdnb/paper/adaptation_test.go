@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -215,8 +216,14 @@ func TestAdaptationSkills(t *testing.T) {
 		[]string{"method", "skills", "× 0.5", "× 1"}) {
 		t.Errorf("%q\n%+v, want %+v", table.Header, table.Rows, want)
 	}
-	if _, err := AdaptationSkills(data, results.Gravity, "walker-uni"); err == nil {
-		t.Error("an environment without runs: no error")
+	data.Adapted = slices.DeleteFunc(data.Adapted,
+		func(a results.Adapted) bool { return a.Perturbation == results.Gravity })
+	for env, want := range map[string]string{"walker-uni": "gravity on walker-uni: no run",
+		"": "gravity on any environment: no run"} {
+		if _, err := AdaptationSkills(data, results.Gravity, env); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q without runs: %v, want %q", env, err, want)
+		}
 	}
 	if _, err := AdaptationSkills(nil, results.Gravity, "ant-uni"); err == nil {
 		t.Error("without data: no error")

@@ -46,17 +46,15 @@ func BeyondRepertoires(d *Data) (*figures.Figure, error) {
 		return nil, err
 	}
 	envs = slices.DeleteFunc(envs, func(env string) bool { return !slices.Contains(mapEnvs, env) })
-	grid := figures.Grid{Bar: figures.BarPerRow, Dense: true, Note: d.missing(methods, envs)}
+	grid := figures.Grid{Bar: figures.BarPerRow, Dense: true}
+	var failed unread
 	for _, env := range envs {
 		var maps []figures.Map
 		lowest, highest := math.Inf(1), math.Inf(-1)
 		for _, method := range methods {
 			best := bestQDScore(d.FinishedRuns(method, env))
 			cells, err := d.finalCells(best)
-			if err != nil {
-				return nil, err
-			}
-			if cells == nil {
+			if failed.add(err, method, env); cells == nil {
 				continue
 			}
 			shorten(cells)
@@ -78,8 +76,9 @@ func BeyondRepertoires(d *Data) (*figures.Figure, error) {
 		}
 	}
 	if len(grid.Maps) == 0 {
-		return nil, d.nothing(unread{}, "repertoires", results.ExperimentBeyond)
+		return nil, d.nothing(failed, "repertoires", results.ExperimentBeyond)
 	}
+	grid.Note = failed.note(d.missing(methods, envs))
 	return figures.MapGrid(grid)
 }
 
@@ -94,6 +93,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 		Grouped: true,
 	}
 	var episodes []string
+	var failed unread
 	for _, env := range curveEnvs {
 		var names []string
 		var columns [6][]float64
@@ -102,13 +102,11 @@ func Corrected(d *Data) (*tables.Table, error) {
 			for _, trained := range d.FinishedRuns(method, env) {
 				run, err := d.Run(trained.Run)
 				if err != nil {
-					return nil, err
+					failed.add(err, method, env)
+					continue
 				}
 				corrected, err := run.Corrected()
-				if err != nil {
-					return nil, err
-				}
-				if len(corrected) == 0 {
+				if failed.add(err, method, env); len(corrected) == 0 {
 					continue
 				}
 				last := corrected[len(corrected)-1]
@@ -143,6 +141,9 @@ func Corrected(d *Data) (*tables.Table, error) {
 			}
 		}
 	}
+	if len(table.Rows) == 0 && failed.err != nil {
+		return nil, failed.err
+	}
 	if len(table.Rows) == 0 {
 		return nil, notShipped{fmt.Sprintf("no run of %s has a corrected repertoire of its end: use "+
 			"`qdnb eval RUN --corrected --save`, or train new runs with `qdnb sweep run --corrected 8`",
@@ -150,5 +151,8 @@ func Corrected(d *Data) (*tables.Table, error) {
 	}
 	table.Notes = append(table.Notes, fmt.Sprintf("Corrected: means over %s episodes of each policy "+
 		"from fresh initial states, inserted into an empty repertoire.", strings.Join(episodes, " or ")))
+	if note := failed.note(""); note != "" {
+		table.Notes = append(table.Notes, note)
+	}
 	return table, nil
 }

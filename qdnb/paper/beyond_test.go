@@ -3,6 +3,7 @@ package paper
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -96,6 +97,18 @@ func TestBeyond(t *testing.T) {
 	g, err := metricGrid(d, []string{"map-elites", "dns"}, []string{"ant-omni"}, timeAxis)
 	if err != nil || len(g.Panels[0][0].Series) != 2 {
 		t.Errorf("%+v, %v; want a line for each method", g, err)
+	}
+	// An unreadable repertoire leaves its method out.
+	damaged, err := filepath.Glob(filepath.Join(d.Dir, RunsFolder, "dns-*", "corrected", "*"))
+	if err != nil || len(damaged) != 1 {
+		t.Fatal(damaged, err)
+	}
+	if err := os.Truncate(damaged[0], 9); err != nil {
+		t.Fatal(err)
+	}
+	if table, err := Corrected(d); err != nil || len(table.Rows) != 1 ||
+		!strings.Contains(table.Notes[1], "Unreadable: DNS on ant-omni.") {
+		t.Errorf("with a damaged file: %+v, %v", table, err)
 	}
 	alone, lines := shippable(t)
 	data, err := Open(shipped(t, alone, lines))

@@ -158,22 +158,28 @@ func TestRepertoires(t *testing.T) {
 
 // An unreadable run leaves an empty panel unless there is no other.
 func TestRepertoiresWithHoles(t *testing.T) {
-	f := newMapFolder(t)
-	f.add("training", "aurora", "ant-omni", 0, 1, omniLower, omniUpper)
-	if err := os.Remove(filepath.Join(f.data.Dir, RunsFolder, f.data.Trained[0].Run,
-		"repertoire.npz")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Repertoires(f.data); err == nil || !strings.Contains(err.Error(),
-		f.data.Trained[0].Run) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("a missing repertoire alone: %v", err)
-	}
-	f.add("training", "dads-reward", "ant-omni", 0, 3, omniLower, omniUpper)
-	figure, err := Repertoires(f.data)
-	text := says(t, figure, err)
-	contains(t, text, "DADS+REWARD")
-	if !strings.Contains(text, "Unreadable: AURORA on ant-omni.") {
-		t.Error("the figure does not say what it lacks")
+	for _, c := range []struct {
+		draw          func(*Data) (*figures.Figure, error)
+		broken, other string
+	}{{Repertoires, "aurora", "dads-reward"}, {BeyondRepertoires, "dns", "map-elites"}} {
+		f := newMapFolder(t)
+		f.add("training", c.broken, "ant-omni", 0, 1, omniLower, omniUpper)
+		if err := os.Remove(filepath.Join(f.data.Dir, RunsFolder, f.data.Trained[0].Run,
+			"repertoire.npz")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.draw(f.data); err == nil || !strings.Contains(err.Error(),
+			f.data.Trained[0].Run) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("a missing repertoire alone: %v", err)
+		}
+		f.add("training", c.other, "ant-omni", 0, 3, omniLower, omniUpper)
+		figure, err := c.draw(f.data)
+		text := says(t, figure, err)
+		contains(t, text, figures.MethodName(c.other))
+		if want := "Unreadable: " + figures.MethodName(c.broken) + " on ant-omni."; !strings.Contains(
+			text, want) {
+			t.Errorf("the figure does not say %q", want)
+		}
 	}
 }
 

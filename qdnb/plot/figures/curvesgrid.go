@@ -78,6 +78,7 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 // columnLimits returns the x limits that the panels of a column share: the first limits given, or
 // else the range of the data.
 func (g *CurveGrid) columnLimits(column int) ([2]float64, error) {
+	var limits [2]float64
 	var xs [][]float64
 	log, first := false, true
 	for i, row := range g.Panels {
@@ -86,19 +87,19 @@ func (g *CurveGrid) columnLimits(column int) ([2]float64, error) {
 		}
 		p := row[column]
 		if !first && p.LogX != log {
-			return p.XLimits,
+			return limits,
 				fmt.Errorf("figures: panel %d of column %d: its x axis differs from the one above: "+
 					"want only linear or only logarithmic axes in a column", i, column)
 		}
 		log, first = p.LogX, false
-		if p.XLimits != [2]float64{} {
-			return p.XLimits, nil
+		if limits == [2]float64{} {
+			limits = p.XLimits
 		}
 		for _, s := range p.Series {
 			xs = append(xs, s.X)
 		}
 	}
-	low, high := axisRange([2]float64{}, log, 0, xs)
+	low, high := axisRange(limits, log, 0, xs)
 	return [2]float64{low, high}, nil
 }
 

@@ -74,6 +74,9 @@ func TestCurveTableErrors(t *testing.T) {
 		"1 row titles for 3": with(func(g *CurveGrid) { g.RowTitles = g.RowTitles[:1] }),
 		"3 column titles":    with(func(g *CurveGrid) { g.ColumnTitles = g.RowTitles }),
 		"only logarithmic":   with(func(g *CurveGrid) { g.Panels[1][0].LogX = true }),
+		"panel 1 of column 0": with(func(g *CurveGrid) {
+			g.Panels[0][0].XLimits, g.Panels[1][0].LogX = [2]float64{5, 7}, true
+		}),
 		"panel 2 (): series": with(func(g *CurveGrid) { g.Panels[1][0].Series[0].X = nil }),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
