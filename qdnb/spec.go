@@ -69,7 +69,7 @@ type Spec struct {
 	KeepReplay bool
 
 	// Corrected is the number of episodes in which each policy of the repertoire is evaluated again at
-	// eighteen evenly spaced points of the budget (Flageolat and Cully 2023). The results are in the
+	// eighteen evenly spaced points of the budget (Flageat and Cully 2023). The results are in the
 	// run's folder corrected; see [runs.Run.Corrected]. Neither the run's time nor its identity
 	// includes them. 0 evaluates nothing again.
 	Corrected int

@@ -12,7 +12,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Corrected is a repertoire of repeated evaluations (Flageolat and Cully 2023, "Uncertain
+// Corrected is a repertoire of repeated evaluations (Flageat and Cully 2023, "Uncertain
 // quality-diversity"). A cell keeps the luckiest of many single episodes, so the metrics of a
 // repertoire are too high where fitness or descriptors are noisy.
 type Corrected struct {
