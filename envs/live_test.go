@@ -135,14 +135,14 @@ func TestPerturbableWithGoalOutside(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(*envs.Rigid){
-		"":                             func(*envs.Rigid) {},
-		"ant-maze: it has no System":   func(r *envs.Rigid) { r.System = nil },
-		"no function Observe":          func(r *envs.Rigid) { r.Observe = nil },
-		"a function Reward nor":        func(r *envs.Rigid) { r.Reward, r.Goal = nil, nil },
-		`Seeker "Torso" is not a body`: func(r *envs.Rigid) { r.Seeker = "Torso" },
-		"no function Describe":         func(r *envs.Rigid) { r.Describe = nil },
-		`its Leg has "typo"`:           func(r *envs.Rigid) { r.Leg = []string{"typo"} },
-		"1 action":                     func(r *envs.Rigid) { r.Settings.Actions = 0 },
+		"":                           func(*envs.Rigid) {},
+		"ant-maze: it has no System": func(r *envs.Rigid) { r.System = nil },
+		"no function Observe":        func(r *envs.Rigid) { r.Observe = nil },
+		"a function Reward nor":      func(r *envs.Rigid) { r.Reward, r.Goal = nil, nil },
+		`Seeker: unknown body "Torso"; did you mean "$ Torso"?`: func(r *envs.Rigid) { r.Seeker = "Torso" },
+		"no function Describe": func(r *envs.Rigid) { r.Describe = nil },
+		`its Leg: unknown joint with an actuator "typo"; known: $ Torso_Aux 1`: func(r *envs.Rigid) { r.Leg = []string{"typo"} },
+		"1 action": func(r *envs.Rigid) { r.Settings.Actions = 0 },
 	} {
 		r := *environment(t, "ant-maze").(*envs.Rigid)
 		change(&r)

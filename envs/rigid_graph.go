@@ -1,7 +1,7 @@
 package envs
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -9,6 +9,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
 )
 
@@ -29,7 +30,7 @@ type Rigid struct {
 	// set.
 	Reward func(before, after StepView, action *Node) *Node
 	// Objectives returns the parts of the reward, [objectives, B]; nil if the task has one
-	// objective.
+	// objective. It is not used if Goal is set: the distance is the only objective.
 	Objectives func(before, after StepView, action *Node) *Node
 	// Done returns booleans [B]; nil means never.
 	Done func(m StepView) *Node
@@ -75,13 +76,14 @@ func Validate(env Env) error {
 	case r.Reward == nil && r.Goal == nil:
 		wrong = "it has neither a function Reward nor a Goal"
 	case r.Goal != nil && r.System.Model().Body(r.Seeker) < 0:
-		wrong = fmt.Sprintf("its Seeker %q is not a body", r.Seeker)
+		wrong = "its Seeker: " + names.Unknown("body", r.Seeker, r.System.Model().BodyNames()).Error()
 	case r.Describe == nil && r.Spec().Descriptor.Kind != None:
 		wrong = "its Spec has a descriptor, but it has no function Describe"
 	default:
+		driven := r.System.Model().Actuated()
 		for _, joint := range r.Leg {
-			if len(r.System.ActionsOf(joint)) == 0 {
-				wrong = fmt.Sprintf("its Leg has %q, which is not a joint with an actuator", joint)
+			if !slices.Contains(driven, joint) {
+				wrong = "its Leg: " + names.Unknown("joint with an actuator", joint, driven).Error()
 			}
 		}
 	}
@@ -168,7 +170,11 @@ func (r *Rigid) step(s State, action *Node, under condition) State {
 		done = ConvertDType(r.Done(after), dtypes.Float32)
 	}
 	next := r.state(after, r.reward(before, after, action, under), done)
-	if s.Objectives != nil && r.Objectives != nil {
+	switch {
+	case s.Objectives == nil:
+	case r.Objectives == nil || r.Goal != nil:
+		next.Objectives = InsertAxes(next.Reward, -1)
+	default:
 		next.Objectives = Transpose(r.Objectives(before, after, action), 0, 1)
 	}
 	return next

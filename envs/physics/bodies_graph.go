@@ -2,8 +2,8 @@ package physics
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
 )
 
@@ -193,7 +193,7 @@ func (s *System) Frame(state State, body string) Frame {
 	} else if i := s.model.Body(body); i >= 0 {
 		b = s.fixed[i].bodies()
 	} else {
-		panic(errors.Errorf("the model has no body %q", body))
+		panic(names.Unknown("body", body, s.model.BodyNames()))
 	}
 	var flat [13]*Node
 	for i, component := range b.components() {

@@ -128,7 +128,8 @@ func (s *System) prepareContacts() {
 					switch {
 					case cb.Shape == Plane:
 						for _, end := range []float64{-1, 1} {
-							if ca.End == 0 || float64(ca.End) == end {
+							both := ca.End == 0 && (end == 1 || c.half != Vec{}) // the ends of a sphere are one
+							if both || float64(ca.End) == end {
 								e := c
 								e.center = e.center.plus(e.half.scaled(end))
 								planes = append(planes, e)

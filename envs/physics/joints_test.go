@@ -93,34 +93,78 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// Limits of [-180, 180] limit nothing: a joint turns around as it does in Brax, whatever its axes.
+func TestAFreeJointTurnsAround(t *testing.T) {
+	for name, d := range dynamics {
+		m := pendulum(d, 0)
+		m.Gravity, m.Joints[0].Limits[0] = physics.Vec{}, [2]float64{-180, 180}
+		s := system(t, m)
+		out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+			state := s.Pose(in[0], in[1]) // 4 rad/s: one turn in 1.57 s, two in 3.14
+			for range 5 {
+				state = xla.For(in[0].Graph(), 50, state, func(_ *Node, state physics.State) physics.State {
+					state, _ = s.Step(state, nil)
+					return state
+				})
+				_, speed := s.JointAngles(state)
+				in = append(in, speed)
+			}
+			return in[2:]
+		}, xlatest.Tensor([]float32{0}, 1, 1), xlatest.Tensor([]float32{4}, 1, 1))
+		for i := range out {
+			near(t, name+": speed", math.Abs(float64(xlatest.Flat[float32](t, out[i])[0])), 4, 0.1)
+		}
+	}
+}
+
 func TestUnusableModels(t *testing.T) {
 	for want, change := range map[string]func(m *physics.Model){
-		"time step":                 func(m *physics.Model) { m.TimeStep = math.NaN() },
+		"time step":           func(m *physics.Model) { m.TimeStep = math.NaN() },
+		"time step in [1e-18": func(m *physics.Model) { m.TimeStep = 1e-46 },
+		"not 20 and 1e-17":    func(m *physics.Model) { m.TimeStep = 1e-17 }, // 5e-19 a substep
+		"about each axis, not [1e-40 1e-40 1e-40]": func(m *physics.Model) {
+			m.Bodies[1].Inertia = physics.Vec{1e-40, 1e-40, 1e-40}
+		},
+		"not 1e-30": func(m *physics.Model) { m.Bodies[1].Mass = 1e-30 },
+		"mass 1e-46: that of a fixed body": func(m *physics.Model) {
+			m.Bodies[0].Fixed, m.Bodies[0].Mass = true, 1e-46
+		},
+		"has radius 1e-46": func(m *physics.Model) {
+			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1e-46, Length: 1}}
+		},
+		"has friction 1e+20": func(m *physics.Model) { // the product of two is not finite
+			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2, Friction: 1e20}}
+		},
+		"the damping 1e+06 of the model multiplies velocities by +Inf": func(m *physics.Model) {
+			m.AngularDamping = 1e6
+		},
 		"substep":                   func(m *physics.Model) { m.Substeps = 0 },
 		`two bodies are called "a"`: func(m *physics.Model) { m.Bodies[1].Name = "a" },
-		`body "b" moves and needs a positive finite mass, not 0`: func(m *physics.Model) {
+		`body "b" moves and needs a mass in [1e-18, 1e18], not 0`: func(m *physics.Model) {
 			m.Bodies[1].Mass = 0
 		},
-		`"b" needs a positive finite inertia about`: func(m *physics.Model) {
+		`"b" needs an inertia in [1e-18, 1e18] about each axis, not [1 0 1]`: func(m *physics.Model) {
 			m.Bodies[1].Inertia = physics.Vec{1, 0, 1}
 		},
-		`"a" and "c", which are not both`: func(m *physics.Model) { m.Joints[0].Child = "c" },
-		"has 0 axes, not 1 to 3":          func(m *physics.Model) { m.Joints[0].Limits = nil },
-		"needs a stiffness above 0":       func(m *physics.Model) { m.Joints[0].Stiffness = 0 },
-		`drives joint "x", which does not exist`: func(m *physics.Model) {
-			m.Actuators = []physics.Actuator{{Joint: "x"}}
+		`joint "joint": unknown body "c"; known: a, b`: func(m *physics.Model) {
+			m.Joints[0].Child = "c"
 		},
-		"the gravity of the model is not": func(m *physics.Model) { m.Gravity[2] = math.NaN() },
+		"has 0 axes, not 1 to 3":             func(m *physics.Model) { m.Joints[0].Limits = nil },
+		"needs a stiffness in [1e-18, 1e18]": func(m *physics.Model) { m.Joints[0].Stiffness = 0 },
+		`unknown joint "jint"; did you mean "joint"? known: joint`: func(m *physics.Model) {
+			m.Actuators = []physics.Actuator{{Joint: "jint"}}
+		},
+		"the gravity of the model is [0 0 NaN]": func(m *physics.Model) { m.Gravity[2] = math.NaN() },
 		"has two actuators": func(m *physics.Model) {
 			m.Actuators = []physics.Actuator{{Joint: "joint"}, {Joint: "joint"}}
 		},
 		`the actuator of joint "joint" has strength +Inf`: func(m *physics.Model) {
 			m.Actuators = []physics.Actuator{{Joint: "joint", Strength: math.Inf(1)}}
 		},
-		`the pose puts "z" at`: func(m *physics.Model) {
+		`the pose: unknown body "z"; known: a, b`: func(m *physics.Model) {
 			m.Pose = map[string]physics.Vec{"z": {}}
 		},
-		`the default angles of "a" are`: func(m *physics.Model) {
+		`the default angles: unknown joint "a"`: func(m *physics.Model) {
 			m.Angles = map[string]physics.Vec{"a": {}}
 		},
 		"has limits from 3 to 2 degrees": func(m *physics.Model) {
@@ -137,13 +181,13 @@ func TestUnusableModels(t *testing.T) {
 			m.Joints, m.Bodies = nil, []physics.Body{{Name: "a", Fixed: true}}
 		},
 		"a fixed body: make it the parent": func(m *physics.Model) { m.Bodies[1].Fixed = true },
-		"moves and has a plane collider": func(m *physics.Model) {
+		`"a" is a plane, but the body moves`: func(m *physics.Model) {
 			m.Bodies[0].Colliders = []physics.Collider{{Shape: physics.Plane}}
 		},
 		"has radius 1 and length 1": func(m *physics.Model) {
 			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 1}}
 		},
-		`"b" needs a positive finite inertia`: func(m *physics.Model) {
+		`"b" needs an inertia in [1e-18, 1e18] about each axis, not [1 NaN 1]`: func(m *physics.Model) {
 			m.Bodies[1].Inertia = physics.Vec{1, math.NaN(), 1}
 		},
 		"has friction NaN": func(m *physics.Model) {
@@ -165,10 +209,11 @@ func TestUnusableModels(t *testing.T) {
 			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2, Friction: -1}}
 		},
 		"negative damping, spring damping or": func(m *physics.Model) { m.Joints[0].Damping = -1 },
-		"limits from -200 to 10 degrees: angles": func(m *physics.Model) {
+		"limits from -200 to 10 degrees: angles are between -180 and 180; write -180 or 180, which limit " +
+			"nothing, and the default angle (-95) into Angles": func(m *physics.Model) {
 			m.Joints[0].Limits = [][2]float64{{-200, 10}}
 		},
-		"a plane collider of body \"a\" has a position": func(m *physics.Model) {
+		`a collider of body "a" is a plane with a position`: func(m *physics.Model) {
 			m.Bodies[0].Fixed = true
 			m.Bodies[0].Colliders = []physics.Collider{{Shape: physics.Plane,
 				Position: physics.Vec{0, 0, 1}}}
@@ -180,8 +225,25 @@ func TestUnusableModels(t *testing.T) {
 			m.Bodies[0].Fixed, m.Pose = true, nil
 			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2}}
 		},
-		"in Collide are not both bodies": func(m *physics.Model) {
+		`a pair of Collide: unknown body "z"; known: a, b`: func(m *physics.Model) {
 			m.Collide = [][2]string{{"a", "z"}}
+		},
+		`["a" "b"] of Collide touches nothing: both need colliders`: func(m *physics.Model) {
+			m.Collide = [][2]string{{"a", "b"}}
+		},
+		`body "a" has colliders but touches nothing`: func(m *physics.Model) {
+			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2}}
+		},
+		`body "b" has colliders but touches nothing`: func(m *physics.Model) { // not even itself
+			m.Bodies[1].Colliders = []physics.Collider{{Radius: 1, Length: 2}}
+			m.Collide = [][2]string{{"b", "b"}}
+		},
+		`body "wall" has colliders but touches nothing`: func(m *physics.Model) { // two fixed bodies
+			wall := physics.Body{Name: "wall", Fixed: true,
+				Colliders: []physics.Collider{{Radius: 1, Length: 2}}}
+			m.Bodies = append(m.Bodies, wall, wall)
+			m.Bodies[3].Name = "other wall"
+			m.Collide = [][2]string{{"wall", "other wall"}}
 		},
 	} {
 		m := pair(physics.Spring, 1)
@@ -191,6 +253,9 @@ func TestUnusableModels(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+	drawn := pair(physics.Spring, 1)
+	drawn.Bodies[0].Visual, drawn.Bodies[0].Colliders = true, []physics.Collider{{Radius: 1, Length: 2}}
+	system(t, drawn)
 	odd := pair(physics.PositionBased, 1)
 	odd.Substeps = 3
 	if _, err := physics.NewSystem(odd); err == nil {

@@ -144,6 +144,26 @@ func TestRest(t *testing.T) {
 	}
 }
 
+// A sphere meets a plane once, whichever of its ends collide, as in Brax.
+func TestASphereHasOneEnd(t *testing.T) {
+	for name, d := range dynamics {
+		end := func(end int) [4][]float32 {
+			m := ball(d)
+			m.Bodies[0].Colliders[0].End = end
+			for i := range m.Bodies {
+				m.Bodies[i].Colliders[0].Elastic = 0.9
+			}
+			return run(t, xlatest.Pure(t), system(t, m), at(2, func(pos, _, vel, _ []float32) {
+				pos[2], vel[0], vel[2] = 0.3, 10, -1
+			}), nil, 4)
+		}
+		got, want := end(0), end(1)
+		for k, component := range []string{"position", "rotation", "velocity", "angular velocity"} {
+			xlatest.Close(t, name+": "+component, got[k], want[k], 0)
+		}
+	}
+}
+
 // pendulum hangs a bob from a fixed body.
 func pendulum(d physics.Dynamics, length float64) physics.Model {
 	return physics.Model{
@@ -216,6 +236,11 @@ func TestSystemCopiesItsModel(t *testing.T) {
 		got.Joints[0].Limits[0][1] != 170 {
 		t.Errorf("%v, %v, %v, %v", got.Angles, got.Pose, got.Bodies, got.Joints)
 	}
+	got.Angles["hinge"], got.Bodies[1].Mass, got.Joints[0].Limits[0][1] = physics.Vec{}, 9, 90
+	if again := s.Model(); again.Angles["hinge"][0] != 10 || again.Bodies[1].Mass != 1 ||
+		again.Joints[0].Limits[0][1] != 170 {
+		t.Errorf("Model hands out inner parts: %v, %v, %v", again.Angles, again.Bodies, again.Joints)
+	}
 }
 
 // Without gravity and contacts, actuators do not move the centre of mass.
@@ -224,6 +249,9 @@ func TestMomentum(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := robots.Ant(d)
 			m.Gravity, m.Collide = physics.Vec{}, nil
+			for i := range m.Bodies {
+				m.Bodies[i].Visual = true
+			}
 			s := system(t, m)
 			start := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 				pos, rot, vel, ang := s.Export(s.Pose(in[0], ZerosLike(in[0])))

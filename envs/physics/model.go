@@ -1,11 +1,13 @@
 package physics
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 
-	"github.com/pkg/errors"
+	"example.com/qdnb/internal/names"
 )
 
 // Vec is a vector or the Euler angles of a rotation in a [Model].
@@ -41,7 +43,7 @@ type Model struct {
 	Bodies    []Body
 	Joints    []Joint
 	Actuators []Actuator
-	// Collide lists the pairs of bodies that may touch.
+	// Collide lists the pairs of bodies that may touch. Unlike in Brax, an empty list means none.
 	Collide [][2]string
 	// Pose holds the initial positions of bodies without a parent. A body that is not listed stands
 	// with its lowest collider on the ground.
@@ -60,6 +62,7 @@ type Body struct {
 	Mass      float64 // of a fixed body: 0 is infinite; otherwise contacts give way, as in Brax
 	Inertia   Vec     // zero: 1 about each axis
 	Fixed     bool    // cannot move: ground, walls
+	Visual    bool    // touches nothing: no pair has it, its colliders are only drawn
 	Colliders []Collider
 }
 
@@ -71,7 +74,8 @@ type Collider struct {
 	Length   float64 // of a capsule, including both caps
 	Position Vec     // of the centre, in the frame of the body
 	Rotation Vec     // Euler angles x-y'-z'' in degrees; a capsule lies along the z axis of this frame
-	// End selects the end of a capsule that collides with planes: 1 upper, -1 lower, 0 both.
+	// End selects the end of a capsule that collides with planes: 1 upper, -1 lower, 0 both. A sphere
+	// meets a plane once.
 	End      int
 	Friction float64 // a contact uses the product of both colliders' values
 	Elastic  float64 // restitution; a contact uses the product of both colliders' values
@@ -97,8 +101,9 @@ type Joint struct {
 	// Reference is the rotation of the child's frame in the parent's at angle 0, Euler angles in
 	// degrees.
 	Reference Vec
-	// Limits are those of each angle, in degrees, one per axis. In position based dynamics two axes
-	// become three, the last with limits [0, 0] but an angle and an action, too.
+	// Limits are those of each angle, in degrees, one per axis. Angles are between -180 and 180, so
+	// [-180, 180] limits nothing. In position based dynamics two axes become three, the last with
+	// limits [0, 0] but an angle and an action, too.
 	Limits  [][2]float64
 	Damping float64 // of the angular motion
 
@@ -114,146 +119,199 @@ type Actuator struct {
 	Strength float64
 }
 
-// Validate returns an error that names the part of the model that is invalid.
+// Validate returns an error that names the part of the model that is invalid. Numbers must be at
+// most 1e18 in size, so that their squares are finite in float32; those that must be positive are
+// at least 1e-18.
 func (m Model) Validate() error {
-	if !(m.TimeStep > 0 && m.TimeStep <= math.MaxFloat32) || m.Substeps < 1 {
-		return errors.Errorf("a model needs a finite time step above 0 and at least one substep, not %g "+
-			"and %d", m.TimeStep, m.Substeps)
+	substep := m.TimeStep / float64(m.Substeps)
+	if m.Substeps < 1 || !positive(substep) || !positive(m.TimeStep) {
+		return fmt.Errorf("a model needs at least one substep and a time step in [1e-18, 1e18], not %d and %g",
+			m.Substeps, m.TimeStep)
 	}
 	if m.Dynamics == PositionBased && m.Substeps%2 != 0 {
-		return errors.Errorf("position based dynamics need an even number of substeps, not %d",
-			m.Substeps)
+		return fmt.Errorf("position based dynamics need an even number of substeps, not %d", m.Substeps)
 	}
 	if m.Dynamics == PositionBased && m.Baumgarte != 0 {
 		return errors.New("position based dynamics have no Baumgarte stabilisation")
 	}
-	for what, v := range map[string]Vec{"gravity": m.Gravity,
-		"damping": {m.VelocityDamping, m.AngularDamping, m.Baumgarte}} {
-		if !v.finite() {
-			return errors.Errorf("the %s of the model is not finite: %v", what, v)
+	if !m.Gravity.bounded() || !bounded(m.Baumgarte) {
+		return fmt.Errorf("the gravity of the model is %v and its Baumgarte %g: both must be finite, at most "+
+			"1e18", m.Gravity, m.Baumgarte)
+	}
+	for _, rate := range []float64{m.VelocityDamping, m.AngularDamping} {
+		if !bounded(rate) || !bounded(math.Exp(rate*substep)) {
+			return fmt.Errorf("the damping %g of the model multiplies velocities by %g in each substep: it must "+
+				"be at most 1e18", rate, math.Exp(rate*substep))
 		}
 	}
-	bodies := map[string]bool{}
-	for _, b := range m.Bodies {
-		if bodies[b.Name] {
-			return errors.Errorf("two bodies are called %q", b.Name)
-		}
-		bodies[b.Name] = true
-		if !b.Fixed && !(b.Mass > 1/math.MaxFloat32 && b.Mass <= math.MaxFloat32) {
-			return errors.Errorf("body %q moves and needs a positive finite mass, not %g", b.Name, b.Mass)
-		}
-		if b.Fixed && !(b.Mass >= 0) {
-			return errors.Errorf("body %q has mass %g: that of a fixed body must be positive, or 0 for an "+
-				"infinite one", b.Name, b.Mass)
-		}
-		for _, axis := range b.Inertia {
-			if !(axis >= 0 && axis <= math.MaxFloat32) || axis == 0 && b.Inertia != (Vec{}) {
-				return errors.Errorf("body %q needs a positive finite inertia about each axis, not %v", b.Name,
-					b.Inertia)
-			}
-		}
-		for _, c := range b.Colliders {
-			if c.Shape == Capsule && (!(c.Radius > 0) || f32(c.Length) < f32(2*c.Radius)) {
-				return errors.Errorf("a capsule of body %q has radius %g and length %g: the radius must be "+
-					"positive, the length at least twice the radius", b.Name, c.Radius, c.Length)
-			}
-			if !c.Position.finite() || !c.Rotation.finite() {
-				return errors.Errorf("a collider of body %q has position %v and rotation %v: both must be "+
-					"finite", b.Name, c.Position, c.Rotation)
-			}
-			if size := (Vec{c.Radius, c.Length}); !size.finite() {
-				return errors.Errorf("a collider of body %q has radius %g and length %g: both must be "+
-					"finite", b.Name, c.Radius, c.Length)
-			}
-			if surface := (Vec{c.Friction, c.Elastic}); !surface.finite() {
-				return errors.Errorf("a collider of body %q has friction %g and elasticity %g: both must be "+
-					"finite", b.Name, c.Friction, c.Elastic)
-			}
-			if c.Friction < 0 {
-				return errors.Errorf("a collider of body %q has the negative friction %g", b.Name, c.Friction)
-			}
-			if c.Shape == Plane && (c.Position != Vec{} || c.Rotation != Vec{}) {
-				return errors.Errorf("a plane collider of body %q has a position or rotation: set the Pose of "+
-					"the body; planes are horizontal", b.Name)
-			}
-			if c.End < -1 || c.End > 1 {
-				return errors.Errorf("a collider of body %q has end %d: use 1, -1, or 0 for both", b.Name,
-					c.End)
-			}
-			if c.Shape == Plane && !b.Fixed {
-				return errors.Errorf("body %q moves and has a plane collider: only fixed bodies can", b.Name)
-			}
-		}
+	bodies, err := m.validateBodies()
+	if err != nil {
+		return err
 	}
-	joints, children := map[string]bool{}, map[string]bool{}
-	for _, j := range m.Joints {
-		switch {
-		case joints[j.Name]:
-			return errors.Errorf("two joints are called %q", j.Name)
-		case !bodies[j.Parent] || !bodies[j.Child]:
-			return errors.Errorf("joint %q connects %q and %q, which are not both bodies", j.Name, j.Parent,
-				j.Child)
-		case children[j.Child]:
-			return errors.Errorf("body %q is the child of two joints", j.Child)
-		case len(j.Limits) < 1 || len(j.Limits) > 3:
-			return errors.Errorf("joint %q has %d axes, not 1 to 3", j.Name, len(j.Limits))
-		case m.Dynamics == Spring && !(j.Stiffness > 0):
-			return errors.Errorf("joint %q needs a stiffness above 0 for spring dynamics", j.Name)
-		case !j.ParentOffset.finite() || !j.ChildOffset.finite() || !j.Rotation.finite() ||
-			!j.Reference.finite():
-			return errors.Errorf("joint %q has an offset or rotation that is not finite", j.Name)
-		case !(Vec{j.Damping, j.Stiffness}).finite() || !(Vec{j.SpringDamping, j.LimitStrength}).finite():
-			return errors.Errorf("joint %q has a damping, stiffness or limit strength that is not finite",
-				j.Name)
-		case min(j.Damping, j.SpringDamping, j.LimitStrength) < 0:
-			return errors.Errorf("joint %q has a negative damping, spring damping or limit strength", j.Name)
-		}
-		for _, limits := range j.Limits {
-			if !(limits[0] <= limits[1]) || !(Vec{limits[0], limits[1]}).finite() {
-				return errors.Errorf("joint %q has limits from %g to %g degrees: both must be finite, and the "+
-					"lower must not exceed the upper", j.Name, limits[0], limits[1])
-			}
-			if limits[0] < -180 || limits[1] > 180 {
-				return errors.Errorf("joint %q has limits from %g to %g degrees: angles are between -180 and "+
-					"180; turn the joint with Reference", j.Name, limits[0], limits[1])
-			}
-		}
-		joints[j.Name], children[j.Child] = true, true
-	}
-	driven := map[string]bool{}
-	for _, a := range m.Actuators {
-		switch {
-		case !joints[a.Joint]:
-			return errors.Errorf("an actuator drives joint %q, which does not exist", a.Joint)
-		case driven[a.Joint]:
-			return errors.Errorf("joint %q has two actuators", a.Joint)
-		case math.IsNaN(a.Strength) || math.IsInf(a.Strength, 0):
-			return errors.Errorf("the actuator of joint %q has strength %g, which is not finite", a.Joint,
-				a.Strength)
-		}
-		driven[a.Joint] = true
+	joints, err := m.validateJoints(bodies)
+	if err != nil {
+		return err
 	}
 	for name, at := range m.Pose {
-		if !bodies[name] || !at.finite() {
-			return errors.Errorf("the pose puts %q at %v: it must name a body and a finite position", name,
-				at)
+		if !slices.Contains(bodies, name) {
+			return fmt.Errorf("the pose: %w", names.Unknown("body", name, bodies))
+		}
+		if !at.bounded() {
+			return fmt.Errorf("the pose puts %q at %v: it must be finite, at most 1e18", name, at)
 		}
 	}
 	for _, j := range m.Joints {
 		parent := m.Bodies[m.Body(j.Parent)]
 		if _, posed := m.Pose[j.Parent]; parent.Fixed && len(parent.Colliders) > 0 && !posed {
-			return errors.Errorf("body %q is fixed and has colliders and a joint: set its Pose", parent.Name)
+			return fmt.Errorf("body %q is fixed and has colliders and a joint: set its Pose", parent.Name)
 		}
 	}
 	for name, angle := range m.Angles {
-		if !joints[name] || !angle.finite() {
-			return errors.Errorf("the default angles of %q are %v: they must name a joint and be finite",
-				name, angle)
+		if !slices.Contains(joints, name) {
+			return fmt.Errorf("the default angles: %w", names.Unknown("joint", name, joints))
+		}
+		if !angle.bounded() {
+			return fmt.Errorf("the default angles of %q are %v: they must be finite, at most 1e18", name, angle)
 		}
 	}
+	return m.validatePairs(bodies)
+}
+
+// validateBodies returns the names of the bodies.
+func (m Model) validateBodies() (known []string, err error) {
+	for _, b := range m.Bodies {
+		if slices.Contains(known, b.Name) {
+			return nil, fmt.Errorf("two bodies are called %q", b.Name)
+		}
+		known = append(known, b.Name)
+		if !b.Fixed && !positive(b.Mass) {
+			return nil, fmt.Errorf("body %q moves and needs a mass in [1e-18, 1e18], not %g", b.Name, b.Mass)
+		}
+		if b.Mass != 0 && !positive(b.Mass) {
+			return nil, fmt.Errorf("body %q has mass %g: that of a fixed body must be in [1e-18, 1e18], or 0 for an "+
+				"infinite one", b.Name, b.Mass)
+		}
+		for _, axis := range b.Inertia {
+			if b.Inertia != (Vec{}) && !positive(axis) {
+				return nil, fmt.Errorf("body %q needs an inertia in [1e-18, 1e18] about each axis, not %v", b.Name,
+					b.Inertia)
+			}
+		}
+		for _, c := range b.Colliders {
+			if err := c.validate(b.Fixed); err != nil {
+				return nil, fmt.Errorf("a collider of body %q %w", b.Name, err)
+			}
+		}
+	}
+	return known, nil
+}
+
+// validate returns an error that continues the name of a collider of a body.
+func (c Collider) validate(fixed bool) error {
+	switch size := (Vec{c.Radius, c.Length}); {
+	case !size.bounded():
+		return fmt.Errorf("has radius %g and length %g: both must be finite, at most 1e18", c.Radius, c.Length)
+	case c.Shape == Capsule && (!positive(c.Radius) || f32(c.Length) < f32(2*c.Radius)):
+		return fmt.Errorf("has radius %g and length %g: the radius of a capsule must be at least 1e-18, the "+
+			"length at least twice the radius", c.Radius, c.Length)
+	case !c.Position.bounded() || !c.Rotation.bounded():
+		return fmt.Errorf("has position %v and rotation %v: both must be finite, at most 1e18", c.Position,
+			c.Rotation)
+	case !bounded(c.Friction) || !bounded(c.Elastic):
+		return fmt.Errorf("has friction %g and elasticity %g: both must be finite, at most 1e18", c.Friction,
+			c.Elastic)
+	case c.Friction < 0:
+		return fmt.Errorf("has the negative friction %g", c.Friction)
+	case c.End < -1 || c.End > 1:
+		return fmt.Errorf("has end %d: use 1, -1, or 0 for both", c.End)
+	case c.Shape == Plane && !fixed:
+		return errors.New("is a plane, but the body moves: only fixed bodies can have planes")
+	case c.Shape == Plane && (c.Position != Vec{} || c.Rotation != Vec{}):
+		return errors.New("is a plane with a position or rotation: set the Pose of the body; planes are " +
+			"horizontal")
+	}
+	return nil
+}
+
+// validateJoints checks joints and actuators, and returns the names of the joints.
+func (m Model) validateJoints(bodies []string) (known []string, err error) {
+	children := map[string]bool{}
+	for _, j := range m.Joints {
+		for _, body := range []string{j.Parent, j.Child} {
+			if !slices.Contains(bodies, body) {
+				return nil, fmt.Errorf("joint %q: %w", j.Name, names.Unknown("body", body, bodies))
+			}
+		}
+		switch {
+		case slices.Contains(known, j.Name):
+			return nil, fmt.Errorf("two joints are called %q", j.Name)
+		case children[j.Child]:
+			return nil, fmt.Errorf("body %q is the child of two joints", j.Child)
+		case len(j.Limits) < 1 || len(j.Limits) > 3:
+			return nil, fmt.Errorf("joint %q has %d axes, not 1 to 3", j.Name, len(j.Limits))
+		case m.Dynamics == Spring && !positive(j.Stiffness):
+			return nil, fmt.Errorf("joint %q needs a stiffness in [1e-18, 1e18] for spring dynamics, not %g", j.Name,
+				j.Stiffness)
+		case !j.ParentOffset.bounded() || !j.ChildOffset.bounded() || !j.Rotation.bounded() ||
+			!j.Reference.bounded():
+			return nil, fmt.Errorf("joint %q has an offset or rotation that is not finite, or above 1e18", j.Name)
+		case !(Vec{j.Damping, j.Stiffness}).bounded() || !(Vec{j.SpringDamping, j.LimitStrength}).bounded():
+			return nil, fmt.Errorf("joint %q has a damping, stiffness or limit strength that is not finite, or "+
+				"above 1e18", j.Name)
+		case min(j.Damping, j.SpringDamping, j.LimitStrength) < 0:
+			return nil, fmt.Errorf("joint %q has a negative damping, spring damping or limit strength", j.Name)
+		}
+		for _, limits := range j.Limits {
+			if !(limits[0] <= limits[1]) || !bounded(limits[0]) || !bounded(limits[1]) {
+				return nil, fmt.Errorf("joint %q has limits from %g to %g degrees: both must be finite, and the "+
+					"lower must not exceed the upper", j.Name, limits[0], limits[1])
+			}
+			if limits[0] < -180 || limits[1] > 180 {
+				return nil, fmt.Errorf("joint %q has limits from %g to %g degrees: angles are between -180 and 180; "+
+					"write -180 or 180, which limit nothing, and the default angle (%g) into Angles", j.Name, limits[0],
+					limits[1], (limits[0]+limits[1])/2)
+			}
+		}
+		known, children[j.Child] = append(known, j.Name), true
+	}
+	driven := map[string]bool{}
+	for _, a := range m.Actuators {
+		switch {
+		case !slices.Contains(known, a.Joint):
+			return nil, fmt.Errorf("an actuator: %w", names.Unknown("joint", a.Joint, known))
+		case driven[a.Joint]:
+			return nil, fmt.Errorf("joint %q has two actuators", a.Joint)
+		case !bounded(a.Strength):
+			return nil, fmt.Errorf("the actuator of joint %q has strength %g: it must be finite, at most 1e18",
+				a.Joint, a.Strength)
+		}
+		driven[a.Joint] = true
+	}
+	return known, nil
+}
+
+// validatePairs checks that every body with colliders can touch another one, unless it is Visual.
+func (m Model) validatePairs(bodies []string) error {
+	paired := map[string]bool{}
 	for _, pair := range m.Collide {
-		if !bodies[pair[0]] || !bodies[pair[1]] {
-			return errors.Errorf("the pair %q and %q in Collide are not both bodies", pair[0], pair[1])
+		for _, name := range pair {
+			if !slices.Contains(bodies, name) {
+				return fmt.Errorf("a pair of Collide: %w", names.Unknown("body", name, bodies))
+			}
+		}
+		a, b := m.Bodies[m.Body(pair[0])], m.Bodies[m.Body(pair[1])]
+		if len(a.Colliders) == 0 || len(b.Colliders) == 0 || a.Visual || b.Visual {
+			return fmt.Errorf("the pair %q of Collide touches nothing: both need colliders, and must not be Visual",
+				pair)
+		}
+		if a.Name != b.Name && !(a.Fixed && b.Fixed) {
+			paired[a.Name], paired[b.Name] = true, true
+		}
+	}
+	for _, b := range m.Bodies {
+		if len(b.Colliders) > 0 && !b.Visual && !paired[b.Name] {
+			return fmt.Errorf("body %q has colliders but touches nothing: pair it in Collide with another body, "+
+				"one of them moving, or set Visual", b.Name)
 		}
 	}
 	return nil
@@ -273,17 +331,34 @@ func (m Model) clone() Model {
 	return m
 }
 
-func (v Vec) finite() bool {
-	for _, c := range v {
-		if math.IsNaN(c) || math.Abs(c) > math.MaxFloat32 {
-			return false
-		}
-	}
-	return true
-}
+// largest bounds the numbers of a model: their squares, and those of their inverses, are finite in
+// float32.
+const largest = 1e18
+
+func bounded(x float64) bool { return math.Abs(x) <= largest }
+
+func positive(x float64) bool { return x >= 1/largest && x <= largest }
+
+func (v Vec) bounded() bool { return bounded(v[0]) && bounded(v[1]) && bounded(v[2]) }
 
 // f32 rounds to float32, the precision of the graphs and of the source's configurations.
 func f32(x float64) float64 { return float64(float32(x)) }
+
+// BodyNames returns the names of the bodies.
+func (m Model) BodyNames() (all []string) {
+	for _, b := range m.Bodies {
+		all = append(all, b.Name)
+	}
+	return all
+}
+
+// Actuated returns the names of the joints that have an actuator.
+func (m Model) Actuated() (joints []string) {
+	for _, a := range m.Actuators {
+		joints = append(joints, a.Joint)
+	}
+	return joints
+}
 
 // Body is the index of the body with a name, or -1.
 func (m Model) Body(name string) int {

@@ -95,8 +95,12 @@ func NewSystem(m Model) (*System, error) {
 	return s, nil
 }
 
-// Model returns the model of the system.
-func (s *System) Model() Model { return s.model }
+// Model returns a copy of the model of the system.
+func (s *System) Model() Model { return s.model.clone() }
+
+// Depth is the number of bodies in the longest chain of joints. Each adds its own code to a step, so
+// the time to compile one grows with the square of the depth.
+func (s *System) Depth() int { return len(s.levels) }
 
 // Touchable reports whether contacts can act on a body of the model. The velocity changes of the
 // others in a [Contact] are always 0.

@@ -54,7 +54,8 @@ func addAntLeg(m *physics.Model, upper, lower string, x, y float64) {
 	part := func(name string, length float64, end int) physics.Body {
 		capsule := physics.Collider{Radius: 0.08, Length: length, Rotation: inward, End: end,
 			Friction: antFriction}
-		return physics.Body{Name: name, Mass: 1, Colliders: []physics.Collider{capsule}}
+		return physics.Body{Name: name, Mass: 1, Visual: name == upper,
+			Colliders: []physics.Collider{capsule}}
 	}
 	m.Bodies = append(m.Bodies, part(upper, 0.44284272, 0), part(lower, 0.7256854, -1))
 

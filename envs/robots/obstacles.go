@@ -25,7 +25,7 @@ func Trap(m physics.Model) physics.Model {
 func Maze(m physics.Model, target [2]float64) physics.Model {
 	const targetRadius = 0.5
 	m.Bodies = append(slices.Clone(m.Bodies), walls("Maze", wallsOf("ant-maze", antFriction)...),
-		physics.Body{Name: "Target", Fixed: true, Colliders: []physics.Collider{
+		physics.Body{Name: "Target", Fixed: true, Visual: true, Colliders: []physics.Collider{
 			{Radius: targetRadius, Length: 2 * targetRadius, End: 1, Friction: antFriction},
 		}},
 	)

@@ -1,12 +1,12 @@
 package robots
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/internal/names"
 )
 
 // WithGravity multiplies the gravity of a model along z. The paper uses 0.25, 0.5, ..., 5. A
@@ -30,8 +30,7 @@ func WithStrength(m physics.Model, multiplier float64, joints ...string) (physic
 	for _, joint := range joints {
 		i := slices.IndexFunc(m.Actuators, func(a physics.Actuator) bool { return a.Joint == joint })
 		if i < 0 {
-			return physics.Model{},
-				errors.Errorf("joint %q has no actuator; the joints with actuators are %q", joint, actuated(m))
+			return physics.Model{}, names.Unknown("joint with an actuator", joint, m.Actuated())
 		}
 		actuators[i].Strength = multiplier * m.Actuators[i].Strength
 	}
@@ -39,19 +38,11 @@ func WithStrength(m physics.Model, multiplier float64, joints ...string) (physic
 	return m, nil
 }
 
-func actuated(m physics.Model) []string {
-	joints := make([]string, len(m.Actuators))
-	for i, a := range m.Actuators {
-		joints[i] = a.Joint
-	}
-	return joints
-}
-
 // CheckMultiplier returns an error if k is not a valid multiplier of a quantity, such as gravity:
 // it must be finite and not negative.
 func CheckMultiplier(of string, k float64) error {
 	if !(k >= 0) || math.IsInf(k, 1) {
-		return errors.Errorf("the multiplier of %s must be finite and not negative, not %g", of, k)
+		return fmt.Errorf("the multiplier of %s must be finite and not negative, not %g", of, k)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,6 +148,10 @@ func (s source) model(t *testing.T) physics.Model {
 		} else {
 			same(t, "void pair", pair, [2]string{"Hurdles", "Ground"})
 		}
+	}
+	for i, b := range m.Bodies {
+		m.Bodies[i].Visual = len(b.Colliders) > 0 && !slices.ContainsFunc(m.Collide,
+			func(pair [2]string) bool { return slices.Contains(pair[:], b.Name) })
 	}
 	for _, p := range s.Defaults.Poses {
 		m.Pose[p.Name] = p.Position

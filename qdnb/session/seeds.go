@@ -77,6 +77,9 @@ func (g *group) train(ctx context.Context, quiet bool) error {
 	label := fmt.Sprintf("%s-%s, %d seeds", config.Algorithm, config.Env, len(g.all))
 	g.bar = progress.NewBar(label, quiet)
 	defer g.bar.Close()
+	if slow := slowCompilation(g.all[0].Env); slow != "" && !quiet {
+		g.bar.Notice("%s", slow)
+	}
 	g.bar.Update(0, "compiling")
 	sessions := make([]*session, len(g.all))
 	for i, t := range g.all {

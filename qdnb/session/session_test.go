@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -106,6 +110,25 @@ func TestProgressShowsFitnessFirst(t *testing.T) {
 	}
 	if s := tr.summary(); !strings.HasPrefix(s, "generation 0  max fitness") {
 		t.Error(s)
+	}
+}
+
+// Chains of 30 and 60 links take 37 and 144 s to compile.
+func TestSlowCompilationIsAnnounced(t *testing.T) {
+	for links, want := range map[int]string{3: "", 30: "a chain of 30 bodies, which takes about 36 s",
+		60: "a chain of 60 bodies, which takes about 144 s"} {
+		m := physics.Model{TimeStep: 0.01, Substeps: 4}
+		for i := range links {
+			m.Bodies = append(m.Bodies, physics.Body{Name: fmt.Sprint(i), Mass: 1})
+			if i > 0 {
+				m.Joints = append(m.Joints, physics.Joint{Name: fmt.Sprint(i), Parent: fmt.Sprint(i - 1),
+					Child: fmt.Sprint(i), Limits: [][2]float64{{-90, 90}}, Stiffness: 1000})
+			}
+		}
+		env := &envs.Rigid{System: nb.Must(physics.NewSystem(m))}
+		if got := slowCompilation(env); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%d links: %q, want %q", links, got, want)
+		}
 	}
 }
 
