@@ -108,6 +108,65 @@ func TestCustomEnvironment(t *testing.T) {
 	}
 }
 
+// deep is plane with other limits and with an offset that need not allow for the rewards: -0.5 each.
+type deep struct {
+	plane
+	offset float64
+	upper  float32
+}
+
+func (d deep) Spec() envs.Spec {
+	spec := d.plane.Spec()
+	spec.Offset, spec.Descriptor.Upper[0] = d.offset, d.upper
+	return spec
+}
+
+func (d deep) Step(s envs.State, action *Node) envs.State {
+	s = d.plane.Step(s, action)
+	s.Reward = AddScalar(ZerosLike(s.Reward), -0.5)
+	return s
+}
+
+// A fitness that the offset does not allow for, and descriptors outside of their limits, are
+// reported once: by each algorithm, and for all seeds together.
+func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
+	const tooLow = "fitness -10 in generation 0 is below -8, the lowest that the Offset of plane " +
+		"allows: it lowers the QD score, and CMA-MAE and DCRL-MAP-Elites ignore it; Offset must be at " +
+		"least 0.5 (per step)\n"
+	const outside = "16 of 16 evaluations in generation 0 have descriptors outside of the limits of " +
+		"plane, [-2 -2] to [-1.5 2]: they enter cells at the border; "
+	for _, algorithm := range []string{"map-elites", "cma-mae", "diayn-reward"} {
+		for _, c := range []struct {
+			offset float64
+			upper  float32
+			want   string
+		}{{0.5, 2, ""}, {0.4, 2, tooLow}, {0.5, -1.5, outside}} {
+			spec := own(t.TempDir(), deep{plane{"plane"}, c.offset, c.upper})
+			count := int64(16 * 5)
+			switch algorithm {
+			case "cma-mae":
+				spec.Tune = more(spec.Tune, "emitters=2")
+			case "diayn-reward":
+				spec.Tune, count = smallDiscovery(algorithm, spec.Runs, 1).Tune, 6*3
+				c.want = strings.Replace(c.want, "16 of 16", "6 of 6", 1)
+			}
+			spec.Algorithm = algorithm
+			var found []*runs.Run
+			said := stderr(t, func() { found = nb.Must(TrainSeeds(background, spec, 1, 2)) })
+			if (c.want == "") != (said == "") || strings.Count(said, "\n") > 1 && algorithm !=
+				"diayn-reward" || !strings.Contains(said, c.want) {
+				t.Errorf("%s, offset %g: said %q, want %q", algorithm, c.offset, said, c.want)
+			}
+			if c.upper > 0 {
+				count = 0
+			}
+			if got := found[0].Status.Outside; got != count {
+				t.Errorf("%s: %d evaluations outside of the limits, want %d", algorithm, got, count)
+			}
+		}
+	}
+}
+
 func TestCustomEnvironmentMistakesGiveOneLine(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
 		"Env and Environment are mutually exclusive": func(s *Spec) { s.Env = "pointmaze" },

@@ -31,6 +31,7 @@ type Bar struct {
 	base         float64   // fraction at that time; a resumed run does not start at 0
 	based        bool
 	done         bool
+	said         map[string]bool // formats of Once
 }
 
 // display draws a bar.
@@ -170,6 +171,20 @@ func (b *Bar) Notice(format string, args ...any) {
 	defer b.mu.Unlock()
 	b.clear()
 	fmt.Fprintf(os.Stderr, "qdnb: "+format+"\n", args...)
+}
+
+// Once is [Bar.Notice] for the first call with a format; further calls do nothing.
+func (b *Bar) Once(format string, args ...any) {
+	b.mu.Lock()
+	first := !b.said[format]
+	if b.said == nil {
+		b.said = map[string]bool{}
+	}
+	b.said[format] = true
+	b.mu.Unlock()
+	if first {
+		b.Notice(format, args...)
+	}
 }
 
 // clear removes the bar where it would stay in the way of other lines.

@@ -20,6 +20,7 @@ type Status struct {
 	MaxFitness     float64 `json:"max_fitness"`     // -Inf, in JSON null, if the repertoire is empty
 	Coverage       float64 `json:"coverage"`        // per cent of the cells
 	QDScore        float64 `json:"qd_score"`        // see Stats
+	Outside        int64   `json:"outside_limits"`  // evaluations outside the descriptor's limits
 	Backend        string  `json:"backend"`         // such as "xla:cpu", or Imported
 	// Backends is the history of backends. A run computed on more than one is not bit-reproducible.
 	Backends []BackendUse `json:"backends"`

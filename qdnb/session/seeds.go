@@ -83,7 +83,7 @@ func (g *group) train(ctx context.Context, quiet bool) error {
 	g.bar.Update(0, "compiling")
 	sessions := make([]*session, len(g.all))
 	for i, t := range g.all {
-		t.together = len(g.all)
+		t.together, t.notes = len(g.all), g.bar
 		sessions[i] = t.session
 	}
 	if err := open(ctx, sessions...); err != nil {

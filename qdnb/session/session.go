@@ -95,7 +95,8 @@ type session struct {
 	writer *runs.Writer
 	status runs.Status
 	bar    *progress.Bar
-	from   int64 // generation of the checkpoint it resumed from, -1 without one
+	notes  *progress.Bar // prints what is said once; shared by runs that train together
+	from   int64         // generation of the checkpoint it resumed from, -1 without one
 
 	// start is set back so that time.Since(start) is the run's time over all sessions.
 	start time.Time
@@ -175,6 +176,9 @@ func (s *session) take() (err error) {
 // restore compiles and restores the newest checkpoint.
 func (s *session) restore(ctx context.Context) error {
 	s.bar = progress.NewBar(s.Config.Name(), s.Quiet)
+	if s.notes == nil {
+		s.notes = s.bar
+	}
 	s.status = s.writer.Status
 	arrays, generation, warnings, err := s.writer.LoadCheckpoint(&s.status)
 	if err != nil {

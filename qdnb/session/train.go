@@ -182,6 +182,7 @@ func (t *training) record(o scoring.Outcome) error {
 			return err
 		}
 	}
+	t.remark(o)
 	if runs.SnapshotDue(t.Budget, before, t.status.Progress) {
 		if err := t.snapshot(); err != nil {
 			return err
@@ -247,6 +248,26 @@ func (t *training) log(o scoring.Outcome) error {
 	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds,
 		s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid)}
 	return t.writer.Log(append(row, o.Extra...)...)
+}
+
+// remark counts evaluations that the task does not provide for, and says once what they mean.
+func (t *training) remark(o scoring.Outcome) {
+	task := t.task()
+	spec, allowed := task.Env.Spec(), -task.QDOffset()
+	if o.Lowest < allowed-1e-5*math.Abs(allowed) {
+		least := -o.Lowest / float64(task.Length)
+		digit := math.Pow(10, math.Floor(math.Log10(least))-2)
+		t.notes.Once("%s: fitness %g in generation %d is below %g, the lowest that the Offset of %s "+
+			"allows: it lowers the QD score, and CMA-MAE and DCRL-MAP-Elites ignore it; Offset must be at "+
+			"least %.4g (per step)", t.Config.Name(), o.Lowest, o.Generation, allowed+0, spec.Name,
+			math.Ceil(least/digit)*digit)
+	}
+	if t.status.Outside += int64(o.Outside); o.Outside > 0 {
+		t.notes.Once("%s: %d of %d evaluations in generation %d have descriptors outside of the limits "+
+			"of %s, %v to %v: they enter cells at the border; set Lower and Upper of its Descriptor to "+
+			"what episodes reach", t.Config.Name(), o.Outside, o.Evaluated, o.Generation, spec.Name,
+			spec.Descriptor.Lower, spec.Descriptor.Upper)
+	}
 }
 
 // metrics returns the metrics for the progress bar, the most important first.

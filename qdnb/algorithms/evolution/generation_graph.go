@@ -71,9 +71,9 @@ type source struct {
 }
 
 // enter inserts the evaluated offspring of a search. It returns the archive after the generation,
-// the number of candidates with a NaN fitness or descriptor, and the evaluations.
+// the counts of its candidates, see [scoring.Count], and the evaluations.
 func (gen generation) enter(before contents, from source, found Evaluated) (after contents,
-	invalid *Node, seen Evaluation) {
+	counts *Node, seen Evaluation) {
 	if gen.emitter == nil {
 		empty := Equal(from.Parents.Cells.Fitness, ConstAs(from.Parents.Cells.Fitness, math.Inf(-1)))
 		found.Fitness = Where(empty, from.Parents.Cells.Fitness, found.Fitness)
@@ -85,8 +85,8 @@ func (gen generation) enter(before contents, from source, found Evaluated) (afte
 	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, cells, count)
 	after.Strategy = gen.adapt(from, before.Fields, found, after)
 	after.Origins = origins(before.Origins, from.Number, index, accepted)
-	invalid = ReduceAllSum(ConvertDType(LogicalNot(valid), dtypes.Int32))
-	return after, invalid, Evaluation{Evaluated: found, Before: before.Fields, Index: index,
+	counts = scoring.Count(gen.task.Env.Spec(), found.Fitness, found.Descriptors, valid)
+	return after, counts, Evaluation{Evaluated: found, Before: before.Fields, Index: index,
 		Accepted: accepted}
 }
 

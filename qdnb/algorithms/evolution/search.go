@@ -257,7 +257,7 @@ func (m *running) learn(number xla.Array) (outcome scoring.Outcome, err error) {
 	s.generation++
 	evaluations := s.generation * int64(s.settings.Batch)
 	outcome = scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
-		EnvSteps: evaluations * int64(s.task.Length), Invalid: m.invalid}
+		EnvSteps: evaluations * int64(s.task.Length), Tally: m.tally}
 	if s.learning != nil {
 		outcome.Extra, err = s.learning.learn(s, number, m.proposed, m.seen)
 		m.seen.Free()

@@ -74,7 +74,7 @@ type insertionIn struct {
 // insertionOut are its outputs.
 type insertionOut struct {
 	Archive xla.State[[]contents]
-	Invalid xla.State[nodes]        // evaluations with a NaN fitness or descriptor
+	Counts  xla.State[nodes]        // see [scoring.Count]
 	Seen    xla.State[[]Evaluation] // what the learners see
 }
 
@@ -140,8 +140,8 @@ type running struct {
 	*store
 	proposed xla.Array // see [offspringIn]
 
-	invalid int // see [insertionOut]
-	seen    xla.State[Evaluation]
+	tally scoring.Tally
+	seen  xla.State[Evaluation]
 }
 
 // offspring are what the offspring of a generation are made from.
@@ -224,13 +224,13 @@ func (st *store) compile(s *Search, searches int) (*generationPrograms, error) {
 		return from
 	}
 	insert := func(archives []contents, from []source, found []Evaluated) insertionOut {
-		after, invalid, seen := make([]contents, searches), make(nodes, searches),
+		after, counts, seen := make([]contents, searches), make(nodes, searches),
 			make([]Evaluation, searches)
 		for i, before := range archives {
-			after[i], invalid[i], seen[i] = st.gen.enter(before, from[i], found[i])
+			after[i], counts[i], seen[i] = st.gen.enter(before, from[i], found[i])
 			seen[i] = visible(st.learner, seen[i])
 		}
-		return insertionOut{xla.Out(after), xla.Out(invalid), xla.Out(seen)}
+		return insertionOut{xla.Out(after), xla.Out(counts), xla.Out(seen)}
 	}
 	programs := &generationPrograms{}
 	var err error
@@ -329,10 +329,15 @@ func run(all []*running, number xla.Array) error {
 	if err != nil {
 		return err
 	}
-	for i, invalid := range out.Invalid.Scalars() {
+	counts, err := out.Counts.Lists()
+	if err != nil {
+		return err
+	}
+	out.Counts.Free()
+	for i := range counts {
 		m := all[i]
 		m.contents = xla.Part(out.Archive, func(c []contents) contents { return c[i] })
-		m.seen, m.invalid = seenBy(out, i), int(invalid)
+		m.seen, m.tally = seenBy(out, i), scoring.TallyOf(counts[i])
 	}
 	return nil
 }

@@ -1,5 +1,14 @@
 package scoring
 
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+)
+
 // Outcome is the result of a generation or an iteration of a search, as the host sees it.
 type Outcome struct {
 	// Generation is 0 for the initial population, or for the evaluation before the first step.
@@ -9,10 +18,43 @@ type Outcome struct {
 	// Fitnesses are the highest in each cell of the measured repertoire, [cells], -Inf where empty;
 	// nil if it was not measured.
 	Fitnesses []float32
-	// Invalid is the number of evaluations with a fitness that is not finite or a NaN descriptor. They
-	// never enter.
-	Invalid int
+	Tally
 	// Extra are the search's own metrics, see its method Columns. Those of skills are means over the
 	// iterations since the last evaluation; NaN at first.
 	Extra []float64
+}
+
+// Tally counts the evaluations of a generation.
+type Tally struct {
+	Evaluated int
+	// Invalid evaluations have a fitness that is not finite or a NaN descriptor. They never enter.
+	Invalid int
+	// Outside are the valid evaluations whose descriptor exceeds the limits of the task. They enter
+	// cells at the border.
+	Outside int
+	Lowest  float64 // lowest fitness of the valid evaluations; +Inf if there are none
+}
+
+// TallyOf is the inverse of [Count], on the host.
+func TallyOf(counts []float32) Tally {
+	return Tally{int(counts[0]), int(counts[1]), int(counts[2]), float64(counts[3])}
+}
+
+// Count counts evaluations on the device, float32 [4] in the order of [Tally]. valid is bool [P].
+func Count(task envs.Spec, fitness, descriptors, valid *Node) *Node {
+	g := fitness.Graph()
+	outside := LogicalNot(valid)
+	for k, lower := range task.Descriptor.Lower {
+		// Sums that reach a limit may exceed it by their rounding.
+		upper := task.Descriptor.Upper[k]
+		slack := 1e-5 * (upper - lower)
+		x := Reshape(Slice(descriptors, AxisRange(), AxisElem(k)), -1)
+		outside = Or(outside, Or(LessThan(x, ConstAs(x, lower-slack)),
+			GreaterThan(x, ConstAs(x, upper+slack))))
+	}
+	count := func(which *Node) *Node { return ReduceAllSum(ConvertDType(which, dtypes.Float32)) }
+	invalid := count(LogicalNot(valid))
+	lowest := ReduceAllMin(Where(valid, fitness, ConstAs(fitness, math.Inf(1))))
+	return Stack([]*Node{Const(g, float32(valid.Shape().Size())), invalid,
+		Sub(count(outside), invalid), lowest}, 0)
 }

@@ -27,27 +27,12 @@ type Evaluation struct {
 	Positions []float32
 }
 
-// invalid counts the episodes with a NaN or infinite fitness or a NaN descriptor.
-func (e Evaluation) invalid() int {
-	count, d := 0, len(e.Descriptors)/max(1, len(e.Fitnesses))
-	for i, fitness := range e.Fitnesses {
-		bad := math.IsInf(float64(fitness), 0) || math.IsNaN(float64(fitness))
-		for _, x := range e.Descriptors[i*d : (i+1)*d] {
-			bad = bad || x != x
-		}
-		if bad {
-			count++
-		}
-	}
-	return count
-}
-
 // measuring evaluates skills and holds the passive repertoire.
 type measuring struct {
 	episodes  int
 	evaluator *scoring.Evaluator
 	skills    *xla.Program[xla.Array, xla.Array] // actor to genotypes
-	inserting *xla.Program[insertIn, xla.State[passive]]
+	inserting *xla.Program[insertIn, insertOut]
 	passive   xla.State[passive]
 	current   xla.Array // genotypes of the skills evaluated last, on all workers
 }
@@ -66,6 +51,12 @@ type insertIn struct {
 	Passive              xla.State[passive] `xla:"donate"`
 	Skills               xla.Array          // [skills, params]
 	Fitness, Descriptors xla.Array          // [episodes], [episodes, d]
+}
+
+// insertOut are its outputs.
+type insertOut struct {
+	Passive xla.State[passive]
+	Counts  xla.Array // see [scoring.Count]
 }
 
 func (s *Search) newMeasuring() (*measuring, error) {
@@ -118,7 +109,7 @@ func (m *measuring) empty(s *Search, params int) error {
 	in := insertIn{m.passive, xla.Declare(dtypes.Float32, skills, params),
 		xla.Declare(dtypes.Float32, m.episodes), xla.Declare(dtypes.Float32, m.episodes, d)}
 	m.inserting, err = xla.Compile(s.programs, "passive repertoire", in,
-		func(in insertIn) xla.State[passive] {
+		func(in insertIn) insertOut {
 			held := in.Passive.Tree
 			batch := repertoire.Batch{Fitness: in.Fitness.Tree, Descriptors: in.Descriptors.Tree}
 			index, accepted := repertoire.Winners(held.Cells, batch)
@@ -126,7 +117,8 @@ func (m *measuring) empty(s *Search, params int) error {
 			winners := graph.ModScalar(graph.Gather(index, graph.InsertAxes(where, -1)), int32(skills))
 			held.Genotypes = repertoire.SetGenotypes(held.Genotypes, in.Skills.Tree, winners, where, count)
 			held.Cells = held.Cells.Update(batch, index, accepted)
-			return xla.Out(held)
+			return insertOut{xla.Out(held), xla.Out(scoring.Count(s.it.task.Env.Spec(), batch.Fitness,
+				batch.Descriptors, batch.Valid()))}
 		})
 	return err
 }
@@ -151,9 +143,9 @@ func (s *Search) Evaluate() (Evaluation, error) {
 	return e, err
 }
 
-// insert inserts the episodes of an evaluation into the passive repertoire and returns the
-// fitnesses of its cells.
-func (m *measuring) insert(e Evaluation) ([]float32, error) {
+// insert inserts the episodes of an evaluation into the passive repertoire, and adds the fitnesses
+// of its cells and the tally to the outcome.
+func (m *measuring) insert(e Evaluation, o *scoring.Outcome) error {
 	d := len(e.Descriptors) / m.episodes
 	in := insertIn{m.passive, xla.Value(e.Genotypes).First(),
 		xla.Single(tensors.FromFlatDataAndDimensions(e.Fitnesses, m.episodes)),
@@ -161,10 +153,18 @@ func (m *measuring) insert(e Evaluation) ([]float32, error) {
 	out, err := m.inserting.Run(in)
 	xla.Free(&in.Fitness, &in.Descriptors)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	m.passive = out
-	return xla.Part(out, func(p passive) *graph.Node { return p.Cells.Fitness }).Floats()
+	m.passive = out.Passive
+	counts, err := out.Counts.Floats()
+	out.Counts.Free()
+	if err != nil {
+		return err
+	}
+	o.Tally = scoring.TallyOf(counts)
+	fitness := func(p passive) *graph.Node { return p.Cells.Fitness }
+	o.Fitnesses, err = xla.Part(m.passive, fitness).Floats()
+	return err
 }
 
 // Repertoire downloads the passive repertoire: fitnesses, descriptors, centroids and, on request,

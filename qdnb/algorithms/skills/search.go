@@ -234,10 +234,9 @@ func (s *Search) Step() (scoring.Outcome, error) {
 		if err != nil {
 			return scoring.Outcome{}, err
 		}
-		if outcome.Fitnesses, err = s.measuring.insert(evaluation); err != nil {
+		if err := s.measuring.insert(evaluation, &outcome); err != nil {
 			return scoring.Outcome{}, err
 		}
-		outcome.Invalid = evaluation.invalid()
 		s.evaluations += int64(len(evaluation.Fitnesses))
 		s.means.Reset()
 	}
