@@ -17,5 +17,6 @@
 //
 // All figures share one style: text of 8 to 10 points at natural size, viridis for fitness, and a
 // fixed colour and dash pattern for each method (see [MethodStyles]) that readers with a colour
-// vision deficiency can tell apart.
+// vision deficiency can tell apart. The font, Liberation Sans, has Latin, Greek and Cyrillic letters.
+// Each other character, such as a Chinese one, is a box; an SVG leaves it to the viewer's fonts.
 package figures

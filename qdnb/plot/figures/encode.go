@@ -5,12 +5,14 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
-	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
 )
 
@@ -41,12 +43,67 @@ type pdf struct{ *vgpdf.Canvas }
 
 func newPDF(width, height vg.Length) pdf { return pdf{vgpdf.New(width, height)} }
 
-// FillString implements vg.Canvas. Characters outside code page 1252 become a substitute character.
+// FillString implements vg.Canvas. Characters outside code page 1252 become boxes.
 func (c pdf) FillString(f font.Face, at vg.Point, s string) {
 	s = strings.ReplaceAll(s, "−", "–") // the code page has no minus; its en dash looks alike
-	if coded, err := encoding.ReplaceUnsupported(charmap.Windows1252.NewEncoder()).String(s); err ==
-		nil {
-		s = coded
+	coded := func(r rune) bool { _, ok := charmap.Windows1252.EncodeRune(r); return ok }
+	fillString(c.Canvas, f, at, s, coded, func(at vg.Point, s string) {
+		s, _ = charmap.Windows1252.NewEncoder().String(s) // no error: all its characters are coded
+		c.Canvas.FillString(f, at, s)
+	})
+}
+
+// bitmap is an image canvas that draws a box for a character that the font lacks. The canvas of
+// gonum/plot leaves a gap.
+type bitmap struct{ *vgimg.Canvas }
+
+// FillString implements vg.Canvas.
+func (c bitmap) FillString(f font.Face, at vg.Point, s string) {
+	fillString(c.Canvas, f, at, s, func(rune) bool { return true },
+		func(at vg.Point, s string) { c.Canvas.FillString(f, at, s) })
+}
+
+// fillString calls fill with the parts of a text that can be drawn, and draws a box for each
+// character that is not coded or not in the font, as wide as the text was measured.
+func fillString(c vg.Canvas, f font.Face, at vg.Point, s string, coded func(rune) bool,
+	fill func(at vg.Point, s string)) {
+	missing := func(r rune) bool {
+		glyph, err := f.Face.GlyphIndex(nil, r)
+		return err != nil || glyph == 0 || !coded(r)
 	}
-	c.Canvas.FillString(f, at, s)
+	for s != "" {
+		n := strings.IndexFunc(s, missing)
+		if n < 0 {
+			n = len(s)
+		}
+		if n > 0 {
+			fill(at, s[:n])
+			at.X += f.Width(s[:n])
+		}
+		if s = s[n:]; s != "" {
+			_, size := utf8.DecodeRuneInString(s)
+			width := f.Width(s[:size])
+			c.Fill(missingGlyph(at, width, f.Font.Size))
+			at.X, s = at.X+width, s[size:]
+		}
+	}
+}
+
+// missingGlyph returns the outline of the box for a missing character on the baseline at a point.
+func missingGlyph(at vg.Point, width, size vg.Length) vg.Path {
+	var p vg.Path
+	for _, inset := range []vg.Length{0.08 * size, 0.14 * size} {
+		low := at.Add(vg.Point{X: inset, Y: inset - 0.08*size})
+		high := at.Add(vg.Point{X: width - inset, Y: 0.8*size - inset})
+		corners := []vg.Point{low, {X: high.X, Y: low.Y}, high, {X: low.X, Y: high.Y}}
+		if len(p) > 0 { // a hole
+			slices.Reverse(corners)
+		}
+		p.Move(corners[0])
+		for _, corner := range corners[1:] {
+			p.Line(corner)
+		}
+		p.Close()
+	}
+	return p
 }

@@ -121,7 +121,7 @@ func (f *Figure) png(dpi int) ([]byte, error) {
 			"most %.0f million pixels", f.width/vg.Inch, f.height/vg.Inch, dpi, maxPixels/1e6)
 	}
 	canvas := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))
-	if err := f.render(canvas); err != nil {
+	if err := f.render(bitmap{canvas}); err != nil {
 		return nil, err
 	}
 	var buf bytes.Buffer

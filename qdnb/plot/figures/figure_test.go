@@ -2,9 +2,12 @@ package figures
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"image"
 	"image/color"
+	"image/png"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -38,6 +41,62 @@ func TestSaveFormats(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("temporary files left: %v", left)
+	}
+}
+
+// A character that the font lacks is a box, wherever it stands.
+func TestMissingCharacters(t *testing.T) {
+	draw := func(format, title, x, y, name string) []byte {
+		f, err := Curves([]Panel{{Title: title, XLabel: x, YLabel: y, Series: []Series{
+			{Name: name, X: []float64{0, 1}, Y: []float64{0, 1}}, {Name: "b"}}}}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := f.encode(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	ink := func(title, x, y, name string) (n int) {
+		img, err := png.Decode(bytes.NewReader(draw(".png", title, x, y, name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p := range img.Bounds().Dx() * img.Bounds().Dy() {
+			if r, _, _, _ := img.At(p%img.Bounds().Dx(), p/img.Bounds().Dx()).RGBA(); r < 0x6000 {
+				n++
+			}
+		}
+		return n
+	}
+	for place := range 4 {
+		texts := []string{"t", "x", "y", "a"}
+		of := func(text string) int {
+			texts[place] = text
+			return ink(texts[0], texts[1], texts[2], texts[3])
+		}
+		if got, without := of("漢😀"), of(" "); got < without+80 {
+			t.Errorf("at place %d: %d dark pixels, %d without the characters", place, got, without)
+		}
+	}
+	paths := func(text string) (n int) {
+		for _, part := range bytes.Split(draw(".pdf", text, "x", "y", "a"), []byte("stream\n"))[1:] {
+			r, err := zlib.NewReader(bytes.NewReader(part))
+			if err != nil {
+				continue
+			}
+			content, _ := io.ReadAll(r)
+			n += bytes.Count(content, []byte("\nh\n"))
+		}
+		return n
+	}
+	// The code page of a PDF has no ≥.
+	if got, without := paths("a≥漢z"), paths("a  z"); got != without+4 {
+		t.Errorf("a PDF has %d closed paths, %d without two boxes", got, without)
+	}
+	if !bytes.Contains(draw(".svg", "漢", "x", "y", "a"), []byte("漢")) {
+		t.Error("an SVG has lost its text")
 	}
 }
 
