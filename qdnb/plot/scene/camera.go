@@ -28,8 +28,12 @@ const (
 // Near returns a camera close to the moving bodies that keeps all of them in the picture in every
 // frame. It moves over the ground with the followed body and does not turn. If only a single ball
 // or box moves, which is uninformative by itself, it returns [Whole]. aspect is the width of the
-// picture over its height.
+// picture over its height. A film that [Film.Check] rejects and a frame that it lacks have the zero
+// Camera.
 func Near(f *Film, frame int, aspect float64) Camera {
+	if f.Check() != nil || frame < 0 || frame >= len(f.Frames) {
+		return Camera{}
+	}
 	if len(f.Frames[frame]) == 1 {
 		return Whole(f, aspect)
 	}
@@ -55,6 +59,9 @@ func Whole(f *Film, aspect float64) Camera { return WholeFrom(f, -90, mapElevati
 // WholeFrom is [Whole] from another direction: azimuth of the eye in degrees from x to y, elevation
 // in degrees above the ground.
 func WholeFrom(f *Film, azimuth, elevation, aspect float64) Camera {
+	if f.Check() != nil {
+		return Camera{}
+	}
 	box := emptyBox()
 	for t := range f.Frames {
 		box = f.extent(t, t == 0, box)

@@ -98,6 +98,9 @@ func (f *Film) Joints() (joints []*Joint) {
 
 // Check reports what makes a film unusable.
 func (f *Film) Check() error {
+	if f == nil {
+		return errors.New("scene: the film is nil: want one, for example of qdnb.Play")
+	}
 	moving := 0
 	for _, b := range f.Bodies {
 		if !b.Fixed {

@@ -305,6 +305,7 @@ func TestMistakes(t *testing.T) {
 		return f
 	}
 	for want, f := range map[string]*Film{
+		"is nil":                     nil,
 		"without frames":             spoiled(func(f *Film) { f.Frames = nil }),
 		"seconds between":            spoiled(func(f *Film) { f.Step = 0 }),
 		"moving bodies":              spoiled(func(f *Film) { f.Follow = 2 }),
@@ -324,6 +325,9 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("want an error with %q, got %v", want, err)
 			}
 		}
+		if Near(f, 0, 1) != (Camera{}) || Whole(f, 1) != (Camera{}) {
+			t.Errorf("a film with %q has a camera", want)
+		}
 	}
 	f := yard()
 	for want, err := range map[string]error{
@@ -334,6 +338,7 @@ func TestMistakes(t *testing.T) {
 		"two different":       second(Render(f, 0, Camera{Angle: 30}, 9, 9)),
 		"angle between":       second(Render(f, 0, Camera{Eye: Vec{1}, Angle: 180}, 9, 9)),
 		"strip of 0":          second(Strip(f, 0, 9, 9)),
+		"no frame 31":         second(Render(f, 31, Near(f, 31, 1), 9, 9)),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)

@@ -44,9 +44,9 @@ func GIF(w io.Writer, films []*scene.Film, a Animation) error {
 	case a.Width < 16 || a.Height < 16 || a.Width > 1<<14 || a.Height > 1<<14:
 		return fmt.Errorf("viewer: films of %d x %d pixels: use 16 to %d", a.Width, a.Height, 1<<14)
 	}
-	for _, film := range films {
+	for i, film := range films {
 		if err := film.Check(); err != nil {
-			return fmt.Errorf("viewer: %s: %w", film.Title, err)
+			return fmt.Errorf("viewer: film %d: %w", i, err)
 		}
 	}
 	frames := framesOf(films)

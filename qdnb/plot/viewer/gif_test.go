@@ -99,9 +99,10 @@ func TestGIFMistakes(t *testing.T) {
 		films []*scene.Film
 		a     Animation
 	}{
-		"at least one film": {nil, Animation{}},
-		"without frames":    {[]*scene.Film{still}, Animation{}},
-		"use 16 to":         {[]*scene.Film{ball}, Animation{Width: 3}},
+		"at least one film":              {nil, Animation{}},
+		"without frames":                 {[]*scene.Film{still}, Animation{}},
+		"film 1: scene: the film is nil": {[]*scene.Film{ball, Best(nil)}, Animation{}},
+		"use 16 to":                      {[]*scene.Film{ball}, Animation{Width: 3}},
 		"too large": {[]*scene.Film{rolling(1000, color.NRGBA{R: 1, A: 255})},
 			Animation{Width: 4000, Height: 4000}},
 	} {

@@ -37,9 +37,13 @@ type Entry struct {
 	Film       *scene.Film
 }
 
-// Skill returns a page with one film.
+// Skill returns a page with one film. The methods of a page without one return an error.
 func Skill(f *scene.Film) *Page {
-	return &Page{Title: f.Title, entries: []Entry{{Film: f, Fitness: math.NaN()}}, single: true}
+	p := &Page{entries: []Entry{{Film: f, Fitness: math.NaN()}}, single: true}
+	if f != nil {
+		p.Title = f.Title
+	}
+	return p
 }
 
 // Repertoire returns a page with a map of a repertoire. Pointing at a cell shows its numbers,
@@ -91,6 +95,8 @@ func List(title, what string, names []string, entries []Entry) (*Page, error) {
 	return &Page{Title: title, what: what, names: names, entries: entries}, nil
 }
 
+var errNoFilm = errors.New("viewer: a page without films: want at least one")
+
 func filled(fitness float64) bool { return !math.IsNaN(fitness) && !math.IsInf(fitness, 0) }
 
 // first returns the index of the entry that the page starts with: the film chosen as in [Best],
@@ -110,11 +116,11 @@ func (p *Page) first() int {
 }
 
 // Best returns the film with the highest total reward, the first one among equals, or nil if there
-// are no films. A skill may do worse in another episode than its stored fitness says.
+// are no films; nil films are skipped. A skill may do worse in another episode than its stored fitness says.
 func Best(films []*scene.Film) *scene.Film {
 	var best *scene.Film
 	for _, f := range films {
-		if best == nil || total(f) > total(best) {
+		if f != nil && (best == nil || total(f) > total(best)) {
 			best = f
 		}
 	}
@@ -135,7 +141,7 @@ var (
 // HTML returns the page as an HTML file, see [Page.Save].
 func (p *Page) HTML() ([]byte, error) {
 	if p.first() < 0 {
-		return nil, errors.New("viewer: a page without films: want at least one")
+		return nil, errNoFilm
 	}
 	x, motions, err := p.index()
 	if err != nil {

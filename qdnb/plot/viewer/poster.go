@@ -20,6 +20,9 @@ const (
 // Poster returns a still picture of the page, for places that cannot show pages: frames of its
 // first film in sequence, next to the map if there is one.
 func (p *Page) Poster() (image.Image, error) {
+	if p.first() < 0 {
+		return nil, errNoFilm
+	}
 	frames, width := posterFrames, posterWidth
 	var chart image.Image
 	if p.cells != nil {

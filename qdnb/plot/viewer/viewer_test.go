@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"image/color"
 	"image/png"
@@ -541,6 +542,10 @@ func TestRefuses(t *testing.T) {
 	of := func(p *Page, err error) error {
 		if err == nil {
 			_, err = p.HTML()
+			if _, poster := p.Poster(); poster == nil || errors.Is(err, errNoFilm) != errors.Is(poster,
+				errNoFilm) {
+				t.Errorf("a poster: %v, but a page: %v", poster, err)
+			}
 		}
 		return err
 	}
@@ -554,6 +559,9 @@ func TestRefuses(t *testing.T) {
 		{"without films", of(List("", "skill", nil, []Entry{{}}))},
 		{"frame 1 has 2 poses", of(Repertoire(cells, map[int]*scene.Film{0: broken}))},
 		{"a film without frames", of(Skill(&scene.Film{}), nil)},
+		{"a page without films", of(Skill(Best(nil)), nil)},
+		{"a page without films", of(Skill(Best([]*scene.Film{nil})), nil)},
+		{"a page without films", of(Repertoire(cells, map[int]*scene.Film{0: nil}))},
 	} {
 		if test.err == nil || !strings.Contains(test.err.Error(),
 			test.want) || strings.Contains(test.err.Error(), "\n") {
@@ -610,7 +618,7 @@ func TestTicks(t *testing.T) {
 		want      string
 	}{{-30, 30, "−30 −20 −10 0 10 20 30"}, {0, 1, "0 0.2 0.4 0.6 0.8 1.0"},
 		{-117, 909, "0 200 400 600 800"}, {0.011, 0.0149, "0.011 0.012 0.013 0.014"}, {5, 5, "5"},
-		{3.3333333333333335e299, 3.3333333333333343e299, "3.33e+299"}, {-1.7e308, 1.7e308, "−1.7e+308"},
+		{3.3333333333333335e299, 3.3333333333333343e299, "3.33e+299"}, {-1.7e308, 1.7e308, "−1e+308 0 1e+308"},
 		{0, 1e-300, "0 2e−301 4e−301 6e−301 8e−301 1e−300"}} {
 		var got []string
 		for _, tick := range ticks(test.low, test.high) {
