@@ -38,12 +38,12 @@ func newBar(shared ...Map) *colorBar {
 	if size := max(math.Abs(b.low), math.Abs(b.high)); b.high-b.low <= 1e-9*size {
 		// All values share the colour in the middle of a bar around them.
 		pad := max(0.05*size, 0.5)
-		b.low, b.high = b.low-pad, b.high+pad
+		b.low, b.high = max(b.low-pad, -math.MaxFloat64), min(b.high+pad, math.MaxFloat64)
 	}
 	return b
 }
 
-func (b *colorBar) position(v float64) float64 { return (v - b.low) / (b.high - b.low) }
+func (b *colorBar) position(v float64) float64 { return linearScale{}.Normalize(b.low, b.high, v) }
 
 const (
 	barGap   = vg.Length(8)
@@ -135,7 +135,7 @@ func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []pl
 			return ticks
 		}
 	}
-	step, largest := niceStep((b.high-b.low)/10), max(math.Abs(b.low), math.Abs(b.high))
+	step, largest := niceStep(b.high/10-b.low/10), max(math.Abs(b.low), math.Abs(b.high))
 	return []plot.Tick{{Value: b.low, Label: formatTick(b.low, step, largest)},
 		{Value: b.high, Label: formatTick(b.high, step, largest)}}
 }

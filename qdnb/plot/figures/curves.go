@@ -193,16 +193,21 @@ func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) 
 	case low > high:
 		return 0, 1
 	case log && low == high:
-		return low / 2, high * 2
+		low, high = low/2, high*2
 	case log:
-		widen := math.Pow(high/low, margin)
-		return low / widen, high * widen
+		widen := math.Pow(high, margin) / math.Pow(low, margin)
+		low, high = low/widen, high*widen
 	case high-low <= 1e-12*max(math.Abs(low), math.Abs(high)):
 		pad := max(math.Abs(low)*0.1, 0.5)
-		return low - pad, high + pad
+		low, high = low-pad, high+pad
+	default:
+		pad := margin*high - margin*low
+		low, high = low-pad, high+pad
 	}
-	pad := margin * (high - low)
-	return low - pad, high + pad
+	if log {
+		low = max(low, math.SmallestNonzeroFloat64)
+	}
+	return max(low, -math.MaxFloat64), min(high, math.MaxFloat64)
 }
 
 // rangeOf returns the range of the values that count; low > high if there are none.

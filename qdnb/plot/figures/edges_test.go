@@ -178,6 +178,12 @@ func TestCurvesEdgeCases(t *testing.T) {
 			Series: []Series{{X: []float64{5, 6}, Y: []float64{5, 5}}}}, false},
 		"huge": {Panel{Series: []Series{{X: []float64{0, 1},
 			Y: []float64{-1e300, 1e300}}}}, true},
+		"largest": {Panel{Series: []Series{{X: []float64{-math.MaxFloat64, math.MaxFloat64},
+			Y: []float64{-math.MaxFloat64, math.MaxFloat64}}}}, true},
+		"log, huge": {Panel{LogY: true, Series: []Series{{X: []float64{0, 1},
+			Y: []float64{1e-200, 1e200}}}}, true},
+		"log, small": {Panel{LogX: true, LogY: true, Series: []Series{{X: []float64{1e-300, 3},
+			Y: []float64{1e-300, 3}}}}, true},
 		"large, little range": {Panel{Series: []Series{{X: []float64{1e17, 1e17 + 64},
 			Y: []float64{0, 1}}}}, true},
 	} {
@@ -195,6 +201,24 @@ func TestCurvesEdgeCases(t *testing.T) {
 		f, err = Curves([]Panel{c.panel, c.panel}, 2)
 		if got, want := drawn(t, f, err)(me), len(c.panel.Series) > 0; got != want {
 			t.Errorf("%s: method in the legend: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// Ranges that overflow are the whole width of an axis.
+func TestLargestRanges(t *testing.T) {
+	const most = math.MaxFloat64
+	for _, y := range [][2]float64{{-most, most}, {1e-200, 1e200}, {most / 2, most}} {
+		low, high := axisRange([2]float64{}, y[0] > 0, 0.05, [][]float64{y[:]})
+		if !(low <= y[0] && high >= y[1] && finite(low) && finite(high) && (low > 0 || y[0] < 0)) {
+			t.Errorf("the axis of %g is %g to %g", y, low, high)
+		}
+	}
+	scale := newPlot("", "", [2]float64{-most, 0}, [2]float64{most, 1}).X.Scale
+	bar := colorBar{low: -most, high: most}
+	for x, want := range map[float64]float64{-most: 0, 0: 0.5, most / 2: 0.75, most: 1} {
+		if got := scale.Normalize(-most, most, x); got != want || bar.position(x) != want {
+			t.Errorf("%g is at %g and %g, want %g", x, got, bar.position(x), want)
 		}
 	}
 }

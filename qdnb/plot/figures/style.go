@@ -57,10 +57,17 @@ func newPlot(xLabel, yLabel string, lower, upper [2]float64) *plot.Plot {
 		axis.Tick.LineStyle = draw.LineStyle{Color: axisColor, Width: axisWidth}
 		axis.Tick.Length = tickLen
 		axis.Tick.Marker = linearTicks{intervals: 4}
+		axis.Scale = linearScale{}
 	}
 	p.X.Label.Text, p.Y.Label.Text = xLabel, yLabel
 	return p
 }
+
+// linearScale is plot.LinearScale for ranges that overflow, too.
+type linearScale struct{}
+
+// Normalize implements plot.Normalizer.
+func (linearScale) Normalize(low, high, x float64) float64 { return (x/2 - low/2) / (high/2 - low/2) }
 
 func lightGrid() *plotter.Grid {
 	style := draw.LineStyle{Color: gridColor, Width: 0.5}

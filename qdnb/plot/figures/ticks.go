@@ -14,13 +14,12 @@ import (
 type linearTicks struct{ intervals int }
 
 func (t linearTicks) Ticks(low, high float64) []plot.Tick {
-	span := high - low
-	if !(span > 0) || !finite(span) {
+	if !(high > low) || !finite(low) || !finite(high) {
 		return nil
 	}
 	var step, first, last float64
 	for n := max(t.intervals, 1); n < t.intervals+16; n++ {
-		step = niceStep(span / float64(n))
+		step = niceStep(high/float64(n) - low/float64(n)) // the range itself may overflow
 		// The tolerance keeps ticks that rounding pushes just outside.
 		first, last = math.Ceil(low/step-1e-9), math.Floor(high/step+1e-9)
 		if last > first {
@@ -96,7 +95,7 @@ func formatTick(v, step, largest float64) string {
 
 // logTicks labels the powers of ten, thinned to about the given number of intervals. If less than
 // two decades are shown, it also labels 2 and 5 times the powers. The other multiples are minor
-// ticks.
+// ticks, except on axes of many decades.
 type logTicks struct{ intervals int }
 
 func (t logTicks) Ticks(low, high float64) []plot.Tick {
@@ -104,20 +103,22 @@ func (t logTicks) Ticks(low, high float64) []plot.Tick {
 		return nil
 	}
 	firstDecade, lastDecade := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
-	decades := math.Log10(high / low)
+	decades := math.Log10(high) - math.Log10(low)
 	every := max(1, int(math.Ceil(decades/float64(max(t.intervals, 1)))))
 	var ticks []plot.Tick
 	for d := firstDecade; d <= lastDecade; d++ {
 		for m := 1.0; m < 10; m++ {
 			v := m * math.Pow(10, d)
-			if v < low*(1-1e-9) || v > high*(1+1e-9) {
+			if v < low*(1-1e-9) || v/(1+1e-9) > high {
 				continue
 			}
 			tick := plot.Tick{Value: min(max(v, low), high)}
 			if m == 1 && int(d)%every == 0 || decades < 2 && (m == 1 || m == 2 || m == 5) {
 				tick.Label = formatTick(v, v, v)
 			}
-			ticks = append(ticks, tick)
+			if tick.Label != "" || every <= 4 {
+				ticks = append(ticks, tick)
+			}
 		}
 	}
 	return ticks

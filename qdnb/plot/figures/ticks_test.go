@@ -34,6 +34,7 @@ func TestTickLabels(t *testing.T) {
 		{linearTicks{4}, 0, 0.03, []string{"0", "0.01", "0.02", "0.03"}},
 		{linearTicks{4}, 0, 2e-5, []string{"0", "5e−06", "1e−05", "1.5e−05", "2e−05"}},
 		{linearTicks{4}, 1, 1, nil},
+		{linearTicks{4}, -math.MaxFloat64, math.MaxFloat64, []string{"−1e+308", "0", "1e+308"}},
 		{linearTicks{4}, 0, math.Inf(1), nil},
 		{linearTicks{4}, 1e17, 1e17 + 16, nil},
 		{linearTicks{6}, 3.3333333333333335e299, 3.3333333333333343e299, nil},
@@ -42,10 +43,17 @@ func TestTickLabels(t *testing.T) {
 		{logTicks{4}, 3, 60, []string{"5", "10", "20", "50"}},
 		{logTicks{4}, 0.01, 1, []string{"0.01", "0.1", "1"}},
 		{logTicks{4}, -1, 10, nil},
+		{logTicks{4}, 1e-315, 3e15, []string{"1e−243", "1e−162", "1e−81", "1"}},
+		{logTicks{4}, 1e-220, 1e220, []string{"1e−220", "1e−110", "1", "1e+110", "1e+220"}},
+		{logTicks{4}, math.SmallestNonzeroFloat64, math.MaxFloat64,
+			[]string{"1e−155", "1", "1e+155"}},
 	} {
 		got := c.ticker.Ticks(c.low, c.high)
 		if !slices.Equal(labels(got), c.want) {
 			t.Errorf("%#v from %g to %g: got %q, want %q", c.ticker, c.low, c.high, labels(got), c.want)
+		}
+		if len(got) > 100 {
+			t.Errorf("%#v from %g to %g: %d ticks", c.ticker, c.low, c.high, len(got))
 		}
 		for _, tick := range got {
 			if tick.Value < c.low || tick.Value > c.high {
