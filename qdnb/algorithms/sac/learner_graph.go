@@ -18,11 +18,7 @@ type SAC struct {
 	// Aim returns what the actor maximises, [B], at actions that it samples for the observations of a
 	// batch, given the values of both critics, [B]; nil: the smaller value.
 	Aim func(action, first, second *Node) *Node
-
-	tuned []*Node // traced parameters, if bound
 }
-
-var _ xla.Parametric[SAC] = SAC{}
 
 // New returns the algorithm for the given numbers of inputs (observations, plus the skill if there
 // is one) and action components.
@@ -36,24 +32,6 @@ func New(config Config, inputs, actions int) SAC {
 
 // Actions is the number of action components.
 func (s SAC) Actions() int { return s.Actor.Sizes[len(s.Actor.Sizes)-1] / 2 }
-
-// Params implements [xla.Parametric]: the reward scaling and the logarithm of the initial entropy
-// coefficient.
-func (s SAC) Params() []float64 { return []float64{s.RewardScaling, math.Log(s.AlphaInit)} }
-
-// Bind implements [xla.Parametric].
-func (s SAC) Bind(numbers []*Node) SAC {
-	s.tuned = numbers
-	return s
-}
-
-// number returns one of Params as a scalar.
-func (s SAC) number(g *Graph, i int) *Node {
-	if s.tuned != nil {
-		return s.tuned[i]
-	}
-	return Const(g, float32(s.Params()[i]))
-}
 
 // LearnerOf is the state of the algorithm for networks in a representation T: a pytree.
 type LearnerOf[T any] struct {
@@ -76,7 +54,7 @@ func (s SAC) Start(key xla.Key) Learner {
 	g := key.Hi.Graph()
 	actor := s.Actor.Init(key.FoldInEach(Const(g, []int32{0})))
 	critic := s.Critic.Init(key.FoldInEach(Const(g, []int32{1, 2})))
-	alpha := s.number(g, 1)
+	alpha := Const(g, float32(math.Log(s.AlphaInit)))
 	adam := s.adam()
 	return Learner{actor, critic, critic, alpha, adam.Start(actor), adam.Start(critic),
 		adam.Start(alpha)}

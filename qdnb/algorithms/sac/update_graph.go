@@ -47,7 +47,7 @@ func (s SAC) target(targets []nn.Network, actor nn.Network, logAlpha *Node, batc
 	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
 	next := critics.Least(targets, batch.NextObs, action)
 	next = Sub(next, Mul(Exp(logAlpha), logProb))
-	return Add(Mul(batch.Reward, s.number(batch.Reward.Graph(), 0)),
+	return Add(MulScalar(batch.Reward, s.RewardScaling),
 		Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
 }
 

@@ -105,8 +105,7 @@ func (s *Search) Replay() (buffer *replay.Store, total int64) {
 // learning differs from that of an uninterrupted search.
 func (s *Search) Refill() (episodes int64, err error) {
 	act, err := s.compile(s.programs.Platform, "steps for the replay buffer",
-		func(st state, buffer replay.Buffer, _ []*graph.Node, key xla.Key) (state, replay.Buffer,
-			metrics) {
+		func(st state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, metrics) {
 			st, buffer, _ = s.it.act(st, buffer, key.FoldIn(streamRefill))
 			return st, buffer, metrics{Task: graph.ReduceAllMean(st.Worlds.Reward)}
 		})

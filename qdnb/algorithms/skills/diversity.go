@@ -60,10 +60,7 @@ type Guide interface {
 	Aim(b Batch, action, first, second *graph.Node) *graph.Node
 }
 
-// Objective combines the task reward of a transition with its diversity reward. All are [B]. Its
-// numbers are constants of the search's program, unless it is an [xla.Parametric] of Objective like
-// [PlusReward]: then searches that differ only in them share one compiled program. If the objective
-// is a [Gate], so must be what Bind returns.
+// Objective combines the task reward of a transition with its diversity reward. All are [B].
 type Objective interface {
 	// Reward combines the task's reward and the diversity reward. returns is the return of the
 	// transition's episode so far (see replay.Returns); nil unless NeedsReturns.

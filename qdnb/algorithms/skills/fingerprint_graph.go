@@ -60,18 +60,17 @@ func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, er
 
 func fingerprintObjective(objective Objective, batch int) (string, error) {
 	t := xla.NewTrace()
-	numbers := xla.ParamsOf(objective)
-	t.Note([]float64(numbers), objective.NeedsReturns())
-	type rewardIn struct{ Task, Diversity, Returns, Numbers xla.Array }
+	t.Note(objective.NeedsReturns())
+	type rewardIn struct{ Task, Diversity, Returns xla.Array }
 	reward := xla.Declare(dtypes.Float32, batch)
-	_, err := xla.TraceGraph(t, rewardIn{reward, reward, reward, numbers.Array(1)},
+	_, err := xla.TraceGraph(t, rewardIn{reward, reward, reward},
 		func(in rewardIn) xla.State[[]*Node] {
-			tuned, returns := xla.Bind(objective, xla.Scalars(in.Numbers.Tree)), in.Returns.Tree
+			returns := in.Returns.Tree
 			if !objective.NeedsReturns() {
 				returns = nil
 			}
-			out := []*Node{tuned.Reward(in.Task.Tree, in.Diversity.Tree, returns)}
-			if gate, ok := tuned.(Gate); ok {
+			out := []*Node{objective.Reward(in.Task.Tree, in.Diversity.Tree, returns)}
+			if gate, ok := objective.(Gate); ok {
 				out = append(out, gate.Accepts(returns))
 			}
 			return xla.Out(out)

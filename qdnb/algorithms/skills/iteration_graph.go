@@ -2,7 +2,6 @@ package skills
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -107,22 +106,6 @@ func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 	return s, replay.NewBuffer(g, it.task.layout().Width(), capacity)
 }
 
-// numbers returns the parameters that programs take as an input: the objective's, then the
-// learner's.
-func (it iteration) numbers() xla.Params {
-	return slices.Concat(xla.ParamsOf(it.method.Objective), xla.ParamsOf(it.sac))
-}
-
-// tuned binds the parameters to graph nodes; without nodes it changes nothing.
-func (it iteration) tuned(numbers []*Node) iteration {
-	if len(numbers) > 0 {
-		n := len(xla.ParamsOf(it.method.Objective))
-		it.method.Objective, it.sac = xla.Bind(it.method.Objective, numbers[:n]),
-			xla.Bind(it.sac, numbers[n:])
-	}
-	return it
-}
-
 func (it iteration) needsReturns() bool {
 	return it.method.Objective != nil && it.method.Objective.NeedsReturns()
 }
@@ -165,8 +148,8 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 }
 
 // build builds one iteration: act, store, update.
-func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xla.Key) (state,
-	replay.Buffer, metrics) {
+func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer,
+	metrics) {
 	s, buffer, rows := it.act(s, buffer, key.FoldIn(streamAct))
 	if it.method.Diversity != nil {
 		_, fresh := it.task.read(rows)
@@ -176,7 +159,7 @@ func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xl
 		s.Known = after
 	}
 	var means metrics
-	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, numbers,
+	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns,
 		key.FoldIn(streamUpdates))
 	means.Task = ReduceAllMean(s.Worlds.Reward)
 	return s, buffer, it.checked(means, s)
@@ -187,20 +170,19 @@ func (it iteration) model(known []*Node) Model {
 }
 
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
-// means over updates. Without numbers, the parameters are constants.
+// means over updates.
 func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer,
-	returns *replay.Returns, numbers []*Node, key xla.Key) (sac.Learner, []*Node, metrics) {
+	returns *replay.Returns, key xla.Key) (sac.Learner, []*Node, metrics) {
 	type state struct {
 		Learning learning
 		Buffer   replay.Buffer
 		Returns  *replay.Returns
-		Numbers  []*Node
 		Key      xla.Key
 		Sums     metrics
 	}
 	g := key.Hi.Graph()
 	zero := Zeros(g, shapes.Make(dtypes.Float32))
-	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, numbers, key,
+	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, key,
 		metrics{zero, zero, zero, zero, zero, zero, zero, zero}}
 	if it.method.Diversity != nil {
 		start.Learning.Model = it.model(known)
@@ -214,7 +196,7 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 			returns = u.Returns.At(index)
 		}
 		var f metrics
-		u.Learning, f = it.tuned(u.Numbers).learn(u.Learning, batch, skills, returns,
+		u.Learning, f = it.learn(u.Learning, batch, skills, returns,
 			it.sac.NewNoise(draw.FoldIn(streamNoise)))
 		u.Sums = xla.Map2(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
 		return u

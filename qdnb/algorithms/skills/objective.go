@@ -1,10 +1,6 @@
 package skills
 
-import (
-	"github.com/gomlx/gomlx/core/graph"
-
-	"example.com/qdnb/xla"
-)
+import "github.com/gomlx/gomlx/core/graph"
 
 // DiversityOnly is the objective of DIAYN and DADS: the diversity reward alone.
 type DiversityOnly struct{}
@@ -29,30 +25,13 @@ func (TaskOnly) NeedsReturns() bool { return false }
 //	task + scale diversity
 type PlusReward struct{ Scale float64 }
 
-var _ xla.Parametric[Objective] = PlusReward{}
-
 // Reward implements [Objective].
-func (o PlusReward) Reward(task, diversity, returns *graph.Node) *graph.Node {
-	return o.Bind(xla.ParamsOf[Objective](o).Constants(task)).Reward(task, diversity, returns)
+func (o PlusReward) Reward(task, diversity, _ *graph.Node) *graph.Node {
+	return graph.Add(task, graph.MulScalar(diversity, o.Scale))
 }
 
 // NeedsReturns implements [Objective].
 func (PlusReward) NeedsReturns() bool { return false }
-
-// Params implements [xla.Parametric].
-func (o PlusReward) Params() []float64 { return []float64{o.Scale} }
-
-// Bind implements [xla.Parametric].
-func (PlusReward) Bind(numbers []*graph.Node) Objective { return plusReward{numbers[0]} }
-
-// plusReward is a [PlusReward] whose scale is a graph node.
-type plusReward struct{ scale *graph.Node }
-
-func (o plusReward) Reward(task, diversity, _ *graph.Node) *graph.Node {
-	return graph.Add(task, graph.Mul(diversity, o.scale))
-}
-
-func (plusReward) NeedsReturns() bool { return false }
 
 // SMERL rewards diversity only in episodes that solve the task (Kumar et al., NeurIPS 2020):
 //
@@ -63,44 +42,17 @@ func (plusReward) NeedsReturns() bool { return false }
 // positive rewards, none is until it has collected enough. The paper writes > instead of >=.
 type SMERL struct{ Target, Margin, Scale float64 }
 
-var (
-	_ Gate                      = SMERL{}
-	_ xla.Parametric[Objective] = SMERL{}
-)
+var _ Gate = SMERL{}
 
 // Reward implements [Objective].
 func (o SMERL) Reward(task, diversity, returns *graph.Node) *graph.Node {
-	return o.Bind(xla.ParamsOf[Objective](o).Constants(returns)).Reward(task, diversity, returns)
+	return graph.Where(o.Accepts(returns), PlusReward{o.Scale}.Reward(task, diversity, nil), task)
 }
 
 // Accepts implements [Gate].
 func (o SMERL) Accepts(returns *graph.Node) *graph.Node {
-	return o.Bind(xla.ParamsOf[Objective](o).Constants(returns)).(Gate).Accepts(returns)
+	return graph.GreaterOrEqual(returns, graph.ConstAs(returns, o.Target-o.Margin))
 }
 
 // NeedsReturns implements [Objective].
 func (SMERL) NeedsReturns() bool { return true }
-
-// Params implements [xla.Parametric].
-func (o SMERL) Params() []float64 { return []float64{o.Target - o.Margin, o.Scale} }
-
-// Bind implements [xla.Parametric].
-func (SMERL) Bind(numbers []*graph.Node) Objective {
-	return smerl{numbers[0], plusReward{numbers[1]}}
-}
-
-// smerl is a [SMERL] whose parameters are graph nodes. It is a [Gate].
-type smerl struct {
-	least *graph.Node // lowest accepted return
-	pays  plusReward
-}
-
-func (o smerl) Reward(task, diversity, returns *graph.Node) *graph.Node {
-	return graph.Where(o.Accepts(returns), o.pays.Reward(task, diversity, nil), task)
-}
-
-func (o smerl) Accepts(returns *graph.Node) *graph.Node {
-	return graph.GreaterOrEqual(returns, graph.BroadcastToDims(o.least, returns.Shape().Dimensions...))
-}
-
-func (smerl) NeedsReturns() bool { return true }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
@@ -51,8 +50,7 @@ type Search struct {
 	warmup    *program // program with random actions and without updates; nil until needed
 	measuring *measuring
 	seed      xla.Array
-	tuning    xla.Array // parameters of the method
-	iteration int64     // newest iteration; 0 after the first evaluation, -1 before it
+	iteration int64 // newest iteration; 0 after the first evaluation, -1 before it
 
 	evaluations int64         // evaluation episodes so far
 	means       scoring.Means // of the metrics since the last evaluation
@@ -63,18 +61,14 @@ type program = xla.Program[iterationIn, iterationOut]
 
 // Inputs and outputs of the programs.
 type (
-	startIn struct {
-		Seed    xla.Array
-		Numbers xla.Array // parameters of the method, see [xla.Params]
-	}
 	startOut struct {
 		State  xla.State[state]
 		Buffer xla.State[replay.Buffer]
 	}
 	iterationIn struct {
-		Seed, Number, Numbers xla.Array
-		State                 xla.State[state]         `xla:"donate"`
-		Buffer                xla.State[replay.Buffer] `xla:"donate"`
+		Seed, Number xla.Array
+		State        xla.State[state]         `xla:"donate"`
+		Buffer       xla.State[replay.Buffer] `xla:"donate"`
 	}
 	iterationOut struct {
 		startOut
@@ -127,17 +121,15 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 
 // build compiles the programs and creates the state before the first iteration.
 func (s *Search) build() error {
-	s.seed, s.tuning = s.programs.Seed(s.config.Seed).First(), s.it.numbers().Array(1)
-	in := startIn{s.seed, s.tuning}
-	start, err := xla.Compile(s.programs, "start", in, func(in startIn) startOut {
-		first, buffer := s.it.tuned(xla.Scalars(in.Numbers.Tree)).start(xla.KeyOf(in.Seed.Tree),
-			s.config.ReplayBufferSize)
+	s.seed = s.programs.Seed(s.config.Seed).First()
+	start, err := xla.Compile(s.programs, "start", s.seed, func(seed xla.Array) startOut {
+		first, buffer := s.it.start(xla.KeyOf(seed.Tree), s.config.ReplayBufferSize)
 		return startOut{xla.Out(first), xla.Out(buffer)}
 	}, s.it.axes()...)
 	if err != nil {
 		return err
 	}
-	out, err := start.Run(in)
+	out, err := start.Run(s.seed)
 	if err != nil {
 		return err
 	}
@@ -151,16 +143,14 @@ func (s *Search) build() error {
 
 // inputs are the inputs of a program on the whole state.
 func (s *Search) inputs(number xla.Array) iterationIn {
-	return iterationIn{s.seed, number, s.tuning, s.state, s.buffer.State}
+	return iterationIn{s.seed, number, s.state, s.buffer.State}
 }
 
 // compile compiles a program on the whole state.
-func (s *Search) compile(c xla.Compiler, name string, build func(state, replay.Buffer,
-	[]*graph.Node, xla.Key) (state, replay.Buffer, metrics)) (*program, error) {
+func (s *Search) compile(c xla.Compiler, name string, build func(state, replay.Buffer, xla.Key) (state, replay.Buffer, metrics)) (*program, error) {
 	return xla.Compile(c, name, s.inputs(xla.Declare(dtypes.Int32)),
 		func(in iterationIn) iterationOut {
-			numbers := xla.Scalars(in.Numbers.Tree)
-			after, buffer, f := build(in.State.Tree, in.Buffer.Tree, numbers,
+			after, buffer, f := build(in.State.Tree, in.Buffer.Tree,
 				xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
 			return iterationOut{startOut{xla.Out(after), xla.Out(buffer)}, xla.Out(f)}
 		}, s.it.axes()...)
@@ -277,7 +267,7 @@ func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Close frees the device memory and the programs.
 func (s *Search) Close() {
-	xla.Free(&s.state, &s.buffer.State, &s.seed, &s.tuning)
+	xla.Free(&s.state, &s.buffer.State, &s.seed)
 	if s.measuring != nil {
 		xla.Free(&s.measuring.passive, &s.measuring.current)
 	}

@@ -54,6 +54,6 @@ func (u Updates) Run(task Task, method Method, config sac.Config, n int, key xla
 	it := newIteration(task, method, config)
 	it.updates = n
 	var f metrics
-	u.Learner, u.Known, f = it.train(u.Learner, u.Known, u.Buffer, nil, nil, key)
+	u.Learner, u.Known, f = it.train(u.Learner, u.Known, u.Buffer, nil, key)
 	return u, []*Node{f.Critic, f.Actor}
 }
