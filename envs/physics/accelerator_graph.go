@@ -227,9 +227,6 @@ func (s *System) carried(parts []*Node, split bool) limbs {
 // the contacts would otherwise compute them again from the state that the loop carries; it would
 // have to keep, and thus copy, that state while its successor is written.
 func (s *System) storePositions(states ...limbs) {
-	if s.record != nil {
-		return
-	}
 	touching := make([]bool, len(s.levels))
 	for i := range s.contacts {
 		for _, set := range s.contacts[i].sets {

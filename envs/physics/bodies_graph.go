@@ -62,7 +62,7 @@ func (all limbs) motions() (components []*num) {
 // merged returns the system that steps compute with, except for contacts. On CPUs this is
 // s.oneLevel, if there is one, which gives fewer and longer loops.
 func (s *System) merged(g *Graph) *System {
-	if s.oneLevel == nil || s.record != nil || accelerated(g) {
+	if s.oneLevel == nil || accelerated(g) {
 		return s
 	}
 	return s.oneLevel
@@ -273,16 +273,11 @@ func split(x *Node) []*Node {
 
 // Export is the inverse of [System.Import].
 func (s *System) Export(state State) (position, rotation, velocity, angular *Node) {
-	return s.export(state.graph(), state.batch(), s.limbs(state))
-}
-
-func (s *System) export(g *Graph, batch int, all limbs) (position, rotation, velocity,
-	angular *Node) {
 	var stacked [13]*Node
 	for i := range stacked {
 		var parts []addend
-		for l := range all {
-			parts = append(parts, addend{*all[l].components()[i], s.levels[l].toModel()})
+		for l, b := range s.limbs(state) {
+			parts = append(parts, addend{*b.components()[i], s.levels[l].toModel()})
 		}
 		for k, b := range s.model.Bodies {
 			if b.Fixed {
@@ -290,7 +285,7 @@ func (s *System) export(g *Graph, batch int, all limbs) (position, rotation, vel
 				parts = append(parts, addend{*fixed.components()[i], [][]int{{k}}})
 			}
 		}
-		stacked[i] = s.table(g, batch, parts...)
+		stacked[i] = s.table(state.graph(), state.batch(), parts...)
 	}
 	return table(stacked[:3]), table(stacked[3:7]), table(stacked[7:10]), table(stacked[10:])
 }

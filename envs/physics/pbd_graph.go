@@ -59,7 +59,6 @@ func (s *System) positionIteration(merged limbs, d drive) (limbs, touch) {
 	free := s.merged(merged[0].rot.w.graph()) // of contacts
 	merged, previous := free.integratePositionBased(merged, d)
 	all, before := s.unmerge(free, merged), s.unmerge(free, previous)
-	s.record.bodies("s2_joint", all)
 
 	near := s.nearWalls(all, d.everyWall)
 	found := all
@@ -99,14 +98,11 @@ func (s *System) positionIteration(merged limbs, d drive) (limbs, touch) {
 	if near != nil {
 		skipped = s.boundMultipliers(*near, multipliers)
 	}
-	s.record.shift("dqc", pressure, all)
-	s.record.multipliers("dlambda", multipliers)
 	merged = free.move(merged, s.mergePushes(free, pressure.moving))
 	unprojected := s.unmerge(free, merged)
 	merged = free.project(merged, previous)
 	materialize(append(merged.places(), merged.motions()...)...)
 	all = s.unmerge(free, merged)
-	s.record.bodies("s2_proj", all)
 
 	t := s.noTouch()
 	for i := range s.contacts {
@@ -134,9 +130,7 @@ func (s *System) positionIteration(merged limbs, d drive) (limbs, touch) {
 			}
 		}
 	}
-	s.record.touch("dpc", t)
 	merged = free.applyImpulse(merged, s.mergePushes(free, t.moving))
-	s.record.bodies("after", merged)
 	return merged, t
 }
 
@@ -144,10 +138,9 @@ func (s *System) positionIteration(merged limbs, d drive) (limbs, touch) {
 // the joints. It returns the bodies as they are before the second substep's collisions, and as they
 // were before that substep.
 func (s *System) integratePositionBased(all limbs, from drive) (now, before limbs) {
-	if s.record != nil || accelerated(all[0].rot.w.graph()) {
+	if accelerated(all[0].rot.w.graph()) {
 		before = s.project(s.integrateJoints(all, from), all)
-		s.record.bodies("s1_after", before)
-		now = s.recordedBy(nil).integrateJoints(before, from)
+		now = s.integrateJoints(before, from)
 		s.storePositions(now, before)
 		return now, before
 	}
@@ -182,17 +175,15 @@ func (s *System) integratePositionBased(all limbs, from drive) (now, before limb
 // integrateJoints integrates forces, then solves the joints.
 func (s *System) integrateJoints(all limbs, from drive) limbs {
 	all = s.integrateForces(all, from)
-	s.record.bodies("s1_kinetic", all)
 	d := s.jointCorrections(all)
 	materialize(d.components()...)
-	s.record.shift("s1_dqj", touch{moving: d, fixed: noPush(len(s.touched))}, all)
 	return s.move(all, d)
 }
 
 // integrateForces integrates actuators, joint damping and gravity, without joint constraints or
 // contacts.
 func (s *System) integrateForces(all limbs, from drive) limbs {
-	total, actuators, damping := s.newLoads(), s.newLoads(), s.newLoads()
+	total := s.newLoads()
 	joints := s.jointStates(all)
 	torques := make([]vector, len(joints))
 	var made []*num
@@ -204,22 +195,13 @@ func (s *System) integrateForces(all limbs, from drive) limbs {
 		}
 		torques[i] = j.sumOverAxes(drives).plus(j.dampingTorque())
 		made = append(made, torques[i].components()...)
-		if s.record != nil {
-			actuators.pull(j, torques[i].scale(0), j.sumOverAxes(drives))
-			damping.pull(j, torques[i].scale(0), j.dampingTorque())
-		}
 	}
 	materialize(made...)
 	for i, j := range joints {
 		total.pull(j, torques[i].scale(0), torques[i])
 	}
-	if s.record != nil {
-		s.record.pushes("s1_dpa", actuators.accelerations())
-		s.record.pushes("s1_damp", damping.accelerations())
-	}
 	all = s.accelerate(all, total.accelerations(), from.gravity)
 	materialize(all.motions()...)
-	s.record.bodies("s1_acc", all)
 	all = s.kinetic(all)
 	materialize(all.places()...)
 	return all

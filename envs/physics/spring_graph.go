@@ -28,7 +28,6 @@ func (j jointState) springForce() (force, torque vector) {
 func (s *System) springSubstep(all limbs, d drive) (limbs, touch) {
 	all = s.kinetic(all)
 	materialize(all.places()...)
-	s.record.bodies("kinetic", all)
 
 	joints := s.jointStates(all)
 	axisTorques := make([][]num, len(joints)) // torques about the axes
@@ -56,15 +55,11 @@ func (s *System) springSubstep(all limbs, d drive) (limbs, touch) {
 	for i, j := range joints {
 		total.pull(j, forces[i], twists[i])
 	}
-	s.record.springs(joints, d.torques)
 	all = s.accelerate(all, total.accelerations(), d.gravity)
 	materialize(all.motions()...)
-	s.record.bodies("acc", all)
 
 	t := s.resolveContacts(all)
-	s.record.touch("dpc", t)
 	all = s.applyImpulse(all, t.moving)
-	s.record.bodies("after", all)
 	return all, t
 }
 

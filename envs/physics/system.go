@@ -32,8 +32,6 @@ type System struct {
 	// oneLevel has the same bodies in one level; nil if its joints would need gathers. See
 	// [System.merged].
 	oneLevel *System
-
-	record *stageRecorder // nil except during [System.Substep]
 }
 
 // level holds the bodies at the same depth of the tree, one row per limb that reaches it.

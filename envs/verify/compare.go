@@ -44,13 +44,6 @@ type group struct {
 	Group
 	results []Result
 	outside []bool // parts with an array outside of its tolerance
-	numbers []numbers
-}
-
-// numbers holds the elements of an array: stored and computed.
-type numbers struct {
-	name      string
-	want, got []float32
 }
 
 // newGroup returns an empty group. Only parts with counts set are compared. percent of them may be
@@ -94,29 +87,8 @@ func (g *group) compare(stored *arrays, columns []column, computed [][]float32,
 		}
 		result.Pass = result.Outside <= g.Allowed
 		g.results = append(g.results, result)
-		g.numbers = append(g.numbers, numbers{c.name, want.flat, computed[i]})
 	}
 	return nil
-}
-
-// samples compares outputs that are computed from stored inputs, both per sample. percent of the
-// samples may be outside.
-func (s subject) samples(stored *arrays, inputs, outputs []column, percent int,
-	build func(in []*graph.Node) []*graph.Node) ([]*group, error) {
-	in, err := stored.all(inputs)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := stored.all(outputs); err != nil {
-		return nil, err
-	}
-	computed, err := s.run(in, build)
-	if err != nil {
-		return nil, err
-	}
-	all := every(stored.sizes[samples])
-	g := newGroup("samples", all, percent)
-	return []*group{g}, g.compare(stored, outputs, computed, all)
 }
 
 // every returns counts for all of n parts.

@@ -6,7 +6,6 @@
 //
 //	onestep   single steps from stored states, and the contact impulses in them
 //	perturb   the same in a perturbed environment, perturb_<environment>_<what>_<value>.npz
-//	substep   the stages of the smallest step of the rigid-body dynamics
 //	traj      trajectories under stored actions: starts from joint angles, and steps
 //
 // The report lists the compared arrays and their tolerances. The tolerance for steps of rigid

@@ -22,7 +22,6 @@ func FuzzFile(f *testing.F) {
 	f.Add("traj_walker-uni.npz", "init_pos <f4 0,8,3\nactions <f4 4611686018427387904,0,6")
 	f.Add("perturb_ant-uni_gravity_2.npz", "parameter <f4 1, 1e300")
 	f.Add("perturb_ant-maze_target_3.npz", "parameter <f4 1, 3\ntarget <f4 3, nan")
-	f.Add("substep_walker-uni.npz", "act <f4 1,6\nfoo\x01 <f4 1,")
 	f.Add("traj_.npz", "\n")
 	p := xlatest.Pure(f)
 	f.Fuzz(func(t *testing.T, name, text string) {

@@ -6,12 +6,24 @@ import (
 
 // oneStep compares single steps from stored states, of a nominal or perturbed environment.
 func oneStep(s subject, stored *arrays) ([]*group, error) {
-	inputs := append(at(s.state, "", "_before", samples),
-		column{name: "action", axes: []axis{samples}, dims: []int{s.env.Spec().Actions}})
+	inputs, err := stored.all(append(at(s.state, "", "_before", samples),
+		column{name: "action", axes: []axis{samples}, dims: []int{s.env.Spec().Actions}}))
+	if err != nil {
+		return nil, err
+	}
 	outputs := append(at(s.stepped, "", "", samples), at(s.state, "", "_after", samples)...)
-	return s.samples(stored, inputs, outputs, s.percent, func(in []*Node) []*Node {
+	if _, err := stored.all(outputs); err != nil {
+		return nil, err
+	}
+	computed, err := s.run(inputs, func(in []*Node) []*Node {
 		last := len(in) - 1
 		after, shown := s.step(s.start(in[:last]), in[last])
 		return append(shown, s.read(after)...)
 	})
+	if err != nil {
+		return nil, err
+	}
+	all := every(stored.sizes[samples])
+	g := newGroup("samples", all, s.percent)
+	return []*group{g}, g.compare(stored, outputs, computed, all)
 }

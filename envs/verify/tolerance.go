@@ -3,14 +3,12 @@ package verify
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
 // tolerance is the largest difference that counts as rounding. The zero value requires equality.
 type tolerance struct {
-	base    float64
-	largest bool // base is multiplied by the array's largest absolute number, at least 1
+	base float64
 	// err64 names the array with the published code's rounding error per sample. Ten times this is
 	// added to the tolerance.
 	err64 string
@@ -23,9 +21,6 @@ func (t tolerance) String() string {
 	}
 	short := func(x float64) string { return strings.Replace(fmt.Sprintf("%.0e", x), "e-0", "e-", 1) }
 	terms := []string{short(t.base)}
-	if t.largest {
-		terms[0] += " of largest"
-	}
 	if t.err64 != "" {
 		terms = append(terms, "10 err64")
 	}
@@ -40,10 +35,6 @@ func (t tolerance) String() string {
 // is nil.
 func compare(c column, counts []bool, got, want, err64 []float32) (r Result, outside []bool) {
 	t := c.tolerance
-	base := t.base
-	if t.largest {
-		base *= float64(max(1, slices.Max(want), -slices.Min(want)))
-	}
 	r = Result{Name: c.name, Tolerance: t.String()}
 	outside = make([]bool, len(counts))
 	size := len(want) / len(counts)
@@ -60,7 +51,7 @@ func compare(c column, counts []bool, got, want, err64 []float32) (r Result, out
 			if off == 0 {
 				continue
 			}
-			allowed := base + t.value*x
+			allowed := t.base + t.value*x
 			if err64 != nil {
 				allowed += 10 * float64(err64[part])
 			}

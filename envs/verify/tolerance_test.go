@@ -54,16 +54,6 @@ func TestCompare(t *testing.T) {
 			got: []float32{-10, 2}, want: []float32{-8, 1}, outside: []bool{false, false},
 			result: Result{Tolerance: "1e+00 + 2e-1 |x|", WorstAbs: 2, WorstRel: 1, WorstShare: 0.8},
 		},
-		"share of the largest": {
-			c:   column{tolerance: tolerance{base: 0.25, largest: true}},
-			got: []float32{-8, 3}, want: []float32{-8, 0}, outside: []bool{false, true},
-			result: Result{Tolerance: "2e-1 of largest", WorstAbs: 3, WorstShare: 1.5},
-		},
-		"largest below 1": {
-			c:   column{tolerance: tolerance{base: 0.25, largest: true}},
-			got: []float32{0.5, 0.25}, want: []float32{0.5, 0}, outside: []bool{false, false},
-			result: Result{Tolerance: "2e-1 of largest", WorstAbs: 0.25, WorstShare: 1},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			counts := test.counts

@@ -1,12 +1,12 @@
 package verify
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
@@ -20,7 +20,6 @@ const perturbed = "perturb"
 var kinds = map[string]func(subject, *arrays) ([]*group, error){
 	"onestep": oneStep,
 	perturbed: oneStep,
-	"substep": subStep,
 	"traj":    trajectories,
 }
 
@@ -32,63 +31,56 @@ func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 // report. An error means that the comparison was not possible: an unknown name, or an array that is
 // missing, has a wrong shape or is not finite.
 func File(p *xla.Platform, path string) (Report, error) {
-	found, err := examine(p, path)
-	return found.Report, errors.WithMessage(err, path)
+	report, err := file(p, path)
+	if err != nil {
+		return Report{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return report, nil
 }
 
-// examined holds a report and the arrays that it compares.
-type examined struct {
-	Report
-	subject subject
-	stored  *arrays
-	groups  []*group
-}
-
-func examine(p *xla.Platform, path string) (examined, error) {
+func file(p *xla.Platform, path string) (report Report, err error) {
 	name, isArchive := strings.CutSuffix(filepath.Base(path), ".npz")
 	parts := strings.Split(name, "_")
 	kind := parts[0]
 	if _, ok := kinds[kind]; !ok && isArchive && len(parts) > 1 {
-		return examined{}, names.Unknown("kind of golden file", kind, Kinds())
+		return report, names.Unknown("kind of golden file", kind, Kinds())
 	}
 	if isPerturbed := kind == perturbed; !isArchive || isPerturbed && len(parts) !=
 		4 || !isPerturbed && len(parts) != 2 {
-		return examined{},
-			errors.New("the name of a golden file must be <kind>_<environment>.npz, such as " +
-				"traj_ant-uni.npz, or perturb_<environment>_<what>_<value>.npz")
+		return report, errors.New("the name of a golden file must be <kind>_<environment>.npz, such as " +
+			"traj_ant-uni.npz, or perturb_<environment>_<what>_<value>.npz")
 	}
 	stored, err := read(path)
 	if err != nil {
-		return examined{}, err
+		return report, err
 	}
 	var options []envs.Option
 	if kind == perturbed {
 		option, err := perturbation(parts[2], stored)
 		if err != nil {
-			return examined{}, err
+			return report, err
 		}
 		options = append(options, option)
 	}
 	env, err := envs.Make(parts[1], options...)
 	if err != nil {
-		return examined{}, err
+		return report, err
 	}
 	form, err := formOf(env)
 	if err != nil {
-		return examined{}, err
+		return report, err
 	}
-	subject := subject{p, form}
-	groups, err := kinds[kind](subject, stored)
+	groups, err := kinds[kind](subject{p, form}, stored)
 	if err != nil {
-		return examined{}, err
+		return report, err
 	}
-	report := Report{File: path, Env: parts[1], Kind: kind, Pass: true}
+	report = Report{File: path, Env: parts[1], Kind: kind, Pass: true}
 	for _, g := range groups {
 		report.Arrays = append(report.Arrays, g.results...)
 		report.Groups = append(report.Groups, g.Group)
 		report.Pass = report.Pass && g.Outside <= g.Allowed
 	}
-	return examined{report, subject, stored, groups}, nil
+	return report, nil
 }
 
 // list joins the sorted keys of a table.

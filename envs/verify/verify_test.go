@@ -77,9 +77,6 @@ func TestReportOfAFileThatHolds(t *testing.T) {
 		"traj_ant-uni.npz": "init_pos init_rot init_vel init_ang init_obs init_desc " +
 			"obs pos",
 		"traj_halfcheetah-uni.npz": "init_pos init_rot init_vel init_ang init_obs init_desc obs pos",
-		"substep_walker-uni.npz": "kinetic_ang kinetic_pos kinetic_rot kinetic_vel dpj_ang dpj_vel " +
-			"dpa_ang " +
-			"acc_ang acc_pos acc_rot acc_vel dpc_ang dpc_vel after_ang after_pos after_rot after_vel",
 	} {
 		r := report(t, filepath.Join("..", "testdata", name))
 		var arrays []string
@@ -107,7 +104,6 @@ func TestCorruptedArrayIsNamed(t *testing.T) {
 			"obs reward done desc contact_vel contact_ang pos_after rot_after vel_after ang_after"},
 		"onestep_halfcheetah-hurdles.npz":    {9, nil, 10, "obs vel_after"},
 		"perturb_walker-uni_gravity_2.0.npz": {2, nil, 0.01, "reward pos_after"},
-		"substep_ant-trap.npz":               {1, nil, 1, "s1_dqj_pos dlambda dpc_vel after_rot"},
 		"traj_walker-uni.npz":                {1, nil, 0.02, "init_obs init_desc obs pos"},
 		"traj_halfcheetah-uni.npz":           {1, nil, 0.02, "init_obs init_desc"},
 	} {
@@ -196,7 +192,6 @@ func TestCorruptedInputFails(t *testing.T) {
 		{"traj_pointmaze.npz", "actions", 1, "obs xy"},
 		{"onestep_walker-uni.npz", "action", 1, "obs pos_after vel_after"},
 		{"perturb_ant-uni_actuator_2.0.npz", "parameter", 0.1, "obs vel_after"},
-		{"substep_walker-uni.npz", "act", 1, "dpa_ang acc_ang after_ang"},
 		{"traj_walker-uni.npz", "init_qpos", 0.01, "init_pos init_rot"},
 		{"traj_halfcheetah-uni.npz", "init_pos", 0.1, "init_pos"},
 		{"traj_halfcheetah-hurdles.npz", "kind", -2, "init_pos"}, // starts that were moved
@@ -218,8 +213,7 @@ func TestCorruptedInputFails(t *testing.T) {
 
 func TestUnusableFilesGiveOneLine(t *testing.T) {
 	p := xlatest.Best(t)
-	const traj, onestep, substep = "traj_pointmaze.npz", "onestep_walker-uni.npz",
-		"substep_walker-uni.npz"
+	const traj, onestep = "traj_pointmaze.npz", "onestep_walker-uni.npz"
 	const gravity, target = "perturb_ant-uni_gravity_0.5.npz", "perturb_ant-maze_target_3.npz"
 	one := func(name, array string, a npz.Array) string {
 		return change(t, name, map[string]npz.Array{array: a})
@@ -240,10 +234,9 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 		"traj_pointmaze.csv":           "<kind>_<environment>.npz",
 		"traj_pointmaze_gravity_2.npz": "<kind>_<environment>.npz",
 		"perturb_ant-uni_gravity.npz":  "perturb_<environment>_<what>_<value>.npz",
-		"walk_pointmaze.npz": `unknown kind of golden file "walk"; known: onestep, perturb, ` +
-			`substep, traj`,
-		"onstep_pointmaze.npz": `did you mean "onestep"?`,
-		"none/" + traj:         "no such file",
+		"walk_pointmaze.npz":           `unknown kind of golden file "walk"; known: onestep, perturb, traj`,
+		"onstep_pointmaze.npz":         `did you mean "onestep"?`,
+		"none/" + traj:                 "no such file",
 		changeAs(t, traj, "traj_moon.npz",
 			nil): `unknown environment "moon"; known: `,
 		changeAs(t, traj, "traj_ant-uni.npz", nil): `there is no array "init_pos"`,
@@ -272,13 +265,6 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 			zeros(256, 8)): `array "contact_vel" has shape [256 8], not [256 8 3]`,
 		one("traj_walker-uni.npz", "kind", npz.Array{}):        `there is no array "kind"`,
 		one("traj_walker-uni.npz", "horizon_f64", npz.Array{}): `there is no array "horizon_f64"`,
-		changeAs(t, substep, "substep_pointmaze.npz", nil):     "pointmaze has no substeps",
-		one(substep, "dqc_pos",
-			zeros(16, 8, 3)): `a substep of walker-uni has no stage "dqc_pos"; its stages are acc_ang, `,
-		one(substep, "sparks",
-			zeros(16, 8)): `a substep of walker-uni has no stage "sparks"`,
-		one(substep, "acc_vel",
-			zeros(16, 8, 4)): `array "acc_vel" has shape [16 8 4], not [16 8 3]`,
 		changeAs(t, gravity, "perturb_ant-uni_wind_2.npz",
 			nil): `unknown perturbation "wind"; known: actuator, gravity, target`,
 		changeAs(t, gravity, "perturb_ant-uni_actuators_2.npz", nil): `did you mean "actuator"?`,
@@ -306,21 +292,6 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 		if report.Pass {
 			t.Errorf("%s passes", path)
 		}
-	}
-}
-
-// A substep file without stages is an error; it must not pass.
-func TestSubstepFileWithoutStages(t *testing.T) {
-	const name = "substep_walker-uni.npz"
-	none := map[string]npz.Array{}
-	for array := range golden(t, name) {
-		if array != "act" && !strings.HasSuffix(array, "_before") {
-			none[array] = npz.Array{}
-		}
-	}
-	if _, err := File(xlatest.Best(t), change(t, name,
-		none)); err == nil || !strings.Contains(err.Error(), "no stage of a substep") {
-		t.Error(err)
 	}
 }
 
