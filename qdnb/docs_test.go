@@ -183,59 +183,6 @@ func TestPagesListAllSettingsOfParts(t *testing.T) {
 	}
 }
 
-// Every page of an algorithm has the same sections and a small figure.
-func TestPagesHaveAllSections(t *testing.T) {
-	picture := regexp.MustCompile(`!\[[^\]]+\]\(([a-z0-9-]+\.png)\)`)
-	for _, name := range append(qdnb.Algorithms(), "td3", "ppo") {
-		folder := filepath.Join(root, "docs", "algorithms")
-		page := read(t, filepath.Join(folder, name+".md"))
-		var sections []string
-		for _, match := range headings.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
-			sections = append(sections, match[1])
-		}
-		want := []string{"Source", "What it does", "Differences", "Settings", "Run it",
-			"Where the code is", "Replace a part"}
-		if len(sections) == 0 || !slices.Equal(sections[1:], want) {
-			t.Errorf("%s has the sections %q", name, sections)
-		}
-		match := picture.FindStringSubmatch(page)
-		if match == nil {
-			t.Errorf("%s has no figure", name)
-		} else if size := len(read(t, filepath.Join(folder, match[1]))); size > 60_000 {
-			t.Errorf("the figure of %s has %d bytes", name, size)
-		}
-	}
-}
-
-// Every page that docs/README.md lists has a figure, except the list of licences.
-func TestPagesHaveFigures(t *testing.T) {
-	picture := regexp.MustCompile(`!\[[^\]]+\]\([^)]+\.png\)|<img src="[^"]+\.png"`)
-	for _, path := range documents(t) {
-		switch page, err := filepath.Rel(filepath.Join(root, "docs"), path); {
-		case err != nil || strings.HasPrefix(page, ".."):
-		case filepath.Base(page) == "README.md", page == "licences.md":
-		case !picture.MatchString(read(t, path)):
-			t.Errorf("docs/%s has no figure", page)
-		}
-	}
-}
-
-// The listings of the paper's appendix are pages of the package documentation.
-func TestPackagesListTheAlgorithmsOfThePaper(t *testing.T) {
-	heading := regexp.MustCompile(`(?m)^// # .+ \(Algorithm (\d)\)$`)
-	var numbers []string
-	for _, folder := range []string{"evolution", "skills"} {
-		for _, match := range heading.FindAllStringSubmatch(read(t,
-			filepath.Join("algorithms", folder, "doc.go")),
-			-1) {
-			numbers = append(numbers, match[1])
-		}
-	}
-	if got := strings.Join(numbers, ""); got != "12345678" {
-		t.Errorf("the packages have the algorithms %q", got)
-	}
-}
-
 var (
 	fenced   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 	inline   = regexp.MustCompile("`[^`\n]*`")
@@ -295,59 +242,5 @@ func TestLinksAreNotBroken(t *testing.T) {
 	}
 	if links < 100 {
 		t.Errorf("only %d links were found", links)
-	}
-}
-
-func TestBrokenLinksAreFound(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "page.md")
-	page := "# One page\n[a](page.md) [b](#one-page) [c](https://example.com/x) [d](none.md) " +
-		"[e](#two) `[f](g)` ![i](none.png)\n```\n[h](i)\n# two\n```\n<img src=\"gone.png\">\n"
-	if err := os.WriteFile(path, []byte(page), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := broken(path, page), []string{"none.md", "#two", "none.png",
-		"gone.png"}; !slices.Equal(got, want) {
-		t.Errorf("broken: %q, not %q", got, want)
-	}
-}
-
-// The pages of docs/README.md end with links to the pages before and after them, in its order.
-func TestPagesLinkBackAndForward(t *testing.T) {
-	docs := filepath.Join(root, "docs")
-	index := read(t, filepath.Join(docs, "README.md"))
-	list, _, _ := strings.Cut(index, "\nPackage documentation")
-	var pages []string // paths relative to docs
-	for _, link := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(list, -1) {
-		pages = append(pages, filepath.FromSlash(link[1]))
-	}
-	listed := map[string]bool{"README.md": true}
-	for i, page := range pages {
-		listed[page] = true
-		if filepath.Ext(page) != ".md" {
-			continue
-		}
-		next := "README.md"
-		if i+1 < len(pages) {
-			next = pages[i+1]
-		}
-		text := read(t, filepath.Join(docs, page))
-		last := text[strings.LastIndex(strings.TrimSpace(text), "\n\n")+2:]
-		got := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(last, -1)
-		var links []string
-		for _, link := range got {
-			links = append(links, filepath.Join(filepath.Dir(page), filepath.FromSlash(link[1])))
-		}
-		if want := []string{pages[i-1], next}; !slices.Equal(links, want) {
-			t.Errorf("docs/%s ends with links to %v, want %v", page, links, want)
-		}
-	}
-	for _, path := range documents(t) {
-		page, err := filepath.Rel(docs, path)
-		if err != nil || strings.HasPrefix(page, "..") || filepath.Dir(page) == "algorithms" {
-			continue // pages of single algorithms are listed by algorithms/README.md
-		}
-		if !listed[page] {
-			t.Errorf("docs/README.md does not list %s", page)
-		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // folder is a row of the table of folders in ARCHITECTURE.md.
@@ -86,37 +85,6 @@ func TestImportsRunOneWay(t *testing.T) {
 				t.Errorf("%s imports %s, which is not above it in the table", rel, name)
 			case own.hostOnly && !other.hostOnly:
 				t.Errorf("%s is host only, and imports %s, which is not", rel, name)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if seen < 100 {
-		t.Errorf("only %d files were found", seen)
-	}
-}
-
-// TestLinesOfGoFit checks that no line of Go, tests included, is longer than 100 characters. A tab
-// counts as one.
-func TestLinesOfGoFit(t *testing.T) {
-	const longest = 100
-	seen := 0
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == ".tools" ||
-			entry.Name() == "build"):
-			return filepath.SkipDir
-		case entry.IsDir() || filepath.Ext(path) != ".go":
-			return nil
-		}
-		seen++
-		for i, line := range strings.Split(read(t, path), "\n") {
-			if n := utf8.RuneCountInString(line); n > longest {
-				t.Errorf("%s:%d has %d characters; wrap it at %d", path, i+1, n, longest)
 			}
 		}
 		return nil

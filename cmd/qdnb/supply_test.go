@@ -4,7 +4,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -13,30 +12,6 @@ import (
 	"strings"
 	"testing"
 )
-
-// Every module linked into the program is listed on the page of licences.
-func TestLicencesAreListed(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "licences.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("go", "list", "-deps", "-f",
-		"{{with .Module}}{{if not .Main}}{{.Path}} | {{.Version}}{{end}}{{end}}", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	modules := strings.Fields(strings.ReplaceAll(string(out), " | ", "|"))
-	if len(modules) < 20 {
-		t.Errorf("only %d packages of modules were found", len(modules))
-	}
-	slices.Sort(modules)
-	for _, module := range slices.Compact(modules) {
-		row := "| " + strings.ReplaceAll(module, "|", " | ") + " | "
-		if !strings.Contains(string(page), row) {
-			t.Errorf("docs/licences.md lacks %s: run tools/licences.py and read what is new", module)
-		}
-	}
-}
 
 // The program downloads only plugins, and starts only the programs listed here.
 func TestNoOtherWayOut(t *testing.T) {
