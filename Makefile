@@ -276,7 +276,7 @@ setup: check .tools/bin/.stamp .tools/venv/.stamp compile plugin ## install what
 check:
 	@tools/setup check
 
-.tools/bin/.stamp: tools/go.mod tools/go.sum
+.tools/bin/.stamp: tools/go.mod tools/go.sum tools/gonb.sed
 	@echo "== installing the GoNB kernel into .tools/bin (about half a minute)"
 	@tools/setup go
 	@touch $@

@@ -2,6 +2,7 @@ package xla
 
 import (
 	"cmp"
+	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
@@ -98,16 +99,19 @@ func (p *Platform) compile(name string, parallel bool, inputs []input,
 		}
 	})
 	if err != nil {
-		at := ""
-		// The place comes first: GoNB v0.11.5 crashes on lines of standard error with two colons before
-		// "main.go:1".
-		if l := (located{}); errors.As(err, &l) {
-			at, err = l.at.String()+": ", l.error
-		}
-		return nil, errors.Errorf("%sprogram %q cannot be compiled: %s", at, name, explain(err, axes))
+		return nil, misbuilt(err, fmt.Sprintf("program %q cannot be compiled: ", name), axes)
 	}
 	program.graph, program.CompileTime = g, time.Since(start)
 	return program, nil
+}
+
+// misbuilt explains an error of code that builds a graph, after its place.
+func misbuilt(err error, what string, axes []Axis) error {
+	at := ""
+	if l := (located{}); errors.As(err, &l) {
+		at, err = l.at.String()+": ", l.error
+	}
+	return errors.New(at + what + explain(err, axes))
 }
 
 // parameters declares the inputs of a graph.

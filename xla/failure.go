@@ -34,12 +34,18 @@ type place struct {
 	line     int // 0: the function is not the user's, or its line is unknown
 }
 
-// String formats a place so that GoNB turns it into a cell and its line, and editors into a link.
+// String formats a place so that GoNB turns it into a cell and its line, and editors into a link. In a
+// cell it starts a line, since GoNB v0.11.5 dies of lines of standard error with two colons before
+// "main.go:12".
 func (p place) String() string {
 	if p.line == 0 {
 		return p.function
 	}
-	return fmt.Sprintf("%s at %s:%d", p.function, p.file, p.line)
+	text := fmt.Sprintf("%s at %s:%d", p.function, p.file, p.line)
+	if folder := os.Getenv("GONB_TMP_DIR"); folder != "" && filepath.Dir(p.file) == filepath.Clean(folder) {
+		return "\n" + text
+	}
+	return text
 }
 
 // located is an error with the place in the user's code that caused it.

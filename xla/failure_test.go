@@ -199,6 +199,28 @@ func TestMisfitsNameThePart(t *testing.T) {
 	}
 }
 
+// GoNB dies of a line of standard error with two colons before "main.go:12", so that no wrapping of an
+// error may put text before a place in a cell.
+func TestPlacesInCellsStartLines(t *testing.T) {
+	at := here(0)
+	t.Setenv("GONB_TMP_DIR", filepath.Dir(at))
+	build := func(x *Node) *Node { return Add(x, Const(x.Graph(), []float32{1, 2})) }
+	input := Input{Shape: shapes.Make(dtypes.Float32, 3)}
+	_, compiled := platformsUnderTest(t)[0].Compile("p", []Input{input},
+		func(in []*Node) []*Node { return []*Node{build(in[0])} })
+	_, traced := TraceGraph(NewTrace(), Declare(dtypes.Float32, 3), func(in Array) Array {
+		return Out(build(in.Tree))
+	})
+	sum := func(x *Node) *Node { return x }
+	for _, err := range []error{compiled, traced, Misfit(sum, "", "it returns 2")} {
+		text := fmt.Sprintf("seed 3: %v", err)
+		if before, after, _ := strings.Cut(text, "\n"); before != "seed 3: " ||
+			!strings.HasPrefix(after, "xla.TestPlacesInCellsStartLines at "+filepath.Dir(at)) {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
 // Errors of this module name no line of the user, although the user called it.
 func TestFailuresOfTheLibraryNameNoLine(t *testing.T) {
 	err := catch((*Executable)(nil).Free)

@@ -56,7 +56,7 @@ func (t *Trace) graph(inputs []input, build func(in []*graph.Node) []*graph.Node
 		}
 	})
 	if err != nil {
-		return errors.New(explain(err, nil))
+		return misbuilt(err, "", nil)
 	}
 	return nil
 }

@@ -3,15 +3,38 @@
 package cell
 
 import (
+	"flag"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+	"k8s.io/klog/v2"
 )
+
+// In a cell, the standard logger breaks lines as [Lines] does, and klog, which GoMLX uses, leaves out
+// its headers, which name places.
+func init() {
+	if In() {
+		log.SetOutput(logged{})
+		options := flag.NewFlagSet("klog", flag.ContinueOnError)
+		klog.InitFlags(options)
+		_ = options.Set("skip_headers", "true") // the flag exists
+	}
+}
+
+// logged writes to standard error.
+type logged struct{}
+
+func (logged) Write(text []byte) (int, error) {
+	_, err := os.Stderr.WriteString(Lines(string(text)))
+	return len(text), err
+}
 
 // In reports whether the program runs in a notebook cell.
 func In() bool { return gonbui.IsNotebook }
@@ -30,6 +53,27 @@ func SendPNG(data []byte, width, height int) error {
 		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{"width": width,
 			"height": height}},
 	})
+}
+
+// inCell matches a place in the program of a cell as GoNB does.
+var inCell = regexp.MustCompile(`\S*main(?:_test)?\.go:\d`)
+
+// Lines starts a new line before each place in a cell's program, such as "/tmp/gonb_1/main.go:12". GoNB
+// 0.11.5, which finds the cell and its line, dies of lines of standard error with two colons before the
+// number.
+func Lines(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		from := 0
+		for _, at := range inCell.FindAllStringIndex(line, -1) {
+			if strings.Contains(line[from:at[0]], ":") {
+				out.WriteString(line[from:at[0]] + "\n")
+				from = at[0]
+			}
+		}
+		out.WriteString(line[from:])
+	}
+	return out.String()
 }
 
 func send(data *protocol.DisplayData) error {

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"example.com/qdnb/internal/cell"
 )
 
 // Must returns value. On an error it prints one readable line to standard error and exits with
@@ -21,10 +23,11 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
-// Check ends the program with one readable line if err is not nil; see [Must].
+// Check ends the program with one readable line if err is not nil; see [Must]. In a notebook, a place
+// in a cell starts another line.
 func Check(err error) {
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "qdnb: %v\n", err)
+		fmt.Fprint(os.Stderr, cell.Lines(fmt.Sprintf("qdnb: %v\n", err)))
 		os.Exit(1)
 	}
 }
