@@ -143,10 +143,17 @@ func (r *Rigid) At(state physics.State) State {
 }
 
 func (r *Rigid) state(m StepView, reward, done *Node) State {
-	s := State{PhysicsState: m.State.Parts, Observation: Transpose(r.Observe(m), 0, 1), Reward: reward,
-		Done: done}
+	b := reward.Shape().Dimensions[0]
+	rows := func(function any, result string, x *Node, size int) *Node {
+		if size > 0 {
+			xla.CheckShape(function, "", result, x, dtypes.Float32, size, b)
+		}
+		return Transpose(x, 0, 1)
+	}
+	s := State{PhysicsState: m.State.Parts, Reward: reward, Done: done,
+		Observation: rows(r.Observe, "observations", r.Observe(m), r.Settings.Observations)}
 	if r.Describe != nil {
-		s.Descriptor = Transpose(r.Describe(m), 0, 1)
+		s.Descriptor = rows(r.Describe, "descriptors", r.Describe(m), len(r.Settings.Descriptor.Lower))
 	}
 	return s
 }
@@ -168,6 +175,7 @@ func (r *Rigid) step(s State, action *Node, under condition) State {
 	done := ZerosLike(s.Reward)
 	if r.Done != nil {
 		done = ConvertDType(r.Done(after), dtypes.Float32)
+		xla.CheckShape(r.Done, "", "ends", done, dtypes.Float32, s.Reward.Shape().Dimensions...)
 	}
 	next := r.state(after, r.reward(before, after, action, under), done)
 	switch {
@@ -183,7 +191,10 @@ func (r *Rigid) step(s State, action *Node, under condition) State {
 // reward is the reward of a step, [B].
 func (r *Rigid) reward(before, after StepView, action *Node, under condition) *Node {
 	if r.Goal == nil {
-		return r.Reward(before, after, action)
+		reward := r.Reward(before, after, action)
+		b := after.State.Parts[0].Shape().Dimensions[1]
+		xla.CheckShape(r.Reward, "", "rewards", reward, dtypes.Float32, b)
+		return reward
 	}
 	target := under.target
 	if target == nil {
