@@ -273,7 +273,8 @@ type field struct {
 	donate bool
 }
 
-// fieldsOf lists the states in a struct, given by a pointer, in declaration order.
+// fieldsOf lists the states in a struct, given by a pointer, in declaration order. A struct's tag holds
+// for all states in it.
 func fieldsOf(v reflect.Value, name string, donate bool) []field {
 	if v.CanInterface() { // not an embedded struct of an unexported type
 		if held, ok := v.Interface().(Holder); ok {
@@ -294,7 +295,7 @@ func fieldsOf(v reflect.Value, name string, donate bool) []field {
 		} else if name != "" {
 			inner = name + "." + inner
 		}
-		all = append(all, fieldsOf(v.Field(i).Addr(), inner, f.Tag.Get("xla") == "donate")...)
+		all = append(all, fieldsOf(v.Field(i).Addr(), inner, donate || f.Tag.Get("xla") == "donate")...)
 	}
 	return all
 }

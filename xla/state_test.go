@@ -25,9 +25,9 @@ type counts struct {
 }
 
 type countIn struct {
-	By     xla.Array
-	None   xla.Array         // an input that the program does not have
-	Counts xla.State[counts] `xla:"donate"`
+	By      xla.Array
+	None    xla.Array // an input that the program does not have
+	counted `xla:"donate"`
 }
 
 // countOut embeds a struct of an unexported type.

@@ -11,11 +11,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A pytree is a Go value that holds graph nodes: a *graph.Node, or a struct, array, slice or
-// pointer of pytrees. An exported struct field may also be an interface that holds one. Loops carry
-// pytrees, so that the state of an environment is a struct with names rather than a list with
-// indices. Fields without nodes (sizes, options) are constants of the loop and pass through
-// unchanged; nil nodes are skipped.
+// A pytree is a Go value that holds graph nodes: a *graph.Node, or a struct, array, slice, pointer or
+// interface of pytrees. Loops carry pytrees, so that the state of an environment is a struct with
+// names rather than a list with indices. Fields without nodes (sizes, options) are constants of the
+// loop and pass through unchanged; nil nodes are skipped. Nodes in unexported fields and maps panic.
 //
 // These functions build no graphs, but they panic like graph functions, which call them.
 
@@ -45,19 +44,12 @@ func Names[T any](tree T) []string {
 // original is not changed, even where it holds slices. Unflatten panics if the number of leaves
 // differs.
 func Unflatten[T any](tree T, leaves []*graph.Node) T {
-	v := reflect.New(reflect.TypeFor[T]()).Elem()
-	v.Set(deepCopy(reflect.ValueOf(&tree).Elem()))
-	next := 0
-	walk(v, "", func(_ string, leaf reflect.Value) {
-		if next < len(leaves) {
-			leaf.Set(reflect.ValueOf(leaves[next]))
-		}
-		next++
-	})
-	if next != len(leaves) {
-		panic(errors.Errorf("a pytree of %d tensors cannot take %d", next, len(leaves)))
+	if n := len(Flatten(tree)); n != len(leaves) {
+		panic(errors.Errorf("a pytree of %d tensors cannot take %d", n, len(leaves)))
 	}
-	return v.Interface().(T)
+	v := reflect.ValueOf(&tree).Elem()
+	v.Set(replace(v, &leaves))
+	return tree
 }
 
 // Map applies f to every node of a pytree.
@@ -95,34 +87,111 @@ func walk(v reflect.Value, path string, visit func(path string, leaf reflect.Val
 			field := v.Type().Field(i)
 			if field.IsExported() {
 				walk(v.Field(i), path+"."+cmp.Or(field.Tag.Get("checkpoint"), field.Name), visit)
-			} else if holdsNodes(field.Type, map[reflect.Type]bool{}) {
+			} else if canHold(field.Type, false, map[reflect.Type]bool{}) {
 				panic(fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it",
 					v.Type(), field.Name))
 			}
 		}
 	case reflect.Array, reflect.Slice:
-		if holdsNodes(v.Type().Elem(), map[reflect.Type]bool{}) {
+		if holds(v, map[uintptr]bool{}) {
 			for i := range v.Len() {
 				walk(v.Index(i), path+"."+strconv.Itoa(i), visit)
 			}
 		}
-	case reflect.Pointer:
-		if !v.IsNil() && holdsNodes(v.Type(), map[reflect.Type]bool{}) {
+	case reflect.Pointer, reflect.Interface:
+		if holds(v, map[uintptr]bool{}) {
 			walk(v.Elem(), path, visit)
 		}
-	case reflect.Interface:
-		if !v.IsNil() && holdsNodes(v.Elem().Type(), map[reflect.Type]bool{}) {
-			// The value in an interface cannot be changed, only replaced.
-			inside := reflect.New(v.Elem().Type()).Elem()
-			inside.Set(deepCopy(v.Elem()))
-			walk(inside, path, visit)
-			v.Set(inside)
+	case reflect.Map:
+		if holds(v, map[uintptr]bool{}) {
+			panic(fmt.Errorf("a map holds tensors in%s, without an order: use a struct or a slice",
+				strings.ReplaceAll(" "+path, " .", " ")))
 		}
 	}
 }
 
-// holdsNodes reports whether a type can hold nodes; seen breaks cycles of types.
-func holdsNodes(t reflect.Type, seen map[reflect.Type]bool) bool {
+// replace copies what holds nodes, shares the rest, and takes the nodes of the copy from leaves.
+func replace(v reflect.Value, leaves *[]*graph.Node) reflect.Value {
+	if !holds(v, map[uintptr]bool{}) {
+		return v
+	}
+	if v.Type() == nodeType {
+		leaf := (*leaves)[0]
+		*leaves = (*leaves)[1:]
+		return reflect.ValueOf(leaf)
+	}
+	out := reflect.New(v.Type()).Elem()
+	switch v.Kind() {
+	case reflect.Struct:
+		out.Set(v)
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				out.Field(i).Set(replace(v.Field(i), leaves))
+			}
+		}
+	case reflect.Array, reflect.Slice:
+		if v.Kind() == reflect.Slice {
+			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		}
+		for i := range v.Len() {
+			out.Index(i).Set(replace(v.Index(i), leaves))
+		}
+	case reflect.Pointer:
+		out.Set(reflect.New(v.Type().Elem()))
+		out.Elem().Set(replace(v.Elem(), leaves))
+	case reflect.Interface:
+		out.Set(replace(v.Elem(), leaves))
+	}
+	return out
+}
+
+// holds reports whether a value holds nodes, or a field that is not exported can. seen breaks cycles
+// of pointers.
+func holds(v reflect.Value, seen map[uintptr]bool) bool {
+	if v.Type() == nodeType {
+		return !v.IsNil()
+	}
+	if !canHold(v.Type(), true, map[reflect.Type]bool{}) {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && holds(v.Field(i), seen) ||
+				!f.IsExported() && canHold(f.Type, false, map[reflect.Type]bool{}) {
+				return true
+			}
+		}
+	case reflect.Array, reflect.Slice:
+		for i := range v.Len() {
+			if holds(v.Index(i), seen) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			if holds(v.MapIndex(key), seen) {
+				return true
+			}
+		}
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return false
+		}
+		if v.Kind() == reflect.Pointer {
+			if seen[v.Pointer()] {
+				return false
+			}
+			seen[v.Pointer()] = true
+		}
+		return holds(v.Elem(), seen)
+	}
+	return false
+}
+
+// canHold reports whether a type can hold nodes, in interfaces if they count; seen breaks cycles of
+// types.
+func canHold(t reflect.Type, interfaces bool, seen map[reflect.Type]bool) bool {
 	if t == nodeType {
 		return true
 	}
@@ -133,48 +202,14 @@ func holdsNodes(t reflect.Type, seen map[reflect.Type]bool) bool {
 	switch t.Kind() {
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if holdsNodes(t.Field(i).Type, seen) {
+			if canHold(t.Field(i).Type, interfaces, seen) {
 				return true
 			}
 		}
-	case reflect.Array, reflect.Slice, reflect.Pointer:
-		return holdsNodes(t.Elem(), seen)
+	case reflect.Array, reflect.Slice, reflect.Pointer, reflect.Map:
+		return canHold(t.Elem(), interfaces, seen)
+	case reflect.Interface:
+		return interfaces
 	}
 	return false
-}
-
-// deepCopy copies what walk may change and shares the rest.
-func deepCopy(v reflect.Value) reflect.Value {
-	if v.Type() == nodeType || !holdsNodes(v.Type(), map[reflect.Type]bool{}) {
-		return v
-	}
-	out := reflect.New(v.Type()).Elem()
-	switch v.Kind() {
-	case reflect.Struct:
-		out.Set(v)
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				out.Field(i).Set(deepCopy(v.Field(i)))
-			}
-		}
-	case reflect.Array:
-		for i := range v.Len() {
-			out.Index(i).Set(deepCopy(v.Index(i)))
-		}
-	case reflect.Slice:
-		if v.IsNil() {
-			return v
-		}
-		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-		for i := range v.Len() {
-			out.Index(i).Set(deepCopy(v.Index(i)))
-		}
-	case reflect.Pointer:
-		if v.IsNil() {
-			return v
-		}
-		out.Set(reflect.New(v.Type().Elem()))
-		out.Elem().Set(deepCopy(v.Elem()))
-	}
-	return out
 }

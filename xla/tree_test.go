@@ -1,6 +1,7 @@
 package xla_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,7 @@ func TestWrongTreesAreExplained(t *testing.T) {
 	type hidden struct{ node *Node }
 	type deeper struct{ Inner []hidden }
 	type embedded struct{ hidden }
+	type table struct{ Left map[int]*Node }
 	for want, f := range map[string]func(){
 		"a pytree of 7 tensors cannot take 6": func() { xla.Unflatten(plant(n), n[:6]) },
 		"a pytree of 1 tensors cannot take 2": func() { xla.Unflatten(n[0], n[:2]) },
@@ -109,6 +111,8 @@ func TestWrongTreesAreExplained(t *testing.T) {
 		},
 		"field xla_test.hidden.node holds tensors": func() { xla.Flatten(deeper{[]hidden{{n[0]}}}) },
 		"field xla_test.embedded.hidden holds":     func() { xla.Flatten(embedded{hidden{n[0]}}) },
+		"field xla_test.hidden.node holds":         func() { xla.Flatten([]any{3, &hidden{n[0]}}) },
+		"a map holds tensors in Any.Left":          func() { xla.Flatten(forest{Any: table{map[int]*Node{1: n[0]}}}) },
 	} {
 		err := exceptions.TryCatch[error](f)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -117,18 +121,32 @@ func TestWrongTreesAreExplained(t *testing.T) {
 	}
 }
 
-// The value of an interface field is a part of the pytree, and is replaced only in the copy.
+// Values of interfaces are parts of the pytree wherever these are, and are replaced only in the copy.
 func TestTreesInInterfaces(t *testing.T) {
-	old, new := nodes(t, 3), nodes(t, 3)
-	tree := forest{First: old[0], Any: branch{Left: old[1], Right: old[2], Name: "d"}}
-	other := xla.Unflatten(tree, new)
-	if !slices.Equal(xla.Flatten(tree), old) || !slices.Equal(xla.Flatten(other),
-		new) || other.Any.(branch).Name != "d" {
-		t.Errorf("%+v and %+v", tree, other)
+	type wrap struct{ Any any }
+	type loop struct { // of a host object that the pytree refers to
+		Self any
+		Node *Node
 	}
-	pointed := forest{First: old[0], Any: &branch{Left: old[1]}}
-	if other := xla.Unflatten(pointed,
-		new[:2]); other.Any.(*branch).Left != new[1] || pointed.Any.(*branch).Left != old[1] {
-		t.Error("Unflatten changed what an interface points to")
+	host := &loop{}
+	host.Self = host
+	old, new := nodes(t, 2), nodes(t, 2)
+	for _, tree := range []any{
+		forest{First: old[0], Any: branch{Left: old[1]}},
+		forest{First: old[0], Any: &branch{Left: old[1]}},
+		struct{ L []wrap }{[]wrap{{old[0]}, {3}, {branch{Right: old[1]}}}},
+		[]any{old[0], nil, []any{host, &wrap{&old[1]}}},
+		[2]wrap{{[]*Node{old[0]}}, {[1]any{old[1]}}},
+		&wrap{&wrap{struct{ A, B any }{old[0], old[1]}}},
+	} {
+		other := xla.Unflatten(tree, new)
+		if !slices.Equal(xla.Flatten(other), new) || !slices.Equal(xla.Flatten(tree), old) ||
+			reflect.TypeOf(other) != reflect.TypeOf(tree) {
+			t.Errorf("%+v and %+v", tree, other)
+		}
+	}
+	list := []any{host, old[0]}
+	if other := xla.Unflatten(list, new[:1]); other[0] != any(host) || list[1] != any(old[0]) {
+		t.Error("Unflatten copied what holds no nodes, or changed the original")
 	}
 }
