@@ -6,7 +6,9 @@
 //   - the same keys and actions give the same bytes, however often it is built and run;
 //   - a copy does not depend on the other copies, even if their actions are NaN;
 //   - random actions lead to finite numbers, done is 0 or 1, and descriptors of kind Mean stay
-//     within their limits;
+//     within their limits, those of other kinds not all outside;
+//   - episodes have more than one step, observations and descriptors vary, and no reward is below
+//     what Offset allows for;
 //   - a policy whose actions are NaN has fitness -Inf;
 //   - all backends agree up to rounding.
 //

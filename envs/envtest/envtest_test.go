@@ -151,6 +151,23 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 			s *envs.State) {
 			s.Descriptor = MulScalar(s.Descriptor, 2)
 		}},
+		"done: all 5 copies are done in step 1 of 50": {step: func(x, _ *Node, s *envs.State) {
+			s.Done = OnesLike(s.Done)
+		}},
+		"of the reward of copy 0 after 1 steps is -3, but Offset is 1: it must be at least 3, or": {
+			step: func(x, _ *Node, s *envs.State) { s.Reward = AddScalar(ZerosLike(s.Reward), -3) }},
+		"observation: it is [0.5 0.5] in all steps of all copies": {step: func(_, _ *Node,
+			s *envs.State) {
+			s.Observation = AddScalar(ZerosLike(s.Observation), 0.5)
+		}},
+		"descriptor: it is [1] in all steps of all copies": {step: func(_, _ *Node, s *envs.State) {
+			s.Descriptor = OnesLike(s.Descriptor)
+		}},
+		`limits: "share of the right" is from -7 to -7 at the end of all copies, outside of its limits, ` +
+			"0 and 1": {spec: func(s *envs.Spec) { s.Descriptor.Kind = envs.Final },
+			step: func(_, _ *Node, s *envs.State) {
+				s.Descriptor = AddScalar(ZerosLike(s.Descriptor), -7)
+			}},
 		"NaN: a policy whose actions are NaN has fitness": {step: func(x, _ *Node, s *envs.State) {
 			s.PhysicsState[0] = Where(NotEqual(x, x), ZerosLike(x), x)
 			s.Reward = Where(NotEqual(x, x), ZerosLike(x), s.Reward)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -189,6 +190,57 @@ func (t *trial) sound(r recording) {
 		}
 		if a.name == resetState {
 			t.starts(a)
+		}
+	}
+	t.useful(r)
+}
+
+// useful checks that episodes can be told apart and scored.
+func (t *trial) useful(r recording) {
+	d := t.spec.Descriptor
+	var steps [batch]int // valid ones
+	for copy, row := range r.named("done").rows {
+		steps[copy] = t.Steps
+		if i := slices.IndexFunc(row[1:], func(x float32) bool { return x > 0 }); i >= 0 {
+			steps[copy] = i + 1
+		}
+	}
+	if t.spec.Length > 1 && slices.Max(steps[:]) == 1 {
+		t.breaks("done: all %d copies are done in step 1 of %d", batch, t.spec.Length)
+	}
+	lowest, at := math.Inf(1), ""
+	rewards := r.named("the reward")
+	for copy, row := range rewards.rows {
+		for i, x := range row[1 : steps[copy]+1] {
+			if float64(x) < lowest {
+				lowest, at = float64(x), rewards.at(copy, i+1)
+			}
+		}
+	}
+	if offset := t.spec.Offset; d.Kind != envs.None && lowest < -offset-1e-5*math.Abs(offset) {
+		t.breaks("offset: %s is %g, but Offset is %g: it must be at least %g, or the QD score falls as "+
+			"cells are filled", at, lowest, offset, -lowest)
+	}
+	for _, name := range []string{"the observation", "the descriptor"} {
+		if a := r.named(name); a.width > 0 && a.constant() {
+			t.breaks("%s: it is %g in all steps of all copies (Suite.Steps allows longer episodes)",
+				strings.TrimPrefix(name, "the "), a.rows[0][a.width:2*a.width])
+		}
+	}
+	if d.Kind != envs.Final && d.Kind != envs.Outcome {
+		return
+	}
+	ends := r.named("the episode's descriptor").rows
+	for k, name := range d.Components {
+		values := make([]float32, batch)
+		inside := false
+		for copy := range values {
+			values[copy] = ends[copy][k]
+			inside = inside || values[copy] >= d.Lower[k] && values[copy] <= d.Upper[k]
+		}
+		if !inside {
+			t.breaks("limits: %q is from %g to %g at the end of all copies, outside of its limits, %g and %g",
+				name, slices.Min(values), slices.Max(values), d.Lower[k], d.Upper[k])
 		}
 	}
 }

@@ -3,6 +3,7 @@ package envtest
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // array is a named array of a recording.
@@ -14,6 +15,28 @@ type array struct {
 
 // recording is an episode of all copies.
 type recording []array
+
+// named returns an array by its name; the zero value if the recording has none.
+func (r recording) named(name string) array {
+	for _, a := range r {
+		if a.name == name {
+			return a
+		}
+	}
+	return array{}
+}
+
+// constant reports whether all copies have the same numbers after each step.
+func (a array) constant() bool {
+	for _, row := range a.rows {
+		for step := range slices.Chunk(row[a.width:], a.width) {
+			if !slices.Equal(step, a.rows[0][a.width:2*a.width]) {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // at describes the position of a number in an array.
 func (a array) at(copy, i int) string {
