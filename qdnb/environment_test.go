@@ -2,8 +2,10 @@ package qdnb
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,13 +113,14 @@ func TestCustomEnvironment(t *testing.T) {
 // deep is plane with other limits and with an offset that need not allow for the rewards: -0.5 each.
 type deep struct {
 	plane
-	offset float64
-	upper  float32
+	offset  float64
+	upper   float32
+	fitness [2]float64
 }
 
 func (d deep) Spec() envs.Spec {
 	spec := d.plane.Spec()
-	spec.Offset, spec.Descriptor.Upper[0] = d.offset, d.upper
+	spec.Offset, spec.Descriptor.Upper[0], spec.FitnessRange = d.offset, d.upper, d.fitness
 	return spec
 }
 
@@ -141,7 +144,7 @@ func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 			upper  float32
 			want   string
 		}{{0.5, 2, ""}, {0.4, 2, tooLow}, {0.5, -1.5, outside}} {
-			spec := own(t.TempDir(), deep{plane{"plane"}, c.offset, c.upper})
+			spec := own(t.TempDir(), deep{plane{"plane"}, c.offset, c.upper, [2]float64{}})
 			count := int64(16 * 5)
 			switch algorithm {
 			case "cma-mae":
@@ -167,12 +170,57 @@ func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 	}
 }
 
+// lags has two objectives, one of which is below its Lowest reward.
+func TestReturnsBelowTheReferencePointAreReportedOnce(t *testing.T) {
+	task := nb.Must(envs.Make("rastrigin-multi")).(*envs.BlackBox)
+	task.Facts.Name = "lags"
+	task.Facts.Objectives[1].Lowest = -1
+	spec := solving("mome", "", t.TempDir(), 3)
+	spec.Environment = task
+	said := stderr(t, func() { train(t, spec) })
+	if want := ` in objective "fitness at lag 2.2" in generation 0 is below -1, which the Lowest reward ` +
+		"of lags allows: hypervolumes leave it out; Lowest must be at most -"; strings.Count(said,
+		"\n") != 1 || !strings.Contains(said, want) {
+		t.Errorf("said %q, want %q", said, want)
+	}
+	var needed float64
+	last := said[strings.LastIndex(said, "at most ")+len("at most "):]
+	if _, err := fmt.Sscan(last, &needed); err != nil {
+		t.Fatal(err)
+	}
+	task.Facts.Objectives[1].Lowest, spec.Runs, spec.Budget = needed, t.TempDir(), Generations(1)
+	if said := stderr(t, func() { train(t, spec) }); said != "" {
+		t.Errorf("with the reward that was asked for: %q", said)
+	}
+}
+
+// The lowest threshold of CMA-MAE follows the episode length, unless it is set.
+func TestLowestThresholdFollowsTheEpisodeLength(t *testing.T) {
+	for want, assignments := range map[string][]string{
+		"threshold_min=-585.775": nil, "threshold_min=-46.862": {"episode_length=20"},
+		"threshold_min=-7": {"episode_length=20", "threshold_min=-7"},
+	} {
+		spec := Spec{Algorithm: "cma-mae", Env: "pointmaze", Tune: runs.Assign(assignments...)}
+		p, err := spec.resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := nb.Must(p.config().Assignments()); !slices.Contains(got, want) {
+			t.Errorf("%v: %v lacks %s", assignments, got, want)
+		}
+	}
+}
+
 func TestCustomEnvironmentMistakesGiveOneLine(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
 		"Env and Environment are mutually exclusive": func(s *Spec) { s.Env = "pointmaze" },
 		`"pointmaze" is the name of a built-in environment`: func(s *Spec) {
 			s.Environment = plane{
 				"pointmaze"}
+		},
+		"the FitnessRange of plane begins at -10, but its Offset of 0.4 allows no fitness below -8: " +
+			"Offset must be at least 0.5": func(s *Spec) {
+			s.Environment = deep{plane{"plane"}, 0.4, 2, [2]float64{-10, 0}}
 		},
 		"the environment has no name": func(s *Spec) { s.Environment = plane{} },
 		`env "my plane" is not a valid name`: func(s *Spec) {

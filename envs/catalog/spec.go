@@ -22,7 +22,8 @@ type Spec struct {
 	// a cell never lowers the score. It is minus the lowest reward of a step that the authors
 	// found.
 	Offset float64
-	// FitnessRange is the range of the paper's colour maps.
+	// FitnessRange is the expected range of the fitness, for colour maps; the zero value if it is
+	// unknown. Offset must allow for its lower end.
 	FitnessRange [2]float64
 	// Initial is the range of the initial genotypes of a task without observations.
 	Initial [2]float64
@@ -118,6 +119,12 @@ func (s Spec) Validate() error {
 				"rewards, not %v", s.Name, s.Objectives)
 		}
 	}
+	lowest, allowed := s.FitnessRange[0], -s.QDOffset(s.Length)
+	if d.Kind != None && lowest < allowed-1e-5*math.Abs(allowed) && !s.published() {
+		return errors.Errorf("the FitnessRange of %s begins at %g, but its Offset of %g allows no fitness "+
+			"below %g: Offset must be at least %g (per step), or the QD score falls as cells are filled",
+			s.Name, lowest, s.Offset, allowed+0, -lowest/float64(s.Length))
+	}
 	for i := range d.Lower {
 		if !finite(float64(d.Lower[i])) || !finite(float64(d.Upper[i])) || d.Lower[i] >= d.Upper[i] {
 			return errors.Errorf("the limits of %q in %s are %g and %g: the lower one must be below the "+
@@ -125,4 +132,12 @@ func (s Spec) Validate() error {
 		}
 	}
 	return nil
+}
+
+// published reports whether offset and range are those of one of the paper's tasks, some of whose
+// colour maps begin below what their offsets allow.
+func (s Spec) published() bool {
+	return slices.ContainsFunc(Tasks(), func(t Task) bool {
+		return t.Offset == s.Offset && t.FitnessRange == s.FitnessRange
+	})
 }

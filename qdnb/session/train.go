@@ -255,12 +255,19 @@ func (t *training) remark(o scoring.Outcome) {
 	task := t.task()
 	spec, allowed := task.Env.Spec(), -task.QDOffset()
 	if o.Lowest < allowed-1e-5*math.Abs(allowed) {
-		least := -o.Lowest / float64(task.Length)
-		digit := math.Pow(10, math.Floor(math.Log10(least))-2)
 		t.notes.Once("%s: fitness %g in generation %d is below %g, the lowest that the Offset of %s "+
 			"allows: it lowers the QD score, and CMA-MAE and DCRL-MAP-Elites ignore it; Offset must be at "+
 			"least %.4g (per step)", t.Config.Name(), o.Lowest, o.Generation, allowed+0, spec.Name,
-			math.Ceil(least/digit)*digit)
+			roundUp(-o.Lowest/float64(task.Length)))
+	}
+	for k, objective := range spec.Objectives[:min(len(spec.Objectives), len(o.LowestReturns))] {
+		lowest, reference := float64(o.LowestReturns[k]), spec.ReferencePoint(task.Length)[k]
+		if lowest < reference-1e-5*math.Abs(reference) {
+			t.notes.Once("%s: a return of %g in objective %q in generation %d is below %g, which the Lowest "+
+				"reward of %s allows: hypervolumes leave it out; Lowest must be at most %.4g (per step)",
+				t.Config.Name(), lowest, objective.Name, o.Generation, reference, spec.Name,
+				-roundUp(-lowest/float64(task.Length)))
+		}
 	}
 	if t.status.Outside += int64(o.Outside); o.Outside > 0 {
 		t.notes.Once("%s: %d of %d evaluations in generation %d have descriptors outside of the limits "+
@@ -268,6 +275,12 @@ func (t *training) remark(o scoring.Outcome) {
 			"what episodes reach", t.Config.Name(), o.Outside, o.Evaluated, o.Generation, spec.Name,
 			spec.Descriptor.Lower, spec.Descriptor.Upper)
 	}
+}
+
+// roundUp rounds a number to three digits; upwards, so that it stays an upper bound.
+func roundUp(x float64) float64 {
+	digit := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-2)
+	return math.Ceil(x/digit) * digit
 }
 
 // metrics returns the metrics for the progress bar, the most important first.

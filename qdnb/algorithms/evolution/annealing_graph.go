@@ -13,7 +13,8 @@ type AnnealingSettings struct {
 	// ArchiveLearningRate is alpha, the share by which the accepted solutions of a batch move the
 	// threshold of their cell towards their mean fitness: 1 sets it to that mean, 0 keeps it.
 	ArchiveLearningRate float64 `json:"archive_learning_rate"`
-	// ThresholdMin is the threshold of empty cells, in units of fitness.
+	// ThresholdMin is the threshold of empty cells, in units of fitness. NaN in [CMAMAE]: minus the QD
+	// offset of an episode.
 	ThresholdMin float64 `json:"threshold_min"`
 }
 

@@ -29,24 +29,33 @@ type CMAMAE struct {
 	Slice int `json:"slice"`
 	// Weights is the number format of the policies' weights in rollouts.
 	Weights scoring.Weights `json:"weights,omitzero"`
+
+	offset float64 // of the environment, per step
 }
 
 // DefaultCMAMAE returns the hyperparameters of the publication for tasks without observations, and
 // those of Tjanaka et al. 2023 for policies. Cells, policies and episodes are those of MAP-Elites.
-// The lowest threshold is the lowest fitness that the environment's offset stands for.
+// The lowest threshold, NaN here, is the lowest fitness that the environment's offset allows for in
+// an episode of EpisodeLength.
 func DefaultCMAMAE(env envs.Spec) *CMAMAE {
 	base := DefaultMapElites(env)
 	c := &CMAMAE{Batch: 200, StrategySettings: StrategySettings{Strategy: sepCMAESName, Emitters: 5,
 		Sigma0: 0.02, RestartRule: "basic", AdamLearningRate: adamLearningRate,
-		AdamL2Coeff: adamL2Coeff}, AnnealingSettings: AnnealingSettings{0.001, 0}, CVT: base.CVT,
-		Hidden: base.Hidden, EpisodeLength: base.EpisodeLength, Weights: base.Weights}
+		AdamL2Coeff: adamL2Coeff}, AnnealingSettings: AnnealingSettings{0.001, math.NaN()}, CVT: base.CVT,
+		Hidden: base.Hidden, EpisodeLength: base.EpisodeLength, Weights: base.Weights, offset: env.Offset}
 	if env.Observations == 0 {
 		c.Batch, c.Emitters, c.Sigma0, c.ArchiveLearningRate = 540, 15, 0.5, 0.01
 	}
-	if env.Offset != 0 {
-		c.ThresholdMin = -math.Round(1e6*env.QDOffset(env.Length)) / 1e6
-	}
 	return c
+}
+
+// annealing returns the settings of the archive with a lowest threshold that is a number.
+func (c CMAMAE) annealing() AnnealingSettings {
+	s := c.AnnealingSettings
+	if math.IsNaN(s.ThresholdMin) {
+		s.ThresholdMin = 0 - math.Round(1e6*c.offset*float64(c.EpisodeLength))/1e6
+	}
+	return s
 }
 
 // Defaults of OpenAI-ES.
@@ -59,6 +68,7 @@ const (
 // configurations that are older than these settings have none.
 func (c CMAMAE) MarshalJSON() ([]byte, error) {
 	type plain CMAMAE
+	c.AnnealingSettings = c.annealing()
 	out := struct {
 		plain
 		Strategy         string   `json:"strategy,omitempty"`
@@ -112,7 +122,7 @@ func (c *CMAMAE) Check() error {
 		return errors.Errorf("sigma0 must be above 0 and below 1e6, not %g", c.Sigma0)
 	case !(c.ArchiveLearningRate >= 0 && c.ArchiveLearningRate <= 1):
 		return errors.Errorf("archive_learning_rate must be from 0 to 1, not %g", c.ArchiveLearningRate)
-	case !(c.ThresholdMin > -1e30 && c.ThresholdMin < 1e30):
+	case !(math.Abs(c.annealing().ThresholdMin) < 1e30):
 		return errors.Errorf("threshold_min must be a number from -1e30 to 1e30, not %g", c.ThresholdMin)
 	case !slices.Contains(RestartRules, c.RestartRule):
 		return names.Unknown("restart_rule", c.RestartRule, RestartRules)
@@ -123,5 +133,5 @@ func (c *CMAMAE) Check() error {
 // Method implements [Hyperparameters].
 func (c *CMAMAE) Method(centroids npz.Array) Method {
 	return Method{Emitter: EvolutionStrategies{c.StrategySettings, c.Batch},
-		Archive: AnnealedGrid{Grid{Centroids: centroids}, c.AnnealingSettings}}
+		Archive: AnnealedGrid{Grid{Centroids: centroids}, c.annealing()}}
 }

@@ -283,6 +283,7 @@ func TestCMAMAEWritesTheSettingsOfItsStrategy(t *testing.T) {
 		lmMAESName:   "strategy vectors ",
 		openAIESName: "adam_l2_coeff adam_learning_rate strategy "} {
 		h := DefaultCMAMAE(envs.Sphere(20).Spec())
+		h.ThresholdMin = 0 // what it means by default, and what is written
 		if h.Strategy = strategy; strategy == openAIESName {
 			h.AdamL2Coeff = 0
 		}

@@ -85,7 +85,8 @@ func (gen generation) enter(before contents, from source, found Evaluated) (afte
 	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, cells, count)
 	after.Strategy = gen.adapt(from, before.Fields, found, after)
 	after.Origins = origins(before.Origins, from.Number, index, accepted)
-	counts = scoring.Count(gen.task.Env.Spec(), found.Fitness, found.Descriptors, valid)
+	counts = scoring.Count(gen.task.Env.Spec(), found.Fitness, found.Descriptors,
+		found.Objectives, valid)
 	return after, counts, Evaluation{Evaluated: found, Before: before.Fields, Index: index,
 		Accepted: accepted}
 }

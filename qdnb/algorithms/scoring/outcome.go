@@ -33,28 +33,37 @@ type Tally struct {
 	// cells at the border.
 	Outside int
 	Lowest  float64 // lowest fitness of the valid evaluations; +Inf if there are none
+	// LowestReturns are the lowest returns of each objective, if the archive records them.
+	LowestReturns []float32
 }
 
 // TallyOf is the inverse of [Count], on the host.
 func TallyOf(counts []float32) Tally {
-	return Tally{int(counts[0]), int(counts[1]), int(counts[2]), float64(counts[3])}
+	return Tally{int(counts[0]), int(counts[1]), int(counts[2]), float64(counts[3]), counts[4:]}
 }
 
-// Count counts evaluations on the device, float32 [4] in the order of [Tally]. valid is bool [P].
-func Count(task envs.Spec, fitness, descriptors, valid *Node) *Node {
-	g := fitness.Graph()
+// Count counts evaluations on the device, float32 [4 + objectives] in the order of [Tally]. valid is
+// bool [P]; objectives [P, objectives] may be nil.
+func Count(task envs.Spec, fitness, descriptors, objectives, valid *Node) *Node {
+	column := func(x *Node, k int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(k)), -1) }
 	outside := LogicalNot(valid)
 	for k, lower := range task.Descriptor.Lower {
 		// Sums that reach a limit may exceed it by their rounding.
 		upper := task.Descriptor.Upper[k]
 		slack := 1e-5 * (upper - lower)
-		x := Reshape(Slice(descriptors, AxisRange(), AxisElem(k)), -1)
+		x := column(descriptors, k)
 		outside = Or(outside, Or(LessThan(x, ConstAs(x, lower-slack)),
 			GreaterThan(x, ConstAs(x, upper+slack))))
 	}
 	count := func(which *Node) *Node { return ReduceAllSum(ConvertDType(which, dtypes.Float32)) }
 	invalid := count(LogicalNot(valid))
-	lowest := ReduceAllMin(Where(valid, fitness, ConstAs(fitness, math.Inf(1))))
-	return Stack([]*Node{Const(g, float32(valid.Shape().Size())), invalid,
-		Sub(count(outside), invalid), lowest}, 0)
+	lowest := func(x *Node) *Node { return ReduceAllMin(Where(valid, x, ConstAs(x, math.Inf(1)))) }
+	counts := []*Node{ConstAs(fitness, valid.Shape().Size()), invalid, Sub(count(outside), invalid),
+		lowest(fitness)}
+	if objectives != nil {
+		for k := range objectives.Shape().Dimensions[1] {
+			counts = append(counts, lowest(column(objectives, k)))
+		}
+	}
+	return Stack(counts, 0)
 }

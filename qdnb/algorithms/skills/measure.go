@@ -118,7 +118,7 @@ func (m *measuring) empty(s *Search, params int) error {
 			held.Genotypes = repertoire.SetGenotypes(held.Genotypes, in.Skills.Tree, winners, where, count)
 			held.Cells = held.Cells.Update(batch, index, accepted)
 			return insertOut{xla.Out(held), xla.Out(scoring.Count(s.it.task.Env.Spec(), batch.Fitness,
-				batch.Descriptors, batch.Valid()))}
+				batch.Descriptors, nil, batch.Valid()))}
 		})
 	return err
 }
