@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/policies"
@@ -68,20 +70,20 @@ func TestControl(t *testing.T) {
 		}
 		table := nb.Must(whole.Metrics())
 		if want := []string{"generation", "evaluations", "env_steps", "seconds", "fitness_mean",
-			"fitness_std", "fitness_max", "hurdles_mean", "hurdles_max", "policy_loss", "value_loss",
-			"entropy"}; !slices.Equal(table.Columns, want) {
+			"fitness_std", "fitness_max", "hurdles_mean", "hurdles_max", "final", "policy_loss",
+			"value_loss", "entropy"}; !slices.Equal(table.Columns, want) {
 			t.Errorf("columns %v", table.Columns)
 		}
 		best := math.Inf(-1)
 		for i, row := range table.Rows {
 			mean, most := row[4], row[6]
-			if row[0] != float64(i) || mean > most || most < best || row[7] != 0 || math.IsNaN(row[9]) !=
-				(i == 0) {
+			if row[0] != float64(i) || mean > most || most < best || row[7] != 0 ||
+				row[9] != 0 || math.IsNaN(row[10]) != (i == 0) {
 				t.Errorf("row %v", row)
 			}
 			best = most
 		}
-		if entropy := table.Rows[1][11]; len(table.Rows) != 4 || best !=
+		if entropy := table.Rows[1][12]; len(table.Rows) != 4 || best !=
 			whole.Status.MaxFitness || entropy <= 0 || entropy > math.Log(3) {
 			t.Errorf("%d rows, best %v, entropy %v of 3 skills", len(table.Rows), best, entropy)
 		}
@@ -106,6 +108,31 @@ func TestControl(t *testing.T) {
 		if resumed := controlled(t, spec); !bytes.Equal(policyBytes(t, resumed), policyBytes(t, whole)) {
 			t.Errorf("%s: the extended or interrupted run ends with other bytes", algorithm)
 		}
+	}
+}
+
+// A run that ends between two evaluations ends with one. Extended, its rows are those of a run that
+// never ended there.
+func TestEndOfControlIsEvaluated(t *testing.T) {
+	skills := cheetahs(t, t.TempDir(), "diayn")
+	of := func(folder string, iterations int) *runs.Run {
+		spec := smallControl(skills, folder, iterations)
+		spec.Tune = more(spec.Tune, "evaluation_interval=3")
+		return controlled(t, spec)
+	}
+	whole, folder := of(t.TempDir(), 7), t.TempDir()
+	short := of(folder, 5)
+	rows := nb.Must(short.Metrics()).Rows
+	last := rows[len(rows)-1]
+	if len(rows) != 3 || last[0] != 5 || last[9] != 1 || last[6] != short.Status.MaxFitness ||
+		math.IsNaN(last[10]) || short.Status.Evaluations != 4 {
+		t.Errorf("rows %v, status %+v", rows, short.Status)
+	}
+	got, metrics := contentsOf(t, of(folder, 7))
+	want, wanted := contentsOf(t, whole)
+	if differ := xlatest.Differ(got, want); len(differ) > 0 ||
+		fmt.Sprint(metrics) != fmt.Sprint(wanted) {
+		t.Errorf("the extended run differs in %v, rows %v, want %v", differ, metrics, wanted)
 	}
 }
 

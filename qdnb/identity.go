@@ -37,7 +37,7 @@ func Load(spec Spec) (*runs.Run, error) {
 	if !run.Status.Finished {
 		return nil, fmt.Errorf("%s is not finished: train it with the same Spec to resume it", run.Dir)
 	}
-	if !p.Budget.Done(run.Status.Progress) {
+	if !run.Status.Completes(p.Budget, 1) {
 		return nil, fmt.Errorf("%s ended before the budget of the Spec, %v: train it with the same "+
 			"Spec to extend it", run.Dir, p.Budget)
 	}

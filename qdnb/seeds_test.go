@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -138,17 +139,24 @@ func TestSeedsOfOneCommand(t *testing.T) {
 	}
 }
 
-// Time limits are shared: the runs' times add up to the limit.
+// Time limits are shared: the runs' times add up to the limit. The same spec finds each of them
+// complete.
 func TestSeedsShareTime(t *testing.T) {
-	spec := small(t.TempDir(), 0)
-	spec.Budget = runs.Budget{Time: 600 * time.Millisecond}
-	all, err := TrainSeeds(background, spec, 1, 2, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, run := range all {
-		if s := run.Status; s.Budget.Time != 200*time.Millisecond || s.Seconds < 0.2 || !s.Finished {
-			t.Errorf("%+v", s)
+	for _, spec := range []Spec{small(t.TempDir(), 0), smallSkills(t.TempDir())} {
+		spec.Budget = runs.Budget{Time: 600 * time.Millisecond}
+		all := nb.Must(TrainSeeds(background, spec, 1, 2, 3))
+		again := nb.Must(TrainSeeds(background, spec, 1, 2, 3))
+		for i, run := range all {
+			s := run.Status
+			if s.Budget.Time != 200*time.Millisecond || s.Seconds < 0.2 || !s.Finished {
+				t.Errorf("%+v", s)
+			}
+			spec.Seed = run.Config.Seed
+			loaded, err := Load(spec)
+			if err != nil || train(t, spec).Status.Updated != s.Updated ||
+				again[i].Status.Updated != s.Updated || loaded.Dir != run.Dir {
+				t.Errorf("seed %d was trained again, or %v", spec.Seed, err)
+			}
 		}
 	}
 }

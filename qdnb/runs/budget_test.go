@@ -42,6 +42,33 @@ func TestBudgetEndsAtTheFirstLimit(t *testing.T) {
 	}
 }
 
+// A run that shared a time limit completes the whole budget, but not one whose share is larger.
+func TestCompletes(t *testing.T) {
+	half := Progress{Generation: 9, Seconds: 1800}
+	hours := func(n int) Budget { return Budget{Time: time.Duration(n) * time.Hour} }
+	for _, c := range []struct {
+		status Status
+		budget Budget
+		seeds  int
+		want   bool
+	}{
+		{Status{Progress: half, Finished: true, Seeds: 4}, hours(2), 1, true},
+		{Status{Progress: half, Finished: true, Seeds: 4}, hours(2), 4, true},
+		{Status{Progress: half, Finished: true, Seeds: 4}, hours(4), 1, false},
+		{Status{Progress: half, Finished: true, Seeds: 4}, hours(4), 4, false},
+		{Status{Progress: half, Finished: true, Seeds: 4}, hours(4), 8, true},
+		{Status{Progress: half, Finished: true, Seeds: 4}, Budget{Generations: 10}, 1, false},
+		{Status{Progress: half, Finished: true}, hours(2), 1, false},
+		{Status{Progress: half, Finished: true}, hours(2), 4, true},
+		{Status{Progress: half, Finished: true}, Budget{}, 0, true},
+		{Status{Progress: half, Seeds: 4}, hours(2), 1, false},
+	} {
+		if got := c.status.Completes(c.budget, c.seeds); got != c.want {
+			t.Errorf("%+v completes %v of %d: %v", c.status, c.budget, c.seeds, got)
+		}
+	}
+}
+
 func TestBudgetInWordsAndJSON(t *testing.T) {
 	for budget, words := range map[Budget]string{
 		{}:                 "no limit",

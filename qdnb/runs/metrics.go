@@ -19,8 +19,8 @@ import (
 type metricsLog struct {
 	file    *os.File
 	columns []string
-	last    float64 // generation of the last row
-	text    []byte  // the header and all rows; checkpoints store it
+	row     []float64 // the last one, nil before
+	text    []byte    // the header and all rows; checkpoints store it
 }
 
 // LogSeal is a checksum of metrics.csv.
@@ -76,7 +76,7 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 		}
 	}
 	path := filepath.Join(w.Dir, metricsFile)
-	last, text, err := w.rewind(path, float64(generation), columns)
+	row, text, err := w.rewind(path, float64(generation), columns)
 	if err != nil {
 		return err
 	}
@@ -84,23 +84,23 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 	if err != nil {
 		return w.failure(err)
 	}
-	w.metrics = &metricsLog{file: file, columns: columns, last: last, text: text}
+	w.metrics = &metricsLog{file: file, columns: columns, row: row, text: text}
 	return nil
 }
 
 // rewind rewrites metrics.csv unless it holds exactly the header and the complete rows up to a
 // generation. The rows come from the checkpoint, or from the file if an older program wrote the
-// checkpoint. It returns the generation of the last row, or -1, and the text of the file.
-func (w *Writer) rewind(path string, generation float64, columns []string) (last float64,
+// checkpoint. Rows of the end of a budget are dropped. It returns the last row and the text of the
+// file.
+func (w *Writer) rewind(path string, generation float64, columns []string) (last []float64,
 	text []byte, err error) {
 	header := strings.Join(columns, ",") + "\n"
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, nil, w.failure(err)
+		return nil, nil, w.failure(err)
 	}
 	var kept bytes.Buffer
 	kept.WriteString(header)
-	last = -1
 	rows := data
 	if w.log != nil {
 		rows = w.log
@@ -108,47 +108,64 @@ func (w *Writer) rewind(path string, generation float64, columns []string) (last
 	if generation >= 0 && bytes.IndexByte(rows, '\n') >= 0 {
 		table, err := parseTable(rows)
 		if err != nil {
-			return 0, nil, fmt.Errorf("%s: %w", path, err)
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if len(table.Rows) > 0 && !slices.Equal(table.Columns, columns) {
-			return 0, nil, fmt.Errorf("%s has the columns %s, but this program logs %s; move the folder "+
+			return nil, nil, fmt.Errorf("%s has the columns %s, but this program logs %s; move the folder "+
 				"away to start over", path, names.List(table.Columns), names.List(columns))
 		}
 		for _, row := range table.Rows {
-			if row[0] > last && row[0] <= generation {
+			if (last == nil || row[0] > last[0]) && row[0] <= generation && !final(columns, row) {
 				kept.WriteString(formatRow(row))
-				last = row[0]
+				last = row
 			}
 		}
 	}
 	if !bytes.Equal(data, kept.Bytes()) {
 		if err := atomicfile.WriteBytes(path, kept.Bytes()); err != nil {
-			return 0, nil, w.failure(err)
+			return nil, nil, w.failure(err)
 		}
 	}
 	return last, kept.Bytes(), nil
 }
 
+// FinalColumn is the column of metrics.csv that is 1 in the row of a measurement at the end of the
+// budget, else 0. The row may follow one of the same generation. Begin drops it: an extended run has
+// the rows of one that never ended there.
+const FinalColumn = "final"
+
+func final(columns []string, row []float64) bool {
+	i := slices.Index(columns, FinalColumn)
+	return i >= 0 && row[i] != 0
+}
+
+// LastRow returns the last row of metrics.csv; nil if there is none.
+func (w *Writer) LastRow() []float64 { return w.metrics.row }
+
 // Log appends a row to metrics.csv: one value per column of Begin. The first value is a generation,
 // which must exceed that of the previous row. Numbers are formatted so that they parse back
 // exactly.
 func (w *Writer) Log(values ...float64) error {
-	m := w.metrics
-	switch {
-	case m == nil:
+	m, last := w.metrics, -1.0
+	if m == nil {
 		return fmt.Errorf("%s: call Begin before Log", w.Dir)
+	}
+	if m.row != nil {
+		last = m.row[0]
+	}
+	switch {
 	case len(values) != len(m.columns):
 		return fmt.Errorf("%s: %d values for the columns %s", metricsFile, len(values),
 			strings.Join(m.columns, ","))
-	case !(values[0] > m.last):
-		return fmt.Errorf("%s: generation %v follows %v", metricsFile, values[0], m.last)
+	case !(values[0] > last || values[0] == last && final(m.columns, values)):
+		return fmt.Errorf("%s: generation %v follows %v", metricsFile, values[0], last)
 	}
 	row := formatRow(values)
 	if _, err := m.file.WriteString(row); err != nil {
 		// A full disk may have taken part of the row. If truncating fails too, the next Begin repairs it.
 		return w.failure(errors.Join(err, m.file.Truncate(int64(len(m.text)))))
 	}
-	m.last, m.text = values[0], append(m.text, row...)
+	m.row, m.text = values, append(m.text, row...)
 	return nil
 }
 

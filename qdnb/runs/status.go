@@ -27,6 +27,9 @@ type Status struct {
 	// Machines is the history of machines and programs; nil in runs of older programs.
 	Machines []MachineUse `json:"machines,omitempty"`
 	Budget   Budget       `json:"budget"`
+	// Seeds is the number of runs that shared the time limits of a budget, whose share Budget is; 0 if
+	// the run was trained alone.
+	Seeds int `json:"seeds,omitzero"`
 	// Descriptor names the descriptor components, with units, for figures; nil in runs of older
 	// programs.
 	Descriptor []string `json:"descriptor,omitempty"`
@@ -38,6 +41,12 @@ type Status struct {
 	Updated  time.Time `json:"updated"`  // set by Writer.SaveStatus
 	// Log is set by Writer.SaveStatus; zero in runs of older programs.
 	Log LogSeal `json:"log,omitzero"`
+}
+
+// Completes reports whether the run is finished and has spent its share of a budget whose time
+// limits at least so many runs share. A budget without limits is spent.
+func (s Status) Completes(b Budget, seeds int) bool {
+	return s.Finished && (b == Budget{} || b.Share(max(1, seeds, s.Seeds)).Done(s.Progress))
 }
 
 // Imported is the backend of runs that were imported, not trained.

@@ -108,6 +108,11 @@ type search interface {
 	// Step runs the next generation or iteration. The first call evaluates the
 	// initial population or policy.
 	Step() (scoring.Outcome, error)
+	// Measured reports whether the newest step measured the state that it left; always, if all do.
+	Measured() bool
+	// Conclude measures the newest state. The outcome has its Fitnesses and Invalid, and Extra unless
+	// that is the newest step's. The search must not go on.
+	Conclude() (scoring.Outcome, error)
 	// Generation returns the newest generation, -1 before the first step.
 	Generation() int64
 	Columns() []string

@@ -54,7 +54,8 @@ func (c *controlling) compileSeconds() float64 { return c.search.CompileTime().S
 // columns returns the columns of the metrics. fitness_max is the best of all evaluations so far.
 func (c *controlling) columns() []string {
 	return append([]string{"generation", "evaluations", "env_steps", "seconds", "fitness_mean",
-		"fitness_std", "fitness_max", "hurdles_mean", "hurdles_max"}, c.search.Losses()...)
+		"fitness_std", "fitness_max", "hurdles_mean", "hurdles_max", runs.FinalColumn},
+		c.search.Losses()...)
 }
 
 func (c *controlling) close() {
@@ -78,6 +79,28 @@ func (c *controlling) step(context.Context) error {
 	s := &c.status
 	s.Generation, s.Evaluations, s.EnvSteps = o.Iteration, o.Evaluations, o.EnvSteps
 	c.clock()
+	if err := c.log(o, 0); err != nil {
+		return err
+	}
+	c.bar.Update(c.fraction(s.Progress), c.metrics()...)
+	return nil
+}
+
+// conclude evaluates the meta-controller unless the last step did.
+func (c *controlling) conclude() error {
+	if c.search.Measured() {
+		return nil
+	}
+	o, err := c.search.Conclude()
+	if err != nil {
+		return err
+	}
+	return c.log(o, 1)
+}
+
+// log updates the status and writes a row of metrics.csv if there was an evaluation.
+func (c *controlling) log(o hierarchy.Outcome, final float64) error {
+	s := &c.status
 	s.MaxFitness = o.Best
 	if e := o.Evaluation; e != nil {
 		all := policies.Evaluated{Fitnesses: e.Fitnesses}
@@ -90,12 +113,11 @@ func (c *controlling) step(context.Context) error {
 		c.last = []string{fmt.Sprintf("hurdles %.2f", hurdles),
 			fmt.Sprintf("mean fitness %.4g", all.Mean())}
 		row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds,
-			all.Mean(), all.Std(), o.Best, hurdles, float64(most)}
+			all.Mean(), all.Std(), o.Best, hurdles, float64(most), final}
 		if err := c.writer.Log(append(row, o.Losses...)...); err != nil {
 			return err
 		}
 	}
-	c.bar.Update(c.fraction(s.Progress), c.metrics()...)
 	return nil
 }
 

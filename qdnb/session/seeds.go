@@ -24,7 +24,7 @@ import (
 func TrainSeeds(ctx context.Context, options []Options, trainings []Training) ([]*runs.Run, error) {
 	found, g := make([]*runs.Run, len(options)), &group{}
 	for i, o := range options {
-		o.Budget = o.Budget.Share(len(options))
+		o.seeds = len(options)
 		if _, together := trainings[i].Family.(evolving); !together {
 			var err error
 			if found[i], err = Train(ctx, o, trainings[i]); err != nil {

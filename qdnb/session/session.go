@@ -52,6 +52,8 @@ type Options struct {
 	Backend string      // see [xla.Open]
 	Quiet   bool        // no progress bar
 	Fresh   bool        // moves an existing folder to the folder set-aside and starts again
+
+	seeds int // runs that share the budget's time limits, see [TrainSeeds]
 }
 
 // dir is the folder of the run.
@@ -60,8 +62,7 @@ func (o Options) dir() string { return filepath.Join(o.Root, o.Config.Name()) }
 // finished returns the run if it is complete: finished, with its budget spent.
 func (o Options) finished() (*runs.Run, bool) {
 	run, err := runs.Open(o.dir())
-	spent := o.Budget == (runs.Budget{}) || err == nil && o.Budget.Done(run.Status.Progress)
-	return run, err == nil && spent && !o.Fresh && run.Status.Finished
+	return run, err == nil && !o.Fresh && run.Status.Completes(o.Budget, o.seeds)
 }
 
 // job is what a session computes.
@@ -80,6 +81,9 @@ type job interface {
 	state() string
 	// checkpoint returns the arrays to save. ok is false before the first generation.
 	checkpoint() (arrays map[string]npz.Array, ok bool, err error)
+	// conclude measures the final state, for the results, unless the last step did. The checkpoint of
+	// a finished run is that of the state before it.
+	conclude() error
 	// finish writes the results and returns a summary.
 	finish() (summary string, err error)
 	// clean deletes what a finished run does not need.
@@ -161,6 +165,7 @@ func open(ctx context.Context, all ...*session) error {
 // take takes the run folder.
 func (s *session) take() (err error) {
 	s.start, s.saved = time.Now(), time.Now()
+	s.Budget = s.Budget.Share(max(1, s.seeds))
 	if s.pause, err = checkpointPause(); err != nil {
 		return err
 	}
@@ -216,8 +221,13 @@ func (s *session) restore(ctx context.Context) error {
 func (s *session) begin() error {
 	s.status.CompileSeconds += s.job.compileSeconds()
 	s.charge(time.Since(s.start).Seconds(), 0)
-	s.status.Budget, s.status.Finished = s.Budget, false
+	s.status.Budget, s.status.Seeds, s.status.Finished = s.Budget, s.seeds, false
 	s.status.Version, _ = Build()
+	if s.writer.Status.Finished { // its results are no longer those of the run that goes on
+		if err := s.writer.SaveStatus(s.status); err != nil {
+			return err
+		}
+	}
 	progress := s.status.Progress
 	progress.Seconds = time.Since(s.start).Seconds() // compilation counts towards a time budget
 	s.bar.Begin(s.job.fraction(progress))
@@ -247,14 +257,27 @@ func (s *session) loop(ctx context.Context) error {
 	return s.complete()
 }
 
-// complete writes the results of a job that is done.
+// complete writes the results of a job that is done. They show the final state, which methods that
+// measure at intervals measure for that purpose only: the last checkpoint holds the state before,
+// so that an extended run equals one that never ended here.
 func (s *session) complete() error {
+	s.status.Finished = true
+	before := s.status
+	arrays, _, err := s.job.checkpoint()
+	if err != nil {
+		return err
+	}
+	if err := s.untimed(s.job.conclude); err != nil {
+		return err
+	}
 	summary, err := s.job.finish()
 	if err != nil {
 		return err
 	}
-	s.status.Finished = true
-	if err := s.save(); err != nil { // and keep what resuming needs
+	if err := s.writer.SaveCheckpoint(before.Generation, arrays, before); err != nil {
+		return err
+	}
+	if err := s.writer.SaveStatus(s.status); err != nil {
 		return err
 	}
 	if err := s.job.clean(); err != nil {
@@ -281,6 +304,9 @@ func (s *session) save() error {
 
 // fraction is the spent fraction of the budget, for jobs without another measure of progress.
 func (s *session) fraction(p runs.Progress) float64 { return s.Budget.Fraction(p) }
+
+// conclude does nothing, for jobs that measure at each step.
+func (s *session) conclude() error { return nil }
 
 // clean deletes nothing, for jobs whose finished runs need all files.
 func (s *session) clean() error { return nil }

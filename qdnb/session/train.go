@@ -35,7 +35,7 @@ type Training struct {
 
 // Columns are the columns of metrics.csv that all algorithms share.
 var Columns = []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness",
-	"coverage", "qd_score", "invalid"}
+	"coverage", "qd_score", "invalid", runs.FinalColumn}
 
 // Train trains a run, resumes it if it was interrupted, or loads it if it is complete.
 func Train(ctx context.Context, o Options, t Training) (*runs.Run, error) {
@@ -129,6 +129,12 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 			return err
 		}
 	}
+	if t.status.Finished && !t.search.Measured() {
+		// the snapshots of the end show the state after conclude
+		if err := t.untimed(t.snapshots); err != nil {
+			return err
+		}
+	}
 	t.status.Descriptor, t.status.Base = t.Env.Spec().Descriptor.Components, t.Base
 	t.printPaperBudget()
 	return nil
@@ -178,19 +184,21 @@ func (t *training) record(o scoring.Outcome) error {
 		o.EnvSteps
 	t.clock()
 	if o.Fitnesses != nil {
-		if err := t.log(o); err != nil {
+		if err := t.log(o, 0); err != nil {
 			return err
 		}
 	}
 	t.remark(o)
-	if runs.SnapshotDue(t.Budget, before, t.status.Progress) {
-		if err := t.snapshot(); err != nil {
-			return err
+	if !t.done() { // else finish takes them
+		if runs.SnapshotDue(t.Budget, before, t.status.Progress) {
+			if err := t.snapshot(); err != nil {
+				return err
+			}
 		}
-	}
-	if t.Corrected > 0 && runs.CorrectionDue(t.Budget, before, t.status.Progress) {
-		if err := t.untimed(t.correct); err != nil {
-			return err
+		if runs.CorrectionDue(t.Budget, before, t.status.Progress) {
+			if err := t.untimed(t.correct); err != nil {
+				return err
+			}
 		}
 	}
 	t.printProjection()
@@ -237,16 +245,34 @@ func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool)
 	return float64(now.EnvSteps) + float64(now.EnvSteps-from.EnvSteps)/spent*(1-b.Fraction(now)), true
 }
 
+// conclude measures the repertoire unless the last step did.
+func (t *training) conclude() error {
+	if t.search.Measured() {
+		return nil
+	}
+	o, err := t.search.Conclude()
+	if err != nil {
+		return err
+	}
+	if o.Extra == nil { // the generation has a row, which differs only in the repertoire
+		row := t.writer.LastRow()
+		o.Invalid, o.Extra = int(row[slices.Index(Columns, "invalid")]), row[len(Columns):]
+	} else {
+		t.remark(o)
+	}
+	return t.log(o, 1)
+}
+
 // log updates the status with the metrics of the measured repertoire and writes a row of
-// metrics.csv.
-func (t *training) log(o scoring.Outcome) error {
+// metrics.csv. final is 1 in the row of conclude.
+func (t *training) log(o scoring.Outcome, final float64) error {
 	measured := runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}
 	stats := measured.Stats()
 	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage,
 		stats.QDScore
 	s := t.status
 	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds,
-		s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid)}
+		s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid), final}
 	return t.writer.Log(append(row, o.Extra...)...)
 }
 
@@ -347,6 +373,14 @@ func (t *training) checkpoint() (arrays map[string]npz.Array, ok bool, err error
 	return arrays, true, err
 }
 
+// snapshots saves the snapshots of the end of the budget.
+func (t *training) snapshots() error {
+	if err := t.snapshot(); err != nil {
+		return err
+	}
+	return t.correct()
+}
+
 func (t *training) snapshot() error {
 	repertoire, err := t.repertoire(false)
 	if err != nil {
@@ -358,6 +392,9 @@ func (t *training) snapshot() error {
 // correct evaluates the policies of the repertoire again, and saves the result. An interruption
 // takes effect after it: a resumed run passes its point of the budget only once.
 func (t *training) correct() error {
+	if t.Corrected == 0 {
+		return nil
+	}
 	t.bar.Update(t.fraction(t.status.Progress), "evaluating the repertoire again")
 	archived, err := t.repertoire(true)
 	if err != nil {
@@ -373,6 +410,9 @@ func (t *training) correct() error {
 
 // finish writes the final repertoire and skills.
 func (t *training) finish() (string, error) {
+	if err := t.untimed(t.snapshots); err != nil {
+		return "", err
+	}
 	repertoire, err := t.repertoire(true)
 	if err != nil {
 		return "", err

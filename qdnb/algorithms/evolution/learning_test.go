@@ -215,6 +215,30 @@ func TestNaNLossEndsTheSearch(t *testing.T) {
 		"mean_reward is NaN in generation 0") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("NaN loss: %v", err)
 	}
+
+	var all []*running // at the same generation, the last of which are yet to learn
+	for seed := range int64(3) {
+		s := newLearningSearch(t, xlatest.Pure(t), wary,
+			Settings{Batch: 4, Centroids: line(3), Seed: seed})
+		proposed, err := s.learning.propose(s, s.programs.Number(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, &running{Search: s, store: s.main, proposed: proposed})
+	}
+	if err := run(all, all[0].Search.programs.Number(0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := learnAll(all, all[0].Search.programs.Number(0)); err == nil {
+		t.Error("no error")
+	}
+	for i, m := range all {
+		for _, leaf := range m.seen.Leaves() {
+			if leaf.Value()[0].Ok() {
+				t.Errorf("search %d keeps what it saw", i)
+			}
+		}
+	}
 }
 
 func TestUnusableLearnersGiveOneLine(t *testing.T) {

@@ -228,22 +228,53 @@ func StepTogether(searches ...*Search) ([]scoring.Outcome, error) {
 	if err := run(all, number); err != nil {
 		return nil, err
 	}
-	outcomes := make([]scoring.Outcome, len(all))
-	for i, m := range all {
-		var err error
-		if outcomes[i], err = m.learn(number); err != nil {
-			return nil, err
-		}
+	outcomes, err := learnAll(all, number)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
 		m.store = m.passive
 	}
-	if s := searches[0]; s.passive != nil &&
-		s.generation%int64(s.method.Archive.PassiveEvery()) == 0 {
+	if s := searches[0]; s.passive != nil && s.Measured() {
 		if err := run(all, number); err != nil {
 			return nil, err
 		}
 	}
 	for i, s := range searches {
 		if err := s.measure(&outcomes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return outcomes, nil
+}
+
+// Measured reports whether the measured repertoire is that of the latest generation. A passive
+// repertoire is filled at intervals.
+func (s *Search) Measured() bool {
+	return s.passive == nil || s.generation%int64(s.method.Archive.PassiveEvery()) == 0
+}
+
+// Conclude fills the passive repertoire from the latest generation and returns the fitnesses of its
+// cells. The search must not go on: its next generations would differ.
+func (s *Search) Conclude() (outcome scoring.Outcome, err error) {
+	number := s.programs.Number(s.generation)
+	defer number.Free()
+	if err := run([]*running{{Search: s, store: s.passive}}, number); err != nil {
+		return outcome, err
+	}
+	outcome.Fitnesses, err = s.passive.fitnesses().Floats()
+	return outcome, err
+}
+
+// learnAll completes a generation of searches one after the other, and frees what they saw.
+func learnAll(all []*running, number xla.Array) ([]scoring.Outcome, error) {
+	outcomes := make([]scoring.Outcome, len(all))
+	for i, m := range all {
+		var err error
+		if outcomes[i], err = m.learn(number); err != nil {
+			for _, m := range all[i+1:] {
+				m.seen.Free()
+			}
 			return nil, err
 		}
 	}

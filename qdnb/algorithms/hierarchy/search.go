@@ -193,21 +193,29 @@ func (s *Search) Step() (Outcome, error) {
 	s.iteration = next
 	o := Outcome{Iteration: next, EnvSteps: next * s.settings.EnvSteps(), Best: s.best,
 		Evaluations: s.evaluations}
-	if next%int64(s.settings.EvaluationInterval) != 0 {
+	if !s.Measured() {
 		return o, nil
 	}
-	evaluation, err := s.evaluator.evaluate(s.act, s.skills, s.seed, next)
-	if err != nil {
-		return Outcome{}, err
-	}
-	for _, fitness := range evaluation.Fitnesses {
-		s.best = max(s.best, float64(fitness))
-	}
-	s.evaluations += int64(len(evaluation.Fitnesses))
-	o.Losses = s.means.Values()
+	o, err := s.Conclude()
+	s.best = o.Best
+	s.evaluations += int64(s.settings.EvaluationEnvs)
+	o.Evaluations = s.evaluations
 	s.means.Reset()
-	o.Evaluation, o.Best, o.Evaluations = &evaluation, s.best, s.evaluations
-	return o, nil
+	return o, err
+}
+
+// Measured reports whether the latest iteration evaluated the meta-controller.
+func (s *Search) Measured() bool { return s.iteration%int64(s.settings.EvaluationInterval) == 0 }
+
+// Conclude evaluates the meta-controller of the latest iteration. It does not change the search.
+func (s *Search) Conclude() (Outcome, error) {
+	evaluation, err := s.evaluator.evaluate(s.act, s.skills, s.seed, s.iteration)
+	o := Outcome{Iteration: s.iteration, EnvSteps: s.iteration * s.settings.EnvSteps(),
+		Evaluations: s.evaluations, Evaluation: &evaluation, Best: s.best, Losses: s.means.Values()}
+	for _, fitness := range evaluation.Fitnesses {
+		o.Best = max(o.Best, float64(fitness))
+	}
+	return o, err
 }
 
 // train collects the sequences of an iteration, learns from them, and returns the losses.

@@ -197,8 +197,7 @@ func picked[T any](it iteration, all []T) (some []T) {
 // Step runs the next iteration. The first call only measures the untrained skills.
 func (s *Search) Step() (scoring.Outcome, error) {
 	next := s.iteration + 1
-	before, after := s.envSteps(s.iteration), s.envSteps(next)
-	outcome := scoring.Outcome{Generation: next, EnvSteps: after}
+	after := s.envSteps(next)
 	if next > 0 {
 		if s.warming(s.iteration) && !s.warming(next) {
 			s.means.Reset() // losses are those of updates only
@@ -217,21 +216,36 @@ func (s *Search) Step() (scoring.Outcome, error) {
 					"learning_rate or reward_scaling, or check the environment's rewards", err, next)
 		}
 	}
-	outcome.Extra = s.means.Values()
+	outcome := scoring.Outcome{Extra: s.means.Values()}
 	s.iteration = next
-	if s.config.due(before, after) {
-		evaluation, err := s.Evaluate()
-		if err != nil {
+	if s.Measured() {
+		var err error
+		if outcome, err = s.Conclude(); err != nil {
 			return scoring.Outcome{}, err
 		}
-		if err := s.measuring.insert(evaluation, &outcome); err != nil {
-			return scoring.Outcome{}, err
-		}
-		s.evaluations += int64(len(evaluation.Fitnesses))
+		s.evaluations += int64(s.measuring.episodes)
 		s.means.Reset()
 	}
-	outcome.Evaluations = s.evaluations
+	outcome.Generation, outcome.EnvSteps, outcome.Evaluations = next, after, s.evaluations
 	return outcome, nil
+}
+
+// Measured reports whether the skills of the newest iteration are in the passive repertoire, which
+// gets them at intervals.
+func (s *Search) Measured() bool {
+	return s.config.due(s.envSteps(s.iteration-1), s.envSteps(s.iteration))
+}
+
+// Conclude evaluates the skills of the newest iteration and inserts them into the passive
+// repertoire. It returns the fitnesses of its cells and the means of the metrics since the last
+// evaluation. The evaluations of a search that goes on would differ afterwards.
+func (s *Search) Conclude() (outcome scoring.Outcome, err error) {
+	evaluation, err := s.Evaluate()
+	if err != nil {
+		return outcome, err
+	}
+	outcome = scoring.Outcome{Generation: s.iteration, Extra: s.means.Values()}
+	return outcome, s.measuring.insert(evaluation, &outcome)
 }
 
 // programFor returns the program of an iteration: with random actions and without updates during

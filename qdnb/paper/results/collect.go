@@ -165,6 +165,7 @@ func edgeCoverage(run *runs.Run) (float64, error) {
 	return 100 * float64(filled) / float64(cells), nil // NaN without edge cells
 }
 
+// rowsOf returns columns of the metrics, a row for each generation.
 func rowsOf(run *runs.Run, names ...string) ([][]float64, error) {
 	table, err := run.Metrics()
 	if err != nil {
@@ -179,6 +180,11 @@ func rowsOf(run *runs.Run, names ...string) ([][]float64, error) {
 		for i, x := range column {
 			rows[i] = append(rows[i], x)
 		}
+	}
+	last := len(rows) - 1
+	if final, err := table.Column(runs.FinalColumn); err == nil && last > 0 && final[last] == 1 &&
+		table.Rows[last][0] == table.Rows[last-1][0] {
+		rows = slices.Delete(rows, last-1, last) // the same generation before its measurement
 	}
 	return rows, nil
 }

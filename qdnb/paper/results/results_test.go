@@ -27,7 +27,7 @@ func config(t testing.TB, algorithm, env string, seed int64, hyperparameters str
 }
 
 const trainedColumns = "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score," +
-	"invalid\n"
+	"invalid,final\n"
 
 // put writes the folder of a run.
 func put(t testing.TB, root string, c runs.Config, status runs.Status, metrics string) {
@@ -64,8 +64,9 @@ func (f *folder) trained(t testing.TB, experiment, label string, c runs.Config, 
 	score float64) {
 	t.Helper()
 	put(t, f.root, c, finished(fitness, coverage, score),
-		trainedColumns+fmt.Sprintf("1,10,2500,1.5,-inf,0,0,0\n"+
-			"2,20,5000,2.5,%g,%g,%g,0\n", fitness, coverage, score))
+		// the end of the budget is measured again
+		trainedColumns+fmt.Sprintf("1,10,2500,1.5,-inf,0,0,0,0\n2,20,5000,2.5,-inf,0,0,0,0\n"+
+			"2,20,5000,2.5,%g,%g,%g,0,1\n", fitness, coverage, score))
 	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c,
 		Budget: runs.Budget{Generations: 2}})
 }
@@ -275,7 +276,7 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 	half := config(t, "aurora", "ant-uni", 1, `{}`)
 	status := finished(5, 6, 7)
 	status.Finished = false
-	put(t, f.root, half, status, trainedColumns+"1,10,2500,1.5,1,1,1,0\n")
+	put(t, f.root, half, status, trainedColumns+"1,10,2500,1.5,1,1,1,0,0\n")
 	extended := config(t, "aurora", "ant-uni", 2, `{}`) // complete, but the plan asks for more
 	put(t, f.root, extended, finished(5, 6, 7), trainedColumns)
 	for _, c := range []runs.Config{missing, half, extended} {

@@ -108,7 +108,7 @@ func limits(b runs.Budget, run *runs.Run) runs.Budget {
 
 // done reports whether a run is complete and has spent a budget.
 func done(run *runs.Run, b runs.Budget) bool {
-	return run.Status.Finished && (b == (runs.Budget{}) || b.Done(run.Status.Progress))
+	return run.Status.Completes(b, 1)
 }
 
 // IsDone reports whether the run of a configuration below root is complete and has spent a budget.
