@@ -222,7 +222,7 @@ reproduction: check compile ## write docs/reproduction.md (REPRODUCTION=... for 
 
 .PHONY: docs-figures
 docs-figures: check compile plugin ## draw the figures of the pages in docs (a minute)
-	@QDNB_DOCS=1 go test -count 1 -timeout 30m ./internal/docfigures
+	@go run ./internal/docfigures
 	@echo "make docs-figures: wrote the figures in docs"
 
 # --- notebooks

@@ -1,4 +1,4 @@
-package docfigures
+package main
 
 import (
 	"bytes"
@@ -9,14 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
@@ -217,51 +212,5 @@ func (p program) killed(name string, took time.Duration,
 			return run, kills, nil
 		}
 		kills = append(kills, float64(run.Status.Generation))
-	}
-}
-
-// doctor draws the output of `qdnb doctor`, with ~ for the home folder.
-func doctor(p program) (*figures.Figure, error) {
-	out, err := exec.CommandContext(p.ctx, p.path, "doctor").Output()
-	if err != nil {
-		return nil, err
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil, err
-	}
-	lines := []string{"$ qdnb doctor"}
-	for line := range strings.Lines(strings.ReplaceAll(string(out), home, "~")) {
-		line = strings.TrimRight(line, "\n")
-		for runes := []rune(line); len(runes) > 0; { // as a terminal wraps
-			n := min(len(runes), terminalColumns)
-			lines, runes = append(lines, string(runes[:n])), runes[n:]
-		}
-	}
-	drawn := plot.New()
-	drawn.HideAxes()
-	drawn.BackgroundColor = color.NRGBA{R: 0x1e, G: 0x1e, B: 0x24, A: 0xff}
-	drawn.Add(terminal(lines))
-	return figures.FromPlot(drawn, 6.2*vg.Inch, vg.Length(len(lines)+2)*terminalLine), nil
-}
-
-// The dimensions of the terminal.
-const (
-	terminalColumns = 100
-	terminalText    = vg.Length(7)
-	terminalLine    = 1.35 * terminalText
-)
-
-// terminal is a plotter of lines of text.
-type terminal []string
-
-// Plot implements plot.Plotter.
-func (t terminal) Plot(c draw.Canvas, _ *plot.Plot) {
-	style := text.Style{Color: color.NRGBA{R: 0xe6, G: 0xe6, B: 0xe6, A: 0xff},
-		Font:    font.From(font.Font{Typeface: "Liberation", Variant: "Mono"}, terminalText),
-		Handler: plot.DefaultTextHandler, YAlign: draw.YTop}
-	for i, line := range t {
-		at := vg.Point{X: c.Min.X + terminalLine, Y: c.Max.Y - vg.Length(i+1)*terminalLine}
-		c.FillText(style, at, line)
 	}
 }

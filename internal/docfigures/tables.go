@@ -1,11 +1,8 @@
-package docfigures
+package main
 
 import (
-	"cmp"
 	"encoding/csv"
 	"fmt"
-	"io/fs"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"gonum.org/v1/plot/vg"
 
 	"example.com/qdnb/envs/verify"
 	"example.com/qdnb/qdnb/paper"
@@ -67,11 +62,16 @@ func performance(program) (*figures.Figure, error) {
 // tableRow matches a row of a Markdown table.
 var tableRow = regexp.MustCompile(`(?m)^\| *(.+?) *\|$`)
 
-// column returns the first cells of a page's table and the numbers of another column, without the
-// row of the sum. The table is the one whose header has the column.
-func column(page, name string) (names []string, numbers []float64, err error) {
-	at := -1
-	for line := range strings.SplitSeq(page, "\n") {
+// bars returns a panel of bars from 0: a column of the table of a page whose header has it, without
+// the row of the sum, named by the first column.
+func bars(page, title, column, label string) (p figures.IntervalPanel, err error) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return p, err
+	}
+	p = figures.IntervalPanel{Title: title, XLabel: label}
+	at, most := -1, 0.0
+	for line := range strings.SplitSeq(string(text), "\n") {
 		match := tableRow.FindStringSubmatch(line)
 		if match == nil {
 			at = -1
@@ -82,7 +82,7 @@ func column(page, name string) (names []string, numbers []float64, err error) {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		if at < 0 {
-			at = slices.Index(cells, name)
+			at = slices.Index(cells, column)
 			continue
 		}
 		if at >= len(cells) || strings.HasPrefix(cells[0], "---") || strings.HasPrefix(cells[0], "**") {
@@ -90,64 +90,43 @@ func column(page, name string) (names []string, numbers []float64, err error) {
 		}
 		number, err := strconv.ParseFloat(strings.ReplaceAll(cells[at], " ", ""), 64)
 		if err != nil {
-			return nil, nil, err
+			return p, err
 		}
-		names, numbers = append(names, cells[0]), append(numbers, number)
+		p.Rows = append(p.Rows, figures.Interval{Name: cells[0], Value: number, High: number})
+		most = max(most, number)
 	}
-	return names, numbers, nil
+	if len(p.Rows) == 0 {
+		return p, fmt.Errorf("%s has no table with a column %q", page, column)
+	}
+	p.XLimits[1] = 4 * math.Ceil(most*1.05/4)
+	return p, nil
 }
 
 // scale draws the core-hours of the table in docs/scale.md.
 func scale(program) (*figures.Figure, error) {
-	page, err := os.ReadFile("docs/scale.md")
+	all, err := bars("docs/scale.md", "All runs", "core-hours", "core-hours")
 	if err != nil {
 		return nil, err
 	}
-	var panels []figures.IntervalPanel
-	for _, c := range []struct{ title, column string }{
-		{"All runs", "core-hours"}, {"One run on two cores", "mean h, 2 cores"},
-	} {
-		names, hours, err := column(string(page), c.column)
-		if err != nil {
-			return nil, err
-		}
-		label := "core-hours"
-		if c.column != label {
-			label = "hours"
-		}
-		panel, err := bars(c.title, label, names, hours)
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, panel)
+	one, err := bars("docs/scale.md", "One run on two cores", "mean h, 2 cores", "hours")
+	if err != nil {
+		return nil, err
 	}
-	return figures.Intervals(panels, 2)
+	return figures.Intervals([]figures.IntervalPanel{all, one}, 2)
 }
 
 // accelerators draws the nodes of a control step in the table of docs/accelerators.md.
 func accelerators(program) (*figures.Figure, error) {
-	page, err := os.ReadFile("docs/accelerators.md")
+	before, err := bars("docs/accelerators.md", "before", "before", "nodes")
 	if err != nil {
 		return nil, err
 	}
-	names, before, err := column(string(page), "before")
+	now, err := bars("docs/accelerators.md", "now", "now", "nodes")
+	now.XLimits = before.XLimits
 	if err != nil {
 		return nil, err
 	}
-	_, now, err := column(string(page), "now")
-	if err != nil {
-		return nil, err
-	}
-	left, err := bars("before", "nodes", names, before)
-	if err != nil {
-		return nil, err
-	}
-	right, err := bars("now", "nodes", names, now)
-	right.XLimits = left.XLimits
-	if err != nil {
-		return nil, err
-	}
-	return figures.Intervals([]figures.IntervalPanel{left, right}, 2)
+	return figures.Intervals([]figures.IntervalPanel{before, now}, 2)
 }
 
 // adaptation draws figure 4 of the paper from the shipped runs.
@@ -157,54 +136,6 @@ func adaptation(program) (*figures.Figure, error) {
 		return nil, err
 	}
 	return paper.Adaptation(data)
-}
-
-// fuzzTarget matches a fuzz target of a test file.
-var fuzzTarget = regexp.MustCompile(`(?m)^func Fuzz\w+\(`)
-
-// trust counts the fuzz targets of each package.
-func trust(program) (*figures.Figure, error) {
-	targets := map[string]float64{}
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			if name := entry.Name(); path != "." && (name[0] == '.' || name == "build") {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if strings.HasSuffix(path, "_test.go") {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			if n := len(fuzzTarget.FindAll(text, -1)); n > 0 {
-				targets[filepath.ToSlash(filepath.Dir(path))] += float64(n)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	names := slices.SortedFunc(maps.Keys(targets), func(a, b string) int {
-		return cmp.Or(cmp.Compare(targets[b], targets[a]), cmp.Compare(a, b))
-	})
-	values := make([]float64, len(names))
-	for i, name := range names {
-		values[i] = targets[name]
-	}
-	panel, err := bars("", "fuzz targets", names, values)
-	if err != nil {
-		return nil, err
-	}
-	figure, err := figures.Intervals([]figures.IntervalPanel{panel}, 1)
-	if err != nil {
-		return nil, err
-	}
-	return figure.Size(0, 4.2*vg.Inch), nil
 }
 
 // verified draws the worst differences of single steps from the golden files, on two backends. A
