@@ -1,7 +1,6 @@
 package xla
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"strconv"
@@ -26,24 +25,28 @@ func (p *Platform) CheckMemory(shared, perWorker int64) error {
 	return nil
 }
 
-// availableMemory returns the bytes that Linux can provide without swapping, at most the limit of a
-// container, or 0 if unknown. root is the file system.
-func availableMemory(root fs.FS) (bytes int64) {
-	text, err := fs.ReadFile(root, "proc/meminfo")
-	if err != nil {
-		return 0
+// availableMemory returns the bytes that Linux can provide without swapping, at most what the limit of
+// a container leaves (at least 1), or 0 if unknown. root is the file system.
+func availableMemory(root fs.FS) int64 {
+	available := fieldOf(root, "proc/meminfo", "MemAvailable:") << 10
+	limit := fieldOf(root, "sys/fs/cgroup/memory.max", "")
+	if available == 0 || limit == 0 {
+		return available
 	}
+	used := fieldOf(root, "sys/fs/cgroup/memory.current", "")
+	files := fieldOf(root, "sys/fs/cgroup/memory.stat", "inactive_file") // the kernel drops these caches
+	return min(available, max(limit-max(used-files, 0), 1))
+}
+
+// fieldOf returns the number after a name at the beginning of a line of a file, or 0.
+func fieldOf(root fs.FS, path, name string) int64 {
+	text, _ := fs.ReadFile(root, path)
 	for line := range strings.Lines(string(text)) {
-		if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &bytes); n == 1 {
-			bytes <<= 10
-			break
+		rest, found := strings.CutPrefix(line, name)
+		if number, _, _ := strings.Cut(strings.TrimSpace(rest), " "); found {
+			n, _ := strconv.ParseInt(number, 10, 64) // "max": no limit
+			return n
 		}
 	}
-	if text, err = fs.ReadFile(root, "sys/fs/cgroup/memory.max"); err == nil {
-		limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		if err == nil && limit < bytes {
-			return limit
-		}
-	}
-	return bytes
+	return 0
 }

@@ -59,7 +59,7 @@ var platforms struct {
 	open map[string]*Platform
 }
 
-// Open opens a backend, or returns the one already open for the same specification:
+// Open opens a backend, or returns it if it is already open:
 //
 //	""             $QDNB_BACKEND, else $GOMLX_BACKEND, else the first of cuda, tpu, cpu
 //	               that works, else go with a warning
@@ -175,8 +175,22 @@ func openPlugin(ctx context.Context, kind Kind) (*Platform, error) {
 	return load(kind, path)
 }
 
+// opened returns the platform of a plugin that is already open, or nil: a process has one client of
+// each.
+func opened(kind Kind, path string) *Platform {
+	for _, p := range platforms.open {
+		if p.Kind == kind && p.Plugin == path {
+			return p
+		}
+	}
+	return nil
+}
+
 // load opens a plugin. XLA reads its flags only once, when the library is loaded.
 func load(kind Kind, path string) (*Platform, error) {
+	if p := opened(kind, path); p != nil {
+		return p, nil
+	}
 	if _, err := os.Stat(path); err != nil {
 		return nil, errors.Errorf("no PJRT plugin at %s", path)
 	}
@@ -205,6 +219,9 @@ func load(kind Kind, path string) (*Platform, error) {
 // openGo opens the Go backend in sequential mode. By default it runs operations in parallel on a
 // few workers, and loops that wait for each other's workers deadlock (compute v0.1.6).
 func openGo() (*Platform, error) {
+	if p := opened(Go, ""); p != nil {
+		return p, nil
+	}
 	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
 		return nil, errors.Errorf("the pure Go backend cannot be opened: %v", oneLine(err))

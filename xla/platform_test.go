@@ -2,6 +2,7 @@ package xla
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -86,6 +87,40 @@ func TestOpenIsIdempotentAndReadsTheEnvironment(t *testing.T) {
 		if err != nil || p != again || p.Kind != Go || p.Workers != 1 || p.Name() != "go" || p.String() !=
 			"pure Go" {
 			t.Errorf("%q: %v, %v", c, p, err)
+		}
+	}
+}
+
+// Open returns the same client for all specifications that mean the same plugin.
+func TestOneClientOfEachPlugin(t *testing.T) {
+	t.Setenv(BackendEnv, "")
+	t.Setenv("GOMLX_BACKEND", "")
+	first, err := Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range []string{"auto", string(first.Kind), cmp.Or(first.Plugin, "go")} {
+		if p, err := Open(t.Context(), spec); err != nil || p != first {
+			t.Errorf("%q opens another client of %s: %v", spec, first.Plugin, err)
+		}
+	}
+}
+
+// The cache of programs knows the processors of x86 and ARM.
+func TestProcessor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cpuinfo")
+	for text, want := range map[string]string{
+		"processor\t: 0\nvendor_id\t: Intel\ncpu family\t: 6\nmodel\t\t: 1\nmodel name\t: Xeon\n" +
+			"stepping\t: 2\ncpu MHz\t: 3.5\nflags\t\t: fpu avx\n\nprocessor\t: 1\n": "Intel|6|1|Xeon|2|fpu avx",
+		"processor\t: 0\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n" +
+			"CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n": "fp asimd|0x41|8|0x3|0xd0c|1",
+		"processor : 0\nmodel name : made up\n": "",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := processor(path); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q, %v; want %q", got, err, want)
 		}
 	}
 }

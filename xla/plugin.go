@@ -89,6 +89,9 @@ func Install(ctx context.Context, kind Kind) (string, error) {
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
+	if errors.Is(err, errCache) {
+		return "", err
+	}
 	if err != nil { // no fallback to go-xla's installer: it does not check a hash
 		return "", errors.Errorf("the XLA plugin cannot be fetched (%v): check the network or the "+
 			"proxy, or copy %s to this machine, "+
@@ -96,6 +99,10 @@ func Install(ctx context.Context, kind Kind) (string, error) {
 	}
 	return path, nil
 }
+
+// errCache says that the folder of plugins cannot be written.
+var errCache = errors.New("the cache folder for the XLA plugin cannot be written: set XDG_CACHE_HOME to " +
+	"a folder with 400 MB of space")
 
 // fetchesWheel reports whether the XLA:CPU plugin is the one that [Install] fetches with pip.
 // Machines of several architectures may share a cache folder.
@@ -120,18 +127,18 @@ func installCPU(ctx context.Context) (string, error) {
 	}
 	parent := filepath.Dir(filepath.Dir(target))
 	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", errors.Errorf("the cache folder cannot be written: %v", err)
+		return "", fmt.Errorf("%w (%v)", errCache, err)
 	}
 	work, err := os.MkdirTemp(parent, ".fetch-")
 	if err != nil {
-		return "", errors.Errorf("the cache folder cannot be written: %v", err)
+		return "", fmt.Errorf("%w (%v)", errCache, err)
 	}
 	defer os.RemoveAll(work)
 
 	fmt.Fprintf(messages, "qdnb: fetching the XLA plugin %s %s once (%d MB, to %s)\n", cpuPackage,
 		cpuVersion, cpuBytes>>20, parent)
 	if err := pipDownload(ctx, python, work); err != nil {
-		return "", err
+		return "", full(err)
 	}
 	wheel := filepath.Join(work, cpuWheel)
 	if err := checkHash(wheel, cpuHash); err != nil {
@@ -139,13 +146,21 @@ func installCPU(ctx context.Context) (string, error) {
 	}
 	unpacked := filepath.Join(work, "plugin")
 	if err := unpack(wheel, cpuMember, filepath.Join(unpacked, filepath.Base(cpuMember))); err != nil {
-		return "", err
+		return "", full(err)
 	}
 	// Another process may have installed it first.
 	if err := os.Rename(unpacked, filepath.Dir(target)); err != nil && !isFile(target) {
 		return "", errors.Errorf("the plugin cannot be put in place: %v", err)
 	}
 	return target, nil
+}
+
+// full returns errCache for a disk that became full, else err. pip tells only in words.
+func full(err error) error {
+	if text := err.Error(); strings.Contains(strings.ToLower(text), "no space left") {
+		return fmt.Errorf("%w (%s)", errCache, text)
+	}
+	return err
 }
 
 // pipDownload fetches the wheel into dir with pip and polls the folder size to report progress.

@@ -3,6 +3,7 @@ package xla
 import (
 	"archive/zip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,9 +64,32 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_CACHE_HOME", file)
-	_, err = installCPU(t.Context())
-	oneLineWith(t, err, "the cache folder cannot be written")
+	fakePython(t, "echo 'ERROR: [Errno 28] No space left on device' >&2; exit 1")
+	for _, cache := range []string{os.Getenv("XDG_CACHE_HOME"), file} {
+		t.Setenv("XDG_CACHE_HOME", cache)
+		told := collectMessages(t)
+		_, err = Install(t.Context(), CPU)
+		oneLineWith(t, err, "cannot be written: set XDG_CACHE_HOME")
+		if strings.Contains(err.Error(), "network") {
+			t.Error(err)
+		}
+		if FindPlugin(CPU) == "" {
+			if _, err := openFirst(t.Context()); err != nil || !strings.Contains(told.String(), "set XDG_CACHE_HOME") {
+				t.Errorf("%v, told %s", err, told)
+			}
+		}
+	}
+}
+
+// Without a C compiler the go command says that cgo is off, not what is undefined in go-xla.
+func TestWithoutCgo(t *testing.T) {
+	cmd := exec.Command("go", "build", "-o", os.DevNull, "../cmd/qdnb")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if text := string(out); err == nil || !strings.Contains(text, "cgo_is_off_install_a_C_compiler") ||
+		strings.Contains(text, "undefined") {
+		t.Errorf("%v: %s", err, text)
+	}
 }
 
 func TestPythonPathMayHaveSpaces(t *testing.T) {

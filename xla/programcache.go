@@ -96,7 +96,7 @@ func codeEnvironment(plugin string) ([]byte, error) {
 	return hash.Sum(nil), nil
 }
 
-// processor returns the model and features of the first processor, as listed by Linux.
+// processor returns the model and features of the first processor, as listed by Linux on x86 and ARM.
 func processor(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -107,7 +107,8 @@ func processor(path string) (string, error) {
 	for line := range strings.Lines(string(first)) {
 		name, value, _ := strings.Cut(line, ":")
 		switch strings.TrimSpace(name) {
-		case "vendor_id", "cpu family", "model", "model name", "stepping", "flags":
+		case "vendor_id", "cpu family", "model", "model name", "stepping", "flags",
+			"CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features":
 			found = append(found, strings.TrimSpace(value))
 		}
 	}
