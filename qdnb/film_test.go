@@ -69,8 +69,14 @@ func TestFilmOfARun(t *testing.T) {
 // repertoire.
 func TestFilmFromTheArchivedState(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
-	for _, algorithm := range []string{"map-elites", "pga-map-elites", "aurora"} {
-		run := train(t, smallOf(algorithm, t.TempDir(), 3))
+	for _, algorithm := range []string{"map-elites", "pga-map-elites", "aurora",
+		"map-elites starts=7", "mome starts=7"} {
+		algorithm, starts, _ := strings.Cut(algorithm, " ")
+		spec := smallOf(algorithm, t.TempDir(), 3)
+		if starts != "" {
+			spec.Tune = more(spec.Tune, starts)
+		}
+		run := train(t, spec)
 		r := nb.Must(run.Repertoire())
 		cells := r.Filled()[:3]
 		for _, archived := range []bool{true, false} {

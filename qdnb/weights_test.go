@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"example.com/qdnb/envs"
@@ -12,7 +13,48 @@ import (
 	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
+	"example.com/qdnb/xla"
 )
+
+// Fresh starts are the default, which a configuration does not name. A run with fixed starts has
+// other scores, and resumes to the byte.
+func TestStarts(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	folder := t.TempDir()
+	spec := func(starts string) Spec {
+		s := smallOf("pga-map-elites", folder, 3)
+		s.Tune = more(s.Tune, "starts="+starts)
+		return s
+	}
+	fresh := train(t, spec("fresh"))
+	if plain := train(t, smallOf("pga-map-elites", folder, 3)); plain.Name() != fresh.Name() {
+		t.Errorf("%s and %s differ", plain.Name(), fresh.Name())
+	}
+	stopped(t, spec("3"))
+	run := train(t, spec("3"))
+	folder = t.TempDir()
+	whole := train(t, spec("3"))
+	if !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, whole)) {
+		t.Error("the interrupted run ends with another repertoire")
+	}
+	if run.Name() == fresh.Name() || bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, fresh)) {
+		t.Errorf("%s and %s have the same repertoire", run.Name(), fresh.Name())
+	}
+	for _, wrong := range []string{"0", "-1", "many", "1.5", "1048577"} {
+		if _, err := Train(background, spec(wrong)); err == nil || !strings.Contains(err.Error(),
+			"starts") {
+			t.Errorf("starts=%s: %v", wrong, err)
+		}
+	}
+	for _, algorithm := range []string{"aurora", "pga-aurora"} {
+		s := smallOf(algorithm, folder, 3)
+		s.Tune = more(s.Tune, "starts=3")
+		if _, err := Train(background, s); err == nil || !strings.Contains(err.Error(),
+			"the same initial state") {
+			t.Errorf("%s: %v", algorithm, err)
+		}
+	}
+}
 
 // A run with weights of bfloat16 resumes to the byte, has other scores than one without, and is
 // played with the same weights.

@@ -122,7 +122,8 @@ func unknownField(path, name string, fields map[string]reflect.Value) error {
 func jsonOf(text string, t reflect.Type) json.RawMessage {
 	trimmed := strings.TrimSpace(text)
 	switch {
-	case t.Kind() == reflect.String:
+	case t.Kind() == reflect.String,
+		reflect.PointerTo(t).Implements(unmarshaler) && !json.Valid([]byte(trimmed)):
 		quoted, _ := json.Marshal(text)
 		return quoted
 	case (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && !strings.HasPrefix(trimmed, "["):

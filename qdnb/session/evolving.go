@@ -41,7 +41,7 @@ func (e evolving) search(t Training, platform *xla.Platform, centroids npz.Array
 	base := e.Base()
 	running, err := evolution.New(platform, t.task(), e.method(t, centroids), evolution.Settings{
 		Batch: base.Batch, Slice: base.Slice, Seed: t.Seed, Centroids: centroids,
-		Together: t.together,
+		Starts: base.Starts, Together: t.together,
 	})
 	if err != nil {
 		return nil, err // a nil *Search is a search

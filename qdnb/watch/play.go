@@ -4,6 +4,7 @@ package watch
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -264,7 +265,12 @@ func (s Spec) environment(run *runs.Run) (envs.Env, error) {
 			return nil, err
 		}
 		if s.origin != nil {
-			return evolution.ArchivedStart(env, run.Config.Seed, s.origin[0], s.origin[1]), nil
+			var settings struct{ Starts evolution.Starts }
+			if err := json.Unmarshal(run.Config.Hyperparameters, &settings); err != nil {
+				return nil, fmt.Errorf("cannot read the settings of %s: %w", run.Name(), err)
+			}
+			return evolution.ArchivedStart(env, run.Config.Seed, settings.Starts, s.origin[0],
+				s.origin[1]), nil
 		}
 		return evolution.PassiveStart(env, run.Config.Seed), nil
 	}

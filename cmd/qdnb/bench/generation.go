@@ -78,7 +78,7 @@ func (b Generation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
 	task.Weights = base.Weights
 	search, err := evolution.New(p, task, hyperparameters.Method(centroids), evolution.Settings{
-		Batch: base.Batch, Slice: base.Slice, Centroids: centroids})
+		Batch: base.Batch, Slice: base.Slice, Centroids: centroids, Starts: base.Starts})
 	if err != nil {
 		return nil, err
 	}

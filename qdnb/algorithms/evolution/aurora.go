@@ -14,7 +14,10 @@ import (
 // AuroraSettings are the hyperparameters of AURORA's archive (source: train_aurora.py and the
 // paper's appendix).
 type AuroraSettings struct {
-	Capacity    int    `json:"capacity"`    // slots of the archive; paper: 1024
+	Capacity int `json:"capacity"` // slots of the archive; paper: 1024
+	// Target is the number of members above which the threshold grows; 0: the capacity, as in the
+	// paper's code.
+	Target      int    `json:"target,omitzero"`
 	Observation string `json:"observation"` // contents of the sequences: only_sd, no_sd or full
 	// Sampling is the number of control steps between two elements of a sequence; paper: 10.
 	Sampling int `json:"sampling"`
@@ -49,12 +52,16 @@ func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 	return s
 }
 
-// check rejects values that cannot work, for episodes of the given length.
-func (s AuroraSettings) check(length int) error {
+// check rejects values that cannot work, given the other settings.
+func (s AuroraSettings) check(base MapElites) error {
+	if base.Starts != 0 {
+		return errOneStart
+	}
 	if err := cmp.Or(
 		limits.Int("capacity", s.Capacity, 2, maxCapacity),
-		limits.Int("episode_length", length, 2, maxLength),
-		limits.Int("sampling", s.Sampling, 1, length/2),
+		limits.Int("target", s.Target, 0, s.Capacity),
+		limits.Int("episode_length", base.EpisodeLength, 2, maxLength),
+		limits.Int("sampling", s.Sampling, 1, base.EpisodeLength/2),
 		limits.Int("max_observation", s.MaxObservation, 1, maxFeatures),
 		limits.Int("latent", s.Latent, 1, maxLatent),
 		limits.Int("loop", s.Every, 1, maxLength),
@@ -90,7 +97,7 @@ func DefaultAurora(env envs.Spec) *Aurora {
 
 // Check implements [Hyperparameters].
 func (a *Aurora) Check() error {
-	return cmp.Or(a.MapElites.Check(), a.AuroraSettings.check(a.EpisodeLength))
+	return cmp.Or(a.MapElites.Check(), a.AuroraSettings.check(a.MapElites))
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with AURORA's archive.

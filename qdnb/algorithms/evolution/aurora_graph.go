@@ -1,6 +1,8 @@
 package evolution
 
 import (
+	"cmp"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -65,6 +67,9 @@ func (AuroraArchive) read(fields []*Node) slots {
 	return slots{fields[0], fields[1], fields[2], fields[3], fields[4], fields[5], fields[6],
 		fields[7]}
 }
+
+// target is the size of the archive that the threshold aims at.
+func (s AuroraSettings) target() int { return cmp.Or(s.Target, s.Capacity) }
 
 // features is the number of features that the sequences hold per step.
 func (a AuroraArchive) features(spec envs.Spec) int {
@@ -178,13 +183,13 @@ func (a AuroraArchive) Maintain(name string, fields []*Node, generation *Node,
 	switch name {
 	case trainFirst:
 		s = a.train(s, u.Filled(), generation, key)
-		s.Error = repertoire.NewThreshold(a.Threshold, u.Size(), a.Capacity).Error
+		s.Error = repertoire.NewThreshold(a.Threshold, u.Size(), a.target()).Error
 		return xla.Flatten(s)
 	case trainAgain:
 		s = a.train(s, u.Filled(), generation, key)
 		u.Descriptors = a.encode(s, s.Sequences)
 	case adaptThreshold:
-		t := repertoire.Threshold{Length: s.Threshold, Error: s.Error}.Update(u.Size(), a.Capacity)
+		t := repertoire.Threshold{Length: s.Threshold, Error: s.Error}.Update(u.Size(), a.target())
 		s.Threshold, s.Error = t.Length, t.Error
 	default:
 		panic(errors.Errorf("AURORA has no maintenance step %q", name))

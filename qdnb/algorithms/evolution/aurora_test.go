@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -75,13 +76,50 @@ func TestAuroraUpkeep(t *testing.T) {
 	}
 }
 
-func auroraSearch(t *testing.T, p *xla.Platform) *Search {
-	t.Helper()
+// The threshold depends on how many members more than the target there are; the target is the
+// capacity by default.
+func TestAuroraTarget(t *testing.T) {
+	p := xlatest.Pure(t)
+	var lengths, errors []float32
+	for _, target := range []int{0, 40, 4} {
+		settings := auroraSettings()
+		settings.Target, settings.Threshold = target, 0
+		s, err := New(p, mazeTask(), Method{Emitter: isoline,
+			Archive: AuroraArchive{AuroraSettings: settings}}, mazeSettings(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		steps(t, s, 9)
+		state := stateOf(t, s)
+		lengths = append(lengths, floats(t, state, "threshold")[0])
+		errors = append(errors, floats(t, state, "threshold_error")[0])
+	}
+	if lengths[0] != lengths[1] || lengths[2] <= lengths[1] || errors[0] != errors[1] ||
+		errors[2] != errors[1]+36 {
+		t.Errorf("for targets of 0, 40 and 4 l is %g and the error %g", lengths, errors)
+	}
+	for _, wrong := range []int{-1, 41} {
+		settings := DefaultAurora(envs.Pointmaze{}.Spec())
+		settings.Capacity, settings.Target = 40, wrong
+		if err := settings.Check(); err == nil || !strings.Contains(err.Error(),
+			"target must be between 0 and 40") {
+			t.Errorf("target %d: %v", wrong, err)
+		}
+	}
+}
+
+func auroraSettings() AuroraSettings {
 	settings := DefaultAuroraSettings(envs.Pointmaze{}.Spec())
 	settings.Capacity, settings.Sampling, settings.Every, settings.Epochs, settings.TrainingBatch,
 		settings.Threshold = 40, 5, 2, 4, 16, 0.02
+	return settings
+}
+
+func auroraSearch(t *testing.T, p *xla.Platform) *Search {
+	t.Helper()
 	s, err := New(p, mazeTask(), Method{Emitter: isoline,
-		Archive: AuroraArchive{AuroraSettings: settings}}, mazeSettings(2))
+		Archive: AuroraArchive{AuroraSettings: auroraSettings()}}, mazeSettings(2))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ type CMAMAE struct {
 	Slice int `json:"slice"`
 	// Weights is the number format of the policies' weights in rollouts.
 	Weights scoring.Weights `json:"weights,omitzero"`
+	Starts  Starts          `json:"starts,omitzero"` // initial states of the evaluations
 
 	offset float64 // of the environment, per step
 }
@@ -91,7 +92,7 @@ func (c CMAMAE) MarshalJSON() ([]byte, error) {
 // Base implements [Hyperparameters].
 func (c *CMAMAE) Base() MapElites {
 	return MapElites{Batch: c.Batch, CVT: c.CVT, Hidden: c.Hidden, EpisodeLength: c.EpisodeLength,
-		Slice: c.Slice, Weights: c.Weights}
+		Slice: c.Slice, Weights: c.Weights, Starts: c.Starts}
 }
 
 // Check implements [Hyperparameters].

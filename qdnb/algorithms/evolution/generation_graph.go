@@ -23,6 +23,7 @@ type generation struct {
 	observe Archive    // defines the recorded sequences; nil: none are recorded
 	learns  bool       // whether transitions are recorded
 	slices  xla.Slices // of each search
+	starts  Starts
 }
 
 // contents is the state of an archive on the device: a pytree.
@@ -48,7 +49,7 @@ const streamEmit = 0
 
 // Random streams of a run. Non-negative numbers are its generations.
 const (
-	streamStart    = -1 - iota // initial state shared by evaluations
+	streamStart    = -1 - iota // fixed initial states of evaluations
 	streamPassive              // initial state of the passive repertoire
 	streamLearner              // per generation: draws of the learner
 	streamPropose              // per generation: draws of the learner's proposals
@@ -64,7 +65,7 @@ type source struct {
 	Parents Parents
 	Key     xla.Key // key of the generation
 	Number  *Node   // number of the generation, int32: 0 is the initial population
-	// key of the shared initial state; the zero Key if every evaluation has its own
+	// key of the fixed initial states; the zero Key if every evaluation has its own
 	Start    xla.Key
 	Numbers  []*Node // parameters of the emitter, see [xla.Params]
 	Proposed *Node   // [n, N], the first offspring, from the learner; nil without a learner
@@ -132,11 +133,7 @@ func (gen generation) evaluate(from []source, worker *Node) []Evaluated {
 		individuals := slices.Numbers(turn, c.Worker)
 		var his, los []*Node
 		for _, from := range c.From {
-			resets := from.Key.FoldInEach(individuals).FoldIn(scoring.StreamReset)
-			if from.Start.Hi != nil {
-				resets = xla.Key{Hi: BroadcastToDims(from.Start.Hi, slices.Size),
-					Lo: BroadcastToDims(from.Start.Lo, slices.Size)}
-			}
+			resets := gen.resets(from, individuals)
 			his, los = append(his, resets.Hi), append(los, resets.Lo)
 		}
 		return envs.Reset(task.Env, xla.Key{Hi: Concatenate(his, 0), Lo: Concatenate(los, 0)})

@@ -73,14 +73,15 @@ func (s *Search) evaluateStored(from stored, root, key xla.Key, number,
 	worker *graph.Node) Evaluated {
 	offspring := source{Parents: NewParents(from.Genotypes, cellsOf(s.main.archive, from.Fields)),
 		Key: key, Number: number}
-	if s.method.Archive.SameStart() {
+	if s.fixedStarts() {
 		offspring.Start = root.FoldIn(streamStart)
 	}
 	sample := EmitterFunc(func(parents Parents, keys xla.Key) *graph.Node {
 		return parents.Sample(keys)
 	})
 	gen := generation{s.task, sample, s.method.Archive, s.method.Archive, records(s.method.Learner),
-		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: s.programs.Workers}}
+		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: s.programs.Workers},
+		s.settings.Starts}
 	return gen.evaluate([]source{offspring}, worker)[0]
 }
 

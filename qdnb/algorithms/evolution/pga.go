@@ -87,7 +87,7 @@ func DefaultPGAAurora(env envs.Spec) *PGAAurora {
 // Check implements [Hyperparameters].
 func (p *PGAAurora) Check() error {
 	return cmp.Or(p.MapElites.Check(), p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength),
-		p.AuroraSettings.check(p.EpisodeLength))
+		p.AuroraSettings.check(p.MapElites))
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with a learner and AURORA's archive.

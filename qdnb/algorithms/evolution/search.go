@@ -28,6 +28,7 @@ type Settings struct {
 	Batch     int       // individuals per generation
 	Slice     int       // policies rolled out together; 0: [scoring.DefaultSlice]
 	Seed      int64     // seed of all random numbers
+	Starts    Starts    // initial states of the evaluations
 	Together  int       // searches that will share a program, see [StepTogether]; 0: 1
 	Centroids npz.Array // float32 [cells, d], centroids of the measured repertoire
 }
@@ -80,6 +81,9 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 	if a := method.Archive; a.PassiveEvery() == 0 && !slices.Contains(a.Fields(), "centroids") {
 		return nil, errors.Errorf("%T has no field \"centroids\" for the repertoire: add it, or let "+
 			"PassiveEvery return how often a passive repertoire is filled", a)
+	}
+	if settings.Starts != 0 && method.Archive.SameStart() {
+		return nil, errOneStart
 	}
 	s := &Search{programs: &xla.Scope{Platform: p}, task: task, method: method, settings: settings,
 		maintenance: map[string]*xla.Program[maintainIn, xla.State[[]*graph.Node]]{}, generation: -1}
@@ -159,7 +163,7 @@ func (s *Search) build() error {
 	s.main.name = "generation"
 	s.main.gen = generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive,
 		records(s.method.Learner),
-		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}}
+		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}, s.settings.Starts}
 	if s.main.learner = s.method.Learner; s.main.learner != nil {
 		s.main.proposed = s.main.learner.Proposals(s.settings.Batch)
 	}
@@ -181,9 +185,14 @@ func (s *Search) build() error {
 	}
 	s.passive.name, s.passive.members = "passive repertoire", s.main
 	s.passive.gen = generation{s.task, nil, grid, nil, false,
-		xla.Slices{N: members, Size: s.settings.Slice, Workers: p.Workers}}
+		xla.Slices{N: members, Size: s.settings.Slice, Workers: p.Workers}, 0}
 	_, err = s.passive.compile(s, together)
 	return err
+}
+
+// fixedStarts reports whether evaluations start in states that the run's seed alone draws.
+func (s *Search) fixedStarts() bool {
+	return s.method.Archive.SameStart() || s.settings.Starts > 0
 }
 
 // Generation is the latest generation: 0 for the initial population, -1 before it.

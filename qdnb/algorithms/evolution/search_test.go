@@ -490,3 +490,36 @@ func TestUnusableSettingsGiveOneLine(t *testing.T) {
 		t.Errorf("an emitter of the wrong shape: %v", err)
 	}
 }
+
+// With fixed starts, individual i starts in state i modulo Starts in every generation.
+func TestFixedStarts(t *testing.T) {
+	const individuals, starts = 10, 4
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			root := xla.KeyOf(in[0])
+			which := Iota(in[0].Graph(), shapes.Make(dtypes.Int32, individuals), 0)
+			from := source{Key: root.FoldIn(1)}
+			fresh := generation{}.resets(from, which)
+			from.Start = root.FoldIn(streamStart)
+			same, fixed := generation{}.resets(from, which), generation{starts: starts}.resets(from, which)
+			from.Key = root.FoldIn(2)
+			return []*Node{fresh.Lo, same.Lo, fixed.Lo, generation{starts: starts}.resets(from, which).Lo}
+		}, tensors.FromValue(xla.SeedWords(5)))
+		for k, want := range []int{individuals, 1, starts, starts} {
+			keys := xlatest.Flat[uint32](t, out[k])
+			distinct := map[uint32]bool{}
+			for i, key := range keys {
+				distinct[key] = true
+				if i >= starts && k > 0 && key != keys[i-starts] {
+					t.Errorf("case %d: individual %d does not start as %d does", k, i, i-starts)
+				}
+			}
+			if len(distinct) != want {
+				t.Errorf("case %d: %d initial states, want %d", k, len(distinct), want)
+			}
+		}
+		if !slices.Equal(xlatest.Flat[uint32](t, out[2]), xlatest.Flat[uint32](t, out[3])) {
+			t.Error("the fixed initial states differ between generations")
+		}
+	})
+}

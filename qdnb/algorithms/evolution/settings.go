@@ -27,6 +27,7 @@ type MapElites struct {
 	Slice int `json:"slice"`
 	// Weights is the number format of the policies' weights in rollouts.
 	Weights scoring.Weights `json:"weights,omitzero"`
+	Starts  Starts          `json:"starts,omitzero"` // initial states of the evaluations
 }
 
 // DefaultMapElites returns the paper's hyperparameters for an environment (table 5).
@@ -80,6 +81,7 @@ func (m *MapElites) Check() error {
 		limits.Int("slice", m.Slice, 0, maxBatch),
 		limits.Layers("hidden", m.Hidden, 0),
 		m.Weights.Check(),
+		limits.Int("starts", int(m.Starts), 0, maxBatch),
 	); err != nil {
 		return err
 	}

@@ -292,10 +292,10 @@ func (st *store) source(s *Search, in offspringIn, i int, archive func(i int) st
 		from.Proposed = in.Proposed.Tree[i]
 	}
 	from.Key = root.FoldInEach(from.Number)
-	if s.method.Archive.SameStart() {
-		from.Start = root.FoldIn(streamStart)
-	}
 	if st.members == nil {
+		if s.fixedStarts() {
+			from.Start = root.FoldIn(streamStart)
+		}
 		from.Numbers = xla.Scalars(in.Numbers.Tree)
 		before := archive(i)
 		from.Parents = NewParents(before.Genotypes, cellsOf(st.archive, before.Fields))
