@@ -71,7 +71,7 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 	if settings.Slice == 0 {
 		settings.Slice = task.DefaultSlice(p.Kind, settings.Batch)
 	}
-	settings.Slice = min(settings.Slice, settings.Batch, settings.Centroids.Shape[0])
+	settings.Slice = min(settings.Slice, settings.Batch)
 	if settings.Slice < 1 {
 		return nil, errors.Errorf("slice must be at least 0, not %d", settings.Slice)
 	}
@@ -185,7 +185,7 @@ func (s *Search) build() error {
 	}
 	s.passive.name, s.passive.members = "passive repertoire", s.main
 	s.passive.gen = generation{s.task, nil, grid, nil, false,
-		xla.Slices{N: members, Size: s.settings.Slice, Workers: p.Workers}, 0}
+		xla.Slices{N: members, Size: min(s.settings.Slice, s.passive.cells()), Workers: p.Workers}, 0}
 	_, err = s.passive.compile(s, together)
 	return err
 }

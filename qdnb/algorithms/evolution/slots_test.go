@@ -9,9 +9,27 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// An archive with fewer slots than a slice has policies works on every backend.
+// An archive with fewer slots than a slice has policies works on every backend, and only its slots
+// limit a slice.
 func TestArchiveSmallerThanASlice(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for archive, want := range map[Archive]int{
+			NoveltyArchive{NoveltySettings: NoveltySettings{Capacity: 30, K: 1}}: 12, // the passive grid has 3
+			NoveltyArchive{NoveltySettings: NoveltySettings{Capacity: 7, K: 1}}:  7,
+		} {
+			s := searchOf(t, p, unlimited.task(), Method{Emitter: noisy, Archive: archive},
+				Settings{Batch: 12, Slice: 12, Centroids: line(3)})
+			steps(t, s, 2)
+			cells := floats(t, stateOf(t, s), "passive_fitnesses")
+			if s.Slice() != want || slices.Max(cells) == float32(math.Inf(-1)) {
+				t.Errorf("%+v: slices of %d, want %d; cells %v", archive, s.Slice(), want, cells)
+			}
+		}
+		fronts := FrontArchive{Grid{Centroids: line(3)}, FrontSettings{FrontSize: 5}}
+		if s := searchOf(t, p, unlimited.task(), Method{Emitter: noisy, Archive: fronts},
+			Settings{Batch: 12, Slice: 12, Centroids: line(3)}); s.Slice() != 12 {
+			t.Errorf("fronts with 15 slots: slices of %d, want 12", s.Slice())
+		}
 		small := NoveltyArchive{NoveltySettings: NoveltySettings{Capacity: 2, K: 1}}
 		s := searchOf(t, p, unlimited.task(), Method{Emitter: noisy, Archive: small},
 			Settings{Batch: 12, Slice: 5, Centroids: line(20)})
