@@ -70,20 +70,20 @@ func TestControl(t *testing.T) {
 		}
 		table := nb.Must(whole.Metrics())
 		if want := []string{"generation", "evaluations", "env_steps", "seconds", "fitness_mean",
-			"fitness_std", "fitness_max", "hurdles_mean", "hurdles_max", "final", "policy_loss",
-			"value_loss", "entropy"}; !slices.Equal(table.Columns, want) {
+			"fitness_std", "fitness_max", "hurdles_mean", "hurdles_max", "policy_loss",
+			"value_loss", "entropy", "final"}; !slices.Equal(table.Columns, want) {
 			t.Errorf("columns %v", table.Columns)
 		}
 		best := math.Inf(-1)
 		for i, row := range table.Rows {
 			mean, most := row[4], row[6]
 			if row[0] != float64(i) || mean > most || most < best || row[7] != 0 ||
-				row[9] != 0 || math.IsNaN(row[10]) != (i == 0) {
+				row[12] != 0 || math.IsNaN(row[9]) != (i == 0) {
 				t.Errorf("row %v", row)
 			}
 			best = most
 		}
-		if entropy := table.Rows[1][12]; len(table.Rows) != 4 || best !=
+		if entropy := table.Rows[1][11]; len(table.Rows) != 4 || best !=
 			whole.Status.MaxFitness || entropy <= 0 || entropy > math.Log(3) {
 			t.Errorf("%d rows, best %v, entropy %v of 3 skills", len(table.Rows), best, entropy)
 		}
@@ -124,8 +124,8 @@ func TestEndOfControlIsEvaluated(t *testing.T) {
 	short := of(folder, 5)
 	rows := nb.Must(short.Metrics()).Rows
 	last := rows[len(rows)-1]
-	if len(rows) != 3 || last[0] != 5 || last[9] != 1 || last[6] != short.Status.MaxFitness ||
-		math.IsNaN(last[10]) || short.Status.Evaluations != 4 {
+	if len(rows) != 3 || last[0] != 5 || last[12] != 1 || last[6] != short.Status.MaxFitness ||
+		math.IsNaN(last[9]) || short.Status.Evaluations != 4 {
 		t.Errorf("rows %v, status %+v", rows, short.Status)
 	}
 	got, metrics := contentsOf(t, of(folder, 7))

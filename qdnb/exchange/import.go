@@ -259,8 +259,7 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 			return err
 		}
 		if settings.Cells > 0 { // one row of metrics, for figures
-			row := []float64{0, 0, 0, 0, status.MaxFitness, status.Coverage, status.QDScore, 0, 0}
-			if err := w.Log(row...); err != nil {
+			if err := w.Log(0, 0, 0, 0, status.MaxFitness, status.Coverage, status.QDScore, 0); err != nil {
 				return err
 			}
 		}

@@ -130,8 +130,8 @@ func (w *Writer) rewind(path string, generation float64, columns []string) (last
 }
 
 // FinalColumn is the column of metrics.csv that is 1 in the row of a measurement at the end of the
-// budget, else 0. The row may follow one of the same generation. Begin drops it: an extended run has
-// the rows of one that never ended there.
+// budget, else 0. The row may follow one of the same generation. Begin drops it: an extended run
+// has the rows of one that never ended there.
 const FinalColumn = "final"
 
 func final(columns []string, row []float64) bool {

@@ -54,8 +54,8 @@ func (c *controlling) compileSeconds() float64 { return c.search.CompileTime().S
 // columns returns the columns of the metrics. fitness_max is the best of all evaluations so far.
 func (c *controlling) columns() []string {
 	return append([]string{"generation", "evaluations", "env_steps", "seconds", "fitness_mean",
-		"fitness_std", "fitness_max", "hurdles_mean", "hurdles_max", runs.FinalColumn},
-		c.search.Losses()...)
+		"fitness_std", "fitness_max", "hurdles_mean", "hurdles_max"},
+		append(c.search.Losses(), runs.FinalColumn)...)
 }
 
 func (c *controlling) close() {
@@ -113,8 +113,8 @@ func (c *controlling) log(o hierarchy.Outcome, final float64) error {
 		c.last = []string{fmt.Sprintf("hurdles %.2f", hurdles),
 			fmt.Sprintf("mean fitness %.4g", all.Mean())}
 		row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds,
-			all.Mean(), all.Std(), o.Best, hurdles, float64(most), final}
-		if err := c.writer.Log(append(row, o.Losses...)...); err != nil {
+			all.Mean(), all.Std(), o.Best, hurdles, float64(most)}
+		if err := c.writer.Log(append(append(row, o.Losses...), final)...); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ type Training struct {
 
 // Columns are the columns of metrics.csv that all algorithms share.
 var Columns = []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness",
-	"coverage", "qd_score", "invalid", runs.FinalColumn}
+	"coverage", "qd_score", "invalid"}
 
 // Train trains a run, resumes it if it was interrupted, or loads it if it is complete.
 func Train(ctx context.Context, o Options, t Training) (*runs.Run, error) {
@@ -154,7 +154,9 @@ func slowCompilation(env envs.Env) string {
 
 func (t *training) compileSeconds() float64 { return t.search.CompileTime().Seconds() }
 
-func (t *training) columns() []string { return slices.Concat(Columns, t.search.Columns()) }
+func (t *training) columns() []string {
+	return slices.Concat(Columns, t.search.Columns(), []string{runs.FinalColumn})
+}
 
 func (t *training) close() {
 	if t.search != nil {
@@ -256,7 +258,7 @@ func (t *training) conclude() error {
 	}
 	if o.Extra == nil { // the generation has a row, which differs only in the repertoire
 		row := t.writer.LastRow()
-		o.Invalid, o.Extra = int(row[slices.Index(Columns, "invalid")]), row[len(Columns):]
+		o.Invalid, o.Extra = int(row[slices.Index(Columns, "invalid")]), row[len(Columns):len(row)-1]
 	} else {
 		t.remark(o)
 	}
@@ -272,8 +274,8 @@ func (t *training) log(o scoring.Outcome, final float64) error {
 		stats.QDScore
 	s := t.status
 	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds,
-		s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid), final}
-	return t.writer.Log(append(row, o.Extra...)...)
+		s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid)}
+	return t.writer.Log(append(append(row, o.Extra...), final)...)
 }
 
 // remark counts evaluations that the task does not provide for, and says once what they mean.
