@@ -4,7 +4,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/internal/names"
-	"example.com/qdnb/xla"
 )
 
 // State holds the coordinates of B copies of a system. It is a pytree, so loops can carry it. Read
@@ -57,61 +56,6 @@ func (all limbs) motions() (components []*num) {
 		components = append(components, c[7:]...)
 	}
 	return components
-}
-
-// merged returns the system that steps compute with, except for contacts. On CPUs this is
-// s.oneLevel, if there is one, which gives fewer and longer loops.
-func (s *System) merged(g *Graph) *System {
-	if s.oneLevel == nil || accelerated(g) {
-		return s
-	}
-	return s.oneLevel
-}
-
-// merge puts all bodies into the levels of to, which is s.merged.
-func (s *System) merge(to *System, all limbs) limbs {
-	if s == to {
-		return all
-	}
-	var b bodies
-	for i, c := range b.components() {
-		*c = stack(all.component(i), xla.Join)
-	}
-	return limbs{b}
-}
-
-// mergePushes is [System.merge] for velocity changes.
-func (s *System) mergePushes(to *System, p pushes) pushes {
-	if s == to {
-		return p
-	}
-	var out push
-	for i, c := range out.components() {
-		var levels []num
-		for l := range p {
-			levels = append(levels, *p[l].components()[i])
-		}
-		*c = stack(levels, xla.Join)
-	}
-	return pushes{out}
-}
-
-// unmerge is the inverse of [System.merge].
-func (s *System) unmerge(from *System, merged limbs) limbs {
-	if s == from {
-		return merged
-	}
-	var all limbs
-	next := 0
-	for _, level := range s.levels {
-		rows := make([]int, len(level.body))
-		for i := range rows {
-			rows[i] = next
-			next++
-		}
-		all = append(all, merged[0].take(rows...))
-	}
-	return all
 }
 
 func (b bodies) take(rows ...int) bodies {

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// jointGroup holds joints that have the same number of axes, one row per joint: those below a
-// level, or all joints of a system with one level.
+// jointGroup holds the joints below a level that have the same number of axes, one row per joint.
 type jointGroup struct {
 	axes      int
 	parents   int   // level of the parents
@@ -93,66 +92,15 @@ func (s *System) prepareJoints(rows []jointRow) {
 				}
 			}
 			if len(list) > 0 {
-				s.jointGroups = append(s.jointGroups, s.jointGroup(l, l+1, list))
+				s.jointGroups = append(s.jointGroups, s.jointGroup(l, list))
 			}
 		}
 	}
 }
 
-// inOneLevel returns the system with the bodies of all levels in one, one level after the other,
-// without contacts and places. It returns nil unless all joints are then in one group, whose
-// parents and whose children are consecutive rows.
-func (s *System) inOneLevel(joints []jointRow) *System {
-	one := *s
-	var start []int // of each level
-	var all level
-	for _, l := range s.levels {
-		start = append(start, len(all.body))
-		all.body, all.first = append(all.body, l.body...), append(all.first, l.first...)
-	}
-	column := func(of func(l level) num) num {
-		var parts []num
-		for _, l := range s.levels {
-			parts = append(parts, of(l))
-		}
-		return stack(parts, join)
-	}
-	all.mobile = column(func(l level) num { return l.mobile })
-	all.mass = column(func(l level) num { return l.mass })
-	all.inverseMass = column(func(l level) num { return l.inverseMass })
-	all.inverseInertia = vector{column(func(l level) num { return l.inverseInertia.x }),
-		column(func(l level) num { return l.inverseInertia.y }),
-		column(func(l level) num { return l.inverseInertia.z })}
-	var rest bodies
-	for i, c := range rest.components() {
-		*c = stack(s.rest.component(i), join)
-	}
-	one.levels, one.rest = []level{all}, limbs{rest}
-	one.contacts, one.place = nil, nil
-	var moved []jointRow
-	for i, j := range joints {
-		parents := start[j.parents]
-		j.parent, j.child = parents+j.parent, start[j.parents+1]+j.child
-		j.copiesOfParent = slices.Clone(j.copiesOfParent)
-		for k := range j.copiesOfParent {
-			j.copiesOfParent[k] += parents
-		}
-		if len(j.Limits) != len(joints[0].Limits) || i > 0 && (j.parent != moved[i-1].parent+1 ||
-			j.child != moved[i-1].child+1) {
-			return nil
-		}
-		moved = append(moved, j)
-	}
-	if len(moved) == 0 {
-		return nil
-	}
-	one.jointGroups = []jointGroup{one.jointGroup(0, 0, moved)}
-	return &one
-}
-
 // jointGroup makes a group of joints that have the same number of axes.
-func (s *System) jointGroup(parents, children int, list []jointRow) jointGroup {
-	h := jointGroup{axes: len(list[0].Limits), parents: parents, children: children}
+func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
+	h := jointGroup{axes: len(list[0].Limits), parents: parents, children: parents + 1}
 	column := func(f func(j Joint) float64) num {
 		out := make([]float64, len(list))
 		for row, j := range list {
@@ -211,7 +159,7 @@ func (s *System) jointGroup(parents, children int, list []jointRow) jointGroup {
 		return f32(j.LimitStrength)
 	})
 	h.parentWeights = s.levels[parents].weights(h.parentRow)
-	h.childWeights = s.levels[children].weights(h.childRow)
+	h.childWeights = s.levels[parents+1].weights(h.childRow)
 	return h
 }
 

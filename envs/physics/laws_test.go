@@ -340,45 +340,6 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// Position based dynamics keep the bodies of an ant in one level. The motion is that of a system
-// with a level for each depth of the tree.
-func TestOneLevel(t *testing.T) {
-	s := system(t, robots.Trap(robots.Ant(physics.PositionBased)))
-	if !s.OneLevel() {
-		t.Fatal("the ant's bodies are not in one level")
-	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			var all []*Node
-			for _, s := range []*physics.System{s, s.ByLevel()} {
-				state := s.Pose(in[0], ZerosLike(in[0]))
-				var contact physics.Contact
-				for range 3 {
-					state, contact = s.Step(state, MulScalar(in[0], 0.5))
-				}
-				pos, rot, vel, ang := s.Export(state)
-				all = append(all, pos, rot, vel, ang, Stack(contact.Velocity[:], 0))
-			}
-			return all
-		}, xlatest.Tensor([]float32{0, 0.3, 0.9, 0.9, 0.1, 0.2, -0.9, -0.8, 0, 0.1, -0.8, -0.8, 0, 0,
-			0.7, 0.6}, 8, 2))
-		for k, component := range []string{"position", "rotation", "velocity", "angular velocity",
-			"contact"} {
-			xlatest.Close(t, component, xlatest.Flat[float32](t, out[k]), xlatest.Flat[float32](t, out[5+k]),
-				1e-3)
-		}
-	})
-}
-
-// If parents are not in consecutive rows, the bodies stay in levels of their own.
-func TestNotInOneLevel(t *testing.T) {
-	m := robots.Ant(physics.PositionBased)
-	m.Bodies = append(m.Bodies, physics.Body{Name: "loose", Mass: 1})
-	if system(t, m).OneLevel() {
-		t.Error("an ant and a loose body are in one level")
-	}
-}
-
 // A copy with NaN coordinates does not affect the other copies.
 func TestCopiesAreIndependent(t *testing.T) {
 	s := system(t, robots.Trap(robots.Ant(physics.PositionBased)))

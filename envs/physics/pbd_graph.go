@@ -53,12 +53,9 @@ func (s *System) project(all, before limbs) limbs {
 }
 
 // positionIteration advances position based dynamics by two substeps, the second with collisions
-// (brax/physics/system.py, _pbd_step). States and drive are those of s.merged. It also returns the
-// velocity changes by contacts.
-func (s *System) positionIteration(merged limbs, d drive) (limbs, touch) {
-	free := s.merged(merged[0].rot.w.graph()) // of contacts
-	merged, previous := free.integratePositionBased(merged, d)
-	all, before := s.unmerge(free, merged), s.unmerge(free, previous)
+// (brax/physics/system.py, _pbd_step). It also returns the velocity changes by contacts.
+func (s *System) positionIteration(all limbs, d drive) (limbs, touch) {
+	all, before := s.integratePositionBased(all, d)
 
 	near := s.nearWalls(all, d.everyWall)
 	found := all
@@ -98,11 +95,9 @@ func (s *System) positionIteration(merged limbs, d drive) (limbs, touch) {
 	if near != nil {
 		skipped = s.boundMultipliers(*near, multipliers)
 	}
-	merged = free.move(merged, s.mergePushes(free, pressure.moving))
-	unprojected := s.unmerge(free, merged)
-	merged = free.project(merged, previous)
-	materialize(append(merged.places(), merged.motions()...)...)
-	all = s.unmerge(free, merged)
+	unprojected := s.move(all, pressure.moving)
+	all = s.project(unprojected, before)
+	materialize(append(all.places(), all.motions()...)...)
 
 	t := s.noTouch()
 	for i := range s.contacts {
@@ -130,8 +125,7 @@ func (s *System) positionIteration(merged limbs, d drive) (limbs, touch) {
 			}
 		}
 	}
-	merged = free.applyImpulse(merged, s.mergePushes(free, t.moving))
-	return merged, t
+	return s.applyImpulse(all, t.moving), t
 }
 
 // integratePositionBased runs the common part of both substeps twice: integrate forces, then solve

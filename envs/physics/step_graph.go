@@ -32,10 +32,8 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	if accelerated(g) {
 		return s.stepOnAccelerator(state, drive{torques: s.actuatorTorques(action), gravity: gravity})
 	}
-	merged := s.merged(g)
-	from := drive{torques: merged.actuatorTorques(action), gravity: gravity}
-	all := s.merge(merged, s.limbs(state))
-	run := running{Parts: merged.varyingParts(g, batch, all), Drive: from.carry(g, batch)}
+	from := drive{torques: s.actuatorTorques(action), gravity: gravity}
+	run := running{Parts: state.flat(), Drive: from.carry(g, batch)}
 	total := s.noTouch()
 	if s.skipsWalls() {
 		total.short = constant(1, 0)
@@ -46,11 +44,11 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	substep, count := s.smallestStep()
 	substeps := func(run running) running {
 		return xla.For(run.Parts[0].Graph(), count, run, func(_ *Node, r running) running {
-			all, t := substep(merged.complete(r.Parts), merged.driveOf(r.Drive))
+			all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive))
 			for i, c := range t.all() {
 				r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
 			}
-			r.Parts = merged.varyingParts(r.Parts[0].Graph(), batch, all)
+			r.Parts = s.varyingParts(r.Parts[0].Graph(), batch, all)
 			return r
 		})
 	}
@@ -62,8 +60,7 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	for i, c := range total.all() {
 		c.known, c.node = nil, run.Touch[i]
 	}
-	all = s.unmerge(merged, merged.complete(run.Parts))
-	return s.state(s.varyingParts(g, batch, all), batch), s.contact(g, batch, total)
+	return s.state(run.Parts, batch), s.contact(g, batch, total)
 }
 
 // running is what the loop over substeps carries.

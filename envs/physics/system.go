@@ -28,10 +28,6 @@ type System struct {
 	contacts    []contactGroup
 	touched     []int  // index in the model of each fixed body that something can touch
 	acted       []bool // by body of the model: whether contacts can act on it
-
-	// oneLevel has the same bodies in one level; nil if its joints would need gathers. See
-	// [System.merged].
-	oneLevel *System
 }
 
 // level holds the bodies at the same depth of the tree, one row per limb that reaches it.
@@ -71,8 +67,7 @@ func NewSystem(m Model) (*System, error) {
 	if err := s.layOut(); err != nil {
 		return nil, err
 	}
-	joints := s.jointRows()
-	s.prepareJoints(joints)
+	s.prepareJoints(s.jointRows())
 	s.placeFixedBodies()
 	s.prepareContacts()
 
@@ -87,9 +82,6 @@ func NewSystem(m Model) (*System, error) {
 	}
 	s.varies[3] = true
 	s.rest = s.pose(known(s.defaultAngles()...), constant(max(1, s.dofs), 0))
-	if m.Dynamics == PositionBased {
-		s.oneLevel = s.inOneLevel(joints)
-	}
 	return s, nil
 }
 
