@@ -53,11 +53,18 @@ func finished(t *testing.T, run *runs.Run) []byte {
 func TestSkillsResumeBitForBit(t *testing.T) {
 	const iterations = 36 // the replay buffer wraps around after 30
 	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "metra",
-		"metra continuous_skills=2", "qdac", "sac"} {
+		"metra continuous_skills=2", "qdac", "ball", "sac"} {
 		t.Run(algorithm, func(t *testing.T) {
 			of := func(folder string, iterations int) Spec {
 				algorithm, setting, _ := strings.Cut(algorithm, " ")
-				spec := smallDiscovery(algorithm, folder, iterations)
+				base := algorithm
+				if algorithm == "ball" {
+					base = "diayn-reward"
+				}
+				spec := smallDiscovery(base, folder, iterations)
+				if base != algorithm {
+					spec.Name, spec.Diversity = algorithm, ball{Weight: 10, LearningRate: 0.01}
+				}
 				if setting != "" {
 					spec.Tune = more(spec.Tune, setting)
 				}

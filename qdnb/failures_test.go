@@ -201,16 +201,12 @@ func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
 			"; 8: proposals of a worker or proposals of the learner)"}.check(t, spec)
 }
 
-// confused is a diversity reward with mistakes, and its model.
+// confused is a diversity reward with mistakes.
 type confused struct{ Mistake string }
 
-func (confused) Fields() []string                         { return nil }
-func (confused) Loss() string                             { return "loss" }
-func (confused) Start(_, _ int, _ xla.Key) []*Node        { return nil }
-func (c confused) Model(_ []*Node, _, _ int) skills.Model { return c }
-func (c confused) Observe(skills.Batch) skills.Model      { return c }
-func (confused) Params() []*Node                          { return nil }
-func (c confused) Learn(b skills.Batch) (skills.Model, *Node) {
+func (confused) Loss() string                                 { return "loss" }
+func (c confused) Init(skills.Task, xla.Key) skills.Diversity { return c }
+func (c confused) Learn(b skills.Batch) (skills.Diversity, *Node) {
 	if c.Mistake == "loss" {
 		return c, b.Done
 	}

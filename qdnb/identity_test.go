@@ -169,24 +169,20 @@ func (l learning) Propose(task scoring.Task, studied []*Node, parents evolution.
 
 // paying is a custom diversity reward.
 type paying struct {
-	skills.DIAYN
+	skills.Diversity
 	scale float64
 }
 
-func (p paying) Model(known []*Node, count, d int) skills.Model {
-	return payingModel{p.DIAYN.Model(known, count, d), p.scale}
+func (p paying) Init(t skills.Task, key xla.Key) skills.Diversity {
+	return paying{p.Diversity.Init(t, key), p.scale}
 }
 
-type payingModel struct {
-	skills.Model
-	scale float64
+func (p paying) Learn(b skills.Batch) (skills.Diversity, *Node) {
+	after, loss := p.Diversity.Learn(b)
+	return paying{after, p.scale}, loss
 }
 
-func (m payingModel) Observe(fresh skills.Batch) skills.Model {
-	return payingModel{m.Model.Observe(fresh), m.scale}
-}
-
-func (m payingModel) Reward(b skills.Batch) *Node { return MulScalar(m.Model.Reward(b), m.scale) }
+func (p paying) Reward(b skills.Batch) *Node { return MulScalar(p.Diversity.Reward(b), p.scale) }
 
 // over is a custom objective: a gate.
 type over struct{ from, scale float64 }

@@ -50,7 +50,7 @@ type Spec struct {
 
 	// Diversity and Objective replace parts of a reinforcement-learning algorithm. Such a variant
 	// needs a Name, too.
-	Diversity skills.Diversity // rewards distinguishable skills
+	Diversity skills.Diversity // rewards distinguishable skills, and may choose their distribution
 	Objective skills.Objective // weighs the diversity reward against the task
 
 	Name string // of a variant; defaults to Algorithm

@@ -27,7 +27,10 @@ func (d discovering) Takes(algorithm string, p Parts) error {
 		return errors.Errorf("%s has no emitter, learner or archive to replace: set Diversity or "+
 			"Objective", algorithm)
 	}
-	if (p.Diversity != nil || p.Objective != nil) && d.Method().Diversity == nil {
+	own := skills.Parts{Diversity: p.Diversity, Objective: p.Objective}
+	if parts := d.Replaced(); parts != nil {
+		*parts = own
+	} else if own != (skills.Parts{}) {
 		return errors.New("sac has no skills: use diayn-reward and replace its Diversity or Objective")
 	}
 	return nil
@@ -36,26 +39,21 @@ func (d discovering) Takes(algorithm string, p Parts) error {
 func (discovering) Observes(envs.Env, Parts) bool { return true }
 
 func (d discovering) Fingerprints(t Training) (map[string]string, error) {
-	own := skills.Method{Diversity: t.Parts.Diversity, Objective: t.Parts.Objective}
-	return skills.Fingerprints(d.Task(t.Env), own, d.Base().BatchSize)
+	if parts := d.Replaced(); parts != nil {
+		return skills.Fingerprints(d.Method(t.Env), *parts, d.Base().BatchSize)
+	}
+	return map[string]string{}, nil
 }
 
 func (d discovering) search(t Training, platform *xla.Platform,
 	centroids npz.Array) (search, error) {
-	method := d.Method()
-	if t.Parts.Diversity != nil {
-		method.Diversity = t.Parts.Diversity
-	}
-	if t.Parts.Objective != nil {
-		method.Objective = t.Parts.Objective
-	}
-	base, task := d.Base(), d.Task(t.Env)
-	running, err := skills.New(platform, task, method,
+	base, method := d.Base(), d.Method(t.Env)
+	running, err := skills.New(platform, method,
 		skills.Config{SAC: base, Seed: t.Seed, Centroids: centroids})
 	if err != nil {
 		return nil, err
 	}
-	return skilled{running, task, base.Hidden}, nil
+	return skilled{running, method.Task, base.Hidden}, nil
 }
 
 // skilled is a [skills.Search]. A finished search has skills.
@@ -73,7 +71,7 @@ func (s skilled) skills() (*runs.Skills, error) {
 	}
 	spec := s.task.Env.Spec()
 	out := &runs.Skills{
-		Observations: spec.Observations, Actions: spec.Actions, Count: s.task.Skills, Hidden: s.hidden,
+		Observations: spec.Observations, Actions: spec.Actions, Count: s.task.Skills.Count(), Hidden: s.hidden,
 		Fitnesses: evaluation.Fitnesses, Descriptors: evaluation.Descriptors,
 		Trajectories: evaluation.Positions,
 	}
@@ -81,9 +79,11 @@ func (s skilled) skills() (*runs.Skills, error) {
 		return nil, err
 	}
 	for i := range evaluation.Fitnesses {
-		out.Which = append(out.Which, i%max(1, s.task.Skills))
+		out.Which = append(out.Which, i%max(1, s.task.Skills.Count()))
 	}
 	return out, nil
 }
 
-func (d discovering) Skills(env envs.Env) (int, bool) { return d.Task(env).Skills, true }
+func (d discovering) Skills(env envs.Env) (int, bool) {
+	return d.Method(env).Skills.Count(), true
+}

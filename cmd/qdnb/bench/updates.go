@@ -197,10 +197,10 @@ func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 		return updates{}, err
 	}
 	settings := skills.Defaults("diayn-reward", env.Spec())
-	task, method, config := settings.Task(env), settings.Method(), settings.Base().Config
+	method, config := settings.Method(env), settings.Base().Config
 	return newUpdates(p, func(key xla.Key) skills.Updates {
-		return skills.NewUpdates(task, method, config, s.Buffer, key)
+		return skills.NewUpdates(method, config, s.Buffer, key)
 	}, func(u skills.Updates, key xla.Key) (skills.Updates, []*graph.Node) {
-		return u.Run(task, method, config, s.Steps, key)
+		return u.Run(method, config, s.Steps, key)
 	})
 }

@@ -15,9 +15,9 @@ type SAC struct {
 	Actor  nn.MLP // input to means and raw scales of the actions, see nn.NewTanhGaussian
 	Critic nn.MLP // input and action to one value; each of the two
 
-	// Aim returns what the actor maximises, [B], at actions that it samples for the observations of a
+	// ActorObjective returns what the actor maximises, [B], at actions that it samples for the observations of a
 	// batch, given the values of both critics, [B]; nil: the smaller value.
-	Aim func(action, first, second *Node) *Node
+	ActorObjective func(action, first, second *Node) *Node
 }
 
 // New returns the algorithm for the given numbers of inputs (observations, plus the skill if there

@@ -56,18 +56,18 @@ func criticLoss(nets []nn.Network, target *Node, batch replay.Batch) *Node {
 }
 
 // actorLoss is mean(alpha log pi - min(Q1, Q2)(s, a)) for an action a sampled from the actor, a
-// scalar. [SAC.Aim] replaces the minimum.
+// scalar. [SAC.ActorObjective] replaces the minimum.
 func (s SAC) actorLoss(actor nn.Network, nets []nn.Network, logAlpha, obs, noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(obs)).Sample(noise)
 	value := func(critic nn.Network) *Node {
 		return Reshape(critic.WithFixedInputs(obs).Apply(InsertAxes(action, 0)), -1)
 	}
 	first, second := value(nets[0]), value(nets[1])
-	aim := Where(LessOrEqual(first, second), first, second)
-	if s.Aim != nil {
-		aim = s.Aim(action, first, second)
+	objective := Where(LessOrEqual(first, second), first, second)
+	if s.ActorObjective != nil {
+		objective = s.ActorObjective(action, first, second)
 	}
-	return ReduceAllMean(Sub(Mul(Exp(logAlpha), logProb), aim))
+	return ReduceAllMean(Sub(Mul(Exp(logAlpha), logProb), objective))
 }
 
 // alphaLoss is mean(alpha (-log pi - H)) for an action sampled from the actor, a scalar, with the

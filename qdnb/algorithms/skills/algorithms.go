@@ -11,12 +11,12 @@ type Algorithm struct {
 
 // Algorithms are the paper's, in its order, later ones, and SAC, on which all of them build.
 var Algorithms = []Algorithm{
-	{"diayn", func(s envs.Spec) Hyperparameters { return defaultDiscovery(s, diayn{}) }},
-	{"dads", func(s envs.Spec) Hyperparameters { return defaultDiscovery(s, dads{}) }},
-	{"diayn-reward", func(s envs.Spec) Hyperparameters { return defaultRewarded(s, diayn{}) }},
-	{"dads-reward", func(s envs.Spec) Hyperparameters { return defaultRewarded(s, dads{}) }},
-	{"smerl-diayn", func(s envs.Spec) Hyperparameters { return defaultSelective(s, diayn{}) }},
-	{"smerl-dads", func(s envs.Spec) Hyperparameters { return defaultSelective(s, dads{}) }},
+	{"diayn", func(s envs.Spec) Hyperparameters { return defaultDiscovery(s, diayn, false) }},
+	{"dads", func(s envs.Spec) Hyperparameters { return defaultDiscovery(s, dads, true) }},
+	{"diayn-reward", func(s envs.Spec) Hyperparameters { return defaultRewarded(s, diayn, false) }},
+	{"dads-reward", func(s envs.Spec) Hyperparameters { return defaultRewarded(s, dads, true) }},
+	{"smerl-diayn", func(s envs.Spec) Hyperparameters { return defaultSelective(s, diayn, false) }},
+	{"smerl-dads", func(s envs.Spec) Hyperparameters { return defaultSelective(s, dads, true) }},
 	{"metra", func(s envs.Spec) Hyperparameters { return defaultMetra(s) }},
 	{"qdac", func(s envs.Spec) Hyperparameters { return defaultQdac(s) }},
 	{"sac", func(s envs.Spec) Hyperparameters { return DefaultSAC(s) }},

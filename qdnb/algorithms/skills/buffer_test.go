@@ -95,7 +95,7 @@ func TestRefill(t *testing.T) {
 				t.Errorf("after %d steps: %d episodes, want %d", end, episodes, want)
 			}
 			for _, name := range xlatest.Differ(before, after) {
-				if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name,
+				if !strings.HasPrefix(name, "Envs.") && !strings.HasPrefix(name,
 					"Returns.") && name != "replay" {
 					t.Errorf("filling the buffer changes %s", name)
 				}

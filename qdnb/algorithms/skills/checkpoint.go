@@ -62,26 +62,25 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 }
 
 // Params returns the results of a finished run: the actor's row for numbered skills, and the state
-// of the diversity reward by name.
-func (s *Search) Params() (actor []float32, known map[string]npz.Array, err error) {
-	if actor, err = s.numbered(); err != nil || s.it.method.Diversity == nil {
-		return actor, map[string]npz.Array{}, err
+// of the diversity reward by the names of its pytree.
+func (s *Search) Params() (actor []float32, diversity map[string]npz.Array, err error) {
+	if actor, err = s.numbered(); err != nil {
+		return nil, nil, err
 	}
-	c, diversity := &xla.Checkpoint{}, xla.Part(s.state,
-		func(s state) []*graph.Node { return s.Known })
-	c.Add(&diversity, 1, "", s.it.method.Diversity.Fields()...)
-	known, err = c.Arrays()
-	return actor, known, err
+	c, part := &xla.Checkpoint{}, xla.Part(s.state, func(s state) Diversity { return s.Diversity })
+	c.Add(&part, 1, "")
+	diversity, err = c.Arrays()
+	return actor, diversity, err
 }
 
 // numbered returns the actor's row, see [Task.Numbered].
 func (s *Search) numbered() ([]float32, error) {
-	if s.it.task.Continuous == 0 {
+	if !s.it.Skills.vectors() {
 		return s.actor().Floats()
 	}
 	program, err := xla.Compile(s.programs.Platform, "numbered skills", s.actor(),
 		func(actor xla.Array) xla.Array {
-			return xla.Out(s.it.task.Numbered(s.it.sac, actor.Tree))
+			return xla.Out(s.it.Numbered(s.it.sac, actor.Tree))
 		})
 	if err != nil {
 		return nil, err
@@ -107,7 +106,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 	act, err := s.compile(s.programs.Platform, "steps for the replay buffer",
 		func(st state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, metrics) {
 			st, buffer, _ = s.it.act(st, buffer, key.FoldIn(streamRefill))
-			return st, buffer, metrics{Task: graph.ReduceAllMean(st.Worlds.Reward)}
+			return st, buffer, metrics{Task: graph.ReduceAllMean(st.Envs.Reward)}
 		})
 	if err != nil {
 		return 0, err
@@ -129,5 +128,5 @@ func (s *Search) Refill() (episodes int64, err error) {
 		}
 	}
 	s.buffer.Count(total)
-	return steps * n / int64(s.it.task.Length), nil
+	return steps * n / int64(s.it.Length), nil
 }

@@ -21,13 +21,13 @@ func TestSkillAlone(t *testing.T) {
 	dads := DADS{LearningRate: 1e-3, Hidden: []int{7, 6}, Components: 5}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			known := dads.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3))
 			b := batchOf(in)
-			m := dads.Model(known, h.skills, h.d).Observe(b).(skillDynamics)
-			x := m.change(b)
-			each, all := m.Learned.Net.ofEach(x, b.Skill),
-				ofSkill(m.Learned.Net.ofAll(oneHots(x.Graph(), h.skills), x), b.Skill)
-			slope := func(y *Node) *Node { return Gradient(ReduceAllSum(Mul(y, b.Done)), known[0])[0] }
+			start := h.begin(dads, in[0].Graph())
+			row := rowOf(start)
+			m := withRow(start, taskOf(h.skills, h.d), row).(DADS).Observe(b).(DADS)
+			x, net := m.change(b), m.Dynamics.Params
+			each, all := net.ofEach(x, b.Skill), ofSkill(net.ofAll(oneHots(x.Graph(), h.skills), x), b.Skill)
+			slope := func(y *Node) *Node { return Gradient(ReduceAllSum(Mul(y, b.Done)), row)[0] }
 			return []*Node{each, all, slope(each), slope(all)}
 		}, h.tensors()...)
 		for i, what := range []string{"log q", "its gradient"} {
@@ -44,7 +44,7 @@ func TestDADSLearns(t *testing.T) {
 	clear(h.done)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, sees := range []int{0, 2} {
-			reward, first, last, _ := learn(t, p, DADS{LearningRate: 1e-2, Hidden: []int{16, 16},
+			reward, first, last := learn(t, p, DADS{LearningRate: 1e-2, Hidden: []int{16, 16},
 				Components: 4, Sees: sees}, h, 200)
 			if most := float32(math.Log(3)); reward < 0.8*most || reward > most+1e-6 || last > first-0.5 {
 				t.Errorf("seeing %d features: the reward is %g of %g, the loss fell from %g to %g", sees,
@@ -64,10 +64,10 @@ func TestDADSOfEnds(t *testing.T) {
 	dads := DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			known := dads.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3))
-			m := dads.Model(known, h.skills, h.d).Observe(batchOf(in))
+			start := h.begin(dads, in[0].Graph())
+			m := observed(start, batchOf(in)).(DADS)
 			next, loss := m.Learn(batchOf(in))
-			return append([]*Node{loss, next.Params()[0], known[0]}, m.Params()[5:]...)
+			return append([]*Node{loss, rowOf(next), rowOf(start)}, xla.Flatten(m.Changes)...)
 		}, h.tensors()...)
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
 		if flat(0)[0] != 0 || !slices.Equal(flat(1), flat(2)) {
@@ -87,21 +87,13 @@ func TestDADSMisfits(t *testing.T) {
 	good := DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3}
 	sees, blind, none, flat := good, good, good, good
 	sees.Sees, blind.Sees, none.Components, flat.Hidden = 4, -1, 0, nil
-	for name, c := range map[string]struct {
-		dads   DADS
-		params int
-	}{"sees": {sees, 0}, "blind": {blind, 0}, "components": {none, 0}, "hidden": {flat, 0},
-		"row": {good, 10}} {
-		_, err := xlatest.Compile(xlatest.Pure(t), name,
+	for name, dads := range map[string]DADS{"sees": sees, "blind": blind, "components": none,
+		"hidden": flat} {
+		if _, err := xlatest.Compile(xlatest.Pure(t), name,
 			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32)}},
 			func(in []*Node) []*Node {
-				known := c.dads.Start(5, 3, xla.NewKey(in[0].Graph(), 3))
-				if c.params > 0 {
-					known[0] = Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, 1, c.params))
-				}
-				return c.dads.Model(known, 5, 3).Params()
-			})
-		if err == nil {
+				return xla.Flatten(dads.Init(taskOf(5, 3), xla.NewKey(in[0].Graph(), 3)))
+			}); err == nil {
 			t.Errorf("%s: it was accepted", name)
 		}
 	}

@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
@@ -53,7 +55,27 @@ func (h history) tensors() []*tensors.Tensor {
 		xlatest.Tensor(h.next, n, h.d), xlatest.Tensor(h.done, n)}
 }
 
-func batchOf(in []*Node) Batch { return Batch{in[0], in[1], in[2], in[3], nil} }
+func batchOf(in []*Node) Batch {
+	return Batch{Batch: replay.Batch{Done: in[3]}, Skill: in[0], Now: in[1], Next: in[2]}
+}
+
+// taskOf returns a task of one-hot skills that d features distinguish.
+func taskOf(skills, d int) Task {
+	return Task{Skills: Skills{OneHot: skills}, Features: Features{Columns: []int{d, d}}}
+}
+
+// begin returns the state before the first iteration.
+func (h history) begin(d Diversity, g *Graph) Diversity {
+	return d.Init(taskOf(h.skills, h.d), xla.NewKey(g, 3))
+}
+
+// observed returns the state after the transitions of a batch were seen.
+func observed(d Diversity, b Batch) Diversity {
+	if o, ok := d.(Observer); ok {
+		return o.Observe(b)
+	}
+	return d
+}
 
 // layer is a network layer in plain Go: its parameters are at the start of a row, and it returns
 // those that follow.
@@ -83,32 +105,30 @@ func floats64(x []float32) []float64 {
 	return y
 }
 
-// learn takes steps on one batch, in a loop that carries the model, after the initial model has
-// observed the batch. It returns the mean reward, the losses before the first and the last step,
-// and the final parameters.
+// learn takes steps on one batch, in a loop that carries the diversity reward, after it has observed
+// the batch. It returns the mean reward, and the losses before the first and the last step.
 func learn(t *testing.T, p *xla.Platform, d Diversity, h history, steps int) (reward, first,
-	last float32, known []*tensors.Tensor) {
+	last float32) {
 	t.Helper()
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		g := in[0].Graph()
 		type state struct {
-			Model       Model
+			Diversity   Diversity
 			Batch       Batch
 			First, Last *Node
 		}
 		none := Zeros(g, shapes.Make(dtypes.Float32))
-		m := d.Model(d.Start(h.skills, h.d, xla.NewKey(g, 3)), h.skills, h.d).Observe(batchOf(in))
-		end := xla.ForUnfused(g, steps, state{m, batchOf(in), none, none},
+		start := observed(h.begin(d, g), batchOf(in))
+		end := xla.ForUnfused(g, steps, state{start, batchOf(in), none, none},
 			func(step *Node, s state) state {
-				s.Model, s.Last = s.Model.Learn(s.Batch)
+				s.Diversity, s.Last = s.Diversity.Learn(s.Batch)
 				s.First = Where(Equal(step, ZerosLike(step)), s.Last, s.First)
 				return s
 			})
-		return append([]*Node{ReduceAllMean(end.Model.Reward(end.Batch)), end.First, end.Last},
-			end.Model.Params()...)
+		return []*Node{ReduceAllMean(end.Diversity.Reward(end.Batch)), end.First, end.Last}
 	}, h.tensors()...)
 	scalar := func(i int) float32 { return xlatest.Flat[float32](t, out[i])[0] }
-	return scalar(0), scalar(1), scalar(2), out[3:]
+	return scalar(0), scalar(1), scalar(2)
 }
 
 // Distinguishable skills are recognised: the reward approaches its maximum, log(skills).
@@ -119,7 +139,7 @@ func TestDIAYNLearns(t *testing.T) {
 	}
 	h.next = h.now
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		reward, first, last, _ := learn(t, p, DIAYN{LearningRate: 1e-2, Hidden: []int{16, 16}}, h, 150)
+		reward, first, last := learn(t, p, DIAYN{LearningRate: 1e-2, Hidden: []int{16, 16}}, h, 150)
 		if most := float32(math.Log(3)); reward < 0.95*most || reward > most || last > 0.1 || first <
 			5*last {
 			t.Errorf("the reward is %g of %g, the loss fell from %g to %g", reward, most, first, last)
@@ -127,78 +147,30 @@ func TestDIAYNLearns(t *testing.T) {
 	})
 }
 
-// A diversity's parameters match its field names, and a model made from them returns them.
-func TestKnown(t *testing.T) {
-	for _, d := range []Diversity{
-		DIAYN{LearningRate: 1e-2, Hidden: []int{6, 5}},
-		DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},
-		DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3, Sees: 1},
-		METRA{LearningRate: 1e-2, Hidden: []int{6, 5}, Multiplier: 30, Slack: 1e-3},
-	} {
-		h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
-		fields := d.Fields()
-		if sorted := slices.Sorted(slices.Values(fields)); len(slices.Compact(sorted)) != len(fields) {
-			t.Errorf("%T: two of the fields %v are the same", d, fields)
-		}
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-			_, _, _, learnt := learn(t, p, d, h, 3)
-			if len(learnt) != len(fields) {
-				t.Fatalf("%T has %d tensors for %d names", d, len(learnt), len(fields))
-			}
-			var inputs []*tensors.Tensor
-			var want [][]float32
-			for _, x := range learnt {
-				want = append(want, xlatest.Flat[float32](t, x))
-				inputs = append(inputs, xlatest.Tensor(want[len(want)-1], x.Shape().Dimensions...))
-			}
-			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				for i, start := range d.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3)) {
-					if !start.Shape().Equal(in[i].Shape()) {
-						t.Errorf("%T: %s is of shape %s at first, then %s", d, fields[i], start.Shape(),
-							in[i].Shape())
-					}
-				}
-				return d.Model(in, h.skills, h.d).Params()
-			}, inputs...)
-			for i, x := range out {
-				if got := xlatest.Flat[float32](t, x); !slices.Equal(got, want[i]) {
-					t.Errorf("%T: %s is %v, was %v", d, fields[i], got, want[i])
-				}
-			}
-		})
-	}
-}
-
-// Learning is an Adam step on the row of a model's networks, and observing does not learn.
+// Learning is an Adam step on every array of a network, and observing does not learn.
 func TestStepIsAdam(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
-	for _, d := range []Diversity{
-		DIAYN{LearningRate: 1e-2, Hidden: []int{6, 5}},
-		DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},
-	} {
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				known := d.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3))
-				// keeps units away from the kink of ReLU
-				known[0] = Add(known[0], MulScalar(OnesLike(known[0]), 0.01))
-				known[3], known[4] = AddScalar(known[3], 0.1), AddScalar(known[4], 0.001)
-				adam := nn.NewAdam(1e-2)
-				next, loss := d.Model(known, h.skills, h.d).Learn(batchOf(in))
-				rows, m := adam.Update(known[0], Gradient(loss, known[0])[0],
-					nn.Moments{First: known[1], Second: known[2], Weight1: known[3], Weight2: known[4]})
-				seen := d.Model(known, h.skills, h.d).Observe(batchOf(in)).Params()
-				return slices.Concat(next.Params()[:5], []*Node{rows, m.First, m.Second, m.Weight1, m.Weight2},
-					[]*Node{seen[0], known[0]})
-			}, h.tensors()...)
-			for i, name := range d.Fields()[:5] {
-				xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), xlatest.Flat[float32](t, out[5+i]),
-					1e-6)
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			start := h.begin(DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},
+				in[0].Graph()).(DADS)
+			// keeps units away from the kink of ReLU
+			start.Dynamics = xla.Map(start.Dynamics, func(x *Node) *Node { return AddScalar(x, 0.01) })
+			learnt, loss := start.Learn(batchOf(in))
+			net, m := nn.UpdateTree(nn.NewAdam(1e-2), start.Dynamics.Params,
+				Gradient(loss, xla.Flatten(start.Dynamics.Params)...), start.Dynamics.Moments)
+			return slices.Concat(xla.Flatten(learnt.(DADS).Dynamics), xla.Flatten(net), xla.Flatten(m),
+				xla.Flatten(start.Observe(batchOf(in)).(DADS).Dynamics), xla.Flatten(start.Dynamics))
+		}, h.tensors()...)
+		n := len(out) / 4
+		for i := range n {
+			flat := func(k int) []float32 { return xlatest.Flat[float32](t, out[k*n+i]) }
+			xlatest.Close(t, fmt.Sprint("array ", i), flat(0), flat(1), 1e-6)
+			if !slices.Equal(flat(2), flat(3)) {
+				t.Error("observing changes the networks")
 			}
-			if !slices.Equal(xlatest.Flat[float32](t, out[10]), xlatest.Flat[float32](t, out[11])) {
-				t.Errorf("%T learns while observing", d)
-			}
-		})
-	}
+		}
+	})
 }
 
 // A NaN parameter makes the loss NaN.
@@ -212,19 +184,17 @@ func TestLossOfNaN(t *testing.T) {
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			var n int
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				known := d.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3))
-				n = known[0].Shape().Dimensions[1]
+				row := rowOf(h.begin(d, in[0].Graph()))
+				n = row.Shape().Dimensions[1]
 				type state struct {
-					Known  []*Node
-					Losses *Node
-					Batch  Batch
+					Row, Losses *Node
+					Batch       Batch
 				}
-				start := state{known, Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, n)), batchOf(in)}
+				start := state{row, Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, n)), batchOf(in)}
 				return []*Node{xla.For(in[0].Graph(), n, start, func(step *Node, s state) state {
 					at := Equal(Iota(step.Graph(), shapes.Make(dtypes.Int32, 1, n), 1), step)
-					known := slices.Clone(s.Known)
-					known[0] = Where(at, ConstAs(known[0], math.NaN()), known[0])
-					_, loss := d.Model(known, h.skills, h.d).Learn(s.Batch)
+					broken := Where(at, ConstAs(s.Row, math.NaN()), s.Row)
+					_, loss := withRow(d, taskOf(h.skills, h.d), broken).Learn(s.Batch)
 					s.Losses = xla.SetRows(s.Losses, step, Reshape(loss, 1))
 					return s
 				}).Losses}

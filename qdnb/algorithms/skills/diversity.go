@@ -7,57 +7,53 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Batch is what a diversity reward sees of B transitions. It is a pytree.
+// Batch is what a diversity reward sees of B transitions: a pytree. Observations are network inputs:
+// the skill follows.
 type Batch struct {
-	Skill *graph.Node // [B, skills], one-hot or a vector
-	// Now and Next are the features that distinguish skills, before and after the step, [B, d]: the
-	// task's state descriptors, or whole observations without the skill, or features of the step. If
-	// an episode ended, Next is from the start of the next one (see envs.AutoReset); in an environment
-	// that keeps its descriptor, from the end of the last, and the Now that follows as well.
+	replay.Batch
+	Skill *graph.Node // [B, size], one-hot or a vector; nil without skills
+	// Now and Next are the [Features] of the task before and after the step, [B, d]. If an episode
+	// ended, Next is from the start of the next one (see envs.AutoReset); in an environment that keeps
+	// its descriptor, from the end of the last, and the Now that follows as well.
 	Now, Next *graph.Node
-	Done      *graph.Node // [B], 1 if the episode ended with this step
-	Acts      *Acts       // what a [Guide] also sees; nil for other models
+	// ActorAction and NextActorAction are actions that the actor samples at Obs and at NextObs, [B,
+	// actions]; nil unless the diversity reward is an [ActorObjective].
+	ActorAction, NextActorAction *graph.Node
 }
 
-// Acts is how the actor acts in transitions. It is a pytree.
-type Acts struct {
-	replay.Batch             // observations are network inputs, with the skill
-	Here, Then   *graph.Node // actions that the actor samples at Obs and at NextObs, [B, actions]
-}
-
-// Diversity rewards skills for being distinguishable. Its parameters are a list of tensors on the
-// first device, for checkpoints; networks are rows [1, N]. Its methods build graphs, except those
-// that return no node.
+// Diversity rewards skills for being distinguishable. It is a pytree: its settings, and after Init
+// its state, in exported fields. Trained networks are best kept as [nn.Trainable], which cuts them
+// into arrays once. Reward and Learn may also need one of the optional interfaces [Conditioner],
+// [Observer] and [ActorObjective].
 type Diversity interface {
-	// Fields names the parameters, for checkpoints and for the files of a finished run.
-	Fields() []string
-	// Start returns the initial parameters for a number of skills, distinguished by d features.
-	Start(skills, d int, key xla.Key) []*graph.Node
-	// Model returns a model with the given parameters, ready for many updates.
-	Model(known []*graph.Node, skills, d int) Model
-	// Loss names the model's loss in metrics.csv. A NaN or infinite loss ends the search.
-	Loss() string
-}
-
-// Model distinguishes skills. It is a pytree whose type holds its tensors in exported fields.
-type Model interface {
-	// Observe receives the transitions of one step of all environments, once, before any of them is
-	// learnt from.
-	Observe(fresh Batch) Model
+	// Init returns the state before the first iteration.
+	Init(t Task, key xla.Key) Diversity
 	// Reward returns how clearly each transition belongs to its skill, [B].
 	Reward(b Batch) *graph.Node
 	// Learn takes one gradient step and returns the loss before it, a scalar.
-	Learn(b Batch) (Model, *graph.Node)
-	// Params returns the model's parameters: the inverse of [Diversity.Model].
-	Params() []*graph.Node
+	Learn(b Batch) (Diversity, *graph.Node)
+	// Loss names the loss in metrics.csv. A NaN or infinite loss ends the search.
+	Loss() string
 }
 
-// Guide is a [Model] that takes part in what the actor maximises, such as [QDAC]'s.
-type Guide interface {
-	Model
-	// Aim returns what the actor maximises, [B], at actions [B, actions] that it samples for the
-	// observations of a batch, given the values of both critics, [B].
-	Aim(b Batch, action, first, second *graph.Node) *graph.Node
+// Conditioner is a [Diversity] that chooses the skills, or the features that distinguish them.
+type Conditioner interface {
+	// Condition returns the task with other Skills or Features. It may read their number: those of
+	// the algorithm.
+	Condition(t Task) Task
+}
+
+// Observer is a [Diversity] that sees the transitions of one step of all environments, once, before
+// any of them is learnt from.
+type Observer interface {
+	Observe(fresh Batch) Diversity
+}
+
+// ActorObjective is a [Diversity] that takes part in what the actor maximises, such as [QDAC].
+type ActorObjective interface {
+	// ActorObjective returns what the actor maximises, [B], at actions [B, actions] that it samples
+	// for the observations of a batch, given the values of both critics, [B].
+	ActorObjective(b Batch, action, first, second *graph.Node) *graph.Node
 }
 
 // Objective combines the task reward of a transition with its diversity reward. All are [B].

@@ -9,11 +9,7 @@ import (
 // FuzzRestore restores a search from arbitrary arrays. It resumes if they are accepted, and is
 // unchanged if they are refused.
 func FuzzRestore(f *testing.F) {
-	s, err := New(xlatest.Pure(f), Task{Env: short, Length: 8, Skills: 3}, smerlDADS.method, small())
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(s.Close)
+	s := newSearch(f, xlatest.Pure(f), smerlDADS.method, small())
 	for range 3 {
 		if _, err := s.Step(); err != nil {
 			f.Fatal(err)
@@ -27,8 +23,8 @@ func FuzzRestore(f *testing.F) {
 		"passive_evaluations <i8 2, 1", "-passive_evaluations <f4 1,", "figures <f8 9, nan",
 		"figures <f4 8, 1", "Learner.LogAlpha <f4 , inf",
 		"Learner.Actor <f4 156,1 1", "Learner.Actor <f8 1,156 1", "Learner.Actor |u1 1,156 1",
-		"Known.0 <f4 1,86 nan\nReturns.Rows <f4 10,6 nan",
-		"Worlds.Observation <f4 6,2 inf -inf", "passive_genotypes <f4 0,4611686018427387904",
+		"Diversity.Dynamics.Params.Logits.Bias.0 <f4 1,2 nan\nReturns.Rows <f4 10,6 nan",
+		"Envs.Observation <f4 6,2 inf -inf", "passive_genotypes <f4 0,4611686018427387904",
 		"Learner.Critic <f4 2,145 1e38",
 	)
 }

@@ -9,7 +9,9 @@ import (
 
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // array returns an array of a golden file as a tensor.
@@ -44,7 +46,7 @@ func (f published) transitionsOf(in []*Node, rows int, full bool) (b Batch, task
 	first := func(x *Node) *Node { return Slice(x, AxisRange(0, rows)) }
 	obs := in[0].Shape().Dimensions[1] - f.skills
 	b = Batch{Skill: Slice(first(in[0]), AxisRange(), AxisRange(obs)), Now: first(in[2]),
-		Next: first(in[3]), Done: first(in[4])}
+		Next: first(in[3]), Batch: replay.Batch{Done: first(in[4])}}
 	if full {
 		b.Now, b.Next = Slice(first(in[0]), AxisRange(), AxisRange(0, obs)),
 			Slice(first(in[1]), AxisRange(), AxisRange(0, obs))
@@ -62,26 +64,68 @@ func (f published) compare(t *testing.T, out []*tensors.Tensor, prefix string, n
 	}
 }
 
-// knownOf returns the initial parameters for networks of a row.
-func knownOf(row *Node) []*Node { return startLearned(InsertAxes(row, 0)) }
+// withRow returns a diversity reward whose networks are those of a row of the published code [1, N]:
+// in the dynamics of DADS logits, means, hidden layers. Its other state is kept.
+func withRow(d Diversity, task Task, row *Node) Diversity {
+	switch d := d.(type) {
+	case DIAYN:
+		d.Discriminator = nn.NewTrainable(nn.NewMLP(task.Width(), d.Hidden,
+			task.Skills.Size()).Network(row, 0), d.LearningRate)
+		return d
+	case DADS:
+		logits, means, hidden := d.forms(task.Skills.Size(), task.Width())
+		start := 0
+		cut := func(form nn.MLP) nn.Network {
+			start += form.Params()
+			return form.Network(Slice(row, AxisRange(), AxisRange(start-form.Params(), start)), 0)
+		}
+		d.Dynamics = nn.NewTrainable(skillDynamics{cut(logits), cut(means), cut(hidden)}, d.LearningRate)
+		if d.Changes.Mean == nil {
+			d.Changes = nn.NewStatistics(row.Graph(), task.Width())
+		}
+		return d
+	}
+	panic("no such row")
+}
+
+// rowOf is the inverse of withRow.
+func rowOf(d Diversity) *Node {
+	join := func(net nn.Network) *Node { return nn.JoinNetworks([]nn.Network{net}) }
+	if d, ok := d.(DIAYN); ok {
+		return join(d.Discriminator.Params)
+	}
+	net := d.(DADS).Dynamics.Params
+	return Concatenate([]*Node{join(net.Logits), join(net.Means), join(net.Hidden)}, 1)
+}
+
+// diayn returns the algorithm of a set of networks in 06_diayn.npz, and its task.
+func (f published) diayn(prefix string) (DIAYN, Task) {
+	units := f.hidden(prefix + "discriminator.mlp.linear_%d.b")
+	return DIAYN{LearningRate: f.Number("const.learning_rate"),
+			Hidden: units[:len(units)-1]},
+		taskOf(f.skills, f.Shape(prefix + "discriminator.mlp.linear_0.w")[0])
+}
+
+// hidden returns the sizes of the layers whose biases have a name.
+func (f published) hidden(bias string) (units []int) {
+	for layer := 0; f.Has(fmt.Sprintf(bias, layer)); layer++ {
+		units = append(units, f.Shape(fmt.Sprintf(bias, layer))[0])
+	}
+	return units
+}
 
 func TestGoldenDIAYN(t *testing.T) {
 	f := readPublished(t, "06_diayn.npz")
 	for _, prefix := range []string{"desc.", "full."} {
-		diayn := DIAYN{LearningRate: f.Number("const.learning_rate")}
-		for layer := 0; f.Has(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b", prefix, layer+1)); layer++ {
-			diayn.Hidden = append(diayn.Hidden, f.Shape(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b",
-				prefix, layer))[0])
-		}
-		inputs := f.Shape(prefix + "discriminator.mlp.linear_0.w")[0]
+		diayn, of := f.diayn(prefix)
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				b, task := f.transitionsOf(in[1:], f.Shape(prefix + "reward")[0], prefix == "full.")
-				m := diayn.Model(knownOf(in[0]), f.skills, inputs).(discriminator)
+				m := withRow(diayn, of, InsertAxes(in[0], 0)).(DIAYN)
 				reward, loss := m.Reward(b), m.loss(b)
 				_, learnt := m.Learn(b)
 				combined := PlusReward{f.Number("const.diversity_reward_scale")}.Reward(task, reward, nil)
-				return []*Node{m.Learned.Net.Apply(b.Now), reward, learnt, Gradient(loss, in[0])[0], combined}
+				return []*Node{m.Discriminator.Params.Apply(b.Now), reward, learnt, Gradient(loss, in[0])[0], combined}
 			}, append([]*tensors.Tensor{array(f.File, prefix+"discriminator.flat")}, f.transitions()...)...)
 			f.compare(t, out, prefix, []string{"logits", "reward", "loss", "grad.flat", "reward_combined"},
 				1e-5)
@@ -89,17 +133,13 @@ func TestGoldenDIAYN(t *testing.T) {
 	}
 }
 
-// dads returns the algorithm of a set of networks in 07_dads.npz, and the length of its
-// descriptors.
-func (f published) dads(prefix string) (DADS, int) {
+// dads returns the algorithm of a set of networks in 07_dads.npz, and its task.
+func (f published) dads(prefix string) (DADS, Task) {
 	leaf := prefix + "dynamics.dynamics_network."
-	d := DADS{LearningRate: f.Number("const.learning_rate"),
-		Components: int(f.Number("const.num_components"))}
-	for layer := 0; f.Has(fmt.Sprintf("%smlp.linear_%d.b", leaf, layer)); layer++ {
-		d.Hidden = append(d.Hidden, f.Shape(fmt.Sprintf("%smlp.linear_%d.b", leaf, layer))[0])
-	}
-	d.Sees = f.Shape(leaf + "mlp.linear_0.w")[0] - f.skills
-	return d, f.Shape("data.state_desc")[1]
+	return DADS{LearningRate: f.Number("const.learning_rate"),
+		Components: int(f.Number("const.num_components")), Hidden: f.hidden(leaf + "mlp.linear_%d.b"),
+		Sees: f.Shape(leaf + "mlp.linear_0.w")[0] - f.skills,
+	}, taskOf(f.skills, f.Shape("data.state_desc")[1])
 }
 
 // normaliser returns the statistics used by the golden networks: those after the last batch.
@@ -123,14 +163,15 @@ func (f published) statistics() int {
 func TestGoldenDADS(t *testing.T) {
 	f := readPublished(t, "07_dads.npz")
 	for _, prefix := range []string{"paper.", "omit2."} {
-		dads, changes := f.dads(prefix)
+		dads, of := f.dads(prefix)
 		if alone := dads.Sees == 0; alone != (prefix == "paper.") {
 			t.Errorf("%s: the dynamics see %d features", prefix, dads.Sees)
 		}
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				b, task := f.transitionsOf(in[4:], f.Shape(prefix + "reward")[0], false)
-				m := dads.Model(append(knownOf(in[0]), in[1:4]...), f.skills, changes).(skillDynamics)
+				m := withRow(dads, of, InsertAxes(in[0], 0)).(DADS)
+				m.Changes = xla.Unflatten(m.Changes, in[1:4])
 				change := m.change(b)
 				whole := common(change)
 				own, all := Add(m.own(b, change), whole), Add(m.all(b, change), InsertAxes(whole, 1))
@@ -150,26 +191,25 @@ func TestGoldenDADS(t *testing.T) {
 // normalised before and after it.
 func TestGoldenObserve(t *testing.T) {
 	f := readPublished(t, "07_dads.npz")
-	dads, changes := f.dads("paper.")
+	dads, of := f.dads("paper.")
 	batches := f.statistics()
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		inputs := []*tensors.Tensor{array(f.File, "paper.dynamics.flat"), array(f.File, "stats.x")}
+		inputs := []*tensors.Tensor{array(f.File, "stats.x")}
 		for k := range batches {
 			inputs = append(inputs, array(f.File, fmt.Sprint("stats.target_", k)),
 				array(f.File, fmt.Sprint("stats.done_", k)))
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			x := Batch{Now: ZerosLike(in[1]), Next: in[1]}
-			// The statistics before the first batch are those of Start.
-			start := dads.Start(f.skills, changes, xla.NewKey(in[0].Graph(), 1))
-			m := dads.Model(append(knownOf(in[0]), start[5:]...), f.skills, changes)
-			after := []*Node{m.(skillDynamics).change(x)}
+			x := Batch{Now: ZerosLike(in[0]), Next: in[0]}
+			m := dads.Init(of, xla.NewKey(in[0].Graph(), 1)).(DADS)
+			after := []*Node{m.change(x)}
 			for k := range batches {
-				target, done := in[2+2*k], in[3+2*k]
-				m = m.Observe(Batch{Now: ZerosLike(target), Next: target, Done: done})
-				after = append(after, m.Params()[5:]...)
+				target, done := in[1+2*k], in[2+2*k]
+				m = m.Observe(Batch{Batch: replay.Batch{Done: done}, Now: ZerosLike(target),
+					Next: target}).(DADS)
+				after = append(after, xla.Flatten(m.Changes)...)
 			}
-			return append(after, m.(skillDynamics).change(x))
+			return append(after, m.change(x))
 		}, inputs...)
 		names := []string{"normalized_initial"}
 		for k := range batches {

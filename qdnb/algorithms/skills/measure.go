@@ -60,8 +60,8 @@ type insertOut struct {
 }
 
 func (s *Search) newMeasuring() (*measuring, error) {
-	task := s.it.task
-	m := &measuring{episodes: max(1, task.Skills) * s.config.EvaluationStates}
+	task := s.it.Task
+	m := &measuring{episodes: max(1, task.Skills.Count()) * s.config.EvaluationStates}
 	evaluated := scoring.Task{Env: task.Env, Policy: task.policy(s.config.Hidden),
 		Length: task.Length}
 	var recorders []envs.Recorder
@@ -73,7 +73,7 @@ func (s *Search) newMeasuring() (*measuring, error) {
 	}
 	var err error
 	if m.evaluator, err = scoring.NewEvaluator(s.programs.Platform, evaluated, scoring.Plan{
-		Policies: max(1, task.Skills), Episodes: m.episodes, Recorders: recorders}); err != nil {
+		Policies: max(1, task.Skills.Count()), Episodes: m.episodes, Recorders: recorders}); err != nil {
 		return nil, err
 	}
 	s.programs.Own(m.evaluator)
@@ -105,7 +105,7 @@ func (m *measuring) empty(s *Search, params int) error {
 		xla.Single(tensors.FromFlatDataAndDimensions(none, cells)),
 		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))),
 		xla.Single(tensors.FromFlatDataAndDimensions(centroids, cells, d)))
-	skills := max(1, s.it.task.Skills)
+	skills := max(1, s.it.Skills.Count())
 	in := insertIn{m.passive, xla.Declare(dtypes.Float32, skills, params),
 		xla.Declare(dtypes.Float32, m.episodes), xla.Declare(dtypes.Float32, m.episodes, d)}
 	m.inserting, err = xla.Compile(s.programs, "passive repertoire", in,
@@ -117,7 +117,7 @@ func (m *measuring) empty(s *Search, params int) error {
 			winners := graph.ModScalar(graph.Gather(index, graph.InsertAxes(where, -1)), int32(skills))
 			held.Genotypes = repertoire.SetGenotypes(held.Genotypes, in.Skills.Tree, winners, where, count)
 			held.Cells = held.Cells.Update(batch, index, accepted)
-			return insertOut{xla.Out(held), xla.Out(scoring.Count(s.it.task.Env.Spec(), batch.Fitness,
+			return insertOut{xla.Out(held), xla.Out(scoring.Count(s.it.Env.Spec(), batch.Fitness,
 				batch.Descriptors, nil, batch.Valid()))}
 		})
 	return err

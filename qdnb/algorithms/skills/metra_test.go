@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // 13_metra.npz and 16_metra_continuous.npz: rewards, losses and four updates, computed in JAX from
@@ -30,7 +31,11 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 	batch, inputs := f.Shape("now_1")[0], f.Shape("now_1")[1]
 	skills, params := f.Shape("skill_1")[1], f.Shape("row")[0]
 	metra := METRA{LearningRate: f.Number("const.learning_rate"), Hidden: []int{6, 6},
-		Multiplier: f.Number("const.multiplier"), Slack: f.Number("const.slack"), Continuous: continuous}
+		Multiplier: f.Number("const.multiplier"), Slack: f.Number("const.slack")}
+	task := taskOf(skills, inputs)
+	if continuous {
+		metra.Components, task.Skills = skills, UnitVectors(1, skills)
+	}
 	const steps = 4
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		in := []*tensors.Tensor{xlatest.Tensor(f.Float32s("row"), 1, params),
@@ -41,16 +46,18 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 			}
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			known := metra.Start(skills, inputs, xla.NewKey(in[0].Graph(), 1))
-			known[0] = Concatenate([]*Node{in[0], Slice(known[0], AxisRange(), AxisRange(params))}, 1)
-			model := metra.Model(known, skills, inputs)
+			m := metra.Init(task, xla.NewKey(in[0].Graph(), 1)).(METRA)
+			m.Nets.Params.Encoder = m.Nets.Params.Encoder.Form.Network(in[0], 0)
+			var model Diversity = m
 			var out []*Node
 			for i := range steps {
-				b := Batch{in[2+3*i], in[3+3*i], in[4+3*i], in[1], nil}
+				b := batchOf([]*Node{in[2+3*i], in[3+3*i], in[4+3*i], in[1]})
 				reward := model.Reward(b)
 				var loss *Node
 				model, loss = model.Learn(b)
-				out = append(out, reward, loss, model.Params()[0])
+				nets := model.(METRA).Nets.Params
+				out = append(out, reward, loss, Concatenate([]*Node{
+					nn.JoinNetworks([]nn.Network{nets.Encoder}), Reshape(nets.LogMultiplier, 1, 1)}, 1))
 			}
 			return out
 		}, in...)
@@ -69,10 +76,10 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 // does the actor of numbered skills. Evaluated skills are unit vectors, all different.
 func TestContinuousSkillsAsPolicies(t *testing.T) {
 	for _, components := range []int{1, 2, 5} {
-		task := Task{Env: endless, Length: 8, Skills: 2, Continuous: components}
+		task := Task{Env: endless, Length: 8, Skills: UnitVectors(2, components)}
 		algorithm := sac.New(sac.Config{Hidden: []int{6}}, 2+components, 2)
 		numbered := sac.New(sac.Config{Hidden: []int{6}}, 2+2, 2)
-		skills := task.evaluated()
+		skills := task.Skills.Evaluated
 		for _, skill := range skills {
 			square := 0.0
 			for _, x := range skill {
@@ -88,11 +95,11 @@ func TestContinuousSkillsAsPolicies(t *testing.T) {
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				key := xla.KeyOf(in[0])
-				actor := algorithm.Actor.Init(oneOf(key))
+				actor := algorithm.Actor.Init(each(key, 1))
 				obs := key.FoldIn(1).Normal(2, 2)
 				want := algorithm.Actor.Network(actor, 0).Apply(obs, Const(in[0].Graph(), skills))
 				number := numbered.Actor.Network(task.Numbered(algorithm, actor), 0).Apply(obs,
-					oneHot(task.playing(in[0].Graph(), 2), 2))
+					oneHots(in[0].Graph(), 2))
 				got := task.policy([]int{6}).View(task.Genotypes(algorithm, actor)).Apply(obs)
 				return []*Node{got, Tanh(Slice(want, AxisRange(), AxisRange(0, 2))), number, want}
 			}, xlatest.Tensor(xla.SeedWords(1), 2))
@@ -107,25 +114,11 @@ func TestContinuousSkillsAsPolicies(t *testing.T) {
 // A continuous skill is a unit vector, lasts until its episode ends, and is stored with each step.
 func TestContinuousSkillsLastAnEpisode(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		config := small()
-		task := Task{Env: short, Length: 8, Skills: 3, Continuous: 2}
-		s, err := New(p, task, Method{METRA{LearningRate: 1e-2, Hidden: []int{8}, Multiplier: 30,
-			Slack: 1e-3, Continuous: true}, DiversityOnly{}}, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		for range 11 { // the first only measures
-			if _, err := s.Step(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		buffer, total := s.Replay()
-		rows, err := buffer.Rows(total, 0, total)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, width := config.EnvBatchSize, task.layout().Width()
+		s := newSearch(t, p, methodOf(short, 3, METRA{LearningRate: 1e-2, Hidden: []int{8},
+			Multiplier: 30, Slack: 1e-3, Components: 2}, DiversityOnly{}), small())
+		steps(t, s, 11) // the first only measures
+		rows, width := stored(t, s)
+		const n = 6
 		skill := func(step, k int) []float32 { // after observations, action, reward, done, truncation
 			return rows[(step*n+k)*width+9 : (step*n+k)*width+11]
 		}
@@ -188,7 +181,7 @@ func TestMETRALearns(t *testing.T) {
 	}
 	metra := METRA{LearningRate: 1e-2, Hidden: []int{16, 16}, Multiplier: 30, Slack: 1e-3}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		reward, _, last, _ := learn(t, p, metra, h, 800)
+		reward, _, last := learn(t, p, metra, h, 800)
 		// mean over three outputs of step^2 is 1, so |step| is at most sqrt(3), and |u| is sqrt(3/2)
 		running := 1 - 9.0/60
 		most := float32(running * math.Sqrt(3*1.5))
@@ -204,20 +197,13 @@ func TestMETRAStartsEpisodesAnew(t *testing.T) {
 	env := envs.Pointmaze{}
 	m := defaultMetra(env.Spec())
 	m.Discovery.SAC, m.NumSkills = small().SAC, 3
-	m.DiversityHidden = []int{8}
-	task := m.Task(env)
-	task.Length = 8
+	m.DiversityHidden, m.EpisodeLength = []int{8}, 8
 	const n, width = 6, 2*2 + 2 + 3 + 1 + 2*2
-	s, err := New(xlatest.Pure(t), task, m.Method(), small())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := newSearch(t, xlatest.Pure(t), m.Method(env), small())
 	steps(t, s, 11)
-	buffer, total := s.Replay()
-	rows, err := buffer.Rows(total, 0, total)
-	if err != nil || len(rows) != 10*n*width {
-		t.Fatalf("%d numbers, %v", len(rows), err)
+	rows, stored := stored(t, s)
+	if stored != width || len(rows) != 10*n*width {
+		t.Fatalf("%d numbers of width %d", len(rows), stored)
 	}
 	ends := 0
 	for row := range slices.Chunk(rows, width) {

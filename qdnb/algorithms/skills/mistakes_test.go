@@ -21,9 +21,8 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 		"checkpoint's Learner.Actor has shape [1, 3], but this run": func(a map[string]npz.Array) {
 			a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3)
 		},
-		"checkpoint's Known.0 is missing": func(a map[string]npz.Array) {
-			delete(a,
-				"Known.0")
+		"checkpoint's Diversity.Discriminator.Params.Bias.0 is missing": func(a map[string]npz.Array) {
+			delete(a, "Diversity.Discriminator.Params.Bias.0")
 		},
 		"checkpoint's Learner.LogAlpha has type int32, but this run needs float32": func(
 			a map[string]npz.Array) {
@@ -61,8 +60,7 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 				}
 				config := small()
 				config.GradUpdatesPerStep = 0
-				s = newSearch(t, p, short, diaynReward.method, config)
-				defer s.Close()
+				s = newSearch(t, p, diaynReward.method, config)
 			}
 			steps(t, s, 3)
 			held := memory(t, s)
@@ -74,8 +72,8 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 			}{
 				{"critic_loss", broken("Learner.Critic", 3)}, // a unit of the first hidden layer
 				{"actor_loss", broken("Learner.Actor", 3)},
-				{"discriminator_loss", broken("Known.0", 3)},
-				{"task_reward", broken("Worlds.Observation", 0)},
+				{"discriminator_loss", broken("Diversity.Discriminator.Params.Bias.0", 3)},
+				{"task_reward", broken("Envs.Observation", 0)},
 			} {
 				arrays := maps.Clone(held)
 				c.change(arrays)
@@ -100,9 +98,8 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 
 // NaN rewards are detected in the iteration in which they occur.
 func TestBrokenRewardsEndTheSearch(t *testing.T) {
-	s := newSearch(t, xlatest.Pure(t), point{Edge: math.Inf(1), Limit: 0.6, Spread: 0.1}, Method{},
-		small())
-	defer s.Close()
+	s := newSearch(t, xlatest.Pure(t), methodOf(point{Edge: math.Inf(1), Limit: 0.6, Spread: 0.1}, 0, nil,
+		nil), small())
 	var err error
 	for i := 0; i < 100 && err == nil; i++ {
 		_, err = s.Step()
@@ -125,7 +122,6 @@ func TestBrokenRewardsEndTheSearch(t *testing.T) {
 func TestMisfitsGiveOneLine(t *testing.T) {
 	p := xlatest.Pure(t)
 	type all struct {
-		task   Task
 		method Method
 		config Config
 	}
@@ -146,8 +142,13 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 			func(a *all) { a.config.ReplayBufferSize, a.method.Objective = 42, SMERL{Target: 1} }},
 		{together, func(a *all) { a.method.Objective = nil }},
 		{together, func(a *all) { a.method.Diversity = nil }},
-		{together, func(a *all) { a.task.Skills = 0 }},
-		{together, func(a *all) { a.method = Method{} }},
+		{together, func(a *all) { a.method.Skills.OneHot = 0 }},
+		{together, func(a *all) { a.method.Diversity, a.method.Objective = nil, nil }},
+		{"skills are either one-hot, or vectors", func(a *all) { a.method.Skills.Draw = Cube(1, 1).Draw }},
+		{"evaluated skill 1 has 2 components, the first has 1", func(a *all) {
+			a.method.Skills = Skills{Draw: Cube(1, 1).Draw, Evaluated: [][]float32{{0}, {0, 1}}}
+		}},
+		{"the share of redrawn skills is 0.5", func(a *all) { a.method.Skills.Redraw = 0.5 }},
 		{"centroids of shape [2 3] do not fit descriptors of 2 components",
 			func(a *all) { a.config.Centroids = npz.Of(make([]float32, 6), 2, 3) }},
 		{"centroids of shape [4] do not fit", func(a *all) {
@@ -158,9 +159,9 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 		{"evaluation_interval must be between 1", func(a *all) { a.config.EvaluationInterval = 0 }},
 		{"early_interval must be between 0", func(a *all) { a.config.EarlyInterval = -1 }},
 	} {
-		a := all{Task{Env: endless, Length: 8, Skills: 3}, diaynReward.method, small()}
+		a := all{diaynReward.method, small()}
 		c.change(&a)
-		s, err := New(p, a.task, a.method, a.config)
+		s, err := New(p, a.method, a.config)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(),
 			"\n") || s != nil {
 			t.Errorf("%v; want one line with %q", err, c.want)

@@ -11,7 +11,7 @@ func (DiversityOnly) Reward(_, diversity, _ *graph.Node) *graph.Node { return di
 // NeedsReturns implements [Objective].
 func (DiversityOnly) NeedsReturns() bool { return false }
 
-// TaskOnly is the objective of QDAC: the task reward alone. Skills differ by a [Guide].
+// TaskOnly is the objective of QDAC: the task reward alone. Skills differ by an [ActorObjective].
 type TaskOnly struct{}
 
 // Reward implements [Objective].

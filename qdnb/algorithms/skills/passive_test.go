@@ -125,7 +125,7 @@ func TestPassiveRepertoire(t *testing.T) {
 			}
 		}
 
-		form := s.it.task.policy(s.config.SAC.Hidden)
+		form := s.it.policy(s.config.SAC.Hidden)
 		evaluator, err := scoring.NewEvaluator(p,
 			scoring.Task{Env: short, Policy: form, Length: 8}, scoring.Plan{Policies: 1, Episodes: 6})
 		if err != nil {
@@ -169,10 +169,10 @@ func TestPassiveRepertoire(t *testing.T) {
 
 // Memory has the parameters of every cell and of every skill, not of every episode.
 func TestMemory(t *testing.T) {
-	task := Task{Env: short, Length: 8, Skills: 3}
+	task := diaynReward.method.Task
 	bytes := func(skills, states int) int64 {
 		config := small()
-		task.Skills, config.EvaluationStates = skills, states
+		task.Skills.OneHot, config.EvaluationStates = skills, states
 		return config.memory(xla.CPU, task)
 	}
 	params := int64(task.policy(small().Hidden).Params())

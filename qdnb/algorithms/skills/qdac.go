@@ -3,15 +3,152 @@ package skills
 import (
 	"cmp"
 
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
+
+// QDAC conditions the policy on a desired descriptor (Grillotti, Faldor, González León and Cully,
+// ICML 2024). Skills z and the features phi of steps are those of [QDAC.Condition]. Two critics
+// psi predict the discounted sum of features, and a network l decides from observation and skill
+// whether the actor improves the task's reward or approaches the skill. With the actor's actions b
+// at s and b' at s', and the target networks psi':
+//
+//	loss of psi = 1/2 mean over the batch, j and components of
+//		((psi_j(s, a, z) - phi - (1 - done) discount mean_k psi'_k(s', b', z)) (1 - truncation))^2
+//	offset(s, b, z) = (1 - discount) mean_j psi_j(s, b, z) - z
+//	lambda(s, z) = sigmoid(l(s, z))
+//	loss of l = -mean(log lambda where |offset| >= Distance, and log(1 - lambda) elsewhere)
+//	objective of the actor = (1 - lambda) mean_j Q_j - lambda (sqrt(|offset|^2 + Smooth^2) - Smooth)
+//
+// The reward, which is only logged unless an objective uses it, is -|offset| at the actor's action.
+// The losses are those of the published code (adaptive-intelligent-robotics/QDAC,
+// losses/scopa_loss.py).
+type QDAC struct {
+	LearningRate, Discount, Tau float64
+	Hidden                      []int   // sizes of the hidden layers of psi and l
+	Distance                    float64 // tolerated length of the offset
+	Smooth                      float64 // length below which the distance is smooth
+	Changes                     bool    // features are changes of the state descriptor
+	Redraw                      float64 // share of the sampled transitions with a random skill
+
+	Features   nn.Trainable[[]nn.Network] // psi, twice
+	Targets    []nn.Network               // psi'
+	Multiplier nn.Trainable[nn.Network]   // l
+}
+
+// Loss implements [Diversity].
+func (QDAC) Loss() string { return "features_loss" }
+
+// Condition implements [Conditioner]. A skill is a desired descriptor. Features of a step are the
+// state descriptor before it or, with Changes, the start of the episode plus the change in the step
+// times the length of an episode; in both, the limits of the descriptor are scaled to -1 and 1. The
+// mean of the former is a mean descriptor, and a final one if the skill stays where it ends; the
+// mean of the latter is a final descriptor. A step that ends an episode changes nothing, because the
+// state after it belongs to the next one.
+func (q QDAC) Condition(t Task) Task {
+	limits := t.Env.Spec().Descriptor
+	d := len(limits.Lower)
+	t.Skills = Cube(t.Skills.Count(), d)
+	t.Skills.Redraw = q.Redraw
+	t.Features = Features{[]int{d}, func(before, after envs.State) []*Node {
+		x := t.descriptor(before)
+		if q.Changes {
+			change := MulScalar(Sub(after.Descriptor, x), float64(t.Length))
+			start := envs.AutoReset(t.Env, t.Length).Start(before)
+			x = Add(start, Where(ended(after, x), ZerosLike(x), change))
+		}
+		lower, upper := InsertAxes(Const(x.Graph(), limits.Lower), 0),
+			InsertAxes(Const(x.Graph(), limits.Upper), 0)
+		return []*Node{AddScalar(MulScalar(Div(Sub(x, lower), Sub(upper, lower)), 2), -1)}
+	}}
+	return t
+}
+
+// Init implements [Diversity].
+func (q QDAC) Init(t Task, key xla.Key) Diversity {
+	spec := t.Env.Spec()
+	if k := spec.Descriptor.Kind; k != envs.Mean && k != envs.Final {
+		panic(errors.Errorf("skills of %s cannot be descriptors, which must be means or final states of "+
+			"episodes: use another algorithm, such as diayn-reward", spec.Name))
+	}
+	inputs := spec.Observations + t.Skills.Size()
+	psi := nn.NewMLP(inputs+spec.Actions, q.Hidden, t.Skills.Size())
+	q.Targets = psi.Networks(psi.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{1, 2}))))
+	q.Features = nn.NewTrainable(q.Targets, q.LearningRate)
+	q.Multiplier = nn.NewTrainable(nn.NewMLP(inputs, q.Hidden, 1).New(key), q.LearningRate)
+	return q
+}
+
+// Reward implements [Diversity].
+func (q QDAC) Reward(b Batch) *Node { return Neg(Sqrt(squaredLength(q.offset(b, b.ActorAction)))) }
+
+// Learn implements [Diversity].
+func (q QDAC) Learn(b Batch) (Diversity, *Node) {
+	next, loss := q, q.featuresLoss(b)
+	next.Features = q.Features.Step(loss)
+	next.Targets = nn.Polyak(q.Targets, next.Features.Params, q.Tau)
+	next.Multiplier = q.Multiplier.Step(q.multiplierLoss(b))
+	return next, loss
+}
+
+// ActorObjective implements [ActorObjective].
+func (q QDAC) ActorObjective(b Batch, action, first, second *Node) *Node {
+	smooth := q.Smooth
+	distance := AddScalar(Sqrt(AddScalar(squaredLength(q.offset(b, action)), smooth*smooth)), -smooth)
+	lambda := Sigmoid(q.logit(b))
+	return Sub(Mul(OneMinus(lambda), MulScalar(Add(first, second), 0.5)), Mul(lambda, distance))
+}
+
+// featuresLoss is the loss of psi, a scalar.
+func (q QDAC) featuresLoss(b Batch) *Node {
+	next := mean(q.Targets[0].Apply(b.NextObs, b.NextActorAction),
+		q.Targets[1].Apply(b.NextObs, b.NextActorAction))
+	running := MulScalar(OneMinus(b.Done), q.Discount)
+	target := StopGradient(Add(b.Now, Mul(InsertAxes(running, -1), next)))
+	counts := InsertAxes(OneMinus(b.Truncation), -1)
+	loss := func(psi nn.Network) *Node {
+		return ReduceAllMean(Square(Mul(Sub(psi.Apply(b.Obs, b.Action), target), counts)))
+	}
+	return MulScalar(Add(loss(q.Features.Params[0]), loss(q.Features.Params[1])), 0.25)
+}
+
+// multiplierLoss is the loss of l, a scalar.
+func (q QDAC) multiplierLoss(b Batch) *Node {
+	limit, logit := q.Distance*q.Distance, q.logit(b)
+	squares := StopGradient(squaredLength(q.offset(b, b.ActorAction)))
+	far := GreaterOrEqual(squares, ConstAs(squares, limit))
+	return ReduceAllMean(Softplus(Where(far, Neg(logit), logit)))
+}
+
+// offset is how far the behaviour that follows actions [B, actions] is from the skill, [B,
+// components].
+func (q QDAC) offset(b Batch, action *Node) *Node {
+	at := func(psi nn.Network) *Node {
+		return psi.WithFixedInputs(b.Obs).Apply(InsertAxes(action, 0))
+	}
+	psi := mean(at(q.Features.Params[0]), at(q.Features.Params[1]))
+	return Sub(MulScalar(psi, 1-q.Discount), b.Skill)
+}
+
+// logit is l, [B].
+func (q QDAC) logit(b Batch) *Node {
+	return Reshape(q.Multiplier.Params.Apply(b.Obs), -1)
+}
+
+func mean(first, second *Node) *Node { return MulScalar(Add(first, second), 0.5) }
+
+// squaredLength returns the squared lengths [B] of vectors [B, components].
+func squaredLength(x *Node) *Node { return ReduceSum(Square(x), 1) }
 
 // Qdac holds the hyperparameters of QDAC.
 type Qdac struct {
 	SAC
+	Parts
 	// NumSkills is the number of evaluated skills; its publication evaluates 256.
 	NumSkills int `json:"num_skills"`
 	// DiversityHidden are the units per hidden layer of the successor features and of the multiplier;
@@ -56,19 +193,16 @@ func (q *Qdac) Check() error {
 		limits.Number("random_skills", q.RandomSkills, 1))
 }
 
+// Replaced implements [Hyperparameters].
+func (q *Qdac) Replaced() *Parts { return &q.Parts }
+
 // Options implements [Hyperparameters].
 func (*Qdac) Options() []envs.Option { return []envs.Option{envs.WidePositions()} }
 
-// Task implements [Hyperparameters].
-func (q *Qdac) Task(env envs.Env) Task {
-	return Task{Env: env, Length: q.EpisodeLength, Skills: q.NumSkills,
-		Continuous: len(env.Spec().Descriptor.Lower), Desired: true,
-		Changes: q.DescriptorChanges, Random: q.RandomSkills}
-}
-
 // Method implements [Hyperparameters].
-func (q *Qdac) Method() Method {
-	return Method{QDAC{LearningRate: q.LearningRate, Discount: q.Discount, Tau: q.Tau,
-		Hidden: q.DiversityHidden, Distance: q.SkillDistance, Smooth: q.SmoothDistance,
-		Observations: q.env.Observations, Actions: q.env.Actions}, TaskOnly{}}
+func (q *Qdac) Method(env envs.Env) Method {
+	return q.Parts.method(Task{Env: env, Length: q.EpisodeLength, Skills: Skills{OneHot: q.NumSkills}},
+		QDAC{LearningRate: q.LearningRate, Discount: q.Discount, Tau: q.Tau, Hidden: q.DiversityHidden,
+			Distance: q.SkillDistance, Smooth: q.SmoothDistance, Changes: q.DescriptorChanges,
+			Redraw: q.RandomSkills}, TaskOnly{})
 }

@@ -19,8 +19,16 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// qdacNumbers returns the settings of 17_qdac.npz, whose environment has 3 observations and 2
-// actions.
+// three is an environment with 3 observations and 2 actions, as in 17_qdac.npz.
+type three struct{ point }
+
+func (three) Spec() envs.Spec {
+	spec := point{}.Spec()
+	spec.Observations = 3
+	return spec
+}
+
+// qdacNumbers returns the settings of 17_qdac.npz.
 func qdacNumbers(f golden.File) (sac.Config, QDAC) {
 	number := func(name string) float64 { return f.Number("const." + name) }
 	config := sac.Config{LearningRate: number("learning_rate"), Discount: number("discount"),
@@ -29,8 +37,7 @@ func qdacNumbers(f golden.File) (sac.Config, QDAC) {
 		config.Hidden = append(config.Hidden, int(units))
 	}
 	return config, QDAC{LearningRate: config.LearningRate, Discount: config.Discount, Tau: config.Tau,
-		Hidden: config.Hidden, Distance: number("distance"), Smooth: number("smooth"), Observations: 3,
-		Actions: 2}
+		Hidden: config.Hidden, Distance: number("distance"), Smooth: number("smooth")}
 }
 
 // 17_qdac.npz: losses, gradients and three updates, computed by the published losses in JAX
@@ -38,9 +45,8 @@ func qdacNumbers(f golden.File) (sac.Config, QDAC) {
 func TestGoldenQDAC(t *testing.T) {
 	f := golden.Read(t, "17_qdac.npz")
 	config, qdac := qdacNumbers(f)
-	const steps, components = 3, 2
-	algorithm := sac.New(config, qdac.Observations+components, qdac.Actions)
-	it := iteration{method: Method{qdac, TaskOnly{}}, sac: algorithm, task: Task{Skills: 1}}
+	const steps = 3
+	it := newIteration(methodOf(three{}, 1, qdac, TaskOnly{}), config)
 	nets := []string{"actor", "critic", "target_critic", "features", "target_features", "multiplier"}
 	columns := []string{"obs", "next_obs", "desc_prime", "actions", "rewards", "dones", "truncations",
 		"state_desc", "noise_actor", "noise_critic", "noise_alpha"}
@@ -57,18 +63,19 @@ func TestGoldenQDAC(t *testing.T) {
 			}
 		}
 		out := xlatest.Run(t, p, func(in []*Node) (out []*Node) {
-			l := begin(algorithm, qdac, in)
+			l := begin(it, in)
 			for i := range steps {
-				batch, skills, noise := transitions(in[len(nets)+i*len(columns):])
+				batch, noise := transitions(in[len(nets)+i*len(columns):])
 				var m metrics
-				l, m = it.learn(l, batch, skills, nil, noise)
-				now, model := sac.Join(l.SAC), l.Model.(successor)
-				known := model.Params()
-				out = append(out, now.Actor, now.Critic, now.TargetCritic, known[0], known[5], known[6],
-					now.LogAlpha, m.Actor, m.Critic, m.Diversity, m.Alpha)
+				l, m = it.learn(l, batch, nil, noise)
+				now, q := sac.Join(l.SAC), l.Diversity.(QDAC)
+				multiplier := func(net nn.Network) *Node { return nn.JoinNetworks([]nn.Network{net}) }
+				out = append(out, now.Actor, now.Critic, now.TargetCritic,
+					nn.JoinNetworks(q.Features.Params), nn.JoinNetworks(q.Targets),
+					multiplier(q.Multiplier.Params), now.LogAlpha, m.Actor, m.Critic, m.Diversity, m.Alpha)
 				if i == 0 { // the first average is a tenth of the gradient
-					for _, x := range []*Node{now.ActorMoments.First, now.CriticMoments.First, known[1],
-						known[7]} {
+					for _, x := range []*Node{now.ActorMoments.First, now.CriticMoments.First,
+						nn.JoinNetworks(q.Features.Moments.First), multiplier(q.Multiplier.Moments.First)} {
 						out = append(out, MulScalar(x, 10))
 					}
 				}
@@ -93,21 +100,24 @@ func TestGoldenQDAC(t *testing.T) {
 }
 
 // begin returns what updates change, with the networks in[:6] and moments of 0.
-func begin(algorithm sac.SAC, qdac QDAC, in []*Node) learning {
-	g := in[0].Graph()
+func begin(it iteration, in []*Node) learning {
+	g, algorithm := in[0].Graph(), it.sac
 	adam, alpha := nn.NewAdam(algorithm.LearningRate), Log(Const(g, float32(algorithm.AlphaInit)))
-	known := append(append(startLearned(in[3]), in[4]), startLearned(in[5])...)
+	q := it.Diversity.Init(it.Task, xla.NewKey(g, 1)).(QDAC)
+	q.Features = nn.NewTrainable(q.Targets[0].Form.Networks(in[3]), q.LearningRate)
+	q.Targets = q.Targets[0].Form.Networks(in[4])
+	q.Multiplier = nn.NewTrainable(q.Multiplier.Params.Form.Network(in[5], 0), q.LearningRate)
 	return learning{algorithm.Cut(sac.Learner{Actor: in[0], Critic: in[1], TargetCritic: in[2],
 		LogAlpha: alpha, ActorMoments: adam.Start(in[0]), CriticMoments: adam.Start(in[1]),
-		AlphaMoments: adam.Start(alpha)}), qdac.Model(known, 2, 2)}
+		AlphaMoments: adam.Start(alpha)}), q}
 }
 
 // transitions returns the transitions of an update from the columns of TestGoldenQDAC.
-func transitions(in []*Node) (replay.Batch, *Batch, sac.Noise) {
-	skill := in[2]
-	return replay.Batch{Obs: conditioned(in[0], skill), NextObs: conditioned(in[1], skill),
+func transitions(in []*Node) (Batch, sac.Noise) {
+	conditioned := func(x *Node) *Node { return Concatenate([]*Node{x, in[2]}, 1) }
+	return Batch{Batch: replay.Batch{Obs: conditioned(in[0]), NextObs: conditioned(in[1]),
 			Action: in[3], Reward: in[4], Done: in[5], Truncation: in[6]},
-		&Batch{Skill: skill, Now: in[7], Next: in[7], Done: in[5]},
+			Skill: in[2], Now: in[7], Next: in[7]},
 		sac.Noise{Actor: in[8], Critic: in[9], Alpha: in[10]}
 }
 
@@ -116,16 +126,10 @@ func TestQDACReachesSkills(t *testing.T) {
 	config := quick(16)
 	config.SAC.Discount, config.SAC.FixAlpha = 0.8, false
 	config.EvaluationInterval = 1 << 20
-	task := Task{Env: endless, Length: 8, Skills: 16, Continuous: 2, Desired: true, Changes: true,
-		Random: 0.5}
 	qdac := QDAC{LearningRate: config.LearningRate, Discount: config.Discount, Tau: config.Tau,
-		Hidden: []int{32, 32}, Distance: 0.05, Smooth: 1e-3, Observations: 2, Actions: 2}
+		Hidden: []int{32, 32}, Distance: 0.05, Smooth: 1e-3, Changes: true, Redraw: 0.5}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		s, err := New(p, task, Method{qdac, TaskOnly{}}, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		s := newSearch(t, p, methodOf(endless, 16, qdac, TaskOnly{}), config)
 		first := distanceToSkills(t, s)
 		steps(t, s, 101)
 		if last := distanceToSkills(t, s); !(last < first/2) {
@@ -142,7 +146,7 @@ func distanceToSkills(t *testing.T, s *Search) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	desired, sum := s.it.task.evaluated(), 0.0
+	desired, sum := s.it.Skills.Evaluated, 0.0
 	for i := range e.Fitnesses {
 		z := desired[i%len(desired)]
 		sum += math.Hypot(float64(e.Descriptors[2*i]-2*z[0]), float64(e.Descriptors[2*i+1]-2*z[1]))
@@ -155,21 +159,12 @@ func TestDesiredDescriptorsAreStored(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	p := xlatest.Best(t)
 	for _, changes := range []bool{false, true} {
-		config := small()
-		task := Task{Env: short, Length: 8, Skills: 3, Continuous: 2, Desired: true, Changes: changes}
-		s, err := New(p, task, Method{QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8},
-			Distance: 0.1, Smooth: 1e-3, Observations: 2, Actions: 2}, TaskOnly{}}, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		method := methodOf(short, 3, QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8},
+			Distance: 0.1, Smooth: 1e-3, Changes: changes}, TaskOnly{})
+		s := newSearch(t, p, method, small())
 		steps(t, s, 11) // the first only measures
-		buffer, total := s.Replay()
-		rows, err := buffer.Rows(total, 0, total)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, width := config.EnvBatchSize, task.layout().Width()
+		rows, width := stored(t, s)
+		const n = 6
 		row := func(step, k int) []float32 { return rows[(step*n+k)*width:][:width] }
 		ended := 0
 		for step := range 10 {
@@ -205,25 +200,24 @@ func TestDesiredDescriptorsAreStored(t *testing.T) {
 
 // A share of the sampled transitions gets random skills; nothing else changes.
 func TestMixedSkills(t *testing.T) {
-	task := Task{Env: endless, Length: 8, Skills: 3, Continuous: 2, Desired: true, Random: 0.5}
 	const n = 10
-	width := task.layout().Width()
-	rows := make([]float32, n*width)
+	skills := Cube(3, 2)
+	skills.Redraw = 0.5
+	rows := make([]float32, n*2)
 	for i := range rows {
 		rows[i] = 5 + float32(i)
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Flat[float32](t, xlatest.Run(t, p, func(in []*Node) []*Node {
-			return []*Node{task.mixed(in[0], xla.NewKey(in[0].Graph(), 1))}
-		}, xlatest.Tensor(rows, n, width))[0])
+			return []*Node{skills.redrawn(in[0], xla.NewKey(in[0].Graph(), 1))}
+		}, xlatest.Tensor(rows, n, 2))[0])
 		for i, x := range out {
-			drawn := i/width < n/2 && i%width >= 9 && i%width < 11
-			if drawn && math.Abs(float64(x)) > 1 || !drawn && x != rows[i] {
-				t.Errorf("column %d of row %d is %g, was %g", i%width, i/width, x, rows[i])
+			if drawn := i < n; drawn && math.Abs(float64(x)) > 1 || !drawn && x != rows[i] {
+				t.Errorf("component %d of row %d is %g, was %g", i%2, i/2, x, rows[i])
 			}
 		}
-		if slices.Equal(out[9:11], out[width+9:width+11]) {
-			t.Errorf("two random skills are %v", out[9:11])
+		if slices.Equal(out[:2], out[2:4]) {
+			t.Errorf("two random skills are %v", out[:2])
 		}
 	})
 }
@@ -231,7 +225,7 @@ func TestMixedSkills(t *testing.T) {
 // Evaluated skills spread over the cube: each of its 16 squares has some of 64.
 func TestSpread(t *testing.T) {
 	var counts [16]int
-	for _, z := range spread(64, 2) {
+	for _, z := range Cube(64, 2).Evaluated {
 		counts[4*int((z[0]+1)*2)+int((z[1]+1)*2)]++
 	}
 	if slices.Min(counts[:]) < 2 || slices.Max(counts[:]) > 6 {
@@ -248,9 +242,7 @@ func TestQDACNeedsDescriptors(t *testing.T) {
 	if err := h.Check(); err == nil || !strings.Contains(err.Error(), "must be false for point") {
 		t.Errorf("changes of a mean: %v", err)
 	}
-	config, task := small(), h.Task(outcome{endless})
-	task.Skills = 3
-	_, err := New(xlatest.Pure(t), task, h.Method(), config)
+	_, err := New(xlatest.Pure(t), h.Method(outcome{endless}), small())
 	if err == nil || !strings.Contains(err.Error(), "skills of point cannot be descriptors") ||
 		strings.Contains(err.Error(), "\n") {
 		t.Errorf("an outcome: %v", err)
@@ -267,19 +259,18 @@ func (o outcome) Spec() envs.Spec {
 }
 
 // The fingerprint of a diversity reward covers what the actor maximises.
-func TestFingerprintsOfAGuide(t *testing.T) {
-	task := Task{Env: endless, Length: 8, Skills: 3, Continuous: 2, Desired: true}
+func TestFingerprintsOfAnActorObjective(t *testing.T) {
 	print := func(smooth float64) string {
-		own := Method{Diversity: QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8},
-			Distance: 0.1, Smooth: smooth, Observations: 2, Actions: 2}}
-		prints, err := Fingerprints(task, own, 4)
+		own := Parts{Diversity: QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8},
+			Distance: 0.1, Smooth: smooth}}
+		prints, err := Fingerprints(methodOf(endless, 3, own.Diversity, TaskOnly{}), own, 4)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return prints["diversity"]
 	}
 	if print(0.1) != print(0.1) || print(0.1) == print(0.2) {
-		t.Errorf("the fingerprints are %s, %s and, with another aim, %s", print(0.1), print(0.1),
+		t.Errorf("the fingerprints are %s, %s and, with another objective, %s", print(0.1), print(0.1),
 			print(0.2))
 	}
 }

@@ -1,20 +1,20 @@
 package skills
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/pkg/errors"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
-// Config holds the settings of a search apart from its task and method. The length of an episode is
-// the task's.
+// Config holds the settings of a search apart from its method. The length of an episode is the
+// task's.
 type Config struct {
 	SAC
 	Seed      int64
@@ -34,7 +34,7 @@ func (s SAC) due(before, after int64) bool {
 
 // memory returns the bytes of the replay buffer, the passive repertoire and the evaluated skills.
 func (c Config) memory(kind xla.Kind, task Task) int64 {
-	policies := int64(c.Centroids.Shape[0] + task.Skills)
+	policies := int64(c.Centroids.Shape[0] + task.Skills.Count())
 	return 4 * (int64(c.ReplayBufferSize)*int64(replay.StoredWidth(kind, task.layout().Width())) +
 		policies*int64(task.policy(c.Hidden).Params()))
 }
@@ -77,38 +77,34 @@ type (
 )
 
 // New compiles a search.
-func New(p *xla.Platform, task Task, method Method, config Config) (*Search, error) {
-	if err := config.SAC.Check(); err != nil {
+func New(p *xla.Platform, method Method, config Config) (*Search, error) {
+	if err := cmp.Or(config.SAC.Check(), method.Skills.check()); err != nil {
 		return nil, err
 	}
-	d := len(task.Env.Spec().Descriptor.Lower)
+	d := len(method.Env.Spec().Descriptor.Lower)
 	switch {
-	case task.Skills > config.EnvBatchSize && task.Continuous == 0:
+	case method.Skills.OneHot > config.EnvBatchSize:
 		return nil, errors.Errorf("%d environments cannot play all of %d skills", config.EnvBatchSize,
-			task.Skills)
-	case task.Desired && task.Env.Spec().Descriptor.Kind != envs.Mean &&
-		task.Env.Spec().Descriptor.Kind != envs.Final:
-		return nil, errors.Errorf("skills of %s cannot be descriptors, which must be means or final "+
-			"states of episodes: use another algorithm, such as diayn-reward", task.Env.Spec().Name)
-	case (method.Diversity == nil) != (task.Skills == 0) || (method.Diversity == nil) !=
+			method.Skills.OneHot)
+	case (method.Diversity == nil) != (method.Skills.Count() == 0) || (method.Diversity == nil) !=
 		(method.Objective == nil):
 		return nil, errors.New("skills, a diversity reward and an objective go together: set all of " +
 			"them or none")
 	case method.Objective != nil && method.Objective.NeedsReturns() &&
-		config.ReplayBufferSize/config.EnvBatchSize < task.Length:
+		config.ReplayBufferSize/config.EnvBatchSize < method.Length:
 		return nil, errors.Errorf("the replay buffer must hold whole episodes: at least %d "+
-			"transitions, not %d", config.EnvBatchSize*task.Length, config.ReplayBufferSize)
+			"transitions, not %d", config.EnvBatchSize*method.Length, config.ReplayBufferSize)
 	case len(config.Centroids.Shape) != 2 || config.Centroids.Shape[0] < 1 ||
 		config.Centroids.Shape[1] != d:
 		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components",
 			config.Centroids.Shape, d)
 	}
 	programs := &xla.Scope{Platform: p}
-	s := &Search{programs: programs, it: newIteration(task, method, config.SAC.Config),
+	s := &Search{programs: programs, it: newIteration(method, config.SAC.Config),
 		config: config, iteration: -1,
-		buffer: replay.Store{Programs: programs, Width: task.layout().Width()}}
+		buffer: replay.Store{Programs: programs, Width: method.layout().Width()}}
 	s.it.environments, s.it.updates = config.EnvBatchSize, config.Updates()
-	if err := p.CheckMemory(config.memory(p.Kind, task), 0); err != nil {
+	if err := p.CheckMemory(config.memory(p.Kind, method.Task), 0); err != nil {
 		return nil, err
 	}
 	s.means.Sums = make([]float64, len(s.Columns()))
@@ -175,10 +171,10 @@ func (s *Search) Columns() []string { return picked(s.it, s.it.columns()) }
 func (it iteration) columns() []string {
 	names := []string{"critic_loss", "actor_loss", "alpha_loss", "", "training_reward", "", "",
 		"task_reward"}
-	if d := it.method.Diversity; d != nil {
+	if d := it.Diversity; d != nil {
 		names[3], names[5] = d.Loss(), "diversity_reward"
 	}
-	if _, ok := it.method.Objective.(Gate); ok {
+	if _, ok := it.Objective.(Gate); ok {
 		names[6] = "accepted_share"
 	}
 	return names

@@ -43,8 +43,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 
 				other := s
 				if k.name != "sac" || p.Kind == xla.Go { // avoids compiling another XLA program
-					other = newSearch(t, p, k.env, k.method, k.config(p.Kind))
-					defer other.Close()
+					other = newSearch(t, p, k.method, k.config(p.Kind))
 				} else {
 					restore(t, s, -1, start)
 				}
@@ -64,12 +63,11 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				if p.Kind == xla.Go {
 					config := k.config(p.Kind)
 					config.Seed = 2
-					another := newSearch(t, p, k.env, k.method, config)
-					defer another.Close()
+					another := newSearch(t, p, k.method, config)
 					names := xlatest.Differ(start, memory(t, another))
 					steps(t, another, 1+end)
 					later := xlatest.Differ(want, memory(t, another))
-					for _, name := range []string{"Learner.Actor", "Learner.Critic", "Worlds.Observation"} {
+					for _, name := range []string{"Learner.Actor", "Learner.Critic", "Envs.Observation"} {
 						if !slices.Contains(names, name) || !slices.Contains(later, name) {
 							t.Errorf("seed 2 has the same %s", name)
 						}
@@ -89,14 +87,13 @@ func TestWarmup(t *testing.T) {
 	n := config.EnvBatchSize
 	config.WarmupSteps, config.EarlyInterval = int64(3*n), 0
 	config.EvaluationInterval = int64(5 * n)
-	s := newSearch(t, p, diaynReward.env, diaynReward.method, config)
-	defer s.Close()
+	s := newSearch(t, p, diaynReward.method, config)
 	steps(t, s, 1)
 	first := memory(t, s)
 	outcomes := steps(t, s, 3)
 	warm := memory(t, s)
 	for _, name := range xlatest.Differ(first, warm) {
-		if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name,
+		if !strings.HasPrefix(name, "Envs.") && !strings.HasPrefix(name,
 			"passive_") && name != "replay" && name != sumsName {
 			t.Errorf("warming up changes %s", name)
 		}
@@ -111,8 +108,7 @@ func TestWarmup(t *testing.T) {
 	}
 
 	// The actions do not depend on the actor, whose initial networks may all favour one direction.
-	other := newSearch(t, p, diaynReward.env, diaynReward.method, config)
-	defer other.Close()
+	other := newSearch(t, p, diaynReward.method, config)
 	held := memory(t, other)
 	leaning := slices.Clone(floatsOf(t, held, "Learner.Actor"))
 	for i := range leaning {
@@ -135,8 +131,7 @@ func TestWarmup(t *testing.T) {
 func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 	p := xlatest.Pure(t)
 	after := func(objective Objective) map[string]npz.Array {
-		s := newSearch(t, p, short, Method{smallDIAYN, objective}, small())
-		defer s.Close()
+		s := newSearch(t, p, methodOf(short, 3, smallDIAYN, objective), small())
 		steps(t, s, 12)
 		held := memory(t, s)
 		// SMERL logs one more metric.
@@ -184,9 +179,9 @@ func TestSACSolvesThePoint(t *testing.T) {
 // DIAYN without a task reward: the discriminator learns to distinguish the skills, and they end in
 // different places.
 func TestDIAYNParts(t *testing.T) {
-	method := Method{DIAYN{LearningRate: 3e-3, Hidden: []int{32}}, DiversityOnly{}}
-	s := newSearch(t, xlatest.Best(t), sacAlone.env, method, quick(15))
-	defer s.Close()
+	diayn := DIAYN{LearningRate: 3e-3, Hidden: []int{32}}
+	s := newSearch(t, xlatest.Best(t), methodOf(sacAlone.method.Env, 3, diayn, DiversityOnly{}),
+		quick(15))
 	outcomes := steps(t, s, 201)
 	loss := func(outcomes []scoring.Outcome) (sum float64) {
 		for _, o := range outcomes {

@@ -52,7 +52,23 @@ type Discovery struct {
 	// 256.
 	DiversityHidden []int `json:"diversity_hidden"`
 
-	factor factor // the algorithm's diversity reward, which is no setting: its name determines it
+	Parts
+
+	// What the algorithm's name determines: its diversity reward, and whether positions may exceed the
+	// limits of descriptors.
+	diversity func(Discovery) Diversity
+	wide      bool
+}
+
+// Parts replace the diversity reward and the objective of an algorithm; nil keeps its own.
+type Parts struct {
+	Diversity Diversity `json:"-"`
+	Objective Objective `json:"-"`
+}
+
+// method returns a method of its own parts, unless they are replaced.
+func (p Parts) method(task Task, diversity Diversity, objective Objective) Method {
+	return NewMethod(task, cmp.Or(p.Diversity, diversity), cmp.Or(p.Objective, objective))
 }
 
 // Rewarded holds the hyperparameters of DIAYN+REWARD and DADS+REWARD.
@@ -81,9 +97,11 @@ type Hyperparameters interface {
 	Check() error
 	// Options are the options of the training environment.
 	Options() []envs.Option
-	// Task and Method define the algorithm.
-	Task(env envs.Env) Task
-	Method() Method
+	// Method returns the algorithm in an environment.
+	Method(env envs.Env) Method
+	// Replaced returns the parts that replace those of the algorithm, for reading and writing; nil if
+	// it has no skills.
+	Replaced() *Parts
 }
 
 // perEnvironment holds the settings that the paper's scripts choose per environment (qdbenchmark,
@@ -136,42 +154,28 @@ func DefaultSAC(env envs.Spec) *SAC {
 	return &s
 }
 
-func defaultDiscovery(env envs.Spec, of factor) *Discovery {
+func defaultDiscovery(env envs.Spec, of func(Discovery) Diversity, wide bool) *Discovery {
 	return &Discovery{SAC: *DefaultSAC(env), NumSkills: 5, DiversityHidden: []int{256, 256},
-		DescriptorFullState: settingsOf(env).fullState, factor: of}
+		DescriptorFullState: settingsOf(env).fullState, diversity: of, wide: wide}
 }
 
-func defaultRewarded(env envs.Spec, of factor) *Rewarded {
-	return &Rewarded{Discovery: *defaultDiscovery(env, of),
+func defaultRewarded(env envs.Spec, of func(Discovery) Diversity, wide bool) *Rewarded {
+	return &Rewarded{Discovery: *defaultDiscovery(env, of, wide),
 		DiversityRewardScale: settingsOf(env).diversityScale}
 }
 
-func defaultSelective(env envs.Spec, of factor) *Selective {
+func defaultSelective(env envs.Spec, of func(Discovery) Diversity, wide bool) *Selective {
 	p := settingsOf(env)
-	return &Selective{*defaultRewarded(env, of), p.target, p.margin}
+	return &Selective{*defaultRewarded(env, of, wide), p.target, p.margin}
 }
 
-// factor is an algorithm's diversity reward.
-type factor interface {
-	diversity(Discovery) Diversity
-	options() []envs.Option // of the training environment
-}
-
-type diayn struct{}
-
-func (diayn) diversity(d Discovery) Diversity {
+func diayn(d Discovery) Diversity {
 	return DIAYN{LearningRate: d.LearningRate, Hidden: d.DiversityHidden}
 }
 
-func (diayn) options() []envs.Option { return nil }
-
-type dads struct{}
-
-func (dads) diversity(d Discovery) Diversity {
+func dads(d Discovery) Diversity {
 	return DADS{LearningRate: d.LearningRate, Hidden: d.DiversityHidden, Components: 4}
 }
-
-func (dads) options() []envs.Option { return []envs.Option{envs.WidePositions()} }
 
 // Base implements [Hyperparameters].
 func (s SAC) Base() SAC { return s }
@@ -184,33 +188,47 @@ func (s SAC) Updates() int {
 // Options implements [Hyperparameters]: none.
 func (s SAC) Options() []envs.Option { return nil }
 
-// Task implements [Hyperparameters].
-func (s SAC) Task(env envs.Env) Task { return Task{Env: env, Length: s.EpisodeLength} }
-
 // Method implements [Hyperparameters]: the task alone.
-func (s SAC) Method() Method { return Method{} }
-
-// Task implements [Hyperparameters].
-func (d Discovery) Task(env envs.Env) Task {
-	return Task{Env: env, Length: d.EpisodeLength, Skills: d.NumSkills,
-		FullState: d.DescriptorFullState}
+func (s SAC) Method(env envs.Env) Method {
+	return Method{Task: Task{Env: env, Length: s.EpisodeLength}}
 }
+
+// Replaced implements [Hyperparameters].
+func (SAC) Replaced() *Parts { return nil }
+
+// Replaced implements [Hyperparameters].
+func (d *Discovery) Replaced() *Parts { return &d.Parts }
 
 // Options implements [Hyperparameters].
-func (d Discovery) Options() []envs.Option { return d.factor.options() }
-
-// Method implements [Hyperparameters].
-func (d Discovery) Method() Method { return Method{d.factor.diversity(d), DiversityOnly{}} }
-
-// Method implements [Hyperparameters].
-func (r Rewarded) Method() Method {
-	return Method{r.factor.diversity(r.Discovery), PlusReward{r.DiversityRewardScale}}
+func (d Discovery) Options() []envs.Option {
+	if d.wide {
+		return []envs.Option{envs.WidePositions()}
+	}
+	return nil
 }
 
 // Method implements [Hyperparameters].
-func (s Selective) Method() Method {
-	return Method{s.factor.diversity(s.Discovery),
-		SMERL{s.SMERLTarget, s.SMERLMargin, s.DiversityRewardScale}}
+func (d Discovery) Method(env envs.Env) Method {
+	return d.method(env, d.diversity(d), DiversityOnly{})
+}
+
+func (d Discovery) method(env envs.Env, diversity Diversity, objective Objective) Method {
+	task := Task{Env: env, Length: d.EpisodeLength, Skills: Skills{OneHot: d.NumSkills}}
+	if !d.DescriptorFullState {
+		task.Features = task.Descriptors()
+	}
+	return d.Parts.method(task, diversity, objective)
+}
+
+// Method implements [Hyperparameters].
+func (r Rewarded) Method(env envs.Env) Method {
+	return r.method(env, r.diversity(r.Discovery), PlusReward{r.DiversityRewardScale})
+}
+
+// Method implements [Hyperparameters].
+func (s Selective) Method(env envs.Env) Method {
+	return s.method(env, s.diversity(s.Discovery),
+		SMERL{s.SMERLTarget, s.SMERLMargin, s.DiversityRewardScale})
 }
 
 // Size limits: larger values are typing errors rather than experiments, and would exhaust memory.

@@ -2,6 +2,7 @@ package skills
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ func TestUnknownEnvironments(t *testing.T) {
 		if name == "sac" {
 			continue
 		}
-		if h.Task(endless).FullState || !Defaults(name, mean).Task(endless).FullState {
+		if h.Method(endless).Width() != 2 || len(Defaults(name, mean).Method(endless).Features.Columns) > 0 {
 			t.Errorf("%s: skills are distinguished by positions if they are the descriptor, else by "+
 				"observations", name)
 		}
@@ -43,10 +44,11 @@ func TestUnknownEnvironments(t *testing.T) {
 func TestMethods(t *testing.T) {
 	spec := endless.Spec()
 	spec.Name = "ant-maze"
-	diayn, dads := "skills.DIAYN", "skills.DADS"
+	diayn := DIAYN{LearningRate: 3e-4, Hidden: []int{256, 256}}
+	dads := DADS{LearningRate: 3e-4, Hidden: []int{256, 256}, Components: 4}
 	for _, c := range []struct {
 		name      string
-		diversity string
+		diversity Diversity
 		objective Objective
 		wide      bool
 	}{
@@ -58,27 +60,17 @@ func TestMethods(t *testing.T) {
 		{"smerl-dads", dads, SMERL{-6820, 682, 3}, true},
 	} {
 		h := Defaults(c.name, spec)
-		method := h.Method()
-		if method.Objective != c.objective || (len(h.Options()) > 0) != c.wide {
-			t.Errorf("%s: %+v, %d options", c.name, method.Objective, len(h.Options()))
+		m := h.Method(endless)
+		if !reflect.DeepEqual(m.Diversity, c.diversity) || m.Objective != c.objective ||
+			(len(h.Options()) > 0) != c.wide {
+			t.Errorf("%s: %+v and %+v, %d options", c.name, m.Diversity, m.Objective, len(h.Options()))
 		}
-		switch d := method.Diversity.(type) {
-		case DIAYN:
-			if c.diversity != diayn || d.LearningRate != 3e-4 || len(d.Hidden) != 2 || d.Hidden[0] != 256 {
-				t.Errorf("%s: %+v", c.name, d)
-			}
-		case DADS:
-			if c.diversity != dads || d.LearningRate != 3e-4 || len(d.Hidden) != 2 || d.Hidden[1] !=
-				256 || d.Components != 4 {
-				t.Errorf("%s: %+v", c.name, d)
-			}
-		}
-		if task := h.Task(endless); task.Skills != 5 || task.FullState || task.Length != 8 {
-			t.Errorf("%s: %+v", c.name, task)
+		if m.Skills.OneHot != 5 || len(m.Features.Columns) != 2 || m.Length != 8 {
+			t.Errorf("%s: %+v", c.name, m.Task)
 		}
 	}
-	if alone := DefaultSAC(spec); alone.Method() != (Method{}) || alone.Options() != nil || alone.Task(
-		endless).Skills != 0 {
+	if alone := DefaultSAC(spec); alone.Options() != nil || alone.Method(endless).Diversity != nil ||
+		alone.Method(endless).Skills.Count() != 0 {
 		t.Errorf("sac: %+v", alone)
 	}
 }
@@ -154,7 +146,7 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 			func(s *Selective) { s.SMERLMargin = nan }},
 	} {
 		for _, change := range changes {
-			s := defaultSelective(spec, diayn{})
+			s := defaultSelective(spec, diayn, false)
 			if err := s.Check(); err != nil {
 				t.Fatalf("the published values: %v", err)
 			}
@@ -165,7 +157,7 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 			}
 		}
 	}
-	ok := defaultSelective(spec, diayn{})
+	ok := defaultSelective(spec, diayn, false)
 	ok.SMERLTarget, ok.SMERLMargin, ok.GradUpdatesPerStep, ok.EarlyInterval, ok.Hidden = math.Inf(-1),
 		0, 0, 0, nil
 	ok.ReplayBufferSize, ok.DiversityRewardScale = 200*8, -1

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/sac"
@@ -61,39 +62,44 @@ var short = point{Edge: 1, Limit: math.Inf(1), Spread: 0.5}
 // kind is a search with some method.
 type kind struct {
 	name   string
-	env    point
 	method Method
 	config func(xla.Kind) Config
 }
 
 func smallFor(xla.Kind) Config { return small() }
 
+// methodOf returns a method with one-hot skills, unless the diversity reward has others.
+func methodOf(env envs.Env, skills int, d Diversity, o Objective) Method {
+	task := Task{Env: env, Length: 8}
+	if d != nil {
+		task.Skills.OneHot, task.Features = skills, task.Descriptors()
+	}
+	return NewMethod(task, d, o)
+}
+
 // One of each kind. SAC alone learns its entropy coefficient and, on fast backends, the task.
 var (
-	diaynReward = kind{"diayn-reward", short, Method{smallDIAYN, PlusReward{2}}, smallFor}
-	smerlDADS   = kind{"smerl-dads", short, Method{smallDADS, SMERL{Target: -8, Margin: 1, Scale: 2}},
-		smallFor}
-	sacAlone = kind{"sac", point{Edge: math.Inf(1), Limit: math.Inf(1), Spread: 0.1}, Method{},
-		func(backend xla.Kind) Config {
-			config := small()
-			if backend != xla.Go {
-				config = quick(16)
-			}
-			config.SAC.FixAlpha = false
-			return config
-		}}
+	diaynReward = kind{"diayn-reward", methodOf(short, 3, smallDIAYN, PlusReward{2}), smallFor}
+	smerlDADS   = kind{"smerl-dads", methodOf(short, 3, smallDADS,
+		SMERL{Target: -8, Margin: 1, Scale: 2}), smallFor}
+	sacAlone = kind{"sac", methodOf(point{Edge: math.Inf(1), Limit: math.Inf(1), Spread: 0.1}, 0, nil,
+		nil), func(backend xla.Kind) Config {
+		config := small()
+		if backend != xla.Go {
+			config = quick(16)
+		}
+		config.SAC.FixAlpha = false
+		return config
+	}}
 )
 
-func newSearch(t *testing.T, p *xla.Platform, env point, method Method, config Config) *Search {
+func newSearch(t testing.TB, p *xla.Platform, method Method, config Config) *Search {
 	t.Helper()
-	task := Task{Env: env, Length: 8}
-	if method.Diversity != nil {
-		task.Skills = 3
-	}
-	s, err := New(p, task, method, config)
+	s, err := New(p, method, config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -102,12 +108,13 @@ func newSearch(t *testing.T, p *xla.Platform, env point, method Method, config C
 func begun(t *testing.T, p *xla.Platform, k kind) *Search {
 	t.Helper()
 	if p.Kind == xla.Go {
-		s := newSearch(t, p, k.env, k.method, k.config(p.Kind))
-		t.Cleanup(s.Close)
-		return s
+		return newSearch(t, p, k.method, k.config(p.Kind))
 	}
 	if _, ok := compiled[k.name]; !ok {
-		s := newSearch(t, p, k.env, k.method, k.config(p.Kind))
+		s, err := New(p, k.method, k.config(p.Kind))
+		if err != nil {
+			t.Fatal(err)
+		}
 		compiled[k.name] = beginning{s, memory(t, s)}
 	}
 	b := compiled[k.name]
@@ -178,4 +185,16 @@ func floatsOf(t *testing.T, arrays map[string]npz.Array, name string) []float32 
 		t.Fatal(err)
 	}
 	return flat
+}
+
+// stored returns the rows of a replay buffer with up to capacity rows, and their width.
+func stored(t *testing.T, s *Search) (rows []float32, width int) {
+	t.Helper()
+	buffer, total := s.Replay()
+	_, width = buffer.Shape()
+	rows, err := buffer.Rows(total, 0, total)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows, width
 }

@@ -71,7 +71,7 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 	const batch = 6
 	for _, skills := range []int{0, 1, 3} {
 		for _, hidden := range [][]int{{7, 5}, {4}, nil} {
-			task := Task{Env: endless, Length: 8, Skills: skills}
+			task := Task{Env: endless, Length: 8, Skills: Skills{OneHot: skills}}
 			algorithm := sac.New(sac.Config{Hidden: hidden}, 2+skills, 2)
 			form, n := task.policy(hidden), max(1, skills)
 			rng := rand.New(rand.NewPCG(1, uint64(skills)))
@@ -88,9 +88,9 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 				for i := range batch {
 					x := floats64(observations[i*2 : i*2+2])
 					if skills > 0 {
-						told := make([]float64, skills)
-						told[skill] = 1
-						x = append(x, told...)
+						hot := make([]float64, skills)
+						hot[skill] = 1
+						x = append(x, hot...)
 					}
 					rest := actor
 					var apply func(x []float64) []float64
@@ -128,7 +128,10 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 		full   bool
 		width  int
 	}{{0, false, 9}, {3, true, 10}, {3, false, 14}} {
-		task := Task{Env: endless, Length: 8, Skills: c.skills, FullState: c.full}
+		task := Task{Env: endless, Length: 8, Skills: Skills{OneHot: c.skills}}
+		if !c.full {
+			task.Features = task.Descriptors()
+		}
 		if got := task.layout().Width(); got != c.width {
 			t.Errorf("%+v: rows of width %d", c, got)
 		}
@@ -138,22 +141,20 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 				from, to := endless.at(in[0], ZerosLike(in[3])), endless.at(in[1], in[3])
 				from.Descriptor, to.Descriptor = AddScalar(in[0], 100), AddScalar(in[1], 100)
 				to.Done = Const(g, []float32{0, 1, 0, 1, 0})
-				batch, skills := task.read(task.row(from, to, in[2], task.playing(g, n),
-					Const(g, []float32{0, 0, 0, 1, 0})))
-				all := []*Node{batch.Obs, batch.NextObs, batch.Action, batch.Reward, batch.Done,
-					batch.Truncation}
-				if len(batch.More) > 0 || (skills == nil) != (c.skills == 0) {
-					t.Errorf("%+v: skills %v beside %v", c, skills, batch.More)
+				var skill *Node
+				if c.skills > 0 {
+					skill = task.Skills.playing(g, n)
 				}
-				if skills != nil {
-					all = append(all, skills.Skill, skills.Now, skills.Next, skills.Done)
+				b := task.read(task.rows(from, to, in[2], skill, Const(g, []float32{0, 0, 0, 1, 0})), nil)
+				if len(b.More) > 0 || (b.Skill == nil) != (c.skills == 0) {
+					t.Errorf("%+v: skills %v, and columns %v", c, b.Skill, b.More)
 				}
-				return all
+				return xla.Flatten(b)
 			}, xlatest.Tensor(before, n, 2), xlatest.Tensor(after, n, 2), xlatest.Tensor(actions, n, 2),
 				xlatest.Tensor([]float32{1, 2, 3, 4, 5}, n))
 			// environment k plays skill k mod 3
 			hot := []float32{1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0}
-			told := func(x []float32) []float32 {
+			conditioned := func(x []float32) []float32 {
 				if c.skills == 0 {
 					return x
 				}
@@ -164,7 +165,7 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 				return out
 			}
 			done := []float32{0, 1, 0, 1, 0}
-			want := [][]float32{told(before), told(after), actions, {1, 2, 3, 4, 5}, done, {0, 0, 0, 1, 0}}
+			want := [][]float32{conditioned(before), conditioned(after), actions, {1, 2, 3, 4, 5}, done, {0, 0, 0, 1, 0}}
 			if c.skills > 0 {
 				now, next := slices.Clone(before), slices.Clone(after)
 				for i := range now {
@@ -172,7 +173,7 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 						now[i], next[i] = now[i]+100, next[i]+100
 					}
 				}
-				want = append(want, hot, now, next, done)
+				want = append(want, hot, now, next)
 			}
 			for i, x := range out {
 				if got := xlatest.Flat[float32](t, x); !slices.Equal(got, want[i]) {

@@ -2,7 +2,6 @@ package skills
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -16,18 +15,18 @@ import (
 )
 
 // rowsOf returns the given rows of the transitions and their skills.
-func (f published) rowsOf(in []*Node, index *Node, full bool) (replay.Batch, *Batch) {
+func (f published) rowsOf(in []*Node, index *Node, full bool) Batch {
 	at := func(x *Node) *Node { return Gather(x, InsertAxes(index, -1)) }
 	obs, nextObs, now, next, done, reward, action, truncation := at(in[0]), at(in[1]), at(in[2]),
 		at(in[3]), at(in[4]), at(in[5]), at(in[6]), at(in[7])
 	width := obs.Shape().Dimensions[1] - f.skills
-	b := Batch{Skill: Slice(obs, AxisRange(), AxisRange(width)), Now: now, Next: next, Done: done}
+	b := Batch{Batch: replay.Batch{Obs: obs, NextObs: nextObs, Action: action, Reward: reward, Done: done,
+		Truncation: truncation}, Skill: Slice(obs, AxisRange(), AxisRange(width)), Now: now, Next: next}
 	if full {
 		b.Now, b.Next = Slice(obs, AxisRange(), AxisRange(0, width)),
 			Slice(nextObs, AxisRange(), AxisRange(0, width))
 	}
-	return replay.Batch{Obs: obs, NextObs: nextObs, Action: action, Reward: reward, Done: done,
-		Truncation: truncation}, &b
+	return b
 }
 
 // sac returns the algorithm of the golden networks.
@@ -38,21 +37,19 @@ func (f published) sac(prefix string) sac.SAC {
 		RewardScaling: f.Number("const.reward_scaling"), AlphaInit: f.Number("const.alpha_init"),
 		FixAlpha: true, BatchSize: f.Shape(prefix + "update.idx")[1],
 	}
-	for layer := 0; f.Has(fmt.Sprintf("%spolicy.mlp.linear_%d.b", prefix, layer+1)); layer++ {
-		config.Hidden = append(config.Hidden, f.Shape(fmt.Sprintf("%spolicy.mlp.linear_%d.b", prefix,
-			layer))[0])
-	}
+	units := f.hidden(prefix + "policy.mlp.linear_%d.b")
+	config.Hidden = units[:len(units)-1]
 	return sac.New(config, f.Shape("data.obs")[1], f.Shape("data.actions")[1])
 }
 
-// updates compares successive updates of +REWARD with the arrays of a prefix. name names the
-// diversity reward's model. more returns its initial parameters other than its network.
-func (f published) updates(t *testing.T, prefix, name string, diversity Diversity, d int, full bool,
-	more func() []*tensors.Tensor) {
+// updates compares successive updates of +REWARD with the arrays of a prefix. name names the network
+// of the diversity reward. more returns its initial state other than that.
+func (f published) updates(t *testing.T, prefix, name string, diversity Diversity, task Task,
+	full bool, more func() []*tensors.Tensor) {
 	steps := f.Shape(prefix + "update.idx")[0]
 	algorithm := f.sac(prefix)
-	it := iteration{method: Method{diversity, PlusReward{f.Number("const.diversity_reward_scale")}},
-		sac: algorithm, task: Task{Skills: f.skills}}
+	it := iteration{sac: algorithm,
+		Method: Method{task, diversity, PlusReward{f.Number("const.diversity_reward_scale")}}}
 	rows := func(name string, form nn.MLP) *tensors.Tensor {
 		data := f.Float32s(prefix + name)
 		return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
@@ -79,18 +76,21 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 					ActorMoments: adam.Start(in[0]), CriticMoments: adam.Start(in[1]),
 					AlphaMoments: adam.Start(alpha),
 				}),
-				diversity.Model(slices.Concat(knownOf(in[3]), in[data:]), f.skills, d),
+				withRow(diversity, task, InsertAxes(in[3], 0)),
+			}
+			if dads, ok := l.Diversity.(DADS); ok {
+				dads.Changes = xla.Unflatten(dads.Changes, in[data:])
+				l.Diversity = dads
 			}
 			var results []*Node
 			for k := range steps {
 				step := func(x *Node) *Node {
 					return Reshape(Slice(x, AxisRange(k, k+1)), x.Shape().Dimensions[1:]...)
 				}
-				batch, skills := f.rowsOf(in[own:data], step(in[4]), full)
 				var means metrics
-				l, means = it.learn(l, batch, skills, nil, sac.Noise{Critic: step(in[5]), Actor: step(in[6])})
+				l, means = it.learn(l, f.rowsOf(in[own:data], step(in[4]), full), nil, sac.Noise{Critic: step(in[5]), Actor: step(in[6])})
 				now := sac.Join(l.SAC)
-				results = append(results, now.Actor, now.Critic, now.TargetCritic, l.Model.Params()[0],
+				results = append(results, now.Actor, now.Critic, now.TargetCritic, rowOf(l.Diversity),
 					means.Actor, means.Critic, means.Diversity)
 			}
 			return results
@@ -110,26 +110,20 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 func TestGoldenUpdatesOfDIAYN(t *testing.T) {
 	f := readPublished(t, "06_diayn.npz")
 	none := func() []*tensors.Tensor { return nil }
-	for _, full := range []bool{false, true} {
-		prefix, d := "desc.", f.Shape("data.state_desc")[1]
-		if full {
-			prefix, d = "full.", f.Shape("data.obs")[1]-f.skills
-		}
-		diayn := DIAYN{LearningRate: f.Number("const.learning_rate")}
-		for layer := 0; f.Has(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b", prefix, layer+1)); layer++ {
-			diayn.Hidden = append(diayn.Hidden, f.Shape(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b",
-				prefix, layer))[0])
-		}
-		t.Run(prefix, func(t *testing.T) { f.updates(t, prefix, "discriminator", diayn, d, full, none) })
+	for _, prefix := range []string{"desc.", "full."} {
+		diayn, task := f.diayn(prefix)
+		t.Run(prefix, func(t *testing.T) {
+			f.updates(t, prefix, "discriminator", diayn, task, prefix == "full.", none)
+		})
 	}
 }
 
 func TestGoldenUpdatesOfDADS(t *testing.T) {
 	f := readPublished(t, "07_dads.npz")
 	for _, prefix := range []string{"paper.", "omit2."} {
-		dads, d := f.dads(prefix)
+		dads, task := f.dads(prefix)
 		t.Run(prefix, func(t *testing.T) {
-			f.updates(t, prefix, "dynamics", dads, d, false, f.normaliser)
+			f.updates(t, prefix, "dynamics", dads, task, false, f.normaliser)
 		})
 	}
 }

@@ -33,94 +33,74 @@ type METRA struct {
 	Hidden       []int   // sizes of the hidden layers
 	Multiplier   float64 // initial lambda
 	Slack        float64 // largest room
-	Continuous   bool    // skills are unit vectors
+	Components   int     // of skills that are unit vectors; 0: one-hot skills
+
+	Nets nn.Trainable[metraNets]
 }
 
-// Fields implements [Diversity].
-func (METRA) Fields() []string { return learnedFields("encoder") }
+// metraNets are the encoder and the logarithm of lambda: a pytree.
+type metraNets struct {
+	Encoder       nn.Network
+	LogMultiplier *Node // scalar
+}
 
 // Loss implements [Diversity].
 func (METRA) Loss() string { return "encoder_loss" }
 
-// form is the architecture of the encoder.
-func (m METRA) form(skills, inputs int) nn.MLP {
-	return nn.NewMLP(inputs, m.Hidden, skills)
-}
-
-// Start implements [Diversity]. The last parameter is log lambda.
-func (m METRA) Start(skills, inputs int, key xla.Key) []*Node {
-	row := m.form(skills, inputs).Init(oneOf(key))
-	multiplier := Const(row.Graph(), [][]float32{{float32(math.Log(m.Multiplier))}})
-	return startLearned(Concatenate([]*Node{row, multiplier}, 1))
-}
-
-// Model implements [Diversity].
-func (m METRA) Model(known []*Node, skills, inputs int) Model {
-	form := m.form(skills, inputs)
-	params := form.Params()
-	cut := func(row *Node) metricNets {
-		return metricNets{form.Network(Slice(row, AxisRange(), AxisRange(0, params)), 0),
-			Slice(row, AxisRange(), AxisRange(params))}
+// Condition implements [Conditioner].
+func (m METRA) Condition(t Task) Task {
+	if m.Components > 0 {
+		t.Skills = UnitVectors(t.Skills.Count(), m.Components)
 	}
-	return metric{cutLearned(known, cut), nn.NewAdam(m.LearningRate), m.Slack, m.Continuous}
+	if len(t.Features.Columns) > 0 {
+		t.Features = t.EpisodeDescriptors()
+	}
+	return t
 }
 
-// metricNets are the parameters of a [metric]: a pytree.
-type metricNets struct {
-	Encoder       nn.Network
-	LogMultiplier *Node // [1, 1]
+// Init implements [Diversity].
+func (m METRA) Init(t Task, key xla.Key) Diversity {
+	form := nn.NewMLP(t.Width(), m.Hidden, t.Skills.Size())
+	m.Nets = nn.NewTrainable(metraNets{form.New(key),
+		Const(key.Hi.Graph(), float32(math.Log(m.Multiplier)))}, m.LearningRate)
+	return m
 }
 
-// metric is the model of [METRA]. It is a pytree.
-type metric struct {
-	Learned learned[metricNets]
-	Adam    nn.Adam
-	Slack   float64
-	// Continuous reports whether skills are unit vectors.
-	Continuous bool
-}
-
-func (m metric) Observe(Batch) Model { return m }
-
-func (m metric) Reward(b Batch) *Node {
+// Reward implements [Diversity].
+func (m METRA) Reward(b Batch) *Node {
 	return Mul(m.along(m.step(b), b.Skill), OneMinus(b.Done))
 }
 
-func (m metric) Learn(b Batch) (Model, *Node) {
+// Learn implements [Diversity].
+func (m METRA) Learn(b Batch) (Diversity, *Node) {
 	loss, dual := m.losses(b)
 	// Either loss depends on the other's parameters only through constants.
-	m.Learned = m.Learned.step(m.Adam, Add(loss, dual))
+	m.Nets = m.Nets.Step(Add(loss, dual))
 	return m, loss
-}
-
-func (m metric) Params() []*Node {
-	return m.Learned.known(func(nets metricNets) *Node {
-		return Concatenate([]*Node{nn.JoinNetworks([]nn.Network{nets.Encoder}), nets.LogMultiplier}, 1)
-	})
 }
 
 // losses returns the losses of the encoder and of the multiplier, scalars. Transitions that end an
 // episode do not count.
-func (m metric) losses(b Batch) (encoder, multiplier *Node) {
+func (m METRA) losses(b Batch) (encoder, multiplier *Node) {
 	step, running := m.step(b), OneMinus(b.Done)
 	mean := func(x *Node) *Node {
 		return Div(ReduceAllSum(Mul(x, running)), MaxScalar(ReduceAllSum(running), 1))
 	}
 	room := MinScalar(OneMinus(ReduceMean(Square(step), 1)), m.Slack)
-	log := Reshape(m.Learned.Net.LogMultiplier)
+	log := m.Nets.Params.LogMultiplier
 	lambda := StopGradient(Exp(log))
 	encoder = Neg(Add(mean(m.along(step, b.Skill)), Mul(lambda, mean(room))))
 	return encoder, Mul(log, StopGradient(mean(room)))
 }
 
 // step is the movement of each transition in the learned space, [B, skills].
-func (m metric) step(b Batch) *Node {
-	return Sub(m.Learned.Net.Encoder.Apply(b.Next), m.Learned.Net.Encoder.Apply(b.Now))
+func (m METRA) step(b Batch) *Node {
+	return Sub(m.Nets.Params.Encoder.Apply(b.Next), m.Nets.Params.Encoder.Apply(b.Now))
 }
 
 // along returns the components of steps [B, skills] in the directions of their skills, [B].
-func (m metric) along(step, skill *Node) *Node {
-	if m.Continuous {
+func (m METRA) along(step, skill *Node) *Node {
+	if m.Components > 0 {
 		return ReduceSum(Mul(step, skill), 1)
 	}
 	skills := float64(skill.Shape().Dimensions[1])
@@ -142,7 +122,7 @@ type Metra struct {
 // defaultMetra returns the publication's hyperparameters: 16 skills, its constraint, learning rate
 // and entropy coefficient. Sizes of networks, batches and buffers are those of DIAYN.
 func defaultMetra(env envs.Spec) *Metra {
-	m := &Metra{Discovery: *defaultDiscovery(env, nil), DualLambda: 30, DualSlack: 1e-3}
+	m := &Metra{Discovery: *defaultDiscovery(env, nil, true), DualLambda: 30, DualSlack: 1e-3}
 	m.NumSkills, m.LearningRate, m.RewardScaling = 16, 1e-4, 1
 	m.AlphaInit, m.FixAlpha = 0.01, false
 	return m
@@ -159,19 +139,8 @@ func (m *Metra) Check() error {
 		limits.Int("continuous_skills", m.ContinuousSkills, 0, maxComponents))
 }
 
-// Options implements [Hyperparameters].
-func (*Metra) Options() []envs.Option { return []envs.Option{envs.WidePositions()} }
-
-// Task implements [Hyperparameters].
-func (m *Metra) Task(env envs.Env) Task {
-	task := m.Discovery.Task(env)
-	task.Continuous, task.Restarts = m.ContinuousSkills, true
-	return task
-}
-
 // Method implements [Hyperparameters].
-func (m *Metra) Method() Method {
-	return Method{METRA{LearningRate: m.LearningRate, Hidden: m.DiversityHidden,
-		Multiplier: m.DualLambda, Slack: m.DualSlack, Continuous: m.ContinuousSkills > 0},
-		DiversityOnly{}}
+func (m *Metra) Method(env envs.Env) Method {
+	return m.method(env, METRA{LearningRate: m.LearningRate, Hidden: m.DiversityHidden,
+		Multiplier: m.DualLambda, Slack: m.DualSlack, Components: m.ContinuousSkills}, DiversityOnly{})
 }

@@ -1,0 +1,247 @@
+package skills
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/sac"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// iteration builds the program of one step of all environments and the updates that follow.
+type iteration struct {
+	Method
+	sac          sac.SAC
+	environments int
+	updates      int
+	random       bool // uniformly random actions instead of the actor's
+}
+
+// newIteration returns an iteration without environments and updates.
+func newIteration(method Method, config sac.Config) iteration {
+	spec := method.Env.Spec()
+	return iteration{Method: method,
+		sac: sac.New(config, spec.Observations+method.Skills.Size(), spec.Actions)}
+}
+
+// state is the device state of a search except its replay buffer. It is a pytree.
+type state struct {
+	Learner   sac.Learner
+	Diversity Diversity       // nil if the policy learns only the task
+	Envs      envs.State      // of the auto-reset environments
+	Returns   *replay.Returns // returns of the buffer's rows; nil if the objective does not use them
+	Skills    *Node           // [environments, size] of skills that are vectors; nil for others
+}
+
+// metrics are scalars, averaged over the updates of an iteration. They are a pytree. Metrics
+// that a method lacks are 0.
+type metrics struct {
+	Critic, Actor, Alpha *Node // losses, see [sac.Losses]
+	Diversity            *Node // loss of the diversity model
+	Reward               *Node // reward learnt from, before scaling
+	DiversityReward      *Node
+	Accepted             *Node // share of the transitions accepted by a [Gate]
+	Task                 *Node // mean task reward of the fresh transitions
+}
+
+// Random streams of a run or of an iteration.
+const (
+	streamEnvs      = -1 - iota // initial states
+	streamLearner               // initial networks
+	streamDiversity             // initial state of the diversity reward
+	streamRefill                // steps that refill a lost replay buffer
+	streamAct                   // actions of an iteration
+	streamUpdates
+	streamSkills // skills of the first episodes, if they are vectors
+)
+
+// streamSkill is the random stream of actions that draws the skills of later episodes.
+const streamSkill = 1
+
+// Random streams of an update.
+const (
+	streamDraw = iota
+	streamNoise
+	streamRedraw // random skills of sampled transitions
+)
+
+// episodes returns the training environments, with auto-reset.
+func (it iteration) episodes() envs.Episodes { return envs.AutoReset(it.Env, it.Length) }
+
+// axes names the sizes of the programs.
+func (it iteration) axes() []xla.Axis {
+	return append([]xla.Axis{
+		{Size: it.sac.BatchSize, Meaning: "transitions of an update"},
+		{Size: it.environments, Meaning: "environments"},
+		{Size: it.Skills.Size(), Meaning: it.Skills.axis()},
+		{Size: it.Length, Meaning: "steps of an episode"},
+	}, envs.Axes(it.Env.Spec())...)
+}
+
+// start returns the state before the first iteration.
+func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
+	g := root.Hi.Graph()
+	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner)), Diversity: it.init(root),
+		Envs: it.episodes().Reset(each(root.FoldIn(streamEnvs), it.environments))}
+	if it.Skills.vectors() {
+		s.Skills = it.Skills.drawn(root.FoldIn(streamSkills), it.environments)
+	}
+	if it.needsReturns() {
+		returns := replay.NewReturns(g, capacity, it.environments)
+		s.Returns = &returns
+	}
+	return s, replay.NewBuffer(g, it.layout().Width(), capacity)
+}
+
+// init returns the initial state of the diversity reward.
+func (it iteration) init(root xla.Key) Diversity {
+	if it.Diversity == nil {
+		return nil
+	}
+	d := it.Diversity.Init(it.Task, root.FoldIn(streamDiversity))
+	if d == nil {
+		panic(xla.Misfit(it.Diversity, "Init", "it returns nil"))
+	}
+	return d
+}
+
+func (it iteration) needsReturns() bool {
+	return it.Objective != nil && it.Objective.NeedsReturns()
+}
+
+// act takes one step in all environments, with actions sampled from the actor, and stores the
+// transitions.
+func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, *Node) {
+	n, skill := it.environments, s.Skills
+	if it.Skills.OneHot > 0 {
+		skill = it.Skills.playing(key.Hi.Graph(), n)
+	}
+	var action *Node
+	if it.random {
+		action = key.Uniform(-1, 1, n, it.sac.Actions())
+	} else {
+		action, _ = it.sac.Policy(s.Learner.Actor, it.inputs(s.Envs.Observation, skill)).
+			Sample(key.Normal(n, it.sac.Actions()))
+	}
+	episodes, before := it.episodes(), s.Envs
+	s.Envs = episodes.Step(before, action)
+	rows := it.rows(before, s.Envs, action, skill, episodes.Truncation(s.Envs))
+	buffer = buffer.Insert(rows)
+	if s.Skills != nil { // an episode keeps its skill
+		s.Skills = Where(ended(s.Envs, s.Skills), it.Skills.drawn(key.FoldIn(streamSkill), n), s.Skills)
+	}
+	if s.Returns != nil {
+		returns := s.Returns.Insert(s.Envs.Reward, s.Envs.Done, it.Length)
+		s.Returns = &returns
+	}
+	return s, buffer, rows
+}
+
+// build builds one iteration: act, store, update.
+func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer,
+	metrics) {
+	s, buffer, rows := it.act(s, buffer, key.FoldIn(streamAct))
+	if o, ok := s.Diversity.(Observer); ok {
+		after := o.Observe(it.read(rows, nil))
+		xla.CheckLike(s.Diversity, "Observe", "its state", xla.Flatten(after), xla.Flatten(s.Diversity))
+		s.Diversity = after
+	}
+	var means metrics
+	s.Learner, s.Diversity, means = it.train(s.Learner, s.Diversity, buffer, s.Returns,
+		key.FoldIn(streamUpdates))
+	means.Task = ReduceAllMean(s.Envs.Reward)
+	return s, buffer, it.checked(means, s)
+}
+
+// train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
+// means over updates.
+func (it iteration) train(learner sac.Learner, diversity Diversity, buffer replay.Buffer,
+	returns *replay.Returns, key xla.Key) (sac.Learner, Diversity, metrics) {
+	type state struct {
+		Learning learning
+		Buffer   replay.Buffer
+		Returns  *replay.Returns
+		Key      xla.Key
+		Sums     metrics
+	}
+	g := key.Hi.Graph()
+	zero := Zeros(g, shapes.Make(dtypes.Float32))
+	start := state{learning{it.sac.Cut(learner), diversity}, buffer, returns, key,
+		metrics{zero, zero, zero, zero, zero, zero, zero, zero}}
+	end := xla.ForUnfused(g, it.updates, start, func(step *Node, u state) state {
+		draw := u.Key.FoldInEach(step)
+		index, redraw := u.Buffer.Draw(draw.FoldIn(streamDraw), it.sac.BatchSize),
+			draw.FoldIn(streamRedraw)
+		var returns *Node
+		if u.Returns != nil {
+			returns = u.Returns.At(index)
+		}
+		var f metrics
+		u.Learning, f = it.learn(u.Learning, it.read(u.Buffer.At(index), &redraw), returns,
+			it.sac.NewNoise(draw.FoldIn(streamNoise)))
+		u.Sums = xla.Map2(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
+		return u
+	})
+	means := xla.Map(end.Sums, func(x *Node) *Node {
+		return DivScalar(x, float64(max(1, it.updates)))
+	})
+	return sac.Join(end.Learning.SAC), end.Learning.Diversity, means
+}
+
+// learning is what updates change. It is a pytree.
+type learning struct {
+	SAC       sac.Learning
+	Diversity Diversity
+}
+
+// learn is one update. Rewards come from the diversity reward before the update, and each network
+// learns from the others as they were before it.
+func (it iteration) learn(l learning, b Batch, returns *Node, noise sac.Noise) (learning, metrics) {
+	zero := ZerosLike(l.SAC.LogAlpha)
+	f := metrics{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
+	algorithm, diversity, n := it.sac, l.Diversity, b.Reward.Shape().Dimensions[0]
+	if guide, ok := diversity.(ActorObjective); ok {
+		actor := l.SAC.Actor[0]
+		b.ActorAction, _ = nn.NewTanhGaussian(actor.Apply(b.Obs)).Sample(noise.Actor)
+		b.NextActorAction, _ = nn.NewTanhGaussian(actor.Apply(b.NextObs)).Sample(noise.Critic)
+		algorithm.ActorObjective = func(action, first, second *Node) *Node {
+			x := guide.ActorObjective(b, action, first, second)
+			xla.CheckShape(guide, "ActorObjective", "what the actor maximises", x, dtypes.Float32, n)
+			return x
+		}
+	}
+	transitions := b.Batch
+	if diversity != nil {
+		reward := diversity.Reward(b)
+		xla.CheckShape(diversity, "Reward", "diversity rewards", reward, dtypes.Float32, n)
+		reward = StopGradient(reward)
+		transitions.Reward = it.Objective.Reward(b.Reward, reward, returns)
+		xla.CheckShape(it.Objective, "Reward", "rewards", transitions.Reward, dtypes.Float32, n)
+		l.Diversity, f.Diversity = diversity.Learn(b)
+		xla.CheckShape(diversity, "Learn", diversity.Loss(), f.Diversity, dtypes.Float32)
+		xla.CheckLike(diversity, "Learn", "its state", xla.Flatten(l.Diversity), xla.Flatten(diversity))
+		f.DiversityReward = ReduceAllMean(reward)
+		if gate, ok := it.Objective.(Gate); ok {
+			accepted := gate.Accepts(returns)
+			xla.CheckShape(gate, "Accepts", "accepted transitions", accepted, dtypes.Bool, n)
+			f.Accepted = ReduceAllMean(ConvertDType(accepted, dtypes.Float32))
+		}
+	}
+	f.Reward = ReduceAllMean(transitions.Reward)
+	var losses sac.Losses
+	l.SAC, losses = algorithm.Update(l.SAC, transitions, noise)
+	f.Critic, f.Actor, f.Alpha = losses.Critic, losses.Actor, losses.Alpha
+	return l, f
+}
+
+// checked makes a loss NaN if the parameters it trained contain a NaN.
+func (it iteration) checked(f metrics, s state) metrics {
+	f.Critic, f.Actor = nn.PropagateNaN(f.Critic, s.Learner.Critic),
+		nn.PropagateNaN(f.Actor, s.Learner.Actor)
+	f.Diversity = nn.PropagateNaN(f.Diversity, xla.Flatten(s.Diversity)...)
+	return f
+}

@@ -1,0 +1,165 @@
+package skills
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/sac"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// Task is the environment that a policy learns in, and the skills that it learns.
+type Task struct {
+	Env      envs.Env
+	Length   int // control steps per episode
+	Skills   Skills
+	Features Features // what distinguishes the skills
+}
+
+// Method is an algorithm in an environment: a task, and the two factors of the reward.
+type Method struct {
+	Task
+	Diversity Diversity // distinguishes skills; nil: the policy learns only the task
+	Objective Objective // combines both rewards; nil if Diversity is nil
+}
+
+// NewMethod returns a method whose task has the skills and features of its diversity reward, if that
+// is a [Conditioner].
+func NewMethod(task Task, diversity Diversity, objective Objective) Method {
+	if c, ok := diversity.(Conditioner); ok {
+		task = c.Condition(task)
+	}
+	return Method{task, diversity, objective}
+}
+
+// Width is the number of features that distinguish skills.
+func (t Task) Width() int {
+	if len(t.Features.Columns) == 0 {
+		return t.Env.Spec().Observations
+	}
+	return t.Features.Columns[0]
+}
+
+// policy is the network of a skill as a separate policy; see [Task.Genotypes].
+func (t Task) policy(hidden []int) nn.MLP {
+	spec := t.Env.Spec()
+	return nn.Policy(spec.Observations, hidden, spec.Actions)
+}
+
+// layout is the layout of transitions in the replay buffer. With skills, the skill and the columns
+// of the features follow.
+func (t Task) layout() replay.Layout {
+	spec := t.Env.Spec()
+	layout := replay.Layout{Obs: spec.Observations, Actions: spec.Actions}
+	if w := t.Skills.width(); w > 0 {
+		layout.More = slices.Concat([]int{w}, t.Features.Columns)
+	}
+	return layout
+}
+
+// inputs returns network inputs: observations [B, observations], and behind them the skills as they
+// are stored, if there are any.
+func (t Task) inputs(observations, stored *Node) *Node {
+	if stored == nil {
+		return observations
+	}
+	return Concatenate([]*Node{observations, t.Skills.inputs(stored)}, 1)
+}
+
+// Numbered converts an actor [1, N] of skills that are vectors into the actor of the evaluated
+// ones as numbered skills; any other actor is returned unchanged. All code after training sees
+// this one.
+func (t Task) Numbered(algorithm sac.SAC, actor *Node) *Node {
+	if !t.Skills.vectors() {
+		return actor
+	}
+	net, observations := algorithm.Actor.View(actor), t.Env.Spec().Observations
+	first := net.Kernel[0] // [1, observations + components, units]
+	units, rows := first.Shape().Dimensions[2], Const(actor.Graph(), t.Skills.Evaluated)
+	byskill := Zeros(actor.Graph(), shapes.Make(dtypes.Float32, t.Skills.Count(), units))
+	for k := range t.Skills.Size() { // the same sums for any number of skills
+		byskill = Add(byskill, Mul(Slice(rows, AxisRange(), AxisRange(k, k+1)),
+			Reshape(Slice(first, AxisRange(), AxisElem(observations+k)), 1, units)))
+	}
+	net.Kernel[0] = Concatenate([]*Node{Slice(first, AxisRange(), AxisRange(0, observations)),
+		InsertAxes(byskill, 0)}, 1)
+	net.Form.Sizes = slices.Clone(net.Form.Sizes)
+	net.Form.Sizes[0] = observations + t.Skills.Count()
+	return net.Join()
+}
+
+// rows returns the transitions of n environments from one state to the next, [n, width]. Without
+// skills, skill is nil.
+func (t Task) rows(before, after envs.State, action, skill, truncation *Node) *Node {
+	b := replay.Batch{
+		Obs: before.Observation, NextObs: after.Observation, Action: action, Reward: after.Reward,
+		Done: after.Done, Truncation: truncation,
+	}
+	if skill != nil {
+		b.More = append(b.More, skill)
+		if of := t.Features.Of; of != nil {
+			features := of(before, after)
+			xla.CheckCount(of, "Of", "features", features, len(t.Features.Columns))
+			for i, d := range t.Features.Columns {
+				xla.CheckShape(of, "Of", "features", features[i], dtypes.Float32,
+					action.Shape().Dimensions[0], d)
+			}
+			b.More = append(b.More, features...)
+		}
+	}
+	return t.layout().Join(b)
+}
+
+// read splits transitions [B, width]. Some get other skills, see [Skills.Redraw], if there is a key.
+func (t Task) read(rows *Node, redraw *xla.Key) Batch {
+	b := Batch{Batch: t.layout().Split(rows)}
+	if more := b.More; len(more) > 0 {
+		b.More = nil
+		if redraw != nil {
+			more[0] = t.Skills.redrawn(more[0], *redraw)
+		}
+		b.Skill, b.Now, b.Next = t.Skills.inputs(more[0]), b.Obs, b.NextObs
+		if len(more) > 1 {
+			b.Now, b.Next = more[1], more[len(more)-1]
+		}
+		b.Obs, b.NextObs = Concatenate([]*Node{b.Obs, b.Skill}, 1),
+			Concatenate([]*Node{b.NextObs, b.Skill}, 1)
+	}
+	return b
+}
+
+// Genotypes converts an actor [1, N] into one policy per skill, in the network form of the
+// neuroevolution methods: observations -> hidden -> actions with tanh. The result is [skills,
+// params], with one row if there are no skills. A skill's contribution to the first layer becomes
+// part of its bias, and the last layer keeps only the means. Each policy equals the actor without
+// noise.
+func (t Task) Genotypes(algorithm sac.SAC, actor *Node) *Node {
+	form := algorithm.Actor
+	form.Sizes = slices.Clone(form.Sizes)
+	form.Sizes[0] = t.Env.Spec().Observations + t.Skills.Count()
+	net := form.View(t.Numbered(algorithm, actor))
+	spec, last, skills := t.Env.Spec(), len(net.Kernel)-1, max(1, t.Skills.Count())
+	if t.Skills.Count() > 0 {
+		first := net.Kernel[0] // [1, observations + skills, units]
+		byskill := Reshape(Slice(first, AxisRange(), AxisRange(spec.Observations)), skills, -1)
+		net.Bias[0] = Add(BroadcastToDims(net.Bias[0], byskill.Shape().Dimensions...), byskill)
+		net.Kernel[0] = Slice(first, AxisRange(), AxisRange(0, spec.Observations))
+	}
+	net.Bias[last] = Slice(net.Bias[last], AxisRange(), AxisRange(0, spec.Actions))
+	net.Kernel[last] = Slice(net.Kernel[last], AxisRange(), AxisRange(), AxisRange(0, spec.Actions))
+	for _, arrays := range [][]*Node{net.Bias, net.Kernel} {
+		for i, x := range arrays {
+			dims := slices.Clone(x.Shape().Dimensions)
+			dims[0] = skills
+			arrays[i] = BroadcastToDims(x, dims...)
+		}
+	}
+	net.Form = t.policy(algorithm.Hidden)
+	return net.Join()
+}

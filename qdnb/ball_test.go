@@ -1,0 +1,79 @@
+package qdnb
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// ball is a diversity reward with a skill distribution of its own. A skill is uniform in a ball of
+// three dimensions: its direction is where to go in a learned linear map of positions, its length
+// how far. A step may be at most 1 long in the map:
+//
+//	reward = skill . (map(next) - map(now))
+//	loss = -mean(reward) + Weight mean(max(|map(next) - map(now)|^2 - 1, 0))
+type ball struct {
+	Weight, LearningRate float64
+	Map                  nn.Trainable[nn.Network]
+}
+
+func (ball) Condition(t skills.Task) skills.Task {
+	t.Features = t.EpisodeDescriptors()
+	t.Skills = skills.Skills{
+		Draw: func(keys xla.Key) *Node {
+			x := keys.FoldIn(0).Normal(keys.Hi.Shape().Dimensions[0], 3)
+			radius := Pow(keys.FoldIn(1).Uniform(0, 1, x.Shape().Dimensions[0], 1), ConstAs(x, 1.0/3))
+			return Mul(Div(x, Sqrt(ReduceAndKeep(Square(x), ReduceSum, 1))), radius)
+		},
+		Evaluated: [][]float32{{1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, -1, 0}, {0, 0, 1}, {0, 0, -1}},
+	}
+	return t
+}
+
+func (b ball) Init(t skills.Task, key xla.Key) skills.Diversity {
+	form := nn.MLP{Sizes: []int{t.Width(), t.Skills.Size()}}
+	b.Map = nn.NewTrainable(form.New(key), b.LearningRate)
+	return b
+}
+
+func (b ball) step(of skills.Batch) *Node { // 0 where the next state is of another episode
+	return Mul(Sub(b.Map.Params.Apply(of.Next), b.Map.Params.Apply(of.Now)),
+		InsertAxes(OneMinus(of.Done), 1))
+}
+
+func (b ball) Reward(of skills.Batch) *Node { return ReduceSum(Mul(b.step(of), of.Skill), 1) }
+
+func (b ball) Learn(of skills.Batch) (skills.Diversity, *Node) {
+	long := MaxScalar(AddScalar(ReduceSum(Square(b.step(of)), 1), -1), 0)
+	loss := ReduceAllMean(Sub(MulScalar(long, b.Weight), b.Reward(of)))
+	b.Map = b.Map.Step(loss)
+	return b, loss
+}
+
+func (ball) Loss() string { return "map_loss" }
+
+// A diversity reward of one's own is trained like any other, with checkpoints and figures.
+func Example_diversity() {
+	folder, _ := os.MkdirTemp("", "runs")
+	defer os.RemoveAll(folder)
+	run, err := Train(context.Background(), Spec{
+		Algorithm: "diayn-reward", Name: "ball", Diversity: ball{Weight: 10, LearningRate: 1e-3},
+		Env: "pointmaze", Runs: folder, Backend: "go", Budget: Generations(5), Quiet: true,
+		Tune: runs.Assign("env_batch_size=6", "batch_size=16", "replay_buffer_size=180", "hidden=[8]",
+			"episode_length=20", "evaluation_states=2", "cells=32", "cvt_samples=500"),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	found, err := run.Skills()
+	fmt.Println(found.Count, "skills,", found.Extra["Map.Params.Kernel.0"].Shape, err)
+	// Output: 6 skills, [2 3] <nil>
+}
