@@ -66,7 +66,7 @@ func TestCustomEnvironment(t *testing.T) {
 	run := train(t, spec)
 	if !strings.HasPrefix(run.Name(),
 		"map-elites-plane-1-") || run.Config.Env != "plane" || run.Status.Generation !=
-		4 || !(run.Status.MaxFitness <= 0) {
+		4 || !(run.Status.MaxFitness <= 0) || run.Status.Observations != 2 || run.Status.Actions != 2 {
 		t.Errorf("%s: %+v", run.Name(), run.Status)
 	}
 	if again := train(t, spec); again.Dir != run.Dir {
@@ -85,7 +85,7 @@ func TestCustomEnvironment(t *testing.T) {
 		t.Fatalf("%+v, %v", played, err)
 	}
 	if _, err := Play(background, run, in(nil)); err == nil || !strings.Contains(err.Error(),
-		"plane is not a built-in environment: set Environment") {
+		"plane is not a built-in environment: new episodes need its code") {
 		t.Errorf("without the environment: %v", err)
 	}
 	if _, err := Play(background, run, in(envs.AutoReset(plane{}, 5))); err == nil ||
@@ -94,7 +94,7 @@ func TestCustomEnvironment(t *testing.T) {
 	}
 	ant := nb.Must(envs.Make("ant-uni"))
 	if _, err := Play(background, run, in(ant)); err == nil || !strings.Contains(err.Error(),
-		"it was trained in another environment") {
+		"for plane, which has 2 and 2") {
 		t.Errorf("in another environment: %v", err)
 	}
 

@@ -112,6 +112,12 @@ func (c *evalCmd) Run(ctx context.Context) error {
 				"--cell out (%s has %d filled cells)", run.Name(), len(spec.Cells))
 		}
 	}
+	if _, err := policies.Environment(run); err != nil && spec.Environment == nil {
+		if !c.JSON && !c.Corrected {
+			return errors.Join(printStored(run, spec.Skills, spec.Cells), err)
+		}
+		return err
+	}
 	bar := progress.NewBar("episodes", false)
 	defer bar.Close()
 	spec.Progress = counter(bar, "")
@@ -207,6 +213,11 @@ func (c *evalCmd) environment(run *runs.Run) (envs.Env, *envs.Conditions, error)
 	changed := c.Gravity != nil || c.Actuators != nil || c.Goal != nil
 	if c.Env == "" && !changed {
 		return nil, nil, nil
+	}
+	if c.Env == "" {
+		if _, err := policies.Environment(run); err != nil {
+			return nil, nil, err
+		}
 	}
 	env, err := envs.Make(cmp.Or(c.Env, run.Config.Env))
 	if err != nil || !changed {

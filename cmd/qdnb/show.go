@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/plot/viewer"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -99,6 +100,13 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 		}
 		spec.Cells, alone = cells, false
 	}
+	if _, err := policies.Environment(run); err != nil && alone && c.HTML == "" && c.GIF == "" {
+		if err := printStored(run, spec.Skills, spec.Cells); err != nil {
+			return err
+		}
+		fmt.Printf("no film        %v\n", err)
+		return nil
+	}
 	bar := progress.NewBar("films", false)
 	defer bar.Close()
 	spec.Progress = counter(bar, "")
@@ -130,6 +138,42 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 		fmt.Printf("films          %d of %s\n", len(films), run.Name())
 	}
 	fmt.Printf("page           %s (%d kB)\n", path, size/1000)
+	return nil
+}
+
+// printStored prints what a run's folder holds of policies: their layers, and the evaluations that
+// training made of them.
+func printStored(run *runs.Run, numbers, cells []int) error {
+	set, err := policies.Select(run, numbers, cells)
+	if err != nil {
+		return err
+	}
+	network, _, err := set.Network()
+	if err != nil {
+		return err
+	}
+	for _, p := range set.Policies {
+		var fitness float64
+		var descriptor []float64
+		if p.Cell {
+			r, err := run.RepertoireMap()
+			if err != nil {
+				return err
+			}
+			fitness = float64(r.Fitnesses[p.Number])
+			for _, x := range r.Descriptor(p.Number) {
+				descriptor = append(descriptor, float64(x))
+			}
+		} else {
+			skills, err := run.Evaluation()
+			if err != nil {
+				return err
+			}
+			fitness, descriptor = skills.Mean(p.Number)
+		}
+		fmt.Printf("%-14s fitness %.6g, descriptor %.4g, as stored by training; layers %v\n", p, fitness,
+			descriptor, network.Sizes)
+	}
 	return nil
 }
 
@@ -245,16 +289,29 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 	if err != nil {
 		return nil, err
 	}
-	// Maps need two descriptor dimensions. The descriptor limits of a custom environment are unknown:
-	// a checkpoint does not record them.
 	known := slices.Contains(envs.Names(), run.Config.Env)
-	maps := newest != nil && newest.Dims == 2 && (newest.Lower != nil || known)
-	if maps {
+	maps := newest != nil && newest.Dims <= 2 // of a run's cells
+	switch {
+	case newest == nil:
+	case newest.Lower == nil && !known:
+		maps = false
+		fmt.Printf("no map         until the run is finished: a checkpoint lacks the limits of %s\n",
+			run.Config.Env)
+	case newest.Dims > figures.MaxPairDims:
+		fmt.Printf("no map         of %d descriptor components: pairs of at most %d are drawn\n",
+			newest.Dims, figures.MaxPairDims)
+	default:
 		add("repertoire", func() (*figures.Figure, error) { return figures.Repertoire(run) })
-		if len(newest.Reference) > 1 {
-			add("hypervolumes", func() (*figures.Figure, error) { return figures.Hypervolumes(run) })
-			add("pareto", func() (*figures.Figure, error) { return figures.ParetoFronts(run) })
+		if newest.Dims > 2 {
+			fmt.Printf("no snapshots   or hypervolumes of %d descriptor components: maps have at most 2\n",
+				newest.Dims)
 		}
+	}
+	if newest != nil && len(newest.Reference) > 1 {
+		if maps {
+			add("hypervolumes", func() (*figures.Figure, error) { return figures.Hypervolumes(run) })
+		}
+		add("pareto", func() (*figures.Figure, error) { return figures.ParetoFronts(run) })
 	}
 	if newest != nil || !run.Status.Finished {
 		axis := figures.Evaluations

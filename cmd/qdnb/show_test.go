@@ -296,10 +296,11 @@ func TestResumeNamesEveryLimit(t *testing.T) {
 	}
 }
 
-// A repertoire with descriptors that are not two-dimensional has curves but no map.
-func TestShowOfFourDescriptors(t *testing.T) {
-	root := t.TempDir()
-	config, err := qdnb.Spec{Algorithm: "map-elites", Env: "ant-uni"}.Config()
+// storedRun writes a finished run of MAP-Elites with two cells, filled with random policies.
+func storedRun(t *testing.T, root, env string, dims int, status runs.Status) string {
+	t.Helper()
+	config, err := runs.NewConfig("map-elites", env, 0, map[string]any{"hidden": []int{8},
+		"episode_length": 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,18 +308,107 @@ func TestShowOfFourDescriptors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := []float32{0, 0, 0, 0}
-	repertoire := runs.Repertoire{Dims: 4, Params: 1, Genotypes: []float32{1, 2},
-		Fitnesses: []float32{1, 2}, Descriptors: make([]float32, 8),
-		Centroids: make([]float32, 8), Lower: limits, Upper: []float32{1, 1, 1, 1}}
+	params := (status.Observations+1)*8 + 9*status.Actions
+	numbers := func(n int) []float32 {
+		list := make([]float32, n)
+		for i := range list {
+			list[i] = float32(i%7) / 7
+		}
+		return list
+	}
+	repertoire := runs.Repertoire{Dims: dims, Params: params, Genotypes: numbers(2 * params),
+		Fitnesses: []float32{1, 2}, Descriptors: numbers(2 * dims), Centroids: numbers(2 * dims),
+		Lower: make([]float32, dims), Upper: slices.Repeat([]float32{1}, dims)}
+	status.Finished = true
 	err = errors.Join(w.Begin(-1, "generation", "evaluations", "seconds", "max_fitness", "coverage",
 		"qd_score"), w.Log(0, 10, 1, 2, 100, 3),
 		w.SaveSnapshot(runs.Snapshot{Repertoire: repertoire}), w.SaveRepertoire(&repertoire),
-		w.SaveStatus(runs.Status{Finished: true}), w.Close())
+		w.SaveStatus(status), w.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := drawn(t, root); got != "metrics.png" {
-		t.Errorf("of four descriptors: %q", got)
+	return w.Dir
+}
+
+// One descriptor component gives a strip, several give a map of each pair, and what is left out is
+// said.
+func TestShowOfDescriptorsThatAreNotInAPlane(t *testing.T) {
+	for dims, want := range map[int][2]string{
+		1: {"metrics.png repertoire.png snapshots.png", ""},
+		3: {"metrics.png repertoire.png", "no snapshots   or hypervolumes of 3 descriptor components"},
+		4: {"metrics.png repertoire.png", "no snapshots   or hypervolumes of 4 descriptor components"},
+		7: {"metrics.png", "no map         of 7 descriptor components"},
+	} {
+		run := storedRun(t, t.TempDir(), "elsewhere", dims, runs.Status{Observations: 2, Actions: 2})
+		dir := filepath.Join(t.TempDir(), "figures")
+		stdout, stderr, status := invoke(t, "show", run, "--figures", dir)
+		if got := filesIn(t, dir); status != 0 || got != want[0] || !strings.Contains(stdout, want[1]) {
+			t.Errorf("%d components: drew %q, said %q%s", dims, got, stdout, stderr)
+		}
+	}
+}
+
+// The command line lacks the code of a custom environment. Policies are shown with their stored
+// evaluation, exported, and evaluated in a built-in environment of the same sizes.
+func TestRunsOfCustomEnvironments(t *testing.T) {
+	root := t.TempDir()
+	run := storedRun(t, root, "elsewhere", 2, runs.Status{Observations: 2, Actions: 2})
+	stored := "cell 1         fitness 2, descriptor [0.2857 0.4286], as stored by training; layers [2 8 2]"
+	const needed = "elsewhere is not a built-in environment: new episodes need its code"
+	out := filepath.Join(root, "policy.npz")
+	for _, c := range []struct {
+		args           []string
+		status         int
+		stdout, stderr string
+	}{
+		{[]string{"show", run, "--cell", "1"}, 0, stored + "\nno film        " + needed, ""},
+		{[]string{"show", run, "--cell", "1", "--html", out + ".html"}, 1, "", needed},
+		{[]string{"eval", run, "--cell", "1"}, 1, stored, needed},
+		{[]string{"eval", run}, 1, stored, needed}, // the best cell
+		{[]string{"eval", run, "--gravity", "2"}, 1, "", needed},
+		{[]string{"eval", run, "--env", "pointmaze", "--episodes", "2"}, 0, "cell  1", ""},
+		{[]string{"eval", run, "--env", "walker-uni"}, 1, "", "walker-uni has 20 observations and 6 " +
+			"actions, but the policies of map-elites-elsewhere"},
+		{[]string{"export", run, "--out", out}, 0, "layer_1.kernel [8 2]", ""},
+	} {
+		stdout, stderr, status := invoke(t, c.args...)
+		if status != c.status || !strings.Contains(stdout, c.stdout) ||
+			!strings.Contains(stderr, c.stderr) {
+			t.Errorf("qdnb %s: status %d, %q, %q; want %d, %q, %q", strings.Join(c.args, " "), status,
+				stdout, stderr, c.status, c.stdout, c.stderr)
+		}
+	}
+	run = storedRun(t, root, "older", 2, runs.Status{})
+	if _, stderr, status := invoke(t, "export", run, "--out", out, "--force"); status != 1 ||
+		!strings.Contains(stderr, "does not record its sizes: train it again") {
+		t.Errorf("without sizes: %q", stderr)
+	}
+}
+
+// Without observations a policy is a solution.
+func TestExportOfASolution(t *testing.T) {
+	root := t.TempDir()
+	var trained struct{ Run string }
+	answer(t, &trained, "train", "--json", "--runs", root, "--generations", "1", "--algorithm",
+		"map-elites", "--env", "arm", "--set", "batch=16", "--set", "cells=8", "--set", "cvt_samples=100")
+	out := filepath.Join(root, "solution.npz")
+	if stdout, stderr, status := invoke(t, "export", trained.Run, "--out", out); status != 0 {
+		t.Fatalf("%s%s", stdout, stderr)
+	}
+	arrays, err := npz.Read(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := runs.Open(trained.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := run.Repertoire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	solution, _ := arrays["solution"].Data.([]float32)
+	if len(arrays) != 1 || !slices.Equal(solution, r.Genotype(r.Best())) {
+		t.Errorf("exported %v", arrays)
 	}
 }

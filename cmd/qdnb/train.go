@@ -181,6 +181,10 @@ func printRun(run *runs.Run, verbose bool) {
 	default:
 		fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness,
 			s.Coverage, s.QDScore)
+		if s.Outside > 0 {
+			fmt.Printf("outside        %d of %d evaluations, in cells at the border of the limits\n", s.Outside,
+				s.Evaluations)
+		}
 	}
 	state := "complete"
 	if !s.Finished {

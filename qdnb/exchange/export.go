@@ -10,7 +10,6 @@ import (
 
 	"github.com/pkg/errors"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
@@ -31,7 +30,8 @@ type ExportSpec struct {
 //
 // A policy has the arrays layer_0.bias [out], layer_0.kernel [in, out], layer_1.bias and so on, and
 // sizes, which lists the sizes of the input, the hidden layers and the output. ReLU follows every
-// layer but the last. The action is the tanh of the output.
+// layer but the last. The action is the tanh of the output. Without observations, as in arm, it has
+// the array solution [n] instead: the genotype, which is the action itself.
 //
 // Without Skill, Cell and Repertoire, Export writes the best cell or, for a run with skills, the
 // network that all skills share. The input of this network is the observation and the one-hot
@@ -109,12 +109,12 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	genotype := set.Policies[0].Genotype
 	var sizes []int
 	if set.Policies[0].Cell {
-		task, err := taskOf(set)
+		policy, weights, err := set.Network()
 		if err != nil {
 			return nil, err
 		}
-		if sizes = task.Policy.Sizes; task.Weights == scoring.BFloat16 {
-			genotype = task.Policy.RoundBFloat16(genotype)
+		if sizes = policy.Sizes; weights == scoring.BFloat16 {
+			genotype = policy.RoundBFloat16(genotype)
 		}
 	} else {
 		skills, err := run.Skills()
@@ -127,21 +127,10 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 		return nil, errors.Errorf("layers of %v have %d parameters, but the policies of %s have %d",
 			sizes, want, run.Name(), len(genotype))
 	}
+	if sizes[0] == 0 {
+		return map[string]npz.Array{"solution": npz.Of(genotype)}, nil
+	}
 	return layerArrays(genotype, sizes), nil
-}
-
-// taskOf returns the task of the policies in cells.
-func taskOf(set *policies.Set) (scoring.Task, error) {
-	name := set.Run.Config.Env
-	if !slices.Contains(envs.Names(), name) {
-		return scoring.Task{}, errors.Errorf("%s is a custom environment, so the sizes of its policies "+
-			"are unknown: export the repertoire", name)
-	}
-	env, err := envs.Make(name)
-	if err != nil {
-		return scoring.Task{}, err
-	}
-	return set.Task(env)
 }
 
 // layerArrays splits the flat parameters of a network into layers.

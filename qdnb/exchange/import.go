@@ -251,6 +251,7 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 	status.Finished, status.Backend = true, runs.Imported
 	status.Version, _ = session.Build()
 	status.Descriptor = env.Descriptor.Components
+	status.Observations, status.Actions = env.Observations, env.Actions
 	return runs.Import(s.Runs, config, func(w *runs.Writer) error {
 		if err := w.Begin(-1, session.Columns...); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
 )
 
 // Policy is one skill, or the policy in a cell.
@@ -150,6 +151,36 @@ func selectSkills(run *runs.Run, wanted []int) (*Set, error) {
 // those of neuroevolution may hold the format of weights. It is an error if the policies do not fit
 // the environment.
 func (s *Set) Task(env envs.Env) (scoring.Task, error) {
+	task, err := s.task(env)
+	if err != nil {
+		return task, err
+	}
+	spec := env.Spec()
+	if t, err := s.trained(); err == nil &&
+		(t.Observations != spec.Observations || t.Actions != spec.Actions) {
+		return task, errors.Errorf("%s has %d observations and %d actions, but the policies of %s are "+
+			"for %s, which has %d and %d", spec.Name, spec.Observations, spec.Actions, s.Run.Name(), t.Name,
+			t.Observations, t.Actions)
+	}
+	if want, params := task.Policy.Params(), len(s.Policies[0].Genotype); want != params {
+		return task, errors.Errorf("policies for %s have %d parameters, but those of %s have %d: it was "+
+			"trained in another environment", spec.Name, want, s.Run.Name(), params)
+	}
+	return task, nil
+}
+
+// Network returns the layers of the policies and the format of their weights in rollouts, also of a
+// run in a custom environment.
+func (s *Set) Network() (nn.MLP, scoring.Weights, error) {
+	spec, err := s.trained()
+	if err != nil {
+		return nn.MLP{}, "", err
+	}
+	task, err := s.task(&envs.BlackBox{Facts: spec})
+	return task.Policy, task.Weights, err
+}
+
+func (s *Set) task(env envs.Env) (scoring.Task, error) {
 	base := evolution.DefaultMapElites(env.Spec())
 	settings := struct {
 		Hidden        *[]int           `json:"hidden"`
@@ -164,31 +195,29 @@ func (s *Set) Task(env envs.Env) (scoring.Task, error) {
 	}
 	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
 	task.Weights = base.Weights
-	return task, s.fits(task)
+	return task, nil
 }
 
-// fits returns an error if the policies do not fit a task.
-func (s *Set) fits(task scoring.Task) error {
-	spec := task.Env.Spec()
-	if trained, err := envs.Make(s.Run.Config.Env); err == nil {
-		if t := trained.Spec(); t.Observations != spec.Observations || t.Actions != spec.Actions {
-			return errors.Errorf("%s has %d observations and %d actions, but the policies of %s are for "+
-				"%s, which has %d and %d",
-				spec.Name, spec.Observations, spec.Actions, s.Run.Name(), t.Name, t.Observations, t.Actions)
-		}
+// trained returns name and sizes of the environment in which the policies were trained.
+func (s *Set) trained() (envs.Spec, error) {
+	status, name := s.Run.Status, s.Run.Config.Env
+	if status.Actions > 0 {
+		return envs.Spec{Name: name, Observations: status.Observations, Actions: status.Actions}, nil
 	}
-	if want, params := task.Policy.Params(), len(s.Policies[0].Genotype); want != params {
-		return errors.Errorf("policies for %s have %d parameters, but those of %s have %d: it was "+
-			"trained in another environment", spec.Name, want, s.Run.Name(), params)
+	env, err := envs.Make(name)
+	if err != nil {
+		return envs.Spec{}, errors.Errorf("%s is a custom environment, and the run does not record its "+
+			"sizes: train it again, or export the repertoire", name)
 	}
-	return nil
+	return env.Spec(), nil
 }
 
 // Environment makes the built-in environment that a run was trained in, with the options of its
 // algorithm. A custom environment is an error.
 func Environment(run *runs.Run) (envs.Env, error) {
-	if !slices.Contains(envs.Names(), run.Config.Env) {
-		return nil, errors.Errorf("%s is not a built-in environment: set Environment", run.Config.Env)
+	if name := run.Config.Env; !slices.Contains(envs.Names(), name) {
+		return nil, errors.Errorf("%s is not a built-in environment: new episodes need its code, in a "+
+			"notebook or program that calls qdnb.Play with PlaySpec.Environment; export works without it", name)
 	}
 	env, err := envs.Make(run.Config.Env)
 	if err != nil {

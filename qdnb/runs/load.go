@@ -40,10 +40,29 @@ func LoadFrom(root, target string) (*Run, error) {
 	case len(found) == 0 && len(broken) > 0:
 		return nil, broken[0]
 	case len(found) == 0:
-		return nil, fmt.Errorf("no run %q, neither as a folder nor in %s; train it first", target, root)
+		advice := "train it first"
+		if elsewhere := nearby(prefix); dir == "" && len(elsewhere) > 0 {
+			advice = "did you mean " + strings.Join(elsewhere, " or ") + "?"
+		}
+		return nil, fmt.Errorf("no run %q, neither as a folder nor in %s; %s", target, root, advice)
 	}
 	return nil, fmt.Errorf("%d runs begin with %q; give a longer prefix:%s", len(found),
 		target, candidates(found))
+}
+
+// nearby returns the paths of runs with a prefix in folders "runs" that are not the default one, such
+// as that of the notebooks; at most three.
+func nearby(prefix string) (found []string) {
+	if prefix == "" || strings.ContainsAny(prefix, `*?[\`) {
+		return nil
+	}
+	for _, place := range []string{"..", "*", filepath.Join("*", "*")} {
+		configs, _ := filepath.Glob(filepath.Join(place, "runs", prefix+"*", configFile))
+		for _, config := range configs {
+			found = append(found, filepath.Dir(config))
+		}
+	}
+	return found[:min(len(found), 3)]
 }
 
 // maxCandidates is the maximum number of runs that an error lists.

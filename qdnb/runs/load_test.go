@@ -96,3 +96,29 @@ func TestLoadDoesNotLeaveTheFolderOfAPath(t *testing.T) {
 		t.Errorf("%s loads %s", elsewhere, run.Dir)
 	}
 }
+
+// The runs of notebooks are in a folder of their own, which the error names.
+func TestLoadNamesTheFolderThatHasTheRun(t *testing.T) {
+	root := t.TempDir()
+	w, err := Create(filepath.Join(root, "notebooks", "runs"), testConfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	for folder, want := range map[string]string{root: filepath.Join("notebooks", "runs", w.Name()),
+		filepath.Join(root, "notebooks"): ""} {
+		t.Chdir(folder)
+		run, err := Load(w.Name()[:len(w.Name())-4])
+		if want == "" && (err != nil || run.Name() != w.Name()) ||
+			want != "" && (err == nil || !strings.HasSuffix(err.Error(), "did you mean "+want+"?")) {
+			t.Errorf("in %s: %v", folder, err)
+		}
+	}
+	must(t, os.MkdirAll(filepath.Join(root, "docs"), 0o777))
+	must(t, os.Rename(filepath.Join(root, "notebooks", "runs"), filepath.Join(root, "runs")))
+	t.Chdir(filepath.Join(root, "docs"))
+	if _, err := Load(w.Name()); err == nil || !strings.HasSuffix(err.Error(),
+		"did you mean "+filepath.Join("..", "runs", w.Name())+"?") {
+		t.Error(err)
+	}
+}

@@ -33,6 +33,9 @@ type Status struct {
 	// Descriptor names the descriptor components, with units, for figures; nil in runs of older
 	// programs.
 	Descriptor []string `json:"descriptor,omitempty"`
+	// Observations and Actions are the sizes of the environment; both 0 in runs of older programs.
+	Observations int `json:"observations,omitempty"`
+	Actions      int `json:"actions,omitempty"`
 	// Base is the algorithm that a variant is based on; "" if the run is no variant, and in runs of
 	// older programs.
 	Base     string    `json:"base,omitempty"`

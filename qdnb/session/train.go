@@ -135,7 +135,9 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 			return err
 		}
 	}
-	t.status.Descriptor, t.status.Base = t.Env.Spec().Descriptor.Components, t.Base
+	spec := t.Env.Spec()
+	t.status.Descriptor, t.status.Base = spec.Descriptor.Components, t.Base
+	t.status.Observations, t.status.Actions = spec.Observations, spec.Actions
 	t.printPaperBudget()
 	return nil
 }

@@ -4,36 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/qdnb/runs"
 )
 
 // CellsOf returns the cells of a run's repertoire, final or snapshot, for [RepertoireMap] and
-// [MapGrid].
+// [MapGrid]. Those of one descriptor component are bars side by side.
 func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
-	centroids, err := Points2D(r.Centroids, r.Dims)
+	names, lower, upper, err := axesOf(run, r)
 	if err != nil {
 		return nil, err
 	}
-	descriptors, err := Points2D(r.Descriptors, r.Dims)
+	flat, dots := r.Centroids, r.Descriptors
+	if r.Dims == 1 {
+		height := (upper[0] - lower[0]) / 4 // the widest map
+		names, lower, upper = append(names, ""), append(lower, 0), append(upper, height)
+		flat, dots = beside(flat, height/2), beside(dots, height/2)
+	}
+	centroids, err := Points2D(flat, len(lower))
 	if err != nil {
 		return nil, err
 	}
-	task, _ := catalog.Find(run.Config.Env)
-	lower, upper := r.Lower, r.Upper
-	if lower == nil && upper == nil { // from a checkpoint
-		lower, upper = task.Descriptor.Lower, task.Descriptor.Upper
-	}
-	if len(lower) != 2 || len(upper) != 2 {
-		return nil, errors.New("figures: the repertoire's file lacks the limits of its descriptors: " +
-			"add the arrays descriptor_min and descriptor_max")
-	}
-	names := [2]string{"descriptor 1", "descriptor 2"}
-	if noted := run.Status.Descriptor; len(noted) == 2 {
-		names = [2]string(noted)
-	} else if known := task.Descriptor.Components; len(known) == 2 { // older runs do not record them
-		names = [2]string(known)
+	descriptors, err := Points2D(dots, len(lower))
+	if err != nil {
+		return nil, err
 	}
 	c := &Cells{
 		XLabel: names[0], YLabel: names[1], Centroids: centroids, Descriptors: descriptors,
@@ -46,7 +42,74 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	return c, nil
 }
 
-// Repertoire draws the newest repertoire of a run; for a finished run this is the final one.
+// axesOf returns the names and the limits of the descriptor components of a repertoire.
+func axesOf(run *runs.Run, r *runs.Repertoire) (names []string, lower, upper []float32, err error) {
+	task, _ := catalog.Find(run.Config.Env)
+	lower, upper = r.Lower, r.Upper
+	if lower == nil && upper == nil { // from a checkpoint
+		lower, upper = task.Descriptor.Lower, task.Descriptor.Upper
+	}
+	if len(lower) != r.Dims || len(upper) != r.Dims || r.Dims == 0 {
+		return nil, nil, nil, errors.New("figures: the repertoire's file lacks the limits of its " +
+			"descriptors: add the arrays descriptor_min and descriptor_max")
+	}
+	for _, known := range [][]string{run.Status.Descriptor, task.Descriptor.Components} {
+		if len(known) == r.Dims { // older runs do not record them
+			return slices.Clone(known), slices.Clone(lower), slices.Clone(upper), nil
+		}
+	}
+	for k := range r.Dims {
+		names = append(names, fmt.Sprintf("descriptor %d", k+1))
+	}
+	return names, slices.Clone(lower), slices.Clone(upper), nil
+}
+
+// beside returns points [n, 2] of numbers and a constant.
+func beside(numbers []float32, y float32) (points []float32) {
+	for _, x := range numbers {
+		points = append(points, x, y)
+	}
+	return points
+}
+
+// pairBins is the number of bins per axis in the map of a pair of descriptor components.
+const pairBins = 25
+
+// pairOf returns the solutions of a repertoire seen along all descriptor components but i and j:
+// bins with the highest fitness of those in them.
+func pairOf(run *runs.Run, r *runs.Repertoire, i, j int) (*Cells, error) {
+	names, lower, upper, err := axesOf(run, r)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cells{XLabel: names[i], YLabel: names[j],
+		Lower:   [2]float64{float64(lower[i]), float64(lower[j])},
+		Upper:   [2]float64{float64(upper[i]), float64(upper[j])},
+		Fitness: slices.Repeat([]float64{math.Inf(-1)}, pairBins*pairBins)}
+	for bin := range c.Fitness {
+		x, y := (float64(bin%pairBins)+0.5)/pairBins, (float64(bin/pairBins)+0.5)/pairBins
+		c.Centroids = append(c.Centroids, [2]float64{c.Lower[0] + x*(c.Upper[0]-c.Lower[0]),
+			c.Lower[1] + y*(c.Upper[1]-c.Lower[1])})
+	}
+	for _, cell := range r.Filled() {
+		d := r.Descriptor(cell)
+		var at [2]int
+		for k, x := range [2]float64{float64(d[i]), float64(d[j])} {
+			share := (x - c.Lower[k]) / (c.Upper[k] - c.Lower[k])
+			at[k] = int(min(max(share*pairBins, 0), pairBins-1))
+		}
+		best := &c.Fitness[at[1]*pairBins+at[0]]
+		*best = max(*best, float64(r.Fitnesses[cell]))
+	}
+	return c, nil
+}
+
+// MaxPairDims is the largest number of descriptor components whose pairs [Repertoire] draws on a
+// page.
+const MaxPairDims = 6
+
+// Repertoire draws the newest repertoire of a run; for a finished run this is the final one. If
+// descriptors have 3 to 6 components, it draws a map for each pair of them.
 func Repertoire(run *runs.Run) (*Figure, error) {
 	newest, err := run.Newest()
 	if err != nil {
@@ -54,6 +117,24 @@ func Repertoire(run *runs.Run) (*Figure, error) {
 	}
 	if newest == nil {
 		return nil, fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
+	}
+	if d := newest.Dims; d > 2 && d <= MaxPairDims {
+		grid := Grid{Note: titleOf(run, newest) + ". Each bin shows the fittest of the solutions with " +
+			"these two components."}
+		for i := range d {
+			for j := i + 1; j < d; j++ {
+				cells, err := pairOf(run, &newest.Repertoire, i, j)
+				if err != nil {
+					return nil, err
+				}
+				if last := len(grid.Maps) - 1; last < 0 || len(grid.Maps[last]) == 3 {
+					grid.Maps = append(grid.Maps, nil)
+				}
+				last := len(grid.Maps) - 1
+				grid.Maps[last] = append(grid.Maps[last], cells)
+			}
+		}
+		return MapGrid(grid)
 	}
 	cells, err := CellsOf(run, &newest.Repertoire)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // Cells is a repertoire for [RepertoireMap]: n cells of a two-dimensional descriptor space.
 type Cells struct {
 	Title          string // above the map, optional
-	XLabel, YLabel string // names of the two descriptor components
+	XLabel, YLabel string // names of the two descriptor components; y has no ticks without a name
 
 	Centroids   [][2]float64 // [n], in the descriptors' units
 	Fitness     []float64    // [n]; an empty cell is -Inf or NaN
@@ -113,6 +113,9 @@ func (c *Cells) panel(bar *colorBar, _ labelColors) (*panel, error) {
 		}
 	}
 	p := newPlot(c.XLabel, c.YLabel, c.Lower, c.Upper)
+	if c.YLabel == "" {
+		hideTicks(&p.Y)
+	}
 	p.Add(m)
 	addFrame(p)
 	return &panel{plot: p, title: c.Title, aspect: mapAspect(c.Lower, c.Upper)}, nil
