@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -72,10 +73,8 @@ func TestPerturbable(t *testing.T) {
 }
 
 func TestPerturbableRefuses(t *testing.T) {
-	if _, err := envs.NewPerturbable(environment(t,
-		"pointmaze")); err == nil || !strings.Contains(err.Error(), "neither gravity") {
-		t.Errorf("pointmaze: %v", err)
-	}
+	errtest.Want(t, errtest.Of(envs.NewPerturbable(environment(t,
+		"pointmaze"))), "neither gravity")
 	for name, bad := range map[string]struct {
 		env    string
 		change func(*envs.Conditions)
@@ -91,10 +90,7 @@ func TestPerturbableRefuses(t *testing.T) {
 		}
 		c := live.Nominal()
 		bad.change(&c)
-		if _, err := live.Values(c); err == nil || !strings.Contains(err.Error(),
-			name) || !strings.Contains(err.Error(), bad.env) {
-			t.Errorf("%s: %v", name, err)
-		}
+		errtest.Want(t, errtest.Of(live.Values(c)), name, bad.env)
 	}
 }
 
@@ -114,10 +110,7 @@ func TestPerturbableWithAnyGoal(t *testing.T) {
 			t.Errorf("target %v: %v", target, err)
 		}
 	}
-	if _, err := envs.NewPerturbable(envs.StartAt(&r, 1)); err == nil ||
-		!strings.Contains(err.Error(), "fixed start") {
-		t.Errorf("with a fixed start: %v", err)
-	}
+	errtest.Want(t, errtest.Of(envs.NewPerturbable(envs.StartAt(&r, 1))), "fixed start")
 }
 
 // A task's own goal may lie outside of the limits of its descriptor.
@@ -189,8 +182,6 @@ func TestPerturbations(t *testing.T) {
 			}
 		}
 	}
-	if _, err := envs.Perturbation("wind").Apply(envs.Conditions{},
-		[]float64{1}); err == nil || !strings.Contains(err.Error(), "wind") {
-		t.Errorf("wind: %v", err)
-	}
+	errtest.Want(t, errtest.Of(envs.Perturbation("wind").Apply(envs.Conditions{},
+		[]float64{1})), "wind")
 }

@@ -9,14 +9,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-)
 
-func oneLineWith(t *testing.T, err error, want string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("%v; want one line with %q", err, want)
-	}
-}
+	"example.com/qdnb/internal/errtest"
+)
 
 // collectMessages collects the messages to the user.
 func collectMessages(t *testing.T) *bytes.Buffer {
@@ -30,14 +25,14 @@ func collectMessages(t *testing.T) *bytes.Buffer {
 
 func TestUnusableBackendsGiveOneLine(t *testing.T) {
 	_, err := Open(t.Context(), "nonsense")
-	oneLineWith(t, err, `unknown backend "nonsense": use cpu, cuda, tpu, go or the absolute path`)
+	errtest.Want(t, err, `unknown backend "nonsense": use cpu, cuda, tpu, go or the absolute path`)
 	_, err = Open(t.Context(), "xla:nonsense")
-	oneLineWith(t, err, "unknown backend")
+	errtest.Want(t, err, "unknown backend")
 	_, err = Open(t.Context(), "relative/plugin.so")
-	oneLineWith(t, err, "unknown backend")
+	errtest.Want(t, err, "unknown backend")
 	missing := filepath.Join(t.TempDir(), "missing.so")
 	_, err = Open(t.Context(), missing)
-	oneLineWith(t, err, "no PJRT plugin at "+missing)
+	errtest.Want(t, err, "no PJRT plugin at "+missing)
 
 	t.Setenv("XLA_FLAGS", os.Getenv("XLA_FLAGS"))
 	text := filepath.Join(t.TempDir(), "text.so")
@@ -45,14 +40,14 @@ func TestUnusableBackendsGiveOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(t.Context(), text)
-	oneLineWith(t, err, text+" is not a PJRT plugin")
+	errtest.Want(t, err, text+" is not a PJRT plugin")
 	_, err = Open(t.Context(), "xla:"+text)
-	oneLineWith(t, err, text+" is not a PJRT plugin")
+	errtest.Want(t, err, text+" is not a PJRT plugin")
 	_, err = Open(t.Context(), t.TempDir())
-	oneLineWith(t, err, "is not a PJRT plugin")
+	errtest.Want(t, err, "is not a PJRT plugin")
 	if found, _ := filepath.Glob("/lib/*/libm.so.6"); len(found) > 0 {
 		_, err = Open(t.Context(), found[0]) // a library, but no plugin
-		oneLineWith(t, err, "it lacks the symbol GetPjrtApi")
+		errtest.Want(t, err, "it lacks the symbol GetPjrtApi")
 	}
 }
 
@@ -69,10 +64,10 @@ func TestBackendsHaveOneName(t *testing.T) {
 		}
 	}
 	_, err := Canonical("cudaa")
-	oneLineWith(t, err, `unknown backend "cudaa"; did you mean "cuda"? use cpu`)
+	errtest.Want(t, err, `unknown backend "cudaa"; did you mean "cuda"? use cpu`)
 	t.Setenv(BackendEnv, "abacus")
 	_, err = Canonical("")
-	oneLineWith(t, err, `unknown backend "abacus" in $QDNB_BACKEND: use cpu`)
+	errtest.Want(t, err, `unknown backend "abacus" in $QDNB_BACKEND: use cpu`)
 }
 
 func TestOpenIsIdempotentAndReadsTheEnvironment(t *testing.T) {
@@ -134,9 +129,7 @@ func TestWorkersAreLimited(t *testing.T) {
 	}
 	for _, value := range []string{"0", "-2", "many", "5000"} {
 		t.Setenv(WorkersEnv, value)
-		if _, err := limitWorkers(8); err == nil || !strings.Contains(err.Error(), value) {
-			t.Errorf("%s=%q: error %v", WorkersEnv, value, err)
-		}
+		errtest.Want(t, errtest.Of(limitWorkers(8)), value)
 	}
 }
 
@@ -179,9 +172,9 @@ func TestWithoutXLAThereIsGo(t *testing.T) {
 			t.Skipf("SKIPPED: go-xla's own folders have a plugin, %s, which cannot be hidden", path)
 		}
 		_, err := Install(t.Context(), kind)
-		oneLineWith(t, err, "$QDNB_NO_DOWNLOAD forbids")
+		errtest.Want(t, err, "$QDNB_NO_DOWNLOAD forbids")
 		_, err = open(t.Context(), string(kind))
-		oneLineWith(t, err, "$QDNB_NO_DOWNLOAD forbids")
+		errtest.Want(t, err, "$QDNB_NO_DOWNLOAD forbids")
 	}
 	told := collectMessages(t)
 	p, err := open(t.Context(), "")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 // fakePython replaces python3 with a shell script and removes everything else from the path.
@@ -41,7 +43,7 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	_, err := installCPU(t.Context())
-	oneLineWith(t, err, "python3 is needed")
+	errtest.Want(t, err, "python3 is needed")
 
 	const dest = `while [ "$1" != --dest ]; do shift; done; `
 	for want, script := range map[string]string{
@@ -53,9 +55,9 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 	} {
 		fakePython(t, script)
 		_, err := installCPU(t.Context())
-		oneLineWith(t, err, want)
+		errtest.Want(t, err, want)
 		_, err = Install(t.Context(), CPU) // has no other source, of which nothing is known
-		oneLineWith(t, err, want)
+		errtest.Want(t, err, want)
 		if left := leftovers(t); len(left) > 0 {
 			t.Errorf("%s: %v was left", want, left)
 		}
@@ -69,7 +71,7 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 		t.Setenv("XDG_CACHE_HOME", cache)
 		told := collectMessages(t)
 		_, err = Install(t.Context(), CPU)
-		oneLineWith(t, err, "cannot be written: set XDG_CACHE_HOME")
+		errtest.Want(t, err, "cannot be written: set XDG_CACHE_HOME")
 		if strings.Contains(err.Error(), "network") {
 			t.Error(err)
 		}
@@ -145,7 +147,7 @@ func TestUnpack(t *testing.T) {
 	if got, err := os.ReadFile(target); err != nil || string(got) != content {
 		t.Errorf("unpacked %d bytes, %v", len(got), err)
 	}
-	oneLineWith(t, unpack(wheel, "other.so", filepath.Join(dir, "x")), "a.whl holds no other.so")
+	errtest.Want(t, unpack(wheel, "other.so", filepath.Join(dir, "x")), "a.whl holds no other.so")
 
 	whole, err := os.ReadFile(wheel)
 	if err != nil {
@@ -159,8 +161,8 @@ func TestUnpack(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		oneLineWith(t, unpack(path, cpuMember, filepath.Join(dir, name+".so")), "")
-		oneLineWith(t, checkHash(path, cpuHash), name+" has sha256 ")
+		errtest.Want(t, unpack(path, cpuMember, filepath.Join(dir, name+".so")), "")
+		errtest.Want(t, checkHash(path, cpuHash), name+" has sha256 ")
 	}
-	oneLineWith(t, checkHash(filepath.Join(dir, "none.whl"), cpuHash), "pip did not leave none.whl")
+	errtest.Want(t, checkHash(filepath.Join(dir, "none.whl"), cpuHash), "pip did not leave none.whl")
 }

@@ -3,12 +3,12 @@ package xla_test
 import (
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -114,10 +114,7 @@ func TestWrongTreesAreExplained(t *testing.T) {
 		"field xla_test.hidden.node holds":         func() { xla.Flatten([]any{3, &hidden{n[0]}}) },
 		"a map holds tensors in Any.Left":          func() { xla.Flatten(forest{Any: table{map[int]*Node{1: n[0]}}}) },
 	} {
-		err := exceptions.TryCatch[error](f)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		errtest.Want(t, exceptions.TryCatch[error](f), want)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 func TestSeedsAreRangesAndLists(t *testing.T) {
@@ -18,10 +20,7 @@ func TestSeedsAreRangesAndLists(t *testing.T) {
 	for _, text := range []string{"", "3..1", "a", "1..", "0,", "0..100000",
 		"-9223372036854775808..9223372036854775807"} {
 		var got seeds
-		if err := got.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(),
-			"is not a list of seeds such as 0..7 or 0,3,5") {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
+		errtest.Want(t, got.UnmarshalText([]byte(text)), "is not a list of seeds such as 0..7 or 0,3,5")
 	}
 }
 

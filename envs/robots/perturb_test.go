@@ -3,11 +3,11 @@ package robots_test
 import (
 	"math"
 	"reflect"
-	"strings"
 	"testing"
 
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/errtest"
 )
 
 // Functions that take a model do not write to its memory, not even past the ends of slices.
@@ -61,19 +61,11 @@ func TestPerturbations(t *testing.T) {
 func TestPerturbationErrors(t *testing.T) {
 	walker := robots.Walker2d()
 	for _, k := range []float64{-0.25, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if _, err := robots.WithGravity(walker, k); err == nil || !strings.Contains(err.Error(),
-			"gravity") {
-			t.Errorf("gravity times %g: %v", k, err)
-		}
-		if _, err := robots.WithStrength(walker, k,
-			robots.Walker2dLeg...); err == nil || !strings.Contains(err.Error(), "strength") {
-			t.Errorf("strength times %g: %v", k, err)
-		}
+		errtest.Want(t, errtest.Of(robots.WithGravity(walker, k)), "gravity")
+		errtest.Want(t, errtest.Of(robots.WithStrength(walker, k,
+			robots.Walker2dLeg...)), "strength")
 	}
-	if _, err := robots.WithStrength(walker, 1, "knee"); err == nil || !strings.Contains(err.Error(),
-		`"knee"`) {
-		t.Errorf("strength of a joint that does not exist: %v", err)
-	}
+	errtest.Want(t, errtest.Of(robots.WithStrength(walker, 1, "knee")), `"knee"`)
 	if m, err := robots.WithStrength(walker, 0,
 		robots.Walker2dLeg...); err != nil || m.Validate() != nil {
 		t.Errorf("strength 0: %v", err)

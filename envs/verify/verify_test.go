@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 )
@@ -285,10 +286,7 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 		one(target, "target", npz.Array{}):    `there is no array "target"`,
 	} {
 		report, err := File(p, path)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(),
-			path) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want %q", path, err, want)
-		}
+		errtest.Want(t, err, want, path)
 		if report.Pass {
 			t.Errorf("%s passes", path)
 		}
@@ -299,8 +297,5 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 type stranger struct{ envs.Env }
 
 func TestOnlyKnownKindsOfEnvironments(t *testing.T) {
-	if _, err := formOf(stranger{envs.Pointmaze{}}); err == nil || !strings.Contains(err.Error(),
-		"cannot be verified") {
-		t.Error(err)
-	}
+	errtest.Want(t, errtest.Of(formOf(stranger{envs.Pointmaze{}})), "cannot be verified")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -63,10 +64,7 @@ func TestBeyond(t *testing.T) {
 	for i := range extended.Trained {
 		extended.Trained[i].Generation++
 	}
-	if table, err := Corrected(&Data{Dir: d.Dir, Tables: &extended}); err == nil ||
-		!strings.Contains(err.Error(), "--corrected --save") {
-		t.Errorf("after an extension: %v, %v", table, err)
-	}
+	errtest.Want(t, errtest.Of(Corrected(&Data{Dir: d.Dir, Tables: &extended})), "--corrected --save")
 	for _, data := range []*Data{d, small} {
 		table, err := Corrected(data)
 		if err != nil {
@@ -115,15 +113,11 @@ func TestBeyond(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Corrected(data); err == nil || !strings.Contains(err.Error(), "--corrected") {
-		t.Errorf("without corrected repertoires: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Corrected(data)), "--corrected")
 	for _, draw := range []func(*Data) error{
 		func(d *Data) error { _, err := BeyondCurves(d); return err },
 		func(d *Data) error { _, err := BeyondRepertoires(d); return err }} {
-		if err := draw(data); err == nil || !strings.Contains(err.Error(), "beyond") {
-			t.Errorf("without runs of later methods: %v", err)
-		}
+		errtest.Want(t, draw(data), "beyond")
 	}
 }
 

@@ -1,9 +1,9 @@
 package paper
 
 import (
-	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/claims"
 	"example.com/qdnb/qdnb/paper/results"
 )
@@ -45,10 +45,7 @@ func TestClaims(t *testing.T) {
 	if all, err := Claims(data); err != nil || len(all.Rows) != len(claims.All()) {
 		t.Errorf("all: %v", err)
 	}
-	if _, err := Claims(data, "sensitivit"); err == nil || !strings.Contains(err.Error(),
-		`unknown claim "sensitivit"`) {
-		t.Errorf("for an unknown claim: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Claims(data, "sensitivit")), `unknown claim "sensitivit"`)
 }
 
 func TestClaimsOfNothing(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -347,12 +348,7 @@ func TestFiguresWithoutRuns(t *testing.T) {
 		if item.Figure == nil || len(item.Experiments) == 0 {
 			continue
 		}
-		_, err := item.Figure(data)
-		if err == nil || !strings.Contains(err.Error(),
-			fmt.Sprintf("experiments.Prepare(%q)", item.Experiments[0])) ||
-			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", item.ID, err)
-		}
+		errtest.Want(t, errtest.Of(item.Figure(data)), fmt.Sprintf("experiments.Prepare(%q)", item.Experiments[0]))
 	}
 	if _, err := SensitivitySettings(data); err == nil {
 		t.Error("a table of no settings")

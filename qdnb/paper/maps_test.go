@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -141,10 +142,7 @@ func TestRepertoires(t *testing.T) {
 	if run, err := f.data.Best("map-elites", "ant-trap"); err != nil || run.Config.Seed != 1 {
 		t.Errorf("the best run: %+v, %v", run, err)
 	}
-	if _, err := f.data.Best("aurora", "ant-trap"); err == nil || !strings.Contains(err.Error(),
-		"aurora on ant-trap") {
-		t.Errorf("the best of none: %v", err)
-	}
+	errtest.Want(t, errtest.Of(f.data.Best("aurora", "ant-trap")), "aurora on ant-trap")
 
 	figure, err = RepertoiresWithin(f.data, PublishedRanges())
 	text = says(t, figure, err)
@@ -168,10 +166,7 @@ func TestRepertoiresWithHoles(t *testing.T) {
 			"repertoire.npz")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.draw(f.data); err == nil || !strings.Contains(err.Error(),
-			f.data.Trained[0].Run) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("a missing repertoire alone: %v", err)
-		}
+		errtest.Want(t, errtest.Of(c.draw(f.data)), f.data.Trained[0].Run)
 		f.add("training", c.other, "ant-omni", 0, 3, omniLower, omniUpper)
 		figure, err := c.draw(f.data)
 		text := says(t, figure, err)
@@ -211,10 +206,8 @@ func TestIntermediate(t *testing.T) {
 		"6k steps, 12 s", "50k steps, 100 s", "23k steps, 16 s", "60k steps, 90 s",
 		"s, min: time without compilation. No complete runs: AURORA.", "7000", "7200")
 	containsNot(t, text, "7k steps, 14 s", "100k steps, 3 min", "11 % of training", "AURORA")
-	if _, err := Intermediate(f.data, "ant-trap",
-		"map-elites"); err == nil || !strings.Contains(err.Error(), "training") {
-		t.Errorf("an environment that is not trained: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Intermediate(f.data, "ant-trap",
+		"map-elites")), "training")
 }
 
 func TestPointOf(t *testing.T) {
@@ -258,14 +251,10 @@ func TestSkillTrajectories(t *testing.T) {
 	if n := strings.Count(text, ">skill 1<"); n != 1 {
 		t.Errorf("%d legends", n)
 	}
-	if _, err := SkillTrajectories(f.data, "ant-trap",
-		"smerl-diayn"); err == nil || !strings.Contains(err.Error(), "skills.npz") {
-		t.Errorf("a run without skills: %v", err)
-	}
-	if _, err := SkillTrajectories(f.data, "ant-maze",
-		"dads-reward"); err == nil || !strings.Contains(err.Error(), `experiments.Prepare("training")`) {
-		t.Errorf("nothing is trained: %v", err)
-	}
+	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-trap",
+		"smerl-diayn")), "skills.npz")
+	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-maze",
+		"dads-reward")), `experiments.Prepare("training")`)
 }
 
 func TestZoom(t *testing.T) {
@@ -331,8 +320,5 @@ func TestPrior(t *testing.T) {
 	contains(t, text, "DADS+REWARD, prior", "DIAYN+REWARD, no prior", "Repertoire", "Skills",
 		"skill 0", "7900", "8000", "20")
 	containsNot(t, text, "DADS+REWARD, no prior", "DIAYN+REWARD, prior", "9000", "7000")
-	if _, err := Prior(newMapFolder(t).data); err == nil || !strings.Contains(err.Error(),
-		`experiments.Prepare("prior")`) {
-		t.Errorf("nothing is trained: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Prior(newMapFolder(t).data)), `experiments.Prepare("prior")`)
 }

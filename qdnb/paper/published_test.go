@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/results"
 )
 
@@ -143,8 +144,6 @@ func TestParsePublishedMistakes(t *testing.T) {
 		header + "x,a,b,c,1,2,3,4,,\n":   "line 2:",
 		header + "9,a,b,c,1,2,3..,4,,\n": "line 2:",
 	} {
-		if _, err := parsePublished(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		errtest.Want(t, errtest.Of(parsePublished(text)), want)
 	}
 }

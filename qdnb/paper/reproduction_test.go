@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -244,10 +245,7 @@ func TestRecordOfDamagedRuns(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Reproduce(&Data{Tables: new(results.Tables)}); err == nil ||
-		!strings.Contains(err.Error(), "make experiments") {
-		t.Errorf("without runs: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Reproduce(&Data{Tables: new(results.Tables)})), "make experiments")
 }
 
 // The committed page is what the command writes from the shipped runs.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -105,9 +106,7 @@ func TestHyperparameters(t *testing.T) {
 	if rows, methods := Hyperparameters(1); rows != nil || methods != nil {
 		t.Errorf("table 1 has %v", rows)
 	}
-	if _, err := HyperparameterTable(8); err == nil || !strings.Contains(err.Error(), "4 to 7") {
-		t.Error(err)
-	}
+	errtest.Want(t, errtest.Of(HyperparameterTable(8)), "4 to 7")
 }
 
 // Items has every table of the paper.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -223,14 +224,8 @@ func TestShipAgain(t *testing.T) {
 	if len(after) != len(before) {
 		t.Errorf("%d files, then %d", len(before), len(after))
 	}
-	if _, err := Ship(dir, lines, filepath.Join(dir, RunsFolder), about); err == nil ||
-		!strings.Contains(err.Error(), "choose another folder") {
-		t.Errorf("over an experiments folder: %v", err)
-	}
-	if _, err := Ship(out, lines, t.TempDir(), about); err == nil ||
-		!strings.Contains(err.Error(), "no run of the plan is complete") {
-		t.Errorf("without runs: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Ship(dir, lines, filepath.Join(dir, RunsFolder), about)), "choose another folder")
+	errtest.Want(t, errtest.Of(Ship(out, lines, t.TempDir(), about)), "no run of the plan is complete")
 	if _, err := Open(out); err != nil {
 		t.Errorf("a failed call damaged the folder: %v", err)
 	}
@@ -271,9 +266,7 @@ func TestShippedIsChecked(t *testing.T) {
 			} else if what == "prefixed" {
 				name = path + " is damaged"
 			}
-			if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s %s: %v", path, what, err)
-			}
+			errtest.Want(t, err, name)
 			if err := os.WriteFile(path, whole, 0o666); err != nil {
 				return err
 			}
@@ -297,9 +290,7 @@ func TestShippedIsChecked(t *testing.T) {
 	if err := os.WriteFile(extra, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(out); err == nil || !strings.Contains(err.Error(), extra) {
-		t.Errorf("a file that is not listed: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Open(out)), extra)
 }
 
 // In a checkout, figures of experiments that are shipped use the shipped folder.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
@@ -178,10 +179,8 @@ func TestPlansWithThePapersConstants(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Plan("training",
-		Options{Constants: "print"}); err == nil || !strings.Contains(err.Error(), "known: code, paper") {
-		t.Error(err)
-	}
+	errtest.Want(t, errtest.Of(Plan("training",
+		Options{Constants: "print"})), "known: code, paper")
 }
 
 // This program can make every line of every plan, needs come before the lines that need them, and
@@ -311,15 +310,10 @@ func TestMediumPlans(t *testing.T) {
 		t.Errorf("the grids have %d lines, want one seed", n)
 	}
 	for _, o := range []Options{{Scale: Medium}, {Scale: Medium, Targets: targetsOf(Medium)[:1]}} {
-		if _, err := Plan("training", o); err == nil || !strings.Contains(err.Error(),
-			"--targets") || strings.Contains(err.Error(), "\n") {
-			t.Error(err)
-		}
+		errtest.Want(t, errtest.Of(Plan("training", o)), "--targets")
 	}
-	if _, err := Plan("sensitivity", Options{Scale: Medium,
-		Budget: Steps}); err == nil || !strings.Contains(err.Error(), "processor time") {
-		t.Error(err)
-	}
+	errtest.Want(t, errtest.Of(Plan("sensitivity", Options{Scale: Medium,
+		Budget: Steps})), "processor time")
 
 	var cost bytes.Buffer
 	WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Medium}))
@@ -392,10 +386,7 @@ func TestPlanOptions(t *testing.T) {
 			`hurdles at this scale: unknown environment "ant-uni"`},
 		{"sensitivity", Options{Algorithms: []string{"diayn"}}, `unknown algorithm "diayn"`},
 	} {
-		if _, err := Plan(c.name, c.o); err == nil || !strings.Contains(err.Error(),
-			c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s %+v: %v; want %q", c.name, c.o, err, c.want)
-		}
+		errtest.Want(t, errtest.Of(Plan(c.name, c.o)), c.want)
 	}
 }
 

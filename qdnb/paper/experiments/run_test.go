@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -101,10 +102,8 @@ func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 		t.Errorf("a complete line was repeated: %v, %s", err, log.String())
 	}
 	for _, index := range []int{-1, 6} {
-		if err := RunIndex(context.Background(), lines, index,
-			o); err == nil || !strings.Contains(err.Error(), "6 lines, 0 to 5") {
-			t.Errorf("index %d: %v", index, err)
-		}
+		errtest.Want(t, RunIndex(context.Background(), lines, index,
+			o), "6 lines, 0 to 5")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -321,10 +322,7 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 	if _, err := tables.Write(t.TempDir()); err != nil {
 		t.Error(err)
 	}
-	if _, err := results.Collect(f.root, nil); err == nil || !strings.Contains(err.Error(),
-		"no runs") {
-		t.Errorf("without lines: %v", err)
-	}
+	errtest.Want(t, errtest.Of(results.Collect(f.root, nil)), "no runs")
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)

@@ -4,8 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 func TestReadSMERLTargets(t *testing.T) {
@@ -31,13 +32,8 @@ func TestReadSMERLTargets(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadSMERLTargets(path); err == nil || !strings.Contains(err.Error(),
-			want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		errtest.Want(t, errtest.Of(ReadSMERLTargets(path)), want)
 	}
-	if _, err := ReadSMERLTargets(filepath.Join(dir,
-		"none")); err == nil || !strings.Contains(err.Error(), "smerl-targets") {
-		t.Error(err)
-	}
+	errtest.Want(t, errtest.Of(ReadSMERLTargets(filepath.Join(dir,
+		"none"))), "smerl-targets")
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -143,9 +144,7 @@ func TestTotalOfProcessorTime(t *testing.T) {
 	}
 	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
 		lines[0].CPUSeconds = bad
-		if _, err := lines[0].Sealed(); err == nil || !strings.Contains(err.Error(), "cpu_seconds") {
-			t.Errorf("%v: %v", bad, err)
-		}
+		errtest.Want(t, errtest.Of(lines[0].Sealed()), "cpu_seconds")
 	}
 }
 

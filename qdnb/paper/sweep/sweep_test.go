@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -135,10 +136,7 @@ func TestReadRefuses(t *testing.T) {
 			`{"experiment":"a","label":"b","needs":[{}],"run":{"algorithm":"a","env":"b"}}`,
 			`needs[0]: algorithm`},
 	} {
-		_, err := Read(strings.NewReader(good[0]+"\n"+c.line+"\n"), "plan")
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v; want %q", c.name, err, c.want)
-		}
+		errtest.Want(t, errtest.Of(Read(strings.NewReader(good[0]+"\n"+c.line+"\n"), "plan")), c.want)
 	}
 	emptied := strings.Replace(strings.Replace(good[1], hash, `"hash":""}`, 1), `"seed":0`, `"seed":7`,
 		1)
@@ -147,15 +145,9 @@ func TestReadRefuses(t *testing.T) {
 		t.Errorf("a line with an empty hash: %+v, %v", lines, err)
 	}
 	for _, empty := range []string{"", "\n\n"} {
-		if _, err := Read(strings.NewReader(empty), "plan"); err == nil || !strings.Contains(err.Error(),
-			"empty") {
-			t.Errorf("an empty plan: %v", err)
-		}
+		errtest.Want(t, errtest.Of(Read(strings.NewReader(empty), "plan")), "empty")
 	}
-	if _, err := ReadFile("no/such/plan"); err == nil || !strings.Contains(err.Error(),
-		"plan no/such/plan does not exist") {
-		t.Error(err)
-	}
+	errtest.Want(t, errtest.Of(ReadFile("no/such/plan")), "plan no/such/plan does not exist")
 }
 
 func TestAt(t *testing.T) {
@@ -164,10 +156,7 @@ func TestAt(t *testing.T) {
 		t.Errorf("%+v, %v", line, err)
 	}
 	for _, index := range []int{-1, 4} {
-		if _, err := At(lines, index); err == nil || !strings.Contains(err.Error(),
-			"4 lines, 0 to 3") {
-			t.Errorf("index %d: %v", index, err)
-		}
+		errtest.Want(t, errtest.Of(At(lines, index)), "4 lines, 0 to 3")
 	}
 }
 

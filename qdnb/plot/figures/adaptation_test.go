@@ -3,9 +3,9 @@ package figures
 import (
 	"math"
 	"reflect"
-	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -65,8 +65,5 @@ func TestAdaptation(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := Adaptation(adapted(t, "gravity")); err == nil || !strings.Contains(err.Error(),
-		"no results yet") {
-		t.Errorf("without rows: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Adaptation(adapted(t, "gravity"))), "no results yet")
 }

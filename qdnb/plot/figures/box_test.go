@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 // svgText returns the SVG of a figure, to search for texts.
@@ -95,13 +97,11 @@ func TestBoxEdges(t *testing.T) {
 	}
 
 	for want, err := range map[string]error{
-		"no panels of boxes": second(Boxes(nil, BoxOptions{})),
-		"panel 0 (a)": second(Boxes([]BoxPanel{{Title: "a", YLimits: [2]float64{1, 0}}},
+		"no panels of boxes": errtest.Of(Boxes(nil, BoxOptions{})),
+		"panel 0 (a)": errtest.Of(Boxes([]BoxPanel{{Title: "a", YLimits: [2]float64{1, 0}}},
 			BoxOptions{})),
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want %q", err, want)
-		}
+		errtest.Want(t, err, want)
 	}
 }
 

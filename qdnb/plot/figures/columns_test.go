@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -46,18 +47,14 @@ func TestColumns(t *testing.T) {
 	}
 
 	for want, err := range map[string]error{
-		`did you mean "coverage"`: second(Columns(list, EnvSteps, "coverag")),
-		`did you mean "seconds"`:  second(Columns(list, Axis{Column: "second", Unit: 1}, "coverage")),
-		"0 columns of 2 runs":     second(Columns(list, EnvSteps)),
-		"1 columns of 0 runs":     second(Columns(nil, EnvSteps, "coverage")),
+		`did you mean "coverage"`: errtest.Of(Columns(list, EnvSteps, "coverag")),
+		`did you mean "seconds"`:  errtest.Of(Columns(list, Axis{Column: "second", Unit: 1}, "coverage")),
+		"0 columns of 2 runs":     errtest.Of(Columns(list, EnvSteps)),
+		"1 columns of 0 runs":     errtest.Of(Columns(nil, EnvSteps, "coverage")),
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want %q", err, want)
-		}
+		errtest.Want(t, err, want)
 	}
 }
-
-func second[T any](_ T, err error) error { return err }
 
 func TestRowsOf(t *testing.T) {
 	for n, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 7: 3, 9: 3} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -89,9 +90,7 @@ func TestRepertoireMapErrors(t *testing.T) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 		g := Grid{Maps: [][]Map{{nil, &c}}}
-		if _, err := MapGrid(g); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("grid: want an error with %q, got %v", want, err)
-		}
+		errtest.Want(t, errtest.Of(MapGrid(g)), want)
 	}
 }
 
@@ -100,10 +99,7 @@ func TestPoints2D(t *testing.T) {
 	if err != nil || len(points) != 2 || points[1] != [2]float64{3, 4} {
 		t.Errorf("got %v, %v", points, err)
 	}
-	if _, err := Points2D([]float64{1, 2, 3, 4}, 4); err == nil || !strings.Contains(err.Error(),
-		"these have 4") {
-		t.Errorf("four dimensions: got error %v", err)
-	}
+	errtest.Want(t, errtest.Of(Points2D([]float64{1, 2, 3, 4}, 4)), "these have 4")
 	if _, err := Points2D([]float64{1, 2, 3}, 2); err == nil {
 		t.Error("half a point is accepted")
 	}
@@ -147,9 +143,7 @@ func TestMapGridScopes(t *testing.T) {
 		"2 row titles":    {Maps: [][]Map{{&high}}, RowTitles: []string{"a", "b"}},
 		"2 column titles": {Maps: [][]Map{{&high}}, ColumnTitles: []string{"a", "b"}},
 	} {
-		if _, err := MapGrid(g); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		errtest.Want(t, errtest.Of(MapGrid(g)), want)
 	}
 }
 
@@ -232,9 +226,7 @@ func TestCurvesErrors(t *testing.T) {
 		"XLimits [0 10]":   {XLimits: [2]float64{0, 10}, LogX: true},
 		"panel 0 (a name)": {Title: "a name", YLimits: [2]float64{0, math.Inf(1)}},
 	} {
-		if _, err := Curves([]Panel{p}, 1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		errtest.Want(t, errtest.Of(Curves([]Panel{p}, 1)), want)
 	}
 	if _, err := Curves(nil, 1); err == nil {
 		t.Error("no panels are accepted")
@@ -275,9 +267,7 @@ func TestTrajectoriesEdgeCases(t *testing.T) {
 	} {
 		a := sampleArena()
 		spoil(&a)
-		if _, err := Trajectories(a); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		errtest.Want(t, errtest.Of(Trajectories(a)), want)
 	}
 }
 
@@ -285,8 +275,6 @@ func TestTrajectoriesEdgeCases(t *testing.T) {
 func TestCellsOfFilesWithoutLimits(t *testing.T) {
 	r := &runs.Repertoire{Dims: 2, Fitnesses: []float32{1}, Descriptors: []float32{0, 0},
 		Centroids: []float32{0, 0}}
-	if _, err := CellsOf(&runs.Run{Config: runs.Config{Env: "ant-uni"}},
-		r); err == nil || !strings.Contains(err.Error(), "descriptor_min") {
-		t.Error(err)
-	}
+	errtest.Want(t, errtest.Of(CellsOf(&runs.Run{Config: runs.Config{Env: "ant-uni"}},
+		r)), "descriptor_min")
 }

@@ -5,8 +5,9 @@ import (
 	"image"
 	"image/color"
 	"math"
-	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 // gradient returns an image with more colours than a palette has. All are rare except the greys of
@@ -64,9 +65,7 @@ func TestImagesMistakes(t *testing.T) {
 		if want == "nothing" {
 			want = "no picture"
 		}
-		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		errtest.Want(t, errtest.Of(f()), want)
 	}
 	if f, err := Images([]Picture{one}, 9); err != nil {
 		t.Error(err)

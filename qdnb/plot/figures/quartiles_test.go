@@ -3,8 +3,9 @@ package figures
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 func TestQuartilesOfEqualAxes(t *testing.T) {
@@ -67,9 +68,6 @@ func TestQuartilesErrors(t *testing.T) {
 		"in common":      {good, {X: []float64{2, 3}, Y: []float64{0, 1}}},
 		"value 1 is NaN": {good, {X: []float64{0, math.NaN()}, Y: []float64{0, 1}}},
 	} {
-		if _, err := Quartiles("x", runs, []float64{0, 1}); err == nil || !strings.Contains(err.Error(),
-			want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		errtest.Want(t, errtest.Of(Quartiles("x", runs, []float64{0, 1})), want)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot/vg"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 func TestShowSavesOutsideANotebook(t *testing.T) {
@@ -66,13 +68,9 @@ func TestShowErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(FolderVariable, filepath.Join(dir, "file"))
-	if err := f.Show("skills"); err == nil || !strings.Contains(err.Error(), FolderVariable) {
-		t.Errorf("folder that is a file: got error %v", err)
-	}
+	errtest.Want(t, f.Show("skills"), FolderVariable)
 	t.Setenv(FolderVariable, dir)
-	if err := f.Show(""); err == nil || !strings.Contains(err.Error(), "needs a name") {
-		t.Errorf("no name: got error %v", err)
-	}
+	errtest.Want(t, f.Show(""), "needs a name")
 	if err := f.Size(5, 5).Show("tiny"); err == nil {
 		t.Error("a figure that cannot be drawn gives no error")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -114,10 +115,8 @@ func TestAddSkills(t *testing.T) {
 			t.Errorf("the figure lacks %q", want)
 		}
 	}
-	if _, err := SkillTrajectories(skilled(t,
-		"walker-uni")); err == nil || !strings.Contains(err.Error(), "has no positions") {
-		t.Errorf("contacts of feet: %v", err)
-	}
+	errtest.Want(t, errtest.Of(SkillTrajectories(skilled(t,
+		"walker-uni"))), "has no positions")
 }
 
 // A legend lists up to 40 skills, besides the ends of paths and the goal.

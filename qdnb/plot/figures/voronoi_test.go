@@ -3,8 +3,9 @@ package figures
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 func area(polygon [][2]float64) float64 {
@@ -126,15 +127,11 @@ func TestVoronoiSymmetricCases(t *testing.T) {
 }
 
 func TestVoronoiRefusesWhatIsNotFinite(t *testing.T) {
-	if _, err := Voronoi([][2]float64{{0, 0}, {math.NaN(), 0}}, [2]float64{0, 0},
-		[2]float64{1, 1}); err == nil || !strings.Contains(err.Error(), "site 1") {
-		t.Errorf("a NaN site: got error %v", err)
-	}
+	errtest.Want(t, errtest.Of(Voronoi([][2]float64{{0, 0}, {math.NaN(), 0}}, [2]float64{0, 0},
+		[2]float64{1, 1})), "site 1")
 	for _, upper := range [][2]float64{{0, 1}, {-1, 1}, {1, math.Inf(1)}, {math.NaN(), 1}} {
-		if _, err := Voronoi([][2]float64{{0, 0}}, [2]float64{0, 0},
-			upper); err == nil || !strings.Contains(err.Error(), "limits") {
-			t.Errorf("upper limits %v: got error %v", upper, err)
-		}
+		errtest.Want(t, errtest.Of(Voronoi([][2]float64{{0, 0}}, [2]float64{0, 0},
+			upper)), "limits")
 	}
 	if cells, err := Voronoi(nil, [2]float64{0, 0}, [2]float64{1, 1}); err != nil || len(cells) != 0 {
 		t.Errorf("no sites: got %v, %v", cells, err)

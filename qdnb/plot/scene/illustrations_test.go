@@ -1,8 +1,9 @@
 package scene
 
 import (
-	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 func TestIllustrations(t *testing.T) {
@@ -26,7 +27,5 @@ func TestIllustrations(t *testing.T) {
 		9 || again.Frames[0][0].Position[2] == 9 {
 		t.Error("a change of one illustration changes the next")
 	}
-	if _, err := Illustration("ant"); err == nil || !strings.Contains(err.Error(), "ant-uni") {
-		t.Errorf("unknown illustration: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Illustration("ant")), "ant-uni")
 }

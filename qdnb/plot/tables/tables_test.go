@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/plot/tables"
 )
 
@@ -260,10 +261,7 @@ func TestSave(t *testing.T) {
 		filepath.Join(dir, "table"):            "ends in .md",
 		filepath.Join(dir, "none", "table.md"): "no such file",
 	} {
-		if err := sample().Save(path); err == nil || !strings.Contains(err.Error(),
-			want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", path, err)
-		}
+		errtest.Want(t, sample().Save(path), want)
 	}
 	if err := sample().Show(filepath.Join(dir, "shown.csv")); err != nil {
 		t.Fatal(err)

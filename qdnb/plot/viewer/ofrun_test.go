@@ -5,10 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/cell"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -90,10 +90,8 @@ func TestCellsOfARun(t *testing.T) {
 	if err != nil || !slices.Equal(few, []int{1, 2, 3}) {
 		t.Errorf("%v, %v", few, err)
 	}
-	if _, err := Cells(repertoire(t, "ant-omni",
-		square(2, 2, 4))); err == nil || !strings.Contains(err.Error(), "is empty") {
-		t.Errorf("empty repertoire: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Cells(repertoire(t, "ant-omni",
+		square(2, 2, 4)))), "is empty")
 	if _, err := Cells(written(t, "map-elites", "ant-omni",
 		func(*runs.Writer) error { return nil })); err == nil {
 		t.Error("got cells without a repertoire")
@@ -131,9 +129,7 @@ func TestPagesOfRuns(t *testing.T) {
 	} {
 		p, err := OfRun(c.run, c.cells, films(c.films))
 		if c.fails {
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%s, cells %v: %v; want %q", c.run.Name(), c.cells, err, c.says)
-			}
+			errtest.Want(t, err, c.says)
 			continue
 		}
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/runs"
@@ -563,10 +564,7 @@ func TestRefuses(t *testing.T) {
 		{"a page without films", of(Skill(Best([]*scene.Film{nil})), nil)},
 		{"a page without films", of(Repertoire(cells, map[int]*scene.Film{0: nil}))},
 	} {
-		if test.err == nil || !strings.Contains(test.err.Error(),
-			test.want) || strings.Contains(test.err.Error(), "\n") {
-			t.Errorf("%v, want %q", test.err, test.want)
-		}
+		errtest.Want(t, test.err, test.want)
 	}
 }
 
