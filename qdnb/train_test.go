@@ -362,6 +362,21 @@ func TestDamagedCheckpointIsSkippedWithAWarning(t *testing.T) {
 	}
 }
 
+// The evaluations of generation 0 are part of a budget.
+func TestBudgetsCountTheInitialPopulation(t *testing.T) {
+	for _, algorithm := range []string{"map-elites", "pga-map-elites", "aurora"} {
+		for want, budget := range map[int64]runs.Budget{0: {Evaluations: 16}, 1: {EnvSteps: 17 * 20},
+			2: {Evaluations: 48, EnvSteps: 1e6}} {
+			spec := smallOf(algorithm, t.TempDir(), 0)
+			spec.Budget = budget
+			if s := train(t, spec).Status; s.Generation != want || s.Evaluations != 16*(want+1) ||
+				s.EnvSteps != 20*s.Evaluations || !s.Finished {
+				t.Errorf("%s, %v: it ends with %+v, want generation %d", algorithm, budget, s.Progress, want)
+			}
+		}
+	}
+}
+
 func TestSnapshotsAndMetrics(t *testing.T) {
 	run := train(t, small(t.TempDir(), 36))
 	snapshots, err := run.Snapshots()
@@ -390,8 +405,8 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 		return values
 	}
 	for i, generation := range column("generation") {
-		if generation != float64(i) || column("evaluations")[i] != generation*16 || column(
-			"env_steps")[i] != generation*16*20 || column(
+		if generation != float64(i) || column("evaluations")[i] != (generation+1)*16 || column(
+			"env_steps")[i] != (generation+1)*16*20 || column(
 			"invalid")[i] != 0 {
 			t.Errorf("row %d is of generation %g", i, generation)
 		}

@@ -78,9 +78,9 @@ func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 			"finished": true}
 		switch generations {
 		case "2":
-			want["generations"], want["evaluations"], want["env_steps"] = 2.0, 32.0, 640.0
+			want["generations"], want["evaluations"], want["env_steps"] = 2.0, 48.0, 960.0
 		default:
-			want["generations"], want["evaluations"], want["env_steps"] = 4.0, 64.0, 1280.0
+			want["generations"], want["evaluations"], want["env_steps"] = 4.0, 80.0, 1600.0
 		}
 		for key, value := range want {
 			if result[key] != value {

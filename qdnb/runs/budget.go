@@ -10,10 +10,12 @@ import (
 
 // Progress is the progress of a run over all its sessions.
 type Progress struct {
-	Generation  int64   `json:"generation"`  // generation 0 is the initial population
-	Evaluations int64   `json:"evaluations"` // episodes
-	EnvSteps    int64   `json:"env_steps"`   // environment steps: evaluations times episode length
-	Seconds     float64 `json:"seconds"`     // wall-clock training time, including compilation
+	Generation  int64 `json:"generation"`  // generation 0 is the initial population
+	Evaluations int64 `json:"evaluations"` // episodes, including those of generation 0
+	// EnvSteps are the environment steps: evaluations times episode length, or those of training for
+	// methods that learn one policy.
+	EnvSteps int64   `json:"env_steps"`
+	Seconds  float64 `json:"seconds"` // wall-clock training time, including compilation
 	// CPUSeconds is the process's CPU time (user and system) during training, excluding compilation,
 	// which the runs of a process share. It is 0 in runs of older programs.
 	CPUSeconds float64 `json:"cpu_seconds,omitzero"`

@@ -295,7 +295,7 @@ func learnAll(all []*running, number xla.Array) ([]scoring.Outcome, error) {
 func (m *running) learn(number xla.Array) (outcome scoring.Outcome, err error) {
 	s := m.Search
 	s.generation++
-	evaluations := s.generation * int64(s.settings.Batch)
+	evaluations := (s.generation + 1) * int64(s.settings.Batch) // also of the initial population
 	outcome = scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
 		EnvSteps: evaluations * int64(s.task.Length), Tally: m.tally}
 	if s.learning != nil {

@@ -13,7 +13,7 @@ import (
 type Outcome struct {
 	// Generation is 0 for the initial population, or for the evaluation before the first step.
 	Generation  int64
-	Evaluations int64 // evaluation episodes so far
+	Evaluations int64 // evaluation episodes so far, including those of generation 0
 	EnvSteps    int64 // environment steps so far: of evaluations, or else of training
 	// Fitnesses are the highest in each cell of the measured repertoire, [cells], -Inf where empty;
 	// nil if it was not measured.
