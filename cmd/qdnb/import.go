@@ -48,6 +48,9 @@ func (c *importCmd) Run() error {
 	if err != nil {
 		return err
 	}
+	if err := reportBeyond(run); err != nil {
+		return err
+	}
 	if c.JSON {
 		return json.NewEncoder(os.Stdout).Encode(r)
 	}
@@ -59,6 +62,37 @@ func (c *importCmd) Run() error {
 	}
 	fmt.Printf("cells          %d, %d filled\nmax fitness    %.6g\ncoverage       %.2f "+
 		"%%\nQD score       %.6g\n", *r.Cells, *r.Filled, run.Status.MaxFitness, r.Coverage, r.QDScore)
+	return nil
+}
+
+// reportBeyond prints what in an imported repertoire its environment does not provide for.
+func reportBeyond(run *runs.Run) error {
+	if !run.HasRepertoire() {
+		return nil
+	}
+	r, err := run.RepertoireMap()
+	if err != nil {
+		return err
+	}
+	lowest, outside := math.Inf(1), 0
+	for _, cell := range r.Filled() {
+		lowest = min(lowest, float64(r.Fitnesses[cell]))
+		for k, x := range r.Descriptor(cell) {
+			if x < r.Lower[k] || x > r.Upper[k] {
+				outside++
+				break
+			}
+		}
+	}
+	if allowed := -r.Offset; lowest < allowed-1e-5*math.Abs(allowed) {
+		fmt.Fprintf(os.Stderr, "qdnb: the lowest fitness, %g, is below %g, which the offset of %s allows: it "+
+			"lowers the QD score; if episodes are longer, set episode_length\n", lowest, allowed+0,
+			run.Config.Env)
+	}
+	if outside > 0 {
+		fmt.Fprintf(os.Stderr, "qdnb: %d of %d descriptors are outside of the limits of %s\n", outside,
+			len(r.Filled()), run.Config.Env)
+	}
 	return nil
 }
 

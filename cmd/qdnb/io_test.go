@@ -161,6 +161,32 @@ func TestImportEvalExportOfARepertoire(t *testing.T) {
 	}
 }
 
+// An imported fitness below the offset, and descriptors outside of the limits, are reported.
+func TestImportOfWhatTheEnvironmentDoesNotProvideFor(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "repertoire.npz")
+	const params = 3*4 + 5*2
+	if err := npz.Write(file, map[string]npz.Array{
+		"genotypes":   npz.Of(make([]float32, 3*params), 3, params),
+		"fitnesses":   npz.Of([]float32{-60, -10, float32(math.Inf(-1))}),
+		"descriptors": npz.Of([]float32{0, 0, 2, 0, 0, 0}, 3, 2),
+		"centroids":   npz.Of([]float32{0, 0, 1, 0, 0, 1}, 3, 2)}); err != nil {
+		t.Fatal(err)
+	}
+	for length, want := range map[string]string{
+		"20": "qdnb: the lowest fitness, -60, is below -46.862, which the offset of pointmaze allows: it " +
+			"lowers the QD score; if episodes are longer, set episode_length\n" +
+			"qdnb: 1 of 2 descriptors are outside of the limits of pointmaze\n",
+		"30": "qdnb: 1 of 2 descriptors are outside of the limits of pointmaze\n",
+	} {
+		_, stderr, status := invoke(t, "import", "--runs", t.TempDir(), "--repertoire", file,
+			"--algorithm", "map-elites", "--env", "pointmaze", "--set", "hidden=[4]", "--set",
+			"episode_length="+length)
+		if status != 0 || stderr != want {
+			t.Errorf("%s steps: status %d, %q, want %q", length, status, stderr, want)
+		}
+	}
+}
+
 func TestMistakesOfImportEvalExport(t *testing.T) {
 	root := t.TempDir()
 	path, _ := mazePolicy(t)
