@@ -6,7 +6,6 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -62,7 +61,7 @@ func (s Spec) resolve() (plan, error) {
 	if s.Name == "" {
 		p.Name = s.Algorithm
 	}
-	if err := s.tune(family, spec.Name); err != nil {
+	if err := s.tune(family); err != nil {
 		return p, err
 	}
 	if options := family.Options(); len(options) > 0 && s.Environment == nil {
@@ -97,23 +96,8 @@ func (s Spec) resolve() (plan, error) {
 	return p, err
 }
 
-// Values of [Spec.Constants].
-const (
-	CodeConstants  = "code"
-	PaperConstants = "paper"
-)
-
-// tune sets the hyperparameters that Constants and Tune select, and checks them.
-func (s Spec) tune(family session.Family, env string) error {
-	switch s.Constants {
-	case "", CodeConstants:
-	case PaperConstants:
-		if err := runs.Set(family.Settings(), family.Printed(env)...); err != nil {
-			return err
-		}
-	default:
-		return names.Unknown("origin of constants", s.Constants, []string{CodeConstants, PaperConstants})
-	}
+// tune sets the hyperparameters that Tune selects, and checks them.
+func (s Spec) tune(family session.Family) error {
 	if s.Tune != nil {
 		if err := s.Tune(family.Settings()); err != nil {
 			return err

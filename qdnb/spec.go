@@ -22,12 +22,6 @@ type Spec struct {
 	// name in its Spec, which must not be one of [envs.Names].
 	Environment envs.Env
 
-	// Constants selects the hyperparameters where the paper and its published code disagree:
-	// "code", the default, or "paper". The only one is reward_scaling of the reinforcement-learning
-	// methods on walker-uni: 10 in the code, 1 in the paper. The configuration stores the number,
-	// so --set reward_scaling=1 names the same run.
-	Constants string
-
 	// Tune changes hyperparameters. The function finds the defaults in its argument: see [Tune].
 	Tune Tuning
 

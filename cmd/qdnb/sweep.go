@@ -34,14 +34,13 @@ type sweepPlanCmd struct {
 	Seeds      *int     `placeholder:"N"`
 	Envs       []string `placeholder:"NAME"`
 	Algorithms []string `placeholder:"NAME"`
-	Constants  string   `default:"code" placeholder:"ORIGIN"`
 	Targets    string   `placeholder:"FILE"`
 	Budget     string   `placeholder:"UNIT"`
 }
 
 func (c *sweepPlanCmd) Run() error {
 	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms,
-		Constants: c.Constants, Budget: c.Budget}
+		Budget: c.Budget}
 	if c.Seeds != nil {
 		if o.Seeds = *c.Seeds; o.Seeds < 1 {
 			return fmt.Errorf("--seeds must be 1 or more, not %d", o.Seeds)

@@ -24,7 +24,6 @@ type trainCmd struct {
 	EnvSteps    *int64         `placeholder:"N"`
 	Time        *time.Duration `placeholder:"DURATION"`
 	CPUTime     *time.Duration `name:"cpu-time" placeholder:"DURATION"`
-	Constants   string         `default:"code" placeholder:"ORIGIN"`
 	Set         []string       `sep:"none" placeholder:"NAME=VALUE"`
 	runsFlag
 	backendFlag
@@ -42,7 +41,7 @@ func (c *trainCmd) Run(ctx context.Context) error {
 		return err
 	}
 	spec := qdnb.Spec{
-		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Constants: c.Constants,
+		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed,
 		Tune: runs.Assign(c.Set...), Budget: budget, Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet,
 		Fresh: c.Fresh, KeepReplay: c.KeepReplay, Corrected: c.Corrected,
 	}

@@ -83,8 +83,6 @@ type Family interface {
 	Check() error
 	// Settings returns a pointer to the hyperparameters, for changes and for the configuration.
 	Settings() any
-	// Printed returns assignments of the paper's values where the published code disagrees.
-	Printed(env string) []string
 	// Options returns the options with which the environment is made.
 	Options() []envs.Option
 	// Takes returns an error if the named algorithm does not have the parts to replace.

@@ -14,8 +14,7 @@ import (
 // discovering is the reinforcement-learning family.
 type discovering struct{ skills.Hyperparameters }
 
-func (d discovering) Settings() any             { return d.Hyperparameters }
-func (discovering) Printed(env string) []string { return skills.Printed(env) }
+func (d discovering) Settings() any { return d.Hyperparameters }
 
 func (d discovering) measured() measured {
 	b := d.Base()

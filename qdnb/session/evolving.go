@@ -16,7 +16,6 @@ type evolving struct{ evolution.Hyperparameters }
 
 func (e evolving) Settings() any          { return e.Hyperparameters }
 func (e evolving) Options() []envs.Option { return nil }
-func (evolving) Printed(string) []string  { return nil }
 
 func (e evolving) measured() measured {
 	b := e.Base()

@@ -107,7 +107,7 @@ type Hyperparameters interface {
 // perEnvironment holds the settings that the paper's scripts choose per environment (qdbenchmark,
 // configs).
 type perEnvironment struct {
-	rewardScaling  float64 // as in the scripts; see [Printed]
+	rewardScaling  float64 // as in the scripts; on walker-uni the paper prints 1
 	diversityScale float64
 	fullState      bool
 	target, margin float64 // median of the best returns of five SAC runs, and a tenth of it
@@ -121,16 +121,6 @@ var perEnvironments = map[string]perEnvironment{
 	"ant-maze":        {1, 3, false, -6820, 682},
 	"walker-uni":      {10, 2, true, 1180, 118},
 	"halfcheetah-uni": {5, 2, true, 2050, 205},
-}
-
-// Printed returns assignments for [runs.Set] that replace an environment's hyperparameters from the
-// published scripts by those that the paper prints: on walker-uni a reward scaling of 1 instead of
-// 10. For all others the two agree.
-func Printed(env string) []string {
-	if env == "walker-uni" {
-		return []string{"reward_scaling=1"}
-	}
-	return nil
 }
 
 // settingsOf returns the published settings of an environment. For other environments rewards are

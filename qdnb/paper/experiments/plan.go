@@ -23,7 +23,6 @@ type Options struct {
 	Seeds      int      // number of seeds, from 0; 0: the scale's default
 	Envs       []string // environments of the training runs; default: all of the experiment
 	Algorithms []string // algorithms of the training runs; default: all of the experiment
-	Constants  string   // origin of the training runs' constants; see [qdnb.Spec]
 	// Budget is Steps or Time. The default is Time at scales Paper and Medium (processor time at
 	// Medium, which has no other unit) and Steps at the others, which gives the same results on all
 	// machines.
@@ -183,7 +182,7 @@ func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep
 		return sweep.Need{}, err
 	}
 	set := slices.Concat(p.Scale.settings(algorithm, env), targets, more)
-	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Constants: p.Constants,
+	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed,
 		Tune: runs.Assign(set...)}.Config()
 	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, err
 }

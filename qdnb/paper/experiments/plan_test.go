@@ -152,37 +152,6 @@ func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
 	}
 }
 
-// The paper's constants are part of the configuration. They change only the runs on which the paper
-// and its code disagree.
-func TestPlansWithThePapersConstants(t *testing.T) {
-	for _, name := range []string{"training", "smerl-targets"} {
-		code, printed := plan(t, name, Options{Seeds: 1}),
-			plan(t, name, Options{Seeds: 1, Constants: "paper"})
-		for i, line := range printed {
-			scaling := func(c runs.Config) float64 {
-				var s struct {
-					Scaling float64 `json:"reward_scaling"`
-				}
-				lenient(t, c, &s)
-				return s.Scaling
-			}
-			differ := line.Run.Env == "walker-uni" && !slices.Contains(protocol.Neuroevolution(), line.Label)
-			if (line.Run.Name() != code[i].Run.Name()) != differ {
-				t.Errorf("%s and %s", line.Run.Name(), code[i].Run.Name())
-			}
-			if differ && (scaling(line.Run) != 1 || scaling(code[i].Run) != 10) {
-				t.Errorf("%s: %v, with the code's constants %v", line.Run.Name(), scaling(line.Run),
-					scaling(code[i].Run))
-			}
-			if _, err := trainingSpec(line.Run); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	errtest.Want(t, errtest.Of(Plan("training",
-		Options{Constants: "print"})), "known: code, paper")
-}
-
 // This program can make every line of every plan, needs come before the lines that need them, and
 // each folder has one budget.
 func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
