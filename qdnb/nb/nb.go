@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"example.com/qdnb/internal/cell"
@@ -28,8 +27,7 @@ func Must[T any](value T, err error) T {
 // in a cell starts another line.
 func Check(err error) {
 	if err != nil {
-		text := cell.Lines(fmt.Sprintf("qdnb: %v\n", err))
-		fmt.Fprint(os.Stderr, strings.TrimPrefix(text, "qdnb: \n")) // a place on a line of its own
+		fmt.Fprint(os.Stderr, cell.Lines(fmt.Sprintf("qdnb: %v\n", err)))
 		os.Exit(1)
 	}
 }

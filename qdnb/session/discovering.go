@@ -72,9 +72,9 @@ func (s skilled) skills() (*runs.Skills, error) {
 	out := &runs.Skills{
 		Observations: spec.Observations, Actions: spec.Actions, Count: s.task.Skills.Count(), Hidden: s.hidden,
 		Fitnesses: evaluation.Fitnesses, Descriptors: evaluation.Descriptors,
-		Trajectories: evaluation.Positions,
+		Trajectories: evaluation.Positions, Policy: evaluation.Policy,
 	}
-	if out.Policy, out.Extra, err = s.Params(); err != nil {
+	if out.Extra, err = s.Diversity(); err != nil {
 		return nil, err
 	}
 	for i := range evaluation.Fitnesses {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/runs"
@@ -113,9 +112,9 @@ func (g *group) train(ctx context.Context, quiet bool) error {
 			}
 		}
 		if stopped {
-			g.bar.Done("stopped at " + g.summary()[0] + "; " + cell.Rerun())
-			return fmt.Errorf("%w: %d runs in %s are saved at %s; %s",
-				ErrInterrupted, len(g.all), g.all[0].Root, g.summary()[0], cell.Rerun())
+			g.bar.Done("stopped at " + g.summary()[0] + "; rerun the same command to resume")
+			return fmt.Errorf("%w: %d runs in %s are saved at %s; rerun the same command to resume",
+				ErrInterrupted, len(g.all), g.all[0].Root, g.summary()[0])
 		}
 	}
 	for _, t := range g.all {

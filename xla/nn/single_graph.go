@@ -46,6 +46,9 @@ func JoinNetworks(nets []Network) *Node {
 	return Concatenate(rows, 0)
 }
 
+// Join joins a network into a row, [1, N].
+func (n Network) Join() *Node { return JoinNetworks([]Network{n}) }
+
 // Apply returns the output [B, out] for inputs [B, in], given as one or several parts along the
 // last axis.
 func (n Network) Apply(inputs ...*Node) *Node {

@@ -125,9 +125,7 @@ func TestGoldenUpdates(t *testing.T) {
 					inputs = append(inputs, f.tensor(prefix+".eps_alpha"))
 				}
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
-					adam := s.adam()
-					l := s.Cut(Learner{in[0], in[1], in[2], in[3], adam.Start(in[0]), adam.Start(in[1]),
-						adam.Start(in[3])})
+					l := s.Learner(in[0], in[1], in[2], in[3])
 					var results []*Node
 					for k := range steps {
 						step := func(x *Node) *Node {
@@ -139,9 +137,8 @@ func TestGoldenUpdates(t *testing.T) {
 						}
 						var losses Losses
 						l, losses = s.Update(l, f.layout.Split(Slice(in[4], AxisRange(k*batch, (k+1)*batch))), noise)
-						now := Join(l)
-						results = append(results, now.Actor, now.Critic, now.TargetCritic, now.LogAlpha, losses.Actor,
-							losses.Critic, losses.Alpha)
+						results = append(results, l.Actor.Params.Join(), nn.JoinNetworks(l.Critic.Params),
+							nn.JoinNetworks(l.TargetCritic), l.LogAlpha.Params, losses.Actor, losses.Critic, losses.Alpha)
 					}
 					return results
 				}, inputs...)

@@ -33,47 +33,26 @@ func New(config Config, inputs, actions int) SAC {
 // Actions is the number of action components.
 func (s SAC) Actions() int { return s.Actor.Sizes[len(s.Actor.Sizes)-1] / 2 }
 
-// LearnerOf is the state of the algorithm for networks in a representation T: a pytree.
-type LearnerOf[T any] struct {
-	Actor                       T     // one network
-	Critic, TargetCritic        T     // two networks
-	LogAlpha                    *Node // scalar, log of the entropy coefficient
-	ActorMoments, CriticMoments nn.MomentsOf[T]
-	AlphaMoments                nn.Moments // unused while the coefficient is fixed
+// Learner is the state of the algorithm: a pytree.
+type Learner struct {
+	Actor        nn.Trainable[nn.Network]
+	Critic       nn.Trainable[[]nn.Network] // two networks
+	TargetCritic []nn.Network
+	LogAlpha     nn.Trainable[*Node] // scalar, log of the entropy coefficient; it may be fixed
 }
-
-// Learner is the state of the algorithm. Rows follow [nn.MLP.Layout]: [2, C] with C parameters per
-// critic, and [1, N] with N per actor.
-type Learner = LearnerOf[*Node]
-
-// Learning is a learner with its networks cut into arrays, for many updates.
-type Learning = LearnerOf[[]nn.Network]
 
 // Start returns a learner before its first update.
 func (s SAC) Start(key xla.Key) Learner {
 	g := key.Hi.Graph()
-	actor := s.Actor.Init(key.FoldInEach(Const(g, []int32{0})))
 	critic := s.Critic.Init(key.FoldInEach(Const(g, []int32{1, 2})))
-	alpha := Const(g, float32(math.Log(s.AlphaInit)))
-	adam := s.adam()
-	return Learner{actor, critic, critic, alpha, adam.Start(actor), adam.Start(critic),
-		adam.Start(alpha)}
+	return s.Learner(s.Actor.Init(key.FoldInEach(Const(g, []int32{0}))), critic, critic,
+		Const(g, float32(math.Log(s.AlphaInit))))
 }
 
-func (s SAC) adam() nn.Adam { return nn.NewAdam(s.LearningRate) }
-
-// convert converts the networks of a learner to another representation.
-func convert[A, B any](l LearnerOf[A], actor, critics func(A) B) LearnerOf[B] {
-	return LearnerOf[B]{
-		Actor: actor(l.Actor), Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic),
-		LogAlpha:      l.LogAlpha,
-		ActorMoments:  nn.MapMoments(l.ActorMoments, actor),
-		CriticMoments: nn.MapMoments(l.CriticMoments, critics), AlphaMoments: l.AlphaMoments,
-	}
+// Learner returns a learner before its first update with networks given as rows, see
+// [nn.MLP.Layout]: an actor [1, N], and critics and target critics [2, C].
+func (s SAC) Learner(actor, critic, target, logAlpha *Node) Learner {
+	return Learner{nn.NewTrainable(s.Actor.Network(actor, 0), s.LearningRate),
+		nn.NewTrainable(s.Critic.Networks(critic), s.LearningRate), s.Critic.Networks(target),
+		nn.NewTrainable(logAlpha, s.LearningRate)}
 }
-
-// Cut cuts the networks of a learner into arrays for updates.
-func (s SAC) Cut(l Learner) Learning { return convert(l, s.Actor.Networks, s.Critic.Networks) }
-
-// Join is the inverse of [SAC.Cut].
-func Join(l Learning) Learner { return convert(l, nn.JoinNetworks, nn.JoinNetworks) }

@@ -30,11 +30,6 @@ func (s SAC) NewNoise(key xla.Key) Noise {
 // Losses are scalars, computed with the networks before an update: a pytree.
 type Losses struct{ Critic, Actor, Alpha *Node }
 
-// Policy returns the action distribution of an actor [1, N] at inputs [B, inputs].
-func (s SAC) Policy(actor, inputs *Node) nn.TanhGaussian {
-	return nn.NewTanhGaussian(s.Actor.Network(actor, 0).Apply(inputs))
-}
-
 // The loss of the critics is [criticLoss] relative to the target values, [B]:
 //
 //	a', log pi' = a sample from the actor at s', and its log-probability
@@ -81,22 +76,20 @@ func (s SAC) alphaLoss(logAlpha *Node, actor nn.Network, obs, noise *Node) *Node
 // Update is one step of the algorithm. All three losses are computed with the networks before the
 // step. Critics and actor take one Adam step, the target critics follow with factor tau, and the
 // entropy coefficient takes an Adam step unless it is fixed.
-func (s SAC) Update(l Learning, batch replay.Batch, noise Noise) (Learning, Losses) {
-	adam, next := s.adam(), l
-	critic := criticLoss(l.Critic, StopGradient(s.target(l.TargetCritic, l.Actor[0], l.LogAlpha, batch,
-		noise.Critic)), batch)
-	next.Critic, next.TargetCritic, next.CriticMoments = critics.Update(adam, l.Critic,
-		l.TargetCritic, l.CriticMoments, critic, s.Tau)
+func (s SAC) Update(l Learner, batch replay.Batch, noise Noise) (Learner, Losses) {
+	next, pi, logAlpha := l, l.Actor.Params, l.LogAlpha.Params
+	target := StopGradient(s.target(l.TargetCritic, pi, logAlpha, batch, noise.Critic))
+	critic := criticLoss(l.Critic.Params, target, batch)
+	next.Critic = l.Critic.Step(critic)
+	next.TargetCritic = nn.Polyak(l.TargetCritic, next.Critic.Params, s.Tau)
 
-	actor := s.actorLoss(l.Actor[0], l.Critic, l.LogAlpha, batch.Obs, noise.Actor)
-	next.Actor, next.ActorMoments = nn.UpdateTree(adam, l.Actor,
-		Gradient(actor, xla.Flatten(l.Actor)...), l.ActorMoments)
+	actor := s.actorLoss(pi, l.Critic.Params, logAlpha, batch.Obs, noise.Actor)
+	next.Actor = l.Actor.Step(actor)
 
-	alpha := ZerosLike(l.LogAlpha)
+	alpha := ZerosLike(logAlpha)
 	if !s.FixAlpha {
-		alpha = s.alphaLoss(l.LogAlpha, l.Actor[0], batch.Obs, noise.Alpha)
-		next.LogAlpha, next.AlphaMoments = adam.Update(l.LogAlpha, Gradient(alpha, l.LogAlpha)[0],
-			l.AlphaMoments)
+		alpha = s.alphaLoss(logAlpha, pi, batch.Obs, noise.Alpha)
+		next.LogAlpha = l.LogAlpha.Step(alpha)
 	}
 	return next, Losses{critic, actor, alpha}
 }

@@ -61,37 +61,11 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	return nil
 }
 
-// Params returns the results of a finished run: the actor's row for numbered skills, and the state
-// of the diversity reward by the names of its pytree.
-func (s *Search) Params() (actor []float32, diversity map[string]npz.Array, err error) {
-	if actor, err = s.numbered(); err != nil {
-		return nil, nil, err
-	}
+// Diversity returns the state of the diversity reward by the names of its pytree.
+func (s *Search) Diversity() (map[string]npz.Array, error) {
 	c, part := &xla.Checkpoint{}, xla.Part(s.state, func(s state) Diversity { return s.Diversity })
 	c.Add(&part, 1, "")
-	diversity, err = c.Arrays()
-	return actor, diversity, err
-}
-
-// numbered returns the actor's row, see [Task.Numbered].
-func (s *Search) numbered() ([]float32, error) {
-	if !s.it.Skills.vectors() {
-		return s.actor().Floats()
-	}
-	program, err := xla.Compile(s.programs.Platform, "numbered skills", s.actor(),
-		func(actor xla.Array) xla.Array {
-			return xla.Out(s.it.Numbered(s.it.sac, actor.Tree))
-		})
-	if err != nil {
-		return nil, err
-	}
-	defer program.Free()
-	out, err := program.Run(s.actor())
-	if err != nil {
-		return nil, err
-	}
-	defer out.Free()
-	return out.Floats()
+	return c.Arrays()
 }
 
 // Replay returns the replay buffer and the number of rows written so far.

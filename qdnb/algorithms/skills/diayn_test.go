@@ -77,34 +77,6 @@ func observed(d Diversity, b Batch) Diversity {
 	return d
 }
 
-// layer is a network layer in plain Go: its parameters are at the start of a row, and it returns
-// those that follow.
-func layer(row []float32, in, out int, relu bool) (apply func(x []float64) []float64,
-	rest []float32) {
-	bias, kernel := row[:out], row[out:out+in*out]
-	return func(x []float64) []float64 {
-		y := make([]float64, out)
-		for j := range y {
-			y[j] = float64(bias[j])
-			for i := range x {
-				y[j] += x[i] * float64(kernel[i*out+j])
-			}
-			if relu {
-				y[j] = max(y[j], 0)
-			}
-		}
-		return y
-	}, row[out+in*out:]
-}
-
-func floats64(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i := range x {
-		y[i] = float64(x[i])
-	}
-	return y
-}
-
 // learn takes steps on one batch, in a loop that carries the diversity reward, after it has observed
 // the batch. It returns the mean reward, and the losses before the first and the last step.
 func learn(t *testing.T, p *xla.Platform, d Diversity, h history, steps int) (reward, first,

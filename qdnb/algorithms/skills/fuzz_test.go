@@ -18,13 +18,14 @@ func FuzzRestore(f *testing.F) {
 	xlatest.FuzzRestore(f, s, 2,
 		"", "Returns.Position <i4 , 2147483647",
 		"Returns.Position <i4 , -5\nReturns.Age <i4 6, -2147483648", "Returns.Position <f4 , 1",
-		"-Returns.Position <f4 1,", "-Learner.LogAlpha <f4 1,", "-Learner.Actor <f4 1,",
+		"-Returns.Position <f4 1,", "-Learner.LogAlpha.Params <f4 1,", "-Learner.Actor.Params.Bias.0 <f4 1,",
 		"passive_evaluations |u1 , 3", "passive_evaluations <f8 , nan",
 		"passive_evaluations <i8 2, 1", "-passive_evaluations <f4 1,", "figures <f8 9, nan",
-		"figures <f4 8, 1", "Learner.LogAlpha <f4 , inf",
-		"Learner.Actor <f4 156,1 1", "Learner.Actor <f8 1,156 1", "Learner.Actor |u1 1,156 1",
+		"figures <f4 8, 1", "Learner.LogAlpha.Params <f4 , inf",
+		"Learner.Actor.Params.Bias.0 <f4 8,1 1", "Learner.Actor.Params.Bias.0 <f8 1,8 1",
+		"Learner.Actor.Params.Bias.0 |u1 1,8 1",
 		"Diversity.Dynamics.Params.Logits.Bias.0 <f4 1,2 nan\nReturns.Rows <f4 10,6 nan",
 		"Envs.Observation <f4 6,2 inf -inf", "passive_genotypes <f4 0,4611686018427387904",
-		"Learner.Critic <f4 2,145 1e38",
+		"Learner.Critic.Params.1.Bias.0 <f4 1,8 1e38",
 	)
 }

@@ -90,12 +90,11 @@ func withRow(d Diversity, task Task, row *Node) Diversity {
 
 // rowOf is the inverse of withRow.
 func rowOf(d Diversity) *Node {
-	join := func(net nn.Network) *Node { return nn.JoinNetworks([]nn.Network{net}) }
 	if d, ok := d.(DIAYN); ok {
-		return join(d.Discriminator.Params)
+		return d.Discriminator.Params.Join()
 	}
 	net := d.(DADS).Dynamics.Params
-	return Concatenate([]*Node{join(net.Logits), join(net.Means), join(net.Hidden)}, 1)
+	return Concatenate([]*Node{net.Logits.Join(), net.Means.Join(), net.Hidden.Join()}, 1)
 }
 
 // diayn returns the algorithm of a set of networks in 06_diayn.npz, and its task.

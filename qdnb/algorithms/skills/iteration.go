@@ -37,6 +37,12 @@ type state struct {
 	Skills    *Node           // [environments, size] of skills that are vectors; nil for others
 }
 
+// Learning is what updates change. It is a pytree.
+type Learning struct {
+	Learner   sac.Learner
+	Diversity Diversity
+}
+
 // metrics are scalars, averaged over the updates of an iteration. They are a pytree. Metrics
 // that a method lacks are 0.
 type metrics struct {
@@ -124,8 +130,8 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 	if it.random {
 		action = key.Uniform(-1, 1, n, it.sac.Actions())
 	} else {
-		action, _ = it.sac.Policy(s.Learner.Actor, it.inputs(s.Envs.Observation, skill)).
-			Sample(key.Normal(n, it.sac.Actions()))
+		outputs := s.Learner.Actor.Params.Apply(it.inputs(s.Envs.Observation, skill))
+		action, _ = nn.NewTanhGaussian(outputs).Sample(key.Normal(n, it.sac.Actions()))
 	}
 	episodes, before := it.episodes(), s.Envs
 	s.Envs = episodes.Step(before, action)
@@ -150,19 +156,19 @@ func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, re
 		xla.CheckLike(s.Diversity, "Observe", "its state", xla.Flatten(after), xla.Flatten(s.Diversity))
 		s.Diversity = after
 	}
-	var means metrics
-	s.Learner, s.Diversity, means = it.train(s.Learner, s.Diversity, buffer, s.Returns,
+	l, means := it.train(Learning{s.Learner, s.Diversity}, buffer, s.Returns,
 		key.FoldIn(streamUpdates))
+	s.Learner, s.Diversity = l.Learner, l.Diversity
 	means.Task = ReduceAllMean(s.Envs.Reward)
 	return s, buffer, it.checked(means, s)
 }
 
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
 // means over updates.
-func (it iteration) train(learner sac.Learner, diversity Diversity, buffer replay.Buffer,
-	returns *replay.Returns, key xla.Key) (sac.Learner, Diversity, metrics) {
+func (it iteration) train(l Learning, buffer replay.Buffer, returns *replay.Returns,
+	key xla.Key) (Learning, metrics) {
 	type state struct {
-		Learning learning
+		Learning Learning
 		Buffer   replay.Buffer
 		Returns  *replay.Returns
 		Key      xla.Key
@@ -170,7 +176,7 @@ func (it iteration) train(learner sac.Learner, diversity Diversity, buffer repla
 	}
 	g := key.Hi.Graph()
 	zero := Zeros(g, shapes.Make(dtypes.Float32))
-	start := state{learning{it.sac.Cut(learner), diversity}, buffer, returns, key,
+	start := state{l, buffer, returns, key,
 		metrics{zero, zero, zero, zero, zero, zero, zero, zero}}
 	end := xla.ForUnfused(g, it.updates, start, func(step *Node, u state) state {
 		draw := u.Key.FoldInEach(step)
@@ -189,23 +195,17 @@ func (it iteration) train(learner sac.Learner, diversity Diversity, buffer repla
 	means := xla.Map(end.Sums, func(x *Node) *Node {
 		return DivScalar(x, float64(max(1, it.updates)))
 	})
-	return sac.Join(end.Learning.SAC), end.Learning.Diversity, means
-}
-
-// learning is what updates change. It is a pytree.
-type learning struct {
-	SAC       sac.Learning
-	Diversity Diversity
+	return end.Learning, means
 }
 
 // learn is one update. Rewards come from the diversity reward before the update, and each network
 // learns from the others as they were before it.
-func (it iteration) learn(l learning, b Batch, returns *Node, noise sac.Noise) (learning, metrics) {
-	zero := ZerosLike(l.SAC.LogAlpha)
+func (it iteration) learn(l Learning, b Batch, returns *Node, noise sac.Noise) (Learning, metrics) {
+	zero := ZerosLike(l.Learner.LogAlpha.Params)
 	f := metrics{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
 	algorithm, diversity, n := it.sac, l.Diversity, b.Reward.Shape().Dimensions[0]
 	if guide, ok := diversity.(ActorObjective); ok {
-		actor := l.SAC.Actor[0]
+		actor := l.Learner.Actor.Params
 		b.ActorAction, _ = nn.NewTanhGaussian(actor.Apply(b.Obs)).Sample(noise.Actor)
 		b.NextActorAction, _ = nn.NewTanhGaussian(actor.Apply(b.NextObs)).Sample(noise.Critic)
 		algorithm.ActorObjective = func(action, first, second *Node) *Node {
@@ -233,15 +233,15 @@ func (it iteration) learn(l learning, b Batch, returns *Node, noise sac.Noise) (
 	}
 	f.Reward = ReduceAllMean(transitions.Reward)
 	var losses sac.Losses
-	l.SAC, losses = algorithm.Update(l.SAC, transitions, noise)
+	l.Learner, losses = algorithm.Update(l.Learner, transitions, noise)
 	f.Critic, f.Actor, f.Alpha = losses.Critic, losses.Actor, losses.Alpha
 	return l, f
 }
 
 // checked makes a loss NaN if the parameters it trained contain a NaN.
 func (it iteration) checked(f metrics, s state) metrics {
-	f.Critic, f.Actor = nn.PropagateNaN(f.Critic, s.Learner.Critic),
-		nn.PropagateNaN(f.Actor, s.Learner.Actor)
+	f.Critic, f.Actor = nn.PropagateNaN(f.Critic, xla.Flatten(s.Learner.Critic.Params)...),
+		nn.PropagateNaN(f.Actor, xla.Flatten(s.Learner.Actor.Params)...)
 	f.Diversity = nn.PropagateNaN(f.Diversity, xla.Flatten(s.Diversity)...)
 	return f
 }

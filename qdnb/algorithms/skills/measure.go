@@ -14,12 +14,14 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // Evaluation is the result of evaluating skills without noise, in one episode from each initial
 // state. Episode i is that of skill i mod skills.
 type Evaluation struct {
 	Genotypes   xla.Sharded // [skills, params] on all workers, see [Task.Genotypes]; of the search
+	Policy      []float32   // row of the actor, see [Task.Numbered]
 	Fitnesses   []float32   // [episodes]
 	Descriptors []float32   // [episodes * d]
 	// Positions are the state descriptors before each step, [episodes * steps * 2]; nil if they are
@@ -31,11 +33,14 @@ type Evaluation struct {
 type measuring struct {
 	episodes  int
 	evaluator *scoring.Evaluator
-	skills    *xla.Program[xla.Array, xla.Array] // actor to genotypes
+	skills    *xla.Program[xla.State[nn.Network], policies]
 	inserting *xla.Program[insertIn, insertOut]
 	passive   xla.State[passive]
 	current   xla.Array // genotypes of the skills evaluated last, on all workers
 }
+
+// policies are an actor's skills as separate policies, and its row.
+type policies struct{ Genotypes, Policy xla.Array }
 
 // passive is the passive repertoire: a pytree.
 type passive struct {
@@ -77,18 +82,20 @@ func (s *Search) newMeasuring() (*measuring, error) {
 		return nil, err
 	}
 	s.programs.Own(m.evaluator)
-	m.skills, err = xla.Compile(s.programs, "skills", s.actor(), func(actor xla.Array) xla.Array {
-		return xla.Out(task.Genotypes(s.it.sac, actor.Tree))
-	})
+	m.skills, err = xla.Compile(s.programs, "skills", s.actor(),
+		func(actor xla.State[nn.Network]) policies {
+			numbered := task.Numbered(actor.Tree)
+			return policies{xla.Out(task.Genotypes(numbered)), xla.Out(numbered.Join())}
+		})
 	if err != nil {
 		return m, err
 	}
 	return m, m.empty(s, evaluated.Policy.Params())
 }
 
-// actor returns the actor's row on the device.
-func (s *Search) actor() xla.Array {
-	return xla.Part(s.state, func(s state) *graph.Node { return s.Learner.Actor })
+// actor returns the actor on the device.
+func (s *Search) actor() xla.State[nn.Network] {
+	return xla.Part(s.state, func(s state) nn.Network { return s.Learner.Actor.Params })
 }
 
 // empty creates the empty passive repertoire and the program that inserts into it.
@@ -127,16 +134,21 @@ func (m *measuring) empty(s *Search, params int) error {
 func (s *Search) Evaluate() (Evaluation, error) {
 	m := s.measuring
 	m.current.Free()
-	var err error
-	if m.current, err = m.skills.Run(s.actor()); err == nil {
-		m.current, err = m.current.Spread(s.programs.Platform)
+	out, err := m.skills.Run(s.actor())
+	if err != nil {
+		return Evaluation{}, err
 	}
+	defer out.Policy.Free()
+	if m.current, err = out.Genotypes.Spread(s.programs.Platform); err != nil {
+		return Evaluation{}, err
+	}
+	policy, err := out.Policy.Floats()
 	if err != nil {
 		return Evaluation{}, err
 	}
 	genotypes := m.current.Value()
 	found, err := m.evaluator.Evaluate(genotypes, s.config.Seed, nil)
-	e := Evaluation{Genotypes: genotypes, Fitnesses: found.Fitnesses, Descriptors: found.Descriptors}
+	e := Evaluation{Genotypes: genotypes, Policy: policy, Fitnesses: found.Fitnesses, Descriptors: found.Descriptors}
 	if len(found.Records) > 0 {
 		e.Positions = found.Records[0]
 	}

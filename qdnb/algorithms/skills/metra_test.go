@@ -14,9 +14,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/xla"
-	"example.com/qdnb/xla/nn"
 )
 
 // 13_metra.npz and 16_metra_continuous.npz: rewards, losses and four updates, computed in JAX from
@@ -57,7 +55,7 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 				model, loss = model.Learn(b)
 				nets := model.(METRA).Nets.Params
 				out = append(out, reward, loss, Concatenate([]*Node{
-					nn.JoinNetworks([]nn.Network{nets.Encoder}), Reshape(nets.LogMultiplier, 1, 1)}, 1))
+					nets.Encoder.Join(), Reshape(nets.LogMultiplier, 1, 1)}, 1))
 			}
 			return out
 		}, in...)
@@ -72,14 +70,10 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 	})
 }
 
-// Every evaluated skill as a separate policy acts like the actor conditioned on its vector, and so
-// does the actor of numbered skills. Evaluated skills are unit vectors, all different.
-func TestContinuousSkillsAsPolicies(t *testing.T) {
-	for _, components := range []int{1, 2, 5} {
-		task := Task{Env: endless, Length: 8, Skills: UnitVectors(2, components)}
-		algorithm := sac.New(sac.Config{Hidden: []int{6}}, 2+components, 2)
-		numbered := sac.New(sac.Config{Hidden: []int{6}}, 2+2, 2)
-		skills := task.Skills.Evaluated
+// Evaluated skills are unit vectors, all different.
+func TestUnitVectors(t *testing.T) {
+	for _, size := range []int{1, 2, 5} {
+		skills := UnitVectors(2, size).Evaluated
 		for _, skill := range skills {
 			square := 0.0
 			for _, x := range skill {
@@ -89,25 +83,9 @@ func TestContinuousSkillsAsPolicies(t *testing.T) {
 				t.Errorf("skill %v is no unit vector", skill)
 			}
 		}
-		if components > 1 && slices.Equal(skills[0], skills[1]) {
+		if size > 1 && slices.Equal(skills[0], skills[1]) {
 			t.Errorf("skills %v are equal", skills)
 		}
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				key := xla.KeyOf(in[0])
-				actor := algorithm.Actor.Init(each(key, 1))
-				obs := key.FoldIn(1).Normal(2, 2)
-				want := algorithm.Actor.Network(actor, 0).Apply(obs, Const(in[0].Graph(), skills))
-				number := numbered.Actor.Network(task.Numbered(algorithm, actor), 0).Apply(obs,
-					oneHots(in[0].Graph(), 2))
-				got := task.policy([]int{6}).View(task.Genotypes(algorithm, actor)).Apply(obs)
-				return []*Node{got, Tanh(Slice(want, AxisRange(), AxisRange(0, 2))), number, want}
-			}, xlatest.Tensor(xla.SeedWords(1), 2))
-			for i, what := range []string{"policies", "numbered skills"} {
-				xlatest.Close(t, what, xlatest.Flat[float32](t, out[2*i]),
-					xlatest.Flat[float32](t, out[2*i+1]), 1e-5)
-			}
-		})
 	}
 }
 

@@ -18,15 +18,15 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 	good := memory(t, s)
 	for want, change := range map[string]func(map[string]npz.Array){
 		"lacks the number of evaluations": func(a map[string]npz.Array) { delete(a, evaluationsName) },
-		"checkpoint's Learner.Actor has shape [1, 3], but this run": func(a map[string]npz.Array) {
-			a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3)
+		"checkpoint's Learner.Actor.Params.Bias.0 has shape [1, 3], but this run": func(a map[string]npz.Array) {
+			a["Learner.Actor.Params.Bias.0"] = npz.Of([]float32{1, 2, 3}, 1, 3)
 		},
 		"checkpoint's Diversity.Discriminator.Params.Bias.0 is missing": func(a map[string]npz.Array) {
 			delete(a, "Diversity.Discriminator.Params.Bias.0")
 		},
-		"checkpoint's Learner.LogAlpha has type int32, but this run needs float32": func(
+		"checkpoint's Learner.LogAlpha.Params has type int32, but this run needs float32": func(
 			a map[string]npz.Array) {
-			a["Learner.LogAlpha"] = npz.Scalar(int32(1))
+			a["Learner.LogAlpha.Params"] = npz.Scalar(int32(1))
 		},
 	} {
 		arrays := maps.Clone(good)
@@ -70,8 +70,8 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 				column string
 				change func(map[string]npz.Array)
 			}{
-				{"critic_loss", broken("Learner.Critic", 3)}, // a unit of the first hidden layer
-				{"actor_loss", broken("Learner.Actor", 3)},
+				{"critic_loss", broken("Learner.Critic.Params.0.Bias.0", 3)}, // a unit of the first hidden layer
+				{"actor_loss", broken("Learner.Actor.Params.Bias.0", 3)},
 				{"discriminator_loss", broken("Diversity.Discriminator.Params.Bias.0", 3)},
 				{"task_reward", broken("Envs.Observation", 0)},
 			} {

@@ -68,14 +68,15 @@ func TestGoldenQDAC(t *testing.T) {
 				batch, noise := transitions(in[len(nets)+i*len(columns):])
 				var m metrics
 				l, m = it.learn(l, batch, nil, noise)
-				now, q := sac.Join(l.SAC), l.Diversity.(QDAC)
-				multiplier := func(net nn.Network) *Node { return nn.JoinNetworks([]nn.Network{net}) }
-				out = append(out, now.Actor, now.Critic, now.TargetCritic,
-					nn.JoinNetworks(q.Features.Params), nn.JoinNetworks(q.Targets),
-					multiplier(q.Multiplier.Params), now.LogAlpha, m.Actor, m.Critic, m.Diversity, m.Alpha)
+				now, q := l.Learner, l.Diversity.(QDAC)
+				out = append(out, now.Actor.Params.Join(), nn.JoinNetworks(now.Critic.Params),
+					nn.JoinNetworks(now.TargetCritic), nn.JoinNetworks(q.Features.Params),
+					nn.JoinNetworks(q.Targets), q.Multiplier.Params.Join(), now.LogAlpha.Params, m.Actor,
+					m.Critic, m.Diversity, m.Alpha)
 				if i == 0 { // the first average is a tenth of the gradient
-					for _, x := range []*Node{now.ActorMoments.First, now.CriticMoments.First,
-						nn.JoinNetworks(q.Features.Moments.First), multiplier(q.Multiplier.Moments.First)} {
+					for _, x := range []*Node{now.Actor.Moments.First.Join(),
+						nn.JoinNetworks(now.Critic.Moments.First), nn.JoinNetworks(q.Features.Moments.First),
+						q.Multiplier.Moments.First.Join()} {
 						out = append(out, MulScalar(x, 10))
 					}
 				}
@@ -100,16 +101,13 @@ func TestGoldenQDAC(t *testing.T) {
 }
 
 // begin returns what updates change, with the networks in[:6] and moments of 0.
-func begin(it iteration, in []*Node) learning {
-	g, algorithm := in[0].Graph(), it.sac
-	adam, alpha := nn.NewAdam(algorithm.LearningRate), Log(Const(g, float32(algorithm.AlphaInit)))
+func begin(it iteration, in []*Node) Learning {
+	g := in[0].Graph()
 	q := it.Diversity.Init(it.Task, xla.NewKey(g, 1)).(QDAC)
-	q.Features = nn.NewTrainable(q.Targets[0].Form.Networks(in[3]), q.LearningRate)
-	q.Targets = q.Targets[0].Form.Networks(in[4])
-	q.Multiplier = nn.NewTrainable(q.Multiplier.Params.Form.Network(in[5], 0), q.LearningRate)
-	return learning{algorithm.Cut(sac.Learner{Actor: in[0], Critic: in[1], TargetCritic: in[2],
-		LogAlpha: alpha, ActorMoments: adam.Start(in[0]), CriticMoments: adam.Start(in[1]),
-		AlphaMoments: adam.Start(alpha)}), q}
+	psi, rate := q.Targets[0].Form, q.LearningRate
+	q.Features, q.Targets = nn.NewTrainable(psi.Networks(in[3]), rate), psi.Networks(in[4])
+	q.Multiplier = nn.NewTrainable(q.Multiplier.Params.Form.Network(in[5], 0), rate)
+	return Learning{it.sac.Learner(in[0], in[1], in[2], Log(Const(g, float32(it.sac.AlphaInit)))), q}
 }
 
 // transitions returns the transitions of an update from the columns of TestGoldenQDAC.

@@ -28,7 +28,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				rest := steps(t, s, end-stop)
 				want := memory(t, s)
 				if names := xlatest.Differ(stopped, want); !slices.Contains(names,
-					"Learner.Actor") || slices.Contains(names, "Learner.LogAlpha") == s.config.SAC.FixAlpha {
+					"Learner.Actor.Params.Bias.0") || slices.Contains(names, "Learner.LogAlpha.Params") == s.config.SAC.FixAlpha {
 					t.Errorf("only %v change: the test is vacuous", names)
 				}
 				same := func(what string, outcomes, wanted []scoring.Outcome, held map[string]npz.Array) {
@@ -67,7 +67,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 					names := xlatest.Differ(start, memory(t, another))
 					steps(t, another, 1+end)
 					later := xlatest.Differ(want, memory(t, another))
-					for _, name := range []string{"Learner.Actor", "Learner.Critic", "Envs.Observation"} {
+					for _, name := range []string{"Learner.Actor.Params.Kernel.0", "Learner.Critic.Params.0.Kernel.0", "Envs.Observation"} {
 						if !slices.Contains(names, name) || !slices.Contains(later, name) {
 							t.Errorf("seed 2 has the same %s", name)
 						}
@@ -110,18 +110,19 @@ func TestWarmup(t *testing.T) {
 	// The actions do not depend on the actor, whose initial networks may all favour one direction.
 	other := newSearch(t, p, diaynReward.method, config)
 	held := memory(t, other)
-	leaning := slices.Clone(floatsOf(t, held, "Learner.Actor"))
-	for i := range leaning {
-		leaning[i] = 3
+	for name, array := range held {
+		if strings.HasPrefix(name, "Learner.Actor.Params.") {
+			n := array.Shape[0] * array.Shape[1]
+			held[name] = npz.Of(slices.Repeat([]float32{3}, n), array.Shape...)
+		}
 	}
-	held["Learner.Actor"] = npz.Of(leaning, held["Learner.Actor"].Shape...)
 	restore(t, other, -1, held)
 	steps(t, other, 4)
 	if !slices.Equal(floatsOf(t, memory(t, other), "replay"), floatsOf(t, warm, "replay")) {
 		t.Error("warm-up depends on the actor")
 	}
 	if changed := xlatest.Differ(warm, end); !slices.Contains(changed,
-		"Learner.Actor") || !slices.Contains(changed, "Learner.Critic") {
+		"Learner.Actor.Params.Bias.0") || !slices.Contains(changed, "Learner.Critic.Params.0.Bias.0") {
 		t.Errorf("the first update changes %v", changed)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
@@ -72,25 +71,49 @@ func (t Task) inputs(observations, stored *Node) *Node {
 	return Concatenate([]*Node{observations, t.Skills.inputs(stored)}, 1)
 }
 
-// Numbered converts an actor [1, N] of skills that are vectors into the actor of the evaluated
-// ones as numbered skills; any other actor is returned unchanged. All code after training sees
-// this one.
-func (t Task) Numbered(algorithm sac.SAC, actor *Node) *Node {
+// Numbered converts an actor of skills that are vectors into the actor of the evaluated ones as
+// one-hot skills; any other actor is returned unchanged. All code after training sees this one.
+func (t Task) Numbered(actor nn.Network) nn.Network {
 	if !t.Skills.vectors() {
 		return actor
 	}
-	net, observations := algorithm.Actor.View(actor), t.Env.Spec().Observations
-	first := net.Kernel[0] // [1, observations + components, units]
-	units, rows := first.Shape().Dimensions[2], Const(actor.Graph(), t.Skills.Evaluated)
-	byskill := Zeros(actor.Graph(), shapes.Make(dtypes.Float32, t.Skills.Count(), units))
+	first, observations := actor.Kernel[0], t.Env.Spec().Observations
+	units, rows := first.Shape().Dimensions[1], Const(first.Graph(), t.Skills.Evaluated)
+	byskill := Zeros(first.Graph(), shapes.Make(dtypes.Float32, t.Skills.Count(), units))
 	for k := range t.Skills.Size() { // the same sums for any number of skills
-		byskill = Add(byskill, Mul(Slice(rows, AxisRange(), AxisRange(k, k+1)),
-			Reshape(Slice(first, AxisRange(), AxisElem(observations+k)), 1, units)))
+		byskill = Add(byskill, Mul(Slice(rows, AxisRange(), AxisElem(k)),
+			Slice(first, AxisElem(observations+k))))
 	}
-	net.Kernel[0] = Concatenate([]*Node{Slice(first, AxisRange(), AxisRange(0, observations)),
-		InsertAxes(byskill, 0)}, 1)
-	net.Form.Sizes = slices.Clone(net.Form.Sizes)
-	net.Form.Sizes[0] = observations + t.Skills.Count()
+	actor.Kernel = slices.Clone(actor.Kernel)
+	actor.Kernel[0] = Concatenate([]*Node{Slice(first, AxisRange(0, observations)), byskill}, 0)
+	actor.Form.Sizes = slices.Clone(actor.Form.Sizes)
+	actor.Form.Sizes[0] = observations + t.Skills.Count()
+	return actor
+}
+
+// Genotypes converts an actor of one-hot skills into one policy per skill, in the network form of
+// the neuroevolution methods: observations -> hidden -> actions with tanh. The result is [skills,
+// params], with one row if there are no skills. A skill's contribution to the first layer becomes
+// part of its bias, and the last layer keeps only the means. Each policy equals the actor without
+// noise.
+func (t Task) Genotypes(actor nn.Network) *Node {
+	spec, skills, sizes := t.Env.Spec(), max(1, t.Skills.Count()), actor.Form.Sizes
+	net := nn.Net{Form: t.policy(sizes[1 : len(sizes)-1])}
+	for layer, kernel := range actor.Kernel {
+		bias := actor.Bias[layer]
+		if layer == 0 && t.Skills.Count() > 0 {
+			byskill := Slice(kernel, AxisRange(spec.Observations))
+			bias = Add(BroadcastToDims(bias, byskill.Shape().Dimensions...), byskill)
+			kernel = Slice(kernel, AxisRange(0, spec.Observations))
+		}
+		if layer == len(actor.Kernel)-1 {
+			bias, kernel = Slice(bias, AxisRange(), AxisRange(0, spec.Actions)),
+				Slice(kernel, AxisRange(), AxisRange(0, spec.Actions))
+		}
+		in, out := kernel.Shape().Dimensions[0], kernel.Shape().Dimensions[1]
+		net.Bias = append(net.Bias, BroadcastToDims(bias, skills, out))
+		net.Kernel = append(net.Kernel, BroadcastToDims(InsertAxes(kernel, 0), skills, in, out))
+	}
 	return net.Join()
 }
 
@@ -132,34 +155,4 @@ func (t Task) read(rows *Node, redraw *xla.Key) Batch {
 			Concatenate([]*Node{b.NextObs, b.Skill}, 1)
 	}
 	return b
-}
-
-// Genotypes converts an actor [1, N] into one policy per skill, in the network form of the
-// neuroevolution methods: observations -> hidden -> actions with tanh. The result is [skills,
-// params], with one row if there are no skills. A skill's contribution to the first layer becomes
-// part of its bias, and the last layer keeps only the means. Each policy equals the actor without
-// noise.
-func (t Task) Genotypes(algorithm sac.SAC, actor *Node) *Node {
-	form := algorithm.Actor
-	form.Sizes = slices.Clone(form.Sizes)
-	form.Sizes[0] = t.Env.Spec().Observations + t.Skills.Count()
-	net := form.View(t.Numbered(algorithm, actor))
-	spec, last, skills := t.Env.Spec(), len(net.Kernel)-1, max(1, t.Skills.Count())
-	if t.Skills.Count() > 0 {
-		first := net.Kernel[0] // [1, observations + skills, units]
-		byskill := Reshape(Slice(first, AxisRange(), AxisRange(spec.Observations)), skills, -1)
-		net.Bias[0] = Add(BroadcastToDims(net.Bias[0], byskill.Shape().Dimensions...), byskill)
-		net.Kernel[0] = Slice(first, AxisRange(), AxisRange(0, spec.Observations))
-	}
-	net.Bias[last] = Slice(net.Bias[last], AxisRange(), AxisRange(0, spec.Actions))
-	net.Kernel[last] = Slice(net.Kernel[last], AxisRange(), AxisRange(), AxisRange(0, spec.Actions))
-	for _, arrays := range [][]*Node{net.Bias, net.Kernel} {
-		for i, x := range arrays {
-			dims := slices.Clone(x.Shape().Dimensions)
-			dims[0] = skills
-			arrays[i] = BroadcastToDims(x, dims...)
-		}
-	}
-	net.Form = t.policy(algorithm.Hidden)
-	return net.Join()
 }

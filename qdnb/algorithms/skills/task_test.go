@@ -3,7 +3,6 @@ package skills
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -14,8 +13,8 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // point is a task that plain Go computes exactly: a point in the plane moves by a quarter of its
@@ -66,52 +65,40 @@ func (p point) moved(x, y, right, up float32) (nextX, nextY, reward float32, don
 		float64(x) > p.Edge
 }
 
-// Every skill as a separate policy acts like the conditioned actor without noise.
+// Every evaluated skill as a separate policy acts like the actor conditioned on it without noise, and
+// so does the actor of numbered skills.
 func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
-	const batch = 6
-	for _, skills := range []int{0, 1, 3} {
+	for _, skills := range []Skills{{}, {OneHot: 1}, {OneHot: 3}, UnitVectors(2, 1), UnitVectors(2, 2),
+		UnitVectors(2, 5), Cube(4, 3)} {
 		for _, hidden := range [][]int{{7, 5}, {4}, nil} {
-			task := Task{Env: endless, Length: 8, Skills: Skills{OneHot: skills}}
-			algorithm := sac.New(sac.Config{Hidden: hidden}, 2+skills, 2)
-			form, n := task.policy(hidden), max(1, skills)
-			rng := rand.New(rand.NewPCG(1, uint64(skills)))
-			normal := func(n int) []float32 {
-				x := make([]float32, n)
-				for i := range x {
-					x[i] = float32(rng.NormFloat64())
-				}
-				return x
-			}
-			actor, observations := normal(algorithm.Actor.Params()), normal(batch*2)
-			var want []float32 // [skills, batch, actions]
-			for skill := range n {
-				for i := range batch {
-					x := floats64(observations[i*2 : i*2+2])
-					if skills > 0 {
-						hot := make([]float64, skills)
-						hot[skill] = 1
-						x = append(x, hot...)
-					}
-					rest := actor
-					var apply func(x []float64) []float64
-					for l, units := range algorithm.Actor.Sizes[1:] {
-						apply, rest = layer(rest, algorithm.Actor.Sizes[l], units, l < len(hidden))
-						x = apply(x)
-					}
-					want = append(want, float32(math.Tanh(x[0])), float32(math.Tanh(x[1])))
-				}
-			}
+			task := Task{Env: endless, Length: 8, Skills: skills}
+			form, n := nn.NewMLP(2+skills.Size(), hidden, 4), max(1, skills.Count())
+			what := fmt.Sprintf("%d skills of size %d, hidden layers %v", n, skills.Size(), hidden)
 			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
-					genotypes := task.Genotypes(algorithm, in[0])
-					x := BroadcastToDims(InsertAxes(in[1], 0), n, batch, 2)
-					return []*Node{genotypes, form.View(genotypes).Apply(x)}
-				}, xlatest.Tensor(actor, 1, len(actor)), xlatest.Tensor(observations, batch, 2))
-				what := fmt.Sprintf("%d skills, hidden layers %v", skills, hidden)
-				if got := out[0].Shape().Dimensions; !slices.Equal(got, []int{n, form.Params()}) {
-					t.Errorf("%s: genotypes of shape %v", what, got)
+					key := xla.KeyOf(in[0])
+					row := key.FoldIn(1).Normal(1, form.Params()) // biases are not 0
+					actor, obs := form.Network(row, 0), key.FoldIn(2).Normal(n, 2)
+					x := task.inputs(obs, nil)
+					numbers := obs
+					if skills.vectors() {
+						x = task.inputs(obs, Const(obs.Graph(), skills.Evaluated))
+					} else if skills.OneHot > 0 {
+						x = task.inputs(obs, skills.playing(obs.Graph(), n))
+					}
+					if skills.Count() > 0 {
+						numbers = Concatenate([]*Node{obs, oneHots(obs.Graph(), n)}, 1)
+					}
+					means := func(outputs *Node) *Node { return Tanh(Slice(outputs, AxisRange(), AxisRange(0, 2))) }
+					numbered := task.Numbered(actor)
+					genotypes := task.Genotypes(numbered)
+					return []*Node{means(actor.Apply(x)), means(numbered.Apply(numbers)),
+						task.policy(hidden).View(genotypes).Apply(obs)}
+				}, xlatest.Tensor(xla.SeedWords(1), 2))
+				want := xlatest.Flat[float32](t, out[0])
+				for i, of := range []string{"numbered skills", "policies"} {
+					xlatest.Close(t, what+": "+of, xlatest.Flat[float32](t, out[i+1]), want, 1e-5)
 				}
-				xlatest.Close(t, what, xlatest.Flat[float32](t, out[1]), want, 1e-5)
 			})
 		}
 	}

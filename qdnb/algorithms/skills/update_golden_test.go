@@ -68,16 +68,9 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 		data := len(inputs)
 		inputs = append(inputs, more()...)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			adam := nn.NewAdam(algorithm.LearningRate)
 			alpha := Log(Const(in[0].Graph(), float32(algorithm.AlphaInit)))
-			l := learning{
-				algorithm.Cut(sac.Learner{
-					Actor: in[0], Critic: in[1], TargetCritic: in[2], LogAlpha: alpha,
-					ActorMoments: adam.Start(in[0]), CriticMoments: adam.Start(in[1]),
-					AlphaMoments: adam.Start(alpha),
-				}),
-				withRow(diversity, task, InsertAxes(in[3], 0)),
-			}
+			l := Learning{algorithm.Learner(in[0], in[1], in[2], alpha),
+				withRow(diversity, task, InsertAxes(in[3], 0))}
 			if dads, ok := l.Diversity.(DADS); ok {
 				dads.Changes = xla.Unflatten(dads.Changes, in[data:])
 				l.Diversity = dads
@@ -89,8 +82,8 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 				}
 				var means metrics
 				l, means = it.learn(l, f.rowsOf(in[own:data], step(in[4]), full), nil, sac.Noise{Critic: step(in[5]), Actor: step(in[6])})
-				now := sac.Join(l.SAC)
-				results = append(results, now.Actor, now.Critic, now.TargetCritic, rowOf(l.Diversity),
+				results = append(results, l.Learner.Actor.Params.Join(),
+					nn.JoinNetworks(l.Learner.Critic.Params), nn.JoinNetworks(l.Learner.TargetCritic), rowOf(l.Diversity),
 					means.Actor, means.Critic, means.Diversity)
 			}
 			return results

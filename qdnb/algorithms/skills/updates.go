@@ -12,9 +12,8 @@ import (
 
 // Updates holds the updates of a search without its environments, for timing. It is a pytree.
 type Updates struct {
-	Learner   sac.Learner
-	Diversity Diversity
-	Buffer    replay.Buffer
+	Learning Learning
+	Buffer   replay.Buffer
 }
 
 // NewUpdates starts with new networks and a full buffer of random transitions, none of which ends
@@ -38,7 +37,7 @@ func NewUpdates(method Method, config sac.Config, rows int, key xla.Key) Updates
 		b.More[0] = it.Skills.drawn(key.FoldIn(8), rows)
 	}
 	full := Const(g, int32(rows))
-	return Updates{it.sac.Start(key.FoldIn(6)), it.init(key.FoldIn(7)),
+	return Updates{Learning{it.sac.Start(key.FoldIn(6)), it.init(key.FoldIn(7))},
 		replay.Buffer{Rows: it.layout().Join(b), Size: full, Position: ZerosLike(full)}}
 }
 
@@ -47,6 +46,6 @@ func (u Updates) Run(method Method, config sac.Config, n int, key xla.Key) (Upda
 	it := newIteration(method, config)
 	it.updates = n
 	var f metrics
-	u.Learner, u.Diversity, f = it.train(u.Learner, u.Diversity, u.Buffer, nil, key)
+	u.Learning, f = it.train(u.Learning, u.Buffer, nil, key)
 	return u, []*Node{f.Critic, f.Actor}
 }
