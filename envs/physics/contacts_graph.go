@@ -122,16 +122,6 @@ func (c *side) gather(of []num) num {
 	return stack(parts, join)
 }
 
-// portions splits an effect on the bodies of a side by level.
-func (c *side) portions(levels int, on push, active num) [][]portion {
-	byLevel := make([][]portion, levels)
-	c.eachPart(func(part sidePart, take func(num) num) {
-		share := push{on.vel.each(take), on.ang.each(take)}
-		byLevel[part.level] = append(byLevel[part.level], portion{share, part.to, take(active)})
-	})
-	return byLevel
-}
-
 // addends splits a num of a side's rows by level.
 func (c *side) addends(levels int, x num) [][]addend {
 	byLevel := make([][]addend, levels)
@@ -182,16 +172,30 @@ func (s segment) closest(p vector) vector {
 	return s.from.plus(s.along.by(t.max(t.zero()).min(constant(t.rows, 1))))
 }
 
-// effect is the effect of the contacts of a set on both of their bodies, and which are active.
+// effect is the effect of the contacts of a set on both of their bodies.
 type effect struct {
 	on, onOther push
-	active      mask
-	short       num // for position based velocities: the slip that friction did not stop
+	active      mask // the contacts that count in the average of their bodies
+	// scalar is the normal multiplier of a position correction, or the slip that a velocity
+	// correction did not stop.
+	scalar num
 }
 
 func (e *effect) components() []*num {
 	on, other := e.on.components(), e.onOther.components()
 	return append(append(on[:], other[:]...), &e.active.num)
+}
+
+// effectSum is a sum of effects, or the effect of one contact set.
+type effectSum struct {
+	on, onOther push
+	active      num // the number of active contacts
+	scalar      num
+}
+
+func (e *effectSum) components() []*num {
+	on, other := e.on.components(), e.onOther.components()
+	return append(append(on[:], other[:]...), &e.active, &e.scalar)
 }
 
 // touch is the effect of contacts on bodies. For the fixed bodies that can be touched it is
@@ -231,28 +235,39 @@ func (t *touch) components() (moving, fixed []*num) {
 	return moving, c[:]
 }
 
+// contribution is a sum of effects on the bodies of a side, and the number of active contacts.
+type contribution struct {
+	push
+	to     [][]int // rows of the bodies
+	active num
+}
+
 // share averages the effects of a group's contacts on each body: their sum is divided by their
 // number plus epsilon.
-func (s *System) share(g *contactGroup, points []contactPoint, effects []effect,
+func (s *System) share(g *contactGroup, sets []*contactSet, sums []effectSum,
 	epsilon float64) touch {
-	moving := make([][]portion, len(s.levels))
-	var fixed []portion
-	add := func(portions [][]portion) {
-		for l := range portions {
-			moving[l] = append(moving[l], portions[l]...)
-		}
+	moving := make([][]contribution, len(s.levels))
+	var fixed []contribution
+	add := func(c *side, on push, active num) {
+		c.eachPart(func(part sidePart, take func(num) num) {
+			moving[part.level] = append(moving[part.level],
+				contribution{push{on.vel.each(take), on.ang.each(take)}, part.to, take(active)})
+		})
 	}
-	for i, e := range effects {
-		set, active := points[i].contactSet, e.active.number()
-		add(set.a.portions(len(s.levels), e.on, active))
+	for i, e := range sums {
+		add(&sets[i].a, e.on, e.active)
 		switch {
-		case set.b != nil:
-			add(set.b.portions(len(s.levels), e.onOther, active))
+		case sets[i].b != nil:
+			add(sets[i].b, e.onOther, e.active)
 		case g.twoWay:
-			fixed = append(fixed, portion{e.onOther, set.toFixed(), active})
+			fixed = append(fixed, contribution{e.onOther, sets[i].toFixed(), e.active})
 		}
 	}
-	return s.average(g, epsilon, moving, fixed)
+	t := touch{fixed: average(len(s.touched), true, epsilon, fixed)}
+	for l, level := range s.levels {
+		t.moving = append(t.moving, average(len(level.body), g.many[l], epsilon, moving[l]))
+	}
+	return t
 }
 
 // toFixed maps the rows of a set to the fixed bodies that they touch.
@@ -266,31 +281,14 @@ func (c *contactSet) toFixed() [][]int {
 	return to
 }
 
-// average divides the sums of portions by the number of contacts, for moving bodies by level and
-// for fixed ones.
-func (s *System) average(g *contactGroup, epsilon float64, moving [][]portion,
-	fixed []portion) touch {
-	t := touch{fixed: shared(len(s.touched), true, epsilon, fixed)}
-	for l, level := range s.levels {
-		t.moving = append(t.moving, shared(len(level.body), g.many[l], epsilon, moving[l]))
-	}
-	return t
-}
-
-// portion is the effect of a set's contacts on bodies of one side.
-type portion struct {
-	push
-	to     [][]int // rows of the bodies
-	active num     // the number of active contacts of each row
-}
-
-func shared(rows int, many bool, epsilon float64, portions []portion) push {
-	if len(portions) == 0 {
+// average divides the sum of contributions by their number of active contacts.
+func average(rows int, many bool, epsilon float64, contributions []contribution) push {
+	if len(contributions) == 0 {
 		return noPush(rows)
 	}
 	var parts [6][]addend
 	var counts []addend
-	for _, p := range portions {
+	for _, p := range contributions {
 		for k, c := range p.components() {
 			parts[k] = append(parts[k], addend{*c, p.to})
 		}

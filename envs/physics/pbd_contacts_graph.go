@@ -1,15 +1,9 @@
 package physics
 
-// pressed is the position correction of a contact set: the shift of its bodies, and the normal
-// multiplier, which the source does not mask for contacts of two bodies.
-type pressed struct {
-	effect
-	multiplier num
-}
-
-// solveContactPosition corrects positions for penetration and static friction
-// (brax/physics/colliders.py, _position_contact).
-func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before limbs) pressed {
+// solveContactPosition corrects positions for penetration and static friction. The source does not
+// mask the normal multiplier of contacts of two bodies (brax/physics/colliders.py,
+// _position_contact).
+func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before limbs) effect {
 	w, other := m.a.weights, m.others()
 	arm, otherArm := m.arm, m.otherArm
 	share := 1.0
@@ -50,13 +44,13 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	f := direction.by(stuck.choose(hold, zero)).neg()
 	materialize(f.components()...)
 
-	out := pressed{effect: effect{active: active}, multiplier: active.choose(multiplier, zero)}
+	out := effect{active: active, scalar: active.choose(multiplier, zero)}
 	out.on = push{p.plus(f).by(w.mass),
 		arm.cross(p).plus(m.arm.cross(f)).times(w.inertia)}.scale(share)
 	if g.twoWay {
 		out.onOther = push{p.plus(f).neg().by(other.mass),
 			otherArm.cross(p).plus(m.otherArm.cross(f)).neg().times(other.inertia)}.scale(share)
-		out.multiplier = multiplier.times(m.present.number())
+		out.scalar = multiplier.times(m.present.number())
 	}
 	return out
 }
@@ -123,7 +117,7 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 	materialize(p.components()...)
 
 	e := effect{active: p.dot(p).above(0)}
-	e.short = m.overlapping().choose(slipping.minus(brake), slipping.zero())
+	e.scalar = m.overlapping().choose(slipping.minus(brake), slipping.zero())
 	e.on = push{p.by(w.mass), m.arm.times(w.inertia).cross(p)}
 	if g.twoWay {
 		// The source uses the first body's mass for the other body's velocity change.

@@ -56,76 +56,21 @@ func (s *System) project(all, before limbs) limbs {
 // (brax/physics/system.py, _pbd_step). It also returns the velocity changes by contacts.
 func (s *System) positionIteration(all limbs, d drive) (limbs, touch) {
 	all, before := s.integratePositionBased(all, d)
-
-	near := s.nearWalls(all, d.everyWall)
-	found := all
-	points := make([][]contactPoint, len(s.contacts))
-	parts := make([][]addend, len(s.levels))
-	add := func(a side, multiplier num) {
-		for l, p := range a.addends(len(s.levels), multiplier) {
-			parts[l] = append(parts[l], p...)
-		}
+	solvers := s.contactSolvers(all, d.everyWall)
+	m := &multipliers{added: make([][]addend, len(s.levels))}
+	corrections := s.noTouch()
+	for _, c := range solvers {
+		corrections = corrections.plus(c.correctPositions(before, m))
 	}
-	pressure := s.noTouch() // position corrections; those of fixed bodies are only recorded
-	for i := range s.contacts {
-		g := &s.contacts[i]
-		if near != nil && g.walls != nil {
-			sums, multiplier := s.positionNear(g, *near, all, before)
-			add(g.walls.sets[0].a, multiplier)
-			pressure = pressure.plus(s.shareNear(g, sums, 1e-6))
-			continue
-		}
-		points[i] = g.findContacts(all, true)
-		effects := make([]effect, len(points[i]))
-		var made []*num
-		for k, m := range points[i] {
-			pressed := s.solveContactPosition(g, m, before)
-			effects[k] = pressed.effect
-			made = append(append(made, effects[k].components()...), &pressed.multiplier)
-			add(m.a, pressed.multiplier)
-		}
-		materialize(made...)
-		pressure = pressure.plus(s.share(g, points[i], effects, 1e-6))
+	m.sum(s.levels)
+	shifted := s.move(all, corrections.moving)
+	now := s.project(shifted, before)
+	materialize(append(now.places(), now.motions()...)...)
+	changes := s.noTouch()
+	for _, c := range solvers {
+		changes = changes.plus(c.correctVelocities(now, shifted, m))
 	}
-	var multipliers []num
-	for l, level := range s.levels {
-		multipliers = append(multipliers, sum(len(level.body), parts[l]...))
-	}
-	var skipped []num
-	if near != nil {
-		skipped = s.boundMultipliers(*near, multipliers)
-	}
-	unprojected := s.move(all, pressure.moving)
-	all = s.project(unprojected, before)
-	materialize(append(all.places(), all.motions()...)...)
-
-	t := s.noTouch()
-	for i := range s.contacts {
-		g := &s.contacts[i]
-		if near != nil && g.walls != nil {
-			w := g.walls.sets[0].a
-			sums, short := s.velocityNear(g, *near, found, all, unprojected, w.gather(multipliers))
-			t = t.plus(s.shareNear(g, sums, 1e-6))
-			t.short = perCopy(short.times(w.gather(skipped)))
-			continue
-		}
-		effects := make([]effect, len(points[i]))
-		var made []*num
-		for k, m := range points[i] {
-			effects[k] = s.solveContactVelocity(g, m, all, unprojected, m.a.gather(multipliers))
-			made = append(made, effects[k].components()...)
-		}
-		materialize(made...)
-		t = t.plus(s.share(g, points[i], effects, 1e-6))
-		if near != nil {
-			for k, e := range effects {
-				short := e.short.times(points[i][k].a.gather(skipped))
-				materialize(&short)
-				t.short = t.short.plus(perCopy(short))
-			}
-		}
-	}
-	return s.applyImpulse(all, t.moving), t
+	return s.applyImpulse(now, changes.moving), changes
 }
 
 // integratePositionBased runs the common part of both substeps twice: integrate forces, then solve

@@ -66,28 +66,8 @@ func (s *System) springSubstep(all limbs, d drive) (limbs, touch) {
 // resolveContacts computes the contact impulses of spring dynamics.
 func (s *System) resolveContacts(all limbs) touch {
 	total := s.noTouch()
-	for i := range s.contacts {
-		g := &s.contacts[i]
-		if g.walls != nil && !accelerated(all[0].rot.w.graph()) {
-			total = total.plus(s.impulsesNear(g, all))
-			continue
-		}
-		points := g.findContacts(all, false)
-		speeds := make([]vector, len(points))
-		var made []*num
-		for k, m := range points {
-			speeds[k] = m.relativeVelocity(m.one, m.other)
-			made = append(made, speeds[k].components()...)
-		}
-		materialize(made...)
-		effects := make([]effect, len(points))
-		made = nil
-		for k, m := range points {
-			effects[k] = s.collide(g, m, speeds[k])
-			made = append(made, effects[k].components()...)
-		}
-		materialize(made...)
-		total = total.plus(s.share(g, points, effects, 1e-8))
+	for _, c := range s.contactSolvers(all, nil) {
+		total = total.plus(c.impulses())
 	}
 	return total
 }

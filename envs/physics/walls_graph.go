@@ -66,84 +66,53 @@ func (w *walls) near(all limbs, every *Node) nearWalls {
 	return near
 }
 
-// nearWalls finds the walls that bodies may touch; nil if steps compute all contacts at once. If
-// every is nil, all walls count as near.
-func (s *System) nearWalls(all limbs, every *Node) *nearWalls {
-	g := all[0].rot.w.graph()
-	if !s.skipsWalls() || accelerated(g) {
-		return nil
-	}
-	if every == nil {
-		every = Const(g, int32(1))
-	}
-	near := s.contacts[0].walls.near(all, every)
-	return &near
-}
-
-// boundMultipliers adds the far walls to the normal multipliers of the near walls and the ground,
-// by level. Where walls are skipped it replaces the sum by the negative of a lower bound on its
-// absolute value. It returns 1 for bodies with skipped walls, else 0.
-func (s *System) boundMultipliers(near nearWalls, multipliers []num) (skipped []num) {
-	far := make([][]addend, len(s.levels))
-	for l, parts := range s.contacts[0].walls.sets[0].a.addends(len(s.levels), near.far) {
-		far[l] = append(far[l], parts...)
-	}
-	for l, level := range s.levels {
-		total := sum(len(level.body), far[l]...)
-		some := total.above(0)
-		multipliers[l] = some.choose(multipliers[l].minus(total).min(total.zero()), multipliers[l])
-		skipped = append(skipped, some.number())
-	}
-	return skipped
-}
-
-// perCopy sums the rows of a num to one row.
-func perCopy(x num) num { return sum(1, addend{x, each(make([]int, x.rows))}) }
-
-// eachWall sums the results of solve over the near walls. solve gets one contact per row, and may
-// use only its arguments: the contacts, the states, and the inputs, one row per contact.
-func (s *System) eachWall(w *walls, near nearWalls, sums int, states []limbs, inputs []num,
-	solve func(set *contactSet, states []limbs, inputs []num) []num) []num {
+// eachWall sums the effects of solve over the near walls, with their scalars if scalar is set. solve
+// gets one contact per row, and may use only its arguments: the contacts, the states, and the input
+// of each contact, unless it is nil.
+func (c *nearContacts) eachWall(scalar bool, states []limbs, input *num,
+	solve func(set *contactSet, states []limbs, input num) effect) (sums effectSum) {
 	type running struct {
-		Left         *Node // the remaining near walls, bits of int32
-		Parts        [][]*Node
-		Inputs, Sums []*Node
+		Left  *Node // the remaining near walls, bits of int32
+		Parts [][]*Node
+		Input *Node
+		Sums  []*Node
 	}
-	g, size := near.bits.node.Graph(), near.bits.node.Shape().Size()
-	rows := near.bits.rows
-	batch := size / rows
-	run := running{Left: ConvertDType(near.bits.node, dtypes.Int32)}
+	g, rows := c.near.bits.node.Graph(), c.near.bits.rows
+	batch := c.near.bits.node.Shape().Size() / rows
+	run := running{Left: ConvertDType(c.near.bits.node, dtypes.Int32)}
 	for _, all := range states {
-		run.Parts = append(run.Parts, s.varyingParts(g, batch, all))
+		run.Parts = append(run.Parts, c.varyingParts(g, batch, all))
 	}
-	for _, x := range inputs {
-		run.Inputs = append(run.Inputs, x.spread(g, batch))
+	if input != nil {
+		run.Input = input.spread(g, batch)
 	}
-	for range sums {
+	components := sums.components()
+	if !scalar {
+		components = components[:len(components)-1]
+	}
+	for range components {
 		run.Sums = append(run.Sums, constant(rows, 0).spread(g, batch))
 	}
-	run = xla.Repeat(near.rounds, run, func(_ *Node, r running) running {
+	run = xla.Repeat(c.near.rounds, run, func(_ *Node, r running) running {
 		chosen := BitwiseAnd(r.Left, Neg(r.Left)) // the lowest bit
 		var states []limbs
 		for _, parts := range r.Parts {
-			states = append(states, s.complete(parts))
+			states = append(states, c.complete(parts))
 		}
-		var inputs []num
-		for _, x := range r.Inputs {
-			inputs = append(inputs, num{rows: rows, node: x})
-		}
-		set := w.chosen(chosen)
-		for i, x := range solve(&set, states, inputs) {
-			r.Sums[i] = num{rows: rows, node: r.Sums[i]}.plus(x).spread(r.Left.Graph(), batch)
+		set := c.group.walls.chosen(chosen)
+		e := solve(&set, states, num{rows: rows, node: r.Input})
+		materialize(e.components()...)
+		one := effectSum{e.on, e.onOther, e.active.number(), e.scalar}
+		for i, x := range one.components()[:len(components)] {
+			r.Sums[i] = num{rows: rows, node: r.Sums[i]}.plus(*x).spread(r.Left.Graph(), batch)
 		}
 		r.Left = Sub(r.Left, chosen)
 		return r
 	})
-	out := make([]num, sums)
-	for i, x := range run.Sums {
-		out[i] = num{rows: rows, node: x}
+	for i, x := range components {
+		*x = num{rows: rows, node: run.Sums[i]}
 	}
-	return out
+	return sums
 }
 
 // chosen returns the contact of each row with the wall whose bit is set in bits, int32 [rows * B].
@@ -183,86 +152,6 @@ func (c *contactSet) numbers() []*num {
 		all = append(all, v.components()...)
 	}
 	return all
-}
-
-// positionNear sums [System.solveContactPosition] over the near walls: the effects, and the normal
-// multipliers.
-func (s *System) positionNear(g *contactGroup, near nearWalls, all, before limbs) (sums wallSums,
-	multiplier num) {
-	out := s.eachWall(g.walls, near, 14, []limbs{all, before}, nil,
-		func(set *contactSet, states []limbs, _ []num) []num {
-			m := set.findContacts(states[0])
-			materialize(m.components(true)...)
-			pressed := s.solveContactPosition(g, m, states[1])
-			return append(pressed.sums(), pressed.multiplier)
-		})
-	return wallSumsOf(out), out[13]
-}
-
-// velocityNear sums [System.solveContactVelocity] over the near walls. found is the state in which
-// contacts are found. short is the sum of the slips that friction did not stop.
-func (s *System) velocityNear(g *contactGroup, near nearWalls, found, now, before limbs,
-	multiplier num) (sums wallSums, short num) {
-	out := s.eachWall(g.walls, near, 14, []limbs{found, now, before}, []num{multiplier},
-		func(set *contactSet, states []limbs, inputs []num) []num {
-			m := set.findContacts(states[0])
-			materialize(m.components(true)...)
-			e := s.solveContactVelocity(g, m, states[1], states[2], inputs[0])
-			return append(e.sums(), e.short)
-		})
-	return wallSumsOf(out), out[13]
-}
-
-// impulsesNear computes the impulses of spring dynamics from near walls.
-func (s *System) impulsesNear(g *contactGroup, all limbs) touch {
-	near := g.walls.near(all, Const(all[0].rot.w.graph(), int32(0)))
-	// Parts of a start pose are constants. XLA would fold them, and take longer to compile.
-	batch := near.bits.node.Shape().Size() / near.bits.rows
-	parts := s.varyingParts(near.bits.node.Graph(), batch, all)
-	for i, part := range parts {
-		parts[i] = Add(part, zeros(near.bits.node, i, part.Shape().Size()/batch, batch))
-	}
-	all = s.complete(parts)
-	sums := s.eachWall(g.walls, near, 13, []limbs{all}, nil,
-		func(set *contactSet, states []limbs, _ []num) []num {
-			m := set.findContacts(states[0])
-			materialize(m.components(false)...)
-			speed := m.relativeVelocity(m.one, m.other)
-			materializeVectors(&speed)
-			return s.collide(g, m, speed).sums()
-		})
-	return s.shareNear(g, wallSumsOf(sums), 1e-8)
-}
-
-// wallSums is the sum of effects over walls, one row per row of the sets of [walls].
-type wallSums struct {
-	on, onOther push
-	active      num // the number of active contacts
-}
-
-func (e effect) sums() []num {
-	materialize(e.components()...)
-	var out []num
-	for _, c := range e.components()[:12] {
-		out = append(out, *c)
-	}
-	return append(out, e.active.number())
-}
-
-func wallSumsOf(out []num) (sums wallSums) {
-	on, other := sums.on.components(), sums.onOther.components()
-	for i := range 6 {
-		*on[i], *other[i] = out[i], out[6+i]
-	}
-	sums.active = out[12]
-	return sums
-}
-
-// shareNear averages the sums over the near walls on each body, like [System.share].
-func (s *System) shareNear(g *contactGroup, sums wallSums, epsilon float64) touch {
-	set := &g.walls.sets[0]
-	return s.average(g, epsilon, set.a.portions(len(s.levels), sums.on, sums.active),
-		[]portion{{sums.onOther, set.toFixed(), sums.active}})
 }
 
 // skipsWalls reports whether steps skip far walls. On accelerators they never do.

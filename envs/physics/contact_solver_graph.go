@@ -1,0 +1,191 @@
+package physics
+
+import . "github.com/gomlx/gomlx/core/graph"
+
+// contactSolver computes the effects of a group's contacts in a state of the bodies.
+type contactSolver interface {
+	// impulses returns the velocity changes of spring dynamics.
+	impulses() touch
+	// correctPositions returns the position corrections of position based dynamics, given the state
+	// before the substep, and adds the contacts' normal multipliers to m.
+	correctPositions(before limbs, m *multipliers) touch
+	// correctVelocities returns the velocity changes of position based dynamics. shifted is the state
+	// after the position corrections, now the same with projected velocities.
+	correctVelocities(now, shifted limbs, m *multipliers) touch
+}
+
+// contactSolvers returns the solver of each group of contacts: all contacts at once, or near walls
+// one at a time. Unless everyWall is 0 or nil, all walls count as near.
+func (s *System) contactSolvers(all limbs, everyWall *Node) (solvers []contactSolver) {
+	g := all[0].rot.w.graph()
+	for i := range s.contacts {
+		group := &s.contacts[i]
+		if group.walls == nil || accelerated(g) {
+			solvers = append(solvers, &allContacts{s, group, all, nil})
+			continue
+		}
+		if everyWall == nil {
+			everyWall = Const(g, int32(0))
+		}
+		solvers = append(solvers, &nearContacts{s, group, all, group.walls.near(all, everyWall)})
+	}
+	return solvers
+}
+
+// multipliers sums the normal multipliers of the contacts of each body, which bound friction.
+type multipliers struct {
+	added   [][]addend // by level
+	far     [][]addend // lower bounds of the walls that are not near; nil if there are no such walls
+	byLevel []num      // the sums, after [multipliers.sum]
+	skipped []num      // 1 for bodies with skipped walls, else 0; nil if there are no such walls
+}
+
+func (m *multipliers) add(of *[][]addend, a *side, x num) {
+	a.eachPart(func(part sidePart, take func(num) num) {
+		(*of)[part.level] = append((*of)[part.level], addend{take(x), part.to})
+	})
+}
+
+// sum sums the multipliers. Where walls are skipped, the sum is the negative of a lower bound on its
+// absolute value.
+func (m *multipliers) sum(levels []level) {
+	for l, level := range levels {
+		total := sum(len(level.body), m.added[l]...)
+		if m.far != nil {
+			far := sum(len(level.body), m.far[l]...)
+			some := far.above(0)
+			total = some.choose(total.minus(far).min(far.zero()), total)
+			m.skipped = append(m.skipped, some.number())
+		}
+		m.byLevel = append(m.byLevel, total)
+	}
+}
+
+// unstopped is above 0 in copies where the skipped walls may bound friction, one row; no rows if no
+// walls are skipped.
+func (m *multipliers) unstopped(a *side, slip num) num {
+	if m.skipped == nil {
+		return num{}
+	}
+	slip = slip.times(a.gather(m.skipped))
+	materialize(&slip)
+	return sum(1, addend{slip, each(make([]int, slip.rows))}) // over the rows of a copy
+}
+
+// allContacts solves all contacts of a group at once.
+type allContacts struct {
+	*System
+	group  *contactGroup
+	found  limbs
+	points []contactPoint // after correctPositions
+}
+
+func (c *allContacts) impulses() touch {
+	points := c.group.findContacts(c.found, false)
+	speeds, effects := make([]vector, len(points)), make([]effect, len(points))
+	var made []*num
+	for k, m := range points {
+		speeds[k] = m.relativeVelocity(m.one, m.other)
+		made = append(made, speeds[k].components()...)
+	}
+	materialize(made...)
+	for k, m := range points {
+		effects[k] = c.collide(c.group, m, speeds[k])
+	}
+	return c.average(points, effects, 1e-8)
+}
+
+func (c *allContacts) correctPositions(before limbs, m *multipliers) touch {
+	c.points = c.group.findContacts(c.found, true)
+	effects := make([]effect, len(c.points))
+	for k, p := range c.points {
+		effects[k] = c.solveContactPosition(c.group, p, before)
+		m.add(&m.added, &p.a, effects[k].scalar)
+	}
+	return c.average(c.points, effects, 1e-6)
+}
+
+func (c *allContacts) correctVelocities(now, shifted limbs, m *multipliers) touch {
+	effects := make([]effect, len(c.points))
+	for k, p := range c.points {
+		effects[k] = c.solveContactVelocity(c.group, p, now, shifted, p.a.gather(m.byLevel))
+	}
+	t := c.average(c.points, effects, 1e-6)
+	for k, p := range c.points {
+		t.short = t.short.plus(m.unstopped(&p.a, effects[k].scalar))
+	}
+	return t
+}
+
+// average averages the effects of contacts on each body.
+func (c *allContacts) average(points []contactPoint, effects []effect, epsilon float64) touch {
+	var made []*num
+	for k := range effects {
+		made = append(made, effects[k].components()...)
+	}
+	materialize(made...)
+	sets, sums := make([]*contactSet, len(points)), make([]effectSum, len(points))
+	for k, e := range effects {
+		sets[k], sums[k] = points[k].contactSet, effectSum{e.on, e.onOther, e.active.number(), e.scalar}
+	}
+	return c.share(c.group, sets, sums, epsilon)
+}
+
+// nearContacts solves the contacts with near walls one at a time.
+type nearContacts struct {
+	*System
+	group *contactGroup
+	found limbs
+	near  nearWalls
+}
+
+func (c *nearContacts) impulses() touch {
+	// Parts of a start pose are constants. XLA would fold them, and take longer to compile.
+	g, batch := c.near.bits.node.Graph(), c.near.bits.node.Shape().Size()/c.near.bits.rows
+	parts := c.varyingParts(g, batch, c.found)
+	for i, part := range parts {
+		parts[i] = Add(part, zeros(c.near.bits.node, i, part.Shape().Size()/batch, batch))
+	}
+	sum := c.eachWall(false, []limbs{c.complete(parts)}, nil,
+		func(set *contactSet, states []limbs, _ num) effect {
+			m := set.findContacts(states[0])
+			materialize(m.components(false)...)
+			speed := m.relativeVelocity(m.one, m.other)
+			materializeVectors(&speed)
+			return c.collide(c.group, m, speed)
+		})
+	return c.average(sum, 1e-8)
+}
+
+func (c *nearContacts) correctPositions(before limbs, m *multipliers) touch {
+	sum := c.eachWall(true, []limbs{c.found, before}, nil,
+		func(set *contactSet, states []limbs, _ num) effect {
+			p := set.findContacts(states[0])
+			materialize(p.components(true)...)
+			return c.solveContactPosition(c.group, p, states[1])
+		})
+	m.add(&m.added, c.side(), sum.scalar)
+	m.far = make([][]addend, len(c.levels))
+	m.add(&m.far, c.side(), c.near.far)
+	return c.average(sum, 1e-6)
+}
+
+func (c *nearContacts) correctVelocities(now, shifted limbs, m *multipliers) touch {
+	multiplier := c.side().gather(m.byLevel)
+	sum := c.eachWall(true, []limbs{c.found, now, shifted}, &multiplier,
+		func(set *contactSet, states []limbs, multiplier num) effect {
+			p := set.findContacts(states[0])
+			materialize(p.components(true)...)
+			return c.solveContactVelocity(c.group, p, states[1], states[2], multiplier)
+		})
+	t := c.average(sum, 1e-6)
+	t.short = m.unstopped(c.side(), sum.scalar)
+	return t
+}
+
+// side returns the moving bodies, one row per contact with the same wall.
+func (c *nearContacts) side() *side { return &c.group.walls.sets[0].a }
+
+func (c *nearContacts) average(sum effectSum, epsilon float64) touch {
+	return c.share(c.group, []*contactSet{&c.group.walls.sets[0]}, []effectSum{sum}, epsilon)
+}
