@@ -54,8 +54,8 @@ func antFalls(ceiling float64) func(StepView) *Node {
 }
 
 // ant builds the task of an ant in a model. define sets what differs from running along x.
-func ant(task catalog.Task, model physics.Model, o options, define func(*Rigid)) (Env, error) {
-	return o.rigid(task, model, robots.AntLeg, func(env *Rigid) {
+func ant(task catalog.Task, model physics.Model, define func(*Rigid)) (Env, error) {
+	return rigid(task, model, robots.AntLeg, func(env *Rigid) {
 		env.Noise, env.Contacts = 0.1, 6*len(model.Bodies)
 		env.Observe, env.Reward, env.Done = antObservation, antForward, antFalls(1)
 		define(env)
@@ -64,14 +64,14 @@ func ant(task catalog.Task, model physics.Model, o options, define func(*Rigid))
 	})
 }
 
-func makeAntUni(task catalog.Task, o options) (Env, error) {
-	return ant(task, robots.Ant(physics.Spring), o, func(env *Rigid) {
+func makeAntUni(task catalog.Task, _ options) (Env, error) {
+	return ant(task, robots.Ant(physics.Spring), func(env *Rigid) {
 		env.Describe = func(m StepView) *Node { return feet(m, robots.AntFeet...) }
 	})
 }
 
 func makeAntOmni(task catalog.Task, o options) (Env, error) {
-	return ant(task, robots.Ant(physics.Spring), o, func(env *Rigid) {
+	return ant(task, robots.Ant(physics.Spring), func(env *Rigid) {
 		env.Reward = func(_, after StepView, action *Node) *Node { return Neg(antEffort(after, action)) }
 		const far = 1e10
 		clipping := o.clipping(task.Descriptor, []float32{-far, -far}, []float32{far, far})
@@ -80,7 +80,7 @@ func makeAntOmni(task catalog.Task, o options) (Env, error) {
 }
 
 func makeAntTrap(task catalog.Task, o options) (Env, error) {
-	return ant(task, robots.Trap(robots.Ant(physics.PositionBased)), o, func(env *Rigid) {
+	return ant(task, robots.Trap(robots.Ant(physics.PositionBased)), func(env *Rigid) {
 		clipping := o.clipping(task.Descriptor, []float32{0, -8}, []float32{1e10, 8})
 		env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
 		env.Observe = located(antTorso, antObservation, [2]float64{15, 0}, [2]float64{15, 8})
@@ -98,15 +98,9 @@ func located(body string, observe func(StepView) *Node, center,
 	}
 }
 
-func makeAntMaze(task catalog.Task, o options) (Env, error) {
+func makeAntMaze(task catalog.Task, _ options) (Env, error) {
 	target, limits := *task.Target, task.Descriptor
-	if o.target != nil {
-		target = *o.target
-		if err := checkTarget(target, task.Spec); err != nil {
-			return nil, err
-		}
-	}
-	return ant(task, robots.Maze(robots.Ant(physics.PositionBased), target), o, func(env *Rigid) {
+	return ant(task, robots.Maze(robots.Ant(physics.PositionBased), target), func(env *Rigid) {
 		env.Describe = func(m StepView) *Node { return position(m, antTorso, limits) }
 		env.Observe = located(antTorso, antObservation, [2]float64{17.5, 17.5}, [2]float64{22.5, 22.5})
 		env.Done = antFalls(5)

@@ -18,7 +18,7 @@ func Arm(joints int) *BlackBox {
 	return &BlackBox{task.Spec, arm}
 }
 
-func makeArm(task catalog.Task, o options) (Env, error) { return Arm(task.Actions), o.none() }
+func makeArm(task catalog.Task, _ options) (Env, error) { return Arm(task.Actions), nil }
 
 func arm(solutions *Node) (fitness, descriptor *Node) {
 	x := clipTo(solutions, 0, 1)

@@ -1,19 +1,19 @@
 package envs
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs/physics"
-	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/xla"
 )
 
 // Perturbable is a task whose conditions are part of its state, so that one program serves all of
-// them. [Option]s are constants of a program; conditions are its inputs. States have the nominal
-// conditions until [Perturbable.Under] sets others.
+// them: gravity, the actuators of a leg, the target. States have the nominal conditions until
+// [Perturbable.Under] sets others.
 type Perturbable struct{ *Rigid }
 
 // NewPerturbable makes the conditions of a task part of its state. A task without conditions is an
@@ -21,11 +21,11 @@ type Perturbable struct{ *Rigid }
 func NewPerturbable(env Env) (Perturbable, error) {
 	rigid, ok := env.(*Rigid)
 	if _, wrapped := Inner(env).(*Rigid); !ok && wrapped {
-		return Perturbable{}, errors.Errorf("the conditions of %s cannot be part of its state together "+
+		return Perturbable{}, fmt.Errorf("the conditions of %s cannot be part of its state together "+
 			"with a fixed start or automatic resets", env.Spec().Name)
 	}
 	if !ok {
-		return Perturbable{}, errors.Errorf("%s has neither gravity nor actuators nor a target to change",
+		return Perturbable{}, fmt.Errorf("%s has neither gravity nor actuators nor a target to change",
 			env.Spec().Name)
 	}
 	return Perturbable{rigid}, nil
@@ -44,15 +44,16 @@ func (l Perturbable) Nominal() Conditions {
 // them. Conditions that the task does not have or that are out of range are an error.
 func (l Perturbable) Values(c Conditions) ([]float32, error) {
 	for what, k := range map[string]float64{"gravity": c.Gravity, "actuator strength": c.Actuators} {
-		if err := robots.CheckMultiplier(what, k); err != nil {
-			return nil, errors.WithMessage(err, l.Spec().Name)
+		if !(k >= 0) || math.IsInf(k, 1) {
+			return nil, fmt.Errorf("%s: the multiplier of %s must be finite and not negative, not %g",
+				l.Spec().Name, what, k)
 		}
 	}
 	if c.Actuators != 1 && len(l.Leg) == 0 {
-		return nil, errors.Errorf("%s has no leg whose actuators can be weakened", l.Spec().Name)
+		return nil, fmt.Errorf("%s has no leg whose actuators can be weakened", l.Spec().Name)
 	}
 	if l.Goal == nil && c.Target != ([2]float64{}) {
-		return nil, errors.WithMessage(errNoTarget, l.Spec().Name)
+		return nil, fmt.Errorf("%s has no target to move; only ant-maze has one", l.Spec().Name)
 	}
 	if l.Goal != nil && c.Target != *l.Goal {
 		if err := checkTarget(c.Target, l.Spec()); err != nil {
@@ -76,8 +77,12 @@ func (l Perturbable) Width() int {
 }
 
 // Reset implements [Env], with nominal conditions.
-func (l Perturbable) Reset(keys xla.Key) State {
-	s := l.Rigid.Reset(keys)
+func (l Perturbable) Reset(keys xla.Key) State { return l.nominal(l.Rigid.Reset(keys)) }
+
+// At is [Rigid.At] with nominal conditions.
+func (l Perturbable) At(state physics.State) State { return l.nominal(l.Rigid.At(state)) }
+
+func (l Perturbable) nominal(s State) State {
 	s.PhysicsState = append(slices.Clone(s.PhysicsState),
 		l.broadcast(Const(s.Reward.Graph(), l.values(l.Nominal())), s))
 	return s
@@ -108,6 +113,22 @@ func (l Perturbable) Step(s State, action *Node) State {
 	next := l.step(s, action, now)
 	next.PhysicsState = append(slices.Clone(next.PhysicsState), values)
 	return next
+}
+
+// checkTarget checks that a target is finite and lies within the limits of a descriptor that is a
+// position.
+func checkTarget(target [2]float64, spec Spec) error {
+	for axis, c := range target {
+		low, high := math.Inf(-1), math.Inf(1)
+		if spec.Positions() {
+			low, high = float64(spec.Descriptor.Lower[axis]), float64(spec.Descriptor.Upper[axis])
+		}
+		if !(c > low && c < high) {
+			return fmt.Errorf("target (%g, %g) of %s: %c must lie between %g and %g", target[0],
+				target[1], spec.Name, "xy"[axis], low, high)
+		}
+	}
+	return nil
 }
 
 // condition holds the conditions of a step, [B] each; nil means nominal.

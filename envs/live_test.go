@@ -2,6 +2,7 @@ package envs_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,26 +11,42 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
 
-// Conditions as inputs of a program have the same effect as options at build time. Nominal
-// conditions have no effect.
-func TestPerturbable(t *testing.T) {
-	type change struct {
-		options    []envs.Option
-		conditions func(*envs.Conditions)
+// rebuilt returns a task of a model with other gravity, actuators and target.
+func rebuilt(t *testing.T, task *envs.Rigid, c envs.Conditions) *envs.Rigid {
+	t.Helper()
+	r, m := *task, task.System.Model()
+	m.Gravity[2] *= c.Gravity
+	for i, a := range m.Actuators {
+		if slices.Contains(r.Leg, a.Joint) {
+			m.Actuators[i].Strength *= c.Actuators
+		}
 	}
-	gravity := change{[]envs.Option{envs.Gravity(0.25)}, func(c *envs.Conditions) { c.Gravity = 0.25 }}
-	weak := change{[]envs.Option{envs.Actuators(0)}, func(c *envs.Conditions) { c.Actuators = 0 }}
+	if r.Goal != nil {
+		r.Goal = &c.Target
+	}
+	var err error
+	if r.System, err = physics.NewSystem(m); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// Conditions as inputs of a program have the same effect as another model. Nominal conditions have
+// no effect.
+func TestPerturbable(t *testing.T) {
+	type change = func(*envs.Conditions)
+	gravity := func(c *envs.Conditions) { c.Gravity = 0.25 }
+	weak := func(c *envs.Conditions) { c.Actuators = 0 }
 	// Powers of two are exact: the halfcheetah amplifies rounding.
-	both := change{[]envs.Option{envs.Gravity(4), envs.Actuators(0.5)},
-		func(c *envs.Conditions) { c.Gravity, c.Actuators = 4, 0.5 }}
-	moved := change{[]envs.Option{envs.Target(-2, 15)},
-		func(c *envs.Conditions) { c.Target = [2]float64{-2, 15} }}
-	nominal := change{nil, func(*envs.Conditions) {}}
+	both := func(c *envs.Conditions) { c.Gravity, c.Actuators = 4, 0.5 }
+	moved := func(c *envs.Conditions) { c.Target = [2]float64{-2, 15} }
+	nominal := func(*envs.Conditions) {}
 	for name, changes := range map[string][]change{
 		"walker-uni": {nominal, gravity, weak, both}, "halfcheetah-uni": {nominal, both},
 		"ant-uni": {nominal, both}, "ant-maze": {nominal, gravity, moved},
@@ -43,12 +60,12 @@ func TestPerturbable(t *testing.T) {
 			var last [][]float32
 			for i, c := range changes {
 				conditions := live.Nominal()
-				c.conditions(&conditions)
+				c(&conditions)
 				values, err := live.Values(conditions)
 				if err != nil {
 					t.Fatal(err)
 				}
-				built := environment(t, name, c.options...)
+				built := rebuilt(t, live.Rigid, conditions)
 				// A few copies, two steps: enough for a change of velocity to show in positions.
 				out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 					keys := xla.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))

@@ -1,10 +1,9 @@
 package envs
 
 import (
+	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/names"
@@ -30,24 +29,20 @@ var constructors = map[string]func(catalog.Task, options) (Env, error){
 // Names lists the environments that [Make] knows, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(constructors)) }
 
-// Make builds an environment by name. An unknown name is an error that suggests the closest one. An
-// option that the environment does not support or a value out of range is an error.
+// Make builds an environment by name. An unknown name is an error that suggests the closest one.
 func Make(name string, opts ...Option) (Env, error) {
 	build, ok := constructors[name]
 	if !ok {
 		return nil, names.Unknown("environment", name, Names())
 	}
 	task, _ := catalog.Find(name)
-	o := options{gravity: 1, actuators: 1}
+	var o options
 	for _, set := range opts {
 		set(&o)
 	}
-	if o.target != nil && !slices.Contains(task.Perturbations, TargetPosition) {
-		return nil, errors.WithMessage(errNoTarget, name)
-	}
 	env, err := build(task, o)
 	if err != nil {
-		return nil, errors.WithMessage(err, name)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if o.fixed {
 		env = StartAt(env, o.start)

@@ -26,8 +26,8 @@ func motion(m StepView, torso string, spin bool) []*Node {
 	return append(parts, velocities)
 }
 
-func makeWalkerUni(task catalog.Task, o options) (Env, error) {
-	return o.rigid(task, robots.Walker2d(), robots.Walker2dLeg, func(env *Rigid) {
+func makeWalkerUni(task catalog.Task, _ options) (Env, error) {
+	return rigid(task, robots.Walker2d(), robots.Walker2dLeg, func(env *Rigid) {
 		env.Noise = 0.005
 		env.Observe = planarObservation(false)
 		env.Done = func(m StepView) *Node { return outside(m.Frame("torso").Position[2], 0.7, 2) }
@@ -45,23 +45,22 @@ func makeWalkerUni(task catalog.Task, o options) (Env, error) {
 	})
 }
 
-func makeHalfCheetahUni(task catalog.Task, o options) (Env, error) {
-	return halfCheetah(task, robots.HalfCheetah(), o, func(env *Rigid) {
+func makeHalfCheetahUni(task catalog.Task, _ options) (Env, error) {
+	return halfCheetah(task, robots.HalfCheetah(), func(env *Rigid) {
 		env.Describe = func(m StepView) *Node { return feet(m, robots.HalfCheetahFeet...) }
 	})
 }
 
-func makeHalfCheetahHurdles(task catalog.Task, o options) (Env, error) {
-	return halfCheetah(task, robots.Hurdles(robots.HalfCheetah()), o, func(env *Rigid) {
+func makeHalfCheetahHurdles(task catalog.Task, _ options) (Env, error) {
+	return halfCheetah(task, robots.Hurdles(robots.HalfCheetah()), func(env *Rigid) {
 		env.Observe = located("torso", env.Observe, [2]float64{catalog.HurdlesHalfway, 0},
 			[2]float64{catalog.HurdlesHalfway, 8})
 	})
 }
 
 // halfCheetah builds the task of a half-cheetah in a model.
-func halfCheetah(task catalog.Task, model physics.Model, o options,
-	define func(*Rigid)) (Env, error) {
-	return o.rigid(task, model, robots.HalfCheetahLeg, func(env *Rigid) {
+func halfCheetah(task catalog.Task, model physics.Model, define func(*Rigid)) (Env, error) {
+	return rigid(task, model, robots.HalfCheetahLeg, func(env *Rigid) {
 		env.Noise = 0.1
 		env.Observe = planarObservation(true)
 		env.Reward = func(before, after StepView, action *Node) *Node {

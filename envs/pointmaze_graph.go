@@ -27,7 +27,7 @@ func pointmaze() catalog.Task {
 	return task
 }
 
-func makePointmaze(_ catalog.Task, o options) (Env, error) { return Pointmaze{}, o.none() }
+func makePointmaze(catalog.Task, options) (Env, error) { return Pointmaze{}, nil }
 
 // Spec implements [Env].
 func (Pointmaze) Spec() Spec { return pointmaze().Spec }

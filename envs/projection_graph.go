@@ -25,14 +25,14 @@ func Rastrigin(dims int) *BlackBox {
 	return projection("rastrigin", dims, rastrigin)
 }
 
-func makeSphere(task catalog.Task, o options) (Env, error) { return Sphere(task.Actions), o.none() }
+func makeSphere(task catalog.Task, _ options) (Env, error) { return Sphere(task.Actions), nil }
 
-func makeRastriginMulti(task catalog.Task, o options) (Env, error) {
-	return RastriginMulti(task.Actions), o.none()
+func makeRastriginMulti(task catalog.Task, _ options) (Env, error) {
+	return RastriginMulti(task.Actions), nil
 }
 
-func makeRastrigin(task catalog.Task, o options) (Env, error) {
-	return Rastrigin(task.Actions), o.none()
+func makeRastrigin(task catalog.Task, _ options) (Env, error) {
+	return Rastrigin(task.Actions), nil
 }
 
 // lags are the optima of the objectives of [RastriginMulti].

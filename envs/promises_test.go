@@ -53,7 +53,7 @@ func TestFixedStart(t *testing.T) {
 				g := in[0].Graph()
 				keys := xla.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, 3), 0))
 				var out []*Node
-				for _, option := range []envs.Option{envs.FixedStart(1), envs.FixedStart(2), envs.Gravity(1)} {
+				for _, option := range []envs.Option{envs.FixedStart(1), envs.FixedStart(2), envs.WidePositions()} {
 					s := environment(t, name, option).Reset(keys)
 					out = append(out, Concatenate([]*Node{s.Observation,
 						Transpose(Reshape(s.PhysicsState[0], -1, 3), 0, 1)}, 1))

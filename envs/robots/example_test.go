@@ -8,15 +8,14 @@ import (
 	"example.com/qdnb/envs/robots"
 )
 
-// An ant with half the actuator strength in one leg and twice the gravity.
+// Models are data: an ant with half the actuator strength in one leg and twice the gravity.
 func Example() {
-	ant, err := robots.WithGravity(robots.Ant(physics.Spring), 2)
-	if err != nil {
-		log.Fatal(err)
-	}
-	ant, err = robots.WithStrength(ant, 0.5, robots.AntLeg...)
-	if err != nil {
-		log.Fatal(err)
+	ant := robots.Ant(physics.Spring)
+	ant.Gravity[2] *= 2
+	for i, a := range ant.Actuators {
+		if a.Joint == robots.AntLeg[0] || a.Joint == robots.AntLeg[1] {
+			ant.Actuators[i].Strength *= 0.5
+		}
 	}
 	if err := ant.Validate(); err != nil {
 		log.Fatal(err)

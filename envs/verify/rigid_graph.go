@@ -42,11 +42,7 @@ func formOfRigid(env *envs.Rigid) form {
 		stepped: append(append([]column{observation(spec, tolerance{base: 1e-3, err64: "err64_obs"})},
 			outcome(spec, tolerance{base: 1e-4, err64: "err64_reward"}, desc)...),
 			r.column("contact_vel", 3, touch), r.column("contact_ang", 3, touch)),
-		step: func(s envs.State, action *Node) (envs.State, []*Node) {
-			s, contact := stepWithContact(env, s, action)
-			return s, append(append([]*Node{s.Observation}, outcomes(s)...), byBody(contact.Velocity),
-				byBody(contact.AngularVelocity))
-		},
+		step:    r.step(env, func(r *envs.Rigid) envs.Env { return r }),
 		percent: 1,
 		started: append([]column{observation(spec, tolerance{base: 1e-3})},
 			descriptor(spec, startDesc)...),
@@ -84,16 +80,20 @@ func (r *rigidForm) write(s physics.State) []*Node {
 	return []*Node{position, rotation, velocity, angular}
 }
 
-// stepWithContact is a step that also returns its contact.
-func stepWithContact(env *envs.Rigid, s envs.State, action *Node) (envs.State, physics.Contact) {
-	witness := *env
-	var contact physics.Contact
-	witness.Observe = func(m envs.StepView) *Node {
-		contact = m.Contact
-		return env.Observe(m)
+// step returns the step of a task, which also returns its contacts.
+func (r *rigidForm) step(env *envs.Rigid, task func(*envs.Rigid) envs.Env) func(s envs.State,
+	action *Node) (envs.State, []*Node) {
+	return func(s envs.State, action *Node) (envs.State, []*Node) {
+		witness := *env
+		var contact physics.Contact
+		witness.Observe = func(m envs.StepView) *Node {
+			contact = m.Contact
+			return env.Observe(m)
+		}
+		s = task(&witness).Step(s, action)
+		return s, append(append([]*Node{s.Observation}, outcomes(s)...), byBody(contact.Velocity),
+			byBody(contact.AngularVelocity))
 	}
-	s = witness.Step(s, action)
-	return s, contact
 }
 
 // byBody stacks components [bodies, B] to an array [B, bodies, 3].

@@ -54,21 +54,18 @@ func file(p *xla.Platform, path string) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	var options []envs.Option
-	if kind == perturbed {
-		option, err := perturbation(parts[2], stored)
-		if err != nil {
-			return report, err
-		}
-		options = append(options, option)
-	}
-	env, err := envs.Make(parts[1], options...)
+	env, err := envs.Make(parts[1])
 	if err != nil {
 		return report, err
 	}
 	form, err := formOf(env)
 	if err != nil {
 		return report, err
+	}
+	if kind == perturbed {
+		if err := form.perturb(parts[2], stored); err != nil {
+			return report, err
+		}
 	}
 	groups, err := kinds[kind](subject{p, form}, stored)
 	if err != nil {

@@ -270,7 +270,7 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 			nil): `unknown perturbation "wind"; known: actuator, gravity, target`,
 		changeAs(t, gravity, "perturb_ant-uni_actuators_2.npz", nil): `did you mean "actuator"?`,
 		changeAs(t, gravity, "perturb_pointmaze_gravity_2.npz",
-			nil): "has neither gravity nor actuators to change",
+			nil): "has neither gravity nor actuators nor a target to change",
 		changeAs(t, target, "perturb_ant-uni_target_3.npz", nil): "has no target to move",
 		one(gravity, "parameter", npz.Array{}):                   `there is no array "parameter"`,
 		one(gravity, "parameter",
