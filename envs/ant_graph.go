@@ -60,7 +60,7 @@ func ant(task catalog.Task, model physics.Model, define func(*Rigid)) (Env, erro
 		env.Observe, env.Reward, env.Done = antObservation, antForward, antFalls(1)
 		define(env)
 		env.Settings.Zero = untouched(env)
-		env.Objectives = split(env.Reward, antCost)
+		env.Objectives = rewardAndCost(env.Reward, antCost)
 	})
 }
 

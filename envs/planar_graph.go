@@ -39,7 +39,7 @@ func makeWalkerUni(task catalog.Task, _ options) (Env, error) {
 			forward := velocity(after, x(before), x(after))
 			return AddScalar(Sub(forward, cost(0.001, action)), 1)
 		}
-		env.Objectives = split(env.Reward, func(_ StepView, action *Node) *Node {
+		env.Objectives = rewardAndCost(env.Reward, func(_ StepView, action *Node) *Node {
 			return cost(0.001, action)
 		})
 	})
@@ -67,7 +67,7 @@ func halfCheetah(task catalog.Task, model physics.Model, define func(*Rigid)) (E
 			x := func(m StepView) *Node { return m.Frame("torso").Position[0] }
 			return Sub(velocity(after, x(before), x(after)), cost(0.1, action))
 		}
-		env.Objectives = split(env.Reward, func(_ StepView, action *Node) *Node {
+		env.Objectives = rewardAndCost(env.Reward, func(_ StepView, action *Node) *Node {
 			return cost(0.1, action)
 		})
 		define(env)

@@ -204,9 +204,9 @@ func (r *Rigid) reward(before, after StepView, action *Node, under condition) *N
 	return Neg(distanceTo(after, r.Seeker, target[0], target[1]))
 }
 
-// split returns the objectives of a reward that includes a cost: the rest of it, and minus the
+// rewardAndCost returns the objectives of a reward that includes a cost: the rest of it, and minus the
 // cost.
-func split(reward func(before, after StepView, action *Node) *Node,
+func rewardAndCost(reward func(before, after StepView, action *Node) *Node,
 	cost func(after StepView, action *Node) *Node) func(before, after StepView, action *Node) *Node {
 	return func(before, after StepView, action *Node) *Node {
 		spent := cost(after, action)

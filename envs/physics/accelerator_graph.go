@@ -73,20 +73,20 @@ func unrolled(count int) int {
 // stepOnAccelerator is [System.StepUnder] for GPUs and TPUs.
 func (s *System) stepOnAccelerator(state State, d drive) (State, Contact) {
 	g, batch := state.graph(), state.batch()
-	all, total := s.limbs(state), s.noTouch()
+	all, total := s.limbs(state), s.noContact()
 	split := s.splits(g)
 	if split {
-		for _, c := range total.all() {
+		for _, c := range total.carried() {
 			*c = c.splitRows()
 		}
 	}
 	run := running{Parts: s.carry(g, batch, all, split), Drive: d.carry(g, batch)}
-	var rows []*num // what Touch holds
-	for _, c := range total.all() {
+	var rows []*num // what Contacts holds
+	for _, c := range total.carried() {
 		rows = append(rows, c.leaves()...)
 	}
 	for i, c := range rows {
-		run.Touch = append(run.Touch, zeros(run.Parts[0], i, c.rows, batch))
+		run.Contacts = append(run.Contacts, zeros(run.Parts[0], i, c.rows, batch))
 	}
 	substep, count := s.smallestStep()
 	together := unrolled(count)
@@ -94,15 +94,15 @@ func (s *System) stepOnAccelerator(state State, d drive) (State, Contact) {
 		g := r.Parts[0].Graph()
 		all, d := s.carried(r.Parts, split), s.driveOf(r.Drive)
 		for range together {
-			var t touch
+			var t contactEffect
 			all, t = substep(all, d)
 			next := 0
-			for _, c := range t.all() {
+			for _, c := range t.carried() {
 				if split {
 					*c = c.splitRows()
 				}
 				for _, row := range c.leaves() {
-					r.Touch[next] = num{rows: row.rows, node: r.Touch[next]}.plus(*row).spread(g, batch)
+					r.Contacts[next] = num{rows: row.rows, node: r.Contacts[next]}.plus(*row).spread(g, batch)
 					next++
 				}
 			}
@@ -111,7 +111,7 @@ func (s *System) stepOnAccelerator(state State, d drive) (State, Contact) {
 		return r
 	})
 	for i, c := range rows {
-		*c = num{rows: c.rows, node: run.Touch[i]}
+		*c = num{rows: c.rows, node: run.Contacts[i]}
 	}
 	if split {
 		return s.joined(g, batch, s.carried(run.Parts, true)), s.contact(g, batch, total)
@@ -234,7 +234,7 @@ func (s *System) storePositions(states ...limbs) {
 				if side == nil {
 					continue
 				}
-				for _, part := range side.parts {
+				for _, part := range side.levels {
 					touching[part.level] = true
 				}
 			}

@@ -156,7 +156,7 @@ func (s *System) CenterOfMass(state State) [3]*Node {
 			}
 		}
 	}
-	var parts [3][]addend
+	var parts [3][]term
 	for l, b := range s.limbs(state) {
 		share := make([]float64, len(s.levels[l].body))
 		for row, mass := range s.levels[l].mass.known {
@@ -166,12 +166,12 @@ func (s *System) CenterOfMass(state State) [3]*Node {
 		}
 		one := make([]int, len(share)) // all rows add to row 0
 		for i, c := range []num{b.pos.x, b.pos.y, b.pos.z} {
-			parts[i] = append(parts[i], addend{c.times(known(share...)), each(one)})
+			parts[i] = append(parts[i], term{c.times(known(share...)), each(one)})
 		}
 	}
 	var center [3]*Node
 	for i := range center {
-		center[i] = sum(1, parts[i]...).spread(state.graph(), state.batch())
+		center[i] = segmentSum(1, parts[i]...).spread(state.graph(), state.batch())
 	}
 	return center
 }
@@ -191,7 +191,7 @@ func (s *System) Import(position, rotation, velocity, angular *Node) State {
 	components := every.components()
 	next := 0
 	for _, array := range []*Node{position, rotation, velocity, angular} {
-		for _, node := range split(array) {
+		for _, node := range unstack(array) {
 			*components[next] = num{rows: len(s.model.Bodies), node: node}
 			next++
 		}
@@ -205,7 +205,7 @@ func (s *System) Import(position, rotation, velocity, angular *Node) State {
 }
 
 // split cuts [B, bodies, k] into k times [bodies * B].
-func split(x *Node) []*Node {
+func unstack(x *Node) []*Node {
 	dims := x.Shape().Dimensions
 	x = TransposeAllAxes(x, 2, 1, 0)
 	parts := make([]*Node, dims[2])
@@ -219,14 +219,14 @@ func split(x *Node) []*Node {
 func (s *System) Export(state State) (position, rotation, velocity, angular *Node) {
 	var stacked [13]*Node
 	for i := range stacked {
-		var parts []addend
+		var parts []term
 		for l, b := range s.limbs(state) {
-			parts = append(parts, addend{*b.components()[i], s.levels[l].toModel()})
+			parts = append(parts, term{*b.components()[i], s.levels[l].toModel()})
 		}
 		for k, b := range s.model.Bodies {
 			if b.Fixed {
 				fixed := s.fixed[k].bodies()
-				parts = append(parts, addend{*fixed.components()[i], [][]int{{k}}})
+				parts = append(parts, term{*fixed.components()[i], [][]int{{k}}})
 			}
 		}
 		stacked[i] = s.table(state.graph(), state.batch(), parts...)
@@ -245,10 +245,10 @@ func (l level) toModel() [][]int {
 	return to
 }
 
-// table sums addends into one row per body of the model, [bodies, B].
-func (s *System) table(g *Graph, batch int, parts ...addend) *Node {
+// table sums terms into one row per body of the model, [bodies, B].
+func (s *System) table(g *Graph, batch int, parts ...term) *Node {
 	rows := len(s.model.Bodies)
-	return Reshape(sum(rows, parts...).spread(g, batch), rows, batch)
+	return Reshape(segmentSum(rows, parts...).spread(g, batch), rows, batch)
 }
 
 // table stacks components [bodies, B] into an array [B, bodies, components].

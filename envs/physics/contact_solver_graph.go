@@ -5,13 +5,13 @@ import . "github.com/gomlx/gomlx/core/graph"
 // contactSolver computes the effects of a group's contacts in a state of the bodies.
 type contactSolver interface {
 	// impulses returns the velocity changes of spring dynamics.
-	impulses() touch
+	impulses() contactEffect
 	// correctPositions returns the position corrections of position based dynamics, given the state
 	// before the substep, and adds the contacts' normal multipliers to m.
-	correctPositions(before limbs, m *multipliers) touch
+	correctPositions(before limbs, m *multipliers) contactEffect
 	// correctVelocities returns the velocity changes of position based dynamics. shifted is the state
 	// after the position corrections, now the same with projected velocities.
-	correctVelocities(now, shifted limbs, m *multipliers) touch
+	correctVelocities(now, shifted limbs, m *multipliers) contactEffect
 }
 
 // contactSolvers returns the solver of each group of contacts: all contacts at once, or near walls
@@ -34,15 +34,15 @@ func (s *System) contactSolvers(all limbs, everyWall *Node) (solvers []contactSo
 
 // multipliers sums the normal multipliers of the contacts of each body, which bound friction.
 type multipliers struct {
-	added   [][]addend // by level
-	far     [][]addend // lower bounds of the walls that are not near; nil if there are no such walls
-	byLevel []num      // the sums, after [multipliers.sum]
-	skipped []num      // 1 for bodies with skipped walls, else 0; nil if there are no such walls
+	added   [][]term // by level
+	far     [][]term // lower bounds of the walls that are not near; nil if there are no such walls
+	byLevel []num    // the sums, after [multipliers.sum]
+	skipped []num    // 1 for bodies with skipped walls, else 0; nil if there are no such walls
 }
 
-func (m *multipliers) add(of *[][]addend, a *side, x num) {
-	a.eachPart(func(part sidePart, take func(num) num) {
-		(*of)[part.level] = append((*of)[part.level], addend{take(x), part.to})
+func (m *multipliers) add(of *[][]term, a *side, x num) {
+	a.eachLevel(func(part levelRows, take func(num) num) {
+		(*of)[part.level] = append((*of)[part.level], term{take(x), part.to})
 	})
 }
 
@@ -50,9 +50,9 @@ func (m *multipliers) add(of *[][]addend, a *side, x num) {
 // absolute value.
 func (m *multipliers) sum(levels []level) {
 	for l, level := range levels {
-		total := sum(len(level.body), m.added[l]...)
+		total := segmentSum(len(level.body), m.added[l]...)
 		if m.far != nil {
-			far := sum(len(level.body), m.far[l]...)
+			far := segmentSum(len(level.body), m.far[l]...)
 			some := far.above(0)
 			total = some.choose(total.minus(far).min(far.zero()), total)
 			m.skipped = append(m.skipped, some.number())
@@ -69,7 +69,7 @@ func (m *multipliers) unstopped(a *side, slip num) num {
 	}
 	slip = slip.times(a.gather(m.skipped))
 	materialize(&slip)
-	return sum(1, addend{slip, each(make([]int, slip.rows))}) // over the rows of a copy
+	return segmentSum(1, term{slip, each(make([]int, slip.rows))}) // over the rows of a copy
 }
 
 // allContacts solves all contacts of a group at once.
@@ -80,7 +80,7 @@ type allContacts struct {
 	points []contactPoint // after correctPositions
 }
 
-func (c *allContacts) impulses() touch {
+func (c *allContacts) impulses() contactEffect {
 	points := c.group.findContacts(c.found, false)
 	speeds, effects := make([]vector, len(points)), make([]effect, len(points))
 	var made []*num
@@ -95,7 +95,7 @@ func (c *allContacts) impulses() touch {
 	return c.average(points, effects, 1e-8)
 }
 
-func (c *allContacts) correctPositions(before limbs, m *multipliers) touch {
+func (c *allContacts) correctPositions(before limbs, m *multipliers) contactEffect {
 	c.points = c.group.findContacts(c.found, true)
 	effects := make([]effect, len(c.points))
 	for k, p := range c.points {
@@ -105,20 +105,20 @@ func (c *allContacts) correctPositions(before limbs, m *multipliers) touch {
 	return c.average(c.points, effects, 1e-6)
 }
 
-func (c *allContacts) correctVelocities(now, shifted limbs, m *multipliers) touch {
+func (c *allContacts) correctVelocities(now, shifted limbs, m *multipliers) contactEffect {
 	effects := make([]effect, len(c.points))
 	for k, p := range c.points {
 		effects[k] = c.solveContactVelocity(c.group, p, now, shifted, p.a.gather(m.byLevel))
 	}
 	t := c.average(c.points, effects, 1e-6)
 	for k, p := range c.points {
-		t.short = t.short.plus(m.unstopped(&p.a, effects[k].scalar))
+		t.unstopped = t.unstopped.plus(m.unstopped(&p.a, effects[k].scalar))
 	}
 	return t
 }
 
 // average averages the effects of contacts on each body.
-func (c *allContacts) average(points []contactPoint, effects []effect, epsilon float64) touch {
+func (c *allContacts) average(points []contactPoint, effects []effect, epsilon float64) contactEffect {
 	var made []*num
 	for k := range effects {
 		made = append(made, effects[k].components()...)
@@ -139,7 +139,7 @@ type nearContacts struct {
 	near  nearWalls
 }
 
-func (c *nearContacts) impulses() touch {
+func (c *nearContacts) impulses() contactEffect {
 	// Parts of a start pose are constants. XLA would fold them, and take longer to compile.
 	g, batch := c.near.bits.node.Graph(), c.near.bits.node.Shape().Size()/c.near.bits.rows
 	parts := c.varyingParts(g, batch, c.found)
@@ -157,7 +157,7 @@ func (c *nearContacts) impulses() touch {
 	return c.average(sum, 1e-8)
 }
 
-func (c *nearContacts) correctPositions(before limbs, m *multipliers) touch {
+func (c *nearContacts) correctPositions(before limbs, m *multipliers) contactEffect {
 	sum := c.eachWall(true, []limbs{c.found, before}, nil,
 		func(set *contactSet, states []limbs, _ num) effect {
 			p := set.findContacts(states[0])
@@ -165,12 +165,12 @@ func (c *nearContacts) correctPositions(before limbs, m *multipliers) touch {
 			return c.solveContactPosition(c.group, p, states[1])
 		})
 	m.add(&m.added, c.side(), sum.scalar)
-	m.far = make([][]addend, len(c.levels))
+	m.far = make([][]term, len(c.levels))
 	m.add(&m.far, c.side(), c.near.far)
 	return c.average(sum, 1e-6)
 }
 
-func (c *nearContacts) correctVelocities(now, shifted limbs, m *multipliers) touch {
+func (c *nearContacts) correctVelocities(now, shifted limbs, m *multipliers) contactEffect {
 	multiplier := c.side().gather(m.byLevel)
 	sum := c.eachWall(true, []limbs{c.found, now, shifted}, &multiplier,
 		func(set *contactSet, states []limbs, multiplier num) effect {
@@ -179,13 +179,13 @@ func (c *nearContacts) correctVelocities(now, shifted limbs, m *multipliers) tou
 			return c.solveContactVelocity(c.group, p, states[1], states[2], multiplier)
 		})
 	t := c.average(sum, 1e-6)
-	t.short = m.unstopped(c.side(), sum.scalar)
+	t.unstopped = m.unstopped(c.side(), sum.scalar)
 	return t
 }
 
 // side returns the moving bodies, one row per contact with the same wall.
 func (c *nearContacts) side() *side { return &c.group.walls.sets[0].a }
 
-func (c *nearContacts) average(sum effectSum, epsilon float64) touch {
+func (c *nearContacts) average(sum effectSum, epsilon float64) contactEffect {
 	return c.share(c.group, []*contactSet{&c.group.walls.sets[0]}, []effectSum{sum}, epsilon)
 }

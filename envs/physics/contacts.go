@@ -22,7 +22,7 @@ type contactGroup struct {
 type contactSet struct {
 	a       side
 	b       *side // nil: the other bodies are fixed
-	fixed   []int // the other bodies, as indices in touched; -1 if the row counts for none
+	fixed   []int // the other bodies, as indices in obstacles; -1 if the row counts for none
 	present mask  // false for rows that only pad the order
 
 	center, half vector // of the capsule, in a's frame; for planes, of the capsule's end
@@ -51,13 +51,13 @@ type repetition struct {
 
 // side holds the bodies on one side of contacts, one row per contact, level by level.
 type side struct {
-	parts   []sidePart
+	levels  []levelRows
 	weights weights
 }
 
-// sidePart holds consecutive rows of a side: their bodies' rows in a level, and the rows of that
+// levelRows holds consecutive rows of a side: their bodies' rows in a level, and the rows of that
 // level which each contact acts on.
-type sidePart struct {
+type levelRows struct {
 	level int
 	rows  []int
 	to    [][]int
@@ -65,7 +65,7 @@ type sidePart struct {
 
 // rows is the number of rows of a side.
 func (c *side) rows() (n int) {
-	for _, part := range c.parts {
+	for _, part := range c.levels {
 		n += len(part.rows)
 	}
 	return n
@@ -190,7 +190,7 @@ func (s *System) addGroup(twoWay bool, fixed, pairs []contact) {
 				if side == nil {
 					continue
 				}
-				for _, part := range side.parts {
+				for _, part := range side.levels {
 					for i, to := range part.to {
 						for _, row := range to {
 							if part.level == l {
@@ -247,21 +247,21 @@ func (s *System) roundSet(plane bool, rounds ...round) contactSet {
 	var contacts []contact
 	var present []float64
 	var fixed []int
-	var parts []sidePart
+	var parts []levelRows
 	for _, r := range rounds {
 		if n := len(parts); n == 0 || parts[n-1].level != r.level {
-			parts = append(parts, sidePart{level: r.level})
+			parts = append(parts, levelRows{level: r.level})
 		}
 		part := &parts[len(parts)-1]
 		for row, c := range r.contacts {
-			here, touched := 0.0, -1
+			here, obstacle := 0.0, -1
 			if c.b >= 0 {
 				here = 1
 				if s.levels[r.level].first[row] {
-					touched = s.touch(c.b)
+					obstacle = s.obstacle(c.b)
 				}
 			}
-			contacts, present, fixed = append(contacts, c), append(present, here), append(fixed, touched)
+			contacts, present, fixed = append(contacts, c), append(present, here), append(fixed, obstacle)
 			part.rows, part.to = append(part.rows, row), append(part.to, []int{row})
 		}
 	}
@@ -291,11 +291,11 @@ func (s *System) sideOf(body int) side {
 			copies = append(copies, row)
 		}
 	}
-	return s.side([]sidePart{{at.level, []int{at.row}, [][]int{copies}}})
+	return s.side([]levelRows{{at.level, []int{at.row}, [][]int{copies}}})
 }
 
 // side adds the bodies' weights to parts.
-func (s *System) side(parts []sidePart) side {
+func (s *System) side(parts []levelRows) side {
 	var mass []float64
 	var inertia []Vec
 	for _, part := range parts {
@@ -309,12 +309,12 @@ func (s *System) side(parts []sidePart) side {
 	return side{parts, weights{known(mass...), vectors(inertia...)}}
 }
 
-// touch returns the index of a fixed body in s.touched and adds it if it is new.
-func (s *System) touch(body int) int {
-	if !slices.Contains(s.touched, body) {
-		s.touched = append(s.touched, body)
+// obstacle returns the index of a fixed body in s.obstacles and adds it if it is new.
+func (s *System) obstacle(body int) int {
+	if !slices.Contains(s.obstacles, body) {
+		s.obstacles = append(s.obstacles, body)
 	}
-	return slices.Index(s.touched, body)
+	return slices.Index(s.obstacles, body)
 }
 
 func (s *System) contactSet(list []contact) contactSet {

@@ -107,7 +107,7 @@ func (c *side) of(all limbs) bodies {
 	for i, component := range components {
 		*component = c.gather(all.component(i))
 	}
-	if len(c.parts) > 1 || c.rows() > all[c.parts[0].level].pos.z.rows {
+	if len(c.levels) > 1 || c.rows() > all[c.levels[0].level].pos.z.rows {
 		materialize(components[:]...) // joined and repeated rows are slow to read
 	}
 	return b
@@ -116,32 +116,23 @@ func (c *side) of(all limbs) bodies {
 // gather returns the values of a side's bodies, given those of all bodies by level.
 func (c *side) gather(of []num) num {
 	var parts []num
-	for _, part := range c.parts {
+	for _, part := range c.levels {
 		parts = append(parts, of[part.level].take(part.rows...))
 	}
 	return stack(parts, join)
 }
 
-// addends splits a num of a side's rows by level.
-func (c *side) addends(levels int, x num) [][]addend {
-	byLevel := make([][]addend, levels)
-	c.eachPart(func(part sidePart, take func(num) num) {
-		byLevel[part.level] = append(byLevel[part.level], addend{take(x), part.to})
-	})
-	return byLevel
-}
-
-// eachPart calls f for each part of a side with a function that takes its rows of a num.
-func (c *side) eachPart(f func(part sidePart, take func(num) num)) {
+// eachLevel calls f for each part of a side with a function that takes its rows of a num.
+func (c *side) eachLevel(f func(part levelRows, take func(num) num)) {
 	next := 0
-	for _, part := range c.parts {
+	for _, part := range c.levels {
 		var rows []int
 		for range part.rows {
 			rows = append(rows, next)
 			next++
 		}
 		f(part, func(x num) num {
-			if len(c.parts) == 1 {
+			if len(c.levels) == 1 {
 				return x
 			}
 			return x.take(rows...)
@@ -174,7 +165,7 @@ func (s segment) closest(p vector) vector {
 
 // effect is the effect of the contacts of a set on both of their bodies.
 type effect struct {
-	on, onOther push
+	on, onOther twist
 	active      mask // the contacts that count in the average of their bodies
 	// scalar is the normal multiplier of a position correction, or the slip that a velocity
 	// correction did not stop.
@@ -188,7 +179,7 @@ func (e *effect) components() []*num {
 
 // effectSum is a sum of effects, or the effect of one contact set.
 type effectSum struct {
-	on, onOther push
+	on, onOther twist
 	active      num // the number of active contacts
 	scalar      num
 }
@@ -198,27 +189,21 @@ func (e *effectSum) components() []*num {
 	return append(append(on[:], other[:]...), &e.active, &e.scalar)
 }
 
-// touch is the effect of contacts on bodies. For the fixed bodies that can be touched it is
-// recorded without moving them.
-type touch struct {
-	moving pushes
-	fixed  push
-	// short is above 0 in copies where the skipped walls may bound friction, one row; or no rows.
-	short num
+// contactEffect is the effect of contacts on bodies. For the obstacles it is recorded without moving
+// them.
+type contactEffect struct {
+	moving twists
+	fixed  twist
+	// unstopped is above 0 in copies where the skipped walls may bound friction, one row; or no rows.
+	unstopped num
 }
 
-func (s *System) noTouch() touch {
-	return touch{moving: s.noPushes(), fixed: noPush(len(s.touched))}
+func (s *System) noContact() contactEffect {
+	return contactEffect{moving: s.zeroTwists(), fixed: zeroTwist(len(s.obstacles))}
 }
 
-func (t touch) plus(o touch) touch {
-	sum := touch{fixed: t.fixed.plus(o.fixed), short: t.short}
-	switch {
-	case t.short.rows == 0:
-		sum.short = o.short
-	case o.short.rows > 0:
-		sum.short = t.short.plus(o.short)
-	}
+func (t contactEffect) plus(o contactEffect) contactEffect {
+	sum := contactEffect{fixed: t.fixed.plus(o.fixed), unstopped: t.unstopped.plus(o.unstopped)}
 	for l := range t.moving {
 		sum.moving = append(sum.moving, t.moving[l].plus(o.moving[l]))
 	}
@@ -226,7 +211,7 @@ func (t touch) plus(o touch) touch {
 }
 
 // components returns the components of the moving bodies, level by level, and of the fixed ones.
-func (t *touch) components() (moving, fixed []*num) {
+func (t *contactEffect) components() (moving, fixed []*num) {
 	for l := range t.moving {
 		c := t.moving[l].components()
 		moving = append(moving, c[:]...)
@@ -237,7 +222,7 @@ func (t *touch) components() (moving, fixed []*num) {
 
 // contribution is a sum of effects on the bodies of a side, and the number of active contacts.
 type contribution struct {
-	push
+	twist
 	to     [][]int // rows of the bodies
 	active num
 }
@@ -245,13 +230,13 @@ type contribution struct {
 // share averages the effects of a group's contacts on each body: their sum is divided by their
 // number plus epsilon.
 func (s *System) share(g *contactGroup, sets []*contactSet, sums []effectSum,
-	epsilon float64) touch {
+	epsilon float64) contactEffect {
 	moving := make([][]contribution, len(s.levels))
 	var fixed []contribution
-	add := func(c *side, on push, active num) {
-		c.eachPart(func(part sidePart, take func(num) num) {
+	add := func(c *side, on twist, active num) {
+		c.eachLevel(func(part levelRows, take func(num) num) {
 			moving[part.level] = append(moving[part.level],
-				contribution{push{on.vel.each(take), on.ang.each(take)}, part.to, take(active)})
+				contribution{twist{on.vel.each(take), on.ang.each(take)}, part.to, take(active)})
 		})
 	}
 	for i, e := range sums {
@@ -263,7 +248,7 @@ func (s *System) share(g *contactGroup, sets []*contactSet, sums []effectSum,
 			fixed = append(fixed, contribution{e.onOther, sets[i].toFixed(), e.active})
 		}
 	}
-	t := touch{fixed: average(len(s.touched), true, epsilon, fixed)}
+	t := contactEffect{fixed: average(len(s.obstacles), true, epsilon, fixed)}
 	for l, level := range s.levels {
 		t.moving = append(t.moving, average(len(level.body), g.many[l], epsilon, moving[l]))
 	}
@@ -273,45 +258,45 @@ func (s *System) share(g *contactGroup, sets []*contactSet, sums []effectSum,
 // toFixed maps the rows of a set to the fixed bodies that they touch.
 func (c *contactSet) toFixed() [][]int {
 	to := make([][]int, len(c.fixed))
-	for row, touched := range c.fixed {
-		if touched >= 0 {
-			to[row] = []int{touched}
+	for row, obstacle := range c.fixed {
+		if obstacle >= 0 {
+			to[row] = []int{obstacle}
 		}
 	}
 	return to
 }
 
 // average divides the sum of contributions by their number of active contacts.
-func average(rows int, many bool, epsilon float64, contributions []contribution) push {
+func average(rows int, many bool, epsilon float64, contributions []contribution) twist {
 	if len(contributions) == 0 {
-		return noPush(rows)
+		return zeroTwist(rows)
 	}
-	var parts [6][]addend
-	var counts []addend
+	var parts [6][]term
+	var counts []term
 	for _, p := range contributions {
 		for k, c := range p.components() {
-			parts[k] = append(parts[k], addend{*c, p.to})
+			parts[k] = append(parts[k], term{*c, p.to})
 		}
-		counts = append(counts, addend{p.active, p.to})
+		counts = append(counts, term{p.active, p.to})
 	}
 	weight := constant(rows, 1/(1+epsilon))
 	if many {
 		// The source divides by count + epsilon; its sum is 0 where the count is 0. Here the compiler
 		// may decide twice whether a contact is active, in two kernels that round differently. With a
 		// count of 0 an impulse would then be scaled by 1/epsilon.
-		count := sum(rows, counts...).max(constant(rows, 1))
+		count := segmentSum(rows, counts...).max(constant(rows, 1))
 		weight = constant(rows, 1).over(count.add(epsilon))
 	}
-	var total push
+	var total twist
 	for k, c := range total.components() {
-		*c = sum(rows, parts[k]...).times(weight)
+		*c = segmentSum(rows, parts[k]...).times(weight)
 	}
 	return total
 }
 
 // impulse is the velocity change of bodies by an impulse p at arm from their centres.
-func impulse(p, arm vector, w weights) push {
-	return push{p.by(w.mass), arm.cross(p).times(w.inertia)}
+func impulse(p, arm vector, w weights) twist {
+	return twist{p.by(w.mass), arm.cross(p).times(w.inertia)}
 }
 
 // others returns the weights of the bodies on the other side.

@@ -6,29 +6,29 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// push is a change of linear and angular velocity, one row per body.
-type push struct{ vel, ang vector }
+// twist is a change of linear and angular velocity, one row per body.
+type twist struct{ vel, ang vector }
 
-func (p push) plus(q push) push { return push{p.vel.plus(q.vel), p.ang.plus(q.ang)} }
+func (p twist) plus(q twist) twist { return twist{p.vel.plus(q.vel), p.ang.plus(q.ang)} }
 
-func (p push) scale(k float64) push { return push{p.vel.scale(k), p.ang.scale(k)} }
+func (p twist) scale(k float64) twist { return twist{p.vel.scale(k), p.ang.scale(k)} }
 
-func (p *push) components() [6]*num {
+func (p *twist) components() [6]*num {
 	return [6]*num{&p.vel.x, &p.vel.y, &p.vel.z, &p.ang.x, &p.ang.y, &p.ang.z}
 }
 
-func noPush(rows int) push {
-	var p push
+func zeroTwist(rows int) twist {
+	var p twist
 	for _, c := range p.components() {
 		*c = constant(rows, 0)
 	}
 	return p
 }
 
-// pushes holds the velocity changes of all moving bodies, level by level.
-type pushes []push
+// twists holds the velocity changes of all moving bodies, level by level.
+type twists []twist
 
-func (p pushes) components() (all []*num) {
+func (p twists) components() (all []*num) {
 	for l := range p {
 		c := p[l].components()
 		all = append(all, c[:]...)
@@ -36,10 +36,10 @@ func (p pushes) components() (all []*num) {
 	return all
 }
 
-func (s *System) noPushes() pushes {
-	var p pushes
+func (s *System) zeroTwists() twists {
+	var p twists
 	for _, l := range s.levels {
-		p = append(p, noPush(len(l.body)))
+		p = append(p, zeroTwist(len(l.body)))
 	}
 	return p
 }
@@ -64,7 +64,7 @@ func (s *System) kinetic(all limbs) limbs {
 
 // accelerate integrates velocities over a substep: accelerations, damping, and gravity times
 // multiplier [B]. A nil multiplier means 1.
-func (s *System) accelerate(all limbs, accelerations pushes, multiplier *Node) limbs {
+func (s *System) accelerate(all limbs, accelerations twists, multiplier *Node) limbs {
 	m := s.model
 	return all.update(func(l int, b bodies) bodies {
 		rows := len(s.levels[l].body)
@@ -84,7 +84,7 @@ func (s *System) accelerate(all limbs, accelerations pushes, multiplier *Node) l
 }
 
 // applyImpulse adds velocity changes to the bodies.
-func (s *System) applyImpulse(all limbs, p pushes) limbs {
+func (s *System) applyImpulse(all limbs, p twists) limbs {
 	return all.update(func(l int, b bodies) bodies {
 		b.vel = b.vel.plus(p[l].vel)
 		b.ang = b.ang.plus(p[l].ang)

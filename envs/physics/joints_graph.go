@@ -86,7 +86,7 @@ func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 
 // jointAngles returns the angles and velocities of the joints, in the order of the model.
 func (s *System) jointAngles(all limbs) (angles, velocities num) {
-	var a, v []addend
+	var a, v []term
 	for i := range s.jointGroups {
 		h := &s.jointGroups[i]
 		j := h.state(all)
@@ -98,11 +98,11 @@ func (s *System) jointAngles(all limbs) (angles, velocities num) {
 					to[row] = []int{first + axis}
 				}
 			}
-			a = append(a, addend{j.angles[axis], to})
-			v = append(v, addend{relative.dot(j.axes[axis]), to})
+			a = append(a, term{j.angles[axis], to})
+			v = append(v, term{relative.dot(j.axes[axis]), to})
 		}
 	}
-	return sum(s.dofs, a...), sum(s.dofs, v...)
+	return segmentSum(s.dofs, a...), segmentSum(s.dofs, v...)
 }
 
 // drive holds the external inputs of a control step: actuator torques and gravity.
@@ -140,7 +140,7 @@ func (s *System) actuatorTorques(actions *Node) [][]num {
 	for i, h := range s.jointGroups {
 		for axis, strength := range h.strength {
 			torque := strength
-			if !strength.all(0) {
+			if !strength.is(0) {
 				torque = action.take(h.action[axis]...).times(strength).neg()
 			}
 			all[i] = append(all[i], torque)
@@ -204,16 +204,16 @@ type load struct{ force, torque vector }
 // loads accumulates the joint forces and torques on each body, level by level.
 type loads struct {
 	system *System
-	parts  [][6][]addend
+	parts  [][6][]term
 }
 
-func (s *System) newLoads() *loads { return &loads{s, make([][6][]addend, len(s.levels))} }
+func (s *System) newLoads() *loads { return &loads{s, make([][6][]term, len(s.levels))} }
 
 // add accumulates the loads of a group of joints on its parents and on its children.
 func (l *loads) add(h *jointGroup, onParents, onChildren load) {
 	put := func(level int, to [][]int, x load) {
 		for i, c := range []num{x.force.x, x.force.y, x.force.z, x.torque.x, x.torque.y, x.torque.z} {
-			l.parts[level][i] = append(l.parts[level][i], addend{c, to})
+			l.parts[level][i] = append(l.parts[level][i], term{c, to})
 		}
 	}
 	put(h.parents, h.toParents, onParents)
@@ -228,23 +228,23 @@ func (l *loads) pull(j jointState, force, torque vector) {
 }
 
 // accelerations converts the loads to accelerations of the bodies.
-func (l *loads) accelerations() pushes {
-	totals := make([][6]*total, len(l.parts))
+func (l *loads) accelerations() twists {
+	totals := make([][6]*partialSums, len(l.parts))
 	var shared []*num
 	for i, level := range l.system.levels {
 		for k := range totals[i] {
-			totals[i][k] = newTotal(len(level.body), l.parts[i][k]...)
+			totals[i][k] = newPartialSums(len(level.body), l.parts[i][k]...)
 			shared = append(shared, totals[i][k].shared()...)
 		}
 	}
 	materialize(shared...)
-	var out pushes
+	var out twists
 	for i, level := range l.system.levels {
 		var sums [6]num
 		for k := range sums {
 			sums[k] = totals[i][k].join(xla.Join)
 		}
-		out = append(out, push{
+		out = append(out, twist{
 			vector{sums[0], sums[1], sums[2]}.by(level.inverseMass),
 			vector{sums[3], sums[4], sums[5]}.times(level.inverseInertia),
 		})

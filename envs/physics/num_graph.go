@@ -60,10 +60,10 @@ func constant(rows int, value float64) num {
 	return known(slices.Repeat([]float64{value}, rows)...)
 }
 
-// all reports whether every row is known and equal to value.
-func (a num) all(value float64) bool {
+// is reports whether every row is known and equal to value.
+func (a num) is(value float64) bool {
 	if a.split != nil {
-		return !slices.ContainsFunc(a.split, func(row num) bool { return !row.all(value) })
+		return !slices.ContainsFunc(a.split, func(row num) bool { return !row.is(value) })
 	}
 	return a.node == nil && !slices.ContainsFunc(a.known, func(k float64) bool { return k != value })
 }
@@ -77,7 +77,7 @@ func (a num) like(x *Node) *Node {
 	if a.node != nil {
 		return a.node
 	}
-	if a.all(a.known[0]) {
+	if a.is(a.known[0]) {
 		return Scalar(x.Graph(), dtypes.Float32, a.known[0])
 	}
 	return a.spread(x.Graph(), x.Shape().Size()/a.rows)
@@ -95,7 +95,7 @@ func (a num) spread(g *Graph, batch int) *Node {
 	if a.node != nil {
 		return a.node
 	}
-	if a.all(a.known[0]) {
+	if a.is(a.known[0]) {
 		return BroadcastToDims(Scalar(g, dtypes.Float32, a.known[0]), a.rows*batch)
 	}
 	column := make([]float32, a.rows)
@@ -149,9 +149,9 @@ func (a num) plus(b num) num {
 		return out
 	}
 	switch {
-	case b.all(0):
+	case b.is(0):
 		return a
-	case a.all(0):
+	case a.is(0):
 		return b
 	}
 	return combine(a, b, func(a, b float64) float64 { return a + b }, Add)
@@ -162,9 +162,9 @@ func (a num) minus(b num) num {
 		return out
 	}
 	switch {
-	case b.all(0):
+	case b.is(0):
 		return a
-	case a.all(0):
+	case a.is(0):
 		return b.neg()
 	case a.node != nil && a.node == b.node:
 		return constant(a.rows, 0)
@@ -177,13 +177,13 @@ func (a num) times(b num) num {
 		return out
 	}
 	switch {
-	case a.all(0) || b.all(1):
+	case a.is(0) || b.is(1):
 		return a
-	case b.all(0) || a.all(1):
+	case b.is(0) || a.is(1):
 		return b
-	case a.all(-1):
+	case a.is(-1):
 		return b.neg()
-	case b.all(-1):
+	case b.is(-1):
 		return a.neg()
 	}
 	return combine(a, b, func(a, b float64) float64 { return a * b }, Mul)
@@ -194,7 +194,7 @@ func (a num) over(b num) num {
 		return out
 	}
 	switch {
-	case a.all(0):
+	case a.is(0):
 		return a
 	case b.node == nil:
 		return a.times(b.apply(func(k float64) float64 { return 1 / k }, nil))
@@ -249,9 +249,9 @@ func (m mask) and(o mask) mask {
 	switch {
 	case m.node == nil && o.node == nil:
 		return mask{m.num.min(o.num)}
-	case m.all(0) || o.all(1):
+	case m.is(0) || o.is(1):
 		return m
-	case o.all(0) || m.all(1):
+	case o.is(0) || m.is(1):
 		return o
 	}
 	return mask{num{rows: m.rows, node: And(m.booleans(o.node), o.booleans(m.node))}}
@@ -277,9 +277,9 @@ func (m mask) or(o mask) mask {
 	switch {
 	case m.node == nil && o.node == nil:
 		return mask{m.num.max(o.num)}
-	case m.all(1) || o.all(0):
+	case m.is(1) || o.is(0):
 		return m
-	case o.all(1) || m.all(0):
+	case o.is(1) || m.is(0):
 		return o
 	}
 	return mask{num{rows: m.rows, node: Or(m.booleans(o.node), o.booleans(m.node))}}
@@ -298,9 +298,9 @@ func (m mask) choose(a, b num) num {
 		return out
 	}
 	switch {
-	case m.all(1) || a.node == nil && b.node == nil && slices.Equal(a.known, b.known):
+	case m.is(1) || a.node == nil && b.node == nil && slices.Equal(a.known, b.known):
 		return a
-	case m.all(0):
+	case m.is(0):
 		return b
 	}
 	x := m.node

@@ -45,10 +45,10 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	materialize(f.components()...)
 
 	out := effect{active: active, scalar: active.choose(multiplier, zero)}
-	out.on = push{p.plus(f).by(w.mass),
+	out.on = twist{p.plus(f).by(w.mass),
 		arm.cross(p).plus(m.arm.cross(f)).times(w.inertia)}.scale(share)
 	if g.twoWay {
-		out.onOther = push{p.plus(f).neg().by(other.mass),
+		out.onOther = twist{p.plus(f).neg().by(other.mass),
 			otherArm.cross(p).plus(m.otherArm.cross(f)).neg().times(other.inertia)}.scale(share)
 		out.scalar = multiplier.times(m.present.number())
 	}
@@ -98,7 +98,7 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 
 	// Restitution: none below the speed that gravity adds in two substeps.
 	restored := approach.zero()
-	if !m.elasticity.all(0) {
+	if !m.elasticity.is(0) {
 		slow := approach.abs().below(2 * s.dt * 9.81)
 		elasticity := slow.choose(m.elasticity.zero(), m.elasticity)
 		approached := m.relativeVelocity(was, otherWas).dot(m.normal)
@@ -118,10 +118,10 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 
 	e := effect{active: p.dot(p).above(0)}
 	e.scalar = m.overlapping().choose(slipping.minus(brake), slipping.zero())
-	e.on = push{p.by(w.mass), m.arm.times(w.inertia).cross(p)}
+	e.on = twist{p.by(w.mass), m.arm.times(w.inertia).cross(p)}
 	if g.twoWay {
 		// The source uses the first body's mass for the other body's velocity change.
-		e.onOther = push{p.neg().by(w.mass), m.otherArm.times(others.inertia).cross(p.neg())}
+		e.onOther = twist{p.neg().by(w.mass), m.otherArm.times(others.inertia).cross(p.neg())}
 	}
 	return e
 }

@@ -15,15 +15,15 @@ const (
 
 // move applies position corrections. Like the source it does not normalise the quaternions; that is
 // done later.
-func (s *System) move(all limbs, d pushes) limbs {
+func (s *System) move(all limbs, d twists) limbs {
 	return all.update(func(l int, b bodies) bodies { return s.shift(l, b, d[l]) })
 }
 
 // shift applies a correction of positions. Its vel is a change of position, its ang one of
 // rotation, as a small rotation vector v in the world frame: q += vq/2.
-func (s *System) shift(l int, b bodies, d push) bodies {
+func (s *System) shift(l int, b bodies, d twist) bodies {
 	mobile := s.levels[l].mobile
-	d = push{d.vel.by(mobile), d.ang.by(mobile)}
+	d = twist{d.vel.by(mobile), d.ang.by(mobile)}
 	frozen := s.model.Frozen
 	dq := pure(d.ang).times(b.rot).scale(0.5)
 	for axis, c := range []*num{&d.vel.x, &d.vel.y, &d.vel.z} {
@@ -54,11 +54,11 @@ func (s *System) project(all, before limbs) limbs {
 
 // positionIteration advances position based dynamics by two substeps, the second with collisions
 // (brax/physics/system.py, _pbd_step). It also returns the velocity changes by contacts.
-func (s *System) positionIteration(all limbs, d drive) (limbs, touch) {
+func (s *System) positionIteration(all limbs, d drive) (limbs, contactEffect) {
 	all, before := s.integratePositionBased(all, d)
 	solvers := s.contactSolvers(all, d.everyWall)
-	m := &multipliers{added: make([][]addend, len(s.levels))}
-	corrections := s.noTouch()
+	m := &multipliers{added: make([][]term, len(s.levels))}
+	corrections := s.noContact()
 	for _, c := range solvers {
 		corrections = corrections.plus(c.correctPositions(before, m))
 	}
@@ -66,7 +66,7 @@ func (s *System) positionIteration(all limbs, d drive) (limbs, touch) {
 	shifted := s.move(all, corrections.moving)
 	now := s.project(shifted, before)
 	materialize(append(now.places(), now.motions()...)...)
-	changes := s.noTouch()
+	changes := s.noContact()
 	for _, c := range solvers {
 		changes = changes.plus(c.correctVelocities(now, shifted, m))
 	}

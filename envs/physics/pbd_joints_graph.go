@@ -4,7 +4,7 @@ import "math"
 
 // jointCorrections returns the shifts by which the joints close their gaps, align their axes and
 // enforce their limits.
-func (s *System) jointCorrections(all limbs) pushes {
+func (s *System) jointCorrections(all limbs) twists {
 	joints := make([]jointState, len(s.jointGroups))
 	var made []*num
 	for i := range joints {

@@ -27,10 +27,10 @@ func (s *System) pose(angles, velocities num) limbs {
 	materialize(&angles, &velocities)
 	all, roots := make(limbs, len(s.levels)), s.roots()
 	for l, level := range s.levels {
-		var parts [13][]addend
+		var parts [13][]term
 		add := func(b bodies, rows []int) {
 			for i, c := range b.components() {
-				parts[i] = append(parts[i], addend{*c, each(rows)})
+				parts[i] = append(parts[i], term{*c, each(rows)})
 			}
 		}
 		for row, i := range level.body {
@@ -45,7 +45,7 @@ func (s *System) pose(angles, velocities num) limbs {
 			}
 		}
 		for i, c := range all[l].components() {
-			*c = sum(len(level.body), parts[i]...)
+			*c = segmentSum(len(level.body), parts[i]...)
 		}
 		components := all[l].components()
 		materialize(components[:]...)
@@ -58,7 +58,7 @@ func (s *System) pose(angles, velocities num) limbs {
 		lowest[root] = low
 	}
 	for l := range all {
-		var lifts []addend
+		var lifts []term
 		for _, root := range hanging {
 			to := make([][]int, 1)
 			for row := range roots[l] {
@@ -66,9 +66,9 @@ func (s *System) pose(angles, velocities num) limbs {
 					to[0] = append(to[0], row)
 				}
 			}
-			lifts = append(lifts, addend{lowest[root], to})
+			lifts = append(lifts, term{lowest[root], to})
 		}
-		all[l].pos.z = all[l].pos.z.minus(sum(len(roots[l]), lifts...))
+		all[l].pos.z = all[l].pos.z.minus(segmentSum(len(roots[l]), lifts...))
 	}
 	return all
 }

@@ -25,7 +25,7 @@ func (j jointState) springForce() (force, torque vector) {
 // springSubstep advances spring dynamics by a substep: integrate positions, accelerate by joints,
 // actuators and gravity, resolve contacts by impulses (brax/physics/system.py, _spring_step). It
 // also returns the velocity changes by contacts.
-func (s *System) springSubstep(all limbs, d drive) (limbs, touch) {
+func (s *System) springSubstep(all limbs, d drive) (limbs, contactEffect) {
 	all = s.kinetic(all)
 	materialize(all.places()...)
 
@@ -64,8 +64,8 @@ func (s *System) springSubstep(all limbs, d drive) (limbs, touch) {
 }
 
 // resolveContacts computes the contact impulses of spring dynamics.
-func (s *System) resolveContacts(all limbs) touch {
-	total := s.noTouch()
+func (s *System) resolveContacts(all limbs) contactEffect {
+	total := s.noContact()
 	for _, c := range s.contactSolvers(all, nil) {
 		total = total.plus(c.impulses())
 	}

@@ -34,19 +34,19 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	}
 	from := drive{torques: s.actuatorTorques(action), gravity: gravity}
 	run := running{Parts: state.flat(), Drive: from.carry(g, batch)}
-	total := s.noTouch()
+	total := s.noContact()
 	if s.skipsWalls() {
-		total.short = constant(1, 0)
+		total.unstopped = constant(1, 0)
 	}
-	for _, c := range total.all() {
-		run.Touch = append(run.Touch, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
+	for _, c := range total.carried() {
+		run.Contacts = append(run.Contacts, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
 	}
 	substep, count := s.smallestStep()
 	substeps := func(run running) running {
 		return xla.For(run.Parts[0].Graph(), count, run, func(_ *Node, r running) running {
 			all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive))
-			for i, c := range t.all() {
-				r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
+			for i, c := range t.carried() {
+				r.Contacts[i] = num{rows: c.rows, node: r.Contacts[i]}.plus(*c).node
 			}
 			r.Parts = s.varyingParts(r.Parts[0].Graph(), batch, all)
 			return r
@@ -57,21 +57,21 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	} else {
 		run = substeps(run)
 	}
-	for i, c := range total.all() {
-		c.known, c.node = nil, run.Touch[i]
+	for i, c := range total.carried() {
+		c.known, c.node = nil, run.Contacts[i]
 	}
 	return s.state(run.Parts, batch), s.contact(g, batch, total)
 }
 
 // running is what the loop over substeps carries.
 type running struct {
-	Parts []*Node // [limbs * B], see [State]
-	Drive carriedDrive
-	Touch []*Node // [rows * B] each
+	Parts    []*Node // [limbs * B], see [State]
+	Drive    carriedDrive
+	Contacts []*Node // [rows * B] each
 }
 
 // smallestStep returns the smallest step of the dynamics and its count per control step.
-func (s *System) smallestStep() (step func(limbs, drive) (limbs, touch),
+func (s *System) smallestStep() (step func(limbs, drive) (limbs, contactEffect),
 	count int) {
 	if s.model.Dynamics == PositionBased {
 		return s.positionIteration, s.model.Substeps / 2
@@ -79,14 +79,14 @@ func (s *System) smallestStep() (step func(limbs, drive) (limbs, touch),
 	return s.springSubstep, s.model.Substeps
 }
 
-// all returns the components of a touch that have rows.
-func (t *touch) all() []*num {
+// carried returns the components that have rows, as loops carry them.
+func (t *contactEffect) carried() []*num {
 	all, fixed := t.components()
 	if fixed[0].rows > 0 {
 		all = append(all, fixed...)
 	}
-	if t.short.rows > 0 {
-		all = append(all, &t.short)
+	if t.unstopped.rows > 0 {
+		all = append(all, &t.unstopped)
 	}
 	return all
 }
@@ -97,16 +97,16 @@ func (s *System) Contact(state State) Contact {
 	return s.contact(state.graph(), state.batch(), s.resolveContacts(s.limbs(state)))
 }
 
-// contact reorders a touch to the order of the model.
-func (s *System) contact(g *Graph, batch int, t touch) Contact {
+// contact reorders effects to the order of the model.
+func (s *System) contact(g *Graph, batch int, t contactEffect) Contact {
 	moving, fixed := t.components()
 	all := make([]*Node, 6)
 	for i := range all {
-		var parts []addend
+		var parts []term
 		for l, level := range s.levels {
-			parts = append(parts, addend{*moving[6*l+i], level.toModel()})
+			parts = append(parts, term{*moving[6*l+i], level.toModel()})
 		}
-		parts = append(parts, addend{*fixed[i], each(s.touched)})
+		parts = append(parts, term{*fixed[i], each(s.obstacles)})
 		all[i] = s.table(g, batch, parts...)
 	}
 	return Contact{[3]*Node(all[:3]), [3]*Node(all[3:])}

@@ -6,8 +6,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// addend is a term of a segment sum: row i of value is added to the rows to[i] of the sum.
-type addend struct {
+// term is a term of a segment sum: row i of value is added to the rows to[i] of the sum.
+type term struct {
 	value num
 	to    [][]int
 }
@@ -21,36 +21,33 @@ func each(rows []int) [][]int {
 	return to
 }
 
-// sum is a segment sum of addends into a num of so many rows.
-func sum(rows int, addends ...addend) num {
-	total := newTotal(rows, addends...)
-	return total.join(join)
-}
+// segmentSum is a segment sum of terms into a num of so many rows.
+func segmentSum(rows int, terms ...term) num { return newPartialSums(rows, terms...).join(join) }
 
-// total is a sum in two stages, so that values which several rows share can be materialized for
-// many sums at once.
-type total struct {
+// partialSums is a segment sum in two stages, so that values which several rows share can be
+// materialized for many sums at once.
+type partialSums struct {
 	rows  int
 	batch int
 	split bool // whether rows are nums of their own, see num
-	parts []part
+	runs  []rowRun
 }
 
-// part is a run of consecutive rows of a total: value, repeated times.
-type part struct {
+// rowRun is the sum of consecutive rows: value, repeated times.
+type rowRun struct {
 	value num
 	times int
 }
 
-func newTotal(rows int, addends ...addend) *total {
-	type source struct{ of, row int } // of: index of the addend
+func newPartialSums(rows int, terms ...term) *partialSums {
+	type source struct{ of, row int } // of: index of the term
 	sources := make([][]source, rows)
-	t := &total{rows: rows}
-	for _, a := range addends {
+	t := &partialSums{rows: rows}
+	for _, a := range terms {
 		t.split = t.split || a.value.split != nil
 	}
-	for i, a := range addends {
-		if a.value.all(0) {
+	for i, a := range terms {
+		if a.value.is(0) {
 			continue
 		}
 		if a.value.node != nil {
@@ -69,16 +66,16 @@ func newTotal(rows int, addends ...addend) *total {
 			for i := range rows {
 				rows[i] = s.row + i
 			}
-			sum = sum.plus(addends[s.of].value.take(rows...))
+			sum = sum.plus(terms[s.of].value.take(rows...))
 		}
 		return sum
 	}
-	// Consecutive rows that sum consecutive rows of the same addends are computed at once, as are
+	// Consecutive rows that sum consecutive rows of the same terms are computed at once, as are
 	// rows with the same sum.
 	follows := func(a, b source) bool { return a.of == b.of && b.row == a.row+1 }
 	for start := 0; start < rows; {
 		if t.split {
-			t.parts = append(t.parts, part{add(sources[start], 1), 1})
+			t.runs = append(t.runs, rowRun{add(sources[start], 1), 1})
 			start++
 			continue
 		}
@@ -87,41 +84,41 @@ func newTotal(rows int, addends ...addend) *total {
 			end++
 		}
 		if end > start+1 {
-			t.parts = append(t.parts, part{add(sources[start], 1), end - start})
+			t.runs = append(t.runs, rowRun{add(sources[start], 1), end - start})
 			start = end
 			continue
 		}
 		for end < rows && slices.EqualFunc(sources[end-1], sources[end], follows) {
 			end++
 		}
-		t.parts = append(t.parts, part{add(sources[start], end-start), 1})
+		t.runs = append(t.runs, rowRun{add(sources[start], end-start), 1})
 		start = end
 	}
 	return t
 }
 
 // shared returns the values that are repeated.
-func (t *total) shared() (values []*num) {
-	for i := range t.parts {
-		if t.parts[i].times > 1 {
-			values = append(values, &t.parts[i].value)
+func (t *partialSums) shared() (values []*num) {
+	for i := range t.runs {
+		if t.runs[i].times > 1 {
+			values = append(values, &t.runs[i].value)
 		}
 	}
 	return values
 }
 
 // join makes a num of the sums; concatenate joins the parts.
-func (t *total) join(concatenate func(parts []*Node) *Node) num {
+func (t *partialSums) join(concatenate func(parts []*Node) *Node) num {
 	if t.split {
 		out := num{rows: t.rows}
-		for _, p := range t.parts {
+		for _, p := range t.runs {
 			out.split = append(out.split, p.value)
 		}
 		return out
 	}
 	var g *Graph
 	var known []float64
-	for _, p := range t.parts {
+	for _, p := range t.runs {
 		if p.value.node != nil {
 			g = p.value.node.Graph()
 		} else {
@@ -132,7 +129,7 @@ func (t *total) join(concatenate func(parts []*Node) *Node) num {
 		return num{rows: t.rows, known: known}
 	}
 	var nodes []*Node
-	for _, p := range t.parts {
+	for _, p := range t.runs {
 		node := p.value.spread(g, t.batch)
 		if size := p.value.rows * t.batch; p.times > 1 {
 			node = Reshape(BroadcastToDims(Reshape(node, 1, size), p.times, size), p.times*size)

@@ -26,7 +26,7 @@ type System struct {
 	dofs        int // number of joint angles
 	actions     int
 	contacts    []contactGroup
-	touched     []int  // index in the model of each fixed body that something can touch
+	obstacles   []int  // index in the model of each fixed body that something can touch
 	acted       []bool // by body of the model: whether contacts can act on it
 }
 

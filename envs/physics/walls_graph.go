@@ -19,7 +19,7 @@ import (
 // step therefore uses a lower bound on their multipliers, and is repeated with all walls if the
 // bound was too low for some slip.
 
-// nearWalls says which walls bodies may touch, one row per row of the sets of [walls].
+// nearWalls says which walls bodies may contactEffect, one row per row of the sets of [walls].
 type nearWalls struct {
 	bits   num   // the sum of 2^w over the near walls w
 	rounds *Node // the largest number of near walls of a row, an int32 scalar
@@ -158,7 +158,7 @@ func (c *contactSet) numbers() []*num {
 func (s *System) skipsWalls() bool { return len(s.contacts) > 0 && s.contacts[0].walls != nil }
 
 // untilExact runs substeps without the far walls, and again with all walls if the last component of
-// Touch is above 0 in some copy: see [touch].
+// Contacts is above 0 in some copy: see [contactEffect].
 func untilExact(start running, substeps func(running) running) running {
 	type attempt struct {
 		Tries    *Node
@@ -166,8 +166,8 @@ func untilExact(start running, substeps func(running) running) running {
 	}
 	zero := Const(start.Parts[0].Graph(), int32(0))
 	return xla.Loop(attempt{zero, start, start}, func(a attempt) *Node {
-		short := a.To.Touch[len(a.To.Touch)-1]
-		matters := GreaterThan(ReduceAllMax(short), ScalarZero(short.Graph(), short.DType()))
+		unstopped := a.To.Contacts[len(a.To.Contacts)-1]
+		matters := GreaterThan(ReduceAllMax(unstopped), ScalarZero(unstopped.Graph(), unstopped.DType()))
 		return Or(Equal(a.Tries, ConstAs(a.Tries, int32(0))),
 			And(Equal(a.Tries, ConstAs(a.Tries, int32(1))), matters))
 	}, func(a attempt) attempt {
