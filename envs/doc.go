@@ -9,6 +9,5 @@
 // envs/physics with functions for observation, reward, done and descriptor. A new task of a robot
 // is a Rigid with other functions, and one without physics a [BlackBox]. Wrappers change a task:
 // [AutoReset] resets episodes automatically for learning from single transitions; [Perturbable]
-// makes gravity, actuators and the target part of the state for adaptation. An [Option] of [Make]
-// fixes them instead.
+// makes gravity, actuators and the target part of the state for adaptation.
 package envs

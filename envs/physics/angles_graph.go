@@ -16,8 +16,8 @@ var atanCoefficients = []float64{
 // atan2 is the angle of the point (x, y), in (-pi, pi]. It is built from elementary operations
 // because backends compute their own atan2 one value at a time, or do not have it.
 func atan2(y, x num) num {
-	if out, ok := eachRow(func(x ...num) num { return atan2(x[0], x[1]) }, y, x); ok {
-		return out
+	if x.split != nil || y.split != nil {
+		return byRow(atan2, y, x)
 	}
 	if x.node == nil && y.node == nil {
 		return combine(y, x, math.Atan2, nil)

@@ -6,7 +6,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// twist is a change of linear and angular velocity, one row per body.
+// twist is a linear and an angular vector, one row per body: a change of velocity or position, or a
+// force and a torque.
 type twist struct{ vel, ang vector }
 
 func (p twist) plus(q twist) twist { return twist{p.vel.plus(q.vel), p.ang.plus(q.ang)} }

@@ -115,18 +115,30 @@ type drive struct {
 
 // carriedDrive is a drive as a pytree that loops can carry.
 type carriedDrive struct {
-	Torques []*Node // [rows * B] for each axis of each group of joints
-	Gravity *Node   // [B], or nil
+	Torques [][]*Node // [rows * B] for each axis of each group of joints
+	Gravity *Node     // [B], or nil
 	// EveryWall is an int32 scalar, or nil.
 	EveryWall *Node
 }
 
 func (d drive) carry(g *Graph, batch int) carriedDrive {
-	return carriedDrive{nodes(d.torques, g, batch), d.gravity, d.everyWall}
+	c := carriedDrive{make([][]*Node, len(d.torques)), d.gravity, d.everyWall}
+	for i, axes := range d.torques {
+		for _, torque := range axes {
+			c.Torques[i] = append(c.Torques[i], torque.spread(g, batch))
+		}
+	}
+	return c
 }
 
 func (s *System) driveOf(c carriedDrive) drive {
-	return drive{s.torquesOf(c.Torques), c.Gravity, c.EveryWall}
+	d := drive{make([][]num, len(c.Torques)), c.Gravity, c.EveryWall}
+	for i, axes := range c.Torques {
+		for _, torque := range axes {
+			d.torques[i] = append(d.torques[i], num{rows: len(s.jointGroups[i].angle), node: torque})
+		}
+	}
+	return d
 }
 
 // actuatorTorques returns the actuator torques for actions [Actions, B], for each group of joints
@@ -144,27 +156,6 @@ func (s *System) actuatorTorques(actions *Node) [][]num {
 				torque = action.take(h.action[axis]...).times(strength).neg()
 			}
 			all[i] = append(all[i], torque)
-		}
-	}
-	return all
-}
-
-// nodes flattens torques to tensors that a loop can carry; torquesOf is the inverse.
-func nodes(torques [][]num, g *Graph, batch int) (flat []*Node) {
-	for _, axes := range torques {
-		for _, torque := range axes {
-			flat = append(flat, torque.spread(g, batch))
-		}
-	}
-	return flat
-}
-
-func (s *System) torquesOf(flat []*Node) [][]num {
-	all := make([][]num, len(s.jointGroups))
-	for i, h := range s.jointGroups {
-		for range h.axes {
-			all[i] = append(all[i], num{rows: len(h.angle), node: flat[0]})
-			flat = flat[1:]
 		}
 	}
 	return all
@@ -198,9 +189,6 @@ func (j jointState) dampingTorque() vector {
 	return j.parents.ang.minus(j.children.ang).by(j.damping).neg()
 }
 
-// load is a force and a torque on bodies.
-type load struct{ force, torque vector }
-
 // loads accumulates the joint forces and torques on each body, level by level.
 type loads struct {
 	system *System
@@ -209,11 +197,11 @@ type loads struct {
 
 func (s *System) newLoads() *loads { return &loads{s, make([][6][]term, len(s.levels))} }
 
-// add accumulates the loads of a group of joints on its parents and on its children.
-func (l *loads) add(h *jointGroup, onParents, onChildren load) {
-	put := func(level int, to [][]int, x load) {
-		for i, c := range []num{x.force.x, x.force.y, x.force.z, x.torque.x, x.torque.y, x.torque.z} {
-			l.parts[level][i] = append(l.parts[level][i], term{c, to})
+// add accumulates the forces and torques of a group of joints on its parents and on its children.
+func (l *loads) add(h *jointGroup, onParents, onChildren twist) {
+	put := func(level int, to [][]int, x twist) {
+		for i, c := range x.components() {
+			l.parts[level][i] = append(l.parts[level][i], term{*c, to})
 		}
 	}
 	put(h.parents, h.toParents, onParents)
@@ -223,8 +211,8 @@ func (l *loads) add(h *jointGroup, onParents, onChildren load) {
 // pull accumulates a force on the children and a torque on the parents, with the opposite force and
 // torque on the other body.
 func (l *loads) pull(j jointState, force, torque vector) {
-	l.add(j.jointGroup, load{force.neg(), torque.minus(j.parentArm.cross(force))},
-		load{force, j.childArm.cross(force).minus(torque)})
+	l.add(j.jointGroup, twist{force.neg(), torque.minus(j.parentArm.cross(force))},
+		twist{force, j.childArm.cross(force).minus(torque)})
 }
 
 // accelerations converts the loads to accelerations of the bodies.
@@ -240,14 +228,11 @@ func (l *loads) accelerations() twists {
 	materialize(shared...)
 	var out twists
 	for i, level := range l.system.levels {
-		var sums [6]num
-		for k := range sums {
-			sums[k] = totals[i][k].join(xla.Join)
+		var t twist
+		for k, c := range t.components() {
+			*c = totals[i][k].join(xla.Join)
 		}
-		out = append(out, twist{
-			vector{sums[0], sums[1], sums[2]}.by(level.inverseMass),
-			vector{sums[3], sums[4], sums[5]}.times(level.inverseInertia),
-		})
+		out = append(out, twist{t.vel.by(level.inverseMass), t.ang.times(level.inverseInertia)})
 	}
 	return out
 }

@@ -36,21 +36,13 @@ func (a num) splitRows() num {
 	return out
 }
 
-// eachRow applies an operation to each row of nums of which some are split. ok is false, and
-// nothing is done, if none is.
-func eachRow(f func(rows ...num) num, nums ...num) (out num, ok bool) {
-	if !slices.ContainsFunc(nums, func(a num) bool { return a.split != nil }) {
-		return out, false
+// byRow applies an operation to each row of two nums.
+func byRow(op func(a, b num) num, a, b num) num {
+	out, x, y := num{rows: a.rows}, a.splitRows().split, b.splitRows().split
+	for row := range x {
+		out.split = append(out.split, op(x[row], y[row]))
 	}
-	rows := make([]num, len(nums))
-	out.rows = nums[0].rows
-	for row := range out.rows {
-		for i, a := range nums {
-			rows[i] = a.splitRows().split[row]
-		}
-		out.split = append(out.split, f(rows...))
-	}
-	return out, true
+	return out
 }
 
 func known(rows ...float64) num { return num{rows: len(rows), known: rows} }
@@ -114,10 +106,9 @@ func (a num) spread(g *Graph, batch int) *Node {
 
 // combine applies a binary operation, on the host if both operands are known, else in the graph.
 func combine(a, b num, host func(a, b float64) float64, build func(a, b *Node) *Node) num {
-	if out, ok := eachRow(func(x ...num) num { return combine(x[0], x[1], host, build) }, a, b); ok {
-		return out
-	}
 	switch {
+	case a.split != nil || b.split != nil:
+		return byRow(func(a, b num) num { return combine(a, b, host, build) }, a, b)
 	case a.node != nil:
 		return num{rows: a.rows, node: build(a.node, b.like(a.node))}
 	case b.node != nil:
@@ -131,8 +122,8 @@ func combine(a, b num, host func(a, b float64) float64, build func(a, b *Node) *
 }
 
 func (a num) apply(host func(float64) float64, build func(*Node) *Node) num {
-	if out, ok := eachRow(func(x ...num) num { return x[0].apply(host, build) }, a); ok {
-		return out
+	if a.split != nil {
+		return byRow(func(a, _ num) num { return a.apply(host, build) }, a, a)
 	}
 	if a.node != nil {
 		return num{rows: a.rows, node: build(a.node)}
@@ -145,10 +136,9 @@ func (a num) apply(host func(float64) float64, build func(*Node) *Node) num {
 }
 
 func (a num) plus(b num) num {
-	if out, ok := eachRow(func(x ...num) num { return x[0].plus(x[1]) }, a, b); ok {
-		return out
-	}
 	switch {
+	case a.split != nil || b.split != nil:
+		return byRow(num.plus, a, b)
 	case b.is(0):
 		return a
 	case a.is(0):
@@ -158,10 +148,9 @@ func (a num) plus(b num) num {
 }
 
 func (a num) minus(b num) num {
-	if out, ok := eachRow(func(x ...num) num { return x[0].minus(x[1]) }, a, b); ok {
-		return out
-	}
 	switch {
+	case a.split != nil || b.split != nil:
+		return byRow(num.minus, a, b)
 	case b.is(0):
 		return a
 	case a.is(0):
@@ -173,10 +162,9 @@ func (a num) minus(b num) num {
 }
 
 func (a num) times(b num) num {
-	if out, ok := eachRow(func(x ...num) num { return x[0].times(x[1]) }, a, b); ok {
-		return out
-	}
 	switch {
+	case a.split != nil || b.split != nil:
+		return byRow(num.times, a, b)
 	case a.is(0) || b.is(1):
 		return a
 	case b.is(0) || a.is(1):
@@ -190,10 +178,9 @@ func (a num) times(b num) num {
 }
 
 func (a num) over(b num) num {
-	if out, ok := eachRow(func(x ...num) num { return x[0].over(x[1]) }, a, b); ok {
-		return out
-	}
 	switch {
+	case a.split != nil || b.split != nil:
+		return byRow(num.over, a, b)
 	case a.is(0):
 		return a
 	case b.node == nil:
@@ -242,11 +229,9 @@ func (a num) below(k float64) mask { return a.less(constant(a.rows, k)) }
 func (a num) above(k float64) mask { return constant(a.rows, k).less(a) }
 
 func (m mask) and(o mask) mask {
-	if out, ok := eachRow(func(x ...num) num { return mask{x[0]}.and(mask{x[1]}).num }, m.num,
-		o.num); ok {
-		return mask{out}
-	}
 	switch {
+	case m.split != nil || o.split != nil:
+		return mask{byRow(func(a, b num) num { return mask{a}.and(mask{b}).num }, m.num, o.num)}
 	case m.node == nil && o.node == nil:
 		return mask{m.num.min(o.num)}
 	case m.is(0) || o.is(1):
@@ -270,11 +255,9 @@ func (m mask) booleans(x *Node) *Node {
 }
 
 func (m mask) or(o mask) mask {
-	if out, ok := eachRow(func(x ...num) num { return mask{x[0]}.or(mask{x[1]}).num }, m.num,
-		o.num); ok {
-		return mask{out}
-	}
 	switch {
+	case m.split != nil || o.split != nil:
+		return mask{byRow(func(a, b num) num { return mask{a}.or(mask{b}).num }, m.num, o.num)}
 	case m.node == nil && o.node == nil:
 		return mask{m.num.max(o.num)}
 	case m.is(1) || o.is(0):
@@ -293,8 +276,11 @@ func (m mask) number() num {
 
 // choose returns a where the mask is true, else b.
 func (m mask) choose(a, b num) num {
-	if out, ok := eachRow(func(x ...num) num { return mask{x[0]}.choose(x[1], x[2]) }, m.num, a,
-		b); ok {
+	if m.split != nil || a.split != nil || b.split != nil {
+		out, where := num{rows: a.rows}, m.splitRows().split
+		for row := range where {
+			out.split = append(out.split, mask{where[row]}.choose(a.take(row), b.take(row)))
+		}
 		return out
 	}
 	switch {

@@ -39,8 +39,8 @@ func (s *System) jointCorrections(all limbs) twists {
 	total := s.newLoads()
 	for i := range joints {
 		j, pull, turn := joints[i], pulls[i], turns[i]
-		total.add(j.jointGroup, load{pull, j.parentArm.cross(pull).plus(turn)},
-			load{pull.neg(), j.childArm.cross(pull).plus(turn).neg()})
+		total.add(j.jointGroup, twist{pull, j.parentArm.cross(pull).plus(turn)},
+			twist{pull.neg(), j.childArm.cross(pull).plus(turn).neg()})
 	}
 	return total.accelerations()
 }

@@ -41,8 +41,8 @@ func (a vector) norm() num {
 
 // smallSqrt is the square root, exactly 0 for numbers that are almost 0.
 func (a num) smallSqrt() num {
-	if out, ok := eachRow(func(x ...num) num { return x[0].smallSqrt() }, a); ok {
-		return out
+	if a.split != nil {
+		return byRow(func(a, _ num) num { return a.smallSqrt() }, a, a)
 	}
 	if a.node == nil {
 		return a.sqrt()
