@@ -12,6 +12,8 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/nb"
@@ -65,7 +67,7 @@ func TestMistakesInEmittersNameTheirLine(t *testing.T) {
 	var sizes []int
 	for _, c := range []struct {
 		at, rest string
-		emitter  evolution.EmitterFunc
+		emitter  evolution.Stateless
 	}{
 		{here(2), axes, func(p evolution.Parents, keys xla.Key) *Node {
 			x := p.Sample(keys)
@@ -88,7 +90,7 @@ func TestMistakesInEmittersNameTheirLine(t *testing.T) {
 			}},
 	} {
 		spec := small(t.TempDir(), 1)
-		spec.Tune, spec.Emitter = more(spec.Tune, "slice=8"), c.emitter
+		spec.Name, spec.Tune = "mistaken", more(spec.Tune, "slice=8").And(emitting(c.emitter))
 		failing{"generation", "qdnb.TestMistakesInEmittersNameTheirLine", c.at, c.rest}.check(t, spec)
 	}
 }
@@ -151,54 +153,71 @@ func TestMistakesInEnvironmentsNameTheirLine(t *testing.T) {
 
 // careless is an archive with mistakes.
 type careless struct {
-	evolution.Archive
+	repertoire.Grid
 	mistake string
 }
 
-func (c careless) Insert(fields []*Node, found evolution.Evaluated) (after []*Node,
-	index, accepted, valid *Node) {
-	after, index, accepted, valid = c.Archive.Insert(fields, found)
-	switch c.mistake {
-	case "fields":
-		after = after[1:]
-	case "descriptors":
-		after[1] = found.Descriptors
-	case "valid":
-		valid = accepted
-	}
-	return after, index, accepted, valid
+func (c careless) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
+	c.Grid = c.Grid.Empty(task, key).(repertoire.Grid)
+	return c
 }
 
-// hasty is a learner with mistakes.
-type hasty struct{ evolution.Learner }
+func (c careless) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
+	grid, in := c.Grid.Add(found)
+	c.Grid = grid.(repertoire.Grid)
+	switch c.mistake {
+	case "fields":
+		c.Elites.Centroids = nil
+	case "descriptors":
+		c.Elites.Descriptors = found.Descriptors
+	case "valid":
+		in.Valid = in.Accepted
+	}
+	return c, in
+}
 
-func (h hasty) Propose(_ scoring.Task, _ []*Node, parents evolution.Parents, _ *Node, _ int,
-	_ xla.Key) *Node {
+// hasty is a proposer with mistakes.
+type hasty struct{ evolution.PolicyGradient }
+
+func (h hasty) Init(start evolution.Start, key xla.Key) evolution.Emitter {
+	h.PolicyGradient = h.PolicyGradient.Init(start, key).(evolution.PolicyGradient)
+	return h
+}
+
+func (h hasty) Prepare(buffer replay.Buffer, key xla.Key) evolution.Emitter {
+	h.PolicyGradient = h.PolicyGradient.Prepare(buffer, key).(evolution.PolicyGradient)
+	return h
+}
+
+func (h hasty) Offspring(parents evolution.Parents, _ *Node, _ xla.Key) *Node {
 	return parents.Genotypes
 }
 
 func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
 	const cellsAxis = "32: cells of the archive"
-	grid := evolution.Grid{Centroids: npz.Of(make([]float32, 32*2), 32, 2)}
-	at := lineWith(t, "func (c careless) Insert")
+	grid := repertoire.Grid{Centroids: npz.Of(make([]float32, 32*2), 32, 2)}
+	at := lineWith(t, "func (c careless) Add")
 	for mistake, rest := range map[string]string{
-		"fields": ": it returns 2 tensors for the fields [fitnesses descriptors centroids], not 3",
-		"descriptors": ": it returns descriptors of shape (Float32)[16, 2], not (Float32)[32, 2] (" +
+		"fields": ": it returns 2 tensors for the archive, not 3",
+		"descriptors": ": it returns the archive[1] of shape (Float32)[16, 2], not (Float32)[32, 2] (" +
 			batchAxis + "; " + sizesAxis + "; " + cellsAxis + ")",
 		"valid": ": it returns valid individuals of shape (Bool)[32], not (Bool)[16] (" + cellsAxis +
 			"; " + batchAxis + ")",
 	} {
 		spec := small(t.TempDir(), 1)
-		spec.Tune, spec.Archive = more(spec.Tune, "slice=8"), careless{grid, mistake}
-		failing{"insertion of the generation", "qdnb.careless.Insert", at, rest}.check(t, spec)
+		spec.Name, spec.Tune = "mistaken", more(spec.Tune, "slice=8").And(archiving(careless{grid, mistake}))
+		failing{"insertion of the generation", "qdnb.careless.Add", at, rest}.check(t, spec)
 	}
 	spec := smallOf("pga-map-elites", t.TempDir(), 1)
-	spec.Tune = more(spec.Tune, "slice=4")
-	settings := nb.Must(spec.resolve()).training.Family.Settings().(evolution.Hyperparameters)
-	spec.Learner = hasty{settings.Method(grid.Centroids).Learner}
-	failing{"proposals", "qdnb.hasty.Propose", lineWith(t, "func (h hasty) Propose"),
+	spec.Name, spec.Tune = "mistaken", more(spec.Tune, "slice=4").And(Tune(
+		func(h *evolution.PGAMapElites) {
+			h.Mix = evolution.Mix{{Emitter: hasty{evolution.PolicyGradient{
+				PolicyGradientSettings: h.PolicyGradientSettings}}, Of: 0.5},
+				{Emitter: evolution.IsoLineEmitter{}, Of: 0.5}}
+		}))
+	failing{"proposals", "qdnb.hasty.Offspring", lineWith(t, "func (h hasty) Offspring"),
 		"(" + cellsAxis + "; " + paramsAxis +
-			"; 8: proposals of a worker or proposals of the learner)"}.check(t, spec)
+			"; 8: proposals of a worker or proposals of an emitter)"}.check(t, spec)
 }
 
 // confused is a diversity reward with mistakes.
@@ -248,31 +267,20 @@ func TestMistakesInDiversitiesAndObjectivesNameTheirLine(t *testing.T) {
 		": it returns rewards of shape (Float32), not (Float32)[16] (" + updates + ")"}.check(t, spec)
 }
 
-// bare is a grid whose fields have no centroids.
-type bare struct{ evolution.Grid }
-
-func (b bare) Fields() []string { return b.Grid.Fields()[:2] }
-
-// An archive with another number of cells than the algorithm's is measured as it is stored. Without
-// centroids it cannot be stored.
+// An archive with another number of cells than the algorithm's is measured as it is stored.
 func TestArchiveWithItsOwnCells(t *testing.T) {
 	points := make([]float32, 128*2)
 	for i := range points {
 		points[i] = float32(i%17)/8 - 1
 	}
-	grid := evolution.Grid{Centroids: npz.Of(points, 128, 2)}
+	grid := repertoire.Grid{Centroids: npz.Of(points, 128, 2)}
 	spec := small(t.TempDir(), 3)
-	spec.Name, spec.Archive = "own-cells", grid
+	spec.Name, spec.Tune = "own-cells", spec.Tune.And(archiving(grid))
 	run := train(t, spec)
 	r := nb.Must(run.RepertoireMap())
 	stats := r.Stats()
 	if s := run.Status; r.Cells() != 128 || stats.Filled == 0 || s.Coverage != stats.Coverage ||
 		s.QDScore != stats.QDScore {
 		t.Errorf("%+v, but the status has %v %% and %v", stats, s.Coverage, s.QDScore)
-	}
-	spec.Name, spec.Archive = "bare", bare{grid}
-	if _, err := Train(background, spec); err == nil ||
-		!strings.Contains(err.Error(), `qdnb.bare has no field "centroids"`) {
-		t.Errorf("without centroids: %v", err)
 	}
 }

@@ -195,10 +195,14 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 	}
 }
 
-// A variant of PGA-MAP-Elites with another emitter keeps the learner.
+// A variant of PGA-MAP-Elites replaces one of its emitters and keeps the policy gradient.
 func TestVariantKeepsTheRest(t *testing.T) {
 	spec := smallOf("pga-map-elites", t.TempDir(), 2)
-	spec.Name, spec.Emitter = "pga-wild", evolution.IsoLineEmitter{IsoSigma: 0.5, LineSigma: 0.5}
+	spec.Name, spec.Tune = "pga-wild", spec.Tune.And(Tune(func(h *evolution.PGAMapElites) {
+		h.Mix = evolution.Mix{
+			{Emitter: evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}, Of: 0.5},
+			{Emitter: evolution.IsoLineEmitter{IsoSigma: 0.5, LineSigma: 0.5}, Of: 0.5}}
+	}))
 	run := train(t, spec)
 	if table, err := run.Metrics(); err != nil || !slices.Contains(table.Columns, "critic_loss") {
 		t.Errorf("columns %v: %v", table.Columns, err)

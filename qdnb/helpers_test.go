@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
@@ -80,4 +82,14 @@ func finishedRun(t *testing.T, root, algorithm, env string, seed int64, cells in
 		t.Fatal(err)
 	}
 	return run
+}
+
+// emitting returns a tuning that replaces the emitters of an algorithm by one.
+func emitting(e evolution.Emitter) Tuning {
+	return Tune(func(h *evolution.MapElites) { h.Mix = evolution.Mix{{Emitter: e, Of: 1}} })
+}
+
+// archiving returns a tuning that replaces the archive of an algorithm.
+func archiving(a repertoire.Archive) Tuning {
+	return Tune(func(h *evolution.MapElites) { h.Archive = a })
 }

@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
@@ -26,7 +28,7 @@ import (
 
 // noisy is a custom emitter with a constant in its code.
 func noisy(sigma float64) evolution.Emitter {
-	return evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *Node {
+	return evolution.Stateless(func(parents evolution.Parents, keys xla.Key) *Node {
 		x := parents.Sample(keys.FoldIn(0))
 		return Add(x, MulScalar(keys.FoldIn(1).Normal(x.Shape().Dimensions...), sigma))
 	})
@@ -43,7 +45,7 @@ func renamed(population evolution.Parents, streams xla.Key) *Node {
 // variantIn returns the spec of a small run with a custom emitter.
 func variantIn(folder string, emitter evolution.Emitter) Spec {
 	spec := small(folder, 2)
-	spec.Name, spec.Emitter = "noisy", emitter
+	spec.Name, spec.Tune = "noisy", spec.Tune.And(emitting(emitter))
 	return spec
 }
 
@@ -56,14 +58,14 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 	if said != "" || run.Status.Generation != 2 {
 		t.Errorf("a resumed run says %q and ends at generation %d", said, run.Status.Generation)
 	}
-	spec = variantIn(folder, evolution.EmitterFunc(renamed))
+	spec = variantIn(folder, evolution.Stateless(renamed))
 	spec.Backend = filepath.Join(t.TempDir(), "none.so") // nothing is left to compute
 	if said := stderr(t, func() { again = train(t, spec) }); said != "" || again.Dir != run.Dir {
 		t.Errorf("with other names of variables it says %q and is in %s, not %s", said, again.Dir,
 			run.Dir)
 	}
 	said = stderr(t, func() { other = train(t, variantIn(folder, noisy(0.1))) })
-	if want := fmt.Sprintf("qdnb: emitter changed since %s: training a new run, %s\n", run.Name(),
+	if want := fmt.Sprintf("qdnb: algorithm changed since %s: training a new run, %s\n", run.Name(),
 		other.Name()); said != want {
 		t.Errorf("with another constant it says %q, want %q", said, want)
 	}
@@ -117,37 +119,42 @@ func (r rewarding) Step(s envs.State, action *Node) envs.State {
 
 // keeping is a custom archive, a grid.
 type keeping struct {
-	evolution.Grid
+	repertoire.Grid
 	bonus float64
 	every int64
 	kept  float64
-	looks evolution.AuroraArchive // for its sequences
+	Looks repertoire.Aurora // for its sequences
 }
 
-func (k keeping) Insert(fields []*Node, found evolution.Evaluated) (after []*Node, index, accepted,
-	valid *Node) {
+func (k keeping) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
+	k.Grid = k.Grid.Empty(task, key).(repertoire.Grid)
+	return k
+}
+
+func (k keeping) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
 	found.Fitness = AddScalar(found.Fitness, k.bonus)
-	return k.Grid.Insert(fields, found)
+	grid, in := k.Grid.Add(found)
+	k.Grid = grid.(repertoire.Grid)
+	return k, in
 }
 
-func (k keeping) Maintenance(generation int64) string {
+func (k keeping) Due(generation int64) string {
 	if generation%k.every == 0 {
 		return "decay"
 	}
 	return ""
 }
 
-func (k keeping) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node {
-	return append([]*Node{MulScalar(fields[0], k.kept)}, fields[1:]...)
+func (k keeping) Maintain(string, *Node, xla.Key) repertoire.Archive {
+	k.Elites.Fitness = MulScalar(k.Elites.Fitness, k.kept)
+	return k
 }
 
-func (k keeping) Sequence(task scoring.Task) (envs.Recorder, bool) {
-	return k.looks.Sequence(task)
-}
+func (k keeping) Record(task scoring.Task) envs.Recorder { return k.Looks.Record(task) }
 
-// learning is a custom learner that wraps the one of PGA-MAP-Elites.
+// learning is a custom emitter that wraps the policy gradient of PGA-MAP-Elites.
 type learning struct {
-	evolution.Learner
+	evolution.Proposer
 	capacity int
 	rate     float64
 	proposes float64
@@ -155,16 +162,27 @@ type learning struct {
 
 func (l learning) Capacity() int { return l.capacity }
 
-func (l learning) Learn(task scoring.Task, known []*Node, buffer replay.Buffer,
-	key xla.Key) (after, losses []*Node) {
-	after, losses = l.Learner.Learn(task, known, buffer, key)
-	losses[0] = MulScalar(losses[0], l.rate)
-	return after, losses
+func (l learning) with(e evolution.Emitter) evolution.Emitter {
+	l.Proposer = e.(evolution.Proposer)
+	return l
 }
 
-func (l learning) Propose(task scoring.Task, studied []*Node, parents evolution.Parents,
-	which *Node, batch int, key xla.Key) *Node {
-	return MulScalar(l.Learner.Propose(task, studied, parents, which, batch, key), l.proposes)
+func (l learning) Init(start evolution.Start, key xla.Key) evolution.Emitter {
+	return l.with(l.Proposer.Init(start, key))
+}
+
+func (l learning) Prepare(buffer replay.Buffer, key xla.Key) evolution.Emitter {
+	return l.with(l.Proposer.Prepare(buffer, key))
+}
+
+func (l learning) Update(g evolution.Generation, key xla.Key) (evolution.Emitter, []evolution.Loss) {
+	after, losses := l.Proposer.Update(g, key)
+	losses[0].Value = MulScalar(losses[0].Value, l.rate)
+	return l.with(after), losses
+}
+
+func (l learning) Offspring(parents evolution.Parents, which *Node, keys xla.Key) *Node {
+	return MulScalar(l.Proposer.Offspring(parents, which, keys), l.proposes)
 }
 
 // paying is a custom diversity reward.
@@ -208,34 +226,33 @@ func ownParts() map[string][]Spec {
 		all[part] = append(all[part], spec)
 	}
 	for _, emitter := range []evolution.Emitter{
-		noisy(0.005), evolution.EmitterFunc(renamed), noisy(0.0051),
+		noisy(0.005), evolution.Stateless(renamed), noisy(0.0051),
 		evolution.IsoLineEmitter{IsoSigma: 0.1}, evolution.IsoLineEmitter{IsoSigma: 0.2},
 	} {
-		add("emitter", "map-elites", func(s *Spec) { s.Emitter = emitter })
+		add("emitter", "map-elites", func(s *Spec) { s.Tune = s.Tune.And(emitting(emitter)) })
 	}
 	for _, env := range []rewarding{{plane{"p"}, 1, 2, 3, 4}, {plane{"p"}, 1, 2, 3, 4},
 		{plane{"p"}, 5, 2, 3, 4},
 		{plane{"p"}, 1, 5, 3, 4}, {plane{"p"}, 1, 2, 5, 4}, {plane{"p"}, 1, 2, 3, 5}} {
 		add("environment", "map-elites", func(s *Spec) { s.Env, s.Environment = "", env })
 	}
-	centroids := npz.Of(make([]float32, 2*32), 32, 2)
-	method := func(algorithm string) evolution.Method {
-		settings := nb.Must(smallOf(algorithm, "nowhere", 1).resolve()).training.Family.Settings()
-		return settings.(evolution.Hyperparameters).Method(centroids)
-	}
-	grid, looks := evolution.Grid{Centroids: centroids},
-		method("aurora").Archive.(evolution.AuroraArchive)
-	rarely, moved := looks, evolution.Grid{Centroids: npz.Of(slices.Repeat([]float32{1}, 2*32), 32, 2)}
+	grid := repertoire.Grid{Centroids: npz.Of(make([]float32, 2*32), 32, 2)}
+	looks := repertoire.Aurora{AuroraSettings: repertoire.DefaultAuroraSettings(envs.Pointmaze{}.Spec())}
+	rarely, moved := looks, repertoire.Grid{Centroids: npz.Of(slices.Repeat([]float32{1}, 2*32), 32, 2)}
 	rarely.Sampling++
 	for _, archive := range []keeping{{grid, 1, 10, 2, looks}, {grid, 1, 10, 2, looks},
 		{grid, 2, 10, 2, looks}, {grid, 1, 11, 2, looks},
 		{grid, 1, 10, 3, looks}, {grid, 1, 10, 2, rarely}, {moved, 1, 10, 2, looks}} {
-		add("archive", "map-elites", func(s *Spec) { s.Archive = archive })
+		add("archive", "map-elites", func(s *Spec) { s.Tune = s.Tune.And(archiving(archive)) })
 	}
-	learner := method("pga-map-elites").Learner
-	for _, l := range []learning{{learner, 1000, 1, 1}, {learner, 1000, 1, 1}, {learner, 2000, 1, 1},
-		{learner, 1000, 2, 1}, {learner, 1000, 1, 2}} {
-		add("learner", "pga-map-elites", func(s *Spec) { s.Learner = l })
+	for _, l := range []learning{{nil, 1000, 1, 1}, {nil, 1000, 1, 1}, {nil, 2000, 1, 1},
+		{nil, 1000, 2, 1}, {nil, 1000, 1, 2}} {
+		add("learner", "pga-map-elites", func(s *Spec) {
+			s.Tune = s.Tune.And(Tune(func(h *evolution.PGAMapElites) {
+				l.Proposer = evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}
+				h.Mix = evolution.Mix{{Emitter: l, Of: 1}}
+			}))
+		})
 	}
 	diayn := skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}
 	other := skills.DIAYN{LearningRate: 0.02, Hidden: []int{8}}
@@ -254,7 +271,7 @@ func ownParts() map[string][]Spec {
 const fingerprintsEnv = "QDNB_TEST_FINGERPRINTS"
 
 // The identity of a run covers the graphs of custom parts, part by part. It does not depend on the
-// process, the backend, the slice size or the number of workers.
+// process, the backend or the number of workers.
 func TestFingerprints(t *testing.T) {
 	var printed []string
 	parts := ownParts()
@@ -265,15 +282,14 @@ func TestFingerprints(t *testing.T) {
 			if i == 1 {
 				again := spec
 				again.Backend = "cpu"
-				if part != "diversity" && part != "objective" {
-					again.Tune = more(spec.Tune, "slice=3")
-				}
 				if other := nb.Must(again.Config()); !maps.Equal(other.Parts, config.Parts) {
-					t.Errorf("%s: another backend and slice give the fingerprint %v, not %v", part, other.Parts,
+					t.Errorf("%s: another backend gives the fingerprint %v, not %v", part, other.Parts,
 						config.Parts)
 				}
 			}
-			if len(config.Parts) != 1 || len(config.Parts[part]) != 16 {
+			recorded := map[string]string{"emitter": "algorithm", "archive": "algorithm",
+				"learner": "algorithm"}
+			if len(config.Parts) != 1 || len(config.Parts[cmp.Or(recorded[part], part)]) != 16 {
 				t.Fatalf("%s: %v", part, config.Parts)
 			}
 			if seen[config.Name()] != (i == 1) {
@@ -313,7 +329,7 @@ func TestPlainRunsHaveNoParts(t *testing.T) {
 // files.
 func TestPartThatCannotBeBuilt(t *testing.T) {
 	spec := variantIn(filepath.Join(t.TempDir(), "runs"),
-		evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *Node {
+		evolution.Stateless(func(parents evolution.Parents, keys xla.Key) *Node {
 			return Add(parents.Sample(keys), Const(parents.Genotypes.Graph(), []float32{1, 2, 3}))
 		}))
 	_, err := Train(background, spec)
@@ -348,8 +364,8 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%v, %v; want %s", got, err, run.Dir)
 	}
 	changed := spec
-	changed.Emitter = noisy(0.1)
-	fails("(emitter changed since "+run.Name()+"): train it", changed)
+	changed.Tune = changed.Tune.And(emitting(noisy(0.1)))
+	fails("(algorithm changed since "+run.Name()+"): train it", changed)
 	longer := spec
 	longer.Budget = Generations(5)
 	fails("ended before the budget of the Spec, 5 generations: train it", longer)

@@ -26,12 +26,13 @@ const programSteps = 42
 // and so on for other programs of the same name, and the flags that qdnb sets for XLA to
 // xla_flags.txt. It compiles and computes nothing and needs no such device; see [xla.DryRun].
 // Besides the algorithms of [Train], the spec may name adaptation, or ppo (hierarchical control)
-// with five skills of the paper's size. With seeds, the programs are those of [TrainSeeds]. It
-// returns the paths of the files.
-func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string, seeds ...int64) (paths []string,
-	err error) {
+// with five skills of the paper's size. It returns the paths of the files.
+func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string) (paths []string, err error) {
 	written := map[string][]byte{}
 	platform, err := xla.DryRun(kind, devices, func(name string, text []byte) error {
+		if text == nil {
+			return nil
+		}
 		name = strings.ReplaceAll(name, "_", "-")
 		for number := 1; ; number++ {
 			path := filepath.Join(dir, name+".mlir")
@@ -58,7 +59,7 @@ func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string, seeds ...int
 	case protocol.Adaptation:
 		err = adaptPrograms(platform, s)
 	default:
-		err = trainPrograms(platform, s, seeds)
+		err = trainPrograms(platform, s)
 	}
 	if err != nil {
 		return paths, err
@@ -72,13 +73,13 @@ func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string, seeds ...int
 		0o666)
 }
 
-// trainPrograms runs the first steps of a training, or of those of several seeds.
-func trainPrograms(platform *xla.Platform, spec Spec, seeds []int64) error {
+// trainPrograms runs the first steps of a training.
+func trainPrograms(platform *xla.Platform, spec Spec) error {
 	p, err := spec.resolve()
 	if err != nil {
 		return err
 	}
-	return p.training.Steps(platform, programSteps, max(1, len(seeds)))
+	return p.training.Steps(platform, programSteps)
 }
 
 // adaptPrograms compiles the evaluation of policies under conditions, of the paper's size: twenty

@@ -28,8 +28,7 @@ func (s Spec) Config() (runs.Config, error) {
 
 // parts returns the parts that the spec replaces.
 func (s Spec) parts() session.Parts {
-	return session.Parts{Emitter: s.Emitter, Learner: s.Learner, Archive: s.Archive,
-		Diversity: s.Diversity, Objective: s.Objective}
+	return session.Parts{Diversity: s.Diversity, Objective: s.Objective}
 }
 
 func (s Spec) resolve() (plan, error) {
@@ -50,19 +49,19 @@ func (s Spec) resolve() (plan, error) {
 	if err := family.Takes(s.Algorithm, s.parts()); err != nil {
 		return p, err
 	}
+	if err := s.tune(family); err != nil {
+		return p, err
+	}
 	if spec.Observations == 0 && family.Observes(env, s.parts()) {
 		return p, errors.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
 			"that does not, such as map-elites", s.Algorithm, spec.Name)
 	}
-	if s.parts() != (session.Parts{}) && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
+	if family.Custom(s.parts()) && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
 		return p, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")
 	}
 	if s.Name == "" {
 		p.Name = s.Algorithm
-	}
-	if err := s.tune(family); err != nil {
-		return p, err
 	}
 	if options := family.Options(); len(options) > 0 && s.Environment == nil {
 		if env, err = envs.Make(s.Env, options...); err != nil {

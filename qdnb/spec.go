@@ -7,7 +7,6 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -29,21 +28,14 @@ type Spec struct {
 	// hours.
 	Budget runs.Budget
 
-	// Emitter, Learner and Archive replace parts of a neuroevolution algorithm. The result is a
-	// variant and needs a Name.
+	// Diversity and Objective replace parts of a reinforcement-learning algorithm. The result is a
+	// variant and needs a Name, like one of neuroevolution with other [evolution.Parts], which Tune
+	// sets.
 	//
-	// These parts, Diversity, Objective and Environment belong to the run's identity, through their
-	// graphs with all constants and through what their other methods return (see
-	// [evolution.Fingerprints], [skills.Fingerprints] and [envs.Fingerprint]). If one of them
-	// changes, Train starts another run and reports which part changed. Comments and variable names
-	// do not count. Fingerprints do not cover what depends on the clock, on random numbers or on
+	// Replaced parts and Environment belong to the run's identity, through the programs that they
+	// make with all constants. If one of them changes, Train starts another run and reports it.
+	// Comments and variable names do not count, nor what depends on the clock, on random numbers or on
 	// earlier calls.
-	Emitter evolution.Emitter // varies parents
-	Learner evolution.Learner // makes the first offspring of a generation, and learns
-	Archive evolution.Archive // stores the solutions
-
-	// Diversity and Objective replace parts of a reinforcement-learning algorithm. Such a variant
-	// needs a Name, too.
 	Diversity skills.Diversity // rewards distinguishable skills, and may choose their distribution
 	Objective skills.Objective // weighs the diversity reward against the task
 

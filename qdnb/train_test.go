@@ -435,7 +435,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 	if err := os.WriteFile(obstacle, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	variant := evolution.EmitterFunc(func(parents evolution.Parents,
+	variant := evolution.Stateless(func(parents evolution.Parents,
 		keys xla.Key) *graph.Node {
 		return parents.Sample(keys)
 	})
@@ -477,7 +477,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"the budget is negative":           func(s *Spec) { s.Budget.Generations = -1 },
 		`unknown backend "nonsense"`:       func(s *Spec) { s.Backend = "nonsense" },
 		obstacle + " is not a folder; ":    func(s *Spec) { s.Runs = obstacle },
-		"set Name together with the parts": func(s *Spec) { s.Emitter = variant },
+		"set Name together with the parts": func(s *Spec) { s.Tune = s.Tune.And(emitting(variant)) },
 	} {
 		spec := small(t.TempDir(), 2)
 		change(&spec)
@@ -506,10 +506,10 @@ func TestVariantIsASeparateRun(t *testing.T) {
 	spec := small(t.TempDir(), 4)
 	plain := train(t, spec)
 	spec.Name = "copies"
-	spec.Emitter = evolution.EmitterFunc(func(parents evolution.Parents,
+	spec.Tune = spec.Tune.And(emitting(evolution.Stateless(func(parents evolution.Parents,
 		keys xla.Key) *graph.Node {
 		return parents.Sample(keys)
-	})
+	})))
 	copies := train(t, spec)
 	if copies.Dir == plain.Dir || !strings.HasPrefix(copies.Name(),
 		"copies-pointmaze-") || copies.Status.Generation != 4 {

@@ -27,10 +27,9 @@ HEADER = ("device", "run", "program", "nodes", "longest loop", "waits", "compile
 ENVIRONMENTS = ("pointmaze", "ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "ant-maze", "ant-omni")
 ALGORITHMS = ("pga-map-elites", "aurora", "pga-aurora", "dns", "cma-mae", "mome", "dcrl-map-elites", "sac", "metra", "qdac",
               "dads", "diayn", "dads-reward", "diayn-reward", "smerl-dads", "smerl-diayn")
-# Algorithm, environment, and the numbers of devices and of seeds.
-RUNS = [("map-elites", env, 1, 1) for env in ENVIRONMENTS] + [("ppo", "halfcheetah-hurdles", 1, 1)] + [
-    (algorithm, "ant-uni", 1, 1) for algorithm in ALGORITHMS] + [
-    ("adaptation", "ant-uni", 1, 1), ("pga-aurora", "ant-uni", 2, 1), ("map-elites", "ant-uni", 1, 4)]
+# Algorithm, environment, and the number of devices.
+RUNS = [("map-elites", env, 1) for env in ENVIRONMENTS] + [("ppo", "halfcheetah-hurdles", 1)] + [
+    (algorithm, "ant-uni", 1) for algorithm in ALGORITHMS] + [("adaptation", "ant-uni", 1), ("pga-aurora", "ant-uni", 2)]
 DEVICES = {"h100": "cuda", "v5e": "tpu"}
 
 # Instructions that launch nothing.
@@ -186,14 +185,14 @@ def main() -> int:
     os.makedirs(results, exist_ok=True)
     selected = False
     for device, kind in DEVICES.items():
-        for algorithm, env, devices, seeds in RUNS:
-            run = f"{algorithm} {env}" + (f" on {devices} devices" if devices > 1 else "") + (f", {seeds} seeds" if seeds > 1 else "")
+        for algorithm, env, devices in RUNS:
+            run = f"{algorithm} {env}" + (f" on {devices} devices" if devices > 1 else "")
             if options.only not in f"{device} {run}":
                 continue
             selected = True
             folder = os.path.join(options.work, device, run.replace(" ", "-"))
             command = [options.qdnb, "programs", "--kind", kind, "--devices", str(devices), "--algorithm", algorithm, "--env", env,
-                       "--out", folder] + (["--seeds", f"0..{seeds - 1}"] if seeds > 1 else [])
+                       "--out", folder]
             paths = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
             with open(os.path.join(folder, "xla_flags.txt"), encoding="utf-8") as file:
                 flags["XLA_FLAGS"] = file.read()

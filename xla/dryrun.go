@@ -13,8 +13,9 @@ import (
 
 // DryRun returns a platform that needs no device and no plugin. It builds programs as for a kind of
 // XLA backend with the given number of devices, hands the text of each one (StableHLO, what the
-// compiler would get) to write, compiles nothing, and returns zeros from each run. So the programs
-// of a whole run can be inspected, or compiled ahead of time, in seconds.
+// compiler would get) to write, compiles nothing, and returns zeros from each run, of which it tells
+// write without a text. So the programs of a whole run can be inspected, or compiled ahead of time,
+// in seconds.
 func DryRun(kind Kind, devices int, write func(name string, text []byte) error) (*Platform, error) {
 	if kind != CPU && kind != CUDA && kind != TPU {
 		return nil, errors.Errorf("no programs are built for %q: use cpu, cuda or tpu", kind)
@@ -44,7 +45,7 @@ func (d *dryBackend) compile(b *nestingBuilder,
 	if err := d.write(b.Name(), all.Bytes()); err != nil {
 		return nil, err
 	}
-	e := &dryExecutable{backend: d}
+	e := &dryExecutable{backend: d, name: b.Name()}
 	for _, of := range []struct {
 		values []compute.Value
 		shapes *[]shapes.Shape
@@ -77,6 +78,7 @@ func (d *dryBackend) BufferFromFlatData(device compute.DeviceNum, _ any,
 // dryExecutable returns zeros.
 type dryExecutable struct {
 	backend         *dryBackend
+	name            string
 	inputs, outputs []shapes.Shape
 }
 
@@ -91,6 +93,9 @@ func (e *dryExecutable) Outputs() []shapes.Shape { return e.outputs }
 // Execute implements [compute.Executable]: a parallel program has all devices' inputs.
 func (e *dryExecutable) Execute(inputs []compute.Buffer, _ []bool,
 	_ compute.DeviceNum) (outputs []compute.Buffer, err error) {
+	if err := e.backend.write(e.name, nil); err != nil {
+		return nil, err
+	}
 	for device := range len(inputs) / len(e.inputs) {
 		for _, shape := range e.outputs {
 			outputs = append(outputs, &dryBuffer{e.backend, shape, compute.DeviceNum(device)})

@@ -14,14 +14,13 @@ type programsCmd struct {
 	Algorithm string   `required:"" placeholder:"NAME"`
 	Env       string   `required:"" placeholder:"NAME"`
 	Devices   int      `default:"1"`
-	Seed      int64    `placeholder:"0" xor:"seeds"`
-	Seeds     seeds    `placeholder:"LIST" xor:"seeds"`
+	Seed      int64    `placeholder:"0"`
 	Set       []string `sep:"none" placeholder:"NAME=VALUE"`
 }
 
 func (c *programsCmd) Run() error {
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Tune: runs.Assign(c.Set...)}
-	paths, err := spec.WritePrograms(xla.Kind(c.Kind), c.Devices, c.Out, c.Seeds...)
+	paths, err := spec.WritePrograms(xla.Kind(c.Kind), c.Devices, c.Out)
 	for _, path := range paths {
 		fmt.Println(path)
 	}

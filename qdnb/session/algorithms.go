@@ -68,10 +68,6 @@ func Find(name string) (Algorithm, error) {
 
 // Parts replace parts of an algorithm; nil keeps the algorithm's own.
 type Parts struct {
-	Emitter evolution.Emitter
-	Learner evolution.Learner
-	Archive evolution.Archive
-
 	Diversity skills.Diversity
 	Objective skills.Objective
 }
@@ -87,6 +83,8 @@ type Family interface {
 	Options() []envs.Option
 	// Takes returns an error if the named algorithm does not have the parts to replace.
 	Takes(algorithm string, p Parts) error
+	// Custom reports whether parts are replaced.
+	Custom(p Parts) bool
 	// Fingerprints hashes the replaced parts, by name.
 	Fingerprints(Training) (map[string]string, error)
 	// Observes reports whether the algorithm, with replaced parts, learns from observations.

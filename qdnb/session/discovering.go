@@ -21,11 +21,7 @@ func (d discovering) measured() measured {
 	return measured{b.CVT, b.Hidden, b.EpisodeLength, scoring.Float32}
 }
 
-func (d discovering) Takes(algorithm string, p Parts) error {
-	if p.Emitter != nil || p.Learner != nil || p.Archive != nil {
-		return errors.Errorf("%s has no emitter, learner or archive to replace: set Diversity or "+
-			"Objective", algorithm)
-	}
+func (d discovering) Takes(_ string, p Parts) error {
 	own := skills.Parts{Diversity: p.Diversity, Objective: p.Objective}
 	if parts := d.Replaced(); parts != nil {
 		*parts = own
@@ -34,6 +30,8 @@ func (d discovering) Takes(algorithm string, p Parts) error {
 	}
 	return nil
 }
+
+func (discovering) Custom(p Parts) bool { return p != Parts{} }
 
 func (discovering) Observes(envs.Env, Parts) bool { return true }
 

@@ -11,7 +11,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -29,8 +28,6 @@ type Training struct {
 	PaperSteps int64 // environment steps of the paper's run; 0 if unknown
 	KeepReplay bool  // keep the replay buffer of a finished run
 	Corrected  int   // episodes of each policy in corrected repertoires; 0: none are made
-
-	together int // runs that train together, see [TrainSeeds]
 }
 
 // Columns are the columns of metrics.csv that all algorithms share.
@@ -56,30 +53,15 @@ func (t Training) Compile(ctx context.Context, backend string) error {
 	return err
 }
 
-// Steps compiles the algorithm on a platform and runs the first steps of one or several seeds, as
-// in [TrainSeeds] but without run folders.
-func (t Training) Steps(platform *xla.Platform, steps, seeds int) error {
-	var together []*evolution.Search
-	t.together = seeds
-	for range seeds {
-		search, err := t.search(platform)
-		if err != nil {
-			return err
-		}
-		defer search.Close()
-		if s, ok := search.(*evolution.Search); ok && s.Shares() {
-			together = append(together, s)
-			continue
-		}
-		for range steps {
-			if _, err := search.Step(); err != nil {
-				return err
-			}
-		}
-		return nil // the programs of the other seeds are the same
+// Steps compiles the algorithm on a platform and runs the first steps, without a run folder.
+func (t Training) Steps(platform *xla.Platform, steps int) error {
+	search, err := t.search(platform)
+	if err != nil {
+		return err
 	}
+	defer search.Close()
 	for range steps {
-		if _, err := evolution.StepTogether(together...); err != nil {
+		if _, err := search.Step(); err != nil {
 			return err
 		}
 	}

@@ -10,71 +10,12 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
-
-// The aurora_ arrays of 11_scoring.npz: the sequences that QDax records for each observation
-// option, and the descriptors that it computes from them.
-func TestGoldenAuroraSequences(t *testing.T) {
-	data := golden.Read(t, "11_scoring.npz")
-	n, steps, observations := data.Shape("obs")[0], data.Shape("obs")[1], data.Shape("obs")[2]
-	d := data.Shape("xy")[2]
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for name, option := range map[string]string{"aurora_full": FullState,
-			"aurora_no_sd": NoDescriptor, "aurora_only_sd": OnlyDescriptor} {
-			params, want := data.Float32s(name+".params.flat"), data.Float32s(name+".observations")
-			dims := data.Shape(name + ".observations")
-			archive := AuroraArchive{AuroraSettings: AuroraSettings{
-				Observation: option, Sampling: int(data.Number("const.traj_sampling_freq")),
-				MaxObservation: int(data.Number("const.max_observation_size")),
-				Latent:         data.Shape(name + ".descriptors")[1],
-			}}
-			task := scoring.Task{Env: envs.Pointmaze{}}
-			recorder, _ := archive.Sequence(task)
-			if rows := recorder.Rows(steps); rows != dims[1] {
-				t.Errorf("%s: %d rows of %d steps, want %d", name, rows, steps, dims[1])
-			}
-			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				var rows []*Node
-				for step := 0; step < steps; step += recorder.Every {
-					at := func(x *Node) *Node { return Squeeze(Slice(x, AxisRange(), AxisElem(step)), 1) }
-					rows = append(rows, InsertAxes(recorder.Row(envs.State{Observation: at(in[0]),
-						Descriptor: at(in[1])}, nil, envs.State{}), 1))
-				}
-				sequences := Concatenate(rows, 1)
-				s := slots{Autoencoder: in[2], Mean: in[3], Deviation: in[4]}
-				return []*Node{sequences, archive.encode(s, sequences)}
-			}, xlatest.Tensor(data.Float32s("obs"), n, steps, observations),
-				xlatest.Tensor(data.Float32s("xy"), n, steps, d),
-				xlatest.Tensor(params, 1, len(params)), xlatest.Tensor(data.Float32s(name+".mean"), dims[2]),
-				xlatest.Tensor(data.Float32s(name+".std"), dims[2]))
-			xlatest.Close(t, name+": sequences", xlatest.Flat[float32](t, out[0]), want, 0)
-			xlatest.Close(t, name+": descriptors", xlatest.Flat[float32](t, out[1]),
-				data.Float32s(name+".descriptors"), 1e-5)
-		}
-	})
-}
-
-// The schedule of the source, train_aurora.py, for loops of ten generations.
-func TestAuroraUpkeep(t *testing.T) {
-	archive := AuroraArchive{AuroraSettings: DefaultAuroraSettings(envs.Pointmaze{}.Spec())}
-	want := map[int64]string{0: trainFirst}
-	for _, generation := range []int64{20, 50, 90, 140, 200, 270} {
-		want[generation] = trainAgain
-	}
-	for _, generation := range []int64{40, 60, 80, 100, 120, 160, 180, 220, 240, 260, 280} {
-		want[generation] = adaptThreshold
-	}
-	for generation := range int64(291) {
-		if got := archive.Maintenance(generation); got != want[generation] {
-			t.Errorf("after generation %d: %q, want %q", generation, got, want[generation])
-		}
-	}
-}
 
 // The threshold depends on how many members more than the target there are; the target is the
 // capacity by default.
@@ -84,16 +25,11 @@ func TestAuroraTarget(t *testing.T) {
 	for _, target := range []int{0, 40, 4} {
 		settings := auroraSettings()
 		settings.Target, settings.Threshold = target, 0
-		s, err := New(p, mazeTask(), Method{Emitter: isoline,
-			Archive: AuroraArchive{AuroraSettings: settings}}, mazeSettings(2))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		s := searchOf(t, p, mazeTask(), aurora(Method{Emitters: Mix{{isoline, 1}}}, settings), mazeSettings(2))
 		steps(t, s, 9)
 		state := stateOf(t, s)
-		lengths = append(lengths, floats(t, state, "threshold")[0])
-		errors = append(errors, floats(t, state, "threshold_error")[0])
+		lengths = append(lengths, floats(t, state, "Archive.Distance.Length")[0])
+		errors = append(errors, floats(t, state, "Archive.Distance.Error")[0])
 	}
 	if lengths[0] != lengths[1] || lengths[2] <= lengths[1] || errors[0] != errors[1] ||
 		errors[2] != errors[1]+36 {
@@ -109,8 +45,8 @@ func TestAuroraTarget(t *testing.T) {
 	}
 }
 
-func auroraSettings() AuroraSettings {
-	settings := DefaultAuroraSettings(envs.Pointmaze{}.Spec())
+func auroraSettings() repertoire.AuroraSettings {
+	settings := repertoire.DefaultAuroraSettings(envs.Pointmaze{}.Spec())
 	settings.Capacity, settings.Sampling, settings.Every, settings.Epochs, settings.TrainingBatch,
 		settings.Threshold = 40, 5, 2, 4, 16, 0.02
 	return settings
@@ -118,13 +54,8 @@ func auroraSettings() AuroraSettings {
 
 func auroraSearch(t *testing.T, p *xla.Platform) *Search {
 	t.Helper()
-	s, err := New(p, mazeTask(), Method{Emitter: isoline,
-		Archive: AuroraArchive{AuroraSettings: auroraSettings()}}, mazeSettings(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
+	return searchOf(t, p, mazeTask(), aurora(Method{Emitters: Mix{{isoline, 1}}}, auroraSettings()),
+		mazeSettings(2))
 }
 
 // In a search with AURORA's archive, members keep their distance, their descriptors are the
@@ -142,7 +73,7 @@ func TestAuroraSearch(t *testing.T) {
 			outcome := steps(t, s, 1)[0]
 			arrays := stateOf(t, s)
 			fitnesses, descriptors := floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
-			genotypes, sequences := floats(t, arrays, "genotypes"), floats(t, arrays, "sequences")
+			genotypes, sequences := floats(t, arrays, "genotypes"), floats(t, arrays, "Archive.Sequences")
 			params, latent := arrays["genotypes"].Shape[1], arrays["descriptors"].Shape[1]
 			elements := len(sequences) / len(fitnesses)
 			var members []int
@@ -163,9 +94,9 @@ func TestAuroraSearch(t *testing.T) {
 					t.Errorf("generation %d: members start at %v and %v", generation, first, start)
 				}
 			}
-			if upkeep := s.method.Archive.Maintenance(int64(generation)); upkeep == trainAgain || upkeep ==
-				adaptThreshold {
-				length := floats(t, arrays, "threshold")[0]
+			if upkeep := s.method.Archive.(repertoire.Maintainer).Due(int64(generation)); upkeep != "" &&
+				generation > 0 {
+				length := floats(t, arrays, "Archive.Distance.Length")[0]
 				for _, a := range members {
 					for _, b := range members {
 						sum := 0.0
@@ -218,13 +149,16 @@ func encodedTolerance(generation int) float64 {
 // encodedBy encodes the sequences of an archive outside a search.
 func encodedBy(t *testing.T, p *xla.Platform, s *Search, arrays map[string]npz.Array) []float32 {
 	t.Helper()
-	archive := s.method.Archive.(AuroraArchive)
+	archive := s.method.Archive.(repertoire.Aurora)
+	dims := arrays["Archive.Sequences"].Shape
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
-		return []*Node{archive.encode(slots{Autoencoder: in[1], Mean: in[2], Deviation: in[3]}, in[0])}
-	}, xlatest.Tensor(floats(t, arrays, "sequences"), arrays["sequences"].Shape...),
-		xlatest.Tensor(floats(t, arrays, "autoencoder"), arrays["autoencoder"].Shape...),
-		xlatest.Tensor(floats(t, arrays, "mean"), arrays["mean"].Shape...),
-		xlatest.Tensor(floats(t, arrays, "deviation"), arrays["deviation"].Shape...))
+		encoder := nn.Autoencoder{Features: dims[2], Hidden: archive.Latent, Steps: dims[1]}
+		normal := nn.Normaliser{Mean: in[2], Deviation: in[3]}
+		return []*Node{encoder.Encode(in[1], normal.Apply(in[0]))}
+	}, xlatest.Tensor(floats(t, arrays, "Archive.Sequences"), arrays["Archive.Sequences"].Shape...),
+		xlatest.Tensor(floats(t, arrays, "Archive.Autoencoder"), arrays["Archive.Autoencoder"].Shape...),
+		xlatest.Tensor(floats(t, arrays, "Archive.Mean"), arrays["Archive.Mean"].Shape...),
+		xlatest.Tensor(floats(t, arrays, "Archive.Deviation"), arrays["Archive.Deviation"].Shape...))
 	return xlatest.Flat[float32](t, out[0])
 }
 
@@ -235,7 +169,7 @@ func TestAuroraSequencesAreThePolicies(t *testing.T) {
 	steps(t, s, 3)
 	arrays := stateOf(t, s)
 	fitnesses, genotypes, sequences := floats(t, arrays, "fitnesses"), floats(t, arrays, "genotypes"),
-		floats(t, arrays, "sequences")
+		floats(t, arrays, "Archive.Sequences")
 	params, elements := arrays["genotypes"].Shape[1], len(sequences)/len(fitnesses)
 	slot := slices.IndexFunc(fitnesses, func(f float32) bool { return !math.IsInf(float64(f), -1) })
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {

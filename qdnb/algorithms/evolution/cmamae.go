@@ -21,7 +21,7 @@ import (
 type CMAMAE struct {
 	Batch int `json:"batch"` // policies per generation, of all strategies together
 	StrategySettings
-	AnnealingSettings
+	repertoire.AnnealingSettings
 	repertoire.CVT
 	Hidden        []int `json:"hidden"`         // units of the policy's hidden layers
 	EpisodeLength int   `json:"episode_length"` // control steps
@@ -30,6 +30,7 @@ type CMAMAE struct {
 	// Weights is the number format of the policies' weights in rollouts.
 	Weights scoring.Weights `json:"weights,omitzero"`
 	Starts  Starts          `json:"starts,omitzero"` // initial states of the evaluations
+	Parts   `json:"-"`
 
 	offset float64 // of the environment, per step
 }
@@ -42,8 +43,9 @@ func DefaultCMAMAE(env envs.Spec) *CMAMAE {
 	base := DefaultMapElites(env)
 	c := &CMAMAE{Batch: 200, StrategySettings: StrategySettings{Strategy: sepCMAESName, Emitters: 5,
 		Sigma0: 0.02, RestartRule: "basic", AdamLearningRate: adamLearningRate,
-		AdamL2Coeff: adamL2Coeff}, AnnealingSettings: AnnealingSettings{0.001, math.NaN()}, CVT: base.CVT,
-		Hidden: base.Hidden, EpisodeLength: base.EpisodeLength, Weights: base.Weights, offset: env.Offset}
+		AdamL2Coeff: adamL2Coeff}, AnnealingSettings: repertoire.AnnealingSettings{
+		ArchiveLearningRate: 0.001, ThresholdMin: math.NaN()}, CVT: base.CVT, Hidden: base.Hidden,
+		EpisodeLength: base.EpisodeLength, Weights: base.Weights, offset: env.Offset}
 	if env.Observations == 0 {
 		c.Batch, c.Emitters, c.Sigma0, c.ArchiveLearningRate = 540, 15, 0.5, 0.01
 	}
@@ -51,7 +53,7 @@ func DefaultCMAMAE(env envs.Spec) *CMAMAE {
 }
 
 // annealing returns the settings of the archive with a lowest threshold that is a number.
-func (c CMAMAE) annealing() AnnealingSettings {
+func (c CMAMAE) annealing() repertoire.AnnealingSettings {
 	s := c.AnnealingSettings
 	if math.IsNaN(s.ThresholdMin) {
 		s.ThresholdMin = 0 - math.Round(1e6*c.offset*float64(c.EpisodeLength))/1e6
@@ -92,7 +94,7 @@ func (c CMAMAE) MarshalJSON() ([]byte, error) {
 // Base implements [Hyperparameters].
 func (c *CMAMAE) Base() MapElites {
 	return MapElites{Batch: c.Batch, CVT: c.CVT, Hidden: c.Hidden, EpisodeLength: c.EpisodeLength,
-		Slice: c.Slice, Weights: c.Weights, Starts: c.Starts}
+		Slice: c.Slice, Weights: c.Weights, Starts: c.Starts, Parts: c.Parts}
 }
 
 // Check implements [Hyperparameters].
@@ -133,6 +135,7 @@ func (c *CMAMAE) Check() error {
 
 // Method implements [Hyperparameters].
 func (c *CMAMAE) Method(centroids npz.Array) Method {
-	return Method{Emitter: EvolutionStrategies{c.StrategySettings, c.Batch},
-		Archive: AnnealedGrid{Grid{Centroids: centroids}, c.annealing()}}
+	return Method{Emitters: Mix{{c.StrategySettings.Emitter(), 1}},
+		Archive: repertoire.Annealed{Grid: repertoire.Grid{Centroids: centroids},
+			AnnealingSettings: c.annealing()}}
 }

@@ -19,14 +19,15 @@ import (
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
 // strategiesOf returns settings of a strategy.
-func strategiesOf(strategy string, emitters, batch int, sigma0 float64) EvolutionStrategies {
-	return EvolutionStrategies{StrategySettings{Strategy: strategy, Emitters: emitters, Sigma0: sigma0,
-		RestartRule: "basic", AdamLearningRate: 0.02, AdamL2Coeff: 0.05}, batch}
+func strategiesOf(strategy string, emitters int, sigma0 float64) EvolutionStrategies {
+	return EvolutionStrategies{StrategySettings: StrategySettings{Strategy: strategy, Emitters: emitters,
+		Sigma0: sigma0, RestartRule: "basic", AdamLearningRate: 0.02, AdamL2Coeff: 0.05}}
 }
 
 // Five updates of pyribs 0.12's strategies with stored samples (tools/peer/cma_mae.py):
@@ -66,12 +67,12 @@ func TestGoldenStrategies(t *testing.T) {
 			if data.Has("strategy." + c.name + ".sigma0") {
 				sigma0 = float64(data.Number("strategy." + c.name + ".sigma0"))
 			}
-			s := strategiesOf(c.strategy, 1, batch, sigma0)
+			s := strategiesOf(c.strategy, 1, sigma0)
 			s.Vectors = c.vectors
 			shapes := map[string][]int{"sigma": {1}, "age": {1}, "weight1": {1, 1}, "weight2": {1, 1},
 				"vectors": {1, len(data.Float32s("strategy."+c.name+".mean_0")) / n, n}}
 			if c.strategy == lmMAESName {
-				shapes["vectors"][1] = lmMAES{es: s}.count()
+				shapes["vectors"][1] = lmMAES{strategy: strategy{s.StrategySettings, batch}}.count()
 			}
 			for step := range 5 {
 				in := []*tensors.Tensor{xlatest.Tensor(stored("noise", step), batch, n),
@@ -84,7 +85,8 @@ func TestGoldenStrategies(t *testing.T) {
 					in = append(in, xlatest.Tensor(stored(field, step), dims...))
 				}
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
-					noise, rank, d := in[0], Reshape(ranks(in[1]), batch), s.kind().of(in[2:])
+					noise, rank := in[0], Reshape(ranks(in[1]), batch)
+					d := xla.Unflatten(s.distributions(batch).start(in[2]), in[2:])
 					weights := make([]float32, batch)
 					copy(weights, d.weights())
 					weight := perRow(Gather(Const(rank.Graph(), weights), perRow(rank)))
@@ -112,28 +114,34 @@ func adapted(t *testing.T, p *xla.Platform, s EvolutionStrategies, improvement [
 	children []float32, before, after map[string][]float32) {
 	t.Helper()
 	const n, cells = 12, 2
+	var names []string
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		g, key := in[0].Graph(), xla.KeyOf(in[0])
+		s := s
+		s.State = s.distributions(4).start(IotaFull(g, shapes.Make(dtypes.Float32, s.Emitters, n)))
+		names = xla.Names(s.State)
 		fitness := Const(g, []float32{0, float32(math.Inf(-1))})
-		elites := NewParents(AddScalar(Zeros(g, shapes.Make(dtypes.Float32, cells, n)), -7),
-			cellsOf(Grid{}, []*Node{fitness, Zeros(g, shapes.Make(dtypes.Float32, cells, 1))}))
-		parents := Parents{State: s.kind().start(IotaFull(g, shapes.Make(dtypes.Float32, s.Emitters, n))),
-			Individuals: Iota(g, shapes.Make(dtypes.Int32, s.Batch), 0)}
-		different := IotaFull(g, shapes.Make(dtypes.Float32, s.Batch))
+		elites := newParents(AddScalar(Zeros(g, shapes.Make(dtypes.Float32, cells, n)), -7),
+			repertoire.Cells{Fitness: fitness})
+		elites.Batch, elites.Count = 12, 12
+		adapt := func(improvement *Node) []*Node {
+			of := Generation{Parents: elites, Insertion: repertoire.Insertion{Improvement: improvement}}
+			after, _ := s.Update(of, elites.Key.FoldIn(streamLearn))
+			return xla.Flatten(after)
+		}
 		for generation := range 3 {
-			parents.Generation = key.FoldIn(generation)
+			elites.Key = key.FoldIn(generation)
 			if generation < 2 {
-				parents.State = s.Adapt(Adaptation{parents, parents.Generation, different, elites})
+				s = xla.Unflatten(s, adapt(IotaFull(g, shapes.Make(dtypes.Float32, 12))))
 			}
 		}
-		made := s.Offspring(parents, ChildKeys(parents.Generation, parents.Individuals))
-		after := s.Adapt(Adaptation{parents, parents.Generation, in[1], elites})
-		return append(append([]*Node{made}, parents.State...), after...)
+		made := s.Offspring(elites, Iota(g, shapes.Make(dtypes.Int32, 12), 0), xla.Key{})
+		return append(append([]*Node{made}, xla.Flatten(s)...), adapt(in[1])...)
 	}, xlatest.Tensor(xla.SeedWords(3), 2), xlatest.Tensor(improvement, len(improvement)))
 	before, after = map[string][]float32{}, map[string][]float32{}
-	for i, name := range s.Fields() {
+	for i, name := range names {
 		before[name] = xlatest.Flat[float32](t, out[1+i])
-		after[name] = xlatest.Flat[float32](t, out[1+len(s.Fields())+i])
+		after[name] = xlatest.Flat[float32](t, out[1+len(names)+i])
 	}
 	return xlatest.Flat[float32](t, out[0]), before, after
 }
@@ -144,8 +152,8 @@ func TestStrategiesAdaptToTheirOwnOffspring(t *testing.T) {
 	improvement := []float32{4, -1, 3, 0, -5, -6, -7, -5, 1, 2, 3, 4}
 	best := [][2]int{{0, 2}, {4, 7}, {11, 10}} // equals in order
 	for _, strategy := range []string{sepCMAESName, lmMAESName} {
-		s := strategiesOf(strategy, 3, 12, 0.3)
-		weights := s.kind().weights()
+		s := strategiesOf(strategy, 3, 0.3)
+		weights := s.distributions(4).weights()
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			children, _, after := adapted(t, p, s, improvement)
 			var want []float32
@@ -154,8 +162,8 @@ func TestStrategiesAdaptToTheirOwnOffspring(t *testing.T) {
 					want = append(want, weights[0]*children[12*pair[0]+k]+weights[1]*children[12*pair[1]+k])
 				}
 			}
-			xlatest.Close(t, strategy+": mean", after["mean"], want, 1e-5)
-			xlatest.Close(t, strategy+": age", after["age"], []float32{3, 3, 3}, 0)
+			xlatest.Close(t, strategy+": mean", after["Mean"], want, 1e-5)
+			xlatest.Close(t, strategy+": age", after["Age"], []float32{3, 3, 3}, 0)
 			if sum := weights[0] + weights[1]; math.Abs(float64(sum)-1) > 1e-6 || len(weights) != 2 {
 				t.Errorf("weights %v", weights)
 			}
@@ -166,14 +174,14 @@ func TestStrategiesAdaptToTheirOwnOffspring(t *testing.T) {
 // OpenAI-ES samples in pairs that are symmetric to the mean, and its gradient is that of the ranks
 // of the individuals that were evaluated.
 func TestAntitheticSampling(t *testing.T) {
-	s := strategiesOf(openAIESName, 3, 12, 0.3)
+	s := strategiesOf(openAIESName, 3, 0.3)
 	s.AdamL2Coeff = 0
 	improvement := []float32{4, -1, 3, 0, -5, -6, -7, -5, 1, 2, 3, 4}
 	rank := []float32{0, 3, 1, 2, 0, 2, 3, 1, 3, 2, 1, 0}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		children, before, after := adapted(t, p, s, improvement)
 		var mirrored, want, got []float32
-		for i, mean := range before["mean"] {
+		for i, mean := range before["Mean"] {
 			e, k := i/12, i%12
 			child := func(j int) float32 { return children[12*(4*e+j)+k] - mean }
 			var gradient float32
@@ -182,11 +190,11 @@ func TestAntitheticSampling(t *testing.T) {
 			}
 			mirrored = append(mirrored, child(0)+child(1), child(2)+child(3))
 			want = append(want, -gradient)
-			got = append(got, (after["first"][i]-0.9*before["first"][i])/0.1)
+			got = append(got, (after["Moments.First"][i]-0.9*before["Moments.First"][i])/0.1)
 		}
 		xlatest.Close(t, "sums of pairs", mirrored, make([]float32, len(mirrored)), 1e-5)
 		xlatest.Close(t, "gradient", got, want, 1e-4)
-		if slices.Equal(after["mean"], before["mean"]) || slices.Max(children[:12]) == 0 {
+		if slices.Equal(after["Mean"], before["Mean"]) || slices.Max(children[:12]) == 0 {
 			t.Error("nothing moves: the test proves nothing")
 		}
 	})
@@ -200,15 +208,18 @@ func TestStrategiesRestart(t *testing.T) {
 	for _, strategy := range StrategyNames {
 		for rule, restarted := range map[string][]bool{"basic": {false, true, true},
 			"no_improvement": {true, true, true}} {
-			s := strategiesOf(strategy, 3, 12, 0.3)
+			s := strategiesOf(strategy, 3, 0.3)
 			s.RestartRule = rule
 			_, _, after := adapted(t, xlatest.Pure(t), s, improvement)
-			fresh := xlatest.Run(t, xlatest.Pure(t),
-				func(in []*Node) []*Node { return s.kind().start(in[0]) },
-				xlatest.Tensor(slices.Repeat([]float32{-7}, 3*12), 3, 12))
+			var names []string
+			fresh := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+				start := s.distributions(4).start(in[0])
+				names = xla.Names(start)
+				return xla.Flatten(start)
+			}, xlatest.Tensor(slices.Repeat([]float32{-7}, 3*12), 3, 12))
 			for e, want := range restarted {
 				same := true
-				for i, name := range s.Fields() {
+				for i, name := range names {
 					start, row := xlatest.Flat[float32](t, fresh[i]), len(after[name])/3
 					same = same && slices.Equal(after[name][e*row:(e+1)*row], start[e*row:(e+1)*row])
 				}
@@ -353,9 +364,9 @@ func TestStrategiesOfASpecAreChecked(t *testing.T) {
 	} {
 		h := DefaultCMAMAE(task.Env.Spec())
 		method := h.Method(center)
-		strategies := method.Emitter.(EvolutionStrategies)
+		strategies := method.Emitters[0].Emitter.(EvolutionStrategies)
 		change(&strategies)
-		method.Emitter = strategies
+		method.Emitters = Mix{{strategies, 1}}
 		_, err := New(xlatest.Pure(t), task, method, Settings{Batch: 540, Centroids: center})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -369,17 +380,12 @@ func TestStrategiesCountAsMemory(t *testing.T) {
 	for strategy, rows := range map[string]int64{sepCMAESName: 4, lmMAESName: 2 + 10,
 		openAIESName: 3} {
 		s := cmamae(t, xlatest.Pure(t), strategy, n, emitters, 30, 4)
-		with, _, err := s.memory()
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.method.Emitter = isoline
-		without, _, err := s.memory()
+		with, _ := s.memory()
+		s.members = []member{{Emitter: isoline, count: 30, table: -1}}
+		without, _ := s.memory()
 		numbers := int64(2 * 4 * emitters) // such as step size and age
-		if got := with - without; err != nil || got < 4*n*emitters*rows ||
-			got > 4*n*emitters*rows+numbers {
-			t.Errorf("%s counts %d bytes, %v; want %d rows of %d strategies", strategy, got, err, rows,
-				emitters)
+		if got := with - without; got < 4*n*emitters*rows || got > 4*n*emitters*rows+numbers {
+			t.Errorf("%s counts %d bytes; want %d rows of %d strategies", strategy, got, rows, emitters)
 		}
 	}
 }

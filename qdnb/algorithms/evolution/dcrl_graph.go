@@ -38,7 +38,7 @@ func (s DescriptorConditionedSettings) check(batch, length int) error {
 		limits.Positive("lengthscale", s.Lengthscale, 1e6))
 }
 
-// DescriptorConditioned is the learner of DCRL-MAP-Elites (Faldor, Chalumeau, Flageat and Cully
+// DescriptorConditioned is the emitter that makes DCRL-MAP-Elites of MAP-Elites (Faldor, Chalumeau, Flageat and Cully
 // 2024): critics and an actor that TD3 trains to reach a target descriptor d' with
 //
 //	reward = exp(-|d - d'| / lengthscale) max(r + offset, 0)
@@ -53,44 +53,54 @@ func (s DescriptorConditionedSettings) check(batch, length int) error {
 type DescriptorConditioned struct {
 	PolicyGradient
 	InjectionShare, Lengthscale float64
+
+	task scoring.Task
 }
 
+var _ Observer = DescriptorConditioned{}
+
 // conditioned returns TD3 of the actor that reads observation and target descriptor.
-func (l DescriptorConditioned) conditioned(task scoring.Task) td3.TD3 {
-	actor := task.Policy
+func (e DescriptorConditioned) conditioned() td3.TD3 {
+	actor := e.policy
 	actor.Sizes = slices.Clone(actor.Sizes)
-	actor.Sizes[0] += l.Columns(task)[0]
-	learner := td3.New(l.Config, actor)
-	learner.Read = func(rows *Node) replay.Batch { return l.read(task, rows) }
+	actor.Sizes[0] += e.Columns(e.task)[0]
+	learner := td3.New(e.Config, actor)
+	learner.Read = e.read
 	return learner
 }
 
 // unconditioned returns TD3 of the policies, which read only the observation, with the same
 // critics.
-func (l DescriptorConditioned) unconditioned(task scoring.Task) td3.TD3 {
-	learner := l.td3(task.Policy)
-	learner.Critic = l.conditioned(task).Critic
-	learner.Read = rowLayout(l, task).Split
+func (e DescriptorConditioned) unconditioned() td3.TD3 {
+	learner := e.td3()
+	learner.Critic = e.conditioned().Critic
+	learner.Read = e.layout().Split
 	return learner
+}
+
+func (e DescriptorConditioned) layout() replay.Layout {
+	layout := layoutOf(e.task)
+	layout.More = e.Columns(e.task)
+	return layout
 }
 
 // read splits rows of the buffer [n, width]. Observations are followed by the target descriptor,
 // and rewards are scaled by the similarity.
-func (l DescriptorConditioned) read(task scoring.Task, rows *Node) replay.Batch {
-	b := rowLayout(l, task).Split(rows)
+func (e DescriptorConditioned) read(rows *Node) replay.Batch {
+	b := e.layout().Split(rows)
 	reached, target := b.More[0], b.More[1]
 	b.More = nil
 	b.Obs, b.NextObs = Concatenate([]*Node{b.Obs, target}, 1),
 		Concatenate([]*Node{b.NextObs, target}, 1)
-	positive := MaxScalar(AddScalar(b.Reward, task.Env.Spec().Offset), 0)
-	b.Reward = Mul(l.similarity(reached, target), positive)
+	positive := MaxScalar(AddScalar(b.Reward, e.task.Env.Spec().Offset), 0)
+	b.Reward = Mul(e.similarity(reached, target), positive)
 	return b
 }
 
 // similarity is exp(-distance / lengthscale) of normalised descriptors [n, d], [n].
-func (l DescriptorConditioned) similarity(a, b *Node) *Node {
+func (e DescriptorConditioned) similarity(a, b *Node) *Node {
 	distance := Sqrt(ReduceSum(Square(Sub(a, b)), 1))
-	return Exp(DivScalar(Neg(distance), l.Lengthscale))
+	return Exp(DivScalar(Neg(distance), e.Lengthscale))
 }
 
 // normalised scales descriptors [n, d] so that their limits are -1 and 1.
@@ -107,11 +117,13 @@ func normalised(d envs.Descriptor, x *Node) *Node {
 	return Div(Sub(x, middle), radius)
 }
 
-// Start implements [Learner]. Unlike that of PGA-MAP-Elites, the actor is a network of its own.
-func (l DescriptorConditioned) Start(task scoring.Task, first *Node, key xla.Key) []*Node {
-	learner := l.conditioned(task)
-	one := Const(first.Graph(), []int32{0})
-	return l.leaves(learner.Start(learner.Actor.Init(key.FoldIn(0).FoldInEach(one)), key.FoldIn(1)))
+// Init implements [Emitter]. Unlike that of PGA-MAP-Elites, the actor is a network of its own.
+func (e DescriptorConditioned) Init(start Start, key xla.Key) Emitter {
+	e.task, e.policy = start.Task, start.Task.Policy
+	learner := e.conditioned()
+	one := Const(key.Hi.Graph(), []int32{0})
+	e.Learner = learner.Start(learner.Actor.Init(key.FoldIn(0).FoldInEach(one)), key.FoldIn(1))
+	return e
 }
 
 // Columns implements [Observer]: the normalised descriptor of the episode, and its target.
@@ -121,62 +133,56 @@ func (DescriptorConditioned) Columns(task scoring.Task) []int {
 }
 
 // Observe implements [Observer].
-func (l DescriptorConditioned) Observe(task scoring.Task, known []*Node, seen Evaluation,
-	key xla.Key) (after, more []*Node) {
-	p, d, g := seen.Fitness.Shape().Dimensions[0], l.Columns(task)[0], seen.Fitness.Graph()
-	reached := normalised(task.Env.Spec().Descriptor, seen.Descriptors)
+func (e DescriptorConditioned) Observe(g Generation, key xla.Key) []*Node {
+	p, d := g.Found.Fitness.Shape().Dimensions[0], e.Columns(e.task)[0]
+	reached := normalised(e.task.Env.Spec().Descriptor, g.Found.Descriptors)
 	target := reached
-	if n := l.Proposals(p); n > 0 {
-		before := repertoire.Cells{Fitness: seen.Before[0], Descriptors: seen.Before[1]}
-		parents := NewParents(nil, before)
-		_, meant := l.parents(task, parents, Iota(g, shapes.Make(dtypes.Int32, n), 0), key)
-		later := GreaterThan(seen.Number, ZerosLike(seen.Number))
-		target = Where(BroadcastToDims(later, n, d), meant, Slice(reached, AxisRange(0, n)))
-		if n < p {
-			target = Concatenate([]*Node{target, Slice(reached, AxisRange(n))}, 0)
-		}
+	if g.Count > 0 {
+		which := Iota(reached.Graph(), shapes.Make(dtypes.Int32, g.Count), 0)
+		_, meant := e.parents(newParents(nil, g.Before), key.FoldInEach(which))
+		own := g.Own(reached)
+		later := GreaterThan(g.Number, ZerosLike(g.Number))
+		meant = Where(BroadcastToDims(later, g.Count, d), meant, own)
+		target = g.withOwn(reached, meant)
 	}
 	steps := func(x *Node) *Node {
-		return Reshape(BroadcastToDims(InsertAxes(x, 1), p, task.Length, d), p*task.Length, d)
+		n := e.task.Length
+		return Reshape(BroadcastToDims(InsertAxes(x, 1), p, n, d), p*n, d)
 	}
-	return known, []*Node{steps(reached), steps(target)}
+	return []*Node{steps(reached), steps(target)}
 }
 
 // parents draws the parents of proposals: their cells, int32 [k], and normalised descriptors
 // [k, d].
-func (DescriptorConditioned) parents(task scoring.Task, parents Parents, which *Node,
-	key xla.Key) (cells, descriptors *Node) {
-	cells = parents.Sampler.Draw(key.FoldIn(0).FoldInEach(which))
-	return cells, normalised(task.Env.Spec().Descriptor,
+func (e DescriptorConditioned) parents(parents Parents, keys xla.Key) (cells, descriptors *Node) {
+	cells = parents.Sampler.Draw(keys)
+	return cells, normalised(e.task.Env.Spec().Descriptor,
 		Gather(parents.Cells.Descriptors, InsertAxes(cells, -1)))
 }
 
-// Learn implements [Learner].
-func (l DescriptorConditioned) Learn(task scoring.Task, known []*Node, buffer replay.Buffer,
-	key xla.Key) (after, losses []*Node) {
-	learner, loss := l.conditioned(task).Train(l.learner(known), buffer, key,
-		l.NumCriticTrainingSteps)
-	return l.leaves(learner), []*Node{loss.Critic, loss.Actor}
+// Update implements [Emitter].
+func (e DescriptorConditioned) Update(g Generation, key xla.Key) (Emitter, []Loss) {
+	learner, loss := e.conditioned().Train(e.Learner, g.Buffer, key, e.NumCriticTrainingSteps)
+	e.Learner = learner
+	return e, tdLosses(loss)
 }
 
-// Prepare implements [Learner]: the observations for the gradient steps, the critics and the actor.
-func (l DescriptorConditioned) Prepare(task scoring.Task, known []*Node, buffer replay.Buffer,
-	key xla.Key) []*Node {
-	learner := l.learner(known)
-	return []*Node{l.unconditioned(task).DrawObservations(buffer, key.FoldIn(1), l.NumPGTrainingSteps),
-		learner.Critic, learner.Actor}
+// Prepare implements [Proposer]: the observations for the gradient steps, the critics and the actor.
+func (e DescriptorConditioned) Prepare(buffer replay.Buffer, key xla.Key) Emitter {
+	e.Observations = e.unconditioned().DrawObservations(buffer, key, e.NumPGTrainingSteps)
+	e.Learner = td3.Learner{Critic: e.Learner.Critic, Actor: e.Learner.Actor}
+	return e
 }
 
-// Propose implements [Learner].
-func (l DescriptorConditioned) Propose(task scoring.Task, prepared []*Node, parents Parents,
-	which *Node, batch int, key xla.Key) *Node {
+// Offspring implements [Emitter].
+func (e DescriptorConditioned) Offspring(parents Parents, which *Node, keys xla.Key) *Node {
 	if parents.Sampler.Within != nil {
 		panic(errors.New("DescriptorConditioned needs an archive with one solution per cell"))
 	}
-	observations, critics, actor := prepared[0], prepared[1], prepared[2]
-	k, n, injected := which.Shape().Dimensions[0], l.Proposals(batch), l.injected(batch)
-	cells, targets := l.parents(task, parents, which, key)
-	offspring := l.specialise(task, actor, targets)
+	k, n := which.Shape().Dimensions[0], parents.Count
+	injected := min(int(e.InjectionShare*float64(parents.Batch)), n)
+	cells, targets := e.parents(parents, keys)
+	offspring := e.specialise(e.Learner.Actor, targets)
 	varied := k - k*injected/n // at most so many of k proposals in a row
 	if varied == 0 {
 		return offspring
@@ -185,12 +191,12 @@ func (l DescriptorConditioned) Propose(task scoring.Task, prepared []*Node, pare
 	climbs := GreaterThan(varies, ZerosLike(varies))
 	slots, _ := repertoire.Compact(climbs)
 	slots = InsertAxes(Slice(slots, AxisRange(0, varied)), -1)
-	children := l.unconditioned(task).VaryTowards(
-		Gather(parents.Genotypes, InsertAxes(Gather(cells, slots), -1)), Gather(targets, slots), critics,
-		observations, Reshape(Slice(which, AxisRange(0, 1))),
+	children := e.unconditioned().VaryTowards(
+		Gather(parents.Genotypes, InsertAxes(Gather(cells, slots), -1)), Gather(targets, slots),
+		e.Learner.Critic, e.Observations, Reshape(Slice(which, AxisRange(0, 1))),
 		td3.Together(xla.KindOf(which.Graph()), n-injected))
 	rank := AddScalar(CumSum(varies, 0), int32(-1))
-	return Where(BroadcastToDims(InsertAxes(climbs, -1), offspring.Shape().Dimensions...),
+	return Where(wide(climbs, offspring),
 		Gather(children, InsertAxes(MaxScalar(rank, int32(0)), -1)), offspring)
 }
 
@@ -206,18 +212,13 @@ func gradients(n, injected int) []int32 {
 	return kinds
 }
 
-// injected is the number of offspring that are specialised actors.
-func (l DescriptorConditioned) injected(batch int) int {
-	return min(int(l.InjectionShare*float64(batch)), l.Proposals(batch))
-}
-
 // specialise turns the actor [1, N'] into policies for target descriptors [k, d]: rows [k, N].
-func (l DescriptorConditioned) specialise(task scoring.Task, actor, targets *Node) *Node {
-	return l.conditioned(task).Actor.View(actor).WithLastInputs(targets).Join()
+func (e DescriptorConditioned) specialise(actor, targets *Node) *Node {
+	return e.conditioned().Actor.View(actor).WithLastInputs(targets).Join()
 }
 
 // DCRLMapElites are the hyperparameters of DCRL-MAP-Elites: MAP-Elites with half of the offspring
-// from a descriptor-conditioned learner.
+// from a descriptor-conditioned emitter.
 type DCRLMapElites struct {
 	MapElites
 	DescriptorConditionedSettings
@@ -239,10 +240,11 @@ func (d *DCRLMapElites) Check() error {
 		d.DescriptorConditionedSettings.check(d.Batch, d.EpisodeLength))
 }
 
-// Method implements [Hyperparameters]: MAP-Elites with a learner.
+// Method implements [Hyperparameters]: MAP-Elites with two emitters.
 func (d *DCRLMapElites) Method(centroids npz.Array) Method {
 	method := d.MapElites.Method(centroids)
-	method.Learner = DescriptorConditioned{PolicyGradient{d.PolicyGradientSettings}, d.InjectionShare,
-		d.Lengthscale}
+	gradients := DescriptorConditioned{PolicyGradient: PolicyGradient{PolicyGradientSettings: d.PolicyGradientSettings},
+		InjectionShare: d.InjectionShare, Lengthscale: d.Lengthscale}
+	method.Emitters = Mix{{gradients, 1 - d.IsolineShare}, {d.isoLine(), d.IsolineShare}}
 	return method
 }

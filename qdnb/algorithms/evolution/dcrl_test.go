@@ -48,8 +48,10 @@ func readDCRL(t *testing.T) (golden.File, DescriptorConditioned, scoring.Task) {
 		Actions: f.Shape("data.actions")[1], Offset: f.Number("const.offset"),
 		Descriptor: envs.Descriptor{
 			Lower: f.Float32s("lower"), Upper: f.Float32s("upper")}}}
-	return f, DescriptorConditioned{PolicyGradient{settings.PolicyGradientSettings}, 0.25,
-		f.Number("const.lengthscale")}, scoring.NewTask(env, []int{7, 6}, 1)
+	task := scoring.NewTask(env, []int{7, 6}, 1)
+	return f, DescriptorConditioned{PolicyGradient: PolicyGradient{
+		PolicyGradientSettings: settings.PolicyGradientSettings, policy: task.Policy},
+		Lengthscale: f.Number("const.lengthscale"), task: task}, task
 }
 
 // tensor returns an array of a file.
@@ -85,10 +87,10 @@ func TestGoldenDCRLUpdates(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g, limits := in[0].Graph(), task.Env.Spec().Descriptor
 			out := []*Node{normalised(limits, in[0]), normalised(limits, in[1]),
-				l.read(task, Const(g, rows)).Reward}
-			learner, key := l.conditioned(task), xla.NewKey(g, 1)
+				l.read(Const(g, rows)).Reward}
+			learner, key := l.conditioned(), xla.NewKey(g, 1)
 			learner.Read = func(drawn *Node) replay.Batch { // all of them, instead of those drawn
-				return l.read(task, Const(drawn.Graph(), rows))
+				return l.read(Const(drawn.Graph(), rows))
 			}
 			known := learner.Start(in[4], key)
 			known.Critic, known.TargetCritic, known.Actor, known.TargetActor = in[2], in[3], in[4], in[5]
@@ -118,8 +120,8 @@ func TestGoldenDCRLOffspring(t *testing.T) {
 	f, l, task := readDCRL(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			policies := l.specialise(task, in[4], normalised(task.Env.Spec().Descriptor, in[5]))
-			return []*Node{l.unconditioned(task).VaryTowards(in[0], in[1], in[2], in[3],
+			policies := l.specialise(in[4], normalised(task.Env.Spec().Descriptor, in[5]))
+			return []*Node{l.unconditioned().VaryTowards(in[0], in[1], in[2], in[3],
 				Const(in[0].Graph(), int32(0)), 2), policies, task.Policy.View(policies).Apply(in[6])}
 		}, tensor(f, "vary.parents"), tensor(f, "vary.goals"), tensor(f, "vary.critic"),
 			tensor(f, "vary.obs"), tensor(f, "inject.actor"), tensor(f, "inject.goals"),
@@ -198,10 +200,12 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 			{0.5, 0.5}} {
 			settings := smallDCRL().DescriptorConditionedSettings
 			settings.IsolineShare = c.isoline
-			l, task := DescriptorConditioned{PolicyGradient{settings.PolicyGradientSettings}, c.inject, 0.1},
-				aims()
+			task := aims()
+			start := DescriptorConditioned{PolicyGradient: PolicyGradient{
+				PolicyGradientSettings: settings.PolicyGradientSettings}, InjectionShare: c.inject,
+				Lengthscale: 0.1}
 			const batch, cells, steps = 16, 5, 640
-			n := l.Proposals(batch)
+			n := batch - int(c.isoline*batch)
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				key := xla.KeyOf(in[0])
 				g := in[0].Graph()
@@ -209,19 +213,21 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 					return MinScalar(AddScalar(Iota(g, shapes.Make(dtypes.Int32, k), 0), int32(from)),
 						int32(n-1))
 				}
-				known := l.learner(l.Start(task, Const(g, [][]float32{{0}}), key))
+				l := start.Init(Start{Task: task}, key).(DescriptorConditioned)
 				genotypes := task.Policy.Init(key.FoldIn(5).FoldInEach(number(0, cells)))
 				members := repertoire.Cells{Fitness: ReduceSum(genotypes, 1),
 					Descriptors: key.FoldIn(6).Uniform(-1, 1, cells, 1)}
-				parents := NewParents(genotypes, members)
-				prepared := []*Node{key.FoldIn(7).Uniform(-1, 1, steps, 1), known.Critic, known.Actor}
+				parents := newParents(genotypes, members)
+				parents.Batch, parents.Count = batch, n
+				l.Observations = key.FoldIn(7).Uniform(-1, 1, steps, 1)
 				propose := func(from, k int) *Node {
-					return l.Propose(task, prepared, parents, number(from, k), batch, key.FoldIn(8))
+					which := number(from, k)
+					return l.Offspring(parents, which, key.FoldIn(8).FoldInEach(which))
 				}
-				_, targets := l.parents(task, parents, number(0, n), key.FoldIn(8))
+				_, targets := l.parents(parents, key.FoldIn(8).FoldInEach(number(0, n)))
 				third := (n + 2) / 3
 				return []*Node{propose(0, n), Concatenate([]*Node{propose(0, third), propose(third, third),
-					propose(2*third, third)}, 0), l.specialise(task, known.Actor, targets)}
+					propose(2*third, third)}, 0), l.specialise(l.Learner.Actor, targets)}
 			}, xlatest.Tensor(xla.SeedWords(1), 2))
 			whole, parts, actors := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]),
 				xlatest.Flat[float32](t, out[2])
@@ -246,19 +252,21 @@ func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 	p := xlatest.Best(t)
 	d := smallDCRL()
 	s := newDCRL(t, p, d, Settings{Batch: 64, Slice: 32, Centroids: line(16), Seed: 1})
-	l, task := s.method.Learner.(DescriptorConditioned), aims()
+	task := aims()
+	l := s.method.Emitters[0].Emitter.(DescriptorConditioned)
+	l.task, l.policy = task, task.Policy
 	var goals []float32
 	for i := range 9 {
 		goals = append(goals, float32(i)/5-0.8)
 	}
 	measure := func() (off, reward float64) {
-		actor := stateOf(t, s)["learner_actor"]
+		actor := stateOf(t, s)["proposing_0.Emitter.PolicyGradient.Learner.Actor"]
 		flat, err := actor.Float32s()
 		if err != nil {
 			t.Fatal(err)
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			policies := l.specialise(task, in[0], in[1])
+			policies := l.specialise(in[0], in[1])
 			return []*Node{task.Policy.View(policies).Apply(OnesLike(in[1]))}
 		}, xlatest.Tensor(flat, actor.Shape...), xlatest.Tensor(goals, len(goals), 1))
 		actions := xlatest.Flat[float32](t, out[0])

@@ -16,8 +16,8 @@ import (
 
 // A custom variation operator: uniform crossover, which takes each parameter from one of two
 // parents.
-func ExampleEmitterFunc() {
-	crossover := evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *graph.Node {
+func ExampleStateless() {
+	crossover := evolution.Stateless(func(parents evolution.Parents, keys xla.Key) *graph.Node {
 		a, b := parents.Sample(keys.FoldIn(0)), parents.Sample(keys.FoldIn(1))
 		coin := keys.FoldIn(2).Uniform(0, 1, a.Shape().Dimensions...)
 		return graph.Where(graph.LessThan(coin, graph.ConstAs(coin, 0.5)), a, b)
@@ -29,7 +29,7 @@ func ExampleEmitterFunc() {
 	}
 	corners := npz.Of([]float32{-0.5, -0.5, 0.5, -0.5, -0.5, 0.5, 0.5, 0.5}, 4, 2)
 	task := scoring.NewTask(envs.Pointmaze{}, []int{8}, 50)
-	search, err := evolution.New(p, task, evolution.Method{Emitter: crossover},
+	search, err := evolution.New(p, task, evolution.Method{Emitters: evolution.Mix{{crossover, 1}}},
 		evolution.Settings{Batch: 20, Centroids: corners})
 	if err != nil {
 		log.Fatal(err)

@@ -14,34 +14,38 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// generation builds the programs of one generation of one or several searches: the evaluation of
-// their offspring, which every worker runs, and their insertion.
+// generation builds the programs of one generation: the evaluation of the offspring, which every
+// worker runs, and their insertion.
 type generation struct {
 	task    scoring.Task
-	emitter Emitter    // nil: the offspring are the members of another archive, unchanged
-	archive Archive    // the archive that offspring enter
-	observe Archive    // defines the recorded sequences; nil: none are recorded
-	learns  bool       // whether transitions are recorded
-	slices  xla.Slices // of each search
+	archive repertoire.Archive // defines what is recorded of the episodes, unless the offspring are members
+	copies  bool               // the offspring are the members of another archive, unchanged
+	records bool               // whether transitions are recorded
 	starts  Starts
+	slices  xla.Slices
 }
 
 // contents is the state of an archive on the device: a pytree.
 type contents struct {
-	Genotypes *Node   // [cells, N]
-	Scratch   *Node   // [min(cells, P), N], space for the accepted offspring
-	Origins   *Node   // int32 [cells, 2], the generation and number of each cell's individual
-	Fields    []*Node // see [Archive]
-	Strategy  []*Node // state of the emitter if it is a [Strategy]
+	Genotypes *Node // [cells, N]
+	Scratch   *Node // [min(cells, P), N], space for the accepted offspring
+	Origins   *Node // int32 [cells, 2], the generation and number of each cell's individual
+	Archive   repertoire.Archive
+	Emitters  []member // except those that are a [Proposer]
 }
 
 // stored is what evaluations read of an archive: a pytree.
 type stored struct {
-	Genotypes        *Node
-	Fields, Strategy []*Node
+	Genotypes *Node
+	Cells     repertoire.Cells
+	Emitters  []member
 }
 
-func (c contents) stored() stored { return stored{c.Genotypes, c.Fields, c.Strategy} }
+func (c contents) stored() stored {
+	cells := c.Archive.Cells()
+	cells.Objectives = nil
+	return stored{c.Genotypes, cells, c.Emitters}
+}
 
 // streamEmit is the random stream of an individual that draws its genotype; see
 // [scoring.StreamReset] for the other one.
@@ -51,45 +55,84 @@ const streamEmit = 0
 const (
 	streamStart    = -1 - iota // fixed initial states of evaluations
 	streamPassive              // initial state of the passive repertoire
-	streamLearner              // per generation: draws of the learner
-	streamPropose              // per generation: draws of the learner's proposals
+	streamUpdate               // per generation: updates of proposers
+	streamPropose              // per generation: draws of the proposals
 	streamMaintain             // per generation: maintenance
 	streamEmpty                // empty archive
-	streamFirst                // initial state of the learner
+	streamFirst                // initial state of proposers
 	streamRefill               // episodes that refill a dropped replay buffer
-	streamAdapt                // initial state of a strategy
+	streamInit                 // initial state of other emitters
 )
+
+// streamLearn is the random stream of a generation for the updates of emitters. Non-negative numbers
+// are its individuals.
+const streamLearn = -1
 
 // source is everything that offspring are made from: a pytree.
 type source struct {
-	Parents Parents
-	Key     xla.Key // key of the generation
-	Number  *Node   // number of the generation, int32: 0 is the initial population
-	// key of the fixed initial states; the zero Key if every evaluation has its own
-	Start    xla.Key
-	Numbers  []*Node // parameters of the emitter, see [xla.Params]
-	Proposed *Node   // [n, N], the first offspring, from the learner; nil without a learner
+	Parents  Parents
+	Key      xla.Key  // key of the generation
+	Number   *Node    // number of the generation, int32: 0 is the initial population
+	Start    xla.Key  // key of the fixed initial states; the zero Key if every evaluation has its own
+	Emitters []member // in the order of their individuals; Emitter is nil for proposers
+	Proposed *Node    // [n, N], the offspring of proposers; nil without one
 }
 
-// enter inserts the evaluated offspring of a search. It returns the archive after the generation,
-// the counts of its candidates, see [scoring.Count], and the evaluations.
-func (gen generation) enter(before contents, from source, found Evaluated) (after contents,
-	counts *Node, seen Evaluation) {
-	if gen.emitter == nil {
+// enter inserts the evaluated offspring. It returns the archive after the generation, the counts of
+// its candidates, see [scoring.Count], what proposers see, and the losses of the other emitters.
+func (gen generation) enter(before contents, from source, found repertoire.Evaluated) (after contents,
+	counts *Node, seen seen, losses []Loss) {
+	cells := before.stored().Cells
+	if gen.copies {
 		empty := Equal(from.Parents.Cells.Fitness, ConstAs(from.Parents.Cells.Fitness, math.Inf(-1)))
 		found.Fitness = Where(empty, from.Parents.Cells.Fitness, found.Fitness)
 	}
-	var index, accepted, valid *Node
-	after.Fields, index, accepted, valid = gen.insert(before.Fields, found)
-	cells, count := repertoire.Compact(accepted)
-	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(index, InsertAxes(cells, -1)), count)
-	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, cells, count)
-	after.Strategy = gen.adapt(from, before.Fields, found, after)
-	after.Origins = origins(before.Origins, from.Number, index, accepted)
-	counts = scoring.Count(gen.task.Env.Spec(), found.Fitness, found.Descriptors,
-		found.Objectives, valid)
-	return after, counts, Evaluation{Evaluated: found, Before: before.Fields, Index: index,
-		Accepted: accepted}
+	archive, in := before.Archive.Add(found)
+	in.Check(before.Archive, archive, gen.slices.N)
+	accepted, count := repertoire.Compact(in.Accepted)
+	after.Archive = archive
+	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(in.Index, InsertAxes(accepted, -1)),
+		count)
+	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, accepted, count)
+	after.Origins = origins(before.Origins, from.Number, in.Index, in.Accepted)
+	g := Generation{Task: gen.task, Number: from.Number, Found: found, Insertion: in, Before: cells,
+		Parents: gen.parents(after.Genotypes, archive.Cells(), from.Key)}
+	for _, m := range before.Emitters {
+		var more []Loss
+		m, more = m.update(g, from.Key.FoldIn(streamLearn))
+		after.Emitters, losses = append(after.Emitters, m), append(losses, more...)
+	}
+	counts = scoring.Count(gen.task.Env.Spec(), found.Fitness, found.Descriptors, found.Objectives,
+		in.Valid)
+	seen.Found, seen.Insertion, seen.Before = found, in, cells
+	return after, counts, seen, losses
+}
+
+// parents prepares an archive for sampling, in a generation with a key.
+func (gen generation) parents(genotypes *Node, cells repertoire.Cells, key xla.Key) Parents {
+	p := newParents(genotypes, cells)
+	p.Key, p.Batch, p.Count = key, gen.slices.N, gen.slices.N
+	return p
+}
+
+// seen is what proposers see of a generation: a pytree.
+type seen struct {
+	Found repertoire.Evaluated
+	repertoire.Insertion
+	Before repertoire.Cells
+}
+
+// update updates the emitter of a member with the key of all emitters, and checks the result.
+func (m member) update(g Generation, key xla.Key) (member, []Loss) {
+	before := m.Emitter
+	g.Parents = g.Parents.of(m)
+	after, losses := before.Update(g, m.key(key))
+	xla.CheckLike(before, "Update", "the emitter", xla.Flatten(after), xla.Flatten(before))
+	for _, l := range losses {
+		xla.CheckShape(before, "Update", l.Name, l.Value, dtypes.Float32)
+	}
+	m.Emitter = after
+	return m, losses
 }
 
 // origins replaces the origins of the accepted cells by a generation and the individuals' numbers.
@@ -99,99 +142,62 @@ func origins(before, generation, index, accepted *Node) *Node {
 		before)
 }
 
-// insert is the archive's Insert with a check of the result's shapes.
-func (gen generation) insert(fields []*Node, found Evaluated) (after []*Node, index, accepted,
-	valid *Node) {
-	after, index, accepted, valid = gen.archive.Insert(fields, found)
-	cells := fields[0].Shape().Dimensions[0]
-	checkFields(gen.archive, "Insert", after, fields)
-	xla.CheckShape(gen.archive, "Insert", "indices", index, dtypes.Int32, cells)
-	xla.CheckShape(gen.archive, "Insert", "accepted cells", accepted, dtypes.Bool, cells)
-	xla.CheckShape(gen.archive, "Insert", "valid individuals", valid, dtypes.Bool, gen.slices.N)
-	return after, index, accepted, valid
-}
-
-// evaluate emits and rolls out the batches of all searches slice by slice, and gathers the results
-// of all workers. A slice of every search is rolled out at once.
-func (gen generation) evaluate(from []source, worker *Node) []Evaluated {
+// evaluate emits and rolls out a batch slice by slice, and gathers the results of all workers.
+func (gen generation) evaluate(from source, worker *Node) (found repertoire.Evaluated) {
 	type carried struct {
-		From     []source
+		From     source
 		Worker   *Node
-		Children []*Node // [slice, N] of each search
+		Children *Node // [slice, N]
 	}
 	task, slices := gen.task, gen.slices
 	var recorders []envs.Recorder
 	task.Env, recorders = gen.observed()
-	start := carried{From: from, Worker: worker}
-	for range from {
-		start.Children = append(start.Children, Zeros(worker.Graph(), shapes.Make(dtypes.Float32,
-			slices.Size, task.Policy.Params())))
-	}
-	all := slices
-	all.N, all.Size = all.N*len(from), all.Size*len(from)
+	start := carried{From: from, Worker: worker, Children: Zeros(worker.Graph(),
+		shapes.Make(dtypes.Float32, slices.Size, task.Policy.Params()))}
 	reset := func(turn *Node, c carried) envs.State {
-		individuals := slices.Numbers(turn, c.Worker)
-		var his, los []*Node
-		for _, from := range c.From {
-			resets := gen.resets(from, individuals)
-			his, los = append(his, resets.Hi), append(los, resets.Lo)
-		}
-		return envs.Reset(task.Env, xla.Key{Hi: Concatenate(his, 0), Lo: Concatenate(los, 0)})
+		return envs.Reset(task.Env, gen.resets(c.From, slices.Numbers(turn, c.Worker)))
 	}
-	_, objectives := gen.archive.(MultiObjective)
-	batch := scoring.Batch{Task: task, Recorders: recorders, Objectives: objectives, Slices: all}
+	_, objectives := gen.archive.(repertoire.Measurer)
+	batch := scoring.Batch{Task: task, Recorders: recorders, Objectives: objectives, Slices: slices}
 	local := scoring.Score(batch, worker, start, reset, func(turn *Node, c carried) (carried, nn.Net) {
-		individuals := slices.Numbers(turn, c.Worker)
-		for i, from := range c.From {
-			c.Children[i] = gen.emit(from, individuals, c.Children[i])
-		}
-		return c, task.View(Concatenate(c.Children, 0))
+		c.Children = gen.emit(c.From, slices.Numbers(turn, c.Worker), c.Children)
+		return c, task.View(c.Children)
 	})
-	found := make([]Evaluated, len(from))
-	for i := range found {
-		join := func(x *Node) *Node {
-			if len(from) > 1 {
-				x = Slice(x, AxisRange(), AxisRange(i*slices.Size, (i+1)*slices.Size))
-			}
-			return slices.Join(x, worker)
-		}
-		found[i] = Evaluated{Fitness: join(local.Fitness), Descriptors: join(local.Descriptors)}
-		if objectives {
-			found[i].Objectives = join(local.Objectives)
-		}
-		for k, r := range recorders {
-			rows, record := r.Rows(task.Length), join(local.Records[k])
-			if gen.learns && k == len(recorders)-1 {
-				found[i].Transitions = Reshape(record, slices.N*rows, r.Width)
-			} else {
-				found[i].Sequences = Reshape(record, slices.N, rows, r.Width)
-			}
+	join := func(x *Node) *Node { return slices.Join(x, worker) }
+	found.Fitness, found.Descriptors = join(local.Fitness), join(local.Descriptors)
+	if objectives {
+		found.Objectives = join(local.Objectives)
+	}
+	for k, r := range recorders {
+		rows, record := r.Rows(task.Length), join(local.Records[k])
+		if gen.records && k == len(recorders)-1 {
+			found.Transitions = Reshape(record, slices.N*rows, r.Width)
+		} else {
+			found.Sequences = Reshape(record, slices.N, rows, r.Width)
 		}
 	}
 	return found
 }
 
 // observed returns the environment for the evaluation and the recorders: the archive's sequences
-// and the learner's transitions, in this order. Recording continues after the end of an episode.
+// and the transitions, in this order. Recording continues after the end of an episode.
 func (gen generation) observed() (envs.Env, []envs.Recorder) {
 	var recorders []envs.Recorder
-	if gen.observe != nil {
-		if r, ok := gen.observe.Sequence(gen.task); ok {
-			recorders = append(recorders, r)
-		}
+	if a, ok := gen.archive.(repertoire.Recorder); ok && !gen.copies {
+		recorders = append(recorders, a.Record(gen.task))
 	}
-	if !gen.learns && len(recorders) == 0 {
+	if !gen.records && len(recorders) == 0 {
 		return gen.task.Env, nil
 	}
 	episodes := envs.AutoReset(gen.task.Env, gen.task.Length)
-	if gen.learns {
+	if gen.records {
 		recorders = append(recorders, transitions(layoutOf(gen.task), episodes))
 	}
 	return episodes, recorders
 }
 
 // emit returns the offspring of a slice, [slice, N]: random policies in generation 0, later those
-// of the learner and the emitter. children provides the memory.
+// of the emitters. children provides the memory.
 //
 // Each case is a loop of zero or one iterations, a count that XLA cannot know. The loop is a
 // barrier: the offspring are computed once as a whole, not again for every layer that is sliced out
@@ -203,53 +209,84 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		From                  source
 		Individuals, Children *Node
 	}
-	later := MinScalar(from.Number, 1)
-	_, adapts := gen.emitter.(Strategy)
-	if adapts { // it makes generation 0, too
-		later = MinScalar(AddScalar(from.Number, 1), 1)
+	started, random := false, false // whether generation 0 has offspring of emitters, random policies
+	for _, m := range from.Emitters {
+		_, starts := m.Emitter.(Starter)
+		started, random = started || starts, random || !starts
 	}
-	first := func(turn *Node, s state) state {
-		s.Children = gen.task.Policy.Init(s.From.Key.FoldInEach(Add(s.Individuals,
-			turn)).FoldIn(streamEmit))
-		return s
-	}
-	offspring := func(turn *Node, s state) state {
-		which := Add(s.Individuals, turn)
-		if gen.emitter == nil {
-			s.Children = member(s.From.Parents.Genotypes, which)
-			return s
-		}
-		emitter := xla.Bind(gen.emitter, s.From.Numbers)
-		parents := s.From.Parents
-		parents.Individuals, parents.Generation = which, s.From.Key
-		s.Children = emitter.Offspring(parents, ChildKeys(s.From.Key, which))
-		xla.CheckShape(emitter, "Offspring", "children", s.Children, dtypes.Float32, gen.slices.Size,
-			gen.task.Policy.Params())
-		if s.From.Proposed != nil {
-			proposed := LessThan(which, ConstAs(which, int32(s.From.Proposed.Shape().Dimensions[0])))
-			wide := BroadcastToDims(InsertAxes(proposed, -1), s.Children.Shape().Dimensions...)
-			s.Children = Where(wide, member(s.From.Proposed, which), s.Children)
-		}
-		return s
+	later := MinScalar(from.Number, 1) // 0 in generation 0, else 1
+	emits := later
+	if started {
+		emits = MinScalar(AddScalar(from.Number, 1), 1) // 1
 	}
 	start := state{from, individuals, children}
+	offspring := func(turn *Node, s state) state {
+		s.Children = gen.offspring(s.From, Add(s.Individuals, turn))
+		return s
+	}
+	initial := func(turn *Node, s state) state {
+		which := Add(s.Individuals, turn)
+		policies := gen.task.Policy.Init(s.From.Key.FoldInEach(which).FoldIn(streamEmit))
+		for _, m := range s.From.Emitters {
+			if _, starts := m.Emitter.(Starter); starts {
+				own, _ := m.own(which)
+				policies = Where(wide(own, policies), s.Children, policies)
+			}
+		}
+		s.Children = policies
+		return s
+	}
 	if xla.KindOf(later.Graph()).Accelerator() {
 		zero := ZerosLike(later)
-		children = offspring(zero, start).Children
-		if gen.emitter != nil && !adapts {
-			initial := BroadcastToDims(Equal(later, zero), children.Shape().Dimensions...)
-			children = Where(initial, first(zero, start).Children, children)
+		start = offspring(zero, start)
+		if random && !gen.copies {
+			start.Children = Where(BroadcastToDims(Equal(later, zero), children.Shape().Dimensions...),
+				initial(zero, start).Children, start.Children)
 		}
-		return children
+		return start.Children
 	}
-	if gen.emitter != nil && !adapts {
-		start.Children = xla.Repeat(OneMinus(later), start, first).Children
+	start = xla.Repeat(emits, start, offspring)
+	if random && !gen.copies {
+		start = xla.Repeat(OneMinus(later), start, initial)
 	}
-	return xla.Repeat(later, start, offspring).Children
+	return start.Children
 }
 
-// member returns rows by their numbers; numbers beyond the end return the last row.
-func member(rows, which *Node) *Node {
+// wide broadcasts a flag of each row to the row.
+func wide(flags, like *Node) *Node {
+	return BroadcastToDims(InsertAxes(flags, -1), like.Shape().Dimensions...)
+}
+
+// offspring returns the offspring of the individuals of these numbers, int32 [k], after generation 0.
+func (gen generation) offspring(from source, individuals *Node) (children *Node) {
+	if gen.copies {
+		return row(from.Parents.Genotypes, individuals)
+	}
+	for _, m := range from.Emitters {
+		if m.count == 0 {
+			continue
+		}
+		own, which := m.own(individuals)
+		var rows *Node
+		if m.table >= 0 {
+			rows = row(from.Proposed, AddScalar(which, int32(m.table)))
+		} else {
+			parents := from.Parents.of(m)
+			rows = m.Emitter.Offspring(parents, which, childKeys(from.Key, individuals))
+			xla.CheckShape(m.Emitter, "Offspring", "children", rows, dtypes.Float32,
+				individuals.Shape().Dimensions[0], gen.task.Policy.Params())
+		}
+		if children == nil {
+			children = rows
+		} else {
+			children = Where(wide(own, rows), rows, children)
+		}
+	}
+	return children
+}
+
+// row returns rows by their numbers; numbers beyond the end return the last row.
+func row(rows, which *Node) *Node {
 	return Gather(rows, InsertAxes(MinScalar(which, int32(rows.Shape().Dimensions[0]-1)), -1))
 }
 

@@ -15,49 +15,49 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
-// bookkeeper is a learner that plain Go can reproduce. It counts generations, its loss is the mean
-// reward in its buffer, and all parameters of its proposals are its count divided by 64.
-type bookkeeper struct {
-	Share, Room int
-	LossLimit   float64 // above it the loss is NaN
+// Bookkeeper is an emitter that plain Go can reproduce. It counts generations, its loss is the mean
+// reward in its buffer, and all parameters of its offspring are its count divided by 64.
+type Bookkeeper struct {
+	Room      int
+	LossLimit float64 // above it the loss is NaN
+	Count     *Node
+	First     *Node // what Init was given
+	params    int
 }
 
-func (b bookkeeper) Proposals(batch int) int { return batch / b.Share }
-func (b bookkeeper) Capacity() int           { return b.Room }
-func (bookkeeper) Fields() []string          { return []string{"count", "first"} }
-func (bookkeeper) Losses() []string          { return []string{"mean_reward"} }
+func (b Bookkeeper) Capacity() int { return b.Room }
 
-func (bookkeeper) Start(_ scoring.Task, first *Node, _ xla.Key) []*Node {
-	return []*Node{Zeros(first.Graph(), shapes.Make(dtypes.Float32)), first}
+func (b Bookkeeper) Init(start Start, key xla.Key) Emitter {
+	b.Count, b.First = Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32)), start.First
+	b.params = start.Task.Policy.Params()
+	return b
 }
 
-func (b bookkeeper) Learn(task scoring.Task, known []*Node, buffer replay.Buffer, _ xla.Key) (after,
-	losses []*Node) {
-	rewards := layoutOf(task).Split(buffer.Rows).Reward // empty rows are 0
-	mean := Div(ReduceAllSum(rewards), ConvertDType(buffer.Size, dtypes.Float32))
+func (b Bookkeeper) Update(g Generation, _ xla.Key) (Emitter, []Loss) {
+	rewards := layoutOf(g.Task).Split(g.Buffer.Rows).Reward // empty rows are 0
+	mean := Div(ReduceAllSum(rewards), ConvertDType(g.Buffer.Size, dtypes.Float32))
 	mean = Where(GreaterThan(mean, ConstAs(mean, b.LossLimit)), ConstAs(mean, math.NaN()), mean)
-	return []*Node{AddScalar(known[0], 1), known[1]}, []*Node{mean}
+	b.Count = AddScalar(b.Count, 1)
+	return b, []Loss{{"mean_reward", mean}}
 }
 
-func (bookkeeper) Prepare(_ scoring.Task, known []*Node, _ replay.Buffer, _ xla.Key) []*Node {
-	return []*Node{DivScalar(known[0], 64)}
+func (b Bookkeeper) Prepare(replay.Buffer, xla.Key) Emitter {
+	b.Count, b.First = DivScalar(b.Count, 64), nil
+	return b
 }
 
-func (bookkeeper) Propose(task scoring.Task, prepared []*Node, _ Parents, which *Node, _ int,
-	_ xla.Key) *Node {
-	return BroadcastToDims(Reshape(prepared[0], 1, 1), which.Shape().Dimensions[0],
-		task.Policy.Params())
+func (b Bookkeeper) Offspring(_ Parents, which *Node, _ xla.Key) *Node {
+	return BroadcastToDims(Reshape(b.Count, 1, 1), which.Shape().Dimensions[0], b.params)
 }
 
-var honest = bookkeeper{Share: 4, Room: 100, LossLimit: math.Inf(1)}
+var honest = Bookkeeper{Room: 100, LossLimit: math.Inf(1)}
 
-func newLearningSearch(t *testing.T, p *xla.Platform, learner Learner, settings Settings) *Search {
+func newLearningSearch(t *testing.T, p *xla.Platform, learner Emitter, settings Settings) *Search {
 	t.Helper()
-	return searchOf(t, p, unlimited.task(), Method{Emitter: noisy, Learner: learner}, settings)
+	return searchOf(t, p, unlimited.task(), Method{Emitters: Mix{{learner, 0.25}, {noisy, 0.75}}}, settings)
 }
 
 // The first offspring come from the learner, the others from the emitter, and the buffer contains
@@ -75,8 +75,8 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 		var rows []float32 // rows of the buffer
 		for generation := range int32(6) {
 			offspring := children(t, p, task, noisy, want, settings, generation)
-			if generation == 0 && !slices.Equal(floats(t, want, "learner_first"), offspring[:params]) {
-				t.Errorf("the learner starts with %v, the first individual is %v", want["learner_first"].Data,
+			if generation == 0 && !slices.Equal(floats(t, want, "proposing_0.Emitter.First"), offspring[:params]) {
+				t.Errorf("the learner starts with %v, the first individual is %v", want["proposing_0.Emitter.First"].Data,
 					offspring[:params])
 			}
 			if generation > 0 {
@@ -182,7 +182,7 @@ func TestRefill(t *testing.T) {
 			steps(t, s, generations)
 			var flat []float32
 			arrays := stateOf(t, s)
-			err := s.learning.buffer.Set(0, func(func(int64, []float32) error) error { return nil })
+			err := s.proposing.buffer.Set(0, func(func(int64, []float32) error) error { return nil })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,52 +215,31 @@ func TestNaNLossEndsTheSearch(t *testing.T) {
 		"mean_reward is NaN in generation 0") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("NaN loss: %v", err)
 	}
-
-	var all []*running // at the same generation, the last of which are yet to learn
-	for seed := range int64(3) {
-		s := newLearningSearch(t, xlatest.Pure(t), wary,
-			Settings{Batch: 4, Centroids: line(3), Seed: seed})
-		proposed, err := s.learning.propose(s, s.programs.Number(0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, &running{Search: s, store: s.main, proposed: proposed})
-	}
-	if err := run(all, all[0].Search.programs.Number(0)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := learnAll(all, all[0].Search.programs.Number(0)); err == nil {
-		t.Error("no error")
-	}
-	for i, m := range all {
-		for _, leaf := range m.seen.Leaves() {
-			if leaf.Value()[0].Ok() {
-				t.Errorf("search %d keeps what it saw", i)
-			}
-		}
-	}
 }
 
 func TestUnusableLearnersGiveOneLine(t *testing.T) {
 	p := xlatest.Pure(t)
 	small := honest
 	small.Room = 7
-	for want, learner := range map[string]Learner{
-		"a replay buffer of 7 transitions is too small for the 8 of a generation": small,
-		"the learner proposes -4 of 4 offspring": bookkeeper{Share: -1,
-			Room: 100},
+	for want, mix := range map[string]Mix{
+		"a replay buffer of 7 transitions is too small for the 8 of a generation": {{small, 1}},
+		"share 1 of the emitters needs an emitter and a number from 0 to 1, not evolution.Bookkeeper and -1": {
+			{honest, -1}, {noisy, 2}},
+		"share 2 of the emitters needs an emitter":              {{noisy, 1}, {nil, 0}},
+		"the shares of the emitters must add up to 1, not 0.75": {{honest, 0.5}, {noisy, 0.25}},
+		"the shares of the emitters must add up to 1, not 0":    nil,
+		"so no other emitter can learn from them":               {{watcher{honest}, 0.5}, {honest, 0.5}},
 	} {
-		_, err := New(p, unlimited.task(), Method{Emitter: noisy, Learner: learner},
-			Settings{Batch: 4, Centroids: line(3)})
+		_, err := New(p, unlimited.task(), Method{Emitters: mix}, Settings{Batch: 4, Centroids: line(3)})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
 	s := newLearningSearch(t, p, honest, Settings{Batch: 4, Centroids: line(3)})
 	arrays := stateOf(t, s)
-	arrays["learner_count"] = npz.Of([]float32{1, 2}, 2)
+	arrays["proposing_0.Emitter.Count"] = npz.Of([]float32{1, 2}, 2)
 	if err := s.Restore(0, arrays); err == nil || !strings.Contains(err.Error(),
-		"the checkpoint's learner_count has shape [2]") {
+		"the checkpoint's proposing_0.Emitter.Count has shape [2]") {
 		t.Errorf("a checkpoint of another learner: %v", err)
 	}
 }

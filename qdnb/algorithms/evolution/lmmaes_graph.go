@@ -13,7 +13,7 @@ import (
 // lmMAES are evolution strategies whose covariance matrix is made of M direction vectors
 // (pyribs, opt/_lm_ma_es.py): M + 2 rows of a genotype each.
 type lmMAES struct {
-	es       EvolutionStrategies
+	strategy
 	Mean     *Node // [E, N]
 	Sigma    *Node // [E], the step size
 	StepPath *Node // [E, N], evolution path of the step size
@@ -21,32 +21,30 @@ type lmMAES struct {
 	Age      *Node // [E], generations since the last restart
 }
 
-func (lmMAES) fields() []string { return []string{"mean", "sigma", "step_path", "vectors", "age"} }
-
-func (d lmMAES) of(x []*Node) distributions { return lmMAES{d.es, x[0], x[1], x[2], x[3], x[4]} }
-
-func (d lmMAES) start(mean *Node) []*Node {
+func (d lmMAES) start(mean *Node) distributions {
 	e, n := mean.Shape().Dimensions[0], mean.Shape().Dimensions[1]
-	if d.es.size() > n {
+	if d.size > n {
 		panic(errors.Errorf("%s needs at most as many policies per strategy (batch/emitters) as a "+
-			"policy has parameters, not %d for %d: lower batch", lmMAESName, d.es.size(), n))
+			"policy has parameters, not %d for %d: lower batch", lmMAESName, d.size, n))
 	}
 	path, age := ZerosLike(mean), ReduceSum(ZerosLike(mean), 1)
 	vectors := BroadcastToDims(InsertAxes(path, 1), e, d.count(), n)
-	return []*Node{mean, AddScalar(age, d.es.Sigma0), path, vectors, age}
+	return lmMAES{d.strategy, mean, AddScalar(age, d.Sigma0), path, vectors, age}
 }
 
+func (d lmMAES) mean() *Node { return d.Mean }
+
 func (d lmMAES) weights() []float32 {
-	weights, _ := logWeights(d.es.size())
+	weights, _ := logWeights(d.size)
 	return weights
 }
 
 // count is M, the number of direction vectors.
 func (d lmMAES) count() int {
-	if d.es.Vectors > 0 {
-		return d.es.Vectors
+	if d.strategy.Vectors > 0 {
+		return d.strategy.Vectors
 	}
-	return d.es.size()
+	return d.size
 }
 
 // perVector returns f of the number of each vector, [M].
@@ -81,10 +79,10 @@ func (d lmMAES) steps(strategies, noise *Node) *Node {
 const minSigma = 1e-12
 
 func (d lmMAES) update(noise, _ *Node) (after distributions, continues *Node) {
-	g, n, size := noise.Graph(), float64(noise.Shape().Dimensions[1]), float64(d.es.size())
-	_, mueff := logWeights(d.es.size())
+	g, n, size := noise.Graph(), float64(noise.Shape().Dimensions[1]), float64(d.size)
+	_, mueff := logWeights(d.size)
 	gain := func(rate float64) float64 { return math.Sqrt(mueff * rate * (2 - rate)) }
-	d.Mean = Add(d.Mean, d.steps(InsertAxes(d.es.numbers(g), -1), noise))
+	d.Mean = Add(d.Mean, d.steps(InsertAxes(d.numbers(g), -1), noise))
 
 	rate := 2 * size / n
 	d.StepPath = Add(MulScalar(d.StepPath, 1-rate), MulScalar(noise, gain(rate)))

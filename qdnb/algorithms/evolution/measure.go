@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
 )
 
@@ -30,7 +31,7 @@ func (s *Search) Measure(generations int) (Timing, error) {
 		if err != nil {
 			return Timing{}, err
 		}
-		fitness := func(e Evaluated) *graph.Node { return e.Fitness }
+		fitness := func(e repertoire.Evaluated) *graph.Node { return e.Fitness }
 		if _, err := xla.Part(out, fitness).Floats(); err != nil {
 			return Timing{}, err
 		}
@@ -56,10 +57,10 @@ type measureIn struct {
 
 // compileEvaluation builds a generation without variation and insertion: its offspring are copies
 // of stored policies. It returns all results, or XLA would eliminate the code for the rest.
-func (s *Search) compileEvaluation() (*xla.Program[measureIn, xla.State[Evaluated]], error) {
+func (s *Search) compileEvaluation() (*xla.Program[measureIn, xla.State[repertoire.Evaluated]], error) {
 	in := measureIn{s.main.parents(), s.seed, s.worker}
 	return xla.CompileParallel(s.programs.Platform, "evaluation", in,
-		func(in measureIn) xla.State[Evaluated] {
+		func(in measureIn) xla.State[repertoire.Evaluated] {
 			// any generation after the first, as a value that XLA cannot fold
 			number := graph.AddScalar(in.Worker.Tree, 1)
 			root := xla.KeyOf(in.Seed.Tree)
@@ -69,20 +70,15 @@ func (s *Search) compileEvaluation() (*xla.Program[measureIn, xla.State[Evaluate
 
 // evaluateStored evaluates copies of stored policies. key is the key of the generation, root that
 // of the run.
-func (s *Search) evaluateStored(from stored, root, key xla.Key, number,
-	worker *graph.Node) Evaluated {
-	offspring := source{Parents: NewParents(from.Genotypes, cellsOf(s.main.archive, from.Fields)),
-		Key: key, Number: number}
+func (s *Search) evaluateStored(archive stored, root, key xla.Key, number,
+	worker *graph.Node) repertoire.Evaluated {
+	sample := Stateless(func(parents Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
+	from := source{Key: key, Number: number, Parents: s.main.gen.parents(archive.Genotypes, archive.Cells, key),
+		Emitters: []member{{Emitter: sample, count: s.settings.Batch, table: -1}}}
 	if s.fixedStarts() {
-		offspring.Start = root.FoldIn(streamStart)
+		from.Start = root.FoldIn(streamStart)
 	}
-	sample := EmitterFunc(func(parents Parents, keys xla.Key) *graph.Node {
-		return parents.Sample(keys)
-	})
-	gen := generation{s.task, sample, s.method.Archive, s.method.Archive, records(s.method.Learner),
-		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: s.programs.Workers},
-		s.settings.Starts}
-	return gen.evaluate([]source{offspring}, worker)[0]
+	return s.main.gen.evaluate(from, worker)
 }
 
 func median(x []float64) float64 {

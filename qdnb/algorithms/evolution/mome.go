@@ -6,6 +6,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 )
 
 // MOME are the hyperparameters of Multi-Objective MAP-Elites (Pierrot et al. 2022): MAP-Elites
@@ -13,14 +14,14 @@ import (
 // each cell.
 type MOME struct {
 	MapElites
-	FrontSettings
+	repertoire.FrontSettings
 }
 
 // DefaultMOME returns the hyperparameters of the publications: cells, fronts, batch and policies of
 // Janmohamed et al. 2023, who also give those of MOME, and a batch of 100 and 64 cells for tasks
 // without observations. The variation is that of MAP-Elites.
 func DefaultMOME(env envs.Spec) *MOME {
-	m := &MOME{*DefaultMapElites(env), FrontSettings{FrontSize: 50}}
+	m := &MOME{*DefaultMapElites(env), repertoire.FrontSettings{FrontSize: 50}}
 	m.Batch, m.Cells = 256, 128
 	if env.Observations == 0 {
 		m.Batch, m.Cells = 100, 64
@@ -38,7 +39,7 @@ func (m *MOME) Check() error {
 // Method implements [Hyperparameters].
 func (m *MOME) Method(centroids npz.Array) Method {
 	method := m.MapElites.Method(centroids)
-	method.Archive = FrontArchive{Grid{Centroids: centroids}, m.FrontSettings}
+	method.Archive = repertoire.Fronts{FrontSettings: m.FrontSettings, Centroids: centroids}
 	return method
 }
 

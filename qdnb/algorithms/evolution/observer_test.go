@@ -15,16 +15,19 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// watcher is a learner that writes down what it sees of evaluations: the number of the generation,
-// the sum of its proposals, and the filled cells before the insertion. Its columns are fitness and
-// descriptor of the episode, and whether the individual entered.
-type watcher struct{ bookkeeper }
+// watcher is a proposer that writes down what it sees of evaluations: the number of the generation,
+// the filled cells before the insertion and after it, and the individuals that entered. Its columns
+// are fitness and descriptor of the episode, and whether the individual entered.
+type watcher struct{ Bookkeeper }
 
-func (watcher) Fields() []string { return []string{"count", "first", "seen"} }
+func (w watcher) Init(start Start, key xla.Key) Emitter {
+	w.Bookkeeper = w.Bookkeeper.Init(start, key).(Bookkeeper)
+	w.First = Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, 4))
+	return w
+}
 
-func (w watcher) Start(task scoring.Task, first *Node, key xla.Key) []*Node {
-	return append(w.bookkeeper.Start(task, first, key),
-		Zeros(first.Graph(), shapes.Make(dtypes.Float32, 3)))
+func (w watcher) Prepare(buffer replay.Buffer, key xla.Key) Emitter {
+	return w.Bookkeeper.Prepare(buffer, key)
 }
 
 func (w watcher) Columns(scoring.Task) []int {
@@ -34,27 +37,23 @@ func (w watcher) Columns(scoring.Task) []int {
 	return []int{2, 1}
 }
 
-func (w watcher) Observe(task scoring.Task, known []*Node, seen Evaluation, _ xla.Key) (after,
-	more []*Node) {
-	number := func(x *Node) *Node { return ReduceAllSum(ConvertDType(x, dtypes.Float32)) }
-	filled := GreaterThan(seen.Before[0], ConstAs(seen.Before[0], math.Inf(-1)))
-	after = []*Node{AddScalar(known[0], 1), known[1],
-		Stack([]*Node{number(seen.Number), number(seen.Proposed), number(filled)}, 0)}
-	if w.Room == 0 {
-		return after, nil
-	}
+func (w watcher) Observe(g Generation, _ xla.Key) []*Node {
 	steps := func(x *Node) *Node { // [P, w] as columns of the transitions
-		p, width := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
-		return Reshape(BroadcastToDims(InsertAxes(x, 1), p, task.Length, width), p*task.Length, width)
+		p, width, n := x.Shape().Dimensions[0], x.Shape().Dimensions[1], g.Task.Length
+		return Reshape(BroadcastToDims(InsertAxes(x, 1), p, n, width), p*n, width)
 	}
-	entered := ConvertDType(seen.Entered(), dtypes.Float32)
-	return after, []*Node{steps(Concatenate([]*Node{InsertAxes(seen.Fitness, -1), seen.Descriptors},
-		1)), steps(InsertAxes(entered, -1))}
+	entered := ConvertDType(g.Entered(), dtypes.Float32)
+	return []*Node{steps(Concatenate([]*Node{InsertAxes(g.Found.Fitness, -1), g.Found.Descriptors}, 1)),
+		steps(InsertAxes(entered, -1))}
 }
 
-func (watcher) Learn(_ scoring.Task, known []*Node, _ replay.Buffer, _ xla.Key) (after,
-	losses []*Node) {
-	return known, []*Node{ScalarZero(known[0].Graph(), dtypes.Float32)}
+func (w watcher) Update(g Generation, _ xla.Key) (Emitter, []Loss) {
+	number := func(x *Node) *Node { return ReduceAllSum(ConvertDType(x, dtypes.Float32)) }
+	filled := func(x *Node) *Node { return number(GreaterThan(x, ConstAs(x, math.Inf(-1)))) }
+	w.Count = AddScalar(w.Count, 1)
+	w.First = Stack([]*Node{number(g.Number), filled(g.Before.Fitness), filled(g.Parents.Cells.Fitness),
+		number(g.Entered())}, 0)
+	return w, nil
 }
 
 // A learner sees every generation with what entered the archive, and its columns are stored with
@@ -62,22 +61,23 @@ func (watcher) Learn(_ scoring.Task, known []*Node, _ replay.Buffer, _ xla.Key) 
 func TestObserverSeesEvaluations(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, room := range []int{100, 0} {
-			learner := watcher{bookkeeper{Share: 4, Room: room, LossLimit: math.Inf(1)}}
+			learner := watcher{Bookkeeper{Room: room, LossLimit: math.Inf(1)}}
 			settings := Settings{Batch: 12, Slice: 5, Centroids: line(20), Seed: 3}
 			s := newLearningSearch(t, p, learner, settings)
-			params := s.task.Policy.Params()
 			for generation := range 5 {
-				filled := 0
-				for _, f := range floats(t, stateOf(t, s), "fitnesses") {
-					if !math.IsInf(float64(f), -1) {
-						filled++
+				filled := func() (n float32) {
+					for _, f := range floats(t, stateOf(t, s), "fitnesses") {
+						if !math.IsInf(float64(f), -1) {
+							n++
+						}
 					}
+					return n
 				}
+				before := filled()
 				steps(t, s, 1)
 				after := stateOf(t, s)
-				proposed := float64(3*params) * float64(generation) / 64
-				xlatest.Close(t, "what it saw", floats(t, after, "learner_seen"),
-					[]float32{float32(generation), float32(proposed), float32(filled)}, 1e-6)
+				saw := floats(t, after, "proposing_0.Emitter.Bookkeeper.First")
+				xlatest.Close(t, "what it saw", saw[:3], []float32{float32(generation), before, filled()}, 0)
 				if room == 0 {
 					if buffer, total := s.Replay(); buffer != nil || total != 0 {
 						t.Errorf("a learner without a replay buffer has one of %d rows", total)
@@ -101,6 +101,9 @@ func TestObserverSeesEvaluations(t *testing.T) {
 					if want := []float32{2 * row[4], row[3], entered[i/2]}; !slices.Equal(row[7:], want) {
 						t.Errorf("generation %d, step %d: columns %v, want %v", generation, i, row[7:], want)
 					}
+				}
+				if saw[3] != float32(len(entered)) {
+					t.Errorf("generation %d: it saw %g enter, %d did", generation, saw[3], len(entered))
 				}
 				if len(entered) == 0 || len(entered) == 12 {
 					t.Errorf("generation %d: %d of 12 entered, which tells nothing", generation, len(entered))

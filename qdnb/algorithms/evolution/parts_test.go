@@ -11,15 +11,21 @@ import (
 func TestPartsThatDoNotFitTogether(t *testing.T) {
 	spec, settings := mazeTask().Env.Spec(), mazeSettings(0)
 	cma, mome, dcrl := DefaultCMAMAE(spec), DefaultMOME(spec), DefaultDCRLMapElites(spec)
-	cma.Batch, cma.Emitters, mome.FrontSize = settings.Batch, 3, 3
+	cma.Batch, cma.StrategySettings.Emitters, mome.FrontSize = settings.Batch, 3, 3
 	dcrl.NumCriticTrainingSteps, dcrl.NumPGTrainingSteps = 1, 1
 	dcrl.CriticHidden, dcrl.ReplayBufferSize, dcrl.TransitionsBatchSize = []int{4}, 2000, 4
-	for want, method := range map[string]Method{
-		"makes all offspring itself, but the learner proposes 15": cma.Method(settings.Centroids),
-		"needs an archive with one solution per cell":             mome.Method(settings.Centroids),
+	gradients := dcrl.Method(settings.Centroids).Emitters[0].Emitter
+	for want, c := range map[string]struct {
+		method Method
+		mix    Mix
+	}{
+		"cannot be divided equally among 3 strategies": {cma.Method(settings.Centroids),
+			Mix{{cma.Emitter(), 1. / 3}, {isoline, 2. / 3}}},
+		"needs an archive with one solution per cell": {mome.Method(settings.Centroids),
+			Mix{{gradients, 0.5}, {isoline, 0.5}}},
 	} {
-		method.Learner = dcrl.Method(settings.Centroids).Learner
-		_, err := New(xlatest.Pure(t), mazeTask(), method, settings)
+		c.method.Emitters = c.mix
+		_, err := New(xlatest.Pure(t), mazeTask(), c.method, settings)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want %q", err, want)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/td3"
 )
 
@@ -62,11 +63,16 @@ func (p *PGAMapElites) Check() error {
 	return cmp.Or(p.MapElites.Check(), p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength))
 }
 
-// Method implements [Hyperparameters]: MAP-Elites with a learner.
+// Method implements [Hyperparameters]: MAP-Elites with two emitters.
 func (p *PGAMapElites) Method(centroids npz.Array) Method {
 	method := p.MapElites.Method(centroids)
-	method.Learner = PolicyGradient{p.PolicyGradientSettings}
+	method.Emitters = p.emitters(p.isoLine())
 	return method
+}
+
+// emitters returns the policy gradient beside another emitter.
+func (s PolicyGradientSettings) emitters(other Emitter) Mix {
+	return Mix{{PolicyGradient{PolicyGradientSettings: s}, 1 - s.IsolineShare}, {other, s.IsolineShare}}
 }
 
 // PGAAurora are the hyperparameters of PGA-AURORA: the emitters of PGA-MAP-Elites with the archive
@@ -74,12 +80,12 @@ func (p *PGAMapElites) Method(centroids npz.Array) Method {
 type PGAAurora struct {
 	MapElites
 	PolicyGradientSettings
-	AuroraSettings
+	repertoire.AuroraSettings
 }
 
 // DefaultPGAAurora returns the paper's hyperparameters for an environment.
 func DefaultPGAAurora(env envs.Spec) *PGAAurora {
-	p := &PGAAurora{*DefaultMapElites(env), DefaultPolicyGradient(), DefaultAuroraSettings(env)}
+	p := &PGAAurora{*DefaultMapElites(env), DefaultPolicyGradient(), repertoire.DefaultAuroraSettings(env)}
 	p.Batch = pgaBatch
 	return p
 }
@@ -87,13 +93,12 @@ func DefaultPGAAurora(env envs.Spec) *PGAAurora {
 // Check implements [Hyperparameters].
 func (p *PGAAurora) Check() error {
 	return cmp.Or(p.MapElites.Check(), p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength),
-		p.AuroraSettings.check(p.MapElites))
+		p.oneStart(), p.AuroraSettings.Check(p.EpisodeLength))
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with a learner and AURORA's archive.
 func (p *PGAAurora) Method(centroids npz.Array) Method {
-	method := p.MapElites.Method(centroids)
-	method.Learner = PolicyGradient{p.PolicyGradientSettings}
-	method.Archive = AuroraArchive{AuroraSettings: p.AuroraSettings}
+	method := aurora(p.MapElites.Method(centroids), p.AuroraSettings)
+	method.Emitters = p.emitters(p.isoLine())
 	return method
 }

@@ -69,7 +69,7 @@ func line(n int) npz.Array {
 
 // noisy adds noise to a parent. Its sums do not depend on how they are compiled, because nothing is
 // multiplied.
-var noisy = EmitterFunc(func(parents Parents, keys xla.Key) *Node {
+var noisy = Stateless(func(parents Parents, keys xla.Key) *Node {
 	x := parents.Sample(keys.FoldIn(0))
 	return Add(x, keys.FoldIn(1).Uniform(-0.3, 0.3, x.Shape().Dimensions...))
 })
@@ -77,7 +77,7 @@ var noisy = EmitterFunc(func(parents Parents, keys xla.Key) *Node {
 func newSearch(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter,
 	settings Settings) *Search {
 	t.Helper()
-	return searchOf(t, p, task, Method{Emitter: emitter}, settings)
+	return searchOf(t, p, task, Method{Emitters: Mix{{emitter, 1}}}, settings)
 }
 
 func searchOf(t *testing.T, p *xla.Platform, task scoring.Task, method Method,
@@ -127,14 +127,14 @@ func children(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter,
 	t.Helper()
 	cells, params := settings.Centroids.Shape[0], task.Policy.Params()
 	if number == 0 {
-		emitter = EmitterFunc(func(_ Parents, keys xla.Key) *Node { return task.Policy.Init(keys) })
+		emitter = Stateless(func(_ Parents, keys xla.Key) *Node { return task.Policy.Init(keys) })
 	}
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
-		parents := NewParents(in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2],
+		parents := newParents(in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2],
 			Centroids: in[2]})
 		keys := xla.KeyOf(in[3]).FoldInEach(in[4]).FoldInEach(Iota(in[0].Graph(),
 			shapes.Make(dtypes.Int32, settings.Batch), 0))
-		return []*Node{emitter.Offspring(parents, keys.FoldIn(streamEmit))}
+		return []*Node{emitter.Offspring(parents, nil, keys.FoldIn(streamEmit))}
 	}, xlatest.Tensor(floats(t, before, "genotypes"), cells, params),
 		xlatest.Tensor(floats(t, before, "fitnesses"), cells),
 		xlatest.Tensor(floats(t, before, "descriptors"), cells, 1),

@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -8,9 +9,9 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -18,9 +19,23 @@ import (
 
 // Method is the set of parts that make up an algorithm.
 type Method struct {
-	Emitter Emitter // emits offspring from parents
-	Learner Learner // emits the first offspring of a generation; nil if there is none
-	Archive Archive // decides which offspring are kept
+	Emitters Mix                // make the offspring
+	Archive  repertoire.Archive // decides which offspring are kept
+	// SameStart: all evaluations of a run start in the same initial state.
+	SameStart bool
+	// PassiveEvery is the number of generations after which all members of an archive without
+	// centroids are evaluated into the passive repertoire.
+	PassiveEvery int
+}
+
+// Observes reports whether the method learns from observations.
+func (m Method) Observes() bool {
+	_, records := m.Archive.(repertoire.Recorder)
+	for _, s := range m.Emitters {
+		_, proposes := s.Emitter.(Proposer)
+		records = records || proposes
+	}
+	return records
 }
 
 // Settings are the options of a search that belong neither to its task nor to its method.
@@ -29,7 +44,6 @@ type Settings struct {
 	Slice     int       // policies rolled out together; 0: [scoring.DefaultSlice]
 	Seed      int64     // seed of all random numbers
 	Starts    Starts    // initial states of the evaluations
-	Together  int       // searches that will share a program, see [StepTogether]; 0: 1
 	Centroids npz.Array // float32 [cells, d], centroids of the measured repertoire
 }
 
@@ -40,32 +54,31 @@ type Search struct {
 	task         scoring.Task
 	method       Method
 	settings     Settings
-	main         *store    // the method's archive
-	passive      *store    // the passive repertoire, which is measured; nil if the archive itself is
-	learning     *learning // nil without a learner
-	maintenance  map[string]*xla.Program[maintainIn, xla.State[[]*graph.Node]]
+	members      []member   // the emitters, without state
+	main         *store     // the method's archive
+	passive      *store     // the passive repertoire, which is measured; nil if the archive itself is
+	proposing    *proposing // nil without a [Proposer]
+	maintenance  map[string]*xla.Program[maintainIn, xla.State[repertoire.Archive]]
 	seed, worker xla.Array
-	tuning       xla.Array // parameters of the emitter
-	generation   int64     // latest generation; -1 before the initial population
+	generation   int64 // latest generation; -1 before the initial population
 }
 
 // maintainIn are the inputs of an archive's maintenance.
 type maintainIn struct {
 	Seed, Number xla.Array
-	Fields       xla.State[[]*graph.Node]
+	Archive      xla.State[repertoire.Archive]
 }
 
-// New compiles a search. It reuses programs that are already compiled, for example those of a
-// search that differs only in its seed and the parameters of its emitter. [Search.CompileTime]
-// reports the compile time.
+// New compiles a search. It reuses programs that are already compiled, for example those of a search
+// that differs only in its seed. [Search.CompileTime] reports the compile time.
 func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (*Search, error) {
 	d := len(task.Env.Spec().Descriptor.Lower)
 	if settings.Batch < 1 {
-		return nil, errors.Errorf("batch must be at least 1, not %d", settings.Batch)
+		return nil, fmt.Errorf("batch must be at least 1, not %d", settings.Batch)
 	}
-	if len(settings.Centroids.Shape) != 2 || settings.Centroids.Shape[0] <
-		1 || settings.Centroids.Shape[1] != d {
-		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components",
+	if len(settings.Centroids.Shape) != 2 || settings.Centroids.Shape[0] < 1 ||
+		settings.Centroids.Shape[1] != d {
+		return nil, fmt.Errorf("centroids of shape %v do not fit descriptors of %d components",
 			settings.Centroids.Shape, d)
 	}
 	if settings.Slice == 0 {
@@ -73,25 +86,27 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 	}
 	settings.Slice = min(settings.Slice, settings.Batch)
 	if settings.Slice < 1 {
-		return nil, errors.Errorf("slice must be at least 0, not %d", settings.Slice)
+		return nil, fmt.Errorf("slice must be at least 0, not %d", settings.Slice)
 	}
 	if method.Archive == nil {
-		method.Archive = Grid{Centroids: settings.Centroids}
+		method.Archive = repertoire.Grid{Centroids: settings.Centroids}
 	}
-	if a := method.Archive; a.PassiveEvery() == 0 && !slices.Contains(a.Fields(), "centroids") {
-		return nil, errors.Errorf("%T has no field \"centroids\" for the repertoire: add it, or let "+
-			"PassiveEvery return how often a passive repertoire is filled", a)
-	}
-	if settings.Starts != 0 && method.Archive.SameStart() {
+	if settings.Starts != 0 && method.SameStart {
 		return nil, errOneStart
 	}
-	s := &Search{programs: &xla.Scope{Platform: p}, task: task, method: method, settings: settings,
-		maintenance: map[string]*xla.Program[maintainIn, xla.State[[]*graph.Node]]{}, generation: -1}
-	shared, perWorker, err := s.memory()
-	if err == nil {
-		err = p.CheckMemory(shared, perWorker)
+	if method.PassiveEvery < 1 {
+		method.PassiveEvery = 10
 	}
-	if err != nil {
+	s := &Search{programs: &xla.Scope{Platform: p}, task: task, method: method, settings: settings,
+		maintenance: map[string]*xla.Program[maintainIn, xla.State[repertoire.Archive]]{}, generation: -1}
+	var err error
+	if s.members, err = method.Emitters.members(settings.Batch); err != nil {
+		return nil, err
+	}
+	if err := s.checkObservers(); err != nil {
+		return nil, err
+	}
+	if err := p.CheckMemory(s.memory()); err != nil {
 		return nil, err
 	}
 	if err := s.build(); err != nil {
@@ -101,102 +116,140 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 	return s, nil
 }
 
-// memory returns the bytes that the workers share and those that each of them needs.
-func (s *Search) memory() (shared, perWorker int64, err error) {
-	fields, err := xla.TraceGraph(xla.NewTrace(), seed, func(seed xla.Array) arrays {
-		return xla.Out(empty(s.method.Archive, s.task, xla.KeyOf(seed.Tree)))
-	})
-	if err != nil {
-		return 0, 0, nil // compiling the archive gives a better error
+// checkObservers rejects emitters that cannot share a replay buffer.
+func (s *Search) checkObservers() error {
+	learners := 0
+	for _, m := range s.members {
+		if p, ok := m.Emitter.(Proposer); ok && p.Capacity() > 0 {
+			learners++
+		}
 	}
-	cells, slots := s.settings.Centroids.Shape[0], fields.Leaves()[0].Dims()[0]
+	if m := observer(s.members); m != nil && learners > 1 {
+		return fmt.Errorf("%T adds columns to the transitions, so no other emitter can learn from them: "+
+			"use it with emitters that do not", m.Emitter)
+	}
+	return nil
+}
+
+// memory returns the bytes that the workers share and those that each of them needs.
+func (s *Search) memory() (shared, perWorker int64) {
+	state, err := xla.TraceGraph(xla.NewTrace(), xla.Declare(dtypes.Uint32, 2),
+		func(seed xla.Array) xla.State[contents] {
+			root := xla.KeyOf(seed.Tree)
+			return xla.Out(contents{Archive: s.method.Archive.Empty(s.task, root),
+				Emitters: s.initialised(false, root, root)})
+		})
+	if err != nil {
+		return 0, 0 // compiling gives a better error
+	}
+	for _, leaf := range state.Leaves() {
+		shared += 4 * int64(shapes.Make(dtypes.Float32, leaf.Dims()...).Size())
+	}
+	fitnesses := xla.Part(state, func(c contents) *graph.Node { return c.Archive.Cells().Fitness })
+	cells, slots := s.settings.Centroids.Shape[0], fitnesses.Dims()[0]
 	rows, params := int64(slots)+int64(min(slots, s.settings.Batch)), s.task.Policy.Params()
-	if s.method.Archive.PassiveEvery() > 0 {
+	if state.Tree.Archive.Cells().Centroids == nil {
 		rows += int64(cells) + int64(min(cells, slots))
 	}
-	shared, perWorker = 4*int64(params)*rows, 4*int64(params)*int64(s.settings.Slice)
-	// the learner's buffer, and a generation's rows, recorded and gathered
-	if l := s.method.Learner; records(l) {
-		width := rowLayout(l, s.task).Width()
-		shared += 4 * int64(l.Capacity()) * int64(replay.StoredWidth(s.programs.Kind, width))
+	shared += 4 * int64(params) * rows
+	perWorker = 4 * int64(params) * int64(s.settings.Slice)
+	// the replay buffer, and a generation's rows, recorded and gathered
+	if n := capacity(s.members); n > 0 {
+		width := rowLayout(s.members, s.task).Width()
+		shared += 4 * int64(n) * int64(replay.StoredWidth(s.programs.Kind, width))
 		perWorker += 4 * int64(width) * 3 * int64(s.settings.Batch) * int64(s.task.Length)
 	}
-	if _, ok := s.method.Emitter.(Strategy); ok {
-		state, err := xla.TraceGraph(xla.NewTrace(), seed, func(seed xla.Array) arrays {
-			return xla.Out(startStrategy(s.method.Emitter, s.task, xla.KeyOf(seed.Tree)))
-		})
-		if err != nil {
-			return 0, 0, err
-		}
-		for _, leaf := range state.Leaves() {
-			shared += 4 * int64(shapes.Make(dtypes.Float32, leaf.Dims()...).Size())
-		}
-	}
-	return shared, perWorker, nil
+	return shared, perWorker
 }
 
 // axes names the axis sizes of the search.
 func (s *Search) axes() []xla.Axis {
 	cells := s.settings.Centroids.Shape[0]
 	if s.main != nil {
-		cells = s.main.cells()
+		cells = s.main.slots()
 	}
 	return s.task.Axes(s.settings.Batch, s.settings.Slice, cells)
 }
 
 // build compiles the programs and initialises the state.
-func (s *Search) build() error {
+func (s *Search) build() (err error) {
 	p := s.programs.Platform
 	s.seed, s.worker = p.Seed(s.settings.Seed), xla.Value(p.WorkerNumbers())
-	s.tuning = xla.ParamsOf(s.method.Emitter).Array(p.Workers)
-	var err error
-	if s.main, err = s.newStore(s.method.Archive, s.method.Emitter, s.settings.Batch); err != nil {
+	if s.main, err = s.newStore(s.method.Archive, true, s.settings.Batch); err != nil {
 		return err
 	}
 	// offspring that enter are emitted again in whole slices, into at most that many rows
-	s.settings.Slice = min(s.settings.Slice, s.main.cells())
-	if s.method.Learner != nil {
-		if s.learning, err = s.newLearning(); err != nil {
+	s.settings.Slice = min(s.settings.Slice, s.main.slots())
+	s.main.name = "generation"
+	s.main.gen = generation{task: s.task, archive: s.method.Archive, records: capacity(s.members) > 0,
+		starts: s.settings.Starts, slices: xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}}
+	if s.main.sees = slices.ContainsFunc(s.members, func(m member) bool {
+		return m.table >= 0
+	}); s.main.sees {
+		if s.proposing, err = s.newProposing(); err != nil {
 			return err
 		}
 	}
-	s.main.name = "generation"
-	s.main.gen = generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive,
-		records(s.method.Learner),
-		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}, s.settings.Starts}
-	if s.main.learner = s.method.Learner; s.main.learner != nil {
-		s.main.proposed = s.main.learner.Proposals(s.settings.Batch)
-	}
-	together := 1
-	if s.Shares() {
-		together = max(1, s.settings.Together)
-	}
-	programs, err := s.main.compile(s, together)
-	if err == nil && s.learning != nil {
-		err = s.learning.compile(s, seenBy(programs.out(), 0))
-	}
-	if err != nil || s.method.Archive.PassiveEvery() == 0 {
+	if err = s.main.compile(s); err != nil {
 		return err
 	}
-	grid := Grid{Centroids: s.settings.Centroids}
-	members := s.main.cells()
-	if s.passive, err = s.newStore(grid, nil, members); err != nil {
+	if s.proposing != nil {
+		if err = s.proposing.compileUpdate(s); err != nil {
+			return err
+		}
+	}
+	if s.main.cells().Centroids != nil {
+		return nil
+	}
+	grid, members := repertoire.Grid{Centroids: s.settings.Centroids}, s.main.slots()
+	if s.passive, err = s.newStore(grid, false, members); err != nil {
 		return err
 	}
-	s.passive.name, s.passive.members = "passive repertoire", s.main
-	s.passive.gen = generation{s.task, nil, grid, nil, false,
-		xla.Slices{N: members, Size: min(s.settings.Slice, s.passive.cells()), Workers: p.Workers}, 0}
-	_, err = s.passive.compile(s, together)
-	return err
+	s.passive.name, s.passive.from = "passive repertoire", s.main
+	s.passive.gen = generation{task: s.task, archive: grid, copies: true,
+		slices: xla.Slices{N: members, Size: min(s.settings.Slice, s.passive.slots()), Workers: p.Workers}}
+	return s.passive.compile(s)
 }
 
 // fixedStarts reports whether evaluations start in states that the run's seed alone draws.
-func (s *Search) fixedStarts() bool {
-	return s.method.Archive.SameStart() || s.settings.Starts > 0
+func (s *Search) fixedStarts() bool { return s.method.SameStart || s.settings.Starts > 0 }
+
+// emitters returns all emitters of a generation: those with their state on all workers, and the
+// places of the proposers.
+func (s *Search) emitters(held []member) (list []member) {
+	for _, m := range s.members {
+		switch {
+		case m.table >= 0:
+			m.Emitter = nil
+		case len(held) == 0: // the offspring are members of an archive
+			return nil
+		default:
+			m, held = held[0], held[1:]
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// proposals declares the offspring of all proposers.
+func (s *Search) proposals() xla.Array {
+	n := 0
+	for _, m := range s.members {
+		if m.table >= 0 {
+			n += m.count
+		}
+	}
+	if n == 0 {
+		return xla.Array{}
+	}
+	return xla.Declare(dtypes.Float32, n, s.task.Policy.Params())
 }
 
 // Generation is the latest generation: 0 for the initial population, -1 before it.
 func (s *Search) Generation() int64 { return s.generation }
+
+// Task is the task in which genotypes are evaluated.
+func (s *Search) Task() scoring.Task { return s.task }
 
 // Slice is the number of policies rolled out together.
 func (s *Search) Slice() int { return s.settings.Slice }
@@ -205,62 +258,57 @@ func (s *Search) Slice() int { return s.settings.Slice }
 func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Step runs the next generation. The first call runs the initial population.
-func (s *Search) Step() (scoring.Outcome, error) {
-	outcomes, err := StepTogether(s)
-	if err != nil {
-		return scoring.Outcome{}, err
-	}
-	return outcomes[0], nil
-}
-
-// Shares reports whether [StepTogether] pays. On XLA:CPU it does not, and may round differently:
-// slices are sized for the cache of a core.
-func (s *Search) Shares() bool { return s.programs.Kind != xla.CPU }
-
-// StepTogether is [Search.Step] for searches on one platform that differ only in their seeds and
-// are at the same generation. They share a program, which rolls out the offspring of all of them at
-// once. Selection, variation and insertion stay per search; learners learn one after the other.
-func StepTogether(searches ...*Search) ([]scoring.Outcome, error) {
-	number := searches[0].programs.Number(searches[0].generation + 1)
+func (s *Search) Step() (outcome scoring.Outcome, err error) {
+	number := s.programs.Number(s.generation + 1)
 	defer number.Free()
-	all := make([]*running, len(searches))
-	for i, s := range searches {
-		all[i] = &running{Search: s, store: s.main}
-		if s.learning != nil {
-			var err error
-			if all[i].proposed, err = s.learning.propose(s, number); err != nil {
-				return nil, err
-			}
-			defer all[i].proposed.Free()
+	var proposed xla.Array
+	if s.proposing != nil && s.proposing.propose != nil {
+		if proposed, err = s.proposing.offspring(s, number); err != nil {
+			return outcome, err
 		}
+		defer func() { proposed.Free() }()
 	}
-	if err := run(all, number); err != nil {
-		return nil, err
-	}
-	outcomes, err := learnAll(all, number)
+	out, err := s.main.run(s, number, proposed)
 	if err != nil {
-		return nil, err
+		return outcome, err
 	}
-	for _, m := range all {
-		m.store = m.passive
+	defer out.Seen.Free()
+	counts, err := out.Counts.Floats()
+	out.Counts.Free()
+	if err != nil {
+		return outcome, err
 	}
-	if s := searches[0]; s.passive != nil && s.Measured() {
-		if err := run(all, number); err != nil {
-			return nil, err
+	s.generation++
+	evaluations := (s.generation + 1) * int64(s.settings.Batch) // also of the initial population
+	outcome = scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
+		EnvSteps: evaluations * int64(s.task.Length), Tally: scoring.TallyOf(counts),
+		Extra: out.Losses.Scalars()}
+	if s.proposing != nil {
+		losses, err := s.proposing.learn(s, number, out.Seen)
+		if err != nil {
+			return outcome, err
+		}
+		outcome.Extra = append(outcome.Extra, losses...)
+	}
+	if err := scoring.Finite(s.losses(), outcome.Extra); err != nil {
+		return outcome, fmt.Errorf("%w in generation %d: the last checkpoint is good; lower a "+
+			"learning rate, or look at the environment's rewards", err, s.generation)
+	}
+	if err := s.maintain(number); err != nil {
+		return outcome, err
+	}
+	if s.passive != nil && s.Measured() {
+		if _, err := s.passive.run(s, number, xla.Array{}); err != nil {
+			return outcome, err
 		}
 	}
-	for i, s := range searches {
-		if err := s.measure(&outcomes[i]); err != nil {
-			return nil, err
-		}
-	}
-	return outcomes, nil
+	return outcome, s.measure(&outcome)
 }
 
 // Measured reports whether the measured repertoire is that of the latest generation. A passive
 // repertoire is filled at intervals.
 func (s *Search) Measured() bool {
-	return s.passive == nil || s.generation%int64(s.method.Archive.PassiveEvery()) == 0
+	return s.passive == nil || s.generation%int64(s.method.PassiveEvery) == 0
 }
 
 // Conclude fills the passive repertoire from the latest generation and returns the fitnesses of its
@@ -268,49 +316,16 @@ func (s *Search) Measured() bool {
 func (s *Search) Conclude() (outcome scoring.Outcome, err error) {
 	number := s.programs.Number(s.generation)
 	defer number.Free()
-	if err := run([]*running{{Search: s, store: s.passive}}, number); err != nil {
+	if _, err := s.passive.run(s, number, xla.Array{}); err != nil {
 		return outcome, err
 	}
 	outcome.Fitnesses, err = s.passive.fitnesses().Floats()
 	return outcome, err
 }
 
-// learnAll completes a generation of searches one after the other, and frees what they saw.
-func learnAll(all []*running, number xla.Array) ([]scoring.Outcome, error) {
-	outcomes := make([]scoring.Outcome, len(all))
-	for i, m := range all {
-		var err error
-		if outcomes[i], err = m.learn(number); err != nil {
-			for _, m := range all[i+1:] {
-				m.seen.Free()
-			}
-			return nil, err
-		}
-	}
-	return outcomes, nil
-}
-
-// learn completes a generation whose program has run: the learner learns from it, and the archive
-// is maintained.
-func (m *running) learn(number xla.Array) (outcome scoring.Outcome, err error) {
-	s := m.Search
-	s.generation++
-	evaluations := (s.generation + 1) * int64(s.settings.Batch) // also of the initial population
-	outcome = scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
-		EnvSteps: evaluations * int64(s.task.Length), Tally: m.tally}
-	if s.learning != nil {
-		outcome.Extra, err = s.learning.learn(s, number, m.proposed, m.seen)
-		m.seen.Free()
-		if err != nil {
-			return outcome, err
-		}
-	}
-	return outcome, s.maintain(number)
-}
-
 // measure adds the fitnesses of the measured repertoire to the outcome of a generation.
 func (s *Search) measure(outcome *scoring.Outcome) (err error) {
-	measured := s.main
+	measured, slots := s.main, 1
 	if s.passive != nil {
 		measured = s.passive
 		extra, err := s.main.metrics()
@@ -319,8 +334,7 @@ func (s *Search) measure(outcome *scoring.Outcome) (err error) {
 		}
 		outcome.Extra = append(outcome.Extra, extra...)
 	}
-	slots := 1 // of each cell
-	if archive, ok := s.method.Archive.(MultiObjective); ok {
+	if archive, ok := s.method.Archive.(repertoire.Measurer); ok {
 		extra, err := s.main.measure(archive, s.task)
 		if err != nil {
 			return err
@@ -337,18 +351,24 @@ func (s *Search) measure(outcome *scoring.Outcome) (err error) {
 	return err
 }
 
-// Columns names the numbers in [scoring.Outcome].Extra: the losses of the learner, the size and
-// maximum fitness of an archive that is not measured itself, and the metrics of a [MultiObjective]
-// one.
-func (s *Search) Columns() []string {
-	var names []string
-	if s.method.Learner != nil {
-		names = append(names, s.method.Learner.Losses()...)
+// losses names the losses of the emitters.
+func (s *Search) losses() (names []string) {
+	names = slices.Clone(s.main.losses)
+	if s.proposing != nil {
+		names = append(names, s.proposing.losses...)
 	}
-	if s.method.Archive.PassiveEvery() > 0 {
+	return names
+}
+
+// Columns names the numbers in [scoring.Outcome].Extra: the losses of the emitters, the size and
+// maximum fitness of an archive that is not measured itself, and the metrics of a
+// [repertoire.Measurer].
+func (s *Search) Columns() []string {
+	names := s.losses()
+	if s.passive != nil {
 		names = append(names, "archive_size", "archive_max_fitness")
 	}
-	if archive, ok := s.method.Archive.(MultiObjective); ok {
+	if archive, ok := s.method.Archive.(repertoire.Measurer); ok {
 		names = append(names, archive.Columns()...)
 	}
 	return names
@@ -357,32 +377,38 @@ func (s *Search) Columns() []string {
 // maintain runs the archive's maintenance if it is due. It runs on one device, because the result
 // is the same on all.
 func (s *Search) maintain(number xla.Array) error {
-	name := s.method.Archive.Maintenance(s.generation)
-	if name == "" {
+	archive, ok := s.method.Archive.(repertoire.Maintainer)
+	if !ok {
 		return nil
 	}
-	fields := func(c contents) []*graph.Node { return c.Fields }
-	in := maintainIn{s.seed.First(), number.First(), xla.Part(s.main.contents, fields).First()}
-	program, ok := s.maintenance[name]
+	due := archive.Due(s.generation)
+	if due == "" {
+		return nil
+	}
+	part := func(c contents) repertoire.Archive { return c.Archive }
+	in := maintainIn{s.seed.First(), number.First(), xla.Part(s.main.contents, part).First()}
+	program, ok := s.maintenance[due]
 	if !ok {
 		var err error
-		program, err = xla.Compile(s.programs, name, in, func(in maintainIn) xla.State[[]*graph.Node] {
-			key := xla.KeyOf(in.Seed.Tree).FoldIn(streamMaintain).FoldInEach(in.Number.Tree)
-			after := s.method.Archive.Maintain(name, in.Fields.Tree, in.Number.Tree, key)
-			checkFields(s.method.Archive, "Maintain", after, in.Fields.Tree)
-			return xla.Out(after)
-		}, s.axes()...)
+		program, err = xla.Compile(s.programs, due, in,
+			func(in maintainIn) xla.State[repertoire.Archive] {
+				key := xla.KeyOf(in.Seed.Tree).FoldIn(streamMaintain).FoldInEach(in.Number.Tree)
+				after := in.Archive.Tree.(repertoire.Maintainer).Maintain(due, in.Number.Tree, key)
+				xla.CheckLike(archive, "Maintain", "the archive", xla.Flatten(after),
+					xla.Flatten(in.Archive.Tree))
+				return xla.Out(after)
+			}, s.axes()...)
 		if err != nil {
 			return err
 		}
-		s.maintenance[name] = program
+		s.maintenance[due] = program
 	}
 	out, err := program.Run(in)
 	if err == nil {
 		out, err = out.Spread(s.programs.Platform)
 	}
 	if err == nil {
-		xla.Set(&s.main.contents, fields, out)
+		xla.Set(&s.main.contents, part, out)
 	}
 	return err
 }
@@ -403,14 +429,14 @@ func (st *store) metrics() ([]float64, error) {
 }
 
 // measure returns the metrics of an archive of several objectives.
-func (st *store) measure(archive MultiObjective, task scoring.Task) ([]float64, error) {
-	c := &xla.Checkpoint{}
-	c.Add(&st.contents, 1, "", append([]string{"", "", ""}, archive.Fields()...)...)
-	fields, err := c.Arrays()
+func (st *store) measure(archive repertoire.Measurer, task scoring.Task) ([]float64, error) {
+	objectives, err := xla.Download(xla.Part(st.contents, func(c contents) *graph.Node {
+		return c.Archive.Cells().Objectives
+	}).Value())
 	if err != nil {
 		return nil, err
 	}
-	return archive.Measure(task, fields)
+	return archive.Measure(task, objectives)
 }
 
 // Close frees the device memory and the programs.
@@ -420,9 +446,93 @@ func (s *Search) Close() {
 			st.contents.Free()
 		}
 	}
-	if s.learning != nil {
-		xla.Free(&s.learning.known, &s.learning.buffer.State)
+	if s.proposing != nil {
+		xla.Free(&s.proposing.state, &s.proposing.buffer.State)
 	}
-	xla.Free(&s.seed, &s.worker, &s.tuning)
+	xla.Free(&s.seed, &s.worker)
 	s.programs.Free()
+}
+
+// checkpoint lists the state on the device by its names in checkpoints. Those of the passive
+// repertoire have a prefix.
+func (s *Search) checkpoint() *xla.Checkpoint {
+	c := &xla.Checkpoint{}
+	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
+		if st != nil {
+			st.add(c, s.programs.Copies(), prefix)
+		}
+	}
+	if s.proposing != nil {
+		c.Add(&s.proposing.state, 1, "proposing_")
+	}
+	return c
+}
+
+// Names of tensors in checkpoints and repertoires; those of archives and emitters are [xla.Names].
+const (
+	genotypesName = "genotypes"
+	originsName   = "origins"
+	fitnessesName = "fitnesses"
+)
+
+// names returns the names of an archive's tensors in files, in the order of [xla.Flatten]. The
+// scratch matrix has none.
+func (st *store) names() []string {
+	tree, cells := st.contents.Tree, st.cells()
+	known := map[*graph.Node]string{tree.Genotypes: genotypesName, tree.Origins: originsName,
+		tree.Scratch: "", cells.Fitness: fitnessesName, cells.Descriptors: "descriptors",
+		cells.Centroids: "centroids", cells.Objectives: "objectives"}
+	names := xla.Names(tree)
+	for i, node := range xla.Flatten(tree) {
+		if name, ok := known[node]; ok {
+			names[i] = name
+		}
+	}
+	return names
+}
+
+// add adds an archive to a checkpoint.
+func (st *store) add(c *xla.Checkpoint, devices int, prefix string) {
+	c.Add(&st.contents, devices, prefix, st.names()...)
+	c.Sparse(prefix+genotypesName, prefix+fitnessesName)
+}
+
+// Arrays returns the state of the search on the host, without the replay buffer. From both,
+// [Search.Restore] and [replay.Store.Set] restore the search bit for bit.
+func (s *Search) Arrays() (map[string]npz.Array, error) { return s.checkpoint().Arrays() }
+
+// Repertoire returns the measured repertoire on the host: fitnesses, descriptors, centroids,
+// objectives if there are several and, on request, the genotypes.
+func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
+	st := s.main
+	if s.passive != nil {
+		st = s.passive
+	}
+	names := st.names()
+	for i, name := range names {
+		switch name {
+		case fitnessesName, "descriptors", "centroids", "objectives":
+		case genotypesName, originsName:
+			// the origins of a passive repertoire are not kept
+			if !genotypes || name == originsName && s.passive != nil {
+				names[i] = ""
+			}
+		default:
+			names[i] = ""
+		}
+	}
+	c := &xla.Checkpoint{}
+	c.Add(&st.contents, s.programs.Copies(), "", names...)
+	c.Sparse(genotypesName, fitnessesName)
+	return c.Arrays()
+}
+
+// Restore sets the search to the state that [Search.Arrays] returned after the given generation.
+// The replay buffer is restored separately, see [Search.Replay].
+func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
+	if err := s.checkpoint().Restore(arrays); err != nil {
+		return err
+	}
+	s.generation = generation
+	return nil
 }

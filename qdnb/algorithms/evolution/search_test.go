@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
@@ -215,33 +216,35 @@ func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
 	}
 }
 
-// A run started by another version of qdnb with other centroids keeps these centroids.
 // counting is a grid that counts, in int32, how often each cell was offered to.
-type counting struct{ Grid }
+type counting struct {
+	repertoire.Grid
+	Offers *Node
+}
 
 // many is a count that a float32 cannot hold.
 const many = 1<<24 + 1
 
-func (c counting) Fields() []string { return append(c.Grid.Fields(), "offers") }
-
-func (c counting) Empty(task scoring.Task, key xla.Key) []*Node {
-	g := key.Hi.Graph()
-	offers := BroadcastToDims(Const(g, int32(many)), c.Centroids.Shape[0])
-	return append(c.Grid.Empty(task, key), offers)
+func (c counting) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
+	c.Grid = c.Grid.Empty(task, key).(repertoire.Grid)
+	c.Offers = BroadcastToDims(Const(key.Hi.Graph(), int32(many)), c.Centroids.Shape[0])
+	return c
 }
 
-func (c counting) Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted,
-	valid *Node) {
-	after, index, accepted, valid = c.Grid.Insert(fields[:3], found)
-	return append(after, Add(fields[3], ConvertDType(accepted, dtypes.Int32))), index, accepted, valid
+func (c counting) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
+	grid, in := c.Grid.Add(found)
+	c.Grid = grid.(repertoire.Grid)
+	c.Offers = Add(c.Offers, ConvertDType(in.Accepted, dtypes.Int32))
+	return c, in
 }
 
-func (counting) Maintenance(generation int64) string {
+func (counting) Due(generation int64) string {
 	return map[bool]string{true: "add two"}[generation%2 == 1]
 }
 
-func (counting) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node {
-	return append(slices.Clone(fields[:3]), AddScalar(fields[3], 2))
+func (c counting) Maintain(string, *Node, xla.Key) repertoire.Archive {
+	c.Offers = AddScalar(c.Offers, 2)
+	return c
 }
 
 // The state of an archive may have any type: integers are not rounded on their way through a
@@ -250,8 +253,8 @@ func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		settings := Settings{Batch: 8, Slice: 2, Centroids: line(6)}
 		start := func() *Search {
-			s, err := New(p, unlimited.task(), Method{Emitter: noisy,
-				Archive: counting{Grid{Centroids: settings.Centroids}}}, settings)
+			s, err := New(p, unlimited.task(), Method{Emitters: Mix{{noisy, 1}},
+				Archive: counting{Grid: repertoire.Grid{Centroids: settings.Centroids}}}, settings)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -269,60 +272,18 @@ func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("restored: %v, want %v", got, want)
 		}
-		offers, ok := want["offers"].Data.([]int32)
+		offers, ok := want["Archive.Offers"].Data.([]int32)
 		// two rounds of maintenance, at most five entries
 		if !ok || offers[0] < many+4 || offers[0] > many+9 {
-			t.Errorf("offers %T %v", want["offers"].Data, offers)
+			t.Errorf("offers %T %v", want["Archive.Offers"].Data, offers)
 		}
 		wrong := stateOf(t, first)
-		wrong["offers"] = npz.Of(make([]float32, 6))
+		wrong["Archive.Offers"] = npz.Of(make([]float32, 6))
 		if err := second.Restore(2, wrong); err == nil || !strings.Contains(err.Error(),
-			"offers has type float32, but this run needs int32") {
+			"Archive.Offers has type float32, but this run needs int32") {
 			t.Errorf("%v", err)
 		}
 	})
-}
-
-// Checkpoints of older versions hold no origins. A search resumes from them, and knows the origins
-// of what enters from then on.
-func TestCheckpointsWithoutOrigins(t *testing.T) {
-	p := xlatest.Pure(t)
-	settings := Settings{Batch: 8, Slice: 2, Centroids: line(6)}
-	whole, resumed := newSearch(t, p, unlimited.task(), noisy, settings),
-		newSearch(t, p, unlimited.task(), noisy, settings)
-	steps(t, whole, 2)
-	old := stateOf(t, whole)
-	delete(old, originsKey)
-	if err := resumed.Restore(1, old); err != nil {
-		t.Fatal(err)
-	}
-	if _, changed := old[originsKey]; changed {
-		t.Error("Restore changed its argument")
-	}
-	steps(t, whole, 6)
-	steps(t, resumed, 6)
-	want, got := stateOf(t, whole), stateOf(t, resumed)
-	from, to := want[originsKey].Data.([]int32), got[originsKey].Data.([]int32)
-	entered := 0
-	for i := range from {
-		switch {
-		case from[i&^1] >= 2: // a generation after the checkpoint
-			entered++
-			if to[i] != from[i] {
-				t.Errorf("origin %d is %d, want %d", i, to[i], from[i])
-			}
-		case to[i] != noOrigin:
-			t.Errorf("origin %d is %d, but nobody can know it", i, to[i])
-		}
-	}
-	if entered == 0 {
-		t.Error("nothing entered after the checkpoint")
-	}
-	delete(want, originsKey)
-	delete(got, originsKey)
-	if !reflect.DeepEqual(got, want) {
-		t.Error("the rest of the state differs")
-	}
 }
 
 func TestRestoredSearchKeepsItsCentroids(t *testing.T) {
@@ -474,17 +435,17 @@ func TestUnusableSettingsGiveOneLine(t *testing.T) {
 		"centroids of shape [] do not fit":    {Batch: 3},
 		"centroids of shape [2 3] do not fit": {Batch: 3, Centroids: npz.Of(make([]float32, 6), 2, 3)},
 	} {
-		if _, err := New(p, unlimited.task(), Method{Emitter: noisy},
+		if _, err := New(p, unlimited.task(), Method{Emitters: Mix{{noisy, 1}}},
 			settings); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(),
 			"\n") {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
-	wrong := EmitterFunc(func(parents Parents,
+	wrong := Stateless(func(parents Parents,
 		keys xla.Key) *Node {
 		return Slice(parents.Genotypes, AxisRange(0, 1))
 	})
-	_, err := New(p, unlimited.task(), Method{Emitter: wrong}, Settings{Batch: 3, Centroids: line(3)})
+	_, err := New(p, unlimited.task(), Method{Emitters: Mix{{wrong, 1}}}, Settings{Batch: 3, Centroids: line(3)})
 	if err == nil || !strings.Contains(err.Error(),
 		`program "generation" cannot be compiled`) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("an emitter of the wrong shape: %v", err)

@@ -10,7 +10,7 @@ import (
 // sepCMAES are evolution strategies with a diagonal covariance matrix (pyribs,
 // opt/_sep_cma_es.py): four rows of a genotype each.
 type sepCMAES struct {
-	es       EvolutionStrategies
+	strategy
 	Mean     *Node // [E, N]
 	Sigma    *Node // [E], the step size
 	Variance *Node // [E, N], the diagonal of the covariance matrix
@@ -19,21 +19,15 @@ type sepCMAES struct {
 	Age      *Node // [E], generations since the last restart
 }
 
-func (sepCMAES) fields() []string {
-	return []string{"mean", "sigma", "variance", "path", "step_path", "age"}
-}
-
-func (d sepCMAES) of(x []*Node) distributions {
-	return sepCMAES{d.es, x[0], x[1], x[2], x[3], x[4], x[5]}
-}
-
-func (d sepCMAES) start(mean *Node) []*Node {
+func (d sepCMAES) start(mean *Node) distributions {
 	paths, age := ZerosLike(mean), ReduceSum(ZerosLike(mean), 1)
-	return []*Node{mean, AddScalar(age, d.es.Sigma0), OnesLike(mean), paths, paths, age}
+	return sepCMAES{d.strategy, mean, AddScalar(age, d.Sigma0), OnesLike(mean), paths, paths, age}
 }
+
+func (d sepCMAES) mean() *Node { return d.Mean }
 
 func (d sepCMAES) weights() []float32 {
-	weights, _ := logWeights(d.es.size())
+	weights, _ := logWeights(d.size)
 	return weights
 }
 
@@ -45,7 +39,7 @@ func (d sepCMAES) steps(strategies, noise *Node) *Node {
 type sepRates struct{ mueff, cc, cs, c1, cmu, damping float64 }
 
 func (d sepCMAES) rates(n float64) (r sepRates) {
-	_, r.mueff = logWeights(d.es.size())
+	_, r.mueff = logWeights(d.size)
 	r.cc = (1 + 1/n + r.mueff/n) / (math.Sqrt(n) + 1/n + 2*r.mueff/n)
 	r.cs = (r.mueff + 2) / (n + r.mueff + 5)
 	r.c1 = 2 / ((n+1.3)*(n+1.3) + r.mueff) / (n + 2*math.Sqrt(n) + r.mueff/n)
@@ -63,7 +57,7 @@ const (
 func (d sepCMAES) update(noise, squares *Node) (after distributions, continues *Node) {
 	n := float64(noise.Shape().Dimensions[1])
 	r := d.rates(n)
-	step := d.steps(InsertAxes(d.es.numbers(noise.Graph()), -1), noise)
+	step := d.steps(InsertAxes(d.numbers(noise.Graph()), -1), noise)
 	d.Age = AddScalar(d.Age, 1)
 	d.Mean = Add(d.Mean, step)
 	d.StepPath = Add(MulScalar(d.StepPath, 1-r.cs),

@@ -28,6 +28,28 @@ type MapElites struct {
 	// Weights is the number format of the policies' weights in rollouts.
 	Weights scoring.Weights `json:"weights,omitzero"`
 	Starts  Starts          `json:"starts,omitzero"` // initial states of the evaluations
+	Parts   `json:"-"`
+}
+
+// Parts replace parts of an algorithm; zero values keep its own. They are no settings: a run records
+// a hash of the programs that they make.
+type Parts struct {
+	Mix     Mix                // the emitters
+	Archive repertoire.Archive // keeps the solutions
+}
+
+// Any reports whether a part is replaced.
+func (p Parts) Any() bool { return p.Mix != nil || p.Archive != nil }
+
+// Replace returns a method with these parts in place of its own.
+func (p Parts) Replace(m Method) Method {
+	if p.Mix != nil {
+		m.Emitters = p.Mix
+	}
+	if p.Archive != nil {
+		m.Archive = p.Archive
+	}
+	return m
 }
 
 // DefaultMapElites returns the paper's hyperparameters for an environment (table 5).
@@ -48,8 +70,11 @@ func (m *MapElites) Base() MapElites { return *m }
 
 // Method implements [Hyperparameters]: the Iso+LineDD emitter and a grid.
 func (m *MapElites) Method(centroids npz.Array) Method {
-	return Method{Emitter: IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma},
-		Archive: Grid{Centroids: centroids}}
+	return Method{Emitters: Mix{{m.isoLine(), 1}}, Archive: repertoire.Grid{Centroids: centroids}}
+}
+
+func (m *MapElites) isoLine() Emitter {
+	return IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma}
 }
 
 // Hyperparameters are the hyperparameters of an algorithm, such as *[MapElites] or *[CMAMAE].
@@ -64,12 +89,9 @@ type Hyperparameters interface {
 
 // Limits of the sizes. A larger value is probably a typo, and would not fit in memory.
 const (
-	maxBatch    = 1 << 20
-	maxCapacity = 1 << 17
-	maxLength   = 1 << 20
-	maxFeatures = 1 << 14
-	maxLatent   = 1 << 6
-	maxVectors  = 1 << 7
+	maxBatch   = 1 << 20
+	maxLength  = 1 << 20
+	maxVectors = 1 << 7
 )
 
 // Check rejects values that cannot work, before anything is compiled.

@@ -41,6 +41,14 @@ func (s *Starts) UnmarshalJSON(data []byte) error {
 var errOneStart = errors.New("starts cannot be set: all evaluations of this archive start in the " +
 	"same initial state")
 
+// oneStart rejects Starts for an algorithm whose evaluations all start in the same state.
+func (m MapElites) oneStart() error {
+	if m.Starts != 0 {
+		return errOneStart
+	}
+	return nil
+}
+
 // resets returns the keys of the initial states of individuals.
 func (gen generation) resets(from source, individuals *Node) xla.Key {
 	switch same := func(word *Node) *Node {
@@ -64,7 +72,7 @@ func ArchivedStart(env envs.Env, seed int64, starts Starts, generation, individu
 }
 
 // PassiveStart is an environment whose episodes start in the same state as those of a run's passive
-// repertoire. Where [Archive.SameStart] is true these share one state, which the run's seed draws.
+// repertoire. Where [Method].SameStart is true these share one state, which the run's seed draws.
 func PassiveStart(env envs.Env, seed int64) envs.Env {
 	return envs.StartAt(env, seed, streamPassive)
 }

@@ -1,16 +1,15 @@
 package evolution
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/names"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -44,27 +43,32 @@ var StrategyNames = []string{sepCMAESName, lmMAESName, openAIESName}
 var RestartRules = []string{"basic", "no_improvement"}
 
 // EvolutionStrategies are E evolution strategies as emitters of CMA-MAE (pyribs,
-// emitters/_evolution_strategy_emitter.py). Strategy e makes the individuals e B/E to (e+1) B/E - 1
-// of a batch of B and adapts to those that improve the archive most. The memory is a few rows of a
-// genotype for each strategy. It never holds all samples at once.
+// emitters/_evolution_strategy_emitter.py). They share the emitter's individuals equally: strategy e
+// of E makes the individuals e B/E to (e+1) B/E - 1 of B, and adapts to those that improve the archive
+// most. The memory is a few rows of a genotype for each strategy. It never holds all samples at once.
 type EvolutionStrategies struct {
 	StrategySettings
-	Batch int // individuals per generation, a multiple of E
+	State distributions
 }
 
-var _ Strategy = EvolutionStrategies{}
+var _ Starter = EvolutionStrategies{}
 
-// distributions are the search distributions of E strategies over N parameters: a pytree. The mean
-// of an individual's distribution plus a step, which is linear in standard normal noise, is the
-// individual.
+// Emitter returns the strategies as an emitter of a [Mix].
+func (s StrategySettings) Emitter() Emitter { return EvolutionStrategies{StrategySettings: s} }
+
+// strategy is the settings of one of several evolution strategies.
+type strategy struct {
+	StrategySettings
+	size int // individuals of each strategy
+}
+
+// distributions are the search distributions of E strategies over N parameters: a pytree, whose first
+// axis is E. The mean of an individual's distribution plus a step, which is linear in standard normal
+// noise, is the individual.
 type distributions interface {
-	// fields names the tensors of the state. The first is the means, [E, N]; the first axis of each is
-	// E.
-	fields() []string
-	// start returns the state of distributions with means [E, N].
-	start(mean *Node) []*Node
-	// of returns the distributions of a state.
-	of(state []*Node) distributions
+	// start returns distributions with means [E, N].
+	start(mean *Node) distributions
+	mean() *Node // [E, N]
 	// weights are those of the individuals' noise by rank, for update.
 	weights() []float32
 	// steps turns noise [k, N] into steps of the strategies of these numbers, int32 [k, 1].
@@ -74,104 +78,102 @@ type distributions interface {
 	update(noise, squares *Node) (after distributions, continues *Node)
 }
 
-// kind returns distributions of the chosen kind, without a state.
-func (s EvolutionStrategies) kind() distributions {
+// StartsItself implements [Starter].
+func (EvolutionStrategies) StartsItself() {}
+
+// Init implements [Emitter]. All strategies start at the same mean: a random policy, or the center of
+// the initial range of a task without observations.
+func (s EvolutionStrategies) Init(start Start, key xla.Key) Emitter {
+	switch {
+	case s.Emitters < 1 || start.Count < s.Emitters || start.Count%s.Emitters != 0:
+		panic(fmt.Errorf("%d individuals cannot be divided equally among %d strategies", start.Count,
+			s.Emitters))
+	case s.RestartRule != "" && !slices.Contains(RestartRules, s.RestartRule):
+		panic(names.Unknown("restart_rule", s.RestartRule, RestartRules))
+	}
+	policy, one := start.Task.Policy, Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
+	mean := policy.Init(key.FoldInEach(one))
+	if start.Task.Env.Spec().Observations == 0 {
+		mean = BroadcastToShape(ConstAs(mean, (policy.Initial[0]+policy.Initial[1])/2), mean.Shape())
+	}
+	mean = BroadcastToDims(mean, s.Emitters, policy.Params())
+	s.State = s.distributions(start.Count / s.Emitters).start(mean)
+	return s
+}
+
+// distributions returns distributions of the chosen kind without means, for strategies of a number of
+// individuals each.
+func (s StrategySettings) distributions(size int) distributions {
+	es := strategy{s, size}
 	switch s.Strategy {
 	case lmMAESName:
-		return lmMAES{es: s}
+		return lmMAES{strategy: es}
 	case openAIESName:
-		return openAIES{es: s}
+		return openAIES{strategy: es}
 	case sepCMAESName, "":
-		return sepCMAES{es: s}
+		return sepCMAES{strategy: es}
 	}
 	panic(names.Unknown("strategy", s.Strategy, StrategyNames))
 }
 
-// Fields implements [Strategy].
-func (s EvolutionStrategies) Fields() []string { return s.kind().fields() }
-
-// Start implements [Strategy]. All strategies start at the same mean: a random policy, or the
-// center of the initial range of a task without observations.
-func (s EvolutionStrategies) Start(task scoring.Task, key xla.Key) []*Node {
-	switch {
-	case s.Emitters < 1 || s.Batch < s.Emitters:
-		panic(errors.Errorf("a batch of %d cannot be divided among %d strategies", s.Batch, s.Emitters))
-	case s.RestartRule != "" && !slices.Contains(RestartRules, s.RestartRule):
-		panic(names.Unknown("restart_rule", s.RestartRule, RestartRules))
-	}
-	policy, one := task.Policy, Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
-	mean := policy.Init(key.FoldInEach(one))
-	if task.Env.Spec().Observations == 0 {
-		mean = BroadcastToShape(ConstAs(mean, (policy.Initial[0]+policy.Initial[1])/2), mean.Shape())
-	}
-	return s.kind().start(BroadcastToDims(mean, s.Emitters, policy.Params()))
-}
-
 // Offspring implements [Emitter].
-func (s EvolutionStrategies) Offspring(parents Parents, _ xla.Key) *Node {
-	means := parents.State[0]
-	strategies := Div(parents.Individuals, ConstAs(parents.Individuals, int32(s.size())))
+func (s EvolutionStrategies) Offspring(parents Parents, which *Node, _ xla.Key) *Node {
+	means, size := s.State.mean(), parents.Count/s.Emitters
+	strategies := Div(which, ConstAs(which, int32(size)))
 	strategies = InsertAxes(MinScalar(strategies, int32(s.Emitters-1)), -1)
-	noise := s.noise(parents.Generation, parents.Individuals, means.Shape().Dimensions[1])
-	return Add(Gather(means, strategies), s.kind().of(parents.State).steps(strategies, noise))
+	noise := s.noise(parents, which, means.Shape().Dimensions[1])
+	return Add(Gather(means, strategies), s.State.steps(strategies, noise))
 }
-
-// size is the number of individuals of a strategy.
-func (s EvolutionStrategies) size() int { return s.Batch / s.Emitters }
 
 // numbers are those of the strategies, int32 [E].
-func (s EvolutionStrategies) numbers(g *Graph) *Node {
+func (s StrategySettings) numbers(g *Graph) *Node {
 	return Iota(g, shapes.Make(dtypes.Int32, s.Emitters), 0)
 }
 
 // noise draws the standard normal noise of individuals, [k, N]. OpenAI-ES samples antithetically:
 // an odd individual has the noise of the one before it with the opposite sign.
-func (s EvolutionStrategies) noise(generation xla.Key, individuals *Node, params int) *Node {
-	k := individuals.Shape().Dimensions[0]
+func (s EvolutionStrategies) noise(parents Parents, which *Node, params int) *Node {
+	k := which.Shape().Dimensions[0]
 	if s.Strategy != openAIESName {
-		return ChildKeys(generation, individuals).Normal(k, params)
+		return parents.Keys(which).Normal(k, params)
 	}
-	odd := Mod(individuals, ConstAs(individuals, int32(2)))
+	odd := Mod(which, ConstAs(which, int32(2)))
 	sign := ConvertDType(AddScalar(MulScalar(odd, -2), 1), dtypes.Float32)
-	return Mul(ChildKeys(generation, Sub(individuals, odd)).Normal(k, params), InsertAxes(sign, -1))
+	return Mul(parents.Keys(Sub(which, odd)).Normal(k, params), InsertAxes(sign, -1))
 }
 
-// Adapt implements [Strategy]. Each strategy ranks its individuals by their improvement.
-func (s EvolutionStrategies) Adapt(g Adaptation) []*Node {
-	improvement := Reshape(g.Improvement, s.Emitters, s.size())
-	before := s.kind().of(g.Parents.State)
-	params := g.Parents.State[0].Shape().Dimensions[1]
-	after, continues := before.update(s.recombine(g.Key, ranks(improvement), before.weights(), params))
-	elites := g.Archive.Sample(g.Key.FoldIn(streamRestart).FoldInEach(s.numbers(improvement.Graph())))
+// Update implements [Emitter]. Each strategy ranks its individuals by their improvement.
+func (s EvolutionStrategies) Update(g Generation, key xla.Key) (Emitter, []Loss) {
+	improvement := Reshape(g.Own(g.Improvement), s.Emitters, -1)
+	params := s.State.mean().Shape().Dimensions[1]
+	after, continues := s.State.update(s.recombine(g.Parents, ranks(improvement), s.State.weights(),
+		params))
+	elites := g.Sample(key.FoldInEach(s.numbers(improvement.Graph())))
 	restarts := LogicalNot(And(continues, s.ranked(improvement)))
-	state := xla.Flatten(after)
-	for i, fresh := range before.start(elites) {
+	s.State = xla.Map2(after, s.State.start(elites), func(after, fresh *Node) *Node {
 		wide := slices.Repeat([]int{1}, fresh.Rank())
 		wide[0] = s.Emitters
-		state[i] = Where(BroadcastToShape(Reshape(restarts, wide...), fresh.Shape()), fresh, state[i])
-	}
-	return state
+		return Where(BroadcastToShape(Reshape(restarts, wide...), fresh.Shape()), fresh, after)
+	})
+	return s, nil
 }
-
-// streamRestart is the random stream of a generation that draws the elites of restarts.
-// Non-negative numbers are its individuals.
-const streamRestart = -1
 
 // recombine sums the noise of each strategy's individuals and its square, [E, N], with weights by
 // rank. It draws the noise again, one rank at a time.
-func (s EvolutionStrategies) recombine(generation xla.Key, ranks *Node, weights []float32,
+func (s EvolutionStrategies) recombine(parents Parents, ranks *Node, weights []float32,
 	params int) (noise, squares *Node) {
 	type state struct {
 		Key                            xla.Key
 		Ranks, Weights, Noise, Squares *Node
 	}
-	g := ranks.Graph()
+	g, size := ranks.Graph(), int32(parents.Count/s.Emitters)
 	zeros := Zeros(g, shapes.Make(dtypes.Float32, s.Emitters, params))
-	sums := xla.For(g, len(weights), state{generation, ranks, Const(g, weights), zeros, zeros},
+	sums := xla.For(g, len(weights), state{parents.Key, ranks, Const(g, weights), zeros, zeros},
 		func(rank *Node, c state) state {
-			first := MulScalar(s.numbers(rank.Graph()), int32(s.size()))
-			ranked := Add(first, xla.FirstTrue(Equal(c.Ranks, rank), 1))
-			noise := s.noise(c.Key, ranked, params)
+			ranked := Add(MulScalar(s.numbers(rank.Graph()), size), xla.FirstTrue(Equal(c.Ranks, rank), 1))
+			of := parents
+			of.Key = c.Key
+			noise := s.noise(of, ranked, params)
 			weighted := Mul(noise, xla.Row(c.Weights, rank))
 			c.Noise, c.Squares = Add(c.Noise, weighted), Add(c.Squares, Mul(weighted, noise))
 			return c

@@ -6,35 +6,67 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
 )
 
-// Annealed are the acceptance thresholds of CMA-MAE's archive (Fontaine and Nikolaidis 2023): a
-// pytree. A candidate is accepted if it is fitter than the threshold of its cell. Accepted
-// candidates raise the threshold slowly, so that a cell stays attractive for a while.
+// AnnealingSettings are the hyperparameters of [Annealed] (Fontaine and Nikolaidis 2023).
+type AnnealingSettings struct {
+	// ArchiveLearningRate is alpha, the share by which the accepted solutions of a batch move the
+	// threshold of their cell towards their mean fitness: 1 sets it to that mean, 0 keeps it.
+	ArchiveLearningRate float64 `json:"archive_learning_rate"`
+	// ThresholdMin is the threshold of empty cells, in units of fitness. NaN in the hyperparameters of
+	// CMA-MAE: minus the QD offset of an episode.
+	ThresholdMin float64 `json:"threshold_min"`
+}
+
+// Annealed is a [Grid] with the acceptance thresholds of CMA-MAE (Fontaine and Nikolaidis 2023). A
+// candidate is accepted if it is fitter than the threshold of its cell. Accepted candidates raise
+// the threshold slowly, so that a cell stays attractive for a while. The thresholds decide how
+// solutions are ranked; the cells keep the fittest ones, as MAP-Elites' do.
 type Annealed struct {
-	Centroids  *Node // [cells, d]
+	Grid
+	AnnealingSettings
 	Thresholds *Node // [cells]
 }
 
-// Improvement returns the fitness of each candidate minus the threshold of its cell, [P]: above 0
+// Empty implements [Archive].
+func (a Annealed) Empty(task scoring.Task, key xla.Key) Archive {
+	a.Grid = a.Grid.Empty(task, key).(Grid)
+	a.Thresholds = BroadcastToShape(ConstAs(a.Elites.Fitness, a.ThresholdMin), a.Elites.Fitness.Shape())
+	return a
+}
+
+// Add implements [Archive].
+func (a Annealed) Add(found Evaluated) (Archive, Insertion) {
+	grid, in := a.Grid.Add(found)
+	in.Improvement = a.improvement(found.Batch)
+	a.Thresholds = a.update(found.Batch)
+	a.Grid = grid.(Grid)
+	return a, in
+}
+
+// improvement returns the fitness of each candidate minus the threshold of its cell, [P]: above 0
 // if it is accepted, -Inf if it is not [Batch.Valid].
-func (a Annealed) Improvement(batch Batch) *Node {
-	cell := InsertAxes(CellOf(a.Centroids, batch.Descriptors), -1)
+func (a Annealed) improvement(batch Batch) *Node {
+	cell := InsertAxes(CellOf(a.Elites.Centroids, batch.Descriptors), -1)
 	improvement := Sub(batch.Fitness, Gather(a.Thresholds, cell))
 	return Where(batch.Valid(), improvement, lowest(improvement))
 }
 
-// Update returns the thresholds t after a batch. With k accepted candidates of mean fitness m in a
+// update returns the thresholds t after a batch. With k accepted candidates of mean fitness m in a
 // cell,
 //
 //	t = (1 - rate)^k t + (1 - (1 - rate)^k) m
 //
 // (the publication's appendix; pyribs, archives/_grid_archive.py). A rate of 0 keeps thresholds.
-func (a Annealed) Update(batch Batch, rate float64) *Node {
-	improvement := a.Improvement(batch)
+func (a Annealed) update(batch Batch) *Node {
+	rate := a.ArchiveLearningRate
+	improvement := a.improvement(batch)
 	cells, p := a.Thresholds.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
 	accepted := GreaterThan(improvement, ZerosLike(improvement))
-	cell := CellOf(a.Centroids, batch.Descriptors)
+	cell := CellOf(a.Elites.Centroids, batch.Descriptors)
 	number := Iota(cell.Graph(), shapes.Make(dtypes.Int32, cells, p), 0)
 	here := And(Equal(number, InsertAxes(cell, 0)), InsertAxes(accepted, 0)) // [cells, P]
 	wide := BroadcastToDims(InsertAxes(batch.Fitness, 0), cells, p)

@@ -31,8 +31,8 @@ func TestGoldenAnnealed(t *testing.T) {
 				}
 				n := len(stored("fitness"))
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
-					a, batch := Annealed{in[0], in[1]}, Batch{in[2], in[3]}
-					return []*Node{a.Improvement(batch), a.Update(batch, float64(rule[0]))}
+					a, batch := annealed(in[0], in[1], float64(rule[0])), Batch{in[2], in[3]}
+					return []*Node{a.improvement(batch), a.update(batch)}
 				}, xlatest.Tensor(data.Float32s("archive.centroids"), shape...),
 					xlatest.Tensor(thresholds, shape[0]), xlatest.Tensor(stored("fitness"), n),
 					xlatest.Tensor(stored("descriptors"), n, shape[1]))
@@ -56,10 +56,15 @@ func TestGoldenAnnealed(t *testing.T) {
 func TestAnnealedIgnoresInvalid(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-		a, batch := Annealed{in[0], in[1]}, Batch{in[2], in[3]}
-		return []*Node{a.Improvement(batch), a.Update(batch, 0.5)}
+		a, batch := annealed(in[0], in[1], 0.5), Batch{in[2], in[3]}
+		return []*Node{a.improvement(batch), a.update(batch)}
 	}, xlatest.Tensor([]float32{0, 1}, 2, 1), xlatest.Tensor([]float32{2, 3}, 2),
 		xlatest.Tensor([]float32{nan, inf, 9, 4}, 4), xlatest.Tensor([]float32{0, 0, nan, 0}, 4, 1))
 	xlatest.Close(t, "improvement", xlatest.Flat[float32](t, out[0]), []float32{inf, inf, inf, 2}, 0)
 	xlatest.Close(t, "thresholds", xlatest.Flat[float32](t, out[1]), []float32{3, 3}, 1e-6)
+}
+
+func annealed(centroids, thresholds *Node, rate float64) Annealed {
+	return Annealed{Grid{Elites: Cells{Centroids: centroids}},
+		AnnealingSettings{ArchiveLearningRate: rate}, thresholds}
 }

@@ -37,6 +37,12 @@ func DefaultCVT() CVT { return CVT{1024, 50_000, 4} }
 const (
 	maxCells   = 1 << 17
 	maxSamples = 1 << 24
+
+	maxBatch    = 1 << 20
+	maxCapacity = 1 << 17
+	maxLength   = 1 << 20
+	maxFeatures = 1 << 14
+	maxLatent   = 1 << 6
 )
 
 // Check rejects values that cannot work.

@@ -1,23 +1,90 @@
 package repertoire
 
 import (
+	"math"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/pareto"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
-// Fronts are the cells of MOME (Pierrot et al. 2022): a pytree. Each cell has as many slots as a
-// Pareto front may have solutions, m; those of cell c are c m to c m + m - 1. They hold solutions
-// of the cell none of which dominates another one: is at least as good in all objectives and better
-// in one.
-type Fronts struct {
-	Cells            // of the slots: Fitness [slots], Descriptors [slots, d]; Centroids [cells, d]
-	Objectives *Node // [slots, objectives], -Inf where empty
+// FrontSettings are the hyperparameters of [Fronts] (Pierrot et al. 2022).
+type FrontSettings struct {
+	FrontSize int `json:"front_size"` // m, solutions per cell; its publication: 50
 }
 
-// Winners decides the insertion of a batch of P candidates with the given objectives [P,
+// Fronts is the archive of MOME (Pierrot et al. 2022). Each cell has as many slots as a Pareto front
+// may have solutions, m; those of cell c are c m to c m + m - 1. They hold solutions of the cell
+// none of which dominates another one: is at least as good in all objectives and better in one.
+type Fronts struct {
+	FrontSettings
+	Centroids  npz.Array // float32 [cells, d]
+	Elites     Cells     // of the slots: Fitness [slots], Descriptors [slots, d]; Centroids [cells, d]
+	Objectives *Node     // [slots, objectives], -Inf where empty
+}
+
+var _ Measurer = Fronts{}
+
+// Empty implements [Archive].
+func (a Fronts) Empty(task scoring.Task, key xla.Key) Archive {
+	g := key.Hi.Graph()
+	a.Elites = emptyCells(g, a.Centroids, a.FrontSize)
+	a.Objectives = unfilled(g, a.Centroids.Shape[0]*a.FrontSize, task.Env.Spec().Rewards())
+	return a
+}
+
+// Add implements [Archive]. An individual improves the fronts by 1 if it enters, else by 0.
+func (a Fronts) Add(found Evaluated) (Archive, Insertion) {
+	batch := found.Batch
+	finite := LogicalAll(LessThan(Abs(found.Objectives), ConstAs(found.Objectives, math.Inf(1))), 1)
+	batch.Fitness = Where(finite, batch.Fitness, lowest(batch.Fitness))
+	in := Insertion{Valid: batch.Valid()}
+	var kept *Node
+	in.Index, in.Accepted, kept = a.winners(batch, found.Objectives)
+	in.Improvement = ConvertDType(in.Entered(), dtypes.Float32)
+	in.Improvement = Where(in.Valid, in.Improvement, lowest(in.Improvement))
+	return a.update(batch, found.Objectives, in.Index, in.Accepted, kept), in
+}
+
+// Cells implements [Archive].
+func (a Fronts) Cells() Cells {
+	cells := a.Elites
+	cells.Objectives = a.Objectives
+	return cells
+}
+
+// Slots implements [Measurer].
+func (a Fronts) Slots() int { return a.FrontSize }
+
+// Columns implements [Measurer].
+func (Fronts) Columns() []string {
+	return []string{"moqd_score", "max_hypervolume", "global_hypervolume", "archive_size"}
+}
+
+// Measure implements [Measurer]: the sum and the maximum over the cells of the hypervolume of a
+// front, the hypervolume of the front of all solutions, and their number.
+func (a Fronts) Measure(task scoring.Task, objectives npz.Array) ([]float64, error) {
+	flat, err := objectives.Float32s()
+	if err != nil {
+		return nil, err
+	}
+	reference := task.Env.Spec().ReferencePoint(task.Length)
+	var sum, most float64
+	var all [][]float64
+	for cell := range pareto.Fronts(flat, a.FrontSize, len(reference)) {
+		volume := pareto.Hypervolume(cell, reference)
+		sum, most, all = sum+volume, max(most, volume), append(all, cell...)
+	}
+	return []float64{sum, most, pareto.Hypervolume(pareto.Front(all), reference),
+		float64(len(all))}, nil
+}
+
+// winners decides the insertion of a batch of P candidates with the given objectives [P,
 // objectives], one after the other (QDax, containers/mome_repertoire.py). A candidate enters the
 // front of its cell unless a member dominates it, and the members that it dominates leave. A full
 // front only takes candidates that dominate a member. A candidate that leaves again has not
@@ -25,21 +92,21 @@ type Fronts struct {
 //
 // index is int32 [slots], the candidate of each slot (0 where accepted is false); accepted is bool
 // [slots]; kept is bool [slots], true for members that stay.
-func (f Fronts) Winners(batch Batch, objectives *Node) (index, accepted, kept *Node) {
-	g := f.Fitness.Graph()
-	n, p := f.cells(), batch.Fitness.Shape().Dimensions[0]
+func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *Node) {
+	g := a.Elites.Fitness.Graph()
+	n, p := a.Elites.cells(), batch.Fitness.Shape().Dimensions[0]
 	type state struct {
 		Round      round
 		Holder     *Node   // int32 [cells, m]: a candidate, p for members, or empty
 		Objectives []*Node // [cells, m] each
 		Candidates []*Node // [P] each
 	}
-	start := state{Holder: Reshape(f.holders(p), n, -1), Candidates: components(objectives)}
-	for _, x := range components(f.Objectives) {
+	start := state{Holder: Reshape(a.holders(p), n, -1), Candidates: components(objectives)}
+	for _, x := range components(a.Objectives) {
 		start.Objectives = append(start.Objectives, Reshape(x, n, -1))
 	}
 	var rounds *Node
-	start.Round, rounds = rounded(CellOf(f.Centroids, batch.Descriptors), batch.Valid())
+	start.Round, rounds = rounded(CellOf(a.Elites.Centroids, batch.Descriptors), batch.Valid())
 	if xla.KindOf(g).Accelerator() { // as many as there may be: the device need not report the count
 		rounds = Const(g, int32(p))
 	}
@@ -81,23 +148,23 @@ func (f Fronts) Winners(batch Batch, objectives *Node) (index, accepted, kept *N
 const nobody = -1
 
 // holders returns member for the filled slots and nobody for the others, int32 [slots].
-func (f Fronts) holders(member int) *Node {
-	filled := GreaterThan(f.Fitness, lowest(f.Fitness))
+func (a Fronts) holders(member int) *Node {
+	filled := GreaterThan(a.Elites.Fitness, lowest(a.Elites.Fitness))
 	like := ConvertDType(filled, dtypes.Int32)
 	return Where(filled, BroadcastToShape(ConstAs(like, int32(member)), like.Shape()),
 		BroadcastToShape(ConstAs(like, int32(nobody)), like.Shape()))
 }
 
-// Update applies the decision of [Fronts.Winners].
-func (f Fronts) Update(batch Batch, objectives, index, accepted, kept *Node) Fronts {
-	f.Cells = f.Cells.Update(batch, index, accepted)
-	f.Fitness = Where(Or(accepted, kept), f.Fitness, lowest(f.Fitness))
+// update applies the decision of winners.
+func (a Fronts) update(batch Batch, objectives, index, accepted, kept *Node) Fronts {
+	a.Elites = a.Elites.Update(batch, index, accepted)
+	a.Elites.Fitness = Where(Or(accepted, kept), a.Elites.Fitness, lowest(a.Elites.Fitness))
 	wide := func(flags *Node) *Node {
-		return BroadcastToDims(InsertAxes(flags, -1), f.Objectives.Shape().Dimensions...)
+		return BroadcastToDims(InsertAxes(flags, -1), a.Objectives.Shape().Dimensions...)
 	}
-	f.Objectives = Where(wide(accepted), Gather(objectives, InsertAxes(index, -1)),
-		Where(wide(kept), f.Objectives, lowest(f.Objectives)))
-	return f
+	a.Objectives = Where(wide(accepted), Gather(objectives, InsertAxes(index, -1)),
+		Where(wide(kept), a.Objectives, lowest(a.Objectives)))
+	return a
 }
 
 // round divides a batch into rounds, in which at most one candidate enters each cell: a pytree.

@@ -33,12 +33,13 @@ func frontier(t *testing.T, p *xla.Platform, cells, slots, d, objectives, batch 
 		inputs = append(inputs, xlatest.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
 	}
 	program, err := xlatest.Compile(p, "frontier", inputs, func(in []*Node) []*Node {
-		before := Fronts{Cells{in[1], in[2], in[0]}, in[3]}
+		before := Fronts{Elites: Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[0]},
+			Objectives: in[3]}
 		batch := Batch{in[5], in[6]}
-		index, accepted, kept := before.Winners(batch, in[7])
-		after := before.Update(batch, in[7], index, accepted, kept)
+		index, accepted, kept := before.winners(batch, in[7])
+		after := before.update(batch, in[7], index, accepted, kept)
 		identities := Where(accepted, Gather(in[8], InsertAxes(index, -1)), in[4])
-		return []*Node{after.Centroids, after.Fitness, after.Descriptors, after.Objectives, identities}
+		return []*Node{after.Elites.Centroids, after.Elites.Fitness, after.Elites.Descriptors, after.Objectives, identities}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +151,7 @@ func TestFrontsIgnoreInvalidAndAreDrawnByCell(t *testing.T) {
 		}
 		const draws = 3000
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			s := Cells{in[0], in[1], in[2]}.Sampler()
+			s := Cells{Fitness: in[0], Descriptors: in[1], Centroids: in[2]}.Sampler()
 			return []*Node{s.Draw(keysOf(in[0].Graph(), 1, draws))}
 		}, xlatest.Tensor(now[1], cells*slots), xlatest.Tensor(now[2], cells*slots, 1),
 			xlatest.Tensor(now[0], cells, 1))

@@ -31,7 +31,8 @@ func BenchmarkUnstructuredSurvivors(b *testing.B) {
 // One insertion of the default size of Dominated Novelty Search.
 func BenchmarkDominatedNovelty(b *testing.B) {
 	benchmarkInsertion(b, 2, func(in []*Node) []*Node {
-		index, accepted := DominatedNovelty{in[0], in[1]}.Winners(3, Batch{in[3], in[4]})
+		index, accepted := DominatedNovelty{NoveltySettings{K: 3}, Cells{Fitness: in[0], Descriptors: in[1]}, 0}.winners(
+			Batch{in[3], in[4]})
 		return []*Node{index, accepted, in[2]}
 	})
 }

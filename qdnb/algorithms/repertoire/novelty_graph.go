@@ -7,32 +7,67 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
-// DominatedNovelty is the population of Dominated Novelty Search (Bahlous-Boldi et al. 2025): a
-// pytree. It has no cells, limits or distance threshold. Its n slots hold the solutions with the
-// greatest dominated novelty: those that are fitter than the solutions near them, or far from all
-// that are at least as fit.
-type DominatedNovelty struct {
-	Fitness     *Node // [n], -Inf where empty
-	Descriptors *Node // [n, d], 0 where empty
+// NoveltySettings are the hyperparameters of [DominatedNovelty] (Bahlous-Boldi et al. 2025).
+type NoveltySettings struct {
+	Capacity int `json:"capacity"` // solutions of the population; its publication: 1024
+	K        int `json:"k"`        // nearest fitter solutions that count; its publication: 3
 }
 
-// Winners decides the insertion of a batch of P candidates (QDax 0.5.1,
+// DominatedNovelty is the archive of Dominated Novelty Search (Bahlous-Boldi et al. 2025): a
+// population without cells, limits or distance threshold. Its slots hold the solutions with the
+// greatest dominated novelty: those that are fitter than the solutions near them, or far from all
+// that are at least as fit. Descriptors are the task's; a passive repertoire measures it.
+type DominatedNovelty struct {
+	NoveltySettings
+	Population Cells   // [capacity], without centroids
+	Offset     float64 // of the task, see [scoring.Task.QDOffset]
+}
+
+// Empty implements [Archive].
+func (a DominatedNovelty) Empty(task scoring.Task, key xla.Key) Archive {
+	a.Offset, a.Population = task.QDOffset(), emptySlots(key.Hi.Graph(), a.Capacity,
+		len(task.Env.Spec().Descriptor.Lower))
+	return a
+}
+
+// emptySlots returns n empty slots for descriptors of d components, without centroids.
+func emptySlots(g *Graph, n, d int) Cells {
+	return Cells{Fitness: unfilled(g, n), Descriptors: Zeros(g, shapes.Make(dtypes.Float32, n, d))}
+}
+
+// Cells implements [Archive].
+func (a DominatedNovelty) Cells() Cells { return a.Population }
+
+// Add implements [Archive]. An individual improves the population by its fitness plus the task's
+// offset, whether or not it is novel.
+func (a DominatedNovelty) Add(found Evaluated) (Archive, Insertion) {
+	in := Insertion{Valid: found.Valid()}
+	in.Index, in.Accepted = a.winners(found.Batch)
+	in.Improvement = found.improvement(unfilled(found.Fitness.Graph(),
+		found.Fitness.Shape().Dimensions...), a.Offset)
+	a.Population = a.Population.Update(found.Batch, in.Index, in.Accepted)
+	return a, in
+}
+
+// winners decides the insertion of a batch of P candidates (QDax 0.5.1,
 // containers/dns_repertoire.py). Of the members and valid candidates, the n solutions with the
 // greatest dominated novelty stay. Ties go to members, then to the earlier solution. Members that
 // stay keep their slots. The candidates that stay fill the other slots in order.
 //
 // The caller moves whatever else belongs to a solution. index is int32 [n], the candidate of each
 // slot (0 where accepted is false); accepted is bool [n].
-func (s DominatedNovelty) Winners(k int, batch Batch) (index, accepted *Node) {
+func (a DominatedNovelty) winners(batch Batch) (index, accepted *Node) {
+	s := a.Population
 	g := s.Fitness.Graph()
 	n, p := s.Fitness.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
 	all := Batch{Concatenate([]*Node{s.Fitness, batch.Fitness}, 0),
 		Concatenate([]*Node{s.Descriptors, batch.Descriptors}, 0)}
 
-	novelty := all.dominatedNovelty(k)
+	novelty := all.dominatedNovelty(a.K)
 	row := func(x *Node) *Node { return InsertAxes(x, 0) }
 	order := Iota(g, shapes.Make(dtypes.Int32, n+p), 0)
 	ahead := Or(GreaterThan(row(novelty), InsertAxes(novelty, 1)),
@@ -105,9 +140,4 @@ func meanOfLeast(k int, x, chosen *Node) *Node {
 		x = without(Equal(column, InsertAxes(taken, 1)))
 	}
 	return Where(GreaterThan(count, zero), Div(sum, count), infinity)
-}
-
-// Update applies the decision of [DominatedNovelty.Winners].
-func (s DominatedNovelty) Update(batch Batch, index, accepted *Node) DominatedNovelty {
-	return DominatedNovelty(Unstructured(s).Update(batch, index, accepted))
 }

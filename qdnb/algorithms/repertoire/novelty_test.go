@@ -44,7 +44,7 @@ func (c candidates) novelty(k, dims int) []float32 {
 	return novelty
 }
 
-// insertNovel is [DominatedNovelty.Winners] in plain Go.
+// insertNovel is winners in plain Go.
 func (s slots) insertNovel(k int, batch candidates) slots {
 	n := len(s.fitnesses)
 	all := candidates{slices.Concat(s.fitnesses, batch.fitnesses),
@@ -87,11 +87,11 @@ func novelist(t *testing.T, p *xla.Platform, n, batch, d, k int) func(slots, can
 		inputs = append(inputs, xlatest.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
 	}
 	program, err := xlatest.Compile(p, "novelist", inputs, func(in []*Node) []*Node {
-		population, candidates := DominatedNovelty{in[0], in[1]}, Batch{in[3], in[4]}
-		index, accepted := population.Winners(k, candidates)
-		after := population.Update(candidates, index, accepted)
+		before, candidates := Cells{Fitness: in[0], Descriptors: in[1]}, Batch{in[3], in[4]}
+		index, accepted := DominatedNovelty{NoveltySettings{K: k}, before, 0}.winners(candidates)
+		after := before.Update(candidates, index, accepted)
 		identities := Where(accepted, Gather(in[5], InsertAxes(index, -1)), in[2])
-		return []*Node{after.Fitness, after.Descriptors, identities, Batch(after).dominatedNovelty(k)}
+		return []*Node{after.Fitness, after.Descriptors, identities, Batch{after.Fitness, after.Descriptors}.dominatedNovelty(k)}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestGoldenDominatedNovelty(t *testing.T) {
 		for _, name := range []string{"small", "wide", "few"} {
 			n, k := int(data.Number(name+".size")), int(data.Number(name+".k"))
 			batch := data.Shape(name + ".in_descriptors_0")
-			insert, now := novelist(t, p, n, batch[0], batch[1], k), emptySlots(n, batch[1])
+			insert, now := novelist(t, p, n, batch[0], batch[1], k), noSlots(n, batch[1])
 			for b := 0; data.Has(fmt.Sprint(name, ".in_ids_", b)); b++ {
 				next, novelty := insert(now, storedBatch(data, name, fmt.Sprint("_", b)))
 				now = next
@@ -160,7 +160,7 @@ func TestDominatedNovelty(t *testing.T) {
 		n, batch := size[0], size[1]
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			rng := rand.New(rand.NewPCG(1, 2))
-			insert, now := novelist(t, p, n, batch, d, k), emptySlots(n, d)
+			insert, now := novelist(t, p, n, batch, d, k), noSlots(n, d)
 			for round := range 12 {
 				candidates := randomBatch(rng, batch, d, 3, 1+round*batch)
 				want := now.insertNovel(k, candidates)
@@ -177,7 +177,7 @@ func TestDominatedNoveltyKeepsTheFittest(t *testing.T) {
 	p := xlatest.Best(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	const n, batch, d, k = 30, 8, 3, 2
-	insert, now := novelist(t, p, n, batch, d, k), emptySlots(n, d)
+	insert, now := novelist(t, p, n, batch, d, k), noSlots(n, d)
 	best, entered := float32(math.Inf(-1)), 0
 	for round := range 10 {
 		c := candidates{}

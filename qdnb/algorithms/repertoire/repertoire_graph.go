@@ -16,6 +16,7 @@ type Cells struct {
 	Fitness     *Node // [cells], -Inf where a cell is empty
 	Descriptors *Node // [cells, d], of the occupants, not the centroids; 0 where empty
 	Centroids   *Node // [cells, d]
+	Objectives  *Node // [cells, objectives] of a [Measurer], else nil
 }
 
 // Batch is a batch of P candidates for insertion.

@@ -81,6 +81,15 @@ func (u Unstructured) Winners(l *Node, batch Batch) (index, accepted *Node) {
 	return Where(accepted, index, ZerosLike(index)), accepted
 }
 
+// occupant returns the fitness of the member nearest to each candidate, [P]; -Inf if none is within a
+// distance of l.
+func (u Unstructured) occupant(l *Node, batch Batch) *Node {
+	distance := distances(coordinates(batch.Descriptors, batch.Valid()),
+		coordinates(u.Descriptors, u.Filled()))
+	fitness := Gather(u.Fitness, InsertAxes(nearest(distance), -1))
+	return Where(LessOrEqual(ReduceMin(distance, 1), l), fitness, lowest(fitness))
+}
+
 // Survivors decides a re-insertion, after the descriptors or the threshold l (a float32 scalar)
 // have changed. All slots are inserted, as one batch, into an empty archive, so only rule 2 of
 // [Unstructured.Winners] applies. Survivors keep their slots.

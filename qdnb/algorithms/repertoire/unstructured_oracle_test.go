@@ -20,7 +20,7 @@ type slots struct {
 	fitnesses, descriptors, identities []float32 // [n], [n, dims], [n]
 }
 
-func emptySlots(n, dims int) slots {
+func noSlots(n, dims int) slots {
 	c := emptyContents(make([]float32, n*dims), dims)
 	return slots{dims, c.fitnesses, c.descriptors, c.identities}
 }
@@ -144,9 +144,9 @@ func refuseDominated(sorted []*one, l float32) {
 // reinsert is [Unstructured.Survivors] in plain Go: an insertion into an empty archive, except that
 // survivors keep their slots.
 func (s slots) reinsert(l float32) slots {
-	survivors := emptySlots(len(s.fitnesses), s.dims).insert(l,
+	survivors := noSlots(len(s.fitnesses), s.dims).insert(l,
 		candidates{s.fitnesses, s.descriptors, s.numbers()}).identities
-	after := emptySlots(len(s.fitnesses), s.dims)
+	after := noSlots(len(s.fitnesses), s.dims)
 	for i := range s.fitnesses {
 		if slices.Contains(survivors, float32(i+1)) {
 			after.fitnesses[i], after.identities[i] = s.fitnesses[i], s.identities[i]

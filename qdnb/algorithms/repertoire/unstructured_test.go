@@ -48,7 +48,7 @@ func TestGoldenUnstructured(t *testing.T) {
 		sequence := func(name string, l float32) (now slots) {
 			n, batch := data.Shape(name + ".after_0.fitnesses")[0], data.Shape(name+".in_descriptors_0")
 			a := newArchivist(t, p, n, batch[0], batch[1])
-			now = emptySlots(n, batch[1])
+			now = noSlots(n, batch[1])
 			for k := 0; data.Has(fmt.Sprint(name, ".in_ids_", k)); k++ {
 				batch := storedBatch(data, name, fmt.Sprint("_", k))
 				want := storedSlots(data, fmt.Sprint(name, ".after_", k))
@@ -63,7 +63,7 @@ func TestGoldenUnstructured(t *testing.T) {
 		n, flat := data.Shape("flat.after.fitnesses")[0], data.Shape("flat.in_descriptors")
 		a, l, batch := newArchivist(t, p, n, flat[0], flat[1]), number("l_value_small"),
 			storedBatch(data, "flat", "")
-		empty := emptySlots(n, flat[1])
+		empty := noSlots(n, flat[1])
 		check("flat", storedSlots(data, "flat.after"), a.insert(empty, l, batch), empty.insert(l, batch))
 
 		a, l = newArchivist(t, p, len(now.fitnesses), 1, now.dims), number("l_value_reinit")
@@ -110,7 +110,7 @@ func TestUnstructuredIsTheOraclesArchive(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(size.slots), uint64(size.batch)))
 			a := newArchivist(t, p, size.slots, size.batch, size.dims)
 			for series := range 12 {
-				now := emptySlots(size.slots, size.dims)
+				now := noSlots(size.slots, size.dims)
 				l := thresholds[series%len(thresholds)]
 				for round := range 5 {
 					what := fmt.Sprintf("%+v, series %d, round %d, l %g", size, series, round, l)
@@ -155,7 +155,7 @@ func TestUnstructuredLaws(t *testing.T) {
 	again := newArchivist(t, xlatest.Best(t), n, n, d)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for series := range 40 {
-		now, l := emptySlots(n, d), float32(series%7)/8
+		now, l := noSlots(n, d), float32(series%7)/8
 		for round := range 6 {
 			batch := randomBatch(rng, size, d, 16, 1+round*size)
 			after := a.insert(now, l, batch)
@@ -341,7 +341,7 @@ func TestUnstructuredRules(t *testing.T) {
 func TestUnstructuredInALoop(t *testing.T) {
 	const n, size, d, rounds = 20, 10, 2, 4
 	rng := rand.New(rand.NewPCG(5, 6))
-	want := emptySlots(n, d)
+	want := noSlots(n, d)
 	var all candidates
 	for round := range rounds {
 		batch := randomBatch(rng, size, d, 9, 1+round*size)
@@ -351,7 +351,7 @@ func TestUnstructuredInALoop(t *testing.T) {
 	}
 	want = want.reinsert(1)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		empty := emptySlots(n, d)
+		empty := noSlots(n, d)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			type state struct {
 				Archive Unstructured

@@ -1,0 +1,369 @@
+package evolution
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+)
+
+// proposing is the emitters that are a [Proposer], on the first device, with their replay buffer and
+// their programs. Their updates are large matrix products, so XLA parallelises each over the cores.
+// Proposals consist of many products for many policies, which are divided among all workers.
+type proposing struct {
+	layout  replay.Layout // of the transitions in the buffer
+	state   xla.State[[]member]
+	buffer  replay.Store
+	update  *xla.Program[updateIn, updateOut]            // inserts the transitions and updates the emitters
+	prepare *xla.Program[prepareIn, xla.State[[]member]] // extracts what proposals need
+	propose *xla.Program[proposeIn, xla.Array]
+	losses  []string // names of the losses
+}
+
+// Inputs and outputs of the programs.
+type (
+	proposingOut struct {
+		State  xla.State[[]member]
+		Buffer xla.State[replay.Buffer]
+	}
+	updateIn struct {
+		Seed, Number xla.Array
+		Seen         xla.State[seen]
+		Archive      xla.State[stored]        // after the generation
+		State        xla.State[[]member]      `xla:"donate"`
+		Buffer       xla.State[replay.Buffer] `xla:"donate"`
+	}
+	updateOut struct {
+		proposingOut
+		Losses xla.State[[]*graph.Node]
+	}
+	prepareIn struct {
+		Seed, Number xla.Array
+		proposingOut
+	}
+	proposeIn struct {
+		Seed, Number, Worker xla.Array
+		Archive              xla.State[stored]
+		Prepared             xla.State[[]member]
+	}
+)
+
+// layoutOf is the layout of a task's transitions.
+func layoutOf(task scoring.Task) replay.Layout {
+	spec := task.Env.Spec()
+	return replay.Layout{Obs: spec.Observations, Actions: spec.Actions}
+}
+
+// transitions records every step of episodes that restart automatically.
+func transitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
+	return envs.Recorder{Every: 1, Width: layout.Width(),
+		Row: func(before envs.State, action *graph.Node, after envs.State) *graph.Node {
+			return layout.Join(replay.Batch{
+				Obs: before.Observation, NextObs: after.Observation, Action: action,
+				Reward: after.Reward, Done: after.Done, Truncation: episodes.Truncation(after),
+			})
+		}}
+}
+
+// capacity is the number of transitions in the replay buffer: the most that an emitter asks for.
+func capacity(members []member) (rows int) {
+	for _, m := range members {
+		if p, ok := m.Emitter.(Proposer); ok {
+			rows = max(rows, p.Capacity())
+		}
+	}
+	return rows
+}
+
+// observer returns the emitter that adds columns to the transitions; nil if there is none.
+func observer(members []member) (found *member) {
+	for _, m := range members {
+		if _, ok := m.Emitter.(Observer); ok {
+			found = &m
+		}
+	}
+	return found
+}
+
+// rowLayout is the layout of the transitions in the replay buffer of emitters.
+func rowLayout(members []member, task scoring.Task) replay.Layout {
+	layout := layoutOf(task)
+	if m := observer(members); m != nil {
+		layout.More = m.Emitter.(Observer).Columns(task)
+	}
+	return layout
+}
+
+// initialised returns the proposers among the emitters, or the others, before the first generation,
+// given the key of the run and that of the initial states.
+func (s *Search) initialised(proposers bool, root, key xla.Key) (list []member) {
+	number := graph.Iota(root.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
+	start := Start{Task: s.task, Batch: s.settings.Batch,
+		First: s.task.Policy.Init(childKeys(root.FoldIn(0), number))}
+	for _, m := range s.members {
+		if _, ok := m.Emitter.(Proposer); ok == proposers {
+			start.Count = m.count
+			m.Emitter = m.Emitter.Init(start, m.key(key))
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// newProposing initialises the state of the proposers and compiles the programs that propose.
+func (s *Search) newProposing() (*proposing, error) {
+	p := &proposing{layout: rowLayout(s.members, s.task)}
+	p.buffer = replay.Store{Programs: s.programs, Width: p.layout.Width()}
+	rows, steps := capacity(s.members), s.settings.Batch*s.task.Length
+	if rows < steps && rows != 0 {
+		return nil, fmt.Errorf("a replay buffer of %d transitions is too small for the %d of a "+
+			"generation: raise its capacity or lower the batch", rows, steps)
+	}
+	init, err := xla.Compile(s.programs, "start of the proposers", s.seed.First(),
+		func(seed xla.Array) proposingOut {
+			root := xla.KeyOf(seed.Tree)
+			state := s.initialised(true, root, root.FoldIn(streamFirst))
+			buffer := replay.NewBuffer(seed.Tree.Graph(), p.layout.Width(), max(1, rows))
+			return proposingOut{xla.Out(state), xla.Out(buffer)}
+		}, s.axes()...)
+	if err != nil {
+		return nil, err
+	}
+	out, err := init.Run(s.seed.First())
+	if err != nil {
+		return nil, err
+	}
+	p.state, p.buffer.State = out.State, out.Buffer
+	return p, p.compile(s)
+}
+
+// compileUpdate builds the program that learns from what the insertion of a generation returns.
+func (p *proposing) compileUpdate(s *Search) (err error) {
+	in := p.updating(s, xla.Declare(dtypes.Int32), s.main.seen())
+	p.update, err = xla.Compile(s.programs, "learner", in, func(in updateIn) updateOut {
+		root, number := xla.KeyOf(in.Seed.Tree), in.Number.Tree
+		after := in.Archive.Tree
+		g := Generation{Task: s.task, Number: number, Found: in.Seen.Tree.Found,
+			Insertion: in.Seen.Tree.Insertion, Before: in.Seen.Tree.Before,
+			Parents: s.main.gen.parents(after.Genotypes, after.Cells, root.FoldInEach(number))}
+		g.Buffer = p.store(in.Buffer.Tree, in.State.Tree, g,
+			root.FoldIn(streamPropose).FoldInEach(number))
+		var state []member
+		var losses []Loss
+		for _, m := range in.State.Tree {
+			var more []Loss
+			m, more = m.update(g, root.FoldIn(streamUpdate).FoldInEach(number))
+			state, losses = append(state, m), append(losses, more...)
+		}
+		var values []*graph.Node
+		p.losses, values = split(losses)
+		return updateOut{proposingOut{xla.Out(state), xla.Out(g.Buffer)}, xla.Out(values)}
+	}, s.axes()...)
+	return err
+}
+
+// store inserts the transitions of a generation into the buffer, with the columns of an [Observer].
+func (p *proposing) store(buffer replay.Buffer, members []member, g Generation,
+	key xla.Key) replay.Buffer {
+	rows := g.Found.Transitions
+	if rows == nil {
+		return buffer
+	}
+	if m := observer(members); m != nil {
+		o := m.Emitter.(Observer)
+		g.Parents = g.Parents.of(*m)
+		columns := o.Observe(g, m.key(key).FoldIn(0))
+		xla.CheckCount(o, "Observe", "the columns", columns, len(p.layout.More))
+		for i, column := range columns {
+			xla.CheckShape(o, "Observe", "a column", column, dtypes.Float32, rows.Shape().Dimensions[0],
+				p.layout.More[i])
+		}
+		rows = graph.Concatenate(append([]*graph.Node{rows}, columns...), 1)
+	}
+	return buffer.Insert(rows)
+}
+
+// updating are the inputs of the program that updates.
+func (p *proposing) updating(s *Search, number xla.Array, seen xla.State[seen]) updateIn {
+	return updateIn{s.seed.First(), number.First(), seen.First(), s.main.parents().First(), p.state,
+		p.buffer.State}
+}
+
+// preparing are the inputs of the program that prepares proposals.
+func (p *proposing) preparing(s *Search, number xla.Array) prepareIn {
+	return prepareIn{s.seed.First(), number.First(), proposingOut{p.state, p.buffer.State}}
+}
+
+// compile builds the two programs that propose. The first runs on the first device, which has the
+// buffer, and all workers read its outputs. In the second each worker makes a share of the offspring
+// of each emitter, and an all-gather gives every worker all of them.
+func (p *proposing) compile(s *Search) (err error) {
+	number := xla.Declare(dtypes.Int32)
+	key := func(seed, number xla.Array) xla.Key {
+		return xla.KeyOf(seed.Tree).FoldIn(streamPropose).FoldInEach(number.Tree)
+	}
+	p.prepare, err = xla.Compile(s.programs, "preparation", p.preparing(s, number),
+		func(in prepareIn) xla.State[[]member] {
+			prepared := slices.Clone(in.State.Tree)
+			for i, m := range prepared {
+				prepared[i].Emitter = m.Emitter.(Proposer).Prepare(in.Buffer.Tree,
+					m.key(key(in.Seed, in.Number)).FoldIn(1))
+			}
+			return xla.Out(prepared)
+		}, s.axes()...)
+	if err != nil {
+		return err
+	}
+	axes := s.axes()
+	for _, m := range s.members {
+		if m.table >= 0 {
+			axes = append(axes, xla.Axis{Size: m.share(s), Meaning: "proposals of a worker"},
+				xla.Axis{Size: m.count, Meaning: "proposals of an emitter"})
+		}
+	}
+	in := proposeIn{s.seed, number, s.worker, s.main.parents(), p.prepare.Out}
+	p.propose, err = xla.CompileParallel(s.programs, "proposals", in, func(in proposeIn) xla.Array {
+		from := in.Archive.Tree
+		parents := s.main.gen.parents(from.Genotypes, from.Cells,
+			xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
+		var all []*graph.Node
+		for _, m := range in.Prepared.Tree {
+			if m.count > 0 {
+				all = append(all, m.proposed(s, parents.of(m), in.Worker.Tree,
+					m.key(key(in.Seed, in.Number)).FoldIn(0)))
+			}
+		}
+		return xla.Out(graph.Concatenate(all, 0))
+	}, axes...)
+	return err
+}
+
+// share is the number of offspring that a worker proposes.
+func (m member) share(s *Search) int { return (m.count + s.programs.Workers - 1) / s.programs.Workers }
+
+// proposed returns the offspring of an emitter, [count, N], of which this worker makes its share.
+func (m member) proposed(s *Search, parents Parents, worker *graph.Node, key xla.Key) *graph.Node {
+	workers, share := s.programs.Workers, m.share(s)
+	which := graph.Add(graph.MulScalar(worker, int32(share)),
+		graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
+	which = graph.MinScalar(which, int32(m.count-1)) // the last share may be smaller
+	rows := m.Emitter.Offspring(parents, which, key.FoldInEach(which))
+	xla.CheckShape(m.Emitter, "Offspring", "children", rows, dtypes.Float32, share,
+		s.task.Policy.Params())
+	all := graph.Reshape(xla.AllGather(rows, worker, workers), workers*share, -1)
+	return graph.Slice(all, graph.AxisRange(0, m.count))
+}
+
+// offspring makes the proposals of a generation, on all workers. Before the initial population there
+// are no parents, so it returns zeros.
+func (p *proposing) offspring(s *Search, number xla.Array) (xla.Array, error) {
+	if s.generation < 0 {
+		shape := shapes.Make(dtypes.Float32, s.proposals().Dims()...)
+		return xla.Value(s.programs.Replicated(func() *tensors.Tensor {
+			return tensors.FromShape(shape)
+		})), nil
+	}
+	ready, err := p.prepare.Run(p.preparing(s, number))
+	if err != nil {
+		return xla.Array{}, err
+	}
+	defer ready.Free()
+	return p.propose.Run(proposeIn{s.seed, number, s.worker, s.main.parents(), ready})
+}
+
+// learn inserts the transitions of a generation into the buffer, updates the emitters, and returns
+// the losses.
+func (p *proposing) learn(s *Search, number xla.Array, seen xla.State[seen]) ([]float64, error) {
+	out, err := p.update.Run(p.updating(s, number, seen))
+	if err != nil {
+		return nil, err
+	}
+	p.state, p.buffer.State = out.State, out.Buffer
+	return out.Losses.Scalars(), nil
+}
+
+// Replay returns the replay buffer and the number of rows written so far. The buffer is nil if no
+// emitter needs one.
+func (s *Search) Replay() (buffer *replay.Store, total int64) {
+	if capacity(s.members) == 0 {
+		return nil, 0
+	}
+	return &s.proposing.buffer, (s.generation + 1) * s.replayStep()
+}
+
+// replayStep is the number of transitions per generation.
+func (s *Search) replayStep() int64 { return int64(s.settings.Batch) * int64(s.task.Length) }
+
+// Refill fills the replay buffer with new episodes of policies drawn from the archive, up to the
+// number of rows that it held after the latest generation. It returns the number of episodes. The
+// resumed search is not bit-identical to an uninterrupted one.
+func (s *Search) Refill() (episodes int64, err error) {
+	type refillIn struct {
+		Seed, Worker, Number xla.Array
+		Archive              xla.State[stored]
+	}
+	in := refillIn{s.seed, s.worker, xla.Declare(dtypes.Int32), s.main.parents()}
+	evaluate, err := xla.CompileParallel(s.programs.Platform, "episodes for the replay buffer", in,
+		func(in refillIn) xla.State[seen] {
+			root, number, archive := xla.KeyOf(in.Seed.Tree), in.Number.Tree, in.Archive.Tree
+			found := s.evaluateStored(archive, root, root.FoldIn(streamRefill).FoldInEach(number),
+				graph.MaxScalar(number, int32(1)), // any generation after the first
+				in.Worker.Tree)
+			none := graph.ZerosLike(archive.Cells.Fitness)
+			out := seen{Found: found, Before: archive.Cells}
+			out.Index, out.Accepted = graph.ConvertDType(none, dtypes.Int32), graph.NotEqual(none, none)
+			out.Valid, out.Improvement = found.Valid(), graph.ZerosLike(found.Fitness)
+			return xla.Out(out)
+		}, s.axes()...)
+	if err != nil {
+		return 0, err
+	}
+	defer evaluate.Free()
+	type insertIn struct {
+		Seen   xla.State[seen]
+		State  xla.State[[]member]
+		Buffer xla.State[replay.Buffer] `xla:"donate"`
+	}
+	p := s.proposing
+	buffer, total := s.Replay()
+	capacity, _ := buffer.Shape()
+	insert, err := xla.Compile(s.programs.Platform, "filling the replay buffer",
+		insertIn{evaluate.Out, p.state, buffer.State},
+		func(in insertIn) xla.State[replay.Buffer] {
+			g := in.Buffer.Tree.Rows.Graph()
+			of := Generation{Task: s.task, Number: graph.Const(g, int32(0)), Found: in.Seen.Tree.Found,
+				Insertion: in.Seen.Tree.Insertion, Before: in.Seen.Tree.Before,
+				Parents: Parents{Batch: s.settings.Batch}}
+			return xla.Out(p.store(in.Buffer.Tree, in.State.Tree, of, xla.NewKey(g, 0)))
+		})
+	if err != nil {
+		return 0, err
+	}
+	defer insert.Free()
+
+	buffer.Count(0)
+	for filled := int64(0); filled < min(total, capacity); filled += s.replayStep() {
+		in.Number = s.programs.Number(s.generation + 1 + filled/s.replayStep())
+		seen, err := evaluate.Run(in)
+		in.Number.Free()
+		if err != nil {
+			return 0, err
+		}
+		buffer.State, err = insert.Run(insertIn{seen.First(), p.state, buffer.State})
+		seen.Free()
+		if err != nil {
+			return 0, err
+		}
+		episodes += int64(s.settings.Batch)
+	}
+	buffer.Count(total)
+	return episodes, nil
+}

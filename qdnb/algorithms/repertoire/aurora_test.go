@@ -1,0 +1,72 @@
+package repertoire
+
+import (
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+)
+
+// The aurora_ arrays of 11_scoring.npz: the sequences that QDax records for each observation
+// option, and the descriptors that it computes from them.
+func TestGoldenAuroraSequences(t *testing.T) {
+	data := golden.Read(t, "11_scoring.npz")
+	n, steps, observations := data.Shape("obs")[0], data.Shape("obs")[1], data.Shape("obs")[2]
+	d := data.Shape("xy")[2]
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for name, option := range map[string]string{"aurora_full": FullState,
+			"aurora_no_sd": NoDescriptor, "aurora_only_sd": OnlyDescriptor} {
+			params, want := data.Float32s(name+".params.flat"), data.Float32s(name+".observations")
+			dims := data.Shape(name + ".observations")
+			archive := Aurora{AuroraSettings: AuroraSettings{
+				Observation: option, Sampling: int(data.Number("const.traj_sampling_freq")),
+				MaxObservation: int(data.Number("const.max_observation_size")),
+				Latent:         data.Shape(name + ".descriptors")[1],
+			}}
+			task := scoring.Task{Env: envs.Pointmaze{}}
+			recorder := archive.Record(task)
+			if rows := recorder.Rows(steps); rows != dims[1] {
+				t.Errorf("%s: %d rows of %d steps, want %d", name, rows, steps, dims[1])
+			}
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				var rows []*Node
+				for step := 0; step < steps; step += recorder.Every {
+					at := func(x *Node) *Node { return Squeeze(Slice(x, AxisRange(), AxisElem(step)), 1) }
+					rows = append(rows, InsertAxes(recorder.Row(envs.State{Observation: at(in[0]),
+						Descriptor: at(in[1])}, nil, envs.State{}), 1))
+				}
+				sequences := Concatenate(rows, 1)
+				archive.Autoencoder, archive.Mean, archive.Deviation = in[2], in[3], in[4]
+				return []*Node{sequences, archive.encode(sequences)}
+			}, xlatest.Tensor(data.Float32s("obs"), n, steps, observations),
+				xlatest.Tensor(data.Float32s("xy"), n, steps, d),
+				xlatest.Tensor(params, 1, len(params)), xlatest.Tensor(data.Float32s(name+".mean"), dims[2]),
+				xlatest.Tensor(data.Float32s(name+".std"), dims[2]))
+			xlatest.Close(t, name+": sequences", xlatest.Flat[float32](t, out[0]), want, 0)
+			xlatest.Close(t, name+": descriptors", xlatest.Flat[float32](t, out[1]),
+				data.Float32s(name+".descriptors"), 1e-5)
+		}
+	})
+}
+
+// The schedule of the source, train_aurora.py, for loops of ten generations.
+func TestAuroraSchedule(t *testing.T) {
+	archive := Aurora{AuroraSettings: DefaultAuroraSettings(envs.Pointmaze{}.Spec())}
+	want := map[int64]string{0: trainFirst}
+	for _, generation := range []int64{20, 50, 90, 140, 200, 270} {
+		want[generation] = trainAgain
+	}
+	for _, generation := range []int64{40, 60, 80, 100, 120, 160, 180, 220, 240, 260, 280} {
+		want[generation] = adaptThreshold
+	}
+	for generation := range int64(291) {
+		if got := archive.Due(generation); got != want[generation] {
+			t.Errorf("after generation %d: %q, want %q", generation, got, want[generation])
+		}
+	}
+}
