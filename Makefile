@@ -35,7 +35,6 @@ lab: setup gopls ## open the notebooks in JupyterLab (LAB_ARGS=... for its optio
 	@tools/env python -m jupyter trust notebooks/*.ipynb >/dev/null
 	@echo "== JupyterLab; stop it with Ctrl-C"
 	@tools/env python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) \
-		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.news_url=None \
 		--ServerApp.root_dir="$(CURDIR)" $(LAB_ARGS) notebooks/quickstart.ipynb
 
 # --- tests

@@ -11,3 +11,7 @@ s/if len(annotator\.errorLines) > 0 {/if len(annotator.errorLines) > 0 \&\& !ann
 
 # A failed cell prints its exit status on standard error, and the error below it repeats it.
 s/if exec\.exitError != nil {/if exec.exitError != nil \&\& !exec.useNamedPipes {/
+
+# The kernel tells the version of Go, and no lexer: JupyterLab writes both into each notebook that it
+# opens, which is then unsaved.
+s/^\t\t\t\tVersion:       runtime\.Version(),/\t\t\t\tVersion:       runtime.Version()[:0],\n\t\t\t\tPygmentsLexer: "go",/

@@ -188,8 +188,7 @@ async def describe_language(client: NotebookClient) -> None:
     assert client.kc is not None and client.km is not None
     reply = await client.async_wait_for_reply(client.kc.kernel_info())
     if reply is not None:
-        # GoNB names no lexer, so pages would highlight Go as Python.
-        client.nb.metadata["language_info"] = reply["content"]["language_info"] | {"pygments_lexer": "go"}
+        client.nb.metadata["language_info"] = reply["content"]["language_info"]
     spec = client.km.kernel_spec
     assert spec is not None
     client.nb.metadata["kernelspec"] = {

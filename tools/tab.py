@@ -84,6 +84,16 @@ def open_notebook(page: Page, address: str) -> None:
         timeout=PATIENCE * 1000)
 
 
+def check_opened(page: Page) -> bool:
+    """Prints whether the notebook opened without a pop-up and unchanged, and returns whether not."""
+    page.wait_for_timeout(5000)  # for what opens late
+    popups = page.locator(".Toastify__toast").all_inner_texts()
+    changed = page.evaluate("() => window.jupyterapp.shell.currentWidget.context.model.dirty")
+    print(f"{'FAIL' if popups or changed else 'ok  '} opened {'with changes' if changed else 'unchanged'}, "
+          f"{len(popups)} pop-ups{''.join(f': {text!r}' for text in popups)}", flush=True)
+    return bool(popups or changed)
+
+
 def run_first_cell(page: Page) -> None:
     """Runs the notebook's first code cell and waits for its output."""
     cell = page.locator(".jp-Notebook .jp-CodeCell", has_text="The backend on this machine").first
@@ -148,6 +158,7 @@ def main() -> int:
             chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
             page = chromium.new_page(viewport={"width": 1100, "height": 800})
             open_notebook(page, address)
+            failed += check_opened(page)
             for package, text in CASES:
                 failed += check(page, module, package, text, "")
             run_first_cell(page)

@@ -56,6 +56,9 @@ class TestKernel(unittest.TestCase):
         done = subprocess.run(command, env=self.env, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("median 2", (self.folder / "a.ipynb").read_text())
+        # JupyterLab writes the kernel's description of the language into notebooks: another one changes them.
+        ran, shipped = json.loads((self.folder / "a.ipynb").read_text()), json.loads((ROOT / "notebooks/quickstart.ipynb").read_text())
+        self.assertEqual(ran["metadata"]["language_info"], shipped["metadata"]["language_info"])
 
     def test_mistakes_leave_the_kernel_alive(self) -> None:
         self.assertEqual(self.install("elsewhere").returncode, 0)
