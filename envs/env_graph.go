@@ -1,10 +1,14 @@
 package envs
 
 import (
+	"math"
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/xla"
 )
 
@@ -27,6 +31,10 @@ func Reset(env Env, keys xla.Key) State {
 }
 
 // Step calls env.Step. It panics as [Reset] does, or if the shapes of the physics state change.
+//
+// A copy whose action, physics state or observation is not finite, or whose bodies are beyond
+// [physics.MaxState], ends its episode as invalid: done is 1 and the reward is NaN, so that the
+// fitness is -Inf and learners drop the transition.
 func Step(env Env, s State, action *Node) State {
 	next := env.Step(s, action)
 	next.check(env, "Step", action.Shape().Dimensions[0])
@@ -40,7 +48,55 @@ func Step(env Env, s State, action *Node) State {
 			s.Objectives.Shape().Dimensions...)
 	}
 	xla.CheckLike(Inner(env), "Step", "PhysicsState", next.PhysicsState, s.PhysicsState)
+	if _, ok := env.(Episodes); ok {
+		return next // it calls Step
+	}
+	valid := And(next.valid(env), finiteRows(action))
+	next.Reward = Where(valid, next.Reward, ConstAs(next.Reward, math.NaN()))
+	next.Done = Where(valid, next.Done, OnesLike(next.Done))
 	return next
+}
+
+// finiteRows reports which rows [B, n] are finite, bool [B]. The sum of x - x is 0, or NaN if x is not
+// finite: one subtraction and one addition for each number, where a comparison would be more.
+func finiteRows(x *Node) *Node {
+	sum := ReduceSum(nought(x), 1)
+	return Equal(sum, ZerosLike(sum))
+}
+
+func nought(x *Node) *Node { return Sub(x, x) }
+
+// valid reports which copies have a finite observation and a valid physics state, bool [B].
+func (s State) valid(env Env) *Node {
+	of, limit, parts := nought, 0.0, s.PhysicsState
+	switch Inner(env).(type) {
+	case Perturbable:
+		of, limit, parts = Square, physics.MaxState*physics.MaxState, parts[:len(parts)-1]
+	case *Rigid:
+		of, limit = Square, physics.MaxState*physics.MaxState
+	}
+	var sums []*Node // of parts of the same size, flat as the engine computes them
+	for _, part := range parts {
+		if !part.DType().IsFloat() {
+			continue
+		}
+		x := of(ConvertDType(Reshape(part, -1), dtypes.Float32))
+		same := func(sum *Node) bool { return sum.Shape().Equal(x.Shape()) }
+		if i := slices.IndexFunc(sums, same); i >= 0 {
+			sums[i] = Add(sums[i], x)
+		} else {
+			sums = append(sums, x)
+		}
+	}
+	total := ZerosLike(s.Reward)
+	for _, x := range sums {
+		total = Add(total, ReduceSum(Reshape(x, -1, s.Reward.Shape().Dimensions[0]), 0))
+	}
+	valid := LessOrEqual(total, ConstAs(total, limit))
+	if s.Observation != nil {
+		valid = And(valid, finiteRows(s.Observation))
+	}
+	return valid
 }
 
 // check compares the shapes of a state that a method returned with what Spec promises.

@@ -1,6 +1,7 @@
 package envs_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -69,6 +70,59 @@ func TestRecord(t *testing.T) {
 		if !slices.Equal(flat(2), flat(4)) || !slices.Equal(flat(3), flat(5)) {
 			t.Errorf("recording changes fitness %v to %v, or descriptors %v to %v", flat(4), flat(2),
 				flat(5), flat(3))
+		}
+	})
+}
+
+// lapse is a task with reward 1 that is not finite for one step: copy 0 in its observation, copy 1 in
+// its physics state, copy 2 in its action, copy 3 only after its episode has ended. Copy 4 is sound,
+// and copy 5 starts with an infinite observation.
+type lapse struct{}
+
+func (lapse) Spec() envs.Spec {
+	return envs.Spec{Name: "lapse", Observations: 1, Actions: 1, Length: 6}
+}
+
+func (lapse) at(step *Node, reward float64) envs.State {
+	copies := Iota(step.Graph(), step.Shape(), 0)
+	now := func(number, at float64) *Node {
+		return And(Equal(copies, ConstAs(copies, number)), Equal(step, ConstAs(step, at)))
+	}
+	nan, inf, zero := ConstAs(step, math.NaN()), ConstAs(step, math.Inf(1)), ZerosLike(step)
+	obs := Where(Or(now(0, 2), now(3, 4)), nan, Where(now(5, 0), inf, zero))
+	ended := And(Equal(copies, ConstAs(copies, 3)), GreaterOrEqual(step, ConstAs(step, 3)))
+	return envs.State{PhysicsState: []*Node{step, Where(now(1, 2), inf, zero)},
+		Observation: InsertAxes(obs, -1), Reward: AddScalar(zero, reward),
+		Done: ConvertDType(ended, dtypes.Float32)}
+}
+
+func (l lapse) Reset(keys xla.Key) envs.State {
+	return l.at(Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Float32, keys.Hi.Shape().Dimensions[0])), 0)
+}
+
+func (l lapse) Step(s envs.State, _ *Node) envs.State {
+	return l.at(AddScalar(s.PhysicsState[0], 1), 1)
+}
+
+// What is not finite ends an episode as invalid, also if it is so for one step only and the reward
+// does not notice, but not after the end.
+func TestInvalidEpisodes(t *testing.T) {
+	low := float32(math.Inf(-1))
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			keys := xla.NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(),
+				shapes.Make(dtypes.Int32, 6), 0))
+			score, _ := envs.Record(lapse{}, constant{in[0]}, envs.Reset(lapse{}, keys), 6)
+			fitness, _ := score.Result()
+			return []*Node{fitness, score.Length}
+		}, xlatest.Tensor([]float32{0, 0, float32(math.NaN()), 0, 0, 0}, 6, 1))
+		if got, want := xlatest.Flat[float32](t, out[0]), []float32{low, low, low, 3, 6,
+			low}; !slices.Equal(got, want) {
+			t.Errorf("fitnesses are %v, want %v", got, want)
+		}
+		if got, want := xlatest.Flat[float32](t, out[1]), []float32{2, 2, 1, 3, 6,
+			6}; !slices.Equal(got, want) {
+			t.Errorf("lengths are %v, want %v", got, want)
 		}
 	})
 }

@@ -74,7 +74,7 @@ func (s Score) AddStep(before, after State) Score {
 }
 
 // Result returns the fitness [B] and the descriptor [B, d] of the episode; the descriptor is nil if
-// the task has none. The fitness is -Inf if a valid step was not finite.
+// the task has none. The fitness is -Inf if a valid step was not finite: see [Step].
 func (s Score) Result() (fitness, descriptor *Node) {
 	fitness, descriptor = s.Return, s.Descriptor
 	if s.Descriptors > 0 && s.Kind == Mean {
@@ -124,6 +124,7 @@ func Record[P Policy](env Env, policy P, start State, steps int,
 	run := running{Policy: policy, State: start,
 		Score: NewScore(g, batch, spec.Descriptor.Kind, len(spec.Descriptor.Lower))}
 	run.Score.Objectives = start.Objectives
+	run.Score.Return = Where(start.valid(env), run.Score.Return, ConstAs(run.Score.Return, math.NaN()))
 	for _, r := range recorders {
 		if r.Every < 1 {
 			panic(errors.Errorf("a Recorder needs Every of at least 1 step, not %d", r.Every))

@@ -185,9 +185,15 @@ func printRun(run *runs.Run, verbose bool) {
 				s.Evaluations)
 		}
 	}
+	if s.Invalid > 0 {
+		fmt.Printf("invalid        %d\n", s.Invalid)
+	}
 	state := "complete"
 	if !s.Finished {
 		state = "unfinished; " + resume(run)
+	}
+	if err := s.AllInvalid(); err != nil {
+		state += "; " + err.Error()
 	}
 	fmt.Printf("backend        %s\nstate          %s\n", s.Backend, state)
 }

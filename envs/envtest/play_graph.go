@@ -95,8 +95,3 @@ func flat(state []*Node) *Node {
 	}
 	return Concatenate(rows, 1)
 }
-
-// steady is a policy with constant actions [B, actions].
-type steady struct{ Action *Node }
-
-func (s steady) Apply(*Node) *Node { return s.Action }

@@ -14,6 +14,10 @@ type State struct {
 	Parts []*Node
 }
 
+// MaxState bounds the numbers of a valid state, in m, m/s and rad/s: a body beyond it is not simulated
+// but exploding. Contacts in Brax's own episodes change velocities by up to 4e4 rad/s.
+const MaxState = 1e6
+
 // bodies holds the coordinates of bodies, one row per body.
 type bodies struct {
 	pos vector

@@ -17,13 +17,20 @@ type advice struct {
 func (a *advice) Error() string { return a.text }
 func (a *advice) Unwrap() error { return a.cause }
 
+// Newest names the newest intact checkpoint, for error messages.
+func (w *Writer) Newest() string { return newest(w.last) }
+
+func newest(generation int64) string {
+	if generation < 0 {
+		return "there is no checkpoint yet"
+	}
+	return fmt.Sprintf("the last checkpoint is generation %d", generation)
+}
+
 // failure turns a file system error into one line that says what to do. last is the generation of
 // the newest intact checkpoint, or -1.
 func failure(dir string, last int64, err error) error {
-	kept := "there is no checkpoint yet"
-	if last >= 0 {
-		kept = fmt.Sprintf("the last checkpoint is generation %d", last)
-	}
+	kept := newest(last)
 	switch {
 	case err == nil:
 		return nil

@@ -21,6 +21,7 @@ type Status struct {
 	Coverage       float64 `json:"coverage"`        // per cent of the cells
 	QDScore        float64 `json:"qd_score"`        // see Stats
 	Outside        int64   `json:"outside_limits"`  // evaluations outside the descriptor's limits
+	Invalid        int64   `json:"invalid"`         // evaluations and training steps that were not finite
 	Backend        string  `json:"backend"`         // such as "xla:cpu", or Imported
 	// Backends is the history of backends. A run computed on more than one is not bit-reproducible.
 	Backends []BackendUse `json:"backends"`
@@ -50,6 +51,14 @@ type Status struct {
 // limits at least so many runs share. A budget without limits is spent.
 func (s Status) Completes(b Budget, seeds int) bool {
 	return s.Finished && (b == Budget{} || b.Share(max(1, seeds, s.Seeds)).Done(s.Progress))
+}
+
+// AllInvalid returns an error if the run has evaluations and none of them was finite.
+func (s Status) AllInvalid() error {
+	if s.Invalid == 0 || !math.IsInf(s.MaxFitness, -1) {
+		return nil
+	}
+	return errors.New("no evaluation was finite: see what envtest.Check says about the environment")
 }
 
 // Imported is the backend of runs that were imported, not trained.

@@ -102,6 +102,7 @@ func (c *controlling) conclude() error {
 func (c *controlling) log(o hierarchy.Outcome, final float64) error {
 	s := &c.status
 	s.MaxFitness = o.Best
+	s.Invalid += int64(o.Invalid)
 	if e := o.Evaluation; e != nil {
 		all := policies.Evaluated{Fitnesses: e.Fitnesses}
 		sum, most := 0.0, 0
@@ -123,6 +124,9 @@ func (c *controlling) log(o hierarchy.Outcome, final float64) error {
 
 // metrics returns the metrics for the progress bar, the most important first.
 func (c *controlling) metrics() []string {
+	if err := c.status.AllInvalid(); err != nil {
+		return []string{err.Error()}
+	}
 	return append([]string{fmt.Sprintf("max fitness %.4g", c.status.MaxFitness)}, c.last...)
 }
 

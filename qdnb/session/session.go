@@ -16,6 +16,7 @@ import (
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/progress"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -119,7 +120,7 @@ func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, er
 		return nil, err
 	}
 	if finished, ok := o.finished(); ok {
-		return finished, nil
+		return finished, invalid(finished)
 	}
 	if skills != nil && !skills.Status.Finished {
 		return nil, errors.Errorf("%s is not finished: train it to the end first", skills.Dir)
@@ -132,7 +133,28 @@ func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, er
 	if err := s.loop(ctx); err != nil {
 		return s.writer.Run, err
 	}
-	return runs.Open(s.writer.Dir)
+	finished, err := runs.Open(s.writer.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return finished, invalid(finished)
+}
+
+// invalid returns an error if a run is finished and evaluated nothing that is finite.
+func invalid(run *runs.Run) error {
+	if err := run.Status.AllInvalid(); err != nil {
+		return fmt.Errorf("%s is finished, but %w", run.Dir, err)
+	}
+	return nil
+}
+
+// explained adds to the error of a search that cannot learn further what is left of the run.
+func (s *session) explained(err error) error {
+	if diverged := (*scoring.Diverged)(nil); !errors.As(err, &diverged) {
+		return err
+	}
+	return fmt.Errorf("%w, which makes another run; this one ends here again, because all transitions "+
+		"were finite; %s", err, s.writer.Newest())
 }
 
 // open takes the folders of all sessions, then compiles and restores their newest checkpoints.
@@ -240,7 +262,7 @@ func (s *session) loop(ctx context.Context) error {
 		err := s.job.step(ctx)
 		stopped := ctx.Err() != nil
 		if err != nil && !(stopped && errors.Is(err, ctx.Err())) {
-			return err
+			return s.explained(err)
 		}
 		if stopped || time.Since(s.saved) > s.pause {
 			if err := s.save(); err != nil {

@@ -258,7 +258,7 @@ func (t *training) log(o scoring.Outcome, final float64) error {
 		stats.QDScore
 	s := t.status
 	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds,
-		s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid)}
+		s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid + o.Dropped)}
 	return t.writer.Log(append(append(row, o.Extra...), final)...)
 }
 
@@ -287,6 +287,14 @@ func (t *training) remark(o scoring.Outcome) {
 			"what episodes reach", t.Config.Name(), o.Outside, o.Evaluated, o.Generation, spec.Name,
 			spec.Descriptor.Lower, spec.Descriptor.Upper)
 	}
+	if t.status.Invalid += int64(o.Invalid + o.Dropped); o.Invalid > 0 {
+		t.notes.Once("%s: %d of %d evaluations in generation %d were not finite, and are left out; see "+
+			"envtest.Check", t.Config.Name(), o.Invalid, o.Evaluated, o.Generation)
+	}
+	if o.Dropped > 0 {
+		t.notes.Once("%s: %d steps of training up to iteration %d were not finite, and are left out; see "+
+			"envtest.Check", t.Config.Name(), o.Dropped, o.Generation)
+	}
 }
 
 // roundUp rounds a number to three digits; upwards, so that it stays an upper bound.
@@ -298,11 +306,18 @@ func roundUp(x float64) float64 {
 // metrics returns the metrics for the progress bar, the most important first.
 func (t *training) metrics() []string {
 	s := t.status
+	if err := s.AllInvalid(); err != nil {
+		return []string{err.Error()}
+	}
 	if math.IsInf(s.MaxFitness, -1) {
 		return []string{"nothing evaluated yet"}
 	}
-	return []string{fmt.Sprintf("max fitness %.4g", s.MaxFitness),
+	list := []string{fmt.Sprintf("max fitness %.4g", s.MaxFitness),
 		fmt.Sprintf("coverage %.1f %%", s.Coverage), fmt.Sprintf("QD score %.4g", s.QDScore)}
+	if s.Invalid > 0 {
+		list = append(list, fmt.Sprintf("invalid %d", s.Invalid))
+	}
+	return list
 }
 
 // summary returns the generation and the newest metrics.

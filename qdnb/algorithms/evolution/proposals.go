@@ -171,6 +171,7 @@ func (p *proposing) compileUpdate(s *Search) (err error) {
 }
 
 // store inserts the transitions of a generation into the buffer, with the columns of an [Observer].
+// Those that are not finite are replaced, see [replay.Buffer.KeepFinite].
 func (p *proposing) store(buffer replay.Buffer, members []member, g Generation,
 	key xla.Key) replay.Buffer {
 	rows := g.Found.Transitions
@@ -188,6 +189,7 @@ func (p *proposing) store(buffer replay.Buffer, members []member, g Generation,
 		}
 		rows = graph.Concatenate(append([]*graph.Node{rows}, columns...), 1)
 	}
+	rows, _ = buffer.KeepFinite(rows)
 	return buffer.Insert(rows)
 }
 

@@ -291,8 +291,8 @@ func (s *Search) Step() (outcome scoring.Outcome, err error) {
 		outcome.Extra = append(outcome.Extra, losses...)
 	}
 	if err := scoring.Finite(s.losses(), outcome.Extra); err != nil {
-		return outcome, fmt.Errorf("%w in generation %d: the last checkpoint is good; lower a "+
-			"learning rate, or look at the environment's rewards", err, s.generation)
+		return outcome, fmt.Errorf("%w in generation %d: lower a learning rate or the scale of the rewards",
+			err, s.generation)
 	}
 	if err := s.maintain(number); err != nil {
 		return outcome, err

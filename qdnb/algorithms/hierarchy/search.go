@@ -1,13 +1,13 @@
 package hierarchy
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/ppo"
@@ -60,7 +60,7 @@ type (
 	}
 	learnOut struct {
 		Learner xla.State[ppo.Learner]
-		Losses  xla.State[[]*graph.Node]
+		Losses  xla.State[[]*graph.Node] // the last is the number of decisions that were not finite
 	}
 )
 
@@ -74,6 +74,9 @@ type Outcome struct {
 	// Losses are means over the iterations since the previous evaluation, see [Search.Losses]; nil if
 	// this iteration has no evaluation.
 	Losses []float64
+	// Invalid is the number of decisions of training and of evaluation episodes of this iteration that
+	// were not finite.
+	Invalid int
 }
 
 // New compiles a search. skills are rows [skills, N] of the task's form.
@@ -164,9 +167,10 @@ func (s *Search) compile() (err error) {
 	s.learn, err = xla.Compile(s.programs, "learn",
 		learnIn{s.words.First(), number, s.learner, s.collect.Out.Data}, func(in learnIn) learnOut {
 			key := xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamUpdates)
-			learner, losses := c.algorithm.Train(in.Learner.Tree, in.Data.Tree, key)
-			return learnOut{xla.Out(learner),
-				xla.Out([]*graph.Node{losses.Policy, losses.Value, losses.Entropy})}
+			data, invalid := in.Data.Tree.Finite()
+			learner, losses := c.algorithm.Train(in.Learner.Tree, data, key)
+			return learnOut{xla.Out(learner), xla.Out([]*graph.Node{losses.Policy, losses.Value,
+				losses.Entropy, graph.ConvertDType(invalid, dtypes.Float32)})}
 		})
 	return err
 }
@@ -180,23 +184,27 @@ func (s *Search) Losses() []string { return slices.Clone(lossNames) }
 // Step runs the next iteration. The first call only evaluates the untrained networks.
 func (s *Search) Step() (Outcome, error) {
 	next := s.iteration + 1
+	o := Outcome{Iteration: next, EnvSteps: next * s.settings.EnvSteps()}
 	if next > 0 {
 		losses, err := s.train(next)
 		if err != nil {
 			return Outcome{}, err
 		}
-		if err := s.means.Add(lossNames, losses); err != nil {
-			return Outcome{}, errors.Errorf("%v in iteration %d: the last checkpoint is good; lower "+
-				"learning_rate or reward_scaling, or look at the environment's rewards", err, next)
+		n := len(lossNames)
+		if err := s.means.Add(lossNames, losses[:n]); err != nil {
+			return Outcome{}, fmt.Errorf("%w in iteration %d: lower learning_rate or reward_scaling", err,
+				next)
 		}
+		o.Invalid = int(losses[n])
 	}
 	s.iteration = next
-	o := Outcome{Iteration: next, EnvSteps: next * s.settings.EnvSteps(), Best: s.best,
-		Evaluations: s.evaluations}
+	o.Best, o.Evaluations = s.best, s.evaluations
 	if !s.Measured() {
 		return o, nil
 	}
+	invalid := o.Invalid
 	o, err := s.Conclude()
+	o.Invalid += invalid
 	s.best = o.Best
 	s.evaluations += int64(s.settings.EvaluationEnvs)
 	o.Evaluations = s.evaluations
@@ -214,6 +222,9 @@ func (s *Search) Conclude() (Outcome, error) {
 		Evaluations: s.evaluations, Evaluation: &evaluation, Best: s.best, Losses: s.means.Values()}
 	for _, fitness := range evaluation.Fitnesses {
 		o.Best = max(o.Best, float64(fitness))
+		if math.IsInf(float64(fitness), -1) {
+			o.Invalid++
+		}
 	}
 	return o, err
 }

@@ -25,6 +25,24 @@ func (d Data) At(index *Node) Data {
 	return xla.Map(d, func(x *Node) *Node { return Gather(x, InsertAxes(index, -1)) })
 }
 
+// Finite replaces what is not finite: a decision with such a reward or observation counts as one
+// whose episode was truncated, which contributes no gradient, and an observation is replaced by
+// another one. It returns the number of such decisions, an int32 scalar.
+func (d Data) Finite() (Data, *Node) {
+	n, steps := d.Reward.Shape().Dimensions[0], d.Reward.Shape().Dimensions[1]
+	observations := d.Obs.Shape().Dimensions[2]
+	flat := Reshape(d.Obs, -1, observations)
+	seen := Reshape(xla.FiniteRows(flat), n, steps+1)
+	part := func(from, to int) *Node { return Slice(seen, AxisRange(), AxisRange(from, to)) }
+	valid := And(xla.Finite(d.Reward), And(part(0, steps), part(1, steps+1)))
+	kept, _ := xla.KeepFinite(flat, Zeros(flat.Graph(), shapes.Make(dtypes.Float32, 1, observations)))
+	zero, one := ZerosLike(d.Reward), OnesLike(d.Reward)
+	d.Obs = Reshape(kept, n, steps+1, observations)
+	d.Reward, d.LogProb = Where(valid, d.Reward, zero), Where(valid, d.LogProb, zero)
+	d.Done, d.Truncation = Where(valid, d.Done, one), Where(valid, d.Truncation, one)
+	return d, ReduceAllSum(ConvertDType(LogicalNot(valid), dtypes.Int32))
+}
+
 // Advantages returns the generalised advantage estimates (Schulman et al., 2016) as in Brax, given
 // the values [n, T+1] of the observations. With the scaled reward r, keep = 1 - done (1 -
 // truncation) and counts = 1 - truncation:

@@ -72,6 +72,49 @@ func TestAdvantages(t *testing.T) {
 	}
 }
 
+// Decisions that are not finite do not contribute, and the learner stays finite: with and without
+// normalised observations.
+func TestNonFiniteDecisions(t *testing.T) {
+	const n, steps, observations = 4, 3, 2
+	nan := float32(math.NaN())
+	obs, reward := make([]float32, n*(steps+1)*observations), make([]float32, n*steps)
+	for i := range obs {
+		obs[i] = float32(i%7) / 7
+	}
+	reward[1] = nan                         // decision 1 of sequence 0
+	obs[(1*(steps+1)+2)*observations] = nan // before decision 2 and after decision 1 of sequence 1
+	for _, normalised := range []bool{false, true} {
+		config := Default()
+		config.NormalizeObservations, config.BatchSize, config.NumMinibatches = normalised, 2, 2
+		config.PolicyHidden, config.ValueHidden, config.UnrollLength = []int{4}, []int{4}, steps
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				ppo, zero := New(config, observations, 2), ZerosLike(in[1])
+				key := xla.NewKey(in[0].Graph(), 1)
+				data, invalid := Data{Obs: in[0], Choice: ConvertDType(zero, dtypes.Int32), LogProb: zero,
+					Reward: in[1], Done: zero, Truncation: zero}.Finite()
+				after, losses := ppo.Train(ppo.Start(key), data, key)
+				sum := ReduceAllSum(Concatenate([]*Node{Reshape(after.Nets.Policy, -1),
+					Reshape(after.Nets.Value, -1)}, 0))
+				return []*Node{invalid, data.Truncation, Stack([]*Node{losses.Total, losses.Policy, losses.Value,
+					sum}, 0)}
+			}, xlatest.Tensor(obs, n, steps+1, observations), xlatest.Tensor(reward, n, steps))
+			if got := xlatest.Flat[int32](t, out[0])[0]; got != 3 {
+				t.Errorf("%d decisions are invalid, want 3", got)
+			}
+			if got, want := xlatest.Flat[float32](t, out[1])[:2*steps], []float32{0, 1, 0, 0, 1,
+				1}; !slices.Equal(got, want) {
+				t.Errorf("truncations are %v, want %v", got, want)
+			}
+			for i, x := range xlatest.Flat[float32](t, out[2]) {
+				if x != x {
+					t.Errorf("number %d is NaN", i)
+				}
+			}
+		})
+	}
+}
+
 // A permutation contains every number once. Different keys give different permutations, and all
 // backends give the same.
 func TestPermutation(t *testing.T) {

@@ -25,7 +25,8 @@ func NewBuffer(g *Graph, width, capacity int) Buffer {
 		Const(g, int32(0))}
 }
 
-// Insert writes rows [n, width of the layout] over the oldest rows, in order. If n exceeds the
+// Insert writes rows [n, width of the layout] over the oldest rows, in order. They should be finite,
+// see [Buffer.KeepFinite]. If n exceeds the
 // capacity, only the last rows are kept. A buffer that is donated to the program or carried by a
 // loop is updated in place, so the cost depends on n, not on the capacity.
 //
@@ -76,6 +77,16 @@ func (b Buffer) Draw(key xla.Key, n int) *Node {
 	// A 32-bit word modulo Size deviates from uniform by at most Size / 2^32.
 	filled := ConvertDType(MaxScalar(b.Size, int32(1)), dtypes.Uint32)
 	return ConvertDType(Mod(key.Bits(n, 1), filled), dtypes.Int32)
+}
+
+// KeepFinite replaces the rows [n, width] that are not finite, see [xla.KeepFinite]: in a batch
+// without a finite row by the row written last. It returns how many there were, an int32 scalar.
+func (b Buffer) KeepFinite(rows *Node) (kept, replaced *Node) {
+	capacity := b.Rows.Shape().Dimensions[0]
+	last := AddScalar(b.Position, int32(-1))
+	last = Where(LessThan(last, ZerosLike(last)), AddScalar(last, int32(capacity)), last)
+	newest := Slice(xla.Rows(b.Rows, last, 1), AxisRange(), AxisRange(0, rows.Shape().Dimensions[1]))
+	return xla.KeepFinite(rows, newest)
 }
 
 // At returns the rows with the given indices [n, 1], [n, width].

@@ -1,9 +1,8 @@
 package scoring
 
 import (
+	"fmt"
 	"math"
-
-	"github.com/pkg/errors"
 )
 
 // Means are the means of some metrics over the iterations since the last evaluation.
@@ -39,11 +38,20 @@ func (m *Means) Reset() {
 	m.Count = 0
 }
 
-// Finite returns an error that names the first metric that is NaN or infinite.
+// Diverged is the error of a metric that is not finite although all transitions are: no search can
+// learn further.
+type Diverged struct {
+	Metric string
+	Value  float64
+}
+
+func (d *Diverged) Error() string { return fmt.Sprintf("%s is %v", d.Metric, d.Value) }
+
+// Finite returns a [Diverged] that names the first metric that is NaN or infinite.
 func Finite(names []string, metrics []float64) error {
 	for i, x := range metrics {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return errors.Errorf("%s is %v", names[i], x)
+			return &Diverged{names[i], x}
 		}
 	}
 	return nil

@@ -19,6 +19,9 @@ type Outcome struct {
 	// nil if it was not measured.
 	Fitnesses []float32
 	Tally
+	// Dropped are the steps of training since the last measurement that were not finite, from which
+	// nothing is learnt.
+	Dropped int
 	// Extra are the search's own metrics, see its method Columns. Those of skills are means over the
 	// iterations since the last evaluation; NaN at first.
 	Extra []float64

@@ -3,7 +3,6 @@ package skills
 import (
 	"slices"
 
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
@@ -30,12 +29,12 @@ func (s *Search) Arrays() (map[string]npz.Array, error) {
 		return nil, err
 	}
 	arrays[evaluationsName] = npz.Scalar(s.evaluations)
-	arrays[sumsName] = npz.Of(append(slices.Clone(s.means.Sums), s.means.Count))
+	arrays[sumsName] = npz.Of(append(slices.Clone(s.means.Sums), s.means.Count, s.dropped))
 	return arrays, nil
 }
 
 // Host counters in checkpoints: the evaluation episodes, and the sums of the metrics since the last
-// evaluation.
+// evaluation, with their number and that of the transitions that were not finite.
 const (
 	evaluationsName = "passive_evaluations"
 	sumsName        = "figures"
@@ -50,14 +49,15 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	}
 	sums, err := arrays[sumsName].Float64s()
 	n := len(s.means.Sums)
-	if err != nil || len(sums) != n+1 {
-		return errors.Errorf("the checkpoint has %d metric sums, but this run needs %d", len(sums), n+1)
+	if err != nil || len(sums) != n+2 {
+		return errors.Errorf("the checkpoint has %d metric sums, but this run needs %d", len(sums), n+2)
 	}
 	if err := s.checkpoint().Restore(arrays); err != nil {
 		return err
 	}
 	s.iteration, s.evaluations = iteration, evaluations[0]
 	s.means = scoring.Means{Sums: slices.Clone(sums[:n]), Count: sums[n]}
+	s.dropped = sums[n+1]
 	return nil
 }
 
@@ -79,8 +79,8 @@ func (s *Search) Replay() (buffer *replay.Store, total int64) {
 func (s *Search) Refill() (episodes int64, err error) {
 	act, err := s.compile(s.programs.Platform, "steps for the replay buffer",
 		func(st state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, metrics) {
-			st, buffer, _ = s.it.act(st, buffer, key.FoldIn(streamRefill))
-			return st, buffer, metrics{Task: graph.ReduceAllMean(st.Envs.Reward)}
+			st, buffer, _, acted := s.it.act(st, buffer, key.FoldIn(streamRefill))
+			return st, buffer, acted
 		})
 	if err != nil {
 		return 0, err

@@ -52,6 +52,7 @@ type metrics struct {
 	DiversityReward      *Node
 	Accepted             *Node // share of the transitions accepted by a [Gate]
 	Task                 *Node // mean task reward of the fresh transitions
+	Invalid              *Node // number of fresh transitions that were not finite
 }
 
 // Random streams of a run or of an iteration.
@@ -120,8 +121,10 @@ func (it iteration) needsReturns() bool {
 }
 
 // act takes one step in all environments, with actions sampled from the actor, and stores the
-// transitions.
-func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, *Node) {
+// transitions, which it returns. Those that are not finite are replaced, see
+// [replay.Buffer.KeepFinite]. The metrics are the task reward and the number of replaced transitions.
+func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, *Node,
+	metrics) {
 	n, skill := it.environments, s.Skills
 	if it.Skills.OneHot > 0 {
 		skill = it.Skills.playing(key.Hi.Graph(), n)
@@ -135,7 +138,8 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 	}
 	episodes, before := it.episodes(), s.Envs
 	s.Envs = episodes.Step(before, action)
-	rows := it.rows(before, s.Envs, action, skill, episodes.Truncation(s.Envs))
+	rows, invalid := buffer.KeepFinite(it.rows(before, s.Envs, action, skill,
+		episodes.Truncation(s.Envs)))
 	buffer = buffer.Insert(rows)
 	if s.Skills != nil { // an episode keeps its skill
 		s.Skills = Where(ended(s.Envs, s.Skills), it.Skills.drawn(key.FoldIn(streamSkill), n), s.Skills)
@@ -144,13 +148,15 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 		returns := s.Returns.Insert(s.Envs.Reward, s.Envs.Done, it.Length)
 		s.Returns = &returns
 	}
-	return s, buffer, rows
+	reward := Where(xla.Finite(s.Envs.Reward), s.Envs.Reward, ZerosLike(s.Envs.Reward))
+	return s, buffer, rows, metrics{Task: ReduceAllMean(reward),
+		Invalid: ConvertDType(invalid, dtypes.Float32)}
 }
 
 // build builds one iteration: act, store, update.
 func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer,
 	metrics) {
-	s, buffer, rows := it.act(s, buffer, key.FoldIn(streamAct))
+	s, buffer, rows, acted := it.act(s, buffer, key.FoldIn(streamAct))
 	if o, ok := s.Diversity.(Observer); ok {
 		after := o.Observe(it.read(rows, nil))
 		xla.CheckLike(s.Diversity, "Observe", "its state", xla.Flatten(after), xla.Flatten(s.Diversity))
@@ -159,7 +165,7 @@ func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, re
 	l, means := it.train(Learning{s.Learner, s.Diversity}, buffer, s.Returns,
 		key.FoldIn(streamUpdates))
 	s.Learner, s.Diversity = l.Learner, l.Diversity
-	means.Task = ReduceAllMean(s.Envs.Reward)
+	means.Task, means.Invalid = acted.Task, acted.Invalid
 	return s, buffer, it.checked(means, s)
 }
 
@@ -177,7 +183,7 @@ func (it iteration) train(l Learning, buffer replay.Buffer, returns *replay.Retu
 	g := key.Hi.Graph()
 	zero := Zeros(g, shapes.Make(dtypes.Float32))
 	start := state{l, buffer, returns, key,
-		metrics{zero, zero, zero, zero, zero, zero, zero, zero}}
+		metrics{zero, zero, zero, zero, zero, zero, zero, zero, zero}}
 	end := xla.ForUnfused(g, it.updates, start, func(step *Node, u state) state {
 		draw := u.Key.FoldInEach(step)
 		index, redraw := u.Buffer.Draw(draw.FoldIn(streamDraw), it.sac.BatchSize),
@@ -202,7 +208,7 @@ func (it iteration) train(l Learning, buffer replay.Buffer, returns *replay.Retu
 // learns from the others as they were before it.
 func (it iteration) learn(l Learning, b Batch, returns *Node, noise sac.Noise) (Learning, metrics) {
 	zero := ZerosLike(l.Learner.LogAlpha.Params)
-	f := metrics{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
+	f := metrics{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero, Invalid: zero}
 	algorithm, diversity, n := it.sac, l.Diversity, b.Reward.Shape().Dimensions[0]
 	if guide, ok := diversity.(ActorObjective); ok {
 		actor := l.Learner.Actor.Params

@@ -2,6 +2,7 @@ package skills
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
@@ -54,6 +55,7 @@ type Search struct {
 
 	evaluations int64         // evaluation episodes so far
 	means       scoring.Means // of the metrics since the last evaluation
+	dropped     float64       // transitions that were not finite since then
 }
 
 // program is a program on the whole state.
@@ -170,7 +172,7 @@ func (s *Search) Columns() []string { return picked(s.it, s.it.columns()) }
 // columns are the names of the [metrics] in field order; "" for those that the method lacks.
 func (it iteration) columns() []string {
 	names := []string{"critic_loss", "actor_loss", "alpha_loss", "", "training_reward", "", "",
-		"task_reward"}
+		"task_reward", ""}
 	if d := it.Diversity; d != nil {
 		names[3], names[5] = d.Loss(), "diversity_reward"
 	}
@@ -208,9 +210,9 @@ func (s *Search) Step() (scoring.Outcome, error) {
 		}
 		if err := s.means.Add(s.Columns(), picked(s.it, means)); err != nil {
 			return scoring.Outcome{},
-				errors.Errorf("%v in iteration %d: the last checkpoint is intact; lower "+
-					"learning_rate or reward_scaling, or check the environment's rewards", err, next)
+				fmt.Errorf("%w in iteration %d: lower learning_rate or reward_scaling", err, next)
 		}
+		s.dropped += means[len(means)-1]
 	}
 	outcome := scoring.Outcome{Extra: s.means.Values()}
 	s.iteration = next
@@ -220,6 +222,7 @@ func (s *Search) Step() (scoring.Outcome, error) {
 			return scoring.Outcome{}, err
 		}
 		s.evaluations += int64(s.measuring.episodes)
+		s.dropped = 0
 		s.means.Reset()
 	}
 	outcome.Generation, outcome.EnvSteps, outcome.Evaluations = next, after, s.evaluations
@@ -240,7 +243,7 @@ func (s *Search) Conclude() (outcome scoring.Outcome, err error) {
 	if err != nil {
 		return outcome, err
 	}
-	outcome = scoring.Outcome{Generation: s.iteration, Extra: s.means.Values()}
+	outcome = scoring.Outcome{Generation: s.iteration, Dropped: int(s.dropped), Extra: s.means.Values()}
 	return outcome, s.measuring.insert(evaluation, &outcome)
 }
 

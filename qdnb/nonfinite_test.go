@@ -1,0 +1,118 @@
+package qdnb
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/xla"
+)
+
+// faulty is a plane whose rewards, states or observations are not finite beyond an edge in x, which
+// some episodes start with.
+type faulty struct {
+	plane
+	fault string
+	edge  float64
+	speed float64
+}
+
+func (f faulty) Reset(keys xla.Key) envs.State {
+	return f.broken(f.plane.Reset(keys))
+}
+
+func (f faulty) Step(s envs.State, action *Node) envs.State {
+	return f.broken(f.plane.Step(s, MulScalar(action, f.speed)))
+}
+
+func (f faulty) broken(s envs.State) envs.State {
+	x := Reshape(Slice(s.Observation, AxisRange(), AxisElem(0)), -1)
+	beyond := GreaterThan(x, ConstAs(x, f.edge))
+	set := func(x *Node, value float64) *Node {
+		wide := beyond
+		if x.Rank() == 2 && x.Shape().Dimensions[0] == 2 { // [2, B]
+			wide = BroadcastToDims(InsertAxes(wide, 0), x.Shape().Dimensions...)
+		}
+		return Where(wide, ConstAs(x, value), x)
+	}
+	switch f.fault {
+	case "reward":
+		s.Reward = set(s.Reward, math.NaN())
+	case "state":
+		s.PhysicsState[0] = set(s.PhysicsState[0], math.Inf(1))
+		s.Reward = OnesLike(s.Reward)
+	case "observation":
+		s.Observation = Transpose(set(Transpose(s.Observation, 0, 1), math.NaN()), 0, 1)
+		s.Reward = OnesLike(s.Reward)
+	}
+	return s
+}
+
+// Rewards, states and observations that are not finite cost their episodes, not the run: they are
+// counted, reach no network, and all losses stay finite.
+func TestNonFiniteEpisodes(t *testing.T) {
+	for _, algorithm := range []string{"map-elites", "pga-map-elites", "dcrl-map-elites", "pga-aurora",
+		"cma-mae", "sac", "diayn-reward", "dads-reward", "smerl-dads", "metra", "qdac"} {
+		for _, fault := range []string{"reward", "state", "observation"} {
+			t.Run(algorithm+" "+fault, func(t *testing.T) {
+				t.Parallel()
+				spec := smallOf(algorithm, t.TempDir(), 4)
+				if !slices.Contains([]string{"map-elites", "cma-mae"}, algorithm) &&
+					!strings.Contains(algorithm, "pga") && !learns(algorithm) {
+					spec = smallDiscovery(algorithm, spec.Runs, 40)
+				}
+				speed := 2.0
+				if algorithm == "pga-aurora" { // its episodes start in one place
+					speed = 10
+				}
+				spec.Env, spec.Environment = "", faulty{plane{"faulty"}, fault, 0.09, speed}
+				run := train(t, spec)
+				if s := run.Status; s.Invalid == 0 || math.IsInf(s.MaxFitness, -1) {
+					t.Errorf("%d are invalid, max fitness %g", s.Invalid, s.MaxFitness)
+				}
+				table, err := run.Metrics()
+				if err != nil {
+					t.Fatal(err)
+				}
+				invalid := 0.0
+				for i, row := range table.Rows {
+					invalid += row[7]
+					for k, x := range row[8:] {
+						if i > 0 && (math.IsNaN(x) || math.IsInf(x, 0)) {
+							t.Errorf("%s is %g in row %d", table.Columns[8+k], x, i)
+						}
+					}
+				}
+				if invalid != float64(run.Status.Invalid) {
+					t.Errorf("metrics.csv counts %g, status.json %d", invalid, run.Status.Invalid)
+				}
+			})
+		}
+	}
+}
+
+// A run whose evaluations are all invalid says so, each time, and does not count as a success.
+func TestAllInvalid(t *testing.T) {
+	for _, algorithm := range []string{"map-elites", "pga-map-elites", "diayn-reward"} {
+		spec := smallOf(algorithm, filepath.Join(t.TempDir(), "runs"), 2)
+		if algorithm == "diayn-reward" {
+			spec = smallDiscovery(algorithm, spec.Runs, 8)
+		}
+		spec.Env, spec.Environment = "", faulty{plane{"faulty"}, "observation", -9, 1}
+		for range 2 {
+			run, err := Train(background, spec)
+			if want := "no evaluation was finite: see what envtest.Check says"; err == nil ||
+				!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("%s: %v, want %q", algorithm, err, want)
+			}
+			if !run.Status.Finished || run.Status.Invalid == 0 {
+				t.Errorf("%s: %+v", algorithm, run.Status)
+			}
+		}
+	}
+}
