@@ -1,10 +1,10 @@
 package envs
 
 import (
+	"fmt"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -72,7 +72,7 @@ func (e Episodes) read(s State) memory {
 // Reset implements [Env].
 func (e Episodes) Reset(keys xla.Key) State {
 	if e.length < 1 {
-		panic(errors.Errorf("episodes of %s need at least 1 step, not %d", e.env.Spec().Name, e.length))
+		panic(fmt.Errorf("episodes of %s need at least 1 step, not %d", e.env.Spec().Name, e.length))
 	}
 	s := Reset(e.env, keys)
 	batch := s.Reward.Shape().Dimensions[0]

@@ -1,9 +1,10 @@
 package envs
 
 import (
+	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/xla"
@@ -32,7 +33,10 @@ func Fingerprint(env Env) (string, error) {
 		t.Note(spec.Initial)
 	}
 	err := traceStep(t, env, func(s State) State { return s })
-	return t.Sum(), errors.WithMessage(err, "the environment cannot be built")
+	if err != nil {
+		return "", fmt.Errorf("the environment cannot be built: %w", err)
+	}
+	return t.Sum(), nil
 }
 
 // FingerprintObjectives hashes the objectives of an environment, which [Fingerprint] leaves out,
@@ -41,7 +45,10 @@ func FingerprintObjectives(env Env) (string, error) {
 	t, spec := xla.NewTrace(), env.Spec()
 	t.Note(spec.Objectives)
 	err := traceStep(t, env, func(s State) State { return s.WithObjectives(spec) })
-	return t.Sum(), errors.WithMessage(err, "the objectives cannot be built")
+	if err != nil {
+		return "", fmt.Errorf("the objectives cannot be built: %w", err)
+	}
+	return t.Sum(), nil
 }
 
 // traceStep adds the Reset of an environment and a Step from it to a trace. start changes the state

@@ -1,12 +1,12 @@
 package envs
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/names"
@@ -88,7 +88,7 @@ func Validate(env Env) error {
 		}
 	}
 	if wrong != "" {
-		return errors.Errorf("%s: %s", env.Spec().Name, wrong)
+		return fmt.Errorf("%s: %s", env.Spec().Name, wrong)
 	}
 	return nil
 }

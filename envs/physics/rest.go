@@ -1,6 +1,6 @@
 package physics
 
-import "github.com/pkg/errors"
+import "fmt"
 
 // Place is the position of a body, m, and its rotation as a quaternion w, x, y, z.
 type Place struct {
@@ -15,7 +15,7 @@ func (s *System) Places(angles ...float64) ([]Place, error) {
 	all := s.rest
 	if len(angles) > 0 {
 		if len(angles) != s.dofs {
-			return nil, errors.Errorf("the system has %d joint angles, not %d", s.dofs, len(angles))
+			return nil, fmt.Errorf("the system has %d joint angles, not %d", s.dofs, len(angles))
 		}
 		all = s.pose(known(angles...), constant(s.dofs, 0))
 	}

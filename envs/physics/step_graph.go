@@ -1,10 +1,11 @@
 package physics
 
 import (
+	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -25,7 +26,7 @@ func (s *System) Step(state State, action *Node) (State, Contact) {
 func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) {
 	if s.actions > 0 && (action == nil || action.Rank() != 2 || action.Shape().Dimensions[0] !=
 		s.actions || action.Shape().Dimensions[1] != state.batch()) {
-		panic(errors.Errorf("actions must be a tensor [%d, %d], for %d actions and %d copies", s.actions,
+		panic(fmt.Errorf("actions must be a tensor [%d, %d], for %d actions and %d copies", s.actions,
 			state.batch(), s.actions, state.batch()))
 	}
 	g, batch := state.graph(), state.batch()

@@ -1,11 +1,11 @@
 package physics
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
-
-	"github.com/pkg/errors"
 )
 
 // System is a model prepared for building graphs. Its kinematic tree is laid out by limbs, the
@@ -128,7 +128,7 @@ func (s *System) layOut() error {
 		children[j.Parent] = append(children[j.Parent], j.Child)
 		isChild[j.Child] = true
 		if m.Bodies[m.Body(j.Child)].Fixed {
-			return errors.Errorf("the child of joint %q is %q, a fixed body: make it the parent", j.Name,
+			return fmt.Errorf("the child of joint %q is %q, a fixed body: make it the parent", j.Name,
 				j.Child)
 		}
 	}
@@ -198,7 +198,7 @@ func (s *System) layOut() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Pose)) {
 		if isChild[name] {
-			return errors.Errorf("the pose puts %q, which its joint places: set the pose of its parent, or "+
+			return fmt.Errorf("the pose puts %q, which its joint places: set the pose of its parent, or "+
 				"Angles", name)
 		}
 	}

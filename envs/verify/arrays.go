@@ -1,10 +1,9 @@
 package verify
 
 import (
+	"fmt"
 	"math"
 	"slices"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
 )
@@ -62,14 +61,14 @@ func read(path string) (*arrays, error) {
 func (a *arrays) get(c column) (array, error) {
 	stored, ok := a.byName[c.name]
 	if !ok {
-		return array{}, errors.Errorf("there is no array %q; the arrays are %s", c.name, list(a.byName))
+		return array{}, fmt.Errorf("there is no array %q; the arrays are %s", c.name, list(a.byName))
 	}
 	var shape []int
 	for i, axis := range c.axes {
 		size, known := a.sizes[axis]
 		if !known && i < len(stored.Shape) {
 			if size = stored.Shape[i]; size == 0 {
-				return array{}, errors.Errorf("array %q of shape %v is empty", c.name, stored.Shape)
+				return array{}, fmt.Errorf("array %q of shape %v is empty", c.name, stored.Shape)
 			}
 			a.sizes[axis] = size
 		}
@@ -77,16 +76,16 @@ func (a *arrays) get(c column) (array, error) {
 	}
 	shape = append(shape, c.dims...)
 	if !slices.Equal(stored.Shape, shape) {
-		return array{}, errors.Errorf("array %q has shape %v, not %v (%v, then %v)", c.name, stored.Shape,
+		return array{}, fmt.Errorf("array %q has shape %v, not %v (%v, then %v)", c.name, stored.Shape,
 			shape, c.axes, c.dims)
 	}
 	flat, err := stored.Float32s()
 	if err != nil {
-		return array{}, errors.WithMessagef(err, "array %q", c.name)
+		return array{}, fmt.Errorf("array %q: %w", c.name, err)
 	}
 	for i, x := range flat {
 		if x != x || math.IsInf(float64(x), 0) {
-			return array{}, errors.Errorf("array %q holds %v, at element %d", c.name, x, i)
+			return array{}, fmt.Errorf("array %q holds %v, at element %d", c.name, x, i)
 		}
 	}
 	return array{flat, shape}, nil

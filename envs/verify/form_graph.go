@@ -1,8 +1,8 @@
 package verify
 
 import (
+	"fmt"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 )
@@ -37,7 +37,7 @@ func formOf(env envs.Env) (form, error) {
 	case *envs.BlackBox:
 		return solutionForm(env), nil
 	}
-	return form{}, errors.Errorf("%s cannot be verified: golden files exist for pointmaze, tasks of "+
+	return form{}, fmt.Errorf("%s cannot be verified: golden files exist for pointmaze, tasks of "+
 		"rigid bodies and tasks without physics only", env.Spec().Name)
 }
 
