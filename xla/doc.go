@@ -10,8 +10,7 @@
 //     is for bodies of large operations, such as network updates.
 //   - [Materialize] keeps XLA:CPU from recomputing a value in each of its users.
 //   - [Key] is a counter-based random number generator, the same on every backend.
-//   - [Parametric] parts of an algorithm take their parameters as inputs of a program. A process
-//     compiles programs with the same text once.
+//   - A process compiles programs with the same text once.
 //
 // Graph functions live in files named *_graph.go and panic with the cause; all other functions
 // return errors. Compile turns a panic during graph building into an error that names the program.
