@@ -155,20 +155,6 @@ func TestImportPolicyMistakes(t *testing.T) {
 			s.Policy = file(
 				"huge.npy", npz.Of(huge))
 		},
-		"it fits pointmaze with 5 skills": func(s *ImportSpec) {
-			s.Env = "walker-uni"
-		},
-		"[14] or --set hidden=[8,8]": func(s *ImportSpec) {
-			s.Set = nil
-		},
-		"it is one policy of a repertoire": func(s *ImportSpec) {
-			s.Policy = file(
-				"genotype.npy", npz.Of(numbers(mazeGenotype)))
-		},
-		"it fits no environment with these h": func(s *ImportSpec) {
-			s.Policy = file(
-				"few.npy", npz.Of(numbers(3)))
-		},
 		"has 172 parameters, but sac on pointmaze needs 132 (2 -> 8 -> 8 -> 4)": func(s *ImportSpec) {
 			s.Algorithm = "sac"
 		},
@@ -279,7 +265,7 @@ func TestImportRepertoireMistakes(t *testing.T) {
 		"descriptors has shape [3 2], not [4 2]": func(a map[string]npz.Array) {
 			a["descriptors"] = npz.Of(make([]float32, 6), 3, 2)
 		},
-		"they fit with --set hidden=[4]": func(a map[string]npz.Array) {
+		"genotypes has shape [4 22], not [4 ": func(a map[string]npz.Array) {
 			a["genotypes"] = npz.Of(make([]float32, 4*22), 4, 22)
 		},
 		"has type uint8, not float32": func(a map[string]npz.Array) {

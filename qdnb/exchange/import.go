@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/pkg/errors"
 
@@ -130,8 +131,8 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 	skills := &runs.Skills{Observations: env.Observations, Actions: env.Actions,
 		Count: settings.Skills, Hidden: settings.Hidden, Policy: row.data}
 	if want := runs.Row(skills.Sizes()); len(row.data) != want {
-		return nil, errors.Errorf("%s has %d parameters, but %s on %s needs %d (%s): %s", s.Policy,
-			len(row.data), s.Algorithm, s.Env, want, layers(skills), fitting(len(row.data), *skills))
+		return nil, errors.Errorf("%s has %d parameters, but %s on %s needs %d (%s): set hidden "+
+			"and skills", s.Policy, len(row.data), s.Algorithm, s.Env, want, layers(skills))
 	}
 	if err := skills.Check(); err != nil {
 		return nil, err
@@ -144,6 +145,15 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 		Imported: digest(map[string]floats{"policy": row})}
 	return s.write(env, written, runs.Status{MaxFitness: math.Inf(-1)},
 		func(w *runs.Writer) error { return w.SaveSkills(skills) })
+}
+
+// layers formats the layer sizes of a network as in "7 -> 8 -> 8 -> 4".
+func layers(s *runs.Skills) string {
+	text := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(s.Sizes()), "[]")), " -> ")
+	if s.Count > 0 {
+		return fmt.Sprintf("%s, %d observations and %d skills", text, s.Observations, s.Count)
+	}
+	return text
 }
 
 // maxSkills is the largest number of skills; a larger one is treated as a typing error.
@@ -183,21 +193,16 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 		{"descriptors", "components", "descriptors of " + s.Env, r.Dims},
 		{"centroids", "components", "descriptors of " + s.Env, r.Dims},
 	} {
-		shape, hint, rows := arrays[part.name].Shape, "", cells
+		shape, rows := arrays[part.name].Shape, cells
 		if part.name == "genotypes" && shape[0] != cells {
 			rows = len(r.Filled()) // as qdnb stores them
 		}
 		if slices.Equal(shape, []int{rows, part.width}) {
 			continue
 		}
-		if part.name == "genotypes" && shape[0] == cells {
-			if hint = fittingHidden(shape[1], spec.Observations, spec.Actions); hint != "" {
-				hint = "; they fit with " + hint
-			}
-		}
 		return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: it has %d fitnesses, and %s have "+
-			"%d %s%s", s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width,
-			part.unit, hint)
+			"%d %s", s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width,
+			part.unit)
 	}
 	if err := clean(r); err != nil {
 		return nil, errors.WithMessage(err, s.Repertoire)
