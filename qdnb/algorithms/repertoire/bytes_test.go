@@ -15,8 +15,7 @@ import (
 )
 
 // centroidBytes holds the SHA-256 of the centroids of 1024 cells and 50 000 samples, float32,
-// little endian, row by row, per environment and cvt_seed. XLA:CPU with AVX-512 computed the same
-// bytes before k-means moved to the host.
+// little endian, row by row, per environment and cvt_seed.
 var centroidBytes = map[string]map[int64]string{
 	"ant-maze": {
 		0: "b473370887b37a1640fb0e450cab96577819f3f75287a7f44b0d061c318f8cee",
