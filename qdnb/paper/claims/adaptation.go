@@ -18,7 +18,7 @@ var ofAdaptation = []Claim{
 		"PGA variants match mutual-information methods for changes of gravity and legs below 50 % " +
 			"(best against " +
 			"best, within 20 %, at 75 % of the values)", "figure 4", func(d *data) (bool, string) {
-			return d.mostly(slight, func(p panel, x float64) bool {
+			return d.atMultipliers(slight, func(p panel, x float64) bool {
 				a, b := d.bestAt(p, pga, x), d.bestAt(p, reinforcement, x)
 				return closeTo(a.median(), b.median())
 			})
@@ -28,7 +28,7 @@ var ofAdaptation = []Claim{
 			"% of the values)",
 		"figure 4", func(d *data) (bool, string) {
 			others := slices.Concat(pga, reinforcement)
-			return d.mostly(slight, func(p panel, x float64) bool {
+			return d.atMultipliers(slight, func(p panel, x float64) bool {
 				behind := d.bestAt(p, []string{"map-elites", "aurora"}, x)
 				return behind.median() < d.bestAt(p, others, x).median()
 			})
@@ -37,7 +37,7 @@ var ofAdaptation = []Claim{
 		"AURORA variants adapt almost like their supervised counterparts (at most 20 % behind, at 75 % " +
 			"of the values)",
 		"figure 4", func(d *data) (bool, string) {
-			return d.mostly(every, func(p panel, x float64) bool {
+			return d.atMultipliers(every, func(p panel, x float64) bool {
 				same := true
 				for _, pair := range [][2]string{{"aurora", "map-elites"}, {"pga-aurora", "pga-map-elites"}} {
 					a, b := d.adaptation(p.perturbation, p.env, pair[0], x),
@@ -204,7 +204,7 @@ var ofAverages = []Claim{
 					wins.add(same, fmt.Sprintf("%s on %s", m, env))
 				}
 			}
-			return wins.mostly(), wins.String()
+			return wins.threeQuarters(), wins.String()
 		}},
 	{"iqm-ranking",
 		"ranked by interquartile means, methods keep their order by medians in adaptation and on " +
@@ -255,8 +255,8 @@ func (d *data) needIQM(x []float64, what string) []float64 {
 func slight(x float64) bool { return math.Abs(x-1) < 0.5-1e-9 }
 func every(float64) bool    { return true }
 
-// mostly checks whether a condition holds at most of the wanted multipliers of all panels.
-func (d *data) mostly(wanted func(x float64) bool, so func(p panel, x float64) bool) (bool,
+// atMultipliers checks whether a condition holds at three quarters of the wanted multipliers of all panels.
+func (d *data) atMultipliers(wanted func(x float64) bool, so func(p panel, x float64) bool) (bool,
 	string) {
 	wins := tally{unit: " values"}
 	for _, p := range panels() {
@@ -269,7 +269,7 @@ func (d *data) mostly(wanted func(x float64) bool, so func(p panel, x float64) b
 	if wins.all == 0 {
 		d.need("multipliers between 0.5 and 1.5")
 	}
-	return wins.mostly(), wins.String()
+	return wins.threeQuarters(), wins.String()
 }
 
 // panel is one of the six left panels of figure 4.

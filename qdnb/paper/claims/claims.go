@@ -316,8 +316,8 @@ func (t *tally) String() string {
 	return text
 }
 
-// most reports whether the condition holds on most tasks.
-func (t *tally) most() bool { return float64(t.yes) > most*float64(t.all) }
+// majority reports whether the condition holds on most tasks.
+func (t *tally) majority() bool { return 2*t.yes > t.all }
 
-// mostly reports whether the condition holds at most values.
-func (t *tally) mostly() bool { return float64(t.yes) >= mostly*float64(t.all) }
+// threeQuarters reports whether the condition holds at most of many values.
+func (t *tally) threeQuarters() bool { return 4*t.yes >= 3*t.all }

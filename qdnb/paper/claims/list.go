@@ -27,8 +27,6 @@ const (
 	// "on the level of", "similar", "matches": the medians differ by at most this fraction of the
 	// larger
 	level      = 0.2
-	most       = 0.5  // "on most tasks": more than this fraction of them
-	mostly     = 0.75 // a statement over many multipliers: at least this fraction of them
 	trapped    = 500  // max fitness on ant-trap without leaving the trap; 449 in the paper
 	nearlyFull = 90   // "near full coverage", in percent
 	repeatedly = 2    // "jump repeatedly": hurdles per episode

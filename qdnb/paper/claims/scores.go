@@ -29,7 +29,7 @@ var ofScores = []Claim{
 				wins.add(closeTo(a.median(), b.median()), env)
 				words = append(words, fmt.Sprintf("%s %.0f %% against %.0f %%", env, a.median(), b.median()))
 			}
-			return wins.most(), join(wins.String(), strings.Join(words, ", "))
+			return wins.majority(), join(wins.String(), strings.Join(words, ", "))
 		}},
 	{"pga-fitness", "PGA-MAP-Elites has the best max fitness on pointmaze and walker-uni",
 		"table 1", func(d *data) (bool, string) {
@@ -56,7 +56,7 @@ var ofScores = []Claim{
 				wins.add(samples[0].median() > samples[1].median(),
 					fmt.Sprintf("%s after %.2g steps", env, steps))
 			}
-			return wins.most(), wins.String()
+			return wins.majority(), wins.String()
 		}},
 	{"qd-score-ant-omni",
 		"on ant-omni the QD score of DADS+REWARD is on the level of MAP-Elites' (within 20 %)",
@@ -274,7 +274,7 @@ func (d *data) smerlAgainstSum(m results.Metric, so func(smerl, sum []float64) b
 			a, b := d.pair("smerl-"+variant, variant+"-reward", env, m)
 			wins.add(so(a.x, b.x), env)
 		}
-		holds = holds && wins.most()
+		holds = holds && wins.majority()
 		words = append(words, strings.ToUpper(variant)+": "+wins.String())
 	}
 	return holds, strings.Join(words, "; ")

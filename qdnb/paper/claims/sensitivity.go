@@ -37,7 +37,7 @@ var ofSensitivity = []Claim{
 				wins.add(b > a, env)
 				words = append(words, fmt.Sprintf("%s %.2f against %.2f", env, b, a))
 			}
-			return wins.most(), join(wins.String(), strings.Join(words, ", "))
+			return wins.majority(), join(wins.String(), strings.Join(words, ", "))
 		}},
 	{"sensitivity-ant-uni",
 		"on ant-uni even the worst setting of MAP-Elites beats the best of DADS+REWARD",
@@ -83,7 +83,7 @@ var ofAblations = []Claim{
 		"without the task's reward adaptation collapses: DIAYN and DADS keep less than half of the " +
 			"fitness of their +REWARD " +
 			"versions (at 75 % of the values)", "figure 16", func(d *data) (bool, string) {
-			return d.mostly(every, func(p panel, x float64) bool {
+			return d.atMultipliers(every, func(p panel, x float64) bool {
 				collapse := true
 				for _, label := range protocol.Unrewarded() {
 					a, b := stats.Median(d.adaptation(p.perturbation, p.env, label, x)),
