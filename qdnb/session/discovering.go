@@ -1,7 +1,7 @@
 package session
 
 import (
-	"github.com/pkg/errors"
+	"errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"

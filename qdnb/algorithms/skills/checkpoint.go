@@ -1,9 +1,8 @@
 package skills
 
 import (
+	"fmt"
 	"slices"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -45,12 +44,12 @@ const (
 func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	evaluations, err := arrays[evaluationsName].Int64s()
 	if err != nil || len(evaluations) != 1 {
-		return errors.Errorf("the checkpoint lacks the number of evaluations")
+		return fmt.Errorf("the checkpoint lacks the number of evaluations")
 	}
 	sums, err := arrays[sumsName].Float64s()
 	n := len(s.means.Sums)
 	if err != nil || len(sums) != n+2 {
-		return errors.Errorf("the checkpoint has %d metric sums, but this run needs %d", len(sums), n+2)
+		return fmt.Errorf("the checkpoint has %d metric sums, but this run needs %d", len(sums), n+2)
 	}
 	if err := s.checkpoint().Restore(arrays); err != nil {
 		return err

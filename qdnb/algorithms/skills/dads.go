@@ -1,13 +1,13 @@
 package skills
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -48,7 +48,7 @@ func (DADS) Loss() string { return "dynamics_loss" }
 func (d DADS) Init(t Task, key xla.Key) Diversity {
 	skills, changes := t.Skills.Size(), t.Width()
 	if d.Sees < 0 || d.Sees > changes || d.Components < 1 || len(d.Hidden) == 0 {
-		panic(errors.Errorf("skill dynamics of %d components and %d hidden layers cannot see %d of %d "+
+		panic(fmt.Errorf("skill dynamics of %d components and %d hidden layers cannot see %d of %d "+
 			"features", d.Components, len(d.Hidden), d.Sees, changes))
 	}
 	logits, means, hidden := d.forms(skills, changes)

@@ -1,12 +1,12 @@
 package skills
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
@@ -70,7 +70,7 @@ func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, er
 				[]*Node{model.Reward(b), loss}, objective))
 		})
 	}
-	return t.Sum(), errors.WithMessage(err, "cannot build the diversity reward")
+	return t.Sum(), wrapped(err, "diversity reward")
 }
 
 func fingerprintObjective(objective Objective, batch int) (string, error) {
@@ -90,5 +90,12 @@ func fingerprintObjective(objective Objective, batch int) (string, error) {
 			}
 			return xla.Out(out)
 		})
-	return t.Sum(), errors.WithMessage(err, "cannot build the objective")
+	return t.Sum(), wrapped(err, "objective")
+}
+
+func wrapped(err error, part string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot build the %s: %w", part, err)
 }

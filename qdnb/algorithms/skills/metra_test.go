@@ -5,13 +5,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -89,59 +89,17 @@ func TestUnitVectors(t *testing.T) {
 	}
 }
 
-// A continuous skill is a unit vector, lasts until its episode ends, and is stored with each step.
-func TestContinuousSkillsLastAnEpisode(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		s := newSearch(t, p, methodOf(short, 3, METRA{LearningRate: 1e-2, Hidden: []int{8},
-			Multiplier: 30, Slack: 1e-3, Components: 2}, DiversityOnly{}), small())
-		steps(t, s, 11) // the first only measures
-		rows, width := stored(t, s)
-		const n = 6
-		skill := func(step, k int) []float32 { // after observations, action, reward, done, truncation
-			return rows[(step*n+k)*width+9 : (step*n+k)*width+11]
-		}
-		ended := 0
-		for step := range 10 {
-			for k := range n {
-				z := skill(step, k)
-				if square := z[0]*z[0] + z[1]*z[1]; math.Abs(float64(square)-1) > 1e-5 {
-					t.Errorf("step %d: skill %v is no unit vector", step, z)
-				}
-				if step == 9 {
-					continue
-				}
-				done := rows[(step*n+k)*width+7] == 1
-				if done == slices.Equal(z, skill(step+1, k)) {
-					t.Errorf("step %d of environment %d ends its episode: %v; skills %v and then %v", step, k,
-						done, z, skill(step+1, k))
-				}
-				if done {
-					ended++
-				}
-			}
-		}
-		if ended < n || slices.Equal(skill(0, 0), skill(0, 1)) {
-			t.Errorf("%d episodes ended; the first two skills are %v and %v", ended, skill(0, 0),
-				skill(0, 1))
-		}
-	})
-}
-
 // Numbered skills need an environment each. Each environment plays any of continuous skills.
 func TestMETRAEvaluatesMoreSkillsThanEnvironments(t *testing.T) {
 	m := defaultMetra(endless.Spec())
 	m.NumSkills = m.EnvBatchSize + 1
-	if err := m.Check(); err == nil || !strings.Contains(err.Error(), "at most env_batch_size") {
-		t.Errorf("numbered: %v", err)
-	}
+	errtest.Want(t, m.Check(), "at most env_batch_size")
 	m.ContinuousSkills = 2
 	if err := m.Check(); err != nil {
 		t.Errorf("continuous: %v", err)
 	}
 	m.NumSkills = 0
-	if err := m.Check(); err == nil || !strings.Contains(err.Error(), "num_skills must be between") {
-		t.Errorf("none: %v", err)
-	}
+	errtest.Want(t, m.Check(), "num_skills must be between")
 }
 
 // Skills that move in different directions are told apart, and a step has length 1 in the learned

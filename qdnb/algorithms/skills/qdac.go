@@ -2,9 +2,9 @@ package skills
 
 import (
 	"cmp"
+	"fmt"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -73,7 +73,7 @@ func (q QDAC) Condition(t Task) Task {
 func (q QDAC) Init(t Task, key xla.Key) Diversity {
 	spec := t.Env.Spec()
 	if k := spec.Descriptor.Kind; k != envs.Mean && k != envs.Final {
-		panic(errors.Errorf("skills of %s cannot be descriptors, which must be means or final states of "+
+		panic(fmt.Errorf("skills of %s cannot be descriptors, which must be means or final states of "+
 			"episodes: use another algorithm, such as diayn-reward", spec.Name))
 	}
 	inputs := spec.Observations + t.Skills.Size()
@@ -183,7 +183,7 @@ func defaultQdac(env envs.Spec) *Qdac {
 // Check implements [Hyperparameters].
 func (q *Qdac) Check() error {
 	if q.DescriptorChanges && q.env.Descriptor.Kind == envs.Mean {
-		return errors.Errorf("descriptor_changes must be false for %s, whose descriptor is a mean",
+		return fmt.Errorf("descriptor_changes must be false for %s, whose descriptor is a mean",
 			q.env.Name)
 	}
 	return cmp.Or(q.SAC.Check(), limits.Int("num_skills", q.NumSkills, 1, maxSkills),

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -152,50 +152,6 @@ func distanceToSkills(t *testing.T, s *Search) float64 {
 	return sum / float64(len(e.Fitnesses))
 }
 
-// A transition holds the skill of its episode, a point of the cube, and the features of its step.
-func TestDesiredDescriptorsAreStored(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
-	p := xlatest.Best(t)
-	for _, changes := range []bool{false, true} {
-		method := methodOf(short, 3, QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8},
-			Distance: 0.1, Smooth: 1e-3, Changes: changes}, TaskOnly{})
-		s := newSearch(t, p, method, small())
-		steps(t, s, 11) // the first only measures
-		rows, width := stored(t, s)
-		const n = 6
-		row := func(step, k int) []float32 { return rows[(step*n+k)*width:][:width] }
-		ended := 0
-		for step := range 10 {
-			for k := range n {
-				now := row(step, k)
-				obs, next, done, skill, features := now[:2], now[2:4], now[7] == 1, now[9:11], now[11:13]
-				for i, start := range row(0, k)[:2] {
-					want := obs[i] / 2
-					if changes && done {
-						want = start / 2
-					} else if changes {
-						want = (start + 8*(next[i]-obs[i])) / 2
-					}
-					if math.Abs(float64(features[i]-want)) > 1e-5 || math.Abs(float64(skill[i])) > 1 {
-						t.Errorf("changes %v, step %d: %v has skill %v and features %v", changes, step, now, skill,
-							features)
-					}
-				}
-				if done {
-					ended++
-				}
-				if step < 9 && done == slices.Equal(skill, row(step+1, k)[9:11]) {
-					t.Errorf("step %d of environment %d ends its episode: %v; skills %v and then %v", step, k,
-						done, skill, row(step+1, k)[9:11])
-				}
-			}
-		}
-		if ended < n {
-			t.Errorf("%d episodes ended", ended)
-		}
-	}
-}
-
 // A share of the sampled transitions gets random skills; nothing else changes.
 func TestMixedSkills(t *testing.T) {
 	const n = 10
@@ -237,14 +193,9 @@ func TestQDACNeedsDescriptors(t *testing.T) {
 	spec.Descriptor.Kind = envs.Mean
 	h := Defaults("qdac", spec).(*Qdac)
 	h.DescriptorChanges = true
-	if err := h.Check(); err == nil || !strings.Contains(err.Error(), "must be false for point") {
-		t.Errorf("changes of a mean: %v", err)
-	}
+	errtest.Want(t, h.Check(), "must be false for point")
 	_, err := New(xlatest.Pure(t), h.Method(outcome{endless}), small())
-	if err == nil || !strings.Contains(err.Error(), "skills of point cannot be descriptors") ||
-		strings.Contains(err.Error(), "\n") {
-		t.Errorf("an outcome: %v", err)
-	}
+	errtest.Want(t, err, "skills of point cannot be descriptors")
 }
 
 // outcome is a point whose descriptor is the state after the last step.

@@ -2,11 +2,11 @@ package skills
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -86,7 +86,7 @@ func New(p *xla.Platform, method Method, config Config) (*Search, error) {
 	d := len(method.Env.Spec().Descriptor.Lower)
 	switch {
 	case method.Skills.OneHot > config.EnvBatchSize:
-		return nil, errors.Errorf("%d environments cannot play all of %d skills", config.EnvBatchSize,
+		return nil, fmt.Errorf("%d environments cannot play all of %d skills", config.EnvBatchSize,
 			method.Skills.OneHot)
 	case (method.Diversity == nil) != (method.Skills.Count() == 0) || (method.Diversity == nil) !=
 		(method.Objective == nil):
@@ -94,11 +94,11 @@ func New(p *xla.Platform, method Method, config Config) (*Search, error) {
 			"them or none")
 	case method.Objective != nil && method.Objective.NeedsReturns() &&
 		config.ReplayBufferSize/config.EnvBatchSize < method.Length:
-		return nil, errors.Errorf("the replay buffer must hold whole episodes: at least %d "+
+		return nil, fmt.Errorf("the replay buffer must hold whole episodes: at least %d "+
 			"transitions, not %d", config.EnvBatchSize*method.Length, config.ReplayBufferSize)
 	case len(config.Centroids.Shape) != 2 || config.Centroids.Shape[0] < 1 ||
 		config.Centroids.Shape[1] != d:
-		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components",
+		return nil, fmt.Errorf("centroids of shape %v do not fit descriptors of %d components",
 			config.Centroids.Shape, d)
 	}
 	programs := &xla.Scope{Platform: p}

@@ -2,9 +2,9 @@ package skills
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"math"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -247,16 +247,16 @@ func (s SAC) Check() error {
 	}
 	// also rejects NaN
 	if !(s.GradUpdatesPerStep >= 0 && s.GradUpdatesPerStep*float64(s.EnvBatchSize) <= maxUpdates) {
-		return errors.Errorf("grad_updates_per_step must be between 0 and %g, not %g",
+		return fmt.Errorf("grad_updates_per_step must be between 0 and %g, not %g",
 			maxUpdates/float64(s.EnvBatchSize), s.GradUpdatesPerStep)
 	}
 	if s.GradUpdatesPerStep > 0 && s.Updates() == 0 {
-		return errors.Errorf("grad_updates_per_step is %g, less than one update for the steps of %d "+
+		return fmt.Errorf("grad_updates_per_step is %g, less than one update for the steps of %d "+
 			"environments: set 0, or at least %g", s.GradUpdatesPerStep, s.EnvBatchSize,
 			1/float64(s.EnvBatchSize))
 	}
 	if s.ReplayBufferSize%s.EnvBatchSize != 0 {
-		return errors.Errorf("replay_buffer_size must be a multiple of env_batch_size (%d), not %d",
+		return fmt.Errorf("replay_buffer_size must be a multiple of env_batch_size (%d), not %d",
 			s.EnvBatchSize, s.ReplayBufferSize)
 	}
 	return nil
@@ -268,7 +268,7 @@ func (d Discovery) Check() error {
 		return err
 	}
 	if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
-		return errors.Errorf("num_skills must be at most env_batch_size (%d), so that each skill is "+
+		return fmt.Errorf("num_skills must be at most env_batch_size (%d), so that each skill is "+
 			"played, not %d", d.EnvBatchSize, d.NumSkills)
 	}
 	return nil
@@ -295,10 +295,10 @@ func (s Selective) Check() error {
 			"policy that solves the task, such as one trained by `qdnb train --algorithm sac`")
 	}
 	if math.IsNaN(s.SMERLMargin) || s.SMERLMargin < 0 {
-		return errors.Errorf("smerl_margin must be at least 0, not %g", s.SMERLMargin)
+		return fmt.Errorf("smerl_margin must be at least 0, not %g", s.SMERLMargin)
 	}
 	if steps := s.ReplayBufferSize / s.EnvBatchSize; steps < s.EpisodeLength {
-		return errors.Errorf("replay_buffer_size must hold whole episodes of all environments, at "+
+		return fmt.Errorf("replay_buffer_size must hold whole episodes of all environments, at "+
 			"least %d transitions, not %d", s.EnvBatchSize*s.EpisodeLength, s.ReplayBufferSize)
 	}
 	return nil

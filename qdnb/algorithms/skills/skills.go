@@ -1,13 +1,14 @@
 package skills
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
@@ -54,12 +55,12 @@ func (s Skills) check() error {
 	}
 	for i, skill := range s.Evaluated {
 		if len(skill) != s.Size() || len(skill) == 0 {
-			return errors.Errorf("evaluated skill %d has %d components, the first has %d", i, len(skill),
+			return fmt.Errorf("evaluated skill %d has %d components, the first has %d", i, len(skill),
 				s.Size())
 		}
 	}
 	if !(s.Redraw >= 0 && s.Redraw <= 1) || s.Redraw > 0 && !s.vectors() {
-		return errors.Errorf("the share of redrawn skills is %g: it must be from 0 to 1, and 0 for "+
+		return fmt.Errorf("the share of redrawn skills is %g: it must be from 0 to 1, and 0 for "+
 			"one-hot skills", s.Redraw)
 	}
 	return nil

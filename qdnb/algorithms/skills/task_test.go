@@ -104,6 +104,63 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 	}
 }
 
+// A skill that is a vector is drawn for an episode, lasts until it ends, and is stored with each of
+// its transitions, as are the features of the step.
+func TestVectorsLastAnEpisode(t *testing.T) {
+	qdac := QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8}, Distance: 0.1,
+		Smooth: 1e-3}
+	changes := qdac
+	changes.Changes = true
+	type feature func(start, now, next float32, done bool) float32
+	for _, c := range []struct {
+		diversity Diversity
+		unit      bool
+		want      feature
+	}{
+		{METRA{LearningRate: 1e-2, Hidden: []int{8}, Multiplier: 30, Slack: 1e-3, Components: 2}, true,
+			func(_, now, _ float32, _ bool) float32 { return now }},
+		{qdac, false, func(_, now, _ float32, _ bool) float32 { return now / 2 }},
+		{changes, false, func(start, now, next float32, done bool) float32 {
+			if done {
+				return start / 2
+			}
+			return (start + 8*(next-now)) / 2
+		}},
+	} {
+		s := newSearch(t, xlatest.Pure(t), methodOf(short, 3, c.diversity, TaskOnly{}), small())
+		steps(t, s, 11) // the first only measures
+		rows, width := stored(t, s)
+		const n = 6
+		row := func(step, k int) []float32 { return rows[(step*n+k)*width:][:width] }
+		ended := 0
+		for i := range 10 * n {
+			step, k := i/n, i%n
+			now := row(step, k)
+			done, skill, features := now[7] == 1, now[9:11], now[11:13]
+			square := math.Hypot(float64(skill[0]), float64(skill[1]))
+			if c.unit && math.Abs(square-1) > 1e-5 || slices.Max(skill) > 1 || slices.Min(skill) < -1 {
+				t.Errorf("%T, step %d: the skill is %v", c.diversity, step, skill)
+			}
+			for i, start := range row(0, k)[:2] {
+				if want := c.want(start, now[i], now[2+i], done); math.Abs(float64(features[i]-want)) > 1e-5 {
+					t.Errorf("%T, step %d: %v has features %v, want %g", c.diversity, step, now, features, want)
+				}
+			}
+			if done {
+				ended++
+			}
+			if step < 9 && done == slices.Equal(skill, row(step+1, k)[9:11]) {
+				t.Errorf("%T: step %d of environment %d ends its episode: %v; skills %v and then %v",
+					c.diversity, step, k, done, skill, row(step+1, k)[9:11])
+			}
+		}
+		if ended < n || slices.Equal(row(0, 0)[9:11], row(0, 1)[9:11]) {
+			t.Errorf("%T: %d episodes ended; the first two skills are %v and %v", c.diversity, ended,
+				row(0, 0)[9:11], row(0, 1)[9:11])
+		}
+	}
+}
+
 // Splitting a row inverts joining it, and network inputs are conditioned on the skill.
 func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 	const n = 5
