@@ -10,6 +10,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/verify"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -34,10 +35,7 @@ func TestGraphsForAcceleratorsPassGoldenFiles(t *testing.T) {
 		names = append(names, "halfcheetah-uni", "ant-uni")
 	}
 	for _, name := range names {
-		report, err := verify.File(as, golden.Path(t, "onestep_"+name+".npz"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := must.Get(verify.File(as, golden.Path(t, "onestep_"+name+".npz")))
 		if !report.Pass {
 			t.Errorf("%s as built for a GPU: %s", name, report)
 		}
@@ -48,10 +46,7 @@ func TestGraphsForAcceleratorsPassGoldenFiles(t *testing.T) {
 func TestLoopFormsAgree(t *testing.T) {
 	own, as := asAccelerator(t)
 	rollout := func(p *xla.Platform, name string, automatic bool) (fitness, descriptor []float32) {
-		env, err := envs.Make(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		env := must.Get(envs.Make(name))
 		if live, err := envs.NewPerturbable(env); err == nil && !automatic {
 			env = live
 		}

@@ -6,6 +6,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -56,10 +57,7 @@ func TestContactAtItsEdge(t *testing.T) {
 		0, 0, 0,
 	}
 	action := []float32{-0.09130541, 0.7097754, 0.44205195, 0.17717467, 0.36061513, -0.20631464}
-	env, err := Make("walker-uni")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := must.Get(Make("walker-uni"))
 	system := env.(*Rigid).System
 	bodies := len(system.Model().Bodies)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

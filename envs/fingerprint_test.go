@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 )
 
 // The fingerprint is part of the names of existing runs in a user's environment. It may change with
@@ -19,14 +20,8 @@ func TestFingerprintIsThatOfExistingRuns(t *testing.T) {
 func TestFingerprintOfObjectives(t *testing.T) {
 	task := envs.RastriginMulti(4)
 	prints := func() [2]string {
-		whole, err := envs.Fingerprint(task)
-		if err != nil {
-			t.Fatal(err)
-		}
-		objectives, err := envs.FingerprintObjectives(task)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(envs.Fingerprint(task))
+		objectives := must.Get(envs.FingerprintObjectives(task))
 		return [2]string{whole, objectives}
 	}
 	before := prints()

@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/verify"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -27,10 +28,7 @@ func TestGoldenSteps(t *testing.T) {
 	root := cmp.Or(os.Getenv(golden.FolderEnv), "testdata")
 	var paths []string
 	for _, kind := range verify.Kinds() {
-		found, err := filepath.Glob(filepath.Join(root, kind+"_*.npz"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(filepath.Glob(filepath.Join(root, kind+"_*.npz")))
 		paths = append(paths, found...)
 	}
 	switch {
@@ -48,10 +46,7 @@ func TestGoldenSteps(t *testing.T) {
 					t.Skip("SKIPPED: to compile all takes a minute; `make test-long`, or QDNB_LONG=1, runs it")
 				}
 				t.Parallel() // nearly all of the time is compilation, which uses one core
-				report, err := verify.File(p, path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				report := must.Get(verify.File(p, path))
 				t.Log(report)
 				if !report.Pass {
 					t.Fail()
@@ -66,19 +61,10 @@ func TestGoldenSteps(t *testing.T) {
 func TestZeroObservations(t *testing.T) {
 	for name, want := range map[string]int{"ant-uni": 30, "ant-omni": 30, "ant-trap": 30,
 		"ant-maze": 36, "walker-uni": 0} {
-		env, err := envs.Make(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		env := must.Get(envs.Make(name))
 		spec := env.Spec()
-		arrays, err := npz.Read(filepath.Join("testdata", "onestep_"+name+".npz"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		observations, err := arrays["obs"].Float32s()
-		if err != nil {
-			t.Fatal(err)
-		}
+		arrays := must.Get(npz.Read(filepath.Join("testdata", "onestep_"+name+".npz")))
+		observations := must.Get(arrays["obs"].Float32s())
 		varying := make([]bool, spec.Observations)
 		for i, x := range observations {
 			varying[i%len(varying)] = varying[i%len(varying)] || x != 0
@@ -101,10 +87,7 @@ func TestZeroObservations(t *testing.T) {
 
 // model_pointmaze.json holds the constants of the environment in the published code.
 func TestGoldenModelPointmaze(t *testing.T) {
-	data, err := os.ReadFile(golden.Path(t, "model_pointmaze.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(golden.Path(t, "model_pointmaze.json")))
 	type limits struct{ Min, Max []float32 }
 	type wall struct{ Y float64 }
 	var model struct {
@@ -124,13 +107,8 @@ func TestGoldenModelPointmaze(t *testing.T) {
 		Limits         limits     `json:"descriptor_limits"`
 		Offset         float64    `json:"reward_offset"`
 	}
-	if err := json.Unmarshal(data, &model); err != nil {
-		t.Fatal(err)
-	}
-	env, err := envs.Make(model.Env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(json.Unmarshal(data, &model))
+	env := must.Get(envs.Make(model.Env))
 	maze, ok := env.(envs.Pointmaze)
 	if !ok {
 		t.Fatalf("%s is a %T", model.Env, env)

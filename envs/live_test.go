@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -30,10 +31,7 @@ func rebuilt(t *testing.T, task *envs.Rigid, c envs.Conditions) *envs.Rigid {
 	if r.Goal != nil {
 		r.Goal = &c.Target
 	}
-	var err error
-	if r.System, err = physics.NewSystem(m); err != nil {
-		t.Fatal(err)
-	}
+	r.System = must.Get(physics.NewSystem(m))
 	return &r
 }
 
@@ -54,17 +52,12 @@ func TestPerturbable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			live, err := envs.NewPerturbable(environment(t, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(err)
 			var last [][]float32
 			for i, c := range changes {
 				conditions := live.Nominal()
 				c(&conditions)
-				values, err := live.Values(conditions)
-				if err != nil {
-					t.Fatal(err)
-				}
+				values := must.Get(live.Values(conditions))
 				built := rebuilt(t, live.Rigid, conditions)
 				// A few copies, two steps: enough for a change of velocity to show in positions.
 				out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
@@ -90,8 +83,7 @@ func TestPerturbable(t *testing.T) {
 }
 
 func TestPerturbableRefuses(t *testing.T) {
-	errtest.Want(t, errtest.Of(envs.NewPerturbable(environment(t,
-		"pointmaze"))), "neither gravity")
+	errtest.Want(t, errtest.Of(envs.NewPerturbable(environment(t, "pointmaze"))), "neither gravity")
 	for name, bad := range map[string]struct {
 		env    string
 		change func(*envs.Conditions)
@@ -101,10 +93,7 @@ func TestPerturbableRefuses(t *testing.T) {
 		"gravity":              {"ant-uni", func(c *envs.Conditions) { c.Gravity = -1 }},
 		"of actuator strength": {"walker-uni", func(c *envs.Conditions) { c.Actuators = -1 }},
 	} {
-		live, err := envs.NewPerturbable(environment(t, bad.env))
-		if err != nil {
-			t.Fatal(err)
-		}
+		live := must.Get(envs.NewPerturbable(environment(t, bad.env)))
 		c := live.Nominal()
 		bad.change(&c)
 		errtest.Want(t, errtest.Of(live.Values(c)), name, bad.env)
@@ -115,10 +104,7 @@ func TestPerturbableRefuses(t *testing.T) {
 func TestPerturbableWithAnyGoal(t *testing.T) {
 	r := *environment(t, "ant-uni").(*envs.Rigid)
 	r.Goal, r.Seeker = &[2]float64{5, -30}, "$ Torso"
-	live, err := envs.NewPerturbable(&r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := must.Get(envs.NewPerturbable(&r))
 	for target, want := range map[[2]float64]bool{{5, -30}: true, {math.NaN(), 0}: false,
 		{0, math.Inf(1)}: false} {
 		c := live.Nominal()
@@ -134,10 +120,7 @@ func TestPerturbableWithAnyGoal(t *testing.T) {
 func TestPerturbableWithGoalOutside(t *testing.T) {
 	r := *environment(t, "ant-maze").(*envs.Rigid)
 	r.Goal = &[2]float64{50, 0}
-	live, err := envs.NewPerturbable(&r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := must.Get(envs.NewPerturbable(&r))
 	if values, err := live.Values(live.Nominal()); err != nil || values[2] != 50 {
 		t.Errorf("%v, %v", values, err)
 	}
@@ -184,10 +167,7 @@ func TestPerturbations(t *testing.T) {
 		start := envs.Conditions{Gravity: 1, Actuators: 1}
 		changed := map[envs.Conditions]bool{}
 		for _, value := range values {
-			c, err := p.Apply(start, value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(p.Apply(start, value))
 			changed[c] = true
 		}
 		if len(changed) != want.n {

@@ -10,16 +10,14 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/envtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
 
 func environment(t *testing.T, name string, options ...envs.Option) envs.Env {
 	t.Helper()
-	env, err := envs.Make(name, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := must.Get(envs.Make(name, options...))
 	return env
 }
 

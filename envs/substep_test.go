@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 )
 
@@ -25,10 +26,7 @@ func TestGoldenSubsteps(t *testing.T) {
 		data := golden.Read(t, "substep_"+name+".npz")
 		substeps := 1 + int(model.Dynamics)
 		model.TimeStep, model.Substeps = model.TimeStep*float64(substeps)/float64(model.Substeps), substeps
-		s, err := physics.NewSystem(model)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(physics.NewSystem(model))
 		arrays := []string{"pos", "rot", "vel", "ang"}
 		var inputs []*tensors.Tensor
 		for _, name := range append(slices.Clone(arrays), "act") {

@@ -7,6 +7,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/must"
 )
 
 // The walls match the source: their centres, their lengths including caps, and half a metre to each
@@ -38,10 +39,7 @@ func TestWalls(t *testing.T) {
 	}
 	m := robots.Trap(robots.Ant(physics.PositionBased))
 	m.Pose = map[string]physics.Vec{"Trap": {3, -1, 0}}
-	moved, err := physics.NewSystem(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	moved := must.Get(physics.NewSystem(m))
 	want := envs.Wall{X0: 14.5, Y0: -3.5, X1: 15.5, Y1: 1.5}
 	if walls := (&envs.Rigid{System: moved}).Walls(); !slices.Contains(walls, want) {
 		t.Errorf("a trap at x = 3, y = -1 lacks the wall %v; it has %v", want, walls)

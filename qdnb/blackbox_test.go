@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -23,10 +24,7 @@ func solving(algorithm, env, folder string, generations int) Spec {
 func TestTasksWithoutPhysics(t *testing.T) {
 	for env, limits := range map[string][2]float32{"arm": {0, 1}, "rastrigin": {-5.12, 5.12}} {
 		run := train(t, solving("map-elites", env, t.TempDir(), 1))
-		repertoire, err := run.Repertoire()
-		if err != nil {
-			t.Fatal(err)
-		}
+		repertoire := must.Get(run.Repertoire())
 		cell := repertoire.Best()
 		best := repertoire.Genotype(cell)
 		lowest, highest := slices.Min(best), slices.Max(best)
@@ -35,10 +33,7 @@ func TestTasksWithoutPhysics(t *testing.T) {
 			lowest > limits[0]+third || highest < limits[1]-third {
 			t.Errorf("%s: %d components from %g to %g", env, len(best), lowest, highest)
 		}
-		played, err := Play(background, run, PlaySpec{Cells: []int{cell}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		played := must.Get(Play(background, run, PlaySpec{Cells: []int{cell}}))
 		result := played.Results[0]
 		if off := result.Fitnesses[0] - repertoire.Fitnesses[cell]; math.Abs(float64(off)) > 1e-4 {
 			t.Errorf("%s: cell %d has fitness %g, replayed %g", env, cell, repertoire.Fitnesses[cell],

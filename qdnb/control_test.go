@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -40,19 +41,13 @@ func smallControl(skills *runs.Run, folder string, iterations int) ControlSpec {
 
 func controlled(t *testing.T, s ControlSpec) *runs.Run {
 	t.Helper()
-	run, err := Control(context.Background(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(Control(context.Background(), s))
 	return run
 }
 
 func policyBytes(t *testing.T, run *runs.Run) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(run.Dir, policies.ControllerFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(run.Dir, policies.ControllerFile)))
 	return data
 }
 
@@ -168,8 +163,7 @@ func TestControlWeights(t *testing.T) {
 	set := nb.Must(policies.ForControl(run))
 	genotype := nb.Must(run.Repertoire()).Genotype(0)
 	row := nb.Must(set.Rows.Float32s())[:len(genotype)]
-	if slices.Equal(row, genotype) ||
-		!slices.Equal(row, set.Task.Skills.Net.RoundBFloat16(genotype)) {
+	if slices.Equal(row, genotype) || !slices.Equal(row, set.Task.Skills.Net.RoundBFloat16(genotype)) {
 		t.Error("the skill's weights are not rounded")
 	}
 }

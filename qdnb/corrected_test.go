@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
@@ -21,10 +22,7 @@ func TestCorrected(t *testing.T) {
 	run := train(t, small(t.TempDir(), 4))
 	filled := nb.Must(run.RepertoireMap()).Filled()
 	recording := nb.Must(Play(background, run, PlaySpec{Cells: filled, Episodes: 8, Backend: "go"}))
-	c, err := recording.Corrected(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(recording.Corrected(run))
 	if len(c.Fitness) != len(filled) || len(c.Descriptor) != len(filled) || c.Episodes != 8 {
 		t.Errorf("%d and %d deviations of %d policies over %d episodes", len(c.Fitness),
 			len(c.Descriptor), len(filled), c.Episodes)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
@@ -38,10 +39,7 @@ func smallDiscovery(algorithm, folder string, iterations int) Spec {
 // finished returns the final repertoire and skills of a run.
 func finished(t *testing.T, run *runs.Run) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(run.Dir, "skills.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(run.Dir, "skills.npz")))
 	return append(data, repertoireBytes(t, run)...)
 }
 
@@ -139,10 +137,7 @@ func TestSkillsAreMeasured(t *testing.T) {
 		"sac":   append(slices.Clone(losses), "training_reward", "task_reward"),
 	} {
 		run := train(t, smallDiscovery(algorithm, t.TempDir(), 11))
-		table, err := run.Metrics()
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(run.Metrics())
 		if got := table.Columns[8:]; !slices.Equal(got, columns) {
 			t.Errorf("%s logs %v, want %v", algorithm, got, columns)
 		}
@@ -173,10 +168,7 @@ func TestSkillsAreMeasured(t *testing.T) {
 			t.Errorf("%s: %+v", algorithm, s)
 		}
 
-		left, err := run.Skills()
-		if err != nil {
-			t.Fatal(err)
-		}
+		left := must.Get(run.Skills())
 		if left.Count != count || len(left.Fitnesses) != int(episodes) || len(left.Descriptors) != 2*int(
 			episodes) || len(left.Trajectories) != 2*20*int(episodes) {
 			t.Errorf("%s leaves %d skills of %d episodes, %d descriptors and %d positions", algorithm,
@@ -191,10 +183,7 @@ func TestSkillsAreMeasured(t *testing.T) {
 			t.Errorf("%s leaves %d arrays of its diversity reward", algorithm, len(left.Extra))
 		}
 
-		repertoire, err := run.Repertoire()
-		if err != nil {
-			t.Fatal(err)
-		}
+		repertoire := must.Get(run.Repertoire())
 		stats := repertoire.Stats()
 		if repertoire.Cells() != 32 || stats.Filled == 0 || stats.MaxFitness !=
 			run.Status.MaxFitness || repertoire.Params != left.Params() {
@@ -339,9 +328,7 @@ func TestPublishedSettings(t *testing.T) {
 			var got, expected = published{}, want
 			var all common
 			for _, into := range []any{&got, &all} {
-				if err := json.Unmarshal(config.Hyperparameters, into); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(json.Unmarshal(config.Hyperparameters, into))
 			}
 			usual := common{200, 256, 3e-4, 0.99, 0.005, 0.1, true, 1, 1_000_000, 1024, 50_000, 40, 5}
 			if !strings.Contains(algorithm, "smerl") {

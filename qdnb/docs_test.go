@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/td3"
@@ -26,25 +27,19 @@ const root = ".."
 func documents(t *testing.T) []string {
 	t.Helper()
 	paths := []string{filepath.Join(root, "README.md"), filepath.Join(root, "ARCHITECTURE.md")}
-	err := filepath.WalkDir(filepath.Join(root, "docs"),
+	must.Do(filepath.WalkDir(filepath.Join(root, "docs"),
 		func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && filepath.Ext(path) == ".md" {
 				paths = append(paths, path)
 			}
 			return err
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	return paths
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))
 	return string(data)
 }
 
@@ -117,9 +112,7 @@ func same(text string, value any) bool {
 func compare(t *testing.T, env string, common map[string]string, by map[string]map[string]string,
 	defaults json.RawMessage) (values map[string]any) {
 	t.Helper()
-	if err := json.Unmarshal(defaults, &values); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(json.Unmarshal(defaults, &values))
 	for name, value := range values {
 		text, ok := common[name]
 		if text == byEnvironment {
@@ -141,10 +134,7 @@ func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 			common, by := documented(t, read(t, filepath.Join(root, "docs", "algorithms", algorithm+".md")))
 			for _, env := range trained {
 				spec := qdnb.Spec{Algorithm: algorithm, Env: env}
-				config, err := spec.Config()
-				if err != nil {
-					t.Fatal(err)
-				}
+				config := must.Get(spec.Config())
 				compare(t, env, common, by, config.Hyperparameters)
 
 				// The documented settings can be set, and change nothing, also those that files omit.
@@ -171,10 +161,7 @@ func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 func TestPagesListAllSettingsOfParts(t *testing.T) {
 	for name, defaults := range map[string]any{"td3": td3.Default(), "ppo": hierarchy.Default()} {
 		t.Run(name, func(t *testing.T) {
-			data, err := json.Marshal(defaults)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(json.Marshal(defaults))
 			common, by := documented(t, read(t, filepath.Join(root, "docs", "algorithms", name+".md")))
 			if values := compare(t, "", common, by, data); len(values) != len(common) {
 				t.Errorf("there are %d settings, and %d in the table", len(values), len(common))

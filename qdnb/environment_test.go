@@ -12,6 +12,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
@@ -53,9 +54,7 @@ func own(folder string, env envs.Env) Spec {
 func svg(t *testing.T, figure *figures.Figure) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "figure.svg")
-	if err := figure.Save(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(figure.Save(file))
 	return string(nb.Must(os.ReadFile(file)))
 }
 
@@ -185,9 +184,7 @@ func TestReturnsBelowTheReferencePointAreReportedOnce(t *testing.T) {
 	}
 	var needed float64
 	last := said[strings.LastIndex(said, "at most ")+len("at most "):]
-	if _, err := fmt.Sscan(last, &needed); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Sscan(last, &needed))
 	task.Facts.Objectives[1].Lowest, spec.Runs, spec.Budget = needed, t.TempDir(), Generations(1)
 	if said := stderr(t, func() { train(t, spec) }); said != "" {
 		t.Errorf("with the reward that was asked for: %q", said)
@@ -201,10 +198,7 @@ func TestLowestThresholdFollowsTheEpisodeLength(t *testing.T) {
 		"threshold_min=-7": {"episode_length=20", "threshold_min=-7"},
 	} {
 		spec := Spec{Algorithm: "cma-mae", Env: "pointmaze", Tune: runs.Assign(assignments...)}
-		p, err := spec.resolve()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(spec.resolve())
 		if got := nb.Must(p.config().Assignments()); !slices.Contains(got, want) {
 			t.Errorf("%v: %v lacks %s", assignments, got, want)
 		}
@@ -222,10 +216,8 @@ func TestCustomEnvironmentMistakesGiveOneLine(t *testing.T) {
 			"Offset must be at least 0.5": func(s *Spec) {
 			s.Environment = deep{plane{"plane"}, 0.4, 2, [2]float64{-10, 0}}
 		},
-		"the environment has no name": func(s *Spec) { s.Environment = plane{} },
-		`env "my plane" is not a valid name`: func(s *Spec) {
-			s.Environment = plane{"my plane"}
-		},
+		"the environment has no name":        func(s *Spec) { s.Environment = plane{} },
+		`env "my plane" is not a valid name`: func(s *Spec) { s.Environment = plane{"my plane"} },
 		"halfcheetah-hurdles has no descriptor, which": func(s *Spec) {
 			s.Env, s.Environment = "halfcheetah-hurdles", nil
 		},
@@ -255,9 +247,7 @@ func TestRunsOfOlderProgramsHaveFigures(t *testing.T) {
 	data = append(append([]byte{}, data[:start]...), data[end:]...)
 	data = append(data[:bytes.Index(data, []byte(`,
   "sha256"`))], "\n}\n"...) // which older programs did not write
-	if err := os.WriteFile(file, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(file, data, 0o666))
 	older := nb.Must(runs.Open(run.Dir))
 	if older.Status.Descriptor != nil {
 		t.Fatal("the test proves nothing")

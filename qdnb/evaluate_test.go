@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -91,15 +92,12 @@ func madeUpOn(t *testing.T, env string, count int) (*runs.Run, *runs.Skills) {
 	}
 	config := nb.Must(runs.NewConfig("dads", env, 0,
 		map[string]any{"hidden": []int{1}, "episode_length": 12}))
-	run, err := runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
+	run := must.Get(runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
 		if err := w.SaveSkills(s); err != nil {
 			return err
 		}
 		return w.SaveStatus(runs.Status{Finished: true})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return run, s
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -96,19 +97,15 @@ func TestExtensionRefillsTheReplayBuffer(t *testing.T) {
 	}
 
 	// An extension was killed while it saved the buffer for the first time.
-	w, err := runs.Create(folder, run.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(runs.Create(folder, run.Config))
 	const total, capacity, width = 2000, 1000, 7
-	if _, _, _, err := w.LoadCheckpoint(nil); err == nil {
+	_, _, _, err := w.LoadCheckpoint(nil)
+	if err == nil {
 		err = w.SaveReplay(total, capacity, width, func(from, to int64) ([]float32, error) {
 			return make([]float32, (to-from)*width), nil
 		})
 	}
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(errors.Join(err, w.Close()))
 	if run = train(t, smallOf("pga-map-elites", folder, 6)); run.Status.Generation != 6 {
 		t.Errorf("after a killed extension it ends at generation %d", run.Status.Generation)
 	}
@@ -125,17 +122,11 @@ func TestFamilyIsMeasured(t *testing.T) {
 		"pga-aurora":      {"critic_loss", "actor_loss", "archive_size", "archive_max_fitness"},
 	} {
 		run := train(t, smallOf(algorithm, t.TempDir(), 4))
-		table, err := run.Metrics()
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(run.Metrics())
 		if got := table.Columns[8:]; !slices.Equal(got, columns) {
 			t.Errorf("%s logs %v, want %v", algorithm, got, columns)
 		}
-		repertoire, err := run.Repertoire()
-		if err != nil {
-			t.Fatal(err)
-		}
+		repertoire := must.Get(run.Repertoire())
 		stats := repertoire.Stats()
 		if repertoire.Cells() != 32 || stats.Filled == 0 || stats.MaxFitness != run.Status.MaxFitness {
 			t.Errorf("%s: a repertoire of %d cells with %+v; the run says %+v", algorithm,
@@ -151,31 +142,25 @@ func TestFamilyIsMeasured(t *testing.T) {
 
 func TestFamilyMistakesGiveOneLine(t *testing.T) {
 	for want, set := range map[string][]string{
-		"replay_buffer_size must be at least 320": {"pga-map-elites",
-			"replay_buffer_size=100"},
-		"isoline_share must be at least 0 and below 1": {"pga-map-elites",
-			"isoline_share=1"},
-		"critic_learning_rate must be a number above 0": {"pga-aurora",
-			"critic_learning_rate=0"},
-		`did you mean "no_sd"`: {"aurora",
-			"observation=no_s"},
+		"replay_buffer_size must be at least 320":       {"pga-map-elites", "replay_buffer_size=100"},
+		"isoline_share must be at least 0 and below 1":  {"pga-map-elites", "isoline_share=1"},
+		"critic_learning_rate must be a number above 0": {"pga-aurora", "critic_learning_rate=0"},
+		`did you mean "no_sd"`:                          {"aurora", "observation=no_s"},
 		"k must be between 1 and 64, not 0":             {"dns", "k=0"},
 		"front_size must be between 1 and 4096, not -1": {"mome", "front_size=-1"},
 		"batch must be a multiple of emitters, at least twice as many, not 16 of 5": {"cma-mae",
 			"emitters=5"},
-		"sigma0 must be above 0":               {"cma-mae", "sigma0=0"},
-		"archive_learning_rate must be from 0": {"cma-mae", "archive_learning_rate=2"},
-		"threshold_min must be a number":       {"cma-mae", "threshold_min=-1e31"},
-		`did you mean "no_improvement"`:        {"cma-mae", "restart_rule=no_improvment"},
-		`"iso_sigma"`:                          {"cma-mae", "iso_sigma=0.1"},
-		`did you mean "lm-ma-es"`:              {"cma-mae", "strategy=lm-ma"},
-		"vectors is a setting of lm-ma-es":     {"cma-mae", "vectors=3"},
-		"adam_l2_coeff are settings of openai-es: set strategy=openai-es": {"cma-mae",
-			"adam_l2_coeff=0"},
-		"batch/emitters must be even, not 3": {"cma-mae", "strategy=openai-es", "batch=12"},
-		"adam_learning_rate must be":         {"cma-mae", "strategy=openai-es", "adam_learning_rate=0"},
-		"lengthscale must be a number above 0": {"dcrl-map-elites",
-			"lengthscale=0"},
+		"sigma0 must be above 0":                                          {"cma-mae", "sigma0=0"},
+		"archive_learning_rate must be from 0":                            {"cma-mae", "archive_learning_rate=2"},
+		"threshold_min must be a number":                                  {"cma-mae", "threshold_min=-1e31"},
+		`did you mean "no_improvement"`:                                   {"cma-mae", "restart_rule=no_improvment"},
+		`"iso_sigma"`:                                                     {"cma-mae", "iso_sigma=0.1"},
+		`did you mean "lm-ma-es"`:                                         {"cma-mae", "strategy=lm-ma"},
+		"vectors is a setting of lm-ma-es":                                {"cma-mae", "vectors=3"},
+		"adam_l2_coeff are settings of openai-es: set strategy=openai-es": {"cma-mae", "adam_l2_coeff=0"},
+		"batch/emitters must be even, not 3":                              {"cma-mae", "strategy=openai-es", "batch=12"},
+		"adam_learning_rate must be":                                      {"cma-mae", "strategy=openai-es", "adam_learning_rate=0"},
+		"lengthscale must be a number above 0":                            {"dcrl-map-elites", "lengthscale=0"},
 		"injection_share must be at least 0 and at most 1 - isoline_share, not 0.6": {"dcrl-map-elites",
 			"injection_share=0.6"},
 		"sampling must be between 1 and 10, not 15": {"aurora", "sampling=15"},
@@ -210,10 +195,7 @@ func TestVariantKeepsTheRest(t *testing.T) {
 	if run.Config.Algorithm != "pga-wild" {
 		t.Errorf("it is called %s", run.Config.Algorithm)
 	}
-	repertoire, err := run.Repertoire()
-	if err != nil {
-		t.Fatal(err)
-	}
+	repertoire := must.Get(run.Repertoire())
 	filled := slices.IndexFunc(repertoire.Fitnesses,
 		func(f float32) bool { return !math.IsInf(float64(f), -1) })
 	if _, err := Play(background, run, PlaySpec{Cells: []int{filled}}); err != nil {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/must"
 )
 
 // folder is a row of the table of folders in ARCHITECTURE.md.
@@ -89,9 +91,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	if seen < 100 {
 		t.Errorf("only %d files were found", seen)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/nb"
@@ -56,7 +57,7 @@ func finishedRun(t *testing.T, root, algorithm, env string, seed int64, cells in
 	spec := nb.Must(envs.Make(env)).Spec()
 	config := nb.Must(runs.NewConfig(algorithm, env, seed,
 		map[string]any{"hidden": []int{8}, "episode_length": 20}))
-	run, err := runs.Import(root, config, func(w *runs.Writer) error {
+	run := must.Get(runs.Import(root, config, func(w *runs.Writer) error {
 		if algorithm == "map-elites" {
 			params := runs.Row([]int{spec.Observations, 8, spec.Actions})
 			r := &runs.Repertoire{
@@ -77,10 +78,7 @@ func finishedRun(t *testing.T, root, algorithm, env string, seed int64, cells in
 			}
 		}
 		return w.SaveStatus(runs.Status{Finished: true, Budget: Generations(1)})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return run
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -17,10 +18,7 @@ func train(t *testing.T, spec qdnb.Spec) *runs.Run {
 	if spec.Algorithm == "" {
 		spec.Algorithm, spec.Env = "map-elites", "pointmaze"
 	}
-	run, err := qdnb.Train(context.Background(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(qdnb.Train(context.Background(), spec))
 	s := run.Status
 	t.Logf("%s on %s, seed %d: generation %d, max fitness %.1f, coverage %.1f %%, QD score %.4g, "+
 		"%.0f s on %s",
@@ -85,10 +83,7 @@ func TestSACSolvesPointmaze(t *testing.T) {
 		"hidden=128,128", "learning_rate=0.001", "episode_length=2000", "warmup_steps=800000",
 		"grad_updates_per_step=0.5",
 		"early_interval=0", "evaluation_interval=20000"), Budget: runs.Budget{EnvSteps: 900_000}})
-	found, err := qdnb.Play(context.Background(), run, qdnb.PlaySpec{Episodes: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(qdnb.Play(context.Background(), run, qdnb.PlaySpec{Episodes: 100}))
 	if mean := found.Results[0].Mean(); mean < -40 {
 		t.Errorf("from a hundred starts the policy's mean fitness is %.1f", mean)
 	}
@@ -152,10 +147,7 @@ func TestSkillsOfWalkersMatchQDax(t *testing.T) {
 		if s := run.Status; s.MaxFitness < 180 || s.Coverage < 18 || s.QDScore < 0.8e5 {
 			t.Errorf("%s is below what QDax's runs reach: %+v", algorithm, s)
 		}
-		table, err := run.Metrics()
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(run.Metrics())
 		column := slices.Index(table.Columns, loss)
 		// row 0 is from before learning
 		first, last := table.Rows[1][column], table.Rows[len(table.Rows)-1][column]
@@ -174,10 +166,7 @@ func TestSMERLGateClosesOnPointmaze(t *testing.T) {
 		Tune:   runs.Assign("hidden=[64,64]", "diversity_hidden=[64,64]"),
 		Budget: runs.Budget{EnvSteps: 20_000},
 	})
-	table, err := run.Metrics()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(run.Metrics())
 	column := slices.Index(table.Columns, "accepted_share")
 	first, last := table.Rows[1][column], table.Rows[len(table.Rows)-1][column]
 	if first < 0.5 || last > 0.05 {
@@ -202,10 +191,7 @@ func TestPGAAuroraLearnsPointmaze(t *testing.T) {
 		Tune: runs.Assign("batch=50", "hidden=[32,32]", "critic_hidden=[32,32]",
 			"replay_buffer_size=200000", "num_critic_training_steps=50", "num_pg_training_steps=20"),
 	})
-	table, err := run.Metrics()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(run.Metrics())
 	// columns: generation, evaluations, env_steps, seconds, max_fitness, coverage, qd_score
 	first, last := table.Rows[0], run.Status
 	if last.MaxFitness <= first[4] || last.Coverage < 2*first[5] || last.QDScore < 2*first[6] {

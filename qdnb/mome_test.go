@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/pareto"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
@@ -25,10 +26,7 @@ func TestFronts(t *testing.T) {
 	if !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, whole)) {
 		t.Error("the interrupted run ends with another repertoire")
 	}
-	r, err := run.Repertoire()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(run.Repertoire())
 	fronts, score, solutions := r.Fronts(), 0.0, 0
 	if len(fronts) != 32 || r.Cells() != 32 {
 		t.Fatalf("%d fronts, %d cells", len(fronts), r.Cells())
@@ -46,10 +44,7 @@ func TestFronts(t *testing.T) {
 		}
 		score, solutions = score+pareto.Hypervolume(front, r.ReferencePoint()), solutions+len(front)
 	}
-	table, err := run.Metrics()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(run.Metrics())
 	last := table.Rows[len(table.Rows)-1]
 	if got := last[8]; math.Abs(got-score) > 1e-6*score || last[11] != float64(solutions) ||
 		solutions <= 32 {
@@ -71,10 +66,7 @@ func TestFronts(t *testing.T) {
 func TestFrontsOfOneObjective(t *testing.T) {
 	spec := solving("mome", "sphere", t.TempDir(), 4)
 	spec.Tune = more(spec.Tune, "front_size=2", "iso_sigma=0.1")
-	table, err := train(t, spec).Metrics()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(train(t, spec).Metrics())
 	for _, row := range table.Rows {
 		if math.Abs(row[6]-row[8]) > 1e-4*row[6] {
 			t.Errorf("generation %g: QD score %g, MOQD score %g", row[0], row[6], row[8])

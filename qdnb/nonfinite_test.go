@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/xla"
 )
 
@@ -75,10 +76,7 @@ func TestNonFiniteEpisodes(t *testing.T) {
 				if s := run.Status; s.Invalid == 0 || math.IsInf(s.MaxFitness, -1) {
 					t.Errorf("%d are invalid, max fitness %g", s.Invalid, s.MaxFitness)
 				}
-				table, err := run.Metrics()
-				if err != nil {
-					t.Fatal(err)
-				}
+				table := must.Get(run.Metrics())
 				invalid := 0.0
 				for i, row := range table.Rows {
 					invalid += row[7]

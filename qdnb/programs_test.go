@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -75,21 +76,15 @@ func TestUnwelcomeOperationsAreFound(t *testing.T) {
 		}},
 	} {
 		var text string
-		p, err := xla.DryRun(xla.CUDA, 1, func(_ string, program []byte) error {
+		p := must.Get(xla.DryRun(xla.CUDA, 1, func(_ string, program []byte) error {
 			text = string(program)
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		type in struct{ X, Index xla.Array }
-		program, err := xla.Compile(p, c.name, in{xla.Declare(dtypes.Float32, 4),
+		program := must.Get(xla.Compile(p, c.name, in{xla.Declare(dtypes.Float32, 4),
 			xla.Declare(dtypes.Int32, 4, 1)}, func(in in) xla.Array {
 			return xla.Out(c.graph(in.X.Tree, in.Index.Tree))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		program.Free()
 		if open := openOrder.MatchString(text); open != c.open {
 			t.Errorf("%s: sums in an open order: %v", c.name, open)
@@ -128,10 +123,7 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 			t.Fatalf("%s on %s for %s: %v", spec.Algorithm, spec.Env, kind, err)
 		}
 		for _, path := range paths {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(path))
 			for _, match := range operation.FindAllStringSubmatch(string(text), -1) {
 				if !slices.Contains(compiled, match[1]) {
 					t.Errorf("%s of %s for %s has the operation %s: add it to the list if `make aot` compiles it",

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/nb"
@@ -18,10 +19,7 @@ import (
 // contentsOf returns the arrays of a run's newest checkpoint and its metrics without seconds.
 func contentsOf(t *testing.T, run *runs.Run) (arrays map[string]npz.Array, metrics [][]float64) {
 	t.Helper()
-	w, err := runs.Create(filepath.Dir(run.Dir), run.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(runs.Create(filepath.Dir(run.Dir), run.Config))
 	defer w.Close()
 	var status runs.Status
 	arrays, generation, _, err := w.LoadCheckpoint(&status)
@@ -29,17 +27,12 @@ func contentsOf(t *testing.T, run *runs.Run) (arrays map[string]npz.Array, metri
 		t.Fatalf("%s: generation %d, %v", run.Dir, generation, err)
 	}
 	table, err := run.Metrics()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	for _, name := range table.Columns {
 		if name == "seconds" {
 			continue
 		}
-		column, err := table.Column(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		column := must.Get(table.Column(name))
 		metrics = append(metrics, column)
 	}
 	return arrays, metrics
@@ -78,10 +71,7 @@ func TestSeedsTrainedTogetherEqualSeedsTrainedAlone(t *testing.T) {
 				stopped(t, spec)
 			}
 			interrupted(7, 8, 9)
-			together, err := TrainSeeds(background, spec, 7, 8, 9)
-			if err != nil {
-				t.Fatal(err)
-			}
+			together := must.Get(TrainSeeds(background, spec, 7, 8, 9))
 			for i, run := range together {
 				got, metrics := contentsOf(t, run)
 				want, wanted := contentsOf(t, alone[i])
@@ -107,23 +97,16 @@ func TestSeedsTrainedTogetherEqualSeedsTrainedAlone(t *testing.T) {
 func TestSeedsOfOneCommand(t *testing.T) {
 	spec := small(t.TempDir(), 3)
 	first := train(t, spec) // seed 1
-	config, err := small(spec.Runs, 3).Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(small(spec.Runs, 3).Config())
 	config.Seed = 3
 	writer, err := runs.Create(spec.Runs, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	_, err = TrainSeeds(background, spec, 1, 2, 3)
 	if err == nil || !strings.Contains(err.Error(), writer.Dir+
 		" is being trained by process") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a locked run: %v", err)
 	}
-	if err := writer.Discard(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(writer.Discard())
 	all, err := TrainSeeds(background, spec, 1, 2, 3)
 	if err != nil || len(all) != 3 || all[0].Status.Updated != first.Status.Updated ||
 		all[2].Config.Seed != 3 || !all[2].Status.Finished {
@@ -162,10 +145,7 @@ func TestSeedsOfSkills(t *testing.T) {
 	spec := smallSkills(t.TempDir())
 	alone := train(t, spec) // seed 1
 	spec.Runs = t.TempDir()
-	all, err := TrainSeeds(background, spec, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(TrainSeeds(background, spec, 0, 1))
 	got, _ := contentsOf(t, all[1])
 	want, _ := contentsOf(t, alone)
 	if differ := xlatest.Differ(got, want); len(differ) > 0 || !all[0].Status.Finished {

@@ -19,6 +19,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
@@ -47,23 +48,15 @@ func TestMain(m *testing.M) {
 // known, and at the end.
 func TestTimedRunsCompareTheirStepsWithThePapers(t *testing.T) {
 	said := func(budget runs.Budget, quiet bool) string {
-		file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(os.Create(filepath.Join(t.TempDir(), "stderr")))
 		defer file.Close()
 		stderr := os.Stderr
 		os.Stderr = file
 		defer func() { os.Stderr = stderr }()
 		spec := small(t.TempDir(), 1)
 		spec.Budget, spec.Quiet = budget, quiet
-		if _, err := Train(background, spec); err != nil {
-			t.Fatal(err)
-		}
-		data, err := os.ReadFile(file.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Train(background, spec))
+		data := must.Get(os.ReadFile(file.Name()))
 		return string(data)
 	}
 	timed := runs.Budget{Generations: 8, Time: 100 * time.Hour}
@@ -93,10 +86,7 @@ func TestProcessorTimeIsABudget(t *testing.T) {
 	}
 	spec.Budget = runs.Budget{CPU: time.Duration((begun.Status.CPUSeconds + 0.05) * float64(
 		time.Second))}
-	run, err := Train(background, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(Train(background, spec))
 	if s := run.Status; !s.Finished || s.Generation <= 2 || s.CPUSeconds <
 		spec.Budget.CPU.Seconds() || s.Budget != spec.Budget {
 		t.Errorf("in %v: %+v", spec.Budget, s)
@@ -156,10 +146,7 @@ func small(folder string, generations int) Spec {
 
 func train(t *testing.T, spec Spec) *runs.Run {
 	t.Helper()
-	run, err := Train(background, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(Train(background, spec))
 	return run
 }
 
@@ -176,32 +163,21 @@ func stopped(t *testing.T, spec Spec) {
 
 func repertoireBytes(t *testing.T, run *runs.Run) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(run.Dir, "repertoire.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(run.Dir, "repertoire.npz")))
 	return data
 }
 
 // stderr collects what f writes to standard error.
 func stderr(t *testing.T, f func()) string {
 	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(filepath.Join(t.TempDir(), "stderr")))
 	defer file.Close()
 	before := os.Stderr
 	os.Stderr = file
 	defer func() { os.Stderr = before }()
 	f()
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(file.Seek(0, io.SeekStart))
+	text := must.Get(io.ReadAll(file))
 	return string(text)
 }
 
@@ -247,9 +223,7 @@ func TestLargerBudgetExtends(t *testing.T) {
 		t.Errorf("extended to %+v", long.Status.Progress)
 	}
 	// Without a checkpoint, extending would start again over the finished run.
-	if err := os.RemoveAll(filepath.Join(long.Dir, "checkpoints")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.RemoveAll(filepath.Join(long.Dir, "checkpoints")))
 	if _, err := Train(t.Context(), small(folder, 12)); err == nil ||
 		!strings.Contains(err.Error(), "has no checkpoint to resume from") {
 		t.Errorf("extending a run without checkpoints: %v", err)
@@ -289,10 +263,7 @@ func TestInterruptedRunResumes(t *testing.T) {
 // A training process is killed at random times, sometimes while it writes, and restarted.
 func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 	folder := t.TempDir()
-	config, err := small(folder, 1).Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(small(folder, 1).Config())
 	checkpoints := func() []string {
 		files, _ := filepath.Glob(filepath.Join(folder, config.Name(), "checkpoints", "gen-*.npz"))
 		return files
@@ -303,9 +274,7 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 		child.Env = append(os.Environ(), childEnv+"="+folder)
 		var told bytes.Buffer
 		child.Stderr = &told
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(child.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- child.Wait() }()
 		for slices.Equal(checkpoints(), before) && len(ended) == 0 {
@@ -320,10 +289,7 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 			t.Errorf("a killed process printed %s", text)
 		}
 	}
-	run, err := runs.Open(filepath.Join(folder, config.Name()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(runs.Open(filepath.Join(folder, config.Name())))
 	generations := int(run.Status.Generation) + 20
 	t.Logf("killed the last time after generation %d of %d", run.Status.Generation, generations)
 	resumed, whole := train(t, small(folder, generations)), train(t, small(t.TempDir(), generations))
@@ -347,9 +313,7 @@ func TestDamagedCheckpointIsSkippedWithAWarning(t *testing.T) {
 	if err != nil || len(files) != 2 {
 		t.Fatalf("checkpoints %v, %v", files, err)
 	}
-	if err := os.Truncate(files[1], 300); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.Truncate(files[1], 300))
 	var resumed *runs.Run
 	told := stderr(t, func() { resumed = train(t, spec) })
 	if !strings.Contains(told,
@@ -379,10 +343,7 @@ func TestBudgetsCountTheInitialPopulation(t *testing.T) {
 
 func TestSnapshotsAndMetrics(t *testing.T) {
 	run := train(t, small(t.TempDir(), 36))
-	snapshots, err := run.Snapshots()
-	if err != nil {
-		t.Fatal(err)
-	}
+	snapshots := must.Get(run.Snapshots())
 	var at []int64
 	for _, s := range snapshots {
 		at = append(at, s.Generation)
@@ -391,14 +352,9 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 		t.Errorf("snapshots at generations %v", at)
 	}
 	table, err := run.Metrics()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	column := func(name string) []float64 {
-		values, err := table.Column(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		values := must.Get(table.Column(name))
 		if len(values) != 37 {
 			t.Fatalf("%s has %d rows", name, len(values))
 		}
@@ -406,8 +362,7 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 	}
 	for i, generation := range column("generation") {
 		if generation != float64(i) || column("evaluations")[i] != (generation+1)*16 || column(
-			"env_steps")[i] != (generation+1)*16*20 || column(
-			"invalid")[i] != 0 {
+			"env_steps")[i] != (generation+1)*16*20 || column("invalid")[i] != 0 {
 			t.Errorf("row %d is of generation %g", i, generation)
 		}
 	}
@@ -416,10 +371,7 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 			t.Errorf("%s falls: %v", name, column(name))
 		}
 	}
-	repertoire, err := run.RepertoireMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	repertoire := must.Get(run.RepertoireMap())
 	if s, last := repertoire.Stats(),
 		run.Status; s.MaxFitness != last.MaxFitness || s.Coverage != last.Coverage || s.QDScore !=
 		last.QDScore || s.Cells != 32 {
@@ -432,42 +384,28 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 
 func TestMistakesGiveOneLine(t *testing.T) {
 	obstacle := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(obstacle, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(obstacle, nil, 0o666))
 	variant := evolution.Stateless(func(parents evolution.Parents,
 		keys xla.Key) *graph.Node {
 		return parents.Sample(keys)
 	})
 	for want, change := range map[string]func(*Spec){
-		`"map-elite"; did you mean "map-elites"?`: func(s *Spec) {
-			s.Algorithm = "map-elite"
-		},
-		`"pointmaz"; did you mean "pointmaze"?`: func(s *Spec) {
-			s.Env = "pointmaz"
-		},
-		"`qdnb sweep plan --experiment hurdles`": func(s *Spec) {
-			s.Algorithm = "ppo"
-		},
-		"qdnb.Adapt in a notebook": func(s *Spec) { s.Algorithm = "adaptation" },
-		`did you mean "pga-aurora" or "pga-map-elites"?`: func(s *Spec) {
-			s.Algorithm = "pga"
-		},
+		`"map-elite"; did you mean "map-elites"?`:                       func(s *Spec) { s.Algorithm = "map-elite" },
+		`"pointmaz"; did you mean "pointmaze"?`:                         func(s *Spec) { s.Env = "pointmaz" },
+		"`qdnb sweep plan --experiment hurdles`":                        func(s *Spec) { s.Algorithm = "ppo" },
+		"qdnb.Adapt in a notebook":                                      func(s *Spec) { s.Algorithm = "adaptation" },
+		`did you mean "pga-aurora" or "pga-map-elites"?`:                func(s *Spec) { s.Algorithm = "pga" },
 		`did you mean "ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`: func(s *Spec) { s.Env = "ant" },
 		`unknown field "batch_size"; did you mean "batch"?`: func(s *Spec) {
-			s.Tune = more(s.Tune,
-				"batch_size=10")
+			s.Tune = more(s.Tune, "batch_size=10")
 		},
 		`"bach"`:                              func(s *Spec) { s.Tune = more(s.Tune, "bach=10") },
 		"batch must be between 1 and 1048576": func(s *Spec) { s.Tune = more(s.Tune, "batch=0") },
-		"cells must be between 1 and 131072": func(s *Spec) {
-			s.Tune = more(s.Tune,
-				"cells=1000000000")
-		},
-		"cvt_samples must be between 32":    func(s *Spec) { s.Tune = more(s.Tune, "cvt_samples=5") },
-		"iso_sigma and line_sigma must be":  func(s *Spec) { s.Tune = more(s.Tune, "iso_sigma=-1") },
-		"hidden layers must have between 1": func(s *Spec) { s.Tune = more(s.Tune, "hidden=[8,0]") },
-		"batch":                             func(s *Spec) { s.Tune = more(s.Tune, "batch=many") },
+		"cells must be between 1 and 131072":  func(s *Spec) { s.Tune = more(s.Tune, "cells=1000000000") },
+		"cvt_samples must be between 32":      func(s *Spec) { s.Tune = more(s.Tune, "cvt_samples=5") },
+		"iso_sigma and line_sigma must be":    func(s *Spec) { s.Tune = more(s.Tune, "iso_sigma=-1") },
+		"hidden layers must have between 1":   func(s *Spec) { s.Tune = more(s.Tune, "hidden=[8,0]") },
+		"batch":                               func(s *Spec) { s.Tune = more(s.Tune, "batch=many") },
 		`unknown weights "float16"; did you mean "bfloat16"?`: func(s *Spec) {
 			s.Tune = more(s.Tune, "weights=float16")
 		},
@@ -491,9 +429,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 	}
 	if os.Geteuid() != 0 { // root may write everywhere
 		folder := t.TempDir()
-		if err := os.Chmod(folder, 0o555); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.Chmod(folder, 0o555))
 		if _, err := Train(background, small(folder, 2)); err == nil || !strings.Contains(err.Error(),
 			"cannot write to") {
 			t.Errorf("a read-only folder: %v", err)
@@ -540,10 +476,7 @@ func TestEnvironmentOfAVariant(t *testing.T) {
 func TestPlayRecordsTrajectories(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 5))
-	repertoire, err := run.Repertoire()
-	if err != nil {
-		t.Fatal(err)
-	}
+	repertoire := must.Get(run.Repertoire())
 	cells := repertoire.Filled()[:2]
 	played, err := Play(background, run, PlaySpec{Seed: 3, Cells: cells})
 	if err != nil || len(played.Results) != 2 {

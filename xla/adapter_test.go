@@ -11,6 +11,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/support/exceptions"
+
+	"example.com/qdnb/internal/must"
 )
 
 // Plain GoMLX, on a backend without the adapter, rejects a While inside a While.
@@ -59,7 +61,7 @@ func TestLoopReturnsANodeTwice(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
 		t.Run(p.Name(), func(t *testing.T) {
 			type state struct{ A, B, C, D, E *Node }
-			program, err := p.Compile("twice", []Input{{Shape: shapes.Make(dtypes.Float32, 2)}},
+			program := must.Get(p.Compile("twice", []Input{{Shape: shapes.Make(dtypes.Float32, 2)}},
 				func(in []*Node) []*Node {
 					x := in[0]
 					s := For(x.Graph(), 3, state{x, x, x, x, x}, func(_ *Node, s state) state {
@@ -68,15 +70,9 @@ func TestLoopReturnsANodeTwice(t *testing.T) {
 						return state{next, next, s.C, constant(), constant()}
 					})
 					return []*Node{s.A, s.B, s.C, s.D, s.E}
-				})
-			if err != nil {
-				t.Fatal(err)
-			}
+				}))
 			defer program.Free()
-			out, err := program.Run(Sharded{tensors.FromValue([]float32{1, 2})})
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(program.Run(Sharded{tensors.FromValue([]float32{1, 2})}))
 			for i, want := range [][]float32{{8, 16}, {8, 16}, {1, 2}, {7, 8}, {7, 8}} {
 				if got := tensors.MustCopyFlatData[float32](out[i][0]); !slices.Equal(got, want) {
 					t.Errorf("output %d is %v, want %v", i, got, want)
@@ -113,7 +109,7 @@ func TestReductionsInNestedFunctions(t *testing.T) {
 					Add(ReduceMin(Mul(x, hit)), Mul(ReduceMax(hit), ConvertDType(ArgMin(x, 0), dtypes.Float32))))
 			}
 			spread := func(x, y *Node) *Node { return Mul(x, AddScalar(DivScalar(y, 100), 1)) }
-			program, err := p.Compile("reductions", []Input{{Shape: shapes.Make(dtypes.Float32, 3)}},
+			program := must.Get(p.Compile("reductions", []Input{{Shape: shapes.Make(dtypes.Float32, 3)}},
 				func(in []*Node) []*Node {
 					g := in[0].Graph()
 					x := spread(in[0], reductions(in[0]))
@@ -124,15 +120,9 @@ func TestReductionsInNestedFunctions(t *testing.T) {
 					})
 					x = For(g, 1, x, func(_, x *Node) *Node { return spread(x, reductions(x)) })
 					return []*Node{spread(x, reductions(x))}
-				})
-			if err != nil {
-				t.Fatal(err)
-			}
+				}))
 			defer program.Free()
-			out, err := program.Run(Sharded{tensors.FromValue([]float32{3, 1, 2})})
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(program.Run(Sharded{tensors.FromValue([]float32{3, 1, 2})}))
 			want := []float64{3, 1, 2} // largest, smallest and another, and they stay so
 			for range 1 + 2*4 + 2 {
 				y := 1 + (want[0]+want[1]+want[2]+want[0]+0+1)/100
@@ -156,14 +146,8 @@ func TestDonatedMemoryIsReused(t *testing.T) {
 		t.Skipf("SKIPPED: only XLA on the CPU tells where its buffers lie, this is %s", p.Name())
 	}
 	address := func(v Sharded) unsafe.Pointer {
-		buffer, err := v[0].Buffer(p.Backend, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		flat, err := buffer.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
+		buffer := must.Get(v[0].Buffer(p.Backend, 0))
+		flat := must.Get(buffer.Data())
 		return reflect.ValueOf(flat).UnsafePointer()
 	}
 	const rows, columns = 1000, 300
@@ -175,20 +159,12 @@ func TestDonatedMemoryIsReused(t *testing.T) {
 			return []*Node{sum, SetRows(in[1], in[0],
 				Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 1, columns)))}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		defer program.Free()
 		at := Sharded{tensors.FromScalar(int32(7))}
-		out, err := program.Run(at, Sharded{tensors.FromShape(matrix)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(program.Run(at, Sharded{tensors.FromShape(matrix)}))
 		before := address(out[1])
-		again, err := program.Run(at, out[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(program.Run(at, out[1]))
 		if same := address(again[1]) == before; same != donate {
 			t.Errorf("donated: %v, the result lies where the input lay: %v", donate, same)
 		}

@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -53,22 +54,12 @@ func compiledBy(f func()) int64 {
 	return xla.Compilations() - before
 }
 
-func must(t *testing.T) func(*xla.Executable, error) *xla.Executable {
-	return func(p *xla.Executable, err error) *xla.Executable {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-}
-
 func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
-	p, must := shared(t), must(t)
+	p := shared(t)
 	xla.FreshCache(t, 3)
 	var programs []*xla.Executable
 	compile := func(by float64, donate bool) func() {
-		return func() { programs = append(programs, must(sums(p, by, donate))) }
+		return func() { programs = append(programs, must.Get(sums(p, by, donate))) }
 	}
 	for _, c := range []struct {
 		by     float64
@@ -94,7 +85,7 @@ func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 		t.Error("a program that was freed runs")
 	}
 	var again *xla.Executable
-	if got := compiledBy(func() { again = must(sums(p, 6, false)) }); got != 0 || added(t,
+	if got := compiledBy(func() { again = must.Get(sums(p, 6, false)) }); got != 0 || added(t,
 		again) != 9 {
 		t.Errorf("a program that nobody used was compiled again, %d times", got)
 	}
@@ -102,7 +93,7 @@ func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 }
 
 func TestParallelProgramsAreOthers(t *testing.T) {
-	p, must := shared(t), must(t)
+	p := shared(t)
 	if p.Workers == 1 {
 		t.Skip("SKIPPED: one worker: there are no parallel programs")
 	}
@@ -110,19 +101,19 @@ func TestParallelProgramsAreOthers(t *testing.T) {
 	double := func(in []*Node) []*Node { return []*Node{MulScalar(in[0], 2)} }
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 5)}}
 	if got := compiledBy(func() {
-		must(p.Compile("double", inputs, double)).Free()
-		must(p.CompileParallel("double", inputs, double)).Free()
+		must.Get(p.Compile("double", inputs, double)).Free()
+		must.Get(p.CompileParallel("double", inputs, double)).Free()
 	}); got != 2 {
 		t.Errorf("%d compilations, want 2", got)
 	}
 }
 
 func TestIdleExecutablesAreFew(t *testing.T) {
-	p, must := shared(t), must(t)
+	p := shared(t)
 	xla.FreshCache(t, 2)
 	var programs []*xla.Executable
 	for by := range 4 {
-		programs = append(programs, must(sums(p, 600+float64(by), false)))
+		programs = append(programs, must.Get(sums(p, 600+float64(by), false)))
 	}
 	for _, program := range programs {
 		program.Free()
@@ -132,14 +123,14 @@ func TestIdleExecutablesAreFew(t *testing.T) {
 		want int64
 	}{{603, 0}, {602, 0}, {601, 1}, {602, 0}, {603, 1}} {
 		// 601 evicts 603, which was used before 602.
-		if got := compiledBy(func() { must(sums(p, c.by, false)).Free() }); got != c.want {
+		if got := compiledBy(func() { must.Get(sums(p, c.by, false)).Free() }); got != c.want {
 			t.Errorf("%g: %d compilations, want %d", c.by, got, c.want)
 		}
 	}
 }
 
 func TestWhoComesSecondWaits(t *testing.T) {
-	p, must := shared(t), must(t)
+	p := shared(t)
 	xla.FreshCache(t, 3)
 	var group sync.WaitGroup
 	if got := compiledBy(func() {
@@ -158,14 +149,14 @@ func TestWhoComesSecondWaits(t *testing.T) {
 	}); got != 1 {
 		t.Errorf("%d compilations, want 1", got)
 	}
-	must(sums(p, 66, false)).Free()
+	must.Get(sums(p, 66, false)).Free()
 }
 
 func TestThePureGoBackendCompilesEveryProgram(t *testing.T) {
-	p, must := xlatest.Pure(t), must(t)
+	p := xlatest.Pure(t)
 	var first, second *xla.Executable
 	if got := compiledBy(func() {
-		first, second = must(sums(p, 6, false)), must(sums(p, 6, false))
+		first, second = must.Get(sums(p, 6, false)), must.Get(sums(p, 6, false))
 	}); got != 2 {
 		t.Errorf("%d compilations, want 2", got)
 	}

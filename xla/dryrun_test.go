@@ -11,39 +11,29 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/must"
 )
 
 // dryText runs a program with a product and an all-gather without a device and returns its text.
 func dryText(t *testing.T, kind Kind, devices int) string {
 	t.Helper()
 	var names, texts []string
-	p, err := DryRun(kind, devices, func(name string, text []byte) error {
+	p := must.Get(DryRun(kind, devices, func(name string, text []byte) error {
 		names, texts = append(names, name), append(texts, string(text))
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := p.CompileParallel("a product", []Input{{Shape: shapes.Make(dtypes.Float32, 2, 3)},
+	}))
+	program := must.Get(p.CompileParallel("a product", []Input{{Shape: shapes.Make(dtypes.Float32, 2, 3)},
 		{Shape: shapes.Make(dtypes.Int32)}}, func(in []*graph.Node) []*graph.Node {
 		return []*graph.Node{AllGather(graph.Dot(in[0], graph.Transpose(in[0], 0, 1)).Product(), in[1],
 			devices)}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	defer program.Free()
 	x := p.Replicated(func() *tensors.Tensor {
 		return tensors.FromFlatDataAndDimensions([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
 	})
-	out, err := program.Run(x, p.WorkerNumbers())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := tensors.CopyFlatData[float32](out[0][devices-1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(program.Run(x, p.WorkerNumbers()))
+	got := must.Get(tensors.CopyFlatData[float32](out[0][devices-1]))
 	for _, x := range got {
 		if x != 0 {
 			t.Errorf("a dry run gives %v, not zeros", got)
@@ -94,12 +84,8 @@ func TestDevicesAreFound(t *testing.T) {
 	} {
 		root := t.TempDir()
 		path := filepath.Join(root, c.file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.MkdirAll(filepath.Dir(path), 0o777))
+		must.Do(os.WriteFile(path, nil, 0o666))
 		if got := hasDevice(root, c.kind); got != c.want {
 			t.Errorf("with %s, a device of kind %s is found: %v", c.file, c.kind, got)
 		}
@@ -110,11 +96,7 @@ func TestDevicesAreFound(t *testing.T) {
 func TestFlagsForGPUs(t *testing.T) {
 	const flag = "xla_gpu_deterministic_ops"
 	plugin := filepath.Join(t.TempDir(), "plugin.so")
-	write := func(text string) {
-		if err := os.WriteFile(plugin, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(text string) { must.Do(os.WriteFile(plugin, []byte(text), 0o666)) }
 	for _, c := range []struct{ plugin, before, after string }{
 		{"another plugin", "", ""},
 		{strings.Repeat("x", 1<<20-10) + flag + "...", "", "--" + flag + "=true"},

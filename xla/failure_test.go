@@ -11,6 +11,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/internal/must"
 )
 
 // here returns the place of the caller, moved down by lines, as errors print it.
@@ -23,10 +25,7 @@ func here(lines int) string {
 func lineWith(t *testing.T, text string) string {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(0)
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(os.ReadFile(file))
 	before, _, found := strings.Cut(string(source), "\n"+text)
 	if !found {
 		t.Fatalf("no line begins with %q", text)

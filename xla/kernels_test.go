@@ -9,6 +9,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -83,10 +84,7 @@ func optimized(t *testing.T, programs ...func(in []*Node) []*Node) (texts []stri
 		t.Fatalf("XLA dumped %d programs, want %d (%v)", len(files), len(programs), err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))
 		texts = append(texts, string(text))
 	}
 	return texts

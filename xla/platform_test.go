@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 // collectMessages collects the messages to the user.
@@ -36,9 +37,7 @@ func TestUnusableBackendsGiveOneLine(t *testing.T) {
 
 	t.Setenv("XLA_FLAGS", os.Getenv("XLA_FLAGS"))
 	text := filepath.Join(t.TempDir(), "text.so")
-	if err := os.WriteFile(text, []byte("this is no library\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(text, []byte("this is no library\n"), 0o666))
 	_, err = Open(t.Context(), text)
 	errtest.Want(t, err, text+" is not a PJRT plugin")
 	_, err = Open(t.Context(), "xla:"+text)
@@ -74,10 +73,7 @@ func TestOpenIsIdempotentAndReadsTheEnvironment(t *testing.T) {
 	for _, c := range [][3]string{{"go", "", ""}, {"", "go", "nonsense"}, {"", "", "go"}} {
 		t.Setenv(BackendEnv, c[1])
 		t.Setenv("GOMLX_BACKEND", c[2])
-		p, err := Open(t.Context(), c[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Open(t.Context(), c[0]))
 		again, err := Open(t.Context(), "go")
 		if err != nil || p != again || p.Kind != Go || p.Workers != 1 || p.Name() != "go" || p.String() !=
 			"pure Go" {
@@ -90,10 +86,7 @@ func TestOpenIsIdempotentAndReadsTheEnvironment(t *testing.T) {
 func TestOneClientOfEachPlugin(t *testing.T) {
 	t.Setenv(BackendEnv, "")
 	t.Setenv("GOMLX_BACKEND", "")
-	first, err := Open(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(Open(t.Context(), ""))
 	for _, spec := range []string{"auto", string(first.Kind), cmp.Or(first.Plugin, "go")} {
 		if p, err := Open(t.Context(), spec); err != nil || p != first {
 			t.Errorf("%q opens another client of %s: %v", spec, first.Plugin, err)
@@ -111,9 +104,7 @@ func TestProcessor(t *testing.T) {
 			"CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n": "fp asimd|0x41|8|0x3|0xd0c|1",
 		"processor : 0\nmodel name : made up\n": "",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(path, []byte(text), 0o666))
 		if got, err := processor(path); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}

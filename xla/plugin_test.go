@@ -10,16 +10,14 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 // fakePython replaces python3 with a shell script and removes everything else from the path.
 func fakePython(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "python3"), []byte("#!/bin/sh\n"+script),
-		0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(dir, "python3"), []byte("#!/bin/sh\n"+script), 0o777))
 	t.Setenv("PATH", dir)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 }
@@ -27,10 +25,7 @@ func fakePython(t *testing.T, script string) {
 // leftovers lists the contents of the plugin folder.
 func leftovers(t *testing.T) (names []string) {
 	t.Helper()
-	dir, err := CacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(CacheDir())
 	entries, _ := os.ReadDir(filepath.Join(dir, "plugins"))
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -63,9 +58,7 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(file, nil, 0o666))
 	fakePython(t, "echo 'ERROR: [Errno 28] No space left on device' >&2; exit 1")
 	for _, cache := range []string{os.Getenv("XDG_CACHE_HOME"), file} {
 		t.Setenv("XDG_CACHE_HOME", cache)
@@ -101,12 +94,8 @@ func TestPythonPathMayHaveSpaces(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "site packages")
 	plugin := filepath.Join(dir, cpuMember)
-	if err := os.MkdirAll(filepath.Dir(plugin), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(plugin, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.MkdirAll(filepath.Dir(plugin), 0o777))
+	must.Do(os.WriteFile(plugin, nil, 0o666))
 	fakePython(t, "echo '"+dir+"'")
 	if got := FindPlugin(CPU); got != plugin {
 		t.Errorf("found %q, want %q", got, plugin)
@@ -120,47 +109,28 @@ func TestPythonPathMayHaveSpaces(t *testing.T) {
 func TestUnpack(t *testing.T) {
 	dir := t.TempDir()
 	wheel := filepath.Join(dir, "a.whl")
-	file, err := os.Create(wheel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(wheel))
 	archive := zip.NewWriter(file)
-	member, err := archive.Create(cpuMember)
-	if err != nil {
-		t.Fatal(err)
-	}
+	member := must.Get(archive.Create(cpuMember))
 	content := strings.Repeat("library ", 10_000)
-	if _, err := member.Write([]byte(content)); err != nil {
-		t.Fatal(err)
-	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(member.Write([]byte(content)))
+	must.Do(archive.Close())
+	must.Do(file.Close())
 
 	target := filepath.Join(dir, "out", "plugin.so")
-	if err := unpack(wheel, cpuMember, target); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(unpack(wheel, cpuMember, target))
 	if got, err := os.ReadFile(target); err != nil || string(got) != content {
 		t.Errorf("unpacked %d bytes, %v", len(got), err)
 	}
 	errtest.Want(t, unpack(wheel, "other.so", filepath.Join(dir, "x")), "a.whl holds no other.so")
 
-	whole, err := os.ReadFile(wheel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(wheel))
 	damaged := slices.Clone(whole)
 	damaged[len(damaged)/3] ^= 0xff
 	for name, data := range map[string][]byte{"cut.whl": whole[:len(whole)/2], "empty.whl": nil,
 		"damaged.whl": damaged} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(path, data, 0o666))
 		errtest.Want(t, unpack(path, cpuMember, filepath.Join(dir, name+".so")), "")
 		errtest.Want(t, checkHash(path, cpuHash), name+" has sha256 ")
 	}

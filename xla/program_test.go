@@ -10,19 +10,14 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 // platformsUnderTest returns the pure Go backend and the best other one of this machine.
 func platformsUnderTest(t *testing.T) []*Platform {
 	t.Helper()
-	best, err := Open(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pure, err := Open(t.Context(), "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	best := must.Get(Open(t.Context(), ""))
+	pure := must.Get(Open(t.Context(), "go"))
 	if best.Kind == Go {
 		return []*Platform{pure}
 	}
@@ -47,13 +42,8 @@ func TestLoopsNestAndReadTheirState(t *testing.T) {
 						})
 					return []*Node{out.Sum}
 				})
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := program.Run(Sharded{tensors.FromScalar(float32(5))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(err)
+			out := must.Get(program.Run(Sharded{tensors.FromScalar(float32(5))}))
 			// 5 + 1, plus 12 ones, plus the sum of 10i+j over i < 3, j < 4 = 120 + 18.
 			if got := tensors.ToScalar[float32](out[0][0]); got != 156 {
 				t.Errorf("nested loops gave %g, want 156", got)
@@ -76,12 +66,9 @@ func TestNodesFromOutsideALoopAreExplained(t *testing.T) {
 func TestParallelProgramGathersBitForBit(t *testing.T) {
 	p := platformsUnderTest(t)[0]
 	inputs := []Input{{Shape: shapes.Make(dtypes.Float32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
-	program, err := p.CompileParallel("gather", inputs, func(in []*Node) []*Node {
+	program := must.Get(p.CompileParallel("gather", inputs, func(in []*Node) []*Node {
 		return []*Node{AllGather(in[0], in[1], p.Workers)}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	var x, worker Sharded
 	negativeZero := float32(0)
 	negativeZero *= -1
@@ -89,10 +76,7 @@ func TestParallelProgramGathersBitForBit(t *testing.T) {
 		x = append(x, tensors.FromValue([]float32{float32(w) + 0.5, negativeZero}))
 		worker = append(worker, tensors.FromScalar(int32(w)))
 	}
-	out, err := program.Run(x, worker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(program.Run(x, worker))
 	for part := range p.Workers {
 		got := out[0][part].Value().([][]float32)
 		for w := range p.Workers {
@@ -139,29 +123,21 @@ func TestMistakesInGraphsGiveOneLine(t *testing.T) {
 
 func TestMistakesInRunsGiveOneLine(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
-		program, err := p.Compile("sum", []Input{{Shape: shapes.Make(dtypes.Float32, 3)},
+		program := must.Get(p.Compile("sum", []Input{{Shape: shapes.Make(dtypes.Float32, 3)},
 			{Shape: shapes.Make(dtypes.Float32, 3), Donate: true}},
-			func(in []*Node) []*Node { return []*Node{Add(in[0], in[1])} })
-		if err != nil {
-			t.Fatal(err)
-		}
+			func(in []*Node) []*Node { return []*Node{Add(in[0], in[1])} }))
 		defer program.Free()
 		vector := func(x ...float32) Sharded { return Sharded{tensors.FromValue(x)} }
 		gone := vector(1, 2, 3)
 		gone.Free()
 		out, err := program.Run(vector(1, 2, 3), vector(1, 1, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		donated := out[0] // on the device only; a tensor of the host keeps its copy there
-		if _, err := program.Run(vector(1, 2, 3), donated); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(program.Run(vector(1, 2, 3), donated))
 		survivor := vector(1, 1, 1) // a run that cannot be donates nothing
 		for want, inputs := range map[string][]Sharded{
 			"it takes 2 inputs, not 1": {vector(1, 2, 3)},
-			"it takes 2 inputs, not 3": {vector(1, 2, 3), survivor,
-				vector(1, 2, 3)},
+			"it takes 2 inputs, not 3": {vector(1, 2, 3), survivor, vector(1, 2, 3)},
 			"input 0 has 2 parts, the program runs on 1 devices": {append(vector(1, 2, 3),
 				vector(1, 2, 3)...), survivor},
 			"input 0 has 0 parts, the program runs on 1 devices": {nil, survivor},

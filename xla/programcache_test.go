@@ -20,6 +20,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/diskcache"
@@ -160,9 +161,7 @@ func TestProgramsAreKeptOnDisk(t *testing.T) {
 
 	// An unusable folder is no error.
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(file, nil, 0o600))
 	if found := compileWith(t, filepath.Join(file, "programs")); !slices.Equal(found.Bits, cold.Bits) {
 		t.Error("results differ without a folder")
 	}
@@ -200,9 +199,7 @@ func TestProgramsThatCannotBeLoaded(t *testing.T) {
 	}
 	for name, spoil := range spoil {
 		for _, path := range programFiles(t, dir) {
-			if err := spoil(path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(spoil(path))
 		}
 		if found := compileWith(t, dir); found.Hits != 0 || !slices.Equal(found.Bits, want.Bits) {
 			t.Errorf("%s: %d hits, same results: %t", name, found.Hits, slices.Equal(found.Bits, want.Bits))

@@ -6,6 +6,8 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/must"
 )
 
 // Workers read an input of the first device where it lies. It stays usable, and donating it
@@ -19,12 +21,9 @@ func TestWorkersReadTheFirstDevice(t *testing.T) {
 			}
 			type in struct{ Row, Worker Array }
 			inputs := in{Single(tensors.FromValue(row)), Value(p.WorkerNumbers())}
-			scaled, err := CompileParallel(p, "scaled", inputs, func(in in) Array {
+			scaled := must.Get(CompileParallel(p, "scaled", inputs, func(in in) Array {
 				return Out(Mul(in.Row.Tree, AddScalar(ConvertDType(in.Worker.Tree, in.Row.Tree.DType()), 1)))
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			defer scaled.Free()
 			type donated struct {
 				Row Array `xla:"donate"`
@@ -32,18 +31,12 @@ func TestWorkersReadTheFirstDevice(t *testing.T) {
 			doubled, err := Compile(p, "doubled", donated{inputs.Row}, func(in donated) Array {
 				return Out(Add(in.Row.Tree, in.Row.Tree))
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(err)
 			defer doubled.Free()
 			for round := range 3 {
 				out, err := scaled.Run(inputs)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if inputs.Row, err = doubled.Run(donated{inputs.Row}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(err)
+				inputs.Row = must.Get(doubled.Run(donated{inputs.Row}))
 				for worker, part := range out.Value() {
 					got := tensors.MustCopyFlatData[float32](part)
 					for i, x := range row {
@@ -69,11 +62,8 @@ func TestDonatedInputsAreNotShared(t *testing.T) {
 		X Array `xla:"donate"`
 	}
 	in := donated{Single(tensors.FromScalar(float32(1)))}
-	program, err := CompileParallel(p, "one more", in,
-		func(in donated) Array { return Out(AddScalar(in.X.Tree, 1)) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(CompileParallel(p, "one more", in,
+		func(in donated) Array { return Out(AddScalar(in.X.Tree, 1)) }))
 	defer program.Free()
 	if _, err := program.Run(in); err == nil {
 		t.Error("workers share a donated input")

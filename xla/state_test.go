@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -45,22 +46,15 @@ func countProgram(t *testing.T, p *xla.Platform) (*xla.Program[countIn, countOut
 		return xla.Out(counts{Zeros(g, shapes.Make(dtypes.Float32, 2)), Const(g, int32(0)),
 			[]*Node{Const(g, true)}})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	defer first.Free()
 	in := countIn{By: xla.Declare(dtypes.Float32)}
-	if in.Counts, err = first.Run(p.Seed(3).First()); err != nil {
-		t.Fatal(err)
-	}
-	program, err := xla.Compile(p, "count", in, func(in countIn) countOut {
+	in.Counts = must.Get(first.Run(p.Seed(3).First()))
+	program := must.Get(xla.Compile(p, "count", in, func(in countIn) countOut {
 		c := in.Counts.Tree
 		c.Sum, c.Steps = Add(c.Sum, in.By.Tree), AddScalar(c.Steps, int32(1))
 		return countOut{counted{xla.Out(c)}, xla.Out(ReduceAllSum(c.Sum))}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return program, in
 }
 
@@ -78,10 +72,7 @@ func TestProgramsOfStates(t *testing.T) {
 		var out countOut
 		for i := range 3 {
 			in.By = number(float32(i))
-			var err error
-			if out, err = program.Run(in); err != nil {
-				t.Fatal(err)
-			}
+			out = must.Get(program.Run(in))
 			before := in
 			in.Counts = out.Counts
 			errtest.Want(t, errtest.Of(program.Run(before)), "input Counts.Sum was freed or donated before")
@@ -110,20 +101,14 @@ func TestCheckpoint(t *testing.T) {
 	program, in := countProgram(t, p)
 	defer program.Free()
 	in.By = number(2)
-	out, err := program.Run(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(program.Run(in))
 	held := out.Counts
 	checkpoint := func() *xla.Checkpoint {
 		c := &xla.Checkpoint{}
 		c.Add(&held, 1, "a_")
 		return c
 	}
-	arrays, err := checkpoint().Arrays()
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := must.Get(checkpoint().Arrays())
 	if names := slices.Sorted(maps.Keys(arrays)); !slices.Equal(names,
 		[]string{"a_Extra.0", "a_Sum", "a_taken"}) {
 		t.Errorf("the names are %v", names)
@@ -149,13 +134,8 @@ func TestCheckpoint(t *testing.T) {
 			t.Errorf("a failed Restore changes the sum to %v, %v", sum, err)
 		}
 	}
-	if err := checkpoint().Restore(arrays); err != nil {
-		t.Fatal(err)
-	}
-	again, err := checkpoint().Arrays()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(checkpoint().Restore(arrays))
+	again := must.Get(checkpoint().Arrays())
 	for _, name := range xlatest.Differ(arrays, again) {
 		t.Errorf("%s differs after Restore", name)
 	}
@@ -170,10 +150,7 @@ func TestSlicesAreStoredInOrder(t *testing.T) {
 	for workers := 1; workers <= 4; workers++ {
 		for size := 1; size <= 7; size++ {
 			s := xla.Slices{N: 7, Size: size, Workers: workers}
-			v, err := s.Upload(rows)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(s.Upload(rows))
 			got, err := s.Download(v)
 			if err != nil || !slices.Equal(got.Data.([]int32), rows.Data.([]int32)) || !slices.Equal(
 				got.Shape, rows.Shape) || len(v) != workers || v[0].Shape().Dimensions[0] != s.Turns() {
@@ -188,10 +165,7 @@ func TestSlicesAreStoredInOrder(t *testing.T) {
 func TestSparseRowsAreNotCopied(t *testing.T) {
 	empty := float32(math.Inf(-1))
 	upload := func(a npz.Array) xla.Array {
-		v, err := xla.Uploads(a, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(xla.Uploads(a, 1))
 		return xla.Value(v)
 	}
 	matrix := upload(npz.Of([]float32{1, 2, 3, 4, 5, 6}, 3, 2))
@@ -207,9 +181,7 @@ func TestSparseRowsAreNotCopied(t *testing.T) {
 			errtest.Want(t, err, "6 numbers cannot select rows")
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		if got := arrays["matrix"]; !slices.Equal(got.Data.([]float32), []float32{1, 2, 0, 0, 5, 6}) ||
 			!slices.Equal(got.Shape, []int{3, 2}) {
 			t.Errorf("%v", got)

@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/internal/must"
 )
 
 // tracedEnv makes the test program print the sum of a trace for [TestTraceOpensNoBackend].
@@ -21,7 +23,7 @@ func traceOf(t testing.TB, constant float64, table []float32) string {
 	trace := NewTrace()
 	trace.Note("name", 3, []string{"a"})
 	inputs := struct{ X, Key Array }{Declare(dtypes.Float32, 3, 2), Declare(dtypes.Uint32, 2)}
-	out, err := TraceGraph(trace, inputs, func(in struct{ X, Key Array }) Array {
+	out := must.Get(TraceGraph(trace, inputs, func(in struct{ X, Key Array }) Array {
 		type state struct {
 			X *Node
 			K Key
@@ -36,10 +38,7 @@ func traceOf(t testing.TB, constant float64, table []float32) string {
 			return inner
 		})
 		return Out(ReduceSum(Mul(end.X, Const(g, [][]float32{table, table, table})), 1))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if dims := out.Dims(); !slices.Equal(dims, []int{3}) {
 		t.Fatalf("an output of %v", dims)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/claims"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -17,29 +18,16 @@ import (
 // made writes a complete training run on ant-trap with made-up numbers and returns its plan line.
 func made(t *testing.T, root, algorithm string, seed int64, fitness, coverage float64) sweep.Line {
 	t.Helper()
-	c, err := runs.NewConfig(algorithm, "ant-trap", seed, map[string]int{"batch": 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := runs.Create(root, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(runs.NewConfig(algorithm, "ant-trap", seed, map[string]int{"batch": 7}))
+	w := must.Get(runs.Create(root, c))
 	defer w.Close()
-	if err := w.Begin(-1, "generation", "env_steps", "seconds", "max_fitness", "coverage",
-		"qd_score"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Log(1, 1000, 2, fitness, coverage, 3); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(w.Begin(-1, "generation", "env_steps", "seconds", "max_fitness", "coverage", "qd_score"))
+	must.Do(w.Log(1, 1000, 2, fitness, coverage, 3))
 	budget := runs.Budget{Generations: 1}
 	status := runs.Status{Progress: runs.Progress{Generation: 1, EnvSteps: 1000, Seconds: 2},
 		MaxFitness: fitness, Coverage: coverage, QDScore: 3,
 		Budget: budget, Finished: true}
-	if err := w.SaveStatus(status); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(w.SaveStatus(status))
 	return sweep.Line{Experiment: "training", Label: algorithm, Run: c, Budget: budget}
 }
 
@@ -61,9 +49,7 @@ func TestClaims(t *testing.T) {
 	if err == nil {
 		err = file.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	for _, c := range []struct {
 		args    []string
 		missing int
@@ -90,10 +76,8 @@ func TestClaims(t *testing.T) {
 	}
 
 	// Text output, with a folder that cannot be read.
-	if err := os.WriteFile(filepath.Join(root, lines[0].Run.Name(), "config.json"),
-		[]byte(`{"version": 2}`), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(root, lines[0].Run.Name(), "config.json"),
+		[]byte(`{"version": 2}`), 0o666))
 	stdout, stderr, status := invoke(t, "claims", "--runs", root)
 	if status != 0 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 || !strings.Contains(stderr,
 		lines[0].Run.Name()) {

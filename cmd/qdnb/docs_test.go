@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/experiments"
 	"example.com/qdnb/qdnb/paper/results"
@@ -141,10 +142,7 @@ func parse(page, line string, whole bool) error {
 func TestQuotedCommandsAreRight(t *testing.T) {
 	root, count := filepath.Join("..", ".."), 0
 	check := func(path string) {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))
 		blocks, words := quoted(string(data))
 		count += len(blocks)
 		for _, line := range blocks {
@@ -160,16 +158,13 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 	}
 	check(filepath.Join(root, "README.md"))
 	check(filepath.Join(root, "ARCHITECTURE.md"))
-	err := filepath.WalkDir(filepath.Join(root, "docs"),
+	must.Do(filepath.WalkDir(filepath.Join(root, "docs"),
 		func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && filepath.Ext(path) == ".md" {
 				check(path)
 			}
 			return err
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	if count < 40 {
 		t.Errorf("only %d commands were found", count)
 	}
@@ -193,35 +188,22 @@ func TestExamplesOfTheHelpAreRight(t *testing.T) {
 
 // The boat of the guide to environments compiles and keeps the promises of an environment.
 func TestGuideToEnvironments(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(root, "docs/guides/add-an-environment.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../.."))
+	page := must.Get(os.ReadFile(filepath.Join(root, "docs/guides/add-an-environment.md")))
 	blocks := regexp.MustCompile("(?s)`(envs/boat_\\w+\\.go)`:\n\n```go\n(.*?)\n```").
 		FindAllStringSubmatch(string(page), -1)
 	files := map[string]string{}
 	for _, block := range blocks {
 		path := filepath.Join(t.TempDir(), filepath.Base(block[1]))
-		if err := os.WriteFile(path, []byte(block[2]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(path, []byte(block[2]), 0o600))
 		files[filepath.Join(root, block[1])] = path
 	}
 	if len(files) != 2 {
 		t.Fatalf("the guide has the files %v, want an environment and its test", files)
 	}
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
-	data, err := json.Marshal(map[string]any{"Replace": files})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(overlay, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(map[string]any{"Replace": files}))
+	must.Do(os.WriteFile(overlay, data, 0o600))
 	build := exec.Command("go", "test", "-overlay", overlay, "-run", "TestBoat", "./envs")
 	build.Dir = root
 	out, err := build.CombinedOutput()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/sweep"
 )
@@ -29,9 +30,7 @@ func experimentsFolder(t *testing.T) string {
 	if err == nil {
 		err = file.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	return dir
 }
 
@@ -52,15 +51,9 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v; output %q", name, len(data), err, stdout)
 		}
 	}
-	file, err := os.Open(filepath.Join(out, "table-1.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(filepath.Join(out, "table-1.csv")))
 	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(file).ReadAll())
 	text := ""
 	for _, row := range rows {
 		text += strings.Join(row, ",") + "\n"

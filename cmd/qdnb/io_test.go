@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/paper/protocol"
 )
@@ -36,9 +37,7 @@ func mazePolicy(t *testing.T) (string, []float32) {
 		row[i] = float32(math.Sin(float64(3 * i)))
 	}
 	path := filepath.Join(t.TempDir(), "policy.npy")
-	if err := npz.WriteNPY(path, npz.Of(row)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(npz.WriteNPY(path, npz.Of(row)))
 	return path, row
 }
 
@@ -107,10 +106,7 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 		"--out", out); status != 0 {
 		t.Fatal(stderr)
 	}
-	arrays, err := npz.Read(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := must.Get(npz.Read(out))
 	for name, want := range map[string][]float32{
 		"layer_0.bias":   {row[0] + row[3+6*3], row[1] + row[3+6*3+1], row[2] + row[3+6*3+2]},
 		"layer_0.kernel": row[3:9],
@@ -165,13 +161,11 @@ func TestImportEvalExportOfARepertoire(t *testing.T) {
 func TestImportOfWhatTheEnvironmentDoesNotProvideFor(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "repertoire.npz")
 	const params = 3*4 + 5*2
-	if err := npz.Write(file, map[string]npz.Array{
+	must.Do(npz.Write(file, map[string]npz.Array{
 		"genotypes":   npz.Of(make([]float32, 3*params), 3, params),
 		"fitnesses":   npz.Of([]float32{-60, -10, float32(math.Inf(-1))}),
 		"descriptors": npz.Of([]float32{0, 0, 2, 0, 0, 0}, 3, 2),
-		"centroids":   npz.Of([]float32{0, 0, 1, 0, 0, 1}, 3, 2)}); err != nil {
-		t.Fatal(err)
-	}
+		"centroids":   npz.Of([]float32{0, 0, 1, 0, 0, 1}, 3, 2)}))
 	for length, want := range map[string]string{
 		"20": "qdnb: the lowest fitness, -60, is below -46.862, which the offset of pointmaze allows: it " +
 			"lowers the QD score; if episodes are longer, set episode_length\n" +
@@ -225,8 +219,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		{eval("--target", "1,2,3"), exitUsage, "two coordinates"},
 		{eval("--episodes", "0"), 1, "episodes"},
 		{eval("--figure", filepath.Join(root, "a.png")), 1, "--figure draws corrected repertoires"},
-		{eval("--corrected", "--figure", filepath.Join(root, "a.txt")), 1,
-			"known: pdf, png, svg"},
+		{eval("--corrected", "--figure", filepath.Join(root, "a.txt")), 1, "known: pdf, png, svg"},
 		{[]string{"eval", "--runs", root, "dads", "--run", "other"}, exitUsage, "one run"},
 		{[]string{"eval", "--runs", root, "--run", "nothing", "--episodes", "1"}, 1, "nothing"},
 		{[]string{"eval", "--runs", root, "--run", control, "--episodes", "1"}, 1,

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/xla"
@@ -93,10 +94,7 @@ func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 				t.Errorf("no %q in %s", key, stdout)
 			}
 		}
-		arrays, err := npz.Read(filepath.Join(result["run"].(string), "repertoire.npz"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		arrays := must.Get(npz.Read(filepath.Join(result["run"].(string), "repertoire.npz")))
 		filled := arrays["genotype_cells"].Len()
 		for name, shape := range map[string][]int{"genotypes": {filled, 114}, "fitnesses": {32},
 			"descriptors": {32, 2}, "centroids": {32, 2}} {
@@ -122,9 +120,7 @@ func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 	root := t.TempDir()
 	file := filepath.Join(root, "file")
-	if err := os.WriteFile(file, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(file, nil, 0o666))
 	train := func(more ...string) []string {
 		return append(append([]string{"train", "-q", "--runs", root}, small...), more...)
 	}
@@ -286,13 +282,9 @@ func TestDoctorAndVerify(t *testing.T) {
 		}
 	}
 	t.Setenv(xla.ProgramsEnv, filepath.Join(t.TempDir(), "programs"))
-	if err := os.MkdirAll(os.Getenv(xla.ProgramsEnv), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.MkdirAll(os.Getenv(xla.ProgramsEnv), 0o700))
 	entry := filepath.Join(os.Getenv(xla.ProgramsEnv), "a.xla")
-	if err := os.WriteFile(entry, make([]byte, 3<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(entry, make([]byte, 3<<20), 0o600))
 	if stdout, _, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout,
 		"1 compiled programs, 3.0 of 512 MB") {
 		t.Errorf("doctor does not see a compiled program: %s", stdout)

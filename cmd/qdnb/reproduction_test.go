@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper"
 )
 
@@ -18,10 +19,7 @@ func TestRecordCommand(t *testing.T) {
 		if status != 0 || stderr != "" || strings.Count(stdout, "\n") != 2 {
 			t.Fatalf("status %d, %q, %s", status, stdout, stderr)
 		}
-		data, err := os.ReadFile(filepath.Join(out, "reproduction.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(out, "reproduction.md")))
 		pages[i] = string(data)
 		picture, err := os.ReadFile(filepath.Join(out, "reproduction.png"))
 		if err != nil || !strings.HasPrefix(string(picture), "\x89PNG") {
@@ -38,14 +36,9 @@ func TestRecordCommand(t *testing.T) {
 		}
 	}
 
-	entries, err := os.ReadDir(filepath.Join(dir, paper.RunsFolder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(filepath.Join(dir, paper.RunsFolder)))
 	damaged := filepath.Join(dir, paper.RunsFolder, entries[0].Name(), "status.json")
-	if err := os.WriteFile(damaged, []byte("{"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(damaged, []byte("{"), 0o666))
 	out := filepath.Join(t.TempDir(), "docs")
 	for in, want := range map[string]string{dir: damaged, t.TempDir(): "has no plan.jsonl",
 		filepath.Join(dir, "none"): "has no plan.jsonl"} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -64,18 +65,10 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 	}
 
 	found, _ := filepath.Glob(filepath.Join(root, "*-0-*"))
-	run, err := runs.Open(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	skills, err := run.Skills()
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(runs.Open(found[0]))
+	skills := must.Get(run.Skills())
 	policy := filepath.Join(t.TempDir(), "policy.npy")
-	if err := npz.WriteNPY(policy, npz.Of(skills.Policy)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(npz.WriteNPY(policy, npz.Of(skills.Policy)))
 	for _, c := range []struct {
 		of, want string
 		args     []string
@@ -101,17 +94,9 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 // returns the run's name.
 func emptyRun(t *testing.T, root, algorithm, env string) string {
 	t.Helper()
-	c, err := runs.NewConfig(algorithm, env, 0, map[string]string{"skills": "aurora"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := runs.Create(root, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.SaveStatus(runs.Status{}), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(runs.NewConfig(algorithm, env, 0, map[string]string{"skills": "aurora"}))
+	w := must.Get(runs.Create(root, c))
+	must.Do(errors.Join(w.SaveStatus(runs.Status{}), w.Close()))
 	return c.Name()
 }
 
@@ -131,14 +116,9 @@ func TestShowMakesPages(t *testing.T) {
 			t.Fatalf("status %d: %s", status, stderr)
 		}
 	}
-	run, err := runs.LoadFrom(root, "map-elites-pointmaze-0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(runs.LoadFrom(root, "map-elites-pointmaze-0"))
 	r, err := run.RepertoireMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	filled := r.Filled()
 	empty := -1
 	for cell := range r.Cells() {
@@ -212,10 +192,7 @@ func interrupted(t *testing.T, spec qdnb.Spec, sessions int) string {
 			t.Fatal(err)
 		}
 	}
-	config, err := spec.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(spec.Config())
 	return filepath.Join(spec.Runs, config.Name())
 }
 
@@ -277,10 +254,7 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 // Without one of its limits, a resumed run would take the paper's two hours.
 func TestResumeNamesEveryLimit(t *testing.T) {
 	spec := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze"}
-	config, err := spec.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(spec.Config())
 	run := &runs.Run{Dir: filepath.Join(t.TempDir(), config.Name()), Config: config}
 	for want, budget := range map[string]runs.Budget{
 		" --generations 7 ":  {Generations: 7},
@@ -299,15 +273,10 @@ func TestResumeNamesEveryLimit(t *testing.T) {
 // storedRun writes a finished run of MAP-Elites with two cells, filled with random policies.
 func storedRun(t *testing.T, root, env string, dims int, status runs.Status) string {
 	t.Helper()
-	config, err := runs.NewConfig("map-elites", env, 0, map[string]any{"hidden": []int{8},
-		"episode_length": 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(runs.NewConfig("map-elites", env, 0, map[string]any{"hidden": []int{8},
+		"episode_length": 20}))
 	w, err := runs.Create(root, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	params := (status.Observations+1)*8 + 9*status.Actions
 	numbers := func(n int) []float32 {
 		list := make([]float32, n)
@@ -320,13 +289,10 @@ func storedRun(t *testing.T, root, env string, dims int, status runs.Status) str
 		Fitnesses: []float32{1, 2}, Descriptors: numbers(2 * dims), Centroids: numbers(2 * dims),
 		Lower: make([]float32, dims), Upper: slices.Repeat([]float32{1}, dims)}
 	status.Finished = true
-	err = errors.Join(w.Begin(-1, "generation", "evaluations", "seconds", "max_fitness", "coverage",
+	must.Do(errors.Join(w.Begin(-1, "generation", "evaluations", "seconds", "max_fitness", "coverage",
 		"qd_score"), w.Log(0, 10, 1, 2, 100, 3),
 		w.SaveSnapshot(runs.Snapshot{Repertoire: repertoire}), w.SaveRepertoire(&repertoire),
-		w.SaveStatus(status), w.Close())
-	if err != nil {
-		t.Fatal(err)
-	}
+		w.SaveStatus(status), w.Close()))
 	return w.Dir
 }
 
@@ -395,18 +361,9 @@ func TestExportOfASolution(t *testing.T) {
 	if stdout, stderr, status := invoke(t, "export", trained.Run, "--out", out); status != 0 {
 		t.Fatalf("%s%s", stdout, stderr)
 	}
-	arrays, err := npz.Read(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := runs.Open(trained.Run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := run.Repertoire()
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := must.Get(npz.Read(out))
+	run := must.Get(runs.Open(trained.Run))
+	r := must.Get(run.Repertoire())
 	solution, _ := arrays["solution"].Data.([]float32)
 	if len(arrays) != 1 || !slices.Equal(solution, r.Genotype(r.Best())) {
 		t.Errorf("exported %v", arrays)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -43,9 +44,7 @@ func startSlurm(t *testing.T) *slurm {
 		t.Skip("SKIPPED: Slurm's daemons need root")
 	}
 	dir, err := os.MkdirTemp("", "slurm") // the name of munge's socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := &slurm{dir: dir, env: append(os.Environ(), "SLURM_CONF="+filepath.Join(dir, "slurm.conf"))}
 	key := make([]byte, 128)
@@ -77,9 +76,7 @@ NodeName=localhost CPUs=2 RealMemory=1000 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 `), 0o644)
 	for _, sub := range []string{"state", "spool"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}
 	s.daemon(t, "munged", "--foreground", "--force", "--key-file="+filepath.Join(dir, "munge.key"),
 		"--socket="+socket,
@@ -98,17 +95,12 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 func (s *slurm) write(t *testing.T, name, text string, mode os.FileMode) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(s.dir, name), []byte(text), mode))
 }
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "localhost:0"))
 	defer listener.Close()
 	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 }
@@ -129,9 +121,7 @@ func (s *slurm) daemon(t *testing.T, name string, args ...string) {
 	cmd.WaitDelay = 20 * time.Second
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(cmd.Start())
 	t.Cleanup(func() {
 		stop()
 		cmd.Wait()
@@ -170,11 +160,8 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 	const generations = 250
 	var lines []sweep.Line
 	for i := range int64(12) {
-		config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: i, Tune: runs.Assign(
-			"batch=256", "cells=64", "cvt_samples=1000", "hidden=32,32", "slice=8")}.Config()
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Get(qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: i, Tune: runs.Assign(
+			"batch=256", "cells=64", "cvt_samples=1000", "hidden=32,32", "slice=8")}.Config())
 		line := sweep.Line{Experiment: "training", Label: "map-elites", Run: config,
 			Budget: qdnb.Generations(generations)}
 		if i >= 8 {
@@ -184,9 +171,7 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 		lines = append(lines, line)
 	}
 	var text bytes.Buffer
-	if err := sweep.Write(&text, lines); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(sweep.Write(&text, lines))
 	s.write(t, "plan.jsonl", text.String(), 0o644)
 	plan, root := filepath.Join(s.dir, "plan.jsonl"), filepath.Join(s.dir, "runs")
 

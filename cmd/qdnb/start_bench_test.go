@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -43,9 +44,7 @@ func BenchmarkStart(b *testing.B) {
 			var generations, written, size float64
 			for i := range b.N {
 				b.StopTimer()
-				if err := os.RemoveAll(filepath.Join(dir, strconv.Itoa(i+1))); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(os.RemoveAll(filepath.Join(dir, strconv.Itoa(i+1))))
 				b.StartTimer()
 				folder, bytes := train(b, programs, i+1)
 				b.StopTimer()
@@ -64,9 +63,7 @@ func BenchmarkStart(b *testing.B) {
 				run(b, programs, eval...)
 			}
 		})
-		if err := os.RemoveAll(folder); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(os.RemoveAll(folder))
 	}
 }
 
@@ -74,18 +71,9 @@ func BenchmarkStart(b *testing.B) {
 // whose time is taken to be that of the others.
 func generationSeconds(b *testing.B, folder string) float64 {
 	b.Helper()
-	run, err := runs.LoadFrom(folder, "map-elites-ant-uni-0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	table, err := run.Metrics()
-	if err != nil {
-		b.Fatal(err)
-	}
-	seconds, err := table.Column("seconds")
-	if err != nil {
-		b.Fatal(err)
-	}
+	run := must.Get(runs.LoadFrom(folder, "map-elites-ant-uni-0"))
+	table := must.Get(run.Metrics())
+	seconds := must.Get(table.Column("seconds"))
 	last := len(seconds) - 1
 	return (seconds[last] - seconds[0]) * float64(last+1) / float64(last)
 }
@@ -93,7 +81,7 @@ func generationSeconds(b *testing.B, folder string) float64 {
 // folderBytes returns the size of all files in a folder.
 func folderBytes(b *testing.B, folder string) (total float64) {
 	b.Helper()
-	err := filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
+	must.Do(filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -102,9 +90,6 @@ func folderBytes(b *testing.B, folder string) (total float64) {
 			total += float64(info.Size())
 		}
 		return err
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	}))
 	return total
 }

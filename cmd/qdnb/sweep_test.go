@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -23,11 +24,8 @@ import (
 func writePlan(t *testing.T, n int, generations int) (path string, lines []sweep.Line) {
 	t.Helper()
 	for seed := range int64(n) {
-		config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Tune: runs.Assign(
-			"batch=16", "cells=32", "cvt_samples=500", "hidden=8,8", "episode_length=20")}.Config()
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Get(qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Tune: runs.Assign(
+			"batch=16", "cells=32", "cvt_samples=500", "hidden=8,8", "episode_length=20")}.Config())
 		line := sweep.Line{Experiment: "training", Label: "map-elites", Run: config,
 			Budget: qdnb.Generations(generations)}
 		if seed == int64(n-1) {
@@ -36,13 +34,9 @@ func writePlan(t *testing.T, n int, generations int) (path string, lines []sweep
 		lines = append(lines, line)
 	}
 	var text bytes.Buffer
-	if err := sweep.Write(&text, lines); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(sweep.Write(&text, lines))
 	path = filepath.Join(t.TempDir(), "plan.jsonl")
-	if err := os.WriteFile(path, text.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(path, text.Bytes(), 0o666))
 	return path, lines
 }
 
@@ -116,8 +110,7 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 	}
 
 	if stdout, stderr, status := invoke(t, "sweep", "status", "--plan", plan, "--runs", root,
-		"--all"); status != 0 ||
-		!strings.Contains(stdout, "4 lines, 4 done") || !strings.Contains(stdout,
+		"--all"); status != 0 || !strings.Contains(stdout, "4 lines, 4 done") || !strings.Contains(stdout,
 		lines[2].Run.Name()) || strings.Contains(stdout, "to go") {
 		t.Errorf("status %d: %s%s", status, stdout, stderr)
 	}
@@ -138,16 +131,10 @@ func TestSweepPlansAreOfTheirOptions(t *testing.T) {
 
 func TestSweepMistakesAreOneLine(t *testing.T) {
 	plan, _ := writePlan(t, 2, 1)
-	whole, err := os.ReadFile(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(plan))
 	changed := func(old, new string) string {
 		path := filepath.Join(t.TempDir(), "plan.jsonl")
-		if err := os.WriteFile(path, bytes.Replace(whole, []byte(old), []byte(new), 1),
-			0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(path, bytes.Replace(whole, []byte(old), []byte(new), 1), 0o666))
 		return path
 	}
 	root := t.TempDir()
@@ -215,9 +202,7 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		cmd := exec.Command(program, arguments(endless, root, "--jobs", "2")...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(cmd.Start())
 		started := false
 		for deadline := time.Now().Add(5 * time.Minute); !started; time.Sleep(20 * time.Millisecond) {
 			for i, s := range lineStatuses(t, endless, root) {
@@ -230,19 +215,14 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 				t.Fatalf("nothing is in training: %s", stderr.String())
 			}
 		}
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(cmd.Process.Signal(signal))
 		err := cmd.Wait()
 		if signal == syscall.SIGTERM && (err == nil || cmd.ProcessState.ExitCode() !=
 			exitInterrupted || !strings.Contains(stderr.String(), "is saved")) {
 			t.Errorf("SIGTERM: %v: %s", err, stderr.String())
 		}
 	}
-	started, err := runs.Open(filepath.Join(root, lines[0].Run.Name()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	started := must.Get(runs.Open(filepath.Join(root, lines[0].Run.Name())))
 	generations := int(started.Status.Generation) + 300
 	plan, _ := writePlan(t, 2, generations)
 	if out, err := exec.Command(program, arguments(plan, root, "--jobs",
@@ -265,10 +245,7 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 // curve returns a run's log without times.
 func curve(t *testing.T, dir string) string {
 	t.Helper()
-	table, err := runs.ReadTable(filepath.Join(dir, "metrics.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(runs.ReadTable(filepath.Join(dir, "metrics.csv")))
 	var text strings.Builder
 	for _, row := range table.Rows {
 		for i, name := range table.Columns {
@@ -344,10 +321,7 @@ func TestPlanOfSeveralExperiments(t *testing.T) {
 	if apart := append(plan("training"), plan("adaptation")...); !slices.Equal(all, apart) {
 		t.Errorf("%d lines, but %d of the experiments alone", len(all), len(apart))
 	}
-	lines, err := sweep.Read(strings.NewReader(strings.Join(once, "\n")), "plan")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(sweep.Read(strings.NewReader(strings.Join(once, "\n")), "plan"))
 	names := map[string]bool{}
 	for _, line := range lines {
 		if names[line.Run.Name()] {
@@ -382,10 +356,7 @@ func TestSweepShip(t *testing.T) {
 			t.Fatalf("%s: %s", in, stderr)
 		}
 		for _, name := range []string{"figure-6.svg", "table-9.md"} {
-			data, err := os.ReadFile(filepath.Join(to, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(os.ReadFile(filepath.Join(to, name)))
 			if drawn[name] == "" {
 				drawn[name] = string(data)
 			} else if drawn[name] != string(data) {
@@ -397,9 +368,7 @@ func TestSweepShip(t *testing.T) {
 	if err != nil || len(found) != 6 {
 		t.Fatalf("%q, %v", found, err)
 	}
-	if err := os.Truncate(found[3], 20); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.Truncate(found[3], 20))
 	empty := t.TempDir()
 	_, stderr, status = invoke(t, "figures", "--in", out, "--out", empty, "--only", "figure-6")
 	if status != 1 || !strings.Contains(stderr, found[3]+" is damaged") || strings.Count(stderr,

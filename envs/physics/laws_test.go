@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -33,10 +34,7 @@ func at(bodies int, change func(pos, rot, vel, ang []float32)) coordinates {
 
 func system(t *testing.T, m physics.Model) *physics.System {
 	t.Helper()
-	s, err := physics.NewSystem(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(physics.NewSystem(m))
 	return s
 }
 

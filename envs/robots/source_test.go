@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 )
 
 // source is the content of a model_*.json.
@@ -86,14 +87,9 @@ type collider struct {
 }
 
 func readSource(t *testing.T, env string) source {
-	data, err := os.ReadFile(golden.Path(t, "model_"+env+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(golden.Path(t, "model_"+env+".json")))
 	var s source
-	if err := json.Unmarshal(data, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(json.Unmarshal(data, &s))
 	same(t, "bodies given", len(s.Bodies) > 0 && len(s.Joints) > 0 && len(s.Collide) > 0, true)
 	return s
 }

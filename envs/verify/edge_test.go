@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 )
@@ -18,14 +19,8 @@ import (
 func startAt(t *testing.T, env string, stored map[string]npz.Array, row int,
 	up float32) map[string][]float32 {
 	t.Helper()
-	rigid, err := envs.Make(env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := formOf(rigid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rigid := must.Get(envs.Make(env))
+	f := must.Get(formOf(rigid))
 	flat := func(name string) []float32 { return part(t, stored[name], row) }
 	found := map[string][]float32{"init_pos": flat("init_pos")}
 	for i := 2; i < len(found["init_pos"]); i += 3 {
@@ -108,10 +103,7 @@ func TestContactsOfStartsAtTheirEdge(t *testing.T) {
 // part is a copy of a row of an array.
 func part(t *testing.T, a npz.Array, row int) []float32 {
 	t.Helper()
-	flat, err := a.Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	flat := must.Get(a.Float32s())
 	size := len(flat) / a.Shape[0]
 	return slices.Clone(flat[row*size : (row+1)*size])
 }
@@ -119,10 +111,7 @@ func part(t *testing.T, a npz.Array, row int) []float32 {
 // withRow replaces a row of an array.
 func withRow(t *testing.T, a npz.Array, row int, numbers []float32) npz.Array {
 	t.Helper()
-	flat, err := a.Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	flat := must.Get(a.Float32s())
 	flat = slices.Clone(flat)
 	copy(flat[row*len(numbers):], numbers)
 	return npz.Of(flat, a.Shape...)

@@ -10,16 +10,14 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 )
 
 func golden(t *testing.T, name string) map[string]npz.Array {
 	t.Helper()
-	arrays, err := npz.Read(filepath.Join("..", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := must.Get(npz.Read(filepath.Join("..", "testdata", name)))
 	return arrays
 }
 
@@ -36,9 +34,7 @@ func changeAs(t *testing.T, name, as string, replace map[string]npz.Array) strin
 	maps.Copy(arrays, replace)
 	maps.DeleteFunc(arrays, func(_ string, a npz.Array) bool { return a.Data == nil })
 	path := filepath.Join(t.TempDir(), as)
-	if err := npz.Write(path, arrays); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(npz.Write(path, arrays))
 	return path
 }
 
@@ -46,10 +42,7 @@ func changeAs(t *testing.T, name, as string, replace map[string]npz.Array) strin
 // trajectories.
 func shift(t *testing.T, a npz.Array, count int, delta float32) npz.Array {
 	t.Helper()
-	flat, err := a.Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	flat := must.Get(a.Float32s())
 	flat = slices.Clone(flat)
 	for part := range count {
 		flat[part*len(flat)/a.Shape[0]] += delta
@@ -59,10 +52,7 @@ func shift(t *testing.T, a npz.Array, count int, delta float32) npz.Array {
 
 func report(t *testing.T, path string) Report {
 	t.Helper()
-	r, err := File(xlatest.Pure(t), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(File(xlatest.Pure(t), path))
 	return r
 }
 
@@ -75,9 +65,8 @@ func TestReportOfAFileThatHolds(t *testing.T) {
 		"onestep_halfcheetah-hurdles.npz":    "obs reward done contact_vel contact_ang " + state,
 		"perturb_walker-uni_gravity_0.5.npz": step + " contact_vel contact_ang " + state,
 		"perturb_ant-maze_target_3.npz":      step + " contact_vel contact_ang " + state,
-		"traj_ant-uni.npz": "init_pos init_rot init_vel init_ang init_obs init_desc " +
-			"obs pos",
-		"traj_halfcheetah-uni.npz": "init_pos init_rot init_vel init_ang init_obs init_desc obs pos",
+		"traj_ant-uni.npz":                   "init_pos init_rot init_vel init_ang init_obs init_desc " + "obs pos",
+		"traj_halfcheetah-uni.npz":           "init_pos init_rot init_vel init_ang init_obs init_desc obs pos",
 	} {
 		r := report(t, filepath.Join("..", "testdata", name))
 		var arrays []string
@@ -165,10 +154,7 @@ func TestStepsOfTrajectories(t *testing.T) {
 	const name = "traj_walker-uni.npz"
 	stored := golden(t, name)
 	far := stored["obs"]
-	flat, err := far.Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	flat := must.Get(far.Float32s())
 	flat = slices.Clone(flat)
 	flat[50*far.Shape[2]] += 1 // row 0, after step 51 of 100 up to the horizon
 	r := report(t, change(t, name, map[string]npz.Array{"obs": npz.Of(flat, far.Shape...)}))
@@ -231,37 +217,27 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 
 	for path, want := range map[string]string{
-		"pointmaze.npz":                "<kind>_<environment>.npz",
-		"traj_pointmaze.csv":           "<kind>_<environment>.npz",
-		"traj_pointmaze_gravity_2.npz": "<kind>_<environment>.npz",
-		"perturb_ant-uni_gravity.npz":  "perturb_<environment>_<what>_<value>.npz",
-		"walk_pointmaze.npz":           `unknown kind of golden file "walk"; known: onestep, perturb, traj`,
-		"onstep_pointmaze.npz":         `did you mean "onestep"?`,
-		"none/" + traj:                 "no such file",
-		changeAs(t, traj, "traj_moon.npz",
-			nil): `unknown environment "moon"; known: `,
+		"pointmaze.npz":                            "<kind>_<environment>.npz",
+		"traj_pointmaze.csv":                       "<kind>_<environment>.npz",
+		"traj_pointmaze_gravity_2.npz":             "<kind>_<environment>.npz",
+		"perturb_ant-uni_gravity.npz":              "perturb_<environment>_<what>_<value>.npz",
+		"walk_pointmaze.npz":                       `unknown kind of golden file "walk"; known: onestep, perturb, traj`,
+		"onstep_pointmaze.npz":                     `did you mean "onestep"?`,
+		"none/" + traj:                             "no such file",
+		changeAs(t, traj, "traj_moon.npz", nil):    `unknown environment "moon"; known: `,
 		changeAs(t, traj, "traj_ant-uni.npz", nil): `there is no array "init_pos"`,
 		changeAs(t, onestep, "onestep_ant-uni.npz",
 			nil): `array "pos_before" has shape [256 8 3], not [256 10 3]`,
-		one(traj, "xy",
-			npz.Array{}): `there is no array "xy"; the arrays are actions, desc`,
-		one(traj, "actions",
-			zeros(8, 1, 3)): `array "actions" has shape [8 1 3], not [8 1 2]`,
-		one(traj, "actions",
-			zeros(8, 2)): `array "actions" has shape [8 2], not [8 2 2]`,
-		one(traj, "init_xy",
-			zeros(7, 2)): `array "actions" has shape [8 100 2], not [7 100 2]`,
-		one(traj, "init_xy",
-			zeros(0, 2)): `array "init_xy" of shape [0 2] is empty`,
-		one(traj, "init_xy",
-			npz.Scalar(float32(1))): `array "init_xy" has shape [], not [0 2]`,
-		one(traj, "reward",
-			shift(t, reward, 1, nan)): `array "reward" holds NaN, at element 0`,
-		one(traj, "reward",
-			shift(t, reward, 1, inf)): `array "reward" holds -Inf, at element 0`,
-		one("onestep_pointmaze.npz", "done",
-			zeros(255)): `array "done" has shape [255], not [256]`,
-		one(onestep, "err64_obs", npz.Array{}): `there is no array "err64_obs"`,
+		one(traj, "xy", npz.Array{}):                     `there is no array "xy"; the arrays are actions, desc`,
+		one(traj, "actions", zeros(8, 1, 3)):             `array "actions" has shape [8 1 3], not [8 1 2]`,
+		one(traj, "actions", zeros(8, 2)):                `array "actions" has shape [8 2], not [8 2 2]`,
+		one(traj, "init_xy", zeros(7, 2)):                `array "actions" has shape [8 100 2], not [7 100 2]`,
+		one(traj, "init_xy", zeros(0, 2)):                `array "init_xy" of shape [0 2] is empty`,
+		one(traj, "init_xy", npz.Scalar(float32(1))):     `array "init_xy" has shape [], not [0 2]`,
+		one(traj, "reward", shift(t, reward, 1, nan)):    `array "reward" holds NaN, at element 0`,
+		one(traj, "reward", shift(t, reward, 1, inf)):    `array "reward" holds -Inf, at element 0`,
+		one("onestep_pointmaze.npz", "done", zeros(255)): `array "done" has shape [255], not [256]`,
+		one(onestep, "err64_obs", npz.Array{}):           `there is no array "err64_obs"`,
 		one(onestep, "contact_vel",
 			zeros(256, 8)): `array "contact_vel" has shape [256 8], not [256 8 3]`,
 		one("traj_walker-uni.npz", "kind", npz.Array{}):        `there is no array "kind"`,
@@ -273,8 +249,7 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 			nil): "has neither gravity nor actuators nor a target to change",
 		changeAs(t, target, "perturb_ant-uni_target_3.npz", nil): "has no target to move",
 		one(gravity, "parameter", npz.Array{}):                   `there is no array "parameter"`,
-		one(gravity, "parameter",
-			zeros(2)): `array "parameter" has shape [2], not [1]`,
+		one(gravity, "parameter", zeros(2)):                      `array "parameter" has shape [2], not [1]`,
 		one(gravity, "parameter",
 			number(-1)): "the multiplier of gravity must be finite and not negative, not -1",
 		one(gravity, "parameter", number(nan)): `array "parameter" holds NaN`,

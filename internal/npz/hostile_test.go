@@ -14,6 +14,7 @@ import (
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/internal/must"
 )
 
 // npyBytes makes an .npy file with any header.
@@ -84,14 +85,12 @@ func TestHostileHeadersGiveOneLine(t *testing.T) {
 		"text":           {npyBytes("'<U1'", "False", "(1,)", four), "not supported"},
 		"no order":       {npyBytes("'<f4'", "Maybe", "(1,)", four), "fortran_order"},
 		"negative":       {npyBytes("'<f4'", "False", "(-1,)", four), "shape"},
-		"huge length": {npyBytes("'<f4'", "False", "(99999999999999999999,)", four),
-			"length should be"},
-		"large":        {npyBytes("'<f4'", "False", "(1000000000000,)", four), "cut off"},
-		"overflow":     {npyBytes("'<f4'", "False", "(4294967296, 4294967296)", four), "too large"},
-		"wraps to one": {npyBytes("'<f8'", "False", "(2305843009213693952,)", four), "cut off"},
-		"rank":         {npyBytes("'<f4'", "False", "("+strings.Repeat("1,", 65)+")", four), "axes"},
-		"cut off": {npyBytes("'<f4'", "False", "(2,)", four),
-			"needs 2 elements, but there are 4 bytes"},
+		"huge length":    {npyBytes("'<f4'", "False", "(99999999999999999999,)", four), "length should be"},
+		"large":          {npyBytes("'<f4'", "False", "(1000000000000,)", four), "cut off"},
+		"overflow":       {npyBytes("'<f4'", "False", "(4294967296, 4294967296)", four), "too large"},
+		"wraps to one":   {npyBytes("'<f8'", "False", "(2305843009213693952,)", four), "cut off"},
+		"rank":           {npyBytes("'<f4'", "False", "("+strings.Repeat("1,", 65)+")", four), "axes"},
+		"cut off":        {npyBytes("'<f4'", "False", "(2,)", four), "needs 2 elements, but there are 4 bytes"},
 		"too much": {npyBytes("'<f4'", "False", "(1,)", make([]byte, 5)),
 			"needs 4 bytes, but there are 5"},
 	} {
@@ -106,24 +105,14 @@ func TestClaimedSizesAreChecked(t *testing.T) {
 	archive := zip.NewWriter(&packed)
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		data := npyBytes("'<f4'", "False", fmt.Sprintf("(%d,)", claimed/4), nil)
-		w, err := archive.CreateRaw(&zip.FileHeader{
+		w := must.Get(archive.CreateRaw(&zip.FileHeader{
 			Name: fmt.Sprintf("a%d.npy", method), Method: method,
 			CompressedSize64: uint64(len(data)), UncompressedSize64: uint64(len(data)) + claimed,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(data); err != nil {
-			t.Fatal(err)
-		}
+		}))
+		must.Get(w.Write(data))
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(archive.Close())
+	r := must.Get(NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len())))
 	for _, key := range r.Keys() {
 		errtest.Want(t, errtest.Of(r.Read(key)), "cannot hold")
 	}
@@ -133,9 +122,7 @@ func TestClaimedSizesAreChecked(t *testing.T) {
 func TestDamageIsNoticed(t *testing.T) {
 	want := sample()
 	var buffer bytes.Buffer
-	if err := WriteTo(&buffer, want, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(WriteTo(&buffer, want, ""))
 	whole := buffer.Bytes()
 	read := func(data []byte) (map[string]Array, error) {
 		r, err := NewReader(bytes.NewReader(data), int64(len(data)))
@@ -177,15 +164,9 @@ func TestOverlapIsRefused(t *testing.T) {
 	var packed bytes.Buffer
 	archive := zip.NewWriter(&packed)
 	w, err := archive.CreateHeader(&zip.FileHeader{Name: "aa.npy", Method: zip.Store})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(npyBytes("'<f4'", "False", "(1000,)", make([]byte, 4000))); err != nil {
-		t.Fatal(err)
-	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
+	must.Get(w.Write(npyBytes("'<f4'", "False", "(1000,)", make([]byte, 4000))))
+	must.Do(archive.Close())
 	whole := packed.Bytes()
 	const signature = "PK\x01\x02"
 	// The list at the end has one entry; add a second one for the same bytes.
@@ -202,18 +183,13 @@ func TestOverlapIsRefused(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	var buffer bytes.Buffer
-	if err := WriteTo(&buffer, sample(), ""); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(WriteTo(&buffer, sample(), ""))
 	f.Add(buffer.Bytes())
 	f.Add(buffer.Bytes()[:buffer.Len()/2])
 	f.Add(npyBytes("'<f4'", "True", "(1, 2)", make([]byte, 8)))
 	f.Add(npyBytes("'>i8'", "False", "()", make([]byte, 8)))
 	f.Add(npyBytes("'<f4'", "False", "(4294967296, 4294967296)", nil))
-	golden, err := os.ReadFile(filepath.Join("testdata", "12_stats.npz"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	golden := must.Get(os.ReadFile(filepath.Join("testdata", "12_stats.npz")))
 	f.Add(golden)
 	for _, line := range []string{"<f4 1,2, 3", ">i8  5", "|b1 3, 255", "<f4 0,4611686018427387904",
 		"<f4 4,4611686018427387904", "<U9 1,", "<f4 \n,"} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 // sample returns arrays of every type, with no axis, one, several, and axes of length 0.
@@ -34,13 +35,8 @@ func sample() map[string]Array {
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.npz")
 	want := sample()
-	if err := Write(path, want); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(Write(path, want))
+	got := must.Get(Read(path))
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
@@ -49,20 +45,12 @@ func TestRoundTrip(t *testing.T) {
 func TestRoundTripNPY(t *testing.T) {
 	for name, want := range sample() {
 		path := filepath.Join(t.TempDir(), "a.npy")
-		if err := WriteNPY(path, want); err != nil {
-			t.Fatal(err)
-		}
-		got, err := ReadNPY(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(WriteNPY(path, want))
+		got := must.Get(ReadNPY(path))
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))
 		if offset := bytes.IndexByte(data, '\n') + 1; offset%alignment != 0 {
 			t.Errorf("%s: the data begins at %d, which is not a multiple of %d", name, offset, alignment)
 		}
@@ -78,21 +66,13 @@ func TestLargeArraysAreStoredAndComeBack(t *testing.T) {
 	small := make([]float32, 1000)
 	want := map[string]Array{"large": Of(large, 3, len(large)/3), "small": Of(small)}
 	var buffer bytes.Buffer
-	if err := WriteTo(&buffer, want, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(WriteTo(&buffer, want, ""))
 	if size := buffer.Len(); size < 4*len(large) || size > 4*len(large)+2000 {
 		t.Errorf("the file has %d bytes; the large array should take %d and the small one next to none",
 			size, 4*len(large))
 	}
-	r, err := NewReader(bytes.NewReader(buffer.Bytes()), int64(buffer.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(NewReader(bytes.NewReader(buffer.Bytes()), int64(buffer.Len())))
+	got := must.Get(r.ReadAll())
 	if !reflect.DeepEqual(got, want) {
 		t.Error("the arrays differ")
 	}
@@ -101,9 +81,7 @@ func TestLargeArraysAreStoredAndComeBack(t *testing.T) {
 func TestSameArraysSameBytes(t *testing.T) {
 	write := func() []byte {
 		var buffer bytes.Buffer
-		if err := WriteTo(&buffer, sample(), "remark"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(WriteTo(&buffer, sample(), "remark"))
 		return buffer.Bytes()
 	}
 	first := write()
@@ -119,13 +97,8 @@ func TestSameArraysSameBytes(t *testing.T) {
 
 func TestReaderReadsWhatIsAskedFor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.npz")
-	if err := Write(path, sample()); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(Write(path, sample()))
+	r := must.Get(Open(path))
 	defer r.Close()
 	if keys := r.Keys(); len(keys) != len(sample()) || !slices.IsSorted(keys) {
 		t.Errorf("keys %v", keys)
@@ -227,9 +200,7 @@ func TestReadReportsMissingAndOtherFiles(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "text.npz")
-	if err := os.WriteFile(path, []byte("not an archive"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(path, []byte("not an archive"), 0o666))
 	errtest.Want(t, errtest.Of(Read(path)), path)
 	errtest.Want(t, errtest.Of(ReadNPY(path)), "NUMPY")
 }

@@ -6,15 +6,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/must"
 )
 
 // testdata/12_stats.npz was written by numpy.savez_compressed. It holds metrics, running statistics
 // and aggregates computed by QDax (branch qdbenchmark) in float32; the values are exact.
 func TestReadsWhatNumPyWrote(t *testing.T) {
-	arrays, err := Read(filepath.Join("testdata", "12_stats.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := must.Get(Read(filepath.Join("testdata", "12_stats.npz")))
 	if len(arrays) != 42 {
 		t.Errorf("%d arrays", len(arrays))
 	}
@@ -44,9 +43,7 @@ func TestNumPyReadsWhatWeWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.npz")
 	arrays := sample()
 	arrays["large"] = Of(make([]float32, 1<<20), 1<<10, 1<<10)
-	if err := Write(path, arrays); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(Write(path, arrays))
 	const script = `
 import sys, numpy as np
 x = np.load(sys.argv[1])
@@ -78,14 +75,8 @@ u8 uint64 (2,) True 18446744073709551615
 	if got := strings.ReplaceAll(string(out), "\r", ""); got != want {
 		t.Errorf("NumPy read\n%swant\n%s", got, want)
 	}
-	back, err := Read(theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := back["f"].Int64s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	back := must.Get(Read(theirs))
+	f := must.Get(back["f"].Int64s())
 	if c := back["c"]; !reflect.DeepEqual(f, c.Data) || !reflect.DeepEqual(back["f"].Shape, c.Shape) {
 		t.Errorf("a Fortran-ordered array of NumPy was read as %v", f)
 	}

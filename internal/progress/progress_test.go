@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/qdnb/internal/must"
 )
 
 // fakeClock is a clock that only advances on demand.
@@ -200,7 +202,7 @@ func TestShortTime(t *testing.T) {
 // Standard output is reserved for results.
 func TestBarsLeaveStdoutAlone(t *testing.T) {
 	out, err := os.CreateTemp(t.TempDir(), "stdout")
-	must(t, err)
+	must.Do(err)
 	defer out.Close()
 	stdout := os.Stdout
 	os.Stdout = out
@@ -222,11 +224,4 @@ func ExampleBar() {
 	}
 	bar.Done("100 generations")
 	// Output:
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
@@ -20,9 +21,7 @@ import (
 func writeFile(t *testing.T, path string, array npz.Array) string {
 	t.Helper()
 	nb.Check(os.MkdirAll(filepath.Dir(path), 0o777))
-	if err := npz.WriteNPY(path, array); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(npz.WriteNPY(path, array))
 	return path
 }
 
@@ -99,8 +98,7 @@ func TestImportPolicyMistakes(t *testing.T) {
 	nb.Check(os.WriteFile(filepath.Join(dir, "cut.npy"), whole[:len(whole)-5], 0o666))
 	nb.Check(os.WriteFile(filepath.Join(dir, "text.npy"), []byte("some words"), 0o666))
 	file := func(name string, array npz.Array) string {
-		return writeFile(t, filepath.Join(dir, name),
-			array)
+		return writeFile(t, filepath.Join(dir, name), array)
 	}
 	nan := slices.Clone(row)
 	nan[3] = float32(math.NaN())
@@ -111,50 +109,28 @@ func TestImportPolicyMistakes(t *testing.T) {
 		`did you mean "pointmaze"?`:   func(s *ImportSpec) { s.Env = "pointmase" },
 		`did you mean "hidden"?`:      func(s *ImportSpec) { s.Set = []string{"hiden=[8]"} },
 		`unknown field "skills"`: func(s *ImportSpec) {
-			s.Algorithm, s.Set = "sac",
-				[]string{"skills=3"}
+			s.Algorithm, s.Set = "sac", []string{"skills=3"}
 		},
 		"episode_length must be between": func(s *ImportSpec) {
-			s.Set = append(s.Set,
-				"episode_length=0")
+			s.Set = append(s.Set, "episode_length=0")
 		},
-		"hidden layers must have between 1": func(s *ImportSpec) {
-			s.Set = append(s.Set,
-				"hidden=[0]")
-		},
+		"hidden layers must have between 1":  func(s *ImportSpec) { s.Set = append(s.Set, "hidden=[0]") },
 		"skills must be between 1 and 16384": func(s *ImportSpec) { s.Set = append(s.Set, "skills=-1") },
 		"give --repertoire":                  func(s *ImportSpec) { s.Algorithm = "map-elites" },
 		"give one of --policy and":           func(s *ImportSpec) { s.Repertoire = dir },
 		"give one of --policy":               func(s *ImportSpec) { s.Policy = "" },
-		"there is no file": func(s *ImportSpec) {
-			s.Policy = filepath.Join(dir,
-				"none.npy")
-		},
-		"is a folder, not an .npy file": func(s *ImportSpec) { s.Policy = dir },
-		"cut.npy: cut off": func(s *ImportSpec) {
-			s.Policy = filepath.Join(dir,
-				"cut.npy")
-		},
-		"text.npy": func(s *ImportSpec) {
-			s.Policy = filepath.Join(dir,
-				"text.npy")
-		},
+		"there is no file":                   func(s *ImportSpec) { s.Policy = filepath.Join(dir, "none.npy") },
+		"is a folder, not an .npy file":      func(s *ImportSpec) { s.Policy = dir },
+		"cut.npy: cut off":                   func(s *ImportSpec) { s.Policy = filepath.Join(dir, "cut.npy") },
+		"text.npy":                           func(s *ImportSpec) { s.Policy = filepath.Join(dir, "text.npy") },
 		"has shape [1 172]": func(s *ImportSpec) {
-			s.Policy = file("row.npy",
-				npz.Of(row, 1, mazePolicy))
+			s.Policy = file("row.npy", npz.Of(row, 1, mazePolicy))
 		},
 		"has type int32, not float32 or": func(s *ImportSpec) {
-			s.Policy = file(
-				"int.npy", npz.Of(make([]int32, mazePolicy)))
+			s.Policy = file("int.npy", npz.Of(make([]int32, mazePolicy)))
 		},
-		"parameter 3 is NaN": func(s *ImportSpec) {
-			s.Policy = file("nan.npy",
-				npz.Of(nan))
-		},
-		"parameter 4 is +Inf": func(s *ImportSpec) {
-			s.Policy = file(
-				"huge.npy", npz.Of(huge))
-		},
+		"parameter 3 is NaN":  func(s *ImportSpec) { s.Policy = file("nan.npy", npz.Of(nan)) },
+		"parameter 4 is +Inf": func(s *ImportSpec) { s.Policy = file("huge.npy", npz.Of(huge)) },
 		"has 172 parameters, but sac on pointmaze needs 132 (2 -> 8 -> 8 -> 4)": func(s *ImportSpec) {
 			s.Algorithm = "sac"
 		},
@@ -237,22 +213,14 @@ func TestImportRepertoireMistakes(t *testing.T) {
 		return func(a map[string]npz.Array) { a[name].Data.([]float32)[at] = x }
 	}
 	for want, change := range map[string]func(map[string]npz.Array){
-		"has neither genotypes.npy nor": func(a map[string]npz.Array) {
-			delete(a,
-				"genotypes")
-		},
-		"centroids.npy": func(a map[string]npz.Array) {
-			delete(a,
-				"centroids")
-		},
+		"has neither genotypes.npy nor": func(a map[string]npz.Array) { delete(a, "genotypes") },
+		"centroids.npy":                 func(a map[string]npz.Array) { delete(a, "centroids") },
 		"the fitness of cell 1 is NaN":  set("fitnesses", 1, nan),
 		"the fitness of cell 0 is +Inf": set("fitnesses", 0, inf),
 		"the centroid of cell 2":        set("centroids", 4, nan),
 		"the descriptor of cell 3":      set("descriptors", 7, inf),
 		"the genotype of cell 1":        set("genotypes", mazeGenotype, nan),
-		"has no cells": func(a map[string]npz.Array) {
-			a["fitnesses"] = npz.Of([]float32{})
-		},
+		"has no cells":                  func(a map[string]npz.Array) { a["fitnesses"] = npz.Of([]float32{}) },
 		"fitnesses.npy has shape [2 2], not [cells]": func(a map[string]npz.Array) {
 			a["fitnesses"] = npz.Of(make([]float32, 4), 2, 2)
 		},
@@ -285,12 +253,10 @@ func TestImportRepertoireMistakes(t *testing.T) {
 	}
 	for want, change := range map[string]func(*ImportSpec){
 		"there is no repertoire": func(s *ImportSpec) {
-			s.Repertoire = filepath.Join(s.Repertoire,
-				"none")
+			s.Repertoire = filepath.Join(s.Repertoire, "none")
 		},
 		"not an .npz file": func(s *ImportSpec) {
-			s.Repertoire = filepath.Join(s.Repertoire,
-				"fitnesses.npy")
+			s.Repertoire = filepath.Join(s.Repertoire, "fitnesses.npy")
 		},
 		"dads trains one policy, not":           func(s *ImportSpec) { s.Algorithm = "dads" },
 		"halfcheetah-hurdles has no descriptor": func(s *ImportSpec) { s.Env = "halfcheetah-hurdles" },

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/internal/must"
 )
 
 // FuzzImport imports arbitrary values as a policy and as a repertoire. An imported run can be read.
@@ -29,9 +30,7 @@ func FuzzImport(f *testing.F) {
 		}
 		npy, npz := filepath.Join(dir, "policy.npy"), filepath.Join(dir, "repertoire.npz")
 		for path, data := range map[string][]byte{npy: asPolicy, npz: asRepertoire} {
-			if err := os.WriteFile(path, data, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(os.WriteFile(path, data, 0o666))
 		}
 		for _, s := range []ImportSpec{{Algorithm: "diayn", Policy: npy},
 			{Algorithm: "map-elites", Repertoire: npz}} {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/must"
 )
 
 type absent struct{}
@@ -15,9 +17,7 @@ func (absent) Absent() bool  { return true }
 // Where there is nothing to show, Draw says so instead of ending the cell.
 func TestDrawOfNothing(t *testing.T) {
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	old := os.Stdout
 	os.Stdout = write
 	Draw(nil, fmt.Errorf("figure 4: %w", absent{})) // any other error ends the process

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -27,10 +28,7 @@ func (f *adaptedFolder) add(t *testing.T, experiment, label, env string, seed in
 	t.Helper()
 	hyperparameters := fmt.Sprintf(`{"skills":"%s-%s-%d-00000000","perturbation":%q}`, label, env,
 		seed, perturbation)
-	c, err := runs.NewConfig("adaptation", env, seed, json.RawMessage(hyperparameters))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(runs.NewConfig("adaptation", env, seed, json.RawMessage(hyperparameters)))
 	metrics := "index,x,y,skill,fitness_median\n"
 	for i, score := range scores {
 		metrics += fmt.Sprintf("%d,%g,%g,0,%g\n%d,%g,%g,1,%g\n", i, at[i][0], at[i][1], score-50, i,
@@ -166,9 +164,7 @@ func TestAdaptationTargets(t *testing.T) {
 			[][2]float64{{1, 2}}, 9)
 	}
 	table, err := AdaptationTargets(f.open(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	if want := []string{"method", "(12, 35)", "(-2, 15)"}; !reflect.DeepEqual(table.Header, want) {
 		t.Errorf("header %q, want %q", table.Header, want)
 	}
@@ -208,9 +204,7 @@ func TestAdaptationSkills(t *testing.T) {
 		[][2]float64{{0, nan}}, 7)
 	data := f.open(t)
 	table, err := AdaptationSkills(data, results.Gravity, "") // ant-uni, the only one
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	want := [][]tables.Entry{tables.Row("MAP-Elites", "2", "", "1"),
 		tables.Row("DADS+REWARD", "2", "1", "")}
 	if !reflect.DeepEqual(table.Rows, want) || !reflect.DeepEqual(table.Header,
@@ -235,10 +229,7 @@ func TestAdaptationSkills(t *testing.T) {
 func TestAdaptationItems(t *testing.T) {
 	data := adapted(t)
 	for _, id := range []string{"figure-4", "figure-13", "figure-16", "figure-18"} {
-		item, err := Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		item := must.Get(Find(id))
 		figure, err := item.Figure(data)
 		if err != nil {
 			t.Errorf("%s: %v", item.ID, err)

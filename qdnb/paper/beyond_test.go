@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -22,15 +23,9 @@ func TestBeyond(t *testing.T) {
 	f := &folder{dir: t.TempDir()}
 	for i, experiment := range []string{results.ExperimentTraining, results.ExperimentBeyond} {
 		method := []string{"map-elites", "dns"}[i]
-		c, err := runs.NewConfig(method, "ant-omni", 0, map[string]any{"cells": 4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(runs.NewConfig(method, "ant-omni", 0, map[string]any{"cells": 4}))
 		budget := runs.Budget{Generations: 9}
-		line, err := sweep.Line{Experiment: experiment, Label: method, Run: c, Budget: budget}.Sealed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(sweep.Line{Experiment: experiment, Label: method, Run: c, Budget: budget}.Sealed())
 		metrics := "generation,env_steps,seconds,max_fitness,coverage,qd_score\n"
 		for row := range 10 {
 			metrics += fmt.Sprintf("%d,%d,%d,%d,%d,%d\n", row, 100*row, 7*row, row+i, 5*row, 9*row)
@@ -39,25 +34,17 @@ func TestBeyond(t *testing.T) {
 			MaxFitness: 9 + float64(i), Coverage: 100, QDScore: 81}
 		f.run(t, line, status, metrics, func(w *runs.Writer) {
 			r := fourCells(5, omniLower, omniUpper)
-			if err := w.SaveRepertoire(r); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(w.SaveRepertoire(r))
 			r.Fitnesses[1], r.Fitnesses[0] = r.Fitnesses[2], 3+float32(i)
-			if err := w.SaveSnapshot(runs.Snapshot{Progress: status.Progress, Repertoire: *r,
-				Correction: runs.Correction{Episodes: 6, FitnessStd: 2}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(w.SaveSnapshot(runs.Snapshot{Progress: status.Progress, Repertoire: *r,
+				Correction: runs.Correction{Episodes: 6, FitnessStd: 2}}))
 		})
 	}
 	d := f.open(t)
 	out := t.TempDir() + "/results"
-	if _, err := Ship(out, f.lines, f.dir+"/"+RunsFolder, About{Machine: "a test"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Ship(out, f.lines, f.dir+"/"+RunsFolder, About{Machine: "a test"}))
 	small, err := Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	// A run that was extended since has no corrected repertoire of its end.
 	extended := *d.Tables
 	extended.Trained = slices.Clone(extended.Trained)
@@ -66,10 +53,7 @@ func TestBeyond(t *testing.T) {
 	}
 	errtest.Want(t, errtest.Of(Corrected(&Data{Dir: d.Dir, Tables: &extended})), "--corrected --save")
 	for _, data := range []*Data{d, small} {
-		table, err := Corrected(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(Corrected(data))
 		var rows []string
 		for _, row := range table.Rows {
 			var texts []string
@@ -101,18 +85,14 @@ func TestBeyond(t *testing.T) {
 	if err != nil || len(damaged) != 1 {
 		t.Fatal(damaged, err)
 	}
-	if err := os.Truncate(damaged[0], 9); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.Truncate(damaged[0], 9))
 	if table, err := Corrected(d); err != nil || len(table.Rows) != 1 ||
 		!strings.Contains(table.Notes[1], "Unreadable: DNS on ant-omni.") {
 		t.Errorf("with a damaged file: %+v, %v", table, err)
 	}
 	alone, lines := shippable(t)
 	data, err := Open(shipped(t, alone, lines))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	errtest.Want(t, errtest.Of(Corrected(data)), "--corrected")
 	for _, draw := range []func(*Data) error{
 		func(d *Data) error { _, err := BeyondCurves(d); return err },
@@ -127,17 +107,12 @@ func TestBeyondRepertoiresOfFewSolutions(t *testing.T) {
 		f := newMapFolder(t)
 		f.add(results.ExperimentBeyond, "dns", "ant-omni", 0, 5, omniLower, omniUpper)
 		path := filepath.Join(f.data.Dir, RunsFolder, f.data.Trained[0].Run, "repertoire.npz")
-		r, err := runs.ReadRepertoire(path, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(runs.ReadRepertoire(path, true))
 		r.Genotypes = make([]float32, r.Cells()*r.Params)
 		for cell := filled; cell < r.Cells(); cell++ {
 			r.Fitnesses[cell] = float32(math.Inf(-1))
 		}
-		if err := r.Write(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(r.Write(path))
 		figure, err := BeyondRepertoires(f.data)
 		contains(t, says(t, figure, err), figures.MethodName("dns"))
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/claims"
 	"example.com/qdnb/qdnb/paper/results"
 )
@@ -24,10 +25,7 @@ func TestClaims(t *testing.T) {
 			})
 		}
 	}
-	table, err := Claims(data, "sensitivity", "ant-trap-fitness")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Claims(data, "sensitivity", "ant-trap-fitness"))
 	verdicts := map[string]string{}
 	for _, row := range table.Rows {
 		verdicts[row[0].Text] = row[1].Text

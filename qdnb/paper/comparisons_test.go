@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 )
 
@@ -31,9 +32,7 @@ func scored() *Data {
 // 16 or as extreme on the other side.
 func TestComparisons(t *testing.T) {
 	table, err := Comparisons(scored())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	if want := []string{"metric", "methods", "ant-uni", "walker-uni"}; !reflect.DeepEqual(table.Header,
 		want) {
 		t.Fatalf("header %q, want %q", table.Header, want)
@@ -53,9 +52,7 @@ func TestComparisons(t *testing.T) {
 	}
 	separate := scored()
 	separate.Trained[7].QDScore = 5 // all scores of the first method are larger: P is 2/70
-	if table, err = Comparisons(separate, [2]string{"pga-map-elites", "dads-reward"}); err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(Comparisons(separate, [2]string{"pga-map-elites", "dads-reward"}))
 	if e := table.Rows[1][2]; e.Text != "1.00 (0.029)" || !e.Bold {
 		t.Errorf("%+v, want 1.00 (0.029) in bold", e)
 	}
@@ -74,9 +71,7 @@ func TestComparisons(t *testing.T) {
 func TestOverall(t *testing.T) {
 	// only ant-uni has runs of both methods
 	panel, err := overallPanel(scored())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	if len(panel.Rows) != 2 || panel.Title != "ant-uni (incomplete: walker-uni)" {
 		t.Errorf("%+v", panel)
 	}
@@ -89,9 +84,7 @@ func TestOverall(t *testing.T) {
 		Label: "pga-map-elites", Env: "ant-trap", Finished: true, QDScore: 75})
 	apart.Trained = append(apart.Trained, results.Trained{Experiment: results.ExperimentTraining,
 		Label: "aurora", Env: "walker-uni", Finished: true, QDScore: 40})
-	if panel, err = overallPanel(apart); err != nil {
-		t.Fatal(err)
-	}
+	panel = must.Get(overallPanel(apart))
 	if len(panel.Rows) != 1 || panel.Rows[0].Name != "pga-map-elites" || panel.Title !=
 		"3 environments" {
 		t.Errorf("%+v", panel)
@@ -99,9 +92,7 @@ func TestOverall(t *testing.T) {
 	only := scored()
 	only.Trained = slices.DeleteFunc(only.Trained,
 		func(r results.Trained) bool { return r.Label != "pga-map-elites" })
-	if panel, err = overallPanel(only); err != nil {
-		t.Fatal(err)
-	}
+	panel = must.Get(overallPanel(only))
 	if len(panel.Rows) != 1 || panel.Rows[0].Name != "pga-map-elites" || panel.Title !=
 		"2 environments" {
 		t.Fatalf("%+v", panel)
@@ -111,10 +102,7 @@ func TestOverall(t *testing.T) {
 		0.9 && r.High <= 1) {
 		t.Errorf("%+v", r)
 	}
-	f, err := Overall(only)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Overall(only))
 	if _, err := f.PNG(40); err != nil {
 		t.Error(err)
 	}

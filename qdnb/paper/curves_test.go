@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -23,18 +24,14 @@ func (f *curveFolder) add(t *testing.T, experiment, label, env string, seed int6
 	hyperparameters string, rows ...[5]float64) {
 	t.Helper()
 	algorithm, _, _ := strings.Cut(label, ",")
-	c, err := runs.NewConfig(algorithm, env, seed, json.RawMessage(hyperparameters))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(runs.NewConfig(algorithm, env, seed, json.RawMessage(hyperparameters)))
 	metrics := "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score,invalid\n"
 	for i, r := range rows {
 		metrics += fmt.Sprintf("%d,%d,%g,%g,%g,%g,%g,0\n", i, i, r[0], r[1], r[2], r[3], r[4])
 	}
 	last := rows[len(rows)-1]
 	status := runs.Status{
-		Progress: runs.Progress{Generation: int64(len(rows)), EnvSteps: int64(last[0]),
-			Seconds: last[1]},
+		Progress:   runs.Progress{Generation: int64(len(rows)), EnvSteps: int64(last[0]), Seconds: last[1]},
 		MaxFitness: last[2], Coverage: last[3], QDScore: last[4],
 	}
 	f.run(t, sweep.Line{Experiment: experiment, Label: label, Run: c}, status, metrics)
@@ -70,10 +67,7 @@ func seriesNamed(t *testing.T, p figures.Panel, name string) figures.Series {
 
 func TestCurvesOverTime(t *testing.T) {
 	data := trainedCurves(t)
-	g, err := metricGrid(data, append(qdMethods, rlMethods...), curveEnvs, timeAxis)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(metricGrid(data, append(qdMethods, rlMethods...), curveEnvs, timeAxis))
 	if len(g.Panels) != 2 || len(g.Panels[0]) != 3 || !slices.Equal(g.RowTitles,
 		[]string{"ant-trap", "halfcheetah-uni"}) ||
 		g.ColumnTitles[1] != "Coverage (%)" {
@@ -107,10 +101,7 @@ func TestCurvesOverTime(t *testing.T) {
 		[]float64{0, 3, 4}) || !slices.Equal(aurora.Y, []float64{10, 12, 12}) {
 		t.Errorf("AURORA at %v is %v, want a line from one evaluation to the next", aurora.X, aurora.Y)
 	}
-	f, err := CurvesOverTime(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(CurvesOverTime(data))
 	if _, err := f.PNG(30); err != nil {
 		t.Error(err)
 	}
@@ -119,9 +110,7 @@ func TestCurvesOverTime(t *testing.T) {
 func TestCurvesOverSteps(t *testing.T) {
 	data := trainedCurves(t)
 	g, err := metricGrid(data, qdMethods, curveEnvs, stepsAxis(1.5e8))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	score := g.Panels[0][2]
 	if score.LogX || score.XLimits != [2]float64{0,
 		4000} || score.XLabel != figures.EnvSteps.Label || len(score.Series) != 2 {
@@ -133,9 +122,7 @@ func TestCurvesOverSteps(t *testing.T) {
 		t.Errorf("at %v: %v", me.X, me.Y)
 	}
 	// An axis that ends before the data cuts the curves.
-	if g, err = metricGrid(data, qdMethods, curveEnvs, stepsAxis(2500)); err != nil {
-		t.Fatal(err)
-	}
+	g = must.Get(metricGrid(data, qdMethods, curveEnvs, stepsAxis(2500)))
 	if aurora := seriesNamed(t, g.Panels[0][2],
 		"aurora"); g.Panels[0][2].XLimits[1] != 2500 || !slices.Equal(aurora.X, []float64{0}) {
 		t.Errorf("the axis ends at %v, AURORA is at %v", g.Panels[0][2].XLimits, aurora.X)
@@ -171,10 +158,7 @@ func TestCurveAxis(t *testing.T) {
 	if !x.log || x.low != 10 || x.high != 10989 {
 		t.Errorf("the axis is %+v", x)
 	}
-	p, err := x.panel([]seeds{short, long}, curveCoverage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(x.panel([]seeds{short, long}, curveCoverage))
 	if a := seriesNamed(t, p, "a"); !slices.Equal(a.X, []float64{10, 100}) {
 		t.Errorf("it has points at %v, want none at 0", a.X)
 	}
@@ -210,10 +194,7 @@ func TestPriorCoverage(t *testing.T) {
 	// in another experiment
 	f.add(t, "training", "diayn-reward", "ant-omni", 0, `{}`, [5]float64{0, 1, 0, 90, 0})
 	data := f.open(t)
-	p, err := priorPanel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(priorPanel(data))
 	if len(p.Series) != 2 || p.XLabel != "time without compilation (s)" || p.YLabel != "Coverage (%)" {
 		t.Fatalf("%d curves, %q, %q", len(p.Series), p.XLabel, p.YLabel)
 	}
@@ -226,10 +207,7 @@ func TestPriorCoverage(t *testing.T) {
 		"DADS+REWARD, no prior" {
 		t.Errorf("without prior it is drawn as %+v, want dashes of the method's colour", s)
 	}
-	drawn, err := PriorCoverage(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	drawn := must.Get(PriorCoverage(data))
 	if _, err := drawn.PNG(30); err != nil {
 		t.Error(err)
 	}
@@ -245,10 +223,7 @@ func TestHurdles(t *testing.T) {
 	}
 	data := &Data{Tables: tables}
 	for aggregate, want := range map[Aggregate]float64{Median: 25, IQM: 25} {
-		panels, err := HurdlesPanels(data, aggregate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		panels := must.Get(HurdlesPanels(data, aggregate))
 		if len(panels) != 2 || len(panels[0].Series) != 1 || len(panels[1].Series) != 1 {
 			t.Fatalf("%+v", panels)
 		}
@@ -271,10 +246,7 @@ func TestHurdles(t *testing.T) {
 	if y := panels[0].Series[0].Y[1]; y != IQM.Of([]float64{0, 30, 100}) {
 		t.Errorf("interquartile mean %g, want %g", y, IQM.Of([]float64{0, 30, 100}))
 	}
-	f, err := Hurdles(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Hurdles(data))
 	if _, err := f.PNG(30); err != nil {
 		t.Error(err)
 	}
@@ -300,10 +272,7 @@ func TestSensitivity(t *testing.T) {
 	}
 	add("dads-reward", "ant-uni", 0, 0, 50)
 	data := &Data{Tables: tables}
-	panels, err := sensitivityPanels(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	panels := must.Get(sensitivityPanels(data))
 	if len(panels) != 4 || panels[2].Title != "ant-uni" || len(panels[0].Groups[0].Samples) !=
 		0 || panels[0].YLimits != panels[2].YLimits ||
 		panels[2].YLimits[0] != 0 {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -20,20 +21,13 @@ type folder struct {
 func (f *folder) run(t *testing.T, line sweep.Line, status runs.Status, metrics string,
 	fill ...func(*runs.Writer)) {
 	t.Helper()
-	w, err := runs.Create(filepath.Join(f.dir, RunsFolder), line.Run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(runs.Create(filepath.Join(f.dir, RunsFolder), line.Run))
 	defer w.Close()
 	if metrics != "" {
-		if err := os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(metrics), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(metrics), 0o666))
 	}
 	status.Finished = true
-	if err := w.SaveStatus(status); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(w.SaveStatus(status))
 	for _, add := range fill {
 		add(w)
 	}
@@ -43,18 +37,10 @@ func (f *folder) run(t *testing.T, line sweep.Line, status runs.Status, metrics 
 // open reads the folder by its plan. All runs must be complete.
 func (f *folder) open(t *testing.T) *Data {
 	t.Helper()
-	file, err := os.Create(filepath.Join(f.dir, PlanFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(filepath.Join(f.dir, PlanFile)))
 	defer file.Close()
-	if err := sweep.Write(file, f.lines); err != nil {
-		t.Fatal(err)
-	}
-	data, err := Open(f.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(sweep.Write(file, f.lines))
+	data := must.Get(Open(f.dir))
 	if data.Complete != len(f.lines) || len(data.Problems) > 0 {
 		t.Fatalf("%d of %d runs, problems %v", data.Complete, len(f.lines), data.Problems)
 	}

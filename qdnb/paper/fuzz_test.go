@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -39,28 +40,15 @@ func hostileFolder(f *testing.F) (dir string, files []string) {
 		{"hurdles", "map-elites", "ppo", "halfcheetah-hurdles",
 			`{"skills":"map-elites-halfcheetah-uni-0-00000000"}`},
 	} {
-		c, err := runs.NewConfig(l.algorithm, l.env, 0, json.RawMessage(l.hyperparameters))
-		if err != nil {
-			f.Fatal(err)
-		}
-		w, err := runs.Create(filepath.Join(dir, RunsFolder), c)
-		if err != nil {
-			f.Fatal(err)
-		}
+		c := must.Get(runs.NewConfig(l.algorithm, l.env, 0, json.RawMessage(l.hyperparameters)))
+		w := must.Get(runs.Create(filepath.Join(dir, RunsFolder), c))
 		files = append(files, w.Dir)
-		if err := w.Close(); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(w.Close())
 		lines = append(lines, sweep.Line{Experiment: l.experiment, Label: l.label, Run: c})
 	}
-	file, err := os.Create(filepath.Join(dir, PlanFile))
-	if err != nil {
-		f.Fatal(err)
-	}
+	file := must.Get(os.Create(filepath.Join(dir, PlanFile)))
 	defer file.Close()
-	if err := sweep.Write(file, lines); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(sweep.Write(file, lines))
 	return dir, files
 }
 
@@ -93,11 +81,7 @@ func FuzzItems(f *testing.F) {
 	f.Add("{", "\n", "", "", uint8(5))
 	dir, files := hostileFolder(f)
 	f.Fuzz(func(t *testing.T, status, rows, cells, skills string, which uint8) {
-		write := func(path, text string) {
-			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
+		write := func(path, text string) { must.Do(os.WriteFile(path, []byte(text), 0o666)) }
 		for _, run := range files {
 			write(filepath.Join(run, "status.json"), status)
 			write(filepath.Join(run, "metrics.csv"), everyColumn+rows)

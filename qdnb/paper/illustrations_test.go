@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 )
@@ -15,25 +16,14 @@ import (
 // Figure 1 needs no runs. It has a picture of each environment and perturbation, and fits on a
 // page.
 func TestFigure1(t *testing.T) {
-	item, err := Find("Figure 1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	figure, err := item.Figure(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	item := must.Get(Find("Figure 1"))
+	figure := must.Get(item.Figure(nil))
 	if width, _ := figure.Bounds(); width > 7.5*72 {
 		t.Errorf("figure 1 is %g in wide", width/72)
 	}
 	path := filepath.Join(t.TempDir(), "figure.svg")
-	if err := figure.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(figure.Save(path))
+	data := must.Get(os.ReadFile(path))
 	text := string(data)
 	if n := strings.Count(text, "<image"); n != 12 {
 		t.Errorf("%d pictures, want 12", n)
@@ -50,10 +40,7 @@ func TestFigure1(t *testing.T) {
 // Robots, arrows and target numbers are inside the picture.
 func TestIllustrationsAreInThePicture(t *testing.T) {
 	for _, draw := range illustrations {
-		film, err := scene.Illustration(draw.film)
-		if err != nil {
-			t.Fatal(err)
-		}
+		film := must.Get(scene.Illustration(draw.film))
 		camera := draw.view(film)
 		var labels []figures.Label
 		if draw.notes != nil {

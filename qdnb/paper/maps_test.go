@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -77,26 +78,17 @@ func trajectories(t *testing.T, x, y float32) func(*runs.Writer) {
 			Trajectories: []float32{0, 0, x, y, 0, 0, x / 2, y / 2},
 			Descriptors:  []float32{x, y, x / 2, y / 2}}
 		s.Policy = make([]float32, runs.Row(s.Sizes()))
-		if err := w.SaveSkills(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(w.SaveSkills(s))
 	}
 }
 
 // says returns the text of a figure, each piece between > and <.
 func says(t *testing.T, f *figures.Figure, err error) string {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	path := filepath.Join(t.TempDir(), "figure.svg")
-	if err := f.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(f.Save(path))
+	data := must.Get(os.ReadFile(path))
 	return string(data)
 }
 
@@ -162,10 +154,7 @@ func TestRepertoiresWithHoles(t *testing.T) {
 	}{{Repertoires, "aurora", "dads-reward"}, {BeyondRepertoires, "dns", "map-elites"}} {
 		f := newMapFolder(t)
 		f.add("training", c.broken, "ant-omni", 0, 1, omniLower, omniUpper)
-		if err := os.Remove(filepath.Join(f.data.Dir, RunsFolder, f.data.Trained[0].Run,
-			"repertoire.npz")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.Remove(filepath.Join(f.data.Dir, RunsFolder, f.data.Trained[0].Run, "repertoire.npz")))
 		errtest.Want(t, errtest.Of(c.draw(f.data)), f.data.Trained[0].Run)
 		f.add("training", c.other, "ant-omni", 0, 3, omniLower, omniUpper)
 		figure, err := c.draw(f.data)
@@ -188,9 +177,7 @@ func TestIntermediate(t *testing.T) {
 				s := runs.Snapshot{Progress: runs.Progress{Generation: g, EnvSteps: 1000 * g,
 					Seconds: 2 * float64(g)},
 					Repertoire: *fourCells(fitness, omniLower, omniUpper)}
-				if err := w.SaveSnapshot(s); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(w.SaveSnapshot(s))
 			}
 		}
 	}
@@ -206,8 +193,7 @@ func TestIntermediate(t *testing.T) {
 		"6k steps, 12 s", "50k steps, 100 s", "23k steps, 16 s", "60k steps, 90 s",
 		"s, min: time without compilation. No complete runs: AURORA.", "7000", "7200")
 	containsNot(t, text, "7k steps, 14 s", "100k steps, 3 min", "11 % of training", "AURORA")
-	errtest.Want(t, errtest.Of(Intermediate(f.data, "ant-trap",
-		"map-elites")), "training")
+	errtest.Want(t, errtest.Of(Intermediate(f.data, "ant-trap", "map-elites")), "training")
 }
 
 func TestPointOf(t *testing.T) {
@@ -251,8 +237,7 @@ func TestSkillTrajectories(t *testing.T) {
 	if n := strings.Count(text, ">skill 1<"); n != 1 {
 		t.Errorf("%d legends", n)
 	}
-	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-trap",
-		"smerl-diayn")), "skills.npz")
+	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-trap", "smerl-diayn")), "skills.npz")
 	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-maze",
 		"dads-reward")), `experiments.Prepare("training")`)
 }
@@ -260,10 +245,7 @@ func TestSkillTrajectories(t *testing.T) {
 func TestZoom(t *testing.T) {
 	nan := math.NaN()
 	arena := func(env string, x, y []float64) *figures.Arena {
-		a, err := figures.ArenaOf(env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(figures.ArenaOf(env))
 		a.Paths = []figures.Path{{X: x, Y: y}}
 		return a
 	}
@@ -275,10 +257,8 @@ func TestZoom(t *testing.T) {
 			[2]float64{1, 1}},
 		"the widest counts": {[]figures.Map{arena("ant-omni", []float64{0.1}, []float64{0}),
 			arena("ant-omni", []float64{0}, []float64{-4})}, [2]float64{5, 5}},
-		"all": {[]figures.Map{arena("ant-omni", []float64{-16}, []float64{0})},
-			[2]float64{30, 30}},
-		"beyond": {[]figures.Map{arena("ant-omni", []float64{-60}, []float64{0})},
-			[2]float64{30, 30}},
+		"all":    {[]figures.Map{arena("ant-omni", []float64{-16}, []float64{0})}, [2]float64{30, 30}},
+		"beyond": {[]figures.Map{arena("ant-omni", []float64{-60}, []float64{0})}, [2]float64{30, 30}},
 		"not a number": {[]figures.Map{arena("ant-omni", []float64{nan, 2.5}, []float64{nan, 0})},
 			[2]float64{3, 3}},
 		"behind the start": {[]figures.Map{arena("ant-trap", []float64{-9, 2}, []float64{0, 0.5})},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -22,10 +23,7 @@ func (f *folder) trained(t *testing.T, method, env string, seed int64, hidden in
 	budget runs.Budget,
 	status runs.Status) {
 	t.Helper()
-	c, err := runs.NewConfig(method, env, seed, map[string]any{"hidden": []int{hidden, hidden}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(runs.NewConfig(method, env, seed, map[string]any{"hidden": []int{hidden, hidden}}))
 	status.CPUSeconds = max(status.CPUSeconds, budget.CPU.Seconds())
 	status.EnvSteps = max(status.EnvSteps, budget.EnvSteps)
 	f.run(t, sweep.Line{Experiment: results.ExperimentTraining, Label: method, Run: c, Budget: budget},
@@ -43,10 +41,7 @@ func ended(method, env string, share, fitness, score float64) runs.Status {
 
 func page(t *testing.T, folders ...*Data) string {
 	t.Helper()
-	record, err := Reproduce(folders...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := must.Get(Reproduce(folders...))
 	return record.Markdown()
 }
 
@@ -111,18 +106,14 @@ func TestReproduction(t *testing.T) {
 		t.Error("a second page differs")
 	}
 	record, err := Reproduce(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	var pictures [2][]byte
 	for i := range pictures {
 		figure, err := record.Figure()
 		if err == nil {
 			pictures[i], err = figure.PNG(50)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 	}
 	if !bytes.Equal(pictures[0], pictures[1]) {
 		t.Error("a second figure differs")
@@ -150,13 +141,8 @@ func TestCellsNotComplete(t *testing.T) {
 	if err == nil {
 		err = sweep.Write(file, f.lines)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := OpenPlan(file.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
+	d := must.Get(OpenPlan(file.Name()))
 	has(t, page(t, d), "| – | 0 |  |  |  | not complete: about 6 min on two cores |\n")
 }
 
@@ -228,13 +214,8 @@ func TestRecordOfDamagedRuns(t *testing.T) {
 		}
 		f.open(t)
 		dir := filepath.Join(f.dir, RunsFolder, f.lines[1].Run.Name())
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		d, err := Open(f.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+		d := must.Get(Open(f.dir))
 		record, err := Reproduce(d)
 		if err == nil || record != nil {
 			t.Fatalf("%s: no error", name)
@@ -252,15 +233,10 @@ func TestRecordOfDamagedRuns(t *testing.T) {
 func TestCommittedRecord(t *testing.T) {
 	root := filepath.Join("..", "..")
 	committed, err := os.ReadFile(filepath.Join(root, "docs", "reproduction.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	var folders []*Data
 	for _, dir := range []string{shippedFolder, shippedFolder + "-paper"} {
-		data, err := Open(filepath.Join(root, dir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(Open(filepath.Join(root, dir)))
 		folders = append(folders, data)
 	}
 	if page(t, folders...) != string(committed) {

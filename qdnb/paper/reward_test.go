@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 )
 
@@ -21,10 +22,7 @@ func TestRewardImpact(t *testing.T) {
 	add("dads", "ant-uni", 10)
 	add("dads", "ant-omni", 10)
 	add("dads-reward", "ant-omni", 0)
-	table, err := RewardImpact(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(RewardImpact(data))
 	// The paper: 7.46e4 / 1.29e5, 1.13e5 / 2.88e5, 4.84e4 / 4.00e4 and 3.50e5 / 3.05e5.
 	want := [][]string{{"ant-uni", "0.75", "0.58", "", "0.39"}, {"ant-omni", "", "1.21", "", "1.15"}}
 	for i, row := range table.Rows {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/tables"
 )
@@ -37,10 +38,7 @@ func scoresData() *Data {
 // csvOf makes a table that must not fail.
 func csvOf(t *testing.T, make func(*Data) (*tables.Table, error), d *Data) string {
 	t.Helper()
-	table, err := make(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(make(d))
 	return table.CSV()
 }
 
@@ -71,10 +69,7 @@ func TestScoreTables(t *testing.T) {
 			t.Errorf("%s is\n%swant\n%s", name, got, c.want)
 		}
 	}
-	table, err := Scores(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Scores(d))
 	var bold []string
 	for _, row := range table.Rows {
 		for i, e := range row {
@@ -98,10 +93,7 @@ func TestScoreTables(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	d := scoresData()
-	table, err := CompareScores(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(CompareScores(d))
 	want := "environment,method,seeds,max fitness,paper's,difference,QD score,paper's,ratio\n" +
 		"ant-trap,MAP-Elites,3,200,381,-181,453000,453000,1.00\n" +
 		"ant-trap,DADS+REWARD,1,1300,1280,20.0,100000,242000,0.413\n" +

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -30,14 +31,8 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 			"dimensions of the learned descriptor,5,latent,paper\n",
 			"content of sequences,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
 	} {
-		item, err := Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := item.Table(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		item := must.Get(Find(id))
+		table := must.Get(item.Table(nil))
 		for _, line := range want {
 			if got := table.CSV(); !strings.Contains(got, "\n"+line) {
 				t.Errorf("%s lacks %q:\n%s", id, line, got)
@@ -53,9 +48,7 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 // Table 4 notes the runs' reward scaling where the paper and its code disagree.
 func TestTableOfHyperparametersSaysWhichScalingRunsHave(t *testing.T) {
 	item, err := Find("table-4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	line := func(algorithm, env, settings string) sweep.Line {
 		return sweep.Line{Run: runs.Config{Algorithm: algorithm, Env: env,
 			Hyperparameters: json.RawMessage(settings)}}
@@ -70,10 +63,7 @@ func TestTableOfHyperparametersSaysWhichScalingRunsHave(t *testing.T) {
 			line("pga-map-elites", "walker-uni", `{"reward_scaling":7}`),
 			line("map-elites", "walker-uni", `{}`),
 		}}
-		table, err := item.Table(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(item.Table(data))
 		if got := table.Notes[len(table.Notes)-1]; got != want {
 			t.Errorf("the note is %q, want %q", got, want)
 		}

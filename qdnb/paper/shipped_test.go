@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -28,11 +29,8 @@ func shippable(t *testing.T) (dir string, lines []sweep.Line) {
 	f := &folder{dir: t.TempDir()}
 	const cpu = 100.0
 	for i, method := range []string{"map-elites", "dads-reward"} {
-		c, err := runs.NewConfig(method, "ant-omni", 0, map[string]any{"cells": 4,
-			"hidden": []int{8, 9}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(runs.NewConfig(method, "ant-omni", 0, map[string]any{"cells": 4,
+			"hidden": []int{8, 9}}))
 		metrics := "generation,env_steps,seconds,max_fitness,coverage,qd_score\n"
 		for row := range 10 {
 			metrics += fmt.Sprintf("%d,%d,%d,%d,%d,%d\n", row, 100*row, 7*row*row, row+i, 5*row, 9*row*row)
@@ -42,25 +40,18 @@ func shippable(t *testing.T) (dir string, lines []sweep.Line) {
 			EnvSteps: 900, Seconds: 567, CPUSeconds: cpu}}
 		fill := []func(*runs.Writer){func(w *runs.Writer) {
 			r := fourCells(5, omniLower, omniUpper)
-			if err := w.SaveRepertoire(r); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(w.SaveRepertoire(r))
 			for k := range int64(3) {
 				r.Fitnesses[0] = float32(k)
-				if err := w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: k + 1,
-					EnvSteps: 100 * (k + 1)}, Repertoire: *r}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: k + 1,
+					EnvSteps: 100 * (k + 1)}, Repertoire: *r}))
 			}
 		}}
 		if method == "dads-reward" {
 			fill = append(fill, trajectories(t, 9, 4))
 		}
-		line, err := sweep.Line{Experiment: results.ExperimentTraining, Label: method, Run: c,
-			Budget: budget}.Sealed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(sweep.Line{Experiment: results.ExperimentTraining, Label: method, Run: c,
+			Budget: budget}.Sealed())
 		f.run(t, line, status, metrics, fill...)
 	}
 	f.open(t)
@@ -72,10 +63,7 @@ func shippable(t *testing.T) (dir string, lines []sweep.Line) {
 func shipped(t *testing.T, dir string, lines []sweep.Line) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "notebooks", "results")
-	s, err := Ship(out, lines, filepath.Join(dir, RunsFolder), About{"medium", "a test", "0123abc"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Ship(out, lines, filepath.Join(dir, RunsFolder), About{"medium", "a test", "0123abc"}))
 	if s.Runs != 2 || s.Left != 1 || s.Bytes < 1000 || s.Bytes > 20_000 {
 		t.Errorf("shipped %+v", s)
 	}
@@ -85,22 +73,14 @@ func shipped(t *testing.T, dir string, lines []sweep.Line) string {
 // Figures of shipped runs are those of the runs.
 func TestShippedFigures(t *testing.T) {
 	dir, lines := shippable(t)
-	full, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := must.Get(Open(dir))
 	small, err := Open(shipped(t, dir, lines))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	if small.Complete != 2 || len(small.Lines) != 2 {
 		t.Errorf("%d of %d lines", small.Complete, len(small.Lines))
 	}
 	for _, id := range []string{"figure-2", "figure-6", "figure-8", "figure-9", "figure-12b"} {
-		item, err := Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		item := must.Get(Find(id))
 		figure, err := item.Figure(full)
 		want := says(t, figure, err)
 		figure, err = item.Figure(small)
@@ -114,9 +94,7 @@ func TestShippedFigures(t *testing.T) {
 			"DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS); ant-trap,",
 		"ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.")
 	g, err := metricGrid(small, allMethods, curveEnvs, timeAxis)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	// the rows are at ninths of the steps, so of the 100 s
 	if x := g.Panels[0][0].Series[0].X; len(x) != 10 || math.Abs(x[1]-100./9) > 1e-9 {
 		t.Errorf("processor times %v", x)
@@ -130,9 +108,7 @@ func TestShippedFigures(t *testing.T) {
 func TestNotShipped(t *testing.T) {
 	dir, lines := shippable(t)
 	data, err := Open(shipped(t, dir, lines))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	for _, item := range Items() {
 		if len(item.Experiments) == 0 || item.Experiments[0] == results.ExperimentTraining {
 			continue
@@ -147,10 +123,7 @@ func TestNotShipped(t *testing.T) {
 
 func TestShippedSummary(t *testing.T) {
 	dir, lines := shippable(t)
-	data, err := Open(shipped(t, dir, lines))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(Open(shipped(t, dir, lines)))
 	adapted := data.Lines[1]
 	adapted.Experiment, adapted.Run.Seed, adapted.Budget = "adaptation", 3, runs.Budget{}
 	adapted.Run.Hyperparameters = json.RawMessage(`{"cells":4,"hidden":[8,8,8]}`)
@@ -194,17 +167,14 @@ func TestShipAgain(t *testing.T) {
 	out := shipped(t, dir, lines)
 	read := func() map[string]string {
 		files := map[string]string{}
-		err := filepath.WalkDir(filepath.Dir(out), func(path string, e fs.DirEntry, err error) error {
+		must.Do(filepath.WalkDir(filepath.Dir(out), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
 			data, err := os.ReadFile(path)
 			files[path] = string(data)
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		return files
 	}
 	before := read()
@@ -212,9 +182,7 @@ func TestShipAgain(t *testing.T) {
 		t.Errorf("%d files", len(before))
 	}
 	about := About{"medium", "a test", "0123abc"}
-	if _, err := Ship(out, lines, filepath.Join(dir, RunsFolder), about); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Ship(out, lines, filepath.Join(dir, RunsFolder), about))
 	after := read()
 	for path, text := range after {
 		if text != before[path] {
@@ -277,19 +245,13 @@ func TestShippedIsChecked(t *testing.T) {
 		t.Fatalf("%d files, %v", files, err)
 	}
 	own := filepath.Join(out, RunsFolder, lines[0].Run.Name(), "figures")
-	if err := os.Mkdir(own, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(own, "metrics.png"), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.Mkdir(own, 0o777))
+	must.Do(os.WriteFile(filepath.Join(own, "metrics.png"), nil, 0o666))
 	if _, err := Open(out); err != nil {
 		t.Errorf("figures of a run: %v", err)
 	}
 	extra := filepath.Join(out, RunsFolder, "notes.txt")
-	if err := os.WriteFile(extra, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(extra, nil, 0o666))
 	errtest.Want(t, errtest.Of(Open(out)), extra)
 }
 
@@ -297,20 +259,13 @@ func TestShippedIsChecked(t *testing.T) {
 func TestFolderOfACheckout(t *testing.T) {
 	dir, lines := shippable(t)
 	root := filepath.Dir(filepath.Dir(shipped(t, dir, lines)))
-	root, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root = must.Get(filepath.EvalSymlinks(root))
 	t.Chdir(filepath.Join(root, "notebooks"))
 	t.Setenv(FolderVariable, "")
 	module := func(text string) {
-		if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(root, "go.mod"), []byte(text), 0o666))
 	}
-	if err := os.WriteFile(filepath.Join(root, "Makefile"), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(root, "Makefile"), nil, 0o666))
 	outside := filepath.Join(root, "notebooks", "experiments")
 	for _, other := range []string{"", "module example.com/other", "module example.com/qdnb2\n"} {
 		if module(other); Folder("training") != outside {
@@ -355,40 +310,25 @@ func TestThinTrajectories(t *testing.T) {
 		s.Descriptors = append(s.Descriptors, float32(end)/10, float32(i))
 	}
 	c, err := runs.NewConfig("dads-reward", "ant-omni", 0, map[string]any{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	write := func(s *runs.Skills) *runs.Run {
-		run, err := runs.Import(t.TempDir(), c, func(w *runs.Writer) error {
+		run := must.Get(runs.Import(t.TempDir(), c, func(w *runs.Writer) error {
 			if err := w.SaveSkills(s); err != nil {
 				return err
 			}
 			return w.SaveStatus(runs.Status{Finished: true})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		return run
 	}
 	paths := func(run *runs.Run) []figures.Path {
-		a, err := figures.ArenaOf("ant-omni")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := a.AddSkills(run); err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(figures.ArenaOf("ant-omni"))
+		must.Do(a.AddSkills(run))
 		return a.Paths
 	}
 	run := write(s)
 	all := paths(run)
-	thin, err := run.Evaluation()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := thinTrajectories(run, thin); err != nil {
-		t.Fatal(err)
-	}
+	thin := must.Get(run.Evaluation())
+	must.Do(thinTrajectories(run, thin))
 	if thin.Steps() != shippedSteps || len(thin.Which) != 2*shippedEpisodes {
 		t.Fatalf("%d episodes of %d positions", len(thin.Which), thin.Steps())
 	}
@@ -433,17 +373,13 @@ func TestAboutOfRuns(t *testing.T) {
 func TestShippedRunsOfTheRepository(t *testing.T) {
 	dir := filepath.Join("..", "..", shippedFolder)
 	data, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	if data.About == nil || data.About.Scale == "" || data.About.Machine == "" {
 		t.Errorf("about: %+v", data.About)
 	}
 	for _, id := range []string{"figure-2", "figure-6", "table-1"} {
 		item, err := Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		if _, err = item.Draw(data); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}

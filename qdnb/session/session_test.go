@@ -14,6 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
@@ -24,16 +25,11 @@ import (
 // as work of this session.
 func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 	for _, budget := range []runs.Budget{{Generations: 100}, {Time: 10 * time.Hour}} {
-		config, err := runs.NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Get(runs.NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1}))
 		s := session{Options: Options{Root: t.TempDir(), Config: config, Budget: budget, Backend: "go",
 			Quiet: true}, job: idle{&controlling{}}}
 		defer s.close()
-		if err := open(t.Context(), &s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(open(t.Context(), &s))
 		cores := regexp.MustCompile(`, (1 core|([2-9]|\d{2,}) cores), `)
 		if machines := s.status.Machines; len(machines) != 1 || machines[0].After != -1 ||
 			!cores.MatchString(machines[0].Machine) || machines[0].Commit == "" {
@@ -155,9 +151,7 @@ func TestProcessor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cpuinfo")
 	text := "processor\t: 0\nmodel\t\t: 106\nmodel name\t: Xeon   of two cores\n\n" +
 		"model name\t: other\n"
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(path, []byte(text), 0o666))
 	if got := processor(path); got != "Xeon of two cores" {
 		t.Error(got)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/scene"
 )
@@ -52,18 +53,14 @@ func TestIllustrations(t *testing.T) {
 	}
 	var file bytes.Buffer // a line per environment
 	for i, name := range slices.Sorted(maps.Keys(films)) {
-		if err := films[name].Check(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(films[name].Check())
 		fmt.Fprintf(&file, "%s%q: %s", map[bool]string{true: "{", false: ",\n"}[i == 0], name,
 			nb.Must(json.Marshal(films[name])))
 	}
 	file.WriteString("}\n")
 	const path = "../plot/scene/illustrations.json"
 	if *update {
-		if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(path, file.Bytes(), 0o644))
 	}
 	if want := nb.Must(os.ReadFile(path)); !bytes.Equal(file.Bytes(), want) {
 		t.Errorf("%s does not match the models: go test ./qdnb/watch -run Illustrations -update", path)
@@ -111,10 +108,7 @@ func withTargets(film *scene.Film) *scene.Film {
 // pose sets the joint angles in a film's only frame and puts the robot on the ground.
 func pose(t *testing.T, film *scene.Film, env *envs.Rigid, angles []float64) {
 	t.Helper()
-	places, err := env.System.Places(angles...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	places := must.Get(env.System.Places(angles...))
 	// Rounded, so that the host's floating-point rounding does not matter.
 	short := func(x float64) float64 { return math.Round(x*1e4)/1e4 + 0 }
 	frame := film.Frames[0]

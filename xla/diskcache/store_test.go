@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"example.com/qdnb/internal/must"
 )
 
 // program returns n bytes of made-up program.
@@ -27,9 +29,7 @@ func program(n int, seed uint64) []byte {
 func open(t *testing.T, limit int64) *Store {
 	t.Helper()
 	store, err := Open(filepath.Join(t.TempDir(), "programs[1]"), limit) // not a pattern
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	return store
 }
 
@@ -62,12 +62,8 @@ func TestClearKeepsOtherFiles(t *testing.T) {
 	store.Put(Key{1}, program(100, 1))
 	defer store.Loading(Key{1})()
 	thesis := filepath.Join(store.Dir, "thesis.tex")
-	if err := os.WriteFile(thesis, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Clear(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(thesis, []byte("text"), 0o600))
+	must.Do(store.Clear())
 	left, err := os.ReadDir(store.Dir)
 	if err != nil || len(left) != 1 || left[0].Name() != "thesis.tex" {
 		t.Errorf("left: %v, %v", left, err)
@@ -79,15 +75,10 @@ func TestDamage(t *testing.T) {
 	store := open(t, 1<<20)
 	store.Put(Key{1}, program(40, 1))
 	path := store.path(Key{1})
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))
 	try := func(what string, damaged []byte) {
 		t.Helper()
-		if err := os.WriteFile(path, damaged, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(path, damaged, 0o600))
 		if store.Get(Key{1}) != nil {
 			t.Errorf("%s: it is returned", what)
 		}
@@ -113,9 +104,7 @@ func TestLimitRemovesTheOldest(t *testing.T) {
 	for i := range 3 {
 		store.Put(Key{byte(i)}, program(5000, 1))
 		past := time.Now().Add(time.Duration(i-10) * time.Minute)
-		if err := os.Chtimes(store.path(Key{byte(i)}), past, past); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.Chtimes(store.path(Key{byte(i)}), past, past))
 	}
 	store.Get(Key{0}) // used again: now 1 is the oldest
 	store.Put(Key{3}, program(5000, 1))
@@ -136,13 +125,9 @@ func TestLoadingKilledTheProcess(t *testing.T) {
 	}
 	done()
 	dead := exec.Command("true")
-	if err := dead.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(dead.Run())
 	marker := store.path(Key{1}) + "." + strconv.Itoa(dead.Process.Pid)
-	if err := os.WriteFile(marker, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(marker, nil, 0o600))
 	if store.Get(Key{1}) != nil {
 		t.Error("the entry is returned although loading it killed a process")
 	}
@@ -154,9 +139,7 @@ func TestLoadingKilledTheProcess(t *testing.T) {
 	store.Loading(Key{1})
 	past := started.Add(-time.Minute)
 	marker = store.path(Key{1}) + "." + strconv.Itoa(os.Getpid())
-	if err := os.Chtimes(marker, past, past); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.Chtimes(marker, past, past))
 	if store.Get(Key{1}) != nil {
 		t.Error("the entry is returned although it killed a process with this one's number")
 	}
@@ -164,36 +147,24 @@ func TestLoadingKilledTheProcess(t *testing.T) {
 
 func TestFolderOfOthers(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(dir, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.Chmod(dir, 0o777))
+	must.Get(Open(dir, 1))
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("others may write to the folder: %v %v", info.Mode(), err)
 	}
-	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.Chmod(dir, 0o777|os.ModeSticky))
 	if _, err := Open(dir, 1); err == nil {
 		t.Error("a shared folder such as /tmp is made private")
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.Chmod(dir, 0o700))
 	if os.Getuid() == 0 {
-		if err := os.Chown(dir, 65534, 65534); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.Chown(dir, 65534, 65534))
 		if _, err := Open(dir, 1); err == nil {
 			t.Error("a folder of another user is opened")
 		}
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(file, nil, 0o600))
 	if _, err := Open(filepath.Join(file, "programs"), 1); err == nil {
 		t.Error("a folder below a file is opened")
 	}
@@ -240,15 +211,11 @@ func TestKilledWhileWriting(t *testing.T) {
 	for i := range 10 {
 		writer := exec.Command(os.Args[0])
 		writer.Env = append(os.Environ(), writerEnv+"="+store.Dir)
-		if err := writer.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(writer.Start())
 		for n, _ := store.Usage(); n < min(7, i+1); n, _ = store.Usage() {
 			time.Sleep(time.Millisecond)
 		}
-		if err := writer.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(writer.Process.Kill())
 		_ = writer.Wait() // killed
 	}
 	found := 0
@@ -269,13 +236,9 @@ func TestKilledWhileWriting(t *testing.T) {
 
 	// Files of killed processes are removed once their writer must be gone.
 	leftover := filepath.Join(store.Dir, ".new-1")
-	if err := os.WriteFile(leftover, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(leftover, nil, 0o600))
 	past := time.Now().Add(-2 * abandoned)
-	if err := os.Chtimes(leftover, past, past); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.Chtimes(leftover, past, past))
 	store.Put(Key{}, program(10, 0))
 	if _, err := os.Stat(leftover); !os.IsNotExist(err) {
 		t.Error("the file of a killed process stays for ever")

@@ -14,6 +14,7 @@ import (
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -53,8 +54,7 @@ func TestGoldenAutoencoder(t *testing.T) {
 				loss, gradient, TransposeAllAxes(inputs, 2, 0, 1)}
 		}, xlatest.Tensor(flat, 1, form.Params()),
 			xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...))
-		for i, name := range []string{"encoder_c", "outputs", "loss", "grad.flat",
-			"decoder_inputs"} {
+		for i, name := range []string{"encoder_c", "outputs", "loss", "grad.flat", "decoder_inputs"} {
 			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), data.Float32s(name), 1e-6)
 		}
 		if got := out[3].Shape().Dimensions; !slices.Equal(got, []int{1, form.Params()}) {
@@ -81,17 +81,12 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 				})
 			return []*Node{row, loss}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		defer program.Free()
 		for step := range losses {
-			out, err := program.Run(xla.Sharded{xlatest.Tensor(data.Float32s("params.flat"), form.Params())},
+			out := must.Get(program.Run(xla.Sharded{xlatest.Tensor(data.Float32s("params.flat"), form.Params())},
 				xla.Sharded{xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...)},
-				xla.Sharded{tensors.FromScalar(int32(step + 1))})
-			if err != nil {
-				t.Fatal(err)
-			}
+				xla.Sharded{tensors.FromScalar(int32(step + 1))}))
 			xlatest.Close(t, fmt.Sprintf("parameters after %d steps", step+1),
 				xlatest.Flat[float32](t, out[0][0]),
 				params[step*form.Params():(step+1)*form.Params()], 2e-6)
@@ -112,17 +107,12 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 		[]xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
 			return []*Node{form.Init(xla.KeyOf(in[0]))}
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	defer program.Free()
 	drawn := map[int][]float64{} // by the number of inputs
 	var seen [][]float32
 	for seed := range draws {
-		out, err := program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(int64(seed)))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(int64(seed)))}))
 		row := xlatest.Flat[float32](t, out[0][0])
 		seen = append(seen, row)
 		for _, leaf := range form.Layout() {
@@ -262,18 +252,13 @@ func TestAutoencoderShowsNaN(t *testing.T) {
 				loss, gradient := form.LossGradient(in[0], in[1])
 				return []*Node{loss, form.Encode(in[0], in[1]), gradient}
 			})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		defer program.Free()
 		for place := range form.Steps * form.Features {
 			spoiled := slices.Clone(x)
 			spoiled[bad*form.Steps*form.Features+place] = float32(math.NaN())
-			out, err := program.Run(xla.Sharded{xlatest.Tensor(row, len(row))},
-				xla.Sharded{xlatest.Tensor(spoiled, n, form.Steps, form.Features)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(program.Run(xla.Sharded{xlatest.Tensor(row, len(row))},
+				xla.Sharded{xlatest.Tensor(spoiled, n, form.Steps, form.Features)}))
 			isNaN := func(x float32) bool { return x != x }
 			if loss := xlatest.Flat[float32](t, out[0][0]); !isNaN(loss[0]) {
 				t.Errorf("NaN in place %d: the loss is %v", place, loss[0])

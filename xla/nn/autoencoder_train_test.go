@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -186,22 +187,15 @@ func TestDrawFilled(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program, err := xlatest.Compile(p, "draw",
 			[]xlatest.Input{{Shape: shapes.Make(dtypes.Bool, slots)}},
-			func(in []*Node) []*Node {
-				return []*Node{nn.DrawFilled(xla.NewKey(in[0].Graph(), 9), in[0])}
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
+			func(in []*Node) []*Node { return []*Node{nn.DrawFilled(xla.NewKey(in[0].Graph(), 9), in[0])} })
+		must.Do(err)
 		defer program.Free()
 		for _, filled := range [][]int{{0}, {slots - 1}, {0, 7, 8, 1500, slots - 1}} {
 			mask := make([]bool, slots)
 			for _, slot := range filled {
 				mask[slot] = true
 			}
-			out, err := program.Run(xla.Sharded{xlatest.Tensor(mask, slots)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(program.Run(xla.Sharded{xlatest.Tensor(mask, slots)}))
 			counts := map[int]int{}
 			for _, slot := range xlatest.Flat[int32](t, out[0][0]) {
 				counts[int(slot)]++
@@ -244,7 +238,7 @@ func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTrain
 	form nn.Autoencoder,
 	slots int) *xlatest.Program {
 	t.Helper()
-	program, err := xlatest.Compile(p, "training", []xlatest.Input{
+	program := must.Get(xlatest.Compile(p, "training", []xlatest.Input{
 		{Shape: shapes.Make(dtypes.Uint32, 2)},
 		{Shape: shapes.Make(dtypes.Float32, slots, form.Steps, form.Features)},
 		{Shape: shapes.Make(dtypes.Bool, slots)},
@@ -254,10 +248,7 @@ func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTrain
 		row := form.Init(key.FoldIn(0))
 		return append([]*Node{row}, xla.Flatten(training.Train(form, row, in[1], in[2], in[3],
 			key.FoldIn(1)))...)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return program
 }
 
@@ -266,12 +257,9 @@ type trained struct{ before, row, mean, deviation, loss []float32 }
 func train(t testing.TB, program *xlatest.Program, form nn.Autoencoder, seed int64, x []float32,
 	filled []bool, epochs int) trained {
 	t.Helper()
-	out, err := program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(seed))},
+	out := must.Get(program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(seed))},
 		xla.Sharded{xlatest.Tensor(x, len(filled), form.Steps, form.Features)},
-		xla.Sharded{xlatest.Tensor(filled, len(filled))}, xla.Sharded{tensors.FromScalar(int32(epochs))})
-	if err != nil {
-		t.Fatal(err)
-	}
+		xla.Sharded{xlatest.Tensor(filled, len(filled))}, xla.Sharded{tensors.FromScalar(int32(epochs))}))
 	flat := func(i int) []float32 { defer out[i].Free(); return xlatest.Flat[float32](t, out[i][0]) }
 	return trained{flat(0), flat(1), flat(2), flat(3), flat(4)}
 }

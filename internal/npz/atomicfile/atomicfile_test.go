@@ -6,23 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"example.com/qdnb/internal/must"
 )
 
 func contents(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))
 	return string(data)
 }
 
 func TestWriteReplaces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	for _, text := range []string{"long contents", "new", ""} {
-		if err := WriteBytes(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(WriteBytes(path, []byte(text)))
 		if got := contents(t, path); got != text {
 			t.Errorf("the file holds %q, want %q", got, text)
 		}
@@ -32,9 +29,7 @@ func TestWriteReplaces(t *testing.T) {
 func TestFailureLeavesTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	if err := WriteBytes(path, []byte("old")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(WriteBytes(path, []byte("old")))
 	failure := errors.New("failure")
 	err := Write(path, func(w io.Writer) error {
 		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
@@ -62,19 +57,12 @@ func TestWriteNeedsAFolder(t *testing.T) {
 
 func TestSweepRemovesOnlyLeftovers(t *testing.T) {
 	dir := t.TempDir()
-	f, err := create(dir, "status.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(create(dir, "status.json"))
 	f.Close()
 	for _, name := range []string{"status.json", ".hidden"} {
-		if err := WriteBytes(filepath.Join(dir, name), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(WriteBytes(filepath.Join(dir, name), nil))
 	}
-	if err := Sweep(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(Sweep(dir))
 	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
 		t.Errorf("the folder holds %v", entries)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
@@ -301,18 +302,13 @@ func TestMediumPlans(t *testing.T) {
 func TestEstimatesOfAdaptation(t *testing.T) {
 	const dir = "../../../notebooks/results/"
 	lines, err := sweep.ReadFile(dir + "plan.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	rates := map[string][]float64{}
 	for _, line := range lines {
 		if line.Run.Algorithm != "adaptation" {
 			continue
 		}
-		run, err := runs.Open(dir + "runs/" + line.Run.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(runs.Open(dir + "runs/" + line.Run.Name()))
 		if s := run.Status; s.EnvSteps > 5e6 { // in shorter runs, other work counts
 			rates[line.Run.Env] = append(rates[line.Run.Env], float64(s.EnvSteps)/s.CPUSeconds)
 		}

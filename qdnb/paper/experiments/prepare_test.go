@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -22,19 +23,12 @@ import (
 func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	var plan bytes.Buffer
-	if err := sweep.Write(&plan, []sweep.Line{tiny(t, 0, 2), tiny(t, 1, 2)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(sweep.Write(&plan, []sweep.Line{tiny(t, 0, 2), tiny(t, 1, 2)}))
 	path := filepath.Join(dir, paper.PlanFile)
-	if err := os.WriteFile(path, plan.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(path, plan.Bytes(), 0o666))
 	for _, want := range []string{"running the 2 missing of 2 runs", "all 2 runs are complete in"} {
 		var log bytes.Buffer
-		if err := PrepareIn(context.Background(), dir, RunOptions{Quiet: true, Log: &log},
-			"training"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(PrepareIn(context.Background(), dir, RunOptions{Quiet: true, Log: &log}, "training"))
 		if !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "all 2 runs") {
 			t.Errorf("said %q, want %q", log.String(), want)
 		}
@@ -42,10 +36,7 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 			t.Errorf("repeated a complete run: %q", log.String())
 		}
 	}
-	data, err := paper.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(paper.Open(dir))
 	if data.Complete != 2 || len(data.Trained) != 2 {
 		t.Errorf("%d complete, %d training runs; want 2 and 2", data.Complete, len(data.Trained))
 	}
@@ -68,10 +59,7 @@ func TestPreparePlansWhatIsNot(t *testing.T) {
 			t.Fatalf("%v; want %v", err, qdnb.ErrInterrupted)
 		}
 	}
-	lines, err := sweep.ReadFile(filepath.Join(dir, paper.PlanFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(sweep.ReadFile(filepath.Join(dir, paper.PlanFile)))
 	found := map[string]int{}
 	for _, line := range lines {
 		found[line.Experiment]++
@@ -79,15 +67,12 @@ func TestPreparePlansWhatIsNot(t *testing.T) {
 	if found["smerl-targets"] == 0 || found["prior"] == 0 || len(found) != 2 {
 		t.Errorf("the plan has %v", found)
 	}
-	errtest.Want(t, PrepareIn(ctx, dir, RunOptions{Log: new(bytes.Buffer)},
-		"trainig"), `"training"`)
+	errtest.Want(t, PrepareIn(ctx, dir, RunOptions{Log: new(bytes.Buffer)}, "trainig"), `"training"`)
 }
 
 func TestPrepareRefusesADamagedPlan(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, paper.PlanFile), []byte("{\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(dir, paper.PlanFile), []byte("{\n"), 0o666))
 	errtest.Want(t, PrepareIn(context.Background(), dir, RunOptions{Log: new(bytes.Buffer)}, "training"), paper.PlanFile)
 }
 
@@ -97,46 +82,27 @@ func TestPrepareShipped(t *testing.T) {
 	dir := t.TempDir()
 	lines := []sweep.Line{tiny(t, 0, 3), tiny(t, 1, 3)}
 	root := filepath.Join(dir, paper.RunsFolder)
-	if err := Run(context.Background(), lines[:1], RunOptions{Runs: root, Quiet: true,
-		Log: new(bytes.Buffer)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(Run(context.Background(), lines[:1], RunOptions{Runs: root, Quiet: true,
+		Log: new(bytes.Buffer)}))
 	out := filepath.Join(t.TempDir(), "results")
 	about := paper.About{Scale: "smoke", Machine: "a test"}
-	if _, err := paper.Ship(out, lines, root, about); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(paper.Ship(out, lines, root, about))
 	var log bytes.Buffer
-	if err := PrepareIn(context.Background(), out, RunOptions{Log: &log}, "training"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(PrepareIn(context.Background(), out, RunOptions{Log: &log}, "training"))
 	if !strings.HasPrefix(log.String(), "Runs shipped with qdnb: scale smoke, trained on a test") ||
 		!strings.Contains(log.String(), "training: 1 run, 16 cells") ||
 		!strings.Contains(log.String(), ", seed 0: MAP-Elites\n") {
 		t.Errorf("said %q", log.String())
 	}
-	data, err := paper.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trained, err := runs.Open(filepath.Join(root, lines[0].Run.Name()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(paper.Open(out))
+	trained := must.Get(runs.Open(filepath.Join(root, lines[0].Run.Name())))
 	shipped, err := data.Run(lines[0].Run.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	svg := func(figure *figures.Figure, err error) string {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "figure.svg")
-		if err := errors.Join(err, figure.Save(path)); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(errors.Join(err, figure.Save(path)))
+		text := must.Get(os.ReadFile(path))
 		return string(text)
 	}
 	for name, draw := range map[string]func(*runs.Run) (*figures.Figure, error){

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -19,24 +20,16 @@ import (
 // lenient decodes some of a run's hyperparameters.
 func lenient(t *testing.T, c runs.Config, into any) {
 	t.Helper()
-	if err := json.Unmarshal(c.Hyperparameters, into); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(json.Unmarshal(c.Hyperparameters, into))
 }
 
 // tiny returns a line that trains for a second.
 func tiny(t *testing.T, seed int64, generations int) sweep.Line {
 	t.Helper()
-	config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Tune: runs.Assign(
-		"batch=8", "cells=16", "cvt_samples=100", "hidden=4", "episode_length=10")}.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := sweep.Line{Experiment: "training", Label: "map-elites", Run: config,
-		Budget: qdnb.Generations(generations)}.Sealed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Tune: runs.Assign(
+		"batch=8", "cells=16", "cvt_samples=100", "hidden=4", "episode_length=10")}.Config())
+	line := must.Get(sweep.Line{Experiment: "training", Label: "map-elites", Run: config,
+		Budget: qdnb.Generations(generations)}.Sealed())
 	return line
 }
 
@@ -45,19 +38,13 @@ func edited(t *testing.T, line sweep.Line, old, new string) sweep.Line {
 	t.Helper()
 	line.Run.Hyperparameters = json.RawMessage(strings.Replace(string(line.Run.Hyperparameters), old,
 		new, 1))
-	line, err := line.Sealed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	line = must.Get(line.Sealed())
 	return line
 }
 
 func done(t *testing.T, root string, line sweep.Line) bool {
 	t.Helper()
-	is, err := sweep.IsDone(root, line.Run, line.Budget)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is := must.Get(sweep.IsDone(root, line.Run, line.Budget))
 	return is
 }
 
@@ -102,8 +89,7 @@ func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 		t.Errorf("a complete line was repeated: %v, %s", err, log.String())
 	}
 	for _, index := range []int{-1, 6} {
-		errtest.Want(t, RunIndex(context.Background(), lines, index,
-			o), "6 lines, 0 to 5")
+		errtest.Want(t, RunIndex(context.Background(), lines, index, o), "6 lines, 0 to 5")
 	}
 }
 
@@ -112,10 +98,8 @@ func TestIndexMakesItsNeeds(t *testing.T) {
 	needed, line := tiny(t, 0, 2), tiny(t, 1, 2)
 	line.Needs = []sweep.Need{{Run: needed.Run, Budget: needed.Budget}}
 	root := t.TempDir()
-	if err := RunIndex(context.Background(), []sweep.Line{tiny(t, 2, 2), line}, 1,
-		RunOptions{Runs: root, Quiet: true, Log: new(bytes.Buffer)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(RunIndex(context.Background(), []sweep.Line{tiny(t, 2, 2), line}, 1,
+		RunOptions{Runs: root, Quiet: true, Log: new(bytes.Buffer)}))
 	if !done(t, root, needed) || !done(t, root, line) || done(t, root, tiny(t, 2, 2)) {
 		t.Error("expected only the line and its needs to be done")
 	}
@@ -126,9 +110,7 @@ func TestHeldFoldersAreWaitedFor(t *testing.T) {
 	held, free := tiny(t, 0, 2), tiny(t, 1, 2)
 	root := t.TempDir()
 	writer, err := runs.Create(root, held.Run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	var log bytes.Buffer
 	ended := make(chan error)
 	go func() {
@@ -184,10 +166,7 @@ func TestStopAndGoOn(t *testing.T) {
 	}
 
 	more := tiny(t, 0, int(line.Budget.Generations)+1)
-	writer, err := runs.Create(root, more.Run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	writer := must.Get(runs.Create(root, more.Run))
 	defer writer.Close()
 	ctx, stop = context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer stop()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -35,9 +36,7 @@ func TestShortcomings(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		if c.metrics != "" {
-			if err := os.WriteFile(filepath.Join(dir, "metrics.csv"), []byte(c.metrics), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(os.WriteFile(filepath.Join(dir, "metrics.csv"), []byte(c.metrics), 0o666))
 		}
 		run := &runs.Run{Dir: dir, Config: runs.Config{Algorithm: c.algorithm, Env: c.env,
 			Hyperparameters: json.RawMessage(c.settings)},
@@ -55,9 +54,7 @@ func TestShortcomings(t *testing.T) {
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	for skills, want := range map[string]string{trained.Name(): "32 cells, not 1024",
 		"gone": "the training run of its skills is missing"} {
 		short, err := skillsShortcomings(&runs.Run{Dir: filepath.Join(root, "adaptation"),

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 )
@@ -14,10 +15,7 @@ import (
 // docs/scale.md has the mean and the longest hours of a run of each family. Its row of MAP-Elites
 // has the runs of other experiments, too.
 func TestTwoCoreSecondsAreThoseOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/scale.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../../docs/scale.md"))
 	for family, algorithm := range map[string]string{"AURORA": "aurora",
 		"PGA-MAP-Elites": "pga-map-elites", "PGA-AURORA": "pga-aurora"} {
 		sum, most, longest := 0.0, 0.0, ""

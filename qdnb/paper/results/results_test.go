@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -20,10 +21,7 @@ import (
 // config returns a run's configuration; hyperparameters are JSON.
 func config(t testing.TB, algorithm, env string, seed int64, hyperparameters string) runs.Config {
 	t.Helper()
-	c, err := runs.NewConfig(algorithm, env, seed, json.RawMessage(hyperparameters))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(runs.NewConfig(algorithm, env, seed, json.RawMessage(hyperparameters)))
 	return c
 }
 
@@ -33,17 +31,10 @@ const trainedColumns = "generation,evaluations,env_steps,seconds,max_fitness,cov
 // put writes the folder of a run.
 func put(t testing.TB, root string, c runs.Config, status runs.Status, metrics string) {
 	t.Helper()
-	w, err := runs.Create(root, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(runs.Create(root, c))
 	defer w.Close()
-	if err := w.SaveStatus(status); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(metrics), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(w.SaveStatus(status))
+	must.Do(os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(metrics), 0o666))
 }
 
 // finished returns the status of a complete training run.
@@ -122,25 +113,17 @@ func everything(t testing.TB) *folder {
 
 func TestCollectWritesTheTables(t *testing.T) {
 	f := everything(t)
-	tables, err := results.Collect(f.root, f.lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tables := must.Get(results.Collect(f.root, f.lines))
 	if tables.Complete != len(f.lines) || tables.Lines != len(f.lines) || len(tables.Problems) > 0 {
 		t.Fatalf("%d of %d lines are complete; problems %v", tables.Complete, tables.Lines,
 			tables.Problems)
 	}
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	paths, err := tables.Write(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	contents := map[string]string{}
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))
 		contents[filepath.Base(path)] = string(data)
 	}
 	const trained = "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness," +
@@ -286,10 +269,7 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 	}
 	damage := func(line int, name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(f.root, f.lines[line].Run.Name(), name), []byte(text),
-			0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(f.root, f.lines[line].Run.Name(), name), []byte(text), 0o666))
 	}
 	perSeed := len(f.lines) / 2
 	damage(0, "metrics.csv", "generation,steps\n1,2\n")                        // from another version
@@ -298,10 +278,7 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 	damage(8, "metrics.csv", "index,x\n")                                      // adaptation
 	damage(10, "metrics.csv", strings.Repeat("x", 100))                        // hurdles
 	damage(perSeed, "config.json", `{"algorithm":"other","env":"e","seed":0}`) // another run's
-	tables, err := results.Collect(f.root, f.lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tables := must.Get(results.Collect(f.root, f.lines))
 	if tables.Missing != 1 || tables.Incomplete != 2 || len(tables.Problems) != 6 {
 		t.Errorf("%d missing, %d incomplete, %d problems: %v", tables.Missing, tables.Incomplete,
 			len(tables.Problems), tables.Problems)
@@ -324,9 +301,7 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 	}
 	errtest.Want(t, errtest.Of(results.Collect(f.root, nil)), "no runs")
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(file, nil, 0o666))
 	if _, err := tables.Write(filepath.Join(file, "dir")); err == nil {
 		t.Error("tables were written below a file")
 	}
@@ -338,13 +313,9 @@ func TestHalfFilesDoNotPanic(t *testing.T) {
 	for line, l := range f.lines[:11] {
 		path := filepath.Join(f.root, l.Run.Name(), "metrics.csv")
 		whole, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		for end := 0; end < len(whole); end += 7 {
-			if err := os.WriteFile(path, whole[:end], 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(os.WriteFile(path, whole[:end], 0o666))
 			tables, err := results.Collect(f.root, f.lines[line:line+1])
 			if err != nil || len(tables.Problems) > 1 {
 				t.Fatalf("%s, cut at %d: %v, %v", l.Name(), end, err, tables)
@@ -430,9 +401,7 @@ func TestEdgeCoverage(t *testing.T) {
 		Centroids:   []float32{0.05, 0.5, 0.5, 0.95, 0.5, 0.5, 0.96, 0.01, 0.85, 0.15},
 		Lower:       []float32{0, 0}, Upper: []float32{1, 1},
 	}
-	if err := r.Write(filepath.Join(root, c.Name(), "repertoire.npz")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(r.Write(filepath.Join(root, c.Name(), "repertoire.npz")))
 	line := sweep.Line{Experiment: "training", Label: "map-elites", Run: c,
 		Budget: runs.Budget{Generations: 2}}
 	tables, err := results.Collect(root, []sweep.Line{line})
@@ -444,10 +413,7 @@ func TestEdgeCoverage(t *testing.T) {
 		results.EdgeCoverage); len(got) != 1 || math.Abs(got[0]-200.0/3) > 1e-9 {
 		t.Errorf("the coverage of the edge is %v, want 66.7", got)
 	}
-	if err := os.WriteFile(filepath.Join(root, c.Name(), "repertoire.npz"), []byte("PK"),
-		0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(root, c.Name(), "repertoire.npz"), []byte("PK"), 0o666))
 	if tables, err := results.Collect(root,
 		[]sweep.Line{line}); err != nil || len(tables.Problems) != 1 {
 		t.Errorf("with a damaged repertoire: %v, %v", err, tables)

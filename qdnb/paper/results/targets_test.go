@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 func TestReadSMERLTargets(t *testing.T) {
@@ -16,9 +17,7 @@ func TestReadSMERLTargets(t *testing.T) {
 		{Experiment: ExperimentTargets, Env: "ant-maze", Finished: true, MaxFitness: -9000.5},
 		{Experiment: ExperimentTargets, Env: "ant-uni", Finished: true, MaxFitness: 300},
 	}}
-	if _, err := tables.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(tables.Write(dir))
 	got, err := ReadSMERLTargets(path)
 	if want := tables.SMERLTargets(); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
@@ -29,11 +28,8 @@ func TestReadSMERLTargets(t *testing.T) {
 		"env,seeds,target,margin\nant-uni,3,-inf,1\n": "not a number",
 		"env,seeds,target,margin\nant-uni,3\n":        "wrong number of fields",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(path, []byte(text), 0o666))
 		errtest.Want(t, errtest.Of(ReadSMERLTargets(path)), want)
 	}
-	errtest.Want(t, errtest.Of(ReadSMERLTargets(filepath.Join(dir,
-		"none"))), "smerl-targets")
+	errtest.Want(t, errtest.Of(ReadSMERLTargets(filepath.Join(dir, "none"))), "smerl-targets")
 }

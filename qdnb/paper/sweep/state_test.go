@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -20,24 +21,15 @@ func put(t *testing.T, root string, c runs.Config, status runs.Status) {
 	t.Helper()
 	w := hold(t, root, c)
 	defer w.Close()
-	if err := w.SaveStatus(status); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(w.SaveStatus(status))
 }
 
 // hold locks the folder of a run.
 func hold(t *testing.T, root string, c runs.Config) *runs.Writer {
 	t.Helper()
-	w, err := runs.Create(root, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Begin(-1, "generation"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.SaveCheckpoint(0, map[string]npz.Array{}, nil); err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(runs.Create(root, c))
+	must.Do(w.Begin(-1, "generation"))
+	must.Do(w.SaveCheckpoint(0, map[string]npz.Array{}, nil))
 	return w
 }
 
@@ -106,17 +98,12 @@ func TestInspect(t *testing.T) {
 }
 
 func read(t *testing.T, root string, c runs.Config) string {
-	data, err := os.ReadFile(filepath.Join(root, c.Name(), "config.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(root, c.Name(), "config.json")))
 	return string(data)
 }
 
 func write(t *testing.T, root string, c runs.Config, name, text string) {
-	if err := os.WriteFile(filepath.Join(root, c.Name(), name), []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(root, c.Name(), name), []byte(text), 0o666))
 }
 
 // Estimates of processor time replace unknown times and are divided by the number of cores. A run

@@ -10,16 +10,14 @@ import (
 	"time"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 )
 
 // config returns the configuration of a made-up algorithm.
 func config(t testing.TB, algorithm string, seed int64, hyperparameters string) runs.Config {
 	t.Helper()
-	c, err := runs.NewConfig(algorithm, "pointmaze", seed, json.RawMessage(hyperparameters))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(runs.NewConfig(algorithm, "pointmaze", seed, json.RawMessage(hyperparameters)))
 	return c
 }
 
@@ -41,9 +39,7 @@ func plan(t testing.TB) []Line {
 func text(t testing.TB, lines []Line) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Write(&out, lines); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(Write(&out, lines))
 	return out.String()
 }
 
@@ -53,10 +49,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	if n := strings.Count(first, "\n"); n != len(want) {
 		t.Fatalf("%d lines were written as %d", len(want), n)
 	}
-	got, err := Read(strings.NewReader("\n"+first), "plan")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Read(strings.NewReader("\n"+first), "plan"))
 	for i := range want {
 		if got[i].Hash == "" {
 			t.Errorf("line %d has no hash", i)
@@ -75,9 +68,7 @@ func TestPlanRoundTrip(t *testing.T) {
 func TestHash(t *testing.T) {
 	line := plan(t)[1]
 	sealed, err := line.Sealed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	line.Needs[0].Run.Hyperparameters = json.RawMessage(` {"iso_sigma": 5e-3, "batch": 1e1} `)
 	if again, err := line.Sealed(); err != nil || again.Hash != sealed.Hash {
 		t.Errorf("with another spelling the hash is %s, not %s (%v)", again.Hash, sealed.Hash, err)
@@ -93,10 +84,7 @@ func TestHash(t *testing.T) {
 	} {
 		changed := plan(t)[1]
 		change(&changed)
-		got, err := changed.Sealed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(changed.Sealed())
 		if seen[got.Hash] {
 			t.Errorf("change %d does not change the hash", i)
 		}

@@ -6,29 +6,20 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 )
 
 // adapted returns an adaptation run with the given rows: index, x, y, skill, median.
 func adapted(t *testing.T, perturbation string, rows ...[5]float64) *runs.Run {
 	t.Helper()
-	config, err := runs.NewConfig("adaptation", "ant-uni", 0,
-		map[string]any{"perturbation": perturbation, "skills": "map-elites-ant-uni-0-1a2b3c4d"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := runs.Create(t.TempDir(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(runs.NewConfig("adaptation", "ant-uni", 0,
+		map[string]any{"perturbation": perturbation, "skills": "map-elites-ant-uni-0-1a2b3c4d"}))
+	w := must.Get(runs.Create(t.TempDir(), config))
 	defer w.Close()
-	if err := w.Begin(-1, "generation", "index", "x", "y", "skill", "fitness_median"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(w.Begin(-1, "generation", "index", "x", "y", "skill", "fitness_median"))
 	for i, row := range rows {
-		if err := w.Log(append([]float64{float64(i)}, row[:]...)...); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(w.Log(append([]float64{float64(i)}, row[:]...)...))
 	}
 	return w.Run
 }
@@ -53,10 +44,7 @@ func TestAdaptation(t *testing.T) {
 			{Name: "best skill on average", X: []float64{0, 1}, Y: []float64{-40, -50}},
 		}},
 	} {
-		panel, err := adaptationPanel(run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		panel := must.Get(adaptationPanel(run))
 		want.YLabel = panel.YLabel
 		if !reflect.DeepEqual(panel, want) {
 			t.Errorf("%+v, want %+v", panel, want)

@@ -7,18 +7,14 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 // svgText returns the SVG of a figure, to search for texts.
 func svgText(t *testing.T, figure *Figure, err error) string {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := figure.encode(".svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
+	data := must.Get(figure.encode(".svg"))
 	return string(data)
 }
 
@@ -41,19 +37,13 @@ func sampleBoxes() []BoxPanel {
 }
 
 func TestBoxImages(t *testing.T) {
-	full, err := Boxes(sampleBoxes(), BoxOptions{Outer: true, Points: "setting"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := must.Get(Boxes(sampleBoxes(), BoxOptions{Outer: true, Points: "setting"}))
 	compareImage(t, "boxes", full, 360)
 	grouped := BoxPanel{YLabel: "Score"}
 	for _, p := range sampleBoxes() {
 		grouped.Groups = append(grouped.Groups, BoxGroup{Label: p.Title, Samples: p.Groups[0].Samples})
 	}
-	plain, err := Boxes([]BoxPanel{grouped}, BoxOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(Boxes([]BoxPanel{grouped}, BoxOptions{}))
 	compareImage(t, "boxes-grouped", plain, 300)
 }
 
@@ -133,14 +123,8 @@ func TestMedianLiesOverPoints(t *testing.T) {
 	panel := BoxPanel{YLimits: [2]float64{0, 2},
 		Groups: []BoxGroup{{Samples: []Sample{{"map-elites", []float64{1, 1, 1, 1, 1, 1, 1}}}}}}
 	count := func(o BoxOptions) (n int) {
-		f, err := Boxes([]BoxPanel{panel}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := f.png(150)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Boxes([]BoxPanel{panel}, o))
+		data := must.Get(f.png(150))
 		img := decode(t, data)
 		for y := range img.Bounds().Dy() * 2 / 3 { // above the legend
 			for x := range img.Bounds().Dx() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -14,9 +15,7 @@ import (
 func logged(t *testing.T, algorithm, table string) *runs.Run {
 	t.Helper()
 	run := &runs.Run{Dir: t.TempDir(), Config: runs.Config{Algorithm: algorithm, Env: "pointmaze"}}
-	if err := os.WriteFile(filepath.Join(run.Dir, "metrics.csv"), []byte(table), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(run.Dir, "metrics.csv"), []byte(table), 0o666))
 	return run
 }
 
@@ -27,18 +26,11 @@ func TestColumns(t *testing.T) {
 		logged(t, "my-objective",
 			"env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n2000,3,2,0.25\n"),
 	}
-	f, err := Columns(list, EnvSteps, "discriminator_loss", "coverage")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Columns(list, EnvSteps, "discriminator_loss", "coverage"))
 	path := filepath.Join(t.TempDir(), "columns.svg")
-	if err := f.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(f.Save(path))
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	for _, want := range []string{"Discriminator loss", "Coverage (%)", "environment steps",
 		"DIAYN+REWARD", "my-objective"} {
 		if !strings.Contains(string(text), ">"+want+"<") {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 // sampleTable is a table of two environments by two metrics, one panel without runs.
@@ -33,10 +34,7 @@ func sampleTable() CurveGrid {
 }
 
 func TestCurveTable(t *testing.T) {
-	f, err := CurveTable(sampleTable())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(CurveTable(sampleTable()))
 	compareImage(t, "curves-table", f, 400)
 	if w, h := f.Bounds(); w != 7.5*vg.Inch || h > 7*vg.Inch {
 		t.Errorf("size %.2f x %.2f in", w/vg.Inch, h/vg.Inch)
@@ -110,9 +108,7 @@ func TestQuartiles(t *testing.T) {
 	runs := []Series{{X: []float64{0, 10}, Y: []float64{0, 10}},
 		{X: []float64{2, 12}, Y: []float64{4, 4}}, {X: []float64{1, 11}, Y: []float64{0, 0}}}
 	s, err := Quartiles("a", runs, []float64{1, 2, 6, 10, 11})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	if len(s.X) != 3 || s.X[0] != 2 || s.X[2] != 10 {
 		t.Fatalf("at %v, want 2, 6 and 10, which all runs cover", s.X)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -14,13 +15,8 @@ import (
 // anywhere.
 func drawn(t *testing.T, f *Figure, err error) (shows func(color.NRGBA) bool) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := f.png(150)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
+	data := must.Get(f.png(150))
 	img := decode(t, data)
 	return func(c color.NRGBA) bool {
 		for y := range img.Bounds().Dy() {
@@ -156,12 +152,10 @@ func TestCurvesEdgeCases(t *testing.T) {
 	}{
 		"nothing":   {Panel{}, false},
 		"no points": {Panel{Series: []Series{{}}}, false},
-		"only gaps": {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{nan, -inf}}}},
-			false},
+		"only gaps": {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{nan, -inf}}}}, false},
 		"one point": {Panel{Series: []Series{{X: []float64{3}, Y: []float64{5}}}}, true},
 		"constant":  {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{7, 7}}}}, true},
-		"gap": {Panel{Series: []Series{{X: []float64{0, 1, 2, 3},
-			Y: []float64{1, nan, 2, 3}}}}, true},
+		"gap":       {Panel{Series: []Series{{X: []float64{0, 1, 2, 3}, Y: []float64{1, nan, 2, 3}}}}, true},
 		"not positive, log": {Panel{LogX: true, LogY: true,
 			Series: []Series{{X: []float64{0, 1, 2}, Y: []float64{1, -1, 0}}}}, false},
 		"constant, log": {Panel{LogX: true, LogY: true,
@@ -170,8 +164,7 @@ func TestCurvesEdgeCases(t *testing.T) {
 			Series: []Series{{X: []float64{0, 1}, Y: []float64{-5, 5}}}}, true},
 		"outside of limits": {Panel{YLimits: [2]float64{0, 1}, XLimits: [2]float64{0, 1},
 			Series: []Series{{X: []float64{5, 6}, Y: []float64{5, 5}}}}, false},
-		"huge": {Panel{Series: []Series{{X: []float64{0, 1},
-			Y: []float64{-1e300, 1e300}}}}, true},
+		"huge": {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{-1e300, 1e300}}}}, true},
 		"largest": {Panel{Series: []Series{{X: []float64{-math.MaxFloat64, math.MaxFloat64},
 			Y: []float64{-math.MaxFloat64, math.MaxFloat64}}}}, true},
 		"log, huge": {Panel{LogY: true, Series: []Series{{X: []float64{0, 1},

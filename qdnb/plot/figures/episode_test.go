@@ -4,6 +4,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"example.com/qdnb/internal/must"
 )
 
 // way returns an episode of a robot that hops.
@@ -27,18 +29,10 @@ func TestMetaEpisode(t *testing.T) {
 	for name, skills := range map[string]int{"few": 5, "many": 23} {
 		e := way(skills)
 		e.X[50] = math.NaN()
-		fig, err := MetaEpisode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		png, err := fig.PNG(Resolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fig := must.Get(MetaEpisode(e))
+		png := must.Get(fig.PNG(Resolution))
 		if dir := os.Getenv("QDNB_TEST_FIGURES"); dir != "" {
-			if err := os.WriteFile(dir+"/episode-"+name+".png", png, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(os.WriteFile(dir+"/episode-"+name+".png", png, 0o666))
 		}
 		_, entries := e.colors()
 		if want := map[string]bool{"few": true, "many": false}[name]; (len(entries) > 0) != want {

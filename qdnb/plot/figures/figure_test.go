@@ -20,6 +20,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 func TestSaveFormats(t *testing.T) {
@@ -28,9 +29,7 @@ func TestSaveFormats(t *testing.T) {
 		for format, start := range map[string]string{".png": "\x89PNG\r\n", ".svg": "<?xml",
 			".pdf": "%PDF-", ".PNG": "\x89PNG\r\n"} {
 			path := filepath.Join(dir, name+format)
-			if err := f.Save(path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(f.Save(path))
 			data, err := os.ReadFile(path)
 			if err != nil || !bytes.HasPrefix(data, []byte(start)) {
 				t.Errorf("%s: starts with %q, %v", path, data[:8], err)
@@ -49,22 +48,13 @@ func TestSaveFormats(t *testing.T) {
 // A character that the font lacks is a box, wherever it stands.
 func TestMissingCharacters(t *testing.T) {
 	draw := func(format, title, x, y, name string) []byte {
-		f, err := Curves([]Panel{{Title: title, XLabel: x, YLabel: y, Series: []Series{
-			{Name: name, X: []float64{0, 1}, Y: []float64{0, 1}}, {Name: "b"}}}}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := f.encode(format)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Curves([]Panel{{Title: title, XLabel: x, YLabel: y, Series: []Series{
+			{Name: name, X: []float64{0, 1}, Y: []float64{0, 1}}, {Name: "b"}}}}, 1))
+		data := must.Get(f.encode(format))
 		return data
 	}
 	ink := func(title, x, y, name string) (n int) {
-		img, err := png.Decode(bytes.NewReader(draw(".png", title, x, y, name)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := must.Get(png.Decode(bytes.NewReader(draw(".png", title, x, y, name))))
 		for p := range img.Bounds().Dx() * img.Bounds().Dy() {
 			if r, _, _, _ := img.At(p%img.Bounds().Dx(), p/img.Bounds().Dx()).RGBA(); r < 0x6000 {
 				n++
@@ -103,10 +93,7 @@ func TestMissingCharacters(t *testing.T) {
 }
 
 func TestSaveErrors(t *testing.T) {
-	f, err := RepertoireMap(sampleCells())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(RepertoireMap(sampleCells()))
 	dir := t.TempDir()
 	for _, name := range []string{"figure.jpeg", "figure", "figure."} {
 		errtest.Want(t, f.Save(filepath.Join(dir, name)), ".png, .svg, .pdf")
@@ -117,9 +104,7 @@ func TestSaveErrors(t *testing.T) {
 	}
 	// A figure that cannot be drawn leaves the file as it was.
 	path := filepath.Join(dir, "old.png")
-	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(path, []byte("old"), 0o644))
 	errtest.Want(t, f.Size(10, 10).Save(path), "larger Size")
 	if data, _ := os.ReadFile(path); string(data) != "old" {
 		t.Errorf("the old file is now %q", data)
@@ -130,10 +115,7 @@ func TestSaveErrors(t *testing.T) {
 }
 
 func TestPNGErrors(t *testing.T) {
-	f, err := Curves(samplePanels(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Curves(samplePanels(), 3))
 	for _, c := range []struct {
 		figure *Figure
 		dpi    int
@@ -154,16 +136,10 @@ func TestPNGErrors(t *testing.T) {
 // A gonum plot that panics gives an error.
 func TestFromPlot(t *testing.T) {
 	p := plot.New()
-	line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 1}, {X: 1, Y: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(plotter.NewLine(plotter.XYs{{X: 0, Y: 1}, {X: 1, Y: 2}}))
 	p.Add(line)
 	f := FromPlot(p, 3*vg.Inch, 2*vg.Inch)
-	data, err := f.PNG(96)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(f.PNG(96))
 	if img := decode(t, data); img.Bounds() != image.Rect(0, 0, 288, 192) {
 		t.Errorf("image of %v", img.Bounds())
 	}
@@ -172,14 +148,8 @@ func TestFromPlot(t *testing.T) {
 }
 
 func TestPNGStatesItsResolution(t *testing.T) {
-	f, err := Trajectories(sampleArena())
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := f.PNG(Resolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Trajectories(sampleArena()))
+	data := must.Get(f.PNG(Resolution))
 	at := bytes.Index(data, []byte("pHYs"))
 	if at < 0 || binary.BigEndian.Uint32(data[at+4:]) != 7559 || data[at+12] != 1 { // 192 / 0.0254
 		t.Error("no pHYs chunk of 192 dots per inch")
@@ -196,14 +166,8 @@ func TestRepertoireMapIsSmall(t *testing.T) {
 	for range c.Centroids {
 		c.Fitness = append(c.Fitness, rng.NormFloat64())
 	}
-	f, err := RepertoireMap(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := f.PNG(Resolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(RepertoireMap(c))
+	data := must.Get(f.PNG(Resolution))
 	if len(data) > 150e3 {
 		t.Errorf("a map of 1024 cells takes %d bytes", len(data))
 	}
@@ -255,14 +219,8 @@ func TestPathsLieOverWalls(t *testing.T) {
 		Paths: []Path{{Label: "one", X: []float64{-0.9, -0.5, 0.5, 0.9},
 			Y: []float64{-0.5, 0.1, 0.1, -0.5}}},
 	}
-	f, err := Trajectories(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := f.png(150)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Trajectories(a))
+	data := must.Get(f.png(150))
 	img := decode(t, data)
 	blue, walls := 0, 0
 	for y := range img.Bounds().Dy() {

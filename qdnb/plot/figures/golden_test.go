@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot/vg"
+
+	"example.com/qdnb/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the images in testdata")
@@ -34,15 +36,10 @@ func TestImages(t *testing.T) {
 func compareImage(t *testing.T, name string, figure *Figure, pixels int) {
 	t.Helper()
 	width, _ := figure.Bounds()
-	got, err := figure.PNG(int(math.Round(float64(pixels) / float64(width/vg.Inch))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(figure.PNG(int(math.Round(float64(pixels) / float64(width/vg.Inch)))))
 	path := filepath.Join("testdata", name+".png")
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
@@ -64,12 +61,8 @@ func TestImageComparisonIsSensitive(t *testing.T) {
 	var images [2][]byte
 	for i := range images {
 		f, err := RepertoireMap(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if images[i], err = f.PNG(68); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
+		images[i] = must.Get(f.PNG(68))
 		c.Descriptors = nil
 	}
 	if d := imageDifference(t, images[0], images[1]); d < maxDifference {
@@ -230,9 +223,6 @@ func sampleFigures(t *testing.T) map[string]*Figure {
 
 func decode(t *testing.T, data []byte) image.Image {
 	t.Helper()
-	img, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(png.Decode(bytes.NewReader(data)))
 	return img
 }

@@ -6,18 +6,15 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot/vg"
+
+	"example.com/qdnb/internal/must"
 )
 
 // svgOf returns the SVG of a figure that must be drawable.
 func svgOf(t *testing.T, f *Figure, err error) string {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := f.encode(".svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
+	data := must.Get(f.encode(".svg"))
 	return string(data)
 }
 
@@ -48,7 +45,7 @@ func TestDenseGrid(t *testing.T) {
 	a, b := sampleCells(), sampleCells()
 	b.XLabel, b.YLabel = "right foot", "left foot"
 	g := Grid{Maps: [][]Map{{&a, &b}, {&a, &b}, {&a, &b}}}
-	text := svgOf(t, must(MapGrid(g)), nil)
+	text := svgOf(t, must.Get(MapGrid(g)), nil)
 	for label, want := range map[string]int{"final x": 1, "final y": 3, "right foot": 1,
 		"left foot": 3} {
 		if n := strings.Count(text, ">"+label+"<"); n != want {
@@ -57,7 +54,7 @@ func TestDenseGrid(t *testing.T) {
 	}
 	wide := strings.Count(text, ">0<")
 	g.Dense = true
-	text = svgOf(t, must(MapGrid(g)), nil)
+	text = svgOf(t, must.Get(MapGrid(g)), nil)
 	for label, want := range map[string]int{"final x": 1, "final y": 1, "right foot": 1,
 		"left foot": 1, "0": wide} {
 		if n := strings.Count(text, ">"+label+"<"); n != want {
@@ -71,7 +68,7 @@ func TestGridKeepsRowTitlesApart(t *testing.T) {
 	a := sampleCells()
 	name := "a method of a long name and of one more"
 	row := []Map{&a, &a, &a, &a, &a, &a, &a, &a}
-	f := must(MapGrid(Grid{Dense: true, Maps: [][]Map{row, row, row, row},
+	f := must.Get(MapGrid(Grid{Dense: true, Maps: [][]Map{row, row, row, row},
 		RowTitles: []string{name, name, name, name}}))
 	if _, height := f.Bounds(); height < 3*textStyle(tickSize).Width(name) {
 		t.Errorf("%.0f points are not high enough for titles of %.0f at four rows", height,
@@ -79,18 +76,11 @@ func TestGridKeepsRowTitlesApart(t *testing.T) {
 	}
 }
 
-func must(f *Figure, err error) *Figure {
-	if err != nil {
-		panic(err)
-	}
-	return f
-}
-
 // Neighbours with the same limits share ticks only if their axes have the same meaning.
 func TestGridKeepsAxesOfOtherThings(t *testing.T) {
 	a, b := sampleCells(), sampleCells()
 	b.XLabel = "something else"
-	text := svgOf(t, must(MapGrid(Grid{Maps: [][]Map{{&a}, {&b}}})), nil)
+	text := svgOf(t, must.Get(MapGrid(Grid{Maps: [][]Map{{&a}, {&b}}})), nil)
 	for _, label := range []string{"final x", "something else"} {
 		if !strings.Contains(text, ">"+label+"<") {
 			t.Errorf("the grid lacks %q", label)

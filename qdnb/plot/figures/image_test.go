@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 // gradient returns an image with more colours than a palette has. All are rare except the greys of
@@ -35,9 +36,7 @@ func TestImagesAreDrawn(t *testing.T) {
 		{Title: "narrow", Image: gradient(30, 60)},
 	}
 	figure, err := Images(pictures, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	compareImage(t, "images", figure, 338)
 	for ending, mark := range map[string]string{".svg": "data:image/png;base64,",
 		".pdf": "/Subtype /Image"} {

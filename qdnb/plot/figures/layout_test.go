@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
+
+	"example.com/qdnb/internal/must"
 )
 
 // Data areas are where the layout puts them, however long the labels of the axes are.
@@ -17,10 +19,7 @@ func TestLongLabelsLeaveTheDataInPlace(t *testing.T) {
 			for _, letters := range []string{"ab ", "abcdefgh ", "m"} {
 				text := strings.Repeat(letters, 1+n/len(letters))
 				one := Panel{XLabel: text, YLabel: text}
-				k, err := keyOf([][]Panel{{one}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				k := must.Get(keyOf([][]Panel{{one}}))
 				l := &layout{panels: [][]*panel{{one.panel(k)}}}
 				l.weigh()
 				p := l.panels[0][0]

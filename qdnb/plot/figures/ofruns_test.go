@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -21,14 +22,8 @@ func TestSnapshots(t *testing.T) {
 		t.Errorf("more than there are: %v", got)
 	}
 
-	config, err := runs.NewConfig("map-elites", "pointmaze", 0, map[string]any{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := runs.Create(t.TempDir(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(runs.NewConfig("map-elites", "pointmaze", 0, map[string]any{}))
+	w := must.Get(runs.Create(t.TempDir(), config))
 	defer w.Close()
 	cells := sampleCells()
 	repertoire := runs.Repertoire{Params: 1, Dims: 2, Lower: []float32{-1, -1}, Upper: []float32{1, 1}}
@@ -38,12 +33,10 @@ func TestSnapshots(t *testing.T) {
 	}
 	repertoire.Descriptors = repertoire.Centroids
 	for _, g := range []int64{6, 12, 17, 23, 28, 34, 39, 45, 50, 100} {
-		if err := w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: g},
-			Repertoire: repertoire}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: g},
+			Repertoire: repertoire}))
 	}
-	text := svgOf(t, must(Snapshots(w.Run, 5)), nil)
+	text := svgOf(t, must.Get(Snapshots(w.Run, 5)), nil)
 	for title, want := range map[string]int{"generation 6": 1, "generation 23": 1, "generation 28": 0,
 		"generation 100": 1, "final y": 1} {
 		if n := strings.Count(text, ">"+title+"<"); n != want {

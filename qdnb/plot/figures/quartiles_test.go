@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 func TestQuartilesOfEqualAxes(t *testing.T) {
@@ -15,9 +16,7 @@ func TestQuartilesOfEqualAxes(t *testing.T) {
 		runs = append(runs, Series{X: x, Y: []float64{f, 10 * f, -f}})
 	}
 	s, err := Quartiles("map-elites", runs, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	// numpy.percentile([3, 1, 10, 2, 4], [25, 50, 75]) = [2, 3, 4]
 	if s.Name != "map-elites" || !slices.Equal(s.X, x) || !slices.Equal(s.Low, []float64{2, 20, -4}) ||
 		!slices.Equal(s.Y, []float64{3, 30, -3}) || !slices.Equal(s.High, []float64{4, 40, -2}) {
@@ -35,10 +34,7 @@ func TestQuartilesInterpolatesOverTheCommonRange(t *testing.T) {
 		{X: []float64{0, 10}, Y: []float64{0, 100}},
 		{X: []float64{2, 4, 20}, Y: []float64{20, 40, 200}},
 	}
-	s, err := Quartiles("x", runs, []float64{0, 2, 4, 6, 8, 10, 12})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Quartiles("x", runs, []float64{0, 2, 4, 6, 8, 10, 12}))
 	if want := []float64{2, 4, 6, 8, 10}; !slices.Equal(s.X, want) {
 		t.Fatalf("x = %v, want %v", s.X, want)
 	}

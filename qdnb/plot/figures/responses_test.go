@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot/vg"
+
+	"example.com/qdnb/internal/must"
 )
 
 func sampleResponses() Responses {
@@ -39,23 +41,14 @@ func sampleResponses() Responses {
 
 // The golden images of adaptation figures, as in TestImages.
 func TestResponseImages(t *testing.T) {
-	all, err := sampleResponses().Figure()
-	if err != nil {
-		t.Fatal(err)
-	}
-	intervals, err := Intervals([]IntervalPanel{*sampleResponses().Beside}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(sampleResponses().Figure())
+	intervals := must.Get(Intervals([]IntervalPanel{*sampleResponses().Beside}, 1))
 	panel := *sampleResponses().Beside
 	for i := range panel.Rows {
 		panel.Rows[i].Marks = []float64{-10000 - 500*float64(i), math.NaN(), -13500}
 	}
-	marked, err := MarkedIntervals([]IntervalPanel{panel, panel}, 2, "published", "small", "none",
-		"large")
-	if err != nil {
-		t.Fatal(err)
-	}
+	marked := must.Get(MarkedIntervals([]IntervalPanel{panel, panel}, 2, "published", "small", "none",
+		"large"))
 	for name, figure := range map[string]*Figure{"responses": all, "intervals": intervals,
 		"intervals-marked": marked} {
 		compareImage(t, name, figure, 400)
@@ -112,15 +105,9 @@ func TestResponseEdges(t *testing.T) {
 // A bar that extends beyond the axis is cut at its end rather than drawn over its neighbours.
 func TestIntervalBarsEndAtTheAxis(t *testing.T) {
 	bar := func(high float64) []byte {
-		f, err := Intervals([]IntervalPanel{{XLimits: [2]float64{0, 1},
-			Rows: []Interval{{Name: "a", Value: 0.5, Low: 0.2, High: high}}}}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		image, err := f.PNG(50)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Intervals([]IntervalPanel{{XLimits: [2]float64{0, 1},
+			Rows: []Interval{{Name: "a", Value: 0.5, Low: 0.2, High: high}}}}, 1))
+		image := must.Get(f.PNG(50))
 		return image
 	}
 	if d := imageDifference(t, bar(1), bar(7)); d != 0 {

@@ -12,13 +12,11 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 func TestShowSavesOutsideANotebook(t *testing.T) {
-	f, err := Trajectories(sampleArena())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Trajectories(sampleArena()))
 	f = f.Size(2*vg.Inch, 2.5*vg.Inch)
 	dir := filepath.Join(t.TempDir(), "made", "by show")
 	t.Setenv(FolderVariable, dir)
@@ -49,24 +47,16 @@ func TestShowSavesOutsideANotebook(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	data, err := os.ReadFile("here.png")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("here.png"))
 	if got, want := decode(t, data).Bounds(), image.Rect(0, 0, 384, 480); got != want {
 		t.Errorf("image of %v, want %v", got, want)
 	}
 }
 
 func TestShowErrors(t *testing.T) {
-	f, err := Trajectories(sampleArena())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Trajectories(sampleArena()))
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
 	t.Setenv(FolderVariable, filepath.Join(dir, "file"))
 	errtest.Want(t, f.Show("skills"), FolderVariable)
 	t.Setenv(FolderVariable, dir)
@@ -79,17 +69,13 @@ func TestShowErrors(t *testing.T) {
 func captureStderr(t *testing.T, do func()) string {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	old := os.Stderr
 	os.Stderr = w
 	defer func() { os.Stderr = old }()
 	do()
 	w.Close()
 	var buf bytes.Buffer
-	if _, err := io.Copy(&buf, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.Copy(&buf, r))
 	return buf.String()
 }

@@ -7,15 +7,13 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/cell/celltest"
+	"example.com/qdnb/internal/must"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
 // Show sends a PNG of double resolution and the size at which to display it.
 func TestShowInANotebook(t *testing.T) {
-	f, err := RepertoireMap(sampleCells())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(RepertoireMap(sampleCells()))
 	data := celltest.Displayed(t, func() error { return f.Show("repertoire") })[0]
 	png, ok := data.Data[protocol.MIMEImagePNG].([]byte)
 	if !ok || len(data.Data) != 1 {

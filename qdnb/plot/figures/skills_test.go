@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -20,16 +21,14 @@ func TestFirstEpisode(t *testing.T) {
 		goal                  *Rect
 		want                  int
 	}{
-		"to the end":   {[]float32{0, 0, 1, 0, 2, 0}, []float32{2, 0}, nil, 3},
-		"ended before": {[]float32{0, 0, 1, 0, 2, 0}, []float32{1, 0}, nil, 2},
-		"waits":        {[]float32{0, 0, 1, 0, 1, 0}, []float32{1, 0}, goal, 3},
-		"into the goal": {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, goal,
-			3},
+		"to the end":    {[]float32{0, 0, 1, 0, 2, 0}, []float32{2, 0}, nil, 3},
+		"ended before":  {[]float32{0, 0, 1, 0, 2, 0}, []float32{1, 0}, nil, 2},
+		"waits":         {[]float32{0, 0, 1, 0, 1, 0}, []float32{1, 0}, goal, 3},
+		"into the goal": {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, goal, 3},
 		"around the goal": {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 0.4, 0.5, 0.5, 0.6},
 			[]float32{0.4, 0.5}, goal, 3},
-		"goal in the last step": {[]float32{0, 0, 0.4, 0.5}, []float32{0.4, 0.5}, goal, 2},
-		"there is no goal": {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, nil,
-			2},
+		"goal in the last step":   {[]float32{0, 0, 0.4, 0.5}, []float32{0.4, 0.5}, goal, 2},
+		"there is no goal":        {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, nil, 2},
 		"one coordinate is equal": {[]float32{0, 0, 0, 1, 1, 1}, []float32{0, 1}, nil, 2},
 		"not a number":            {[]float32{0, 0, nan, 0, nan, 0}, []float32{nan, 0}, nil, 3},
 	} {
@@ -56,14 +55,8 @@ func TestSkillLabels(t *testing.T) {
 // of skill 1 end a step earlier.
 func skilled(t *testing.T, env string) *runs.Run {
 	t.Helper()
-	config, err := runs.NewConfig("diayn-reward", env, 3, map[string]any{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := runs.Create(t.TempDir(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(runs.NewConfig("diayn-reward", env, 3, map[string]any{}))
+	w := must.Get(runs.Create(t.TempDir(), config))
 	defer w.Close()
 	s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1, 1, 0},
 		Fitnesses: []float32{1, 2, 4, 3}}
@@ -77,21 +70,14 @@ func skilled(t *testing.T, env string) *runs.Run {
 	for i, k := range s.Which {
 		s.Descriptors[2*i] = s.Trajectories[6*i+4-2*k]
 	}
-	if err := w.SaveSkills(s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(w.SaveSkills(s))
 	return w.Run
 }
 
 func TestAddSkills(t *testing.T) {
 	run := skilled(t, "ant-omni")
-	arena, err := ArenaOf("ant-omni")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := arena.AddSkills(run); err != nil {
-		t.Fatal(err)
-	}
+	arena := must.Get(ArenaOf("ant-omni"))
+	must.Do(arena.AddSkills(run))
 	for i, want := range []struct {
 		label string
 		steps int
@@ -101,22 +87,15 @@ func TestAddSkills(t *testing.T) {
 			t.Errorf("path %d is %+v, want %+v", i, p, want)
 		}
 	}
-	f, err := SkillTrajectories(run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	svg, err := f.encode(".svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(SkillTrajectories(run))
+	svg := must.Get(f.encode(".svg"))
 	for _, want := range []string{"DIAYN+REWARD on ant-omni, 4 episodes", "skill 0: 2.0",
 		"skill 1: 3.0", "x (m)"} {
 		if !strings.Contains(string(svg), ">"+want+"<") {
 			t.Errorf("the figure lacks %q", want)
 		}
 	}
-	errtest.Want(t, errtest.Of(SkillTrajectories(skilled(t,
-		"walker-uni"))), "has no positions")
+	errtest.Want(t, errtest.Of(SkillTrajectories(skilled(t, "walker-uni"))), "has no positions")
 }
 
 // A legend lists up to 40 skills, besides the ends of paths and the goal.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 func area(polygon [][2]float64) float64 {
@@ -65,10 +66,7 @@ func TestVoronoiTilesTheBoxByNearestSite(t *testing.T) {
 			[2]float64{1, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cells, err := Voronoi(c.sites, c.lower, c.upper)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cells := must.Get(Voronoi(c.sites, c.lower, c.upper))
 			var total float64
 			for i, cell := range cells {
 				if a := area(cell); a < 0 {
@@ -111,10 +109,7 @@ func TestVoronoiSymmetricCases(t *testing.T) {
 			[]float64{4, 0, 4, 0}},
 		{"all the same", [][2]float64{{1, 1}, {1, 1}}, []float64{8, 0}},
 	} {
-		cells, err := Voronoi(c.sites, lower, upper)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cells := must.Get(Voronoi(c.sites, lower, upper))
 		for i, want := range c.areas {
 			if got := area(cells[i]); math.Abs(got-want) > 1e-12 {
 				t.Errorf("%s: cell %d has area %g, want %g", c.name, i, got, want)
@@ -130,8 +125,7 @@ func TestVoronoiRefusesWhatIsNotFinite(t *testing.T) {
 	errtest.Want(t, errtest.Of(Voronoi([][2]float64{{0, 0}, {math.NaN(), 0}}, [2]float64{0, 0},
 		[2]float64{1, 1})), "site 1")
 	for _, upper := range [][2]float64{{0, 1}, {-1, 1}, {1, math.Inf(1)}, {math.NaN(), 1}} {
-		errtest.Want(t, errtest.Of(Voronoi([][2]float64{{0, 0}}, [2]float64{0, 0},
-			upper)), "limits")
+		errtest.Want(t, errtest.Of(Voronoi([][2]float64{{0, 0}}, [2]float64{0, 0}, upper)), "limits")
 	}
 	if cells, err := Voronoi(nil, [2]float64{0, 0}, [2]float64{1, 1}); err != nil || len(cells) != 0 {
 		t.Errorf("no sites: got %v, %v", cells, err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 func TestIllustrations(t *testing.T) {
@@ -18,10 +19,7 @@ func TestIllustrations(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	changed, err := Illustration("ant-uni")
-	if err != nil {
-		t.Fatal(err)
-	}
+	changed := must.Get(Illustration("ant-uni"))
 	changed.Bodies[0].Shapes[0].Radius, changed.Frames[0][0].Position[2] = 9, 9
 	if again, _ := Illustration("ant-uni"); again.Bodies[0].Shapes[0].Radius ==
 		9 || again.Frames[0][0].Position[2] == 9 {

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/spatial/r3"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the images in testdata")
@@ -61,10 +62,7 @@ func TestBall(t *testing.T) {
 	const size, radius, distance = 201, 0.5, 4.0
 	f := oneBall(Vec{1, 2, 3}, radius)
 	c := Camera{Eye: Vec{1, 2 - distance, 3}, Target: Vec{1, 2, 3}, Angle: 30}
-	img, err := Render(f, 0, c, size, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(Render(f, 0, c, size, size))
 	first, last, covered := size, 0, 0.0
 	for y := range size {
 		for x := range size {
@@ -158,10 +156,7 @@ func TestSymmetry(t *testing.T) {
 	f.Ground = true
 	f.Bodies = append(f.Bodies, Body{Name: "arms", Fixed: true, Pose: Pose{Vec{0, 0, 0.5}, Quat{1}},
 		Shapes: []Shape{{A: Vec{-0.5}, B: Vec{0.5}, Radius: 0.1, Color: red}}})
-	img, err := Render(f, 0, Camera{Eye: Vec{0, -4, 2}, Target: Vec{0, 0, 0.4}, Angle: 30}, 80, 60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(Render(f, 0, Camera{Eye: Vec{0, -4, 2}, Target: Vec{0, 0, 0.4}, Angle: 30}, 80, 60))
 	// The tiles of the ground alternate, and the rays within a pixel are not mirrored; the mean
 	// difference stays small.
 	var pixels, total float64
@@ -195,28 +190,15 @@ func TestColors(t *testing.T) {
 // -update and look at the pictures.
 func TestImages(t *testing.T) {
 	f := yard()
-	strip, err := Strip(f, 3, 100, 75)
-	if err != nil {
-		t.Fatal(err)
-	}
-	near, err := Render(f, -1, Camera{}, 160, 120)
-	if err != nil {
-		t.Fatal(err)
-	}
+	strip := must.Get(Strip(f, 3, 100, 75))
+	near := must.Get(Render(f, -1, Camera{}, 160, 120))
 	whole, err := Render(f, 20, Whole(f, 4./3), 160, 120)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	for name, img := range map[string]image.Image{"strip": strip, "near": near, "whole": whole} {
 		path := filepath.Join("testdata", name+".png")
 		if *update {
-			file, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := png.Encode(file, img); err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(os.Create(path))
+			must.Do(png.Encode(file, img))
 			file.Close()
 		}
 		file, err := os.Open(path)
@@ -225,9 +207,7 @@ func TestImages(t *testing.T) {
 		}
 		want, err := png.Decode(file)
 		file.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		if d := difference(t, img, want); d > 0.3 {
 			t.Errorf("%s differs from %s by %.2f per channel on average", name, path, d)
 		}
@@ -349,8 +329,6 @@ func TestMistakes(t *testing.T) {
 func BenchmarkRender(b *testing.B) {
 	f := yard()
 	for b.Loop() {
-		if _, err := Render(f, 0, Camera{}, 400, 300); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(Render(f, 0, Camera{}, 400, 300))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/plot/tables"
 )
 
@@ -230,8 +231,7 @@ func TestStack(t *testing.T) {
 			Rows: [][]tables.Entry{tables.Row("a", text), {{Text: "b"}, {Text: "9", Bold: true}}}}
 	}
 	stacked := tables.Stack("metric", []string{"one", "two"}, part("1"), part("2"))
-	if got, want := stacked.CSV(),
-		"metric,method,env\none,a,1\none,b,9\ntwo,a,2\ntwo,b,9\n"; got !=
+	if got, want := stacked.CSV(), "metric,method,env\none,a,1\none,b,9\ntwo,a,2\ntwo,b,9\n"; got !=
 		want || !stacked.Rows[3][2].Bold {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -249,9 +249,7 @@ func TestSave(t *testing.T) {
 		".html": sample().HTML(), ".txt": sample().Text(),
 	} {
 		path := filepath.Join(dir, "table"+ending)
-		if err := sample().Save(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(sample().Save(path))
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v", path, got, err)
 		}
@@ -263,9 +261,7 @@ func TestSave(t *testing.T) {
 	} {
 		errtest.Want(t, sample().Save(path), want)
 	}
-	if err := sample().Show(filepath.Join(dir, "shown.csv")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(sample().Show(filepath.Join(dir, "shown.csv")))
 	if got, err := os.ReadFile(filepath.Join(dir,
 		"shown.csv")); err != nil || string(got) != sample().CSV() {
 		t.Errorf("%s, %v", got, err)

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"example.com/qdnb/internal/must"
 )
 
 // patience is how long the browser may take for any step on a busy machine.
@@ -53,13 +55,9 @@ func openBrowser(t *testing.T) *browser {
 			"install chromium)")
 	}
 	toBrowser, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	out, fromBrowser, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	profile := t.TempDir()
 	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--use-angle=swiftshader",
 		"--enable-unsafe-swiftshader", "--hide-scrollbars",
@@ -67,9 +65,7 @@ func openBrowser(t *testing.T) *browser {
 		"--user-data-dir="+profile, "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+profile)
 	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4, as the option says
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(cmd.Start())
 	toBrowser.Close()
 	fromBrowser.Close()
 	b := &browser{t: t, in: in, answers: map[int]chan answer{}}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 )
@@ -27,10 +28,7 @@ func FuzzFilm(f *testing.F) {
 			small.Frames = append(small.Frames, []scene.Pose{{Position: at, Rotation: scene.Quat{1}},
 				{Position: at, Rotation: scene.Quat{0, 1, float64(i)}}})
 		}
-		text, err := json.Marshal(small)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := must.Get(json.Marshal(small))
 		f.Add(string(text))
 	}
 	one := func(pose string) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
@@ -37,13 +38,8 @@ func TestGIF(t *testing.T) {
 				t.Errorf("progress: %d of %d at call %d", done, all, calls)
 			}
 		}}
-	if err := GIF(&file, films, a); err != nil {
-		t.Fatal(err)
-	}
-	found, err := gif.DecodeAll(bytes.NewReader(file.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(GIF(&file, films, a))
+	found := must.Get(gif.DecodeAll(bytes.NewReader(file.Bytes())))
 	size := found.Image[0].Bounds().Size()
 	if len(found.Image) != 26 || size.X != 160 || size.Y != 60 || found.LoopCount != 0 || calls != 26 {
 		t.Errorf("%d frames of %v, loop count %d, %d calls", len(found.Image), size, found.LoopCount,
@@ -84,9 +80,7 @@ func TestGIF(t *testing.T) {
 		t.Errorf("%d frames of ten seconds, of which five are shown", n)
 	}
 	path := filepath.Join(t.TempDir(), "a.gif")
-	if err := SaveGIF(path, films, a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(SaveGIF(path, films, a))
 	if data, err := os.ReadFile(path); err != nil || !bytes.Equal(data, file.Bytes()) {
 		t.Errorf("the saved file differs: %v", err)
 	}

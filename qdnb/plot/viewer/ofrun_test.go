@@ -9,6 +9,7 @@ import (
 
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -16,24 +17,11 @@ import (
 // written returns the folder of a run, trained or not.
 func written(t *testing.T, algorithm, env string, save func(*runs.Writer) error) *runs.Run {
 	t.Helper()
-	config, err := runs.NewConfig(algorithm, env, 0, map[string]int{"episode_length": 250})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := runs.Create(t.TempDir(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := save(w); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	run, err := runs.Open(w.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(runs.NewConfig(algorithm, env, 0, map[string]int{"episode_length": 250}))
+	w := must.Get(runs.Create(t.TempDir(), config))
+	must.Do(save(w))
+	must.Do(w.Close())
+	run := must.Get(runs.Open(w.Dir))
 	return run
 }
 
@@ -71,12 +59,8 @@ func films(n int) (list []*scene.Film) {
 // Cells returns as many cells as fit on a page: a hundred for an ant, more for robots with fewer
 // bodies.
 func TestCellsOfARun(t *testing.T) {
-	for env, want := range map[string]int{"ant-omni": 100, "somewhere": 100,
-		"walker-uni": 128} {
-		cells, err := Cells(repertoire(t, env, square(20, 2, 3)))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for env, want := range map[string]int{"ant-omni": 100, "somewhere": 100, "walker-uni": 128} {
+		cells := must.Get(Cells(repertoire(t, env, square(20, 2, 3))))
 		if len(cells) != want || slices.Min(cells) < 3 || !slices.Contains(cells, 399) {
 			t.Errorf("%s: %d cells, want %d with the fittest and none that is empty: %v", env, len(cells),
 				want, cells)
@@ -90,8 +74,7 @@ func TestCellsOfARun(t *testing.T) {
 	if err != nil || !slices.Equal(few, []int{1, 2, 3}) {
 		t.Errorf("%v, %v", few, err)
 	}
-	errtest.Want(t, errtest.Of(Cells(repertoire(t, "ant-omni",
-		square(2, 2, 4)))), "is empty")
+	errtest.Want(t, errtest.Of(Cells(repertoire(t, "ant-omni", square(2, 2, 4)))), "is empty")
 	if _, err := Cells(written(t, "map-elites", "ant-omni",
 		func(*runs.Writer) error { return nil })); err == nil {
 		t.Error("got cells without a repertoire")
@@ -153,9 +136,7 @@ func TestShowSavesAPage(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new")
 	t.Setenv(cell.FolderVariable, folder)
 	p := Skill(crawler(1, 3))
-	if err := p.Show("skill"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(p.Show("skill"))
 	page, err := os.ReadFile(filepath.Join(folder, "skill.html"))
 	if err != nil || string(page) != string(pageOf(t, p)) {
 		t.Errorf("%d bytes, %v", len(page), err)

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/runs"
@@ -125,29 +126,20 @@ func grid(t testing.TB, n, films, frames int) *Page {
 		}
 		c.Fitness = append(c.Fitness, fitness)
 	}
-	p, err := Repertoire(c, filmed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Repertoire(c, filmed))
 	return p
 }
 
 func pageOf(t testing.TB, p *Page) []byte {
 	t.Helper()
-	page, err := p.HTML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(p.HTML())
 	return page
 }
 
 // colours counts the colours of a region of a picture, in steps of 16.
 func colours(t *testing.T, data []byte, x0, y0, x1, y1 int) int {
 	t.Helper()
-	img, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(png.Decode(bytes.NewReader(data)))
 	seen := map[[3]uint32]bool{}
 	for y := y0; y < y1; y++ {
 		for x := x0; x < x1; x++ {
@@ -167,21 +159,12 @@ func TestBundleIsOfItsSources(t *testing.T) {
 			t.Fatalf("%s: %v, %v", pattern, names, err)
 		}
 		for _, name := range names {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(os.ReadFile(name))
 			h.Write(data)
 		}
 	}
-	r, err := gzip.NewReader(bytes.NewReader(bundle))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(gzip.NewReader(bytes.NewReader(bundle)))
+	program := must.Get(io.ReadAll(r))
 	first, _, _ := strings.Cut(string(program), "\n")
 	notice, _, _ := strings.Cut(string(program), "*/")
 	if sum := fmt.Sprintf("%x", h.Sum(nil)); !strings.Contains(first, sum) {
@@ -203,9 +186,7 @@ func TestLargePage(t *testing.T) {
 		t.Errorf("the page has %d bytes", len(page))
 	}
 	if dir := os.Getenv("QDNB_SCREENSHOTS"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, "large.html"), page, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(dir, "large.html"), page, 0o666))
 	}
 }
 
@@ -244,10 +225,7 @@ func firstFrame(t *testing.T, b *browser) {
 		if step := b.text("document.documentElement.dataset.step"); strings.HasPrefix(step, "-") {
 			t.Errorf("the page starts at step %s", step)
 		}
-		ms, err := strconv.Atoi(b.text("document.documentElement.dataset.firstFrame"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ms := must.Get(strconv.Atoi(b.text("document.documentElement.dataset.firstFrame")))
 		if best = min(best, ms); best < 1000 {
 			break
 		}
@@ -358,10 +336,7 @@ func settled(b *browser, name string) []byte {
 // brightness returns the mean of a picture, of 255.
 func brightness(t *testing.T, data []byte) float64 {
 	t.Helper()
-	img, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(png.Decode(bytes.NewReader(data)))
 	sum, n := 0.0, 0
 	for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y += 5 {
 		for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x += 5 {
@@ -484,10 +459,7 @@ func listChooses(t *testing.T, b *browser) {
 			Descriptor: []float64{0.1, 0.5, 0.9, fitness / 7}, Film: crawler(k, 40)})
 	}
 	entries[3].Film = nil
-	p, err := List("four skills", "skill", []string{"a", "b", "c"}, entries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(List("four skills", "skill", []string{"a", "b", "c"}, entries))
 	b.open(pageOf(t, p), 390, 760)
 	b.picture("list-phone")
 	if got := b.text(`[...document.querySelectorAll("li .of")].map((e) => e.textContent)`); got !=
@@ -506,17 +478,12 @@ func listChooses(t *testing.T, b *browser) {
 
 // In a frame of another page, the page takes the height that it needs.
 func inNotebook(t *testing.T, b *browser) {
-	frame, err := grid(t, 6, 10, 40).Frame()
-	if err != nil {
-		t.Fatal(err)
-	}
+	frame := must.Get(grid(t, 6, 10, 40).Frame())
 	path := filepath.Join(t.TempDir(), "notebook.html")
 	outer := "<!DOCTYPE html><html><head><meta name='viewport' content='width=device-width'></head>" +
 		"<body style='margin:8px' data-jp-theme-light='false'><h1>A notebook</h1>" + frame +
 		"<p>after it</p></body></html>"
-	if err := os.WriteFile(path, []byte(outer), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(path, []byte(outer), 0o666))
 	for width, height := range map[int]string{1000: "540px", 390: "800px"} {
 		b.size(width, 900)
 		b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
