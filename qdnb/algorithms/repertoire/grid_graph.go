@@ -30,7 +30,7 @@ func emptyCells(g *Graph, centroids npz.Array, slots int) Cells {
 	if err != nil {
 		panic(err)
 	}
-	empty := emptySlots(g, cells*slots, d)
+	empty := EmptySlots(g, cells*slots, d)
 	empty.Centroids = Reshape(Const(g, flat), cells, d)
 	return empty
 }

@@ -29,13 +29,13 @@ type DominatedNovelty struct {
 
 // Empty implements [Archive].
 func (a DominatedNovelty) Empty(task scoring.Task, key xla.Key) Archive {
-	a.Offset, a.Population = task.QDOffset(), emptySlots(key.Hi.Graph(), a.Capacity,
+	a.Offset, a.Population = task.QDOffset(), EmptySlots(key.Hi.Graph(), a.Capacity,
 		len(task.Env.Spec().Descriptor.Lower))
 	return a
 }
 
-// emptySlots returns n empty slots for descriptors of d components, without centroids.
-func emptySlots(g *Graph, n, d int) Cells {
+// EmptySlots returns n empty slots for descriptors of d components, without centroids.
+func EmptySlots(g *Graph, n, d int) Cells {
 	return Cells{Fitness: unfilled(g, n), Descriptors: Zeros(g, shapes.Make(dtypes.Float32, n, d))}
 }
 
@@ -53,27 +53,29 @@ func (a DominatedNovelty) Add(found Evaluated) (Archive, Insertion) {
 	return a, in
 }
 
-// winners decides the insertion of a batch of P candidates (QDax 0.5.1,
-// containers/dns_repertoire.py). Of the members and valid candidates, the n solutions with the
-// greatest dominated novelty stay. Ties go to members, then to the earlier solution. Members that
-// stay keep their slots. The candidates that stay fill the other slots in order.
-//
-// The caller moves whatever else belongs to a solution. index is int32 [n], the candidate of each
-// slot (0 where accepted is false); accepted is bool [n].
+// winners decides the insertion of a batch (QDax 0.5.1, containers/dns_repertoire.py): of members and
+// candidates, the solutions with the greatest dominated novelty stay, see [Truncate].
 func (a DominatedNovelty) winners(batch Batch) (index, accepted *Node) {
 	s := a.Population
-	g := s.Fitness.Graph()
-	n, p := s.Fitness.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
 	all := Batch{Concatenate([]*Node{s.Fitness, batch.Fitness}, 0),
 		Concatenate([]*Node{s.Descriptors, batch.Descriptors}, 0)}
+	return Truncate(all.dominatedNovelty(a.K), s.Fitness.Shape().Dimensions[0])
+}
 
-	novelty := all.dominatedNovelty(a.K)
+// Truncate decides an insertion by truncation selection, for archives without cells. Of n members and
+// P candidates, in this order, the n with the greatest scores stay. Ties go to the earlier one, and
+// scores of -Inf never stay. Members that stay keep their slots. The candidates that stay fill the
+// other slots in order.
+//
+// index is int32 [n], the candidate of each slot (0 where accepted is false); accepted is bool [n].
+func Truncate(scores *Node, n int) (index, accepted *Node) {
+	g, p := scores.Graph(), scores.Shape().Dimensions[0]-n
 	row := func(x *Node) *Node { return InsertAxes(x, 0) }
 	order := Iota(g, shapes.Make(dtypes.Int32, n+p), 0)
-	ahead := Or(GreaterThan(row(novelty), InsertAxes(novelty, 1)),
-		And(Equal(row(novelty), InsertAxes(novelty, 1)), LessThan(row(order), InsertAxes(order, 1))))
+	ahead := Or(GreaterThan(row(scores), InsertAxes(scores, 1)),
+		And(Equal(row(scores), InsertAxes(scores, 1)), LessThan(row(order), InsertAxes(order, 1))))
 	rank := ReduceSum(ConvertDType(ahead, dtypes.Int32), 1)
-	stays := And(all.Valid(), LessThan(rank, ConstAs(rank, int32(n))))
+	stays := And(GreaterThan(scores, lowest(scores)), LessThan(rank, ConstAs(rank, int32(n))))
 
 	entering, count := Compact(Slice(stays, AxisRange(n, n+p)))
 	vacant := LogicalNot(Slice(stays, AxisRange(0, n)))

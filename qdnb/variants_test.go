@@ -1,0 +1,144 @@
+package qdnb_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// crossover takes each parameter from one of two parents and adds noise.
+func crossover(parents evolution.Parents, keys xla.Key) *Node {
+	x1, x2 := parents.Sample(keys.FoldIn(0)), parents.Sample(keys.FoldIn(1)) // [children, params]
+	dims := x1.Shape().Dimensions
+	coin := keys.FoldIn(2).Uniform(0, 1, dims...)
+	mixed := Where(LessThan(coin, ConstAs(coin, 0.5)), x1, x2)
+	return Add(mixed, MulScalar(keys.FoldIn(3).Normal(dims...), 0.005))
+}
+
+// crossed replaces Iso+LineDD by a crossover.
+var crossed = qdnb.Tune(func(h *evolution.MapElites) {
+	h.Mix = evolution.Mix{{Emitter: evolution.Stateless(crossover), Of: 1}}
+})
+
+// strategies are separable CMA-ES.
+func strategies(number int) evolution.Emitter {
+	return evolution.StrategySettings{Emitters: number, Sigma0: 0.5}.Emitter()
+}
+
+// onGrid fills MAP-Elites' grid by evolution strategies.
+var onGrid = qdnb.Tune(func(h *evolution.MapElites) {
+	h.Mix = evolution.Mix{{Emitter: strategies(4), Of: 1}}
+})
+
+// mixed fills AURORA's archive by policy gradients and evolution strategies.
+var mixed = qdnb.Tune(func(h *evolution.PGAAurora) {
+	h.Mix = evolution.Mix{
+		{Emitter: evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}, Of: 0.5},
+		{Emitter: strategies(2), Of: 0.5},
+	}
+})
+
+// variant is a small run of an algorithm with parts of one's own.
+func variant(folder, name, algorithm string, parts qdnb.Tuning) qdnb.Spec {
+	set := []string{"batch=16", "cells=32", "cvt_samples=500", "hidden=[8]", "episode_length=20"}
+	if algorithm == "pga-aurora" {
+		set = append(set, "critic_hidden=[8]", "replay_buffer_size=1000", "num_critic_training_steps=4",
+			"num_pg_training_steps=3", "transitions_batch_size=16", "capacity=24", "sampling=5", "loop=2",
+			"epochs=3", "late_epochs=2", "training_batch=8", "latent=2", "threshold=0.01")
+	}
+	return qdnb.Spec{
+		Algorithm: algorithm, Env: "pointmaze", Seed: 1, Budget: qdnb.Generations(5), Name: name,
+		Tune: qdnb.Tuning(runs.Assign(set...)).And(parts), Runs: folder, Backend: "go", Quiet: true,
+	}
+}
+
+// logged trains a run and prints what it logs besides the metrics of all algorithms.
+func logged(spec qdnb.Spec) {
+	run := nb.Must(qdnb.Train(context.Background(), spec))
+	table := nb.Must(run.Metrics())
+	fmt.Println(run.Config.Algorithm, run.Status.Generation, table.Columns[8:len(table.Columns)-1])
+}
+
+// A variation operator of one's own is a function.
+func Example_crossover() {
+	folder, _ := os.MkdirTemp("", "runs")
+	defer os.RemoveAll(folder)
+	logged(variant(folder, "crossover", "map-elites", crossed))
+	// Output: crossover 5 []
+}
+
+// Evolution strategies fill the grid of MAP-Elites, which makes CMA-ME.
+func Example_strategies() {
+	folder, _ := os.MkdirTemp("", "runs")
+	defer os.RemoveAll(folder)
+	logged(variant(folder, "cma-me", "map-elites", onGrid))
+	// Output: cma-me 5 []
+}
+
+// Any emitters share a generation, on any archive.
+func Example_mix() {
+	folder, _ := os.MkdirTemp("", "runs")
+	defer os.RemoveAll(folder)
+	logged(variant(folder, "pga-cma-aurora", "pga-aurora", mixed))
+	// Output: pga-cma-aurora 5 [critic_loss actor_loss archive_size archive_max_fitness]
+}
+
+// Variants are resumed to the bit, drawn, and trained with several seeds, like any algorithm.
+func TestVariants(t *testing.T) {
+	for _, c := range []struct {
+		name, algorithm string
+		parts           qdnb.Tuning
+	}{{"crossover", "map-elites", crossed}, {"cma-me", "map-elites", onGrid},
+		{"pga-cma-aurora", "pga-aurora", mixed}, {"local-competition", "map-elites", competing}} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := variant("", c.name, c.algorithm, c.parts)
+			repertoires := func(folder string, seeds ...int64) (files [][]byte) {
+				spec.Runs = folder
+				list, err := qdnb.TrainSeeds(context.Background(), spec, seeds...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, run := range list {
+					files = append(files, nb.Must(os.ReadFile(filepath.Join(run.Dir, "repertoire.npz"))))
+				}
+				for _, draw := range []func() (*figures.Figure, error){
+					func() (*figures.Figure, error) { return figures.Metrics(list, figures.Evaluations) },
+					func() (*figures.Figure, error) { return figures.Repertoire(list[0]) },
+				} {
+					if _, err := draw(); err != nil {
+						t.Error(err)
+					}
+				}
+				return files
+			}
+			whole := repertoires(t.TempDir(), 1, 2)
+			if bytes.Equal(whole[0], whole[1]) {
+				t.Error("two seeds have the same repertoire")
+			}
+			spec.Runs = t.TempDir()
+			cancelled, cancel := context.WithCancel(context.Background())
+			cancel()
+			for range 3 {
+				if _, err := qdnb.Train(cancelled, spec); !errors.Is(err, qdnb.ErrInterrupted) {
+					t.Fatal(err)
+				}
+			}
+			if resumed := repertoires(spec.Runs, 1); !bytes.Equal(resumed[0], whole[0]) {
+				t.Error("the interrupted run ends with another repertoire")
+			}
+		})
+	}
+}
