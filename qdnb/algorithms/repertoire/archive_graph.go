@@ -70,8 +70,9 @@ type Insertion struct {
 	Index    *Node
 	Accepted *Node // bool [cells]
 	Valid    *Node // bool [P], false for individuals that can never enter
-	// Improvement, [P], is by how much each individual improves the archive. Emitters rank individuals
-	// by it: -Inf if one is not valid. It may be above 0 for an individual that does not enter.
+	// Improvement, [P], ranks individuals for emitters that adapt, such as evolution strategies: above 0
+	// for those that improve the archive, -Inf for those that are not valid. It may be above 0 for an
+	// individual that does not enter.
 	Improvement *Node
 }
 

@@ -113,7 +113,6 @@ type Aurora struct {
 	Autoencoder     *Node // [1, parameters]
 	Mean, Deviation *Node // [F], mean and standard deviation of the features
 	Distance        Threshold
-	Offset          float64 // of the task, see [scoring.Task.QDOffset]
 }
 
 var (
@@ -175,7 +174,6 @@ func (a Aurora) Empty(task scoring.Task, key xla.Key) Archive {
 	recorder := a.Record(task)
 	steps, features := recorder.Rows(task.Length), recorder.Width
 	zeros := func(dims ...int) *Node { return Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
-	a.Offset = task.QDOffset()
 	a.Members = Unstructured{unfilled(g, n), zeros(n, a.Latent)}
 	a.Sequences = zeros(n, steps, features)
 	a.Autoencoder = a.autoencoder(steps, features).Init(key)
@@ -201,7 +199,7 @@ func (a Aurora) Add(found Evaluated) (Archive, Insertion) {
 	batch := Batch{Fitness: found.Fitness, Descriptors: a.encode(found.Sequences)}
 	in := Insertion{Valid: batch.Valid()}
 	in.Index, in.Accepted = a.Members.Winners(a.Distance.Length, batch)
-	in.Improvement = batch.improvement(a.Members.occupant(a.Distance.Length, batch), a.Offset)
+	in.Improvement = batch.improvement(a.Members.occupant(a.Distance.Length, batch))
 	a.Members = a.Members.Update(batch, in.Index, in.Accepted)
 	entered := Gather(found.Sequences, InsertAxes(in.Index, -1))
 	wide := BroadcastToDims(InsertAxes(in.Accepted, -1, -1), a.Sequences.Shape().Dimensions...)

@@ -1,6 +1,8 @@
 package repertoire
 
 import (
+	"math"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/internal/npz"
@@ -9,17 +11,15 @@ import (
 )
 
 // Grid is the archive of MAP-Elites: one cell per centroid, which holds the fittest individual
-// found there, see [Winners]. An individual improves an empty cell by its fitness plus the task's
-// offset, so that new cells rank above better ones.
+// found there, see [Winners].
 type Grid struct {
 	Centroids npz.Array // float32 [cells, d]
 	Elites    Cells
-	Offset    float64 // of the task, see [scoring.Task.QDOffset]
 }
 
 // Empty implements [Archive].
-func (a Grid) Empty(task scoring.Task, key xla.Key) Archive {
-	a.Offset, a.Elites = task.QDOffset(), emptyCells(key.Hi.Graph(), a.Centroids, 1)
+func (a Grid) Empty(_ scoring.Task, key xla.Key) Archive {
+	a.Elites = emptyCells(key.Hi.Graph(), a.Centroids, 1)
 	return a
 }
 
@@ -40,17 +40,21 @@ func (a Grid) Add(found Evaluated) (Archive, Insertion) {
 	in := Insertion{Valid: found.Valid()}
 	in.Index, in.Accepted = Winners(a.Elites, found.Batch)
 	occupant := Gather(a.Elites.Fitness, InsertAxes(CellOf(a.Elites.Centroids, found.Descriptors), -1))
-	in.Improvement = found.improvement(occupant, a.Offset)
+	in.Improvement = found.improvement(occupant)
 	a.Elites = a.Elites.Update(found.Batch, in.Index, in.Accepted)
 	return a, in
 }
 
-// improvement returns the fitness of each candidate above that of the occupant of its slot, [P], or
-// above -offset if the slot is empty; -Inf for candidates that are not valid.
-func (b Batch) improvement(occupant *Node, offset float64) *Node {
-	empty := Equal(occupant, lowest(occupant))
-	gain := Where(empty, AddScalar(b.Fitness, offset), Sub(b.Fitness, occupant))
-	return Where(b.Valid(), gain, lowest(gain))
+// improvement returns the fitness of each candidate above that of the occupant of its slot, [P];
+// -Inf for candidates that are not valid. Those whose slot is empty rank above all others, by fitness,
+// as in CMA-ME (Fontaine et al. 2020; pyribs, emitters/rankers.py, TwoStageImprovementRanker).
+func (b Batch) improvement(occupant *Node) *Node {
+	valid := b.Valid()
+	fills := And(valid, Equal(occupant, lowest(occupant)))
+	gain := Where(And(valid, LogicalNot(fills)), Sub(b.Fitness, occupant), lowest(b.Fitness))
+	least := ReduceAllMin(Where(fills, b.Fitness, ConstAs(b.Fitness, math.MaxFloat32)))
+	above := AddScalar(MaxScalar(ReduceAllMax(gain), 0), 1)
+	return Where(fills, Add(Sub(b.Fitness, least), above), gain)
 }
 
 // Cells implements [Archive].

@@ -31,8 +31,8 @@ func BenchmarkUnstructuredSurvivors(b *testing.B) {
 // One insertion of the default size of Dominated Novelty Search.
 func BenchmarkDominatedNovelty(b *testing.B) {
 	benchmarkInsertion(b, 2, func(in []*Node) []*Node {
-		index, accepted := DominatedNovelty{NoveltySettings{K: 3}, Cells{Fitness: in[0], Descriptors: in[1]}, 0}.winners(
-			Batch{in[3], in[4]})
+		members := Cells{Fitness: in[0], Descriptors: in[1]}
+		index, accepted, _ := DominatedNovelty{NoveltySettings{K: 3}, members}.winners(Batch{in[3], in[4]})
 		return []*Node{index, accepted, in[2]}
 	})
 }

@@ -23,14 +23,12 @@ type NoveltySettings struct {
 // that are at least as fit. Descriptors are the task's; a passive repertoire measures it.
 type DominatedNovelty struct {
 	NoveltySettings
-	Population Cells   // [capacity], without centroids
-	Offset     float64 // of the task, see [scoring.Task.QDOffset]
+	Population Cells // [capacity], without centroids
 }
 
 // Empty implements [Archive].
 func (a DominatedNovelty) Empty(task scoring.Task, key xla.Key) Archive {
-	a.Offset, a.Population = task.QDOffset(), EmptySlots(key.Hi.Graph(), a.Capacity,
-		len(task.Env.Spec().Descriptor.Lower))
+	a.Population = EmptySlots(key.Hi.Graph(), a.Capacity, len(task.Env.Spec().Descriptor.Lower))
 	return a
 }
 
@@ -42,24 +40,25 @@ func EmptySlots(g *Graph, n, d int) Cells {
 // Cells implements [Archive].
 func (a DominatedNovelty) Cells() Cells { return a.Population }
 
-// Add implements [Archive]. An individual improves the population by its fitness plus the task's
-// offset, whether or not it is novel.
+// Add implements [Archive]. An individual improves the population by its dominated novelty.
 func (a DominatedNovelty) Add(found Evaluated) (Archive, Insertion) {
 	in := Insertion{Valid: found.Valid()}
-	in.Index, in.Accepted = a.winners(found.Batch)
-	in.Improvement = found.improvement(unfilled(found.Fitness.Graph(),
-		found.Fitness.Shape().Dimensions...), a.Offset)
+	in.Index, in.Accepted, in.Improvement = a.winners(found.Batch)
 	a.Population = a.Population.Update(found.Batch, in.Index, in.Accepted)
 	return a, in
 }
 
 // winners decides the insertion of a batch (QDax 0.5.1, containers/dns_repertoire.py): of members and
-// candidates, the solutions with the greatest dominated novelty stay, see [Truncate].
-func (a DominatedNovelty) winners(batch Batch) (index, accepted *Node) {
+// candidates, the solutions with the greatest dominated novelty stay, see [Truncate]. It also returns
+// the dominated novelty of the candidates.
+func (a DominatedNovelty) winners(batch Batch) (index, accepted, novelty *Node) {
 	s := a.Population
 	all := Batch{Concatenate([]*Node{s.Fitness, batch.Fitness}, 0),
 		Concatenate([]*Node{s.Descriptors, batch.Descriptors}, 0)}
-	return Truncate(all.dominatedNovelty(a.K), s.Fitness.Shape().Dimensions[0])
+	n := s.Fitness.Shape().Dimensions[0]
+	novelty = all.dominatedNovelty(a.K)
+	index, accepted = Truncate(novelty, n)
+	return index, accepted, Slice(novelty, AxisRange(n))
 }
 
 // Truncate decides an insertion by truncation selection, for archives without cells. Of n members and

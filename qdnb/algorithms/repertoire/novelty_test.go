@@ -88,7 +88,7 @@ func novelist(t *testing.T, p *xla.Platform, n, batch, d, k int) func(slots, can
 	}
 	program, err := xlatest.Compile(p, "novelist", inputs, func(in []*Node) []*Node {
 		before, candidates := Cells{Fitness: in[0], Descriptors: in[1]}, Batch{in[3], in[4]}
-		index, accepted := DominatedNovelty{NoveltySettings{K: k}, before, 0}.winners(candidates)
+		index, accepted, _ := DominatedNovelty{NoveltySettings{K: k}, before}.winners(candidates)
 		after := before.Update(candidates, index, accepted)
 		identities := Where(accepted, Gather(in[5], InsertAxes(index, -1)), in[2])
 		return []*Node{after.Fitness, after.Descriptors, identities, Batch{after.Fitness, after.Descriptors}.dominatedNovelty(k)}

@@ -193,3 +193,18 @@ func TestSetGenotypesTouchesOnlyWhatIsMeant(t *testing.T) {
 		}
 	})
 }
+
+// Evolution strategies rank solutions by their improvement: those that fill an empty cell first, then
+// those that are better than an occupant, whatever the sign of the fitness.
+func TestImprovementRanksNewCellsFirst(t *testing.T) {
+	none := float32(math.Inf(-1))
+	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+		elites := Cells{Fitness: in[0], Descriptors: in[1], Centroids: in[1]}
+		_, grid := Grid{Elites: elites}.Add(Evaluated{Batch: Batch{in[2], in[3]}})
+		return []*Node{grid.Improvement}
+	}, xlatest.Tensor([]float32{10, none, none, 5}, 4), xlatest.Tensor([]float32{0, 1, 2, 3}, 4, 1),
+		xlatest.Tensor([]float32{-40, 30, -50, 3, float32(math.NaN()), -45}, 6),
+		xlatest.Tensor([]float32{1, 0, 2, 3, 1, 1}, 6, 1))
+	xlatest.Close(t, "improvement", xlatest.Flat[float32](t, out[0]),
+		[]float32{31, 20, 21, -2, none, 26}, 0)
+}
