@@ -3,7 +3,7 @@ package qdnb
 import (
 	"context"
 
-	"example.com/qdnb/qdnb/session"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/xla"
 )
 
@@ -18,4 +18,4 @@ func Backend(ctx context.Context, spec string) (string, error) {
 }
 
 // Algorithms lists the names of the algorithms of [Train].
-func Algorithms() []string { return session.Algorithms() }
+func Algorithms() []string { return registry.Names() }

@@ -64,10 +64,11 @@ func Example_diversity() {
 	folder, _ := os.MkdirTemp("", "runs")
 	defer os.RemoveAll(folder)
 	run, err := Train(context.Background(), Spec{
-		Algorithm: "diayn-reward", Name: "ball", Diversity: ball{Weight: 10, LearningRate: 1e-3},
+		Algorithm: "diayn-reward", Name: "ball",
 		Env: "pointmaze", Runs: folder, Backend: "go", Budget: Generations(5), Quiet: true,
-		Tune: runs.Assign("env_batch_size=6", "batch_size=16", "replay_buffer_size=180", "hidden=[8]",
-			"episode_length=20", "evaluation_states=2", "cells=32", "cvt_samples=500"),
+		Tune: Tuning(runs.Assign("env_batch_size=6", "batch_size=16", "replay_buffer_size=180", "hidden=[8]",
+			"episode_length=20", "evaluation_states=2", "cells=32", "cvt_samples=500")).And(
+			Tune(func(h *skills.Parts) { h.Diversity = ball{Weight: 10, LearningRate: 1e-3} })),
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -58,7 +58,8 @@ func TestSkillsResumeBitForBit(t *testing.T) {
 				}
 				spec := smallDiscovery(base, folder, iterations)
 				if base != algorithm {
-					spec.Name, spec.Diversity = algorithm, ball{Weight: 10, LearningRate: 0.01}
+					own := skills.Parts{Diversity: ball{Weight: 10, LearningRate: 0.01}}
+					spec.Name, spec.Tune = algorithm, spec.Tune.And(skilled(own))
 				}
 				if setting != "" {
 					spec.Tune = more(spec.Tune, setting)
@@ -199,8 +200,8 @@ func TestSkillsAreMeasured(t *testing.T) {
 }
 
 func TestSkillMistakesGiveOneLine(t *testing.T) {
-	diversity, objective := skills.DIAYN{LearningRate: 1e-3, Hidden: []int{8}},
-		skills.PlusReward{Scale: 1}
+	diversity := skills.Parts{Diversity: skills.DIAYN{LearningRate: 1e-3, Hidden: []int{8}}}
+	objective := skills.Parts{Objective: skills.PlusReward{Scale: 1}}
 	for _, c := range []struct {
 		want, algorithm string
 		change          func(*Spec)
@@ -225,18 +226,16 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 		}},
 		{"halfcheetah-hurdles has no descriptor", "diayn",
 			func(s *Spec) { s.Env = "halfcheetah-hurdles" }},
-		{"sac has no skills", "sac", func(s *Spec) { s.Diversity, s.Name = diversity, "mine" }},
-		{"sac has no skills", "sac", func(s *Spec) { s.Objective, s.Name = objective, "mine" }},
-		{"map-elites has no diversity reward or objective", "map-elites",
-			func(s *Spec) { s.Diversity, s.Name, s.Tune = diversity, "mine", nil }},
-		{"pga-aurora has no diversity reward or objective", "pga-aurora",
-			func(s *Spec) { s.Objective, s.Name, s.Tune = objective, "mine", nil }},
+		{"Tune changes skills.Parts, but the hyperparameters are *skills.SAC", "sac",
+			func(s *Spec) { s.Tune, s.Name = skilled(diversity), "mine" }},
+		{"Tune changes skills.Parts, but the hyperparameters are *evolution.MapElites", "map-elites",
+			func(s *Spec) { s.Tune, s.Name = skilled(objective), "mine" }},
 		{"a variant needs a name that no algorithm has", "diayn",
-			func(s *Spec) { s.Objective = objective }},
+			func(s *Spec) { s.Tune = s.Tune.And(skilled(objective)) }},
 		{"a variant needs a name that no algorithm has", "dads-reward",
-			func(s *Spec) { s.Diversity = diversity }},
+			func(s *Spec) { s.Tune = s.Tune.And(skilled(diversity)) }},
 		{"a variant needs a name that no algorithm has", "diayn",
-			func(s *Spec) { s.Objective, s.Name = objective, "diayn-reward" }},
+			func(s *Spec) { s.Tune, s.Name = s.Tune.And(skilled(objective)), "diayn-reward" }},
 	} {
 		spec := smallDiscovery(c.algorithm, t.TempDir(), 1)
 		c.change(&spec)
@@ -257,9 +256,12 @@ func TestVariantsOfSkills(t *testing.T) {
 	plain := train(t, smallDiscovery("diayn-reward", t.TempDir(), 8))
 	objective := smallDiscovery("diayn", t.TempDir(), 8)
 	// as published for pointmaze
-	objective.Name, objective.Objective = "mine", skills.PlusReward{Scale: 2}
+	objective.Name = "mine"
+	objective.Tune = objective.Tune.And(skilled(skills.Parts{Objective: skills.PlusReward{Scale: 2}}))
 	diversity := smallDiscovery("dads-reward", t.TempDir(), 8)
-	diversity.Name, diversity.Diversity = "mine", skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}
+	diversity.Name = "mine"
+	diversity.Tune = diversity.Tune.And(skilled(skills.Parts{
+		Diversity: skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}}))
 	for _, spec := range []Spec{objective, diversity} {
 		run := train(t, spec)
 		if !bytes.Equal(finished(t, run), finished(t, plain)) {

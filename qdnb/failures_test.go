@@ -258,11 +258,11 @@ func TestMistakesInDiversitiesAndObjectivesNameTheirLine(t *testing.T) {
 			": it returns loss of shape (Float32)[16], not (Float32) (" + updates + ")"},
 	} {
 		spec := smallDiscovery("diayn-reward", t.TempDir(), 1)
-		spec.Diversity = confused{mistake}
+		spec.Name, spec.Tune = "mistaken", spec.Tune.And(skilled(skills.Parts{Diversity: confused{mistake}}))
 		want.check(t, spec)
 	}
 	spec := smallDiscovery("diayn-reward", t.TempDir(), 1)
-	spec.Objective = odd{}
+	spec.Name, spec.Tune = "mistaken", spec.Tune.And(skilled(skills.Parts{Objective: odd{}}))
 	failing{program, "qdnb.odd.Reward", lineWith(t, "func (odd) Reward"),
 		": it returns rewards of shape (Float32), not (Float32)[16] (" + updates + ")"}.check(t, spec)
 }

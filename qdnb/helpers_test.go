@@ -10,6 +10,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
@@ -90,4 +91,9 @@ func emitting(e evolution.Emitter) Tuning {
 // archiving returns a tuning that replaces the archive of an algorithm.
 func archiving(a repertoire.Archive) Tuning {
 	return Tune(func(h *evolution.MapElites) { h.Archive = a })
+}
+
+// skilled returns a tuning that replaces parts of a reinforcement-learning algorithm.
+func skilled(p skills.Parts) Tuning {
+	return Tune(func(h *skills.Parts) { *h = p })
 }

@@ -49,7 +49,11 @@ func (p plan) dir() string { return filepath.Join(p.Runs, p.config().Name()) }
 
 // fingerprints hashes the parts that the spec supplies; nil if it supplies none.
 func (p plan) fingerprints() (map[string]string, error) {
-	prints, err := p.training.Family.Fingerprints(p.training)
+	prints := map[string]string{}
+	var err error
+	if custom(p.training.Algorithm, p.Loop) {
+		prints["algorithm"], err = p.training.Fingerprint()
+	}
 	if err == nil && p.Environment != nil {
 		prints["environment"], err = envs.Fingerprint(p.Environment)
 	}

@@ -1,7 +1,6 @@
 package qdnb
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -258,11 +257,15 @@ func ownParts() map[string][]Spec {
 	other := skills.DIAYN{LearningRate: 0.02, Hidden: []int{8}}
 	for _, d := range []skills.Diversity{paying{diayn, 1}, paying{diayn, 1}, paying{diayn, 2},
 		paying{other, 1}} {
-		add("diversity", "diayn-reward", func(s *Spec) { s.Diversity = d })
+		add("diversity", "diayn-reward", func(s *Spec) {
+			s.Tune = s.Tune.And(skilled(skills.Parts{Diversity: d}))
+		})
 	}
 	for _, o := range []skills.Objective{over{1, 2}, over{1, 2}, over{1.5, 2}, over{1, 3},
 		skills.PlusReward{Scale: 1}, skills.PlusReward{Scale: 2}} {
-		add("objective", "diayn-reward", func(s *Spec) { s.Objective = o })
+		add("objective", "diayn-reward", func(s *Spec) {
+			s.Tune = s.Tune.And(skilled(skills.Parts{Objective: o}))
+		})
 	}
 	return all
 }
@@ -287,9 +290,11 @@ func TestFingerprints(t *testing.T) {
 						config.Parts)
 				}
 			}
-			recorded := map[string]string{"emitter": "algorithm", "archive": "algorithm",
-				"learner": "algorithm"}
-			if len(config.Parts) != 1 || len(config.Parts[cmp.Or(recorded[part], part)]) != 16 {
+			recorded := "algorithm"
+			if part == "environment" {
+				recorded = part
+			}
+			if len(config.Parts) != 1 || len(config.Parts[recorded]) != 16 {
 				t.Fatalf("%s: %v", part, config.Parts)
 			}
 			if seen[config.Name()] != (i == 1) {

@@ -6,6 +6,8 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -26,14 +28,26 @@ func (s Spec) Config() (runs.Config, error) {
 	return p.config(), err
 }
 
-// parts returns the parts that the spec replaces.
-func (s Spec) parts() session.Parts {
-	return session.Parts{Diversity: s.Diversity, Objective: s.Objective}
+// custom reports whether an algorithm runs code of its user.
+func custom(a, loop algorithms.Algorithm) bool {
+	v, ok := a.(algorithms.Variant)
+	return loop != nil || ok && v.Replaced()
+}
+
+// entry returns the spec's algorithm by its name, which is empty for a Loop.
+func (s Spec) entry() (registry.Entry, error) {
+	switch {
+	case s.Loop == nil:
+		return session.Find(s.Algorithm)
+	case s.Algorithm != "":
+		return registry.Entry{}, errors.New("Algorithm and Loop are mutually exclusive: set one of them")
+	}
+	return registry.Entry{Defaults: func(envs.Spec) algorithms.Algorithm { return s.Loop }}, nil
 }
 
 func (s Spec) resolve() (plan, error) {
 	p := plan{Spec: s}
-	algorithm, err := session.Find(s.Algorithm)
+	entry, err := s.entry()
 	if err != nil {
 		return p, err
 	}
@@ -45,26 +59,23 @@ func (s Spec) resolve() (plan, error) {
 	if spec.Descriptor.Kind == envs.None {
 		return p, errors.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
 	}
-	family := algorithm.Defaults(spec)
-	if err := family.Takes(s.Algorithm, s.parts()); err != nil {
-		return p, err
-	}
-	if err := s.tune(family); err != nil {
-		return p, err
-	}
-	if spec.Observations == 0 && family.Observes(env, s.parts()) {
+	if spec.Observations == 0 && entry.Observes {
 		return p, errors.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
 			"that does not, such as map-elites", s.Algorithm, spec.Name)
 	}
-	if family.Custom(s.parts()) && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
+	algorithm := entry.Defaults(spec)
+	if err := s.tune(algorithm); err != nil {
+		return p, err
+	}
+	if custom(algorithm, s.Loop) && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
 		return p, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")
 	}
-	if s.Name == "" {
-		p.Name = s.Algorithm
+	if p.Name == "" {
+		p.Name = entry.Name
 	}
-	if options := family.Options(); len(options) > 0 && s.Environment == nil {
-		if env, err = envs.Make(s.Env, options...); err != nil {
+	if a, ok := algorithm.(algorithms.Environmental); ok && s.Environment == nil {
+		if env, err = envs.Make(s.Env, a.Options()...); err != nil {
 			return p, err
 		}
 	}
@@ -80,14 +91,14 @@ func (s Spec) resolve() (plan, error) {
 	if p.Runs == "" {
 		p.Runs = runs.Folder()
 	}
-	config, err := runs.NewConfig(p.Name, env.Spec().Name, s.Seed, family.Settings())
+	config, err := runs.NewConfig(p.Name, env.Spec().Name, s.Seed, algorithm)
 	if err != nil {
 		return p, err
 	}
-	p.training = session.Training{Env: env, Family: family, Parts: s.parts(), Seed: s.Seed,
+	p.training = session.Training{Env: env, Algorithm: algorithm, Seed: s.Seed,
 		KeepReplay: s.KeepReplay, Corrected: s.Corrected}
-	if p.Name != s.Algorithm {
-		p.training.Base = s.Algorithm
+	if p.Name != entry.Name {
+		p.training.Base = entry.Name
 	}
 	p.options = session.Options{Root: p.Runs, Config: config, Budget: p.Budget, Backend: s.Backend,
 		Quiet: s.Quiet, Fresh: s.Fresh}
@@ -96,13 +107,13 @@ func (s Spec) resolve() (plan, error) {
 }
 
 // tune sets the hyperparameters that Tune selects, and checks them.
-func (s Spec) tune(family session.Family) error {
+func (s Spec) tune(a algorithms.Algorithm) error {
 	if s.Tune != nil {
-		if err := s.Tune(family.Settings()); err != nil {
+		if err := s.Tune(a); err != nil {
 			return err
 		}
 	}
-	return family.Check()
+	return a.Check()
 }
 
 // environment returns Environment, or makes the environment that Env names.

@@ -7,7 +7,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -28,18 +28,16 @@ type Spec struct {
 	// hours.
 	Budget runs.Budget
 
-	// Diversity and Objective replace parts of a reinforcement-learning algorithm. The result is a
-	// variant and needs a Name, like one of neuroevolution with other [evolution.Parts], which Tune
-	// sets.
+	// Loop is an algorithm of one's own and replaces Algorithm. If its struct has the fields hidden
+	// and episode_length in JSON, like those of the built-in algorithms, its policies can be played.
 	//
-	// Replaced parts and Environment belong to the run's identity, through the programs that they
-	// make with all constants. If one of them changes, Train starts another run and reports it.
-	// Comments and variable names do not count, nor what depends on the clock, on random numbers or on
-	// earlier calls.
-	Diversity skills.Diversity // rewards distinguishable skills, and may choose their distribution
-	Objective skills.Objective // weighs the diversity reward against the task
+	// A Loop, parts that Tune replaces (see [evolution.Parts] and [skills.Parts]) and Environment belong
+	// to the run's identity, through the programs that they make with all constants. If one of them
+	// changes, Train starts another run and reports it. Comments and variable names do not count, nor
+	// what depends on the clock, on random numbers or on earlier calls.
+	Loop algorithms.Algorithm
 
-	Name string // of a variant; defaults to Algorithm
+	Name string // of a variant or a Loop; defaults to Algorithm
 
 	Runs    string // folder of the runs; [runs.Folder] if empty
 	Backend string // see [xla.Open]; the best available one if empty

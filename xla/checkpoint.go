@@ -2,6 +2,7 @@ package xla
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,6 +22,26 @@ type entry struct {
 	devices int     // number of copies
 	shared  *Slices // a share per worker instead of copies
 	by      string  // see Sparse; "" for others
+	host    any     // *int64 or *[]float64 instead of a tensor, see Host
+}
+
+// Host adds a value of the host, an *int64, a *float64 or a *[]float64 of constant length.
+func (c *Checkpoint) Host(name string, value any) {
+	c.entries = append(c.entries, entry{name: name, host: value})
+}
+
+// Stored lists states, given by pointers, and values of the host, see [Checkpoint.Host], with names
+// made from their numbers: the state of a small search.
+func Stored(values ...any) *Checkpoint {
+	c := &Checkpoint{}
+	for i, v := range values {
+		if state, ok := v.(Holder); ok {
+			c.Add(state, 1, fmt.Sprint(i, "."))
+		} else {
+			c.Host(fmt.Sprint(i), v)
+		}
+	}
+	return c
 }
 
 // Add adds the tensors of a state, of which each of the devices has a copy. Their names consist of
@@ -66,6 +87,17 @@ func (c *Checkpoint) Arrays() (map[string]npz.Array, error) {
 	selected := func(a, b entry) int { return cmp.Compare(len(a.by), len(b.by)) }
 	for _, e := range slices.SortedStableFunc(slices.Values(c.entries), selected) {
 		var err error
+		switch x := e.host.(type) {
+		case *int64:
+			arrays[e.name] = npz.Scalar(*x)
+			continue
+		case *float64:
+			arrays[e.name] = npz.Scalar(*x)
+			continue
+		case *[]float64:
+			arrays[e.name] = npz.Of(slices.Clone(*x))
+			continue
+		}
 		if e.shared != nil {
 			arrays[e.name], err = e.shared.Download(e.at.value)
 		} else if e.by != "" {
@@ -92,6 +124,12 @@ func (c *Checkpoint) Restore(arrays map[string]npz.Array) error {
 	}
 	for i, e := range c.entries {
 		got, ok := arrays[e.name]
+		if e.host != nil {
+			if err := hostFits(got, ok, e); err != nil {
+				return fail(err)
+			}
+			continue
+		}
 		want := e.at.shape.Dimensions
 		if e.shared != nil {
 			want = append([]int{e.shared.N}, want[2:]...)
@@ -118,8 +156,41 @@ func (c *Checkpoint) Restore(arrays map[string]npz.Array) error {
 		}
 	}
 	for i, e := range c.entries {
+		switch x := e.host.(type) {
+		case *int64:
+			*x = arrays[e.name].Data.([]int64)[0]
+			continue
+		case *float64:
+			*x = arrays[e.name].Data.([]float64)[0]
+			continue
+		case *[]float64:
+			*x = slices.Clone(arrays[e.name].Data.([]float64))
+			continue
+		}
 		e.at.value.Free()
 		e.at.value = restored[i]
+	}
+	return nil
+}
+
+// hostFits returns an error unless an array is the stored value of the host of an entry.
+func hostFits(got npz.Array, ok bool, e entry) error {
+	fits := false
+	switch x := e.host.(type) {
+	case *int64:
+		values, isInt := got.Data.([]int64)
+		fits = isInt && len(values) == 1
+	case *float64:
+		values, isFloat := got.Data.([]float64)
+		fits = isFloat && len(values) == 1
+	case *[]float64:
+		values, isFloat := got.Data.([]float64)
+		fits = isFloat && len(values) == len(*x)
+	default:
+		panic(fmt.Errorf("a checkpoint cannot hold a %T: use *int64, *float64 or *[]float64", e.host))
+	}
+	if !ok || !fits {
+		return fmt.Errorf("the checkpoint's %s is missing, or not what this run needs", e.name)
 	}
 	return nil
 }

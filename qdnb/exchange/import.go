@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -78,7 +79,11 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	if s.Runs == "" {
 		s.Runs = runs.Folder()
 	}
-	count, discovers := algorithm.Defaults(env.Spec()).Skills(env)
+	discovery, discovers := algorithm.Defaults(env.Spec()).(skills.Hyperparameters)
+	count := 0
+	if discovers {
+		count = discovery.Method(env).Skills.Count()
+	}
 	switch {
 	case (s.Policy == "") == (s.Repertoire == ""):
 		return nil, errors.New("an import needs either a policy or a repertoire: give one of --policy " +

@@ -12,8 +12,8 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/nn"
@@ -224,8 +224,5 @@ func Environment(run *runs.Run) (envs.Env, error) {
 		return nil, err
 	}
 	algorithm := cmp.Or(run.Status.Base, run.Config.Algorithm)
-	if settings := skills.Defaults(algorithm, env.Spec()); settings != nil {
-		return envs.Make(run.Config.Env, settings.Options()...)
-	}
-	return env, nil
+	return envs.Make(run.Config.Env, registry.Options(algorithm, env.Spec())...)
 }

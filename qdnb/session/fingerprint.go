@@ -5,19 +5,19 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/xla"
 )
 
 // tracedSteps is the number of steps whose programs a fingerprint covers.
 const tracedSteps = 120
 
-// fingerprint hashes the programs of a training with replaced parts: the StableHLO text of everything
+// Fingerprint hashes the programs of a training with code of its user: the StableHLO text of everything
 // that the first steps run, and when, as for XLA:CPU with one worker, whatever backend runs it later. It
 // opens no backend and computes nothing. Comments, names of variables and the seed have no effect;
 // other versions of GoMLX and go-xla may build other programs from the same code. What the code does
 // on the host is covered only as far as it changes a program.
-func (t Training) fingerprint() (string, error) {
+func (t Training) Fingerprint() (string, error) {
 	hash := sha256.New()
 	platform, err := xla.DryRun(xla.CPU, 1, func(name string, text []byte) error {
 		fmt.Fprintln(hash, name)
@@ -27,14 +27,12 @@ func (t Training) fingerprint() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d := len(t.Env.Spec().Descriptor.Lower)
-	cells := t.Family.measured().Cells
-	search, err := t.Family.search(t, platform, npz.Of(make([]float32, cells*d), cells, d))
+	search, err := t.search(platform)
 	if err != nil {
 		return "", err
 	}
 	defer search.Close()
-	fmt.Fprintln(hash, search.Columns())
+	fmt.Fprintln(hash, algorithms.Columns(search))
 	for range tracedSteps {
 		if _, err := search.Step(); err != nil {
 			return "", err

@@ -11,7 +11,10 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -19,11 +22,10 @@ import (
 
 // Training is what [Train] computes: an algorithm in an environment.
 type Training struct {
-	Env    envs.Env
-	Family Family
-	Parts  Parts
-	Base   string // the algorithm that a variant is based on; "" if it is no variant
-	Seed   int64
+	Env       envs.Env
+	Algorithm algorithms.Algorithm
+	Base      string // the algorithm that a variant is based on; "" if it is no variant
+	Seed      int64
 
 	PaperSteps int64 // environment steps of the paper's run; 0 if unknown
 	KeepReplay bool  // keep the replay buffer of a finished run
@@ -69,24 +71,21 @@ func (t Training) Steps(platform *xla.Platform, steps int) error {
 }
 
 // search compiles the algorithm.
-func (t Training) search(platform *xla.Platform) (search, error) {
-	limits := t.Env.Spec().Descriptor
-	centroids, err := t.Family.measured().Centroids(limits.Lower, limits.Upper)
-	if err != nil {
-		return nil, err
+func (t Training) search(platform *xla.Platform) (algorithms.Search, error) {
+	search, err := t.Algorithm.New(platform, t.Env, t.Seed)
+	if err == nil && search == nil {
+		err = fmt.Errorf("%T.New returns neither a search nor an error", t.Algorithm)
 	}
-	return t.Family.search(t, platform, centroids)
+	return search, err
 }
-
-// task returns the task in which genotypes of the repertoire are evaluated.
-func (t Training) task() scoring.Task { return t.Family.measured().task(t.Env) }
 
 // training is the [job] of [Train].
 type training struct {
 	Training
 	*session
 	platform *xla.Platform
-	search   search
+	search   algorithms.Search
+	reached  int64 // newest generation, -1 before the first step
 
 	first     runs.Progress // after the first step of this session
 	projected bool          // the projection of the budget was printed
@@ -103,15 +102,15 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	if t.search, err = t.Training.search(platform); err != nil {
 		return err
 	}
-	if t.from >= 0 {
-		if err := t.search.Restore(t.from, arrays); err != nil {
+	if t.reached = t.from; t.from >= 0 {
+		if err := t.search.State().Restore(arrays); err != nil {
 			return err
 		}
 		if err := t.restoreReplay(); err != nil {
 			return err
 		}
 	}
-	if t.status.Finished && !t.search.Measured() {
+	if t.status.Finished && !t.measured() {
 		// the snapshots of the end show the state after conclude
 		if err := t.untimed(t.snapshots); err != nil {
 			return err
@@ -136,10 +135,29 @@ func slowCompilation(env envs.Env) string {
 		"the square of the length", depth, depth*depth/25)
 }
 
-func (t *training) compileSeconds() float64 { return t.search.CompileTime().Seconds() }
+func (t *training) compileSeconds() float64 {
+	if s, ok := t.search.(algorithms.Compiled); ok {
+		return s.CompileTime().Seconds()
+	}
+	return 0
+}
+
+// measured reports whether the newest step measured the state that it left.
+func (t *training) measured() bool {
+	s, ok := t.search.(algorithms.Concluder)
+	return !ok || s.Measured()
+}
+
+// replay returns the search's replay buffer, nil without one, and the number of rows written so far.
+func (t *training) replay() (*replay.Store, int64) {
+	if s, ok := t.search.(algorithms.Replayer); ok {
+		return s.Replay()
+	}
+	return nil, 0
+}
 
 func (t *training) columns() []string {
-	return slices.Concat(Columns, t.search.Columns(), []string{runs.FinalColumn})
+	return slices.Concat(Columns, algorithms.Columns(t.search), []string{runs.FinalColumn})
 }
 
 func (t *training) close() {
@@ -149,7 +167,7 @@ func (t *training) close() {
 }
 
 func (t *training) done() bool {
-	return t.search.Generation() >= 0 && t.Budget.Done(t.status.Progress)
+	return t.reached >= 0 && t.Budget.Done(t.status.Progress)
 }
 
 func (t *training) state() string { return fmt.Sprintf("generation %d", t.status.Generation) }
@@ -160,6 +178,7 @@ func (t *training) step(context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.reached = o.Generation
 	return t.record(o)
 }
 
@@ -233,10 +252,10 @@ func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool)
 
 // conclude measures the repertoire unless the last step did.
 func (t *training) conclude() error {
-	if t.search.Measured() {
+	if t.measured() {
 		return nil
 	}
-	o, err := t.search.Conclude()
+	o, err := t.search.(algorithms.Concluder).Conclude()
 	if err != nil {
 		return err
 	}
@@ -252,7 +271,7 @@ func (t *training) conclude() error {
 // log updates the status with the metrics of the measured repertoire and writes a row of
 // metrics.csv. final is 1 in the row of conclude.
 func (t *training) log(o scoring.Outcome, final float64) error {
-	measured := runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}
+	measured := runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.search.Task().QDOffset()}
 	stats := measured.Stats()
 	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage,
 		stats.QDScore
@@ -264,7 +283,7 @@ func (t *training) log(o scoring.Outcome, final float64) error {
 
 // remark counts evaluations that the task does not provide for, and says once what they mean.
 func (t *training) remark(o scoring.Outcome) {
-	task := t.task()
+	task := t.search.Task()
 	spec, allowed := task.Env.Spec(), -task.QDOffset()
 	if o.Lowest < allowed-1e-5*math.Abs(allowed) {
 		t.notes.Once("%s: fitness %g in generation %d is below %g, the lowest that the Offset of %s "+
@@ -328,7 +347,7 @@ func (t *training) summary() string {
 
 // restoreReplay restores a learner's replay buffer, or refills it if it was deleted.
 func (t *training) restoreReplay() error {
-	buffer, total := t.search.Replay()
+	buffer, total := t.replay()
 	if buffer == nil {
 		return nil
 	}
@@ -350,7 +369,7 @@ func (t *training) restoreReplay() error {
 		return err
 	}
 	t.bar.Update(t.Budget.Fraction(t.status.Progress), "refilling the replay buffer")
-	episodes, err := t.search.Refill()
+	episodes, err := t.search.(algorithms.Replayer).Refill()
 	if err == nil {
 		t.bar.Notice("the replay buffer of %s was deleted when the run finished; it is refilled with %d "+
 			"episodes of its policies, so the resumed run is not bit-identical", t.writer.Name(), episodes)
@@ -360,17 +379,17 @@ func (t *training) restoreReplay() error {
 
 // checkpoint saves the replay buffer and returns the other arrays.
 func (t *training) checkpoint() (arrays map[string]npz.Array, ok bool, err error) {
-	if t.search.Generation() < 0 {
+	if t.reached < 0 {
 		return nil, false, nil
 	}
-	if buffer, total := t.search.Replay(); buffer != nil && !t.noReplay {
+	if buffer, total := t.replay(); buffer != nil && !t.noReplay {
 		capacity, width := buffer.Shape()
 		rows := func(from, to int64) ([]float32, error) { return buffer.Rows(total, from, to) }
 		if err := t.writer.SaveReplay(total, capacity, width, rows); err != nil {
 			return nil, false, err
 		}
 	}
-	arrays, err = t.search.Arrays()
+	arrays, err = t.search.State().Arrays()
 	return arrays, true, err
 }
 
@@ -421,8 +440,8 @@ func (t *training) finish() (string, error) {
 	if err := t.writer.StageRepertoire(repertoire); err != nil {
 		return "", err
 	}
-	if s, ok := t.search.(skilled); ok {
-		skills, err := s.skills()
+	if s, ok := t.search.(*skills.Search); ok {
+		skills, err := skillsOf(s)
 		if err != nil {
 			return "", err
 		}
@@ -454,10 +473,10 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 	}
 	limits := t.Env.Spec().Descriptor
 	r := &runs.Repertoire{
-		Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper, Offset: t.task().QDOffset(),
+		Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper, Offset: t.search.Task().QDOffset(),
 	}
 	if genotypes {
-		r.Params = t.task().Policy.Params()
+		r.Params = t.search.Task().Policy.Params()
 	}
 	for name, into := range map[string]*[]float32{
 		"genotypes": &r.Genotypes, "fitnesses": &r.Fitnesses, "descriptors": &r.Descriptors,
@@ -473,7 +492,7 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 		r.Origins, err = array.Int32s()
 	}
 	if r.Objectives = arrays["objectives"]; r.Objectives.Data != nil {
-		for _, x := range t.Env.Spec().ReferencePoint(t.task().Length) {
+		for _, x := range t.Env.Spec().ReferencePoint(t.search.Task().Length) {
 			r.Reference = append(r.Reference, float32(x))
 		}
 	}

@@ -2,12 +2,10 @@ package bench
 
 import (
 	"fmt"
-	"slices"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -50,38 +48,31 @@ func (t GenerationTiming) String() string {
 
 // Measure implements [Benchmark].
 func (b Generation) Measure(p *xla.Platform) (fmt.Stringer, error) {
-	i := slices.IndexFunc(evolution.Algorithms,
-		func(a evolution.Algorithm) bool { return a.Name == b.Algorithm })
-	if i < 0 {
-		var all []string
-		for _, a := range evolution.Algorithms {
-			all = append(all, a.Name)
-		}
-		return nil, names.Unknown("neuroevolution algorithm", b.Algorithm, all)
+	entry, err := registry.Find(b.Algorithm)
+	if err != nil {
+		return nil, err
 	}
 	env, err := envs.Make(b.Env)
 	if err != nil {
 		return nil, err
 	}
-	hyperparameters := evolution.Algorithms[i].Defaults(env.Spec())
+	hyperparameters, ok := entry.Defaults(env.Spec()).(evolution.Hyperparameters)
+	if !ok {
+		return nil, fmt.Errorf("%s is no neuroevolution: generations are timed of map-elites and the like",
+			b.Algorithm)
+	}
 	if err := runs.Set(hyperparameters, b.Set...); err != nil {
 		return nil, err
 	}
 	if err := hyperparameters.Check(); err != nil {
 		return nil, err
 	}
-	base, limits := hyperparameters.Base(), env.Spec().Descriptor
-	centroids, err := base.Centroids(limits.Lower, limits.Upper)
+	base := hyperparameters.Base()
+	running, err := hyperparameters.New(p, env, 0)
 	if err != nil {
 		return nil, err
 	}
-	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
-	task.Weights = base.Weights
-	search, err := evolution.New(p, task, hyperparameters.Method(centroids), evolution.Settings{
-		Batch: base.Batch, Slice: base.Slice, Centroids: centroids, Starts: base.Starts})
-	if err != nil {
-		return nil, err
-	}
+	search := running.(*evolution.Search)
 	defer search.Close()
 	for range max(1, b.Warmup) {
 		if _, err := search.Step(); err != nil {

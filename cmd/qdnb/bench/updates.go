@@ -196,7 +196,7 @@ func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 	if err != nil {
 		return updates{}, err
 	}
-	settings := skills.Defaults("diayn-reward", env.Spec())
+	settings := skills.DefaultDIAYNReward(env.Spec())
 	method, config := settings.Method(env), settings.Base().Config
 	return newUpdates(p, func(key xla.Key) skills.Updates {
 		return skills.NewUpdates(method, config, s.Buffer, key)

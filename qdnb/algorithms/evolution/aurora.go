@@ -5,7 +5,9 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/xla"
 )
 
 // Aurora are the hyperparameters of AURORA: MAP-Elites with an archive that learns its descriptors.
@@ -22,6 +24,11 @@ func DefaultAurora(env envs.Spec) *Aurora {
 // Check implements [Hyperparameters].
 func (a *Aurora) Check() error {
 	return cmp.Or(a.MapElites.Check(), a.oneStart(), a.AuroraSettings.Check(a.EpisodeLength))
+}
+
+// New implements [algorithms.Algorithm].
+func (a *Aurora) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(a, platform, env, seed)
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with AURORA's archive.

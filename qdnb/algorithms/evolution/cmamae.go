@@ -12,8 +12,10 @@ import (
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
 )
 
 // CMAMAE are the hyperparameters of CMA-MAE (Fontaine and Nikolaidis 2023): evolution strategies
@@ -131,6 +133,11 @@ func (c *CMAMAE) Check() error {
 		return names.Unknown("restart_rule", c.RestartRule, RestartRules)
 	}
 	return nil
+}
+
+// New implements [algorithms.Algorithm].
+func (c *CMAMAE) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(c, platform, env, seed)
 }
 
 // Method implements [Hyperparameters].

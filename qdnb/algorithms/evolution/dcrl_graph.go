@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -238,6 +239,11 @@ func DefaultDCRLMapElites(env envs.Spec) *DCRLMapElites {
 func (d *DCRLMapElites) Check() error {
 	return cmp.Or(d.MapElites.Check(),
 		d.DescriptorConditionedSettings.check(d.Batch, d.EpisodeLength))
+}
+
+// New implements [algorithms.Algorithm].
+func (d *DCRLMapElites) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(d, platform, env, seed)
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with two emitters.

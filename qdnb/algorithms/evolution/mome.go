@@ -6,7 +6,9 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/xla"
 )
 
 // MOME are the hyperparameters of Multi-Objective MAP-Elites (Pierrot et al. 2022): MAP-Elites
@@ -34,6 +36,11 @@ func DefaultMOME(env envs.Spec) *MOME {
 // Check implements [Hyperparameters].
 func (m *MOME) Check() error {
 	return cmp.Or(m.MapElites.Check(), limits.Int("front_size", m.FrontSize, 1, maxFront))
+}
+
+// New implements [algorithms.Algorithm].
+func (m *MOME) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(m, platform, env, seed)
 }
 
 // Method implements [Hyperparameters].

@@ -6,7 +6,9 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/xla"
 )
 
 // DominatedNovelty are the hyperparameters of Dominated Novelty Search: MAP-Elites with another
@@ -26,6 +28,11 @@ func DefaultDominatedNovelty(env envs.Spec) *DominatedNovelty {
 func (d *DominatedNovelty) Check() error {
 	return cmp.Or(d.MapElites.Check(), limits.Int("capacity", d.Capacity, 2, maxSlots),
 		limits.Int("k", d.K, 1, maxNeighbours))
+}
+
+// New implements [algorithms.Algorithm].
+func (d *DominatedNovelty) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(d, platform, env, seed)
 }
 
 // Method implements [Hyperparameters].

@@ -7,8 +7,10 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/td3"
+	"example.com/qdnb/xla"
 )
 
 // PolicyGradientSettings are the hyperparameters of [PolicyGradient]: those of TD3, and the share
@@ -63,6 +65,11 @@ func (p *PGAMapElites) Check() error {
 	return cmp.Or(p.MapElites.Check(), p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength))
 }
 
+// New implements [algorithms.Algorithm].
+func (p *PGAMapElites) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(p, platform, env, seed)
+}
+
 // Method implements [Hyperparameters]: MAP-Elites with two emitters.
 func (p *PGAMapElites) Method(centroids npz.Array) Method {
 	method := p.MapElites.Method(centroids)
@@ -94,6 +101,11 @@ func DefaultPGAAurora(env envs.Spec) *PGAAurora {
 func (p *PGAAurora) Check() error {
 	return cmp.Or(p.MapElites.Check(), p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength),
 		p.oneStart(), p.AuroraSettings.Check(p.EpisodeLength))
+}
+
+// New implements [algorithms.Algorithm].
+func (p *PGAAurora) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(p, platform, env, seed)
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with a learner and AURORA's archive.

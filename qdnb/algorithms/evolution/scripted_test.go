@@ -166,3 +166,11 @@ func insert(t *testing.T, into map[string]npz.Array, centroids, children []float
 		}
 	}
 }
+
+// Arrays returns the state of a search, as a checkpoint holds it.
+func (s *Search) Arrays() (map[string]npz.Array, error) { return s.State().Arrays() }
+
+// Restore restores the state that Arrays returned.
+func (s *Search) Restore(_ int64, arrays map[string]npz.Array) error {
+	return s.State().Restore(arrays)
+}

@@ -28,8 +28,8 @@ type Method struct {
 	PassiveEvery int
 }
 
-// Observes reports whether the method learns from observations.
-func (m Method) Observes() bool {
+// observes reports whether the method learns from observations.
+func (m Method) observes() bool {
 	_, records := m.Archive.(repertoire.Recorder)
 	for _, s := range m.Emitters {
 		_, proposes := s.Emitter.(Proposer)
@@ -453,9 +453,8 @@ func (s *Search) Close() {
 	s.programs.Free()
 }
 
-// checkpoint lists the state on the device by its names in checkpoints. Those of the passive
-// repertoire have a prefix.
-func (s *Search) checkpoint() *xla.Checkpoint {
+// State implements [algorithms.Search]. Names of the passive repertoire have a prefix.
+func (s *Search) State() *xla.Checkpoint {
 	c := &xla.Checkpoint{}
 	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
 		if st != nil {
@@ -465,6 +464,7 @@ func (s *Search) checkpoint() *xla.Checkpoint {
 	if s.proposing != nil {
 		c.Add(&s.proposing.state, 1, "proposing_")
 	}
+	c.Host("generation", &s.generation)
 	return c
 }
 
@@ -497,10 +497,6 @@ func (st *store) add(c *xla.Checkpoint, devices int, prefix string) {
 	c.Sparse(prefix+genotypesName, prefix+fitnessesName)
 }
 
-// Arrays returns the state of the search on the host, without the replay buffer. From both,
-// [Search.Restore] and [replay.Store.Set] restore the search bit for bit.
-func (s *Search) Arrays() (map[string]npz.Array, error) { return s.checkpoint().Arrays() }
-
 // Repertoire returns the measured repertoire on the host: fitnesses, descriptors, centroids,
 // objectives if there are several and, on request, the genotypes.
 func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
@@ -525,14 +521,4 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	c.Add(&st.contents, s.programs.Copies(), "", names...)
 	c.Sparse(genotypesName, fitnessesName)
 	return c.Arrays()
-}
-
-// Restore sets the search to the state that [Search.Arrays] returned after the given generation.
-// The replay buffer is restored separately, see [Search.Replay].
-func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
-	if err := s.checkpoint().Restore(arrays); err != nil {
-		return err
-	}
-	s.generation = generation
-	return nil
 }

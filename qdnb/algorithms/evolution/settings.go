@@ -2,14 +2,17 @@ package evolution
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
 )
 
 // MapElites are the hyperparameters of MAP-Elites. A zero value is not useful; see
@@ -38,11 +41,11 @@ type Parts struct {
 	Archive repertoire.Archive // keeps the solutions
 }
 
-// Any reports whether a part is replaced.
-func (p Parts) Any() bool { return p.Mix != nil || p.Archive != nil }
+// Replaced implements [algorithms.Variant].
+func (p Parts) Replaced() bool { return p.Mix != nil || p.Archive != nil }
 
-// Replace returns a method with these parts in place of its own.
-func (p Parts) Replace(m Method) Method {
+// replace returns a method with these parts in place of its own.
+func (p Parts) replace(m Method) Method {
 	if p.Mix != nil {
 		m.Emitters = p.Mix
 	}
@@ -77,14 +80,41 @@ func (m *MapElites) isoLine() Emitter {
 	return IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma}
 }
 
-// Hyperparameters are the hyperparameters of an algorithm, such as *[MapElites] or *[CMAMAE].
+// Hyperparameters are the hyperparameters of an algorithm of this package, such as *[MapElites].
 type Hyperparameters interface {
+	algorithms.Variant
 	// Base returns the hyperparameters that all algorithms share.
 	Base() MapElites
-	// Check rejects values that cannot work, before anything is compiled.
-	Check() error
-	// Method returns the algorithm, given the centroids [cells, d] of the measured repertoire.
+	// Method returns the algorithm's own parts, given the centroids [cells, d] of the measured
+	// repertoire.
 	Method(centroids npz.Array) Method
+}
+
+// New implements [algorithms.Algorithm].
+func (m *MapElites) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(m, p, env, seed)
+}
+
+// searchFor compiles the search of an algorithm.
+func searchFor(h Hyperparameters, p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	base, spec := h.Base(), env.Spec()
+	centroids, err := base.Centroids(spec.Descriptor.Lower, spec.Descriptor.Upper)
+	if err != nil {
+		return nil, err
+	}
+	method := base.Parts.replace(h.Method(centroids))
+	if spec.Observations == 0 && method.observes() {
+		return nil, fmt.Errorf("it learns from observations, of which %s has none: use an algorithm that "+
+			"does not, such as map-elites", spec.Name)
+	}
+	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
+	task.Weights = base.Weights
+	s, err := New(p, task, method, Settings{Batch: base.Batch, Slice: base.Slice, Seed: seed,
+		Starts: base.Starts, Centroids: centroids})
+	if err != nil {
+		return nil, err // a nil *Search is a Search
+	}
+	return s, nil
 }
 
 // Limits of the sizes. A larger value is probably a typo, and would not fit in memory.

@@ -1,63 +1,23 @@
 package skills
 
 import (
-	"fmt"
-	"slices"
-
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
-// checkpoint lists the state on the first device except the replay buffer, by its names in
-// checkpoints.
-func (s *Search) checkpoint() *xla.Checkpoint {
+// State implements [algorithms.Search].
+func (s *Search) State() *xla.Checkpoint {
 	c := &xla.Checkpoint{}
 	c.Add(&s.state, 1, "")
 	c.Add(&s.measuring.passive, 1, "passive_", repertoireNames...)
 	c.Sparse("passive_genotypes", "passive_fitnesses")
+	c.Host("iteration", &s.iteration)
+	c.Host("evaluations", &s.evaluations)
+	c.Host("metric_sums", &s.means.Sums)
+	c.Host("metric_count", &s.means.Count)
+	c.Host("dropped", &s.dropped)
 	return c
-}
-
-// Arrays returns the state of the search on the host, without the replay buffer. [Search.Restore]
-// resumes from it and the replay buffer, bit for bit.
-func (s *Search) Arrays() (map[string]npz.Array, error) {
-	arrays, err := s.checkpoint().Arrays()
-	if err != nil {
-		return nil, err
-	}
-	arrays[evaluationsName] = npz.Scalar(s.evaluations)
-	arrays[sumsName] = npz.Of(append(slices.Clone(s.means.Sums), s.means.Count, s.dropped))
-	return arrays, nil
-}
-
-// Host counters in checkpoints: the evaluation episodes, and the sums of the metrics since the last
-// evaluation, with their number and that of the transitions that were not finite.
-const (
-	evaluationsName = "passive_evaluations"
-	sumsName        = "figures"
-)
-
-// Restore restores the state that [Search.Arrays] returned after an iteration. The replay buffer is
-// restored separately; see [Search.Replay].
-func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
-	evaluations, err := arrays[evaluationsName].Int64s()
-	if err != nil || len(evaluations) != 1 {
-		return fmt.Errorf("the checkpoint lacks the number of evaluations")
-	}
-	sums, err := arrays[sumsName].Float64s()
-	n := len(s.means.Sums)
-	if err != nil || len(sums) != n+2 {
-		return fmt.Errorf("the checkpoint has %d metric sums, but this run needs %d", len(sums), n+2)
-	}
-	if err := s.checkpoint().Restore(arrays); err != nil {
-		return err
-	}
-	s.iteration, s.evaluations = iteration, evaluations[0]
-	s.means = scoring.Means{Sums: slices.Clone(sums[:n]), Count: sums[n]}
-	s.dropped = sums[n+1]
-	return nil
 }
 
 // Diversity returns the state of the diversity reward by the names of its pytree.

@@ -64,11 +64,16 @@ type insertOut struct {
 	Counts  xla.Array // see [scoring.Count]
 }
 
+// Task implements [algorithms.Search].
+func (s *Search) Task() scoring.Task {
+	task := s.it.Task
+	return scoring.Task{Env: task.Env, Policy: task.policy(s.config.Hidden), Length: task.Length}
+}
+
 func (s *Search) newMeasuring() (*measuring, error) {
 	task := s.it.Task
 	m := &measuring{episodes: max(1, task.Skills.Count()) * s.config.EvaluationStates}
-	evaluated := scoring.Task{Env: task.Env, Policy: task.policy(s.config.Hidden),
-		Length: task.Length}
+	evaluated := s.Task()
 	var recorders []envs.Recorder
 	if d := task.Env.Spec().Descriptor; d.Kind == envs.Final && len(d.Lower) == 2 {
 		recorders = append(recorders, envs.Recorder{Every: 1, Width: 2,

@@ -8,6 +8,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
@@ -119,9 +120,9 @@ type Metra struct {
 	ContinuousSkills int `json:"continuous_skills,omitempty"`
 }
 
-// defaultMetra returns the publication's hyperparameters: 16 skills, its constraint, learning rate
+// DefaultMetra returns the publication's hyperparameters: 16 skills, its constraint, learning rate
 // and entropy coefficient. Sizes of networks, batches and buffers are those of DIAYN.
-func defaultMetra(env envs.Spec) *Metra {
+func DefaultMetra(env envs.Spec) *Metra {
 	m := &Metra{Discovery: *defaultDiscovery(env, nil, true), DualLambda: 30, DualSlack: 1e-3}
 	m.NumSkills, m.LearningRate, m.RewardScaling = 16, 1e-4, 1
 	m.AlphaInit, m.FixAlpha = 0.01, false
@@ -137,6 +138,11 @@ func (m *Metra) Check() error {
 	return cmp.Or(check(), limits.Positive("dual_lambda", m.DualLambda, 1e9),
 		limits.Positive("dual_slack", m.DualSlack, 1),
 		limits.Int("continuous_skills", m.ContinuousSkills, 0, maxComponents))
+}
+
+// New implements [algorithms.Algorithm].
+func (m *Metra) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(m, p, env, seed)
 }
 
 // Method implements [Hyperparameters].

@@ -8,6 +8,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
@@ -170,9 +171,9 @@ type Qdac struct {
 	env envs.Spec
 }
 
-// defaultQdac returns the published hyperparameters. The numbers of environments and of stored
+// DefaultQdac returns the published hyperparameters. The numbers of environments and of stored
 // transitions are those of DIAYN.
-func defaultQdac(env envs.Spec) *Qdac {
+func DefaultQdac(env envs.Spec) *Qdac {
 	q := &Qdac{SAC: *DefaultSAC(env), NumSkills: 256, DiversityHidden: []int{256, 256},
 		SkillDistance: 0.01, SmoothDistance: 1e-3, RandomSkills: 0.5,
 		DescriptorChanges: env.Name == "ant-omni", env: env}
@@ -193,8 +194,13 @@ func (q *Qdac) Check() error {
 		limits.Number("random_skills", q.RandomSkills, 1))
 }
 
-// Replaced implements [Hyperparameters].
-func (q *Qdac) Replaced() *Parts { return &q.Parts }
+// Replaced implements [algorithms.Variant].
+func (q *Qdac) Replaced() bool { return q.Parts.any() }
+
+// New implements [algorithms.Algorithm].
+func (q *Qdac) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(q, p, env, seed)
+}
 
 // Options implements [Hyperparameters].
 func (*Qdac) Options() []envs.Option { return []envs.Option{envs.WidePositions()} }

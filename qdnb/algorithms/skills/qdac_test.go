@@ -191,7 +191,7 @@ func TestSpread(t *testing.T) {
 func TestQDACNeedsDescriptors(t *testing.T) {
 	spec := endless.Spec()
 	spec.Descriptor.Kind = envs.Mean
-	h := Defaults("qdac", spec).(*Qdac)
+	h := DefaultQdac(spec)
 	h.DescriptorChanges = true
 	errtest.Want(t, h.Check(), "must be false for point")
 	_, err := New(xlatest.Pure(t), h.Method(outcome{endless}), small())
@@ -205,21 +205,4 @@ func (o outcome) Spec() envs.Spec {
 	spec := o.point.Spec()
 	spec.Descriptor.Kind = envs.Outcome
 	return spec
-}
-
-// The fingerprint of a diversity reward covers what the actor maximises.
-func TestFingerprintsOfAnActorObjective(t *testing.T) {
-	print := func(smooth float64) string {
-		own := Parts{Diversity: QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8},
-			Distance: 0.1, Smooth: smooth}}
-		prints, err := Fingerprints(methodOf(endless, 3, own.Diversity, TaskOnly{}), own, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return prints["diversity"]
-	}
-	if print(0.1) != print(0.1) || print(0.1) == print(0.2) {
-		t.Errorf("the fingerprints are %s, %s and, with another objective, %s", print(0.1), print(0.1),
-			print(0.2))
-	}
 }

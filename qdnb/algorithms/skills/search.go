@@ -272,6 +272,9 @@ func (s *Search) envSteps(iteration int64) int64 {
 	return max(0, iteration) * int64(s.config.EnvBatchSize)
 }
 
+// Skills is the number of skills, 0 without.
+func (s *Search) Skills() int { return s.it.Skills.Count() }
+
 // Generation returns the newest iteration, 0 after the first evaluation and -1 before it.
 func (s *Search) Generation() int64 { return s.iteration }
 

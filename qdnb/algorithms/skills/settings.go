@@ -8,8 +8,10 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/sac"
+	"example.com/qdnb/xla"
 )
 
 // SAC holds the hyperparameters of soft actor-critic. The zero value is not usable; see
@@ -88,20 +90,33 @@ type Selective struct {
 	SMERLMargin float64 `json:"smerl_margin"`
 }
 
-// Hyperparameters are the settings of an algorithm: a pointer to [SAC], or another result of
-// [Defaults].
+// Hyperparameters are the settings of an algorithm of this package, such as *[SAC].
 type Hyperparameters interface {
+	algorithms.Variant
 	// Base returns the settings that all algorithms share.
 	Base() SAC
-	// Check reports invalid values before anything is compiled.
-	Check() error
 	// Options are the options of the training environment.
 	Options() []envs.Option
 	// Method returns the algorithm in an environment.
 	Method(env envs.Env) Method
-	// Replaced returns the parts that replace those of the algorithm, for reading and writing; nil if
-	// it has no skills.
-	Replaced() *Parts
+}
+
+// searchFor compiles the search of an algorithm.
+func searchFor(h Hyperparameters, p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	base, spec := h.Base(), env.Spec()
+	if spec.Observations == 0 {
+		return nil, fmt.Errorf("it learns from observations, of which %s has none: use an algorithm that "+
+			"does not, such as map-elites", spec.Name)
+	}
+	centroids, err := base.Centroids(spec.Descriptor.Lower, spec.Descriptor.Upper)
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(p, h.Method(env), Config{SAC: base, Seed: seed, Centroids: centroids})
+	if err != nil {
+		return nil, err // a nil *Search is a Search
+	}
+	return s, nil
 }
 
 // perEnvironment holds the settings that the paper's scripts choose per environment (qdbenchmark,
@@ -159,6 +174,26 @@ func defaultSelective(env envs.Spec, of func(Discovery) Diversity, wide bool) *S
 	return &Selective{*defaultRewarded(env, of, wide), p.target, p.margin}
 }
 
+// The defaults of the algorithms, for an environment.
+
+// DefaultDIAYN returns the paper's hyperparameters of DIAYN.
+func DefaultDIAYN(env envs.Spec) *Discovery { return defaultDiscovery(env, diayn, false) }
+
+// DefaultDADS returns the paper's hyperparameters of DADS.
+func DefaultDADS(env envs.Spec) *Discovery { return defaultDiscovery(env, dads, true) }
+
+// DefaultDIAYNReward returns the paper's hyperparameters of DIAYN+REWARD.
+func DefaultDIAYNReward(env envs.Spec) *Rewarded { return defaultRewarded(env, diayn, false) }
+
+// DefaultDADSReward returns the paper's hyperparameters of DADS+REWARD.
+func DefaultDADSReward(env envs.Spec) *Rewarded { return defaultRewarded(env, dads, true) }
+
+// DefaultSMERLDIAYN returns the paper's hyperparameters of SMERL(DIAYN).
+func DefaultSMERLDIAYN(env envs.Spec) *Selective { return defaultSelective(env, diayn, false) }
+
+// DefaultSMERLDADS returns the paper's hyperparameters of SMERL(DADS).
+func DefaultSMERLDADS(env envs.Spec) *Selective { return defaultSelective(env, dads, true) }
+
 func diayn(d Discovery) Diversity {
 	return DIAYN{LearningRate: d.LearningRate, Hidden: d.DiversityHidden}
 }
@@ -183,11 +218,33 @@ func (s SAC) Method(env envs.Env) Method {
 	return Method{Task: Task{Env: env, Length: s.EpisodeLength}}
 }
 
-// Replaced implements [Hyperparameters].
-func (SAC) Replaced() *Parts { return nil }
+// Replaced implements [algorithms.Variant].
+func (SAC) Replaced() bool { return false }
 
-// Replaced implements [Hyperparameters].
-func (d *Discovery) Replaced() *Parts { return &d.Parts }
+// Replaced implements [algorithms.Variant].
+func (d Discovery) Replaced() bool { return d.Parts.any() }
+
+func (p Parts) any() bool { return p.Diversity != nil || p.Objective != nil }
+
+// New implements [algorithms.Algorithm].
+func (s *SAC) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(s, p, env, seed)
+}
+
+// New implements [algorithms.Algorithm].
+func (d *Discovery) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(d, p, env, seed)
+}
+
+// New implements [algorithms.Algorithm].
+func (r *Rewarded) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(r, p, env, seed)
+}
+
+// New implements [algorithms.Algorithm].
+func (s *Selective) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(s, p, env, seed)
+}
 
 // Options implements [Hyperparameters].
 func (d Discovery) Options() []envs.Option {

@@ -198,3 +198,33 @@ func stored(t *testing.T, s *Search) (rows []float32, width int) {
 	}
 	return rows, width
 }
+
+// Arrays returns the state of a search, as a checkpoint holds it.
+func (s *Search) Arrays() (map[string]npz.Array, error) { return s.State().Arrays() }
+
+// Restore restores the state that Arrays returned.
+func (s *Search) Restore(_ int64, arrays map[string]npz.Array) error {
+	return s.State().Restore(arrays)
+}
+
+// counters are the host's values in checkpoints.
+var counters = []string{"iteration", "evaluations", "metric_sums", "metric_count", "dropped"}
+
+// Defaults returns the hyperparameters of an algorithm by its name.
+func Defaults(name string, env envs.Spec) Hyperparameters {
+	switch name {
+	case "diayn":
+		return DefaultDIAYN(env)
+	case "dads":
+		return DefaultDADS(env)
+	case "diayn-reward":
+		return DefaultDIAYNReward(env)
+	case "dads-reward":
+		return DefaultDADSReward(env)
+	case "smerl-diayn":
+		return DefaultSMERLDIAYN(env)
+	case "smerl-dads":
+		return DefaultSMERLDADS(env)
+	}
+	return DefaultSAC(env)
+}

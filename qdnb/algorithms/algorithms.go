@@ -1,0 +1,92 @@
+// Package algorithms holds the contracts of everything that qdnb.Train trains: an [Algorithm] makes a
+// [Search]. The packages below it implement them; a loop of one's own does so in one file.
+package algorithms
+
+import (
+	"time"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+)
+
+// Algorithm is the hyperparameters of an algorithm, a pointer to a struct whose fields are stored in a
+// run's config.json. Parts that are code, not numbers, are fields with the tag json:"-".
+type Algorithm interface {
+	// Check rejects values that cannot work, before anything is compiled.
+	Check() error
+	// New compiles a search. All of its random numbers are functions of the seed.
+	New(p *xla.Platform, env envs.Env, seed int64) (Search, error)
+}
+
+// Variant is an [Algorithm] with parts that its user may replace by code. A run of replaced parts
+// records a hash of the programs that they make.
+type Variant interface {
+	Algorithm
+	// Replaced reports whether parts are replaced.
+	Replaced() bool
+}
+
+// Environmental is an [Algorithm] that trains with options of the environment.
+type Environmental interface {
+	Algorithm
+	Options() []envs.Option
+}
+
+// Search is a running algorithm. Its state is on the devices; the host sees a few numbers.
+type Search interface {
+	// Step runs the next generation or iteration. The first call, generation 0, evaluates the initial
+	// population or policy.
+	Step() (scoring.Outcome, error)
+	// State lists what a checkpoint holds. A search whose state was restored goes on to the same bytes
+	// as one that was never interrupted.
+	State() *xla.Checkpoint
+	// Repertoire copies the measured repertoire to the host: the arrays fitnesses [cells], descriptors
+	// and centroids [cells, d] and, on request, genotypes [cells, N] of policies of Task.
+	Repertoire(genotypes bool) (map[string]npz.Array, error)
+	// Task is the task in which genotypes of the repertoire are evaluated.
+	Task() scoring.Task
+	// Close frees the programs and the memory on the devices.
+	Close()
+}
+
+// Reporter is a [Search] with metrics of its own: it names the numbers in Extra of its outcomes.
+type Reporter interface {
+	Search
+	Columns() []string
+}
+
+// Concluder is a [Search] that measures its repertoire at intervals only.
+type Concluder interface {
+	Search
+	// Measured reports whether the newest step measured the state that it left.
+	Measured() bool
+	// Conclude measures the newest state. The outcome has its Fitnesses and Tally, and Extra unless
+	// that is the newest step's. The search must not go on.
+	Conclude() (scoring.Outcome, error)
+}
+
+// Replayer is a [Search] with a replay buffer, which is stored apart from the rest of the state.
+type Replayer interface {
+	Search
+	// Replay returns the buffer, nil if this search has none, and the number of rows written so far.
+	Replay() (buffer *replay.Store, total int64)
+	// Refill refills a lost buffer with new episodes and returns how many.
+	Refill() (episodes int64, err error)
+}
+
+// Compiled is a [Search] that knows how long its programs took to compile.
+type Compiled interface {
+	Search
+	CompileTime() time.Duration
+}
+
+// Columns returns the columns of a search's own metrics.
+func Columns(s Search) []string {
+	if r, ok := s.(Reporter); ok {
+		return r.Columns()
+	}
+	return nil
+}
