@@ -10,6 +10,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -125,4 +127,41 @@ func TestInvalidEpisodes(t *testing.T) {
 			t.Errorf("lengths are %v, want %v", got, want)
 		}
 	})
+}
+
+// A robot that explodes has no fitness, even while all numbers are finite.
+func TestExplodingBodies(t *testing.T) {
+	for name, change := range map[string]func(*physics.Model){
+		"as it is": func(*physics.Model) {},
+		"light":    func(m *physics.Model) { m.Bodies[1].Inertia = physics.Vec{1e-4, 1e-4, 1e-4} },
+		"strong": func(m *physics.Model) {
+			for i := range m.Actuators {
+				m.Actuators[i].Strength = 2e7
+			}
+		},
+	} {
+		model := robots.Walker2d()
+		change(&model)
+		env, err := envs.Make("walker-uni")
+		if err != nil {
+			t.Fatal(err)
+		}
+		walker := *env.(*envs.Rigid)
+		walker.Done = nil
+		if walker.System, err = physics.NewSystem(model); err != nil {
+			t.Fatal(err)
+		}
+		out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+			keys := xla.NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(),
+				shapes.Make(dtypes.Int32, 4), 0))
+			fitness, _ := envs.Rollout(&walker, constant{keys.FoldIn(3).Uniform(-1, 1, 4, 6)},
+				envs.Reset(&walker, keys), 100)
+			return []*Node{fitness}
+		}, xlatest.Tensor([]float32{0}, 1))
+		for i, fitness := range xlatest.Flat[float32](t, out[0]) {
+			if sound := name == "as it is"; math.IsInf(float64(fitness), -1) == sound {
+				t.Errorf("%s: policy %d has fitness %g", name, i, fitness)
+			}
+		}
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -294,6 +295,22 @@ func storedRun(t *testing.T, root, env string, dims int, status runs.Status) str
 		w.SaveSnapshot(runs.Snapshot{Repertoire: repertoire}), w.SaveRepertoire(&repertoire),
 		w.SaveStatus(status), w.Close()))
 	return w.Dir
+}
+
+// show says how many evaluations were not finite, and whether any was.
+func TestShowOfInvalidEvaluations(t *testing.T) {
+	for _, c := range []struct {
+		best float64
+		want string
+	}{{2, "invalid        312 of 2000 evaluations were not finite; see envtest.Check\n"},
+		{math.Inf(-1), "complete; no evaluation was finite: see what envtest.Check says"}} {
+		run := storedRun(t, t.TempDir(), "elsewhere", 2, runs.Status{Observations: 2, Actions: 2,
+			MaxFitness: c.best, Invalid: 312, Progress: runs.Progress{Evaluations: 2000}})
+		stdout, stderr, status := invoke(t, "show", run, "--figures", t.TempDir())
+		if status != 0 || !strings.Contains(stdout, c.want) {
+			t.Errorf("status %d, %s%s; want %q", status, stdout, stderr, c.want)
+		}
+	}
 }
 
 // One descriptor component gives a strip, several give a map of each pair, and what is left out is

@@ -126,6 +126,7 @@ type result struct {
 	MaxFitness     *float64 `json:"max_fitness"`     // null while the repertoire is empty
 	Coverage       float64  `json:"coverage"`        // percent
 	QDScore        float64  `json:"qd_score"`
+	Invalid        int64    `json:"invalid"` // evaluations and steps of training that were not finite
 	Backend        string   `json:"backend"`
 	Finished       bool     `json:"finished"`
 }
@@ -137,7 +138,7 @@ func printJSON(run *runs.Run) error {
 		Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
 		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds,
 		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds, MaxFitness: finite(s.MaxFitness),
-		Coverage: s.Coverage, QDScore: s.QDScore, Backend: s.Backend, Finished: s.Finished,
+		Coverage: s.Coverage, QDScore: s.QDScore, Invalid: s.Invalid, Backend: s.Backend, Finished: s.Finished,
 	}
 	if ratio := stepsRatio(run); ratio > 0 {
 		r.StepsRatio = &ratio
@@ -151,6 +152,15 @@ func hyperparameters(c runs.Config, verbose bool) string {
 		return compact(c.Hyperparameters)
 	}
 	return summary(c)
+}
+
+// invalid counts what was not finite in a run. Methods with skills count steps of training, too.
+func invalid(run *runs.Run) string {
+	s := run.Status
+	if run.HasSkills() || run.Config.Algorithm == protocol.HierarchicalControl {
+		return fmt.Sprintf("%d evaluations or steps of training", s.Invalid)
+	}
+	return fmt.Sprintf("%d of %d evaluations", s.Invalid, s.Evaluations)
 }
 
 // stepsRatio is a run's environment steps divided by the paper's; 0 if the paper's are unknown.
@@ -186,7 +196,7 @@ func printRun(run *runs.Run, verbose bool) {
 		}
 	}
 	if s.Invalid > 0 {
-		fmt.Printf("invalid        %d\n", s.Invalid)
+		fmt.Printf("invalid        %s were not finite; see envtest.Check\n", invalid(run))
 	}
 	state := "complete"
 	if !s.Finished {

@@ -144,7 +144,7 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 			s *envs.State) {
 			s.Reward = Sub(s.Reward, ReduceAllMean(Square(x)))
 		}},
-		"finite: random actions lead to a number that is not finite, or a body beyond 1e+06 m, m/s " +
+		"finite: random actions lead to a number that is not finite, or a body beyond 100000 m, m/s " +
 			"or rad/s: number 0 of the reward": {
 			step: func(x, _ *Node, s *envs.State) { s.Reward = Log(s.Reward) }},
 		"done: it must be 0 or 1: number 0 of done of copy 0 after 1 steps is 0.5": {

@@ -15,8 +15,8 @@ type State struct {
 }
 
 // MaxState bounds the numbers of a valid state, in m, m/s and rad/s: a body beyond it is not simulated
-// but exploding. Contacts in Brax's own episodes change velocities by up to 4e4 rad/s.
-const MaxState = 1e6
+// but exploding. In episodes of Brax, no number after a control step exceeds 350.
+const MaxState = 1e5
 
 // bodies holds the coordinates of bodies, one row per body.
 type bodies struct {

@@ -67,15 +67,15 @@ const indexColumn, skillColumn, countColumn = "index", "skill", "skills"
 // Adaptation reads the results of an adaptation run so far. It is an error if the run is of another
 // kind or has no results yet.
 func (r *Run) Adaptation() (*Adaptation, error) {
-	if r.Config.SkillsRun() == "" {
-		return nil, fmt.Errorf("%s is not a run of adaptation", r.Name())
-	}
 	var settings struct {
 		Perturbation string `json:"perturbation"`
 		Skills       string `json:"skills"`
 	}
 	if err := json.Unmarshal(r.Config.Hyperparameters, &settings); err != nil {
 		return nil, fmt.Errorf("settings of %s: %w", r.Name(), err)
+	}
+	if settings.Perturbation == "" { // a meta-controller uses skills, too
+		return nil, fmt.Errorf("%s is not a run of adaptation", r.Name())
 	}
 	table, err := r.Metrics()
 	if err != nil {

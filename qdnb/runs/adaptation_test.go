@@ -53,12 +53,16 @@ func TestAdaptation(t *testing.T) {
 	if v := a.Values[1]; v.Score(9) != 5 || !math.IsNaN(v.Score(3)) || !math.IsNaN(v.Score(8)) {
 		t.Errorf("scores of skills 9, 3 and 8: %g, %g, %g", v.Score(9), v.Score(3), v.Score(8))
 	}
-	other, err := Create(t.TempDir(), testConfig(t))
+	controller, err := NewConfig("ppo", "halfcheetah-hurdles", 0, map[string]any{"skills": "a-run"})
 	must(t, err)
-	defer other.Close()
-	if _, err := other.Adaptation(); err == nil || !strings.Contains(err.Error(),
-		"is not a run of adaptation") {
-		t.Errorf("of another kind of run: %v", err)
+	for _, config := range []Config{testConfig(t), controller} {
+		other, err := Create(t.TempDir(), config)
+		must(t, err)
+		defer other.Close()
+		if _, err := other.Adaptation(); err == nil || !strings.Contains(err.Error(),
+			"is not a run of adaptation") {
+			t.Errorf("of a run of %s: %v", config.Algorithm, err)
+		}
 	}
 	for text, want := range map[string]string{
 		"index,x,y,skill,fitness_median\n": "no results yet",

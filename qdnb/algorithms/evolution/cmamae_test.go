@@ -378,6 +378,7 @@ func TestStrategiesOfASpecAreChecked(t *testing.T) {
 	task := scoring.NewTask(envs.Sphere(20), nil, 1)
 	center := npz.Of([]float32{0, 0}, 1, 2)
 	for want, change := range map[string]func(*EvolutionStrategies){
+		"needs at least 2 individuals":        func(s *EvolutionStrategies) { s.Emitters = 540 },
 		`"lm-maes"; did you mean "lm-ma-es"?`: func(s *EvolutionStrategies) { s.Strategy = "lm-maes" },
 		`unknown restart_rule "never"`:        func(s *EvolutionStrategies) { s.RestartRule = "never" },
 		"among 0 strategies":                  func(s *EvolutionStrategies) { s.Emitters = 0 },

@@ -88,6 +88,12 @@ func (s EvolutionStrategies) Init(start Start, key xla.Key) Emitter {
 	case s.Emitters < 1 || start.Count < s.Emitters || start.Count%s.Emitters != 0:
 		panic(fmt.Errorf("%d individuals cannot be divided equally among %d strategies", start.Count,
 			s.Emitters))
+	case start.Count < 2*s.Emitters: // ranks of one individual have no spread
+		panic(fmt.Errorf("a strategy needs at least 2 individuals, not %d of %d strategies", start.Count,
+			s.Emitters))
+	case s.Strategy == openAIESName && start.Count/s.Emitters%2 != 0:
+		panic(fmt.Errorf("%s samples pairs: the individuals of a strategy must be even, not %d",
+			openAIESName, start.Count/s.Emitters))
 	case s.RestartRule != "" && !slices.Contains(RestartRules, s.RestartRule):
 		panic(names.Unknown("restart_rule", s.RestartRule, RestartRules))
 	}

@@ -197,6 +197,9 @@ func (a Aurora) encode(sequences *Node) *Node {
 // Add implements [Archive].
 func (a Aurora) Add(found Evaluated) (Archive, Insertion) {
 	batch := Batch{Fitness: found.Fitness, Descriptors: a.encode(found.Sequences)}
+	// the encoder bounds an infinite feature, which would make the normaliser NaN
+	finite := xla.FiniteRows(found.Sequences)
+	batch.Fitness = Where(finite, batch.Fitness, lowest(batch.Fitness))
 	in := Insertion{Valid: batch.Valid()}
 	in.Index, in.Accepted = a.Members.Winners(a.Distance.Length, batch)
 	in.Improvement = batch.improvement(a.Members.occupant(a.Distance.Length, batch))

@@ -324,6 +324,10 @@ func (d Discovery) Check() error {
 	if err := d.check(); err != nil {
 		return err
 	}
+	if d.NumSkills == 1 {
+		return errors.New("num_skills must be at least 2, not 1: with one skill the diversity reward is " +
+			"always 0; use --algorithm sac for the task reward alone")
+	}
 	if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
 		return fmt.Errorf("num_skills must be at most env_batch_size (%d), so that each skill is "+
 			"played, not %d", d.EnvBatchSize, d.NumSkills)

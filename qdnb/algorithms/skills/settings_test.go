@@ -116,6 +116,7 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		{"grad_updates_per_step must be between 0 and ", &s.GradUpdatesPerStep, []any{-1, nan, 1e9}},
 		{"grad_updates_per_step is 0.002, less than one", &s.GradUpdatesPerStep, []any{0.002}},
 		{"num_skills must be at most env_batch_size (200)", &s.NumSkills, []any{201}},
+		{"num_skills must be at least 2", &s.NumSkills, []any{1}},
 		{"num_skills must be between 1 and 1024", &s.NumSkills, []any{0, 5000}},
 		{"number of diversity_hidden layers must be", &s.DiversityHidden, []any{[]int{}, make([]int, 17)}},
 		{"diversity_hidden layers must have between 1", &s.DiversityHidden, []any{[]int{0}, []int{8, 1 << 20}}},
