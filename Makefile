@@ -27,13 +27,13 @@ help: ## list the targets
 
 .PHONY: run
 run: setup ## set up, then run notebooks/quickstart.ipynb and write build/quickstart.html
-	@echo "== running notebooks/quickstart.ipynb"
+	@echo "== running notebooks/quickstart.ipynb (about 2 minutes on two cores)"
 	@$(NOTEBOOK) run notebooks/quickstart.ipynb --out build --html build --expect-png $(EXPECT_PNG) --summary
 
 .PHONY: lab
 lab: setup gopls ## open the notebooks in JupyterLab (LAB_ARGS=... for its options)
 	@tools/env python -m jupyter trust notebooks/*.ipynb >/dev/null
-	@echo "== JupyterLab; stop it with Ctrl-C"
+	@echo "== starting JupyterLab (about 10 s); stop it with Ctrl-C"
 	@tools/env python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--ServerApp.root_dir="$(CURDIR)" $(LAB_ARGS) notebooks/quickstart.ipynb
 

@@ -139,6 +139,7 @@ func TestSkillsAreMeasured(t *testing.T) {
 	} {
 		run := train(t, smallDiscovery(algorithm, t.TempDir(), 11))
 		table := must.Get(run.Metrics())
+		columns = append(columns, runs.FinalColumn)
 		if got := table.Columns[8:]; !slices.Equal(got, columns) {
 			t.Errorf("%s logs %v, want %v", algorithm, got, columns)
 		}
@@ -147,7 +148,7 @@ func TestSkillsAreMeasured(t *testing.T) {
 			count, episodes = 0, 2
 		}
 		// Measured at the start, every 12 steps before step 30, and then every 30 steps, in
-		// iterations of 6 steps.
+		// iterations of 6 steps. The end is measured, too, which counts as no evaluation.
 		var got, want [][3]float64
 		for _, row := range table.Rows {
 			got = append(got, [3]float64(row[:3]))
@@ -155,11 +156,12 @@ func TestSkillsAreMeasured(t *testing.T) {
 		for i, generation := range []float64{0, 2, 4, 5, 10} {
 			want = append(want, [3]float64{generation, float64(i+1) * episodes, 6 * generation})
 		}
+		want = append(want, [3]float64{11, 5 * episodes, 66})
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: generations, evaluations and steps are %v, want %v", algorithm, got, want)
 		}
 		for i, row := range table.Rows {
-			for k, x := range row[8:] {
+			for k, x := range row[8 : len(row)-1] {
 				if math.IsNaN(x) != (i == 0) {
 					t.Errorf("%s: %s is %g in row %d", algorithm, columns[k], x, i)
 				}

@@ -123,7 +123,7 @@ func TestFamilyIsMeasured(t *testing.T) {
 	} {
 		run := train(t, smallOf(algorithm, t.TempDir(), 4))
 		table := must.Get(run.Metrics())
-		if got := table.Columns[8:]; !slices.Equal(got, columns) {
+		if got := table.Columns[8:]; !slices.Equal(got, append(columns, runs.FinalColumn)) {
 			t.Errorf("%s logs %v, want %v", algorithm, got, columns)
 		}
 		repertoire := must.Get(run.Repertoire())

@@ -170,6 +170,47 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 	}
 }
 
+// The page on set-up tells how to train from a module outside the checkout.
+func TestTrainFromAnotherModule(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs/reference/set-up.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, commands, _ := strings.Cut(string(page), "```sh\ngo mod init")
+	commands, _, _ = strings.Cut("go mod init"+commands, "```")
+	dir := t.TempDir()
+	source := `package main
+
+import (
+	"fmt"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/nb"
+)
+
+func main() {
+	run := nb.Must(qdnb.Train(nb.Interruptible(), qdnb.Spec{
+		Algorithm: "map-elites", Env: "pointmaze", Budget: qdnb.Generations(1),
+	}))
+	fmt.Println("generation", run.Status.Generation)
+}
+`
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "-e", "-c", strings.ReplaceAll(commands, "=PATH", "="+root))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "generation 1\n") {
+		t.Errorf("%v: %s\n%s", err, commands, out)
+	}
+}
+
 func TestExamplesOfTheHelpAreRight(t *testing.T) {
 	_, examples := helpTexts()
 	for path, lines := range examples {

@@ -39,6 +39,14 @@ func (logged) Write(text []byte) (int, error) {
 // In reports whether the program runs in a notebook cell.
 func In() bool { return gonbui.IsNotebook }
 
+// Rerun tells how to resume what was interrupted.
+func Rerun() string {
+	if In() {
+		return "run the cell again to resume"
+	}
+	return "rerun the same command to resume"
+}
+
 // Send displays data in several formats, from which the notebook chooses. It waits until the data
 // has arrived, because the cell's program may end next.
 func Send(formats map[protocol.MIMEType]any) error {

@@ -1,6 +1,21 @@
 package cell
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/janpfeifer/gonb/gonbui"
+)
+
+func TestRerun(t *testing.T) {
+	defer func(before bool) { gonbui.IsNotebook = before }(gonbui.IsNotebook)
+	for in, want := range map[bool]string{true: "run the cell again to resume",
+		false: "rerun the same command to resume"} {
+		gonbui.IsNotebook = in
+		if got := Rerun(); got != want {
+			t.Errorf("in a notebook: %v, %q", in, got)
+		}
+	}
+}
 
 func TestLinesBreaksBeforePlacesInCells(t *testing.T) {
 	for text, want := range map[string]string{

@@ -224,9 +224,9 @@ func notebook(send func(page string), flush func()) display {
 		every:   time.Second / 10,
 		columns: func() int { return 88 }, // a line of a cell's output, next to the bar
 		update: func(fraction float64, text string) {
-			send(fmt.Sprintf(`<progress max="1000" value="%.0f" style="width:16em;`+
-				`vertical-align:middle"></progress> <code>%3.0f%%  %s</code>`, 1000*fraction, 100*fraction,
-				html.EscapeString(text)))
+			send(fmt.Sprintf(`<div style="white-space:nowrap;overflow:hidden;text-overflow:ellipsis">`+
+				`<progress max="1000" value="%.0f" style="width:10em;vertical-align:middle"></progress> `+
+				`<code>%3.0f%%  %s</code></div>`, 1000*fraction, 100*fraction, html.EscapeString(text)))
 		},
 		finish: func(text string) {
 			send("<code>" + html.EscapeString(text) + "</code>")

@@ -157,8 +157,9 @@ func TestBarOfAResumedRun(t *testing.T) {
 	var pages []string
 	resume(notebook(func(page string) { pages = append(pages, page) }, func() {}))
 	want := "<code> 60%  40s left  max fitness -128.3  coverage 73.7 %  QD score 2.514e+05  " +
-		"map-elites-pointmaze…</code>"
-	if last := pages[len(pages)-1]; !strings.HasSuffix(last, want) {
+		"map-elites-pointmaze…</code></div>"
+	if last := pages[len(pages)-1]; !strings.HasSuffix(last, want) ||
+		!strings.Contains(last, "nowrap") {
 		t.Errorf("a notebook shows %s, want %s", last, want)
 	}
 	var out bytes.Buffer

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"example.com/qdnb/internal/cell"
@@ -27,7 +28,8 @@ func Must[T any](value T, err error) T {
 // in a cell starts another line.
 func Check(err error) {
 	if err != nil {
-		fmt.Fprint(os.Stderr, cell.Lines(fmt.Sprintf("qdnb: %v\n", err)))
+		text := cell.Lines(fmt.Sprintf("qdnb: %v\n", err))
+		fmt.Fprint(os.Stderr, strings.TrimPrefix(text, "qdnb: \n")) // a place on a line of its own
 		os.Exit(1)
 	}
 }

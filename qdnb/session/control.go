@@ -8,6 +8,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/policies"
@@ -143,8 +144,8 @@ func (c *controlling) finish() (string, error) {
 		return "", err
 	}
 	if err := npz.Write(filepath.Join(c.writer.Dir, policies.ControllerFile), policy); err != nil {
-		return "", errors.Errorf("cannot write the policy of %s: %v; rerun the same command to resume "+
-			"from the last checkpoint", c.writer.Name(), err)
+		return "", errors.Errorf("cannot write the policy of %s: %v; %s from the last checkpoint",
+			c.writer.Name(), err, cell.Rerun())
 	}
 	return strings.Join(append([]string{c.state()}, c.metrics()...), "  "), nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -271,9 +272,9 @@ func (s *session) loop(ctx context.Context) error {
 		}
 		if stopped {
 			state := s.job.state()
-			s.bar.Done(fmt.Sprintf("stopped at %s; rerun the same command to resume", state))
-			return fmt.Errorf("%w: %s is saved at %s; rerun the same command to resume", ErrInterrupted,
-				s.writer.Dir, state)
+			s.bar.Done(fmt.Sprintf("stopped at %s; %s", state, cell.Rerun()))
+			return fmt.Errorf("%w: %s is saved at %s; %s", ErrInterrupted, s.writer.Dir, state,
+				cell.Rerun())
 		}
 	}
 	return s.complete()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
@@ -189,7 +190,7 @@ func (e *executor) stopped(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: progress is saved; rerun the same command to resume", qdnb.ErrInterrupted)
+	return fmt.Errorf("%w: progress is saved; %s", qdnb.ErrInterrupted, cell.Rerun())
 }
 
 // left describes the work that remains in the plan.
