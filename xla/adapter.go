@@ -1,7 +1,6 @@
 package xla
 
 import (
-	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,15 +37,13 @@ import (
 type adapter struct {
 	compute.Backend
 	kind    Kind
-	text    io.Writer // receives the program's text instead of compiling it, unless nil
 	builder *nestingBuilder
 
 	identities map[string]*graph.Function // by shape, see identity
 }
 
 func (a *adapter) Builder(name string) compute.Builder {
-	a.builder = &nestingBuilder{Builder: a.Backend.Builder(name), backend: a.Backend, kind: a.kind,
-		text: a.text}
+	a.builder = &nestingBuilder{Builder: a.Backend.Builder(name), backend: a.Backend, kind: a.kind}
 	return a.builder
 }
 
@@ -73,7 +70,6 @@ type nestingBuilder struct {
 	compute.Builder
 	backend compute.Backend
 	kind    Kind
-	text    io.Writer // see adapter
 	main    *nestingFunction
 	open    []*nestingFunction // closures being built, innermost last
 

@@ -140,13 +140,9 @@ func (b *borrowed) Execute(inputs []compute.Buffer, donate []bool,
 // Finalize implements [compute.Executable]: it returns the executable to the cache.
 func (b *borrowed) Finalize() { b.giveBack() }
 
-// Compile compiles the program, takes it from the cache, or only writes its text; see adapter.text
-// and [DryRun].
+// Compile compiles the program, takes it from the cache, or only writes its text; see [DryRun].
 func (b *nestingBuilder) Compile() (compute.Executable, error) {
 	builder := stableHLO(b.Builder)
-	if b.text != nil {
-		return nil, builder.Write(b.text)
-	}
 	if dry, ok := b.backend.(*dryBackend); ok {
 		return dry.compile(b, builder)
 	}

@@ -1,7 +1,6 @@
 package xla
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -34,31 +33,21 @@ func (t *Trace) Note(values ...any) {
 // TraceGraph hashes the graph of a function of states, of at least one tensor. It returns the
 // shapes of the outputs.
 func TraceGraph[In, Out any](t *Trace, in In, build func(In) Out) (out Out, err error) {
-	inputs, flat := flatten(in, build, &out)
-	err = t.graph(inputs, flat) // sets out
-	return out, err
-}
-
-func (t *Trace) graph(inputs []input, build func(in []*graph.Node) []*graph.Node) error {
-	text := bufio.NewWriterSize(t.hash, 1<<16)
-	g := graph.NewGraph(&adapter{Backend: newUnopened("", 1), kind: CPU, text: text}, "trace")
-	err := catch(func() {
-		in := parameters(g, inputs)
-		out := build(in)
-		if len(out) == 0 {
-			out = in[:1] // a graph needs an output
-		}
-		if err := g.Compile(out...); err != nil {
-			panic(err)
-		}
-		if err := text.Flush(); err != nil {
-			panic(err)
-		}
+	dry, err := DryRun(CPU, 1, func(_ string, text []byte) error {
+		_, err := t.hash.Write(text)
+		return err
 	})
 	if err != nil {
-		return misbuilt(err, "", nil)
+		return out, err
 	}
-	return nil
+	inputs, flat := flatten(in, build, &out)
+	_, err = dry.compile("trace", false, inputs, func(in []*graph.Node) []*graph.Node {
+		if results := flat(in); len(results) > 0 {
+			return results
+		}
+		return in[:1] // a graph needs an output
+	}, nil)
+	return out, err
 }
 
 // Sum returns the hash so far: the first 16 hexadecimal digits of a SHA-256.
