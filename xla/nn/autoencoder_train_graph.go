@@ -20,7 +20,7 @@ type Normaliser struct {
 // NewNormaliser computes the mean and the population standard deviation of each feature over the
 // filled slots and all their steps: sequences [slots, L, F], filled bool [slots]. The deviation of
 // a constant feature is +Inf, which normalises it to 0. The contents of empty slots do not matter.
-// Without a filled slot the result is NaN.
+// Without a filled slot the mean is 0 and the deviation 1.
 func NewNormaliser(sequences, filled *Node) Normaliser {
 	dims := sequences.Shape().Dimensions
 	mask := BroadcastToDims(InsertAxes(filled, -1, -1), dims...)
@@ -37,11 +37,12 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 	offset := Sub(sequences, wide(member))
 	center := mean(offset)
 	deviation := Sqrt(mean(Square(Sub(offset, wide(center)))))
-	never := ConstAs(deviation, float32(math.Inf(1)))
+	never := BroadcastToDims(ConstAs(deviation, float32(math.Inf(1))), dims[2])
+	some := BroadcastToDims(LogicalAny(filled), dims[2])
 	return Normaliser{
-		Mean: Add(member, center),
-		Deviation: Where(Equal(deviation, ZerosLike(deviation)), BroadcastToDims(never, dims[2]),
-			deviation),
+		Mean: Where(some, Add(member, center), ZerosLike(member)),
+		Deviation: Where(some, Where(Equal(deviation, ZerosLike(deviation)), never, deviation),
+			OnesLike(deviation)),
 	}
 }
 
@@ -93,8 +94,8 @@ type Trained struct {
 }
 
 // Train resumes the training of a row on the sequences of an archive, [slots, L, F], not
-// normalised. Only slots that are filled, bool [slots], count; at least one must be. epochs is an
-// int32 scalar. Adam starts from a fresh state.
+// normalised. Only slots that are filled, bool [slots], count; if none is, the row stays the same.
+// epochs is an int32 scalar. Adam starts from a fresh state.
 //
 // As many filled slots as there are slots are drawn once, with replacement; every epoch takes them
 // in a new random order (train_seq2seq.py). The published code then picks from the drawn sequences
@@ -107,6 +108,7 @@ func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs
 		Drawn *Node
 		Key   xla.Key
 	}
+	epochs = Where(LogicalAny(filled), epochs, ZerosLike(epochs))
 	from := source{drawFilled(key.FoldIn(0), filled), key.FoldIn(1)}
 	row, loss := TrainEpochs(t, a, row, normaliser.Apply(sequences), epochs, from,
 		func(epoch *Node, from source) *Node {

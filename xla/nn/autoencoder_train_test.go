@@ -60,6 +60,7 @@ func TestGoldenAutoencoderTraining(t *testing.T) {
 }
 
 // Mean and deviation are those of the filled slots, even far from 0; a constant feature becomes 0.
+// Without a filled slot they are 0 and 1, and training leaves the row as it is.
 func TestNormaliser(t *testing.T) {
 	const slots, length, features = 40, 7, 4
 	x, filled := numbers(slots*length*features, 1), make([]bool, slots)
@@ -110,12 +111,24 @@ func TestNormaliser(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			n := nn.NewNormaliser(in[0], in[1])
+			form := nn.Autoencoder{Features: features, Hidden: 2, Steps: length}
+			row := form.Init(xla.NewKey(in[0].Graph(), 1))
+			none := nn.AutoencoderTraining{Batch: 8, LearningRate: 0.1}.Train(form, row, in[0],
+				ZerosLike(in[1]), Const(in[0].Graph(), int32(2)), xla.NewKey(in[0].Graph(), 2))
 			return []*Node{n.Mean, n.Deviation, n.Apply(in[0]),
-				nn.NoNormaliser(in[0].Graph(), features).Apply(in[0])}
+				nn.NoNormaliser(in[0].Graph(), features).Apply(in[0]), none.Normaliser.Mean,
+				none.Normaliser.Deviation, Sub(none.Row, row)}
 		}, xlatest.Tensor(data, slots, length, features), xlatest.Tensor(filled, slots))
 		mean, deviation := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1])
 		normalised, same := xlatest.Flat[float32](t, out[2]), xlatest.Flat[float32](t, out[3])
 		xlatest.Close(t, "mean", mean, float32s(wantMean[:]), 1e-6)
+		for i, want := range []float32{0, 1, 0} {
+			for _, x := range xlatest.Flat[float32](t, out[4+i]) {
+				if x != want {
+					t.Fatalf("without a filled slot output %d is %g, want %g", i, x, want)
+				}
+			}
+		}
 		for f, want := range wantDeviation {
 			if got := float64(deviation[f]); got != want && !(math.Abs(got/want-1) < 2e-6) {
 				t.Errorf("the deviation of feature %d is %g, want %g", f, got, want)

@@ -91,7 +91,9 @@ const noveltyRows = 32
 
 // dominatedNovelty returns the mean distance of each solution to the k nearest among those that are
 // at least as fit, [P], or to all of them if there are fewer. It is +Inf for a solution that is
-// fitter than all others, and -Inf for one that is not [Batch.Valid].
+// fitter than all others, and -Inf for one that is not [Batch.Valid]. Of solutions with equal
+// fitness and descriptors only the earlier count for the later; in the published code each counts
+// for the others, so that all of them may be lost, even if they are the fittest.
 func (b Batch) dominatedNovelty(k int) *Node {
 	type running struct {
 		At             []*Node
@@ -114,9 +116,12 @@ func (b Batch) dominatedNovelty(k int) *Node {
 		}
 		column := Iota(first.Graph(), shapes.Make(dtypes.Int32, rows, p), 1)
 		self := Add(Iota(first.Graph(), shapes.Make(dtypes.Int32, rows, p), 0), first)
-		dominates := And(NotEqual(column, self), And(InsertAxes(r.Valid, 0),
-			GreaterOrEqual(InsertAxes(r.Fitness, 0), InsertAxes(of(r.Fitness), 1))))
-		mean := meanOfLeast(k, distances(at, r.At), dominates)
+		distance, own, other := distances(at, r.At), InsertAxes(of(r.Fitness), 1),
+			InsertAxes(r.Fitness, 0)
+		copies := And(Equal(own, other), Equal(distance, ZerosLike(distance)))
+		dominates := And(And(GreaterOrEqual(other, own), InsertAxes(r.Valid, 0)),
+			And(NotEqual(column, self), Or(LogicalNot(copies), LessThan(column, self))))
+		mean := meanOfLeast(k, distance, dominates)
 		r.Novelty = xla.SetRows(r.Novelty, first, Where(of(r.Valid), mean, lowest(mean)))
 		return r
 	}).Novelty

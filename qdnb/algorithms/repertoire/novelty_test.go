@@ -24,7 +24,8 @@ func (c candidates) novelty(k, dims int) []float32 {
 	for i, fitness := range c.fitnesses {
 		var fitter []float32
 		for j, other := range c.fitnesses {
-			if j != i && isValid(other, at(j)) && other >= fitness {
+			copies := other == fitness && slices.Equal(at(i), at(j))
+			if j != i && isValid(other, at(j)) && other >= fitness && (j < i || !copies) {
 				fitter = append(fitter, distance(at(i), at(j)))
 			}
 		}
@@ -172,7 +173,8 @@ func TestDominatedNovelty(t *testing.T) {
 	}
 }
 
-// The fittest solution is never lost, and nothing leaves before the population is full.
+// The fittest solution is never lost, not even if it has copies, and nothing leaves before the
+// population is full.
 func TestDominatedNoveltyKeepsTheFittest(t *testing.T) {
 	p := xlatest.Best(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -183,6 +185,11 @@ func TestDominatedNoveltyKeepsTheFittest(t *testing.T) {
 		c := candidates{}
 		for i := range batch {
 			c.identities = append(c.identities, float32(1+round*batch+i))
+			if i%2 == 1 {
+				c.fitnesses = append(c.fitnesses, c.fitnesses[i-1])
+				c.descriptors = append(c.descriptors, c.descriptors[(i-1)*d:]...)
+				continue
+			}
 			c.fitnesses = append(c.fitnesses, rng.Float32())
 			for range d {
 				c.descriptors = append(c.descriptors, rng.Float32())

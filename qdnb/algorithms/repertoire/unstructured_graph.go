@@ -23,61 +23,77 @@ type Unstructured struct {
 }
 
 // Winners decides the insertion of a batch, given the threshold l, a float32 scalar (QDax,
-// containers/unstructured_repertoire.py). Candidates that are not [Batch.Valid] are ignored. The
-// others follow these rules:
+// containers/unstructured_repertoire.py, except for rule 1). Candidates that are not [Batch.Valid]
+// are ignored. The others follow these rules:
 //
-//  1. A candidate with two filled slots within a distance of l is rejected, because there is no
+//  1. Of candidates with equal descriptors only the fittest counts, the first among equally fit
+//     ones. It takes the turn of the first of them; the others are rejected. If a slot has the same
+//     descriptor, the candidate replaces its occupant before the rest of the batch is inserted if it
+//     is strictly fitter, and is ignored otherwise.
+//  2. A candidate with two filled slots within a distance of l is rejected, because there is no
 //     room between them.
-//  2. A candidate with a fitter candidate at a distance below l is rejected (see below).
-//  3. A candidate with exactly one filled slot within a distance of l competes for it. A candidate
+//  3. A candidate with a fitter candidate at a distance below l is rejected (see below).
+//  4. A candidate with exactly one filled slot within a distance of l competes for it. A candidate
 //     with none is a newcomer: the first newcomer of the batch gets the first empty slot, the
 //     second the second, and so on. Newcomers beyond the empty slots are lost. Slots of rejected
 //     newcomers stay empty.
-//  4. Of the candidates that compete for a slot, only the fittest of all can enter: it enters if it
-//     was not rejected and is strictly fitter than the occupant. Among equals, the first that was
-//     not rejected enters.
+//  5. Of the candidates that compete for a slot, only the fittest of all can enter: it enters if it
+//     was not rejected and is strictly fitter than the occupant. Among equally fit ones, the first
+//     that was not rejected enters.
 //
-// Three details follow the published code. First, a rejected candidate still counts as a member of
-// the batch in rules 2 and 4. Second, if all fitnesses of the batch are equal, rule 2 compares the
+// Two details follow the published code. First, a candidate that rules 2 and 3 reject still counts as
+// a member of the batch in rules 3 and 5. Second, if all fitnesses of the batch are equal, rule 3 compares the
 // order instead: a candidate is rejected because of a later one, where newcomers come before all
-// others, and the others are in slot order. Third, rule 2 uses the fitness (or the order) of the
-// first candidate with the same descriptor: of two copies, the first is rejected if the second is
-// fitter, but the second is not rejected if the first is fitter.
+// others, and the others are in slot order.
+//
+// The published code has no rule 1. It compares candidates with equal descriptors by the fitness of
+// the first one: in ascending order of fitness none of them enters, in descending order all do.
 //
 // index is int32 [n], the candidate of each slot (0 where accepted is false); accepted is bool [n].
 func (u Unstructured) Winners(l *Node, batch Batch) (index, accepted *Node) {
 	g := u.Fitness.Graph()
 	n, p := u.Fitness.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
-	filled, valid := u.Filled(), batch.Valid()
-	candidates := coordinates(batch.Descriptors, valid)
+	filled, valid, between := u.Filled(), batch.Valid(), batch.between()
+	distance := distances(coordinates(batch.Descriptors, valid),
+		coordinates(u.Descriptors, filled)) // [P, n]
+	copied := LogicalAny(Equal(distance, ZerosLike(distance)), 1) // a member
+	replacing := And(between.Counts, copied)
+	between.Counts = And(between.Counts, LogicalNot(copied))
 
-	distance := distances(candidates, coordinates(u.Descriptors, filled)) // [P, n]
 	near := ReduceSum(ConvertDType(LessOrEqual(distance, l), dtypes.Int32), 1)
-	newcomer, crowded := And(valid, Equal(near, ZerosLike(near))), GreaterThan(near, OnesLike(near))
+	newcomer := And(And(valid, LogicalNot(copied)), Equal(near, ZerosLike(near)))
+	crowded := GreaterThan(near, OnesLike(near))
 
 	nowhere := Const(g, int32(n)) // one past the last slot
 	empty, room := Compact(LogicalNot(filled))
 	flags := ConvertDType(newcomer, dtypes.Int32)
 	rank := Sub(CumSum(flags, 0), flags) // rank among the newcomers
+	rank = Gather(rank, InsertAxes(between.First, -1))
 	free := Gather(empty, InsertAxes(MinScalar(rank, int32(n-1)), -1))
 	slot := Where(newcomer, Where(LessThan(rank, room), free, nowhere), nearest(distance))
 
 	group := Where(newcomer, ScalarOne(g, dtypes.Int32), AddScalar(slot, 2))
 	order := Add(MulScalar(group, int32(p)), Iota(g, shapes.Make(dtypes.Int32, p), 0))
-	refused := Or(crowded, dominated(candidates, batch.Fitness, valid, order, l))
+	refused := Or(crowded, between.dominated(order, l))
 
 	// An extra slot takes the candidates without a slot; its occupant cannot be beaten.
-	fitness := Where(valid, batch.Fitness, lowest(batch.Fitness))
 	occupants := Concatenate([]*Node{u.Fitness, BroadcastToDims(Infinity(g, dtypes.Float32, 1), 1)}, 0)
 	at := InsertAxes(slot, -1)
-	best := ScatterMax(occupants, at, fitness, false, false) // best of occupant and candidates
-	enters := And(LogicalNot(refused), And(Equal(fitness, Gather(best, at)),
-		GreaterThan(fitness, Gather(occupants, at))))
-	none := BroadcastToDims(Const(g, int32(p)), n+1)
-	index = ScatterMin(none, at, Where(enters, Iota(g, shapes.Make(dtypes.Int32, p), 0),
-		Const(g, int32(p))), false, false)
-	index = Slice(index, AxisRange(0, n))
-	accepted = LessThan(index, ConstAs(index, int32(p)))
+	compete := func(who *Node) (best, wins *Node) { // best of occupant and candidates
+		fitness := Where(who, batch.Fitness, lowest(batch.Fitness))
+		best = ScatterMax(occupants, at, fitness, false, false)
+		return best, And(Equal(fitness, Gather(best, at)), GreaterThan(fitness, Gather(occupants, at)))
+	}
+	occupants, replaces := compete(replacing)
+	_, enters := compete(between.Counts)
+	enters = And(enters, LogicalNot(refused))
+	// a candidate that enters counts more than a copy of the occupant that it beat
+	number := Iota(g, shapes.Make(dtypes.Int32, p), 0)
+	choice := Where(enters, number, Where(replaces, AddScalar(number, p), Const(g, int32(2*p))))
+	none := BroadcastToDims(Const(g, int32(2*p)), n+1)
+	index = Slice(ScatterMin(none, at, choice, false, false), AxisRange(0, n))
+	accepted = LessThan(index, ConstAs(index, int32(2*p)))
+	index = Where(LessThan(index, ConstAs(index, int32(p))), index, AddScalar(index, -p))
 	return Where(accepted, index, ZerosLike(index)), accepted
 }
 
@@ -91,15 +107,14 @@ func (u Unstructured) occupant(l *Node, batch Batch) *Node {
 }
 
 // Survivors decides a re-insertion, after the descriptors or the threshold l (a float32 scalar)
-// have changed. All slots are inserted, as one batch, into an empty archive, so only rule 2 of
-// [Unstructured.Winners] applies. Survivors keep their slots.
+// have changed. All slots are inserted, as one batch, into an empty archive, so only the rules 1 and
+// 3 of [Unstructured.Winners] apply. Survivors keep their slots.
 //
 // kept is bool [n]; it is false for slots that are empty or have a NaN descriptor.
 func (u Unstructured) Survivors(l *Node) (kept *Node) {
-	valid := Batch(u).Valid()
+	between := Batch(u).between()
 	order := Iota(u.Fitness.Graph(), shapes.Make(dtypes.Int32, u.Fitness.Shape().Dimensions[0]), 0)
-	return And(valid, LogicalNot(dominated(coordinates(u.Descriptors, valid), u.Fitness, valid, order,
-		l)))
+	return And(between.Counts, LogicalNot(between.dominated(order, l)))
 }
 
 // Update applies the decision of [Unstructured.Winners].
@@ -144,25 +159,37 @@ func nearest(distance *Node) *Node {
 	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 1), 1)), 1)
 }
 
-// dominated returns which of a batch are rejected because of another candidate, bool [P]: rule 2 of
-// [Unstructured.Winners]. at holds the coordinates of the batch. order, int32 [P], decides if all
-// fitnesses are equal.
-func dominated(at []*Node, fitness, valid, order, l *Node) *Node {
-	g, p := fitness.Graph(), fitness.Shape().Dimensions[0]
-	distance := distances(at, at) // [P, others]
-	column := Iota(g, shapes.Make(dtypes.Int32, p, p), 1)
-	self := Equal(column, Iota(g, shapes.Make(dtypes.Int32, p, p), 0))
-	// first candidate with the same descriptor
-	first := InsertAxes(xla.FirstTrue(Or(self, Equal(distance, ZerosLike(distance))), 1), -1)
+// betweenCandidates is how the candidates of a batch relate to each other.
+type betweenCandidates struct {
+	Fitness  *Node // [P]
+	Distance *Node // [P, others]
+	First    *Node // int32 [P], the first candidate with the same descriptor
+	Counts   *Node // bool [P]: valid, and the fittest with its descriptor
+}
 
-	// The order counts only if the fitnesses of all valid candidates are equal; otherwise it is 0,
-	// which nothing exceeds.
-	most := ReduceAllMax(Where(valid, fitness, lowest(fitness)))
-	least := ReduceAllMin(Where(valid, fitness, ConstAs(fitness, math.Inf(1))))
+// between applies rule 1 of [Unstructured.Winners] within a batch.
+func (b Batch) between() betweenCandidates {
+	valid := b.Valid()
+	at := coordinates(b.Descriptors, valid)
+	distance := distances(at, at)
+	shape := shapes.Make(dtypes.Int32, distance.Shape().Dimensions...)
+	row, column := Iota(distance.Graph(), shape, 0), Iota(distance.Graph(), shape, 1)
+	same := Or(Equal(row, column), Equal(distance, ZerosLike(distance)))
+	own, other := InsertAxes(b.Fitness, 1), InsertAxes(b.Fitness, 0)
+	better := Or(GreaterThan(other, own), And(Equal(other, own), LessThan(column, row)))
+	beaten := LogicalAny(And(same, better), 1)
+	return betweenCandidates{b.Fitness, distance, xla.FirstTrue(same, 1), And(valid, LogicalNot(beaten))}
+}
+
+// dominated returns which candidates are rejected because of another one, bool [P]: rule 3 of
+// [Unstructured.Winners]. order, int32 [P], decides if all fitnesses are equal.
+func (b betweenCandidates) dominated(order, l *Node) *Node {
+	// The order counts only if the fitnesses of all candidates are equal; otherwise it is 0, which
+	// nothing exceeds.
+	most := ReduceAllMax(Where(b.Counts, b.Fitness, lowest(b.Fitness)))
+	least := ReduceAllMin(Where(b.Counts, b.Fitness, ConstAs(b.Fitness, math.Inf(1))))
 	order = Mul(order, ConvertDType(Equal(most, least), dtypes.Int32))
-	exceeded := func(x *Node) *Node {
-		return LessThan(InsertAxes(Gather(x, first), 1), InsertAxes(x, 0))
-	}
-	fitter := Or(exceeded(fitness), exceeded(order))
-	return LogicalAny(And(And(LessThan(distance, l), fitter), LogicalNot(self)), 1)
+	exceeded := func(x *Node) *Node { return LessThan(InsertAxes(x, 1), InsertAxes(x, 0)) }
+	fitter := And(InsertAxes(b.Counts, 0), Or(exceeded(b.Fitness), exceeded(order)))
+	return LogicalAny(And(LessThan(b.Distance, l), fitter), 1)
 }

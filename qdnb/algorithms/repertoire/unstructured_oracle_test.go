@@ -53,20 +53,24 @@ type one struct {
 	index      int // in the batch
 	fitness    float32
 	descriptor []float32
-	slot       int // -1 for a newcomer at first; then its empty slot, or n if there is none
-	refused    bool
+	slot       int  // -1 for a newcomer at first; then its empty slot, or n if there is none
+	turn       int  // of a newcomer among the newcomers
+	refused    bool // by rule 2 or 3
 }
 
 // insert is [Unstructured.Winners] in plain Go, rule by rule, on a batch that is sorted as in the
 // published code.
 func (s slots) insert(l float32, batch candidates) slots {
 	n, d := len(s.fitnesses), s.dims
+	after := s.clone()
 	var sorted []*one
+	turns := map[int]int{} // by the number of the candidate
 	for i, fitness := range batch.fitnesses {
 		c := &one{index: i, fitness: fitness, descriptor: batch.descriptors[i*d : (i+1)*d], slot: -1}
 		if !isValid(fitness, c.descriptor) {
 			continue
 		}
+		first, better := batch.copies(i, d)
 		nearest, second := float32(math.Inf(1)), float32(math.Inf(1))
 		for j := range n {
 			if math.IsInf(float64(s.fitnesses[j]), -1) {
@@ -79,25 +83,39 @@ func (s slots) insert(l float32, batch candidates) slots {
 				second = x
 			}
 		}
+		if nearest == 0 { // a copy of a member
+			if !better && fitness > after.fitnesses[c.slot] {
+				after.fitnesses[c.slot], after.identities[c.slot] = fitness, batch.identities[i]
+			}
+			continue
+		}
 		if nearest > l {
 			c.slot = -1
+			turns[i], c.turn = len(turns), len(turns)
+			if first < i {
+				c.turn = turns[first]
+			}
 		}
 		c.refused = second <= l
-		sorted = append(sorted, c)
+		if !better {
+			sorted = append(sorted, c)
+		}
 	}
 	slices.SortStableFunc(sorted, func(a, b *one) int { return a.slot - b.slot })
 	refuseDominated(sorted, l)
 
-	next := 0
+	var empty []int
+	for j, fitness := range s.fitnesses {
+		if math.IsInf(float64(fitness), -1) {
+			empty = append(empty, j)
+		}
+	}
 	for _, c := range sorted {
-		if c.slot >= 0 {
-			continue
+		if c.slot < 0 {
+			if c.slot = n; c.turn < len(empty) {
+				c.slot = empty[c.turn]
+			}
 		}
-		for next < n && !math.IsInf(float64(s.fitnesses[next]), -1) {
-			next++
-		}
-		c.slot = min(next, n)
-		next++
 	}
 	fittest := map[int]float32{}
 	for _, c := range sorted {
@@ -105,7 +123,6 @@ func (s slots) insert(l float32, batch candidates) slots {
 			fittest[c.slot] = c.fitness
 		}
 	}
-	after := s.clone()
 	for _, c := range sorted {
 		if c.slot < n && !c.refused && c.fitness == fittest[c.slot] && c.fitness >
 			after.fitnesses[c.slot] {
@@ -116,7 +133,21 @@ func (s slots) insert(l float32, batch candidates) slots {
 	return after
 }
 
-// refuseDominated is rule 2, within the batch.
+// copies returns the first candidate with the descriptor of candidate i, and whether rule 1 prefers
+// another one to it.
+func (c candidates) copies(i, d int) (first int, better bool) {
+	at := func(i int) []float32 { return c.descriptors[i*d : (i+1)*d] }
+	first = i
+	for j, other := range c.fitnesses {
+		if isValid(other, at(j)) && slices.Equal(at(i), at(j)) {
+			first = min(first, j)
+			better = better || other > c.fitnesses[i] || other == c.fitnesses[i] && j < i
+		}
+	}
+	return first, better
+}
+
+// refuseDominated is rule 3, within the batch.
 func refuseDominated(sorted []*one, l float32) {
 	score := make([]float64, len(sorted))
 	flat := true
@@ -130,11 +161,8 @@ func refuseDominated(sorted []*one, l float32) {
 		}
 	}
 	for i, c := range sorted {
-		first := slices.IndexFunc(sorted, func(o *one) bool {
-			return o == c || distance(o.descriptor, c.descriptor) == 0
-		})
 		for j, o := range sorted {
-			if j != i && distance(o.descriptor, c.descriptor) < l && score[j] > score[first] {
+			if distance(o.descriptor, c.descriptor) < l && score[j] > score[i] {
 				c.refused = true
 			}
 		}

@@ -2,6 +2,7 @@ package repertoire
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -34,15 +35,16 @@ func storedBatch(data golden.File, name, suffix string) candidates {
 }
 
 // 09_aurora_repertoire.npz: insertions and re-insertions by QDax. The oracle and the graphs give
-// the same contents.
+// the same members, except that of candidates with equal descriptors they keep the fittest.
 func TestGoldenUnstructured(t *testing.T) {
 	data := golden.Read(t, "09_aurora_repertoire.npz")
 	number := func(name string) float32 { return float32(data.Number("const." + name)) }
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		check := func(what string, want slots, ours ...slots) {
+		check := func(what string, batch candidates, want slots, ours ...slots) {
 			t.Helper()
 			for i, got := range ours {
-				sameSlots(t, what+", "+[]string{"graph", "oracle"}[i], got, want)
+				sameSlots(t, what+", "+[]string{"graph", "oracle"}[i], got.fittestOfCopies(batch),
+					want.fittestOfCopies(batch))
 			}
 		}
 		sequence := func(name string, l float32) (now slots) {
@@ -52,7 +54,7 @@ func TestGoldenUnstructured(t *testing.T) {
 			for k := 0; data.Has(fmt.Sprint(name, ".in_ids_", k)); k++ {
 				batch := storedBatch(data, name, fmt.Sprint("_", k))
 				want := storedSlots(data, fmt.Sprint(name, ".after_", k))
-				check(fmt.Sprint(name, " ", k), want, a.insert(now, l, batch), now.insert(l, batch))
+				check(fmt.Sprint(name, " ", k), batch, want, a.insert(now, l, batch), now.insert(l, batch))
 				now = want
 			}
 			return now
@@ -64,15 +66,43 @@ func TestGoldenUnstructured(t *testing.T) {
 		a, l, batch := newArchivist(t, p, n, flat[0], flat[1]), number("l_value_small"),
 			storedBatch(data, "flat", "")
 		empty := noSlots(n, flat[1])
-		check("flat", storedSlots(data, "flat.after"), a.insert(empty, l, batch), empty.insert(l, batch))
+		check("flat", batch, storedSlots(data, "flat.after"), a.insert(empty, l, batch),
+			empty.insert(l, batch))
 
 		a, l = newArchivist(t, p, len(now.fitnesses), 1, now.dims), number("l_value_reinit")
-		check("larger l", storedSlots(data, "reinit.larger_l"), a.reinsert(now, l), now.reinsert(l))
+		check("larger l", candidates{}, storedSlots(data, "reinit.larger_l"), a.reinsert(now, l), now.reinsert(l))
 		moved, l := now.clone(), number("l_value")
 		moved.descriptors = data.Float32s("reinit.new_descriptors")
-		check("new descriptors", storedSlots(data, "reinit.new_model"), a.reinsert(moved, l),
+		check("new descriptors", candidates{}, storedSlots(data, "reinit.new_model"), a.reinsert(moved, l),
 			moved.reinsert(l))
 	})
+}
+
+// fittestOfCopies returns the members, in the order of their identities, with the fittest of the
+// batch's candidates with its descriptor in the place of a member.
+func (s slots) fittestOfCopies(batch candidates) slots {
+	kept := map[float32]one{}
+	for i, id := range s.identities {
+		if id == 0 {
+			continue
+		}
+		member := one{fitness: s.fitnesses[i], descriptor: s.descriptors[i*s.dims : (i+1)*s.dims]}
+		for j, fitness := range batch.fitnesses {
+			if _, better := batch.copies(j, s.dims); !better &&
+				slices.Equal(batch.descriptors[j*s.dims:(j+1)*s.dims], member.descriptor) &&
+				slices.Contains(batch.identities, id) {
+				id, member.fitness = batch.identities[j], fitness
+			}
+		}
+		kept[id] = member
+	}
+	sorted := slots{dims: s.dims}
+	for _, id := range slices.Sorted(maps.Keys(kept)) {
+		sorted.identities = append(sorted.identities, id)
+		sorted.fitnesses = append(sorted.fitnesses, kept[id].fitness)
+		sorted.descriptors = append(sorted.descriptors, kept[id].descriptor...)
+	}
+	return sorted
 }
 
 // Adversarial archives: descriptors on a coarse grid, so that distances are exact, many are equal
@@ -204,36 +234,35 @@ func TestUnstructuredLaws(t *testing.T) {
 			nothing := candidates{slices.Repeat([]float32{float32(math.NaN())}, size), batch.descriptors,
 				batch.identities}
 			sameSlots(t, what+", nothing", a.insert(now, l, nothing), now)
-			if !hasCopies(after) {
-				sameSlots(t, what+", twice", again.insert(after, l, after.candidates()), after)
+			sameSlots(t, what+", twice", again.insert(after, l, after.candidates()), after)
+			if hasCopies(after) {
+				t.Fatalf("%s: two members have the same descriptor", what)
 			}
 			now = after
 		}
 
 		// With l <= 0 all members survive. With a larger l, those survive that no fitter member nearer
-		// than l dominates, unless copies or equal fitnesses interfere.
+		// than l dominates, unless all are equally fit.
 		sameSlots(t, "l = 0", a.reinsert(now, 0), now)
 		sameSlots(t, "l < 0", a.reinsert(now, -1), now)
 		wider := l + 0.5
 		survivors := a.reinsert(now, wider)
-		if !hasCopies(now) {
-			for i, fitness := range survivors.fitnesses {
-				beaten := false
-				for j := range n {
-					beaten = beaten || now.fitnesses[j] > now.fitnesses[i] &&
-						distance(now.descriptors[i*d:(i+1)*d], now.descriptors[j*d:(j+1)*d]) < wider
-				}
-				if alive := !math.IsInf(float64(fitness),
-					-1); alive != (now.identities[i] > 0 && !beaten) && !isFlat(now) {
-					t.Fatalf("series %d: slot %d, beaten %v, survives %v", series, i, beaten, alive)
-				}
+		for i, fitness := range survivors.fitnesses {
+			beaten := false
+			for j := range n {
+				beaten = beaten || now.fitnesses[j] > now.fitnesses[i] &&
+					distance(now.descriptors[i*d:(i+1)*d], now.descriptors[j*d:(j+1)*d]) < wider
 			}
-			if best := slices.Max(now.fitnesses); slices.Max(survivors.fitnesses) != best {
-				t.Errorf("series %d: the fittest, %g, does not survive", series, best)
+			if alive := !math.IsInf(float64(fitness),
+				-1); alive != (now.identities[i] > 0 && !beaten) && !isFlat(now) {
+				t.Fatalf("series %d: slot %d, beaten %v, survives %v", series, i, beaten, alive)
 			}
-			if !isFlat(survivors) {
-				sameSlots(t, "twice", a.reinsert(survivors, wider), survivors)
-			}
+		}
+		if best := slices.Max(now.fitnesses); slices.Max(survivors.fitnesses) != best {
+			t.Errorf("series %d: the fittest, %g, does not survive", series, best)
+		}
+		if !isFlat(survivors) {
+			sameSlots(t, "twice", a.reinsert(survivors, wider), survivors)
 		}
 	}
 }
@@ -292,10 +321,27 @@ func TestUnstructuredRules(t *testing.T) {
 				line{1, 2, 3, 0}},
 			{"the first of equals", line{0, inf}, line{0, 0}, line{3, 3, 2}, line{0.5, -0.5, 50},
 				line{101, 103}, line{1, 0}},
-			{"the later of two copies stays if it is weaker",
-				line{inf, inf, inf}, line{0, 0, 0}, line{5, 4}, line{7, 7}, line{101, 102, 0}, line{0, 0, 0}},
-			{"the first of two copies goes if it is weaker",
-				line{inf, inf, inf}, line{0, 0, 0}, line{4, 5}, line{7, 7}, line{0, 102, 0}, line{0, 0, 0}},
+			{"of copies the last is the fittest",
+				line{inf, inf, inf}, line{0, 0, 0}, line{1, 2, 3}, line{7, 7, 7}, line{103, 0, 0}, line{0, 0, 0}},
+			{"of copies the first is the fittest",
+				line{inf, inf, inf}, line{0, 0, 0}, line{3, 2, 1}, line{7, 7, 7}, line{101, 0, 0}, line{0, 0, 0}},
+			{"the first of equally fit copies",
+				line{inf, inf, inf}, line{0, 0, 0}, line{2, 2, 1}, line{7, 7, 9}, line{101, 0, 103},
+				line{0, 0, 0}},
+			{"all equal: copies count once", line{inf, inf, inf}, line{0, 0, 0}, line{4, 4, 4},
+				line{7, 7.5, 7}, line{0, 102, 0}, line{0, 0, 0}},
+			{"the fittest of copies takes the turn of the first", line{inf, 1, inf}, line{0, 0, 0},
+				line{5, 6, 7, 4}, line{9, 9, 9, 30}, line{103, 2, 0}, line{0, 2, 0}},
+			{"a fitter copy replaces a member, even between two", line{1, 2}, line{0, 1}, line{5, 9, 4},
+				line{0, 0, 1}, line{102, 103}, line{1, 2}},
+			{"a copy does not replace a fitter member", line{5, inf}, line{0, 0}, line{5, 4}, line{0, 0},
+				line{1, 0}, line{1, 0}},
+			{"a fitter neighbour beats a copy", line{1, inf}, line{0, 0}, line{5, 6}, line{0, 0.5},
+				line{102, 0}, line{1, 0}},
+			{"a copy beats a weaker neighbour", line{1, inf}, line{0, 0}, line{5, 4}, line{0, 0.5},
+				line{101, 0}, line{1, 0}},
+			{"a rejected neighbour does not stop a copy", line{1, 3}, line{0, 1.5}, line{5, 6}, line{0, 0.75},
+				line{101, 2}, line{1, 2}},
 			{"all equal: the last stays",
 				line{inf, inf, inf}, line{0, 0, 0}, line{4, 4, 4}, line{7, 7.5, 8}, line{0, 0, 103},
 				line{0, 0, 0}},
@@ -308,7 +354,10 @@ func TestUnstructuredRules(t *testing.T) {
 				line{inf, inf}, line{0, 0}, line{nan, 1, inf, 2}, line{1, nan, 2, 3}, line{104, 0}, line{0, 0}},
 			{"re-insertion",
 				line{3, 5, 4, inf, 2, 2}, line{1, 1.5, 2, 1, 9, 9}, line{1}, line{1.25}, line{1, 2, 3, 0, 5, 6},
-				line{0, 2, 0, 0, 5, 6}},
+				line{0, 2, 0, 0, 5, 0}},
+			{"re-insertion of copies",
+				line{1, 3, 2, 2, 2}, line{5, 5, 5, 9, 9}, line{1}, line{5}, line{1, 2, 3, 4, 5},
+				line{0, 2, 0, 4, 0}},
 		} {
 			s := slots{1, slices.Clone(c.fitnesses), slices.Clone(c.at), nil}
 			for i := range n {
