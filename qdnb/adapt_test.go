@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -142,9 +143,6 @@ func TestAdaptRefuses(t *testing.T) {
 		spec := AdaptSpec{Skills: skills, Perturbation: envs.GravityMultiplier, Runs: t.TempDir(),
 			Quiet: true}
 		change(&spec)
-		if _, err := Adapt(context.Background(), spec); err == nil || !strings.Contains(err.Error(),
-			want) {
-			t.Errorf("want %q: %v", want, err)
-		}
+		errtest.Want(t, errtest.Of(Adapt(context.Background(), spec)), want)
 	}
 }

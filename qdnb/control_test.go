@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/nb"
@@ -84,10 +85,7 @@ func TestControl(t *testing.T) {
 		}
 
 		spec.Backend = "nonsense"
-		if _, err := Control(context.Background(), spec); err == nil || !strings.Contains(err.Error(),
-			"unknown backend") {
-			t.Errorf("a finished run and an unknown backend: %v", err)
-		}
+		errtest.Want(t, errtest.Of(Control(context.Background(), spec)), "unknown backend")
 		spec.Backend = filepath.Join(t.TempDir(), "none.so")
 		if again := controlled(t, spec); again.Dir != whole.Dir {
 			t.Errorf("%s was trained again in %s", whole.Dir, again.Dir)
@@ -204,9 +202,7 @@ func TestControlConfig(t *testing.T) {
 			return err
 		},
 	} {
-		if err := try(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		errtest.Want(t, try(), want)
 	}
 }
 
@@ -264,8 +260,5 @@ func TestPlayOfAMetaController(t *testing.T) {
 		several.Results[0].Fitnesses) != 3 || several.Results[0].Recorded != nil {
 		t.Errorf("%+v", several)
 	}
-	if _, err := Play(background, run, PlaySpec{Archived: true}); err == nil || !strings.Contains(
-		err.Error(), "selects skills itself") {
-		t.Error(err)
-	}
+	errtest.Want(t, errtest.Of(Play(background, run, PlaySpec{Archived: true})), "selects skills itself")
 }

@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -87,14 +87,9 @@ func TestCorrectedDuringTraining(t *testing.T) {
 	}
 	spec := small(t.TempDir(), 1)
 	spec.Corrected = -1
-	if _, err := Train(background, spec); err == nil || !strings.Contains(err.Error(), "episodes") {
-		t.Errorf("-1 episodes: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Train(background, spec)), "episodes")
 	run := train(t, small(t.TempDir(), 1))
-	if _, err := figures.CorrectedMetrics([]*runs.Run{run}, figures.Minutes); err == nil ||
-		!strings.Contains(err.Error(), "--save") {
-		t.Errorf("curves of a run without corrected repertoires: %v", err)
-	}
+	errtest.Want(t, errtest.Of(figures.CorrectedMetrics([]*runs.Run{run}, figures.Minutes)), "--save")
 }
 
 // A corrected repertoire of a renamed folder is not stored in another folder.
@@ -105,13 +100,9 @@ func TestCorrectedOfRenamedRun(t *testing.T) {
 	run = nb.Must(runs.Open(renamed))
 	play := PlaySpec{Cells: nb.Must(run.RepertoireMap()).Filled(), Episodes: 2, Backend: "go"}
 	err := watch.CanSave(run) // before the episodes
-	if err == nil || !strings.Contains(err.Error(), "rename") {
-		t.Errorf("error %v", err)
-	}
+	errtest.Want(t, err, "rename")
 	err = nb.Must(nb.Must(Play(background, run, play)).Corrected(run)).Save()
-	if err == nil || !strings.Contains(err.Error(), "rename") {
-		t.Errorf("error %v", err)
-	}
+	errtest.Want(t, err, "rename")
 	if left := nb.Must(os.ReadDir(filepath.Dir(renamed))); len(left) != 1 {
 		t.Errorf("%d folders, want the run's only", len(left))
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -242,9 +243,7 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 		spec := smallDiscovery(c.algorithm, t.TempDir(), 1)
 		c.change(&spec)
 		run, err := Train(background, spec)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v; want one line with %q", c.algorithm, err, c.want)
-		}
+		errtest.Want(t, err, c.want)
 		if left, _ := os.ReadDir(spec.Runs); run != nil || len(left) > 0 {
 			t.Errorf("%q leaves %v", c.want, left)
 		}

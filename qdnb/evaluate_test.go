@@ -5,12 +5,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
@@ -247,9 +247,6 @@ func TestEvaluateCells(t *testing.T) {
 				Environment: nb.Must(envs.Make("ant-uni"))})
 		},
 	} {
-		if _, err := evaluate(); err == nil || !strings.Contains(err.Error(),
-			want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v; want one line with %q", err, want)
-		}
+		errtest.Want(t, errtest.Of(evaluate()), want)
 	}
 }

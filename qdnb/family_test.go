@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/runs"
@@ -170,10 +171,7 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 	} {
 		spec := smallOf(set[0], t.TempDir(), 1)
 		spec.Tune = more(spec.Tune, set[1:]...)
-		if _, err := Train(background, spec); err == nil || !strings.Contains(err.Error(),
-			want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v: %v; want %q", set, err, want)
-		}
+		errtest.Want(t, errtest.Of(Train(background, spec)), want)
 		if left, _ := os.ReadDir(spec.Runs); len(left) > 0 {
 			t.Errorf("%v leaves %v", set, left)
 		}

@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/xla"
@@ -150,10 +151,7 @@ func TestFilmMistakesGiveOneLine(t *testing.T) {
 			return err
 		},
 	} {
-		if err := f(); err == nil || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(),
-			"\n") {
-			t.Errorf("want an error with %q, got %v", what, err)
-		}
+		errtest.Want(t, f(), what)
 	}
 }
 
@@ -186,10 +184,7 @@ func TestFilmOfACustomEnvironment(t *testing.T) {
 			t.Fatalf("step %d: reward %g, want %g", i, film.Rewards[i+1], want)
 		}
 	}
-	if _, err := films(run, PlaySpec{}); err == nil || !strings.Contains(err.Error(),
-		"not a built-in environment") {
-		t.Errorf("filmed without the environment: %v", err)
-	}
+	errtest.Want(t, errtest.Of(films(run, PlaySpec{})), "not a built-in environment")
 }
 
 // The film of a meta-controller's episode shows its trajectory.

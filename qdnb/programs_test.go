@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/evolution"
@@ -105,10 +106,7 @@ func TestProgramsRefuseSettings(t *testing.T) {
 		`unknown field "xyz"`: {Algorithm: "ppo", Env: "halfcheetah-hurdles", Tune: set("xyz=1")},
 		`unknown field "abc"`: {Algorithm: "adaptation", Env: "ant-uni", Tune: set("abc=1")},
 	} {
-		if _, err := spec.WritePrograms(xla.CUDA, 1, t.TempDir()); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		errtest.Want(t, errtest.Of(spec.WritePrograms(xla.CUDA, 1, t.TempDir())), want)
 	}
 }
 

@@ -3,12 +3,12 @@ package qdnb
 import (
 	"context"
 	"os"
-	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -72,10 +72,7 @@ func TestRolloutThatCannotBegin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			err := c.do(root)
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%v; want one line with %q", err, c.want)
-			}
+			errtest.Want(t, c.do(root), c.want)
 			if left, _ := os.ReadDir(root); len(left) > 0 {
 				t.Errorf("it leaves %v", left)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
@@ -102,10 +103,8 @@ func TestSeedsOfOneCommand(t *testing.T) {
 	writer, err := runs.Create(spec.Runs, config)
 	must.Do(err)
 	_, err = TrainSeeds(background, spec, 1, 2, 3)
-	if err == nil || !strings.Contains(err.Error(), writer.Dir+
-		" is being trained by process") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("a locked run: %v", err)
-	}
+	errtest.Want(t, err, writer.Dir+
+		" is being trained by process")
 	must.Do(writer.Discard())
 	all, err := TrainSeeds(background, spec, 1, 2, 3)
 	if err != nil || len(all) != 3 || all[0].Status.Updated != first.Status.Updated ||

@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -111,10 +112,7 @@ func TestSkillTrajectoriesNameWhatIsMissing(t *testing.T) {
 		"moon has no positions to draw; for an environm": &own,
 		"kept no positions to draw":                      withoutPositions(t),
 	} {
-		if _, err := figures.SkillTrajectories(run); err == nil || !strings.Contains(err.Error(),
-			want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want %q", err, want)
-		}
+		errtest.Want(t, errtest.Of(figures.SkillTrajectories(run)), want)
 	}
 }
 

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"math"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/exchange"
@@ -41,18 +41,12 @@ func TestStarts(t *testing.T) {
 		t.Errorf("%s and %s have the same repertoire", run.Name(), fresh.Name())
 	}
 	for _, wrong := range []string{"0", "-1", "many", "1.5", "1048577"} {
-		if _, err := Train(background, spec(wrong)); err == nil || !strings.Contains(err.Error(),
-			"starts") {
-			t.Errorf("starts=%s: %v", wrong, err)
-		}
+		errtest.Want(t, errtest.Of(Train(background, spec(wrong))), "starts")
 	}
 	for _, algorithm := range []string{"aurora", "pga-aurora"} {
 		s := smallOf(algorithm, folder, 3)
 		s.Tune = more(s.Tune, "starts=3")
-		if _, err := Train(background, s); err == nil || !strings.Contains(err.Error(),
-			"the same initial state") {
-			t.Errorf("%s: %v", algorithm, err)
-		}
+		errtest.Want(t, errtest.Of(Train(background, s)), "the same initial state")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 )
 
@@ -15,15 +16,10 @@ func FuzzRestore(f *testing.F) {
 	settings := small()
 	settings.NormalizeObservations = true
 	task, rows := signSkills(true)
-	s, err := New(xlatest.Pure(f), task, rows, settings, 1)
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := must.Get(New(xlatest.Pure(f), task, rows, settings, 1))
 	f.Cleanup(s.Close)
 	for range 2 {
-		if _, err := s.Step(); err != nil {
-			f.Fatal(err)
-		}
+		must.Get(s.Step())
 	}
 	xlatest.FuzzRestore(f, s, 1,
 		"", "counters <f8 6, nan", "counters <f8 6, 1e300 -1e300", "counters <f4 5, 1",
@@ -45,24 +41,13 @@ func FuzzPolicy(f *testing.F) {
 	settings.NormalizeObservations = true
 	task, rows := signSkills(true)
 	p := xlatest.Pure(f)
-	s, err := New(p, task, rows, settings, 1)
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := must.Get(New(p, task, rows, settings, 1))
 	defer s.Close()
-	policy, err := s.Policy()
-	if err != nil {
-		f.Fatal(err)
-	}
-	evaluator, err := NewEvaluator(p, task, settings, rows.Shape, 5)
-	if err != nil {
-		f.Fatal(err)
-	}
+	policy := must.Get(s.Policy())
+	evaluator := must.Get(NewEvaluator(p, task, settings, rows.Shape, 5))
 	f.Cleanup(evaluator.Close)
 	skills, err := Upload(p, rows)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(err)
 	f.Cleanup(skills.Free)
 	for _, text := range []string{
 		"", "policy <f4 1,115 nan", "policy <f4 1,115 inf -inf 1e38", "policy <f8 115, 1e300",

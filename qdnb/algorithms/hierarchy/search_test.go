@@ -11,6 +11,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -70,20 +72,14 @@ func small() Settings {
 func newSearch(t *testing.T, p *xla.Platform, gaussian bool, settings Settings) *Search {
 	t.Helper()
 	task, rows := signSkills(gaussian)
-	s, err := New(p, task, rows, settings, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(p, task, rows, settings, 1))
 	t.Cleanup(s.Close)
 	return s
 }
 
 func step(t *testing.T, s *Search) Outcome {
 	t.Helper()
-	o, err := s.Step()
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(s.Step())
 	return o
 }
 
@@ -138,10 +134,7 @@ func TestSearchLearns(t *testing.T) {
 // arraysOf returns the arrays of a search.
 func arraysOf(t *testing.T, s *Search) map[string]npz.Array {
 	t.Helper()
-	arrays, err := s.Arrays()
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := must.Get(s.Arrays())
 	return arrays
 }
 
@@ -174,9 +167,7 @@ func TestRestore(t *testing.T) {
 			outcomes = append(outcomes, step(t, s))
 		}
 		other := newSearch(t, p, true, settings)
-		if err := other.Restore(3, saved); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(other.Restore(3, saved))
 		same(t, "restored", arraysOf(t, other), saved)
 		for i := range outcomes {
 			if got := step(t, other); !reflect.DeepEqual(got, outcomes[i]) {
@@ -190,25 +181,14 @@ func TestRestore(t *testing.T) {
 			t.Error(err, policy.Chooses(rows))
 		}
 		rows.Data.([]float32)[0]++
-		if err := policy.Chooses(rows); err == nil || !strings.Contains(err.Error(),
-			"trained with other skills") {
-			t.Error(err)
-		}
+		errtest.Want(t, policy.Chooses(rows), "trained with other skills")
 		if p.Kind == xla.Go {
-			strange, err := New(p, task, rows, settings, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			strange := must.Get(New(p, task, rows, settings, 1))
 			defer strange.Close()
-			if err := strange.Restore(3, saved); err == nil || !strings.Contains(err.Error(),
-				"trained with other skills") {
-				t.Error(err)
-			}
+			errtest.Want(t, strange.Restore(3, saved), "trained with other skills")
 		}
 		delete(saved, "worlds.reward")
-		if err := other.Restore(3, saved); err == nil || !strings.Contains(err.Error(), "worlds.reward") {
-			t.Error(err)
-		}
+		errtest.Want(t, other.Restore(3, saved), "worlds.reward")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -43,9 +44,7 @@ func readPublished(t *testing.T) published {
 		UpdateEpochs: 1,
 		PolicyHidden: hidden("policy"), ValueHidden: hidden("value"),
 	}
-	if err := config.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(config.Check())
 	return published{f, New(config, f.Shape("data.obs")[2], f.Shape("data.logits")[2]), steps,
 		sequences}
 }

@@ -4,13 +4,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -263,8 +263,6 @@ func TestConfigCheck(t *testing.T) {
 	} {
 		c := Default()
 		spoil(&c)
-		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		errtest.Want(t, c.Check(), want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
@@ -217,24 +218,19 @@ func TestStoreOfTPU(t *testing.T) {
 		Buffer    xla.State[replay.Buffer]
 		Reward, X xla.Array
 	}
-	fill, err := xla.Compile(store.Programs, "fill", in{xla.Declare(dtypes.Float32, n, width)},
+	fill := must.Get(xla.Compile(store.Programs, "fill", in{xla.Declare(dtypes.Float32, n, width)},
 		func(in in) out {
 			buffer := replay.NewBuffer(in.Rows.Tree.Graph(), width, capacity)
 			buffer = buffer.Insert(in.Rows.Tree).Insert(AddScalar(in.Rows.Tree, 100))
 			batch := layout.Split(buffer.At(Const(in.Rows.Tree.Graph(), [][]int32{{2}})))
 			return out{xla.Out(buffer), xla.Out(batch.Reward), xla.Out(batch.Obs)}
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	rows := make([]float32, n*width)
 	for i := range rows {
 		rows[i] = float32(i)
 	}
 	got, err := fill.Run(in{xla.Single(xlatest.Tensor(rows, n, width))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	// The rows 4 to 7 were written over all but the row 3.
 	reward := xlatest.Flat[float32](t, got.Reward.Value()[0])
 	x := xlatest.Flat[float32](t, got.X.Value()[0])
@@ -251,20 +247,15 @@ func TestStoreOfTPU(t *testing.T) {
 		want = append(want, 100+x)
 	}
 	check := func(what string) {
-		rows, err := store.Rows(2*n, 3, 2*n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := must.Get(store.Rows(2*n, 3, 2*n))
 		if !slices.Equal(rows, want) {
 			t.Errorf("%s, the rows are %v, not %v", what, rows, want)
 		}
 	}
 	check("after insertion")
 	store.Count(0)
-	if err := store.Set(2*n, func(put func(int64, []float32) error) error {
+	must.Do(store.Set(2*n, func(put func(int64, []float32) error) error {
 		return put(3, want)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	check("after they are restored")
 }

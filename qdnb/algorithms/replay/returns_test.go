@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
@@ -25,18 +26,12 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 	t.Helper()
 	compile := func(name string, inputs []xlatest.Input,
 		build func(in []*Node) []*Node) *xlatest.Program {
-		program, err := xlatest.Compile(p, name, inputs, build)
-		if err != nil {
-			t.Fatal(err)
-		}
+		program := must.Get(xlatest.Compile(p, name, inputs, build))
 		t.Cleanup(program.Free)
 		return program
 	}
 	run := func(program *xlatest.Program, values ...xla.Sharded) []xla.Sharded {
-		out, err := program.Run(values...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(program.Run(values...))
 		return out
 	}
 	start := compile("start", []xlatest.Input{{Shape: shapes.Make(dtypes.Float32)}},

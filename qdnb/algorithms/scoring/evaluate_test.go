@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -28,19 +29,13 @@ func TestCrossedEvaluator(t *testing.T) {
 		evaluate := func(p *xla.Platform, rows []float32) (fitness, descriptors []float32) {
 			t.Helper()
 			n := len(rows) / params
-			e, err := NewEvaluator(p, task, Plan{Policies: n, States: states, Slice: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must.Get(NewEvaluator(p, task, Plan{Policies: n, States: states, Slice: 2}))
 			defer e.Free()
 			value := p.Replicated(func() *tensors.Tensor {
 				return tensors.FromFlatDataAndDimensions(slices.Clone(rows), n, params)
 			})
 			defer value.Free()
-			found, err := e.Evaluate(value, 3, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(e.Evaluate(value, 3, nil))
 			return found.Fitnesses, found.Descriptors
 		}
 		all, where := evaluate(p, genotypes)
@@ -84,19 +79,13 @@ func TestWeightsAreRounded(t *testing.T) {
 			t.Helper()
 			task := task
 			task.Weights = weights
-			e, err := NewEvaluator(p, task, Plan{Policies: policies})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must.Get(NewEvaluator(p, task, Plan{Policies: policies}))
 			defer e.Free()
 			value := p.Replicated(func() *tensors.Tensor {
 				return tensors.FromFlatDataAndDimensions(slices.Clone(rows), policies, len(rows)/policies)
 			})
 			defer value.Free()
-			found, err := e.Evaluate(value, 3, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(e.Evaluate(value, 3, nil))
 			return found.Fitnesses
 		}
 		got := evaluate(BFloat16, genotypes)

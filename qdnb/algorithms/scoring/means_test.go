@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"example.com/qdnb/internal/must"
 )
 
 func TestMeans(t *testing.T) {
@@ -13,9 +15,7 @@ func TestMeans(t *testing.T) {
 		t.Errorf("without iterations the means are %v", values)
 	}
 	for _, metrics := range [][]float64{{1, 2}, {3, 6}} {
-		if err := m.Add(names, metrics); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(m.Add(names, metrics))
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(-1)} {
 		if err := m.Add(names, []float64{1, bad}); err == nil || err.Error()[:5] != "b is " {

@@ -2,13 +2,14 @@ package td3
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
@@ -152,12 +153,8 @@ func TestUnusableConfigs(t *testing.T) {
 		},
 	} {
 		config := Default()
-		if err := config.Check(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(config.Check())
 		change(&config)
-		if err := config.Check(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v; want %q", err, want)
-		}
+		errtest.Want(t, config.Check(), want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
@@ -54,15 +55,10 @@ func TestTrainIsUpdates(t *testing.T) {
 				return append(append(xla.Flatten(once), losses.Critic),
 					append(xla.Flatten(by.Learner), by.Loss)...)
 			})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		defer program.Free()
 		run := func(seed int64) []*tensors.Tensor {
-			values, err := program.Run(xla.Sharded{xlatest.Tensor(xla.SeedWords(seed), 2)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			values := must.Get(program.Run(xla.Sharded{xlatest.Tensor(xla.SeedWords(seed), 2)}))
 			var out []*tensors.Tensor
 			for _, v := range values {
 				t.Cleanup(v.Free)
@@ -113,9 +109,7 @@ func TestLossesShowNaN(t *testing.T) {
 				_, losses := td3.Train(l, buffer, key, 2)
 				return []*Node{losses.Critic, losses.Actor}
 			})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		defer program.Free()
 		for at, what := range []string{"reward", "weight of the actor", "weight of the critics",
 			"nothing"} {
@@ -127,10 +121,7 @@ func TestLossesShowNaN(t *testing.T) {
 				}
 				in = append(in, xla.Sharded{tensors.FromScalar(x)})
 			}
-			out, err := program.Run(in...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(program.Run(in...))
 			critic, actor := xlatest.Flat[float32](t, out[0][0])[0], xlatest.Flat[float32](t, out[1][0])[0]
 			if shows := critic != critic || actor != actor; shows != (at < 3) {
 				t.Errorf("%s is NaN: losses %v and %v", what, critic, actor)

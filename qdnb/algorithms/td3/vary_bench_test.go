@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
@@ -46,18 +47,13 @@ func BenchmarkVary(b *testing.B) {
 				return []*Node{t.Vary(parents, critics, t.DrawObservations(buffer, key.FoldIn(3), 100), worker,
 					Together(p.Kind, individuals))}
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(err)
 			defer program.Free()
 			seed, worker := p.Replicated(func() *tensors.Tensor {
 				return xlatest.Tensor(xla.SeedWords(0), 2)
 			})[:workers], p.WorkerNumbers()[:workers]
 			for b.Loop() {
-				out, err := program.Run(seed, worker)
-				if err != nil {
-					b.Fatal(err)
-				}
+				out := must.Get(program.Run(seed, worker))
 				for _, children := range out[0] {
 					xlatest.Flat[float32](b, children) // waits for the device
 				}
