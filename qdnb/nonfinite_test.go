@@ -44,6 +44,8 @@ func (f faulty) broken(s envs.State) envs.State {
 	switch f.fault {
 	case "reward":
 		s.Reward = set(s.Reward, math.NaN())
+	case "scale":
+		s.Reward = set(s.Reward, 1e30)
 	case "state":
 		s.PhysicsState[0] = set(s.PhysicsState[0], math.Inf(1))
 		s.Reward = OnesLike(s.Reward)
@@ -110,6 +112,24 @@ func TestAllInvalid(t *testing.T) {
 			}
 			if !run.Status.Finished || run.Status.Invalid == 0 {
 				t.Errorf("%s: %+v", algorithm, run.Status)
+			}
+		}
+	}
+}
+
+// A loss that overflows on finite rewards ends the run, which says what is left of it.
+func TestDivergedLoss(t *testing.T) {
+	for _, algorithm := range []string{"pga-map-elites", "sac"} {
+		spec := smallOf(algorithm, t.TempDir(), 4)
+		if algorithm == "sac" {
+			spec = smallDiscovery(algorithm, spec.Runs, 40)
+		}
+		spec.Env, spec.Environment = "", faulty{plane{"faulty"}, "scale", -9, 1}
+		for range 2 {
+			_, err := Train(background, spec)
+			if err == nil || !strings.HasPrefix(err.Error(), "critic_loss is ") ||
+				!strings.HasSuffix(err.Error(), "there is no checkpoint yet") {
+				t.Errorf("%s: %v", algorithm, err)
 			}
 		}
 	}
