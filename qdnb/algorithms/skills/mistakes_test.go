@@ -19,7 +19,7 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 	good := memory(t, s)
 	for want, change := range map[string]func(map[string]npz.Array){
 		"checkpoint's evaluations is missing": func(a map[string]npz.Array) { delete(a, "evaluations") },
-		"checkpoint's Learner.Actor.Params.Bias.0 has shape [1, 3], but this run": func(a map[string]npz.Array) {
+		"checkpoint's Learner.Actor.Params.Bias.0 has shape [1 3], but this run": func(a map[string]npz.Array) {
 			a["Learner.Actor.Params.Bias.0"] = npz.Of([]float32{1, 2, 3}, 1, 3)
 		},
 		"checkpoint's Diversity.Discriminator.Params.Bias.0 is missing": func(a map[string]npz.Array) {
