@@ -10,8 +10,7 @@ import (
 func (s *Search) State() *xla.Checkpoint {
 	c := &xla.Checkpoint{}
 	c.Add(&s.state, 1, "")
-	c.Add(&s.measuring.passive, 1, "passive_", repertoireNames...)
-	c.Sparse("passive_genotypes", "passive_fitnesses")
+	s.measuring.passive.Store(c, "passive_")
 	c.Host("iteration", &s.iteration)
 	c.Host("evaluations", &s.evaluations)
 	c.Host("metric_sums", &s.means.Sums)

@@ -1,13 +1,7 @@
 package skills
 
 import (
-	"math"
-	"slices"
-
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
@@ -20,10 +14,9 @@ import (
 // Evaluation is the result of evaluating skills without noise, in one episode from each initial
 // state. Episode i is that of skill i mod skills.
 type Evaluation struct {
-	Genotypes   xla.Sharded // [skills, params] on all workers, see [Task.Genotypes]; of the search
-	Policy      []float32   // row of the actor, see [Task.Numbered]
-	Fitnesses   []float32   // [episodes]
-	Descriptors []float32   // [episodes * d]
+	Genotypes       xla.Sharded // [skills, params] on all workers, see [Task.Genotypes]; of the search
+	Policy          []float32   // row of the actor, see [Task.Numbered]
+	scoring.Results             // of the episodes
 	// Positions are the state descriptors before each step, [episodes * steps * 2]; nil if they are
 	// not positions in a plane.
 	Positions []float32
@@ -34,35 +27,12 @@ type measuring struct {
 	episodes  int
 	evaluator *scoring.Evaluator
 	skills    *xla.Program[xla.State[nn.Network], policies]
-	inserting *xla.Program[insertIn, insertOut]
-	passive   xla.State[passive]
+	passive   *repertoire.Collection
 	current   xla.Array // genotypes of the skills evaluated last, on all workers
 }
 
 // policies are an actor's skills as separate policies, and its row.
 type policies struct{ Genotypes, Policy xla.Array }
-
-// passive is the passive repertoire: a pytree.
-type passive struct {
-	Genotypes *graph.Node // [cells, params]
-	Cells     repertoire.Cells
-}
-
-// repertoireNames are the names of its tensors in files.
-var repertoireNames = []string{"genotypes", "fitnesses", "descriptors", "centroids"}
-
-// insertIn are the inputs of the insertion of an evaluation's episodes.
-type insertIn struct {
-	Passive              xla.State[passive] `xla:"donate"`
-	Skills               xla.Array          // [skills, params]
-	Fitness, Descriptors xla.Array          // [episodes], [episodes, d]
-}
-
-// insertOut are its outputs.
-type insertOut struct {
-	Passive xla.State[passive]
-	Counts  xla.Array // see [scoring.Count]
-}
 
 // Task implements [algorithms.Search].
 func (s *Search) Task() scoring.Task {
@@ -95,44 +65,14 @@ func (s *Search) newMeasuring() (*measuring, error) {
 	if err != nil {
 		return m, err
 	}
-	return m, m.empty(s, evaluated.Policy.Params())
+	m.passive, err = repertoire.NewCollection(s.programs, evaluated, s.config.Centroids,
+		max(1, task.Skills.Count()), m.episodes)
+	return m, err
 }
 
 // actor returns the actor on the device.
 func (s *Search) actor() xla.State[nn.Network] {
 	return xla.Part(s.state, func(s state) nn.Network { return s.Learner.Actor.Params })
-}
-
-// empty creates the empty passive repertoire and the program that inserts into it.
-func (m *measuring) empty(s *Search, params int) error {
-	cells, d := s.config.Centroids.Shape[0], s.config.Centroids.Shape[1]
-	centroids, err := s.config.Centroids.Float32s()
-	if err != nil {
-		return err
-	}
-	none := slices.Repeat([]float32{float32(math.Inf(-1))}, cells)
-	m.passive = xla.Pack(func(in []*graph.Node) passive {
-		return passive{in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}
-	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
-		xla.Single(tensors.FromFlatDataAndDimensions(none, cells)),
-		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))),
-		xla.Single(tensors.FromFlatDataAndDimensions(centroids, cells, d)))
-	skills := max(1, s.it.Skills.Count())
-	in := insertIn{m.passive, xla.Declare(dtypes.Float32, skills, params),
-		xla.Declare(dtypes.Float32, m.episodes), xla.Declare(dtypes.Float32, m.episodes, d)}
-	m.inserting, err = xla.Compile(s.programs, "passive repertoire", in,
-		func(in insertIn) insertOut {
-			held := in.Passive.Tree
-			batch := repertoire.Batch{Fitness: in.Fitness.Tree, Descriptors: in.Descriptors.Tree}
-			index, accepted := repertoire.Winners(held.Cells, batch)
-			where, count := repertoire.Compact(accepted)
-			winners := graph.ModScalar(graph.Gather(index, graph.InsertAxes(where, -1)), int32(skills))
-			held.Genotypes = repertoire.SetGenotypes(held.Genotypes, in.Skills.Tree, winners, where, count)
-			held.Cells = held.Cells.Update(batch, index, accepted)
-			return insertOut{xla.Out(held), xla.Out(scoring.Count(s.it.Env.Spec(), batch.Fitness,
-				batch.Descriptors, nil, batch.Valid()))}
-		})
-	return err
 }
 
 // Evaluate rolls out the current skills. It does not change the search.
@@ -153,46 +93,14 @@ func (s *Search) Evaluate() (Evaluation, error) {
 	}
 	genotypes := m.current.Value()
 	found, err := m.evaluator.Evaluate(genotypes, s.config.Seed, nil)
-	e := Evaluation{Genotypes: genotypes, Policy: policy, Fitnesses: found.Fitnesses, Descriptors: found.Descriptors}
+	e := Evaluation{Genotypes: genotypes, Policy: policy, Results: found}
 	if len(found.Records) > 0 {
 		e.Positions = found.Records[0]
 	}
 	return e, err
 }
 
-// insert inserts the episodes of an evaluation into the passive repertoire, and adds the fitnesses
-// of its cells and the tally to the outcome.
-func (m *measuring) insert(e Evaluation, o *scoring.Outcome) error {
-	d := len(e.Descriptors) / m.episodes
-	in := insertIn{m.passive, xla.Value(e.Genotypes).First(),
-		xla.Single(tensors.FromFlatDataAndDimensions(e.Fitnesses, m.episodes)),
-		xla.Single(tensors.FromFlatDataAndDimensions(e.Descriptors, m.episodes, d))}
-	out, err := m.inserting.Run(in)
-	xla.Free(&in.Fitness, &in.Descriptors)
-	if err != nil {
-		return err
-	}
-	m.passive = out.Passive
-	counts, err := out.Counts.Floats()
-	out.Counts.Free()
-	if err != nil {
-		return err
-	}
-	o.Tally = scoring.TallyOf(counts)
-	fitness := func(p passive) *graph.Node { return p.Cells.Fitness }
-	o.Fitnesses, err = xla.Part(m.passive, fitness).Floats()
-	return err
-}
-
-// Repertoire downloads the passive repertoire: fitnesses, descriptors, centroids and, on request,
-// genotypes.
+// Repertoire implements [algorithms.Search]: the passive repertoire.
 func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
-	names := slices.Clone(repertoireNames)
-	if !genotypes {
-		names[0] = ""
-	}
-	c := &xla.Checkpoint{}
-	c.Add(&s.measuring.passive, 1, "", names...)
-	c.Sparse("genotypes", "fitnesses")
-	return c.Arrays()
+	return s.measuring.passive.Arrays(genotypes)
 }

@@ -244,7 +244,7 @@ func (s *Search) Conclude() (outcome scoring.Outcome, err error) {
 		return outcome, err
 	}
 	outcome = scoring.Outcome{Generation: s.iteration, Dropped: int(s.dropped), Extra: s.means.Values()}
-	return outcome, s.measuring.insert(evaluation, &outcome)
+	return outcome, s.measuring.passive.Add(xla.Value(evaluation.Genotypes), evaluation.Results, &outcome)
 }
 
 // programFor returns the program of an iteration: with random actions and without updates during
@@ -285,7 +285,10 @@ func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 func (s *Search) Close() {
 	xla.Free(&s.state, &s.buffer.State, &s.seed)
 	if s.measuring != nil {
-		xla.Free(&s.measuring.passive, &s.measuring.current)
+		if s.measuring.passive != nil {
+			s.measuring.passive.Free()
+		}
+		s.measuring.current.Free()
 	}
 	s.programs.Free()
 }

@@ -1,0 +1,121 @@
+package repertoire
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+)
+
+// Collection is a repertoire on the first device, apart from the search that fills it: genotypes in
+// the cells of a grid, see [Winners]. Reinforcement learning keeps its passive repertoire in one, and
+// so may a loop of one's own.
+type Collection struct {
+	held   xla.State[collected]
+	insert *xla.Program[collectIn, collectOut]
+}
+
+// collected is a pytree.
+type collected struct {
+	Genotypes *graph.Node // [cells, N]
+	Cells     Cells
+}
+
+// collectIn are the inputs of an insertion.
+type collectIn struct {
+	Held                 xla.State[collected] `xla:"donate"`
+	Genotypes            xla.Array            // [rows, N]
+	Fitness, Descriptors xla.Array            // [n], [n, d]
+}
+
+// collectOut are its outputs.
+type collectOut struct {
+	Held   xla.State[collected]
+	Counts xla.Array // see [scoring.Count]
+}
+
+// collectionNames are the names of the tensors in files.
+var collectionNames = []string{"genotypes", "fitnesses", "descriptors", "centroids"}
+
+// NewCollection returns an empty collection around centroids [cells, d] and compiles the insertion of
+// n candidates with rows genotypes: candidate i has genotype i mod rows.
+func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*Collection,
+	error) {
+	cells, d, params := centroids.Shape[0], centroids.Shape[1], task.Policy.Params()
+	at, err := centroids.Float32s()
+	if err != nil {
+		return nil, err
+	}
+	none := slices.Repeat([]float32{float32(math.Inf(-1))}, cells)
+	held := xla.Pack(func(in []*graph.Node) collected {
+		return collected{in[0], Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}
+	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
+		xla.Single(tensors.FromFlatDataAndDimensions(none, cells)),
+		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))),
+		xla.Single(tensors.FromFlatDataAndDimensions(at, cells, d)))
+	in := collectIn{held, xla.Declare(dtypes.Float32, rows, params), xla.Declare(dtypes.Float32, n),
+		xla.Declare(dtypes.Float32, n, d)}
+	insert, err := xla.Compile(c, "insertion", in, func(in collectIn) collectOut {
+		held, batch := in.Held.Tree, Batch{in.Fitness.Tree, in.Descriptors.Tree}
+		index, accepted := Winners(held.Cells, batch)
+		where, count := Compact(accepted)
+		from := graph.ModScalar(graph.Gather(index, graph.InsertAxes(where, -1)), int32(rows))
+		held.Genotypes = SetGenotypes(held.Genotypes, in.Genotypes.Tree, from, where, count)
+		held.Cells = held.Cells.Update(batch, index, accepted)
+		return collectOut{xla.Out(held), xla.Out(scoring.Count(task.Env.Spec(), batch.Fitness,
+			batch.Descriptors, nil, batch.Valid()))}
+	})
+	return &Collection{held, insert}, err
+}
+
+// Add inserts candidates with genotypes [rows, N] and adds the fitnesses of the cells and the tally to
+// an outcome.
+func (c *Collection) Add(genotypes xla.Array, found scoring.Results, o *scoring.Outcome) error {
+	n := len(found.Fitnesses)
+	in := collectIn{c.held, genotypes.First(),
+		xla.Single(tensors.FromFlatDataAndDimensions(found.Fitnesses, n)),
+		xla.Single(tensors.FromFlatDataAndDimensions(found.Descriptors, n, len(found.Descriptors)/n))}
+	out, err := c.insert.Run(in)
+	xla.Free(&in.Fitness, &in.Descriptors)
+	if err != nil {
+		return err
+	}
+	c.held = out.Held
+	counts, err := out.Counts.Floats()
+	out.Counts.Free()
+	if err != nil {
+		return err
+	}
+	o.Tally = scoring.TallyOf(counts)
+	o.Fitnesses, err = xla.Part(c.held, func(c collected) *graph.Node { return c.Cells.Fitness }).Floats()
+	return err
+}
+
+// Arrays copies the repertoire to the host: fitnesses, descriptors, centroids and, on request,
+// genotypes.
+func (c *Collection) Arrays(genotypes bool) (map[string]npz.Array, error) {
+	names := slices.Clone(collectionNames)
+	if !genotypes {
+		names[0] = ""
+	}
+	list := &xla.Checkpoint{}
+	list.Add(&c.held, 1, "", names...)
+	list.Sparse("genotypes", "fitnesses")
+	return list.Arrays()
+}
+
+// Store lists the repertoire in a checkpoint, under names with a prefix.
+func (c *Collection) Store(to *xla.Checkpoint, prefix string) {
+	to.Add(&c.held, 1, prefix, collectionNames...)
+	to.Sparse(prefix+"genotypes", prefix+"fitnesses")
+}
+
+// Free releases the memory on the device.
+func (c *Collection) Free() { c.held.Free() }
