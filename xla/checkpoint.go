@@ -52,12 +52,12 @@ func (c *Checkpoint) Add(state Holder, devices int, prefix string, names ...stri
 }
 
 func (c *Checkpoint) add(state Holder, e entry, names []string) {
-	prefix := e.name
-	if len(names) == 0 {
+	prefix, own := e.name, len(names) == 0
+	if own {
 		names = state.names()
 	}
 	for i, name := range names {
-		if name != "" {
+		if name != "" || own { // a single array has no name of its own
 			e.name, e.at = prefix+name, &state.list()[i]
 			c.entries = append(c.entries, e)
 		}

@@ -51,6 +51,11 @@ func Value(v Sharded) Array {
 // Single returns a tensor on the first device.
 func Single(tensor *tensors.Tensor) Array { return Value(Sharded{tensor}) }
 
+// FromFloats returns numbers of the host, flat, as an array on the first device.
+func FromFloats(flat []float32, dims ...int) Array {
+	return Single(tensors.FromFlatDataAndDimensions(flat, dims...))
+}
+
 // Pack combines arrays to a pytree. tree makes it from their nodes, in the order of [Flatten].
 func Pack[T any](tree func(nodes []*graph.Node) T, arrays ...Array) State[T] {
 	nodes, leaves := make([]*graph.Node, len(arrays)), make([]leaf, len(arrays))

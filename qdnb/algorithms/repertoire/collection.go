@@ -57,9 +57,9 @@ func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 	held := xla.Pack(func(in []*graph.Node) collected {
 		return collected{in[0], Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}
 	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
-		xla.Single(tensors.FromFlatDataAndDimensions(none, cells)),
+		xla.FromFloats(none, cells),
 		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))),
-		xla.Single(tensors.FromFlatDataAndDimensions(at, cells, d)))
+		xla.FromFloats(at, cells, d))
 	in := collectIn{held, xla.Declare(dtypes.Float32, rows, params), xla.Declare(dtypes.Float32, n),
 		xla.Declare(dtypes.Float32, n, d)}
 	insert, err := xla.Compile(c, "insertion", in, func(in collectIn) collectOut {
@@ -80,8 +80,8 @@ func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 func (c *Collection) Add(genotypes xla.Array, found scoring.Results, o *scoring.Outcome) error {
 	n := len(found.Fitnesses)
 	in := collectIn{c.held, genotypes.First(),
-		xla.Single(tensors.FromFlatDataAndDimensions(found.Fitnesses, n)),
-		xla.Single(tensors.FromFlatDataAndDimensions(found.Descriptors, n, len(found.Descriptors)/n))}
+		xla.FromFloats(found.Fitnesses, n),
+		xla.FromFloats(found.Descriptors, n, len(found.Descriptors)/n)}
 	out, err := c.insert.Run(in)
 	xla.Free(&in.Fitness, &in.Descriptors)
 	if err != nil {

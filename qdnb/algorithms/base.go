@@ -1,0 +1,91 @@
+package algorithms
+
+import (
+	"time"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+)
+
+// Base is what most loops of one's own share: programs, the count of generations, the evaluation of a
+// population, and a repertoire of all that was evaluated. A search that embeds it only adds Step and
+// State.
+type Base struct {
+	Programs   *xla.Scope // compiles the programs of the search
+	Seed       xla.Array  // of the run, on the first device, see [xla.KeyOf]
+	Generation int64      // the newest one, -1 before the first
+
+	task      scoring.Task
+	seed      int64
+	size      int
+	evaluator *scoring.Evaluator
+	found     *repertoire.Collection
+}
+
+// NewBase compiles the evaluation of populations of a size in a task, and their insertion.
+func NewBase(p *xla.Platform, task scoring.Task, cells repertoire.CVT, size int, seed int64) (*Base,
+	error) {
+	b := &Base{Programs: &xla.Scope{Platform: p}, Seed: p.Seed(seed).First(), Generation: -1, task: task,
+		seed: seed, size: size}
+	limits := task.Env.Spec().Descriptor
+	centroids, err := cells.Centroids(limits.Lower, limits.Upper)
+	if err == nil {
+		b.evaluator, err = scoring.NewEvaluator(p, task, scoring.Plan{Policies: size})
+	}
+	if err == nil {
+		b.Programs.Own(b.evaluator)
+		b.found, err = repertoire.NewCollection(b.Programs, task, centroids, size, size)
+	}
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Number returns the number of the next generation as an int32 scalar on the first device.
+func (b *Base) Number() xla.Array { return b.Programs.Number(b.Generation + 1).First() }
+
+// Evaluate evaluates the next generation, genotypes [size, N] on the first device, each from an initial
+// state of its own, and adds it to the repertoire. It returns the outcome for Step.
+func (b *Base) Evaluate(genotypes xla.Array) (found scoring.Results, o scoring.Outcome, err error) {
+	next := b.Generation + 1
+	if found, err = b.evaluator.Evaluate(genotypes.Value(), b.seed<<32+next, nil); err != nil {
+		return found, o, err
+	}
+	o = scoring.Outcome{Generation: next, Evaluations: (next + 1) * int64(b.size)}
+	o.EnvSteps = o.Evaluations * int64(b.task.Length)
+	if err = b.found.Add(genotypes, found, &o); err == nil {
+		b.Generation = next
+	}
+	return found, o, err
+}
+
+// Stored lists the state of a search in a checkpoint: its own, see [xla.Stored], and that of the base.
+func (b *Base) Stored(own ...any) *xla.Checkpoint {
+	c := xla.Stored(append(own, &b.Generation)...)
+	b.found.Store(c, "")
+	return c
+}
+
+// Task implements [Search].
+func (b *Base) Task() scoring.Task { return b.task }
+
+// Repertoire implements [Search].
+func (b *Base) Repertoire(genotypes bool) (map[string]npz.Array, error) {
+	return b.found.Arrays(genotypes)
+}
+
+// CompileTime implements [Compiled].
+func (b *Base) CompileTime() time.Duration { return b.Programs.CompileTime() }
+
+// Close implements [Search].
+func (b *Base) Close() {
+	b.Seed.Free()
+	if b.found != nil {
+		b.found.Free()
+	}
+	b.Programs.Free()
+}

@@ -1,0 +1,281 @@
+package qdnb_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// noveltyGA is a loop of one's own: a genetic algorithm whose population keeps the individuals that
+// are farthest from their nearest neighbours in descriptor space (Lehman and Stanley 2011).
+type noveltyGA struct {
+	Population    int     `json:"population"`
+	Neighbours    int     `json:"neighbours"`
+	Sigma         float64 `json:"sigma"`
+	Hidden        []int   `json:"hidden"`
+	EpisodeLength int     `json:"episode_length"`
+	repertoire.CVT
+}
+
+func (a *noveltyGA) Check() error {
+	return cmp.Or(limits.Int("population", a.Population, 2, 1<<16),
+		limits.Int("neighbours", a.Neighbours, 1, a.Population), a.CVT.Check())
+}
+
+// people is a population: a pytree.
+type people struct{ Genotypes, Descriptors *Node } // [P, N], [P, d]
+
+type noveltySearch struct {
+	*algorithms.Base
+	population xla.State[people]
+	children   *xla.Program[childrenIn, xla.Array]
+	selection  *xla.Program[selectionIn, xla.State[people]]
+}
+
+type childrenIn struct {
+	Seed, Number xla.Array
+	Population   xla.State[people]
+}
+
+type selectionIn struct {
+	Population            xla.State[people]
+	Children, Descriptors xla.Array
+}
+
+func (a *noveltyGA) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	task := scoring.NewTask(env, a.Hidden, a.EpisodeLength)
+	base, err := algorithms.NewBase(p, task, a.CVT, a.Population, seed)
+	if err != nil {
+		return nil, err
+	}
+	n, d := task.Policy.Params(), len(env.Spec().Descriptor.Lower)
+	s := &noveltySearch{Base: base, population: xla.Pack(
+		func(in []*Node) people { return people{in[0], in[1]} },
+		xla.FromFloats(make([]float32, a.Population*n), a.Population, n),
+		xla.FromFloats(make([]float32, a.Population*d), a.Population, d))}
+	s.children, err = xla.Compile(s.Programs, "children",
+		childrenIn{s.Seed, xla.Declare(dtypes.Int32), s.population}, func(in childrenIn) xla.Array {
+			number := in.Number.Tree
+			keys := xla.KeyOf(in.Seed.Tree).FoldInEach(number).FoldInEach(
+				Iota(number.Graph(), shapes.Make(dtypes.Int32, a.Population), 0))
+			mutated := Add(in.Population.Tree.Genotypes, MulScalar(keys.FoldIn(0).Normal(a.Population, n), a.Sigma))
+			initial := BroadcastToDims(Equal(number, ZerosLike(number)), a.Population, n)
+			return xla.Out(Where(initial, task.Policy.Init(keys), mutated))
+		})
+	if err == nil {
+		in := selectionIn{s.population, s.children.Out, xla.Declare(dtypes.Float32, a.Population, d)}
+		s.selection, err = xla.Compile(s.Programs, "selection", in, a.survivors)
+	}
+	return s, err
+}
+
+// survivors are the individuals with the greatest mean distance to their nearest neighbours.
+func (a *noveltyGA) survivors(in selectionIn) xla.State[people] {
+	all := xla.Map2(in.Population.Tree, people{in.Children.Tree, in.Descriptors.Tree},
+		func(old, young *Node) *Node { return Concatenate([]*Node{old, young}, 0) })
+	difference := Sub(InsertAxes(all.Descriptors, 0), InsertAxes(all.Descriptors, 1))
+	nearest, _ := TopK(Neg(Sqrt(ReduceSum(Square(difference), 2))), a.Neighbours+1, 1) // itself, too
+	_, novel := TopK(Neg(ReduceSum(nearest, 1)), a.Population, 0)
+	return xla.Out(xla.Map(all, func(x *Node) *Node { return Gather(x, InsertAxes(novel, -1)) }))
+}
+
+func (s *noveltySearch) Step() (o scoring.Outcome, err error) {
+	number := s.Number()
+	defer number.Free()
+	children, err := s.children.Run(childrenIn{s.Seed, number, s.population})
+	if err != nil {
+		return o, err
+	}
+	defer children.Free()
+	found, o, err := s.Evaluate(children)
+	if err != nil {
+		return o, err
+	}
+	n := len(found.Fitnesses)
+	descriptors := xla.FromFloats(found.Descriptors, n, len(found.Descriptors)/n)
+	defer descriptors.Free()
+	survivors, err := s.selection.Run(selectionIn{s.population, children, descriptors})
+	if err == nil {
+		s.population.Free()
+		s.population = survivors
+	}
+	return o, err
+}
+
+func (s *noveltySearch) State() *xla.Checkpoint { return s.Stored(&s.population) }
+
+// meanES is another loop: OpenAI-ES with a plain mean (Salimans et al. 2017, without Adam and rank
+// shaping). The mean moves along the noise of antithetic pairs, weighted by standardised fitness.
+type meanES struct {
+	Population    int     `json:"population"` // even
+	Sigma         float64 `json:"sigma"`
+	LearningRate  float64 `json:"learning_rate"`
+	Hidden        []int   `json:"hidden"`
+	EpisodeLength int     `json:"episode_length"`
+	repertoire.CVT
+}
+
+func (a *meanES) Check() error {
+	if a.Population < 2 || a.Population%2 != 0 {
+		return fmt.Errorf("population must be even and at least 2, not %d", a.Population)
+	}
+	return a.CVT.Check()
+}
+
+type sampleIn struct{ Seed, Number, Mean xla.Array }
+
+type moveIn struct{ Seed, Number, Mean, Fitness xla.Array }
+
+type esSearch struct {
+	*algorithms.Base
+	mean   xla.Array // [1, N]
+	sample *xla.Program[sampleIn, xla.Array]
+	move   *xla.Program[moveIn, xla.Array]
+}
+
+func (a *meanES) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	task := scoring.NewTask(env, a.Hidden, a.EpisodeLength)
+	base, err := algorithms.NewBase(p, task, a.CVT, a.Population, seed)
+	if err != nil {
+		return nil, err
+	}
+	n := task.Policy.Params()
+	s := &esSearch{Base: base, mean: xla.FromFloats(make([]float32, n), 1, n)}
+	noise := func(seed, number xla.Array) *Node { // [P, N], in pairs of opposite signs
+		half := xla.KeyOf(seed.Tree).FoldInEach(number.Tree).Normal(a.Population/2, n)
+		return Concatenate([]*Node{half, Neg(half)}, 0)
+	}
+	number := xla.Declare(dtypes.Int32)
+	s.sample, err = xla.Compile(s.Programs, "samples", sampleIn{s.Seed, number, s.mean},
+		func(in sampleIn) xla.Array {
+			return xla.Out(Add(in.Mean.Tree, MulScalar(noise(in.Seed, in.Number), a.Sigma)))
+		})
+	if err == nil {
+		in := moveIn{s.Seed, number, s.mean, xla.Declare(dtypes.Float32, a.Population)}
+		s.move, err = xla.Compile(s.Programs, "step of the mean", in, func(in moveIn) xla.Array {
+			centred := Sub(in.Fitness.Tree, ReduceAllMean(in.Fitness.Tree))
+			scale := AddScalar(Sqrt(ReduceAllMean(Square(centred))), 1e-8)
+			along := Mul(InsertAxes(Div(centred, scale), -1), noise(in.Seed, in.Number))
+			gradient := DivScalar(ReduceSum(along, 0), float64(a.Population)*a.Sigma)
+			return xla.Out(Add(in.Mean.Tree, MulScalar(InsertAxes(gradient, 0), a.LearningRate)))
+		})
+	}
+	return s, err
+}
+
+func (s *esSearch) Step() (o scoring.Outcome, err error) {
+	number := s.Number()
+	defer number.Free()
+	children, err := s.sample.Run(sampleIn{s.Seed, number, s.mean})
+	if err != nil {
+		return o, err
+	}
+	defer children.Free()
+	found, o, err := s.Evaluate(children)
+	if err != nil {
+		return o, err
+	}
+	fitness := xla.FromFloats(found.Fitnesses, len(found.Fitnesses))
+	defer fitness.Free()
+	mean, err := s.move.Run(moveIn{s.Seed, number, s.mean, fitness})
+	if err == nil {
+		s.mean.Free()
+		s.mean = mean
+	}
+	return o, err
+}
+
+func (s *esSearch) State() *xla.Checkpoint { return s.Stored(&s.mean) }
+
+// loops are small loops of one's own, by name.
+var loops = map[string]func() algorithms.Algorithm{
+	"novelty-ga": func() algorithms.Algorithm {
+		return &noveltyGA{Population: 20, Neighbours: 3, Sigma: 0.1, Hidden: []int{8}, EpisodeLength: 20,
+			CVT: repertoire.CVT{Cells: 16, CVTSamples: 200}}
+	},
+	"mean-es": func() algorithms.Algorithm {
+		return &meanES{Population: 20, Sigma: 0.1, LearningRate: 0.05, Hidden: []int{8}, EpisodeLength: 20,
+			CVT: repertoire.CVT{Cells: 16, CVTSamples: 200}}
+	},
+}
+
+// An interrupted loop ends with the bytes of one that was not, several seeds are trained, a change of
+// its code is another run, and its policies are played.
+func TestLoopsOfOnesOwn(t *testing.T) {
+	for name, loop := range loops {
+		for _, backend := range []string{"go", ""} {
+			spec := qdnb.Spec{Name: name, Env: "pointmaze", Runs: t.TempDir(), Backend: backend,
+				Budget: qdnb.Generations(6), Quiet: true, Loop: loop()}
+			whole := nb.Must(qdnb.Train(context.Background(), spec))
+			spec.Runs, spec.Loop = t.TempDir(), loop()
+			for range 3 {
+				ctx, cancel := context.WithCancel(context.Background())
+				cancel()
+				if _, err := qdnb.Train(ctx, spec); !errors.Is(err, qdnb.ErrInterrupted) {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+			all := nb.Must(qdnb.TrainSeeds(context.Background(), spec, 0, 1))
+			a, b := nb.Must(whole.Repertoire()), nb.Must(all[0].Repertoire())
+			if !slices.Equal(a.Genotypes, b.Genotypes) || !slices.Equal(a.Fitnesses, b.Fitnesses) {
+				t.Errorf("%s on %s: an interrupted loop ends differently", name, all[0].Status.Backend)
+			}
+			if slices.Equal(b.Genotypes, nb.Must(all[1].Repertoire()).Genotypes) {
+				t.Errorf("%s: two seeds end the same", name)
+			}
+			if _, err := qdnb.Play(context.Background(), whole, qdnb.PlaySpec{Backend: backend}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if _, err := figures.Metrics([]*runs.Run{whole}, figures.Evaluations); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	for want, spec := range map[string]qdnb.Spec{
+		"set Name":               {Env: "pointmaze", Loop: loops["mean-es"]()},
+		"are mutually exclusive": {Algorithm: "sac", Name: "mine", Env: "pointmaze", Loop: loops["mean-es"]()},
+		"must be even":           {Name: "mine", Env: "pointmaze", Loop: &meanES{Population: 3}},
+	} {
+		spec.Runs = t.TempDir()
+		if _, err := qdnb.Train(context.Background(), spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+}
+
+// A loop of one's own is trained like any other algorithm, with a run folder, checkpoints and figures.
+func ExampleSpec_loop() {
+	folder, _ := os.MkdirTemp("", "runs")
+	defer os.RemoveAll(folder)
+	run, err := qdnb.Train(context.Background(), qdnb.Spec{
+		Name: "novelty-ga", Env: "pointmaze", Runs: folder, Backend: "go", Budget: qdnb.Generations(10),
+		Quiet: true, Loop: loops["novelty-ga"](),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(run.Config.Algorithm, run.Status.Generation, run.Status.Evaluations)
+	// Output: novelty-ga 10 220
+}
