@@ -254,7 +254,7 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 	folder := t.TempDir()
 	config := must.Get(small(folder, 1).Config())
 	checkpoints := func() []string {
-		files, _ := filepath.Glob(filepath.Join(folder, config.Name(), "checkpoints", "gen-*.npz"))
+		files, _ := filepath.Glob(filepath.Join(folder, config.Name(), "checkpoints", "state-*.npz"))
 		return files
 	}
 	for range 4 {
@@ -298,7 +298,7 @@ func TestDamagedCheckpointIsSkippedWithAWarning(t *testing.T) {
 	for range 3 {
 		stopped(t, spec)
 	}
-	files, err := filepath.Glob(filepath.Join(spec.Runs, "*", "checkpoints", "gen-*.npz"))
+	files, err := filepath.Glob(filepath.Join(spec.Runs, "*", "checkpoints", "state-*.npz"))
 	if err != nil || len(files) != 2 {
 		t.Fatalf("checkpoints %v, %v", files, err)
 	}
@@ -306,8 +306,8 @@ func TestDamagedCheckpointIsSkippedWithAWarning(t *testing.T) {
 	var resumed *runs.Run
 	told := stderr(t, func() { resumed = train(t, spec) })
 	if !strings.Contains(told,
-		"qdnb: checkpoint gen-000000002.npz is damaged") || !strings.Contains(told,
-		"trying gen-000000001.npz") {
+		"qdnb: checkpoint state-000000002.npz is damaged") || !strings.Contains(told,
+		"trying state-000000001.npz") {
 		t.Errorf("printed %q", told)
 	}
 	if !bytes.Equal(repertoireBytes(t, resumed), repertoireBytes(t, whole)) {

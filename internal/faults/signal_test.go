@@ -13,7 +13,7 @@ import (
 func checkpoints(t *testing.T, s subject, root string) (all []string) {
 	t.Helper()
 	for _, name := range s.results(t) {
-		found, _ := filepath.Glob(filepath.Join(root, name, "checkpoints", "gen-*.npz"))
+		found, _ := filepath.Glob(filepath.Join(root, name, "checkpoints", "state-*.npz"))
 		all = append(all, found...)
 	}
 	return all

@@ -11,7 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,12 +19,11 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
-	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 )
 
 // A shipped folder is an experiments folder with two more files: aboutFile, and sumsFile with the
-// SHA-256 of every other file, as sha256sum prints them. Its runs are written by [runs.Run.Ship].
+// SHA-256 of every other file, as sha256sum prints them. Its runs are written by shipRun.
 const (
 	aboutFile = "about.json"
 	sumsFile  = "SHA256SUMS"
@@ -166,83 +164,6 @@ func (s *Shipment) write(dir string, lines []sweep.Line, runsFolder string, abou
 	}
 	s.Bytes = size + int64(list.Len())
 	return atomicfile.WriteBytes(filepath.Join(dir, sumsFile), list.Bytes())
-}
-
-// shipRun writes the data that figures need from a run.
-func shipRun(run *runs.Run, root string) error {
-	var skills *runs.Skills
-	if run.HasSkills() {
-		var err error
-		if skills, err = run.Evaluation(); err != nil {
-			return err
-		}
-		if skills.Steps() > 0 {
-			if err := thinTrajectories(run, skills); err != nil {
-				return err
-			}
-		}
-	}
-	return run.Ship(root, skills)
-}
-
-// The trajectories of shipped skills.
-const (
-	shippedEpisodes = 10  // of each skill
-	shippedSteps    = 100 // positions of each episode
-)
-
-// thinTrajectories keeps the first shippedEpisodes episodes of each skill. Of the positions that
-// figures draw, those of the first episode, it keeps shippedSteps; the rest is NaN. The last two
-// positions are kept, because they mark the end of the episode; see [figures.Arena.AddSkills].
-func thinTrajectories(run *runs.Run, s *runs.Skills) error {
-	arena, err := figures.ArenaOf(run.Config.Env)
-	if err != nil { // no figure draws them
-		s.Trajectories = nil
-		return nil
-	}
-	if err := arena.AddSkills(run); err != nil {
-		return err
-	}
-	nan := float32(math.NaN())
-	dims, steps, count := s.Dims(), s.Steps(), map[int]int{}
-	thin := runs.Skills{Observations: s.Observations, Actions: s.Actions, Count: s.Count,
-		Hidden: s.Hidden}
-	for i, skill := range s.Which {
-		if count[skill]++; count[skill] > shippedEpisodes {
-			continue
-		}
-		thin.Which = append(thin.Which, skill)
-		thin.Fitnesses = append(thin.Fitnesses, s.Fitnesses[i])
-		thin.Descriptors = append(thin.Descriptors, s.Descriptors[i*dims:(i+1)*dims]...)
-		positions := s.Trajectories[2*i*steps : 2*(i+1)*steps]
-		kept := spread(len(arena.Paths[i].X), shippedSteps)
-		for k := range shippedSteps {
-			if k < len(kept) {
-				thin.Trajectories = append(thin.Trajectories, positions[2*kept[k]], positions[2*kept[k]+1])
-			} else {
-				thin.Trajectories = append(thin.Trajectories, nan, nan)
-			}
-		}
-	}
-	*s = thin
-	return nil
-}
-
-// spread returns at most k indices below n, about equally spaced. The first and the last two are
-// among them.
-func spread(n, k int) []int {
-	var kept []int
-	for i := range min(n, k) {
-		switch {
-		case n <= k:
-			kept = append(kept, i)
-		case i == k-1:
-			kept = append(kept, n-1)
-		default:
-			kept = append(kept, i*(n-2)/(k-2))
-		}
-	}
-	return kept
 }
 
 // sumsOf returns the SHA-256 of the files of a shipped folder, by path, and their size. Hidden

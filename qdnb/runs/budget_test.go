@@ -182,7 +182,7 @@ func TestUseMachineKeepsTheHistory(t *testing.T) {
 		{"b", "1", -1, "b 1 -1"},
 	} {
 		s.UseMachine(MachineUse{Machine: c.machine, Commit: c.commit, After: c.after})
-		data, err := s.file()
+		data, err := json.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
 		}

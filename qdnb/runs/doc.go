@@ -4,8 +4,8 @@
 //	    config.json     algorithm, environment, seed and hyperparameters: all that determines the run
 //	    status.json     newest progress, metrics, backend and budget; whether the run is finished
 //	    metrics.csv     one row per logging step
-//	    checkpoints/    gen-000000100.npz: everything needed to resume, the newest two
-//	    rows/           rows-0123456789abcdef.npz: genotypes that only checkpoints need
+//	    checkpoints/    state-000000100.npz, genotypes-000000100.npz: everything needed to resume,
+//	                    the newest two
 //	    snapshots/      gen-000000050.npz: the repertoire without genotypes, nine in the first half
 //	                    of the budget and one at its end
 //	    corrected/      gen-000000050.npz: corrected repertoires; see [Run.Corrected]
@@ -27,20 +27,16 @@
 // this process or another, is refused; [Holder] names the process that holds the folder. [Import]
 // creates the folder of a run that was trained elsewhere.
 //
-// [Run.Ship] copies the data that figures need from a finished run, without policies: a shipped run
-// is such a folder with smaller files, and one file, snapshots.npz or corrected.npz, instead of
-// each of these folders.
+// A shipped run has what figures need of a finished run, without policies: it is such a folder with
+// smaller files, and one file, snapshots.npz or corrected.npz, instead of each of these folders.
 //
 // # After a crash
 //
 // Each file is written to a temporary file, synced and renamed, so a process killed at any time
-// leaves only complete files. A checkpoint ends in the SHA-256 of all preceding bytes. A truncated
-// or damaged checkpoint is skipped with a warning, and the previous one is used. So is a checkpoint
-// whose genotypes are damaged, of which it has the SHA-256. Rows logged after the checkpoint are
+// leaves only complete files. Zip checksums the arrays. A truncated or damaged checkpoint is
+// skipped with a warning, and the previous one is used. Rows logged after the checkpoint are
 // dropped on resuming ([Writer.Begin]), so a killed run ends with the same files as an
-// uninterrupted one. A checkpoint contains metrics.csv up to its generation, which restores a
-// damaged file. status.json contains checksums of itself and of the log. The folder's name contains
-// one of config.json, and zip checksums the arrays.
+// uninterrupted one. The folder's name contains a checksum of config.json.
 //
 // Files are .npz, CSV and JSON, which NumPy, spreadsheets and every language can read. This package
 // does not import GoMLX, so programs that only draw figures build fast.

@@ -11,26 +11,41 @@ import (
 	"strings"
 )
 
-// generationFile returns the name of a checkpoint or snapshot: gen-000000100.npz.
-func generationFile(generation int64) string { return fmt.Sprintf("gen-%09d.npz", generation) }
+// Kinds of files of a generation. The first three make up a checkpoint.
+const (
+	stateKind, genotypesKind, repertoireKind = "state", "genotypes", "repertoire"
+	snapshotKind                             = "gen"
+)
 
-// generationOf returns the generation in the name of a file.
-func generationOf(name string) (int64, bool) {
-	digits, ok := strings.CutPrefix(strings.TrimSuffix(name, ".npz"), "gen-")
+// generationFile returns the name of a file of a generation, such as state-000000100.npz.
+func generationFile(kind string, generation int64) string {
+	return fmt.Sprintf("%s-%09d.npz", kind, generation)
+}
+
+// generationOf returns the kind and the generation in the name of a file.
+func generationOf(name string) (kind string, generation int64, ok bool) {
+	kind, digits, _ := strings.Cut(strings.TrimSuffix(name, ".npz"), "-")
 	generation, err := strconv.ParseInt(digits, 10, 64)
-	return generation, ok && err == nil && generation >= 0 && generationFile(generation) == name
+	return kind, generation, err == nil && generation >= 0 && generationFile(kind, generation) == name
 }
 
-// generationFiles lists the generations of the files in a folder, oldest first.
-func generationFiles(dir string) ([]int64, error) {
-	generations, err := filesIn(dir, generationOf)
-	slices.Sort(generations)
-	return generations, err
+// generations lists the generations of the files of a kind in a folder, oldest first.
+func generations(dir, kind string) ([]int64, error) {
+	list, err := filesIn(dir, func(name string) (int64, bool) {
+		of, generation, ok := generationOf(name)
+		return generation, ok && of == kind
+	})
+	slices.Sort(list)
+	return list, err
 }
 
-// removeLater removes the files of generations after the given one.
-func removeLater(dir string, generation int64) error {
-	return removeFiles(dir, generationOf, func(g int64) bool { return g > generation })
+// removeGenerations removes the files of all kinds whose generation meant selects.
+func removeGenerations(dir string, meant func(int64) bool) error {
+	parse := func(name string) (int64, bool) {
+		_, generation, ok := generationOf(name)
+		return generation, ok
+	}
+	return removeFiles(dir, parse, meant)
 }
 
 // filesIn parses the names in a folder, and skips names that parse rejects. A missing folder counts

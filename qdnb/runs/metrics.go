@@ -20,34 +20,7 @@ type metricsLog struct {
 	file    *os.File
 	columns []string
 	row     []float64 // the last one, nil before
-	text    []byte    // the header and all rows; checkpoints store it
-}
-
-// LogSeal is a checksum of metrics.csv.
-type LogSeal struct {
-	Bytes  int64  `json:"bytes"` // bytes covered; the file may have grown since
-	SHA256 string `json:"sha256"`
-}
-
-// seal returns the seal of the rows logged so far; zero before Begin.
-func (m *metricsLog) seal() LogSeal {
-	if m == nil {
-		return LogSeal{}
-	}
-	return LogSeal{int64(len(m.text)), digest(m.text)}
-}
-
-// read returns the sealed bytes, or an error unless a file begins with them.
-func (s LogSeal) read(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if s.Bytes < 0 || int64(len(data)) < s.Bytes || digest(data[:s.Bytes]) != s.SHA256 {
-		return nil, fmt.Errorf("%s is damaged: it differs from what was logged; remove status.json next "+
-			"to it and train again to restore both from the checkpoint", path)
-	}
-	return data[:s.Bytes], nil
+	size    int64     // of the file
 }
 
 // Begin prepares the folder for training after a generation: that of the loaded checkpoint, or -1
@@ -64,7 +37,8 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 		}
 	}
 	for _, dir := range []string{checkpointsDir, snapshotsDir, correctedDir} {
-		if err := removeLater(filepath.Join(w.Dir, dir), generation); err != nil {
+		if err := removeGenerations(filepath.Join(w.Dir, dir),
+			func(g int64) bool { return g > generation }); err != nil {
 			return w.failure(err)
 		}
 	}
@@ -76,7 +50,7 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 		}
 	}
 	path := filepath.Join(w.Dir, metricsFile)
-	row, text, err := w.rewind(path, float64(generation), columns)
+	row, size, err := w.rewind(path, float64(generation), columns)
 	if err != nil {
 		return err
 	}
@@ -84,34 +58,28 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 	if err != nil {
 		return w.failure(err)
 	}
-	w.metrics = &metricsLog{file: file, columns: columns, row: row, text: text}
+	w.metrics = &metricsLog{file: file, columns: columns, row: row, size: size}
 	return nil
 }
 
 // rewind rewrites metrics.csv unless it holds exactly the header and the complete rows up to a
-// generation. The rows come from the checkpoint, or from the file if an older program wrote the
-// checkpoint. Rows of the end of a budget are dropped. It returns the last row and the text of the
-// file.
+// generation. Rows of the end of a budget are dropped. It returns the last row and the file's size.
 func (w *Writer) rewind(path string, generation float64, columns []string) (last []float64,
-	text []byte, err error) {
+	size int64, err error) {
 	header := strings.Join(columns, ",") + "\n"
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, w.failure(err)
+		return nil, 0, w.failure(err)
 	}
 	var kept bytes.Buffer
 	kept.WriteString(header)
-	rows := data
-	if w.log != nil {
-		rows = w.log
-	}
-	if generation >= 0 && bytes.IndexByte(rows, '\n') >= 0 {
-		table, err := parseTable(rows)
+	if generation >= 0 && bytes.IndexByte(data, '\n') >= 0 {
+		table, err := parseTable(data)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", path, err)
+			return nil, 0, fmt.Errorf("%s: %w; restore it or move the folder away", path, err)
 		}
 		if len(table.Rows) > 0 && !slices.Equal(table.Columns, columns) {
-			return nil, nil, fmt.Errorf("%s has the columns %s, but this program logs %s; move the folder "+
+			return nil, 0, fmt.Errorf("%s has the columns %s, but this program logs %s; move the folder "+
 				"away to start over", path, names.List(table.Columns), names.List(columns))
 		}
 		for _, row := range table.Rows {
@@ -123,10 +91,10 @@ func (w *Writer) rewind(path string, generation float64, columns []string) (last
 	}
 	if !bytes.Equal(data, kept.Bytes()) {
 		if err := atomicfile.WriteBytes(path, kept.Bytes()); err != nil {
-			return nil, nil, w.failure(err)
+			return nil, 0, w.failure(err)
 		}
 	}
-	return last, kept.Bytes(), nil
+	return last, int64(kept.Len()), nil
 }
 
 // FinalColumn is the column of metrics.csv that is 1 in the row of a measurement at the end of the
@@ -163,9 +131,9 @@ func (w *Writer) Log(values ...float64) error {
 	row := formatRow(values)
 	if _, err := m.file.WriteString(row); err != nil {
 		// A full disk may have taken part of the row. If truncating fails too, the next Begin repairs it.
-		return w.failure(errors.Join(err, m.file.Truncate(int64(len(m.text)))))
+		return w.failure(errors.Join(err, m.file.Truncate(m.size)))
 	}
-	m.row, m.text = values, append(m.text, row...)
+	m.row, m.size = values, m.size+int64(len(row))
 	return nil
 }
 

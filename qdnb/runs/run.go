@@ -23,7 +23,6 @@ const (
 	snapshotsDir   = "snapshots"
 	correctedDir   = "corrected"
 	replayDir      = "replay"
-	rowsDir        = "rows"
 )
 
 // Run is a run as read from its folder. For a run in training it is the state at the time of
@@ -136,19 +135,8 @@ func Find(root, pattern string) (found []*Run, broken []error, err error) {
 // Name returns the name of the run's folder.
 func (r *Run) Name() string { return r.Config.Name() }
 
-// Metrics reads metrics.csv. For a finished run it is an error if the file differs from what was
-// logged, and rows of a later extension that has not saved anything yet are left out.
-func (r *Run) Metrics() (*Table, error) {
-	path := filepath.Join(r.Dir, metricsFile)
-	if !r.Status.Finished || r.Status.Log == (LogSeal{}) {
-		return ReadTable(path)
-	}
-	data, err := r.Status.Log.read(path)
-	if err != nil {
-		return nil, err
-	}
-	return tableOf(path, data)
-}
+// Metrics reads metrics.csv.
+func (r *Run) Metrics() (*Table, error) { return ReadTable(filepath.Join(r.Dir, metricsFile)) }
 
 // Repertoire reads repertoire.npz with its genotypes, which can take hundreds of megabytes; see
 // RepertoireMap. A shipped run has none, which is an error.
@@ -181,16 +169,13 @@ func (r *Run) snapshots(folder string) ([]Snapshot, error) {
 	if path := dir + shippedSuffix; exists(path) {
 		return r.shippedSnapshots(path)
 	}
-	generations, err := generationFiles(dir)
+	all, err := generations(dir, snapshotKind)
 	if err != nil {
 		return nil, err
 	}
 	var snapshots []Snapshot
-	for _, generation := range generations {
-		if r.Status.Finished && generation > r.Status.Generation { // of an extension, as in Metrics
-			break
-		}
-		s, err := readSnapshot(filepath.Join(dir, generationFile(generation)))
+	for _, generation := range all {
+		s, err := readSnapshot(filepath.Join(dir, generationFile(snapshotKind, generation)))
 		if err != nil {
 			return nil, err
 		}

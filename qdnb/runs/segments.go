@@ -20,8 +20,7 @@ import (
 // A replay buffer is a ring of capacity rows. total rows were written to it so far; row r is stored
 // at r mod capacity. It can be large, and only part of it changes between two checkpoints. Its rows
 // are therefore stored apart from the checkpoints, in the folder replay, in segments: files of a
-// range of rows that are never rewritten. A checkpoint only needs to know its total. Segments are
-// sealed like checkpoints.
+// range of rows that are never rewritten. A checkpoint only needs to know its total.
 
 // Errors of [Writer.LoadReplay].
 var (
@@ -119,7 +118,7 @@ func (w *Writer) saveSegment(dir string, s segment, width int, flat []float32) e
 	if err := arrays[rowsKey].Check(); err != nil {
 		return fmt.Errorf("replay buffer of %s: rows %d to %d: %w", w.Dir, s.from, s.to, err)
 	}
-	return w.failure(saveSealed(filepath.Join(dir, s.file()), arrays))
+	return w.failure(npz.Write(filepath.Join(dir, s.file()), arrays))
 }
 
 // LoadReplay reads the rows that a replay buffer held when total rows had been written to it, as
@@ -172,7 +171,7 @@ func (w *Writer) LoadReplay(total, capacity int64, width int,
 
 // readSegment reads the rows of a segment of this run.
 func (w *Writer) readSegment(path string, s segment, width int) ([]float32, error) {
-	arrays, err := readSealed(path, (*npz.Reader).ReadAll)
+	arrays, err := readFile(path, (*npz.Reader).ReadAll)
 	var disk *fs.PathError
 	if errors.As(err, &disk) {
 		return nil, fmt.Errorf("cannot read replay segment %s; fix the cause, or %s (%w)", path,
@@ -190,13 +189,9 @@ func (w *Writer) readSegment(path string, s segment, width int) ([]float32, erro
 
 // segmentRows returns the rows in the arrays of a segment, whose metadata must match want.
 func segmentRows(arrays map[string]npz.Array, want segmentMeta, width int) ([]float32, error) {
-	text, ok := arrays[metaKey].Data.([]uint8)
-	if !ok {
-		return nil, errors.New("it has no metadata")
-	}
 	var meta segmentMeta
-	if err := json.Unmarshal(text, &meta); err != nil {
-		return nil, syntaxError(err)
+	if err := metaOf(arrays, &meta); err != nil {
+		return nil, err
 	}
 	if meta != want {
 		return nil, fmt.Errorf("it holds rows %d to %d of %s", meta.From, meta.To, names.Plain(meta.Run))
@@ -213,10 +208,10 @@ func segmentRows(arrays map[string]npz.Array, want segmentMeta, width int) ([]fl
 // otherwise says what to do if a checkpoint is unusable.
 func (w *Writer) otherwise() string {
 	dir := filepath.Join(w.Dir, checkpointsDir)
-	generations, err := generationFiles(dir)
-	if i := slices.Index(generations, w.last); err == nil && i > 0 {
-		return fmt.Sprintf("remove %s to resume from %s", filepath.Join(dir, generationFile(w.last)),
-			generationFile(generations[i-1]))
+	all, err := generations(dir, stateKind)
+	if i := slices.Index(all, w.last); err == nil && i > 0 {
+		return fmt.Sprintf("remove %s to resume from %s", w.checkpointPath(stateKind, w.last),
+			generationFile(stateKind, all[i-1]))
 	}
 	return fmt.Sprintf("move %s away to start over", w.Dir)
 }
@@ -247,7 +242,7 @@ func (w *Writer) pruneReplay(generation int64) error {
 		r.totals = map[int64]int64{}
 	}
 	r.totals[generation] = r.total
-	kept, err := generationFiles(filepath.Join(w.Dir, checkpointsDir))
+	kept, err := generations(filepath.Join(w.Dir, checkpointsDir), stateKind)
 	if err != nil {
 		return err
 	}

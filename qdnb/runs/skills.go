@@ -391,3 +391,11 @@ func (w *Writer) SaveSkills(s *Skills) error {
 	}
 	return w.saveArrays(skillsFile, s.arrays())
 }
+
+// Write atomically writes skills to an .npz file.
+func (s *Skills) Write(path string) error {
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return npz.Write(path, s.arrays())
+}

@@ -96,26 +96,26 @@ func (r *Run) Newest() (*Snapshot, error) {
 	}
 	var newest *Snapshot
 	dir := filepath.Join(r.Dir, snapshotsDir)
-	generations, err := generationFiles(dir)
+	all, err := generations(dir, snapshotKind)
 	if err != nil {
 		return nil, err
 	}
-	if n := len(generations); n > 0 {
-		s, err := readSnapshot(filepath.Join(dir, generationFile(generations[n-1])))
+	if n := len(all); n > 0 {
+		s, err := readSnapshot(filepath.Join(dir, generationFile(snapshotKind, all[n-1])))
 		if err != nil {
 			return nil, err
 		}
 		newest = &s
 	}
 	dir = filepath.Join(r.Dir, checkpointsDir)
-	if generations, err = generationFiles(dir); err != nil {
+	if all, err = generations(dir, stateKind); err != nil {
 		return nil, err
 	}
-	for _, generation := range slices.Backward(generations) {
+	for _, generation := range slices.Backward(all) {
 		if newest != nil && newest.Generation >= generation {
 			break
 		}
-		repertoire, err := readCheckpointRepertoire(filepath.Join(dir, generationFile(generation)))
+		repertoire, err := readCheckpointRepertoire(filepath.Join(dir, generationFile(stateKind, generation)))
 		if err != nil { // training reports the problem
 			continue
 		}
@@ -130,7 +130,7 @@ func (r *Run) Newest() (*Snapshot, error) {
 // readCheckpointRepertoire reads the measured repertoire from a checkpoint, without genotypes. If a
 // search has a separate passive archive, its array names start with "passive_".
 func readCheckpointRepertoire(path string) (*Repertoire, error) {
-	return readSealed(path, func(file *npz.Reader) (*Repertoire, error) {
+	return readFile(path, func(file *npz.Reader) (*Repertoire, error) {
 		prefix := "passive_"
 		if !file.Has(prefix + fitnessesKey) {
 			prefix = ""

@@ -61,7 +61,7 @@ func TestNewestRepertoire(t *testing.T) {
 	expect("a later snapshot", 3, 3, true)
 	checkpoint(5, "passive_", 5)
 	expect("a later checkpoint", 5, 5, true)
-	must(t, os.WriteFile(filepath.Join(w.Dir, checkpointsDir, generationFile(6)), []byte("cut off"),
+	must(t, os.WriteFile(w.checkpointPath(stateKind, 6), []byte("cut off"),
 		0o666))
 	expect("beside a damaged checkpoint", 5, 5, true)
 	must(t, w.SaveRepertoire(of(4)))
@@ -79,7 +79,7 @@ func TestDamagedSnapshotsCanBeLeftOut(t *testing.T) {
 		must(t, w.SaveSnapshot(Snapshot{Progress: Progress{Generation: generation},
 			Repertoire: *testRepertoire()}))
 	}
-	damaged := filepath.Join(w.Dir, snapshotsDir, generationFile(0))
+	damaged := filepath.Join(w.Dir, snapshotsDir, generationFile(snapshotKind, 0))
 	must(t, os.Truncate(damaged, 100))
 	if _, err := w.Snapshots(); err == nil || !strings.Contains(err.Error(), damaged) ||
 		!strings.Contains(err.Error(), "remove it to leave this snapshot out") {
@@ -88,32 +88,5 @@ func TestDamagedSnapshotsCanBeLeftOut(t *testing.T) {
 	must(t, os.Remove(damaged))
 	if list, err := w.Snapshots(); err != nil || len(list) != 1 || list[0].Generation != 1 {
 		t.Errorf("without it: %v, %v", list, err)
-	}
-}
-
-// What an extension logs before its first checkpoint is not part of the finished run: the process
-// may have been killed.
-func TestFinishedRunWithLaterRows(t *testing.T) {
-	run := trainedRun(t, 4, 3, 5)
-	read := func() (rows, snapshots int) {
-		t.Helper()
-		table, err := run.Metrics()
-		must(t, err)
-		list, err := run.Snapshots()
-		must(t, err)
-		return len(table.Rows), len(list)
-	}
-	rows, snapshots := read()
-	log, err := os.OpenFile(filepath.Join(run.Dir, metricsFile), os.O_APPEND|os.O_WRONLY, 0)
-	must(t, err)
-	_, err = log.WriteString("5,5000,-0.1\n6,6000,")
-	must(t, err)
-	must(t, log.Close())
-	files := filepath.Join(run.Dir, snapshotsDir)
-	data, err := os.ReadFile(filepath.Join(files, generationFile(2)))
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(files, generationFile(6)), data, 0o666))
-	if a, b := read(); a != rows || b != snapshots || rows != 5 || snapshots != 3 {
-		t.Errorf("%d rows and %d snapshots, want %d and %d", a, b, rows, snapshots)
 	}
 }

@@ -1,9 +1,6 @@
 package runs
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,8 +40,6 @@ type Status struct {
 	Finished bool      `json:"finished"` // the budget is spent
 	Version  string    `json:"version"`  // of the program
 	Updated  time.Time `json:"updated"`  // set by Writer.SaveStatus
-	// Log is set by Writer.SaveStatus; zero in runs of older programs.
-	Log LogSeal `json:"log,omitzero"`
 }
 
 // Completes reports whether the run is finished and has spent its share of a budget whose time
@@ -145,30 +140,8 @@ func (s *Status) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// sumKey starts the last field of status.json: the checksum of everything before it.
-const sumKey = ",\n  \"sha256\": \""
-
-func (s Status) file() ([]byte, error) {
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	body := bytes.TrimSuffix(data, []byte("\n}"))
-	return fmt.Appendf(nil, "%s%s%s\"\n}\n", body, sumKey, digest(body)), nil
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-// parseStatus parses status.json. A file without a checksum comes from an older program or was
-// written by hand.
+// parseStatus parses status.json.
 func parseStatus(data []byte) (Status, error) {
-	if at := bytes.LastIndex(data, []byte(sumKey)); at >= 0 && !bytes.HasPrefix(data[at+len(sumKey):],
-		[]byte(digest(data[:at])+"\"")) {
-		return emptyStatus(), errors.New("its sha256 differs")
-	}
 	s := emptyStatus()
 	if err := json.Unmarshal(data, &s); err != nil {
 		return emptyStatus(), syntaxError(err)

@@ -31,11 +31,6 @@ func ReadTable(path string) (*Table, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	return tableOf(path, data)
-}
-
-// tableOf parses the contents of a file.
-func tableOf(path string, data []byte) (*Table, error) {
 	table, err := parseTable(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

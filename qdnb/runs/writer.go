@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,10 +33,9 @@ type Writer struct {
 	*Run
 	lock    *flock.Flock
 	metrics *metricsLog
-	last    int64  // generation of the newest checkpoint known to be intact, or -1
-	log     []byte // metrics.csv as stored in the loaded checkpoint, if any
+	last    int64 // generation of the newest checkpoint known to be intact, or -1
 	replay  replayFiles
-	rows    rowFiles
+	staged  *Repertoire // the final one, until the last checkpoint is written
 }
 
 // Create creates the folder of a run below root, or opens an existing one, and takes its lock.
@@ -61,13 +61,13 @@ func Create(root string, c Config) (*Writer, error) {
 
 // open reads or writes the configuration, and removes temporary files of a killed process.
 func (w *Writer) open() error {
-	for _, d := range []string{"", checkpointsDir, snapshotsDir, correctedDir, replayDir, rowsDir} {
+	for _, d := range []string{"", checkpointsDir, snapshotsDir, correctedDir, replayDir} {
 		if d == checkpointsDir || d == snapshotsDir {
 			if err := os.MkdirAll(filepath.Join(w.Dir, d), 0o777); err != nil {
 				return w.failure(err)
 			}
 		}
-		optional := d == correctedDir || d == replayDir || d == rowsDir
+		optional := d == correctedDir || d == replayDir
 		if err := atomicfile.Sweep(filepath.Join(w.Dir,
 			d)); err != nil && !(optional && errors.Is(err, os.ErrNotExist)) {
 			return w.failure(err)
@@ -104,12 +104,11 @@ func (w *Writer) failure(err error) error { return failure(w.Dir, w.last, err) }
 // SaveStatus writes status.json, with the current time as Updated.
 func (w *Writer) SaveStatus(s Status) error {
 	s.Updated = time.Now().UTC().Truncate(time.Millisecond)
-	s.Log = w.metrics.seal()
-	data, err := s.file()
+	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return fmt.Errorf("status of %s: %w", w.Dir, err)
 	}
-	if err := atomicfile.WriteBytes(filepath.Join(w.Dir, statusFileName), data); err != nil {
+	if err := atomicfile.WriteBytes(filepath.Join(w.Dir, statusFileName), append(data, '\n')); err != nil {
 		return w.failure(err)
 	}
 	w.Status = s
@@ -119,21 +118,20 @@ func (w *Writer) SaveStatus(s Status) error {
 // SaveRepertoire writes repertoire.npz of a run without checkpoints. Training calls
 // StageRepertoire.
 func (w *Writer) SaveRepertoire(r *Repertoire) error {
-	arrays, err := w.repertoireArrays(r)
-	if err != nil {
+	if err := w.checkRepertoire(r); err != nil {
 		return err
 	}
-	return w.saveArrays(repertoireFile, arrays)
+	return w.saveArrays(repertoireFile, r.arrays())
 }
 
-func (w *Writer) repertoireArrays(r *Repertoire) (map[string]npz.Array, error) {
+func (w *Writer) checkRepertoire(r *Repertoire) error {
 	if r.Genotypes == nil {
-		return nil, fmt.Errorf("repertoire of %s: it has no genotypes", w.Dir)
+		return fmt.Errorf("repertoire of %s: it has no genotypes", w.Dir)
 	}
 	if err := r.check(); err != nil {
-		return nil, fmt.Errorf("repertoire of %s: %w", w.Dir, err)
+		return fmt.Errorf("repertoire of %s: %w", w.Dir, err)
 	}
-	return r.arrays(), nil
+	return nil
 }
 
 // SaveSnapshot writes a repertoire without its genotypes to the folder snapshots, or to the folder
@@ -153,7 +151,7 @@ func (w *Writer) SaveSnapshot(s Snapshot) error {
 			return w.failure(err)
 		}
 	}
-	return w.saveArrays(filepath.Join(dir, generationFile(s.Generation)), s.arrays())
+	return w.saveArrays(filepath.Join(dir, generationFile(snapshotKind, s.Generation)), s.arrays())
 }
 
 func (w *Writer) saveArrays(name string, arrays map[string]npz.Array) error {
@@ -176,7 +174,7 @@ func (w *Writer) Close() error {
 // Discard closes a run that never began. It removes the folder unless something was trained in it
 // or it holds other files.
 func (w *Writer) Discard() error {
-	own := []string{checkpointsDir, snapshotsDir, replayDir, rowsDir, configFile, metricsFile,
+	own := []string{checkpointsDir, snapshotsDir, replayDir, configFile, metricsFile,
 		lockFile}
 	entries, err := os.ReadDir(w.Dir)
 	if err != nil || slices.ContainsFunc(entries,
@@ -189,7 +187,6 @@ func (w *Writer) Discard() error {
 		}
 	}
 	_ = w.DropReplay() // useless without a checkpoint
-	_ = w.dropRows()
 	for _, name := range []string{configFile, metricsFile, lockFile} {
 		_ = os.Remove(filepath.Join(w.Dir, name))
 	}

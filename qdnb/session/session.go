@@ -33,7 +33,7 @@ const CheckpointEnv = "QDNB_CHECKPOINT_EVERY"
 const checkpointEvery = 2 * time.Minute
 
 // checkpointPause returns the time between checkpoints. A killed process loses at most that much
-// work; writing a checkpoint takes as long as the disk needs for its bytes.
+// work, or more if writing takes long, see saveDue.
 func checkpointPause() (time.Duration, error) {
 	text := os.Getenv(CheckpointEnv)
 	if text == "" {
@@ -110,7 +110,8 @@ type session struct {
 	cpu float64
 
 	saved time.Time     // when the newest checkpoint was written
-	pause time.Duration // between checkpoints
+	pause time.Duration // between checkpoints, at least
+	took  time.Duration // to write the newest one
 }
 
 // run computes a job to the end of its budget, or loads its run if it is complete. When ctx is
@@ -265,7 +266,7 @@ func (s *session) loop(ctx context.Context) error {
 		if err != nil && !(stopped && errors.Is(err, ctx.Err())) {
 			return s.explained(err)
 		}
-		if stopped || time.Since(s.saved) > s.pause {
+		if stopped || s.saveDue() {
 			if err := s.save(); err != nil {
 				return err
 			}
@@ -310,8 +311,12 @@ func (s *session) complete() error {
 	return nil
 }
 
+// saveDue reports whether to save a checkpoint. Writing takes at most a twentieth of the time.
+func (s *session) saveDue() bool { return time.Since(s.saved) > max(s.pause, 19*s.took) }
+
 // save writes a checkpoint, or only the status before the first generation.
 func (s *session) save() error {
+	start := time.Now()
 	arrays, ok, err := s.job.checkpoint()
 	if err != nil {
 		return err
@@ -320,7 +325,7 @@ func (s *session) save() error {
 		if err := s.writer.SaveCheckpoint(s.status.Generation, arrays, s.status); err != nil {
 			return err
 		}
-		s.saved = time.Now()
+		s.saved, s.took = time.Now(), time.Since(start)
 	}
 	return s.writer.SaveStatus(s.status)
 }

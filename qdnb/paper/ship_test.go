@@ -1,4 +1,4 @@
-package runs
+package paper
 
 import (
 	"bytes"
@@ -15,16 +15,17 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/runs"
 )
 
 // trainedRun writes a finished run with long metrics, a repertoire, snapshots and skills.
-func trainedRun(t *testing.T, cells, params, rows int) *Run {
+func trainedRun(t *testing.T, cells, params, rows int) *runs.Run {
 	t.Helper()
-	c, err := NewConfig("dads-reward", "pointmaze", 0, map[string]any{"cells": cells})
+	c, err := runs.NewConfig("dads-reward", "pointmaze", 0, map[string]any{"cells": cells})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Repertoire{Params: params, Dims: 2, Genotypes: make([]float32, cells*params),
+	r := &runs.Repertoire{Params: params, Dims: 2, Genotypes: make([]float32, cells*params),
 		Lower: []float32{-1, -1}, Upper: []float32{1, 1}, Offset: 10}
 	for i := range cells {
 		x := float32(math.Sin(float64(i)))
@@ -36,7 +37,7 @@ func trainedRun(t *testing.T, cells, params, rows int) *Run {
 	for i := range r.Genotypes {
 		r.Genotypes[i] = float32(math.Cos(float64(i)))
 	}
-	run, err := Import(t.TempDir(), c, func(w *Writer) error {
+	run, err := runs.Import(t.TempDir(), c, func(w *runs.Writer) error {
 		if err := w.Begin(-1, "generation", "env_steps", "max_fitness"); err != nil {
 			return err
 		}
@@ -46,19 +47,19 @@ func trainedRun(t *testing.T, cells, params, rows int) *Run {
 			}
 		}
 		for i := range 3 {
-			at := Progress{Generation: int64(i), Evaluations: 7, EnvSteps: 9, Seconds: 1.5}
-			s := Snapshot{Progress: at, Repertoire: *r}
+			at := runs.Progress{Generation: int64(i), Evaluations: 7, EnvSteps: 9, Seconds: 1.5}
+			s := runs.Snapshot{Progress: at, Repertoire: *r}
 			s.Fitnesses = append([]float32{}, r.Fitnesses...)
 			s.Fitnesses[i] = float32(math.Inf(-1))
 			corrected := s
-			corrected.Correction = Correction{Episodes: 8, FitnessStd: 0.5, DescriptorStd: 0.25}
+			corrected.Correction = runs.Correction{Episodes: 8, FitnessStd: 0.5, DescriptorStd: 0.25}
 			if err := errors.Join(w.SaveSnapshot(s), w.SaveSnapshot(corrected)); err != nil {
 				return err
 			}
 		}
 		s := threeSkills()
-		for _, save := range []error{w.SaveRepertoire(r), w.SaveSkills(s), w.SaveStatus(Status{
-			Progress: Progress{Generation: int64(rows)}, Finished: true, MaxFitness: -1})} {
+		for _, save := range []error{w.SaveRepertoire(r), w.SaveSkills(s), w.SaveStatus(runs.Status{
+			Progress: runs.Progress{Generation: int64(rows)}, Finished: true, MaxFitness: -1})} {
 			if save != nil {
 				return save
 			}
@@ -72,26 +73,21 @@ func trainedRun(t *testing.T, cells, params, rows int) *Run {
 }
 
 // threeSkills returns skills with an evaluation and an extra array.
-func threeSkills() *Skills {
-	s := &Skills{Observations: 2, Actions: 2, Count: 3, Hidden: []int{4}, Which: []int{0, 1, 2},
+func threeSkills() *runs.Skills {
+	s := &runs.Skills{Observations: 2, Actions: 2, Count: 3, Hidden: []int{4}, Which: []int{0, 1, 2},
 		Fitnesses: []float32{1, 2, 3}, Descriptors: []float32{1, 2, 3, 4, 5, 6},
-		Trajectories: make([]float32, 3*5*2),
-		Extra:        map[string]npz.Array{"discriminator": npz.Of([]float32{1, 2})}}
-	s.Policy = make([]float32, Row(s.Sizes()))
+		Extra: map[string]npz.Array{"discriminator": npz.Of([]float32{1, 2})}}
+	s.Policy = make([]float32, runs.Row(s.Sizes()))
 	return s
 }
 
-func ship(t *testing.T, run *Run) *Run {
+func shipOne(t *testing.T, run *runs.Run) *runs.Run {
 	t.Helper()
-	skills, err := run.Evaluation()
-	if err != nil {
-		t.Fatal(err)
-	}
 	root := t.TempDir()
-	if err := run.Ship(root, skills); err != nil {
+	if err := shipRun(run, root); err != nil {
 		t.Fatal(err)
 	}
-	shipped, err := Open(filepath.Join(root, run.Name()))
+	shipped, err := runs.Open(filepath.Join(root, run.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +97,8 @@ func ship(t *testing.T, run *Run) *Run {
 // A shipped run is read like the run, except for its policies.
 func TestShip(t *testing.T) {
 	run := trainedRun(t, 40, 30, 50)
-	shipped := ship(t, run)
-	same := func(what string, read func(*Run) (any, error)) {
+	shipped := shipOne(t, run)
+	same := func(what string, read func(*runs.Run) (any, error)) {
 		t.Helper()
 		want, err := read(run)
 		if err != nil {
@@ -113,8 +109,8 @@ func TestShip(t *testing.T) {
 			t.Errorf("%s: %+v, %v\nwant %+v", what, got, err, want)
 		}
 	}
-	same("status", func(r *Run) (any, error) { s := r.Status; s.Log = LogSeal{}; return s, nil })
-	same("metrics", func(r *Run) (any, error) {
+	same("status", func(r *runs.Run) (any, error) { return r.Status, nil })
+	same("metrics", func(r *runs.Run) (any, error) {
 		table, err := r.Metrics()
 		for _, row := range table.Rows {
 			for i, v := range row {
@@ -123,14 +119,14 @@ func TestShip(t *testing.T) {
 		}
 		return table, err
 	})
-	same("repertoire", func(r *Run) (any, error) {
+	same("repertoire", func(r *runs.Run) (any, error) {
 		m, err := r.RepertoireMap()
 		m.Params, m.Origins = 0, nil
 		return m, err
 	})
-	for what, read := range map[string]func(*Run) ([]Snapshot, error){
-		"snapshots": (*Run).Snapshots, "corrected repertoires": (*Run).Corrected} {
-		same(what, func(r *Run) (any, error) {
+	for what, read := range map[string]func(*runs.Run) ([]runs.Snapshot, error){
+		"snapshots": (*runs.Run).Snapshots, "corrected repertoires": (*runs.Run).Corrected} {
+		same(what, func(r *runs.Run) (any, error) {
 			all, err := read(r)
 			for i := range all {
 				all[i].Descriptors, all[i].Origins = nil, nil
@@ -138,7 +134,7 @@ func TestShip(t *testing.T) {
 			return all, err
 		})
 	}
-	same("evaluation", func(r *Run) (any, error) {
+	same("evaluation", func(r *runs.Run) (any, error) {
 		s, err := r.Evaluation()
 		s.Policy, s.Extra = nil, nil
 		return s, err
@@ -157,7 +153,7 @@ func TestShip(t *testing.T) {
 // Two copies have the same bytes, and long metrics are thinned but keep both ends.
 func TestShipIsRepeatable(t *testing.T) {
 	run := trainedRun(t, 40, 30, 3000)
-	a, b := ship(t, run), ship(t, run)
+	a, b := shipOne(t, run), shipOne(t, run)
 	files := 0
 	err := filepath.WalkDir(a.Dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -186,7 +182,7 @@ func TestShipIsRepeatable(t *testing.T) {
 
 // A run of the paper's size takes less than the 80 kB that a folder of 56 runs in 5 MB allows.
 func TestShippedSize(t *testing.T) {
-	shipped := ship(t, trainedRun(t, 1024, 100, 2000))
+	shipped := shipOne(t, trainedRun(t, 1024, 100, 2000))
 	total := int64(0)
 	err := filepath.WalkDir(shipped.Dir, func(_ string, entry fs.DirEntry, err error) error {
 		if info, failed := entry.Info(); failed == nil && !entry.IsDir() {
@@ -199,22 +195,16 @@ func TestShippedSize(t *testing.T) {
 	}
 }
 
-func TestShipRefuses(t *testing.T) {
-	run := trainedRun(t, 4, 3, 2)
-	run.Status.Finished = false
-	err := run.Ship(t.TempDir(), nil)
-	if err == nil || !strings.Contains(err.Error(), "not finished") {
-		t.Errorf("an unfinished run: %v", err)
-	}
-	shipped := ship(t, trainedRun(t, 4, 3, 2))
-	path := filepath.Join(shipped.Dir, snapshotsDir+shippedSuffix)
+func TestWrongShippedSnapshots(t *testing.T) {
+	shipped := shipOne(t, trainedRun(t, 4, 3, 2))
+	path := filepath.Join(shipped.Dir, "snapshots.npz")
 	for what, fitnesses := range map[string]npz.Array{
 		"other cells":       npz.Of(make([]float32, 6), 2, 3),
 		"no other numbers":  npz.Of(make([]float32, 8), 2, 4),
 		"far too many":      npz.Of([]float32{}, 1<<40, 0),
 		"not even an array": npz.Of([]float32{1, 2}),
 	} {
-		if err := npz.Write(path, map[string]npz.Array{fitnessesKey: fitnesses}); err != nil {
+		if err := npz.Write(path, map[string]npz.Array{"fitnesses": fitnesses}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := shipped.Snapshots(); err == nil || !strings.Contains(err.Error(), path) ||
@@ -226,7 +216,7 @@ func TestShipRefuses(t *testing.T) {
 
 // Of an adaptation run, only skills that are the best somewhere are shipped.
 func TestShipAdaptation(t *testing.T) {
-	c, err := NewConfig("adaptation", "ant-uni", 0, map[string]any{"perturbation": "gravity",
+	c, err := runs.NewConfig("adaptation", "ant-uni", 0, map[string]any{"perturbation": "gravity",
 		"skills": "map-elites-ant-uni-0-00000000"})
 	if err != nil {
 		t.Fatal(err)
@@ -241,8 +231,8 @@ func TestShipAdaptation(t *testing.T) {
 		}
 		return math.NaN()
 	}
-	run, err := Import(t.TempDir(), c, func(w *Writer) error {
-		if err := w.Begin(-1, "generation", indexColumn, "x", "y", skillColumn,
+	run, err := runs.Import(t.TempDir(), c, func(w *runs.Writer) error {
+		if err := w.Begin(-1, "generation", "index", "x", "y", "skill",
 			"fitness_median"); err != nil {
 			return err
 		}
@@ -254,16 +244,16 @@ func TestShipAdaptation(t *testing.T) {
 				}
 			}
 		}
-		return w.SaveStatus(Status{Finished: true})
+		return w.SaveStatus(runs.Status{Finished: true})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	if err := run.Ship(root, nil); err != nil {
+	if err := shipRun(run, root); err != nil {
 		t.Fatal(err)
 	}
-	shipped, err := Open(filepath.Join(root, run.Name()))
+	shipped, err := runs.Open(filepath.Join(root, run.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}

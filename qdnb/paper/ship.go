@@ -1,0 +1,211 @@
+package paper
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Rows of a shipped metrics.csv: at most evenRows at equal distances, for linear axes, and
+// ratioRows at equal ratios, for logarithmic ones.
+const (
+	evenRows  = 150
+	ratioRows = 120
+)
+
+// metricsDigits is the number of significant digits in a shipped metrics.csv, enough to tell any
+// two float32 apart.
+const metricsDigits = 9
+
+// shipRun writes the data that figures need from a finished run below root: a few tens of kilobytes
+// in a folder with the same files. metrics.csv is thinned and rounded, repertoire.npz has no
+// genotypes, skills.npz no policy, and the snapshots are one file. The same run gives the same
+// bytes.
+func shipRun(run *runs.Run, root string) error {
+	dir := filepath.Join(root, run.Name())
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	for _, name := range []string{"config.json", "status.json"} {
+		data, err := os.ReadFile(filepath.Join(run.Dir, name))
+		if err == nil {
+			err = atomicfile.WriteBytes(filepath.Join(dir, name), data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if run.HasMetrics() {
+		table, err := run.Metrics()
+		if err == nil && slices.Contains(table.Columns, "skill") {
+			err = thinAdaptation(run, table)
+		} else if err == nil {
+			thin(table)
+		}
+		if err != nil {
+			return err
+		}
+		if err := atomicfile.WriteBytes(filepath.Join(dir, "metrics.csv"), roundedCSV(table)); err != nil {
+			return err
+		}
+	}
+	if run.HasRepertoire() {
+		final, err := run.RepertoireMap()
+		if err != nil {
+			return err
+		}
+		final.Origins = nil // only evaluations of the policies need them
+		err = cmp.Or(final.Write(filepath.Join(dir, "repertoire.npz")), run.ShipSnapshots(dir, final))
+		if err != nil {
+			return err
+		}
+	}
+	if !run.HasSkills() {
+		return nil
+	}
+	skills, err := run.Evaluation()
+	if err == nil && skills.Steps() > 0 {
+		err = thinTrajectories(run, skills)
+	}
+	if err != nil {
+		return err
+	}
+	skills.Policy, skills.Extra = nil, nil
+	return skills.Write(filepath.Join(dir, "skills.npz"))
+}
+
+// thin removes rows of a long table.
+func thin(t *runs.Table) {
+	n := len(t.Rows)
+	if n <= evenRows+ratioRows {
+		return
+	}
+	var kept []int
+	for i := range evenRows {
+		kept = append(kept, (n-1)*i/(evenRows-1))
+	}
+	for i := range ratioRows {
+		kept = append(kept, int(math.Round(math.Pow(float64(n), float64(i)/(ratioRows-1))))-1)
+	}
+	slices.Sort(kept)
+	var rows [][]float64
+	for _, i := range slices.Compact(kept) {
+		rows = append(rows, t.Rows[i])
+	}
+	t.Rows = rows
+}
+
+// thinAdaptation keeps the rows of the skills that are the best under some value of a perturbation
+// or on average, and adds the number of evaluated skills.
+func thinAdaptation(run *runs.Run, t *runs.Table) error {
+	a, err := run.Adaptation()
+	if err != nil {
+		return err
+	}
+	count := map[float64]float64{} // by index
+	kept := map[float64]bool{float64(a.BestOnAverage()): true}
+	for _, v := range a.Values {
+		count[float64(v.Index)] = float64(v.Count)
+		best, _ := v.Best()
+		kept[float64(best)] = true
+	}
+	if kept[-1] { // no skill has a score
+		kept[float64(a.Values[0].Skills[0])] = true
+	}
+	skill, index := slices.Index(t.Columns, "skill"), slices.Index(t.Columns, "index")
+	if !slices.Contains(t.Columns, "skills") {
+		t.Columns = append(t.Columns, "skills")
+		for i, row := range t.Rows {
+			t.Rows[i] = append(row, count[row[index]])
+		}
+	}
+	t.Rows = slices.DeleteFunc(t.Rows, func(row []float64) bool { return !kept[row[skill]] })
+	return nil
+}
+
+// roundedCSV returns a table as CSV. Numbers other than integers, such as counts of environment
+// steps, are rounded to metricsDigits.
+func roundedCSV(t *runs.Table) []byte {
+	var text bytes.Buffer
+	text.WriteString(strings.Join(t.Columns, ",") + "\n")
+	for _, row := range t.Rows {
+		fields := make([]string, len(row))
+		for i, v := range row {
+			if v != math.Trunc(v) {
+				v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', metricsDigits, 64), 64)
+			}
+			fields[i] = runs.FormatNumber(v)
+		}
+		text.WriteString(strings.Join(fields, ",") + "\n")
+	}
+	return text.Bytes()
+}
+
+// The trajectories of shipped skills.
+const (
+	shippedEpisodes = 10  // of each skill
+	shippedSteps    = 100 // positions of each episode
+)
+
+// thinTrajectories keeps the first shippedEpisodes episodes of each skill. Of the positions that
+// figures draw, those of the first episode, it keeps shippedSteps; the rest is NaN. The last two
+// positions are kept, because they mark the end of the episode; see [figures.Arena.AddSkills].
+func thinTrajectories(run *runs.Run, s *runs.Skills) error {
+	arena, err := figures.ArenaOf(run.Config.Env)
+	if err != nil { // no figure draws them
+		s.Trajectories = nil
+		return nil
+	}
+	if err := arena.AddSkills(run); err != nil {
+		return err
+	}
+	nan := float32(math.NaN())
+	dims, steps, count := s.Dims(), s.Steps(), map[int]int{}
+	thin := runs.Skills{Observations: s.Observations, Actions: s.Actions, Count: s.Count,
+		Hidden: s.Hidden}
+	for i, skill := range s.Which {
+		if count[skill]++; count[skill] > shippedEpisodes {
+			continue
+		}
+		thin.Which = append(thin.Which, skill)
+		thin.Fitnesses = append(thin.Fitnesses, s.Fitnesses[i])
+		thin.Descriptors = append(thin.Descriptors, s.Descriptors[i*dims:(i+1)*dims]...)
+		positions := s.Trajectories[2*i*steps : 2*(i+1)*steps]
+		kept := spread(len(arena.Paths[i].X), shippedSteps)
+		for k := range shippedSteps {
+			if k < len(kept) {
+				thin.Trajectories = append(thin.Trajectories, positions[2*kept[k]], positions[2*kept[k]+1])
+			} else {
+				thin.Trajectories = append(thin.Trajectories, nan, nan)
+			}
+		}
+	}
+	*s = thin
+	return nil
+}
+
+// spread returns at most k indices below n, about equally spaced. The first and the last two are
+// among them.
+func spread(n, k int) []int {
+	var kept []int
+	for i := range min(n, k) {
+		switch {
+		case n <= k:
+			kept = append(kept, i)
+		case i == k-1:
+			kept = append(kept, n-1)
+		default:
+			kept = append(kept, i*(n-2)/(k-2))
+		}
+	}
+	return kept
+}

@@ -1,0 +1,105 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"example.com/qdnb/internal/npz"
+)
+
+// A shipped run is the folder of a finished run, reduced to what figures need. A folder of
+// snapshots is one file with fitnesses, because all repertoires of a run have the same cells. Its
+// name is the folder's with this suffix.
+const shippedSuffix = ".npz"
+
+// maxSnapshots is the number of snapshots that a file can claim: an array without cells needs no
+// memory.
+const maxSnapshots = 1 << 12
+
+// ShipSnapshots writes the snapshots and the corrected repertoires of a run, whose final repertoire
+// is given, to a folder.
+func (r *Run) ShipSnapshots(dir string, final *Repertoire) error {
+	for _, folder := range []string{snapshotsDir, correctedDir} {
+		snapshots, err := r.snapshots(folder)
+		if err == nil && len(snapshots) > 0 {
+			err = shipSnapshots(filepath.Join(dir, folder+shippedSuffix), snapshots, final)
+		}
+		if err != nil {
+			return fmt.Errorf("%s of %s: %w", folder, r.Dir, err)
+		}
+	}
+	return nil
+}
+
+func shipSnapshots(path string, snapshots []Snapshot, final *Repertoire) error {
+	counts, values := map[string][]int64{}, map[string][]float64{}
+	var fitnesses []float32
+	for _, s := range snapshots {
+		if s.Cells() != final.Cells() || !slices.Equal(s.Centroids, final.Centroids) {
+			return errors.New("they and the final repertoire have different cells")
+		}
+		for _, f := range s.fields(s.Episodes > 0) {
+			if f.count != nil {
+				counts[f.name] = append(counts[f.name], *f.count)
+			} else {
+				values[f.name] = append(values[f.name], *f.value)
+			}
+		}
+		fitnesses = append(fitnesses, s.Fitnesses...)
+	}
+	arrays := map[string]npz.Array{fitnessesKey: npz.Of(fitnesses, len(snapshots), final.Cells())}
+	for name, column := range counts {
+		arrays[name] = npz.Of(column)
+	}
+	for name, column := range values {
+		arrays[name] = npz.Of(column)
+	}
+	return npz.Write(path, arrays)
+}
+
+// shippedSnapshots reads the snapshots of a shipped run, which have no descriptors.
+func (r *Run) shippedSnapshots(path string) ([]Snapshot, error) {
+	file, err := npz.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	final, err := r.RepertoireMap()
+	if err != nil {
+		return nil, err
+	}
+	fitnesses, shape, err := floats(file, fitnessesKey, 2)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	n, cells := shape[0], shape[1]
+	if cells != final.Cells() || n > maxSnapshots {
+		return nil, fmt.Errorf("%s: it has %d snapshots of %d cells, want at most %d of %d, as in %s",
+			path, n, cells, maxSnapshots, final.Cells(), repertoireFile)
+	}
+	snapshots := make([]Snapshot, n)
+	columns := map[string][]float64{}
+	for i := range snapshots {
+		snapshots[i].Repertoire = Repertoire{Dims: final.Dims, Centroids: final.Centroids,
+			Fitnesses: fitnesses[i*cells : (i+1)*cells : (i+1)*cells],
+			Lower:     final.Lower, Upper: final.Upper, Offset: final.Offset}
+		for _, f := range snapshots[i].fields(file.Has(episodesKey)) {
+			if columns[f.name] == nil {
+				if columns[f.name], err = numbers(file, f.name, n); err != nil {
+					return nil, fmt.Errorf("%s: %w", path, err)
+				}
+			}
+			f.set(columns[f.name][i])
+		}
+	}
+	return snapshots, nil
+}
+
+// shippedWithout is the error of a run whose policies were not shipped.
+func (r *Run) shippedWithout() error {
+	plan := filepath.Join(filepath.Dir(filepath.Dir(r.Dir)), "plan.jsonl")
+	return fmt.Errorf("%s was shipped without its policies: train it again, for example with "+
+		"`qdnb sweep run --plan %s`", r.Name(), plan)
+}
