@@ -201,7 +201,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		{[]string{"import", "--policy", path, "--algorithm", "dad", "--env", "pointmaze", "--runs", root},
 			1, `did you mean "dads" or "dads-reward"?`},
 		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--runs",
-			root}, 1, "--set hidden=[3]"},
+			root}, 1, "set hidden and skills"},
 		{[]string{"import", "--policy", path + "x", "--algorithm", "dads", "--env", "pointmaze", "--runs",
 			root}, 1, "there is no file"},
 		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set",
