@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 )
 
@@ -66,28 +67,19 @@ var centroidBytes = map[string]map[int64]string{
 func TestCentroidsAreTheseBytes(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "determinism.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	for _, name := range envs.Names() {
 		env, err := envs.Make(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		limits := env.Spec().Descriptor
 		if limits.Kind == envs.None {
 			continue
 		}
 		for _, seed := range []int64{0, 4} {
-			centroids, err := repertoire.CVT{Cells: 1024, CVTSamples: 50_000, CVTSeed: seed}.Centroids(
-				limits.Lower, limits.Upper)
-			if err != nil {
-				t.Fatal(err)
-			}
+			centroids := must.Get(repertoire.CVT{Cells: 1024, CVTSamples: 50_000, CVTSeed: seed}.Centroids(
+				limits.Lower, limits.Upper))
 			var data bytes.Buffer
-			if err := binary.Write(&data, binary.LittleEndian, centroids.Data); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(binary.Write(&data, binary.LittleEndian, centroids.Data))
 			sum := sha256.Sum256(data.Bytes())
 			got, want := hex.EncodeToString(sum[:]), centroidBytes[name][seed]
 			if got != want {

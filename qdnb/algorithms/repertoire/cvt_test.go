@@ -4,20 +4,18 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 )
 
 // flat returns the centroids of a tessellation.
 func flat(t *testing.T, c CVT, lower, upper []float32) []float32 {
 	t.Helper()
-	centroids, err := c.Centroids(lower, upper)
-	if err != nil {
-		t.Fatal(err)
-	}
+	centroids := must.Get(c.Centroids(lower, upper))
 	return centroids.Data.([]float32)
 }
 
@@ -79,30 +77,21 @@ func TestDamagedCacheIsComputedAgain(t *testing.T) {
 	cvt, lower, upper := CVT{Cells: 5, CVTSamples: 100}, []float32{0, 0}, []float32{1, 1}
 	want := flat(t, cvt, lower, upper)
 	path := cvt.cachePath(2)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))
 	write := func(data []byte) {
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(path, data, 0o666))
 	}
 	for what, damage := range map[string]func(){
 		"cut off": func() { write(whole[:len(whole)/2]) },
 		"empty":   func() { write(nil) },
 		"of another size": func() {
-			if err := npz.Write(path, map[string]npz.Array{"centroids": npz.Of(make([]float32, 6), 3,
-				2)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(npz.Write(path, map[string]npz.Array{"centroids": npz.Of(make([]float32, 6), 3,
+				2)}))
 		},
 		"of NaN": func() {
-			if err := npz.Write(path,
+			must.Do(npz.Write(path,
 				map[string]npz.Array{"centroids": npz.Of(slices.Repeat([]float32{float32(math.NaN())}, 10), 5,
-					2)}); err != nil {
-				t.Fatal(err)
-			}
+					2)}))
 		},
 	} {
 		damage()
@@ -126,8 +115,6 @@ func TestWrongTessellationsAreRefused(t *testing.T) {
 		"cells must be between 1 and":       {CVT{0, 1, 0}, one, one},
 		"cvt_samples must be between 3 and": {CVT{3, 2, 0}, one, one},
 	} {
-		if _, err := c.Centroids(c.lower, c.upper); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		errtest.Want(t, errtest.Of(c.Centroids(c.lower, c.upper)), want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/pareto"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -41,19 +42,14 @@ func frontier(t *testing.T, p *xla.Platform, cells, slots, d, objectives, batch 
 		identities := Where(accepted, Gather(in[8], InsertAxes(index, -1)), in[4])
 		return []*Node{after.Elites.Centroids, after.Elites.Fitness, after.Elites.Descriptors, after.Objectives, identities}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	return func(f fronts, b [4][]float32) (after fronts) {
 		t.Helper()
 		var arrays []xla.Sharded
 		for i, flat := range slices.Concat(f[:], b[:]) {
 			arrays = append(arrays, xla.Sharded{xlatest.Tensor(flat, inputs[i].Shape.Dimensions...)})
 		}
-		out, err := program.Run(arrays...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(program.Run(arrays...))
 		for i := range after {
 			after[i] = xlatest.Flat[float32](t, out[i][0])
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/internal/must"
 )
 
 // FuzzCentroids reads arbitrary cache files: a file without a tessellation of the unit cube is
@@ -25,9 +26,7 @@ func FuzzCentroids(f *testing.F) {
 			data = hostile.Archive(string(data))
 		}
 		path := filepath.Join(t.TempDir(), "centroids.npz")
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(path, data, 0o666))
 		hostile.Bounded(t, len(data), func() {
 			centroids := readCentroids(path, 3, 2)
 			if centroids != nil && len(centroids) != 6 {

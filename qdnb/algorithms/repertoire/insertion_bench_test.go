@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -47,9 +48,7 @@ func benchmarkInsertion(b *testing.B, d int, build func(in []*Node) []*Node) {
 		{Shape: shapes.Make(dtypes.Float32)}, {Shape: shapes.Make(dtypes.Float32, size)},
 		{Shape: shapes.Make(dtypes.Float32, size, d)}}
 	program, err := xlatest.Compile(p, "archive", inputs, build)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(err)
 	defer program.Free()
 	rng := rand.New(rand.NewPCG(7, 8))
 	var values []xla.Sharded
@@ -65,10 +64,7 @@ func benchmarkInsertion(b *testing.B, d int, build func(in []*Node) []*Node) {
 	}
 	b.ResetTimer()
 	for range b.N {
-		out, err := program.Run(values...)
-		if err != nil {
-			b.Fatal(err)
-		}
+		out := must.Get(program.Run(values...))
 		for _, value := range out {
 			value.Free()
 		}

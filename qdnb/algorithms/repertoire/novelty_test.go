@@ -13,6 +13,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -94,9 +95,7 @@ func novelist(t *testing.T, p *xla.Platform, n, batch, d, k int) func(slots, can
 		identities := Where(accepted, Gather(in[5], InsertAxes(index, -1)), in[2])
 		return []*Node{after.Fitness, after.Descriptors, identities, Batch{after.Fitness, after.Descriptors}.dominatedNovelty(k)}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	return func(s slots, b candidates) (slots, []float32) {
 		t.Helper()
 		var arrays []xla.Sharded
@@ -104,10 +103,7 @@ func novelist(t *testing.T, p *xla.Platform, n, batch, d, k int) func(slots, can
 			b.descriptors, b.identities} {
 			arrays = append(arrays, xla.Sharded{xlatest.Tensor(flat, inputs[i].Shape.Dimensions...)})
 		}
-		out, err := program.Run(arrays...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(program.Run(arrays...))
 		var flat [4][]float32
 		for i := range flat {
 			flat[i] = xlatest.Flat[float32](t, out[i][0])

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -206,7 +207,7 @@ func newArchivist(t testing.TB, platform *xla.Platform, n, p, d int) *archivist 
 	for _, dims := range [][]int{{n}, {n, d}, {n}, nil, {p}, {p, d}, {p}} {
 		inputs = append(inputs, xlatest.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
 	}
-	program, err := xlatest.Compile(platform, "archivist", inputs, func(in []*Node) []*Node {
+	program := must.Get(xlatest.Compile(platform, "archivist", inputs, func(in []*Node) []*Node {
 		u, identities, l, batch := Unstructured{in[0], in[1]}, in[2], in[3], Batch{in[4], in[5]}
 		index, accepted := u.Winners(l, batch)
 		inserted := u.Update(batch, index, accepted)
@@ -217,10 +218,7 @@ func newArchivist(t testing.TB, platform *xla.Platform, n, p, d int) *archivist 
 				identities),
 			survived.Fitness, survived.Descriptors, Where(kept, identities, ZerosLike(identities)),
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	t.Cleanup(program.Free)
 	return &archivist{t, program, n, p, d}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -85,10 +86,7 @@ func TestRefill(t *testing.T) {
 			s := begun(t, p, smerlDADS)
 			steps(t, s, 1+end)
 			before := memory(t, s)
-			episodes, err := s.Refill()
-			if err != nil {
-				t.Fatal(err)
-			}
+			episodes := must.Get(s.Refill())
 			after := memory(t, s)
 			filled := min(end, 10)
 			if want := int64(filled * n / 8); episodes != want {

@@ -3,6 +3,7 @@ package skills
 import (
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 )
 
@@ -11,9 +12,7 @@ import (
 func FuzzRestore(f *testing.F) {
 	s := newSearch(f, xlatest.Pure(f), smerlDADS.method, small())
 	for range 3 {
-		if _, err := s.Step(); err != nil {
-			f.Fatal(err)
-		}
+		must.Get(s.Step())
 	}
 	xlatest.FuzzRestore(f, s, 2,
 		"", "Returns.Position <i4 , 2147483647",

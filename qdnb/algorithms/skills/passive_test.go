@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -45,10 +46,7 @@ func TestPassiveRepertoire(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		s := begun(t, p, diaynReward) // 6 steps per iteration, measured every 18
 		repertoire := func() map[string]npz.Array {
-			arrays, err := s.Repertoire(true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			arrays := must.Get(s.Repertoire(true))
 			return arrays
 		}
 		empty := floatsOf(t, repertoire(), "fitnesses")
@@ -95,10 +93,7 @@ func TestPassiveRepertoire(t *testing.T) {
 
 		// Measuring the current skills changes nothing and is repeatable.
 		held := memory(t, s)
-		first, err := s.Evaluate()
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(s.Evaluate())
 		again, err := s.Evaluate()
 		if err != nil || !slices.Equal(first.Fitnesses,
 			again.Fitnesses) || !slices.Equal(first.Descriptors,
@@ -128,9 +123,7 @@ func TestPassiveRepertoire(t *testing.T) {
 		form := s.it.policy(s.config.SAC.Hidden)
 		evaluator, err := scoring.NewEvaluator(p,
 			scoring.Task{Env: short, Policy: form, Length: 8}, scoring.Plan{Policies: 1, Episodes: 6})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		defer evaluator.Free()
 		last := repertoire()
 		genotypes, fitnesses, descriptors := floatsOf(t, last, "genotypes"),
@@ -148,9 +141,7 @@ func TestPassiveRepertoire(t *testing.T) {
 			found, err := evaluator.Evaluate(value, s.config.Seed, nil)
 			value.Free()
 			f, d := found.Fitnesses, found.Descriptors
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(err)
 			near := func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-4 }
 			same := func(i int) bool {
 				return near(f[i], want) && near(d[2*i], descriptors[2*cell]) && near(d[2*i+1],

@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/sac"
@@ -140,10 +141,7 @@ func TestQDACReachesSkills(t *testing.T) {
 // returns their mean distance from the desired positions.
 func distanceToSkills(t *testing.T, s *Search) float64 {
 	t.Helper()
-	e, err := s.Evaluate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(s.Evaluate())
 	desired, sum := s.it.Skills.Evaluated, 0.0
 	for i := range e.Fitnesses {
 		z := desired[i%len(desired)]

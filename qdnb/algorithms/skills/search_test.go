@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -159,10 +160,7 @@ func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 func TestSACSolvesThePoint(t *testing.T) {
 	s := begun(t, xlatest.Best(t), sacAlone)
 	mean := func() (sum float64) {
-		e, err := s.Evaluate()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(s.Evaluate())
 		for _, f := range e.Fitnesses {
 			sum += float64(f) / float64(len(e.Fitnesses))
 		}
@@ -191,10 +189,7 @@ func TestDIAYNParts(t *testing.T) {
 		return sum
 	}
 	first, last := loss(outcomes[1:4]), loss(outcomes[191:])
-	e, err := s.Evaluate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(s.Evaluate())
 	distance := func(i, k int) float64 {
 		return math.Hypot(float64(e.Descriptors[2*i]-e.Descriptors[2*k]),
 			float64(e.Descriptors[2*i+1]-e.Descriptors[2*k+1]))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/sac"
@@ -95,10 +96,7 @@ var (
 
 func newSearch(t testing.TB, p *xla.Platform, method Method, config Config) *Search {
 	t.Helper()
-	s, err := New(p, method, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(p, method, config))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -111,10 +109,7 @@ func begun(t *testing.T, p *xla.Platform, k kind) *Search {
 		return newSearch(t, p, k.method, k.config(p.Kind))
 	}
 	if _, ok := compiled[k.name]; !ok {
-		s, err := New(p, k.method, k.config(p.Kind))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(New(p, k.method, k.config(p.Kind)))
 		compiled[k.name] = beginning{s, memory(t, s)}
 	}
 	b := compiled[k.name]
@@ -132,10 +127,7 @@ var compiled = map[string]beginning{}
 func steps(t *testing.T, s *Search, n int) (outcomes []scoring.Outcome) {
 	t.Helper()
 	for range n {
-		outcome, err := s.Step()
-		if err != nil {
-			t.Fatal(err)
-		}
+		outcome := must.Get(s.Step())
 		outcomes = append(outcomes, outcome)
 	}
 	return outcomes
@@ -145,17 +137,11 @@ func steps(t *testing.T, s *Search, n int) (outcomes []scoring.Outcome) {
 // buffer.
 func memory(t *testing.T, s *Search) map[string]npz.Array {
 	t.Helper()
-	arrays, err := s.Arrays()
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := must.Get(s.Arrays())
 	buffer, total := s.Replay()
 	capacity, width := buffer.Shape()
 	first := max(0, total-capacity)
-	rows, err := buffer.Rows(total, first, total)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(buffer.Rows(total, first, total))
 	arrays["replay"] = npz.Of(rows, int(total-first), width)
 	return arrays
 }
@@ -165,25 +151,17 @@ func restore(t *testing.T, s *Search, iteration int64, held map[string]npz.Array
 	t.Helper()
 	arrays := maps.Clone(held)
 	delete(arrays, "replay")
-	if err := s.Restore(iteration, arrays); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(s.Restore(iteration, arrays))
 	buffer, total := s.Replay()
 	rows := held["replay"]
-	err := buffer.Set(total, func(put func(from int64, rows []float32) error) error {
+	must.Do(buffer.Set(total, func(put func(from int64, rows []float32) error) error {
 		return put(total-int64(rows.Shape[0]), rows.Data.([]float32))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func floatsOf(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
 	t.Helper()
-	flat, err := arrays[name].Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	flat := must.Get(arrays[name].Float32s())
 	return flat
 }
 
@@ -192,10 +170,7 @@ func stored(t *testing.T, s *Search) (rows []float32, width int) {
 	t.Helper()
 	buffer, total := s.Replay()
 	_, width = buffer.Shape()
-	rows, err := buffer.Rows(total, 0, total)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows = must.Get(buffer.Rows(total, 0, total))
 	return rows, width
 }
 
