@@ -195,7 +195,7 @@ func (h hasty) Offspring(parents evolution.Parents, _ *Node, _ xla.Key) *Node {
 
 func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
 	const cellsAxis = "32: cells of the archive"
-	grid := repertoire.Grid{Centroids: npz.Of(make([]float32, 32*2), 32, 2)}
+	grid := repertoire.Grid{}
 	at := lineWith(t, "func (c careless) Add")
 	for mistake, rest := range map[string]string{
 		"fields": ": it returns 2 tensors for the archive, not 3",
@@ -267,13 +267,24 @@ func TestMistakesInDiversitiesAndObjectivesNameTheirLine(t *testing.T) {
 		": it returns rewards of shape (Float32), not (Float32)[16] (" + updates + ")"}.check(t, spec)
 }
 
+// ownCells is a grid of cells of its own.
+type ownCells struct {
+	repertoire.Grid
+	centroids npz.Array
+}
+
+func (o ownCells) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
+	task.Centroids = o.centroids
+	return o.Grid.Empty(task, key)
+}
+
 // An archive with another number of cells than the algorithm's is measured as it is stored.
 func TestArchiveWithItsOwnCells(t *testing.T) {
 	points := make([]float32, 128*2)
 	for i := range points {
 		points[i] = float32(i%17)/8 - 1
 	}
-	grid := repertoire.Grid{Centroids: npz.Of(points, 128, 2)}
+	grid := ownCells{centroids: npz.Of(points, 128, 2)}
 	spec := small(t.TempDir(), 3)
 	spec.Name, spec.Tune = "own-cells", spec.Tune.And(archiving(grid))
 	run := train(t, spec)

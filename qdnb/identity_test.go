@@ -15,7 +15,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -236,13 +235,13 @@ func ownParts() map[string][]Spec {
 		{plane{"p"}, 1, 5, 3, 4}, {plane{"p"}, 1, 2, 5, 4}, {plane{"p"}, 1, 2, 3, 5}} {
 		add("environment", "map-elites", func(s *Spec) { s.Env, s.Environment = "", env })
 	}
-	grid := repertoire.Grid{Centroids: npz.Of(make([]float32, 2*32), 32, 2)}
+	grid := repertoire.Grid{}
 	looks := repertoire.Aurora{AuroraSettings: repertoire.DefaultAuroraSettings(envs.Pointmaze{}.Spec())}
-	rarely, moved := looks, repertoire.Grid{Centroids: npz.Of(slices.Repeat([]float32{1}, 2*32), 32, 2)}
+	rarely := looks
 	rarely.Sampling++
 	for _, archive := range []keeping{{grid, 1, 10, 2, looks}, {grid, 1, 10, 2, looks},
 		{grid, 2, 10, 2, looks}, {grid, 1, 11, 2, looks},
-		{grid, 1, 10, 3, looks}, {grid, 1, 10, 2, rarely}, {moved, 1, 10, 2, looks}} {
+		{grid, 1, 10, 3, looks}, {grid, 1, 10, 2, rarely}} {
 		add("archive", "map-elites", func(s *Spec) { s.Tune = s.Tune.And(archiving(archive)) })
 	}
 	for _, l := range []learning{{nil, 1000, 1, 1}, {nil, 1000, 1, 1}, {nil, 2000, 1, 1},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
@@ -32,8 +31,8 @@ func (a *Aurora) New(platform *xla.Platform, env envs.Env, seed int64) (algorith
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with AURORA's archive.
-func (a *Aurora) Method(centroids npz.Array) Method {
-	return aurora(a.MapElites.Method(centroids), a.AuroraSettings)
+func (a *Aurora) Method() Method {
+	return aurora(a.MapElites.Method(), a.AuroraSettings)
 }
 
 // aurora replaces the archive of a method by AURORA's. Evaluations differ only in their policies.

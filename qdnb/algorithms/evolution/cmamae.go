@@ -11,7 +11,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/names"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -141,8 +140,7 @@ func (c *CMAMAE) New(platform *xla.Platform, env envs.Env, seed int64) (algorith
 }
 
 // Method implements [Hyperparameters].
-func (c *CMAMAE) Method(centroids npz.Array) Method {
+func (c *CMAMAE) Method() Method {
 	return Method{Emitters: Mix{{c.StrategySettings.Emitter(), 1}},
-		Archive: repertoire.Annealed{Grid: repertoire.Grid{Centroids: centroids},
-			AnnealingSettings: c.annealing()}}
+		Archive: repertoire.Annealed{AnnealingSettings: c.annealing()}}
 }

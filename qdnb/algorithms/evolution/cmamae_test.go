@@ -248,7 +248,7 @@ func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batc
 		centroids = append(centroids, limit*(float32(i%8)/3.5-1), limit*(float32(i/8)/3.5-1))
 	}
 	all := npz.Of(centroids, 64, 2)
-	return searchOf(t, p, task, h.Method(all),
+	return searchOf(t, p, task, h.Method(),
 		Settings{Batch: batch, Slice: slice, Seed: 5, Centroids: all})
 }
 
@@ -367,7 +367,7 @@ func TestLMMAESNeedsDimensions(t *testing.T) {
 	h := DefaultCMAMAE(task.Env.Spec())
 	h.Strategy, h.Emitters, h.Batch = lmMAESName, 1, 8
 	center := npz.Of([]float32{0, 0}, 1, 2)
-	_, err := New(xlatest.Pure(t), task, h.Method(center), Settings{Batch: 8, Centroids: center})
+	_, err := New(xlatest.Pure(t), task, h.Method(), Settings{Batch: 8, Centroids: center})
 	if err == nil || !strings.Contains(err.Error(), "not 8 for 6: lower batch") {
 		t.Error(err)
 	}
@@ -384,7 +384,7 @@ func TestStrategiesOfASpecAreChecked(t *testing.T) {
 		"among 0 strategies":                  func(s *EvolutionStrategies) { s.Emitters = 0 },
 	} {
 		h := DefaultCMAMAE(task.Env.Spec())
-		method := h.Method(center)
+		method := h.Method()
 		strategies := method.Emitters[0].Emitter.(EvolutionStrategies)
 		change(&strategies)
 		method.Emitters = Mix{{strategies, 1}}

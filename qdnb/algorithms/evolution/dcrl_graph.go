@@ -11,7 +11,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -247,8 +246,8 @@ func (d *DCRLMapElites) New(platform *xla.Platform, env envs.Env, seed int64) (a
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with two emitters.
-func (d *DCRLMapElites) Method(centroids npz.Array) Method {
-	method := d.MapElites.Method(centroids)
+func (d *DCRLMapElites) Method() Method {
+	method := d.MapElites.Method()
 	gradients := DescriptorConditioned{PolicyGradient: PolicyGradient{PolicyGradientSettings: d.PolicyGradientSettings},
 		InjectionShare: d.InjectionShare, Lengthscale: d.Lengthscale}
 	method.Emitters = Mix{{gradients, 1 - d.IsolineShare}, {d.isoLine(), d.IsolineShare}}

@@ -150,7 +150,7 @@ func smallDCRL() *DCRLMapElites {
 
 func newDCRL(t *testing.T, p *xla.Platform, d *DCRLMapElites, settings Settings) *Search {
 	t.Helper()
-	return searchOf(t, p, aims(), d.Method(settings.Centroids), settings)
+	return searchOf(t, p, aims(), d.Method(), settings)
 }
 
 // The transitions of a proposal have a member's descriptor as their target, all others the one that

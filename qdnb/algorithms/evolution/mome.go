@@ -5,7 +5,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
@@ -44,9 +43,9 @@ func (m *MOME) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms
 }
 
 // Method implements [Hyperparameters].
-func (m *MOME) Method(centroids npz.Array) Method {
-	method := m.MapElites.Method(centroids)
-	method.Archive = repertoire.Fronts{FrontSettings: m.FrontSettings, Centroids: centroids}
+func (m *MOME) Method() Method {
+	method := m.MapElites.Method()
+	method.Archive = repertoire.Fronts{FrontSettings: m.FrontSettings}
 	return method
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
@@ -36,8 +35,8 @@ func (d *DominatedNovelty) New(platform *xla.Platform, env envs.Env, seed int64)
 }
 
 // Method implements [Hyperparameters].
-func (d *DominatedNovelty) Method(centroids npz.Array) Method {
-	method := d.MapElites.Method(centroids)
+func (d *DominatedNovelty) Method() Method {
+	method := d.MapElites.Method()
 	method.Archive = repertoire.DominatedNovelty{NoveltySettings: d.NoveltySettings}
 	return method
 }

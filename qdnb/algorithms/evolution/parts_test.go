@@ -14,14 +14,14 @@ func TestPartsThatDoNotFitTogether(t *testing.T) {
 	cma.Batch, cma.StrategySettings.Emitters, mome.FrontSize = settings.Batch, 3, 3
 	dcrl.NumCriticTrainingSteps, dcrl.NumPGTrainingSteps = 1, 1
 	dcrl.CriticHidden, dcrl.ReplayBufferSize, dcrl.TransitionsBatchSize = []int{4}, 2000, 4
-	gradients := dcrl.Method(settings.Centroids).Emitters[0].Emitter
+	gradients := dcrl.Method().Emitters[0].Emitter
 	for want, c := range map[string]struct {
 		method Method
 		mix    Mix
 	}{
-		"cannot be divided equally among 3 strategies": {cma.Method(settings.Centroids),
+		"cannot be divided equally among 3 strategies": {cma.Method(),
 			Mix{{cma.Emitter(), 1. / 3}, {isoline, 2. / 3}}},
-		"needs an archive with one solution per cell": {mome.Method(settings.Centroids),
+		"needs an archive with one solution per cell": {mome.Method(),
 			Mix{{gradients, 0.5}, {isoline, 0.5}}},
 	} {
 		c.method.Emitters = c.mix

@@ -6,7 +6,6 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/td3"
@@ -71,8 +70,8 @@ func (p *PGAMapElites) New(platform *xla.Platform, env envs.Env, seed int64) (al
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with two emitters.
-func (p *PGAMapElites) Method(centroids npz.Array) Method {
-	method := p.MapElites.Method(centroids)
+func (p *PGAMapElites) Method() Method {
+	method := p.MapElites.Method()
 	method.Emitters = p.emitters(p.isoLine())
 	return method
 }
@@ -109,8 +108,8 @@ func (p *PGAAurora) New(platform *xla.Platform, env envs.Env, seed int64) (algor
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with a learner and AURORA's archive.
-func (p *PGAAurora) Method(centroids npz.Array) Method {
-	method := aurora(p.MapElites.Method(centroids), p.AuroraSettings)
+func (p *PGAAurora) Method() Method {
+	method := aurora(p.MapElites.Method(), p.AuroraSettings)
 	method.Emitters = p.emitters(p.isoLine())
 	return method
 }

@@ -84,12 +84,12 @@ func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (
 	if settings.Slice == 0 {
 		settings.Slice = task.DefaultSlice(p.Kind, settings.Batch)
 	}
-	settings.Slice = min(settings.Slice, settings.Batch)
+	task.Centroids, settings.Slice = settings.Centroids, min(settings.Slice, settings.Batch)
 	if settings.Slice < 1 {
 		return nil, fmt.Errorf("slice must be at least 0, not %d", settings.Slice)
 	}
 	if method.Archive == nil {
-		method.Archive = repertoire.Grid{Centroids: settings.Centroids}
+		method.Archive = repertoire.Grid{}
 	}
 	if settings.Starts != 0 && method.SameStart {
 		return nil, errOneStart
@@ -201,7 +201,7 @@ func (s *Search) build() (err error) {
 	if s.main.cells().Centroids != nil {
 		return nil
 	}
-	grid, members := repertoire.Grid{Centroids: s.settings.Centroids}, s.main.slots()
+	grid, members := repertoire.Grid{}, s.main.slots()
 	if s.passive, err = s.newStore(grid, false, members); err != nil {
 		return err
 	}

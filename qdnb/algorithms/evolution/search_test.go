@@ -227,7 +227,7 @@ const many = 1<<24 + 1
 
 func (c counting) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
 	c.Grid = c.Grid.Empty(task, key).(repertoire.Grid)
-	c.Offers = BroadcastToDims(Const(key.Hi.Graph(), int32(many)), c.Centroids.Shape[0])
+	c.Offers = BroadcastToDims(Const(key.Hi.Graph(), int32(many)), task.Centroids.Shape[0])
 	return c
 }
 
@@ -254,7 +254,7 @@ func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 		settings := Settings{Batch: 8, Slice: 2, Centroids: line(6)}
 		start := func() *Search {
 			s, err := New(p, unlimited.task(), Method{Emitters: Mix{{noisy, 1}},
-				Archive: counting{Grid: repertoire.Grid{Centroids: settings.Centroids}}}, settings)
+				Archive: counting{}}, settings)
 			if err != nil {
 				t.Fatal(err)
 			}

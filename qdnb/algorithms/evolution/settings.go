@@ -8,7 +8,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -72,8 +71,8 @@ func DefaultMapElites(env envs.Spec) *MapElites {
 func (m *MapElites) Base() MapElites { return *m }
 
 // Method implements [Hyperparameters]: the Iso+LineDD emitter and a grid.
-func (m *MapElites) Method(centroids npz.Array) Method {
-	return Method{Emitters: Mix{{m.isoLine(), 1}}, Archive: repertoire.Grid{Centroids: centroids}}
+func (m *MapElites) Method() Method {
+	return Method{Emitters: Mix{{m.isoLine(), 1}}, Archive: repertoire.Grid{}}
 }
 
 func (m *MapElites) isoLine() Emitter {
@@ -85,9 +84,8 @@ type Hyperparameters interface {
 	algorithms.Variant
 	// Base returns the hyperparameters that all algorithms share.
 	Base() MapElites
-	// Method returns the algorithm's own parts, given the centroids [cells, d] of the measured
-	// repertoire.
-	Method(centroids npz.Array) Method
+	// Method returns the algorithm's own parts.
+	Method() Method
 }
 
 // New implements [algorithms.Algorithm].
@@ -102,7 +100,7 @@ func searchFor(h Hyperparameters, p *xla.Platform, env envs.Env, seed int64) (al
 	if err != nil {
 		return nil, err
 	}
-	method := base.Parts.replace(h.Method(centroids))
+	method := base.Parts.replace(h.Method())
 	if spec.Observations == 0 && method.observes() {
 		return nil, fmt.Errorf("it learns from observations, of which %s has none: use an algorithm that "+
 			"does not, such as map-elites", spec.Name)

@@ -26,7 +26,7 @@ func TestArchiveSmallerThanASlice(t *testing.T) {
 				t.Errorf("capacity %d: slices of %d, want %d; cells %v", capacity, s.Slice(), want, cells)
 			}
 		}
-		fronts := repertoire.Fronts{Centroids: line(3), FrontSettings: repertoire.FrontSettings{FrontSize: 5}}
+		fronts := repertoire.Fronts{FrontSettings: repertoire.FrontSettings{FrontSize: 5}}
 		if s := searchOf(t, p, unlimited.task(), Method{Emitters: Mix{{noisy, 1}}, Archive: fronts},
 			Settings{Batch: 12, Slice: 12, Centroids: line(3)}); s.Slice() != 12 {
 			t.Errorf("fronts with 15 slots: slices of %d, want 12", s.Slice())

@@ -23,9 +23,8 @@ type FrontSettings struct {
 // none of which dominates another one: is at least as good in all objectives and better in one.
 type Fronts struct {
 	FrontSettings
-	Centroids  npz.Array // float32 [cells, d]
-	Elites     Cells     // of the slots: Fitness [slots], Descriptors [slots, d]; Centroids [cells, d]
-	Objectives *Node     // [slots, objectives], -Inf where empty
+	Elites     Cells // of the slots: Fitness [slots], Descriptors [slots, d]; Centroids [cells, d]
+	Objectives *Node // [slots, objectives], -Inf where empty
 }
 
 var _ Measurer = Fronts{}
@@ -33,8 +32,8 @@ var _ Measurer = Fronts{}
 // Empty implements [Archive].
 func (a Fronts) Empty(task scoring.Task, key xla.Key) Archive {
 	g := key.Hi.Graph()
-	a.Elites = emptyCells(g, a.Centroids, a.FrontSize)
-	a.Objectives = unfilled(g, a.Centroids.Shape[0]*a.FrontSize, task.Env.Spec().Rewards())
+	a.Elites = emptyCells(g, task, a.FrontSize)
+	a.Objectives = unfilled(g, task.Centroids.Shape[0]*a.FrontSize, task.Env.Spec().Rewards())
 	return a
 }
 

@@ -5,28 +5,24 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
-// Grid is the archive of MAP-Elites: one cell per centroid, which holds the fittest individual
+// Grid is the archive of MAP-Elites: one cell per centroid of the task, which holds the fittest individual
 // found there, see [Winners].
-type Grid struct {
-	Centroids npz.Array // float32 [cells, d]
-	Elites    Cells
-}
+type Grid struct{ Elites Cells }
 
 // Empty implements [Archive].
-func (a Grid) Empty(_ scoring.Task, key xla.Key) Archive {
-	a.Elites = emptyCells(key.Hi.Graph(), a.Centroids, 1)
+func (a Grid) Empty(task scoring.Task, key xla.Key) Archive {
+	a.Elites = emptyCells(key.Hi.Graph(), task, 1)
 	return a
 }
 
-// emptyCells returns empty cells around centroids, with a number of slots each.
-func emptyCells(g *Graph, centroids npz.Array, slots int) Cells {
-	cells, d := centroids.Shape[0], centroids.Shape[1]
-	flat, err := centroids.Float32s()
+// emptyCells returns empty cells around the task's centroids, with a number of slots each.
+func emptyCells(g *Graph, task scoring.Task, slots int) Cells {
+	cells, d := task.Centroids.Shape[0], task.Centroids.Shape[1]
+	flat, err := task.Centroids.Float32s()
 	if err != nil {
 		panic(err)
 	}

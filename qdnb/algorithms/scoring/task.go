@@ -3,6 +3,7 @@ package scoring
 import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
@@ -14,6 +15,8 @@ type Task struct {
 	Policy  nn.MLP
 	Length  int
 	Weights Weights
+	// Centroids are those of the cells of the measured repertoire, float32 [cells, d].
+	Centroids npz.Array
 }
 
 // Weights is the number format of the weights of policies in rollouts: [Float32], also if empty, or
