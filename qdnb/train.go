@@ -16,9 +16,8 @@ import (
 var ErrInterrupted = session.ErrInterrupted
 
 // TrainSeeds is [Train] for runs of a spec that differ only in their seeds. The limits of the
-// budget are for each run, except times, which are for all runs and divided equally. Runs of
-// neuroevolution train together; on GPUs and TPUs they share programs, which roll out the policies
-// of all runs at once. Runs of other algorithms train one after the other.
+// budget are for each run, except times, which are for all runs and divided equally. Runs train one
+// after the other, and programs are compiled once.
 func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) ([]*runs.Run, error) {
 	options, trainings := make([]session.Options, len(seeds)), make([]session.Training, len(seeds))
 	for i, seed := range seeds {

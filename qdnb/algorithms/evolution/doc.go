@@ -1,17 +1,50 @@
 // Package evolution is the neuroevolution loop of the paper: emit, evaluate, insert.
 //
-// A [Method] consists of an [Emitter], an optional [Learner] and an [Archive]. A [Search] evaluates
-// their offspring in a [scoring.Task], all on the device. The paper's four algorithms combine two
-// emitters with two archives:
+// A generation is a [Mix] of emitters and a [repertoire.Archive]. An [Emitter] makes its share of the
+// offspring, and may learn from what became of them. The archive decides which of them are kept. Both
+// are values that are their own state: pytrees, which checkpoints hold by the names of their fields. A
+// [Search] evaluates the offspring in a [scoring.Task], all on the device. The paper's four algorithms
+// combine two mixes with two archives:
 //
-//	                                  Grid              AuroraArchive
+//	                                  repertoire.Grid   repertoire.Aurora
 //	IsoLineEmitter                    MAP-Elites        AURORA
-//	IsoLineEmitter, PolicyGradient    PGA-MAP-Elites    PGA-AURORA
+//	PolicyGradient, IsoLineEmitter    PGA-MAP-Elites    PGA-AURORA
 //
-// Not in the paper are [NoveltyArchive], which makes Dominated Novelty Search of IsoLineEmitter,
-// and the learner [DescriptorConditioned], which makes DCRL-MAP-Elites of IsoLineEmitter and Grid.
-// [EvolutionStrategies], an emitter that adapts, and [AnnealedGrid] make CMA-MAE. [FrontArchive]
-// makes MOME of IsoLineEmitter.
+// Not in the paper are [repertoire.DominatedNovelty], which makes Dominated Novelty Search of
+// IsoLineEmitter, and [repertoire.Fronts], which makes MOME of it. [DescriptorConditioned] and
+// IsoLineEmitter make DCRL-MAP-Elites. [EvolutionStrategies] and [repertoire.Annealed] make CMA-MAE.
+//
+// # Another emitter
+//
+// An emitter without state is a function of parents and random keys, [Stateless]. One with state holds
+// it in its fields. This one is Iso+LineDD whose step size grows while offspring enter the archive:
+//
+//	type adaptive struct{ Sigma *Node } // float32 scalar
+//
+//	func (e adaptive) Init(s evolution.Start, key xla.Key) evolution.Emitter {
+//		return adaptive{Const(key.Hi.Graph(), float32(0.005))}
+//	}
+//
+//	func (e adaptive) Offspring(p evolution.Parents, which *Node, keys xla.Key) *Node {
+//		x1, x2 := p.Sample(keys.FoldIn(0)), p.Sample(keys.FoldIn(1))
+//		noise := Mul(keys.FoldIn(2).Normal(x1.Shape().Dimensions...), e.Sigma)
+//		return evolution.IsoLineDD(x1, x2, noise, keys.FoldIn(3).Normal(x1.Shape().Dimensions[0]), 1, 0.05)
+//	}
+//
+//	func (e adaptive) Update(g evolution.Generation, key xla.Key) (evolution.Emitter, []evolution.Loss) {
+//		entered := ReduceAllMean(ConvertDType(g.Own(g.Entered()), dtypes.Float32))
+//		e.Sigma = Mul(e.Sigma, Exp(AddScalar(entered, -0.2)))
+//		return e, []evolution.Loss{{Name: "sigma", Value: e.Sigma}}
+//	}
+//
+// [qdnb.Tune] puts it into the hyperparameters of an algorithm, with its share of a generation:
+//
+//	qdnb.Tune(func(h *evolution.MapElites) {
+//		h.Mix = evolution.Mix{{adaptive{}, 0.5}, {evolution.IsoLineEmitter{0.005, 0.05}, 0.5}}
+//	})
+//
+// A [Proposer], such as [PolicyGradient], makes its offspring in a program of its own, and may learn
+// from a replay buffer of transitions.
 //
 // Sources:
 //
@@ -40,7 +73,7 @@
 //
 // # MAP-Elites (Algorithm 1)
 //
-//	A := cells around the centroids, all empty  -- Grid
+//	A := cells around the centroids, all empty  -- repertoire.Grid
 //	in generation 0:
 //		x[1..batch] := random policies
 //	in every later generation:
@@ -65,7 +98,7 @@
 //		x[1..batch] := random policies
 //	in every later generation:
 //		x[1..49] := genotypes of filled cells, each after 100 Adam steps, with fresh moments,
-//			on -mean Q1(s, x[i](s)), for states s drawn from B, the same for all i  -- td3.TD3.Vary
+//			on -mean Q1(s, x[i](s)), for states s drawn from B, the same for all i  -- PolicyGradient
 //		x[50] := actor, unchanged
 //		x[51..100] := Iso+LineDD of filled cells, as in MAP-Elites  -- IsoLineEmitter
 //	in every generation:
@@ -80,8 +113,8 @@
 // AURORA is MAP-Elites with learned descriptors: d is the encoding of the policy's observations by
 // the encoder E of an auto-encoder. Members of the archive keep a minimum distance l.
 //
-//	A := archive of 1024 slots, all empty; E := random encoder; l := 0.2  -- AuroraArchive
-//	P := cells around the centroids, all empty: the passive repertoire, which is measured  -- Grid
+//	A := archive of 1024 slots, all empty; E := random encoder; l := 0.2  -- repertoire.Aurora
+//	P := cells around the centroids, all empty: the passive repertoire, which is measured  -- repertoire.Grid
 //	s0, s0' := two initial states, fixed for the whole run
 //	in every generation:
 //		x[1..batch] := random policies in generation 0, else Iso+LineDD of members of A

@@ -1,20 +1,43 @@
 // Package repertoire implements repertoires, collections of solutions in cells of descriptor space:
-// centroids by centroidal Voronoi tessellation, and rules of insertion.
+// their archives, and the rules by which individuals enter.
 //
-// [CVT] computes the centroids. [Cells] is the grid of MAP-Elites and of all passive repertoires,
-// with [Winners] as its insertion rule:
+// An [Archive] is a value that holds its settings and its state, a pytree. It decides on small tensors
+// which of the evaluated individuals enter; the search moves the genotypes ([SetGenotypes]).
 //
-//	Mouret and Clune 2015, "Illuminating search spaces by mapping elites";
-//	Vassiliades, Chatzilygeroudis and Mouret 2018, "Using centroidal Voronoi tessellations to scale
-//		up MAP-Elites".
+//   - [Grid] is the archive of MAP-Elites and of all passive repertoires. Its cells are those of a
+//     [CVT], and [Winners] is its insertion rule (Mouret and Clune 2015, "Illuminating search spaces
+//     by mapping elites"; Vassiliades, Chatzilygeroudis and Mouret 2018, "Using centroidal Voronoi
+//     tessellations to scale up MAP-Elites"). [Annealed] adds the thresholds of CMA-MAE.
+//   - [Aurora] learns its descriptors. It keeps an [Unstructured] set, whose members keep a distance
+//     from each other that a [Threshold] adapts (Grillotti and Cully 2022, "Unsupervised behavior
+//     discovery with quality-diversity optimization").
+//   - [DominatedNovelty] and [Fronts] are the archives of DNS and MOME.
 //
-// [Unstructured] is AURORA's archive, which has no cells: its members keep a distance from each
-// other, which a [Threshold] adapts. [Retrains] says when the descriptors change:
+// # Another archive
 //
-//	Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity optimization".
+// Embed an archive to change a part of it. In this grid the fitness of members decays, so that lucky
+// ones are replaced:
 //
-// [DominatedNovelty], [Fronts] and [Annealed] are the rules of DNS, MOME and CMA-MAE.
+//	type forgetful struct{ repertoire.Grid }
 //
-// These types do not move genotypes. They make decisions on small tensors, and the caller moves the
-// large ones ([SetGenotypes]). docs/algorithms lists the differences from the published code.
+//	func (f forgetful) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
+//		f.Grid = f.Grid.Empty(task, key).(repertoire.Grid)
+//		return f
+//	}
+//
+//	func (f forgetful) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
+//		f.Elites.Fitness = AddScalar(f.Elites.Fitness, -0.1)
+//		grid, in := f.Grid.Add(found)
+//		f.Grid = grid.(repertoire.Grid)
+//		return f, in
+//	}
+//
+//	qdnb.Tune(func(h *evolution.MapElites) { h.Archive = forgetful{} })
+//
+// An archive without cells keeps [EmptySlots], in which [Truncate] lets the individuals with the
+// greatest scores survive; an example of package qdnb is novelty search with local competition. A
+// [Recorder] records steps of the episodes, a [Maintainer] changes between generations, and a
+// [Measurer] sees several objectives.
+//
+// docs/algorithms lists the differences from the published code.
 package repertoire
