@@ -9,6 +9,16 @@
 // finished run, resumes an interrupted run bit for bit, and extends a run whose budget has grown.
 // So any cell can be rerun, although GoNB compiles every cell to a separate program.
 //
+// A variant of an algorithm replaces its parts, which are fields of the hyperparameters: emitters and
+// archives (see package evolution), or diversity rewards and objectives (see package skills). Its Name
+// names the folder; changed code is another run.
+//
+//	spec := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Name: "cma-me", Tune: qdnb.Tune(
+//		func(h *evolution.MapElites) {
+//			strategies := evolution.StrategySettings{Emitters: 5, Sigma0: 0.02}
+//			h.Mix = evolution.Mix{{Emitter: strategies.Emitter(), Of: 1}}
+//		})}
+//
 // Finished runs have a verb for each use: [Play] plays the skills, [Adapt] evaluates them in
 // changed environments, and [Control] learns to choose among them. Adapt and Control create runs
 // themselves, in folders of the same kind.
