@@ -1,13 +1,13 @@
 package envs
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -127,7 +127,7 @@ func Record[P Policy](env Env, policy P, start State, steps int,
 	run.Score.Return = Where(start.valid(env), run.Score.Return, ConstAs(run.Score.Return, math.NaN()))
 	for _, r := range recorders {
 		if r.Every < 1 {
-			panic(errors.Errorf("a Recorder needs Every of at least 1 step, not %d", r.Every))
+			panic(fmt.Errorf("a Recorder needs Every of at least 1 step, not %d", r.Every))
 		}
 		run.Records = append(run.Records, Zeros(g,
 			shapes.Make(dtypes.Float32, r.Rows(steps)+1, batch, r.Width)))

@@ -3,8 +3,7 @@ package qdnb
 import (
 	"cmp"
 	"context"
-
-	"github.com/pkg/errors"
+	"errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/paper/protocol"

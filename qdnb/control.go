@@ -3,8 +3,8 @@ package qdnb
 import (
 	"cmp"
 	"context"
-
-	"github.com/pkg/errors"
+	"errors"
+	"fmt"
 
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -40,7 +40,7 @@ var ControlBudget = runs.Budget{EnvSteps: 199_884_800}
 // configuration and budget, and need not exist yet. The seed is the training run's.
 func (s ControlSpec) Config(training runs.Config, trained runs.Budget) (runs.Config, error) {
 	if training.Env != hurdlesSkillEnv {
-		return runs.Config{}, errors.Errorf("%s needs skills of %s, but %s is a run on %s",
+		return runs.Config{}, fmt.Errorf("%s needs skills of %s, but %s is a run on %s",
 			policies.HurdlesEnv, hurdlesSkillEnv, training.Name(), training.Env)
 	}
 	c := policies.ControlSettings{Settings: hierarchy.Default()}

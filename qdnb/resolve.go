@@ -1,9 +1,9 @@
 package qdnb
 
 import (
+	"errors"
+	"fmt"
 	"slices"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms"
@@ -57,10 +57,10 @@ func (s Spec) resolve() (plan, error) {
 	}
 	spec := env.Spec()
 	if spec.Descriptor.Kind == envs.None {
-		return p, errors.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
+		return p, fmt.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
 	}
 	if spec.Observations == 0 && entry.Observes {
-		return p, errors.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
+		return p, fmt.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
 			"that does not, such as map-elites", s.Algorithm, spec.Name)
 	}
 	algorithm := entry.Defaults(spec)
@@ -83,7 +83,7 @@ func (s Spec) resolve() (plan, error) {
 		return p, err
 	}
 	if s.Corrected < 0 {
-		return p, errors.Errorf("Corrected is a number of episodes, 0 or more, not %d", s.Corrected)
+		return p, fmt.Errorf("Corrected is a number of episodes, 0 or more, not %d", s.Corrected)
 	}
 	if p.Budget == (runs.Budget{}) {
 		p.Budget = PaperBudget
@@ -126,7 +126,7 @@ func (s Spec) environment() (envs.Env, error) {
 	}
 	spec := s.Environment.Spec()
 	if slices.Contains(envs.Names(), spec.Name) {
-		return nil, errors.Errorf("%q is the name of a built-in environment: choose another name in "+
+		return nil, fmt.Errorf("%q is the name of a built-in environment: choose another name in "+
 			"the Spec of your environment", spec.Name)
 	}
 	return s.Environment, envs.Validate(s.Environment)

@@ -1,10 +1,9 @@
 package qdnb
 
 import (
+	"fmt"
 	"reflect"
 	"time"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms"
@@ -74,7 +73,7 @@ func Tune[T any](change func(*T)) Tuning {
 	return func(hyperparameters any) error {
 		part := embedded[T](reflect.ValueOf(hyperparameters).Elem())
 		if part == nil {
-			return errors.Errorf("Tune changes %s, but the hyperparameters are %T: change those, or a "+
+			return fmt.Errorf("Tune changes %s, but the hyperparameters are %T: change those, or a "+
 				"struct embedded in them", reflect.TypeFor[T](), hyperparameters)
 		}
 		change(part)

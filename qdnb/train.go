@@ -2,9 +2,9 @@ package qdnb
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
@@ -22,7 +22,7 @@ func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) ([]*runs.Run, er
 	options, trainings := make([]session.Options, len(seeds)), make([]session.Training, len(seeds))
 	for i, seed := range seeds {
 		if slices.Contains(seeds[:i], seed) {
-			return nil, errors.Errorf("seed %d is given twice", seed)
+			return nil, fmt.Errorf("seed %d is given twice", seed)
 		}
 		spec.Seed = seed
 		p, err := spec.planned(ctx)

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/go-xla/stablehlo"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 )
 
 // This file works around three limits of GoMLX's backends (cache.go works around a fourth). It can

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/internal/npz"
 )
 
@@ -106,7 +104,7 @@ func (c *Checkpoint) Arrays() (map[string]npz.Array, error) {
 			arrays[e.name], err = Download(e.at.value)
 		}
 		if err != nil {
-			return nil, errors.Errorf("cannot read %s from the device: %v", e.name, err)
+			return nil, fmt.Errorf("cannot read %s from the device: %v", e.name, err)
 		}
 	}
 	return arrays, nil
@@ -135,14 +133,14 @@ func (c *Checkpoint) Restore(arrays map[string]npz.Array) error {
 			want = append([]int{e.shared.N}, want[2:]...)
 		}
 		if !ok {
-			return fail(errors.Errorf("the checkpoint's %s is missing", e.name))
+			return fail(fmt.Errorf("the checkpoint's %s is missing", e.name))
 		}
 		if !slices.Equal(got.Shape, want) {
-			return fail(errors.Errorf("the checkpoint's %s has shape %v, but this run needs %v", e.name,
+			return fail(fmt.Errorf("the checkpoint's %s has shape %v, but this run needs %v", e.name,
 				got.Shape, want))
 		}
 		if kind := strings.ToLower(e.at.shape.DType.String()); got.DType() != kind {
-			return fail(errors.Errorf("the checkpoint's %s has type %s, but this run needs %s", e.name,
+			return fail(fmt.Errorf("the checkpoint's %s has type %s, but this run needs %s", e.name,
 				got.DType(), kind))
 		}
 		var err error
@@ -152,7 +150,7 @@ func (c *Checkpoint) Restore(arrays map[string]npz.Array) error {
 			restored[i], err = Uploads(got, e.devices)
 		}
 		if err != nil {
-			return fail(errors.Errorf("the checkpoint's %s: %v", e.name, err))
+			return fail(fmt.Errorf("the checkpoint's %s: %v", e.name, err))
 		}
 	}
 	for i, e := range c.entries {

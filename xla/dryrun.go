@@ -2,13 +2,13 @@ package xla
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/go-xla/stablehlo"
-	"github.com/pkg/errors"
 )
 
 // DryRun returns a platform that needs no device and no plugin. It builds programs as for a kind of
@@ -18,10 +18,10 @@ import (
 // in seconds.
 func DryRun(kind Kind, devices int, write func(name string, text []byte) error) (*Platform, error) {
 	if kind != CPU && kind != CUDA && kind != TPU {
-		return nil, errors.Errorf("no programs are built for %q: use cpu, cuda or tpu", kind)
+		return nil, fmt.Errorf("no programs are built for %q: use cpu, cuda or tpu", kind)
 	}
 	if devices < 1 {
-		return nil, errors.Errorf("a dry run needs at least 1 device, not %d", devices)
+		return nil, fmt.Errorf("a dry run needs at least 1 device, not %d", devices)
 	}
 	backend := &dryBackend{unopened: newUnopened(string(kind), devices), devices: devices,
 		write: write}

@@ -2,6 +2,7 @@ package xla
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -13,7 +14,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/pkg/errors"
 )
 
 // Sharded is an input or output of a program: one tensor for each device that the program runs on.
@@ -187,7 +187,7 @@ func (pr *executable) run(inputs ...Sharded) (outputs []Sharded, err error) {
 	}
 	runtime.KeepAlive(inputs) // whose memory was lent
 	if err != nil {
-		return nil, errors.Errorf("program %q failed: %s", pr.Name, explain(err, nil))
+		return nil, fmt.Errorf("program %q failed: %s", pr.Name, explain(err, nil))
 	}
 	return outputs, nil
 }
@@ -195,19 +195,19 @@ func (pr *executable) run(inputs ...Sharded) (outputs []Sharded, err error) {
 // check finds unsuitable inputs before any is donated. XLA itself compares only their sizes.
 func (pr *executable) check(inputs []Sharded) error {
 	if len(inputs) != len(pr.inputs) {
-		return errors.Errorf("it takes %d inputs, not %d", len(pr.inputs), len(inputs))
+		return fmt.Errorf("it takes %d inputs, not %d", len(pr.inputs), len(inputs))
 	}
 	for i, value := range inputs {
 		if len(value) != pr.parts && (len(value) != 1 || pr.inputs[i].Donate) {
-			return errors.Errorf("input %s has %d parts, the program runs on %d devices", pr.label(i),
+			return fmt.Errorf("input %s has %d parts, the program runs on %d devices", pr.label(i),
 				len(value), pr.parts)
 		}
 		for _, part := range value {
 			if !part.Ok() {
-				return errors.Errorf("input %s was freed or donated before", pr.label(i))
+				return fmt.Errorf("input %s was freed or donated before", pr.label(i))
 			}
 			if !part.Shape().Equal(pr.inputs[i].Shape) {
-				return errors.Errorf("input %s has shape %s, not %s", pr.label(i), part.Shape(),
+				return fmt.Errorf("input %s has shape %s, not %s", pr.label(i), part.Shape(),
 					pr.inputs[i].Shape)
 			}
 		}

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -15,7 +16,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 )
 
 // This file turns panics of graph code into one-line errors that name the user's function, its line
@@ -61,7 +61,7 @@ func (l located) Unwrap() error { return l.error }
 // where the method is defined. If the part is a function, method is ignored. Graph code panics with
 // it.
 func Misfit(part any, method, format string, args ...any) error {
-	return located{errors.Errorf(format, args...), definition(part, method)}
+	return located{fmt.Errorf(format, args...), definition(part, method)}
 }
 
 // CheckShape panics with a [Misfit] if the result of a part's method has another type or other
@@ -144,7 +144,7 @@ func catch(f func()) (err error) {
 		}
 		var ok bool
 		if err, ok = cause.(error); !ok {
-			err = errors.Errorf("%v", cause)
+			err = fmt.Errorf("%v", cause)
 		}
 		if errors.As(err, &located{}) {
 			return

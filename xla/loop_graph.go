@@ -1,8 +1,9 @@
 package xla
 
 import (
+	"errors"
+	"fmt"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 )
 
 // For runs body count times and returns the last state: state = body(step, state) for step = 0, 1,
@@ -52,11 +53,11 @@ func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
 		in := parametersLike(g, start)
 		out := Flatten(body(Unflatten(state, in)))
 		if len(out) != len(in) {
-			panic(errors.Errorf("the body of a loop took %d tensors and returned %d", len(in), len(out)))
+			panic(fmt.Errorf("the body of a loop took %d tensors and returned %d", len(in), len(out)))
 		}
 		for i, node := range out {
 			if !node.Shape().Equal(in[i].Shape()) {
-				panic(errors.Errorf("the body of a loop turned a tensor of its state from %s into %s: shapes "+
+				panic(fmt.Errorf("the body of a loop turned a tensor of its state from %s into %s: shapes "+
 					"may not change", in[i].Shape(), node.Shape()))
 			}
 		}

@@ -1,12 +1,11 @@
 package xla
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"strconv"
 	"strings"
-
-	"github.com/pkg/errors"
 )
 
 // CheckMemory returns an error if the machine's free memory cannot hold the bytes that the workers
@@ -18,7 +17,7 @@ func (p *Platform) CheckMemory(shared, perWorker int64) error {
 	}
 	available := availableMemory(os.DirFS("/"))
 	if need := shared + perWorker*int64(p.Workers); available > 0 && need > available {
-		return errors.Errorf("this needs %.1f GB of memory on %d workers, but %.1f GB are free: lower "+
+		return fmt.Errorf("this needs %.1f GB of memory on %d workers, but %.1f GB are free: lower "+
 			"batch, cells, hidden, replay_buffer_size or another size, or set %s=1",
 			float64(need)/1e9, p.Workers, float64(available)/1e9, WorkersEnv)
 	}

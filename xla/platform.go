@@ -13,7 +13,6 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
 	gomlxxla "github.com/gomlx/go-xla/compute/xla"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/names"
 )
@@ -123,7 +122,7 @@ func Canonical(spec string) (string, error) {
 	if len(names.Nearest(name, known)) > 0 {
 		meant = names.Suggestion(name, known)
 	}
-	return "", errors.Errorf("unknown backend %q%s%s use cpu, cuda, tpu, go or the absolute path of "+
+	return "", fmt.Errorf("unknown backend %q%s%s use cpu, cuda, tpu, go or the absolute path of "+
 		"a PJRT plugin", name, from, meant)
 }
 
@@ -192,7 +191,7 @@ func load(kind Kind, path string) (*Platform, error) {
 		return p, nil
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, errors.Errorf("no PJRT plugin at %s", path)
+		return nil, fmt.Errorf("no PJRT plugin at %s", path)
 	}
 	setFlags(kind, path)
 	if err := checkPlugin(kind, path); err != nil {
@@ -207,7 +206,7 @@ func load(kind Kind, path string) (*Platform, error) {
 	}
 	backend, err := gomlxxla.NewWithOptions(path+options, clientOptions(kind))
 	if err != nil {
-		return nil, errors.Errorf("plugin %s cannot be loaded: %v", path, oneLine(err))
+		return nil, fmt.Errorf("plugin %s cannot be loaded: %v", path, oneLine(err))
 	}
 	workers, err := limitWorkers(backend.NumDevices())
 	if err != nil {
@@ -224,7 +223,7 @@ func openGo() (*Platform, error) {
 	}
 	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
-		return nil, errors.Errorf("the pure Go backend cannot be opened: %v", oneLine(err))
+		return nil, fmt.Errorf("the pure Go backend cannot be opened: %v", oneLine(err))
 	}
 	return &Platform{Backend: backend, Kind: Go, Workers: 1}, nil
 }
@@ -237,7 +236,7 @@ func limitWorkers(workers int) (int, error) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > maxWorkers {
-		return 0, errors.Errorf("$%s is %q: use a whole number from 1 to %d", WorkersEnv, value,
+		return 0, fmt.Errorf("$%s is %q: use a whole number from 1 to %d", WorkersEnv, value,
 			maxWorkers)
 	}
 	return min(n, workers), nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,7 +19,6 @@ import (
 
 	"github.com/gomlx/go-xla/installer"
 	"github.com/gomlx/go-xla/pjrt"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/progress"
 )
@@ -40,7 +40,7 @@ const NoDownloadEnv = "QDNB_NO_DOWNLOAD"
 func CacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", errors.Errorf("no cache folder (%v): set XDG_CACHE_HOME", err)
+		return "", fmt.Errorf("no cache folder (%v): set XDG_CACHE_HOME", err)
 	}
 	return filepath.Join(dir, "qdnb"), nil
 }
@@ -79,7 +79,7 @@ func FindPlugin(kind Kind) string {
 // the pinned hash. It fetches the others with go-xla's installer. ctx ends pip's download.
 func Install(ctx context.Context, kind Kind) (string, error) {
 	if os.Getenv(NoDownloadEnv) != "" {
-		return "", errors.Errorf("there is no plugin for %q and $%s forbids fetching one", kind,
+		return "", fmt.Errorf("there is no plugin for %q and $%s forbids fetching one", kind,
 			NoDownloadEnv)
 	}
 	if kind != CPU || !fetchesWheel() {
@@ -93,7 +93,7 @@ func Install(ctx context.Context, kind Kind) (string, error) {
 		return "", err
 	}
 	if err != nil { // no fallback to go-xla's installer: it does not check a hash
-		return "", errors.Errorf("the XLA plugin cannot be fetched (%v): check the network or the "+
+		return "", fmt.Errorf("the XLA plugin cannot be fetched (%v): check the network or the "+
 			"proxy, or copy %s to this machine, "+
 			"`pip install` it, and try again", err, cpuWheel)
 	}
@@ -150,7 +150,7 @@ func installCPU(ctx context.Context) (string, error) {
 	}
 	// Another process may have installed it first.
 	if err := os.Rename(unpacked, filepath.Dir(target)); err != nil && !isFile(target) {
-		return "", errors.Errorf("the plugin cannot be put in place: %v", err)
+		return "", fmt.Errorf("the plugin cannot be put in place: %v", err)
 	}
 	return target, nil
 }
@@ -189,7 +189,7 @@ func pipDownload(ctx context.Context, python, dir string) error {
 		if reason == "" {
 			reason = err.Error()
 		}
-		return errors.Errorf("pip could not fetch %s: %s", cpuPackage, reason)
+		return fmt.Errorf("pip could not fetch %s: %s", cpuPackage, reason)
 	}
 	bar.Done(fmt.Sprintf("%d MB", cpuBytes>>20))
 	return nil
@@ -198,15 +198,15 @@ func pipDownload(ctx context.Context, python, dir string) error {
 func installGoXLA(kind Kind) (string, error) {
 	home, err := installer.DefaultHomeLibPath()
 	if err != nil {
-		return "", errors.Errorf("go-xla's installer: %v", oneLine(err))
+		return "", fmt.Errorf("go-xla's installer: %v", oneLine(err))
 	}
 	if err := installer.AutoInstallPlugin(string(kind), home, true, installer.Quiet); err != nil {
-		return "", errors.Errorf("go-xla's installer: %v", oneLine(err))
+		return "", fmt.Errorf("go-xla's installer: %v", oneLine(err))
 	}
 	if path := FindPlugin(kind); path != "" {
 		return path, nil
 	}
-	return "", errors.Errorf("no plugin for %q was found or could be installed: install JAX for "+
+	return "", fmt.Errorf("no plugin for %q was found or could be installed: install JAX for "+
 		"that device, or give the path of a PJRT plugin; "+
 		"without such a device omit the backend", kind)
 }
@@ -214,13 +214,13 @@ func installGoXLA(kind Kind) (string, error) {
 func checkHash(path, want string) error {
 	got, err := hashOf(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.Errorf("pip did not leave %s", filepath.Base(path))
+		return fmt.Errorf("pip did not leave %s", filepath.Base(path))
 	}
 	if err != nil {
-		return errors.Wrapf(err, "reading %s", filepath.Base(path))
+		return fmt.Errorf("reading %s: %w", filepath.Base(path), err)
 	}
 	if got != want {
-		return errors.Errorf("%s has sha256 %s, expected %s: not used", filepath.Base(path), got, want)
+		return fmt.Errorf("%s has sha256 %s, expected %s: not used", filepath.Base(path), got, want)
 	}
 	return nil
 }
@@ -240,12 +240,12 @@ func hashOf(path string) (string, error) {
 func unpack(archive, member, target string) error {
 	reader, err := zip.OpenReader(archive)
 	if err != nil {
-		return errors.Wrapf(err, "opening %s", filepath.Base(archive))
+		return fmt.Errorf("opening %s: %w", filepath.Base(archive), err)
 	}
 	defer reader.Close()
 	source, err := reader.Open(member)
 	if err != nil {
-		return errors.Errorf("%s holds no %s", filepath.Base(archive), member)
+		return fmt.Errorf("%s holds no %s", filepath.Base(archive), member)
 	}
 	defer source.Close()
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
@@ -257,7 +257,7 @@ func unpack(archive, member, target string) error {
 	}
 	if _, err := io.Copy(file, source); err != nil {
 		file.Close()
-		return errors.Wrapf(err, "unpacking the plugin")
+		return fmt.Errorf("unpacking the plugin: %w", err)
 	}
 	return file.Close()
 }

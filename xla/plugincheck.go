@@ -36,9 +36,8 @@ static char *look(const char *path, int *opened, int *major, int *minor) {
 import "C"
 
 import (
+	"fmt"
 	"unsafe"
-
-	"github.com/pkg/errors"
 )
 
 // pjrtMajor is the major version of the PJRT interface that go-xla supports. Minor versions may
@@ -56,11 +55,11 @@ func checkPlugin(kind Kind, path string) error {
 		if opened == 0 && kind != CPU { // go-xla knows where dependencies of other plugins are
 			return nil
 		}
-		return errors.Errorf("%s is not a PJRT plugin (%s): pass another one to --backend, or omit it",
+		return fmt.Errorf("%s is not a PJRT plugin (%s): pass another one to --backend, or omit it",
 			path, C.GoString(reason))
 	}
 	if major != pjrtMajor {
-		return errors.Errorf("plugin %s has version %d.%d of the PJRT interface, and this program "+
+		return fmt.Errorf("plugin %s has version %d.%d of the PJRT interface, and this program "+
 			"needs %d.x: install a plugin that fits, see `qdnb doctor`",
 			path, major, minor, pjrtMajor)
 	}

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/xla/diskcache"
 )
 
@@ -32,7 +30,7 @@ func ProgramsDir() (string, error) {
 	case filepath.IsAbs(dir):
 		return dir, nil
 	case dir != "":
-		return "", errors.Errorf("$%s is %q: use off or an absolute path", ProgramsEnv, dir)
+		return "", fmt.Errorf("$%s is %q: use off or an absolute path", ProgramsEnv, dir)
 	}
 	dir, err := CacheDir()
 	return filepath.Join(dir, "programs"), err
@@ -113,7 +111,7 @@ func processor(path string) (string, error) {
 		}
 	}
 	if len(found) < 6 {
-		return "", errors.Errorf("%s does not describe the processor", path)
+		return "", fmt.Errorf("%s does not describe the processor", path)
 	}
 	return strings.Join(found, "|"), nil
 }

@@ -1,12 +1,12 @@
 package xla
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 )
 
 // Key names a stream of random numbers: two uint32 scalars, or vectors for several streams. All
@@ -86,7 +86,7 @@ func (k Key) words(dims []int, hash func(index, hi, lo *Node) *Node) *Node {
 	if k.Hi.Rank() == 1 && len(dims) > 0 && dims[0] == k.Hi.Shape().Dimensions[0] {
 		rows, rest = dims[0], dims[1:]
 	} else if !k.Hi.IsScalar() {
-		panic(errors.Errorf("keys of shape %s cannot draw an array of dimensions %v", k.Hi.Shape(), dims))
+		panic(fmt.Errorf("keys of shape %s cannot draw an array of dimensions %v", k.Hi.Shape(), dims))
 	}
 	for _, d := range rest {
 		columns *= d

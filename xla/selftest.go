@@ -1,9 +1,9 @@
 package xla
 
 import (
+	"fmt"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/pkg/errors"
 )
 
 // SelfTest runs a small program on every worker: nested loops, random keys and an all-gather.
@@ -31,7 +31,7 @@ func SelfTest(p *Platform) error {
 	}
 	for i, got := range flat {
 		if got != int32(i)+12 {
-			return errors.Errorf("the backend %s computes wrongly: worker %d gave %d, not %d", p.Name(), i,
+			return fmt.Errorf("the backend %s computes wrongly: worker %d gave %d, not %d", p.Name(), i,
 				got, i+12)
 		}
 	}

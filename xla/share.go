@@ -1,12 +1,12 @@
 package xla
 
 import (
+	"fmt"
 	"reflect"
 
 	"github.com/gomlx/compute"
 	gomlxxla "github.com/gomlx/go-xla/compute/xla"
 	"github.com/gomlx/go-xla/pjrt"
-	"github.com/pkg/errors"
 )
 
 // Copies is the number of devices that keep a copy of what all workers read. On CPUs it is 1: the
@@ -37,10 +37,13 @@ func (p *Platform) lend(first compute.Buffer, device compute.DeviceNum) (compute
 	}
 	memory, err := (*held).UnsafePointer()
 	if err != nil {
-		return nil, errors.WithMessage(err, "the workers cannot share memory")
+		return nil, fmt.Errorf("the workers cannot share memory: %w", err)
 	}
 	client := (*held).Client()
 	*held, err = client.CreateViewOfDeviceBuffer(memory, shape.DType, shape.Dimensions,
 		client.AddressableDevices()[device])
-	return &view, errors.WithMessage(err, "the workers cannot share memory")
+	if err != nil {
+		return nil, fmt.Errorf("the workers cannot share memory: %w", err)
+	}
+	return &view, nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/pkg/errors"
 )
 
 // State is a pytree T on the devices: an input or an output of a [Program], and what is kept
@@ -119,7 +118,7 @@ func (s State[T]) Dims() []int { return s.single().shape.Dimensions }
 
 func (s State[T]) single() leaf {
 	if len(s.leaves) != 1 {
-		panic(errors.Errorf("a pytree of %d tensors is not a single array", len(s.leaves)))
+		panic(fmt.Errorf("a pytree of %d tensors is not a single array", len(s.leaves)))
 	}
 	return s.leaves[0]
 }
@@ -221,7 +220,7 @@ func Free(states ...any) {
 func Set[T, U any](s *State[T], part func(T) U, to State[U]) {
 	replaced := Flatten(part(s.Tree))
 	if len(replaced) != len(to.leaves) {
-		panic(errors.Errorf("a part of %d tensors cannot take %d", len(replaced), len(to.leaves)))
+		panic(fmt.Errorf("a part of %d tensors cannot take %d", len(replaced), len(to.leaves)))
 	}
 	s.leaves = slices.Clone(s.leaves)
 	for i, node := range Flatten(s.Tree) {

@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/compute"
 	gomlxxla "github.com/gomlx/go-xla/compute/xla"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 )
 
 // Trace hashes the graphs that a part of an algorithm builds, without compiling them and without
@@ -64,7 +63,7 @@ func newUnopened(plugin string, devices int) unopened {
 	private := func(of reflect.Value, name string, kind reflect.Kind) reflect.Value {
 		field := of.Elem().FieldByName(name)
 		if !field.IsValid() || field.Kind() != kind {
-			panic(errors.Errorf("this version of go-xla has no field %s: xla/trace.go must follow it", name))
+			panic(fmt.Errorf("this version of go-xla has no field %s: xla/trace.go must follow it", name))
 		}
 		return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
 	}

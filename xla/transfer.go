@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -8,7 +9,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
 )
@@ -23,7 +23,10 @@ func Download(v Sharded) (npz.Array, error) {
 	if err == nil && n > 0 {
 		err = v[0].ConstFlatData(func(data any) { reflect.Copy(flat, reflect.ValueOf(data)) })
 	}
-	return array, errors.WithMessagef(err, "cannot copy a tensor of %s from the device", v[0].Shape())
+	if err != nil {
+		return npz.Array{}, fmt.Errorf("cannot copy a tensor of %s from the device: %w", v[0].Shape(), err)
+	}
+	return array, nil
 }
 
 // downloadRows is [Download] of a float32 matrix without the rows for which a float32 vector is
@@ -32,7 +35,7 @@ func downloadRows(v Sharded, by npz.Array) (npz.Array, error) {
 	keys, err := by.Float32s()
 	dims := v[0].Shape().Dimensions
 	if err != nil || len(dims) != 2 || len(keys) != dims[0] {
-		return npz.Array{}, errors.Errorf("%d numbers cannot select rows of %s", len(keys), v[0].Shape())
+		return npz.Array{}, fmt.Errorf("%d numbers cannot select rows of %s", len(keys), v[0].Shape())
 	}
 	width := dims[1]
 	flat := make([]float32, v[0].Size())
@@ -43,8 +46,10 @@ func downloadRows(v Sharded, by npz.Array) (npz.Array, error) {
 			}
 		}
 	})
-	return npz.Array{Shape: slices.Clone(dims), Data: flat},
-		errors.WithMessagef(err, "cannot copy a tensor of %s from the device", v[0].Shape())
+	if err != nil {
+		return npz.Array{}, fmt.Errorf("cannot copy a tensor of %s from the device: %w", v[0].Shape(), err)
+	}
+	return npz.Array{Shape: slices.Clone(dims), Data: flat}, nil
 }
 
 // Floats is [Download] as flat float32, without the shape.
@@ -60,7 +65,7 @@ func Floats(v Sharded) ([]float32, error) {
 func Upload(a npz.Array) (*tensors.Tensor, error) {
 	err := a.Check()
 	if err != nil {
-		return nil, errors.WithMessage(err, "cannot copy an array to the device")
+		return nil, fmt.Errorf("cannot copy an array to the device: %w", err)
 	}
 	data := reflect.ValueOf(a.Data)
 	tensor := tensors.FromShape(shapes.Make(dtypes.FromGoType(data.Type().Elem()), a.Shape...))

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 )
 
 // A pytree is a Go value that holds graph nodes: a *graph.Node, or a struct, array, slice, pointer or
@@ -45,7 +44,7 @@ func Names[T any](tree T) []string {
 // differs.
 func Unflatten[T any](tree T, leaves []*graph.Node) T {
 	if n := len(Flatten(tree)); n != len(leaves) {
-		panic(errors.Errorf("a pytree of %d tensors cannot take %d", n, len(leaves)))
+		panic(fmt.Errorf("a pytree of %d tensors cannot take %d", n, len(leaves)))
 	}
 	v := reflect.ValueOf(&tree).Elem()
 	v.Set(replace(v, &leaves))
@@ -65,7 +64,7 @@ func Map[T any](tree T, f func(*graph.Node) *graph.Node) T {
 func Map2[T any](a, b T, f func(a, b *graph.Node) *graph.Node) T {
 	left, right := Flatten(a), Flatten(b)
 	if len(left) != len(right) {
-		panic(errors.Errorf("pytrees of %d and %d tensors do not match", len(left), len(right)))
+		panic(fmt.Errorf("pytrees of %d and %d tensors do not match", len(left), len(right)))
 	}
 	for i := range left {
 		left[i] = f(left[i], right[i])

@@ -1,9 +1,8 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
-
-	"github.com/pkg/errors"
 )
 
 // Perturbation is one of the paper's adaptation experiments: a quantity and a series of values.
@@ -66,10 +65,10 @@ type Conditions struct {
 func (p Perturbation) Apply(c Conditions, value []float64) (Conditions, error) {
 	n := map[Perturbation]int{GravityMultiplier: 1, ActuatorsMultiplier: 1, TargetPosition: 2}[p]
 	if n == 0 {
-		return c, errors.Errorf("unknown perturbation %q: use one of %q", string(p), Perturbations())
+		return c, fmt.Errorf("unknown perturbation %q: use one of %q", string(p), Perturbations())
 	}
 	if len(value) != n || slices.ContainsFunc(value, func(x float64) bool { return !finite(x) }) {
-		return c, errors.Errorf("a value of %s needs %d finite numbers, not %v", p, n, value)
+		return c, fmt.Errorf("a value of %s needs %d finite numbers, not %v", p, n, value)
 	}
 	switch p {
 	case GravityMultiplier:

@@ -1,10 +1,10 @@
 package catalog
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
-
-	"github.com/pkg/errors"
 )
 
 // Spec holds the constants of a task.
@@ -95,39 +95,39 @@ func (s Spec) Validate() error {
 		return errors.New("the environment has no name")
 	case s.Observations < 0 || s.Observations == 0 && !(s.Initial[0] < s.Initial[1] &&
 		finite(s.Initial[0]) && finite(s.Initial[1])) || s.Actions < 1 || s.Length < 1:
-		return errors.Errorf("%s needs at least 1 observation (or 0 and a finite range Initial), 1 "+
+		return fmt.Errorf("%s needs at least 1 observation (or 0 and a finite range Initial), 1 "+
 			"action and 1 step, not %d, %d and %d", s.Name, s.Observations, s.Actions, s.Length)
 	case !slices.IsSorted(s.Zero) || len(slices.Compact(slices.Clone(s.Zero))) < len(s.Zero) ||
 		len(s.Zero) > 0 && (s.Zero[0] < 0 || s.Zero[len(s.Zero)-1] >= s.Observations):
-		return errors.Errorf("the components of %s's observations that are always 0 must ascend from 0 "+
+		return fmt.Errorf("the components of %s's observations that are always 0 must ascend from 0 "+
 			"to at most %d, not %d", s.Name, s.Observations-1, s.Zero)
 	case !finite(s.Offset) || !finite(s.FitnessRange[0]) || !finite(s.FitnessRange[1]):
-		return errors.Errorf("the offset and fitness range of %s must be finite, not %g and %g",
+		return fmt.Errorf("the offset and fitness range of %s must be finite, not %g and %g",
 			s.Name, s.Offset, s.FitnessRange)
 	case d.Kind < Final || d.Kind > Outcome:
-		return errors.Errorf("%s has a descriptor of unknown kind %d", s.Name, d.Kind)
+		return fmt.Errorf("%s has a descriptor of unknown kind %d", s.Name, d.Kind)
 	case len(d.Lower) != len(d.Upper) || len(d.Lower) != len(d.Components):
-		return errors.Errorf("the descriptor of %s has %d lower limits, %d upper limits and %d names: "+
+		return fmt.Errorf("the descriptor of %s has %d lower limits, %d upper limits and %d names: "+
 			"the numbers must be equal", s.Name, len(d.Lower), len(d.Upper), len(d.Components))
 	case (len(d.Lower) == 0) != (d.Kind == None):
-		return errors.Errorf("the descriptor of %s has %d components: kind None needs 0, other kinds at "+
+		return fmt.Errorf("the descriptor of %s has %d components: kind None needs 0, other kinds at "+
 			"least 1", s.Name, len(d.Lower))
 	}
 	for _, o := range s.Objectives {
 		if o.Name == "" || !finite(o.Lowest) || len(s.Objectives) < 2 {
-			return errors.Errorf("the objectives of %s must be at least 2, with names and finite lowest "+
+			return fmt.Errorf("the objectives of %s must be at least 2, with names and finite lowest "+
 				"rewards, not %v", s.Name, s.Objectives)
 		}
 	}
 	lowest, allowed := s.FitnessRange[0], -s.QDOffset(s.Length)
 	if d.Kind != None && lowest < allowed-1e-5*math.Abs(allowed) && !s.published() {
-		return errors.Errorf("the FitnessRange of %s begins at %g, but its Offset of %g allows no fitness "+
+		return fmt.Errorf("the FitnessRange of %s begins at %g, but its Offset of %g allows no fitness "+
 			"below %g: Offset must be at least %g (per step), or the QD score falls as cells are filled",
 			s.Name, lowest, s.Offset, allowed+0, -lowest/float64(s.Length))
 	}
 	for i := range d.Lower {
 		if !finite(float64(d.Lower[i])) || !finite(float64(d.Upper[i])) || d.Lower[i] >= d.Upper[i] {
-			return errors.Errorf("the limits of %q in %s are %g and %g: the lower one must be below the "+
+			return fmt.Errorf("the limits of %q in %s are %g and %g: the lower one must be below the "+
 				"upper one", d.Components[i], s.Name, d.Lower[i], d.Upper[i])
 		}
 	}

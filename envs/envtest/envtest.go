@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
 )
@@ -57,9 +55,9 @@ func (s Suite) Check(env envs.Env) error {
 	case 0:
 		return nil
 	case 1:
-		return errors.Errorf("%s breaks a promise of environments: %s", env.Spec().Name, broken[0])
+		return fmt.Errorf("%s breaks a promise of environments: %s", env.Spec().Name, broken[0])
 	}
-	return errors.Errorf("%s breaks %d promises of environments:\n  %s", env.Spec().Name, len(broken),
+	return fmt.Errorf("%s breaks %d promises of environments:\n  %s", env.Spec().Name, len(broken),
 		strings.Join(broken, "\n  "))
 }
 

@@ -3,15 +3,14 @@
 package limits
 
 import (
+	"fmt"
 	"math"
-
-	"github.com/pkg/errors"
 )
 
 // Number returns an error for a value that is not between 0 and most.
 func Number(name string, value, most float64) error {
 	if !(value >= 0 && value <= most) { // so that NaN fails, too
-		return errors.Errorf("%s must be a number from 0 to %g, not %g", name, most, value)
+		return fmt.Errorf("%s must be a number from 0 to %g, not %g", name, most, value)
 	}
 	return nil
 }
@@ -19,7 +18,7 @@ func Number(name string, value, most float64) error {
 // Positive returns an error for a value that is not above 0 and at most most.
 func Positive(name string, value, most float64) error {
 	if !(value > 0 && value <= most) {
-		return errors.Errorf("%s must be a number above 0 and at most %g, not %g", name, most, value)
+		return fmt.Errorf("%s must be a number above 0 and at most %g, not %g", name, most, value)
 	}
 	return nil
 }
@@ -27,7 +26,7 @@ func Positive(name string, value, most float64) error {
 // Factor returns an error for a factor, of either sign, that is NaN or extreme.
 func Factor(name string, value float64) error {
 	if math.IsNaN(value) || math.Abs(value) > 1e6 {
-		return errors.Errorf("%s must be a number from -1e6 to 1e6, not %g", name, value)
+		return fmt.Errorf("%s must be a number from -1e6 to 1e6, not %g", name, value)
 	}
 	return nil
 }
@@ -35,7 +34,7 @@ func Factor(name string, value float64) error {
 // Int returns an error for a value that is not between least and most.
 func Int[T int | int64](name string, value, least, most T) error {
 	if value < least || value > most {
-		return errors.Errorf("%s must be between %d and %d, not %d", name, least, most, value)
+		return fmt.Errorf("%s must be between %d and %d, not %d", name, least, most, value)
 	}
 	return nil
 }
@@ -54,7 +53,7 @@ func Layers(name string, units []int, least int) error {
 	}
 	for _, n := range units {
 		if n < 1 || n > maxUnits {
-			return errors.Errorf("%s layers must have between 1 and %d units, not %d", name, maxUnits, n)
+			return fmt.Errorf("%s layers must have between 1 and %d units, not %d", name, maxUnits, n)
 		}
 	}
 	return nil

@@ -1,14 +1,13 @@
 package exchange
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -46,21 +45,21 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 			"one of them")
 	}
 	if !strings.HasSuffix(s.Out, ".npz") {
-		return nil, errors.Errorf("%s does not end in .npz, the only supported format", s.Out)
+		return nil, fmt.Errorf("%s does not end in .npz, the only supported format", s.Out)
 	}
 	if info, err := os.Stat(s.Out); err == nil && info.IsDir() {
-		return nil, errors.Errorf("%s is a folder", s.Out)
+		return nil, fmt.Errorf("%s is a folder", s.Out)
 	} else if err == nil && !s.Force {
-		return nil, errors.Errorf("%s already exists; --force replaces it", s.Out)
+		return nil, fmt.Errorf("%s already exists; --force replaces it", s.Out)
 	}
 	arrays, err := s.arrays(run)
 	if err != nil {
 		return nil, err
 	}
 	if err := npz.Write(s.Out, arrays); errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Errorf("cannot write %s: there is no folder %s", s.Out, filepath.Dir(s.Out))
+		return nil, fmt.Errorf("cannot write %s: there is no folder %s", s.Out, filepath.Dir(s.Out))
 	} else if err != nil {
-		return nil, errors.WithMessage(err, "cannot write "+s.Out)
+		return nil, fmt.Errorf("cannot write %s: %w", s.Out, err)
 	}
 	shapes := map[string][]int{}
 	for name, array := range arrays {
@@ -75,7 +74,7 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	}
 	if s.Repertoire {
 		if !run.HasRepertoire() && run.HasSkills() {
-			return nil, errors.Errorf("%s has skills and no repertoire: leave --repertoire out", run.Name())
+			return nil, fmt.Errorf("%s has skills and no repertoire: leave --repertoire out", run.Name())
 		}
 		r, err := run.Repertoire()
 		if err != nil {
@@ -124,7 +123,7 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 		sizes = slices.Concat([]int{skills.Observations}, skills.Hidden, []int{skills.Actions})
 	}
 	if want := runs.Row(sizes); want != len(genotype) {
-		return nil, errors.Errorf("layers of %v have %d parameters, but the policies of %s have %d",
+		return nil, fmt.Errorf("layers of %v have %d parameters, but the policies of %s have %d",
 			sizes, want, run.Name(), len(genotype))
 	}
 	if sizes[0] == 0 {

@@ -4,14 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
 )
@@ -26,11 +25,11 @@ type floats struct {
 func npyFile(path string) (string, func() (npz.Array, error)) {
 	return path, func() (npz.Array, error) {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return npz.Array{}, errors.Errorf("%s is a folder, not an .npy file", path)
+			return npz.Array{}, fmt.Errorf("%s is a folder, not an .npy file", path)
 		}
 		a, err := npz.ReadNPY(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = errors.Errorf("there is no file %s", path)
+			err = fmt.Errorf("there is no file %s", path)
 		}
 		return a, err
 	}
@@ -43,7 +42,7 @@ func readFloats(name string, read func() (npz.Array, error)) (floats, error) {
 		return floats{}, err
 	}
 	if t := a.DType(); t != "float32" && t != "float64" {
-		return floats{}, errors.Errorf("%s has type %s, not float32 or float64", name, t)
+		return floats{}, fmt.Errorf("%s has type %s, not float32 or float64", name, t)
 	}
 	data, err := a.Float32s()
 	return floats{Shape: a.Shape, data: data}, err
@@ -58,7 +57,7 @@ var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descripto
 func readRepertoire(path string) (map[string]floats, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, errors.Errorf("there is no repertoire %s: give a folder with genotypes.npy, "+
+		return nil, fmt.Errorf("there is no repertoire %s: give a folder with genotypes.npy, "+
 			"fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file", path)
 	}
 	file := path
@@ -67,7 +66,7 @@ func readRepertoire(path string) (map[string]floats, error) {
 		if _, err := os.Stat(filepath.Join(path, "genotypes.npy")); err == nil {
 			file = ""
 		} else if _, err := os.Stat(file); err != nil {
-			return nil, errors.Errorf("%s has neither genotypes.npy nor repertoire.npz", path)
+			return nil, fmt.Errorf("%s has neither genotypes.npy nor repertoire.npz", path)
 		}
 	}
 	var archive *npz.Reader
@@ -83,7 +82,7 @@ func readRepertoire(path string) (map[string]floats, error) {
 		if archive != nil {
 			source, read = fmt.Sprintf("%s: %s", file, name), func() (npz.Array, error) {
 				a, err := archive.Read(name)
-				return a, errors.WithMessage(err, file)
+				return a, fmt.Errorf("%s: %w", file, err)
 			}
 		}
 		a, err := readFloats(source, read)
@@ -95,7 +94,7 @@ func readRepertoire(path string) (map[string]floats, error) {
 			a.Shape = a.Shape[:1]
 		}
 		if axes := repertoireArrays[name]; len(a.Shape) != axes {
-			return nil, errors.Errorf("%s has shape %v, not %s", source, a.Shape,
+			return nil, fmt.Errorf("%s has shape %v, not %s", source, a.Shape,
 				[]string{"", "[cells]", "[cells, numbers]"}[axes])
 		}
 		arrays[name] = a

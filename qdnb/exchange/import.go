@@ -3,12 +3,11 @@
 package exchange
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
@@ -89,10 +88,10 @@ func Import(s ImportSpec) (*runs.Run, error) {
 		return nil, errors.New("an import needs either a policy or a repertoire: give one of --policy " +
 			"and --repertoire")
 	case s.Policy != "" && !discovers:
-		return nil, errors.Errorf("%s trains a repertoire, not one policy: give --repertoire",
+		return nil, fmt.Errorf("%s trains a repertoire, not one policy: give --repertoire",
 			s.Algorithm)
 	case s.Repertoire != "" && discovers:
-		return nil, errors.Errorf("%s trains one policy, not a repertoire: give --policy", s.Algorithm)
+		return nil, fmt.Errorf("%s trains one policy, not a repertoire: give --policy", s.Algorithm)
 	case discovers:
 		return s.importPolicy(env, count)
 	}
@@ -123,7 +122,7 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 		return nil, err
 	}
 	if least := min(1, count); settings.Skills < least || settings.Skills > maxSkills {
-		return nil, errors.Errorf("skills must be between %d and %d, not %d", least, maxSkills,
+		return nil, fmt.Errorf("skills must be between %d and %d, not %d", least, maxSkills,
 			settings.Skills)
 	}
 	row, err := readFloats(npyFile(s.Policy))
@@ -131,19 +130,19 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 		return nil, err
 	}
 	if len(row.Shape) != 1 {
-		return nil, errors.Errorf("%s has shape %v: a policy must be flat, [N]", s.Policy, row.Shape)
+		return nil, fmt.Errorf("%s has shape %v: a policy must be flat, [N]", s.Policy, row.Shape)
 	}
 	skills := &runs.Skills{Observations: env.Observations, Actions: env.Actions,
 		Count: settings.Skills, Hidden: settings.Hidden, Policy: row.data}
 	if want := runs.Row(skills.Sizes()); len(row.data) != want {
-		return nil, errors.Errorf("%s has %d parameters, but %s on %s needs %d (%s): set hidden "+
+		return nil, fmt.Errorf("%s has %d parameters, but %s on %s needs %d (%s): set hidden "+
 			"and skills", s.Policy, len(row.data), s.Algorithm, s.Env, want, layers(skills))
 	}
 	if err := skills.Check(); err != nil {
 		return nil, err
 	}
 	if i := slices.IndexFunc(row.data, notFinite); i >= 0 {
-		return nil, errors.Errorf("%s: parameter %d is %g, not a finite float32", s.Policy, i,
+		return nil, fmt.Errorf("%s: parameter %d is %g, not a finite float32", s.Policy, i,
 			row.data[i])
 	}
 	written := importedSettings{importSettings: settings.importSettings, Skills: settings.Skills,
@@ -167,7 +166,7 @@ const maxSkills = 1 << 14
 func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	spec := env.Spec()
 	if spec.Descriptor.Kind == envs.None {
-		return nil, errors.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
+		return nil, fmt.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
 	}
 	var settings importSettings
 	if err := s.assign(spec, &settings, &settings); err != nil {
@@ -187,7 +186,7 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	}
 	cells := arrays["fitnesses"].Shape[0]
 	if cells == 0 {
-		return nil, errors.Errorf("%s has no cells", s.Repertoire)
+		return nil, fmt.Errorf("%s has no cells", s.Repertoire)
 	}
 	policies := fmt.Sprintf("policies of %s with hidden layers of %v", s.Env, settings.Hidden)
 	for _, part := range []struct {
@@ -205,12 +204,12 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 		if slices.Equal(shape, []int{rows, part.width}) {
 			continue
 		}
-		return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: it has %d fitnesses, and %s have "+
+		return nil, fmt.Errorf("%s: %s has shape %v, not [%d %d]: it has %d fitnesses, and %s have "+
 			"%d %s", s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width,
 			part.unit)
 	}
 	if err := clean(r); err != nil {
-		return nil, errors.WithMessage(err, s.Repertoire)
+		return nil, fmt.Errorf("%s: %w", s.Repertoire, err)
 	}
 	// files with the rows of empty cells and without have the same digest
 	arrays["genotypes"] = floats{Shape: []int{cells, r.Params}, rows: r.Rows()}
@@ -233,17 +232,17 @@ func clean(r *runs.Repertoire) error {
 		genotype, descriptor := genotypes[cell], r.Descriptor(cell)
 		switch {
 		case fitness != fitness || math.IsInf(float64(fitness), 1):
-			return errors.Errorf("the fitness of cell %d is %g; use -inf for an empty cell", cell, fitness)
+			return fmt.Errorf("the fitness of cell %d is %g; use -inf for an empty cell", cell, fitness)
 		case slices.ContainsFunc(r.Centroid(cell), notFinite):
-			return errors.Errorf("the centroid of cell %d is %g", cell, r.Centroid(cell))
+			return fmt.Errorf("the centroid of cell %d is %g", cell, r.Centroid(cell))
 		case math.IsInf(float64(fitness), -1):
 			clear(genotype)
 			clear(descriptor)
 		case slices.ContainsFunc(descriptor, notFinite):
-			return errors.Errorf("the descriptor of cell %d is %g, though its fitness is %g", cell,
+			return fmt.Errorf("the descriptor of cell %d is %g, though its fitness is %g", cell,
 				descriptor, fitness)
 		case slices.ContainsFunc(genotype, notFinite):
-			return errors.Errorf("the genotype of cell %d has values that are not finite, though its "+
+			return fmt.Errorf("the genotype of cell %d has values that are not finite, though its "+
 				"fitness is %g", cell, fitness)
 		}
 	}

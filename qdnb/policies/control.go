@@ -1,9 +1,8 @@
 package policies
 
 import (
+	"fmt"
 	"math"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
@@ -69,7 +68,7 @@ func ForControl(run *runs.Run) (*Choosable, error) {
 		}
 		if skills.Observations != observations || skills.Actions != actions {
 			return nil,
-				errors.Errorf("the skills of %s are for %d observations and %d actions, not %d and %d",
+				fmt.Errorf("the skills of %s are for %d observations and %d actions, not %d and %d",
 					run.Name(), skills.Observations, skills.Actions, observations, actions)
 		}
 		set.Task.Skills = hierarchy.NewForm(observations, skills.Hidden, actions, true)
@@ -103,7 +102,7 @@ func ForControl(run *runs.Run) (*Choosable, error) {
 	}
 	if want := len(set.Numbers) * set.Task.Skills.Net.Params(); len(flat) != want {
 		return nil,
-			errors.Errorf("the skills of %s have %d parameters in total, not %d: they do not fit %s",
+			fmt.Errorf("the skills of %s have %d parameters in total, not %d: they do not fit %s",
 				run.Name(), len(flat), want, HurdlesEnv)
 	}
 	set.Rows = npz.Of(flat, len(set.Numbers), len(flat)/len(set.Numbers))

@@ -2,9 +2,8 @@ package policies
 
 import (
 	"context"
+	"fmt"
 	"math"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/runs"
@@ -72,7 +71,7 @@ func Reinsert(archived *runs.Repertoire, results []Evaluated) (*Corrected, error
 		c.Descriptor = append(c.Descriptor, math.Sqrt(variance))
 	}
 	if len(fitnesses) != len(filled) {
-		return nil, errors.Errorf("the episodes are not those of the %d filled cells", len(filled))
+		return nil, fmt.Errorf("the episodes are not those of the %d filled cells", len(filled))
 	}
 	var err error
 	c.Repertoire, err = archived.Reinsert(fitnesses, descriptors)

@@ -5,10 +5,9 @@ package policies
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
@@ -53,12 +52,12 @@ func Select(run *runs.Run, numbers, cells []int) (*Set, error) {
 	case len(numbers) > 0 && len(cells) > 0:
 		return nil, errors.New("skills and cells are mutually exclusive: give one of them")
 	case len(numbers) > 0 && !run.HasSkills() && run.HasRepertoire():
-		return nil, errors.Errorf("%s has a repertoire and no skills: give a cell", run.Name())
+		return nil, fmt.Errorf("%s has a repertoire and no skills: give a cell", run.Name())
 	case len(cells) > 0 && !run.HasRepertoire() && run.HasSkills():
-		return nil, errors.Errorf("%s has skills and no repertoire: give a skill", run.Name())
+		return nil, fmt.Errorf("%s has skills and no repertoire: give a skill", run.Name())
 	case !run.HasSkills() && !run.HasRepertoire():
 		return nil,
-			errors.Errorf("%s has neither skills nor a repertoire yet: train it to the end first", run.Dir)
+			fmt.Errorf("%s has neither skills nor a repertoire yet: train it to the end first", run.Dir)
 	case len(numbers) > 0, len(cells) == 0 && run.HasSkills():
 		return selectSkills(run, numbers)
 	}
@@ -69,7 +68,7 @@ func Select(run *runs.Run, numbers, cells []int) (*Set, error) {
 	if len(cells) == 0 {
 		cells = []int{repertoire.Best()}
 		if cells[0] < 0 {
-			return nil, errors.Errorf("the repertoire of %s is empty", run.Name())
+			return nil, fmt.Errorf("the repertoire of %s is empty", run.Name())
 		}
 	}
 	return selectCells(run, repertoire, cells)
@@ -89,7 +88,7 @@ func All(run *runs.Run) (*Set, error) {
 	}
 	set, err := selectCells(run, repertoire, repertoire.Filled())
 	if err == nil && len(set.Policies) == 0 {
-		err = errors.Errorf("the repertoire of %s is empty: train it longer", run.Name())
+		err = fmt.Errorf("the repertoire of %s is empty: train it longer", run.Name())
 	}
 	return set, err
 }
@@ -99,7 +98,7 @@ func Own(run *runs.Run) error {
 	if a := run.Config.Algorithm; a != protocol.Adaptation && a != protocol.HierarchicalControl {
 		return nil
 	}
-	return errors.Errorf("%s has no policies of its own: name the run whose skills it uses, %s",
+	return fmt.Errorf("%s has no policies of its own: name the run whose skills it uses, %s",
 		run.Name(), run.Config.SkillsRun())
 }
 
@@ -109,14 +108,14 @@ func selectCells(run *runs.Run, r *runs.Repertoire, cells []int) (*Set, error) {
 	filled, genotypes := r.Filled(), r.Rows()
 	for _, cell := range cells {
 		if cell < 0 || cell >= r.Cells() {
-			return nil, errors.Errorf("there is no cell %d: the repertoire of %s has cells 0 to %d", cell,
+			return nil, fmt.Errorf("there is no cell %d: the repertoire of %s has cells 0 to %d", cell,
 				run.Name(), r.Cells()-1)
 		}
 		if _, ok := slices.BinarySearch(filled, cell); !ok {
 			if len(filled) == 0 {
-				return nil, errors.Errorf("cell %d is empty, like all cells of %s", cell, run.Name())
+				return nil, fmt.Errorf("cell %d is empty, like all cells of %s", cell, run.Name())
 			}
-			return nil, errors.Errorf("cell %d is empty; the nearest filled cell of %s is %d",
+			return nil, fmt.Errorf("cell %d is empty; the nearest filled cell of %s is %d",
 				cell, run.Name(), r.Near(r.Centroid(cell)...))
 		}
 		set.Policies = append(set.Policies, Policy{true, cell, genotypes[cell]})
@@ -138,7 +137,7 @@ func selectSkills(run *runs.Run, wanted []int) (*Set, error) {
 	set := &Set{Run: run, hidden: append([]int{}, all.Hidden...)}
 	for _, k := range wanted {
 		if k < 0 || k >= all.Skills() {
-			return nil, errors.Errorf("there is no skill %d: %s has skills 0 to %d", k, run.Name(),
+			return nil, fmt.Errorf("there is no skill %d: %s has skills 0 to %d", k, run.Name(),
 				all.Skills()-1)
 		}
 		set.Policies = append(set.Policies, Policy{false, k, all.Genotype(k)})
@@ -158,12 +157,12 @@ func (s *Set) Task(env envs.Env) (scoring.Task, error) {
 	spec := env.Spec()
 	if t, err := s.trained(); err == nil &&
 		(t.Observations != spec.Observations || t.Actions != spec.Actions) {
-		return task, errors.Errorf("%s has %d observations and %d actions, but the policies of %s are "+
+		return task, fmt.Errorf("%s has %d observations and %d actions, but the policies of %s are "+
 			"for %s, which has %d and %d", spec.Name, spec.Observations, spec.Actions, s.Run.Name(), t.Name,
 			t.Observations, t.Actions)
 	}
 	if want, params := task.Policy.Params(), len(s.Policies[0].Genotype); want != params {
-		return task, errors.Errorf("policies for %s have %d parameters, but those of %s have %d: it was "+
+		return task, fmt.Errorf("policies for %s have %d parameters, but those of %s have %d: it was "+
 			"trained in another environment", spec.Name, want, s.Run.Name(), params)
 	}
 	return task, nil
@@ -188,7 +187,7 @@ func (s *Set) task(env envs.Env) (scoring.Task, error) {
 		Weights       *scoring.Weights `json:"weights"`
 	}{&base.Hidden, &base.EpisodeLength, &base.Weights}
 	if err := json.Unmarshal(s.Run.Config.Hyperparameters, &settings); err != nil {
-		return scoring.Task{}, errors.Errorf("cannot read the settings of %s: %v", s.Run.Name(), err)
+		return scoring.Task{}, fmt.Errorf("cannot read the settings of %s: %v", s.Run.Name(), err)
 	}
 	if s.hidden != nil {
 		base.Hidden = s.hidden
@@ -206,7 +205,7 @@ func (s *Set) trained() (envs.Spec, error) {
 	}
 	env, err := envs.Make(name)
 	if err != nil {
-		return envs.Spec{}, errors.Errorf("%s is a custom environment, and the run does not record its "+
+		return envs.Spec{}, fmt.Errorf("%s is a custom environment, and the run does not record its "+
 			"sizes: train it again, or export the repertoire", name)
 	}
 	return env.Spec(), nil
@@ -216,7 +215,7 @@ func (s *Set) trained() (envs.Spec, error) {
 // algorithm. A custom environment is an error.
 func Environment(run *runs.Run) (envs.Env, error) {
 	if name := run.Config.Env; !slices.Contains(envs.Names(), name) {
-		return nil, errors.Errorf("%s is not a built-in environment: new episodes need its code, in a "+
+		return nil, fmt.Errorf("%s is not a built-in environment: new episodes need its code, in a "+
 			"notebook or program that calls qdnb.Play with PlaySpec.Environment; export works without it", name)
 	}
 	env, err := envs.Make(run.Config.Env)

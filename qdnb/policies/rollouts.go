@@ -2,9 +2,8 @@ package policies
 
 import (
 	"context"
+	"fmt"
 	"time"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
@@ -65,7 +64,7 @@ func Slice(kind xla.Kind, policies, states, params int) int {
 func NewRollouts(platform *xla.Platform, set *Set, env envs.Env, episodes int, seed int64,
 	recorders ...func(steps int) envs.Recorder) (*Rollouts, error) {
 	if episodes < 1 || episodes > 1<<20 {
-		return nil, errors.Errorf("episodes must be between 1 and %d, not %d", 1<<20, episodes)
+		return nil, fmt.Errorf("episodes must be between 1 and %d, not %d", 1<<20, episodes)
 	}
 	if live, err := envs.NewPerturbable(env); err == nil {
 		env = live

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
@@ -28,7 +26,7 @@ type Choices struct {
 // film shows its episode from the end of the first step.
 func (s Spec) playController(ctx context.Context, run *runs.Run) (*Recording, error) {
 	if s.Skills != nil || s.Cells != nil || s.Environment != nil || s.Conditions != nil || s.Archived {
-		return nil, errors.Errorf("%s selects skills itself: set only Seed and Episodes", run.Name())
+		return nil, fmt.Errorf("%s selects skills itself: set only Seed and Episodes", run.Name())
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -39,19 +37,19 @@ func (s Spec) playController(ctx context.Context, run *runs.Run) (*Recording, er
 	}
 	controller, err := npz.Read(filepath.Join(run.Dir, policies.ControllerFile))
 	if err != nil {
-		return nil, errors.Errorf("%s has no meta-controller yet (%v): train it to the end first",
+		return nil, fmt.Errorf("%s has no meta-controller yet (%v): train it to the end first",
 			run.Dir, err)
 	}
 	trained, err := runs.Open(filepath.Join(run.Dir, "..", settings.Skills))
 	if err != nil {
-		return nil, errors.WithMessagef(err, "the skills of %s", run.Name())
+		return nil, fmt.Errorf("the skills of %s: %w", run.Name(), err)
 	}
 	skills, err := policies.ForControl(trained)
 	if err == nil {
 		err = hierarchy.Policy(controller).Chooses(skills.Rows)
 	}
 	if err != nil {
-		return nil, errors.WithMessage(err, run.Name())
+		return nil, fmt.Errorf("%s: %w", run.Name(), err)
 	}
 	stage, err := newStage(skills.Task.Env)
 	if err != nil {
@@ -99,7 +97,7 @@ func (s Spec) playController(ctx context.Context, run *runs.Run) (*Recording, er
 			figures.MethodName(trained.Config.Algorithm), run.Config.Env)
 		episode.Film.Subtitle = choices.summary(found.Fitnesses[i])
 		if err := episode.Film.Check(); err != nil {
-			return nil, errors.WithMessage(err, run.Name())
+			return nil, fmt.Errorf("%s: %w", run.Name(), err)
 		}
 		for k, skill := range found.Chosen(i) {
 			if k*choices.Decision < steps {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -33,7 +31,7 @@ func (r *Recording) Corrected(run *runs.Run) (*Corrected, error) {
 	}
 	corrected, err := policies.Reinsert(archived, results)
 	if err != nil {
-		return nil, errors.WithMessage(err, run.Name())
+		return nil, fmt.Errorf("%s: %w", run.Name(), err)
 	}
 	return &Corrected{*corrected, archived, r.Episodes, run}, nil
 }
@@ -42,12 +40,12 @@ func (r *Recording) Corrected(run *runs.Run) (*Corrected, error) {
 func CanSave(run *runs.Run) error {
 	switch name, holder := run.Name(), runs.Holder(run.Dir); {
 	case filepath.Base(run.Dir) != name:
-		return errors.Errorf("%s is not the folder %s, in which this run would be trained: rename it to "+
+		return fmt.Errorf("%s is not the folder %s, in which this run would be trained: rename it to "+
 			"store its corrected repertoire", run.Dir, name)
 	case holder != "":
 		return runs.HeldError{Dir: run.Dir, Holder: holder}
 	case !run.Status.Finished:
-		return errors.Errorf("%s is not finished: train it to the end first", run.Dir)
+		return fmt.Errorf("%s is not finished: train it to the end first", run.Dir)
 	}
 	return nil
 }

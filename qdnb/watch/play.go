@@ -5,10 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
@@ -189,7 +188,10 @@ func (s Spec) caption(film *scene.Film, run *runs.Run, env envs.Env, e policies.
 		film.Outcome.Descriptor = append(film.Outcome.Descriptor, float64(x))
 	}
 	film.Subtitle = filmSubtitle(env, s.Conditions, film.Outcome)
-	return errors.WithMessage(film.Check(), film.Title)
+	if err := film.Check(); err != nil {
+		return fmt.Errorf("%s: %w", film.Title, err)
+	}
+	return nil
 }
 
 // Films returns the films of the recorded episodes, ordered by policy and then by episode. A custom
@@ -235,18 +237,18 @@ func (s Spec) starts(run *runs.Run) ([]Spec, error) {
 		return []Spec{s}, nil
 	}
 	if repertoire.Origins == nil || !set.Policies[0].Cell {
-		return nil, errors.Errorf("%s did not store the initial states of its evaluations: "+
+		return nil, fmt.Errorf("%s did not store the initial states of its evaluations: "+
 			"leave Archived (--archived) out", run.Name())
 	}
 	if n := len(set.Policies); n > archivedCells {
-		return nil, errors.Errorf("%d cells have different initial states: choose at most %d of them, "+
+		return nil, fmt.Errorf("%d cells have different initial states: choose at most %d of them, "+
 			"or leave Archived (--archived) out", n, archivedCells)
 	}
 	var specs []Spec
 	for _, policy := range set.Policies {
 		origin := [2]int32(repertoire.Origins[2*policy.Number:])
 		if origin[0] < 0 {
-			return nil, errors.Errorf("the initial state of %s was not stored: an older version filled it",
+			return nil, fmt.Errorf("the initial state of %s was not stored: an older version filled it",
 				policy)
 		}
 		own := s

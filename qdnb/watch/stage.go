@@ -1,11 +1,10 @@
 package watch
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"slices"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
@@ -20,19 +19,19 @@ func newStage(env envs.Env) (*stage, error) {
 		s.Bodies, s.poses = inner.Bodies(), inner.Poses
 	case *envs.Rigid:
 		if err := s.rigid(inner.System); err != nil {
-			return nil, errors.WithMessage(err, env.Spec().Name)
+			return nil, fmt.Errorf("%s: %w", env.Spec().Name, err)
 		}
 	case envs.Perturbable:
 		if err := s.rigid(inner.System); err != nil {
-			return nil, errors.WithMessage(err, env.Spec().Name)
+			return nil, fmt.Errorf("%s: %w", env.Spec().Name, err)
 		}
 	case envs.Pointmaze:
 		s.Bodies, s.poses = pointmazeBodies(inner), pointPoses
 	case *envs.BlackBox:
-		return nil, errors.Errorf("%s has no bodies to film: its genotypes are solutions, not policies",
+		return nil, fmt.Errorf("%s has no bodies to film: its genotypes are solutions, not policies",
 			env.Spec().Name)
 	default:
-		return nil, errors.Errorf("%s has no visible bodies: a custom environment must be an "+
+		return nil, fmt.Errorf("%s has no visible bodies: a custom environment must be an "+
 			"envs.Rigid or a watch.Visible to be filmed", env.Spec().Name)
 	}
 	var rest []scene.Pose

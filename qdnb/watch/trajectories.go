@@ -1,9 +1,8 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -55,7 +54,7 @@ func SkillTrajectories(env envs.Env, run *runs.Run) (*figures.Figure, error) {
 func arenaOf(env envs.Env) (figures.Arena, error) {
 	spec := env.Spec()
 	if !spec.Positions() {
-		return figures.Arena{}, errors.Errorf("%s has no positions to draw", spec.Name)
+		return figures.Arena{}, fmt.Errorf("%s has no positions to draw", spec.Name)
 	}
 	arena := figures.ArenaWithin(spec.Descriptor)
 	env = envs.Inner(env)

@@ -10,12 +10,12 @@ import "C"
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/gomlx/go-xla/pjrt"
-	"github.com/pkg/errors"
 )
 
 // hooked is the store attached to the plugin.
@@ -38,7 +38,7 @@ func Hook(path string, store *Store, environment []byte) error {
 	defer C.free(unsafe.Pointer(name))
 	table := C.hook_plugin(name)
 	if table == 0 {
-		return errors.Errorf("the calls of %s cannot be intercepted", path)
+		return fmt.Errorf("the calls of %s cannot be intercepted", path)
 	}
 	hooked.store, hooked.environment = store, environment
 	return pjrt.RegisterPreloadedPlugin(path, uintptr(table))

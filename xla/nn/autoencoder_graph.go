@@ -1,10 +1,10 @@
 package nn
 
 import (
+	"fmt"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -53,7 +53,7 @@ type coder struct {
 func (a Autoencoder) view(row *Node) coder {
 	if row.Shape().Size() != a.Params() || row.Rank() > 2 || row.Shape().Dimensions[row.Rank()-1] !=
 		a.Params() {
-		panic(errors.Errorf("an auto-encoder of %d features and %d units has %d parameters, a row of "+
+		panic(fmt.Errorf("an auto-encoder of %d features and %d units has %d parameters, a row of "+
 			"shape %s does not fit",
 			a.Features, a.Hidden, a.Params(), row.Shape()))
 	}
@@ -78,7 +78,7 @@ func (c coder) row() *Node {
 func (a Autoencoder) decoderInputs(sequences *Node) *Node {
 	dims := sequences.Shape().Dimensions
 	if len(dims) != 3 || dims[1] != a.Steps || dims[2] != a.Features || a.Steps < 2 {
-		panic(errors.Errorf("an auto-encoder of %d steps of %d features cannot read sequences of shape "+
+		panic(fmt.Errorf("an auto-encoder of %d steps of %d features cannot read sequences of shape "+
 			"%s: it takes "+
 			"[N, steps, features], of two steps or more", a.Steps, a.Features, sequences.Shape()))
 	}

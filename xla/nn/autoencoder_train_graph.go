@@ -1,13 +1,13 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -125,7 +125,7 @@ func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs
 func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, epochs *Node,
 	source T, order func(epoch *Node, source T) *Node) (trained, loss *Node) {
 	if t.Batch < 1 {
-		panic(errors.Errorf("an auto-encoder cannot be trained with batches of %d sequences", t.Batch))
+		panic(fmt.Errorf("an auto-encoder cannot be trained with batches of %d sequences", t.Batch))
 	}
 	type learner struct {
 		Row, Loss *Node

@@ -1,12 +1,12 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -89,7 +89,7 @@ type Cell struct {
 // View cuts a row [N] into a cell.
 func (l LSTM) View(row *Node) Cell {
 	if row.Rank() != 1 || row.Shape().Dimensions[0] != l.Params() {
-		panic(errors.Errorf("an LSTM of %d inputs and %d units has %d parameters, a row of shape %s "+
+		panic(fmt.Errorf("an LSTM of %d inputs and %d units has %d parameters, a row of shape %s "+
 			"does not fit", l.Inputs, l.Hidden, l.Params(), row.Shape()))
 	}
 	h, split := l.Hidden, 4*l.Hidden*(1+l.Hidden)

@@ -1,13 +1,13 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -117,7 +117,7 @@ type Net struct {
 // View cuts rows [P, N] into networks.
 func (m MLP) View(rows *Node) Net {
 	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != m.Params() {
-		panic(errors.Errorf("networks %v have %d parameters each, rows of shape %s do not fit", m.Sizes,
+		panic(fmt.Errorf("networks %v have %d parameters each, rows of shape %s do not fit", m.Sizes,
 			m.Params(), rows.Shape()))
 	}
 	net := Net{Form: m}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -46,10 +44,10 @@ func (t AdaptationTiming) String() string {
 func (b Adaptation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 	values := envs.GravityMultiplier.Values()
 	if b.Values < 1 || b.Values > len(values) {
-		return nil, errors.Errorf("values must be between 1 and %d, not %d", len(values), b.Values)
+		return nil, fmt.Errorf("values must be between 1 and %d, not %d", len(values), b.Values)
 	}
 	if b.Policies < 1 || b.Episodes < 1 {
-		return nil, errors.Errorf("policies and episodes must be 1 or more, not %d and %d", b.Policies,
+		return nil, fmt.Errorf("policies and episodes must be 1 or more, not %d and %d", b.Policies,
 			b.Episodes)
 	}
 	env, err := envs.Make(b.Env)

@@ -7,7 +7,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
@@ -48,7 +47,7 @@ const insertionCells = 1024
 // Measure implements [Benchmark].
 func (b Insertion) Measure(p *xla.Platform) (fmt.Stringer, error) {
 	if b.Batch < 1 || b.Better < 0 || b.Better > b.Batch {
-		return nil, errors.Errorf("batch must be 1 or more and better between 0 and batch, not %d and "+
+		return nil, fmt.Errorf("batch must be 1 or more and better between 0 and batch, not %d and "+
 			"%d", b.Batch, b.Better)
 	}
 	params := nn.Policy(87, []int{256, 256}, 8).Params()

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -10,7 +11,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
@@ -60,7 +60,7 @@ func (b Updates) Measure(p *xla.Platform) (fmt.Stringer, error) {
 		return nil, names.Unknown("learner", b.Learner, slices.Sorted(maps.Keys(learners)))
 	}
 	if b.Steps < 1 || b.Buffer < 1 {
-		return nil, errors.Errorf("steps and buffer must be 1 or more, not %d and %d", b.Steps, b.Buffer)
+		return nil, fmt.Errorf("steps and buffer must be 1 or more, not %d and %d", b.Steps, b.Buffer)
 	}
 	u, err := learner(p, b)
 	if err != nil {
@@ -174,7 +174,7 @@ func benchVariation(p *xla.Platform, s Updates) (updates, error) {
 	const observations, actions = 87, 8
 	type whole struct{ Individuals, Critics, Observations *graph.Node }
 	if s.Individuals < 1 {
-		return updates{}, errors.Errorf("individuals must be 1 or more, not %d", s.Individuals)
+		return updates{}, fmt.Errorf("individuals must be 1 or more, not %d", s.Individuals)
 	}
 	algorithm := td3.New(td3.Default(), nn.Policy(observations, []int{256, 256}, actions))
 	return newUpdates(p, func(key xla.Key) whole {

@@ -3,10 +3,9 @@ package evolution
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -111,23 +110,23 @@ func (c *CMAMAE) Check() error {
 	case !slices.Contains(StrategyNames, c.Strategy):
 		return names.Unknown("strategy", c.Strategy, StrategyNames)
 	case c.Strategy != lmMAESName && c.Vectors != 0:
-		return errors.Errorf("vectors is a setting of %s: set strategy=%[1]s", lmMAESName)
+		return fmt.Errorf("vectors is a setting of %s: set strategy=%[1]s", lmMAESName)
 	case c.Strategy != openAIESName &&
 		(c.AdamLearningRate != adamLearningRate || c.AdamL2Coeff != adamL2Coeff):
-		return errors.Errorf("adam_learning_rate and adam_l2_coeff are settings of %s: set "+
+		return fmt.Errorf("adam_learning_rate and adam_l2_coeff are settings of %s: set "+
 			"strategy=%[1]s", openAIESName)
 	case c.Batch%c.Emitters != 0 || c.Batch < 2*c.Emitters:
-		return errors.Errorf("batch must be a multiple of emitters, at least twice as many, not %d of %d",
+		return fmt.Errorf("batch must be a multiple of emitters, at least twice as many, not %d of %d",
 			c.Batch, c.Emitters)
 	case c.Strategy == openAIESName && c.Batch/c.Emitters%2 != 0:
-		return errors.Errorf("%s samples pairs: batch/emitters must be even, not %d", openAIESName,
+		return fmt.Errorf("%s samples pairs: batch/emitters must be even, not %d", openAIESName,
 			c.Batch/c.Emitters)
 	case !(c.Sigma0 > 0 && c.Sigma0 < 1e6):
-		return errors.Errorf("sigma0 must be above 0 and below 1e6, not %g", c.Sigma0)
+		return fmt.Errorf("sigma0 must be above 0 and below 1e6, not %g", c.Sigma0)
 	case !(c.ArchiveLearningRate >= 0 && c.ArchiveLearningRate <= 1):
-		return errors.Errorf("archive_learning_rate must be from 0 to 1, not %g", c.ArchiveLearningRate)
+		return fmt.Errorf("archive_learning_rate must be from 0 to 1, not %g", c.ArchiveLearningRate)
 	case !(math.Abs(c.annealing().ThresholdMin) < 1e30):
-		return errors.Errorf("threshold_min must be a number from -1e30 to 1e30, not %g", c.ThresholdMin)
+		return fmt.Errorf("threshold_min must be a number from -1e30 to 1e30, not %g", c.ThresholdMin)
 	case !slices.Contains(RestartRules, c.RestartRule):
 		return names.Unknown("restart_rule", c.RestartRule, RestartRules)
 	}

@@ -2,12 +2,13 @@ package evolution
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -31,7 +32,7 @@ type DescriptorConditionedSettings struct {
 
 func (s DescriptorConditionedSettings) check(batch, length int) error {
 	if !(s.InjectionShare >= 0 && s.InjectionShare+s.IsolineShare <= 1) {
-		return errors.Errorf("injection_share must be at least 0 and at most 1 - isoline_share, not %g",
+		return fmt.Errorf("injection_share must be at least 0 and at most 1 - isoline_share, not %g",
 			s.InjectionShare)
 	}
 	return cmp.Or(s.PolicyGradientSettings.check(batch, length),

@@ -1,11 +1,11 @@
 package evolution
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -24,7 +24,7 @@ type lmMAES struct {
 func (d lmMAES) start(mean *Node) distributions {
 	e, n := mean.Shape().Dimensions[0], mean.Shape().Dimensions[1]
 	if d.size > n {
-		panic(errors.Errorf("%s needs at most as many policies per strategy (batch/emitters) as a "+
+		panic(fmt.Errorf("%s needs at most as many policies per strategy (batch/emitters) as a "+
 			"policy has parameters, not %d for %d: lower batch", lmMAESName, d.size, n))
 	}
 	path, age := ZerosLike(mean), ReduceSum(ZerosLike(mean), 1)

@@ -2,8 +2,7 @@ package evolution
 
 import (
 	"cmp"
-
-	"github.com/pkg/errors"
+	"fmt"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms"
@@ -32,10 +31,10 @@ func (s PolicyGradientSettings) check(batch, length int) error {
 		return err
 	}
 	if !(s.IsolineShare >= 0 && s.IsolineShare < 1) {
-		return errors.Errorf("isoline_share must be at least 0 and below 1, not %g", s.IsolineShare)
+		return fmt.Errorf("isoline_share must be at least 0 and below 1, not %g", s.IsolineShare)
 	}
 	if rows := batch * length; s.ReplayBufferSize < max(rows, s.TransitionsBatchSize) {
-		return errors.Errorf("replay_buffer_size must be at least %d, the transitions of a generation "+
+		return fmt.Errorf("replay_buffer_size must be at least %d, the transitions of a generation "+
 			"(batch times episode_length) and of a training batch, not %d",
 			max(rows, s.TransitionsBatchSize), s.ReplayBufferSize)
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
@@ -137,7 +135,7 @@ func (m *MapElites) Check() error {
 	}
 	// written so that NaN fails, too
 	if !(m.IsoSigma >= 0 && m.IsoSigma < 1e6) || !(m.LineSigma >= 0 && m.LineSigma < 1e6) {
-		return errors.Errorf("iso_sigma and line_sigma must be at least 0 and below 1e6, not %g and %g",
+		return fmt.Errorf("iso_sigma and line_sigma must be at least 0 and below 1e6, not %g and %g",
 			m.IsoSigma, m.LineSigma)
 	}
 	return nil

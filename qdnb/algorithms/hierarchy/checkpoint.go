@@ -2,11 +2,11 @@ package hierarchy
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/crc32"
 	"math"
 	"slices"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -73,7 +73,7 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	}
 	counters, err := arrays[countersName].Float64s()
 	if want := 3 + len(s.means.Sums); err != nil || len(counters) != want {
-		return errors.Errorf("the checkpoint has %d counters, but this run needs %d", len(counters), want)
+		return fmt.Errorf("the checkpoint has %d counters, but this run needs %d", len(counters), want)
 	}
 	if err := s.checkpoint().Restore(arrays); err != nil {
 		return err

@@ -2,11 +2,11 @@ package hierarchy
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/ppo"
@@ -92,7 +92,7 @@ func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n
 	error) {
 	task = task.with(settings)
 	if n < 1 {
-		return nil, errors.Errorf("an evaluation needs at least 1 episode, not %d", n)
+		return nil, fmt.Errorf("an evaluation needs at least 1 episode, not %d", n)
 	}
 	if err := cmp.Or(settings.Check(), task.check(skills)); err != nil {
 		return nil, err
@@ -151,7 +151,10 @@ func (e *Evaluator) Evaluate(policy Policy, skills xla.Array, seed, number int64
 func (e *Evaluator) upload(policy Policy) (xla.State[actor], error) {
 	act, c := e.actor.First(), &xla.Checkpoint{}
 	c.Add(&act, e.platform.Copies(), "", actorNames[:len(act.Leaves())]...)
-	return act, errors.WithMessage(c.Restore(policy), "the policy does not fit the settings")
+	if err := c.Restore(policy); err != nil {
+		return act, fmt.Errorf("the policy does not fit the settings: %w", err)
+	}
+	return act, nil
 }
 
 func (e *Evaluator) evaluate(act xla.State[actor], skills xla.Array, seed,
@@ -183,7 +186,7 @@ func (e *Evaluator) evaluate(act xla.State[actor], skills xla.Array, seed,
 // Upload copies the rows of skills, [skills, N], to where the workers read them.
 func Upload(p *xla.Platform, rows npz.Array) (none xla.Array, err error) {
 	if len(rows.Shape) != 2 || rows.Shape[0] < 1 {
-		return none, errors.Errorf("skills must have shape [skills, parameters] with at least one "+
+		return none, fmt.Errorf("skills must have shape [skills, parameters] with at least one "+
 			"skill, not %v", rows.Shape)
 	}
 	if err := p.CheckMemory(4*int64(rows.Len()), 0); err != nil {

@@ -2,9 +2,8 @@ package hierarchy
 
 import (
 	"cmp"
+	"fmt"
 	"math"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms/ppo"
@@ -61,7 +60,7 @@ func (s Settings) Check() error {
 		return err
 	}
 	if s.Sequences()%s.NumEnvs != 0 {
-		return errors.Errorf("batch_size times num_minibatches must be a multiple of num_envs, but %d "+
+		return fmt.Errorf("batch_size times num_minibatches must be a multiple of num_envs, but %d "+
 			"is not a multiple of %d", s.Sequences(), s.NumEnvs)
 	}
 	return nil

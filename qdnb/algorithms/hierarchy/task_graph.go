@@ -1,10 +1,10 @@
 package hierarchy
 
 import (
+	"fmt"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/ppo"
@@ -39,13 +39,13 @@ func (t Task) check(skills []int) error {
 	spec := t.Env.Spec()
 	switch sizes := t.Skills.Net.Sizes; {
 	case len(skills) != 2 || skills[0] < 1 || skills[1] != t.Skills.Net.Params():
-		return errors.Errorf("skills of shape %v do not fit networks of %d parameters", skills,
+		return fmt.Errorf("skills of shape %v do not fit networks of %d parameters", skills,
 			t.Skills.Net.Params())
 	case t.Unseen < 0 || sizes[0] != spec.Observations-t.Unseen:
-		return errors.Errorf("skills expect %d observations, but %s has %d, of which %d are hidden",
+		return fmt.Errorf("skills expect %d observations, but %s has %d, of which %d are hidden",
 			sizes[0], spec.Name, spec.Observations, t.Unseen)
 	case max(t.Place[0], t.Place[1]) >= spec.Observations || min(t.Place[0], t.Place[1]) < 0:
-		return errors.Errorf("%s has no observations %v", spec.Name, t.Place)
+		return fmt.Errorf("%s has no observations %v", spec.Name, t.Place)
 	}
 	return nil
 }

@@ -2,8 +2,7 @@ package ppo
 
 import (
 	"cmp"
-
-	"github.com/pkg/errors"
+	"fmt"
 
 	"example.com/qdnb/internal/limits"
 )
@@ -74,7 +73,7 @@ func (c Config) Check() error {
 		return err
 	}
 	if n := c.Sequences(); n > maxSequences {
-		return errors.Errorf("batch_size times num_minibatches must be at most %d, not %d", maxSequences,
+		return fmt.Errorf("batch_size times num_minibatches must be at most %d, not %d", maxSequences,
 			n)
 	}
 	return nil

@@ -2,11 +2,11 @@ package repertoire
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -80,7 +80,7 @@ func (s AuroraSettings) Check(length int) error {
 			[]string{OnlyDescriptor, NoDescriptor, FullState})
 	}
 	if !(s.Threshold >= 0 && s.Threshold < 1e6) || !(s.LearningRate > 0 && s.LearningRate < 1e3) {
-		return errors.Errorf("threshold must be at least 0 and ae_learning_rate above 0, not %g and %g",
+		return fmt.Errorf("threshold must be at least 0 and ae_learning_rate above 0, not %g and %g",
 			s.Threshold, s.LearningRate)
 	}
 	return nil
@@ -246,7 +246,7 @@ func (a Aurora) Maintain(due string, generation *Node, key xla.Key) Archive {
 	case adaptThreshold:
 		a.Distance = a.Distance.Update(a.Members.Size(), a.target())
 	default:
-		panic(errors.Errorf("AURORA has no maintenance step %q", due))
+		panic(fmt.Errorf("AURORA has no maintenance step %q", due))
 	}
 	a.Members = a.Members.Maintain(a.Members.Survivors(a.Distance.Length))
 	return a

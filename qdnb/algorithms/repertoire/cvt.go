@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/xla"
@@ -66,7 +64,7 @@ const (
 func (c CVT) Centroids(lower, upper []float32) (npz.Array, error) {
 	d := len(lower)
 	if d == 0 || len(upper) != d {
-		return npz.Array{}, errors.Errorf("a tessellation needs as many lower as upper limits, not %d "+
+		return npz.Array{}, fmt.Errorf("a tessellation needs as many lower as upper limits, not %d "+
 			"and %d", d, len(upper))
 	}
 	if err := c.Check(); err != nil {

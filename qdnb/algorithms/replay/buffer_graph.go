@@ -1,10 +1,10 @@
 package replay
 
 import (
+	"fmt"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -36,7 +36,7 @@ func (b Buffer) Insert(rows *Node) Buffer {
 	capacity, width := b.Rows.Shape().Dimensions[0], b.Rows.Shape().Dimensions[1]
 	kind := xla.KindOf(rows.Graph())
 	if rows.Rank() != 2 || StoredWidth(kind, rows.Shape().Dimensions[1]) != width {
-		panic(errors.Errorf("rows of shape %s do not fit a buffer of shape %s", rows.Shape(),
+		panic(fmt.Errorf("rows of shape %s do not fit a buffer of shape %s", rows.Shape(),
 			b.Rows.Shape()))
 	}
 	n := rows.Shape().Dimensions[0]

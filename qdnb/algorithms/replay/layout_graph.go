@@ -1,8 +1,8 @@
 package replay
 
 import (
+	"fmt"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -57,7 +57,7 @@ type Batch struct {
 func (l Layout) Split(rows *Node) Batch {
 	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != l.Width() &&
 		rows.Shape().Dimensions[1] != StoredWidth(xla.KindOf(rows.Graph()), l.Width()) {
-		panic(errors.Errorf("rows of shape %s do not fit transitions of %d numbers", rows.Shape(),
+		panic(fmt.Errorf("rows of shape %s do not fit transitions of %d numbers", rows.Shape(),
 			l.Width()))
 	}
 	start := 0
@@ -84,7 +84,7 @@ func (l Layout) Join(b Batch) *Node {
 	widths := l.widths()
 	for i, part := range parts {
 		if len(parts) != len(widths) || part.Rank() != 2 || part.Shape().Dimensions[1] != widths[i] {
-			panic(errors.Errorf("a batch with column %d of shape %s does not fit columns of %v numbers", i,
+			panic(fmt.Errorf("a batch with column %d of shape %s does not fit columns of %v numbers", i,
 				part.Shape(), widths))
 		}
 	}

@@ -1,12 +1,12 @@
 package replay
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -30,7 +30,7 @@ type Returns struct {
 // environments.
 func NewReturns(g *Graph, capacity, environments int) Returns {
 	if environments < 1 || capacity < environments || capacity%environments != 0 {
-		panic(errors.Errorf("buffer capacity %d is not a multiple of the %d environments", capacity,
+		panic(fmt.Errorf("buffer capacity %d is not a multiple of the %d environments", capacity,
 			environments))
 	}
 	rows := Zeros(g, shapes.Make(dtypes.Float32, capacity/environments, environments))
@@ -49,11 +49,11 @@ func NewReturns(g *Graph, capacity, environments int) Returns {
 func (r Returns) Insert(reward, done *Node, length int) Returns {
 	steps, n := r.Rows.Shape().Dimensions[0], r.Rows.Shape().Dimensions[1]
 	if !reward.Shape().Equal(r.Running.Shape()) || !done.Shape().Equal(r.Running.Shape()) {
-		panic(errors.Errorf("rewards of shape %s and ends of shape %s do not fit %d environments",
+		panic(fmt.Errorf("rewards of shape %s and ends of shape %s do not fit %d environments",
 			reward.Shape(), done.Shape(), n))
 	}
 	if length < 1 || length > steps {
-		panic(errors.Errorf("episodes of %d steps do not fit a buffer of %d steps", length, steps))
+		panic(fmt.Errorf("episodes of %d steps do not fit a buffer of %d steps", length, steps))
 	}
 	running := Add(r.Running, reward)
 

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -8,7 +9,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -42,7 +42,7 @@ const downloadRows = 1 << 13
 func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 	capacity, width := s.Shape()
 	if from < max(0, total-capacity) || to > total || from > to {
-		return nil, errors.Errorf("the replay buffer does not hold the rows %d to %d", from, to)
+		return nil, fmt.Errorf("the replay buffer does not hold the rows %d to %d", from, to)
 	}
 	n := min(capacity, downloadRows)
 	in := windowIn{s.rows(), xla.Declare(dtypes.Int32)}

@@ -2,11 +2,11 @@ package scoring
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
@@ -79,7 +79,7 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 	plan.Episodes = cmp.Or(plan.Episodes, plan.Policies)
 	plan.Slice = cmp.Or(plan.Slice, task.DefaultSlice(p.Kind, plan.Episodes))
 	if plan.Policies < 1 || plan.Policies > plan.Episodes || plan.Slice < 1 || task.Length < 1 {
-		return nil, errors.Errorf("a rollout needs at least 1 policy, 1 step, slices of 1 and an "+
+		return nil, fmt.Errorf("a rollout needs at least 1 policy, 1 step, slices of 1 and an "+
 			"episode per policy, not %d, %d, %d and %d", plan.Policies, task.Length, plan.Slice,
 			plan.Episodes)
 	}
@@ -172,7 +172,7 @@ func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64,
 	conditions *envs.Conditions) (r Results, err error) {
 	live, ok := e.batch.Env.(envs.Perturbable)
 	if conditions != nil && !ok {
-		return r, errors.Errorf("the conditions of %s cannot be changed", e.batch.Env.Spec().Name)
+		return r, fmt.Errorf("the conditions of %s cannot be changed", e.batch.Env.Spec().Name)
 	}
 	in := evaluatorIn{Genotypes: xla.Value(genotypes), Seed: e.platform.Seed(seed),
 		Worker: xla.Value(e.platform.WorkerNumbers())}

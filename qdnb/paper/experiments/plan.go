@@ -1,12 +1,11 @@
 package experiments
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/names"
@@ -95,7 +94,7 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		o.Seeds = o.Scale.seeds(e.name)
 	}
 	if o.Seeds < 1 || o.Seeds > 1000 {
-		return nil, errors.Errorf("the number of seeds must be 1 to 1000, not %d", o.Seeds)
+		return nil, fmt.Errorf("the number of seeds must be 1 to 1000, not %d", o.Seeds)
 	}
 	switch o.Budget {
 	case "":
@@ -122,7 +121,7 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		for _, env := range e.envs {
 			for _, algorithm := range e.algorithms {
 				if err := e.lines(p, algorithm, env, seed); err != nil {
-					return nil, errors.WithMessagef(err, "%s on %s", algorithm, env)
+					return nil, fmt.Errorf("%s on %s: %w", algorithm, env, err)
 				}
 			}
 		}
@@ -198,7 +197,7 @@ func (p planner) targets(algorithm, env string) ([]string, error) {
 		return []string{assign("smerl_target", p.Targets[i].Target),
 			assign("smerl_margin", p.Targets[i].Margin)}, nil
 	case len(p.Targets) > 0 || p.Scale == Medium:
-		return nil, errors.Errorf("SMERL has no target on %s at scale %s: run the experiment "+
+		return nil, fmt.Errorf("SMERL has no target on %s at scale %s: run the experiment "+
 			"smerl-targets at that scale first, and pass its smerl_targets_summary.csv with "+
 			"--targets", env, p.Scale)
 	}
