@@ -5,33 +5,24 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 func TestAdaptation(t *testing.T) {
-	config, err := NewConfig("adaptation", "ant-uni", 0,
-		map[string]any{"perturbation": "gravity", "skills": "map-elites-ant-uni-0-1a2b3c4d"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := Create(t.TempDir(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(NewConfig("adaptation", "ant-uni", 0,
+		map[string]any{"perturbation": "gravity", "skills": "map-elites-ant-uni-0-1a2b3c4d"}))
+	w := must.Get(Create(t.TempDir(), config))
 	defer w.Close()
 	metrics := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(text), 0o666))
 	}
 	metrics("index,x,y,skill,fitness_median\n1,2,nan,3,nan\n1,2,nan,7,5\n1,2,nan,9,5\n" +
 		"0,0.5,nan,3,-inf\n0,0.5,nan,7,nan\n2,3,nan,3,nan\n")
-	a, err := w.Adaptation()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(w.Adaptation())
 	if a.Perturbation != "gravity" || a.Skills != "map-elites-ant-uni-0-1a2b3c4d" || len(a.Values) !=
 		3 {
 		t.Fatalf("%+v", a)
@@ -54,23 +45,18 @@ func TestAdaptation(t *testing.T) {
 		t.Errorf("scores of skills 9, 3 and 8: %g, %g, %g", v.Score(9), v.Score(3), v.Score(8))
 	}
 	controller, err := NewConfig("ppo", "halfcheetah-hurdles", 0, map[string]any{"skills": "a-run"})
-	must(t, err)
+	must.Do(err)
 	for _, config := range []Config{testConfig(t), controller} {
 		other, err := Create(t.TempDir(), config)
-		must(t, err)
+		must.Do(err)
 		defer other.Close()
-		if _, err := other.Adaptation(); err == nil || !strings.Contains(err.Error(),
-			"is not a run of adaptation") {
-			t.Errorf("of a run of %s: %v", config.Algorithm, err)
-		}
+		errtest.Want(t, errtest.Of(other.Adaptation()), "is not a run of adaptation")
 	}
 	for text, want := range map[string]string{
 		"index,x,y,skill,fitness_median\n": "no results yet",
 		"generation,max_fitness\n1,2\n":    "index",
 	} {
 		metrics(text)
-		if _, err := w.Adaptation(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("of %q: %v, want %q", text, err, want)
-		}
+		errtest.Want(t, errtest.Of(w.Adaptation()), want)
 	}
 }

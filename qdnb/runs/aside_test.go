@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/must"
 )
 
 func TestSetAside(t *testing.T) {
@@ -13,17 +15,12 @@ func TestSetAside(t *testing.T) {
 		t.Fatalf("of nothing: %q, %v", aside, err)
 	}
 	for _, name := range []string{".1", ".2"} {
-		w, err := Create(root, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Create(root, c))
 		if _, err := SetAside(root, c); err == nil || !strings.Contains(err.Error(),
 			"is being trained by process") {
 			t.Fatalf("a folder in use: %v", err)
 		}
-		if _, err := os.Stat(filepath.Join(w.Dir, configFile)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(os.Stat(filepath.Join(w.Dir, configFile)))
 		w.Close()
 		aside, err := SetAside(root, c)
 		if err != nil || aside != filepath.Join(root, asideDir, c.Name()+name) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/qdnb/internal/must"
 )
 
 func TestBudgetEndsAtTheFirstLimit(t *testing.T) {
@@ -79,10 +81,7 @@ func TestBudgetInWordsAndJSON(t *testing.T) {
 		if got := budget.String(); got != words {
 			t.Errorf("%q, want %q", got, words)
 		}
-		data, err := json.Marshal(budget)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(json.Marshal(budget))
 		var back Budget
 		if err := json.Unmarshal(data, &back); err != nil || back != budget {
 			t.Errorf("%s came back as %+v, %v", data, back, err)
@@ -131,10 +130,7 @@ func TestStatusRoundTrip(t *testing.T) {
 		Finished: true, Version: "1", Updated: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)}
 	for _, fitness := range []float64{-128, math.Inf(-1)} {
 		s.MaxFitness = fitness
-		data, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(json.Marshal(s))
 		back, err := parseStatus(data)
 		if err != nil || !reflect.DeepEqual(back, s) {
 			t.Errorf("%s came back as %+v, %v", data, back, err)
@@ -183,12 +179,8 @@ func TestUseMachineKeepsTheHistory(t *testing.T) {
 	} {
 		s.UseMachine(MachineUse{Machine: c.machine, Commit: c.commit, After: c.after})
 		data, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s, err = parseStatus(data); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
+		s = must.Get(parseStatus(data))
 		var got []string
 		for _, u := range s.Machines {
 			got = append(got, fmt.Sprint(u.Machine, " ", u.Commit, " ", u.After))

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 )
 
@@ -72,9 +74,9 @@ func advance(t testing.TB, w *Writer, from, to int64, last bool) {
 	}
 	for g := from + 1; g <= to; g++ {
 		if g == to && last {
-			must(t, w.StageRepertoire(gridAt(g).repertoire()))
+			must.Do(w.StageRepertoire(gridAt(g).repertoire()))
 		}
-		must(t, w.SaveCheckpoint(g, gridAt(g).arrays(), nil))
+		must.Do(w.SaveCheckpoint(g, gridAt(g).arrays(), nil))
 	}
 }
 
@@ -97,7 +99,7 @@ func checkpointFiles(t testing.TB, w *Writer) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	paths, err := filepath.Glob(filepath.Join(w.Dir, checkpointsDir, "*"))
-	must(t, err)
+	must.Do(err)
 	if path := filepath.Join(w.Dir, repertoireFile); exists(path) {
 		paths = append(paths, path)
 	}
@@ -114,7 +116,7 @@ func TestGenotypesOfEveryCheckpoint(t *testing.T) {
 	for g := range int64(20) {
 		advance(t, w, g-1, g, false)
 		if g%7 == 3 { // the process is killed
-			must(t, w.Close())
+			must.Do(w.Close())
 			w = create(t, root)
 		}
 		if warnings := expect(t, w, g); len(warnings) > 0 {
@@ -134,7 +136,7 @@ func TestFinishedRunStoresItsRepertoireOnce(t *testing.T) {
 		w := create(t, root)
 		for _, stop := range stops {
 			advance(t, w, from, stop, false)
-			must(t, w.Close())
+			must.Do(w.Close())
 			w = create(t, root)
 			expect(t, w, stop)
 			from = stop
@@ -164,23 +166,23 @@ func TestFinishedRunStoresItsRepertoireOnce(t *testing.T) {
 	// a grid that is the repertoire, after a checkpoint of the same generation
 	arrays := gridAt(20).arrays()
 	delete(arrays, "genotypes")
-	must(t, w.SaveCheckpoint(20, arrays, nil))
-	must(t, w.StageRepertoire(gridAt(20).repertoire()))
-	must(t, w.SaveCheckpoint(20, arrays, nil))
+	must.Do(w.SaveCheckpoint(20, arrays, nil))
+	must.Do(w.StageRepertoire(gridAt(20).repertoire()))
+	must.Do(w.SaveCheckpoint(20, arrays, nil))
 	if n := len(checkpointFiles(t, w)); n != 2 {
 		t.Errorf("%d files, want the state and repertoire.npz", n)
 	}
 
 	// a repertoire of another state, and one with other genotypes
-	must(t, w.SaveRepertoire(gridAt(3).repertoire()))
+	must.Do(w.SaveRepertoire(gridAt(3).repertoire()))
 	if _, generation, warnings, err := w.LoadCheckpoint(nil); err != nil || generation != -1 ||
 		!strings.Contains(warnings[0], "repertoire.npz is of another state") {
 		t.Errorf("generation %d, %q, %v", generation, warnings, err)
 	}
 	arrays = gridAt(20).arrays()
 	arrays["passive_genotypes"].Data.([]float32)[3] = 99
-	must(t, w.StageRepertoire(gridAt(20).repertoire()))
-	must(t, w.SaveCheckpoint(20, arrays, nil))
+	must.Do(w.StageRepertoire(gridAt(20).repertoire()))
+	must.Do(w.SaveCheckpoint(20, arrays, nil))
 	if got, _, _, err := w.LoadCheckpoint(nil); err != nil || !reflect.DeepEqual(got, arrays) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -192,7 +194,7 @@ func TestExtendedRunKeepsItsGenotypes(t *testing.T) {
 	root := t.TempDir()
 	w := create(t, root)
 	advance(t, w, -1, 10, true)
-	must(t, w.Close())
+	must.Do(w.Close())
 	w = create(t, root)
 	expect(t, w, 10)
 	first := mustRead(t, filepath.Join(w.Dir, repertoireFile))
@@ -206,12 +208,12 @@ func TestExtendedRunKeepsItsGenotypes(t *testing.T) {
 	advance(t, w, 13, 14, true)
 	last := checkpointFiles(t, w)
 	put := func(name, content string) {
-		must(t, os.WriteFile(filepath.Join(w.Dir, name), []byte(content), 0o666))
+		must.Do(os.WriteFile(filepath.Join(w.Dir, name), []byte(content), 0o666))
 	}
 	// killed before the state was written, and before repertoire.npz was replaced
 	for _, written := range []bool{false, true} {
-		must(t, w.Close())
-		must(t, os.RemoveAll(w.Dir))
+		must.Do(w.Close())
+		must.Do(os.RemoveAll(w.Dir))
 		w = create(t, root)
 		advance(t, w, -1, 10, true)
 		for _, kind := range []string{genotypesKind, repertoireKind, stateKind} {
@@ -223,16 +225,16 @@ func TestExtendedRunKeepsItsGenotypes(t *testing.T) {
 				put(filepath.Join(checkpointsDir, generationFile(kind, 14)), content)
 			}
 		}
-		must(t, w.Close())
+		must.Do(w.Close())
 		w = create(t, root)
 		if !written {
 			expect(t, w, 10)
-			must(t, w.Begin(10, "generation"))
+			must.Do(w.Begin(10, "generation"))
 			advance(t, w, 10, 13, false)
 		}
 		expect(t, w, map[bool]int64{true: 14, false: 13}[written])
-		must(t, w.StageRepertoire(gridAt(14).repertoire()))
-		must(t, w.SaveCheckpoint(14, gridAt(14).arrays(), nil))
+		must.Do(w.StageRepertoire(gridAt(14).repertoire()))
+		must.Do(w.SaveCheckpoint(14, gridAt(14).arrays(), nil))
 		if got := checkpointFiles(t, w); !reflect.DeepEqual(got, last) {
 			t.Errorf("state written %v: other files", written)
 		}
@@ -249,7 +251,7 @@ func TestDamagedGenotypes(t *testing.T) {
 	content := mustRead(t, path)
 	check := func(what string, data []byte) {
 		t.Helper()
-		must(t, os.WriteFile(path, data, 0o666))
+		must.Do(os.WriteFile(path, data, 0o666))
 		got, generation, warnings, err := w.LoadCheckpoint(nil)
 		switch {
 		case err == nil && generation == 1 && reflect.DeepEqual(got, gridAt(1).arrays()): // unused bytes
@@ -268,12 +270,12 @@ func TestDamagedGenotypes(t *testing.T) {
 		check(fmt.Sprintf("cut off at byte %d", n), content[:n])
 	}
 	check("of another generation", mustRead(t, w.checkpointPath(genotypesKind, 0)))
-	must(t, os.Remove(path))
+	must.Do(os.Remove(path))
 	if warnings := expect(t, w, 0); len(warnings) != 1 || !strings.Contains(warnings[0], "is missing") {
 		t.Errorf("missing: %q", warnings)
 	}
 	// A disk or permission error is reported, since an older checkpoint would lose work.
-	must(t, os.Mkdir(path, 0o777)) // reading a folder is an error of the file system
+	must.Do(os.Mkdir(path, 0o777)) // reading a folder is an error of the file system
 	_, _, _, err := w.LoadCheckpoint(nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot read checkpoint ") ||
 		!strings.Contains(err.Error(), path) {
@@ -287,13 +289,10 @@ func TestGenotypesAfterAFailure(t *testing.T) {
 		w := create(t, t.TempDir())
 		advance(t, w, -1, 3, false)
 		path := w.checkpointPath(kind, 4)
-		must(t, os.Mkdir(path, 0o777))
-		must(t, w.StageRepertoire(gridAt(4).repertoire()))
-		err := w.SaveCheckpoint(4, gridAt(4).arrays(), nil)
-		if err == nil || !strings.Contains(err.Error(), w.Dir) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", kind, err)
-		}
-		must(t, os.Remove(path))
+		must.Do(os.Mkdir(path, 0o777))
+		must.Do(w.StageRepertoire(gridAt(4).repertoire()))
+		errtest.Want(t, w.SaveCheckpoint(4, gridAt(4).arrays(), nil), w.Dir)
+		must.Do(os.Remove(path))
 		expect(t, w, 3)
 		advance(t, w, 3, 4, true)
 		expect(t, w, 4)
@@ -309,14 +308,14 @@ func TestOtherArraysAreStoredWhole(t *testing.T) {
 		"b_genotypes": npz.Of([]float32{1, 2}), "b_fitnesses": npz.Of([]float32{1, 1}),
 		"c_genotypes": npz.Of([]float32{1, 2}, 1, 2), "c_fitnesses": npz.Of([]float32{1, 1}),
 	}
-	must(t, w.SaveCheckpoint(1, arrays, nil))
+	must.Do(w.SaveCheckpoint(1, arrays, nil))
 	got, _, _, err := w.LoadCheckpoint(nil)
 	if err != nil || !reflect.DeepEqual(got, arrays) || len(checkpointFiles(t, w)) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 	empty := map[string]npz.Array{"genotypes": npz.Of(make([]float32, 6), 2, 3),
 		"fitnesses": npz.Of([]float32{float32(math.Inf(-1)), float32(math.Inf(-1))})}
-	must(t, w.SaveCheckpoint(2, empty, nil))
+	must.Do(w.SaveCheckpoint(2, empty, nil))
 	if got, _, _, err = w.LoadCheckpoint(nil); err != nil || !reflect.DeepEqual(got, empty) {
 		t.Errorf("an empty repertoire: %v, %v", got, err)
 	}
@@ -335,7 +334,7 @@ func FuzzGenotypes(f *testing.F) {
 	f.Cleanup(func() { maxArrayBytes = whole })
 	f.Fuzz(func(t *testing.T, state, genotypes, name, final string) {
 		w, err := Create(t.TempDir(), config)
-		must(t, err)
+		must.Do(err)
 		defer w.Close()
 		r, err := npz.NewReader(bytes.NewReader(hostile.Archive(state)),
 			int64(len(hostile.Archive(state))))
@@ -348,13 +347,13 @@ func FuzzGenotypes(f *testing.F) {
 		}
 		about, err := json.Marshal(checkpointMeta{Run: w.Name(), Generation: 5, Meta: []byte("{}"),
 			Genotypes: []string{name}, Repertoire: final})
-		must(t, err)
+		must.Do(err)
 		arrays[metaKey] = npz.Of(about)
 		if npz.Write(w.checkpointPath(stateKind, 5), arrays) != nil {
 			return // an invalid name
 		}
 		for _, kind := range []string{genotypesKind, repertoireKind} {
-			must(t, os.WriteFile(w.checkpointPath(kind, 5), hostile.Archive(genotypes), 0o666))
+			must.Do(os.WriteFile(w.checkpointPath(kind, 5), hostile.Archive(genotypes), 0o666))
 		}
 		hostile.Bounded(t, len(state)+len(genotypes)+2*maxArrayBytes, func() {
 			got, generation, warnings, err := w.LoadCheckpoint(nil)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 )
 
@@ -87,8 +88,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), crashRoot+"="+root)
 		out, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
+		must.Do(err)
+		must.Do(cmd.Start())
 		said, took := bufio.NewScanner(out), 50*time.Millisecond
 		listen := func() bool {
 			if !said.Scan() {
@@ -109,7 +110,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			took = time.Since(begun)
 		}
 		time.Sleep(time.Duration(rand.Int64N(int64(min(took, time.Second)) + 1)))
-		must(t, cmd.Process.Kill())
+		must.Do(cmd.Process.Kill())
 		for listen() {
 		}
 		cmd.Wait() // an error, since it was killed
@@ -123,10 +124,10 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			t.Fatalf("generation %d after %d, status %d", generation, reached, w.Status.Generation)
 		}
 		reached = generation
-		must(t, (&testRing{capacity: 40, width: 1 << 12}).load(w, 30*(generation+1)))
+		must.Do((&testRing{capacity: 40, width: 1 << 12}).load(w, 30*(generation+1)))
 		if generation >= 0 {
 			state, err := arrays["state"].Float32s()
-			must(t, err)
+			must.Do(err)
 			if state[0] != float32(generation) || state[len(state)-1] != float32(generation) {
 				t.Fatalf("generation %d holds %v", generation, state[0])
 			}
@@ -135,14 +136,14 @@ func TestKilledAtAnyMoment(t *testing.T) {
 					t.Fatalf("generation %d: %s is %v", generation, name, arrays[name])
 				}
 			}
-			must(t, w.Begin(generation, "generation", "qd_score"))
+			must.Do(w.Begin(generation, "generation", "qd_score"))
 			table, err := w.Metrics()
-			must(t, err)
+			must.Do(err)
 			if len(table.Rows) != int(generation)+1 {
 				t.Fatalf("generation %d has %d rows", generation, len(table.Rows))
 			}
 		}
-		must(t, w.Close())
+		must.Do(w.Close())
 	}
 	if reached < 3 {
 		t.Errorf("no process came beyond generation %d", reached)

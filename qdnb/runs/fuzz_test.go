@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/pareto"
 )
@@ -34,10 +35,7 @@ func FuzzConfig(f *testing.F) {
 		if name := c.Name(); filepath.Base(name) != name {
 			t.Errorf("the folder name %q is invalid", name)
 		}
-		text, err := c.file()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(c.file())
 		again, err := parseConfig(text)
 		if err != nil {
 			t.Fatalf("%s is written as %s: %v", data, text, err)
@@ -88,9 +86,7 @@ func FuzzSet(f *testing.F) {
 func FuzzStatus(f *testing.F) {
 	whole, err := json.Marshal(Status{Progress: Progress{Generation: 3}, MaxFitness: 1,
 		Backends: []BackendUse{{"xla:cpu", -1}}, Descriptor: []string{"x"}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(err)
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
 	f.Add([]byte(`{"max_fitness":null,"budget":{"time":"x"},"updated":"now\n"}`))
@@ -122,9 +118,7 @@ func FuzzMetrics(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		run := &Run{Dir: t.TempDir(), Config: Config{Algorithm: "adaptation", Env: "ant-uni",
 			Hyperparameters: json.RawMessage(`{"perturbation":"gravity"}`)}}
-		if err := os.WriteFile(filepath.Join(run.Dir, metricsFile), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(run.Dir, metricsFile), data, 0o666))
 		hostile.Bounded(t, len(data), func() {
 			table, err := run.Metrics()
 			hostile.Error(t, err)
@@ -161,13 +155,9 @@ func FuzzWriterOnOldMetrics(f *testing.F) {
 	config := Config{Algorithm: "a", Env: "b"}
 	f.Fuzz(func(t *testing.T, data []byte, generation int64) {
 		w, err := Create(t.TempDir(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		defer w.Close()
-		if err := os.WriteFile(filepath.Join(w.Dir, metricsFile), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(w.Dir, metricsFile), data, 0o666))
 		err = w.Begin(generation, "generation", "x")
 		hostile.Error(t, err)
 		if err != nil {
@@ -184,9 +174,7 @@ func FuzzWriterOnOldMetrics(f *testing.F) {
 func archives(f *testing.F, arrays map[string]npz.Array, texts ...string) {
 	f.Helper()
 	var whole bytes.Buffer
-	if err := npz.WriteTo(&whole, arrays, ""); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(npz.WriteTo(&whole, arrays, ""))
 	f.Add(whole.Bytes(), false)
 	f.Add(whole.Bytes()[:whole.Len()-30], false)
 	for _, text := range texts {
@@ -305,13 +293,9 @@ func FuzzSnapshot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
 		run := &Run{Dir: t.TempDir()}
 		dir := filepath.Join(run.Dir, snapshotsDir)
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.Mkdir(dir, 0o777))
 		data = archive(data, isText)
-		if err := os.WriteFile(filepath.Join(dir, generationFile(snapshotKind, 3)), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(dir, generationFile(snapshotKind, 3)), data, 0o666))
 		hostile.Bounded(t, len(data), func() {
 			snapshots, err := run.Snapshots()
 			hostile.Error(t, err)
@@ -331,18 +315,12 @@ func FuzzCheckpoint(f *testing.F) {
 		"x <f4 1,")
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
 		w, err := Create(t.TempDir(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		defer w.Close()
 		dir := filepath.Join(w.Dir, checkpointsDir)
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.MkdirAll(dir, 0o777))
 		data = archive(data, isText)
-		if err := os.WriteFile(w.checkpointPath(stateKind, 7), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(w.checkpointPath(stateKind, 7), data, 0o666))
 		hostile.Bounded(t, len(data), func() {
 			var meta struct {
 				X int `json:"x"`
@@ -366,14 +344,10 @@ func FuzzLoadReplay(f *testing.F) {
 	config := Config{Algorithm: "a", Env: "b"}
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
 		w, err := Create(t.TempDir(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(err)
 		defer w.Close()
 		dir := filepath.Join(w.Dir, replayDir)
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.MkdirAll(dir, 0o777))
 		data = archive(data, isText)
 		if isText { // with valid metadata, so that the rows are read
 			arrays := map[string]npz.Array{}
@@ -382,10 +356,7 @@ func FuzzLoadReplay(f *testing.F) {
 					arrays = all
 				}
 			}
-			meta, err := json.Marshal(segmentMeta{w.Name(), 0, 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			meta := must.Get(json.Marshal(segmentMeta{w.Name(), 0, 2}))
 			arrays[metaKey] = npz.Of(meta)
 			var out bytes.Buffer
 			if npz.WriteTo(&out, arrays, "") != nil {
@@ -393,9 +364,7 @@ func FuzzLoadReplay(f *testing.F) {
 			}
 			data = out.Bytes()
 		}
-		if err := os.WriteFile(filepath.Join(dir, segment{0, 2}.file()), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(dir, segment{0, 2}.file()), data, 0o666))
 		hostile.Bounded(t, len(data), func() {
 			got := 0
 			err := w.LoadReplay(2, 10, 1, func(from int64,

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 // Configurations with the same name prefix are listed with their differences.
@@ -14,17 +17,11 @@ func TestLoadListsTheCandidates(t *testing.T) {
 	for _, batch := range []int{1000, 200} {
 		s := defaults()
 		s.Batch = batch
-		c, err := NewConfig("map-elites", "pointmaze", 0, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(NewConfig("map-elites", "pointmaze", 0, s))
 		if batch == 200 {
 			c.Parts = map[string]string{"emitter": "0123456789abcdef"}
 		}
-		w, err := Create(root, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Create(root, c))
 		w.Close()
 	}
 	_, err := LoadFrom(root, "map-elites-pointmaze-0")
@@ -46,32 +43,23 @@ func TestLoadListsTheCandidates(t *testing.T) {
 // A run that cannot be read is not a missing run, which would be trained again.
 func TestLoadSaysThatARunIsDamaged(t *testing.T) {
 	root := t.TempDir()
-	w, err := Create(root, testConfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(root, testConfig(t)))
 	w.Close()
-	if err := os.WriteFile(filepath.Join(w.Dir, configFile), []byte(`{"algorithm":`),
-		0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(w.Dir, configFile), []byte(`{"algorithm":`),
+		0o666))
 	for _, target := range []string{w.Name(), w.Name()[:10]} {
-		_, err := LoadFrom(root, target)
-		if err == nil || !strings.Contains(err.Error(), filepath.Join(w.Name(), configFile)) ||
-			!strings.Contains(err.Error(), "restore it or move the folder away") {
-			t.Errorf("%s: %v", target, err)
-		}
+		errtest.Want(t, errtest.Of(LoadFrom(root, target)), filepath.Join(w.Name(), configFile), "restore it or move the folder away")
 	}
 }
 
 // The error of a damaged array names the file once.
 func TestDamagedRepertoireIsNamedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "repertoire.npz")
-	must(t, testRepertoire().Write(path))
+	must.Do(testRepertoire().Write(path))
 	data, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(err)
 	data[bytes.Index(data, []byte("centroids.npy"))+len("centroids.npy")+40] ^= 4
-	must(t, os.WriteFile(path, data, 0o666))
+	must.Do(os.WriteFile(path, data, 0o666))
 	if _, err := ReadRepertoire(path, true); err == nil || strings.Count(err.Error(), path) != 1 {
 		t.Error(err)
 	}
@@ -80,10 +68,7 @@ func TestDamagedRepertoireIsNamedOnce(t *testing.T) {
 // A path is looked up in its own folder only: the runs folder may have a run of the same name.
 func TestLoadDoesNotLeaveTheFolderOfAPath(t *testing.T) {
 	root := t.TempDir()
-	w, err := Create(root, testConfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(root, testConfig(t)))
 	w.Close()
 	prefix := w.Name()[:len(w.Name())-4]
 	for _, path := range []string{w.Dir, filepath.Join(root, prefix)} {
@@ -101,9 +86,7 @@ func TestLoadDoesNotLeaveTheFolderOfAPath(t *testing.T) {
 func TestLoadNamesTheFolderThatHasTheRun(t *testing.T) {
 	root := t.TempDir()
 	w, err := Create(filepath.Join(root, "notebooks", "runs"), testConfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	w.Close()
 	for folder, want := range map[string]string{root: filepath.Join("notebooks", "runs", w.Name()),
 		filepath.Join(root, "notebooks"): ""} {
@@ -114,8 +97,8 @@ func TestLoadNamesTheFolderThatHasTheRun(t *testing.T) {
 			t.Errorf("in %s: %v", folder, err)
 		}
 	}
-	must(t, os.MkdirAll(filepath.Join(root, "docs"), 0o777))
-	must(t, os.Rename(filepath.Join(root, "notebooks", "runs"), filepath.Join(root, "runs")))
+	must.Do(os.MkdirAll(filepath.Join(root, "docs"), 0o777))
+	must.Do(os.Rename(filepath.Join(root, "notebooks", "runs"), filepath.Join(root, "runs")))
 	t.Chdir(filepath.Join(root, "docs"))
 	if _, err := Load(w.Name()); err == nil || !strings.HasSuffix(err.Error(),
 		"did you mean "+filepath.Join("..", "runs", w.Name())+"?") {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 )
 
@@ -44,9 +45,7 @@ func TestReinsertIsTheIdentity(t *testing.T) {
 	if err == nil && (again.Objectives.Data != nil || again.Reference != nil) {
 		t.Error("the fronts of the archived evaluations are kept")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(err)
 	if !slices.Equal(again.Fitnesses, r.Fitnesses) || !slices.Equal(again.Descriptors, r.Descriptors) {
 		t.Error("the repertoire has changed")
 	}
@@ -64,10 +63,7 @@ func TestReinsertCompetes(t *testing.T) {
 	fitnesses[1] = float32(math.Inf(1))
 	descriptors[4] = float32(math.NaN())
 	best := slices.Max(fitnesses[3:])
-	after, err := r.Reinsert(fitnesses, descriptors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(r.Reinsert(fitnesses, descriptors))
 	cell := r.cellOf(home)
 	if filled := after.Filled(); !slices.Equal(filled, []int{cell}) || after.Fitnesses[cell] != best {
 		t.Errorf("cells %v are filled; cell %d has %g, not %g", filled, cell, after.Fitnesses[cell], best)

@@ -5,10 +5,11 @@ import (
 	"math"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 )
 
@@ -76,9 +77,7 @@ func TestGoldenStats(t *testing.T) {
 func TestRepertoireRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "repertoire.npz")
 	full := testRepertoire()
-	if err := full.Write(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(full.Write(path))
 	want := packedRepertoire()
 	if got, err := ReadRepertoire(path, true); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
@@ -130,9 +129,7 @@ func TestRepertoireOfAnotherProgram(t *testing.T) {
 		delete(arrays, key)
 	}
 	arrays[fitnessesKey] = npz.Of([]float64{math.Inf(-1), -3, math.Inf(-1), -1}) // float64 is accepted
-	if err := npz.Write(path, arrays); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(npz.Write(path, arrays))
 	if r, err := ReadRepertoire(path,
 		true); err != nil || r.Lower != nil || r.Offset != 0 || r.Stats().Filled != 2 ||
 		!reflect.DeepEqual(r.AllGenotypes(), testRepertoire().Genotypes) {
@@ -189,13 +186,8 @@ func TestRepertoireOfAnotherProgram(t *testing.T) {
 	} {
 		arrays := foreignArrays()
 		change(arrays)
-		if err := npz.Write(path, arrays); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ReadRepertoire(path, true); err == nil || !strings.Contains(err.Error(),
-			name) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%v; want %q", err, name)
-		}
+		must.Do(npz.Write(path, arrays))
+		errtest.Want(t, errtest.Of(ReadRepertoire(path, true)), name, path)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 )
 
@@ -63,7 +65,7 @@ func TestSkillsAreGenotypes(t *testing.T) {
 		hidden []int
 	}{{5, []int{6, 3}}, {3, []int{7}}, {2, nil}, {1, []int{4}}, {0, []int{5, 5}}, {0, nil}} {
 		s := testSkills(c.count, c.hidden...)
-		must(t, s.Check())
+		must.Do(s.Check())
 		actions := map[float64]bool{}
 		for k := range s.Skills() {
 			input := append(slices.Clone(observation), make([]float64, c.count)...)
@@ -97,9 +99,9 @@ func TestSkillsRoundTrip(t *testing.T) {
 	root := t.TempDir()
 	w := create(t, root)
 	for _, want := range []*Skills{evaluated(testSkills(3, 8, 8)), testSkills(0, 5), testSkills(2)} {
-		must(t, w.SaveSkills(want))
+		must.Do(w.SaveSkills(want))
 		run, err := Open(w.Dir)
-		must(t, err)
+		must.Do(err)
 		got, err := run.Skills()
 		if want.Hidden == nil {
 			want.Hidden = []int{}
@@ -112,11 +114,8 @@ func TestSkillsRoundTrip(t *testing.T) {
 		0 || testSkills(3).Steps() != 0 {
 		t.Errorf("%d dimensions and %d steps", s.Dims(), s.Steps())
 	}
-	must(t, os.Remove(filepath.Join(w.Dir, skillsFile)))
-	if _, err := w.Skills(); err == nil || !strings.Contains(err.Error(),
-		"has no skills.npz") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("without the file: %v", err)
-	}
+	must.Do(os.Remove(filepath.Join(w.Dir, skillsFile)))
+	errtest.Want(t, errtest.Of(w.Skills()), "has no skills.npz")
 }
 
 func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
@@ -138,18 +137,13 @@ func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
 	} {
 		s := evaluated(testSkills(3, 8))
 		change(s)
-		if err := w.SaveSkills(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v; want %q", err, want)
-		}
+		errtest.Want(t, w.SaveSkills(s), want)
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%q: written", want)
 		}
-		must(t, npz.Write(path, s.arrays()))
-		if _, err := readSkillsFile(path); err == nil || !strings.Contains(err.Error(),
-			want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%v; want %q", err, want)
-		}
-		must(t, os.Remove(path))
+		must.Do(npz.Write(path, s.arrays()))
+		errtest.Want(t, errtest.Of(readSkillsFile(path)), want, path)
+		must.Do(os.Remove(path))
 	}
 	for want, change := range map[string]func(*Skills){
 		"descriptors has 5 numbers":        func(s *Skills) { s.Descriptors = s.Descriptors[:5] },
@@ -163,9 +157,7 @@ func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
 	} {
 		s := evaluated(testSkills(3, 8))
 		change(s)
-		if err := w.SaveSkills(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v; want %q", err, want)
-		}
+		errtest.Want(t, w.SaveSkills(s), want)
 	}
 }
 
@@ -176,7 +168,7 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 	// any numeric type is accepted
 	arrays[policyKey], arrays[hiddenKey], arrays[countKey] = npz.Of(wide), npz.Of([]uint8{8}),
 		npz.Of([]float32{3})
-	must(t, npz.Write(path, arrays))
+	must.Do(npz.Write(path, arrays))
 	if s, err := readSkillsFile(path); err != nil || s.Count != 3 || s.Which != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -212,15 +204,12 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 	} {
 		arrays := evaluated(testSkills(3, 8)).arrays()
 		change(arrays)
-		must(t, npz.Write(path, arrays))
-		if _, err := readSkillsFile(path); err == nil || !strings.Contains(err.Error(),
-			want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%v; want %q", err, want)
-		}
+		must.Do(npz.Write(path, arrays))
+		errtest.Want(t, errtest.Of(readSkillsFile(path)), want, path)
 	}
 	whole := mustRead(t, path)
 	for _, n := range []int{0, 1, len(whole) / 2, len(whole) - 1} {
-		must(t, os.WriteFile(path, whole[:n], 0o666))
+		must.Do(os.WriteFile(path, whole[:n], 0o666))
 		if _, err := readSkillsFile(path); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
 		}
@@ -232,7 +221,7 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 	parent := t.TempDir()
 	root := filepath.Join(parent, "a", "runs")
 	config, err := NewConfig("dads", "nothing", 0, map[string]string{"imported": "1234"})
-	must(t, err)
+	must.Do(err)
 	save := func(w *Writer) error {
 		return errors.Join(w.Begin(-1, "generation"), w.SaveSkills(testSkills(3)),
 			w.SaveStatus(Status{Finished: true}))
@@ -264,26 +253,19 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		t.Errorf("beside the run there is %v", left)
 	}
 	w, err := Create(root, config) // nobody holds the lock
-	must(t, err)
-	must(t, w.SaveStatus(Status{}))
-	must(t, w.Close())
-	if _, err := Import(root, config, save); err == nil || !strings.Contains(err.Error(),
-		"already exists and is incomplete") {
-		t.Errorf("over a run that is not complete: %v", err)
-	}
+	must.Do(err)
+	must.Do(w.SaveStatus(Status{}))
+	must.Do(w.Close())
+	errtest.Want(t, errtest.Of(Import(root, config, save)), "already exists and is incomplete")
 	file := filepath.Join(parent, "file")
-	must(t, os.WriteFile(file, nil, 0o666))
-	if _, err := Import(filepath.Join(file, "runs"), config,
-		save); err == nil || !strings.Contains(err.Error(), "is not a folder") {
-		t.Errorf("below a file: %v", err)
-	}
+	must.Do(os.WriteFile(file, nil, 0o666))
+	errtest.Want(t, errtest.Of(Import(filepath.Join(file, "runs"), config,
+		save)), "is not a folder")
 	if os.Getuid() != 0 { // root may write anywhere
-		must(t, os.Chmod(parent, 0o555))
+		must.Do(os.Chmod(parent, 0o555))
 		defer os.Chmod(parent, 0o755)
-		if _, err := Import(filepath.Join(parent, "other"), config,
-			save); err == nil || !strings.Contains(err.Error(), "cannot write") {
-			t.Errorf("where nobody may write: %v", err)
-		}
+		errtest.Want(t, errtest.Of(Import(filepath.Join(parent, "other"), config,
+			save)), "cannot write")
 	}
 }
 

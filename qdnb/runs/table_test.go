@@ -3,8 +3,10 @@ package runs
 import (
 	"math"
 	"reflect"
-	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 func TestNumbersComeBackAsTheyWere(t *testing.T) {
@@ -31,18 +33,12 @@ func TestNumbersComeBackAsTheyWere(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	// the last row is incomplete
-	table, err := parseTable([]byte("generation,qd_score\n1,2.5\n2,-inf\n3,4"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(parseTable([]byte("generation,qd_score\n1,2.5\n2,-inf\n3,4")))
 	if column, err := table.Column("qd_score"); err != nil || !reflect.DeepEqual(column,
 		[]float64{2.5, math.Inf(-1)}) {
 		t.Errorf("qd_score is %v, %v", column, err)
 	}
-	if _, err := table.Column("qdscore"); err == nil || !strings.Contains(err.Error(),
-		`did you mean "qd_score"?`) {
-		t.Errorf("a missing column: %v", err)
-	}
+	errtest.Want(t, errtest.Of(table.Column("qdscore")), `did you mean "qd_score"?`)
 	for data, want := range map[string]string{
 		"":                "no header",
 		"generation":      "no header",
@@ -52,9 +48,7 @@ func TestTable(t *testing.T) {
 		"a,b\n1,2\n3,x\n": `line 3: b is "x"`,
 		"a\n\"\n":         "quote",
 	} {
-		if _, err := parseTable([]byte(data)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v; want %q", data, err, want)
-		}
+		errtest.Want(t, errtest.Of(parseTable([]byte(data))), want)
 	}
 }
 

@@ -16,37 +16,29 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 )
 
 func create(t testing.TB, root string) *Writer {
 	t.Helper()
-	w, err := Create(root, testConfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(root, testConfig(t)))
 	t.Cleanup(func() { w.Close() })
 	return w
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // train saves what a training session saves between two generations, every 10 generations.
 func train(t testing.TB, w *Writer, from, to int64) {
 	t.Helper()
-	must(t, w.Begin(from, "generation", "qd_score"))
+	must.Do(w.Begin(from, "generation", "qd_score"))
 	for g := max(from+10, 0) / 10 * 10; g <= to; g += 10 {
-		must(t, w.Log(float64(g), float64(g)*1.1))
+		must.Do(w.Log(float64(g), float64(g)*1.1))
 		s := w.Status
 		s.Generation, s.Evaluations = g, 1000*g
-		must(t, w.SaveSnapshot(Snapshot{Progress: s.Progress, Repertoire: *testRepertoire()}))
-		must(t, w.SaveCheckpoint(g, map[string]npz.Array{"state": npz.Of([]int64{g, g * g})}, s.Progress))
-		must(t, w.SaveStatus(s))
+		must.Do(w.SaveSnapshot(Snapshot{Progress: s.Progress, Repertoire: *testRepertoire()}))
+		must.Do(w.SaveCheckpoint(g, map[string]npz.Array{"state": npz.Of([]int64{g, g * g})}, s.Progress))
+		must.Do(w.SaveStatus(s))
 	}
 }
 
@@ -58,17 +50,17 @@ func TestRunRoundTrip(t *testing.T) {
 		t.Errorf("a new run has checkpoint %v %d %v %v", arrays, generation, warnings, err)
 	}
 	train(t, w, -1, 40)
-	must(t, w.SaveRepertoire(testRepertoire()))
-	must(t, w.Close())
-	must(t, w.Close())
+	must.Do(w.SaveRepertoire(testRepertoire()))
+	must.Do(w.Close())
+	must.Do(w.Close())
 
 	r, err := Open(w.Dir)
-	must(t, err)
+	must.Do(err)
 	if r.Name() != filepath.Base(w.Dir) || r.Status.Generation != 40 || r.Status.Updated.IsZero() {
 		t.Errorf("the run is %+v", r)
 	}
 	table, err := r.Metrics()
-	must(t, err)
+	must.Do(err)
 	if column, err := table.Column("generation"); err != nil || !slices.Equal(column,
 		[]float64{0, 10, 20, 30, 40}) {
 		t.Errorf("generations %v, %v", column, err)
@@ -82,7 +74,7 @@ func TestRunRoundTrip(t *testing.T) {
 		t.Errorf("map of the repertoire %+v, %v", repertoire, err)
 	}
 	snapshots, err := r.Snapshots()
-	must(t, err)
+	must.Do(err)
 	if len(snapshots) != 5 || snapshots[2].Generation != 20 || snapshots[2].Evaluations !=
 		20000 || snapshots[2].Stats().Filled != 2 {
 		t.Errorf("snapshots %+v", snapshots)
@@ -110,15 +102,15 @@ func TestResumeEndsWithTheSameFiles(t *testing.T) {
 	root := t.TempDir()
 	w := create(t, root)
 	train(t, w, -1, 30)
-	must(t, w.Log(35, 1))
-	must(t, w.Log(37, 2))
-	must(t, w.SaveSnapshot(Snapshot{Progress: Progress{Generation: 35},
+	must.Do(w.Log(35, 1))
+	must.Do(w.Log(37, 2))
+	must.Do(w.SaveSnapshot(Snapshot{Progress: Progress{Generation: 35},
 		Repertoire: *testRepertoire()}))
 	_, err := w.metrics.file.WriteString("40,12") // a partial row
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(w.Dir, checkpointsDir, ".writing-state-000000040.npz-0"),
+	must.Do(err)
+	must.Do(os.WriteFile(filepath.Join(w.Dir, checkpointsDir, ".writing-state-000000040.npz-0"),
 		[]byte("half"), 0o666))
-	must(t, w.lock.Unlock()) // the process is killed
+	must.Do(w.lock.Unlock()) // the process is killed
 
 	w = create(t, root)
 	_, generation, warnings, err := w.LoadCheckpoint(nil)
@@ -129,7 +121,7 @@ func TestResumeEndsWithTheSameFiles(t *testing.T) {
 
 	list := func(dir string) map[string]string {
 		files := map[string]string{}
-		must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		must.Do(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			// these contain the time and the process id
 			if err != nil || d.IsDir() || d.Name() == statusFileName || d.Name() == lockFile {
 				return err
@@ -161,12 +153,12 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	train(t, w, -1, 20)
 	path := w.checkpointPath(stateKind, 20)
 	whole, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(err)
 	older := map[string]npz.Array{"state": npz.Of([]int64{10, 100})}
 	newest := map[string]npz.Array{"state": npz.Of([]int64{20, 400})}
 	check := func(what string, damaged []byte) {
 		t.Helper()
-		must(t, os.WriteFile(path, damaged, 0o666))
+		must.Do(os.WriteFile(path, damaged, 0o666))
 		arrays, generation, warnings, err := w.LoadCheckpoint(nil)
 		if generation == 20 && err == nil && len(warnings) == 0 && reflect.DeepEqual(arrays, newest) {
 			return // unused bytes
@@ -194,13 +186,13 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	// Resuming from the older checkpoint removes the damaged one, so that it does not count as one of
 	// the two kept.
 	train(t, w, 10, 10)
-	must(t, w.SaveCheckpoint(15, nil, nil))
+	must.Do(w.SaveCheckpoint(15, nil, nil))
 	kept, err := generations(filepath.Join(w.Dir, checkpointsDir), stateKind)
 	if err != nil || !slices.Equal(kept, []int64{10, 15}) {
 		t.Errorf("checkpoints %v, %v", kept, err)
 	}
 	for _, g := range []int64{10, 15} {
-		must(t, os.Truncate(w.checkpointPath(stateKind, g), 100))
+		must.Do(os.Truncate(w.checkpointPath(stateKind, g), 100))
 	}
 	_, generation, warnings, err := w.LoadCheckpoint(nil)
 	if err != nil || generation != -1 || len(warnings) != 2 || !strings.Contains(warnings[1],
@@ -212,18 +204,18 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(err)
 	return data
 }
 
 func TestCheckpointOfAnotherRunIsRefused(t *testing.T) {
 	root := t.TempDir()
 	other, err := Create(root, Config{Algorithm: "a", Env: "b"})
-	must(t, err)
+	must.Do(err)
 	defer other.Close()
-	must(t, other.SaveCheckpoint(5, nil, nil))
+	must.Do(other.SaveCheckpoint(5, nil, nil))
 	w := create(t, root)
-	must(t, os.WriteFile(w.checkpointPath(stateKind, 5),
+	must.Do(os.WriteFile(w.checkpointPath(stateKind, 5),
 		mustRead(t, other.checkpointPath(stateKind, 5)), 0o666))
 	_, generation, warnings, err := w.LoadCheckpoint(nil)
 	if err != nil || generation != -1 || len(warnings) != 1 || !strings.Contains(warnings[0],
@@ -234,10 +226,10 @@ func TestCheckpointOfAnotherRunIsRefused(t *testing.T) {
 
 func TestNumPyCanReadCheckpoints(t *testing.T) {
 	w := create(t, t.TempDir())
-	must(t, w.SaveCheckpoint(7, map[string]npz.Array{"state": npz.Scalar(1.5)}, "text"))
+	must.Do(w.SaveCheckpoint(7, map[string]npz.Array{"state": npz.Scalar(1.5)}, "text"))
 	// a regular .npz file
 	arrays, err := npz.Read(w.checkpointPath(stateKind, 7))
-	must(t, err)
+	must.Do(err)
 	if !reflect.DeepEqual(arrays["state"],
 		npz.Scalar(1.5)) || !strings.Contains(string(arrays[metaKey].Data.([]uint8)), `"text"`) {
 		t.Errorf("arrays %v", arrays)
@@ -249,16 +241,14 @@ func TestOneWriterOnly(t *testing.T) {
 	w := create(t, root)
 	_, err := Create(root, testConfig(t))
 	want := fmt.Sprintf("is being trained by process %d on ", os.Getpid())
-	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("a second writer: %v; want %q", err, want)
-	}
+	errtest.Want(t, err, want)
 	if _, err := Open(w.Dir); err != nil {
 		t.Errorf("reading while it is trained: %v", err)
 	}
 	// The second one leaves the folders alone, which the first needs.
-	must(t, w.SaveSnapshot(Snapshot{Repertoire: *testRepertoire()}))
-	must(t, w.Close())
-	must(t, create(t, root).Close())
+	must.Do(w.SaveSnapshot(Snapshot{Repertoire: *testRepertoire()}))
+	must.Do(w.Close())
+	must.Do(create(t, root).Close())
 
 	// A process that only looks who holds the folder is waited for.
 	look := flock.New(filepath.Join(w.Dir, lockFile), flock.SetFlag(os.O_RDONLY))
@@ -266,13 +256,13 @@ func TestOneWriterOnly(t *testing.T) {
 		t.Fatalf("a shared lock: %t, %v", taken, err)
 	}
 	time.AfterFunc(lockPatience/5, func() { _ = look.Close() })
-	must(t, create(t, root).Close())
+	must.Do(create(t, root).Close())
 }
 
 func TestEditedConfigIsRefused(t *testing.T) {
 	root := t.TempDir()
 	w := create(t, root)
-	must(t, w.Close())
+	must.Do(w.Close())
 	path := filepath.Join(w.Dir, configFile)
 	text := string(mustRead(t, path))
 	for edit, want := range map[string]string{
@@ -283,18 +273,15 @@ func TestEditedConfigIsRefused(t *testing.T) {
 		"":                                            "ends too early",
 		strings.Replace(text, "pointmaze", "../../etc", 1): "not a valid name",
 	} {
-		must(t, os.WriteFile(path, []byte(edit), 0o666))
-		if _, err := Create(root, testConfig(t)); err == nil || !strings.Contains(err.Error(),
-			want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%v; want %q", err, want)
-		}
+		must.Do(os.WriteFile(path, []byte(edit), 0o666))
+		errtest.Want(t, errtest.Of(Create(root, testConfig(t))), want, path)
 	}
 	var value any // reformatting is not an edit
-	must(t, json.Unmarshal([]byte(text), &value))
+	must.Do(json.Unmarshal([]byte(text), &value))
 	compact, err := json.Marshal(value)
-	must(t, err)
-	must(t, os.WriteFile(path, compact, 0o666))
-	must(t, create(t, root).Close())
+	must.Do(err)
+	must.Do(os.WriteFile(path, compact, 0o666))
+	must.Do(create(t, root).Close())
 }
 
 func TestFind(t *testing.T) {
@@ -305,13 +292,13 @@ func TestFind(t *testing.T) {
 		{Algorithm: "aurora", Env: "pointmaze", Seed: 3},
 	} {
 		w, err := Create(root, c)
-		must(t, err)
-		must(t, w.Close())
+		must.Do(err)
+		must.Do(w.Close())
 	}
-	must(t, os.MkdirAll(filepath.Join(root, "map-elites-cache"), 0o777)) // no run
-	must(t, os.WriteFile(filepath.Join(root, "notes"), nil, 0o666))
-	must(t, os.MkdirAll(filepath.Join(root, "broken"), 0o777))
-	must(t, os.WriteFile(filepath.Join(root, "broken", configFile), []byte("{"), 0o666))
+	must.Do(os.MkdirAll(filepath.Join(root, "map-elites-cache"), 0o777)) // no run
+	must.Do(os.WriteFile(filepath.Join(root, "notes"), nil, 0o666))
+	must.Do(os.MkdirAll(filepath.Join(root, "broken"), 0o777))
+	must.Do(os.WriteFile(filepath.Join(root, "broken", configFile), []byte("{"), 0o666))
 
 	names := func(runs []*Run) (seeds []int64) {
 		for _, r := range runs {
@@ -337,48 +324,35 @@ func TestFind(t *testing.T) {
 }
 
 func TestReadingWhatIsNotThere(t *testing.T) {
-	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no run in") {
-		t.Errorf("an empty folder: %v", err)
-	}
+	errtest.Want(t, errtest.Of(Open(t.TempDir())), "no run in")
 	w := create(t, t.TempDir())
-	if _, err := w.Repertoire(); err == nil || !strings.Contains(err.Error(), "finish training") {
-		t.Errorf("no repertoire: %v", err)
-	}
-	if _, err := w.Metrics(); err == nil || !strings.Contains(err.Error(), "logged nothing") {
-		t.Errorf("no metrics: %v", err)
-	}
+	errtest.Want(t, errtest.Of(w.Repertoire()), "finish training")
+	errtest.Want(t, errtest.Of(w.Metrics()), "logged nothing")
 	if s, err := w.Snapshots(); err != nil || len(s) != 0 {
 		t.Errorf("no snapshots: %v, %v", s, err)
 	}
-	must(t, os.WriteFile(filepath.Join(w.Dir, statusFileName), []byte(`{"generation":`), 0o666))
-	if _, err := Open(w.Dir); err == nil || !strings.Contains(err.Error(), "status.json is damaged") {
-		t.Errorf("a damaged status: %v", err)
-	}
+	must.Do(os.WriteFile(filepath.Join(w.Dir, statusFileName), []byte(`{"generation":`), 0o666))
+	errtest.Want(t, errtest.Of(Open(w.Dir)), "status.json is damaged")
 }
 
 func TestLogChecksItsRows(t *testing.T) {
 	w := create(t, t.TempDir())
-	if err := w.Log(1); err == nil || !strings.Contains(err.Error(), "Begin") {
-		t.Errorf("Log before Begin: %v", err)
-	}
+	errtest.Want(t, w.Log(1), "Begin")
 	for _, columns := range [][]string{nil, {"qd_score"}, {"generation", "generation"},
 		{"generation", "a,b"}, {"generation", ""}} {
 		if err := w.Begin(-1, columns...); err == nil {
 			t.Errorf("columns %q were taken", columns)
 		}
 	}
-	must(t, w.Begin(-1, "generation", "qd_score"))
-	must(t, w.Log(0, 1))
+	must.Do(w.Begin(-1, "generation", "qd_score"))
+	must.Do(w.Log(0, 1))
 	for _, row := range [][]float64{{1}, {1, 2, 3}, {0, 1}, {-1, 1}} {
 		if err := w.Log(row...); err == nil {
 			t.Errorf("row %v was taken", row)
 		}
 	}
-	if err := w.Begin(0, "generation", "coverage"); err == nil || !strings.Contains(err.Error(),
-		"has the columns generation, qd_score") {
-		t.Errorf("other columns: %v", err)
-	}
-	must(t, w.Begin(-1, "generation", "coverage")) // starting over allows other columns
+	errtest.Want(t, w.Begin(0, "generation", "coverage"), "has the columns generation, qd_score")
+	must.Do(w.Begin(-1, "generation", "coverage")) // starting over allows other columns
 	if got := string(mustRead(t, filepath.Join(w.Dir, metricsFile))); got != "generation,coverage\n" {
 		t.Errorf("metrics.csv is %q", got)
 	}
@@ -399,7 +373,7 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 			t.Errorf("%s: saved", what)
 		}
 	}
-	must(t, w.SaveCheckpoint(1, nil, "text"))
+	must.Do(w.SaveCheckpoint(1, nil, "text"))
 	var number int
 	if _, _, _, err := w.LoadCheckpoint(&number); err == nil || !strings.Contains(err.Error(),
 		"another version") {
@@ -410,23 +384,17 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 // Tests may run as root, who can write everywhere. A file in place of a folder stops root too.
 func TestObstaclesGiveOneLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o666))
+	must.Do(os.WriteFile(file, nil, 0o666))
 	for _, root := range []string{file, filepath.Join(file, "below")} {
-		if _, err := Create(root, testConfig(t)); err == nil || !strings.Contains(err.Error(), root+
-			" is not a folder; ") ||
-			!strings.Contains(err.Error(), "--runs") {
-			t.Errorf("%s: %v", root, err)
-		}
+		errtest.Want(t, errtest.Of(Create(root, testConfig(t))), root+
+			" is not a folder; ", "--runs")
 	}
 	w := create(t, t.TempDir())
-	must(t, w.SaveCheckpoint(50, nil, nil))
+	must.Do(w.SaveCheckpoint(50, nil, nil))
 	dir := filepath.Join(w.Dir, checkpointsDir)
-	must(t, os.Rename(dir, dir+"-moved"))
-	must(t, os.WriteFile(dir, nil, 0o666))
-	if err := w.SaveCheckpoint(60, nil, nil); err == nil || !strings.Contains(err.Error(),
-		"is not a folder") {
-		t.Errorf("%v", err)
-	}
+	must.Do(os.Rename(dir, dir+"-moved"))
+	must.Do(os.WriteFile(dir, nil, 0o666))
+	errtest.Want(t, w.SaveCheckpoint(60, nil, nil), "is not a folder")
 	for cause, want := range map[error]string{
 		syscall.ENOSPC: "no space left in runs/a; free space or give --runs another folder; the last " +
 			"checkpoint is generation 50",
