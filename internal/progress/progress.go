@@ -173,6 +173,9 @@ func (b *Bar) Notice(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "qdnb: "+format+"\n", args...)
 }
 
+// Remember makes [Bar.Once] skip what other bars with this map said.
+func (b *Bar) Remember(said map[string]bool) { b.said = said }
+
 // Once is [Bar.Notice] for the first call with a format; further calls do nothing.
 func (b *Bar) Once(format string, args ...any) {
 	b.mu.Lock()

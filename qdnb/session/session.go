@@ -55,7 +55,9 @@ type Options struct {
 	Quiet   bool        // no progress bar
 	Fresh   bool        // moves an existing folder to the folder set-aside and starts again
 
-	seeds int // runs that share the budget's time limits, see [TrainSeeds]
+	// see [TrainSeeds]
+	seeds int             // runs that share the budget's time limits
+	said  map[string]bool // what those runs said once
 }
 
 // dir is the folder of the run.
@@ -101,8 +103,7 @@ type session struct {
 	writer *runs.Writer
 	status runs.Status
 	bar    *progress.Bar
-	notes  *progress.Bar // prints what is said once; shared by runs that train together
-	from   int64         // generation of the checkpoint it resumed from, -1 without one
+	from   int64 // generation of the checkpoint it resumed from, -1 without one
 
 	// start is set back so that time.Since(start) is the run's time over all sessions.
 	start time.Time
@@ -205,9 +206,7 @@ func (s *session) take() (err error) {
 // restore compiles and restores the newest checkpoint.
 func (s *session) restore(ctx context.Context) error {
 	s.bar = progress.NewBar(s.Config.Name(), s.Quiet)
-	if s.notes == nil {
-		s.notes = s.bar
-	}
+	s.bar.Remember(s.said)
 	s.status = s.writer.Status
 	arrays, generation, warnings, err := s.writer.LoadCheckpoint(&s.status)
 	if err != nil {

@@ -286,7 +286,7 @@ func (t *training) remark(o scoring.Outcome) {
 	task := t.search.Task()
 	spec, allowed := task.Env.Spec(), -task.QDOffset()
 	if o.Lowest < allowed-1e-5*math.Abs(allowed) {
-		t.notes.Once("%s: fitness %g in generation %d is below %g, the lowest that the Offset of %s "+
+		t.bar.Once("%s: fitness %g in generation %d is below %g, the lowest that the Offset of %s "+
 			"allows: it lowers the QD score, and CMA-MAE and DCRL-MAP-Elites ignore it; Offset must be at "+
 			"least %.4g (per step)", t.Config.Name(), o.Lowest, o.Generation, allowed+0, spec.Name,
 			roundUp(-o.Lowest/float64(task.Length)))
@@ -294,24 +294,24 @@ func (t *training) remark(o scoring.Outcome) {
 	for k, objective := range spec.Objectives[:min(len(spec.Objectives), len(o.LowestReturns))] {
 		lowest, reference := float64(o.LowestReturns[k]), spec.ReferencePoint(task.Length)[k]
 		if lowest < reference-1e-5*math.Abs(reference) {
-			t.notes.Once("%s: a return of %g in objective %q in generation %d is below %g, which the Lowest "+
+			t.bar.Once("%s: a return of %g in objective %q in generation %d is below %g, which the Lowest "+
 				"reward of %s allows: hypervolumes leave it out; Lowest must be at most %.4g (per step)",
 				t.Config.Name(), lowest, objective.Name, o.Generation, reference, spec.Name,
 				-roundUp(-lowest/float64(task.Length)))
 		}
 	}
 	if t.status.Outside += int64(o.Outside); o.Outside > 0 {
-		t.notes.Once("%s: %d of %d evaluations in generation %d have descriptors outside of the limits "+
+		t.bar.Once("%s: %d of %d evaluations in generation %d have descriptors outside of the limits "+
 			"of %s, %v to %v: they enter cells at the border; set Lower and Upper of its Descriptor to "+
 			"what episodes reach", t.Config.Name(), o.Outside, o.Evaluated, o.Generation, spec.Name,
 			spec.Descriptor.Lower, spec.Descriptor.Upper)
 	}
 	if t.status.Invalid += int64(o.Invalid + o.Dropped); o.Invalid > 0 {
-		t.notes.Once("%s: %d of %d evaluations in generation %d were not finite, and are left out; see "+
+		t.bar.Once("%s: %d of %d evaluations in generation %d were not finite, and are left out; see "+
 			"envtest.Check", t.Config.Name(), o.Invalid, o.Evaluated, o.Generation)
 	}
 	if o.Dropped > 0 {
-		t.notes.Once("%s: %d steps of training up to iteration %d were not finite, and are left out; see "+
+		t.bar.Once("%s: %d steps of training up to iteration %d were not finite, and are left out; see "+
 			"envtest.Check", t.Config.Name(), o.Dropped, o.Generation)
 	}
 }
