@@ -212,7 +212,12 @@ func main() {
 }
 
 func TestExamplesOfTheHelpAreRight(t *testing.T) {
-	_, examples := helpTexts()
+	texts, examples := helpTexts()
+	for name, text := range texts { // the rest of a text that is not indented would replace its begin
+		if text[0] >= 'a' && text[0] <= 'z' {
+			t.Errorf("the help of %s begins in the middle: %s", name, text)
+		}
+	}
 	for path, lines := range examples {
 		for line := range strings.SplitSeq(strings.TrimSpace(lines), "\n") {
 			rest, ok := strings.CutPrefix(strings.TrimSpace(line), "qdnb ")
