@@ -171,18 +171,6 @@ func parseConfig(data []byte) (Config, error) {
 	return c, nil
 }
 
-// differences lists the fields in which two configurations differ, as "batch is 500, not 1000".
-func differences(have, want Config) string {
-	a, b := map[string]any{}, map[string]any{}
-	flatten(have, a)
-	flatten(want, b)
-	var lines []string
-	for _, key := range differing(a, b) {
-		lines = append(lines, fmt.Sprintf("%s is %s, not %s", key, show(a[key]), show(b[key])))
-	}
-	return strings.Join(lines, ", ")
-}
-
 // differing lists the keys whose values differ between configurations; see [flatten].
 func differing(all ...map[string]any) []string {
 	keys := map[string]bool{}

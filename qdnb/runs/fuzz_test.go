@@ -40,8 +40,8 @@ func FuzzConfig(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s is written as %s: %v", data, text, err)
 		}
-		if c.Hash() != again.Hash() || differences(c, again) != "" {
-			t.Errorf("%s is written as %s: %s", data, text, differences(c, again))
+		if c.Hash() != again.Hash() {
+			t.Errorf("%s is written as %s", data, text)
 		}
 	})
 }

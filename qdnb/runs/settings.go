@@ -181,9 +181,8 @@ func assign(path string, data json.RawMessage, v reflect.Value) error {
 		v.Set(list)
 		return nil
 	}
-	isNull := bytes.Equal(bytes.TrimSpace(data), []byte("null"))
-	if isNull && v.Kind() != reflect.Pointer && v.Kind() != reflect.Slice && v.Kind() != reflect.Map &&
-		!reflect.PointerTo(v.Type()).Implements(unmarshaler) {
+	if kinds := []reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct}; string(
+		bytes.TrimSpace(data)) == "null" && !slices.Contains(kinds, v.Kind()) {
 		return wrong(path, data, v.Type())
 	}
 	if number, err := normaliseNumber(json.Number(data)); err == nil && (v.CanInt() || v.CanUint()) {
@@ -193,12 +192,10 @@ func assign(path string, data json.RawMessage, v reflect.Value) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(fresh.Interface())
-	if err != nil || !json.Valid(data) {
-		var kind *json.UnmarshalTypeError
-		var syntax *json.SyntaxError
-		if err == nil || errors.As(err, &kind) || errors.As(err, &syntax) || syntaxError(err) != err {
-			return wrong(path, data, v.Type())
-		}
+	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) || !json.Valid(data) {
+		return wrong(path, data, v.Type())
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	v.Set(fresh.Elem())
@@ -229,10 +226,8 @@ func describe(t reflect.Type) string {
 		return "an integer"
 	case reflect.Int8, reflect.Int16, reflect.Int32:
 		return fmt.Sprintf("an integer of %d bits", t.Bits())
-	case reflect.Uint, reflect.Uint64:
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return "a non-negative integer"
-	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		return fmt.Sprintf("a non-negative %d-bit integer", t.Bits())
 	case reflect.Float32, reflect.Float64:
 		return "a number"
 	case reflect.String:

@@ -115,7 +115,8 @@ func (r *Run) Newest() (*Snapshot, error) {
 		if newest != nil && newest.Generation >= generation {
 			break
 		}
-		repertoire, err := readCheckpointRepertoire(filepath.Join(dir, generationFile(stateKind, generation)))
+		path := filepath.Join(dir, generationFile(stateKind, generation))
+		repertoire, err := readCheckpointRepertoire(path)
 		if err != nil { // training reports the problem
 			continue
 		}

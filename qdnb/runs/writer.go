@@ -62,21 +62,17 @@ func Create(root string, c Config) (*Writer, error) {
 // open reads or writes the configuration, and removes temporary files of a killed process.
 func (w *Writer) open() error {
 	for _, d := range []string{"", checkpointsDir, snapshotsDir, correctedDir, replayDir} {
+		dir := filepath.Join(w.Dir, d)
 		if d == checkpointsDir || d == snapshotsDir {
-			if err := os.MkdirAll(filepath.Join(w.Dir, d), 0o777); err != nil {
+			if err := os.MkdirAll(dir, 0o777); err != nil {
 				return w.failure(err)
 			}
 		}
-		optional := d == correctedDir || d == replayDir
-		if err := atomicfile.Sweep(filepath.Join(w.Dir,
-			d)); err != nil && !(optional && errors.Is(err, os.ErrNotExist)) {
+		if err := atomicfile.Sweep(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return w.failure(err)
 		}
 	}
-	path := filepath.Join(w.Dir, configFile)
-	have, err := readConfig(w.Dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
+	if path := filepath.Join(w.Dir, configFile); !exists(path) {
 		file, err := w.Config.file()
 		if err != nil {
 			return err
@@ -84,18 +80,15 @@ func (w *Writer) open() error {
 		if err := atomicfile.WriteBytes(path, file); err != nil {
 			return w.failure(err)
 		}
-	case errors.As(err, new(*fs.PathError)):
-		return w.failure(err)
-	case err != nil:
-		return err
-	default:
-		if different := differences(have, w.Config); different != "" {
-			return fmt.Errorf("%s does not match this run (%s): it was edited; restore it or move the "+
-				"folder away", path, different)
-		}
 	}
-	w.Status, err = readStatus(w.Dir)
-	return err
+	run, err := Open(w.Dir) // its hash is that of the configuration
+	if errors.As(err, new(*fs.PathError)) {
+		return w.failure(err)
+	} else if err != nil {
+		return err
+	}
+	w.Status = run.Status
+	return nil
 }
 
 // failure adds advice to an error of the file system.

@@ -266,8 +266,8 @@ func TestEditedConfigIsRefused(t *testing.T) {
 	path := filepath.Join(w.Dir, configFile)
 	text := string(mustRead(t, path))
 	for edit, want := range map[string]string{
-		strings.Replace(text, "1000", "500", 1):       "hyperparameters.batch is 500, not 1000",
-		strings.Replace(text, `"batch"`, `"bach"`, 1): "hyperparameters.bach is 1000, not absent",
+		strings.Replace(text, "1000", "500", 1):       "does not match its folder",
+		strings.Replace(text, `"batch"`, `"bach"`, 1): "does not match its folder",
 		strings.Replace(text, `"seed"`, `"sed"`, 1):   `did you mean "seed"?`,
 		text[:len(text)/2]:                            "ends too early",
 		"":                                            "ends too early",
