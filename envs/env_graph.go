@@ -32,7 +32,7 @@ func Reset(env Env, keys xla.Key) State {
 
 // Step calls env.Step. It panics as [Reset] does, or if the shapes of the physics state change.
 //
-// A copy whose action, physics state or observation is not finite, or whose bodies are beyond
+// A copy whose action, physics state, observation or done is not finite, or whose bodies are beyond
 // [physics.MaxState], ends its episode as invalid: done is 1 and the reward is NaN, so that the
 // fitness is -Inf and learners drop the transition.
 func Step(env Env, s State, action *Node) State {
@@ -51,7 +51,7 @@ func Step(env Env, s State, action *Node) State {
 	if _, ok := env.(Episodes); ok {
 		return next // it calls Step
 	}
-	valid := And(next.valid(env), finiteRows(action))
+	valid := And(And(next.valid(env), finiteRows(action)), Equal(next.Done, next.Done)) // not NaN
 	next.Reward = Where(valid, next.Reward, ConstAs(next.Reward, math.NaN()))
 	next.Done = Where(valid, next.Done, OnesLike(next.Done))
 	return next

@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"bytes"
 	"math"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// faulty is a plane whose rewards, states or observations are not finite beyond an edge in x, which
+// faulty is a plane whose rewards, states, ends or observations are not finite beyond an edge in x, which
 // some episodes start with.
 type faulty struct {
 	plane
@@ -44,6 +45,10 @@ func (f faulty) broken(s envs.State) envs.State {
 	switch f.fault {
 	case "reward":
 		s.Reward = set(s.Reward, math.NaN())
+	case "infinity":
+		s.Reward = set(s.Reward, math.Inf(1))
+	case "done":
+		s.Done = set(s.Done, math.NaN())
 	case "scale":
 		s.Reward = set(s.Reward, 1e30)
 	case "state":
@@ -61,7 +66,7 @@ func (f faulty) broken(s envs.State) envs.State {
 func TestNonFiniteEpisodes(t *testing.T) {
 	for _, algorithm := range []string{"map-elites", "pga-map-elites", "dcrl-map-elites", "pga-aurora",
 		"cma-mae", "sac", "diayn-reward", "dads-reward", "smerl-dads", "metra", "qdac"} {
-		for _, fault := range []string{"reward", "state", "observation"} {
+		for _, fault := range []string{"reward", "state", "observation", "done"} {
 			t.Run(algorithm+" "+fault, func(t *testing.T) {
 				t.Parallel()
 				spec := smallOf(algorithm, t.TempDir(), 4)
@@ -93,6 +98,19 @@ func TestNonFiniteEpisodes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An infinite return passes no gate: SMERL learns the same from infinite rewards as from NaN.
+func TestInfiniteReturnsPassNoGate(t *testing.T) {
+	var skills [2][]byte
+	for i, fault := range []string{"reward", "infinity"} {
+		spec := smallDiscovery("smerl-diayn", t.TempDir(), 40)
+		spec.Env, spec.Environment = "", faulty{plane{"faulty"}, fault, 0.09, 2}
+		skills[i] = finished(t, train(t, spec))
+	}
+	if !bytes.Equal(skills[0], skills[1]) {
+		t.Error("they differ")
 	}
 }
 

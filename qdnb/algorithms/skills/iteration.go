@@ -1,6 +1,8 @@
 package skills
 
 import (
+	"math"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -144,11 +146,13 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 	if s.Skills != nil { // an episode keeps its skill
 		s.Skills = Where(ended(s.Envs, s.Skills), it.Skills.drawn(key.FoldIn(streamSkill), n), s.Skills)
 	}
-	if s.Returns != nil {
-		returns := s.Returns.Insert(s.Envs.Reward, s.Envs.Done, it.Length)
+	finite := xla.Finite(s.Envs.Reward)
+	if s.Returns != nil { // an infinite return would pass every [Gate], a NaN passes none
+		returns := s.Returns.Insert(Where(finite, s.Envs.Reward, ConstAs(s.Envs.Reward, math.NaN())),
+			s.Envs.Done, it.Length)
 		s.Returns = &returns
 	}
-	reward := Where(xla.Finite(s.Envs.Reward), s.Envs.Reward, ZerosLike(s.Envs.Reward))
+	reward := Where(finite, s.Envs.Reward, ZerosLike(s.Envs.Reward))
 	return s, buffer, rows, metrics{Task: ReduceAllMean(reward),
 		Invalid: ConvertDType(invalid, dtypes.Float32)}
 }
