@@ -9,6 +9,7 @@
 //     within their limits, those of other kinds not all outside;
 //   - episodes have more than one step, observations and descriptors vary, and no reward is below
 //     what Offset allows for;
+//   - actions change the physics state, the observation or the descriptor;
 //   - all backends agree up to rounding.
 //
 // [Run] is for tests, [Check] for notebooks. Environments run for about twenty steps; most of the

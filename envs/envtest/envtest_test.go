@@ -185,6 +185,21 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 	}
 }
 
+// idle ignores its actions.
+type idle struct{ slider }
+
+func (e idle) Step(s envs.State, _ *Node) envs.State {
+	x := MulScalar(s.PhysicsState[0], 0.9)
+	return e.at(x, Neg(Square(x)))
+}
+
+func TestActionsHaveAnEffect(t *testing.T) {
+	err := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}}.Check(idle{})
+	if err == nil || !strings.Contains(err.Error(), "actions: they change neither the physics state") {
+		t.Errorf("said %v", err)
+	}
+}
+
 // A reward that does not depend on actions is allowed: a rollout notices NaN actions itself.
 func TestConstantRewardKeepsAllPromises(t *testing.T) {
 	envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}}.Run(t, slider{step: func(x, _ *Node,

@@ -52,6 +52,9 @@ func (t *trial) try() {
 				platform.Name(), at)
 		}
 		t.independent(platform.Name(), base, beside)
+		if i == 0 {
+			t.acts(base, beside)
+		}
 		if i == len(t.Platforms)-1 {
 			t.rebuilt(platform, plain, base)
 		}
@@ -268,6 +271,21 @@ func (t *trial) starts(state array) {
 func (t *trial) independent(platform string, base, beside recording) {
 	if at := differ(base, beside, []int{0, 2, twin}); at != "" {
 		t.breaks("independence: a copy depends on the other copies, on %s: %s", platform, at)
+	}
+}
+
+// acts checks that actions have an effect that a descriptor could see. A NaN leaves a trace wherever
+// an action is used, and always in rewards and ends, see [envs.Step].
+func (t *trial) acts(base, beside recording) {
+	var plain, changed recording
+	for i, a := range base {
+		switch a.name {
+		case "the observation", "the descriptor", "the physics state at the end":
+			plain, changed = append(plain, a), append(changed, beside[i])
+		}
+	}
+	if t.spec.Descriptor.Kind != envs.None && differ(plain, changed, []int{spoiled}) == "" {
+		t.breaks("actions: they change neither the physics state nor the observation nor the descriptor")
 	}
 }
 
