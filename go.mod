@@ -10,12 +10,13 @@ require (
 	github.com/gomlx/go-xla v0.4.5
 	github.com/gomlx/gomlx v0.28.8
 	github.com/janpfeifer/gonb v0.11.5
-	github.com/pkg/errors v0.9.1
 	golang.org/x/term v0.40.0
 	golang.org/x/text v0.35.0
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
 )
+
+require github.com/pkg/errors v0.9.1 // indirect
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/policies"
@@ -93,7 +91,7 @@ func (a *adapting) metrics(value []float64) []string {
 func (a *adapting) step(ctx context.Context) error {
 	live, ok := a.rollouts.Task.Env.(envs.Perturbable)
 	if !ok {
-		return errors.Errorf("%s has nothing to perturb", a.skills.Config.Env)
+		return fmt.Errorf("%s has nothing to perturb", a.skills.Config.Env)
 	}
 	index := a.index()
 	value := a.Values[index]

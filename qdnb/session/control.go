@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pkg/errors"
-
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
@@ -45,7 +43,9 @@ func (c *controlling) open(s *session, platform *xla.Platform, arrays map[string
 		return err
 	}
 	if c.from >= 0 {
-		return errors.WithMessage(c.search.Restore(c.from, arrays), c.writer.Name())
+		if err := c.search.Restore(c.from, arrays); err != nil {
+			return fmt.Errorf("%s: %w", c.writer.Name(), err)
+		}
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (c *controlling) finish() (string, error) {
 		return "", err
 	}
 	if err := npz.Write(filepath.Join(c.writer.Dir, policies.ControllerFile), policy); err != nil {
-		return "", errors.Errorf("cannot write the policy of %s: %v; %s from the last checkpoint",
+		return "", fmt.Errorf("cannot write the policy of %s: %v; %s from the last checkpoint",
 			c.writer.Name(), err, cell.Rerun())
 	}
 	return strings.Join(append([]string{c.state()}, c.metrics()...), "  "), nil

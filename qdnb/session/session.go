@@ -5,14 +5,13 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/npz"
@@ -41,7 +40,7 @@ func checkpointPause() (time.Duration, error) {
 	}
 	pause, err := time.ParseDuration(text)
 	if err != nil || pause < 0 {
-		return 0, errors.Errorf("$%s is %q: use a duration such as 30s or 5m", CheckpointEnv, text)
+		return 0, fmt.Errorf("$%s is %q: use a duration such as 30s or 5m", CheckpointEnv, text)
 	}
 	return pause, nil
 }
@@ -126,7 +125,7 @@ func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, er
 		return finished, invalid(finished)
 	}
 	if skills != nil && !skills.Status.Finished {
-		return nil, errors.Errorf("%s is not finished: train it to the end first", skills.Dir)
+		return nil, fmt.Errorf("%s is not finished: train it to the end first", skills.Dir)
 	}
 	s := &session{Options: o, job: j}
 	defer s.close()
@@ -174,7 +173,7 @@ func open(ctx context.Context, all ...*session) error {
 				s.abandon()
 			}
 			if len(all) > 1 {
-				err = errors.WithMessagef(err, "run %d of %d that train together", i+1, len(all))
+				err = fmt.Errorf("run %d of %d that train together: %w", i+1, len(all), err)
 			}
 			return err
 		}
@@ -216,7 +215,7 @@ func (s *session) restore(ctx context.Context) error {
 		fmt.Fprintln(os.Stderr, "qdnb:", warning)
 	}
 	if generation < 0 && len(warnings) == 0 && s.writer.Status.Finished {
-		return errors.Errorf("%s is finished and has no checkpoint to resume from: --fresh sets it "+
+		return fmt.Errorf("%s is finished and has no checkpoint to resume from: --fresh sets it "+
 			"aside and starts again", s.writer.Dir)
 	}
 	if s.from = generation; generation < 0 {

@@ -2,12 +2,11 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
