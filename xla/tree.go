@@ -86,7 +86,7 @@ func walk(v reflect.Value, path string, visit func(path string, leaf reflect.Val
 			field := v.Type().Field(i)
 			if field.IsExported() {
 				walk(v.Field(i), path+"."+cmp.Or(field.Tag.Get("checkpoint"), field.Name), visit)
-			} else if canHold(field.Type, false, map[reflect.Type]bool{}) {
+			} else if hides(v.Field(i), map[uintptr]bool{}) {
 				panic(fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it",
 					v.Type(), field.Name))
 			}
@@ -157,7 +157,7 @@ func holds(v reflect.Value, seen map[uintptr]bool) bool {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() && holds(v.Field(i), seen) ||
-				!f.IsExported() && canHold(f.Type, false, map[reflect.Type]bool{}) {
+				!f.IsExported() && hides(v.Field(i), seen) {
 				return true
 			}
 		}
@@ -169,7 +169,7 @@ func holds(v reflect.Value, seen map[uintptr]bool) bool {
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
-			if holds(v.MapIndex(key), seen) {
+			if holds(key, seen) || holds(v.MapIndex(key), seen) {
 				return true
 			}
 		}
@@ -186,6 +186,12 @@ func holds(v reflect.Value, seen map[uintptr]bool) bool {
 		return holds(v.Elem(), seen)
 	}
 	return false
+}
+
+// hides reports whether a field that is not exported can hold nodes by its type, or holds some in
+// interfaces.
+func hides(v reflect.Value, seen map[uintptr]bool) bool {
+	return canHold(v.Type(), false, map[reflect.Type]bool{}) || holds(v, seen)
 }
 
 // canHold reports whether a type can hold nodes, in interfaces if they count; seen breaks cycles of
@@ -205,7 +211,9 @@ func canHold(t reflect.Type, interfaces bool, seen map[reflect.Type]bool) bool {
 				return true
 			}
 		}
-	case reflect.Array, reflect.Slice, reflect.Pointer, reflect.Map:
+	case reflect.Map:
+		return canHold(t.Key(), interfaces, seen) || canHold(t.Elem(), interfaces, seen)
+	case reflect.Array, reflect.Slice, reflect.Pointer:
 		return canHold(t.Elem(), interfaces, seen)
 	case reflect.Interface:
 		return interfaces

@@ -102,6 +102,7 @@ func TestWrongTreesAreExplained(t *testing.T) {
 	type hidden struct{ node *Node }
 	type deeper struct{ Inner []hidden }
 	type embedded struct{ hidden }
+	type veiled struct{ any any }
 	type table struct{ Left map[int]*Node }
 	for want, f := range map[string]func(){
 		"a pytree of 7 tensors cannot take 6": func() { xla.Unflatten(plant(n), n[:6]) },
@@ -112,7 +113,9 @@ func TestWrongTreesAreExplained(t *testing.T) {
 		"field xla_test.hidden.node holds tensors": func() { xla.Flatten(deeper{[]hidden{{n[0]}}}) },
 		"field xla_test.embedded.hidden holds":     func() { xla.Flatten(embedded{hidden{n[0]}}) },
 		"field xla_test.hidden.node holds":         func() { xla.Flatten([]any{3, &hidden{n[0]}}) },
+		"field xla_test.veiled.any holds":          func() { xla.Flatten([]any{veiled{3}, veiled{[]any{&n[0]}}}) },
 		"a map holds tensors in Any.Left":          func() { xla.Flatten(forest{Any: table{map[int]*Node{1: n[0]}}}) },
+		"a map holds tensors":                      func() { xla.Flatten([]any{map[*Node]int{n[0]: 1}}) },
 	} {
 		errtest.Want(t, exceptions.TryCatch[error](f), want)
 	}
