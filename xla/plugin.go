@@ -40,7 +40,7 @@ const NoDownloadEnv = "QDNB_NO_DOWNLOAD"
 func CacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("no cache folder (%v): set XDG_CACHE_HOME", err)
+		return "", fmt.Errorf("%w (%w)", errCache, err)
 	}
 	return filepath.Join(dir, "qdnb"), nil
 }

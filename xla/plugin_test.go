@@ -60,7 +60,7 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must.Do(os.WriteFile(file, nil, 0o666))
 	fakePython(t, "echo 'ERROR: [Errno 28] No space left on device' >&2; exit 1")
-	for _, cache := range []string{os.Getenv("XDG_CACHE_HOME"), file} {
+	for _, cache := range []string{os.Getenv("XDG_CACHE_HOME"), file, "relative"} {
 		t.Setenv("XDG_CACHE_HOME", cache)
 		told := collectMessages(t)
 		_, err = Install(t.Context(), CPU)
