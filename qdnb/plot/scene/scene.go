@@ -88,6 +88,9 @@ type Outcome struct {
 
 // Joints returns the joints of the moving bodies, nil for those without.
 func (f *Film) Joints() (joints []*Joint) {
+	if f == nil {
+		return nil
+	}
 	for _, b := range f.Bodies {
 		if !b.Fixed {
 			joints = append(joints, b.Joint)
@@ -154,8 +157,11 @@ func (f *Film) Check() error {
 	return nil
 }
 
-// Poses returns the poses of all bodies in a frame, in the order of Bodies.
+// Poses returns the poses of all bodies in a frame, in the order of Bodies; nil if there is no such frame.
 func (f *Film) Poses(frame int) []Pose {
+	if f == nil || frame < 0 || frame >= len(f.Frames) {
+		return nil
+	}
 	moving := f.Frames[frame]
 	var poses []Pose
 	for _, b := range f.Bodies {

@@ -304,8 +304,8 @@ func TestMistakes(t *testing.T) {
 			errtest.Of(Strip(f, 2, 9, 9))} {
 			errtest.Want(t, err, want)
 		}
-		if Near(f, 0, 1) != (Camera{}) || Whole(f, 1) != (Camera{}) {
-			t.Errorf("a film with %q has a camera", want)
+		if Near(f, 0, 1) != (Camera{}) || Whole(f, 1) != (Camera{}) || f.Poses(30) != nil || len(f.Joints()) > 2 {
+			t.Errorf("a film with %q has a camera, or frame 30", want)
 		}
 	}
 	f := yard()
