@@ -81,7 +81,8 @@ func formatTick(v, step, largest float64) string {
 	}
 	var label string
 	if largest < 1e-3 || largest >= 1e15 {
-		label = strconv.FormatFloat(v, 'g', 3, 64)
+		digits := max(3, 1+math.Ceil(math.Log10(largest/step)))
+		label = strconv.FormatFloat(v, 'g', int(digits), 64)
 	} else {
 		decimals := 0
 		for scaled := step; decimals < 9 && math.Abs(scaled-math.Round(scaled)) >
@@ -95,7 +96,7 @@ func formatTick(v, step, largest float64) string {
 
 // logTicks labels the powers of ten, thinned to about the given number of intervals. If less than
 // two decades are shown, it also labels 2 and 5 times the powers. The other multiples are minor
-// ticks, except on axes of many decades.
+// ticks, except on axes of many decades. An axis with fewer than two of these labels has linear ticks.
 type logTicks struct{ intervals int }
 
 func (t logTicks) Ticks(low, high float64) []plot.Tick {
@@ -106,6 +107,7 @@ func (t logTicks) Ticks(low, high float64) []plot.Tick {
 	decades := math.Log10(high) - math.Log10(low)
 	every := max(1, int(math.Ceil(decades/float64(max(t.intervals, 1)))))
 	var ticks []plot.Tick
+	labelled := 0
 	for d := firstDecade; d <= lastDecade; d++ {
 		for m := 1.0; m < 10; m++ {
 			v := m * math.Pow(10, d)
@@ -115,11 +117,15 @@ func (t logTicks) Ticks(low, high float64) []plot.Tick {
 			tick := plot.Tick{Value: min(max(v, low), high)}
 			if m == 1 && int(d)%every == 0 || decades < 2 && (m == 1 || m == 2 || m == 5) {
 				tick.Label = formatTick(v, v, v)
+				labelled++
 			}
 			if tick.Label != "" || every <= 4 {
 				ticks = append(ticks, tick)
 			}
 		}
+	}
+	if linear := (linearTicks{t.intervals}).Ticks(low, high); labelled < 2 && linear != nil {
+		return linear
 	}
 	return ticks
 }
