@@ -82,7 +82,10 @@ func readRepertoire(path string) (map[string]floats, error) {
 		if archive != nil {
 			source, read = fmt.Sprintf("%s: %s", file, name), func() (npz.Array, error) {
 				a, err := archive.Read(name)
-				return a, fmt.Errorf("%s: %w", file, err)
+				if err != nil {
+					err = fmt.Errorf("%s: %w", file, err)
+				}
+				return a, err
 			}
 		}
 		a, err := readFloats(source, read)
