@@ -303,7 +303,7 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 	default:
 		add("repertoire", func() (*figures.Figure, error) { return figures.Repertoire(run) })
 		if newest.Dims > 2 {
-			fmt.Printf("no snapshots   or hypervolumes of %d descriptor components: maps have at most 2\n",
+			fmt.Printf("no maps        of snapshots or hypervolumes: they have at most 2 descriptor components, not %d\n",
 				newest.Dims)
 		}
 	}

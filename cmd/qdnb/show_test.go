@@ -318,8 +318,8 @@ func TestShowOfInvalidEvaluations(t *testing.T) {
 func TestShowOfDescriptorsThatAreNotInAPlane(t *testing.T) {
 	for dims, want := range map[int][2]string{
 		1: {"metrics.png repertoire.png snapshots.png", ""},
-		3: {"metrics.png repertoire.png", "no snapshots   or hypervolumes of 3 descriptor components"},
-		4: {"metrics.png repertoire.png", "no snapshots   or hypervolumes of 4 descriptor components"},
+		3: {"metrics.png repertoire.png", "they have at most 2 descriptor components, not 3"},
+		4: {"metrics.png repertoire.png", "they have at most 2 descriptor components, not 4"},
 		7: {"metrics.png", "no map         of 7 descriptor components"},
 	} {
 		run := storedRun(t, t.TempDir(), "elsewhere", dims, runs.Status{Observations: 2, Actions: 2})
