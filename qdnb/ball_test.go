@@ -59,7 +59,7 @@ func (b ball) Learn(of skills.Batch) (skills.Diversity, *Node) {
 
 func (ball) Loss() string { return "map_loss" }
 
-// A diversity reward of one's own is trained like any other, with checkpoints and figures.
+// A custom diversity reward is trained like any other, with checkpoints and figures.
 func Example_diversity() {
 	folder, _ := os.MkdirTemp("", "runs")
 	defer os.RemoveAll(folder)

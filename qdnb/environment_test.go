@@ -84,7 +84,8 @@ func TestCustomEnvironment(t *testing.T) {
 		!(played.Results[0].Fitnesses[0] < 0) {
 		t.Fatalf("%+v, %v", played, err)
 	}
-	errtest.Want(t, errtest.Of(Play(background, run, in(nil))), "plane is not a built-in environment: new episodes need its code")
+	errtest.Want(t, errtest.Of(Play(background, run, in(nil))),
+		"plane is not a built-in environment: new episodes need its code")
 	errtest.Want(t, errtest.Of(Play(background, run, in(envs.AutoReset(plane{}, 5)))), "the environment has no name")
 	ant := nb.Must(envs.Make("ant-uni"))
 	errtest.Want(t, errtest.Of(Play(background, run, in(ant))), "for plane, which has 2 and 2")
@@ -183,7 +184,7 @@ func TestReturnsBelowTheReferencePointAreReportedOnce(t *testing.T) {
 	}
 }
 
-// A fitness below a threshold_min of one's own is reported once; so is one below the Offset, alone.
+// A fitness below a threshold_min that was set is reported once; so is one below the Offset, alone.
 func TestFitnessBelowTheLowestThresholdIsReportedOnce(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	const ignored = "fitness -10 in generation 0 is below threshold_min=-8: CMA-MAE ranks it below all " +

@@ -87,7 +87,7 @@ var competing = qdnb.Tune(func(h *evolution.MapElites) {
 	h.Archive = LocalCompetition{Slots: 24, K: 3, Past: 16, Recall: 4}
 })
 
-// An archive of one's own, with state: its population is measured by MAP-Elites' grid.
+// A custom archive with state: its population is measured by MAP-Elites' grid.
 func Example_archive() {
 	folder, _ := os.MkdirTemp("", "runs")
 	defer os.RemoveAll(folder)

@@ -27,7 +27,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// noveltyGA is a loop of one's own: a genetic algorithm whose population keeps the individuals that
+// noveltyGA is a custom loop: a genetic algorithm whose population keeps the individuals that
 // are farthest from their nearest neighbours in descriptor space (Lehman and Stanley 2011).
 type noveltyGA struct {
 	Population    int     `json:"population"`
@@ -208,7 +208,7 @@ func (s *esSearch) Step() (o scoring.Outcome, err error) {
 
 func (s *esSearch) State() *xla.Checkpoint { return s.Stored(&s.mean) }
 
-// loops are small loops of one's own, by name.
+// loops are small custom loops, by name.
 var loops = map[string]func() algorithms.Algorithm{
 	"novelty-ga": func() algorithms.Algorithm {
 		return &noveltyGA{Population: 20, Neighbours: 3, Sigma: 0.1, Hidden: []int{8}, EpisodeLength: 20,
@@ -222,7 +222,7 @@ var loops = map[string]func() algorithms.Algorithm{
 
 // An interrupted loop ends with the bytes of one that was not, several seeds are trained, a change of
 // its code is another run, and its policies are played.
-func TestLoopsOfOnesOwn(t *testing.T) {
+func TestCustomLoops(t *testing.T) {
 	for name, loop := range loops {
 		for _, backend := range []string{"go", ""} {
 			spec := qdnb.Spec{Name: name, Env: "pointmaze", Runs: t.TempDir(), Backend: backend,
@@ -264,7 +264,7 @@ func TestLoopsOfOnesOwn(t *testing.T) {
 	}
 }
 
-// A loop of one's own is trained like any other algorithm, with a run folder, checkpoints and figures.
+// A custom loop is trained like any other algorithm, with a run folder, checkpoints and figures.
 func ExampleSpec_loop() {
 	folder, _ := os.MkdirTemp("", "runs")
 	defer os.RemoveAll(folder)

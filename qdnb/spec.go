@@ -27,7 +27,7 @@ type Spec struct {
 	// hours.
 	Budget runs.Budget
 
-	// Loop is an algorithm of one's own and replaces Algorithm. If its struct has the fields hidden
+	// Loop is a custom algorithm and replaces Algorithm. If its struct has the fields hidden
 	// and episode_length in JSON, like those of the built-in algorithms, its policies can be played.
 	//
 	// A Loop, parts that Tune replaces (see [evolution.Parts] and [skills.Parts]) and Environment belong

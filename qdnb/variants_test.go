@@ -51,7 +51,7 @@ var mixed = qdnb.Tune(func(h *evolution.PGAAurora) {
 	}
 })
 
-// variant is a small run of an algorithm with parts of one's own.
+// variant is a small run of an algorithm with custom parts.
 func variant(folder, name, algorithm string, parts qdnb.Tuning) qdnb.Spec {
 	set := []string{"batch=16", "cells=32", "cvt_samples=500", "hidden=[8]", "episode_length=20"}
 	if algorithm == "pga-aurora" {
@@ -72,7 +72,7 @@ func logged(spec qdnb.Spec) {
 	fmt.Println(run.Config.Algorithm, run.Status.Generation, table.Columns[8:len(table.Columns)-1])
 }
 
-// A variation operator of one's own is a function.
+// A custom variation operator is a function.
 func Example_crossover() {
 	folder, _ := os.MkdirTemp("", "runs")
 	defer os.RemoveAll(folder)

@@ -1,5 +1,5 @@
 // Package algorithms holds the contracts of everything that qdnb.Train trains: an [Algorithm] makes a
-// [Search]. The packages below it implement them; a loop of one's own does so in one file.
+// [Search]. The packages below it implement them; a custom loop does so in one file.
 package algorithms
 
 import (
@@ -40,7 +40,7 @@ type Search interface {
 	// Step runs the next generation or iteration. The first call, generation 0, evaluates the initial
 	// population or policy.
 	Step() (scoring.Outcome, error)
-	// State lists what a checkpoint holds. A search whose state was restored goes on to the same bytes
+	// State lists what a checkpoint holds. A search with a restored state continues to the same bytes
 	// as one that was never interrupted.
 	State() *xla.Checkpoint
 	// Repertoire copies the measured repertoire to the host: the arrays fitnesses [cells], descriptors

@@ -9,7 +9,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Base is what most loops of one's own share: programs, the count of generations, the evaluation of a
+// Base is what most custom loops share: programs, the count of generations, the evaluation of a
 // population, and a repertoire of all that was evaluated. A search that embeds it only adds Step and
 // State.
 type Base struct {

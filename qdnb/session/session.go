@@ -245,7 +245,7 @@ func (s *session) begin() error {
 	s.charge(time.Since(s.start).Seconds(), 0)
 	s.status.Budget, s.status.Seeds, s.status.Finished = s.Budget, s.seeds, false
 	s.status.Version, _ = Build()
-	if s.writer.Status.Finished { // its results are no longer those of the run that goes on
+	if s.writer.Status.Finished { // its results are no longer those of the continued run
 		if err := s.writer.SaveStatus(s.status); err != nil {
 			return err
 		}

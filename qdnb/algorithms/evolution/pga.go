@@ -75,7 +75,7 @@ func (p *PGAMapElites) Method() Method {
 	return method
 }
 
-// emitters returns the policy gradient beside another emitter.
+// emitters returns the policy gradient together with another emitter.
 func (s PolicyGradientSettings) emitters(other Emitter) Mix {
 	return Mix{{PolicyGradient{PolicyGradientSettings: s}, 1 - s.IsolineShare}, {other, s.IsolineShare}}
 }

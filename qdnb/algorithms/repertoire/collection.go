@@ -16,7 +16,7 @@ import (
 
 // Collection is a repertoire on the first device, apart from the search that fills it: genotypes in
 // the cells of a grid, see [Winners]. Reinforcement learning keeps its passive repertoire in one, and
-// so may a loop of one's own.
+// so may a custom loop.
 type Collection struct {
 	held   xla.State[collected]
 	insert *xla.Program[collectIn, collectOut]

@@ -145,7 +145,8 @@ func (s *Search) inputs(number xla.Array) iterationIn {
 }
 
 // compile compiles a program on the whole state.
-func (s *Search) compile(c xla.Compiler, name string, build func(state, replay.Buffer, xla.Key) (state, replay.Buffer, metrics)) (*program, error) {
+func (s *Search) compile(c xla.Compiler, name string, build func(state, replay.Buffer,
+	xla.Key) (state, replay.Buffer, metrics)) (*program, error) {
 	return xla.Compile(c, name, s.inputs(xla.Declare(dtypes.Int32)),
 		func(in iterationIn) iterationOut {
 			after, buffer, f := build(in.State.Tree, in.Buffer.Tree,
@@ -237,7 +238,7 @@ func (s *Search) Measured() bool {
 
 // Conclude evaluates the skills of the newest iteration and inserts them into the passive
 // repertoire. It returns the fitnesses of its cells and the means of the metrics since the last
-// evaluation. The evaluations of a search that goes on would differ afterwards.
+// evaluation. The evaluations of a search that continues would differ afterwards.
 func (s *Search) Conclude() (outcome scoring.Outcome, err error) {
 	evaluation, err := s.Evaluate()
 	if err != nil {

@@ -29,7 +29,8 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				rest := steps(t, s, end-stop)
 				want := memory(t, s)
 				if names := xlatest.Differ(stopped, want); !slices.Contains(names,
-					"Learner.Actor.Params.Bias.0") || slices.Contains(names, "Learner.LogAlpha.Params") == s.config.SAC.FixAlpha {
+					"Learner.Actor.Params.Bias.0") ||
+					slices.Contains(names, "Learner.LogAlpha.Params") == s.config.SAC.FixAlpha {
 					t.Errorf("only %v change: the test is vacuous", names)
 				}
 				same := func(what string, outcomes, wanted []scoring.Outcome, held map[string]npz.Array) {
@@ -68,7 +69,8 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 					names := xlatest.Differ(start, memory(t, another))
 					steps(t, another, 1+end)
 					later := xlatest.Differ(want, memory(t, another))
-					for _, name := range []string{"Learner.Actor.Params.Kernel.0", "Learner.Critic.Params.0.Kernel.0", "Envs.Observation"} {
+					for _, name := range []string{"Learner.Actor.Params.Kernel.0",
+						"Learner.Critic.Params.0.Kernel.0", "Envs.Observation"} {
 						if !slices.Contains(names, name) || !slices.Contains(later, name) {
 							t.Errorf("seed 2 has the same %s", name)
 						}
