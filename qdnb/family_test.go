@@ -178,6 +178,19 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 	}
 }
 
+// A policy gradient without offspring still learns.
+func TestProposerWithoutOffspring(t *testing.T) {
+	spec := smallOf("pga-map-elites", t.TempDir(), 1)
+	spec.Name, spec.Tune = "pga-idle", spec.Tune.And(Tune(func(h *evolution.PGAMapElites) {
+		h.Mix = evolution.Mix{
+			{Emitter: evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}, Of: 0},
+			{Emitter: evolution.IsoLineEmitter{IsoSigma: 0.5, LineSigma: 0.5}, Of: 1}}
+	}))
+	if table, err := train(t, spec).Metrics(); err != nil || !slices.Contains(table.Columns, "critic_loss") {
+		t.Errorf("columns %v: %v", table.Columns, err)
+	}
+}
+
 // A variant of PGA-MAP-Elites replaces one of its emitters and keeps the policy gradient.
 func TestVariantKeepsTheRest(t *testing.T) {
 	spec := smallOf("pga-map-elites", t.TempDir(), 2)

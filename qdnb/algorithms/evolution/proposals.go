@@ -142,6 +142,9 @@ func (s *Search) newProposing() (*proposing, error) {
 		return nil, err
 	}
 	p.state, p.buffer.State = out.State, out.Buffer
+	if s.proposed() == 0 { // they only learn
+		return p, nil
+	}
 	return p, p.compile(s)
 }
 

@@ -231,18 +231,22 @@ func (s *Search) emitters(held []member) (list []member) {
 	return list
 }
 
-// proposals declares the offspring of all proposers.
-func (s *Search) proposals() xla.Array {
-	n := 0
+// proposed is the number of offspring of all proposers.
+func (s *Search) proposed() (n int) {
 	for _, m := range s.members {
 		if m.table >= 0 {
 			n += m.count
 		}
 	}
-	if n == 0 {
+	return n
+}
+
+// proposals declares the offspring of all proposers, if there are any.
+func (s *Search) proposals() xla.Array {
+	if s.proposed() == 0 {
 		return xla.Array{}
 	}
-	return xla.Declare(dtypes.Float32, n, s.task.Policy.Params())
+	return xla.Declare(dtypes.Float32, s.proposed(), s.task.Policy.Params())
 }
 
 // Generation is the latest generation: 0 for the initial population, -1 before it.
@@ -262,7 +266,7 @@ func (s *Search) Step() (outcome scoring.Outcome, err error) {
 	number := s.programs.Number(s.generation + 1)
 	defer number.Free()
 	var proposed xla.Array
-	if s.proposing != nil && s.proposing.propose != nil {
+	if s.proposed() > 0 {
 		if proposed, err = s.proposing.offspring(s, number); err != nil {
 			return outcome, err
 		}
