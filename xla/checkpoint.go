@@ -85,15 +85,8 @@ func (c *Checkpoint) Arrays() (map[string]npz.Array, error) {
 	selected := func(a, b entry) int { return cmp.Compare(len(a.by), len(b.by)) }
 	for _, e := range slices.SortedStableFunc(slices.Values(c.entries), selected) {
 		var err error
-		switch x := e.host.(type) {
-		case *int64:
-			arrays[e.name] = npz.Scalar(*x)
-			continue
-		case *float64:
-			arrays[e.name] = npz.Scalar(*x)
-			continue
-		case *[]float64:
-			arrays[e.name] = npz.Of(slices.Clone(*x))
+		if e.host != nil {
+			arrays[e.name] = hostArray(e.host)
 			continue
 		}
 		if e.shared != nil {
@@ -122,26 +115,23 @@ func (c *Checkpoint) Restore(arrays map[string]npz.Array) error {
 	}
 	for i, e := range c.entries {
 		got, ok := arrays[e.name]
-		if e.host != nil {
-			if err := hostFits(got, ok, e); err != nil {
-				return fail(err)
-			}
-			continue
-		}
-		want := e.at.shape.Dimensions
-		if e.shared != nil {
-			want = append([]int{e.shared.N}, want[2:]...)
-		}
 		if !ok {
 			return fail(fmt.Errorf("the checkpoint's %s is missing", e.name))
 		}
-		if !slices.Equal(got.Shape, want) {
+		shape, kind := e.kind()
+		if !slices.Equal(got.Shape, shape) {
 			return fail(fmt.Errorf("the checkpoint's %s has shape %v, but this run needs %v", e.name,
-				got.Shape, want))
+				got.Shape, shape))
 		}
-		if kind := strings.ToLower(e.at.shape.DType.String()); got.DType() != kind {
+		if got.DType() != kind {
 			return fail(fmt.Errorf("the checkpoint's %s has type %s, but this run needs %s", e.name,
 				got.DType(), kind))
+		}
+		if err := got.Check(); err != nil {
+			return fail(fmt.Errorf("the checkpoint's %s: %v", e.name, err))
+		}
+		if e.host != nil {
+			continue
 		}
 		var err error
 		if e.shared != nil {
@@ -171,24 +161,28 @@ func (c *Checkpoint) Restore(arrays map[string]npz.Array) error {
 	return nil
 }
 
-// hostFits returns an error unless an array is the stored value of the host of an entry.
-func hostFits(got npz.Array, ok bool, e entry) error {
-	fits := false
-	switch x := e.host.(type) {
+// kind returns the shape and the type of the array that stores an entry.
+func (e entry) kind() (shape []int, dtype string) {
+	if e.host != nil {
+		stored := hostArray(e.host)
+		return stored.Shape, stored.DType()
+	}
+	shape, dtype = e.at.shape.Dimensions, strings.ToLower(e.at.shape.DType.String())
+	if e.shared != nil {
+		shape = append([]int{e.shared.N}, shape[2:]...)
+	}
+	return shape, dtype
+}
+
+// hostArray stores a value of the host.
+func hostArray(value any) npz.Array {
+	switch x := value.(type) {
 	case *int64:
-		values, isInt := got.Data.([]int64)
-		fits = isInt && len(values) == 1
+		return npz.Scalar(*x)
 	case *float64:
-		values, isFloat := got.Data.([]float64)
-		fits = isFloat && len(values) == 1
+		return npz.Scalar(*x)
 	case *[]float64:
-		values, isFloat := got.Data.([]float64)
-		fits = isFloat && len(values) == len(*x)
-	default:
-		panic(fmt.Errorf("a checkpoint cannot hold a %T: use *int64, *float64 or *[]float64", e.host))
+		return npz.Of(slices.Clone(*x))
 	}
-	if !ok || !fits {
-		return fmt.Errorf("the checkpoint's %s is missing, or not what this run needs", e.name)
-	}
-	return nil
+	panic(fmt.Errorf("a checkpoint cannot hold a %T: use *int64, *float64 or *[]float64", value))
 }
