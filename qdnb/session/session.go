@@ -129,7 +129,7 @@ func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, er
 	}
 	s := &session{Options: o, job: j}
 	defer s.close()
-	if err := open(ctx, s); err != nil {
+	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.loop(ctx); err != nil {
@@ -159,29 +159,19 @@ func (s *session) explained(err error) error {
 		"were finite; %s", err, s.writer.Newest())
 }
 
-// open takes the folders of all sessions, then compiles and restores their newest checkpoints.
-// After an error the folders are as before.
-func open(ctx context.Context, all ...*session) error {
-	for _, step := range []func(*session) error{
-		(*session).take, func(s *session) error { return s.restore(ctx) }} {
-		for i, s := range all {
-			err := step(s)
-			if err == nil {
-				continue
-			}
-			for _, s := range all {
-				s.abandon()
-			}
-			if len(all) > 1 {
-				err = fmt.Errorf("run %d of %d that train together: %w", i+1, len(all), err)
-			}
-			return err
-		}
+// open takes the run folder, compiles, and restores the newest checkpoint. After an error the folder
+// is as before.
+func (s *session) open(ctx context.Context) error {
+	err := s.take()
+	if err == nil {
+		err = s.restore(ctx)
 	}
-	for _, s := range all {
-		if s.aside != "" {
-			fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", s.dir(), s.aside)
-		}
+	if err != nil {
+		s.abandon()
+		return err
+	}
+	if s.aside != "" {
+		fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", s.dir(), s.aside)
 	}
 	return nil
 }
@@ -337,8 +327,7 @@ func (s *session) conclude() error { return nil }
 // clean deletes nothing, for jobs whose finished runs need all files.
 func (s *session) clean() error { return nil }
 
-// clock updates the run's wall-clock and processor time. The processor time is the whole process's,
-// so runs trained side by side in one process count each other's.
+// clock updates the run's wall-clock and processor time, which is the whole process's.
 func (s *session) clock() {
 	s.status.Seconds = time.Since(s.start).Seconds()
 	s.status.CPUSeconds = max(s.status.CPUSeconds, processorSeconds()-s.cpu)

@@ -29,7 +29,7 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 		s := session{Options: Options{Root: t.TempDir(), Config: config, Budget: budget, Backend: "go",
 			Quiet: true}, job: idle{&controlling{}}}
 		defer s.close()
-		must.Do(open(t.Context(), &s))
+		must.Do(s.open(t.Context()))
 		cores := regexp.MustCompile(`, (1 core|([2-9]|\d{2,}) cores), `)
 		if machines := s.status.Machines; len(machines) != 1 || machines[0].After != -1 ||
 			!cores.MatchString(machines[0].Machine) || machines[0].Commit == "" {
