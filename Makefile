@@ -13,7 +13,7 @@ PYTHON ?= python3
 export PYTHON
 
 NOTEBOOK := tools/env python tools/notebook.py
-NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+NOTEBOOKS := $(filter-out notebooks/index.ipynb,$(wildcard notebooks/*.ipynb))
 # Minimum number of PNG figures per notebook.
 EXPECT_PNG ?= 1
 # Timeout of a cell in `make test`, in seconds; the first cells may compile.
@@ -35,7 +35,7 @@ lab: setup gopls ## open the notebooks in JupyterLab (LAB_ARGS=... for its optio
 	@tools/env python -m jupyter trust notebooks/*.ipynb >/dev/null
 	@echo "== starting JupyterLab (about 10 s); stop it with Ctrl-C"
 	@tools/env python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) \
-		--ServerApp.root_dir="$(CURDIR)" $(LAB_ARGS) notebooks/quickstart.ipynb
+		--ServerApp.root_dir="$(CURDIR)" $(LAB_ARGS) notebooks/index.ipynb
 
 # --- tests
 
@@ -72,13 +72,13 @@ test-long: setup ## tests that train for hours, all notebooks at full scale, and
 	@echo "make test-long: all passed"
 
 .PHONY: test-faults
-test-faults: check compile plugin ## kill processes, fill disks, damage files: see docs/faults.md (without root, disk tests are skipped)
+test-faults: check compile plugin ## kill processes, fill disks, damage files: see docs/reliability.md (without root, disk tests are skipped)
 	@echo "== go test ./internal/faults with QDNB_FAULTS=1"
 	@QDNB_FAULTS=1 go test -count 1 -timeout 2h -v ./internal/faults
 	@echo "make test-faults: all passed"
 
 .PHONY: test-determinism
-test-determinism: check compile plugin ## train everything twice, with one worker and with all, and compare bytes (docs/determinism.md)
+test-determinism: check compile plugin ## train everything twice, with one worker and with all, and compare bytes (docs/reliability.md)
 	@echo "== go test ./internal/faults with QDNB_DETERMINISM=1"
 	@QDNB_DETERMINISM=1 go test -count 1 -timeout 2h -v -run TestSameBytes ./internal/faults
 	@echo "make test-determinism: all passed"

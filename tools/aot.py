@@ -1,8 +1,8 @@
 """aot.py QDNB [--only TEXT] [--record]: compiles the programs of all kinds of runs for an H100 and a TPU v5e that are not there.
 
 It writes the programs with `qdnb programs`, compiles each text once, and counts the nodes, which are kernels, copies and
-collectives, that a run of the program executes, loop by loop. It compares them with the table of docs/accelerators.md and fails if a
-program does not compile, executes more nodes, or waits more often for the host. --record writes the table; --only selects rows by
+collectives, that a run of the program executes, loop by loop. It compares them with docs/accelerators.csv and fails if a
+program does not compile, executes more nodes, or waits more often for the host. --record writes that file; --only selects rows by
 a part of "DEVICE RUN". Compiling everything takes about an hour on two cores; --work (build/aot) keeps compiled programs, so that an
 interrupted command resumes.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import csv
 import dataclasses
 import hashlib
 import json
@@ -20,9 +21,8 @@ import subprocess
 import sys
 
 TOOLS = os.path.dirname(os.path.abspath(__file__))
-PAGE = os.path.join(os.path.dirname(TOOLS), "docs", "accelerators.md")
-BEGIN, END = "<!-- nodes: written by make aot AOT_ARGS=--record -->", "<!-- end of nodes -->"
-HEADER = ("device", "run", "program", "nodes", "longest loop", "waits", "compile s")
+TABLE = os.path.join(os.path.dirname(TOOLS), "docs", "accelerators.csv")
+HEADER = ("device", "run", "program", "nodes", "longest_loop", "waits", "compile_s")
 
 ENVIRONMENTS = ("pointmaze", "ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "ant-maze", "ant-omni")
 ALGORITHMS = ("pga-map-elites", "aurora", "pga-aurora", "dns", "cma-mae", "mome", "dcrl-map-elites", "sac", "metra", "qdac",
@@ -105,22 +105,16 @@ def count(hlo: str) -> Count:
 Row = collections.namedtuple("Row", ("device", "run", "program", "nodes", "loop", "waits", "seconds"))
 
 
-def read(page: str) -> dict[tuple[str, str, str], Row]:
-    """Returns the rows of the page's table by device, run and program."""
-    rows = {}
-    for line in page.partition(BEGIN)[2].partition(END)[0].splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if len(cells) == len(HEADER) and cells[3].isdigit():
-            rows[tuple(cells[:3])] = Row(*cells[:3], int(cells[3]), cells[4], int(cells[5]), float(cells[6]))
-    return rows
+def read(path: str) -> dict[tuple[str, str, str], Row]:
+    """Returns the recorded rows by device, run and program."""
+    with open(path, encoding="utf-8", newline="") as file:
+        cells = list(csv.reader(file))[1:]
+    return {tuple(c[:3]): Row(*c[:3], int(c[3]), c[4], int(c[5]), float(c[6])) for c in cells}
 
 
-def written(page: str, rows: dict[tuple[str, str, str], Row]) -> str:
-    """Returns the page with a table of the rows."""
-    lines = ["| " + " | ".join(HEADER) + " |", "|---|---|---|---:|---|---:|---:|"]
-    lines += ["| " + " | ".join(str(cell) for cell in rows[key]) + " |" for key in sorted(rows)]
-    before, _, rest = page.partition(BEGIN)
-    return before + BEGIN + "\n\n" + "\n".join(lines) + "\n\n" + END + rest.partition(END)[2]
+def write(path: str, rows: dict[tuple[str, str, str], Row]) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([HEADER, *(rows[key] for key in sorted(rows))])
 
 
 def worse(new: Row, old: Row | None) -> str:
@@ -155,7 +149,7 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--work", default="build/aot")
-    parser.add_argument("--page", default=PAGE)
+    parser.add_argument("--table", default=TABLE)
     options = parser.parse_args()
     flags = dict(os.environ)
     failures: list[str] = []
@@ -169,14 +163,11 @@ def main() -> int:
         with open(found["hlo"], encoding="utf-8") as file:
             c = count(file.read())
         row = Row(*key, c.nodes, f"{c.loop[0]} x {c.loop[1]}" if c.loop[0] else "none", c.waits, found["seconds"])
-        with open(options.page, encoding="utf-8") as file:
-            page = file.read()
-        rows = read(page)
+        rows = read(options.table)
         reason = worse(row, rows.get(key))
         if options.record:
             rows[key] = row
-            with open(options.page, "w", encoding="utf-8") as file:
-                file.write(written(page, rows))
+            write(options.table, rows)
         elif reason:
             failures.append(f"{' '.join(key)}: {reason}")
         print(*row, "" if options.record else reason, flush=True)

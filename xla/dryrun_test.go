@@ -63,7 +63,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// GPUs and TPUs multiply float32 numbers exactly, as docs/determinism.md promises.
+// GPUs and TPUs multiply float32 numbers exactly, as docs/reliability.md promises.
 func TestProductsAreExact(t *testing.T) {
 	for _, kind := range []Kind{CUDA, TPU} {
 		text := dryText(t, kind, 1)

@@ -46,7 +46,7 @@ func TestNoOtherWayOut(t *testing.T) {
 			if imported, err := strconv.Unquote(spec.Path.Value); err == nil && ways.MatchString(
 				imported) && !slices.Contains(known[imported], filepath.ToSlash(name)) {
 				t.Errorf("%s imports %s: if that reaches a network or starts a program, say so in "+
-					"docs/trust.md and here", name, imported)
+					"docs/reliability.md and here", name, imported)
 			}
 		}
 		return nil

@@ -18,8 +18,6 @@ var pages = []struct {
 	draw func(program) (*figures.Figure, error)
 }{
 	{"performance.png", performance},
-	{"scale.png", scale},
-	{"accelerators.png", accelerators},
 	{"adaptation.png", adaptation},
 	{"determinism.png", determinism},
 	{"faults.png", faults},

@@ -92,7 +92,7 @@ var (
 	dotted = []vg.Length{1, 2}
 )
 
-// determinism draws the QD scores of the runs in "Effect on training" of docs/determinism.md. It
+// determinism draws the QD scores of the runs in "Effect on training" of docs/reliability.md. It
 // trains one of them twice and fails if the second one has other bytes.
 func determinism(p program) (*figures.Figure, error) {
 	var panels []figures.Panel

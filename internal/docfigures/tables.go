@@ -6,10 +6,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"example.com/qdnb/envs/verify"
 	"example.com/qdnb/qdnb/paper"
@@ -57,76 +55,6 @@ func performance(program) (*figures.Figure, error) {
 		}
 	}
 	return figures.Intervals([]figures.IntervalPanel{whole, sliced}, 2)
-}
-
-// tableRow matches a row of a Markdown table.
-var tableRow = regexp.MustCompile(`(?m)^\| *(.+?) *\|$`)
-
-// bars returns a panel of bars from 0: a column of the table of a page whose header has it, without
-// the row of the sum, named by the first column.
-func bars(page, title, column, label string) (p figures.IntervalPanel, err error) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return p, err
-	}
-	p = figures.IntervalPanel{Title: title, XLabel: label}
-	at, most := -1, 0.0
-	for line := range strings.SplitSeq(string(text), "\n") {
-		match := tableRow.FindStringSubmatch(line)
-		if match == nil {
-			at = -1
-			continue
-		}
-		cells := strings.Split(match[1], "|")
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-		}
-		if at < 0 {
-			at = slices.Index(cells, column)
-			continue
-		}
-		if at >= len(cells) || strings.HasPrefix(cells[0], "---") || strings.HasPrefix(cells[0], "**") {
-			continue
-		}
-		number, err := strconv.ParseFloat(strings.ReplaceAll(cells[at], " ", ""), 64)
-		if err != nil {
-			return p, err
-		}
-		p.Rows = append(p.Rows, figures.Interval{Name: cells[0], Value: number, High: number})
-		most = max(most, number)
-	}
-	if len(p.Rows) == 0 {
-		return p, fmt.Errorf("%s has no table with a column %q", page, column)
-	}
-	p.XLimits[1] = 4 * math.Ceil(most*1.05/4)
-	return p, nil
-}
-
-// scale draws the core-hours of the table in docs/scale.md.
-func scale(program) (*figures.Figure, error) {
-	all, err := bars("docs/scale.md", "All runs", "core-hours", "core-hours")
-	if err != nil {
-		return nil, err
-	}
-	one, err := bars("docs/scale.md", "One run on two cores", "mean h, 2 cores", "hours")
-	if err != nil {
-		return nil, err
-	}
-	return figures.Intervals([]figures.IntervalPanel{all, one}, 2)
-}
-
-// accelerators draws the nodes of a control step in the table of docs/accelerators.md.
-func accelerators(program) (*figures.Figure, error) {
-	before, err := bars("docs/accelerators.md", "before", "before", "nodes")
-	if err != nil {
-		return nil, err
-	}
-	now, err := bars("docs/accelerators.md", "now", "now", "nodes")
-	now.XLimits = before.XLimits
-	if err != nil {
-		return nil, err
-	}
-	return figures.Intervals([]figures.IntervalPanel{before, now}, 2)
 }
 
 // adaptation draws figure 4 of the paper from the shipped runs.

@@ -74,7 +74,7 @@ func filesOf(t *testing.T, s subject, root string) (files []string) {
 	return files
 }
 
-// kindOf classifies files as in the table of docs/faults.md.
+// kindOf classifies files as in the table of docs/reliability.md.
 func kindOf(dir, path string) string {
 	name, _ := filepath.Rel(dir, path)
 	folder, _, _ := strings.Cut(filepath.ToSlash(name), "/")

@@ -10,7 +10,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// determinismEnv enables the tests of the guarantees of docs/determinism.md.
+// determinismEnv enables the tests of the guarantees of docs/reliability.md.
 const determinismEnv = "QDNB_DETERMINISM"
 
 // onXLA makes the processes of a test use XLA:CPU.

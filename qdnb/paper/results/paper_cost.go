@@ -25,7 +25,7 @@ var rolloutStep = map[string]float64{
 }
 
 // TwoCoreSeconds predicts how long a training run with the paper's hyperparameters takes on two
-// cores, without compilation; NaN for an unknown algorithm or environment. docs/scale.md derives
+// cores, without compilation; NaN for an unknown algorithm or environment. docs/experiments.md derives
 // the formula.
 func TwoCoreSeconds(algorithm, env string, steps int64) float64 {
 	step, n := rolloutStep[env], float64(steps)

@@ -12,10 +12,10 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 )
 
-// docs/scale.md has the mean and the longest hours of a run of each family. Its row of MAP-Elites
+// docs/experiments.md has the mean and the longest hours of a run of each family. Its row of MAP-Elites
 // has the runs of other experiments, too.
 func TestTwoCoreSecondsAreThoseOfThePage(t *testing.T) {
-	page := must.Get(os.ReadFile("../../../docs/scale.md"))
+	page := must.Get(os.ReadFile("../../../docs/experiments.md"))
 	for family, algorithm := range map[string]string{"AURORA": "aurora",
 		"PGA-MAP-Elites": "pga-map-elites", "PGA-AURORA": "pga-aurora"} {
 		sum, most, longest := 0.0, 0.0, ""
