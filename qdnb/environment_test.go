@@ -211,8 +211,7 @@ func TestLowestThresholdFollowsTheEpisodeLength(t *testing.T) {
 		"threshold_min=-7": {"episode_length=20", "threshold_min=-7"},
 	} {
 		spec := Spec{Algorithm: "cma-mae", Env: "pointmaze", Tune: runs.Assign(assignments...)}
-		p := must.Get(spec.resolve())
-		if got := nb.Must(p.config().Assignments()); !slices.Contains(got, want) {
+		if got := nb.Must(nb.Must(spec.Config()).Assignments()); !slices.Contains(got, want) {
 			t.Errorf("%v: %v lacks %s", assignments, got, want)
 		}
 	}

@@ -75,11 +75,11 @@ func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string) (paths []str
 
 // trainPrograms runs the first steps of a training.
 func trainPrograms(platform *xla.Platform, spec Spec) error {
-	p, err := spec.resolve()
+	t, err := spec.resolve()
 	if err != nil {
 		return err
 	}
-	return p.training.Steps(platform, programSteps)
+	return t.Steps(platform, programSteps)
 }
 
 // adaptPrograms compiles the evaluation of policies under conditions, of the paper's size: twenty

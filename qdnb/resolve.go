@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,26 +13,16 @@ import (
 	"example.com/qdnb/qdnb/session"
 )
 
-// plan is a resolved Spec.
-type plan struct {
-	Spec
-	options  session.Options
-	training session.Training
-}
-
-// config is the configuration after which the run is named.
-func (p plan) config() runs.Config { return p.options.Config }
-
 // Config returns the configuration after which the run is named.
 func (s Spec) Config() (runs.Config, error) {
-	p, err := s.resolve()
-	return p.config(), err
+	t, err := s.resolve()
+	return t.Options.Config, err
 }
 
-// custom reports whether an algorithm runs code of its user.
-func custom(a, loop algorithms.Algorithm) bool {
+// custom reports whether an algorithm of the spec runs code of its user.
+func (s Spec) custom(a algorithms.Algorithm) bool {
 	v, ok := a.(algorithms.Variant)
-	return loop != nil || ok && v.Replaced()
+	return s.Loop != nil || ok && v.Replaced()
 }
 
 // entry returns the spec's algorithm by its name, which is empty for a Loop.
@@ -45,65 +36,58 @@ func (s Spec) entry() (registry.Entry, error) {
 	return registry.Entry{Defaults: func(envs.Spec) algorithms.Algorithm { return s.Loop }}, nil
 }
 
-func (s Spec) resolve() (plan, error) {
-	p := plan{Spec: s}
+// resolve returns the training that the spec configures.
+func (s Spec) resolve() (t session.Training, err error) {
 	entry, err := s.entry()
 	if err != nil {
-		return p, err
+		return t, err
 	}
 	env, err := s.environment()
 	if err != nil {
-		return p, err
+		return t, err
 	}
 	spec := env.Spec()
 	if spec.Descriptor.Kind == envs.None {
-		return p, fmt.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
+		return t, fmt.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
 	}
 	if spec.Observations == 0 && entry.Observes {
-		return p, fmt.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
+		return t, fmt.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
 			"that does not, such as map-elites", s.Algorithm, spec.Name)
 	}
 	algorithm := entry.Defaults(spec)
 	if err := s.tune(algorithm); err != nil {
-		return p, err
+		return t, err
 	}
-	if custom(algorithm, s.Loop) && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
-		return p, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
+	if s.custom(algorithm) && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
+		return t, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")
-	}
-	if p.Name == "" {
-		p.Name = entry.Name
 	}
 	if a, ok := algorithm.(algorithms.Environmental); ok && s.Environment == nil {
 		if env, err = envs.Make(s.Env, a.Options()...); err != nil {
-			return p, err
+			return t, err
 		}
 	}
 	if err := s.Budget.Validate(); err != nil {
-		return p, err
+		return t, err
 	}
 	if s.Corrected < 0 {
-		return p, fmt.Errorf("Corrected is a number of episodes, 0 or more, not %d", s.Corrected)
+		return t, fmt.Errorf("Corrected is a number of episodes, 0 or more, not %d", s.Corrected)
 	}
-	if p.Budget == (runs.Budget{}) {
-		p.Budget = PaperBudget
-	}
-	if p.Runs == "" {
-		p.Runs = runs.Folder()
-	}
-	config, err := runs.NewConfig(p.Name, env.Spec().Name, s.Seed, algorithm)
+	name := cmp.Or(s.Name, entry.Name)
+	config, err := runs.NewConfig(name, env.Spec().Name, s.Seed, algorithm)
 	if err != nil {
-		return p, err
+		return t, err
 	}
-	p.training = session.Training{Env: env, Algorithm: algorithm, Seed: s.Seed,
-		KeepReplay: s.KeepReplay, Corrected: s.Corrected}
-	if p.Name != entry.Name {
-		p.training.Base = entry.Name
+	t = session.Training{
+		Options: session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
+			Budget: cmp.Or(s.Budget, PaperBudget), Backend: s.Backend, Quiet: s.Quiet, Fresh: s.Fresh},
+		Env: env, Algorithm: algorithm, KeepReplay: s.KeepReplay, Corrected: s.Corrected,
 	}
-	p.options = session.Options{Root: p.Runs, Config: config, Budget: p.Budget, Backend: s.Backend,
-		Quiet: s.Quiet, Fresh: s.Fresh}
-	p.options.Config.Parts, err = p.fingerprints()
-	return p, err
+	if name != entry.Name {
+		t.Base = entry.Name
+	}
+	t.Options.Config.Parts, err = s.fingerprints(t)
+	return t, err
 }
 
 // tune sets the hyperparameters that Tune selects, and checks them.

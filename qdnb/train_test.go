@@ -45,39 +45,6 @@ func TestMain(m *testing.M) {
 	os.Exit(withOwnCache(m.Run))
 }
 
-// A run with a time budget compares its steps with the paper's when it starts, once its rate is
-// known, and at the end.
-func TestTimedRunsCompareTheirStepsWithThePapers(t *testing.T) {
-	said := func(budget runs.Budget, quiet bool) string {
-		file := must.Get(os.Create(filepath.Join(t.TempDir(), "stderr")))
-		defer file.Close()
-		stderr := os.Stderr
-		os.Stderr = file
-		defer func() { os.Stderr = stderr }()
-		spec := small(t.TempDir(), 1)
-		spec.Budget, spec.Quiet = budget, quiet
-		must.Get(Train(background, spec))
-		data := must.Get(os.ReadFile(file.Name()))
-		return string(data)
-	}
-	timed := runs.Budget{Generations: 8, Time: 100 * time.Hour}
-	got := said(timed, false)
-	for _, want := range []string{"the paper's run took 1.6e+09 environment steps in 2h",
-		"fit into 8 generations or 100h0m0s here", "of the paper's 1.6e+09",
-		"of the paper's environment steps"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q lacks %q", got, want)
-		}
-	}
-	if got := said(timed, true); got != "" {
-		t.Errorf("a quiet run prints %q", got)
-	}
-	if got := said(Generations(8), false); strings.Contains(got, "in 2h") || strings.Contains(got,
-		"fit into") {
-		t.Errorf("a run with a budget of generations prints %q", got)
-	}
-}
-
 // A budget of processor time ends a run. The time adds up over sessions.
 func TestProcessorTimeIsABudget(t *testing.T) {
 	spec := small(t.TempDir(), 2)

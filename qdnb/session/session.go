@@ -59,12 +59,12 @@ type Options struct {
 	said  map[string]bool // what those runs said once
 }
 
-// dir is the folder of the run.
-func (o Options) dir() string { return filepath.Join(o.Root, o.Config.Name()) }
+// Dir returns the folder of the run.
+func (o Options) Dir() string { return filepath.Join(o.Root, o.Config.Name()) }
 
 // finished returns the run if it is complete: finished, with its budget spent.
 func (o Options) finished() (*runs.Run, bool) {
-	run, err := runs.Open(o.dir())
+	run, err := runs.Open(o.Dir())
 	return run, err == nil && !o.Fresh && run.Status.Completes(o.Budget, o.seeds)
 }
 
@@ -171,7 +171,7 @@ func (s *session) open(ctx context.Context) error {
 		return err
 	}
 	if s.aside != "" {
-		fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", s.dir(), s.aside)
+		fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", s.Dir(), s.aside)
 	}
 	return nil
 }
@@ -366,7 +366,7 @@ func (s *session) abandon() {
 		s.writer = nil
 	}
 	if s.aside != "" {
-		if err := os.Rename(s.aside, s.dir()); err != nil {
+		if err := os.Rename(s.aside, s.Dir()); err != nil {
 			fmt.Fprintf(os.Stderr, "qdnb: the previous run is in %s (%v)\n", s.aside, err)
 		}
 	}

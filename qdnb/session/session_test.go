@@ -128,25 +128,6 @@ func TestSlowCompilationIsAnnounced(t *testing.T) {
 	}
 }
 
-func TestProjection(t *testing.T) {
-	b := runs.Budget{Time: 1000 * time.Second}
-	from := runs.Progress{Generation: 1, EnvSteps: 100, Seconds: 100} // most of it compilation
-	for _, c := range []struct {
-		now  runs.Progress
-		want float64 // 0: it is too early
-	}{
-		{runs.Progress{Generation: 2, EnvSteps: 200, Seconds: 200}, 0},
-		{runs.Progress{Generation: 9, EnvSteps: 900, Seconds: 108}, 0},
-		{runs.Progress{Generation: 3, EnvSteps: 300, Seconds: 200}, 300 + 2*800},
-		{runs.Progress{Generation: 3, EnvSteps: 300, Seconds: 1000}, 300},
-	} {
-		got, ok := projection(from, c.now, b)
-		if ok != (c.want > 0) || math.Abs(got-c.want) > 1e-6 {
-			t.Errorf("%+v projects to %g, %v; want %g", c.now, got, ok, c.want)
-		}
-	}
-}
-
 func TestProcessor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cpuinfo")
 	text := "processor\t: 0\nmodel\t\t: 106\nmodel name\t: Xeon   of two cores\n\n" +

@@ -22,14 +22,13 @@ import (
 
 // Training is what [Train] computes: an algorithm in an environment.
 type Training struct {
+	Options   Options
 	Env       envs.Env
 	Algorithm algorithms.Algorithm
 	Base      string // the algorithm that a variant is based on; "" if it is no variant
-	Seed      int64
 
-	PaperSteps int64 // environment steps of the paper's run; 0 if unknown
-	KeepReplay bool  // keep the replay buffer of a finished run
-	Corrected  int   // episodes of each policy in corrected repertoires; 0: none are made
+	KeepReplay bool // keep the replay buffer of a finished run
+	Corrected  int  // episodes of each policy in corrected repertoires; 0: none are made
 }
 
 // Columns are the columns of metrics.csv that all algorithms share.
@@ -37,22 +36,24 @@ var Columns = []string{"generation", "evaluations", "env_steps", "seconds", "max
 	"coverage", "qd_score", "invalid"}
 
 // Train trains a run, resumes it if it was interrupted, or loads it if it is complete.
-func Train(ctx context.Context, o Options, t Training) (*runs.Run, error) {
-	return run(ctx, o, &training{Training: t}, nil)
+func Train(ctx context.Context, t Training) (*runs.Run, error) {
+	return run(ctx, t.Options, &training{Training: t}, nil)
 }
 
-// Compile compiles the algorithm on a backend and discards it. It returns the compiler's error for
-// a part that cannot be built.
-func (t Training) Compile(ctx context.Context, backend string) error {
-	platform, err := xla.Open(ctx, backend)
-	if err != nil {
-		return err
+// TrainSeeds trains runs that differ only in their seeds one after the other, as [Train] trains each
+// of them. Time limits are for all runs and divided equally; the other limits are for each. All but
+// the first find their programs compiled, and do not repeat what [progress.Bar.Once] says.
+func TrainSeeds(ctx context.Context, trainings []Training) (found []*runs.Run, err error) {
+	said := map[string]bool{}
+	for _, t := range trainings {
+		t.Options.seeds, t.Options.said = len(trainings), said
+		run, err := Train(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, run)
 	}
-	search, err := t.search(platform)
-	if err == nil {
-		search.Close()
-	}
-	return err
+	return found, nil
 }
 
 // Steps compiles the algorithm on a platform and runs the first steps, without a run folder.
@@ -72,7 +73,7 @@ func (t Training) Steps(platform *xla.Platform, steps int) error {
 
 // search compiles the algorithm.
 func (t Training) search(platform *xla.Platform) (algorithms.Search, error) {
-	search, err := t.Algorithm.New(platform, t.Env, t.Seed)
+	search, err := t.Algorithm.New(platform, t.Env, t.Options.Config.Seed)
 	if err == nil && search == nil {
 		err = fmt.Errorf("%T.New returns neither a search nor an error", t.Algorithm)
 	}
@@ -86,9 +87,6 @@ type training struct {
 	platform *xla.Platform
 	search   algorithms.Search
 	reached  int64 // newest generation, -1 before the first step
-
-	first     runs.Progress // after the first step of this session
-	projected bool          // the projection of the budget was printed
 
 	noReplay bool // the replay buffer was not restored, since nothing is left to learn
 }
@@ -119,7 +117,6 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	spec := t.Env.Spec()
 	t.status.Descriptor, t.status.Base = spec.Descriptor.Components, t.Base
 	t.status.Observations, t.status.Actions = spec.Observations, spec.Actions
-	t.printPaperBudget()
 	return nil
 }
 
@@ -206,48 +203,8 @@ func (t *training) record(o scoring.Outcome) error {
 			}
 		}
 	}
-	t.printProjection()
 	t.bar.Update(t.fraction(t.status.Progress), t.metrics()...)
 	return nil
-}
-
-// printPaperBudget prints how many environment steps a time budget bought in the paper. On other
-// hardware the same time gives another number of steps.
-func (t *training) printPaperBudget() {
-	if paper := t.PaperSteps; paper > 0 && t.Budget.Timed() && !t.Quiet && !t.Budget.Done(
-		t.status.Progress) {
-		t.bar.Notice("%s: the paper's run took %.3g environment steps in 2h on a GPU; the steps "+
-			"expected in %v here are printed once the rate is known", t.Config.Name(),
-			float64(paper), t.Budget)
-	}
-}
-
-// printProjection prints once how many environment steps fit into a time budget at the rate of this
-// session, and what fraction of the paper's that is.
-func (t *training) printProjection() {
-	paper := t.PaperSteps
-	if paper == 0 || !t.Budget.Timed() || t.Quiet || t.projected {
-		return
-	}
-	if t.first == (runs.Progress{}) {
-		t.first = t.status.Progress // the time before is mostly compilation
-		return
-	}
-	steps, ok := projection(t.first, t.status.Progress, t.Budget)
-	if t.projected = ok; ok {
-		t.bar.Notice("about %.2g environment steps fit into %v here, %.2g of the paper's %.3g", steps,
-			t.Budget, steps/float64(paper), float64(paper))
-	}
-}
-
-// projection extrapolates how many environment steps fit into a budget from the rate between two
-// points. ok is false until a hundredth of the budget and two generations lie between them.
-func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool) {
-	spent := b.Fraction(now) - b.Fraction(from)
-	if spent < 0.01 || now.Generation < from.Generation+2 {
-		return 0, false
-	}
-	return float64(now.EnvSteps) + float64(now.EnvSteps-from.EnvSteps)/spent*(1-b.Fraction(now)), true
 }
 
 // conclude measures the repertoire unless the last step did.
@@ -426,7 +383,7 @@ func (t *training) correct() error {
 		return err
 	}
 	corrected, err := policies.Correct(context.Background(), t.platform, t.writer.Run, archived, t.Env,
-		t.Corrected, t.Seed)
+		t.Corrected, t.Config.Seed)
 	if err != nil {
 		return err
 	}
@@ -454,12 +411,7 @@ func (t *training) finish() (string, error) {
 			return "", err
 		}
 	}
-	summary := t.summary()
-	if paper := t.PaperSteps; paper > 0 {
-		summary += fmt.Sprintf("  %.2g of the paper's environment steps",
-			float64(t.status.EnvSteps)/float64(paper))
-	}
-	return summary, nil
+	return t.summary(), nil
 }
 
 // clean deletes the replay buffer.
