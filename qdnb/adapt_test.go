@@ -136,9 +136,7 @@ func TestAdaptRefuses(t *testing.T) {
 			s.Values = [][]float64{{1}, {-1}}
 		},
 		"episodes must be between 1 and 1048576": func(s *AdaptSpec) { s.Episodes = -3 },
-		"unknown backend": func(s *AdaptSpec) {
-			s.Skills, s.Backend = &unfinished, "abacus"
-		},
+		"unknown backend":                        func(s *AdaptSpec) { s.Backend = "abacus" },
 	} {
 		spec := AdaptSpec{Skills: skills, Perturbation: envs.GravityMultiplier, Runs: t.TempDir(),
 			Quiet: true}

@@ -118,9 +118,6 @@ type session struct {
 // done, it saves a checkpoint and returns [ErrInterrupted]. skills is the run whose skills the job
 // uses, which must be finished; nil if it uses none.
 func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, error) {
-	if _, err := xla.Canonical(o.Backend); err != nil { // checked even if nothing is left to compute
-		return nil, err
-	}
 	if finished, ok := o.finished(); ok {
 		return finished, invalid(finished)
 	}
