@@ -65,17 +65,28 @@ func tables(page, word string) (list [][][]string) {
 
 const byEnvironment = "by environment"
 
-// documented returns the settings that a page lists, as text: those of all environments, and those
-// by environment.
-func documented(t *testing.T, page string) (common map[string]string,
+// others matches what names the page of an algorithm whose settings a page takes over.
+var others = regexp.MustCompile(`All other settings are those of \[.*?\]\(([a-z-]+)\.md#settings\)`)
+
+// documented returns the settings that an algorithm's page lists or takes over from another page, as
+// text: those of all environments, and those by environment.
+func documented(t *testing.T, name string) (common map[string]string,
 	by map[string]map[string]string) {
 	t.Helper()
+	page := read(t, filepath.Join(root, "docs", "algorithms", name+".md"))
 	common, by = map[string]string{}, map[string]map[string]string{}
+	inherited, inheritedBy := common, by
+	if base := others.FindStringSubmatch(page); base != nil {
+		inherited, inheritedBy = documented(t, base[1])
+	}
 	settings := tables(page, "setting")
-	if len(settings) != 1 {
+	if len(settings) > 1 {
 		t.Fatalf("there are %d tables of settings", len(settings))
 	}
-	for _, row := range settings[0][1:] {
+	for _, row := range slices.Concat(settings...) {
+		if row[0] == "setting" {
+			continue
+		}
 		if _, twice := common[row[0]]; twice || len(row) != 3 {
 			t.Errorf("the row %q", row)
 		}
@@ -89,6 +100,20 @@ func documented(t *testing.T, page string) (common map[string]string,
 				if common[name] != byEnvironment {
 					t.Errorf("%s is %q, and also in the table by environment", name, common[name])
 				}
+			}
+		}
+	}
+	for name, text := range inherited {
+		if _, own := common[name]; own {
+			continue
+		}
+		common[name] = text
+		for env := range inheritedBy {
+			if text == byEnvironment {
+				if by[env] == nil {
+					by[env] = map[string]string{}
+				}
+				by[env][name] = inheritedBy[env][name]
 			}
 		}
 	}
@@ -131,7 +156,7 @@ var trained = protocol.Environments()
 func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 	for _, algorithm := range qdnb.Algorithms() {
 		t.Run(algorithm, func(t *testing.T) {
-			common, by := documented(t, read(t, filepath.Join(root, "docs", "algorithms", algorithm+".md")))
+			common, by := documented(t, algorithm)
 			for _, env := range trained {
 				spec := qdnb.Spec{Algorithm: algorithm, Env: env}
 				config := must.Get(spec.Config())
@@ -162,7 +187,7 @@ func TestPagesListAllSettingsOfParts(t *testing.T) {
 	for name, defaults := range map[string]any{"td3": td3.Default(), "ppo": hierarchy.Default()} {
 		t.Run(name, func(t *testing.T) {
 			data := must.Get(json.Marshal(defaults))
-			common, by := documented(t, read(t, filepath.Join(root, "docs", "algorithms", name+".md")))
+			common, by := documented(t, name)
 			if values := compare(t, "", common, by, data); len(values) != len(common) {
 				t.Errorf("there are %d settings, and %d in the table", len(values), len(common))
 			}
