@@ -13,17 +13,19 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // asAccelerator returns this machine's XLA backend with the graphs of a GPU.
 func asAccelerator(t *testing.T) (own, as *xla.Platform) {
 	own = xlatest.Best(t)
-	if own.Kind == xla.Go {
+	if own.Kind == backend.Go {
 		t.Skip("SKIPPED: needs XLA, whose graphs can be those of a GPU")
 	}
 	copied := *own
-	copied.Kind = xla.CUDA
+	copied.Kind = backend.CUDA
 	return own, &copied
 }
 
@@ -56,12 +58,12 @@ func TestLoopFormsAgree(t *testing.T) {
 		const steps, batch = 5, 3
 		out := xlatest.Run(t, p, func(in []*graph.Node) []*graph.Node {
 			spec := env.Spec()
-			keys := xla.KeyOf(in[0]).FoldInEach(graph.Const(in[0].Graph(), []int32{0, 1, 2}))
+			keys := random.KeyOf(in[0]).FoldInEach(graph.Const(in[0].Graph(), []int32{0, 1, 2}))
 			policy := nn.Policy(spec.Observations, []int{4}, spec.Actions)
 			net := policy.View(policy.Init(keys.FoldIn(1)))
 			fitness, descriptor := envs.Rollout(env, net, envs.Reset(env, keys), steps)
 			return []*graph.Node{fitness, descriptor}
-		}, xlatest.Tensor(xla.SeedWords(7), 2))
+		}, xlatest.Tensor(random.SeedWords(7), 2))
 		return xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1])
 	}
 	for _, name := range []string{"pointmaze", "walker-uni"} {

@@ -7,6 +7,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Episodes is a task that resets automatically; see [AutoReset].
@@ -70,7 +71,7 @@ func (e Episodes) read(s State) memory {
 }
 
 // Reset implements [Env].
-func (e Episodes) Reset(keys xla.Key) State {
+func (e Episodes) Reset(keys random.Key) State {
 	if e.length < 1 {
 		panic(fmt.Errorf("episodes of %s need at least 1 step, not %d", e.env.Spec().Name, e.length))
 	}

@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // walk is a point on a line that moves by the action; it is done above 1. Its physics state has two
@@ -39,7 +40,7 @@ func (w walk) at(x, reward *Node) envs.State {
 	return s
 }
 
-func (w walk) Reset(keys xla.Key) envs.State {
+func (w walk) Reset(keys random.Key) envs.State {
 	x := keys.Uniform(0, 0.5, keys.Hi.Shape().Dimensions[0])
 	return w.at(x, ZerosLike(x))
 }
@@ -71,7 +72,7 @@ func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int,
 			}
 			return nodes
 		}
-		r := running{State: env.Reset(xla.NewKey(g,
+		r := running{State: env.Reset(random.NewKey(g,
 			3).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n), 0))), Action: in[0]}
 		for _, node := range seen(r.State) {
 			all := Zeros(g, shapes.Make(dtypes.Float32,
@@ -201,7 +202,7 @@ func TestAutoResetMistakesGiveOneLine(t *testing.T) {
 	} {
 		errtest.Want(t, errtest.Of(xla.Compile(xlatest.Pure(t), "reset", xla.Declare(dtypes.Uint32, 2),
 			func(word xla.Array) xla.Array {
-				return xla.Out(env.Reset(xla.Key{Hi: word.Tree, Lo: word.Tree}).Reward)
+				return xla.Out(env.Reset(random.Key{Hi: word.Tree, Lo: word.Tree}).Reward)
 			})), want)
 	}
 	if got := envs.AutoReset(walk{}, 0).Spec().Length; got != 4 {
@@ -218,7 +219,7 @@ func (s sideways) Spec() envs.Spec {
 	return spec
 }
 
-func (s sideways) Reset(keys xla.Key) envs.State {
+func (s sideways) Reset(keys random.Key) envs.State {
 	state := s.walk.Reset(keys)
 	state.PhysicsState = []*Node{Transpose(state.PhysicsState[0], 0, 1)}
 	return state

@@ -5,7 +5,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // BlackBox is a task without physics: an action is a solution, and a function computes its fitness
@@ -22,7 +22,7 @@ type BlackBox struct {
 func (f *BlackBox) Spec() Spec { return f.Facts }
 
 // Reset implements [Env]. It ignores the keys: nothing in these tasks is random.
-func (f *BlackBox) Reset(keys xla.Key) State {
+func (f *BlackBox) Reset(keys random.Key) State {
 	batch := keys.Hi.Shape().Dimensions[0]
 	zeros := func(dims ...int) *Node {
 		return Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Float32, dims...))

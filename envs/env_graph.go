@@ -10,13 +10,14 @@ import (
 
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Env is a task. Its methods build graphs over a batch of B independent copies.
 type Env interface {
 	Spec() Spec
 	// Reset draws initial states, one for each of the B keys.
-	Reset(keys xla.Key) State
+	Reset(keys random.Key) State
 	// Step advances every copy by one control step with action [B, Spec().Actions]. It neither
 	// stops nor resets at the end of an episode; callers mask the steps after it.
 	Step(s State, action *Node) State
@@ -24,7 +25,7 @@ type Env interface {
 
 // Reset calls env.Reset. It panics with an [xla.Misfit] if the state does not have the shapes that
 // Spec promises.
-func Reset(env Env, keys xla.Key) State {
+func Reset(env Env, keys random.Key) State {
 	s := env.Reset(keys)
 	s.check(env, "Reset", keys.Hi.Shape().Dimensions[0])
 	return s

@@ -8,6 +8,7 @@ import (
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // tracedCopies is the batch size of traced environments.
@@ -76,8 +77,8 @@ func tracedAction(env Env) xla.Array {
 // traceReset adds the Reset of an environment, changed by start, to a trace.
 func traceReset(t *xla.Trace, env Env, start func(State) State) (xla.State[State], error) {
 	words := xla.Declare(dtypes.Uint32, tracedCopies)
-	keys := xla.Pack(func(in []*Node) xla.Key { return xla.Key{Hi: in[0], Lo: in[1]} }, words, words)
-	return xla.TraceGraph(t, keys, func(keys xla.State[xla.Key]) xla.State[State] {
+	keys := xla.Pack(func(in []*Node) random.Key { return random.Key{Hi: in[0], Lo: in[1]} }, words, words)
+	return xla.TraceGraph(t, keys, func(keys xla.State[random.Key]) xla.State[State] {
 		return xla.Out(start(env.Reset(keys.Tree)))
 	})
 }

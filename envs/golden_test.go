@@ -19,6 +19,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // All golden files of environments pass on all backends. XLA compiles a program for each file. The
@@ -42,7 +43,7 @@ func TestGoldenSteps(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, path := range paths {
 			t.Run(filepath.Base(path), func(t *testing.T) {
-				if p.Kind != xla.Go && strings.HasPrefix(filepath.Base(path), "perturb_") && !long {
+				if p.Kind != backend.Go && strings.HasPrefix(filepath.Base(path), "perturb_") && !long {
 					t.Skip("SKIPPED: to compile all takes a minute; `make test-long`, or QDNB_LONG=1, runs it")
 				}
 				t.Parallel() // nearly all of the time is compilation, which uses one core

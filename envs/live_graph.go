@@ -8,7 +8,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/physics"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Perturbable is a task whose conditions are part of its state, so that one program serves all of
@@ -77,7 +77,7 @@ func (l Perturbable) Width() int {
 }
 
 // Reset implements [Env], with nominal conditions.
-func (l Perturbable) Reset(keys xla.Key) State { return l.nominal(l.Rigid.Reset(keys)) }
+func (l Perturbable) Reset(keys random.Key) State { return l.nominal(l.Rigid.Reset(keys)) }
 
 // At is [Rigid.At] with nominal conditions.
 func (l Perturbable) At(state physics.State) State { return l.nominal(l.Rigid.At(state)) }

@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // rebuilt returns a task of a model with other gravity, actuators and target.
@@ -61,14 +61,14 @@ func TestPerturbable(t *testing.T) {
 				built := rebuilt(t, live.Rigid, conditions)
 				// A few copies, two steps: enough for a change of velocity to show in positions.
 				out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-					keys := xla.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
+					keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
 					action := keys.FoldIn(7).Uniform(-1, 1, 3, live.Spec().Actions)
 					a, b := live.Under(live.Reset(keys), in[1]), built.Reset(keys)
 					for range 2 {
 						a, b = live.Step(a, action), built.Step(b, action)
 					}
 					return []*Node{a.Observation, b.Observation, a.Reward, b.Reward}
-				}, xlatest.Tensor(xla.SeedWords(5), 2), xlatest.Tensor(values, len(values)))
+				}, xlatest.Tensor(random.SeedWords(5), 2), xlatest.Tensor(values, len(values)))
 				flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
 				xlatest.Close(t, "observations", flat(0), flat(1), 2e-4)
 				xlatest.Close(t, "rewards", flat(2), flat(3), 2e-4)

@@ -10,7 +10,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // The objectives of an episode sum to its fitness, with and without automatic resets and conditions
@@ -28,7 +28,7 @@ func TestObjectivesSumToTheFitness(t *testing.T) {
 			}
 			spec := env.Spec()
 			out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-				keys := xla.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0))
+				keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0))
 				var all []*Node
 				for _, task := range tasks {
 					policy := constant{keys.FoldIn(1).Uniform(-1, 1, n, spec.Actions)}
@@ -44,7 +44,7 @@ func TestObjectivesSumToTheFitness(t *testing.T) {
 					}
 				}
 				return all
-			}, xlatest.Tensor(xla.SeedWords(2), 2))
+			}, xlatest.Tensor(random.SeedWords(2), 2))
 			for i := range len(out) / 2 {
 				parts, want := xlatest.Flat[float32](t, out[2*i]), xlatest.Flat[float32](t, out[2*i+1])
 				k := len(parts) / n
@@ -71,7 +71,7 @@ func TestForgottenObjectives(t *testing.T) {
 	task.Facts.Objectives = []envs.Objective{{Name: "a"}, {Name: "b"}}
 	_, err := xlatest.Compile(xlatest.Pure(t), "forgotten", []xlatest.Input{{Shape: shapes.Make(
 		dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
-		keys := xla.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
+		keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
 		start := envs.Reset(task, keys).WithObjectives(task.Facts)
 		return []*Node{envs.Step(task, start, start.PhysicsState[0]).Objectives}
 	})
@@ -91,14 +91,14 @@ func (g generous) Step(s envs.State, action *Node) envs.State {
 func TestObjectivesNotAskedFor(t *testing.T) {
 	xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 		env := generous{envs.RastriginMulti(4)}
-		start := envs.Reset(env, xla.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(),
+		start := envs.Reset(env, random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(),
 			shapes.Make(dtypes.Int32, 4), 0)))
 		after := envs.Step(env, start, Transpose(start.PhysicsState[0], 0, 1))
 		if after.Objectives != nil {
 			t.Error("a step has objectives, but the state before it has none")
 		}
 		return []*Node{after.Reward}
-	}, xlatest.Tensor(xla.SeedWords(2), 2))
+	}, xlatest.Tensor(random.SeedWords(2), 2))
 }
 
 // rastrigin-multi in plain Go, also outside of its range.

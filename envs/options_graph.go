@@ -5,7 +5,7 @@ import (
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Option changes an environment that [Make] builds: the start of episodes, or the clipping of
@@ -58,11 +58,11 @@ type fixedStart struct {
 	path []int
 }
 
-func (f fixedStart) Reset(keys xla.Key) State {
-	key := xla.NewKey(keys.Hi.Graph(), f.seed)
+func (f fixedStart) Reset(keys random.Key) State {
+	key := random.NewKey(keys.Hi.Graph(), f.seed)
 	for _, number := range f.path {
 		key = key.FoldIn(number)
 	}
 	same := func(word, like *Node) *Node { return BroadcastToDims(word, like.Shape().Dimensions...) }
-	return f.Env.Reset(xla.Key{Hi: same(key.Hi, keys.Hi), Lo: same(key.Lo, keys.Lo)})
+	return f.Env.Reset(random.Key{Hi: same(key.Hi, keys.Hi), Lo: same(key.Lo, keys.Lo)})
 }

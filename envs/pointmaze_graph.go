@@ -6,7 +6,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/catalog"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Pointmaze is a point in the square [-1, 1]^2 that must move around two walls to a goal at (-0.5,
@@ -33,7 +33,7 @@ func makePointmaze(catalog.Task, options) (Env, error) { return Pointmaze{}, nil
 func (Pointmaze) Spec() Spec { return pointmaze().Spec }
 
 // Reset draws x in +-0.1 and y in [-1, -0.7).
-func (Pointmaze) Reset(keys xla.Key) State {
+func (Pointmaze) Reset(keys random.Key) State {
 	n := keys.Hi.Shape().Dimensions[0]
 	x := keys.FoldIn(0).Uniform(-0.1, 0.1, n)
 	y := keys.FoldIn(1).Uniform(-1, -0.7, n)

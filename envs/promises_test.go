@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 func environment(t *testing.T, name string, options ...envs.Option) envs.Env {
@@ -49,7 +50,7 @@ func TestFixedStart(t *testing.T) {
 			t.Parallel()
 			worlds := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 				g := in[0].Graph()
-				keys := xla.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, 3), 0))
+				keys := random.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, 3), 0))
 				var out []*Node
 				for _, option := range []envs.Option{envs.FixedStart(1), envs.FixedStart(2), envs.WidePositions()} {
 					s := environment(t, name, option).Reset(keys)
@@ -57,7 +58,7 @@ func TestFixedStart(t *testing.T) {
 						Transpose(Reshape(s.PhysicsState[0], -1, 3), 0, 1)}, 1))
 				}
 				return out
-			}, xlatest.Tensor(xla.SeedWords(5), 2))
+			}, xlatest.Tensor(random.SeedWords(5), 2))
 			copies := func(i int) [3][]float32 {
 				flat := xlatest.Flat[float32](t, worlds[i])
 				n := len(flat) / 3

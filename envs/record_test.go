@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // A recording equals a trace of the same episodes, also beyond their ends. Recording does not
@@ -27,7 +28,7 @@ func TestRecord(t *testing.T) {
 		// [steps+1, B] of the observation, reward, done, truncation, descriptor
 		trace := traced(t, p, env, steps, actions)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			start := env.Reset(xla.NewKey(in[0].Graph(),
+			start := env.Reset(random.NewKey(in[0].Graph(),
 				3).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0)))
 			all := envs.Recorder{Every: 1, Width: 6,
 				Row: func(before envs.State, action *Node, after envs.State) *Node {
@@ -98,7 +99,7 @@ func (lapse) at(step *Node, reward float64) envs.State {
 		Done: ConvertDType(ended, dtypes.Float32)}
 }
 
-func (l lapse) Reset(keys xla.Key) envs.State {
+func (l lapse) Reset(keys random.Key) envs.State {
 	return l.at(Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Float32, keys.Hi.Shape().Dimensions[0])), 0)
 }
 
@@ -112,7 +113,7 @@ func TestInvalidEpisodes(t *testing.T) {
 	low := float32(math.Inf(-1))
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			keys := xla.NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(),
+			keys := random.NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(),
 				shapes.Make(dtypes.Int32, 6), 0))
 			score, _ := envs.Record(lapse{}, constant{in[0]}, envs.Reset(lapse{}, keys), 6)
 			fitness, _ := score.Result()
@@ -152,7 +153,7 @@ func TestExplodingBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-			keys := xla.NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(),
+			keys := random.NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(),
 				shapes.Make(dtypes.Int32, 4), 0))
 			fitness, _ := envs.Rollout(&walker, constant{keys.FoldIn(3).Uniform(-1, 1, 4, 6)},
 				envs.Reset(&walker, keys), 100)

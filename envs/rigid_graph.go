@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Rigid is a task of a system of rigid bodies. Its functions read a [StepView] of B copies of the
@@ -121,7 +122,7 @@ func (r *Rigid) Walls() (walls []Wall) {
 }
 
 // Reset implements [Env].
-func (r *Rigid) Reset(keys xla.Key) State {
+func (r *Rigid) Reset(keys random.Key) State {
 	n := keys.Hi.Shape().Dimensions[0]
 	draw := func(purpose int) *Node {
 		return keys.FoldIn(purpose).Uniform(-r.Noise, r.Noise, n, r.System.Angles())

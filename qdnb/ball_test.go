@@ -9,8 +9,8 @@ import (
 
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // ball is a diversity reward with a skill distribution of its own. A skill is uniform in a ball of
@@ -27,7 +27,7 @@ type ball struct {
 func (ball) Condition(t skills.Task) skills.Task {
 	t.Features = t.EpisodeDescriptors()
 	t.Skills = skills.Skills{
-		Draw: func(keys xla.Key) *Node {
+		Draw: func(keys random.Key) *Node {
 			x := keys.FoldIn(0).Normal(keys.Hi.Shape().Dimensions[0], 3)
 			radius := Pow(keys.FoldIn(1).Uniform(0, 1, x.Shape().Dimensions[0], 1), ConstAs(x, 1.0/3))
 			return Mul(Div(x, Sqrt(ReduceAndKeep(Square(x), ReduceSum, 1))), radius)
@@ -37,7 +37,7 @@ func (ball) Condition(t skills.Task) skills.Task {
 	return t
 }
 
-func (b ball) Init(t skills.Task, key xla.Key) skills.Diversity {
+func (b ball) Init(t skills.Task, key random.Key) skills.Diversity {
 	form := nn.MLP{Sizes: []int{t.Width(), t.Skills.Size()}}
 	b.Map = nn.NewTrainable(form.New(key), b.LearningRate)
 	return b

@@ -20,7 +20,7 @@ import (
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/watch"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // cheetahs returns a finished run on halfcheetah-uni with random policies, see finishedRun.
@@ -220,7 +220,7 @@ func TestHurdlesPassed(t *testing.T) {
 
 // A meta-controller is played deterministically, and the episode has the length of its decisions.
 func TestPlayOfAMetaController(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	root := t.TempDir()
 	run := controlled(t, smallControl(cheetahs(t, root, "map-elites"), root, 1))
 	play := func(seed int64) (*Recording, []float32, *watch.Choices) {

@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // smallDiscovery returns the spec of a run of a reinforcement-learning algorithm that takes
@@ -123,7 +123,7 @@ func TestSkillsRefillTheReplayBuffer(t *testing.T) {
 
 // Every algorithm of the family logs the expected columns and leaves the expected files.
 func TestSkillsAreMeasured(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	losses, rewards := []string{"critic_loss", "actor_loss", "alpha_loss"},
 		[]string{"training_reward", "diversity_reward", "task_reward"}
 	diayn := slices.Concat(losses, []string{"discriminator_loss"}, rewards)

@@ -17,7 +17,8 @@ import (
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // plane is a custom environment: a point that moves by its action and pays for it.
@@ -35,7 +36,7 @@ func (plane) at(xy, reward *Node) envs.State {
 		Done: ZerosLike(reward), Descriptor: xy}
 }
 
-func (p plane) Reset(keys xla.Key) envs.State {
+func (p plane) Reset(keys random.Key) envs.State {
 	xy := keys.Uniform(-0.1, 0.1, keys.Hi.Shape().Dimensions[0], 2)
 	return p.at(xy, MulScalar(ReduceSum(xy, 1), 0))
 }
@@ -60,7 +61,7 @@ func svg(t *testing.T, figure *figures.Figure) string {
 }
 
 func TestCustomEnvironment(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	env := plane{"plane"}
 	spec := own(t.TempDir(), env)
 	run := train(t, spec)
@@ -186,7 +187,7 @@ func TestReturnsBelowTheReferencePointAreReportedOnce(t *testing.T) {
 
 // A fitness below a threshold_min that was set is reported once; so is one below the Offset, alone.
 func TestFitnessBelowTheLowestThresholdIsReportedOnce(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	const ignored = "fitness -10 in generation 0 is below threshold_min=-8: CMA-MAE ranks it below all " +
 		"that reach it; without threshold_min, it is the lowest that the Offset of plane allows, -12\n"
 	for _, c := range []struct {

@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // drift is a point that moves by its action. Its descriptor is its initial position, so that plain
@@ -34,7 +34,7 @@ func (drift) state(xy, start, reward *Node) envs.State {
 		Done: ZerosLike(reward), Descriptor: start}
 }
 
-func (d drift) Reset(keys xla.Key) envs.State {
+func (d drift) Reset(keys random.Key) envs.State {
 	xy := keys.Uniform(-1, 1, keys.Hi.Shape().Dimensions[0], 2)
 	return d.state(xy, xy, MulScalar(ReduceSum(xy, 1), 0))
 }

@@ -17,7 +17,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/nb"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // here returns the position that many lines below the caller, as errors print it.
@@ -69,22 +69,22 @@ func TestMistakesInEmittersNameTheirLine(t *testing.T) {
 		at, rest string
 		emitter  evolution.Stateless
 	}{
-		{here(2), axes, func(p evolution.Parents, keys xla.Key) *Node {
+		{here(2), axes, func(p evolution.Parents, keys random.Key) *Node {
 			x := p.Sample(keys)
 			return Add(x, keys.FoldIn(1).Normal(8))
 		}},
 		{here(1), ": it returns children of shape (Float32)[8, 113], not (Float32)[8, 114]" + axes,
-			func(p evolution.Parents, keys xla.Key) *Node {
+			func(p evolution.Parents, keys random.Key) *Node {
 				return Slice(p.Sample(keys), AxisRange(), AxisRange(1))
 			}},
 		{here(1), ": it returns nil for children of shape (Float32)[8, 114]" + axes,
-			func(evolution.Parents, xla.Key) *Node { return nil }},
+			func(evolution.Parents, random.Key) *Node { return nil }},
 		{here(2), "runtime error: index out of range [3] with length 0",
-			func(p evolution.Parents, keys xla.Key) *Node {
+			func(p evolution.Parents, keys random.Key) *Node {
 				return MulScalar(p.Sample(keys), float64(sizes[3]))
 			}},
 		{here(3), "runtime error: invalid memory address or nil pointer dereference",
-			func(p evolution.Parents, keys xla.Key) *Node {
+			func(p evolution.Parents, keys random.Key) *Node {
 				var settings *struct{ Sigma float64 }
 				return MulScalar(p.Sample(keys), settings.Sigma)
 			}},
@@ -101,7 +101,7 @@ type broken struct {
 	mistake string
 }
 
-func (b broken) Reset(keys xla.Key) envs.State {
+func (b broken) Reset(keys random.Key) envs.State {
 	s := b.plane.Reset(keys)
 	if b.mistake == "wide observations" {
 		s.Observation = Concatenate([]*Node{s.Observation, s.Observation}, 1)
@@ -157,7 +157,7 @@ type careless struct {
 	mistake string
 }
 
-func (c careless) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
+func (c careless) Empty(task scoring.Task, key random.Key) repertoire.Archive {
 	c.Grid = c.Grid.Empty(task, key).(repertoire.Grid)
 	return c
 }
@@ -179,17 +179,17 @@ func (c careless) Add(found repertoire.Evaluated) (repertoire.Archive, repertoir
 // hasty is a proposer with mistakes.
 type hasty struct{ evolution.PolicyGradient }
 
-func (h hasty) Init(start evolution.Start, key xla.Key) evolution.Emitter {
+func (h hasty) Init(start evolution.Start, key random.Key) evolution.Emitter {
 	h.PolicyGradient = h.PolicyGradient.Init(start, key).(evolution.PolicyGradient)
 	return h
 }
 
-func (h hasty) Prepare(buffer replay.Buffer, key xla.Key) evolution.Emitter {
+func (h hasty) Prepare(buffer replay.Buffer, key random.Key) evolution.Emitter {
 	h.PolicyGradient = h.PolicyGradient.Prepare(buffer, key).(evolution.PolicyGradient)
 	return h
 }
 
-func (h hasty) Offspring(parents evolution.Parents, _ *Node, _ xla.Key) *Node {
+func (h hasty) Offspring(parents evolution.Parents, _ *Node, _ random.Key) *Node {
 	return parents.Genotypes
 }
 
@@ -223,8 +223,8 @@ func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
 // confused is a diversity reward with mistakes.
 type confused struct{ Mistake string }
 
-func (confused) Loss() string                                 { return "loss" }
-func (c confused) Init(skills.Task, xla.Key) skills.Diversity { return c }
+func (confused) Loss() string                                    { return "loss" }
+func (c confused) Init(skills.Task, random.Key) skills.Diversity { return c }
 func (c confused) Learn(b skills.Batch) (skills.Diversity, *Node) {
 	if c.Mistake == "loss" {
 		return c, b.Done
@@ -273,7 +273,7 @@ type ownCells struct {
 	centroids npz.Array
 }
 
-func (o ownCells) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
+func (o ownCells) Empty(task scoring.Task, key random.Key) repertoire.Archive {
 	task.Centroids = o.centroids
 	return o.Grid.Empty(task, key)
 }

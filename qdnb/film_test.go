@@ -14,13 +14,13 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/scene"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // A film shows the evaluated episode: its rewards sum to the fitness, and the followed body ends at
 // the descriptor.
 func TestFilmOfARun(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 5))
 	cells := nb.Must(run.Repertoire()).Filled()[:2]
 	shown, err := films(run, PlaySpec{Seed: 3, Cells: cells})
@@ -69,7 +69,7 @@ func TestFilmOfARun(t *testing.T) {
 // From the archived initial state, a film shows the very episode whose results are in the
 // repertoire.
 func TestFilmFromTheArchivedState(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	for _, algorithm := range []string{"map-elites", "pga-map-elites", "aurora",
 		"map-elites starts=7", "mome starts=7"} {
 		algorithm, starts, _ := strings.Cut(algorithm, " ")
@@ -106,7 +106,7 @@ func TestFilmFromTheArchivedState(t *testing.T) {
 
 // Repertoires of older versions do not say where the evaluations of their cells started.
 func TestArchivedStatesThatAreUnknown(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 3))
 	r := nb.Must(run.Repertoire())
 	fails := func(want string, spec PlaySpec) {
@@ -130,7 +130,7 @@ func TestArchivedStatesThatAreUnknown(t *testing.T) {
 }
 
 func TestFilmMistakesGiveOneLine(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 3))
 	for what, f := range map[string]func() error{
 		"there is no cell -1": func() error {
@@ -170,7 +170,7 @@ func (seen) Poses(s envs.State) *Node {
 }
 
 func TestFilmOfACustomEnvironment(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	env := seen{plane{"seen"}}
 	run := train(t, own(t.TempDir(), env))
 	film := nb.Must(films(run, PlaySpec{Environment: env, Episodes: 2}))[1]
@@ -189,7 +189,7 @@ func TestFilmOfACustomEnvironment(t *testing.T) {
 
 // The film of a meta-controller's episode shows its trajectory.
 func TestFilmOfAMetaController(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	root := t.TempDir()
 	run := controlled(t, smallControl(cheetahs(t, root, "map-elites"), root, 1))
 	result := nb.Must(Play(background, run, PlaySpec{Seed: 5})).Results[0]
@@ -216,7 +216,7 @@ func TestFilmOfAMetaController(t *testing.T) {
 // The bodies of a robot stay connected in every frame. Skills can be filmed as well as cells, and
 // under other conditions.
 func TestFilmOfARobot(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	skills := cheetahs(t, t.TempDir(), "diayn")
 	all := nb.Must(films(skills, PlaySpec{Seed: 1}))
 	if len(all) != 3 || !strings.HasSuffix(all[2].Title, "skill 2") {

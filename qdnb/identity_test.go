@@ -22,19 +22,20 @@ import (
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // noisy is a custom emitter with a constant in its code.
 func noisy(sigma float64) evolution.Emitter {
-	return evolution.Stateless(func(parents evolution.Parents, keys xla.Key) *Node {
+	return evolution.Stateless(func(parents evolution.Parents, keys random.Key) *Node {
 		x := parents.Sample(keys.FoldIn(0))
 		return Add(x, MulScalar(keys.FoldIn(1).Normal(x.Shape().Dimensions...), sigma))
 	})
 }
 
 // renamed is noisy(0.005) with other variable names and on other lines.
-func renamed(population evolution.Parents, streams xla.Key) *Node {
+func renamed(population evolution.Parents, streams random.Key) *Node {
 	parent := population.Sample(streams.FoldIn(0)) // a comment
 	noise := streams.FoldIn(1).Normal(parent.Shape().Dimensions...)
 	scaled := MulScalar(noise, 0.005)
@@ -104,7 +105,7 @@ type rewarding struct {
 	start, step, pay, descriptor float64
 }
 
-func (r rewarding) Reset(keys xla.Key) envs.State {
+func (r rewarding) Reset(keys random.Key) envs.State {
 	s := r.plane.Reset(keys)
 	s.Observation = MulScalar(s.Observation, r.start)
 	return s
@@ -125,7 +126,7 @@ type keeping struct {
 	Looks repertoire.Aurora // for its sequences
 }
 
-func (k keeping) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
+func (k keeping) Empty(task scoring.Task, key random.Key) repertoire.Archive {
 	k.Grid = k.Grid.Empty(task, key).(repertoire.Grid)
 	return k
 }
@@ -144,7 +145,7 @@ func (k keeping) Due(generation int64) string {
 	return ""
 }
 
-func (k keeping) Maintain(string, *Node, xla.Key) repertoire.Archive {
+func (k keeping) Maintain(string, *Node, random.Key) repertoire.Archive {
 	k.Elites.Fitness = MulScalar(k.Elites.Fitness, k.kept)
 	return k
 }
@@ -166,21 +167,21 @@ func (l learning) with(e evolution.Emitter) evolution.Emitter {
 	return l
 }
 
-func (l learning) Init(start evolution.Start, key xla.Key) evolution.Emitter {
+func (l learning) Init(start evolution.Start, key random.Key) evolution.Emitter {
 	return l.with(l.Proposer.Init(start, key))
 }
 
-func (l learning) Prepare(buffer replay.Buffer, key xla.Key) evolution.Emitter {
+func (l learning) Prepare(buffer replay.Buffer, key random.Key) evolution.Emitter {
 	return l.with(l.Proposer.Prepare(buffer, key))
 }
 
-func (l learning) Update(g evolution.Generation, key xla.Key) (evolution.Emitter, []evolution.Loss) {
+func (l learning) Update(g evolution.Generation, key random.Key) (evolution.Emitter, []evolution.Loss) {
 	after, losses := l.Proposer.Update(g, key)
 	losses[0].Value = MulScalar(losses[0].Value, l.rate)
 	return l.with(after), losses
 }
 
-func (l learning) Offspring(parents evolution.Parents, which *Node, keys xla.Key) *Node {
+func (l learning) Offspring(parents evolution.Parents, which *Node, keys random.Key) *Node {
 	return MulScalar(l.Proposer.Offspring(parents, which, keys), l.proposes)
 }
 
@@ -190,7 +191,7 @@ type paying struct {
 	scale float64
 }
 
-func (p paying) Init(t skills.Task, key xla.Key) skills.Diversity {
+func (p paying) Init(t skills.Task, key random.Key) skills.Diversity {
 	return paying{p.Diversity.Init(t, key), p.scale}
 }
 
@@ -310,7 +311,7 @@ func TestFingerprints(t *testing.T) {
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestFingerprints$")
-	cmd.Env = append(os.Environ(), fingerprintsEnv+"=1", xla.BackendEnv+"=nonsense", xla.WorkersEnv+
+	cmd.Env = append(os.Environ(), fingerprintsEnv+"=1", backend.BackendEnv+"=nonsense", backend.WorkersEnv+
 		"=1")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), all) {
 		t.Errorf("another process: %v\n%s\nwants\n%s", err, out, all)
@@ -334,7 +335,7 @@ func TestPlainRunsHaveNoParts(t *testing.T) {
 // files.
 func TestPartThatCannotBeBuilt(t *testing.T) {
 	spec := variantIn(filepath.Join(t.TempDir(), "runs"),
-		evolution.Stateless(func(parents evolution.Parents, keys xla.Key) *Node {
+		evolution.Stateless(func(parents evolution.Parents, keys random.Key) *Node {
 			return Add(parents.Sample(keys), Const(parents.Genotypes.Graph(), []float32{1, 2, 3}))
 		}))
 	_, err := Train(background, spec)

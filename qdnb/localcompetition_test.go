@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // LocalCompetition is novelty search with local competition (Lehman and Stanley 2011, "Evolving a
@@ -25,7 +26,7 @@ type LocalCompetition struct {
 	Memory       repertoire.Batch // [Past], the newest first
 }
 
-func (a LocalCompetition) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
+func (a LocalCompetition) Empty(task scoring.Task, key random.Key) repertoire.Archive {
 	d := len(task.Env.Spec().Descriptor.Lower)
 	a.Population = repertoire.EmptySlots(key.Hi.Graph(), a.Slots, d)
 	memory := repertoire.EmptySlots(key.Hi.Graph(), a.Past, d)

@@ -25,6 +25,7 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // noveltyGA is a custom loop: a genetic algorithm whose population keeps the individuals that
@@ -77,7 +78,7 @@ func (a *noveltyGA) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.S
 	s.children, err = xla.Compile(s.Programs, "children",
 		childrenIn{s.Seed, xla.Declare(dtypes.Int32), s.population}, func(in childrenIn) xla.Array {
 			number := in.Number.Tree
-			keys := xla.KeyOf(in.Seed.Tree).FoldInEach(number).FoldInEach(
+			keys := random.KeyOf(in.Seed.Tree).FoldInEach(number).FoldInEach(
 				Iota(number.Graph(), shapes.Make(dtypes.Int32, a.Population), 0))
 			mutated := Add(in.Population.Tree.Genotypes, MulScalar(keys.FoldIn(0).Normal(a.Population, n), a.Sigma))
 			initial := BroadcastToDims(Equal(number, ZerosLike(number)), a.Population, n)
@@ -163,7 +164,7 @@ func (a *meanES) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Sear
 	n := task.Policy.Params()
 	s := &esSearch{Base: base, mean: xla.FromFloats(make([]float32, n), 1, n)}
 	noise := func(seed, number xla.Array) *Node { // [P, N], in pairs of opposite signs
-		half := xla.KeyOf(seed.Tree).FoldInEach(number.Tree).Normal(a.Population/2, n)
+		half := random.KeyOf(seed.Tree).FoldInEach(number.Tree).Normal(a.Population/2, n)
 		return Concatenate([]*Node{half, Neg(half)}, 0)
 	}
 	number := xla.Declare(dtypes.Int32)

@@ -12,7 +12,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // faulty is a plane whose rewards, states, ends or observations are not finite beyond an edge in x, which
@@ -24,7 +24,7 @@ type faulty struct {
 	speed float64
 }
 
-func (f faulty) Reset(keys xla.Key) envs.State {
+func (f faulty) Reset(keys random.Key) envs.State {
 	return f.broken(f.plane.Reset(keys))
 }
 

@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // programSteps is the number of generations after which an algorithm has built all of its programs:
@@ -27,7 +28,7 @@ const programSteps = 42
 // xla_flags.txt. It compiles and computes nothing and needs no such device; see [xla.DryRun].
 // Besides the algorithms of [Train], the spec may name adaptation, or ppo (hierarchical control)
 // with five skills of the paper's size. It returns the paths of the files.
-func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string) (paths []string, err error) {
+func (s Spec) WritePrograms(kind backend.Kind, devices int, dir string) (paths []string, err error) {
 	written := map[string][]byte{}
 	platform, err := xla.DryRun(kind, devices, func(name string, text []byte) error {
 		if text == nil {
@@ -65,7 +66,7 @@ func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string) (paths []str
 		return paths, err
 	}
 	var flags []string
-	for name, value := range xla.Flags(kind) {
+	for name, value := range backend.Flags(kind) {
 		flags = append(flags, name+"="+value)
 	}
 	slices.Sort(flags)

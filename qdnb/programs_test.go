@@ -20,6 +20,7 @@ import (
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // compiled are the operations that XLA compiles for GPUs and TPUs: those of the programs that `make
@@ -77,7 +78,7 @@ func TestUnwelcomeOperationsAreFound(t *testing.T) {
 		}},
 	} {
 		var text string
-		p := must.Get(xla.DryRun(xla.CUDA, 1, func(_ string, program []byte) error {
+		p := must.Get(xla.DryRun(backend.CUDA, 1, func(_ string, program []byte) error {
 			text = string(program)
 			return nil
 		}))
@@ -106,7 +107,7 @@ func TestProgramsRefuseSettings(t *testing.T) {
 		`unknown field "xyz"`: {Algorithm: "ppo", Env: "halfcheetah-hurdles", Tune: set("xyz=1")},
 		`unknown field "abc"`: {Algorithm: "adaptation", Env: "ant-uni", Tune: set("abc=1")},
 	} {
-		errtest.Want(t, errtest.Of(spec.WritePrograms(xla.CUDA, 1, t.TempDir())), want)
+		errtest.Want(t, errtest.Of(spec.WritePrograms(backend.CUDA, 1, t.TempDir())), want)
 	}
 }
 
@@ -115,7 +116,7 @@ func TestProgramsRefuseSettings(t *testing.T) {
 // AURORA's training. Small networks have the same operations as the paper's.
 func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	types := []string{"f32", "i32", "i64", "ui32", "ui64", "i1"} // not f64, which TPUs lack
-	check := func(t *testing.T, kind xla.Kind, spec qdnb.Spec, devices int) {
+	check := func(t *testing.T, kind backend.Kind, spec qdnb.Spec, devices int) {
 		paths, err := spec.WritePrograms(kind, devices, t.TempDir())
 		if err != nil {
 			t.Fatalf("%s on %s for %s: %v", spec.Algorithm, spec.Env, kind, err)
@@ -146,7 +147,7 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 				t.Errorf("%s of %s for %s has %d loops whose count only the device knows, not %d",
 					filepath.Base(path), spec.Algorithm, kind, n, allowed)
 			}
-			if kind == xla.TPU && strings.Contains(string(text), "precision DEFAULT") {
+			if kind == backend.TPU && strings.Contains(string(text), "precision DEFAULT") {
 				t.Errorf("%s of %s has products of bfloat16", filepath.Base(path), spec.Algorithm)
 			}
 		}
@@ -155,7 +156,7 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 		}
 	}
 	small := runs.Assign("cells=64", "cvt_samples=500", "hidden=[8,8]")
-	for _, kind := range []xla.Kind{xla.CUDA, xla.TPU} {
+	for _, kind := range []backend.Kind{backend.CUDA, backend.TPU} {
 		for _, algorithm := range qdnb.Algorithms() {
 			check(t, kind, qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Tune: small}, 1)
 		}

@@ -26,7 +26,8 @@ import (
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // childEnv is an environment variable that holds a folder. If set, the test program trains there
@@ -78,7 +79,7 @@ func TestCheckpointPauseIsADuration(t *testing.T) {
 
 // withOwnCache gives the tests a separate cache with the XLA plugin of the user's cache.
 func withOwnCache(run func() int) int {
-	user, err := xla.CacheDir()
+	user, err := backend.CacheDir()
 	if err != nil {
 		return run() // there is no cache to keep clean
 	}
@@ -90,7 +91,7 @@ func withOwnCache(run func() int) int {
 	defer os.RemoveAll(cache)
 	plugins := filepath.Join(user, "plugins")
 	os.Setenv("XDG_CACHE_HOME", cache)
-	if own, err := xla.CacheDir(); err == nil && os.MkdirAll(plugins, 0o777) == nil && os.MkdirAll(own,
+	if own, err := backend.CacheDir(); err == nil && os.MkdirAll(plugins, 0o777) == nil && os.MkdirAll(own,
 		0o777) == nil {
 		if err := os.Symlink(plugins, filepath.Join(own, "plugins")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -342,7 +343,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 	obstacle := filepath.Join(t.TempDir(), "file")
 	must.Do(os.WriteFile(obstacle, nil, 0o666))
 	variant := evolution.Stateless(func(parents evolution.Parents,
-		keys xla.Key) *graph.Node {
+		keys random.Key) *graph.Node {
 		return parents.Sample(keys)
 	})
 	for want, change := range map[string]func(*Spec){
@@ -394,7 +395,7 @@ func TestVariantIsASeparateRun(t *testing.T) {
 	plain := train(t, spec)
 	spec.Name = "copies"
 	spec.Tune = spec.Tune.And(emitting(evolution.Stateless(func(parents evolution.Parents,
-		keys xla.Key) *graph.Node {
+		keys random.Key) *graph.Node {
 		return parents.Sample(keys)
 	})))
 	copies := train(t, spec)
@@ -425,7 +426,7 @@ func TestEnvironmentOfAVariant(t *testing.T) {
 }
 
 func TestPlayRecordsTrajectories(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 5))
 	repertoire := must.Get(run.Repertoire())
 	cells := repertoire.Filled()[:2]

@@ -16,11 +16,11 @@ import (
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // crossover takes each parameter from one of two parents and adds noise.
-func crossover(parents evolution.Parents, keys xla.Key) *Node {
+func crossover(parents evolution.Parents, keys random.Key) *Node {
 	x1, x2 := parents.Sample(keys.FoldIn(0)), parents.Sample(keys.FoldIn(1)) // [children, params]
 	dims := x1.Shape().Dimensions
 	coin := keys.FoldIn(2).Uniform(0, 1, dims...)

@@ -13,13 +13,13 @@ import (
 	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // Fresh starts are the default, which a configuration does not name. A run with fixed starts has
 // other scores, and resumes to the byte.
 func TestStarts(t *testing.T) {
-	t.Setenv(xla.BackendEnv, "go")
+	t.Setenv(backend.BackendEnv, "go")
 	folder := t.TempDir()
 	spec := func(starts string) Spec {
 		s := smallOf("pga-map-elites", folder, 3)

@@ -12,6 +12,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/go-xla/stablehlo"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla/backend"
 )
 
 // This file works around three limits of GoMLX's backends (cache.go works around a fourth). It can
@@ -36,7 +38,7 @@ import (
 // adapter is a compute.Backend for one program.
 type adapter struct {
 	compute.Backend
-	kind    Kind
+	kind    backend.Kind
 	builder *nestingBuilder
 
 	identities map[string]*graph.Function // by shape, see identity
@@ -69,7 +71,7 @@ func (a *adapter) alias(input, output int) {
 type nestingBuilder struct {
 	compute.Builder
 	backend compute.Backend
-	kind    Kind
+	kind    backend.Kind
 	main    *nestingFunction
 	open    []*nestingFunction // closures being built, innermost last
 
@@ -129,7 +131,7 @@ func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.S
 	}
 	outputs = slices.Clone(outputs)
 	for i := range outputs {
-		if slices.Contains(outputs[:i], outputs[i]) || f.builder.kind == Go && f.bare(outputs[i]) {
+		if slices.Contains(outputs[:i], outputs[i]) || f.builder.kind == backend.Go && f.bare(outputs[i]) {
 			var err error
 			if outputs[i], err = f.Function.Identity(outputs[i]); err != nil {
 				return err
@@ -154,7 +156,7 @@ func (f *nestingFunction) bare(output compute.Value) bool {
 // if the shape is already right.
 func (f *nestingFunction) BroadcastInDim(x compute.Value, output shapes.Shape,
 	axes []int) (compute.Value, error) {
-	if f.builder.kind != Go {
+	if f.builder.kind != backend.Go {
 		return f.Function.BroadcastInDim(x, output, axes)
 	}
 	shape, err := f.builder.OpShape(x)
@@ -185,7 +187,7 @@ func (f *nestingFunction) DotGeneral(lhs compute.Value, lhsContracting, lhsBatch
 	config compute.DotGeneralConfig) (compute.Value, error) {
 	out, err := f.Function.DotGeneral(lhs, lhsContracting, lhsBatch, rhs, rhsContracting, rhsBatch,
 		config)
-	if err == nil && f.builder.kind == TPU {
+	if err == nil && f.builder.kind == backend.TPU {
 		requestPrecision(out)
 	}
 	return out, err

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/xla/backend"
 )
 
 // Plain GoMLX, on a backend without the adapter, rejects a While inside a While.
@@ -142,7 +143,7 @@ func TestReductionsInNestedFunctions(t *testing.T) {
 // A donated input that is updated in place keeps its memory; one that is not donated is copied.
 func TestDonatedMemoryIsReused(t *testing.T) {
 	p := platformsUnderTest(t)[0]
-	if p.Kind != CPU {
+	if p.Kind != backend.CPU {
 		t.Skipf("SKIPPED: only XLA on the CPU tells where its buffers lie, this is %s", p.Name())
 	}
 	address := func(v Sharded) unsafe.Pointer {

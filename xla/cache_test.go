@@ -12,13 +12,14 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // shared returns the best backend, which must have program texts.
 func shared(t *testing.T) *xla.Platform {
 	t.Helper()
 	p := xlatest.Best(t)
-	if p.Kind == xla.Go {
+	if p.Kind == backend.Go {
 		t.Skip("SKIPPED: the pure Go backend compiles every program")
 	}
 	return p

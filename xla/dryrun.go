@@ -9,6 +9,8 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/go-xla/stablehlo"
+
+	"example.com/qdnb/xla/backend"
 )
 
 // DryRun returns a platform that needs no device and no plugin. It builds programs as for a kind of
@@ -16,16 +18,16 @@ import (
 // compiler would get) to write, compiles nothing, and returns zeros from each run, of which it tells
 // write without a text. So the programs of a whole run can be inspected, or compiled ahead of time,
 // in seconds.
-func DryRun(kind Kind, devices int, write func(name string, text []byte) error) (*Platform, error) {
-	if kind != CPU && kind != CUDA && kind != TPU {
+func DryRun(kind backend.Kind, devices int, write func(name string, text []byte) error) (*Platform, error) {
+	if kind != backend.CPU && kind != backend.CUDA && kind != backend.TPU {
 		return nil, fmt.Errorf("no programs are built for %q: use cpu, cuda or tpu", kind)
 	}
 	if devices < 1 {
 		return nil, fmt.Errorf("a dry run needs at least 1 device, not %d", devices)
 	}
-	backend := &dryBackend{unopened: newUnopened(string(kind), devices), devices: devices,
+	dry := &dryBackend{unopened: newUnopened(string(kind), devices), devices: devices,
 		write: write}
-	return &Platform{Backend: backend, Kind: kind, Workers: devices}, nil
+	return &Platform{&backend.Platform{Backend: dry, Kind: kind, Workers: devices}}, nil
 }
 
 // dryBackend builds programs and holds buffers without data.

@@ -1,8 +1,6 @@
 package xla
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,10 +11,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/xla/backend"
 )
 
 // dryText runs a program with a product and an all-gather without a device and returns its text.
-func dryText(t *testing.T, kind Kind, devices int) string {
+func dryText(t *testing.T, kind backend.Kind, devices int) string {
 	t.Helper()
 	var names, texts []string
 	p := must.Get(DryRun(kind, devices, func(name string, text []byte) error {
@@ -47,15 +46,15 @@ func dryText(t *testing.T, kind Kind, devices int) string {
 }
 
 func TestDryRun(t *testing.T) {
-	text := dryText(t, CUDA, 2)
+	text := dryText(t, backend.CUDA, 2)
 	for _, part := range []string{"num_replicas = 2", "all_reduce", "dot_general"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the text for two GPUs has no %s:\n%s", part, text)
 		}
 	}
 	for _, wrong := range []func() (*Platform, error){
-		func() (*Platform, error) { return DryRun(Go, 1, nil) },
-		func() (*Platform, error) { return DryRun(TPU, 0, nil) },
+		func() (*Platform, error) { return DryRun(backend.Go, 1, nil) },
+		func() (*Platform, error) { return DryRun(backend.TPU, 0, nil) },
 	} {
 		if _, err := wrong(); err == nil {
 			t.Error("no error")
@@ -65,48 +64,10 @@ func TestDryRun(t *testing.T) {
 
 // GPUs and TPUs multiply float32 numbers exactly, as docs/reliability.md promises.
 func TestProductsAreExact(t *testing.T) {
-	for _, kind := range []Kind{CUDA, TPU} {
+	for _, kind := range []backend.Kind{backend.CUDA, backend.TPU} {
 		text := dryText(t, kind, 1)
 		if strings.Contains(text, "precision DEFAULT") || !strings.Contains(text, "precision HIGHEST") {
 			t.Errorf("a product for %s:\n%s", kind, text)
-		}
-	}
-}
-
-func TestDevicesAreFound(t *testing.T) {
-	for _, c := range []struct {
-		file string
-		kind Kind
-		want bool
-	}{
-		{"dev/nvidia0", CUDA, true}, {"dev/nvidiactl", CUDA, false}, {"dev/accel0", TPU, true},
-		{"dev/vfio/0", TPU, true}, {"dev/vfio/vfio", TPU, false}, {"dev/vfio/0", CUDA, false},
-	} {
-		root := t.TempDir()
-		path := filepath.Join(root, c.file)
-		must.Do(os.MkdirAll(filepath.Dir(path), 0o777))
-		must.Do(os.WriteFile(path, nil, 0o666))
-		if got := hasDevice(root, c.kind); got != c.want {
-			t.Errorf("with %s, a device of kind %s is found: %v", c.file, c.kind, got)
-		}
-	}
-}
-
-// A plugin gets only the flags that it knows, and the user's take precedence.
-func TestFlagsForGPUs(t *testing.T) {
-	const flag = "xla_gpu_deterministic_ops"
-	plugin := filepath.Join(t.TempDir(), "plugin.so")
-	write := func(text string) { must.Do(os.WriteFile(plugin, []byte(text), 0o666)) }
-	for _, c := range []struct{ plugin, before, after string }{
-		{"another plugin", "", ""},
-		{strings.Repeat("x", 1<<20-10) + flag + "...", "", "--" + flag + "=true"},
-		{flag, "--" + flag + "=false", "--" + flag + "=false"},
-	} {
-		t.Setenv("XLA_FLAGS", c.before)
-		write(c.plugin)
-		setFlags(CUDA, plugin)
-		if got := os.Getenv("XLA_FLAGS"); got != c.after {
-			t.Errorf("flags %q become %q, not %q", c.before, got, c.after)
 		}
 	}
 }

@@ -227,8 +227,8 @@ func (pr *executable) Free() { pr.graph.Finalize() }
 // explain adds the meaning of axis sizes to an error and, for known errors of backends, how to fix
 // it.
 func explain(err error, axes []Axis) string {
-	line := oneLine(err)
-	if failure := runtime.Error(nil); !errors.As(err, &failure) { // not an index error
+	line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n") // some errors carry a stack
+	if failure := runtime.Error(nil); !errors.As(err, &failure) {   // not an index error
 		line += meanings(line, axes)
 	}
 	switch {

@@ -6,6 +6,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla/backend"
 )
 
 // ForUnfused is [For] for a body of large operations, mainly matrix products. XLA:CPU compiles a
@@ -27,7 +29,7 @@ func RepeatUnfused[T any](count *Node, state T, body func(step *Node, state T) T
 // so it does not fuse a loop that contains one, nor the loops around it.
 func dispatched(step *Node) *Node {
 	g := step.Graph()
-	if KindOf(g) != CPU {
+	if KindOf(g) != backend.CPU {
 		return step
 	}
 	pair := Concatenate([]*Node{Reshape(step, 1), Const(g, []int32{math.MaxInt32})}, 0)

@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // product is a loop of small matrix products.
@@ -63,7 +64,7 @@ func TestForUnfusedIsNoFunction(t *testing.T) {
 // There it returns no texts.
 func optimized(t *testing.T, programs ...func(in []*Node) []*Node) (texts []string) {
 	t.Helper()
-	if xlatest.Best(t).Kind != xla.CPU {
+	if xlatest.Best(t).Kind != backend.CPU {
 		t.Skip("SKIPPED: this is about XLA:CPU")
 	}
 	if os.Getenv("QDNB_TEST_DUMP") != "" {

@@ -3,7 +3,10 @@ package xla
 import (
 	"errors"
 	"fmt"
+
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla/backend"
 )
 
 // For runs body count times and returns the last state: state = body(step, state) for step = 0, 1,
@@ -78,7 +81,7 @@ func parametersLike(g *Graph, nodes []*Node) []*Node {
 
 // KindOf returns the kind of backend that a graph is built for, or "" if [Compile] did not
 // make the graph.
-func KindOf(g *Graph) Kind {
+func KindOf(g *Graph) backend.Kind {
 	if a, ok := g.Backend().(*adapter); ok {
 		return a.kind
 	}

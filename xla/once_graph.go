@@ -5,6 +5,8 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla/backend"
 )
 
 // identityName begins the names of the functions that [Materialize] calls.
@@ -22,7 +24,7 @@ const cheap = 8
 func Materialize(nodes ...*Node) []*Node {
 	out := slices.Clone(nodes)
 	for i, x := range nodes {
-		if a, ok := x.Graph().Backend().(*adapter); ok && a.kind == CPU && long(x) {
+		if a, ok := x.Graph().Backend().(*adapter); ok && a.kind == backend.CPU && long(x) {
 			out[i] = a.identity(x.Graph(), x.Shape()).Call(x)[0]
 		}
 	}
@@ -36,7 +38,7 @@ func Join(parts []*Node) *Node {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	if a, ok := parts[0].Graph().Backend().(*adapter); ok && a.kind == CPU {
+	if a, ok := parts[0].Graph().Backend().(*adapter); ok && a.kind == backend.CPU {
 		parts = slices.Clone(parts)
 		for i, x := range parts {
 			parts[i] = a.identity(x.Graph(), x.Shape()).Call(x)[0]

@@ -11,6 +11,8 @@ import (
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // platformsUnderTest returns the pure Go backend and the best other one of this machine.
@@ -18,7 +20,7 @@ func platformsUnderTest(t *testing.T) []*Platform {
 	t.Helper()
 	best := must.Get(Open(t.Context(), ""))
 	pure := must.Get(Open(t.Context(), "go"))
-	if best.Kind == Go {
+	if best.Kind == backend.Go {
 		return []*Platform{pure}
 	}
 	return []*Platform{best, pure}
@@ -54,7 +56,7 @@ func TestLoopsNestAndReadTheirState(t *testing.T) {
 
 func TestNodesFromOutsideALoopAreExplained(t *testing.T) {
 	p := platformsUnderTest(t)[0]
-	if p.Kind == Go {
+	if p.Kind == backend.Go {
 		t.Skip("SKIPPED: the pure Go backend lets loops read nodes made outside")
 	}
 	errtest.Want(t, errtest.Of(p.Compile("capture", []Input{{Shape: shapes.Make(dtypes.Float32, 2)}},
@@ -105,7 +107,7 @@ func TestMistakesInGraphsGiveOneLine(t *testing.T) {
 				return Loop([]*Node{}, func([]*Node) *Node { return nil }, func(x []*Node) []*Node { return x })
 			},
 			"keys of shape (Uint32)[3] cannot draw an array of dimensions [4 2]": func(in []*Node) []*Node {
-				keys := NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3),
+				keys := random.NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3),
 					0))
 				return []*Node{keys.Bits(4, 2)}
 			},

@@ -23,7 +23,8 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
-	"example.com/qdnb/xla/diskcache"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/backend/diskcache"
 )
 
 // childEnv names the variable that turns this test binary into a process that compiles two
@@ -100,7 +101,7 @@ func compileWith(t *testing.T, dir string, more ...string) compiledIn {
 		child = exec.Command("taskset", "-c", "0", os.Args[0])
 		more = more[1:]
 	}
-	child.Env = append(os.Environ(), append([]string{childEnv + "=1", xla.ProgramsEnv + "=" + dir},
+	child.Env = append(os.Environ(), append([]string{childEnv + "=1", backend.ProgramsEnv + "=" + dir},
 		more...)...)
 	var stderr bytes.Buffer
 	child.Stderr = &stderr
@@ -126,7 +127,7 @@ func programFiles(t *testing.T, dir string) []string {
 }
 
 func TestProgramsAreKeptOnDisk(t *testing.T) {
-	if xlatest.Best(t).Kind != xla.CPU {
+	if xlatest.Best(t).Kind != backend.CPU {
 		t.Skip("SKIPPED: the cache of programs is XLA:CPU's")
 	}
 	dir := filepath.Join(t.TempDir(), "programs")
@@ -170,7 +171,7 @@ func TestProgramsAreKeptOnDisk(t *testing.T) {
 // TestProgramsThatCannotBeLoaded: an entry that is intact but no program, or another program's, or
 // damaged, is compiled again and replaced.
 func TestProgramsThatCannotBeLoaded(t *testing.T) {
-	if xlatest.Best(t).Kind != xla.CPU {
+	if xlatest.Best(t).Kind != backend.CPU {
 		t.Skip("SKIPPED: the cache of programs is XLA:CPU's")
 	}
 	dir := filepath.Join(t.TempDir(), "programs")
@@ -211,7 +212,7 @@ func TestProgramsThatCannotBeLoaded(t *testing.T) {
 }
 
 func TestProcessesCompileTheSameAtOnce(t *testing.T) {
-	if xlatest.Best(t).Kind != xla.CPU {
+	if xlatest.Best(t).Kind != backend.CPU {
 		t.Skip("SKIPPED: the cache of programs is XLA:CPU's")
 	}
 	dir := filepath.Join(t.TempDir(), "programs")

@@ -2,6 +2,7 @@ package xla
 
 import (
 	"fmt"
+
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )

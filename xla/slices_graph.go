@@ -4,6 +4,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla/backend"
 )
 
 // Slices divides a batch of N among workers: in slices of a fixed size, dealt to the workers in
@@ -83,7 +85,7 @@ func ForSlicesUnfused[T any](count int, worker *Node, state T,
 // constant: how they compile loops of one iteration has not been studied.
 func hiddenCount(count int, worker *Node) *Node {
 	constant := Const(worker.Graph(), int32(count))
-	if KindOf(worker.Graph()) != CPU {
+	if KindOf(worker.Graph()) != backend.CPU {
 		return constant
 	}
 	one := Min(BitwiseOr(worker, ConstAs(worker, int32(1))), ConstAs(worker, int32(1)))

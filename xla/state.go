@@ -9,6 +9,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/xla/random"
 )
 
 // State is a pytree T on the devices: an input or an output of a [Program], and what is kept
@@ -84,9 +86,9 @@ func (p *Platform) Number(x int64) Array {
 	return Value(p.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(x)) }))
 }
 
-// Seed returns the words of a seed, see [KeyOf], on all workers.
+// Seed returns the words of a seed, see [random.KeyOf], on all workers.
 func (p *Platform) Seed(seed int64) Array {
-	return Value(p.Replicated(func() *tensors.Tensor { return tensors.FromValue(SeedWords(seed)) }))
+	return Value(p.Replicated(func() *tensors.Tensor { return tensors.FromValue(random.SeedWords(seed)) }))
 }
 
 // Free releases the memory of values that were not donated.

@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute"
 	gomlxxla "github.com/gomlx/go-xla/compute/xla"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla/backend"
 )
 
 // Trace hashes the graphs that a part of an algorithm builds, without compiling them and without
@@ -32,7 +34,7 @@ func (t *Trace) Note(values ...any) {
 // TraceGraph hashes the graph of a function of states, of at least one tensor. It returns the
 // shapes of the outputs.
 func TraceGraph[In, Out any](t *Trace, in In, build func(In) Out) (out Out, err error) {
-	dry, err := DryRun(CPU, 1, func(_ string, text []byte) error {
+	dry, err := DryRun(backend.CPU, 1, func(_ string, text []byte) error {
 		_, err := t.hash.Write(text)
 		return err
 	})

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // benchReport runs a benchmark with --json.
@@ -64,7 +64,7 @@ func TestBenchCeilings(t *testing.T) {
 		"go"); status == 0 || !strings.Contains(stderr, "plugin") {
 		t.Errorf("ceilings of the Go backend: status %d, %s", status, stderr)
 	}
-	if p := xlatest.Best(t); p.Kind == xla.Go || testing.Short() {
+	if p := xlatest.Best(t); p.Kind == backend.Go || testing.Short() {
 		t.Skip("SKIPPED: ceilings take some seconds, on XLA")
 	}
 	r := benchReport(t, "ceilings")

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 type doctorCmd struct {
@@ -50,10 +51,10 @@ type programsFound struct {
 
 // findPrograms inspects the cache of compiled programs, after emptying it if forget is set.
 func findPrograms(forget bool) (found programsFound, err error) {
-	if _, err := xla.ProgramsDir(); err != nil {
+	if _, err := backend.ProgramsDir(); err != nil {
 		return found, err
 	}
-	store := xla.Programs()
+	store := backend.Programs()
 	if store == nil {
 		return found, nil
 	}
@@ -68,8 +69,8 @@ func findPrograms(forget bool) (found programsFound, err error) {
 }
 
 func (c *doctorCmd) Run(ctx context.Context) error {
-	if c.Install && xla.FindPlugin(xla.CPU) == "" {
-		if _, err := xla.Install(ctx, xla.CPU); err != nil {
+	if c.Install && backend.FindPlugin(backend.CPU) == "" {
+		if _, err := backend.Install(ctx, backend.CPU); err != nil {
 			return err
 		}
 	}
@@ -77,10 +78,10 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(),
 		Modules: modules(frameworkModules...), Plugins: map[string]string{},
 	}
-	for _, kind := range []xla.Kind{xla.CUDA, xla.TPU, xla.CPU} {
-		d.Plugins[string(kind)] = xla.FindPlugin(kind)
+	for _, kind := range []backend.Kind{backend.CUDA, backend.TPU, backend.CPU} {
+		d.Plugins[string(kind)] = backend.FindPlugin(kind)
 	}
-	d.Cache, _ = xla.CacheDir()
+	d.Cache, _ = backend.CacheDir()
 	var err error
 	if d.Programs, err = findPrograms(c.Forget); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 	if err := xla.SelfTest(platform); err != nil {
 		return err
 	}
-	if platform.Kind == xla.Go {
+	if platform.Kind == backend.Go {
 		d.Advice = "the pure Go backend is slow: `qdnb doctor --install` installs XLA for the CPU " +
 			"(linux x86-64; needs python3 with pip and a network connection)"
 	}
@@ -126,7 +127,7 @@ func (d diagnosis) printFound() {
 		fmt.Printf("programs  %d compiled programs, %.1f of %d MB, in %s\n", p.Count,
 			float64(p.Bytes)/(1<<20), p.Limit>>20, p.Folder)
 	} else {
-		fmt.Printf("programs  not cached: %s=off, or the folder is not usable\n", xla.ProgramsEnv)
+		fmt.Printf("programs  not cached: %s=off, or the folder is not usable\n", backend.ProgramsEnv)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // runsFlag is shared by all commands that look up runs.
@@ -25,7 +25,7 @@ type backendFlag struct {
 
 // AfterApply rejects unknown backend names, even if nothing will be computed.
 func (f *backendFlag) AfterApply() error {
-	_, err := xla.Canonical(f.Backend)
+	_, err := backend.Canonical(f.Backend)
 	return err
 }
 

@@ -14,7 +14,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // program is the path of a qdnb built for the tests.
@@ -281,9 +281,9 @@ func TestDoctorAndVerify(t *testing.T) {
 			t.Errorf("doctor: status %d, %s%s lacks %q", status, stdout, stderr, want)
 		}
 	}
-	t.Setenv(xla.ProgramsEnv, filepath.Join(t.TempDir(), "programs"))
-	must.Do(os.MkdirAll(os.Getenv(xla.ProgramsEnv), 0o700))
-	entry := filepath.Join(os.Getenv(xla.ProgramsEnv), "a.xla")
+	t.Setenv(backend.ProgramsEnv, filepath.Join(t.TempDir(), "programs"))
+	must.Do(os.MkdirAll(os.Getenv(backend.ProgramsEnv), 0o700))
+	entry := filepath.Join(os.Getenv(backend.ProgramsEnv), "a.xla")
 	must.Do(os.WriteFile(entry, make([]byte, 3<<20), 0o600))
 	if stdout, _, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout,
 		"1 compiled programs, 3.0 of 512 MB") {
@@ -294,13 +294,13 @@ func TestDoctorAndVerify(t *testing.T) {
 		t.Errorf("doctor --forget leaves programs: %s", stdout)
 	}
 	for value, says := range map[string]string{"off": "not cached", "relative": "absolute path"} {
-		t.Setenv(xla.ProgramsEnv, value)
+		t.Setenv(backend.ProgramsEnv, value)
 		if stdout, stderr, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout+stderr,
 			says) {
-			t.Errorf("$%s=%s: %s%s", xla.ProgramsEnv, value, stdout, stderr)
+			t.Errorf("$%s=%s: %s%s", backend.ProgramsEnv, value, stdout, stderr)
 		}
 	}
-	t.Setenv(xla.ProgramsEnv, "off")
+	t.Setenv(backend.ProgramsEnv, "off")
 	// The diagnosis is printed even if the backend cannot be opened.
 	stdout, stderr, status = invoke(t, "doctor", "--backend", filepath.Join(t.TempDir(), "plugin.so"))
 	if status == 0 || !strings.Contains(stdout,

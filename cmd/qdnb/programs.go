@@ -5,7 +5,7 @@ import (
 
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 type programsCmd struct {
@@ -20,7 +20,7 @@ type programsCmd struct {
 
 func (c *programsCmd) Run() error {
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Tune: runs.Assign(c.Set...)}
-	paths, err := spec.WritePrograms(xla.Kind(c.Kind), c.Devices, c.Out)
+	paths, err := spec.WritePrograms(backend.Kind(c.Kind), c.Devices, c.Out)
 	for _, path := range paths {
 		fmt.Println(path)
 	}

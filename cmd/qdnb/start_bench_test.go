@@ -11,7 +11,7 @@ import (
 
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // BenchmarkStart times processes that train two generations of the paper's MAP-Elites on ant-uni
@@ -23,7 +23,7 @@ func BenchmarkStart(b *testing.B) {
 	run := func(b *testing.B, programs string, args ...string) *os.ProcessState {
 		b.Helper()
 		cmd := exec.Command(program, args...)
-		cmd.Env = append(os.Environ(), xla.ProgramsEnv+"="+programs)
+		cmd.Env = append(os.Environ(), backend.ProgramsEnv+"="+programs)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatalf("%v: %s", err, out)
 		}

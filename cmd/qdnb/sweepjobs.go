@@ -13,7 +13,7 @@ import (
 
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/sweep"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // runJobs runs a plan with several processes of this program. Each skips runs that another process
@@ -32,8 +32,8 @@ func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 		args = append(args, "--backend", c.Backend)
 	}
 	env := os.Environ()
-	if os.Getenv(xla.WorkersEnv) == "" {
-		env = append(env, xla.WorkersEnv+"="+strconv.Itoa(max(1, runtime.NumCPU()/c.Jobs)))
+	if os.Getenv(backend.WorkersEnv) == "" {
+		env = append(env, backend.WorkersEnv+"="+strconv.Itoa(max(1, runtime.NumCPU()/c.Jobs)))
 	}
 	ends := make([]error, c.Jobs)
 	var all sync.WaitGroup

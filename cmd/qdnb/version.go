@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/qdnb/qdnb/session"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 type versionCmd struct{}
@@ -43,7 +43,7 @@ func printVersion(out io.Writer) {
 	for _, module := range frameworkModules {
 		fmt.Fprintf(out, "module    %s %s\n", module, found[module])
 	}
-	fmt.Fprintf(out, "plugin    %s\n", cmp.Or(xla.FindPlugin(xla.CPU),
+	fmt.Fprintf(out, "plugin    %s\n", cmp.Or(backend.FindPlugin(backend.CPU),
 		"none for the CPU: `qdnb doctor --install` installs it"))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // Suite configures the checks. [Run] and [Check] use the zero value.
@@ -86,10 +87,10 @@ func (s Suite) try(env envs.Env) (broken []string, err error) {
 // everywhere returns the best backend of this machine, and pure Go.
 func everywhere() ([]*xla.Platform, error) {
 	best, err := xla.Open(context.Background(), "")
-	if err != nil || best.Kind == xla.Go {
+	if err != nil || best.Kind == backend.Go {
 		return []*xla.Platform{best}, err
 	}
-	pure, err := xla.Open(context.Background(), string(xla.Go))
+	pure, err := xla.Open(context.Background(), string(backend.Go))
 	return []*xla.Platform{best, pure}, err
 }
 

@@ -14,13 +14,15 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // slider is a point on a line that moves by a tenth of the action. It keeps all promises, unless
 // one of its functions breaks one.
 type slider struct {
 	spec  func(*envs.Spec)
-	start func(keys xla.Key) *Node // [B]
+	start func(keys random.Key) *Node // [B]
 	reset func(s *envs.State)
 	step  func(x, action *Node, s *envs.State)
 }
@@ -44,7 +46,7 @@ func (e slider) at(x, reward *Node) envs.State {
 	}
 }
 
-func (e slider) Reset(keys xla.Key) envs.State {
+func (e slider) Reset(keys random.Key) envs.State {
 	n := keys.Hi.Shape().Dimensions[0]
 	x := keys.Uniform(-0.5, 0.5, n)
 	if e.start != nil {
@@ -97,7 +99,7 @@ func TestGoodEnvironmentPasses(t *testing.T) {
 func TestBrokenPromisesAreSaid(t *testing.T) {
 	pure := []*xla.Platform{xlatest.Pure(t)}
 	built := 0
-	same := func(keys xla.Key) *Node {
+	same := func(keys random.Key) *Node {
 		return MulScalar(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions[0]), 0)
 	}
 	for want, broken := range map[string]slider{
@@ -132,11 +134,11 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 			reset: func(s *envs.State) { s.Reward = AddScalar(s.Reward, -1) }},
 		"reset: all keys give the same state": {start: same},
 		"reset: the same key gives another state at another batch index": {
-			start: func(keys xla.Key) *Node {
-				return xla.Key{Hi: Const(keys.Hi.Graph(), uint32(1)),
+			start: func(keys random.Key) *Node {
+				return random.Key{Hi: Const(keys.Hi.Graph(), uint32(1)),
 					Lo: Const(keys.Hi.Graph(), uint32(2))}.Uniform(-0.5, 0.5, keys.Hi.Shape().Dimensions[0])
 			}},
-		"same bytes: a second build behaves differently": {start: func(keys xla.Key) *Node {
+		"same bytes: a second build behaves differently": {start: func(keys random.Key) *Node {
 			built++
 			return AddScalar(keys.Uniform(-0.5, 0.5, keys.Hi.Shape().Dimensions[0]), 0.1*float64(built%7))
 		}},
@@ -211,7 +213,7 @@ func TestConstantRewardKeepsAllPromises(t *testing.T) {
 
 func TestFixedStartIsAPromiseToo(t *testing.T) {
 	suite := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}, FixedStart: true}
-	still := slider{start: func(keys xla.Key) *Node {
+	still := slider{start: func(keys random.Key) *Node {
 		return MulScalar(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions[0]), 0)
 	}}
 	suite.Run(t, still)
@@ -220,7 +222,7 @@ func TestFixedStartIsAPromiseToo(t *testing.T) {
 
 func TestBackendsAreCompared(t *testing.T) {
 	best, pure := xlatest.Best(t), xlatest.Pure(t)
-	if best.Kind == xla.Go {
+	if best.Kind == backend.Go {
 		t.Skip("SKIPPED: pure Go is the only backend here; `make plugin` installs another")
 	}
 	biased := slider{step: func(x, _ *Node, s *envs.State) {

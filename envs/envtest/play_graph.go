@@ -9,6 +9,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // batch is the number of copies, a number that is unlikely to be another size of an environment.
@@ -39,7 +40,7 @@ func seen(s envs.State) []*Node {
 }
 
 // play runs an episode under actions [T, B, actions]. It panics if shapes are not as promised.
-func play(env envs.Env, keys xla.Key, actions *Node) []column {
+func play(env envs.Env, keys random.Key, actions *Node) []column {
 	g, spec, steps := actions.Graph(), env.Spec(), actions.Shape().Dimensions[0]
 	if spec.Observations > 0 { // only then do learners act in it
 		envs.AutoReset(env, 0).Reset(keys) // checks that the last axis of PhysicsState is the batch

@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Roles of the copies. Copies 0 and twin have the same key and actions. In the changed inputs copy
@@ -112,7 +113,7 @@ func (t *trial) compile(platform *xla.Platform) (*player, error) {
 	p.Program, err = xla.Compile(platform, "episode",
 		episodeIn{words, words, xla.Declare(dtypes.Float32, t.Steps, batch, t.spec.Actions)},
 		func(in episodeIn) xla.State[[]*graph.Node] {
-			p.columns = play(t.env, xla.Key{Hi: in.Hi.Tree, Lo: in.Lo.Tree}, in.Actions.Tree)
+			p.columns = play(t.env, random.Key{Hi: in.Hi.Tree, Lo: in.Lo.Tree}, in.Actions.Tree)
 			out := make([]*graph.Node, len(p.columns))
 			for i, c := range p.columns {
 				out[i] = c.node

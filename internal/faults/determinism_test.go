@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // determinismEnv enables the tests of the guarantees of docs/reliability.md.
@@ -19,7 +19,7 @@ func onXLA(t *testing.T) {
 	if plugin == "" {
 		t.Skip("SKIPPED: there is no XLA plugin; `make plugin` fetches it")
 	}
-	t.Setenv(xla.BackendEnv, plugin)
+	t.Setenv(backend.BackendEnv, plugin)
 }
 
 // ants is a small run that also compiles the physics of a robot.
@@ -62,9 +62,9 @@ type variant struct {
 
 // Numbers of workers.
 var (
-	oneWorker  = []string{xla.WorkersEnv + "=1"}
-	allWorkers = []string{xla.WorkersEnv + "="}
-	tenWorkers = []string{xla.WorkersEnv + "=10"}
+	oneWorker  = []string{backend.WorkersEnv + "=1"}
+	allWorkers = []string{backend.WorkersEnv + "="}
+	tenWorkers = []string{backend.WorkersEnv + "=10"}
 )
 
 // The same seed gives the same bytes on XLA:CPU: in a second run, with one worker and with all, and

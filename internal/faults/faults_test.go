@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // faultsEnv enables the harness.
@@ -45,7 +45,7 @@ func prepared(run func() int) int {
 		os.Stderr.Write(out)
 		return 1
 	}
-	plugin = xla.FindPlugin(xla.CPU)
+	plugin = backend.FindPlugin(backend.CPU)
 	for name, value := range map[string]string{
 		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), "QDNB_BACKEND": "go",
 		"QDNB_CHECKPOINT_EVERY": "10ms", "QDNB_NO_DOWNLOAD": "1",

@@ -10,13 +10,14 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // Best opens the best backend of this machine.
 func Best(t testing.TB) *xla.Platform { return open(t, "") }
 
 // Pure opens the pure Go backend.
-func Pure(t testing.TB) *xla.Platform { return open(t, string(xla.Go)) }
+func Pure(t testing.TB) *xla.Platform { return open(t, string(backend.Go)) }
 
 func open(t testing.TB, spec string) *xla.Platform {
 	t.Helper()
@@ -32,7 +33,7 @@ func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 	t.Helper()
 	best, pure := Best(t), Pure(t)
 	t.Run(best.Name(), func(t *testing.T) { test(t, best) })
-	if best.Kind != xla.Go {
+	if best.Kind != backend.Go {
 		t.Run(pure.Name(), func(t *testing.T) { test(t, pure) })
 	}
 }

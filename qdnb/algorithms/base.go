@@ -14,7 +14,7 @@ import (
 // State.
 type Base struct {
 	Programs   *xla.Scope // compiles the programs of the search
-	Seed       xla.Array  // of the run, on the first device, see [xla.KeyOf]
+	Seed       xla.Array  // of the run, on the first device, see [random.KeyOf]
 	Generation int64      // the newest one, -1 before the first
 
 	task      scoring.Task

@@ -10,6 +10,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // Evaluated holds the results of one policy.
@@ -51,8 +52,8 @@ const recordedAtOnce = 256
 // Slice is the number of episodes that are rolled out together, of policies with a number of
 // parameters, each from the same number of states. On a CPU it does not depend on the number of
 // policies, so that results do not.
-func Slice(kind xla.Kind, policies, states, params int) int {
-	if kind == xla.CPU {
+func Slice(kind backend.Kind, policies, states, params int) int {
+	if kind == backend.CPU {
 		return scoring.DefaultSlice(kind, states, params)
 	}
 	return policies * states

@@ -7,6 +7,7 @@ import (
 
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // tracedSteps is the number of steps whose programs a fingerprint covers.
@@ -19,7 +20,7 @@ const tracedSteps = 120
 // on the host is covered only as far as it changes a program.
 func (t Training) Fingerprint() (string, error) {
 	hash := sha256.New()
-	platform, err := xla.DryRun(xla.CPU, 1, func(name string, text []byte) error {
+	platform, err := xla.DryRun(backend.CPU, 1, func(name string, text []byte) error {
 		fmt.Fprintln(hash, name)
 		_, err := hash.Write(text)
 		return err

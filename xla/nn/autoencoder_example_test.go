@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // An archive of two kinds of behaviour, one to the left and one to the right. After training the
@@ -30,7 +31,7 @@ func ExampleAutoencoderTraining_Train() {
 			sequences, g := in.Tree, in.Tree.Graph()
 			// The last slot is empty.
 			filled := LessThan(Iota(g, shapes.Make(dtypes.Int32, slots), 0), Const(g, int32(slots-1)))
-			key := xla.NewKey(g, 1)
+			key := random.NewKey(g, 1)
 			row := form.Init(key.FoldIn(0))
 			train := func(epochs int32) nn.Trained {
 				return training.Train(form, row, sequences, filled, Const(g, epochs), key.FoldIn(1))

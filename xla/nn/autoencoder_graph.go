@@ -2,11 +2,13 @@ package nn
 
 import (
 	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Autoencoder describes AURORA's sequence auto-encoder (Chalumeau et al. 2023, appendix; the LSTM
@@ -34,7 +36,7 @@ func (a Autoencoder) Params() int { return (1+a.Hidden)*a.Features + 2*a.cell().
 
 // Init draws a row [1, N] from a single key: the cells as in [LSTM.Init], the kernel of the dense
 // layer from the same distribution as their input kernels with variance 1/Hidden, its bias 0.
-func (a Autoencoder) Init(key xla.Key) *Node {
+func (a Autoencoder) Init(key random.Key) *Node {
 	row := Concatenate([]*Node{
 		Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, a.Features)),
 		leCunNormal(key.FoldIn(0), a.Hidden, a.Hidden*a.Features),

@@ -18,6 +18,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // goldenAutoencoder reads the sizes of the stored auto-encoder from the shapes of the arrays.
@@ -105,14 +106,14 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 	const draws = 30
 	program, err := xlatest.Compile(xlatest.Best(t), "init",
 		[]xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
-			return []*Node{form.Init(xla.KeyOf(in[0]))}
+			return []*Node{form.Init(random.KeyOf(in[0]))}
 		})
 	must.Do(err)
 	defer program.Free()
 	drawn := map[int][]float64{} // by the number of inputs
 	var seen [][]float32
 	for seed := range draws {
-		out := must.Get(program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(int64(seed)))}))
+		out := must.Get(program.Run(xla.Sharded{tensors.FromValue(random.SeedWords(int64(seed)))}))
 		row := xlatest.Flat[float32](t, out[0][0])
 		seen = append(seen, row)
 		for _, leaf := range form.Layout() {

@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Normaliser shifts and scales the features of sequences: a pytree.
@@ -58,7 +59,7 @@ func upTo(filled *Node) *Node { return CumSum(ConvertDType(filled, dtypes.Int32)
 
 // drawFilled draws slots uniformly with replacement from the filled ones, as many as there are
 // slots: int32 [slots].
-func drawFilled(key xla.Key, filled *Node) *Node {
+func drawFilled(key random.Key, filled *Node) *Node {
 	slots := filled.Shape().Dimensions[0]
 	count := ReduceSum(ConvertDType(filled, dtypes.Float32))
 	n := ConvertDType(Mul(key.Uniform(0, 1, slots), count), dtypes.Int32) // of 0 .. count-1
@@ -68,7 +69,7 @@ func drawFilled(key xla.Key, filled *Node) *Node {
 // shuffle draws a uniform random permutation, int32 [n]: the ranks of random words, found by
 // comparing all pairs. A sort would be less work, but XLA:CPU does not compile a loop that contains
 // one, nor the loops around it, into a function.
-func shuffle(key xla.Key, n int) *Node {
+func shuffle(key random.Key, n int) *Node {
 	g := key.Hi.Graph()
 	words := Bitcast(BitwiseShiftRightLogicalScalar(key.Bits(n), uint32(1)), dtypes.Int32)
 	// Of equal words the first comes first: it is smaller than the other plus 1.
@@ -102,11 +103,11 @@ type Trained struct {
 // by the same numbers a second time, which omits more of the filled slots and overweights others.
 // Train does not. [TrainEpochs] takes any order.
 func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs *Node,
-	key xla.Key) Trained {
+	key random.Key) Trained {
 	normaliser := NewNormaliser(sequences, filled)
 	type source struct {
 		Drawn *Node
-		Key   xla.Key
+		Key   random.Key
 	}
 	epochs = Where(LogicalAny(filled), epochs, ZerosLike(epochs))
 	from := source{drawFilled(key.FoldIn(0), filled), key.FoldIn(1)}

@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // ae.* of 09_aurora_seq2seq.npz: a training on an archive with empty slots, which hold NaN, in the
@@ -112,9 +113,9 @@ func TestNormaliser(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			n := nn.NewNormaliser(in[0], in[1])
 			form := nn.Autoencoder{Features: features, Hidden: 2, Steps: length}
-			row := form.Init(xla.NewKey(in[0].Graph(), 1))
+			row := form.Init(random.NewKey(in[0].Graph(), 1))
 			none := nn.AutoencoderTraining{Batch: 8, LearningRate: 0.1}.Train(form, row, in[0],
-				ZerosLike(in[1]), Const(in[0].Graph(), int32(2)), xla.NewKey(in[0].Graph(), 2))
+				ZerosLike(in[1]), Const(in[0].Graph(), int32(2)), random.NewKey(in[0].Graph(), 2))
 			return []*Node{n.Mean, n.Deviation, n.Apply(in[0]),
 				nn.NoNormaliser(in[0].Graph(), features).Apply(in[0]), none.Normaliser.Mean,
 				none.Normaliser.Deviation, Sub(none.Row, row)}
@@ -154,18 +155,18 @@ func TestShuffle(t *testing.T) {
 	const n, draws = 4, 1200
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		type state struct {
-			Key    xla.Key
+			Key    random.Key
 			Orders *Node
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			key := xla.KeyOf(in[0])
+			key := random.KeyOf(in[0])
 			start := state{key, Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, draws, n))}
 			orders := xla.For(in[0].Graph(), draws, start, func(i *Node, s state) state {
 				s.Orders = xla.SetRows(s.Orders, i, InsertAxes(nn.Shuffle(s.Key.FoldInEach(i), n), 0))
 				return s
 			}).Orders
 			return []*Node{orders, nn.Shuffle(key.FoldIn(-1), 1024)}
-		}, tensors.FromValue(xla.SeedWords(5)))
+		}, tensors.FromValue(random.SeedWords(5)))
 		counts := map[[n]int32]int{}
 		for order := range slices.Chunk(xlatest.Flat[int32](t, out[0]), n) {
 			counts[[n]int32(order)]++
@@ -200,7 +201,7 @@ func TestDrawFilled(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program, err := xlatest.Compile(p, "draw",
 			[]xlatest.Input{{Shape: shapes.Make(dtypes.Bool, slots)}},
-			func(in []*Node) []*Node { return []*Node{nn.DrawFilled(xla.NewKey(in[0].Graph(), 9), in[0])} })
+			func(in []*Node) []*Node { return []*Node{nn.DrawFilled(random.NewKey(in[0].Graph(), 9), in[0])} })
 		must.Do(err)
 		defer program.Free()
 		for _, filled := range [][]int{{0}, {slots - 1}, {0, 7, 8, 1500, slots - 1}} {
@@ -257,7 +258,7 @@ func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTrain
 		{Shape: shapes.Make(dtypes.Bool, slots)},
 		{Shape: shapes.Make(dtypes.Int32)},
 	}, func(in []*Node) []*Node {
-		key := xla.KeyOf(in[0])
+		key := random.KeyOf(in[0])
 		row := form.Init(key.FoldIn(0))
 		return append([]*Node{row}, xla.Flatten(training.Train(form, row, in[1], in[2], in[3],
 			key.FoldIn(1)))...)
@@ -270,7 +271,7 @@ type trained struct{ before, row, mean, deviation, loss []float32 }
 func train(t testing.TB, program *xlatest.Program, form nn.Autoencoder, seed int64, x []float32,
 	filled []bool, epochs int) trained {
 	t.Helper()
-	out := must.Get(program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(seed))},
+	out := must.Get(program.Run(xla.Sharded{tensors.FromValue(random.SeedWords(seed))},
 		xla.Sharded{xlatest.Tensor(x, len(filled), form.Steps, form.Features)},
 		xla.Sharded{xlatest.Tensor(filled, len(filled))}, xla.Sharded{tensors.FromScalar(int32(epochs))}))
 	flat := func(i int) []float32 { defer out[i].Free(); return xlatest.Flat[float32](t, out[i][0]) }

@@ -6,6 +6,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // BFloat16 returns the networks with kernels rounded to bfloat16, to the nearest and ties to even.
@@ -18,7 +19,7 @@ func (n Net) BFloat16() Net {
 	n.Kernel = nil
 	for _, kernel := range kernels {
 		bits := roundBFloat16(kernel)
-		if xla.KindOf(bits.Graph()) == xla.CPU && bits.Shape().Size() <= maxByRows {
+		if xla.KindOf(bits.Graph()) == backend.CPU && bits.Shape().Size() <= maxByRows {
 			n.Kernel = append(n.Kernel, pack(bits))
 		} else {
 			n.Kernel = append(n.Kernel, Bitcast(bits, dtypes.Float32))

@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // LSTM describes a long short-term memory cell. The equations are those of Flax's LSTMCell, with
@@ -36,7 +37,7 @@ func (l LSTM) Params() int { return 4 * l.Hidden * (1 + l.Hidden + l.Inputs) }
 
 // Init draws a row [N]: input kernels from LeCun's truncated normal distribution (variance
 // 1/Inputs), recurrent kernels uniform over the orthogonal matrices, gate by gate, and biases 0.
-func (l LSTM) Init(key xla.Key) *Node {
+func (l LSTM) Init(key random.Key) *Node {
 	biases := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, 4, 1, l.Hidden))
 	recurrent := Concatenate([]*Node{biases, orthogonal(key.FoldIn(0), 4, l.Hidden)}, 1)
 	return Concatenate([]*Node{Reshape(recurrent, -1),
@@ -45,7 +46,7 @@ func (l LSTM) Init(key xla.Key) *Node {
 
 // leCunNormal draws n numbers of mean 0 and variance 1/inputs from a normal distribution truncated
 // at two standard deviations and rescaled to that variance.
-func leCunNormal(key xla.Key, inputs, n int) *Node {
+func leCunNormal(key random.Key, inputs, n int) *Node {
 	const (
 		tries = 8 // one number in 6e10 fails all of them
 		// shrinks is the standard deviation of a standard normal number truncated to +-2.
@@ -62,7 +63,7 @@ func leCunNormal(key xla.Key, inputs, n int) *Node {
 
 // orthogonal draws matrices [count, n, n] uniformly (Haar measure): Gram-Schmidt orthonormalises
 // normal rows. In float32 projecting twice suffices even for nearly dependent rows.
-func orthogonal(key xla.Key, count, n int) *Node {
+func orthogonal(key random.Key, count, n int) *Node {
 	type state struct{ Normal, Done *Node } // [row, count, n]; rows not yet done are 0 in Done
 	normal := key.Normal(n, count, n)
 	rows := xla.For(normal.Graph(), n, state{normal, ZerosLike(normal)}, func(i *Node, s state) state {

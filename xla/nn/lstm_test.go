@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // lstmOracle is a cell in float64 by the equations, made from the leaves of a row.
@@ -157,17 +158,17 @@ func TestLSTMInit(t *testing.T) {
 	form := nn.LSTM{Inputs: 2, Hidden: 5}
 	const draws = 500
 	type state struct {
-		Key  xla.Key
+		Key  random.Key
 		Rows *Node
 	}
 	out := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-		start := state{xla.KeyOf(in[0]), Zeros(in[0].Graph(),
+		start := state{random.KeyOf(in[0]), Zeros(in[0].Graph(),
 			shapes.Make(dtypes.Float32, draws, form.Params()))}
 		return []*Node{xla.For(in[0].Graph(), draws, start, func(i *Node, s state) state {
 			s.Rows = xla.SetRows(s.Rows, i, InsertAxes(form.Init(s.Key.FoldInEach(i)), 0))
 			return s
 		}).Rows}
-	}, tensors.FromValue(xla.SeedWords(3)))[0])
+	}, tensors.FromValue(random.SeedWords(3)))[0])
 
 	const h = 5
 	var matrices, trace, squares, first float64

@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Activation is an elementwise function. Nil is the identity.
@@ -85,7 +85,7 @@ func (m MLP) Params() int {
 
 // Init draws rows [P, N] for P keys: biases 0 or from their range, kernels uniform in +-sqrt(3/in),
 // which have variance 1/in (LeCun's).
-func (m MLP) Init(keys xla.Key) *Node {
+func (m MLP) Init(keys random.Key) *Node {
 	g, rows := keys.Hi.Graph(), keys.Hi.Shape().Dimensions[0]
 	var parts []*Node
 	for _, leaf := range m.Layout() {

@@ -20,6 +20,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // goldenPolicy reads the sizes of the stored policies from the shapes of their leaves.
@@ -90,9 +91,9 @@ func TestGoldenInitMoments(t *testing.T) {
 	policy := nn.Policy(sizes[0], sizes[1:], outputs)
 	rows := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 		g := in[0].Graph()
-		return []*Node{policy.Init(xla.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws),
+		return []*Node{policy.Init(random.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws),
 			0)))}
-	}, tensors.FromValue(xla.SeedWords(1)))[0])
+	}, tensors.FromValue(random.SeedWords(1)))[0])
 	for _, leaf := range policy.Layout() {
 		var drawn []float64
 		size := leaf.Shape[0]
@@ -159,7 +160,7 @@ func TestInitRowByRow(t *testing.T) {
 	policy := nn.Policy(3, nil, 2)
 	draw := func(numbers ...int32) []float32 {
 		return xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-			return []*Node{policy.Init(xla.NewKey(in[0].Graph(), 4).FoldInEach(in[0]))}
+			return []*Node{policy.Init(random.NewKey(in[0].Graph(), 4).FoldInEach(in[0]))}
 		}, tensors.FromValue(numbers))[0])
 	}
 	both, second := draw(7, 8), draw(8)

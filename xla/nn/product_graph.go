@@ -8,6 +8,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 const (
@@ -50,7 +51,7 @@ func (n Net) WithoutGradients(zero ...int) Net {
 
 // readByRows reports whether rollouts read a kernel by rows.
 func readByRows(kernel *Node) bool {
-	return kernel.Shape().Size() <= maxByRows && xla.KindOf(kernel.Graph()) == xla.CPU
+	return kernel.Shape().Size() <= maxByRows && xla.KindOf(kernel.Graph()) == backend.CPU
 }
 
 // without cuts components out of an axis. Several of equal size and distance take one slice.

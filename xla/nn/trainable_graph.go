@@ -4,6 +4,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Trainable is a pytree of parameters T, such as a [Network], with the state of its optimiser: a
@@ -29,6 +30,6 @@ func (t Trainable[T]) Step(loss *Node) Trainable[T] {
 }
 
 // New draws one network.
-func (m MLP) New(key xla.Key) Network {
+func (m MLP) New(key random.Key) Network {
 	return m.Network(m.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{0}))), 0)
 }

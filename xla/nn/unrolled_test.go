@@ -7,25 +7,27 @@ import (
 
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // The auto-encoder as built for GPUs has the same loss and gradient, here computed by the CPU.
 func TestAutoencoderOfAcceleratorsAgrees(t *testing.T) {
 	p := xlatest.Best(t)
-	if p.Kind == xla.Go {
+	if p.Kind == backend.Go {
 		t.Skip("SKIPPED: needs XLA, whose graphs can be those of a GPU")
 	}
 	as := *p
-	as.Kind = xla.CUDA
+	as.Kind = backend.CUDA
 	a := Autoencoder{Features: 3, Hidden: 2, Steps: 5}
 	results := func(p *xla.Platform) [][]float32 {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			key := xla.KeyOf(in[0])
+			key := random.KeyOf(in[0])
 			row, sequences := a.Init(key), key.FoldIn(1).Normal(4*5*3)
 			sequences = Reshape(sequences, 4, 5, 3)
 			loss, gradient := a.LossGradient(row, sequences)
 			return []*Node{loss, gradient, a.Encode(row, sequences), a.Reconstruct(row, sequences)}
-		}, xlatest.Tensor(xla.SeedWords(3), 2))
+		}, xlatest.Tensor(random.SeedWords(3), 2))
 		var flat [][]float32
 		for _, x := range out {
 			flat = append(flat, xlatest.Flat[float32](t, x))

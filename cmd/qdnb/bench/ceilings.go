@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // Ceilings measures the highest rates that XLA programs reach on this machine, with four small
@@ -48,7 +49,7 @@ const (
 
 // Measure implements [Benchmark].
 func (Ceilings) Measure(p *xla.Platform) (fmt.Stringer, error) {
-	if p.Kind == xla.Go {
+	if p.Kind == backend.Go {
 		return nil, errors.New("the pure Go backend has no ceilings worth measuring: install a plugin " +
 			"with `qdnb doctor --install`")
 	}

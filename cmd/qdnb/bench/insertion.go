@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // Insertion times the insertion of a batch of stored candidates into a full repertoire of the
@@ -111,7 +112,7 @@ func startInsertion(p *xla.Platform, batch, params int) (insertionIn, error) {
 	seed := p.Seed(0).First()
 	defer seed.Free()
 	first, err := xla.Compile(p, "start", seed, func(seed xla.Array) insertionIn {
-		key, g := xla.KeyOf(seed.Tree), seed.Tree.Graph()
+		key, g := random.KeyOf(seed.Tree), seed.Tree.Graph()
 		return insertionIn{
 			Cells: xla.Out(cells{
 				graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells, params)),

@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Rollout times rollouts of random policies with two hidden layers of 256 units, one policy per
@@ -85,7 +86,7 @@ func randomPolicies(p *xla.Platform, task scoring.Task, batch int) (xla.Sharded,
 	seed := p.Seed(0)
 	defer seed.Free()
 	program, err := xla.CompileParallel(p, "random policies", seed, func(seed xla.Array) xla.Array {
-		return xla.Out(task.Policy.Init(xla.KeyOf(seed.Tree).FoldInEach(graph.Iota(seed.Tree.Graph(),
+		return xla.Out(task.Policy.Init(random.KeyOf(seed.Tree).FoldInEach(graph.Iota(seed.Tree.Graph(),
 			shapes.Make(dtypes.Int32, batch), 0))))
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // Updates times the gradient updates of a learner in one program, with the paper's sizes on
@@ -92,8 +93,8 @@ type updates struct {
 
 // newUpdates compiles a learner. start makes its state, a pytree, from a key. train maps a state to
 // the next state and the losses.
-func newUpdates[T any](p *xla.Platform, start func(xla.Key) T,
-	train func(T, xla.Key) (T, []*graph.Node)) (updates, error) {
+func newUpdates[T any](p *xla.Platform, start func(random.Key) T,
+	train func(T, random.Key) (T, []*graph.Node)) (updates, error) {
 	type in struct {
 		State xla.State[T] `xla:"donate"`
 	}
@@ -104,7 +105,7 @@ func newUpdates[T any](p *xla.Platform, start func(xla.Key) T,
 	seed := p.Seed(0).First()
 	defer seed.Free()
 	first, err := xla.Compile(p, "start", seed, func(seed xla.Array) in {
-		return in{xla.Out(start(xla.KeyOf(seed.Tree)))}
+		return in{xla.Out(start(random.KeyOf(seed.Tree)))}
 	})
 	if err != nil {
 		return updates{}, err
@@ -116,7 +117,7 @@ func newUpdates[T any](p *xla.Platform, start func(xla.Key) T,
 	}
 	program, err := xla.Compile(p, "updates", held, func(in in) out {
 		g := xla.Flatten(in.State.Tree)[0].Graph()
-		after, losses := train(in.State.Tree, xla.NewKey(g, 1))
+		after, losses := train(in.State.Tree, random.NewKey(g, 1))
 		return out{xla.Out(after), xla.Out(losses)}
 	})
 	if err != nil {
@@ -150,7 +151,7 @@ func benchTD3(p *xla.Platform, s Updates) (updates, error) {
 		Buffer  replay.Buffer
 	}
 	algorithm := td3.New(td3.Default(), nn.Policy(observations, []int{256, 256}, actions))
-	return newUpdates(p, func(key xla.Key) whole {
+	return newUpdates(p, func(key random.Key) whole {
 		g := key.Hi.Graph()
 		one := key.FoldInEach(graph.Const(g, []int32{0}))
 		zeros := graph.Zeros(g, shapes.Make(dtypes.Float32, s.Buffer))
@@ -163,7 +164,7 @@ func benchTD3(p *xla.Platform, s Updates) (updates, error) {
 		})
 		return whole{algorithm.Start(algorithm.Actor.Init(one), key.FoldIn(1)),
 			replay.Buffer{Rows: rows, Size: full, Position: graph.ZerosLike(full)}}
-	}, func(w whole, key xla.Key) (whole, []*graph.Node) {
+	}, func(w whole, key random.Key) (whole, []*graph.Node) {
 		learner, losses := algorithm.Train(w.Learner, w.Buffer, key, s.Steps)
 		return whole{learner, w.Buffer}, []*graph.Node{losses.Critic, losses.Actor}
 	})
@@ -177,13 +178,13 @@ func benchVariation(p *xla.Platform, s Updates) (updates, error) {
 		return updates{}, fmt.Errorf("individuals must be 1 or more, not %d", s.Individuals)
 	}
 	algorithm := td3.New(td3.Default(), nn.Policy(observations, []int{256, 256}, actions))
-	return newUpdates(p, func(key xla.Key) whole {
+	return newUpdates(p, func(key random.Key) whole {
 		which := graph.Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, s.Individuals), 0)
 		individuals := algorithm.Actor.Init(key.FoldInEach(which))
 		first := graph.Slice(individuals, graph.AxisRange(0, 1))
 		return whole{individuals, algorithm.Start(first, key.FoldIn(1)).Critic,
 			key.FoldIn(2).Normal(s.Steps*algorithm.TransitionsBatchSize, observations)}
-	}, func(w whole, _ xla.Key) (whole, []*graph.Node) {
+	}, func(w whole, _ random.Key) (whole, []*graph.Node) {
 		worker := graph.Const(w.Critics.Graph(), int32(0))
 		w.Individuals = algorithm.Vary(w.Individuals, w.Critics, w.Observations, worker,
 			td3.Together(p.Kind, s.Individuals))
@@ -198,9 +199,9 @@ func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 	}
 	settings := skills.DefaultDIAYNReward(env.Spec())
 	method, config := settings.Method(env), settings.Base().Config
-	return newUpdates(p, func(key xla.Key) skills.Updates {
+	return newUpdates(p, func(key random.Key) skills.Updates {
 		return skills.NewUpdates(method, config, s.Buffer, key)
-	}, func(u skills.Updates, key xla.Key) (skills.Updates, []*graph.Node) {
+	}, func(u skills.Updates, key random.Key) (skills.Updates, []*graph.Node) {
 		return u.Run(method, config, s.Steps, key)
 	})
 }

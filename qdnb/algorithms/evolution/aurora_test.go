@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // The threshold depends on how many members more than the target there are; the target is the
@@ -173,8 +174,8 @@ func TestAuroraSequencesAreThePolicies(t *testing.T) {
 	params, elements := arrays["genotypes"].Shape[1], len(sequences)/len(fitnesses)
 	slot := slices.IndexFunc(fitnesses, func(f float32) bool { return !math.IsInf(float64(f), -1) })
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
-		start := xla.NewKey(in[0].Graph(), 2).FoldIn(streamStart)
-		keys := xla.Key{Hi: BroadcastToDims(start.Hi, 1), Lo: BroadcastToDims(start.Lo, 1)}
+		start := random.NewKey(in[0].Graph(), 2).FoldIn(streamStart)
+		keys := random.Key{Hi: BroadcastToDims(start.Hi, 1), Lo: BroadcastToDims(start.Lo, 1)}
 		places := envs.Recorder{Every: 5, Width: 2,
 			Row: func(before envs.State, _ *Node, _ envs.State) *Node { return before.Descriptor }}
 		_, records := envs.Record(s.task.Env, s.task.Policy.View(in[0]), s.task.Env.Reset(keys),

@@ -22,6 +22,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // strategiesOf returns settings of a strategy.
@@ -116,7 +117,7 @@ func adapted(t *testing.T, p *xla.Platform, s EvolutionStrategies, improvement [
 	const n, cells = 12, 2
 	var names []string
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
-		g, key := in[0].Graph(), xla.KeyOf(in[0])
+		g, key := in[0].Graph(), random.KeyOf(in[0])
 		s := s
 		s.State = s.distributions(4).start(IotaFull(g, shapes.Make(dtypes.Float32, s.Emitters, n)))
 		names = xla.Names(s.State)
@@ -135,9 +136,9 @@ func adapted(t *testing.T, p *xla.Platform, s EvolutionStrategies, improvement [
 				s = xla.Unflatten(s, adapt(IotaFull(g, shapes.Make(dtypes.Float32, 12))))
 			}
 		}
-		made := s.Offspring(elites, Iota(g, shapes.Make(dtypes.Int32, 12), 0), xla.Key{})
+		made := s.Offspring(elites, Iota(g, shapes.Make(dtypes.Int32, 12), 0), random.Key{})
 		return append(append([]*Node{made}, xla.Flatten(s)...), adapt(in[1])...)
-	}, xlatest.Tensor(xla.SeedWords(3), 2), xlatest.Tensor(improvement, len(improvement)))
+	}, xlatest.Tensor(random.SeedWords(3), 2), xlatest.Tensor(improvement, len(improvement)))
 	before, after = map[string][]float32{}, map[string][]float32{}
 	for i, name := range names {
 		before[name] = xlatest.Flat[float32](t, out[1+i])

@@ -18,6 +18,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // DescriptorConditionedSettings are the hyperparameters of [DescriptorConditioned].
@@ -119,7 +120,7 @@ func normalised(d envs.Descriptor, x *Node) *Node {
 }
 
 // Init implements [Emitter]. Unlike that of PGA-MAP-Elites, the actor is a network of its own.
-func (e DescriptorConditioned) Init(start Start, key xla.Key) Emitter {
+func (e DescriptorConditioned) Init(start Start, key random.Key) Emitter {
 	e.task, e.policy = start.Task, start.Task.Policy
 	learner := e.conditioned()
 	one := Const(key.Hi.Graph(), []int32{0})
@@ -134,7 +135,7 @@ func (DescriptorConditioned) Columns(task scoring.Task) []int {
 }
 
 // Observe implements [Observer].
-func (e DescriptorConditioned) Observe(g Generation, key xla.Key) []*Node {
+func (e DescriptorConditioned) Observe(g Generation, key random.Key) []*Node {
 	p, d := g.Found.Fitness.Shape().Dimensions[0], e.Columns(e.task)[0]
 	reached := normalised(e.task.Env.Spec().Descriptor, g.Found.Descriptors)
 	target := reached
@@ -155,28 +156,28 @@ func (e DescriptorConditioned) Observe(g Generation, key xla.Key) []*Node {
 
 // parents draws the parents of proposals: their cells, int32 [k], and normalised descriptors
 // [k, d].
-func (e DescriptorConditioned) parents(parents Parents, keys xla.Key) (cells, descriptors *Node) {
+func (e DescriptorConditioned) parents(parents Parents, keys random.Key) (cells, descriptors *Node) {
 	cells = parents.Sampler.Draw(keys)
 	return cells, normalised(e.task.Env.Spec().Descriptor,
 		Gather(parents.Cells.Descriptors, InsertAxes(cells, -1)))
 }
 
 // Update implements [Emitter].
-func (e DescriptorConditioned) Update(g Generation, key xla.Key) (Emitter, []Loss) {
+func (e DescriptorConditioned) Update(g Generation, key random.Key) (Emitter, []Loss) {
 	learner, loss := e.conditioned().Train(e.Learner, g.Buffer, key, e.NumCriticTrainingSteps)
 	e.Learner = learner
 	return e, tdLosses(loss)
 }
 
 // Prepare implements [Proposer]: the observations for the gradient steps, the critics and the actor.
-func (e DescriptorConditioned) Prepare(buffer replay.Buffer, key xla.Key) Emitter {
+func (e DescriptorConditioned) Prepare(buffer replay.Buffer, key random.Key) Emitter {
 	e.Observations = e.unconditioned().DrawObservations(buffer, key, e.NumPGTrainingSteps)
 	e.Learner = td3.Learner{Critic: e.Learner.Critic, Actor: e.Learner.Actor}
 	return e
 }
 
 // Offspring implements [Emitter].
-func (e DescriptorConditioned) Offspring(parents Parents, which *Node, keys xla.Key) *Node {
+func (e DescriptorConditioned) Offspring(parents Parents, which *Node, keys random.Key) *Node {
 	if parents.Sampler.Within != nil {
 		panic(errors.New("DescriptorConditioned needs an archive with one solution per cell"))
 	}

@@ -19,6 +19,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // publishedTask has the sizes, limits and reward offset of 15_dcrl.npz.
@@ -88,7 +89,7 @@ func TestGoldenDCRLUpdates(t *testing.T) {
 			g, limits := in[0].Graph(), task.Env.Spec().Descriptor
 			out := []*Node{normalised(limits, in[0]), normalised(limits, in[1]),
 				l.read(Const(g, rows)).Reward}
-			learner, key := l.conditioned(), xla.NewKey(g, 1)
+			learner, key := l.conditioned(), random.NewKey(g, 1)
 			learner.Read = func(drawn *Node) replay.Batch { // all of them, instead of those drawn
 				return l.read(Const(drawn.Graph(), rows))
 			}
@@ -207,7 +208,7 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 			const batch, cells, steps = 16, 5, 640
 			n := batch - int(c.isoline*batch)
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				key := xla.KeyOf(in[0])
+				key := random.KeyOf(in[0])
 				g := in[0].Graph()
 				number := func(from, k int) *Node {
 					return MinScalar(AddScalar(Iota(g, shapes.Make(dtypes.Int32, k), 0), int32(from)),
@@ -228,7 +229,7 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 				third := (n + 2) / 3
 				return []*Node{propose(0, n), Concatenate([]*Node{propose(0, third), propose(third, third),
 					propose(2*third, third)}, 0), l.specialise(l.Learner.Actor, targets)}
-			}, xlatest.Tensor(xla.SeedWords(1), 2))
+			}, xlatest.Tensor(random.SeedWords(1), 2))
 			whole, parts, actors := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]),
 				xlatest.Flat[float32](t, out[2])
 			if !slices.Equal(whole, parts[:len(whole)]) {

@@ -21,17 +21,17 @@
 //
 //	type adaptive struct{ Sigma *Node } // float32 scalar
 //
-//	func (e adaptive) Init(s evolution.Start, key xla.Key) evolution.Emitter {
+//	func (e adaptive) Init(s evolution.Start, key random.Key) evolution.Emitter {
 //		return adaptive{Const(key.Hi.Graph(), float32(0.005))}
 //	}
 //
-//	func (e adaptive) Offspring(p evolution.Parents, which *Node, keys xla.Key) *Node {
+//	func (e adaptive) Offspring(p evolution.Parents, which *Node, keys random.Key) *Node {
 //		x1, x2 := p.Sample(keys.FoldIn(0)), p.Sample(keys.FoldIn(1))
 //		noise := Mul(keys.FoldIn(2).Normal(x1.Shape().Dimensions...), e.Sigma)
 //		return evolution.IsoLineDD(x1, x2, noise, keys.FoldIn(3).Normal(x1.Shape().Dimensions[0]), 1, 0.05)
 //	}
 //
-//	func (e adaptive) Update(g evolution.Generation, key xla.Key) (evolution.Emitter, []evolution.Loss) {
+//	func (e adaptive) Update(g evolution.Generation, key random.Key) (evolution.Emitter, []evolution.Loss) {
 //		entered := ReduceAllMean(ConvertDType(g.Own(g.Entered()), dtypes.Float32))
 //		e.Sigma = Mul(e.Sigma, Exp(AddScalar(entered, -0.2)))
 //		return e, []evolution.Loss{{Name: "sigma", Value: e.Sigma}}

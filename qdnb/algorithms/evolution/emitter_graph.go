@@ -6,7 +6,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Emitter makes offspring, and may learn from what became of them. A value holds the settings and,
@@ -17,13 +17,13 @@ import (
 // [Observer].
 type Emitter interface {
 	// Init returns the emitter before the first generation.
-	Init(start Start, key xla.Key) Emitter
+	Init(start Start, key random.Key) Emitter
 	// Offspring returns the children of the given numbers, int32 [k], as rows [k, N]. Each child may
 	// depend on the parents, on its own number and on its own key, but not on other children: children
 	// that enter the archive are made again.
-	Offspring(parents Parents, which *Node, keys xla.Key) *Node
+	Offspring(parents Parents, which *Node, keys random.Key) *Node
 	// Update returns the emitter after a generation, and losses for metrics.csv.
-	Update(g Generation, key xla.Key) (Emitter, []Loss)
+	Update(g Generation, key random.Key) (Emitter, []Loss)
 }
 
 // Start is what an [Emitter] starts from.
@@ -57,7 +57,7 @@ type Proposer interface {
 	Capacity() int
 	// Prepare returns the emitter that makes the offspring of a generation, on all workers: what
 	// Offspring reads of the state and of the buffer.
-	Prepare(buffer replay.Buffer, key xla.Key) Emitter
+	Prepare(buffer replay.Buffer, key random.Key) Emitter
 }
 
 // Observer is a [Proposer] that adds columns to the transitions.
@@ -68,7 +68,7 @@ type Observer interface {
 	// Observe returns the columns, [P * T, width] each, of the transitions of a generation. key is the
 	// one with which Offspring was called. It is also called with evaluations of members of the
 	// archive, as in generation 0, if a dropped replay buffer is refilled.
-	Observe(g Generation, key xla.Key) []*Node
+	Observe(g Generation, key random.Key) []*Node
 }
 
 // Parents is what an emitter makes offspring from: the archive before the generation, a pytree.
@@ -77,7 +77,7 @@ type Parents struct {
 	Cells     repertoire.Cells
 	Sampler   repertoire.Sampler
 	// Key is the key of the generation, see [Parents.Keys].
-	Key   xla.Key
+	Key   random.Key
 	Batch int // individuals of the generation
 	Count int // those of the emitter
 	first int // number of its first individual
@@ -89,17 +89,17 @@ func newParents(genotypes *Node, cells repertoire.Cells) Parents {
 }
 
 // Sample draws one genotype per key, [keys, N], uniformly from the filled cells with replacement.
-func (p Parents) Sample(keys xla.Key) *Node {
+func (p Parents) Sample(keys random.Key) *Node {
 	return Gather(p.Genotypes, InsertAxes(p.Sampler.Draw(keys), -1))
 }
 
 // Keys returns the keys with which an emitter makes its children of the given numbers, int32 [k].
-func (p Parents) Keys(which *Node) xla.Key {
+func (p Parents) Keys(which *Node) random.Key {
 	return childKeys(p.Key, AddScalar(which, int32(p.first)))
 }
 
 // childKeys returns the keys of individuals by their numbers in the generation, int32 [k].
-func childKeys(generation xla.Key, individuals *Node) xla.Key {
+func childKeys(generation random.Key, individuals *Node) random.Key {
 	return generation.FoldInEach(individuals).FoldIn(streamEmit)
 }
 
@@ -136,16 +136,18 @@ func (g Generation) withOwn(all, own *Node) *Node {
 
 // Stateless is a function as an emitter, for example a variation operator written in a notebook. It
 // returns one child per key, [keys, N].
-type Stateless func(parents Parents, keys xla.Key) *Node
+type Stateless func(parents Parents, keys random.Key) *Node
 
 // Init implements [Emitter].
-func (f Stateless) Init(Start, xla.Key) Emitter { return f }
+func (f Stateless) Init(Start, random.Key) Emitter { return f }
 
 // Offspring implements [Emitter].
-func (f Stateless) Offspring(parents Parents, _ *Node, keys xla.Key) *Node { return f(parents, keys) }
+func (f Stateless) Offspring(parents Parents, _ *Node, keys random.Key) *Node {
+	return f(parents, keys)
+}
 
 // Update implements [Emitter].
-func (f Stateless) Update(Generation, xla.Key) (Emitter, []Loss) { return f, nil }
+func (f Stateless) Update(Generation, random.Key) (Emitter, []Loss) { return f, nil }
 
 // IsoLineEmitter is the Iso+LineDD emitter of MAP-Elites, see [IsoLineDD]. It draws two parents for
 // each child.
@@ -155,13 +157,13 @@ type IsoLineEmitter struct {
 }
 
 // Init implements [Emitter].
-func (e IsoLineEmitter) Init(Start, xla.Key) Emitter { return e }
+func (e IsoLineEmitter) Init(Start, random.Key) Emitter { return e }
 
 // Update implements [Emitter].
-func (e IsoLineEmitter) Update(Generation, xla.Key) (Emitter, []Loss) { return e, nil }
+func (e IsoLineEmitter) Update(Generation, random.Key) (Emitter, []Loss) { return e, nil }
 
 // Offspring implements [Emitter].
-func (e IsoLineEmitter) Offspring(parents Parents, _ *Node, keys xla.Key) *Node {
+func (e IsoLineEmitter) Offspring(parents Parents, _ *Node, keys random.Key) *Node {
 	x1, x2 := parents.Sample(keys.FoldIn(0)), parents.Sample(keys.FoldIn(1))
 	dims := x1.Shape().Dimensions
 	return IsoLineDD(x1, x2, keys.FoldIn(2).Normal(dims...), keys.FoldIn(3).Normal(dims[0]), e.IsoSigma,

@@ -12,12 +12,13 @@ import (
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // A custom variation operator: uniform crossover, which takes each parameter from one of two
 // parents.
 func ExampleStateless() {
-	crossover := evolution.Stateless(func(parents evolution.Parents, keys xla.Key) *graph.Node {
+	crossover := evolution.Stateless(func(parents evolution.Parents, keys random.Key) *graph.Node {
 		a, b := parents.Sample(keys.FoldIn(0)), parents.Sample(keys.FoldIn(1))
 		coin := keys.FoldIn(2).Uniform(0, 1, a.Shape().Dimensions...)
 		return graph.Where(graph.LessThan(coin, graph.ConstAs(coin, 0.5)), a, b)

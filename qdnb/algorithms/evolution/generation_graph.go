@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // generation builds the programs of one generation: the evaluation of the offspring, which every
@@ -71,11 +72,11 @@ const streamLearn = -1
 // source is everything that offspring are made from: a pytree.
 type source struct {
 	Parents  Parents
-	Key      xla.Key  // key of the generation
-	Number   *Node    // number of the generation, int32: 0 is the initial population
-	Start    xla.Key  // key of the fixed initial states; the zero Key if every evaluation has its own
-	Emitters []member // in the order of their individuals; Emitter is nil for proposers
-	Proposed *Node    // [n, N], the offspring of proposers; nil without one
+	Key      random.Key // key of the generation
+	Number   *Node      // number of the generation, int32: 0 is the initial population
+	Start    random.Key // key of the fixed initial states; the zero Key if every evaluation has its own
+	Emitters []member   // in the order of their individuals; Emitter is nil for proposers
+	Proposed *Node      // [n, N], the offspring of proposers; nil without one
 }
 
 // enter inserts the evaluated offspring. It returns the archive after the generation, the counts of
@@ -109,7 +110,7 @@ func (gen generation) enter(before contents, from source, found repertoire.Evalu
 }
 
 // parents prepares an archive for sampling, in a generation with a key.
-func (gen generation) parents(genotypes *Node, cells repertoire.Cells, key xla.Key) Parents {
+func (gen generation) parents(genotypes *Node, cells repertoire.Cells, key random.Key) Parents {
 	p := newParents(genotypes, cells)
 	p.Key, p.Batch, p.Count = key, gen.slices.N, gen.slices.N
 	return p
@@ -123,7 +124,7 @@ type seen struct {
 }
 
 // update updates the emitter of a member with the key of all emitters, and checks the result.
-func (m member) update(g Generation, key xla.Key) (member, []Loss) {
+func (m member) update(g Generation, key random.Key) (member, []Loss) {
 	before := m.Emitter
 	g.Parents = g.Parents.of(m)
 	after, losses := before.Update(g, m.key(key))

@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Bookkeeper is an emitter that plain Go can reproduce. It counts generations, its loss is the mean
@@ -30,13 +31,13 @@ type Bookkeeper struct {
 
 func (b Bookkeeper) Capacity() int { return b.Room }
 
-func (b Bookkeeper) Init(start Start, key xla.Key) Emitter {
+func (b Bookkeeper) Init(start Start, key random.Key) Emitter {
 	b.Count, b.First = Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32)), start.First
 	b.params = start.Task.Policy.Params()
 	return b
 }
 
-func (b Bookkeeper) Update(g Generation, _ xla.Key) (Emitter, []Loss) {
+func (b Bookkeeper) Update(g Generation, _ random.Key) (Emitter, []Loss) {
 	rewards := layoutOf(g.Task).Split(g.Buffer.Rows).Reward // empty rows are 0
 	mean := Div(ReduceAllSum(rewards), ConvertDType(g.Buffer.Size, dtypes.Float32))
 	mean = Where(GreaterThan(mean, ConstAs(mean, b.LossLimit)), ConstAs(mean, math.NaN()), mean)
@@ -44,12 +45,12 @@ func (b Bookkeeper) Update(g Generation, _ xla.Key) (Emitter, []Loss) {
 	return b, []Loss{{"mean_reward", mean}}
 }
 
-func (b Bookkeeper) Prepare(replay.Buffer, xla.Key) Emitter {
+func (b Bookkeeper) Prepare(replay.Buffer, random.Key) Emitter {
 	b.Count, b.First = DivScalar(b.Count, 64), nil
 	return b
 }
 
-func (b Bookkeeper) Offspring(_ Parents, which *Node, _ xla.Key) *Node {
+func (b Bookkeeper) Offspring(_ Parents, which *Node, _ random.Key) *Node {
 	return BroadcastToDims(Reshape(b.Count, 1, 1), which.Shape().Dimensions[0], b.params)
 }
 

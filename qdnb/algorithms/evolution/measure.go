@@ -8,6 +8,7 @@ import (
 
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Timing holds median durations of the stages of a generation, in seconds.
@@ -63,16 +64,16 @@ func (s *Search) compileEvaluation() (*xla.Program[measureIn, xla.State[repertoi
 		func(in measureIn) xla.State[repertoire.Evaluated] {
 			// any generation after the first, as a value that XLA cannot fold
 			number := graph.AddScalar(in.Worker.Tree, 1)
-			root := xla.KeyOf(in.Seed.Tree)
+			root := random.KeyOf(in.Seed.Tree)
 			return xla.Out(s.evaluateStored(in.Archive.Tree, root, root, number, in.Worker.Tree))
 		}, s.axes()...)
 }
 
 // evaluateStored evaluates copies of stored policies. key is the key of the generation, root that
 // of the run.
-func (s *Search) evaluateStored(archive stored, root, key xla.Key, number,
+func (s *Search) evaluateStored(archive stored, root, key random.Key, number,
 	worker *graph.Node) repertoire.Evaluated {
-	sample := Stateless(func(parents Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
+	sample := Stateless(func(parents Parents, keys random.Key) *graph.Node { return parents.Sample(keys) })
 	from := source{Key: key, Number: number, Parents: s.main.gen.parents(archive.Genotypes, archive.Cells, key),
 		Emitters: []member{{Emitter: sample, count: s.settings.Batch, table: -1}}}
 	if s.fixedStarts() {

@@ -6,7 +6,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Mix is the emitters of a method, which share each generation in their order. PGA-MAP-Elites is
@@ -64,7 +64,7 @@ func (p Parents) of(m member) Parents {
 }
 
 // key returns the key of a member, given that of all. The first one uses it as it is.
-func (m member) key(all xla.Key) xla.Key {
+func (m member) key(all random.Key) random.Key {
 	if m.stream == 0 {
 		return all
 	}

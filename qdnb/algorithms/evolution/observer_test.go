@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // watcher is a proposer that writes down what it sees of evaluations: the number of the generation,
@@ -20,13 +21,13 @@ import (
 // are fitness and descriptor of the episode, and whether the individual entered.
 type watcher struct{ Bookkeeper }
 
-func (w watcher) Init(start Start, key xla.Key) Emitter {
+func (w watcher) Init(start Start, key random.Key) Emitter {
 	w.Bookkeeper = w.Bookkeeper.Init(start, key).(Bookkeeper)
 	w.First = Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, 4))
 	return w
 }
 
-func (w watcher) Prepare(buffer replay.Buffer, key xla.Key) Emitter {
+func (w watcher) Prepare(buffer replay.Buffer, key random.Key) Emitter {
 	return w.Bookkeeper.Prepare(buffer, key)
 }
 
@@ -37,7 +38,7 @@ func (w watcher) Columns(scoring.Task) []int {
 	return []int{2, 1}
 }
 
-func (w watcher) Observe(g Generation, _ xla.Key) []*Node {
+func (w watcher) Observe(g Generation, _ random.Key) []*Node {
 	steps := func(x *Node) *Node { // [P, w] as columns of the transitions
 		p, width, n := x.Shape().Dimensions[0], x.Shape().Dimensions[1], g.Task.Length
 		return Reshape(BroadcastToDims(InsertAxes(x, 1), p, n, width), p*n, width)
@@ -47,7 +48,7 @@ func (w watcher) Observe(g Generation, _ xla.Key) []*Node {
 		steps(InsertAxes(entered, -1))}
 }
 
-func (w watcher) Update(g Generation, _ xla.Key) (Emitter, []Loss) {
+func (w watcher) Update(g Generation, _ random.Key) (Emitter, []Loss) {
 	number := func(x *Node) *Node { return ReduceAllSum(ConvertDType(x, dtypes.Float32)) }
 	filled := func(x *Node) *Node { return number(GreaterThan(x, ConstAs(x, math.Inf(-1)))) }
 	w.Count = AddScalar(w.Count, 1)

@@ -7,6 +7,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // PolicyGradient is the emitter that makes PGA-MAP-Elites of MAP-Elites (Nilsson and Cully 2021,
@@ -34,14 +35,14 @@ func (e PolicyGradient) td3() td3.TD3 { return td3.New(e.Config, e.policy) }
 func (e PolicyGradient) Capacity() int { return e.ReplayBufferSize }
 
 // Init implements [Emitter].
-func (e PolicyGradient) Init(start Start, key xla.Key) Emitter {
+func (e PolicyGradient) Init(start Start, key random.Key) Emitter {
 	e.policy = start.Task.Policy
 	e.Learner = e.td3().Start(start.First, key)
 	return e
 }
 
 // Update implements [Emitter].
-func (e PolicyGradient) Update(g Generation, key xla.Key) (Emitter, []Loss) {
+func (e PolicyGradient) Update(g Generation, key random.Key) (Emitter, []Loss) {
 	learner, loss := e.td3().Train(e.Learner, g.Buffer, key, e.NumCriticTrainingSteps)
 	e.Learner = learner
 	return e, tdLosses(loss)
@@ -52,14 +53,14 @@ func tdLosses(l td3.Losses) []Loss { return []Loss{{"critic_loss", l.Critic}, {"
 
 // Prepare implements [Proposer]: the observations for the gradient steps, the critics and the greedy
 // actor.
-func (e PolicyGradient) Prepare(buffer replay.Buffer, key xla.Key) Emitter {
+func (e PolicyGradient) Prepare(buffer replay.Buffer, key random.Key) Emitter {
 	e.Observations = e.td3().DrawObservations(buffer, key, e.NumPGTrainingSteps)
 	e.Learner = td3.Learner{Critic: e.Learner.Critic, Actor: e.Learner.Actor}
 	return e
 }
 
 // Offspring implements [Emitter].
-func (e PolicyGradient) Offspring(parents Parents, which *Node, keys xla.Key) *Node {
+func (e PolicyGradient) Offspring(parents Parents, which *Node, keys random.Key) *Node {
 	together := td3.Together(xla.KindOf(which.Graph()), parents.Count)
 	children := e.td3().Vary(parents.Sample(keys), e.Learner.Critic, e.Observations,
 		Reshape(Slice(which, AxisRange(0, 1))), together)

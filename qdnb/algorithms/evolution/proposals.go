@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // proposing is the emitters that are a [Proposer], on the first device, with their replay buffer and
@@ -104,7 +105,7 @@ func rowLayout(members []member, task scoring.Task) replay.Layout {
 
 // initialised returns the proposers among the emitters, or the others, before the first generation,
 // given the key of the run and that of the initial states.
-func (s *Search) initialised(proposers bool, root, key xla.Key) (list []member) {
+func (s *Search) initialised(proposers bool, root, key random.Key) (list []member) {
 	number := graph.Iota(root.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
 	start := Start{Task: s.task, Batch: s.settings.Batch,
 		First: s.task.Policy.Init(childKeys(root.FoldIn(0), number))}
@@ -129,7 +130,7 @@ func (s *Search) newProposing() (*proposing, error) {
 	}
 	init, err := xla.Compile(s.programs, "start of the proposers", s.seed.First(),
 		func(seed xla.Array) proposingOut {
-			root := xla.KeyOf(seed.Tree)
+			root := random.KeyOf(seed.Tree)
 			state := s.initialised(true, root, root.FoldIn(streamFirst))
 			buffer := replay.NewBuffer(seed.Tree.Graph(), p.layout.Width(), max(1, rows))
 			return proposingOut{xla.Out(state), xla.Out(buffer)}
@@ -152,7 +153,7 @@ func (s *Search) newProposing() (*proposing, error) {
 func (p *proposing) compileUpdate(s *Search) (err error) {
 	in := p.updating(s, xla.Declare(dtypes.Int32), s.main.seen())
 	p.update, err = xla.Compile(s.programs, "learner", in, func(in updateIn) updateOut {
-		root, number := xla.KeyOf(in.Seed.Tree), in.Number.Tree
+		root, number := random.KeyOf(in.Seed.Tree), in.Number.Tree
 		after := in.Archive.Tree
 		g := Generation{Task: s.task, Number: number, Found: in.Seen.Tree.Found,
 			Insertion: in.Seen.Tree.Insertion, Before: in.Seen.Tree.Before,
@@ -176,7 +177,7 @@ func (p *proposing) compileUpdate(s *Search) (err error) {
 // store inserts the transitions of a generation into the buffer, with the columns of an [Observer].
 // Those that are not finite are replaced, see [replay.Buffer.KeepFinite].
 func (p *proposing) store(buffer replay.Buffer, members []member, g Generation,
-	key xla.Key) replay.Buffer {
+	key random.Key) replay.Buffer {
 	rows := g.Found.Transitions
 	if rows == nil {
 		return buffer
@@ -212,8 +213,8 @@ func (p *proposing) preparing(s *Search, number xla.Array) prepareIn {
 // of each emitter, and an all-gather gives every worker all of them.
 func (p *proposing) compile(s *Search) (err error) {
 	number := xla.Declare(dtypes.Int32)
-	key := func(seed, number xla.Array) xla.Key {
-		return xla.KeyOf(seed.Tree).FoldIn(streamPropose).FoldInEach(number.Tree)
+	key := func(seed, number xla.Array) random.Key {
+		return random.KeyOf(seed.Tree).FoldIn(streamPropose).FoldInEach(number.Tree)
 	}
 	p.prepare, err = xla.Compile(s.programs, "preparation", p.preparing(s, number),
 		func(in prepareIn) xla.State[[]member] {
@@ -238,7 +239,7 @@ func (p *proposing) compile(s *Search) (err error) {
 	p.propose, err = xla.CompileParallel(s.programs, "proposals", in, func(in proposeIn) xla.Array {
 		from := in.Archive.Tree
 		parents := s.main.gen.parents(from.Genotypes, from.Cells,
-			xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
+			random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
 		var all []*graph.Node
 		for _, m := range in.Prepared.Tree {
 			if m.count > 0 {
@@ -255,7 +256,7 @@ func (p *proposing) compile(s *Search) (err error) {
 func (m member) share(s *Search) int { return (m.count + s.programs.Workers - 1) / s.programs.Workers }
 
 // proposed returns the offspring of an emitter, [count, N], of which this worker makes its share.
-func (m member) proposed(s *Search, parents Parents, worker *graph.Node, key xla.Key) *graph.Node {
+func (m member) proposed(s *Search, parents Parents, worker *graph.Node, key random.Key) *graph.Node {
 	workers, share := s.programs.Workers, m.share(s)
 	which := graph.Add(graph.MulScalar(worker, int32(share)),
 		graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
@@ -318,7 +319,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 	in := refillIn{s.seed, s.worker, xla.Declare(dtypes.Int32), s.main.parents()}
 	evaluate, err := xla.CompileParallel(s.programs.Platform, "episodes for the replay buffer", in,
 		func(in refillIn) xla.State[seen] {
-			root, number, archive := xla.KeyOf(in.Seed.Tree), in.Number.Tree, in.Archive.Tree
+			root, number, archive := random.KeyOf(in.Seed.Tree), in.Number.Tree, in.Archive.Tree
 			found := s.evaluateStored(archive, root, root.FoldIn(streamRefill).FoldInEach(number),
 				graph.MaxScalar(number, int32(1)), // any generation after the first
 				in.Worker.Tree)
@@ -347,7 +348,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 			of := Generation{Task: s.task, Number: graph.Const(g, int32(0)), Found: in.Seen.Tree.Found,
 				Insertion: in.Seen.Tree.Insertion, Before: in.Seen.Tree.Before,
 				Parents: Parents{Batch: s.settings.Batch}}
-			return xla.Out(p.store(in.Buffer.Tree, in.State.Tree, of, xla.NewKey(g, 0)))
+			return xla.Out(p.store(in.Buffer.Tree, in.State.Tree, of, random.NewKey(g, 0)))
 		})
 	if err != nil {
 		return 0, err

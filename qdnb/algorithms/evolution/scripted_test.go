@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // scripted is a task that plain Go can compute exactly: the observation is 1, the reward of a step
@@ -31,7 +32,7 @@ func (scripted) Spec() envs.Spec {
 			Components: []string{"second action"}}}
 }
 
-func (scripted) Reset(keys xla.Key) envs.State {
+func (scripted) Reset(keys random.Key) envs.State {
 	g, n := keys.Hi.Graph(), keys.Hi.Shape().Dimensions[0]
 	zero := Zeros(g, shapes.Make(dtypes.Float32, n))
 	return envs.State{Observation: Ones(g, shapes.Make(dtypes.Float32, n, 1)), Reward: zero,
@@ -69,7 +70,7 @@ func line(n int) npz.Array {
 
 // noisy adds noise to a parent. Its sums do not depend on how they are compiled, because nothing is
 // multiplied.
-var noisy = Stateless(func(parents Parents, keys xla.Key) *Node {
+var noisy = Stateless(func(parents Parents, keys random.Key) *Node {
 	x := parents.Sample(keys.FoldIn(0))
 	return Add(x, keys.FoldIn(1).Uniform(-0.3, 0.3, x.Shape().Dimensions...))
 })
@@ -127,18 +128,18 @@ func children(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter,
 	t.Helper()
 	cells, params := settings.Centroids.Shape[0], task.Policy.Params()
 	if number == 0 {
-		emitter = Stateless(func(_ Parents, keys xla.Key) *Node { return task.Policy.Init(keys) })
+		emitter = Stateless(func(_ Parents, keys random.Key) *Node { return task.Policy.Init(keys) })
 	}
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		parents := newParents(in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2],
 			Centroids: in[2]})
-		keys := xla.KeyOf(in[3]).FoldInEach(in[4]).FoldInEach(Iota(in[0].Graph(),
+		keys := random.KeyOf(in[3]).FoldInEach(in[4]).FoldInEach(Iota(in[0].Graph(),
 			shapes.Make(dtypes.Int32, settings.Batch), 0))
 		return []*Node{emitter.Offspring(parents, nil, keys.FoldIn(streamEmit))}
 	}, xlatest.Tensor(floats(t, before, "genotypes"), cells, params),
 		xlatest.Tensor(floats(t, before, "fitnesses"), cells),
 		xlatest.Tensor(floats(t, before, "descriptors"), cells, 1),
-		tensors.FromValue(xla.SeedWords(settings.Seed)), tensors.FromScalar(number))
+		tensors.FromValue(random.SeedWords(settings.Seed)), tensors.FromScalar(number))
 	return xlatest.Flat[float32](t, out[0])
 }
 

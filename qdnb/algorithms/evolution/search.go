@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Method is the set of parts that make up an algorithm.
@@ -135,7 +136,7 @@ func (s *Search) checkObservers() error {
 func (s *Search) memory() (shared, perWorker int64) {
 	state, err := xla.TraceGraph(xla.NewTrace(), xla.Declare(dtypes.Uint32, 2),
 		func(seed xla.Array) xla.State[contents] {
-			root := xla.KeyOf(seed.Tree)
+			root := random.KeyOf(seed.Tree)
 			return xla.Out(contents{Archive: s.method.Archive.Empty(s.task, root),
 				Emitters: s.initialised(false, root, root)})
 		})
@@ -396,7 +397,7 @@ func (s *Search) maintain(number xla.Array) error {
 		var err error
 		program, err = xla.Compile(s.programs, due, in,
 			func(in maintainIn) xla.State[repertoire.Archive] {
-				key := xla.KeyOf(in.Seed.Tree).FoldIn(streamMaintain).FoldInEach(in.Number.Tree)
+				key := random.KeyOf(in.Seed.Tree).FoldIn(streamMaintain).FoldInEach(in.Number.Tree)
 				after := in.Archive.Tree.(repertoire.Maintainer).Maintain(due, in.Number.Tree, key)
 				xla.CheckLike(archive, "Maintain", "the archive", xla.Flatten(after),
 					xla.Flatten(in.Archive.Tree))

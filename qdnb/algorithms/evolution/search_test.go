@@ -19,6 +19,8 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // A search equals, bit for bit, a plain Go insertion of the same offspring. In particular, the
@@ -34,7 +36,7 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 			{Batch: 9, Slice: 2, Centroids: line(1), Seed: -3},  // one cell
 			{Batch: 1, Slice: 0, Centroids: line(3), Seed: 4},
 		}
-		if p.Kind != xla.Go {
+		if p.Kind != backend.Go {
 			cases = cases[:2] // XLA takes seconds to compile each
 		}
 		for _, settings := range cases {
@@ -152,7 +154,7 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 // fixedStart is a maze with a fixed initial state.
 type fixedStart struct{ envs.Pointmaze }
 
-func (e fixedStart) Reset(keys xla.Key) envs.State {
+func (e fixedStart) Reset(keys random.Key) envs.State {
 	n := keys.Hi.Shape().Dimensions[0]
 	zero := Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Float32, n))
 	return e.At(zero, AddScalar(zero, -0.8))
@@ -225,7 +227,7 @@ type counting struct {
 // many is a count that a float32 cannot hold.
 const many = 1<<24 + 1
 
-func (c counting) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
+func (c counting) Empty(task scoring.Task, key random.Key) repertoire.Archive {
 	c.Grid = c.Grid.Empty(task, key).(repertoire.Grid)
 	c.Offers = BroadcastToDims(Const(key.Hi.Graph(), int32(many)), task.Centroids.Shape[0])
 	return c
@@ -242,7 +244,7 @@ func (counting) Due(generation int64) string {
 	return map[bool]string{true: "add two"}[generation%2 == 1]
 }
 
-func (c counting) Maintain(string, *Node, xla.Key) repertoire.Archive {
+func (c counting) Maintain(string, *Node, random.Key) repertoire.Archive {
 	c.Offers = AddScalar(c.Offers, 2)
 	return c
 }
@@ -442,7 +444,7 @@ func TestUnusableSettingsGiveOneLine(t *testing.T) {
 		}
 	}
 	wrong := Stateless(func(parents Parents,
-		keys xla.Key) *Node {
+		keys random.Key) *Node {
 		return Slice(parents.Genotypes, AxisRange(0, 1))
 	})
 	_, err := New(p, unlimited.task(), Method{Emitters: Mix{{wrong, 1}}}, Settings{Batch: 3, Centroids: line(3)})
@@ -457,7 +459,7 @@ func TestFixedStarts(t *testing.T) {
 	const individuals, starts = 10, 4
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			root := xla.KeyOf(in[0])
+			root := random.KeyOf(in[0])
 			which := Iota(in[0].Graph(), shapes.Make(dtypes.Int32, individuals), 0)
 			from := source{Key: root.FoldIn(1)}
 			fresh := generation{}.resets(from, which)
@@ -465,7 +467,7 @@ func TestFixedStarts(t *testing.T) {
 			same, fixed := generation{}.resets(from, which), generation{starts: starts}.resets(from, which)
 			from.Key = root.FoldIn(2)
 			return []*Node{fresh.Lo, same.Lo, fixed.Lo, generation{starts: starts}.resets(from, which).Lo}
-		}, tensors.FromValue(xla.SeedWords(5)))
+		}, tensors.FromValue(random.SeedWords(5)))
 		for k, want := range []int{individuals, 1, starts, starts} {
 			keys := xlatest.Flat[uint32](t, out[k])
 			distinct := map[uint32]bool{}

@@ -9,7 +9,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Starts is the number of fixed initial states of a run's evaluations: individual i of every
@@ -50,14 +50,14 @@ func (m MapElites) oneStart() error {
 }
 
 // resets returns the keys of the initial states of individuals.
-func (gen generation) resets(from source, individuals *Node) xla.Key {
+func (gen generation) resets(from source, individuals *Node) random.Key {
 	switch same := func(word *Node) *Node {
 		return BroadcastToDims(word, individuals.Shape().Dimensions...)
 	}; {
 	case from.Start.Hi == nil:
 		return from.Key.FoldInEach(individuals).FoldIn(scoring.StreamReset)
 	case gen.starts == 0:
-		return xla.Key{Hi: same(from.Start.Hi), Lo: same(from.Start.Lo)}
+		return random.Key{Hi: same(from.Start.Hi), Lo: same(from.Start.Lo)}
 	}
 	return from.Start.FoldInEach(ModScalar(individuals, int32(gen.starts)))
 }

@@ -7,6 +7,7 @@ import (
 
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // store is an archive and the programs that fill it. Evaluations only read the archive, so workers
@@ -67,7 +68,7 @@ func (s *Search) newStore(archive repertoire.Archive, emits bool, batch int) (*s
 	st := &store{}
 	program, err := xla.CompileCopies(s.programs, "empty archive", s.kept(s.seed),
 		func(seed xla.Array) xla.State[contents] {
-			root := xla.KeyOf(seed.Tree)
+			root := random.KeyOf(seed.Tree)
 			empty := archive.Empty(s.task, root.FoldIn(streamEmpty))
 			cells := empty.Cells()
 			slots := cells.Fitness.Shape().Size()
@@ -220,7 +221,7 @@ func (st *store) run(s *Search, number, proposed xla.Array) (out insertionOut, e
 
 // source says what the offspring are made from.
 func (st *store) source(s *Search, in offspringIn, archive stored) source {
-	root := xla.KeyOf(in.Seed.Tree)
+	root := random.KeyOf(in.Seed.Tree)
 	from := source{Number: in.Number.Tree, Proposed: in.Proposed.Tree,
 		Key: root.FoldInEach(in.Number.Tree)}
 	stream, fixed := streamStart, s.fixedStarts()

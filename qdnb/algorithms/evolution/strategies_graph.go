@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // StrategySettings are the hyperparameters of [EvolutionStrategies].
@@ -83,7 +84,7 @@ func (EvolutionStrategies) StartsItself() {}
 
 // Init implements [Emitter]. All strategies start at the same mean: a random policy, or the center of
 // the initial range of a task without observations.
-func (s EvolutionStrategies) Init(start Start, key xla.Key) Emitter {
+func (s EvolutionStrategies) Init(start Start, key random.Key) Emitter {
 	switch {
 	case s.Emitters < 1 || start.Count < s.Emitters || start.Count%s.Emitters != 0:
 		panic(fmt.Errorf("%d individuals cannot be divided equally among %d strategies", start.Count,
@@ -123,7 +124,7 @@ func (s StrategySettings) distributions(size int) distributions {
 }
 
 // Offspring implements [Emitter].
-func (s EvolutionStrategies) Offspring(parents Parents, which *Node, _ xla.Key) *Node {
+func (s EvolutionStrategies) Offspring(parents Parents, which *Node, _ random.Key) *Node {
 	means, size := s.State.mean(), parents.Count/s.Emitters
 	strategies := Div(which, ConstAs(which, int32(size)))
 	strategies = InsertAxes(MinScalar(strategies, int32(s.Emitters-1)), -1)
@@ -149,7 +150,7 @@ func (s EvolutionStrategies) noise(parents Parents, which *Node, params int) *No
 }
 
 // Update implements [Emitter]. Each strategy ranks its individuals by their improvement.
-func (s EvolutionStrategies) Update(g Generation, key xla.Key) (Emitter, []Loss) {
+func (s EvolutionStrategies) Update(g Generation, key random.Key) (Emitter, []Loss) {
 	improvement := Reshape(g.Own(g.Improvement), s.Emitters, -1)
 	params := s.State.mean().Shape().Dimensions[1]
 	after, continues := s.State.update(s.recombine(g.Parents, ranks(improvement), s.State.weights(),
@@ -169,7 +170,7 @@ func (s EvolutionStrategies) Update(g Generation, key xla.Key) (Emitter, []Loss)
 func (s EvolutionStrategies) recombine(parents Parents, ranks *Node, weights []float32,
 	params int) (noise, squares *Node) {
 	type state struct {
-		Key                            xla.Key
+		Key                            random.Key
 		Ranks, Weights, Noise, Squares *Node
 	}
 	g, size := ranks.Graph(), int32(parents.Count/s.Emitters)

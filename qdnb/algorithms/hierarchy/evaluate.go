@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // Evaluation holds the results of a meta-controller for one episode from each of n initial states.
@@ -108,7 +109,7 @@ func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n
 	var err error
 	e.program, err = xla.CompileParallel(p, "evaluation of decisions", in,
 		func(in evaluateIn) xla.State[episode] {
-			root := xla.KeyOf(in.Seed.Tree).FoldIn(streamEvaluation)
+			root := random.KeyOf(in.Seed.Tree).FoldIn(streamEvaluation)
 			return xla.Out(e.episodes(in.Actor.Tree, in.Skills.Tree, root,
 				root.FoldIn(streamDecisions).FoldInEach(in.Number.Tree), in.Worker.Tree))
 		}, e.task.axes(settings, e.shared)...)

@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // scripted is an environment with predefined states: rewards, ends and observations of state t, [t,
@@ -49,7 +50,7 @@ func (s scripted) at(time *Node) envs.State {
 	}
 }
 
-func (s scripted) Reset(keys xla.Key) envs.State {
+func (s scripted) Reset(keys random.Key) envs.State {
 	return s.at(Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Int32, s.batch)))
 }
 func (s scripted) Step(state envs.State, _ *Node) envs.State {
@@ -65,7 +66,7 @@ func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int,
 	algorithm := ppo.New(ppo.Default(), s.observations, 2)
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		g := in[0].Graph()
-		key := xla.KeyOf(in[0])
+		key := random.KeyOf(in[0])
 		keys := key.FoldInEach(Iota(g, shapes.Make(dtypes.Int32, s.batch), 0))
 		playing := playing{
 			Acting: algorithm.Acting(algorithm.Start(key).Nets.Policy, nil),
@@ -78,7 +79,7 @@ func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int,
 			outputs = append(outputs, swapped(x))
 		}
 		return outputs
-	}, xlatest.Tensor(xla.SeedWords(1), 2))
+	}, xlatest.Tensor(random.SeedWords(1), 2))
 	var flat [][]float32
 	for _, x := range out {
 		flat = append(flat, xlatest.Flat[float32](t, x))

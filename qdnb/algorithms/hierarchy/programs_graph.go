@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // Random streams of a run or of an iteration.
@@ -49,9 +50,9 @@ func (c *collecting) episodes() envs.Episodes { return envs.AutoReset(c.task.Env
 
 // start resets the environments of a worker and returns the leaves of their states, [turns, slice,
 // ...].
-func (c *collecting) start(key xla.Key, worker *Node) []*Node {
+func (c *collecting) start(key random.Key, worker *Node) []*Node {
 	type state struct {
-		Key    xla.Key
+		Key    random.Key
 		Worker *Node
 		Kept   []*Node
 	}
@@ -81,12 +82,12 @@ func (c *collecting) stateNames() []string {
 
 // collect plays the sequences of an iteration; key is the iteration's collection stream. It returns
 // the states of the worker's environments and the sequences of all workers.
-func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, worker *Node) ([]*Node,
+func (c *collecting) collect(a actor, rows *Node, kept []*Node, key random.Key, worker *Node) ([]*Node,
 	ppo.Data) {
 	type state struct {
 		Actor  actor
 		Rows   *Node
-		Key    xla.Key
+		Key    random.Key
 		Worker *Node
 		Kept   []*Node
 		Data   ppo.Data // [turns, slice, unrolls, ...]
@@ -137,11 +138,11 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 
 // episodes plays one episode in each environment and returns the episodes of all workers. states is
 // the key of the initial states, decisions the key of the choices.
-func (e *Evaluator) episodes(a actor, rows *Node, states, decisions xla.Key, worker *Node) episode {
+func (e *Evaluator) episodes(a actor, rows *Node, states, decisions random.Key, worker *Node) episode {
 	type state struct {
 		Actor             actor
 		Rows              *Node
-		States, Decisions xla.Key
+		States, Decisions random.Key
 		Worker            *Node
 		Episodes          episode // [turns, slice, ...]
 	}

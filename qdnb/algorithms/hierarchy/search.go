@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Search is a running training of a meta-controller. The environments run on all workers, the
@@ -122,7 +123,7 @@ func (s *Search) build(skills npz.Array) (err error) {
 	}
 	first, err := xla.Compile(p, "first networks", s.words.First(),
 		func(seed xla.Array) xla.State[ppo.Learner] {
-			return xla.Out(c.algorithm.Start(xla.KeyOf(seed.Tree).FoldIn(streamLearner)))
+			return xla.Out(c.algorithm.Start(random.KeyOf(seed.Tree).FoldIn(streamLearner)))
 		})
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (s *Search) build(skills npz.Array) (err error) {
 	}
 	start, err := xla.CompileParallel(s.programs, "initial states", statesIn{s.words, s.workers},
 		func(in statesIn) xla.State[[]*graph.Node] {
-			return xla.Out(c.start(xla.KeyOf(in.Seed.Tree), in.Worker.Tree))
+			return xla.Out(c.start(random.KeyOf(in.Seed.Tree), in.Worker.Tree))
 		}, c.task.axes(s.settings, c.shared)...)
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func (s *Search) compile() (err error) {
 	c, number := s.collecting, xla.Declare(dtypes.Int32)
 	in := collectIn{s.words, s.workers, number, s.skills, declareActor(c.algorithm), s.states}
 	s.collect, err = xla.CompileParallel(s.programs, "collect", in, func(in collectIn) collectOut {
-		key := xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamCollect)
+		key := random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamCollect)
 		states, data := c.collect(in.Actor.Tree, in.Skills.Tree, in.States.Tree, key, in.Worker.Tree)
 		return collectOut{xla.Out(states), xla.Out(data)}
 	}, c.task.axes(s.settings, c.shared)...)
@@ -166,7 +167,7 @@ func (s *Search) compile() (err error) {
 	}
 	s.learn, err = xla.Compile(s.programs, "learn",
 		learnIn{s.words.First(), number, s.learner, s.collect.Out.Data}, func(in learnIn) learnOut {
-			key := xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamUpdates)
+			key := random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamUpdates)
 			data, invalid := in.Data.Tree.Finite()
 			learner, losses := c.algorithm.Train(in.Learner.Tree, data, key)
 			return learnOut{xla.Out(learner), xla.Out([]*graph.Node{losses.Policy, losses.Value,

@@ -16,6 +16,8 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // signs is a line on which half of the robots are rewarded for going right and the other half for
@@ -28,7 +30,7 @@ func (signs) Spec() envs.Spec {
 		Descriptor: envs.Descriptor{Kind: envs.None}}
 }
 
-func (e signs) Reset(keys xla.Key) envs.State {
+func (e signs) Reset(keys random.Key) envs.State {
 	n := keys.Hi.Shape().Dimensions[0]
 	u := Reshape(keys.Uniform(-1, 1, n, 1), n)
 	sign := Where(GreaterThan(u, ZerosLike(u)), OnesLike(u), Neg(OnesLike(u)))
@@ -95,7 +97,7 @@ func mean(x []float32) float64 {
 // until the episode ends beyond 4, at tanh(0.5) per step.
 func TestSearchLearns(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		gaussian := p.Kind == xla.Go // each kind of skill on one backend, to save time
+		gaussian := p.Kind == backend.Go // each kind of skill on one backend, to save time
 		settings := small()
 		settings.NumEnvs, settings.BatchSize, settings.EvaluationEnvs = 16, 16, 32
 		s := newSearch(t, p, gaussian, settings)
@@ -182,7 +184,7 @@ func TestRestore(t *testing.T) {
 		}
 		rows.Data.([]float32)[0]++
 		errtest.Want(t, policy.Chooses(rows), "trained with other skills")
-		if p.Kind == xla.Go {
+		if p.Kind == backend.Go {
 			strange := must.Get(New(p, task, rows, settings, 1))
 			defer strange.Close()
 			errtest.Want(t, strange.Restore(3, saved), "trained with other skills")

@@ -6,6 +6,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // sliceOnCPU is the number of environments stepped together on a CPU, found by measurement: the
@@ -17,7 +18,7 @@ const sliceOnCPU = 8
 func share(p *xla.Platform, n, slice int) xla.Slices {
 	if slice == 0 {
 		slice = (n + p.Workers - 1) / p.Workers
-		if p.Kind == xla.CPU {
+		if p.Kind == backend.CPU {
 			// independent of the number of workers, because the slice size affects rounding
 			slice = sliceOnCPU
 		}

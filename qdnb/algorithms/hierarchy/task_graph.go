@@ -2,6 +2,7 @@ package hierarchy
 
 import (
 	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -10,6 +11,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // Task is the environment and the architecture of the skills for a meta-controller.
@@ -83,7 +85,7 @@ func (t Task) decisions() int { return (t.length + t.decision - 1) / t.decision 
 
 // action returns the actions of skills [B] at observations [B, observations] of the task. keys are
 // the keys of the step; with a zero Key the mode is used.
-func (t Task) action(skills nn.Net, obs *Node, keys xla.Key) *Node {
+func (t Task) action(skills nn.Net, obs *Node, keys random.Key) *Node {
 	out := skills.Apply(Slice(obs, AxisRange(), AxisRange(t.Unseen)))
 	if !t.Skills.Gaussian {
 		return out
@@ -151,11 +153,11 @@ type playing struct {
 	Acting ppo.Acting
 	Rows   *Node // [skills, N]
 	States envs.State
-	Keys   xla.Key // [B], one per environment
+	Keys   random.Key // [B], one per environment
 }
 
 // choose makes decision number (int32 scalar) and slices out the chosen skills.
-func (t Task) choose(p playing, number *Node) (choice, logProb *Node, skills nn.Net, keys xla.Key) {
+func (t Task) choose(p playing, number *Node) (choice, logProb *Node, skills nn.Net, keys random.Key) {
 	keys = p.Keys.FoldInEach(number)
 	choices := p.Acting.Choices(p.States.Observation)
 	choice = choices.Sample(keys.FoldIn(streamChoice))
@@ -218,19 +220,19 @@ func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled,
 func swapped(x *Node) *Node { return Transpose(x, 0, 1) }
 
 // act runs the skills for one decision.
-func (t Task) act(env episodic, skills nn.Net, states envs.State, keys xla.Key, credit Credit,
+func (t Task) act(env episodic, skills nn.Net, states envs.State, keys random.Key, credit Credit,
 	sampled, published bool) (envs.State, Credit) {
 	type state struct {
 		Skills nn.Net
 		States envs.State
-		Keys   xla.Key
+		Keys   random.Key
 		Credit Credit
 	}
 	form := envs.FormOf(states.Reward.Graph(), env)
 	end := xla.For(states.Reward.Graph(), t.decision, state{skills, form.Pack(states), keys, credit},
 		func(step *Node, s state) state {
 			s.States = form.Unpack(s.States)
-			var noise xla.Key
+			var noise random.Key
 			if sampled {
 				noise = s.Keys.FoldInEach(step)
 			}
@@ -282,7 +284,7 @@ func (t Task) evaluate(p playing) episode {
 			func(step *Node, a acting) acting {
 				a.States = form.Unpack(a.States)
 				at := Add(a.First, step)
-				a.States = envs.Step(t.Env, a.States, t.action(a.Skills, a.States.Observation, xla.Key{}))
+				a.States = envs.Step(t.Env, a.States, t.action(a.Skills, a.States.Observation, random.Key{}))
 				over := ConvertDType(GreaterOrEqual(at, ConstAs(at, int32(t.length-1))), dtypes.Float32)
 				a.Score = a.Score.Add(nil, a.States.Reward, Max(a.States.Done, BroadcastToDims(over, batch)))
 				obs := a.States.Observation

@@ -8,6 +8,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Categorical is a categorical distribution over choices: a pytree.
@@ -30,7 +31,7 @@ func (c Categorical) Entropy() *Node { return Neg(ReduceSum(Mul(Exp(c.LogProbs),
 
 // Sample draws a choice for each of B keys, int32 [B], from a distribution [B, choices] by the
 // Gumbel-max trick: the argmax of log-probabilities plus Gumbel noise.
-func (c Categorical) Sample(keys xla.Key) *Node {
+func (c Categorical) Sample(keys random.Key) *Node {
 	// The maximum keeps the uniform numbers above 0. Their grid of 2^23 points is finer than any
 	// probability that matters.
 	uniform := MaxScalar(keys.Uniform(0, 1, c.LogProbs.Shape().Dimensions...), math.Pow(2, -24))

@@ -8,6 +8,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // Data holds n sequences of T decisions: a pytree.
@@ -87,10 +89,10 @@ func discounted(x, factor *Node) *Node {
 
 // permutation returns a random permutation of n numbers, int32 [n]: the sort order of n random
 // words, with ties in index order.
-func permutation(key xla.Key, n int) *Node {
+func permutation(key random.Key, n int) *Node {
 	g := key.Hi.Graph()
 	word, order := key.Bits(n), Iota(g, shapes.Make(dtypes.Int32, n), 0)
-	if xla.KindOf(g) != xla.Go { // the Go backend cannot sort
+	if xla.KindOf(g) != backend.Go { // the Go backend cannot sort
 		number := ConvertDType(order, dtypes.Uint64)
 		sorted := Sort(BitwiseOr(BitwiseShiftLeftScalar(ConvertDType(word, dtypes.Uint64), uint64(32)),
 			number), 0, true)

@@ -3,8 +3,8 @@ package ppo
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // PPO is the algorithm for given network architectures. Its methods build graphs.
@@ -31,7 +31,7 @@ type Learner struct {
 }
 
 // Start returns a learner before its first update.
-func (p PPO) Start(key xla.Key) Learner {
+func (p PPO) Start(key random.Key) Learner {
 	g := key.Hi.Graph()
 	policy := p.Policy.Init(key.FoldInEach(Const(g, []int32{0})))
 	value := p.Value.Init(key.FoldInEach(Const(g, []int32{1})))

@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // The estimates equal their definition, computed step by step in float64, for episodes that
@@ -90,7 +91,7 @@ func TestNonFiniteDecisions(t *testing.T) {
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				ppo, zero := New(config, observations, 2), ZerosLike(in[1])
-				key := xla.NewKey(in[0].Graph(), 1)
+				key := random.NewKey(in[0].Graph(), 1)
 				data, invalid := Data{Obs: in[0], Choice: ConvertDType(zero, dtypes.Int32), LogProb: zero,
 					Reward: in[1], Done: zero, Truncation: zero}.Finite()
 				after, losses := ppo.Train(ppo.Start(key), data, key)
@@ -122,11 +123,11 @@ func TestPermutation(t *testing.T) {
 	var everywhere []int32
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			key := xla.KeyOf(in[0])
-			same := xla.Key{Hi: key.Hi, Lo: key.Lo}
+			key := random.KeyOf(in[0])
+			same := random.Key{Hi: key.Hi, Lo: key.Lo}
 			return []*Node{permutation(key.FoldIn(0), n), permutation(key.FoldIn(1), n),
 				permutation(same.FoldIn(0), n)}
-		}, xlatest.Tensor(xla.SeedWords(3), 2))
+		}, xlatest.Tensor(random.SeedWords(3), 2))
 		var orders [][]int32
 		for _, x := range out {
 			order := xlatest.Flat[int32](t, x)
@@ -169,10 +170,10 @@ func TestSample(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g := in[0].Graph()
-			keys := xla.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws), 0))
+			keys := random.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws), 0))
 			c := NewCategorical(BroadcastToDims(InsertAxes(in[1], 0), draws, len(logits)))
 			return []*Node{c.Sample(keys)}
-		}, xlatest.Tensor(xla.SeedWords(7), 2), xlatest.Tensor(logits, len(logits)))
+		}, xlatest.Tensor(random.SeedWords(7), 2), xlatest.Tensor(logits, len(logits)))
 		counts := make([]float64, len(probabilities))
 		for _, choice := range xlatest.Flat[int32](t, out[0]) {
 			counts[choice]++
@@ -200,11 +201,11 @@ func TestLearns(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			type state struct {
 				Learner Learner
-				Key     xla.Key
+				Key     random.Key
 				Rewards *Node // mean per iteration
 			}
 			g := in[0].Graph()
-			key := xla.KeyOf(in[0])
+			key := random.KeyOf(in[0])
 			start := state{algorithm.Start(key.FoldIn(-1)), key,
 				Zeros(g, shapes.Make(dtypes.Float32, iterations))}
 			end := xla.ForUnfused(g, iterations, start, func(i *Node, s state) state {
@@ -231,7 +232,7 @@ func TestLearns(t *testing.T) {
 			value := algorithm.Value.Network(end.Learner.Nets.Value,
 				0).Apply(Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}))
 			return []*Node{end.Rewards, value}
-		}, xlatest.Tensor(xla.SeedWords(11), 2))
+		}, xlatest.Tensor(random.SeedWords(11), 2))
 		rewards := xlatest.Flat[float32](t, out[0])
 		if rewards[0] > 0.5 || rewards[iterations-1] < 0.9 {
 			t.Errorf("mean rewards %v: want above 0.9 at the end", rewards)

@@ -7,6 +7,7 @@ import (
 
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // Losses are scalars, computed with the networks before an update: a pytree.
@@ -82,7 +83,7 @@ func (p PPO) Epoch(l Learning, d Data, order *Node) (Learning, Losses) {
 // Train learns from sequences for update_epochs epochs, each in a new random order. With
 // normalisation, the statistics are updated first, as in Brax. The losses are means. A NaN loss
 // means that the learner is no longer usable.
-func (p PPO) Train(l Learner, d Data, key xla.Key) (Learner, Losses) {
+func (p PPO) Train(l Learner, d Data, key random.Key) (Learner, Losses) {
 	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1],
 		p.Policy.Sizes[0]
 	if l.Statistics != nil {
@@ -94,7 +95,7 @@ func (p PPO) Train(l Learner, d Data, key xla.Key) (Learner, Losses) {
 	type state struct {
 		Learning Learning
 		Data     Data
-		Key      xla.Key
+		Key      random.Key
 		Sums     Losses
 	}
 	g := key.Hi.Graph()

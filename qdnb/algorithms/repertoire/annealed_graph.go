@@ -8,7 +8,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // AnnealingSettings are the hyperparameters of [Annealed] (Fontaine and Nikolaidis 2023).
@@ -32,7 +32,7 @@ type Annealed struct {
 }
 
 // Empty implements [Archive].
-func (a Annealed) Empty(task scoring.Task, key xla.Key) Archive {
+func (a Annealed) Empty(task scoring.Task, key random.Key) Archive {
 	a.Grid = a.Grid.Empty(task, key).(Grid)
 	a.Thresholds = BroadcastToShape(ConstAs(a.Elites.Fitness, a.ThresholdMin), a.Elites.Fitness.Shape())
 	return a

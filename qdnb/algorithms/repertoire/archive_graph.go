@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Archive keeps solutions: it decides which of the evaluated individuals enter. A value holds the
@@ -18,7 +19,7 @@ import (
 // genotypes. Its methods build graphs.
 type Archive interface {
 	// Empty returns the archive without solutions. Random initial values are drawn with the key.
-	Empty(task scoring.Task, key xla.Key) Archive
+	Empty(task scoring.Task, key random.Key) Archive
 	// Add decides which individuals enter.
 	Add(found Evaluated) (Archive, Insertion)
 	// Cells returns what the search reads of the contents. Without centroids the archive cannot be
@@ -39,7 +40,7 @@ type Maintainer interface {
 	// Due names the maintenance after a generation; "" if none is due. Each name is a program.
 	Due(generation int64) string
 	// Maintain returns the archive after the maintenance of that name. generation is an int32 scalar.
-	Maintain(due string, generation *Node, key xla.Key) Archive
+	Maintain(due string, generation *Node, key random.Key) Archive
 }
 
 // Measurer is an [Archive] of several objectives. It sees the return of each in [Evaluated], adds

@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // AuroraSettings are the hyperparameters of [Aurora] (source: train_aurora.py and the
@@ -169,7 +170,7 @@ func (a Aurora) Record(task scoring.Task) envs.Recorder {
 }
 
 // Empty implements [Archive].
-func (a Aurora) Empty(task scoring.Task, key xla.Key) Archive {
+func (a Aurora) Empty(task scoring.Task, key random.Key) Archive {
 	g, n := key.Hi.Graph(), a.Capacity
 	recorder := a.Record(task)
 	steps, features := recorder.Rows(task.Length), recorder.Width
@@ -234,7 +235,7 @@ func (a Aurora) Due(generation int64) string {
 }
 
 // Maintain implements [Maintainer].
-func (a Aurora) Maintain(due string, generation *Node, key xla.Key) Archive {
+func (a Aurora) Maintain(due string, generation *Node, key random.Key) Archive {
 	switch due {
 	case trainFirst:
 		a = a.train(generation, key)
@@ -254,7 +255,7 @@ func (a Aurora) Maintain(due string, generation *Node, key xla.Key) Archive {
 
 // train trains the auto-encoder on the sequences of the archive, with more epochs in the first
 // hundred loops.
-func (a Aurora) train(generation *Node, key xla.Key) Aurora {
+func (a Aurora) train(generation *Node, key random.Key) Aurora {
 	dims := a.Sequences.Shape().Dimensions
 	loop := Div(generation, ConstAs(generation, int32(a.Every)))
 	epochs := Where(LessOrEqual(loop, ConstAs(loop, int32(100))), ConstAs(loop, int32(a.Epochs)),

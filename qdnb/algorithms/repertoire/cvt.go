@@ -13,7 +13,8 @@ import (
 
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // CVT are the settings of a centroidal Voronoi tessellation of descriptor space (Vassiliades,
@@ -113,7 +114,7 @@ func (c CVT) shipped(d int) ([]float32, error) {
 
 // unitCentroids computes the centroids in the unit cube of d dimensions.
 func (c CVT) unitCentroids(d int) []float32 {
-	stream := xla.NewStream(c.CVTSeed)
+	stream := random.NewStream(c.CVTSeed)
 	points, coordinate := make([]float64, c.CVTSamples*d), make([]float32, c.CVTSamples)
 	for k := range d {
 		stream.FoldIn(1 + k).Uniform(coordinate)
@@ -130,7 +131,7 @@ func (c CVT) unitCentroids(d int) []float32 {
 
 // cachePath returns the path of the cache file, or "" without a cache folder.
 func (c CVT) cachePath(d int) string {
-	dir, err := xla.CacheDir()
+	dir, err := backend.CacheDir()
 	if err != nil {
 		return ""
 	}

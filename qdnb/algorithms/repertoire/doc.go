@@ -20,7 +20,7 @@
 //
 //	type forgetful struct{ repertoire.Grid }
 //
-//	func (f forgetful) Empty(task scoring.Task, key xla.Key) repertoire.Archive {
+//	func (f forgetful) Empty(task scoring.Task, key random.Key) repertoire.Archive {
 //		f.Grid = f.Grid.Empty(task, key).(repertoire.Grid)
 //		return f
 //	}

@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/internal/pareto"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // FrontSettings are the hyperparameters of [Fronts] (Pierrot et al. 2022).
@@ -30,7 +31,7 @@ type Fronts struct {
 var _ Measurer = Fronts{}
 
 // Empty implements [Archive].
-func (a Fronts) Empty(task scoring.Task, key xla.Key) Archive {
+func (a Fronts) Empty(task scoring.Task, key random.Key) Archive {
 	g := key.Hi.Graph()
 	a.Elites = emptyCells(g, task, a.FrontSize)
 	a.Objectives = unfilled(g, task.Centroids.Shape[0]*a.FrontSize, task.Env.Spec().Rewards())

@@ -6,7 +6,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Grid is the archive of MAP-Elites: one cell per centroid of the task, which holds the fittest individual
@@ -14,7 +14,7 @@ import (
 type Grid struct{ Elites Cells }
 
 // Empty implements [Archive].
-func (a Grid) Empty(task scoring.Task, key xla.Key) Archive {
+func (a Grid) Empty(task scoring.Task, key random.Key) Archive {
 	a.Elites = emptyCells(key.Hi.Graph(), task, 1)
 	return a
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // kMeans clusters points [n*d] into k centroids [k*d]. It initialises with k-means++ (Arthur and
@@ -16,7 +16,7 @@ import (
 //
 // The result has the same bytes on every machine and for any number of goroutines: sums have a fixed
 // order, and a product is converted before it is added, which prevents fused operations.
-func kMeans(stream xla.Stream, points []float64, d, k, maxIterations int,
+func kMeans(stream random.Stream, points []float64, d, k, maxIterations int,
 	tolerance float64) []float64 {
 	centroids, nearest := plusPlus(stream, points, d, k), make([]int, len(points)/d)
 	moved := math.Inf(1)
@@ -31,7 +31,7 @@ func kMeans(stream xla.Stream, points []float64, d, k, maxIterations int,
 
 // plusPlus draws k starting centroids [k*d] from the points, each with a probability proportional
 // to its squared distance from the nearest centroid drawn before.
-func plusPlus(stream xla.Stream, points []float64, d, k int) (chosen []float64) {
+func plusPlus(stream random.Stream, points []float64, d, k int) (chosen []float64) {
 	weights := slices.Repeat([]float64{1}, len(points)/d)
 	uniform := make([]float32, 1)
 	for i := range k {

@@ -9,6 +9,8 @@ import (
 
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // NoveltySettings are the hyperparameters of [DominatedNovelty] (Bahlous-Boldi et al. 2025).
@@ -27,7 +29,7 @@ type DominatedNovelty struct {
 }
 
 // Empty implements [Archive].
-func (a DominatedNovelty) Empty(task scoring.Task, key xla.Key) Archive {
+func (a DominatedNovelty) Empty(task scoring.Task, key random.Key) Archive {
 	a.Population = EmptySlots(key.Hi.Graph(), a.Capacity, len(task.Env.Spec().Descriptor.Lower))
 	return a
 }
@@ -102,7 +104,7 @@ func (b Batch) dominatedNovelty(k int) *Node {
 	}
 	g, p := b.Fitness.Graph(), b.Fitness.Shape().Dimensions[0]
 	rows := p
-	if xla.KindOf(g) == xla.CPU {
+	if xla.KindOf(g) == backend.CPU {
 		rows = min(p, noveltyRows)
 	}
 	valid := b.Valid()

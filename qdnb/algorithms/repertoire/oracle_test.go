@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // contents is a repertoire on the host whose genotypes are one number each.
@@ -132,6 +133,6 @@ func same(t *testing.T, what string, got, want contents, leftOut []int32) {
 }
 
 // keysOf returns n keys from a seed.
-func keysOf(g *Graph, seed int64, n int) xla.Key {
-	return xla.NewKey(g, seed).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n), 0))
+func keysOf(g *Graph, seed int64, n int) random.Key {
+	return random.NewKey(g, seed).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n), 0))
 }

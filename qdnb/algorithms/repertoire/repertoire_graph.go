@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Cells is the state of a repertoire's cells without the genotypes: a pytree.
@@ -150,7 +151,7 @@ func (c Cells) cells() int {
 }
 
 // Draw returns one slot per key, int32 [keys]. In an empty repertoire it returns the last one.
-func (s Sampler) Draw(keys xla.Key) *Node {
+func (s Sampler) Draw(keys random.Key) *Node {
 	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(s.UpTo.Shape().Dimensions[0]-1))),
 		dtypes.Float32)
 	// a rank from 0 to count-1
@@ -163,7 +164,7 @@ func (s Sampler) Draw(keys xla.Key) *Node {
 }
 
 // within draws a filled slot of each cell, int32 [keys].
-func (s Sampler) within(cell *Node, keys xla.Key) *Node {
+func (s Sampler) within(cell *Node, keys random.Key) *Node {
 	upTo := Gather(s.Within, InsertAxes(cell, -1)) // [keys, slots]
 	last := int32(upTo.Shape().Dimensions[1] - 1)
 	count := ConvertDType(Slice(upTo, AxisRange(), AxisElem(int(last))), dtypes.Float32)

@@ -2,11 +2,14 @@ package replay
 
 import (
 	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // Buffer is a ring of the latest rows: a pytree. The first Size rows are filled, in insertion order
@@ -57,7 +60,7 @@ func (b Buffer) Insert(rows *Node) Buffer {
 	first, zero := Sub(b.Position, over), ZerosLike(b.Position)
 	into := xla.SetRows(b.Rows, first, Where(inside, turned, xla.Rows(b.Rows, first, n)))
 	kept := xla.Rows(into, zero, n)
-	if kind == xla.TPU { // read before the write, which is then in place
+	if kind == backend.TPU { // read before the write, which is then in place
 		kept = OptimizationBarrier(kept)
 	}
 	into = xla.SetRows(into, zero, Where(inside, kept, turned))
@@ -73,7 +76,7 @@ func (b Buffer) Insert(rows *Node) Buffer {
 
 // Draw draws the indices of n filled rows, uniformly with replacement: int32 [n, 1]. In an empty
 // buffer it draws the first row.
-func (b Buffer) Draw(key xla.Key, n int) *Node {
+func (b Buffer) Draw(key random.Key, n int) *Node {
 	// A 32-bit word modulo Size deviates from uniform by at most Size / 2^32.
 	filled := ConvertDType(MaxScalar(b.Size, int32(1)), dtypes.Uint32)
 	return ConvertDType(Mod(key.Bits(n, 1), filled), dtypes.Int32)
@@ -94,4 +97,4 @@ func (b Buffer) At(index *Node) *Node { return Gather(b.Rows, index) }
 
 // Sample draws n filled rows uniformly with replacement, [n, width]. An empty buffer returns rows
 // of zeros.
-func (b Buffer) Sample(key xla.Key, n int) *Node { return b.At(b.Draw(key, n)) }
+func (b Buffer) Sample(key random.Key, n int) *Node { return b.At(b.Draw(key, n)) }

@@ -2,9 +2,11 @@ package replay
 
 import (
 	"fmt"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // Layout describes a row of the buffer: the fields of a [Batch] in their order.
@@ -34,8 +36,8 @@ const lanes = 128
 // TPUs it is the width rounded up to whole lanes. With another width XLA would hand the buffer from
 // program to program column by column, which takes less memory, and each program would copy all of
 // it to read or write rows.
-func StoredWidth(kind xla.Kind, width int) int {
-	if kind != xla.TPU {
+func StoredWidth(kind backend.Kind, width int) int {
+	if kind != backend.TPU {
 		return width
 	}
 	return (width + lanes - 1) / lanes * lanes

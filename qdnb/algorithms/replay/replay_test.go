@@ -14,6 +14,8 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // A ring in plain Go holds the same rows in the same places, for insertions of any size.
@@ -76,8 +78,8 @@ func sample(t *testing.T, p *xla.Platform, size int32, seed int64, n int) []floa
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		rows := Iota(in[0].Graph(), shapes.Make(dtypes.Float32, 100, 1), 0)
 		buffer := replay.Buffer{Rows: AddScalar(rows, 1), Size: in[0], Position: in[0]}
-		return []*Node{buffer.Sample(xla.KeyOf(in[1]), n)}
-	}, tensors.FromScalar(size), xlatest.Tensor(xla.SeedWords(seed), 2))
+		return []*Node{buffer.Sample(random.KeyOf(in[1]), n)}
+	}, tensors.FromScalar(size), xlatest.Tensor(random.SeedWords(seed), 2))
 	return xlatest.Flat[float32](t, out[0])
 }
 
@@ -204,10 +206,10 @@ func TestMisfits(t *testing.T) {
 // On TPUs rows are stored with more columns, which neither learners nor the host see.
 func TestStoreOfTPU(t *testing.T) {
 	p := *xlatest.Best(t)
-	if p.Kind == xla.Go {
+	if p.Kind == backend.Go {
 		t.Skip("SKIPPED: needs XLA, whose graphs can be those of a TPU")
 	}
-	p.Kind = xla.TPU
+	p.Kind = backend.TPU
 	layout := replay.Layout{Obs: 1, Actions: 1}
 	const width = 6
 	const capacity, n = 5, 4

@@ -17,6 +17,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // returnsAfter returns the rows after each step of rewards and ends [steps, n], flat. The state is
@@ -158,11 +159,11 @@ func TestReturnsInLoop(t *testing.T) {
 				s.Buffer = s.Buffer.Insert(rows)
 				return s
 			})
-			index := end.Buffer.Draw(xla.KeyOf(in[2]), draws)
+			index := end.Buffer.Draw(random.KeyOf(in[2]), draws)
 			return []*Node{end.Returns.Rows, index, end.Buffer.At(index), end.Returns.At(index),
-				end.Buffer.Sample(xla.KeyOf(in[2]), draws)}
+				end.Buffer.Sample(random.KeyOf(in[2]), draws)}
 		}, xlatest.Tensor(rewards, steps, n), xlatest.Tensor(dones, steps, n),
-			xlatest.Tensor(xla.SeedWords(7), 2))
+			xlatest.Tensor(random.SeedWords(7), 2))
 		if got := xlatest.Flat[float32](t, out[0]); !slices.Equal(got, want) {
 			t.Errorf("rows are %v, want %v", got, want)
 		}

@@ -5,8 +5,8 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // SAC is the algorithm for given network architectures. Its methods build graphs.
@@ -42,7 +42,7 @@ type Learner struct {
 }
 
 // Start returns a learner before its first update.
-func (s SAC) Start(key xla.Key) Learner {
+func (s SAC) Start(key random.Key) Learner {
 	g := key.Hi.Graph()
 	critic := s.Critic.Init(key.FoldInEach(Const(g, []int32{1, 2})))
 	return s.Learner(s.Actor.Init(key.FoldInEach(Const(g, []int32{0}))), critic, critic,

@@ -5,8 +5,8 @@ import (
 
 	"example.com/qdnb/qdnb/algorithms/critics"
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // Noise is standard normal noise, [B, actions] each, for the actions sampled in an update: a
@@ -18,7 +18,7 @@ type Noise struct {
 }
 
 // NewNoise draws the noise for an update.
-func (s SAC) NewNoise(key xla.Key) Noise {
+func (s SAC) NewNoise(key random.Key) Noise {
 	draw := func(stream int) *Node { return key.FoldIn(stream).Normal(s.BatchSize, s.Actions()) }
 	noise := Noise{Critic: draw(0), Actor: draw(1)}
 	if !s.FixAlpha {

@@ -10,14 +10,16 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // DefaultSlice is the slice size for a backend. On a CPU it is the number of policies whose weights
 // fit the cache of one core, but at least two, because XLA multiplies a single row slowly. On other
 // backends it is the whole batch.
-func DefaultSlice(kind xla.Kind, batch, params int) int {
-	if kind != xla.CPU {
+func DefaultSlice(kind backend.Kind, batch, params int) int {
+	if kind != backend.CPU {
 		return batch
 	}
 	const cache = 1536 << 10 // bytes of weights; a core has 1 to 2 MB of private cache
@@ -111,12 +113,12 @@ func (e *Evaluator) Slice() int { return e.plan.Slice }
 func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 	type carried struct {
 		Genotypes  *Node
-		Key        xla.Key
+		Key        random.Key
 		Worker     *Node
 		Conditions *Node
 	}
 	env, slices, worker := e.batch.Env, e.batch.Slices, in.Worker.Tree
-	start := carried{in.Genotypes.Tree, xla.KeyOf(in.Seed.Tree), worker, in.Conditions.Tree}
+	start := carried{in.Genotypes.Tree, random.KeyOf(in.Seed.Tree), worker, in.Conditions.Tree}
 	numbers := func(turn *Node, c carried) (first, episodes *Node) {
 		// the last slice may repeat some episodes
 		first = MinScalar(slices.First(turn, c.Worker), slices.N-slices.Size)

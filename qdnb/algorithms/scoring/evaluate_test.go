@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // Every policy starts from the same initial states, independent of the other policies and the
@@ -98,14 +99,14 @@ func TestWeightsAreRounded(t *testing.T) {
 
 func TestSlicesSuitTheBackend(t *testing.T) {
 	solutions := NewTask(envs.Sphere(10), nil, 1)
-	if got := solutions.DefaultSlice(xla.CPU, 540); got != 540 {
+	if got := solutions.DefaultSlice(backend.CPU, 540); got != 540 {
 		t.Errorf("without observations: slices of %d", got)
 	}
 	for _, c := range []struct {
-		kind                xla.Kind
+		kind                backend.Kind
 		batch, params, want int
-	}{{xla.CPU, 1000, 67074, 4}, {xla.CPU, 1000, 10, 8}, {xla.CPU, 1000, 1 << 24, 2},
-		{xla.CPU, 1, 10, 1}, {xla.CUDA, 1000, 67074, 1000}, {xla.Go, 50, 10, 50}} {
+	}{{backend.CPU, 1000, 67074, 4}, {backend.CPU, 1000, 10, 8}, {backend.CPU, 1000, 1 << 24, 2},
+		{backend.CPU, 1, 10, 1}, {backend.CUDA, 1000, 67074, 1000}, {backend.Go, 50, 10, 50}} {
 		if got := DefaultSlice(c.kind, c.batch, c.params); got != c.want {
 			t.Errorf("%+v: slices of %d", c, got)
 		}

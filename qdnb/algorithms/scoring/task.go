@@ -5,6 +5,7 @@ import (
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
 )
 
@@ -68,7 +69,7 @@ func (t Task) Axes(batch, slice, cells int) []xla.Axis {
 
 // DefaultSlice is [DefaultSlice] for the task's policies. Without observations a policy has no
 // weights to keep in a cache, so that it is the whole batch.
-func (t Task) DefaultSlice(kind xla.Kind, batch int) int {
+func (t Task) DefaultSlice(kind backend.Kind, batch int) int {
 	if t.Env.Spec().Observations == 0 {
 		return batch
 	}

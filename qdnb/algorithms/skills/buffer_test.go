@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // The rows of the replay buffer are the transitions in order, bit for bit, across both kinds of
@@ -79,7 +80,7 @@ func TestRefill(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		// a buffer that is partly filled, exactly full, and in the middle of the ring
 		ends := []int{5, 10, 23}
-		if p.Kind != xla.Go {
+		if p.Kind != backend.Go {
 			ends = ends[2:]
 		}
 		for _, end := range ends {

@@ -4,6 +4,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // State implements [algorithms.Search].
@@ -36,7 +37,7 @@ func (s *Search) Replay() (buffer *replay.Store, total int64) {
 // learning differs from that of an uninterrupted search.
 func (s *Search) Refill() (episodes int64, err error) {
 	act, err := s.compile(s.programs.Platform, "steps for the replay buffer",
-		func(st state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, metrics) {
+		func(st state, buffer replay.Buffer, key random.Key) (state, replay.Buffer, metrics) {
 			st, buffer, _, acted := s.it.act(st, buffer, key.FoldIn(streamRefill))
 			return st, buffer, acted
 		})

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // DADS rewards transitions that their skill predicts better than other skills do (Sharma et al.,
@@ -45,7 +45,7 @@ const dadsLimit = 5
 func (DADS) Loss() string { return "dynamics_loss" }
 
 // Init implements [Diversity].
-func (d DADS) Init(t Task, key xla.Key) Diversity {
+func (d DADS) Init(t Task, key random.Key) Diversity {
 	skills, changes := t.Skills.Size(), t.Width()
 	if d.Sees < 0 || d.Sees > changes || d.Components < 1 || len(d.Hidden) == 0 {
 		panic(fmt.Errorf("skill dynamics of %d components and %d hidden layers cannot see %d of %d "+

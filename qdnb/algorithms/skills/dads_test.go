@@ -12,12 +12,13 @@ import (
 
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // If the dynamics see only the skill, evaluating them once per skill gives the same values and
 // gradients as once per transition.
 func TestSkillAlone(t *testing.T) {
-	h := random(rand.New(rand.NewPCG(1, 2)), 17, 4, 3)
+	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 17, 4, 3)
 	dads := DADS{LearningRate: 1e-3, Hidden: []int{7, 6}, Components: 5}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -40,7 +41,7 @@ func TestSkillAlone(t *testing.T) {
 // Skills that move in different directions become distinguishable: the reward approaches its
 // maximum, log(skills).
 func TestDADSLearns(t *testing.T) {
-	h := random(rand.New(rand.NewPCG(1, 2)), 60, 3, 3)
+	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 60, 3, 3)
 	clear(h.done)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, sees := range []int{0, 2} {
@@ -57,7 +58,7 @@ func TestDADSLearns(t *testing.T) {
 
 // Transitions that end an episode are not learnt from. The statistics count them as zero changes.
 func TestDADSOfEnds(t *testing.T) {
-	h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
+	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
 	for i := range h.done {
 		h.done[i] = 1
 	}
@@ -92,7 +93,7 @@ func TestDADSMisfits(t *testing.T) {
 		if _, err := xlatest.Compile(xlatest.Pure(t), name,
 			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32)}},
 			func(in []*Node) []*Node {
-				return xla.Flatten(dads.Init(taskOf(5, 3), xla.NewKey(in[0].Graph(), 3)))
+				return xla.Flatten(dads.Init(taskOf(5, 3), random.NewKey(in[0].Graph(), 3)))
 			}); err == nil {
 			t.Errorf("%s: it was accepted", name)
 		}

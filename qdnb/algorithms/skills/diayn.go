@@ -5,8 +5,8 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // DIAYN rewards a transition if its skill can be inferred from its next state (Eysenbach et al.,
@@ -29,7 +29,7 @@ type DIAYN struct {
 func (DIAYN) Loss() string { return "discriminator_loss" }
 
 // Init implements [Diversity].
-func (d DIAYN) Init(t Task, key xla.Key) Diversity {
+func (d DIAYN) Init(t Task, key random.Key) Diversity {
 	form := nn.NewMLP(t.Width(), d.Hidden, t.Skills.Size())
 	d.Discriminator = nn.NewTrainable(form.New(key), d.LearningRate)
 	return d

@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // history is B transitions in plain Go.
@@ -25,9 +26,9 @@ type history struct {
 	now, next, done []float32
 }
 
-// random returns transitions of skills that move in different directions: skill z steps by z+1
+// randomHistory returns transitions of skills that move in different directions: skill z steps by z+1
 // along axis z mod d, plus noise.
-func random(rng *rand.Rand, batch, skills, d int) history {
+func randomHistory(rng *rand.Rand, batch, skills, d int) history {
 	h := history{skills: skills, d: d}
 	for i := range batch {
 		z := i % skills
@@ -66,7 +67,7 @@ func taskOf(skills, d int) Task {
 
 // begin returns the state before the first iteration.
 func (h history) begin(d Diversity, g *Graph) Diversity {
-	return d.Init(taskOf(h.skills, h.d), xla.NewKey(g, 3))
+	return d.Init(taskOf(h.skills, h.d), random.NewKey(g, 3))
 }
 
 // observed returns the state after the transitions of a batch were seen.
@@ -105,7 +106,7 @@ func learn(t *testing.T, p *xla.Platform, d Diversity, h history, steps int) (re
 
 // Distinguishable skills are recognised: the reward approaches its maximum, log(skills).
 func TestDIAYNLearns(t *testing.T) {
-	h := random(rand.New(rand.NewPCG(1, 2)), 60, 3, 2)
+	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 60, 3, 2)
 	for i := range h.now { // skills stay at distant positions
 		h.now[i] += 8 * float32(h.skill[i/h.d])
 	}
@@ -121,7 +122,7 @@ func TestDIAYNLearns(t *testing.T) {
 
 // Learning is an Adam step on every array of a network, and observing does not learn.
 func TestStepIsAdam(t *testing.T) {
-	h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
+	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			start := h.begin(DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},
@@ -147,7 +148,7 @@ func TestStepIsAdam(t *testing.T) {
 
 // A NaN parameter makes the loss NaN.
 func TestLossOfNaN(t *testing.T) {
-	h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
+	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
 	for _, d := range []Diversity{
 		DIAYN{LearningRate: 1e-2, Hidden: []int{6, 5}},
 		DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},

@@ -4,7 +4,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Batch is what a diversity reward sees of B transitions: a pytree. Observations are network inputs:
@@ -27,7 +27,7 @@ type Batch struct {
 // [Observer] and [ActorObjective].
 type Diversity interface {
 	// Init returns the state before the first iteration.
-	Init(t Task, key xla.Key) Diversity
+	Init(t Task, key random.Key) Diversity
 	// Reward returns how clearly each transition belongs to its skill, [B].
 	Reward(b Batch) *graph.Node
 	// Learn takes one gradient step and returns the loss before it, a scalar.

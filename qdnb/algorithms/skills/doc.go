@@ -22,7 +22,7 @@
 //		Net          nn.Trainable[nn.Network]
 //	}
 //
-//	func (m Mine) Init(t skills.Task, key xla.Key) skills.Diversity {
+//	func (m Mine) Init(t skills.Task, key random.Key) skills.Diversity {
 //		form := nn.NewMLP(t.Width(), []int{64}, t.Skills.Size()) // features to skills
 //		m.Net = nn.NewTrainable(form.New(key), m.LearningRate)
 //		return m

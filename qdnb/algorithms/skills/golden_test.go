@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // array returns an array of a golden file as a tensor.
@@ -200,7 +201,7 @@ func TestGoldenObserve(t *testing.T) {
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			x := Batch{Now: ZerosLike(in[0]), Next: in[0]}
-			m := dads.Init(of, xla.NewKey(in[0].Graph(), 1)).(DADS)
+			m := dads.Init(of, random.NewKey(in[0].Graph(), 1)).(DADS)
 			after := []*Node{m.change(x)}
 			for k := range batches {
 				target, done := in[1+2*k], in[2+2*k]

@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // iteration builds the program of one step of all environments and the updates that follow.
@@ -92,7 +93,7 @@ func (it iteration) axes() []xla.Axis {
 }
 
 // start returns the state before the first iteration.
-func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
+func (it iteration) start(root random.Key, capacity int) (state, replay.Buffer) {
 	g := root.Hi.Graph()
 	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner)), Diversity: it.init(root),
 		Envs: it.episodes().Reset(each(root.FoldIn(streamEnvs), it.environments))}
@@ -107,7 +108,7 @@ func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 }
 
 // init returns the initial state of the diversity reward.
-func (it iteration) init(root xla.Key) Diversity {
+func (it iteration) init(root random.Key) Diversity {
 	if it.Diversity == nil {
 		return nil
 	}
@@ -125,7 +126,7 @@ func (it iteration) needsReturns() bool {
 // act takes one step in all environments, with actions sampled from the actor, and stores the
 // transitions, which it returns. Those that are not finite are replaced, see
 // [replay.Buffer.KeepFinite]. The metrics are the task reward and the number of replaced transitions.
-func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, *Node,
+func (it iteration) act(s state, buffer replay.Buffer, key random.Key) (state, replay.Buffer, *Node,
 	metrics) {
 	n, skill := it.environments, s.Skills
 	if it.Skills.OneHot > 0 {
@@ -158,7 +159,7 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 }
 
 // build builds one iteration: act, store, update.
-func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer,
+func (it iteration) build(s state, buffer replay.Buffer, key random.Key) (state, replay.Buffer,
 	metrics) {
 	s, buffer, rows, acted := it.act(s, buffer, key.FoldIn(streamAct))
 	if o, ok := s.Diversity.(Observer); ok {
@@ -176,12 +177,12 @@ func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, re
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
 // means over updates.
 func (it iteration) train(l Learning, buffer replay.Buffer, returns *replay.Returns,
-	key xla.Key) (Learning, metrics) {
+	key random.Key) (Learning, metrics) {
 	type state struct {
 		Learning Learning
 		Buffer   replay.Buffer
 		Returns  *replay.Returns
-		Key      xla.Key
+		Key      random.Key
 		Sums     metrics
 	}
 	g := key.Hi.Graph()

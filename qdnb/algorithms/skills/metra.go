@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // METRA rewards transitions that move in their skill's direction of a learned space in which a step
@@ -60,7 +61,7 @@ func (m METRA) Condition(t Task) Task {
 }
 
 // Init implements [Diversity].
-func (m METRA) Init(t Task, key xla.Key) Diversity {
+func (m METRA) Init(t Task, key random.Key) Diversity {
 	form := nn.NewMLP(t.Width(), m.Hidden, t.Skills.Size())
 	m.Nets = nn.NewTrainable(metraNets{form.New(key),
 		Const(key.Hi.Graph(), float32(math.Log(m.Multiplier)))}, m.LearningRate)

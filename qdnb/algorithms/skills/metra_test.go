@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // 13_metra.npz and 16_metra_continuous.npz: rewards, losses and four updates, computed in JAX from
@@ -44,7 +45,7 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 			}
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			m := metra.Init(task, xla.NewKey(in[0].Graph(), 1)).(METRA)
+			m := metra.Init(task, random.NewKey(in[0].Graph(), 1)).(METRA)
 			m.Nets.Params.Encoder = m.Nets.Params.Encoder.Form.Network(in[0], 0)
 			var model Diversity = m
 			var out []*Node
@@ -105,7 +106,7 @@ func TestMETRAEvaluatesMoreSkillsThanEnvironments(t *testing.T) {
 // Skills that move in different directions are told apart, and a step has length 1 in the learned
 // space. Transitions that end an episode count for nothing.
 func TestMETRALearns(t *testing.T) {
-	h := random(rand.New(rand.NewPCG(1, 2)), 60, 3, 3)
+	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 60, 3, 3)
 	for i := range h.now { // a step of length 1 along the skill's own axis, from anywhere
 		h.next[i] = h.now[i]
 		if z := h.skill[i/h.d]; i%h.d == z {

@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 func TestRestoreMistakesGiveOneLine(t *testing.T) {
@@ -52,7 +53,7 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 		for _, updates := range []int{2, 0} {
 			s := begun(t, p, diaynReward)
 			if updates == 0 {
-				if p.Kind != xla.Go {
+				if p.Kind != backend.Go {
 					continue
 				}
 				config := small()

@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 func TestPassiveSchedule(t *testing.T) {
@@ -164,7 +165,7 @@ func TestMemory(t *testing.T) {
 	bytes := func(skills, states int) int64 {
 		config := small()
 		task.Skills.OneHot, config.EvaluationStates = skills, states
-		return config.memory(xla.CPU, task)
+		return config.memory(backend.CPU, task)
 	}
 	params := int64(task.policy(small().Hidden).Params())
 	if more := bytes(4, 1) - bytes(3, 1); more != 4*params || bytes(3, 40) != bytes(3, 1) {

@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // QDAC conditions the policy on a desired descriptor (Grillotti, Faldor, González León and Cully,
@@ -71,7 +72,7 @@ func (q QDAC) Condition(t Task) Task {
 }
 
 // Init implements [Diversity].
-func (q QDAC) Init(t Task, key xla.Key) Diversity {
+func (q QDAC) Init(t Task, key random.Key) Diversity {
 	spec := t.Env.Spec()
 	if k := spec.Descriptor.Kind; k != envs.Mean && k != envs.Final {
 		panic(fmt.Errorf("skills of %s cannot be descriptors, which must be means or final states of "+

@@ -18,6 +18,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // three is an environment with 3 observations and 2 actions, as in 17_qdac.npz.
@@ -104,7 +105,7 @@ func TestGoldenQDAC(t *testing.T) {
 // begin returns what updates change, with the networks in[:6] and moments of 0.
 func begin(it iteration, in []*Node) Learning {
 	g := in[0].Graph()
-	q := it.Diversity.Init(it.Task, xla.NewKey(g, 1)).(QDAC)
+	q := it.Diversity.Init(it.Task, random.NewKey(g, 1)).(QDAC)
 	psi, rate := q.Targets[0].Form, q.LearningRate
 	q.Features, q.Targets = nn.NewTrainable(psi.Networks(in[3]), rate), psi.Networks(in[4])
 	q.Multiplier = nn.NewTrainable(q.Multiplier.Params.Form.Network(in[5], 0), rate)
@@ -161,7 +162,7 @@ func TestMixedSkills(t *testing.T) {
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Flat[float32](t, xlatest.Run(t, p, func(in []*Node) []*Node {
-			return []*Node{skills.redrawn(in[0], xla.NewKey(in[0].Graph(), 1))}
+			return []*Node{skills.redrawn(in[0], random.NewKey(in[0].Graph(), 1))}
 		}, xlatest.Tensor(rows, n, 2))[0])
 		for i, x := range out {
 			if drawn := i < n; drawn && math.Abs(float64(x)) > 1 || !drawn && x != rows[i] {

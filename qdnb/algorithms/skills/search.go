@@ -12,6 +12,8 @@ import (
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
 )
 
 // Config holds the settings of a search apart from its method. The length of an episode is the
@@ -34,7 +36,7 @@ func (s SAC) due(before, after int64) bool {
 }
 
 // memory returns the bytes of the replay buffer, the passive repertoire and the evaluated skills.
-func (c Config) memory(kind xla.Kind, task Task) int64 {
+func (c Config) memory(kind backend.Kind, task Task) int64 {
 	policies := int64(c.Centroids.Shape[0] + task.Skills.Count())
 	return 4 * (int64(c.ReplayBufferSize)*int64(replay.StoredWidth(kind, task.layout().Width())) +
 		policies*int64(task.policy(c.Hidden).Params()))
@@ -121,7 +123,7 @@ func New(p *xla.Platform, method Method, config Config) (*Search, error) {
 func (s *Search) build() error {
 	s.seed = s.programs.Seed(s.config.Seed).First()
 	start, err := xla.Compile(s.programs, "start", s.seed, func(seed xla.Array) startOut {
-		first, buffer := s.it.start(xla.KeyOf(seed.Tree), s.config.ReplayBufferSize)
+		first, buffer := s.it.start(random.KeyOf(seed.Tree), s.config.ReplayBufferSize)
 		return startOut{xla.Out(first), xla.Out(buffer)}
 	}, s.it.axes()...)
 	if err != nil {
@@ -146,11 +148,11 @@ func (s *Search) inputs(number xla.Array) iterationIn {
 
 // compile compiles a program on the whole state.
 func (s *Search) compile(c xla.Compiler, name string, build func(state, replay.Buffer,
-	xla.Key) (state, replay.Buffer, metrics)) (*program, error) {
+	random.Key) (state, replay.Buffer, metrics)) (*program, error) {
 	return xla.Compile(c, name, s.inputs(xla.Declare(dtypes.Int32)),
 		func(in iterationIn) iterationOut {
 			after, buffer, f := build(in.State.Tree, in.Buffer.Tree,
-				xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
+				random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
 			return iterationOut{startOut{xla.Out(after), xla.Out(buffer)}, xla.Out(f)}
 		}, s.it.axes()...)
 }

@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // A restored search continues to the same bytes, as does a new one with the same seed, but none
@@ -44,7 +45,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				}
 
 				other := s
-				if k.name != "sac" || p.Kind == xla.Go { // avoids compiling another XLA program
+				if k.name != "sac" || p.Kind == backend.Go { // avoids compiling another XLA program
 					other = newSearch(t, p, k.method, k.config(p.Kind))
 				} else {
 					restore(t, s, -1, start)
@@ -62,7 +63,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				same("from the beginning", steps(t, other, 1+end), append(slices.Clone(first), rest...),
 					memory(t, other))
 
-				if p.Kind == xla.Go {
+				if p.Kind == backend.Go {
 					config := k.config(p.Kind)
 					config.Seed = 2
 					another := newSearch(t, p, k.method, config)

@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Skills are a distribution of skills. The zero value has none: the policy learns only the task.
@@ -20,7 +21,7 @@ type Skills struct {
 	// run. Otherwise skills are vectors, given by Draw and Evaluated.
 	OneHot int
 	// Draw returns the skills of new episodes, vectors [keys, size].
-	Draw func(keys xla.Key) *Node
+	Draw func(keys random.Key) *Node
 	// Evaluated are the vectors that are evaluated, [count][size], the same ones during the whole run.
 	Evaluated [][]float32
 	// Redraw is the share of the sampled transitions whose vector is replaced by a new one of Draw.
@@ -85,7 +86,7 @@ func UnitVectors(count, size int) Skills {
 			s.Evaluated[i] = append(s.Evaluated[i], float32(c/math.Sqrt(square)))
 		}
 	}
-	s.Draw = func(keys xla.Key) *Node {
+	s.Draw = func(keys random.Key) *Node {
 		x := keys.Normal(keys.Hi.Shape().Dimensions[0], size)
 		return Div(x, Sqrt(AddScalar(InsertAxes(ReduceSum(Square(x), 1), -1), 1e-12)))
 	}
@@ -109,7 +110,7 @@ func Cube(count, size int) Skills {
 			s.Evaluated[i] = append(s.Evaluated[i], float32(2*share-1))
 		}
 	}
-	s.Draw = func(keys xla.Key) *Node {
+	s.Draw = func(keys random.Key) *Node {
 		return keys.Uniform(-1, 1, keys.Hi.Shape().Dimensions[0], size)
 	}
 	return s
@@ -139,14 +140,14 @@ func (s Skills) playing(g *Graph, n int) *Node {
 }
 
 // drawn returns a vector for each of n keys folded out of a key, [n, size].
-func (s Skills) drawn(key xla.Key, n int) *Node {
+func (s Skills) drawn(key random.Key, n int) *Node {
 	x := s.Draw(each(key, n))
 	xla.CheckShape(s.Draw, "Draw", "skills", x, dtypes.Float32, n, s.Size())
 	return x
 }
 
 // redrawn replaces the vectors of the first Redraw of the rows [B, size].
-func (s Skills) redrawn(stored *Node, key xla.Key) *Node {
+func (s Skills) redrawn(stored *Node, key random.Key) *Node {
 	rows := stored.Shape().Dimensions[0]
 	n := int(math.Round(s.Redraw * float64(rows)))
 	if n == 0 {
@@ -158,7 +159,7 @@ func (s Skills) redrawn(stored *Node, key xla.Key) *Node {
 }
 
 // each folds 0 to n-1 into a key: n keys.
-func each(key xla.Key, n int) xla.Key {
+func each(key random.Key, n int) random.Key {
 	return key.FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, n), 0))
 }
 

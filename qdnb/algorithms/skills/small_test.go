@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // grid returns a repertoire of n x n cells between -2 and 2.
@@ -64,10 +65,10 @@ var short = point{Edge: 1, Limit: math.Inf(1), Spread: 0.5}
 type kind struct {
 	name   string
 	method Method
-	config func(xla.Kind) Config
+	config func(backend.Kind) Config
 }
 
-func smallFor(xla.Kind) Config { return small() }
+func smallFor(backend.Kind) Config { return small() }
 
 // methodOf returns a method with one-hot skills, unless the diversity reward has others.
 func methodOf(env envs.Env, skills int, d Diversity, o Objective) Method {
@@ -84,9 +85,9 @@ var (
 	smerlDADS   = kind{"smerl-dads", methodOf(short, 3, smallDADS,
 		SMERL{Target: -8, Margin: 1, Scale: 2}), smallFor}
 	sacAlone = kind{"sac", methodOf(point{Edge: math.Inf(1), Limit: math.Inf(1), Spread: 0.1}, 0, nil,
-		nil), func(backend xla.Kind) Config {
+		nil), func(kind backend.Kind) Config {
 		config := small()
-		if backend != xla.Go {
+		if kind != backend.Go {
 			config = quick(16)
 		}
 		config.SAC.FixAlpha = false
@@ -105,7 +106,7 @@ func newSearch(t testing.TB, p *xla.Platform, method Method, config Config) *Sea
 // tests share it there.
 func begun(t *testing.T, p *xla.Platform, k kind) *Search {
 	t.Helper()
-	if p.Kind == xla.Go {
+	if p.Kind == backend.Go {
 		return newSearch(t, p, k.method, k.config(p.Kind))
 	}
 	if _, ok := compiled[k.name]; !ok {

@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // Task is the environment that a policy learns in, and the skills that it learns.
@@ -140,7 +141,7 @@ func (t Task) rows(before, after envs.State, action, skill, truncation *Node) *N
 }
 
 // read splits transitions [B, width]. Some get other skills, see [Skills.Redraw], if there is a key.
-func (t Task) read(rows *Node, redraw *xla.Key) Batch {
+func (t Task) read(rows *Node, redraw *random.Key) Batch {
 	b := Batch{Batch: t.layout().Split(rows)}
 	if more := b.More; len(more) > 0 {
 		b.More = nil

@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // point is a task that plain Go computes exactly: a point in the plane moves by a quarter of its
@@ -44,7 +45,7 @@ func (p point) at(xy, reward *Node) envs.State {
 	}
 }
 
-func (p point) Reset(keys xla.Key) envs.State {
+func (p point) Reset(keys random.Key) envs.State {
 	n := keys.Hi.Shape().Dimensions[0]
 	return p.at(keys.Uniform(-p.Spread, p.Spread, n, 2),
 		Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Float32, n)))
@@ -76,7 +77,7 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 			what := fmt.Sprintf("%d skills of size %d, hidden layers %v", n, skills.Size(), hidden)
 			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
-					key := xla.KeyOf(in[0])
+					key := random.KeyOf(in[0])
 					row := key.FoldIn(1).Normal(1, form.Params()) // biases are not 0
 					actor, obs := form.Network(row, 0), key.FoldIn(2).Normal(n, 2)
 					x := task.inputs(obs, nil)
@@ -94,7 +95,7 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 					genotypes := task.Genotypes(numbered)
 					return []*Node{means(actor.Apply(x)), means(numbered.Apply(numbers)),
 						task.policy(hidden).View(genotypes).Apply(obs)}
-				}, xlatest.Tensor(xla.SeedWords(1), 2))
+				}, xlatest.Tensor(random.SeedWords(1), 2))
 				want := xlatest.Flat[float32](t, out[0])
 				for i, of := range []string{"numbered skills", "policies"} {
 					xlatest.Close(t, what+": "+of, xlatest.Flat[float32](t, out[i+1]), want, 1e-5)

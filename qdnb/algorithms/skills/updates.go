@@ -7,7 +7,7 @@ import (
 
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/sac"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Updates holds the updates of a search without its environments, for timing. It is a pytree.
@@ -18,7 +18,7 @@ type Updates struct {
 
 // NewUpdates starts with new networks and a full buffer of random transitions, none of which ends
 // an episode.
-func NewUpdates(method Method, config sac.Config, rows int, key xla.Key) Updates {
+func NewUpdates(method Method, config sac.Config, rows int, key random.Key) Updates {
 	g, spec := key.Hi.Graph(), method.Env.Spec()
 	it := newIteration(method, config)
 	zeros := Zeros(g, shapes.Make(dtypes.Float32, rows))
@@ -42,7 +42,7 @@ func NewUpdates(method Method, config sac.Config, rows int, key xla.Key) Updates
 }
 
 // Run performs n updates and returns the mean critic and actor losses, scalars.
-func (u Updates) Run(method Method, config sac.Config, n int, key xla.Key) (Updates, []*Node) {
+func (u Updates) Run(method Method, config sac.Config, n int, key random.Key) (Updates, []*Node) {
 	it := newIteration(method, config)
 	it.updates = n
 	var f metrics

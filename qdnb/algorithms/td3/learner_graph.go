@@ -4,8 +4,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // TD3 is the algorithm for given network architectures. Its methods build graphs.
@@ -53,7 +53,7 @@ type learning = LearnerOf[[]nn.Network]
 // Start returns a learner before its first update with the given actor [1, N] (in PGA-MAP-Elites
 // the first individual of the initial population). The critics are initialised randomly; the
 // targets are copies.
-func (t TD3) Start(actor *Node, key xla.Key) Learner {
+func (t TD3) Start(actor *Node, key random.Key) Learner {
 	critic := t.Critic.Init(key.FoldInEach(Const(actor.Graph(), []int32{0, 1})))
 	return Learner{
 		Critic: critic, TargetCritic: critic, Actor: actor, TargetActor: actor,

@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // tiny returns the algorithm for small networks.
@@ -26,7 +27,7 @@ func tiny() TD3 {
 
 // bandit fills a buffer with episodes of one step. The reward of an action is its negative squared
 // distance to half the first component of the observation, so the best policy is known.
-func bandit(t TD3, key xla.Key, rows int) replay.Buffer {
+func bandit(t TD3, key random.Key, rows int) replay.Buffer {
 	g := key.Hi.Graph()
 	obs, action := key.FoldIn(0).Uniform(-1, 1, rows, 2), key.FoldIn(1).Uniform(-1, 1, rows, 1)
 	best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
@@ -39,7 +40,7 @@ func bandit(t TD3, key xla.Key, rows int) replay.Buffer {
 }
 
 // noWorker is the index of the only worker.
-func noWorker(key xla.Key) *Node { return Const(key.Hi.Graph(), int32(0)) }
+func noWorker(key random.Key) *Node { return Const(key.Hi.Graph(), int32(0)) }
 
 // With known best actions, the greedy actor and an individual that ascends the critic's gradient
 // come near them. The critics, whose targets are only rewards, come near the rewards.
@@ -47,7 +48,7 @@ func TestLearnsABandit(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			key := xla.KeyOf(in[0])
+			key := random.KeyOf(in[0])
 			buffer := bandit(td3, key.FoldIn(0), 1000)
 			first := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(key.Hi.Graph(),
 				shapes.Make(dtypes.Int32, 2), 0)))
@@ -62,7 +63,7 @@ func TestLearnsABandit(t *testing.T) {
 			}
 			return []*Node{off(Slice(first, AxisRange(0, 1))), off(l.Actor), off(child), losses.Critic,
 				losses.Actor}
-		}, xlatest.Tensor(xla.SeedWords(1), 2))
+		}, xlatest.Tensor(random.SeedWords(1), 2))
 		at := func(i int) float32 { return xlatest.Flat[float32](t, out[i])[0] }
 		if at(1) > 0.12 || at(2) > 0.12 || at(0) < 0.2 {
 			t.Errorf("the first actor is off by %.3f, the greedy one by %.3f, the climber by %.3f", at(0),
@@ -82,7 +83,7 @@ func TestLaws(t *testing.T) {
 		td3 := tiny()
 		td3.GreedyLearningRate = 2e-3
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			key := xla.KeyOf(in[0])
+			key := random.KeyOf(in[0])
 			g := key.Hi.Graph()
 			buffer := bandit(td3, key.FoldIn(0), 64)
 			rows := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, 14), 0)))
@@ -116,7 +117,7 @@ func TestLaws(t *testing.T) {
 				disturbed(running, MulScalar(clipped, 100)), disturbed(running, clipped),
 				ReduceAllMax(Abs(Sub(one.Critic, l.Critic))), ReduceAllMax(Abs(Sub(one.Actor, l.Actor))),
 			}
-		}, xlatest.Tensor(xla.SeedWords(2), 2))
+		}, xlatest.Tensor(random.SeedWords(2), 2))
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
 		if flat(0)[0] != flat(1)[0] || flat(0)[0] == 0 {
 			t.Errorf("the loss of terminal steps is %v, and %v with other next observations", flat(0),

@@ -14,11 +14,13 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // first returns a learner and an actor from a key.
-func (t TD3) first(key xla.Key) Learner {
+func (t TD3) first(key random.Key) Learner {
 	return t.Start(t.Actor.Init(key.FoldIn(1).FoldInEach(Const(key.Hi.Graph(), []int32{0}))),
 		key.FoldIn(2))
 }
@@ -31,14 +33,14 @@ func TestTrainIsUpdates(t *testing.T) {
 		program, err := xlatest.Compile(p, "train",
 			[]xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
 			func(in []*Node) []*Node {
-				key := xla.KeyOf(in[0])
+				key := random.KeyOf(in[0])
 				buffer, start := bandit(td3, key.FoldIn(0), 100), td3.first(key)
 				once, losses := td3.Train(start, buffer, key, 3)
 
 				type state struct {
 					Learner Learner
 					Buffer  replay.Buffer
-					Key     xla.Key
+					Key     random.Key
 					Loss    *Node
 				}
 				by := xla.For(key.Hi.Graph(), 3, state{start, buffer, key,
@@ -58,7 +60,7 @@ func TestTrainIsUpdates(t *testing.T) {
 		must.Do(err)
 		defer program.Free()
 		run := func(seed int64) []*tensors.Tensor {
-			values := must.Get(program.Run(xla.Sharded{xlatest.Tensor(xla.SeedWords(seed), 2)}))
+			values := must.Get(program.Run(xla.Sharded{xlatest.Tensor(random.SeedWords(seed), 2)}))
 			var out []*tensors.Tensor
 			for _, v := range values {
 				t.Cleanup(v.Free)
@@ -97,7 +99,7 @@ func TestLossesShowNaN(t *testing.T) {
 		scalar := xlatest.Input{Shape: shapes.Make(dtypes.Float32)}
 		program, err := xlatest.Compile(p, "nan", []xlatest.Input{scalar, scalar, scalar},
 			func(in []*Node) []*Node {
-				key := xla.NewKey(in[0].Graph(), 1)
+				key := random.NewKey(in[0].Graph(), 1)
 				buffer, l := bandit(td3, key.FoldIn(0), 32), td3.first(key)
 				poison := func(x, with *Node, column int) *Node { // [n, width]
 					return Add(x, Where(Equal(Iota(x.Graph(), x.Shape(), 1), ConstAs(x, column)), with,
@@ -140,7 +142,7 @@ func TestFormsOfCritics(t *testing.T) {
 			td3 := tiny()
 			td3.Critic = form
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				key := xla.KeyOf(in[0])
+				key := random.KeyOf(in[0])
 				buffer, l := bandit(td3, key.FoldIn(0), 100), td3.first(key)
 				batch := replay.Batch{Obs: xla.Rows(td3.Layout().Split(buffer.Rows).Obs,
 					Const(key.Hi.Graph(), int32(0)), td3.TransitionsBatchSize)}
@@ -150,7 +152,7 @@ func TestFormsOfCritics(t *testing.T) {
 				want, _ := adam.Update(l.Actor, Gradient(td3.policyLoss(l.Actor, l.Critic, batch), l.Actor)[0],
 					adam.Start(l.Actor))
 				return []*Node{td3.Vary(l.Actor, l.Critic, batch.Obs, noWorker(key), 1), want}
-			}, xlatest.Tensor(xla.SeedWords(1), 2))
+			}, xlatest.Tensor(random.SeedWords(1), 2))
 			xlatest.Close(t, name+": a varied actor", xlatest.Flat[float32](t, out[0]),
 				xlatest.Flat[float32](t, out[1]), 1e-5)
 		}
@@ -159,7 +161,7 @@ func TestFormsOfCritics(t *testing.T) {
 
 func TestTogether(t *testing.T) {
 	for m, want := range map[int]int{1: 1, 2: 2, 7: 7, 8: 8, 11: 1, 49: 7, 50: 5, 64: 8} {
-		if got := Together(xla.CPU, m); got != want || Together(xla.CUDA, m) != m {
+		if got := Together(backend.CPU, m); got != want || Together(backend.CUDA, m) != m {
 			t.Errorf("%d individuals are varied %d at a time, want %d", m, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // Losses are scalar means over the updates of a call. A NaN loss or a NaN parameter means that an
@@ -24,12 +25,12 @@ type Losses struct {
 //	if the step number is a multiple of policy_delay:
 //		one Adam step of the actor, on its value by the first critic before this update;
 //		the actor's target follows
-func (t TD3) Train(l Learner, buffer replay.Buffer, key xla.Key, steps int) (Learner, Losses) {
+func (t TD3) Train(l Learner, buffer replay.Buffer, key random.Key, steps int) (Learner, Losses) {
 	g := l.Step.Graph()
 	type state struct {
 		Learning learning
 		Buffer   replay.Buffer
-		Key      xla.Key
+		Key      random.Key
 		Sums     sums
 	}
 	end := xla.ForUnfused(g, steps, state{t.cut(l), buffer, key, none(g)},
@@ -51,7 +52,7 @@ const (
 )
 
 // draw draws the batch of a step.
-func (t TD3) draw(buffer replay.Buffer, key xla.Key) replay.Batch {
+func (t TD3) draw(buffer replay.Buffer, key random.Key) replay.Batch {
 	read := t.Layout().Split
 	if t.Read != nil {
 		read = t.Read

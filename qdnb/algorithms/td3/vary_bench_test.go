@@ -12,8 +12,8 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // BenchmarkVary is the policy-gradient variation of one individual and of the paper's 50, with the
@@ -32,7 +32,7 @@ func BenchmarkVary(b *testing.B) {
 			inputs := []xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)},
 				{Shape: shapes.Make(dtypes.Int32)}}
 			program, err := compile(p, "vary", inputs, func(in []*Node) []*Node {
-				key, worker := xla.KeyOf(in[0]), in[1]
+				key, worker := random.KeyOf(in[0]), in[1]
 				g, rows := key.Hi.Graph(), 10_000
 				full := Const(g, int32(rows))
 				zeros := Zeros(g, shapes.Make(dtypes.Float32, rows))
@@ -50,7 +50,7 @@ func BenchmarkVary(b *testing.B) {
 			must.Do(err)
 			defer program.Free()
 			seed, worker := p.Replicated(func() *tensors.Tensor {
-				return xlatest.Tensor(xla.SeedWords(0), 2)
+				return xlatest.Tensor(random.SeedWords(0), 2)
 			})[:workers], p.WorkerNumbers()[:workers]
 			for b.Loop() {
 				out := must.Get(program.Run(seed, worker))

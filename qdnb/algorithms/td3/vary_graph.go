@@ -7,15 +7,17 @@ import (
 
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // DrawObservations draws the observations for [TD3.Vary]: those of one batch of transitions per
 // step, [steps * B, observations].
-func (t TD3) DrawObservations(buffer replay.Buffer, key xla.Key, steps int) *Node {
+func (t TD3) DrawObservations(buffer replay.Buffer, key random.Key, steps int) *Node {
 	type state struct {
 		Buffer replay.Buffer
-		Key    xla.Key
+		Key    random.Key
 		Obs    *Node
 	}
 	batch := t.TransitionsBatchSize
@@ -71,8 +73,8 @@ func (t TD3) VaryTowards(parents, goals, critics, observations, worker *Node, to
 // XLA:CPU it is the largest divisor of m up to 8. A single individual leaves gaps between its
 // matrix products and does not share reads of the critic; with many, the parameters and their
 // moments do not fit the cache.
-func Together(kind xla.Kind, m int) int {
-	if kind != xla.CPU {
+func Together(kind backend.Kind, m int) int {
+	if kind != backend.CPU {
 		return m
 	}
 	together := 1

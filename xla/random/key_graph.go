@@ -1,4 +1,6 @@
-package xla
+// Package random draws random numbers from counter-based generators: the same numbers on every
+// backend, device and number of workers. [Key] draws in a graph, [Stream] on the host.
+package random
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package xla
+package backend
 
 import (
 	"archive/zip"
@@ -78,7 +78,7 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 
 // Without a C compiler the go command says that cgo is off, not what is undefined in go-xla.
 func TestWithoutCgo(t *testing.T) {
-	cmd := exec.Command("go", "build", "-o", os.DevNull, "../cmd/qdnb")
+	cmd := exec.Command("go", "build", "-o", os.DevNull, "../../cmd/qdnb")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if text := string(out); err == nil || !strings.Contains(text, "cgo_is_off_install_a_C_compiler") ||
@@ -135,4 +135,42 @@ func TestUnpack(t *testing.T) {
 		errtest.Want(t, checkHash(path, cpuHash), name+" has sha256 ")
 	}
 	errtest.Want(t, checkHash(filepath.Join(dir, "none.whl"), cpuHash), "pip did not leave none.whl")
+}
+
+func TestDevicesAreFound(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		kind Kind
+		want bool
+	}{
+		{"dev/nvidia0", CUDA, true}, {"dev/nvidiactl", CUDA, false}, {"dev/accel0", TPU, true},
+		{"dev/vfio/0", TPU, true}, {"dev/vfio/vfio", TPU, false}, {"dev/vfio/0", CUDA, false},
+	} {
+		root := t.TempDir()
+		path := filepath.Join(root, c.file)
+		must.Do(os.MkdirAll(filepath.Dir(path), 0o777))
+		must.Do(os.WriteFile(path, nil, 0o666))
+		if got := hasDevice(root, c.kind); got != c.want {
+			t.Errorf("with %s, a device of kind %s is found: %v", c.file, c.kind, got)
+		}
+	}
+}
+
+// A plugin gets only the flags that it knows, and the user's take precedence.
+func TestFlagsForGPUs(t *testing.T) {
+	const flag = "xla_gpu_deterministic_ops"
+	plugin := filepath.Join(t.TempDir(), "plugin.so")
+	write := func(text string) { must.Do(os.WriteFile(plugin, []byte(text), 0o666)) }
+	for _, c := range []struct{ plugin, before, after string }{
+		{"another plugin", "", ""},
+		{strings.Repeat("x", 1<<20-10) + flag + "...", "", "--" + flag + "=true"},
+		{flag, "--" + flag + "=false", "--" + flag + "=false"},
+	} {
+		t.Setenv("XLA_FLAGS", c.before)
+		write(c.plugin)
+		setFlags(CUDA, plugin)
+		if got := os.Getenv("XLA_FLAGS"); got != c.after {
+			t.Errorf("flags %q become %q, not %q", c.before, got, c.after)
+		}
+	}
 }

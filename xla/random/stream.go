@@ -1,4 +1,4 @@
-package xla
+package random
 
 import "math/bits"
 

@@ -1,4 +1,4 @@
-package xla_test
+package random_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 const million = 1_000_000
@@ -17,7 +17,7 @@ const million = 1_000_000
 // Moments are within five standard errors, and the Kolmogorov-Smirnov distance is below its 99.9 %
 // quantile.
 func TestNormalIsNormal(t *testing.T) {
-	x := draw[float32](t, xlatest.Best(t), 3, func(k xla.Key) *Node { return k.Normal(million) })
+	x := draw[float32](t, xlatest.Best(t), 3, func(k random.Key) *Node { return k.Normal(million) })
 	slices.Sort(x)
 	var moments [5]float64
 	distance := 0.0
@@ -100,9 +100,9 @@ func TestWordsAreUniform(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
 			check(t, "a stream", draw[uint32](t, xlatest.Best(t), 4,
-				func(k xla.Key) *Node { return hash.graph(k, 1<<19) }))
+				func(k random.Key) *Node { return hash.graph(k, 1<<19) }))
 			rows := draw[uint32](t, xlatest.Best(t), 4,
-				func(k xla.Key) *Node { return Transpose(hash.graph(rowKeys(k, 0, 1<<18), 1<<18, 4), 0, 1) })
+				func(k random.Key) *Node { return Transpose(hash.graph(rowKeys(k, 0, 1<<18), 1<<18, 4), 0, 1) })
 			check(t, "first words of neighbouring rows", rows[:1<<18])
 			check(t, "fourth words of neighbouring rows", rows[3<<18:])
 			for _, lo := range steps {
@@ -139,17 +139,17 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 			t.Errorf("%s: correlated by %.1f standard errors", what, c)
 		}
 	}
-	for name, f := range map[string]func(k xla.Key, dims ...int) *Node{
-		"uniform":       func(k xla.Key, dims ...int) *Node { return k.Uniform(0, 1, dims...) },
-		"normal":        xla.Key.Normal,
-		"normal's size": func(k xla.Key, dims ...int) *Node { return Abs(k.Normal(dims...)) },
+	for name, f := range map[string]func(k random.Key, dims ...int) *Node{
+		"uniform":       func(k random.Key, dims ...int) *Node { return k.Uniform(0, 1, dims...) },
+		"normal":        random.Key.Normal,
+		"normal's size": func(k random.Key, dims ...int) *Node { return Abs(k.Normal(dims...)) },
 	} {
-		x := draw[float32](t, p, 5, func(k xla.Key) *Node { return f(k, million) })
+		x := draw[float32](t, p, 5, func(k random.Key) *Node { return f(k, million) })
 		for _, lag := range []int{1, 2, 3, 4, 8, 16, 64, 256, 1024} {
 			check(name+": words of a stream", x[lag:], x[:len(x)-lag])
 		}
-		rows := draw[float32](t, p, 5, func(k xla.Key) *Node { return f(rowKeys(k, 0, 10), 10, columns) })
-		folded := draw[float32](t, p, 5, func(k xla.Key) *Node {
+		rows := draw[float32](t, p, 5, func(k random.Key) *Node { return f(rowKeys(k, 0, 10), 10, columns) })
+		folded := draw[float32](t, p, 5, func(k random.Key) *Node {
 			return Stack([]*Node{f(k, columns), f(k.FoldIn(0), columns), f(k.FoldIn(1), columns),
 				f(k.FoldIn(0).FoldIn(0), columns)}, 0)
 		})
@@ -161,10 +161,10 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 			check(name+": a key and those derived from it", folded[i*columns:(i+1)*columns],
 				folded[(i+1)*columns:(i+2)*columns])
 		}
-		next := draw[float32](t, p, 6, func(k xla.Key) *Node { return f(k, million) })
+		next := draw[float32](t, p, 6, func(k random.Key) *Node { return f(k, million) })
 		check(name+": neighbouring seeds", x, next)
 		check(name+": neighbouring seeds, rows", rows,
-			draw[float32](t, p, 6, func(k xla.Key) *Node { return f(rowKeys(k, 0, 10), 10, columns) }))
+			draw[float32](t, p, 6, func(k random.Key) *Node { return f(rowKeys(k, 0, 10), 10, columns) }))
 	}
 }
 
@@ -173,7 +173,7 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 func TestRowsOfNormalsAreIndependent(t *testing.T) {
 	const rows, columns = 512, 4096
 	x := draw[float32](t, xlatest.Best(t), 7,
-		func(k xla.Key) *Node { return rowKeys(k, 0, rows).Normal(rows, columns) })
+		func(k random.Key) *Node { return rowKeys(k, 0, rows).Normal(rows, columns) })
 	row := func(i int) []float32 { return x[i*columns : (i+1)*columns] }
 	check := func(what string, scores []float64) {
 		t.Helper()

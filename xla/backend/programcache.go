@@ -1,4 +1,4 @@
-package xla
+package backend
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/qdnb/xla/diskcache"
+	"example.com/qdnb/xla/backend/diskcache"
 )
 
 // ProgramsEnv names the environment variable that turns the cache of compiled programs off ("off")

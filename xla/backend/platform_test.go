@@ -1,4 +1,4 @@
-package xla
+package backend
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -191,8 +190,5 @@ func TestNamesOfPlugins(t *testing.T) {
 		Plugin: "/a.so"}); got.Name() != "xla:cuda" || !strings.HasPrefix(got.String(),
 		"XLA on CUDA") || !strings.Contains(got.String(), "2 workers") {
 		t.Errorf("%s, %s", got.Name(), got)
-	}
-	if runtime.NumCPU() < platformsUnderTest(t)[0].Workers && platformsUnderTest(t)[0].Kind == CPU {
-		t.Error("more workers than cores")
 	}
 }

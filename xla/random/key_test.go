@@ -1,4 +1,4 @@
-package xla_test
+package random_test
 
 import (
 	"math"
@@ -15,19 +15,20 @@ import (
 
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // draw computes a random array from the root key of a seed.
 func draw[T gotype.Supported](t *testing.T, p *xla.Platform, seed int64,
-	f func(key xla.Key) *Node) []T {
+	f func(key random.Key) *Node) []T {
 	t.Helper()
-	out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{f(xla.KeyOf(in[0]))} },
-		tensors.FromValue(xla.SeedWords(seed)))
+	out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{f(random.KeyOf(in[0]))} },
+		tensors.FromValue(random.SeedWords(seed)))
 	return xlatest.Flat[T](t, out[0])
 }
 
 // rowKeys returns the keys of rows first, first+1, ...
-func rowKeys(key xla.Key, first, rows int) xla.Key {
+func rowKeys(key random.Key, first, rows int) random.Key {
 	return key.FoldInEach(AddScalar(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, rows), 0),
 		int32(first)))
 }
@@ -37,7 +38,7 @@ func TestThreefryKnownAnswers(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		const all = math.MaxUint32
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			x0, x1 := xla.Threefry(in[2], in[3], in[0], in[1], 20)
+			x0, x1 := random.Threefry(in[2], in[3], in[0], in[1], 20)
 			return []*Node{x0, x1}
 		}, tensors.FromValue([]uint32{0, all, 0x243f6a88}),
 			tensors.FromValue([]uint32{0, all, 0x85a308d3}),
@@ -52,8 +53,8 @@ func TestThreefryKnownAnswers(t *testing.T) {
 
 func TestKeysAreTheSameHoweverTheSeedIsGiven(t *testing.T) {
 	for _, seed := range []int64{0, 1, -1, math.MaxInt64, math.MinInt64, 1 << 40} {
-		f := func(key xla.Key) *Node { return key.Bits(5) }
-		constant := func(key xla.Key) *Node { return f(xla.NewKey(key.Hi.Graph(), seed)) }
+		f := func(key random.Key) *Node { return key.Bits(5) }
+		constant := func(key random.Key) *Node { return f(random.NewKey(key.Hi.Graph(), seed)) }
 		if a, b := draw[uint32](t, xlatest.Best(t), seed, f),
 			draw[uint32](t, xlatest.Best(t), 0, constant); !slices.Equal(a, b) {
 			t.Errorf("seed %d: %v as an input, %v as a constant", seed, a, b)
@@ -64,18 +65,18 @@ func TestKeysAreTheSameHoweverTheSeedIsGiven(t *testing.T) {
 // The pure Go backend and XLA draw the same numbers.
 func TestRandomIsTheSameOnEveryBackend(t *testing.T) {
 	best, pure := xlatest.Best(t), xlatest.Pure(t)
-	for name, key := range map[string]func(xla.Key) xla.Key{
-		"scalar key": func(k xla.Key) xla.Key { return k },
-		"row keys":   func(k xla.Key) xla.Key { return rowKeys(k, 3, 50).FoldIn(9) },
+	for name, key := range map[string]func(random.Key) random.Key{
+		"scalar key": func(k random.Key) random.Key { return k },
+		"row keys":   func(k random.Key) random.Key { return rowKeys(k, 3, 50).FoldIn(9) },
 	} {
-		if a, b := draw[uint32](t, best, 11, func(k xla.Key) *Node { return key(k).Bits(50, 2000) }),
-			draw[uint32](t, pure, 11, func(k xla.Key) *Node {
+		if a, b := draw[uint32](t, best, 11, func(k random.Key) *Node { return key(k).Bits(50, 2000) }),
+			draw[uint32](t, pure, 11, func(k random.Key) *Node {
 				return key(k).Bits(50, 2000)
 			}); !slices.Equal(a, b) {
 			t.Errorf("%s: Bits differ", name)
 		}
 		for _, limits := range [][2]float64{{0, 1}, {-1, -0.7}, {-0.1, 0.1}, {3, 1000}} {
-			uniform := func(k xla.Key) *Node { return key(k).Uniform(limits[0], limits[1], 50, 2000) }
+			uniform := func(k random.Key) *Node { return key(k).Uniform(limits[0], limits[1], 50, 2000) }
 			a, b := draw[float32](t, best, 11, uniform), draw[float32](t, pure, 11, uniform)
 			if !slices.Equal(a, b) {
 				t.Errorf("%s: Uniform %v differs", name, limits)
@@ -86,7 +87,7 @@ func TestRandomIsTheSameOnEveryBackend(t *testing.T) {
 				t.Errorf("%s: Uniform %v drew from %g to %g", name, limits, low, high)
 			}
 		}
-		normal := func(k xla.Key) *Node { return key(k).Normal(50, 2000) }
+		normal := func(k random.Key) *Node { return key(k).Normal(50, 2000) }
 		xlatest.Close(t, name+": Normal", draw[float32](t, best, 11, normal),
 			draw[float32](t, pure, 11, normal), 6e-6)
 	}
@@ -98,9 +99,9 @@ func TestStreamsDrawWhatKeysDraw(t *testing.T) {
 		for _, seed := range []int64{0, 4, -1, math.MinInt64 + 12345} {
 			for _, name := range []int{0, 1, 7, math.MaxInt32} {
 				want := draw[float32](t, p, seed,
-					func(k xla.Key) *Node { return k.FoldIn(name).FoldIn(3).Uniform(0, 1, 1000) })
+					func(k random.Key) *Node { return k.FoldIn(name).FoldIn(3).Uniform(0, 1, 1000) })
 				got := make([]float32, 1000)
-				xla.NewStream(seed).FoldIn(name).FoldIn(3).Uniform(got)
+				random.NewStream(seed).FoldIn(name).FoldIn(3).Uniform(got)
 				if !slices.Equal(got, want) {
 					t.Errorf("stream %d of seed %d differs", name, seed)
 				}
@@ -113,7 +114,7 @@ func TestStreamsDrawWhatKeysDraw(t *testing.T) {
 func TestARowDependsOnItsKeyAlone(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		words := func(first, rows, columns int) []uint32 {
-			return draw[uint32](t, p, 8, func(k xla.Key) *Node {
+			return draw[uint32](t, p, 8, func(k random.Key) *Node {
 				return rowKeys(k, first, rows).Bits(rows, columns)
 			})
 		}
@@ -126,7 +127,7 @@ func TestARowDependsOnItsKeyAlone(t *testing.T) {
 		}
 		// No word appears twice among streams of different names; a coincidence has a chance of 1 in
 		// 1400.
-		streams := draw[uint32](t, p, 8, func(k xla.Key) *Node {
+		streams := draw[uint32](t, p, 8, func(k random.Key) *Node {
 			return Stack([]*Node{k.Bits(500), k.FoldIn(0).Bits(500), k.FoldIn(1).Bits(500),
 				k.FoldIn(1).FoldIn(0).Bits(500),
 				k.FoldIn(0).FoldIn(1).Bits(500)}, 0)
@@ -146,7 +147,7 @@ func TestAccuracyOfTailQuantile(t *testing.T) {
 		n[i] = float32(math.Exp2(31 * float64(i) / (size - 1))) // 1 .. 2^31
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{xla.TailQuantile(in[0])} },
+		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{random.TailQuantile(in[0])} },
 			tensors.FromValue(n))
 		worst, at := 0.0, 0
 		for i, got := range xlatest.Flat[float32](t, out[0]) {
@@ -176,10 +177,10 @@ func splitMix(first, second, index uint32) uint32  { return mix(index*(second|1)
 
 var hashes = map[string]struct {
 	plain func(first, second, index uint32) uint32
-	graph func(k xla.Key, dims ...int) *Node
+	graph func(k random.Key, dims ...int) *Node
 }{
-	"Bits":         {twoRounds, xla.Key.Bits},
-	"SplitMixBits": {splitMix, xla.SplitMixBits},
+	"Bits":         {twoRounds, random.Key.Bits},
+	"SplitMixBits": {splitMix, random.SplitMixBits},
 }
 
 func TestWordsAreTheHashesOfTheirIndex(t *testing.T) {
@@ -188,10 +189,10 @@ func TestWordsAreTheHashesOfTheirIndex(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for name, hash := range hashes {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				key, scalar := xla.Key{Hi: in[0], Lo: in[1]}, xla.Key{Hi: in[2], Lo: in[3]}
+				key, scalar := random.Key{Hi: in[0], Lo: in[1]}, random.Key{Hi: in[2], Lo: in[3]}
 				first, second := key.Hi, key.Lo
 				if name == "SplitMixBits" {
-					first, second = xla.Threefry(key.Hi, key.Lo, OnesLike(key.Hi), ZerosLike(key.Hi), 20)
+					first, second = random.Threefry(key.Hi, key.Lo, OnesLike(key.Hi), ZerosLike(key.Hi), 20)
 				}
 				return []*Node{first, second, hash.graph(key, 4, 100), hash.graph(scalar, 10, 10)}
 			}, tensors.FromValue(hi), tensors.FromValue(lo), tensors.FromScalar(hi[2]),
