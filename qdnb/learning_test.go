@@ -64,8 +64,8 @@ func TestMapElitesMatchesQDaxAtGeneration100(t *testing.T) {
 }
 
 // The paper's level on pointmaze: max fitness about -25, QD score about 4.2e5, after some 6400
-// generations there. The generation at which the room at the top left is found varies by seed
-// (ARCHITECTURE.md has the numbers); seed 0 finds it near generation 1100.
+// generations there. The generation at which the room at the top left is found varies by seed;
+// seed 0 finds it near generation 1100.
 func TestMapElitesReachesThePaperOnPointmaze(t *testing.T) {
 	long(t)
 	s := train(t, qdnb.Spec{Seed: 0, Budget: qdnb.Generations(2000)}).Status
@@ -92,7 +92,7 @@ func TestSACSolvesPointmaze(t *testing.T) {
 // Medians of three seeds after 30 generations of 100 on walker-uni. Twelve seeds of QDax's
 // MAP-Elites end with a max fitness of 222 to 297, a coverage of 33 to 48 % (42.8 on average) and a
 // QD score of 1.42 to 2.23e5; two of its PGA-MAP-Elites at 337 and 244, 57.9 and 47.6 %, 2.64 and
-// 2.07e5 (ARCHITECTURE.md has ours).
+// 2.07e5.
 func TestWalkerMatchesQDaxAtGeneration30(t *testing.T) {
 	long(t)
 	for _, algorithm := range []string{"pga-map-elites", "map-elites"} {

@@ -30,8 +30,7 @@ type CVT struct {
 }
 
 // DefaultCVT returns the tessellation of the paper's repertoires. The seed is one of six that were
-// tried: with some seeds, pointmaze's upper room stays empty for thousands of generations
-// (ARCHITECTURE.md has the numbers).
+// tried: with some seeds, pointmaze's upper room stays empty for thousands of generations.
 func DefaultCVT() CVT { return CVT{1024, 50_000, 4} }
 
 // Limits of the sizes. A larger value is probably a typo, and would not fit in memory.

@@ -8,7 +8,7 @@ import (
 )
 
 // Seconds of work on two cores of a Xeon with AVX-512, with the paper's networks, from the
-// measurements in docs/performance.md and ARCHITECTURE.md.
+// measurements in docs/performance.md.
 const (
 	td3Update        = 2.84e-3
 	sacUpdate        = 4.29e-3
