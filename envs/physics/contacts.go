@@ -122,10 +122,18 @@ func (s *System) prepareContacts() {
 			}
 			for _, ca := range a.Colliders {
 				for _, cb := range b.Colliders {
+					if !ca.meets(cb) {
+						continue
+					}
 					c := contact{a: ia, b: ib, center: ca.Position.rounded(), half: ca.half(),
 						radius:   f32(ca.Radius),
 						friction: f32(ca.Friction) * f32(cb.Friction), elasticity: f32(ca.Elastic) * f32(cb.Elastic)}
 					switch {
+					case cb.Shape == Plane && ca.Shape == Box:
+						for _, corner := range ca.points() {
+							c.center, c.half, c.radius = corner.at, Vec{}, 0
+							planes = append(planes, c)
+						}
 					case cb.Shape == Plane:
 						for _, end := range []float64{-1, 1} {
 							both := ca.End == 0 && (end == 1 || c.half != Vec{}) // the ends of a sphere are one
@@ -136,8 +144,9 @@ func (s *System) prepareContacts() {
 							}
 						}
 					case b.Fixed:
-						c.otherCenter = cb.Position.rounded().plus(s.fixed[ib].position)
-						c.other, c.otherRadius = cb.half(), f32(cb.Radius)
+						at := s.fixed[ib]
+						c.otherCenter = at.rotation.rotate(cb.Position.rounded()).plus(at.position)
+						c.other, c.otherRadius = at.rotation.rotate(cb.half()), f32(cb.Radius)
 						if n := len(walls); m.Dynamics != Spring || n == 0 || !walls[n-1].repeats(c) {
 							walls = append(walls, c)
 						}
@@ -271,27 +280,39 @@ func (s *System) roundSet(plane bool, rounds ...round) contactSet {
 	return set
 }
 
-// pairs makes one set per contact between two moving bodies.
-func (s *System) pairs(list []contact) []contactSet {
-	var sets []contactSet
-	for _, c := range list {
-		set := s.contactSet([]contact{c})
-		b := s.sideOf(c.b)
-		set.a, set.b, set.present = s.sideOf(c.a), &b, mask{known(1)}
-		sets = append(sets, set)
+// pairs makes sets of the contacts between moving bodies, one per pair of levels.
+func (s *System) pairs(list []contact) (sets []contactSet) {
+	levels := func(c contact) [2]int {
+		return [2]int{s.place[s.model.Bodies[c.a].Name].level, s.place[s.model.Bodies[c.b].Name].level}
+	}
+	for len(list) > 0 {
+		var now, later []contact
+		a, b := levelRows{level: levels(list[0])[0]}, levelRows{level: levels(list[0])[1]}
+		for _, c := range list {
+			if levels(c) != levels(list[0]) {
+				later = append(later, c)
+				continue
+			}
+			now = append(now, c)
+			s.addRow(&a, c.a)
+			s.addRow(&b, c.b)
+		}
+		set, other := s.contactSet(now), s.side([]levelRows{b})
+		set.a, set.b, set.present = s.side([]levelRows{a}), &other, mask{constant(len(now), 1)}
+		sets, list = append(sets, set), later
 	}
 	return sets
 }
 
-func (s *System) sideOf(body int) side {
-	at := s.place[s.model.Bodies[body].Name]
+// addRow adds a body of the level.
+func (s *System) addRow(part *levelRows, body int) {
 	var copies []int
-	for row, other := range s.levels[at.level].body {
+	for row, other := range s.levels[part.level].body {
 		if other == body {
 			copies = append(copies, row)
 		}
 	}
-	return s.side([]levelRows{{at.level, []int{at.row}, [][]int{copies}}})
+	part.rows, part.to = append(part.rows, copies[0]), append(part.to, copies)
 }
 
 // side adds the bodies' weights to parts.
@@ -306,7 +327,7 @@ func (s *System) side(parts []levelRows) side {
 				Vec{w.inertia.x.known[row], w.inertia.y.known[row], w.inertia.z.known[row]})
 		}
 	}
-	return side{parts, weights{known(mass...), vectors(inertia...)}}
+	return side{parts, weights{known(mass...), vectors(inertia...), s.model.PrincipalAxes, nil}}
 }
 
 // obstacle returns the index of a fixed body in s.obstacles and adds it if it is new.
@@ -369,7 +390,7 @@ func (s *System) contactSet(list []contact) contactSet {
 		}),
 		otherWeights: weights{
 			column(func(c contact) float64 { return other(c).inverseMass() }),
-			points(func(c contact) Vec { return other(c).inverseInertia() }),
+			points(func(c contact) Vec { return other(c).inverseInertia() }), false, nil,
 		},
 	}
 }

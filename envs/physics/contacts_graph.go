@@ -3,11 +3,12 @@ package physics
 // contactPoint holds the contact points of a set and the bodies in contact.
 type contactPoint struct {
 	*contactSet
-	one, other    bodies // the two bodies; other is set only if it moves
-	pos           vector // in the world
-	arm, otherArm vector // from the centres of the bodies
-	normal        vector // of the other surface
-	penetration   num    // positive where the two overlap
+	one, other      bodies // the two bodies; other is set only if it moves
+	weights, others weights
+	pos             vector // in the world
+	arm, otherArm   vector // from the centres of the bodies
+	normal          vector // of the other surface
+	penetration     num    // positive where the two overlap
 }
 
 // findContacts finds the contact points of a group. If whole is set it also materializes their
@@ -29,8 +30,9 @@ func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
 
 // findContacts finds the contact points of a set (brax/physics/colliders.py).
 func (c *contactSet) findContacts(all limbs) contactPoint {
-	m := contactPoint{contactSet: c, one: c.a.of(all)}
+	m := contactPoint{contactSet: c, one: c.a.of(all), others: c.otherWeights}
 	turn := m.one.rot.rotation()
+	m.weights = c.a.weights.in(turn)
 	if c.plane {
 		m.normal = vector{c.radius.zero(), c.radius.zero(), constant(c.radius.rows, 1)}
 		m.arm = turn.of(c.center).minus(m.normal.by(c.radius))
@@ -42,6 +44,7 @@ func (c *contactSet) findContacts(all limbs) contactPoint {
 	if c.b != nil {
 		m.other = c.b.of(all)
 		otherTurn := m.other.rot.rotation()
+		m.others = c.b.weights.in(otherTurn)
 		otherCenter, otherHalf = m.other.pos.plus(otherTurn.of(otherCenter)), otherTurn.of(otherHalf)
 	}
 	center, half := m.one.pos.plus(turn.of(c.center)), turn.of(c.half)
@@ -296,15 +299,7 @@ func average(rows int, many bool, epsilon float64, contributions []contribution)
 
 // impulse is the velocity change of bodies by an impulse p at arm from their centres.
 func impulse(p, arm vector, w weights) twist {
-	return twist{p.by(w.mass), arm.cross(p).times(w.inertia)}
-}
-
-// others returns the weights of the bodies on the other side.
-func (m contactPoint) others() weights {
-	if m.b != nil {
-		return m.b.weights
-	}
-	return m.otherWeights
+	return twist{p.by(w.mass), w.turnedBy(arm.cross(p))}
 }
 
 // overlapping masks the contacts whose bodies overlap.

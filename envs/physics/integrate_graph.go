@@ -95,16 +95,8 @@ func (s *System) applyImpulse(all limbs, p twists) limbs {
 
 // freeze sets the velocities along and about frozen axes to 0, and all velocities of fixed bodies.
 func (s *System) freeze(l int, b bodies) bodies {
-	frozen := s.model.Frozen
-	stop := func(v vector, frozen [3]bool) vector {
-		for axis, component := range []*num{&v.x, &v.y, &v.z} {
-			if frozen[axis] {
-				*component = component.zero()
-			}
-		}
-		return v
-	}
-	mobile := s.levels[l].mobile
-	b.vel, b.ang = stop(b.vel, frozen.Position).by(mobile), stop(b.ang, frozen.Rotation).by(mobile)
+	free := s.levels[l].free
+	b.vel = b.vel.times(vector{free[0], free[1], free[2]})
+	b.ang = b.ang.times(vector{free[3], free[4], free[5]})
 	return b
 }

@@ -2,7 +2,6 @@ package physics
 
 import (
 	"math"
-	"slices"
 )
 
 // jointGroup holds the joints below a level that have the same number of axes, one row per joint.
@@ -23,25 +22,39 @@ type jointGroup struct {
 	lower, upper              []num     // limits of each axis, rad
 	damping                   num
 
-	stiffness, springDamping, limitStrength num
+	stiffness, springDamping, limitStrength, alignment num
 
 	strength []num   // torque of an action of 1 about each axis; 0 without an actuator
+	servo    []servo // of each axis
 	action   [][]int // index of that action
 
 	parentWeights, childWeights weights
 	reference                   []quat // the child's rotation in the parent's frame at angle 0
 }
 
+// servo holds what drives axes beside actions; see [Servo] and [Passive].
+type servo struct {
+	bias, stiffness, damping, low, high num
+	target                              num  // 1 if actions are angles
+	motor                               mask // whether the actuator stops at limits
+	spring, rest, damper                num
+}
+
+// axisDrive is the actuator of a joint's axis.
+type axisDrive struct {
+	*Actuator
+	action int // index of its action
+}
+
 // jointRow is a row of a jointGroup under construction.
 type jointRow struct {
 	Joint
-	angle          int     // index of the joint's first angle
-	strength       float64 // of its actuator
-	action         int     // index of the actuator's first action
-	parents        int     // level of the parent; the child's is one more
-	parent, child  int     // rows in these levels
-	first          bool    // whether the child is the first copy of its body
-	copiesOfParent []int   // rows
+	angle          int          // index of the joint's first angle
+	drives         [3]axisDrive // of each axis, if it has an actuator
+	parents        int          // level of the parent; the child's is one more
+	parent, child  int          // rows in these levels
+	first          bool         // whether the child is the first copy of its body
+	copiesOfParent []int        // rows
 }
 
 // jointRows lists the joints below each level, and counts angles and actions.
@@ -52,12 +65,14 @@ func (s *System) jointRows() (rows []jointRow) {
 		byChild[m.Body(j.Child)] = jointRow{Joint: j, angle: s.dofs}
 		s.dofs += len(j.Limits)
 	}
-	for _, a := range m.Actuators {
-		j := m.Joints[slices.IndexFunc(m.Joints, func(j Joint) bool { return j.Name == a.Joint })]
-		known := byChild[m.Body(j.Child)]
-		known.strength, known.action = f32(a.Strength), s.actions
-		byChild[m.Body(j.Child)] = known
-		s.actions += len(j.Limits)
+	for i, a := range m.Actuators {
+		child := m.Body(m.Joints[m.joint(a.Joint)].Child)
+		row := byChild[child]
+		for _, axis := range a.axes(row.Joint) {
+			row.drives[axis] = axisDrive{&m.Actuators[i], s.actions}
+			s.actions++
+		}
+		byChild[child] = row
 	}
 	for l := range s.levels[1:] {
 		parents, children := s.levels[l], s.levels[l+1]
@@ -141,17 +156,31 @@ func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
 		h.upper = append(h.upper,
 			column(func(j Joint) float64 { return f32(j.Limits[axis][1]) * degree }))
 		strength, actions := make([]float64, len(list)), make([]int, len(list))
+		servos := make([][10]float64, len(list))
 		for row, j := range list {
-			strength[row] = j.strength
-			if j.strength != 0 {
-				actions[row] = j.action + axis
-			}
+			strength[row], actions[row], servos[row] = j.drive(axis)
 		}
 		h.strength, h.action = append(h.strength, known(strength...)), append(h.action, actions)
+		var s servo
+		for i, c := range []*num{&s.bias, &s.stiffness, &s.damping, &s.low, &s.high, &s.target, &s.motor.num,
+			&s.spring, &s.rest, &s.damper} {
+			values := make([]float64, len(list))
+			for row := range list {
+				values[row] = servos[row][i]
+			}
+			*c = known(values...)
+		}
+		h.servo = append(h.servo, s)
 	}
 	h.damping = column(func(j Joint) float64 { return f32(j.Damping) })
 	h.stiffness = column(func(j Joint) float64 { return f32(j.Stiffness) })
 	h.springDamping = column(Joint.springDamping)
+	h.alignment = column(func(j Joint) float64 {
+		if j.Alignment == 0 {
+			return f32(j.Stiffness)
+		}
+		return f32(j.Alignment)
+	})
 	h.limitStrength = column(func(j Joint) float64 {
 		if j.LimitStrength == 0 {
 			return f32(j.Stiffness)
@@ -163,14 +192,57 @@ func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
 	return h
 }
 
+// drive returns the strength and action of an axis, and the fields of its servo.
+func (j jointRow) drive(axis int) (strength float64, action int, s [10]float64) {
+	s[3], s[4], s[6] = -largest, largest, 1
+	if a := j.drives[axis]; a.Actuator != nil {
+		if strength = f32(a.Strength); strength != 0 {
+			action = a.action
+		}
+		if servo := a.Servo; servo != nil {
+			s[0], s[1], s[2], s[6] = f32(servo.Bias), f32(servo.Stiffness), f32(servo.Damping), 0
+			if servo.MinTorque != 0 || servo.MaxTorque != 0 {
+				s[3], s[4] = f32(servo.MinTorque), f32(servo.MaxTorque)
+			}
+			if servo.Target {
+				s[5], strength = 1, f32(strength*degree)
+			}
+		}
+	}
+	if axis < len(j.Passive) {
+		p := j.Passive[axis]
+		s[7], s[8], s[9] = f32(p.Stiffness), f32(p.Rest)*degree, f32(p.Damping)
+	}
+	return strength, action, s
+}
+
 // weights holds the inverse masses and inertias of bodies.
 type weights struct {
-	mass    num
-	inertia vector
+	mass      num
+	inertia   vector
+	principal bool // whether the inertia is about the bodies' axes
+	turn      *rotation
+}
+
+// in returns the weights of bodies with a rotation.
+func (w weights) in(turn rotation) weights {
+	if w.principal {
+		w.turn = &turn
+	}
+	return w
+}
+
+// turnedBy is the angular acceleration by a torque, or the change of velocity by an angular impulse.
+func (w weights) turnedBy(torque vector) vector {
+	if w.turn == nil {
+		return torque.times(w.inertia)
+	}
+	inBody := vector{w.turn.x.dot(torque), w.turn.y.dot(torque), w.turn.z.dot(torque)}
+	return w.turn.of(inBody.times(w.inertia))
 }
 
 func (l level) weights(rows []int) weights {
-	return weights{l.inverseMass.take(rows...), l.inverseInertia.take(rows...)}
+	return weights{l.inverseMass.take(rows...), l.inverseInertia.take(rows...), l.principal, nil}
 }
 
 // springDamping is the joint's SpringDamping. The default is a multiple of the square root of its

@@ -1,6 +1,8 @@
 package physics
 
 import (
+	"math"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
@@ -15,6 +17,8 @@ type jointState struct {
 	parentArm, childArm vector // from the bodies' centres to the joint, in the world frame
 	axes                []vector
 	angles              []num // about the axes, rad
+
+	parentWeights, childWeights weights
 }
 
 // state computes the axes and angles of a group's joints.
@@ -38,6 +42,7 @@ func (h *jointGroup) bodies(all limbs) jointState {
 		children: all[h.children].take(h.childRow...)}
 	j.parentTurn, j.childTurn = j.parents.rot.rotation(), j.children.rot.rotation()
 	j.parentArm, j.childArm = j.parentTurn.of(h.parentOffset), j.childTurn.of(h.childOffset)
+	j.parentWeights, j.childWeights = h.parentWeights.in(j.parentTurn), h.childWeights.in(j.childTurn)
 	return j
 }
 
@@ -71,7 +76,7 @@ func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 	if j.jointGroup.axes == 1 {
 		from, to := j.parentAxis(2), j.childAxis(2)
 		materializeVectors(&first, &from, &to)
-		return []vector{first}, []num{signedAngle(first, from, to)}
+		return []vector{first}, []num{j.unwrap(0, signedAngle(first, from, to))}
 	}
 	two, three := j.childAxis(1), j.childAxis(2)
 	line, bend := j.lineOfNodes(epsilon)
@@ -82,6 +87,18 @@ func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 	}
 	phi := signedAngle(three.neg(), two, line)
 	return []vector{first, two, three}, []num{psi, theta, phi}
+}
+
+// unwrap adds turns to angles about axis i, between -180 and 180 degrees, of joints whose limits are
+// beyond these: their angles are within half a turn of the middle.
+func (j jointState) unwrap(i int, angle num) num {
+	const half = math.Pi * (1 + 1e-6) // limits are rounded
+	if !j.lower[i].below(-half).or(j.upper[i].above(half)).num.any() {
+		return angle
+	}
+	middle := j.lower[i].plus(j.upper[i]).scale(0.5)
+	turns := angle.minus(middle).scale(1 / (2 * math.Pi)).add(0.5).floor()
+	return angle.minus(turns.scale(2 * math.Pi))
 }
 
 // jointAngles returns the angles and velocities of the joints, in the order of the model.
@@ -107,7 +124,8 @@ func (s *System) jointAngles(all limbs) (angles, velocities num) {
 
 // drive holds the external inputs of a control step: actuator torques and gravity.
 type drive struct {
-	torques [][]num // actuator torques for each group of joints and each of its axes
+	torques [][]num // of the actions on the parents, for each group of joints and each of its axes
+	thrusts []num   // force or torque of each of the system's thrusters
 	gravity *Node   // multiplier of gravity in each copy, [B]; nil: 1
 	// everyWall is an int32 scalar: 0 skips the walls that are far; nil is 1.
 	everyWall *Node
@@ -116,13 +134,17 @@ type drive struct {
 // carriedDrive is a drive as a pytree that loops can carry.
 type carriedDrive struct {
 	Torques [][]*Node // [rows * B] for each axis of each group of joints
+	Thrusts []*Node   // [B] each
 	Gravity *Node     // [B], or nil
 	// EveryWall is an int32 scalar, or nil.
 	EveryWall *Node
 }
 
 func (d drive) carry(g *Graph, batch int) carriedDrive {
-	c := carriedDrive{make([][]*Node, len(d.torques)), d.gravity, d.everyWall}
+	c := carriedDrive{make([][]*Node, len(d.torques)), nil, d.gravity, d.everyWall}
+	for _, thrust := range d.thrusts {
+		c.Thrusts = append(c.Thrusts, thrust.node)
+	}
 	for i, axes := range d.torques {
 		for _, torque := range axes {
 			c.Torques[i] = append(c.Torques[i], torque.spread(g, batch))
@@ -132,7 +154,10 @@ func (d drive) carry(g *Graph, batch int) carriedDrive {
 }
 
 func (s *System) driveOf(c carriedDrive) drive {
-	d := drive{make([][]num, len(c.Torques)), c.Gravity, c.EveryWall}
+	d := drive{make([][]num, len(c.Torques)), nil, c.Gravity, c.EveryWall}
+	for _, thrust := range c.Thrusts {
+		d.thrusts = append(d.thrusts, num{rows: 1, node: thrust})
+	}
 	for i, axes := range c.Torques {
 		for _, torque := range axes {
 			d.torques[i] = append(d.torques[i], num{rows: len(s.jointGroups[i].angle), node: torque})
@@ -141,8 +166,23 @@ func (s *System) driveOf(c carriedDrive) drive {
 	return d
 }
 
-// actuatorTorques returns the actuator torques for actions [Actions, B], for each group of joints
-// and each of its axes. The actions may be nil if there is no actuator.
+// drive returns what actions [Actions, B] do. The actions may be nil if there are none.
+func (s *System) drive(actions, gravity *Node) drive {
+	d := drive{torques: s.actuatorTorques(actions), gravity: gravity}
+	action := num{rows: s.actions}
+	if s.actions > 0 {
+		action.node = Reshape(actions, actions.Shape().Size())
+	}
+	for _, t := range s.thrusters {
+		thrust := action.take(t.action)
+		thrust.node = MulScalar(thrust.node, t.strength)
+		d.thrusts = append(d.thrusts, thrust)
+	}
+	return d
+}
+
+// actuatorTorques returns the torques on the parents that only depend on the actions, for each group of
+// joints and each of its axes.
 func (s *System) actuatorTorques(actions *Node) [][]num {
 	action := num{rows: s.actions}
 	if s.actions > 0 {
@@ -153,19 +193,34 @@ func (s *System) actuatorTorques(actions *Node) [][]num {
 		for axis, strength := range h.strength {
 			torque := strength
 			if !strength.is(0) {
-				torque = action.take(h.action[axis]...).times(strength).neg()
+				act := action.take(h.action[axis]...)
+				if target := h.servo[axis].target; !target.is(0) {
+					clipped := act.max(h.lower[axis].scale(1 / degree)).min(h.upper[axis].scale(1 / degree))
+					act = mask{target}.choose(clipped, act)
+				}
+				torque = act.times(strength).neg()
 			}
-			all[i] = append(all[i], torque)
+			all[i] = append(all[i], torque.minus(h.servo[axis].bias))
 		}
 	}
 	return all
 }
 
-// actuatorTorque is the torque of actuators about axis i on the parents. It is 0 where the joint is
-// beyond a limit.
-func (j jointState) actuatorTorque(i int, torque num) num {
-	outside := j.angles[i].less(j.lower[i]).or(j.upper[i].less(j.angles[i]))
-	return outside.choose(torque.zero(), torque)
+// driveTorque is the torque about axis i on the parents by actuators, given that of the actions, and by
+// the joint's own springs and dampers.
+func (j jointState) driveTorque(i int, torque num) num {
+	s, angle := &j.servo[i], j.angles[i]
+	rate := angle.zero()
+	if !s.damping.is(0) || !s.damper.is(0) {
+		rate = j.children.ang.minus(j.parents.ang).dot(j.axes[i])
+	}
+	torque = torque.plus(angle.times(s.stiffness)).plus(rate.times(s.damping))
+	if !s.low.is(-largest) || !s.high.is(largest) {
+		torque = torque.min(s.low.neg()).max(s.high.neg())
+	}
+	outside := angle.less(j.lower[i]).or(j.upper[i].less(angle)).and(s.motor)
+	torque = outside.choose(torque.zero(), torque)
+	return torque.plus(angle.minus(s.rest).times(s.spring)).plus(rate.times(s.damper))
 }
 
 // limitTorque is the torque on the parents that turns joints back within the limits of axis i.
@@ -215,8 +270,16 @@ func (l *loads) pull(j jointState, force, torque vector) {
 		twist{force, j.childArm.cross(force).minus(torque)})
 }
 
+// thrust accumulates the forces and torques of the thrusters.
+func (l *loads) thrust(thrusts []num) {
+	for i, t := range l.system.thrusters {
+		part := &l.parts[t.level][t.component]
+		*part = append(*part, term{thrusts[i], [][]int{t.rows}})
+	}
+}
+
 // accelerations converts the loads to accelerations of the bodies.
-func (l *loads) accelerations() twists {
+func (l *loads) accelerations(all limbs) twists {
 	totals := make([][6]*partialSums, len(l.parts))
 	var shared []*num
 	for i, level := range l.system.levels {
@@ -232,7 +295,11 @@ func (l *loads) accelerations() twists {
 		for k, c := range t.components() {
 			*c = totals[i][k].join(xla.Join)
 		}
-		out = append(out, twist{t.vel.by(level.inverseMass), t.ang.times(level.inverseInertia)})
+		w := weights{level.inverseMass, level.inverseInertia, level.principal, nil}
+		if w.principal {
+			w = w.in(all[i].rot.rotation())
+		}
+		out = append(out, twist{t.vel.by(w.mass), w.turnedBy(t.ang)})
 	}
 	return out
 }

@@ -209,9 +209,9 @@ func TestUnusableModels(t *testing.T) {
 			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2, Friction: -1}}
 		},
 		"negative damping, spring damping or": func(m *physics.Model) { m.Joints[0].Damping = -1 },
-		"limits from -200 to 10 degrees: angles are between -180 and 180; write -180 or 180, which limit " +
-			"nothing, and the default angle (-95) into Angles": func(m *physics.Model) {
-			m.Joints[0].Limits = [][2]float64{{-200, 10}}
+		"limits from -400 to 10 degrees: angles are between -180 and 180; write -180 or 180, which limit " +
+			"nothing, and the default angle (-195) into Angles": func(m *physics.Model) {
+			m.Joints[0].Limits = [][2]float64{{-400, 10}}
 		},
 		`a collider of body "a" is a plane with a position`: func(m *physics.Model) {
 			m.Bodies[0].Fixed = true

@@ -39,15 +39,20 @@ type Model struct {
 	Baumgarte float64
 	// Frozen marks the world axes along which no body can move and about which none can rotate.
 	Frozen Frozen
+	// PrincipalAxes makes inertias turn with their bodies. In Brax they are about the world's axes.
+	PrincipalAxes bool
 
 	Bodies    []Body
 	Joints    []Joint
 	Actuators []Actuator
+	Thrusters []Thruster // their actions follow those of the actuators
 	// Collide lists the pairs of bodies that may touch. Unlike in Brax, an empty list means none.
 	Collide [][2]string
 	// Pose holds the initial positions of bodies without a parent. A body that is not listed stands
 	// with its lowest collider on the ground.
 	Pose map[string]Vec
+	// Turn holds the initial rotations of bodies without a parent, Euler angles in degrees.
+	Turn map[string]Vec
 	// Angles holds the default joint angles, in degrees. A joint that is not listed starts midway
 	// between its limits.
 	Angles map[string]Vec
@@ -56,22 +61,25 @@ type Model struct {
 // Frozen marks world axes along which (Position) or about which (Rotation) bodies cannot move.
 type Frozen struct{ Position, Rotation [3]bool }
 
-// Body is a rigid body. Its inertia is one scalar per world axis.
+// Body is a rigid body. Its inertia is one scalar per world axis, or per body axis: see
+// [Model].PrincipalAxes.
 type Body struct {
 	Name      string
 	Mass      float64 // of a fixed body: 0 is infinite; otherwise contacts give way, as in Brax
 	Inertia   Vec     // zero: 1 about each axis
 	Fixed     bool    // cannot move: ground, walls
+	Frozen    Frozen  // in addition to the model's
 	Visual    bool    // touches nothing: no pair has it, its colliders are only drawn
 	Colliders []Collider
 }
 
-// Collider is the collision shape of a body: a plane or a capsule. A sphere is a capsule whose
-// length is twice its radius.
+// Collider is the collision shape of a body: a plane, a capsule, or a box, which touches planes only.
+// A sphere is a capsule whose length is twice its radius.
 type Collider struct {
 	Shape    Shape
 	Radius   float64
 	Length   float64 // of a capsule, including both caps
+	HalfSize Vec     // of a box
 	Position Vec     // of the centre, in the frame of the body
 	Rotation Vec     // Euler angles x-y'-z'' in degrees; a capsule lies along the z axis of this frame
 	// End selects the end of a capsule that collides with planes: 1 upper, -1 lower, 0 both. A sphere
@@ -88,6 +96,7 @@ type Shape int
 const (
 	Capsule Shape = iota
 	Plane         // through the body's origin, facing up
+	Box
 )
 
 // Joint connects a child body to a parent. It has one axis per entry of Limits: x, then the rotated
@@ -102,21 +111,56 @@ type Joint struct {
 	// degrees.
 	Reference Vec
 	// Limits are those of each angle, in degrees, one per axis. Angles are between -180 and 180, so
-	// [-180, 180] limits nothing. In position based dynamics two axes become three, the last with
-	// limits [0, 0] but an angle and an action, too.
+	// [-180, 180] limits nothing. The angle of a single axis whose limits exceed these is within 180
+	// of their mean instead. In position based dynamics two axes become three, the last with limits
+	// [0, 0] but an angle and an action, too.
 	Limits  [][2]float64
-	Damping float64 // of the angular motion
+	Damping float64   // of the angular motion
+	Passive []Passive // of each axis; nil: none
 
 	// For spring dynamics.
 	Stiffness     float64
 	SpringDamping float64 // 0: a default multiple of the square root of the stiffness
 	LimitStrength float64 // 0: the stiffness
+	Alignment     float64 // stiffness against rotation about other axes, N m/rad; 0: the stiffness
 }
 
-// Actuator drives a joint: an action of 1 applies a torque of Strength about its axis.
+// Passive is what a joint does about an axis by itself.
+type Passive struct {
+	Stiffness float64 // of a spring, N m/rad
+	Rest      float64 // angle at which the spring is relaxed, degrees
+	Damping   float64 // N m s/rad
+	// Armature is the inertia of a rotor, kg m². It is added to that of both bodies about the axis, so
+	// the joint accelerates as with a rotor but the robot as a whole turns more slowly.
+	Armature float64
+}
+
+// Actuator drives a joint. Without a Servo an action of 1 applies a torque of Strength about its
+// axis, unless the joint is beyond a limit.
 type Actuator struct {
 	Joint    string
+	Axis     int // 1 to 3; 0: all axes, with an action each
 	Strength float64
+	Servo    *Servo
+}
+
+// Servo is the feedback of an actuator, whose torque is then Strength * action + Bias - Stiffness *
+// angle - Damping * velocity, also beyond limits.
+type Servo struct {
+	Bias, Stiffness, Damping float64 // N m, N m/rad, N m s/rad
+	MinTorque, MaxTorque     float64 // both 0: unlimited
+	// Target makes actions angles in degrees. They are clipped to the joint's limits (Brax's angle
+	// actuator, whose strengths are per radian: Strength and Stiffness).
+	Target bool
+}
+
+// Thruster pushes a body at its centre of mass: an action of 1 is a force of Strength along a world
+// axis, or a torque about it.
+type Thruster struct {
+	Body     string
+	Axis     int // 1 to 3; 0: all axes, with an action each
+	Strength float64
+	Torque   bool
 }
 
 // Validate returns an error that names the part of the model that is invalid. Numbers must be at
@@ -158,6 +202,16 @@ func (m Model) Validate() error {
 		}
 		if !at.bounded() {
 			return fmt.Errorf("the pose puts %q at %v: it must be finite, at most 1e18", name, at)
+		}
+	}
+	for name, turn := range m.Turn {
+		if !slices.Contains(bodies, name) {
+			return fmt.Errorf("the initial rotations: %w", names.Unknown("body", name, bodies))
+		}
+		plane := func(c Collider) bool { return c.Shape == Plane }
+		if !turn.bounded() || slices.ContainsFunc(m.Bodies[m.Body(name)].Colliders, plane) {
+			return fmt.Errorf("the initial rotation of %q is %v: it must be finite, and planes are horizontal",
+				name, turn)
 		}
 	}
 	for _, j := range m.Joints {
@@ -209,6 +263,8 @@ func (m Model) validateBodies() (known []string, err error) {
 // validate returns an error that continues the name of a collider of a body.
 func (c Collider) validate(fixed bool) error {
 	switch size := (Vec{c.Radius, c.Length}); {
+	case c.Shape == Box && !(positive(c.HalfSize[0]) && positive(c.HalfSize[1]) && positive(c.HalfSize[2])):
+		return fmt.Errorf("is a box with half sizes %v: they must be in [1e-18, 1e18]", c.HalfSize)
 	case !size.bounded():
 		return fmt.Errorf("has radius %g and length %g: both must be finite, at most 1e18", c.Radius, c.Length)
 	case c.Shape == Capsule && (!positive(c.Radius) || f32(c.Length) < f32(2*c.Radius)):
@@ -258,7 +314,10 @@ func (m Model) validateJoints(bodies []string) (known []string, err error) {
 		case !(Vec{j.Damping, j.Stiffness}).bounded() || !(Vec{j.SpringDamping, j.LimitStrength}).bounded():
 			return nil, fmt.Errorf("joint %q has a damping, stiffness or limit strength that is not finite, or "+
 				"above 1e18", j.Name)
-		case min(j.Damping, j.SpringDamping, j.LimitStrength) < 0:
+		case len(j.Passive) > len(j.Limits):
+			return nil, fmt.Errorf("joint %q has %d axes, but passive forces about %d", j.Name, len(j.Limits),
+				len(j.Passive))
+		case min(j.Damping, j.SpringDamping, j.LimitStrength, j.Alignment) < 0 || !bounded(j.Alignment):
 			return nil, fmt.Errorf("joint %q has a negative damping, spring damping or limit strength", j.Name)
 		}
 		for _, limits := range j.Limits {
@@ -266,28 +325,70 @@ func (m Model) validateJoints(bodies []string) (known []string, err error) {
 				return nil, fmt.Errorf("joint %q has limits from %g to %g degrees: both must be finite, and the "+
 					"lower must not exceed the upper", j.Name, limits[0], limits[1])
 			}
-			if limits[0] < -180 || limits[1] > 180 {
+			if (limits[0] < -180 || limits[1] > 180) && (len(j.Limits) > 1 || limits[1]-limits[0] > 360) {
 				return nil, fmt.Errorf("joint %q has limits from %g to %g degrees: angles are between -180 and 180; "+
 					"write -180 or 180, which limit nothing, and the default angle (%g) into Angles", j.Name, limits[0],
 					limits[1], (limits[0]+limits[1])/2)
 			}
 		}
+		for _, p := range j.Passive {
+			if !(Vec{p.Stiffness, p.Rest, p.Damping}).bounded() || !bounded(p.Armature) ||
+				min(p.Stiffness, p.Damping, p.Armature) < 0 {
+				return nil, fmt.Errorf("joint %q has passive forces %+v: they must be finite, at most 1e18, and not "+
+					"negative", j.Name, p)
+			}
+		}
 		known, children[j.Child] = append(known, j.Name), true
 	}
-	driven := map[string]bool{}
+	type axis struct {
+		joint string
+		axis  int
+	}
+	driven := map[axis]bool{}
 	for _, a := range m.Actuators {
-		switch {
-		case !slices.Contains(known, a.Joint):
+		i := slices.Index(known, a.Joint)
+		if i < 0 {
 			return nil, fmt.Errorf("an actuator: %w", names.Unknown("joint", a.Joint, known))
-		case driven[a.Joint]:
-			return nil, fmt.Errorf("joint %q has two actuators", a.Joint)
-		case !bounded(a.Strength):
-			return nil, fmt.Errorf("the actuator of joint %q has strength %g: it must be finite, at most 1e18",
-				a.Joint, a.Strength)
 		}
-		driven[a.Joint] = true
+		if a.Axis < 0 || a.Axis > len(m.Joints[i].Limits) {
+			return nil, fmt.Errorf("an actuator drives axis %d of joint %q, which has %d", a.Axis, a.Joint,
+				len(m.Joints[i].Limits))
+		}
+		if s := a.Servo; !bounded(a.Strength) || s != nil && (!(Vec{s.Bias, s.Stiffness, s.Damping}).bounded() ||
+			!bounded(s.MinTorque) || !bounded(s.MaxTorque) || s.MinTorque > s.MaxTorque) {
+			return nil, fmt.Errorf("the actuator of joint %q has strength %g and servo %+v: they must be finite, "+
+				"at most 1e18, and the torque limits in order", a.Joint, a.Strength, s)
+		}
+		for _, n := range a.axes(m.Joints[i]) {
+			if driven[axis{a.Joint, n}] {
+				return nil, fmt.Errorf("joint %q has two actuators", a.Joint)
+			}
+			driven[axis{a.Joint, n}] = true
+		}
+	}
+	for _, t := range m.Thrusters {
+		switch {
+		case !slices.Contains(bodies, t.Body):
+			return nil, fmt.Errorf("a thruster: %w", names.Unknown("body", t.Body, bodies))
+		case t.Axis < 0 || t.Axis > 3 || !bounded(t.Strength):
+			return nil, fmt.Errorf("the thruster of %q has axis %d and strength %g: the axis must be 0 to 3, the "+
+				"strength finite, at most 1e18", t.Body, t.Axis, t.Strength)
+		}
 	}
 	return known, nil
+}
+
+// axes returns the axes of a joint that the actuator drives, from 0.
+func (a Actuator) axes(j Joint) []int { return axesOf(a.Axis, len(j.Limits)) }
+
+func axesOf(axis, count int) (axes []int) {
+	if axis > 0 {
+		return []int{axis - 1}
+	}
+	for i := range count {
+		axes = append(axes, i)
+	}
+	return axes
 }
 
 // validatePairs checks that every body with colliders can touch another one, unless it is Visual.
@@ -304,6 +405,9 @@ func (m Model) validatePairs(bodies []string) error {
 			return fmt.Errorf("the pair %q of Collide touches nothing: both need colliders, and must not be Visual",
 				pair)
 		}
+		if !slices.ContainsFunc(a.Colliders, func(c Collider) bool { return slices.ContainsFunc(b.Colliders, c.meets) }) {
+			return fmt.Errorf("the pair %q of Collide touches nothing: boxes touch planes only", pair)
+		}
 		if a.Name != b.Name && !(a.Fixed && b.Fixed) {
 			paired[a.Name], paired[b.Name] = true, true
 		}
@@ -317,6 +421,11 @@ func (m Model) validatePairs(bodies []string) error {
 	return nil
 }
 
+// meets reports whether the engine finds contacts between two shapes.
+func (c Collider) meets(d Collider) bool {
+	return c.Shape != Box && d.Shape != Box || c.Shape == Plane || d.Shape == Plane
+}
+
 // clone returns a copy that shares nothing with the model.
 func (m Model) clone() Model {
 	m.Bodies, m.Joints, m.Actuators = slices.Clone(m.Bodies), slices.Clone(m.Joints),
@@ -326,7 +435,15 @@ func (m Model) clone() Model {
 	}
 	for i := range m.Joints {
 		m.Joints[i].Limits = slices.Clone(m.Joints[i].Limits)
+		m.Joints[i].Passive = slices.Clone(m.Joints[i].Passive)
 	}
+	for i, a := range m.Actuators {
+		if a.Servo != nil {
+			servo := *a.Servo
+			m.Actuators[i].Servo = &servo
+		}
+	}
+	m.Thrusters, m.Turn = slices.Clone(m.Thrusters), maps.Clone(m.Turn)
 	m.Collide, m.Pose, m.Angles = slices.Clone(m.Collide), maps.Clone(m.Pose), maps.Clone(m.Angles)
 	return m
 }

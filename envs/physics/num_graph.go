@@ -60,6 +60,9 @@ func (a num) is(value float64) bool {
 	return a.node == nil && !slices.ContainsFunc(a.known, func(k float64) bool { return k != value })
 }
 
+// any reports whether a known row is not 0.
+func (a num) any() bool { return slices.ContainsFunc(a.known, func(k float64) bool { return k != 0 }) }
+
 // maxLiteral is the size up to which known rows become a literal with all copies. Larger ones are
 // broadcast by the backend.
 const maxLiteral = 8192

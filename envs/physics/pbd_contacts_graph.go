@@ -4,7 +4,7 @@ package physics
 // mask the normal multiplier of contacts of two bodies (brax/physics/colliders.py,
 // _position_contact).
 func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before limbs) effect {
-	w, other := m.a.weights, m.others()
+	w, other := m.weights, m.others
 	arm, otherArm := m.arm, m.otherArm
 	share := 1.0
 	var inverseMass num
@@ -46,10 +46,10 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 
 	out := effect{active: active, scalar: active.choose(multiplier, zero)}
 	out.on = twist{p.plus(f).by(w.mass),
-		arm.cross(p).plus(m.arm.cross(f)).times(w.inertia)}.scale(share)
+		w.turnedBy(arm.cross(p).plus(m.arm.cross(f)))}.scale(share)
 	if g.twoWay {
 		out.onOther = twist{p.plus(f).neg().by(other.mass),
-			otherArm.cross(p).plus(m.otherArm.cross(f)).neg().times(other.inertia)}.scale(share)
+			other.turnedBy(otherArm.cross(p).plus(m.otherArm.cross(f)).neg())}.scale(share)
 		out.scalar = multiplier.times(m.present.number())
 	}
 	return out
@@ -67,7 +67,7 @@ func (m contactPoint) moved(before, now bodies, arm vector) vector {
 // before is the state at the start of the collision pass.
 func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, before limbs,
 	multiplier num) effect {
-	w, others := m.a.weights, m.others()
+	w, others := m.weights, m.others
 	one, was := m.a.of(now), m.a.of(before)
 	var other, otherWas bodies
 	// The arms use the current positions; the contact point is the one the collision pass found.

@@ -22,21 +22,10 @@ func (s *System) move(all limbs, d twists) limbs {
 // shift applies a correction of positions. Its vel is a change of position, its ang one of
 // rotation, as a small rotation vector v in the world frame: q += vq/2.
 func (s *System) shift(l int, b bodies, d twist) bodies {
-	mobile := s.levels[l].mobile
-	d = twist{d.vel.by(mobile), d.ang.by(mobile)}
-	frozen := s.model.Frozen
-	dq := pure(d.ang).times(b.rot).scale(0.5)
-	for axis, c := range []*num{&d.vel.x, &d.vel.y, &d.vel.z} {
-		if frozen.Position[axis] {
-			*c = c.zero()
-		}
-	}
-	for axis, c := range []*num{&dq.x, &dq.y, &dq.z} {
-		if frozen.Rotation[axis] {
-			*c = c.zero()
-		}
-	}
-	b.pos, b.rot = b.pos.plus(d.vel), b.rot.plus(dq)
+	free := s.levels[l].free
+	dq := pure(d.ang.by(s.levels[l].mobile)).times(b.rot).scale(0.5)
+	dq.x, dq.y, dq.z = dq.x.times(free[3]), dq.y.times(free[4]), dq.z.times(free[5])
+	b.pos, b.rot = b.pos.plus(d.vel.times(vector{free[0], free[1], free[2]})), b.rot.plus(dq)
 	return b
 }
 
@@ -129,7 +118,7 @@ func (s *System) integrateForces(all limbs, from drive) limbs {
 	for i, j := range joints {
 		var drives []num
 		for axis := range j.axes {
-			drives = append(drives, j.actuatorTorque(axis, from.torques[i][axis]))
+			drives = append(drives, j.driveTorque(axis, from.torques[i][axis]))
 			materialize(&drives[axis])
 		}
 		torques[i] = j.sumOverAxes(drives).plus(j.dampingTorque())
@@ -139,7 +128,8 @@ func (s *System) integrateForces(all limbs, from drive) limbs {
 	for i, j := range joints {
 		total.pull(j, torques[i].scale(0), torques[i])
 	}
-	all = s.accelerate(all, total.accelerations(), from.gravity)
+	total.thrust(from.thrusts)
+	all = s.accelerate(all, total.accelerations(all), from.gravity)
 	materialize(all.motions()...)
 	all = s.kinetic(all)
 	materialize(all.places()...)

@@ -15,13 +15,13 @@ func (s *System) jointCorrections(all limbs) twists {
 	pulls, turns := make([]vector, len(joints)), make([]vector, len(joints))
 	made = nil
 	for i := range joints {
-		h, j := &s.jointGroups[i], joints[i]
+		j := joints[i]
 		apart := j.parents.pos.plus(j.parentArm).minus(j.children.pos.plus(j.childArm))
 		materializeVectors(&apart)
 		distance := apart.norm()
 		direction := apart.over(distance.add(1e-6))
-		inverseMass := h.parentWeights.inverseMassAt(j.parentArm,
-			direction).plus(h.childWeights.inverseMassAt(j.childArm, direction))
+		inverseMass := j.parentWeights.inverseMassAt(j.parentArm,
+			direction).plus(j.childWeights.inverseMassAt(j.childArm, direction))
 		pull := direction.by(distance.over(inverseMass.add(1e-6))).scale(-jointShare)
 
 		errors := j.angularErrors()
@@ -42,22 +42,21 @@ func (s *System) jointCorrections(all limbs) twists {
 		total.add(j.jointGroup, twist{pull, j.parentArm.cross(pull).plus(turn)},
 			twist{pull.neg(), j.childArm.cross(pull).plus(turn).neg()})
 	}
-	return total.accelerations()
+	return total.accelerations(all)
 }
 
 // inverseMassAt is the generalised inverse mass of a body for an impulse along a direction at arm
 // from its centre.
 func (w weights) inverseMassAt(arm, direction vector) num {
 	lever := arm.cross(direction)
-	return w.mass.plus(lever.dot(lever.times(w.inertia)))
+	return w.mass.plus(lever.dot(w.turnedBy(lever)))
 }
 
 // correction is the angular impulse on the parent that corrects an angular error of the child.
 func (j jointState) correction(error vector) vector {
 	size := error.norm()
 	axis := error.over(size.add(1e-6))
-	inverseMass := axis.dot(axis.times(j.parentWeights.inertia)).plus(axis.dot(axis.times(
-		j.childWeights.inertia)))
+	inverseMass := axis.dot(j.parentWeights.turnedBy(axis)).plus(axis.dot(j.childWeights.turnedBy(axis)))
 	return axis.by(size.over(inverseMass.add(1e-6)))
 }
 
@@ -88,7 +87,7 @@ func (j jointState) angularErrors() []vector {
 func (j jointState) limitError(i int, axis, from, to vector, strict bool) vector {
 	sin, cos := from.cross(to).dot(axis), from.dot(to)
 	materialize(&sin, &cos)
-	angle := atan2(sin, cos)
+	angle := j.unwrap(i, atan2(sin, cos))
 	materialize(&angle)
 	length := sin.square().plus(cos.square()).sqrt().max(constant(sin.rows, 1e-30))
 	low, high := angle.less(j.lower[i]), j.upper[i].less(angle)

@@ -36,7 +36,7 @@ func (s *System) pose(angles, velocities num) limbs {
 		for row, i := range level.body {
 			if roots[l][row] == i {
 				position := s.model.Pose[s.model.Bodies[i].Name].rounded()
-				add(pose{position, quat{1}}.bodies(), []int{row})
+				add(pose{position, euler(s.model.Turn[s.model.Bodies[i].Name])}.bodies(), []int{row})
 			}
 		}
 		for k := range s.jointGroups {
@@ -174,12 +174,30 @@ type point struct {
 	radius float64
 }
 
-// points returns the end spheres of a body's colliders.
+// points returns the end spheres and corners of a body's colliders.
 func (b Body) points() (points []point) {
 	for _, c := range b.Colliders {
+		points = append(points, c.points()...)
+	}
+	return points
+}
+
+// points returns the end spheres of a capsule or the corners of a box.
+func (c Collider) points() (points []point) {
+	if c.Shape != Box {
 		for _, end := range []float64{-1, 1} {
 			points = append(points, point{c.Position.rounded().plus(c.half().scaled(end)), f32(c.Radius)})
 		}
+		return points
+	}
+	for i := range 8 {
+		corner := c.HalfSize.rounded()
+		for axis := range corner {
+			if i>>axis&1 == 0 {
+				corner[axis] *= -1
+			}
+		}
+		points = append(points, point{c.Position.rounded().plus(euler(c.Rotation).rotate(corner)), 0})
 	}
 	return points
 }

@@ -10,7 +10,7 @@ func (j jointState) springForce() (force, torque vector) {
 
 	switch first := j.axes[0]; j.jointGroup.axes {
 	case 1: // align the axes of the two bodies
-		torque = first.cross(j.childAxis(0)).by(j.stiffness)
+		torque = first.cross(j.childAxis(0)).by(j.alignment)
 	case 2: // keep the second axis perpendicular to the first
 		second := j.axes[1]
 		level := second.minus(first.by(second.dot(first)))
@@ -34,7 +34,7 @@ func (s *System) springSubstep(all limbs, d drive) (limbs, contactEffect) {
 	var made []*num
 	for i, j := range joints {
 		for axis := range j.axes {
-			torque := j.limitTorque(axis).plus(j.actuatorTorque(axis, d.torques[i][axis]))
+			torque := j.limitTorque(axis).plus(j.driveTorque(axis, d.torques[i][axis]))
 			axisTorques[i] = append(axisTorques[i], torque)
 		}
 		made = append(made, joints[i].components()...)
@@ -55,7 +55,8 @@ func (s *System) springSubstep(all limbs, d drive) (limbs, contactEffect) {
 	for i, j := range joints {
 		total.pull(j, forces[i], twists[i])
 	}
-	all = s.accelerate(all, total.accelerations(), d.gravity)
+	total.thrust(d.thrusts)
+	all = s.accelerate(all, total.accelerations(all), d.gravity)
 	materialize(all.motions()...)
 
 	t := s.resolveContacts(all)
@@ -75,12 +76,12 @@ func (s *System) resolveContacts(all limbs) contactEffect {
 // collide computes the contact impulse, with Baumgarte stabilisation and Coulomb friction
 // (brax/physics/colliders.py, _contact).
 func (s *System) collide(g *contactGroup, m contactPoint, speed vector) effect {
-	w, other := m.a.weights, m.others()
+	w, other := m.weights, m.others
 	approach := m.normal.dot(speed)
-	inverseMass := w.mass.plus(m.normal.dot(m.arm.cross(m.normal).times(w.inertia).cross(m.arm)))
+	inverseMass := w.mass.plus(m.normal.dot(w.turnedBy(m.arm.cross(m.normal)).cross(m.arm)))
 	if g.twoWay {
-		inverseMass = inverseMass.plus(other.mass).plus(m.normal.dot(m.otherArm.cross(m.normal).times(
-			other.inertia).cross(m.otherArm)))
+		inverseMass = inverseMass.plus(other.mass).plus(m.normal.dot(other.turnedBy(
+			m.otherArm.cross(m.normal)).cross(m.otherArm)))
 	}
 	restored := m.penetration.scale(f32(s.model.Baumgarte) / s.dt)
 	strength := restored.minus(approach.times(m.elasticity.add(1))).over(inverseMass)

@@ -31,10 +31,9 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	}
 	g, batch := state.graph(), state.batch()
 	if accelerated(g) {
-		return s.stepOnAccelerator(state, drive{torques: s.actuatorTorques(action), gravity: gravity})
+		return s.stepOnAccelerator(state, s.drive(action, gravity))
 	}
-	from := drive{torques: s.actuatorTorques(action), gravity: gravity}
-	run := running{Parts: state.flat(), Drive: from.carry(g, batch)}
+	run := running{Parts: state.flat(), Drive: s.drive(action, gravity).carry(g, batch)}
 	total := s.noContact()
 	if s.skipsWalls() {
 		total.unstopped = constant(1, 0)

@@ -26,6 +26,7 @@ type System struct {
 	dofs        int // number of joint angles
 	actions     int
 	contacts    []contactGroup
+	thrusters   []thruster
 	obstacles   []int  // index in the model of each fixed body that something can touch
 	acted       []bool // by body of the model: whether contacts can act on it
 }
@@ -35,8 +36,19 @@ type level struct {
 	body              []int  // index in the model
 	first             []bool // whether the row is the first copy of its body
 	mobile            num    // 1, or 0 for a fixed body that is a parent
+	free              [6]num // 1 for components of velocity and angular velocity that can change, else 0
 	mass, inverseMass num
 	inverseInertia    vector
+	principal         bool // whether the inertia is about the bodies' axes
+}
+
+// thruster is one action of a [Thruster].
+type thruster struct {
+	level     int
+	rows      []int // the copies of the body
+	component int   // of the force and torque
+	strength  float64
+	action    int
 }
 
 // place locates the first copy of a body in the state.
@@ -68,6 +80,7 @@ func NewSystem(m Model) (*System, error) {
 		return nil, err
 	}
 	s.prepareJoints(s.jointRows())
+	s.prepareThrusters()
 	s.placeFixedBodies()
 	s.prepareContacts()
 
@@ -96,7 +109,8 @@ func (s *System) Depth() int { return len(s.levels) }
 // others in a [Contact] are always 0.
 func (s *System) Touchable(body int) bool { return s.acted[body] }
 
-// Actions is the number of actions: one for each axis of each actuator's joint.
+// Actions is the number of actions: one for each driven axis of each actuator's joint, then of each
+// thruster.
 func (s *System) Actions() int { return s.actions }
 
 // ActionsOf returns the indices of the actions that drive joints. The actions of a joint with
@@ -104,9 +118,7 @@ func (s *System) Actions() int { return s.actions }
 func (s *System) ActionsOf(joints ...string) (indices []int) {
 	next := 0
 	for _, a := range s.model.Actuators {
-		axes := len(s.model.Joints[slices.IndexFunc(s.model.Joints,
-			func(j Joint) bool { return j.Name == a.Joint })].Limits)
-		for range axes {
+		for range a.axes(s.model.Joints[s.model.joint(a.Joint)]) {
 			if slices.Contains(joints, a.Joint) {
 				indices = append(indices, next)
 			}
@@ -174,6 +186,7 @@ func (s *System) layOut() error {
 		lv := level{body: bodies}
 		column := func() []float64 { return make([]float64, len(bodies)) }
 		mass, inverse, mobile, inertia := column(), column(), column(), make([]Vec, len(bodies))
+		free := [6][]float64{column(), column(), column(), column(), column(), column()}
 		for row, i := range bodies {
 			b := m.Bodies[i]
 			if !b.Fixed {
@@ -184,10 +197,22 @@ func (s *System) layOut() error {
 			if !copied {
 				s.place[b.Name] = place{l, row}
 			}
+			b.Inertia = m.inertia(b)
 			mass[row], inverse[row], inertia[row] = f32(b.Mass), b.inverseMass(), b.inverseInertia()
+			for axis := range 3 {
+				if !b.Fixed && !b.Frozen.Position[axis] && !m.Frozen.Position[axis] {
+					free[axis][row] = 1
+				}
+				if !b.Fixed && !b.Frozen.Rotation[axis] && !m.Frozen.Rotation[axis] {
+					free[3+axis][row] = 1
+				}
+			}
 		}
 		lv.mass, lv.inverseMass, lv.mobile = known(mass...), known(inverse...), known(mobile...)
-		lv.inverseInertia = vectors(inertia...)
+		lv.inverseInertia, lv.principal = vectors(inertia...), m.PrincipalAxes
+		for i, rows := range free {
+			lv.free[i] = known(rows...)
+		}
 		s.levels = append(s.levels, lv)
 	}
 	switch {
@@ -203,6 +228,58 @@ func (s *System) layOut() error {
 		}
 	}
 	return nil
+}
+
+// inertia returns a body's inertia with the armatures of its joints.
+func (m Model) inertia(b Body) Vec {
+	inertia := b.Inertia
+	for _, j := range m.Joints {
+		turn := euler(j.Rotation)
+		switch {
+		case len(j.Passive) == 0 || b.Name != j.Parent && b.Name != j.Child:
+			continue
+		case inertia == Vec{}:
+			inertia = Vec{1, 1, 1}
+		}
+		if b.Name == j.Parent {
+			turn = euler(j.Reference).times(turn)
+		}
+		for n, p := range j.Passive {
+			unit := Vec{}
+			unit[n] = 1
+			for axis, c := range turn.rotate(unit) {
+				inertia[axis] += p.Armature * c * c
+			}
+		}
+	}
+	return inertia
+}
+
+// prepareThrusters counts the actions of the thrusters after those of the actuators.
+func (s *System) prepareThrusters() {
+	for _, t := range s.model.Thrusters {
+		for _, axis := range axesOf(t.Axis, 3) {
+			at := s.place[t.Body]
+			thrust := thruster{level: at.level, component: axis, strength: f32(t.Strength), action: s.actions}
+			if t.Torque {
+				thrust.component += 3
+			}
+			if !s.model.Bodies[s.model.Body(t.Body)].Fixed {
+				for row, body := range s.levels[at.level].body {
+					if s.model.Bodies[body].Name == t.Body {
+						thrust.rows = append(thrust.rows, row)
+					}
+				}
+			}
+			s.thrusters = append(s.thrusters, thrust)
+			s.actions++
+		}
+	}
+}
+
+// joint is the index of the joint with a name, or -1.
+func (m Model) joint(name string) int {
+	return slices.IndexFunc(m.Joints, func(j Joint) bool { return j.Name == name })
 }
 
 // immovable reports whether a fixed body has an infinite mass.
@@ -231,7 +308,7 @@ func (s *System) placeFixedBodies() {
 		if !b.Fixed {
 			continue
 		}
-		p := pose{rotation: quat{1}}
+		p := pose{rotation: euler(s.model.Turn[b.Name])}
 		if at, ok := s.model.Pose[b.Name]; ok {
 			p.position = at.rounded()
 		} else if low := b.lowest(); !math.IsInf(low, 1) {
@@ -250,8 +327,8 @@ func (b Body) lowest() float64 {
 			low = min(low, 0)
 			continue
 		}
-		for _, end := range []float64{-1, 1} {
-			low = min(low, c.Position.rounded()[2]+end*c.half()[2]-f32(c.Radius))
+		for _, p := range c.points() {
+			low = min(low, p.at[2]-p.radius)
 		}
 	}
 	return low
