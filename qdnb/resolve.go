@@ -8,7 +8,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms"
-	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -26,14 +25,14 @@ func (s Spec) custom(a algorithms.Algorithm) bool {
 }
 
 // entry returns the spec's algorithm by its name, which is empty for a Loop.
-func (s Spec) entry() (registry.Entry, error) {
+func (s Spec) entry() (algorithms.Entry, error) {
 	switch {
 	case s.Loop == nil:
 		return session.Find(s.Algorithm)
 	case s.Algorithm != "":
-		return registry.Entry{}, errors.New("Algorithm and Loop are mutually exclusive: set one of them")
+		return algorithms.Entry{}, errors.New("Algorithm and Loop are mutually exclusive: set one of them")
 	}
-	return registry.Entry{Defaults: func(envs.Spec) algorithms.Algorithm { return s.Loop }}, nil
+	return algorithms.Entry{Defaults: func(envs.Spec) algorithms.Algorithm { return s.Loop }}, nil
 }
 
 // resolve returns the training that the spec configures.
@@ -62,8 +61,8 @@ func (s Spec) resolve() (t session.Training, err error) {
 		return t, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")
 	}
-	if a, ok := algorithm.(algorithms.Environmental); ok && s.Environment == nil {
-		if env, err = envs.Make(s.Env, a.Options()...); err != nil {
+	if s.Environment == nil && len(entry.Options) > 0 {
+		if env, err = envs.Make(s.Env, entry.Options...); err != nil {
 			return t, err
 		}
 	}

@@ -29,12 +29,6 @@ type Variant interface {
 	Replaced() bool
 }
 
-// Environmental is an [Algorithm] that trains with options of the environment.
-type Environmental interface {
-	Algorithm
-	Options() []envs.Option
-}
-
 // Search is a running algorithm. Its state is on the devices; the host sees a few numbers.
 type Search interface {
 	// Step runs the next generation or iteration. The first call, generation 0, evaluates the initial

@@ -218,10 +218,6 @@ func Environment(run *runs.Run) (envs.Env, error) {
 		return nil, fmt.Errorf("%s is not a built-in environment: new episodes need its code, in a "+
 			"notebook or program that calls qdnb.Play with PlaySpec.Environment; export works without it", name)
 	}
-	env, err := envs.Make(run.Config.Env)
-	if err != nil {
-		return nil, err
-	}
-	algorithm := cmp.Or(run.Status.Base, run.Config.Algorithm)
-	return envs.Make(run.Config.Env, registry.Options(algorithm, env.Spec())...)
+	entry, _ := registry.Find(cmp.Or(run.Status.Base, run.Config.Algorithm)) // a Loop has no options
+	return envs.Make(run.Config.Env, entry.Options...)
 }

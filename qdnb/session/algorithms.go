@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/paper/protocol"
 )
@@ -16,9 +17,9 @@ var usesSkills = map[string]string{
 }
 
 // Find looks up an algorithm of [Train] by name.
-func Find(name string) (registry.Entry, error) {
+func Find(name string) (algorithms.Entry, error) {
 	if use, ok := usesSkills[name]; ok {
-		return registry.Entry{}, fmt.Errorf("%s needs the skills of a finished run: %s", name, use)
+		return algorithms.Entry{}, fmt.Errorf("%s needs the skills of a finished run: %s", name, use)
 	}
 	return registry.Find(name)
 }

@@ -271,7 +271,7 @@ func (s Spec) environment(run *runs.Run) (envs.Env, error) {
 			if err := json.Unmarshal(run.Config.Hyperparameters, &settings); err != nil {
 				return nil, fmt.Errorf("cannot read the settings of %s: %w", run.Name(), err)
 			}
-			return evolution.ArchivedStart(env, run.Config.Seed, settings.Starts, s.origin[0],
+			return settings.Starts.Of(env, run.Config.Seed, s.origin[0],
 				s.origin[1]), nil
 		}
 		return evolution.PassiveStart(env, run.Config.Seed), nil

@@ -1,17 +1,22 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/registry"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
 )
 
-// Generation times generations of a neuroevolution algorithm, and their evaluations alone, after a
-// warm-up that fills the repertoire.
+// Generation times generations of a neuroevolution algorithm after a warm-up that fills the
+// repertoire, and the rollout of as many random policies alone.
 type Generation struct {
 	Algorithm   string   `json:"-" default:"map-elites"`
 	Env         string   `json:"env" default:"pointmaze"`
@@ -56,37 +61,58 @@ func (b Generation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 	if err != nil {
 		return nil, err
 	}
-	hyperparameters, ok := entry.Defaults(env.Spec()).(evolution.Hyperparameters)
+	algorithm := entry.Defaults(env.Spec())
+	of, ok := algorithm.(interface{ Base() evolution.MapElites })
 	if !ok {
 		return nil, fmt.Errorf("%s is no neuroevolution: generations are timed of map-elites and the like",
 			b.Algorithm)
 	}
-	if err := runs.Set(hyperparameters, b.Set...); err != nil {
+	if err := cmp.Or(runs.Set(algorithm, b.Set...), algorithm.Check()); err != nil {
 		return nil, err
 	}
-	if err := hyperparameters.Check(); err != nil {
-		return nil, err
-	}
-	base := hyperparameters.Base()
-	running, err := hyperparameters.New(p, env, 0)
+	base := of.Base()
+	search, err := algorithm.New(p, env, 0)
 	if err != nil {
 		return nil, err
 	}
-	search := running.(*evolution.Search)
 	defer search.Close()
 	for range max(1, b.Warmup) {
 		if _, err := search.Step(); err != nil {
 			return nil, err
 		}
 	}
-	t, err := search.Measure(max(1, b.Generations))
+	evaluator, err := scoring.NewEvaluator(p, search.Task(), scoring.Plan{Policies: base.Batch,
+		Slice: base.Slice})
 	if err != nil {
 		return nil, err
 	}
+	defer evaluator.Free()
+	policies, err := randomPolicies(p, search.Task(), base.Batch)
+	if err != nil {
+		return nil, err
+	}
+	defer policies.Free()
+	var all, alone []float64
+	// alternate, so that a drift in machine speed affects both equally; the first pair warms up
+	for i := range max(1, b.Generations) + 1 {
+		start := time.Now()
+		if _, err := evaluator.Evaluate(policies, 1, nil); err != nil {
+			return nil, err
+		}
+		middle := time.Now()
+		if _, err := search.Step(); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			all = append(all, time.Since(middle).Seconds())
+			alone = append(alone, middle.Sub(start).Seconds())
+		}
+	}
+	generation, rollout := stats.Median(all), stats.Median(alone)
 	return GenerationTiming{Generation: b, Backend: p.Name(), Workers: p.Workers, Batch: base.Batch,
-		Slice: search.Slice(), Steps: base.EpisodeLength,
-		CompileSeconds:    search.CompileTime().Seconds(),
-		GenerationSeconds: t.Generation, EvaluationSeconds: t.Evaluation,
-		VariationShare:    1 - t.Evaluation/t.Generation,
-		EnvStepsPerSecond: float64(base.Batch*base.EpisodeLength) / t.Generation}, nil
+		Slice: evaluator.Slice(), Steps: base.EpisodeLength,
+		CompileSeconds:    search.(algorithms.Compiled).CompileTime().Seconds(),
+		GenerationSeconds: generation, EvaluationSeconds: rollout,
+		VariationShare:    1 - rollout/generation,
+		EnvStepsPerSecond: float64(base.Batch*base.EpisodeLength) / generation}, nil
 }

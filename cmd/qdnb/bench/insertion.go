@@ -146,10 +146,10 @@ func compileInsertion(p *xla.Platform, b Insertion,
 		better := graph.LessThan(place, graph.ConstAs(place, int32(b.Better)))
 		batch := repertoire.Batch{Fitness: graph.Where(better, graph.Add(found.Order, in.Number.Tree),
 			graph.ConstAs(found.Order, -1)), Descriptors: found.Descriptors}
-		index, accepted := repertoire.Winners(repertoireCells, batch)
-		after := repertoireCells.Update(batch, index, accepted)
-		to, count := repertoire.Compact(accepted)
-		winners := graph.Gather(index, graph.InsertAxes(to, -1))
+		archive, entering := repertoire.Grid{Elites: repertoireCells}.Add(repertoire.Evaluated{Batch: batch})
+		after := archive.Cells()
+		to, count := repertoire.Compact(entering.Accepted)
+		winners := graph.Gather(entering.Index, graph.InsertAxes(to, -1))
 		genotypes := repertoire.SetGenotypes(held.Genotypes, found.Genotypes, winners, to, count)
 		return insertionOut{xla.Out(cells{genotypes, after.Fitness, after.Descriptors}), xla.Out(count)}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/algorithms/td3"
@@ -197,7 +198,11 @@ func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 	if err != nil {
 		return updates{}, err
 	}
-	settings := skills.DefaultDIAYNReward(env.Spec())
+	entry, err := registry.Find("diayn-reward")
+	if err != nil {
+		return updates{}, err
+	}
+	settings := entry.Defaults(env.Spec()).(skills.Hyperparameters)
 	method, config := settings.Method(env), settings.Base().Config
 	return newUpdates(p, func(key random.Key) skills.Updates {
 		return skills.NewUpdates(method, config, s.Buffer, key)

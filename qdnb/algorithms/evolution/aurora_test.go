@@ -26,7 +26,7 @@ func TestAuroraTarget(t *testing.T) {
 	for _, target := range []int{0, 40, 4} {
 		settings := auroraSettings()
 		settings.Target, settings.Threshold = target, 0
-		s := searchOf(t, p, mazeTask(), aurora(Method{Emitters: Mix{{isoline, 1}}}, settings), mazeSettings(2))
+		s := searchOf(t, p, mazeTask(), aurora(Parts{Mix: Mix{{isoline, 1}}}, settings), mazeSettings(2))
 		steps(t, s, 9)
 		state := stateOf(t, s)
 		lengths = append(lengths, floats(t, state, "Archive.Distance.Length")[0])
@@ -37,7 +37,7 @@ func TestAuroraTarget(t *testing.T) {
 		t.Errorf("for targets of 0, 40 and 4 l is %g and the error %g", lengths, errors)
 	}
 	for _, wrong := range []int{-1, 41} {
-		settings := DefaultAurora(envs.Pointmaze{}.Spec())
+		settings := defaultAurora(envs.Pointmaze{}.Spec())
 		settings.Capacity, settings.Target = 40, wrong
 		if err := settings.Check(); err == nil || !strings.Contains(err.Error(),
 			"target must be between 0 and 40") {
@@ -55,7 +55,7 @@ func auroraSettings() repertoire.AuroraSettings {
 
 func auroraSearch(t *testing.T, p *xla.Platform) *Search {
 	t.Helper()
-	return searchOf(t, p, mazeTask(), aurora(Method{Emitters: Mix{{isoline, 1}}}, auroraSettings()),
+	return searchOf(t, p, mazeTask(), aurora(Parts{Mix: Mix{{isoline, 1}}}, auroraSettings()),
 		mazeSettings(2))
 }
 
@@ -68,7 +68,7 @@ func TestAuroraSearch(t *testing.T) {
 		if got := s.Columns(); !slices.Equal(got, []string{"archive_size", "archive_max_fitness"}) {
 			t.Errorf("columns %v", got)
 		}
-		known := map[string]bool{} // genotypes that were members
+		seen := map[string]bool{} // genotypes that were members
 		name := func(row []float32) string { return fmt.Sprint(row) }
 		for generation := range 9 {
 			outcome := steps(t, s, 1)[0]
@@ -81,7 +81,7 @@ func TestAuroraSearch(t *testing.T) {
 			for slot, f := range fitnesses {
 				if !math.IsInf(float64(f), -1) {
 					members = append(members, slot)
-					known[name(genotypes[slot*params:(slot+1)*params])] = true
+					seen[name(genotypes[slot*params:(slot+1)*params])] = true
 				}
 			}
 			if len(members) < 3 || outcome.Extra[0] != float64(len(members)) || outcome.Extra[1] != float64(
@@ -95,7 +95,7 @@ func TestAuroraSearch(t *testing.T) {
 					t.Errorf("generation %d: members start at %v and %v", generation, first, start)
 				}
 			}
-			if upkeep := s.method.Archive.(repertoire.Maintainer).Due(int64(generation)); upkeep != "" &&
+			if due := s.parts.Archive.(repertoire.Maintainer).Due(int64(generation)); due != "" &&
 				generation > 0 {
 				length := floats(t, arrays, "Archive.Distance.Length")[0]
 				for _, a := range members {
@@ -128,7 +128,7 @@ func TestAuroraSearch(t *testing.T) {
 					t.Errorf("generation %d: the passive repertoire is not the measured one", generation)
 				}
 				for cell, f := range fitness {
-					if !math.IsInf(float64(f), -1) && !known[name(passive[cell*params:(cell+1)*params])] {
+					if !math.IsInf(float64(f), -1) && !seen[name(passive[cell*params:(cell+1)*params])] {
 						t.Errorf("generation %d: cell %d of the passive repertoire was never a member",
 							generation, cell)
 					}
@@ -150,7 +150,7 @@ func encodedTolerance(generation int) float64 {
 // encodedBy encodes the sequences of an archive outside a search.
 func encodedBy(t *testing.T, p *xla.Platform, s *Search, arrays map[string]npz.Array) []float32 {
 	t.Helper()
-	archive := s.method.Archive.(repertoire.Aurora)
+	archive := s.parts.Archive.(repertoire.Aurora)
 	dims := arrays["Archive.Sequences"].Shape
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		encoder := nn.Autoencoder{Features: dims[2], Hidden: archive.Latent, Steps: dims[1]}

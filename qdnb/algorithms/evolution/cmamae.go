@@ -21,7 +21,12 @@ import (
 type CMAMAE struct {
 	Batch int `json:"batch"` // policies per generation, of all strategies together
 	StrategySettings
-	repertoire.AnnealingSettings
+	// ArchiveLearningRate is alpha, the share by which the accepted solutions of a batch move the
+	// threshold of their cell towards their mean fitness.
+	ArchiveLearningRate float64 `json:"archive_learning_rate"`
+	// ThresholdMin is the threshold of empty cells, in units of fitness; NaN: minus the QD offset of an
+	// episode.
+	ThresholdMin float64 `json:"threshold_min"`
 	repertoire.CVT
 	Hidden        []int `json:"hidden"`         // units of the policy's hidden layers
 	EpisodeLength int   `json:"episode_length"` // control steps
@@ -35,16 +40,15 @@ type CMAMAE struct {
 	offset float64 // of the environment, per step
 }
 
-// DefaultCMAMAE returns the hyperparameters of the publication for tasks without observations, and
+// defaultCMAMAE returns the hyperparameters of the publication for tasks without observations, and
 // those of Tjanaka et al. 2023 for policies. Cells, policies and episodes are those of MAP-Elites.
 // The lowest threshold, NaN here, is the lowest fitness that the environment's offset allows for in
 // an episode of EpisodeLength.
-func DefaultCMAMAE(env envs.Spec) *CMAMAE {
+func defaultCMAMAE(env envs.Spec) *CMAMAE {
 	base := DefaultMapElites(env)
 	c := &CMAMAE{Batch: 200, StrategySettings: StrategySettings{Strategy: sepCMAESName, Emitters: 5,
 		Sigma0: 0.02, RestartRule: "basic", AdamLearningRate: adamLearningRate,
-		AdamL2Coeff: adamL2Coeff}, AnnealingSettings: repertoire.AnnealingSettings{
-		ArchiveLearningRate: 0.001, ThresholdMin: math.NaN()}, CVT: base.CVT, Hidden: base.Hidden,
+		AdamL2Coeff: adamL2Coeff}, ArchiveLearningRate: 0.001, ThresholdMin: math.NaN(), CVT: base.CVT, Hidden: base.Hidden,
 		EpisodeLength: base.EpisodeLength, Weights: base.Weights, offset: env.Offset}
 	if env.Observations == 0 {
 		c.Batch, c.Emitters, c.Sigma0, c.ArchiveLearningRate = 540, 15, 0.5, 0.01
@@ -52,13 +56,12 @@ func DefaultCMAMAE(env envs.Spec) *CMAMAE {
 	return c
 }
 
-// annealing returns the settings of the archive with a lowest threshold that is a number.
-func (c CMAMAE) annealing() repertoire.AnnealingSettings {
-	s := c.AnnealingSettings
-	if math.IsNaN(s.ThresholdMin) {
-		s.ThresholdMin = 0 - math.Round(1e6*c.offset*float64(c.EpisodeLength))/1e6
+// lowest is the threshold of empty cells.
+func (c CMAMAE) lowest() float64 {
+	if math.IsNaN(c.ThresholdMin) {
+		return 0 - math.Round(1e6*c.offset*float64(c.EpisodeLength))/1e6
 	}
-	return s
+	return c.ThresholdMin
 }
 
 // Defaults of OpenAI-ES.
@@ -71,7 +74,7 @@ const (
 // configurations that are older than these settings have none.
 func (c CMAMAE) MarshalJSON() ([]byte, error) {
 	type plain CMAMAE
-	c.AnnealingSettings = c.annealing()
+	c.ThresholdMin = c.lowest()
 	out := struct {
 		plain
 		Strategy         string   `json:"strategy,omitempty"`
@@ -91,13 +94,13 @@ func (c CMAMAE) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// Base implements [Hyperparameters].
+// Base returns the hyperparameters that all algorithms of this package share.
 func (c *CMAMAE) Base() MapElites {
 	return MapElites{Batch: c.Batch, CVT: c.CVT, Hidden: c.Hidden, EpisodeLength: c.EpisodeLength,
 		Slice: c.Slice, Weights: c.Weights, Starts: c.Starts, Parts: c.Parts}
 }
 
-// Check implements [Hyperparameters].
+// Check implements [algorithms.Algorithm].
 func (c *CMAMAE) Check() error {
 	base := c.Base()
 	if err := cmp.Or(base.Check(), limits.Int("emitters", c.Emitters, 1, maxBatch),
@@ -107,8 +110,8 @@ func (c *CMAMAE) Check() error {
 		return err
 	}
 	switch {
-	case !slices.Contains(StrategyNames, c.Strategy):
-		return names.Unknown("strategy", c.Strategy, StrategyNames)
+	case !slices.Contains(strategyNames, c.Strategy):
+		return names.Unknown("strategy", c.Strategy, strategyNames)
 	case c.Strategy != lmMAESName && c.Vectors != 0:
 		return fmt.Errorf("vectors is a setting of %s: set strategy=%[1]s", lmMAESName)
 	case c.Strategy != openAIESName &&
@@ -125,10 +128,10 @@ func (c *CMAMAE) Check() error {
 		return fmt.Errorf("sigma0 must be above 0 and below 1e6, not %g", c.Sigma0)
 	case !(c.ArchiveLearningRate >= 0 && c.ArchiveLearningRate <= 1):
 		return fmt.Errorf("archive_learning_rate must be from 0 to 1, not %g", c.ArchiveLearningRate)
-	case !(math.Abs(c.annealing().ThresholdMin) < 1e30):
+	case !(math.Abs(c.lowest()) < 1e30):
 		return fmt.Errorf("threshold_min must be a number from -1e30 to 1e30, not %g", c.ThresholdMin)
-	case !slices.Contains(RestartRules, c.RestartRule):
-		return names.Unknown("restart_rule", c.RestartRule, RestartRules)
+	case !slices.Contains(restartRules, c.RestartRule):
+		return names.Unknown("restart_rule", c.RestartRule, restartRules)
 	}
 	return nil
 }
@@ -138,8 +141,7 @@ func (c *CMAMAE) New(platform *xla.Platform, env envs.Env, seed int64) (algorith
 	return searchFor(c, platform, env, seed)
 }
 
-// Method implements [Hyperparameters].
-func (c *CMAMAE) Method() Method {
-	return Method{Emitters: Mix{{c.StrategySettings.Emitter(), 1}},
-		Archive: repertoire.Annealed{AnnealingSettings: c.annealing()}}
+func (c *CMAMAE) own() Parts {
+	return Parts{Mix: Mix{{c.StrategySettings.Emitter(), 1}},
+		Archive: repertoire.Annealed{LearningRate: c.ArchiveLearningRate, ThresholdMin: c.lowest()}}
 }

@@ -26,8 +26,8 @@ import (
 )
 
 // strategiesOf returns settings of a strategy.
-func strategiesOf(strategy string, emitters int, sigma0 float64) EvolutionStrategies {
-	return EvolutionStrategies{StrategySettings: StrategySettings{Strategy: strategy, Emitters: emitters,
+func strategiesOf(strategy string, emitters int, sigma0 float64) evolutionStrategies {
+	return evolutionStrategies{StrategySettings: StrategySettings{Strategy: strategy, Emitters: emitters,
 		Sigma0: sigma0, RestartRule: "basic", AdamLearningRate: 0.02, AdamL2Coeff: 0.05}}
 }
 
@@ -111,7 +111,7 @@ func TestGoldenStrategies(t *testing.T) {
 // adapted runs a generation of three strategies over twelve parameters, from a state that is older
 // than one generation: it returns the offspring, and the state before and after they adapted to the
 // improvements.
-func adapted(t *testing.T, p *xla.Platform, s EvolutionStrategies, improvement []float32) (
+func adapted(t *testing.T, p *xla.Platform, s evolutionStrategies, improvement []float32) (
 	children []float32, before, after map[string][]float32) {
 	t.Helper()
 	const n, cells = 12, 2
@@ -206,7 +206,7 @@ func TestAntitheticSampling(t *testing.T) {
 func TestStrategiesRestart(t *testing.T) {
 	inf := float32(math.Inf(-1))
 	improvement := []float32{-3, -2, -1, -4, 5, 5, 5, 5, inf, inf, inf, inf}
-	for _, strategy := range StrategyNames {
+	for _, strategy := range strategyNames {
 		for rule, restarted := range map[string][]bool{"basic": {false, true, true},
 			"no_improvement": {true, true, true}} {
 			s := strategiesOf(strategy, 3, 0.3)
@@ -238,7 +238,7 @@ func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batc
 	slice int) *Search {
 	t.Helper()
 	task := scoring.NewTask(envs.Sphere(dims), nil, 1)
-	h := DefaultCMAMAE(task.Env.Spec())
+	h := defaultCMAMAE(task.Env.Spec())
 	h.Strategy, h.Emitters, h.Batch, h.Slice = strategy, emitters, batch, slice
 	if strategy == openAIESName {
 		h.AdamLearningRate = 0.1 // sphere is wider than the weights of a network
@@ -249,15 +249,15 @@ func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batc
 		centroids = append(centroids, limit*(float32(i%8)/3.5-1), limit*(float32(i/8)/3.5-1))
 	}
 	all := npz.Of(centroids, 64, 2)
-	return searchOf(t, p, task, h.Method(),
-		Settings{Batch: batch, Slice: slice, Seed: 5, Centroids: all})
+	return searchOf(t, p, task, h.own(),
+		settings{Batch: batch, Slice: slice, Seed: 5, Centroids: all})
 }
 
 // The number of workers changes nothing, and a search restored from its arrays continues to the
 // same bytes.
 func TestCMAMAEIsReproducible(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for _, strategy := range StrategyNames {
+		for _, strategy := range strategyNames {
 			search := func(p *xla.Platform) *Search { return cmamae(t, p, strategy, 20, 3, 30, 4) }
 			var states []map[string]npz.Array
 			for _, workers := range []int{p.Workers, 1} {
@@ -277,7 +277,7 @@ func TestCMAMAEIsReproducible(t *testing.T) {
 				t.Fatal(err)
 			}
 			resumed := search(p)
-			if err := resumed.Restore(s.Generation(), halfway); err != nil {
+			if err := resumed.Restore(s.generation, halfway); err != nil {
 				t.Fatal(err)
 			}
 			steps(t, resumed, 3)
@@ -294,7 +294,7 @@ func TestCMAMAEWritesTheSettingsOfItsStrategy(t *testing.T) {
 	for strategy, want := range map[string]string{sepCMAESName: "",
 		lmMAESName:   "strategy vectors ",
 		openAIESName: "adam_l2_coeff adam_learning_rate strategy "} {
-		h := DefaultCMAMAE(envs.Sphere(20).Spec())
+		h := defaultCMAMAE(envs.Sphere(20).Spec())
 		h.ThresholdMin = 0 // what it means by default, and what is written
 		if h.Strategy = strategy; strategy == openAIESName {
 			h.AdamL2Coeff = 0
@@ -314,7 +314,7 @@ func TestCMAMAEWritesTheSettingsOfItsStrategy(t *testing.T) {
 				got += name + " "
 			}
 		}
-		read := DefaultCMAMAE(envs.Sphere(20).Spec())
+		read := defaultCMAMAE(envs.Sphere(20).Spec())
 		if err := json.Unmarshal(data, read); err != nil || got != want || !reflect.DeepEqual(read, h) {
 			t.Errorf("%s writes %q, want %q: %v, %+v is not %+v", strategy, got, want, err, read, h)
 		}
@@ -347,7 +347,7 @@ func TestCMAMAELearns(t *testing.T) {
 func TestCMAESOnAGridLearns(t *testing.T) {
 	of := cmamae(t, xlatest.Best(t), sepCMAESName, 100, 5, 100, 10)
 	sum := func(emitter Emitter) (sum, best float32) {
-		s := searchOf(t, of.programs.Platform, of.task, Method{Emitters: Mix{{emitter, 1}}}, of.settings)
+		s := searchOf(t, of.programs.Platform, of.task, Parts{Mix: Mix{{emitter, 1}}}, of.settings)
 		for _, f := range steps(t, s, 80)[79].Fitnesses {
 			sum, best = sum+max(f, 0), max(best, f)
 		}
@@ -365,10 +365,10 @@ func TestCMAESOnAGridLearns(t *testing.T) {
 // LM-MA-ES on a task of too few dimensions says so before anything is compiled.
 func TestLMMAESNeedsDimensions(t *testing.T) {
 	task := scoring.NewTask(envs.Sphere(6), nil, 1)
-	h := DefaultCMAMAE(task.Env.Spec())
+	h := defaultCMAMAE(task.Env.Spec())
 	h.Strategy, h.Emitters, h.Batch = lmMAESName, 1, 8
 	center := npz.Of([]float32{0, 0}, 1, 2)
-	_, err := New(xlatest.Pure(t), task, h.Method(), Settings{Batch: 8, Centroids: center})
+	_, err := newSearch(xlatest.Pure(t), task, h.own(), settings{Batch: 8, Centroids: center})
 	if err == nil || !strings.Contains(err.Error(), "not 8 for 6: lower batch") {
 		t.Error(err)
 	}
@@ -378,36 +378,20 @@ func TestLMMAESNeedsDimensions(t *testing.T) {
 func TestStrategiesOfASpecAreChecked(t *testing.T) {
 	task := scoring.NewTask(envs.Sphere(20), nil, 1)
 	center := npz.Of([]float32{0, 0}, 1, 2)
-	for want, change := range map[string]func(*EvolutionStrategies){
-		"needs at least 2 individuals":        func(s *EvolutionStrategies) { s.Emitters = 540 },
-		`"lm-maes"; did you mean "lm-ma-es"?`: func(s *EvolutionStrategies) { s.Strategy = "lm-maes" },
-		`unknown restart_rule "never"`:        func(s *EvolutionStrategies) { s.RestartRule = "never" },
-		"among 0 strategies":                  func(s *EvolutionStrategies) { s.Emitters = 0 },
+	for want, change := range map[string]func(*evolutionStrategies){
+		"needs at least 2 individuals":        func(s *evolutionStrategies) { s.Emitters = 540 },
+		`"lm-maes"; did you mean "lm-ma-es"?`: func(s *evolutionStrategies) { s.Strategy = "lm-maes" },
+		`unknown restart_rule "never"`:        func(s *evolutionStrategies) { s.RestartRule = "never" },
+		"among 0 strategies":                  func(s *evolutionStrategies) { s.Emitters = 0 },
 	} {
-		h := DefaultCMAMAE(task.Env.Spec())
-		method := h.Method()
-		strategies := method.Emitters[0].Emitter.(EvolutionStrategies)
+		h := defaultCMAMAE(task.Env.Spec())
+		parts := h.own()
+		strategies := parts.Mix[0].Emitter.(evolutionStrategies)
 		change(&strategies)
-		method.Emitters = Mix{{strategies, 1}}
-		_, err := New(xlatest.Pure(t), task, method, Settings{Batch: 540, Centroids: center})
+		parts.Mix = Mix{{strategies, 1}}
+		_, err := newSearch(xlatest.Pure(t), task, parts, settings{Batch: 540, Centroids: center})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
-// The state of the strategies counts as memory: rows of a genotype for each strategy.
-func TestStrategiesCountAsMemory(t *testing.T) {
-	const n, emitters = 20, 3
-	for strategy, rows := range map[string]int64{sepCMAESName: 4, lmMAESName: 2 + 10,
-		openAIESName: 3} {
-		s := cmamae(t, xlatest.Pure(t), strategy, n, emitters, 30, 4)
-		with, _ := s.memory()
-		s.members = []member{{Emitter: isoline, count: 30, table: -1}}
-		without, _ := s.memory()
-		numbers := int64(2 * 4 * emitters) // such as step size and age
-		if got := with - without; got < 4*n*emitters*rows || got > 4*n*emitters*rows+numbers {
-			t.Errorf("%s counts %d bytes; want %d rows of %d strategies", strategy, got, rows, emitters)
 		}
 	}
 }

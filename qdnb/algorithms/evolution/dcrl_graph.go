@@ -21,27 +21,8 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// DescriptorConditionedSettings are the hyperparameters of [DescriptorConditioned].
-type DescriptorConditionedSettings struct {
-	PolicyGradientSettings
-	// InjectionShare is the share of offspring that are specialised actors; its publication: 0.25.
-	InjectionShare float64 `json:"injection_share"`
-	// Lengthscale divides the distance of normalised descriptors in the similarity; its publication:
-	// 0.1.
-	Lengthscale float64 `json:"lengthscale"`
-}
-
-func (s DescriptorConditionedSettings) check(batch, length int) error {
-	if !(s.InjectionShare >= 0 && s.InjectionShare+s.IsolineShare <= 1) {
-		return fmt.Errorf("injection_share must be at least 0 and at most 1 - isoline_share, not %g",
-			s.InjectionShare)
-	}
-	return cmp.Or(s.PolicyGradientSettings.check(batch, length),
-		limits.Positive("lengthscale", s.Lengthscale, 1e6))
-}
-
-// DescriptorConditioned is the emitter that makes DCRL-MAP-Elites of MAP-Elites (Faldor, Chalumeau, Flageat and Cully
-// 2024): critics and an actor that TD3 trains to reach a target descriptor d' with
+// DescriptorConditioned is the emitter that makes DCRL-MAP-Elites of MAP-Elites (Faldor, Chalumeau,
+// Flageat and Cully 2024): critics and an actor that TD3 trains to reach a target descriptor d' with
 //
 //	reward = exp(-|d - d'| / lengthscale) max(r + offset, 0)
 //
@@ -223,23 +204,31 @@ func (e DescriptorConditioned) specialise(actor, targets *Node) *Node {
 // from a descriptor-conditioned emitter.
 type DCRLMapElites struct {
 	MapElites
-	DescriptorConditionedSettings
+	PolicyGradientSettings
+	// InjectionShare is the share of offspring that are specialised actors; its publication: 0.25.
+	InjectionShare float64 `json:"injection_share"`
+	// Lengthscale divides the distance of normalised descriptors in the similarity; its publication:
+	// 0.1.
+	Lengthscale float64 `json:"lengthscale"`
 }
 
-// DefaultDCRLMapElites returns the hyperparameters of the published code's example.
-func DefaultDCRLMapElites(env envs.Spec) *DCRLMapElites {
-	d := &DCRLMapElites{*DefaultMapElites(env), DescriptorConditionedSettings{
-		PolicyGradientSettings: DefaultPolicyGradient(), InjectionShare: 0.25, Lengthscale: 0.1}}
+// defaultDCRLMapElites returns the hyperparameters of the published code's example.
+func defaultDCRLMapElites(env envs.Spec) *DCRLMapElites {
+	d := &DCRLMapElites{*DefaultMapElites(env), defaultPolicyGradient(), 0.25, 0.1}
 	d.Batch, d.Hidden = 256, []int{128, 128}
 	d.TransitionsBatchSize, d.PolicyLearningRate = 100, 5e-3
 	d.NumCriticTrainingSteps, d.NumPGTrainingSteps = 3000, 150
 	return d
 }
 
-// Check implements [Hyperparameters].
+// Check implements [algorithms.Algorithm].
 func (d *DCRLMapElites) Check() error {
-	return cmp.Or(d.MapElites.Check(),
-		d.DescriptorConditionedSettings.check(d.Batch, d.EpisodeLength))
+	if !(d.InjectionShare >= 0 && d.InjectionShare+d.IsolineShare <= 1) {
+		return fmt.Errorf("injection_share must be at least 0 and at most 1 - isoline_share, not %g",
+			d.InjectionShare)
+	}
+	return cmp.Or(d.MapElites.Check(), d.PolicyGradientSettings.check(d.Batch, d.EpisodeLength),
+		limits.Positive("lengthscale", d.Lengthscale, 1e6))
 }
 
 // New implements [algorithms.Algorithm].
@@ -247,11 +236,10 @@ func (d *DCRLMapElites) New(platform *xla.Platform, env envs.Env, seed int64) (a
 	return searchFor(d, platform, env, seed)
 }
 
-// Method implements [Hyperparameters]: MAP-Elites with two emitters.
-func (d *DCRLMapElites) Method() Method {
-	method := d.MapElites.Method()
+func (d *DCRLMapElites) own() Parts {
+	parts := d.MapElites.own()
 	gradients := DescriptorConditioned{PolicyGradient: PolicyGradient{PolicyGradientSettings: d.PolicyGradientSettings},
 		InjectionShare: d.InjectionShare, Lengthscale: d.Lengthscale}
-	method.Emitters = Mix{{gradients, 1 - d.IsolineShare}, {d.isoLine(), d.IsolineShare}}
-	return method
+	parts.Mix = Mix{{gradients, 1 - d.IsolineShare}, {d.isoLine(), d.IsolineShare}}
+	return parts
 }

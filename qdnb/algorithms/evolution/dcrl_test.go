@@ -35,7 +35,7 @@ func (p publishedTask) Spec() envs.Spec { return p.spec }
 // it.
 func readDCRL(t *testing.T) (golden.File, DescriptorConditioned, scoring.Task) {
 	f := golden.Read(t, "15_dcrl.npz")
-	settings := DefaultDCRLMapElites(envs.Spec{}).DescriptorConditionedSettings
+	settings := defaultDCRLMapElites(envs.Spec{}).PolicyGradientSettings
 	settings.CriticHidden, settings.TransitionsBatchSize = []int{7, 6}, f.Shape("data.obs")[0]
 	settings.CriticLearningRate = f.Number("const.critic_learning_rate")
 	settings.GreedyLearningRate = f.Number("const.actor_learning_rate")
@@ -51,7 +51,7 @@ func readDCRL(t *testing.T) (golden.File, DescriptorConditioned, scoring.Task) {
 			Lower: f.Float32s("lower"), Upper: f.Float32s("upper")}}}
 	task := scoring.NewTask(env, []int{7, 6}, 1)
 	return f, DescriptorConditioned{PolicyGradient: PolicyGradient{
-		PolicyGradientSettings: settings.PolicyGradientSettings, policy: task.Policy},
+		PolicyGradientSettings: settings, policy: task.Policy},
 		Lengthscale: f.Number("const.lengthscale"), task: task}, task
 }
 
@@ -93,11 +93,11 @@ func TestGoldenDCRLUpdates(t *testing.T) {
 			learner.Read = func(drawn *Node) replay.Batch { // all of them, instead of those drawn
 				return l.read(Const(drawn.Graph(), rows))
 			}
-			known := learner.Start(in[4], key)
-			known.Critic, known.TargetCritic, known.Actor, known.TargetActor = in[2], in[3], in[4], in[5]
+			state := learner.Start(in[4], key)
+			state.Critic, state.TargetCritic, state.Actor, state.TargetActor = in[2], in[3], in[4], in[5]
 			buffer := replay.NewBuffer(g, len(rows[0]), 1)
 			for n := range steps {
-				after, loss := learner.Train(known, buffer, key, n+1)
+				after, loss := learner.Train(state, buffer, key, n+1)
 				out = append(out, after.Critic, after.TargetCritic, after.Actor, after.TargetActor, loss.Critic,
 					loss.Actor)
 			}
@@ -142,16 +142,16 @@ func aims() scoring.Task {
 
 // smallDCRL are settings for networks of a few units.
 func smallDCRL() *DCRLMapElites {
-	d := DefaultDCRLMapElites(aims().Env.Spec())
+	d := defaultDCRLMapElites(aims().Env.Spec())
 	d.CriticHidden, d.ReplayBufferSize, d.TransitionsBatchSize = []int{16}, 4000, 64
 	d.NumCriticTrainingSteps, d.NumPGTrainingSteps, d.Lengthscale = 60, 10, 0.4
 	d.CriticLearningRate, d.GreedyLearningRate = 3e-3, 3e-3
 	return d
 }
 
-func newDCRL(t *testing.T, p *xla.Platform, d *DCRLMapElites, settings Settings) *Search {
+func newDCRL(t *testing.T, p *xla.Platform, d *DCRLMapElites, settings settings) *Search {
 	t.Helper()
-	return searchOf(t, p, aims(), d.Method(), settings)
+	return searchOf(t, p, aims(), d.own(), settings)
 }
 
 // The transitions of a proposal have a member's descriptor as their target, all others the one that
@@ -159,7 +159,7 @@ func newDCRL(t *testing.T, p *xla.Platform, d *DCRLMapElites, settings Settings)
 func TestDCRLTargets(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		const batch = 16
-		settings := Settings{Batch: batch, Slice: 8, Centroids: line(20), Seed: 3}
+		settings := settings{Batch: batch, Slice: 8, Centroids: line(20), Seed: 3}
 		proposed := smallDCRL() // all offspring, not half of them
 		proposed.IsolineShare = 0
 		steps(t, newDCRL(t, p, proposed, settings), 2)
@@ -199,11 +199,11 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, c := range []struct{ isoline, inject float64 }{{0.5, 0.25}, {0.25, 0.125}, {0.5, 0},
 			{0.5, 0.5}} {
-			settings := smallDCRL().DescriptorConditionedSettings
+			settings := smallDCRL().PolicyGradientSettings
 			settings.IsolineShare = c.isoline
 			task := aims()
 			start := DescriptorConditioned{PolicyGradient: PolicyGradient{
-				PolicyGradientSettings: settings.PolicyGradientSettings}, InjectionShare: c.inject,
+				PolicyGradientSettings: settings}, InjectionShare: c.inject,
 				Lengthscale: 0.1}
 			const batch, cells, steps = 16, 5, 640
 			n := batch - int(c.isoline*batch)
@@ -252,9 +252,9 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 	p := xlatest.Best(t)
 	d := smallDCRL()
-	s := newDCRL(t, p, d, Settings{Batch: 64, Slice: 32, Centroids: line(16), Seed: 1})
+	s := newDCRL(t, p, d, settings{Batch: 64, Slice: 32, Centroids: line(16), Seed: 1})
 	task := aims()
-	l := s.method.Emitters[0].Emitter.(DescriptorConditioned)
+	l := s.parts.Mix[0].Emitter.(DescriptorConditioned)
 	l.task, l.policy = task, task.Policy
 	var goals []float32
 	for i := range 9 {

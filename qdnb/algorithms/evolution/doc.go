@@ -12,7 +12,7 @@
 //
 // Not in the paper are [repertoire.DominatedNovelty], which makes Dominated Novelty Search of
 // IsoLineEmitter, and [repertoire.Fronts], which makes MOME of it. [DescriptorConditioned] and
-// IsoLineEmitter make DCRL-MAP-Elites. [EvolutionStrategies] and [repertoire.Annealed] make CMA-MAE.
+// IsoLineEmitter make DCRL-MAP-Elites. [StrategySettings] and [repertoire.Annealed] make CMA-MAE.
 //
 // # Another emitter
 //
@@ -83,7 +83,7 @@
 //		f[i], d[i] := fitness and descriptor of one episode of x[i], from a random state
 //		for each cell c, among the i whose d[i] is nearest to the centroid of c:
 //			the one with the greatest f[i] (the lowest i among equals)
-//			enters the cell if f[i] is greater than the fitness there  -- repertoire.Winners
+//			enters the cell if f[i] is greater than the fitness there  -- repertoire.Grid
 //
 // A generation has batch = 1000 policies; the grid has 1024 cells.
 //
@@ -120,7 +120,7 @@
 //		x[1..batch] := random policies in generation 0, else Iso+LineDD of members of A
 //		f[i], o[i] := fitness and every tenth observation of an episode of x[i] from s0
 //		d[i] := E(o[i])
-//		insert x into A:  -- repertoire.Unstructured.Winners
+//		insert x into A:  -- repertoire.Aurora
 //			x[i] with two members of A within a distance of l is rejected;
 //			x[i] with a fitter offspring of the batch nearer than l is rejected;
 //			x[i] with one member of A within a distance of l replaces it if x[i] is fitter;
@@ -131,10 +131,10 @@
 //		if i + 1 is a triangular number (i = 2, 5, 9, 14, ...):
 //			train the auto-encoder on the o of A
 //			d := E(o) for all of A
-//			re-insert A into an empty archive  -- repertoire.Unstructured.Survivors
+//			re-insert A into an empty archive
 //		else if i is even:
 //			e := members of A - 1024
-//			l := l + 1e-5 e + 1e-5 (e - previous e)  -- repertoire.Threshold
+//			l := l + 1e-5 e + 1e-5 (e - previous e)
 //			re-insert A into an empty archive
 //	after generation 0 and every tenth:
 //		insert all of A into P, with the fitness and the task's descriptor of an episode from s0'

@@ -8,9 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
@@ -28,10 +26,11 @@ func ExampleStateless() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	corners := npz.Of([]float32{-0.5, -0.5, 0.5, -0.5, -0.5, 0.5, 0.5, 0.5}, 4, 2)
-	task := scoring.NewTask(envs.Pointmaze{}, []int{8}, 50)
-	search, err := evolution.New(p, task, evolution.Method{Emitters: evolution.Mix{{crossover, 1}}},
-		evolution.Settings{Batch: 20, Centroids: corners})
+	env := envs.Pointmaze{}
+	h := evolution.DefaultMapElites(env.Spec())
+	h.Batch, h.Cells, h.CVTSamples, h.Hidden, h.EpisodeLength = 20, 4, 100, []int{8}, 50
+	h.Mix = evolution.Mix{{Emitter: crossover, Of: 1}}
+	search, err := h.New(p, env, 0)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,10 +16,10 @@ func FuzzRestore(f *testing.F) {
 	archive.Capacity, archive.Sampling, archive.Every, archive.Epochs, archive.TrainingBatch = 12, 5,
 		2, 1, 8
 	learner := honest
-	learner.Room = 2000
-	s, err := New(xlatest.Pure(f), mazeTask(),
-		Method{Emitters: Mix{{learner, 0.25}, {isoline, 0.75}}, Archive: archive, SameStart: true,
-			PassiveEvery: 2}, mazeSettings(2))
+	learner.Rows = 2000
+	s, err := newSearch(xlatest.Pure(f), mazeTask(),
+		Parts{Mix: Mix{{learner, 0.25}, {isoline, 0.75}}, Archive: archive, oneStart: true,
+			measureEvery: 2}, mazeSettings(2))
 	if err != nil {
 		f.Fatal(err)
 	}

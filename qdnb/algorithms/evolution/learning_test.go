@@ -22,14 +22,14 @@ import (
 // Bookkeeper is an emitter that plain Go can reproduce. It counts generations, its loss is the mean
 // reward in its buffer, and all parameters of its offspring are its count divided by 64.
 type Bookkeeper struct {
-	Room      int
+	Rows      int     // capacity of the replay buffer
 	LossLimit float64 // above it the loss is NaN
 	Count     *Node
 	First     *Node // what Init was given
 	params    int
 }
 
-func (b Bookkeeper) Capacity() int { return b.Room }
+func (b Bookkeeper) Capacity() int { return b.Rows }
 
 func (b Bookkeeper) Init(start Start, key random.Key) Emitter {
 	b.Count, b.First = Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32)), start.First
@@ -54,18 +54,18 @@ func (b Bookkeeper) Offspring(_ Parents, which *Node, _ random.Key) *Node {
 	return BroadcastToDims(Reshape(b.Count, 1, 1), which.Shape().Dimensions[0], b.params)
 }
 
-var honest = Bookkeeper{Room: 100, LossLimit: math.Inf(1)}
+var honest = Bookkeeper{Rows: 100, LossLimit: math.Inf(1)}
 
-func newLearningSearch(t *testing.T, p *xla.Platform, learner Emitter, settings Settings) *Search {
+func newLearningSearch(t *testing.T, p *xla.Platform, learner Emitter, settings settings) *Search {
 	t.Helper()
-	return searchOf(t, p, unlimited.task(), Method{Emitters: Mix{{learner, 0.25}, {noisy, 0.75}}}, settings)
+	return searchOf(t, p, unlimited.task(), Parts{Mix: Mix{{learner, 0.25}, {noisy, 0.75}}}, settings)
 }
 
 // The first offspring come from the learner, the others from the emitter, and the buffer contains
 // every step of all of them.
 func TestLearnerProposesAndIsTold(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		settings := Settings{Batch: 12, Slice: 5, Centroids: line(20), Seed: 3}
+		settings := settings{Batch: 12, Slice: 5, Centroids: line(20), Seed: 3}
 		task := unlimited.task()
 		params := task.Policy.Params()
 		s := newLearningSearch(t, p, honest, settings)
@@ -142,7 +142,7 @@ func replayOf(t *testing.T, s *Search) (from int64, rows []float32) {
 
 func TestRestoredLearnerGoesOnBitForBit(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		settings := Settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1}
+		settings := settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1}
 		whole := newLearningSearch(t, p, honest, settings)
 		steps(t, whole, 5) // 120 rows, more than the capacity of 100
 		saved := stateOf(t, whole)
@@ -179,7 +179,7 @@ func TestRestoredLearnerGoesOnBitForBit(t *testing.T) {
 func TestRefill(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, generations := range []int{3, 6} {
-			s := newLearningSearch(t, p, honest, Settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1})
+			s := newLearningSearch(t, p, honest, settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1})
 			steps(t, s, generations)
 			var flat []float32
 			arrays := stateOf(t, s)
@@ -197,8 +197,8 @@ func TestRefill(t *testing.T) {
 			_, flat = replayOf(t, s)
 			genotypes, fitnesses := floats(t, arrays, "genotypes"), floats(t, arrays, "fitnesses")
 			for at := 0; at < len(flat); at += 7 {
-				known := slices.ContainsFunc(fitnesses, func(f float32) bool { return f == 2*flat[at+4] })
-				if !known {
+				earned := slices.ContainsFunc(fitnesses, func(f float32) bool { return f == 2*flat[at+4] })
+				if !earned {
 					t.Fatalf("row %d has reward %v, which no archive member earns: %v (%d parameters)", at/7,
 						flat[at+4], fitnesses, len(genotypes))
 				}
@@ -211,7 +211,7 @@ func TestRefill(t *testing.T) {
 func TestNaNLossEndsTheSearch(t *testing.T) {
 	wary := honest
 	wary.LossLimit = -1e9
-	s := newLearningSearch(t, xlatest.Pure(t), wary, Settings{Batch: 4, Centroids: line(3)})
+	s := newLearningSearch(t, xlatest.Pure(t), wary, settings{Batch: 4, Centroids: line(3)})
 	if _, err := s.Step(); err == nil || !strings.Contains(err.Error(),
 		"mean_reward is NaN in generation 0") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("NaN loss: %v", err)
@@ -221,7 +221,7 @@ func TestNaNLossEndsTheSearch(t *testing.T) {
 func TestUnusableLearnersGiveOneLine(t *testing.T) {
 	p := xlatest.Pure(t)
 	small := honest
-	small.Room = 7
+	small.Rows = 7
 	for want, mix := range map[string]Mix{
 		"a replay buffer of 7 transitions is too small for the 8 of a generation": {{small, 1}},
 		"share 1 of the emitters needs an emitter and a number from 0 to 1, not evolution.Bookkeeper and -1": {
@@ -231,12 +231,12 @@ func TestUnusableLearnersGiveOneLine(t *testing.T) {
 		"the shares of the emitters must add up to 1, not 0":    nil,
 		"so no other emitter can learn from them":               {{watcher{honest}, 0.5}, {honest, 0.5}},
 	} {
-		_, err := New(p, unlimited.task(), Method{Emitters: mix}, Settings{Batch: 4, Centroids: line(3)})
+		_, err := newSearch(p, unlimited.task(), Parts{Mix: mix}, settings{Batch: 4, Centroids: line(3)})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
-	s := newLearningSearch(t, p, honest, Settings{Batch: 4, Centroids: line(3)})
+	s := newLearningSearch(t, p, honest, settings{Batch: 4, Centroids: line(3)})
 	arrays := stateOf(t, s)
 	arrays["proposing_0.Emitter.Count"] = npz.Of([]float32{1, 2}, 2)
 	if err := s.Restore(0, arrays); err == nil || !strings.Contains(err.Error(),

@@ -66,8 +66,8 @@ func (d lmMAES) steps(strategies, noise *Node) *Node {
 	end := xla.For(g, d.count(), start, func(i *Node, s state) state {
 		number := BroadcastToShape(i, s.Strategies.Shape())
 		vector := Gather(s.Vectors, Concatenate([]*Node{s.Strategies, number}, 1))
-		known := ConvertDType(GreaterThan(s.Age, ConvertDType(number, dtypes.Float32)), dtypes.Float32)
-		rate := Mul(known, xla.Row(s.Rates, i))
+		exists := ConvertDType(GreaterThan(s.Age, ConvertDType(number, dtypes.Float32)), dtypes.Float32)
+		rate := Mul(exists, xla.Row(s.Rates, i))
 		along := perRow(ReduceSum(Mul(vector, s.Step), 1))
 		s.Step = Add(Mul(s.Step, OneMinus(rate)), Mul(vector, Mul(along, rate)))
 		return s

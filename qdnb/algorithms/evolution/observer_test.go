@@ -32,7 +32,7 @@ func (w watcher) Prepare(buffer replay.Buffer, key random.Key) Emitter {
 }
 
 func (w watcher) Columns(scoring.Task) []int {
-	if w.Room == 0 {
+	if w.Rows == 0 {
 		return nil
 	}
 	return []int{2, 1}
@@ -61,9 +61,9 @@ func (w watcher) Update(g Generation, _ random.Key) (Emitter, []Loss) {
 // the transitions. Without a replay buffer it sees the same.
 func TestObserverSeesEvaluations(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for _, room := range []int{100, 0} {
-			learner := watcher{Bookkeeper{Room: room, LossLimit: math.Inf(1)}}
-			settings := Settings{Batch: 12, Slice: 5, Centroids: line(20), Seed: 3}
+		for _, capacity := range []int{100, 0} {
+			learner := watcher{Bookkeeper{Rows: capacity, LossLimit: math.Inf(1)}}
+			settings := settings{Batch: 12, Slice: 5, Centroids: line(20), Seed: 3}
 			s := newLearningSearch(t, p, learner, settings)
 			for generation := range 5 {
 				filled := func() (n float32) {
@@ -79,7 +79,7 @@ func TestObserverSeesEvaluations(t *testing.T) {
 				after := stateOf(t, s)
 				saw := floats(t, after, "proposing_0.Emitter.Bookkeeper.First")
 				xlatest.Close(t, "what it saw", saw[:3], []float32{float32(generation), before, filled()}, 0)
-				if room == 0 {
+				if capacity == 0 {
 					if buffer, total := s.Replay(); buffer != nil || total != 0 {
 						t.Errorf("a learner without a replay buffer has one of %d rows", total)
 					}
@@ -110,7 +110,7 @@ func TestObserverSeesEvaluations(t *testing.T) {
 					t.Errorf("generation %d: %d of 12 entered, which tells nothing", generation, len(entered))
 				}
 			}
-			if room > 0 {
+			if capacity > 0 {
 				if _, err := s.Refill(); err != nil {
 					t.Fatal(err)
 				}

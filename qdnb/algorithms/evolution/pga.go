@@ -4,11 +4,16 @@ import (
 	"cmp"
 	"fmt"
 
+	. "github.com/gomlx/gomlx/core/graph"
+
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // PolicyGradientSettings are the hyperparameters of [PolicyGradient]: those of TD3, and the share
@@ -19,8 +24,8 @@ type PolicyGradientSettings struct {
 	IsolineShare float64 `json:"isoline_share"`
 }
 
-// DefaultPolicyGradient returns the paper's hyperparameters (table 6).
-func DefaultPolicyGradient() PolicyGradientSettings {
+// defaultPolicyGradient returns the paper's hyperparameters (table 6).
+func defaultPolicyGradient() PolicyGradientSettings {
 	return PolicyGradientSettings{td3.Default(), 0.5}
 }
 
@@ -51,14 +56,14 @@ type PGAMapElites struct {
 	PolicyGradientSettings
 }
 
-// DefaultPGAMapElites returns the paper's hyperparameters for an environment.
-func DefaultPGAMapElites(env envs.Spec) *PGAMapElites {
-	p := &PGAMapElites{*DefaultMapElites(env), DefaultPolicyGradient()}
+// defaultPGAMapElites returns the paper's hyperparameters for an environment.
+func defaultPGAMapElites(env envs.Spec) *PGAMapElites {
+	p := &PGAMapElites{*DefaultMapElites(env), defaultPolicyGradient()}
 	p.Batch = pgaBatch
 	return p
 }
 
-// Check implements [Hyperparameters].
+// Check implements [algorithms.Algorithm].
 func (p *PGAMapElites) Check() error {
 	return cmp.Or(p.MapElites.Check(), p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength))
 }
@@ -68,11 +73,10 @@ func (p *PGAMapElites) New(platform *xla.Platform, env envs.Env, seed int64) (al
 	return searchFor(p, platform, env, seed)
 }
 
-// Method implements [Hyperparameters]: MAP-Elites with two emitters.
-func (p *PGAMapElites) Method() Method {
-	method := p.MapElites.Method()
-	method.Emitters = p.emitters(p.isoLine())
-	return method
+func (p *PGAMapElites) own() Parts {
+	parts := p.MapElites.own()
+	parts.Mix = p.emitters(p.isoLine())
+	return parts
 }
 
 // emitters returns the policy gradient together with another emitter.
@@ -88,14 +92,14 @@ type PGAAurora struct {
 	repertoire.AuroraSettings
 }
 
-// DefaultPGAAurora returns the paper's hyperparameters for an environment.
-func DefaultPGAAurora(env envs.Spec) *PGAAurora {
-	p := &PGAAurora{*DefaultMapElites(env), DefaultPolicyGradient(), repertoire.DefaultAuroraSettings(env)}
+// defaultPGAAurora returns the paper's hyperparameters for an environment.
+func defaultPGAAurora(env envs.Spec) *PGAAurora {
+	p := &PGAAurora{*DefaultMapElites(env), defaultPolicyGradient(), repertoire.DefaultAuroraSettings(env)}
 	p.Batch = pgaBatch
 	return p
 }
 
-// Check implements [Hyperparameters].
+// Check implements [algorithms.Algorithm].
 func (p *PGAAurora) Check() error {
 	return cmp.Or(p.MapElites.Check(), p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength),
 		p.oneStart(), p.AuroraSettings.Check(p.EpisodeLength))
@@ -106,9 +110,66 @@ func (p *PGAAurora) New(platform *xla.Platform, env envs.Env, seed int64) (algor
 	return searchFor(p, platform, env, seed)
 }
 
-// Method implements [Hyperparameters]: MAP-Elites with a learner and AURORA's archive.
-func (p *PGAAurora) Method() Method {
-	method := aurora(p.MapElites.Method(), p.AuroraSettings)
-	method.Emitters = p.emitters(p.isoLine())
-	return method
+func (p *PGAAurora) own() Parts {
+	parts := aurora(p.MapElites.own(), p.AuroraSettings)
+	parts.Mix = p.emitters(p.isoLine())
+	return parts
+}
+
+// PolicyGradient is the emitter that makes PGA-MAP-Elites of MAP-Elites (Nilsson and Cully 2021,
+// "Policy gradient assisted MAP-Elites"): critics and a greedy actor that TD3 trains on the
+// transitions of all evaluations. Its last child is the greedy actor, unchanged. All others are
+// parents from the archive after some gradient steps on the critic's value.
+//
+// The critics are trained after a generation is evaluated, and all parents of a generation see the
+// same transitions. This follows the published code, not the paper's listing.
+type PolicyGradient struct {
+	PolicyGradientSettings
+	Learner td3.Learner
+	// Observations are those that the gradient steps of a generation see, after Prepare.
+	Observations *Node
+
+	policy nn.MLP
+}
+
+var _ Proposer = PolicyGradient{}
+
+// td3 is the algorithm for policies of one architecture.
+func (e PolicyGradient) td3() td3.TD3 { return td3.New(e.Config, e.policy) }
+
+// Capacity implements [Proposer].
+func (e PolicyGradient) Capacity() int { return e.ReplayBufferSize }
+
+// Init implements [Emitter].
+func (e PolicyGradient) Init(start Start, key random.Key) Emitter {
+	e.policy = start.Task.Policy
+	e.Learner = e.td3().Start(start.First, key)
+	return e
+}
+
+// Update implements [Emitter].
+func (e PolicyGradient) Update(g Generation, key random.Key) (Emitter, []Loss) {
+	learner, loss := e.td3().Train(e.Learner, g.Buffer, key, e.NumCriticTrainingSteps)
+	e.Learner = learner
+	return e, tdLosses(loss)
+}
+
+// tdLosses names the losses of TD3.
+func tdLosses(l td3.Losses) []Loss { return []Loss{{"critic_loss", l.Critic}, {"actor_loss", l.Actor}} }
+
+// Prepare implements [Proposer]: the observations for the gradient steps, the critics and the greedy
+// actor.
+func (e PolicyGradient) Prepare(buffer replay.Buffer, key random.Key) Emitter {
+	e.Observations = e.td3().DrawObservations(buffer, key, e.NumPGTrainingSteps)
+	e.Learner = td3.Learner{Critic: e.Learner.Critic, Actor: e.Learner.Actor}
+	return e
+}
+
+// Offspring implements [Emitter].
+func (e PolicyGradient) Offspring(parents Parents, which *Node, keys random.Key) *Node {
+	together := td3.Together(xla.KindOf(which.Graph()), parents.Count)
+	children := e.td3().Vary(parents.Sample(keys), e.Learner.Critic, e.Observations,
+		Reshape(Slice(which, AxisRange(0, 1))), together)
+	last := wide(Equal(which, ConstAs(which, int32(parents.Count-1))), children)
+	return Where(last, BroadcastToDims(e.Learner.Actor, children.Shape().Dimensions...), children)
 }

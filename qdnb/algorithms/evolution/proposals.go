@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -128,6 +129,11 @@ func (s *Search) newProposing() (*proposing, error) {
 		return nil, fmt.Errorf("a replay buffer of %d transitions is too small for the %d of a "+
 			"generation: raise its capacity or lower the batch", rows, steps)
 	}
+	// the buffer, and a generation's rows, recorded and gathered
+	if err := s.programs.CheckMemory(4*int64(rows)*int64(replay.StoredWidth(s.programs.Kind, p.buffer.Width)),
+		4*int64(p.buffer.Width)*3*int64(min(rows, steps))); err != nil {
+		return nil, err
+	}
 	init, err := xla.Compile(s.programs, "start of the proposers", s.seed.First(),
 		func(seed xla.Array) proposingOut {
 			root := random.KeyOf(seed.Tree)
@@ -151,7 +157,7 @@ func (s *Search) newProposing() (*proposing, error) {
 
 // compileUpdate builds the program that learns from what the insertion of a generation returns.
 func (p *proposing) compileUpdate(s *Search) (err error) {
-	in := p.updating(s, xla.Declare(dtypes.Int32), s.main.seen())
+	in := p.updating(s, xla.Declare(dtypes.Int32), s.main.insert.Out.Seen)
 	p.update, err = xla.Compile(s.programs, "learner", in, func(in updateIn) updateOut {
 		root, number := random.KeyOf(in.Seed.Tree), in.Number.Tree
 		after := in.Archive.Tree
@@ -307,6 +313,19 @@ func (s *Search) Replay() (buffer *replay.Store, total int64) {
 
 // replayStep is the number of transitions per generation.
 func (s *Search) replayStep() int64 { return int64(s.settings.Batch) * int64(s.task.Length) }
+
+// evaluateStored evaluates copies of stored policies. key is the key of the generation, root that
+// of the run.
+func (s *Search) evaluateStored(archive stored, root, key random.Key, number,
+	worker *graph.Node) repertoire.Evaluated {
+	sample := Stateless(func(parents Parents, keys random.Key) *graph.Node { return parents.Sample(keys) })
+	from := source{Key: key, Number: number, Parents: s.main.gen.parents(archive.Genotypes, archive.Cells, key),
+		Emitters: []member{{Emitter: sample, count: s.settings.Batch, table: -1}}}
+	if s.fixedStarts() {
+		from.Start = root.FoldIn(streamStart)
+	}
+	return s.main.gen.evaluate(from, worker)
+}
 
 // Refill fills the replay buffer with new episodes of policies drawn from the archive, up to the
 // number of rows that it held after the latest generation. It returns the number of episodes. The

@@ -75,16 +75,16 @@ var noisy = Stateless(func(parents Parents, keys random.Key) *Node {
 	return Add(x, keys.FoldIn(1).Uniform(-0.3, 0.3, x.Shape().Dimensions...))
 })
 
-func newSearch(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter,
-	settings Settings) *Search {
+func startSearch(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter,
+	settings settings) *Search {
 	t.Helper()
-	return searchOf(t, p, task, Method{Emitters: Mix{{emitter, 1}}}, settings)
+	return searchOf(t, p, task, Parts{Mix: Mix{{emitter, 1}}}, settings)
 }
 
-func searchOf(t *testing.T, p *xla.Platform, task scoring.Task, method Method,
-	settings Settings) *Search {
+func searchOf(t *testing.T, p *xla.Platform, task scoring.Task, parts Parts,
+	settings settings) *Search {
 	t.Helper()
-	s, err := New(p, task, method, settings)
+	s, err := newSearch(p, task, parts, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func floats(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
 
 // children emits a generation outside a search, from the state before it.
 func children(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter,
-	before map[string]npz.Array, settings Settings, number int32) []float32 {
+	before map[string]npz.Array, settings settings, number int32) []float32 {
 	t.Helper()
 	cells, params := settings.Centroids.Shape[0], task.Policy.Params()
 	if number == 0 {

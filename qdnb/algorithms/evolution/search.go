@@ -1,46 +1,24 @@
 package evolution
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
-	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
 
-// Method is the set of parts that make up an algorithm.
-type Method struct {
-	Emitters Mix                // make the offspring
-	Archive  repertoire.Archive // decides which offspring are kept
-	// SameStart: all evaluations of a run start in the same initial state.
-	SameStart bool
-	// PassiveEvery is the number of generations after which all members of an archive without
-	// centroids are evaluated into the passive repertoire.
-	PassiveEvery int
-}
-
-// observes reports whether the method learns from observations.
-func (m Method) observes() bool {
-	_, records := m.Archive.(repertoire.Recorder)
-	for _, s := range m.Emitters {
-		_, proposes := s.Emitter.(Proposer)
-		records = records || proposes
-	}
-	return records
-}
-
-// Settings are the options of a search that belong neither to its task nor to its method.
-type Settings struct {
+// settings are the options of a search that belong neither to its task nor to its parts.
+type settings struct {
 	Batch     int       // individuals per generation
 	Slice     int       // policies rolled out together; 0: [scoring.DefaultSlice]
 	Seed      int64     // seed of all random numbers
@@ -53,10 +31,10 @@ type Settings struct {
 type Search struct {
 	programs     *xla.Scope
 	task         scoring.Task
-	method       Method
-	settings     Settings
+	parts        Parts
+	settings     settings
 	members      []member   // the emitters, without state
-	main         *store     // the method's archive
+	main         *store     // the archive
 	passive      *store     // the passive repertoire, which is measured; nil if the archive itself is
 	proposing    *proposing // nil without a [Proposer]
 	maintenance  map[string]*xla.Program[maintainIn, xla.State[repertoire.Archive]]
@@ -70,44 +48,21 @@ type maintainIn struct {
 	Archive      xla.State[repertoire.Archive]
 }
 
-// New compiles a search. It reuses programs that are already compiled, for example those of a search
-// that differs only in its seed. [Search.CompileTime] reports the compile time.
-func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (*Search, error) {
-	d := len(task.Env.Spec().Descriptor.Lower)
-	if settings.Batch < 1 {
-		return nil, fmt.Errorf("batch must be at least 1, not %d", settings.Batch)
-	}
-	if len(settings.Centroids.Shape) != 2 || settings.Centroids.Shape[0] < 1 ||
-		settings.Centroids.Shape[1] != d {
-		return nil, fmt.Errorf("centroids of shape %v do not fit descriptors of %d components",
-			settings.Centroids.Shape, d)
-	}
-	if settings.Slice == 0 {
-		settings.Slice = task.DefaultSlice(p.Kind, settings.Batch)
-	}
-	task.Centroids, settings.Slice = settings.Centroids, min(settings.Slice, settings.Batch)
-	if settings.Slice < 1 {
-		return nil, fmt.Errorf("slice must be at least 0, not %d", settings.Slice)
-	}
-	if method.Archive == nil {
-		method.Archive = repertoire.Grid{}
-	}
-	if settings.Starts != 0 && method.SameStart {
-		return nil, errOneStart
-	}
-	if method.PassiveEvery < 1 {
-		method.PassiveEvery = 10
-	}
-	s := &Search{programs: &xla.Scope{Platform: p}, task: task, method: method, settings: settings,
+// newSearch compiles a search. It reuses programs that are already compiled, for example those of a
+// search that differs only in its seed.
+func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings settings) (*Search, error) {
+	settings.Slice = min(settings.Batch,
+		cmp.Or(settings.Slice, task.DefaultSlice(p.Kind, settings.Batch)))
+	task.Centroids = settings.Centroids
+	parts.Archive = cmp.Or[repertoire.Archive](parts.Archive, repertoire.Grid{})
+	parts.measureEvery = cmp.Or(parts.measureEvery, 10)
+	s := &Search{programs: &xla.Scope{Platform: p}, task: task, parts: parts, settings: settings,
 		maintenance: map[string]*xla.Program[maintainIn, xla.State[repertoire.Archive]]{}, generation: -1}
 	var err error
-	if s.members, err = method.Emitters.members(settings.Batch); err != nil {
+	if s.members, err = parts.Mix.members(settings.Batch); err != nil {
 		return nil, err
 	}
 	if err := s.checkObservers(); err != nil {
-		return nil, err
-	}
-	if err := p.CheckMemory(s.memory()); err != nil {
 		return nil, err
 	}
 	if err := s.build(); err != nil {
@@ -132,37 +87,6 @@ func (s *Search) checkObservers() error {
 	return nil
 }
 
-// memory returns the bytes that the workers share and those that each of them needs.
-func (s *Search) memory() (shared, perWorker int64) {
-	state, err := xla.TraceGraph(xla.NewTrace(), xla.Declare(dtypes.Uint32, 2),
-		func(seed xla.Array) xla.State[contents] {
-			root := random.KeyOf(seed.Tree)
-			return xla.Out(contents{Archive: s.method.Archive.Empty(s.task, root),
-				Emitters: s.initialised(false, root, root)})
-		})
-	if err != nil {
-		return 0, 0 // compiling gives a better error
-	}
-	for _, leaf := range state.Leaves() {
-		shared += 4 * int64(shapes.Make(dtypes.Float32, leaf.Dims()...).Size())
-	}
-	fitnesses := xla.Part(state, func(c contents) *graph.Node { return c.Archive.Cells().Fitness })
-	cells, slots := s.settings.Centroids.Shape[0], fitnesses.Dims()[0]
-	rows, params := int64(slots)+int64(min(slots, s.settings.Batch)), s.task.Policy.Params()
-	if state.Tree.Archive.Cells().Centroids == nil {
-		rows += int64(cells) + int64(min(cells, slots))
-	}
-	shared += 4 * int64(params) * rows
-	perWorker = 4 * int64(params) * int64(s.settings.Slice)
-	// the replay buffer, and a generation's rows, recorded and gathered
-	if n := capacity(s.members); n > 0 {
-		width := rowLayout(s.members, s.task).Width()
-		shared += 4 * int64(n) * int64(replay.StoredWidth(s.programs.Kind, width))
-		perWorker += 4 * int64(width) * 3 * int64(s.settings.Batch) * int64(s.task.Length)
-	}
-	return shared, perWorker
-}
-
 // axes names the axis sizes of the search.
 func (s *Search) axes() []xla.Axis {
 	cells := s.settings.Centroids.Shape[0]
@@ -176,13 +100,13 @@ func (s *Search) axes() []xla.Axis {
 func (s *Search) build() (err error) {
 	p := s.programs.Platform
 	s.seed, s.worker = p.Seed(s.settings.Seed), xla.Value(p.WorkerNumbers())
-	if s.main, err = s.newStore(s.method.Archive, true, s.settings.Batch); err != nil {
+	if s.main, err = s.newStore(s.parts.Archive, true, s.settings.Batch); err != nil {
 		return err
 	}
 	// offspring that enter are emitted again in whole slices, into at most that many rows
 	s.settings.Slice = min(s.settings.Slice, s.main.slots())
 	s.main.name = "generation"
-	s.main.gen = generation{task: s.task, archive: s.method.Archive, records: capacity(s.members) > 0,
+	s.main.gen = generation{task: s.task, archive: s.parts.Archive, records: capacity(s.members) > 0,
 		starts: s.settings.Starts, slices: xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}}
 	if s.main.sees = slices.ContainsFunc(s.members, func(m member) bool {
 		return m.table >= 0
@@ -213,7 +137,7 @@ func (s *Search) build() (err error) {
 }
 
 // fixedStarts reports whether evaluations start in states that the run's seed alone draws.
-func (s *Search) fixedStarts() bool { return s.method.SameStart || s.settings.Starts > 0 }
+func (s *Search) fixedStarts() bool { return s.parts.oneStart || s.settings.Starts > 0 }
 
 // emitters returns all emitters of a generation: those with their state on all workers, and the
 // places of the proposers.
@@ -250,19 +174,13 @@ func (s *Search) proposals() xla.Array {
 	return xla.Declare(dtypes.Float32, s.proposed(), s.task.Policy.Params())
 }
 
-// Generation is the latest generation: 0 for the initial population, -1 before it.
-func (s *Search) Generation() int64 { return s.generation }
-
-// Task is the task in which genotypes are evaluated.
+// Task implements [algorithms.Search].
 func (s *Search) Task() scoring.Task { return s.task }
 
-// Slice is the number of policies rolled out together.
-func (s *Search) Slice() int { return s.settings.Slice }
-
-// CompileTime is the time that XLA has spent compiling the search so far.
+// CompileTime implements [algorithms.Compiled].
 func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
-// Step runs the next generation. The first call runs the initial population.
+// Step implements [algorithms.Search].
 func (s *Search) Step() (outcome scoring.Outcome, err error) {
 	number := s.programs.Number(s.generation + 1)
 	defer number.Free()
@@ -313,7 +231,7 @@ func (s *Search) Step() (outcome scoring.Outcome, err error) {
 // Measured reports whether the measured repertoire is that of the latest generation. A passive
 // repertoire is filled at intervals.
 func (s *Search) Measured() bool {
-	return s.passive == nil || s.generation%int64(s.method.PassiveEvery) == 0
+	return s.passive == nil || s.generation%int64(s.parts.measureEvery) == 0
 }
 
 // Conclude fills the passive repertoire from the latest generation and returns the fitnesses of its
@@ -339,7 +257,7 @@ func (s *Search) measure(outcome *scoring.Outcome) (err error) {
 		}
 		outcome.Extra = append(outcome.Extra, extra...)
 	}
-	if archive, ok := s.method.Archive.(repertoire.Measurer); ok {
+	if archive, ok := s.parts.Archive.(repertoire.Measurer); ok {
 		extra, err := s.main.measure(archive, s.task)
 		if err != nil {
 			return err
@@ -373,7 +291,7 @@ func (s *Search) Columns() []string {
 	if s.passive != nil {
 		names = append(names, "archive_size", "archive_max_fitness")
 	}
-	if archive, ok := s.method.Archive.(repertoire.Measurer); ok {
+	if archive, ok := s.parts.Archive.(repertoire.Measurer); ok {
 		names = append(names, archive.Columns()...)
 	}
 	return names
@@ -382,7 +300,7 @@ func (s *Search) Columns() []string {
 // maintain runs the archive's maintenance if it is due. It runs on one device, because the result
 // is the same on all.
 func (s *Search) maintain(number xla.Array) error {
-	archive, ok := s.method.Archive.(repertoire.Maintainer)
+	archive, ok := s.parts.Archive.(repertoire.Maintainer)
 	if !ok {
 		return nil
 	}
@@ -444,7 +362,7 @@ func (st *store) measure(archive repertoire.Measurer, task scoring.Task) ([]floa
 	return archive.Measure(task, objectives)
 }
 
-// Close frees the device memory and the programs.
+// Close implements [algorithms.Search].
 func (s *Search) Close() {
 	for _, st := range []*store{s.main, s.passive} {
 		if st != nil {
@@ -484,12 +402,12 @@ const (
 // scratch matrix has none.
 func (st *store) names() []string {
 	tree, cells := st.contents.Tree, st.cells()
-	known := map[*graph.Node]string{tree.Genotypes: genotypesName, tree.Origins: originsName,
+	named := map[*graph.Node]string{tree.Genotypes: genotypesName, tree.Origins: originsName,
 		tree.Scratch: "", cells.Fitness: fitnessesName, cells.Descriptors: "descriptors",
 		cells.Centroids: "centroids", cells.Objectives: "objectives"}
 	names := xla.Names(tree)
 	for i, node := range xla.Flatten(tree) {
-		if name, ok := known[node]; ok {
+		if name, ok := named[node]; ok {
 			names[i] = name
 		}
 	}

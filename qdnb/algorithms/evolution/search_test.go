@@ -28,7 +28,7 @@ import (
 // all relations of batch, slice and cells.
 func TestGenerationsEqualTheOracle(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		cases := []Settings{
+		cases := []settings{
 			// the workers do not divide the slices, nor the slice size the batch
 			{Batch: 7, Slice: 3, Centroids: line(30), Seed: 1},
 			{Batch: 40, Slice: 8, Centroids: line(12)},          // more offspring than cells
@@ -42,7 +42,7 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 		for _, settings := range cases {
 			task := unlimited.task()
 			params := task.Policy.Params()
-			s := newSearch(t, p, task, noisy, settings)
+			s := startSearch(t, p, task, noisy, settings)
 			want := stateOf(t, s)
 			for generation := range int32(4) {
 				offspring := children(t, p, task, noisy, want, settings, generation)
@@ -56,7 +56,7 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 							settings.Centroids.Shape[0], generation, name, got[name].Data, want[name].Data)
 					}
 				}
-				if outcome.Generation != int64(generation) || s.Generation() != int64(
+				if outcome.Generation != int64(generation) || s.generation != int64(
 					generation) || outcome.Invalid != 0 ||
 					!slices.Equal(outcome.Fitnesses, floats(t, want, "fitnesses")) {
 					t.Errorf("outcome %+v", outcome)
@@ -70,8 +70,8 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 // genotype, bit for bit.
 func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		s := newSearch(t, p, unlimited.task(), IsoLineEmitter{IsoSigma: 0.2, LineSigma: 0.3},
-			Settings{Batch: 64, Slice: 8, Centroids: line(40)})
+		s := startSearch(t, p, unlimited.task(), IsoLineEmitter{IsoSigma: 0.2, LineSigma: 0.3},
+			settings{Batch: 64, Slice: 8, Centroids: line(40)})
 		steps(t, s, 12)
 		arrays := stateOf(t, s)
 		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"),
@@ -97,12 +97,12 @@ func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
 // mazeTask is a small version of the paper's task.
 func mazeTask() scoring.Task { return scoring.NewTask(envs.Pointmaze{}, []int{8, 8}, 20) }
 
-func mazeSettings(seed int64) Settings {
+func mazeSettings(seed int64) settings {
 	var centroids []float32
 	for i := range 36 {
 		centroids = append(centroids, -1+(float32(i%6)+0.5)/3, -1+(float32(i/6)+0.5)/3)
 	}
-	return Settings{Batch: 30, Slice: 4, Seed: seed, Centroids: npz.Of(centroids, 36, 2)}
+	return settings{Batch: 30, Slice: 4, Seed: seed, Centroids: npz.Of(centroids, 36, 2)}
 }
 
 var isoline = IsoLineEmitter{IsoSigma: 0.05, LineSigma: 0.1}
@@ -114,7 +114,7 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 		// The maze draws random initial states; a fixed start makes episodes repeatable.
 		task := mazeTask()
 		task.Env = fixedStart{envs.Pointmaze{}}
-		s := newSearch(t, p, task, isoline, mazeSettings(1))
+		s := startSearch(t, p, task, isoline, mazeSettings(1))
 		steps(t, s, 6)
 		arrays := stateOf(t, s)
 		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"),
@@ -169,7 +169,7 @@ func TestWorkersDoNotChangeResults(t *testing.T) {
 	for _, workers := range []int{p.Workers, 1} {
 		few := *p
 		few.Workers = workers
-		s := newSearch(t, &few, mazeTask(), isoline, mazeSettings(3))
+		s := startSearch(t, &few, mazeTask(), isoline, mazeSettings(3))
 		steps(t, s, 4)
 		states = append(states, stateOf(t, s))
 	}
@@ -183,8 +183,8 @@ func TestWorkersDoNotChangeResults(t *testing.T) {
 func TestSliceSizeDoesNotChangeResults(t *testing.T) {
 	var states []map[string]npz.Array
 	for _, slice := range []int{2, 7, 1, 64} {
-		s := newSearch(t, xlatest.Pure(t), unlimited.task(), noisy,
-			Settings{Batch: 64, Slice: slice, Seed: 5, Centroids: line(64)})
+		s := startSearch(t, xlatest.Pure(t), unlimited.task(), noisy,
+			settings{Batch: 64, Slice: slice, Seed: 5, Centroids: line(64)})
 		steps(t, s, 3)
 		states = append(states, stateOf(t, s))
 		if !reflect.DeepEqual(states[0], states[len(states)-1]) {
@@ -197,17 +197,17 @@ func TestSliceSizeDoesNotChangeResults(t *testing.T) {
 // bytes.
 func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
 	p := xlatest.Pure(t) // on XLA, the tests of package qdnb resume whole runs
-	whole := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
+	whole := startSearch(t, p, mazeTask(), isoline, mazeSettings(4))
 	steps(t, whole, 3)
 	saved := stateOf(t, whole)
 	steps(t, whole, 3)
 
-	fresh := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
+	fresh := startSearch(t, p, mazeTask(), isoline, mazeSettings(4))
 	steps(t, fresh, 1) // its earlier state does not matter
 	if err := fresh.Restore(2, saved); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(stateOf(t, fresh), saved) || fresh.Generation() != 2 {
+	if !reflect.DeepEqual(stateOf(t, fresh), saved) || fresh.generation != 2 {
 		t.Error("the restored state differs from the saved one")
 	}
 	if outcome := steps(t, fresh, 3)[2]; outcome.Generation != 5 {
@@ -253,9 +253,9 @@ func (c counting) Maintain(string, *Node, random.Key) repertoire.Archive {
 // checkpoint or from one worker to the others.
 func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		settings := Settings{Batch: 8, Slice: 2, Centroids: line(6)}
+		settings := settings{Batch: 8, Slice: 2, Centroids: line(6)}
 		start := func() *Search {
-			s, err := New(p, unlimited.task(), Method{Emitters: Mix{{noisy, 1}},
+			s, err := newSearch(p, unlimited.task(), Parts{Mix: Mix{{noisy, 1}},
 				Archive: counting{}}, settings)
 			if err != nil {
 				t.Fatal(err)
@@ -266,7 +266,7 @@ func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 		whole, first, second := start(), start(), start()
 		steps(t, whole, 5)
 		steps(t, first, 3)
-		if err := second.Restore(first.Generation(), stateOf(t, first)); err != nil {
+		if err := second.Restore(first.generation, stateOf(t, first)); err != nil {
 			t.Fatal(err)
 		}
 		steps(t, second, 2)
@@ -290,14 +290,14 @@ func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 
 func TestRestoredSearchKeepsItsCentroids(t *testing.T) {
 	p := xlatest.Pure(t)
-	saved := stateOf(t, newSearch(t, p, unlimited.task(), noisy,
-		Settings{Batch: 4, Centroids: line(3)}))
+	saved := stateOf(t, startSearch(t, p, unlimited.task(), noisy,
+		settings{Batch: 4, Centroids: line(3)}))
 	other := floats(t, saved, "centroids")
 	for i := range other {
 		other[i] /= 2
 	}
 	saved["centroids"] = npz.Of(other, saved["centroids"].Shape...)
-	s := newSearch(t, p, unlimited.task(), noisy, Settings{Batch: 4, Centroids: line(3)})
+	s := startSearch(t, p, unlimited.task(), noisy, settings{Batch: 4, Centroids: line(3)})
 	if err := s.Restore(0, saved); err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestRestoredSearchKeepsItsCentroids(t *testing.T) {
 }
 
 func TestWrongCheckpointsAreRefused(t *testing.T) {
-	s := newSearch(t, xlatest.Pure(t), unlimited.task(), noisy, Settings{Batch: 4, Centroids: line(3)})
+	s := startSearch(t, xlatest.Pure(t), unlimited.task(), noisy, settings{Batch: 4, Centroids: line(3)})
 	steps(t, s, 2)
 	for name, shape := range map[string][]int{"genotypes": {3, 5}, "fitnesses": {4},
 		"descriptors": {3, 2}, "centroids": {3}} {
@@ -342,8 +342,8 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 			"fitness":    {RewardLimit: math.Inf(-1), DescriptorLimit: math.Inf(1)},
 			"descriptor": {RewardLimit: math.Inf(1), DescriptorLimit: math.Inf(-1)},
 		} {
-			s := newSearch(t, xlatest.Pure(t), env.task(), noisy,
-				Settings{Batch: 10, Slice: 4, Centroids: line(4)})
+			s := startSearch(t, xlatest.Pure(t), env.task(), noisy,
+				settings{Batch: 10, Slice: 4, Centroids: line(4)})
 			for _, outcome := range steps(t, s, 2) { // the second generation samples an empty repertoire
 				if outcome.Invalid != 10 || slices.Max(outcome.Fitnesses) != float32(math.Inf(-1)) {
 					t.Errorf("all individuals have a NaN %s: %+v", what, outcome)
@@ -352,8 +352,8 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 		}
 		// Some individuals have NaN; the others enter as if those were absent.
 		env := scripted{RewardLimit: 0.1, DescriptorLimit: 0.5}
-		settings := Settings{Batch: 50, Slice: 8, Centroids: line(20), Seed: 9}
-		s := newSearch(t, p, env.task(), noisy, settings)
+		settings := settings{Batch: 50, Slice: 8, Centroids: line(20), Seed: 9}
+		s := startSearch(t, p, env.task(), noisy, settings)
 		want := stateOf(t, s)
 		total := 0
 		for generation := range int32(3) {
@@ -389,7 +389,7 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 // Elites are never lost: the highest fitness, the coverage and the fitness of every cell never
 // decrease.
 func TestRepertoiresOnlyImprove(t *testing.T) {
-	s := newSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(6))
+	s := startSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(6))
 	outcomes := steps(t, s, 25)
 	for i := 1; i < len(outcomes); i++ {
 		for cell, fitness := range outcomes[i].Fitnesses {
@@ -414,7 +414,7 @@ func TestRepertoiresOnlyImprove(t *testing.T) {
 
 func TestSeedsNameTheRandomNumbers(t *testing.T) {
 	first := func(seed int64) map[string]npz.Array {
-		s := newSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(seed))
+		s := startSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(seed))
 		steps(t, s, 1)
 		return stateOf(t, s)
 	}
@@ -429,25 +429,13 @@ func TestSeedsNameTheRandomNumbers(t *testing.T) {
 	}
 }
 
-func TestUnusableSettingsGiveOneLine(t *testing.T) {
+func TestEmitterOfTheWrongShape(t *testing.T) {
 	p := xlatest.Pure(t)
-	for want, settings := range map[string]Settings{
-		"batch must be at least 1, not 0":     {Centroids: line(3)},
-		"slice must be at least 0, not -2":    {Batch: 3, Slice: -2, Centroids: line(3)},
-		"centroids of shape [] do not fit":    {Batch: 3},
-		"centroids of shape [2 3] do not fit": {Batch: 3, Centroids: npz.Of(make([]float32, 6), 2, 3)},
-	} {
-		if _, err := New(p, unlimited.task(), Method{Emitters: Mix{{noisy, 1}}},
-			settings); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(),
-			"\n") {
-			t.Errorf("%v; want %q", err, want)
-		}
-	}
 	wrong := Stateless(func(parents Parents,
 		keys random.Key) *Node {
 		return Slice(parents.Genotypes, AxisRange(0, 1))
 	})
-	_, err := New(p, unlimited.task(), Method{Emitters: Mix{{wrong, 1}}}, Settings{Batch: 3, Centroids: line(3)})
+	_, err := newSearch(p, unlimited.task(), Parts{Mix: Mix{{wrong, 1}}}, settings{Batch: 3, Centroids: line(3)})
 	if err == nil || !strings.Contains(err.Error(),
 		`program "generation" cannot be compiled`) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("an emitter of the wrong shape: %v", err)

@@ -3,6 +3,7 @@ package evolution
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -31,25 +32,35 @@ type MapElites struct {
 	Parts   `json:"-"`
 }
 
-// Parts replace parts of an algorithm; zero values keep its own. They are no settings: a run records
-// a hash of the programs that they make.
+// Parts are the parts of an algorithm that its user may replace; zero values keep its own. They are no
+// settings: a run records a hash of the programs that they make.
 type Parts struct {
 	Mix     Mix                // the emitters
 	Archive repertoire.Archive // keeps the solutions
+
+	oneStart     bool // all evaluations of a run start in the same initial state
+	measureEvery int  // generations between measurements of an archive without centroids; 0: 10
 }
 
 // Replaced implements [algorithms.Variant].
 func (p Parts) Replaced() bool { return p.Mix != nil || p.Archive != nil }
 
-// replace returns a method with these parts in place of its own.
-func (p Parts) replace(m Method) Method {
+// or returns these parts, and an algorithm's own where there are none.
+func (p Parts) or(own Parts) Parts {
 	if p.Mix != nil {
-		m.Emitters = p.Mix
+		own.Mix = p.Mix
 	}
-	if p.Archive != nil {
-		m.Archive = p.Archive
-	}
-	return m
+	own.Archive = cmp.Or(p.Archive, own.Archive)
+	return own
+}
+
+// observes reports whether the parts learn from observations.
+func (p Parts) observes() bool {
+	_, records := p.Archive.(repertoire.Recorder)
+	return records || slices.ContainsFunc(p.Mix, func(s Share) bool {
+		_, proposes := s.Emitter.(Proposer)
+		return proposes
+	})
 }
 
 // DefaultMapElites returns the paper's hyperparameters for an environment (table 5).
@@ -65,25 +76,23 @@ func DefaultMapElites(env envs.Spec) *MapElites {
 	return m
 }
 
-// Base implements [Hyperparameters].
+// Base returns the hyperparameters that all algorithms of this package share.
 func (m *MapElites) Base() MapElites { return *m }
 
-// Method implements [Hyperparameters]: the Iso+LineDD emitter and a grid.
-func (m *MapElites) Method() Method {
-	return Method{Emitters: Mix{{m.isoLine(), 1}}, Archive: repertoire.Grid{}}
+// own are the Iso+LineDD emitter and a grid.
+func (m *MapElites) own() Parts {
+	return Parts{Mix: Mix{{m.isoLine(), 1}}, Archive: repertoire.Grid{}}
 }
 
 func (m *MapElites) isoLine() Emitter {
 	return IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma}
 }
 
-// Hyperparameters are the hyperparameters of an algorithm of this package, such as *[MapElites].
-type Hyperparameters interface {
+// hyperparameters are those of an algorithm of this package.
+type hyperparameters interface {
 	algorithms.Variant
-	// Base returns the hyperparameters that all algorithms share.
 	Base() MapElites
-	// Method returns the algorithm's own parts.
-	Method() Method
+	own() Parts // the algorithm's own parts
 }
 
 // New implements [algorithms.Algorithm].
@@ -92,20 +101,20 @@ func (m *MapElites) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.S
 }
 
 // searchFor compiles the search of an algorithm.
-func searchFor(h Hyperparameters, p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+func searchFor(h hyperparameters, p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
 	base, spec := h.Base(), env.Spec()
 	centroids, err := base.Centroids(spec.Descriptor.Lower, spec.Descriptor.Upper)
 	if err != nil {
 		return nil, err
 	}
-	method := base.Parts.replace(h.Method())
-	if spec.Observations == 0 && method.observes() {
+	parts := base.Parts.or(h.own())
+	if spec.Observations == 0 && parts.observes() {
 		return nil, fmt.Errorf("it learns from observations, of which %s has none: use an algorithm that "+
 			"does not, such as map-elites", spec.Name)
 	}
 	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
 	task.Weights = base.Weights
-	s, err := New(p, task, method, Settings{Batch: base.Batch, Slice: base.Slice, Seed: seed,
+	s, err := newSearch(p, task, parts, settings{Batch: base.Batch, Slice: base.Slice, Seed: seed,
 		Starts: base.Starts, Centroids: centroids})
 	if err != nil {
 		return nil, err // a nil *Search is a Search
@@ -120,7 +129,7 @@ const (
 	maxVectors = 1 << 7
 )
 
-// Check rejects values that cannot work, before anything is compiled.
+// Check implements [algorithms.Algorithm].
 func (m *MapElites) Check() error {
 	if err := cmp.Or(
 		limits.Int("batch", m.Batch, 1, maxBatch),
@@ -139,4 +148,16 @@ func (m *MapElites) Check() error {
 			m.IsoSigma, m.LineSigma)
 	}
 	return nil
+}
+
+// Algorithms are the algorithms of this package: those of the paper, and later ones.
+var Algorithms = []algorithms.Entry{
+	algorithms.NewEntry("map-elites", DefaultMapElites, false),
+	algorithms.NewEntry("pga-map-elites", defaultPGAMapElites, true),
+	algorithms.NewEntry("aurora", defaultAurora, true),
+	algorithms.NewEntry("pga-aurora", defaultPGAAurora, true),
+	algorithms.NewEntry("dns", defaultDominatedNovelty, false),
+	algorithms.NewEntry("cma-mae", defaultCMAMAE, false),
+	algorithms.NewEntry("mome", defaultMOME, false),
+	algorithms.NewEntry("dcrl-map-elites", defaultDCRLMapElites, true),
 }

@@ -62,17 +62,17 @@ func (gen generation) resets(from source, individuals *Node) random.Key {
 	return from.Start.FoldInEach(ModScalar(individuals, int32(gen.starts)))
 }
 
-// ArchivedStart is an environment whose episodes all start where the evaluation of one individual
-// did: number individual of a generation of the run with the given seed and starts.
-func ArchivedStart(env envs.Env, seed int64, starts Starts, generation, individual int32) envs.Env {
-	if starts > 0 {
-		return envs.StartAt(env, seed, streamStart, int(individual)%int(starts))
+// Of is an environment whose episodes all start where the evaluation of one individual did: number
+// individual of a generation of the run with the given seed.
+func (s Starts) Of(env envs.Env, seed int64, generation, individual int32) envs.Env {
+	if s > 0 {
+		return envs.StartAt(env, seed, streamStart, int(individual)%int(s))
 	}
 	return envs.StartAt(env, seed, int(generation), int(individual), scoring.StreamReset)
 }
 
 // PassiveStart is an environment whose episodes start in the same state as those of a run's passive
-// repertoire. Where [Method].SameStart is true these share one state, which the run's seed draws.
+// repertoire, which share one state in AURORA's runs.
 func PassiveStart(env envs.Env, seed int64) envs.Env {
 	return envs.StartAt(env, seed, streamPassive)
 }

@@ -19,9 +19,6 @@ type store struct {
 	from     *store // the archive whose members are the offspring; nil if they come from this one
 	sees     bool   // whether proposers see the generations
 
-	// On accelerators a generation is a single program, since each device has a copy of the archive
-	// anyway, and one launch is cheaper than two.
-	whole    *xla.Program[generationIn, insertionOut]
 	evaluate *xla.Program[evaluationIn, xla.State[repertoire.Evaluated]]
 	insert   *xla.Program[insertionIn, insertionOut]
 	losses   []string // names of the emitters' losses
@@ -32,13 +29,6 @@ type offspringIn struct {
 	Seed, Number xla.Array
 	Members      xla.State[stored] // the offspring, if they are those of another archive
 	Proposed     xla.Array         // [n, N], the offspring of proposers
-}
-
-// generationIn are the inputs of a whole generation.
-type generationIn struct {
-	offspringIn
-	Worker  xla.Array
-	Archive xla.State[contents] `xla:"donate"`
 }
 
 // evaluationIn are the inputs of the evaluation of a generation.
@@ -87,6 +77,14 @@ func (s *Search) newStore(archive repertoire.Archive, emits bool, batch int) (*s
 			return xla.Out(contents{zeros(slots), zeros(min(slots, batch)), none, empty, emitters})
 		}, s.axes()...)
 	if err != nil {
+		return nil, err
+	}
+	var bytes int64
+	for _, leaf := range program.Out.Leaves() {
+		bytes += 4 * int64(shapes.Make(dtypes.Float32, leaf.Dims()...).Size())
+	}
+	children := 4 * int64(s.task.Policy.Params()) * int64(s.settings.Slice)
+	if err := s.programs.CheckMemory(bytes, children); err != nil {
 		return nil, err
 	}
 	st.contents, err = program.Run(s.kept(s.seed))
@@ -149,26 +147,6 @@ func (s *Search) kept(a xla.Array) xla.Array { return a.On(s.programs.Copies()) 
 func (st *store) compile(s *Search) (err error) {
 	in := st.offspring(s, xla.Declare(dtypes.Int32), s.proposals())
 	axes := st.gen.task.Axes(st.gen.slices.N, st.gen.slices.Size, st.slots())
-	insert := func(archive contents, from source, found repertoire.Evaluated) insertionOut {
-		after, counts, seen, losses := st.gen.enter(archive, from, found)
-		out := insertionOut{Archive: xla.Out(after), Counts: xla.Out(counts)}
-		if st.sees {
-			out.Seen = xla.Out(seen)
-		}
-		var values []*graph.Node
-		st.losses, values = split(losses)
-		out.Losses = xla.Out(values)
-		return out
-	}
-	if s.programs.Kind.Accelerator() {
-		st.whole, err = xla.CompileParallel(s.programs, st.name,
-			generationIn{in, s.worker, st.contents}, func(in generationIn) insertionOut {
-				archive := in.Archive.Tree
-				from := st.source(s, in.offspringIn, archive.stored())
-				return insert(archive, from, st.gen.evaluate(from, in.Worker.Tree))
-			}, axes...)
-		return err
-	}
 	st.evaluate, err = xla.CompileParallel(s.programs, st.name, st.evaluation(s, in),
 		func(in evaluationIn) xla.State[repertoire.Evaluated] {
 			return xla.Out(st.gen.evaluate(st.source(s, in.offspringIn, in.Archive.Tree), in.Worker.Tree))
@@ -178,8 +156,17 @@ func (st *store) compile(s *Search) (err error) {
 	}
 	st.insert, err = xla.CompileCopies(s.programs, "insertion of the "+st.name,
 		st.insertion(s, in, st.evaluate.Out), func(in insertionIn) insertionOut {
-			archive := in.Archive.Tree
-			return insert(archive, st.source(s, in.offspringIn, archive.stored()), in.Found.Tree)
+			before := in.Archive.Tree
+			after, counts, seen, losses := st.gen.enter(before,
+				st.source(s, in.offspringIn, before.stored()), in.Found.Tree)
+			out := insertionOut{Archive: xla.Out(after), Counts: xla.Out(counts)}
+			if st.sees {
+				out.Seen = xla.Out(seen)
+			}
+			var values []*graph.Node
+			st.losses, values = split(losses)
+			out.Losses = xla.Out(values)
+			return out
 		}, axes...)
 	return err
 }
@@ -192,28 +179,15 @@ func split(losses []Loss) (names []string, values []*graph.Node) {
 	return names, values
 }
 
-// seen is what proposers see of a generation.
-func (st *store) seen() xla.State[seen] {
-	if st.whole != nil {
-		return st.whole.Out.Seen
-	}
-	return st.insert.Out.Seen
-}
-
 // run evaluates and inserts the offspring of a generation.
 func (st *store) run(s *Search, number, proposed xla.Array) (out insertionOut, err error) {
 	from := st.offspring(s, number, proposed)
-	if st.whole != nil {
-		out, err = st.whole.Run(generationIn{from, s.worker, st.contents})
-	} else {
-		var found xla.State[repertoire.Evaluated]
-		if found, err = st.evaluate.Run(st.evaluation(s, from)); err != nil {
-			return out, err
-		}
-		defer found.Free() // on the devices that do not insert
-		out, err = st.insert.Run(st.insertion(s, from, found))
+	found, err := st.evaluate.Run(st.evaluation(s, from))
+	if err != nil {
+		return out, err
 	}
-	if err == nil {
+	defer found.Free() // on the devices that do not insert
+	if out, err = st.insert.Run(st.insertion(s, from, found)); err == nil {
 		st.contents = out.Archive
 	}
 	return out, err
@@ -226,7 +200,7 @@ func (st *store) source(s *Search, in offspringIn, archive stored) source {
 		Key: root.FoldInEach(in.Number.Tree)}
 	stream, fixed := streamStart, s.fixedStarts()
 	if st.from != nil {
-		stream, fixed = streamPassive, s.method.SameStart
+		stream, fixed = streamPassive, s.parts.oneStart
 		from.Key = root.FoldIn(streamPassive).FoldInEach(from.Number)
 		// the other archive has members from the initial population on
 		from.Number = graph.MaxScalar(from.Number, int32(1))

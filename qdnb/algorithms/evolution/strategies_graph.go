@@ -14,12 +14,12 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// StrategySettings are the hyperparameters of [EvolutionStrategies].
+// StrategySettings are the hyperparameters of evolution strategies, see [StrategySettings.Emitter].
 type StrategySettings struct {
-	Strategy    string  `json:"strategy"`     // see [StrategyNames]
+	Strategy    string  `json:"strategy"`     // sep-cma-es, lm-ma-es or openai-es
 	Emitters    int     `json:"emitters"`     // E, evolution strategies, which share the batch equally
 	Sigma0      float64 `json:"sigma0"`       // initial step size
-	RestartRule string  `json:"restart_rule"` // see [RestartRules]
+	RestartRule string  `json:"restart_rule"` // basic or no_improvement
 	// Vectors is M, the number of direction vectors of LM-MA-ES; 0: as many as a strategy has
 	// individuals.
 	Vectors int `json:"vectors"`
@@ -28,34 +28,34 @@ type StrategySettings struct {
 	AdamL2Coeff      float64 `json:"adam_l2_coeff"`
 }
 
-// The evolution strategies of [StrategyNames].
+// The evolution strategies of [strategyNames].
 const (
 	sepCMAESName = "sep-cma-es"
 	lmMAESName   = "lm-ma-es"
 	openAIESName = "openai-es"
 )
 
-// StrategyNames are the evolution strategies: separable CMA-ES (Ros and Hansen 2008), LM-MA-ES
+// strategyNames are the evolution strategies: separable CMA-ES (Ros and Hansen 2008), LM-MA-ES
 // (Loshchilov, Glasmachers and Beyer 2019), and OpenAI-ES (Salimans et al. 2017).
-var StrategyNames = []string{sepCMAESName, lmMAESName, openAIESName}
+var strategyNames = []string{sepCMAESName, lmMAESName, openAIESName}
 
-// RestartRules are the rules by which a strategy restarts at a random elite: once it has converged,
+// restartRules are the rules by which a strategy restarts at a random elite: once it has converged,
 // or also after a generation in which it improved nothing.
-var RestartRules = []string{"basic", "no_improvement"}
+var restartRules = []string{"basic", "no_improvement"}
 
-// EvolutionStrategies are E evolution strategies as emitters of CMA-MAE (pyribs,
+// Emitter returns E evolution strategies as an emitter of a [Mix] (pyribs,
 // emitters/_evolution_strategy_emitter.py). They share the emitter's individuals equally: strategy e
 // of E makes the individuals e B/E to (e+1) B/E - 1 of B, and adapts to those that improve the archive
 // most. The memory is a few rows of a genotype for each strategy. It never holds all samples at once.
-type EvolutionStrategies struct {
+func (s StrategySettings) Emitter() Emitter { return evolutionStrategies{StrategySettings: s} }
+
+// evolutionStrategies is the emitter of [StrategySettings.Emitter].
+type evolutionStrategies struct {
 	StrategySettings
 	State distributions
 }
 
-var _ Starter = EvolutionStrategies{}
-
-// Emitter returns the strategies as an emitter of a [Mix].
-func (s StrategySettings) Emitter() Emitter { return EvolutionStrategies{StrategySettings: s} }
+var _ Starter = evolutionStrategies{}
 
 // strategy is the settings of one of several evolution strategies.
 type strategy struct {
@@ -80,11 +80,11 @@ type distributions interface {
 }
 
 // StartsItself implements [Starter].
-func (EvolutionStrategies) StartsItself() {}
+func (evolutionStrategies) StartsItself() {}
 
 // Init implements [Emitter]. All strategies start at the same mean: a random policy, or the center of
 // the initial range of a task without observations.
-func (s EvolutionStrategies) Init(start Start, key random.Key) Emitter {
+func (s evolutionStrategies) Init(start Start, key random.Key) Emitter {
 	switch {
 	case s.Emitters < 1 || start.Count < s.Emitters || start.Count%s.Emitters != 0:
 		panic(fmt.Errorf("%d individuals cannot be divided equally among %d strategies", start.Count,
@@ -95,8 +95,8 @@ func (s EvolutionStrategies) Init(start Start, key random.Key) Emitter {
 	case s.Strategy == openAIESName && start.Count/s.Emitters%2 != 0:
 		panic(fmt.Errorf("%s samples pairs: the individuals of a strategy must be even, not %d",
 			openAIESName, start.Count/s.Emitters))
-	case s.RestartRule != "" && !slices.Contains(RestartRules, s.RestartRule):
-		panic(names.Unknown("restart_rule", s.RestartRule, RestartRules))
+	case s.RestartRule != "" && !slices.Contains(restartRules, s.RestartRule):
+		panic(names.Unknown("restart_rule", s.RestartRule, restartRules))
 	}
 	policy, one := start.Task.Policy, Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
 	mean := policy.Init(key.FoldInEach(one))
@@ -120,11 +120,11 @@ func (s StrategySettings) distributions(size int) distributions {
 	case sepCMAESName, "":
 		return sepCMAES{strategy: es}
 	}
-	panic(names.Unknown("strategy", s.Strategy, StrategyNames))
+	panic(names.Unknown("strategy", s.Strategy, strategyNames))
 }
 
 // Offspring implements [Emitter].
-func (s EvolutionStrategies) Offspring(parents Parents, which *Node, _ random.Key) *Node {
+func (s evolutionStrategies) Offspring(parents Parents, which *Node, _ random.Key) *Node {
 	means, size := s.State.mean(), parents.Count/s.Emitters
 	strategies := Div(which, ConstAs(which, int32(size)))
 	strategies = InsertAxes(MinScalar(strategies, int32(s.Emitters-1)), -1)
@@ -139,7 +139,7 @@ func (s StrategySettings) numbers(g *Graph) *Node {
 
 // noise draws the standard normal noise of individuals, [k, N]. OpenAI-ES samples antithetically:
 // an odd individual has the noise of the one before it with the opposite sign.
-func (s EvolutionStrategies) noise(parents Parents, which *Node, params int) *Node {
+func (s evolutionStrategies) noise(parents Parents, which *Node, params int) *Node {
 	k := which.Shape().Dimensions[0]
 	if s.Strategy != openAIESName {
 		return parents.Keys(which).Normal(k, params)
@@ -150,7 +150,7 @@ func (s EvolutionStrategies) noise(parents Parents, which *Node, params int) *No
 }
 
 // Update implements [Emitter]. Each strategy ranks its individuals by their improvement.
-func (s EvolutionStrategies) Update(g Generation, key random.Key) (Emitter, []Loss) {
+func (s evolutionStrategies) Update(g Generation, key random.Key) (Emitter, []Loss) {
 	improvement := Reshape(g.Own(g.Improvement), s.Emitters, -1)
 	params := s.State.mean().Shape().Dimensions[1]
 	after, continues := s.State.update(s.recombine(g.Parents, ranks(improvement), s.State.weights(),
@@ -167,7 +167,7 @@ func (s EvolutionStrategies) Update(g Generation, key random.Key) (Emitter, []Lo
 
 // recombine sums the noise of each strategy's individuals and its square, [E, N], with weights by
 // rank. It draws the noise again, one rank at a time.
-func (s EvolutionStrategies) recombine(parents Parents, ranks *Node, weights []float32,
+func (s evolutionStrategies) recombine(parents Parents, ranks *Node, weights []float32,
 	params int) (noise, squares *Node) {
 	type state struct {
 		Key                            random.Key
@@ -205,7 +205,7 @@ func ranks(x *Node) *Node {
 const minSpread = 1e-12
 
 // ranked returns which strategies continue after their individuals' improvements [E, n], bool [E].
-func (s EvolutionStrategies) ranked(improvement *Node) *Node {
+func (s evolutionStrategies) ranked(improvement *Node) *Node {
 	best := ReduceMax(improvement, 1)
 	spread := Sub(best, ReduceMin(improvement, 1))
 	continues := GreaterOrEqual(spread, ConstAs(spread, minSpread))

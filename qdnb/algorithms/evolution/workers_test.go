@@ -28,8 +28,8 @@ func TestOneTurnIsTheSameCode(t *testing.T) {
 	for _, workers := range []int{p.Workers, 1} {
 		few := *p
 		few.Workers = workers
-		s := newSearch(t, &few, scoring.NewTask(env, []int{8, 8}, 20), isoline,
-			Settings{Batch: 2 * p.Workers, Slice: 2, Seed: 1, Centroids: centroids})
+		s := startSearch(t, &few, scoring.NewTask(env, []int{8, 8}, 20), isoline,
+			settings{Batch: 2 * p.Workers, Slice: 2, Seed: 1, Centroids: centroids})
 		fitnesses = append(fitnesses, steps(t, s, 1)[0].Fitnesses)
 		states = append(states, stateOf(t, s))
 	}
@@ -44,8 +44,8 @@ func TestWorkersShareTheArchive(t *testing.T) {
 		if p.Kind.Accelerator() {
 			t.Skipf("SKIPPED: each device of %s keeps a copy", p)
 		}
-		s := newSearch(t, p, unlimited.task(), isoline,
-			Settings{Batch: 8, Slice: 2, Seed: 1, Centroids: line(20)})
+		s := startSearch(t, p, unlimited.task(), isoline,
+			settings{Batch: 8, Slice: 2, Seed: 1, Centroids: line(20)})
 		for round := range 3 {
 			for i, leaf := range s.main.contents.Leaves() {
 				if n := len(leaf.Value()); n != 1 {

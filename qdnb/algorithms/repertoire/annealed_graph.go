@@ -11,24 +11,17 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// AnnealingSettings are the hyperparameters of [Annealed] (Fontaine and Nikolaidis 2023).
-type AnnealingSettings struct {
-	// ArchiveLearningRate is alpha, the share by which the accepted solutions of a batch move the
-	// threshold of their cell towards their mean fitness: 1 sets it to that mean, 0 keeps it.
-	ArchiveLearningRate float64 `json:"archive_learning_rate"`
-	// ThresholdMin is the threshold of empty cells, in units of fitness. NaN in the hyperparameters of
-	// CMA-MAE: minus the QD offset of an episode.
-	ThresholdMin float64 `json:"threshold_min"`
-}
-
 // Annealed is a [Grid] with the acceptance thresholds of CMA-MAE (Fontaine and Nikolaidis 2023). A
 // candidate is accepted if it is fitter than the threshold of its cell. Accepted candidates raise
 // the threshold slowly, so that a cell stays attractive for a while. The thresholds decide how
 // solutions are ranked; the cells keep the fittest ones, as MAP-Elites' do.
 type Annealed struct {
 	Grid
-	AnnealingSettings
-	Thresholds *Node // [cells]
+	// LearningRate is alpha, the share by which the accepted solutions of a batch move the threshold of
+	// their cell towards their mean fitness: 1 sets it to that mean, 0 keeps it.
+	LearningRate float64
+	ThresholdMin float64 // threshold of empty cells, in units of fitness
+	Thresholds   *Node   // [cells]
 }
 
 // Empty implements [Archive].
@@ -50,7 +43,7 @@ func (a Annealed) Add(found Evaluated) (Archive, Insertion) {
 // improvement returns the fitness of each candidate minus the threshold of its cell, [P]: above 0
 // if it is accepted, -Inf if it is not [Batch.Valid].
 func (a Annealed) improvement(batch Batch) *Node {
-	cell := InsertAxes(CellOf(a.Elites.Centroids, batch.Descriptors), -1)
+	cell := InsertAxes(cellOf(a.Elites.Centroids, batch.Descriptors), -1)
 	improvement := Sub(batch.Fitness, Gather(a.Thresholds, cell))
 	return Where(batch.Valid(), improvement, lowest(improvement))
 }
@@ -62,11 +55,11 @@ func (a Annealed) improvement(batch Batch) *Node {
 //
 // (the publication's appendix; pyribs, archives/_grid_archive.py). A rate of 0 keeps thresholds.
 func (a Annealed) update(batch Batch) *Node {
-	rate := a.ArchiveLearningRate
+	rate := a.LearningRate
 	improvement := a.improvement(batch)
 	cells, p := a.Thresholds.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
 	accepted := GreaterThan(improvement, ZerosLike(improvement))
-	cell := CellOf(a.Elites.Centroids, batch.Descriptors)
+	cell := cellOf(a.Elites.Centroids, batch.Descriptors)
 	number := Iota(cell.Graph(), shapes.Make(dtypes.Int32, cells, p), 0)
 	here := And(Equal(number, InsertAxes(cell, 0)), InsertAxes(accepted, 0)) // [cells, P]
 	wide := BroadcastToDims(InsertAxes(batch.Fitness, 0), cells, p)

@@ -65,6 +65,6 @@ func TestAnnealedIgnoresInvalid(t *testing.T) {
 }
 
 func annealed(centroids, thresholds *Node, rate float64) Annealed {
-	return Annealed{Grid{Elites: Cells{Centroids: centroids}},
-		AnnealingSettings{ArchiveLearningRate: rate}, thresholds}
+	return Annealed{Grid: Grid{Cells{Centroids: centroids}}, LearningRate: rate,
+		Thresholds: thresholds}
 }

@@ -48,12 +48,12 @@ type AuroraSettings struct {
 // contacts, which gives no prior.
 func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 	s := AuroraSettings{
-		Capacity: 1024, Observation: NoDescriptor, Sampling: 10, MaxObservation: 25, Latent: 5,
+		Capacity: 1024, Observation: noDescriptor, Sampling: 10, MaxObservation: 25, Latent: 5,
 		Threshold: 0.2,
 		Every:     10, Epochs: 100, LateEpochs: 25, TrainingBatch: 128, LearningRate: 1e-4,
 	}
 	if env.Descriptor.Kind == envs.Final {
-		s.Observation = OnlyDescriptor
+		s.Observation = onlyDescriptor
 	}
 	return s
 }
@@ -75,10 +75,10 @@ func (s AuroraSettings) Check(length int) error {
 		return err
 	}
 	switch s.Observation {
-	case OnlyDescriptor, NoDescriptor, FullState:
+	case onlyDescriptor, noDescriptor, fullState:
 	default:
 		return names.Unknown("observation", s.Observation,
-			[]string{OnlyDescriptor, NoDescriptor, FullState})
+			[]string{onlyDescriptor, noDescriptor, fullState})
 	}
 	if !(s.Threshold >= 0 && s.Threshold < 1e6) || !(s.LearningRate > 0 && s.LearningRate < 1e3) {
 		return fmt.Errorf("threshold must be at least 0 and ae_learning_rate above 0, not %g and %g",
@@ -90,15 +90,15 @@ func (s AuroraSettings) Check(length int) error {
 // Aurora is the archive of AURORA (Grillotti and Cully 2022, "Unsupervised behavior
 // discovery with quality-diversity optimization"). A sequence auto-encoder learns the descriptor,
 // its latent, from what the policies in the archive observed. The archive has no cells; its members
-// keep a minimum distance, see [Unstructured].
+// keep a minimum distance.
 //
 // After every loop of Every generations one of these maintenance steps may be due, on the source's
 // schedule (train_aurora.py):
 //
-//   - The auto-encoder is retrained after the loops 2, 5, 9, 14, ... ([Retrains]), and
-//     trained once before the first loop. All stored sequences are then encoded again, except after
-//     that first training, and re-inserted into an empty archive.
-//   - Otherwise, after every other loop, the distance threshold is adapted ([Threshold])
+//   - The auto-encoder is retrained after the loops 2, 5, 9, 14, ..., one less than a triangular number,
+//     and trained once before the first loop. All stored sequences are then encoded again, except
+//     after that first training, and re-inserted into an empty archive.
+//   - Otherwise, after every other loop, the distance threshold is adapted to the size of the archive
 //     and all members are re-inserted.
 //
 // Fitness is not evaluated again. Empty slots are ignored. In the source they hold NaN, which
@@ -109,11 +109,11 @@ type Aurora struct {
 	// Sampling and MaxObservation.
 	Features *envs.Recorder
 
-	Members         Unstructured
+	Members         unstructured
 	Sequences       *Node // [capacity, L, F]
 	Autoencoder     *Node // [1, parameters]
 	Mean, Deviation *Node // [F], mean and standard deviation of the features
-	Distance        Threshold
+	Distance        threshold
 }
 
 var (
@@ -123,21 +123,42 @@ var (
 
 // Observation options of AURORA: the contents of its sequences.
 const (
-	OnlyDescriptor = "only_sd" // the state descriptors: used where a prior is given
-	NoDescriptor   = "no_sd"   // the first features of the observation
-	FullState      = "full"    // the state descriptor, then the first features of the observation
+	onlyDescriptor = "only_sd" // the state descriptors: used where a prior is given
+	noDescriptor   = "no_sd"   // the first features of the observation
+	fullState      = "full"    // the state descriptor, then the first features of the observation
 )
 
-// target is the size of the archive that the threshold aims at.
-func (s AuroraSettings) target() int { return cmp.Or(s.Target, s.Capacity) }
+// threshold is the distance l between members under size control (CVC): a pytree. It grows while the
+// archive holds more than the target size, and shrinks while it holds less. Nothing keeps l above 0:
+// an archive that stays far below its target ends up accepting everything.
+type threshold struct {
+	Length *Node // l, a float32 scalar, in descriptor units
+	Error  *Node // size - target at the last update, a float32 scalar
+}
+
+// thresholdGain is the change of the threshold per solution above or below the target.
+const thresholdGain = 1e-5
+
+// adapted adapts l to e, the excess of the archive over its target (QDBenchmark, train_aurora.py):
+//
+//	l = l + 1e-5 e + 1e-5 (e - previous e)
+func (t threshold) adapted(e *Node) threshold {
+	step := Add(MulScalar(e, thresholdGain), MulScalar(Sub(e, t.Error), thresholdGain))
+	return threshold{Add(t.Length, step), e}
+}
+
+// excess is the number of members above the target, a float32 scalar.
+func (a Aurora) excess() *Node {
+	return ConvertDType(AddScalar(a.Members.size(), -cmp.Or(a.Target, a.Capacity)), dtypes.Float32)
+}
 
 // features is the number of features that the sequences hold per step.
 func (a Aurora) features(spec envs.Spec) int {
 	descriptor, observation := len(spec.Descriptor.Lower), min(spec.Observations, a.MaxObservation)
 	switch a.Observation {
-	case OnlyDescriptor:
+	case onlyDescriptor:
 		return descriptor
-	case NoDescriptor:
+	case noDescriptor:
 		return observation
 	}
 	return descriptor + observation
@@ -160,9 +181,9 @@ func (a Aurora) Record(task scoring.Task) envs.Recorder {
 			head := Slice(before.Observation, AxisRange(),
 				AxisRange(0, min(before.Observation.Shape().Dimensions[1], a.MaxObservation)))
 			switch a.Observation {
-			case OnlyDescriptor:
+			case onlyDescriptor:
 				return before.Descriptor
-			case NoDescriptor:
+			case noDescriptor:
 				return head
 			}
 			return Concatenate([]*Node{before.Descriptor, head}, 1)
@@ -175,11 +196,11 @@ func (a Aurora) Empty(task scoring.Task, key random.Key) Archive {
 	recorder := a.Record(task)
 	steps, features := recorder.Rows(task.Length), recorder.Width
 	zeros := func(dims ...int) *Node { return Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
-	a.Members = Unstructured{unfilled(g, n), zeros(n, a.Latent)}
+	a.Members = unstructured{unfilled(g, n), zeros(n, a.Latent)}
 	a.Sequences = zeros(n, steps, features)
 	a.Autoencoder = a.autoencoder(steps, features).Init(key)
 	a.Mean, a.Deviation = zeros(features), Ones(g, shapes.Make(dtypes.Float32, features))
-	a.Distance = Threshold{Const(g, float32(a.Threshold)), zeros()}
+	a.Distance = threshold{Const(g, float32(a.Threshold)), zeros()}
 	return a
 }
 
@@ -202,9 +223,9 @@ func (a Aurora) Add(found Evaluated) (Archive, Insertion) {
 	finite := xla.FiniteRows(found.Sequences)
 	batch.Fitness = Where(finite, batch.Fitness, lowest(batch.Fitness))
 	in := Insertion{Valid: batch.Valid()}
-	in.Index, in.Accepted = a.Members.Winners(a.Distance.Length, batch)
+	in.Index, in.Accepted = a.Members.winners(a.Distance.Length, batch)
 	in.Improvement = batch.improvement(a.Members.occupant(a.Distance.Length, batch))
-	a.Members = a.Members.Update(batch, in.Index, in.Accepted)
+	a.Members = a.Members.update(batch, in.Index, in.Accepted)
 	entered := Gather(found.Sequences, InsertAxes(in.Index, -1))
 	wide := BroadcastToDims(InsertAxes(in.Accepted, -1, -1), a.Sequences.Shape().Dimensions...)
 	a.Sequences = Where(wide, entered, a.Sequences)
@@ -226,12 +247,21 @@ func (a Aurora) Due(generation int64) string {
 		return trainFirst
 	case generation%int64(a.Every) != 0:
 		return ""
-	case Retrains(loop):
+	case retrains(loop):
 		return trainAgain
-	case Adapts(loop):
+	case loop%2 == 0:
 		return adaptThreshold
 	}
 	return ""
+}
+
+// retrains reports whether loop+1, counted from 2, is a triangular number.
+func retrains(loop int64) bool {
+	for k := int64(2); ; k++ {
+		if last := k*(k+1)/2 - 1; last >= loop {
+			return last == loop
+		}
+	}
 }
 
 // Maintain implements [Maintainer].
@@ -239,17 +269,17 @@ func (a Aurora) Maintain(due string, generation *Node, key random.Key) Archive {
 	switch due {
 	case trainFirst:
 		a = a.train(generation, key)
-		a.Distance = NewThreshold(a.Threshold, a.Members.Size(), a.target())
+		a.Distance = threshold{ConstAs(a.Distance.Length, a.Threshold), a.excess()}
 		return a
 	case trainAgain:
 		a = a.train(generation, key)
 		a.Members.Descriptors = a.encode(a.Sequences)
 	case adaptThreshold:
-		a.Distance = a.Distance.Update(a.Members.Size(), a.target())
+		a.Distance = a.Distance.adapted(a.excess())
 	default:
 		panic(fmt.Errorf("AURORA has no maintenance step %q", due))
 	}
-	a.Members = a.Members.Maintain(a.Members.Survivors(a.Distance.Length))
+	a.Members = a.Members.keep(a.Members.survivors(a.Distance.Length))
 	return a
 }
 
@@ -262,7 +292,7 @@ func (a Aurora) train(generation *Node, key random.Key) Aurora {
 		ConstAs(loop, int32(a.LateEpochs)))
 	training := nn.AutoencoderTraining{Batch: a.TrainingBatch, LearningRate: a.LearningRate}
 	trained := training.Train(a.autoencoder(dims[1], dims[2]), a.Autoencoder, a.Sequences,
-		a.Members.Filled(), epochs, key)
+		a.Members.filled(), epochs, key)
 	a.Autoencoder, a.Mean, a.Deviation = trained.Row, trained.Normaliser.Mean,
 		trained.Normaliser.Deviation
 	return a

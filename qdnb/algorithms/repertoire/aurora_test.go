@@ -1,8 +1,12 @@
 package repertoire
 
 import (
+	"math"
+	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
@@ -19,8 +23,8 @@ func TestGoldenAuroraSequences(t *testing.T) {
 	n, steps, observations := data.Shape("obs")[0], data.Shape("obs")[1], data.Shape("obs")[2]
 	d := data.Shape("xy")[2]
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for name, option := range map[string]string{"aurora_full": FullState,
-			"aurora_no_sd": NoDescriptor, "aurora_only_sd": OnlyDescriptor} {
+		for name, option := range map[string]string{"aurora_full": fullState,
+			"aurora_no_sd": noDescriptor, "aurora_only_sd": onlyDescriptor} {
 			params, want := data.Float32s(name+".params.flat"), data.Float32s(name+".observations")
 			dims := data.Shape(name + ".observations")
 			archive := Aurora{AuroraSettings: AuroraSettings{
@@ -68,5 +72,48 @@ func TestAuroraSchedule(t *testing.T) {
 		if got := archive.Due(generation); got != want[generation] {
 			t.Errorf("after generation %d: %q, want %q", generation, got, want[generation])
 		}
+	}
+}
+
+// The l_rule arrays of 09_aurora_repertoire.npz: the threshold after each of a series of updates,
+// here in a loop.
+func TestGoldenThreshold(t *testing.T) {
+	data := golden.Read(t, "09_aurora_repertoire.npz")
+	sizes, want := data.Int32s("l_rule.num_indivs"), data.Float32s("l_rule.l_values")
+	target, first := int(data.Number("const.n_target")), data.Number("const.l_rule_initial")
+	if gain := data.Number("const.prop_gain"); math.Abs(gain-thresholdGain) > 1e-12 {
+		t.Errorf("the gain is %g, want %g", thresholdGain, gain)
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			type state struct {
+				Threshold       threshold
+				Excess, Lengths *Node
+			}
+			g, zero := in[0].Graph(), Const(in[0].Graph(), int32(0))
+			excess := ConvertDType(AddScalar(in[0], -target), dtypes.Float32)
+			before := threshold{Const(g, float32(first)), xla.Row(excess, zero)}
+			start := state{before, excess, Zeros(g, shapes.Make(dtypes.Float32, len(want)))}
+			return []*Node{xla.For(g, len(want), start, func(i *Node, s state) state {
+				s.Threshold = s.Threshold.adapted(xla.Row(s.Excess, AddScalar(i, 1)))
+				s.Lengths = xla.SetRows(s.Lengths, i, Reshape(s.Threshold.Length, 1))
+				return s
+			}).Lengths}
+		}, xlatest.Tensor(sizes, len(sizes)))
+		xlatest.Close(t, "l", xlatest.Flat[float32](t, out[0]), want, 1e-6)
+	})
+}
+
+// The stored schedule lists loop+1 for the loops that end with a training, after the first one.
+func TestGoldenSchedule(t *testing.T) {
+	var loops []int32
+	want := golden.Read(t, "09_aurora_repertoire.npz").Int32s("schedule")
+	for loop := range want[len(want)-1] {
+		if retrains(int64(loop)) {
+			loops = append(loops, loop+1)
+		}
+	}
+	if first := slices.Index(want, 3); !slices.Equal(loops, want[first:]) {
+		t.Errorf("the encoder is retrained before loops %v, stored are %v", loops, want)
 	}
 }

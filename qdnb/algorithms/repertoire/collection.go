@@ -14,9 +14,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Collection is a repertoire on the first device, apart from the search that fills it: genotypes in
-// the cells of a grid, see [Winners]. Reinforcement learning keeps its passive repertoire in one, and
-// so may a custom loop.
+// Collection is a [Grid] and the genotypes of its cells on the first device. Reinforcement learning keeps
+// its passive repertoire in one, and so may a custom loop.
 type Collection struct {
 	held   xla.State[collected]
 	insert *xla.Program[collectIn, collectOut]
@@ -25,7 +24,7 @@ type Collection struct {
 // collected is a pytree.
 type collected struct {
 	Genotypes *graph.Node // [cells, N]
-	Cells     Cells
+	Grid      Grid
 }
 
 // collectIn are the inputs of an insertion.
@@ -55,7 +54,7 @@ func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 	}
 	none := slices.Repeat([]float32{float32(math.Inf(-1))}, cells)
 	held := xla.Pack(func(in []*graph.Node) collected {
-		return collected{in[0], Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}
+		return collected{in[0], Grid{Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}}
 	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
 		xla.FromFloats(none, cells),
 		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))),
@@ -64,13 +63,13 @@ func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 		xla.Declare(dtypes.Float32, n, d)}
 	insert, err := xla.Compile(c, "insertion", in, func(in collectIn) collectOut {
 		held, batch := in.Held.Tree, Batch{in.Fitness.Tree, in.Descriptors.Tree}
-		index, accepted := Winners(held.Cells, batch)
-		where, count := Compact(accepted)
-		from := graph.ModScalar(graph.Gather(index, graph.InsertAxes(where, -1)), int32(rows))
-		held.Genotypes = SetGenotypes(held.Genotypes, in.Genotypes.Tree, from, where, count)
-		held.Cells = held.Cells.Update(batch, index, accepted)
+		grid, entering := held.Grid.Add(Evaluated{Batch: batch})
+		cells, count := Compact(entering.Accepted)
+		from := graph.ModScalar(graph.Gather(entering.Index, graph.InsertAxes(cells, -1)), int32(rows))
+		held.Genotypes = SetGenotypes(held.Genotypes, in.Genotypes.Tree, from, cells, count)
+		held.Grid = grid.(Grid)
 		return collectOut{xla.Out(held), xla.Out(scoring.Count(task.Env.Spec(), batch.Fitness,
-			batch.Descriptors, nil, batch.Valid()))}
+			batch.Descriptors, nil, entering.Valid))}
 	})
 	return &Collection{held, insert}, err
 }
@@ -94,7 +93,7 @@ func (c *Collection) Add(genotypes xla.Array, found scoring.Results, o *scoring.
 		return err
 	}
 	o.Tally = scoring.TallyOf(counts)
-	o.Fitnesses, err = xla.Part(c.held, func(c collected) *graph.Node { return c.Cells.Fitness }).Floats()
+	o.Fitnesses, err = xla.Part(c.held, func(c collected) *graph.Node { return c.Grid.Elites.Fitness }).Floats()
 	return err
 }
 

@@ -5,12 +5,12 @@
 // which of the evaluated individuals enter; the search moves the genotypes ([SetGenotypes]).
 //
 //   - [Grid] is the archive of MAP-Elites and of all passive repertoires. Its cells are those of a
-//     [CVT], and [Winners] is its insertion rule (Mouret and Clune 2015, "Illuminating search spaces
-//     by mapping elites"; Vassiliades, Chatzilygeroudis and Mouret 2018, "Using centroidal Voronoi
-//     tessellations to scale up MAP-Elites"). [Annealed] adds the thresholds of CMA-MAE.
-//   - [Aurora] learns its descriptors. It keeps an [Unstructured] set, whose members keep a distance
-//     from each other that a [Threshold] adapts (Grillotti and Cully 2022, "Unsupervised behavior
-//     discovery with quality-diversity optimization").
+//     [CVT] (Mouret and Clune 2015, "Illuminating search spaces by mapping elites"; Vassiliades,
+//     Chatzilygeroudis and Mouret 2018, "Using centroidal Voronoi tessellations to scale up
+//     MAP-Elites"). [Annealed] adds the thresholds of CMA-MAE.
+//   - [Aurora] learns its descriptors. Its members keep a distance from each other that adapts to
+//     their number (Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity
+//     optimization").
 //   - [DominatedNovelty] and [Fronts] are the archives of DNS and MOME.
 //
 // # Another archive

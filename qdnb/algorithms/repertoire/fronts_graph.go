@@ -14,16 +14,11 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// FrontSettings are the hyperparameters of [Fronts] (Pierrot et al. 2022).
-type FrontSettings struct {
-	FrontSize int `json:"front_size"` // m, solutions per cell; its publication: 50
-}
-
 // Fronts is the archive of MOME (Pierrot et al. 2022). Each cell has as many slots as a Pareto front
 // may have solutions, m; those of cell c are c m to c m + m - 1. They hold solutions of the cell
 // none of which dominates another one: is at least as good in all objectives and better in one.
 type Fronts struct {
-	FrontSettings
+	FrontSize  int   // m, solutions per cell
 	Elites     Cells // of the slots: Fitness [slots], Descriptors [slots, d]; Centroids [cells, d]
 	Objectives *Node // [slots, objectives], -Inf where empty
 }
@@ -106,7 +101,7 @@ func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *N
 		start.Objectives = append(start.Objectives, Reshape(x, n, -1))
 	}
 	var rounds *Node
-	start.Round, rounds = rounded(CellOf(a.Elites.Centroids, batch.Descriptors), batch.Valid())
+	start.Round, rounds = rounded(cellOf(a.Elites.Centroids, batch.Descriptors), batch.Valid())
 	if xla.KindOf(g).Accelerator() { // as many as there may be: the device need not report the count
 		rounds = Const(g, int32(p))
 	}

@@ -3,14 +3,16 @@ package repertoire
 import (
 	"math"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla/random"
 )
 
-// Grid is the archive of MAP-Elites: one cell per centroid of the task, which holds the fittest individual
-// found there, see [Winners].
+// Grid is the archive of MAP-Elites: one cell per centroid of the task, which holds the fittest
+// individual found there.
 type Grid struct{ Elites Cells }
 
 // Empty implements [Archive].
@@ -31,11 +33,22 @@ func emptyCells(g *Graph, task scoring.Task, slots int) Cells {
 	return empty
 }
 
-// Add implements [Archive].
+// Add implements [Archive]. A candidate enters its cell if it is the fittest of the batch there (the
+// lowest index among equals) and strictly fitter than the occupant (QDax,
+// containers/mapelites_repertoire.py, where the order of equals depends on the backend).
 func (a Grid) Add(found Evaluated) (Archive, Insertion) {
-	in := Insertion{Valid: found.Valid()}
-	in.Index, in.Accepted = Winners(a.Elites, found.Batch)
-	occupant := Gather(a.Elites.Fitness, InsertAxes(CellOf(a.Elites.Centroids, found.Descriptors), -1))
+	in, g := Insertion{Valid: found.Valid()}, found.Fitness.Graph()
+	n, p := a.Elites.Fitness.Shape().Dimensions[0], found.Fitness.Shape().Dimensions[0]
+	fitness := Where(in.Valid, found.Fitness, lowest(found.Fitness))
+	cell := InsertAxes(cellOf(a.Elites.Centroids, found.Descriptors), -1)
+	occupant := Gather(a.Elites.Fitness, cell)
+	best := ScatterMax(a.Elites.Fitness, cell, fitness, false, false) // of occupant and candidates
+	enters := And(Equal(fitness, Gather(best, cell)), GreaterThan(fitness, occupant))
+	none := BroadcastToDims(Const(g, int32(p)), n)
+	order := Iota(g, shapes.Make(dtypes.Int32, p), 0)
+	first := ScatterMin(none, cell, Where(enters, order, Const(g, int32(p))), false, false)
+	in.Accepted = LessThan(first, none)
+	in.Index = Where(in.Accepted, first, ZerosLike(first))
 	in.Improvement = found.improvement(occupant)
 	a.Elites = a.Elites.Update(found.Batch, in.Index, in.Accepted)
 	return a, in
@@ -48,9 +61,9 @@ func (b Batch) improvement(occupant *Node) *Node {
 	valid := b.Valid()
 	fills := And(valid, Equal(occupant, lowest(occupant)))
 	gain := Where(And(valid, LogicalNot(fills)), Sub(b.Fitness, occupant), lowest(b.Fitness))
-	least := ReduceAllMin(Where(fills, b.Fitness, ConstAs(b.Fitness, math.MaxFloat32)))
+	worst := ReduceAllMin(Where(fills, b.Fitness, ConstAs(b.Fitness, math.MaxFloat32)))
 	above := AddScalar(MaxScalar(ReduceAllMax(gain), 0), 1)
-	return Where(fills, Add(Sub(b.Fitness, least), above), gain)
+	return Where(fills, Add(Sub(b.Fitness, worst), above), gain)
 }
 
 // Cells implements [Archive].

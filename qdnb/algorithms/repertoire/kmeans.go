@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sort"
 	"sync"
 
 	"example.com/qdnb/xla/random"
@@ -83,104 +84,41 @@ func squaredDistance(a, b []float64) (sum float64) {
 	return sum
 }
 
-// assign sets the nearest centroid of each point, the lowest index among equals. The previous
-// contents of nearest are the start of the search.
+// assign sets the nearest centroid of each point, the lowest index among equals. It visits centroids
+// in the order of their first coordinate, away from the point, until they are farther in that alone.
 func assign(nearest []int, points, centroids []float64, d int) {
-	tree := newTree(centroids, d)
+	order := make([]int, len(centroids)/d)
+	for i := range order {
+		order[i] = i
+	}
+	first := func(i int) float64 { return centroids[order[i]*d] }
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(centroids[a*d], centroids[b*d]) })
 	share := len(nearest)/runtime.GOMAXPROCS(0) + 1
 	var workers sync.WaitGroup
 	for from := 0; from < len(nearest); from += share {
 		workers.Go(func() {
-			s := search{tree: tree, offsets: make([]float64, d)}
 			for i := from; i < min(from+share, len(nearest)); i++ {
-				s.point, s.at = points[i*d:(i+1)*d], nearest[i]
-				s.best = squaredDistance(s.point, centroids[s.at*d:(s.at+1)*d])
-				s.visit(0, len(tree.index), 0, 0)
-				nearest[i] = s.at
+				point := points[i*d : (i+1)*d]
+				best := squaredDistance(point, centroids[nearest[i]*d:(nearest[i]+1)*d])
+				visit := func(c int) (more bool) {
+					at := order[c]
+					distance := squaredDistance(point, centroids[at*d:(at+1)*d])
+					if distance < best || distance == best && at < nearest[i] {
+						best, nearest[i] = distance, at
+					}
+					off := first(c) - point[0]
+					return off*off <= best*slack
+				}
+				up := sort.Search(len(order), func(c int) bool { return first(c) >= point[0] })
+				for c := up; c < len(order) && visit(c); c++ {
+				}
+				for c := up - 1; c >= 0 && visit(c); c-- {
+				}
 			}
 		})
 	}
 	workers.Wait()
 }
 
-// tree is a k-d tree (Bentley 1975) of centroids: at depth a, the first half of a range has no
-// larger coordinate a mod d than the second half.
-type tree struct {
-	d         int
-	centroids []float64 // [k*d], in the order of the tree
-	index     []int     // original index of each centroid
-	splits    []float64 // split value of a range: the least coordinate of its second half
-}
-
-// leaf is the maximum number of centroids in an undivided range.
-const leaf = 4
-
-func newTree(centroids []float64, d int) tree {
-	k := len(centroids) / d
-	t := tree{d, make([]float64, 0, len(centroids)), make([]int, k), make([]float64, k)}
-	for i := range t.index {
-		t.index[i] = i
-	}
-	var divide func(from, to, axis int)
-	divide = func(from, to, axis int) {
-		if to-from <= leaf {
-			return
-		}
-		slices.SortFunc(t.index[from:to], func(a, b int) int {
-			return cmp.Compare(centroids[a*d+axis], centroids[b*d+axis])
-		})
-		middle := from + (to-from)/2
-		t.splits[middle] = centroids[t.index[middle]*d+axis]
-		divide(from, middle, (axis+1)%d)
-		divide(middle, to, (axis+1)%d)
-	}
-	divide(0, k, 0)
-	for _, i := range t.index {
-		t.centroids = append(t.centroids, centroids[i*d:(i+1)*d]...)
-	}
-	return t
-}
-
-// search finds the centroid nearest to a point.
-type search struct {
-	tree
-	point   []float64
-	offsets []float64 // per axis: offset of the point from the visited region
-	best    float64   // squared distance to centroid at
-	at      int       // index of the nearest centroid so far
-}
-
 // slack is far above the rounding error of a squared distance.
 const slack = 1 + 1e-9
-
-// visit searches a range of the tree, which is divided along axis. bound is the squared distance of
-// the point from the range's region.
-func (s *search) visit(from, to, axis int, bound float64) {
-	if to-from <= leaf {
-		for i := from; i < to; i++ {
-			distance := squaredDistance(s.point, s.centroids[i*s.d:(i+1)*s.d])
-			if distance < s.best || distance == s.best && s.index[i] < s.at {
-				s.best, s.at = distance, s.index[i]
-			}
-		}
-		return
-	}
-	middle, next := from+(to-from)/2, axis+1
-	if next == s.d {
-		next = 0
-	}
-	before, off := s.offsets[axis], s.point[axis]-s.splits[middle]
-	beyond := bound - before*before + off*off
-	if off < 0 {
-		s.visit(from, middle, next, bound)
-		from = middle
-	} else {
-		s.visit(middle, to, next, bound)
-		to = middle
-	}
-	if beyond <= s.best*slack {
-		s.offsets[axis] = off
-		s.visit(from, to, next, beyond)
-		s.offsets[axis] = before
-	}
-}

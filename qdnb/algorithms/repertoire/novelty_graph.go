@@ -13,18 +13,13 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// NoveltySettings are the hyperparameters of [DominatedNovelty] (Bahlous-Boldi et al. 2025).
-type NoveltySettings struct {
-	Capacity int `json:"capacity"` // solutions of the population; its publication: 1024
-	K        int `json:"k"`        // nearest fitter solutions that count; its publication: 3
-}
-
 // DominatedNovelty is the archive of Dominated Novelty Search (Bahlous-Boldi et al. 2025): a
 // population without cells, limits or distance threshold. Its slots hold the solutions with the
 // greatest dominated novelty: those that are fitter than the solutions near them, or far from all
 // that are at least as fit. Descriptors are the task's; a passive repertoire measures it.
 type DominatedNovelty struct {
-	NoveltySettings
+	Capacity   int   // solutions of the population
+	K          int   // nearest fitter solutions that count
 	Population Cells // [capacity], without centroids
 }
 

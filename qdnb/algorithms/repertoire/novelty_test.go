@@ -90,7 +90,7 @@ func novelist(t *testing.T, p *xla.Platform, n, batch, d, k int) func(slots, can
 	}
 	program, err := xlatest.Compile(p, "novelist", inputs, func(in []*Node) []*Node {
 		before, candidates := Cells{Fitness: in[0], Descriptors: in[1]}, Batch{in[3], in[4]}
-		index, accepted, _ := DominatedNovelty{NoveltySettings{K: k}, before}.winners(candidates)
+		index, accepted, _ := DominatedNovelty{K: k, Population: before}.winners(candidates)
 		after := before.Update(candidates, index, accepted)
 		identities := Where(accepted, Gather(in[5], InsertAxes(index, -1)), in[2])
 		return []*Node{after.Fitness, after.Descriptors, identities,
@@ -167,42 +167,5 @@ func TestDominatedNovelty(t *testing.T) {
 				now = got
 			}
 		})
-	}
-}
-
-// The fittest solution is never lost, not even if it has copies, and nothing leaves before the
-// population is full.
-func TestDominatedNoveltyKeepsTheFittest(t *testing.T) {
-	p := xlatest.Best(t)
-	rng := rand.New(rand.NewPCG(3, 4))
-	const n, batch, d, k = 30, 8, 3, 2
-	insert, now := novelist(t, p, n, batch, d, k), noSlots(n, d)
-	best, entered := float32(math.Inf(-1)), 0
-	for round := range 10 {
-		c := candidates{}
-		for i := range batch {
-			c.identities = append(c.identities, float32(1+round*batch+i))
-			if i%2 == 1 {
-				c.fitnesses = append(c.fitnesses, c.fitnesses[i-1])
-				c.descriptors = append(c.descriptors, c.descriptors[(i-1)*d:]...)
-				continue
-			}
-			c.fitnesses = append(c.fitnesses, rng.Float32())
-			for range d {
-				c.descriptors = append(c.descriptors, rng.Float32())
-			}
-		}
-		now, _ = insert(now, c)
-		best, entered = max(best, slices.Max(c.fitnesses)), min(n, entered+batch)
-		filled := 0
-		for _, fitness := range now.fitnesses {
-			if !math.IsInf(float64(fitness), -1) {
-				filled++
-			}
-		}
-		if slices.Max(now.fitnesses) != best || filled != entered {
-			t.Errorf("batch %d: the fittest has %g of %g, %d of %d slots are filled", round,
-				slices.Max(now.fitnesses), best, filled, entered)
-		}
 	}
 }

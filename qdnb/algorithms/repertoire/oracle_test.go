@@ -40,7 +40,7 @@ func (c contents) clone() contents {
 	return c
 }
 
-// cellOf is [CellOf] in plain Go, also in float32.
+// cellOf is [cellOf] in plain Go, also in float32.
 func (c contents) cellOf(descriptor []float32) int {
 	best, nearest := float32(math.Inf(1)), 0
 	for cell := range c.fitnesses {
@@ -92,12 +92,13 @@ func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (aft
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		before := Cells{Fitness: in[0], Descriptors: in[1], Centroids: in[2]}
 		batch := Batch{Fitness: in[4], Descriptors: in[5]}
-		index, accepted := Winners(before, batch)
-		after := before.Update(batch, index, accepted)
-		compact, count := Compact(accepted)
-		genotypes := SetGenotypes(in[3], in[6], Gather(index, InsertAxes(compact, -1)), compact, count)
+		archive, entering := Grid{before}.Add(Evaluated{Batch: batch})
+		after := archive.Cells()
+		compact, count := Compact(entering.Accepted)
+		winners := Gather(entering.Index, InsertAxes(compact, -1))
+		genotypes := SetGenotypes(in[3], in[6], winners, compact, count)
 		return []*Node{after.Fitness, after.Descriptors, genotypes,
-			CellOf(before.Centroids, batch.Descriptors)}
+			cellOf(before.Centroids, batch.Descriptors)}
 	}, xlatest.Tensor(c.fitnesses, n), xlatest.Tensor(c.descriptors, n, c.dims),
 		xlatest.Tensor(c.centroids, n, c.dims),
 		xlatest.Tensor(c.identities, n, 1),

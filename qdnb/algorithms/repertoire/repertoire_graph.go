@@ -26,10 +26,10 @@ type Batch struct {
 	Descriptors *Node // [P, d]
 }
 
-// CellOf returns the cell of each descriptor, int32 [P]: the nearest centroid by Euclidean distance
+// cellOf returns the cell of each descriptor, int32 [P]: the nearest centroid by Euclidean distance
 // in raw descriptor units, or the lowest index among equals. Descriptors outside the limits map to
 // a cell at the border.
-func CellOf(centroids, descriptors *Node) *Node {
+func cellOf(centroids, descriptors *Node) *Node {
 	// [cells, P], with the candidates on the minor axis
 	distance := squaredDistances(components(centroids), components(descriptors))
 	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 0), 0)), 0)
@@ -64,30 +64,6 @@ func squaredDistances(from, to []*Node) *Node {
 	return sum
 }
 
-// Winners decides an insertion: which candidate enters each cell. A candidate enters its cell if it
-// is the fittest of the batch there (the lowest index among equals) and strictly fitter than the
-// occupant (QDax, containers/mapelites_repertoire.py, where the order of equals depends on the
-// backend).
-//
-// index is int32 [cells], the candidate of each cell (0 where accepted is false); accepted is bool
-// [cells].
-func Winners(cells Cells, batch Batch) (index, accepted *Node) {
-	g := cells.Fitness.Graph()
-	n, p := cells.Fitness.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
-	fitness := Where(batch.Valid(), batch.Fitness, ConstAs(batch.Fitness, math.Inf(-1)))
-	cell := InsertAxes(CellOf(cells.Centroids, batch.Descriptors), -1)
-
-	// best of occupant and candidates
-	best := ScatterMax(cells.Fitness, cell, fitness, false, false)
-	enters := And(Equal(fitness, Gather(best, cell)),
-		GreaterThan(fitness, Gather(cells.Fitness, cell)))
-	none := BroadcastToDims(Const(g, int32(p)), n)
-	order := Iota(g, shapes.Make(dtypes.Int32, p), 0)
-	index = ScatterMin(none, cell, Where(enters, order, Const(g, int32(p))), false, false)
-	accepted = LessThan(index, none)
-	return Where(accepted, index, ZerosLike(index)), accepted
-}
-
 // Valid is bool [P], false for candidates with a fitness that is not finite or a NaN descriptor;
 // they never enter.
 func (b Batch) Valid() *Node {
@@ -99,7 +75,7 @@ func (b Batch) Valid() *Node {
 	return valid
 }
 
-// Update applies the decision of [Winners] to fitness and descriptors.
+// Update stores the fitness and descriptors of the accepted candidates, see [Insertion].
 func (c Cells) Update(batch Batch, index, accepted *Node) Cells {
 	rows := InsertAxes(index, -1)
 	c.Fitness = Where(accepted, Gather(batch.Fitness, rows), c.Fitness)

@@ -55,27 +55,9 @@ func TestInsertionIsTheOraclesInsertion(t *testing.T) {
 	})
 }
 
-func TestTiesKeepTheFirstAndTheOccupant(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		now := emptyContents([]float32{-1, 0, 1, 0}, 2)
-		batch := candidates{fitnesses: []float32{2, 5, 5, 5},
-			descriptors: []float32{1, 0, 1, 1, 1, 2, -1, 0}, identities: []float32{1, 2, 3, 4}}
-		now, _ = now.insertOn(t, p, batch)
-		if !slices.Equal(now.identities, []float32{4, 2}) || !slices.Equal(now.descriptors,
-			[]float32{-1, 0, 1, 1}) {
-			t.Errorf("the first of equals did not enter: %+v", now)
-		}
-		batch.identities = []float32{5, 6, 7, 8}
-		now, _ = now.insertOn(t, p, batch)
-		if !slices.Equal(now.identities, []float32{4, 2}) {
-			t.Errorf("an equally fit candidate replaced the occupant: %+v", now)
-		}
-	})
-}
-
 func TestEquallyNearCentroidsGiveTheFirst(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{CellOf(in[0], in[1])} },
+		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{cellOf(in[0], in[1])} },
 			xlatest.Tensor([]float32{1, 0, -1, 0, -1, 0, 0, 1}, 4, 2),
 			xlatest.Tensor([]float32{0, -1, -7, 0, 0, 0, 0.2, 100, 3, 0}, 5, 2))
 		if got := xlatest.Flat[int32](t, out[0]); !slices.Equal(got, []int32{0, 1, 0, 3, 0}) {

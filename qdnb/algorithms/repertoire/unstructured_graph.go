@@ -10,19 +10,17 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Unstructured is AURORA's archive (Grillotti and Cully 2022): a pytree. It has no predefined
+// unstructured is AURORA's archive (Grillotti and Cully 2022): a pytree. It has no predefined
 // cells. Its n slots hold solutions that keep a distance l from each other, so that a learned
 // descriptor space with unknown limits is covered evenly.
 //
-// The caller moves whatever else belongs to a solution, its genotype and observations, according to
-// the decisions of [Unstructured.Winners] and [Unstructured.Survivors]. Distances are Euclidean, in
-// float32. Empty slots are never neighbours.
-type Unstructured struct {
+// Distances are Euclidean, in float32. Empty slots are never neighbours.
+type unstructured struct {
 	Fitness     *Node // [n], -Inf where empty
 	Descriptors *Node // [n, d], 0 where empty
 }
 
-// Winners decides the insertion of a batch, given the threshold l, a float32 scalar (QDax,
+// winners decides the insertion of a batch, given the threshold l, a float32 scalar (QDax,
 // containers/unstructured_repertoire.py, except for rule 1). Candidates that are not [Batch.Valid]
 // are ignored. The others follow these rules:
 //
@@ -31,7 +29,7 @@ type Unstructured struct {
 //     descriptor, the candidate replaces its occupant before the rest of the batch is inserted if it
 //     is strictly fitter, and is ignored otherwise.
 //  2. A candidate with two filled slots within a distance of l is rejected, because there is no
-//     room between them.
+//     space between them.
 //  3. A candidate with a fitter candidate at a distance below l is rejected (see below).
 //  4. A candidate with exactly one filled slot within a distance of l competes for it. A candidate
 //     with none is a newcomer: the first newcomer of the batch gets the first empty slot, the
@@ -50,10 +48,10 @@ type Unstructured struct {
 // the first one: in ascending order of fitness none of them enters, in descending order all do.
 //
 // index is int32 [n], the candidate of each slot (0 where accepted is false); accepted is bool [n].
-func (u Unstructured) Winners(l *Node, batch Batch) (index, accepted *Node) {
+func (u unstructured) winners(l *Node, batch Batch) (index, accepted *Node) {
 	g := u.Fitness.Graph()
 	n, p := u.Fitness.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
-	filled, valid, between := u.Filled(), batch.Valid(), batch.between()
+	filled, valid, between := u.filled(), batch.Valid(), batch.between()
 	distance := distances(coordinates(batch.Descriptors, valid),
 		coordinates(u.Descriptors, filled)) // [P, n]
 	copied := LogicalAny(Equal(distance, ZerosLike(distance)), 1) // a member
@@ -65,12 +63,12 @@ func (u Unstructured) Winners(l *Node, batch Batch) (index, accepted *Node) {
 	crowded := GreaterThan(near, OnesLike(near))
 
 	nowhere := Const(g, int32(n)) // one past the last slot
-	empty, room := Compact(LogicalNot(filled))
+	empty, vacancies := Compact(LogicalNot(filled))
 	flags := ConvertDType(newcomer, dtypes.Int32)
 	rank := Sub(CumSum(flags, 0), flags) // rank among the newcomers
 	rank = Gather(rank, InsertAxes(between.First, -1))
 	free := Gather(empty, InsertAxes(MinScalar(rank, int32(n-1)), -1))
-	slot := Where(newcomer, Where(LessThan(rank, room), free, nowhere), nearest(distance))
+	slot := Where(newcomer, Where(LessThan(rank, vacancies), free, nowhere), nearest(distance))
 
 	group := Where(newcomer, ScalarOne(g, dtypes.Int32), AddScalar(slot, 2))
 	order := Add(MulScalar(group, int32(p)), Iota(g, shapes.Make(dtypes.Int32, p), 0))
@@ -99,42 +97,42 @@ func (u Unstructured) Winners(l *Node, batch Batch) (index, accepted *Node) {
 
 // occupant returns the fitness of the member nearest to each candidate, [P]; -Inf if none is within a
 // distance of l.
-func (u Unstructured) occupant(l *Node, batch Batch) *Node {
+func (u unstructured) occupant(l *Node, batch Batch) *Node {
 	distance := distances(coordinates(batch.Descriptors, batch.Valid()),
-		coordinates(u.Descriptors, u.Filled()))
+		coordinates(u.Descriptors, u.filled()))
 	fitness := Gather(u.Fitness, InsertAxes(nearest(distance), -1))
 	return Where(LessOrEqual(ReduceMin(distance, 1), l), fitness, lowest(fitness))
 }
 
-// Survivors decides a re-insertion, after the descriptors or the threshold l (a float32 scalar)
+// survivors decides a re-insertion, after the descriptors or the threshold l (a float32 scalar)
 // have changed. All slots are inserted, as one batch, into an empty archive, so only the rules 1 and
-// 3 of [Unstructured.Winners] apply. Survivors keep their slots.
+// 3 of [unstructured.winners] apply. Survivors keep their slots.
 //
 // kept is bool [n]; it is false for slots that are empty or have a NaN descriptor.
-func (u Unstructured) Survivors(l *Node) (kept *Node) {
+func (u unstructured) survivors(l *Node) (kept *Node) {
 	between := Batch(u).between()
 	order := Iota(u.Fitness.Graph(), shapes.Make(dtypes.Int32, u.Fitness.Shape().Dimensions[0]), 0)
 	return And(between.Counts, LogicalNot(between.dominated(order, l)))
 }
 
-// Update applies the decision of [Unstructured.Winners].
-func (u Unstructured) Update(batch Batch, index, accepted *Node) Unstructured {
+// update applies the decision of [unstructured.winners].
+func (u unstructured) update(batch Batch, index, accepted *Node) unstructured {
 	after := Cells{Fitness: u.Fitness, Descriptors: u.Descriptors}.Update(batch, index, accepted)
-	return Unstructured{after.Fitness, after.Descriptors}
+	return unstructured{after.Fitness, after.Descriptors}
 }
 
-// Maintain applies the decision of [Unstructured.Survivors]: slots that are not kept become empty.
-func (u Unstructured) Maintain(kept *Node) Unstructured {
+// keep empties the slots that are not kept.
+func (u unstructured) keep(kept *Node) unstructured {
 	wide := BroadcastToDims(InsertAxes(kept, -1), u.Descriptors.Shape().Dimensions...)
-	return Unstructured{Where(kept, u.Fitness, lowest(u.Fitness)),
+	return unstructured{Where(kept, u.Fitness, lowest(u.Fitness)),
 		Where(wide, u.Descriptors, ZerosLike(u.Descriptors))}
 }
 
-// Filled is bool [n], true for slots that hold a solution.
-func (u Unstructured) Filled() *Node { return GreaterThan(u.Fitness, lowest(u.Fitness)) }
+// filled is bool [n], true for slots that hold a solution.
+func (u unstructured) filled() *Node { return GreaterThan(u.Fitness, lowest(u.Fitness)) }
 
-// Size is the number of filled slots, an int32 scalar.
-func (u Unstructured) Size() *Node { return ReduceAllSum(ConvertDType(u.Filled(), dtypes.Int32)) }
+// size is the number of filled slots, an int32 scalar.
+func (u unstructured) size() *Node { return ReduceAllSum(ConvertDType(u.filled(), dtypes.Int32)) }
 
 // lowest is -Inf, a scalar.
 func lowest(like *Node) *Node { return ConstAs(like, math.Inf(-1)) }
@@ -167,7 +165,7 @@ type betweenCandidates struct {
 	Counts   *Node // bool [P]: valid, and the fittest with its descriptor
 }
 
-// between applies rule 1 of [Unstructured.Winners] within a batch.
+// between applies rule 1 of [unstructured.winners] within a batch.
 func (b Batch) between() betweenCandidates {
 	valid := b.Valid()
 	at := coordinates(b.Descriptors, valid)
@@ -182,13 +180,13 @@ func (b Batch) between() betweenCandidates {
 }
 
 // dominated returns which candidates are rejected because of another one, bool [P]: rule 3 of
-// [Unstructured.Winners]. order, int32 [P], decides if all fitnesses are equal.
+// [unstructured.winners]. order, int32 [P], decides if all fitnesses are equal.
 func (b betweenCandidates) dominated(order, l *Node) *Node {
 	// The order counts only if the fitnesses of all candidates are equal; otherwise it is 0, which
 	// nothing exceeds.
-	most := ReduceAllMax(Where(b.Counts, b.Fitness, lowest(b.Fitness)))
-	least := ReduceAllMin(Where(b.Counts, b.Fitness, ConstAs(b.Fitness, math.Inf(1))))
-	order = Mul(order, ConvertDType(Equal(most, least), dtypes.Int32))
+	best := ReduceAllMax(Where(b.Counts, b.Fitness, lowest(b.Fitness)))
+	worst := ReduceAllMin(Where(b.Counts, b.Fitness, ConstAs(b.Fitness, math.Inf(1))))
+	order = Mul(order, ConvertDType(Equal(best, worst), dtypes.Int32))
 	exceeded := func(x *Node) *Node { return LessThan(InsertAxes(x, 1), InsertAxes(x, 0)) }
 	fitter := And(InsertAxes(b.Counts, 0), Or(exceeded(b.Fitness), exceeded(order)))
 	return LogicalAny(And(LessThan(b.Distance, l), fitter), 1)

@@ -59,7 +59,7 @@ type one struct {
 	refused    bool // by rule 2 or 3
 }
 
-// insert is [Unstructured.Winners] in plain Go, rule by rule, on a batch that is sorted as in the
+// insert is [unstructured.winners] in plain Go, rule by rule, on a batch that is sorted as in the
 // published code.
 func (s slots) insert(l float32, batch candidates) slots {
 	n, d := len(s.fitnesses), s.dims
@@ -170,7 +170,7 @@ func refuseDominated(sorted []*one, l float32) {
 	}
 }
 
-// reinsert is [Unstructured.Survivors] in plain Go: an insertion into an empty archive, except that
+// reinsert is [unstructured.survivors] in plain Go: an insertion into an empty archive, except that
 // survivors keep their slots.
 func (s slots) reinsert(l float32) slots {
 	survivors := noSlots(len(s.fitnesses), s.dims).insert(l,
@@ -208,11 +208,11 @@ func newArchivist(t testing.TB, platform *xla.Platform, n, p, d int) *archivist 
 		inputs = append(inputs, xlatest.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
 	}
 	program := must.Get(xlatest.Compile(platform, "archivist", inputs, func(in []*Node) []*Node {
-		u, identities, l, batch := Unstructured{in[0], in[1]}, in[2], in[3], Batch{in[4], in[5]}
-		index, accepted := u.Winners(l, batch)
-		inserted := u.Update(batch, index, accepted)
-		kept := u.Survivors(l)
-		survived := u.Maintain(kept)
+		u, identities, l, batch := unstructured{in[0], in[1]}, in[2], in[3], Batch{in[4], in[5]}
+		index, accepted := u.winners(l, batch)
+		inserted := u.update(batch, index, accepted)
+		kept := u.survivors(l)
+		survived := u.keep(kept)
 		return []*Node{
 			inserted.Fitness, inserted.Descriptors, Where(accepted, Gather(in[6], InsertAxes(index, -1)),
 				identities),

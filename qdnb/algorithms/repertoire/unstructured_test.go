@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	. "github.com/gomlx/gomlx/core/graph"
-
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -178,115 +176,6 @@ func TestUnstructuredIsTheOraclesArchive(t *testing.T) {
 	})
 }
 
-// Invariants of the rules for any input.
-func TestUnstructuredLaws(t *testing.T) {
-	const n, size, d = 48, 40, 2
-	a := newArchivist(t, xlatest.Best(t), n, size, d)
-	again := newArchivist(t, xlatest.Best(t), n, n, d)
-	rng := rand.New(rand.NewPCG(3, 4))
-	for series := range 40 {
-		now, l := noSlots(n, d), float32(series%7)/8
-		for round := range 6 {
-			batch := randomBatch(rng, size, d, 16, 1+round*size)
-			after := a.insert(now, l, batch)
-			what := fmt.Sprintf("series %d, round %d", series, round)
-
-			// no slot's fitness decreases, and an entering candidate is stored unchanged
-			for i := range n {
-				was, is := now.fitnesses[i], after.fitnesses[i]
-				if is < was || (after.identities[i] == now.identities[i]) != (is == was) {
-					t.Fatalf("%s: slot %d went from %g (%g) to %g (%g)", what, i, now.identities[i], was,
-						after.identities[i], is)
-				}
-				if j := slices.Index(batch.identities,
-					after.identities[i]); j >= 0 && (after.fitnesses[i] != batch.fitnesses[j] ||
-					!slices.Equal(after.descriptors[i*d:(i+1)*d], batch.descriptors[j*d:(j+1)*d])) {
-					t.Fatalf("%s: slot %d and candidate %d differ", what, i, j)
-				}
-			}
-
-			// A candidate that enters an empty slot is further than l from all previous members.
-			for i := range n {
-				for j := range n {
-					if math.IsInf(float64(now.fitnesses[i]),
-						-1) && after.identities[i] > 0 && now.identities[j] > 0 &&
-						distance(after.descriptors[i*d:(i+1)*d], now.descriptors[j*d:(j+1)*d]) <= l {
-						t.Fatalf("%s: newcomer in slot %d is too near to slot %d", what, i, j)
-					}
-				}
-			}
-
-			// Invalid candidates are ignored: replacing them with other invalid ones changes nothing.
-			other := candidates{slices.Clone(batch.fitnesses), slices.Clone(batch.descriptors),
-				batch.identities}
-			for i := range size {
-				if !isValid(batch.fitnesses[i], batch.descriptors[i*d:(i+1)*d]) {
-					other.fitnesses[i] = float32(math.NaN())
-					for k := range d {
-						other.descriptors[i*d+k] = now.descriptors[k]
-					}
-				}
-			}
-			sameSlots(t, what+", other invalid ones", a.insert(now, l, other), after)
-
-			// A batch of invalid candidates changes nothing. Nor do copies of the members, because none is
-			// strictly fitter than itself.
-			nothing := candidates{slices.Repeat([]float32{float32(math.NaN())}, size), batch.descriptors,
-				batch.identities}
-			sameSlots(t, what+", nothing", a.insert(now, l, nothing), now)
-			sameSlots(t, what+", twice", again.insert(after, l, after.candidates()), after)
-			if hasCopies(after) {
-				t.Fatalf("%s: two members have the same descriptor", what)
-			}
-			now = after
-		}
-
-		// With l <= 0 all members survive. With a larger l, those survive that no fitter member nearer
-		// than l dominates, unless all are equally fit.
-		sameSlots(t, "l = 0", a.reinsert(now, 0), now)
-		sameSlots(t, "l < 0", a.reinsert(now, -1), now)
-		wider := l + 0.5
-		survivors := a.reinsert(now, wider)
-		for i, fitness := range survivors.fitnesses {
-			beaten := false
-			for j := range n {
-				beaten = beaten || now.fitnesses[j] > now.fitnesses[i] &&
-					distance(now.descriptors[i*d:(i+1)*d], now.descriptors[j*d:(j+1)*d]) < wider
-			}
-			if alive := !math.IsInf(float64(fitness),
-				-1); alive != (now.identities[i] > 0 && !beaten) && !isFlat(now) {
-				t.Fatalf("series %d: slot %d, beaten %v, survives %v", series, i, beaten, alive)
-			}
-		}
-		if best := slices.Max(now.fitnesses); slices.Max(survivors.fitnesses) != best {
-			t.Errorf("series %d: the fittest, %g, does not survive", series, best)
-		}
-		if !isFlat(survivors) {
-			sameSlots(t, "twice", a.reinsert(survivors, wider), survivors)
-		}
-	}
-}
-
-// hasCopies reports whether two members have the same descriptor.
-func hasCopies(s slots) bool {
-	for i := range s.identities {
-		for j := range i {
-			a, b := s.descriptors[i*s.dims:(i+1)*s.dims], s.descriptors[j*s.dims:(j+1)*s.dims]
-			if s.identities[i] > 0 && s.identities[j] > 0 && distance(a, b) == 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isFlat reports whether all members are equally fit.
-func isFlat(s slots) bool {
-	fitnesses := slices.DeleteFunc(slices.Clone(s.fitnesses),
-		func(f float32) bool { return math.IsInf(float64(f), -1) })
-	return len(slices.Compact(fitnesses)) < 2
-}
-
 // Each rule by itself, on a line, with l = 1.
 func TestUnstructuredRules(t *testing.T) {
 	inf, nan := float32(math.Inf(-1)), float32(math.NaN())
@@ -382,59 +271,6 @@ func TestUnstructuredRules(t *testing.T) {
 			if got := a.reinsert(s, 1).identities[:len(c.at)]; !slices.Equal(got, c.kept) {
 				t.Errorf("%s, re-inserted: %v, want %v", c.name, got, c.kept)
 			}
-		}
-	})
-}
-
-// An insertion must work inside a loop: its graph captures nothing from outside.
-func TestUnstructuredInALoop(t *testing.T) {
-	const n, size, d, rounds = 20, 10, 2, 4
-	rng := rand.New(rand.NewPCG(5, 6))
-	want := noSlots(n, d)
-	var all candidates
-	for round := range rounds {
-		batch := randomBatch(rng, size, d, 9, 1+round*size)
-		want = want.insert(0.5, batch)
-		all.fitnesses, all.descriptors = append(all.fitnesses, batch.fitnesses...),
-			append(all.descriptors, batch.descriptors...)
-	}
-	want = want.reinsert(1)
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		empty := noSlots(n, d)
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			type state struct {
-				Archive Unstructured
-				L       *Node
-				Batches Batch
-			}
-			g := in[0].Graph()
-			start := state{Unstructured{in[0], in[1]}, Const(g, float32(0.5)), Batch{in[2], in[3]}}
-			end := xla.For(g, rounds, start, func(i *Node, s state) state {
-				first := MulScalar(i, int32(size))
-				batch := Batch{xla.Rows(s.Batches.Fitness, first, size),
-					xla.Rows(s.Batches.Descriptors, first, size)}
-				index, accepted := s.Archive.Winners(s.L, batch)
-				s.Archive = s.Archive.Update(batch, index, accepted)
-				return s
-			})
-			end = xla.For(g, 1, end, func(_ *Node, s state) state {
-				s.Archive = s.Archive.Maintain(s.Archive.Survivors(AddScalar(s.L, 0.5)))
-				return s
-			})
-			return []*Node{end.Archive.Fitness, end.Archive.Descriptors, end.Archive.Size()}
-		}, xlatest.Tensor(empty.fitnesses, n), xlatest.Tensor(empty.descriptors, n, d),
-			xlatest.Tensor(all.fitnesses, rounds*size), xlatest.Tensor(all.descriptors, rounds*size, d))
-		got := slots{d, xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]),
-			want.identities}
-		sameSlots(t, "four rounds", got, want)
-		filled := 0
-		for _, identity := range want.identities {
-			if identity > 0 {
-				filled++
-			}
-		}
-		if size := xlatest.Flat[int32](t, out[2])[0]; int(size) != filled || filled == 0 {
-			t.Errorf("size %d, want %d", size, filled)
 		}
 	})
 }

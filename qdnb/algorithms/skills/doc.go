@@ -77,7 +77,7 @@
 //		(each update uses q and the networks from before the update)
 //	before the first iteration, and every 100 000 environment steps:
 //		roll out each skill without noise from 40 initial states, always the same ones
-//		insert each of the 200 episodes in P, like an individual of MAP-Elites  -- repertoire.Winners
+//		insert each of the 200 episodes in P, like an individual of MAP-Elites  -- repertoire.Grid
 //
 // # SMERL(DIAYN) (Algorithm 6)
 //

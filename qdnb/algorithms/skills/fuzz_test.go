@@ -10,7 +10,7 @@ import (
 // FuzzRestore restores a search from arbitrary arrays. It resumes if they are accepted, and is
 // unchanged if they are refused.
 func FuzzRestore(f *testing.F) {
-	s := newSearch(f, xlatest.Pure(f), smerlDADS.method, small())
+	s := startSearch(f, xlatest.Pure(f), smerlDADS.method, small())
 	for range 3 {
 		must.Get(s.Step())
 	}

@@ -40,8 +40,8 @@ type state struct {
 	Skills    *Node           // [environments, size] of skills that are vectors; nil for others
 }
 
-// Learning is what updates change. It is a pytree.
-type Learning struct {
+// learning is what updates change. It is a pytree.
+type learning struct {
 	Learner   sac.Learner
 	Diversity Diversity
 }
@@ -167,7 +167,7 @@ func (it iteration) build(s state, buffer replay.Buffer, key random.Key) (state,
 		xla.CheckLike(s.Diversity, "Observe", "its state", xla.Flatten(after), xla.Flatten(s.Diversity))
 		s.Diversity = after
 	}
-	l, means := it.train(Learning{s.Learner, s.Diversity}, buffer, s.Returns,
+	l, means := it.train(learning{s.Learner, s.Diversity}, buffer, s.Returns,
 		key.FoldIn(streamUpdates))
 	s.Learner, s.Diversity = l.Learner, l.Diversity
 	means.Task, means.Invalid = acted.Task, acted.Invalid
@@ -176,10 +176,10 @@ func (it iteration) build(s state, buffer replay.Buffer, key random.Key) (state,
 
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
 // means over updates.
-func (it iteration) train(l Learning, buffer replay.Buffer, returns *replay.Returns,
-	key random.Key) (Learning, metrics) {
+func (it iteration) train(l learning, buffer replay.Buffer, returns *replay.Returns,
+	key random.Key) (learning, metrics) {
 	type state struct {
-		Learning Learning
+		Learning learning
 		Buffer   replay.Buffer
 		Returns  *replay.Returns
 		Key      random.Key
@@ -211,7 +211,7 @@ func (it iteration) train(l Learning, buffer replay.Buffer, returns *replay.Retu
 
 // learn is one update. Rewards come from the diversity reward before the update, and each network
 // learns from the others as they were before it.
-func (it iteration) learn(l Learning, b Batch, returns *Node, noise sac.Noise) (Learning, metrics) {
+func (it iteration) learn(l learning, b Batch, returns *Node, noise sac.Noise) (learning, metrics) {
 	zero := ZerosLike(l.Learner.LogAlpha.Params)
 	f := metrics{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero, Invalid: zero}
 	algorithm, diversity, n := it.sac, l.Diversity, b.Reward.Shape().Dimensions[0]

@@ -21,20 +21,20 @@ import (
 //
 //	step = phi(next) - phi(now)
 //	reward = step . u(z)
-//	room = min(slack, 1 - mean(step^2))
-//	loss = -mean(reward + lambda room), for phi
+//	constraint = min(slack, 1 - mean(step^2))
+//	loss = -mean(reward + lambda constraint), for phi
 //
 // If skills are unit vectors, phi has one output per component, and u(z) is z.
 //
-// Dual descent adapts lambda, whose logarithm decreases with the mean of room. As in the published
-// code (seohongpark/METRA, iod/metra.py), the mean in room is over the outputs of phi. A transition
+// Dual descent adapts lambda, whose logarithm decreases with the mean constraint. As in the
+// published code (seohongpark/METRA, iod/metra.py), the mean of step^2 is over the outputs of phi. A transition
 // that ends an episode has no reward and does not train phi, because its next state is the start of
 // another episode.
 type METRA struct {
 	LearningRate float64
 	Hidden       []int   // sizes of the hidden layers
 	Multiplier   float64 // initial lambda
-	Slack        float64 // largest room
+	Slack        float64 // largest value of the constraint
 	Components   int     // of skills that are unit vectors; 0: one-hot skills
 
 	Nets nn.Trainable[metraNets]
@@ -88,11 +88,11 @@ func (m METRA) losses(b Batch) (encoder, multiplier *Node) {
 	mean := func(x *Node) *Node {
 		return Div(ReduceAllSum(Mul(x, running)), MaxScalar(ReduceAllSum(running), 1))
 	}
-	room := MinScalar(OneMinus(ReduceMean(Square(step), 1)), m.Slack)
+	constraint := MinScalar(OneMinus(ReduceMean(Square(step), 1)), m.Slack)
 	log := m.Nets.Params.LogMultiplier
 	lambda := StopGradient(Exp(log))
-	encoder = Neg(Add(mean(m.along(step, b.Skill)), Mul(lambda, mean(room))))
-	return encoder, Mul(log, StopGradient(mean(room)))
+	encoder = Neg(Add(mean(m.along(step, b.Skill)), Mul(lambda, mean(constraint))))
+	return encoder, Mul(log, StopGradient(mean(constraint)))
 }
 
 // step is the movement of each transition in the learned space, [B, skills].
@@ -121,16 +121,16 @@ type Metra struct {
 	ContinuousSkills int `json:"continuous_skills,omitempty"`
 }
 
-// DefaultMetra returns the publication's hyperparameters: 16 skills, its constraint, learning rate
+// defaultMetra returns the publication's hyperparameters: 16 skills, its constraint, learning rate
 // and entropy coefficient. Sizes of networks, batches and buffers are those of DIAYN.
-func DefaultMetra(env envs.Spec) *Metra {
-	m := &Metra{Discovery: *defaultDiscovery(env, nil, true), DualLambda: 30, DualSlack: 1e-3}
+func defaultMetra(env envs.Spec) *Metra {
+	m := &Metra{Discovery: *discovery(nil)(env), DualLambda: 30, DualSlack: 1e-3}
 	m.NumSkills, m.LearningRate, m.RewardScaling = 16, 1e-4, 1
 	m.AlphaInit, m.FixAlpha = 0.01, false
 	return m
 }
 
-// Check implements [Hyperparameters].
+// Check implements [algorithms.Algorithm].
 func (m *Metra) Check() error {
 	check := m.Discovery.Check
 	if m.ContinuousSkills > 0 {

@@ -92,7 +92,7 @@ func TestUnitVectors(t *testing.T) {
 
 // Numbered skills need an environment each. Each environment plays any of continuous skills.
 func TestMETRAEvaluatesMoreSkillsThanEnvironments(t *testing.T) {
-	m := DefaultMetra(endless.Spec())
+	m := defaultMetra(endless.Spec())
 	m.NumSkills = m.EnvBatchSize + 1
 	errtest.Want(t, m.Check(), "at most env_batch_size")
 	m.ContinuousSkills = 2
@@ -132,11 +132,11 @@ func TestMETRALearns(t *testing.T) {
 // episode starts where the episode does: a jump from the end of the last one would be rewarded.
 func TestMETRAStartsEpisodesAnew(t *testing.T) {
 	env := envs.Pointmaze{}
-	m := DefaultMetra(env.Spec())
+	m := defaultMetra(env.Spec())
 	m.Discovery.SAC, m.NumSkills = small().SAC, 3
 	m.DiversityHidden, m.EpisodeLength = []int{8}, 8
 	const n, width = 6, 2*2 + 2 + 3 + 1 + 2*2
-	s := newSearch(t, xlatest.Pure(t), m.Method(env), small())
+	s := startSearch(t, xlatest.Pure(t), m.Method(env), small())
 	steps(t, s, 11)
 	rows, stored := stored(t, s)
 	if stored != width || len(rows) != 10*n*width {

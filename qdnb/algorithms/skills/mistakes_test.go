@@ -34,7 +34,7 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 		arrays := maps.Clone(good)
 		change(arrays)
 		errtest.Want(t, s.Restore(3, arrays), want)
-		if s.Generation() != -1 || len(xlatest.Differ(good, memory(t, s))) > 0 {
+		if s.iteration != -1 || len(xlatest.Differ(good, memory(t, s))) > 0 {
 			t.Errorf("%q: the search is changed", want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 				}
 				config := small()
 				config.GradUpdatesPerStep = 0
-				s = newSearch(t, p, diaynReward.method, config)
+				s = startSearch(t, p, diaynReward.method, config)
 			}
 			steps(t, s, 3)
 			held := memory(t, s)
@@ -85,8 +85,8 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 					"\n") || o.Fitnesses != nil {
 					t.Errorf("%d updates: %v; want one line that begins with %s", updates, err, c.column)
 				}
-				if s.Generation() != 2 {
-					t.Errorf("the search is in iteration %d", s.Generation())
+				if s.iteration != 2 {
+					t.Errorf("the search is in iteration %d", s.iteration)
 				}
 			}
 		}
@@ -95,7 +95,7 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 
 // Steps with NaN rewards are counted, and do not enter the replay buffer.
 func TestNaNRewardsAreDropped(t *testing.T) {
-	s := newSearch(t, xlatest.Pure(t), methodOf(point{Edge: math.Inf(1), Limit: 0.6, Spread: 0.1}, 0, nil,
+	s := startSearch(t, xlatest.Pure(t), methodOf(point{Edge: math.Inf(1), Limit: 0.6, Spread: 0.1}, 0, nil,
 		nil), small())
 	dropped := 0
 	for _, o := range steps(t, s, 100) {
@@ -116,21 +116,14 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 	p := xlatest.Pure(t)
 	type all struct {
 		method Method
-		config Config
+		config config
 	}
 	together := "skills, a diversity reward and an objective go together"
 	for _, c := range []struct {
 		want   string
 		change func(*all)
 	}{
-		{"env_batch_size must be between 1 and", func(a *all) { a.config.EnvBatchSize = 0 }},
-		{"grad_updates_per_step must be between 0 and",
-			func(a *all) { a.config.GradUpdatesPerStep = -1 }},
 		{"2 environments cannot play all of 3 skills", func(a *all) { a.config.EnvBatchSize = 2 }},
-		{"replay_buffer_size must be a multiple of env_batch_size (6), not 61",
-			func(a *all) { a.config.ReplayBufferSize = 61 }},
-		{"replay_buffer_size must be between 6 and 1073741824, not 0",
-			func(a *all) { a.config.ReplayBufferSize = 0 }},
 		{"must hold whole episodes: at least 48 transitions, not 42",
 			func(a *all) { a.config.ReplayBufferSize, a.method.Objective = 42, SMERL{Target: 1} }},
 		{together, func(a *all) { a.method.Objective = nil }},
@@ -142,19 +135,10 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 			a.method.Skills = Skills{Draw: Cube(1, 1).Draw, Evaluated: [][]float32{{0}, {0, 1}}}
 		}},
 		{"the share of redrawn skills is 0.5", func(a *all) { a.method.Skills.Redraw = 0.5 }},
-		{"centroids of shape [2 3] do not fit descriptors of 2 components",
-			func(a *all) { a.config.Centroids = npz.Of(make([]float32, 6), 2, 3) }},
-		{"centroids of shape [4] do not fit", func(a *all) {
-			a.config.Centroids = npz.Of(make([]float32, 4), 4)
-		}},
-		{"centroids of shape [] do not fit", func(a *all) { a.config.Centroids = npz.Array{} }},
-		{"evaluation_states must be between 1 and", func(a *all) { a.config.EvaluationStates = 0 }},
-		{"evaluation_interval must be between 1", func(a *all) { a.config.EvaluationInterval = 0 }},
-		{"early_interval must be between 0", func(a *all) { a.config.EarlyInterval = -1 }},
 	} {
 		a := all{diaynReward.method, small()}
 		c.change(&a)
-		s, err := New(p, a.method, a.config)
+		s, err := newSearch(p, a.method, a.config)
 		if errtest.Want(t, err, c.want); s != nil {
 			t.Errorf("%q: there is a search", c.want)
 		}

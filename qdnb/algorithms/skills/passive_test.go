@@ -64,7 +64,7 @@ func TestPassiveRepertoire(t *testing.T) {
 			if measured {
 				evaluations += 6
 			}
-			if o.Generation != i || s.Generation() != i || o.EnvSteps != 6*i || o.Evaluations !=
+			if o.Generation != i || s.iteration != i || o.EnvSteps != 6*i || o.Evaluations !=
 				evaluations || o.Invalid != 0 || (o.Fitnesses != nil) != measured {
 				t.Errorf("outcome %+v, want %d evaluations", o, evaluations)
 			}

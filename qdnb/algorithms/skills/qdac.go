@@ -172,17 +172,17 @@ type Qdac struct {
 	env envs.Spec
 }
 
-// DefaultQdac returns the published hyperparameters. The numbers of environments and of stored
+// defaultQdac returns the published hyperparameters. The numbers of environments and of stored
 // transitions are those of DIAYN.
-func DefaultQdac(env envs.Spec) *Qdac {
-	q := &Qdac{SAC: *DefaultSAC(env), NumSkills: 256, DiversityHidden: []int{256, 256},
+func defaultQdac(env envs.Spec) *Qdac {
+	q := &Qdac{SAC: *defaultSAC(env), NumSkills: 256, DiversityHidden: []int{256, 256},
 		SkillDistance: 0.01, SmoothDistance: 1e-3, RandomSkills: 0.5,
 		DescriptorChanges: env.Name == "ant-omni", env: env}
 	q.RewardScaling, q.AlphaInit, q.FixAlpha, q.BatchSize, q.EvaluationStates = 1, 1, false, 512, 1
 	return q
 }
 
-// Check implements [Hyperparameters].
+// Check implements [algorithms.Algorithm].
 func (q *Qdac) Check() error {
 	if q.DescriptorChanges && q.env.Descriptor.Kind == envs.Mean {
 		return fmt.Errorf("descriptor_changes must be false for %s, whose descriptor is a mean",
@@ -202,9 +202,6 @@ func (q *Qdac) Replaced() bool { return q.Parts.any() }
 func (q *Qdac) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
 	return searchFor(q, p, env, seed)
 }
-
-// Options implements [Hyperparameters].
-func (*Qdac) Options() []envs.Option { return []envs.Option{envs.WidePositions()} }
 
 // Method implements [Hyperparameters].
 func (q *Qdac) Method(env envs.Env) Method {

@@ -103,13 +103,13 @@ func TestGoldenQDAC(t *testing.T) {
 }
 
 // begin returns what updates change, with the networks in[:6] and moments of 0.
-func begin(it iteration, in []*Node) Learning {
+func begin(it iteration, in []*Node) learning {
 	g := in[0].Graph()
 	q := it.Diversity.Init(it.Task, random.NewKey(g, 1)).(QDAC)
 	psi, rate := q.Targets[0].Form, q.LearningRate
 	q.Features, q.Targets = nn.NewTrainable(psi.Networks(in[3]), rate), psi.Networks(in[4])
 	q.Multiplier = nn.NewTrainable(q.Multiplier.Params.Form.Network(in[5], 0), rate)
-	return Learning{it.sac.Learner(in[0], in[1], in[2], Log(Const(g, float32(it.sac.AlphaInit)))), q}
+	return learning{it.sac.Learner(in[0], in[1], in[2], Log(Const(g, float32(it.sac.AlphaInit)))), q}
 }
 
 // transitions returns the transitions of an update from the columns of TestGoldenQDAC.
@@ -129,7 +129,7 @@ func TestQDACReachesSkills(t *testing.T) {
 	qdac := QDAC{LearningRate: config.LearningRate, Discount: config.Discount, Tau: config.Tau,
 		Hidden: []int{32, 32}, Distance: 0.05, Smooth: 1e-3, Changes: true, Redraw: 0.5}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		s := newSearch(t, p, methodOf(endless, 16, qdac, TaskOnly{}), config)
+		s := startSearch(t, p, methodOf(endless, 16, qdac, TaskOnly{}), config)
 		first := distanceToSkills(t, s)
 		steps(t, s, 101)
 		if last := distanceToSkills(t, s); !(last < first/2) {
@@ -190,10 +190,10 @@ func TestSpread(t *testing.T) {
 func TestQDACNeedsDescriptors(t *testing.T) {
 	spec := endless.Spec()
 	spec.Descriptor.Kind = envs.Mean
-	h := DefaultQdac(spec)
+	h := defaultQdac(spec)
 	h.DescriptorChanges = true
 	errtest.Want(t, h.Check(), "must be false for point")
-	_, err := New(xlatest.Pure(t), h.Method(outcome{endless}), small())
+	_, err := newSearch(xlatest.Pure(t), h.Method(outcome{endless}), small())
 	errtest.Want(t, err, "skills of point cannot be descriptors")
 }
 

@@ -1,7 +1,6 @@
 package skills
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -16,9 +15,9 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// Config holds the settings of a search apart from its method. The length of an episode is the
+// config holds the settings of a search apart from its method. The length of an episode is the
 // task's.
-type Config struct {
+type config struct {
 	SAC
 	Seed      int64
 	Centroids npz.Array // of the passive repertoire, float32 [cells, d]
@@ -36,7 +35,7 @@ func (s SAC) due(before, after int64) bool {
 }
 
 // memory returns the bytes of the replay buffer, the passive repertoire and the evaluated skills.
-func (c Config) memory(kind backend.Kind, task Task) int64 {
+func (c config) memory(kind backend.Kind, task Task) int64 {
 	policies := int64(c.Centroids.Shape[0] + task.Skills.Count())
 	return 4 * (int64(c.ReplayBufferSize)*int64(replay.StoredWidth(kind, task.layout().Width())) +
 		policies*int64(task.policy(c.Hidden).Params()))
@@ -46,7 +45,7 @@ func (c Config) memory(kind backend.Kind, task Task) int64 {
 type Search struct {
 	programs  *xla.Scope
 	it        iteration
-	config    Config
+	config    config
 	state     xla.State[state]
 	buffer    replay.Store
 	program   *program
@@ -80,12 +79,11 @@ type (
 	}
 )
 
-// New compiles a search.
-func New(p *xla.Platform, method Method, config Config) (*Search, error) {
-	if err := cmp.Or(config.SAC.Check(), method.Skills.check()); err != nil {
+// newSearch compiles a search.
+func newSearch(p *xla.Platform, method Method, config config) (*Search, error) {
+	if err := method.Skills.check(); err != nil {
 		return nil, err
 	}
-	d := len(method.Env.Spec().Descriptor.Lower)
 	switch {
 	case method.Skills.OneHot > config.EnvBatchSize:
 		return nil, fmt.Errorf("%d environments cannot play all of %d skills", config.EnvBatchSize,
@@ -98,10 +96,6 @@ func New(p *xla.Platform, method Method, config Config) (*Search, error) {
 		config.ReplayBufferSize/config.EnvBatchSize < method.Length:
 		return nil, fmt.Errorf("the replay buffer must hold whole episodes: at least %d "+
 			"transitions, not %d", config.EnvBatchSize*method.Length, config.ReplayBufferSize)
-	case len(config.Centroids.Shape) != 2 || config.Centroids.Shape[0] < 1 ||
-		config.Centroids.Shape[1] != d:
-		return nil, fmt.Errorf("centroids of shape %v do not fit descriptors of %d components",
-			config.Centroids.Shape, d)
 	}
 	programs := &xla.Scope{Platform: p}
 	s := &Search{programs: programs, it: newIteration(method, config.SAC.Config),
@@ -277,9 +271,6 @@ func (s *Search) envSteps(iteration int64) int64 {
 
 // Skills is the number of skills, 0 without.
 func (s *Search) Skills() int { return s.it.Skills.Count() }
-
-// Generation returns the newest iteration, 0 after the first evaluation and -1 before it.
-func (s *Search) Generation() int64 { return s.iteration }
 
 // CompileTime is the time that XLA has spent on compiling the search.
 func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }

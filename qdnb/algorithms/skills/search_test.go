@@ -46,7 +46,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 
 				other := s
 				if k.name != "sac" || p.Kind == backend.Go { // avoids compiling another XLA program
-					other = newSearch(t, p, k.method, k.config(p.Kind))
+					other = startSearch(t, p, k.method, k.config(p.Kind))
 				} else {
 					restore(t, s, -1, start)
 				}
@@ -55,7 +55,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				}
 				fresh := memory(t, other)
 				restore(t, other, stop, stopped)
-				if got := other.Generation(); got != stop {
+				if got := other.iteration; got != stop {
 					t.Errorf("restored at iteration %d", got)
 				}
 				same("restored", steps(t, other, end-stop), rest, memory(t, other))
@@ -66,7 +66,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				if p.Kind == backend.Go {
 					config := k.config(p.Kind)
 					config.Seed = 2
-					another := newSearch(t, p, k.method, config)
+					another := startSearch(t, p, k.method, config)
 					names := xlatest.Differ(start, memory(t, another))
 					steps(t, another, 1+end)
 					later := xlatest.Differ(want, memory(t, another))
@@ -91,7 +91,7 @@ func TestWarmup(t *testing.T) {
 	n := config.EnvBatchSize
 	config.WarmupSteps, config.EarlyInterval = int64(3*n), 0
 	config.EvaluationInterval = int64(5 * n)
-	s := newSearch(t, p, diaynReward.method, config)
+	s := startSearch(t, p, diaynReward.method, config)
 	steps(t, s, 1)
 	first := memory(t, s)
 	outcomes := steps(t, s, 3)
@@ -112,7 +112,7 @@ func TestWarmup(t *testing.T) {
 	}
 
 	// The actions do not depend on the actor, whose initial networks may all favour one direction.
-	other := newSearch(t, p, diaynReward.method, config)
+	other := startSearch(t, p, diaynReward.method, config)
 	held := memory(t, other)
 	for name, array := range held {
 		if strings.HasPrefix(name, "Learner.Actor.Params.") {
@@ -136,7 +136,7 @@ func TestWarmup(t *testing.T) {
 func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 	p := xlatest.Pure(t)
 	after := func(objective Objective) map[string]npz.Array {
-		s := newSearch(t, p, methodOf(short, 3, smallDIAYN, objective), small())
+		s := startSearch(t, p, methodOf(short, 3, smallDIAYN, objective), small())
 		steps(t, s, 12)
 		held := memory(t, s)
 		// SMERL logs one more metric.
@@ -182,7 +182,7 @@ func TestSACSolvesThePoint(t *testing.T) {
 // different places.
 func TestDIAYNParts(t *testing.T) {
 	diayn := DIAYN{LearningRate: 3e-3, Hidden: []int{32}}
-	s := newSearch(t, xlatest.Best(t), methodOf(sacAlone.method.Env, 3, diayn, DiversityOnly{}),
+	s := startSearch(t, xlatest.Best(t), methodOf(sacAlone.method.Env, 3, diayn, DiversityOnly{}),
 		quick(15))
 	outcomes := steps(t, s, 201)
 	loss := func(outcomes []scoring.Outcome) (sum float64) {

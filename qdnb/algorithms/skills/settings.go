@@ -14,8 +14,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// SAC holds the hyperparameters of soft actor-critic. The zero value is not usable; see
-// [DefaultSAC].
+// SAC holds the hyperparameters of soft actor-critic.
 type SAC struct {
 	sac.Config
 	// EnvBatchSize is the number of parallel environments; paper: 200.
@@ -56,10 +55,7 @@ type Discovery struct {
 
 	Parts
 
-	// What the algorithm's name determines: its diversity reward, and whether positions may exceed the
-	// limits of descriptors.
-	diversity func(Discovery) Diversity
-	wide      bool
+	diversity func(Discovery) Diversity // that of the algorithm's name
 }
 
 // Parts replace the diversity reward and the objective of an algorithm; nil keeps its own.
@@ -70,7 +66,7 @@ type Parts struct {
 
 // method returns a method of its own parts, unless they are replaced.
 func (p Parts) method(task Task, diversity Diversity, objective Objective) Method {
-	return NewMethod(task, cmp.Or(p.Diversity, diversity), cmp.Or(p.Objective, objective))
+	return newMethod(task, cmp.Or(p.Diversity, diversity), cmp.Or(p.Objective, objective))
 }
 
 // Rewarded holds the hyperparameters of DIAYN+REWARD and DADS+REWARD.
@@ -95,8 +91,6 @@ type Hyperparameters interface {
 	algorithms.Variant
 	// Base returns the settings that all algorithms share.
 	Base() SAC
-	// Options are the options of the training environment.
-	Options() []envs.Option
 	// Method returns the algorithm in an environment.
 	Method(env envs.Env) Method
 }
@@ -112,7 +106,7 @@ func searchFor(h Hyperparameters, p *xla.Platform, env envs.Env, seed int64) (al
 	if err != nil {
 		return nil, err
 	}
-	s, err := New(p, h.Method(env), Config{SAC: base, Seed: seed, Centroids: centroids})
+	s, err := newSearch(p, h.Method(env), config{SAC: base, Seed: seed, Centroids: centroids})
 	if err != nil {
 		return nil, err // a nil *Search is a Search
 	}
@@ -147,8 +141,7 @@ func settingsOf(env envs.Spec) perEnvironment {
 	return perEnvironment{1, 2, env.Descriptor.Kind != envs.Final, math.NaN(), 0}
 }
 
-// DefaultSAC returns the paper's hyperparameters for an environment.
-func DefaultSAC(env envs.Spec) *SAC {
+func defaultSAC(env envs.Spec) *SAC {
 	s := SAC{
 		Config: sac.Default(), EnvBatchSize: 200, GradUpdatesPerStep: 1, ReplayBufferSize: 1_000_000,
 		EpisodeLength:    env.Length,
@@ -159,40 +152,40 @@ func DefaultSAC(env envs.Spec) *SAC {
 	return &s
 }
 
-func defaultDiscovery(env envs.Spec, of func(Discovery) Diversity, wide bool) *Discovery {
-	return &Discovery{SAC: *DefaultSAC(env), NumSkills: 5, DiversityHidden: []int{256, 256},
-		DescriptorFullState: settingsOf(env).fullState, diversity: of, wide: wide}
+func discovery(of func(Discovery) Diversity) func(envs.Spec) *Discovery {
+	return func(env envs.Spec) *Discovery {
+		return &Discovery{SAC: *defaultSAC(env), NumSkills: 5, DiversityHidden: []int{256, 256},
+			DescriptorFullState: settingsOf(env).fullState, diversity: of}
+	}
 }
 
-func defaultRewarded(env envs.Spec, of func(Discovery) Diversity, wide bool) *Rewarded {
-	return &Rewarded{Discovery: *defaultDiscovery(env, of, wide),
-		DiversityRewardScale: settingsOf(env).diversityScale}
+func rewarded(of func(Discovery) Diversity) func(envs.Spec) *Rewarded {
+	return func(env envs.Spec) *Rewarded {
+		return &Rewarded{Discovery: *discovery(of)(env),
+			DiversityRewardScale: settingsOf(env).diversityScale}
+	}
 }
 
-func defaultSelective(env envs.Spec, of func(Discovery) Diversity, wide bool) *Selective {
-	p := settingsOf(env)
-	return &Selective{*defaultRewarded(env, of, wide), p.target, p.margin}
+func selective(of func(Discovery) Diversity) func(envs.Spec) *Selective {
+	return func(env envs.Spec) *Selective {
+		p := settingsOf(env)
+		return &Selective{*rewarded(of)(env), p.target, p.margin}
+	}
 }
 
-// The defaults of the algorithms, for an environment.
-
-// DefaultDIAYN returns the paper's hyperparameters of DIAYN.
-func DefaultDIAYN(env envs.Spec) *Discovery { return defaultDiscovery(env, diayn, false) }
-
-// DefaultDADS returns the paper's hyperparameters of DADS.
-func DefaultDADS(env envs.Spec) *Discovery { return defaultDiscovery(env, dads, true) }
-
-// DefaultDIAYNReward returns the paper's hyperparameters of DIAYN+REWARD.
-func DefaultDIAYNReward(env envs.Spec) *Rewarded { return defaultRewarded(env, diayn, false) }
-
-// DefaultDADSReward returns the paper's hyperparameters of DADS+REWARD.
-func DefaultDADSReward(env envs.Spec) *Rewarded { return defaultRewarded(env, dads, true) }
-
-// DefaultSMERLDIAYN returns the paper's hyperparameters of SMERL(DIAYN).
-func DefaultSMERLDIAYN(env envs.Spec) *Selective { return defaultSelective(env, diayn, false) }
-
-// DefaultSMERLDADS returns the paper's hyperparameters of SMERL(DADS).
-func DefaultSMERLDADS(env envs.Spec) *Selective { return defaultSelective(env, dads, true) }
+// Algorithms are the algorithms of this package: those of the paper, later ones, and SAC, on which
+// they build. Observed positions may exceed the limits of descriptors in those with an option.
+var Algorithms = []algorithms.Entry{
+	algorithms.NewEntry("diayn", discovery(diayn), true),
+	algorithms.NewEntry("dads", discovery(dads), true, envs.WidePositions()),
+	algorithms.NewEntry("diayn-reward", rewarded(diayn), true),
+	algorithms.NewEntry("dads-reward", rewarded(dads), true, envs.WidePositions()),
+	algorithms.NewEntry("smerl-diayn", selective(diayn), true),
+	algorithms.NewEntry("smerl-dads", selective(dads), true, envs.WidePositions()),
+	algorithms.NewEntry("metra", defaultMetra, true, envs.WidePositions()),
+	algorithms.NewEntry("qdac", defaultQdac, true, envs.WidePositions()),
+	algorithms.NewEntry("sac", defaultSAC, true),
+}
 
 func diayn(d Discovery) Diversity {
 	return DIAYN{LearningRate: d.LearningRate, Hidden: d.DiversityHidden}
@@ -209,9 +202,6 @@ func (s SAC) Base() SAC { return s }
 func (s SAC) Updates() int {
 	return int(math.Round(s.GradUpdatesPerStep * float64(s.EnvBatchSize)))
 }
-
-// Options implements [Hyperparameters]: none.
-func (s SAC) Options() []envs.Option { return nil }
 
 // Method implements [Hyperparameters]: the task alone.
 func (s SAC) Method(env envs.Env) Method {
@@ -244,14 +234,6 @@ func (r *Rewarded) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Se
 // New implements [algorithms.Algorithm].
 func (s *Selective) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
 	return searchFor(s, p, env, seed)
-}
-
-// Options implements [Hyperparameters].
-func (d Discovery) Options() []envs.Option {
-	if d.wide {
-		return []envs.Option{envs.WidePositions()}
-	}
-	return nil
 }
 
 // Method implements [Hyperparameters].
@@ -288,7 +270,7 @@ const (
 	maxComponents   = 1 << 6
 )
 
-// Check implements [Hyperparameters].
+// Check implements [algorithms.Algorithm].
 func (s SAC) Check() error {
 	if err := cmp.Or(s.Config.Check(),
 		limits.Int("env_batch_size", s.EnvBatchSize, 1, maxEnvironments),
@@ -319,7 +301,7 @@ func (s SAC) Check() error {
 	return nil
 }
 
-// Check implements [Hyperparameters].
+// Check implements [algorithms.Algorithm].
 func (d Discovery) Check() error {
 	if err := d.check(); err != nil {
 		return err
@@ -341,12 +323,12 @@ func (d Discovery) check() error {
 		limits.Layers("diversity_hidden", d.DiversityHidden, 1))
 }
 
-// Check implements [Hyperparameters].
+// Check implements [algorithms.Algorithm].
 func (r Rewarded) Check() error {
 	return cmp.Or(r.Discovery.Check(), limits.Factor("diversity_reward_scale", r.DiversityRewardScale))
 }
 
-// Check implements [Hyperparameters].
+// Check implements [algorithms.Algorithm].
 func (s Selective) Check() error {
 	if err := s.Rewarded.Check(); err != nil {
 		return err

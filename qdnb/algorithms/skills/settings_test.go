@@ -59,14 +59,15 @@ func TestMethods(t *testing.T) {
 		h := Defaults(c.name, spec)
 		m := h.Method(endless)
 		if !reflect.DeepEqual(m.Diversity, c.diversity) || m.Objective != c.objective ||
-			(len(h.Options()) > 0) != c.wide {
-			t.Errorf("%s: %+v and %+v, %d options", c.name, m.Diversity, m.Objective, len(h.Options()))
+			(len(entryOf(c.name).Options) > 0) != c.wide {
+			t.Errorf("%s: %+v and %+v, %d options", c.name, m.Diversity, m.Objective,
+				len(entryOf(c.name).Options))
 		}
 		if m.Skills.OneHot != 5 || len(m.Features.Columns) != 2 || m.Length != 8 {
 			t.Errorf("%s: %+v", c.name, m.Task)
 		}
 	}
-	if alone := DefaultSAC(spec); alone.Options() != nil || alone.Method(endless).Diversity != nil ||
+	if alone := defaultSAC(spec); entryOf("sac").Options != nil || alone.Method(endless).Diversity != nil ||
 		alone.Method(endless).Skills.Count() != 0 {
 		t.Errorf("sac: %+v", alone)
 	}
@@ -86,7 +87,7 @@ func TestUpdatesAreRounded(t *testing.T) {
 func TestBadSettingsGiveOneLine(t *testing.T) {
 	spec := endless.Spec()
 	spec.Name = "pointmaze"
-	s := defaultSelective(spec, diayn, false)
+	s := selective(diayn)(spec)
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
 		want   string
@@ -135,7 +136,7 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 			field.Set(published)
 		}
 	}
-	ok := defaultSelective(spec, diayn, false)
+	ok := selective(diayn)(spec)
 	ok.SMERLTarget, ok.SMERLMargin, ok.GradUpdatesPerStep, ok.EarlyInterval, ok.Hidden = math.Inf(-1),
 		0, 0, 0, nil
 	ok.ReplayBufferSize, ok.DiversityRewardScale = 200*8, -1

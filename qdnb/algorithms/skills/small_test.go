@@ -3,11 +3,13 @@ package skills
 import (
 	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -28,10 +30,10 @@ func grid(n int) npz.Array {
 }
 
 // small configures a search that takes milliseconds.
-func small() Config {
+func small() config {
 	algorithm := sac.Default()
 	algorithm.Hidden, algorithm.BatchSize, algorithm.LearningRate = []int{8, 8}, 16, 1e-2
-	return Config{
+	return config{
 		SAC: SAC{
 			Config: algorithm, EnvBatchSize: 6, GradUpdatesPerStep: 2. / 6, ReplayBufferSize: 6 * 10,
 			EpisodeLength: 8, EvaluationStates: 2, EvaluationInterval: 18, EarlyInterval: 6,
@@ -47,7 +49,7 @@ var (
 )
 
 // quick configures a search that learns something within a second.
-func quick(environments int) Config {
+func quick(environments int) config {
 	config := small()
 	config.SAC.Hidden, config.SAC.BatchSize, config.SAC.LearningRate, config.SAC.Tau,
 		config.SAC.AlphaInit = []int{32, 32}, 64, 3e-3, 0.02, 0.02
@@ -65,10 +67,10 @@ var short = point{Edge: 1, Limit: math.Inf(1), Spread: 0.5}
 type kind struct {
 	name   string
 	method Method
-	config func(backend.Kind) Config
+	config func(backend.Kind) config
 }
 
-func smallFor(backend.Kind) Config { return small() }
+func smallFor(backend.Kind) config { return small() }
 
 // methodOf returns a method with one-hot skills, unless the diversity reward has others.
 func methodOf(env envs.Env, skills int, d Diversity, o Objective) Method {
@@ -76,7 +78,7 @@ func methodOf(env envs.Env, skills int, d Diversity, o Objective) Method {
 	if d != nil {
 		task.Skills.OneHot, task.Features = skills, task.Descriptors()
 	}
-	return NewMethod(task, d, o)
+	return newMethod(task, d, o)
 }
 
 // One of each kind. SAC alone learns its entropy coefficient and, on fast backends, the task.
@@ -85,7 +87,7 @@ var (
 	smerlDADS   = kind{"smerl-dads", methodOf(short, 3, smallDADS,
 		SMERL{Target: -8, Margin: 1, Scale: 2}), smallFor}
 	sacAlone = kind{"sac", methodOf(point{Edge: math.Inf(1), Limit: math.Inf(1), Spread: 0.1}, 0, nil,
-		nil), func(kind backend.Kind) Config {
+		nil), func(kind backend.Kind) config {
 		config := small()
 		if kind != backend.Go {
 			config = quick(16)
@@ -95,9 +97,9 @@ var (
 	}}
 )
 
-func newSearch(t testing.TB, p *xla.Platform, method Method, config Config) *Search {
+func startSearch(t testing.TB, p *xla.Platform, method Method, config config) *Search {
 	t.Helper()
-	s := must.Get(New(p, method, config))
+	s := must.Get(newSearch(p, method, config))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -107,10 +109,10 @@ func newSearch(t testing.TB, p *xla.Platform, method Method, config Config) *Sea
 func begun(t *testing.T, p *xla.Platform, k kind) *Search {
 	t.Helper()
 	if p.Kind == backend.Go {
-		return newSearch(t, p, k.method, k.config(p.Kind))
+		return startSearch(t, p, k.method, k.config(p.Kind))
 	}
 	if _, ok := compiled[k.name]; !ok {
-		s := must.Get(New(p, k.method, k.config(p.Kind)))
+		s := must.Get(newSearch(p, k.method, k.config(p.Kind)))
 		compiled[k.name] = beginning{s, memory(t, s)}
 	}
 	b := compiled[k.name]
@@ -186,21 +188,12 @@ func (s *Search) Restore(_ int64, arrays map[string]npz.Array) error {
 // counters are the host's values in checkpoints.
 var counters = []string{"iteration", "evaluations", "metric_sums", "metric_count", "dropped"}
 
+// entryOf returns an algorithm by its name.
+func entryOf(name string) algorithms.Entry {
+	return Algorithms[slices.IndexFunc(Algorithms, func(e algorithms.Entry) bool { return e.Name == name })]
+}
+
 // Defaults returns the hyperparameters of an algorithm by its name.
 func Defaults(name string, env envs.Spec) Hyperparameters {
-	switch name {
-	case "diayn":
-		return DefaultDIAYN(env)
-	case "dads":
-		return DefaultDADS(env)
-	case "diayn-reward":
-		return DefaultDIAYNReward(env)
-	case "dads-reward":
-		return DefaultDADSReward(env)
-	case "smerl-diayn":
-		return DefaultSMERLDIAYN(env)
-	case "smerl-dads":
-		return DefaultSMERLDADS(env)
-	}
-	return DefaultSAC(env)
+	return entryOf(name).Defaults(env).(Hyperparameters)
 }

@@ -29,9 +29,9 @@ type Method struct {
 	Objective Objective // combines both rewards; nil if Diversity is nil
 }
 
-// NewMethod returns a method whose task has the skills and features of its diversity reward, if that
+// newMethod returns a method whose task has the skills and features of its diversity reward, if that
 // is a [Conditioner].
-func NewMethod(task Task, diversity Diversity, objective Objective) Method {
+func newMethod(task Task, diversity Diversity, objective Objective) Method {
 	if c, ok := diversity.(Conditioner); ok {
 		task = c.Condition(task)
 	}

@@ -128,7 +128,7 @@ func TestVectorsLastAnEpisode(t *testing.T) {
 			return (start + 8*(next-now)) / 2
 		}},
 	} {
-		s := newSearch(t, xlatest.Pure(t), methodOf(short, 3, c.diversity, TaskOnly{}), small())
+		s := startSearch(t, xlatest.Pure(t), methodOf(short, 3, c.diversity, TaskOnly{}), small())
 		steps(t, s, 11) // the first only measures
 		rows, width := stored(t, s)
 		const n = 6

@@ -69,7 +69,7 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 		inputs = append(inputs, more()...)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			alpha := Log(Const(in[0].Graph(), float32(algorithm.AlphaInit)))
-			l := Learning{algorithm.Learner(in[0], in[1], in[2], alpha),
+			l := learning{algorithm.Learner(in[0], in[1], in[2], alpha),
 				withRow(diversity, task, InsertAxes(in[3], 0))}
 			if dads, ok := l.Diversity.(DADS); ok {
 				dads.Changes = xla.Unflatten(dads.Changes, in[data:])

@@ -12,7 +12,7 @@ import (
 
 // Updates holds the updates of a search without its environments, for timing. It is a pytree.
 type Updates struct {
-	Learning Learning
+	Learning learning
 	Buffer   replay.Buffer
 }
 
@@ -37,7 +37,7 @@ func NewUpdates(method Method, config sac.Config, rows int, key random.Key) Upda
 		b.More[0] = it.Skills.drawn(key.FoldIn(8), rows)
 	}
 	full := Const(g, int32(rows))
-	return Updates{Learning{it.sac.Start(key.FoldIn(6)), it.init(key.FoldIn(7))},
+	return Updates{learning{it.sac.Start(key.FoldIn(6)), it.init(key.FoldIn(7))},
 		replay.Buffer{Rows: it.layout().Join(b), Size: full, Position: ZerosLike(full)}}
 }
 

@@ -1,0 +1,120 @@
+package evolution
+
+import (
+	"cmp"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/xla"
+)
+
+// Aurora are the hyperparameters of AURORA: MAP-Elites with an archive that learns its descriptors.
+type Aurora struct {
+	MapElites
+	repertoire.AuroraSettings
+}
+
+// defaultAurora returns the paper's hyperparameters for an environment.
+func defaultAurora(env envs.Spec) *Aurora {
+	return &Aurora{*DefaultMapElites(env), repertoire.DefaultAuroraSettings(env)}
+}
+
+// Check implements [algorithms.Algorithm].
+func (a *Aurora) Check() error {
+	return cmp.Or(a.MapElites.Check(), a.oneStart(), a.AuroraSettings.Check(a.EpisodeLength))
+}
+
+// New implements [algorithms.Algorithm].
+func (a *Aurora) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(a, platform, env, seed)
+}
+
+func (a *Aurora) own() Parts {
+	return aurora(a.MapElites.own(), a.AuroraSettings)
+}
+
+// aurora replaces the archive by AURORA's. Evaluations differ only in their policies.
+func aurora(p Parts, s repertoire.AuroraSettings) Parts {
+	p.Archive, p.oneStart, p.measureEvery = repertoire.Aurora{AuroraSettings: s}, true, s.Every
+	return p
+}
+
+// DominatedNovelty are the hyperparameters of Dominated Novelty Search: MAP-Elites with another
+// archive.
+type DominatedNovelty struct {
+	MapElites
+	Capacity int `json:"capacity"` // solutions of the population; its publication: 1024
+	K        int `json:"k"`        // nearest fitter solutions that count; its publication: 3
+}
+
+// defaultDominatedNovelty returns the publication's hyperparameters of the archive, and those of
+// MAP-Elites for everything else.
+func defaultDominatedNovelty(env envs.Spec) *DominatedNovelty {
+	return &DominatedNovelty{*DefaultMapElites(env), 1024, 3}
+}
+
+// Check implements [algorithms.Algorithm].
+func (d *DominatedNovelty) Check() error {
+	return cmp.Or(d.MapElites.Check(), limits.Int("capacity", d.Capacity, 2, maxSlots),
+		limits.Int("k", d.K, 1, maxNeighbours))
+}
+
+// New implements [algorithms.Algorithm].
+func (d *DominatedNovelty) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(d, platform, env, seed)
+}
+
+func (d *DominatedNovelty) own() Parts {
+	parts := d.MapElites.own()
+	parts.Archive = repertoire.DominatedNovelty{Capacity: d.Capacity, K: d.K}
+	return parts
+}
+
+// Limits of the population: it compares all pairs of solutions, k times.
+const (
+	maxSlots      = 1 << 14
+	maxNeighbours = 1 << 6
+)
+
+// MOME are the hyperparameters of Multi-Objective MAP-Elites (Pierrot et al. 2022): MAP-Elites
+// whose cells hold Pareto fronts. If a task has one objective, it keeps the fittest solutions of
+// each cell.
+type MOME struct {
+	MapElites
+	FrontSize int `json:"front_size"` // solutions per cell; its publication: 50
+}
+
+// defaultMOME returns the hyperparameters of the publications: cells, fronts, batch and policies of
+// Janmohamed et al. 2023, who also give those of MOME, and a batch of 100 and 64 cells for tasks
+// without observations. The variation is that of MAP-Elites.
+func defaultMOME(env envs.Spec) *MOME {
+	m := &MOME{*DefaultMapElites(env), 50}
+	m.Batch, m.Cells = 256, 128
+	if env.Observations == 0 {
+		m.Batch, m.Cells = 100, 64
+	} else {
+		m.Hidden = []int{64, 64}
+	}
+	return m
+}
+
+// Check implements [algorithms.Algorithm].
+func (m *MOME) Check() error {
+	return cmp.Or(m.MapElites.Check(), limits.Int("front_size", m.FrontSize, 1, maxFront))
+}
+
+// New implements [algorithms.Algorithm].
+func (m *MOME) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(m, platform, env, seed)
+}
+
+func (m *MOME) own() Parts {
+	parts := m.MapElites.own()
+	parts.Archive = repertoire.Fronts{FrontSize: m.FrontSize}
+	return parts
+}
+
+// maxFront limits front_size.
+const maxFront = 1 << 12
