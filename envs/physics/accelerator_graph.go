@@ -49,8 +49,8 @@ func (s *System) SplitRows(g *Graph) (layout [][]int) {
 	}
 	for _, level := range s.levels {
 		sources := make([]int, len(level.body))
-		for row, body := range level.body {
-			sources[row] = s.place[s.model.Bodies[body].Name].row
+		for row := range sources {
+			sources[row] = s.firstRow(level, row)
 		}
 		for _, varies := range s.varies {
 			if varies {
@@ -76,28 +76,28 @@ func (s *System) stepOnAccelerator(state State, d drive) (State, Contact) {
 	all, total := s.limbs(state), s.noContact()
 	split := s.splits(g)
 	if split {
-		for _, c := range total.carried() {
+		for _, c := range total.components() {
 			*c = c.splitRows()
 		}
 	}
-	run := running{Parts: s.carry(g, batch, all, split), Drive: d.carry(g, batch)}
+	run := running{Parts: s.carry(g, batch, all, split), Drive: d}
 	var rows []*num // what Contacts holds
-	for _, c := range total.carried() {
+	for _, c := range total.components() {
 		rows = append(rows, c.leaves()...)
 	}
 	for i, c := range rows {
 		run.Contacts = append(run.Contacts, zeros(run.Parts[0], i, c.rows, batch))
 	}
-	substep, count := s.smallestStep()
+	step, count := s.smallestStep()
 	together := unrolled(count)
 	run = xla.For(g, count/together, run, func(_ *Node, r running) running {
 		g := r.Parts[0].Graph()
-		all, d := s.carried(r.Parts, split), s.driveOf(r.Drive)
+		all := s.carried(r.Parts, split)
 		for range together {
 			var t contactEffect
-			all, t = substep(all, d)
+			all, t = step(all, r.Drive)
 			next := 0
-			for _, c := range t.carried() {
+			for _, c := range t.components() {
 				if split {
 					*c = c.splitRows()
 				}
@@ -143,56 +143,43 @@ func (a *num) leaves() (rows []*num) {
 // the first one.
 func (s *System) splitLimbs(state State) limbs {
 	var rows []*Node
-	next := 0
-	for _, level := range s.levels {
-		for _, varies := range s.varies {
-			if !varies {
-				continue
+	parts := state.Parts
+	s.eachVarying(s.rest, func(l level, _ num) {
+		for row, first := range l.first {
+			if first {
+				rows = append(rows, Reshape(Slice(parts[0], AxisElem(row)), state.batch()))
 			}
-			for row, first := range level.first {
-				if first {
-					rows = append(rows, Reshape(Slice(state.Parts[next], AxisElem(row)), state.batch()))
-				}
-			}
-			next++
 		}
-	}
+		parts = parts[1:]
+	})
 	return s.carried(rows, true)
 }
 
 // joined is the inverse of splitLimbs.
 func (s *System) joined(g *Graph, batch int, all limbs) (state State) {
-	for l := range all {
-		for i, c := range all[l].components() {
-			if !s.varies[i] {
-				continue
-			}
-			var rows []*Node
-			for _, row := range c.splitRows().split {
-				rows = append(rows, InsertAxes(row.spread(g, batch), 0))
-			}
-			state.Parts = append(state.Parts, join(rows))
+	s.eachVarying(all, func(_ level, c num) {
+		var rows []*Node
+		for _, row := range c.splitRows().split {
+			rows = append(rows, InsertAxes(row.spread(g, batch), 0))
 		}
-	}
+		state.Parts = append(state.Parts, join(rows))
+	})
 	return state
 }
 
 // carry returns the parts of a state that can change, as a loop carries them: [limbs * B], or [B]
 // for each body if the rows are split.
-func (s *System) carry(g *Graph, batch int, all limbs, split bool) []*Node {
+func (s *System) carry(g *Graph, batch int, all limbs, split bool) (parts []*Node) {
 	if !split {
 		return s.varyingParts(g, batch, all)
 	}
-	var parts []*Node
-	for l := range all {
-		for i, c := range all[l].components() {
-			for row, first := range s.levels[l].first {
-				if s.varies[i] && first {
-					parts = append(parts, c.splitRows().split[row].spread(g, batch))
-				}
+	s.eachVarying(all, func(l level, c num) {
+		for row, first := range l.first {
+			if first {
+				parts = append(parts, c.splitRows().split[row].spread(g, batch))
 			}
 		}
-	}
+	})
 	return parts
 }
 
@@ -201,27 +188,27 @@ func (s *System) carried(parts []*Node, split bool) limbs {
 	if !split {
 		return s.complete(parts)
 	}
-	var all limbs
-	for l, level := range s.levels {
-		b := s.rest[l]
+	return s.rest.update(func(l int, b bodies) bodies {
+		level := s.levels[l]
 		for i, c := range b.components() {
 			if !s.varies[i] {
 				continue
 			}
 			*c = num{rows: len(level.body)}
-			for row, body := range level.body {
-				if !level.first[row] {
-					c.split = append(c.split, c.split[s.place[s.model.Bodies[body].Name].row])
-					continue
+			for row := range level.body {
+				if level.first[row] {
+					c.split, parts = append(c.split, num{rows: 1, node: parts[0]}), parts[1:]
+				} else {
+					c.split = append(c.split, c.split[s.firstRow(level, row)])
 				}
-				c.split = append(c.split, num{rows: 1, node: parts[0]})
-				parts = parts[1:]
 			}
 		}
-		all = append(all, b)
-	}
-	return all
+		return b
+	})
 }
+
+// firstRow is the row of the first copy of a row's body.
+func (s *System) firstRow(l level, row int) int { return s.place[s.model.Bodies[l.body[row]].Name].row }
 
 // storePositions makes XLA store the positions of the bodies that can have contacts. The kernels of
 // the contacts would otherwise compute them again from the state that the loop carries; it would
@@ -244,7 +231,8 @@ func (s *System) storePositions(states ...limbs) {
 	var nodes []*Node
 	for _, all := range states {
 		for l := range all {
-			for _, c := range all[l].pos.components() {
+			pos := &all[l].pos
+			for _, c := range []*num{&pos.x, &pos.y, &pos.z} {
 				if touching[l] && c.node != nil {
 					stored, nodes = append(stored, c), append(nodes, c.node)
 				}

@@ -36,6 +36,14 @@ func (b *bodies) components() [13]*num {
 	}
 }
 
+// bodiesOf returns the bodies whose i-th component is of(i).
+func bodiesOf(of func(i int) num) (b bodies) {
+	for i, c := range b.components() {
+		*c = of(i)
+	}
+	return b
+}
+
 // component returns a component of all bodies, by level.
 func (all limbs) component(i int) (levels []num) {
 	for l := range all {
@@ -44,23 +52,18 @@ func (all limbs) component(i int) (levels []num) {
 	return levels
 }
 
-// places returns the positions and rotations of all bodies.
-func (all limbs) places() (components []*num) {
-	for l := range all {
-		c := all[l].components()
-		components = append(components, c[:7]...)
-	}
-	return components
+func (b bodies) materialize() bodies {
+	return bodies{b.pos.materialize(), b.rot.materialize(), b.vel.materialize(), b.ang.materialize()}
 }
 
-// motions returns the linear and angular velocities of all bodies.
-func (all limbs) motions() (components []*num) {
-	for l := range all {
-		c := all[l].components()
-		components = append(components, c[7:]...)
-	}
-	return components
+func (all limbs) materialize() limbs {
+	return all.update(func(_ int, b bodies) bodies { return b.materialize() })
 }
+
+func (all limbs) graph() *Graph { return all[0].rot.w.graph() }
+
+// batch is the number of copies, if the rows are not split.
+func (all limbs) batch() int { return all[0].rot.w.node.Shape().Size() / all[0].rot.w.rows }
 
 func (b bodies) take(rows ...int) bodies {
 	return bodies{b.pos.take(rows...), b.rot.take(rows...), b.vel.take(rows...), b.ang.take(rows...)}
@@ -86,36 +89,35 @@ func (state State) flat() []*Node {
 
 // complete adds the components that cannot change to flat parts.
 func (s *System) complete(parts []*Node) limbs {
-	var all limbs
-	next := 0
-	for l, level := range s.levels {
-		b := s.rest[l]
-		for i, component := range b.components() {
+	return s.rest.update(func(l int, b bodies) bodies {
+		for i, c := range b.components() {
 			if s.varies[i] {
-				*component = num{rows: len(level.body), node: parts[next]}
-				next++
+				*c, parts = num{rows: len(s.levels[l].body), node: parts[0]}, parts[1:]
 			}
 		}
-		all = append(all, b)
-	}
-	return all
+		return b
+	})
 }
 
 // varyingParts returns the flat parts that can change.
 func (s *System) varyingParts(g *Graph, batch int, all limbs) (parts []*Node) {
-	for l := range all {
-		for i, component := range all[l].components() {
-			if s.varies[i] {
-				parts = append(parts, component.spread(g, batch))
-			}
-		}
-	}
+	s.eachVarying(all, func(_ level, c num) { parts = append(parts, c.spread(g, batch)) })
 	return parts
 }
 
+// eachVarying calls f for each component that can change.
+func (s *System) eachVarying(all limbs, f func(l level, c num)) {
+	for l, level := range s.levels {
+		for i, c := range all[l].components() {
+			if s.varies[i] {
+				f(level, *c)
+			}
+		}
+	}
+}
+
 // state builds a state from flat parts.
-func (s *System) state(parts []*Node, batch int) State {
-	var state State
+func (s *System) state(parts []*Node, batch int) (state State) {
 	for _, part := range parts {
 		state.Parts = append(state.Parts, Reshape(part, part.Shape().Size()/batch, batch))
 	}
@@ -152,25 +154,21 @@ func (s *System) Frame(state State, body string) Frame {
 
 // CenterOfMass is the mean position of the moving bodies, weighted by mass, [B] each.
 func (s *System) CenterOfMass(state State) [3]*Node {
-	total := 0.0
-	for _, level := range s.levels {
-		for row, mass := range level.mass.known {
-			if level.first[row] && level.mobile.known[row] == 1 {
-				total += mass
+	total, shares := 0.0, make([][]float64, len(s.levels))
+	for l, level := range s.levels {
+		shares[l] = make([]float64, len(level.body))
+		for row := range level.body {
+			if level.counts(row) {
+				shares[l][row] = level.mass.known[row]
+				total += shares[l][row]
 			}
 		}
 	}
 	var parts [3][]term
 	for l, b := range s.limbs(state) {
-		share := make([]float64, len(s.levels[l].body))
-		for row, mass := range s.levels[l].mass.known {
-			if s.levels[l].first[row] && s.levels[l].mobile.known[row] == 1 {
-				share[row] = mass / total
-			}
-		}
-		one := make([]int, len(share)) // all rows add to row 0
+		share := known(shares[l]...).apply(func(mass float64) float64 { return mass / total }, nil)
 		for i, c := range []num{b.pos.x, b.pos.y, b.pos.z} {
-			parts[i] = append(parts[i], term{c.times(known(share...)), each(one)})
+			parts[i] = append(parts[i], term{c.times(share), each(make([]int, c.rows))}) // to row 0
 		}
 	}
 	var center [3]*Node
@@ -191,15 +189,11 @@ func (p pose) bodies() bodies {
 // [B, bodies, 4], in the order of the model. Fixed bodies and coordinates that cannot change keep
 // the values of the model.
 func (s *System) Import(position, rotation, velocity, angular *Node) State {
-	var every bodies
-	components := every.components()
-	next := 0
+	var components []*Node
 	for _, array := range []*Node{position, rotation, velocity, angular} {
-		for _, node := range unstack(array) {
-			*components[next] = num{rows: len(s.model.Bodies), node: node}
-			next++
-		}
+		components = append(components, unstack(array)...)
 	}
+	every := bodiesOf(func(i int) num { return num{rows: len(s.model.Bodies), node: components[i]} })
 	var all limbs
 	for _, level := range s.levels {
 		all = append(all, every.take(level.body...))
@@ -208,7 +202,7 @@ func (s *System) Import(position, rotation, velocity, angular *Node) State {
 	return s.state(s.varyingParts(position.Graph(), batch, all), batch)
 }
 
-// split cuts [B, bodies, k] into k times [bodies * B].
+// unstack cuts [B, bodies, k] into k times [bodies * B].
 func unstack(x *Node) []*Node {
 	dims := x.Shape().Dimensions
 	x = TransposeAllAxes(x, 2, 1, 0)
@@ -242,12 +236,15 @@ func (s *System) Export(state State) (position, rotation, velocity, angular *Nod
 func (l level) toModel() [][]int {
 	to := make([][]int, len(l.body))
 	for row, body := range l.body {
-		if l.first[row] && l.mobile.known[row] == 1 {
+		if l.counts(row) {
 			to[row] = []int{body}
 		}
 	}
 	return to
 }
+
+// counts reports whether a row is the first one of a moving body.
+func (l level) counts(row int) bool { return l.first[row] && l.mobile.known[row] == 1 }
 
 // table sums terms into one row per body of the model, [bodies, B].
 func (s *System) table(g *Graph, batch int, parts ...term) *Node {

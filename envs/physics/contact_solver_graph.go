@@ -17,7 +17,7 @@ type contactSolver interface {
 // contactSolvers returns the solver of each group of contacts: all contacts at once, or near walls
 // one at a time. Unless everyWall is 0 or nil, all walls count as near.
 func (s *System) contactSolvers(all limbs, everyWall *Node) (solvers []contactSolver) {
-	g := all[0].rot.w.graph()
+	g := all.graph()
 	for i := range s.contacts {
 		group := &s.contacts[i]
 		if group.walls == nil || accelerated(g) {
@@ -30,6 +30,26 @@ func (s *System) contactSolvers(all limbs, everyWall *Node) (solvers []contactSo
 		solvers = append(solvers, &nearContacts{s, group, all, group.walls.near(all, everyWall)})
 	}
 	return solvers
+}
+
+// correctPositions returns the position corrections of all contacts, and their multipliers.
+func (s *System) correctPositions(contacts []contactSolver, before limbs) (contactEffect, *multipliers) {
+	total, m := s.noContact(), &multipliers{added: make([][]term, len(s.levels))}
+	for _, c := range contacts {
+		total = total.plus(c.correctPositions(before, m))
+	}
+	m.sum(s.levels)
+	return total, m
+}
+
+// correctVelocities returns the velocity changes of all contacts.
+func (s *System) correctVelocities(contacts []contactSolver, now, shifted limbs,
+	m *multipliers) contactEffect {
+	total := s.noContact()
+	for _, c := range contacts {
+		total = total.plus(c.correctVelocities(now, shifted, m))
+	}
+	return total
 }
 
 // multipliers sums the normal multipliers of the contacts of each body, which bound friction.
@@ -67,8 +87,7 @@ func (m *multipliers) unstopped(a *side, slip num) num {
 	if m.skipped == nil {
 		return num{}
 	}
-	slip = slip.times(a.gather(m.skipped))
-	materialize(&slip)
+	slip = slip.times(a.gather(m.skipped)).materialize()
 	return segmentSum(1, term{slip, each(make([]int, slip.rows))}) // over the rows of a copy
 }
 
@@ -82,15 +101,9 @@ type allContacts struct {
 
 func (c *allContacts) impulses() contactEffect {
 	points := c.group.findContacts(c.found, false)
-	speeds, effects := make([]vector, len(points)), make([]effect, len(points))
-	var made []*num
+	effects := make([]effect, len(points))
 	for k, m := range points {
-		speeds[k] = m.relativeVelocity(m.one, m.other)
-		made = append(made, speeds[k].components()...)
-	}
-	materialize(made...)
-	for k, m := range points {
-		effects[k] = c.collide(c.group, m, speeds[k])
+		effects[k] = c.collide(c.group, m)
 	}
 	return c.average(points, effects, 1e-8)
 }
@@ -119,16 +132,11 @@ func (c *allContacts) correctVelocities(now, shifted limbs, m *multipliers) cont
 
 // average averages the effects of contacts on each body.
 func (c *allContacts) average(points []contactPoint, effects []effect, epsilon float64) contactEffect {
-	var made []*num
+	sets := make([]*contactSet, len(points))
 	for k := range effects {
-		made = append(made, effects[k].components()...)
+		sets[k], effects[k] = points[k].contactSet, effects[k].materialize()
 	}
-	materialize(made...)
-	sets, sums := make([]*contactSet, len(points)), make([]effectSum, len(points))
-	for k, e := range effects {
-		sets[k], sums[k] = points[k].contactSet, effectSum{e.on, e.onOther, e.active.number(), e.scalar}
-	}
-	return c.share(c.group, sets, sums, epsilon)
+	return c.System.average(c.group, sets, effects, epsilon)
 }
 
 // nearContacts solves the contacts with near walls one at a time.
@@ -148,11 +156,7 @@ func (c *nearContacts) impulses() contactEffect {
 	}
 	sum := c.eachWall(false, []limbs{c.complete(parts)}, nil,
 		func(set *contactSet, states []limbs, _ num) effect {
-			m := set.findContacts(states[0])
-			materialize(m.components(false)...)
-			speed := m.relativeVelocity(m.one, m.other)
-			materializeVectors(&speed)
-			return c.collide(c.group, m, speed)
+			return c.collide(c.group, set.findContacts(states[0], false))
 		})
 	return c.average(sum, 1e-8)
 }
@@ -160,9 +164,7 @@ func (c *nearContacts) impulses() contactEffect {
 func (c *nearContacts) correctPositions(before limbs, m *multipliers) contactEffect {
 	sum := c.eachWall(true, []limbs{c.found, before}, nil,
 		func(set *contactSet, states []limbs, _ num) effect {
-			p := set.findContacts(states[0])
-			materialize(p.components(true)...)
-			return c.solveContactPosition(c.group, p, states[1])
+			return c.solveContactPosition(c.group, set.findContacts(states[0], true), states[1])
 		})
 	m.add(&m.added, c.side(), sum.scalar)
 	m.far = make([][]term, len(c.levels))
@@ -174,9 +176,8 @@ func (c *nearContacts) correctVelocities(now, shifted limbs, m *multipliers) con
 	multiplier := c.side().gather(m.byLevel)
 	sum := c.eachWall(true, []limbs{c.found, now, shifted}, &multiplier,
 		func(set *contactSet, states []limbs, multiplier num) effect {
-			p := set.findContacts(states[0])
-			materialize(p.components(true)...)
-			return c.solveContactVelocity(c.group, p, states[1], states[2], multiplier)
+			return c.solveContactVelocity(c.group, set.findContacts(states[0], true), states[1], states[2],
+				multiplier)
 		})
 	t := c.average(sum, 1e-6)
 	t.unstopped = m.unstopped(c.side(), sum.scalar)
@@ -186,6 +187,6 @@ func (c *nearContacts) correctVelocities(now, shifted limbs, m *multipliers) con
 // side returns the moving bodies, one row per contact with the same wall.
 func (c *nearContacts) side() *side { return &c.group.walls.sets[0].a }
 
-func (c *nearContacts) average(sum effectSum, epsilon float64) contactEffect {
-	return c.share(c.group, []*contactSet{&c.group.walls.sets[0]}, []effectSum{sum}, epsilon)
+func (c *nearContacts) average(sum effect, epsilon float64) contactEffect {
+	return c.System.average(c.group, []*contactSet{&c.group.walls.sets[0]}, []effect{sum}, epsilon)
 }

@@ -21,9 +21,9 @@ type contactGroup struct {
 // second on a moving or a fixed body), or between an end of a capsule and a plane.
 type contactSet struct {
 	a       side
-	b       *side // nil: the other bodies are fixed
-	fixed   []int // the other bodies, as indices in obstacles; -1 if the row counts for none
-	present mask  // false for rows that only pad the order
+	b       *side   // nil: the other bodies are fixed
+	fixed   [][]int // the other bodies, as indices in obstacles; none if the row counts for none
+	present mask    // false for rows that only pad the order
 
 	center, half vector // of the capsule, in a's frame; for planes, of the capsule's end
 	radius       num
@@ -255,7 +255,7 @@ func (s *System) roundsByLevel(list []contact) (levels [][]round) {
 func (s *System) roundSet(plane bool, rounds ...round) contactSet {
 	var contacts []contact
 	var present []float64
-	var fixed []int
+	var fixed [][]int
 	var parts []levelRows
 	for _, r := range rounds {
 		if n := len(parts); n == 0 || parts[n-1].level != r.level {
@@ -263,11 +263,11 @@ func (s *System) roundSet(plane bool, rounds ...round) contactSet {
 		}
 		part := &parts[len(parts)-1]
 		for row, c := range r.contacts {
-			here, obstacle := 0.0, -1
+			here, obstacle := 0.0, []int(nil)
 			if c.b >= 0 {
 				here = 1
 				if s.levels[r.level].first[row] {
-					obstacle = s.obstacle(c.b)
+					obstacle = []int{s.obstacle(c.b)}
 				}
 			}
 			contacts, present, fixed = append(contacts, c), append(present, here), append(fixed, obstacle)
@@ -339,41 +339,15 @@ func (s *System) obstacle(body int) int {
 }
 
 func (s *System) contactSet(list []contact) contactSet {
-	column := func(f func(c contact) float64) num {
-		out := make([]float64, len(list))
-		for row, c := range list {
-			out[row] = f(c)
-		}
-		return known(out...)
-	}
-	points := func(f func(c contact) Vec) vector {
-		out := make([]Vec, len(list))
-		for row, c := range list {
-			out[row] = f(c)
-		}
-		return vectors(out...)
-	}
+	column := func(f func(c contact) float64) num { return columnOf(list, f) }
+	points := func(f func(c contact) Vec) vector { return vectorsOf(list, f) }
 	other := func(c contact) Body {
 		if c.b < 0 {
 			return Body{Mass: 1}
 		}
 		return s.model.Bodies[c.b]
 	}
-	var repeated *repetition
-	if slices.ContainsFunc(list, func(c contact) bool { return c.copies > 0 }) {
-		repeated = &repetition{
-			spacing: column(func(c contact) float64 { return c.spacing }),
-			inverse: column(func(c contact) float64 {
-				if c.copies == 0 {
-					return 0
-				}
-				return 1 / c.spacing
-			}),
-			last: column(func(c contact) float64 { return float64(c.copies) }),
-		}
-	}
-	return contactSet{
-		repeated:    repeated,
+	set := contactSet{
 		center:      points(func(c contact) Vec { return c.center }),
 		half:        points(func(c contact) Vec { return c.half }),
 		radius:      column(func(c contact) float64 { return c.radius }),
@@ -393,4 +367,17 @@ func (s *System) contactSet(list []contact) contactSet {
 			points(func(c contact) Vec { return other(c).inverseInertia() }), false, nil,
 		},
 	}
+	if slices.ContainsFunc(list, func(c contact) bool { return c.copies > 0 }) {
+		set.repeated = &repetition{
+			spacing: column(func(c contact) float64 { return c.spacing }),
+			inverse: column(func(c contact) float64 {
+				if c.copies == 0 {
+					return 0
+				}
+				return 1 / c.spacing
+			}),
+			last: column(func(c contact) float64 { return float64(c.copies) }),
+		}
+	}
+	return set
 }

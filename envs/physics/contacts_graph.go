@@ -1,5 +1,7 @@
 package physics
 
+import "slices"
+
 // contactPoint holds the contact points of a set and the bodies in contact.
 type contactPoint struct {
 	*contactSet
@@ -19,17 +21,14 @@ func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
 		sets = g.onCPU
 	}
 	points := make([]contactPoint, len(sets))
-	var made []*num
 	for k := range sets {
-		points[k] = sets[k].findContacts(all)
-		made = append(made, points[k].components(whole)...)
+		points[k] = sets[k].findContacts(all, whole)
 	}
-	materialize(made...)
 	return points
 }
 
 // findContacts finds the contact points of a set (brax/physics/colliders.py).
-func (c *contactSet) findContacts(all limbs) contactPoint {
+func (c *contactSet) findContacts(all limbs, whole bool) contactPoint {
 	m := contactPoint{contactSet: c, one: c.a.of(all), others: c.otherWeights}
 	turn := m.one.rot.rotation()
 	m.weights = c.a.weights.in(turn)
@@ -38,7 +37,7 @@ func (c *contactSet) findContacts(all limbs) contactPoint {
 		m.arm = turn.of(c.center).minus(m.normal.by(c.radius))
 		m.pos = m.one.pos.plus(m.arm)
 		m.penetration = c.otherPosition.minus(m.pos).dot(m.normal)
-		return m
+		return m.materialize(whole)
 	}
 	otherCenter, otherHalf := c.otherCenter, c.otherHalf
 	if c.b != nil {
@@ -56,7 +55,7 @@ func (c *contactSet) findContacts(all limbs) contactPoint {
 	if c.chosen != nil {
 		b0, b1 = c.chosen.from, c.chosen.to
 	}
-	materializeVectors(&a0, &a1, &b0, &b1)
+	a0, a1, b0, b1 = a0.materialize(), a1.materialize(), b0.materialize(), b1.materialize()
 	other := segmentOf(b0, b1)
 	if c.chosen != nil {
 		other = *c.chosen
@@ -64,25 +63,18 @@ func (c *contactSet) findContacts(all limbs) contactPoint {
 	squared := func(v vector) num { return v.dot(v) }
 	d0, d1 := squared(b0.minus(a0)), squared(b1.minus(a0))
 	d2, d3 := squared(b0.minus(a1)), squared(b1.minus(a1))
-	nearest := d2.min(d3).less(d0.max(d1)).chooseVector(a1, a0)
-	materializeVectors(&nearest)
-	otherNearest := other.closest(nearest)
-	materializeVectors(&otherNearest)
-	nearest = segmentOf(a0, a1).closest(otherNearest)
-	materializeVectors(&nearest)
+	nearest := d2.min(d3).less(d0.max(d1)).chooseVector(a1, a0).materialize()
+	otherNearest := other.closest(nearest).materialize()
+	nearest = segmentOf(a0, a1).closest(otherNearest).materialize()
 
-	apart := nearest.minus(otherNearest)
-	distance := apart.norm()
-	m.normal = apart.over(distance.add(1e-6))
-	m.penetration = c.radius.plus(c.otherRadius).minus(distance)
+	normal, distance := nearest.minus(otherNearest).unit()
+	m.normal, m.penetration = normal, c.radius.plus(c.otherRadius).minus(distance)
 	m.pos = nearest.plus(otherNearest).scale(0.5)
-	m.arm = m.pos.minus(m.one.pos)
+	m.arm, m.otherArm = m.pos.minus(m.one.pos), m.pos.minus(c.otherPosition)
 	if c.b != nil {
 		m.otherArm = m.pos.minus(m.other.pos)
-	} else {
-		m.otherArm = m.pos.minus(c.otherPosition)
 	}
-	return m
+	return m.materialize(whole)
 }
 
 // nearest returns the x of the copy that is nearest to x, given the first copy's.
@@ -91,38 +83,39 @@ func (r *repetition) nearest(x, first num) num {
 	return first.plus(index.times(r.spacing))
 }
 
-func (m *contactPoint) components(whole bool) []*num {
-	all := m.arm.components()
+// materialize materializes what impulses need and, if whole is set, positions and penetrations.
+func (m contactPoint) materialize(whole bool) contactPoint {
+	m.arm, m.otherArm = m.arm.materialize(), m.otherArm.materialize()
 	if !m.plane {
-		all = append(append(append(all, m.otherArm.components()...), m.normal.components()...),
-			&m.penetration)
+		m.normal = m.normal.materialize()
+	}
+	if !m.plane || whole {
+		m.penetration = m.penetration.materialize()
 	}
 	if whole {
-		all = append(append(all, m.pos.components()...), &m.penetration)
+		m.pos = m.pos.materialize()
 	}
-	return all
+	return m
 }
 
 // of returns the bodies of a side.
 func (c *side) of(all limbs) bodies {
-	var b bodies
-	components := b.components()
-	for i, component := range components {
-		*component = c.gather(all.component(i))
-	}
+	b := bodiesOf(func(i int) num { return c.gather(all.component(i)) })
 	if len(c.levels) > 1 || c.rows() > all[c.levels[0].level].pos.z.rows {
-		materialize(components[:]...) // joined and repeated rows are slow to read
+		return b.materialize() // joined and repeated rows are slow to read
 	}
 	return b
 }
 
 // gather returns the values of a side's bodies, given those of all bodies by level.
 func (c *side) gather(of []num) num {
-	var parts []num
+	var runs []rowRun
+	split := false
 	for _, part := range c.levels {
-		parts = append(parts, of[part.level].take(part.rows...))
+		rows := of[part.level].take(part.rows...)
+		runs, split = append(runs, rowRun{rows, 1}), split || rows.split != nil
 	}
-	return stack(parts, join)
+	return stack(split, runs, join)
 }
 
 // eachLevel calls f for each part of a side with a function that takes its rows of a num.
@@ -166,10 +159,10 @@ func (s segment) closest(p vector) vector {
 	return s.from.plus(s.along.by(t.max(t.zero()).min(constant(t.rows, 1))))
 }
 
-// effect is the effect of the contacts of a set on both of their bodies.
+// effect is the effect of contacts on both of their bodies.
 type effect struct {
 	on, onOther twist
-	active      mask // the contacts that count in the average of their bodies
+	active      num // 1 for contacts that count in the average of their bodies, else 0
 	// scalar is the normal multiplier of a position correction, or the slip that a velocity
 	// correction did not stop.
 	scalar num
@@ -177,20 +170,17 @@ type effect struct {
 
 func (e *effect) components() []*num {
 	on, other := e.on.components(), e.onOther.components()
-	return append(append(on[:], other[:]...), &e.active.num)
-}
-
-// effectSum is a sum of effects, or the effect of one contact set.
-type effectSum struct {
-	on, onOther twist
-	active      num // the number of active contacts
-	scalar      num
-}
-
-func (e *effectSum) components() []*num {
-	on, other := e.on.components(), e.onOther.components()
 	return append(append(on[:], other[:]...), &e.active, &e.scalar)
 }
+
+// materialize materializes all but the scalar.
+func (e effect) materialize() effect {
+	e.on, e.onOther = e.on.materialize(), e.onOther.materialize()
+	return e
+}
+
+// count is the mask as a number, materialized.
+func (m mask) count() num { return mask{m.materialize()}.number() }
 
 // contactEffect is the effect of contacts on bodies. For the obstacles it is recorded without moving
 // them.
@@ -213,88 +203,73 @@ func (t contactEffect) plus(o contactEffect) contactEffect {
 	return sum
 }
 
-// components returns the components of the moving bodies, level by level, and of the fixed ones.
-func (t *contactEffect) components() (moving, fixed []*num) {
+// components returns the components that have rows: of the moving bodies, level by level, of the
+// fixed ones, and unstopped.
+func (t *contactEffect) components() (all []*num) {
 	for l := range t.moving {
 		c := t.moving[l].components()
-		moving = append(moving, c[:]...)
+		all = append(all, c[:]...)
 	}
-	c := t.fixed.components()
-	return moving, c[:]
+	fixed := t.fixed.components()
+	return slices.DeleteFunc(append(append(all, fixed[:]...), &t.unstopped),
+		func(c *num) bool { return c.rows == 0 })
 }
 
-// contribution is a sum of effects on the bodies of a side, and the number of active contacts.
-type contribution struct {
-	twist
-	to     [][]int // rows of the bodies
-	active num
+// effectAverage averages the effects of contacts on bodies.
+type effectAverage struct {
+	sums  [6][]term
+	count []term // of active contacts
 }
 
-// share averages the effects of a group's contacts on each body: their sum is divided by their
-// number plus epsilon.
-func (s *System) share(g *contactGroup, sets []*contactSet, sums []effectSum,
+// add adds effects on the bodies in rows to.
+func (a *effectAverage) add(on twist, active num, to [][]int) {
+	for k, c := range on.components() {
+		a.sums[k] = append(a.sums[k], term{*c, to})
+	}
+	a.count = append(a.count, term{active, to})
+}
+
+// of returns the sum of the effects on each of so many bodies, divided by the number of active contacts
+// plus epsilon. many says that a body can have several.
+func (a *effectAverage) of(bodies int, many bool, epsilon float64) twist {
+	weight := constant(bodies, 1/(1+epsilon))
+	if many {
+		// The source divides by count + epsilon; its sum is 0 where the count is 0. Here the compiler
+		// may decide twice whether a contact is active, in two kernels that round differently. With a
+		// count of 0 an impulse would then be scaled by 1/epsilon.
+		count := segmentSum(bodies, a.count...).max(constant(bodies, 1))
+		weight = constant(bodies, 1).over(count.add(epsilon))
+	}
+	var average twist
+	for k, c := range average.components() {
+		*c = segmentSum(bodies, a.sums[k]...).times(weight)
+	}
+	return average
+}
+
+// average averages the effects of a group's contacts on each body.
+func (s *System) average(g *contactGroup, sets []*contactSet, effects []effect,
 	epsilon float64) contactEffect {
-	moving := make([][]contribution, len(s.levels))
-	var fixed []contribution
+	moving, fixed := make([]effectAverage, len(s.levels)), effectAverage{}
 	add := func(c *side, on twist, active num) {
 		c.eachLevel(func(part levelRows, take func(num) num) {
-			moving[part.level] = append(moving[part.level],
-				contribution{twist{on.vel.each(take), on.ang.each(take)}, part.to, take(active)})
+			moving[part.level].add(twist{on.vel.each(take), on.ang.each(take)}, take(active), part.to)
 		})
 	}
-	for i, e := range sums {
+	for i, e := range effects {
 		add(&sets[i].a, e.on, e.active)
 		switch {
 		case sets[i].b != nil:
 			add(sets[i].b, e.onOther, e.active)
 		case g.twoWay:
-			fixed = append(fixed, contribution{e.onOther, sets[i].toFixed(), e.active})
+			fixed.add(e.onOther, e.active, sets[i].fixed)
 		}
 	}
-	t := contactEffect{fixed: average(len(s.obstacles), true, epsilon, fixed)}
+	t := contactEffect{fixed: fixed.of(len(s.obstacles), true, epsilon)}
 	for l, level := range s.levels {
-		t.moving = append(t.moving, average(len(level.body), g.many[l], epsilon, moving[l]))
+		t.moving = append(t.moving, moving[l].of(len(level.body), g.many[l], epsilon))
 	}
 	return t
-}
-
-// toFixed maps the rows of a set to the fixed bodies that they touch.
-func (c *contactSet) toFixed() [][]int {
-	to := make([][]int, len(c.fixed))
-	for row, obstacle := range c.fixed {
-		if obstacle >= 0 {
-			to[row] = []int{obstacle}
-		}
-	}
-	return to
-}
-
-// average divides the sum of contributions by their number of active contacts.
-func average(rows int, many bool, epsilon float64, contributions []contribution) twist {
-	if len(contributions) == 0 {
-		return zeroTwist(rows)
-	}
-	var parts [6][]term
-	var counts []term
-	for _, p := range contributions {
-		for k, c := range p.components() {
-			parts[k] = append(parts[k], term{*c, p.to})
-		}
-		counts = append(counts, term{p.active, p.to})
-	}
-	weight := constant(rows, 1/(1+epsilon))
-	if many {
-		// The source divides by count + epsilon; its sum is 0 where the count is 0. Here the compiler
-		// may decide twice whether a contact is active, in two kernels that round differently. With a
-		// count of 0 an impulse would then be scaled by 1/epsilon.
-		count := segmentSum(rows, counts...).max(constant(rows, 1))
-		weight = constant(rows, 1).over(count.add(epsilon))
-	}
-	var total twist
-	for k, c := range total.components() {
-		*c = segmentSum(rows, parts[k]...).times(weight)
-	}
-	return total
 }
 
 // impulse is the velocity change of bodies by an impulse p at arm from their centres.

@@ -2,6 +2,7 @@ package physics
 
 import (
 	"math"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -18,6 +19,8 @@ func (p *twist) components() [6]*num {
 	return [6]*num{&p.vel.x, &p.vel.y, &p.vel.z, &p.ang.x, &p.ang.y, &p.ang.z}
 }
 
+func (p twist) materialize() twist { return twist{p.vel.materialize(), p.ang.materialize()} }
+
 func zeroTwist(rows int) twist {
 	var p twist
 	for _, c := range p.components() {
@@ -28,14 +31,6 @@ func zeroTwist(rows int) twist {
 
 // twists holds the velocity changes of all moving bodies, level by level.
 type twists []twist
-
-func (p twists) components() (all []*num) {
-	for l := range p {
-		c := p[l].components()
-		all = append(all, c[:]...)
-	}
-	return all
-}
 
 func (s *System) zeroTwists() twists {
 	var p twists
@@ -69,8 +64,7 @@ func (s *System) accelerate(all limbs, accelerations twists, multiplier *Node) l
 	m := s.model
 	return all.update(func(l int, b bodies) bodies {
 		rows := len(s.levels[l].body)
-		gravity := vector{constant(rows, f32(m.Gravity[0])), constant(rows, f32(m.Gravity[1])),
-			constant(rows, f32(m.Gravity[2]))}
+		gravity := vectors(slices.Repeat([]Vec{m.Gravity.rounded()}, rows)...)
 		if multiplier != nil {
 			batch := multiplier.Shape().Size()
 			k := num{rows: rows, node: Reshape(BroadcastToDims(InsertAxes(multiplier, 0), rows, batch),
@@ -96,7 +90,6 @@ func (s *System) applyImpulse(all limbs, p twists) limbs {
 // freeze sets the velocities along and about frozen axes to 0, and all velocities of fixed bodies.
 func (s *System) freeze(l int, b bodies) bodies {
 	free := s.levels[l].free
-	b.vel = b.vel.times(vector{free[0], free[1], free[2]})
-	b.ang = b.ang.times(vector{free[3], free[4], free[5]})
+	b.vel, b.ang = b.vel.times(free.vel), b.ang.times(free.ang)
 	return b
 }

@@ -1,6 +1,7 @@
 package physics
 
 import (
+	"cmp"
 	"math"
 )
 
@@ -49,12 +50,12 @@ type axisDrive struct {
 // jointRow is a row of a jointGroup under construction.
 type jointRow struct {
 	Joint
-	angle          int          // index of the joint's first angle
-	drives         [3]axisDrive // of each axis, if it has an actuator
-	parents        int          // level of the parent; the child's is one more
-	parent, child  int          // rows in these levels
-	first          bool         // whether the child is the first copy of its body
-	copiesOfParent []int        // rows
+	angle         int          // index of the joint's first angle
+	drives        [3]axisDrive // of each axis, if it has an actuator
+	parents       int          // level of the parent; the child's is one more
+	parent, child int          // rows in these levels
+	first         bool         // whether the child is the first copy of its body
+	toParents     []int        // rows of the parent's copies; none unless first
 }
 
 // jointRows lists the joints below each level, and counts angles and actions.
@@ -86,8 +87,8 @@ func (s *System) jointRows() (rows []jointRow) {
 			}
 			j.parents, j.parent, j.child, j.first = l, parentRow, row, children.first[row]
 			for r, body := range parents.body {
-				if body == parents.body[parentRow] {
-					j.copiesOfParent = append(j.copiesOfParent, r)
+				if j.first && body == parents.body[parentRow] {
+					j.toParents = append(j.toParents, r)
 				}
 			}
 			rows = append(rows, j)
@@ -115,78 +116,55 @@ func (s *System) prepareJoints(rows []jointRow) {
 
 // jointGroup makes a group of joints that have the same number of axes.
 func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
-	h := jointGroup{axes: len(list[0].Limits), parents: parents, children: parents + 1}
-	column := func(f func(j Joint) float64) num {
-		out := make([]float64, len(list))
-		for row, j := range list {
-			out[row] = f(j.Joint)
-		}
-		return known(out...)
-	}
-	points := func(f func(j Joint) Vec) vector {
-		out := make([]Vec, len(list))
-		for row, j := range list {
-			out[row] = f(j.Joint)
-		}
-		return vectors(out...)
+	column := func(f func(j jointRow) float64) num { return columnOf(list, f) }
+	points := func(f func(j jointRow) Vec) vector { return vectorsOf(list, f) }
+	h := jointGroup{
+		axes: len(list[0].Limits), parents: parents, children: parents + 1,
+		parentOffset: points(func(j jointRow) Vec { return j.ParentOffset.rounded() }),
+		childOffset:  points(func(j jointRow) Vec { return j.ChildOffset.rounded() }),
+		damping:      column(func(j jointRow) float64 { return f32(j.Damping) }),
+		stiffness:    column(func(j jointRow) float64 { return f32(j.Stiffness) }),
+		springDamping: column(func(j jointRow) float64 {
+			if j.SpringDamping == 0 { // a multiple of the square root of the stiffness
+				multiple := map[bool]float64{true: 0.5, false: 2}[len(j.Limits) == 1]
+				return multiple * math.Sqrt(f32(j.Stiffness))
+			}
+			return f32(j.SpringDamping)
+		}),
+		alignment:     column(func(j jointRow) float64 { return f32(cmp.Or(j.Alignment, j.Stiffness)) }),
+		limitStrength: column(func(j jointRow) float64 { return f32(cmp.Or(j.LimitStrength, j.Stiffness)) }),
 	}
 	for _, j := range list {
 		h.parentRow, h.childRow = append(h.parentRow, j.parent), append(h.childRow, j.child)
 		h.angle, h.first = append(h.angle, j.angle), append(h.first, j.first)
-		var to []int
-		if j.first {
-			to = j.copiesOfParent
-		}
-		h.toParents = append(h.toParents, to)
+		h.toParents = append(h.toParents, j.toParents)
 		h.reference = append(h.reference, euler(j.Reference))
 	}
-	h.parentOffset = points(func(j Joint) Vec { return j.ParentOffset.rounded() })
-	h.childOffset = points(func(j Joint) Vec { return j.ChildOffset.rounded() })
 	for axis := range 3 {
 		unit := Vec{}
 		unit[axis] = 1
-		h.childAxis[axis] = points(func(j Joint) Vec { return euler(j.Rotation).rotate(unit) })
-		h.parentAxis[axis] = points(func(j Joint) Vec {
+		h.childAxis[axis] = points(func(j jointRow) Vec { return euler(j.Rotation).rotate(unit) })
+		h.parentAxis[axis] = points(func(j jointRow) Vec {
 			return euler(j.Reference).rotate(euler(j.Rotation).rotate(unit))
 		})
 	}
 	for axis := range h.axes {
-		h.lower = append(h.lower,
-			column(func(j Joint) float64 { return f32(j.Limits[axis][0]) * degree }))
-		h.upper = append(h.upper,
-			column(func(j Joint) float64 { return f32(j.Limits[axis][1]) * degree }))
-		strength, actions := make([]float64, len(list)), make([]int, len(list))
-		servos := make([][10]float64, len(list))
+		limit := func(k int) num {
+			return column(func(j jointRow) float64 { return f32(j.Limits[axis][k]) * degree })
+		}
+		h.lower, h.upper = append(h.lower, limit(0)), append(h.upper, limit(1))
+		strength, actions, values := make([]float64, len(list)), make([]int, len(list)), make([][10]float64, len(list))
 		for row, j := range list {
-			strength[row], actions[row], servos[row] = j.drive(axis)
+			strength[row], actions[row], values[row] = j.drive(axis)
 		}
 		h.strength, h.action = append(h.strength, known(strength...)), append(h.action, actions)
 		var s servo
 		for i, c := range []*num{&s.bias, &s.stiffness, &s.damping, &s.low, &s.high, &s.target, &s.motor.num,
 			&s.spring, &s.rest, &s.damper} {
-			values := make([]float64, len(list))
-			for row := range list {
-				values[row] = servos[row][i]
-			}
-			*c = known(values...)
+			*c = columnOf(values, func(v [10]float64) float64 { return v[i] })
 		}
 		h.servo = append(h.servo, s)
 	}
-	h.damping = column(func(j Joint) float64 { return f32(j.Damping) })
-	h.stiffness = column(func(j Joint) float64 { return f32(j.Stiffness) })
-	h.springDamping = column(Joint.springDamping)
-	h.alignment = column(func(j Joint) float64 {
-		if j.Alignment == 0 {
-			return f32(j.Stiffness)
-		}
-		return f32(j.Alignment)
-	})
-	h.limitStrength = column(func(j Joint) float64 {
-		if j.LimitStrength == 0 {
-			return f32(j.Stiffness)
-		}
-		return f32(j.LimitStrength)
-	})
 	h.parentWeights = s.levels[parents].weights(h.parentRow)
 	h.childWeights = s.levels[parents+1].weights(h.childRow)
 	return h
@@ -243,19 +221,6 @@ func (w weights) turnedBy(torque vector) vector {
 
 func (l level) weights(rows []int) weights {
 	return weights{l.inverseMass.take(rows...), l.inverseInertia.take(rows...), l.principal, nil}
-}
-
-// springDamping is the joint's SpringDamping. The default is a multiple of the square root of its
-// stiffness: 0.5 for one axis, 2 for more.
-func (j Joint) springDamping() float64 {
-	if j.SpringDamping != 0 {
-		return f32(j.SpringDamping)
-	}
-	multiple := 2.0
-	if len(j.Limits) == 1 {
-		multiple = 0.5
-	}
-	return multiple * math.Sqrt(f32(j.Stiffness))
 }
 
 // defaultAngles returns the default angles of all joints, rad, in the order of the model.

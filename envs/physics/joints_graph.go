@@ -4,8 +4,6 @@ import (
 	"math"
 
 	. "github.com/gomlx/gomlx/core/graph"
-
-	"example.com/qdnb/xla"
 )
 
 // jointState is a group of joints with the state of their bodies.
@@ -46,13 +44,13 @@ func (h *jointGroup) bodies(all limbs) jointState {
 	return j
 }
 
-// components returns the quantities that are used several times.
-func (j *jointState) components() []*num {
-	all := append(j.parentArm.components(), j.childArm.components()...)
+// materialize materializes the quantities that are used several times.
+func (j jointState) materialize() jointState {
+	j.parentArm, j.childArm = j.parentArm.materialize(), j.childArm.materialize()
 	for i := range j.axes {
-		all = append(all, j.axes[i].components()...)
+		j.axes[i] = j.axes[i].materialize()
 	}
-	return all
+	return j
 }
 
 func (j jointState) parentAxis(i int) vector { return j.parentTurn.of(j.jointGroup.parentAxis[i]) }
@@ -74,8 +72,7 @@ func (j jointState) lineOfNodes(epsilon float64) (line, bend vector) {
 func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 	first := j.parentAxis(0)
 	if j.jointGroup.axes == 1 {
-		from, to := j.parentAxis(2), j.childAxis(2)
-		materializeVectors(&first, &from, &to)
+		first, from, to := first.materialize(), j.parentAxis(2).materialize(), j.childAxis(2).materialize()
 		return []vector{first}, []num{j.unwrap(0, signedAngle(first, from, to))}
 	}
 	two, three := j.childAxis(1), j.childAxis(2)
@@ -122,94 +119,47 @@ func (s *System) jointAngles(all limbs) (angles, velocities num) {
 	return segmentSum(s.dofs, a...), segmentSum(s.dofs, v...)
 }
 
-// drive holds the external inputs of a control step: actuator torques and gravity.
+// drive holds the external inputs of a control step, as a pytree that loops can carry.
 type drive struct {
-	torques [][]num // of the actions on the parents, for each group of joints and each of its axes
-	thrusts []num   // force or torque of each of the system's thrusters
-	gravity *Node   // multiplier of gravity in each copy, [B]; nil: 1
-	// everyWall is an int32 scalar: 0 skips the walls that are far; nil is 1.
-	everyWall *Node
-}
-
-// carriedDrive is a drive as a pytree that loops can carry.
-type carriedDrive struct {
-	Torques [][]*Node // [rows * B] for each axis of each group of joints
-	Thrusts []*Node   // [B] each
-	Gravity *Node     // [B], or nil
-	// EveryWall is an int32 scalar, or nil.
+	// Torques are those of the actions on the parents, [rows * B] for each axis of each group of joints.
+	Torques [][]*Node
+	Thrusts []*Node // force or torque of each of the system's thrusters, [B]
+	Gravity *Node   // multiplier of gravity in each copy, [B]; nil: 1
+	// EveryWall is an int32 scalar: 0 skips the walls that are far; nil is 1.
 	EveryWall *Node
 }
 
-func (d drive) carry(g *Graph, batch int) carriedDrive {
-	c := carriedDrive{make([][]*Node, len(d.torques)), nil, d.gravity, d.everyWall}
-	for _, thrust := range d.thrusts {
-		c.Thrusts = append(c.Thrusts, thrust.node)
-	}
-	for i, axes := range d.torques {
-		for _, torque := range axes {
-			c.Torques[i] = append(c.Torques[i], torque.spread(g, batch))
-		}
-	}
-	return c
-}
-
-func (s *System) driveOf(c carriedDrive) drive {
-	d := drive{make([][]num, len(c.Torques)), nil, c.Gravity, c.EveryWall}
-	for _, thrust := range c.Thrusts {
-		d.thrusts = append(d.thrusts, num{rows: 1, node: thrust})
-	}
-	for i, axes := range c.Torques {
-		for _, torque := range axes {
-			d.torques[i] = append(d.torques[i], num{rows: len(s.jointGroups[i].angle), node: torque})
-		}
-	}
-	return d
-}
-
-// drive returns what actions [Actions, B] do. The actions may be nil if there are none.
-func (s *System) drive(actions, gravity *Node) drive {
-	d := drive{torques: s.actuatorTorques(actions), gravity: gravity}
+// drive returns the inputs for actions [Actions, B] and gravity. The actions may be nil if there are
+// none.
+func (s *System) drive(g *Graph, batch int, actions, gravity *Node) drive {
 	action := num{rows: s.actions}
 	if s.actions > 0 {
 		action.node = Reshape(actions, actions.Shape().Size())
 	}
-	for _, t := range s.thrusters {
-		thrust := action.take(t.action)
-		thrust.node = MulScalar(thrust.node, t.strength)
-		d.thrusts = append(d.thrusts, thrust)
-	}
-	return d
-}
-
-// actuatorTorques returns the torques on the parents that only depend on the actions, for each group of
-// joints and each of its axes.
-func (s *System) actuatorTorques(actions *Node) [][]num {
-	action := num{rows: s.actions}
-	if s.actions > 0 {
-		action.node = Reshape(actions, actions.Shape().Size())
-	}
-	all := make([][]num, len(s.jointGroups))
+	d := drive{Torques: make([][]*Node, len(s.jointGroups)), Gravity: gravity}
 	for i, h := range s.jointGroups {
-		for axis, strength := range h.strength {
-			torque := strength
-			if !strength.is(0) {
+		for axis, torque := range h.strength {
+			if !torque.is(0) {
 				act := action.take(h.action[axis]...)
 				if target := h.servo[axis].target; !target.is(0) {
 					clipped := act.max(h.lower[axis].scale(1 / degree)).min(h.upper[axis].scale(1 / degree))
 					act = mask{target}.choose(clipped, act)
 				}
-				torque = act.times(strength).neg()
+				torque = act.times(torque).neg()
 			}
-			all[i] = append(all[i], torque.minus(h.servo[axis].bias))
+			d.Torques[i] = append(d.Torques[i], torque.minus(h.servo[axis].bias).spread(g, batch))
 		}
 	}
-	return all
+	for _, t := range s.thrusters {
+		d.Thrusts = append(d.Thrusts, MulScalar(action.take(t.action).node, t.strength))
+	}
+	return d
 }
 
 // driveTorque is the torque about axis i on the parents by actuators, given that of the actions, and by
 // the joint's own springs and dampers.
-func (j jointState) driveTorque(i int, torque num) num {
-	s, angle := &j.servo[i], j.angles[i]
+func (j jointState) driveTorque(i int, actions *Node) num {
+	s, angle, torque := &j.servo[i], j.angles[i], num{rows: j.angles[i].rows, node: actions}
 	rate := angle.zero()
 	if !s.damping.is(0) || !s.damper.is(0) {
 		rate = j.children.ang.minus(j.parents.ang).dot(j.axes[i])
@@ -271,29 +221,19 @@ func (l *loads) pull(j jointState, force, torque vector) {
 }
 
 // thrust accumulates the forces and torques of the thrusters.
-func (l *loads) thrust(thrusts []num) {
+func (l *loads) thrust(thrusts []*Node) {
 	for i, t := range l.system.thrusters {
 		part := &l.parts[t.level][t.component]
-		*part = append(*part, term{thrusts[i], [][]int{t.rows}})
+		*part = append(*part, term{num{rows: 1, node: thrusts[i]}, [][]int{t.rows}})
 	}
 }
 
 // accelerations converts the loads to accelerations of the bodies.
-func (l *loads) accelerations(all limbs) twists {
-	totals := make([][6]*partialSums, len(l.parts))
-	var shared []*num
-	for i, level := range l.system.levels {
-		for k := range totals[i] {
-			totals[i][k] = newPartialSums(len(level.body), l.parts[i][k]...)
-			shared = append(shared, totals[i][k].shared()...)
-		}
-	}
-	materialize(shared...)
-	var out twists
+func (l *loads) accelerations(all limbs) (out twists) {
 	for i, level := range l.system.levels {
 		var t twist
 		for k, c := range t.components() {
-			*c = totals[i][k].join(xla.Join)
+			*c = materializedSum(len(level.body), l.parts[i][k]...)
 		}
 		w := weights{level.inverseMass, level.inverseInertia, level.principal, nil}
 		if w.principal {

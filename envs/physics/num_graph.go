@@ -26,26 +26,32 @@ type num struct {
 
 // splitRows returns the rows of a num as nums of their own.
 func (a num) splitRows() num {
-	if a.split != nil {
-		return a
-	}
-	out := num{rows: a.rows}
-	for row := range a.rows {
-		out.split = append(out.split, a.take(row))
-	}
-	return out
+	return byRow(func(rows []num) num { return rows[0] }, a)
 }
 
-// byRow applies an operation to each row of two nums.
-func byRow(op func(a, b num) num, a, b num) num {
-	out, x, y := num{rows: a.rows}, a.splitRows().split, b.splitRows().split
-	for row := range x {
-		out.split = append(out.split, op(x[row], y[row]))
+// byRow applies an operation to each row of nums.
+func byRow(op func(rows []num) num, of ...num) num {
+	out := num{rows: of[0].rows}
+	for row := range out.rows {
+		operands := make([]num, len(of))
+		for i, a := range of {
+			operands[i] = a.take(row)
+		}
+		out.split = append(out.split, op(operands))
 	}
 	return out
 }
 
 func known(rows ...float64) num { return num{rows: len(rows), known: rows} }
+
+// columnOf is a known row for each item of a list.
+func columnOf[T any](list []T, f func(T) float64) num {
+	column := make([]float64, len(list))
+	for row, item := range list {
+		column[row] = f(item)
+	}
+	return known(column...)
+}
 
 // constant has the same value in all rows.
 func constant(rows int, value float64) num {
@@ -107,11 +113,13 @@ func (a num) spread(g *Graph, batch int) *Node {
 	return Const(g, flat)
 }
 
-// combine applies a binary operation, on the host if both operands are known, else in the graph.
-func combine(a, b num, host func(a, b float64) float64, build func(a, b *Node) *Node) num {
+// combine applies the binary operation op, on the host if both operands are known, else in the graph,
+// and row by row if the rows are split.
+func combine(op func(a, b num) num, a, b num, host func(a, b float64) float64,
+	build func(a, b *Node) *Node) num {
 	switch {
 	case a.split != nil || b.split != nil:
-		return byRow(func(a, b num) num { return combine(a, b, host, build) }, a, b)
+		return byRow(func(rows []num) num { return op(rows[0], rows[1]) }, a, b)
 	case a.node != nil:
 		return num{rows: a.rows, node: build(a.node, b.like(a.node))}
 	case b.node != nil:
@@ -125,35 +133,22 @@ func combine(a, b num, host func(a, b float64) float64, build func(a, b *Node) *
 }
 
 func (a num) apply(host func(float64) float64, build func(*Node) *Node) num {
-	if a.split != nil {
-		return byRow(func(a, _ num) num { return a.apply(host, build) }, a, a)
-	}
-	if a.node != nil {
-		return num{rows: a.rows, node: build(a.node)}
-	}
-	out := make([]float64, a.rows)
-	for i, k := range a.known {
-		out[i] = host(k)
-	}
-	return known(out...)
+	return combine(func(a, _ num) num { return a.apply(host, build) }, a, a,
+		func(a, _ float64) float64 { return host(a) }, func(a, _ *Node) *Node { return build(a) })
 }
 
 func (a num) plus(b num) num {
 	switch {
-	case a.split != nil || b.split != nil:
-		return byRow(num.plus, a, b)
 	case b.is(0):
 		return a
 	case a.is(0):
 		return b
 	}
-	return combine(a, b, func(a, b float64) float64 { return a + b }, Add)
+	return combine(num.plus, a, b, func(a, b float64) float64 { return a + b }, Add)
 }
 
 func (a num) minus(b num) num {
 	switch {
-	case a.split != nil || b.split != nil:
-		return byRow(num.minus, a, b)
 	case b.is(0):
 		return a
 	case a.is(0):
@@ -161,13 +156,11 @@ func (a num) minus(b num) num {
 	case a.node != nil && a.node == b.node:
 		return constant(a.rows, 0)
 	}
-	return combine(a, b, func(a, b float64) float64 { return a - b }, Sub)
+	return combine(num.minus, a, b, func(a, b float64) float64 { return a - b }, Sub)
 }
 
 func (a num) times(b num) num {
 	switch {
-	case a.split != nil || b.split != nil:
-		return byRow(num.times, a, b)
 	case a.is(0) || b.is(1):
 		return a
 	case b.is(0) || a.is(1):
@@ -177,29 +170,35 @@ func (a num) times(b num) num {
 	case b.is(-1):
 		return a.neg()
 	}
-	return combine(a, b, func(a, b float64) float64 { return a * b }, Mul)
+	return combine(num.times, a, b, func(a, b float64) float64 { return a * b }, Mul)
 }
 
 func (a num) over(b num) num {
 	switch {
-	case a.split != nil || b.split != nil:
-		return byRow(num.over, a, b)
 	case a.is(0):
 		return a
-	case b.node == nil:
+	case b.known != nil:
 		return a.times(b.apply(func(k float64) float64 { return 1 / k }, nil))
 	}
-	return combine(a, b, nil, Div)
+	return combine(num.over, a, b, nil, Div)
 }
 
-func (a num) min(b num) num { return combine(a, b, math.Min, Min) }
-func (a num) max(b num) num { return combine(a, b, math.Max, Max) }
+func (a num) min(b num) num { return combine(num.min, a, b, math.Min, Min) }
+func (a num) max(b num) num { return combine(num.max, a, b, math.Max, Max) }
 
-func (a num) neg() num  { return a.apply(func(k float64) float64 { return -k }, Neg) }
-func (a num) abs() num  { return a.apply(math.Abs, Abs) }
-func (a num) sqrt() num { return a.apply(math.Sqrt, Sqrt) }
-func (a num) floor() num {
-	return a.apply(math.Floor, Floor)
+func (a num) neg() num   { return a.apply(func(k float64) float64 { return -k }, Neg) }
+func (a num) abs() num   { return a.apply(math.Abs, Abs) }
+func (a num) sqrt() num  { return a.apply(math.Sqrt, Sqrt) }
+func (a num) floor() num { return a.apply(math.Floor, Floor) }
+func (a num) sin() num   { return a.apply(math.Sin, Sin) }
+func (a num) cos() num   { return a.apply(math.Cos, Cos) }
+
+// smallSqrt is the square root, exactly 0 for numbers that are almost 0.
+func (a num) smallSqrt() num {
+	if a.known != nil {
+		return a.sqrt()
+	}
+	return a.below(1e-16).choose(a.zero(), a.sqrt())
 }
 
 func (a num) sign() num {
@@ -215,34 +214,35 @@ func (a num) zero() num           { return constant(a.rows, 0) }
 // mask is a condition on rows.
 type mask struct{ num } // 1 or 0 where known, else booleans
 
-func compare(a, b num, host func(a, b float64) bool, build func(a, b *Node) *Node) mask {
-	return mask{combine(a, b, func(a, b float64) float64 {
-		if host(a, b) {
-			return 1
-		}
-		return 0
-	}, build)}
-}
-
 func (a num) less(b num) mask {
-	return compare(a, b, func(a, b float64) bool { return a < b }, LessThan)
+	return mask{combine(func(a, b num) num { return a.less(b).num }, a, b,
+		func(a, b float64) float64 {
+			if a < b {
+				return 1
+			}
+			return 0
+		}, LessThan)}
 }
 
 func (a num) below(k float64) mask { return a.less(constant(a.rows, k)) }
 func (a num) above(k float64) mask { return constant(a.rows, k).less(a) }
 
-func (m mask) and(o mask) mask {
+func (m mask) and(o mask) mask { return m.logical(o, 0, math.Min, And) }
+func (m mask) or(o mask) mask  { return m.logical(o, 1, math.Max, Or) }
+
+// logical combines masks by an operation for which one value decides the result.
+func (m mask) logical(o mask, decisive float64, host func(a, b float64) float64,
+	build func(a, b *Node) *Node) mask {
 	switch {
-	case m.split != nil || o.split != nil:
-		return mask{byRow(func(a, b num) num { return mask{a}.and(mask{b}).num }, m.num, o.num)}
-	case m.node == nil && o.node == nil:
-		return mask{m.num.min(o.num)}
-	case m.is(0) || o.is(1):
+	case m.is(decisive) || o.is(1-decisive):
 		return m
-	case o.is(0) || m.is(1):
+	case o.is(decisive) || m.is(1-decisive):
 		return o
+	case m.split != nil || o.split != nil || m.node == nil && o.node == nil:
+		return mask{combine(func(a, b num) num { return mask{a}.logical(mask{b}, decisive, host, build).num },
+			m.num, o.num, host, nil)}
 	}
-	return mask{num{rows: m.rows, node: And(m.booleans(o.node), o.booleans(m.node))}}
+	return mask{num{rows: m.rows, node: build(m.booleans(o.node), o.booleans(m.node))}}
 }
 
 // booleans returns the mask as a tensor of the shape of x.
@@ -257,20 +257,6 @@ func (m mask) booleans(x *Node) *Node {
 	return Const(x.Graph(), flat)
 }
 
-func (m mask) or(o mask) mask {
-	switch {
-	case m.split != nil || o.split != nil:
-		return mask{byRow(func(a, b num) num { return mask{a}.or(mask{b}).num }, m.num, o.num)}
-	case m.node == nil && o.node == nil:
-		return mask{m.num.max(o.num)}
-	case m.is(1) || o.is(0):
-		return m
-	case o.is(1) || m.is(0):
-		return o
-	}
-	return mask{num{rows: m.rows, node: Or(m.booleans(o.node), o.booleans(m.node))}}
-}
-
 // number is 1 where the mask is true, else 0.
 func (m mask) number() num {
 	return m.apply(func(k float64) float64 { return k },
@@ -280,11 +266,7 @@ func (m mask) number() num {
 // choose returns a where the mask is true, else b.
 func (m mask) choose(a, b num) num {
 	if m.split != nil || a.split != nil || b.split != nil {
-		out, where := num{rows: a.rows}, m.splitRows().split
-		for row := range where {
-			out.split = append(out.split, mask{where[row]}.choose(a.take(row), b.take(row)))
-		}
-		return out
+		return byRow(func(rows []num) num { return mask{rows[0]}.choose(rows[1], rows[2]) }, m.num, a, b)
 	}
 	switch {
 	case m.is(1) || a.node == nil && b.node == nil && slices.Equal(a.known, b.known):
@@ -352,39 +334,6 @@ func (a num) take(rows ...int) num {
 	return num{rows: len(rows), node: join(parts)}
 }
 
-// stack joins the rows of nums; join concatenates those that are not known.
-func stack(parts []num, join func(parts []*Node) *Node) num {
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	var out num
-	var g *Graph
-	batch, split := 0, false
-	for _, p := range parts {
-		out.rows += p.rows
-		out.known = append(out.known, p.known...)
-		split = split || p.split != nil
-		if p.node != nil {
-			g, batch = p.node.Graph(), p.node.Shape().Size()/p.rows
-		}
-	}
-	switch {
-	case split:
-		out.known = nil
-		for _, p := range parts {
-			out.split = append(out.split, p.splitRows().split...)
-		}
-	case g != nil:
-		out.known = nil
-		var nodes []*Node
-		for _, p := range parts {
-			nodes = append(nodes, p.spread(g, batch))
-		}
-		out.node = join(nodes)
-	}
-	return out
-}
-
 func consecutive(rows []int) bool {
 	for i, r := range rows {
 		if r != i {
@@ -401,27 +350,12 @@ func join(parts []*Node) *Node {
 	return Concatenate(parts, 0)
 }
 
-// materializeVectors is materialize for vectors.
-func materializeVectors(vectors ...*vector) {
-	var all []*num
-	for _, v := range vectors {
-		all = append(all, v.components()...)
+// materialize makes the compiler compute a value once, before its uses; see [xla.Materialize].
+func (a num) materialize() num {
+	if a.node != nil {
+		a.node = xla.Materialize(a.node)[0]
 	}
-	materialize(all...)
-}
-
-// materialize makes the compiler compute values once, before their uses; see [xla.Materialize].
-func materialize(values ...*num) {
-	var open []*num
-	var nodes []*Node
-	for _, v := range values {
-		if v.node != nil {
-			open, nodes = append(open, v), append(nodes, v.node)
-		}
-	}
-	for i, node := range xla.Materialize(nodes...) {
-		open[i].node = node
-	}
+	return a
 }
 
 // graph returns the graph of a num that is not known.

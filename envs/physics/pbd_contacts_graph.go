@@ -20,18 +20,17 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	multiplier := m.penetration.over(inverseMass.add(1e-6))
 	active := m.overlapping()
 	zero := multiplier.zero()
-	p := m.normal.by(active.choose(multiplier, zero))
+	p := m.normal.by(active.choose(multiplier, zero)).materialize()
 
 	// Static friction: undo the tangential displacement of the contact point.
 	slip := m.moved(m.a.of(before), m.one, m.arm)
 	if m.b != nil {
 		slip = slip.minus(m.moved(m.b.of(before), m.other, m.otherArm))
 	}
-	materializeVectors(&slip)
-	slip = slip.minus(m.normal.by(slip.dot(m.normal)))
-	materialize(append(slip.components(), append(p.components(), arm.components()...)...)...)
-	distance := slip.norm()
-	direction := slip.over(distance.add(1e-6))
+	slip = slip.materialize()
+	slip = slip.minus(m.normal.by(slip.dot(m.normal))).materialize()
+	arm = arm.materialize()
+	direction, distance := slip.unit()
 	inverseMass = w.inverseMassAt(m.arm, direction)
 	bound := multiplier.abs()
 	if g.twoWay {
@@ -41,10 +40,9 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	}
 	hold := distance.over(inverseMass)
 	stuck := active.and(hold.less(bound))
-	f := direction.by(stuck.choose(hold, zero)).neg()
-	materialize(f.components()...)
+	f := direction.by(stuck.choose(hold, zero)).neg().materialize()
 
-	out := effect{active: active, scalar: active.choose(multiplier, zero)}
+	out := effect{active: active.count(), scalar: active.choose(multiplier, zero)}
 	out.on = twist{p.plus(f).by(w.mass),
 		w.turnedBy(arm.cross(p).plus(m.arm.cross(f)))}.scale(share)
 	if g.twoWay {
@@ -57,8 +55,7 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 
 // moved is the displacement of a body's contact point since before.
 func (m contactPoint) moved(before, now bodies, arm vector) vector {
-	inBody := now.rot.inverse().rotation().of(arm)
-	materializeVectors(&inBody)
+	inBody := now.rot.inverse().rotation().of(arm).materialize()
 	return now.pos.plus(arm).minus(before.pos.plus(before.rot.rotation().of(inBody)))
 }
 
@@ -76,14 +73,12 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 		other, otherWas = m.b.of(now), m.b.of(before)
 		m.otherArm = m.pos.minus(other.pos)
 	}
-	speed := m.relativeVelocity(one, other)
-	materialize(append(append(m.arm.components(), m.otherArm.components()...),
-		speed.components()...)...)
+	speed := m.relativeVelocity(one, other).materialize()
+	m.arm, m.otherArm = m.arm.materialize(), m.otherArm.materialize()
 	approach := speed.dot(m.normal)
-	slip := speed.minus(m.normal.by(approach))
-	materialize(append(slip.components(), &approach)...)
-	slipping := slip.norm()
-	direction := slip.over(slipping.add(1e-6))
+	slip := speed.minus(m.normal.by(approach)).materialize()
+	approach = approach.materialize()
+	direction, slipping := slip.unit()
 	// Twice the substep: collisions are resolved every other substep.
 	brake := m.friction.times(multiplier.abs()).scale(1 / (2 * s.dt)).min(slipping)
 	var inverseMass num
@@ -93,8 +88,7 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 		lever := m.arm.cross(direction)
 		inverseMass = w.mass.plus(lever.dot(lever)) // the source leaves out the inertia here
 	}
-	braking := direction.by(brake.over(inverseMass.add(1e-6))).neg()
-	materialize(braking.components()...)
+	braking := direction.by(brake.over(inverseMass.add(1e-6))).neg().materialize()
 
 	// Restitution: none below the speed that gravity adds in two substeps.
 	restored := approach.zero()
@@ -105,19 +99,17 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 		restored = elasticity.times(approached).neg().min(approach.zero())
 	}
 	change := m.normal.by(restored.minus(approach))
-	size := change.norm()
-	along := change.over(size.add(1e-6))
+	along, size := change.unit()
 	inverseMass = w.inverseMassAt(m.arm, along)
 	if g.twoWay {
 		otherArm := m.otherArm.plus(m.normal.by(m.penetration))
 		inverseMass = inverseMass.plus(others.inverseMassAt(otherArm, along))
 	}
 	p := along.by(size.over(inverseMass.add(1e-6))).plus(braking)
-	p = m.overlapping().chooseVector(p, p.scale(0))
-	materialize(p.components()...)
+	p = m.overlapping().chooseVector(p, p.scale(0)).materialize()
 
-	e := effect{active: p.dot(p).above(0)}
-	e.scalar = m.overlapping().choose(slipping.minus(brake), slipping.zero())
+	e := effect{active: p.dot(p).above(0).count(),
+		scalar: m.overlapping().choose(slipping.minus(brake), slipping.zero())}
 	e.on = twist{p.by(w.mass), m.arm.times(w.inertia).cross(p)}
 	if g.twoWay {
 		// The source uses the first body's mass for the other body's velocity change.

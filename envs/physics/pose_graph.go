@@ -24,7 +24,7 @@ func (s *System) DefaultAngles() []float64 { return s.defaultAngles()[:s.dofs] }
 // pose computes the bodies level by level. Each level is materialized; otherwise the levels below
 // would recompute it for every component.
 func (s *System) pose(angles, velocities num) limbs {
-	materialize(&angles, &velocities)
+	angles, velocities = angles.materialize(), velocities.materialize()
 	all, roots := make(limbs, len(s.levels)), s.roots()
 	for l, level := range s.levels {
 		var parts [13][]term
@@ -44,18 +44,12 @@ func (s *System) pose(angles, velocities num) limbs {
 				add(h.attach(all[l-1].take(h.parentRow...), angles, velocities), h.childRow)
 			}
 		}
-		for i, c := range all[l].components() {
-			*c = segmentSum(len(level.body), parts[i]...)
-		}
-		components := all[l].components()
-		materialize(components[:]...)
+		all[l] = bodiesOf(func(i int) num { return segmentSum(len(level.body), parts[i]...) }).materialize()
 	}
 	lowest := s.lowest(all, roots)
 	hanging := slices.Sorted(maps.Keys(lowest))
 	for _, root := range hanging {
-		low := lowest[root]
-		materialize(&low)
-		lowest[root] = low
+		lowest[root] = lowest[root].materialize()
 	}
 	for l := range all {
 		var lifts []term
@@ -92,14 +86,10 @@ func (s *System) roots() [][]int {
 
 // attach returns the children of joints, given their parents.
 func (h *jointGroup) attach(parents bodies, angles, velocities num) bodies {
-	var turn quaternion
-	for i, c := range turn.components() {
-		column := make([]float64, len(h.reference))
-		for unit, q := range h.reference {
-			column[unit] = snap(q[i])
-		}
-		*c = known(column...)
+	reference := func(i int) num {
+		return columnOf(h.reference, func(q quat) float64 { return snap(q[i]) })
 	}
+	turn := quaternion{reference(0), reference(1), reference(2), reference(3)}
 	var spin vector
 	for axis := range h.axes {
 		fixed := h.childAxis[axis]
@@ -114,8 +104,7 @@ func (h *jointGroup) attach(parents bodies, angles, velocities num) bodies {
 			spin = spin.plus(part)
 		}
 		// Intrinsic rotations: later axes rotate with the earlier ones.
-		turn = fromAxisAngle(turn.rotation().of(fixed), angles.take(at...)).times(turn)
-		materialize(turn.components()...)
+		turn = fromAxisAngle(turn.rotation().of(fixed), angles.take(at...)).times(turn).materialize()
 	}
 	parentTurn := parents.rot.rotation()
 	arm := h.parentOffset.minus(turn.rotation().of(h.childOffset))

@@ -26,42 +26,22 @@ func (j jointState) springForce() (force, torque vector) {
 // actuators and gravity, resolve contacts by impulses (brax/physics/system.py, _spring_step). It
 // also returns the velocity changes by contacts.
 func (s *System) springSubstep(all limbs, d drive) (limbs, contactEffect) {
-	all = s.kinetic(all)
-	materialize(all.places()...)
-
-	joints := s.jointStates(all)
-	axisTorques := make([][]num, len(joints)) // torques about the axes
-	var made []*num
-	for i, j := range joints {
-		for axis := range j.axes {
-			torque := j.limitTorque(axis).plus(j.driveTorque(axis, d.torques[i][axis]))
-			axisTorques[i] = append(axisTorques[i], torque)
-		}
-		made = append(made, joints[i].components()...)
-		for axis := range axisTorques[i] {
-			made = append(made, &axisTorques[i][axis])
-		}
-	}
-	materialize(made...)
-	forces, twists := make([]vector, len(joints)), make([]vector, len(joints))
-	made = nil
-	for i, j := range joints {
-		force, torque := j.springForce()
-		forces[i], twists[i] = force, torque.plus(j.sumOverAxes(axisTorques[i]))
-		made = append(made, append(forces[i].components(), twists[i].components()...)...)
-	}
-	materialize(made...)
+	all = s.kinetic(all).materialize()
 	total := s.newLoads()
-	for i, j := range joints {
-		total.pull(j, forces[i], twists[i])
+	for i, j := range s.jointStates(all) {
+		j = j.materialize()
+		var torques []num // about the axes
+		for axis := range j.axes {
+			torque := j.limitTorque(axis).plus(j.driveTorque(axis, d.Torques[i][axis]))
+			torques = append(torques, torque.materialize())
+		}
+		force, torque := j.springForce()
+		total.pull(j, force.materialize(), torque.plus(j.sumOverAxes(torques)).materialize())
 	}
-	total.thrust(d.thrusts)
-	all = s.accelerate(all, total.accelerations(all), d.gravity)
-	materialize(all.motions()...)
-
-	t := s.resolveContacts(all)
-	all = s.applyImpulse(all, t.moving)
-	return all, t
+	total.thrust(d.Thrusts)
+	all = s.accelerate(all, total.accelerations(all), d.Gravity).materialize()
+	changes := s.resolveContacts(all)
+	return s.applyImpulse(all, changes.moving), changes
 }
 
 // resolveContacts computes the contact impulses of spring dynamics.
@@ -75,8 +55,9 @@ func (s *System) resolveContacts(all limbs) contactEffect {
 
 // collide computes the contact impulse, with Baumgarte stabilisation and Coulomb friction
 // (brax/physics/colliders.py, _contact).
-func (s *System) collide(g *contactGroup, m contactPoint, speed vector) effect {
+func (s *System) collide(g *contactGroup, m contactPoint) effect {
 	w, other := m.weights, m.others
+	speed := m.relativeVelocity(m.one, m.other).materialize()
 	approach := m.normal.dot(speed)
 	inverseMass := w.mass.plus(m.normal.dot(w.turnedBy(m.arm.cross(m.normal)).cross(m.arm)))
 	if g.twoWay {
@@ -87,9 +68,8 @@ func (s *System) collide(g *contactGroup, m contactPoint, speed vector) effect {
 	strength := restored.minus(approach.times(m.elasticity.add(1))).over(inverseMass)
 
 	slip := speed.minus(m.normal.by(approach))
-	slipping := slip.norm()
+	direction, slipping := slip.unit()
 	drag := slipping.over(inverseMass).min(m.friction.times(strength))
-	direction := slip.over(slipping.add(1e-6))
 
 	active := m.overlapping().and(approach.below(0)).and(strength.above(0))
 	sliding := active.and(slipping.above(0.01))
@@ -97,13 +77,12 @@ func (s *System) collide(g *contactGroup, m contactPoint, speed vector) effect {
 	normal := m.normal.by(active.choose(strength, zero))
 	friction := direction.by(sliding.choose(drag, zero))
 	if !g.twoWay {
-		p := normal.minus(friction)
-		materialize(p.components()...)
-		return effect{on: impulse(p, m.arm, w), active: active}
+		p := normal.minus(friction).materialize()
+		return effect{on: impulse(p, m.arm, w), active: active.count()}
 	}
-	materialize(append(normal.components(), friction.components()...)...)
+	normal, friction = normal.materialize(), friction.materialize()
 	return effect{
-		on: impulse(normal.minus(friction), m.arm, w), active: active,
+		on: impulse(normal.minus(friction), m.arm, w), active: active.count(),
 		// The source applies friction to the other body with the mass and inertia of the first.
 		onOther: impulse(normal.neg(), m.otherArm, other).plus(impulse(friction, m.otherArm, w)),
 	}

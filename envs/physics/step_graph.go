@@ -24,28 +24,29 @@ func (s *System) Step(state State, action *Node) (State, Contact) {
 
 // StepUnder is [System.Step] with the model's gravity multiplied by gravity [B]; nil means 1.
 func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) {
-	if s.actions > 0 && (action == nil || action.Rank() != 2 || action.Shape().Dimensions[0] !=
-		s.actions || action.Shape().Dimensions[1] != state.batch()) {
-		panic(fmt.Errorf("actions must be a tensor [%d, %d], for %d actions and %d copies", s.actions,
-			state.batch(), s.actions, state.batch()))
-	}
 	g, batch := state.graph(), state.batch()
-	if accelerated(g) {
-		return s.stepOnAccelerator(state, s.drive(action, gravity))
+	if s.actions > 0 && (action == nil || action.Rank() != 2 || action.Shape().Dimensions[0] !=
+		s.actions || action.Shape().Dimensions[1] != batch) {
+		panic(fmt.Errorf("actions must be a tensor [%d, %d], for %d actions and %d copies", s.actions,
+			batch, s.actions, batch))
 	}
-	run := running{Parts: state.flat(), Drive: s.drive(action, gravity).carry(g, batch)}
+	d := s.drive(g, batch, action, gravity)
+	if accelerated(g) {
+		return s.stepOnAccelerator(state, d)
+	}
+	run := running{Parts: state.flat(), Drive: d}
 	total := s.noContact()
 	if s.skipsWalls() {
 		total.unstopped = constant(1, 0)
 	}
-	for _, c := range total.carried() {
+	for _, c := range total.components() {
 		run.Contacts = append(run.Contacts, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
 	}
-	substep, count := s.smallestStep()
-	substeps := func(run running) running {
+	step, count := s.smallestStep()
+	steps := func(run running) running {
 		return xla.For(run.Parts[0].Graph(), count, run, func(_ *Node, r running) running {
-			all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive))
-			for i, c := range t.carried() {
+			all, t := step(s.complete(r.Parts), r.Drive)
+			for i, c := range t.components() {
 				r.Contacts[i] = num{rows: c.rows, node: r.Contacts[i]}.plus(*c).node
 			}
 			r.Parts = s.varyingParts(r.Parts[0].Graph(), batch, all)
@@ -53,12 +54,12 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 		})
 	}
 	if s.skipsWalls() {
-		run = untilExact(run, substeps)
+		run = untilExact(run, steps)
 	} else {
-		run = substeps(run)
+		run = steps(run)
 	}
-	for i, c := range total.carried() {
-		c.known, c.node = nil, run.Contacts[i]
+	for i, c := range total.components() {
+		*c = num{rows: c.rows, node: run.Contacts[i]}
 	}
 	return s.state(run.Parts, batch), s.contact(g, batch, total)
 }
@@ -66,29 +67,16 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 // running is what the loop over substeps carries.
 type running struct {
 	Parts    []*Node // [limbs * B], see [State]
-	Drive    carriedDrive
+	Drive    drive
 	Contacts []*Node // [rows * B] each
 }
 
 // smallestStep returns the smallest step of the dynamics and its count per control step.
-func (s *System) smallestStep() (step func(limbs, drive) (limbs, contactEffect),
-	count int) {
+func (s *System) smallestStep() (step func(limbs, drive) (limbs, contactEffect), count int) {
 	if s.model.Dynamics == PositionBased {
 		return s.positionIteration, s.model.Substeps / 2
 	}
 	return s.springSubstep, s.model.Substeps
-}
-
-// carried returns the components that have rows, as loops carry them.
-func (t *contactEffect) carried() []*num {
-	all, fixed := t.components()
-	if fixed[0].rows > 0 {
-		all = append(all, fixed...)
-	}
-	if t.unstopped.rows > 0 {
-		all = append(all, &t.unstopped)
-	}
-	return all
 }
 
 // Contact computes the velocity changes that the contacts of a state would cause (Brax's info of a
@@ -99,17 +87,15 @@ func (s *System) Contact(state State) Contact {
 
 // contact reorders effects to the order of the model.
 func (s *System) contact(g *Graph, batch int, t contactEffect) Contact {
-	moving, fixed := t.components()
-	all := make([]*Node, 6)
-	for i := range all {
+	component := func(i int) *Node {
 		var parts []term
 		for l, level := range s.levels {
-			parts = append(parts, term{*moving[6*l+i], level.toModel()})
+			parts = append(parts, term{*t.moving[l].components()[i], level.toModel()})
 		}
-		parts = append(parts, term{*fixed[i], each(s.obstacles)})
-		all[i] = s.table(g, batch, parts...)
+		return s.table(g, batch, append(parts, term{*t.fixed.components()[i], each(s.obstacles)})...)
 	}
-	return Contact{[3]*Node(all[:3]), [3]*Node(all[3:])}
+	return Contact{[3]*Node{component(0), component(1), component(2)},
+		[3]*Node{component(3), component(4), component(5)}}
 }
 
 // JointAngles returns the joint angles, rad, and joint velocities, rad/s, [Angles, B] each, in the

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
 )
 
 // term is a term of a segment sum: row i of value is added to the rows to[i] of the sum.
@@ -22,36 +24,36 @@ func each(rows []int) [][]int {
 }
 
 // segmentSum is a segment sum of terms into a num of so many rows.
-func segmentSum(rows int, terms ...term) num { return newPartialSums(rows, terms...).join(join) }
-
-// partialSums is a segment sum in two stages, so that values which several rows share can be
-// materialized for many sums at once.
-type partialSums struct {
-	rows  int
-	batch int
-	split bool // whether rows are nums of their own, see num
-	runs  []rowRun
+func segmentSum(rows int, terms ...term) num {
+	runs, split := runsOf(rows, terms)
+	return stack(split, runs, join)
 }
 
-// rowRun is the sum of consecutive rows: value, repeated times.
+// materializedSum is [segmentSum] for many limbs: it materializes values that several rows share.
+func materializedSum(rows int, terms ...term) num {
+	runs, split := runsOf(rows, terms)
+	for i := range runs {
+		if runs[i].times > 1 {
+			runs[i].value = runs[i].value.materialize()
+		}
+	}
+	return stack(split, runs, xla.Join)
+}
+
+// rowRun holds consecutive rows: value, repeated times.
 type rowRun struct {
 	value num
 	times int
 }
 
-func newPartialSums(rows int, terms ...term) *partialSums {
+// runsOf returns a segment sum as runs of rows, each of them a row if the rows are split.
+func runsOf(rows int, terms []term) (runs []rowRun, split bool) {
 	type source struct{ of, row int } // of: index of the term
 	sources := make([][]source, rows)
-	t := &partialSums{rows: rows}
-	for _, a := range terms {
-		t.split = t.split || a.value.split != nil
-	}
 	for i, a := range terms {
+		split = split || a.value.split != nil
 		if a.value.is(0) {
 			continue
-		}
-		if a.value.node != nil {
-			t.batch = a.value.node.Shape().Size() / a.value.rows
 		}
 		for row, list := range a.to {
 			for _, to := range list {
@@ -74,67 +76,49 @@ func newPartialSums(rows int, terms ...term) *partialSums {
 	// rows with the same sum.
 	follows := func(a, b source) bool { return a.of == b.of && b.row == a.row+1 }
 	for start := 0; start < rows; {
-		if t.split {
-			t.runs = append(t.runs, rowRun{add(sources[start], 1), 1})
-			start++
-			continue
+		run, end := rowRun{times: 1}, start+1
+		for !split && end < rows && len(sources[start]) > 0 && slices.Equal(sources[start], sources[end]) {
+			end++
+			run.times++
 		}
-		end := start + 1
-		for end < rows && len(sources[start]) > 0 && slices.Equal(sources[start], sources[end]) {
+		for !split && run.times == 1 && end < rows && slices.EqualFunc(sources[end-1], sources[end], follows) {
 			end++
 		}
-		if end > start+1 {
-			t.runs = append(t.runs, rowRun{add(sources[start], 1), end - start})
-			start = end
-			continue
-		}
-		for end < rows && slices.EqualFunc(sources[end-1], sources[end], follows) {
-			end++
-		}
-		t.runs = append(t.runs, rowRun{add(sources[start], end-start), 1})
-		start = end
+		run.value = add(sources[start], (end-start)/run.times)
+		runs, start = append(runs, run), end
 	}
-	return t
+	return runs, split
 }
 
-// shared returns the values that are repeated.
-func (t *partialSums) shared() (values []*num) {
-	for i := range t.runs {
-		if t.runs[i].times > 1 {
-			values = append(values, &t.runs[i].value)
+// stack joins the rows of runs; concatenate joins those that are not known.
+func stack(split bool, runs []rowRun, concatenate func(parts []*Node) *Node) num {
+	var out num
+	var g *Graph
+	batch := 0
+	for _, r := range runs {
+		out.rows += r.value.rows * r.times
+		out.known = append(out.known, slices.Repeat(r.value.known, r.times)...)
+		if r.value.node != nil {
+			g, batch = r.value.node.Graph(), r.value.node.Shape().Size()/r.value.rows
 		}
 	}
-	return values
-}
-
-// join makes a num of the sums; concatenate joins the parts.
-func (t *partialSums) join(concatenate func(parts []*Node) *Node) num {
-	if t.split {
-		out := num{rows: t.rows}
-		for _, p := range t.runs {
-			out.split = append(out.split, p.value)
+	if split {
+		out.known = nil
+		for _, r := range runs {
+			out.split = append(out.split, r.value.splitRows().split...)
 		}
 		return out
 	}
-	var g *Graph
-	var known []float64
-	for _, p := range t.runs {
-		if p.value.node != nil {
-			g = p.value.node.Graph()
-		} else {
-			known = append(known, slices.Repeat(p.value.known, p.times)...)
-		}
-	}
 	if g == nil {
-		return num{rows: t.rows, known: known}
+		return out
 	}
 	var nodes []*Node
-	for _, p := range t.runs {
-		node := p.value.spread(g, t.batch)
-		if size := p.value.rows * t.batch; p.times > 1 {
-			node = Reshape(BroadcastToDims(Reshape(node, 1, size), p.times, size), p.times*size)
+	for _, r := range runs {
+		node := r.value.spread(g, batch)
+		if size := r.value.rows * batch; r.times > 1 {
+			node = Reshape(BroadcastToDims(Reshape(node, 1, size), r.times, size), r.times*size)
 		}
 		nodes = append(nodes, node)
 	}
-	return num{rows: t.rows, node: concatenate(nodes)}
+	return num{rows: out.rows, node: concatenate(nodes)}
 }

@@ -36,7 +36,7 @@ type level struct {
 	body              []int  // index in the model
 	first             []bool // whether the row is the first copy of its body
 	mobile            num    // 1, or 0 for a fixed body that is a parent
-	free              [6]num // 1 for components of velocity and angular velocity that can change, else 0
+	free              twist  // 1 for components of velocity and angular velocity that can change, else 0
 	mass, inverseMass num
 	inverseInertia    vector
 	principal         bool // whether the inertia is about the bodies' axes
@@ -210,8 +210,8 @@ func (s *System) layOut() error {
 		}
 		lv.mass, lv.inverseMass, lv.mobile = known(mass...), known(inverse...), known(mobile...)
 		lv.inverseInertia, lv.principal = vectors(inertia...), m.PrincipalAxes
-		for i, rows := range free {
-			lv.free[i] = known(rows...)
+		for i, c := range lv.free.components() {
+			*c = known(free[i]...)
 		}
 		s.levels = append(s.levels, lv)
 	}

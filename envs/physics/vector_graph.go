@@ -1,5 +1,7 @@
 package physics
 
+import "math"
+
 // vector is a vector in the world frame or a body's frame, one per row.
 type vector struct{ x, y, z num }
 
@@ -35,38 +37,30 @@ func (a vector) cross(b vector) vector {
 }
 
 // norm is the length. As in the source it is exactly 0 for vectors that are almost 0.
-func (a vector) norm() num {
-	return a.dot(a).smallSqrt()
-}
+func (a vector) norm() num { return a.dot(a).smallSqrt() }
 
-// smallSqrt is the square root, exactly 0 for numbers that are almost 0.
-func (a num) smallSqrt() num {
-	if a.split != nil {
-		return byRow(func(a, _ num) num { return a.smallSqrt() }, a, a)
-	}
-	if a.node == nil {
-		return a.sqrt()
-	}
-	return a.below(1e-16).choose(a.zero(), a.sqrt())
+// unit is the vector divided by its length plus 1e-6, and the length.
+func (a vector) unit() (direction vector, length num) {
+	length = a.norm()
+	return a.over(length.add(1e-6)), length
 }
 
 func (a vector) take(rows ...int) vector {
 	return a.each(func(c num) num { return c.take(rows...) })
 }
 
+func (a vector) materialize() vector { return a.each(num.materialize) }
+
 func (m mask) chooseVector(a, b vector) vector {
 	return vector{m.choose(a.x, b.x), m.choose(a.y, b.y), m.choose(a.z, b.z)}
 }
 
 // vectors makes known vectors, one per row.
-func vectors(rows ...Vec) vector {
-	component := func(axis int) num {
-		out := make([]float64, len(rows))
-		for i, v := range rows {
-			out[i] = v[axis]
-		}
-		return known(out...)
-	}
+func vectors(rows ...Vec) vector { return vectorsOf(rows, func(v Vec) Vec { return v }) }
+
+// vectorsOf is a known vector for each item of a list.
+func vectorsOf[T any](list []T, f func(T) Vec) vector {
+	component := func(axis int) num { return columnOf(list, func(item T) float64 { return f(item)[axis] }) }
 	return vector{component(0), component(1), component(2)}
 }
 
@@ -100,15 +94,21 @@ func (q quaternion) times(p quaternion) quaternion {
 	}
 }
 
+func (q quaternion) squaredLength() num {
+	return q.w.square().plus(q.x.square()).plus(q.y.square()).plus(q.z.square())
+}
+
 // normalized divides by the length.
 func (q quaternion) normalized() quaternion {
-	square := q.w.square().plus(q.x.square()).plus(q.y.square()).plus(q.z.square())
+	square := q.squaredLength()
 	return q.by(constant(square.rows, 1).over(square.sqrt()))
 }
 
 func (q quaternion) take(rows ...int) quaternion {
 	return q.each(func(c num) num { return c.take(rows...) })
 }
+
+func (q quaternion) materialize() quaternion { return q.each(num.materialize) }
 
 // pure is the quaternion of a vector: w = 0.
 func pure(v vector) quaternion { return quaternion{v.x.zero(), v.x, v.y, v.z} }
@@ -130,5 +130,46 @@ func (q quaternion) rotation() rotation {
 
 func (r rotation) of(v vector) vector { return r.x.by(v.x).plus(r.y.by(v.y)).plus(r.z.by(v.z)) }
 
-func (a *vector) components() []*num     { return []*num{&a.x, &a.y, &a.z} }
-func (q *quaternion) components() []*num { return []*num{&q.w, &q.x, &q.y, &q.z} }
+// atanCoefficients are the coefficients of t^3, t^5 ... of an odd polynomial that approximates
+// atan(t) to within 2e-8 for |t| <= 1 (Abramowitz and Stegun 4.4.49).
+var atanCoefficients = []float64{
+	-0.3333314528, 0.1999355085, -0.1420889944, 0.1065626393, -0.0752896400, 0.0429096138,
+	-0.0161657367, 0.0028662257,
+}
+
+// atan2 is the angle of the point (x, y), in (-pi, pi]. It is built from elementary operations
+// because backends compute their own atan2 one value at a time, or do not have it.
+func atan2(y, x num) num {
+	if x.node == nil && y.node == nil {
+		return combine(atan2, y, x, math.Atan2, nil)
+	}
+	ax, ay := x.abs(), y.abs()
+	t := ax.min(ay).over(ax.max(ay).max(constant(ax.rows, 1e-30)))
+	square := t.square()
+	p := constant(t.rows, atanCoefficients[len(atanCoefficients)-1])
+	for i := len(atanCoefficients) - 2; i >= 0; i-- {
+		p = p.times(square).add(atanCoefficients[i])
+	}
+	angle := p.times(square).times(t).plus(t)
+	angle = ax.less(ay).choose(constant(t.rows, math.Pi/2).minus(angle), angle)
+	angle = x.below(0).choose(constant(t.rows, math.Pi).minus(angle), angle)
+	return y.below(0).choose(angle.neg(), angle)
+}
+
+// acos is the arc cosine. Arguments that rounding pushed beyond +-1 are clipped.
+func acos(x num) num {
+	x = x.min(constant(x.rows, 1)).max(constant(x.rows, -1))
+	return atan2(constant(x.rows, 1).minus(x.square()).max(x.zero()).sqrt(), x)
+}
+
+// signedAngle is the angle from one vector to another about an axis, rad.
+func signedAngle(axis, from, to vector) num {
+	return atan2(from.cross(to).dot(axis).materialize(), from.dot(to).materialize())
+}
+
+// fromAxisAngle is the rotation by an angle about an axis.
+func fromAxisAngle(axis vector, angle num) quaternion {
+	half := angle.scale(0.5)
+	v := axis.by(half.sin())
+	return quaternion{half.cos(), v.x, v.y, v.z}
+}

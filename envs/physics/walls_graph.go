@@ -19,7 +19,7 @@ import (
 // step therefore uses a lower bound on their multipliers, and is repeated with all walls if the
 // bound was too low for some slip.
 
-// nearWalls says which walls bodies may contactEffect, one row per row of the sets of [walls].
+// nearWalls says which walls bodies may touch, one row per row of the sets of [walls].
 type nearWalls struct {
 	bits   num   // the sum of 2^w over the near walls w
 	rounds *Node // the largest number of near walls of a row, an int32 scalar
@@ -37,16 +37,12 @@ const margin = 0.01
 func (w *walls) near(all limbs, every *Node) nearWalls {
 	a := &w.sets[0].a
 	of := func(component int) num { return a.gather(all.component(component)) }
-	at := vector{of(0), of(1), of(2)}
-	turn := quaternion{of(3), of(4), of(5), of(6)}
-	stretch := turn.w.square().plus(turn.x.square()).plus(turn.y.square()).plus(turn.z.square())
-	size := turn.w.node.Shape().Size()
-	look := mask{num{rows: at.z.rows, node: BroadcastToDims(NotEqual(every, ConstAs(every, int32(0))),
-		size)}}
-	look = look.or(constant(stretch.rows, maxStretch).less(stretch))
-	materializeVectors(&at)
-	materialize(&stretch)
-	arm := w.arm.times(stretch)
+	stretch := quaternion{of(3), of(4), of(5), of(6)}.squaredLength()
+	size := stretch.node.Shape().Size()
+	look := mask{num{rows: stretch.rows,
+		node: BroadcastToDims(NotEqual(every, ConstAs(every, int32(0))), size)}}
+	look = look.or(stretch.above(maxStretch))
+	at, arm := vector{of(0), of(1), of(2)}.materialize(), w.arm.times(stretch.materialize())
 
 	zero := at.z.zero()
 	near := nearWalls{bits: zero, far: zero}
@@ -55,13 +51,13 @@ func (w *walls) near(all limbs, every *Node) nearWalls {
 		outside := func(x, box num) num { return x.abs().minus(box) }
 		gap := outside(apart.x, w.box[i].x).max(outside(apart.y, w.box[i].y)).max(outside(apart.z,
 			w.box[i].z)).minus(arm.plus(w.reach[i]))
-		close := look.or(gap.below(margin)).and(set.present)
-		materialize(&gap, &close.num)
+		close := mask{look.or(gap.below(margin)).and(set.present).materialize()}
+		gap = gap.materialize()
 		near.bits = near.bits.plus(close.choose(constant(gap.rows, float64(int(1)<<i)), zero))
 		near.far = near.far.plus(close.choose(zero,
 			set.present.choose(gap.over(w.inverseMass[i]), zero)))
 	}
-	materialize(&near.bits, &near.far)
+	near.bits, near.far = near.bits.materialize(), near.far.materialize()
 	near.rounds = ReduceAllMax(BitCount(ConvertDType(near.bits.node, dtypes.Int32)))
 	return near
 }
@@ -70,7 +66,7 @@ func (w *walls) near(all limbs, every *Node) nearWalls {
 // gets one contact per row, and may use only its arguments: the contacts, the states, and the input
 // of each contact, unless it is nil.
 func (c *nearContacts) eachWall(scalar bool, states []limbs, input *num,
-	solve func(set *contactSet, states []limbs, input num) effect) (sums effectSum) {
+	solve func(set *contactSet, states []limbs, input num) effect) (sums effect) {
 	type running struct {
 		Left  *Node // the remaining near walls, bits of int32
 		Parts [][]*Node
@@ -100,10 +96,8 @@ func (c *nearContacts) eachWall(scalar bool, states []limbs, input *num,
 			states = append(states, c.complete(parts))
 		}
 		set := c.group.walls.chosen(chosen)
-		e := solve(&set, states, num{rows: rows, node: r.Input})
-		materialize(e.components()...)
-		one := effectSum{e.on, e.onOther, e.active.number(), e.scalar}
-		for i, x := range one.components()[:len(components)] {
+		e := solve(&set, states, num{rows: rows, node: r.Input}).materialize()
+		for i, x := range e.components()[:len(components)] {
 			r.Sums[i] = num{rows: rows, node: r.Sums[i]}.plus(*x).spread(r.Left.Graph(), batch)
 		}
 		r.Left = Sub(r.Left, chosen)
@@ -131,7 +125,9 @@ func (w *walls) chosen(bits *Node) contactSet {
 			*fields[k] = here.choose(*field, *fields[k])
 		}
 	}
-	materialize(fields...)
+	for _, field := range fields {
+		*field = field.materialize()
+	}
 	out.present = mask{num{rows: rows, node: NotEqual(bits, ConstAs(bits, int32(0)))}}
 	return out
 }
@@ -149,7 +145,7 @@ func (c *contactSet) numbers() []*num {
 		&c.chosen.inverse}
 	for _, v := range []*vector{&c.center, &c.half, &c.otherPosition, &c.otherWeights.inertia,
 		&c.chosen.from, &c.chosen.to, &c.chosen.along} {
-		all = append(all, v.components()...)
+		all = append(all, &v.x, &v.y, &v.z)
 	}
 	return all
 }
