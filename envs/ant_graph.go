@@ -66,7 +66,7 @@ func ant(task catalog.Task, model physics.Model, define func(*Rigid)) (Env, erro
 
 func makeAntUni(task catalog.Task, _ options) (Env, error) {
 	return ant(task, robots.Ant(physics.Spring), func(env *Rigid) {
-		env.Describe = func(m StepView) *Node { return feet(m, robots.AntFeet...) }
+		env.Describe = func(m StepView) *Node { return m.Touching(robots.AntFeet...) }
 	})
 }
 

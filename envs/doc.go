@@ -7,7 +7,8 @@
 //
 // [Pointmaze] is implemented directly. The paper's other tasks are a [Rigid]: a system of package
 // envs/physics with functions for observation, reward, done and descriptor. A new task of a robot
-// is a Rigid with other functions, and one without physics a [BlackBox]. Wrappers change a task:
+// is a Rigid with other functions ([WithDescriptor], [WithReward]), and one without physics a
+// [BlackBox]. Wrappers change a task:
 // [AutoReset] resets episodes automatically for learning from single transitions; [Perturbable]
 // makes gravity, actuators and the target part of the state for adaptation.
 package envs

@@ -50,3 +50,34 @@ func ExampleRollout() {
 	// fitness -8.451, descriptor [0.00 -0.50]
 	// fitness -7.136, descriptor [-0.80 -0.20]
 }
+
+// An ant that is described by the height of its torso and its first knee, and rewarded for its speed
+// to the left. The names of bodies and joints are those of [envs.StepView]; a wrong one lists them.
+func ExampleWithDescriptor() {
+	ant, err := envs.Make("ant-uni")
+	if err != nil {
+		log.Fatal(err)
+	}
+	heights := envs.Descriptor{Kind: envs.Mean, Components: []string{"mean height (m)", "mean knee (rad)"},
+		Lower: []float32{0, 0}, Upper: []float32{1, 1.5}}
+	env, err := envs.WithDescriptor(ant, "ant-height", heights, func(m envs.StepView) *Node {
+		knee, _ := m.Joint("Aux 1_$ Body 4")
+		return Concatenate([]*Node{InsertAxes(m.Frame("$ Torso").Position[2], 0), knee}, 0)
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	left, err := envs.WithReward(env, "ant-height-left", 5, func(_, after envs.StepView, _ *Node) *Node {
+		return after.Frame("$ Torso").Velocity[1]
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = envs.Fingerprint(left)
+	fmt.Println(left.Spec().Name, left.Spec().Descriptor.Components, err)
+	_, err = envs.WithReward(ant, "ant-omni", 5, left.Reward)
+	fmt.Println(err)
+	// Output:
+	// ant-height-left [mean height (m) mean knee (rad)] <nil>
+	// ant-omni is the name of a built-in environment: choose another one
+}

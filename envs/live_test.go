@@ -2,6 +2,7 @@ package envs_test
 
 import (
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -146,6 +147,42 @@ func TestValidate(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Wrong names of bodies and joints are one line that lists the right ones, as the documentation does.
+func TestNamesOfBodiesAndJoints(t *testing.T) {
+	documented := string(must.Get(os.ReadFile("rigid_graph.go")))
+	for _, name := range []string{"ant-uni", "walker-uni", "halfcheetah-uni"} {
+		model := environment(t, name).(*envs.Rigid).System.Model()
+		for _, j := range model.Joints {
+			if !strings.Contains(documented, j.Name) || !strings.Contains(documented, j.Child) {
+				t.Errorf("%s: StepView does not document %q of %q", name, j.Name, j.Child)
+			}
+		}
+	}
+	ant, d := environment(t, "ant-uni"), envs.Descriptor{Kind: envs.Mean, Lower: []float32{0},
+		Upper: []float32{1}, Components: []string{"x"}}
+	for want, describe := range map[string]func(m envs.StepView) *Node{
+		`unknown body "Torso"; did you mean "$ Torso"? known: $ Body 10, $`: func(m envs.StepView) *Node {
+			return m.Frame("Torso").Position[2]
+		},
+		`unknown body "leg"; known: $ Body 10, $`: func(m envs.StepView) *Node { return m.Touching("leg") },
+		`unknown joint "knee"; known: $ Torso_Aux 1`: func(m envs.StepView) *Node {
+			angle, _ := m.Joint("knee")
+			return angle
+		},
+		"it returns descriptors of shape (Float32)[2, 2], not (Float32)[1, 2]": func(m envs.StepView) *Node {
+			return m.Touching("$ Body 4", "$ Body 7")
+		},
+	} {
+		env := must.Get(envs.WithDescriptor(ant, "own", d, describe))
+		errtest.Want(t, errtest.Of(envs.Fingerprint(env)), want)
+	}
+	for want, wrong := range map[string]envs.Env{"pointmaze is no task of rigid bodies": envs.Pointmaze{},
+		"or wrapped": envs.StartAt(ant, 1)} {
+		errtest.Want(t, errtest.Of(envs.WithReward(wrong, "own", 1, nil)), want)
+	}
+	errtest.Want(t, errtest.Of(envs.WithReward(ant, "own", 1, nil)), "own: it has neither a function Reward")
 }
 
 func TestPerturbations(t *testing.T) {

@@ -31,7 +31,7 @@ func makeWalkerUni(task catalog.Task, _ options) (Env, error) {
 		env.Noise = 0.005
 		env.Observe = planarObservation(false)
 		env.Done = func(m StepView) *Node { return outside(m.Frame("torso").Position[2], 0.7, 2) }
-		env.Describe = func(m StepView) *Node { return feet(m, robots.Walker2dFeet...) }
+		env.Describe = func(m StepView) *Node { return m.Touching(robots.Walker2dFeet...) }
 		// As in the source, where it makes learning easier.
 		env.Drive = func(action *Node) *Node { return Neg(action) }
 		env.Reward = func(before, after StepView, action *Node) *Node {
@@ -47,7 +47,7 @@ func makeWalkerUni(task catalog.Task, _ options) (Env, error) {
 
 func makeHalfCheetahUni(task catalog.Task, _ options) (Env, error) {
 	return halfCheetah(task, robots.HalfCheetah(), func(env *Rigid) {
-		env.Describe = func(m StepView) *Node { return feet(m, robots.HalfCheetahFeet...) }
+		env.Describe = func(m StepView) *Node { return m.Touching(robots.HalfCheetahFeet...) }
 	})
 }
 

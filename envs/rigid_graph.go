@@ -35,7 +35,7 @@ type Rigid struct {
 	Objectives func(before, after StepView, action *Node) *Node
 	// Done returns booleans [B]; nil means never.
 	Done func(m StepView) *Node
-	// Describe returns the state descriptor, [descriptor, B]; nil if the task has none.
+	// Describe returns the state descriptor, [descriptor, B] or [B]; nil if the task has none.
 	Describe func(m StepView) *Node
 	// Drive maps an action to the inputs of the actuators, [actions, B] both; nil is the identity.
 	Drive func(action *Node) *Node
@@ -48,15 +48,88 @@ type Rigid struct {
 	Seeker string // the body whose distance to Goal counts
 }
 
-// StepView is a state of a system with the contacts of the control step that led to it.
+// StepView is a state of a system with the contacts of the control step that led to it. The bodies and
+// joints of the built-in robots are:
+//
+//	ant          $ Torso, Aux 1, $ Body 4, Aux 2, $ Body 7, Aux 3, $ Body 10, Aux 4, $ Body 13
+//	             $ Torso_Aux 1, Aux 1_$ Body 4, $ Torso_Aux 2, Aux 2_$ Body 7,
+//	             $ Torso_Aux 3, Aux 3_$ Body 10, $ Torso_Aux 4, Aux 4_$ Body 13
+//	walker       torso, thigh, leg, foot, thigh_left, leg_left, foot_left
+//	             thigh_joint, leg_joint, foot_joint, thigh_left_joint, leg_left_joint, foot_left_joint
+//	halfcheetah  torso, bthigh, bshin, bfoot, fthigh, fshin, ffoot; the joints of the legs alike
 type StepView struct {
 	System  *physics.System
 	State   physics.State
 	Contact physics.Contact
 }
 
-// Frame returns the position, rotation and velocity of a body.
+// Frame returns the position, rotation and velocity of a body. It panics if there is no such body.
 func (m StepView) Frame(body string) physics.Frame { return m.System.Frame(m.State, body) }
+
+// Joint returns the angles (rad) and velocities (rad/s) of a joint, [axes, B] each. It panics if there
+// is no such joint.
+func (m StepView) Joint(joint string) (angles, velocities *Node) {
+	var known []string
+	first := 0
+	for _, j := range m.System.Model().Joints {
+		if j.Name == joint {
+			angles, velocities = m.System.JointAngles(m.State)
+			axes := AxisRange(first, first+len(j.Limits))
+			return Slice(angles, axes), Slice(velocities, axes)
+		}
+		known, first = append(known, j.Name), first+len(j.Limits)
+	}
+	panic(names.Unknown("joint", joint, known))
+}
+
+// Touching returns the contact bits [bodies, B] of bodies: 1 where any component of the velocity change
+// by contacts is not 0 (QDax, FeetContactWrapper). It panics if there is no such body.
+func (m StepView) Touching(bodies ...string) *Node {
+	var bits []*Node
+	for _, body := range bodies {
+		row := m.System.Model().Body(body)
+		if row < 0 {
+			panic(names.Unknown("body", body, m.System.Model().BodyNames()))
+		}
+		touched := func(axis int) *Node {
+			v := Reshape(Slice(m.Contact.Velocity[axis], AxisElem(row)), -1)
+			return NotEqual(v, ZerosLike(v))
+		}
+		bits = append(bits, ConvertDType(Or(Or(touched(0), touched(1)), touched(2)), dtypes.Float32))
+	}
+	return rows(bits...)
+}
+
+// WithDescriptor returns a copy of a task of rigid bodies with another name and another descriptor.
+// describe returns the state descriptor, [components, B] or [B].
+func WithDescriptor(env Env, name string, d Descriptor, describe func(m StepView) *Node) (*Rigid, error) {
+	return with(env, name, func(r *Rigid) { r.Settings.Descriptor, r.Describe = d, describe })
+}
+
+// WithReward returns a copy of a task of rigid bodies with another name and another reward, which is its
+// only objective. reward returns the reward of a step, [B], which must be at least -offset.
+func WithReward(env Env, name string, offset float64,
+	reward func(before, after StepView, action *Node) *Node) (*Rigid, error) {
+	return with(env, name, func(r *Rigid) {
+		r.Settings.Offset, r.Settings.FitnessRange, r.Settings.Objectives = offset, [2]float64{}, nil
+		r.Reward, r.Objectives, r.Goal = reward, nil, nil
+	})
+}
+
+func with(env Env, name string, change func(*Rigid)) (*Rigid, error) {
+	original, ok := env.(*Rigid)
+	if !ok {
+		return nil, fmt.Errorf("%s is no task of rigid bodies, or wrapped: change the ant, walker or "+
+			"halfcheetah that Make returns, without FixedStart", env.Spec().Name)
+	}
+	if slices.Contains(Names(), name) {
+		return nil, fmt.Errorf("%s is the name of a built-in environment: choose another one", name)
+	}
+	r := *original
+	r.Settings.Name = name
+	change(&r)
+	return &r, Validate(&r)
+}
 
 // Spec implements [Env].
 func (r *Rigid) Spec() Spec { return r.Settings }
@@ -145,16 +218,19 @@ func (r *Rigid) At(state physics.State) State {
 
 func (r *Rigid) state(m StepView, reward, done *Node) State {
 	b := reward.Shape().Dimensions[0]
-	rows := func(function any, result string, x *Node, size int) *Node {
+	byCopy := func(function any, result string, x *Node, size int) *Node {
+		if x != nil && x.Rank() == 1 {
+			x = InsertAxes(x, 0)
+		}
 		if size > 0 {
 			xla.CheckShape(function, "", result, x, dtypes.Float32, size, b)
 		}
 		return Transpose(x, 0, 1)
 	}
 	s := State{PhysicsState: m.State.Parts, Reward: reward, Done: done,
-		Observation: rows(r.Observe, "observations", r.Observe(m), r.Settings.Observations)}
+		Observation: byCopy(r.Observe, "observations", r.Observe(m), r.Settings.Observations)}
 	if r.Describe != nil {
-		s.Descriptor = rows(r.Describe, "descriptors", r.Describe(m), len(r.Settings.Descriptor.Lower))
+		s.Descriptor = byCopy(r.Describe, "descriptors", r.Describe(m), len(r.Settings.Descriptor.Lower))
 	}
 	return s
 }
@@ -223,21 +299,6 @@ func rows(parts ...*Node) *Node {
 		}
 	}
 	return Concatenate(parts, 0)
-}
-
-// feet returns the contact bits [feet, B] of bodies: 1 where any component of the velocity change
-// by contacts is not 0 (QDax, FeetContactWrapper).
-func feet(m StepView, bodies ...string) *Node {
-	var bits []*Node
-	for _, name := range bodies {
-		row := m.System.Model().Body(name)
-		touched := func(axis int) *Node {
-			v := Reshape(Slice(m.Contact.Velocity[axis], AxisElem(row)), -1)
-			return NotEqual(v, ZerosLike(v))
-		}
-		bits = append(bits, ConvertDType(Or(Or(touched(0), touched(1)), touched(2)), dtypes.Float32))
-	}
-	return rows(bits...)
 }
 
 // outside masks where a value [B] is outside of a range.
