@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"reflect"
-	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -16,12 +16,8 @@ import (
 // Compiled programs are shared in a process: two graphs with the same text (StableHLO, as the
 // compiler gets it) on the same backend are compiled once, so runs that differ only in their inputs
 // wait for the compiler once. The text is complete: it holds the name, operations, constants, reuse
-// of inputs and number of devices. Executables without users are kept for the next program with
-// their text, up to the idleExecutables used most recently. The pure Go backend has no text and
-// compiles hardly anything, so its programs are not shared.
-
-// idleExecutables is the number of executables without users that are kept.
-const idleExecutables = 32
+// of inputs and number of devices. The pure Go backend has no text and compiles hardly anything, so
+// its programs are not shared.
 
 var compilations atomic.Int64
 
@@ -35,110 +31,56 @@ type textKey struct {
 	text    [sha256.Size]byte
 }
 
-// sharedCode is an executable and its users.
+// sharedCode is an executable that the first of its users compiles and the others wait for.
 type sharedCode struct {
-	ready      chan struct{} // closed when executable and err are set
-	executable compute.Executable
-	err        error
-	users      int
-	freed      int64 // when the last user left, see codeCache.clock
+	key     textKey
+	compile func() (compute.Executable, error)
 }
 
-// codeCache holds executables by their text.
+// codeCache holds the executables that were used most recently, the newest last. The garbage
+// collector frees others that have no users.
 type codeCache struct {
 	sync.Mutex
-	held  map[textKey]*sharedCode
-	limit int // idle ones
-	clock int64
+	held  []*sharedCode
+	limit int
 }
 
-var executables = newCodeCache(idleExecutables)
+var executables = &codeCache{limit: 64}
 
-// newCodeCache returns an empty cache that keeps at most limit idle executables.
-func newCodeCache(limit int) *codeCache {
-	return &codeCache{held: map[textKey]*sharedCode{}, limit: limit}
-}
-
-// get returns the executable of a text, compiling it if it is not in the cache. A caller whose text
-// is being compiled waits.
-func (c *codeCache) get(key textKey, compile func() (compute.Executable,
-	error)) (compute.Executable, error) {
-	c.Lock()
-	code, found := c.held[key]
-	if !found {
-		code = &sharedCode{ready: make(chan struct{})}
-		c.held[key] = code
-	}
-	code.users++
-	c.Unlock()
-	if !found {
+// get returns the executable of a text, compiling it if it is not in the cache.
+func (c *codeCache) get(key textKey,
+	compile func() (compute.Executable, error)) (compute.Executable, error) {
+	code := &sharedCode{key, sync.OnceValues(func() (executable compute.Executable, err error) {
 		compilations.Add(1)
-		err := catch(func() { code.executable, code.err = compile() })
-		if code.err == nil {
-			code.err = err // no caller may wait forever
+		if failure := catch(func() { executable, err = compile() }); failure != nil {
+			return nil, failure
 		}
-		if code.err != nil { // let the next caller retry: memory may have been short
-			c.Lock()
-			delete(c.held, key)
-			c.Unlock()
-		}
-		close(code.ready)
-	}
-	<-code.ready
-	if code.err != nil {
-		return nil, code.err
-	}
-	return newBorrowed(c, code), nil
-}
-
-// release removes a user from an executable. If too many executables are idle, it frees the one
-// that has been idle longest.
-func (c *codeCache) release(code *sharedCode) {
+		return executable, err
+	})}
 	c.Lock()
-	defer c.Unlock()
-	c.clock++
-	code.users, code.freed = code.users-1, c.clock
-	for {
-		var oldest textKey
-		idle, least := 0, c.clock+1
-		for key, other := range c.held {
-			if other.users == 0 {
-				idle++
-				if other.freed < least {
-					oldest, least = key, other.freed
-				}
-			}
-		}
-		if idle <= c.limit {
-			return
-		}
-		c.held[oldest].executable.Finalize()
-		delete(c.held, oldest)
+	if i := slices.IndexFunc(c.held, func(s *sharedCode) bool { return s.key == key }); i >= 0 {
+		code = c.held[i]
+		c.held = slices.Delete(c.held, i, i+1)
+	} else if len(c.held) == c.limit {
+		c.held = slices.Delete(c.held, 0, 1)
 	}
+	c.held = append(c.held, code)
+	c.Unlock()
+	executable, err := code.compile()
+	if err != nil { // let the next caller retry: memory may have been short
+		c.Lock()
+		c.held = slices.DeleteFunc(c.held, func(s *sharedCode) bool { return s == code })
+		c.Unlock()
+		return nil, err
+	}
+	return shared{executable}, nil
 }
 
-// borrowed is a cached executable held by one user, who returns it with Finalize or by dropping the
-// reference.
-type borrowed struct {
-	compute.Executable
-	giveBack func()
-}
+// shared is a cached executable, which a user may not free.
+type shared struct{ compute.Executable }
 
-func newBorrowed(c *codeCache, code *sharedCode) *borrowed {
-	once := sync.OnceFunc(func() { c.release(code) })
-	b := &borrowed{code.executable, once}
-	runtime.AddCleanup(b, func(giveBack func()) { giveBack() }, once)
-	return b
-}
-
-func (b *borrowed) Execute(inputs []compute.Buffer, donate []bool,
-	device compute.DeviceNum) ([]compute.Buffer, error) {
-	defer runtime.KeepAlive(b)
-	return b.Executable.Execute(inputs, donate, device)
-}
-
-// Finalize implements [compute.Executable]: it returns the executable to the cache.
-func (b *borrowed) Finalize() { b.giveBack() }
+// Finalize implements [compute.Executable].
+func (shared) Finalize() {}
 
 // Compile compiles the program, takes it from the cache, or only writes its text; see [DryRun].
 func (b *nestingBuilder) Compile() (compute.Executable, error) {

@@ -186,6 +186,7 @@ func (pr *executable) run(inputs ...Sharded) (outputs []Sharded, err error) {
 		_ = buffer.Finalize() // best effort
 	}
 	runtime.KeepAlive(inputs) // whose memory was lent
+	runtime.KeepAlive(pr)
 	if err != nil {
 		return nil, fmt.Errorf("program %q failed: %s", pr.Name, explain(err, nil))
 	}
@@ -220,8 +221,7 @@ func (pr *executable) label(i int) string { return cmp.Or(pr.inputs[i].name, str
 
 func (pr *executable) code() *executable { return pr }
 
-// Free releases the compiled code. Equal programs keep it, and it stays cached for a while for the
-// next one.
+// Free gives up the program. Its compiled code stays cached for a while for the next equal one.
 func (pr *executable) Free() { pr.graph.Finalize() }
 
 // explain adds the meaning of axis sizes to an error and, for known errors of backends, how to fix

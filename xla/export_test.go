@@ -6,11 +6,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// FreshCache gives a test executables of its own, of which so many are kept idle: programs of tests
-// before it, which the garbage collector may give back at any moment, push out nothing there.
+// FreshCache gives a test a cache of its own.
 func FreshCache(t *testing.T, limit int) {
 	before := executables
-	executables = newCodeCache(limit)
+	executables = &codeCache{limit: limit}
 	t.Cleanup(func() { executables = before })
 }
 

@@ -1,9 +1,6 @@
 package npz
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Element lists the element types of an array. NumPy names them float32, float64, int32, int64,
 // uint32, uint64, uint8 and bool.
@@ -78,111 +75,66 @@ func (a Array) Bytes() []byte {
 
 // Float32s returns the elements as float32, rounded if the array has a higher precision; false is 0
 // and true is 1. It does not copy a float32 array.
-func (a Array) Float32s() ([]float32, error) {
-	if data, ok := a.Data.([]float32); ok {
-		return data, nil
-	}
-	return convert(a, func(v float64) float32 { return float32(v) },
-		func(v int64) float32 { return float32(v) },
-		func(v uint64) float32 { return float32(v) })
-}
+func (a Array) Float32s() ([]float32, error) { return convert[float32](a) }
 
 // Float64s returns the elements as float64; false is 0 and true is 1. It does not copy a float64
 // array.
-func (a Array) Float64s() ([]float64, error) {
-	if data, ok := a.Data.([]float64); ok {
-		return data, nil
-	}
-	return convert(a, func(v float64) float64 { return v },
-		func(v int64) float64 { return float64(v) },
-		func(v uint64) float64 { return float64(v) })
-}
+func (a Array) Float64s() ([]float64, error) { return convert[float64](a) }
 
 // Int64s returns the elements as int64, or an error if one of them is not an integer in that range.
 // It does not copy an int64 array.
-func (a Array) Int64s() ([]int64, error) {
-	if data, ok := a.Data.([]int64); ok {
-		return data, nil
-	}
-	return integers[int64](a, math.MinInt64, math.MaxInt64)
-}
+func (a Array) Int64s() ([]int64, error) { return convert[int64](a) }
 
 // Int32s returns the elements as int32, or an error if one of them is not an integer in that range.
 // It does not copy an int32 array.
-func (a Array) Int32s() ([]int32, error) {
-	if data, ok := a.Data.([]int32); ok {
-		return data, nil
-	}
-	return integers[int32](a, math.MinInt32, math.MaxInt32)
+func (a Array) Int32s() ([]int32, error) { return convert[int32](a) }
+
+type number interface {
+	float32 | float64 | int32 | int64 | uint32 | uint64 | uint8
 }
 
-// integers converts to a signed integer type of the range [low, high] and rejects elements that do
-// not fit.
-func integers[T int32 | int64](a Array, low, high int64) ([]T, error) {
-	var bad any
-	refuse := func(v any) T {
-		if bad == nil {
-			bad = v
-		}
-		return 0
-	}
-	out, err := convert(a, func(v float64) T {
-		// float64(high) may round up to high+1, which does not fit: hence the strict comparison
-		// with the next power of two.
-		if v != math.Trunc(v) || v < float64(low) || v >= -float64(low) {
-			return refuse(v)
-		}
-		return T(v)
-	}, func(v int64) T {
-		if v < low || v > high {
-			return refuse(v)
-		}
-		return T(v)
-	}, func(v uint64) T {
-		if v > uint64(high) {
-			return refuse(v)
-		}
-		return T(v)
-	})
-	if err == nil && bad != nil {
-		return nil, fmt.Errorf("%v is not an integer of type %T", bad, T(0))
-	}
-	return out, err
-}
-
-// convert maps every element through the widest type of its kind.
-func convert[T any](a Array, ofFloat func(float64) T, ofInt func(int64) T,
-	ofUint func(uint64) T) ([]T, error) {
+func convert[T number](a Array) ([]T, error) {
 	switch data := a.Data.(type) {
+	case []T:
+		return data, nil
 	case []float32:
-		return mapped(data, func(v float32) T { return ofFloat(float64(v)) }), nil
+		return converted[T](data)
 	case []float64:
-		return mapped(data, ofFloat), nil
+		return converted[T](data)
 	case []int32:
-		return mapped(data, func(v int32) T { return ofInt(int64(v)) }), nil
+		return converted[T](data)
 	case []int64:
-		return mapped(data, ofInt), nil
+		return converted[T](data)
 	case []uint32:
-		return mapped(data, func(v uint32) T { return ofUint(uint64(v)) }), nil
+		return converted[T](data)
 	case []uint64:
-		return mapped(data, ofUint), nil
+		return converted[T](data)
 	case []uint8:
-		return mapped(data, func(v uint8) T { return ofUint(uint64(v)) }), nil
+		return converted[T](data)
 	case []bool:
-		return mapped(data, func(v bool) T {
+		out := make([]T, len(data))
+		for i, v := range data {
 			if v {
-				return ofUint(1)
+				out[i] = 1
 			}
-			return ofUint(0)
-		}), nil
+		}
+		return out, nil
 	}
 	return nil, a.Check()
 }
 
-func mapped[S, T any](in []S, f func(S) T) []T {
+// converted converts numbers. A number that an integer type cannot hold is an error.
+func converted[T, S number](in []S) ([]T, error) {
 	out := make([]T, len(in))
 	for i, v := range in {
-		out[i] = f(v)
+		out[i] = T(v)
+		if integer[T]() && (S(out[i]) != v || float64(out[i]) != float64(v) ||
+			!integer[S]() && float64(v) == 1<<63) { // which some processors turn into MaxInt64
+			return nil, fmt.Errorf("%v is not an integer of type %T", v, out[i])
+		}
 	}
-	return out
+	return out, nil
 }
+
+// integer reports whether a type of numbers has no fractions.
+func integer[T number]() bool { return T(1)/2 == 0 }
