@@ -69,8 +69,8 @@ func TestObjectivesSumToTheFitness(t *testing.T) {
 func TestForgottenObjectives(t *testing.T) {
 	task := envs.Sphere(4)
 	task.Facts.Objectives = []envs.Objective{{Name: "a"}, {Name: "b"}}
-	_, err := xlatest.Compile(xlatest.Pure(t), "forgotten", []xlatest.Input{{Shape: shapes.Make(
-		dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
+	_, err := xlatest.Compile(xlatest.Pure(t), "forgotten", []shapes.Shape{shapes.Make(
+		dtypes.Uint32, 2)}, func(in []*Node) []*Node {
 		keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
 		start := envs.Reset(task, keys).WithObjectives(task.Facts)
 		return []*Node{envs.Step(task, start, start.PhysicsState[0]).Objectives}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 
 	"example.com/qdnb/cmd/qdnb/bench"
@@ -35,9 +34,9 @@ func (c *timed[B]) Run() error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(result)
+	encoder := json.NewEncoder(os.Stdout)
+	if !c.JSON {
+		encoder.SetIndent("", "  ")
 	}
-	fmt.Print(result)
-	return nil
+	return encoder.Encode(result)
 }

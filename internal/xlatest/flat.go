@@ -7,71 +7,37 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Input declares an input of a [Program].
-type Input struct {
-	Shape  shapes.Shape
-	Donate bool // see [xla.Program]
-}
+type list = xla.State[[]*graph.Node]
 
 // Program is a compiled function from a list of tensors to another one.
-type Program struct {
-	*xla.Program[flatIn, flat]
-	inputs []Input
-}
-
-type (
-	flat   = xla.State[[]*graph.Node]
-	flatIn struct {
-		Kept    flat
-		Donated flat `xla:"donate"`
-	}
-)
+type Program struct{ *xla.Program[list, list] }
 
 // Compile compiles a program for one device.
-func Compile(c xla.Compiler, name string, inputs []Input,
+func Compile(c xla.Compiler, name string, inputs []shapes.Shape,
 	build func(in []*graph.Node) []*graph.Node) (*Program, error) {
 	return compile(xla.Compile, c, name, inputs, build)
 }
 
 // CompileParallel compiles a program for all workers.
-func CompileParallel(c xla.Compiler, name string, inputs []Input,
+func CompileParallel(c xla.Compiler, name string, inputs []shapes.Shape,
 	build func(in []*graph.Node) []*graph.Node) (*Program, error) {
 	return compile(xla.CompileParallel, c, name, inputs, build)
 }
 
-func compile(with func(xla.Compiler, string, flatIn, func(flatIn) flat,
-	...xla.Axis) (*xla.Program[flatIn, flat], error), c xla.Compiler, name string, inputs []Input,
-	build func(in []*graph.Node) []*graph.Node) (*Program, error) {
+func compile(with func(xla.Compiler, string, list, func(list) list,
+	...xla.Axis) (*xla.Program[list, list], error), c xla.Compiler, name string,
+	inputs []shapes.Shape, build func(in []*graph.Node) []*graph.Node) (*Program, error) {
 	declared := make([]xla.Array, len(inputs))
-	for i, input := range inputs {
-		declared[i] = xla.Declare(input.Shape.DType, input.Shape.Dimensions...)
+	for i, shape := range inputs {
+		declared[i] = xla.Declare(shape.DType, shape.Dimensions...)
 	}
-	program, err := with(c, name, pack(inputs, declared), func(in flatIn) flat {
-		nodes, kept, donated := make([]*graph.Node, len(inputs)), in.Kept.Tree, in.Donated.Tree
-		for i, input := range inputs {
-			from := &kept
-			if input.Donate {
-				from = &donated
-			}
-			nodes[i], *from = (*from)[0], (*from)[1:]
-		}
-		return xla.Out(build(nodes))
-	})
-	return &Program{program, inputs}, err
+	program, err := with(c, name, pack(declared),
+		func(in list) list { return xla.Out(build(in.Tree)) })
+	return &Program{program}, err
 }
 
-// pack divides arrays into those that are kept and those that are donated.
-func pack(inputs []Input, arrays []xla.Array) flatIn {
-	var kept, donated []xla.Array
-	for i, array := range arrays {
-		if inputs[i].Donate {
-			donated = append(donated, array)
-		} else {
-			kept = append(kept, array)
-		}
-	}
-	list := func(nodes []*graph.Node) []*graph.Node { return nodes }
-	return flatIn{xla.Pack(list, kept...), xla.Pack(list, donated...)}
+func pack(arrays []xla.Array) list {
+	return xla.Pack(func(nodes []*graph.Node) []*graph.Node { return nodes }, arrays...)
 }
 
 // Run runs the program.
@@ -80,7 +46,7 @@ func (p *Program) Run(inputs ...xla.Sharded) (outputs []xla.Sharded, err error) 
 	for i, input := range inputs {
 		arrays[i] = xla.Value(input)
 	}
-	out, err := p.Program.Run(pack(p.inputs, arrays))
+	out, err := p.Program.Run(pack(arrays))
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes/gotype"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -42,10 +43,10 @@ func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 func Run(t testing.TB, p *xla.Platform, build func(in []*graph.Node) []*graph.Node,
 	inputs ...*tensors.Tensor) []*tensors.Tensor {
 	t.Helper()
-	var declared []Input
+	var declared []shapes.Shape
 	var values []xla.Sharded
 	for _, input := range inputs {
-		declared = append(declared, Input{Shape: input.Shape()})
+		declared = append(declared, input.Shape())
 		values = append(values, xla.Sharded{input})
 	}
 	program, err := Compile(p, "test", declared, build)

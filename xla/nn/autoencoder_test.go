@@ -72,10 +72,10 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 	training := nn.AutoencoderTraining{Batch: n, LearningRate: data.Number("const.learning_rate")}
 	params, losses := data.Float32s("train.params"), data.Float32s("train.loss")
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		program, err := xlatest.Compile(p, "steps", []xlatest.Input{{Shape: shapes.Make(dtypes.Float32,
-			form.Params())},
-			{Shape: shapes.Make(dtypes.Float32, data.Shape("batch")...)},
-			{Shape: shapes.Make(dtypes.Int32)}}, func(in []*Node) []*Node {
+		program, err := xlatest.Compile(p, "steps", []shapes.Shape{shapes.Make(dtypes.Float32,
+			form.Params()),
+			shapes.Make(dtypes.Float32, data.Shape("batch")...),
+			shapes.Make(dtypes.Int32)}, func(in []*Node) []*Node {
 			row, loss := nn.TrainEpochs(training, form, in[0], in[1], in[2], struct{}{},
 				func(epoch *Node, _ struct{}) *Node {
 					return Iota(epoch.Graph(), shapes.Make(dtypes.Int32, n), 0)
@@ -105,7 +105,7 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 	form := nn.Autoencoder{Features: 25, Hidden: 5, Steps: 25}
 	const draws = 30
 	program, err := xlatest.Compile(xlatest.Best(t), "init",
-		[]xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
+		[]shapes.Shape{shapes.Make(dtypes.Uint32, 2)}, func(in []*Node) []*Node {
 			return []*Node{form.Init(random.KeyOf(in[0]))}
 		})
 	must.Do(err)
@@ -248,8 +248,8 @@ func TestAutoencoderShowsNaN(t *testing.T) {
 	row, x := float32s(numbers(form.Params(), 0.8)), float32s(numbers(n*form.Steps*form.Features, 2))
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program, err := xlatest.Compile(p, "nan",
-			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, len(row))},
-				{Shape: shapes.Make(dtypes.Float32, n, form.Steps, form.Features)}}, func(in []*Node) []*Node {
+			[]shapes.Shape{shapes.Make(dtypes.Float32, len(row)),
+				shapes.Make(dtypes.Float32, n, form.Steps, form.Features)}, func(in []*Node) []*Node {
 				loss, gradient := form.LossGradient(in[0], in[1])
 				return []*Node{loss, form.Encode(in[0], in[1]), gradient}
 			})
@@ -294,8 +294,8 @@ func TestWrongAutoencoderInputsAreRefused(t *testing.T) {
 			"of two steps or more"},
 	} {
 		errtest.Want(t, errtest.Of(xlatest.Compile(xlatest.Best(t), "encode",
-			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, c.row...)},
-				{Shape: shapes.Make(dtypes.Float32, c.seq...)}},
+			[]shapes.Shape{shapes.Make(dtypes.Float32, c.row...),
+				shapes.Make(dtypes.Float32, c.seq...)},
 			func(in []*Node) []*Node { return []*Node{c.form.Encode(in[0], in[1])} })), c.want)
 	}
 }

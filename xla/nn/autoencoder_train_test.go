@@ -200,7 +200,7 @@ func TestDrawFilled(t *testing.T) {
 	const slots = 3000
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program, err := xlatest.Compile(p, "draw",
-			[]xlatest.Input{{Shape: shapes.Make(dtypes.Bool, slots)}},
+			[]shapes.Shape{shapes.Make(dtypes.Bool, slots)},
 			func(in []*Node) []*Node { return []*Node{nn.DrawFilled(random.NewKey(in[0].Graph(), 9), in[0])} })
 		must.Do(err)
 		defer program.Free()
@@ -252,11 +252,11 @@ func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTrain
 	form nn.Autoencoder,
 	slots int) *xlatest.Program {
 	t.Helper()
-	program := must.Get(xlatest.Compile(p, "training", []xlatest.Input{
-		{Shape: shapes.Make(dtypes.Uint32, 2)},
-		{Shape: shapes.Make(dtypes.Float32, slots, form.Steps, form.Features)},
-		{Shape: shapes.Make(dtypes.Bool, slots)},
-		{Shape: shapes.Make(dtypes.Int32)},
+	program := must.Get(xlatest.Compile(p, "training", []shapes.Shape{
+		shapes.Make(dtypes.Uint32, 2),
+		shapes.Make(dtypes.Float32, slots, form.Steps, form.Features),
+		shapes.Make(dtypes.Bool, slots),
+		shapes.Make(dtypes.Int32),
 	}, func(in []*Node) []*Node {
 		key := random.KeyOf(in[0])
 		row := form.Init(key.FoldIn(0))

@@ -232,7 +232,7 @@ func TestWrongLSTMRowsAreRefused(t *testing.T) {
 	form := nn.LSTM{Inputs: 3, Hidden: 2}
 	for _, dims := range [][]int{{form.Params() + 1}, {1, form.Params()}} {
 		errtest.Want(t, errtest.Of(xlatest.Compile(xlatest.Best(t), "view",
-			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
+			[]shapes.Shape{shapes.Make(dtypes.Float32, dims...)}, func(in []*Node) []*Node {
 				return []*Node{form.View(in[0]).Bias}
 			})), "an LSTM of 3 inputs and 2 units has 48 parameters")
 	}

@@ -149,7 +149,7 @@ func TestWrongRowsAreRefused(t *testing.T) {
 	for _, dims := range [][]int{{2, policy.Params() + 1}, {policy.Params()},
 		{2, 1, policy.Params()}} {
 		errtest.Want(t, errtest.Of(xlatest.Compile(xlatest.Best(t), "view",
-			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
+			[]shapes.Shape{shapes.Make(dtypes.Float32, dims...)}, func(in []*Node) []*Node {
 				return policy.View(in[0]).Kernel
 			})), "networks [3 4 2] have 26 parameters each")
 	}

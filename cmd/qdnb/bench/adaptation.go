@@ -32,16 +32,8 @@ type AdaptationTiming struct {
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 }
 
-func (t AdaptationTiming) String() string {
-	return fmt.Sprintf("%s on %s, %d workers: %d policies, %d episodes under each of %d values, "+
-		"%d steps\n", t.Env, t.Backend, t.Workers, t.Policies, t.Episodes, t.Values, t.Steps) +
-		fmt.Sprintf("first run       %8.3f s, including compilation\n", t.WholeSeconds) +
-		fmt.Sprintf("later runs      %8.4f s (best of %d)   %.0f environment steps/s\n",
-			t.BestSeconds, max(1, t.Repeats), t.EnvStepsPerSecond)
-}
-
 // Measure implements [Benchmark].
-func (b Adaptation) Measure(p *xla.Platform) (fmt.Stringer, error) {
+func (b Adaptation) Measure(p *xla.Platform) (any, error) {
 	values := envs.GravityMultiplier.Values()
 	if b.Values < 1 || b.Values > len(values) {
 		return nil, fmt.Errorf("values must be between 1 and %d, not %d", len(values), b.Values)

@@ -3,7 +3,6 @@
 package bench
 
 import (
-	"fmt"
 	"time"
 
 	"example.com/qdnb/xla"
@@ -12,9 +11,8 @@ import (
 // Benchmark is a benchmark with its settings, which are also the flags of its command: help.txt of
 // the command describes them.
 type Benchmark interface {
-	// Measure runs the benchmark on a platform. The result is text for readers, and an object in
-	// JSON.
-	Measure(p *xla.Platform) (fmt.Stringer, error)
+	// Measure runs the benchmark on a platform. The result is an object in JSON.
+	Measure(p *xla.Platform) (any, error)
 }
 
 // best times a function: its first call, which is a warm-up, and the fastest of the repeats that

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -30,14 +29,6 @@ type CeilingRates struct {
 	Memory float64 `json:"memory_gbs"` // GB/s of the same with arrays larger than the caches
 }
 
-func (r CeilingRates) String() string {
-	return fmt.Sprintf("%s, total of %d workers\n", r.Backend, r.Workers) +
-		fmt.Sprintf("large matrix products        %8.1f GFLOP/s\n", r.Products) +
-		fmt.Sprintf("register arithmetic          %8.1f GFLOP/s\n", r.Arithmetic) +
-		fmt.Sprintf("reading 1 MB per worker      %8.1f GB/s\n", r.Cache) +
-		fmt.Sprintf("reading main memory          %8.1f GB/s\n", r.Memory)
-}
-
 const (
 	ceilingMatrix     = 1536
 	ceilingChain      = 32      // multiply-adds of a value per iteration
@@ -48,7 +39,7 @@ const (
 )
 
 // Measure implements [Benchmark].
-func (Ceilings) Measure(p *xla.Platform) (fmt.Stringer, error) {
+func (Ceilings) Measure(p *xla.Platform) (any, error) {
 	if p.Kind == backend.Go {
 		return nil, errors.New("the pure Go backend has no ceilings worth measuring: install a plugin " +
 			"with `qdnb doctor --install`")

@@ -40,19 +40,8 @@ type GenerationTiming struct {
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 }
 
-func (t GenerationTiming) String() string {
-	return fmt.Sprintf("%s on %s, %d workers: batch %d, %d steps, slices of %d\n", t.Env, t.Backend,
-		t.Workers, t.Batch, t.Steps, t.Slice) +
-		fmt.Sprintf("compile                  %8.3f s\n", t.CompileSeconds) +
-		fmt.Sprintf("generation               %8.4f s (median)   %.0f environment steps/s\n",
-			t.GenerationSeconds, t.EnvStepsPerSecond) +
-		fmt.Sprintf("evaluation alone         %8.4f s\n", t.EvaluationSeconds) +
-		fmt.Sprintf("variation and insertion  %8.4f s, %.1f %% of the generation\n",
-			t.GenerationSeconds-t.EvaluationSeconds, 100*t.VariationShare)
-}
-
 // Measure implements [Benchmark].
-func (b Generation) Measure(p *xla.Platform) (fmt.Stringer, error) {
+func (b Generation) Measure(p *xla.Platform) (any, error) {
 	entry, err := registry.Find(b.Algorithm)
 	if err != nil {
 		return nil, err

@@ -35,18 +35,11 @@ type InsertionTiming struct {
 	CompileSeconds float64 `json:"compile_seconds"`
 }
 
-func (t InsertionTiming) String() string {
-	return fmt.Sprintf("%s: %d candidates of %d numbers, of which %d enter, into %d full cells\n",
-		t.Backend, t.Batch, t.Params, t.Entered, t.Cells) +
-		fmt.Sprintf("compile    %8.3f s\n", t.CompileSeconds) +
-		fmt.Sprintf("insertion  %8.5f s (best of %d)\n", t.BestSeconds, max(1, t.Repeats))
-}
-
 // insertionCells is the number of cells of the repertoire of [Insertion], as in the paper.
 const insertionCells = 1024
 
 // Measure implements [Benchmark].
-func (b Insertion) Measure(p *xla.Platform) (fmt.Stringer, error) {
+func (b Insertion) Measure(p *xla.Platform) (any, error) {
 	if b.Batch < 1 || b.Better < 0 || b.Better > b.Batch {
 		return nil, fmt.Errorf("batch must be 1 or more and better between 0 and batch, not %d and "+
 			"%d", b.Batch, b.Better)

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -41,17 +40,8 @@ type RolloutTiming struct {
 	MemoryBytes int64 `json:"memory_bytes"`
 }
 
-func (t RolloutTiming) String() string {
-	return fmt.Sprintf("%s on %s, %d workers: %d policies for %d steps, slices of %d\n", t.Env,
-		t.Backend, t.Workers, t.Batch, t.Steps, t.Slice) +
-		fmt.Sprintf("compile  %8.3f s\n", t.CompileSeconds) +
-		fmt.Sprintf("rollout  %8.4f s (best of %d)   %.0f environment steps/s\n", t.BestSeconds,
-			max(1, t.Repeats), t.EnvStepsPerSecond) +
-		fmt.Sprintf("memory   %8.1f MiB peak\n", float64(t.MemoryBytes)/(1<<20))
-}
-
 // Measure implements [Benchmark].
-func (b Rollout) Measure(p *xla.Platform) (fmt.Stringer, error) {
+func (b Rollout) Measure(p *xla.Platform) (any, error) {
 	env, err := envs.Make(b.Env)
 	if err != nil {
 		return nil, err

@@ -47,16 +47,8 @@ type UpdatesTiming struct {
 	CompileSeconds   float64 `json:"compile_seconds"`
 }
 
-func (t UpdatesTiming) String() string {
-	return fmt.Sprintf("%s on %s: batches of 256, 87 observations, 8 actions, networks of 2 x 256 "+
-		"units\n", t.Learner, t.Backend) +
-		fmt.Sprintf("compile  %8.3f s\n", t.CompileSeconds) +
-		fmt.Sprintf("updates  %8.4f s for %d (best of %d)   %.1f updates/s\n", t.BestSeconds, t.Steps,
-			max(1, t.Repeats), t.UpdatesPerSecond)
-}
-
 // Measure implements [Benchmark].
-func (b Updates) Measure(p *xla.Platform) (fmt.Stringer, error) {
+func (b Updates) Measure(p *xla.Platform) (any, error) {
 	learner, ok := learners[b.Learner]
 	if !ok {
 		return nil, names.Unknown("learner", b.Learner, slices.Sorted(maps.Keys(learners)))

@@ -28,10 +28,10 @@ func frontier(t *testing.T, p *xla.Platform, cells, slots, d, objectives, batch 
 	[4][]float32) fronts {
 	t.Helper()
 	n := cells * slots
-	var inputs []xlatest.Input
+	var inputs []shapes.Shape
 	for _, dims := range [][]int{{cells, d}, {n}, {n, d}, {n, objectives}, {n}, {batch}, {batch, d},
 		{batch, objectives}, {batch}} {
-		inputs = append(inputs, xlatest.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
+		inputs = append(inputs, shapes.Make(dtypes.Float32, dims...))
 	}
 	program, err := xlatest.Compile(p, "frontier", inputs, func(in []*Node) []*Node {
 		before := Fronts{Elites: Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[0]},
@@ -47,7 +47,7 @@ func frontier(t *testing.T, p *xla.Platform, cells, slots, d, objectives, batch 
 		t.Helper()
 		var arrays []xla.Sharded
 		for i, flat := range slices.Concat(f[:], b[:]) {
-			arrays = append(arrays, xla.Sharded{xlatest.Tensor(flat, inputs[i].Shape.Dimensions...)})
+			arrays = append(arrays, xla.Sharded{xlatest.Tensor(flat, inputs[i].Dimensions...)})
 		}
 		out := must.Get(program.Run(arrays...))
 		for i := range after {

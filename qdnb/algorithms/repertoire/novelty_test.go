@@ -84,9 +84,9 @@ func (s slots) insertNovel(k int, batch candidates) slots {
 func novelist(t *testing.T, p *xla.Platform, n, batch, d, k int) func(slots, candidates) (slots,
 	[]float32) {
 	t.Helper()
-	var inputs []xlatest.Input
+	var inputs []shapes.Shape
 	for _, dims := range [][]int{{n}, {n, d}, {n}, {batch}, {batch, d}, {batch}} {
-		inputs = append(inputs, xlatest.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
+		inputs = append(inputs, shapes.Make(dtypes.Float32, dims...))
 	}
 	program, err := xlatest.Compile(p, "novelist", inputs, func(in []*Node) []*Node {
 		before, candidates := Cells{Fitness: in[0], Descriptors: in[1]}, Batch{in[3], in[4]}
@@ -102,7 +102,7 @@ func novelist(t *testing.T, p *xla.Platform, n, batch, d, k int) func(slots, can
 		var arrays []xla.Sharded
 		for i, flat := range [][]float32{s.fitnesses, s.descriptors, s.identities, b.fitnesses,
 			b.descriptors, b.identities} {
-			arrays = append(arrays, xla.Sharded{xlatest.Tensor(flat, inputs[i].Shape.Dimensions...)})
+			arrays = append(arrays, xla.Sharded{xlatest.Tensor(flat, inputs[i].Dimensions...)})
 		}
 		out := must.Get(program.Run(arrays...))
 		var flat [4][]float32

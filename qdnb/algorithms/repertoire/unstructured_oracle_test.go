@@ -203,9 +203,9 @@ type archivist struct {
 
 func newArchivist(t testing.TB, platform *xla.Platform, n, p, d int) *archivist {
 	t.Helper()
-	var inputs []xlatest.Input
+	var inputs []shapes.Shape
 	for _, dims := range [][]int{{n}, {n, d}, {n}, nil, {p}, {p, d}, {p}} {
-		inputs = append(inputs, xlatest.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
+		inputs = append(inputs, shapes.Make(dtypes.Float32, dims...))
 	}
 	program := must.Get(xlatest.Compile(platform, "archivist", inputs, func(in []*Node) []*Node {
 		u, identities, l, batch := unstructured{in[0], in[1]}, in[2], in[3], Batch{in[4], in[5]}

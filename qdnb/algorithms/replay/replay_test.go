@@ -193,7 +193,7 @@ func TestMisfits(t *testing.T) {
 		"insert": func(x *Node) *Node { return replay.NewBuffer(x.Graph(), 11, 9).Insert(x).Rows },
 	} {
 		_, err := xlatest.Compile(xlatest.Pure(t), name,
-			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, 5, 4)}},
+			[]shapes.Shape{shapes.Make(dtypes.Float32, 5, 4)},
 			func(in []*Node) []*Node {
 				return []*Node{build(in[0])}
 			})

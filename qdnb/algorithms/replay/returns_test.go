@@ -25,7 +25,7 @@ import (
 func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, rewards,
 	dones []float32) [][]float32 {
 	t.Helper()
-	compile := func(name string, inputs []xlatest.Input,
+	compile := func(name string, inputs []shapes.Shape,
 		build func(in []*Node) []*Node) *xlatest.Program {
 		program := must.Get(xlatest.Compile(p, name, inputs, build))
 		t.Cleanup(program.Free)
@@ -35,16 +35,16 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 		out := must.Get(program.Run(values...))
 		return out
 	}
-	start := compile("start", []xlatest.Input{{Shape: shapes.Make(dtypes.Float32)}},
+	start := compile("start", []shapes.Shape{shapes.Make(dtypes.Float32)},
 		func(in []*Node) []*Node {
 			return xla.Flatten(replay.NewReturns(in[0].Graph(), capacity, n))
 		})
 	state := run(start, xla.Sharded{tensors.FromScalar(float32(0))})
-	var inputs []xlatest.Input
+	var inputs []shapes.Shape
 	for _, x := range state {
-		inputs = append(inputs, xlatest.Input{Shape: x[0].Shape(), Donate: true})
+		inputs = append(inputs, x[0].Shape())
 	}
-	step := xlatest.Input{Shape: shapes.Make(dtypes.Float32, n)}
+	step := shapes.Make(dtypes.Float32, n)
 	insert := compile("insert", append(inputs, step, step), func(in []*Node) []*Node {
 		r := replay.Returns{Rows: in[0], Running: in[1], Age: in[2], Position: in[3]}
 		return xla.Flatten(r.Insert(in[4], in[5], length))
@@ -206,7 +206,7 @@ func TestReturnsMisfits(t *testing.T) {
 		},
 	} {
 		_, err := xlatest.Compile(xlatest.Pure(t), name,
-			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, 4)}},
+			[]shapes.Shape{shapes.Make(dtypes.Float32, 4)},
 			func(in []*Node) []*Node {
 				return xla.Flatten(build(in[0].Graph(), in[0]))
 			})

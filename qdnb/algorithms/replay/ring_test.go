@@ -47,11 +47,11 @@ func (r *ring) insert(rows []float32) {
 	r.t.Helper()
 	n := len(rows) / r.width
 	if r.programs[n] == nil {
-		counter := xlatest.Input{Shape: shapes.Make(dtypes.Int32), Donate: true}
+		counter := shapes.Make(dtypes.Int32)
 		program, err := xlatest.Compile(r.p, "insert",
-			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, r.capacity,
-				r.width), Donate: true}, counter, counter,
-				{Shape: shapes.Make(dtypes.Float32, n, r.width)}}, func(in []*Node) []*Node {
+			[]shapes.Shape{shapes.Make(dtypes.Float32, r.capacity,
+				r.width), counter, counter,
+				shapes.Make(dtypes.Float32, n, r.width)}, func(in []*Node) []*Node {
 				return xla.Flatten(replay.Buffer{Rows: in[0], Size: in[1], Position: in[2]}.Insert(in[3]))
 			})
 		if err != nil {

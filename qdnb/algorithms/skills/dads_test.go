@@ -91,7 +91,7 @@ func TestDADSMisfits(t *testing.T) {
 	for name, dads := range map[string]DADS{"sees": sees, "blind": blind, "components": none,
 		"hidden": flat} {
 		if _, err := xlatest.Compile(xlatest.Pure(t), name,
-			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32)}},
+			[]shapes.Shape{shapes.Make(dtypes.Float32)},
 			func(in []*Node) []*Node {
 				return xla.Flatten(dads.Init(taskOf(5, 3), random.NewKey(in[0].Graph(), 3)))
 			}); err == nil {

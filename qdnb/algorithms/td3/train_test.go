@@ -31,7 +31,7 @@ func TestTrainIsUpdates(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
 		program, err := xlatest.Compile(p, "train",
-			[]xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
+			[]shapes.Shape{shapes.Make(dtypes.Uint32, 2)},
 			func(in []*Node) []*Node {
 				key := random.KeyOf(in[0])
 				buffer, start := bandit(td3, key.FoldIn(0), 100), td3.first(key)
@@ -96,8 +96,8 @@ func TestLossesShowNaN(t *testing.T) {
 		td3 := tiny()
 		swallow := func(x *Node) *Node { return Where(GreaterThan(x, ZerosLike(x)), x, ZerosLike(x)) }
 		td3.Actor.Hidden, td3.Critic.Hidden = swallow, swallow
-		scalar := xlatest.Input{Shape: shapes.Make(dtypes.Float32)}
-		program, err := xlatest.Compile(p, "nan", []xlatest.Input{scalar, scalar, scalar},
+		scalar := shapes.Make(dtypes.Float32)
+		program, err := xlatest.Compile(p, "nan", []shapes.Shape{scalar, scalar, scalar},
 			func(in []*Node) []*Node {
 				key := random.NewKey(in[0].Graph(), 1)
 				buffer, l := bandit(td3, key.FoldIn(0), 32), td3.first(key)

@@ -29,8 +29,8 @@ func BenchmarkVary(b *testing.B) {
 				compile, workers = xlatest.Compile, 1
 			}
 			share := (individuals + workers - 1) / workers
-			inputs := []xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)},
-				{Shape: shapes.Make(dtypes.Int32)}}
+			inputs := []shapes.Shape{shapes.Make(dtypes.Uint32, 2),
+				shapes.Make(dtypes.Int32)}
 			program, err := compile(p, "vary", inputs, func(in []*Node) []*Node {
 				key, worker := random.KeyOf(in[0]), in[1]
 				g, rows := key.Hi.Graph(), 10_000
