@@ -221,6 +221,8 @@ reproduction: check compile ## write docs/reproduction.md (REPRODUCTION=... for 
 
 .PHONY: docs-figures
 docs-figures: check compile plugin ## draw the figures of the pages in docs (a minute)
+	@mkdir -p build
+	@go build -o build/qdnb ./cmd/qdnb
 	@go run ./internal/docfigures
 	@echo "make docs-figures: wrote the figures in docs"
 

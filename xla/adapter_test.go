@@ -84,18 +84,6 @@ func TestLoopReturnsANodeTwice(t *testing.T) {
 	}
 }
 
-// newClosure replaces GoMLX's cache of scalar constants through a private field.
-func TestScalarCacheIsReached(t *testing.T) {
-	g := NewGraph(platformsUnderTest(t)[0].Backend, "scalars")
-	defer g.Finalize()
-	x := Scalar(g, dtypes.Float32, 5)
-	cache := *scalarCache(g)
-	if cache[dtypes.Float32][5] != x {
-		t.Errorf("the cache is %v: GoMLX changed how it keeps scalar constants, and xla/adapter.go "+
-			"must follow", cache)
-	}
-}
-
 // go-xla caches the functions that reductions and scatters apply by type, and the caches are
 // invalid across loops. The test uses all kinds in the main function, in a loop, in a nested loop,
 // and outside again.

@@ -93,22 +93,6 @@ func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 	again.Free()
 }
 
-func TestParallelProgramsAreOthers(t *testing.T) {
-	p := shared(t)
-	if p.Workers == 1 {
-		t.Skip("SKIPPED: one worker: there are no parallel programs")
-	}
-	xla.FreshCache(t, 3)
-	double := func(in []*Node) []*Node { return []*Node{MulScalar(in[0], 2)} }
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 5)}}
-	if got := compiledBy(func() {
-		must.Get(p.Compile("double", inputs, double)).Free()
-		must.Get(p.CompileParallel("double", inputs, double)).Free()
-	}); got != 2 {
-		t.Errorf("%d compilations, want 2", got)
-	}
-}
-
 func TestIdleExecutablesAreFew(t *testing.T) {
 	p := shared(t)
 	xla.FreshCache(t, 2)
@@ -151,19 +135,4 @@ func TestWhoComesSecondWaits(t *testing.T) {
 		t.Errorf("%d compilations, want 1", got)
 	}
 	must.Get(sums(p, 66, false)).Free()
-}
-
-func TestThePureGoBackendCompilesEveryProgram(t *testing.T) {
-	p := xlatest.Pure(t)
-	var first, second *xla.Executable
-	if got := compiledBy(func() {
-		first, second = must.Get(sums(p, 6, false)), must.Get(sums(p, 6, false))
-	}); got != 2 {
-		t.Errorf("%d compilations, want 2", got)
-	}
-	first.Free()
-	if got := added(t, second); got != 9 {
-		t.Errorf("got %g, want 9", got)
-	}
-	second.Free()
 }

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -207,24 +206,6 @@ func TestProgramsThatCannotBeLoaded(t *testing.T) {
 		}
 		if found := compileWith(t, dir); found.Hits != 2 || !slices.Equal(found.Bits, want.Bits) {
 			t.Errorf("after %s: %d hits, want 2", name, found.Hits)
-		}
-	}
-}
-
-func TestProcessesCompileTheSameAtOnce(t *testing.T) {
-	if xlatest.Best(t).Kind != backend.CPU {
-		t.Skip("SKIPPED: the cache of programs is XLA:CPU's")
-	}
-	dir := filepath.Join(t.TempDir(), "programs")
-	results := make([]compiledIn, 4)
-	var group sync.WaitGroup
-	for i := range results {
-		group.Go(func() { results[i] = compileWith(t, dir) })
-	}
-	group.Wait()
-	for _, r := range results[1:] {
-		if !slices.Equal(r.Bits, results[0].Bits) {
-			t.Error("results differ")
 		}
 	}
 }

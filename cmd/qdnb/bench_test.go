@@ -9,68 +9,67 @@ import (
 	"example.com/qdnb/xla/backend"
 )
 
-// benchReport runs a benchmark with --json.
-func benchReport(t *testing.T, args ...string) map[string]float64 {
-	t.Helper()
-	stdout, stderr, status := invoke(t, append(append([]string{"bench"}, args...), "--json")...)
-	if status != 0 {
-		t.Fatalf("%v: status %d: %s", args, status, stderr)
-	}
-	var all map[string]any
-	if err := json.Unmarshal([]byte(stdout), &all); err != nil {
-		t.Fatalf("%v in %q", err, stdout)
-	}
-	numbers := map[string]float64{}
-	for key, value := range all {
-		if x, ok := value.(float64); ok {
-			numbers[key] = x
-		}
-	}
-	return numbers
-}
-
-func TestBenchInsertion(t *testing.T) {
-	r := benchReport(t, "insertion", "--batch", "20", "--better", "6", "--repeats", "2")
-	if r["best_s"] <= 0 || r["entered"] < 1 || r["entered"] > 6 || r["params"] != 90376 {
-		t.Errorf("insertion of 6 of 20: %v", r)
-	}
-	if _, stderr, status := invoke(t, "bench", "insertion", "--batch", "3", "--better",
-		"4"); status == 0 || !strings.Contains(stderr, "not 3 and 4") {
-		t.Errorf("4 better candidates in a batch of 3: status %d, %s", status, stderr)
-	}
-}
-
-func TestBenchAdaptation(t *testing.T) {
-	r := benchReport(t, "adaptation", "--env", "walker-uni", "--policies", "3", "--episodes", "2",
-		"--values", "2", "--steps", "4", "--repeats", "1")
-	if r["best_s"] <= 0 || r["whole_s"] < r["best_s"] || r["batch"] != 6 || r["env_steps_per_s"] <= 0 {
-		t.Errorf("adaptation of 3 policies: %v", r)
-	}
-	for want, args := range map[string][]string{
-		"not 21":    {"--values", "21"},
-		"not 0 and": {"--env", "walker-uni", "--policies", "0"},
-		"and 0":     {"--env", "walker-uni", "--policies", "1", "--episodes", "0"},
-		"pointmaze": {"--env", "pointmaze"},
+func TestBench(t *testing.T) {
+	fast := xlatest.Best(t).Kind != backend.Go && !testing.Short()
+	for _, c := range []struct {
+		args     string
+		positive string         // names of numbers
+		want     map[string]any // other values
+	}{
+		{"generation --warmup 1 --generations 2 --set batch=16 --set cells=32 --set cvt_samples=500 " +
+			"--set hidden=[8,8] --set episode_length=20", "generation_s", nil},
+		{"rollout --env walker-uni --batch 5 --steps 3 --repeats 1 --backend go",
+			"best_s env_steps_per_s compile_seconds memory_bytes",
+			map[string]any{"env": "walker-uni", "batch": 5., "steps": 3., "backend": "go"}},
+		{"insertion --batch 20 --better 6 --repeats 2", "best_s entered", map[string]any{"params": 90376.}},
+		{"adaptation --env walker-uni --policies 3 --episodes 2 --values 2 --steps 4 --repeats 1",
+			"best_s whole_s env_steps_per_s", map[string]any{"batch": 6.}},
+		{"ceilings", "products_gflops arithmetic_gflops cache_gbs memory_gbs", nil},
 	} {
-		if _, stderr, status := invoke(t, append([]string{"bench", "adaptation"},
-			args...)...); status == 0 || !strings.Contains(stderr, want) {
-			t.Errorf("%v: status %d, %s", args, status, stderr)
+		if c.args == "ceilings" && !fast { // they take some seconds, on XLA
+			continue
+		}
+		var found map[string]any
+		answer(t, &found, append(append([]string{"bench"}, strings.Fields(c.args)...), "--json")...)
+		for _, name := range strings.Fields(c.positive) {
+			if x, ok := found[name].(float64); !ok || x <= 0 {
+				t.Errorf("%s: %s is %v", c.args, name, found[name])
+			}
+		}
+		for name, want := range c.want {
+			if found[name] != want {
+				t.Errorf("%s: %s is %v, want %v", c.args, name, found[name], want)
+			}
 		}
 	}
 }
 
-func TestBenchCeilings(t *testing.T) {
-	if _, stderr, status := invoke(t, "bench", "ceilings", "--backend",
-		"go"); status == 0 || !strings.Contains(stderr, "plugin") {
-		t.Errorf("ceilings of the Go backend: status %d, %s", status, stderr)
-	}
-	if p := xlatest.Best(t); p.Kind == backend.Go || testing.Short() {
-		t.Skip("SKIPPED: ceilings take some seconds, on XLA")
-	}
-	r := benchReport(t, "ceilings")
-	for _, rate := range []string{"products_gflops", "arithmetic_gflops", "cache_gbs", "memory_gbs"} {
-		if r[rate] <= 0 {
-			t.Errorf("%s is %v", rate, r[rate])
+func TestMistakesOfBench(t *testing.T) {
+	for args, want := range map[string]string{
+		"rollout --env pointmaze --batch 0":                     "at least 1 policy",
+		"rollout --env ant-umi":                                 `did you mean "ant-uni"?`,
+		"rollout":                                               "missing flags: --env",
+		"rollout --env pointmaze --steps 0":                     "needs at least 1 policy, 1 st",
+		"insertion --batch 3 --better 4":                        "not 3 and 4",
+		"adaptation --values 21":                                "not 21",
+		"adaptation --env walker-uni --policies 0":              "not 0 and",
+		"adaptation --env walker-uni --policies 1 --episodes 0": "and 0",
+		"adaptation --env pointmaze":                            "pointmaze",
+		"ceilings":                                              "plugin",
+	} {
+		_, stderr, status := invoke(t, append([]string{"bench"},
+			strings.Fields(args+" --backend go")...)...)
+		if status == 0 || !strings.Contains(stderr, want) ||
+			strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
+			t.Errorf("bench %s: status %d, %q, want %q", args, status, stderr, want)
 		}
+	}
+}
+
+// The numbers can be read without --json, too.
+func TestBenchInLines(t *testing.T) {
+	stdout, _, _ := invoke(t, "bench", "insertion", "--batch", "2", "--better", "1", "--repeats", "1")
+	if !json.Valid([]byte(stdout)) || strings.Count(stdout, "\n") < 5 {
+		t.Errorf("%s", stdout)
 	}
 }

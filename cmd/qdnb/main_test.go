@@ -315,54 +315,6 @@ func TestDoctorAndVerify(t *testing.T) {
 	}
 }
 
-func TestBenchGeneration(t *testing.T) {
-	stdout, stderr, status := invoke(t, "bench", "generation", "--json", "--warmup", "1",
-		"--generations", "2", "--set", "batch=16",
-		"--set", "cells=32", "--set", "cvt_samples=500", "--set", "hidden=[8,8]", "--set",
-		"episode_length=20")
-	var timing map[string]any
-	if err := json.Unmarshal([]byte(stdout),
-		&timing); err != nil || status != 0 || timing["generation_s"].(float64) <= 0 {
-		t.Errorf("bench: status %d, %v, %s%s", status, err, stdout, stderr)
-	}
-}
-
-func TestBenchRollout(t *testing.T) {
-	stdout, stderr, status := invoke(t, "bench", "rollout", "--env", "walker-uni", "--batch", "5",
-		"--steps", "3", "--repeats", "1", "--backend", "go", "--json")
-	if status != 0 {
-		t.Fatalf("status %d: %s", status, stderr)
-	}
-	var result map[string]any
-	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
-		t.Fatalf("%v in %q", err, stdout)
-	}
-	for key, want := range map[string]any{"env": "walker-uni", "batch": 5.0, "steps": 3.0,
-		"backend": "go"} {
-		if result[key] != want {
-			t.Errorf("%s is %v, want %v", key, result[key], want)
-		}
-	}
-	for _, key := range []string{"best_s", "env_steps_per_s", "compile_seconds", "memory_bytes"} {
-		if value, ok := result[key].(float64); !ok || value <= 0 {
-			t.Errorf("%s is %v", key, result[key])
-		}
-	}
-	for want, args := range map[string][]string{
-		"at least 1 policy":             {"--env", "pointmaze", "--batch", "0"},
-		`did you mean "ant-uni"?`:       {"--env", "ant-umi"},
-		"missing flags: --env":          {},
-		"needs at least 1 policy, 1 st": {"--env", "pointmaze", "--steps", "0"},
-	} {
-		_, stderr, status := invoke(t, append([]string{"bench", "rollout", "--backend", "go"},
-			args...)...)
-		if status == 0 || !strings.Contains(stderr, want) || strings.Count(strings.TrimSpace(stderr),
-			"\n") != 0 {
-			t.Errorf("bench rollout %v: status %d, %q, want %q", args, status, stderr, want)
-		}
-	}
-}
-
 func TestTrainFreshSetsTheOldRunAside(t *testing.T) {
 	root := t.TempDir()
 	train := append([]string{"train", "-q", "--runs", root, "--backend", "go", "--generations", "2"},

@@ -116,19 +116,6 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 	}
 }
 
-func TestSweepPlansAreOfTheirOptions(t *testing.T) {
-	stdout, stderr, status := invoke(t, "sweep", "plan", "--experiment", "adaptation", "--scale",
-		"small", "--seeds", "2", "--envs", "ant-maze,walker-uni",
-		"--algorithms", "aurora,smerl-dads")
-	if status != 0 {
-		t.Fatal(stderr)
-	}
-	lines, err := sweep.Read(strings.NewReader(stdout), "plan")
-	if err != nil || len(lines) != 2*2*(2+1+2) {
-		t.Errorf("%d lines, %v", len(lines), err)
-	}
-}
-
 func TestSweepMistakesAreOneLine(t *testing.T) {
 	plan, _ := writePlan(t, 2, 1)
 	whole := must.Get(os.ReadFile(plan))

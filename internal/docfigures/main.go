@@ -1,21 +1,22 @@
 // Command docfigures draws the figures of the pages in docs, from measurements, tables of the pages,
-// shipped runs and short runs (`make docs-figures`). It runs at the root of the checkout.
+// shipped runs and short runs (`make docs-figures`). It runs at the root of the checkout, where
+// build/qdnb is.
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
-// pages are the figures by file below docs.
+// pages are the figures by file below docs. Functions that train use the folder for their runs.
 var pages = []struct {
 	file string
-	draw func(program) (*figures.Figure, error)
+	draw func(ctx context.Context, folder string) (*figures.Figure, error)
 }{
 	{"performance.png", performance},
 	{"adaptation.png", adaptation},
@@ -25,24 +26,20 @@ var pages = []struct {
 }
 
 func main() {
-	if err := draw(); err != nil {
+	if err := draw(nb.Interruptible()); err != nil {
 		fmt.Fprintln(os.Stderr, "docfigures:", err)
 		os.Exit(1)
 	}
 }
 
-func draw() error {
+func draw(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "docfigures")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	p := program{nb.Interruptible(), filepath.Join(folder, "qdnb"), folder}
-	if err := exec.CommandContext(p.ctx, "go", "build", "-o", p.path, "./cmd/qdnb").Run(); err != nil {
-		return err
-	}
 	for _, page := range pages {
-		figure, err := page.draw(p)
+		figure, err := page.draw(ctx, folder)
 		if err == nil {
 			err = figure.Save(filepath.Join("docs", page.file))
 		}

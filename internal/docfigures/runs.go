@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"image/color"
@@ -13,58 +12,10 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 )
-
-// program starts qdnb.
-type program struct {
-	ctx    context.Context
-	path   string
-	folder string // of runs
-}
-
-// command returns a command of qdnb that writes to standard error.
-func (p program) command(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(p.ctx, p.path, args...)
-	cmd.Stderr = os.Stderr
-	return cmd
-}
-
-// train trains a run in a folder and returns it.
-func (p program) train(name string, args ...string) (*runs.Run, error) {
-	folder := filepath.Join(p.folder, name)
-	args = append([]string{"train", "--quiet", "--runs", folder}, args...)
-	if err := p.command(args...).Run(); err != nil {
-		return nil, err
-	}
-	return only(folder)
-}
-
-// only opens the only run of a folder.
-func only(folder string) (*runs.Run, error) {
-	found, _, err := runs.Find(folder, "*")
-	if err == nil && len(found) != 1 {
-		err = fmt.Errorf("%d runs in %s, want 1", len(found), folder)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return found[0], nil
-}
-
-// same returns an error unless the files of two runs have the same bytes.
-func same(a, b *runs.Run, file string) error {
-	one, err := os.ReadFile(filepath.Join(a.Dir, file))
-	if err != nil {
-		return err
-	}
-	other, err := os.ReadFile(filepath.Join(b.Dir, file))
-	if err == nil && !bytes.Equal(one, other) {
-		err = fmt.Errorf("the files %s of %s and %s differ", file, a.Dir, b.Dir)
-	}
-	return err
-}
 
 // curve returns a column of a run's metrics over generations.
 func curve(run *runs.Run, name, column string, style figures.Style) (figures.Series, error) {
@@ -92,73 +43,54 @@ var (
 	dotted = []vg.Length{1, 2}
 )
 
-// determinism draws the QD scores of the runs in "Effect on training" of docs/reliability.md. It
-// trains one of them twice and fails if the second one has other bytes.
-func determinism(p program) (*figures.Figure, error) {
-	var panels []figures.Panel
-	for _, task := range []struct {
-		env      string
-		settings []string
-	}{
-		{"pointmaze", []string{"batch=64", "hidden=[32,32]", "cells=128", "cvt_samples=5000"}},
-		{"walker-uni", []string{"batch=32", "hidden=[16,16]", "cells=128", "cvt_samples=5000",
-			"episode_length=100"}},
-	} {
-		panel := figures.Panel{Title: task.env, XLabel: "generation", YLabel: "QD score"}
-		var first *runs.Run
-		for i, b := range []struct {
-			backend string
-			dashes  []vg.Length
-		}{{"cpu", nil}, {"go", dashed}, {"cpu", nil}} {
+// determinism draws the QD scores of the runs in "Effect on training" of docs/reliability.md.
+func determinism(ctx context.Context, folder string) (*figures.Figure, error) {
+	panels := []figures.Panel{{Title: "pointmaze"}, {Title: "walker-uni"}}
+	settings := [][]string{
+		{"batch=64", "hidden=[32,32]", "cells=128", "cvt_samples=5000"},
+		{"batch=32", "hidden=[16,16]", "cells=128", "cvt_samples=5000", "episode_length=100"},
+	}
+	for i := range panels {
+		panel := &panels[i]
+		panel.XLabel, panel.YLabel = "generation", "QD score"
+		for k, backend := range []string{"cpu", "go"} {
+			dashes := [][]vg.Length{nil, dashed}[k]
 			for seed, c := range []color.NRGBA{blue, orange, green} {
-				args := []string{"--algorithm", "map-elites", "--env", task.env, "--generations", "40",
-					"--backend", b.backend, "--seed", fmt.Sprint(seed)}
-				for _, setting := range task.settings {
-					args = append(args, "--set", setting)
-				}
-				run, err := p.train(fmt.Sprint(task.env, i, seed), args...)
+				run, err := qdnb.Train(ctx, qdnb.Spec{Algorithm: "map-elites", Env: panel.Title,
+					Seed: int64(seed), Budget: qdnb.Generations(40), Tune: runs.Assign(settings[i]...),
+					Runs: filepath.Join(folder, backend), Backend: backend, Quiet: true})
 				if err != nil {
 					return nil, err
 				}
-				if i == 2 { // the first run again
-					if err := same(first, run, "repertoire.npz"); err != nil {
-						return nil, err
-					}
-					break
-				}
-				if first == nil {
-					first = run
-				}
 				line, err := curve(run, fmt.Sprintf("seed %d, %s", seed, run.Status.Backend), "qd_score",
-					figures.Style{Color: c, Dashes: b.dashes})
+					figures.Style{Color: c, Dashes: dashes})
 				if err != nil {
 					return nil, err
 				}
 				panel.Series = append(panel.Series, line)
 			}
 		}
-		panels = append(panels, panel)
 	}
 	return figures.Curves(panels, 2)
 }
 
 // faults draws the metrics of a run that is killed at random times, on top of those of an
-// undisturbed one. It fails if the two have other bytes.
-func faults(p program) (*figures.Figure, error) {
-	args := []string{"--algorithm", "map-elites", "--env", "pointmaze", "--generations", "400",
-		"--backend", "go", "--set", "batch=16", "--set", "hidden=[16,16]", "--set", "cells=128",
-		"--set", "cvt_samples=5000", "--set", "episode_length=100"}
+// undisturbed one.
+func faults(ctx context.Context, folder string) (*figures.Figure, error) {
+	spec := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Budget: qdnb.Generations(400),
+		Runs: filepath.Join(folder, "undisturbed"), Backend: "go", Quiet: true,
+		Tune: runs.Assign("batch=16", "hidden=[16,16]", "cells=128", "cvt_samples=5000",
+			"episode_length=100")}
 	begin := time.Now()
-	undisturbed, err := p.train("undisturbed", args...)
+	undisturbed, err := qdnb.Train(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	took := time.Since(begin)
-	killed, kills, err := p.killed("killed", took, args...)
+	killed, kills, err := trainKilled(ctx, filepath.Join(folder, "killed"), time.Since(begin),
+		"--algorithm", spec.Algorithm, "--env", spec.Env, "--generations", "400", "--backend", "go",
+		"--set", "batch=16", "--set", "hidden=[16,16]", "--set", "cells=128",
+		"--set", "cvt_samples=5000", "--set", "episode_length=100")
 	if err != nil {
-		return nil, err
-	}
-	if err := same(undisturbed, killed, "repertoire.npz"); err != nil {
 		return nil, err
 	}
 	var panels []figures.Panel
@@ -187,28 +119,25 @@ func faults(p program) (*figures.Figure, error) {
 	return figures.Curves(panels, 2)
 }
 
-// killed trains a run whose processes it kills until one finishes. It returns the generations from
-// which they resumed. took is the time of an undisturbed run.
-func (p program) killed(name string, took time.Duration,
+// trainKilled trains a run whose processes it kills until one finishes. It returns the generations
+// from which they resumed. took is the time of an undisturbed run.
+func trainKilled(ctx context.Context, folder string, took time.Duration,
 	args ...string) (run *runs.Run, kills []float64, err error) {
-	folder := filepath.Join(p.folder, name)
-	args = append([]string{"train", "--quiet", "--runs", folder}, args...)
 	for {
-		cmd := p.command(args...)
-		cmd.Env = append(os.Environ(), "QDNB_CHECKPOINT_EVERY=10ms")
-		if err := cmd.Start(); err != nil {
+		limited, cancel := context.WithTimeout(ctx, took/4+rand.N(took/4))
+		cmd := exec.CommandContext(limited, "build/qdnb",
+			append([]string{"train", "--quiet", "--runs", folder}, args...)...)
+		cmd.Stderr, cmd.Env = os.Stderr, append(os.Environ(), "QDNB_CHECKPOINT_EVERY=10ms")
+		err := cmd.Run()
+		cancel()
+		if ctx.Err() != nil || cmd.ProcessState == nil || cmd.ProcessState.ExitCode() > 0 {
 			return nil, nil, err
 		}
-		timer := time.AfterFunc(took/4+rand.N(took/4), func() { _ = cmd.Process.Kill() })
-		err := cmd.Wait()
-		timer.Stop()
-		if cmd.ProcessState.ExitCode() > 0 {
-			return nil, nil, err
-		}
-		if run, err = only(folder); err != nil {
+		found, _, err := runs.Find(folder, "*")
+		if err != nil || len(found) == 0 {
 			continue // killed before its first checkpoint
 		}
-		if run.Status.Finished {
+		if run = found[0]; run.Status.Finished {
 			return run, kills, nil
 		}
 		kills = append(kills, float64(run.Status.Generation))

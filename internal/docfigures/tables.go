@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"fmt"
 	"math"
@@ -17,7 +18,7 @@ import (
 
 // performance draws the ratios of docs/performance.csv: dots are medians, bars all rounds. Of a
 // case measured on several machines it draws the last.
-func performance(program) (*figures.Figure, error) {
+func performance(context.Context, string) (*figures.Figure, error) {
 	file, err := os.Open("docs/performance.csv")
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func performance(program) (*figures.Figure, error) {
 }
 
 // adaptation draws figure 4 of the paper from the shipped runs.
-func adaptation(program) (*figures.Figure, error) {
+func adaptation(context.Context, string) (*figures.Figure, error) {
 	data, err := paper.Open("notebooks/results")
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func adaptation(program) (*figures.Figure, error) {
 
 // verified draws the worst differences of single steps from the golden files, on two backends. A
 // ring is an array, a dot the worst one of an environment.
-func verified(p program) (*figures.Figure, error) {
+func verified(ctx context.Context, _ string) (*figures.Figure, error) {
 	files, err := filepath.Glob("envs/testdata/onestep_*.npz")
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func verified(p program) (*figures.Figure, error) {
 	}
 	var panels []figures.IntervalPanel
 	for _, backend := range []string{"cpu", "go"} {
-		platform, err := xla.Open(p.ctx, backend)
+		platform, err := xla.Open(ctx, backend)
 		if err != nil {
 			return nil, err
 		}

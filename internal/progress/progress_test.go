@@ -188,18 +188,6 @@ func TestBarTakesAnything(t *testing.T) {
 	}
 }
 
-func TestShortTime(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0s", 41400 * time.Millisecond: "41s", 59600 * time.Millisecond: "1m00s",
-		185 * time.Second:  "3m05s",
-		7620 * time.Second: "2h07m", 1000 * 24 * time.Hour: "a long time",
-	} {
-		if got := shortTime(d); got != want {
-			t.Errorf("%v is %s, want %s", d, got, want)
-		}
-	}
-}
-
 // Standard output is reserved for results.
 func TestBarsLeaveStdoutAlone(t *testing.T) {
 	out, err := os.CreateTemp(t.TempDir(), "stdout")
@@ -216,13 +204,4 @@ func TestBarsLeaveStdoutAlone(t *testing.T) {
 	if info, err := out.Stat(); err != nil || info.Size() != 0 {
 		t.Errorf("%d bytes went to stdout, %v", info.Size(), err)
 	}
-}
-
-func ExampleBar() {
-	bar := NewBar("map-elites pointmaze", true) // true: quiet
-	for generation := 1; generation <= 100; generation++ {
-		bar.Update(float64(generation)/100, "QD score 2.51e5")
-	}
-	bar.Done("100 generations")
-	// Output:
 }

@@ -349,21 +349,3 @@ func TestAutoencoderTrainingOfOneBatch(t *testing.T) {
 		}
 	})
 }
-
-// 100 epochs on an archive of 1024 sequences, as AURORA trains: 800 steps of Adam.
-func BenchmarkAutoencoderTraining(b *testing.B) {
-	for _, form := range []nn.Autoencoder{{Features: 25, Hidden: 5, Steps: 25},
-		{Features: 2, Hidden: 5, Steps: 50}} {
-		b.Run(fmt.Sprintf("1024x%dx%d", form.Steps, form.Features), func(b *testing.B) {
-			const slots = 1024
-			x, filled := archive(form, slots, 0)
-			program := compileTraining(b, xlatest.Best(b), nn.NewAutoencoderTraining(), form, slots)
-			defer program.Free()
-			b.ResetTimer()
-			for b.Loop() {
-				train(b, program, form, 1, x, filled, 100)
-			}
-			b.ReportMetric(program.CompileTime.Seconds(), "compile-s")
-		})
-	}
-}

@@ -119,40 +119,6 @@ func TestGoldenLSTM(t *testing.T) {
 	})
 }
 
-// Cells of other sizes agree with the equations in float64, even where the gates saturate.
-func TestLSTMOracle(t *testing.T) {
-	const batch, length = 3, 4
-	for _, form := range []nn.LSTM{{Inputs: 4, Hidden: 7}, {Inputs: 9, Hidden: 2}} {
-		row, x := numbers(form.Params(), 1.5), numbers(length*form.Inputs*batch, 3)
-		for i := range x {
-			if i%17 == 0 {
-				x[i] *= 300
-			}
-		}
-		oracle := newLSTMOracle(form, row)
-		var wantC, wantH = make([]float32, form.Hidden*batch), make([]float32, form.Hidden*batch)
-		for b := range batch {
-			c, h := make([]float64, form.Hidden), make([]float64, form.Hidden)
-			for t := range length {
-				input := make([]float64, form.Inputs)
-				for k := range input {
-					input[k] = x[(t*form.Inputs+k)*batch+b]
-				}
-				oracle.step(input, c, h)
-			}
-			for j := range c {
-				wantC[j*batch+b], wantH[j*batch+b] = float32(c[j]), float32(h[j])
-			}
-		}
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-			out := xlatest.Run(t, p, steps(form), xlatest.Tensor(float32s(row), len(row)),
-				xlatest.Tensor(float32s(x), length, form.Inputs, batch))
-			xlatest.Close(t, "c", xlatest.Flat[float32](t, out[0]), wantC, 2e-5)
-			xlatest.Close(t, "h", xlatest.Flat[float32](t, out[1]), wantH, 2e-5)
-		})
-	}
-}
-
 // The distributions of the initial parameters, see also TestGoldenAutoencoderInit.
 func TestLSTMInit(t *testing.T) {
 	form := nn.LSTM{Inputs: 2, Hidden: 5}

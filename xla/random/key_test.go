@@ -2,8 +2,6 @@ package random_test
 
 import (
 	"math"
-	"math/bits"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -212,40 +210,4 @@ func TestWordsAreTheHashesOfTheirIndex(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A flipped bit of the index, or of the hash of a stream's name, flips each bit of the word with a
-// probability of 1/2 +- 1.5 %. The exception is SplitMix's step, whose highest bits do not reach
-// the even words.
-func TestHashesAvalanche(t *testing.T) {
-	const samples = 1 << 17
-	for name, hash := range hashes {
-		rng := rand.New(rand.NewPCG(1, 2))
-		flips := make([][32]int, 96) // of the index, first and second
-		if name == "SplitMixBits" {
-			flips = flips[:64]
-		}
-		for range samples {
-			input := [3]uint32{rng.Uint32(), rng.Uint32(), rng.Uint32()}
-			word := hash.plain(input[1], input[2], input[0])
-			for in := range flips {
-				other := input
-				other[in/32] ^= 1 << (in % 32)
-				for changed := word ^ hash.plain(other[1], other[2],
-					other[0]); changed != 0; changed &= changed - 1 {
-					flips[in][bits.TrailingZeros32(changed)]++
-				}
-			}
-		}
-		worst := 0.0
-		for in := range flips {
-			for _, n := range flips[in] {
-				worst = max(worst, math.Abs(float64(n)/samples-0.5))
-			}
-		}
-		t.Logf("%s: the probability of a flip is off by at most %.3f %%", name, 100*worst)
-		if worst > 0.015 {
-			t.Errorf("%s: the probability of a flip is off by %.3f %%", name, 100*worst)
-		}
-	}
 }
