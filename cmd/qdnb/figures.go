@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +15,7 @@ import (
 )
 
 type figuresCmd struct {
-	In         string   `placeholder:"DIR"`
+	inFlag
 	Out        string   `default:"figures" placeholder:"DIR"`
 	Experiment []string `placeholder:"NAME"`
 	Only       []string `placeholder:"ID"`
@@ -54,9 +53,7 @@ func (c *figuresCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	for _, problem := range data.Problems {
-		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(problem))
-	}
+	report(data.Problems)
 	if err := makeFolder(c.Out); err != nil {
 		return err
 	}
@@ -111,14 +108,14 @@ func (c *figuresCmd) items() ([]paper.Item, error) {
 
 // data opens the experiments folder. The folder may be missing if no item needs runs.
 func (c *figuresCmd) data(items []paper.Item) (*paper.Data, error) {
-	dir := cmp.Or(c.In, paper.Folder())
+	dir := c.folder()
 	needed := slices.ContainsFunc(items,
 		func(item paper.Item) bool { return len(item.Experiments) > 0 })
 	_, err := os.Stat(filepath.Join(dir, paper.PlanFile))
 	if !needed && errors.Is(err, fs.ErrNotExist) {
 		return &paper.Data{Tables: new(results.Tables), Dir: dir}, nil
 	}
-	return paper.Open(dir)
+	return c.open()
 }
 
 // make writes the files of an item and returns their paths.

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/backend"
 )
@@ -17,6 +19,22 @@ type runsFlag struct {
 }
 
 func (f runsFlag) folder() string { return cmp.Or(f.Runs, runs.Folder()) }
+
+// inFlag is shared by all commands that read an experiments folder, which has plan.jsonl and runs.
+type inFlag struct {
+	In string `placeholder:"DIR"`
+}
+
+func (f inFlag) folder() string { return cmp.Or(f.In, paper.Folder()) }
+
+func (f inFlag) open() (*paper.Data, error) { return paper.Open(f.folder()) }
+
+// report prints problems of single runs, which do not fail a command.
+func report(problems []error) {
+	for _, problem := range problems {
+		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(problem))
+	}
+}
 
 // backendFlag is shared by all commands that compute.
 type backendFlag struct {

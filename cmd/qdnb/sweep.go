@@ -266,9 +266,7 @@ func writeResults(root string, lines []sweep.Line, dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, problem := range tables.Problems {
-		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(problem))
-	}
+	report(tables.Problems)
 	if tables.Complete+tables.Incomplete == 0 { // the tables would be empty
 		return fmt.Errorf("no run of the plan has started in %s: give --runs the folder of its runs",
 			root)

@@ -8,30 +8,35 @@ import (
 	"example.com/qdnb/qdnb/plot/tables"
 )
 
-// Claims returns a table of the paper's claims and their verdicts on these runs. It includes the
-// claims of package claims with the given IDs, and those whose IDs start with a given ID and a
-// hyphen ("sensitivity" selects "sensitivity-median" and so on). Without IDs it includes all
-// claims.
+// Claims returns a table of the paper's headline statements, the evidence of these runs and, where
+// the evidence carries one, a verdict; a note says why the others have none. It includes the claims
+// of package claims with the given IDs, and those whose IDs start with a given ID and a hyphen
+// ("adaptation" selects "adaptation-small" and so on). Without IDs it includes all claims.
 func Claims(data *Data, ids ...string) (*tables.Table, error) {
 	if data == nil || data.Tables == nil {
 		return nil, errNoData
 	}
-	t := &tables.Table{Caption: "The paper's claims, checked against these runs",
-		Header: []string{"claim", "verdict", "evidence", "seeds"}}
+	t := &tables.Table{Caption: "The paper's statements, and the evidence of these runs",
+		Header: []string{"statement", "verdict", "evidence: medians (± standard deviation)", "compared",
+			"seeds"}}
 	used := map[string]bool{}
-	for _, claim := range claims.All() {
+	var undecided []string
+	for _, r := range claims.Check(data.Tables) {
 		wanted := len(ids) == 0
 		for _, id := range ids {
-			if claim.ID == id || strings.HasPrefix(claim.ID, id+"-") {
+			if r.ID == id || strings.HasPrefix(r.ID, id+"-") {
 				wanted, used[id] = true, true
 			}
 		}
 		if !wanted {
 			continue
 		}
-		r := claim.Check(data.Tables)
-		row := tables.Row(r.Claim, string(r.Verdict), r.Evidence, seedsOf(r))
-		row[1].Bold = r.Verdict == claims.Holds || r.Verdict == claims.HoldsNot
+		row := tables.Row(fmt.Sprintf("%s (%s)", r.Claim, r.Where), string(r.Verdict), r.Evidence, r.Scope,
+			r.Seeds())
+		if row[1].Bold = r.Verdict != claims.Undecided; !row[1].Bold {
+			row[1].Text = none
+			undecided = append(undecided, r.ID+": "+r.Reason)
+		}
 		t.Rows = append(t.Rows, row)
 	}
 	for _, id := range ids {
@@ -39,13 +44,8 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 			return nil, fmt.Errorf("unknown claim %q: `qdnb claims` lists the IDs", id)
 		}
 	}
-	return t, nil
-}
-
-// seedsOf formats the number of seeds a claim was checked with.
-func seedsOf(r claims.Result) string {
-	if r.MinSeeds == r.MaxSeeds {
-		return fmt.Sprint(r.MaxSeeds)
+	if len(undecided) > 0 {
+		t.Notes = []string{"No verdict: " + strings.Join(undecided, "; ") + "."}
 	}
-	return fmt.Sprintf("%d to %d", r.MinSeeds, r.MaxSeeds)
+	return t, nil
 }

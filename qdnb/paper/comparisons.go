@@ -54,7 +54,7 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 		for _, pair := range pairs {
 			row := tables.Row(figures.MethodName(pair[0]) + " : " + figures.MethodName(pair[1]))
 			for _, env := range envs {
-				row = append(row, comparison(data.Scores(pair[0], env, metric.of),
+				row = append(row, effect(data.Scores(pair[0], env, metric.of),
 					data.Scores(pair[1], env, metric.of)))
 			}
 			part.Rows = append(part.Rows, row)
@@ -72,7 +72,7 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 	return table, nil
 }
 
-func comparison(x, y []float64) tables.Entry {
+func effect(x, y []float64) tables.Entry {
 	if len(x) == 0 || len(y) == 0 {
 		return tables.Entry{}
 	}

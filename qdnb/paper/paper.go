@@ -68,8 +68,7 @@ func ships(dir string, needs []string) bool {
 	return err != nil || slices.ContainsFunc(needs, func(need string) bool {
 		item, err := Find(need)
 		if err != nil {
-			return slices.ContainsFunc(data.Lines,
-				func(l sweep.Line) bool { return l.Experiment == need })
+			return len(data.linesOf(need)) > 0
 		}
 		_, err = item.Draw(data)
 		return !errors.As(err, new(notShipped))
@@ -117,41 +116,48 @@ type Data struct {
 }
 
 // Open reads an experiments folder. Runs that are incomplete or unreadable are left out of figures
-// and counted in Tables. A shipped folder must be complete: it is an error, which names the file,
-// if one is missing or differs from the folder's checksums.
+// and counted in Tables.
 func Open(dir string) (*Data, error) {
 	path := filepath.Join(dir, PlanFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !Shipped(dir) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no %s: make the runs with experiments.Prepare in a notebook, or "+
 			"`make experiments`", dir, PlanFile)
 	}
-	return OpenPlan(path)
+	d := &Data{Dir: dir}
+	if Shipped(dir) {
+		d.About = new(About)
+		text, err := os.ReadFile(filepath.Join(dir, aboutFile))
+		if err == nil {
+			err = runs.Decode(text, d.About)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, aboutFile), err)
+		}
+	}
+	var err error
+	if d.Lines, err = sweep.ReadFile(path); err != nil {
+		return nil, err
+	}
+	d.Tables, err = results.Collect(filepath.Join(dir, RunsFolder), d.Lines)
+	return d, err
 }
 
-// OpenPlan reads the runs of a plan from the folder runs next to it, as Open does.
-func OpenPlan(path string) (*Data, error) {
-	dir := filepath.Dir(path)
-	var about *About
-	if Shipped(dir) {
-		var err error
-		if about, err = verify(dir); err != nil {
-			return nil, err
+// Name is the scale of shipped runs, and the last part of the path of another folder.
+func (d *Data) Name() string {
+	if d.About != nil {
+		return d.About.Scale
+	}
+	return filepath.Base(d.Dir)
+}
+
+// linesOf returns the lines of an experiment.
+func (d *Data) linesOf(experiment string) (lines []sweep.Line) {
+	for _, line := range d.Lines {
+		if line.Experiment == experiment {
+			lines = append(lines, line)
 		}
 	}
-	lines, err := sweep.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	t, err := results.Collect(filepath.Join(dir, RunsFolder), lines)
-	if err != nil {
-		return nil, err
-	}
-	if about != nil {
-		if err := checkComplete(dir, t); err != nil {
-			return nil, err
-		}
-	}
-	return &Data{Tables: t, Dir: dir, Lines: lines, About: about}, nil
+	return lines
 }
 
 // errNoData is returned by functions called without data.
@@ -161,3 +167,13 @@ var errNoData = errors.New("there are no runs: open an experiments folder with p
 func (d *Data) Run(name string) (*runs.Run, error) {
 	return runs.Open(filepath.Join(d.Dir, RunsFolder, name))
 }
+
+// notShipped is the error of a figure or table without runs in a shipped folder. Notebooks print it
+// in place of the figure; see package nb.
+type notShipped struct{ text string }
+
+// Error implements error.
+func (e notShipped) Error() string { return e.text }
+
+// Absent says that an output has nothing to show, which is no failure.
+func (e notShipped) Absent() bool { return true }

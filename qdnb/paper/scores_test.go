@@ -91,48 +91,6 @@ func TestScoreTables(t *testing.T) {
 	}
 }
 
-func TestCompare(t *testing.T) {
-	d := scoresData()
-	table := must.Get(CompareScores(d))
-	want := "environment,method,seeds,max fitness,paper's,difference,QD score,paper's,ratio\n" +
-		"ant-trap,MAP-Elites,3,200,381,-181,453000,453000,1.00\n" +
-		"ant-trap,DADS+REWARD,1,1300,1280,20.0,100000,242000,0.413\n" +
-		"ant-trap,DIAYN,1,246,246,0,58000,58000,1.00\n" +
-		"ant-uni,MAP-Elites,1,400,425,-25.0,900000,908000,0.991\n" +
-		"ant-uni,PGA-MAP-Elites,1,400,1450,-1050,1000000,919000,1.09\n" +
-		"ant-uni,SMERL(DADS),1,10.0,1610,-1600,1000,83000,0.0120\n" +
-		"ant-uni,my-variant,1,5.00,–,–,7.00,–,–\n"
-	if got := table.CSV(); got != want {
-		t.Errorf("%swant\n%s", got, want)
-	}
-	some, err := CompareScores(d, "ant-uni", "pointmaze")
-	if err != nil || len(some.Rows) != 4 || some.Rows[0][0].Text != "ant-uni" {
-		t.Errorf("%v, %v", some, err)
-	}
-	if _, err := CompareScores(d,
-		"pointmaze"); err == nil || err.Error() != "no run on pointmaze is complete; there are "+
-		"runs on ant-trap, ant-uni" {
-		t.Error(err)
-	}
-
-	// Notes mention the misprints.
-	maze := &Data{Tables: &results.Tables{Trained: seededRuns("training", "smerl-diayn", "pointmaze",
-		1, [2]float64{-40, 38_900})}}
-	if table, err := CompareScores(maze); err != nil || table.Rows[0][8].Text != "1.00" || len(
-		table.Notes) != 1 ||
-		!strings.Contains(table.Notes[0], "ten times what table 11 prints") {
-		t.Errorf("%v, %v", table, err)
-	}
-
-	// On ant-uni the paper's order of QD scores is PGA-MAP-Elites, MAP-Elites, SMERL(DADS), as here.
-	// Its order of max fitness is SMERL(DADS), PGA-MAP-Elites, MAP-Elites; here the first is last.
-	if got, want := csvOf(t, CompareOrder, d),
-		"environment,methods,max fitness,QD "+
-			"score\nant-trap,2,–,–\nant-uni,3,-0.50,1.00\nmean,,-0.50,1.00\n"; got != want {
-		t.Errorf("%swant\n%s", got, want)
-	}
-}
-
 func TestScoresOfNothing(t *testing.T) {
 	for name, make := range map[string]func(*Data) (*tables.Table, error){
 		"Scores": Scores, "ScoresWithStd": ScoresWithStd, "Aggregates": Aggregates, "Steps": Steps,

@@ -3,6 +3,11 @@ package paper
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,9 +16,152 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 )
+
+// aboutFile is the file that a shipped folder has beside those of other experiments folders. Its
+// runs are written by shipRun.
+const aboutFile = "about.json"
+
+// shippedFolder is the place of the shipped folder in a checkout.
+var shippedFolder = filepath.Join("notebooks", "results")
+
+// About says where shipped runs come from.
+type About struct {
+	Scale   string `json:"scale"`            // such as "medium"
+	Machine string `json:"machine"`          // that trained the runs
+	Commit  string `json:"commit,omitempty"` // of the program that trained them
+}
+
+// complete sets a missing machine or commit to those that the runs record.
+func (a *About) complete(trained []*runs.Run) error {
+	var machines, commits []string
+	add := func(list *[]string, text string) {
+		if text != "" && !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
+	for _, run := range trained {
+		for _, use := range run.Status.Machines {
+			add(&machines, use.Machine)
+			add(&commits, use.Commit)
+		}
+	}
+	a.Machine = cmp.Or(a.Machine, strings.Join(machines, "; "))
+	a.Commit = cmp.Or(a.Commit, strings.Join(commits, ", "))
+	if a.Machine == "" {
+		return errors.New("the runs do not record their machine: name it with --machine")
+	}
+	return nil
+}
+
+// Shipped reports whether an experiments folder was written by [Ship].
+func Shipped(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, aboutFile))
+	return err == nil
+}
+
+// Shipment is what [Ship] wrote.
+type Shipment struct {
+	Runs, Left int   // runs that were shipped, and lines of the plan that are not complete
+	Bytes      int64 // of all files
+}
+
+// Ship writes the data that figures need from the complete runs of a plan to a folder: the lines of
+// these runs as plan.jsonl, their configurations, statuses, thinned and rounded metrics,
+// repertoires without genotypes, and thinned trajectories of some skills. It replaces a folder that
+// it wrote before, and refuses to replace any other. The same runs give the same bytes.
+func Ship(dir string, lines []sweep.Line, runsFolder string, about About) (Shipment, error) {
+	var s Shipment
+	if _, err := os.Stat(dir); err == nil && !Shipped(dir) {
+		return s, fmt.Errorf("%s exists and holds no shipped runs: choose another folder", dir)
+	}
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return s, err
+	}
+	next, err := os.MkdirTemp(parent, ".shipping-")
+	if err != nil {
+		return s, err
+	}
+	defer os.RemoveAll(next)
+	if err := s.write(next, lines, runsFolder, about); err != nil {
+		return s, err
+	}
+	if err := os.Chmod(next, 0o755); err != nil {
+		return s, err
+	}
+	// dir may be the only copy of its runs: it is removed last.
+	last := next + "-replaced"
+	moved := os.Rename(dir, last)
+	if moved != nil && !errors.Is(moved, fs.ErrNotExist) {
+		return s, moved
+	}
+	err = os.Rename(next, dir)
+	if err != nil && moved == nil {
+		return s, errors.Join(err, os.Rename(last, dir))
+	}
+	return s, errors.Join(err, os.RemoveAll(last))
+}
+
+// write fills an empty folder.
+func (s *Shipment) write(dir string, lines []sweep.Line, runsFolder string, about About) error {
+	var shipped []sweep.Line
+	var trained []*runs.Run
+	done := map[string]bool{}
+	for _, state := range sweep.Inspect(runsFolder, lines) {
+		name := state.Run.Name()
+		if state.Err != nil {
+			return state.Err
+		}
+		if state.Status != sweep.Done {
+			s.Left++
+			continue
+		}
+		shipped = append(shipped, state.Line)
+		if done[name] {
+			continue
+		}
+		done[name] = true
+		run, err := runs.Open(filepath.Join(runsFolder, name))
+		if err != nil {
+			return err
+		}
+		if err := shipRun(run, dir); err != nil {
+			return err
+		}
+		trained = append(trained, run)
+	}
+	if s.Runs = len(done); s.Runs == 0 {
+		return fmt.Errorf("no run of the plan is complete in %s", runsFolder)
+	}
+	if err := atomicfile.Write(filepath.Join(dir, PlanFile),
+		func(w io.Writer) error { return sweep.Write(w, shipped) }); err != nil {
+		return err
+	}
+	if err := about.complete(trained); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(about, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.WriteBytes(filepath.Join(dir, aboutFile), append(text, '\n')); err != nil {
+		return err
+	}
+	return filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			s.Bytes += info.Size()
+		}
+		return err
+	})
+}
 
 // Rows of a shipped metrics.csv: at most evenRows at equal distances, for linear axes, and
 // ratioRows at equal ratios, for logarithmic ones.
@@ -22,16 +170,16 @@ const (
 	ratioRows = 120
 )
 
-// metricsDigits is the number of significant digits in a shipped metrics.csv, enough to tell any
-// two float32 apart.
-const metricsDigits = 9
+// metricsDigits is the number of significant digits in a shipped metrics.csv: more than figures and
+// tables show.
+const metricsDigits = 6
 
-// shipRun writes the data that figures need from a finished run below root: a few tens of kilobytes
-// in a folder with the same files. metrics.csv is thinned and rounded, repertoire.npz has no
-// genotypes, skills.npz no policy, and the snapshots are one file. The same run gives the same
-// bytes.
-func shipRun(run *runs.Run, root string) error {
-	dir := filepath.Join(root, run.Name())
+// shipRun writes the data that figures need from a finished run to a shipped folder: a few tens of
+// kilobytes in a folder with the same files. metrics.csv is thinned and rounded, the repertoire and
+// its snapshots have no genotypes (see [runs.Run.ShipRepertoire]), and skills.npz has no policy. The
+// same run gives the same bytes.
+func shipRun(run *runs.Run, folder string) error {
+	dir := filepath.Join(folder, RunsFolder, run.Name())
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
@@ -59,13 +207,7 @@ func shipRun(run *runs.Run, root string) error {
 		}
 	}
 	if run.HasRepertoire() {
-		final, err := run.RepertoireMap()
-		if err != nil {
-			return err
-		}
-		final.Origins = nil // only evaluations of the policies need them
-		err = cmp.Or(final.Write(filepath.Join(dir, "repertoire.npz")), run.ShipSnapshots(dir, final))
-		if err != nil {
+		if err := run.ShipRepertoire(dir); err != nil {
 			return err
 		}
 	}

@@ -37,12 +37,7 @@ func (d *Data) Summary(experiments ...string) string {
 		write("", line)
 	}
 	for _, experiment := range experiments {
-		var lines []sweep.Line
-		for _, line := range d.Lines {
-			if line.Experiment == experiment {
-				lines = append(lines, line)
-			}
-		}
+		lines := d.linesOf(experiment)
 		if len(lines) == 0 {
 			write("", experiment+": no runs")
 			continue

@@ -216,7 +216,7 @@ func FuzzRepertoire(f *testing.F) {
 		}
 		hostile.Bounded(t, len(data), func() {
 			for _, genotypes := range []bool{false, true} {
-				r, err := readRepertoire(file, "", genotypes)
+				r, err := readRepertoire(file, file, "", genotypes)
 				hostile.Error(t, err)
 				if err != nil {
 					continue

@@ -365,12 +365,24 @@ func int32s(indices []int) []int32 {
 // [cells, params]; optionally genotype_cells [filled], descriptor_min and descriptor_max [dims] and
 // qd_offset [1]. Genotypes are read only if requested; Params is always set.
 func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
+	return readRepertoireFile(path, "", genotypes)
+}
+
+// readRepertoireFile reads a repertoire whose centroids may be in another file.
+func readRepertoireFile(path, centroids string, genotypes bool) (*Repertoire, error) {
 	file, err := npz.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	r, err := readRepertoire(file, "", genotypes)
+	shared := file
+	if !file.Has(centroidsKey) && exists(centroids) {
+		if shared, err = npz.Open(centroids); err != nil {
+			return nil, err
+		}
+		defer shared.Close()
+	}
+	r, err := readRepertoire(file, shared, "", genotypes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -380,8 +392,9 @@ func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 // errNoGenotypes is the error of a file without genotypes when they are requested.
 var errNoGenotypes = errors.New("it has no genotypes")
 
-// readRepertoire reads the arrays of a repertoire, whose names start with a prefix.
-func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoire, error) {
+// readRepertoire reads the arrays of a repertoire, whose names start with a prefix. The centroids may
+// be in another file.
+func readRepertoire(file, shared *npz.Reader, prefix string, genotypes bool) (*Repertoire, error) {
 	r := &Repertoire{}
 	var err error
 	if r.Fitnesses, _, err = floats(file, prefix+fitnessesKey, 1); err != nil {
@@ -392,7 +405,7 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 		return nil, err
 	}
 	r.Dims = shape[1]
-	if r.Centroids, shape, err = floats(file, prefix+centroidsKey, 2); err != nil {
+	if r.Centroids, shape, err = floats(shared, prefix+centroidsKey, 2); err != nil {
 		return nil, err
 	}
 	cells := shape[0]

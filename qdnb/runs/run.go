@@ -146,7 +146,8 @@ func (r *Run) Repertoire() (*Repertoire, error) { return r.repertoire(true) }
 func (r *Run) RepertoireMap() (*Repertoire, error) { return r.repertoire(false) }
 
 func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {
-	repertoire, err := ReadRepertoire(filepath.Join(r.Dir, repertoireFile), genotypes)
+	repertoire, err := readRepertoireFile(filepath.Join(r.Dir, repertoireFile),
+		centroidsPath(r.Dir, r.Config.Env), genotypes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s has no %s yet; finish training first", r.Dir, repertoireFile)

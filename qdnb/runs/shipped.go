@@ -3,6 +3,7 @@ package runs
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -18,9 +19,44 @@ const shippedSuffix = ".npz"
 // memory.
 const maxSnapshots = 1 << 12
 
-// ShipSnapshots writes the snapshots and the corrected repertoires of a run, whose final repertoire
-// is given, to a folder.
-func (r *Run) ShipSnapshots(dir string, final *Repertoire) error {
+// centroidsPath is the file with the centroids that the repertoires of an environment share, in a
+// folder beside that of the runs.
+func centroidsPath(runDir, env string) string {
+	return filepath.Join(filepath.Dir(filepath.Dir(runDir)), "centroids", env+".npz")
+}
+
+// ShipRepertoire writes the final repertoire of a run, its snapshots and its corrected repertoires
+// to the folder of a shipped run. They have no genotypes and no origins. Their centroids are in a
+// file of the environment, unless that has other ones.
+func (r *Run) ShipRepertoire(dir string) error {
+	final, err := r.RepertoireMap()
+	if err != nil {
+		return err
+	}
+	final.Origins = nil // only evaluations of the policies need them
+	arrays := final.arrays()
+	shared := centroidsPath(dir, r.Config.Env)
+	if !exists(shared) {
+		if err := os.MkdirAll(filepath.Dir(shared), 0o777); err != nil {
+			return err
+		}
+		if err := npz.Write(shared, map[string]npz.Array{centroidsKey: arrays[centroidsKey]}); err != nil {
+			return err
+		}
+	}
+	common, err := readFile(shared, func(file *npz.Reader) ([]float32, error) {
+		centroids, _, err := floats(file, centroidsKey, 2)
+		return centroids, err
+	})
+	if err != nil {
+		return err
+	}
+	if slices.Equal(common, final.Centroids) {
+		delete(arrays, centroidsKey)
+	}
+	if err := npz.Write(filepath.Join(dir, repertoireFile), arrays); err != nil {
+		return err
+	}
 	for _, folder := range []string{snapshotsDir, correctedDir} {
 		snapshots, err := r.snapshots(folder)
 		if err == nil && len(snapshots) > 0 {

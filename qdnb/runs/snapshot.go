@@ -64,7 +64,7 @@ func readSnapshot(path string) (s Snapshot, err error) {
 		return s, err
 	}
 	defer file.Close()
-	r, err := readRepertoire(file, "", false)
+	r, err := readRepertoire(file, file, "", false)
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
@@ -136,7 +136,7 @@ func readCheckpointRepertoire(path string) (*Repertoire, error) {
 		if !file.Has(prefix + fitnessesKey) {
 			prefix = ""
 		}
-		return readRepertoire(file, prefix, false)
+		return readRepertoire(file, file, prefix, false)
 	})
 }
 

@@ -1,18 +1,15 @@
-// Package claims checks the paper's claims against the results of runs.
+// Package claims checks the paper's headline statements against the results of runs.
 //
-// A [Claim] is a sentence of the paper with a check, which decides from tables whether it holds and
-// gives one line of evidence. A verdict requires a run of every method on every environment in the
-// claim. These runs need episodes of full length, 1024 cells, a budget that reaches the method's
-// own schedule (see [results.Trained]), and three seeds unless the settings of a grid are the
-// sample. The result includes the number of seeds.
+// A [Claim] is a statement of the paper with a check. Its result always has the evidence: for each
+// comparison the medians over seeds of both sides, their standard deviations, and the share of the
+// paper's environment steps at which they are compared. There is a verdict only where the evidence
+// carries one: training runs are compared at the largest share of the paper's steps that all
+// methods reached on an environment ([results.Tables.EqualShares]), which is 1 at the paper's
+// settings. Skills in adaptation and hierarchical control are those of the end of training, so they
+// give a verdict only if the training runs had equal shares.
 //
-// For comparisons of samples over seeds, the evidence includes Vargha and Delaney's effect size A
-// (the probability that a seed of the first method is better) and P of the two-sided Mann-Whitney
-// test. Medians decide whether a claim holds, as in the paper; P shows how much so few seeds can
-// tell.
-//
-// Where the paper uses words without a number, a constant of this package gives the number, and the
-// evidence or the sentence states it.
+// Where the paper uses words without a number, the sentence or a constant gives the number. Medians
+// decide, as in the paper.
 package claims
 
 import (
@@ -34,140 +31,310 @@ type Verdict string
 const (
 	Holds     Verdict = "holds"
 	HoldsNot  Verdict = "does not hold"
-	NotEnough Verdict = "not enough data"
-	// TooSmall means that all runs exist, but are too small or too few for a verdict.
-	TooSmall Verdict = "n/a at this scale"
+	Undecided Verdict = "no verdict"
 )
-
-// Result is a claim with its verdict and evidence.
-type Result struct {
-	ID       string  `json:"id"`
-	Claim    string  `json:"claim"` // the paper's sentence
-	Where    string  `json:"where"` // location in the paper
-	Verdict  Verdict `json:"verdict"`
-	Evidence string  `json:"evidence"` // one line: numbers, or what is missing
-	// MinSeeds and MaxSeeds are the smallest and largest number of seeds among the methods and
-	// environments of the claim; 0 without runs.
-	MinSeeds int `json:"min_seeds"`
-	MaxSeeds int `json:"max_seeds"`
-}
 
 // Claim is a statement of the paper about its results.
 type Claim struct {
 	ID       string
 	Sentence string
-	Where    string
-	check    func(*data) (holds bool, evidence string)
+	Where    string // in the paper
+	check    func(*check) bool
 }
 
-// Check checks the claim against tables.
-func (c Claim) Check(t *results.Tables) Result {
-	d := &data{t: t}
-	holds, evidence := c.check(d)
-	r := Result{ID: c.ID, Claim: c.Sentence, Where: c.Where, Verdict: HoldsNot, Evidence: evidence,
-		MinSeeds: d.min, MaxSeeds: d.max}
-	if d.min < minSeeds && !d.settings {
-		d.tooSmall("", fmt.Sprintf("fewer than %d seeds", minSeeds))
-	}
-	switch {
-	case len(d.missing) > 0:
-		r.Verdict, r.Evidence = NotEnough, "needs "+some(d.missing, 4)
-	case len(d.reasons) > 0:
-		r.Verdict, r.Evidence = TooSmall, d.why()
-	case holds:
-		r.Verdict = Holds
-	}
-	r.Evidence = figures.NameMethods(r.Evidence)
-	return r
+// Result is a claim with its verdict and evidence.
+type Result struct {
+	ID       string  `json:"id"`
+	Claim    string  `json:"claim"`
+	Where    string  `json:"where"`
+	Verdict  Verdict `json:"verdict"`
+	Evidence string  `json:"evidence"` // one line; empty without any run
+	// Scope is the share of the paper's steps and the size of the networks, such as "at 4 to 10 % of
+	// the paper's steps, with 64 × 64 units".
+	Scope string `json:"scope"`
+	// Reason says why there is no verdict.
+	Reason string `json:"reason,omitempty"`
+	// MinSeeds and MaxSeeds are the smallest and largest number of seeds of a method on an environment;
+	// 0 without runs.
+	MinSeeds int `json:"min_seeds"`
+	MaxSeeds int `json:"max_seeds"`
 }
 
 // All lists the claims in the paper's order.
 func All() []Claim { return slices.Clone(list) }
 
 // Check checks all claims.
-func Check(t *results.Tables) []Result {
-	var all []Result
+func Check(t *results.Tables) (all []Result) {
+	cut := t.EqualShares()
 	for _, c := range list {
-		all = append(all, c.Check(t))
+		all = append(all, c.result(t, cut))
 	}
 	return all
 }
 
-// data provides samples of tables to a check. It records missing data and the number of seeds.
-type data struct {
-	t        *results.Tables
-	missing  []string
-	min, max int
-	settings bool // the sample is the settings of a grid, so one seed of each is enough
-	reasons  []shortage
-}
+// Check checks the claim against the results of runs.
+func (c Claim) Check(t *results.Tables) Result { return c.result(t, t.EqualShares()) }
 
-func (d *data) tooSmall(where string, reasons ...string) {
-	for _, reason := range reasons {
-		i := slices.IndexFunc(d.reasons, func(s shortage) bool { return s.reason == reason })
-		if i < 0 {
-			i = len(d.reasons)
-			d.reasons = append(d.reasons, shortage{reason: reason})
-		}
-		if s := &d.reasons[i]; !slices.Contains(s.where, where) {
-			s.where = append(s.where, where)
-		}
+func (c Claim) result(t, cut *results.Tables) Result {
+	d := &check{whole: t, cut: cut}
+	holds := c.check(d)
+	r := Result{ID: c.ID, Claim: c.Sentence, Where: c.Where, Verdict: Undecided,
+		Evidence: figures.NameMethods(d.text()), Scope: d.scope(), MinSeeds: d.min, MaxSeeds: d.max}
+	low, high := d.shareRange()
+	switch {
+	case len(d.missing) > 0:
+		r.Reason = "needs " + some(d.missing, 1)
+	case len(d.short) > 0:
+		r.Reason = fmt.Sprintf("%s (%s)", d.short[0].reason, some(d.short[0].runs, 1))
+	case d.trained && high > 1.1*low:
+		r.Reason = fmt.Sprintf("skills trained for %s to %s %% of the paper's steps", percent(low),
+			percent(high))
+	case holds:
+		r.Verdict = Holds
+	default:
+		r.Verdict = HoldsNot
 	}
+	r.Reason = figures.NameMethods(r.Reason)
+	return r
 }
 
-// shortage is a reason why runs are too small, and which.
+// check gives samples to a claim and gathers its evidence.
+type check struct {
+	whole, cut *results.Tables // at the end of training, and at equal shares
+	trained    bool            // the evidence is about the end of training
+	smerl      bool            // the claim is about SMERL
+	same       bool            // methods were compared after the same number of steps
+	parts      []part
+	missing    []string
+	short      []shortage
+	shares     []float64 // of the paper's steps
+	units      []string
+	min, max   int
+}
+
+// shortage is a reason why runs cannot decide, and which.
 type shortage struct {
 	reason string
-	where  []string
+	runs   []string
 }
 
-// why lists the reasons, each with the first of its runs.
-func (d *data) why() string {
-	const most = 3
-	var parts []string
-	for _, s := range d.reasons[:min(len(d.reasons), most)] {
-		text := s.reason
-		if where := some(s.where, 1); where != "" {
-			text += " (" + where + ")"
+// part is a comparison.
+type part struct {
+	group, where string
+	a, b         sample
+	holds        bool
+	share        float64 // NaN if it has none
+}
+
+// sample is a method with a value per seed or per setting.
+type sample struct {
+	label string
+	x     []float64
+}
+
+func (s sample) median() float64 { return stats.Median(s.x) }
+
+// String formats the sample with its spread.
+func (s sample) String() string { return s.label + " " + results.Spread(tables.Plain, s.x) }
+
+// compare adds a comparison, unless one side has no runs.
+func (c *check) compare(group, where string, share float64, a, b sample,
+	holds func(a, b float64) bool) {
+	if len(a.x) == 0 || len(b.x) == 0 {
+		return
+	}
+	c.parts = append(c.parts, part{group, where, a, b, holds(a.median(), b.median()), share})
+}
+
+// won counts the comparisons that hold, of a group or, with "", of all.
+func (c *check) won(group string) (won, all int) {
+	for _, p := range c.parts {
+		if group == "" || p.group == group {
+			all++
+			if p.holds {
+				won++
+			}
 		}
-		parts = append(parts, text)
 	}
-	if more := len(d.reasons) - most; more > 0 {
-		parts = append(parts, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(parts, "; ")
+	return won, all
 }
 
-// trained records what makes training runs too small, and returns the runs.
-func (d *data) trained(found []results.Trained) []results.Trained {
-	for _, r := range found {
-		d.tooSmall(r.Label+" on "+r.Env, r.Short...)
-	}
-	return found
+func (c *check) everywhere() bool {
+	won, all := c.won("")
+	return won == all
 }
 
-// note counts the seeds of a sample, or records it as missing if it is empty or contains NaN.
-func (d *data) note(x []float64, what string) []float64 {
+// mostly reports whether more than half of the comparisons of each group hold.
+func (c *check) mostly() bool {
+	return !slices.ContainsFunc(c.parts, func(p part) bool {
+		won, all := c.won(p.group)
+		return 2*won <= all
+	})
+}
+
+// shown is the number of comparisons that evidence lists one by one. Of more, it has the closest of
+// each group.
+const shown = 12
+
+// text is the evidence.
+func (c *check) text() string {
+	var groups, texts []string
+	for _, p := range c.parts {
+		if !slices.Contains(groups, p.group) {
+			groups = append(groups, p.group)
+		}
+	}
+	for _, group := range groups {
+		var own []part
+		for _, p := range c.parts {
+			if p.group == group {
+				own = append(own, p)
+			}
+		}
+		text := strings.TrimSpace(group + " ")
+		if won, all := c.won(group); all > 1 {
+			text += fmt.Sprintf(" %d of %d", won, all)
+		}
+		if len(c.parts) > shown {
+			text += ", closest"
+			own = []part{slices.MinFunc(own, func(p, q part) int {
+				if p.distance() < q.distance() {
+					return -1
+				}
+				return 1
+			})}
+		}
+		var list []string
+		for _, p := range own {
+			list = append(list, p.String())
+		}
+		texts = append(texts, strings.TrimPrefix(strings.TrimSpace(text)+": "+strings.Join(list, "; "), ": "))
+	}
+	return strings.Join(texts, ". ")
+}
+
+// distance is the relative distance of the medians.
+func (p part) distance() float64 {
+	a, b := p.a.median(), p.b.median()
+	return math.Abs(a-b) / max(math.Abs(a), math.Abs(b), math.SmallestNonzeroFloat64)
+}
+
+func (p part) String() string {
+	text := p.where + " " + p.a.String() + ", " + p.b.String()
+	if !math.IsNaN(p.share) {
+		text += " at " + percent(p.share) + " %"
+	}
+	return strings.TrimSpace(text)
+}
+
+// scope says at which share of the paper's steps, and with which networks.
+func (c *check) scope() string {
+	var parts []string
+	low, high := c.shareRange()
+	switch {
+	case len(c.shares) == 0:
+	case c.same:
+		parts = append(parts, "after equal steps")
+	case percent(low) == percent(high):
+		parts = append(parts, fmt.Sprintf("at %s %% of the paper's steps", percent(low)))
+	default:
+		parts = append(parts, fmt.Sprintf("at %s to %s %% of the paper's steps", percent(low),
+			percent(high)))
+	}
+	if len(c.units) > 0 {
+		parts = append(parts, "with "+strings.Join(c.units, " or ")+" units")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (c *check) shareRange() (low, high float64) {
+	if len(c.shares) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	return slices.Min(c.shares), slices.Max(c.shares)
+}
+
+// note records what training runs are like.
+func (c *check) note(trained []results.Trained, share func(results.Trained) float64) {
+	for _, r := range trained {
+		reasons := slices.Clone(r.Short)
+		if c.smerl && r.GateShut {
+			reasons = append(reasons, "SMERL's gate never opened")
+		}
+		for _, reason := range reasons {
+			i := slices.IndexFunc(c.short, func(s shortage) bool { return s.reason == reason })
+			if i < 0 {
+				i, c.short = len(c.short), append(c.short, shortage{reason: reason})
+			}
+			if run := r.Label + " on " + r.Env; !slices.Contains(c.short[i].runs, run) {
+				c.short[i].runs = append(c.short[i].runs, run)
+			}
+		}
+		if s := share(r); !math.IsNaN(s) {
+			c.shares = append(c.shares, min(s, 1))
+		}
+		units := strings.ReplaceAll(strings.Trim(fmt.Sprint(r.Units), "[]"), " ", " × ")
+		if units != "" && !slices.Contains(c.units, units) {
+			c.units = append(c.units, units)
+		}
+	}
+}
+
+// take returns a sample, or records it as missing if it is empty or has NaN.
+func (c *check) take(label string, x []float64, what string) sample {
 	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
-		d.need(what)
-		return nil
+		if !slices.Contains(c.missing, what) {
+			c.missing = append(c.missing, what)
+		}
+		return sample{label: label}
 	}
-	d.count(len(x))
-	return x
+	c.count(len(x))
+	return sample{label, x}
 }
 
-func (d *data) count(seeds int) {
-	if d.min == 0 || seeds < d.min {
-		d.min = seeds
+func (c *check) count(seeds int) {
+	if c.min == 0 || seeds < c.min {
+		c.min = seeds
 	}
-	d.max = max(d.max, seeds)
+	c.max = max(c.max, seeds)
 }
 
-func (d *data) need(what string) {
-	if !slices.Contains(d.missing, what) {
-		d.missing = append(d.missing, what)
-	}
+// scores returns a metric of a method at the share that all methods reached on an environment.
+func (c *check) scores(label, env string, m results.Metric) sample {
+	trained, share := c.cut.FinishedRuns(label, env), c.share(env)
+	c.note(trained, func(results.Trained) float64 { return share })
+	return c.take(label, m.Scores(trained), label+" on "+env)
 }
+
+func (c *check) share(env string) float64 { return c.whole.Share(results.ExperimentTraining, env) }
+
+// best returns the method with the highest median among those with runs, the first of equals.
+func best(labels []string, of func(label string) sample) sample {
+	var top sample
+	for _, label := range labels {
+		if s := of(label); len(top.x) == 0 || s.median() > top.median() {
+			top = s
+		}
+	}
+	return top
+}
+
+// bestOf returns the best of some methods by their scores.
+func (c *check) bestOf(labels []string, env string, m results.Metric) sample {
+	return best(labels, func(label string) sample { return c.scores(label, env, m) })
+}
+
+// skills returns a result of the skills that a method had at the end of training.
+func (c *check) skills(label, env string, x []float64, what string) sample {
+	c.trained = true
+	if len(x) > 0 {
+		c.note(c.whole.FinishedRuns(label, env), results.Trained.StepsRatio)
+	}
+	return c.take(label, x, what)
+}
+
+// percent formats a share in percent with two digits.
+func percent(share float64) string { return tables.Short(100*share, 2) }
 
 // some lists the first items and the number of others.
 func some(list []string, most int) string {
@@ -178,146 +345,10 @@ func some(list []string, most int) string {
 	return text
 }
 
-// scores returns the scores of complete training runs, one per seed.
-func (d *data) scores(label, env string, m results.Metric) []float64 {
-	d.trained(d.t.FinishedRuns(label, env))
-	return d.note(d.t.Scores(label, env, m), label+" on "+env)
-}
-
-func (d *data) adapted(perturbation, env, label string) {
-	for _, a := range d.t.AdaptedRuns(perturbation, env, label) {
-		d.tooSmall(evaluated(label, env, perturbation), a.Short...)
+// Seeds formats the numbers of seeds, such as "3" or "1 to 3".
+func (r Result) Seeds() string {
+	if r.MinSeeds == r.MaxSeeds {
+		return fmt.Sprint(r.MaxSeeds)
 	}
+	return fmt.Sprintf("%d to %d", r.MinSeeds, r.MaxSeeds)
 }
-
-// adaptation returns the scores at a multiplier, one per seed.
-func (d *data) adaptation(perturbation, env, label string, multiplier float64) []float64 {
-	d.adapted(perturbation, env, label)
-	return d.note(d.t.Adaptation(perturbation, env, label, multiplier),
-		d.at(label, env, perturbation, multiplier))
-}
-
-// gains returns the relative changes at a multiplier of gravity, one per seed.
-func (d *data) gains(env, label string, multiplier float64) []float64 {
-	d.adapted(results.Gravity, env, label)
-	return d.note(d.t.Gains(results.Gravity, env, label, multiplier),
-		d.at(label, env, results.Gravity, multiplier))
-}
-
-// targets returns the means over the targets of ant-maze, one per seed.
-func (d *data) targets(label string) []float64 {
-	d.adapted(results.Target, "ant-maze", label)
-	return d.note(d.t.TargetMeans(label), evaluated(label, "ant-maze", results.Target))
-}
-
-// control returns a meta-controller's final fitnesses and hurdles, one per seed.
-func (d *data) control(label string) (fitness, hurdles []float64) {
-	what := "hurdles with " + label
-	for _, c := range d.t.Controlled {
-		if c.Label == label {
-			d.tooSmall(what, c.Short...)
-		}
-	}
-	fitness, hurdles = d.t.FinalControl(label)
-	return d.note(fitness, what), d.note(hurdles, what)
-}
-
-// controlled returns a meta-controller's final fitnesses, one per seed.
-func (d *data) controlled(label string) []float64 {
-	fitness, _ := d.control(label)
-	return fitness
-}
-
-// at describes missing data: an adaptation run, or one of its values.
-func (d *data) at(label, env, perturbation string, multiplier float64) string {
-	what := evaluated(label, env, perturbation)
-	if slices.ContainsFunc(d.t.Adapted, func(a results.Adapted) bool {
-		return a.Perturbation == perturbation && a.Env == env && a.Label == label
-	}) {
-		what += fmt.Sprintf(" at %g", multiplier)
-	}
-	return what
-}
-
-func evaluated(label, env, perturbation string) string {
-	return fmt.Sprintf("adaptation of %s on %s to %s", label, env, perturbation)
-}
-
-// multipliers returns the multipliers of a perturbation that have results, except 1.
-func (d *data) multipliers(perturbation, env string) []float64 {
-	values := slices.DeleteFunc(d.t.Multipliers(perturbation, env),
-		func(x float64) bool { return x == 1 })
-	if len(values) == 0 {
-		d.need("adaptation on " + env + " to " + perturbation)
-	}
-	return values
-}
-
-type sample struct {
-	label string
-	x     []float64
-}
-
-func (s sample) median() float64 { return stats.Median(s.x) }
-
-// best returns the sample with the highest median, the first of equals.
-func best(samples []sample) sample {
-	top := samples[0]
-	for _, s := range samples[1:] {
-		if s.median() > top.median() || math.IsNaN(top.median()) {
-			top = s
-		}
-	}
-	return top
-}
-
-func of(labels []string, sampleOf func(label string) []float64) []sample {
-	var list []sample
-	for _, label := range labels {
-		list = append(list, sample{label, sampleOf(label)})
-	}
-	return list
-}
-
-// against compares two samples in words: medians, effect size and rank test.
-func against(a, b sample) string {
-	return fmt.Sprintf("%s %s against %s %s, A %.2f, P %s", a.label, number(a.median()), b.label,
-		number(b.median()), stats.A12(a.x, b.x),
-		tables.Probability(stats.MannWhitney(a.x, b.x)))
-}
-
-// number formats three significant digits, or all digits before the decimal point.
-func number(v float64) string { return tables.Short(v, 3) }
-
-func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
-
-// tally counts where a condition holds and lists where it does not.
-type tally struct {
-	unit     string // unit of the count, with a leading space; empty for tasks
-	yes, all int
-	not      []string
-}
-
-func (t *tally) add(yes bool, otherwise string) {
-	t.all++
-	if yes {
-		t.yes++
-	} else {
-		t.not = append(t.not, otherwise)
-	}
-}
-
-// String formats the tally, such as "5 of 7; not ant-uni, pointmaze".
-func (t *tally) String() string {
-	text := fmt.Sprintf("%d of %d", t.yes, t.all) + t.unit
-	if len(t.not) > 0 {
-		text += "; not " + some(t.not, 3)
-	}
-	return text
-}
-
-// majority reports whether the condition holds on most tasks.
-func (t *tally) majority() bool { return 2*t.yes > t.all }
-
-// threeQuarters reports whether the condition holds at most of many values.
-func (t *tally) threeQuarters() bool { return 4*t.yes >= 3*t.all }

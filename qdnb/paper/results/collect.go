@@ -1,10 +1,12 @@
 package results
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -24,9 +26,6 @@ func Collect(root string, lines []sweep.Line) (*Tables, error) {
 	type key struct{ experiment, label, run string }
 	seen := map[key]bool{}
 	for _, state := range sweep.Inspect(root, lines) {
-		if !slices.Contains(t.experiments, state.Experiment) {
-			t.experiments = append(t.experiments, state.Experiment)
-		}
 		name := state.Run.Name()
 		complete := state.Status == sweep.Done
 		started := complete || state.Progress != (runs.Progress{})
@@ -97,72 +96,69 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 		Run: c.Name(), Finished: complete,
 		Generation: s.Generation, EnvSteps: s.EnvSteps, Seconds: s.Seconds, MaxFitness: s.MaxFitness,
 		Coverage: s.Coverage, QDScore: s.QDScore,
-		EdgeCoverage: math.NaN(),
 	}
 	if s.Budget.CPU > 0 {
 		r.CPUSeconds = s.CPUSeconds
 	}
-	var err error
-	if r.A, r.B, err = gridSettings(c); err != nil {
+	if err := r.configure(c); err != nil || !complete {
 		return r, err
-	}
-	fullState, err := discriminatesAll(c)
-	if err != nil {
-		return r, err
-	}
-	r.Prior = !fullState
-	if !complete {
-		return r, nil
 	}
 	rows, err := rowsOf(run, "env_steps", "seconds", "max_fitness", "coverage", "qd_score")
 	if err != nil {
 		return r, err
 	}
-	if r.Short, err = shortcomings(run); err != nil {
-		return r, err
-	}
-	if r.EdgeCoverage, err = edgeCoverage(run); err != nil {
-		return r, err
-	}
 	for _, x := range rows {
 		r.Curve = append(r.Curve, Point{x[0], x[1], x[2], x[3], x[4]})
+	}
+	if strings.HasPrefix(c.Algorithm, "smerl-") {
+		shares, err := rowsOf(run, "accepted_share")
+		opened := slices.ContainsFunc(shares, func(x []float64) bool { return x[0] > 0 }) // not for NaN
+		r.GateShut = err == nil && len(shares) > 0 && !opened
 	}
 	return r, nil
 }
 
-// edgeCoverage returns the percentage of edge cells of the final repertoire that are filled. A cell
-// is at the edge if a component of its centroid is within a tenth of the descriptor range from a
-// limit. The result is NaN without a repertoire, limits or edge cells.
-func edgeCoverage(run *runs.Run) (float64, error) {
-	if !run.HasRepertoire() {
-		return math.NaN(), nil
+// minCells are the cells of the paper's repertoires.
+const minCells = 1024
+
+// configure sets what follows from a run's hyperparameters. Those that an imported run or a variant
+// does not record are assumed to be the paper's.
+func (r *Trained) configure(c runs.Config) error {
+	var s struct {
+		Length    int64 `json:"episode_length"`
+		Cells     int64 `json:"cells"`
+		Hidden    []int `json:"hidden"`
+		FullState bool  `json:"descriptor_full_state"`
 	}
-	r, err := run.RepertoireMap()
-	if err != nil {
-		return math.NaN(), err
-	}
-	if len(r.Lower) != r.Dims || len(r.Upper) != r.Dims {
-		return math.NaN(), nil
-	}
-	full := make([]bool, r.Cells())
-	for _, cell := range r.Filled() {
-		full[cell] = true
-	}
-	cells, filled := 0, 0
-	for cell := range full {
-		atEdge := false
-		for k, x := range r.Centroid(cell) {
-			width := (r.Upper[k] - r.Lower[k]) / 10
-			atEdge = atEdge || x < r.Lower[k]+width || x > r.Upper[k]-width
+	var settings map[string]json.RawMessage
+	for _, into := range []any{&s, &settings} {
+		if err := json.Unmarshal(c.Hyperparameters, into); err != nil {
+			return fmt.Errorf("hyperparameters: %w", err)
 		}
-		if atEdge {
-			cells++
-			if full[cell] {
-				filled++
+	}
+	r.Units, r.Prior = s.Hidden, !s.FullState
+	if whole := int64(protocol.EpisodeLength(c.Env)); s.Length > 0 && s.Length < whole {
+		r.Short = append(r.Short, fmt.Sprintf("episodes of %d steps, not %d", s.Length, whole))
+	}
+	if s.Cells > 0 && s.Cells < minCells {
+		r.Short = append(r.Short, fmt.Sprintf("%d cells, not %d", s.Cells, minCells))
+	}
+	grid, _ := protocol.GridOf(c.Algorithm)
+	for i, setting := range []*Setting{&r.A, &r.B} {
+		setting.Value = math.NaN()
+		if raw, ok := settings[grid.Settings[i]]; ok {
+			setting.Name = grid.Settings[i]
+			if json.Unmarshal(raw, &setting.Value) != nil {
+				return fmt.Errorf("%s is not a number", setting.Name)
 			}
 		}
 	}
-	return 100 * float64(filled) / float64(cells), nil // NaN without edge cells
+	return nil
+}
+
+// follows reports whether a run uses the skills of another run.
+func follows(c runs.Config) bool {
+	return c.Algorithm == protocol.Adaptation || c.Algorithm == protocol.HierarchicalControl
 }
 
 // rowsOf returns columns of the metrics, a row for each generation.
@@ -206,8 +202,7 @@ func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
 		a.Values = append(a.Values, Value{Index: v.Index, X: v.X, Y: v.Y, Score: score, Skill: skill,
 			Skills: v.Count})
 	}
-	a.Short, err = skillsShortcomings(run)
-	return a, err
+	return a, nil
 }
 
 func readControlled(run *runs.Run, label string) (Controlled, error) {
@@ -222,6 +217,5 @@ func readControlled(run *runs.Run, label string) (Controlled, error) {
 	for _, x := range rows {
 		c.Curve = append(c.Curve, ControlPoint{x[0], x[1], x[2], x[3], x[4]})
 	}
-	c.Short, err = skillsShortcomings(run)
-	return c, err
+	return c, nil
 }

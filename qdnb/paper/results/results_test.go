@@ -1,12 +1,12 @@
 package results_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -126,131 +126,37 @@ func TestCollectWritesTheTables(t *testing.T) {
 		data := must.Get(os.ReadFile(path))
 		contents[filepath.Base(path)] = string(data)
 	}
-	const trained = "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness," +
-		"coverage,qd_score,finished,paper_steps,steps_ratio\n"
-	const summary = "label,env,metric,seeds,median,q1,q3,mean,std,iqm," +
-		"median_low,median_high,iqm_low,iqm_high\n"
 	me := f.lines[0].Run.Name()
 	for name, want := range map[string]string{
-		"training.csv": trained +
-			"map-elites,map-elites,ant-uni,0," + me + ",5000,2.5,2,100,40,1000,true,1600000000,3.125e-06\n",
-		"curves.csv": "label,env,seed,env_steps,seconds,max_fitness,coverage,qd_score\n" +
-			"map-elites,ant-uni,0,2500,1.5,-inf,0,0\nmap-elites,ant-uni,0,5000,2.5,100,40,1000\n",
-		"smerl_targets.csv":         "env,seed,max_fitness\nant-maze,0,-1000\nant-maze,1,-1100\n",
+		"training.csv": "training,map-elites,map-elites,ant-uni,0," + me + ",5000,2.5,2,100,40,1000,true," +
+			"1600000000,3.125e-06,iso_sigma,0.005,line_sigma,0.05,true\n",
+		"curves.csv": "training,map-elites,ant-uni,0," + me + ",2500,1.5,-inf,0,0\n" +
+			"training,map-elites,ant-uni,0," + me + ",5000,2.5,100,40,1000\n",
 		"smerl_targets_summary.csv": "env,seeds,target,margin\nant-maze,2,-1050,105\n",
-		"adaptation_targets.csv": "label,env,seed,targets,score\n" +
-			"map-elites,ant-maze,0,2,-20\nmap-elites,ant-maze,1,2,-25\n",
-		"adaptation.csv": "label,env,seed,perturbation,index,x,y,score,skill,skills\n" +
-			"map-elites,ant-uni,0,gravity,0,0.5,nan,60,7,2\n" +
-			"map-elites,ant-uni,0,gravity,1,1,nan,80,3,2\nmap-elites,ant-uni,1,gravity,0,0.5,nan,60,7,2\n" +
-			"map-elites,ant-uni,1,gravity,1,1,nan,120,3,2\n" +
-			"map-elites,ant-maze,0,target,0,1,2,-10,0,1\n",
-		"adaptation_summary.csv": "label,env,perturbation,index,x,y,seeds,median,q1,q3,iqm," +
-			"gain_median,gain_q1,gain_q3,gain_iqm\n" +
-			"map-elites,ant-uni,gravity,0,0.5,nan,2,60,60,60,60,-0.375,-0.4375,-0.3125,-0.375\n",
-		"hurdles.csv": "label,seed,env_steps,fitness_mean,fitness_max,hurdles_mean,hurdles_max\n" +
+		"adaptation.csv": "adaptation,map-elites,ant-uni,0,gravity,0,0.5,nan,60,-0.25,7,2\n" +
+			"adaptation,map-elites,ant-uni,0,gravity,1,1,nan,80,0,3,2\n",
+		"control.csv": "label,seed,env_steps,fitness_mean,fitness_max,hurdles_mean,hurdles_max\n" +
 			"map-elites,0,0,10,20,0,1\nmap-elites,0,1000,30,40,2,3\n",
-		"hurdles_summary.csv": "label,env_steps,seeds,fitness_median,fitness_q1,fitness_q3," +
-			"fitness_iqm,hurdles_median,hurdles_q1,hurdles_q3\n" +
-			"map-elites,0,2,10,10,10,10,0,0,0\nmap-elites,1000,2,25,22.5,27.5,25,1.5,1.25,1.75\n",
-		"sensitivity.csv": "label,env,seed,a_name,a,b_name,b,qd_score\n" +
-			"map-elites,ant-uni,0,iso_sigma,0.01,line_sigma,0.1,200\n",
-		"sensitivity_summary.csv": "label,env,a_name,a,b_name,b,seeds,qd_score,normalised\n" +
-			"map-elites,ant-uni,iso_sigma,0.01,line_sigma,0.1,2,250,1\n" +
-			"dads-reward,ant-uni,diversity_reward_scale,10,alpha_init,0.5,2,100,0.4\n",
-		"prior.csv": "label,prior,seed,seconds,env_steps,coverage\ndads-reward,true,0,1.5,2500,0\n" +
-			"dads-reward,true,0,2.5,5000,40\n",
-		"reward.csv": trained + "dads,dads,ant-uni,0,",
-		"training_summary.csv": summary +
-			"map-elites,ant-uni,max_fitness,2,105,102.5,107.5,105,5,105,100,110,100,110\n",
-		"reward_summary.csv": summary + "dads-reward,ant-uni,max_fitness,2,300.5,",
-		"training_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | " +
-			"ant-uni |\n|---|---:|\n| MAP-Elites " +
-			"| 105 (± 5.00) [2] |\n" +
-			"| DADS+REWARD | **300 (± 0.500) [2]** |\n",
-		"reward_adaptation.csv":         "label,env,seed,perturbation,index,x,y,score,skill,skills\n",
-		"reward_adaptation_summary.csv": "label,",
-		"reward_adaptation_targets.csv": "label,",
-		"reward_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | " +
-			"ant-uni |\n|---|---:|\n| DADS+REWARD " +
-			"| **300 (± 0.500) [2]** |\n" +
-			"| DADS | 50.0 (± 0) [2] |\n",
+		"summary.csv": "\ntraining,map-elites,ant-uni,max_fitness,nan,2,105,102.5,107.5,105,5,105,100,110,100,110\n",
 	} {
-		got, ok := contents[name]
-		if !ok || !strings.HasPrefix(got, want) {
-			t.Errorf("%s is\n%swant it to begin with\n%s", name, got, want)
+		if got := contents[name]; !strings.Contains(got, want) {
+			t.Errorf("%s is\n%swant it to have\n%s", name, got, want)
 		}
-		delete(contents, name)
 	}
-	if len(contents) > 0 {
-		t.Errorf("more files: %v", contents)
-	}
-	for _, c := range []struct{ file, has string }{
-		{"training_summary.csv",
-			"\nmap-elites,all,qd_score_normalised,2,nan,nan,nan,nan,nan,0.9545454545454546," +
-				"nan,nan,0.9090909090909091,1\n"},
-		{"training_summary.md", "| MAP-Elites | **1050 \\| 1050 \\| 1050** |"},
-		{"training_summary.md", "|---|---:|---:|---:|---:|\n| MAP-Elites | 1 | 5k | 1.6G | 3.1e−06 |"},
-		{"adaptation_summary.csv",
-			"\nmap-elites,ant-maze,target,-1,nan,nan,2,-22.5,-23.75,-21.25,-22.5,nan,nan,nan,nan\n"},
-		{"prior.csv", `"dads-reward, no prior",false,1,2.5,5000,11` + "\n"},
+	for _, want := range []string{
+		"training,map-elites,all,qd_score_normalised,nan,0,nan,nan,nan,nan,nan,0.9545454545454546,nan,nan," +
+			"0.9090909090909091,1",
+		"adaptation,map-elites,ant-uni,gravity,0.5,2,60,60,60,60,0,60,60,60,60,60",
+		"adaptation,map-elites,ant-uni,gravity gain,0.5,2,-0.375,",
+		"adaptation,map-elites,ant-maze,target,nan,2,-22.5,-23.75,-21.25,-22.5,",
+		"hurdles,map-elites,halfcheetah-hurdles,hurdles,nan,2,2,",
+		"sensitivity,dads-reward,ant-uni,qd_score_normalised diversity_reward_scale=10 alpha_init=0.5,nan,1,0.4,",
+		"prior,\"dads-reward, no prior\",ant-omni,coverage,nan,2,10.5,",
+		"reward,dads-reward,ant-uni,max_fitness,nan,2,300.5,",
 	} {
-		data, err := os.ReadFile(filepath.Join(dir, c.file))
-		if err != nil || !strings.Contains(string(data), c.has) {
-			t.Errorf("%s lacks %q:\n%s", c.file, c.has, data)
+		if !strings.Contains(contents["summary.csv"], "\n"+want) {
+			t.Errorf("summary.csv lacks %q:\n%s", want, contents["summary.csv"])
 		}
-	}
-}
-
-// Without a plan, Infer finds the same lines in the folders.
-func TestInferFindsThePlan(t *testing.T) {
-	f := everything(t)
-	lines, problems, err := results.Infer(f.root)
-	if err != nil || len(problems) > 0 {
-		t.Fatal(err, problems)
-	}
-	key := func(l sweep.Line) string { return l.Experiment + "/" + l.Label + "/" + l.Run.Name() }
-	var got, want []string
-	for _, l := range lines {
-		got = append(got, key(l))
-	}
-	for _, l := range f.lines {
-		want = append(want, key(l))
-		// by itself it also belongs to training
-		if l.Experiment == "prior" && !strings.HasSuffix(l.Label, "no prior") {
-			l.Experiment = "training"
-			want = append(want, key(l))
-		}
-	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
-	}
-
-	// With two scales of one run, the longer one is used and reported.
-	c := config(t, "map-elites", "ant-uni", 0, `{"iso_sigma":0.005,"line_sigma":0.05,"batch":7}`)
-	status := finished(1, 1, 1)
-	status.EnvSteps = 9999
-	put(t, f.root, c, status, trainedColumns)
-	lines, problems, err = results.Infer(f.root)
-	if err != nil || len(problems) != 1 || !strings.Contains(problems[0].Error(),
-		"training: map-elites on ant-uni, seed 0: 2 runs, using "+c.Name()+";") {
-		t.Errorf("with two candidates: %v, %v", err, problems)
-	}
-	if !slices.ContainsFunc(lines,
-		func(l sweep.Line) bool { return l.Run.Name() == c.Name() }) || len(lines) != len(got) {
-		t.Errorf("%d lines, want %d with %s", len(lines), len(got), c.Name())
-	}
-	imported := config(t, "map-elites", "ant-uni", 1, `{"imported":"0123"}`)
-	status.Backend = runs.Imported
-	put(t, f.root, imported, status, trainedColumns)
-	if all, _, err := results.Infer(f.root); err != nil || len(all) != len(lines) {
-		t.Errorf("with an imported run: %d lines, %v; want %d", len(all), err, len(lines))
-	}
-	if none, problems, err := results.Infer(filepath.Join(f.root,
-		"none")); len(none) > 0 || len(problems) > 0 || err != nil {
-		t.Errorf("without a folder: %v, %v, %v", none, problems, err)
 	}
 }
 
@@ -372,12 +278,8 @@ func TestAggregates(t *testing.T) {
 	if fitness, _ := tables.FinalControl("a"); !slices.Equal(fitness, []float64{10, 20}) {
 		t.Errorf("final returns %v", fitness)
 	}
-	if got := (&results.Tables{}).Markdown("training"); !strings.Contains(got, "No run") {
-		t.Errorf("of nothing: %q", got)
-	}
 }
 
-// The edge is the outer tenth on each side of a component.
 // The paper compares priors on ant-omni only.
 func TestPriorRuns(t *testing.T) {
 	var tables results.Tables
@@ -390,32 +292,74 @@ func TestPriorRuns(t *testing.T) {
 	}
 }
 
-func TestEdgeCoverage(t *testing.T) {
-	root := t.TempDir()
-	c := config(t, "map-elites", "walker-uni", 0, `{}`)
-	put(t, root, c, finished(1, 2, 3), trainedColumns)
-	empty := float32(math.Inf(-1))
-	r := &runs.Repertoire{
-		Params: 1, Dims: 2, Genotypes: make([]float32, 5), Fitnesses: []float32{1, empty, 2, 3, empty},
-		Descriptors: make([]float32, 10),
-		Centroids:   []float32{0.05, 0.5, 0.5, 0.95, 0.5, 0.5, 0.96, 0.01, 0.85, 0.15},
-		Lower:       []float32{0, 0}, Upper: []float32{1, 1},
+// All runs on an environment are cut at the smallest share of the paper's steps among them, except
+// those of experiments of their own and of methods that the paper does not have.
+func TestEqualShares(t *testing.T) {
+	tables := &results.Tables{}
+	add := func(experiment, label string, share float64, curve ...results.Point) {
+		paper := float64(results.PaperSteps(label, "ant-uni"))
+		for i := range curve {
+			curve[i].EnvSteps *= paper
+		}
+		tables.Trained = append(tables.Trained, results.Trained{Experiment: experiment, Label: label,
+			Algorithm: label, Env: "ant-uni", Finished: true, EnvSteps: int64(share * paper), QDScore: 9,
+			Curve: curve})
 	}
-	must.Do(r.Write(filepath.Join(root, c.Name(), "repertoire.npz")))
-	line := sweep.Line{Experiment: "training", Label: "map-elites", Run: c,
-		Budget: runs.Budget{Generations: 2}}
-	tables, err := results.Collect(root, []sweep.Line{line})
-	if err != nil || len(tables.Problems) > 0 {
-		t.Fatal(err, tables.Problems)
+	add("training", "map-elites", 1.5, results.Point{EnvSteps: 0.05, QDScore: 1},
+		results.Point{EnvSteps: 0.1, QDScore: 2}, results.Point{EnvSteps: 0.2, QDScore: 3})
+	add("reward", "dads", 0.1, results.Point{EnvSteps: 0.05, QDScore: 4})
+	add("training", "aurora", 0.5, results.Point{EnvSteps: 0.3, QDScore: 5})
+	add("prior", "dads-reward", 0.01)
+	add("beyond", "dns", 0)
+	if share := tables.Share("training", "ant-uni"); math.Abs(share-0.1) > 1e-9 {
+		t.Errorf("share %v", share)
 	}
-	// Cells 0, 1 and 3 lie at the edge; 0 and 3 are filled.
-	if got := tables.Scores("map-elites", "walker-uni",
-		results.EdgeCoverage); len(got) != 1 || math.Abs(got[0]-200.0/3) > 1e-9 {
-		t.Errorf("the coverage of the edge is %v, want 66.7", got)
+	if share := tables.Share("training", "ant-omni"); !math.IsNaN(share) {
+		t.Errorf("share without runs: %v", share)
 	}
-	must.Do(os.WriteFile(filepath.Join(root, c.Name(), "repertoire.npz"), []byte("PK"), 0o666))
-	if tables, err := results.Collect(root,
-		[]sweep.Line{line}); err != nil || len(tables.Problems) != 1 {
-		t.Errorf("with a damaged repertoire: %v, %v", err, tables)
+	cut := tables.EqualShares()
+	for label, want := range map[string][]float64{"map-elites": {2}, "dads": {9}, "dns": nil,
+		"dads-reward": {9}} {
+		if got := cut.Scores(label, "ant-uni", results.QDScore); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", label, got, want)
+		}
+	}
+	if got := cut.Scores("aurora", "ant-uni", results.QDScore); len(got) != 1 || !math.IsNaN(got[0]) {
+		t.Errorf("before the first row: %v", got)
+	}
+	if got := results.QDScore.AfterSteps(1e12, tables.Trained); !slices.Equal(got, []float64{9, 9, 9, 9, 9}) {
+		t.Errorf("at the end: %v", got)
+	}
+}
+
+// What makes a run too small for the paper's claims follows from its configuration and metrics.
+func TestShortcomings(t *testing.T) {
+	for _, c := range []struct {
+		algorithm, env, settings, metrics string
+		want                              []string
+		shut                              bool
+	}{
+		{"map-elites", "ant-uni", `{"episode_length":250,"cells":1024}`, "", nil, false},
+		{"map-elites", "ant-uni", `{"batch":7}`, "", nil, false},
+		{"map-elites", "ant-omni", `{"episode_length":50,"cells":32}`, "",
+			[]string{"episodes of 50 steps, not 250", "32 cells, not 1024"}, false},
+		{"map-elites", "ant-maze", `{"episode_length":250,"cells":1024}`, "",
+			[]string{"episodes of 250 steps, not 500"}, false},
+		{"smerl-dads", "ant-uni", `{}`, ",accepted_share\n1,1,1,1,1,nan\n2,1,1,1,1,0\n", nil, true},
+		{"smerl-dads", "ant-uni", `{}`, ",accepted_share\n1,1,1,1,1,0\n2,1,1,1,1,0.01\n", nil, false},
+		{"diayn-reward", "ant-uni", `{}`, ",accepted_share\n1,1,1,1,1,0\n", nil, false},
+	} {
+		f := &folder{root: t.TempDir()}
+		config := config(t, c.algorithm, c.env, 0, c.settings)
+		put(t, f.root, config, finished(1, 1, 1), "env_steps,seconds,max_fitness,coverage,qd_score"+
+			cmp.Or(c.metrics, "\n1,1,1,1,1\n"))
+		tables := must.Get(results.Collect(f.root, []sweep.Line{{Experiment: "training",
+			Label: c.algorithm, Run: config, Budget: runs.Budget{Generations: 2}}}))
+		if len(tables.Problems) > 0 {
+			t.Fatal(tables.Problems)
+		}
+		if r := tables.Trained[0]; !slices.Equal(r.Short, c.want) || r.GateShut != c.shut {
+			t.Errorf("%s on %s with %s: %q, %t", c.algorithm, c.env, c.settings, r.Short, r.GateShut)
+		}
 	}
 }

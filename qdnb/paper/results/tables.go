@@ -1,137 +1,97 @@
 package results
 
 import (
-	"cmp"
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
-	"example.com/qdnb/envs/catalog"
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
+	"example.com/qdnb/qdnb/stats"
 )
 
-// Names of the experiments in plans.
-const (
-	ExperimentTraining    = "training"
-	ExperimentTargets     = "smerl-targets"
-	ExperimentAdaptation  = "adaptation"
-	ExperimentHurdles     = "hurdles"
-	ExperimentSensitivity = "sensitivity"
-	ExperimentPrior       = "prior"
-	ExperimentReward      = "reward"
-	ExperimentBeyond      = "beyond" // methods published later; not in the paper
-)
-
-// Experiments lists the experiments in the paper's order, and the one beyond it.
-func Experiments() []string {
-	return []string{
-		ExperimentTargets, ExperimentTraining, ExperimentAdaptation, ExperimentHurdles,
-		ExperimentSensitivity, ExperimentPrior, ExperimentReward, ExperimentBeyond,
+// ScoreTable returns a table of a metric at the end of training, with a row for each label and a
+// column for each environment. format writes the scores over seeds (see [Tables.Scores]) in the
+// notation of the column. Entries without runs are empty. Entries that print the best median of
+// their column are bold.
+func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string,
+	format func(n tables.Notation, scores []float64) string) *tables.Table {
+	best, notations := make([]string, len(envs)), make([]tables.Notation, len(envs))
+	for i, env := range envs {
+		highest := math.Inf(-1)
+		var all []float64
+		for _, label := range rowLabels {
+			all = append(all, t.Scores(label, env, m)...)
+		}
+		notations[i] = tables.NotationOf(all...)
+		for _, label := range rowLabels {
+			if median := stats.Median(t.Scores(label, env, m)); median > highest {
+				highest, best[i] = median, notations[i].Number(median)
+			}
+		}
 	}
+	table := &tables.Table{Header: append([]string{"method"}, envs...)}
+	for _, label := range rowLabels {
+		row := tables.Row(figures.NameMethods(label))
+		for i, env := range envs {
+			x := t.Scores(label, env, m)
+			if len(x) == 0 {
+				row = append(row, tables.Entry{})
+				continue
+			}
+			row = append(row, tables.Entry{Text: format(notations[i], x),
+				Bold: notations[i].Number(stats.Median(x)) == best[i]})
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table
 }
 
-// Perturbations of adaptation runs.
-const (
-	Gravity   = string(catalog.GravityMultiplier)
-	Actuators = string(catalog.ActuatorsMultiplier)
-	Target    = string(catalog.TargetPosition)
-)
-
-// Tables are the results of runs.
-type Tables struct {
-	Trained    []Trained
-	Adapted    []Adapted
-	Controlled []Controlled
-
-	Lines      int // lines of the plan
-	Complete   int // complete lines
-	Incomplete int // started, but not complete
-	Missing    int // not started
-	// Problems are runs that could not be read, each a one-line error that names the folder.
-	Problems []error
-
-	experiments []string // experiments of the lines
+// Spread formats a sample as "median (± standard deviation)", and a single number as that number.
+func Spread(n tables.Notation, x []float64) string {
+	if len(x) == 1 {
+		return n.Number(x[0])
+	}
+	return fmt.Sprintf("%s (± %s)", n.Number(stats.Median(x)), n.Number(stats.Std(x)))
 }
 
-// Trained is a training run.
-type Trained struct {
-	Experiment, Label, Algorithm, Env string
-	Seed                              int64
-	Run                               string // name of the run's folder
-	Finished                          bool
-	Generation, EnvSteps              int64
-	Seconds                           float64
-	CPUSeconds                        float64 // processor time if the budget limits it, else 0
-	MaxFitness, Coverage, QDScore     float64 // final values; -Inf, 0 and 0 without solutions
-	// A and B are the settings of the experiment "sensitivity", if the algorithm has a grid.
-	A, B         Setting
-	EdgeCoverage float64 // see [edgeCoverage]; NaN if unknown
-	Prior        bool    // skills are discriminated by the descriptor, not the whole observation
-	Curve        []Point // nil if not finished
-	// Short are the reasons why the run is too small for a verdict on the paper's claims; nil if there
-	// are none.
-	Short []string
+// Averages formats a sample as "mean | median | interquartile mean".
+func Averages(n tables.Notation, x []float64) string {
+	return strings.Join([]string{n.Number(stats.Mean(x)), n.Number(stats.Median(x)),
+		n.Number(stats.IQM(x))}, " | ")
 }
 
-// Setting is a hyperparameter in a grid.
-type Setting struct {
-	Name  string
-	Value float64
+// MeanSteps returns the environment steps of a label's training runs, averaged over seeds and then
+// over the environments with runs. ratio divides them by the paper's on the same environments; it
+// is NaN if those are unknown (see [PaperSteps]).
+func (t *Tables) MeanSteps(label string, envs []string) (steps, ratio float64, environments int) {
+	var means, published []float64
+	for _, env := range envs {
+		if found := t.FinishedRuns(label, env); len(found) > 0 {
+			means = append(means, stats.Mean(EnvSteps.Scores(found)))
+			published = append(published, float64(found[0].PaperSteps()))
+		}
+	}
+	steps, ratio = stats.Mean(means), math.NaN()
+	if slices.Min(append(published, math.Inf(1))) > 0 {
+		ratio = steps / stats.Mean(published)
+	}
+	return steps, ratio, len(means)
 }
 
-// Point is a row of a training run's metrics.csv.
-type Point struct{ EnvSteps, Seconds, MaxFitness, Coverage, QDScore float64 }
-
-// Adapted is an evaluation of a training run's skills in perturbed environments; see
-// [Adapted.Values].
-type Adapted struct {
-	Experiment   string // "adaptation" or "reward", whose runs are also evaluated
-	Label, Env   string
-	Seed         int64 // of the training run
-	Run          string
-	Perturbation string
-	Values       []Value  // sorted by index
-	Short        []string // as in [Trained], for the training run
-}
-
-// Value is the outcome of one value of a perturbation.
-type Value struct {
-	Index int
-	X, Y  float64 // the multiplier and NaN, or the target's position in metres
-	// Score is the maximum over skills of the median fitness over initial states. Skills whose median
-	// is NaN do not count; without any other skill it is NaN.
-	Score  float64
-	Skill  int // the skill with that score: a cell or the number of a skill
-	Skills int // number of skills evaluated
-}
-
-// Controlled is a meta-controller's run on hurdles.
-type Controlled struct {
-	Label string
-	Seed  int64 // of the training run
-	Run   string
-	Curve []ControlPoint
-	Short []string // as in [Trained], for the training run
-}
-
-// ControlPoint is a row of a meta-controller's metrics.csv.
-type ControlPoint struct{ EnvSteps, FitnessMean, FitnessMax, HurdlesMean, HurdlesMax float64 }
-
-var (
-	byLabel = protocol.CompareMethods
-	byEnv   = protocol.CompareEnvironments
-)
-
-// sort puts rows in the paper's order, independent of the plan's order.
-func (t *Tables) sort() {
-	slices.SortStableFunc(t.Trained, func(a, b Trained) int {
-		return cmp.Or(protocol.InOrder(Experiments())(a.Experiment, b.Experiment), byEnv(a.Env, b.Env),
-			byLabel(a.Label, b.Label), cmp.Compare(a.A.Value, b.A.Value), cmp.Compare(a.B.Value, b.B.Value),
-			cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))
-	})
-	slices.SortStableFunc(t.Adapted, func(a, b Adapted) int {
-		return cmp.Or(cmp.Compare(a.Perturbation, b.Perturbation), byEnv(a.Env, b.Env),
-			byLabel(a.Label, b.Label), cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))
-	})
-	slices.SortStableFunc(t.Controlled, func(a, b Controlled) int {
-		return cmp.Or(byLabel(a.Label, b.Label), cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))
-	})
+// StepTable returns a table of [Tables.MeanSteps], with a row for each label.
+func (t *Tables) StepTable(rowLabels, envs []string) *tables.Table {
+	table := &tables.Table{Header: []string{"method", "environments", "steps", "paper's", "ratio"}}
+	for _, label := range rowLabels {
+		steps, ratio, environments := t.MeanSteps(label, envs)
+		row := []string{figures.NameMethods(label), strconv.Itoa(environments), tables.Count(steps),
+			"–", "–"}
+		if !math.IsNaN(ratio) {
+			row[3], row[4] = tables.Count(steps/ratio), tables.Short(ratio, 2)
+		}
+		table.Rows = append(table.Rows, tables.Row(row...))
+	}
+	return table
 }

@@ -5,9 +5,36 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+
+	"example.com/qdnb/qdnb/stats"
 )
+
+// SMERLTarget is SMERL's target return on an environment.
+type SMERLTarget struct {
+	Env    string
+	Seeds  int
+	Target float64 // median over seeds of SAC's best return
+	Margin float64 // 10 % of the target's magnitude
+}
+
+// SMERLTargets returns the targets measured by the SAC runs.
+func (t *Tables) SMERLTargets() []SMERLTarget {
+	samples := map[string][]float64{}
+	for _, r := range t.finished(ExperimentTargets) {
+		samples[r.Env] = append(samples[r.Env], r.MaxFitness)
+	}
+	var list []SMERLTarget
+	for env, x := range samples {
+		target := stats.Median(x)
+		list = append(list, SMERLTarget{Env: env, Seeds: len(x), Target: target,
+			Margin: 0.1 * math.Abs(target)})
+	}
+	slices.SortFunc(list, func(a, b SMERLTarget) int { return byEnv(a.Env, b.Env) })
+	return list
+}
 
 // smerlTargetsHeader are the columns of smerl_targets_summary.csv.
 const smerlTargetsHeader = "env,seeds,target,margin"

@@ -13,7 +13,7 @@ import (
 func TestReadSMERLTargets(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "smerl_targets_summary.csv")
-	tables := &Tables{experiments: []string{ExperimentTargets}, Trained: []Trained{
+	tables := &Tables{Trained: []Trained{
 		{Experiment: ExperimentTargets, Env: "ant-maze", Finished: true, MaxFitness: -9000.5},
 		{Experiment: ExperimentTargets, Env: "ant-uni", Finished: true, MaxFitness: 300},
 	}}

@@ -16,8 +16,6 @@ const (
 	QDScore    Metric = "qd_score"
 	Coverage   Metric = "coverage" // percent
 	EnvSteps   Metric = "env_steps"
-	// EdgeCoverage is the coverage of the cells at the edge of the descriptor range, in percent.
-	EdgeCoverage Metric = "edge_coverage"
 )
 
 // Of returns the metric of a run.
@@ -31,8 +29,6 @@ func (m Metric) Of(r Trained) float64 {
 		return r.Coverage
 	case EnvSteps:
 		return float64(r.EnvSteps)
-	case EdgeCoverage:
-		return r.EdgeCoverage
 	}
 	return math.NaN()
 }
@@ -73,11 +69,11 @@ func (t *Tables) finished(experiment string) []Trained {
 
 // Scores returns a label's final values of a metric on an environment, one per seed.
 func (t *Tables) Scores(label, env string, m Metric) []float64 {
-	return scores(t.FinishedRuns(label, env), m)
+	return m.Scores(t.FinishedRuns(label, env))
 }
 
-func scores(trained []Trained, m Metric) []float64 {
-	var x []float64
+// Scores returns the metric of runs.
+func (m Metric) Scores(trained []Trained) (x []float64) {
 	for _, r := range trained {
 		x = append(x, m.Of(r))
 	}
@@ -186,33 +182,4 @@ func (t *Tables) PriorRuns(algorithm string, prior bool) []Trained {
 		return r.Finished && r.Experiment == ExperimentPrior && r.Algorithm == algorithm &&
 			r.Env == "ant-omni" && r.Prior == prior
 	})
-}
-
-// PriorCoverages returns the final coverages of [Tables.PriorRuns], one per seed.
-func (t *Tables) PriorCoverages(algorithm string, prior bool) []float64 {
-	return scores(t.PriorRuns(algorithm, prior), Coverage)
-}
-
-// SMERLTarget is SMERL's target return on an environment.
-type SMERLTarget struct {
-	Env    string
-	Seeds  int
-	Target float64 // median over seeds of SAC's best return
-	Margin float64 // 10 % of the target's magnitude
-}
-
-// SMERLTargets returns the targets measured by the SAC runs.
-func (t *Tables) SMERLTargets() []SMERLTarget {
-	samples := map[string][]float64{}
-	for _, r := range t.finished(ExperimentTargets) {
-		samples[r.Env] = append(samples[r.Env], r.MaxFitness)
-	}
-	var list []SMERLTarget
-	for env, x := range samples {
-		target := stats.Median(x)
-		list = append(list, SMERLTarget{Env: env, Seeds: len(x), Target: target,
-			Margin: 0.1 * math.Abs(target)})
-	}
-	slices.SortFunc(list, func(a, b SMERLTarget) int { return byEnv(a.Env, b.Env) })
-	return list
 }

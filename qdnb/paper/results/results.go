@@ -1,0 +1,133 @@
+package results
+
+import (
+	"cmp"
+	"slices"
+
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/paper/protocol"
+)
+
+// Names of the experiments in plans.
+const (
+	ExperimentTraining    = "training"
+	ExperimentTargets     = "smerl-targets"
+	ExperimentAdaptation  = "adaptation"
+	ExperimentHurdles     = "hurdles"
+	ExperimentSensitivity = "sensitivity"
+	ExperimentPrior       = "prior"
+	ExperimentReward      = "reward"
+	ExperimentBeyond      = "beyond" // methods published later; not in the paper
+)
+
+// Experiments lists the experiments in the paper's order, and the one beyond it.
+func Experiments() []string {
+	return []string{
+		ExperimentTargets, ExperimentTraining, ExperimentAdaptation, ExperimentHurdles,
+		ExperimentSensitivity, ExperimentPrior, ExperimentReward, ExperimentBeyond,
+	}
+}
+
+// Perturbations of adaptation runs.
+const (
+	Gravity   = string(catalog.GravityMultiplier)
+	Actuators = string(catalog.ActuatorsMultiplier)
+	Target    = string(catalog.TargetPosition)
+)
+
+// Tables are the results of runs.
+type Tables struct {
+	Trained    []Trained
+	Adapted    []Adapted
+	Controlled []Controlled
+
+	Lines      int // lines of the plan
+	Complete   int // complete lines
+	Incomplete int // started, but not complete
+	Missing    int // not started
+	// Problems are runs that could not be read, each a one-line error that names the folder.
+	Problems []error
+}
+
+// Trained is a training run.
+type Trained struct {
+	Experiment, Label, Algorithm, Env string
+	Seed                              int64
+	Run                               string // name of the run's folder
+	Finished                          bool
+	Generation, EnvSteps              int64
+	Seconds                           float64
+	CPUSeconds                        float64 // processor time if the budget limits it, else 0
+	MaxFitness, Coverage, QDScore     float64 // final values; -Inf, 0 and 0 without solutions
+	// A and B are the settings of the experiment "sensitivity", if the algorithm has a grid.
+	A, B  Setting
+	Prior bool    // skills are discriminated by the descriptor, not the whole observation
+	Units []int   // of the policy's hidden layers
+	Curve []Point // nil if not finished
+	// Short are the reasons why the run cannot decide the paper's claims, such as "32 cells, not 1024".
+	Short    []string
+	GateShut bool // SMERL's gate never opened, so the run is one of soft actor-critic
+}
+
+// Setting is a hyperparameter in a grid.
+type Setting struct {
+	Name  string
+	Value float64
+}
+
+// Point is a row of a training run's metrics.csv.
+type Point struct{ EnvSteps, Seconds, MaxFitness, Coverage, QDScore float64 }
+
+// Adapted is an evaluation of a training run's skills in perturbed environments; see
+// [Adapted.Values].
+type Adapted struct {
+	Experiment   string // "adaptation" or "reward", whose runs are also evaluated
+	Label, Env   string
+	Seed         int64 // of the training run
+	Run          string
+	Perturbation string
+	Values       []Value // sorted by index
+}
+
+// Value is the outcome of one value of a perturbation.
+type Value struct {
+	Index int
+	X, Y  float64 // the multiplier and NaN, or the target's position in metres
+	// Score is the maximum over skills of the median fitness over initial states. Skills whose median
+	// is NaN do not count; without any other skill it is NaN.
+	Score  float64
+	Skill  int // the skill with that score: a cell or the number of a skill
+	Skills int // number of skills evaluated
+}
+
+// Controlled is a meta-controller's run on hurdles.
+type Controlled struct {
+	Label string
+	Seed  int64 // of the training run
+	Run   string
+	Curve []ControlPoint
+}
+
+// ControlPoint is a row of a meta-controller's metrics.csv.
+type ControlPoint struct{ EnvSteps, FitnessMean, FitnessMax, HurdlesMean, HurdlesMax float64 }
+
+var (
+	byLabel = protocol.CompareMethods
+	byEnv   = protocol.CompareEnvironments
+)
+
+// sort puts rows in the paper's order, independent of the plan's order.
+func (t *Tables) sort() {
+	slices.SortStableFunc(t.Trained, func(a, b Trained) int {
+		return cmp.Or(protocol.InOrder(Experiments())(a.Experiment, b.Experiment), byEnv(a.Env, b.Env),
+			byLabel(a.Label, b.Label), cmp.Compare(a.A.Value, b.A.Value), cmp.Compare(a.B.Value, b.B.Value),
+			cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))
+	})
+	slices.SortStableFunc(t.Adapted, func(a, b Adapted) int {
+		return cmp.Or(cmp.Compare(a.Perturbation, b.Perturbation), byEnv(a.Env, b.Env),
+			byLabel(a.Label, b.Label), cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))
+	})
+	slices.SortStableFunc(t.Controlled, func(a, b Controlled) int {
+		return cmp.Or(byLabel(a.Label, b.Label), cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))
+	})
+}
