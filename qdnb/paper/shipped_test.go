@@ -330,4 +330,15 @@ func TestShippedRunsOfTheRepository(t *testing.T) {
 	if data.Complete != len(data.Lines) || len(data.Problems) > 0 {
 		t.Errorf("%d of %d runs, %v", data.Complete, len(data.Lines), data.Problems)
 	}
+	// Three runs can be played.
+	skills := must.Get(filepath.Glob(dir + "-skills/runs/*"))
+	for _, skills := range skills {
+		run := must.Get(runs.Open(skills))
+		if r, err := run.Repertoire(); err != nil || len(r.Filled()) < 50 {
+			t.Errorf("%s: %v", skills, err)
+		}
+	}
+	if len(skills) != 3 {
+		t.Errorf("runs with policies: %q", skills)
+	}
 }
