@@ -9,15 +9,15 @@
 // finished run, resumes an interrupted run bit for bit, and extends a run whose budget has grown.
 // So any cell can be rerun, although GoNB compiles every cell to a separate program.
 //
-// A variant of an algorithm replaces its parts, which are fields of the hyperparameters: emitters and
-// archives (see package evolution), or diversity rewards and objectives (see package skills). Its Name
-// names the folder; changed code is another run.
+// A variant of an algorithm replaces its parts, which are fields of the hyperparameters. Its Name names
+// the folder; changed code is another run. Package algorithms shows how to write each of them:
 //
-//	spec := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Name: "cma-me", Tune: qdnb.Tune(
-//		func(h *evolution.MapElites) {
-//			strategies := evolution.StrategySettings{Emitters: 5, Sigma0: 0.02}
-//			h.Mix = evolution.Mix{{Emitter: strategies.Emitter(), Of: 1}}
-//		})}
+//	qdnb.Tune(func(h *evolution.MapElites) {
+//		h.Mix = evolution.Mix{{evolution.Stateless(crossover), 1}} // emitters
+//		h.Archive = forgetful{}                                    // an archive
+//	})
+//	qdnb.Tune(func(h *skills.Parts) { h.Diversity = mine{} })      // a diversity reward
+//	qdnb.Spec{Name: "ga", Env: "pointmaze", Loop: &geneticAlgorithm{}} // a whole loop
 //
 // Finished runs have a verb for each use: [Play] plays the skills, [Adapt] evaluates them in
 // changed environments, and [Control] learns to choose among them. Adapt and Control create runs

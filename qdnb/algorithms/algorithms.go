@@ -1,5 +1,3 @@
-// Package algorithms holds the contracts of everything that qdnb.Train trains: an [Algorithm] makes a
-// [Search]. The packages below it implement them; a custom loop does so in one file.
 package algorithms
 
 import (
@@ -34,6 +32,8 @@ type Search interface {
 	// Step runs the next generation or iteration. The first call, generation 0, evaluates the initial
 	// population or policy.
 	Step() (scoring.Outcome, error)
+	// Columns names metrics of its own: the numbers in Extra of the outcomes.
+	Columns() []string
 	// State lists what a checkpoint holds. A search with a restored state continues to the same bytes
 	// as one that was never interrupted.
 	State() *xla.Checkpoint
@@ -42,14 +42,10 @@ type Search interface {
 	Repertoire(genotypes bool) (map[string]npz.Array, error)
 	// Task is the task in which genotypes of the repertoire are evaluated.
 	Task() scoring.Task
+	// CompileTime is the time that XLA has spent compiling the search so far.
+	CompileTime() time.Duration
 	// Close frees the programs and the memory on the devices.
 	Close()
-}
-
-// Reporter is a [Search] with metrics of its own: it names the numbers in Extra of its outcomes.
-type Reporter interface {
-	Search
-	Columns() []string
 }
 
 // Concluder is a [Search] that measures its repertoire at intervals only.
@@ -69,18 +65,4 @@ type Replayer interface {
 	Replay() (buffer *replay.Store, total int64)
 	// Refill refills a lost buffer with new episodes and returns how many.
 	Refill() (episodes int64, err error)
-}
-
-// Compiled is a [Search] that knows how long its programs took to compile.
-type Compiled interface {
-	Search
-	CompileTime() time.Duration
-}
-
-// Columns returns the columns of a search's own metrics.
-func Columns(s Search) []string {
-	if r, ok := s.(Reporter); ok {
-		return r.Columns()
-	}
-	return nil
 }

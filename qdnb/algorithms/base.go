@@ -78,7 +78,10 @@ func (b *Base) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	return b.found.Arrays(genotypes)
 }
 
-// CompileTime implements [Compiled].
+// Columns implements [Search]: none.
+func (b *Base) Columns() []string { return nil }
+
+// CompileTime implements [Search].
 func (b *Base) CompileTime() time.Duration { return b.Programs.CompileTime() }
 
 // Close implements [Search].

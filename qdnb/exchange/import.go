@@ -12,7 +12,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -78,10 +77,10 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	if s.Runs == "" {
 		s.Runs = runs.Folder()
 	}
-	discovery, discovers := algorithm.Defaults(env.Spec()).(skills.Hyperparameters)
+	discovery, discovers := algorithm.Defaults(env.Spec()).(interface{ Count() int }) // of skills
 	count := 0
 	if discovers {
-		count = discovery.Method(env).Skills.Count()
+		count = discovery.Count()
 	}
 	switch {
 	case (s.Policy == "") == (s.Repertoire == ""):

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
 )
@@ -33,7 +32,7 @@ func (t Training) Fingerprint() (string, error) {
 		return "", err
 	}
 	defer search.Close()
-	fmt.Fprintln(hash, algorithms.Columns(search))
+	fmt.Fprintln(hash, search.Columns())
 	for range tracedSteps {
 		if _, err := search.Step(); err != nil {
 			return "", err

@@ -132,12 +132,7 @@ func slowCompilation(env envs.Env) string {
 		"the square of the length", depth, depth*depth/25)
 }
 
-func (t *training) compileSeconds() float64 {
-	if s, ok := t.search.(algorithms.Compiled); ok {
-		return s.CompileTime().Seconds()
-	}
-	return 0
-}
+func (t *training) compileSeconds() float64 { return t.search.CompileTime().Seconds() }
 
 // measured reports whether the newest step measured the state that it left.
 func (t *training) measured() bool {
@@ -154,7 +149,7 @@ func (t *training) replay() (*replay.Store, int64) {
 }
 
 func (t *training) columns() []string {
-	return slices.Concat(Columns, algorithms.Columns(t.search), []string{runs.FinalColumn})
+	return slices.Concat(Columns, t.search.Columns(), []string{runs.FinalColumn})
 }
 
 func (t *training) close() {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -100,7 +99,7 @@ func (b Generation) Measure(p *xla.Platform) (any, error) {
 	generation, rollout := stats.Median(all), stats.Median(alone)
 	return GenerationTiming{Generation: b, Backend: p.Name(), Workers: p.Workers, Batch: base.Batch,
 		Slice: evaluator.Slice(), Steps: base.EpisodeLength,
-		CompileSeconds:    search.(algorithms.Compiled).CompileTime().Seconds(),
+		CompileSeconds:    search.CompileTime().Seconds(),
 		GenerationSeconds: generation, EvaluationSeconds: rollout,
 		VariationShare:    1 - rollout/generation,
 		EnvStepsPerSecond: float64(base.Batch*base.EpisodeLength) / generation}, nil

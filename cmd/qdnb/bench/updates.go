@@ -14,8 +14,8 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
-	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla"
@@ -186,19 +186,56 @@ func benchVariation(p *xla.Platform, s Updates) (updates, error) {
 }
 
 func benchSAC(p *xla.Platform, s Updates) (updates, error) {
+	const observations, actions, count = 87, 8, 5
+	type whole struct {
+		Learner   sac.Learner
+		Diversity skills.Diversity
+		Buffer    replay.Buffer
+	}
+	type state struct {
+		State  whole
+		Key    random.Key
+		Losses *graph.Node
+	}
 	env, err := envs.Make("ant-uni")
 	if err != nil {
 		return updates{}, err
 	}
-	entry, err := registry.Find("diayn-reward")
-	if err != nil {
-		return updates{}, err
-	}
-	settings := entry.Defaults(env.Spec()).(skills.Hyperparameters)
-	method, config := settings.Method(env), settings.Base().Config
-	return newUpdates(p, func(key random.Key) skills.Updates {
-		return skills.NewUpdates(method, config, s.Buffer, key)
-	}, func(u skills.Updates, key random.Key) (skills.Updates, []*graph.Node) {
-		return u.Run(method, config, s.Steps, key)
+	config := sac.Default()
+	algorithm := sac.New(config, observations+count, actions)
+	layout := replay.Layout{Obs: observations + count, Actions: actions}
+	task := skills.Task{Env: env, Skills: skills.Skills{OneHot: count}}
+	diayn := skills.DIAYN{LearningRate: config.LearningRate, Hidden: config.Hidden}
+	return newUpdates(p, func(key random.Key) whole {
+		g := key.Hi.Graph()
+		skill := graph.OneHot(graph.ModScalar(graph.Iota(g, shapes.Make(dtypes.Int32, s.Buffer), 0), int32(count)),
+			count, dtypes.Float32)
+		observed := func(key random.Key) *graph.Node {
+			return graph.Concatenate([]*graph.Node{key.Normal(s.Buffer, observations), skill}, 1)
+		}
+		zeros, full := graph.Zeros(g, shapes.Make(dtypes.Float32, s.Buffer)), graph.Const(g, int32(s.Buffer))
+		rows := layout.Join(replay.Batch{Obs: observed(key.FoldIn(0)), NextObs: observed(key.FoldIn(1)),
+			Action: key.FoldIn(2).Uniform(-1, 1, s.Buffer, actions), Reward: key.FoldIn(3).Normal(s.Buffer),
+			Done: zeros, Truncation: zeros})
+		return whole{algorithm.Start(key.FoldIn(4)), diayn.Init(task, key.FoldIn(5)),
+			replay.Buffer{Rows: rows, Size: full, Position: graph.ZerosLike(full)}}
+	}, func(w whole, key random.Key) (whole, []*graph.Node) {
+		zero := graph.Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32))
+		end := xla.ForUnfused(key.Hi.Graph(), s.Steps, state{w, key, zero}, func(step *graph.Node, u state) state {
+			draw := u.Key.FoldInEach(step)
+			b := layout.Split(u.State.Buffer.At(u.State.Buffer.Draw(draw.FoldIn(0), config.BatchSize)))
+			part := func(x *graph.Node, from, to int) *graph.Node {
+				return graph.Slice(x, graph.AxisRange(), graph.AxisRange(from, to))
+			}
+			of := skills.Batch{Batch: b, Skill: part(b.Obs, observations, observations+count),
+				Now: part(b.Obs, 0, observations), Next: part(b.NextObs, 0, observations)}
+			b.Reward = graph.Add(b.Reward, graph.StopGradient(u.State.Diversity.Reward(of)))
+			u.State.Diversity, _ = u.State.Diversity.Learn(of)
+			var losses sac.Losses
+			u.State.Learner, losses = algorithm.Update(u.State.Learner, b, algorithm.NewNoise(draw.FoldIn(1)))
+			u.Losses = graph.Add(u.Losses, graph.Add(losses.Critic, losses.Actor))
+			return u
+		})
+		return end.State, []*graph.Node{end.Losses}
 	})
 }

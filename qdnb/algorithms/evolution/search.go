@@ -177,7 +177,7 @@ func (s *Search) proposals() xla.Array {
 // Task implements [algorithms.Search].
 func (s *Search) Task() scoring.Task { return s.task }
 
-// CompileTime implements [algorithms.Compiled].
+// CompileTime implements [algorithms.Search].
 func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Step implements [algorithms.Search].

@@ -66,34 +66,6 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 	})
 }
 
-// With the emitter of MAP-Elites, the fitness and descriptor of each cell equal those of its
-// genotype, bit for bit.
-func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		s := startSearch(t, p, unlimited.task(), IsoLineEmitter{IsoSigma: 0.2, LineSigma: 0.3},
-			settings{Batch: 64, Slice: 8, Centroids: line(40)})
-		steps(t, s, 12)
-		arrays := stateOf(t, s)
-		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"),
-			floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
-		filled := 0
-		for cell, stored := range fitnesses {
-			if math.IsInf(float64(stored), -1) {
-				continue
-			}
-			filled++
-			fitness, descriptor := evaluateScripted(genotypes[4*cell : 4*cell+4])
-			if fitness != stored || descriptor != descriptors[cell] {
-				t.Errorf("cell %d has fitness %v and descriptor %v, its genotype %v and %v", cell, stored,
-					descriptors[cell], fitness, descriptor)
-			}
-		}
-		if filled < 30 {
-			t.Errorf("only %d cells are filled", filled)
-		}
-	})
-}
-
 // mazeTask is a small version of the paper's task.
 func mazeTask() scoring.Task { return scoring.NewTask(envs.Pointmaze{}, []int{8, 8}, 20) }
 
@@ -288,54 +260,6 @@ func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 	})
 }
 
-func TestRestoredSearchKeepsItsCentroids(t *testing.T) {
-	p := xlatest.Pure(t)
-	saved := stateOf(t, startSearch(t, p, unlimited.task(), noisy,
-		settings{Batch: 4, Centroids: line(3)}))
-	other := floats(t, saved, "centroids")
-	for i := range other {
-		other[i] /= 2
-	}
-	saved["centroids"] = npz.Of(other, saved["centroids"].Shape...)
-	s := startSearch(t, p, unlimited.task(), noisy, settings{Batch: 4, Centroids: line(3)})
-	if err := s.Restore(0, saved); err != nil {
-		t.Fatal(err)
-	}
-	measured, err := s.Repertoire(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := floats(t, measured, "centroids"); !slices.Equal(got, other) {
-		t.Errorf("centroids %v, want %v", got, other)
-	}
-}
-
-func TestWrongCheckpointsAreRefused(t *testing.T) {
-	s := startSearch(t, xlatest.Pure(t), unlimited.task(), noisy, settings{Batch: 4, Centroids: line(3)})
-	steps(t, s, 2)
-	for name, shape := range map[string][]int{"genotypes": {3, 5}, "fitnesses": {4},
-		"descriptors": {3, 2}, "centroids": {3}} {
-		arrays := stateOf(t, s)
-		size := 1
-		for _, d := range shape {
-			size *= d
-		}
-		arrays[name] = npz.Of(make([]float32, size), shape...)
-		if err := s.Restore(1, arrays); err == nil || !strings.Contains(err.Error(),
-			"the checkpoint's "+name+" has shape") {
-			t.Errorf("%s of shape %v: %v", name, shape, err)
-		}
-		delete(arrays, name)
-		if err := s.Restore(1, arrays); err == nil || !strings.Contains(err.Error(),
-			"the checkpoint's "+name) {
-			t.Errorf("no %s: %v", name, err)
-		}
-	}
-	if outcome := steps(t, s, 1)[0]; outcome.Generation != 2 {
-		t.Errorf("rejected checkpoints changed the search: generation %d", outcome.Generation)
-	}
-}
-
 func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for what, env := range map[string]scripted{
@@ -384,32 +308,6 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 			t.Errorf("%d of 150 were invalid: the test is inconclusive", total)
 		}
 	})
-}
-
-// Elites are never lost: the highest fitness, the coverage and the fitness of every cell never
-// decrease.
-func TestRepertoiresOnlyImprove(t *testing.T) {
-	s := startSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(6))
-	outcomes := steps(t, s, 25)
-	for i := 1; i < len(outcomes); i++ {
-		for cell, fitness := range outcomes[i].Fitnesses {
-			if fitness < outcomes[i-1].Fitnesses[cell] {
-				t.Errorf("generation %d: cell %d fell from %g to %g", i, cell, outcomes[i-1].Fitnesses[cell],
-					fitness)
-			}
-		}
-	}
-	filled := func(o scoring.Outcome) (n int) {
-		for _, f := range o.Fitnesses {
-			if !math.IsInf(float64(f), -1) {
-				n++
-			}
-		}
-		return n
-	}
-	if first, last := filled(outcomes[0]), filled(outcomes[24]); first == 0 || last < first+3 {
-		t.Errorf("%d cells at first, %d at the end: no progress", first, last)
-	}
 }
 
 func TestSeedsNameTheRandomNumbers(t *testing.T) {

@@ -13,27 +13,7 @@
 //     optimization").
 //   - [DominatedNovelty] and [Fronts] are the archives of DNS and MOME.
 //
-// # Another archive
-//
-// Embed an archive to change a part of it. In this grid the fitness of members decays, so that lucky
-// ones are replaced:
-//
-//	type forgetful struct{ repertoire.Grid }
-//
-//	func (f forgetful) Empty(task scoring.Task, key random.Key) repertoire.Archive {
-//		f.Grid = f.Grid.Empty(task, key).(repertoire.Grid)
-//		return f
-//	}
-//
-//	func (f forgetful) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
-//		f.Elites.Fitness = AddScalar(f.Elites.Fitness, -0.1)
-//		grid, in := f.Grid.Add(found)
-//		f.Grid = grid.(repertoire.Grid)
-//		return f, in
-//	}
-//
-//	qdnb.Tune(func(h *evolution.MapElites) { h.Archive = forgetful{} })
-//
+// Embed an archive to change a part of it, as in package algorithms.
 // An archive without cells keeps [EmptySlots], in which [Truncate] lets the individuals with the
 // greatest scores survive; an example of package qdnb is novelty search with local competition. A
 // [Recorder] records steps of the episodes, a [Maintainer] changes between generations, and a

@@ -1,10 +1,8 @@
 package skills
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -15,7 +13,6 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
-	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
 
@@ -116,32 +113,6 @@ func TestDIAYNLearns(t *testing.T) {
 		if most := float32(math.Log(3)); reward < 0.95*most || reward > most || last > 0.1 || first <
 			5*last {
 			t.Errorf("the reward is %g of %g, the loss fell from %g to %g", reward, most, first, last)
-		}
-	})
-}
-
-// Learning is an Adam step on every array of a network, and observing does not learn.
-func TestStepIsAdam(t *testing.T) {
-	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			start := h.begin(DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},
-				in[0].Graph()).(DADS)
-			// keeps units away from the kink of ReLU
-			start.Dynamics = xla.Map(start.Dynamics, func(x *Node) *Node { return AddScalar(x, 0.01) })
-			learnt, loss := start.Learn(batchOf(in))
-			net, m := nn.UpdateTree(nn.NewAdam(1e-2), start.Dynamics.Params,
-				Gradient(loss, xla.Flatten(start.Dynamics.Params)...), start.Dynamics.Moments)
-			return slices.Concat(xla.Flatten(learnt.(DADS).Dynamics), xla.Flatten(net), xla.Flatten(m),
-				xla.Flatten(start.Observe(batchOf(in)).(DADS).Dynamics), xla.Flatten(start.Dynamics))
-		}, h.tensors()...)
-		n := len(out) / 4
-		for i := range n {
-			flat := func(k int) []float32 { return xlatest.Flat[float32](t, out[k*n+i]) }
-			xlatest.Close(t, fmt.Sprint("array ", i), flat(0), flat(1), 1e-6)
-			if !slices.Equal(flat(2), flat(3)) {
-				t.Error("observing changes the networks")
-			}
 		}
 	})
 }

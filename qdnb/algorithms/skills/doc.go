@@ -2,7 +2,7 @@
 // a skill and trained with [example.com/qdnb/qdnb/algorithms/sac], whose skills learn to behave
 // differently.
 //
-// A [Method] has two factors. A [Diversity] rewards skills for being distinguishable: [DIAYN] uses a
+// An algorithm has two factors. A [Diversity] rewards skills for being distinguishable: [DIAYN] uses a
 // discriminator, [DADS] a model that predicts what each skill does. An [Objective] combines this
 // reward with the task's: [DiversityOnly], [PlusReward] or [SMERL].
 //
@@ -14,27 +14,8 @@
 // [QDAC], an [ActorObjective], takes part in what the actor maximises, with the task's reward alone:
 // [TaskOnly]. [Search] is the loop: act, store, update. It refers to no factor by name.
 //
-// A new variant is one new factor, set as qdnb.Spec's Diversity or Objective. A diversity reward is
-// one type, whose fields are its settings and, after Init, its state:
-//
-//	type Mine struct {
-//		LearningRate float64
-//		Net          nn.Trainable[nn.Network]
-//	}
-//
-//	func (m Mine) Init(t skills.Task, key random.Key) skills.Diversity {
-//		form := nn.NewMLP(t.Width(), []int{64}, t.Skills.Size()) // features to skills
-//		m.Net = nn.NewTrainable(form.New(key), m.LearningRate)
-//		return m
-//	}
-//	func (m Mine) Reward(b skills.Batch) *Node // from b.Now, b.Next, b.Skill and m.Net.Params
-//	func (m Mine) Learn(b skills.Batch) (skills.Diversity, *Node) {
-//		loss := ReduceAllMean(Neg(m.Reward(b)))
-//		m.Net = m.Net.Step(loss)
-//		return m, loss
-//	}
-//	func (Mine) Loss() string { return "mine_loss" } // its column in metrics.csv
-//
+// A new variant is one new factor, set as qdnb.Spec's Diversity or Objective; package algorithms shows
+// a diversity reward. Its fields are its settings and, after Init, its state.
 // With a method Condition(t Task) Task it chooses the distribution of skills, t.Skills, and what
 // distinguishes them, t.Features: see [Conditioner], [UnitVectors] and [Cube].
 //

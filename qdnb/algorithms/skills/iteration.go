@@ -17,7 +17,7 @@ import (
 
 // iteration builds the program of one step of all environments and the updates that follow.
 type iteration struct {
-	Method
+	method
 	sac          sac.SAC
 	environments int
 	updates      int
@@ -25,9 +25,9 @@ type iteration struct {
 }
 
 // newIteration returns an iteration without environments and updates.
-func newIteration(method Method, config sac.Config) iteration {
+func newIteration(method method, config sac.Config) iteration {
 	spec := method.Env.Spec()
-	return iteration{Method: method,
+	return iteration{method: method,
 		sac: sac.New(config, spec.Observations+method.Skills.Size(), spec.Actions)}
 }
 

@@ -146,8 +146,7 @@ func (m *Metra) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Searc
 	return searchFor(m, p, env, seed)
 }
 
-// Method implements [Hyperparameters].
-func (m *Metra) Method(env envs.Env) Method {
+func (m *Metra) methodIn(env envs.Env) method {
 	return m.method(env, METRA{LearningRate: m.LearningRate, Hidden: m.DiversityHidden,
 		Multiplier: m.DualLambda, Slack: m.DualSlack, Components: m.ContinuousSkills}, DiversityOnly{})
 }

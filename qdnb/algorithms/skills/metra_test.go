@@ -136,7 +136,7 @@ func TestMETRAStartsEpisodesAnew(t *testing.T) {
 	m.Discovery.SAC, m.NumSkills = small().SAC, 3
 	m.DiversityHidden, m.EpisodeLength = []int{8}, 8
 	const n, width = 6, 2*2 + 2 + 3 + 1 + 2*2
-	s := startSearch(t, xlatest.Pure(t), m.Method(env), small())
+	s := startSearch(t, xlatest.Pure(t), m.methodIn(env), small())
 	steps(t, s, 11)
 	rows, stored := stored(t, s)
 	if stored != width || len(rows) != 10*n*width {

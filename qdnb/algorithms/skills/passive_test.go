@@ -12,7 +12,6 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
-	"example.com/qdnb/xla/backend"
 )
 
 func TestPassiveSchedule(t *testing.T) {
@@ -157,19 +156,4 @@ func TestPassiveRepertoire(t *testing.T) {
 			t.Errorf("%d cells are filled: the test is vacuous", filled)
 		}
 	})
-}
-
-// Memory has the parameters of every cell and of every skill, not of every episode.
-func TestMemory(t *testing.T) {
-	task := diaynReward.method.Task
-	bytes := func(skills, states int) int64 {
-		config := small()
-		task.Skills.OneHot, config.EvaluationStates = skills, states
-		return config.memory(backend.CPU, task)
-	}
-	params := int64(task.policy(small().Hidden).Params())
-	if more := bytes(4, 1) - bytes(3, 1); more != 4*params || bytes(3, 40) != bytes(3, 1) {
-		t.Errorf("a skill takes %d bytes, want %d; 40 episodes take %d, one takes %d", more, 4*params,
-			bytes(3, 40), bytes(3, 1))
-	}
 }

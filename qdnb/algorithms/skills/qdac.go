@@ -195,6 +195,9 @@ func (q *Qdac) Check() error {
 		limits.Number("random_skills", q.RandomSkills, 1))
 }
 
+// Count is the number of skills.
+func (q *Qdac) Count() int { return q.NumSkills }
+
 // Replaced implements [algorithms.Variant].
 func (q *Qdac) Replaced() bool { return q.Parts.any() }
 
@@ -203,8 +206,7 @@ func (q *Qdac) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search
 	return searchFor(q, p, env, seed)
 }
 
-// Method implements [Hyperparameters].
-func (q *Qdac) Method(env envs.Env) Method {
+func (q *Qdac) methodIn(env envs.Env) method {
 	return q.Parts.method(Task{Env: env, Length: q.EpisodeLength, Skills: Skills{OneHot: q.NumSkills}},
 		QDAC{LearningRate: q.LearningRate, Discount: q.Discount, Tau: q.Tau, Hidden: q.DiversityHidden,
 			Distance: q.SkillDistance, Smooth: q.SmoothDistance, Changes: q.DescriptorChanges,

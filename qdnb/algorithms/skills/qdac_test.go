@@ -193,7 +193,7 @@ func TestQDACNeedsDescriptors(t *testing.T) {
 	h := defaultQdac(spec)
 	h.DescriptorChanges = true
 	errtest.Want(t, h.Check(), "must be false for point")
-	_, err := newSearch(xlatest.Pure(t), h.Method(outcome{endless}), small())
+	_, err := newSearch(xlatest.Pure(t), h.methodIn(outcome{endless}), small())
 	errtest.Want(t, err, "skills of point cannot be descriptors")
 }
 

@@ -80,7 +80,7 @@ type (
 )
 
 // newSearch compiles a search.
-func newSearch(p *xla.Platform, method Method, config config) (*Search, error) {
+func newSearch(p *xla.Platform, method method, config config) (*Search, error) {
 	if err := method.Skills.check(); err != nil {
 		return nil, err
 	}

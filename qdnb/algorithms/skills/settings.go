@@ -65,7 +65,7 @@ type Parts struct {
 }
 
 // method returns a method of its own parts, unless they are replaced.
-func (p Parts) method(task Task, diversity Diversity, objective Objective) Method {
+func (p Parts) method(task Task, diversity Diversity, objective Objective) method {
 	return newMethod(task, cmp.Or(p.Diversity, diversity), cmp.Or(p.Objective, objective))
 }
 
@@ -86,17 +86,16 @@ type Selective struct {
 	SMERLMargin float64 `json:"smerl_margin"`
 }
 
-// Hyperparameters are the settings of an algorithm of this package, such as *[SAC].
-type Hyperparameters interface {
+// hyperparameters are those of an algorithm of this package.
+type hyperparameters interface {
 	algorithms.Variant
-	// Base returns the settings that all algorithms share.
 	Base() SAC
-	// Method returns the algorithm in an environment.
-	Method(env envs.Env) Method
+	// methodIn returns the algorithm in an environment.
+	methodIn(env envs.Env) method
 }
 
 // searchFor compiles the search of an algorithm.
-func searchFor(h Hyperparameters, p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+func searchFor(h hyperparameters, p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
 	base, spec := h.Base(), env.Spec()
 	if spec.Observations == 0 {
 		return nil, fmt.Errorf("it learns from observations, of which %s has none: use an algorithm that "+
@@ -106,7 +105,7 @@ func searchFor(h Hyperparameters, p *xla.Platform, env envs.Env, seed int64) (al
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSearch(p, h.Method(env), config{SAC: base, Seed: seed, Centroids: centroids})
+	s, err := newSearch(p, h.methodIn(env), config{SAC: base, Seed: seed, Centroids: centroids})
 	if err != nil {
 		return nil, err // a nil *Search is a Search
 	}
@@ -195,17 +194,22 @@ func dads(d Discovery) Diversity {
 	return DADS{LearningRate: d.LearningRate, Hidden: d.DiversityHidden, Components: 4}
 }
 
-// Base implements [Hyperparameters].
+// Base returns the settings that all algorithms of this package share.
 func (s SAC) Base() SAC { return s }
+
+// Count is the number of skills: none.
+func (s SAC) Count() int { return 0 }
+
+// Count is the number of skills.
+func (d Discovery) Count() int { return d.NumSkills }
 
 // Updates is the number of updates per step of all environments.
 func (s SAC) Updates() int {
 	return int(math.Round(s.GradUpdatesPerStep * float64(s.EnvBatchSize)))
 }
 
-// Method implements [Hyperparameters]: the task alone.
-func (s SAC) Method(env envs.Env) Method {
-	return Method{Task: Task{Env: env, Length: s.EpisodeLength}}
+func (s SAC) methodIn(env envs.Env) method {
+	return method{Task: Task{Env: env, Length: s.EpisodeLength}}
 }
 
 // Replaced implements [algorithms.Variant].
@@ -236,12 +240,11 @@ func (s *Selective) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.S
 	return searchFor(s, p, env, seed)
 }
 
-// Method implements [Hyperparameters].
-func (d Discovery) Method(env envs.Env) Method {
+func (d Discovery) methodIn(env envs.Env) method {
 	return d.method(env, d.diversity(d), DiversityOnly{})
 }
 
-func (d Discovery) method(env envs.Env, diversity Diversity, objective Objective) Method {
+func (d Discovery) method(env envs.Env, diversity Diversity, objective Objective) method {
 	task := Task{Env: env, Length: d.EpisodeLength, Skills: Skills{OneHot: d.NumSkills}}
 	if !d.DescriptorFullState {
 		task.Features = task.Descriptors()
@@ -249,13 +252,11 @@ func (d Discovery) method(env envs.Env, diversity Diversity, objective Objective
 	return d.Parts.method(task, diversity, objective)
 }
 
-// Method implements [Hyperparameters].
-func (r Rewarded) Method(env envs.Env) Method {
+func (r Rewarded) methodIn(env envs.Env) method {
 	return r.method(env, r.diversity(r.Discovery), PlusReward{r.DiversityRewardScale})
 }
 
-// Method implements [Hyperparameters].
-func (s Selective) Method(env envs.Env) Method {
+func (s Selective) methodIn(env envs.Env) method {
 	return s.method(env, s.diversity(s.Discovery),
 		SMERL{s.SMERLTarget, s.SMERLMargin, s.DiversityRewardScale})
 }

@@ -27,7 +27,7 @@ func TestUnknownEnvironments(t *testing.T) {
 		if name == "sac" {
 			continue
 		}
-		if h.Method(endless).Width() != 2 || len(Defaults(name, mean).Method(endless).Features.Columns) > 0 {
+		if h.methodIn(endless).Width() != 2 || len(Defaults(name, mean).methodIn(endless).Features.Columns) > 0 {
 			t.Errorf("%s: skills are distinguished by positions if they are the descriptor, else by "+
 				"observations", name)
 		}
@@ -57,7 +57,7 @@ func TestMethods(t *testing.T) {
 		{"smerl-dads", dads, SMERL{-6820, 682, 3}, true},
 	} {
 		h := Defaults(c.name, spec)
-		m := h.Method(endless)
+		m := h.methodIn(endless)
 		if !reflect.DeepEqual(m.Diversity, c.diversity) || m.Objective != c.objective ||
 			(len(entryOf(c.name).Options) > 0) != c.wide {
 			t.Errorf("%s: %+v and %+v, %d options", c.name, m.Diversity, m.Objective,
@@ -67,8 +67,8 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, m.Task)
 		}
 	}
-	if alone := defaultSAC(spec); entryOf("sac").Options != nil || alone.Method(endless).Diversity != nil ||
-		alone.Method(endless).Skills.Count() != 0 {
+	if alone := defaultSAC(spec); entryOf("sac").Options != nil || alone.methodIn(endless).Diversity != nil ||
+		alone.methodIn(endless).Skills.Count() != 0 {
 		t.Errorf("sac: %+v", alone)
 	}
 }

@@ -66,14 +66,14 @@ var short = point{Edge: 1, Limit: math.Inf(1), Spread: 0.5}
 // kind is a search with some method.
 type kind struct {
 	name   string
-	method Method
+	method method
 	config func(backend.Kind) config
 }
 
 func smallFor(backend.Kind) config { return small() }
 
 // methodOf returns a method with one-hot skills, unless the diversity reward has others.
-func methodOf(env envs.Env, skills int, d Diversity, o Objective) Method {
+func methodOf(env envs.Env, skills int, d Diversity, o Objective) method {
 	task := Task{Env: env, Length: 8}
 	if d != nil {
 		task.Skills.OneHot, task.Features = skills, task.Descriptors()
@@ -97,7 +97,7 @@ var (
 	}}
 )
 
-func startSearch(t testing.TB, p *xla.Platform, method Method, config config) *Search {
+func startSearch(t testing.TB, p *xla.Platform, method method, config config) *Search {
 	t.Helper()
 	s := must.Get(newSearch(p, method, config))
 	t.Cleanup(s.Close)
@@ -194,6 +194,6 @@ func entryOf(name string) algorithms.Entry {
 }
 
 // Defaults returns the hyperparameters of an algorithm by its name.
-func Defaults(name string, env envs.Spec) Hyperparameters {
-	return entryOf(name).Defaults(env).(Hyperparameters)
+func Defaults(name string, env envs.Spec) hyperparameters {
+	return entryOf(name).Defaults(env).(hyperparameters)
 }

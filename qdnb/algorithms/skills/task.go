@@ -22,8 +22,8 @@ type Task struct {
 	Features Features // what distinguishes the skills
 }
 
-// Method is an algorithm in an environment: a task, and the two factors of the reward.
-type Method struct {
+// method is an algorithm in an environment: a task, and the two factors of the reward.
+type method struct {
 	Task
 	Diversity Diversity // distinguishes skills; nil: the policy learns only the task
 	Objective Objective // combines both rewards; nil if Diversity is nil
@@ -31,11 +31,11 @@ type Method struct {
 
 // newMethod returns a method whose task has the skills and features of its diversity reward, if that
 // is a [Conditioner].
-func newMethod(task Task, diversity Diversity, objective Objective) Method {
+func newMethod(task Task, diversity Diversity, objective Objective) method {
 	if c, ok := diversity.(Conditioner); ok {
 		task = c.Condition(task)
 	}
-	return Method{task, diversity, objective}
+	return method{task, diversity, objective}
 }
 
 // Width is the number of features that distinguish skills.

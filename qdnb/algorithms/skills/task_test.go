@@ -12,7 +12,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
@@ -227,71 +226,4 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 			}
 		})
 	}
-}
-
-// If every step costs something, young episodes are accepted by SMERL's gate. Once their returns
-// fall below it, all their steps are rejected at once. Environment e pays (e+1)/2 per step.
-func TestSMERLsGateClosesAsReturnsSink(t *testing.T) {
-	const n, length, steps = 4, 6, 13
-	reward := []float32{-0.5, -1, -1.5, -2}
-	gate, all := SMERL{Target: -3, Margin: 0.5, Scale: 2}, SMERL{Target: negativeInfinity, Scale: 2}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			g := in[0].Graph()
-			returns := replay.NewReturns(g, 2*length*n, n)
-			index := Iota(g, shapes.Make(dtypes.Int32, 2*length*n, 1), 0)
-			task := MulScalar(ConvertDType(Reshape(index, -1), dtypes.Float32), 0.5)
-			diversity := AddScalar(Neg(task), 3)
-			var results []*Node
-			for step := range steps {
-				done := make([]float32, n)
-				for e := range done {
-					if step%length == length-1 {
-						done[e] = 1
-					}
-				}
-				returns = returns.Insert(in[0], Const(g, done), length)
-				at := returns.At(index)
-				results = append(results, Sub(gate.Reward(task, diversity, at), task),
-					Sub(all.Reward(task, diversity, at), PlusReward{2}.Reward(task, diversity, nil)))
-			}
-			return append(results, diversity)
-		}, xlatest.Tensor(reward, n))
-		diversity := xlatest.Flat[float32](t, out[2*steps])
-		var shares []float64 // accepted share of the steps so far
-		for step := range steps {
-			// The ring holds two episodes of each environment; at step 12 the third begins and overwrites
-			// the first row of the first.
-			want, passing := make([]float32, 2*length*n), 0
-			for row := range want {
-				age, own := row/n%length, row/n/length == step/length%2
-				taken := length // steps so far in the row's episode
-				switch {
-				case step == 2*length && row/n == 0:
-					taken = 1
-				case step < 2*length && own:
-					taken = step%length + 1
-				case step < 2*length && row/n/length > step/length:
-					taken = 0
-				}
-				if age < taken && float32(taken)*reward[row%n] >= -3.5 {
-					want[row] = 2 * diversity[row]
-					passing++
-				}
-			}
-			if got := xlatest.Flat[float32](t, out[2*step]); !slices.Equal(got, want) {
-				t.Errorf("step %d: diversity adds\n%v, want\n%v", step, got, want)
-			}
-			if got := xlatest.Flat[float32](t, out[2*step+1]); slices.ContainsFunc(got,
-				func(x float32) bool { return x != 0 }) {
-				t.Errorf("step %d: without a target it differs from PlusReward by %v", step, got)
-			}
-			if step < length { // first episode
-				shares = append(shares, float64(passing)/float64((step+1)*n))
-			}
-		}
-		if !slices.Equal(shares, []float64{1, 0.75, 0.5, 0.25, 0.25, 0.25}) {
-			t.Errorf("the accepted shares are %v", shares)
-		}
-	})
 }

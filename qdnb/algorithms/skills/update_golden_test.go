@@ -49,7 +49,7 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 	steps := f.Shape(prefix + "update.idx")[0]
 	algorithm := f.sac(prefix)
 	it := iteration{sac: algorithm,
-		Method: Method{task, diversity, PlusReward{f.Number("const.diversity_reward_scale")}}}
+		method: method{task, diversity, PlusReward{f.Number("const.diversity_reward_scale")}}}
 	rows := func(name string, form nn.MLP) *tensors.Tensor {
 		data := f.Float32s(prefix + name)
 		return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
