@@ -15,43 +15,15 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// If the dynamics see only the skill, evaluating them once per skill gives the same values and
-// gradients as once per transition.
-func TestSkillAlone(t *testing.T) {
-	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 17, 4, 3)
-	dads := DADS{LearningRate: 1e-3, Hidden: []int{7, 6}, Components: 5}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			b := batchOf(in)
-			start := h.begin(dads, in[0].Graph())
-			row := rowOf(start)
-			m := withRow(start, taskOf(h.skills, h.d), row).(DADS).Observe(b).(DADS)
-			x, net := m.change(b), m.Dynamics.Params
-			each, all := net.ofEach(x, b.Skill), ofSkill(net.ofAll(oneHots(x.Graph(), h.skills), x), b.Skill)
-			slope := func(y *Node) *Node { return Gradient(ReduceAllSum(Mul(y, b.Done)), row)[0] }
-			return []*Node{each, all, slope(each), slope(all)}
-		}, h.tensors()...)
-		for i, what := range []string{"log q", "its gradient"} {
-			xlatest.Close(t, what, xlatest.Flat[float32](t, out[2*i+1]), xlatest.Flat[float32](t, out[2*i]),
-				1e-5)
-		}
-	})
-}
-
 // Skills that move in different directions become distinguishable: the reward approaches its
 // maximum, log(skills).
 func TestDADSLearns(t *testing.T) {
 	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 60, 3, 3)
 	clear(h.done)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for _, sees := range []int{0, 2} {
-			reward, first, last := learn(t, p, DADS{LearningRate: 1e-2, Hidden: []int{16, 16},
-				Components: 4, Sees: sees}, h, 200)
-			if most := float32(math.Log(3)); reward < 0.8*most || reward > most+1e-6 || last > first-0.5 {
-				t.Errorf("seeing %d features: the reward is %g of %g, the loss fell from %g to %g", sees,
-					reward,
-					most, first, last)
-			}
+		reward, first, last := learn(t, p, DADS{LearningRate: 1e-2, Hidden: []int{16, 16}, Components: 4}, h, 200)
+		if limit := float32(math.Log(3)); reward < 0.8*limit || reward > limit+1e-6 || last > first-0.5 {
+			t.Errorf("the reward is %g of %g, the loss fell from %g to %g", reward, limit, first, last)
 		}
 	})
 }
@@ -86,10 +58,9 @@ func TestDADSOfEnds(t *testing.T) {
 // Invalid settings are refused when the program is built.
 func TestDADSMisfits(t *testing.T) {
 	good := DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3}
-	sees, blind, none, flat := good, good, good, good
-	sees.Sees, blind.Sees, none.Components, flat.Hidden = 4, -1, 0, nil
-	for name, dads := range map[string]DADS{"sees": sees, "blind": blind, "components": none,
-		"hidden": flat} {
+	none, flat := good, good
+	none.Components, flat.Hidden = 0, nil
+	for name, dads := range map[string]DADS{"components": none, "hidden": flat} {
 		if _, err := xlatest.Compile(xlatest.Pure(t), name,
 			[]shapes.Shape{shapes.Make(dtypes.Float32)},
 			func(in []*Node) []*Node {

@@ -123,7 +123,6 @@ func TestLossOfNaN(t *testing.T) {
 	for _, d := range []Diversity{
 		DIAYN{LearningRate: 1e-2, Hidden: []int{6, 5}},
 		DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},
-		DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3, Sees: 2},
 	} {
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			var n int
