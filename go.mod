@@ -32,4 +32,5 @@ require (
 	golang.org/x/sys v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 	k8s.io/klog/v2 v2.140.0
+	rsc.io/pdf v0.1.1 // indirect
 )

@@ -253,7 +253,7 @@ func TestPlayOfAMetaController(t *testing.T) {
 	if distance := (x[5] - x[0]) / 0.05; e.Results[0].Fitnesses[0] > distance+20 {
 		t.Errorf("return %v for the positions %v", e.Results[0].Fitnesses, x)
 	}
-	if _, err := nb.Must(e.Trajectories()).PNG(figures.Resolution); err != nil {
+	if _, err := nb.Must(nb.Must(e.Trajectories()).Figure()).PNG(figures.Resolution); err != nil {
 		t.Error(err)
 	}
 	if several := nb.Must(Play(background, run, PlaySpec{Seed: 5, Episodes: 3})); len(

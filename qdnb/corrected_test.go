@@ -35,7 +35,7 @@ func TestCorrected(t *testing.T) {
 	if after.Filled > before.Filled || after.Filled == 0 || math.Abs(after.MaxFitness-best) > 1e-4 {
 		t.Errorf("%+v after %+v; the best mean is %g", after, before, best)
 	}
-	if figure, err := c.Figure(); err != nil || figure == nil {
+	if figure, err := c.Figure(); err != nil || len(figure.Panels[0]) != 2 {
 		t.Errorf("its figure: %v", err)
 	}
 	if _, err := nb.Must(Play(background, run, PlaySpec{Cells: filled[1:], Episodes: 2,

@@ -53,7 +53,7 @@ func own(folder string, env envs.Env) Spec {
 }
 
 // svg returns a figure as SVG.
-func svg(t *testing.T, figure *figures.Figure) string {
+func svg(t *testing.T, figure interface{ Save(path string) error }) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "figure.svg")
 	must.Do(figure.Save(file))
@@ -91,7 +91,7 @@ func TestCustomEnvironment(t *testing.T) {
 	ant := nb.Must(envs.Make("ant-uni"))
 	errtest.Want(t, errtest.Of(Play(background, run, in(ant))), "for plane, which has 2 and 2")
 
-	for name, figure := range map[string]*figures.Figure{
+	for name, figure := range map[string]figures.Grid{
 		"trajectories": nb.Must(trajectories(run, in(env))),
 		"repertoire":   nb.Must(figures.Repertoire(run)), "snapshots": nb.Must(figures.Snapshots(run, 2)),
 	} {

@@ -36,10 +36,10 @@ func films(run *runs.Run, s PlaySpec) ([]*scene.Film, error) {
 }
 
 // trajectories plays a recorded episode of cells and draws their trajectories.
-func trajectories(run *runs.Run, s PlaySpec) (*figures.Figure, error) {
+func trajectories(run *runs.Run, s PlaySpec) (figures.Grid, error) {
 	recording, err := Play(background, run, s)
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
 	return recording.Trajectories()
 }

@@ -50,7 +50,7 @@ func TestFronts(t *testing.T) {
 		solutions <= 32 {
 		t.Errorf("moqd_score %g of %g solutions, want %g of %d", got, last[11], score, solutions)
 	}
-	for name, draw := range map[string]func(*runs.Run) (*figures.Figure, error){
+	for name, draw := range map[string]func(*runs.Run) (*figures.Panel, error){
 		"hypervolumes": figures.Hypervolumes, "fronts": figures.ParetoFronts} {
 		if _, err := draw(run); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -82,11 +82,11 @@ func TestFirstEpisodeOfARun(t *testing.T) {
 func TestSkillTrajectories(t *testing.T) {
 	run := train(t, smallSkills(t.TempDir()))
 	figure := nb.Must(watch.SkillTrajectories(envs.Pointmaze{}, run))
-	data := nb.Must(figure.PNG(figures.Resolution))
+	data := nb.Must(nb.Must(figure.Figure()).PNG(figures.Resolution))
 	if _, err := png.Decode(bytes.NewReader(data)); err != nil || len(data) > 60e3 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
-	if !bytes.Equal(data, nb.Must(nb.Must(figures.SkillTrajectories(run)).PNG(figures.Resolution))) {
+	if !bytes.Equal(data, nb.Must(nb.Must(nb.Must(figures.SkillTrajectories(run)).Figure()).PNG(figures.Resolution))) {
 		t.Error("figures.SkillTrajectories draws pointmaze differently")
 	}
 	text := svg(t, figure)

@@ -114,9 +114,9 @@ func TestVariants(t *testing.T) {
 				for _, run := range list {
 					files = append(files, nb.Must(os.ReadFile(filepath.Join(run.Dir, "repertoire.npz"))))
 				}
-				for _, draw := range []func() (*figures.Figure, error){
-					func() (*figures.Figure, error) { return figures.Metrics(list, figures.Evaluations) },
-					func() (*figures.Figure, error) { return figures.Repertoire(list[0]) },
+				for _, draw := range []func() (figures.Grid, error){
+					func() (figures.Grid, error) { return figures.Metrics(list, figures.Evaluations) },
+					func() (figures.Grid, error) { return figures.Repertoire(list[0]) },
 				} {
 					if _, err := draw(); err != nil {
 						t.Error(err)

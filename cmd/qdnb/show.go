@@ -250,9 +250,12 @@ func saveGIF(path string, films []*scene.Film, alone bool) error {
 	return nil
 }
 
+// saver is a figure of one panel or of several.
+type saver interface{ Save(path string) error }
+
 type drawing struct {
 	name string
-	make func() (*figures.Figure, error)
+	make func() (saver, error)
 }
 
 // drawings returns the figures that a run has data for; spec plays the episode of a controller. An
@@ -262,20 +265,20 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 	if !run.Status.Finished && !logged(run) {
 		return nil, nil
 	}
-	add := func(name string, make func() (*figures.Figure, error)) {
+	add := func(name string, make func() (saver, error)) {
 		list = append(list, drawing{name, make})
 	}
 	switch run.Config.Algorithm {
 	case protocol.Adaptation:
-		add("adaptation", func() (*figures.Figure, error) { return figures.Adaptation(run) })
+		add("adaptation", func() (saver, error) { return figures.Adaptation(run) })
 		return list, nil
 	case protocol.HierarchicalControl:
-		add("control", func() (*figures.Figure, error) {
+		add("control", func() (saver, error) {
 			return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "fitness_max",
 				"hurdles_mean", "policy_loss", "value_loss", "entropy")
 		})
 		if run.Status.Finished {
-			add("episode", func() (*figures.Figure, error) {
+			add("episode", func() (saver, error) {
 				recording, err := qdnb.Play(ctx, run, spec)
 				if err != nil {
 					return nil, err
@@ -301,7 +304,7 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 		fmt.Printf("no map         of %d descriptor components: pairs of at most %d are drawn\n",
 			newest.Dims, figures.MaxPairDims)
 	default:
-		add("repertoire", func() (*figures.Figure, error) { return figures.Repertoire(run) })
+		add("repertoire", func() (saver, error) { return figures.Repertoire(run) })
 		if newest.Dims > 2 {
 			fmt.Printf("no maps        of snapshots or hypervolumes: they have at most 2 descriptor components, not %d\n",
 				newest.Dims)
@@ -309,32 +312,35 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 	}
 	if newest != nil && len(newest.Reference) > 1 {
 		if maps {
-			add("hypervolumes", func() (*figures.Figure, error) { return figures.Hypervolumes(run) })
+			add("hypervolumes", func() (saver, error) { return figures.Hypervolumes(run) })
 		}
-		add("pareto", func() (*figures.Figure, error) { return figures.ParetoFronts(run) })
+		add("pareto", func() (saver, error) { return figures.ParetoFronts(run) })
 	}
 	if newest != nil || !run.Status.Finished {
 		axis := figures.Evaluations
 		if run.HasSkills() { // the learner counts environment steps
 			axis = figures.EnvSteps
 		}
-		add("metrics", func() (*figures.Figure, error) {
-			return figures.Metrics([]*runs.Run{run}, axis, figures.Minutes)
+		add("metrics", func() (saver, error) {
+			return figures.Metrics([]*runs.Run{run}, axis)
 		})
+	}
+	if newest != nil {
+		add("distribution", func() (saver, error) { return figures.Distribution(run) })
 	}
 	snapshots, err := run.Snapshots()
 	if err != nil {
 		return nil, err
 	}
 	if maps && len(snapshots) > 0 {
-		add("snapshots", func() (*figures.Figure, error) { return figures.Snapshots(run, 5) })
+		add("snapshots", func() (saver, error) { return figures.Snapshots(run, 5) })
 	}
 	corrected, err := run.Corrected()
 	if err != nil {
 		return nil, err
 	}
 	if len(corrected) > 1 {
-		add("corrected", func() (*figures.Figure, error) {
+		add("corrected", func() (saver, error) {
 			return figures.CorrectedMetrics([]*runs.Run{run}, figures.EnvSteps)
 		})
 	}
@@ -344,7 +350,7 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 			return nil, err
 		}
 		if skills.Steps() > 0 {
-			add("trajectories", func() (*figures.Figure, error) { return figures.SkillTrajectories(run) })
+			add("trajectories", func() (saver, error) { return figures.SkillTrajectories(run) })
 		}
 	}
 	return list, nil

@@ -16,7 +16,7 @@ import (
 // pages are the figures by file below docs. Functions that train use the folder for their runs.
 var pages = []struct {
 	file string
-	draw func(ctx context.Context, folder string) (*figures.Figure, error)
+	draw func(ctx context.Context, folder string) (figures.Grid, error)
 }{
 	{"performance.png", performance},
 	{"adaptation.png", adaptation},

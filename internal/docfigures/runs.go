@@ -44,39 +44,44 @@ var (
 )
 
 // determinism draws the QD scores of the runs in "Effect on training" of docs/reliability.md.
-func determinism(ctx context.Context, folder string) (*figures.Figure, error) {
-	panels := []figures.Panel{{Title: "pointmaze"}, {Title: "walker-uni"}}
+func determinism(ctx context.Context, folder string) (figures.Grid, error) {
 	settings := [][]string{
 		{"batch=64", "hidden=[32,32]", "cells=128", "cvt_samples=5000"},
 		{"batch=32", "hidden=[16,16]", "cells=128", "cvt_samples=5000", "episode_length=100"},
 	}
-	for i := range panels {
-		panel := &panels[i]
-		panel.XLabel, panel.YLabel = "generation", "QD score"
+	var panels []*figures.Panel
+	for i, env := range []string{"pointmaze", "walker-uni"} {
+		var lines []figures.Series
 		for k, backend := range []string{"cpu", "go"} {
 			dashes := [][]vg.Length{nil, dashed}[k]
 			for seed, c := range []color.NRGBA{blue, orange, green} {
-				run, err := qdnb.Train(ctx, qdnb.Spec{Algorithm: "map-elites", Env: panel.Title,
+				run, err := qdnb.Train(ctx, qdnb.Spec{Algorithm: "map-elites", Env: env,
 					Seed: int64(seed), Budget: qdnb.Generations(40), Tune: runs.Assign(settings[i]...),
 					Runs: filepath.Join(folder, backend), Backend: backend, Quiet: true})
 				if err != nil {
-					return nil, err
+					return figures.Grid{}, err
 				}
 				line, err := curve(run, fmt.Sprintf("seed %d, %s", seed, run.Status.Backend), "qd_score",
 					figures.Style{Color: c, Dashes: dashes})
 				if err != nil {
-					return nil, err
+					return figures.Grid{}, err
 				}
-				panel.Series = append(panel.Series, line)
+				lines = append(lines, line)
 			}
 		}
+		axes := figures.Axes{Title: env, XLabel: "generation", YLabel: "QD score"}
+		panel, err := figures.Lines(axes, lines...)
+		if err != nil {
+			return figures.Grid{}, err
+		}
+		panels = append(panels, panel)
 	}
-	return figures.Curves(panels, 2)
+	return figures.InRows(2, panels...), nil
 }
 
 // faults draws the metrics of a run that is killed at random times, on top of those of an
 // undisturbed one.
-func faults(ctx context.Context, folder string) (*figures.Figure, error) {
+func faults(ctx context.Context, folder string) (figures.Grid, error) {
 	spec := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Budget: qdnb.Generations(400),
 		Runs: filepath.Join(folder, "undisturbed"), Backend: "go", Quiet: true,
 		Tune: runs.Assign("batch=16", "hidden=[16,16]", "cells=128", "cvt_samples=5000",
@@ -84,39 +89,43 @@ func faults(ctx context.Context, folder string) (*figures.Figure, error) {
 	begin := time.Now()
 	undisturbed, err := qdnb.Train(ctx, spec)
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
 	killed, kills, err := trainKilled(ctx, filepath.Join(folder, "killed"), time.Since(begin),
 		"--algorithm", spec.Algorithm, "--env", spec.Env, "--generations", "400", "--backend", "go",
 		"--set", "batch=16", "--set", "hidden=[16,16]", "--set", "cells=128",
 		"--set", "cvt_samples=5000", "--set", "episode_length=100")
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
-	var panels []figures.Panel
+	var panels []*figures.Panel
 	for _, c := range []struct{ column, label string }{
 		{"coverage", "coverage (%)"}, {"qd_score", "QD score"},
 	} {
-		panel := figures.Panel{XLabel: "generation", YLabel: c.label}
+		axes, lines := figures.Axes{XLabel: "generation", YLabel: c.label}, []figures.Series(nil)
 		one, err := curve(undisturbed, "undisturbed", c.column, figures.Style{Color: blue})
 		if err != nil {
-			return nil, err
+			return figures.Grid{}, err
 		}
 		other, err := curve(killed, fmt.Sprintf("killed %d times", len(kills)), c.column,
 			figures.Style{Color: orange, Dashes: dashed})
 		if err != nil {
-			return nil, err
+			return figures.Grid{}, err
 		}
 		top := one.Y[len(one.Y)-1]
 		for _, at := range kills {
-			panel.Series = append(panel.Series, figures.Series{Name: "resumed here",
+			lines = append(lines, figures.Series{Name: "resumed here",
 				X: []float64{at, at}, Y: []float64{0, top},
 				Style: &figures.Style{Name: "resumed here", Color: grey, Dashes: dotted}})
 		}
-		panel.Series = append(panel.Series, one, other)
+		lines = append(lines, one, other)
+		panel, err := figures.Lines(axes, lines...)
+		if err != nil {
+			return figures.Grid{}, err
+		}
 		panels = append(panels, panel)
 	}
-	return figures.Curves(panels, 2)
+	return figures.InRows(2, panels...), nil
 }
 
 // trainKilled trains a run whose processes it kills until one finishes. It returns the generations

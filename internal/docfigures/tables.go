@@ -16,28 +16,47 @@ import (
 	"example.com/qdnb/xla"
 )
 
+// chart is a panel of intervals.
+type chart struct {
+	figures.Axes
+	Rows []figures.Interval
+}
+
+// drawn draws charts beside each other.
+func drawn(charts ...chart) (figures.Grid, error) {
+	var panels []*figures.Panel
+	for _, c := range charts {
+		panel, err := figures.Intervals(c.Axes, c.Rows...)
+		if err != nil {
+			return figures.Grid{}, err
+		}
+		panels = append(panels, panel)
+	}
+	return figures.InRows(len(panels), panels...), nil
+}
+
 // performance draws the ratios of docs/performance.csv: dots are medians, bars all rounds. Of a
 // case measured on several machines it draws the last.
-func performance(context.Context, string) (*figures.Figure, error) {
+func performance(context.Context, string) (figures.Grid, error) {
 	file, err := os.Open("docs/performance.csv")
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
 	defer func() { _ = file.Close() }()
 	rows, err := csv.NewReader(file).ReadAll()
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
-	whole := figures.IntervalPanel{Title: "JAX, whole population", XLabel: "speed-up",
-		XLimits: [2]float64{0, 65}}
-	sliced := figures.IntervalPanel{Title: "JAX, best slices", XLabel: "speed-up",
-		XLimits: [2]float64{0, 65}}
+	whole := chart{Axes: figures.Axes{Title: "JAX, whole population", XLabel: "speed-up",
+		XLimits: [2]float64{0, 65}}}
+	sliced := chart{Axes: figures.Axes{Title: "JAX, best slices", XLabel: "speed-up",
+		XLimits: [2]float64{0, 65}}}
 	for _, row := range rows[1:] {
 		at := func(column string) string { return row[slices.Index(rows[0], column)] }
 		var numbers [3]float64
 		for i, column := range []string{"ratio", "low", "high"} {
 			if numbers[i], err = strconv.ParseFloat(at(column), 64); err != nil {
-				return nil, err
+				return figures.Grid{}, err
 			}
 		}
 		name := at("stage") + ", " + at("case")
@@ -55,40 +74,40 @@ func performance(context.Context, string) (*figures.Figure, error) {
 			sliced.Rows[len(sliced.Rows)-1] = measured
 		}
 	}
-	return figures.Intervals([]figures.IntervalPanel{whole, sliced}, 2)
+	return drawn(whole, sliced)
 }
 
 // adaptation draws figure 4 of the paper from the shipped runs.
-func adaptation(context.Context, string) (*figures.Figure, error) {
+func adaptation(context.Context, string) (figures.Grid, error) {
 	data, err := paper.Open("notebooks/results")
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
 	return paper.Adaptation(data)
 }
 
 // verified draws the worst differences of single steps from the golden files, on two backends. A
 // ring is an array, a dot the worst one of an environment.
-func verified(ctx context.Context, _ string) (*figures.Figure, error) {
+func verified(ctx context.Context, _ string) (figures.Grid, error) {
 	files, err := filepath.Glob("envs/testdata/onestep_*.npz")
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("no golden files in envs/testdata: run it in the root of the checkout")
+		return figures.Grid{}, fmt.Errorf("no golden files in envs/testdata: run it in the root of the checkout")
 	}
-	var panels []figures.IntervalPanel
+	var panels []chart
 	for _, backend := range []string{"cpu", "go"} {
 		platform, err := xla.Open(ctx, backend)
 		if err != nil {
-			return nil, err
+			return figures.Grid{}, err
 		}
-		panel := figures.IntervalPanel{Title: platform.Name(), XLimits: [2]float64{0, 1.2},
-			XLabel: "difference from Brax / tolerance"}
+		panel := chart{Axes: figures.Axes{Title: platform.Name(), XLimits: [2]float64{0, 1.2},
+			XLabel: "difference from Brax / tolerance"}}
 		for _, file := range files {
 			report, err := verify.File(platform, file)
 			if err != nil {
-				return nil, err
+				return figures.Grid{}, err
 			}
 			row := figures.Interval{Name: report.Env}
 			for _, array := range report.Arrays {
@@ -100,5 +119,5 @@ func verified(ctx context.Context, _ string) (*figures.Figure, error) {
 		}
 		panels = append(panels, panel)
 	}
-	return figures.Intervals(panels, 2)
+	return drawn(panels...)
 }

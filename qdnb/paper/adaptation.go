@@ -26,46 +26,35 @@ var gaits = protocol.Gaits()
 // multiplier 1.
 // The gravity axis is logarithmic. On ant-maze a seed's scores are averaged over targets, since the
 // paper does not say how it combines them; bars are quartiles, rings are seeds.
-func Adaptation(data *Data) (*figures.Figure, error) {
-	labels := data.adaptedLabels(results.ExperimentAdaptation)
-	if len(labels) == 0 {
-		return nil, data.noRuns(results.ExperimentAdaptation)
-	}
-	return data.adaptation(labels, Median).Figure()
+func Adaptation(data *Data) (figures.Grid, error) {
+	return data.adaptation(data.adaptedLabels(results.ExperimentAdaptation), results.ExperimentAdaptation, Median)
 }
 
 // AdaptationIQM draws figure 18: the panels of [Adaptation] and [Hurdles] with interquartile means
 // over seeds instead of medians, to show that the order of methods does not depend on the
 // statistic. Bands are still quartiles. If only adaptation or only hurdles has runs, that part is
 // drawn alone.
-func AdaptationIQM(data *Data) (*figures.Figure, error) {
+func AdaptationIQM(data *Data) (figures.Grid, error) {
 	if data == nil || data.Tables == nil {
-		return nil, data.noRuns(results.ExperimentAdaptation)
+		return figures.Grid{}, data.noRuns(results.ExperimentAdaptation)
 	}
+	hurdles, err := hurdlesPanels(data, IQM)
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
-	hurdles, err := HurdlesPanels(data, IQM)
-	switch {
-	case len(labels) == 0 && err != nil:
-		return nil, data.noRuns(results.ExperimentAdaptation)
-	case len(labels) == 0:
-		return figures.Curves(hurdles, len(hurdles))
-	case err != nil:
-		hurdles = nil
+	if len(labels) == 0 && err == nil {
+		return figures.InRows(2, hurdles...), nil
 	}
-	drawn := data.adaptation(labels, IQM)
-	drawn.Below = hurdles
-	return drawn.Figure()
+	g, failed := data.adaptation(labels, results.ExperimentAdaptation, IQM)
+	if failed == nil && err == nil {
+		g.Panels = append(g.Panels, hurdles)
+	}
+	return g, failed
 }
 
 // RewardAdaptation draws figure 16: the panels of [Adaptation] for DIAYN and DADS, which learn
 // without the task's reward, compared with DIAYN+REWARD, DADS+REWARD and both SMERL variants.
 // Fitness is the task's for all of them.
-func RewardAdaptation(data *Data) (*figures.Figure, error) {
-	labels := data.rewardLabels()
-	if len(labels) == 0 {
-		return nil, data.noRuns(results.ExperimentReward)
-	}
-	return data.adaptation(labels, Median).Figure()
+func RewardAdaptation(data *Data) (figures.Grid, error) {
+	return data.adaptation(data.rewardLabels(), results.ExperimentReward, Median)
 }
 
 // rewardLabels returns the methods of the experiment "reward" that have adaptation runs.
@@ -192,29 +181,20 @@ const gainLimit = 150
 // same seed's score at multiplier 1, as medians and quartiles over seeds. Axes are cut at ±150 %:
 // larger gains occur where a score without perturbation is close to 0, and say little. Targets are
 // left out because the plan does not evaluate the nominal target with the same protocol.
-func AdaptationGain(data *Data) (*figures.Figure, error) {
+func AdaptationGain(data *Data) (figures.Grid, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
-		return nil, data.noRuns(results.ExperimentAdaptation)
+		return figures.Grid{}, data.noRuns(results.ExperimentAdaptation)
 	}
-	return figures.Responses{Rows: data.gainRows(labels), Nominal: 1}.Figure()
-}
-
-func (d *Data) gainRows(labels []string) [][]figures.Panel {
-	rows := d.multiplierRows(labels, Median, "Fitness gain (%)",
+	panels, err := data.multiplierRows(labels, Median, "Fitness gain (%)", gainLimits,
 		func(perturbation, env, label string, multiplier float64) []float64 {
-			gains := d.Gains(perturbation, env, label, multiplier)
+			gains := data.Gains(perturbation, env, label, multiplier)
 			for i := range gains {
 				gains[i] *= 100
 			}
 			return gains
 		})
-	for _, row := range rows {
-		for j := range row {
-			row[j].YLimits = gainLimits(row[j].Series)
-		}
-	}
-	return rows
+	return figures.Grid{Panels: panels}, err
 }
 
 // gainLimits returns axis limits for gains: the range of the data with a margin, within gainLimit.
@@ -250,78 +230,94 @@ func (d *Data) adaptedLabels(experiment string) []string {
 	return slices.Compact(labels)
 }
 
-// adaptation makes the panels of figure 4 for some labels.
-func (d *Data) adaptation(labels []string, aggregate Aggregate) figures.Responses {
-	r := figures.Responses{
-		Rows:    d.multiplierRows(labels, aggregate, "Best fitness", d.Tables.Adaptation),
-		Nominal: 1,
+// adaptation draws figure 4 for some labels: to the right of the panels over multipliers, the scores
+// for moved targets.
+func (d *Data) adaptation(labels []string, experiment string, aggregate Aggregate) (figures.Grid, error) {
+	if len(labels) == 0 {
+		return figures.Grid{}, d.noRuns(experiment)
 	}
-	targets := figures.IntervalPanel{Title: "ant-maze", XLabel: "Best fitness, mean over targets"}
+	rows, err := d.multiplierRows(labels, aggregate, "Best fitness", nil, d.Tables.Adaptation)
+	if err != nil {
+		return figures.Grid{}, err
+	}
+	var targets []figures.Interval
 	for _, label := range labels {
 		if scores := d.TargetMeans(label); len(scores) > 0 {
 			low, high := stats.Quartiles(scores)
-			targets.Rows = append(targets.Rows, figures.Interval{Name: label, Value: aggregate.Of(scores),
-				Low: low, High: high, Points: scores})
+			targets = append(targets, figures.Interval{Name: label, Value: aggregate.Of(scores), Low: low,
+				High: high, Points: scores})
 		}
 	}
-	if len(targets.Rows) > 0 {
-		r.Beside = &targets
+	if len(targets) > 0 {
+		panel, err := figures.Intervals(figures.Axes{Title: "ant-maze", XLabel: "Best fitness, mean over targets"},
+			targets...)
+		if err != nil {
+			return figures.Grid{}, err
+		}
+		panel.Rows, panel.Aspect = len(rows), 0.6
+		rows[0] = append(rows[0], panel)
 	}
-	return r
+	return figures.Grid{Panels: rows}, nil
 }
 
 // multiplierRows makes the two rows of panels over multipliers, a column for each environment with
-// runs. scores returns one score per seed.
+// runs. scores returns one score per seed; limits, if any, the ends of the y axis.
 func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel string,
-	scores func(perturbation, env, label string, multiplier float64) []float64) [][]figures.Panel {
+	limits func([]figures.Series) [2]float64,
+	scores func(perturbation, env, label string, multiplier float64) []float64) (rows [][]*figures.Panel,
+	err error) {
 	envs := slices.DeleteFunc(slices.Clone(gaits), func(env string) bool {
 		return len(d.Multipliers(results.Gravity, env))+len(d.Multipliers(results.Actuators, env)) == 0
 	})
 	if len(envs) == 0 { // only targets were moved
 		envs = gaits
 	}
-	var rows [][]figures.Panel
-	for _, perturbation := range []struct {
-		name        string
-		logarithmic bool
-	}{{results.Gravity, true}, {results.Actuators, false}} {
-		var row []figures.Panel
-		var all []float64 // shared by the panels of a column, so that they have one axis
+	for _, perturbation := range []string{results.Gravity, results.Actuators} {
+		var row []*figures.Panel
+		var all []float64 // shared by the panels of a row, so that they have one axis
 		for _, env := range envs {
-			all = append(all, d.Multipliers(perturbation.name, env)...)
+			all = append(all, d.Multipliers(perturbation, env)...)
 		}
 		for i, env := range envs {
-			panel := figures.Panel{XLabel: figures.MultiplierLabel(perturbation.name),
-				LogX: perturbation.logarithmic}
+			axes := figures.Axes{XLabel: figures.MultiplierLabel(perturbation),
+				LogX: perturbation == results.Gravity}
 			if len(rows) == 0 {
-				panel.Title = env
+				axes.Title = env
 			}
 			if i == 0 {
-				panel.YLabel = yLabel
+				axes.YLabel = yLabel
 			}
 			if len(all) > 0 && slices.Min(all) < slices.Max(all) {
-				panel.XLimits = [2]float64{slices.Min(all), slices.Max(all)}
+				axes.XLimits = [2]float64{slices.Min(all), slices.Max(all)}
 			}
+			var lines []figures.Series
 			for _, label := range labels {
-				if s := responses(label, d.Multipliers(perturbation.name, env), aggregate,
-					func(multiplier float64) []float64 {
-						return scores(perturbation.name, env, label, multiplier)
-					}); len(s.X) > 0 {
-					panel.Series = append(panel.Series, s)
+				if s := responses(label, d.Multipliers(perturbation, env), aggregate,
+					func(multiplier float64) []float64 { return scores(perturbation, env, label, multiplier) },
+				); len(s.X) > 0 {
+					lines = append(lines, s)
 				}
 			}
+			if limits != nil {
+				axes.YLimits = limits(lines)
+			}
+			panel, err := figures.Lines(axes, lines...)
+			if err != nil {
+				return nil, err
+			}
+			panel.Add(figures.Vertical(1))
 			row = append(row, panel)
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	return rows, nil
 }
 
 // responses aggregates scores at multipliers, with their quartiles. Multipliers without scores are
 // left out.
 func responses(label string, multipliers []float64, aggregate Aggregate,
 	scores func(multiplier float64) []float64) figures.Series {
-	s := figures.Series{Name: label}
+	s := figures.Series{Name: label, Dots: true}
 	for _, multiplier := range multipliers {
 		x := scores(multiplier)
 		if len(x) == 0 {

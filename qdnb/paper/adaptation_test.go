@@ -70,27 +70,29 @@ func TestAdaptationPanels(t *testing.T) {
 	}
 	// For 0, 10, 20, 90 the median is 15, the interquartile mean 15, and the quartiles are 7.5 and
 	// 37.5.
-	drawn := data.adaptation(labels, Median)
+	drawn := must.Get(Adaptation(data)).Panels
 	want := []figures.Series{
 		{Name: "map-elites", X: []float64{0.25, 1, 5}, Y: []float64{315, 400, 215},
 			Low: []float64{307.5, 400, 207.5}, High: []float64{337.5, 400, 237.5}},
 		{Name: "diayn-reward", X: []float64{0.25, 1, 5}, Y: []float64{25, 115, -65},
 			Low: []float64{17.5, 107.5, -87.5}, High: []float64{47.5, 137.5, -57.5}},
 	}
-	gravity := drawn.Rows[0][0]
-	if gravity.Title != "ant-uni" || !gravity.LogX || gravity.XLimits != [2]float64{0.25,
-		5} || !reflect.DeepEqual(gravity.Series, want) {
-		t.Errorf("gravity on ant-uni: %+v\nwant %+v", gravity, want)
+	gravity := drawn[0][0]
+	if gravity.Title.Text != "ant-uni" || gravity.X.Min != 0.25 || gravity.X.Max != 5 {
+		t.Errorf("%s from %g to %g", gravity.Title.Text, gravity.X.Min, gravity.X.Max)
 	}
-	if drawn.Nominal != 1 || len(drawn.Rows) != 2 || len(drawn.Rows[1]) != 2 || len(
-		drawn.Rows[0][1].Series)+len(drawn.Rows[1][0].Series) > 0 {
+	for i, s := range linesOf(gravity) {
+		if w := want[i]; s.Name != w.Name || !reflect.DeepEqual([][]float64{s.X, s.Y, s.Low, s.High},
+			[][]float64{w.X, w.Y, w.Low, w.High}) {
+			t.Errorf("gravity on ant-uni: %+v, want %+v", s, w)
+		}
+	}
+	if len(drawn) != 2 || len(drawn[1]) != 2 || len(drawn[0][1].Legend)+len(drawn[1][0].Legend) > 0 {
 		t.Errorf("%+v", drawn)
 	}
-	// Means over targets, per seed: -200 - 2x.
-	targets := []figures.Interval{{Name: "map-elites", Value: -230, Low: -275, High: -215,
-		Points: []float64{-200, -220, -240, -380}}}
-	if !reflect.DeepEqual(drawn.Beside.Rows, targets) {
-		t.Errorf("targets %+v, want %+v", drawn.Beside.Rows, targets)
+	// Targets fill both rows. Their means per seed are -200 - 2x.
+	if targets := drawn[0][2]; targets.Rows != 2 || targets.X.Min > -380 || targets.X.Max < -200 {
+		t.Errorf("targets in %d rows from %g to %g", targets.Rows, targets.X.Min, targets.X.Max)
 	}
 
 	f := &adaptedFolder{folder{dir: t.TempDir()}}
@@ -100,7 +102,7 @@ func TestAdaptationPanels(t *testing.T) {
 	}
 	of := f.open(t)
 	for aggregate, want := range map[Aggregate]float64{Median: 2, IQM: 4} {
-		if y := of.adaptation([]string{"aurora"}, aggregate).Rows[1][0].Series[0].Y[0]; y != want {
+		if y := linesOf(must.Get(of.adaptation([]string{"aurora"}, "", aggregate)).Panels[1][0])[0].Y[0]; y != want {
 			t.Errorf("%v %g, want %g", aggregate, y, want)
 		}
 	}
@@ -110,16 +112,16 @@ func TestAdaptationPanels(t *testing.T) {
 // cut where gains say little.
 func TestGainPanels(t *testing.T) {
 	data := adapted(t)
-	rows := data.gainRows(data.adaptedLabels(results.ExperimentAdaptation))
-	me, diayn := rows[0][0].Series[0], rows[0][0].Series[1]
+	panel := must.Get(AdaptationGain(data)).Panels[0][0]
+	me, diayn := linesOf(panel)[0], linesOf(panel)[1]
 	if want := []float64{-21.25, 0, -46.25}; !reflect.DeepEqual(me.Y, want) {
 		t.Errorf("gains of MAP-Elites %v, want %v", me.Y, want)
 	}
 	if diayn.Y[1] != 0 || diayn.Y[2] > -150 || diayn.Y[2] < -160 {
 		t.Errorf("gains of DIAYN+REWARD %v, want 0 at multiplier 1 and about -156 at 5", diayn.Y)
 	}
-	if limits := rows[0][0].YLimits; limits[0] != -gainLimit || limits[1] <= 0 || limits[1] > 20 {
-		t.Errorf("limits %v, want -150 and a little above 0", limits)
+	if y := panel.Y; y.Min != -gainLimit || y.Max <= 0 || y.Max > 20 {
+		t.Errorf("limits %g and %g, want -150 and a little above 0", y.Min, y.Max)
 	}
 	nan := math.NaN()
 	spread := []figures.Series{{Y: []float64{nan, 10}, Low: []float64{math.Inf(-1), 5},
@@ -137,15 +139,15 @@ func TestRewardAdaptation(t *testing.T) {
 		"diayn-reward"}; !reflect.DeepEqual(labels, want) {
 		t.Fatalf("%v, want %v", labels, want)
 	}
-	drawn := data.adaptation(data.rewardLabels(), Median)
-	if s := drawn.Rows[0][0].Series; len(s) != 1 || s[0].Name != "diayn-reward" || s[0].Y[0] != 25 {
+	drawn := must.Get(RewardAdaptation(data)).Panels
+	if s := linesOf(drawn[0][0]); len(s) != 1 || s[0].Name != "diayn-reward" || s[0].Y[0] != 25 {
 		t.Errorf("gravity on ant-uni: %+v", s)
 	}
-	if s := drawn.Rows[1][1].Series; len(s) != 1 || s[0].Name != "diayn" || s[0].Y[1] != 8 {
+	if s := linesOf(drawn[1][1]); len(s) != 1 || s[0].Name != "diayn" || s[0].Y[1] != 8 {
 		t.Errorf("leg of walker-uni: %+v", s)
 	}
-	if drawn.Beside != nil {
-		t.Errorf("targets without runs: %+v", drawn.Beside)
+	if len(drawn[0]) != 2 {
+		t.Errorf("targets without runs: %+v", drawn[0])
 	}
 }
 
@@ -230,14 +232,7 @@ func TestAdaptationItems(t *testing.T) {
 	data := adapted(t)
 	for _, id := range []string{"figure-4", "figure-13", "figure-16", "figure-18"} {
 		item := must.Get(Find(id))
-		figure, err := item.Figure(data)
-		if err != nil {
-			t.Errorf("%s: %v", item.ID, err)
-			continue
-		}
-		if _, err := figure.PNG(40); err != nil {
-			t.Errorf("%s: %v", item.ID, err)
-		}
+		must.Get(must.Get(item.Figure(data)).Figure())
 		for _, empty := range []*Data{nil, {}, {Tables: &results.Tables{}}} {
 			errtest.Want(t, errtest.Of(item.Figure(empty)), item.Experiments[0])
 		}

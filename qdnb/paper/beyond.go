@@ -2,7 +2,6 @@ package paper
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -29,10 +28,10 @@ func beyond(d *Data) (methods, envs []string, err error) {
 
 // BeyondCurves draws the metrics of the paper's methods and of later ones over time, as
 // [CurvesOverTime] does, for the environments on which a later method has runs.
-func BeyondCurves(d *Data) (*figures.Figure, error) {
+func BeyondCurves(d *Data) (figures.Grid, error) {
 	methods, envs, err := beyond(d)
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
 	return metricCurves(d, methods, envs, timeAxis)
 }
@@ -40,46 +39,32 @@ func BeyondCurves(d *Data) (*figures.Figure, error) {
 // BeyondRepertoires draws the repertoires of the paper's methods and of later ones, for the
 // environments on which a later method has runs: a few rows of maps for each, with the seed of the
 // best QD score and a common range of colours.
-func BeyondRepertoires(d *Data) (*figures.Figure, error) {
+func BeyondRepertoires(d *Data) (figures.Grid, error) {
 	methods, envs, err := beyond(d)
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
 	envs = slices.DeleteFunc(envs, func(env string) bool { return !slices.Contains(mapEnvs, env) })
-	grid := figures.Grid{Bar: figures.BarPerRow, Dense: true}
+	var grid figures.Grid
 	var failed unread
 	for _, env := range envs {
-		var maps []figures.Map
-		lowest, highest := math.Inf(1), math.Inf(-1)
+		var maps []*figures.Panel
+		bar := new(figures.ColorBar)
 		for _, method := range methods {
-			best := bestQDScore(d.FinishedRuns(method, env))
-			cells, err := d.finalCells(best)
-			if failed.add(err, method, env); cells == nil {
-				continue
-			}
-			shorten(cells)
-			cells.Title = figures.MethodName(method)
-			maps = append(maps, cells)
-			for _, fitness := range cells.Fitness {
-				if !math.IsNaN(fitness) && !math.IsInf(fitness, 0) {
-					lowest, highest = min(lowest, fitness), max(highest, fitness)
-				}
-			}
-		}
-		if lowest < highest { // otherwise there is no range to share
-			for _, m := range maps {
-				m.(*figures.Cells).Min, m.(*figures.Cells).Max = lowest, highest
+			panel, err := d.finalMap(bestQDScore(d.FinishedRuns(method, env)), bar, figures.MethodName(method))
+			if failed.add(err, method, env); panel != nil {
+				maps = append(maps, panel)
 			}
 		}
 		for row := range slices.Chunk(maps, 5) {
-			grid.Maps, grid.RowTitles = append(grid.Maps, row), append(grid.RowTitles, env)
+			grid.Panels, grid.Rows = append(grid.Panels, row), append(grid.Rows, env)
 		}
 	}
-	if len(grid.Maps) == 0 {
-		return nil, d.nothing(failed, "repertoires", results.ExperimentBeyond)
+	if len(grid.Panels) == 0 {
+		return grid, d.nothing(failed, "repertoires", results.ExperimentBeyond)
 	}
 	grid.Note = failed.note(d.missing(methods, envs))
-	return figures.MapGrid(grid)
+	return grid, nil
 }
 
 // Corrected returns a table of metrics as archived and corrected (see [runs.Run.Corrected]):

@@ -69,15 +69,12 @@ func TestBeyond(t *testing.T) {
 		if note := table.Notes[0]; !strings.Contains(note, "6 episodes") {
 			t.Errorf("its note is %q", note)
 		}
-		if _, err := BeyondCurves(data); err != nil {
-			t.Error(err)
-		}
-		if _, err := BeyondRepertoires(data); err != nil {
-			t.Error(err)
+		for _, draw := range []func(*Data) (figures.Grid, error){BeyondCurves, BeyondRepertoires} {
+			must.Get(must.Get(draw(data)).Figure())
 		}
 	}
-	g, err := metricGrid(d, []string{"map-elites", "dns"}, []string{"ant-omni"}, timeAxis)
-	if err != nil || len(g.Panels[0][0].Series) != 2 {
+	g, err := metricCurves(d, []string{"map-elites", "dns"}, []string{"ant-omni"}, timeAxis)
+	if err != nil || len(g.Panels[0][0].Legend) != 2 {
 		t.Errorf("%+v, %v; want a line for each method", g, err)
 	}
 	// An unreadable repertoire leaves its method out.

@@ -447,7 +447,7 @@ func filled(mark, text string) string {
 // ReproductionFigure draws the numbers of [ReproductionPage]: for each environment and metric, the
 // paper's medians and standard deviations, and as marks our medians at the end of training, in one
 // shape for each folder, and at equal shares of the paper's steps.
-func ReproductionFigure(folders ...*Data) (*figures.Figure, error) {
+func ReproductionFigure(folders ...*Data) (figures.Grid, error) {
 	c := newComparison(folders...)
 	var marks []string
 	for i := range folders {
@@ -456,10 +456,10 @@ func ReproductionFigure(folders ...*Data) (*figures.Figure, error) {
 			marks = append(marks, "ours at equal shares of the steps"+c.suffix(i))
 		}
 	}
-	var panels []figures.IntervalPanel
+	var panels []*figures.Panel
 	for _, env := range curveEnvs {
 		for _, m := range scoreMetrics {
-			panel := figures.IntervalPanel{Title: env, XLabel: strings.ToUpper(m.name[:1]) + m.name[1:]}
+			var rows []figures.Interval
 			for _, method := range allMethods {
 				p, _ := PublishedOf(9, method, env, m.of)
 				var own []float64
@@ -470,18 +470,23 @@ func ReproductionFigure(folders ...*Data) (*figures.Figure, error) {
 					}
 				}
 				if slices.ContainsFunc(own, func(x float64) bool { return !math.IsNaN(x) }) {
-					panel.Rows = append(panel.Rows, figures.Interval{Name: method, Value: p.Median,
+					rows = append(rows, figures.Interval{Name: method, Value: p.Median,
 						Low: p.Median - p.Std, High: p.Median + p.Std, Marks: own})
 				}
 			}
-			if len(panel.Rows) > 0 {
-				panels = append(panels, panel)
+			if len(rows) == 0 {
+				continue
 			}
+			axes := figures.Axes{Title: env, XLabel: strings.ToUpper(m.name[:1]) + m.name[1:]}
+			panel, err := figures.MarkedIntervals(axes, rows, "the paper's median ± standard deviation", marks...)
+			if err != nil {
+				return figures.Grid{}, err
+			}
+			panels = append(panels, panel)
 		}
 	}
 	if len(panels) == 0 {
-		return nil, (*Data)(nil).noRuns(results.ExperimentTraining)
+		return figures.Grid{}, (*Data)(nil).noRuns(results.ExperimentTraining)
 	}
-	return figures.MarkedIntervals(panels, len(scoreMetrics),
-		"the paper's median ± standard deviation", marks...)
+	return figures.InRows(len(scoreMetrics), panels...), nil
 }

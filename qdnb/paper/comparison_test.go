@@ -119,11 +119,7 @@ func TestReproductionPage(t *testing.T) {
 	}
 	var pictures [2][]byte
 	for i := range pictures {
-		figure, err := ReproductionFigure(d, own)
-		if err == nil {
-			pictures[i], err = figure.PNG(50)
-		}
-		must.Do(err)
+		pictures[i] = must.Get(must.Get(must.Get(ReproductionFigure(d, own)).Figure()).PNG(50))
 	}
 	if !bytes.Equal(pictures[0], pictures[1]) {
 		t.Error("a second figure differs")

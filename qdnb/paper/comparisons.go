@@ -87,20 +87,13 @@ func effect(x, y []float64) tables.Entry {
 // al. 2021; see [results.Tables.Overall]). It uses the environments on which all methods have runs;
 // the title names the others. If no environment has runs of all methods, those without runs on
 // every environment are left out.
-func Overall(data *Data) (*figures.Figure, error) {
-	panel, err := overallPanel(data)
-	if err != nil {
-		return nil, err
-	}
-	return figures.Intervals([]figures.IntervalPanel{panel}, 1)
-}
-
-func overallPanel(data *Data) (figures.IntervalPanel, error) {
+func Overall(data *Data) (figures.Grid, error) {
 	methods, envs, err := trained(data, results.ExperimentTraining)
 	if err != nil {
-		return figures.IntervalPanel{}, err
+		return figures.Grid{}, err
 	}
-	panel := figures.IntervalPanel{XLabel: "Normalised QD score, interquartile mean"}
+	axes := figures.Axes{XLabel: "Normalised QD score, interquartile mean"}
+	var rows []figures.Interval
 	without := ""
 	if common := slices.DeleteFunc(slices.Clone(envs), func(env string) bool {
 		return slices.ContainsFunc(methods,
@@ -109,19 +102,20 @@ func overallPanel(data *Data) (figures.IntervalPanel, error) {
 		rest := slices.DeleteFunc(envs, func(env string) bool { return slices.Contains(common, env) })
 		envs, without = common, " (incomplete: "+strings.Join(rest, ", ")+")"
 	}
-	panel.Title = fmt.Sprintf("%d environments", len(envs)) + without
+	axes.Title = fmt.Sprintf("%d environments", len(envs)) + without
 	if len(envs) == 1 {
-		panel.Title = envs[0] + without
+		axes.Title = envs[0] + without
 	}
 	for _, label := range methods {
 		if iqm, interval, ok := data.Overall(label, envs); ok {
-			panel.Rows = append(panel.Rows, figures.Interval{Name: label, Value: iqm, Low: interval.Low,
+			rows = append(rows, figures.Interval{Name: label, Value: iqm, Low: interval.Low,
 				High: interval.High})
 		}
 	}
-	if len(panel.Rows) == 0 {
-		return panel, fmt.Errorf("no method has runs on all of %v: make them with "+
+	if len(rows) == 0 {
+		return figures.Grid{}, fmt.Errorf("no method has runs on all of %v: make them with "+
 			"experiments.Prepare(%q)", envs, results.ExperimentTraining)
 	}
-	return panel, nil
+	overall, err := figures.Intervals(axes, rows...)
+	return figures.InRows(1, overall), err
 }

@@ -45,20 +45,20 @@ type curveMetric struct {
 //
 // The time axis is logarithmic if a method ends in its first fifth, as in small runs, whose budgets
 // are in steps.
-func CurvesOverTime(data *Data) (*figures.Figure, error) {
+func CurvesOverTime(data *Data) (figures.Grid, error) {
 	return metricCurves(data, allMethods, curveEnvs, timeAxis)
 }
 
 // CurvesOverStepsQD draws figure 7: the metrics of [CurvesOverTime] over environment steps for the
 // quality-diversity methods. The axis ends at 1.5e8 steps, as in the paper, or at the end of the
 // data.
-func CurvesOverStepsQD(data *Data) (*figures.Figure, error) {
+func CurvesOverStepsQD(data *Data) (figures.Grid, error) {
 	return metricCurves(data, qdMethods, curveEnvs, stepsAxis(1.5e8))
 }
 
 // CurvesOverStepsRL draws figure 8: like [CurvesOverStepsQD] for the mutual-information and
 // reinforcement-learning methods, up to 1e7 steps.
-func CurvesOverStepsRL(data *Data) (*figures.Figure, error) {
+func CurvesOverStepsRL(data *Data) (figures.Grid, error) {
 	return metricCurves(data, rlMethods, curveEnvs, stepsAxis(1e7))
 }
 
@@ -112,16 +112,8 @@ type seeds struct {
 	cpu    bool // times are processor time
 }
 
-func metricCurves(data *Data, methods, envs []string, axis curveAxis) (*figures.Figure, error) {
-	g, err := metricGrid(data, methods, envs, axis)
-	if err != nil {
-		return nil, err
-	}
-	return figures.CurveTable(g)
-}
-
-func metricGrid(data *Data, methods, envs []string, axis curveAxis) (figures.CurveGrid, error) {
-	var g figures.CurveGrid
+func metricCurves(data *Data, methods, envs []string, axis curveAxis) (figures.Grid, error) {
+	var g figures.Grid
 	var rows [][]seeds
 	var all []seeds
 	for _, env := range envs {
@@ -133,7 +125,7 @@ func metricGrid(data *Data, methods, envs []string, axis curveAxis) (figures.Cur
 		}
 		if len(row) > 0 {
 			rows, all = append(rows, row), append(all, row...)
-			g.RowTitles = append(g.RowTitles, env)
+			g.Rows = append(g.Rows, env)
 		}
 	}
 	if len(all) == 0 {
@@ -142,15 +134,16 @@ func metricGrid(data *Data, methods, envs []string, axis curveAxis) (figures.Cur
 	g.Note = data.missing(methods, envs)
 	x := axis.over(all)
 	for _, metric := range curveMetrics {
-		g.ColumnTitles = append(g.ColumnTitles, metric.title)
+		g.Columns = append(g.Columns, metric.title)
 	}
 	for _, row := range rows {
-		var panels []figures.Panel
+		var panels []*figures.Panel
 		for _, metric := range curveMetrics {
-			panel, err := x.panel(row, metric)
+			panel, err := x.panel(row, metric, "")
 			if err != nil {
 				return g, err
 			}
+			panel.Aspect = 1.9
 			panels = append(panels, panel)
 		}
 		g.Panels = append(g.Panels, panels)
@@ -161,15 +154,7 @@ func metricGrid(data *Data, methods, envs []string, axis curveAxis) (figures.Cur
 // PriorCoverage draws figure 15: coverage of DIAYN+REWARD and DADS+REWARD on ant-omni over time,
 // with skills discriminated by the descriptor (the prior) or by the whole observation. Lines and
 // bands are as in [CurvesOverTime].
-func PriorCoverage(data *Data) (*figures.Figure, error) {
-	panel, err := priorPanel(data)
-	if err != nil {
-		return nil, err
-	}
-	return figures.Curves([]figures.Panel{panel}, 1)
-}
-
-func priorPanel(data *Data) (figures.Panel, error) {
+func PriorCoverage(data *Data) (figures.Grid, error) {
 	var lines []seeds
 	for _, prior := range []bool{true, false} {
 		for _, method := range protocol.With("-reward") {
@@ -186,11 +171,10 @@ func priorPanel(data *Data) (figures.Panel, error) {
 		}
 	}
 	if len(lines) == 0 {
-		return figures.Panel{}, data.noRuns(results.ExperimentPrior)
+		return figures.Grid{}, data.noRuns(results.ExperimentPrior)
 	}
-	panel, err := timeAxis.over(lines).panel(lines, curveCoverage)
-	panel.YLabel = curveCoverage.title
-	return panel, err
+	panel, err := timeAxis.over(lines).panel(lines, curveCoverage, curveCoverage.title)
+	return figures.InRows(1, panel), err
 }
 
 // curvesOf returns the curves of a method's runs. The repertoires of AURORA and PGA-AURORA are
@@ -276,11 +260,13 @@ func (a curveAxis) over(lines []seeds) span {
 // curvePoints is the maximum number of points of a curve. More would be indistinguishable in print.
 const curvePoints = 200
 
-func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
-	p := figures.Panel{XLabel: x.label, LogX: x.log}
+// panel draws a metric of runs.
+func (x span) panel(lines []seeds, metric curveMetric, label string) (*figures.Panel, error) {
+	a := figures.Axes{XLabel: x.label, YLabel: label, LogX: x.log}
+	var medians []figures.Series
 	largest := 0.0
 	if x.low < x.high {
-		p.XLimits = [2]float64{x.low / x.unit, x.high / x.unit}
+		a.XLimits = [2]float64{x.low / x.unit, x.high / x.unit}
 	}
 	for _, line := range lines {
 		curves := make([]figures.Series, 0, len(line.curves))
@@ -305,10 +291,10 @@ func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 		}
 		series, err := figures.Quartiles(line.name, curves, x.grid(at, end))
 		if err != nil {
-			return p, fmt.Errorf("curves of %s: %w", line.name, err)
+			return nil, fmt.Errorf("curves of %s: %w", line.name, err)
 		}
 		series.Style = line.style
-		p.Series = append(p.Series, series)
+		medians = append(medians, series)
 		for _, y := range series.High {
 			if y > largest { // false for NaN
 				largest = y
@@ -316,9 +302,9 @@ func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 		}
 	}
 	if metric.fromZero && largest > 0 {
-		p.YLimits = [2]float64{0, 1.05 * largest}
+		a.YLimits = [2]float64{0, 1.05 * largest}
 	}
-	return p, nil
+	return figures.Lines(a, medians...)
 }
 
 // series returns a metric of a run in the units of the axis, cut at its end. Points that are not

@@ -56,29 +56,37 @@ func trainedCurves(t *testing.T) *Data {
 	return f.open(t)
 }
 
-func seriesNamed(t *testing.T, p figures.Panel, name string) figures.Series {
-	t.Helper()
-	i := slices.IndexFunc(p.Series, func(s figures.Series) bool { return s.Name == name })
-	if i < 0 {
-		t.Fatalf("no curve of %s among %d", name, len(p.Series))
+// linesOf returns the lines of a panel.
+func linesOf(p *figures.Panel) (lines []*figures.Series) {
+	for _, entry := range p.Legend {
+		lines = append(lines, entry.Mark.(*figures.Series))
 	}
-	return p.Series[i]
+	return lines
+}
+
+func seriesNamed(t *testing.T, p *figures.Panel, name string) *figures.Series {
+	t.Helper()
+	lines := linesOf(p)
+	i := slices.IndexFunc(lines, func(s *figures.Series) bool { return s.Name == name })
+	if i < 0 {
+		t.Fatalf("no curve of %s among %d", name, len(lines))
+	}
+	return lines[i]
 }
 
 func TestCurvesOverTime(t *testing.T) {
 	data := trainedCurves(t)
-	g := must.Get(metricGrid(data, append(qdMethods, rlMethods...), curveEnvs, timeAxis))
-	if len(g.Panels) != 2 || len(g.Panels[0]) != 3 || !slices.Equal(g.RowTitles,
+	g := must.Get(metricCurves(data, append(qdMethods, rlMethods...), curveEnvs, timeAxis))
+	if len(g.Panels) != 2 || len(g.Panels[0]) != 3 || !slices.Equal(g.Rows,
 		[]string{"ant-trap", "halfcheetah-uni"}) ||
-		g.ColumnTitles[1] != "Coverage (%)" {
-		t.Fatalf("%d rows, titles %v and %v", len(g.Panels), g.RowTitles, g.ColumnTitles)
+		g.Columns[1] != "Coverage (%)" {
+		t.Fatalf("%d rows, titles %v and %v", len(g.Panels), g.Rows, g.Columns)
 	}
 	coverage := g.Panels[0][1]
-	if coverage.LogX || coverage.XLabel != "time without compilation (s)" || coverage.XLimits !=
-		[2]float64{0, 10} || coverage.YLimits[0] != 0 {
-		t.Errorf("log %v, %q, %v, %v: want a linear axis to the end of the longest run and coverage "+
-			"from 0", coverage.LogX, coverage.XLabel,
-			coverage.XLimits, coverage.YLimits)
+	if x := coverage.X; x.Label.Text != "time without compilation (s)" || x.Min != 0 || x.Max != 10 ||
+		coverage.Y.Min != 0 {
+		t.Errorf("%q from %g to %g: want a linear axis to the end of the longest run and coverage from 0",
+			x.Label.Text, x.Min, x.Max)
 	}
 	// Seeds end 2, 3 and 4 s after their first evaluation with coverages 40, 50 and 60, and stay
 	// there.
@@ -101,20 +109,15 @@ func TestCurvesOverTime(t *testing.T) {
 		[]float64{0, 3, 4}) || !slices.Equal(aurora.Y, []float64{10, 12, 12}) {
 		t.Errorf("AURORA at %v is %v, want a line from one evaluation to the next", aurora.X, aurora.Y)
 	}
-	f := must.Get(CurvesOverTime(data))
-	if _, err := f.PNG(30); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestCurvesOverSteps(t *testing.T) {
 	data := trainedCurves(t)
-	g, err := metricGrid(data, qdMethods, curveEnvs, stepsAxis(1.5e8))
+	g, err := metricCurves(data, qdMethods, curveEnvs, stepsAxis(1.5e8))
 	must.Do(err)
 	score := g.Panels[0][2]
-	if score.LogX || score.XLimits != [2]float64{0,
-		4000} || score.XLabel != figures.EnvSteps.Label || len(score.Series) != 2 {
-		t.Errorf("log %v, %q, %v, %d curves", score.LogX, score.XLabel, score.XLimits, len(score.Series))
+	if x := score.X; x.Max != 4000 || x.Label.Text != figures.EnvSteps.Label || len(score.Legend) != 2 {
+		t.Errorf("%q to %g, %d curves", x.Label.Text, x.Max, len(score.Legend))
 	}
 	// A row that repeats the previous steps is left out.
 	if me := seriesNamed(t, score, "map-elites"); !slices.Equal(me.X,
@@ -122,21 +125,14 @@ func TestCurvesOverSteps(t *testing.T) {
 		t.Errorf("at %v: %v", me.X, me.Y)
 	}
 	// An axis that ends before the data cuts the curves.
-	g = must.Get(metricGrid(data, qdMethods, curveEnvs, stepsAxis(2500)))
+	g = must.Get(metricCurves(data, qdMethods, curveEnvs, stepsAxis(2500)))
 	if aurora := seriesNamed(t, g.Panels[0][2],
-		"aurora"); g.Panels[0][2].XLimits[1] != 2500 || !slices.Equal(aurora.X, []float64{0}) {
-		t.Errorf("the axis ends at %v, AURORA is at %v", g.Panels[0][2].XLimits, aurora.X)
+		"aurora"); g.Panels[0][2].X.Max != 2500 || !slices.Equal(aurora.X, []float64{0}) {
+		t.Errorf("the axis ends at %v, AURORA is at %v", g.Panels[0][2].X.Max, aurora.X)
 	}
-	if g, err = metricGrid(data, rlMethods, curveEnvs,
-		stepsAxis(1e7)); err != nil || len(g.Panels) != 1 || len(g.Panels[0][0].Series) != 1 {
+	if g, err = metricCurves(data, rlMethods, curveEnvs,
+		stepsAxis(1e7)); err != nil || len(g.Panels) != 1 || len(g.Panels[0][0].Legend) != 1 {
 		t.Errorf("of DADS+REWARD: %v, %+v", err, g)
-	}
-	for _, draw := range []func(*Data) (*figures.Figure, error){CurvesOverStepsQD, CurvesOverStepsRL} {
-		if f, err := draw(data); err != nil {
-			t.Error(err)
-		} else if _, err := f.PNG(30); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
@@ -158,7 +154,7 @@ func TestCurveAxis(t *testing.T) {
 	if !x.log || x.low != 10 || x.high != 10989 {
 		t.Errorf("the axis is %+v", x)
 	}
-	p := must.Get(x.panel([]seeds{short, long}, curveCoverage))
+	p := must.Get(x.panel([]seeds{short, long}, curveCoverage, ""))
 	if a := seriesNamed(t, p, "a"); !slices.Equal(a.X, []float64{10, 100}) {
 		t.Errorf("it has points at %v, want none at 0", a.X)
 	}
@@ -166,8 +162,8 @@ func TestCurveAxis(t *testing.T) {
 	if n := len(b.X); n > curvePoints || n < curvePoints/2 || b.X[n-1] != 10989 || b.Y[n-1] != 999 {
 		t.Errorf("%d points, the last at %g: %g", n, b.X[n-1], b.Y[n-1])
 	}
-	if p.YLimits[1] < 999 {
-		t.Errorf("the axis ends at %g", p.YLimits[1])
+	if p.Y.Max < 999 {
+		t.Errorf("the axis ends at %g", p.Y.Max)
 	}
 	for end, want := range map[float64]string{299: "time without compilation (s)",
 		301: "time without compilation (min)", 7200: "time without compilation (h)"} {
@@ -194,11 +190,11 @@ func TestPriorCoverage(t *testing.T) {
 	// in another experiment
 	f.add(t, "training", "diayn-reward", "ant-omni", 0, `{}`, [5]float64{0, 1, 0, 90, 0})
 	data := f.open(t)
-	p := must.Get(priorPanel(data))
-	if len(p.Series) != 2 || p.XLabel != "time without compilation (s)" || p.YLabel != "Coverage (%)" {
-		t.Fatalf("%d curves, %q, %q", len(p.Series), p.XLabel, p.YLabel)
+	p := must.Get(PriorCoverage(data)).Panels[0][0]
+	if len(p.Legend) != 2 || p.X.Label.Text != "time without compilation (s)" || p.Y.Label.Text != "Coverage (%)" {
+		t.Fatalf("%d curves, %q, %q", len(p.Legend), p.X.Label.Text, p.Y.Label.Text)
 	}
-	with, without := p.Series[0], p.Series[1]
+	with, without := linesOf(p)[0], linesOf(p)[1]
 	if with.Y[1] != 41 || without.Y[1] != 11 || without.Low[1] != 10.5 || with.Style != nil {
 		t.Errorf("coverage ends at %g and %g, want 41 with prior and 11 without", with.Y[1], without.Y[1])
 	}
@@ -206,10 +202,6 @@ func TestPriorCoverage(t *testing.T) {
 	if s := without.Style; s == nil || s.Color != own.Color || len(s.Dashes) == 0 || s.Name !=
 		"DADS+REWARD, no prior" {
 		t.Errorf("without prior it is drawn as %+v, want dashes of the method's colour", s)
-	}
-	drawn := must.Get(PriorCoverage(data))
-	if _, err := drawn.PNG(30); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -223,32 +215,28 @@ func TestHurdles(t *testing.T) {
 	}
 	data := &Data{Tables: tables}
 	for aggregate, want := range map[Aggregate]float64{Median: 25, IQM: 25} {
-		panels := must.Get(HurdlesPanels(data, aggregate))
-		if len(panels) != 2 || len(panels[0].Series) != 1 || len(panels[1].Series) != 1 {
+		panels := must.Get(hurdlesPanels(data, aggregate))
+		if len(panels) != 2 || len(panels[0].Legend) != 1 || len(panels[1].Legend) != 1 {
 			t.Fatalf("%+v", panels)
 		}
-		s := panels[0].Series[0]
+		s := linesOf(panels[0])[0]
 		if s.Name != "map-elites" || !slices.Equal(s.X,
 			[]float64{0, 100}) || s.Y[1] != want || s.Low[1] != 17.5 || s.High[1] != 47.5 {
 			t.Errorf("%v: %+v", aggregate, s)
 		}
-		if hurdles := panels[1].Series[0]; hurdles.Y[1] != want/10 {
+		if hurdles := linesOf(panels[1])[0]; hurdles.Y[1] != want/10 {
 			t.Errorf("%v: %g hurdles", aggregate, hurdles.Y[1])
 		}
 	}
 	tables.Controlled = tables.Controlled[1:] // three: the median differs from the mean of the middle
 	tables.Controlled[0].Curve[1].FitnessMean = 0
-	panels, _ := HurdlesPanels(data, Median)
-	if y := panels[0].Series[0].Y[1]; y != 30 {
+	panels, _ := hurdlesPanels(data, Median)
+	if y := linesOf(panels[0])[0].Y[1]; y != 30 {
 		t.Errorf("median %g, want 30", y)
 	}
-	panels, _ = HurdlesPanels(data, IQM)
-	if y := panels[0].Series[0].Y[1]; y != IQM.Of([]float64{0, 30, 100}) {
+	panels, _ = hurdlesPanels(data, IQM)
+	if y := linesOf(panels[0])[0].Y[1]; y != IQM.Of([]float64{0, 30, 100}) {
 		t.Errorf("interquartile mean %g, want %g", y, IQM.Of([]float64{0, 30, 100}))
-	}
-	f := must.Get(Hurdles(data))
-	if _, err := f.PNG(30); err != nil {
-		t.Error(err)
 	}
 	if Median.Of([]float64{1, 2, 9}) != 2 {
 		t.Error("aggregates")
@@ -272,24 +260,14 @@ func TestSensitivity(t *testing.T) {
 	}
 	add("dads-reward", "ant-uni", 0, 0, 50)
 	data := &Data{Tables: tables}
-	panels := must.Get(sensitivityPanels(data))
-	if len(panels) != 4 || panels[2].Title != "ant-uni" || len(panels[0].Groups[0].Samples) !=
-		0 || panels[0].YLimits != panels[2].YLimits ||
-		panels[2].YLimits[0] != 0 {
-		t.Fatalf("%+v", panels)
+	groups := must.Get(sensitivityGroups(data))
+	if len(groups) != 4 || groups[2].Label != "ant-uni" || len(groups[0].Boxes) != 0 || fromZero(groups)[0] != 0 {
+		t.Fatalf("%+v", groups)
 	}
-	samples := panels[2].Groups[0].Samples
-	if len(samples) != 2 || samples[0].Name != "map-elites" || !slices.Equal(samples[0].Values,
-		[]float64{1, 0.8, 0.4}) ||
-		!slices.Equal(samples[1].Values, []float64{0.5}) {
-		t.Errorf("%+v, want means over seeds as parts of the best setting of both methods", samples)
-	}
-	for _, draw := range []func(*Data) (*figures.Figure, error){Sensitivity, SensitivityInFull} {
-		if f, err := draw(data); err != nil {
-			t.Error(err)
-		} else if _, err := f.PNG(30); err != nil {
-			t.Error(err)
-		}
+	boxes := groups[2].Boxes
+	if len(boxes) != 2 || boxes[0].Name != "map-elites" || !slices.Equal(boxes[0].Values,
+		[]float64{1, 0.8, 0.4}) || !slices.Equal(boxes[1].Values, []float64{0.5}) {
+		t.Errorf("%+v, want means over seeds as parts of the best setting of both methods", boxes)
 	}
 	table, err := SensitivitySettings(data)
 	if err != nil || len(table.Rows) != 2 {
@@ -305,8 +283,8 @@ func TestSensitivity(t *testing.T) {
 	}
 	add("dads-reward", "walker-uni", 0, 0, 10)
 	add("dads-reward", "walker-uni", 1, 0, -10)
-	if panels, err := sensitivityPanels(data); err != nil || panels[0].YLimits != [2]float64{} {
-		t.Errorf("of a negative score: %v, %v", err, panels[0].YLimits)
+	if groups, err := sensitivityGroups(data); err != nil || fromZero(groups) != [2]float64{} {
+		t.Errorf("of a negative score: %v, %v", err, fromZero(groups))
 	}
 }
 

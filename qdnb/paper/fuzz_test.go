@@ -119,7 +119,11 @@ func produce(item Item, data *Data) error {
 		_ = table.Markdown() + table.CSV() + table.LaTeX() + table.HTML() + table.Text()
 		return nil
 	}
-	figure, err := item.Figure(data)
+	grid, err := item.Figure(data)
+	if err != nil {
+		return err
+	}
+	figure, err := grid.Figure()
 	if err != nil {
 		return err
 	}

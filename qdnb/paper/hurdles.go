@@ -31,31 +31,33 @@ func (a Aggregate) Of(x []float64) float64 {
 // return of its evaluations and, unlike the paper's figure, the number of hurdles passed per
 // episode, as medians and quartiles over seeds. The paper does not say whether its curve is the
 // mean return of an evaluation or the best so far; here it is the mean.
-func Hurdles(data *Data) (*figures.Figure, error) {
-	panels, err := HurdlesPanels(data, Median)
-	if err != nil {
-		return nil, err
-	}
-	return figures.Curves(panels, len(panels))
+func Hurdles(data *Data) (figures.Grid, error) {
+	panels, err := hurdlesPanels(data, Median)
+	return figures.InRows(2, panels...), err
 }
 
-// HurdlesPanels returns the two panels of [Hurdles], return and hurdles passed, with either
+// hurdlesPanels returns the two panels of [Hurdles], return and hurdles passed, with either
 // aggregate over seeds. Figure 18 uses the interquartile mean. Methods without a complete run are
 // left out.
-func HurdlesPanels(data *Data, aggregate Aggregate) ([]figures.Panel, error) {
-	panels := []figures.Panel{
-		{XLabel: figures.EnvSteps.Label, YLabel: "Mean return"},
-		{XLabel: figures.EnvSteps.Label, YLabel: "Hurdles passed"},
-	}
-	for i, curve := range []func(string) []results.CurvePoint{data.HurdlesCurve, data.HurdlesPassed} {
+func hurdlesPanels(data *Data, aggregate Aggregate) (panels []*figures.Panel, err error) {
+	for _, metric := range []struct {
+		label string
+		of    func(string) []results.CurvePoint
+	}{{"Mean return", data.HurdlesCurve}, {"Hurdles passed", data.HurdlesPassed}} {
+		var lines []figures.Series
 		for _, label := range data.Labels() {
-			if points := curve(label); len(points) > 0 {
-				panels[i].Series = append(panels[i].Series, controlSeries(label, points, aggregate))
+			if points := metric.of(label); len(points) > 0 {
+				lines = append(lines, controlSeries(label, points, aggregate))
 			}
 		}
-	}
-	if len(panels[0].Series) == 0 {
-		return nil, data.noRuns(results.ExperimentHurdles)
+		if len(panels) == 0 && len(lines) == 0 {
+			return nil, data.noRuns(results.ExperimentHurdles)
+		}
+		panel, err := figures.Lines(figures.Axes{XLabel: figures.EnvSteps.Label, YLabel: metric.label}, lines...)
+		if err != nil {
+			return nil, err
+		}
+		panels = append(panels, panel)
 	}
 	return panels, nil
 }

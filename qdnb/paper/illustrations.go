@@ -20,12 +20,12 @@ var noteColor = color.NRGBA{R: 0xb0, G: 0x3a, B: 0x7a, A: 0xff}
 // hurdles, and the three perturbations of its adaptation experiments: gravity, actuator strength of
 // one leg, and the target position of ant-maze. The ten targets are numbered as in table 3. Arrows
 // show what a task rewards: ant-uni runs along x, ant-omni moves in any direction.
-func Environments() (*figures.Figure, error) {
+func Environments() (figures.Grid, error) {
 	var pictures []figures.Picture
 	for i, draw := range illustrations {
 		film, err := scene.Illustration(draw.film)
 		if err != nil {
-			return nil, err
+			return figures.Grid{}, err
 		}
 		camera := draw.view(film)
 		var labels []figures.Label
@@ -34,12 +34,12 @@ func Environments() (*figures.Figure, error) {
 		}
 		img, err := scene.Render(film, 0, camera, pictureWidth, pictureHeight)
 		if err != nil {
-			return nil, err
+			return figures.Grid{}, err
 		}
 		title := fmt.Sprintf("(%c) %s", 'a'+i, draw.title)
 		pictures = append(pictures, figures.Picture{Title: title, Image: img, Labels: labels})
 	}
-	return figures.Images(pictures, 4)
+	return figures.Images(4, pictures...)
 }
 
 type illustration struct {

@@ -16,8 +16,8 @@ type Item struct {
 	// Experiments are the experiments whose runs it needs, as in [results.Experiments]; none for items
 	// that need no runs.
 	Experiments []string
-	Figure      func(*Data) (*figures.Figure, error) // nil for a table
-	Table       func(*Data) (*tables.Table, error)   // nil for a figure
+	Figure      func(*Data) (figures.Grid, error)  // nil for a table
+	Table       func(*Data) (*tables.Table, error) // nil for a figure
 }
 
 // Draw makes the figure or the table.
@@ -40,7 +40,7 @@ func Items() []Item {
 	)
 	return []Item{
 		drawn("1", "The environments, and the perturbations of the adaptation experiments",
-			func(*Data) (*figures.Figure, error) { return Environments() }),
+			func(*Data) (figures.Grid, error) { return Environments() }),
 		drawn("2", "Repertoires of all methods at the end of training", Repertoires, training),
 		drawn("3", "QD score over the hyperparameters of MAP-Elites and DADS+REWARD", Sensitivity,
 			sensitivity),
@@ -86,7 +86,7 @@ func Items() []Item {
 	}
 }
 
-func drawn(number, title string, figure func(*Data) (*figures.Figure, error),
+func drawn(number, title string, figure func(*Data) (figures.Grid, error),
 	experiments ...string) Item {
 	return Item{ID: "figure-" + number, Title: title, Figure: figure, Experiments: experiments}
 }
@@ -98,9 +98,9 @@ func listed(number int, title string, table func(*Data) (*tables.Table, error),
 }
 
 // on adapts a figure of an environment and methods.
-func on(figure func(*Data, string, ...string) (*figures.Figure, error), env string,
-	methods ...string) func(*Data) (*figures.Figure, error) {
-	return func(d *Data) (*figures.Figure, error) { return figure(d, env, methods...) }
+func on(figure func(*Data, string, ...string) (figures.Grid, error), env string,
+	methods ...string) func(*Data) (figures.Grid, error) {
+	return func(d *Data) (figures.Grid, error) { return figure(d, env, methods...) }
 }
 
 // withoutRuns adapts a table that needs no runs.

@@ -31,67 +31,63 @@ func PublishedRanges() map[string][2]float64 {
 // column, with the first descriptor on the horizontal axis and the second on the vertical axis.
 // AURORA and the reinforcement-learning methods show their passive repertoires. Methods and
 // environments without trained runs have no row or column.
-func Repertoires(d *Data) (*figures.Figure, error) { return RepertoiresWithin(d, nil) }
+func Repertoires(d *Data) (figures.Grid, error) { return RepertoiresWithin(d, nil) }
 
 // RepertoiresWithin is [Repertoires] with the given fitness limits of the colours, by environment,
 // as in [PublishedRanges]. Environments without limits use the range of their data.
-func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, error) {
+func RepertoiresWithin(d *Data, ranges map[string][2]float64) (figures.Grid, error) {
 	return d.repertoires(allMethods, mapEnvs, ranges)
 }
 
-func (d *Data) repertoires(methods, envs []string,
-	ranges map[string][2]float64) (*figures.Figure, error) {
-	var rows [][]*figures.Cells
+func (d *Data) repertoires(methods, envs []string, ranges map[string][2]float64) (figures.Grid, error) {
+	var rows [][]*figures.Panel
 	var failed unread
+	bars := map[string]*figures.ColorBar{}
+	for _, env := range envs {
+		bars[env] = &figures.ColorBar{Min: ranges[env][0], Max: ranges[env][1]}
+	}
 	for _, method := range methods {
-		var row []*figures.Cells
+		var row []*figures.Panel
 		for _, env := range envs {
-			cells, err := d.finalCells(bestQDScore(d.FinishedRuns(method, env)))
+			panel, err := d.finalMap(bestQDScore(d.FinishedRuns(method, env)), bars[env], "")
 			failed.add(err, method, env)
-			if cells != nil {
-				cells.Min, cells.Max = ranges[env][0], ranges[env][1]
-				shorten(cells)
-			}
-			row = append(row, cells)
+			row = append(row, panel)
 		}
 		rows = append(rows, row)
 	}
 	grid := table(rows, methods, envs)
-	if len(grid.Maps) == 0 {
-		return nil, d.nothing(failed, "repertoires", results.ExperimentTraining)
+	if len(grid.Panels) == 0 {
+		return grid, d.nothing(failed, "repertoires", results.ExperimentTraining)
 	}
-	grid.Bar, grid.Dense = figures.BarPerColumn, true
 	grid.Note = failed.note(d.missing(methods, envs))
-	return figures.MapGrid(grid)
+	return grid, nil
 }
 
-// table returns a grid of maps with methods as rows and environments as columns, without empty rows
+// table returns a grid of panels with methods as rows and environments as columns, without empty rows
 // and columns.
-func table(rows [][]*figures.Cells, methods, envs []string) figures.Grid {
-	var g figures.Grid
+func table(rows [][]*figures.Panel, methods, envs []string) (g figures.Grid) {
 	var filled []int // columns
-	has := func(c *figures.Cells) bool { return c != nil }
+	has := func(p *figures.Panel) bool { return p != nil }
 	for j, env := range envs {
-		if slices.ContainsFunc(rows, func(row []*figures.Cells) bool { return has(row[j]) }) {
-			filled, g.ColumnTitles = append(filled, j), append(g.ColumnTitles, env)
+		if slices.ContainsFunc(rows, func(row []*figures.Panel) bool { return has(row[j]) }) {
+			filled, g.Columns = append(filled, j), append(g.Columns, env)
 		}
 	}
 	for i, row := range rows {
 		if !slices.ContainsFunc(row, has) {
 			continue
 		}
-		var maps []figures.Map
+		var panels []*figures.Panel
 		for _, j := range filled {
-			maps = append(maps, row[j])
+			panels = append(panels, row[j])
 		}
-		g.Maps = append(g.Maps, maps)
-		g.RowTitles = append(g.RowTitles, figures.MethodName(methods[i]))
+		g.Panels, g.Rows = append(g.Panels, panels), append(g.Rows, figures.MethodName(methods[i]))
 	}
 	return g
 }
 
-// finalCells returns the cells of a run's repertoire; nil without a run.
-func (d *Data) finalCells(trained *results.Trained) (*figures.Cells, error) {
+// finalMap draws a run's repertoire with the colours of a bar; nil without a run.
+func (d *Data) finalMap(trained *results.Trained, bar *figures.ColorBar, title string) (*figures.Panel, error) {
 	if trained == nil {
 		return nil, nil
 	}
@@ -103,24 +99,21 @@ func (d *Data) finalCells(trained *results.Trained) (*figures.Cells, error) {
 	if err != nil {
 		return nil, err
 	}
-	return smallCells(run, r)
+	return smallMap(run, r, bar, title)
 }
 
-// smallCells returns cells without the dots of solutions, which do not fit into small maps.
-func smallCells(run *runs.Run, r *runs.Repertoire) (*figures.Cells, error) {
+// smallMap draws cells without the dots of solutions and with short names of descriptors, to fit
+// small maps.
+func smallMap(run *runs.Run, r *runs.Repertoire, bar *figures.ColorBar, title string) (*figures.Panel, error) {
 	cells, err := figures.CellsOf(run, r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", run.Name(), err)
 	}
-	cells.Descriptors = nil
-	return cells, nil
-}
-
-// shorten shortens the names of descriptors to fit small maps.
-func shorten(c *figures.Cells) {
-	for _, label := range []*string{&c.XLabel, &c.YLabel} {
+	cells.Descriptors, cells.Bar, cells.Title = nil, bar, title
+	for _, label := range []*string{&cells.XLabel, &cells.YLabel} {
 		*label = strings.TrimPrefix(strings.TrimPrefix(*label, "final "), "contact of ")
 	}
+	return figures.Map(*cells)
 }
 
 // Best opens the training run of a method on an environment with the best QD score over seeds.

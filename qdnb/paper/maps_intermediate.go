@@ -10,14 +10,19 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Intermediate draws figures 11, 12a and 12b: the repertoires of methods on an environment at nine
-// points in the first half of training (in the paper, the first of two hours). A row is the
+// intermediatePoints are the snapshots that [Intermediate] draws, of the nine in the first half of
+// training.
+var intermediatePoints = []int{0, 2, 5, 8}
+
+// Intermediate draws figures 11, 12a and 12b: the repertoires of methods on an environment at four
+// points in the first half of training (in the paper, nine in the first of two hours). A row is the
 // fraction of the budget spent, a column the seed of a method with the best final QD score. Above
 // each map are its environment steps and the time since the first evaluation, as in
 // [CurvesOverTime]. All maps share one colour range, from the data.
-func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, error) {
-	var columns [][]*figures.Cells
+func Intermediate(d *Data, env string, methods ...string) (figures.Grid, error) {
+	var columns [][]*figures.Panel
 	var grid figures.Grid
+	bar := new(figures.ColorBar)
 	var failed unread
 	time := clock
 	for _, method := range methods {
@@ -25,7 +30,7 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 		if best == nil {
 			continue
 		}
-		column, err := d.intermediate(best)
+		column, err := d.intermediate(best, bar)
 		if err != nil {
 			failed.add(err, method, env)
 			continue
@@ -34,34 +39,34 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 			time = cpuClock
 		}
 		columns = append(columns, column)
-		grid.ColumnTitles = append(grid.ColumnTitles, figures.MethodName(method))
+		grid.Columns = append(grid.Columns, figures.MethodName(method))
 	}
-	for point := range runs.SnapshotPoints {
-		var row []figures.Map
+	for _, point := range intermediatePoints {
+		var row []*figures.Panel
 		some := false
 		for _, column := range columns {
 			row = append(row, column[point])
 			some = some || column[point] != nil
 		}
 		if some {
-			grid.Maps = append(grid.Maps, row)
-			grid.RowTitles = append(grid.RowTitles, fmt.Sprintf("%.0f %% of training",
+			grid.Panels = append(grid.Panels, row)
+			grid.Rows = append(grid.Rows, fmt.Sprintf("%.0f %% of training",
 				100*float64(point+1)/(2*runs.SnapshotPoints)))
 		}
 	}
-	if len(grid.Maps) == 0 {
-		return nil, d.nothing(failed, "intermediate repertoires on "+env, results.ExperimentTraining)
+	if len(grid.Panels) == 0 {
+		return grid, d.nothing(failed, "intermediate repertoires on "+env, results.ExperimentTraining)
 	}
-	grid.Dense, grid.Note = true, "s, min: "+time
+	grid.Note = "s, min: " + time
 	if missing := failed.note(d.missing(methods, []string{env})); missing != "" {
 		grid.Note += ". " + missing
 	}
-	return figures.MapGrid(grid)
+	return grid, nil
 }
 
-// intermediate returns the cells of a run's snapshots by the point of the budget passed; nil where
+// intermediate draws the cells of a run's snapshots by the point of the budget passed; nil where
 // no snapshot was kept.
-func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) {
+func (d *Data) intermediate(trained *results.Trained, bar *figures.ColorBar) ([]*figures.Panel, error) {
 	run, err := d.Run(trained.Run)
 	if err != nil {
 		return nil, err
@@ -70,7 +75,7 @@ func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) 
 	if err != nil {
 		return nil, err
 	}
-	column := make([]*figures.Cells, runs.SnapshotPoints)
+	column := make([]*figures.Panel, runs.SnapshotPoints)
 	for i, snapshot := range snapshots {
 		point := pointOf(run.Status.Budget, snapshot.Progress)
 		if trained.CPUSeconds > 0 { // which snapshots do not record
@@ -79,14 +84,11 @@ func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) 
 		if point >= runs.SnapshotPoints || point < 0 || column[point] != nil {
 			continue
 		}
-		cells, err := smallCells(run, &snapshot.Repertoire)
-		if err != nil {
+		title := fmt.Sprintf("%s steps, %s", tables.Count(float64(snapshot.EnvSteps)),
+			tables.Duration(max(0, elapsed(*trained, float64(snapshot.EnvSteps), snapshot.Seconds))))
+		if column[point], err = smallMap(run, &snapshot.Repertoire, bar, title); err != nil {
 			return nil, err
 		}
-		shorten(cells)
-		cells.Title = fmt.Sprintf("%s steps, %s", tables.Count(float64(snapshot.EnvSteps)),
-			tables.Duration(max(0, elapsed(*trained, float64(snapshot.EnvSteps), snapshot.Seconds))))
-		column[point] = cells
 	}
 	return column, nil
 }

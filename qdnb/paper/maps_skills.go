@@ -12,29 +12,25 @@ import (
 // descriptor is a position, with one map for each method and one colour for each skill. They are
 // all episodes of the final evaluation; the paper evaluates each of five skills from 40 initial
 // states. Each map is the seed with the best QD score; the paper does not say which seed it used.
-func SkillTrajectories(d *Data, env string, methods ...string) (*figures.Figure, error) {
-	var row []figures.Map
+func SkillTrajectories(d *Data, env string, methods ...string) (figures.Grid, error) {
+	var arenas []*figures.Arena
 	var failed unread
 	for _, method := range methods {
 		arena, err := d.skillTrajectories(bestQDScore(d.FinishedRuns(method, env)))
-		if err != nil {
-			failed.add(err, method, env)
-			continue
-		}
-		if arena != nil {
+		if failed.add(err, method, env); arena != nil {
 			arena.Title = figures.MethodName(method) + " on " + env
-			row = append(row, arena)
+			arenas = append(arenas, arena)
 		}
 	}
-	if len(row) == 0 {
-		return nil, d.nothing(failed, "skill trajectories on "+env, results.ExperimentTraining)
+	if len(arenas) == 0 {
+		return figures.Grid{}, d.nothing(failed, "skill trajectories on "+env, results.ExperimentTraining)
 	}
-	zoom(row)
-	if len(methods) == 1 {
-		return figures.Trajectories(*row[0].(*figures.Arena))
+	row, err := zoomed(arenas)
+	g := figures.Grid{Panels: [][]*figures.Panel{row}}
+	if len(methods) > 1 {
+		g.Note = failed.note(d.missing(methods, []string{env}))
 	}
-	return figures.MapGrid(figures.Grid{Maps: [][]figures.Map{row},
-		Note: failed.note(d.missing(methods, []string{env}))})
+	return g, err
 }
 
 // skillTrajectories returns the skill trajectories of a run; nil without a run.
@@ -50,30 +46,34 @@ func (d *Data) skillTrajectories(trained *results.Trained) (*figures.Arena, erro
 	if err != nil {
 		return nil, err
 	}
-	return arena, arena.AddSkills(run)
+	if err := arena.AddSkills(run); err != nil {
+		return nil, err
+	}
+	return arena, nil
 }
 
 // zooms are the fractions of the descriptor limits that a map may show. They give round fractions
 // of 30 m.
 var zooms = []float64{1. / 30, 1. / 15, 1. / 10, 1. / 6, 1. / 5, 1. / 3, 1. / 2, 1}
 
-// zoom sets the limits of an environment's arenas to the smallest zoom that contains all
-// trajectories and walls. Robots start at the origin and do not move far in short runs, where the
-// full limits would show only a dot.
-func zoom(arenas []figures.Map) {
-	for _, part := range zooms {
-		if part < 1 && slices.ContainsFunc(arenas,
-			func(m figures.Map) bool { return !shows(m.(*figures.Arena), part) }) {
-			continue
+// zoomed draws arenas of an environment within the smallest zoom that contains all trajectories and
+// walls. Robots start at the origin and do not move far in short runs, where the full limits would
+// show only a dot.
+func zoomed(arenas []*figures.Arena) (row []*figures.Panel, err error) {
+	part := zooms[slices.IndexFunc(zooms, func(part float64) bool {
+		return part == 1 || !slices.ContainsFunc(arenas, func(a *figures.Arena) bool { return !shows(a, part) })
+	})]
+	for _, a := range arenas {
+		for d := range 2 {
+			a.Lower[d], a.Upper[d] = part*a.Lower[d], part*a.Upper[d]
 		}
-		for _, m := range arenas {
-			a := m.(*figures.Arena)
-			for d := range 2 {
-				a.Lower[d], a.Upper[d] = part*a.Lower[d], part*a.Upper[d]
-			}
+		panel, err := figures.Trajectories(*a)
+		if err != nil {
+			return nil, err
 		}
-		return
+		row = append(row, panel)
 	}
+	return row, nil
 }
 
 // shows reports whether a fraction of an arena's limits contains its trajectories and walls.
@@ -104,39 +104,42 @@ var priorMethods = []string{"dads-reward", "diayn-reward"}
 // with the prior and by the whole observation without it. Each map is the seed with the median
 // final coverage, the lower one for an even number of seeds. All repertoires share one colour
 // range, from the data. Trajectories are drawn as in [SkillTrajectories].
-func Prior(d *Data) (*figures.Figure, error) {
-	var grid figures.Grid
-	var repertoires, trajectories []figures.Map
+func Prior(d *Data) (figures.Grid, error) {
+	grid := figures.Grid{Rows: []string{"Repertoire", "Skills"}}
+	var repertoires []*figures.Panel
+	var arenas []*figures.Arena
 	var failed unread
+	bar := new(figures.ColorBar)
 	for _, method := range priorMethods {
 		for _, prior := range []bool{false, true} {
 			run := d.medianCoverage(method, prior)
 			if run == nil {
 				continue
 			}
-			cells, err := d.finalCells(run)
-			arena, wrong := d.skillTrajectories(run)
-			if err = cmp.Or(err, wrong); err != nil {
+			arena, err := d.skillTrajectories(run)
+			if err != nil {
 				failed.add(err, method, run.Env)
 				continue
 			}
-			shorten(cells)
-			repertoires, trajectories = append(repertoires, cells), append(trajectories, arena)
+			panel, err := d.finalMap(run, bar, "")
+			if err != nil {
+				failed.add(err, method, run.Env)
+				continue
+			}
+			repertoires, arenas = append(repertoires, panel), append(arenas, arena)
 			with := "no prior"
 			if prior {
 				with = "prior"
 			}
-			grid.ColumnTitles = append(grid.ColumnTitles, figures.MethodName(method)+", "+with)
+			grid.Columns = append(grid.Columns, figures.MethodName(method)+", "+with)
 		}
 	}
-	if len(trajectories) == 0 {
-		return nil, d.nothing(failed, "skills with and without prior", results.ExperimentPrior)
+	if len(arenas) == 0 {
+		return grid, d.nothing(failed, "skills with and without prior", results.ExperimentPrior)
 	}
-	zoom(trajectories)
-	grid.Maps = [][]figures.Map{repertoires, trajectories}
-	grid.RowTitles = []string{"Repertoire", "Skills"}
-	grid.Bar, grid.Note = figures.BarPerRow, failed.note("")
-	return figures.MapGrid(grid)
+	trajectories, err := zoomed(arenas)
+	grid.Panels, grid.Note = [][]*figures.Panel{repertoires, trajectories}, failed.note("")
+	return grid, err
 }
 
 // medianCoverage returns the run of the experiment "prior" with the median coverage; nil without

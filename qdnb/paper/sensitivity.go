@@ -19,17 +19,14 @@ var sensitivityEnvs = protocol.GridEnvironments()
 // and of DADS+REWARD, with a pair of boxes for each environment. A setting's score is the mean over
 // its seeds, divided by the largest of any setting of either method on the environment. Boxes are
 // quartiles over settings; bars are medians.
-func Sensitivity(data *Data) (*figures.Figure, error) {
-	panels, err := sensitivityPanels(data)
+func Sensitivity(data *Data) (figures.Grid, error) {
+	groups, err := sensitivityGroups(data)
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
-	joined := figures.BoxPanel{YLabel: panels[0].YLabel, YLimits: panels[0].YLimits}
-	for _, panel := range panels {
-		joined.Groups = append(joined.Groups, figures.BoxGroup{Label: panel.Title,
-			Samples: panel.Groups[0].Samples})
-	}
-	return figures.Boxes([]figures.BoxPanel{joined}, figures.BoxOptions{})
+	panel, err := figures.Boxes(figures.Axes{YLabel: "Normalised QD score", YLimits: fromZero(groups)},
+		figures.BoxOptions{}, groups...)
+	return figures.InRows(1, panel), err
 }
 
 // SensitivityInFull draws figure 14: figure 3 with a panel for each environment, a light box
@@ -37,12 +34,22 @@ func Sensitivity(data *Data) (*figures.Figure, error) {
 // right, the settings are grouped by the three values of the first hyperparameter (the iso sigma,
 // or the scale of the diversity reward), and within a group ordered by the second (the line sigma,
 // or the entropy coefficient).
-func SensitivityInFull(data *Data) (*figures.Figure, error) {
-	panels, err := sensitivityPanels(data)
+func SensitivityInFull(data *Data) (figures.Grid, error) {
+	groups, err := sensitivityGroups(data)
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
-	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: "setting"})
+	var panels []*figures.Panel
+	for _, group := range groups {
+		axes := figures.Axes{Title: group.Label, YLabel: "Normalised QD score", YLimits: fromZero(groups)}
+		group.Label = ""
+		panel, err := figures.Boxes(axes, figures.BoxOptions{Outer: true, Points: "setting"}, group)
+		if err != nil {
+			return figures.Grid{}, err
+		}
+		panels = append(panels, panel)
+	}
+	return figures.InRows(len(panels), panels...), nil
 }
 
 // SensitivitySettings returns a table for figure 14: the best and the worst setting of each method
@@ -89,56 +96,35 @@ func settingsOf(p results.GridPoint, grid protocol.Grid) string {
 	return fmt.Sprintf("%s %g, %s %g", grid.Symbols[0], p.A.Value, grid.Symbols[1], p.B.Value)
 }
 
-// sensitivityPanels returns a panel for each environment, with a shared y axis.
-func sensitivityPanels(data *Data) ([]figures.BoxPanel, error) {
-	var panels []figures.BoxPanel
-	var groups []figures.BoxGroup
-	for i, env := range sensitivityEnvs {
-		panel := figures.BoxPanel{Title: env,
-			Groups: []figures.BoxGroup{{Samples: sensitivitySamples(data, env)}}}
-		if i == 0 {
-			panel.YLabel = "Normalised QD score"
-		}
-		panels = append(panels, panel)
-		groups = append(groups, panel.Groups...)
-	}
-	if !anySample(groups) {
-		return nil, data.noRuns(results.ExperimentSensitivity)
-	}
-	for i := range panels {
-		panels[i].YLimits = fromZero(groups)
-	}
-	return panels, nil
-}
-
-// sensitivitySamples returns the normalised scores of the settings on an environment, by method.
-func sensitivitySamples(data *Data, env string) []figures.Sample {
-	var samples []figures.Sample
-	points := data.Sensitivity() // sorted by environment, method and setting
-	for _, grid := range protocol.Grids() {
-		method := grid.Method
-		s := figures.Sample{Name: method}
-		for _, p := range points {
-			if p.Env == env && p.Label == method {
-				s.Values = append(s.Values, p.Normalised)
+// sensitivityGroups returns the normalised scores of the settings, by environment and method.
+func sensitivityGroups(data *Data) (groups []figures.BoxGroup, err error) {
+	points, some := data.Sensitivity(), false // sorted by environment, method and setting
+	for _, env := range sensitivityEnvs {
+		group := figures.BoxGroup{Label: env}
+		for _, grid := range protocol.Grids() {
+			box := figures.Box{Name: grid.Method}
+			for _, p := range points {
+				if p.Env == env && p.Label == grid.Method {
+					box.Values = append(box.Values, p.Normalised)
+				}
+			}
+			if len(box.Values) > 0 {
+				group.Boxes, some = append(group.Boxes, box), true
 			}
 		}
-		if len(s.Values) > 0 {
-			samples = append(samples, s)
-		}
+		groups = append(groups, group)
 	}
-	return samples
-}
-
-func anySample(groups []figures.BoxGroup) bool {
-	return slices.ContainsFunc(groups, func(g figures.BoxGroup) bool { return len(g.Samples) > 0 })
+	if !some {
+		return nil, data.noRuns(results.ExperimentSensitivity)
+	}
+	return groups, nil
 }
 
 // fromZero returns the axis range of normalised scores with a margin: 0 to 1, or the data's range
 // if a score is negative.
 func fromZero(groups []figures.BoxGroup) [2]float64 {
 	for _, g := range groups {
-		for _, s := range g.Samples {
+		for _, s := range g.Boxes {
 			if slices.ContainsFunc(s.Values, func(v float64) bool { return v < 0 }) {
 				return [2]float64{}
 			}

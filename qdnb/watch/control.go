@@ -120,7 +120,7 @@ func (c *Choices) summary(fitness float32) string {
 
 // overHurdles draws the trajectory of the torso over the hurdles in an episode, seen from the side,
 // and the chosen skills.
-func (r Result) overHurdles(i int) (*figures.Figure, error) {
+func (r Result) overHurdles(i int) (figures.Grid, error) {
 	episode := r.Recorded[i]
 	choices := episode.Choices
 	plot := figures.Episode{

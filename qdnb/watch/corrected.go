@@ -64,15 +64,20 @@ func (c *Corrected) Save() error {
 }
 
 // Figure draws the archived and the corrected repertoire side by side.
-func (c *Corrected) Figure() (*figures.Figure, error) {
-	var maps []figures.Map
+func (c *Corrected) Figure() (figures.Grid, error) {
+	bar, panels := new(figures.ColorBar), []*figures.Panel(nil)
 	for _, r := range []*runs.Repertoire{c.Archived, c.Repertoire} {
 		cells, err := figures.CellsOf(c.run, r)
 		if err != nil {
-			return nil, err
+			return figures.Grid{}, err
 		}
-		maps = append(maps, cells)
+		cells.Bar = bar
+		panel, err := figures.Map(*cells)
+		if err != nil {
+			return figures.Grid{}, err
+		}
+		panels = append(panels, panel)
 	}
-	return figures.MapGrid(figures.Grid{Maps: [][]figures.Map{maps}, ColumnTitles: []string{
-		"as archived", fmt.Sprintf("mean of %d episodes", c.Episodes)}})
+	return figures.Grid{Panels: [][]*figures.Panel{panels}, Columns: []string{
+		"as archived", fmt.Sprintf("mean of %d episodes", c.Episodes)}}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/stats"
 )
 
 type maze interface{ Walls() []envs.Wall }
@@ -16,33 +17,38 @@ type goal interface{ Goal() envs.Wall }
 
 // Trajectories draws the recorded episodes: the trajectories in the plane of the state descriptor,
 // which must be a position, or the torso of an episode of a meta-controller over the hurdles.
-func (r *Recording) Trajectories() (*figures.Figure, error) {
+func (r *Recording) Trajectories() (figures.Grid, error) {
 	if len(r.Results) == 0 || r.Results[0].Recorded == nil {
-		return nil, errors.New("the episodes are not recorded: set Record in the Spec")
+		return figures.Grid{}, errors.New("the episodes are not recorded: set Record in the Spec")
 	}
 	if first := r.Results[0]; first.Recorded[0].Choices != nil {
 		return first.overHurdles(0)
 	}
 	arena, err := arenaOf(r.env)
 	if err != nil {
-		return nil, err
+		return figures.Grid{}, err
 	}
 	for _, result := range r.Results {
-		for i, episode := range result.Recorded {
-			path := figures.Path{Label: fmt.Sprintf("%s: %s", result.Policy,
-				shortNumber(float64(result.Fitnesses[i])))}
+		var fitnesses []float64
+		for _, f := range result.Fitnesses {
+			fitnesses = append(fitnesses, float64(f))
+		}
+		label := fmt.Sprintf("%s: %s", result.Policy, shortNumber(stats.Mean(fitnesses)))
+		for _, episode := range result.Recorded {
+			path := figures.Path{Label: label}
 			for _, position := range episode.Path {
 				path.X, path.Y = append(path.X, float64(position[0])), append(path.Y, float64(position[1]))
 			}
 			arena.Paths = append(arena.Paths, path)
 		}
 	}
-	return figures.Trajectories(arena)
+	panel, err := figures.Trajectories(arena)
+	return figures.InRows(1, panel), err
 }
 
 // SkillTrajectories is [figures.SkillTrajectories] with the limits and walls of the custom
 // environment that the run was trained in. It needs no backend.
-func SkillTrajectories(env envs.Env, run *runs.Run) (*figures.Figure, error) {
+func SkillTrajectories(env envs.Env, run *runs.Run) (*figures.Panel, error) {
 	arena, err := arenaOf(env)
 	if err != nil {
 		return nil, err

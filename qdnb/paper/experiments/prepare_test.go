@@ -98,17 +98,17 @@ func TestPrepareShipped(t *testing.T) {
 	trained := must.Get(runs.Open(filepath.Join(root, lines[0].Run.Name())))
 	shipped, err := data.Run(lines[0].Run.Name())
 	must.Do(err)
-	svg := func(figure *figures.Figure, err error) string {
+	svg := func(figure figures.Grid, err error) string {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "figure.svg")
 		must.Do(errors.Join(err, figure.Save(path)))
 		text := must.Get(os.ReadFile(path))
 		return string(text)
 	}
-	for name, draw := range map[string]func(*runs.Run) (*figures.Figure, error){
+	for name, draw := range map[string]func(*runs.Run) (figures.Grid, error){
 		"repertoire": figures.Repertoire,
-		"snapshots":  func(r *runs.Run) (*figures.Figure, error) { return figures.Snapshots(r, 3) },
-		"metrics": func(r *runs.Run) (*figures.Figure, error) {
+		"snapshots":  func(r *runs.Run) (figures.Grid, error) { return figures.Snapshots(r, 3) },
+		"metrics": func(r *runs.Run) (figures.Grid, error) {
 			return figures.Metrics([]*runs.Run{r}, figures.Evaluations)
 		},
 	} {

@@ -13,37 +13,20 @@ import (
 // perturbation. The score is the median fitness of the best skill at each value. A second curve
 // shows the skill that is best without perturbation. Where targets move, the x axis shows their
 // indices, and the second curve shows the skill that is best on average.
-func Adaptation(run *runs.Run) (*Figure, error) {
-	panel, err := adaptationPanel(run)
-	if err != nil {
-		return nil, err
-	}
-	return Curves([]Panel{panel}, 1)
-}
-
-// MultiplierLabel returns the paper's axis label for a perturbation that multiplies, "gravity" or
-// "actuators".
-func MultiplierLabel(perturbation string) string {
-	if perturbation == string(catalog.ActuatorsMultiplier) {
-		perturbation = "actuator strength"
-	}
-	return perturbation + " multiplier"
-}
-
-func adaptationPanel(run *runs.Run) (Panel, error) {
+func Adaptation(run *runs.Run) (*Panel, error) {
 	adaptation, err := run.Adaptation()
 	if err != nil {
-		return Panel{}, fmt.Errorf("figures: %w", err)
+		return nil, fmt.Errorf("figures: %w", err)
 	}
 	method, _, _ := strings.Cut(adaptation.Skills, "-"+run.Config.Env+"-")
-	panel := Panel{XLabel: MultiplierLabel(adaptation.Perturbation),
+	axes := Axes{XLabel: MultiplierLabel(adaptation.Perturbation),
 		YLabel: "median fitness of the best skill"}
 	best, fixed := Series{Name: method}, Series{Name: "best skill on average"}
 	chosen := -1
 	for _, v := range adaptation.Values {
 		x := v.X
 		if !math.IsNaN(v.Y) { // a target position, which has no place on an axis
-			x, panel.XLabel = float64(v.Index), adaptation.Perturbation
+			x, axes.XLabel = float64(v.Index), adaptation.Perturbation
 		} else if x == 1 {
 			chosen, _ = v.Best()
 			fixed.Name = "best skill without perturbation"
@@ -54,13 +37,21 @@ func adaptationPanel(run *runs.Run) (Panel, error) {
 	if fixed.Name == "best skill on average" {
 		chosen = adaptation.BestOnAverage()
 	}
-	panel.Series = []Series{best}
-	if chosen >= 0 {
-		fixed.X = best.X
-		for _, v := range adaptation.Values {
-			fixed.Y = append(fixed.Y, v.Score(chosen))
-		}
-		panel.Series = append(panel.Series, fixed)
+	if chosen < 0 {
+		return Lines(axes, best)
 	}
-	return panel, nil
+	fixed.X = best.X
+	for _, v := range adaptation.Values {
+		fixed.Y = append(fixed.Y, v.Score(chosen))
+	}
+	return Lines(axes, best, fixed)
+}
+
+// MultiplierLabel returns the paper's axis label for a perturbation that multiplies, "gravity" or
+// "actuators".
+func MultiplierLabel(perturbation string) string {
+	if perturbation == string(catalog.ActuatorsMultiplier) {
+		perturbation = "actuator strength"
+	}
+	return perturbation + " multiplier"
 }

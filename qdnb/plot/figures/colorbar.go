@@ -2,6 +2,8 @@ package figures
 
 import (
 	"cmp"
+	"fmt"
+	"image/color"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -9,41 +11,48 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// colorBar maps fitnesses to viridis, and explains the colours of a map.
-type colorBar struct {
-	low, high float64
-	label     string // written next to the bar
+// ColorBar maps values to Viridis. It covers the values of all cells that share it.
+type ColorBar struct {
+	Label    string  // "": Fitness
+	Min, Max float64 // the ends of the range, to which values are clamped; both 0: that of the values
+
+	values [][]float64
 }
 
-// newBar returns the colour bar that some maps share. If all repertoires set a range, the bar
-// covers the widest one, otherwise the range of the finite values, widened if it has no extent. It
-// is nil if there is nothing to colour.
-func newBar(shared ...Map) *colorBar {
-	b, stated := &colorBar{math.Inf(1), math.Inf(-1), "Fitness"}, true
-	var all [][]float64
-	for _, m := range shared {
-		if c, ok := m.(*Cells); ok {
-			all = append(all, c.Fitness)
-			b.label = cmp.Or(c.Quantity, b.label)
-			b.low, b.high = min(b.low, c.Min), max(b.high, c.Max)
-			stated = stated && (c.Min != 0 || c.Max != 0)
-		}
+func (b *ColorBar) check() error {
+	if (b.Min != 0 || b.Max != 0) && !(b.Min < b.Max && finite(b.Min) && finite(b.Max)) {
+		return fmt.Errorf("colour range from %g to %g: want Min < Max, or both 0 for the range of the "+
+			"data", b.Min, b.Max)
 	}
-	if stated && len(all) > 0 {
-		return b
+	return nil
+}
+
+// limits returns the range, widened if it has no extent; low > high if there is nothing to colour.
+func (b *ColorBar) limits() (low, high float64) {
+	if b.Min != 0 || b.Max != 0 {
+		return b.Min, b.Max
 	}
-	if b.low, b.high = rangeOf(all, finite); b.low > b.high {
-		return nil
-	}
-	if size := max(math.Abs(b.low), math.Abs(b.high)); b.high-b.low <= 1e-9*size {
+	low, high = rangeOf(b.values, finite)
+	if size := max(math.Abs(low), math.Abs(high)); low <= high && high-low <= 1e-9*size {
 		// All values share the colour in the middle of a bar around them.
 		pad := max(0.05*size, 0.5)
-		b.low, b.high = max(b.low-pad, -math.MaxFloat64), min(b.high+pad, math.MaxFloat64)
+		low, high = max(low-pad, -math.MaxFloat64), min(high+pad, math.MaxFloat64)
 	}
-	return b
+	return low, high
 }
 
-func (b *colorBar) position(v float64) float64 { return linearScale{}.Normalize(b.low, b.high, v) }
+// colors returns the colours of values; those that are not finite are light grey.
+func (b *ColorBar) colors(values []float64) []color.NRGBA {
+	low, high := b.limits()
+	fills := make([]color.NRGBA, len(values))
+	for i, v := range values {
+		fills[i] = emptyFill
+		if finite(v) {
+			fills[i] = Viridis(linearScale{}.Normalize(low, high, v))
+		}
+	}
+	return fills
+}
 
 const (
 	barGap   = vg.Length(8)
@@ -58,35 +67,44 @@ const (
 // allows more, because the numbers of the y axis above take space there.
 var barOverhang = [2]vg.Length{12, 4}
 
-// thickness returns the space that the bar takes next to (or below) the panels.
-func (b *colorBar) thickness(horizontal bool) vg.Length {
-	style := textStyle(tickSize)
-	ticks := style.Height("0")
-	if !horizontal {
-		ticks = 0
-		for _, t := range (linearTicks{6}).Ticks(b.low, b.high) {
-			ticks = max(ticks, style.Width(t.Label))
-		}
-	}
-	t := barGap + barThick + tickLen + ticks + barPad + textStyle(labelSize).Height(b.label)
-	if !horizontal {
-		t += barPad
-	}
-	return t
+// drawnBar is a colour bar in a layout: to the right of its panels, or below them.
+type drawnBar struct {
+	low, high                                  float64
+	label                                      string
+	firstRow, lastRow, firstColumn, lastColumn int // of its panels
+	below                                      bool
 }
 
-// drawVertical draws the bar to the right of x over the height of span.
-func (b *colorBar) drawVertical(c draw.Canvas, x vg.Length, span [2]vg.Length) {
+func (b *drawnBar) position(v float64, span [2]vg.Length) vg.Length {
+	return span[0] + vg.Length(linearScale{}.Normalize(b.low, b.high, v))*(span[1]-span[0])
+}
+
+// thickness returns the space that the bar takes beside its panels.
+func (b *drawnBar) thickness() vg.Length {
+	style := textStyle(tickSize)
+	ticks := style.Height("0")
+	if !b.below {
+		ticks = barPad
+		for _, t := range (linearTicks{6}).Ticks(b.low, b.high) {
+			ticks = max(ticks, barPad+style.Width(t.Label))
+		}
+	}
+	return barGap + barThick + tickLen + ticks + barPad + textStyle(labelSize).Height(b.label)
+}
+
+// drawRight draws the bar to the right of x over the height of span.
+func (b *drawnBar) drawRight(c draw.Canvas, x vg.Length, span [2]vg.Length) {
+	half := min(span[1]-span[0], maxBar) / 2
+	span = [2]vg.Length{middle(span) - half, middle(span) + half}
 	x += barGap
 	bar := vg.Rectangle{Min: vg.Point{X: x, Y: span[0]}, Max: vg.Point{X: x + barThick, Y: span[1]}}
 	fillViridis(c, bar, false)
-
 	style := textStyle(tickSize)
 	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
 	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
 	var widest vg.Length
 	for _, t := range (linearTicks{barIntervals(span, 26)}).Ticks(b.low, b.high) {
-		y := span[0] + vg.Length(b.position(t.Value))*(span[1]-span[0])
+		y := b.position(t.Value, span)
 		c.StrokeLine2(line, bar.Max.X, y, bar.Max.X+tickLen, y)
 		// The same height as a plot's tick labels.
 		c.FillText(style, vg.Point{X: bar.Max.X + tickLen + barPad, Y: y + style.FontExtents().Descent},
@@ -99,17 +117,16 @@ func (b *colorBar) drawVertical(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 		b.label)
 }
 
-// drawHorizontal draws the bar below y over the width of span.
-func (b *colorBar) drawHorizontal(c draw.Canvas, y vg.Length, span [2]vg.Length) {
+// drawBelow draws the bar below y over the width of span.
+func (b *drawnBar) drawBelow(c draw.Canvas, y vg.Length, span [2]vg.Length) {
 	y -= barGap
 	bar := vg.Rectangle{Min: vg.Point{X: span[0], Y: y - barThick}, Max: vg.Point{X: span[1], Y: y}}
 	fillViridis(c, bar, true)
-
 	style := textStyle(tickSize)
 	style.YAlign = draw.YTop
 	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
-	for _, t := range b.horizontalTicks(style, span) {
-		x := span[0] + vg.Length(b.position(t.Value))*(span[1]-span[0])
+	for _, t := range b.ticksBelow(style, span) {
+		x := b.position(t.Value, span)
 		c.StrokeLine2(line, x, bar.Min.Y, x, bar.Min.Y-tickLen)
 		left, right := b.extent(t, style, span)
 		c.FillText(style, vg.Point{X: (left + right) / 2, Y: bar.Min.Y - tickLen}, t.Label)
@@ -120,9 +137,9 @@ func (b *colorBar) drawHorizontal(c draw.Canvas, y vg.Length, span [2]vg.Length)
 		Y: bar.Min.Y - tickLen - style.Height("0") - barPad}, b.label)
 }
 
-// horizontalTicks returns as many ticks as there is room for their labels. If not even two round
-// values fit, it returns ticks at the ends of the bar.
-func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []plot.Tick {
+// ticksBelow returns as many ticks as there is room for their labels. If not even two round values
+// fit, it returns ticks at the ends of the bar.
+func (b *drawnBar) ticksBelow(style draw.TextStyle, span [2]vg.Length) []plot.Tick {
 	for n := barIntervals(span, 34); n > 0; n-- {
 		ticks := linearTicks{n}.Ticks(b.low, b.high)
 		apart := true
@@ -140,12 +157,12 @@ func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []pl
 		{Value: b.high, Label: formatTick(b.high, step, largest)}}
 }
 
-// extent returns where the label of a tick of a horizontal bar begins and ends. The label is
-// centred at the tick but does not extend far beyond the bar.
-func (b *colorBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) (left,
+// extent returns where the label of a tick below begins and ends. The label is centred at the tick
+// but does not extend far beyond the bar.
+func (b *drawnBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) (left,
 	right vg.Length) {
-	x, half := span[0]+vg.Length(b.position(t.Value))*(span[1]-span[0]), style.Width(t.Label)/2
-	x = max(min(x, span[1]+barOverhang[1]-half), span[0]-barOverhang[0]+half)
+	half := style.Width(t.Label) / 2
+	x := max(min(b.position(t.Value, span), span[1]+barOverhang[1]-half), span[0]-barOverhang[0]+half)
 	return x - half, x + half
 }
 
@@ -168,4 +185,41 @@ func fillViridis(c draw.Canvas, bar vg.Rectangle, horizontal bool) {
 // barIntervals returns the number of tick intervals of a bar, each at least every long.
 func barIntervals(span [2]vg.Length, every vg.Length) int {
 	return int(min(max((span[1]-span[0])/every, 2), 6))
+}
+
+// drawnBars returns the bars of panels. Bars of different rows are to the right of the grid and bars
+// of different columns below; bars of single panels are to their right.
+func drawnBars(cells [][]*slot) (bars []*drawnBar) {
+	known := map[*ColorBar]*drawnBar{}
+	for i, row := range cells {
+		for j, p := range row {
+			if p == nil || p.Bar == nil {
+				continue
+			}
+			b := known[p.Bar]
+			if b == nil {
+				low, high := p.Bar.limits()
+				if low > high {
+					continue
+				}
+				b = &drawnBar{low: low, high: high, label: cmp.Or(p.Bar.Label, "Fitness"), firstRow: i,
+					firstColumn: j, lastRow: i, lastColumn: j}
+				known[p.Bar], bars = b, append(bars, b)
+			}
+			b.lastRow, b.firstColumn, b.lastColumn = i, min(b.firstColumn, j), max(b.lastColumn, j)
+		}
+	}
+	rows, columns := true, true // the bars differ in rows, columns
+	for i, a := range bars {
+		for _, b := range bars[:i] {
+			rows = rows && a.firstRow > b.lastRow
+			columns = columns && (a.firstColumn > b.lastColumn || b.firstColumn > a.lastColumn)
+		}
+	}
+	for _, b := range bars {
+		if b.below = columns && !rows; rows {
+			b.lastColumn = len(cells[0]) - 1
+		}
+	}
+	return bars
 }

@@ -37,7 +37,7 @@ func lab(c [3]float64) [3]float64 {
 	return [3]float64{116*y - 16, 500 * (x - y), 200 * (y - z)}
 }
 
-func difference(a, b [3]float64) float64 {
+func colorDifference(a, b [3]float64) float64 {
 	return math.Hypot(math.Hypot(a[0]-b[0], a[1]-b[1]), a[2]-b[2])
 }
 
@@ -95,12 +95,12 @@ func TestMethodStylesAreDistinct(t *testing.T) {
 		for _, b := range names[:i] {
 			x, y := styles[a], styles[b]
 			cx, cy := linearRGB(x.Color), linearRGB(y.Color)
-			if d := difference(lab(cx), lab(cy)); d < 15 {
+			if d := colorDifference(lab(cx), lab(cy)); d < 15 {
 				t.Errorf("%s and %s: colours differ by only %.1f", a, b, d)
 			}
 			for name, m := range map[string][3][3]float64{"protanopia": protanopia,
 				"deuteranopia": deuteranopia} {
-				if d := difference(lab(seen(m, cx)), lab(seen(m, cy))); d < 10 && slices.Equal(x.Dashes,
+				if d := colorDifference(lab(seen(m, cx)), lab(seen(m, cy))); d < 10 && slices.Equal(x.Dashes,
 					y.Dashes) {
 					t.Errorf("%s and %s: same dashes and colours that differ by only %.1f with %s", a, b, d, name)
 				}

@@ -4,22 +4,20 @@ import (
 	"fmt"
 	"strings"
 
+	"gonum.org/v1/plot"
+
 	"example.com/qdnb/qdnb/runs"
 )
 
 // CorrectedMetrics draws maximum fitness, coverage and QD score of runs in a row as they were
 // logged, and in a second row with the same limits those of their corrected repertoires (see
 // [runs.Run.Corrected]). A run without corrected repertoires is an error.
-func CorrectedMetrics(trained []*runs.Run, axis Axis) (*Figure, error) {
-	columns := []string{"max_fitness", "coverage", "qd_score"}
-	panels, err := columnPanels(trained, axis, columns...)
+func CorrectedMetrics(trained []*runs.Run, axis Axis) (Grid, error) {
+	panels, err := columnPanels(trained, axis, metrics...)
 	if err != nil {
-		return nil, err
+		return Grid{}, err
 	}
-	for _, column := range columns {
-		panels = append(panels, Panel{XLabel: axis.Label, YLabel: "Corrected " + inSentence(
-			columnLabel(column))})
-	}
+	lines := make([][]Series, len(metrics))
 	for _, run := range trained {
 		corrected, err := run.Corrected()
 		if err == nil && len(corrected) == 0 {
@@ -27,14 +25,14 @@ func CorrectedMetrics(trained []*runs.Run, axis Axis) (*Figure, error) {
 				"--corrected --save` for the final one", run.Dir)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("figures: %s: %w", run.Name(), err)
+			return Grid{}, fmt.Errorf("figures: %s: %w", run.Name(), err)
 		}
-		series := make([]Series, len(columns))
+		series := make([]Series, len(metrics))
 		for _, s := range corrected {
 			x, ok := map[string]float64{"evaluations": float64(s.Evaluations), "seconds": s.Seconds,
 				"env_steps": float64(s.EnvSteps), "generation": float64(s.Generation)}[axis.Column]
 			if !ok {
-				return nil, fmt.Errorf("figures: corrected repertoires have no column %q", axis.Column)
+				return Grid{}, fmt.Errorf("figures: corrected repertoires have no column %q", axis.Column)
 			}
 			stats := s.Stats()
 			for i, y := range []float64{stats.MaxFitness, stats.Coverage, stats.QDScore} {
@@ -42,26 +40,30 @@ func CorrectedMetrics(trained []*runs.Run, axis Axis) (*Figure, error) {
 				series[i].X, series[i].Y = append(series[i].X, x/axis.Unit), append(series[i].Y, y)
 			}
 		}
-		for i := range columns {
-			panel := &panels[len(columns)+i]
-			panel.Series = append(panel.Series, series[i])
+		for i := range metrics {
+			lines[i] = append(lines[i], series[i])
 		}
 	}
-	for i := range columns {
-		above, below := &panels[i], &panels[len(columns)+i]
-		limits := func(of func(Series) []float64) [2]float64 {
-			var values [][]float64
-			for _, s := range append(above.Series[:len(above.Series):len(above.Series)], below.Series...) {
-				values = append(values, of(s))
-			}
-			low, high := axisRange([2]float64{}, false, 0.05, values)
-			return [2]float64{low, high}
+	for i, column := range metrics {
+		below, err := Lines(Axes{XLabel: axis.Label, YLabel: "Corrected " + inSentence(columnLabel(column))},
+			lines[i]...)
+		if err != nil {
+			return Grid{}, err
 		}
-		above.XLimits = limits(func(s Series) []float64 { return s.X })
-		above.YLimits = limits(func(s Series) []float64 { return s.Y })
-		below.XLimits, below.YLimits = above.XLimits, above.YLimits
+		shareLimits(panels[i], below)
+		panels = append(panels, below)
 	}
-	return Curves(panels, len(columns))
+	return InRows(len(metrics), panels...), nil
+}
+
+// shareLimits gives two panels axes that cover the data of both.
+func shareLimits(a, b *Panel) {
+	for _, axes := range [][2]*plot.Axis{{&a.X, &b.X}, {&a.Y, &b.Y}} {
+		low, high := min(axes[0].Min, axes[1].Min), max(axes[0].Max, axes[1].Max)
+		for _, axis := range axes {
+			axis.Min, axis.Max = low, high
+		}
+	}
 }
 
 // inSentence returns a label as it is written within a sentence.

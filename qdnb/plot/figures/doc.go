@@ -1,19 +1,24 @@
 // Package figures draws the elements of the paper's figures: repertoire maps, curves, trajectories,
 // box plots and pictures, alone or in grids. Package paper composes the paper's figures from them.
 //
-// Its functions take plain numbers, so they can also draw the results of other programs. Each
-// returns a [Figure], which [Figure.Show] displays in a notebook and [Figure.Save] writes as PNG,
-// SVG or PDF:
+// [Map], [Trajectories], [Lines], [Boxes], [Intervals] and [Images] take plain numbers, so they can
+// also draw the results of other programs. Each returns a [Panel], which is a gonum plot: add to it
+// what you like. [Panel.Show] displays it in a notebook, [Panel.Save] writes it as PNG, SVG or PDF,
+// and a [Grid] arranges several.
 //
-//	fig, err := figures.RepertoireMap(figures.Cells{
+//	panel, err := figures.Map(figures.Cells{
 //		Centroids: centroids, Fitness: fitness,
 //		Lower: [2]float64{-1, -1}, Upper: [2]float64{1, 1},
 //	})
 //	...
-//	err = fig.Show("repertoire")
+//	panel.Label(0, 0.5, "here")
+//	err = panel.Show("repertoire")
 //
-// Shortcuts draw runs directly: [Repertoire], [Metrics], [Snapshots], [SkillTrajectories],
-// [Adaptation] and [Columns].
+// Their data ([Cells], [Path], [Series], [Box], [Interval]) are marks that work in other gonum plots,
+// too.
+//
+// Shortcuts return the panels of runs: [Repertoire], [Metrics], [Distribution], [Snapshots],
+// [SkillTrajectories], [Adaptation] and [Columns].
 //
 // All figures share one style: text of 8 to 10 points at natural size, viridis for fitness, and a
 // fixed colour and dash pattern for each method (see [MethodStyles]) that readers with a colour

@@ -30,27 +30,28 @@ type Hurdle struct{ X, Radius float64 } // metres
 
 // MetaEpisode draws the trajectory over the hurdles from the side, in the colour of the active
 // skill, and below it the sequence of skills. Heights are exaggerated.
-func MetaEpisode(e Episode) (*Figure, error) {
+func MetaEpisode(e Episode) (Grid, error) {
 	if err := e.check(); err != nil {
-		return nil, fmt.Errorf("figures: episode: %w", err)
+		return Grid{}, fmt.Errorf("figures: episode: %w", err)
 	}
 	colors, entries := e.colors()
 	lower, upper := e.limits()
-	side := newPlot("x (m)", "torso height (m)", lower, upper)
-	side.Add(sideView{e, colors})
-	addFrame(side)
-
-	strip := newPlot("step", "", [2]float64{0, 0}, [2]float64{float64(len(e.X)), 1})
-	strip.Add(skillStrip{e, colors})
-	addFrame(strip)
-	strip.Y.Tick.Marker = plot.ConstantTicks{}
-	strip.Y.Tick.Length = 0
-
-	l := &layout{
-		panels: [][]*panel{{{plot: side, title: e.Title, aspect: 4.5}}, {{plot: strip, aspect: 22}}},
-		gapY:   6, legend: &legend{entries: entries},
+	side, err := plane(Axes{Title: e.Title, XLabel: "x (m)", YLabel: "torso height (m)"}, lower, upper, false)
+	if err != nil {
+		return Grid{}, err
 	}
-	return l.figure(6.5 * vg.Inch), nil
+	strip, err := plane(Axes{XLabel: "step"}, [2]float64{}, [2]float64{float64(len(e.X)), 1}, false)
+	if err != nil {
+		return Grid{}, err
+	}
+	side.Fixed, side.Width, side.Aspect, side.Legend = false, 5.8*vg.Inch, 4.5, entries
+	strip.Fixed, strip.Width, strip.Aspect = false, 5.8*vg.Inch, 22
+	strip.Y.Tick.Marker, strip.Y.Tick.Length = plot.ConstantTicks{}, 0
+	side.put(sideView{e, colors})
+	strip.put(skillStrip{e, colors})
+	side.putFrame()
+	strip.putFrame()
+	return InRows(1, side, strip), nil
 }
 
 func (e *Episode) check() error {
@@ -85,22 +86,15 @@ func (e *Episode) limits() (lower, upper [2]float64) {
 
 // colors returns the colours of the skills by index, and legend entries if there are few skills.
 // Otherwise the labels of the blocks below name the skills.
-func (e *Episode) colors() (map[int]color.NRGBA, []legendEntry) {
-	order := slices.Compact(slices.Sorted(slices.Values(e.Skills)))
-	colors := map[int]color.NRGBA{}
-	var entries []legendEntry
-	for i, skill := range order {
-		// the last yellows are pale on white
-		col := Viridis(0.9 * float64(i) / float64(max(1, len(order)-1)))
-		if len(order) <= len(skillColors) {
-			col = skillColors[i]
-		}
-		colors[skill] = col
+func (e *Episode) colors() (map[int]color.NRGBA, []Entry) {
+	colors, entries := map[int]color.NRGBA{}, []Entry(nil)
+	for i, skill := range slices.Compact(slices.Sorted(slices.Values(e.Skills))) {
 		label := fmt.Sprintf("%s %d", e.Skill, skill)
-		entries = append(entries, legendEntry{label,
-			lineIcon(draw.LineStyle{Color: col, Width: 1.6}, nil)})
+		style := Style{Name: label, Color: skillColor(i)}
+		colors[skill] = style.Color
+		entries = append(entries, Entry{Text: label, Mark: &Series{Style: &style}})
 	}
-	if len(order) > len(skillColors) {
+	if len(entries) > mostLabels {
 		entries = nil
 	}
 	return colors, entries
@@ -111,6 +105,7 @@ type sideView struct {
 	colors map[int]color.NRGBA
 }
 
+// Plot implements plot.Plotter.
 func (s sideView) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toZ := p.Transforms(&c)
 	for _, h := range s.Hurdles {
@@ -130,9 +125,10 @@ func (s sideView) Plot(c draw.Canvas, p *plot.Plot) {
 		c.StrokeLines(draw.LineStyle{Color: s.colors[skill], Width: 1.4},
 			c.ClipLinesXY(linesOf(s.X[from:to], s.Z[from:to], toX, toZ)...)...)
 	}
-	if first, last, ok := ends(Path{X: s.X, Y: s.Z}); ok {
-		startMark(c, vg.Point{X: toX(s.X[first]), Y: toZ(s.Z[first])}, markRadius, ink)
-		endMark(c, vg.Point{X: toX(s.X[last]), Y: toZ(s.Z[last])}, markRadius, ink)
+	if lines := linesOf(s.X, s.Z, toX, toZ); len(lines) > 0 {
+		last := lines[len(lines)-1]
+		startMark(c, lines[0][0], markRadius, ink)
+		endMark(c, last[len(last)-1], markRadius, ink)
 	}
 }
 
@@ -142,6 +138,7 @@ type skillStrip struct {
 	colors map[int]color.NRGBA
 }
 
+// Plot implements plot.Plotter.
 func (s skillStrip) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	style := textStyle(6)

@@ -6,14 +6,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
-// A repertoire of four cells, one of them empty, saved for a paper.
-func ExampleRepertoireMap() {
-	fig, err := figures.RepertoireMap(figures.Cells{
+// A line and a label on a repertoire map, as on every gonum plot.
+func ExampleMap() {
+	panel, err := figures.Map(figures.Cells{
 		Title: "pointmaze", XLabel: "final x", YLabel: "final y",
 		Centroids: [][2]float64{{-0.5, -0.5}, {0.5, -0.5}, {-0.5, 0.5}, {0.5, 0.5}},
 		Fitness:   []float64{-400, -350, -30, math.Inf(-1)},
@@ -23,23 +24,22 @@ func ExampleRepertoireMap() {
 		fmt.Println(err)
 		return
 	}
+	line, err := plotter.NewLine(plotter.XYs{{X: -0.5, Y: -0.5}, {X: -0.5, Y: 0.5}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	panel.Add(line)
+	panel.Label(-0.5, 0.6, "the best cell")
+	panel.Legend = append(panel.Legend, figures.Entry{Text: "from start to goal", Mark: line})
 	dir, err := os.MkdirTemp("", "figures")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer os.RemoveAll(dir)
-	fmt.Println(fig.Save(filepath.Join(dir, "map.pdf")))
+	fmt.Println(panel.Save(filepath.Join(dir, "map.pdf")))
 	// Output: <nil>
-}
-
-// Repertoires with more than two descriptor dimensions have no map.
-func ExamplePoints2D() {
-	centroids := []float32{0.1, 0.9, 0.4, 0.2, 0.7, 0.3, 0.5, 0.6} // two centroids of ant-uni
-	_, err := figures.Points2D(centroids, 4)
-	fmt.Println(err)
-	// Output:
-	// figures: a repertoire map needs 2 descriptor dimensions, these have 4: show metric curves
 }
 
 // The median and quartiles of five seeds as a curve with a band.
@@ -55,14 +55,17 @@ func ExampleQuartiles() {
 	}
 	fmt.Println(curve.Low[1], curve.Y[1], curve.High[1])
 
-	fig, err := figures.Curves([]figures.Panel{{
-		Title: "Max fitness", XLabel: "Generation", YLabel: "Fitness", Series: []figures.Series{curve},
-	}}, 1)
+	panel, err := figures.Lines(figures.Axes{Title: "Max fitness", XLabel: "Generation", YLabel: "Fitness"}, curve)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	png, err := fig.Size(3*vg.Inch, 0).PNG(figures.Resolution)
+	figure, err := panel.Figure()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	png, err := figure.Size(3*vg.Inch, 0).PNG(figures.Resolution)
 	fmt.Println(len(png) > 0, err)
 	// Output:
 	// -28 -26 -25

@@ -3,12 +3,12 @@ package figures
 import (
 	"bytes"
 	"fmt"
+	"image"
 	"image/png"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -33,14 +33,6 @@ var formats = []string{".png", ".svg", ".pdf"}
 type Figure struct {
 	width, height vg.Length
 	draw          func(draw.Canvas) error
-}
-
-// FromPlot wraps any gonum plot in a figure, to show and save it like the figures of this package.
-func FromPlot(p *plot.Plot, width, height vg.Length) *Figure {
-	return &Figure{width: width, height: height, draw: func(c draw.Canvas) error {
-		p.Draw(c)
-		return nil
-	}}
 }
 
 // Size returns the figure at another size. A width or height of 0 keeps the current value. Maps
@@ -111,12 +103,21 @@ func (f *Figure) encode(format string) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-func (f *Figure) png(dpi int) ([]byte, error) {
+// Image draws the figure at dpi dots per inch.
+func (f *Figure) Image(dpi int) (image.Image, error) {
+	img, err := f.image(dpi)
+	if err != nil {
+		return nil, fmt.Errorf("figures: %w", err)
+	}
+	return img, nil
+}
+
+func (f *Figure) image(dpi int) (image.Image, error) {
 	if err := f.checkSize(); err != nil {
 		return nil, err
 	}
-	if pixels := f.width.Dots(float64(dpi)) * f.height.Dots(float64(dpi)); dpi <= 0 || pixels >
-		maxPixels {
+	if pixels := f.width.Dots(float64(dpi)) * f.height.Dots(float64(dpi)); dpi <= 0 ||
+		pixels > maxPixels {
 		return nil, fmt.Errorf("%.3g x %.3g in at %d dots per inch: want a positive resolution and at "+
 			"most %.0f million pixels", f.width/vg.Inch, f.height/vg.Inch, dpi, maxPixels/1e6)
 	}
@@ -124,9 +125,17 @@ func (f *Figure) png(dpi int) ([]byte, error) {
 	if err := f.render(bitmap{canvas}); err != nil {
 		return nil, err
 	}
+	return canvas.Image(), nil
+}
+
+func (f *Figure) png(dpi int) ([]byte, error) {
+	img, err := f.image(dpi)
+	if err != nil {
+		return nil, err
+	}
 	var buf bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&buf, Paletted(canvas.Image())); err != nil {
+	if err := encoder.Encode(&buf, Paletted(img)); err != nil {
 		return nil, fmt.Errorf("encode PNG: %w", err)
 	}
 	return withResolution(buf.Bytes(), dpi), nil
@@ -139,14 +148,17 @@ func (f *Figure) checkSize() error {
 	return nil
 }
 
-// render draws on a canvas. Plotters report bad data by panicking. render turns the panic into an
-// error, so that one bad figure does not end the program.
+// caught turns the panic by which a plotter reports bad data into an error, so that one bad figure
+// does not end the program.
+func caught(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("cannot draw: %v", r)
+	}
+}
+
+// render draws on a canvas.
 func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("cannot draw: %v", r)
-		}
-	}()
+	defer caught(&err)
 	c := draw.New(canvas)
 	c.SetColor(paper)
 	c.Fill(c.Path())

@@ -12,7 +12,7 @@ import (
 
 // Hypervolumes draws the newest repertoire of Pareto fronts of a run, coloured by the hypervolume
 // of the front in each cell.
-func Hypervolumes(run *runs.Run) (*Figure, error) {
+func Hypervolumes(run *runs.Run) (*Panel, error) {
 	newest, err := newestFronts(run)
 	if err != nil {
 		return nil, err
@@ -21,18 +21,18 @@ func Hypervolumes(run *runs.Run) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	cells.Title, cells.Quantity, cells.Descriptors = titleOf(run, newest), "Hypervolume", nil
+	cells.Title, cells.Bar, cells.Descriptors = titleOf(run, newest), &ColorBar{Label: "Hypervolume"}, nil
 	for i, front := range newest.Fronts() {
 		if cells.Fitness[i] = math.Inf(-1); len(front) > 0 {
 			cells.Fitness[i] = pareto.Hypervolume(front, newest.ReferencePoint())
 		}
 	}
-	return RepertoireMap(*cells)
+	return Map(*cells)
 }
 
 // ParetoFronts draws the first two objectives of the newest repertoire of Pareto fronts of a run: a
 // line for the front of each cell, and one for the front of all solutions.
-func ParetoFronts(run *runs.Run) (*Figure, error) {
+func ParetoFronts(run *runs.Run) (*Panel, error) {
 	newest, err := newestFronts(run)
 	if err != nil {
 		return nil, err
@@ -46,12 +46,11 @@ func ParetoFronts(run *runs.Run) (*Figure, error) {
 		all = append(all, front...)
 	}
 	global.add(pareto.Front(all))
-	p := Panel{Title: titleOf(run, newest), XLabel: "objective 1", YLabel: "objective 2",
-		Series: []Series{cells, global}}
+	axes := Axes{Title: titleOf(run, newest), XLabel: "objective 1", YLabel: "objective 2"}
 	if task, ok := catalog.Find(run.Config.Env); ok && len(task.Objectives) > 1 {
-		p.XLabel, p.YLabel = task.Objectives[0].Name, task.Objectives[1].Name
+		axes.XLabel, axes.YLabel = task.Objectives[0].Name, task.Objectives[1].Name
 	}
-	return Curves([]Panel{p}, 1)
+	return Lines(axes, cells, global)
 }
 
 func (s *Series) add(points [][]float64) {

@@ -35,21 +35,24 @@ func FuzzNumbers(f *testing.F) {
 			points = append(points, [2]float64{x[i], x[i+1]})
 		}
 		lower, upper := [2]float64{x[0], x[1]}, [2]float64{x[2], x[3]}
-		draw := func(figure *Figure, err error) {
-			hostile.Error(t, err)
+		draw := func(panel *Panel, err error) {
+			var figure *Figure
+			if err == nil {
+				figure, err = panel.Figure()
+			}
 			if err == nil {
 				_, err = figure.PNG(20)
-				hostile.Error(t, err)
 			}
+			hostile.Error(t, err)
 		}
 		hostile.Bounded(t, 64<<10, func() {
 			n := len(points)
-			draw(RepertoireMap(Cells{Lower: lower, Upper: upper, Centroids: points, Descriptors: points,
+			draw(Map(Cells{Lower: lower, Upper: upper, Centroids: points, Descriptors: points,
 				Fitness: x[:n]}))
 			draw(Trajectories(Arena{Lower: lower, Upper: upper, Paths: []Path{{X: x, Y: x}}}))
 			for _, logX := range []bool{false, true} {
-				draw(Curves([]Panel{{LogX: logX, Series: []Series{{Name: "a", X: x, Y: x},
-					{Name: "b", X: x[1:], Y: x[:len(x)-1]}}}}, 1))
+				draw(Lines(Axes{LogX: logX}, Series{Name: "a", X: x, Y: x},
+					Series{Name: "b", X: x[1:], Y: x[:len(x)-1]}))
 			}
 		})
 	})

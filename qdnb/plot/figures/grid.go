@@ -2,44 +2,37 @@ package figures
 
 import (
 	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
 )
 
-// BarScope selects which maps of a [Grid] share a colour bar and its range.
-type BarScope int
-
-// The scopes of a colour bar.
-const (
-	BarShared    BarScope = iota // one range for all maps
-	BarPerRow                    // one per row, for rows of different environments
-	BarPerColumn                 // one per column
-)
-
-// Map is a panel of a [Grid]: a repertoire (*[Cells]) or trajectories (*[Arena]).
-type Map interface {
-	check() error
-	// axes returns the limits and labels of x and y.
-	axes() (lower, upper [2]float64, labels [2]string)
-	// panel draws the map with the colours of bar, which is nil if no cell is filled, or of the
-	// labels of paths.
-	panel(bar *colorBar, labels labelColors) (*panel, error)
-}
-
-// Grid is a table of maps, such as methods by environments, snapshots of one run over time, or
-// repertoires above the trajectories of their skills.
+// Grid is a table of panels with aligned data areas, such as methods by environments, and one legend
+// below. Of neighbours with equal axes only the lowest (leftmost) shows numbers and labels. Colour
+// bars that differ between columns are below the grid, others to the right. Names of methods and
+// labels of trajectories have one style in all panels.
 type Grid struct {
-	Maps [][]Map // rows of columns; nil leaves a gap, short rows end in gaps
-
-	RowTitles, ColumnTitles []string // optional, one per row or column
-
-	Bar BarScope
-
-	// Dense saves space if there are many maps: only the lowest row labels its axes.
-	Dense bool
-
-	Note string // a sentence below the maps, optional
+	Panels        [][]*Panel // rows of columns; nil leaves a gap, short rows end in gaps
+	Rows, Columns []string   // titles, optional, one per row or column
+	Note          string     // a sentence below the panels, optional
 }
+
+// InRows arranges panels in rows of the given number of columns.
+func InRows(columns int, panels ...*Panel) Grid {
+	return Grid{Panels: slices.Collect(slices.Chunk(panels, max(columns, 1)))}
+}
+
+// Show is [Figure.Show] of the grid's figure.
+func (g Grid) Show(name string) error { return show(g, name) }
+
+// Save is [Figure.Save] of the grid's figure.
+func (g Grid) Save(path string) error { return save(g, path) }
 
 // pageWidth and pageHeight are the size of the text area of a page, the maximum for figures.
 const (
@@ -47,175 +40,520 @@ const (
 	pageHeight = 9.5 * vg.Inch
 )
 
-// MapGrid draws several maps with common axes and colours, on at most one page. Within a column
-// (row) of equal axes only the lowest (leftmost) map has tick labels. The range of a colour bar
-// covers the data of all maps that share it. If every one of them sets Min and Max, it is the
-// widest of those ranges. Paths with one label have one colour in all maps, and the maps share one
-// legend.
-func MapGrid(g Grid) (*Figure, error) {
-	maps := g.rectangle()
-	if err := g.check(maps); err != nil {
-		return nil, fmt.Errorf("figures: grid: %w", err)
-	}
-	l := &layout{
-		equal: true, rowTitles: g.RowTitles, columnTitles: g.ColumnTitles,
-		gapX: 14, gapY: 8,
-	}
-	if g.Dense {
-		l.gapX, l.gapY = 8, 12 // row titles with method names are long
-	}
-	bars := gridBars(maps, g.Bar)
-	switch g.Bar {
-	case BarPerRow:
-		l.rightBars = bars
-	case BarPerColumn:
-		l.bottomBars = bars
-		if g.Dense {
-			l.gapX = 4 // the bars and tick labels separate the columns
-		}
-	default:
-		if bars[0] != nil {
-			l.rightBars = bars
-		}
-	}
-	var arenas []*Arena
-	for _, row := range maps {
-		for _, m := range row {
-			if a, ok := m.(*Arena); ok {
-				arenas = append(arenas, a)
-			}
-		}
-	}
-	labels := newLabelColors(arenas...)
-	for i, row := range maps {
-		l.panels = append(l.panels, make([]*panel, len(row)))
-		for j, m := range row {
-			if m == nil {
-				continue
-			}
-			p, err := m.panel(bars[g.Bar.group(i, j)], labels)
-			if err != nil {
-				return nil, fmt.Errorf("figures: grid: row %d, column %d: %w", i, j, err)
-			}
-			g.axes(maps, i, j, p)
-			if p.title != "" && g.Dense {
-				l.gapY = 5
-			}
-			l.panels[i][j] = p
-		}
-	}
-	l.legend = &legend{note: g.Note}
-	if len(arenas) > 0 {
-		l.legend.entries = labels.legend(arenas...)
-	}
-	// From the width of a text column for two columns up to a full page; wide maps take more.
-	l.weigh()
-	width := min(vg.Length(1.5+1.75*sum(l.columnWidths))*vg.Inch, pageWidth)
-	return l.within(width, pageHeight), nil
-}
-
-// rectangle returns the table with rows of equal length. Nil *Cells and *Arena become nil maps.
-func (g *Grid) rectangle() [][]Map {
+// Figure draws the panels as they are now, at most as wide as a page. Panels with Fixed keep the
+// figure within the height of a page, too.
+func (g Grid) Figure() (f *Figure, err error) {
+	defer caught(&err)
 	columns := 0
-	for _, row := range g.Maps {
+	for _, row := range g.Panels {
 		columns = max(columns, len(row))
 	}
-	maps := make([][]Map, len(g.Maps))
-	for i, row := range g.Maps {
-		maps[i] = make([]Map, columns)
-		for j, m := range row {
-			switch m := m.(type) {
-			case *Cells:
-				if m != nil {
-					maps[i][j] = m
-				}
-			case *Arena:
-				if m != nil {
-					maps[i][j] = m
-				}
-			}
-		}
+	switch {
+	case columns == 0:
+		return nil, fmt.Errorf("figures: no panels: want at least one")
+	case g.Rows != nil && len(g.Rows) != len(g.Panels):
+		return nil, fmt.Errorf("figures: %d row titles for %d rows of panels", len(g.Rows), len(g.Panels))
+	case g.Columns != nil && len(g.Columns) != columns:
+		return nil, fmt.Errorf("figures: %d column titles for %d columns of panels", len(g.Columns), columns)
 	}
-	return maps
-}
-
-func (g *Grid) check(maps [][]Map) error {
-	if len(maps) == 0 || len(maps[0]) == 0 {
-		return fmt.Errorf("no maps: want at least one")
-	}
-	rows, columns := len(maps), len(maps[0])
-	if g.RowTitles != nil && len(g.RowTitles) != rows {
-		return fmt.Errorf("%d rows but %d row titles", rows, len(g.RowTitles))
-	}
-	if g.ColumnTitles != nil && len(g.ColumnTitles) != columns {
-		return fmt.Errorf("%d columns but %d column titles", columns, len(g.ColumnTitles))
-	}
-	for i, row := range maps {
-		for j, m := range row {
-			if m == nil {
+	l := &layout{rowTitles: g.Rows, columnTitles: g.Columns, gapX: 14, gapY: 10, fixed: true}
+	var panels []*Panel
+	titled := false
+	for i, row := range g.Panels {
+		l.cells = append(l.cells, make([]*slot, columns))
+		for j, p := range row {
+			if p == nil {
 				continue
 			}
-			if err := m.check(); err != nil {
-				return fmt.Errorf("row %d, column %d: %w", i, j, err)
+			c, err := newSlot(p)
+			if err != nil {
+				return nil, fmt.Errorf("figures: row %d, column %d: %w", i, j, err)
+			}
+			if i+c.rows > len(g.Panels) || j+c.columns > columns {
+				return nil, fmt.Errorf("figures: the panel of row %d and column %d spans %d x %d of %d x %d", i,
+					j, c.rows, c.columns, len(g.Panels), columns)
+			}
+			titled = titled || c.title != "" && i > 0
+			l.fixed = l.fixed && p.Fixed
+			l.cells[i][j], panels = c, append(panels, p)
+		}
+	}
+	joinPalettes(panels)
+	l.legend = legend{joinEntries(panels), g.Note}
+	l.bars = drawnBars(l.cells)
+	if len(g.Panels) > 2 { // save space
+		l.gapX = 8
+		if titled {
+			l.gapY = 5
+		}
+		if slices.ContainsFunc(l.bars, func(b *drawnBar) bool { return b.below }) {
+			l.gapX = 4 // the bars and tick labels separate the columns
+		}
+	}
+	l.shareAxes()
+	l.weigh()
+	return l.figure(), nil
+}
+
+// slot is a panel in a layout.
+type slot struct {
+	*Panel
+	plot plot.Plot // a copy, whose ticks and labels the layout adapts
+	// The layout draws the title itself, centred over the data area. A plot would centre it over data
+	// and axis.
+	title         string
+	labels        [2]string // of the axes; fitLabels breaks them into lines
+	aspect        float64
+	size          vg.Point // of the data area, as far as it is known
+	rows, columns int
+}
+
+func newSlot(p *Panel) (*slot, error) {
+	if p.Plot == nil {
+		return nil, fmt.Errorf("a panel needs a plot")
+	}
+	c := &slot{Panel: p, plot: *p.Plot, title: p.Title.Text, aspect: p.Aspect,
+		labels: [2]string{p.X.Label.Text, p.Y.Label.Text}, rows: max(p.Rows, 1), columns: max(p.Columns, 1)}
+	if c.aspect == 0 {
+		c.aspect = 1.35
+	}
+	if !(c.aspect > 0) || !finite(c.aspect) {
+		return nil, fmt.Errorf("aspect %g: want a positive width / height", p.Aspect)
+	}
+	c.plot.Title.Text = ""
+	return c, nil
+}
+
+// layout arranges cells and their decorations.
+type layout struct {
+	cells                    [][]*slot // rows of equal length; nil: a gap
+	fixed                    bool      // all panels keep their aspects
+	rowTitles, columnTitles  []string
+	gapX, gapY               vg.Length
+	bars                     []*drawnBar
+	legend                   legend
+	columnWidths, rowHeights []float64 // relative; set by weigh
+	// The sizes of titles are smaller than titleSize if titles would otherwise overlap.
+	rowSize, columnSize, panelSize vg.Length
+	// overhangs is how far the widest title of each column extends beyond its data and gap on each
+	// side.
+	overhangs []vg.Length
+}
+
+// all yields the cells.
+func (l *layout) all(yield func(at [2]int, c *slot) bool) {
+	for i, row := range l.cells {
+		for j, c := range row {
+			if c != nil && !yield([2]int{i, j}, c) {
+				return
 			}
 		}
 	}
+}
+
+// figure returns the layout as a figure: the width from the widths of panels, the height from their
+// aspects.
+func (l *layout) figure() *Figure {
+	unit := vg.Length(math.Inf(1))
+	for at, c := range l.all {
+		width := c.Width
+		if width == 0 {
+			width = 3.5 * vg.Inch
+		}
+		if c.rows == 1 && c.columns == 1 {
+			unit = min(unit, width/vg.Length(l.columnWidths[at[1]]))
+		}
+	}
+	if math.IsInf(float64(unit), 0) {
+		unit = 3.5 * vg.Inch
+	}
+	l.fitText(unit, unit)
+	m := l.margins(pageWidth)
+	width := min(m.sumX()+unit*vg.Length(sum(l.columnWidths)), pageWidth)
+	height := vg.Length(0)
+	// Text and size depend on each other; a few iterations converge.
+	for range 3 {
+		m := l.margins(width)
+		unit = (width - m.sumX()) / vg.Length(sum(l.columnWidths))
+		if least := minUnit / vg.Length(slices.Min(l.columnWidths)); unit < least { // too many columns for a page
+			unit, width = least, m.sumX()+least*vg.Length(sum(l.columnWidths))
+		}
+		l.fitText(unit, unit)
+		l.fitRowTitles(unit, l.margins(width))
+		m = l.margins(width)
+		height = m.sumY() + unit*vg.Length(sum(l.rowHeights))
+	}
+	if l.fixed && height > pageHeight {
+		for range 3 {
+			m := l.margins(width)
+			unit = max(minUnit, (pageHeight-m.sumY())/vg.Length(sum(l.rowHeights)))
+			l.fitText(unit, unit)
+			l.fitTitles(unit)
+			m = l.margins(width)
+			width = m.sumX() + unit*vg.Length(sum(l.columnWidths))
+			height = m.sumY() + unit*vg.Length(sum(l.rowHeights))
+		}
+	}
+	return &Figure{width: width, height: height, draw: l.draw}
+}
+
+// weigh sets the relative sizes of columns and rows. If all panels of each column have one aspect,
+// all rows have the same height. Otherwise all columns have the same width. Panels that span several
+// rows or columns take what there is.
+func (l *layout) weigh() {
+	rows, columns := len(l.cells), len(l.cells[0])
+	l.columnWidths, l.rowHeights = make([]float64, columns), make([]float64, rows)
+	l.rowSize, l.columnSize, l.panelSize = titleSize, titleSize, titleSize
+	l.overhangs = make([]vg.Length, columns)
+	uniform := true
+	for at, c := range l.all {
+		c.fitLabels(vg.Point{X: labelRoom, Y: labelRoom}) // the size is not known yet
+		if c.rows == 1 && c.columns == 1 {
+			w := &l.columnWidths[at[1]]
+			uniform = uniform && (*w == 0 || math.Abs(*w-c.aspect) <= 1e-9**w)
+			*w = max(*w, c.aspect)
+			l.rowHeights[at[0]] = max(l.rowHeights[at[0]], 1/c.aspect)
+		}
+	}
+	for at, c := range l.all {
+		if w := &l.columnWidths[at[1]]; *w == 0 {
+			*w = c.aspect * float64(c.rows) / float64(c.columns)
+		}
+	}
+	for j := range columns {
+		if !uniform || l.columnWidths[j] == 0 {
+			l.columnWidths[j] = 1
+		}
+	}
+	for i := range rows {
+		if uniform || l.rowHeights[i] == 0 {
+			l.rowHeights[i] = 1
+		}
+	}
+}
+
+// shareAxes removes the numbers and labels that the panel below, or to the left, already shows.
+func (l *layout) shareAxes() {
+	at := func(i, j int) *slot {
+		if i >= len(l.cells) || j < 0 {
+			return nil
+		}
+		return l.cells[i][j]
+	}
+	hide := func(axis *plot.Axis, shown *plot.Axis) {
+		axis.Tick.Marker = unlabelled{shown}
+		axis.Tick.Label.Font.Size = 0.01 // practically no space
+	}
+	for place, c := range l.all {
+		below, left := at(place[0]+c.rows, place[1]), at(place[0], place[1]-1)
+		if below != nil && below.columns == c.columns && shows(&below.X, &c.X) {
+			hide(&c.plot.X, &below.plot.X)
+			c.labels[0] = ""
+			if len(l.cells) > 2 && below.Y.Label.Text == c.Y.Label.Text {
+				c.labels[1] = ""
+			}
+		}
+		if left != nil && left.rows == c.rows && shows(&left.Y, &c.Y) {
+			hide(&c.plot.Y, &left.plot.Y)
+			c.labels[1] = ""
+		}
+	}
+}
+
+// shows reports whether a neighbour's axis shows the numbers and the label of an axis, too.
+func shows(neighbour, axis *plot.Axis) bool {
+	return neighbour.Min == axis.Min && neighbour.Max == axis.Max &&
+		(axis.Label.Text == "" || axis.Label.Text == neighbour.Label.Text) &&
+		reflect.DeepEqual(neighbour.Scale, axis.Scale) &&
+		reflect.DeepEqual(neighbour.Tick.Marker, axis.Tick.Marker)
+}
+
+// unlabelled puts ticks where another axis of the same range has them. Labels become blanks,
+// because a tick without a label would be a minor tick, which has no grid line.
+type unlabelled struct{ as *plot.Axis }
+
+// Ticks implements plot.Ticker.
+func (u unlabelled) Ticks(low, high float64) []plot.Tick {
+	ticks := slices.Clone(u.as.Tick.Marker.Ticks(low, high))
+	for i := range ticks {
+		if !ticks[i].IsMinor() {
+			ticks[i].Label = " "
+		}
+	}
+	return ticks
+}
+
+// margins are the lengths around the data areas.
+type margins struct {
+	left, right   []vg.Length // of each column
+	bottom, top   []vg.Length // of each row
+	outer         [4]vg.Length
+	gapX, gapY    vg.Length   // the sums of the gaps
+	bars          []vg.Length // the space of bars to the right of each column, included in right
+	barsBelow     vg.Length   // barsBelow and rowTitleWidth are included in outer
+	rowTitleWidth vg.Length
+}
+
+const (
+	leftSide = iota
+	rightSide
+	bottomSide
+	topSide
+)
+
+func (m *margins) sumX() vg.Length {
+	return sum(m.left) + sum(m.right) + m.gapX + m.outer[leftSide] + m.outer[rightSide]
+}
+
+func (m *margins) sumY() vg.Length {
+	return sum(m.bottom) + sum(m.top) + m.gapY + m.outer[bottomSide] + m.outer[topSide]
+}
+
+func (l *layout) margins(width vg.Length) *margins {
+	rows, columns := len(l.cells), len(l.cells[0])
+	m := &margins{
+		left: make([]vg.Length, columns), right: make([]vg.Length, columns),
+		bottom: make([]vg.Length, rows), top: make([]vg.Length, rows), bars: make([]vg.Length, columns),
+		gapX: l.gapX * vg.Length(columns-1), gapY: l.gapY * vg.Length(rows-1),
+	}
+	rowTitle, columnTitle, title := textStyle(l.rowSize), textStyle(l.columnSize), textStyle(l.panelSize)
+	for at, p := range l.all {
+		i, j := at[0], at[1]
+		// The margins depend a little on the size of the canvas they are measured on: numbers near the
+		// ends of an axis overhang a small one.
+		c := draw.NewCanvas(new(recorder.Canvas), p.size.X+marginRoom, p.size.Y+marginRoom)
+		d := p.plot.DataCanvas(c)
+		right, bottom := &m.right[j+p.columns-1], &m.bottom[i+p.rows-1]
+		m.left[j], *right = max(m.left[j], d.Min.X-c.Min.X), max(*right, c.Max.X-d.Max.X)
+		*bottom, m.top[i] = max(*bottom, d.Min.Y-c.Min.Y), max(m.top[i], c.Max.Y-d.Max.Y)
+		if p.title != "" {
+			m.top[i] = max(m.top[i], title.Height(p.title)+titleGap)
+		}
+	}
+	for _, t := range l.rowTitles {
+		m.rowTitleWidth = max(m.rowTitleWidth, rowTitle.Height(t)+2*titleGap)
+	}
+	var columnTitleHeight vg.Length
+	for _, t := range l.columnTitles {
+		columnTitleHeight = max(columnTitleHeight, columnTitle.Height(t)+titleGap)
+	}
+	for j, overhang := range l.overhangs {
+		m.left[j], m.right[j] = max(m.left[j], overhang), max(m.right[j], overhang)
+	}
+	for _, b := range l.bars {
+		if first, last := b.firstColumn, b.lastColumn; b.below {
+			m.barsBelow = max(m.barsBelow, b.thickness())
+			m.left[first], m.right[last] = max(m.left[first], barOverhang[0]), max(m.right[last], barOverhang[1])
+		} else {
+			m.bars[last] = max(m.bars[last], b.thickness())
+		}
+	}
+	for j := range m.bars {
+		m.right[j] += m.bars[j]
+	}
+	m.outer = [4]vg.Length{
+		leftSide:   outerPad + m.rowTitleWidth,
+		rightSide:  outerPad,
+		bottomSide: outerPad + m.barsBelow + l.legend.height(width-2*outerPad),
+		topSide:    outerPad + columnTitleHeight,
+	}
+	return m
+}
+
+// titleGap is the distance from the data to the title above.
+const titleGap = vg.Length(5)
+
+// fitText adapts the number of ticks and the size of titles to the data areas. ux and uy are the
+// lengths of one unit of relative size.
+func (l *layout) fitText(ux, uy vg.Length) {
+	l.rowSize, l.columnSize, l.panelSize = titleSize, titleSize, titleSize
+	for at, c := range l.all {
+		size := l.areaSize(at, ux, uy)
+		c.size = size
+		setTicks(&c.plot, size)
+		c.fitLabels(size)
+		l.panelSize = fitSize(l.panelSize, c.title, max(size.X, ux*vg.Length(l.columnWidths[at[1]]))+l.gapX)
+	}
+	for i, t := range l.rowTitles {
+		l.rowSize = fitSize(l.rowSize, t, uy*vg.Length(l.rowHeights[i])+l.gapY)
+	}
+	for j, t := range l.columnTitles {
+		l.columnSize = fitSize(l.columnSize, t, ux*vg.Length(l.columnWidths[j])+l.gapX)
+	}
+}
+
+// fitTitles reserves space for titles that are wider than their columns. unit is the length of one
+// unit of relative size.
+func (l *layout) fitTitles(unit vg.Length) {
+	for j := range l.overhangs {
+		var widest vg.Length
+		if l.columnTitles != nil {
+			widest = textStyle(l.columnSize).Width(l.columnTitles[j])
+		}
+		for _, row := range l.cells {
+			if c := row[j]; c != nil && c.columns == 1 {
+				widest = max(widest, textStyle(l.panelSize).Width(c.title))
+			}
+		}
+		l.overhangs[j] = max(0, (widest+titleGap-unit*vg.Length(l.columnWidths[j])-l.gapX)/2)
+	}
+}
+
+// fitRowTitles moves rows apart if their titles would overlap. unit is the length of one unit of
+// relative size.
+func (l *layout) fitRowTitles(unit vg.Length, m *margins) {
+	for i, t := range l.rowTitles {
+		row := m.bottom[i] + unit*vg.Length(l.rowHeights[i]) + m.top[i]
+		l.gapY = max(l.gapY, textStyle(l.rowSize).Width(t)+titleGap-row)
+	}
+}
+
+// fitSize returns the largest text size, at least tickSize, at which the text fits in the room.
+func fitSize(size vg.Length, text string, room vg.Length) vg.Length {
+	for size > tickSize && textStyle(size).Width(text) > room-2 {
+		size--
+	}
+	return size
+}
+
+// areaSize returns the size of a panel's data area, which is a little larger if it spans several
+// rows or columns.
+func (l *layout) areaSize(at [2]int, ux, uy vg.Length) vg.Point {
+	c := l.cells[at[0]][at[1]]
+	return c.within(ux*vg.Length(sum(l.columnWidths[at[1]:at[1]+c.columns])),
+		uy*vg.Length(sum(l.rowHeights[at[0]:at[0]+c.rows])))
+}
+
+// within returns the size of the panel's data area in a slot.
+func (c *slot) within(w, h vg.Length) vg.Point {
+	if c.Fixed {
+		w, h = min(w, h*vg.Length(c.aspect)), min(h, w/vg.Length(c.aspect))
+	}
+	return vg.Point{X: w, Y: h}
+}
+
+// draw fills a canvas of any size with the layout.
+func (l *layout) draw(c draw.Canvas) error {
+	size := c.Size()
+	var m *margins
+	var ux, uy vg.Length
+	for range 3 {
+		m = l.margins(size.X)
+		ux = (size.X - m.sumX()) / vg.Length(sum(l.columnWidths))
+		uy = (size.Y - m.sumY()) / vg.Length(sum(l.rowHeights))
+		if ux < minUnit/vg.Length(slices.Max(l.columnWidths)) || uy < minUnit/vg.Length(slices.Max(l.rowHeights)) {
+			return fmt.Errorf("%.3g x %.3g in is too small for %d x %d panels with their labels: use a "+
+				"larger Size", size.X/vg.Inch, size.Y/vg.Inch, len(l.cells), len(l.cells[0]))
+		}
+		if l.fixed {
+			ux = min(ux, uy)
+			uy = ux
+		}
+		l.fitText(ux, uy)
+	}
+	// Space that fixed aspects leave over surrounds the block.
+	x0 := c.Min.X + m.outer[leftSide] + (size.X-m.sumX()-ux*vg.Length(sum(l.columnWidths)))/2
+	y0 := c.Max.Y - m.outer[topSide] - (size.Y-m.sumY()-uy*vg.Length(sum(l.rowHeights)))/2
+	columnSpan, rowSpan := make([][2]vg.Length, len(m.left)), make([][2]vg.Length, len(m.top))
+	x, y := x0, y0
+	for j := range columnSpan { // the data spans, without margins
+		x += m.left[j]
+		columnSpan[j] = [2]vg.Length{x, x + ux*vg.Length(l.columnWidths[j])}
+		x = columnSpan[j][1] + m.right[j] + l.gapX
+	}
+	for i := range rowSpan {
+		y -= m.top[i]
+		rowSpan[i] = [2]vg.Length{y - uy*vg.Length(l.rowHeights[i]), y}
+		y = rowSpan[i][0] - m.bottom[i] - l.gapY
+	}
+	blockBottom := y + l.gapY
+	for at, p := range l.all {
+		x := [2]vg.Length{columnSpan[at[1]][0], columnSpan[at[1]+p.columns-1][1]}
+		y := [2]vg.Length{rowSpan[at[0]+p.rows-1][0], rowSpan[at[0]][1]}
+		p.draw(c, center(x, y, p.within(x[1]-x[0], y[1]-y[0])), l.panelSize)
+	}
+	title := textStyle(l.columnSize)
+	for j, t := range l.columnTitles {
+		c.FillText(title, vg.Point{X: middle(columnSpan[j]),
+			Y: y0 + titleGap + title.FontExtents().Descent}, t)
+	}
+	title = textStyle(l.rowSize)
+	title.Rotation, title.YAlign = math.Pi/2, draw.YTop
+	for i, t := range l.rowTitles {
+		c.FillText(title, vg.Point{X: x0 - m.rowTitleWidth, Y: middle(rowSpan[i])}, t)
+	}
+	for _, b := range l.bars {
+		if b.below {
+			b.drawBelow(c, blockBottom, [2]vg.Length{columnSpan[b.firstColumn][0], columnSpan[b.lastColumn][1]})
+		} else {
+			b.drawRight(c, columnSpan[b.lastColumn][1]+m.right[b.lastColumn]-m.bars[b.lastColumn],
+				[2]vg.Length{rowSpan[b.lastRow][0], rowSpan[b.firstRow][1]})
+		}
+	}
+	l.legend.draw(c, [2]vg.Length{columnSpan[0][0], columnSpan[len(columnSpan)-1][1]}, blockBottom-m.barsBelow)
 	return nil
 }
 
-// axes removes the labels and ticks of a panel that a neighbour already shows.
-func (g *Grid) axes(maps [][]Map, i, j int, p *panel) {
-	below, left := explained(maps, i, j, 1, 0), explained(maps, i, j, 0, -1)
-	if below {
-		hideTicks(&p.plot.X)
-	}
-	if left {
-		hideTicks(&p.plot.Y)
-	}
-	if g.Dense && below {
-		p.plot.Y.Label.Text = ""
-	}
-}
+// marginRoom is about the space that both margins of a plot take.
+const marginRoom = vg.Length(60)
 
-// group returns the index of the bar of a map.
-func (b BarScope) group(row, column int) int {
-	switch b {
-	case BarPerRow:
-		return row
-	case BarPerColumn:
-		return column
-	}
-	return 0
-}
+// labelRoom is the room of labels of axes while the sizes of the axes are unknown.
+const labelRoom = vg.Length(150)
 
-// gridBars returns one bar, or one per row or column.
-func gridBars(maps [][]Map, scope BarScope) []*colorBar {
-	shared := make([][]Map, 1+scope.group(len(maps)-1, len(maps[0])-1))
-	for i, row := range maps {
-		for j, m := range row {
-			k := scope.group(i, j)
-			shared[k] = append(shared[k], m)
+// fitLabels breaks the labels of the axes into lines that are no longer than the axes, whose
+// lengths are given. Next to a longer label gonum/plot misplaces the data area. Words that are
+// longer than an axis are cut.
+func (c *slot) fitLabels(lengths vg.Point) {
+	for d, axis := range []*plot.Axis{&c.plot.X, &c.plot.Y} {
+		room, style := []vg.Length{lengths.X, lengths.Y}[d], axis.Label.TextStyle
+		lines := wrapped(c.labels[d], style, room)
+		for i, line := range lines {
+			for cut := []rune(line); len(cut) > 1 && style.Width(lines[i]) > room; {
+				cut = cut[:len(cut)-1]
+				lines[i] = string(cut) + "…"
+			}
 		}
+		axis.Label.Text = strings.Join(lines, "\n")
 	}
-	bars := make([]*colorBar, len(shared))
-	for k := range bars {
-		bars[k] = newBar(shared[k]...)
-	}
-	return bars
 }
 
-// explained reports whether the next map in the direction (di, dj) has the same axis, so that its
-// ticks serve both.
-func explained(maps [][]Map, i, j, di, dj int) bool {
-	ni, nj := i+di, j+dj
-	if ni < 0 || ni >= len(maps) || nj < 0 || nj >= len(maps[ni]) || maps[ni][nj] == nil {
-		return false
+// minUnit is the minimum extent of a panel's data area that is worth drawing.
+const minUnit = vg.Length(12)
+
+// draw draws the plot so that its data area fills area, and its title above.
+func (c *slot) draw(canvas draw.Canvas, area vg.Rectangle, size vg.Length) {
+	c.plot.Draw(c.around(canvas, area))
+	if c.title != "" {
+		at := vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: area.Max.Y + titleGap}
+		canvas.FillText(textStyle(size), at, c.title)
 	}
-	lower, upper, labels := maps[i][j].axes()
-	otherLower, otherUpper, otherLabels := maps[ni][nj].axes()
-	d := 0 // the axis along which they are aligned
-	if di == 0 {
-		d = 1
+}
+
+// around returns the part of a canvas in which the data area of the plot is the given one.
+func (c *slot) around(canvas draw.Canvas, area vg.Rectangle) draw.Canvas {
+	// gonum/plot finds no data area in a canvas without room for the margins.
+	room := vg.Point{X: labelRoom, Y: labelRoom}
+	canvas.Min, canvas.Max = area.Min.Sub(room), area.Max.Add(room)
+	for range 5 { // the plot's margins depend a little on its size
+		d := c.plot.DataCanvas(canvas)
+		canvas.Min = canvas.Min.Add(area.Min.Sub(d.Min))
+		canvas.Max = canvas.Max.Add(area.Max.Sub(d.Max))
 	}
-	return lower[d] == otherLower[d] && upper[d] == otherUpper[d] && labels[d] == otherLabels[d]
+	return canvas
+}
+
+// center returns the rectangle of the given size in the middle of a slot.
+func center(spanX, spanY [2]vg.Length, size vg.Point) vg.Rectangle {
+	low := vg.Point{X: middle(spanX) - size.X/2, Y: middle(spanY) - size.Y/2}
+	return vg.Rectangle{Min: low, Max: low.Add(size)}
+}
+
+func middle(span [2]vg.Length) vg.Length { return (span[0] + span[1]) / 2 }
+
+func sum[T vg.Length | float64](values []T) T {
+	var total T
+	for _, v := range values {
+		total += v
+	}
+	return total
 }

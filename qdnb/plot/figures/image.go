@@ -1,7 +1,6 @@
 package figures
 
 import (
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -26,58 +25,42 @@ type Label struct {
 	Color color.NRGBA // of the text; zero value: the default text colour
 }
 
-// Images draws pictures in a grid with the given number of columns, row by row. Pictures without an
-// image leave gaps. Pictures keep their aspect ratio, so those of a grid should share one. SVG and
-// PDF files embed the images unchanged; a PNG file is drawn at [Resolution] in 256 colours. In a
-// grid with four columns a picture is sharp from a width of 400 pixels.
-func Images(pictures []Picture, columns int) (*Figure, error) {
-	f, err := images(pictures, columns)
-	if err != nil {
-		return nil, fmt.Errorf("figures: images: %w", err)
-	}
-	return f, nil
-}
-
-func images(pictures []Picture, columns int) (*Figure, error) {
-	if columns < 1 {
-		return nil, fmt.Errorf("%d columns: want at least one", columns)
-	}
-	columns = min(columns, max(len(pictures), 1))
-	l := &layout{equal: true, gapX: 8, gapY: 8}
-	any := false
+// Images arranges pictures in a grid with the given number of columns, row by row. Pictures without
+// an image leave gaps. Pictures keep their aspect ratio, so those of a grid should share one. SVG and
+// PDF files embed the images unchanged; a PNG file is drawn at [Resolution] in 256 colours. In a grid
+// with four columns a picture is sharp from a width of 400 pixels.
+func Images(columns int, pictures ...Picture) (Grid, error) {
+	panels := make([]*Panel, len(pictures))
 	for i, p := range pictures {
-		if i%columns == 0 {
-			l.panels = append(l.panels, make([]*panel, columns))
-		}
 		if p.Image == nil {
 			continue
 		}
 		size := p.Image.Bounds().Size()
 		if size.X < 1 || size.Y < 1 {
-			return nil, fmt.Errorf("picture %d (%s) has %d x %d pixels", i, p.Title, size.X, size.Y)
+			return Grid{}, fmt.Errorf("figures: picture %d (%s) has %d x %d pixels", i, p.Title, size.X, size.Y)
 		}
 		for _, label := range p.Labels {
 			if !finite(label.X) || !finite(label.Y) {
-				return nil, fmt.Errorf("label %q of picture %d (%s) is at %g, %g", label.Text, i, p.Title,
-					label.X, label.Y)
+				return Grid{}, fmt.Errorf("figures: label %q of picture %d (%s) is at %g, %g", label.Text, i,
+					p.Title, label.X, label.Y)
 			}
 		}
-		view := newPlot("", "", [2]float64{0, 0}, [2]float64{float64(size.X), float64(size.Y)})
+		view, err := plane(Axes{Title: p.Title}, [2]float64{}, [2]float64{float64(size.X), float64(size.Y)}, true)
+		if err != nil {
+			return Grid{}, err
+		}
 		view.HideAxes()
-		view.Add(pictureView{p})
-		l.panels[i/columns][i%columns] = &panel{plot: view, title: p.Title,
-			aspect: float64(size.X) / float64(size.Y)}
-		any = true
+		view.put(pictureView{p})
+		view.Aspect, view.Width = float64(size.X)/float64(size.Y), 1.75*vg.Inch
+		panels[i] = view
 	}
-	if !any {
-		return nil, errors.New("no picture to draw")
-	}
-	return l.figure(vg.Length(min(1.875*float64(columns), 7.5)) * vg.Inch), nil
+	return InRows(columns, panels...), nil
 }
 
 // pictureView fills the data area of a panel with an image and draws a thin frame.
 type pictureView struct{ Picture }
 
+// Plot implements plot.Plotter.
 func (v pictureView) Plot(c draw.Canvas, _ *plot.Plot) {
 	c.DrawImage(c.Rectangle, v.Image)
 	c.SetLineStyle(draw.LineStyle{Color: gridColor, Width: axisWidth})

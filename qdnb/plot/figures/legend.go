@@ -1,7 +1,9 @@
 package figures
 
 import (
-	"image/color"
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
@@ -11,13 +13,37 @@ import (
 // legend explains lines and marks in rows of equal columns under the panels, with an optional note
 // below.
 type legend struct {
-	entries []legendEntry
+	entries []Entry
 	note    string
 }
 
-type legendEntry struct {
-	text string
-	icon func(draw.Canvas) // draws within the rectangle of the canvas
+// joinEntries returns the legend entries of panels: one for each text, of a series that has a band if
+// there is one.
+func joinEntries(panels []*Panel) (joined []Entry) {
+	for _, p := range panels {
+		for _, e := range p.Legend {
+			i := slices.IndexFunc(joined, func(other Entry) bool { return other.Text == e.Text })
+			if i < 0 {
+				joined = append(joined, e)
+			} else if s, ok := e.Mark.(*Series); ok && s.banded() {
+				joined[i] = e
+			}
+		}
+	}
+	isLabel := func(e Entry) bool { return e.rank == labelRank }
+	if all := len(joined) - len(slices.DeleteFunc(slices.Clone(joined), isLabel)); all > mostLabels {
+		kept := 0
+		joined = slices.DeleteFunc(joined, func(e Entry) bool {
+			if isLabel(e) {
+				kept++
+			}
+			return isLabel(e) && kept >= mostLabels
+		})
+		joined = append(joined, Entry{Text: fmt.Sprintf("and %d more", all-mostLabels+1),
+			Mark: glyph(func(draw.Canvas) {}), rank: labelRank})
+	}
+	slices.SortStableFunc(joined, func(a, b Entry) int { return cmp.Compare(a.rank, b.rank) })
+	return joined
 }
 
 const (
@@ -36,7 +62,7 @@ func legendStyle() (style draw.TextStyle, line vg.Length) {
 func (l *legend) arrange(width vg.Length) (columns int, columnWidth vg.Length) {
 	style, _ := legendStyle()
 	for _, e := range l.entries {
-		columnWidth = max(columnWidth, legendIcon+4+style.Width(e.text))
+		columnWidth = max(columnWidth, legendIcon+4+style.Width(e.Text))
 	}
 	columns = min(max(int((width+columnGap)/(columnWidth+columnGap)), 1), len(l.entries))
 	// Even rows: 4 + 4 rather than 6 + 2.
@@ -110,19 +136,7 @@ func (l *legend) draw(c draw.Canvas, span [2]vg.Length, top vg.Length) {
 			Min: vg.Point{X: x, Y: y - 4},
 			Max: vg.Point{X: x + legendIcon, Y: y + 4},
 		}
-		e.icon(icon)
-		c.FillText(style, vg.Point{X: x + legendIcon + 4, Y: y + style.FontExtents().Descent}, e.text)
-	}
-}
-
-// lineIcon draws a sample of a line, over a sample of its band if it has one.
-func lineIcon(style draw.LineStyle, band color.Color) func(draw.Canvas) {
-	return func(c draw.Canvas) {
-		if band != nil {
-			c.SetColor(band)
-			c.Fill(c.Path())
-		}
-		y := (c.Min.Y + c.Max.Y) / 2
-		c.StrokeLine2(style, c.Min.X, y, c.Max.X, y)
+		e.Mark.Thumbnail(&icon)
+		c.FillText(style, vg.Point{X: x + legendIcon + 4, Y: y + style.FontExtents().Descent}, e.Text)
 	}
 }

@@ -3,10 +3,12 @@ package figures
 import (
 	"hash/fnv"
 	"image/color"
+	"math"
 	"regexp"
 	"slices"
 
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"example.com/qdnb/qdnb/paper/protocol"
 )
@@ -16,6 +18,16 @@ type Style struct {
 	Name   string
 	Color  color.NRGBA
 	Dashes []vg.Length // nil: solid
+}
+
+func (s Style) line() draw.LineStyle {
+	return draw.LineStyle{Color: s.Color, Width: 1.3, Dashes: s.Dashes}
+}
+
+// band returns the colour of the band around a line.
+func (s Style) band() color.NRGBA {
+	s.Color.A = 0x38
+	return s.Color
 }
 
 // The dash patterns, in points.
@@ -115,4 +127,47 @@ func MethodStyles(ids ...string) map[string]Style {
 		}
 	}
 	return chosen
+}
+
+// The ranks of legend entries that are not 0: labels of trajectories, and before them the methods.
+const labelRank = -1
+
+// methodRank is the rank of the legend entry of a method: those of the paper come first, in its order.
+func methodRank(id string) int {
+	if rank := protocol.Rank(id); rank >= 0 {
+		return rank - 1000
+	}
+	return 0
+}
+
+// skillColors are assigned to labels in order. They are from Okabe and Ito (2008) without the
+// yellow, which is pale on white.
+var skillColors = []color.NRGBA{
+	rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7), rgb(0xe69f00), rgb(0x56b4e9),
+	rgb(0x000000),
+}
+
+// skillColor returns colour i of a list without order, in which neighbours differ: skillColors, then
+// hues at the golden angle in turning lightness.
+func skillColor(i int) color.NRGBA {
+	if i < len(skillColors) {
+		return skillColors[i]
+	}
+	hue, light := math.Mod(float64(i)*0.618034, 1), []float64{0.45, 0.62, 0.3}[i%3]
+	channel := func(offset float64) uint8 { // of HSL with a saturation of 0.65
+		k := math.Mod(offset+12*hue, 12)
+		return uint8(255 * (light - 0.65*min(light, 1-light)*max(-1, min(k-3, 9-k, 1))))
+	}
+	return color.NRGBA{R: channel(0), G: channel(8), B: channel(4), A: 0xff}
+}
+
+// labelStyles returns styles that tell labels apart, in order of appearance.
+func labelStyles(labels []string) map[string]Style {
+	styles := map[string]Style{}
+	for _, label := range labels {
+		if _, known := styles[label]; !known {
+			styles[label] = Style{Name: label, Color: skillColor(len(styles))}
+		}
+	}
+	return styles
 }

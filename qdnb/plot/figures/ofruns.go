@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/qdnb/runs"
 )
 
-// CellsOf returns the cells of a run's repertoire, final or snapshot, for [RepertoireMap] and
-// [MapGrid]. Those of one descriptor component are bars side by side.
+// CellsOf returns the cells of a run's repertoire, final or snapshot, for [Map]. Those of one
+// descriptor component are a strip of bars side by side. Components named x and y, or "final x (m)"
+// and so on, are positions.
 func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	names, lower, upper, err := axesOf(run, r)
 	if err != nil {
@@ -23,22 +25,20 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 		names, lower, upper = append(names, ""), append(lower, 0), append(upper, height)
 		flat, dots = beside(flat, height/2), beside(dots, height/2)
 	}
-	centroids, err := Points2D(flat, len(lower))
-	if err != nil {
-		return nil, err
-	}
-	descriptors, err := Points2D(dots, len(lower))
-	if err != nil {
-		return nil, err
+	if len(lower) != 2 {
+		return nil, fmt.Errorf("figures: a repertoire map needs 2 descriptor dimensions, these have %d: show "+
+			"metric curves", r.Dims)
 	}
 	c := &Cells{
-		XLabel: names[0], YLabel: names[1], Centroids: centroids, Descriptors: descriptors,
+		XLabel: names[0], YLabel: names[1], Centroids: points(flat), Descriptors: points(dots),
 		Lower: [2]float64{float64(lower[0]), float64(lower[1])},
 		Upper: [2]float64{float64(upper[0]), float64(upper[1])},
 	}
 	for _, fitness := range r.Fitnesses {
 		c.Fitness = append(c.Fitness, float64(fitness))
 	}
+	x, y := strings.TrimPrefix(names[0], "final "), strings.TrimPrefix(names[1], "final ")
+	c.Positions = (x == "x" || strings.HasPrefix(x, "x ")) && (y == "y" || strings.HasPrefix(y, "y "))
 	return c, nil
 }
 
@@ -70,6 +70,14 @@ func beside(numbers []float32, y float32) (points []float32) {
 		points = append(points, x, y)
 	}
 	return points
+}
+
+// points returns the rows of flat values [n, 2].
+func points(flat []float32) (rows [][2]float64) {
+	for i := 0; i+1 < len(flat); i += 2 {
+		rows = append(rows, [2]float64{float64(flat[i]), float64(flat[i+1])})
+	}
+	return rows
 }
 
 // pairBins is the number of bins per axis in the map of a pair of descriptor components.
@@ -110,38 +118,42 @@ const MaxPairDims = 6
 
 // Repertoire draws the newest repertoire of a run; for a finished run this is the final one. If
 // descriptors have 3 to 6 components, it draws a map for each pair of them.
-func Repertoire(run *runs.Run) (*Figure, error) {
+func Repertoire(run *runs.Run) (Grid, error) {
 	newest, err := run.Newest()
 	if err != nil {
-		return nil, err
+		return Grid{}, err
 	}
 	if newest == nil {
-		return nil, fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
+		return Grid{}, fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
 	}
+	title := titleOf(run, newest)
 	if d := newest.Dims; d > 2 && d <= MaxPairDims {
-		grid := Grid{Note: titleOf(run, newest) + ". Each bin shows the fittest of the solutions with " +
-			"these two components."}
+		bar, panels := new(ColorBar), []*Panel(nil)
 		for i := range d {
 			for j := i + 1; j < d; j++ {
 				cells, err := pairOf(run, &newest.Repertoire, i, j)
 				if err != nil {
-					return nil, err
+					return Grid{}, err
 				}
-				if last := len(grid.Maps) - 1; last < 0 || len(grid.Maps[last]) == 3 {
-					grid.Maps = append(grid.Maps, nil)
+				cells.Bar = bar
+				panel, err := Map(*cells)
+				if err != nil {
+					return Grid{}, err
 				}
-				last := len(grid.Maps) - 1
-				grid.Maps[last] = append(grid.Maps[last], cells)
+				panels = append(panels, panel)
 			}
 		}
-		return MapGrid(grid)
+		g := InRows(3, panels...)
+		g.Note = title + ". Each bin shows the fittest of the solutions with these two components."
+		return g, nil
 	}
 	cells, err := CellsOf(run, &newest.Repertoire)
 	if err != nil {
-		return nil, err
+		return Grid{}, err
 	}
-	cells.Title = titleOf(run, newest)
-	return RepertoireMap(*cells)
+	cells.Title = title
+	panel, err := Map(*cells)
+	return InRows(1, panel), err
 }
 
 func titleOf(run *runs.Run, s *runs.Snapshot) string {
@@ -152,30 +164,34 @@ func titleOf(run *runs.Run, s *runs.Snapshot) string {
 // Snapshots draws at most n of the repertoire snapshots of a run in a row, with a shared colour
 // bar: the first, the last, and between them those closest to equal ratios of generations, because
 // a repertoire fills fast at first and slowly later.
-func Snapshots(run *runs.Run, n int) (*Figure, error) {
+func Snapshots(run *runs.Run, n int) (Grid, error) {
 	snapshots, err := run.Snapshots()
 	if err != nil {
-		return nil, err
+		return Grid{}, err
 	}
 	if len(snapshots) == 0 || n < 1 {
-		return nil, fmt.Errorf("figures: %s has %d snapshots and %d are to be drawn: want at least "+
+		return Grid{}, fmt.Errorf("figures: %s has %d snapshots and %d are to be drawn: want at least "+
 			"one of each", run.Name(), len(snapshots), n)
 	}
 	generations := make([]int64, len(snapshots))
 	for i, snapshot := range snapshots {
 		generations[i] = snapshot.Generation
 	}
-	grid := Grid{Bar: BarShared, Maps: make([][]Map, 1)}
+	bar, panels := new(ColorBar), []*Panel(nil)
 	for _, i := range byRatio(generations, n) {
 		cells, err := CellsOf(run, &snapshots[i].Repertoire)
 		if err != nil {
-			return nil, err
+			return Grid{}, err
 		}
 		cells.Title = "generation " + grouped(snapshots[i].Generation)
-		cells.Descriptors = nil // too small to see
-		grid.Maps[0] = append(grid.Maps[0], cells)
+		cells.Descriptors, cells.Bar = nil, bar // dots are too small to see
+		panel, err := Map(*cells)
+		if err != nil {
+			return Grid{}, err
+		}
+		panels = append(panels, panel)
 	}
-	return MapGrid(grid)
+	return InRows(n, panels...), nil
 }
 
 // byRatio returns the indices of at most n of the rising numbers: the last, the first, and those
@@ -215,17 +231,149 @@ var (
 	Minutes     = Axis{"seconds", "time including compilation (min)", 60}
 )
 
-// Metrics draws maximum fitness, coverage and QD score of runs in a row for each of the axes.
-func Metrics(trained []*runs.Run, axes ...Axis) (*Figure, error) {
-	var panels []Panel
+// metrics are the columns of the paper's curves.
+var metrics = []string{"max_fitness", "coverage", "qd_score"}
+
+// Metrics draws maximum fitness, coverage and QD score of runs in a row for each of the axes. Runs
+// that differ only in their seeds are one line, see [Columns].
+func Metrics(trained []*runs.Run, axes ...Axis) (Grid, error) {
+	var panels []*Panel
 	for _, axis := range axes {
-		more, err := columnPanels(trained, axis, "max_fitness", "coverage", "qd_score")
+		more, err := columnPanels(trained, axis, metrics...)
 		if err != nil {
-			return nil, err
+			return Grid{}, err
 		}
 		panels = append(panels, more...)
 	}
-	return Curves(panels, 3)
+	return InRows(len(metrics), panels...), nil
+}
+
+// Columns draws arbitrary columns of the metrics.csv of runs against the axis: one panel per
+// column, up to three in a row. Runs that differ only in their seeds are one line with a band, their
+// median and [Quartiles]. If a run lacks a column, it returns an error that lists the columns of the
+// run.
+func Columns(trained []*runs.Run, axis Axis, columns ...string) (Grid, error) {
+	if len(trained) == 0 || len(columns) == 0 {
+		return Grid{}, fmt.Errorf("figures: %d columns of %d runs: want at least one of each", len(columns),
+			len(trained))
+	}
+	panels, err := columnPanels(trained, axis, columns...)
+	rows := (len(panels) + 2) / 3 // as even as possible: four panels make two rows of two
+	return InRows((len(panels)+max(rows, 1)-1)/max(rows, 1), panels...), err
+}
+
+// columnPanels returns a panel for each column of the metrics of runs.
+func columnPanels(trained []*runs.Run, axis Axis, columns ...string) (panels []*Panel, err error) {
+	for _, column := range columns {
+		var lines []Series
+		for _, group := range groupsOf(trained) {
+			var curves []Series
+			for _, run := range group.runs {
+				s, err := seriesOf(run, axis, column)
+				if err != nil {
+					return nil, fmt.Errorf("figures: %s: %w", run.Name(), err)
+				}
+				curves = append(curves, s)
+			}
+			line, err := median(group.name, curves)
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, line)
+		}
+		panel, err := Lines(Axes{XLabel: axis.Label, YLabel: columnLabel(column)}, lines...)
+		if err != nil {
+			return nil, err
+		}
+		panels = append(panels, panel)
+	}
+	return panels, nil
+}
+
+// median returns the quartiles of curves at all their x, or the only curve itself.
+func median(name string, curves []Series) (Series, error) {
+	if len(curves) == 1 {
+		curves[0].Name = name
+		return curves[0], nil
+	}
+	var at []float64
+	for _, s := range curves {
+		at = append(at, s.X...)
+	}
+	slices.Sort(at)
+	return Quartiles(name, curves, slices.Compact(at))
+}
+
+// group are runs that differ only in their seeds.
+type group struct {
+	name string // the algorithm, or what tells it from other groups of the algorithm
+	runs []*runs.Run
+}
+
+// groupsOf returns the groups of runs in order of appearance.
+func groupsOf(trained []*runs.Run) (groups []*group) {
+	known, number := map[string]*group{}, map[string]int{}
+	for _, run := range trained {
+		config := run.Config
+		config.Seed = 0
+		g := known[config.Hash()]
+		if g == nil {
+			g = &group{name: config.Algorithm}
+			known[config.Hash()], groups = g, append(groups, g)
+			number[config.Algorithm]++
+		}
+		g.runs = append(g.runs, run)
+	}
+	for _, g := range groups {
+		if config := g.runs[0].Config; number[config.Algorithm] > 1 {
+			g.name = NameMethods(config.Algorithm) + difference(config, groups)
+		}
+	}
+	return groups
+}
+
+// difference returns what tells a configuration from those of other groups of its algorithm: its
+// environment and the settings that not all have.
+func difference(config runs.Config, groups []*group) (text string) {
+	own, err := config.Assignments()
+	if err != nil {
+		return ", " + config.Hash()[:6]
+	}
+	shared := func(has func(runs.Config) bool) bool {
+		return !slices.ContainsFunc(groups, func(g *group) bool {
+			other := g.runs[0].Config
+			return other.Algorithm == config.Algorithm && !has(other)
+		})
+	}
+	if !shared(func(c runs.Config) bool { return c.Env == config.Env }) {
+		text += ", " + config.Env
+	}
+	for _, assignment := range own {
+		if !shared(func(c runs.Config) bool {
+			list, _ := c.Assignments()
+			return slices.Contains(list, assignment)
+		}) {
+			text += ", " + assignment
+		}
+	}
+	if text == "" { // they differ in parts of the user's
+		text = ", " + config.Hash()[:6]
+	}
+	return text
+}
+
+func columnLabel(column string) string {
+	switch column {
+	case "coverage":
+		return "Coverage (%)"
+	case "qd_score":
+		return "QD score"
+	}
+	words := strings.ReplaceAll(column, "_", " ")
+	if words == "" {
+		return words
+	}
+	return strings.ToUpper(words[:1]) + words[1:]
 }
 
 func seriesOf(run *runs.Run, axis Axis, metric string) (Series, error) {
@@ -244,7 +392,52 @@ func seriesOf(run *runs.Run, axis Axis, metric string) (Series, error) {
 	for i := range x {
 		x[i] /= axis.Unit
 	}
-	return Series{Name: run.Config.Algorithm, X: x, Y: y}, nil
+	return Series{X: x, Y: y}, nil
+}
+
+// Distribution draws how the fitness of the newest repertoires of runs is distributed: the share of
+// all cells that hold at least a fitness, which falls from the coverage to 0. Runs that differ only
+// in their seeds are one line, see [Columns].
+func Distribution(trained ...*runs.Run) (*Panel, error) {
+	newest, all := map[*runs.Run]*runs.Snapshot{}, [][]float64(nil)
+	for _, run := range trained {
+		r, err := run.Newest()
+		if err == nil && r == nil {
+			err = fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
+		}
+		if err != nil {
+			return nil, err
+		}
+		newest[run] = r
+		for _, f := range r.Fitnesses {
+			all = append(all, []float64{float64(f)})
+		}
+	}
+	low, high := axisRange([2]float64{}, false, 0, all)
+	const points = 200
+	var lines []Series
+	for _, group := range groupsOf(trained) {
+		var curves []Series
+		for _, run := range group.runs {
+			var s Series
+			for i := range points + 1 {
+				x, n := low+(high-low)*float64(i)/points, 0
+				for _, f := range newest[run].Fitnesses {
+					if float64(f) >= x {
+						n++
+					}
+				}
+				s.X, s.Y = append(s.X, x), append(s.Y, 100*float64(n)/float64(newest[run].Cells()))
+			}
+			curves = append(curves, s)
+		}
+		line, err := median(group.name, curves)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	return Lines(Axes{XLabel: "fitness", YLabel: "cells of at least this fitness (%)"}, lines...)
 }
 
 // grouped formats a count with a thin space between groups of three digits.

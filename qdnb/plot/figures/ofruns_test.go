@@ -1,10 +1,15 @@
 package figures
 
 import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -36,7 +41,7 @@ func TestSnapshots(t *testing.T) {
 		must.Do(w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: g},
 			Repertoire: repertoire}))
 	}
-	text := svgOf(t, must.Get(Snapshots(w.Run, 5)), nil)
+	text := svgOf(Snapshots(w.Run, 5))
 	for title, want := range map[string]int{"generation 6": 1, "generation 23": 1, "generation 28": 0,
 		"generation 100": 1, "final y": 1} {
 		if n := strings.Count(text, ">"+title+"<"); n != want {
@@ -45,5 +50,113 @@ func TestSnapshots(t *testing.T) {
 	}
 	if _, err := Snapshots(w.Run, 0); err == nil {
 		t.Error("no error without snapshots")
+	}
+}
+
+// logged returns a run that has logged a table.
+func logged(t *testing.T, algorithm string, seed int64, table string) *runs.Run {
+	t.Helper()
+	run := &runs.Run{Dir: t.TempDir(), Config: runs.Config{Algorithm: algorithm, Env: "pointmaze", Seed: seed}}
+	must.Do(os.WriteFile(filepath.Join(run.Dir, "metrics.csv"), []byte(table), 0o666))
+	return run
+}
+
+func TestColumns(t *testing.T) {
+	list := []*runs.Run{
+		logged(t, "diayn-reward", 0,
+			"env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n1000,2,1,1.5\n2000,3,2,0.5\n"),
+		logged(t, "my-objective", 0,
+			"env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n2000,3,2,0.25\n"),
+	}
+	text := svgOf(Columns(list, EnvSteps, "discriminator_loss", "coverage"))
+	for _, want := range []string{"Discriminator loss", "Coverage (%)", "environment steps",
+		"DIAYN+REWARD", "my-objective"} {
+		if !strings.Contains(text, ">"+want+"<") {
+			t.Errorf("the figure lacks %q", want)
+		}
+	}
+	for want, err := range map[string]error{
+		`did you mean "coverage"`: errtest.Of(Columns(list, EnvSteps, "coverag")),
+		`did you mean "seconds"`:  errtest.Of(Columns(list, Axis{Column: "second", Unit: 1}, "coverage")),
+		"0 columns of 2 runs":     errtest.Of(Columns(list, EnvSteps)),
+		"1 columns of 0 runs":     errtest.Of(Columns(nil, EnvSteps, "coverage")),
+	} {
+		errtest.Want(t, err, want)
+	}
+	for n, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 7: 3} {
+		g := must.Get(Columns(list, EnvSteps, slices.Repeat([]string{"coverage"}, n)...))
+		if got := len(g.Panels[0]); got != want {
+			t.Errorf("%d panels: %d in a row, want %d", n, got, want)
+		}
+	}
+}
+
+// Runs that differ only in their seeds are one line: the median, in a band of quartiles. What else
+// differs is in the name.
+func TestSeedsAreOneLine(t *testing.T) {
+	var list []*runs.Run
+	for seed := range 3 {
+		list = append(list, logged(t, "map-elites", int64(seed),
+			fmt.Sprintf("evaluations,coverage\n0,0\n10,%d\n20,%d\n", 10*seed, 20*seed)))
+	}
+	g := must.Get(Columns(list, Evaluations, "coverage"))
+	legend := g.Panels[0][0].Legend
+	if len(legend) != 1 || legend[0].Text != "MAP-Elites" {
+		t.Fatalf("%d lines, want 1", len(legend))
+	}
+	s := legend[0].Mark.(*Series)
+	if !slices.Equal(s.Y, []float64{0, 10, 20}) || !slices.Equal(s.Low, []float64{0, 5, 10}) ||
+		!slices.Equal(s.High, []float64{0, 15, 30}) {
+		t.Errorf("median %v between %v and %v", s.Y, s.Low, s.High)
+	}
+	other := logged(t, "map-elites", 0, "evaluations,coverage\n0,0\n")
+	other.Config.Hyperparameters = []byte(`{"batch": 7}`)
+	g = must.Get(Columns(append(list, other), Evaluations, "coverage"))
+	if got := g.Panels[0][0].Legend[1].Text; got != "MAP-Elites, batch=7" {
+		t.Errorf("the other one is %q", got)
+	}
+}
+
+// The distribution falls from the coverage to the share of cells of the highest fitness.
+func TestDistribution(t *testing.T) {
+	config := must.Get(runs.NewConfig("map-elites", "pointmaze", 0, map[string]any{}))
+	w := must.Get(runs.Create(t.TempDir(), config))
+	defer w.Close()
+	must.Do(w.SaveRepertoire(&runs.Repertoire{Params: 1, Dims: 1, Lower: []float32{0}, Upper: []float32{1},
+		Genotypes: make([]float32, 4), Centroids: []float32{0.1, 0.3, 0.6, 0.9},
+		Descriptors: []float32{0.1, 0.3, 0.6, 0.9}, Fitnesses: []float32{1, 2, float32(math.Inf(-1)), 5}}))
+	w.Run.Status.Finished = true
+	s := must.Get(Distribution(w.Run)).Legend[0].Mark.(*Series)
+	for x, want := range map[float64]float64{1: 75, 1.5: 50, 3: 25, 5: 25} {
+		i := slices.IndexFunc(s.X, func(at float64) bool { return at >= x-1e-9 })
+		if s.Y[i] != want {
+			t.Errorf("%g %% of the cells hold %g, want %g", s.Y[i], x, want)
+		}
+	}
+}
+
+func TestQuartiles(t *testing.T) {
+	runs := []Series{{X: []float64{0, 10}, Y: []float64{0, 10}},
+		{X: []float64{2, 12}, Y: []float64{4, 4}}, {X: []float64{1, 11}, Y: []float64{0, 0}}}
+	s := must.Get(Quartiles("a", runs, []float64{1, 2, 6, 10, 11}))
+	if !slices.Equal(s.X, []float64{2, 6, 10}) {
+		t.Fatalf("at %v, want 2, 6 and 10, which all runs cover", s.X)
+	}
+	if !slices.Equal(s.Y, []float64{2, 4, 4}) || s.Low[1] != 2 || s.High[1] != 5 {
+		t.Errorf("medians %v, bands %v to %v", s.Y, s.Low, s.High)
+	}
+	runs[0].Y[1] = math.Inf(1)
+	if s := must.Get(Quartiles("a", runs, []float64{2, 10})); !math.IsNaN(s.Y[1]) {
+		t.Errorf("the median with an infinite value is %g", s.Y[1])
+	}
+	for want, err := range map[string]error{
+		"cover 2 to 10": errtest.Of(Quartiles("a", runs, []float64{1, math.NaN()})),
+		"no runs of":    errtest.Of(Quartiles("a", nil, []float64{1})),
+		"no x in common": errtest.Of(Quartiles("a",
+			append(runs, Series{X: []float64{20}, Y: []float64{0}}), []float64{1})),
+		"0 x and 1 y values": errtest.Of(Quartiles("a", []Series{{Y: []float64{0}}}, []float64{1})),
+		"x must increase":    errtest.Of(Quartiles("a", []Series{{X: []float64{1, 1}, Y: []float64{0, 0}}}, []float64{1})),
+	} {
+		errtest.Want(t, err, want)
 	}
 }

@@ -31,3 +31,22 @@ func (f *Figure) display() error {
 	return cell.SendPNG(data, int(math.Round(f.width.Dots(screen))),
 		int(math.Round(f.height.Dots(screen))))
 }
+
+// drawing is a panel or a grid.
+type drawing interface{ Figure() (*Figure, error) }
+
+func show(d drawing, name string) error {
+	f, err := d.Figure()
+	if err != nil {
+		return err
+	}
+	return f.Show(name)
+}
+
+func save(d drawing, path string) error {
+	f, err := d.Figure()
+	if err != nil {
+		return err
+	}
+	return f.Save(path)
+}

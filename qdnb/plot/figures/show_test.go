@@ -3,6 +3,7 @@ package figures
 import (
 	"bytes"
 	"image"
+	"image/png"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 )
 
 func TestShowSavesOutsideANotebook(t *testing.T) {
-	f := must.Get(Trajectories(sampleArena()))
+	f := figureOf(Trajectories(sampleArena()))
 	f = f.Size(2*vg.Inch, 2.5*vg.Inch)
 	dir := filepath.Join(t.TempDir(), "made", "by show")
 	t.Setenv(FolderVariable, dir)
@@ -48,13 +49,13 @@ func TestShowSavesOutsideANotebook(t *testing.T) {
 		}
 	})
 	data := must.Get(os.ReadFile("here.png"))
-	if got, want := decode(t, data).Bounds(), image.Rect(0, 0, 384, 480); got != want {
+	if got, want := must.Get(png.Decode(bytes.NewReader(data))).Bounds(), image.Rect(0, 0, 384, 480); got != want {
 		t.Errorf("image of %v, want %v", got, want)
 	}
 }
 
 func TestShowErrors(t *testing.T) {
-	f := must.Get(Trajectories(sampleArena()))
+	f := figureOf(Trajectories(sampleArena()))
 	dir := t.TempDir()
 	must.Do(os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
 	t.Setenv(FolderVariable, filepath.Join(dir, "file"))

@@ -3,7 +3,9 @@
 package figures
 
 import (
+	"bytes"
 	"image"
+	pngs "image/png"
 	"testing"
 
 	"example.com/qdnb/internal/cell/celltest"
@@ -13,7 +15,7 @@ import (
 
 // Show sends a PNG of double resolution and the size at which to display it.
 func TestShowInANotebook(t *testing.T) {
-	f := must.Get(RepertoireMap(sampleCells()))
+	f := figureOf(Map(sampleCells()))
 	data := celltest.Displayed(t, func() error { return f.Show("repertoire") })[0]
 	png, ok := data.Data[protocol.MIMEImagePNG].([]byte)
 	if !ok || len(data.Data) != 1 {
@@ -23,7 +25,7 @@ func TestShowInANotebook(t *testing.T) {
 	if !ok {
 		t.Fatalf("metadata %v", data.Metadata)
 	}
-	if bounds := decode(t, png).Bounds(); !near(bounds, size["width"], size["height"]) {
+	if bounds := must.Get(pngs.Decode(bytes.NewReader(png))).Bounds(); !near(bounds, size["width"], size["height"]) {
 		t.Errorf("image of %v, shown at %v", bounds, size)
 	}
 }

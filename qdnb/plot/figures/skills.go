@@ -12,7 +12,7 @@ import (
 // a finished run. Each skill has one colour, and the legend shows its mean fitness. The run must
 // use a paper environment whose descriptor is a position, see [ArenaOf]. For other environments use
 // watch.SkillTrajectories, which knows their limits and walls.
-func SkillTrajectories(run *runs.Run) (*Figure, error) {
+func SkillTrajectories(run *runs.Run) (*Panel, error) {
 	arena, err := ArenaOf(run.Config.Env)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func SkillTrajectories(run *runs.Run) (*Figure, error) {
 
 // SkillTrajectoriesIn is [SkillTrajectories] in a given arena, which needs neither paths nor a
 // title.
-func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Figure, error) {
+func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Panel, error) {
 	skills, err := run.Evaluation()
 	if err != nil {
 		return nil, err

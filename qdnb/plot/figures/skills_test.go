@@ -1,7 +1,6 @@
 package figures
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -87,28 +86,14 @@ func TestAddSkills(t *testing.T) {
 			t.Errorf("path %d is %+v, want %+v", i, p, want)
 		}
 	}
-	f := must.Get(SkillTrajectories(run))
-	svg := must.Get(f.encode(".svg"))
+	svg := svgOf(SkillTrajectories(run))
 	for _, want := range []string{"DIAYN+REWARD on ant-omni, 4 episodes", "skill 0: 2.0",
 		"skill 1: 3.0", "x (m)"} {
-		if !strings.Contains(string(svg), ">"+want+"<") {
+		if !strings.Contains(svg, ">"+want+"<") {
 			t.Errorf("the figure lacks %q", want)
 		}
 	}
 	errtest.Want(t, errtest.Of(SkillTrajectories(skilled(t, "walker-uni"))), "has no positions")
-}
-
-// A legend lists up to 40 skills, besides the ends of paths and the goal.
-func TestManySkillsHaveNoLegend(t *testing.T) {
-	for skills, want := range map[int]int{40: 43, 41: 3} {
-		arena := &Arena{Goal: &Rect{}}
-		for k := range skills {
-			arena.Paths = append(arena.Paths, Path{Label: fmt.Sprint("skill ", k)})
-		}
-		if got := len(newLabelColors(arena).legend(arena)); got != want {
-			t.Errorf("the legend of %d skills has %d entries, not %d", skills, got, want)
-		}
-	}
 }
 
 // Each arena owns its walls and goal: changing them does not affect the next arena.

@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -41,49 +40,14 @@ func textStyle(size vg.Length) text.Style {
 		Handler: plot.DefaultTextHandler}
 }
 
-// newPlot returns an empty plot in the shared style with fixed limits.
-func newPlot(xLabel, yLabel string, lower, upper [2]float64) *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = nil // the figure paints it once; panels must not cover other titles
-	for d, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Min, axis.Max = lower[d], upper[d]
-		axis.Padding = 0
-		axis.LineStyle = draw.LineStyle{Color: axisColor, Width: axisWidth}
-		axis.Label.Padding = 2
-		axis.Label.TextStyle = textStyle(labelSize)
-		tick := textStyle(tickSize)
-		tick.XAlign, tick.YAlign = axis.Tick.Label.XAlign, axis.Tick.Label.YAlign
-		axis.Tick.Label = tick
-		axis.Tick.LineStyle = draw.LineStyle{Color: axisColor, Width: axisWidth}
-		axis.Tick.Length = tickLen
-		axis.Tick.Marker = linearTicks{intervals: 4}
-		axis.Scale = linearScale{}
-	}
-	p.X.Label.Text, p.Y.Label.Text = xLabel, yLabel
-	return p
-}
-
 // linearScale is plot.LinearScale for ranges that overflow, too.
 type linearScale struct{}
 
 // Normalize implements plot.Normalizer.
 func (linearScale) Normalize(low, high, x float64) float64 { return (x/2 - low/2) / (high/2 - low/2) }
 
-func lightGrid() *plotter.Grid {
-	style := draw.LineStyle{Color: gridColor, Width: 0.5}
-	return &plotter.Grid{Vertical: style, Horizontal: style}
-}
-
-// frame draws a box around a map.
-type frame struct{}
-
-// addFrame replaces the axis lines of a plot with a frame.
-func addFrame(p *plot.Plot) {
-	p.X.Width, p.Y.Width = 0, 0
-	p.Add(frame{})
-}
-
-func (frame) Plot(c draw.Canvas, _ *plot.Plot) { strokeRect(c, c.Rectangle) }
+// gridStyle is that of the lines behind the data.
+var gridStyle = draw.LineStyle{Color: gridColor, Width: 0.5}
 
 func strokeRect(c draw.Canvas, r vg.Rectangle) {
 	c.SetLineStyle(draw.LineStyle{Color: axisColor, Width: axisWidth})
@@ -103,4 +67,19 @@ func setTicks(p *plot.Plot, size vg.Point) {
 	}
 	set(&p.X, count(float64(size.X/28)))
 	set(&p.Y, count(float64(size.Y/17)))
+}
+
+// rectangle fills a rectangle and strokes its edge, which keeps thin ones visible.
+func rectangle(c draw.Canvas, r vg.Rectangle, fill, edge color.Color) {
+	c.SetColor(fill)
+	c.Fill(r.Path())
+	c.SetLineStyle(draw.LineStyle{Color: edge, Width: 0.8})
+	c.Stroke(r.Path())
+}
+
+// lighter mixes the given part of a colour with white. The result is opaque, so that it hides what
+// is behind.
+func lighter(c color.NRGBA, part float64) color.NRGBA {
+	mix := func(v uint8) uint8 { return uint8(math.Round(255 - part*(255-float64(v)))) }
+	return color.NRGBA{R: mix(c.R), G: mix(c.G), B: mix(c.B), A: 0xff}
 }

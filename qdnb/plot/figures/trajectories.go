@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -16,10 +17,14 @@ import (
 // Rect is a wall or a goal zone.
 type Rect = catalog.Rect
 
-// Path is a trajectory of a policy, such as one evaluation episode.
+// Path is a trajectory of a policy, such as one evaluation episode. A hollow circle marks its start,
+// a filled one its end. A *Path is a mark of any gonum plot.
 type Path struct {
 	Label string    // such as its skill; paths with one label share a colour and a legend entry
 	X, Y  []float64 // [steps]; points that are not finite interrupt the line
+
+	palette *palette
+	thin    bool // one of many
 }
 
 // Arena is a plane with walls and trajectories. [Trajectories] draws it.
@@ -31,38 +36,81 @@ type Arena struct {
 	Paths                 []Path
 }
 
-// skillColors are assigned to labels in order. They are from Okabe and Ito (2008) without the
-// yellow, which is pale on white.
-var skillColors = []color.NRGBA{
-	rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7), rgb(0xe69f00), rgb(0x56b4e9),
-	rgb(0x000000),
+// ArenaOf returns the arena, without paths, of a paper environment whose descriptor is a position
+// (pointmaze, ant-omni, ant-trap, ant-maze). Its limits are the descriptor's; it has the
+// environment's walls and goal.
+func ArenaOf(env string) (*Arena, error) {
+	task, _ := catalog.Find(env)
+	if !task.Positions() {
+		return nil, fmt.Errorf("figures: %s has no positions to draw; for an environment of your own "+
+			"use watch.SkillTrajectories", env)
+	}
+	arena := ArenaWithin(task.Descriptor)
+	arena.Walls, arena.Goal = task.Walls, task.Goal
+	return &arena, nil
 }
 
-// Trajectories draws paths from above, on the same axes as [RepertoireMap]. A hollow circle marks
-// the start of a path, a filled one its end.
-func Trajectories(a Arena) (*Figure, error) {
-	if err := a.check(); err != nil {
+// ArenaWithin returns an arena with the names and limits of a descriptor that is a position.
+func ArenaWithin(d catalog.Descriptor) Arena {
+	return Arena{
+		XLabel: strings.TrimPrefix(d.Components[0], "final "),
+		YLabel: strings.TrimPrefix(d.Components[1], "final "),
+		Lower:  [2]float64{float64(d.Lower[0]), float64(d.Lower[1])},
+		Upper:  [2]float64{float64(d.Upper[0]), float64(d.Upper[1])},
+	}
+}
+
+// mostLabels is the number of labels in a legend. If there are more, its last entry says how many.
+const mostLabels = 8
+
+// Trajectories returns a panel of paths from above, on the same axes as [Map].
+func Trajectories(a Arena) (*Panel, error) {
+	p, err := plane(Axes{Title: a.Title, XLabel: a.XLabel, YLabel: a.YLabel}, a.Lower, a.Upper, true)
+	if err == nil {
+		err = a.check()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("figures: trajectories: %w", err)
 	}
-	labels := newLabelColors(&a)
-	return alone(&a, labels, &legend{entries: labels.legend(&a)}, 4)
-}
-
-func (a *Arena) axes() (lower, upper [2]float64, labels [2]string) {
-	return a.Lower, a.Upper, [2]string{a.XLabel, a.YLabel}
-}
-
-func (a *Arena) panel(_ *colorBar, labels labelColors) (*panel, error) {
-	p := newPlot(a.XLabel, a.YLabel, a.Lower, a.Upper)
-	p.Add(arenaPlot{*a, labels})
-	addFrame(p)
-	return &panel{plot: p, title: a.Title, aspect: mapAspect(a.Lower, a.Upper)}, nil
+	var labels []string
+	for _, path := range a.Paths {
+		labels = append(labels, path.Label)
+	}
+	p.palette = newPalette(true, labels)
+	var rects rects
+	if a.Goal != nil {
+		rects = append(rects, zone{*a.Goal, goalFill, goalEdge})
+	}
+	for _, w := range a.Walls {
+		rects = append(rects, zone{w, wallColor, wallColor})
+	}
+	p.put(rects) // a path that slides along a wall lies on its edge
+	paths := slices.Clone(a.Paths)
+	for i := range paths {
+		path := &paths[i]
+		path.palette, path.thin = p.palette, len(paths) > 20
+		p.put(part(path.plotLine))
+		if path.Label != "" {
+			p.Legend = append(p.Legend, Entry{Text: path.Label, Mark: path, rank: labelRank})
+		}
+	}
+	for i := range paths {
+		p.put(part(paths[i].plotEnds))
+	}
+	p.Legend = append(p.Legend,
+		Entry{Text: "start", Mark: glyph(func(c draw.Canvas) { startMark(c, c.Center(), markRadius, axisColor) })},
+		Entry{Text: "end", Mark: glyph(func(c draw.Canvas) { endMark(c, c.Center(), markRadius, axisColor) })})
+	if a.Goal != nil {
+		p.Legend = append(p.Legend, Entry{Text: "goal", Mark: glyph(func(c draw.Canvas) {
+			half := vg.Point{X: (c.Max.Y - c.Min.Y) / 2, Y: (c.Max.Y - c.Min.Y) / 2}
+			rectangle(c, vg.Rectangle{Min: c.Center().Sub(half), Max: c.Center().Add(half)}, goalFill, goalEdge)
+		})})
+	}
+	p.putFrame()
+	return p, nil
 }
 
 func (a *Arena) check() error {
-	if err := checkLimits(a.Lower, a.Upper); err != nil {
-		return err
-	}
 	for i, p := range a.Paths {
 		if len(p.X) != len(p.Y) {
 			return fmt.Errorf("path %d (%s) has %d x and %d y values", i, p.Label, len(p.X), len(p.Y))
@@ -80,110 +128,79 @@ func (a *Arena) check() error {
 	return nil
 }
 
-// labelColors are the labels of paths in order of appearance, which gives each a colour.
-type labelColors []string
-
-func newLabelColors(arenas ...*Arena) (l labelColors) {
-	for _, a := range arenas {
-		for _, p := range a.Paths {
-			if !slices.Contains(l, p.Label) {
-				l = append(l, p.Label)
-			}
-		}
-	}
-	return l
-}
-
-func (l labelColors) of(label string) color.NRGBA {
-	i := slices.Index(l, label)
-	if len(l) <= len(skillColors) {
-		return skillColors[i]
-	}
-	return Viridis(0.95 * float64(i) / float64(len(l)-1)) // the last yellows are pale on white
-}
-
-// mostLabels is the number of labels above which a legend would be larger than its figure.
-const mostLabels = 40
-
-// legend explains the labels unless they are too many, the ends of paths and, if an arena has one,
-// the goal.
-func (l labelColors) legend(arenas ...*Arena) []legendEntry {
-	var entries []legendEntry
-	for _, label := range l {
-		if label != "" && len(l) <= mostLabels {
-			entries = append(entries, legendEntry{label,
-				lineIcon(draw.LineStyle{Color: l.of(label), Width: 1.3}, nil)})
-		}
-	}
-	entries = append(entries, legendEntry{"start", markIcon(startMark)},
-		legendEntry{"end", markIcon(endMark)})
-	if slices.ContainsFunc(arenas, func(a *Arena) bool { return a.Goal != nil }) {
-		entries = append(entries, legendEntry{"goal", goalIcon})
-	}
-	return entries
-}
-
-func goalIcon(c draw.Canvas) {
-	side := c.Max.Y - c.Min.Y
-	x := (c.Min.X + c.Max.X) / 2
-	fillRect(c, vg.Rectangle{Min: vg.Point{X: x - side/2, Y: c.Min.Y},
-		Max: vg.Point{X: x + side/2, Y: c.Max.Y}}, goalFill, goalEdge)
-}
-
 var (
 	wallColor = color.NRGBA{R: 0xa0, G: 0xa0, B: 0xa0, A: 0xff}
 	goalFill  = color.NRGBA{R: 0xd9, G: 0xef, B: 0xd3, A: 0xff}
 	goalEdge  = color.NRGBA{R: 0x2f, G: 0x85, B: 0x3a, A: 0xff}
 )
 
-// fillRect fills a rectangle and strokes its edge, which keeps thin walls visible.
-func fillRect(c draw.Canvas, r vg.Rectangle, fill, edge color.Color) {
-	c.SetColor(fill)
-	c.Fill(r.Path())
-	c.SetLineStyle(draw.LineStyle{Color: edge, Width: 0.8})
-	c.Stroke(r.Path())
+type zone struct {
+	Rect
+	fill, edge color.Color
 }
 
-type arenaPlot struct {
-	Arena
-	labels labelColors
-}
+// rects draws the walls and the goal of an arena.
+type rects []zone
 
-func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
+// Plot implements plot.Plotter.
+func (r rects) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
-	rect := func(r Rect) (vg.Rectangle, bool) {
-		low := vg.Point{X: max(toX(min(r.X0, r.X1)), c.Min.X), Y: max(toY(min(r.Y0, r.Y1)), c.Min.Y)}
-		high := vg.Point{X: min(toX(max(r.X0, r.X1)), c.Max.X), Y: min(toY(max(r.Y0, r.Y1)), c.Max.Y)}
-		return vg.Rectangle{Min: low, Max: high}, low.X < high.X && low.Y < high.Y
-	}
-	if a.Goal != nil {
-		if r, visible := rect(*a.Goal); visible {
-			fillRect(c, r, goalFill, goalEdge)
+	for _, z := range r {
+		low := vg.Point{X: max(toX(min(z.X0, z.X1)), c.Min.X), Y: max(toY(min(z.Y0, z.Y1)), c.Min.Y)}
+		high := vg.Point{X: min(toX(max(z.X0, z.X1)), c.Max.X), Y: min(toY(max(z.Y0, z.Y1)), c.Max.Y)}
+		if low.X < high.X && low.Y < high.Y {
+			rectangle(c, vg.Rectangle{Min: low, Max: high}, z.fill, z.edge)
 		}
 	}
-	// A path that slides along a wall lies on its edge, so walls are drawn first.
-	for _, w := range a.Walls {
-		if r, visible := rect(w); visible {
-			fillRect(c, r, wallColor, wallColor)
-		}
+}
+
+// Plot implements plot.Plotter.
+func (p *Path) Plot(c draw.Canvas, on *plot.Plot) {
+	p.plotLine(c, on)
+	p.plotEnds(c, on)
+}
+
+// DataRange implements plot.DataRanger.
+func (p *Path) DataRange() (xMin, xMax, yMin, yMax float64) {
+	xMin, xMax = rangeOf([][]float64{p.X}, finite)
+	yMin, yMax = rangeOf([][]float64{p.Y}, finite)
+	return xMin, xMax, yMin, yMax
+}
+
+// Thumbnail implements plot.Thumbnailer: a piece of the line.
+func (p *Path) Thumbnail(c *draw.Canvas) {
+	c.StrokeLine2(draw.LineStyle{Color: p.color(), Width: 1.3}, c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
+}
+
+func (p *Path) color() color.NRGBA {
+	if p.palette == nil {
+		return skillColors[0]
 	}
+	return p.palette.style(p.Label).Color
+}
+
+func (p *Path) plotLine(c draw.Canvas, on *plot.Plot) {
+	toX, toY := on.Transforms(&c)
+	style := p.color()
 	// With many paths, thin translucent lines show where most of them go.
-	alpha, width, radius := uint8(0xe6), vg.Length(1.1), markRadius
-	if len(a.Paths) > 20 {
-		alpha, width, radius = 0x80, 0.7, 1.4
+	alpha, width := uint8(0xe6), vg.Length(1.1)
+	if p.thin {
+		alpha, width = 0x80, 0.7
 	}
-	for _, path := range a.Paths {
-		col := a.labels.of(path.Label)
-		col.A = alpha
-		lines := linesOf(path.X, path.Y, toX, toY)
-		c.StrokeLines(draw.LineStyle{Color: col, Width: width}, c.ClipLinesXY(lines...)...)
+	style.A = alpha
+	c.StrokeLines(draw.LineStyle{Color: style, Width: width}, c.ClipLinesXY(linesOf(p.X, p.Y, toX, toY)...)...)
+}
+
+func (p *Path) plotEnds(c draw.Canvas, on *plot.Plot) {
+	toX, toY := on.Transforms(&c)
+	radius := markRadius
+	if p.thin {
+		radius = 1.4
 	}
-	for _, path := range a.Paths {
-		if first, last, ok := ends(path); ok {
-			col := a.labels.of(path.Label)
-			startMark(c, vg.Point{X: toX(path.X[first]), Y: toY(path.Y[first])}, radius, col)
-			endMark(c, vg.Point{X: toX(path.X[last]), Y: toY(path.Y[last])}, radius, col)
-		}
+	if lines := linesOf(p.X, p.Y, toX, toY); len(lines) > 0 {
+		last := lines[len(lines)-1]
+		startMark(c, lines[0][0], radius, p.color())
+		endMark(c, last[len(last)-1], radius, p.color())
 	}
 }
 
@@ -202,19 +219,6 @@ func linesOf(x, y []float64, toX, toY func(float64) vg.Length) (lines [][]vg.Poi
 		*last = append(*last, vg.Point{X: toX(x[k]), Y: toY(y[k])})
 	}
 	return lines
-}
-
-func ends(p Path) (first, last int, ok bool) {
-	first = -1
-	for k := range p.X {
-		if finite(p.X[k]) && finite(p.Y[k]) {
-			if first < 0 {
-				first = k
-			}
-			last = k
-		}
-	}
-	return first, last, first >= 0
 }
 
 const markRadius = vg.Length(2)
@@ -239,8 +243,4 @@ func mark(c draw.Canvas, at vg.Point, r vg.Length, fill, edge color.Color) {
 	c.Fill(circle)
 	c.SetLineStyle(draw.LineStyle{Color: edge, Width: 0.35 * r})
 	c.Stroke(circle)
-}
-
-func markIcon(mark func(draw.Canvas, vg.Point, vg.Length, color.Color)) func(draw.Canvas) {
-	return func(c draw.Canvas) { mark(c, c.Center(), markRadius, axisColor) }
 }

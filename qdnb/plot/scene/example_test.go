@@ -6,7 +6,7 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// A picture of an environment, without a run; figures.Images displays it in a notebook.
+// A picture of an environment, without a run; figures.Images arranges it in a notebook.
 func ExampleRender() {
 	film, err := scene.Illustration("walker-uni")
 	if err != nil {

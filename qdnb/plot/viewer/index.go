@@ -134,8 +134,8 @@ func (p *Page) index() (*index, []string, error) {
 		x.What = ""
 		return x, motions, nil
 	}
-	if c := p.cells; c != nil && (c.Min != 0 || c.Max != 0) {
-		low, high = c.Min, c.Max
+	if c := p.cells; c != nil && c.Bar != nil && c.Bar.Min < c.Bar.Max {
+		low, high = c.Bar.Min, c.Bar.Max
 	}
 	if low <= high {
 		x.Range = &[2]float64{low, high}

@@ -1,10 +1,8 @@
 package viewer
 
 import (
-	"bytes"
 	"image"
 	"image/draw"
-	"image/png"
 	"math"
 
 	"example.com/qdnb/qdnb/plot/figures"
@@ -28,17 +26,17 @@ func (p *Page) Poster() (image.Image, error) {
 	if p.cells != nil {
 		c := *p.cells
 		c.Title = ""
-		fig, err := figures.RepertoireMap(c)
+		panel, err := figures.Map(c)
+		if err != nil {
+			return nil, err
+		}
+		fig, err := panel.Figure()
 		if err != nil {
 			return nil, err
 		}
 		w, h := fig.Bounds()
 		const screen = 96
-		data, err := fig.PNG(int(math.Round(dense * screen * posterHeight / h.Dots(screen))))
-		if err != nil {
-			return nil, err
-		}
-		if chart, err = png.Decode(bytes.NewReader(data)); err != nil {
+		if chart, err = fig.Image(int(math.Round(dense * screen * posterHeight / h.Dots(screen)))); err != nil {
 			return nil, err
 		}
 		frames, width = posterFrames-1, posterWidth-int(posterHeight*w/h)

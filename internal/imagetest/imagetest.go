@@ -1,0 +1,44 @@
+// Package imagetest compares drawings with golden images in testdata.
+package imagetest
+
+import (
+	"bytes"
+	"flag"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gonum.org/v1/plot/cmpimg"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden images in testdata")
+
+// tolerance is the largest difference of a pixel, of 1, because other processors round the smoothing
+// of edges differently.
+const tolerance = 0.15
+
+// Equal compares an image with testdata/NAME.png. After an intended change, run go test -update and
+// look at the images.
+func Equal(t *testing.T, name string, img image.Image) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := png.Encode(&got, img); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", name+".png")
+	if *update {
+		if err := os.WriteFile(path, got.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (go test -update makes it)", err)
+	}
+	if equal, err := cmpimg.EqualApprox("png", got.Bytes(), want, tolerance); !equal || err != nil {
+		out := filepath.Join(os.TempDir(), name+".png")
+		t.Errorf("differs from %s (%v); got %s (%v)", path, err, out, os.WriteFile(out, got.Bytes(), 0o666))
+	}
+}

@@ -1,0 +1,263 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"example.com/qdnb/qdnb/paper/protocol"
+)
+
+// Series is a line with an optional band. Points that are not finite (such as the maximum fitness of
+// an empty repertoire), or not positive on a logarithmic axis, become gaps. A *Series is a mark of
+// any gonum plot.
+type Series struct {
+	// Name is an algorithm, see [MethodStyles]. Series of one name share a colour and a legend entry.
+	Name      string
+	X, Y      []float64 // [n]
+	Low, High []float64 // optional [n]: a band around the line, see [Quartiles]
+	Style     *Style    // instead of the style that [MethodStyles] gives Name
+	Dots      bool      // mark the points, between which nothing was measured
+
+	palette *palette
+	shifted bool // its dashes begin with half a period
+}
+
+// Lines returns a panel of lines over bands, with a legend in the paper's order of methods.
+func Lines(a Axes, series ...Series) (*Panel, error) {
+	var names []string
+	var values [2][][]float64
+	own := make([]*Series, len(series))
+	for i, s := range series {
+		n := len(s.X)
+		if len(s.Y) != n || (s.Low != nil || s.High != nil) && (len(s.Low) != n || len(s.High) != n) {
+			return nil, fmt.Errorf("figures: panel %q: series %q has %d x and %d y values and a band of %d "+
+				"and %d", a.Title, s.Name, n, len(s.Y), len(s.Low), len(s.High))
+		}
+		values[0], values[1] = append(values[0], s.X), append(values[1], s.Y, s.Low, s.High)
+		own[i] = &s
+		if s.Style == nil {
+			names = append(names, s.Name)
+		}
+	}
+	p, err := newPanel(a, values, [2]float64{0, 0.05})
+	if err != nil {
+		return nil, err
+	}
+	p.palette = newPalette(false, names)
+	slices.SortStableFunc(own, func(s, t *Series) int {
+		switch {
+		case s.Style == nil && t.Style == nil:
+			return protocol.CompareMethods(s.Name, t.Name)
+		case s.Style == nil:
+			return -1
+		case t.Style == nil:
+			return 1
+		}
+		return 0
+	})
+	grid := plotter.NewGrid()
+	grid.Vertical, grid.Horizontal = gridStyle, gridStyle
+	p.put(grid)
+	drawn, position := false, 0
+	for i, s := range own {
+		if i > 0 && s.Name != own[i-1].Name {
+			position++
+		}
+		// Neighbours in the paper's order may share a dash pattern. The offset keeps them from hiding
+		// each other where they coincide.
+		s.palette, s.shifted = p.palette, position%2 == 1
+		p.put(part(s.plotBand)) // all bands lie below all lines
+		drawn = drawn || len(s.runs(p.Plot)) > 0
+	}
+	for _, s := range own {
+		p.put(part(s.plotLine))
+		if s.Name != "" {
+			p.Legend = append(p.Legend, Entry{Text: s.style().Name, Mark: s, rank: methodRank(s.Name)})
+		}
+	}
+	if !drawn {
+		p.empty()
+	}
+	return p, nil
+}
+
+// part is a plotter of a part of a mark.
+type part func(draw.Canvas, *plot.Plot)
+
+// Plot implements plot.Plotter.
+func (f part) Plot(c draw.Canvas, p *plot.Plot) { f(c, p) }
+
+// Plot implements plot.Plotter.
+func (s *Series) Plot(c draw.Canvas, p *plot.Plot) {
+	s.plotBand(c, p)
+	s.plotLine(c, p)
+}
+
+// DataRange implements plot.DataRanger.
+func (s *Series) DataRange() (xMin, xMax, yMin, yMax float64) {
+	xMin, xMax = rangeOf([][]float64{s.X}, finite)
+	yMin, yMax = rangeOf([][]float64{s.Y, s.Low, s.High}, finite)
+	return xMin, xMax, yMin, yMax
+}
+
+// Thumbnail implements plot.Thumbnailer: a piece of the line, over its band if it has one.
+func (s *Series) Thumbnail(c *draw.Canvas) {
+	if s.banded() {
+		c.SetColor(s.style().band())
+		c.Fill(c.Path())
+	}
+	y := c.Center().Y
+	c.StrokeLine2(s.style().line(), c.Min.X, y, c.Max.X, y)
+}
+
+// banded reports whether a band is visible.
+func (s *Series) banded() bool {
+	for i := range s.Low {
+		if s.High[i] > s.Low[i] {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Series) style() Style {
+	if s.Style != nil {
+		return *s.Style
+	}
+	return s.palette.style(s.Name)
+}
+
+func (s *Series) plotBand(c draw.Canvas, p *plot.Plot) {
+	if s.Low == nil {
+		return
+	}
+	toX, toY := p.Transforms(&c)
+	for _, run := range s.runs(p) {
+		var outline []vg.Point
+		for i := run[0]; i < run[1]; i++ {
+			outline = append(outline, vg.Point{X: toX(s.X[i]), Y: toY(s.High[i])})
+		}
+		for i := run[1] - 1; i >= run[0]; i-- {
+			outline = append(outline, vg.Point{X: toX(s.X[i]), Y: toY(s.Low[i])})
+		}
+		c.FillPolygon(s.style().band(), c.ClipPolygonXY(outline))
+	}
+}
+
+func (s *Series) plotLine(c draw.Canvas, p *plot.Plot) {
+	style := s.style().line()
+	if s.shifted {
+		style.DashOffs = sum(style.Dashes) / 2
+	}
+	toX, toY := p.Transforms(&c)
+	for _, run := range s.runs(p) {
+		var points []vg.Point
+		for i := run[0]; i < run[1]; i++ {
+			points = append(points, vg.Point{X: toX(s.X[i]), Y: toY(s.Y[i])})
+		}
+		c.StrokeLines(style, c.ClipLinesXY(points)...)
+		radius := vg.Length(1.8) // of a point without neighbours
+		if s.Dots {
+			radius = 1.2
+		}
+		for _, at := range points {
+			if (s.Dots || len(points) == 1) && c.Contains(at) {
+				c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: radius, Shape: draw.CircleGlyph{}}, at)
+			}
+		}
+	}
+}
+
+// runs returns the ranges [from, to) of consecutive points that can be drawn on the axes of a plot.
+func (s *Series) runs(p *plot.Plot) (runs [][2]int) {
+	_, logX := p.X.Scale.(plot.LogScale)
+	_, logY := p.Y.Scale.(plot.LogScale)
+	from := -1
+	for i := range len(s.X) + 1 {
+		ok := i < len(s.X) && drawable(s.X[i], logX) && drawable(s.Y[i], logY) &&
+			(s.Low == nil || drawable(s.Low[i], logY) && drawable(s.High[i], logY))
+		if ok && from < 0 {
+			from = i
+		}
+		if !ok && from >= 0 {
+			runs = append(runs, [2]int{from, i})
+			from = -1
+		}
+	}
+	return runs
+}
+
+// Vertical is a thin dashed line at an x over the whole height of a plot.
+type Vertical float64
+
+// Plot implements plot.Plotter.
+func (x Vertical) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, _ := p.Transforms(&c)
+	if at := toX(float64(x)); at >= c.Min.X && at <= c.Max.X {
+		c.StrokeLine2(draw.LineStyle{Color: axisColor, Width: 0.6, Dashes: []vg.Length{2, 2}},
+			at, c.Min.Y, at, c.Max.Y)
+	}
+}
+
+// checkAxis reports limits of an axis that are neither increasing nor left to the data (both 0).
+func checkAxis(name string, limits [2]float64, log bool) error {
+	low, high := limits[0], limits[1]
+	if limits == [2]float64{} || low < high && finite(low) && finite(high) && !(log && low <= 0) {
+		return nil
+	}
+	return fmt.Errorf("%s %v: want a finite lower < upper, positive on a logarithmic axis", name,
+		limits)
+}
+
+// axisRange returns limits. If both are 0, it returns the range of the drawable values plus a
+// margin (a fraction of the range). Without drawable values it returns 0 to 1, or 1 to 10 on a
+// logarithmic axis.
+func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) (low,
+	high float64) {
+	if limits != [2]float64{} {
+		return limits[0], limits[1]
+	}
+	low, high = rangeOf(values, func(v float64) bool { return drawable(v, log) })
+	switch {
+	case low > high && log:
+		return 1, 10
+	case low > high:
+		return 0, 1
+	case log && low == high:
+		low, high = low/2, high*2
+	case log:
+		widen := math.Pow(high, margin) / math.Pow(low, margin)
+		low, high = low/widen, high*widen
+	case high-low <= 1e-12*max(math.Abs(low), math.Abs(high)):
+		pad := max(math.Abs(low)*0.1, 0.5)
+		low, high = low-pad, high+pad
+	default:
+		pad := margin*high - margin*low
+		low, high = low-pad, high+pad
+	}
+	if log {
+		low = max(low, math.SmallestNonzeroFloat64)
+	}
+	return max(low, -math.MaxFloat64), min(high, math.MaxFloat64)
+}
+
+// rangeOf returns the range of the values that count; low > high if there are none.
+func rangeOf(values [][]float64, counts func(float64) bool) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, list := range values {
+		for _, v := range list {
+			if counts(v) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	return low, high
+}
+
+func drawable(v float64, log bool) bool { return finite(v) && (!log || v > 0) }

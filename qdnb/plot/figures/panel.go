@@ -1,0 +1,175 @@
+package figures
+
+import (
+	"cmp"
+	"fmt"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Panel is a gonum plot with what a [Grid] needs to arrange it. Add, titles and axes work as in
+// every gonum plot; [Panel.Label] and gonum's plotters add to the panels of this package. A panel of
+// a plot of your own needs only the field Plot.
+type Panel struct {
+	*plot.Plot
+	Aspect        float64   // width / height of the data area; 0: 1.35
+	Fixed         bool      // keep Aspect at any size of the figure
+	Width         vg.Length // of the data area, where the page has room; 0: 3.5 inches
+	Rows, Columns int       // of a grid that the panel spans; 0: 1
+	Bar           *ColorBar // explains the colours; panels with one *ColorBar share its range
+	Legend        []Entry   // below the figure; entries of one text are listed once
+
+	palette *palette
+}
+
+// Entry explains a mark in a legend.
+type Entry struct {
+	Text string
+	Mark plot.Thumbnailer
+
+	rank int // the order of entries: methods first, as in the paper
+}
+
+// Axes are the title, labels, limits and scales of a panel.
+type Axes struct {
+	Title, XLabel, YLabel string
+	LogX, LogY            bool
+	// XLimits and YLimits are the ends of the axes; both 0: the range of the data.
+	XLimits, YLimits [2]float64
+}
+
+// newPanel returns a panel in the shared style. Its axes show the limits, or else the ranges of
+// values, widened by margins (fractions of the range).
+func newPanel(a Axes, values [2][][]float64, margins [2]float64) (*Panel, error) {
+	err := cmp.Or(checkAxis("XLimits", a.XLimits, a.LogX), checkAxis("YLimits", a.YLimits, a.LogY))
+	if err != nil {
+		return nil, fmt.Errorf("figures: panel %q: %w", a.Title, err)
+	}
+	p := &Panel{Plot: plot.New()}
+	p.BackgroundColor = nil // the figure paints it once; panels must not cover other titles
+	p.Title.Text, p.Title.TextStyle = a.Title, textStyle(titleSize)
+	for d, axis := range []*plot.Axis{&p.X, &p.Y} {
+		log := []bool{a.LogX, a.LogY}[d]
+		axis.Min, axis.Max = axisRange([][2]float64{a.XLimits, a.YLimits}[d], log, margins[d], values[d])
+		axis.Padding = 0
+		axis.LineStyle = draw.LineStyle{Color: axisColor, Width: axisWidth}
+		axis.Label.Text, axis.Label.Padding = []string{a.XLabel, a.YLabel}[d], 2
+		axis.Label.TextStyle = textStyle(labelSize)
+		tick := textStyle(tickSize)
+		tick.XAlign, tick.YAlign = axis.Tick.Label.XAlign, axis.Tick.Label.YAlign
+		axis.Tick.Label = tick
+		axis.Tick.LineStyle = draw.LineStyle{Color: axisColor, Width: axisWidth}
+		axis.Tick.Length = tickLen
+		axis.Tick.Marker, axis.Scale = linearTicks{intervals: 4}, linearScale{}
+		if log {
+			axis.Tick.Marker, axis.Scale = logTicks{4}, plot.LogScale{}
+		}
+	}
+	return p, nil
+}
+
+// put adds marks without changing the limits of the axes.
+func (p *Panel) put(marks ...plot.Plotter) {
+	x, y := [2]float64{p.X.Min, p.X.Max}, [2]float64{p.Y.Min, p.Y.Max}
+	p.Add(marks...)
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = x[0], x[1], y[0], y[1]
+}
+
+// putFrame replaces the axis lines with a frame.
+func (p *Panel) putFrame() {
+	p.X.Width, p.Y.Width = 0, 0
+	p.put(glyph(func(c draw.Canvas) { strokeRect(c, c.Rectangle) }))
+}
+
+// empty says in the middle of a panel that there is nothing to draw.
+func (p *Panel) empty() {
+	p.Y.Tick.Marker = plot.ConstantTicks(nil)
+	p.put(glyph(func(c draw.Canvas) {
+		style := textStyle(labelSize)
+		style.Color, style.YAlign = axisColor, draw.YCenter
+		c.FillText(style, c.Center(), "no data")
+	}))
+}
+
+// Label writes a text at a point of the axes.
+func (p *Panel) Label(x, y float64, text string) {
+	p.put(label{x, y, text})
+}
+
+type label struct {
+	x, y float64
+	text string
+}
+
+func (l label) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	style := textStyle(labelSize)
+	style.YAlign = draw.YCenter
+	c.FillText(style, vg.Point{X: toX(l.x), Y: toY(l.y)}, l.text)
+}
+
+// Figure returns the panel with its colour bar and its legend.
+func (p *Panel) Figure() (*Figure, error) { return Grid{Panels: [][]*Panel{{p}}}.Figure() }
+
+// Show is [Figure.Show] of the panel's figure.
+func (p *Panel) Show(name string) error { return show(p, name) }
+
+// Save is [Figure.Save] of the panel's figure.
+func (p *Panel) Save(path string) error { return save(p, path) }
+
+// glyph draws in the canvas of a plot or of a legend.
+type glyph func(draw.Canvas)
+
+// Plot implements plot.Plotter.
+func (g glyph) Plot(c draw.Canvas, _ *plot.Plot) { g(c) }
+
+// Thumbnail implements plot.Thumbnailer.
+func (g glyph) Thumbnail(c *draw.Canvas) { g(*c) }
+
+// palette holds the styles of the methods in a panel, or of the labels of trajectories. A grid gives
+// its panels common styles.
+type palette struct {
+	names  []string
+	labels bool
+	styles map[string]Style
+}
+
+func newPalette(labels bool, names []string) *palette {
+	p := &palette{names: names, labels: labels}
+	p.assign(names)
+	return p
+}
+
+// assign sets styles that tell all names apart.
+func (p *palette) assign(all []string) {
+	if p.labels {
+		p.styles = labelStyles(all)
+	} else {
+		p.styles = MethodStyles(all...)
+	}
+}
+
+// style returns the style of a name; a mark outside of a panel has no palette.
+func (p *palette) style(name string) Style {
+	if p == nil {
+		return MethodStyles(name)[name]
+	}
+	return p.styles[name]
+}
+
+// joinPalettes gives the names in panels common styles.
+func joinPalettes(panels []*Panel) {
+	for _, labels := range []bool{false, true} {
+		all, joined := []string(nil), []*palette(nil)
+		for _, p := range panels {
+			if p.palette != nil && p.palette.labels == labels {
+				all, joined = append(all, p.palette.names...), append(joined, p.palette)
+			}
+		}
+		for _, p := range joined {
+			p.assign(all)
+		}
+	}
+}
