@@ -61,7 +61,7 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	if got, want := drawn(t, root),
-		"metrics.png repertoire.png snapshots.png trajectories.png"; got != want {
+		"distribution.png metrics.png repertoire.png snapshots.png trajectories.png"; got != want {
 		t.Errorf("of trained skills: %s, want %s", got, want)
 	}
 
@@ -76,7 +76,7 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 	}{
 		{"imported skills", "", []string{"--algorithm", "diayn-reward", "--policy", policy, "--set",
 			"hidden=[8,8]"}},
-		{"an imported repertoire", "metrics.png repertoire.png snapshots.png",
+		{"an imported repertoire", "distribution.png metrics.png repertoire.png snapshots.png",
 			[]string{"--algorithm", "map-elites", "--repertoire", filepath.Join(found[0], "repertoire.npz"),
 				"--set", "hidden=[8,8]"}},
 	} {
@@ -214,9 +214,9 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 		spec     qdnb.Spec
 		sessions int
 		want     string
-	}{{elites, 1, "metrics.png repertoire.png"},
-		{elites, 3, "metrics.png repertoire.png snapshots.png"},
-		{skills, 2, "metrics.png repertoire.png snapshots.png"}} {
+	}{{elites, 1, "distribution.png metrics.png repertoire.png"},
+		{elites, 3, "distribution.png metrics.png repertoire.png snapshots.png"},
+		{skills, 2, "distribution.png metrics.png repertoire.png snapshots.png"}} {
 		c.spec.Runs = filepath.Join(t.TempDir(), "my runs")
 		dir := interrupted(t, c.spec, c.sessions)
 		figures := filepath.Join(t.TempDir(), "figures")
@@ -317,10 +317,10 @@ func TestShowOfInvalidEvaluations(t *testing.T) {
 // said.
 func TestShowOfDescriptorsThatAreNotInAPlane(t *testing.T) {
 	for dims, want := range map[int][2]string{
-		1: {"metrics.png repertoire.png snapshots.png", ""},
-		3: {"metrics.png repertoire.png", "they have at most 2 descriptor components, not 3"},
-		4: {"metrics.png repertoire.png", "they have at most 2 descriptor components, not 4"},
-		7: {"metrics.png", "no map         of 7 descriptor components"},
+		1: {"distribution.png metrics.png repertoire.png snapshots.png", ""},
+		3: {"distribution.png metrics.png repertoire.png", "they have at most 2 descriptor components, not 3"},
+		4: {"distribution.png metrics.png repertoire.png", "they have at most 2 descriptor components, not 4"},
+		7: {"distribution.png metrics.png", "no map         of 7 descriptor components"},
 	} {
 		run := storedRun(t, t.TempDir(), "elsewhere", dims, runs.Status{Observations: 2, Actions: 2})
 		dir := filepath.Join(t.TempDir(), "figures")
