@@ -21,6 +21,7 @@ func startAt(t *testing.T, env string, stored map[string]npz.Array, row int,
 	t.Helper()
 	rigid := must.Get(envs.Make(env))
 	f := must.Get(formOf(rigid))
+	bodies := len(f.rigid.System.Model().Bodies)
 	flat := func(name string) []float32 { return part(t, stored[name], row) }
 	found := map[string][]float32{"init_pos": flat("init_pos")}
 	for i := 2; i < len(found["init_pos"]); i += 3 {
@@ -29,10 +30,8 @@ func startAt(t *testing.T, env string, stored map[string]npz.Array, row int,
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 		start := f.start(in)
 		return []*Node{start.Observation, start.Descriptor}
-	}, xlatest.Tensor(found["init_pos"], 1, f.rigid.bodies, 3),
-		xlatest.Tensor(flat("init_rot"), 1, f.rigid.bodies, 4),
-		xlatest.Tensor(flat("init_vel"), 1, f.rigid.bodies, 3),
-		xlatest.Tensor(flat("init_ang"), 1, f.rigid.bodies, 3))
+	}, xlatest.Tensor(found["init_pos"], 1, bodies, 3), xlatest.Tensor(flat("init_rot"), 1, bodies, 4),
+		xlatest.Tensor(flat("init_vel"), 1, bodies, 3), xlatest.Tensor(flat("init_ang"), 1, bodies, 3))
 	found["init_obs"], found["init_desc"] = xlatest.Flat[float32](t, out[0]),
 		xlatest.Flat[float32](t, out[1])
 	return found

@@ -2,116 +2,255 @@ package verify
 
 import (
 	"fmt"
+	"math"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/internal/names"
 )
 
 // form specifies how golden files store an environment, with the tolerance of each array. Column
 // names lack the affixes for the time: a file has pos_before, init_pos, pos.
 type form struct {
 	env   envs.Env
+	rigid *envs.Rigid                    // nil unless the environment is a system of rigid bodies
 	state []column                       // the arrays of a state
+	posed []column                       // the same of a state made from joint angles
 	start func(state []*Node) envs.State // builds B states from arrays [B, ...]
 	read  func(s envs.State) []*Node     // the inverse of start
 
-	stepped []column // outputs of a single step, without the state after it
-	step    func(s envs.State, action *Node) (after envs.State, shown []*Node)
-	percent int // percentage of steps that may be outside of the tolerance
+	stepped []output // of a single step, without the state after it
+	started []output // of the start of a trajectory: observation and descriptor
+	traced  []output // of each step of a trajectory
+	percent int      // percentage of steps that may be outside of the tolerance
+	restart bool     // steps of trajectories start from the stored states, not from the computed ones
+	bounded bool     // rounding grows along trajectories: the horizon arrays limit the compared steps
+}
 
-	started []column // observation and descriptor of the start of a trajectory
-	traced  []column // outputs of each step of a trajectory
-	trace   func(s envs.State) []*Node
-	restart bool // steps of trajectories start from the stored states, not from the computed ones
-	bounded bool // rounding grows along trajectories: the horizon arrays limit the compared steps
+// output is an array that a step gives.
+type output struct {
+	column
+	of func(v view) *Node
+}
 
-	rigid *rigidForm // nil unless the environment is a system of rigid bodies
+// view is what a step or a start gives.
+type view struct {
+	envs.State
+	arrays  []*Node // of the state
+	contact physics.Contact
+}
+
+func columnsOf(outputs []output) (columns []column) {
+	for _, o := range outputs {
+		columns = append(columns, o.column)
+	}
+	return columns
+}
+
+func (v view) show(outputs []output) (nodes []*Node) {
+	for _, o := range outputs {
+		nodes = append(nodes, o.of(v))
+	}
+	return nodes
+}
+
+// view returns the view of a start.
+func (f form) view(s envs.State) view { return view{State: s, arrays: f.read(s)} }
+
+// step returns the view of a step, with its contacts.
+func (f form) step(s envs.State, action *Node) view {
+	if f.rigid == nil {
+		return f.view(f.env.Step(s, action))
+	}
+	var contact physics.Contact
+	witness := *f.rigid
+	witness.Observe = func(m envs.StepView) *Node {
+		contact = m.Contact
+		return f.rigid.Observe(m)
+	}
+	env := envs.Env(&witness)
+	if _, perturbed := f.env.(envs.Perturbable); perturbed {
+		env = envs.Perturbable{Rigid: &witness}
+	}
+	v := f.view(env.Step(s, action))
+	v.contact = contact
+	return v
 }
 
 func formOf(env envs.Env) (form, error) {
+	spec := env.Spec()
 	switch env := env.(type) {
-	case envs.Pointmaze:
-		return pointForm(env), nil
+	case envs.Pointmaze: // exact up to rounding
+		near := tolerance{base: 1e-6}
+		xy := column{name: "xy", dims: []int{2}, tolerance: near}
+		stepped := append([]output{observation(spec, near)}, outcome(spec, near, near)...)
+		return form{env: env, state: []column{xy},
+			start: func(state []*Node) envs.State {
+				component := func(k int) *Node { return Reshape(Slice(state[0], AxisRange(), AxisElem(k)), -1) }
+				return env.At(component(0), component(1))
+			},
+			read:    func(s envs.State) []*Node { return []*Node{Stack(s.PhysicsState, -1)} },
+			stepped: stepped,
+			started: append([]output{observation(spec, near)}, descriptor(spec, near)...),
+			traced:  append(stepped[:len(stepped):len(stepped)], stateArray(xy, 0)),
+		}, nil
+	case *envs.BlackBox: // the state is the last solution
+		near := tolerance{base: 1e-6, value: 3e-6}
+		return form{env: env, state: []column{{name: "solution", dims: []int{spec.Actions}}},
+			start: func(state []*Node) envs.State {
+				return envs.State{PhysicsState: []*Node{swap(state[0])}}
+			},
+			read:    func(s envs.State) []*Node { return []*Node{swap(s.PhysicsState[0])} },
+			stepped: outcome(spec, near, near),
+		}, nil
 	case *envs.Rigid:
 		return formOfRigid(env), nil
-	case *envs.BlackBox:
-		return solutionForm(env), nil
 	}
 	return form{}, fmt.Errorf("%s cannot be verified: golden files exist for pointmaze, tasks of "+
-		"rigid bodies and tasks without physics only", env.Spec().Name)
+		"rigid bodies and tasks without physics only", spec.Name)
 }
 
-// solutionForm is the form of a task without physics: its state is the last solution.
-func solutionForm(env *envs.BlackBox) form {
-	spec, near := env.Spec(), tolerance{base: 1e-6, value: 3e-6}
-	return form{
-		env:   env,
-		state: []column{{name: "solution", dims: []int{spec.Actions}}},
-		start: func(state []*Node) envs.State {
-			return envs.State{PhysicsState: []*Node{Transpose(state[0], 0, 1)}}
-		},
-		read:    func(s envs.State) []*Node { return []*Node{Transpose(s.PhysicsState[0], 0, 1)} },
-		stepped: outcome(spec, near, near),
-		step: func(s envs.State, action *Node) (envs.State, []*Node) {
-			s = env.Step(s, action)
-			return s, outcomes(s)
-		},
+// chaotic lists the environments in which a step loses a digit or more of precision, with the
+// tolerance of trajectory steps.
+var chaotic = map[string]float64{"halfcheetah-uni": 1e-2, "halfcheetah-hurdles": 5e-2}
+
+// formOfRigid returns the form of a rigid-body task. Steps must be as exact as the published code's
+// float32 is compared with its float64.
+func formOfRigid(env *envs.Rigid) form {
+	spec, bodies := env.Spec(), len(env.System.Model().Bodies)
+	array := func(name string, components int, t tolerance) column {
+		return column{name: name, dims: []int{bodies, components}, tolerance: t}
 	}
-}
-
-// pointForm is the form of pointmaze. All arrays are exact up to rounding.
-func pointForm(env envs.Pointmaze) form {
-	spec, near := env.Spec(), tolerance{base: 1e-6}
-	xy := column{name: "xy", dims: []int{2}, tolerance: near}
-	read := func(s envs.State) []*Node { return []*Node{Stack(s.PhysicsState, -1)} }
-	shown := append([]column{observation(spec, near)}, outcome(spec, near, near)...)
-	show := func(s envs.State) []*Node { return append([]*Node{s.Observation}, outcomes(s)...) }
-	return form{
-		env:   env,
-		state: []column{xy},
-		start: func(state []*Node) envs.State {
-			component := func(k int) *Node { return Reshape(Slice(state[0], AxisRange(), AxisElem(k)), -1) }
-			return env.At(component(0), component(1))
-		},
-		read:    read,
-		stepped: shown,
-		step: func(s envs.State, action *Node) (envs.State, []*Node) {
-			s = env.Step(s, action)
-			return s, show(s)
-		},
-		started: append([]column{observation(spec, near)}, descriptor(spec, near)...),
-		traced:  append(shown[:len(shown):len(shown)], xy),
-		trace:   func(s envs.State) []*Node { return append(show(s), read(s)...) },
+	coordinates := func(place, speed tolerance) []column {
+		return []column{array("pos", 3, place), array("rot", 4, place), array("vel", 3, speed),
+			array("ang", 3, speed)}
 	}
+	byBody := func(components [3]*Node) *Node { // [bodies, B] each, to [B, bodies, 3]
+		return TransposeAllAxes(Stack(components[:], 0), 2, 1, 0)
+	}
+	place, speed := tolerance{base: 1e-5, err64: "err64_posrot"}, tolerance{base: 1e-3, err64: "err64_velang"}
+	touch, desc := tolerance{base: 1e-3, err64: "err64_velang", value: 1e-5}, place
+	startDesc := tolerance{base: 1e-5}
+	if spec.Descriptor.Kind == envs.Mean {
+		desc, startDesc = tolerance{}, tolerance{} // contact bits must be equal
+	}
+	f := form{env: env, rigid: env,
+		state: coordinates(place, speed),
+		posed: coordinates(tolerance{base: 1e-5}, tolerance{base: 1e-4}),
+		start: func(state []*Node) envs.State {
+			return env.At(env.System.Import(state[0], state[1], state[2], state[3]))
+		},
+		read: func(s envs.State) []*Node { return export(env.System, physics.State{Parts: s.PhysicsState}) },
+		stepped: append(append([]output{observation(spec, tolerance{base: 1e-3, err64: "err64_obs"})},
+			outcome(spec, tolerance{base: 1e-4, err64: "err64_reward"}, desc)...),
+			output{array("contact_vel", 3, touch), func(v view) *Node { return byBody(v.contact.Velocity) }},
+			output{array("contact_ang", 3, touch), func(v view) *Node { return byBody(v.contact.AngularVelocity) }}),
+		started: append([]output{observation(spec, tolerance{base: 1e-3})}, descriptor(spec, startDesc)...),
+		percent: 1,
+		bounded: true,
+	}
+	apart := tolerance{base: 1e-2}
+	if base, ok := chaotic[spec.Name]; ok {
+		apart.base, f.percent, f.restart, f.bounded = base, 3, true, false
+	}
+	obs := observation(spec, apart)
+	obs.ignore = env.Contacts // a contact one substep later changes them by its whole impulse
+	f.traced = []output{obs, stateArray(array("pos", 3, apart), 0)}
+	return f
 }
 
-func observation(spec envs.Spec, t tolerance) column {
-	return column{name: "obs", dims: []int{spec.Observations}, tolerance: t}
+// export returns the arrays of a state of rigid bodies.
+func export(system *physics.System, s physics.State) []*Node {
+	position, rotation, velocity, angular := system.Export(s)
+	return []*Node{position, rotation, velocity, angular}
 }
 
-// descriptor returns the column of the descriptor, or none if the task has no descriptor.
-func descriptor(spec envs.Spec, t tolerance) []column {
+func stateArray(c column, i int) output {
+	return output{c, func(v view) *Node { return v.arrays[i] }}
+}
+
+func observation(spec envs.Spec, t tolerance) output {
+	return output{column{name: "obs", dims: []int{spec.Observations}, tolerance: t},
+		func(v view) *Node { return v.Observation }}
+}
+
+// descriptor returns the output of the descriptor, or none if the task has no descriptor.
+func descriptor(spec envs.Spec, t tolerance) []output {
 	if spec.Descriptor.Kind == envs.None {
 		return nil
 	}
-	return []column{{name: "desc", dims: []int{len(spec.Descriptor.Lower)}, tolerance: t}}
+	return []output{{column{name: "desc", dims: []int{len(spec.Descriptor.Lower)}, tolerance: t},
+		func(v view) *Node { return v.Descriptor }}}
 }
 
-// outcome returns the columns of a step's reward, done and descriptor.
-func outcome(spec envs.Spec, reward, desc tolerance) []column {
-	return append([]column{{name: "reward", tolerance: reward}, {name: "done"}},
-		descriptor(spec, desc)...)
+// outcome returns the outputs of a step's reward, done and descriptor.
+func outcome(spec envs.Spec, reward, desc tolerance) []output {
+	return append([]output{{column{name: "reward", tolerance: reward}, func(v view) *Node { return v.Reward }},
+		{column{name: "done"}, func(v view) *Node { return v.Done }}}, descriptor(spec, desc)...)
 }
 
-// outcomes returns the values of [outcome].
-func outcomes(s envs.State) []*Node {
-	return append([]*Node{s.Reward, s.Done}, present(s.Descriptor)...)
-}
-
-// present returns node as a list, empty if it is nil.
-func present(node *Node) []*Node {
-	if node == nil {
-		return nil
+// perturb puts the environment of a form under the conditions of a file. what is their name in the
+// file's name; the array parameter has the value.
+func (f *form) perturb(what string, stored *arrays) error {
+	live, err := envs.NewPerturbable(f.env)
+	if err != nil {
+		return err
 	}
-	return []*Node{node}
+	parameter, err := stored.get(column{name: "parameter", dims: []int{1}})
+	if err != nil {
+		return err
+	}
+	conditions := live.Nominal()
+	switch k := float64(parameter.flat[0]); what {
+	case "gravity":
+		conditions.Gravity = k
+	case "actuator":
+		conditions.Actuators = k
+	case "target":
+		if conditions.Target, err = target(k, stored); err != nil {
+			return err
+		}
+		f.state[0].ignore = 3 // the target, the last body, stays at its nominal place
+	default:
+		return names.Unknown("perturbation", what, []string{"gravity", "actuator", "target"})
+	}
+	values, err := live.Values(conditions)
+	if err != nil {
+		return err
+	}
+	start, read := f.start, f.read
+	f.env = live
+	f.start = func(state []*Node) envs.State {
+		s := start(state)
+		s.PhysicsState = append(s.PhysicsState, nil) // the conditions, which Under sets
+		return live.Under(s, Const(state[0].Graph(), values))
+	}
+	f.read = func(s envs.State) []*Node {
+		s.PhysicsState = s.PhysicsState[:len(s.PhysicsState)-1]
+		return read(s)
+	}
+	return nil
+}
+
+// target returns a target of the paper by its number. The position in the file must match.
+func target(number float64, stored *arrays) (at [2]float64, err error) {
+	targets := catalog.Targets()
+	n := int(number)
+	if float64(n) != number || n < 0 || n >= len(targets) {
+		return at, fmt.Errorf("there is no target number %g: array \"parameter\" must be one of 0 to %d",
+			number, len(targets)-1)
+	}
+	where, err := stored.get(column{name: "target", dims: []int{3}})
+	if err != nil {
+		return at, err
+	}
+	at = targets[n]
+	if x, y := float64(where.flat[0]), float64(where.flat[1]); math.Hypot(x-at[0], y-at[1]) > 1e-5 {
+		return at, fmt.Errorf("array \"target\" is (%g, %g), but target number %d is at (%g, %g)", x, y, n,
+			at[0], at[1])
+	}
+	return at, nil
 }
