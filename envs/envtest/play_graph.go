@@ -15,16 +15,6 @@ import (
 // batch is the number of copies, a number that is unlikely to be another size of an environment.
 const batch = 5
 
-// resetState is the name of the physics state after the reset in a recording.
-const resetState = "the physics state after the reset"
-
-// column is an array of a recording in the graph, [B, numbers].
-type column struct {
-	name  string
-	width int // numbers per step, starting at the reset; 0 if recorded once
-	node  *Node
-}
-
 // playing is the loop state of an episode.
 type playing struct {
 	State   envs.State
@@ -40,7 +30,7 @@ func seen(s envs.State) []*Node {
 }
 
 // play runs an episode under actions [T, B, actions]. It panics if shapes are not as promised.
-func play(env envs.Env, keys random.Key, actions *Node) []column {
+func play(env envs.Env, keys random.Key, actions *Node) (r recording) {
 	g, spec, steps := actions.Graph(), env.Spec(), actions.Shape().Dimensions[0]
 	if spec.Observations > 0 { // only then do learners act in it
 		envs.AutoReset(env, 0).Reset(keys) // checks that the last axis of PhysicsState is the batch
@@ -67,25 +57,24 @@ func play(env envs.Env, keys random.Key, actions *Node) []column {
 		p.Trace = xla.SetRow(p.Trace, AddScalar(step, 1), seen(next))
 		return p
 	})
-	var columns []column
-	names := []string{"the observation", "the reward", "done", "the descriptor"}
+	names := []string{observation, reward, done, descriptor}
 	if spec.Observations == 0 {
 		names = names[1:]
 	}
-	for i, name := range names[:len(p.Trace)] {
-		trace := p.Trace[i]
+	record := func(name string, width int, x *Node) { r = append(r, array{name: name, width: width, node: x}) }
+	for i, trace := range p.Trace {
 		order := []int{1, 0, 2}[:trace.Rank()]
 		rows := Reshape(TransposeAllAxes(trace, order...), batch, -1)
-		columns = append(columns, column{name, rows.Shape().Dimensions[1] / (steps + 1), rows})
+		record(names[i], rows.Shape().Dimensions[1]/(steps+1), rows)
 	}
-	columns = append(columns, column{resetState, 0, flat(start.PhysicsState)},
-		column{"the physics state at the end", 0, flat(p.State.PhysicsState)})
-	fitness, descriptor := p.Score.Result()
-	columns = append(columns, column{"the fitness", 0, Reshape(fitness, batch, 1)})
-	if descriptor != nil {
-		columns = append(columns, column{"the episode's descriptor", 0, descriptor})
+	record(resetState, 0, flat(start.PhysicsState))
+	record(endState, 0, flat(p.State.PhysicsState))
+	fitness, episode := p.Score.Result()
+	record("the fitness", 0, Reshape(fitness, batch, 1))
+	if episode != nil {
+		record(outcome, 0, episode)
 	}
-	return columns
+	return r
 }
 
 // flat flattens a physics state, [B, numbers].

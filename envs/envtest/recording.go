@@ -4,13 +4,27 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// The names of the arrays of a recording.
+const (
+	observation = "the observation"
+	reward      = "the reward"
+	done        = "done"
+	descriptor  = "the descriptor"
+	resetState  = "the physics state after the reset"
+	endState    = "the physics state at the end"
+	outcome     = "the episode's descriptor"
 )
 
 // array is a named array of a recording.
 type array struct {
 	name  string
-	width int         // numbers per step; 0 if recorded once
-	rows  [][]float32 // one row per copy
+	width int         // numbers per step, starting at the reset; 0 if recorded once
+	node  *graph.Node // [B, numbers], in the graph
+	rows  [][]float32 // the same on the host
 }
 
 // recording is an episode of all copies.
@@ -18,24 +32,26 @@ type recording []array
 
 // named returns an array by its name; the zero value if the recording has none.
 func (r recording) named(name string) array {
-	for _, a := range r {
-		if a.name == name {
-			return a
-		}
+	if i := slices.IndexFunc(r, func(a array) bool { return a.name == name }); i >= 0 {
+		return r[i]
 	}
 	return array{}
 }
 
-// constant reports whether all copies have the same numbers after each step.
-func (a array) constant() bool {
+// constant says which numbers all copies have after each step, or returns "".
+func (a array) constant() string {
 	for _, row := range a.rows {
 		for step := range slices.Chunk(row[a.width:], a.width) {
 			if !slices.Equal(step, a.rows[0][a.width:2*a.width]) {
-				return false
+				return ""
 			}
 		}
 	}
-	return true
+	if len(a.rows) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("it is %g in all steps of all copies (Suite.Steps allows longer episodes)",
+		a.rows[0][a.width:2*a.width])
 }
 
 // at describes the position of a number in an array.
@@ -48,12 +64,18 @@ func (a array) at(copy, i int) string {
 
 func finite(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 
-// first describes the first number of some copies for which holds returns true, or returns "".
-func (a array) first(copies []int, holds func(copy, i int, x float32) bool) string {
-	for _, copy := range copies {
-		for i, x := range a.rows[copy] {
-			if holds(copy, i, x) {
-				return fmt.Sprintf("%s is %g", a.at(copy, i), x)
+// first describes the first number for which holds returns true in the named arrays, or in all if there
+// are no names. It returns "" if there is none.
+func (r recording) first(holds func(i int, x float32) bool, names ...string) string {
+	for _, a := range r {
+		if len(names) > 0 && !slices.Contains(names, a.name) {
+			continue
+		}
+		for copy, row := range a.rows {
+			for i, x := range row {
+				if holds(i, x) {
+					return fmt.Sprintf("%s is %g", a.at(copy, i), x)
+				}
 			}
 		}
 	}
@@ -79,10 +101,13 @@ func (a array) off(b array, copy, other, n int) (at string, worst float64) {
 	return at, worst
 }
 
-// differ describes the first number of some copies whose bits differ between two recordings, or
-// returns "".
-func differ(a, b recording, copies []int) string {
+// differ describes the first number of some copies whose bits differ between two recordings, in the
+// named arrays or in all. It returns "" if there is none.
+func differ(a, b recording, copies []int, names ...string) string {
 	for k := range a {
+		if len(names) > 0 && !slices.Contains(names, a[k].name) {
+			continue
+		}
 		for _, copy := range copies {
 			for i, x := range a[k].rows[copy] {
 				if y := b[k].rows[copy][i]; math.Float32bits(x) != math.Float32bits(y) {
