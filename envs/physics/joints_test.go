@@ -65,16 +65,12 @@ func TestLimits(t *testing.T) {
 				s := system(t, pair(d, axes))
 				start := make([]float32, s.Angles())
 				start[0] = 1.2 // the limit is 0.7
-				state := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-					pos, rot, vel, ang := s.Export(s.Pose(in[0], ZerosLike(in[0])))
-					return []*Node{pos, rot, vel, ang}
-				}, xlatest.Tensor(start, s.Angles(), 1))
-				out := run(t, xlatest.Best(t), s, coordinates{state[0], state[1], state[2], state[3]}, nil, 150)
+				out := run(t, xlatest.Best(t), s, posed(t, s, start, nil), nil, 150)
+				end := load(out, 2)
 				read := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 					a, _ := s.JointAngles(s.Import(in[0], in[1], in[2], in[3]))
 					return []*Node{a}
-				}, xlatest.Tensor(out[0], 1, 2, 3), xlatest.Tensor(out[1], 1, 2, 4),
-					xlatest.Tensor(out[2], 1, 2, 3), xlatest.Tensor(out[3], 1, 2, 3))
+				}, end.pos, end.rot, end.vel, end.ang)
 				for i, angle := range xlatest.Flat[float32](t, read[0]) {
 					if !(math.Abs(float64(angle)) < 0.75) {
 						t.Errorf("angle %d is %g", i, angle)
@@ -118,127 +114,74 @@ func TestAFreeJointTurnsAround(t *testing.T) {
 }
 
 func TestUnusableModels(t *testing.T) {
-	for want, change := range map[string]func(m *physics.Model){
-		"time step":           func(m *physics.Model) { m.TimeStep = math.NaN() },
-		"time step in [1e-18": func(m *physics.Model) { m.TimeStep = 1e-46 },
-		"not 20 and 1e-17":    func(m *physics.Model) { m.TimeStep = 1e-17 }, // 5e-19 a substep
-		"about each axis, not [1e-40 1e-40 1e-40]": func(m *physics.Model) {
-			m.Bodies[1].Inertia = physics.Vec{1e-40, 1e-40, 1e-40}
-		},
-		"not 1e-30": func(m *physics.Model) { m.Bodies[1].Mass = 1e-30 },
-		"mass 1e-46: that of a fixed body": func(m *physics.Model) {
-			m.Bodies[0].Fixed, m.Bodies[0].Mass = true, 1e-46
-		},
-		"has radius 1e-46": func(m *physics.Model) {
-			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1e-46, Length: 1}}
-		},
-		"has friction 1e+20": func(m *physics.Model) { // the product of two is not finite
-			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2, Friction: 1e20}}
-		},
-		"the damping 1e+06 of the model multiplies velocities by +Inf": func(m *physics.Model) {
-			m.AngularDamping = 1e6
-		},
-		"substep":                   func(m *physics.Model) { m.Substeps = 0 },
-		`two bodies are called "a"`: func(m *physics.Model) { m.Bodies[1].Name = "a" },
-		`body "b" moves and needs a mass in [1e-18, 1e18], not 0`: func(m *physics.Model) {
-			m.Bodies[1].Mass = 0
-		},
-		`"b" needs an inertia in [1e-18, 1e18] about each axis, not [1 0 1]`: func(m *physics.Model) {
-			m.Bodies[1].Inertia = physics.Vec{1, 0, 1}
-		},
-		`joint "joint": unknown body "c"; known: a, b`: func(m *physics.Model) {
-			m.Joints[0].Child = "c"
-		},
-		"has 0 axes, not 1 to 3":             func(m *physics.Model) { m.Joints[0].Limits = nil },
-		"needs a stiffness in [1e-18, 1e18]": func(m *physics.Model) { m.Joints[0].Stiffness = 0 },
-		`unknown joint "jint"; did you mean "joint"? known: joint`: func(m *physics.Model) {
-			m.Actuators = []physics.Actuator{{Joint: "jint"}}
-		},
-		"the gravity of the model is [0 0 NaN]": func(m *physics.Model) { m.Gravity[2] = math.NaN() },
-		"has two actuators": func(m *physics.Model) {
-			m.Actuators = []physics.Actuator{{Joint: "joint"}, {Joint: "joint"}}
-		},
-		`the actuator of joint "joint" has strength +Inf`: func(m *physics.Model) {
-			m.Actuators = []physics.Actuator{{Joint: "joint", Strength: math.Inf(1)}}
-		},
-		`the pose: unknown body "z"; known: a, b`: func(m *physics.Model) {
-			m.Pose = map[string]physics.Vec{"z": {}}
-		},
-		`the default angles: unknown joint "a"`: func(m *physics.Model) {
-			m.Angles = map[string]physics.Vec{"a": {}}
-		},
-		"has limits from 3 to 2 degrees": func(m *physics.Model) {
-			m.Joints[0].Limits = [][2]float64{{3, 2}}
-		},
-		`joint "joint" has an offset or rotation that is not finite`: func(m *physics.Model) {
-			m.Joints[0].ChildOffset[1] = math.Inf(-1)
-		},
-		"they must form a tree": func(m *physics.Model) {
+	type (
+		model = physics.Model
+		vec   = physics.Vec
+	)
+	collider := func(c physics.Collider) func(m *model) {
+		return func(m *model) { m.Bodies[0].Colliders = []physics.Collider{c} }
+	}
+	for want, change := range map[string]func(m *model){
+		"time step":           func(m *model) { m.TimeStep = math.NaN() },
+		"time step in [1e-18": func(m *model) { m.TimeStep = 1e-46 },
+		"not 20 and 1e-17":    func(m *model) { m.TimeStep = 1e-17 }, // 5e-19 a substep
+		"about each axis, not [1e-40 1e-40 1e-40]": func(m *model) { m.Bodies[1].Inertia = vec{1e-40, 1e-40, 1e-40} },
+		"not 1e-30":                        func(m *model) { m.Bodies[1].Mass = 1e-30 },
+		"mass 1e-46: that of a fixed body": func(m *model) { m.Bodies[0].Fixed, m.Bodies[0].Mass = true, 1e-46 },
+		"has radius 1e-46":                 collider(physics.Collider{Radius: 1e-46, Length: 1}),
+		"has friction 1e+20":               collider(physics.Collider{Radius: 1, Length: 2, Friction: 1e20}),
+		"the damping 1e+06 of the model multiplies velocities by +Inf": func(m *model) { m.AngularDamping = 1e6 },
+		"substep":                   func(m *model) { m.Substeps = 0 },
+		`two bodies are called "a"`: func(m *model) { m.Bodies[1].Name = "a" },
+		`body "b" moves and needs a mass in [1e-18, 1e18], not 0`:            func(m *model) { m.Bodies[1].Mass = 0 },
+		`"b" needs an inertia in [1e-18, 1e18] about each axis, not [1 0 1]`: func(m *model) { m.Bodies[1].Inertia = vec{1, 0, 1} },
+		`joint "joint": unknown body "c"; known: a, b`:                       func(m *model) { m.Joints[0].Child = "c" },
+		"has 0 axes, not 1 to 3":                                             func(m *model) { m.Joints[0].Limits = nil },
+		"needs a stiffness in [1e-18, 1e18]":                                 func(m *model) { m.Joints[0].Stiffness = 0 },
+		`unknown joint "jint"; did you mean "joint"? known: joint`:           func(m *model) { m.Actuators = []physics.Actuator{{Joint: "jint"}} },
+		"the gravity of the model is [0 0 NaN]":                              func(m *model) { m.Gravity[2] = math.NaN() },
+		"has two actuators":                                                  func(m *model) { m.Actuators = []physics.Actuator{{Joint: "joint"}, {Joint: "joint"}} },
+		`the actuator of joint "joint" has strength +Inf`:                    func(m *model) { m.Actuators = []physics.Actuator{{Joint: "joint", Strength: math.Inf(1)}} },
+		`the pose: unknown body "z"; known: a, b`:                            func(m *model) { m.Pose = map[string]vec{"z": {}} },
+		`the default angles: unknown joint "a"`:                              func(m *model) { m.Angles = map[string]vec{"a": {}} },
+		"has limits from 3 to 2 degrees":                                     func(m *model) { m.Joints[0].Limits = [][2]float64{{3, 2}} },
+		`joint "joint" has an offset or rotation that is not finite`:         func(m *model) { m.Joints[0].ChildOffset[1] = math.Inf(-1) },
+		"they must form a tree": func(m *model) {
 			m.Joints = append(m.Joints, physics.Joint{Name: "back", Parent: "b", Child: "a",
 				Limits: m.Joints[0].Limits, Stiffness: 1})
 		},
-		"all bodies of the model are fixed": func(m *physics.Model) {
-			m.Joints, m.Bodies = nil, []physics.Body{{Name: "a", Fixed: true}}
-		},
-		"a fixed body: make it the parent": func(m *physics.Model) { m.Bodies[1].Fixed = true },
-		`"a" is a plane, but the body moves`: func(m *physics.Model) {
-			m.Bodies[0].Colliders = []physics.Collider{{Shape: physics.Plane}}
-		},
-		"has radius 1 and length 1": func(m *physics.Model) {
-			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 1}}
-		},
-		`"b" needs an inertia in [1e-18, 1e18] about each axis, not [1 NaN 1]`: func(m *physics.Model) {
-			m.Bodies[1].Inertia = physics.Vec{1, math.NaN(), 1}
-		},
-		"has friction NaN": func(m *physics.Model) {
-			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2, Friction: math.NaN()}}
-		},
-		"has radius 1 and length +Inf": func(m *physics.Model) {
-			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: math.Inf(1)}}
-		},
-		"has end 2": func(m *physics.Model) {
-			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2, End: 2}}
-		},
-		"damping, stiffness or limit strength": func(m *physics.Model) {
-			m.Joints[0].SpringDamping = math.Inf(1)
-		},
-		"limits from -Inf to +Inf": func(m *physics.Model) {
-			m.Joints[0].Limits = [][2]float64{{math.Inf(-1), math.Inf(1)}}
-		},
-		"negative friction -1": func(m *physics.Model) {
-			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2, Friction: -1}}
-		},
-		"negative damping, spring damping or": func(m *physics.Model) { m.Joints[0].Damping = -1 },
+		"all bodies of the model are fixed":                                    func(m *model) { m.Joints, m.Bodies = nil, []physics.Body{{Name: "a", Fixed: true}} },
+		"a fixed body: make it the parent":                                     func(m *model) { m.Bodies[1].Fixed = true },
+		`"a" is a plane, but the body moves`:                                   collider(physics.Collider{Shape: physics.Plane}),
+		"has radius 1 and length 1":                                            collider(physics.Collider{Radius: 1, Length: 1}),
+		`"b" needs an inertia in [1e-18, 1e18] about each axis, not [1 NaN 1]`: func(m *model) { m.Bodies[1].Inertia = vec{1, math.NaN(), 1} },
+		"has friction NaN":                                                     collider(physics.Collider{Radius: 1, Length: 2, Friction: math.NaN()}),
+		"has radius 1 and length +Inf":                                         collider(physics.Collider{Radius: 1, Length: math.Inf(1)}),
+		"has end 2":                                                            collider(physics.Collider{Radius: 1, Length: 2, End: 2}),
+		"damping, stiffness or limit strength":                                 func(m *model) { m.Joints[0].SpringDamping = math.Inf(1) },
+		"limits from -Inf to +Inf":                                             func(m *model) { m.Joints[0].Limits = [][2]float64{{math.Inf(-1), math.Inf(1)}} },
+		"negative friction -1":                                                 collider(physics.Collider{Radius: 1, Length: 2, Friction: -1}),
+		"negative damping, spring damping or":                                  func(m *model) { m.Joints[0].Damping = -1 },
 		"limits from -400 to 10 degrees: angles are between -180 and 180; write -180 or 180, which limit " +
-			"nothing, and the default angle (-195) into Angles": func(m *physics.Model) {
-			m.Joints[0].Limits = [][2]float64{{-400, 10}}
-		},
-		`a collider of body "a" is a plane with a position`: func(m *physics.Model) {
+			"nothing, and the default angle (-195) into Angles": func(m *model) { m.Joints[0].Limits = [][2]float64{{-400, 10}} },
+		`a collider of body "a" is a plane with a position`: func(m *model) {
 			m.Bodies[0].Fixed = true
 			m.Bodies[0].Colliders = []physics.Collider{{Shape: physics.Plane,
-				Position: physics.Vec{0, 0, 1}}}
+				Position: vec{0, 0, 1}}}
 		},
-		`puts "b", which its joint places`: func(m *physics.Model) {
-			m.Pose = map[string]physics.Vec{"b": {}}
-		},
-		`"a" is fixed and has colliders and a joint`: func(m *physics.Model) {
+		`puts "b", which its joint places`: func(m *model) { m.Pose = map[string]vec{"b": {}} },
+		`"a" is fixed and has colliders and a joint`: func(m *model) {
 			m.Bodies[0].Fixed, m.Pose = true, nil
 			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2}}
 		},
-		`a pair of Collide: unknown body "z"; known: a, b`: func(m *physics.Model) {
-			m.Collide = [][2]string{{"a", "z"}}
-		},
-		`["a" "b"] of Collide touches nothing: both need colliders`: func(m *physics.Model) {
-			m.Collide = [][2]string{{"a", "b"}}
-		},
-		`body "a" has colliders but touches nothing`: func(m *physics.Model) {
-			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 2}}
-		},
-		`body "b" has colliders but touches nothing`: func(m *physics.Model) { // not even itself
+		`a pair of Collide: unknown body "z"; known: a, b`:          func(m *model) { m.Collide = [][2]string{{"a", "z"}} },
+		`["a" "b"] of Collide touches nothing: both need colliders`: func(m *model) { m.Collide = [][2]string{{"a", "b"}} },
+		`body "a" has colliders but touches nothing`:                collider(physics.Collider{Radius: 1, Length: 2}),
+		`body "b" has colliders but touches nothing`: func(m *model) { // not even itself
 			m.Bodies[1].Colliders = []physics.Collider{{Radius: 1, Length: 2}}
 			m.Collide = [][2]string{{"b", "b"}}
 		},
-		`body "wall" has colliders but touches nothing`: func(m *physics.Model) { // two fixed bodies
+		`body "wall" has colliders but touches nothing`: func(m *model) { // two fixed bodies
 			wall := physics.Body{Name: "wall", Fixed: true,
 				Colliders: []physics.Collider{{Radius: 1, Length: 2}}}
 			m.Bodies = append(m.Bodies, wall, wall)

@@ -26,16 +26,42 @@ func at(bodies int, change func(pos, rot, vel, ang []float32)) coordinates {
 		rot[4*i] = 1
 	}
 	change(pos, rot, vel, ang)
-	return coordinates{
-		xlatest.Tensor(pos, 1, bodies, 3), xlatest.Tensor(rot, 1, bodies, 4),
-		xlatest.Tensor(vel, 1, bodies, 3), xlatest.Tensor(ang, 1, bodies, 3),
+	return load([4][]float32{pos, rot, vel, ang}, bodies)
+}
+
+// posed is a state made from joint angles and velocities (nil: 0), [Angles][B].
+func posed(t *testing.T, s *physics.System, angles, velocities []float32) coordinates {
+	t.Helper()
+	if velocities == nil {
+		velocities = make([]float32, len(angles))
 	}
+	batch := len(angles) / s.Angles()
+	out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+		pos, rot, vel, ang := s.Export(s.Pose(in[0], in[1]))
+		return []*Node{pos, rot, vel, ang}
+	}, xlatest.Tensor(angles, s.Angles(), batch), xlatest.Tensor(velocities, s.Angles(), batch))
+	return coordinates{out[0], out[1], out[2], out[3]}
+}
+
+// flat returns positions, rotations, velocities and angular velocities, [B * bodies * components] each.
+func (c coordinates) flat(t *testing.T) (flat [4][]float32) {
+	t.Helper()
+	for i, array := range []*tensors.Tensor{c.pos, c.rot, c.vel, c.ang} {
+		flat[i] = xlatest.Flat[float32](t, array)
+	}
+	return flat
+}
+
+// load is the inverse of flat.
+func load(flat [4][]float32, bodies int) coordinates {
+	batch := len(flat[0]) / bodies / 3
+	return coordinates{xlatest.Tensor(flat[0], batch, bodies, 3), xlatest.Tensor(flat[1], batch, bodies, 4),
+		xlatest.Tensor(flat[2], batch, bodies, 3), xlatest.Tensor(flat[3], batch, bodies, 3)}
 }
 
 func system(t *testing.T, m physics.Model) *physics.System {
 	t.Helper()
-	s := must.Get(physics.NewSystem(m))
-	return s
+	return must.Get(physics.NewSystem(m))
 }
 
 // run advances a state by control steps under constant actions [Actions][B] and returns positions,
@@ -70,11 +96,7 @@ func run(t *testing.T, p *xla.Platform, s *physics.System, c coordinates, action
 		pos, rot, vel, ang := s.Export(r.State)
 		return []*Node{pos, rot, vel, ang}
 	}, inputs...)
-	var flat [4][]float32
-	for i := range flat {
-		flat[i] = xlatest.Flat[float32](t, out[i])
-	}
-	return flat
+	return coordinates{out[0], out[1], out[2], out[3]}.flat(t)
 }
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
@@ -251,12 +273,8 @@ func TestMomentum(t *testing.T) {
 				m.Bodies[i].Visual = true
 			}
 			s := system(t, m)
-			start := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-				pos, rot, vel, ang := s.Export(s.Pose(in[0], ZerosLike(in[0])))
-				return []*Node{pos, rot, vel, ang}
-			}, xlatest.Tensor([]float32{0, 0.9, 0.1, -0.9, 0, -0.8, -0.1, 0.7}, 8, 1))
-			out := run(t, xlatest.Best(t), s, coordinates{start[0], start[1], start[2], start[3]},
-				[]float32{1, -1, 0.5, 0.3, -1, 1, 0.2, -0.7}, 5)
+			start := posed(t, s, []float32{0, 0.9, 0.1, -0.9, 0, -0.8, -0.1, 0.7}, nil)
+			out := run(t, xlatest.Best(t), s, start, []float32{1, -1, 0.5, 0.3, -1, 1, 0.2, -0.7}, 5)
 			moved := 0.0
 			for axis := range 3 {
 				total := 0.0
@@ -304,28 +322,16 @@ func TestMirror(t *testing.T) {
 				}
 				return out
 			}
-			load := func(a [4][]float32) coordinates {
-				n := len(bodies)
-				return coordinates{xlatest.Tensor(a[0], 1, n, 3), xlatest.Tensor(a[1], 1, n, 4),
-					xlatest.Tensor(a[2], 1, n, 3), xlatest.Tensor(a[3], 1, n, 3)}
-			}
-			start := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-				pos, rot, vel, ang := s.Export(s.Pose(in[0], in[1]))
-				return []*Node{pos, rot, vel, ang}
-			}, xlatest.Tensor([]float32{0.1, 0.9, 0.2, -0.9, -0.3, -0.8, -0.1, 0.7}, 8, 1),
-				xlatest.Tensor([]float32{1, 2, -1, 0, 0.5, 3, -2, 1}, 8, 1))
-			var first [4][]float32
-			for i := range first {
-				first[i] = xlatest.Flat[float32](t, start[i])
-			}
+			start := posed(t, s, []float32{0.1, 0.9, 0.2, -0.9, -0.3, -0.8, -0.1, 0.7},
+				[]float32{1, 2, -1, 0, 0.5, 3, -2, 1})
 			actions := []float32{1, -1, 0.5, 0.3, -1, 1, 0.2, -0.7}
 			mirrored := make([]float32, 8) // hips turn the other way, knees bend the same
 			for leg, other := range []int{3, 2, 1, 0} {
 				mirrored[2*leg], mirrored[2*leg+1] = -actions[2*other], actions[2*other+1]
 			}
 			const steps = 4
-			want := reflect(run(t, xlatest.Best(t), s, load(first), actions, steps))
-			got := run(t, xlatest.Best(t), s, load(reflect(first)), mirrored, steps)
+			want := reflect(run(t, xlatest.Best(t), s, start, actions, steps))
+			got := run(t, xlatest.Best(t), s, load(reflect(start.flat(t)), len(bodies)), mirrored, steps)
 			for k := range want {
 				for i := range want[k] {
 					if k == 1 { // a quaternion and its negative are the same rotation
@@ -342,26 +348,17 @@ func TestMirror(t *testing.T) {
 func TestCopiesAreIndependent(t *testing.T) {
 	s := system(t, robots.Trap(robots.Ant(physics.PositionBased)))
 	n := len(s.Model().Bodies)
-	start := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-		pos, rot, vel, ang := s.Export(s.Pose(in[0], ZerosLike(in[0])))
-		return []*Node{pos, rot, vel, ang}
-	}, xlatest.Tensor([]float32{0, 0, 0.9, 0.9, 0.1, 0.1, -0.9, -0.9, 0, 0, -0.8, -0.8, 0, 0, 0.7,
-		0.7}, 8, 2))
-	load := func(spoil bool) coordinates {
-		pos := xlatest.Flat[float32](t, start[0])
-		if spoil {
-			for i := range 3 * n {
-				pos[3*n+i] = float32(math.NaN())
-			}
-		}
-		return coordinates{xlatest.Tensor(pos, 2, n, 3), start[1], start[2], start[3]}
+	start := posed(t, s, []float32{0, 0, 0.9, 0.9, 0.1, 0.1, -0.9, -0.9, 0, 0, -0.8, -0.8, 0, 0, 0.7, 0.7}, nil)
+	nan := start.flat(t)
+	for i := range 3 * n {
+		nan[0][3*n+i] = float32(math.NaN())
 	}
 	actions := make([]float32, 16)
 	for i := range actions {
 		actions[i] = float32(i/2%3) - 1
 	}
-	healthy, spoiled := run(t, xlatest.Best(t), s, load(false), actions, 3),
-		run(t, xlatest.Best(t), s, load(true), actions, 3)
+	healthy, spoiled := run(t, xlatest.Best(t), s, start, actions, 3),
+		run(t, xlatest.Best(t), s, load(nan, n), actions, 3)
 	for i := range 3 * n {
 		if healthy[0][i] != spoiled[0][i] {
 			t.Fatalf("coordinate %d of the first copy is %g next to a finite copy and %g next to one that "+

@@ -82,14 +82,7 @@ func antsNearWalls(t *testing.T, s *physics.System, random *rand.Rand, batch int
 	for i := range angles {
 		angles[i] = float32(s.DefaultAngles()[i/batch] + random.NormFloat64()/4)
 	}
-	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-		pos, rot, vel, ang := s.Export(s.Pose(in[0], ZerosLike(in[0])))
-		return []*Node{pos, rot, vel, ang}
-	}, xlatest.Tensor(angles, 8, batch))
-	var flat [4][]float32
-	for k := range flat {
-		flat[k] = xlatest.Flat[float32](t, out[k])
-	}
+	flat := posed(t, s, angles, nil).flat(t)
 	bodies := s.Model().Bodies
 	uniform := func(half float64) float64 { return half * (2*random.Float64() - 1) }
 	for i := range batch {
@@ -120,9 +113,7 @@ func antsNearWalls(t *testing.T, s *physics.System, random *rand.Rand, batch int
 			v[0], v[1], v[2] = float32(vx), float32(vy), float32(vz)
 		}
 	}
-	n := len(bodies)
-	return coordinates{xlatest.Tensor(flat[0], batch, n, 3), xlatest.Tensor(flat[1], batch, n, 4),
-		xlatest.Tensor(flat[2], batch, n, 3), xlatest.Tensor(flat[3], batch, n, 3)}
+	return load(flat, len(bodies))
 }
 
 // touching counts the copies that touch a wall in a control step.

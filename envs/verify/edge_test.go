@@ -110,8 +110,7 @@ func part(t *testing.T, a npz.Array, row int) []float32 {
 // withRow replaces a row of an array.
 func withRow(t *testing.T, a npz.Array, row int, numbers []float32) npz.Array {
 	t.Helper()
-	flat := must.Get(a.Float32s())
-	flat = slices.Clone(flat)
+	flat := slices.Clone(must.Get(a.Float32s()))
 	copy(flat[row*len(numbers):], numbers)
 	return npz.Of(flat, a.Shape...)
 }

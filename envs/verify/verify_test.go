@@ -17,8 +17,7 @@ import (
 
 func golden(t *testing.T, name string) map[string]npz.Array {
 	t.Helper()
-	arrays := must.Get(npz.Read(filepath.Join("..", "testdata", name)))
-	return arrays
+	return must.Get(npz.Read(filepath.Join("..", "testdata", name)))
 }
 
 // change writes a golden file with some arrays replaced. An array without a shape is left out.
@@ -42,8 +41,7 @@ func changeAs(t *testing.T, name, as string, replace map[string]npz.Array) strin
 // trajectories.
 func shift(t *testing.T, a npz.Array, count int, delta float32) npz.Array {
 	t.Helper()
-	flat := must.Get(a.Float32s())
-	flat = slices.Clone(flat)
+	flat := slices.Clone(must.Get(a.Float32s()))
 	for part := range count {
 		flat[part*len(flat)/a.Shape[0]] += delta
 	}
@@ -52,32 +50,7 @@ func shift(t *testing.T, a npz.Array, count int, delta float32) npz.Array {
 
 func report(t *testing.T, path string) Report {
 	t.Helper()
-	r := must.Get(File(xlatest.Pure(t), path))
-	return r
-}
-
-func TestReportOfAFileThatHolds(t *testing.T) {
-	const step, state = "obs reward done desc", "pos_after rot_after vel_after ang_after"
-	for name, want := range map[string]string{
-		"onestep_pointmaze.npz":              step + " xy_after",
-		"traj_pointmaze.npz":                 "init_obs init_desc " + step + " xy",
-		"onestep_walker-uni.npz":             step + " contact_vel contact_ang " + state,
-		"onestep_halfcheetah-hurdles.npz":    "obs reward done contact_vel contact_ang " + state,
-		"perturb_walker-uni_gravity_0.5.npz": step + " contact_vel contact_ang " + state,
-		"perturb_ant-maze_target_3.npz":      step + " contact_vel contact_ang " + state,
-		"traj_ant-uni.npz":                   "init_pos init_rot init_vel init_ang init_obs init_desc " + "obs pos",
-		"traj_halfcheetah-uni.npz":           "init_pos init_rot init_vel init_ang init_obs init_desc obs pos",
-	} {
-		r := report(t, filepath.Join("..", "testdata", name))
-		var arrays []string
-		for _, a := range r.Arrays {
-			arrays = append(arrays, a.Name)
-		}
-		if got := strings.Join(arrays, " "); got != want || !r.Pass || !strings.HasPrefix(name, r.Kind+
-			"_"+r.Env) {
-			t.Errorf("%s: compared %s\n%v", name, got, r)
-		}
-	}
+	return must.Get(File(xlatest.Pure(t), path))
 }
 
 // An array that differs in more samples than allowed fails; the other arrays pass.
@@ -92,8 +65,9 @@ func TestCorruptedArrayIsNamed(t *testing.T) {
 		"onestep_pointmaze.npz": {1, nil, 3e-6, "obs reward done desc xy_after"},
 		"onestep_walker-uni.npz": {3, map[string]float32{"pos_after": 1e-4, "rot_after": 1e-4}, 0.01,
 			"obs reward done desc contact_vel contact_ang pos_after rot_after vel_after ang_after"},
-		"onestep_halfcheetah-hurdles.npz":    {9, nil, 10, "obs vel_after"},
+		"onestep_halfcheetah-hurdles.npz":    {9, nil, 10, "obs contact_ang vel_after"},
 		"perturb_walker-uni_gravity_2.0.npz": {2, nil, 0.01, "reward pos_after"},
+		"perturb_ant-maze_target_3.npz":      {2, nil, 0.1, "contact_vel vel_after"},
 		"traj_walker-uni.npz":                {1, nil, 0.02, "init_obs init_desc obs pos"},
 		"traj_halfcheetah-uni.npz":           {1, nil, 0.02, "init_obs init_desc"},
 	} {
@@ -154,8 +128,7 @@ func TestStepsOfTrajectories(t *testing.T) {
 	const name = "traj_walker-uni.npz"
 	stored := golden(t, name)
 	far := stored["obs"]
-	flat := must.Get(far.Float32s())
-	flat = slices.Clone(flat)
+	flat := slices.Clone(must.Get(far.Float32s()))
 	flat[50*far.Shape[2]] += 1 // row 0, after step 51 of 100 up to the horizon
 	r := report(t, change(t, name, map[string]npz.Array{"obs": npz.Of(flat, far.Shape...)}))
 	if !r.Pass {
