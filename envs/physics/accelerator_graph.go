@@ -61,62 +61,13 @@ func (s *System) SplitRows(g *Graph) (layout [][]int) {
 	return layout
 }
 
-// unrolled returns how many substeps of count an iteration of the loop makes: two, if possible,
-// which need no copies from one to the other. More take XLA too long to compile.
-func unrolled(count int) int {
-	if count%2 == 0 {
+// unrolled returns how many substeps of count an iteration of the loop makes: on GPUs and TPUs two, if
+// possible, which need no copies from one to the other. More take XLA too long to compile.
+func unrolled(g *Graph, count int) int {
+	if accelerated(g) && count%2 == 0 {
 		return 2
 	}
 	return 1
-}
-
-// stepOnAccelerator is [System.StepUnder] for GPUs and TPUs.
-func (s *System) stepOnAccelerator(state State, d drive) (State, Contact) {
-	g, batch := state.graph(), state.batch()
-	all, total := s.limbs(state), s.noContact()
-	split := s.splits(g)
-	if split {
-		for _, c := range total.components() {
-			*c = c.splitRows()
-		}
-	}
-	run := running{Parts: s.carry(g, batch, all, split), Drive: d}
-	var rows []*num // what Contacts holds
-	for _, c := range total.components() {
-		rows = append(rows, c.leaves()...)
-	}
-	for i, c := range rows {
-		run.Contacts = append(run.Contacts, zeros(run.Parts[0], i, c.rows, batch))
-	}
-	step, count := s.smallestStep()
-	together := unrolled(count)
-	run = xla.For(g, count/together, run, func(_ *Node, r running) running {
-		g := r.Parts[0].Graph()
-		all := s.carried(r.Parts, split)
-		for range together {
-			var t contactEffect
-			all, t = step(all, r.Drive)
-			next := 0
-			for _, c := range t.components() {
-				if split {
-					*c = c.splitRows()
-				}
-				for _, row := range c.leaves() {
-					r.Contacts[next] = num{rows: row.rows, node: r.Contacts[next]}.plus(*row).spread(g, batch)
-					next++
-				}
-			}
-		}
-		r.Parts = s.carry(g, batch, all, split)
-		return r
-	})
-	for i, c := range rows {
-		*c = num{rows: c.rows, node: run.Contacts[i]}
-	}
-	if split {
-		return s.joined(g, batch, s.carried(run.Parts, true)), s.contact(g, batch, total)
-	}
-	return s.state(run.Parts, batch), s.contact(g, batch, total)
 }
 
 // zeros returns zeros [rows * B] that differ from those of other numbers i in a way that XLA cannot
@@ -217,13 +168,8 @@ func (s *System) storePositions(states ...limbs) {
 	touching := make([]bool, len(s.levels))
 	for i := range s.contacts {
 		for _, set := range s.contacts[i].sets {
-			for _, side := range []*side{&set.a, set.b} {
-				if side == nil {
-					continue
-				}
-				for _, part := range side.levels {
-					touching[part.level] = true
-				}
+			for _, part := range set.parts() {
+				touching[part.level] = true
 			}
 		}
 	}

@@ -195,16 +195,11 @@ func (s *System) addGroup(twoWay bool, fixed, pairs []contact) {
 	for l, level := range s.levels {
 		count := make([]int, len(level.body))
 		for _, set := range sets {
-			for _, side := range []*side{&set.a, set.b} {
-				if side == nil {
-					continue
-				}
-				for _, part := range side.levels {
-					for i, to := range part.to {
-						for _, row := range to {
-							if part.level == l {
-								count[row] += int(set.present.known[i])
-							}
+			for _, part := range set.parts() {
+				for i, to := range part.to {
+					for _, row := range to {
+						if part.level == l {
+							count[row] += int(set.present.known[i])
 						}
 					}
 				}
@@ -317,17 +312,22 @@ func (s *System) addRow(part *levelRows, body int) {
 
 // side adds the bodies' weights to parts.
 func (s *System) side(parts []levelRows) side {
-	var mass []float64
-	var inertia []Vec
+	var mass, x, y, z []float64
 	for _, part := range parts {
-		w := s.levels[part.level].weights(part.rows)
-		for row, m := range w.mass.known {
-			mass = append(mass, m)
-			inertia = append(inertia,
-				Vec{w.inertia.x.known[row], w.inertia.y.known[row], w.inertia.z.known[row]})
-		}
+		w := s.levels[part.level].weights.take(part.rows)
+		mass, x = append(mass, w.mass.known...), append(x, w.inertia.x.known...)
+		y, z = append(y, w.inertia.y.known...), append(z, w.inertia.z.known...)
 	}
-	return side{parts, weights{known(mass...), vectors(inertia...), s.model.PrincipalAxes, nil}}
+	inertia := vector{known(x...), known(y...), known(z...)}
+	return side{parts, weights{known(mass...), inertia, s.model.PrincipalAxes, nil}}
+}
+
+// parts returns the rows of both sides.
+func (c *contactSet) parts() []levelRows {
+	if c.b == nil {
+		return c.a.levels
+	}
+	return slices.Concat(c.a.levels, c.b.levels)
 }
 
 // obstacle returns the index of a fixed body in s.obstacles and adds it if it is new.

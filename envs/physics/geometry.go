@@ -45,3 +45,10 @@ func snap(x float64) float64 {
 func (v Vec) plus(w Vec) Vec       { return Vec{v[0] + w[0], v[1] + w[1], v[2] + w[2]} }
 func (v Vec) scaled(k float64) Vec { return Vec{k * v[0], k * v[1], k * v[2]} }
 func (v Vec) rounded() Vec         { return Vec{f32(v[0]), f32(v[1]), f32(v[2])} }
+
+// Segment is the axis of a capsule in the frame of its body, from the centre of its lower cap to
+// the centre of its upper cap.
+func (c Collider) Segment() (from, to Vec) {
+	half := c.half()
+	return c.Position.plus(half.scaled(-1)), c.Position.plus(half)
+}

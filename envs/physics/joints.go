@@ -165,8 +165,8 @@ func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
 		}
 		h.servo = append(h.servo, s)
 	}
-	h.parentWeights = s.levels[parents].weights(h.parentRow)
-	h.childWeights = s.levels[parents+1].weights(h.childRow)
+	h.parentWeights = s.levels[parents].weights.take(h.parentRow)
+	h.childWeights = s.levels[parents+1].weights.take(h.childRow)
 	return h
 }
 
@@ -219,8 +219,8 @@ func (w weights) turnedBy(torque vector) vector {
 	return w.turn.of(inBody.times(w.inertia))
 }
 
-func (l level) weights(rows []int) weights {
-	return weights{l.inverseMass.take(rows...), l.inverseInertia.take(rows...), l.principal, nil}
+func (w weights) take(rows []int) weights {
+	return weights{w.mass.take(rows...), w.inertia.take(rows...), w.principal, nil}
 }
 
 // defaultAngles returns the default angles of all joints, rad, in the order of the model.

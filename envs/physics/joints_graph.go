@@ -235,7 +235,7 @@ func (l *loads) accelerations(all limbs) (out twists) {
 		for k, c := range t.components() {
 			*c = materializedSum(len(level.body), l.parts[i][k]...)
 		}
-		w := weights{level.inverseMass, level.inverseInertia, level.principal, nil}
+		w := level.weights
 		if w.principal {
 			w = w.in(all[i].rot.rotation())
 		}

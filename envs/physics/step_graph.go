@@ -30,43 +30,66 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 		panic(fmt.Errorf("actions must be a tensor [%d, %d], for %d actions and %d copies", s.actions,
 			batch, s.actions, batch))
 	}
-	d := s.drive(g, batch, action, gravity)
-	if accelerated(g) {
-		return s.stepOnAccelerator(state, d)
-	}
-	run := running{Parts: state.flat(), Drive: d}
+	split, skips := s.splits(g), s.skipsWalls(g)
 	total := s.noContact()
-	if s.skipsWalls() {
+	if skips {
 		total.unstopped = constant(1, 0)
 	}
+	var sums []*num // what Contacts holds
 	for _, c := range total.components() {
-		run.Contacts = append(run.Contacts, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
+		if split {
+			*c = c.splitRows()
+		}
+		sums = append(sums, c.leaves()...)
+	}
+	run := running{Parts: s.carry(g, batch, s.limbs(state), split), Drive: s.drive(g, batch, action, gravity)}
+	for i, c := range sums {
+		if accelerated(g) {
+			run.Contacts = append(run.Contacts, zeros(run.Parts[0], i, c.rows, batch))
+		} else {
+			run.Contacts = append(run.Contacts, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
+		}
 	}
 	step, count := s.smallestStep()
+	together := unrolled(g, count)
 	steps := func(run running) running {
-		return xla.For(run.Parts[0].Graph(), count, run, func(_ *Node, r running) running {
-			all, t := step(s.complete(r.Parts), r.Drive)
-			for i, c := range t.components() {
-				r.Contacts[i] = num{rows: c.rows, node: r.Contacts[i]}.plus(*c).node
+		return xla.For(run.Parts[0].Graph(), count/together, run, func(_ *Node, r running) running {
+			g, all := r.Parts[0].Graph(), s.carried(r.Parts, split)
+			for range together {
+				var t contactEffect
+				all, t = step(all, r.Drive)
+				next := 0
+				for _, c := range t.components() {
+					if split {
+						*c = c.splitRows()
+					}
+					for _, row := range c.leaves() {
+						r.Contacts[next] = num{rows: row.rows, node: r.Contacts[next]}.plus(*row).spread(g, batch)
+						next++
+					}
+				}
 			}
-			r.Parts = s.varyingParts(r.Parts[0].Graph(), batch, all)
+			r.Parts = s.carry(g, batch, all, split)
 			return r
 		})
 	}
-	if s.skipsWalls() {
+	if skips {
 		run = untilExact(run, steps)
 	} else {
 		run = steps(run)
 	}
-	for i, c := range total.components() {
+	for i, c := range sums {
 		*c = num{rows: c.rows, node: run.Contacts[i]}
+	}
+	if split {
+		return s.joined(g, batch, s.carried(run.Parts, true)), s.contact(g, batch, total)
 	}
 	return s.state(run.Parts, batch), s.contact(g, batch, total)
 }
 
 // running is what the loop over substeps carries.
 type running struct {
-	Parts    []*Node // [limbs * B], see [State]
+	Parts    []*Node // see [System.carry]
 	Drive    drive
 	Contacts []*Node // [rows * B] each
 }

@@ -33,13 +33,12 @@ type System struct {
 
 // level holds the bodies at the same depth of the tree, one row per limb that reaches it.
 type level struct {
-	body              []int  // index in the model
-	first             []bool // whether the row is the first copy of its body
-	mobile            num    // 1, or 0 for a fixed body that is a parent
-	free              twist  // 1 for components of velocity and angular velocity that can change, else 0
-	mass, inverseMass num
-	inverseInertia    vector
-	principal         bool // whether the inertia is about the bodies' axes
+	body    []int  // index in the model
+	first   []bool // whether the row is the first copy of its body
+	mobile  num    // 1, or 0 for a fixed body that is a parent
+	free    twist  // 1 for components of velocity and angular velocity that can change, else 0
+	mass    num
+	weights weights
 }
 
 // thruster is one action of a [Thruster].
@@ -184,35 +183,32 @@ func (s *System) layOut() error {
 	}
 	for l, bodies := range rows {
 		lv := level{body: bodies}
-		column := func() []float64 { return make([]float64, len(bodies)) }
-		mass, inverse, mobile, inertia := column(), column(), column(), make([]Vec, len(bodies))
-		free := [6][]float64{column(), column(), column(), column(), column(), column()}
+		list := make([]Body, len(bodies))
 		for row, i := range bodies {
-			b := m.Bodies[i]
-			if !b.Fixed {
-				mobile[row] = 1
-			}
-			_, copied := s.place[b.Name]
+			list[row] = m.Bodies[i]
+			list[row].Inertia = m.inertia(list[row])
+			_, copied := s.place[list[row].Name]
 			lv.first = append(lv.first, !copied)
 			if !copied {
-				s.place[b.Name] = place{l, row}
-			}
-			b.Inertia = m.inertia(b)
-			mass[row], inverse[row], inertia[row] = f32(b.Mass), b.inverseMass(), b.inverseInertia()
-			for axis := range 3 {
-				if !b.Fixed && !b.Frozen.Position[axis] && !m.Frozen.Position[axis] {
-					free[axis][row] = 1
-				}
-				if !b.Fixed && !b.Frozen.Rotation[axis] && !m.Frozen.Rotation[axis] {
-					free[3+axis][row] = 1
-				}
+				s.place[list[row].Name] = place{l, row}
 			}
 		}
-		lv.mass, lv.inverseMass, lv.mobile = known(mass...), known(inverse...), known(mobile...)
-		lv.inverseInertia, lv.principal = vectors(inertia...), m.PrincipalAxes
-		for i, c := range lv.free.components() {
-			*c = known(free[i]...)
+		unless := func(fixed func(b Body) bool) num {
+			return columnOf(list, func(b Body) float64 {
+				if fixed(b) {
+					return 0
+				}
+				return 1
+			})
 		}
+		lv.mobile = unless(func(b Body) bool { return b.Fixed })
+		for axis, c := range lv.free.components() {
+			frozen := func(f Frozen) bool { return slices.Concat(f.Position[:], f.Rotation[:])[axis] }
+			*c = unless(func(b Body) bool { return b.Fixed || frozen(b.Frozen) || frozen(m.Frozen) })
+		}
+		lv.mass = columnOf(list, func(b Body) float64 { return f32(b.Mass) })
+		lv.weights = weights{columnOf(list, Body.inverseMass), vectorsOf(list, Body.inverseInertia),
+			m.PrincipalAxes, nil}
 		s.levels = append(s.levels, lv)
 	}
 	switch {

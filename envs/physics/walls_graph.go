@@ -151,7 +151,9 @@ func (c *contactSet) numbers() []*num {
 }
 
 // skipsWalls reports whether steps skip far walls. On accelerators they never do.
-func (s *System) skipsWalls() bool { return len(s.contacts) > 0 && s.contacts[0].walls != nil }
+func (s *System) skipsWalls(g *Graph) bool {
+	return !accelerated(g) && len(s.contacts) > 0 && s.contacts[0].walls != nil
+}
 
 // untilExact runs substeps without the far walls, and again with all walls if the last component of
 // Contacts is above 0 in some copy: see [contactEffect].
