@@ -277,32 +277,29 @@ const (
 	maxParams = 1 << 28
 )
 
-func (r *Repertoire) check() error {
+// parts are the arrays of the repertoire but genotypes and objectives.
+func (r *Repertoire) parts(centroids int) []part {
 	cells, objectives := r.Cells(), 0
 	if shape := r.Objectives.Shape; len(shape) > 0 {
 		objectives = shape[len(shape)-1]
 	}
-	if r.Dims < 0 || r.Params < 0 {
-		return fmt.Errorf("negative size: %d dimensions and %d parameters", r.Dims, r.Params)
+	return []part{
+		{fitnessesKey, &r.Fitnesses, []int{cells}, false},
+		{descriptorsKey, &r.Descriptors, []int{cells, r.Dims}, false},
+		{centroidsKey, &r.Centroids, []int{centroids, r.Dims}, false},
+		{lowerKey, &r.Lower, []int{r.Dims}, true}, {upperKey, &r.Upper, []int{r.Dims}, true},
+		{originsKey, &r.Origins, []int{cells, 2}, true},
+		{referenceKey, &r.Reference, []int{objectives}, true},
+		{offsetKey, &r.Offset, nil, true},
 	}
-	for _, part := range []struct {
-		name       string
-		have, want int
-		absent     bool
-	}{
-		{genotypesKey, len(r.Genotypes), cells * r.Params,
-			r.Genotypes == nil || len(r.Genotypes) == r.countFilled()*r.Params},
-		{descriptorsKey, len(r.Descriptors), cells * r.Dims, false},
-		{centroidsKey, len(r.Centroids), cells * r.Dims, false},
-		{lowerKey, len(r.Lower), r.Dims, r.Lower == nil},
-		{upperKey, len(r.Upper), r.Dims, r.Upper == nil},
-		{originsKey, len(r.Origins), 2 * cells, r.Origins == nil},
-		{referenceKey, len(r.Reference), objectives, r.Reference == nil},
-	} {
-		if !part.absent && part.have != part.want {
-			return fmt.Errorf("%s has %d numbers, not %d (%d cells, %d dimensions, %d parameters)",
-				part.name, part.have, part.want, cells, r.Dims, r.Params)
-		}
+}
+
+func (r *Repertoire) check() error {
+	if err := checkParts(r.parts(r.Cells())...); err != nil {
+		return err
+	}
+	if n := len(r.Genotypes); r.Genotypes != nil && n != r.Cells()*r.Params && n != r.countFilled()*r.Params {
+		return fmt.Errorf("genotypes has %d numbers, not %d of %d parameters", n, r.Cells(), r.Params)
 	}
 	for cell, fitness := range r.Fitnesses {
 		if fitness != fitness {
@@ -314,32 +311,14 @@ func (r *Repertoire) check() error {
 
 // arrays returns the arrays of repertoire.npz by name.
 func (r *Repertoire) arrays() map[string]npz.Array {
-	cells := r.Cells()
-	arrays := map[string]npz.Array{
-		fitnessesKey:   npz.Of(r.Fitnesses),
-		descriptorsKey: npz.Of(r.Descriptors, cells, r.Dims),
-		centroidsKey:   npz.Of(r.Centroids, cells, r.Dims),
-		offsetKey:      npz.Of([]float64{r.Offset}),
-	}
+	arrays := arraysOf(r.parts(r.Cells())...)
 	if r.Genotypes != nil {
 		filled := r.Filled()
 		arrays[genotypesKey] = npz.Of(r.filledGenotypes(filled), len(filled), r.Params)
-		arrays[cellsKey] = npz.Of(int32s(filled))
-	}
-	if r.Origins != nil {
-		arrays[originsKey] = npz.Of(r.Origins, cells, 2)
+		arrays[cellsKey], _ = part{field: &filled}.array()
 	}
 	if r.Objectives.Data != nil {
 		arrays[objectivesKey] = r.Objectives
-	}
-	if r.Reference != nil {
-		arrays[referenceKey] = npz.Of(r.Reference)
-	}
-	if r.Lower != nil {
-		arrays[lowerKey] = npz.Of(r.Lower)
-	}
-	if r.Upper != nil {
-		arrays[upperKey] = npz.Of(r.Upper)
 	}
 	return arrays
 }
@@ -350,14 +329,6 @@ func (r *Repertoire) Write(path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return npz.Write(path, r.arrays())
-}
-
-func int32s(indices []int) []int32 {
-	out := make([]int32, len(indices))
-	for i, x := range indices {
-		out[i] = int32(x)
-	}
-	return out
 }
 
 // ReadRepertoire reads an .npz file with the arrays fitnesses [cells], descriptors and centroids
@@ -396,53 +367,26 @@ var errNoGenotypes = errors.New("it has no genotypes")
 // be in another file.
 func readRepertoire(file, shared *npz.Reader, prefix string, genotypes bool) (*Repertoire, error) {
 	r := &Repertoire{}
-	var err error
-	if r.Fitnesses, _, err = floats(file, prefix+fitnessesKey, 1); err != nil {
+	if err := readParts(file, prefix, part{fitnessesKey, &r.Fitnesses, []int{-1}, false}); err != nil {
 		return nil, err
 	}
-	var shape []int
-	if r.Descriptors, shape, err = floats(file, prefix+descriptorsKey, 2); err != nil {
+	_, dims, err := sizes(file, prefix+descriptorsKey)
+	if err != nil {
 		return nil, err
 	}
-	r.Dims = shape[1]
-	if r.Centroids, shape, err = floats(shared, prefix+centroidsKey, 2); err != nil {
+	cells, _, err := sizes(shared, prefix+centroidsKey)
+	if err != nil {
 		return nil, err
 	}
-	cells := shape[0]
-	if shape[1] != r.Dims {
-		return nil, fmt.Errorf("centroids has %d dimensions, descriptors %d", shape[1], r.Dims)
-	}
-	if r.Dims > maxDims {
+	if r.Dims = dims; dims > maxDims {
 		return nil, fmt.Errorf("%d descriptor dimensions exceed the limit of %d", r.Dims, maxDims)
 	}
 	if file.Has(prefix + genotypesKey) {
-		if _, shape, err = file.Header(prefix + genotypesKey); err != nil {
+		if err := r.readGenotypes(file, prefix, genotypes); err != nil {
 			return nil, err
-		}
-		filled := r.Filled()
-		if len(shape) != 2 || shape[0] != r.Cells() && shape[0] != len(filled) {
-			return nil, fmt.Errorf("genotypes has shape %v, not [%d, parameters] or, of the filled cells, "+
-				"[%d, parameters]", shape, r.Cells(), len(filled))
-		}
-		if file.Has(prefix + cellsKey) {
-			cells, err := integers(file, prefix+cellsKey)
-			if err != nil {
-				return nil, err
-			}
-			if !slices.Equal(cells, filled) || shape[0] != len(filled) {
-				return nil, fmt.Errorf("%s are not the cells with a fitness", cellsKey)
-			}
-		}
-		if r.Params = shape[1]; r.Params > maxParams {
-			return nil, fmt.Errorf("%d parameters per genotype exceed the limit of %d", r.Params, maxParams)
 		}
 	} else if genotypes {
 		return nil, errNoGenotypes
-	}
-	if genotypes {
-		if r.Genotypes, _, err = floats(file, prefix+genotypesKey, 2); err != nil {
-			return nil, err
-		}
 	}
 	if file.Has(prefix + objectivesKey) {
 		if r.Objectives, err = file.Read(prefix + objectivesKey); err != nil {
@@ -455,34 +399,17 @@ func readRepertoire(file, shared *npz.Reader, prefix string, genotypes bool) (*R
 				r.Cells())
 		}
 	}
-	for key, limits := range map[string]*[]float32{lowerKey: &r.Lower, upperKey: &r.Upper,
-		referenceKey: &r.Reference} {
-		if file.Has(key) {
-			if *limits, _, err = floats(file, key, 1); err != nil {
-				return nil, err
-			}
+	for _, p := range r.parts(cells) {
+		from := file
+		if p.name == centroidsKey {
+			from = shared
 		}
-	}
-	if file.Has(prefix + originsKey) {
-		a, err := file.Read(prefix + originsKey)
-		if err == nil {
-			r.Origins, err = a.Int32s()
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", originsKey, err)
-		}
-	}
-	if file.Has(offsetKey) {
-		offset, err := number(file, offsetKey)
-		if err != nil {
+		if err := readParts(from, prefix, p); err != nil {
 			return nil, err
 		}
-		r.Offset = offset
 	}
 	if shape := r.Objectives.Shape; len(shape) == 2 { // of a checkpoint: a row for each slot
-		sized := len(r.Descriptors) == r.Cells()*r.Dims &&
-			(r.Origins == nil || len(r.Origins) == 2*r.Cells())
-		if cells == 0 || r.Cells()%cells != 0 || !sized || r.packed() {
+		if cells == 0 || r.Cells()%cells != 0 || r.packed() {
 			return nil, fmt.Errorf("%s has shape %v, %d cells and %d centroids do not fit", objectivesKey,
 				shape, r.Cells(), cells)
 		}
@@ -491,42 +418,26 @@ func readRepertoire(file, shared *npz.Reader, prefix string, genotypes bool) (*R
 	return r, r.check()
 }
 
-// floats reads an array with the given number of axes.
-func floats(file *npz.Reader, name string, axes int) ([]float32, []int, error) {
-	a, err := file.Read(name)
+// readGenotypes sets Params and, on request, Genotypes.
+func (r *Repertoire) readGenotypes(file *npz.Reader, prefix string, genotypes bool) error {
+	rows, params, err := sizes(file, prefix+genotypesKey)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if len(a.Shape) != axes {
-		return nil, nil, fmt.Errorf("%s has shape %v, not %d axes", name, a.Shape, axes)
+	filled := r.Filled()
+	if rows != r.Cells() && rows != len(filled) || params > maxParams {
+		return fmt.Errorf("genotypes has shape [%d %d], not [%d, parameters] or, of the filled cells, "+
+			"[%d, parameters], with at most %d parameters", rows, params, r.Cells(), len(filled), maxParams)
 	}
-	data, err := a.Float32s()
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	var cells []int
+	if err := readParts(file, prefix, part{cellsKey, &cells, []int{-1}, true}); err != nil {
+		return err
 	}
-	return data, a.Shape, nil
-}
-
-func number(file *npz.Reader, name string) (float64, error) {
-	data, err := numbers(file, name, 1)
-	if err != nil {
-		return 0, err
+	if cells != nil && (!slices.Equal(cells, filled) || rows != len(filled)) {
+		return fmt.Errorf("%s are not the cells with a fitness", cellsKey)
 	}
-	return data[0], nil
-}
-
-// numbers reads an array of n numbers.
-func numbers(file *npz.Reader, name string, n int) ([]float64, error) {
-	a, err := file.Read(name)
-	if err != nil {
-		return nil, err
+	if r.Params = params; !genotypes {
+		return nil
 	}
-	data, err := a.Float64s()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if len(data) != n {
-		return nil, fmt.Errorf("%s has shape %v, want %d numbers", name, a.Shape, n)
-	}
-	return data, nil
+	return readParts(file, prefix, part{genotypesKey, &r.Genotypes, []int{rows, params}, false})
 }

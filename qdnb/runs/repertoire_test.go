@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -135,59 +136,31 @@ func TestRepertoireOfAnotherProgram(t *testing.T) {
 		!reflect.DeepEqual(r.AllGenotypes(), testRepertoire().Genotypes) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	for name, change := range map[string]func(map[string]npz.Array){
-		"no array \"centroids\"": func(a map[string]npz.Array) { delete(a, centroidsKey) },
-		"no genotypes":           func(a map[string]npz.Array) { delete(a, genotypesKey) },
-		"genotypes has shape [3 4], not [4, parameters] or, of the filled cells, [2, parameters]": func(
-			a map[string]npz.Array) {
-			a[genotypesKey] = npz.Of(make([]float32, 12), 3, 4)
-		},
-		"genotype_cells are not the cells with a fitness": func(a map[string]npz.Array) {
-			a[genotypesKey], a[cellsKey] = npz.Of(make([]float32, 6), 2, 3), npz.Of([]int32{1, 2})
-		},
-		"fitnesses has shape [2 2]": func(a map[string]npz.Array) {
-			a[fitnessesKey] = npz.Of(make(
-				[]float32, 4), 2, 2)
-		},
-		"descriptors has 6 numbers": func(a map[string]npz.Array) {
-			a[descriptorsKey] = npz.Of(make(
-				[]float32, 6), 3, 2)
-		},
-		"centroids has 4 dimensions": func(a map[string]npz.Array) {
-			a[centroidsKey] = npz.Of(make(
-				[]float32, 8), 2, 4)
-		},
-		"centroids has 4 numbers, not 8": func(a map[string]npz.Array) {
-			a[centroidsKey] = npz.Of(make([]float32, 4), 2, 2)
-		},
-		"objectives has shape [4 2], 4 cells and 3 centroids do not fit": func(a map[string]npz.Array) {
-			a[objectivesKey] = npz.Of(make([]float32, 8), 4, 2)
-			a[centroidsKey] = npz.Of(make([]float32, 6), 3, 2)
-		},
-		"objectives has shape [4 0 2]": func(a map[string]npz.Array) {
-			a[objectivesKey] = npz.Of([]float32{}, 4, 0, 2)
-		},
-		"reference_point has 3 numbers, not 2": func(a map[string]npz.Array) {
-			a[objectivesKey] = npz.Of(make([]float32, 8), 4, 1, 2)
-			a[referenceKey] = npz.Of(make([]float32, 3))
-		},
-		"descriptor_min has 3": func(a map[string]npz.Array) {
-			a[lowerKey] = npz.Of(make([]float32,
-				3))
-		},
-		"qd_offset has shape [2]": func(a map[string]npz.Array) {
-			a[offsetKey] = npz.Of(make([]float32,
-				2))
-		},
-		"fitness of cell 1 is NaN": func(a map[string]npz.Array) {
-			a[fitnessesKey] = npz.Of([]float32{1,
-				float32(math.NaN()), 1, 1})
-		},
+	for want, changed := range map[string]map[string]npz.Array{
+		`no array "centroids"`: {centroidsKey: {}},
+		"no genotypes":         {genotypesKey: {}},
+		"genotypes has shape [3 4], not [4, parameters] or, of the filled cells, [2, parameters]": {
+			genotypesKey: npz.Of(make([]float32, 12), 3, 4)},
+		"genotype_cells are not the cells with a fitness": {
+			genotypesKey: npz.Of(make([]float32, 6), 2, 3), cellsKey: npz.Of([]int32{1, 2})},
+		"fitnesses has shape [2 2]":          {fitnessesKey: npz.Of(make([]float32, 4), 2, 2)},
+		"descriptors has shape [3 2], not":   {descriptorsKey: npz.Of(make([]float32, 6), 3, 2)},
+		"centroids has shape [2 4], not":     {centroidsKey: npz.Of(make([]float32, 8), 2, 4)},
+		"centroids: shape [4 2] needs 8 ele": {centroidsKey: npz.Of(make([]float32, 4), 2, 2)},
+		"objectives has shape [4 2], 4 cells and 3 centroids do not fit": {
+			objectivesKey: npz.Of(make([]float32, 8), 4, 2), centroidsKey: npz.Of(make([]float32, 6), 3, 2)},
+		"objectives has shape [4 0 2]": {objectivesKey: npz.Of([]float32{}, 4, 0, 2)},
+		"reference_point has shape [3], not [2]": {
+			objectivesKey: npz.Of(make([]float32, 8), 4, 1, 2), referenceKey: npz.Of(make([]float32, 3))},
+		"descriptor_min has shape [3]": {lowerKey: npz.Of(make([]float32, 3))},
+		"qd_offset has shape [2]":      {offsetKey: npz.Of(make([]float32, 2))},
+		"fitness of cell 1 is NaN":     {fitnessesKey: npz.Of([]float32{1, float32(math.NaN()), 1, 1})},
 	} {
 		arrays := foreignArrays()
-		change(arrays)
+		maps.Copy(arrays, changed)
+		maps.DeleteFunc(arrays, func(_ string, a npz.Array) bool { return a.Data == nil })
 		must.Do(npz.Write(path, arrays))
-		errtest.Want(t, errtest.Of(ReadRepertoire(path, true)), name, path)
+		errtest.Want(t, errtest.Of(ReadRepertoire(path, true)), want, path)
 	}
 }
 

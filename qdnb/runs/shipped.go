@@ -45,8 +45,11 @@ func (r *Run) ShipRepertoire(dir string) error {
 		}
 	}
 	common, err := readFile(shared, func(file *npz.Reader) ([]float32, error) {
-		centroids, _, err := floats(file, centroidsKey, 2)
-		return centroids, err
+		centroids, err := file.Read(centroidsKey)
+		if err != nil {
+			return nil, err
+		}
+		return centroids.Float32s()
 	})
 	if err != nil {
 		return err
@@ -70,26 +73,23 @@ func (r *Run) ShipRepertoire(dir string) error {
 }
 
 func shipSnapshots(path string, snapshots []Snapshot, final *Repertoire) error {
-	counts, values := map[string][]int64{}, map[string][]float64{}
+	columns := map[string][]float64{}
 	var fitnesses []float32
 	for _, s := range snapshots {
 		if s.Cells() != final.Cells() || !slices.Equal(s.Centroids, final.Centroids) {
 			return errors.New("they and the final repertoire have different cells")
 		}
-		for _, f := range s.fields(s.Episodes > 0) {
-			if f.count != nil {
-				counts[f.name] = append(counts[f.name], *f.count)
-			} else {
-				values[f.name] = append(values[f.name], *f.value)
+		for name, number := range arraysOf(s.numbers(s.Episodes > 0)...) {
+			value, err := number.Float64s()
+			if err != nil {
+				return err
 			}
+			columns[name] = append(columns[name], value...)
 		}
 		fitnesses = append(fitnesses, s.Fitnesses...)
 	}
 	arrays := map[string]npz.Array{fitnessesKey: npz.Of(fitnesses, len(snapshots), final.Cells())}
-	for name, column := range counts {
-		arrays[name] = npz.Of(column)
-	}
-	for name, column := range values {
+	for name, column := range columns {
 		arrays[name] = npz.Of(column)
 	}
 	return npz.Write(path, arrays)
@@ -106,28 +106,46 @@ func (r *Run) shippedSnapshots(path string) ([]Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	fitnesses, shape, err := floats(file, fitnessesKey, 2)
+	snapshots, err := splitSnapshots(file, final)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	n, cells := shape[0], shape[1]
+	return snapshots, nil
+}
+
+func splitSnapshots(file *npz.Reader, final *Repertoire) ([]Snapshot, error) {
+	n, cells, err := sizes(file, fitnessesKey)
+	if err != nil {
+		return nil, err
+	}
 	if cells != final.Cells() || n > maxSnapshots {
-		return nil, fmt.Errorf("%s: it has %d snapshots of %d cells, want at most %d of %d, as in %s",
-			path, n, cells, maxSnapshots, final.Cells(), repertoireFile)
+		return nil, fmt.Errorf("it has %d snapshots of %d cells, want at most %d of %d, as in %s", n, cells,
+			maxSnapshots, final.Cells(), repertoireFile)
+	}
+	var fitnesses []float32
+	if err := readParts(file, "", part{fitnessesKey, &fitnesses, []int{n, cells}, false}); err != nil {
+		return nil, err
+	}
+	corrected := file.Has(episodesKey)
+	columns := map[string][]float64{}
+	for _, p := range new(Snapshot).numbers(corrected) {
+		a, err := file.Read(p.name)
+		if err != nil {
+			return nil, err
+		}
+		if columns[p.name], err = a.Float64s(); err != nil || a.Len() != n {
+			return nil, fmt.Errorf("%s has shape %v, not one of %d numbers", p.name, a.Shape, n)
+		}
 	}
 	snapshots := make([]Snapshot, n)
-	columns := map[string][]float64{}
 	for i := range snapshots {
 		snapshots[i].Repertoire = Repertoire{Dims: final.Dims, Centroids: final.Centroids,
 			Fitnesses: fitnesses[i*cells : (i+1)*cells : (i+1)*cells],
 			Lower:     final.Lower, Upper: final.Upper, Offset: final.Offset}
-		for _, f := range snapshots[i].fields(file.Has(episodesKey)) {
-			if columns[f.name] == nil {
-				if columns[f.name], err = numbers(file, f.name, n); err != nil {
-					return nil, fmt.Errorf("%s: %w", path, err)
-				}
+		for _, p := range snapshots[i].numbers(corrected) {
+			if err := p.set(npz.Scalar(columns[p.name][i])); err != nil {
+				return nil, err
 			}
-			f.set(columns[f.name][i])
 		}
 	}
 	return snapshots, nil

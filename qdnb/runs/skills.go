@@ -185,18 +185,8 @@ func (s *Skills) Check() error {
 		return fmt.Errorf("the policy has %d parameters, not %d (layers of %v)", len(s.Policy), want,
 			s.Sizes())
 	}
-	n := len(s.Which)
-	if len(s.Fitnesses) != n {
-		return fmt.Errorf("%d fitnesses for %d evaluated skills", len(s.Fitnesses), n)
-	}
-	for _, part := range []struct {
-		name string
-		have int
-		unit int // the numbers per evaluation are a multiple of unit
-	}{{descriptorsKey, len(s.Descriptors), 1}, {trajectoriesKey, len(s.Trajectories), 2}} {
-		if n == 0 && part.have > 0 || n > 0 && part.have%(n*part.unit) != 0 {
-			return fmt.Errorf("%s has %d numbers for %d evaluated skills", part.name, part.have, n)
-		}
+	if err := checkParts(s.evaluation(s.Dims(), s.Steps())...); err != nil {
+		return err
 	}
 	for i, k := range s.Which {
 		if k < 0 || k >= s.Skills() {
@@ -214,31 +204,33 @@ func (s *Skills) Check() error {
 	return nil
 }
 
+// parts are the arrays that describe the policy.
+func (s *Skills) parts() []part {
+	return []part{
+		{observationsKey, &s.Observations, nil, false}, {actionsKey, &s.Actions, nil, false},
+		{countKey, &s.Count, nil, false}, {hiddenKey, &s.Hidden, []int{-1}, false},
+		{policyKey, &s.Policy, []int{-1}, true},
+	}
+}
+
+// evaluation are the arrays of the newest evaluation, of descriptors with d components.
+func (s *Skills) evaluation(d, steps int) []part {
+	n := len(s.Which)
+	return []part{
+		{fitnessesKey, &s.Fitnesses, []int{n}, false},
+		{descriptorsKey, &s.Descriptors, []int{n, d}, false},
+		{trajectoriesKey, &s.Trajectories, []int{n, steps, 2}, true},
+	}
+}
+
 // arrays returns the arrays of skills.npz by name.
 func (s *Skills) arrays() map[string]npz.Array {
-	arrays := maps.Clone(s.Extra)
-	if arrays == nil {
-		arrays = map[string]npz.Array{}
+	arrays := arraysOf(s.parts()...)
+	if len(s.Which) > 0 {
+		maps.Copy(arrays, arraysOf(append(s.evaluation(s.Dims(), s.Steps()),
+			part{whichKey, &s.Which, []int{-1}, false})...))
 	}
-	hidden := make([]int64, len(s.Hidden))
-	for i, units := range s.Hidden {
-		hidden[i] = int64(units)
-	}
-	if s.Policy != nil {
-		arrays[policyKey] = npz.Of(s.Policy)
-	}
-	arrays[observationsKey] = npz.Scalar(int64(s.Observations))
-	arrays[actionsKey] = npz.Scalar(int64(s.Actions))
-	arrays[countKey] = npz.Scalar(int64(s.Count))
-	arrays[hiddenKey] = npz.Of(hidden)
-	if n := len(s.Which); n > 0 {
-		arrays[whichKey] = npz.Of(int32s(s.Which))
-		arrays[fitnessesKey] = npz.Of(s.Fitnesses)
-		arrays[descriptorsKey] = npz.Of(s.Descriptors, n, s.Dims())
-		if s.Trajectories != nil {
-			arrays[trajectoriesKey] = npz.Of(s.Trajectories, n, s.Steps(), 2)
-		}
-	}
+	maps.Copy(arrays, s.Extra)
 	return arrays
 }
 
@@ -260,28 +252,11 @@ func readSkillsFile(path string) (*Skills, error) {
 
 func readSkills(file *npz.Reader) (*Skills, error) {
 	s := &Skills{}
-	var err error
-	for key, count := range map[string]*int{observationsKey: &s.Observations, actionsKey: &s.Actions,
-		countKey: &s.Count} {
-		numbers, err := integers(file, key)
-		if err != nil {
-			return nil, err
-		}
-		if len(numbers) != 1 {
-			return nil, fmt.Errorf("%s has %d numbers, not one", key, len(numbers))
-		}
-		*count = numbers[0]
-	}
-	if s.Hidden, err = integers(file, hiddenKey); err != nil {
+	if err := readParts(file, "", append(s.parts(), part{whichKey, &s.Which, []int{-1}, true})...); err != nil {
 		return nil, err
 	}
-	if file.Has(policyKey) {
-		if s.Policy, _, err = floats(file, policyKey, 1); err != nil {
-			return nil, err
-		}
-	}
-	if file.Has(whichKey) {
-		if err := s.readEvaluation(file); err != nil {
+	if s.Which != nil {
+		if err := readParts(file, "", s.evaluation(-1, -1)...); err != nil {
 			return nil, err
 		}
 	}
@@ -299,50 +274,6 @@ func readSkills(file *npz.Reader) (*Skills, error) {
 		s.Extra[key] = array
 	}
 	return s, s.Check()
-}
-
-// readEvaluation reads the newest evaluation as far as the file has it.
-func (s *Skills) readEvaluation(file *npz.Reader) (err error) {
-	if s.Which, err = integers(file, whichKey); err != nil {
-		return err
-	}
-	if s.Fitnesses, _, err = floats(file, fitnessesKey, 1); err != nil {
-		return err
-	}
-	n := len(s.Which)
-	var shape []int
-	if s.Descriptors, shape, err = floats(file, descriptorsKey, 2); err != nil {
-		return err
-	}
-	if shape[0] != n {
-		return fmt.Errorf("descriptors has shape %v, not [%d, d]", shape, n)
-	}
-	if file.Has(trajectoriesKey) {
-		if s.Trajectories, shape, err = floats(file, trajectoriesKey, 3); err != nil {
-			return err
-		}
-		if shape[0] != n || shape[2] != 2 {
-			return fmt.Errorf("trajectories has shape %v, not [%d, steps, 2]", shape, n)
-		}
-	}
-	return nil
-}
-
-// integers reads an array of integers of any shape.
-func integers(file *npz.Reader, name string) ([]int, error) {
-	a, err := file.Read(name)
-	if err != nil {
-		return nil, err
-	}
-	data, err := a.Int32s()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	numbers := make([]int, len(data))
-	for i, x := range data {
-		numbers[i] = int(x)
-	}
-	return numbers, nil
 }
 
 // skillsFile is the name of the file in a run's folder.

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -24,33 +25,19 @@ type Correction struct {
 	FitnessStd, DescriptorStd float64
 }
 
-// field is a number of a snapshot that is stored as an array: a count or a value.
-type field struct {
-	name  string
-	count *int64
-	value *float64
-}
-
 // episodesKey is the name of an array that only corrected repertoires have.
 const episodesKey = "episodes"
 
-// fields lists the numbers of a snapshot.
-func (s *Snapshot) fields(corrected bool) []field {
-	list := []field{{"generation", &s.Generation, nil}, {"evaluations", &s.Evaluations, nil},
-		{"env_steps", &s.EnvSteps, nil}, {"seconds", nil, &s.Seconds}}
+// numbers are the arrays of a snapshot but those of its repertoire.
+func (s *Snapshot) numbers(corrected bool) []part {
+	list := []part{{name: "generation", field: &s.Generation}, {name: "evaluations", field: &s.Evaluations},
+		{name: "env_steps", field: &s.EnvSteps}, {name: "seconds", field: &s.Seconds}}
 	if corrected {
-		list = append(list, field{episodesKey, &s.Episodes, nil},
-			field{"fitness_std", nil, &s.FitnessStd}, field{"descriptor_std", nil, &s.DescriptorStd})
+		list = append(list, part{name: episodesKey, field: &s.Episodes},
+			part{name: "fitness_std", field: &s.FitnessStd},
+			part{name: "descriptor_std", field: &s.DescriptorStd})
 	}
 	return list
-}
-
-func (f field) set(x float64) {
-	if f.count != nil {
-		*f.count = int64(x)
-	} else {
-		*f.value = x
-	}
 }
 
 func readSnapshot(path string) (s Snapshot, err error) {
@@ -65,18 +52,14 @@ func readSnapshot(path string) (s Snapshot, err error) {
 	}
 	defer file.Close()
 	r, err := readRepertoire(file, file, "", false)
+	if err == nil {
+		s.Repertoire = *r
+		err = readParts(file, "", s.numbers(file.Has(episodesKey))...)
+	}
 	if err != nil {
-		return s, fmt.Errorf("%s: %w", path, err)
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	s.Repertoire = *r
-	for _, f := range s.fields(file.Has(episodesKey)) {
-		x, err := number(file, f.name)
-		if err != nil {
-			return s, fmt.Errorf("%s: %w", path, err)
-		}
-		f.set(x)
-	}
-	return s, nil
+	return s, err
 }
 
 // Newest reads the newest repertoire of a run, without genotypes: the final one of a finished run,
@@ -145,12 +128,6 @@ func (s Snapshot) arrays() map[string]npz.Array {
 	repertoire := s.Repertoire
 	repertoire.Genotypes = nil
 	arrays := repertoire.arrays()
-	for _, f := range s.fields(s.Episodes > 0) {
-		if f.count != nil {
-			arrays[f.name] = npz.Scalar(*f.count)
-		} else {
-			arrays[f.name] = npz.Scalar(*f.value)
-		}
-	}
+	maps.Copy(arrays, arraysOf(s.numbers(s.Episodes > 0)...))
 	return arrays
 }
