@@ -7,10 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 
 	"example.com/qdnb/internal/names"
 )
@@ -169,46 +167,4 @@ func parseConfig(data []byte) (Config, error) {
 		return Config{}, err
 	}
 	return c, nil
-}
-
-// differing lists the keys whose values differ between configurations; see [flatten].
-func differing(all ...map[string]any) []string {
-	keys := map[string]bool{}
-	for _, values := range all {
-		for _, some := range []map[string]any{all[0], values} {
-			for key := range some {
-				if !reflect.DeepEqual(values[key], all[0][key]) {
-					keys[key] = true
-				}
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(keys))
-}
-
-func show(value any) string {
-	if value == nil {
-		return "absent"
-	}
-	return fmt.Sprint(value)
-}
-
-// flatten writes a configuration's values to out by name; nested names are joined by dots.
-func flatten(c Config, out map[string]any) {
-	value, err := parseJSON(c.canonical())
-	if err != nil {
-		return
-	}
-	var walk func(prefix string, value any)
-	walk = func(prefix string, value any) {
-		fields, ok := value.(map[string]any)
-		if !ok {
-			out[prefix] = value
-			return
-		}
-		for key, field := range fields {
-			walk(strings.TrimPrefix(prefix+"."+key, "."), field)
-		}
-	}
-	walk("", value)
 }

@@ -181,7 +181,7 @@ func TestSetRefuses(t *testing.T) {
 		"batch=5]":                   `batch: "5]" is not an integer`,
 		"batch=null":                 `batch: null is not an integer`,
 		"batch=99999999999999999999": `is not an integer`,
-		"small=128":                  `small: 128 is not an integer of 8 bits`,
+		"small=128":                  `small: 128 is not an integer`,
 		"count=-1":                   `count: -1 is not a non-negative integer`,
 		"iso_sigma=x":                `iso_sigma: "x" is not a number`,
 		"iso_sigma=NaN":              `iso_sigma: "NaN" is not a number`,

@@ -2,8 +2,10 @@ package runs
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"example.com/qdnb/internal/names"
@@ -71,13 +73,17 @@ const maxCandidates = 20
 // candidates lists runs, one per line, with the settings in which runs with the same algorithm,
 // environment and seed differ.
 func candidates(found []*Run) string {
-	values := make([]map[string]any, len(found))
-	groups := map[string][]map[string]any{}
+	settings, shared, size := make([][]string, len(found)), map[string]int{}, map[string]int{}
 	group := func(r *Run) string { return strings.TrimSuffix(r.Name(), r.Config.Hash()) }
 	for i, run := range found {
-		values[i] = map[string]any{}
-		flatten(run.Config, values[i])
-		groups[group(run)] = append(groups[group(run)], values[i])
+		settings[i], _ = run.Config.Assignments() // Open has checked them
+		for _, name := range slices.Sorted(maps.Keys(run.Config.Parts)) {
+			settings[i] = append(settings[i], name+"="+run.Config.Parts[name])
+		}
+		size[group(run)]++
+		for _, setting := range settings[i] {
+			shared[group(run)+setting]++
+		}
 	}
 	var lines strings.Builder
 	for i, run := range found {
@@ -85,14 +91,12 @@ func candidates(found []*Run) string {
 			fmt.Fprintf(&lines, "\n  and %d more", len(found)-i)
 			break
 		}
-		var settings []string
-		for _, key := range differing(groups[group(run)]...) {
-			setting := strings.TrimPrefix(key, "hyperparameters.") + "=" + show(values[i][key])
-			settings = append(settings, names.Plain(setting))
-		}
 		lines.WriteString("\n  " + run.Name())
-		if len(settings) > 0 {
-			lines.WriteString(" (" + strings.Join(settings, ", ") + ")")
+		differing := slices.DeleteFunc(settings[i], func(setting string) bool {
+			return shared[group(run)+setting] == size[group(run)]
+		})
+		if len(differing) > 0 {
+			lines.WriteString(" (" + names.Plain(strings.Join(differing, ", ")) + ")")
 		}
 	}
 	return lines.String()

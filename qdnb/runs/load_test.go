@@ -32,8 +32,7 @@ func TestLoadListsTheCandidates(t *testing.T) {
 	if len(lines) != 3 || !strings.Contains(lines[0], `2 runs begin with "map-elites-pointmaze-0"`) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{" (batch=1000, parts.emitter=absent)",
-		" (batch=200, parts.emitter=0123456789abcdef)"} {
+	for _, want := range []string{" (batch=1000)", " (batch=200, emitter=0123456789abcdef)"} {
 		if !strings.HasSuffix(lines[1], want) && !strings.HasSuffix(lines[2], want) {
 			t.Errorf("%v\nwants %q", err, want)
 		}

@@ -164,23 +164,6 @@ func assign(path string, data json.RawMessage, v reflect.Value) error {
 		}
 		return nil
 	}
-	if v.Kind() == reflect.Slice && nested(v.Type().Elem()) {
-		var items []json.RawMessage
-		if json.Unmarshal(data, &items) != nil {
-			return wrong(path, data, v.Type())
-		}
-		list := reflect.Zero(v.Type())
-		if items != nil { // not null
-			list = reflect.MakeSlice(v.Type(), len(items), len(items))
-		}
-		for i, item := range items {
-			if err := assign(fmt.Sprintf("%s[%d]", path, i), item, list.Index(i)); err != nil {
-				return err
-			}
-		}
-		v.Set(list)
-		return nil
-	}
 	if kinds := []reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct}; string(
 		bytes.TrimSpace(data)) == "null" && !slices.Contains(kinds, v.Kind()) {
 		return wrong(path, data, v.Type())
@@ -196,7 +179,7 @@ func assign(path string, data json.RawMessage, v reflect.Value) error {
 		return wrong(path, data, v.Type())
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %s", path, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	v.Set(fresh.Elem())
 	return nil
@@ -222,10 +205,8 @@ func describe(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return "an integer"
-	case reflect.Int8, reflect.Int16, reflect.Int32:
-		return fmt.Sprintf("an integer of %d bits", t.Bits())
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return "a non-negative integer"
 	case reflect.Float32, reflect.Float64:

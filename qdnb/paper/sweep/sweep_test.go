@@ -101,7 +101,7 @@ func TestReadRefuses(t *testing.T) {
 		{"an unknown field of the run", strings.Replace(good[1], `"seed"`, `"sed"`, 1),
 			`plan:2: run: unknown field "sed"`},
 		{"an unknown field of a need", strings.Replace(good[1], `"env_steps"`, `"envsteps"`, 1),
-			`plan:2: needs[0].budget: unknown field "envsteps"`},
+			`plan:2: needs: unknown field "envsteps"`},
 		{"an unknown limit", strings.Replace(good[1], `"budget":{}`, `"budget":{"generation":3}`, 1),
 			`did you mean "generations"?`},
 		{"a negative limit", strings.Replace(good[1], `"budget":{}`, `"budget":{"generations":-3}`, 1),
