@@ -245,40 +245,6 @@ func TestDecodeIsStrict(t *testing.T) {
 	}
 }
 
-func FuzzDecode(f *testing.F) {
-	file, err := testConfig(f).file()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(file)
-	f.Add(file[:len(file)/2])
-	f.Add([]byte(`{"algorithm":"a","env":"b","seed":1e2,"hyperparameters":{"batch":-0.0}}`))
-	f.Add([]byte(`{"batch":1,"critic":{"layers":[{"size":null}]},"limit":1e400,` +
-		`"budget":{"time":"2h"}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s := defaults()
-		if err := Decode(data, &s); err == nil {
-			if _, err := json.Marshal(s); err != nil {
-				t.Errorf("what was decoded cannot be encoded: %v", err)
-			}
-		} else if err.Error() == "" {
-			t.Error("an empty error")
-		}
-		c, err := parseConfig(data)
-		if err != nil {
-			return
-		}
-		file, err := c.file()
-		if err != nil {
-			t.Fatalf("a configuration that was read cannot be written: %v", err)
-		}
-		back, err := parseConfig(file)
-		if err != nil || back.Name() != c.Name() {
-			t.Errorf("%s came back as %s (%v)", c.Name(), back.Name(), err)
-		}
-	})
-}
-
 func ExampleSet() {
 	hyperparameters := struct {
 		Batch    int     `json:"batch"`

@@ -14,6 +14,7 @@ func TestDiscardRemovesOnlyARunThatNeverBegan(t *testing.T) {
 	config := must.Get(runs.NewConfig("count", "nothing", 0, map[string]int{"step": 1}))
 	w, err := runs.Create(root, config)
 	must.Do(err)
+	must.Do(w.SaveReplay(1, 9, 1, func(int64, int64) ([]float32, error) { return []float32{1}, nil }))
 	must.Do(w.Discard())
 	if left, _ := os.ReadDir(root); len(left) != 0 {
 		t.Errorf("%v is left of a run that never began", left)

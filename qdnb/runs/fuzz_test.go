@@ -24,6 +24,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte(`{"algorithm":"a","env":"b","hyperparameters":{"a\nb":1e999}}`))
 	f.Add([]byte(`{"algorithm":"../../etc","env":"b","seed":-9223372036854775808}`))
 	f.Add([]byte(`{"algorithm":"a"}{}`))
+	f.Add(must.Get(testConfig(f).file()))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c Config
 		var err error
@@ -67,7 +68,8 @@ func FuzzSet(f *testing.F) {
 	for _, seed := range []string{"batch=1e3", "sigma=-0.5", "hidden=256,,256", "hidden=[1,\n2]",
 		"table=[[1],[2]]", "table=1,2", "pair=1,2,3", "name=a\nb",
 		"on=maybe", "maybe=null", "budget={\"time\":\"1h\"}", "inner.layers=70000", "inner=3",
-		"network={}", "=", "batch.x=1", "batch=[\n1]"} {
+		"network={}", "=", "batch.x=1", "batch=[\n1]",
+		`{"batch":1,"hidden":null,"maybe":1e400,"budget":{"time":"2h"}}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, assignment string) {
@@ -79,7 +81,11 @@ func FuzzSet(f *testing.F) {
 		if err != nil && !reflect.DeepEqual(s, before) {
 			t.Errorf("%q: %v, but it changed the settings to %+v", assignment, err, s)
 		}
-		hostile.Error(t, Decode([]byte(assignment), &s))
+		err = Decode([]byte(assignment), &s)
+		hostile.Error(t, err)
+		if err == nil {
+			must.Get(json.Marshal(s))
+		}
 	})
 }
 

@@ -151,53 +151,6 @@ func TestReplayRoundTrip(t *testing.T) {
 	}
 }
 
-func TestReplaySegmentsAreNotRewritten(t *testing.T) {
-	smallSegments(t, 40)
-	w := create(t, t.TempDir())
-	ring := &testRing{capacity: 30, width: 2}
-	list := func(total, generation int64) map[string]os.FileInfo {
-		must.Do(ring.save(w, total))
-		must.Do(w.SaveCheckpoint(generation, nil, nil))
-		files := map[string]os.FileInfo{}
-		for _, name := range segmentNames(t, w) {
-			info, err := os.Stat(filepath.Join(w.Dir, replayDir, name))
-			must.Do(err)
-			files[name] = info
-		}
-		return files
-	}
-	var before map[string]os.FileInfo
-	for i, want := range []string{
-		"0-20 20-25", "0-20 20-25 25-40", "0-20 20-25 25-40 40-50", "20-25 25-40 40-50 50-55",
-		"25-40 40-50 50-55",
-		"25-40 40-50 50-55 70-90 90-100",
-	} {
-		total := []int64{25, 40, 50, 55, 55, 100}[i]
-		now := list(total, int64(i))
-		if got := ranges(t, w); got != want {
-			t.Errorf("at %d: %s, want %s", total, got, want)
-		}
-		for name, info := range now {
-			if was, ok := before[name]; ok && !os.SameFile(was, info) {
-				t.Errorf("at %d: %s was written again", total, name)
-			}
-		}
-		before = now
-	}
-	// A second checkpoint of the same generation, as at the end of a run, still counts as one of two.
-	now := list(100, 5)
-	if len(now) != len(before) {
-		t.Errorf("after a second checkpoint of a generation: %v", segmentNames(t, w))
-	}
-	// Segments are .npz files like any other.
-	arrays, err := npz.Read(filepath.Join(w.Dir, replayDir, segment{40, 50}.file()))
-	must.Do(err)
-	if rows := arrays[rowsKey]; !slices.Equal(rows.Shape,
-		[]int{10, 2}) || rows.Data.([]float32)[0] != ring.row(40)[0] {
-		t.Errorf("rows %v", rows)
-	}
-}
-
 // copyFolder copies what a process killed now leaves behind.
 func copyFolder(t testing.TB, from string) (root string) {
 	t.Helper()
@@ -468,18 +421,6 @@ func TestDropReplay(t *testing.T) {
 	}
 }
 
-func TestDiscardTakesTheReplayBufferAlong(t *testing.T) {
-	root := t.TempDir()
-	w := create(t, root)
-	must.Do((&testRing{capacity: 9, width: 2}).save(w, 5)) // killed before its first checkpoint
-	must.Do(w.Close())
-	w = create(t, root)
-	must.Do(w.Discard())
-	if left, _ := os.ReadDir(root); len(left) != 0 {
-		t.Errorf("%v is left", left)
-	}
-}
-
 func TestWrongReplaysAreRefused(t *testing.T) {
 	root := t.TempDir()
 	w := create(t, root)
@@ -552,27 +493,6 @@ func TestReplayGoesOnAfterAFailure(t *testing.T) {
 	must.Do(w.SaveCheckpoint(1, nil, nil))
 	w = resume(t, w, root, 1)
 	must.Do(ring.load(w, 16))
-}
-
-func TestSegmentNames(t *testing.T) {
-	for _, s := range []segment{{0, 1}, {25000, 50000}, {999_999_999_999, 1_000_000_000_000},
-		{1 << 60, 1<<60 + 1}} {
-		if got, ok := parseSegment(s.file()); !ok || got != s {
-			t.Errorf("%s is %+v, %v", s.file(), got, ok)
-		}
-	}
-	for _, name := range []string{
-		"", "-", ".npz", "1-2.npz", "000000000000-000000000000.npz", "000000000002-000000000001.npz",
-		"000000000000-000000000001",
-		"-00000000001-000000000001.npz", "000000000000-000000000001.npz.npz",
-		"000000000000-+00000000001.npz",
-		".writing-000000000000-000000000001.npz-00000000", "gen-000000001.npz",
-		"000000000000-99999999999999999999.npz",
-	} {
-		if s, ok := parseSegment(name); ok {
-			t.Errorf("%q is %+v", name, s)
-		}
-	}
 }
 
 // Reading any file gives the requested rows or an error.
