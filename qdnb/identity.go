@@ -1,17 +1,12 @@
 package qdnb
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -46,23 +41,24 @@ func Load(spec Spec) (*runs.Run, error) {
 	return run, nil
 }
 
-// fingerprints hashes the parts that the spec supplies.
-func (s Spec) fingerprints(t session.Training) (prints map[string]string, err error) {
-	prints = map[string]string{}
-	if s.custom(t.Algorithm) {
-		prints["algorithm"], err = t.Fingerprint()
-	}
-	if err == nil && s.Environment != nil {
-		if prints["environment"], err = envs.Fingerprint(s.Environment); err != nil {
-			_, named := t.Fingerprint() // its error names the run's sizes
-			err = cmp.Or(named, err)
+// fingerprints hashes the programs of a training with code of its user.
+func (s Spec) fingerprints(t session.Training) (map[string]string, error) {
+	part, facts := "algorithm", []any(nil)
+	if env := t.Env.Spec(); s.Environment != nil {
+		env.Descriptor.Components = nil // the names have no effect
+		facts = []any{env.Descriptor, env.Offset, env.Initial}
+		if !s.custom(t.Algorithm) {
+			part = "environment"
 		}
+	} else if !s.custom(t.Algorithm) {
+		return nil, nil
 	}
-	return prints, err
+	print, err := t.Fingerprint(facts...)
+	return map[string]string{part: print}, err
 }
 
-// changed describes which of the user's parts differ from those of the newest other run with the
-// same name, environment, seed and hyperparameters. It returns "" if there is no such run.
+// changed names the newest other run with the same name, environment, seed and hyperparameters, whose
+// code differs. It returns "" if there is no such run.
 func changed(o session.Options) string {
 	c := o.Config
 	if len(c.Parts) == 0 {
@@ -84,15 +80,7 @@ func changed(o session.Options) string {
 	if newest == nil {
 		return ""
 	}
-	before := newest.Config.Parts
-	if len(before) == 0 {
-		return fmt.Sprintf("%s did not record the fingerprints of its parts", newest.Name())
-	}
-	names := maps.Clone(c.Parts)
-	maps.Copy(names, before)
-	maps.DeleteFunc(names, func(name, _ string) bool { return c.Parts[name] == before[name] })
-	return fmt.Sprintf("%s changed since %s", strings.Join(slices.Sorted(maps.Keys(names)), " and "),
-		newest.Name())
+	return "its code changed since " + newest.Name()
 }
 
 // announce prints a line if a new run starts only because user code changed, not the settings.

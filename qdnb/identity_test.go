@@ -65,7 +65,7 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 			run.Dir)
 	}
 	said = stderr(t, func() { other = train(t, variantIn(folder, noisy(0.1))) })
-	if want := fmt.Sprintf("qdnb: algorithm changed since %s: training a new run, %s\n", run.Name(),
+	if want := fmt.Sprintf("qdnb: its code changed since %s: training a new run, %s\n", run.Name(),
 		other.Name()); said != want {
 		t.Errorf("with another constant it says %q, want %q", said, want)
 	}
@@ -82,20 +82,6 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 			Backend: "go"}); err != nil || len(found.Results) != 1 {
 			t.Errorf("evaluated: %+v, %v", found, err)
 		}
-	}
-}
-
-// A folder without recorded parts is not taken for the run of a variant, and Train says why.
-func TestRunWithoutRecordOfItsParts(t *testing.T) {
-	spec := variantIn(t.TempDir(), noisy(0.005))
-	config := nb.Must(spec.Config())
-	config.Parts = nil
-	old := nb.Must(runs.Create(spec.Runs, config))
-	old.Close()
-	said := stderr(t, func() { train(t, spec) })
-	if want := old.Name() + " did not record the fingerprints of its parts"; !strings.Contains(said,
-		want) || strings.Count(said, "\n") != 1 {
-		t.Errorf("it says %q, want %q", said, want)
 	}
 }
 
@@ -368,7 +354,7 @@ func TestLoad(t *testing.T) {
 	}
 	changed := spec
 	changed.Tune = changed.Tune.And(emitting(noisy(0.1)))
-	fails("(algorithm changed since "+run.Name()+"): train it", changed)
+	fails("(its code changed since "+run.Name()+"): train it", changed)
 	longer := spec
 	longer.Budget = Generations(5)
 	fails("ended before the budget of the Spec, 5 generations: train it", longer)

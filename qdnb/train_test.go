@@ -160,9 +160,6 @@ func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
 	}
 	spec.Budget = Generations(4)
 	errtest.Want(t, errtest.Of(Train(background, spec)), "no PJRT plugin at "+spec.Backend)
-	// A wrong backend name is an error for a finished run, too.
-	spec.Budget, spec.Backend = Generations(3), "nonsense"
-	errtest.Want(t, errtest.Of(Train(background, spec)), `unknown backend "nonsense"`)
 	run, err := runs.Open(first.Dir)
 	if err != nil || run.Status.Generation != 3 || !bytes.Equal(repertoireBytes(t, run),
 		repertoireBytes(t, first)) {
@@ -413,13 +410,16 @@ func TestVariantIsASeparateRun(t *testing.T) {
 
 // The environment of a variant has the options of the algorithm that it is based on.
 func TestEnvironmentOfAVariant(t *testing.T) {
+	programs := func(env envs.Env) string {
+		settings := evolution.DefaultMapElites(env.Spec())
+		return nb.Must(session.Training{Env: env, Algorithm: settings}.Fingerprint())
+	}
 	for base, options := range map[string][]envs.Option{
 		"diayn": nil, "dads": {envs.WidePositions()}, "qdac": {envs.WidePositions()}} {
 		run := &runs.Run{Config: runs.Config{Algorithm: "mine", Env: "ant-trap"},
 			Status: runs.Status{Base: base}}
 		env := nb.Must(policies.Environment(run))
-		if nb.Must(envs.Fingerprint(env)) !=
-			nb.Must(envs.Fingerprint(nb.Must(envs.Make("ant-trap", options...)))) {
+		if programs(env) != programs(nb.Must(envs.Make("ant-trap", options...))) {
 			t.Errorf("a variant of %s is played in another environment than it was trained in", base)
 		}
 	}

@@ -16,9 +16,10 @@ const tracedSteps = 120
 // that the first steps run, and when, as for XLA:CPU with one worker, whatever backend runs it later. It
 // opens no backend and computes nothing. Comments, names of variables and the seed have no effect;
 // other versions of GoMLX and go-xla may build other programs from the same code. What the code does
-// on the host is covered only as far as it changes a program.
-func (t Training) Fingerprint() (string, error) {
+// on the host is covered only as far as it changes a program, or by the facts, which are hashed, too.
+func (t Training) Fingerprint(facts ...any) (string, error) {
 	hash := sha256.New()
+	fmt.Fprint(hash, facts...)
 	platform, err := xla.DryRun(backend.CPU, 1, func(name string, text []byte) error {
 		fmt.Fprintln(hash, name)
 		_, err := hash.Write(text)
