@@ -207,7 +207,7 @@ func TestPlacesInCellsStartLines(t *testing.T) {
 	input := Input{Shape: shapes.Make(dtypes.Float32, 3)}
 	_, compiled := platformsUnderTest(t)[0].Compile("p", []Input{input},
 		func(in []*Node) []*Node { return []*Node{build(in[0])} })
-	_, traced := TraceGraph(NewTrace(), Declare(dtypes.Float32, 3), func(in Array) Array {
+	_, traced := Trace(Declare(dtypes.Float32, 3), func(in Array) Array {
 		return Out(build(in.Tree))
 	})
 	sum := func(x *Node) *Node { return x }
