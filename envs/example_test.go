@@ -73,7 +73,7 @@ func ExampleWithDescriptor() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = envs.Fingerprint(left)
+	err = built(left)
 	fmt.Println(left.Spec().Name, left.Spec().Descriptor.Components, err)
 	_, err = envs.WithReward(ant, "ant-omni", 5, left.Reward)
 	fmt.Println(err)

@@ -16,8 +16,25 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
+
+// built returns the error of building the graphs of an environment, which are not compiled.
+func built(env envs.Env) error {
+	p, err := xla.DryRun(backend.CPU, 1, func(string, []byte) error { return nil })
+	if err != nil {
+		return err
+	}
+	_, err = xla.Compile(p, "step", xla.Declare(dtypes.Uint32, 2), func(seed xla.Array) xla.State[envs.State] {
+		g := seed.Tree.Graph()
+		keys := random.KeyOf(seed.Tree).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, 2), 0))
+		action := Zeros(g, shapes.Make(dtypes.Float32, 2, env.Spec().Actions))
+		return xla.Out(env.Step(env.Reset(keys), action))
+	})
+	return err
+}
 
 // rebuilt returns a task of a model with other gravity, actuators and target.
 func rebuilt(t *testing.T, task *envs.Rigid, c envs.Conditions) *envs.Rigid {
@@ -176,7 +193,7 @@ func TestNamesOfBodiesAndJoints(t *testing.T) {
 		},
 	} {
 		env := must.Get(envs.WithDescriptor(ant, "own", d, describe))
-		errtest.Want(t, errtest.Of(envs.Fingerprint(env)), want)
+		errtest.Want(t, built(env), want)
 	}
 	for want, wrong := range map[string]envs.Env{"pointmaze is no task of rigid bodies": envs.Pointmaze{},
 		"or wrapped": envs.StartAt(ant, 1)} {
