@@ -40,7 +40,11 @@ type Spec struct {
 
 	Runs    string // folder of the runs; [runs.Folder] if empty
 	Backend string // see [xla.Open]; the best available one if empty
-	Quiet   bool   // no progress bar
+	Quiet   bool   // no progress bar, and no figure
+
+	// Still draws no figure below a notebook cell. Without it, Train draws the repertoire and the QD
+	// score so far, at most every two seconds and in at most 1 % of the run's time.
+	Still bool
 
 	// Fresh trains from the start. Train moves an existing folder of the run to the folder
 	// set-aside and never deletes it. It is an error if another process trains in the folder.

@@ -1,7 +1,8 @@
-"""tab.py: presses Tab in JupyterLab, as a person would, and checks the completions.
+"""tab.py: presses Tab in JupyterLab, as a person would, and checks the completions; then it trains and watches the figure.
 
 Opens a copy of the quickstart in JupyterLab with a headless Chromium, types `qdnb.` and `figures.` into a new cell,
-presses Tab, and compares the names in the list with the packages' exported ones. Writes build/tab/*.png. Runs in
+presses Tab, and compares the names in the list with the packages' exported ones. It trains a run for half a minute, during which the figure below the cell must change, and
+saves the notebook, which must have only the last one. Writes build/tab/*.png. Runs in
 .tools/browser (Playwright and an installed Chromium); see `make test-tab`.
 """
 
@@ -32,6 +33,11 @@ CASES = [
 ]
 # This one comes after the notebook's first cell, which imports the package, was run.
 LATER = ("qdnb", "%%\nqdnb.")
+LIVE = """%%
+nb.Must(qdnb.Train(nb.Interruptible(), qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Runs: "runs-live",
+	Fresh: true, Backend: "go", Budget: runs.Budget{Time: 30 * time.Second},
+	Tune: runs.Assign("batch=16", "hidden=[8]", "cells=128", "cvt_samples=5000", "episode_length=50")}))
+"""
 # gopls loads the module at its first request, and GoNB gives it only seconds: a person presses Tab again.
 PATIENCE = 600
 
@@ -125,6 +131,35 @@ def complete(page: Page, text: str, picture: Path) -> list[str]:
     return [item.split("(")[0].split(".")[-1].strip() for item in items.all_inner_texts()]
 
 
+def check_live(page: Page, module: str) -> bool:
+    """Trains in a new cell, prints how the figure below it changed, and returns whether it did not, or stayed twice."""
+    page.locator(".jp-Notebook .jp-Cell").first.click()
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    page.keyboard.press("Enter")
+    imports = "".join(f"import \"{path}\"\n" for path in ("time", f"{module}/qdnb", f"{module}/qdnb/nb", f"{module}/qdnb/runs"))
+    page.keyboard.insert_text(imports + LIVE)
+    page.keyboard.press("Control+Enter")
+    figure = page.locator(".jp-Notebook .jp-CodeCell").first.locator('img[alt*=" at generation "]')
+    shown: list[str] = []
+    deadline = time.monotonic() + PATIENCE
+    prompt = page.locator(".jp-Notebook .jp-CodeCell").first.locator(".jp-InputPrompt")
+    prompt.filter(has_text="[*]").wait_for(timeout=PATIENCE * 1000)
+    while "*" in prompt.inner_text() and time.monotonic() < deadline:
+        if figure.count() and (alt := figure.first.get_attribute("alt") or "") not in shown:
+            shown.append(alt)
+            page.screenshot(path=FOLDER / f"live-{len(shown)}.png")
+        page.wait_for_timeout(200)
+    drawn = figure.first.evaluate("image => image.complete && image.naturalWidth > 300") if figure.count() else False
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.context.save()")
+    outputs = json.loads((FOLDER / "quickstart.ipynb").read_text())["cells"][0].get("outputs", [])
+    saved = sum(" at generation " in "".join(o.get("data", {}).get("text/html", "")) for o in outputs)
+    failed = not drawn or len(shown) < 2 or saved != 1
+    print(f"{'FAIL' if failed else 'ok  '} a run drew itself: {len(shown)} states were seen, {saved} is in the saved notebook; "
+          f"{FOLDER.relative_to(ROOT)}/live-*.png", flush=True)
+    return failed
+
+
 def check(page: Page, module: str, package: str, text: str, suffix: str) -> bool:
     """Completes the text, prints the result, and returns whether exported names are missing."""
     name = package.rpartition("/")[2]
@@ -163,6 +198,7 @@ def main() -> int:
                 failed += check(page, module, package, text, "")
             run_first_cell(page)
             failed += check(page, module, *LATER, "-later")
+            failed += check_live(page, module)
             chromium.close()
     except (Error, RuntimeError) as error:
         print(f"FAIL {error}; see {(FOLDER / 'lab.log').relative_to(ROOT)}")

@@ -51,7 +51,8 @@ type Options struct {
 	Config  runs.Config // names the run's folder in Root
 	Budget  runs.Budget // ends the run at its first limit
 	Backend string      // see [xla.Open]
-	Quiet   bool        // no progress bar
+	Quiet   bool        // no progress bar, and no figure
+	Still   bool        // no figure below a notebook cell during training
 	Fresh   bool        // moves an existing folder to the folder set-aside and starts again
 
 	// see [TrainSeeds]

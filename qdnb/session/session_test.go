@@ -140,3 +140,23 @@ func TestProcessor(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Drawings are at least two seconds apart, and take at most 1 % of the run's time.
+func TestLiveIsDue(t *testing.T) {
+	start := time.Now()
+	l := &live{drawn: start, took: 50 * time.Millisecond}
+	for _, c := range []struct {
+		after, seconds float64
+		spent          time.Duration
+		want           bool
+	}{{1, 100, 0, false}, {2, 4, 0, false}, {2, 5, 0, true}, {3, 100, 960 * time.Millisecond, false},
+		{3, 101, 960 * time.Millisecond, true}} {
+		l.spent = c.spent
+		if got := l.due(start.Add(time.Duration(c.after*float64(time.Second))), c.seconds); got != c.want {
+			t.Errorf("%+v: due %v", c, got)
+		}
+	}
+	if (*live)(nil).due(start, 1e9) {
+		t.Error("a run without a figure is drawn")
+	}
+}

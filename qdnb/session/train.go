@@ -87,12 +87,13 @@ type training struct {
 	platform *xla.Platform
 	search   algorithms.Search
 	reached  int64 // newest generation, -1 before the first step
+	live     *live // nil: no figure is drawn
 
 	noReplay bool // the replay buffer was not restored, since nothing is left to learn
 }
 
 func (t *training) open(s *session, platform *xla.Platform, arrays map[string]npz.Array) error {
-	t.session, t.platform = s, platform
+	t.session, t.platform, t.live = s, platform, newLive(s.Options)
 	if slow := slowCompilation(t.Env); slow != "" && !s.Quiet {
 		s.bar.Notice("%s", slow)
 	}
@@ -199,6 +200,7 @@ func (t *training) record(o scoring.Outcome) error {
 		}
 	}
 	t.bar.Update(t.fraction(t.status.Progress), t.metrics()...)
+	t.drawLive(false)
 	return nil
 }
 
@@ -406,6 +408,7 @@ func (t *training) finish() (string, error) {
 			return "", err
 		}
 	}
+	t.drawLive(true)
 	return t.summary(), nil
 }
 

@@ -161,6 +161,26 @@ func titleOf(run *runs.Run, s *runs.Snapshot) string {
 		grouped(s.Generation))
 }
 
+// Progress draws a run in training: its repertoire so far, if descriptors have one or two components,
+// or else its coverage, and its QD score.
+func Progress(run *runs.Run, r *runs.Repertoire) (Grid, error) {
+	panels, err := columnPanels([]*runs.Run{run}, EnvSteps, "coverage", "qd_score")
+	if err != nil {
+		return Grid{}, err
+	}
+	if r.Dims <= 2 {
+		cells, err := CellsOf(run, r)
+		if err != nil {
+			return Grid{}, err
+		}
+		cells.Title, cells.Descriptors = "generation "+grouped(run.Status.Generation), nil
+		if panels[0], err = Map(*cells); err != nil {
+			return Grid{}, err
+		}
+	}
+	return InRows(2, panels...), nil
+}
+
 // Snapshots draws at most n of the repertoire snapshots of a run in a row, with a shared colour
 // bar: the first, the last, and between them those closest to equal ratios of generations, because
 // a repertoire fills fast at first and slowly later.

@@ -1,0 +1,65 @@
+//go:build unix
+
+package qdnb
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image/png"
+	"regexp"
+	"testing"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"example.com/qdnb/internal/cell/celltest"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/backend"
+)
+
+// In a notebook a run draws itself: in one output, whose last state shows the end of the run. Neither
+// the field Still nor a figure changes the run.
+func TestTrainDrawsItself(t *testing.T) {
+	t.Setenv(backend.BackendEnv, "go")
+	picture := regexp.MustCompile(`alt="([^"]*)".*src="data:image/png;base64,([^"]*)"`)
+	var repertoires [][]float32
+	for _, still := range []bool{false, true} {
+		spec := small(t.TempDir(), 1)
+		spec.Quiet, spec.Still = false, still
+		var run *runs.Run
+		outputs := celltest.Displayed(t, func() (err error) {
+			run, err = Train(background, spec)
+			return err
+		})
+		ids, last := map[string]bool{}, []string(nil)
+		for _, output := range outputs {
+			html, _ := output.Data[protocol.MIMETextHTML].(string)
+			if match := picture.FindStringSubmatch(html); match != nil {
+				ids[output.DisplayID], last = true, match
+			}
+		}
+		repertoires = append(repertoires, must.Get(run.Repertoire()).Fitnesses)
+		if still {
+			if len(ids) > 0 {
+				t.Error("Still draws a figure")
+			}
+			continue
+		}
+		if len(ids) != 1 || last == nil {
+			t.Fatalf("%d outputs with pictures, want 1", len(ids))
+		}
+		if want := fmt.Sprintf("%s at generation %d", run.Name(), run.Status.Generation); last[1] != want {
+			t.Errorf("the last picture is %q, want %q", last[1], want)
+		}
+		img := must.Get(png.Decode(bytes.NewReader(must.Get(base64.StdEncoding.DecodeString(last[2])))))
+		if img.Bounds().Dx() < 600 {
+			t.Errorf("a picture of %v", img.Bounds())
+		}
+	}
+	for i, f := range repertoires[0] {
+		if f != repertoires[1][i] {
+			t.Fatalf("fitness %d is %g with figures and %g without", i, f, repertoires[1][i])
+		}
+	}
+}

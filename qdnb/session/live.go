@@ -1,0 +1,89 @@
+package session
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image/png"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui"
+
+	"example.com/qdnb/qdnb/plot/figures"
+)
+
+const (
+	livePause = 2 * time.Second // between two drawings, at least
+	liveShare = 0.01            // of a run's time that drawing may take
+	liveDPI   = 96              // of a screen
+)
+
+// live is the figure of a run below its notebook cell. It is replaced as the run trains, so that the
+// saved notebook has the last state alone.
+type live struct {
+	id    string
+	drawn time.Time
+	took  time.Duration // the newest drawing
+	spent time.Duration // all drawings of this session
+}
+
+// liveID names the figure in the notebook. The runs of a cell's program share it.
+var liveID = "qdnb_live_" + gonbui.UniqueId()
+
+// newLive returns nil outside a notebook, and if the options exclude the figure.
+func newLive(o Options) *live {
+	if !gonbui.IsNotebook || o.Quiet || o.Still {
+		return nil
+	}
+	return &live{id: liveID, drawn: time.Now(), took: 50 * time.Millisecond}
+}
+
+// due reports whether a drawing fits into the time, of which the run has taken some seconds.
+func (l *live) due(now time.Time, seconds float64) bool {
+	return l != nil && now.Sub(l.drawn) >= livePause && (l.spent+l.took).Seconds() <= liveShare*seconds
+}
+
+// draw replaces the figure. Its time does not count towards the run's.
+func (t *training) draw() error {
+	began := time.Now()
+	repertoire, err := t.repertoire(false)
+	if err != nil {
+		return err
+	}
+	run := *t.writer.Run
+	run.Status = t.status
+	grid, err := figures.Progress(&run, repertoire)
+	if err != nil {
+		return err
+	}
+	figure, err := grid.Figure()
+	if err != nil {
+		return err
+	}
+	img, err := figure.Image(liveDPI)
+	if err != nil {
+		return err
+	}
+	var data bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
+	if err := encoder.Encode(&data, img); err != nil {
+		return err
+	}
+	gonbui.UpdateHTML(t.live.id, fmt.Sprintf(`<img alt="%s at %s" width="%d" height="%d" src="data:image/png;base64,%s">`,
+		t.session.Config.Name(), t.state(), img.Bounds().Dx(), img.Bounds().Dy(),
+		base64.StdEncoding.EncodeToString(data.Bytes())))
+	t.live.drawn, t.live.took = time.Now(), time.Since(began)
+	t.live.spent += t.live.took
+	return nil
+}
+
+// drawLive draws if a drawing is due, or the run is at its end. What cannot be drawn is not tried
+// again: a run does not fail for it.
+func (t *training) drawLive(end bool) {
+	if t.live == nil || !end && !t.live.due(time.Now(), t.status.Seconds) {
+		return
+	}
+	if t.untimed(t.draw) != nil {
+		t.live = nil
+	}
+}
