@@ -65,21 +65,21 @@ func TestControl(t *testing.T) {
 			t.Errorf("%s: %+v of %+v", algorithm, s, whole.Config)
 		}
 		table := nb.Must(whole.Metrics())
-		if want := []string{"generation", "evaluations", "env_steps", "seconds", "fitness_mean",
-			"fitness_std", "fitness_max", "hurdles_mean", "hurdles_max", "policy_loss",
-			"value_loss", "entropy", "final"}; !slices.Equal(table.Columns, want) {
+		if want := []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness",
+			"coverage", "qd_score", "invalid", "fitness_mean", "fitness_std", "hurdles_mean", "hurdles_max",
+			"policy_loss", "value_loss", "entropy", "final"}; !slices.Equal(table.Columns, want) {
 			t.Errorf("columns %v", table.Columns)
 		}
 		best := math.Inf(-1)
 		for i, row := range table.Rows {
-			mean, most := row[4], row[6]
-			if row[0] != float64(i) || mean > most || most < best || row[7] != 0 ||
-				row[12] != 0 || math.IsNaN(row[9]) != (i == 0) {
+			mean, most := row[8], row[4]
+			if row[0] != float64(i) || mean > most || most < best || row[10] != 0 ||
+				row[15] != 0 || math.IsNaN(row[12]) != (i == 0) {
 				t.Errorf("row %v", row)
 			}
 			best = most
 		}
-		if entropy := table.Rows[1][11]; len(table.Rows) != 4 || best !=
+		if entropy := table.Rows[1][14]; len(table.Rows) != 4 || best !=
 			whole.Status.MaxFitness || entropy <= 0 || entropy > math.Log(3) {
 			t.Errorf("%d rows, best %v, entropy %v of 3 skills", len(table.Rows), best, entropy)
 		}
@@ -115,8 +115,8 @@ func TestEndOfControlIsEvaluated(t *testing.T) {
 	short := of(folder, 5)
 	rows := nb.Must(short.Metrics()).Rows
 	last := rows[len(rows)-1]
-	if len(rows) != 3 || last[0] != 5 || last[12] != 1 || last[6] != short.Status.MaxFitness ||
-		math.IsNaN(last[9]) || short.Status.Evaluations != 4 {
+	if len(rows) != 3 || last[0] != 5 || last[15] != 1 || last[4] != short.Status.MaxFitness ||
+		math.IsNaN(last[12]) || short.Status.Evaluations != 4 {
 		t.Errorf("rows %v, status %+v", rows, short.Status)
 	}
 	got, metrics := contentsOf(t, of(folder, 7))
@@ -131,8 +131,9 @@ func TestEndOfControlIsEvaluated(t *testing.T) {
 func TestControlSkills(t *testing.T) {
 	run := cheetahs(t, t.TempDir(), "diayn")
 	skills := nb.Must(run.Skills())
-	set := nb.Must(policies.ForControl(run))
-	params, flat := set.Task.Skills.Net.Params(), nb.Must(set.Rows.Float32s())
+	set, _, err := policies.ForControl(run)
+	must.Do(err)
+	params, flat := set.Net.Params(), nb.Must(set.Rows.Float32s())
 	for k := range skills.Count {
 		row, want := flat[k*params:(k+1)*params], skills.Genotype(k)
 		// The rows are the same up to the last layer, where half of each row gives the scales.
@@ -146,9 +147,9 @@ func TestControlSkills(t *testing.T) {
 			t.Errorf("skill %d has other means than its genotype", k)
 		}
 	}
-	set = nb.Must(policies.ForControl(cheetahs(t, t.TempDir(), "map-elites")))
-	if !slices.Equal(set.Numbers, []int{0, 2, 3}) || set.Task.Skills.Gaussian {
-		t.Errorf("cells %v", set.Numbers)
+	set, numbers, err := policies.ForControl(cheetahs(t, t.TempDir(), "map-elites"))
+	if err != nil || !slices.Equal(numbers, []int{0, 2, 3}) || set.Gaussian {
+		t.Errorf("cells %v, %v", numbers, err)
 	}
 }
 
@@ -156,10 +157,11 @@ func TestControlSkills(t *testing.T) {
 func TestControlWeights(t *testing.T) {
 	run := cheetahs(t, t.TempDir(), "map-elites")
 	run.Config.Hyperparameters = []byte(`{"hidden":[8],"episode_length":20,"weights":"bfloat16"}`)
-	set := nb.Must(policies.ForControl(run))
+	set, _, err := policies.ForControl(run)
+	must.Do(err)
 	genotype := nb.Must(run.Repertoire()).Genotype(0)
 	row := nb.Must(set.Rows.Float32s())[:len(genotype)]
-	if slices.Equal(row, genotype) || !slices.Equal(row, set.Task.Skills.Net.RoundBFloat16(genotype)) {
+	if slices.Equal(row, genotype) || !slices.Equal(row, set.Net.RoundBFloat16(genotype)) {
 		t.Error("the skill's weights are not rounded")
 	}
 }
@@ -201,18 +203,6 @@ func TestControlConfig(t *testing.T) {
 		},
 	} {
 		errtest.Want(t, try(), want)
-	}
-}
-
-func TestHurdlesPassed(t *testing.T) {
-	for x, want := range map[float64]int{-5: 0, 0: 0, 3: 0, 3.001: 1, 5.9: 1, 6.1: 2, 29.9: 9,
-		30.1: 10, 100: 10} {
-		if got := policies.HurdlesPassed((x - 15) / 15); got != want {
-			t.Errorf("%d hurdles passed at %v m, want %d", got, x, want)
-		}
-	}
-	if got := policies.HurdlesPassed(math.NaN()); got != 0 {
-		t.Errorf("%d hurdles passed at NaN", got)
 	}
 }
 

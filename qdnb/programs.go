@@ -14,6 +14,8 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/policies"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
 )
@@ -115,34 +117,23 @@ func controlPrograms(platform *xla.Platform, spec Spec) error {
 	if spec.Env != policies.HurdlesEnv {
 		return fmt.Errorf("hierarchical control is on %s, not on %q", policies.HurdlesEnv, spec.Env)
 	}
-	settings := hierarchy.Default()
+	settings := policies.ControlSettings{Settings: hierarchy.Default()}
 	if spec.Tune != nil {
-		if err := spec.Tune(&settings); err != nil {
+		if err := spec.Tune(&settings.Settings); err != nil {
 			return err
 		}
 	}
 	if err := settings.Check(); err != nil {
 		return err
 	}
-	task, err := policies.HurdlesTask()
+	const number = 5
+	skills := policies.HurdlesSkills([]int{256, 256}, true)
+	params := skills.Net.Params()
+	skills.Rows = npz.Of(make([]float32, number*params), number, params)
+	env, err := settings.Options(skills)
 	if err != nil {
 		return err
 	}
-	env := task.Env
-	task.Skills = hierarchy.NewForm(env.Spec().Observations-task.Unseen, []int{256, 256},
-		env.Spec().Actions, true)
-	const skills = 5
-	params := task.Skills.Net.Params()
-	search, err := hierarchy.New(platform, task,
-		npz.Of(make([]float32, skills*params), skills, params), settings, spec.Seed)
-	if err != nil {
-		return err
-	}
-	defer search.Close()
-	for range 2 {
-		if _, err := search.Step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	options := session.Options{Config: runs.Config{Seed: spec.Seed}}
+	return session.Training{Options: options, Env: env, Algorithm: settings.Algorithm()}.Steps(platform, 2)
 }

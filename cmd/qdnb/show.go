@@ -274,7 +274,7 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 		return list, nil
 	case protocol.HierarchicalControl:
 		add("control", func() (saver, error) {
-			return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "fitness_max",
+			return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "max_fitness",
 				"hurdles_mean", "policy_loss", "value_loss", "entropy")
 		})
 		if run.Status.Finished {

@@ -16,7 +16,7 @@ import (
 
 // everyColumn has the columns of all kinds of runs.
 const everyColumn = "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score," +
-	"index,x,y,skill,fitness_median,fitness_mean,fitness_max,hurdles_mean,hurdles_max\n"
+	"index,x,y,skill,fitness_median,fitness_mean,fitness_std,hurdles_mean,hurdles_max\n"
 
 // hostileFolder writes an experiments folder with all kinds of runs, whose files are to be
 // overwritten.

@@ -2,14 +2,20 @@ package policies
 
 import (
 	"fmt"
-	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/algorithms/ppo"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // HurdlesEnv is the environment of hierarchical control.
@@ -25,86 +31,124 @@ type ControlSettings struct {
 	hierarchy.Settings
 }
 
-// HurdlesPassed returns how many hurdles a torso has passed. x is its farthest observed position.
-func HurdlesPassed(x float64) int {
-	count := math.Ceil(Metres(x)/catalog.HurdleSpacing) - 1 // the hurdles strictly before x
-	if !(count > 0) {
-		return 0
+// Algorithm returns what trains the meta-controller. Its repertoire has a cell for each number of
+// hurdles.
+func (s ControlSettings) Algorithm() *ppo.PPO {
+	return &ppo.PPO{Config: s.Config, CVT: repertoire.CVT{Cells: catalog.HurdleNumber + 1, CVTSamples: 1000}}
+}
+
+// Options returns the hurdles environment in which a meta-controller chooses skills.
+func (s ControlSettings) Options(skills hierarchy.Skills) (hierarchy.Options, error) {
+	env, err := envs.Make(HurdlesEnv)
+	return hierarchy.Options{Env: hurdles{env}, Skills: skills, Every: s.DecisionLength,
+		Sample: s.SampleSkills, PublishedCredit: s.PublishedCredit}, err
+}
+
+// hurdles is halfcheetah-hurdles whose descriptor is the number of hurdles that the torso has passed.
+type hurdles struct{ envs.Env }
+
+// Spec implements [envs.Env].
+func (h hurdles) Spec() envs.Spec {
+	spec := h.Env.Spec()
+	spec.Descriptor = envs.Descriptor{Kind: envs.Outcome, Lower: []float32{0},
+		Upper: []float32{catalog.HurdleNumber}, Components: []string{"hurdles"}}
+	spec.Offset = -spec.FitnessRange[0] / float64(spec.Length)
+	return spec
+}
+
+// Unwrap returns the task itself.
+func (h hurdles) Unwrap() envs.Env { return h.Env }
+
+// Reset implements [envs.Env].
+func (h hurdles) Reset(keys random.Key) envs.State {
+	s := envs.Reset(h.Env, keys)
+	return h.with(s, graph.ZerosLike(s.Reward))
+}
+
+// Step implements [envs.Env].
+func (h hurdles) Step(s envs.State, action *graph.Node) envs.State {
+	n := len(s.PhysicsState) - 1
+	before := s.PhysicsState[n]
+	s.PhysicsState, s.Descriptor = s.PhysicsState[:n], nil
+	next := envs.Step(h.Env, s, action)
+	return h.with(next, graph.Max(before, passed(graph.Slice(next.Observation, graph.AxisRange(), graph.AxisElem(0)))))
+}
+
+// with adds the number of hurdles passed, [B], to a state of the task.
+func (h hurdles) with(s envs.State, count *graph.Node) envs.State {
+	s.PhysicsState = append(s.PhysicsState[:len(s.PhysicsState):len(s.PhysicsState)], count)
+	s.Descriptor = graph.InsertAxes(count, -1)
+	return s
+}
+
+// passed returns how many hurdles are strictly before observed positions [B, 1].
+func passed(x *graph.Node) *graph.Node {
+	var at []float32
+	for i := range catalog.HurdleNumber {
+		at = append(at, float32(catalog.HurdleSpacing*float64(i+1)/catalog.HurdlesHalfway-1))
 	}
-	return int(min(count, catalog.HurdleNumber))
+	return graph.ReduceSum(graph.ConvertDType(graph.GreaterThan(x, graph.InsertAxes(graph.Const(x.Graph(), at), 0)), dtypes.Float32), 1)
 }
 
 // Metres converts the torso's observed position to its x in metres.
 func Metres(observed float64) float64 { return catalog.HurdlesHalfway * (observed + 1) }
 
-// Choosable holds the skills that a meta-controller chooses among.
-type Choosable struct {
-	Task    hierarchy.Task
-	Rows    npz.Array // parameters, [skills, N]
-	Numbers []int     // of the skills or cells, [skills]
-}
-
-// HurdlesTask returns the task of a meta-controller, without skills. They do not see the position
-// and the distance to the next hurdle.
-func HurdlesTask() (hierarchy.Task, error) {
-	env, err := envs.Make(HurdlesEnv)
-	return hierarchy.Task{Env: env, Unseen: 2, Place: [2]int{0, 2}}, err
-}
-
-// ForControl returns the skills of a run as policies for the hurdles environment. They observe
-// what they observed in training, so not the position that precedes it in the observation.
-func ForControl(run *runs.Run) (*Choosable, error) {
-	hurdles, err := HurdlesTask()
-	if err != nil {
-		return nil, err
+// HurdlesSkills returns the form of skills of the hurdles environment, without their parameters. They
+// do not see the position and the distance to the next hurdle.
+func HurdlesSkills(hidden []int, gaussian bool) hierarchy.Skills {
+	task, _ := catalog.Find(HurdlesEnv)
+	const unseen = 2
+	s := hierarchy.Skills{Hidden: unseen, Gaussian: gaussian,
+		Net: nn.Policy(task.Observations-unseen, hidden, task.Actions)}
+	if gaussian {
+		s.Net = nn.NewMLP(task.Observations-unseen, hidden, 2*task.Actions)
 	}
-	set, env := &Choosable{Task: hurdles}, hurdles.Env
+	return s
+}
+
+// ForControl returns the skills of a run as policies for the hurdles environment, and their numbers.
+// They observe what they observed in training, so not the position that precedes it in the
+// observation.
+func ForControl(run *runs.Run) (set hierarchy.Skills, numbers []int, err error) {
 	var flat []float32
-	observations, actions := env.Spec().Observations-set.Task.Unseen, env.Spec().Actions
 	if run.HasSkills() {
 		skills, err := run.Skills()
 		if err != nil {
-			return nil, err
+			return set, nil, err
 		}
-		if skills.Observations != observations || skills.Actions != actions {
-			return nil,
-				fmt.Errorf("the skills of %s are for %d observations and %d actions, not %d and %d",
-					run.Name(), skills.Observations, skills.Actions, observations, actions)
+		set = HurdlesSkills(skills.Hidden, true)
+		if task, _ := catalog.Find(HurdlesEnv); skills.Observations != set.Net.Sizes[0] ||
+			skills.Actions != task.Actions {
+			return set, nil, fmt.Errorf("the skills of %s are for %d observations and %d actions, not %d and %d",
+				run.Name(), skills.Observations, skills.Actions, set.Net.Sizes[0], task.Actions)
 		}
-		set.Task.Skills = hierarchy.NewForm(observations, skills.Hidden, actions, true)
 		for k := range skills.Skills() {
-			set.Numbers = append(set.Numbers, k)
+			numbers = append(numbers, k)
 			flat = append(flat, skills.Gaussian(k)...)
 		}
 	} else {
 		cells, err := All(run)
 		if err != nil {
-			return nil, err
+			return set, nil, err
 		}
-		trained, err := envs.Make(run.Config.Env)
+		net, weights, err := cells.Network()
 		if err != nil {
-			return nil, err
+			return set, nil, err
 		}
-		task, err := cells.Task(trained)
-		if err != nil {
-			return nil, err
-		}
-		sizes := task.Policy.Sizes
-		set.Task.Skills = hierarchy.NewForm(observations, sizes[1:len(sizes)-1], actions, false)
+		set = HurdlesSkills(net.Sizes[1:len(net.Sizes)-1], false)
 		for _, policy := range cells.Policies {
-			set.Numbers = append(set.Numbers, policy.Number)
+			numbers = append(numbers, policy.Number)
 			row := policy.Genotype
-			if task.Weights == scoring.BFloat16 {
-				row = task.Policy.RoundBFloat16(row)
+			if weights == scoring.BFloat16 {
+				row = net.RoundBFloat16(row)
 			}
 			flat = append(flat, row...)
 		}
 	}
-	if want := len(set.Numbers) * set.Task.Skills.Net.Params(); len(flat) != want {
-		return nil,
-			fmt.Errorf("the skills of %s have %d parameters in total, not %d: they do not fit %s",
-				run.Name(), len(flat), want, HurdlesEnv)
+	if want := len(numbers) * set.Net.Params(); len(flat) != want {
+		return set, nil, fmt.Errorf("the skills of %s have %d parameters in total, not %d: they do not fit %s",
+			run.Name(), len(flat), want, HurdlesEnv)
 	}
-	set.Rows = npz.Of(flat, len(set.Numbers), len(flat)/len(set.Numbers))
-	return set, nil
+	set.Rows = npz.Of(flat, len(numbers), len(flat)/max(1, len(numbers)))
+	return set, numbers, nil
 }

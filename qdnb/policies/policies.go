@@ -183,9 +183,10 @@ func (s *Set) task(env envs.Env) (scoring.Task, error) {
 	base := evolution.DefaultMapElites(env.Spec())
 	settings := struct {
 		Hidden        *[]int           `json:"hidden"`
+		PolicyHidden  *[]int           `json:"policy_hidden"` // of PPO
 		EpisodeLength *int             `json:"episode_length"`
 		Weights       *scoring.Weights `json:"weights"`
-	}{&base.Hidden, &base.EpisodeLength, &base.Weights}
+	}{&base.Hidden, &base.Hidden, &base.EpisodeLength, &base.Weights}
 	if err := json.Unmarshal(s.Run.Config.Hyperparameters, &settings); err != nil {
 		return scoring.Task{}, fmt.Errorf("cannot read the settings of %s: %v", s.Run.Name(), err)
 	}

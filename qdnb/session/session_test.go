@@ -27,7 +27,7 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 	for _, budget := range []runs.Budget{{Generations: 100}, {Time: 10 * time.Hour}} {
 		config := must.Get(runs.NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1}))
 		s := session{Options: Options{Root: t.TempDir(), Config: config, Budget: budget, Backend: "go",
-			Quiet: true}, job: idle{&controlling{}}}
+			Quiet: true}, job: idle{&training{}}}
 		defer s.close()
 		must.Do(s.open(t.Context()))
 		cores := regexp.MustCompile(`, (1 core|([2-9]|\d{2,}) cores), `)
@@ -70,7 +70,7 @@ func (*unsaved) checkpoint() (map[string]npz.Array, bool, error) {
 }
 
 // idle is a job that has taken an hour to compile and an hour for a fifth of its work.
-type idle struct{ *controlling }
+type idle struct{ *training }
 
 func (i idle) open(s *session, _ *xla.Platform, _ map[string]npz.Array) error {
 	i.session = s
@@ -84,8 +84,6 @@ func (idle) columns() []string       { return []string{"generation"} }
 
 // The bar's metrics come in the order in which a narrow line keeps them.
 func TestProgressShowsFitnessFirst(t *testing.T) {
-	c := controlling{session: &session{}}
-	c.status.MaxFitness, c.last = 12, []string{"hurdles 0.50"}
 	tr := training{session: &session{}}
 	tr.status.MaxFitness, tr.status.Coverage, tr.status.QDScore = -128.3, 73.74, 2.514e5
 	early := training{session: &session{}}
@@ -95,7 +93,6 @@ func TestProgressShowsFitnessFirst(t *testing.T) {
 	a.status.Evaluations, a.status.MaxFitness = 10, 3
 	for _, c := range []struct{ got, want []string }{
 		{tr.metrics(), []string{"max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}},
-		{c.metrics(), []string{"max fitness 12", "hurdles 0.50"}},
 		{early.metrics(), []string{"nothing evaluated yet"}},
 		{before, []string{"gravity [0.5]"}},
 		{a.metrics([]float64{0.5}), []string{"best median 3", "gravity [0.5]"}},

@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -44,36 +48,35 @@ func (s Spec) playController(ctx context.Context, run *runs.Run) (*Recording, er
 	if err != nil {
 		return nil, fmt.Errorf("the skills of %s: %w", run.Name(), err)
 	}
-	skills, err := policies.ForControl(trained)
-	if err == nil {
-		err = hierarchy.Policy(controller).Chooses(skills.Rows)
-	}
+	skills, numbers, err := policies.ForControl(trained)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", run.Name(), err)
 	}
-	stage, err := newStage(skills.Task.Env)
+	env, err := settings.Options(skills)
 	if err != nil {
 		return nil, err
 	}
-	skills.Task.Look, skills.Task.Looks = stage.look, stage.width()
+	stage, err := newStage(env.Env)
+	if err != nil {
+		return nil, err
+	}
+	const place = 2 // numbers before those of the film: position and height
+	env.Watch, env.Width = func(s envs.State) *Node {
+		x, z := Slice(s.Observation, AxisRange(), AxisElem(0)), Slice(s.Observation, AxisRange(), AxisElem(2))
+		return Concatenate([]*Node{x, z, stage.look(s)}, 1)
+	}, place+stage.width()
 	platform, err := xla.Open(ctx, s.Backend)
 	if err != nil {
 		return nil, err
 	}
-	evaluator, err := hierarchy.NewEvaluator(platform, skills.Task, settings.Settings,
-		skills.Rows.Shape, s.Episodes)
+	evaluator, err := ppo.NewEvaluator(platform, env, settings.Config, s.Episodes, env.Recorder())
 	if err != nil {
 		return nil, err
 	}
 	defer evaluator.Close()
-	rows, err := hierarchy.Upload(platform, skills.Rows)
+	found, err := evaluator.Evaluate(controller, s.Seed, 0)
 	if err != nil {
-		return nil, err
-	}
-	defer rows.Free()
-	found, err := evaluator.Evaluate(controller, rows, s.Seed, 0)
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", run.Name(), err)
 	}
 	result := Result{}
 	result.Fitnesses = found.Fitnesses
@@ -81,16 +84,18 @@ func (s Spec) playController(ctx context.Context, run *runs.Run) (*Recording, er
 		if !s.Record {
 			break
 		}
-		steps := int(found.Steps[i])
+		size := len(found.Records[0]) / s.Episodes
+		chosen, seen := env.Played(found.Records[0][i*size : (i+1)*size])
 		choices := &Choices{Decision: settings.DecisionLength, Cells: !trained.HasSkills(),
-			Hurdles: policies.HurdlesPassed(float64(found.Farthest(i)))}
+			Hurdles: int(found.Descriptors[i])}
+		for _, skill := range chosen {
+			choices.Skills = append(choices.Skills, numbers[skill])
+		}
 		episode := Episode{Choices: choices}
 		var looks []float32
-		for step := range steps {
-			at := found.Position(i, step)
-			x := policies.Metres(float64(at[0]))
-			episode.Path = append(episode.Path, []float32{float32(x), at[1]})
-			looks = append(looks, found.Looked(i, step)...)
+		for row := range slices.Chunk(seen, env.Width) {
+			episode.Path = append(episode.Path, []float32{float32(policies.Metres(float64(row[0]))), row[1]})
+			looks = append(looks, row[place:]...)
 		}
 		episode.Film = stage.film(nil, looks)
 		episode.Film.Title = fmt.Sprintf("%s on %s, hierarchical control",
@@ -99,16 +104,11 @@ func (s Spec) playController(ctx context.Context, run *runs.Run) (*Recording, er
 		if err := episode.Film.Check(); err != nil {
 			return nil, fmt.Errorf("%s: %w", run.Name(), err)
 		}
-		for k, skill := range found.Chosen(i) {
-			if k*choices.Decision < steps {
-				choices.Skills = append(choices.Skills, skills.Numbers[skill])
-			}
-		}
 		result.Recorded = append(result.Recorded, episode)
 	}
 	return &Recording{
 		Env: run.Config.Env, Episodes: s.Episodes, Steps: settings.EpisodeLength,
-		Backend: platform.Name(), Results: []Result{result}, env: skills.Task.Env,
+		Backend: platform.Name(), Results: []Result{result}, env: env.Env,
 	}, nil
 }
 

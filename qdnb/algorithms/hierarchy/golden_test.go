@@ -10,13 +10,13 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
 
 // scripted is an environment with predefined states: rewards, ends and observations of state t, [t,
-// B] and [t, B, observations].
+// B] and [t, B, observations]. It resets automatically.
 type scripted struct {
 	rewards, dones, truncations, obs []float32
 	states, batch, observations      int
@@ -58,27 +58,28 @@ func (s scripted) Step(state envs.State, _ *Node) envs.State {
 }
 func (s scripted) Truncation(state envs.State) *Node { return state.PhysicsState[1] }
 
-// unrolled plays the script and returns time-major data.
-func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int,
-	published bool) [][]float32 {
-	task := Task{Env: s, length: s.states, decision: decision,
-		Skills: NewForm(s.observations, nil, 1, false)}
-	algorithm := ppo.New(ppo.Default(), s.observations, 2)
+// played returns what a meta-controller learns from the first steps: rewards, dones and truncations
+// [steps, B], and the observations before the steps and after the last.
+func (s scripted) played(t *testing.T, p *xla.Platform, every, steps int, published bool) [][]float32 {
+	o := Options{Env: s, Skills: Skills{Net: nn.Policy(s.observations, nil, 1)}, Every: every,
+		PublishedCredit: published, learning: true}
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		g := in[0].Graph()
-		key := random.KeyOf(in[0])
-		keys := key.FoldInEach(Iota(g, shapes.Make(dtypes.Int32, s.batch), 0))
-		playing := playing{
-			Acting: algorithm.Acting(algorithm.Start(key).Nets.Policy, nil),
-			Rows:   Zeros(g, shapes.Make(dtypes.Float32, 2, task.Skills.Net.Params())),
-			States: s.Reset(keys), Keys: keys,
+		keys := random.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, s.batch), 0))
+		action := Zeros(g, shapes.Make(dtypes.Float32, s.batch, o.Spec().Actions))
+		state := envs.Reset(o, keys)
+		obs := []*Node{state.Observation}
+		var credit [3][]*Node
+		for range steps {
+			state = envs.Step(o, state, action)
+			obs = append(obs, state.Observation)
+			for i, x := range []*Node{state.Reward, state.Done, o.Truncation(state)} {
+				credit[i] = append(credit[i], x)
+			}
 		}
-		_, d := task.unroll(s, playing, Const(g, int32(0)), steps, true, published)
-		var outputs []*Node
-		for _, x := range []*Node{d.Reward, d.Done, d.Truncation, d.Obs} {
-			outputs = append(outputs, swapped(x))
-		}
-		return outputs
+		reward, done, truncation := o.Credit(Stack(credit[0], 0), Stack(credit[1], 0), Stack(credit[2], 0),
+			state)
+		return []*Node{reward, done, truncation, Stack(obs, 0)}
 	}, xlatest.Tensor(random.SeedWords(1), 2))
 	var flat [][]float32
 	for _, x := range out {
@@ -91,9 +92,9 @@ func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int,
 // use.
 func TestGoldenPublishedCredit(t *testing.T) {
 	s, f := readScript(t)
-	decision, steps := int(f.Number("const.num_h_steps")), int(f.Number("const.unroll_length"))
+	every, steps := int(f.Number("const.num_h_steps")), int(f.Number("const.unroll_length"))
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		got := s.unrolled(t, p, decision, steps, true)
+		got := s.played(t, p, every, steps, true)
 		for i, name := range []string{"h.rewards", "h.dones", "h.truncation"} {
 			xlatest.Close(t, name, got[i], f.Float32s(name)[s.batch:], 1e-4)
 		}
@@ -104,14 +105,14 @@ func TestGoldenPublishedCredit(t *testing.T) {
 // The correct credit, computed step by step.
 func TestCleanCredit(t *testing.T) {
 	s, f := readScript(t)
-	decision, steps := int(f.Number("const.num_h_steps")), int(f.Number("const.unroll_length"))
+	every, steps := int(f.Number("const.num_h_steps")), int(f.Number("const.unroll_length"))
 	rewards, dones, truncations := make([]float32, steps*s.batch), make([]float32, steps*s.batch),
 		make([]float32, steps*s.batch)
 	ends := 0
 	for k := range steps {
 		for b := range s.batch {
-			for i := range decision {
-				at := (k*decision+i+1)*s.batch + b // the state that the step leads to
+			for i := range every {
+				at := (k*every+i+1)*s.batch + b // the state that the step leads to
 				rewards[k*s.batch+b] += s.rewards[at]
 				if s.dones[at] > 0 {
 					dones[k*s.batch+b], truncations[k*s.batch+b] = 1, s.truncations[at]
@@ -125,7 +126,7 @@ func TestCleanCredit(t *testing.T) {
 		t.Fatal("no episode ends in the script")
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		got := s.unrolled(t, p, decision, steps, false)
+		got := s.played(t, p, every, steps, false)
 		xlatest.Close(t, "rewards", got[0], rewards, 1e-6)
 		xlatest.Close(t, "dones", got[1], dones, 0)
 		xlatest.Close(t, "truncations", got[2], truncations, 0)

@@ -3,11 +3,15 @@ package ppo
 import (
 	"cmp"
 	"fmt"
+	"math"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 )
 
-// Config are the hyperparameters. A zero value is not useful; see [Default].
+// Config are the hyperparameters of learning and of evaluations. A zero value is not useful; see
+// [DefaultConfig].
 type Config struct {
 	// LearningRate is Adam's learning rate for the policy and the value function; paper: 1e-4.
 	LearningRate float64 `json:"learning_rate"`
@@ -31,28 +35,56 @@ type Config struct {
 	// NormalizeObservations subtracts the running mean from the observations and divides by the
 	// standard deviation. Paper: false.
 	NormalizeObservations bool `json:"normalize_observations"`
+
+	NumEnvs       int `json:"num_envs"`       // environments for data collection; paper: 2048
+	EpisodeLength int `json:"episode_length"` // control steps per episode; paper: 250
+
+	EvaluationEnvs int `json:"evaluation_envs"` // episodes per evaluation; paper: 256
+	// EvaluationInterval is the number of iterations between evaluations. The first evaluation
+	// precedes all iterations. The paper does not give a value.
+	EvaluationInterval int `json:"evaluation_interval"`
+	// Slice is the number of environments stepped together; 0: chosen for the backend. It does not
+	// change what is learned, except for rounding.
+	Slice int `json:"slice"`
 }
 
-// Default returns the paper's hyperparameters.
-func Default() Config {
+// PPO are the hyperparameters of a policy that learns in an environment. They are an
+// [algorithms.Algorithm].
+type PPO struct {
+	Config
+	repertoire.CVT // of the repertoire of all evaluated policies
+}
+
+// Default returns the paper's hyperparameters in an environment.
+func Default(env envs.Spec) *PPO { return &PPO{DefaultConfig(env.Length), repertoire.DefaultCVT()} }
+
+// DefaultConfig returns the paper's hyperparameters for a length of episodes, with an evaluation
+// after every iteration.
+func DefaultConfig(length int) Config {
 	return Config{
 		LearningRate: 1e-4, Discount: 0.99, GAELambda: 0.95, ClipEpsilon: 0.3, EntropyCost: 1e-3,
 		RewardScaling: 1,
 		UnrollLength:  20, BatchSize: 512, NumMinibatches: 32, UpdateEpochs: 8,
 		PolicyHidden: []int{32, 32, 32, 32}, ValueHidden: []int{256, 256, 256, 256, 256},
+		NumEnvs: 2048, EpisodeLength: length, EvaluationEnvs: 256, EvaluationInterval: 1,
 	}
 }
 
 // Limits of the sizes; a larger value is probably a typo. On the Go backend, the permutation of an
 // epoch compares all pairs of sequences.
 const (
-	maxUnroll    = 1 << 12
-	maxSequences = 1 << 17
-	maxEpochs    = 1 << 10
+	maxUnroll       = 1 << 12
+	maxSequences    = 1 << 17
+	maxEpochs       = 1 << 10
+	maxEnvironments = 1 << 17
+	maxLength       = 1 << 20
 )
 
-// Sequences is the number of sequences per iteration.
-func (c Config) Sequences() int { return c.BatchSize * c.NumMinibatches }
+// sequences is the number of sequences per iteration.
+func (c Config) sequences() int { return c.BatchSize * c.NumMinibatches }
+
+// unrolls is the number of consecutive sequences per environment and iteration.
+func (c Config) unrolls() int { return c.sequences() / c.NumEnvs }
 
 // Check rejects values that cannot work, before anything is compiled.
 func (c Config) Check() error {
@@ -69,12 +101,23 @@ func (c Config) Check() error {
 		limits.Int("update_epochs", c.UpdateEpochs, 1, maxEpochs),
 		limits.Layers("policy_hidden", c.PolicyHidden, 0),
 		limits.Layers("value_hidden", c.ValueHidden, 0),
+		limits.Int("num_envs", c.NumEnvs, 1, maxEnvironments),
+		limits.Int("episode_length", c.EpisodeLength, 1, maxLength),
+		limits.Int("evaluation_envs", c.EvaluationEnvs, 1, maxEnvironments),
+		limits.Int("evaluation_interval", c.EvaluationInterval, 1, math.MaxInt64),
+		limits.Int("slice", c.Slice, 0, maxEnvironments),
 	); err != nil {
 		return err
 	}
-	if n := c.Sequences(); n > maxSequences {
-		return fmt.Errorf("batch_size times num_minibatches must be at most %d, not %d", maxSequences,
-			n)
+	switch n := c.sequences(); {
+	case n > maxSequences:
+		return fmt.Errorf("batch_size times num_minibatches must be at most %d, not %d", maxSequences, n)
+	case n%c.NumEnvs != 0:
+		return fmt.Errorf("batch_size times num_minibatches must be a multiple of num_envs, but %d "+
+			"is not a multiple of %d", n, c.NumEnvs)
 	}
 	return nil
 }
+
+// Check implements [algorithms.Algorithm].
+func (p *PPO) Check() error { return cmp.Or(p.Config.Check(), p.CVT.Check()) }

@@ -12,25 +12,25 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// Data holds n sequences of T decisions: a pytree.
-type Data struct {
+// data holds n sequences of T decisions: a pytree.
+type data struct {
 	Obs        *Node // [n, T+1, observations], before each decision and after the last
-	Choice     *Node // int32 [n, T]
+	Decision   *Node // int32 [n, T], choices; or [n, T, actions], see gaussian
 	LogProb    *Node // [n, T], log-probability under the policy that chose
 	Reward     *Node // [n, T]
 	Done       *Node // [n, T], 1 where an episode ended in the decision, else 0
 	Truncation *Node // [n, T], 1 where it ended only because of its length
 }
 
-// At returns the sequences with the given indices, int32 [m].
-func (d Data) At(index *Node) Data {
+// at returns the sequences with the given indices, int32 [m].
+func (d data) at(index *Node) data {
 	return xla.Map(d, func(x *Node) *Node { return Gather(x, InsertAxes(index, -1)) })
 }
 
-// Finite replaces what is not finite: a decision with such a reward or observation counts as one
+// finite replaces what is not finite: a decision with such a reward or observation counts as one
 // whose episode was truncated, which contributes no gradient, and an observation is replaced by
 // another one. It returns the number of such decisions, an int32 scalar.
-func (d Data) Finite() (Data, *Node) {
+func (d data) finite() (data, *Node) {
 	n, steps := d.Reward.Shape().Dimensions[0], d.Reward.Shape().Dimensions[1]
 	observations := d.Obs.Shape().Dimensions[2]
 	flat := Reshape(d.Obs, -1, observations)
@@ -42,10 +42,14 @@ func (d Data) Finite() (Data, *Node) {
 	d.Obs = Reshape(kept, n, steps+1, observations)
 	d.Reward, d.LogProb = Where(valid, d.Reward, zero), Where(valid, d.LogProb, zero)
 	d.Done, d.Truncation = Where(valid, d.Done, one), Where(valid, d.Truncation, one)
+	if d.Decision.DType().IsFloat() {
+		wide := BroadcastToShape(InsertAxes(valid, -1), d.Decision.Shape())
+		d.Decision = Where(wide, d.Decision, ZerosLike(d.Decision))
+	}
 	return d, ReduceAllSum(ConvertDType(LogicalNot(valid), dtypes.Int32))
 }
 
-// Advantages returns the generalised advantage estimates (Schulman et al., 2016) as in Brax, given
+// advantages returns the generalised advantage estimates (Schulman et al., 2016) as in Brax, given
 // the values [n, T+1] of the observations. With the scaled reward r, keep = 1 - done (1 -
 // truncation) and counts = 1 - truncation:
 //
@@ -55,7 +59,7 @@ func (d Data) Finite() (Data, *Node) {
 //	advantage_t = (r_t + discount keep_t target_t+1 - V_t) counts_t
 //
 // So the last step of a truncated episode contributes no gradient.
-func (c Config) Advantages(values *Node, d Data) (targets, advantages *Node) {
+func (c Config) advantages(values *Node, d data) (targets, advantages *Node) {
 	steps := values.Shape().Dimensions[1] - 1
 	columns := func(x *Node, from, to int) *Node { return Slice(x, AxisRange(), AxisRange(from, to)) }
 	now, next, last := columns(values, 0, steps), columns(values, 1, steps+1),

@@ -1,9 +1,10 @@
-// Package ppo is proximal policy optimisation (Schulman et al., 2017) for discrete choices: a
-// policy with a categorical distribution, a value function, generalised advantage estimation, and
-// one Adam for both networks, as in Brax v0.0.12 (training/ppo.py).
+// Package ppo is proximal policy optimisation (Schulman et al., 2017) in any environment: a policy, a
+// value function, generalised advantage estimation, and one Adam for both networks, as in Brax v0.0.12
+// (training/ppo.py). A [PPO] trains as any [algorithms.Algorithm] does.
 //
-// [PPO] is the algorithm for given network architectures. Its state is a [Learner], made of flat
-// rows like all networks here. It learns from [Data], sequences of decisions from any source:
-// package hierarchy collects them with skills. docs/algorithms/ppo.md has the equations
-// ([PPO.Loss], [Config.Advantages]) and the settings ([Config]).
+// The policy is a distribution over actions, see [nn.TanhGaussian], or over the choices of a [Discrete]
+// environment, such as the skills of package hierarchy. Evaluations play the mode of the former, as a
+// repertoire stores it, and sample the latter, as the paper does. The entropy of the former is that
+// before the tanh; Brax estimates the one behind it. docs/algorithms/ppo.md has the equations and the
+// settings.
 package ppo

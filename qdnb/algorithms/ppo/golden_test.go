@@ -21,7 +21,7 @@ const tolerance = 1e-4
 // decisions. Its data are time-major.
 type published struct {
 	golden.File
-	ppo              PPO
+	agent            agent
 	steps, sequences int
 }
 
@@ -36,6 +36,7 @@ func readPublished(t *testing.T) published {
 	steps, sequences := f.Shape("data.actions")[0], f.Shape("data.actions")[1]
 	minibatches := int(f.Number("const.num_minibatches"))
 	config := Config{
+		NumEnvs: 1, EpisodeLength: 1, EvaluationEnvs: 1, EvaluationInterval: 1,
 		LearningRate: f.Number("const.learning_rate"), Discount: f.Number("const.discounting"),
 		GAELambda:   f.Number("const.lambda"),
 		ClipEpsilon: f.Number("const.ppo_epsilon"), EntropyCost: f.Number("const.entropy_cost"),
@@ -45,7 +46,7 @@ func readPublished(t *testing.T) published {
 		PolicyHidden: hidden("policy"), ValueHidden: hidden("value"),
 	}
 	must.Do(config.Check())
-	return published{f, New(config, f.Shape("data.obs")[2], f.Shape("data.logits")[2]), steps,
+	return published{f, newAgent(config, f.Shape("data.obs")[2], f.Shape("data.logits")[2], true), steps,
 		sequences}
 }
 
@@ -69,29 +70,29 @@ func (f published) inputs() []*tensors.Tensor {
 }
 
 // given returns the networks and the sequences. The reward of a decision is in the next row.
-func (f published) given(in []*Node) (Nets[nn.Network], Data) {
+func (f published) given(in []*Node) (nets[nn.Network], data) {
 	turned := func(x *Node) *Node { return Transpose(x, 0, 1) }
 	after := func(x *Node) *Node { return turned(Slice(x, AxisRange(1))) }
-	d := Data{
-		Obs: turned(in[2]), Choice: turned(in[7]), Reward: after(in[4]), Done: after(in[5]),
+	d := data{
+		Obs: turned(in[2]), Decision: turned(in[7]), Reward: after(in[4]), Done: after(in[5]),
 		Truncation: after(in[6]),
 	}
-	d.LogProb = NewCategorical(turned(in[3])).LogProb(d.Choice)
+	d.LogProb = newCategorical(turned(in[3])).logProb(d.Decision)
 	return f.learner(in[0], in[1]).Nets, d
 }
 
-func (f published) learner(policy, value *Node) Learning {
-	none := Nets[*Node]{ZerosLike(policy), ZerosLike(value)}
-	start := nn.NewAdam(f.ppo.LearningRate).Start(policy)
-	return f.ppo.Cut(Learner{
-		Nets: Nets[*Node]{policy, value},
-		Moments: nn.MomentsOf[Nets[*Node]]{First: none, Second: none, Weight1: start.Weight1,
+func (f published) learner(policy, value *Node) learning {
+	none := nets[*Node]{ZerosLike(policy), ZerosLike(value)}
+	start := nn.NewAdam(f.agent.LearningRate).Start(policy)
+	return f.agent.cut(learner{
+		Nets: nets[*Node]{policy, value},
+		Moments: nn.MomentsOf[nets[*Node]]{First: none, Second: none, Weight1: start.Weight1,
 			Weight2: start.Weight2},
 	})
 }
 
 // joined returns the rows of networks.
-func (f published) joined(l Learning) []*Node {
+func (f published) joined(l learning) []*Node {
 	return []*Node{nn.JoinNetworks([]nn.Network{l.Nets.Policy}),
 		nn.JoinNetworks([]nn.Network{l.Nets.Value})}
 }
@@ -109,13 +110,13 @@ func TestGoldenAdvantages(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			nets, d := f.given(in)
-			values := Reshape(nets.Value.Apply(Reshape(d.Obs, -1, f.ppo.Policy.Sizes[0])), f.sequences,
+			values := Reshape(nets.Value.Apply(Reshape(d.Obs, -1, f.agent.policy.Sizes[0])), f.sequences,
 				f.steps+1)
-			targets, advantages := f.ppo.Advantages(values, d)
-			before := Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, f.steps)), -1, f.ppo.Policy.Sizes[0])
-			policy := NewCategorical(Reshape(nets.Policy.Apply(before), f.sequences, f.steps, -1))
-			outputs := []*Node{values, targets, advantages, policy.LogProb(d.Choice), d.LogProb,
-				policy.Entropy()}
+			targets, advantages := f.agent.advantages(values, d)
+			before := Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, f.steps)), -1, f.agent.policy.Sizes[0])
+			policy := newCategorical(Reshape(nets.Policy.Apply(before), f.sequences, f.steps, -1))
+			outputs := []*Node{values, targets, advantages, policy.logProb(d.Decision), d.LogProb,
+				policy.entropy()}
 			for i, x := range outputs {
 				outputs[i] = Transpose(x, 0, 1)
 			}
@@ -131,10 +132,10 @@ func TestGoldenLoss(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			_, d := f.given(in)
-			nets := Nets[nn.Network]{f.ppo.Policy.Network(in[0], 0), f.ppo.Value.Network(in[1], 0)}
-			l := f.ppo.Loss(nets, d)
+			nets := nets[nn.Network]{f.agent.policy.Network(in[0], 0), f.agent.value.Network(in[1], 0)}
+			l := f.agent.loss(nets, d)
 			gradient := Gradient(l.Total, in[0], in[1])
-			return []*Node{l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.ppo.EntropyCost), gradient[0],
+			return []*Node{l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.agent.EntropyCost), gradient[0],
 				gradient[1]}
 		}, f.inputs()...)
 		f.compare(t, out, "loss.total_loss", "loss.policy_loss", "loss.v_loss", "loss.entropy_loss",
@@ -149,15 +150,15 @@ func TestGoldenEpoch(t *testing.T) {
 		order := xlatest.Tensor(f.Int32s("epoch.permutation"), f.sequences)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			_, d := f.given(in)
-			after, _ := f.ppo.Epoch(f.learner(in[0], in[1]), d, in[8])
+			after, _ := f.agent.epoch(f.learner(in[0], in[1]), d, in[8])
 			outputs := f.joined(after)
 			l := f.learner(in[0], in[1])
 			var total []*Node
-			for k := range f.ppo.NumMinibatches {
-				var losses Losses
-				l, losses = f.ppo.Update(l, d.At(Slice(in[8],
-					AxisRange(k*f.ppo.BatchSize, (k+1)*f.ppo.BatchSize))))
-				total = append(total, losses.Total)
+			for k := range f.agent.NumMinibatches {
+				var now losses
+				l, now = f.agent.update(l, d.at(Slice(in[8],
+					AxisRange(k*f.agent.BatchSize, (k+1)*f.agent.BatchSize))))
+				total = append(total, now.Total)
 			}
 			return append(append(outputs, f.joined(l)...), Stack(total, 0))
 		}, append(f.inputs(), order)...)
@@ -177,7 +178,7 @@ func TestGoldenNormalisation(t *testing.T) {
 		inputs = append(inputs, f.tensor("h.obs"))
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			nets, d := f.given(in)
-			observations := f.ppo.Policy.Sizes[0]
+			observations := f.agent.policy.Sizes[0]
 			statistics := nn.NewStatistics(in[0].Graph(), observations)
 			var outputs []*Node
 			for _, obs := range in[8 : 8+batches] {
@@ -185,12 +186,12 @@ func TestGoldenNormalisation(t *testing.T) {
 				outputs = append(outputs, statistics.Count, statistics.Mean, statistics.Squares)
 			}
 			d.Obs = normalised(&statistics, d.Obs)
-			l := f.ppo.Loss(nets, d)
+			l := f.agent.loss(nets, d)
 			decisions := Slice(in[8+batches], AxisRange(0, f.Shape("h.logits")[0]))
-			logits := Acting{nets.Policy, &statistics}.Choices(Reshape(decisions, -1, observations))
+			logits := acting{nets.Policy, &statistics, nil, f.agent}.at(Reshape(decisions, -1, observations))
 			return append(outputs, Transpose(d.Obs, 0, 1), l.Total, l.Policy, l.Value,
-				MulScalar(l.Entropy, -f.ppo.EntropyCost), logits.LogProbs,
-				NewCategorical(Reshape(in[9+batches], -1, f.Shape("h.logits")[2])).LogProbs)
+				MulScalar(l.Entropy, -f.agent.EntropyCost), logits.(categorical).logProbs,
+				newCategorical(Reshape(in[9+batches], -1, f.Shape("h.logits")[2])).logProbs)
 		}, append(inputs, f.tensor("h.logits"))...)
 		var names []string
 		for k := range batches {

@@ -10,16 +10,22 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
 
 // The estimates equal their definition, computed step by step in float64, for episodes that
 // terminate or are truncated.
 func TestAdvantages(t *testing.T) {
-	config := Default()
+	config := DefaultConfig(1)
 	config.RewardScaling = 0.5
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, steps := range []int{1, 2, 7, 20} {
@@ -62,8 +68,8 @@ func TestAdvantages(t *testing.T) {
 		}
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				targets, advantages := config.Advantages(in[0],
-					Data{Reward: in[1], Done: in[2], Truncation: in[3]})
+				targets, advantages := config.advantages(in[0],
+					data{Reward: in[1], Done: in[2], Truncation: in[3]})
 				return []*Node{targets, advantages}
 			}, xlatest.Tensor(values, n, steps+1), xlatest.Tensor(rewards, n, steps),
 				xlatest.Tensor(done, n, steps), xlatest.Tensor(truncation, n, steps))
@@ -85,16 +91,16 @@ func TestNonFiniteDecisions(t *testing.T) {
 	reward[1] = nan                         // decision 1 of sequence 0
 	obs[(1*(steps+1)+2)*observations] = nan // before decision 2 and after decision 1 of sequence 1
 	for _, normalised := range []bool{false, true} {
-		config := Default()
+		config := DefaultConfig(1)
 		config.NormalizeObservations, config.BatchSize, config.NumMinibatches = normalised, 2, 2
 		config.PolicyHidden, config.ValueHidden, config.UnrollLength = []int{4}, []int{4}, steps
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				ppo, zero := New(config, observations, 2), ZerosLike(in[1])
+				ppo, zero := newAgent(config, observations, 2, true), ZerosLike(in[1])
 				key := random.NewKey(in[0].Graph(), 1)
-				data, invalid := Data{Obs: in[0], Choice: ConvertDType(zero, dtypes.Int32), LogProb: zero,
-					Reward: in[1], Done: zero, Truncation: zero}.Finite()
-				after, losses := ppo.Train(ppo.Start(key), data, key)
+				data, invalid := data{Obs: in[0], Decision: ConvertDType(zero, dtypes.Int32), LogProb: zero,
+					Reward: in[1], Done: zero, Truncation: zero}.finite()
+				after, losses := ppo.train(ppo.start(key), data, key)
 				sum := ReduceAllSum(Concatenate([]*Node{Reshape(after.Nets.Policy, -1),
 					Reshape(after.Nets.Value, -1)}, 0))
 				return []*Node{invalid, data.Truncation, Stack([]*Node{losses.Total, losses.Policy, losses.Value,
@@ -171,8 +177,8 @@ func TestSample(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g := in[0].Graph()
 			keys := random.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws), 0))
-			c := NewCategorical(BroadcastToDims(InsertAxes(in[1], 0), draws, len(logits)))
-			return []*Node{c.Sample(keys)}
+			c := newCategorical(BroadcastToDims(InsertAxes(in[1], 0), draws, len(logits)))
+			return []*Node{c.sample(keys)}
 		}, xlatest.Tensor(random.SeedWords(7), 2), xlatest.Tensor(logits, len(logits)))
 		counts := make([]float64, len(probabilities))
 		for _, choice := range xlatest.Flat[int32](t, out[0]) {
@@ -190,23 +196,23 @@ func TestSample(t *testing.T) {
 // and every decision is an episode. PPO must learn the right choices, and the value function their
 // expected reward.
 func TestLearns(t *testing.T) {
-	config := Default()
+	config := DefaultConfig(1)
 	config.LearningRate, config.UnrollLength, config.BatchSize, config.NumMinibatches = 3e-3, 4, 16, 4
 	config.PolicyHidden, config.ValueHidden = []int{16}, []int{16}
 	const contexts = 4
-	algorithm := New(config, contexts, contexts)
-	n, steps := config.Sequences(), config.UnrollLength
+	algorithm := newAgent(config, contexts, contexts, true)
+	n, steps := config.sequences(), config.UnrollLength
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		iterations := 40
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			type state struct {
-				Learner Learner
+				Learner learner
 				Key     random.Key
 				Rewards *Node // mean per iteration
 			}
 			g := in[0].Graph()
 			key := random.KeyOf(in[0])
-			start := state{algorithm.Start(key.FoldIn(-1)), key,
+			start := state{algorithm.start(key.FoldIn(-1)), key,
 				Zeros(g, shapes.Make(dtypes.Float32, iterations))}
 			end := xla.ForUnfused(g, iterations, start, func(i *Node, s state) state {
 				key := s.Key.FoldInEach(i)
@@ -215,21 +221,20 @@ func TestLearns(t *testing.T) {
 				obs := ConvertDType(Equal(InsertAxes(context, -1),
 					Iota(g, shapes.Make(dtypes.Int32, n, steps+1, contexts), 2)), dtypes.Float32)
 				before := Slice(obs, AxisRange(), AxisRange(0, steps))
-				policy := algorithm.Acting(s.Learner.Nets.Policy,
-					nil).Choices(Reshape(before, n*steps, contexts))
-				choice := policy.Sample(key.FoldIn(1).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n*steps),
+				policy := algorithm.acting(actorOf(s.Learner), nil).at(Reshape(before, n*steps, contexts))
+				choice := policy.sample(key.FoldIn(1).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n*steps),
 					0)))
-				logProb := Reshape(policy.LogProb(choice), n, steps)
+				logProb := Reshape(policy.logProb(choice), n, steps)
 				choice = Reshape(choice, n, steps)
 				reward := ConvertDType(Equal(choice, Slice(context, AxisRange(), AxisRange(0, steps))),
 					dtypes.Float32)
-				d := Data{Obs: obs, Choice: choice, LogProb: logProb, Reward: reward, Done: OnesLike(reward),
+				d := data{Obs: obs, Decision: choice, LogProb: logProb, Reward: reward, Done: OnesLike(reward),
 					Truncation: ZerosLike(reward)}
-				s.Learner, _ = algorithm.Train(s.Learner, d, key.FoldIn(2))
+				s.Learner, _ = algorithm.train(s.Learner, d, key.FoldIn(2))
 				s.Rewards = xla.SetRows(s.Rewards, i, Reshape(ReduceAllMean(reward), 1))
 				return s
 			})
-			value := algorithm.Value.Network(end.Learner.Nets.Value,
+			value := algorithm.value.Network(end.Learner.Nets.Value,
 				0).Apply(Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}))
 			return []*Node{end.Rewards, value}
 		}, xlatest.Tensor(random.SeedWords(11), 2))
@@ -246,7 +251,7 @@ func TestLearns(t *testing.T) {
 }
 
 func TestConfigCheck(t *testing.T) {
-	if err := Default().Check(); err != nil {
+	if err := DefaultConfig(1).Check(); err != nil {
 		t.Error(err)
 	}
 	for want, spoil := range map[string]func(*Config){
@@ -261,9 +266,68 @@ func TestConfigCheck(t *testing.T) {
 		"update_epochs":   func(c *Config) { c.UpdateEpochs = 0 },
 		"policy_hidden":   func(c *Config) { c.PolicyHidden = []int{0} },
 		"value_hidden":    func(c *Config) { c.ValueHidden = []int{-1} },
+		"multiple of num": func(c *Config) { c.NumEnvs = 5 },
+		"evaluation_envs": func(c *Config) { c.EvaluationEnvs = 0 },
 	} {
-		c := Default()
+		c := DefaultConfig(1)
 		spoil(&c)
 		errtest.Want(t, c.Check(), want)
 	}
+}
+
+// pulls is a task whose reward is the action times the sign that it observes. The descriptor is the
+// action.
+type pulls struct{}
+
+func (pulls) Spec() envs.Spec {
+	return envs.Spec{Name: "pulls", Observations: 1, Actions: 1, Length: 6,
+		Descriptor: envs.Descriptor{Kind: envs.Outcome, Lower: []float32{-1}, Upper: []float32{1},
+			Components: []string{"action"}}}
+}
+
+func (e pulls) Reset(keys random.Key) envs.State {
+	u := keys.Uniform(-1, 1, keys.Hi.Shape().Size(), 1)
+	return e.state(MulScalar(Sign(u), 3), ZerosLike(u))
+}
+
+func (pulls) state(sign, action *Node) envs.State {
+	reward := Reshape(Mul(Sign(sign), action), -1)
+	return envs.State{PhysicsState: []*Node{Transpose(sign, 0, 1)}, Observation: sign, Reward: reward,
+		Done: ZerosLike(reward), Descriptor: action}
+}
+
+func (e pulls) Step(s envs.State, action *Node) envs.State { return e.state(s.Observation, action) }
+
+// PPO learns continuous actions, and the repertoire holds the policies that were evaluated, also with
+// normalised observations.
+func TestLearnsActions(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		c := Default(pulls{}.Spec())
+		c.NormalizeObservations, c.CVT = p.Kind == backend.Go, repertoire.CVT{Cells: 4, CVTSamples: 100}
+		c.LearningRate, c.UnrollLength, c.BatchSize, c.NumMinibatches = 1e-2, 6, 16, 2
+		c.NumEnvs, c.EvaluationEnvs, c.PolicyHidden, c.ValueHidden = 32, 4, []int{8}, []int{8}
+		search := must.Get(c.New(p, pulls{}, 1))
+		defer search.Close()
+		var o scoring.Outcome
+		for range 20 {
+			o = must.Get(search.Step())
+		}
+		if o.Extra[0] < 5.5 || o.EnvSteps != 19*32*6 {
+			t.Errorf("mean return %v of at most 6 after %d steps", o.Extra[0], o.EnvSteps)
+		}
+		arrays := must.Get(search.Repertoire(true))
+		fitnesses := must.Get(arrays["fitnesses"].Float32s())
+		cell := slices.Index(fitnesses, slices.Max(fitnesses))
+		task := search.Task()
+		n := task.Policy.Params()
+		row := must.Get(arrays["genotypes"].Float32s())[cell*n : (cell+1)*n]
+		e := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, States: 8}))
+		defer e.Free()
+		rows := must.Get(xla.Uploads(npz.Of(row, 1, n), p.Copies()))
+		defer rows.Free()
+		found := must.Get(e.Evaluate(rows, 1, nil))
+		if best := slices.Max(found.Fitnesses); math.Abs(float64(best-fitnesses[cell])) > 1e-3 {
+			t.Errorf("the policy in cell %d returns %v, not %v", cell, best, fitnesses[cell])
+		}
+	})
 }

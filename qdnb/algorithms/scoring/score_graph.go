@@ -43,8 +43,8 @@ func (t Task) View(genotypes *Node) nn.Net {
 // compiles each loop into one function, in a time that grows faster than its length and with each
 // loop around it, and compiles several functions at once. The loop over the slices is therefore no
 // part of the function of the steps.
-func Score[T any](b Batch, worker *Node, carried T, reset func(turn *Node, carried T) envs.State,
-	play func(turn *Node, carried T) (T, nn.Net)) Scores {
+func Score[T any, P envs.Policy](b Batch, worker *Node, carried T,
+	reset func(turn *Node, carried T) envs.State, play func(turn *Node, carried T) (T, P)) Scores {
 	type state struct {
 		Carried T
 		Starts  envs.State // [turns, ...] each; none on accelerators
@@ -77,7 +77,7 @@ func Score[T any](b Batch, worker *Node, carried T, reset func(turn *Node, carri
 		} else {
 			begin = reset(turn, s.Carried)
 		}
-		var policies nn.Net
+		var policies P
 		s.Carried, policies = play(turn, s.Carried)
 		if b.Objectives {
 			begin = begin.WithObjectives(b.Env.Spec())

@@ -207,7 +207,7 @@ func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
 
 func readControlled(run *runs.Run, label string) (Controlled, error) {
 	c := Controlled{Label: label, Seed: run.Config.Seed, Run: run.Name()}
-	rows, err := rowsOf(run, "env_steps", "fitness_mean", "fitness_max", "hurdles_mean", "hurdles_max")
+	rows, err := rowsOf(run, "env_steps", "fitness_mean", "max_fitness", "hurdles_mean", "hurdles_max")
 	if err != nil {
 		return c, err
 	}

@@ -104,7 +104,7 @@ func everything(t testing.TB) *folder {
 				"0,1,2,0,-10,0,0,0,0\n"+fmt.Sprintf("1,3,4,0,%g,0,0,0,0\n", -30-10*x))
 		f.other(t, "hurdles", "map-elites", config(t, "ppo", "halfcheetah-hurdles", seed,
 			fmt.Sprintf(`{"skills":%q}`, me.Name())),
-			"generation,evaluations,env_steps,seconds,fitness_mean,fitness_std,fitness_max,"+
+			"generation,evaluations,env_steps,seconds,fitness_mean,fitness_std,max_fitness,"+
 				"hurdles_mean,hurdles_max,policy_loss,value_loss,entropy\n"+
 				"0,0,0,0,10,0,20,0,1,0,0,0\n"+fmt.Sprintf("1,0,%d,0,30,0,40,2,3,0,0,0\n", 1000+1000*seed))
 	}

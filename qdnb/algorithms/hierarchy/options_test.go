@@ -1,0 +1,332 @@
+package hierarchy_test
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/algorithms/ppo"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
+)
+
+// signs is a line on which half of the robots are rewarded for going right and the other half for
+// going left. Only the part of the observation that skills do not see tells which. Episodes end
+// beyond 4. The descriptor is the distance.
+type signs struct{}
+
+func (signs) Spec() envs.Spec {
+	return envs.Spec{Name: "signs", Observations: 3, Actions: 1, Length: 12,
+		Descriptor: envs.Descriptor{Kind: envs.Outcome, Lower: []float32{0}, Upper: []float32{5},
+			Components: []string{"distance (m)"}}}
+}
+
+func (e signs) Reset(keys random.Key) envs.State {
+	n := keys.Hi.Shape().Dimensions[0]
+	u := Reshape(keys.Uniform(-1, 1, n, 1), n)
+	sign := Where(GreaterThan(u, ZerosLike(u)), OnesLike(u), Neg(OnesLike(u)))
+	return e.state(MulScalar(u, 0.1), sign, ZerosLike(u))
+}
+
+func (signs) state(x, sign, reward *Node) envs.State {
+	far := Abs(x)
+	done := Where(GreaterThan(far, ConstAs(far, 4)), OnesLike(x), ZerosLike(x))
+	return envs.State{PhysicsState: []*Node{x, sign}, Descriptor: InsertAxes(far, -1),
+		Observation: Stack([]*Node{x, sign, OnesLike(x)}, 1), Reward: reward, Done: done}
+}
+
+func (e signs) Step(s envs.State, action *Node) envs.State {
+	a := Reshape(action, -1)
+	return e.state(Add(s.PhysicsState[0], a), s.PhysicsState[1], Mul(a, s.PhysicsState[1]))
+}
+
+// options returns the choice among three skills: left, stay, right. Gaussian ones have almost no noise.
+func options(gaussian bool, every int) hierarchy.Options {
+	skills := hierarchy.Skills{Hidden: 2, Gaussian: gaussian, Net: nn.Policy(1, nil, 1)}
+	if gaussian {
+		skills.Net = nn.NewMLP(1, nil, 2)
+	}
+	var rows []float32
+	for _, bias := range []float32{-0.5, 0, 0.5} {
+		if gaussian {
+			rows = append(rows, bias, -20, 0, 0)
+		} else {
+			rows = append(rows, bias, 0)
+		}
+	}
+	skills.Rows = npz.Of(rows, 3, len(rows)/3)
+	return hierarchy.Options{Env: signs{}, Skills: skills, Every: every, Sample: true}
+}
+
+func small() *ppo.PPO {
+	s := ppo.Default(signs{}.Spec())
+	s.CVT = repertoire.CVT{Cells: 5, CVTSamples: 100}
+	s.NumEnvs, s.UnrollLength, s.BatchSize, s.NumMinibatches, s.UpdateEpochs = 6, 4, 6, 4, 4
+	s.EvaluationEnvs, s.Slice = 5, 4
+	s.PolicyHidden, s.ValueHidden, s.LearningRate = []int{16}, []int{16}, 3e-3
+	return s
+}
+
+func newSearch(t testing.TB, p *xla.Platform, env envs.Env, settings *ppo.PPO) *ppo.Search {
+	t.Helper()
+	s := must.Get(settings.New(p, env, 1)).(*ppo.Search)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// The meta-controller learns which skill is rewarded. The best return is that of the best skill
+// until the episode ends beyond 4, at tanh(0.5) per step.
+func TestMetaControllerLearns(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		settings := small()
+		settings.NumEnvs, settings.BatchSize, settings.EvaluationEnvs = 16, 16, 32
+		env := options(p.Kind == backend.Go, 3) // each kind of skill on one backend, to save time
+		s := newSearch(t, p, env, settings)
+		first := must.Get(s.Step())
+		if first.Generation != 0 || first.EnvSteps != 0 || first.Fitnesses == nil ||
+			!math.IsNaN(first.Extra[4]) {
+			t.Fatalf("first %+v", first)
+		}
+		last := first
+		for range 60 {
+			last = must.Get(s.Step())
+		}
+		best := float64(slices.Max(last.Fitnesses))
+		if first.Extra[0] > 2 || last.Extra[0] < 3.6 || best > 4.6 || best < 4 {
+			t.Errorf("mean returns %v before and %v after learning, best %v", first.Extra[0], last.Extra[0],
+				best)
+		}
+		if want := int64(60 * 64 * 4 * 3); last.EnvSteps != want || last.Evaluations != 61*32 {
+			t.Errorf("%d steps and %d episodes, want %d and %d", last.EnvSteps, last.Evaluations, want,
+				61*32)
+		}
+		env.Watch = func(s envs.State) *Node { return Slice(s.Observation, AxisRange(), AxisElem(0)) }
+		env.Width = 1
+		e := must.Get(ppo.NewEvaluator(p, env, settings.Config, 32, env.Recorder()))
+		defer e.Close()
+		found := must.Get(e.Evaluate(must.Get(s.Policy()), 1, 60))
+		for i, fitness := range found.Fitnesses {
+			size := len(found.Records[0]) / 32
+			chosen, x := env.Played(found.Records[0][i*size : (i+1)*size])
+			// A trajectory in one direction is as long as its return, and as its descriptor.
+			far := math.Abs(float64(x[len(x)-1]))
+			if fitness > 4 && math.Abs(far-float64(fitness)) > 0.11 ||
+				math.Abs(far-float64(found.Descriptors[i])) > 1e-5 {
+				t.Errorf("episode %d ends at %v after %d steps, return %v, descriptor %v", i, far, len(x), fitness,
+					found.Descriptors[i])
+			}
+			if len(chosen) != (len(x)+2)/3 || slices.Max(chosen) > 2 || slices.Min(chosen) < 0 {
+				t.Errorf("choices %v in %d steps", chosen, len(x))
+			}
+		}
+	})
+}
+
+// A policy that always chooses the same skill scores as the skill itself, to the last, shorter step of
+// an episode and for any kind of descriptor.
+func TestOneOptionIsItsSkill(t *testing.T) {
+	maze := must.Get(envs.Make("pointmaze"))
+	walker := must.Get(envs.Make("walker-uni"))
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, env := range []envs.Env{signs{}, maze, walker} {
+			if p.Kind == backend.Go && env == walker {
+				continue // slow
+			}
+			spec := env.Spec()
+			task := scoring.NewTask(env, []int{3}, 20)
+			row := make([]float32, task.Policy.Params())
+			for i := range row {
+				row[i] = float32(math.Sin(float64(5 * i)))
+			}
+			skills := hierarchy.Skills{Net: task.Policy, Rows: npz.Of(row, 1, len(row))}
+			o := hierarchy.Options{Env: env, Skills: skills, Every: 7}.Episodes(20, false)
+			always := scoring.Task{Env: o, Policy: nn.Constant(1+len(row), [2]float64{}), Length: 3}
+			evaluate := func(task scoring.Task, row []float32) scoring.Results {
+				e := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, States: 3}))
+				defer e.Free()
+				rows := p.Replicated(func() *tensors.Tensor {
+					return tensors.FromFlatDataAndDimensions(slices.Clone(row), 1, len(row))
+				})
+				defer rows.Free()
+				return must.Get(e.Evaluate(rows, 3, nil))
+			}
+			got, want := evaluate(always, append([]float32{0}, row...)), evaluate(task, row)
+			xlatest.Close(t, spec.Name+" fitness", got.Fitnesses, want.Fitnesses, 1e-4)
+			xlatest.Close(t, spec.Name+" descriptor", got.Descriptors, want.Descriptors, 1e-5)
+		}
+	})
+}
+
+// A search resumed from arrays equals the uninterrupted one bit for bit, also in the middle of
+// episodes and between two evaluations.
+func TestRestore(t *testing.T) {
+	settings := small()
+	settings.EvaluationInterval, settings.NormalizeObservations = 2, true
+	env := options(true, 5) // episodes end within decisions
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		s := newSearch(t, p, env, settings)
+		for range 4 {
+			must.Get(s.Step())
+		}
+		saved := must.Get(s.State().Arrays())
+		other := newSearch(t, p, env, settings)
+		must.Do(other.State().Restore(saved))
+		for i := range 3 {
+			want, got := must.Get(s.Step()), must.Get(other.Step())
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("step %d: %+v, want %+v", i, got, want)
+			}
+		}
+		if differ := xlatest.Differ(must.Get(other.State().Arrays()),
+			must.Get(s.State().Arrays())); len(differ) > 0 {
+			t.Errorf("%v differ", differ)
+		}
+		policy := must.Get(s.Policy())
+		if p.Kind == backend.Go {
+			strange := env
+			strange.Skills.Rows = npz.Of(make([]float32, 12), 3, 4)
+			otherwise := newSearch(t, p, strange, settings)
+			must.Do(otherwise.State().Restore(saved))
+			errtest.Want(t, errtest.Of(otherwise.Step()), "trained with other skills")
+			e := must.Get(ppo.NewEvaluator(p, strange, settings.Config, 1))
+			defer e.Close()
+			errtest.Want(t, errtest.Of(e.Evaluate(policy, 1, 0)), "trained with other skills")
+		}
+		delete(saved, "env.Reward")
+		errtest.Want(t, other.State().Restore(saved), "env.Reward")
+	})
+}
+
+// The division among slices and workers does not change the results.
+func TestShares(t *testing.T) {
+	p := xlatest.Best(t)
+	var want map[string]npz.Array
+	for slice, workers := range map[int]int{1: p.Workers, 6: 1} {
+		limited := *p
+		limited.Workers = workers
+		settings := small()
+		settings.Slice = slice
+		s := newSearch(t, &limited, options(false, 3), settings)
+		for range 2 {
+			must.Get(s.Step())
+		}
+		arrays := must.Get(s.State().Arrays())
+		if want == nil {
+			want = arrays
+		}
+		for name := range want {
+			got, _ := arrays[name].Float64s()
+			expected, _ := want[name].Float64s()
+			for i := range expected {
+				if math.Abs(got[i]-expected[i]) > 1e-4 && !math.IsInf(expected[i], -1) {
+					t.Fatalf("slices of %d on %d workers: %s[%d] is %v, want %v", slice, workers, name, i, got[i],
+						expected[i])
+				}
+			}
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	p := xlatest.Pure(t)
+	for want, spoil := range map[string]func(*hierarchy.Options, *ppo.PPO){
+		"skills of shape": func(o *hierarchy.Options, _ *ppo.PPO) {
+			o.Skills.Rows = npz.Of([]float32{1, 2, 3}, 1, 3)
+		},
+		"skills expect":          func(o *hierarchy.Options, _ *ppo.PPO) { o.Skills.Hidden = 1 },
+		"multiple of num_envs":   func(_ *hierarchy.Options, s *ppo.PPO) { s.NumEnvs = 5 },
+		"evaluation_envs must":   func(_ *hierarchy.Options, s *ppo.PPO) { s.EvaluationEnvs = 0 },
+		"learning_rate must be ": func(_ *hierarchy.Options, s *ppo.PPO) { s.LearningRate = 2 },
+	} {
+		env, settings := options(false, 3), small()
+		spoil(&env, settings)
+		errtest.Want(t, errtest.Of(settings.New(p, env, 0)), want)
+	}
+}
+
+// FuzzRestore restores a search from arbitrary arrays. The search continues from arrays that it
+// accepts; arrays that it rejects leave it unchanged.
+func FuzzRestore(f *testing.F) {
+	settings := small()
+	settings.NormalizeObservations = true
+	s := newSearch(f, xlatest.Pure(f), options(true, 3), settings)
+	for range 2 {
+		must.Get(s.Step())
+	}
+	xlatest.FuzzRestore(f, stored{s}, 1,
+		"", "metric_sums <f8 3, nan", "metric_sums <f8 3, 1e300 -1e300", "evaluations <f4 , 1",
+		"-dropped <f4 1,", "choices_checksum <i8 , 5",
+		"choices_checksum <f8 , 0.5", "-choices_checksum <f4 1,", "learner.Statistics.Count <f4 , -1",
+		"-learner.Statistics.Count <f4 1,",
+		"learner.Moments.Weight1 <i4 , 1", "env.Observation <f4 6,3 nan inf -inf",
+		"env.Observation <f8 6,3 1e300", "env.Observation <f4 3,6 1",
+		"-env.Reward <f4 1,", "env.Done <f4 6, 7", "learner.Nets.Policy <f4 1,115 nan",
+		"learner.Nets.Policy <f4 115,1 1",
+		"env.World.4 |b1 6,3 1 0", "env.World.4 <f4 0,4611686018427387904",
+	)
+}
+
+// FuzzPolicy evaluates arbitrary meta-controllers: whatever their arrays hold, they choose among
+// the existing skills.
+func FuzzPolicy(f *testing.F) {
+	settings := small()
+	settings.NormalizeObservations = true
+	env := options(true, 3)
+	p := xlatest.Pure(f)
+	policy := must.Get(newSearch(f, p, env, settings).Policy())
+	evaluator := must.Get(ppo.NewEvaluator(p, env, settings.Config, 5, env.Recorder()))
+	f.Cleanup(evaluator.Close)
+	for _, text := range []string{
+		"", "policy <f4 1,115 nan", "policy <f4 1,115 inf -inf 1e38", "policy <f8 115, 1e300",
+		"policy |u1 115,1 3", "policy <f4 0,", "-policy <f4 1,",
+		"observation_mean <f4 3, nan", "observation_count <f4 , 0", "observation_count <i8 1, -1",
+		"-observation_squares <f4 1,",
+		"observation_squares <f4 3, -1", "choices_checksum <f8 , 0.5", "-choices_checksum <f4 1,",
+		"policy <f4 4611686018427387904,0",
+	} {
+		f.Add(text, int64(0))
+	}
+	f.Add("", int64(math.MinInt64))
+	f.Fuzz(func(t *testing.T, text string, seed int64) {
+		arrays := xlatest.Altered(policy, text)
+		if arrays == nil {
+			return
+		}
+		hostile.Bounded(t, xlatest.Bytes(arrays), func() {
+			found, err := evaluator.Evaluate(arrays, seed, 0)
+			hostile.Error(t, err)
+			if err != nil {
+				return
+			}
+			for i := range 5 {
+				size := len(found.Records[0]) / 5
+				chosen, _ := env.Played(found.Records[0][i*size : (i+1)*size])
+				if len(chosen) == 0 || len(chosen) > 4 || slices.Min(chosen) < 0 || slices.Max(chosen) > 2 {
+					t.Errorf("choices %v", chosen)
+				}
+			}
+		})
+	})
+}
+
+// stored is a search for [xlatest.FuzzRestore].
+type stored struct{ *ppo.Search }
+
+func (s stored) Arrays() (map[string]npz.Array, error) { return s.State().Arrays() }
+
+func (s stored) Restore(_ int64, arrays map[string]npz.Array) error { return s.State().Restore(arrays) }

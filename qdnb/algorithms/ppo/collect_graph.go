@@ -1,0 +1,328 @@
+package ppo
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
+)
+
+// Random streams of a run or of an iteration.
+const (
+	streamStates     = -1 - iota // initial states
+	streamLearner                // initial networks
+	streamEvaluation             // initial states of evaluations
+	streamCollect                // data collection of an iteration
+	streamUpdates
+	streamDecisions // decisions of an evaluation
+)
+
+// streamChoice is the random stream of a decision.
+const streamChoice = 0
+
+// sliceOnCPU is the number of environments stepped together on a CPU, found by measurement: the
+// physics then fills vector registers, and the weights of as many skills of the paper's size nearly
+// fit the cache of a core.
+const sliceOnCPU = 8
+
+// share divides n environments among workers. A slice of 0 is chosen for the backend.
+func share(p *xla.Platform, n, slice int) xla.Slices {
+	if slice == 0 {
+		slice = (n + p.Workers - 1) / p.Workers
+		if p.Kind == backend.CPU {
+			// independent of the number of workers, because the slice size affects rounding
+			slice = sliceOnCPU
+		}
+	}
+	return xla.Slices{N: n, Size: min(slice, n), Workers: p.Workers}
+}
+
+// actor is the policy on every worker: a pytree.
+type actor struct {
+	Policy     *Node          // [1, N]
+	Statistics *nn.Statistics // of observations; nil without normalisation
+}
+
+func actorOf(l learner) actor { return actor{l.Nets.Policy, l.Statistics} }
+
+// acting is an actor with its network cut out of the row: a pytree and an [envs.Policy].
+type acting struct {
+	Policy     nn.Network
+	Statistics *nn.Statistics
+	Choices    *Node // see [Discrete]; nil for other environments
+
+	agent agent
+}
+
+func (a agent) acting(from actor, choices *Node) acting {
+	return acting{a.policy.Network(from.Policy, 0), from.Statistics, choices, a}
+}
+
+// at returns the distribution of decisions at observations [B, observations].
+func (a acting) at(obs *Node) distribution {
+	return a.agent.distribution(a.Policy.Apply(normalised(a.Statistics, obs)))
+}
+
+// action returns the actions [B, actions] of decisions.
+func (a acting) action(decision *Node) *Node {
+	if a.Choices == nil {
+		return Tanh(decision)
+	}
+	return Gather(a.Choices, InsertAxes(decision, -1))
+}
+
+// Apply returns the actions of an evaluation: a mode, or a choice that is drawn with the random numbers
+// behind the observation, see [drawing].
+func (a acting) Apply(obs *Node) *Node {
+	if a.Choices == nil {
+		return a.at(obs).(gaussian).Mode()
+	}
+	n := a.agent.policy.Sizes[0]
+	d := a.at(Slice(obs, AxisRange(), AxisRange(0, n))).(categorical)
+	return a.action(d.choose(Slice(obs, AxisRange(), AxisRange(n))))
+}
+
+// drawing is an environment that also observes n random numbers, uniform in [0, 1).
+type drawing struct {
+	envs.Env
+	n int
+}
+
+func (e drawing) Spec() envs.Spec {
+	spec := e.Env.Spec()
+	spec.Observations += e.n
+	return spec
+}
+
+// begin adds the first random numbers to a state of Env.
+func (e drawing) begin(s envs.State, keys random.Key) envs.State {
+	return e.draw(s, keys, ZerosLike(ConvertDType(s.Reward, dtypes.Int32)))
+}
+
+func (e drawing) draw(s envs.State, keys random.Key, number *Node) envs.State {
+	uniform := keys.FoldInEach(number).FoldIn(streamChoice).Uniform(0, 1, number.Shape().Size(), e.n)
+	s.Observation = Concatenate([]*Node{s.Observation, uniform}, 1)
+	s.PhysicsState = append(slices.Clone(s.PhysicsState), keys.Hi, keys.Lo, number)
+	return s
+}
+
+// inner returns the state of Env, and what draw added to its physics state.
+func (e drawing) inner(s envs.State) (_ envs.State, own []*Node) {
+	n := len(s.PhysicsState) - 3
+	own, s.PhysicsState = s.PhysicsState[n:], s.PhysicsState[:n]
+	s.Observation = Slice(s.Observation, AxisRange(), AxisRange(0, e.Env.Spec().Observations))
+	return s, own
+}
+
+func (e drawing) Step(s envs.State, action *Node) envs.State {
+	s, own := e.inner(s)
+	return e.draw(envs.Step(e.Env, s, action), random.Key{Hi: own[0], Lo: own[1]}, AddScalar(own[2], int32(1)))
+}
+
+// recorder records states of Env.
+func (e drawing) recorder(r envs.Recorder) envs.Recorder {
+	row := r.Row
+	r.Row = func(before envs.State, action *Node, after envs.State) *Node {
+		before, _ = e.inner(before)
+		after, _ = e.inner(after)
+		return row(before, action, after)
+	}
+	return r
+}
+
+// collecting is the program that collects data; its environments continue across iterations.
+type collecting struct {
+	agent     agent
+	env       Episodic
+	shared    xla.Slices
+	stateForm envs.State // the structure of a slice's state
+}
+
+// packed returns the leaves of a slice's state with the batch on the first axis.
+func packed(s envs.State) []*Node {
+	leaves := xla.Flatten(s)
+	for i := range s.PhysicsState {
+		leaves[i] = moved(leaves[i], leaves[i].Rank()-1, 0)
+	}
+	return leaves
+}
+
+// unpacked is the inverse of packed, for a state of the given form.
+func unpacked(form envs.State, leaves []*Node) envs.State {
+	leaves = slices.Clone(leaves)
+	for i := range form.PhysicsState {
+		leaves[i] = moved(leaves[i], 0, leaves[i].Rank()-1)
+	}
+	return xla.Unflatten(form, leaves)
+}
+
+// moved moves an axis to another position.
+func moved(x *Node, from, to int) *Node {
+	var axes []int
+	for i := range x.Rank() {
+		axes = append(axes, i)
+	}
+	axes = slices.Insert(slices.Delete(axes, from, from+1), to, from)
+	return TransposeAllAxes(x, axes...)
+}
+
+// start resets the environments of a worker and returns the leaves of their states, [turns, slice,
+// ...].
+func (c *collecting) start(key random.Key, worker *Node) []*Node {
+	type state struct {
+		Key    random.Key
+		Worker *Node
+	}
+	return xla.MapSlices(c.shared.Turns(), worker, state{key, worker}, func(turn *Node, s state) []*Node {
+		c.stateForm = envs.Reset(c.env,
+			s.Key.FoldIn(streamStates).FoldInEach(c.shared.Numbers(turn, s.Worker)))
+		return packed(c.stateForm)
+	})
+}
+
+// playing is the input for a slice of environments: a pytree.
+type playing struct {
+	Acting acting
+	State  envs.State
+	Keys   random.Key // [B], one per environment
+}
+
+// collect plays the sequences of an iteration; key is the iteration's collection stream. It returns
+// the states of the worker's environments and the sequences of all workers.
+func (c *collecting) collect(from actor, choices *Node, kept []*Node, key random.Key,
+	worker *Node) ([]*Node, data) {
+	type state struct {
+		Actor   actor
+		Choices *Node
+		Key     random.Key
+		Worker  *Node
+		Kept    []*Node
+		Data    data // [turns, slice, unrolls, ...]
+	}
+	type slice struct {
+		Playing playing
+		Data    data // [unrolls, slice, ...]
+	}
+	g, unrolls := worker.Graph(), c.agent.unrolls()
+	steps, turns := c.agent.UnrollLength, c.shared.Turns()
+	begin := state{from, choices, key, worker, kept,
+		c.agent.none(g, c.env.Spec(), turns, c.shared.Size, unrolls)}
+	end := xla.ForSlices(turns, worker, begin, func(turn *Node, st state) state {
+		mine := xla.Map(st.Kept, func(x *Node) *Node { return xla.Row(x, turn) })
+		first := slice{playing{c.agent.acting(st.Actor, st.Choices), unpacked(c.stateForm, mine),
+			st.Key.FoldInEach(c.shared.Numbers(turn, st.Worker))},
+			c.agent.none(g, c.env.Spec(), unrolls, c.shared.Size)}
+		after := xla.For(g, unrolls, first, func(unroll *Node, sl slice) slice {
+			s, d := c.unroll(sl.Playing, MulScalar(unroll, int32(steps)))
+			sl.Playing.State = s
+			sl.Data = xla.SetRow(sl.Data, unroll, d)
+			return sl
+		})
+		st.Kept = xla.SetRow(st.Kept, turn, packed(after.Playing.State))
+		st.Data = xla.SetRow(st.Data, turn, xla.Map(after.Data, swapped))
+		return st
+	})
+	return end.Kept, xla.Map(end.Data, func(x *Node) *Node {
+		all := c.shared.Join(x, worker) // [environments, unrolls, ...]
+		return Reshape(all, append([]int{c.agent.sequences()}, all.Shape().Dimensions[2:]...)...)
+	})
+}
+
+// none returns sequences [dims..., steps, ...] of zeros.
+func (a agent) none(g *Graph, env envs.Spec, dims ...int) data {
+	zeros := func(dtype dtypes.DType, more ...int) *Node {
+		return Zeros(g, shapes.Make(dtype, slices.Concat(dims, more)...))
+	}
+	t := a.UnrollLength
+	d := data{Obs: zeros(dtypes.Float32, t+1, env.Observations), Decision: zeros(dtypes.Int32, t),
+		LogProb: zeros(dtypes.Float32, t), Reward: zeros(dtypes.Float32, t),
+		Done: zeros(dtypes.Float32, t), Truncation: zeros(dtypes.Float32, t)}
+	if !a.discrete {
+		d.Decision = zeros(dtypes.Float32, t, env.Actions)
+	}
+	return d
+}
+
+// unroll plays the decisions of a sequence, whose numbers begin with first. It returns the final states
+// and the sequence.
+func (c *collecting) unroll(p playing, first *Node) (envs.State, data) {
+	type state struct {
+		Playing playing
+		First   *Node
+		Data    data // time-major
+	}
+	g, steps := first.Graph(), c.agent.UnrollLength
+	batch := p.State.Reward.Shape().Size()
+	start := state{p, first, xla.Map(c.agent.none(g, c.env.Spec(), batch), swapped)}
+	end := xla.For(g, steps, start, func(step *Node, s state) state {
+		before := s.Playing.State
+		policy := s.Playing.Acting.at(before.Observation)
+		decision := policy.sample(s.Playing.Keys.FoldInEach(Add(s.First, step)).FoldIn(streamChoice))
+		after := envs.Step(c.env, before, s.Playing.Acting.action(decision))
+		s.Playing.State = after
+		s.Data = xla.SetRow(s.Data, step, data{before.Observation, decision, policy.logProb(decision),
+			after.Reward, after.Done, c.env.Truncation(after)})
+		return s
+	})
+	s, d := end.Playing.State, end.Data
+	d.Obs = xla.SetRow(d.Obs, Const(g, int32(steps)), s.Observation)
+	if e, ok := c.env.(Extended); ok {
+		d.Reward, d.Done, d.Truncation = e.Credit(d.Reward, d.Done, d.Truncation, s)
+	}
+	return s, xla.Map(d, swapped)
+}
+
+// swapped transposes the first two axes.
+func swapped(x *Node) *Node { return Transpose(x, 0, 1) }
+
+// evaluated returns the scores of episodes of a batch, which all workers play. The key root draws
+// their initial states, and decisions the choices.
+func (a agent) evaluated(b scoring.Batch, from actor, choices *Node, root, decisions random.Key,
+	worker *Node) scoring.Scores {
+	type carried struct {
+		Actor           actor
+		Choices         *Node
+		Root, Decisions random.Key
+		Worker          *Node
+	}
+	reset := func(turn *Node, c carried) envs.State {
+		numbers := b.Slices.Numbers(turn, c.Worker)
+		e, ok := b.Env.(drawing)
+		if !ok {
+			return envs.Reset(b.Env, c.Root.FoldInEach(numbers))
+		}
+		return e.begin(envs.Reset(e.Env, c.Root.FoldInEach(numbers)), c.Decisions.FoldInEach(numbers))
+	}
+	scores := scoring.Score(b, worker, carried{from, choices, root, decisions, worker}, reset,
+		func(_ *Node, c carried) (carried, acting) { return c, a.acting(c.Actor, c.Choices) })
+	return xla.Map(scores, func(x *Node) *Node { return b.Slices.Join(x, worker) })
+}
+
+// genotype returns the policy that acts with the modes of the actor's distributions, as a row of
+// Search.Task's form. It does not clip normalised observations.
+func (a agent) genotype(from actor, form nn.MLP) *Node {
+	net := a.policy.View(from.Policy) // rows of one network
+	last, outputs := len(net.Kernel)-1, form.Sizes[len(form.Sizes)-1]
+	net.Kernel[last] = Slice(net.Kernel[last], AxisRange(), AxisRange(), AxisRange(0, outputs))
+	net.Bias[last] = Slice(net.Bias[last], AxisRange(), AxisRange(0, outputs))
+	if s := from.Statistics; s != nil {
+		// (x - mean) / deviation is shift + scale x
+		zero := InsertAxes(ZerosLike(s.Mean), 0)
+		shift := s.Normalise(zero, math.MaxFloat32)
+		scale := Sub(s.Normalise(OnesLike(zero), math.MaxFloat32), shift)
+		column := func(x *Node) *Node { return InsertAxes(x, -1) } // [1, inputs, 1]
+		net.Bias[0] = Add(net.Bias[0], ReduceSum(Mul(column(shift), net.Kernel[0]), 1))
+		net.Kernel[0] = Mul(column(scale), net.Kernel[0])
+	}
+	net.Form = form
+	return net.Join()
+}

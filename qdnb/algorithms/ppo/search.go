@@ -1,0 +1,348 @@
+package ppo
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/stats"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
+)
+
+// Search is a running training. The environments run on all workers, the networks on the first
+// device. The repertoire holds the policies of all evaluations, like that of the skills of
+// reinforcement learning. It is an [algorithms.Search].
+type Search struct {
+	*Evaluator // of the newest policy
+	programs   *xla.Scope
+	seed       int64
+	collecting *collecting
+	collect    *xla.Program[collectIn, collectOut]
+	learn      *xla.Program[learnIn, learnOut]
+	genotype   *xla.Program[xla.State[actor], xla.Array]
+	found      *repertoire.Collection
+
+	words, workers xla.Array // the seed and the worker numbers, on all workers
+	learner        xla.State[learner]
+	states         xla.State[[]*graph.Node] // environment states, a share per worker
+
+	iteration   int64         // newest iteration; 0 after the first evaluation, -1 before it
+	evaluations int64         // evaluation episodes so far
+	means       scoring.Means // of the losses since the last evaluation
+	dropped     float64       // decisions since then that were not finite
+	trainedWith float64       // checksum of the choices, in a checkpoint
+}
+
+// Inputs and outputs of the programs.
+type (
+	firstOut struct {
+		Learner xla.State[learner]
+		Choices xla.Array // their checksum, a constant: it makes programs for other choices differ
+	}
+	statesIn  struct{ Seed, Worker xla.Array }
+	collectIn struct {
+		Seed, Worker, Number xla.Array
+		Choices              xla.Array
+		Actor                xla.State[actor]
+		States               xla.State[[]*graph.Node] `xla:"donate"`
+	}
+	collectOut struct {
+		States xla.State[[]*graph.Node]
+		Data   xla.State[data]
+	}
+	learnIn struct {
+		Seed, Number xla.Array
+		Learner      xla.State[learner] `xla:"donate"`
+		Data         xla.State[data]
+	}
+	learnOut struct {
+		Learner xla.State[learner]
+		Losses  xla.State[[]*graph.Node] // the last is the number of decisions that were not finite
+	}
+)
+
+// New implements [algorithms.Algorithm].
+func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	evaluator, err := NewEvaluator(platform, env, p.Config, p.EvaluationEnvs)
+	if err != nil {
+		return nil, err
+	}
+	a, spec := evaluator.agent, env.Spec()
+	s := &Search{Evaluator: evaluator, programs: &xla.Scope{Platform: platform}, seed: seed,
+		iteration: -1, means: scoring.Means{Sums: make([]float64, len(lossNames))},
+		collecting:  &collecting{agent: a, shared: share(platform, p.NumEnvs, p.Slice)},
+		trainedWith: evaluator.checksum}
+	s.programs.Own(evaluator)
+	decisions := int64(a.sequences()) * int64(a.UnrollLength+1)
+	if err = platform.CheckMemory(0, 4*3*decisions*int64(spec.Observations+5)); err == nil {
+		s.collecting.env, err = learningEnv(env, p.EpisodeLength)
+	}
+	if err == nil {
+		err = s.build(p.CVT)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// build compiles the programs and initialises the state.
+func (s *Search) build(cells repertoire.CVT) error {
+	p, c := s.programs.Platform, s.collecting
+	s.words, s.workers = p.Seed(s.seed), xla.Value(p.WorkerNumbers())
+	limits := s.task.Env.Spec().Descriptor
+	centroids, err := cells.Centroids(limits.Lower, limits.Upper)
+	if err != nil {
+		return err
+	}
+	if s.found, err = repertoire.NewCollection(s.programs, s.task, centroids, 1, s.n); err != nil {
+		return err
+	}
+	first, err := xla.Compile(p, "first networks", s.words.First(), func(seed xla.Array) firstOut {
+		key := random.KeyOf(seed.Tree).FoldIn(streamLearner)
+		return firstOut{xla.Out(c.agent.start(key)), xla.Out(graph.Const(key.Hi.Graph(), uint32(s.checksum)))}
+	})
+	if err != nil {
+		return err
+	}
+	defer first.Free()
+	start, err := first.Run(s.words.First())
+	if err != nil {
+		return err
+	}
+	s.learner = start.Learner
+	start.Choices.Free()
+	axes := s.axes(c.shared)
+	reset, err := xla.CompileParallel(s.programs, "initial states", statesIn{s.words, s.workers},
+		func(in statesIn) xla.State[[]*graph.Node] {
+			return xla.Out(c.start(random.KeyOf(in.Seed.Tree), in.Worker.Tree))
+		}, axes...)
+	if err != nil {
+		return err
+	}
+	if s.states, err = reset.Run(statesIn{s.words, s.workers}); err != nil {
+		return err
+	}
+	number := xla.Declare(dtypes.Int32)
+	s.collect, err = xla.CompileParallel(s.programs, "collect",
+		collectIn{s.words, s.workers, number, s.choices, s.actor, s.states},
+		func(in collectIn) collectOut {
+			key := random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamCollect)
+			states, data := c.collect(in.Actor.Tree, in.Choices.Tree, in.States.Tree, key, in.Worker.Tree)
+			return collectOut{xla.Out(states), xla.Out(data)}
+		}, axes...)
+	if err != nil {
+		return err
+	}
+	s.learn, err = xla.Compile(s.programs, "learn",
+		learnIn{s.words.First(), number, s.learner, s.collect.Out.Data}, func(in learnIn) learnOut {
+			key := random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamUpdates)
+			data, invalid := in.Data.Tree.finite()
+			learner, losses := c.agent.train(in.Learner.Tree, data, key)
+			return learnOut{xla.Out(learner), xla.Out([]*graph.Node{losses.Policy, losses.Value,
+				losses.Entropy, graph.ConvertDType(invalid, dtypes.Float32)})}
+		})
+	if err != nil {
+		return err
+	}
+	s.genotype, err = xla.Compile(s.programs, "genotype", xla.Part(s.learner, actorOf),
+		func(from xla.State[actor]) xla.Array {
+			return xla.Out(c.agent.genotype(from.Tree, s.task.Policy))
+		})
+	return err
+}
+
+// lossNames are the names of the losses.
+var lossNames = []string{"policy_loss", "value_loss", "entropy"}
+
+// notName matches what the name of a column leaves out.
+var notName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// Columns implements [algorithms.Reporter]: fitness and descriptor of the episodes of an evaluation, and
+// means of the losses since the evaluation before.
+func (s *Search) Columns() []string {
+	columns := []string{"fitness_mean", "fitness_std"}
+	for _, component := range s.task.Env.Spec().Descriptor.Components {
+		name := strings.Trim(notName.ReplaceAllString(strings.ToLower(component), "_"), "_")
+		columns = append(columns, name+"_mean", name+"_max")
+	}
+	return append(columns, lossNames...)
+}
+
+// Step implements [algorithms.Search]: an iteration. The first call only evaluates the untrained
+// networks.
+func (s *Search) Step() (o scoring.Outcome, err error) {
+	if s.trainedWith != s.checksum {
+		return o, errOtherChoices
+	}
+	next := s.iteration + 1
+	if next > 0 {
+		losses, err := s.train(next)
+		if err != nil {
+			return o, err
+		}
+		n := len(lossNames)
+		if err := s.means.Add(lossNames, losses[:n]); err != nil {
+			return o, fmt.Errorf("%w in iteration %d: lower learning_rate or reward_scaling", err, next)
+		}
+		s.dropped += losses[n]
+	}
+	s.iteration = next
+	if s.Measured() {
+		if o, err = s.Conclude(); err != nil {
+			return o, err
+		}
+		s.evaluations += int64(s.n)
+		s.means.Reset()
+		s.dropped = 0
+	}
+	o.Generation, o.Evaluations, o.EnvSteps = next, s.evaluations, next*s.envSteps()
+	return o, nil
+}
+
+// envSteps is the number of control steps per iteration.
+func (s *Search) envSteps() int64 {
+	return int64(s.agent.sequences()) * int64(s.agent.UnrollLength) * int64(controlSteps(s.task.Env))
+}
+
+// Measured implements [algorithms.Concluder].
+func (s *Search) Measured() bool { return s.iteration%int64(s.agent.EvaluationInterval) == 0 }
+
+// Conclude implements [algorithms.Concluder]: it evaluates the newest policy.
+func (s *Search) Conclude() (o scoring.Outcome, err error) {
+	act, err := s.spread()
+	if err != nil {
+		return o, err
+	}
+	defer act.Free()
+	found, err := s.evaluate(act, s.seed, s.iteration)
+	if err != nil {
+		return o, err
+	}
+	genotype, err := s.genotype.Run(xla.Part(s.learner, actorOf))
+	if err != nil {
+		return o, err
+	}
+	defer genotype.Free()
+	if err := s.found.Add(genotype, found, &o); err != nil {
+		return o, err
+	}
+	wide := func(x []float32, from, every int) (column []float64) {
+		for i := from; i < len(x); i += every {
+			column = append(column, float64(x[i]))
+		}
+		return column
+	}
+	fitnesses := wide(found.Fitnesses, 0, 1)
+	o.Extra = []float64{stats.Mean(fitnesses), stats.Std(fitnesses)}
+	d := len(found.Descriptors) / s.n
+	for k := range d {
+		column := wide(found.Descriptors, k, d)
+		o.Extra = append(o.Extra, stats.Mean(column), slices.Max(column))
+	}
+	o.Extra = append(o.Extra, s.means.Values()...)
+	o.Dropped = int(s.dropped)
+	return o, nil
+}
+
+// train collects the sequences of an iteration, learns from them, and returns the losses.
+func (s *Search) train(number int64) ([]float64, error) {
+	at := s.programs.Number(number)
+	defer at.Free()
+	act, err := s.spread()
+	if err != nil {
+		return nil, err
+	}
+	defer act.Free()
+	out, err := s.collect.Run(collectIn{s.words, s.workers, at, s.choices, act, s.states})
+	if err != nil {
+		return nil, err
+	}
+	s.states = out.States
+	defer out.Data.Free()
+	learned, err := s.learn.Run(learnIn{s.words.First(), at.First(), s.learner, out.Data.First()})
+	if err != nil {
+		return nil, err
+	}
+	s.learner = learned.Learner
+	defer learned.Losses.Free()
+	return learned.Losses.Scalars(), nil
+}
+
+// spread copies the current policy to every worker.
+func (s *Search) spread() (xla.State[actor], error) {
+	return xla.Part(s.learner, actorOf).Copy(s.programs.Platform)
+}
+
+// Policy returns the current policy.
+func (s *Search) Policy() (Policy, error) {
+	c, act := &xla.Checkpoint{}, xla.Part(s.learner, actorOf)
+	c.Add(&act, 1, "", actorNames[:len(act.Leaves())]...)
+	c.Host(checksumName, &s.checksum)
+	return c.Arrays()
+}
+
+// State implements [algorithms.Search].
+func (s *Search) State() *xla.Checkpoint {
+	c := &xla.Checkpoint{}
+	c.Add(&s.learner, 1, "learner.")
+	names := xla.Names(s.collecting.stateForm)
+	c.AddSliced(&s.states, s.collecting.shared, "env.", names...)
+	s.found.Store(c, "passive_")
+	c.Host("iteration", &s.iteration)
+	c.Host("evaluations", &s.evaluations)
+	c.Host("metric_sums", &s.means.Sums)
+	c.Host("metric_count", &s.means.Count)
+	c.Host("dropped", &s.dropped)
+	c.Host(checksumName, &s.trainedWith)
+	return c
+}
+
+// Task implements [algorithms.Search]. In a [Discrete] environment the policy returns logits of the
+// choices.
+func (s *Search) Task() scoring.Task { return s.task }
+
+// Repertoire implements [algorithms.Search].
+func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
+	return s.found.Arrays(genotypes)
+}
+
+// CompileTime implements [algorithms.Compiled].
+func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
+
+// Close implements [algorithms.Search].
+func (s *Search) Close() {
+	xla.Free(&s.choices, &s.words, &s.workers, &s.states, &s.learner)
+	if s.found != nil {
+		s.found.Free()
+	}
+	s.programs.Free()
+}
+
+// sum is the CRC-32 of the bits of numbers.
+func sum(rows []float32) float64 {
+	sum, word := crc32.NewIEEE(), make([]byte, 4)
+	for _, x := range rows {
+		binary.LittleEndian.PutUint32(word, math.Float32bits(x))
+		_, _ = sum.Write(word) // never fails
+	}
+	return float64(sum.Sum32())
+}

@@ -1,0 +1,61 @@
+package qdnb
+
+import (
+	"testing"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/algorithms/ppo"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
+)
+
+// smallPPO takes seconds.
+func smallPPO(env envs.Env) *ppo.PPO {
+	c := ppo.Default(env.Spec())
+	c.NumEnvs, c.UnrollLength, c.BatchSize, c.NumMinibatches, c.UpdateEpochs = 2, 2, 2, 1, 2
+	c.EvaluationEnvs, c.PolicyHidden, c.ValueHidden, c.EpisodeLength = 2, []int{8}, []int{8}, 6
+	c.CVT = repertoire.CVT{Cells: 4, CVTSamples: 100}
+	return c
+}
+
+// PPO trains by Train in any environment: with its actions, whose policies can be played, or with
+// skills. An extended run ends with the same bytes, and other skills make another run.
+func TestTrainPPO(t *testing.T) {
+	maze := envs.Pointmaze{}
+	net := nn.Policy(2, nil, 2)
+	skills := func(last float32) hierarchy.Options {
+		rows := []float32{1, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, 0}
+		return hierarchy.Options{Env: maze, Every: 2,
+			Skills: hierarchy.Skills{Net: net, Rows: npz.Of(rows, 2, net.Params())}}
+	}
+	names := map[string]bool{}
+	for _, spec := range []Spec{{Env: "pointmaze"}, {Environment: skills(1)}, {Environment: skills(2)}} {
+		of := func(folder string, iterations int) *runs.Run {
+			spec.Loop, spec.Name, spec.Runs, spec.Backend, spec.Quiet = smallPPO(maze), "ppo-test", folder, "go", true
+			spec.Budget = Generations(iterations)
+			return nb.Must(Train(background, spec))
+		}
+		whole, folder := of(t.TempDir(), 3), t.TempDir()
+		of(folder, 1)
+		got, _ := contentsOf(t, of(folder, 3))
+		want, _ := contentsOf(t, whole)
+		if differ := xlatest.Differ(got, want); len(differ) > 0 {
+			t.Errorf("the extended run differs in %v", differ)
+		}
+		names[whole.Name()] = true
+		if spec.Environment == nil {
+			played := nb.Must(Play(background, whole, PlaySpec{Backend: "go"}))
+			if n := len(played.Results[0].Recorded[0].Path); n != 6 {
+				t.Errorf("%d steps", n)
+			}
+		}
+	}
+	if len(names) != 3 {
+		t.Errorf("runs %v", names)
+	}
+}
