@@ -42,6 +42,9 @@ func (e Episodes) Spec() Spec {
 	return spec
 }
 
+// Unwrap returns the task that resets automatically; see [AutoReset].
+func (e Episodes) Unwrap() Env { return e.env }
+
 // Truncation is 1 where the step that led to a state [B] ended an episode by its length only, else
 // 0. The task itself was not done.
 func (e Episodes) Truncation(s State) *Node { return e.read(s).Truncation }

@@ -133,3 +133,15 @@ func (s State) WithObjectives(spec Spec) State {
 		spec.Rewards()))
 	return s
 }
+
+// Inner returns the task inside of wrappers that only change how episodes begin and end, such as
+// [FixedStart]. A wrapper has a method Unwrap() Env. An environment without one is returned as is.
+func Inner(env Env) Env {
+	for {
+		wrapper, ok := env.(interface{ Unwrap() Env })
+		if !ok {
+			return env
+		}
+		env = wrapper.Unwrap()
+	}
+}

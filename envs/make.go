@@ -20,10 +20,10 @@ var constructors = map[string]func(catalog.Task, options) (Env, error){
 	"walker-uni":          makeWalkerUni,
 	"halfcheetah-uni":     makeHalfCheetahUni,
 	"halfcheetah-hurdles": makeHalfCheetahHurdles,
-	"arm":                 makeArm,
-	"sphere":              makeSphere,
-	"rastrigin":           makeRastrigin,
-	"rastrigin-multi":     makeRastriginMulti,
+	"arm":                 blackBox(Arm),
+	"sphere":              blackBox(Sphere),
+	"rastrigin":           blackBox(Rastrigin),
+	"rastrigin-multi":     blackBox(RastriginMulti),
 }
 
 // Names lists the environments that [Make] knows, sorted.

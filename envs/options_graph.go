@@ -66,3 +66,6 @@ func (f fixedStart) Reset(keys random.Key) State {
 	same := func(word, like *Node) *Node { return BroadcastToDims(word, like.Shape().Dimensions...) }
 	return f.Env.Reset(random.Key{Hi: same(key.Hi, keys.Hi), Lo: same(key.Lo, keys.Lo)})
 }
+
+// Unwrap returns the task whose episodes start from one state; see [StartAt].
+func (f fixedStart) Unwrap() Env { return f.Env }

@@ -48,7 +48,7 @@ func TestFixedStart(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			worlds := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+			states := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 				g := in[0].Graph()
 				keys := random.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, 3), 0))
 				var out []*Node
@@ -60,7 +60,7 @@ func TestFixedStart(t *testing.T) {
 				return out
 			}, xlatest.Tensor(random.SeedWords(5), 2))
 			copies := func(i int) [3][]float32 {
-				flat := xlatest.Flat[float32](t, worlds[i])
+				flat := xlatest.Flat[float32](t, states[i])
 				n := len(flat) / 3
 				return [3][]float32{flat[:n], flat[n : 2*n], flat[2*n:]}
 			}
