@@ -100,47 +100,40 @@ func TestPerturbable(t *testing.T) {
 	}
 }
 
-func TestPerturbableRefuses(t *testing.T) {
+// Only targets of tasks whose descriptor is a position are limited to a region, and not a task's own.
+func TestPerturbableValues(t *testing.T) {
 	errtest.Want(t, errtest.Of(envs.NewPerturbable(environment(t, "pointmaze"))), "neither gravity")
-	for name, bad := range map[string]struct {
+	errtest.Want(t, errtest.Of(envs.NewPerturbable(envs.StartAt(environment(t, "ant-uni"), 1))), "fixed start")
+	at := func(x, y float64) func(*envs.Conditions) {
+		return func(c *envs.Conditions) { c.Target = [2]float64{x, y} }
+	}
+	for _, test := range []struct {
 		env    string
+		goal   *[2]float64 // nil: the task's own
 		change func(*envs.Conditions)
+		want   string // error
 	}{
-		"no target":            {"ant-uni", func(c *envs.Conditions) { c.Target[0] = 1 }},
-		"x must lie between":   {"ant-maze", func(c *envs.Conditions) { c.Target[0] = 99 }},
-		"gravity":              {"ant-uni", func(c *envs.Conditions) { c.Gravity = -1 }},
-		"of actuator strength": {"walker-uni", func(c *envs.Conditions) { c.Actuators = -1 }},
+		{"ant-uni", nil, at(1, 0), "no target"},
+		{"ant-maze", nil, at(99, 0), "x must lie between"},
+		{"ant-maze", &[2]float64{50, 0}, func(*envs.Conditions) {}, ""},
+		{"ant-uni", nil, func(c *envs.Conditions) { c.Gravity = -1 }, "gravity"},
+		{"walker-uni", nil, func(c *envs.Conditions) { c.Actuators = -1 }, "of actuator strength"},
+		{"ant-uni", &[2]float64{5, -30}, at(5, -30), ""},
+		{"ant-uni", &[2]float64{5, -30}, at(math.NaN(), 0), "x must lie"},
+		{"ant-uni", &[2]float64{5, -30}, at(0, math.Inf(1)), "y must lie"},
 	} {
-		live := must.Get(envs.NewPerturbable(environment(t, bad.env)))
-		c := live.Nominal()
-		bad.change(&c)
-		errtest.Want(t, errtest.Of(live.Values(c)), name, bad.env)
-	}
-}
-
-// Only targets of tasks whose descriptor is a position are limited to a region.
-func TestPerturbableWithAnyGoal(t *testing.T) {
-	r := *environment(t, "ant-uni").(*envs.Rigid)
-	r.Goal, r.Seeker = &[2]float64{5, -30}, "$ Torso"
-	live := must.Get(envs.NewPerturbable(&r))
-	for target, want := range map[[2]float64]bool{{5, -30}: true, {math.NaN(), 0}: false,
-		{0, math.Inf(1)}: false} {
-		c := live.Nominal()
-		c.Target = target
-		if _, err := live.Values(c); (err == nil) != want {
-			t.Errorf("target %v: %v", target, err)
+		r := *environment(t, test.env).(*envs.Rigid)
+		if test.goal != nil {
+			r.Goal, r.Seeker = test.goal, "$ Torso"
 		}
-	}
-	errtest.Want(t, errtest.Of(envs.NewPerturbable(envs.StartAt(&r, 1))), "fixed start")
-}
-
-// A task's own goal may lie outside of the limits of its descriptor.
-func TestPerturbableWithGoalOutside(t *testing.T) {
-	r := *environment(t, "ant-maze").(*envs.Rigid)
-	r.Goal = &[2]float64{50, 0}
-	live := must.Get(envs.NewPerturbable(&r))
-	if values, err := live.Values(live.Nominal()); err != nil || values[2] != 50 {
-		t.Errorf("%v, %v", values, err)
+		live := must.Get(envs.NewPerturbable(&r))
+		c := live.Nominal()
+		test.change(&c)
+		if values, err := live.Values(c); test.want != "" {
+			errtest.Want(t, err, test.want, test.env)
+		} else if err != nil || values[2] != float32(test.goal[0]) {
+			t.Errorf("%s: %v, %v", test.env, values, err)
+		}
 	}
 }
 

@@ -103,17 +103,13 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 		return MulScalar(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions[0]), 0)
 	}
 	for want, broken := range map[string]slider{
-		"slider needs at least 1 observation": {spec: func(s *envs.Spec) { s.Observations = 0 }},
-		`limits of "share of the right" in slider are 2 and 1`: {spec: func(s *envs.Spec) {
-			s.Descriptor.Lower[0] = 2
-		}},
+		"slider needs at least 1 observation":                  {spec: func(s *envs.Spec) { s.Observations = 0 }},
+		`limits of "share of the right" in slider are 2 and 1`: {spec: func(s *envs.Spec) { s.Descriptor.Lower[0] = 2 }},
 		"observations that are always 0 must ascend from 0 to at most 1, not [1 2]": {
 			spec: func(s *envs.Spec) { s.Zero = []int{1, 2} }},
 		"zero: number 0 of the observation of copy 0 after 0 steps": {
 			spec: func(s *envs.Spec) { s.Zero = []int{0} }},
-		"1 upper limits and 2 names": {spec: func(s *envs.Spec) {
-			s.Descriptor.Components = []string{"a", "b"}
-		}},
+		"1 upper limits and 2 names": {spec: func(s *envs.Spec) { s.Descriptor.Components = []string{"a", "b"} }},
 		"it returns Observation of shape (Float32)[5, 2], not (Float32)[5, 3]": {
 			spec: func(s *envs.Spec) { s.Observations = 3 }},
 		"it returns nil for Descriptor of shape (Float32)[5, 1]": {
@@ -122,14 +118,10 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 			reset: func(s *envs.State) { s.PhysicsState[0] = InsertAxes(s.PhysicsState[0], -1) }},
 		"it returns no PhysicsState": {reset: func(s *envs.State) { s.PhysicsState = nil }},
 		"it returns PhysicsState[0] of shape (Float32)[1, 5], not (Float32)[5]": {
-			step: func(_, _ *Node, s *envs.State) {
-				s.PhysicsState = []*Node{InsertAxes(s.PhysicsState[0], 0)}
-			}},
+			step: func(_, _ *Node, s *envs.State) { s.PhysicsState = []*Node{InsertAxes(s.PhysicsState[0], 0)} }},
 		"it returns 2 tensors for PhysicsState, not 1": {
 			step: func(x, _ *Node, s *envs.State) { s.PhysicsState = append(s.PhysicsState, x) }},
-		`the model has no body "leg"`: {step: func(_, _ *Node, _ *envs.State) {
-			panic(`the model has no body "leg"`)
-		}},
+		`the model has no body "leg"`: {step: func(_, _ *Node, _ *envs.State) { panic(`the model has no body "leg"`) }},
 		"reset: it must give reward 0 and done 0: number 0 of the reward of copy 0 after 0 steps is -1": {
 			reset: func(s *envs.State) { s.Reward = AddScalar(s.Reward, -1) }},
 		"reset: all keys give the same state": {start: same},
@@ -142,36 +134,26 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 			built++
 			return AddScalar(keys.Uniform(-0.5, 0.5, keys.Hi.Shape().Dimensions[0]), 0.1*float64(built%7))
 		}},
-		"independence: a copy depends on the other copies, on go": {step: func(x, _ *Node,
-			s *envs.State) {
-			s.Reward = Sub(s.Reward, ReduceAllMean(Square(x)))
-		}},
+		"independence: a copy depends on the other copies, on go": {
+			step: func(x, _ *Node, s *envs.State) { s.Reward = Sub(s.Reward, ReduceAllMean(Square(x))) }},
 		"finite: random actions lead to a number that is not finite, or a body beyond 100000 m, m/s " +
 			"or rad/s: number 0 of the reward": {
 			step: func(x, _ *Node, s *envs.State) { s.Reward = Log(s.Reward) }},
 		"done: it must be 0 or 1: number 0 of done of copy 0 after 1 steps is 0.5": {
 			step: func(x, _ *Node, s *envs.State) { s.Done = AddScalar(s.Done, 0.5) }},
-		"limits: number 0 of the descriptor of copy": {step: func(x, _ *Node,
-			s *envs.State) {
-			s.Descriptor = MulScalar(s.Descriptor, 2)
-		}},
-		"done: all 5 copies are done in step 1 of 50": {step: func(x, _ *Node, s *envs.State) {
-			s.Done = OnesLike(s.Done)
-		}},
+		"limits: number 0 of the descriptor of copy": {
+			step: func(x, _ *Node, s *envs.State) { s.Descriptor = MulScalar(s.Descriptor, 2) }},
+		"done: all 5 copies are done in step 1 of 50": {
+			step: func(x, _ *Node, s *envs.State) { s.Done = OnesLike(s.Done) }},
 		"of the reward of copy 0 after 1 steps is -3, but Offset is 1: it must be at least 3, or": {
 			step: func(x, _ *Node, s *envs.State) { s.Reward = AddScalar(ZerosLike(s.Reward), -3) }},
-		"observation: it is [0.5 0.5] in all steps of all copies": {step: func(_, _ *Node,
-			s *envs.State) {
-			s.Observation = AddScalar(ZerosLike(s.Observation), 0.5)
-		}},
-		"descriptor: it is [1] in all steps of all copies": {step: func(_, _ *Node, s *envs.State) {
-			s.Descriptor = OnesLike(s.Descriptor)
-		}},
+		"observation: it is [0.5 0.5] in all steps of all copies": {
+			step: func(_, _ *Node, s *envs.State) { s.Observation = AddScalar(ZerosLike(s.Observation), 0.5) }},
+		"descriptor: it is [1] in all steps of all copies": {
+			step: func(_, _ *Node, s *envs.State) { s.Descriptor = OnesLike(s.Descriptor) }},
 		`limits: "share of the right" is from -7 to -7 at the end of all copies, outside of its limits, ` +
 			"0 and 1": {spec: func(s *envs.Spec) { s.Descriptor.Kind = envs.Final },
-			step: func(_, _ *Node, s *envs.State) {
-				s.Descriptor = AddScalar(ZerosLike(s.Descriptor), -7)
-			}},
+			step: func(_, _ *Node, s *envs.State) { s.Descriptor = AddScalar(ZerosLike(s.Descriptor), -7) }},
 	} {
 		r := &recorder{}
 		envtest.Suite{Platforms: pure}.Run(r, broken)
