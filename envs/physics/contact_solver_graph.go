@@ -61,9 +61,7 @@ type multipliers struct {
 }
 
 func (m *multipliers) add(of *[][]term, a *side, x num) {
-	a.eachLevel(func(part levelRows, take func(num) num) {
-		(*of)[part.level] = append((*of)[part.level], term{take(x), part.to})
-	})
+	a.eachLevel(func(l int, to [][]int) { (*of)[l] = append((*of)[l], term{x, to}) })
 }
 
 // sum sums the multipliers. Where walls are skipped, the sum is the negative of a lower bound on its
@@ -96,16 +94,16 @@ type allContacts struct {
 	*System
 	group  *contactGroup
 	found  limbs
-	points []contactPoint // after correctPositions
+	points []contactPoint // as found
 }
 
 func (c *allContacts) impulses() contactEffect {
-	points := c.group.findContacts(c.found, false)
-	effects := make([]effect, len(points))
-	for k, m := range points {
-		effects[k] = c.collide(c.group, m)
+	c.points = c.group.findContacts(c.found, false)
+	effects := make([]effect, len(c.points))
+	for k, p := range c.points {
+		effects[k] = c.collide(c.group, p)
 	}
-	return c.average(points, effects, 1e-8)
+	return c.average(effects, 1e-8)
 }
 
 func (c *allContacts) correctPositions(before limbs, m *multipliers) contactEffect {
@@ -115,7 +113,7 @@ func (c *allContacts) correctPositions(before limbs, m *multipliers) contactEffe
 		effects[k] = c.solveContactPosition(c.group, p, before)
 		m.add(&m.added, &p.a, effects[k].scalar)
 	}
-	return c.average(c.points, effects, 1e-6)
+	return c.average(effects, 1e-6)
 }
 
 func (c *allContacts) correctVelocities(now, shifted limbs, m *multipliers) contactEffect {
@@ -123,7 +121,7 @@ func (c *allContacts) correctVelocities(now, shifted limbs, m *multipliers) cont
 	for k, p := range c.points {
 		effects[k] = c.solveContactVelocity(c.group, p, now, shifted, p.a.gather(m.byLevel))
 	}
-	t := c.average(c.points, effects, 1e-6)
+	t := c.average(effects, 1e-6)
 	for k, p := range c.points {
 		t.unstopped = t.unstopped.plus(m.unstopped(&p.a, effects[k].scalar))
 	}
@@ -131,10 +129,10 @@ func (c *allContacts) correctVelocities(now, shifted limbs, m *multipliers) cont
 }
 
 // average averages the effects of contacts on each body.
-func (c *allContacts) average(points []contactPoint, effects []effect, epsilon float64) contactEffect {
-	sets := make([]*contactSet, len(points))
+func (c *allContacts) average(effects []effect, epsilon float64) contactEffect {
+	sets := make([]*contactSet, len(effects))
 	for k := range effects {
-		sets[k], effects[k] = points[k].contactSet, effects[k].materialize()
+		sets[k], effects[k] = c.points[k].contactSet, effects[k].materialize()
 	}
 	return c.System.average(c.group, sets, effects, epsilon)
 }

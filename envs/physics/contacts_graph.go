@@ -118,21 +118,13 @@ func (c *side) gather(of []num) num {
 	return stack(split, runs, join)
 }
 
-// eachLevel calls f for each part of a side with a function that takes its rows of a num.
-func (c *side) eachLevel(f func(part levelRows, take func(num) num)) {
+// eachLevel calls f for each level of a side, with the level's rows that each row of the side acts on.
+func (c *side) eachLevel(f func(level int, to [][]int)) {
 	next := 0
 	for _, part := range c.levels {
-		var rows []int
-		for range part.rows {
-			rows = append(rows, next)
-			next++
-		}
-		f(part, func(x num) num {
-			if len(c.levels) == 1 {
-				return x
-			}
-			return x.take(rows...)
-		})
+		to := make([][]int, c.rows())
+		next += copy(to[next:], part.to)
+		f(part.level, to)
 	}
 }
 
@@ -251,16 +243,11 @@ func (a *effectAverage) of(bodies int, many bool, epsilon float64) twist {
 func (s *System) average(g *contactGroup, sets []*contactSet, effects []effect,
 	epsilon float64) contactEffect {
 	moving, fixed := make([]effectAverage, len(s.levels)), effectAverage{}
-	add := func(c *side, on twist, active num) {
-		c.eachLevel(func(part levelRows, take func(num) num) {
-			moving[part.level].add(twist{on.vel.each(take), on.ang.each(take)}, take(active), part.to)
-		})
-	}
 	for i, e := range effects {
-		add(&sets[i].a, e.on, e.active)
+		sets[i].a.eachLevel(func(l int, to [][]int) { moving[l].add(e.on, e.active, to) })
 		switch {
 		case sets[i].b != nil:
-			add(sets[i].b, e.onOther, e.active)
+			sets[i].b.eachLevel(func(l int, to [][]int) { moving[l].add(e.onOther, e.active, to) })
 		case g.twoWay:
 			fixed.add(e.onOther, e.active, sets[i].fixed)
 		}
