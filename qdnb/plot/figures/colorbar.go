@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -217,7 +218,12 @@ func drawnBars(cells [][]*slot) (bars []*drawnBar) {
 		}
 	}
 	for _, b := range bars {
-		if b.below = columns && !rows; rows {
+		b.below = columns && !rows
+		alone := true // nothing is to the right of the bar's panels
+		for _, row := range cells[b.firstRow : b.lastRow+1] {
+			alone = alone && !slices.ContainsFunc(row[b.lastColumn+1:], func(s *slot) bool { return s != nil })
+		}
+		if rows && alone {
 			b.lastColumn = len(cells[0]) - 1
 		}
 	}

@@ -86,28 +86,31 @@ func TestViridisRisesInLuminance(t *testing.T) {
 	}
 }
 
-// Two methods differ in colour for every reader, or else in dashes.
+// Two methods differ in colour for every reader, or else in dashes: the thirteen that are compared, the
+// paper's others, and variants of a user.
 func TestMethodStylesAreDistinct(t *testing.T) {
-	names := slices.Concat(protocol.Compared(), protocol.Unrewarded(), []string{"variant a",
-		"variant b", "variant c", "variant d", "variant e", "variant f", "variant g", "variant h"})
-	styles := MethodStyles(names...)
-	for i, a := range names {
-		for _, b := range names[:i] {
-			x, y := styles[a], styles[b]
-			cx, cy := linearRGB(x.Color), linearRGB(y.Color)
-			if d := colorDifference(lab(cx), lab(cy)); d < 15 {
-				t.Errorf("%s and %s: colours differ by only %.1f", a, b, d)
-			}
-			for name, m := range map[string][3][3]float64{"protanopia": protanopia,
-				"deuteranopia": deuteranopia} {
-				if d := colorDifference(lab(seen(m, cx)), lab(seen(m, cy))); d < 10 && slices.Equal(x.Dashes,
-					y.Dashes) {
-					t.Errorf("%s and %s: same dashes and colours that differ by only %.1f with %s", a, b, d, name)
+	for _, names := range [][]string{slices.Concat(protocol.Compared(), protocol.Later()),
+		slices.Concat(protocol.Compared(), protocol.Unrewarded(), []string{"variant a", "variant b", "variant c",
+			"variant d", "variant e", "variant f", "variant g", "variant h"})} {
+		styles := MethodStyles(names...)
+		for i, a := range names {
+			for _, b := range names[:i] {
+				x, y := styles[a], styles[b]
+				cx, cy := linearRGB(x.Color), linearRGB(y.Color)
+				if d := colorDifference(lab(cx), lab(cy)); d < 15 {
+					t.Errorf("%s and %s: colours differ by only %.1f", a, b, d)
+				}
+				for name, m := range map[string][3][3]float64{"protanopia": protanopia,
+					"deuteranopia": deuteranopia} {
+					if d := colorDifference(lab(seen(m, cx)), lab(seen(m, cy))); d < 10 &&
+						slices.Equal(x.Dashes, y.Dashes) {
+						t.Errorf("%s and %s: same dashes and colours that differ by only %.1f with %s", a, b, d, name)
+					}
 				}
 			}
-		}
-		if d := lab(linearRGB(styles[a].Color))[0]; d > 85 {
-			t.Errorf("%s is too light on white: L* = %.0f", a, d)
+			if d := lab(linearRGB(styles[a].Color))[0]; d > 85 {
+				t.Errorf("%s is too light on white: L* = %.0f", a, d)
+			}
 		}
 	}
 }

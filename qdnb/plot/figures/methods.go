@@ -60,13 +60,13 @@ var styles = map[string]Style{
 	"dads":           {Color: rgb(0x332288), Dashes: dotted},
 	"sac":            {Color: rgb(0x555555), Dashes: solid},
 	"ppo":            {Color: rgb(0x111111), Dashes: solid},
-	"dns":            {Color: rgb(0x7b4f1d), Dashes: solid},
+	"dns":            {Color: rgb(0x7b4f1d), Dashes: dotted},
 	"metra":          {Color: rgb(0xdc050c), Dashes: longDash},
-	"qdac":           {Color: rgb(0xb8d800), Dashes: dashDotDot},
+	"qdac":           {Color: rgb(0xa3be00), Dashes: dashDotDot},
 
-	"cma-mae":         {Color: rgb(0x00a0a0), Dashes: solid},
+	"cma-mae":         {Color: rgb(0x00b3c8), Dashes: longDash},
 	"dcrl-map-elites": {Color: rgb(0x9b4dff), Dashes: solid},
-	"mome":            {Color: rgb(0x6b8e00), Dashes: solid},
+	"mome":            {Color: rgb(0x6b8e00), Dashes: longDash},
 }
 
 // extraColors are for names that are not in the paper, such as a user's variants.

@@ -164,19 +164,36 @@ func titleOf(run *runs.Run, s *runs.Snapshot) string {
 // Progress draws a run in training: its repertoire so far, if descriptors have one or two components,
 // or else its coverage, and its QD score.
 func Progress(run *runs.Run, r *runs.Repertoire) (Grid, error) {
-	panels, err := columnPanels([]*runs.Run{run}, EnvSteps, "coverage", "qd_score")
-	if err != nil {
-		return Grid{}, err
-	}
+	var panels []*Panel
+	columns := []string{"coverage", "qd_score"}
 	if r.Dims <= 2 {
 		cells, err := CellsOf(run, r)
 		if err != nil {
 			return Grid{}, err
 		}
 		cells.Title, cells.Descriptors = "generation "+grouped(run.Status.Generation), nil
-		if panels[0], err = Map(*cells); err != nil {
+		panel, err := Map(*cells)
+		if err != nil {
 			return Grid{}, err
 		}
+		columns, panels = columns[1:], append(panels, panel)
+	}
+	style := MethodStyles(run.Config.Algorithm)[run.Config.Algorithm]
+	for _, column := range columns {
+		all, err := seriesOf(run, EnvSteps, column)
+		if err != nil {
+			return Grid{}, err
+		}
+		line := Series{Style: &style}
+		every := len(all.X)/200 + 1
+		for i := (len(all.X) - 1) % every; i < len(all.X); i += every { // the last point, too
+			line.X, line.Y = append(line.X, all.X[i]), append(line.Y, all.Y[i])
+		}
+		panel, err := Lines(Axes{XLabel: EnvSteps.Label, YLabel: columnLabel(column)}, line)
+		if err != nil {
+			return Grid{}, err
+		}
+		panels = append(panels, panel)
 	}
 	return InRows(2, panels...), nil
 }
