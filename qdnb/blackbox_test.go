@@ -3,7 +3,6 @@ package qdnb
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
@@ -44,17 +43,5 @@ func TestTasksWithoutPhysics(t *testing.T) {
 			t.Errorf("%s: cell %d replays to descriptor %g of cell %d", env, cell, result.Descriptors, got)
 		}
 		errtest.Want(t, errtest.Of(played.Films()), "no bodies to film")
-	}
-}
-
-// Algorithms that learn from observations say in one line that there are none.
-func TestTasksWithoutObservations(t *testing.T) {
-	for _, algorithm := range []string{"pga-map-elites", "aurora", "diayn-reward", "sac"} {
-		spec := Spec{Algorithm: algorithm, Env: "sphere", Runs: t.TempDir()}
-		_, err := Train(background, spec)
-		if want := "learns from observations, of which sphere has none"; err == nil ||
-			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", algorithm, err)
-		}
 	}
 }

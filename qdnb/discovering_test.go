@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -35,90 +32,6 @@ func smallDiscovery(algorithm, folder string, iterations int) Spec {
 		spec.Tune = more(spec.Tune, "smerl_target=-20", "smerl_margin=2")
 	}
 	return spec
-}
-
-// finished returns the final repertoire and skills of a run.
-func finished(t *testing.T, run *runs.Run) []byte {
-	t.Helper()
-	data := must.Get(os.ReadFile(filepath.Join(run.Dir, "skills.npz")))
-	return append(data, repertoireBytes(t, run)...)
-}
-
-// A run that is interrupted after every iteration, extended, or trained in one go ends with the
-// same repertoire and skills, to the byte.
-func TestSkillsResumeBitForBit(t *testing.T) {
-	const iterations = 36 // the replay buffer wraps around after 30
-	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "metra",
-		"metra continuous_skills=2", "qdac", "ball", "sac"} {
-		t.Run(algorithm, func(t *testing.T) {
-			of := func(folder string, iterations int) Spec {
-				algorithm, setting, _ := strings.Cut(algorithm, " ")
-				base := algorithm
-				if algorithm == "ball" {
-					base = "diayn-reward"
-				}
-				spec := smallDiscovery(base, folder, iterations)
-				if base != algorithm {
-					own := skills.Parts{Diversity: ball{Weight: 10, LearningRate: 0.01}}
-					spec.Name, spec.Tune = algorithm, spec.Tune.And(skilled(own))
-				}
-				if setting != "" {
-					spec.Tune = more(spec.Tune, setting)
-				}
-				if algorithm == "sac" {
-					spec.Tune = more(spec.Tune, "fix_alpha=false")
-				}
-				return spec
-			}
-			whole := train(t, of(t.TempDir(), iterations))
-			folder := t.TempDir()
-			for range 3 {
-				stopped(t, of(folder, iterations))
-			}
-			run := train(t, of(folder, iterations))
-			if !bytes.Equal(finished(t, run), finished(t, whole)) {
-				t.Error("the interrupted run ends with other skills")
-			}
-			if s, want := run.Status,
-				whole.Status; s.Evaluations != want.Evaluations || s.EnvSteps != 6*iterations || s.MaxFitness !=
-				want.MaxFitness {
-				t.Errorf("the interrupted run ends with %+v, want %+v", s, want)
-			}
-
-			extended := t.TempDir()
-			for _, budget := range []int{5, 33, iterations} {
-				spec := of(extended, budget)
-				spec.KeepReplay = true
-				run := train(t, spec)
-				if same := bytes.Equal(finished(t, run), finished(t, whole)); same != (budget == iterations) {
-					t.Errorf("extended to iteration %d of %d: same skills: %v", budget, iterations, same)
-				}
-				if kept, _ := filepath.Glob(filepath.Join(run.Dir, "replay", "*")); len(kept) == 0 {
-					t.Error("the replay buffer is not kept")
-				}
-			}
-			if dropped, _ := filepath.Glob(filepath.Join(whole.Dir, "replay")); len(dropped) > 0 {
-				t.Error("a finished run keeps its replay buffer without KeepReplay")
-			}
-		})
-	}
-}
-
-func TestSkillsRefillTheReplayBuffer(t *testing.T) {
-	for algorithm, want := range map[string]string{"smerl-diayn": "refilled with 3 episodes",
-		"sac": "refilled with 3 episodes"} {
-		folder := t.TempDir()
-		train(t, smallDiscovery(algorithm, folder, 11)) // 66 steps, 20 per episode
-		var run *runs.Run
-		said := stderr(t, func() { run = train(t, smallDiscovery(algorithm, folder, 14)) })
-		if !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
-			t.Errorf("%s: extending a run whose buffer was deleted prints %q, want %q in one line",
-				algorithm, said, want)
-		}
-		if s := run.Status; s.Generation != 14 || s.EnvSteps != 84 || !s.Finished {
-			t.Errorf("%s: it ends as %+v", algorithm, s)
-		}
-	}
 }
 
 // Every algorithm of the family logs the expected columns and leaves the expected files.
@@ -198,54 +111,6 @@ func TestSkillsAreMeasured(t *testing.T) {
 		if played, err := Play(background, run, spec); err != nil || len(played.Results) != 1 ||
 			len(played.Results[0].Recorded[0].Path) != 20 {
 			t.Errorf("%s: replaying its best policy: %v", algorithm, err)
-		}
-	}
-}
-
-func TestSkillMistakesGiveOneLine(t *testing.T) {
-	diversity := skills.Parts{Diversity: skills.DIAYN{LearningRate: 1e-3, Hidden: []int{8}}}
-	objective := skills.Parts{Objective: skills.PlusReward{Scale: 1}}
-	for _, c := range []struct {
-		want, algorithm string
-		change          func(*Spec)
-	}{
-		{`unknown field "nm_skills"`, "diayn", func(s *Spec) { s.Tune = more(s.Tune, "nm_skills=3") }},
-		{`unknown field "num_skills"`, "sac", func(s *Spec) { s.Tune = more(s.Tune, "num_skills=3") }},
-		{`unknown field "diversity_reward_scale"`, "dads",
-			func(s *Spec) { s.Tune = more(s.Tune, "diversity_reward_scale=3") }},
-		{`unknown field "smerl_target"`, "diayn-reward",
-			func(s *Spec) { s.Tune = more(s.Tune, "smerl_target=3") }},
-		{`unknown field "batch"`, "diayn", func(s *Spec) { s.Tune = more(s.Tune, "batch=3") }},
-		{"replay_buffer_size must be a multiple of env_batch_size", "diayn",
-			func(s *Spec) { s.Tune = more(s.Tune, "replay_buffer_size=181") }},
-		{"replay_buffer_size must hold whole episodes of all environments, at least 120", "smerl-dads",
-			func(s *Spec) { s.Tune = more(s.Tune, "replay_buffer_size=60") }},
-		{"num_skills must be between 1 and", "dads",
-			func(s *Spec) { s.Tune = more(s.Tune, "num_skills=0") }},
-		// JSON has no infinity
-		{"smerl_target", "smerl-diayn", func(s *Spec) { s.Tune = more(s.Tune, "smerl_target=-Inf") }},
-		{"smerl_target is unknown for this environment", "smerl-diayn", func(s *Spec) {
-			s.Env, s.Environment, s.Tune = "", plane{"plane"}, smallDiscovery("diayn", "", 1).Tune
-		}},
-		{"halfcheetah-hurdles has no descriptor", "diayn",
-			func(s *Spec) { s.Env = "halfcheetah-hurdles" }},
-		{"Tune changes skills.Parts, but the hyperparameters are *skills.SAC", "sac",
-			func(s *Spec) { s.Tune, s.Name = skilled(diversity), "mine" }},
-		{"Tune changes skills.Parts, but the hyperparameters are *evolution.MapElites", "map-elites",
-			func(s *Spec) { s.Tune, s.Name = skilled(objective), "mine" }},
-		{"a variant needs a name that no algorithm has", "diayn",
-			func(s *Spec) { s.Tune = s.Tune.And(skilled(objective)) }},
-		{"a variant needs a name that no algorithm has", "dads-reward",
-			func(s *Spec) { s.Tune = s.Tune.And(skilled(diversity)) }},
-		{"a variant needs a name that no algorithm has", "diayn",
-			func(s *Spec) { s.Tune, s.Name = s.Tune.And(skilled(objective)), "diayn-reward" }},
-	} {
-		spec := smallDiscovery(c.algorithm, t.TempDir(), 1)
-		c.change(&spec)
-		run, err := Train(background, spec)
-		errtest.Want(t, err, c.want)
-		if left, _ := os.ReadDir(spec.Runs); run != nil || len(left) > 0 {
-			t.Errorf("%q leaves %v", c.want, left)
 		}
 	}
 }

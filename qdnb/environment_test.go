@@ -218,33 +218,6 @@ func TestLowestThresholdFollowsTheEpisodeLength(t *testing.T) {
 	}
 }
 
-func TestCustomEnvironmentMistakesGiveOneLine(t *testing.T) {
-	for want, change := range map[string]func(*Spec){
-		"Env and Environment are mutually exclusive": func(s *Spec) { s.Env = "pointmaze" },
-		`"pointmaze" is the name of a built-in environment`: func(s *Spec) {
-			s.Environment = plane{
-				"pointmaze"}
-		},
-		"the FitnessRange of plane begins at -10, but its Offset of 0.4 allows no fitness below -8: " +
-			"Offset must be at least 0.5": func(s *Spec) {
-			s.Environment = deep{plane{"plane"}, 0.4, 2, [2]float64{-10, 0}}
-		},
-		"the environment has no name":        func(s *Spec) { s.Environment = plane{} },
-		`env "my plane" is not a valid name`: func(s *Spec) { s.Environment = plane{"my plane"} },
-		"halfcheetah-hurdles has no descriptor, which": func(s *Spec) {
-			s.Env, s.Environment = "halfcheetah-hurdles", nil
-		},
-	} {
-		spec := own(t.TempDir(), plane{"plane"})
-		change(&spec)
-		run, err := Train(background, spec)
-		errtest.Want(t, err, want)
-		if left, _ := os.ReadDir(spec.Runs); run != nil || len(left) > 0 {
-			t.Errorf("%q left %v", want, left)
-		}
-	}
-}
-
 // Figures of runs without a recorded descriptor, such as imported ones, use that of the environment.
 func TestRunsWithoutADescriptorHaveFigures(t *testing.T) {
 	run := train(t, small(t.TempDir(), 2))

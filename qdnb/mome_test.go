@@ -1,31 +1,21 @@
 package qdnb
 
 import (
-	"bytes"
 	"math"
 	"testing"
 
-	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/pareto"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 )
 
-// A run with two objectives is resumed to the byte. Its file has the fronts, none of whose members
+// The file of a run with two objectives has the fronts, none of whose members
 // dominates another one, and the fittest of each; metrics.csv has their hypervolumes.
 func TestFronts(t *testing.T) {
-	spec := func(folder string) Spec {
-		s := solving("mome", "rastrigin-multi", folder, 6)
-		s.Tune = more(s.Tune, "front_size=4", "iso_sigma=0.05", "line_sigma=0.5")
-		return s
-	}
-	folder := t.TempDir()
-	stopped(t, spec(folder))
-	run, whole := train(t, spec(folder)), train(t, spec(t.TempDir()))
-	if !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, whole)) {
-		t.Error("the interrupted run ends with another repertoire")
-	}
+	spec := solving("mome", "rastrigin-multi", t.TempDir(), 6)
+	spec.Tune = more(spec.Tune, "front_size=4", "iso_sigma=0.05", "line_sigma=0.5")
+	run := train(t, spec)
 	r := must.Get(run.Repertoire())
 	fronts, score, solutions := r.Fronts(), 0.0, 0
 	if len(fronts) != 32 || r.Cells() != 32 {
@@ -72,12 +62,4 @@ func TestFrontsOfOneObjective(t *testing.T) {
 			t.Errorf("generation %g: QD score %g, MOQD score %g", row[0], row[6], row[8])
 		}
 	}
-}
-
-// Fronts that do not fit into memory are rejected in one line.
-func TestFrontsThatDoNotFit(t *testing.T) {
-	spec := small(t.TempDir(), 1)
-	spec.Algorithm = "mome"
-	spec.Tune = runs.Assign("hidden=4096,4096", "front_size=4096", "cells=1024", "cvt_samples=1024")
-	errtest.Want(t, errtest.Of(Train(background, spec)), "memory")
 }

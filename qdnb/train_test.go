@@ -167,53 +167,6 @@ func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
 	}
 }
 
-func TestLargerBudgetExtends(t *testing.T) {
-	whole := train(t, small(t.TempDir(), 9))
-	folder := t.TempDir()
-	short := train(t, small(folder, 4))
-	if bytes.Equal(repertoireBytes(t, short), repertoireBytes(t, whole)) {
-		t.Error("5 more generations changed nothing: the test proves nothing")
-	}
-	long := train(t, small(folder, 9))
-	if long.Dir != short.Dir || long.Status.Generation != 9 || !bytes.Equal(repertoireBytes(t, long),
-		repertoireBytes(t, whole)) {
-		t.Errorf("extended to %+v", long.Status.Progress)
-	}
-	// Without a checkpoint, extending would start again over the finished run.
-	must.Do(os.RemoveAll(filepath.Join(long.Dir, "checkpoints")))
-	errtest.Want(t, errtest.Of(Train(t.Context(), small(folder, 12))), "has no checkpoint to resume from")
-	if kept, err := runs.Open(long.Dir); err != nil || kept.Status.Generation != 9 || !bytes.Equal(
-		repertoireBytes(t, kept), repertoireBytes(t, whole)) {
-		t.Errorf("the refused extension changed the run: %v", err)
-	}
-	if s := long.Status; s.MaxFitness != whole.Status.MaxFitness || s.Coverage !=
-		whole.Status.Coverage || s.QDScore != whole.Status.QDScore {
-		t.Errorf("%+v, want %+v", s, whole.Status)
-	}
-}
-
-func TestInterruptedRunResumes(t *testing.T) {
-	// "" is XLA, if it is installed, which takes seconds to compile.
-	for backend, stops := range map[string]int{"go": 3, "": 1} {
-		spec := small(t.TempDir(), 6)
-		spec.Backend = backend
-		whole := train(t, spec)
-		spec.Runs = t.TempDir()
-		for range stops {
-			stopped(t, spec)
-		}
-		resumed := train(t, spec)
-		if !bytes.Equal(repertoireBytes(t, resumed), repertoireBytes(t, whole)) {
-			t.Errorf("backend %q: a run that was stopped %d times ends with another repertoire", backend,
-				stops)
-		}
-		if s := resumed.Status; s.Generation != 6 || !s.Finished || len(s.Backends) !=
-			1 || s.CompileSeconds <= 0 || s.Seconds < s.CompileSeconds {
-			t.Errorf("backend %q: %+v", backend, s)
-		}
-	}
-}
-
 // A training process is killed at random times, sometimes while it writes, and restarted.
 func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 	folder := t.TempDir()
@@ -333,56 +286,6 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 	}
 	if offset := 2.3431 * 20; repertoire.Offset < offset-1e-9 || repertoire.Offset > offset+1e-9 {
 		t.Errorf("QD offset %g", repertoire.Offset)
-	}
-}
-
-func TestMistakesGiveOneLine(t *testing.T) {
-	obstacle := filepath.Join(t.TempDir(), "file")
-	must.Do(os.WriteFile(obstacle, nil, 0o666))
-	variant := evolution.Stateless(func(parents evolution.Parents,
-		keys random.Key) *graph.Node {
-		return parents.Sample(keys)
-	})
-	for want, change := range map[string]func(*Spec){
-		`"map-elite"; did you mean "map-elites"?`:                       func(s *Spec) { s.Algorithm = "map-elite" },
-		`"pointmaz"; did you mean "pointmaze"?`:                         func(s *Spec) { s.Env = "pointmaz" },
-		"`qdnb sweep plan --experiment hurdles`":                        func(s *Spec) { s.Algorithm = "ppo" },
-		"qdnb.Adapt in a notebook":                                      func(s *Spec) { s.Algorithm = "adaptation" },
-		`did you mean "pga-aurora" or "pga-map-elites"?`:                func(s *Spec) { s.Algorithm = "pga" },
-		`did you mean "ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`: func(s *Spec) { s.Env = "ant" },
-		`unknown field "batch_size"; did you mean "batch"?`: func(s *Spec) {
-			s.Tune = more(s.Tune, "batch_size=10")
-		},
-		`"bach"`:                              func(s *Spec) { s.Tune = more(s.Tune, "bach=10") },
-		"batch must be between 1 and 1048576": func(s *Spec) { s.Tune = more(s.Tune, "batch=0") },
-		"cells must be between 1 and 131072":  func(s *Spec) { s.Tune = more(s.Tune, "cells=1000000000") },
-		"cvt_samples must be between 32":      func(s *Spec) { s.Tune = more(s.Tune, "cvt_samples=5") },
-		"iso_sigma and line_sigma must be":    func(s *Spec) { s.Tune = more(s.Tune, "iso_sigma=-1") },
-		"hidden layers must have between 1":   func(s *Spec) { s.Tune = more(s.Tune, "hidden=[8,0]") },
-		"batch":                               func(s *Spec) { s.Tune = more(s.Tune, "batch=many") },
-		`unknown weights "float16"; did you mean "bfloat16"?`: func(s *Spec) {
-			s.Tune = more(s.Tune, "weights=float16")
-		},
-		`unknown field "weights"`: func(s *Spec) {
-			s.Algorithm, s.Tune = "diayn", runs.Assign("weights=bfloat16")
-		},
-		"the budget is negative":           func(s *Spec) { s.Budget.Generations = -1 },
-		`unknown backend "nonsense"`:       func(s *Spec) { s.Backend = "nonsense" },
-		obstacle + " is not a folder; ":    func(s *Spec) { s.Runs = obstacle },
-		"set Name together with the parts": func(s *Spec) { s.Tune = s.Tune.And(emitting(variant)) },
-	} {
-		spec := small(t.TempDir(), 2)
-		change(&spec)
-		run, err := Train(background, spec)
-		errtest.Want(t, err, want)
-		if run != nil {
-			t.Errorf("%q: there is a run, %+v", want, run)
-		}
-	}
-	if os.Geteuid() != 0 { // root may write everywhere
-		folder := t.TempDir()
-		must.Do(os.Chmod(folder, 0o555))
-		errtest.Want(t, errtest.Of(Train(background, small(folder, 2))), "cannot write to")
 	}
 }
 

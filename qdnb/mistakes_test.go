@@ -1,0 +1,144 @@
+package qdnb
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/xla/random"
+)
+
+// smallest returns the small spec of any algorithm.
+func smallest(algorithm, folder string) Spec {
+	for _, name := range []string{"diayn", "dads", "metra", "qdac", "sac"} {
+		if strings.Contains(algorithm, name) {
+			return smallDiscovery(algorithm, folder, 1)
+		}
+	}
+	return smallOf(algorithm, folder, 1)
+}
+
+// A mistake in a spec gives one line, before anything is written.
+func TestMistakesGiveOneLine(t *testing.T) {
+	refuses := func(want string, spec Spec) {
+		t.Helper()
+		run, err := Train(background, spec)
+		errtest.Want(t, err, want)
+		if left, _ := os.ReadDir(spec.Runs); run != nil || len(left) > 0 {
+			t.Errorf("%q leaves %v, %v", want, run, left)
+		}
+	}
+	for want, set := range map[string][]string{ // of an algorithm
+		`"map-elite"; did you mean "map-elites"?`:             {"map-elite"},
+		"`qdnb sweep plan --experiment hurdles`":              {"ppo"},
+		"qdnb.Adapt in a notebook":                            {"adaptation"},
+		`did you mean "pga-aurora" or "pga-map-elites"?`:      {"pga"},
+		`unknown field "batch_size"; did you mean "batch"?`:   {"map-elites", "batch_size=10"},
+		"batch must be between 1 and 1048576":                 {"map-elites", "batch=0"},
+		"cells must be between 1 and 131072":                  {"map-elites", "cells=1000000000"},
+		"cvt_samples must be between 32":                      {"map-elites", "cvt_samples=5"},
+		"iso_sigma and line_sigma must be":                    {"map-elites", "iso_sigma=-1"},
+		"hidden layers must have between 1":                   {"map-elites", "hidden=[8,0]"},
+		"batch: \"many\" is not an integer":                   {"map-elites", "batch=many"},
+		`unknown weights "float16"; did you mean "bfloat16"?`: {"map-elites", "weights=float16"},
+		"memory": {"mome", "hidden=4096,4096", "front_size=4096", "cells=1024", "cvt_samples=1024"},
+
+		"replay_buffer_size must be at least 320":       {"pga-map-elites", "replay_buffer_size=100"},
+		"isoline_share must be at least 0 and below 1":  {"pga-map-elites", "isoline_share=1"},
+		"critic_learning_rate must be a number above 0": {"pga-aurora", "critic_learning_rate=0"},
+		`did you mean "no_sd"`:                          {"aurora", "observation=no_s"},
+		"k must be between 1 and 64, not 0":             {"dns", "k=0"},
+		"front_size must be between 1 and 4096, not -1": {"mome", "front_size=-1"},
+		"batch must be a multiple of emitters, at least twice as many, not 16 of 5": {"cma-mae",
+			"emitters=5"},
+		"sigma0 must be above 0":                                          {"cma-mae", "sigma0=0"},
+		"archive_learning_rate must be from 0":                            {"cma-mae", "archive_learning_rate=2"},
+		"threshold_min must be a number":                                  {"cma-mae", "threshold_min=-1e31"},
+		`did you mean "no_improvement"`:                                   {"cma-mae", "restart_rule=no_improvment"},
+		`"iso_sigma"`:                                                     {"cma-mae", "iso_sigma=0.1"},
+		`did you mean "lm-ma-es"`:                                         {"cma-mae", "strategy=lm-ma"},
+		"vectors is a setting of lm-ma-es":                                {"cma-mae", "vectors=3"},
+		"adam_l2_coeff are settings of openai-es: set strategy=openai-es": {"cma-mae", "adam_l2_coeff=0"},
+		"batch/emitters must be even, not 3":                              {"cma-mae", "strategy=openai-es", "batch=12"},
+		"adam_learning_rate must be":                                      {"cma-mae", "strategy=openai-es", "adam_learning_rate=0"},
+		"lengthscale must be a number above 0":                            {"dcrl-map-elites", "lengthscale=0"},
+		"injection_share must be at least 0 and at most 1 - isoline_share, not 0.6": {"dcrl-map-elites",
+			"injection_share=0.6"},
+		"sampling must be between 1 and 10, not 15":    {"aurora", "sampling=15"},
+		"episode_length must be between 2 and":         {"aurora", "episode_length=1", "sampling=1"},
+		"threshold must be at least 0":                 {"pga-aurora", "threshold=-1"},
+		`unknown field "critic_hidden"`:                {"map-elites", "critic_hidden=8"},
+		`unknown field "weights"`:                      {"diayn", "weights=bfloat16"},
+		`unknown field "nm_skills"`:                    {"diayn", "nm_skills=3"},
+		`unknown field "num_skills"`:                   {"sac", "num_skills=3"},
+		`unknown field "diversity_reward_scale"`:       {"dads", "diversity_reward_scale=3"},
+		"smerl_target: ":                               {"smerl-diayn", "smerl_target=-Inf"}, // JSON has no infinity
+		"must hold whole episodes of all environments": {"smerl-dads", "replay_buffer_size=60"},
+	} {
+		spec := smallest(set[0], t.TempDir())
+		spec.Tune = more(spec.Tune, set[1:]...)
+		refuses(want, spec)
+	}
+	obstacle := filepath.Join(t.TempDir(), "file")
+	must.Do(os.WriteFile(obstacle, nil, 0o666))
+	copies := emitting(evolution.Stateless(func(parents evolution.Parents, keys random.Key) *graph.Node {
+		return parents.Sample(keys)
+	}))
+	own := func(env plane) func(*Spec) {
+		return func(s *Spec) { s.Env, s.Environment = "", env }
+	}
+	diversity := skills.Parts{Diversity: skills.DIAYN{LearningRate: 1e-3, Hidden: []int{8}}}
+	objective := skills.Parts{Objective: skills.PlusReward{Scale: 1}}
+	const unnamed = "a variant needs a name that no algorithm has: set Name together with the parts"
+	for _, c := range []struct {
+		want, algorithm string
+		change          func(*Spec)
+	}{
+		{`"pointmaz"; did you mean "pointmaze"?`, "map-elites", func(s *Spec) { s.Env = "pointmaz" }},
+		{`did you mean "ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`, "map-elites",
+			func(s *Spec) { s.Env = "ant" }},
+		{"the budget is negative", "map-elites", func(s *Spec) { s.Budget.Generations = -1 }},
+		{`unknown backend "nonsense"`, "map-elites", func(s *Spec) { s.Backend = "nonsense" }},
+		{obstacle + " is not a folder; ", "map-elites", func(s *Spec) { s.Runs = obstacle }},
+		{"sphere has none", "pga-map-elites", func(s *Spec) { s.Env, s.Tune = "sphere", nil }},
+		{"sphere has none", "diayn-reward", func(s *Spec) { s.Env, s.Tune = "sphere", nil }},
+		{"halfcheetah-hurdles has no descriptor, which", "diayn",
+			func(s *Spec) { s.Env = "halfcheetah-hurdles" }},
+		{"Env and Environment are mutually exclusive", "map-elites",
+			func(s *Spec) { s.Environment = plane{"plane"} }},
+		{`"pointmaze" is the name of a built-in environment`, "map-elites", own(plane{"pointmaze"})},
+		{"the environment has no name", "map-elites", own(plane{})},
+		{`env "my plane" is not a valid name`, "map-elites", own(plane{"my plane"})},
+		{"the FitnessRange of plane begins at -10, but its Offset of 0.4 allows no fitness below -8: " +
+			"Offset must be at least 0.5", "map-elites", func(s *Spec) {
+			s.Env, s.Environment = "", deep{plane{"plane"}, 0.4, 2, [2]float64{-10, 0}}
+		}},
+		{"smerl_target is unknown for this environment", "smerl-diayn", func(s *Spec) {
+			s.Env, s.Environment, s.Tune = "", plane{"plane"}, smallDiscovery("diayn", "", 1).Tune
+		}},
+		{"Tune changes skills.Parts, but the hyperparameters are *skills.SAC", "sac",
+			func(s *Spec) { s.Tune, s.Name = skilled(diversity), "mine" }},
+		{"Tune changes skills.Parts, but the hyperparameters are *evolution.MapElites", "map-elites",
+			func(s *Spec) { s.Tune, s.Name = skilled(objective), "mine" }},
+		{unnamed, "map-elites", func(s *Spec) { s.Tune = s.Tune.And(copies) }},
+		{unnamed, "dads-reward", func(s *Spec) { s.Tune = s.Tune.And(skilled(diversity)) }},
+		{unnamed, "diayn",
+			func(s *Spec) { s.Tune, s.Name = s.Tune.And(skilled(objective)), "diayn-reward" }},
+	} {
+		spec := smallest(c.algorithm, t.TempDir())
+		c.change(&spec)
+		refuses(c.want, spec)
+	}
+	if os.Geteuid() != 0 { // root may write everywhere
+		folder := t.TempDir()
+		must.Do(os.Chmod(folder, 0o555))
+		refuses("cannot write to", small(folder, 2))
+	}
+}

@@ -1,0 +1,170 @@
+package qdnb
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// finished returns the final repertoire and skills of a run.
+func finished(t *testing.T, run *runs.Run) []byte {
+	t.Helper()
+	data := repertoireBytes(t, run)
+	if run.HasSkills() {
+		data = append(data, must.Get(os.ReadFile(filepath.Join(run.Dir, "skills.npz")))...)
+	}
+	return data
+}
+
+// A run that is interrupted after every generation, extended, or trained in one go ends with the same
+// repertoire and skills, to the byte. A learner's replay buffer is restored from disk.
+func TestRunsResumeBitForBit(t *testing.T) {
+	family := func(algorithm string, set ...string) func(string, int) Spec {
+		return func(folder string, generations int) Spec {
+			spec := smallOf(algorithm, folder, generations)
+			spec.Tune = more(spec.Tune, set...)
+			return spec
+		}
+	}
+	discovery := func(algorithm string, set ...string) func(string, int) Spec {
+		return func(folder string, iterations int) Spec {
+			spec := smallDiscovery(algorithm, folder, iterations)
+			spec.Tune = more(spec.Tune, set...)
+			return spec
+		}
+	}
+	onXLA := func(of func(string, int) Spec) func(string, int) Spec {
+		return func(folder string, generations int) Spec {
+			spec := of(folder, generations)
+			spec.Backend = "" // if it is installed
+			return spec
+		}
+	}
+	// AURORA's loops of two: trained at 0 and 4, the threshold at 6 is not due, and at 8
+	evolved := []int{4, 7}
+	discovered := []int{5, 33, 36} // the replay buffer wraps around after 30
+	for name, c := range map[string]struct {
+		budgets []int
+		of      func(folder string, generations int) Spec
+	}{
+		"map-elites": {evolved, family("map-elites")}, "XLA": {evolved, onXLA(family("map-elites"))},
+		"bfloat16": {evolved, onXLA(family("map-elites", "weights=bfloat16"))},
+		"pga":      {evolved, family("pga-map-elites")}, "starts": {evolved, family("pga-map-elites", "starts=3")},
+		"aurora": {evolved, family("aurora")}, "pga-aurora": {evolved, family("pga-aurora")},
+		"dns": {evolved, family("dns")}, "dcrl": {evolved, family("dcrl-map-elites")},
+		"cma-mae": {evolved, family("cma-mae")}, "mome": {evolved, family("mome")},
+		"fronts": {evolved, func(folder string, generations int) Spec {
+			spec := solving("mome", "rastrigin-multi", folder, generations)
+			spec.Tune = more(spec.Tune, "front_size=4", "iso_sigma=0.05", "line_sigma=0.5")
+			return spec
+		}},
+		"diayn-reward": {discovered, discovery("diayn-reward")}, "smerl-dads": {discovered, discovery("smerl-dads")},
+		"metra": {discovered, discovery("metra")}, "qdac": {discovered, discovery("qdac")},
+		"continuous": {discovered, discovery("metra", "continuous_skills=2")},
+		"sac":        {discovered, discovery("sac", "fix_alpha=false")},
+		"ball": {discovered, func(folder string, iterations int) Spec {
+			spec := smallDiscovery("diayn-reward", folder, iterations)
+			spec.Name = "ball"
+			spec.Tune = spec.Tune.And(skilled(skills.Parts{Diversity: ball{Weight: 10, LearningRate: 0.01}}))
+			return spec
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			last := c.budgets[len(c.budgets)-1]
+			replay := func(run *runs.Run) bool {
+				files, _ := filepath.Glob(filepath.Join(run.Dir, "replay", "*"))
+				return len(files) > 0
+			}
+			whole := train(t, c.of(t.TempDir(), last))
+			folder := t.TempDir()
+			for range 3 {
+				stopped(t, c.of(folder, last))
+			}
+			run := train(t, c.of(folder, last))
+			if !bytes.Equal(finished(t, run), finished(t, whole)) {
+				t.Error("the interrupted run ends differently")
+			}
+			if s, want := run.Status, whole.Status; s.Evaluations != want.Evaluations || s.EnvSteps != want.EnvSteps ||
+				s.MaxFitness != want.MaxFitness || len(s.Backends) != 1 || s.CompileSeconds <= 0 ||
+				s.Seconds < s.CompileSeconds {
+				t.Errorf("the interrupted run ends with %+v, want %+v", s, want)
+			}
+			extended := t.TempDir()
+			for _, budget := range c.budgets {
+				spec := c.of(extended, budget)
+				spec.KeepReplay = true
+				run := train(t, spec)
+				if same := bytes.Equal(finished(t, run), finished(t, whole)); same != (budget == last) {
+					t.Errorf("extended to generation %d of %d: the same end: %v", budget, last, same)
+				}
+				if learner := run.HasSkills() || learns(run.Config.Algorithm); replay(run) != learner {
+					t.Errorf("its replay buffer is kept: %v", !learner)
+				}
+			}
+			if replay(whole) {
+				t.Error("a finished run keeps its replay buffer without KeepReplay")
+			}
+		})
+	}
+}
+
+// Without a checkpoint, extending would start again over the finished run.
+func TestExtensionNeedsACheckpoint(t *testing.T) {
+	folder := t.TempDir()
+	run := train(t, small(folder, 2))
+	must.Do(os.RemoveAll(filepath.Join(run.Dir, "checkpoints")))
+	errtest.Want(t, errtest.Of(Train(t.Context(), small(folder, 3))), "has no checkpoint to resume from")
+	if kept, err := runs.Open(run.Dir); err != nil || !bytes.Equal(repertoireBytes(t, kept),
+		repertoireBytes(t, run)) || kept.Status.Generation != 2 {
+		t.Errorf("the refused extension changed the run: %v", err)
+	}
+}
+
+func TestExtensionRefillsTheReplayBuffer(t *testing.T) {
+	for want, of := range map[string]func(folder string, extended int) Spec{
+		"refilled with 48 episodes": func(folder string, extended int) Spec {
+			return smallOf("pga-map-elites", folder, 2+2*extended)
+		},
+		"refilled with 3 episodes": func(folder string, extended int) Spec { // 66 steps, 20 per episode
+			return smallDiscovery("smerl-diayn", folder, 11+3*extended)
+		},
+		" 3 episodes": func(folder string, extended int) Spec {
+			return smallDiscovery("sac", folder, 11+3*extended)
+		},
+	} {
+		folder := t.TempDir()
+		train(t, of(folder, 0))
+		var run *runs.Run
+		said := stderr(t, func() { run = train(t, of(folder, 1)) })
+		if !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
+			t.Errorf("extending a run whose buffer was deleted prints %q, want %q in one line", said, want)
+		}
+		if s := run.Status; s.Generation != of(folder, 1).Budget.Generations || !s.Finished {
+			t.Errorf("it ends as %+v", s)
+		}
+		if run.HasSkills() {
+			continue
+		}
+		// An extension was killed while it saved the buffer for the first time.
+		w := must.Get(runs.Create(folder, run.Config))
+		const total, capacity, width = 2000, 1000, 7
+		_, _, _, err := w.LoadCheckpoint(nil)
+		if err == nil {
+			err = w.SaveReplay(total, capacity, width, func(from, to int64) ([]float32, error) {
+				return make([]float32, (to-from)*width), nil
+			})
+		}
+		must.Do(errors.Join(err, w.Close()))
+		if run = train(t, of(folder, 2)); run.Status.Generation != 6 {
+			t.Errorf("after a killed extension it ends at generation %d", run.Status.Generation)
+		}
+	}
+}
