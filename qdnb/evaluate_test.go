@@ -211,42 +211,25 @@ func TestEvaluateCells(t *testing.T) {
 	empty := slices.IndexFunc(repertoire.Fitnesses,
 		func(f float32) bool { return math.IsInf(float64(f), -1) })
 	skilled, _ := madeUp(t, 2)
-	for want, evaluate := range map[string]func() (*Recording, error){
-		"episodes must be between 1 and 1048576, not -1": func() (*Recording, error) {
-			return Play(background, run, PlaySpec{Episodes: -1})
-		},
-		"there is no cell 32": func() (*Recording, error) {
-			return Play(background, run, PlaySpec{Episodes: 1, Cells: []int{32}})
-		},
-		fmt.Sprintf("cell %d is empty", empty): func() (*Recording, error) {
-			return Play(background, run, PlaySpec{Episodes: 1, Cells: []int{empty}})
-		},
-		"no skills: give a cell": func() (*Recording, error) {
-			return Play(background, run, PlaySpec{Episodes: 1, Skills: []int{0}})
-		},
-		"ant-uni has 87 observations and 8 actions": func() (*Recording, error) {
-			return Play(background, run, PlaySpec{Episodes: 1, Environment: nb.Must(envs.Make("ant-uni"))})
-		},
-		"there is no skill 2": func() (*Recording, error) {
-			return Play(background, skilled, PlaySpec{Episodes: 1, Skills: []int{2},
-				Environment: drift{"drift"}})
-		},
-		"no repertoire: give a skill": func() (*Recording, error) {
-			return Play(background, skilled, PlaySpec{Episodes: 1, Cells: []int{2},
-				Environment: drift{"drift"}})
-		},
-		"are mutually exclusive": func() (*Recording, error) {
-			return Play(background, skilled, PlaySpec{Episodes: 1, Cells: []int{0}, Skills: []int{0},
-				Environment: drift{"drift"}})
-		},
-		"drift is not a built-in environment": func() (*Recording, error) {
-			return Play(background, skilled, PlaySpec{Episodes: 1})
-		},
-		"policies for ant-uni have 611 parameters": func() (*Recording, error) {
-			return Play(background, skilled, PlaySpec{Episodes: 1,
-				Environment: nb.Must(envs.Make("ant-uni"))})
-		},
+	ant, other := nb.Must(envs.Make("ant-uni")), drift{"drift"}
+	for want, c := range map[string]struct {
+		run  *runs.Run
+		spec PlaySpec
+	}{
+		"episodes must be between 1 and 1048576, not -1":                {run, PlaySpec{Episodes: -1}},
+		"there is no cell 32":                                           {run, PlaySpec{Cells: []int{32}}},
+		"there is no cell -1":                                           {run, PlaySpec{Cells: []int{-1}}},
+		fmt.Sprintf("cell %d is empty; the nearest filled cell", empty): {run, PlaySpec{Cells: []int{empty}}},
+		"no skills: give a cell":                                        {run, PlaySpec{Skills: []int{0}}},
+		"ant-uni has 87 observations and 8 actions":                     {run, PlaySpec{Environment: ant}},
+		"cannot be changed":                                             {run, PlaySpec{Conditions: &envs.Conditions{Gravity: 2}}},
+		"there is no skill 2":                                           {skilled, PlaySpec{Skills: []int{2}, Environment: other}},
+		"no repertoire: give a skill":                                   {skilled, PlaySpec{Cells: []int{2}, Environment: other}},
+		"are mutually exclusive":                                        {skilled, PlaySpec{Cells: []int{0}, Skills: []int{0}, Environment: other}},
+		"drift is not a built-in environment":                           {skilled, PlaySpec{}},
+		"policies for ant-uni have 611 parameters":                      {skilled, PlaySpec{Environment: ant}},
 	} {
-		errtest.Want(t, errtest.Of(evaluate()), want)
+		errtest.Want(t, errtest.Of(Play(background, c.run, c.spec)), want)
 	}
+	errtest.Want(t, errtest.Of(films(run, PlaySpec{Environment: plane{"plane"}})), "has no visible bodies")
 }

@@ -129,32 +129,6 @@ func TestArchivedStatesThatAreUnknown(t *testing.T) {
 	fails("did not store", PlaySpec{})
 }
 
-func TestFilmMistakesGiveOneLine(t *testing.T) {
-	t.Setenv(backend.BackendEnv, "go")
-	run := train(t, small(t.TempDir(), 3))
-	for what, f := range map[string]func() error{
-		"there is no cell -1": func() error {
-			_, err := films(run, PlaySpec{Cells: []int{-1}})
-			return err
-		},
-		"and no skills": func() error {
-			_, err := films(run, PlaySpec{Skills: []int{0}, Episodes: 1})
-			return err
-		},
-		"has no visible bodies": func() error {
-			_, err := films(run, PlaySpec{Environment: plane{"plane"}, Episodes: 1})
-			return err
-		},
-		"between 1 and": func() error { _, err := films(run, PlaySpec{Episodes: -1}); return err },
-		"cannot be changed": func() error {
-			_, err := films(run, PlaySpec{Conditions: &envs.Conditions{Gravity: 2}, Episodes: 1})
-			return err
-		},
-	} {
-		errtest.Want(t, f(), what)
-	}
-}
-
 // seen is a custom environment that is [Visible].
 type seen struct{ plane }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -344,11 +343,4 @@ func TestPlayRecordsTrajectories(t *testing.T) {
 			t.Errorf("%d steps to %v, %+v", len(path), path[len(path)-1], r.Evaluated)
 		}
 	}
-	for _, cell := range []int{-1, repertoire.Cells()} {
-		errtest.Want(t, errtest.Of(Play(background, run, PlaySpec{Cells: []int{cell}})), fmt.Sprintf("there is no cell %d", cell))
-	}
-	empty := slices.IndexFunc(repertoire.Fitnesses,
-		func(f float32) bool { return math.IsInf(float64(f), -1) })
-	_, err = Play(background, run, PlaySpec{Cells: []int{empty}})
-	errtest.Want(t, err, fmt.Sprintf("cell %d is empty; the nearest filled cell", empty))
 }
