@@ -89,6 +89,22 @@ func (s Spec) resolve() (t session.Training, err error) {
 	return t, err
 }
 
+// fingerprints hashes the programs of a training with code of its user.
+func (s Spec) fingerprints(t session.Training) (map[string]string, error) {
+	part, facts := "algorithm", []any(nil)
+	if env := t.Env.Spec(); s.Environment != nil {
+		env.Descriptor.Components = nil // the names have no effect
+		facts = []any{env.Descriptor, env.Offset, env.Initial}
+		if !s.custom(t.Algorithm) {
+			part = "environment"
+		}
+	} else if !s.custom(t.Algorithm) {
+		return nil, nil
+	}
+	print, err := t.Fingerprint(facts...)
+	return map[string]string{part: print}, err
+}
+
 // tune sets the hyperparameters that Tune selects, and checks them.
 func (s Spec) tune(a algorithms.Algorithm) error {
 	if s.Tune != nil {

@@ -2,7 +2,11 @@ package qdnb
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"example.com/qdnb/qdnb/runs"
@@ -27,7 +31,6 @@ func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) ([]*runs.Run, er
 		if err != nil {
 			return nil, err
 		}
-		announce(t.Options)
 		trainings = append(trainings, t)
 	}
 	return session.TrainSeeds(ctx, trainings)
@@ -41,6 +44,35 @@ func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	announce(t.Options)
 	return session.Train(ctx, t)
+}
+
+// Load returns the run that [Train] returns for a spec, without training. If the run does not
+// exist, is not finished, or ended before the spec's budget, the error says what to do.
+func Load(spec Spec) (*runs.Run, error) {
+	t, err := spec.resolve()
+	if err != nil {
+		return nil, err
+	}
+	dir := t.Options.Dir()
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		reason := ""
+		if changed := session.Changed(t.Options); changed != "" {
+			reason = fmt.Sprintf(" (%s)", changed)
+		}
+		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", filepath.Base(dir),
+			t.Options.Root, reason)
+	}
+	run, err := runs.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !run.Status.Finished {
+		return nil, fmt.Errorf("%s is not finished: train it with the same Spec to resume it", run.Dir)
+	}
+	if !run.Status.Completes(t.Options.Budget, 1) {
+		return nil, fmt.Errorf("%s ended before the budget of the Spec, %v: train it with the same "+
+			"Spec to extend it", run.Dir, t.Options.Budget)
+	}
+	return run, nil
 }

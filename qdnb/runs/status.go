@@ -56,6 +56,14 @@ func (s Status) AllInvalid() error {
 	return errors.New("no evaluation was finite: see what envtest.Check says about the environment")
 }
 
+// Valid returns an error if a finished run evaluated nothing that is finite.
+func (r *Run) Valid() error {
+	if err := r.Status.AllInvalid(); err != nil {
+		return fmt.Errorf("%s is finished, but %w", r.Dir, err)
+	}
+	return nil
+}
+
 // Imported is the backend of runs that were imported, not trained.
 const Imported = "imported"
 

@@ -63,12 +63,6 @@ type Options struct {
 // Dir returns the folder of the run.
 func (o Options) Dir() string { return filepath.Join(o.Root, o.Config.Name()) }
 
-// finished returns the run if it is complete: finished, with its budget spent.
-func (o Options) finished() (*runs.Run, bool) {
-	run, err := runs.Open(o.Dir())
-	return run, err == nil && !o.Fresh && run.Status.Completes(o.Budget, o.seeds)
-}
-
 // job is what a session computes.
 type job interface {
 	// open compiles the programs and restores the arrays of a checkpoint, if s.from is not negative.
@@ -119,8 +113,8 @@ type session struct {
 // done, it saves a checkpoint and returns [ErrInterrupted]. skills is the run whose skills the job
 // uses, which must be finished; nil if it uses none.
 func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, error) {
-	if finished, ok := o.finished(); ok {
-		return finished, invalid(finished)
+	if found, err := runs.Open(o.Dir()); err == nil && !o.Fresh && found.Status.Completes(o.Budget, o.seeds) {
+		return found, found.Valid()
 	}
 	if skills != nil && !skills.Status.Finished {
 		return nil, fmt.Errorf("%s is not finished: train it to the end first", skills.Dir)
@@ -133,19 +127,11 @@ func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, er
 	if err := s.loop(ctx); err != nil {
 		return s.writer.Run, err
 	}
-	finished, err := runs.Open(s.writer.Dir)
+	found, err := runs.Open(s.writer.Dir)
 	if err != nil {
 		return nil, err
 	}
-	return finished, invalid(finished)
-}
-
-// invalid returns an error if a run is finished and evaluated nothing that is finite.
-func invalid(run *runs.Run) error {
-	if err := run.Status.AllInvalid(); err != nil {
-		return fmt.Errorf("%s is finished, but %w", run.Dir, err)
-	}
-	return nil
+	return found, found.Valid()
 }
 
 // explained adds to the error of a search that cannot learn further what is left of the run.
@@ -184,6 +170,11 @@ func (s *session) take() (err error) {
 	if s.Fresh {
 		if s.aside, err = runs.SetAside(s.Root, s.Config); err != nil {
 			return err
+		}
+	}
+	if _, missing := os.Stat(s.Dir()); missing != nil && s.aside == "" {
+		if changed := Changed(s.Options); changed != "" { // the settings are those of a run
+			fmt.Fprintf(os.Stderr, "qdnb: %s: training a new run, %s\n", changed, s.Config.Name())
 		}
 	}
 	s.writer, err = runs.Create(s.Root, s.Config)
@@ -244,27 +235,35 @@ func (s *session) begin() error {
 	return s.writer.Begin(s.from, s.job.columns()...)
 }
 
-// loop computes until the job is done, and saves checkpoints.
+// loop computes until the job is done.
 func (s *session) loop(ctx context.Context) error {
 	for !s.job.done() {
-		err := s.job.step(ctx)
-		stopped := ctx.Err() != nil
-		if err != nil && !(stopped && errors.Is(err, ctx.Err())) {
-			return s.explained(err)
-		}
-		if stopped || s.saveDue() {
-			if err := s.save(); err != nil {
-				return err
-			}
-		}
-		if stopped {
-			state := s.job.state()
-			s.bar.Done(fmt.Sprintf("stopped at %s; %s", state, cell.Rerun()))
-			return fmt.Errorf("%w: %s is saved at %s; %s", ErrInterrupted, s.writer.Dir, state,
-				cell.Rerun())
+		if err := s.advance(ctx); err != nil {
+			return err
 		}
 	}
 	return s.complete()
+}
+
+// advance computes a step, and saves a checkpoint if it is due or ctx is done. A caller with a loop of
+// its own, for evaluations elsewhere, would call it in place of loop.
+func (s *session) advance(ctx context.Context) error {
+	err := s.job.step(ctx)
+	stopped := ctx.Err() != nil
+	if err != nil && !(stopped && errors.Is(err, ctx.Err())) {
+		return s.explained(err)
+	}
+	if stopped || s.saveDue() {
+		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	if !stopped {
+		return nil
+	}
+	state := s.job.state()
+	s.bar.Done(fmt.Sprintf("stopped at %s; %s", state, cell.Rerun()))
+	return fmt.Errorf("%w: %s is saved at %s; %s", ErrInterrupted, s.writer.Dir, state, cell.Rerun())
 }
 
 // complete writes the results of a job that is done. They show the final state, which methods that

@@ -101,13 +101,8 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	if t.search, err = t.Training.search(platform); err != nil {
 		return err
 	}
-	if t.reached = t.from; t.from >= 0 {
-		if err := t.search.State().Restore(arrays); err != nil {
-			return err
-		}
-		if err := t.restoreReplay(); err != nil {
-			return err
-		}
+	if err := t.start(arrays); err != nil {
+		return err
 	}
 	if t.status.Finished && !t.measured() {
 		// the snapshots of the end show the state after conclude
@@ -119,6 +114,18 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	t.status.Descriptor, t.status.Base = spec.Descriptor.Components, t.Base
 	t.status.Observations, t.status.Actions = spec.Observations, spec.Actions
 	return nil
+}
+
+// start continues from a checkpoint, of which arrays are the state, or else from the seed. Another start
+// of a run, such as a repertoire, would be its third case.
+func (t *training) start(arrays map[string]npz.Array) error {
+	if t.reached = t.from; t.from < 0 {
+		return nil
+	}
+	if err := t.search.State().Restore(arrays); err != nil {
+		return err
+	}
+	return t.restoreReplay()
 }
 
 // slowCompilation says that a robot with a long chain of bodies takes long to compile: on two cores

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
 )
@@ -40,4 +41,30 @@ func (t Training) Fingerprint(facts ...any) (string, error) {
 		}
 	}
 	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
+}
+
+// Changed names the newest other run with the same name, environment, seed and hyperparameters, whose
+// code differs. It returns "" if there is no such run.
+func Changed(o Options) string {
+	c := o.Config
+	if len(c.Parts) == 0 {
+		return ""
+	}
+	found, _, err := runs.Find(o.Root, fmt.Sprintf("%s-%s-%d-*", c.Algorithm, c.Env, c.Seed))
+	if err != nil {
+		return ""
+	}
+	var newest *runs.Run
+	for _, run := range found {
+		other := run.Config
+		other.Parts = c.Parts
+		if run.Name() != c.Name() && other.Name() == c.Name() &&
+			(newest == nil || run.Status.Updated.After(newest.Status.Updated)) {
+			newest = run
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	return "its code changed since " + newest.Name()
 }
