@@ -219,14 +219,10 @@ func (c *sweepStatusCmd) Run() error {
 		}
 	}
 	fmt.Println(strings.Join(counts, ", "))
-	spent := time.Duration(total.Seconds * float64(time.Second))
-	fmt.Printf("so far  %s\n", amount(total.EnvSteps, spent))
+	fmt.Printf("so far  %.3g environment steps in %v\n", float64(total.EnvSteps),
+		time.Duration(total.Seconds*float64(time.Second)).Round(time.Second))
 	if total.Count[sweep.Done] < total.Lines {
-		unknown := ""
-		if total.Left.Unknown > 0 {
-			unknown = fmt.Sprintf(", plus %d lines of unknown duration", total.Left.Unknown)
-		}
-		fmt.Printf("to go   about %s%s\n", amount(total.Left.EnvSteps, total.Left.Time), unknown)
+		fmt.Printf("to go   about %s\n", total.Left)
 	}
 	return nil
 }
@@ -242,10 +238,6 @@ func remark(s sweep.State) string {
 		return ": " + oneLine(s.Err)
 	}
 	return ""
-}
-
-func amount(steps int64, d time.Duration) string {
-	return fmt.Sprintf("%.3g environment steps, %v sequentially", float64(steps), d.Round(time.Second))
 }
 
 type sweepResultsCmd struct {

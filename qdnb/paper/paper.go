@@ -31,12 +31,11 @@ const (
 
 // Folder returns the folder of experiments: the value of [FolderVariable] if set. Otherwise, in a
 // checkout of qdnb (the current folder or the nearest parent whose go.mod has its module path), it
-// is the shipped folder notebooks/results if that covers one of the needs, else
+// is the shipped folder notebooks/results if that has runs of one of the needed experiments, else
 // build/experiments/small. Outside of a checkout it is experiments in the current folder.
 //
-// needs are names of experiments and IDs of [Items]. The shipped folder covers an experiment if it
-// has one of its runs, and an item if the item can be drawn from its runs. Without needs, Folder
-// never returns the shipped folder, because its runs have no policies.
+// needs are names of experiments and IDs of [Items]. Without needs, Folder never returns the shipped
+// folder, because its runs have no policies.
 func Folder(needs ...string) string {
 	if dir := os.Getenv(FolderVariable); dir != "" {
 		return dir
@@ -47,7 +46,11 @@ func Folder(needs ...string) string {
 	}
 	for dir := here; ; dir = filepath.Dir(dir) {
 		if isCheckout(dir) {
-			if shipped := filepath.Join(dir, shippedFolder); ships(shipped, needs) {
+			shipped := filepath.Join(dir, shippedFolder)
+			lines, _ := sweep.ReadFile(filepath.Join(shipped, PlanFile))
+			if slices.ContainsFunc(lines, func(l sweep.Line) bool {
+				return slices.Contains(Experiments(needs...), l.Experiment)
+			}) {
 				return shipped
 			}
 			return filepath.Join(dir, "build", "experiments", "small")
@@ -56,23 +59,6 @@ func Folder(needs ...string) string {
 			return filepath.Join(here, "experiments")
 		}
 	}
-}
-
-// ships reports whether a shipped folder covers one of the needs of [Folder]. It also returns true
-// if the folder cannot be read, so that [Open] reports the problem.
-func ships(dir string, needs []string) bool {
-	if len(needs) == 0 || !Shipped(dir) {
-		return false
-	}
-	data, err := Open(dir)
-	return err != nil || slices.ContainsFunc(needs, func(need string) bool {
-		item, err := Find(need)
-		if err != nil {
-			return len(data.linesOf(need)) > 0
-		}
-		_, err = item.Draw(data)
-		return !errors.As(err, new(notShipped))
-	})
 }
 
 // Experiments replaces IDs of [Items] by the experiments whose runs they need. Other names are
@@ -100,11 +86,6 @@ func isCheckout(dir string) bool {
 		fields := strings.Fields(line)
 		return len(fields) > 1 && fields[0] == "module" && strings.Trim(fields[1], `"`) == module
 	})
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // Data are the runs for figures and tables.

@@ -78,32 +78,15 @@ func Ship(dir string, lines []sweep.Line, runsFolder string, about About) (Shipm
 	if _, err := os.Stat(dir); err == nil && !Shipped(dir) {
 		return s, fmt.Errorf("%s exists and holds no shipped runs: choose another folder", dir)
 	}
-	parent := filepath.Dir(filepath.Clean(dir))
-	if err := os.MkdirAll(parent, 0o777); err != nil {
-		return s, err
-	}
-	next, err := os.MkdirTemp(parent, ".shipping-")
-	if err != nil {
+	next := filepath.Clean(dir) + ".new"
+	if err := errors.Join(os.RemoveAll(next), os.MkdirAll(next, 0o777)); err != nil {
 		return s, err
 	}
 	defer os.RemoveAll(next)
 	if err := s.write(next, lines, runsFolder, about); err != nil {
 		return s, err
 	}
-	if err := os.Chmod(next, 0o755); err != nil {
-		return s, err
-	}
-	// dir may be the only copy of its runs: it is removed last.
-	last := next + "-replaced"
-	moved := os.Rename(dir, last)
-	if moved != nil && !errors.Is(moved, fs.ErrNotExist) {
-		return s, moved
-	}
-	err = os.Rename(next, dir)
-	if err != nil && moved == nil {
-		return s, errors.Join(err, os.Rename(last, dir))
-	}
-	return s, errors.Join(err, os.RemoveAll(last))
+	return s, errors.Join(os.RemoveAll(dir), os.Rename(next, dir))
 }
 
 // write fills an empty folder.

@@ -1,13 +1,10 @@
 package paper
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -150,26 +147,9 @@ func TestShip(t *testing.T) {
 	}
 }
 
-// Two copies have the same bytes, and long metrics are thinned but keep both ends.
-func TestShipIsRepeatable(t *testing.T) {
-	run := trainedRun(t, 40, 30, 3000)
-	a, b := shipOne(t, run), shipOne(t, run)
-	files := 0
-	err := filepath.WalkDir(a.Dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		files++
-		x, _ := os.ReadFile(path)
-		y, err := os.ReadFile(filepath.Join(b.Dir, entry.Name()))
-		if !bytes.Equal(x, y) {
-			t.Errorf("%s differs between two copies", entry.Name())
-		}
-		return err
-	})
-	if err != nil || files != 7 {
-		t.Errorf("%d files, %v; want 7", files, err)
-	}
+// Long metrics are thinned but keep both ends.
+func TestShippedMetrics(t *testing.T) {
+	a := shipOne(t, trainedRun(t, 40, 30, 3000))
 	table, err := a.Metrics()
 	if err != nil {
 		t.Fatal(err)

@@ -119,10 +119,11 @@ func (b Budget) MarshalJSON() ([]byte, error) {
 	return json.Marshal(file)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads what MarshalJSON writes. Unknown fields are errors: a misspelt limit would be
+// no limit.
 func (b *Budget) UnmarshalJSON(data []byte) error {
 	var file budgetFile
-	if err := json.Unmarshal(data, &file); err != nil {
+	if err := Decode(data, &file); err != nil {
 		return err
 	}
 	*b = Budget{Generations: file.Generations, Evaluations: file.Evaluations, EnvSteps: file.EnvSteps}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"slices"
 	"time"
 
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -35,47 +34,19 @@ func (p planner) estimate(run runs.Config, b runs.Budget, episodes int) float64 
 	return seconds
 }
 
-// WriteCost prints the estimated cost of a plan, per kind of line and in total on this machine's
-// cores. Lines without estimates are left out. Runs that several lines name count once.
+// WriteCost prints the estimated cost of a plan on this machine's cores. Lines without estimates are
+// left out. Runs that several lines name count once.
 func WriteCost(w io.Writer, lines []sweep.Line) {
-	type kind struct{ experiment, algorithm string }
-	var kinds []kind
-	costs := map[kind][]float64{}
-	seen := map[string]bool{}
+	costs := map[string]float64{}
 	total := 0.0
 	for _, line := range lines {
-		if line.CPUSeconds == 0 || seen[line.Run.Name()] {
-			continue
+		if name := line.Run.Name(); line.CPUSeconds > 0 && costs[name] == 0 {
+			costs[name] = line.CPUSeconds
+			total += line.CPUSeconds
 		}
-		seen[line.Run.Name()] = true
-		total += line.CPUSeconds
-		name := "training"
-		if len(line.Needs) > 0 {
-			name = line.Run.Algorithm
-		}
-		k := kind{line.Experiment, name}
-		if costs[k] == nil {
-			kinds = append(kinds, k)
-		}
-		costs[k] = append(costs[k], line.CPUSeconds)
 	}
-	if total == 0 {
-		return
+	if total > 0 {
+		fmt.Fprintf(w, "%d runs, about %s on %d cores\n", len(costs),
+			tables.Duration(total/float64(runtime.NumCPU())), runtime.NumCPU())
 	}
-	cores := float64(runtime.NumCPU())
-	for _, k := range kinds {
-		found := costs[k]
-		each, most := tables.Duration(slices.Min(found)), tables.Duration(slices.Max(found))
-		if most != each {
-			each += " to " + most
-		}
-		sum := 0.0
-		for _, cost := range found {
-			sum += cost
-		}
-		fmt.Fprintf(w, "%s: %d runs (%s), each about %s of processor time, %s on %.0f cores\n",
-			k.experiment, len(found), k.algorithm, each, tables.Duration(sum/cores), cores)
-	}
-	fmt.Fprintf(w, "total: %d runs, about %s on %.0f cores\n", len(seen),
-		tables.Duration(total/cores), cores)
 }

@@ -287,9 +287,7 @@ func TestMediumPlans(t *testing.T) {
 
 	var cost bytes.Buffer
 	WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Medium}))
-	const want = "sensitivity: 72 runs (training), each about 7 min of processor time, "
-	if !strings.HasPrefix(cost.String(), want) ||
-		!strings.Contains(cost.String(), "\ntotal: 72 runs, about ") {
+	if !strings.HasPrefix(cost.String(), "72 runs, about ") {
 		t.Errorf("the cost is %q", cost.String())
 	}
 	cost.Reset()

@@ -108,9 +108,6 @@ func TestPrepareShipped(t *testing.T) {
 	for name, draw := range map[string]func(*runs.Run) (figures.Grid, error){
 		"repertoire": figures.Repertoire,
 		"snapshots":  func(r *runs.Run) (figures.Grid, error) { return figures.Snapshots(r, 3) },
-		"metrics": func(r *runs.Run) (figures.Grid, error) {
-			return figures.Metrics([]*runs.Run{r}, figures.Evaluations)
-		},
 	} {
 		if svg(draw(shipped)) != svg(draw(trained)) {
 			t.Errorf("%s: the figures of the shipped run and of the run differ", name)

@@ -79,8 +79,9 @@ func Run(ctx context.Context, lines []sweep.Line, o RunOptions) error {
 // RunIndex runs one line of a plan, counted from 0, after the runs that it needs, as a task of a
 // job array. It waits for other processes that hold the same runs.
 func RunIndex(ctx context.Context, lines []sweep.Line, index int, o RunOptions) error {
-	if _, err := sweep.At(lines, index); err != nil {
-		return err
+	if index < 0 || index >= len(lines) {
+		return fmt.Errorf("index %d is out of range: the plan has %d lines, 0 to %d", index, len(lines),
+			len(lines)-1)
 	}
 	return newExecutor(o, lines).line(ctx, index, true)
 }
@@ -197,11 +198,7 @@ func (e *executor) left() string {
 	total := sweep.Total(sweep.Inspect(e.Runs, e.lines))
 	text := fmt.Sprintf(", %d done", total.Count[sweep.Done])
 	if total.Left.Time > 0 {
-		unknown := ""
-		if total.Left.Unknown > 0 {
-			unknown = fmt.Sprintf(" plus %d lines of unknown duration", total.Left.Unknown)
-		}
-		text += fmt.Sprintf(", about %v%s to go", total.Left.Time, unknown)
+		text += fmt.Sprintf(", about %v to go", total.Left)
 	}
 	return text
 }

@@ -91,60 +91,20 @@ func canonical(c runs.Config) runs.Config {
 	return written
 }
 
-// lineFile is a line in JSON. Unknown fields are errors at every depth: a misspelt limit would be
-// no limit.
-type lineFile struct {
-	Line
-	Budget budgetFile `json:"budget"`
-	Needs  []struct {
-		Need
-		Budget budgetFile `json:"budget"`
-	} `json:"needs"`
-}
-
-// budgetFile has the fields of a budget in JSON.
-type budgetFile struct {
-	Generations int64  `json:"generations"`
-	Evaluations int64  `json:"evaluations"`
-	EnvSteps    int64  `json:"env_steps"`
-	Time        string `json:"time"`
-	CPU         string `json:"cpu"`
-}
-
-func (f budgetFile) budget() (b runs.Budget, err error) {
-	data, err := json.Marshal(f)
-	if err == nil {
-		err = json.Unmarshal(data, &b)
-	}
-	if err != nil {
-		err = fmt.Errorf("budget: %w", err)
-	}
-	return b, err
-}
-
-// parse reads one line. A hash, if present, must match.
+// parse reads one line. Unknown fields are errors at every depth. A hash, if present, must match.
 func parse(data []byte) (Line, error) {
-	var file lineFile
-	if err := runs.Decode(data, &file); err != nil {
+	var l Line
+	if err := runs.Decode(data, &l); err != nil {
 		return Line{}, err
 	}
-	l := file.Line
-	var err error
-	if l.Budget, err = file.Budget.budget(); err != nil {
+	hash := l.Hash
+	l, err := l.Sealed()
+	if err != nil {
 		return Line{}, err
 	}
-	for i, need := range file.Needs {
-		if need.Need.Budget, err = need.Budget.budget(); err != nil {
-			return Line{}, fmt.Errorf("needs[%d]: %w", i, err)
-		}
-		l.Needs = append(l.Needs, need.Need)
-	}
-	if l, err = l.Sealed(); err != nil {
-		return Line{}, err
-	}
-	if file.Hash != "" && file.Hash != l.Hash {
+	if hash != "" && hash != l.Hash {
 		return Line{}, fmt.Errorf("its hash is %q, but its fields hash to %q: the line was edited; if "+
-			"that was intended, empty the hash", file.Hash, l.Hash)
+			"that was intended, empty the hash", hash, l.Hash)
 	}
 	return l, nil
 }

@@ -73,15 +73,6 @@ func Write(w io.Writer, lines []Line) error {
 	return out.Flush()
 }
 
-// At returns the line of an index, counted from 0 as in job arrays.
-func At(lines []Line, index int) (Line, error) {
-	if index < 0 || index >= len(lines) {
-		return Line{}, fmt.Errorf("index %d is out of range: the plan has %d lines, 0 to %d", index,
-			len(lines), len(lines)-1)
-	}
-	return lines[index], nil
-}
-
 // Name identifies a line in messages: its run, and its label unless that is just the algorithm.
 func (l Line) Name() string {
 	if l.Label == l.Run.Algorithm || strings.HasPrefix(l.Run.Name(), l.Label+"-") {

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -151,23 +152,35 @@ type Totals struct {
 	Left     Left           `json:"left"`
 }
 
-// Left estimates the remaining work of a plan, run sequentially on machines like those used so far.
-// For plans with estimates of processor time it assumes all cores of this machine.
+// Left estimates the remaining work of a plan, run sequentially on this machine.
 type Left struct {
-	EnvSteps int64         `json:"env_steps"`
-	Time     time.Duration `json:"-"`
-	Seconds  float64       `json:"seconds"` // Time
+	Time    time.Duration `json:"-"`
+	Seconds float64       `json:"seconds"` // Time
 	// Unknown counts lines whose time is unknown because no similar run has started. The times exclude
 	// them.
 	Unknown int `json:"unknown_lines"`
 }
 
-// Total sums the states of a plan. Runs that several lines name count once. The remaining work of a
-// line is estimated from its budget, else from its own progress, else from lines of the same
-// algorithm and environment, else from lines of the same algorithm.
+// String formats the time, and the number of lines without one.
+func (l Left) String() string {
+	text := fmt.Sprintf("%v sequentially", l.Time)
+	if l.Unknown > 0 {
+		text += fmt.Sprintf(", plus %d lines of unknown duration", l.Unknown)
+	}
+	return text
+}
+
+// Total sums the states of a plan. Runs that several lines name count once. A line takes as long as
+// its own progress or else its budget says; else as long as its estimate; else as long as the started
+// lines of the same algorithm and environment.
 func Total(states []State) Totals {
 	t := Totals{Lines: len(states), Count: map[Status]int{}}
-	model := learnCosts(states)
+	similar := map[string][]float64{}
+	for _, s := range states {
+		if seconds := s.extrapolated(); seconds > 0 {
+			similar[s.kind()] = append(similar[s.kind()], seconds)
+		}
+	}
 	counted := map[string]bool{}
 	for _, s := range states {
 		t.Count[s.Status]++
@@ -180,91 +193,34 @@ func Total(states []State) Totals {
 		if s.Status == Done {
 			continue
 		}
-		cost, known := model.of(s)
-		t.Left.EnvSteps += int64(cost.steps)
-		if !known {
-			t.Left.Unknown++
-			continue
+		others := 0.0
+		for _, seconds := range similar[s.kind()] {
+			others += seconds / float64(len(similar[s.kind()]))
 		}
-		t.Left.Time += time.Duration(cost.seconds * float64(time.Second))
+		seconds := cmp.Or(s.extrapolated(), s.Budget.Time.Seconds(),
+			s.CPUSeconds/float64(runtime.NumCPU()), others)
+		if seconds == 0 {
+			t.Left.Unknown++
+		}
+		t.Left.Seconds += seconds * (1 - s.Fraction)
 	}
-	t.Left.Time = t.Left.Time.Round(time.Second)
+	t.Left.Time = time.Duration(t.Left.Seconds * float64(time.Second)).Round(time.Second)
 	t.Left.Seconds = t.Left.Time.Seconds()
 	return t
 }
 
-type cost struct{ steps, seconds float64 }
+// kind groups the lines that take about as long as each other.
+func (s State) kind() string { return s.Run.Algorithm + "/" + s.Run.Env }
 
-// whole extrapolates the total cost of a started line. It excludes compilation, whose time does not
-// grow with progress.
-func (s State) whole() (c cost, known bool) {
-	if s.Progress.Seconds <= 0 || s.Fraction < 0.02 { // earlier, start-up dominates
-		return cost{}, false
+// extrapolated is the time of a whole line by its progress; 0 before 2 % of the budget, where
+// start-up dominates. It excludes compilation, whose time does not grow with progress. It is
+// wall-clock time or, if the plan estimates processor time, that divided by the number of cores.
+func (s State) extrapolated() float64 {
+	if s.Fraction < 0.02 {
+		return 0
 	}
-	return cost{float64(s.Progress.EnvSteps) / s.Fraction, spent(s) / s.Fraction}, true
-}
-
-// costs are total costs by kind of line.
-type costs map[string][]cost
-
-// kinds returns the groups of lines to compare a line with, the most similar first.
-func kinds(s State) []string {
-	onEnv := s.Run.Algorithm + "/" + s.Run.Env
-	return []string{s.Label + "/" + onEnv, onEnv, s.Run.Algorithm}
-}
-
-func learnCosts(states []State) costs {
-	c := costs{}
-	for _, s := range states {
-		if whole, known := s.whole(); known {
-			for _, kind := range kinds(s) {
-				c[kind] = append(c[kind], whole)
-			}
-		}
-	}
-	return c
-}
-
-// spent returns the time spent on a line, excluding compilation: wall-clock time or, if its plan
-// estimates processor time, that time divided by the number of cores.
-func spent(s State) float64 {
 	if s.CPUSeconds > 0 {
-		return s.Progress.CPUSeconds / float64(runtime.NumCPU())
+		return s.Progress.CPUSeconds / float64(runtime.NumCPU()) / s.Fraction
 	}
-	return max(s.Progress.Seconds-s.Compile, 0)
-}
-
-// of returns the remaining cost of a line, and whether its time is known.
-func (c costs) of(s State) (left cost, known bool) {
-	for _, kind := range kinds(s) {
-		if n := float64(len(c[kind])); n > 0 {
-			for _, whole := range c[kind] {
-				left.steps, left.seconds = left.steps+whole.steps/n, left.seconds+whole.seconds/n
-			}
-			known = true
-			break
-		}
-	}
-	if own, started := s.whole(); started {
-		left, known = own, true
-	}
-	b := s.Budget
-	if s.CPUSeconds > 0 && (!known || b.CPU > 0) {
-		left.seconds, known = s.CPUSeconds/float64(runtime.NumCPU()), true
-	}
-	if b.EnvSteps > 0 && b.Time == 0 && b.Generations == 0 && b.Evaluations == 0 {
-		if left.steps > 0 { // similar lines may have other budgets
-			left.seconds *= float64(b.EnvSteps) / left.steps
-		}
-		left.steps = float64(b.EnvSteps)
-	}
-	if b.Time > 0 && b.EnvSteps == 0 && b.Generations == 0 && b.Evaluations == 0 {
-		if left.seconds > 0 {
-			left.steps *= b.Time.Seconds() / left.seconds
-		}
-		left.seconds, known = b.Time.Seconds(), true
-	}
-	left.steps *= 1 - s.Fraction
-	left.seconds *= 1 - s.Fraction
-	return left, known
+	return max(s.Progress.Seconds-s.Compile, 0) / s.Fraction
 }

@@ -138,16 +138,6 @@ func TestReadRefuses(t *testing.T) {
 	errtest.Want(t, errtest.Of(ReadFile("no/such/plan")), "plan no/such/plan does not exist")
 }
 
-func TestAt(t *testing.T) {
-	lines := plan(t)
-	if line, err := At(lines, 3); err != nil || line.Run.Name() != lines[3].Run.Name() {
-		t.Errorf("%+v, %v", line, err)
-	}
-	for _, index := range []int{-1, 4} {
-		errtest.Want(t, errtest.Of(At(lines, index)), "4 lines, 0 to 3")
-	}
-}
-
 // A plan that was read can be written, and reads back the same.
 func FuzzRead(f *testing.F) {
 	whole := text(f, plan(f))
