@@ -63,7 +63,7 @@ func newComparison(folders ...*Data) *comparison {
 // each folder, and those at equal shares.
 func (c *comparison) table(envs []string) *tables.Table {
 	t := &tables.Table{Caption: "Medians over seeds and the paper's", Grouped: true,
-		Header: []string{"environment", "method", "seeds × share of the paper's steps"}}
+		Header: []string{"environment", "method", "seeds × share"}}
 	for _, m := range scoreMetrics {
 		t.Header = append(t.Header, m.name+", paper")
 		for i := range c.folders {
@@ -71,7 +71,7 @@ func (c *comparison) table(envs []string) *tables.Table {
 				t.Header = append(t.Header, "ours"+c.suffix(i))
 			}
 			if c.unequal(i, envs) {
-				t.Header = append(t.Header, "at equal shares"+c.suffix(i))
+				t.Header = append(t.Header, "equal shares"+c.suffix(i))
 			}
 		}
 	}
@@ -83,6 +83,9 @@ func (c *comparison) table(envs []string) *tables.Table {
 			}
 		}
 	}
+	t.Notes = []string{"Share: of the paper's environment steps. Equal shares: at the share beside the " +
+		"environment, which all methods reached. Inside, below, above: of the paper's median ± " +
+		"standard deviation."}
 	for i, note := range c.notes {
 		t.Notes = append(t.Notes, fmt.Sprintf("[%d] %s", i+1, note))
 	}
@@ -135,7 +138,7 @@ func (c *comparison) row(method, env string, envs []string) []string {
 	environment := env
 	if i := slices.IndexFunc(c.folders, func(d *Data) bool { return d.Share("", env) > 0 }); i >= 0 &&
 		c.unequal(i, []string{env}) {
-		environment += fmt.Sprintf(" (equal shares: %s %%)",
+		environment += fmt.Sprintf(" (%s %%)",
 			tables.Short(100*c.folders[i].Share(results.ExperimentTraining, env), 2))
 	}
 	row := []string{environment, figures.MethodName(method), strings.Join(efforts, ", ")}
@@ -385,9 +388,9 @@ func ReproductionPage(folders ...*Data) (string, error) {
 		if len(t.Rows) == 0 {
 			continue
 		}
-		fmt.Fprintf(&out, "\n### %s\n\n", t.Rows[0][0].Text)
+		fmt.Fprintf(&out, "\n### %s\n\n", strings.Replace(t.Rows[0][0].Text, "(", "(equal shares: ", 1))
 		t.Caption, t.Grouped, t.Header = "", false, t.Header[1:]
-		notes := t.Notes
+		notes := t.Notes[1:] // the introduction has the first
 		t.Notes = nil
 		for i := range t.Rows {
 			t.Rows[i] = t.Rows[i][1:]

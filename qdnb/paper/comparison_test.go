@@ -44,8 +44,8 @@ func TestCompare(t *testing.T) {
 	d := scoresData()
 	table := must.Get(CompareScores(d))
 	for _, want := range []string{
-		"share of the paper's steps,\"max fitness, paper\",ours,at equal shares,\"QD score, paper\",ours," +
-			"at equal shares,remarks\nant-trap (equal shares: 6.3e-05 %),MAP-Elites,3 × 6.3e-07,381 (± 11.0)," +
+		"seeds × share,\"max fitness, paper\",ours,equal shares,\"QD score, paper\",ours," +
+			"equal shares,remarks\nant-trap (6.3e-05 %),MAP-Elites,3 × 6.3e-07,381 (± 11.0)," +
 			"\"200 (± 497), below\",200 (± 497),453000 (± 54000),\"453000 (± 0), inside\",453000 (± 0),\n",
 		"1000000,9.0 deviations above: reason unknown\n",
 		"my-variant,1,–,5.00,–,–,7.00,–,\n",
@@ -64,8 +64,8 @@ func TestCompare(t *testing.T) {
 	// Notes mention the misprints.
 	maze := &Data{Tables: &results.Tables{Trained: seededRuns("training", "smerl-diayn", "pointmaze",
 		1, [2]float64{-40, 38_900})}}
-	if table, err := CompareScores(maze); err != nil || len(table.Notes) != 1 ||
-		!strings.Contains(table.Notes[0], "ten times what table 11 prints") {
+	if table, err := CompareScores(maze); err != nil || len(table.Notes) != 2 ||
+		!strings.Contains(table.Notes[1], "ten times what table 11 prints") {
 		t.Errorf("%v, %v", table, err)
 	}
 
