@@ -288,28 +288,6 @@ func TestThinTrajectories(t *testing.T) {
 	}
 }
 
-// Runs say where they were trained, unless the caller does.
-func TestAboutOfRuns(t *testing.T) {
-	run := func(machine, commit string) *runs.Run {
-		r := &runs.Run{}
-		r.Status.UseMachine(runs.MachineUse{Machine: machine, Commit: commit, After: -1})
-		return r
-	}
-	trained := []*runs.Run{run("Xeon, 2 cores", "abc"), {}, run("EPYC, 8 cores", "abc")}
-	for _, c := range []struct{ given, want About }{
-		{About{}, About{"", "Xeon, 2 cores; EPYC, 8 cores", "abc"}},
-		{About{Machine: "mine"}, About{"", "mine", "abc"}},
-		{About{Commit: "def"}, About{"", "Xeon, 2 cores; EPYC, 8 cores", "def"}},
-	} {
-		if err := c.given.complete(trained); err != nil || c.given != c.want {
-			t.Errorf("%+v, %v; want %+v", c.given, err, c.want)
-		}
-	}
-	if err := new(About).complete([]*runs.Run{{}}); err == nil {
-		t.Error("runs without a machine are described")
-	}
-}
-
 // The runs in the repository are complete and small, and figures can be drawn from them.
 func TestShippedRunsOfTheRepository(t *testing.T) {
 	dir := filepath.Join("..", "..", shippedFolder)

@@ -6,8 +6,6 @@ type Grid struct {
 	Settings [2]string // names in run configurations
 	Symbols  [2]string // in the paper
 	Values   [2][]float64
-	// Script are values of the second hyperparameter that only the published launch script has.
-	Script []float64
 }
 
 // Grids returns the paper's grids.
@@ -15,7 +13,7 @@ func Grids() []Grid {
 	return []Grid{
 		{Method: "map-elites", Settings: [2]string{"iso_sigma", "line_sigma"},
 			Symbols: [2]string{"σ1", "σ2"},
-			Values:  [2][]float64{{0.001, 0.01, 0.1}, {0.01, 0.1, 1}}, Script: []float64{0.5}},
+			Values:  [2][]float64{{0.001, 0.01, 0.1}, {0.01, 0.1, 1}}},
 		{Method: "dads-reward", Settings: [2]string{"diversity_reward_scale", "alpha_init"},
 			Symbols: [2]string{"β", "α"}, Values: [2][]float64{{0.1, 1, 10}, {0.1, 0.5, 1}}},
 	}

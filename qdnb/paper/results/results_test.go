@@ -280,18 +280,6 @@ func TestAggregates(t *testing.T) {
 	}
 }
 
-// The paper compares priors on ant-omni only.
-func TestPriorRuns(t *testing.T) {
-	var tables results.Tables
-	for _, env := range []string{"ant-omni", "pointmaze"} {
-		tables.Trained = append(tables.Trained, results.Trained{Experiment: results.ExperimentPrior,
-			Algorithm: "dads-reward", Env: env, Finished: true, Prior: true})
-	}
-	if got := tables.PriorRuns("dads-reward", true); len(got) != 1 || got[0].Env != "ant-omni" {
-		t.Errorf("%+v", got)
-	}
-}
-
 // All runs on an environment are cut at the smallest share of the paper's steps among them, except
 // those of experiments of their own and of methods that the paper does not have.
 func TestEqualShares(t *testing.T) {
