@@ -321,6 +321,22 @@ func TestCMAMAEWritesTheSettingsOfItsStrategy(t *testing.T) {
 	}
 }
 
+// All individuals of the first generation are finite, however many share a strategy and a slice: XLA
+// compiles the sampling of each size to another kernel.
+func TestStrategiesSampleFiniteIndividuals(t *testing.T) {
+	p := xlatest.Best(t)
+	sizes := map[string][][2]int{sepCMAESName: {{3, 60}, {6, 60}}, lmMAESName: {{3, 60}},
+		openAIESName: {{3, 60}}}
+	for strategy, sizes := range sizes {
+		for _, size := range sizes {
+			s := cmamae(t, p, strategy, 100, size[0], size[1], size[1])
+			if o := steps(t, s, 1)[0]; o.Invalid > 0 {
+				t.Errorf("%d %s of %d individuals: %d are not finite", size[0], strategy, size[1], o.Invalid)
+			}
+		}
+	}
+}
+
 // CMA-MAE finds the optimum of sphere, which is 100, and spreads from its single initial cell.
 func TestCMAMAELearns(t *testing.T) {
 	p := xlatest.Best(t)

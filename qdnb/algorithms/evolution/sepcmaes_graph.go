@@ -32,7 +32,9 @@ func (d sepCMAES) weights() []float32 {
 }
 
 func (d sepCMAES) steps(strategies, noise *Node) *Node {
-	return Mul(noise, Mul(perRow(Gather(d.Sigma, strategies)), Sqrt(Gather(d.Variance, strategies))))
+	// The root is taken before the rows are gathered: XLA:CPU vectorised the root of gathered rows, with
+	// the noise in one kernel, to NaN (60 individuals of 3 strategies over 100 parameters).
+	return Mul(noise, Gather(Mul(perRow(d.Sigma), Sqrt(d.Variance)), strategies))
 }
 
 // sepRates are the constants of a strategy over n parameters. Names are those of pyribs.
