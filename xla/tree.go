@@ -74,44 +74,65 @@ func Map2[T any](a, b T, f func(a, b *graph.Node) *graph.Node) T {
 
 // walk visits the nodes of a pytree that is at a path, each with its own path.
 func walk(v reflect.Value, path string, visit func(path string, leaf reflect.Value)) {
-	if v.Type() == nodeType {
-		if !v.IsNil() {
-			visit(path, v)
+	walker{visit, map[uintptr]bool{}}.walk(v, path, nil)
+}
+
+type walker struct {
+	visit func(path string, leaf reflect.Value)
+	above map[uintptr]bool // pointers on the way, which host objects may form cycles of
+}
+
+// walk is [walk]. A node where loops cannot carry it panics with unfit.
+func (w walker) walk(v reflect.Value, path string, unfit error) {
+	switch {
+	case !v.IsValid() || !canHold(v.Type(), map[reflect.Type]bool{}):
+		return
+	case v.Type() == nodeType:
+		if !v.IsNil() && unfit != nil {
+			panic(unfit)
+		} else if !v.IsNil() {
+			w.visit(path, v)
 		}
 		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			field := v.Type().Field(i)
-			if field.IsExported() {
-				walk(v.Field(i), path+"."+cmp.Or(field.Tag.Get("checkpoint"), field.Name), visit)
-			} else if hides(v.Field(i), map[uintptr]bool{}) {
-				panic(fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it",
-					v.Type(), field.Name))
+			field, unfit := v.Type().Field(i), unfit
+			if !field.IsExported() && unfit == nil {
+				unfit = fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it",
+					v.Type(), field.Name)
 			}
+			w.walk(v.Field(i), path+"."+cmp.Or(field.Tag.Get("checkpoint"), field.Name), unfit)
 		}
 	case reflect.Array, reflect.Slice:
-		if holds(v, map[uintptr]bool{}) {
-			for i := range v.Len() {
-				walk(v.Index(i), path+"."+strconv.Itoa(i), visit)
+		for i := range v.Len() {
+			w.walk(v.Index(i), path+"."+strconv.Itoa(i), unfit)
+		}
+	case reflect.Pointer:
+		if !w.above[v.Pointer()] {
+			w.above[v.Pointer()] = true
+			w.walk(v.Elem(), path, unfit)
+			if unfit == nil { // others are visited once: they hold no nodes
+				delete(w.above, v.Pointer())
 			}
 		}
-	case reflect.Pointer, reflect.Interface:
-		if holds(v, map[uintptr]bool{}) {
-			walk(v.Elem(), path, visit)
-		}
+	case reflect.Interface:
+		w.walk(v.Elem(), path, unfit)
 	case reflect.Map:
-		if holds(v, map[uintptr]bool{}) {
-			panic(fmt.Errorf("a map holds tensors in%s, without an order: use a struct or a slice",
-				strings.ReplaceAll(" "+path, " .", " ")))
+		unfit := cmp.Or(unfit, fmt.Errorf("a map holds tensors in%s, without an order: use a struct or a "+
+			"slice", strings.ReplaceAll(" "+path, " .", " ")))
+		for _, key := range v.MapKeys() {
+			w.walk(key, path, unfit)
+			w.walk(v.MapIndex(key), path, unfit)
 		}
 	}
 }
 
 // replace copies what holds nodes, shares the rest, and takes the nodes of the copy from leaves.
 func replace(v reflect.Value, leaves *[]*graph.Node) reflect.Value {
-	if !holds(v, map[uintptr]bool{}) {
+	n := 0
+	if walk(v, "", func(string, reflect.Value) { n++ }); n == 0 {
 		return v
 	}
 	if v.Type() == nodeType {
@@ -120,9 +141,9 @@ func replace(v reflect.Value, leaves *[]*graph.Node) reflect.Value {
 		return reflect.ValueOf(leaf)
 	}
 	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
 	switch v.Kind() {
 	case reflect.Struct:
-		out.Set(v)
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
 				out.Field(i).Set(replace(v.Field(i), leaves))
@@ -144,60 +165,9 @@ func replace(v reflect.Value, leaves *[]*graph.Node) reflect.Value {
 	return out
 }
 
-// holds reports whether a value holds nodes, or a field that is not exported can. seen breaks cycles
-// of pointers.
-func holds(v reflect.Value, seen map[uintptr]bool) bool {
-	if v.Type() == nodeType {
-		return !v.IsNil()
-	}
-	if !canHold(v.Type(), true, map[reflect.Type]bool{}) {
-		return false
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && holds(v.Field(i), seen) ||
-				!f.IsExported() && hides(v.Field(i), seen) {
-				return true
-			}
-		}
-	case reflect.Array, reflect.Slice:
-		for i := range v.Len() {
-			if holds(v.Index(i), seen) {
-				return true
-			}
-		}
-	case reflect.Map:
-		for _, key := range v.MapKeys() {
-			if holds(key, seen) || holds(v.MapIndex(key), seen) {
-				return true
-			}
-		}
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return false
-		}
-		if v.Kind() == reflect.Pointer {
-			if seen[v.Pointer()] {
-				return false
-			}
-			seen[v.Pointer()] = true
-		}
-		return holds(v.Elem(), seen)
-	}
-	return false
-}
-
-// hides reports whether a field that is not exported can hold nodes by its type, or holds some in
-// interfaces.
-func hides(v reflect.Value, seen map[uintptr]bool) bool {
-	return canHold(v.Type(), false, map[reflect.Type]bool{}) || holds(v, seen)
-}
-
-// canHold reports whether a type can hold nodes, in interfaces if they count; seen breaks cycles of
-// types.
-func canHold(t reflect.Type, interfaces bool, seen map[reflect.Type]bool) bool {
-	if t == nodeType {
+// canHold reports whether a type can hold nodes; seen breaks cycles of types.
+func canHold(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if t == nodeType || t.Kind() == reflect.Interface {
 		return true
 	}
 	if seen[t] {
@@ -207,16 +177,14 @@ func canHold(t reflect.Type, interfaces bool, seen map[reflect.Type]bool) bool {
 	switch t.Kind() {
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if canHold(t.Field(i).Type, interfaces, seen) {
+			if canHold(t.Field(i).Type, seen) {
 				return true
 			}
 		}
 	case reflect.Map:
-		return canHold(t.Key(), interfaces, seen) || canHold(t.Elem(), interfaces, seen)
+		return canHold(t.Key(), seen) || canHold(t.Elem(), seen)
 	case reflect.Array, reflect.Slice, reflect.Pointer:
-		return canHold(t.Elem(), interfaces, seen)
-	case reflect.Interface:
-		return interfaces
+		return canHold(t.Elem(), seen)
 	}
 	return false
 }
