@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"math"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -79,4 +80,51 @@ func AllGather(x, worker *Node, workers int) *Node {
 	words := Zeros(g, shapes.Make(dtypes.Int32, dims...))
 	words = SetRows(words, worker, Bitcast(own, dtypes.Int32))
 	return Bitcast(g.Distributed().AllReduceOne(words, compute.ReduceOpSum), x.DType())
+}
+
+// FirstTrue returns the first index along an axis at which flags are true, or the last index if
+// none is. The result is int32 in the shape of flags without that axis. FirstTrue(Equal(x,
+// minimum), axis) is the argmin of x. It is a plain reduction, which XLA:CPU vectorizes; its own
+// ArgMin and ArgMax are scalar.
+func FirstTrue(flags *Node, axis int) *Node {
+	order := Iota(flags.Graph(), shapes.Make(dtypes.Int32, flags.Shape().Dimensions...), axis)
+	last := flags.Shape().Dim(axis) - 1
+	return ReduceMin(Where(flags, order, ConstAs(order, int32(last))), axis)
+}
+
+// NthTrue returns the indices of the n-th true flags, int32 [m], or the last index where there are
+// too few. n, int32 [m], counts from 0. upTo, int32 [flags], is the number of true flags up to and
+// including each flag.
+func NthTrue(upTo, n *Node) *Node {
+	before := LessOrEqual(InsertAxes(upTo, 0), InsertAxes(n, 1)) // [m, flags]
+	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1),
+		int32(upTo.Shape().Dimensions[0]-1))
+}
+
+// Finite reports which numbers are neither NaN nor infinite, bool.
+func Finite(x *Node) *Node { return LessOrEqual(Abs(x), ConstAs(x, math.MaxFloat32)) }
+
+// FiniteRows reports which rows of x, [n, ...], have only finite numbers, bool [n].
+func FiniteRows(x *Node) *Node {
+	return LogicalAll(Finite(Reshape(x, x.Shape().Dimensions[0], -1)), 1)
+}
+
+// KeepFinite replaces each row of x [n, width] that is not finite by a finite row, which it takes in
+// turn from the others, and returns the number of replaced rows, an int32 scalar. Finite rows stay
+// as they are, bit for bit. If there is none, all rows are fallback, [1, width].
+func KeepFinite(x, fallback *Node) (kept, replaced *Node) {
+	g, n := x.Graph(), x.Shape().Dimensions[0]
+	finite := FiniteRows(x)
+	number := Iota(g, shapes.Make(dtypes.Int32, n), 0)
+	flags := ConvertDType(finite, dtypes.Int32)
+	count := ReduceSum(flags)
+	// the finite rows in order; slot n takes the others
+	place := Where(finite, AddScalar(CumSum(flags, 0), int32(-1)), ConstAs(number, int32(n)))
+	list := Scatter(InsertAxes(place, -1), number, shapes.Make(dtypes.Int32, n+1), false, false)
+	turn := Mod(number, MaxScalar(count, int32(1)))
+	source := Where(finite, number, Gather(list, InsertAxes(turn, -1)))
+	none := Equal(count, ZerosLike(count))
+	kept = Where(BroadcastToDims(none, x.Shape().Dimensions...),
+		BroadcastToDims(fallback, x.Shape().Dimensions...), Gather(x, InsertAxes(source, -1)))
+	return kept, Sub(ConstAs(count, int32(n)), count)
 }

@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 
 	"example.com/qdnb/cmd/qdnb/bench"
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 type benchCmd struct {
@@ -39,4 +43,23 @@ func (c *timed[B]) Run() error {
 		encoder.SetIndent("", "  ")
 	}
 	return encoder.Encode(result)
+}
+
+type programsCmd struct {
+	Kind      string   `required:"" placeholder:"KIND"`
+	Out       string   `required:"" placeholder:"DIR"`
+	Algorithm string   `required:"" placeholder:"NAME"`
+	Env       string   `required:"" placeholder:"NAME"`
+	Devices   int      `default:"1"`
+	Seed      int64    `placeholder:"0"`
+	Set       []string `sep:"none" placeholder:"NAME=VALUE"`
+}
+
+func (c *programsCmd) Run() error {
+	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Tune: runs.Assign(c.Set...)}
+	paths, err := spec.WritePrograms(backend.Kind(c.Kind), c.Devices, c.Out)
+	for _, path := range paths {
+		fmt.Println(path)
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/results"
 )
@@ -136,4 +138,40 @@ func (c *figuresCmd) make(data *paper.Data, item paper.Item) (paths []string, er
 		paths = append(paths, path)
 	}
 	return paths, nil
+}
+
+type recordCmd struct {
+	In  []string `placeholder:"DIR"`
+	Out string   `default:"figures" placeholder:"DIR"`
+}
+
+// Run writes the page and its figure.
+func (c *recordCmd) Run() error {
+	if len(c.In) == 0 {
+		c.In = []string{""}
+	}
+	var folders []*paper.Data
+	for _, dir := range c.In {
+		data, err := inFlag{dir}.open()
+		if err != nil {
+			return err
+		}
+		folders = append(folders, data)
+	}
+	text, err := paper.ReproductionPage(folders...)
+	if err != nil {
+		return err
+	}
+	figure, err := paper.ReproductionFigure(folders...)
+	if err := cmp.Or(err, makeFolder(c.Out)); err != nil {
+		return err
+	}
+	page := filepath.Join(c.Out, "reproduction.md")
+	picture := filepath.Join(c.Out, "reproduction.png")
+	if err := cmp.Or(figure.Save(picture),
+		atomicfile.WriteBytes(page, []byte(text))); err != nil {
+		return err
+	}
+	fmt.Printf("%s\n%s\n", page, picture)
+	return nil
 }

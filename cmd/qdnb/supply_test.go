@@ -18,7 +18,7 @@ func TestNoOtherWayOut(t *testing.T) {
 	ways := regexp.MustCompile(`^net($|/http|/rpc|/smtp|/textproto)|^os/exec$|go-xla/installer`)
 	known := map[string][]string{
 		// pip; qdnb itself; qdnb for figures of the documents
-		"os/exec": {"xla/backend/plugin.go", "cmd/qdnb/sweepjobs.go",
+		"os/exec": {"xla/backend/plugin.go", "cmd/qdnb/sweep.go",
 			"internal/docfigures/runs.go"},
 		"github.com/gomlx/go-xla/installer": {"xla/backend/plugin.go"},
 	}

@@ -2,10 +2,17 @@ package npz
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"strconv"
+	"strings"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
@@ -83,5 +90,154 @@ func writeArray(w io.Writer, a Array) error {
 	}
 	memory, _ := t.view(a.Data)
 	_, err = w.Write(memory)
+	return err
+}
+
+type header struct {
+	dtype   dtype
+	swap    bool // the elements have the other byte order than this machine
+	fortran bool // the first axis is contiguous
+	shape   []int
+	count   int   // elements
+	size    int64 // bytes of the header itself
+}
+
+const (
+	magic     = "\x93NUMPY"
+	alignment = 64 // of the start of the data, as in NumPy since 1.14
+	// maxHeader is in bytes; NumPy reads at most 10 000 from an untrusted file.
+	maxHeader  = 1 << 20
+	maxRank    = 64 // axes of an array in NumPy 2
+	headSizeV1 = len(magic) + 2 + 2
+)
+
+// The header is a Python dictionary with three keys in any order.
+var (
+	descrField   = regexp.MustCompile(`['"]descr['"]\s*:\s*['"]([^'"]*)['"]`)
+	fortranField = regexp.MustCompile(`['"]fortran_order['"]\s*:\s*(True|False)\b`)
+	shapeField   = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([0-9,\sL]*)\)`)
+)
+
+// readHeader reads the header from the start of an .npy file.
+func readHeader(r io.Reader) (header, error) {
+	var start [8]byte
+	if err := readFull(r, start[:]); err != nil {
+		return header{}, err
+	}
+	if string(start[:len(magic)]) != magic {
+		return header{}, errors.New("not an .npy array: it does not begin with \\x93NUMPY")
+	}
+	var length int64
+	var size int64 = 8
+	switch major := start[6]; major {
+	case 1:
+		var field [2]byte
+		if err := readFull(r, field[:]); err != nil {
+			return header{}, err
+		}
+		length, size = int64(binary.LittleEndian.Uint16(field[:])), size+2
+	case 2, 3:
+		var field [4]byte
+		if err := readFull(r, field[:]); err != nil {
+			return header{}, err
+		}
+		length, size = int64(binary.LittleEndian.Uint32(field[:])), size+4
+	default:
+		return header{}, fmt.Errorf("unsupported format version %d: use version 1, 2 or 3", major)
+	}
+	if length > maxHeader {
+		return header{}, fmt.Errorf("the header claims %d bytes, but the limit is %d", length, maxHeader)
+	}
+	text := make([]byte, length)
+	if err := readFull(r, text); err != nil {
+		return header{}, err
+	}
+	h, err := parseHeader(string(text))
+	h.size = size + length
+	return h, err
+}
+
+func parseHeader(text string) (h header, err error) {
+	descr := descrField.FindStringSubmatch(text)
+	if descr == nil {
+		return h, errors.New("the header has no simple 'descr' (arrays of records are not supported)")
+	}
+	if h.dtype, h.swap, err = parseDType(descr[1]); err != nil {
+		return h, err
+	}
+	fortran := fortranField.FindStringSubmatch(text)
+	shape := shapeField.FindStringSubmatch(text)
+	if fortran == nil || shape == nil {
+		return h, errors.New("the header lacks 'fortran_order' or 'shape'")
+	}
+	h.fortran = fortran[1] == "True"
+	h.shape = []int{}
+	for part := range strings.SplitSeq(shape[1], ",") {
+		part = strings.TrimSuffix(strings.TrimSpace(part), "L") // Python 2 wrote 3L
+		if part == "" {
+			continue
+		}
+		length, err := strconv.Atoi(part)
+		if err != nil {
+			return h, fmt.Errorf("the shape (%s) has %s where a length should be", names.Plain(shape[1]),
+				names.Quote(part))
+		}
+		if h.shape = append(h.shape, length); len(h.shape) > maxRank {
+			return h, fmt.Errorf("the shape has more than %d axes", maxRank)
+		}
+	}
+	h.count, err = product(h.shape)
+	return h, err
+}
+
+// fits returns an error unless a file of the given size holds the elements. Call it before
+// allocating memory for them.
+func (h header) fits(fileSize int64) error {
+	have := fileSize - h.size
+	if int64(h.count) > have/int64(h.dtype.size) {
+		return fmt.Errorf("cut off: shape %v of %s needs %d elements, but there are %d bytes", h.shape,
+			h.dtype.name, h.count, max(have, 0))
+	}
+	if need := int64(h.count) * int64(h.dtype.size); need != have {
+		return fmt.Errorf("shape %v of %s needs %d bytes, but there are %d", h.shape, h.dtype.name,
+			need, have)
+	}
+	return nil
+}
+
+// encodeHeader returns the version 1.0 header that NumPy itself would write.
+func encodeHeader(t dtype, shape []int) ([]byte, error) {
+	var tuple strings.Builder
+	for i, length := range shape {
+		if i > 0 {
+			tuple.WriteString(", ")
+		}
+		tuple.WriteString(strconv.Itoa(length))
+	}
+	if len(shape) == 1 {
+		tuple.WriteByte(',')
+	}
+	if len(shape) > maxRank {
+		return nil, fmt.Errorf("shape %v has more than %d axes", shape, maxRank)
+	}
+	dictionary := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", t.descr(),
+		tuple.String())
+	total := headSizeV1 + len(dictionary) + 1
+	padding := (alignment - total%alignment) % alignment
+
+	var out bytes.Buffer
+	out.WriteString(magic)
+	out.Write([]byte{1, 0})
+	out.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(dictionary)+padding+1)))
+	out.WriteString(dictionary + strings.Repeat(" ", padding) + "\n")
+	return out.Bytes(), nil
+}
+
+// readFull fills buf and returns a clear error if the file is too short.
+func readFull(r io.Reader, buf []byte) error {
+	_, err := io.ReadFull(r, buf)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errors.New("cut off: the file ends too early")
+	}
 	return err
 }

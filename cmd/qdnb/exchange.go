@@ -3,8 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
 
 	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/runs"
@@ -125,4 +127,30 @@ func finite(x float64) *float64 {
 		return nil
 	}
 	return &x
+}
+
+type exportCmd struct {
+	runArg
+	Skill      *int `placeholder:"N"`
+	Cell       *int `placeholder:"N"`
+	Repertoire bool
+	Out        string `required:"" placeholder:"FILE"`
+	Force      bool
+}
+
+func (c *exportCmd) Run() error {
+	run, err := c.find()
+	if err != nil {
+		return err
+	}
+	shapes, err := exchange.Export(run, exchange.ExportSpec{Skill: c.Skill, Cell: c.Cell,
+		Repertoire: c.Repertoire, Out: c.Out, Force: c.Force})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("file           %s\n", c.Out)
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		fmt.Printf("  %-14s %v\n", name, shapes[name])
+	}
+	return nil
 }
