@@ -94,18 +94,6 @@ func TestJoinIsNotFused(t *testing.T) {
 	}
 }
 
-func TestMaterializeOfConstants(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			g := in[0].Graph()
-			return append(xla.Materialize(long(Const(g, []float32{1, 2}))), xla.Materialize()...)
-		}, xlatest.Tensor([]float32{1}, 1))
-		if got := xlatest.Flat[float32](t, out[0]); !slices.Equal(got, []float32{6, 126}) {
-			t.Errorf("the numbers are %v", got)
-		}
-	})
-}
-
 // XLA:CPU does not fuse a materialized value into its users, in a loop that is one function and in
 // another one. It inlines other calls.
 func TestMaterializeSeparates(t *testing.T) {

@@ -176,19 +176,3 @@ func TestWithoutXLAThereIsGo(t *testing.T) {
 		t.Errorf("told %q", text)
 	}
 }
-
-func TestNamesOfPlugins(t *testing.T) {
-	for path, want := range map[string]Kind{
-		"/a/xla_cuda_plugin.so": CUDA, "/a/pjrt_c_api_cuda_plugin.so": CUDA, "/a/libtpu.so": TPU,
-		"/cuda/xla_cpu_pjrt.so": CPU, "/a/other.so": CPU,
-	} {
-		if got := kindOfPlugin(path); got != want {
-			t.Errorf("%s is of kind %q, want %q", path, got, want)
-		}
-	}
-	if got := (&Platform{Kind: CUDA, Workers: 2,
-		Plugin: "/a.so"}); got.Name() != "xla:cuda" || !strings.HasPrefix(got.String(),
-		"XLA on CUDA") || !strings.Contains(got.String(), "2 workers") {
-		t.Errorf("%s, %s", got.Name(), got)
-	}
-}

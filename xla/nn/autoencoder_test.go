@@ -12,7 +12,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
@@ -275,27 +274,4 @@ func TestAutoencoderShowsNaN(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestWrongAutoencoderInputsAreRefused(t *testing.T) {
-	form := nn.Autoencoder{Features: 3, Hidden: 2, Steps: 4}
-	n := form.Params()
-	for _, c := range []struct {
-		form     nn.Autoencoder
-		row, seq []int
-		want     string
-	}{
-		{form, []int{n + 1}, []int{5, 4, 3},
-			"an auto-encoder of 3 features and 2 units has 105 parameters"},
-		{form, []int{2, n}, []int{5, 4, 3}, "a row of shape (Float32)[2, 105] does not fit"},
-		{form, []int{1, n}, []int{5, 3, 4},
-			"an auto-encoder of 4 steps of 3 features cannot read sequences"},
-		{nn.Autoencoder{Features: 3, Hidden: 2, Steps: 1}, []int{1, n}, []int{5, 1, 3},
-			"of two steps or more"},
-	} {
-		errtest.Want(t, errtest.Of(xlatest.Compile(xlatest.Best(t), "encode",
-			[]shapes.Shape{shapes.Make(dtypes.Float32, c.row...),
-				shapes.Make(dtypes.Float32, c.seq...)},
-			func(in []*Node) []*Node { return []*Node{c.form.Encode(in[0], in[1])} })), c.want)
-	}
 }
