@@ -31,10 +31,6 @@ func (s slots) clone() slots {
 		slices.Clone(s.identities)}
 }
 
-func (s slots) candidates() candidates {
-	return candidates{s.fitnesses, s.descriptors, s.identities}
-}
-
 // distance is the Euclidean distance, rounded once.
 func distance(a, b []float32) float32 {
 	sum := 0.0

@@ -124,7 +124,7 @@ func (t logTicks) Ticks(low, high float64) []plot.Tick {
 			}
 		}
 	}
-	if linear := (linearTicks{t.intervals}).Ticks(low, high); labelled < 2 && linear != nil {
+	if linear := linearTicks(t).Ticks(low, high); labelled < 2 && linear != nil {
 		return linear
 	}
 	return ticks
