@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/ppo"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -69,14 +70,25 @@ func (s Spec) playController(ctx context.Context, run *runs.Run) (*Recording, er
 	if err != nil {
 		return nil, err
 	}
-	evaluator, err := ppo.NewEvaluator(platform, env, settings.Config, s.Episodes, env.Recorder())
+	task := settings.Task(env)
+	row, err := ppo.Genotype(controller, task)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", run.Name(), err)
+	}
+	evaluator, err := scoring.NewEvaluator(platform, task, scoring.Plan{Policies: 1, Episodes: s.Episodes,
+		Recorders: []envs.Recorder{env.Recorder()}})
 	if err != nil {
 		return nil, err
 	}
-	defer evaluator.Close()
-	found, err := evaluator.Evaluate(controller, s.Seed, 0)
+	defer evaluator.Free()
+	genotype, err := xla.Uploads(row, platform.Copies())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", run.Name(), err)
+		return nil, err
+	}
+	defer genotype.Free()
+	found, err := evaluator.Evaluate(genotype, s.Seed, nil)
+	if err != nil {
+		return nil, err
 	}
 	result := Result{}
 	result.Fitnesses = found.Fitnesses

@@ -9,7 +9,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
@@ -18,12 +17,11 @@ import (
 
 // Random streams of a run or of an iteration.
 const (
-	streamStates     = -1 - iota // initial states
-	streamLearner                // initial networks
-	streamEvaluation             // initial states of evaluations
-	streamCollect                // data collection of an iteration
+	streamStates  = -1 - iota // initial states
+	streamLearner             // initial networks
+	_
+	streamCollect // data collection of an iteration
 	streamUpdates
-	streamDecisions // decisions of an evaluation
 )
 
 // streamChoice is the random stream of a decision.
@@ -54,11 +52,11 @@ type actor struct {
 
 func actorOf(l learner) actor { return actor{l.Nets.Policy, l.Statistics} }
 
-// acting is an actor with its network cut out of the row: a pytree and an [envs.Policy].
+// acting is an actor with its network cut out of the row: a pytree.
 type acting struct {
 	Policy     nn.Network
 	Statistics *nn.Statistics
-	Choices    *Node // see [Discrete]; nil for other environments
+	Choices    *Node // see [scoring.Discrete]; nil for other environments
 
 	agent agent
 }
@@ -80,69 +78,10 @@ func (a acting) action(decision *Node) *Node {
 	return Gather(a.Choices, InsertAxes(decision, -1))
 }
 
-// Apply returns the actions of an evaluation: a mode, or a choice that is drawn with the random numbers
-// behind the observation, see [drawing].
-func (a acting) Apply(obs *Node) *Node {
-	if a.Choices == nil {
-		return a.at(obs).(gaussian).Mode()
-	}
-	n := a.agent.policy.Sizes[0]
-	d := a.at(Slice(obs, AxisRange(), AxisRange(0, n))).(categorical)
-	return a.action(d.choose(Slice(obs, AxisRange(), AxisRange(n))))
-}
-
-// drawing is an environment that also observes n random numbers, uniform in [0, 1).
-type drawing struct {
-	envs.Env
-	n int
-}
-
-func (e drawing) Spec() envs.Spec {
-	spec := e.Env.Spec()
-	spec.Observations += e.n
-	return spec
-}
-
-// begin adds the first random numbers to a state of Env.
-func (e drawing) begin(s envs.State, keys random.Key) envs.State {
-	return e.draw(s, keys, ZerosLike(ConvertDType(s.Reward, dtypes.Int32)))
-}
-
-func (e drawing) draw(s envs.State, keys random.Key, number *Node) envs.State {
-	uniform := keys.FoldInEach(number).FoldIn(streamChoice).Uniform(0, 1, number.Shape().Size(), e.n)
-	s.Observation = Concatenate([]*Node{s.Observation, uniform}, 1)
-	s.PhysicsState = append(slices.Clone(s.PhysicsState), keys.Hi, keys.Lo, number)
-	return s
-}
-
-// inner returns the state of Env, and what draw added to its physics state.
-func (e drawing) inner(s envs.State) (_ envs.State, own []*Node) {
-	n := len(s.PhysicsState) - 3
-	own, s.PhysicsState = s.PhysicsState[n:], s.PhysicsState[:n]
-	s.Observation = Slice(s.Observation, AxisRange(), AxisRange(0, e.Env.Spec().Observations))
-	return s, own
-}
-
-func (e drawing) Step(s envs.State, action *Node) envs.State {
-	s, own := e.inner(s)
-	return e.draw(envs.Step(e.Env, s, action), random.Key{Hi: own[0], Lo: own[1]}, AddScalar(own[2], int32(1)))
-}
-
-// recorder records states of Env.
-func (e drawing) recorder(r envs.Recorder) envs.Recorder {
-	row := r.Row
-	r.Row = func(before envs.State, action *Node, after envs.State) *Node {
-		before, _ = e.inner(before)
-		after, _ = e.inner(after)
-		return row(before, action, after)
-	}
-	return r
-}
-
 // collecting is the program that collects data; its environments continue across iterations.
 type collecting struct {
 	agent     agent
-	env       Episodic
+	env       episodic
 	shared    xla.Slices
 	stateForm envs.State // the structure of a slice's state
 }
@@ -283,29 +222,6 @@ func (c *collecting) unroll(p playing, first *Node) (envs.State, data) {
 
 // swapped transposes the first two axes.
 func swapped(x *Node) *Node { return Transpose(x, 0, 1) }
-
-// evaluated returns the scores of episodes of a batch, which all workers play. The key root draws
-// their initial states, and decisions the choices.
-func (a agent) evaluated(b scoring.Batch, from actor, choices *Node, root, decisions random.Key,
-	worker *Node) scoring.Scores {
-	type carried struct {
-		Actor           actor
-		Choices         *Node
-		Root, Decisions random.Key
-		Worker          *Node
-	}
-	reset := func(turn *Node, c carried) envs.State {
-		numbers := b.Slices.Numbers(turn, c.Worker)
-		e, ok := b.Env.(drawing)
-		if !ok {
-			return envs.Reset(b.Env, c.Root.FoldInEach(numbers))
-		}
-		return e.begin(envs.Reset(e.Env, c.Root.FoldInEach(numbers)), c.Decisions.FoldInEach(numbers))
-	}
-	scores := scoring.Score(b, worker, carried{from, choices, root, decisions, worker}, reset,
-		func(_ *Node, c carried) (carried, acting) { return c, a.acting(c.Actor, c.Choices) })
-	return xla.Map(scores, func(x *Node) *Node { return b.Slices.Join(x, worker) })
-}
 
 // genotype returns the policy that acts with the modes of the actor's distributions, as a row of
 // Search.Task's form. It does not clip normalised observations.

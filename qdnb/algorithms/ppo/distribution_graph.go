@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/xla"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
@@ -38,17 +38,7 @@ func (c categorical) logProb(choice *Node) *Node {
 func (c categorical) entropy() *Node { return Neg(ReduceSum(Mul(Exp(c.logProbs), c.logProbs), -1)) }
 
 func (c categorical) sample(keys random.Key) *Node {
-	return c.choose(keys.Uniform(0, 1, c.logProbs.Shape().Dimensions...))
-}
-
-// choose makes a choice from uniform random numbers [B, choices] by the Gumbel-max trick: the argmax
-// of log-probabilities plus Gumbel noise.
-func (c categorical) choose(uniform *Node) *Node {
-	// The maximum keeps the uniform numbers above 0. Their grid of 2^23 points is finer than any
-	// probability that matters.
-	uniform = MaxScalar(uniform, math.Pow(2, -24))
-	noisy := Sub(c.logProbs, Log(Neg(Log(uniform))))
-	return xla.FirstTrue(Equal(noisy, InsertAxes(ReduceMax(noisy, -1), -1)), -1)
+	return scoring.Choose(c.logProbs, keys.Uniform(0, 1, c.logProbs.Shape().Dimensions...))
 }
 
 // gaussian is a distribution over actions. A decision is an action before the tanh, [B, actions].

@@ -1,10 +1,7 @@
 package ppo
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/crc32"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,8 +24,11 @@ import (
 // device. The repertoire holds the policies of all evaluations, like that of the skills of
 // reinforcement learning. It is an [algorithms.Search].
 type Search struct {
-	*Evaluator // of the newest policy
 	programs   *xla.Scope
+	task       scoring.Task
+	agent      agent
+	evaluator  *scoring.Evaluator
+	checksum   int64 // of the choices
 	seed       int64
 	collecting *collecting
 	collect    *xla.Program[collectIn, collectOut]
@@ -44,7 +44,7 @@ type Search struct {
 	evaluations int64         // evaluation episodes so far
 	means       scoring.Means // of the losses since the last evaluation
 	dropped     float64       // decisions since then that were not finite
-	trainedWith float64       // checksum of the choices, in a checkpoint
+	trainedWith int64         // checksum of the choices, in a checkpoint
 }
 
 // Inputs and outputs of the programs.
@@ -80,18 +80,26 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	evaluator, err := NewEvaluator(platform, env, p.Config, p.EvaluationEnvs)
-	if err != nil {
-		return nil, err
+	if env.Spec().Observations == 0 {
+		return nil, fmt.Errorf("it learns from observations, of which %s has none: use an algorithm that "+
+			"does not, such as map-elites", env.Spec().Name)
 	}
-	a, spec := evaluator.agent, env.Spec()
-	s := &Search{Evaluator: evaluator, programs: &xla.Scope{Platform: platform}, seed: seed,
-		iteration: -1, means: scoring.Means{Sums: make([]float64, len(lossNames))},
-		collecting:  &collecting{agent: a, shared: share(platform, p.NumEnvs, p.Slice)},
-		trainedWith: evaluator.checksum}
-	s.programs.Own(evaluator)
+	if checked, ok := env.(interface{ Check() error }); ok {
+		if err := checked.Check(); err != nil {
+			return nil, err
+		}
+	}
+	task := p.Task(env)
+	_, discrete := env.(scoring.Discrete)
+	sizes := task.Policy.Sizes
+	a := newAgent(p.Config, sizes[0], sizes[len(sizes)-1], discrete)
+	s := &Search{programs: &xla.Scope{Platform: platform}, task: task, agent: a, seed: seed,
+		checksum: checksum(env), iteration: -1, means: scoring.Means{Sums: make([]float64, len(lossNames))},
+		collecting: &collecting{agent: a, shared: share(platform, p.NumEnvs, p.Slice)}}
+	s.trainedWith = s.checksum
+	var err error
 	decisions := int64(a.sequences()) * int64(a.UnrollLength+1)
-	if err = platform.CheckMemory(0, 4*3*decisions*int64(spec.Observations+5)); err == nil {
+	if err = platform.CheckMemory(0, 4*3*decisions*int64(sizes[0]+5)); err == nil {
 		s.collecting.env, err = learningEnv(env, p.EpisodeLength)
 	}
 	if err == nil {
@@ -108,14 +116,20 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 func (s *Search) build(cells repertoire.CVT) error {
 	p, c := s.programs.Platform, s.collecting
 	s.words, s.workers = p.Seed(s.seed), xla.Value(p.WorkerNumbers())
-	limits := s.task.Env.Spec().Descriptor
+	episodes, limits := s.agent.EvaluationEnvs, s.task.Env.Spec().Descriptor
 	centroids, err := cells.Centroids(limits.Lower, limits.Upper)
 	if err != nil {
 		return err
 	}
-	if s.found, err = repertoire.NewCollection(s.programs, s.task, centroids, 1, s.n); err != nil {
+	if s.found, err = repertoire.NewCollection(s.programs, s.task, centroids, 1, episodes); err != nil {
 		return err
 	}
+	s.evaluator, err = scoring.NewEvaluator(p, s.task, scoring.Plan{Policies: 1, Episodes: episodes,
+		Slice: share(p, episodes, s.agent.Slice).Size})
+	if err != nil {
+		return err
+	}
+	s.programs.Own(s.evaluator)
 	first, err := xla.Compile(p, "first networks", s.words.First(), func(seed xla.Array) firstOut {
 		key := random.KeyOf(seed.Tree).FoldIn(streamLearner)
 		return firstOut{xla.Out(c.agent.start(key)), xla.Out(graph.Const(key.Hi.Graph(), uint32(s.checksum)))}
@@ -130,7 +144,7 @@ func (s *Search) build(cells repertoire.CVT) error {
 	}
 	s.learner = start.Learner
 	start.Choices.Free()
-	axes := s.axes(c.shared)
+	axes := s.task.Axes(c.shared.N, c.shared.Size, 0)
 	reset, err := xla.CompileParallel(s.programs, "initial states", statesIn{s.words, s.workers},
 		func(in statesIn) xla.State[[]*graph.Node] {
 			return xla.Out(c.start(random.KeyOf(in.Seed.Tree), in.Worker.Tree))
@@ -143,7 +157,7 @@ func (s *Search) build(cells repertoire.CVT) error {
 	}
 	number := xla.Declare(dtypes.Int32)
 	s.collect, err = xla.CompileParallel(s.programs, "collect",
-		collectIn{s.words, s.workers, number, s.choices, s.actor, s.states},
+		collectIn{s.words, s.workers, number, s.evaluator.Choices, s.actor(), s.states},
 		func(in collectIn) collectOut {
 			key := random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamCollect)
 			states, data := c.collect(in.Actor.Tree, in.Choices.Tree, in.States.Tree, key, in.Worker.Tree)
@@ -163,7 +177,7 @@ func (s *Search) build(cells repertoire.CVT) error {
 	if err != nil {
 		return err
 	}
-	s.genotype, err = xla.Compile(s.programs, "genotype", xla.Part(s.learner, actorOf),
+	s.genotype, err = xla.Compile(s.programs, "genotype", s.actor(),
 		func(from xla.State[actor]) xla.Array {
 			return xla.Out(c.agent.genotype(from.Tree, s.task.Policy))
 		})
@@ -210,7 +224,7 @@ func (s *Search) Step() (o scoring.Outcome, err error) {
 		if o, err = s.Conclude(); err != nil {
 			return o, err
 		}
-		s.evaluations += int64(s.n)
+		s.evaluations += int64(s.agent.EvaluationEnvs)
 		s.means.Reset()
 		s.dropped = 0
 	}
@@ -228,20 +242,15 @@ func (s *Search) Measured() bool { return s.iteration%int64(s.agent.EvaluationIn
 
 // Conclude implements [algorithms.Concluder]: it evaluates the newest policy.
 func (s *Search) Conclude() (o scoring.Outcome, err error) {
-	act, err := s.spread()
-	if err != nil {
-		return o, err
-	}
-	defer act.Free()
-	found, err := s.evaluate(act, s.seed, s.iteration)
-	if err != nil {
-		return o, err
-	}
-	genotype, err := s.genotype.Run(xla.Part(s.learner, actorOf))
+	genotype, err := s.genotype.Run(s.actor())
 	if err != nil {
 		return o, err
 	}
 	defer genotype.Free()
+	found, err := s.evaluator.Evaluate(genotype.Value(), s.seed, nil)
+	if err != nil {
+		return o, err
+	}
 	if err := s.found.Add(genotype, found, &o); err != nil {
 		return o, err
 	}
@@ -253,7 +262,7 @@ func (s *Search) Conclude() (o scoring.Outcome, err error) {
 	}
 	fitnesses := wide(found.Fitnesses, 0, 1)
 	o.Extra = []float64{stats.Mean(fitnesses), stats.Std(fitnesses)}
-	d := len(found.Descriptors) / s.n
+	d := len(found.Descriptors) / len(found.Fitnesses)
 	for k := range d {
 		column := wide(found.Descriptors, k, d)
 		o.Extra = append(o.Extra, stats.Mean(column), slices.Max(column))
@@ -267,12 +276,7 @@ func (s *Search) Conclude() (o scoring.Outcome, err error) {
 func (s *Search) train(number int64) ([]float64, error) {
 	at := s.programs.Number(number)
 	defer at.Free()
-	act, err := s.spread()
-	if err != nil {
-		return nil, err
-	}
-	defer act.Free()
-	out, err := s.collect.Run(collectIn{s.words, s.workers, at, s.choices, act, s.states})
+	out, err := s.collect.Run(collectIn{s.words, s.workers, at, s.evaluator.Choices, s.actor(), s.states})
 	if err != nil {
 		return nil, err
 	}
@@ -287,18 +291,8 @@ func (s *Search) train(number int64) ([]float64, error) {
 	return learned.Losses.Scalars(), nil
 }
 
-// spread copies the current policy to every worker.
-func (s *Search) spread() (xla.State[actor], error) {
-	return xla.Part(s.learner, actorOf).Copy(s.programs.Platform)
-}
-
-// Policy returns the current policy.
-func (s *Search) Policy() (Policy, error) {
-	c, act := &xla.Checkpoint{}, xla.Part(s.learner, actorOf)
-	c.Add(&act, 1, "", actorNames[:len(act.Leaves())]...)
-	c.Host(checksumName, &s.checksum)
-	return c.Arrays()
-}
+// actor returns the current policy.
+func (s *Search) actor() xla.State[actor] { return xla.Part(s.learner, actorOf) }
 
 // State implements [algorithms.Search].
 func (s *Search) State() *xla.Checkpoint {
@@ -316,7 +310,7 @@ func (s *Search) State() *xla.Checkpoint {
 	return c
 }
 
-// Task implements [algorithms.Search]. In a [Discrete] environment the policy returns logits of the
+// Task implements [algorithms.Search]. In a [scoring.Discrete] environment the policy returns logits of the
 // choices.
 func (s *Search) Task() scoring.Task { return s.task }
 
@@ -330,19 +324,12 @@ func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Close implements [algorithms.Search].
 func (s *Search) Close() {
-	xla.Free(&s.choices, &s.words, &s.workers, &s.states, &s.learner)
+	xla.Free(&s.words, &s.workers, &s.states, &s.learner)
 	if s.found != nil {
 		s.found.Free()
 	}
-	s.programs.Free()
-}
-
-// sum is the CRC-32 of the bits of numbers.
-func sum(rows []float32) float64 {
-	sum, word := crc32.NewIEEE(), make([]byte, 4)
-	for _, x := range rows {
-		binary.LittleEndian.PutUint32(word, math.Float32bits(x))
-		_, _ = sum.Write(word) // never fails
+	if s.evaluator != nil {
+		s.evaluator.Choices.Free()
 	}
-	return float64(sum.Sum32())
+	s.programs.Free()
 }

@@ -11,7 +11,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
-	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
 
@@ -50,6 +49,8 @@ type Evaluator struct {
 	plan     Plan
 	batch    Batch
 	platform *xla.Platform
+	// Choices are the actions of a [Discrete] environment, on all workers; empty for others.
+	Choices xla.Array
 }
 
 // Results are those of the episodes of an [Evaluator].
@@ -64,6 +65,7 @@ type evaluatorIn struct {
 	Genotypes    xla.Array // [policies, N]
 	Seed, Worker xla.Array
 	Conditions   xla.Array // see envs.Perturbable; none for other tasks
+	Choices      xla.Array
 }
 
 // evaluatorOut are its outputs: [Scores] of the episodes.
@@ -97,13 +99,43 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 	if live, ok := task.Env.(envs.Perturbable); ok {
 		in.Conditions = xla.Declare(dtypes.Float32, live.Width())
 	}
+	if err := e.choose(); err != nil {
+		return nil, err
+	}
+	in.Choices = e.Choices
 	var err error
 	e.Program, err = xla.CompileParallel(p, "evaluation", in, e.build,
 		task.Axes(plan.Episodes, plan.Slice, 0)...)
 	if err != nil {
+		e.Choices.Free()
 		return nil, err
 	}
 	return e, nil
+}
+
+// choose uploads the choices of a [Discrete] environment.
+func (e *Evaluator) choose() error {
+	d, ok := e.batch.Env.(Discrete)
+	if !ok {
+		return nil
+	}
+	choices := d.Choices()
+	if err := e.platform.CheckMemory(4*int64(choices.Len()), 0); err != nil {
+		return err
+	}
+	value, err := xla.Uploads(choices, e.platform.Copies())
+	draws := drawing{d, choices.Shape[0]}
+	e.Choices, e.batch.Env, e.batch.Recorders = xla.Value(value), draws, nil
+	for _, r := range e.plan.Recorders {
+		e.batch.Recorders = append(e.batch.Recorders, draws.recorder(r))
+	}
+	return err
+}
+
+// Free releases the program and the choices.
+func (e *Evaluator) Free() {
+	e.Choices.Free()
+	e.Program.Free()
 }
 
 // Slice is the number of policies rolled out together.
@@ -116,9 +148,10 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		Key        random.Key
 		Worker     *Node
 		Conditions *Node
+		Choices    *Node
 	}
 	env, slices, worker := e.batch.Env, e.batch.Slices, in.Worker.Tree
-	start := carried{in.Genotypes.Tree, random.KeyOf(in.Seed.Tree), worker, in.Conditions.Tree}
+	start := carried{in.Genotypes.Tree, random.KeyOf(in.Seed.Tree), worker, in.Conditions.Tree, in.Choices.Tree}
 	numbers := func(turn *Node, c carried) (first, episodes *Node) {
 		// the last slice may repeat some episodes
 		first = MinScalar(slices.First(turn, c.Worker), slices.N-slices.Size)
@@ -135,7 +168,7 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		}
 		return start
 	}
-	local := Score(e.batch, worker, start, reset, func(turn *Node, c carried) (carried, nn.Net) {
+	local := Score(e.batch, worker, start, reset, func(turn *Node, c carried) (carried, chooser) {
 		first, episodes := numbers(turn, c)
 		var genotypes *Node
 		switch {
@@ -148,7 +181,7 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		default:
 			genotypes = Gather(c.Genotypes, InsertAxes(ModScalar(episodes, int32(e.plan.Policies)), -1))
 		}
-		return c, e.batch.View(genotypes)
+		return c, chooser{e.batch.View(genotypes), c.Choices}
 	})
 	all := xla.Map(local, func(x *Node) *Node { return e.place(slices.Gather(x, worker)) })
 	return evaluatorOut{xla.Out(all.Fitness), xla.Out(all.Descriptors), xla.Out(all.Records)}
@@ -177,7 +210,7 @@ func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64,
 		return r, fmt.Errorf("the conditions of %s cannot be changed", e.batch.Env.Spec().Name)
 	}
 	in := evaluatorIn{Genotypes: xla.Value(genotypes), Seed: e.platform.Seed(seed),
-		Worker: xla.Value(e.platform.WorkerNumbers())}
+		Worker: xla.Value(e.platform.WorkerNumbers()), Choices: e.Choices}
 	defer in.Seed.Free()
 	defer in.Worker.Free()
 	if ok {

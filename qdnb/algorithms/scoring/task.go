@@ -52,6 +52,9 @@ func NewTask(env envs.Env, hidden []int, length int) Task {
 	if spec.Observations == 0 {
 		return Task{Env: env, Policy: nn.Constant(spec.Actions, spec.Initial), Length: length}
 	}
+	if d, ok := env.(Discrete); ok {
+		return Task{Env: env, Policy: nn.NewMLP(spec.Observations, hidden, d.Choices().Shape[0]), Length: length}
+	}
 	return Task{Env: env, Policy: nn.Policy(spec.Observations, hidden, spec.Actions), Length: length}
 }
 
