@@ -84,7 +84,7 @@ test-determinism: check compile plugin ## train everything twice, with one worke
 	@echo "make test-determinism: all passed"
 
 .PHONY: test-tab
-test-tab: setup gopls .tools/browser/.stamp ## press Tab in JupyterLab with a headless Chromium, and check the completions (pictures in build/tab)
+test-tab: setup gopls .tools/browser/.stamp ## press Tab in JupyterLab with a headless Chromium, check the completions, and watch a run draw itself (pictures in build/tab)
 	@.tools/browser/bin/python tools/tab.py
 	@echo "make test-tab: all passed"
 

@@ -43,8 +43,9 @@ func (l *live) due(now time.Time, seconds float64) bool {
 	return l != nil && now.Sub(l.drawn) >= livePause && (l.spent+l.took).Seconds() <= liveShare*seconds
 }
 
-// draw replaces the figure. Its time does not count towards the run's.
-func (t *training) draw() error {
+// draw replaces the figure. Its time does not count towards the run's. The last picture is as small as
+// that of other figures; those before are made fast.
+func (t *training) draw(last bool) error {
 	began := time.Now()
 	repertoire, err := t.repertoire(false)
 	if err != nil {
@@ -60,30 +61,42 @@ func (t *training) draw() error {
 	if err != nil {
 		return err
 	}
-	img, err := figure.Image(liveDPI)
+	width, height := figure.Bounds()
+	var data []byte
+	if last {
+		data, err = figure.PNG(figures.Resolution)
+	} else {
+		data, err = fastPNG(figure)
+	}
 	if err != nil {
 		return err
 	}
-	var data bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
-	if err := encoder.Encode(&data, img); err != nil {
-		return err
-	}
-	gonbui.UpdateHTML(t.live.id, fmt.Sprintf(`<img alt="%s at %s" width="%d" height="%d" src="data:image/png;base64,%s">`,
-		t.session.Config.Name(), t.state(), img.Bounds().Dx(), img.Bounds().Dy(),
-		base64.StdEncoding.EncodeToString(data.Bytes())))
+	gonbui.UpdateHTML(t.live.id, fmt.Sprintf(`<img alt="%s at %s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
+		t.session.Config.Name(), t.state(), width.Dots(liveDPI), height.Dots(liveDPI),
+		base64.StdEncoding.EncodeToString(data)))
 	t.live.drawn, t.live.took = time.Now(), time.Since(began)
 	t.live.spent += t.live.took
 	return nil
 }
 
+func fastPNG(figure *figures.Figure) ([]byte, error) {
+	img, err := figure.Image(liveDPI)
+	if err != nil {
+		return nil, err
+	}
+	var data bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
+	err = encoder.Encode(&data, img)
+	return data.Bytes(), err
+}
+
 // drawLive draws if a drawing is due, or the run is at its end. What cannot be drawn is not tried
 // again: a run does not fail for it.
-func (t *training) drawLive(end bool) {
-	if t.live == nil || !end && !t.live.due(time.Now(), t.status.Seconds) {
+func (t *training) drawLive(last bool) {
+	if t.live == nil || !last && !t.live.due(time.Now(), t.status.Seconds) {
 		return
 	}
-	if t.untimed(t.draw) != nil {
+	if t.untimed(func() error { return t.draw(last) }) != nil {
 		t.live = nil
 	}
 }

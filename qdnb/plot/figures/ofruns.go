@@ -334,8 +334,15 @@ func median(name string, curves []Series) (Series, error) {
 		return curves[0], nil
 	}
 	var at []float64
-	for _, s := range curves {
-		at = append(at, s.X...)
+	for i, s := range curves {
+		var rising Series
+		for k, x := range s.X { // the final evaluation may repeat the last x
+			if n := len(rising.X); n > 0 && x <= rising.X[n-1] {
+				rising.X, rising.Y = rising.X[:n-1], rising.Y[:n-1]
+			}
+			rising.X, rising.Y = append(rising.X, x), append(rising.Y, s.Y[k])
+		}
+		curves[i], at = rising, append(at, rising.X...)
 	}
 	slices.Sort(at)
 	return Quartiles(name, curves, slices.Compact(at))

@@ -91,13 +91,13 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Runs that differ only in their seeds are one line: the median, in a band of quartiles. What else
-// differs is in the name.
+// Runs that differ only in their seeds are one line: the median, in a band of quartiles. The last of
+// several values of one x counts. What else differs is in the name.
 func TestSeedsAreOneLine(t *testing.T) {
 	var list []*runs.Run
 	for seed := range 3 {
 		list = append(list, logged(t, "map-elites", int64(seed),
-			fmt.Sprintf("evaluations,coverage\n0,0\n10,%d\n20,%d\n", 10*seed, 20*seed)))
+			fmt.Sprintf("evaluations,coverage\n0,0\n10,%d\n20,%d\n20,%d\n", 10*seed, 99, 20*seed)))
 	}
 	g := must.Get(Columns(list, Evaluations, "coverage"))
 	legend := g.Panels[0][0].Legend
