@@ -138,16 +138,3 @@ func TestSeedsShareTime(t *testing.T) {
 		}
 	}
 }
-
-// Reinforcement learning trains one seed after the other, with the same result as alone.
-func TestSeedsOfSkills(t *testing.T) {
-	spec := smallSkills(t.TempDir())
-	alone := train(t, spec) // seed 1
-	spec.Runs = t.TempDir()
-	all := must.Get(TrainSeeds(background, spec, 0, 1))
-	got, _ := contentsOf(t, all[1])
-	want, _ := contentsOf(t, alone)
-	if differ := xlatest.Differ(got, want); len(differ) > 0 || !all[0].Status.Finished {
-		t.Errorf("%v differ", differ)
-	}
-}
