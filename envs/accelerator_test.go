@@ -18,20 +18,9 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// asAccelerator returns this machine's XLA backend with the graphs of a GPU.
-func asAccelerator(t *testing.T) (own, as *xla.Platform) {
-	own = xlatest.Best(t)
-	if own.Kind == backend.Go {
-		t.Skip("SKIPPED: needs XLA, whose graphs can be those of a GPU")
-	}
-	copied := *own
-	copied.Kind = backend.CUDA
-	return own, &copied
-}
-
 // The graphs built for GPUs compute the same steps: they pass the golden files, here on the CPU.
 func TestGraphsForAcceleratorsPassGoldenFiles(t *testing.T) {
-	_, as := asAccelerator(t)
+	_, as := xlatest.As(t, backend.CUDA)
 	names := []string{"pointmaze", "walker-uni"}
 	if os.Getenv("QDNB_LONG") != "" { // XLA:CPU takes minutes for graphs that are not made for it
 		names = append(names, "halfcheetah-uni", "ant-uni")
@@ -46,7 +35,7 @@ func TestGraphsForAcceleratorsPassGoldenFiles(t *testing.T) {
 
 // Loops carry states in another form on GPUs, which changes no result.
 func TestLoopFormsAgree(t *testing.T) {
-	own, as := asAccelerator(t)
+	own, as := xlatest.As(t, backend.CUDA)
 	rollout := func(p *xla.Platform, name string, automatic bool) (fitness, descriptor []float32) {
 		env := must.Get(envs.Make(name))
 		if live, err := envs.NewPerturbable(env); err == nil && !automatic {

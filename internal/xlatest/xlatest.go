@@ -29,6 +29,18 @@ func open(t testing.TB, spec string) *xla.Platform {
 	return p
 }
 
+// As returns the XLA backend of this machine, and the same with the graphs of another kind.
+func As(t testing.TB, kind backend.Kind) (own, as *xla.Platform) {
+	t.Helper()
+	own = Best(t)
+	if own.Kind == backend.Go {
+		t.Skipf("SKIPPED: needs XLA, whose graphs can be those of %s", kind)
+	}
+	copied := *own.Platform // of which a process has one
+	copied.Kind = kind
+	return own, &xla.Platform{Platform: &copied}
+}
+
 // Each runs a test on the best backend and on the pure Go one.
 func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 	t.Helper()

@@ -13,12 +13,7 @@ import (
 
 // The auto-encoder as built for GPUs has the same loss and gradient, here computed by the CPU.
 func TestAutoencoderOfAcceleratorsAgrees(t *testing.T) {
-	p := xlatest.Best(t)
-	if p.Kind == backend.Go {
-		t.Skip("SKIPPED: needs XLA, whose graphs can be those of a GPU")
-	}
-	as := *p
-	as.Kind = backend.CUDA
+	p, as := xlatest.As(t, backend.CUDA)
 	a := Autoencoder{Features: 3, Hidden: 2, Steps: 5}
 	results := func(p *xla.Platform) [][]float32 {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -35,7 +30,7 @@ func TestAutoencoderOfAcceleratorsAgrees(t *testing.T) {
 		return flat
 	}
 	want := results(p)
-	for i, got := range results(&as) {
+	for i, got := range results(as) {
 		xlatest.Close(t, []string{"loss", "gradient", "descriptors", "outputs"}[i], got, want[i], 1e-5)
 	}
 }

@@ -205,15 +205,11 @@ func TestMisfits(t *testing.T) {
 
 // On TPUs rows are stored with more columns, which neither learners nor the host see.
 func TestStoreOfTPU(t *testing.T) {
-	p := *xlatest.Best(t)
-	if p.Kind == backend.Go {
-		t.Skip("SKIPPED: needs XLA, whose graphs can be those of a TPU")
-	}
-	p.Kind = backend.TPU
+	_, p := xlatest.As(t, backend.TPU)
 	layout := replay.Layout{Obs: 1, Actions: 1}
 	const width = 6
 	const capacity, n = 5, 4
-	store := replay.Store{Programs: &xla.Scope{Platform: &p}, Width: layout.Width()}
+	store := replay.Store{Programs: &xla.Scope{Platform: p}, Width: layout.Width()}
 	defer store.Programs.Free()
 	type in struct{ Rows xla.Array }
 	type out struct {
