@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"image/png"
+	"math"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -67,8 +68,8 @@ func (p *Page) display() error {
 		return fmt.Errorf("viewer: %w", err)
 	}
 	size := poster.Bounds().Size()
-	if err := cell.SendPNG(picture.Bytes(), int(float64(size.X)/dense),
-		int(float64(size.Y)/dense)); err != nil {
+	if err := cell.SendPNG(picture.Bytes(), int(math.Round(float64(size.X)/dense)),
+		int(math.Round(float64(size.Y)/dense))); err != nil {
 		return err
 	}
 	return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: frame})
