@@ -39,7 +39,8 @@ type Model struct {
 	Baumgarte float64
 	// Frozen marks the world axes along which no body can move and about which none can rotate.
 	Frozen Frozen
-	// PrincipalAxes makes inertias turn with their bodies. In Brax they are about the world's axes.
+	// PrincipalAxes makes inertias turn with their bodies, where Brax has them about the world's axes.
+	// Contacts then obey Newton's laws, without Brax's errors, which assume inertias of about 1.
 	PrincipalAxes bool
 
 	Bodies    []Body
@@ -130,8 +131,9 @@ type Passive struct {
 	Stiffness float64 // of a spring, N m/rad
 	Rest      float64 // angle at which the spring is relaxed, degrees
 	Damping   float64 // N m s/rad
-	// Armature is the inertia of a rotor, kg m². It is added to that of both bodies about the axis, so
-	// the joint accelerates as with a rotor but the robot as a whole turns more slowly.
+	// Armature is the inertia of a rotor, kg m². It is added to those of both bodies: the joint
+	// accelerates as with a rotor, but the robot as a whole turns more slowly. About the axis alone it
+	// would make moments so different that joints become unstable.
 	Armature float64
 }
 

@@ -84,6 +84,8 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 	var inverseMass num
 	if g.twoWay {
 		inverseMass = w.inverseMassAt(m.arm, direction).plus(others.inverseMassAt(m.otherArm, direction))
+	} else if w.principal {
+		inverseMass = w.inverseMassAt(m.arm, direction)
 	} else {
 		lever := m.arm.cross(direction)
 		inverseMass = w.mass.plus(lever.dot(lever)) // the source leaves out the inertia here
@@ -110,6 +112,13 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 
 	e := effect{active: p.dot(p).above(0).count(),
 		scalar: m.overlapping().choose(slipping.minus(brake), slipping.zero())}
+	if w.principal {
+		e.on = impulse(p, m.arm, w)
+		if g.twoWay {
+			e.onOther = impulse(p.neg(), m.otherArm, others)
+		}
+		return e
+	}
 	e.on = twist{p.by(w.mass), m.arm.times(w.inertia).cross(p)}
 	if g.twoWay {
 		// The source uses the first body's mass for the other body's velocity change.

@@ -69,6 +69,12 @@ func (s *System) collide(g *contactGroup, m contactPoint) effect {
 
 	slip := speed.minus(m.normal.by(approach))
 	direction, slipping := slip.unit()
+	if w.principal {
+		inverseMass = w.inverseMassAt(m.arm, direction)
+		if g.twoWay {
+			inverseMass = inverseMass.plus(other.inverseMassAt(m.otherArm, direction))
+		}
+	}
 	drag := slipping.over(inverseMass).min(m.friction.times(strength))
 
 	active := m.overlapping().and(approach.below(0)).and(strength.above(0))
@@ -81,6 +87,10 @@ func (s *System) collide(g *contactGroup, m contactPoint) effect {
 		return effect{on: impulse(p, m.arm, w), active: active.count()}
 	}
 	normal, friction = normal.materialize(), friction.materialize()
+	if w.principal {
+		p := normal.minus(friction)
+		return effect{on: impulse(p, m.arm, w), active: active.count(), onOther: impulse(p.neg(), m.otherArm, other)}
+	}
 	return effect{
 		on: impulse(normal.minus(friction), m.arm, w), active: active.count(),
 		// The source applies friction to the other body with the mass and inertia of the first.

@@ -228,27 +228,19 @@ func (s *System) layOut() error {
 
 // inertia returns a body's inertia with the armatures of its joints.
 func (m Model) inertia(b Body) Vec {
-	inertia := b.Inertia
 	for _, j := range m.Joints {
-		turn := euler(j.Rotation)
-		switch {
-		case len(j.Passive) == 0 || b.Name != j.Parent && b.Name != j.Child:
-			continue
-		case inertia == Vec{}:
-			inertia = Vec{1, 1, 1}
-		}
-		if b.Name == j.Parent {
-			turn = euler(j.Reference).times(turn)
-		}
-		for n, p := range j.Passive {
-			unit := Vec{}
-			unit[n] = 1
-			for axis, c := range turn.rotate(unit) {
-				inertia[axis] += p.Armature * c * c
+		for _, p := range j.Passive {
+			if (b.Name == j.Parent || b.Name == j.Child) && p.Armature > 0 {
+				if b.Inertia == (Vec{}) {
+					b.Inertia = Vec{1, 1, 1}
+				}
+				for axis := range b.Inertia {
+					b.Inertia[axis] += p.Armature
+				}
 			}
 		}
 	}
-	return inertia
+	return b.Inertia
 }
 
 // prepareThrusters counts the actions of the thrusters after those of the actuators.
@@ -334,4 +326,13 @@ func (b Body) lowest() float64 {
 func (c Collider) half() Vec {
 	half := euler(c.Rotation).rotate(Vec{0, 0, 1}).scaled(f32(c.Length)/2 - f32(c.Radius))
 	return Vec{snap(half[0]), snap(half[1]), snap(half[2])}
+}
+
+// Inertia returns the inertia of a body with the armatures of its joints; see [Passive].
+func (s *System) Inertia(body int) Vec {
+	b := s.model.Bodies[body]
+	if b.Inertia = s.model.inertia(b); b.Inertia == (Vec{}) {
+		return Vec{1, 1, 1}
+	}
+	return b.Inertia
 }

@@ -366,7 +366,7 @@ func (r *mjcf) joint(e *element, l *link) {
 		r.failf(e, "the stiffness, damping or armature of joint %q is negative", h.title)
 	}
 	if h.passive.Armature != 0 && !h.slide {
-		r.note(e, "armatures count as inertia of both bodies about the axis: a whole robot turns more slowly")
+		r.note(e, "armatures are added to the inertias of both bodies: a whole robot turns more slowly")
 	}
 	if r.number(e, "frictionloss", 0) != 0 {
 		r.note(e, "frictionloss is ignored")
