@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -43,12 +45,11 @@ func simulate(t *testing.T, m physics.Model, copies int) *simulation {
 		}
 	}
 	s.state[2], s.state[3] = make([]float32, 3*bodies*copies), make([]float32, 3*bodies*copies)
-	var inputs []xlatest.Input
+	var inputs []shapes.Shape
 	for i, k := range components {
-		inputs = append(inputs, xlatest.Input{Shape: xlatest.Tensor(s.state[i], copies, bodies, k).Shape()})
+		inputs = append(inputs, xlatest.Tensor(s.state[i], copies, bodies, k).Shape())
 	}
-	inputs = append(inputs, xlatest.Input{Shape: xlatest.Tensor(make([]float32, (1+s.system.Actions())*copies),
-		1+s.system.Actions(), copies).Shape()})
+	inputs = append(inputs, shapes.Make(dtypes.Float32, 1+s.system.Actions(), copies))
 	s.program = must.Get(xlatest.Compile(xlatest.Best(t), "robot", inputs, func(in []*Node) []*Node {
 		var action *Node
 		if n := s.system.Actions(); n > 0 {

@@ -121,16 +121,6 @@ var chaotic = map[string]float64{"halfcheetah-uni": 1e-2, "halfcheetah-hurdles":
 // float32 is compared with its float64.
 func formOfRigid(env *envs.Rigid) form {
 	spec, bodies := env.Spec(), len(env.System.Model().Bodies)
-	array := func(name string, components int, t tolerance) column {
-		return column{name: name, dims: []int{bodies, components}, tolerance: t}
-	}
-	coordinates := func(place, speed tolerance) []column {
-		return []column{array("pos", 3, place), array("rot", 4, place), array("vel", 3, speed),
-			array("ang", 3, speed)}
-	}
-	byBody := func(components [3]*Node) *Node { // [bodies, B] each, to [B, bodies, 3]
-		return TransposeAllAxes(Stack(components[:], 0), 2, 1, 0)
-	}
 	place, speed := tolerance{base: 1e-5, err64: "err64_posrot"}, tolerance{base: 1e-3, err64: "err64_velang"}
 	touch, desc := tolerance{base: 1e-3, err64: "err64_velang", value: 1e-5}, place
 	startDesc := tolerance{base: 1e-5}
@@ -138,16 +128,16 @@ func formOfRigid(env *envs.Rigid) form {
 		desc, startDesc = tolerance{}, tolerance{} // contact bits must be equal
 	}
 	f := form{env: env, rigid: env,
-		state: coordinates(place, speed),
-		posed: coordinates(tolerance{base: 1e-5}, tolerance{base: 1e-4}),
+		state: coordinates(bodies, place, speed),
+		posed: coordinates(bodies, tolerance{base: 1e-5}, tolerance{base: 1e-4}),
 		start: func(state []*Node) envs.State {
 			return env.At(env.System.Import(state[0], state[1], state[2], state[3]))
 		},
 		read: func(s envs.State) []*Node { return export(env.System, physics.State{Parts: s.PhysicsState}) },
 		stepped: append(append([]output{observation(spec, tolerance{base: 1e-3, err64: "err64_obs"})},
 			outcome(spec, tolerance{base: 1e-4, err64: "err64_reward"}, desc)...),
-			output{array("contact_vel", 3, touch), func(v view) *Node { return byBody(v.contact.Velocity) }},
-			output{array("contact_ang", 3, touch), func(v view) *Node { return byBody(v.contact.AngularVelocity) }}),
+			output{bodyArray("contact_vel", bodies, 3, touch), func(v view) *Node { return byBody(v.contact.Velocity) }},
+			output{bodyArray("contact_ang", bodies, 3, touch), func(v view) *Node { return byBody(v.contact.AngularVelocity) }}),
 		started: append([]output{observation(spec, tolerance{base: 1e-3})}, descriptor(spec, startDesc)...),
 		percent: 1,
 		bounded: true,
@@ -158,9 +148,22 @@ func formOfRigid(env *envs.Rigid) form {
 	}
 	obs := observation(spec, apart)
 	obs.ignore = env.Contacts // a contact one substep later changes them by its whole impulse
-	f.traced = []output{obs, stateArray(array("pos", 3, apart), 0)}
+	f.traced = []output{obs, stateArray(bodyArray("pos", bodies, 3, apart), 0)}
 	return f
 }
+
+func bodyArray(name string, bodies, components int, t tolerance) column {
+	return column{name: name, dims: []int{bodies, components}, tolerance: t}
+}
+
+// coordinates returns the arrays of a state of rigid bodies.
+func coordinates(bodies int, place, speed tolerance) []column {
+	return []column{bodyArray("pos", bodies, 3, place), bodyArray("rot", bodies, 4, place),
+		bodyArray("vel", bodies, 3, speed), bodyArray("ang", bodies, 3, speed)}
+}
+
+// byBody stacks components [bodies, B] to an array [B, bodies, 3].
+func byBody(components [3]*Node) *Node { return TransposeAllAxes(Stack(components[:], 0), 2, 1, 0) }
 
 // export returns the arrays of a state of rigid bodies.
 func export(system *physics.System, s physics.State) []*Node {

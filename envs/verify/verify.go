@@ -21,6 +21,7 @@ var kinds = map[string]func(subject, *arrays) ([]*group, error){
 	"onestep": oneStep,
 	perturbed: oneStep,
 	"traj":    trajectories,
+	system:    nil, // see verifySystem
 }
 
 // Kinds lists the kinds of golden files, sorted. A kind is the part of a file's name before the
@@ -54,6 +55,10 @@ func file(p *xla.Platform, path string) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
+	if kind == system {
+		groups, err := verifySystem(p, filepath.Dir(path), parts[1], stored)
+		return newReport(path, parts[1], kind, groups), err
+	}
 	env, err := envs.Make(parts[1])
 	if err != nil {
 		return report, err
@@ -71,13 +76,17 @@ func file(p *xla.Platform, path string) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	report = Report{File: path, Env: parts[1], Kind: kind, Pass: true}
+	return newReport(path, parts[1], kind, groups), nil
+}
+
+func newReport(path, env, kind string, groups []*group) Report {
+	report := Report{File: path, Env: env, Kind: kind, Pass: true}
 	for _, g := range groups {
 		report.Arrays = append(report.Arrays, g.results...)
 		report.Groups = append(report.Groups, g.Group)
 		report.Pass = report.Pass && g.Outside <= g.Allowed
 	}
-	return report, nil
+	return report
 }
 
 // list joins the sorted keys of a table.

@@ -3,6 +3,7 @@ package verify
 import (
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -246,4 +247,37 @@ type stranger struct{ envs.Env }
 
 func TestOnlyKnownKindsOfEnvironments(t *testing.T) {
 	errtest.Want(t, errtest.Of(formOf(stranger{envs.Pointmaze{}})), "cannot be verified")
+}
+
+// Systems of Brax's environments, read from their configurations, step as in Brax. The files hold six
+// samples of each; together they use all that a configuration can have.
+func TestGoldenSystems(t *testing.T) {
+	p := xlatest.Best(t)
+	paths := must.Get(filepath.Glob("testdata/robots/system_*.npz"))
+	if len(paths) != 14 {
+		t.Fatalf("%d files", len(paths))
+	}
+	for _, path := range paths {
+		report := must.Get(File(p, path))
+		if !report.Pass || len(report.Groups) != 2 {
+			t.Error(report)
+		}
+	}
+}
+
+func TestSystemsThatCannotBeVerified(t *testing.T) {
+	dir, p := t.TempDir(), xlatest.Pure(t)
+	data := must.Get(os.ReadFile("testdata/robots/system_acrobot-spring.npz"))
+	refuse := func(want string) {
+		t.Helper()
+		path := filepath.Join(dir, "system_acrobot-spring.npz")
+		must.Do(os.WriteFile(path, data, 0o600))
+		errtest.Want(t, errtest.Of(File(p, path)), want)
+	}
+	refuse("no config_acrobot-spring.txt or mjcf_acrobot-spring.xml")
+	must.Do(os.WriteFile(filepath.Join(dir, "mjcf_acrobot-spring.xml"), []byte("<mujoco/>"), 0o600))
+	refuse("no body has a joint")
+	must.Do(os.WriteFile(filepath.Join(dir, "config_acrobot-spring.txt"),
+		must.Get(os.ReadFile("testdata/robots/config_ur5e-pbd.txt")), 0o600))
+	refuse(`array "pos_before" has shape`)
 }

@@ -1,0 +1,65 @@
+package robots
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
+)
+
+// The steps of systems are compared with Brax's in package verify.
+func TestReadBraxRefuses(t *testing.T) {
+	config := func(name string) string {
+		return string(must.Get(os.ReadFile("../verify/testdata/robots/config_" + name + ".txt")))
+	}
+	good := `dt: .02 substeps: 4 dynamics_mode: 'pbd'
+bodies { name: "a" mass: 1 } bodies: < name: "b", mass: 1.5f >
+joints [ { name: "j" parent: "a" child: "b" angle_limit { min: -360 max: 360 } } ]`
+	if m, _, err := ReadBrax(strings.NewReader(good)); err != nil || m.Bodies[1].Mass != 1.5 {
+		t.Error(m, err)
+	}
+	for want, text := range map[string]string{
+		"baumgarte_erp is not compatible":       config("fetch-spring"),
+		"line 4: \"}\" where":                   good + "\n}",
+		"the text ends inside":                  good + "bodies {",
+		"line 3: the field mesh_geometries":     good + " mesh_geometries { }",
+		"line 3: the actuator \"\" has no":      good + ` actuators { joint: "j" }`,
+		`unknown joint "k"`:                     good + ` actuators { joint: "k" torque {} }`,
+		`line 3: the force "f" is no`:           good + ` forces { name: "f" body: "a" twister {} }`,
+		"two bodies are called":                 good + ` bodies { name: "a" mass: 1 }`,
+		"joint \"j\" has 0 axes":                strings.Replace(good, "angle_limit { min: -360 max: 360 }", "", 1),
+		"needs a stiffness":                     strings.Replace(good, "pbd", "legacy_spring", 1),
+		`line 3: the joint "j" has a stiffness`: strings.Replace(good, "angle_limit", "stiffness: 3 angle_limit", 1),
+		"line 2: mass is NaN":                   strings.Replace(good, "mass: 1.5f", "mass: NaN", 1),
+		"needs a mass":                          strings.Replace(good, "mass: 1.5f", "mass: 0", 1),
+		"form a cycle":                          good + ` joints { name: "k" parent: "b" child: "a" angle_limit {} }`,
+		`line 3: a collider of body "c"`:        good + ` bodies { name: "c" mass: 1 colliders { mesh { name: "m" } } }`,
+		`a box and a capsule`: good + ` bodies { name: "c" mass: 1 colliders { box { halfsize { x: 1 y: 1 z: 1 } } } }
+bodies { name: "d" mass: 1 colliders { sphere { radius: 1 } } }`,
+		"more than 20000 fields": strings.Repeat("a{}", 1_000_000),
+		"too deep":               strings.Repeat("a{", 1_000_000),
+	} {
+		errtest.Want(t, func() error { _, _, err := ReadBrax(strings.NewReader(text)); return err }(), want)
+	}
+}
+
+// No text makes the reader crash, or gives a model that is not valid.
+func FuzzReadBrax(f *testing.F) {
+	for _, path := range must.Get(filepath.Glob("../verify/testdata/robots/*.txt")) {
+		f.Add(string(must.Get(os.ReadFile(path))))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		m, _, err := ReadBrax(strings.NewReader(text))
+		if err == nil {
+			err = m.Validate()
+			if err != nil {
+				t.Error("the model is not valid: ", err)
+			}
+		} else if strings.Contains(err.Error(), "\n") {
+			t.Errorf("several lines: %q", err)
+		}
+	})
+}
