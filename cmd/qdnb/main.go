@@ -31,6 +31,7 @@ var cli struct {
 	Doctor   doctorCmd   `cmd:""`
 	Bench    benchCmd    `cmd:""`
 	Verify   verifyCmd   `cmd:""`
+	Robot    robotCmd    `cmd:""`
 	Programs programsCmd `cmd:""`
 	Version  versionCmd  `cmd:""`
 	Help     helpCmd     `cmd:""`

@@ -171,6 +171,8 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 		{train("--runs", filepath.Join(file, "runs")), 1, "file"},
 		{[]string{"show", "nothing", "--runs", root}, 1, "nothing"},
 		{[]string{"verify", filepath.Join(root, "traj_pointmaze.npz")}, 1, "traj_pointmaze.npz"},
+		{[]string{"robot", filepath.Join(root, "none.xml")}, 1, "none.xml"},
+		{[]string{"robot", file}, 1, "read Brax's configuration: a model needs"},
 	} {
 		stdout, stderr, status := invoke(t, c.args...)
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
@@ -329,5 +331,24 @@ func TestTrainFreshSetsTheOldRunAside(t *testing.T) {
 		"repertoire.npz"))
 	if len(listed) != 1 || len(aside) != 1 {
 		t.Errorf("there are %v and, set aside, %v", listed, aside)
+	}
+}
+
+// A robot is printed with its notes, drawn, and shown on a page.
+func TestRobot(t *testing.T) {
+	dir := t.TempDir()
+	picture, page := filepath.Join(dir, "ant.png"), filepath.Join(dir, "ant.html")
+	stdout, stderr, status := invoke(t, "robot", "../../envs/robots/testdata/mjcf/mjcf_ant.xml", "--picture", picture,
+		"--html", page)
+	for _, want := range []string{"10 bodies, 8 joint angles, 8 actions", "ankle_1", "30 to 70", "floor - torso",
+		"fused with their parents"} {
+		if status != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("status %d, no %q in %s%s", status, want, stdout, stderr)
+		}
+	}
+	for _, path := range []string{picture, page} {
+		if info, err := os.Stat(path); err != nil || info.Size() < 1000 {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

@@ -52,3 +52,13 @@ func (c Collider) Segment() (from, to Vec) {
 	half := c.half()
 	return c.Position.plus(half.scaled(-1)), c.Position.plus(half)
 }
+
+// Corners are the corners of a box in the frame of its body; other shapes have none.
+func (c Collider) Corners() (corners []Vec) {
+	if c.Shape == Box {
+		for _, p := range c.points() {
+			corners = append(corners, p.at)
+		}
+	}
+	return corners
+}

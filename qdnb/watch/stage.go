@@ -137,12 +137,16 @@ func (s *stage) rigid(system *physics.System) error {
 			moving = append(moving, i)
 		}
 		for _, c := range b.Colliders {
-			if c.Shape != physics.Capsule {
+			if c.Shape == physics.Plane {
 				continue // the ground
 			}
 			from, to := c.Segment()
 			shape := scene.Shape{Kind: scene.Capsule, A: scene.Vec(from), B: scene.Vec(to), Radius: c.Radius,
 				Color: col}
+			if c.Shape == physics.Box {
+				shape.Kind, shape.Radius = scene.Box, 0
+				shape.A, shape.B = boxOf(c)
+			}
 			shape.A[1] += shifts[b.Name]
 			shape.B[1] += shifts[b.Name]
 			body.Shapes = append(body.Shapes, shape)
