@@ -191,3 +191,22 @@ func TestMJCFLaws(t *testing.T) {
 		})
 	}
 }
+
+// The other models stay finite under random full actions.
+func TestMJCFStaysFinite(t *testing.T) {
+	for _, name := range []string{"inverted_pendulum", "inverted_double_pendulum", "point", "pusher", "reacher"} {
+		file := must.Get(os.Open("testdata/mjcf/mjcf_" + name + ".xml"))
+		defer file.Close()
+		m, _, err := robots.ReadMJCF(file)
+		must.Do(err)
+		s, r := simulate(t, m, 4), rand.New(rand.NewPCG(1, 2))
+		for i := range 100 {
+			s.step(func(int, int) float64 { return float64(2*r.IntN(2) - 1) })
+			for copy := range 4 {
+				if _, speed := s.energy(copy); !(speed < 200) {
+					t.Fatalf("%s: after %d steps a body has %g m/s", name, i+1, speed)
+				}
+			}
+		}
+	}
+}
