@@ -61,7 +61,9 @@ func symmetric(f []float64) *mat.SymDense {
 // frame's own, so that a body which only turns in a plane keeps its axes in the plane.
 func principal(tensor *mat.SymDense) (quat.Number, r3.Vec) {
 	var e mat.EigenSym
-	e.Factorize(tensor, true)
+	if !e.Factorize(tensor, true) { // of numbers that are not finite; such a body is refused
+		return quat.Number{Real: 1}, r3.Vec{}
+	}
 	moments := e.Values(nil)
 	var vectors mat.Dense
 	e.VectorsTo(&vectors)
