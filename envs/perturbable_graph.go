@@ -137,10 +137,11 @@ type condition struct {
 	target             []*Node // x, y
 }
 
-// weakened scales the leg's actions by the actuator multiplier; action is [actions, B].
-func (c condition) weakened(system *physics.System, leg []string, action *Node) *Node {
+// weakened scales the leg's actions [actions, B] by the actuator multiplier. If the robot has servos,
+// whose torques are not proportional to actions, it returns the multipliers of torques [actions, B].
+func (c condition) weakened(system *physics.System, leg []string, action *Node) (drive, strengths *Node) {
 	if c.actuators == nil || len(leg) == 0 {
-		return action
+		return action, nil
 	}
 	dims := action.Shape().Dimensions
 	mask := make([]bool, dims[0])
@@ -149,7 +150,11 @@ func (c condition) weakened(system *physics.System, leg []string, action *Node) 
 	}
 	hit := BroadcastToDims(InsertAxes(Const(action.Graph(), mask), -1), dims...)
 	factor := BroadcastToDims(InsertAxes(c.actuators, 0), dims...)
-	return Where(hit, Mul(action, factor), action)
+	servo := func(a physics.Actuator) bool { return a.Servo != nil }
+	if slices.ContainsFunc(system.Model().Actuators, servo) {
+		return action, Where(hit, factor, OnesLike(factor))
+	}
+	return Where(hit, Mul(action, factor), action), nil
 }
 
 // distanceTo is the distance [B] of a body to a target at x, y.

@@ -44,6 +44,10 @@ func rebuilt(t *testing.T, task *envs.Rigid, c envs.Conditions) *envs.Rigid {
 	for i, a := range m.Actuators {
 		if slices.Contains(r.Leg, a.Joint) {
 			m.Actuators[i].Strength *= c.Actuators
+			if s := a.Servo; s != nil {
+				m.Actuators[i].Servo = &physics.Servo{Bias: s.Bias * c.Actuators, Stiffness: s.Stiffness * c.Actuators,
+					MinTorque: s.MinTorque * c.Actuators, MaxTorque: s.MaxTorque * c.Actuators}
+			}
 		}
 	}
 	if r.Goal != nil {
@@ -65,11 +69,21 @@ func TestPerturbable(t *testing.T) {
 	nominal := func(*envs.Conditions) {}
 	for name, changes := range map[string][]change{
 		"walker-uni": {nominal, gravity, weak, both}, "halfcheetah-uni": {nominal, both},
-		"ant-uni": {nominal, both}, "ant-maze": {nominal, gravity, moved},
+		"ant-uni": {nominal, both}, "ant-maze": {nominal, gravity, moved}, "servos": {nominal, weak, both},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			live, err := envs.NewPerturbable(environment(t, name))
+			task := environment(t, strings.Replace(name, "servos", "walker-uni", 1))
+			if name == "servos" {
+				servos := *task.(*envs.Rigid)
+				m := servos.System.Model()
+				for i := range m.Actuators {
+					m.Actuators[i].Servo = &physics.Servo{Bias: 5, Stiffness: 100, MinTorque: -50, MaxTorque: 60}
+				}
+				servos.System = must.Get(physics.NewSystem(m))
+				task = &servos
+			}
+			live, err := envs.NewPerturbable(task)
 			must.Do(err)
 			var last [][]float32
 			for i, c := range changes {

@@ -247,8 +247,8 @@ func (r *Rigid) step(s State, action *Node, under condition) State {
 	if r.Drive != nil {
 		drive = r.Drive(action)
 	}
-	after.State, after.Contact = r.System.StepUnder(before.State,
-		under.weakened(r.System, r.Leg, drive), under.gravity)
+	drive, strengths := under.weakened(r.System, r.Leg, drive)
+	after.State, after.Contact = r.System.StepUnder(before.State, drive, under.gravity, strengths)
 	done := ZerosLike(s.Reward)
 	if r.Done != nil {
 		done = ConvertDType(r.Done(after), dtypes.Float32)

@@ -174,7 +174,7 @@ func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
 func (j jointRow) drive(axis int) (strength float64, action int, s [10]float64) {
 	s[3], s[4], s[6] = -largest, largest, 1
 	if a := j.drives[axis]; a.Actuator != nil {
-		if strength = f32(a.Strength); strength != 0 {
+		if strength = f32(a.Strength); strength != 0 || a.Servo != nil {
 			action = a.action
 		}
 		if servo := a.Servo; servo != nil {

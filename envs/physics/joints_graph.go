@@ -124,19 +124,31 @@ type drive struct {
 	// Torques are those of the actions on the parents, [rows * B] for each axis of each group of joints.
 	Torques [][]*Node
 	Thrusts []*Node // force or torque of each of the system's thrusters, [B]
-	Gravity *Node   // multiplier of gravity in each copy, [B]; nil: 1
+	// Strengths multiply the torques of actuators, as Torques; nil: 1.
+	Strengths [][]*Node
+	Gravity   *Node // multiplier of gravity in each copy, [B]; nil: 1
 	// EveryWall is an int32 scalar: 0 skips the walls that are far; nil is 1.
 	EveryWall *Node
 }
 
-// drive returns the inputs for actions [Actions, B] and gravity. The actions may be nil if there are
-// none.
-func (s *System) drive(g *Graph, batch int, actions, gravity *Node) drive {
+// drive returns the inputs for actions [Actions, B], gravity and strengths, see [System.StepUnder]. The
+// actions may be nil if there are none.
+func (s *System) drive(g *Graph, batch int, actions, gravity, strengths *Node) drive {
 	action := num{rows: s.actions}
 	if s.actions > 0 {
 		action.node = Reshape(actions, actions.Shape().Size())
 	}
 	d := drive{Torques: make([][]*Node, len(s.jointGroups)), Gravity: gravity}
+	if strengths != nil {
+		strength := num{rows: s.actions, node: Reshape(strengths, strengths.Shape().Size())}
+		for _, h := range s.jointGroups {
+			var axes []*Node
+			for _, action := range h.action {
+				axes = append(axes, strength.take(action...).spread(g, batch))
+			}
+			d.Strengths = append(d.Strengths, axes)
+		}
+	}
 	for i, h := range s.jointGroups {
 		for axis, torque := range h.strength {
 			if !torque.is(0) {
@@ -156,10 +168,10 @@ func (s *System) drive(g *Graph, batch int, actions, gravity *Node) drive {
 	return d
 }
 
-// driveTorque is the torque about axis i on the parents by actuators, given that of the actions, and by
-// the joint's own springs and dampers.
-func (j jointState) driveTorque(i int, actions *Node) num {
-	s, angle, torque := &j.servo[i], j.angles[i], num{rows: j.angles[i].rows, node: actions}
+// driveTorque is the torque about axis i of a group of joints on the parents by actuators, given that of
+// the actions, and by the joint's own springs and dampers.
+func (j jointState) driveTorque(d drive, group, i int) num {
+	s, angle, torque := &j.servo[i], j.angles[i], num{rows: j.angles[i].rows, node: d.Torques[group][i]}
 	rate := angle.zero()
 	if !s.damping.is(0) || !s.damper.is(0) {
 		rate = j.children.ang.minus(j.parents.ang).dot(j.axes[i])
@@ -167,6 +179,9 @@ func (j jointState) driveTorque(i int, actions *Node) num {
 	torque = torque.plus(angle.times(s.stiffness)).plus(rate.times(s.damping))
 	if !s.low.is(-largest) || !s.high.is(largest) {
 		torque = torque.min(s.low.neg()).max(s.high.neg())
+	}
+	if d.Strengths != nil {
+		torque = torque.times(num{rows: torque.rows, node: d.Strengths[group][i]})
 	}
 	outside := angle.less(j.lower[i]).or(j.upper[i].less(angle)).and(s.motor)
 	torque = outside.choose(torque.zero(), torque)

@@ -71,7 +71,7 @@ func (s *System) integrateForces(all limbs, d drive) limbs {
 	for i, j := range s.jointStates(all) {
 		var drives []num
 		for axis := range j.axes {
-			drives = append(drives, j.driveTorque(axis, d.Torques[i][axis]).materialize())
+			drives = append(drives, j.driveTorque(d, i, axis).materialize())
 		}
 		torque := j.sumOverAxes(drives).plus(j.dampingTorque()).materialize()
 		total.pull(j, torque.scale(0), torque)

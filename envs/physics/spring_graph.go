@@ -32,7 +32,7 @@ func (s *System) springSubstep(all limbs, d drive) (limbs, contactEffect) {
 		j = j.materialize()
 		var torques []num // about the axes
 		for axis := range j.axes {
-			torque := j.limitTorque(axis).plus(j.driveTorque(axis, d.Torques[i][axis]))
+			torque := j.limitTorque(axis).plus(j.driveTorque(d, i, axis))
 			torques = append(torques, torque.materialize())
 		}
 		force, torque := j.springForce()

@@ -19,11 +19,12 @@ type Contact struct {
 // Step advances a state by one control step under actions [Actions, B]. Actions are not clipped;
 // nil is allowed for a system without actuators. The contact is the sum over the substeps.
 func (s *System) Step(state State, action *Node) (State, Contact) {
-	return s.StepUnder(state, action, nil)
+	return s.StepUnder(state, action, nil, nil)
 }
 
-// StepUnder is [System.Step] with the model's gravity multiplied by gravity [B]; nil means 1.
-func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) {
+// StepUnder is [System.Step] with the model's gravity multiplied by gravity [B], and the torques of its
+// actuators by strengths [Actions, B]; nil means 1.
+func (s *System) StepUnder(state State, action, gravity, strengths *Node) (State, Contact) {
 	g, batch := state.graph(), state.batch()
 	if s.actions > 0 && (action == nil || action.Rank() != 2 || action.Shape().Dimensions[0] !=
 		s.actions || action.Shape().Dimensions[1] != batch) {
@@ -42,7 +43,7 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 		}
 		sums = append(sums, c.leaves()...)
 	}
-	run := running{Parts: s.carry(g, batch, s.limbs(state), split), Drive: s.drive(g, batch, action, gravity)}
+	run := running{Parts: s.carry(g, batch, s.limbs(state), split), Drive: s.drive(g, batch, action, gravity, strengths)}
 	for i, c := range sums {
 		if accelerated(g) {
 			run.Contacts = append(run.Contacts, zeros(run.Parts[0], i, c.rows, batch))
