@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -20,6 +21,10 @@ type AdaptSpec struct {
 	// part of the configuration of the results.
 	SkillsBudget runs.Budget
 
+	// Environment is needed by a run in a custom environment: that environment, or another one of the
+	// same name. Its code is part of the identity of the results.
+	Environment envs.Env
+
 	Perturbation envs.Perturbation
 	Values       [][]float64 // of the perturbation; nil: the paper's
 	Episodes     int         // per skill and value, from different initial states; 0: the paper's 100
@@ -33,9 +38,14 @@ type AdaptSpec struct {
 // Config returns the configuration of the run of [Adapt]. The training run is given by its
 // configuration and budget, and need not exist yet.
 func (s AdaptSpec) Config(training runs.Config, trained runs.Budget) (runs.Config, error) {
-	env, err := envs.Make(training.Env)
-	if err != nil {
-		return runs.Config{}, err
+	env := s.Environment
+	if env == nil {
+		var err error
+		if env, err = envs.Make(training.Env); err != nil {
+			return runs.Config{}, fmt.Errorf("%w; for a custom environment, set Environment", err)
+		}
+	} else if name := env.Spec().Name; name != training.Env {
+		return runs.Config{}, fmt.Errorf("the skills are those of %s, the Environment is %s", training.Env, name)
 	}
 	live, err := envs.NewPerturbable(env)
 	if err != nil {
@@ -61,10 +71,16 @@ func (s AdaptSpec) Config(training runs.Config, trained runs.Budget) (runs.Confi
 	if s.Episodes == 0 {
 		s.Episodes = 100
 	}
-	return runs.NewConfig(protocol.Adaptation, training.Env, training.Seed, session.Adaptation{
+	config, err := runs.NewConfig(protocol.Adaptation, training.Env, training.Seed, session.Adaptation{
 		Skills: training.Name(), SkillsBudget: trained, Perturbation: s.Perturbation, Values: values,
 		Episodes: s.Episodes, StatesSeed: s.Seed,
 	})
+	if err == nil && s.Environment != nil {
+		var code runs.Config
+		code, err = Spec{Algorithm: "map-elites", Environment: live}.Config()
+		config.Parts = code.Parts
+	}
+	return config, err
 }
 
 // SetConfig sets the fields of the spec from the configuration of a run of [Adapt], except for
@@ -97,7 +113,7 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 		return nil, err
 	}
 	return session.Adapt(ctx, session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
-		Backend: s.Backend, Quiet: s.Quiet}, s.Skills)
+		Backend: s.Backend, Quiet: s.Quiet}, s.Skills, s.Environment)
 }
 
 // budgetOf returns the budget that skills were trained for: the run's if none is given.

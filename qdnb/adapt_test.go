@@ -118,6 +118,33 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
+// A run in a custom environment adapts in it, and changed code is another adaptation.
+func TestAdaptInACustomEnvironment(t *testing.T) {
+	root := t.TempDir()
+	walker := func(leg ...string) envs.Env {
+		env := *nb.Must(envs.Make("walker-uni")).(*envs.Rigid)
+		env.Settings.Name, env.Leg = "tin-walker", leg
+		return &env
+	}
+	skills := finishedRunOn(t, root, "map-elites", walker("leg_joint").Spec(), 0, 3)
+	spec := AdaptSpec{Skills: skills, Environment: walker("leg_joint"), Perturbation: envs.ActuatorsMultiplier,
+		Values: [][]float64{{1}, {0}}, Episodes: 2, Runs: root, Quiet: true}
+	run := nb.Must(Adapt(context.Background(), spec))
+	if rows := rowsOf(t, run); len(rows) != 4 || rows[0]["fitness_median"] == rows[2]["fitness_median"] {
+		t.Errorf("a broken leg has no effect: %v", rows)
+	}
+	again := nb.Must(Adapt(context.Background(), spec))
+	spec.Environment = walker("thigh_joint")
+	other := nb.Must(Adapt(context.Background(), spec))
+	if again.Dir != run.Dir || other.Dir == run.Dir {
+		t.Errorf("the folders are %s, %s and, with another leg, %s", run.Dir, again.Dir, other.Dir)
+	}
+	spec.Environment = nil
+	errtest.Want(t, errtest.Of(Adapt(context.Background(), spec)), "set Environment")
+	spec.Environment = nb.Must(envs.Make("walker-uni"))
+	errtest.Want(t, errtest.Of(Adapt(context.Background(), spec)), "are those of tin-walker")
+}
+
 func TestAdaptRefuses(t *testing.T) {
 	root := t.TempDir()
 	skills := walkers(t, root, "map-elites")

@@ -48,6 +48,12 @@ func trajectories(run *runs.Run, s PlaySpec) (figures.Grid, error) {
 // map-elites, three or four cells, the second of which is empty.
 func finishedRun(t *testing.T, root, algorithm, env string, seed int64, cells int) *runs.Run {
 	t.Helper()
+	return finishedRunOn(t, root, algorithm, nb.Must(envs.Make(env)).Spec(), seed, cells)
+}
+
+// finishedRunOn is [finishedRun] on any environment.
+func finishedRunOn(t *testing.T, root, algorithm string, spec envs.Spec, seed int64, cells int) *runs.Run {
+	t.Helper()
 	random := rand.New(rand.NewPCG(uint64(cells), 0))
 	draw := func(n int) (row []float32) {
 		for range n {
@@ -55,8 +61,7 @@ func finishedRun(t *testing.T, root, algorithm, env string, seed int64, cells in
 		}
 		return row
 	}
-	spec := nb.Must(envs.Make(env)).Spec()
-	config := nb.Must(runs.NewConfig(algorithm, env, seed,
+	config := nb.Must(runs.NewConfig(algorithm, spec.Name, seed,
 		map[string]any{"hidden": []int{8}, "episode_length": 20}))
 	run := must.Get(runs.Import(root, config, func(w *runs.Writer) error {
 		if algorithm == "map-elites" {

@@ -23,10 +23,10 @@ type Adaptation struct {
 }
 
 // Adapt evaluates all skills of a run under values of a perturbation, or all filled cells of its
-// repertoire if it has no skills. The hyperparameters of the run are an [Adaptation]. The metrics
-// hold a row per value and skill.
-func Adapt(ctx context.Context, o Options, skills *runs.Run) (*runs.Run, error) {
-	return run(ctx, o, &adapting{skills: skills}, skills)
+// repertoire if it has no skills. env is nil for the run's built-in environment. The hyperparameters of
+// the run are an [Adaptation]. The metrics hold a row per value and skill.
+func Adapt(ctx context.Context, o Options, skills *runs.Run, env envs.Env) (*runs.Run, error) {
+	return run(ctx, o, &adapting{skills: skills, env: env}, skills)
 }
 
 // adapting is the [job] of [Adapt]. Its generations are the rows of its metrics.
@@ -34,6 +34,7 @@ type adapting struct {
 	Adaptation
 	*session
 	skills   *runs.Run
+	env      envs.Env
 	rollouts *policies.Rollouts
 	n        int   // policies
 	last     int64 // generation: the newest row, -1 before the first
@@ -49,11 +50,12 @@ func (a *adapting) open(s *session, platform *xla.Platform, _ map[string]npz.Arr
 	if err != nil {
 		return err
 	}
-	env, err := policies.Environment(a.skills)
-	if err != nil {
-		return err
+	if a.env == nil {
+		if a.env, err = policies.Environment(a.skills); err != nil {
+			return err
+		}
 	}
-	a.rollouts, err = policies.NewRollouts(platform, set, env, a.Episodes, a.StatesSeed)
+	a.rollouts, err = policies.NewRollouts(platform, set, a.env, a.Episodes, a.StatesSeed)
 	if err != nil {
 		return err
 	}
