@@ -146,7 +146,7 @@ type learning struct {
 	proposes float64
 }
 
-func (l learning) Capacity() int { return l.capacity }
+func (l learning) Capacity(int) int { return l.capacity }
 
 func (l learning) with(e evolution.Emitter) evolution.Emitter {
 	l.Proposer = e.(evolution.Proposer)

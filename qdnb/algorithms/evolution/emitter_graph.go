@@ -30,6 +30,7 @@ type Emitter interface {
 type Start struct {
 	Task  scoring.Task
 	First *Node // first individual of the initial population, [1, N]
+	Slots int   // of the archive
 	Batch int   // individuals of a generation
 	Count int   // those of the emitter
 }
@@ -52,9 +53,9 @@ type Starter interface {
 // state is on the first device only.
 type Proposer interface {
 	Emitter
-	// Capacity is the number of transitions of all evaluations that the replay buffer holds; 0 if none
-	// are needed.
-	Capacity() int
+	// Capacity is the number of transitions of all evaluations that the replay buffer holds, given
+	// that of a generation; 0 if none are needed.
+	Capacity(generation int) int
 	// Prepare returns the emitter that makes the offspring of a generation, on all workers: what
 	// Offspring reads of the state and of the buffer.
 	Prepare(buffer replay.Buffer, key random.Key) Emitter

@@ -29,7 +29,7 @@ type Bookkeeper struct {
 	params    int
 }
 
-func (b Bookkeeper) Capacity() int { return b.Rows }
+func (b Bookkeeper) Capacity(int) int { return b.Rows }
 
 func (b Bookkeeper) Init(start Start, key random.Key) Emitter {
 	b.Count, b.First = Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32)), start.First

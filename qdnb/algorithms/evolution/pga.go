@@ -138,7 +138,7 @@ var _ Proposer = PolicyGradient{}
 func (e PolicyGradient) td3() td3.TD3 { return td3.New(e.Config, e.policy) }
 
 // Capacity implements [Proposer].
-func (e PolicyGradient) Capacity() int { return e.ReplayBufferSize }
+func (e PolicyGradient) Capacity(int) int { return e.ReplayBufferSize }
 
 // Init implements [Emitter].
 func (e PolicyGradient) Init(start Start, key random.Key) Emitter {

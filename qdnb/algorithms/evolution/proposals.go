@@ -76,10 +76,10 @@ func transitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
 }
 
 // capacity is the number of transitions in the replay buffer: the most that an emitter asks for.
-func capacity(members []member) (rows int) {
-	for _, m := range members {
+func (s *Search) capacity() (rows int) {
+	for _, m := range s.members {
 		if p, ok := m.Emitter.(Proposer); ok {
-			rows = max(rows, p.Capacity())
+			rows = max(rows, p.Capacity(s.replayStep()))
 		}
 	}
 	return rows
@@ -105,10 +105,10 @@ func rowLayout(members []member, task scoring.Task) replay.Layout {
 }
 
 // initialised returns the proposers among the emitters, or the others, before the first generation,
-// given the key of the run and that of the initial states.
-func (s *Search) initialised(proposers bool, root, key random.Key) (list []member) {
+// given the archive's number of slots, the key of the run and that of the initial states.
+func (s *Search) initialised(proposers bool, slots int, root, key random.Key) (list []member) {
 	number := graph.Iota(root.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
-	start := Start{Task: s.task, Batch: s.settings.Batch,
+	start := Start{Task: s.task, Slots: slots, Batch: s.settings.Batch,
 		First: s.task.Policy.Init(childKeys(root.FoldIn(0), number))}
 	for _, m := range s.members {
 		if _, ok := m.Emitter.(Proposer); ok == proposers {
@@ -124,7 +124,7 @@ func (s *Search) initialised(proposers bool, root, key random.Key) (list []membe
 func (s *Search) newProposing() (*proposing, error) {
 	p := &proposing{layout: rowLayout(s.members, s.task)}
 	p.buffer = replay.Store{Programs: s.programs, Width: p.layout.Width()}
-	rows, steps := capacity(s.members), s.settings.Batch*s.task.Length
+	rows, steps := s.capacity(), s.replayStep()
 	if rows < steps && rows != 0 {
 		return nil, fmt.Errorf("a replay buffer of %d transitions is too small for the %d of a "+
 			"generation: raise its capacity or lower the batch", rows, steps)
@@ -137,7 +137,7 @@ func (s *Search) newProposing() (*proposing, error) {
 	init, err := xla.Compile(s.programs, "start of the proposers", s.seed.First(),
 		func(seed xla.Array) proposingOut {
 			root := random.KeyOf(seed.Tree)
-			state := s.initialised(true, root, root.FoldIn(streamFirst))
+			state := s.initialised(true, s.main.slots(), root, root.FoldIn(streamFirst))
 			buffer := replay.NewBuffer(seed.Tree.Graph(), p.layout.Width(), max(1, rows))
 			return proposingOut{xla.Out(state), xla.Out(buffer)}
 		}, s.axes()...)
@@ -305,14 +305,14 @@ func (p *proposing) learn(s *Search, number xla.Array, seen xla.State[seen]) ([]
 // Replay returns the replay buffer and the number of rows written so far. The buffer is nil if no
 // emitter needs one.
 func (s *Search) Replay() (buffer *replay.Store, total int64) {
-	if capacity(s.members) == 0 {
+	if s.capacity() == 0 {
 		return nil, 0
 	}
-	return &s.proposing.buffer, (s.generation + 1) * s.replayStep()
+	return &s.proposing.buffer, (s.generation + 1) * int64(s.replayStep())
 }
 
 // replayStep is the number of transitions per generation.
-func (s *Search) replayStep() int64 { return int64(s.settings.Batch) * int64(s.task.Length) }
+func (s *Search) replayStep() int { return s.settings.Batch * s.task.Length }
 
 // evaluateStored evaluates copies of stored policies. key is the key of the generation, root that
 // of the run.
@@ -375,8 +375,9 @@ func (s *Search) Refill() (episodes int64, err error) {
 	defer insert.Free()
 
 	buffer.Count(0)
-	for filled := int64(0); filled < min(total, capacity); filled += s.replayStep() {
-		in.Number = s.programs.Number(s.generation + 1 + filled/s.replayStep())
+	step := int64(s.replayStep())
+	for filled := int64(0); filled < min(total, capacity); filled += step {
+		in.Number = s.programs.Number(s.generation + 1 + filled/step)
 		seen, err := evaluate.Run(in)
 		in.Number.Free()
 		if err != nil {

@@ -76,7 +76,7 @@ func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings setting
 func (s *Search) checkObservers() error {
 	learners := 0
 	for _, m := range s.members {
-		if p, ok := m.Emitter.(Proposer); ok && p.Capacity() > 0 {
+		if p, ok := m.Emitter.(Proposer); ok && p.Capacity(s.replayStep()) > 0 {
 			learners++
 		}
 	}
@@ -106,7 +106,7 @@ func (s *Search) build() (err error) {
 	// offspring that enter are emitted again in whole slices, into at most that many rows
 	s.settings.Slice = min(s.settings.Slice, s.main.slots())
 	s.main.name = "generation"
-	s.main.gen = generation{task: s.task, archive: s.parts.Archive, records: capacity(s.members) > 0,
+	s.main.gen = generation{task: s.task, archive: s.parts.Archive, records: s.capacity() > 0,
 		starts: s.settings.Starts, slices: xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}}
 	if s.main.sees = slices.ContainsFunc(s.members, func(m member) bool {
 		return m.table >= 0

@@ -72,7 +72,7 @@ func (s *Search) newStore(archive repertoire.Archive, emits bool, batch int) (*s
 			none := graph.BroadcastToDims(graph.Const(g, int32(noOrigin)), slots, 2)
 			var emitters []member
 			if emits {
-				emitters = s.initialised(false, root, root.FoldIn(streamInit))
+				emitters = s.initialised(false, slots, root, root.FoldIn(streamInit))
 			}
 			return xla.Out(contents{zeros(slots), zeros(min(slots, batch)), none, empty, emitters})
 		}, s.axes()...)
