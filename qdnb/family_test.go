@@ -13,6 +13,10 @@ import (
 
 // learns reports whether an algorithm has a learner with a replay buffer.
 func learns(algorithm string) bool {
+	return hasCritics(algorithm) || algorithm == "ascii-me"
+}
+
+func hasCritics(algorithm string) bool {
 	return strings.Contains(algorithm, "pga") || algorithm == "dcrl-map-elites"
 }
 
@@ -20,7 +24,7 @@ func learns(algorithm string) bool {
 func smallOf(algorithm, folder string, generations int) Spec {
 	spec := small(folder, generations)
 	spec.Algorithm = algorithm
-	if learns(algorithm) {
+	if hasCritics(algorithm) {
 		spec.Tune = more(spec.Tune, "critic_hidden=[8,8]", "replay_buffer_size=1000",
 			"num_critic_training_steps=4",
 			"num_pg_training_steps=3", "transitions_batch_size=16")
@@ -35,6 +39,9 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	if algorithm == "mome" {
 		spec.Tune = more(spec.Tune, "front_size=3")
 	}
+	if algorithm == "ascii-me" {
+		spec.Tune = more(spec.Tune, "num_epochs=3")
+	}
 	if algorithm == "cma-mae" {
 		spec.Tune = more(spec.Tune, "emitters=4")
 	}
@@ -48,6 +55,7 @@ func TestFamilyIsMeasured(t *testing.T) {
 		"aurora":          {"archive_size", "archive_max_fitness"},
 		"dns":             {"archive_size", "archive_max_fitness"},
 		"cma-mae":         {},
+		"ascii-me":        {},
 		"mome":            {"moqd_score", "max_hypervolume", "global_hypervolume", "archive_size"},
 		"pga-aurora":      {"critic_loss", "actor_loss", "archive_size", "archive_max_fitness"},
 	} {

@@ -70,6 +70,9 @@ func spec(algorithm string) run {
 	if algorithm == "mome" {
 		s.Set = append(s.Set, "front_size=3")
 	}
+	if algorithm == "ascii-me" {
+		s.Set = append(s.Set, "num_epochs=3")
+	}
 	if algorithm == "cma-mae" {
 		s.Set = append(s.Set, "emitters=4")
 	}

@@ -12,7 +12,8 @@
 //
 // Not in the paper are [repertoire.DominatedNovelty], which makes Dominated Novelty Search of
 // IsoLineEmitter, and [repertoire.Fronts], which makes MOME of it. [DescriptorConditioned] and
-// IsoLineEmitter make DCRL-MAP-Elites. [StrategySettings] and [repertoire.Annealed] make CMA-MAE.
+// IsoLineEmitter make DCRL-MAP-Elites; [ActionCrossover] and IsoLineEmitter make ASCII-ME.
+// [StrategySettings] and [repertoire.Annealed] make CMA-MAE.
 //
 // # Another emitter
 //
@@ -62,6 +63,8 @@
 //	Fontaine and Nikolaidis 2023, "Covariance matrix adaptation MAP-annealing" (CMA-MAE);
 //	Tjanaka et al. 2023, "Training diverse high-dimensional controllers by scaling covariance matrix
 //		adaptation MAP-annealing";
+//	Mitsides, Faldor and Cully 2025, "Scaling policy gradient quality-diversity with massive
+//		parallelization via behavioral variations" (ASCII-ME);
 //	Bahlous-Boldi et al. 2025, "Dominated novelty search: rethinking local competition in
 //		quality-diversity".
 //

@@ -160,4 +160,5 @@ var Algorithms = []algorithms.Entry{
 	algorithms.NewEntry("cma-mae", defaultCMAMAE, false),
 	algorithms.NewEntry("mome", defaultMOME, false),
 	algorithms.NewEntry("dcrl-map-elites", defaultDCRLMapElites, true),
+	algorithms.NewEntry("ascii-me", defaultASCIIME, true),
 }

@@ -113,7 +113,7 @@ const (
 
 // sameWork names the paper's method that does the same work as a later one.
 var sameWork = map[string]string{"dns": "map-elites", "cma-mae": "map-elites", "mome": "map-elites",
-	"dcrl-map-elites": "pga-map-elites", "metra": "diayn", "qdac": "diayn"}
+	"dcrl-map-elites": "pga-map-elites", "ascii-me": "map-elites", "metra": "diayn", "qdac": "diayn"}
 
 // budget returns the budget of a training run. In units of time all methods get the same; in steps
 // a method gets as many as it does in that time.

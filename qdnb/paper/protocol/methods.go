@@ -24,9 +24,9 @@ var (
 		{"smerl-diayn", "SMERL(DIAYN)"}, {"smerl-dads", "SMERL(DADS)"}}
 	unrewarded = []method{{"diayn", "DIAYN"}, {"dads", "DADS"}}
 	later      = []method{{"dns", "DNS"}, {"dcrl-map-elites", "DCRL-MAP-Elites"}, {"metra", "METRA"},
-		{"cma-mae", "CMA-MAE"}, {"qdac", "QDAC"}}
+		{"cma-mae", "CMA-MAE"}, {"qdac", "QDAC"}, {"ascii-me", "ASCII-ME"}}
 	severalObjectives = []method{{"mome", "MOME"}}
-	evolving          = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae", "mome")
+	evolving          = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae", "mome", "ascii-me")
 	all               = slices.Concat(neuroevolution, reinforcement, unrewarded,
 		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later, severalObjectives)
 )

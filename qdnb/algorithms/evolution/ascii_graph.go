@@ -1,0 +1,226 @@
+package evolution
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/algorithms/td3"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
+)
+
+// ASCIISettings are the hyperparameters of [ActionCrossover], and its share of the offspring.
+type ASCIISettings struct {
+	IsolineShare float64 `json:"isoline_share"` // share of offspring from Iso+LineDD
+	NumEpochs    int     `json:"num_epochs"`    // Adam steps of a parent, all on the same episode
+	LearningRate float64 `json:"learning_rate"` // of Adam
+	DiscountRate float64 `json:"discount_rate"` // of rewards to go
+	// ClipParam limits how far a parent moves away from actions that were worse than its own.
+	ClipParam float64 `json:"clip_param"`
+	// Std is the standard deviation of the Gaussian that compares actions.
+	Std float64 `json:"std"`
+}
+
+// ASCIIME are the hyperparameters of ASCII-ME: MAP-Elites with half of the offspring from
+// [ActionCrossover].
+type ASCIIME struct {
+	MapElites
+	ASCIISettings
+}
+
+// defaultASCIIME returns the hyperparameters of the published code's configuration.
+func defaultASCIIME(env envs.Spec) *ASCIIME {
+	a := &ASCIIME{*DefaultMapElites(env), ASCIISettings{IsolineShare: 0.5, NumEpochs: 32,
+		LearningRate: 3e-3, DiscountRate: 0.99, ClipParam: 0.2, Std: 2}}
+	a.Batch, a.Hidden = 256, []int{64, 64}
+	return a
+}
+
+// Check implements [algorithms.Algorithm].
+func (a *ASCIIME) Check() error {
+	share := func(name string, x float64) error {
+		if x >= 0 && x <= 1 {
+			return nil
+		}
+		return fmt.Errorf("%s must be at least 0 and at most 1, not %g", name, x)
+	}
+	return cmp.Or(a.MapElites.Check(), share("isoline_share", a.IsolineShare),
+		share("discount_rate", a.DiscountRate), share("clip_param", a.ClipParam), limits.Int("num_epochs", a.NumEpochs, 1, 1<<20),
+		limits.Positive("learning_rate", a.LearningRate, 1e6), limits.Positive("std", a.Std, 1e6))
+}
+
+// New implements [algorithms.Algorithm].
+func (a *ASCIIME) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(a, platform, env, seed)
+}
+
+func (a *ASCIIME) own() Parts {
+	parts := a.MapElites.own()
+	parts.Mix = Mix{{ActionCrossover{ASCIISettings: a.ASCIISettings}, 1 - a.IsolineShare},
+		{a.isoLine(), a.IsolineShare}}
+	return parts
+}
+
+// ActionCrossover is the emitter that makes ASCII-ME of MAP-Elites (Mitsides, Faldor and Cully 2025):
+// action sequence crossover with performance-informed interpolation. It compares the latest episode
+// of a parent with a random one of the previous generation, step by step, and moves the parent's
+// actions towards those with a greater reward to go, and away from the others. There is no critic.
+//
+// It works with any archive: the emitter itself keeps the episodes of the members.
+type ActionCrossover struct {
+	ASCIISettings
+	// Members are observations [slots, T * observations] and Returns rewards to go [slots, T] of the
+	// episodes in which the members of the archive entered it.
+	Members, Returns *Node
+	// Others are the episodes of the latest generation, after Prepare.
+	Others episodes
+
+	task  scoring.Task
+	batch int
+}
+
+var _ Proposer = ActionCrossover{}
+
+// episodes are those of n individuals: a pytree. What follows the end of an episode is not part of it.
+type episodes struct {
+	Obs, Actions *Node // [n, T, width]
+	Returns      *Node // [n, T], rewards to go
+	Alive        *Node // [n, T], 1 up to the end, 0 after it
+}
+
+// episodes cuts transitions [n * T, width] into episodes.
+func (e ActionCrossover) episodes(rows *Node) episodes {
+	steps := layoutOf(e.task).Split(rows)
+	n, length := rows.Shape().Dimensions[0]/e.task.Length, e.task.Length
+	ends := Reshape(steps.Done, n, length)
+	before := Sub(CumSum(ends, 1), ends)
+	alive := ConvertDType(Equal(before, ZerosLike(before)), dtypes.Float32)
+	return episodes{Obs: Reshape(steps.Obs, n, length, -1), Actions: Reshape(steps.Action, n, length, -1),
+		Returns: e.toGo(Mul(Reshape(steps.Reward, n, length), alive)), Alive: alive}
+}
+
+// toGo returns the discounted sums of rewards [n, T] from each step on. The sums of 1, 2, 4 ... steps
+// are added up.
+func (e ActionCrossover) toGo(rewards *Node) *Node {
+	n, length := rewards.Shape().Dimensions[0], rewards.Shape().Dimensions[1]
+	for k := 1; k < length; k *= 2 {
+		later := Concatenate([]*Node{Slice(rewards, AxisRange(), AxisRange(k)),
+			Zeros(rewards.Graph(), shapes.Make(dtypes.Float32, n, k))}, 1)
+		rewards = Add(rewards, MulScalar(later, math.Pow(e.DiscountRate, float64(k))))
+	}
+	return rewards
+}
+
+// Capacity implements [Proposer]: the transitions of the latest generation.
+func (e ActionCrossover) Capacity(generation int) int { return generation }
+
+// Init implements [Emitter].
+func (e ActionCrossover) Init(start Start, key random.Key) Emitter {
+	e.task, e.batch = start.Task, start.Batch
+	zeros := func(width int) *Node {
+		return Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, start.Slots, width))
+	}
+	e.Members, e.Returns = zeros(e.task.Length*e.task.Env.Spec().Observations), zeros(e.task.Length)
+	return e
+}
+
+// Update implements [Emitter]: it stores the episodes of the individuals that enter the archive.
+func (e ActionCrossover) Update(g Generation, _ random.Key) (Emitter, []Loss) {
+	all := e.episodes(g.Found.Transitions)
+	slots, count := repertoire.Compact(g.Accepted)
+	from := Gather(g.Index, InsertAxes(slots, -1))
+	e.Members = repertoire.SetGenotypes(e.Members, Reshape(all.Obs, e.batch, -1), from, slots, count)
+	e.Returns = repertoire.SetGenotypes(e.Returns, all.Returns, from, slots, count)
+	return e, nil
+}
+
+// Prepare implements [Proposer]: the episodes of the latest generation, which are the rows of the
+// buffer written last.
+func (e ActionCrossover) Prepare(buffer replay.Buffer, _ random.Key) Emitter {
+	n, capacity := e.batch*e.task.Length, buffer.Rows.Shape().Dimensions[0]
+	rows := AddScalar(Iota(buffer.Rows.Graph(), shapes.Make(dtypes.Int32, n, 1), 0), int32(capacity-n))
+	e.Others = e.episodes(buffer.At(ModScalar(Add(rows, buffer.Position), int32(capacity))))
+	return e
+}
+
+// Offspring implements [Emitter].
+func (e ActionCrossover) Offspring(parents Parents, which *Node, keys random.Key) *Node {
+	type state struct {
+		Emitter                   ActionCrossover
+		Genotypes, Cells, Partner *Node
+		Children                  *Node
+	}
+	k := which.Shape().Dimensions[0]
+	draw := keys.FoldIn(1).Uniform(0, float64(e.batch), k)
+	start := state{Emitter: e, Genotypes: parents.Genotypes, Cells: parents.Sampler.Draw(keys),
+		Partner:  MinScalar(ConvertDType(draw, dtypes.Int32), int32(e.batch-1)),
+		Children: Zeros(which.Graph(), shapes.Make(dtypes.Float32, k, e.task.Policy.Params()))}
+	together := min(td3.Together(xla.KindOf(which.Graph()), parents.Count), k)
+	return xla.ForSlicesUnfused((k+together-1)/together, Reshape(Slice(which, AxisRange(0, 1))), start,
+		func(i *Node, s state) state {
+			// Rows and SetRows both shift the last group back inside, so some are varied twice
+			first, e := MulScalar(i, int32(together)), s.Emitter
+			cells := InsertAxes(xla.Rows(s.Cells, first, together), -1)
+			partner := InsertAxes(xla.Rows(s.Partner, first, together), -1)
+			other := xla.Map(e.Others, func(x *Node) *Node { return Gather(x, partner) })
+			weights := e.weights(Reshape(Gather(e.Members, cells), other.Obs.Shape().Dimensions...),
+				Gather(e.Returns, cells), other)
+			s.Children = xla.SetRows(s.Children, first,
+				e.vary(Gather(s.Genotypes, cells), weights, other))
+			return s
+		}).Children
+}
+
+// minSimilarity is the least weight of a step, also where the states differ entirely.
+const minSimilarity = 0.25
+
+// weights returns how much better the steps of other episodes are than those of parents, given the
+// observations [m, T, observations] and rewards to go [m, T] of the parents: the difference of the
+// rewards to go, times the cosine similarity of the observations, [m, T].
+func (e ActionCrossover) weights(obs, returns *Node, other episodes) *Node {
+	dot := func(a, b *Node) *Node { return ReduceSum(Mul(a, b), 2) }
+	norms := Mul(Sqrt(dot(obs, obs)), Sqrt(dot(other.Obs, other.Obs)))
+	none := Equal(norms, ZerosLike(norms))
+	similarity := Div(dot(obs, other.Obs), Where(none, OnesLike(norms), norms))
+	return Mul(Mul(MaxScalar(similarity, minSimilarity), Sub(other.Returns, returns)), other.Alive)
+}
+
+// vary returns the children of parents [m, N], after Adam steps on the weights times
+//
+//	ratio = exp(-|action - policy(observation)|^2 / (2 std^2))
+//
+// where a step of negative weight counts while its ratio is above 1 - clip_param. The loss is the sum
+// of the children's losses.
+func (e ActionCrossover) vary(parents, weights *Node, other episodes) *Node {
+	type state struct {
+		Policies nn.Net
+		Moments  nn.MomentsOf[nn.Net]
+		Weights  *Node
+		Other    episodes
+	}
+	adam, policy := nn.NewAdam(e.LearningRate), e.task.Policy
+	start := state{policy.View(parents), nn.MapMoments(adam.Start(parents), policy.View), weights, other}
+	return xla.ForUnfused(parents.Graph(), e.NumEpochs, start, func(_ *Node, s state) state {
+		away := ReduceSum(Square(Sub(s.Other.Actions, s.Policies.Apply(s.Other.Obs))), 2)
+		ratio := Exp(MulScalar(away, -0.5/(e.Std*e.Std)))
+		limit := ConstAs(ratio, 1-e.ClipParam)
+		clipped := And(LessThan(s.Weights, ZerosLike(s.Weights)), LessThan(ratio, limit))
+		gain := Mul(s.Weights, Where(clipped, BroadcastToShape(limit, ratio.Shape()), ratio))
+		loss := DivScalar(Neg(ReduceAllSum(gain)), float64(e.task.Length))
+		s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, Gradient(loss, xla.Flatten(s.Policies)...),
+			s.Moments)
+		return s
+	}).Policies.Join()
+}

@@ -1,0 +1,123 @@
+package evolution
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
+)
+
+// 18_ascii.npz: rewards to go of episodes, of which two end early, and six parents after eight steps,
+// each with the weights of its own episode (qdax/core/emitters/ascii_emitter.py of the published
+// code). tools/golden_ascii.py made it.
+func TestGoldenASCII(t *testing.T) {
+	f := golden.Read(t, "18_ascii.npz")
+	dims := f.Shape("obs")
+	n, length, actions := dims[0], dims[1], f.Shape("actions")[2]
+	env := publishedTask{spec: envs.Spec{Observations: dims[2], Actions: actions}}
+	e := ActionCrossover{ASCIISettings: ASCIISettings{NumEpochs: int(f.Number("const.no_epochs")),
+		LearningRate: f.Number("const.learning_rate"), DiscountRate: f.Number("const.discount_rate"),
+		ClipParam: f.Number("const.clip_param"), Std: f.Number("const.std")},
+		task: scoring.NewTask(env, []int{7, 6}, length)}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			flat := func(x *Node) *Node { return Reshape(x, n*length, -1) }
+			column := func(x *Node) *Node { return Reshape(x, n*length) }
+			other := e.episodes(layoutOf(e.task).Join(replay.Batch{Obs: flat(in[0]), NextObs: flat(in[0]),
+				Action: flat(in[1]), Reward: column(in[2]), Done: column(in[3]), Truncation: column(in[3])}))
+			return []*Node{Mul(other.Returns, other.Alive), e.vary(in[4], e.weights(in[5], in[6], other), other)}
+		}, tensor(f, "obs"), tensor(f, "actions"), tensor(f, "rewards"), tensor(f, "done"),
+			tensor(f, "parents"), tensor(f, "elite_obs"), tensor(f, "elite_returns"))
+		for i, name := range []string{"returns", "children"} {
+			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), 3e-5)
+		}
+	})
+}
+
+// smallASCII are settings for networks of a few units, without Iso+LineDD.
+func smallASCII() *ASCIIME {
+	a := defaultASCIIME(aims().Env.Spec())
+	a.IsolineShare, a.LearningRate, a.NumEpochs = 0, 0.01, 5
+	return a
+}
+
+// The emitter keeps the rewards to go of every member of the archive, and its offspring alone improve
+// the archive.
+func TestASCIIKeepsEpisodesOfMembers(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		settings := settings{Batch: 24, Slice: 8, Centroids: line(10), Seed: 3}
+		s := searchOf(t, p, aims(), smallASCII().own(), settings)
+		var best []float32
+		for range 12 {
+			best = append(best, slices.Max(steps(t, s, 1)[0].Fitnesses))
+			state := stateOf(t, s)
+			toGo := floats(t, state, "proposing_0.Emitter.Returns")
+			for i, f := range floats(t, state, "fitnesses") {
+				if f > -10 {
+					xlatest.Close(t, "rewards to go", toGo[2*i:2*i+2], []float32{0.995 * f, 0.5 * f}, 1e-6)
+				}
+			}
+		}
+		if gained := best[len(best)-1] - best[0]; !(gained > 0.2) {
+			t.Errorf("without other variation the best fitness rises by %g: %v", gained, best)
+		}
+	})
+}
+
+func TestASCIIOnAnyNumberOfWorkers(t *testing.T) {
+	p := xlatest.Best(t)
+	if p.Workers == 1 {
+		t.Skipf("SKIPPED: %s has one worker", p)
+	}
+	a := defaultASCIIME(mazeTask().Env.Spec())
+	var states []map[string]npz.Array
+	for _, workers := range []int{p.Workers, 1} {
+		few := *p
+		few.Workers = workers
+		s := searchOf(t, &few, mazeTask(), a.own(), settings{Batch: 10, Slice: 3, Centroids: mazeSettings(0).Centroids, Seed: 3})
+		steps(t, s, 4)
+		states = append(states, stateOf(t, s))
+	}
+	if !reflect.DeepEqual(states[0], states[1]) {
+		t.Errorf("%d workers and one end differently", p.Workers)
+	}
+}
+
+// A buffer that another learner has made longer may hold the latest generation around its end.
+func TestASCIIReadsTheLatestGeneration(t *testing.T) {
+	e := ActionCrossover{task: aims(), batch: 3}
+	rows := e.batch * e.task.Length
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			buffer := replay.NewBuffer(in[0].Graph(), layoutOf(e.task).Width(), 2*rows-2)
+			var list []*Node
+			for generation := range 3 {
+				all := Iota(in[0].Graph(), shapes.Make(dtypes.Float32, rows, layoutOf(e.task).Width()), 0)
+				buffer = buffer.Insert(AddScalar(all, float64(100*generation)))
+				list = append(list, Reshape(e.Prepare(buffer, random.KeyOf(in[0])).(ActionCrossover).Others.Obs, -1))
+			}
+			return list
+		}, xlatest.Tensor(random.SeedWords(1), 2))
+		for generation := range out {
+			want := []float32{0, 1, 2, 3, 4, 5}
+			for i := range want {
+				want[i] += float32(100 * generation)
+			}
+			if got := xlatest.Flat[float32](t, out[generation]); !slices.Equal(got, want) {
+				t.Errorf("generation %d: it reads rows %v", generation, got)
+			}
+		}
+	})
+}
