@@ -1,6 +1,9 @@
 package envs
 
 import (
+	"fmt"
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/catalog"
@@ -57,6 +60,8 @@ func antFalls(ceiling float64) func(StepView) *Node {
 func ant(task catalog.Task, model physics.Model, define func(*Rigid)) (Env, error) {
 	return rigid(task, model, robots.AntLeg, func(env *Rigid) {
 		env.Noise, env.Contacts = 0.1, 6*len(model.Bodies)
+		env.Settings.ObservationComponents = slices.Concat(motionComponents(env.System, antTorso, true),
+			contactComponents(model))
 		env.Observe, env.Reward, env.Done = antObservation, antForward, antFalls(1)
 		define(env)
 		env.Settings.Zero = untouched(env)
@@ -83,26 +88,32 @@ func makeAntTrap(task catalog.Task, o options) (Env, error) {
 	return ant(task, robots.Trap(robots.Ant(physics.PositionBased)), func(env *Rigid) {
 		clipping := o.clipping(task.Descriptor, []float32{0, -8}, []float32{1e10, 8})
 		env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
-		env.Observe = located(antTorso, antObservation, [2]float64{15, 0}, [2]float64{15, 8})
+		env.locate(antTorso, [2]float64{15, 0}, [2]float64{15, 8})
 	})
 }
 
-// located prepends the x, y position of a body to an observation, minus center, divided by scale.
-func located(body string, observe func(StepView) *Node, center,
-	scale [2]float64) func(StepView) *Node {
-	return func(m StepView) *Node {
+// locate prepends the x, y position of a body to the observation, minus center, divided by scale.
+func (r *Rigid) locate(body string, center, scale [2]float64) {
+	observe := r.Observe
+	r.Observe = func(m StepView) *Node {
 		at := m.Frame(body).Position
 		x := DivScalar(AddScalar(at[0], -center[0]), scale[0])
 		y := DivScalar(AddScalar(at[1], -center[1]), scale[1])
 		return rows(x, y, observe(m))
 	}
+	var first []Component
+	for i, axis := range []string{"x", "y"} {
+		first = append(first, Component{Name: fmt.Sprintf("(position of %s, %s - %g m) / %g m", body, axis,
+			center[i], scale[i])})
+	}
+	r.Settings.ObservationComponents = append(first, r.Settings.ObservationComponents...)
 }
 
 func makeAntMaze(task catalog.Task, _ options) (Env, error) {
 	target, limits := *task.Target, task.Descriptor
 	return ant(task, robots.Maze(robots.Ant(physics.PositionBased), target), func(env *Rigid) {
 		env.Describe = func(m StepView) *Node { return position(m, antTorso, limits) }
-		env.Observe = located(antTorso, antObservation, [2]float64{17.5, 17.5}, [2]float64{22.5, 22.5})
+		env.locate(antTorso, [2]float64{17.5, 17.5}, [2]float64{22.5, 22.5})
 		env.Done = antFalls(5)
 		env.Goal, env.Seeker = &target, antTorso
 	})

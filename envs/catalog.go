@@ -12,6 +12,7 @@ type (
 	DescriptorKind = catalog.DescriptorKind
 	Wall           = catalog.Rect
 	Objective      = catalog.Objective
+	Component      = catalog.Component
 	Perturbation   = catalog.Perturbation
 	Conditions     = catalog.Conditions
 )

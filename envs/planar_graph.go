@@ -30,6 +30,8 @@ func makeWalkerUni(task catalog.Task, _ options) (Env, error) {
 	return rigid(task, robots.Walker2d(), robots.Walker2dLeg, func(env *Rigid) {
 		env.Noise = 0.005
 		env.Observe = planarObservation(false)
+		env.Settings.ObservationComponents = motionComponents(env.System, "torso", false)
+		env.Settings.ActionComponents = actionComponents(env.System.Model(), -1)
 		env.Done = func(m StepView) *Node { return outside(m.Frame("torso").Position[2], 0.7, 2) }
 		env.Describe = func(m StepView) *Node { return m.Touching(robots.Walker2dFeet...) }
 		// As in the source, where it makes learning easier.
@@ -53,8 +55,7 @@ func makeHalfCheetahUni(task catalog.Task, _ options) (Env, error) {
 
 func makeHalfCheetahHurdles(task catalog.Task, _ options) (Env, error) {
 	return halfCheetah(task, robots.Hurdles(robots.HalfCheetah()), func(env *Rigid) {
-		env.Observe = located("torso", env.Observe, [2]float64{catalog.HurdlesHalfway, 0},
-			[2]float64{catalog.HurdlesHalfway, 8})
+		env.locate("torso", [2]float64{catalog.HurdlesHalfway, 0}, [2]float64{catalog.HurdlesHalfway, 8})
 	})
 }
 
@@ -63,6 +64,7 @@ func halfCheetah(task catalog.Task, model physics.Model, define func(*Rigid)) (E
 	return rigid(task, model, robots.HalfCheetahLeg, func(env *Rigid) {
 		env.Noise = 0.1
 		env.Observe = planarObservation(true)
+		env.Settings.ObservationComponents = motionComponents(env.System, "torso", true)
 		env.Reward = func(before, after StepView, action *Node) *Node {
 			x := func(m StepView) *Node { return m.Frame("torso").Position[0] }
 			return Sub(velocity(after, x(before), x(after)), cost(0.1, action))

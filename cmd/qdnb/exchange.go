@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/runs"
@@ -149,6 +150,9 @@ func (c *exportCmd) Run() error {
 		return err
 	}
 	fmt.Printf("file           %s\n", c.Out)
+	if model, ok := strings.CutSuffix(c.Out, ".onnx"); ok {
+		fmt.Printf("contract       %s.json\n", model)
+	}
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
 		fmt.Printf("  %-14s %v\n", name, shapes[name])
 	}

@@ -30,6 +30,21 @@ type Spec struct {
 	// Objectives are the parts of the reward of a task with several objectives; nil if the reward is
 	// the only one.
 	Objectives []Objective
+
+	// ObservationComponents and ActionComponents describe each number of an observation and of an
+	// action, for users of exported policies; nil if unknown. ControlStep is the duration of a step, s;
+	// 0 if unknown.
+	ObservationComponents, ActionComponents []Component
+	ControlStep                             float64
+}
+
+// Component describes a number of an observation or an action.
+type Component struct {
+	Name   string      `json:"name"`
+	Unit   string      `json:"unit,omitempty"` // empty: none, or unknown
+	Limits *[2]float64 `json:"limits,omitempty"`
+	// Scale is the number of units of an action of 1; 0: the number is in units.
+	Scale float64 `json:"scale,omitempty"`
 }
 
 // Objective is a part of a reward. The parts sum to the reward.
@@ -112,6 +127,14 @@ func (s Spec) Validate() error {
 	case (len(d.Lower) == 0) != (d.Kind == None):
 		return fmt.Errorf("the descriptor of %s has %d components: kind None needs 0, other kinds at "+
 			"least 1", s.Name, len(d.Lower))
+	}
+	for what, part := range map[string]struct {
+		named []Component
+		size  int
+	}{"observations": {s.ObservationComponents, s.Observations}, "actions": {s.ActionComponents, s.Actions}} {
+		if part.named != nil && len(part.named) != part.size {
+			return fmt.Errorf("%s has %d %s but describes %d", s.Name, part.size, what, len(part.named))
+		}
 	}
 	for _, o := range s.Objectives {
 		if o.Name == "" || !finite(o.Lowest) || len(s.Objectives) < 2 {

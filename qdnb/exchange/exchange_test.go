@@ -324,9 +324,9 @@ func TestExport(t *testing.T) {
 			error) {
 			return Export(run, ExportSpec{Out: all})
 		},
-		"does not end in .npz": func() (map[string][]int,
+		"ends in neither .npz nor .onnx": func() (map[string][]int,
 			error) {
-			return Export(run, ExportSpec{Out: "policy.onnx"})
+			return Export(run, ExportSpec{Out: "policy.pt"})
 		},
 		"there is no folder": func() (map[string][]int, error) {
 			return Export(run, ExportSpec{Out: filepath.Join(dir, "a", "b.npz")})

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -20,17 +23,21 @@ type ExportSpec struct {
 	Skill      *int   // one skill as a separate policy
 	Cell       *int   // the policy in a cell
 	Repertoire bool   // all cells
-	Out        string // path of the .npz file
-	Force      bool   // replace an existing file
+	Out        string // path of the .npz or .onnx file
+	Force      bool   // replace existing files
+
+	// Environment is the custom environment of the run. The contract of an ONNX file takes names,
+	// units and limits from its Spec, see [envs.Described], and lacks them without it.
+	Environment envs.Env
 }
 
-// Export writes policies of a run to an .npz file that can be read without qdnb. It returns the
-// names and shapes of the arrays.
+// Export writes policies of a run to a file that can be read without qdnb, .npz or .onnx. It returns
+// the names and shapes of the arrays.
 //
-// A policy has the arrays layer_0.bias [out], layer_0.kernel [in, out], layer_1.bias and so on, and
-// sizes, which lists the sizes of the input, the hidden layers and the output. ReLU follows every
-// layer but the last. The action is the tanh of the output. Without observations, as in arm, it has
-// the array solution [n] instead: the genotype, which is the action itself.
+// In an .npz file, a policy has the arrays layer_0.bias [out], layer_0.kernel [in, out], layer_1.bias
+// and so on, and sizes, which lists the sizes of the input, the hidden layers and the output. ReLU
+// follows every layer but the last. The action is the tanh of the output. Without observations, as in
+// arm, it has the array solution [n] instead: the genotype, which is the action itself.
 //
 // Without Skill, Cell and Repertoire, Export writes the best cell or, for a run with skills, the
 // network that all skills share. The input of this network is the observation and the one-hot
@@ -39,43 +46,78 @@ type ExportSpec struct {
 //
 // A repertoire has the arrays genotypes, fitnesses, descriptors and centroids. If a run has weights
 // in bfloat16, those of a policy are rounded, and genotypes are not.
+//
+// An .onnx file has the same networks, with weights as in rollouts, and maps the input observation
+// [batch, observations] to the output action [batch, actions]. The network of all skills has a second
+// input, skill [batch, skills], and a repertoire has policy, int64 [batch], which counts filled cells. A
+// .json file of the same name describes inputs, outputs and policies: see [Contract].
 func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 	if s.Skill != nil && s.Cell != nil || s.Repertoire && (s.Skill != nil || s.Cell != nil) {
 		return nil, errors.New("--skill, --cell and --repertoire are mutually exclusive: give " +
 			"one of them")
 	}
-	if !strings.HasSuffix(s.Out, ".npz") {
-		return nil, fmt.Errorf("%s does not end in .npz, the only supported format", s.Out)
+	contract, onnx := strings.CutSuffix(s.Out, ".onnx")
+	contract += ".json"
+	files := []string{s.Out}
+	if onnx {
+		files = append(files, contract)
+	} else if !strings.HasSuffix(s.Out, ".npz") {
+		return nil, fmt.Errorf("%s ends in neither .npz nor .onnx, the supported formats", s.Out)
 	}
-	if info, err := os.Stat(s.Out); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a folder", s.Out)
-	} else if err == nil && !s.Force {
-		return nil, fmt.Errorf("%s already exists; --force replaces it", s.Out)
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			return nil, fmt.Errorf("%s is a folder", file)
+		} else if err == nil && !s.Force {
+			return nil, fmt.Errorf("%s already exists; --force replaces it", file)
+		}
 	}
-	arrays, err := s.arrays(run)
-	if err != nil {
+	if err := policies.Own(run); err != nil {
 		return nil, err
 	}
-	if err := npz.Write(s.Out, arrays); errors.Is(err, fs.ErrNotExist) {
+	if s.Repertoire && !run.HasRepertoire() && run.HasSkills() {
+		return nil, fmt.Errorf("%s has skills and no repertoire: leave --repertoire out", run.Name())
+	}
+	shapes, write := map[string][]int{}, func() error { return nil }
+	if onnx {
+		n, err := s.network(run)
+		if err != nil {
+			return nil, err
+		}
+		text, err := s.contract(run, n)
+		if err != nil {
+			return nil, err
+		}
+		model, err := n.onnx(run.Name(), shapes)
+		if err != nil {
+			return nil, err
+		}
+		write = func() error {
+			if err := atomicfile.WriteBytes(contract, text); err != nil {
+				return err
+			}
+			return atomicfile.WriteBytes(s.Out, model)
+		}
+	} else {
+		arrays, err := s.arrays(run)
+		if err != nil {
+			return nil, err
+		}
+		for name, array := range arrays {
+			shapes[name] = array.Shape
+		}
+		write = func() error { return npz.Write(s.Out, arrays) }
+	}
+	if err := write(); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("cannot write %s: there is no folder %s", s.Out, filepath.Dir(s.Out))
 	} else if err != nil {
 		return nil, fmt.Errorf("cannot write %s: %w", s.Out, err)
 	}
-	shapes := map[string][]int{}
-	for name, array := range arrays {
-		shapes[name] = array.Shape
-	}
 	return shapes, nil
 }
 
+// arrays returns the arrays of an .npz file.
 func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
-	if err := policies.Own(run); err != nil {
-		return nil, err
-	}
 	if s.Repertoire {
-		if !run.HasRepertoire() && run.HasSkills() {
-			return nil, fmt.Errorf("%s has skills and no repertoire: leave --repertoire out", run.Name())
-		}
 		r, err := run.Repertoire()
 		if err != nil {
 			return nil, err
@@ -86,50 +128,106 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 			"centroids":   npz.Of(r.Centroids, r.Cells(), r.Dims),
 		}, nil
 	}
-	if s.Skill == nil && s.Cell == nil && run.HasSkills() {
-		skills, err := run.Skills()
-		if err != nil {
-			return nil, err
-		}
-		arrays := layerArrays(skills.Policy, skills.Sizes())
-		arrays["skills"] = npz.Scalar(int64(skills.Count))
-		return arrays, nil
-	}
-	given := func(number *int) []int {
-		if number == nil {
-			return nil
-		}
-		return []int{*number}
-	}
-	set, err := policies.Select(run, given(s.Skill), given(s.Cell))
+	n, err := s.network(run)
 	if err != nil {
 		return nil, err
 	}
-	genotype := set.Policies[0].Genotype
-	var sizes []int
-	if set.Policies[0].Cell {
-		policy, weights, err := set.Network()
+	if n.sizes[0] == 0 {
+		return map[string]npz.Array{"solution": npz.Of(n.rows[0])}, nil
+	}
+	arrays := layerArrays(n.rows[0], n.sizes)
+	if n.shared {
+		arrays["skills"] = npz.Scalar(int64(n.skills))
+	}
+	return arrays, nil
+}
+
+// network is what a file describes: policies with the same layers.
+type network struct {
+	sizes   []int       // of the layers
+	rows    [][]float32 // flat parameters of each policy; one row if it is shared by skills
+	shared  bool        // with a skill as the second input, and scales of the actions as last outputs
+	skills  int         // the size of that input; 0 if there is none
+	batched bool        // the policy is an input
+	list    []PolicyContract
+}
+
+// network selects the policies of a run.
+func (s ExportSpec) network(run *runs.Run) (n network, err error) {
+	var skills, cells []int
+	switch {
+	case s.Repertoire:
+		r, err := run.RepertoireMap()
 		if err != nil {
-			return nil, err
+			return n, err
 		}
-		if sizes = policy.Sizes; weights == scoring.BFloat16 {
-			genotype = policy.RoundBFloat16(genotype)
+		if n.batched, cells = true, r.Filled(); len(cells) == 0 {
+			return n, fmt.Errorf("the repertoire of %s is empty", run.Name())
 		}
-	} else {
-		skills, err := run.Skills()
-		if err != nil {
-			return nil, err
+	case s.Skill != nil:
+		skills = []int{*s.Skill}
+	case s.Cell != nil:
+		cells = []int{*s.Cell}
+	}
+	set, err := policies.Select(run, skills, cells)
+	if err != nil {
+		return n, err
+	}
+	if !set.Policies[0].Cell {
+		return s.skillNetwork(run, set)
+	}
+	policy, weights, err := set.Network()
+	if err != nil {
+		return n, err
+	}
+	r, err := run.RepertoireMap()
+	if err != nil {
+		return n, err
+	}
+	n.sizes = policy.Sizes
+	for _, p := range set.Policies {
+		row := p.Genotype
+		if want := runs.Row(n.sizes); want != len(row) {
+			return n, fmt.Errorf("layers of %v have %d parameters, but the policies of %s have %d", n.sizes, want,
+				run.Name(), len(row))
 		}
-		sizes = slices.Concat([]int{skills.Observations}, skills.Hidden, []int{skills.Actions})
+		if weights == scoring.BFloat16 {
+			row = policy.RoundBFloat16(row)
+		}
+		n.rows = append(n.rows, row)
+		n.list = append(n.list, PolicyContract{Cell: &p.Number, Fitness: finite(float64(r.Fitnesses[p.Number])),
+			Descriptor: r.Descriptor(p.Number)})
 	}
-	if want := runs.Row(sizes); want != len(genotype) {
-		return nil, fmt.Errorf("layers of %v have %d parameters, but the policies of %s have %d",
-			sizes, want, run.Name(), len(genotype))
+	return n, nil
+}
+
+// skillNetwork returns the network of a selected skill, or the one that all skills share.
+func (s ExportSpec) skillNetwork(run *runs.Run, set *policies.Set) (n network, err error) {
+	all, err := run.Skills()
+	if err != nil {
+		return n, err
 	}
-	if sizes[0] == 0 {
-		return map[string]npz.Array{"solution": npz.Of(genotype)}, nil
+	n.sizes = slices.Concat([]int{all.Observations}, all.Hidden, []int{all.Actions})
+	if n.rows = [][]float32{set.Policies[0].Genotype}; s.Skill == nil {
+		n.sizes, n.rows, n.shared, n.skills = all.Sizes(), [][]float32{all.Policy}, true, all.Count
 	}
-	return layerArrays(genotype, sizes), nil
+	for _, p := range set.Policies {
+		fitness, descriptor := all.Mean(p.Number)
+		c := PolicyContract{Skill: &p.Number, Fitness: finite(fitness)}
+		for _, x := range descriptor {
+			c.Descriptor = append(c.Descriptor, float32(x))
+		}
+		n.list = append(n.list, c)
+	}
+	return n, nil
+}
+
+// finite returns x for JSON: nil if it is not finite.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
 }
 
 // layerArrays splits the flat parameters of a network into layers.

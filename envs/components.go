@@ -1,0 +1,108 @@
+package envs
+
+import (
+	"math"
+
+	"example.com/qdnb/envs/physics"
+)
+
+// Described returns the Spec of a task. If it does not describe them, the actions of a [Rigid] are
+// those of its actuators and thrusters, unless it has a Drive, and the control step is its model's.
+func Described(env Env) Spec {
+	spec := env.Spec()
+	rigid, ok := Inner(env).(*Rigid)
+	if live, is := Inner(env).(Perturbable); is {
+		rigid, ok = live.Rigid, true
+	}
+	if !ok {
+		return spec
+	}
+	model := rigid.System.Model()
+	if spec.ControlStep == 0 {
+		spec.ControlStep = model.TimeStep
+	}
+	if spec.ActionComponents == nil && rigid.Drive == nil {
+		spec.ActionComponents = actionComponents(model, 1)
+	}
+	return spec
+}
+
+// actionComponents describes the actions of a model, which are sign times the inputs of its actuators.
+func actionComponents(m physics.Model, sign float64) (all []Component) {
+	add := func(name string, axis, axes int, unit string, scale float64) {
+		for i, letter := range xyz {
+			if axis == i+1 || axis == 0 && i < axes {
+				c := Component{Name: name, Unit: unit, Scale: sign * scale}
+				if axes > 1 {
+					c.Name += ", " + letter
+				}
+				all = append(all, c)
+			}
+		}
+	}
+	for _, a := range m.Actuators {
+		what, unit, scale, axes := "torque of ", "N m", a.Strength, 1
+		for _, j := range m.Joints {
+			if j.Name == a.Joint {
+				axes = len(j.Limits)
+			}
+		}
+		if a.Servo != nil && a.Servo.Target {
+			what, unit, scale = "target angle of ", "deg", 1
+		}
+		add(what+a.Joint, a.Axis, axes, unit, scale)
+	}
+	for _, t := range m.Thrusters {
+		if t.Torque {
+			add("torque on "+t.Body, t.Axis, 3, "N m", t.Strength)
+		} else {
+			add("force on "+t.Body, t.Axis, 3, "N", t.Strength)
+		}
+	}
+	return all
+}
+
+var xyz = []string{"x", "y", "z"}
+
+// vectorComponents describes the components of a vector.
+func vectorComponents(name, unit string, limits *[2]float64) (all []Component) {
+	for _, axis := range xyz {
+		all = append(all, Component{Name: name + ", " + axis, Unit: unit, Limits: limits})
+	}
+	return all
+}
+
+// motionComponents describes what motion returns.
+func motionComponents(system *physics.System, torso string, spin bool) []Component {
+	unit := &[2]float64{-1, 1}
+	all := []Component{{Name: "height of " + torso, Unit: "m"}, {Name: "quaternion of " + torso + ", w", Limits: unit}}
+	all = append(all, vectorComponents("quaternion of "+torso, "", unit)...)
+	var velocities []Component
+	for _, j := range system.Model().Joints {
+		for axis, limits := range j.Limits {
+			name := j.Name
+			if len(j.Limits) > 1 {
+				name += ", " + xyz[axis]
+			}
+			radians := &[2]float64{limits[0] * math.Pi / 180, limits[1] * math.Pi / 180}
+			all = append(all, Component{Name: "joint angle of " + name, Unit: "rad", Limits: radians})
+			velocities = append(velocities, Component{Name: "joint velocity of " + name, Unit: "rad/s"})
+		}
+	}
+	all = append(all, vectorComponents("velocity of "+torso, "m/s", nil)...)
+	if spin {
+		all = append(all, vectorComponents("angular velocity of "+torso, "rad/s", nil)...)
+	}
+	return append(all, velocities...)
+}
+
+// contactComponents describes the velocity changes by contacts in the observation of an ant.
+func contactComponents(m physics.Model) (all []Component) {
+	for _, kind := range [][2]string{{"velocity", "m/s"}, {"angular velocity", "rad/s"}} {
+		for _, body := range m.Bodies {
+			all = append(all, vectorComponents(kind[0]+" change of "+body.Name+" by contacts", kind[1],
+				&[2]float64{-1, 1})...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,237 @@
+package exchange
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
+)
+
+// fields returns the fields of a message: integers as text, and the contents of the others.
+func fields(t *testing.T, message []byte) map[protowire.Number][]string {
+	t.Helper()
+	found := map[protowire.Number][]string{}
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			t.Fatal(protowire.ParseError(n))
+		}
+		message = message[n:]
+		var text string
+		if kind == protowire.VarintType {
+			var x uint64
+			x, n = protowire.ConsumeVarint(message)
+			text = fmt.Sprint(x)
+		} else {
+			var x []byte
+			x, n = protowire.ConsumeBytes(message)
+			text = string(x)
+		}
+		if n < 0 {
+			t.Fatal(protowire.ParseError(n))
+		}
+		found[number], message = append(found[number], text), message[n:]
+	}
+	return found
+}
+
+// evaluated returns the action of an ONNX file for one observation, a skill and a policy, and the names
+// and shapes of its inputs and outputs. It knows the operators that Export writes, for a batch of one.
+func evaluated(t *testing.T, file string, observation, skill []float64, policy int) (action []float64, ports []string) {
+	t.Helper()
+	model := fields(t, must.Get(os.ReadFile(file)))
+	if model[1][0] != "7" || fields(t, []byte(model[8][0]))[2][0] != "13" {
+		t.Errorf("IR version %v, opset %v", model[1], model[8])
+	}
+	graph := fields(t, []byte(model[7][0]))
+	for _, port := range slices.Concat(graph[11], graph[12]) {
+		value := fields(t, []byte(port))
+		tensor := fields(t, []byte(fields(t, []byte(value[2][0]))[1][0]))
+		text := value[1][0] + " " + tensor[1][0]
+		for _, dim := range fields(t, []byte(tensor[2][0]))[1] {
+			for _, size := range fields(t, []byte(dim)) {
+				text += " " + size[0]
+			}
+		}
+		ports = append(ports, text)
+	}
+	type array struct {
+		dims []string
+		data []float64
+	}
+	values := map[string]array{"observation": {data: observation}, "skill": {data: skill}}
+	for _, initializer := range graph[5] {
+		tensor := fields(t, []byte(initializer))
+		a := array{dims: tensor[1]}
+		if raw := []byte(tensor[9][0]); tensor[2][0] == "1" {
+			for ; len(raw) > 0; raw = raw[4:] {
+				a.data = append(a.data, float64(math.Float32frombits(binary.LittleEndian.Uint32(raw))))
+			}
+		}
+		values[tensor[8][0]] = a
+	}
+	for _, text := range graph[1] {
+		node := fields(t, []byte(text))
+		a, b, out := values[node[1][0]], array{}, array{}
+		if len(node[1]) > 1 {
+			b = values[node[1][1]]
+		}
+		switch op := node[4][0]; op {
+		case "Concat":
+			out.data = slices.Concat(a.data, b.data)
+		case "Unsqueeze", "Squeeze":
+			out = a
+		case "Gather":
+			size := len(a.data) / must.Get(strconv.Atoi(a.dims[0]))
+			out.data = a.data[policy*size:][:size]
+		case "Gemm", "MatMul":
+			n := len(b.data) / len(a.data)
+			out.data = make([]float64, n)
+			for i, x := range a.data {
+				for k := range n {
+					out.data[k] += x * b.data[i*n+k]
+				}
+			}
+			if op == "Gemm" {
+				for k, x := range values[node[1][2]].data {
+					out.data[k] += x
+				}
+			}
+		case "Add":
+			for k, x := range a.data {
+				out.data = append(out.data, x+b.data[k])
+			}
+		case "Relu", "Tanh":
+			for _, x := range a.data {
+				if op == "Tanh" {
+					x = math.Tanh(x)
+				}
+				out.data = append(out.data, max(x, map[string]float64{"Relu": 0, "Tanh": -1}[op]))
+			}
+		default:
+			t.Fatalf("unknown operator %s", op)
+		}
+		values[node[2][0]] = out
+	}
+	return values["action"].data, ports
+}
+
+// applied returns the action of a flat policy for an observation.
+func applied(row []float32, sizes []int, x []float64) []float64 {
+	for layer := range len(sizes) - 1 {
+		in, out := sizes[layer], sizes[layer+1]
+		y := make([]float64, out)
+		for k := range out {
+			y[k] = float64(row[k])
+			for i := range in {
+				y[k] += x[i] * float64(row[out+i*out+k])
+			}
+			if layer < len(sizes)-2 {
+				y[k] = max(0, y[k])
+			} else {
+				y[k] = math.Tanh(y[k])
+			}
+		}
+		x, row = y, row[out+in*out:]
+	}
+	return x
+}
+
+// named is a custom environment, of the runs of which nothing but sizes is known without it.
+type named struct{ envs.Pointmaze }
+
+func (named) Spec() envs.Spec {
+	spec := envs.Pointmaze{}.Spec()
+	spec.Name = "named"
+	spec.ObservationComponents = []envs.Component{{Name: "left", Unit: "m"}, {Name: "right"}}
+	spec.ControlStep = 0.1
+	return spec
+}
+
+// ONNX files compute the actions of the policies, and contracts describe them.
+func TestExportONNX(t *testing.T) {
+	row := numbers(mazePolicy)
+	skills := nb.Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"), npz.Of(row)))))
+	spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: folderOf(t, foreign()),
+		Set: []string{"hidden=[8,8]"}, Runs: t.TempDir()}
+	grid := nb.Must(Import(spec))
+	custom := *grid
+	custom.Config.Env, custom.Status.Observations, custom.Status.Actions = "named", 2, 2
+	custom.Config.Hyperparameters = []byte(`{"hidden":[8,8],"episode_length":30,"weights":"bfloat16"}`)
+	own := &custom
+	x, one, three := []float64{0.3, -0.7}, 1, 3
+	rounded := nn.Policy(2, []int{8, 8}, 2).RoundBFloat16(nb.Must(grid.Repertoire()).Genotype(1))
+	cells, kept := nb.Must(grid.Repertoire()), nb.Must(skills.Skills())
+	for _, c := range []struct {
+		run   *runs.Run
+		spec  ExportSpec
+		row   []float32
+		ports string
+	}{
+		{skills, ExportSpec{}, kept.Genotype(1), "observation 1 batch 2;skill 1 batch 5;action 1 batch 2"},
+		{skills, ExportSpec{Skill: &one}, kept.Genotype(1), "observation 1 batch 2;action 1 batch 2"},
+		{grid, ExportSpec{Cell: &three}, cells.Genotype(3), "observation 1 batch 2;action 1 batch 2"},
+		{grid, ExportSpec{Repertoire: true}, cells.Genotype(3),
+			"observation 1 batch 2;policy 7 batch;action 1 batch 2"},
+		{own, ExportSpec{}, rounded, "observation 1 batch 2;action 1 batch 2"},
+		{own, ExportSpec{Environment: named{}}, rounded, "observation 1 batch 2;action 1 batch 2"},
+	} {
+		c.spec.Out = filepath.Join(t.TempDir(), "policy.onnx")
+		shapes := nb.Must(Export(c.run, c.spec))
+		action, ports := evaluated(t, c.spec.Out, x, []float64{0, 1, 0, 0, 0}, 2) // the third filled cell is 3
+		for k, want := range applied(c.row, []int{2, 8, 8, 2}, x) {
+			if len(action) != 2 || math.Abs(action[k]-want) > 1e-6 {
+				t.Errorf("%+v: action %v, want %g", c.spec, action, want)
+			}
+		}
+		if strings.Join(ports, ";") != c.ports || len(shapes) != 6 {
+			t.Errorf("%v, not %s; %v", ports, c.ports, shapes)
+		}
+		var about Contract
+		must.Do(json.Unmarshal(must.Get(os.ReadFile(strings.TrimSuffix(c.spec.Out, ".onnx")+".json")), &about))
+		if len(about.Inputs)+1 != len(ports) || about.Environment != c.run.Config.Env || about.Run != c.run.Name() ||
+			about.Normalisation != "none" || about.EpisodeLength == 0 {
+			t.Errorf("%+v", about)
+		}
+		wide := envs.Pointmaze{}.Spec()
+		want := map[bool][]envs.Component{true: wide.ObservationComponents}[c.run != own]
+		if c.spec.Environment != nil {
+			want = named{}.Spec().ObservationComponents
+		}
+		if !reflect.DeepEqual(about.Inputs[0].Components, want) || (about.ControlStep > 0) != (c.spec.Environment != nil) {
+			t.Errorf("%+v: %+v", c.spec, about.Inputs)
+		}
+		last := about.Policies[len(about.Policies)-1]
+		if c.run == grid && (*last.Cell != 3 || *last.Fitness != -30 || !slices.Equal(last.Descriptor, []float32{0.25, 0.75})) {
+			t.Errorf("%+v", last)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "policy.onnx")
+	_, err := Export(grid, ExportSpec{Out: out, Environment: named{}})
+	errtest.Want(t, err, "named with 2 observations and 2 actions is not the environment of map-elites-pointmaze")
+	arm := ImportSpec{Algorithm: "map-elites", Env: "arm", Runs: t.TempDir(), Repertoire: folderOf(t, map[string]npz.Array{
+		"genotypes": npz.Of(numbers(100), 1, 100), "fitnesses": npz.Of([]float32{-0.1}),
+		"descriptors": npz.Of([]float32{0.5, 0.5}, 1, 2), "centroids": npz.Of([]float32{0.5, 0.5}, 1, 2)})}
+	_, err = Export(nb.Must(Import(arm)), ExportSpec{Out: out})
+	errtest.Want(t, err, "arm has no observations, so its solutions are no networks: export to an .npz file")
+	if left := must.Get(os.ReadDir(filepath.Dir(out))); len(left) > 0 {
+		t.Errorf("there is %v", left)
+	}
+}
