@@ -60,6 +60,10 @@ type Spec struct {
 	// run's folder corrected; see [runs.Run.Corrected]. Neither the run's time nor its identity
 	// includes them. 0 evaluates nothing again.
 	Corrected int
+
+	// TensorBoard writes the metrics as an event file to the run's folder tensorboard, during training or
+	// for a finished run, too. `tensorboard --logdir runs` shows all runs.
+	TensorBoard bool
 }
 
 // Generations returns a budget of n generations after the initial population.

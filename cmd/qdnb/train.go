@@ -32,12 +32,13 @@ type trainCmd struct {
 	Set         []string       `sep:"none" placeholder:"NAME=VALUE"`
 	runsFlag
 	backendFlag
-	JSON       bool `name:"json"`
-	KeepReplay bool
-	Corrected  int `placeholder:"EPISODES"`
-	Fresh      bool
-	Quiet      bool `short:"q"`
-	Verbose    bool `short:"v"`
+	JSON        bool `name:"json"`
+	KeepReplay  bool
+	Corrected   int `placeholder:"EPISODES"`
+	Fresh       bool
+	Tensorboard bool
+	Quiet       bool `short:"q"`
+	Verbose     bool `short:"v"`
 }
 
 func (c *trainCmd) Run(ctx context.Context) error {
@@ -48,7 +49,7 @@ func (c *trainCmd) Run(ctx context.Context) error {
 	spec := qdnb.Spec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed,
 		Tune: runs.Assign(c.Set...), Budget: budget, Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet,
-		Fresh: c.Fresh, KeepReplay: c.KeepReplay, Corrected: c.Corrected,
+		Fresh: c.Fresh, KeepReplay: c.KeepReplay, Corrected: c.Corrected, TensorBoard: c.Tensorboard,
 	}
 	if c.Seeds != nil {
 		spec.Seed = c.Seeds[0]

@@ -19,8 +19,9 @@ import (
 type metricsLog struct {
 	file    *os.File
 	columns []string
-	row     []float64 // the last one, nil before
-	size    int64     // of the file
+	row     []float64  // the last one, nil before
+	size    int64      // of the file
+	events  *eventsLog // nil: none is written
 }
 
 // Begin prepares the folder for training after a generation: that of the loaded checkpoint, or -1
@@ -59,7 +60,10 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 		return w.failure(err)
 	}
 	w.metrics = &metricsLog{file: file, columns: columns, row: row, size: size}
-	return nil
+	if w.TensorBoard {
+		w.metrics.events, err = w.beginEvents()
+	}
+	return w.failure(err)
 }
 
 // rewind rewrites metrics.csv unless it holds exactly the header and the complete rows up to a
@@ -134,7 +138,11 @@ func (w *Writer) Log(values ...float64) error {
 		return w.failure(errors.Join(err, m.file.Truncate(m.size)))
 	}
 	m.row, m.size = values, m.size+int64(len(row))
-	return nil
+	if m.events == nil {
+		return nil
+	}
+	_, err := m.events.file.Write(m.events.append(nil, values))
+	return w.failure(err)
 }
 
 // Sync flushes the rows logged so far to disk, so that they survive a power failure. SaveCheckpoint
@@ -146,4 +154,9 @@ func (w *Writer) Sync() error {
 	return w.failure(w.metrics.file.Sync())
 }
 
-func (m *metricsLog) close() error { return errors.Join(m.file.Sync(), m.file.Close()) }
+func (m *metricsLog) close() (err error) {
+	if m.events != nil {
+		err = m.events.file.Close()
+	}
+	return errors.Join(err, m.file.Sync(), m.file.Close())
+}

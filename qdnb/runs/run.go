@@ -23,6 +23,7 @@ const (
 	snapshotsDir   = "snapshots"
 	correctedDir   = "corrected"
 	replayDir      = "replay"
+	eventsDir      = "tensorboard"
 )
 
 // Run is a run as read from its folder. For a run in training it is the state at the time of

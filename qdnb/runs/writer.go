@@ -31,6 +31,9 @@ import (
 // concurrent use.
 type Writer struct {
 	*Run
+	// TensorBoard repeats metrics.csv in an event file of the folder tensorboard. Begin rewrites it.
+	TensorBoard bool
+
 	lock    *flock.Flock
 	metrics *metricsLog
 	last    int64 // generation of the newest checkpoint known to be intact, or -1

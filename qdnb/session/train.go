@@ -29,6 +29,8 @@ type Training struct {
 
 	KeepReplay bool // keep the replay buffer of a finished run
 	Corrected  int  // episodes of each policy in corrected repertoires; 0: none are made
+
+	TensorBoard bool // write the metrics as an event file, too
 }
 
 // Columns are the columns of metrics.csv that all algorithms share.
@@ -37,7 +39,11 @@ var Columns = []string{"generation", "evaluations", "env_steps", "seconds", "max
 
 // Train trains a run, resumes it if it was interrupted, or loads it if it is complete.
 func Train(ctx context.Context, t Training) (*runs.Run, error) {
-	return run(ctx, t.Options, &training{Training: t}, nil)
+	found, err := run(ctx, t.Options, &training{Training: t}, nil)
+	if err == nil && t.TensorBoard {
+		err = found.WriteEvents() // of a run that was complete
+	}
+	return found, err
 }
 
 // TrainSeeds trains runs that differ only in their seeds one after the other, as [Train] trains each
@@ -94,6 +100,7 @@ type training struct {
 
 func (t *training) open(s *session, platform *xla.Platform, arrays map[string]npz.Array) error {
 	t.session, t.platform, t.live = s, platform, newLive(s.Options)
+	s.writer.TensorBoard = t.TensorBoard
 	if slow := slowCompilation(t.Env); slow != "" && !s.Quiet {
 		s.bar.Notice("%s", slow)
 	}
