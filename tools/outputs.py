@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
+import datetime
 import html
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import nbformat
@@ -117,3 +120,20 @@ def write_html(nb: NotebookNode, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
     return path
+
+
+def sign(nb: NotebookNode) -> None:
+    """Writes into the notebook's last cell when, by which code and on which machine its outputs were made."""
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=Path(__file__).parent.parent, check=False, capture_output=True, text=True).stdout.strip()
+
+    commit = git("rev-parse", "--short", "HEAD") or "an unknown commit"
+    if git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!notebooks"):
+        commit += " with changes"
+    with contextlib.suppress(OSError):
+        names = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+        machine = f"{os.cpu_count()} cores of {names[0]}" if names else f"{os.cpu_count()} cores"
+        text = f"*Outputs of {datetime.date.today():%d %B %Y}, {commit}, {machine}.*"
+        if nb.cells[-1].id != "outputs":
+            nb.cells.append(nbformat.v4.new_markdown_cell("", id="outputs"))
+        nb.cells[-1].source = text
