@@ -67,6 +67,7 @@ var styles = map[string]Style{
 	"cma-mae":         {Color: rgb(0x00b3c8), Dashes: longDash},
 	"dcrl-map-elites": {Color: rgb(0x9b4dff), Dashes: solid},
 	"mome":            {Color: rgb(0x6b8e00), Dashes: longDash},
+	"ascii-me":        {Color: rgb(0xff2fa8), Dashes: dashDotDot},
 }
 
 // extraColors are for names that are not in the paper, such as a user's variants.
