@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -43,7 +42,7 @@ func (s ControlSpec) Config(training runs.Config, trained runs.Budget) (runs.Con
 		return runs.Config{}, fmt.Errorf("%s needs skills of %s, but %s is a run on %s",
 			policies.HurdlesEnv, hurdlesSkillEnv, training.Name(), training.Env)
 	}
-	c := policies.ControlSettings{Settings: hierarchy.Default()}
+	c := policies.DefaultControl()
 	if s.Tune != nil {
 		if err := s.Tune(&c.Settings); err != nil {
 			return runs.Config{}, err
@@ -73,6 +72,19 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if err = cmp.Or(err, s.Budget.Validate()); err != nil {
 		return nil, err
 	}
-	return session.Control(ctx, session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
-		Budget: s.Budget, Backend: s.Backend, Quiet: s.Quiet}, s.Skills)
+	var settings policies.ControlSettings
+	if err := config.Settings(&settings); err != nil {
+		return nil, err
+	}
+	skills, err := policies.ForControl(s.Skills)
+	if err != nil {
+		return nil, err
+	}
+	env, err := settings.Options(skills)
+	if err != nil {
+		return nil, err
+	}
+	return session.Train(ctx, session.Training{Options: session.Options{Root: cmp.Or(s.Runs, runs.Folder()),
+		Config: config, Budget: s.Budget, Backend: s.Backend, Quiet: s.Quiet}, Env: env,
+		Algorithm: &settings, Skills: s.Skills})
 }

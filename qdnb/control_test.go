@@ -1,12 +1,10 @@
 package qdnb
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -44,12 +43,6 @@ func controlled(t *testing.T, s ControlSpec) *runs.Run {
 	t.Helper()
 	run := must.Get(Control(context.Background(), s))
 	return run
-}
-
-func policyBytes(t *testing.T, run *runs.Run) []byte {
-	t.Helper()
-	data := must.Get(os.ReadFile(filepath.Join(run.Dir, policies.ControllerFile)))
-	return data
 }
 
 // A run is trained only once. Interrupted after every iteration, or extended, it ends with the same
@@ -96,8 +89,10 @@ func TestControl(t *testing.T) {
 		if _, err := Control(stopped, spec); !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("a stopped run: %v", err)
 		}
-		if resumed := controlled(t, spec); !bytes.Equal(policyBytes(t, resumed), policyBytes(t, whole)) {
-			t.Errorf("%s: the extended or interrupted run ends with other bytes", algorithm)
+		got, _ := contentsOf(t, controlled(t, spec))
+		want, _ := contentsOf(t, whole)
+		if differ := xlatest.Differ(got, want); len(differ) > 0 {
+			t.Errorf("%s: the extended or interrupted run differs in %v", algorithm, differ)
 		}
 	}
 }
@@ -131,8 +126,7 @@ func TestEndOfControlIsEvaluated(t *testing.T) {
 func TestControlSkills(t *testing.T) {
 	run := cheetahs(t, t.TempDir(), "diayn")
 	skills := nb.Must(run.Skills())
-	set, _, err := policies.ForControl(run)
-	must.Do(err)
+	set := must.Get(policies.ForControl(run))
 	params, flat := set.Net.Params(), nb.Must(set.Rows.Float32s())
 	for k := range skills.Count {
 		row, want := flat[k*params:(k+1)*params], skills.Genotype(k)
@@ -147,9 +141,9 @@ func TestControlSkills(t *testing.T) {
 			t.Errorf("skill %d has other means than its genotype", k)
 		}
 	}
-	set, numbers, err := policies.ForControl(cheetahs(t, t.TempDir(), "map-elites"))
-	if err != nil || !slices.Equal(numbers, []int{0, 2, 3}) || set.Gaussian {
-		t.Errorf("cells %v, %v", numbers, err)
+	set = must.Get(policies.ForControl(cheetahs(t, t.TempDir(), "map-elites")))
+	if !slices.Equal(set.Numbers, []int{0, 2, 3}) || set.Gaussian {
+		t.Errorf("cells %v", set.Numbers)
 	}
 }
 
@@ -157,8 +151,7 @@ func TestControlSkills(t *testing.T) {
 func TestControlWeights(t *testing.T) {
 	run := cheetahs(t, t.TempDir(), "map-elites")
 	run.Config.Hyperparameters = []byte(`{"hidden":[8],"episode_length":20,"weights":"bfloat16"}`)
-	set, _, err := policies.ForControl(run)
-	must.Do(err)
+	set := must.Get(policies.ForControl(run))
 	genotype := nb.Must(run.Repertoire()).Genotype(0)
 	row := nb.Must(set.Rows.Float32s())[:len(genotype)]
 	if slices.Equal(row, genotype) || !slices.Equal(row, set.Net.RoundBFloat16(genotype)) {
@@ -169,7 +162,7 @@ func TestControlWeights(t *testing.T) {
 func TestControlConfig(t *testing.T) {
 	training := nb.Must(Spec{Algorithm: "map-elites", Env: hurdlesSkillEnv, Seed: 2}.Config())
 	config := nb.Must(ControlSpec{}.Config(training, PaperBudget))
-	if config.Algorithm != "ppo" || config.Env != policies.HurdlesEnv || config.Seed != 2 ||
+	if config.Algorithm != protocol.HierarchicalControl || config.Env != policies.HurdlesEnv || config.Seed != 2 ||
 		!strings.Contains(string(config.Hyperparameters), `"published_credit":false`) ||
 		!strings.Contains(string(config.Hyperparameters), `"num_envs":2048`) {
 		t.Errorf("%+v %s", config, config.Hyperparameters)
@@ -196,7 +189,7 @@ func TestControlConfig(t *testing.T) {
 			return err
 		},
 		"set Skills": func() error { _, err := Control(context.Background(), ControlSpec{}); return err },
-		"train it to the end first": func() error {
+		"finish training first": func() error {
 			_, err := Control(context.Background(), ControlSpec{Skills: &runs.Run{Config: training},
 				Runs: t.TempDir()})
 			return err
@@ -248,5 +241,9 @@ func TestPlayOfAMetaController(t *testing.T) {
 		several.Results[0].Fitnesses) != 3 || several.Results[0].Recorded != nil {
 		t.Errorf("%+v", several)
 	}
-	errtest.Want(t, errtest.Of(Play(background, run, PlaySpec{Archived: true})), "selects skills itself")
+
+	changed := smallControl(finishedRun(t, t.TempDir(), "map-elites", hurdlesSkillEnv, 3, 3), root, 2)
+	errtest.Want(t, errtest.Of(Control(background, changed)), "was trained with other skills")
+	run.Status.Choices++
+	errtest.Want(t, errtest.Of(Play(background, run, PlaySpec{})), "was trained with other skills")
 }

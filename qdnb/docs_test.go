@@ -14,9 +14,9 @@ import (
 
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -184,7 +184,7 @@ func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 }
 
 func TestPagesListAllSettingsOfParts(t *testing.T) {
-	for name, defaults := range map[string]any{"td3": td3.Default(), "ppo": hierarchy.Default()} {
+	for name, defaults := range map[string]any{"td3": td3.Default(), "hierarchical-control": policies.DefaultControl().Settings} {
 		t.Run(name, func(t *testing.T) {
 			data := must.Get(json.Marshal(defaults))
 			common, by := documented(t, name)

@@ -37,7 +37,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 	}
 	for want, set := range map[string][]string{ // of an algorithm
 		`"map-elite"; did you mean "map-elites"?`:             {"map-elite"},
-		"`qdnb sweep plan --experiment hurdles`":              {"ppo"},
+		"`qdnb sweep plan --experiment hurdles`":              {"hierarchical-control"},
 		"qdnb.Adapt in a notebook":                            {"adaptation"},
 		`did you mean "pga-aurora" or "pga-map-elites"?`:      {"pga"},
 		`unknown field "batch_size"; did you mean "batch"?`:   {"map-elites", "batch_size=10"},

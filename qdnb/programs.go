@@ -10,7 +10,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/policies"
@@ -28,7 +27,7 @@ const programSteps = 42
 // backend (cpu, cuda or tpu) with the given number of devices, to NAME.mlir in dir, or NAME-2.mlir
 // and so on for other programs of the same name, and the flags that qdnb sets for XLA to
 // xla_flags.txt. It compiles and computes nothing and needs no such device; see [xla.DryRun].
-// Besides the algorithms of [Train], the spec may name adaptation, or ppo (hierarchical control)
+// Besides the algorithms of [Train], the spec may name adaptation, or hierarchical-control
 // with five skills of the paper's size. It returns the paths of the files.
 func (s Spec) WritePrograms(kind backend.Kind, devices int, dir string) (paths []string, err error) {
 	written := map[string][]byte{}
@@ -117,7 +116,7 @@ func controlPrograms(platform *xla.Platform, spec Spec) error {
 	if spec.Env != policies.HurdlesEnv {
 		return fmt.Errorf("hierarchical control is on %s, not on %q", policies.HurdlesEnv, spec.Env)
 	}
-	settings := policies.ControlSettings{Settings: hierarchy.Default()}
+	settings := policies.DefaultControl()
 	if spec.Tune != nil {
 		if err := spec.Tune(&settings.Settings); err != nil {
 			return err
@@ -135,5 +134,5 @@ func controlPrograms(platform *xla.Platform, spec Spec) error {
 		return err
 	}
 	options := session.Options{Config: runs.Config{Seed: spec.Seed}}
-	return session.Training{Options: options, Env: env, Algorithm: settings.Algorithm()}.Steps(platform, 2)
+	return session.Training{Options: options, Env: env, Algorithm: settings}.Steps(platform, 2)
 }

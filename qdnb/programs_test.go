@@ -102,8 +102,8 @@ func TestProgramsRefuseSettings(t *testing.T) {
 		return func(h any) error { return runs.Set(h, assignment) }
 	}
 	for want, spec := range map[string]qdnb.Spec{
-		`"nonsense"`:          {Algorithm: "ppo", Env: "nonsense"},
-		`unknown field "xyz"`: {Algorithm: "ppo", Env: "halfcheetah-hurdles", Tune: set("xyz=1")},
+		`"nonsense"`:          {Algorithm: "hierarchical-control", Env: "nonsense"},
+		`unknown field "xyz"`: {Algorithm: "hierarchical-control", Env: "halfcheetah-hurdles", Tune: set("xyz=1")},
 		`unknown field "abc"`: {Algorithm: "adaptation", Env: "ant-uni", Tune: set("abc=1")},
 	} {
 		errtest.Want(t, errtest.Of(spec.WritePrograms(backend.CUDA, 1, t.TempDir())), want)
@@ -157,7 +157,11 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	small := runs.Assign("cells=64", "cvt_samples=500", "hidden=[8,8]")
 	for _, kind := range []backend.Kind{backend.CUDA, backend.TPU} {
 		for _, algorithm := range qdnb.Algorithms() {
-			check(t, kind, qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Tune: small}, 1)
+			tune := small
+			if algorithm == "ppo" {
+				tune = runs.Assign("cells=64", "cvt_samples=500", "policy_hidden=8", "value_hidden=8")
+			}
+			check(t, kind, qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Tune: tune}, 1)
 		}
 		check(t, kind, qdnb.Spec{Algorithm: "dads-reward", Env: "ant-uni", Tune: small}, 1)
 		for _, strategy := range []string{"lm-ma-es", "openai-es"} {

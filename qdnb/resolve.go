@@ -8,6 +8,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -95,6 +96,9 @@ func (s Spec) fingerprints(t session.Training) (map[string]string, error) {
 	if env := t.Env.Spec(); s.Environment != nil {
 		env.Descriptor.Components = nil // the names have no effect
 		facts = []any{env.Descriptor, env.Offset, env.Initial}
+		if d, ok := s.Environment.(scoring.Discrete); ok {
+			facts = append(facts, d.Choices())
+		}
 		if !s.custom(t.Algorithm) {
 			part = "environment"
 		}

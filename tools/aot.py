@@ -28,7 +28,7 @@ ENVIRONMENTS = ("pointmaze", "ant-uni", "walker-uni", "halfcheetah-uni", "ant-tr
 ALGORITHMS = ("pga-map-elites", "aurora", "pga-aurora", "dns", "cma-mae", "mome", "dcrl-map-elites", "sac", "metra", "qdac",
               "dads", "diayn", "dads-reward", "diayn-reward", "smerl-dads", "smerl-diayn")
 # Algorithm, environment, and the number of devices.
-RUNS = [("map-elites", env, 1) for env in ENVIRONMENTS] + [("ppo", "halfcheetah-hurdles", 1)] + [
+RUNS = [("map-elites", env, 1) for env in ENVIRONMENTS] + [("hierarchical-control", "halfcheetah-hurdles", 1)] + [
     (algorithm, "ant-uni", 1) for algorithm in ALGORITHMS] + [("adaptation", "ant-uni", 1), ("pga-aurora", "ant-uni", 2)]
 DEVICES = {"h100": "cuda", "v5e": "tpu"}
 

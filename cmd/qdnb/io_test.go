@@ -188,7 +188,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		"dads", "--env", "pointmaze", "--set", "hidden=[3]"); status != 0 {
 		t.Fatal(stderr)
 	}
-	control := emptyRun(t, root, protocol.HierarchicalControl, "halfcheetah-hurdles")
+	adaptation := emptyRun(t, root, protocol.Adaptation, "ant-uni")
 	before, _ := os.ReadDir(root)
 	eval := func(more ...string) []string {
 		return append([]string{"eval", "--runs", root, "--run", "dads", "--episodes", "1"}, more...)
@@ -222,11 +222,11 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		{eval("--corrected", "--figure", filepath.Join(root, "a.txt")), 1, "known: pdf, png, svg"},
 		{[]string{"eval", "--runs", root, "dads", "--run", "other"}, exitUsage, "one run"},
 		{[]string{"eval", "--runs", root, "--run", "nothing", "--episodes", "1"}, 1, "nothing"},
-		{[]string{"eval", "--runs", root, "--run", control, "--episodes", "1"}, 1,
+		{[]string{"eval", "--runs", root, "--run", adaptation, "--episodes", "1"}, 1,
 			"no policies of its own: name the run whose skills it uses, aurora"},
-		{[]string{"export", "--runs", root, "--run", control, "--out", filepath.Join(root, "a.npz")}, 1,
+		{[]string{"export", "--runs", root, "--run", adaptation, "--out", filepath.Join(root, "a.npz")}, 1,
 			"no policies of its own"},
-		{[]string{"export", "--runs", root, "--run", control, "--repertoire", "--out",
+		{[]string{"export", "--runs", root, "--run", adaptation, "--repertoire", "--out",
 			filepath.Join(root, "a.npz")}, 1, "no policies of its own"},
 		{[]string{"export", "--runs", root, "--run", "dads", "--out", path}, 1, ".npz"},
 		{[]string{"export", "--runs", root, "--run", "dads", "--out", filepath.Join(path, "a.npz")}, 1,

@@ -158,7 +158,7 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 			`did you mean "ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`},
 		{[]string{"train", "--algorithm", "pga", "--env", "ant-uni"}, 1,
 			`did you mean "pga-aurora" or "pga-map-elites"?`},
-		{[]string{"train", "--algorithm", "ppo", "--env", "halfcheetah-hurdles"}, 1,
+		{[]string{"train", "--algorithm", "hierarchical-control", "--env", "halfcheetah-hurdles"}, 1,
 			"`qdnb sweep plan --experiment hurdles`"},
 		{[]string{"show"}, exitUsage, "no run given"},
 		{[]string{"show", "a", "--run", "b"}, exitUsage, "one run"},

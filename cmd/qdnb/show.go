@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/progress"
@@ -69,15 +70,12 @@ func (c *showCmd) Run(ctx context.Context) error {
 
 // watch records the selected episodes and writes the page.
 func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
-	controller := run.Config.Algorithm == protocol.HierarchicalControl
 	switch {
 	case run.Config.Algorithm == protocol.Adaptation:
 		return fmt.Errorf("%s has no skills of its own: name the run whose skills it used", run.Name())
 	case c.Cell != nil && c.Skill != nil:
 		return errors.New("--cell and --skill are mutually exclusive")
-	case controller && (c.Cell != nil || c.Skill != nil):
-		return fmt.Errorf("%s selects skills itself: drop --cell and --skill", run.Name())
-	case c.Films != 0 && (controller || c.Cell != nil || c.Skill != nil || run.HasSkills()):
+	case c.Films != 0 && (c.Cell != nil || c.Skill != nil || run.HasSkills()):
 		return errors.New("--films limits the cells of a repertoire that are shown: drop it")
 	case c.Films < 0:
 		return fmt.Errorf("--films %d: want a positive number", c.Films)
@@ -86,7 +84,6 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 		Archived: c.Archived, Backend: c.Backend}
 	path, alone := c.HTML, true
 	switch {
-	case controller:
 	case c.Cell != nil:
 		path = cmp.Or(path, filepath.Join(dir, fmt.Sprintf("cell-%d.html", *c.Cell)))
 	case c.Skill != nil:
@@ -268,25 +265,24 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 	add := func(name string, make func() (saver, error)) {
 		list = append(list, drawing{name, make})
 	}
-	switch run.Config.Algorithm {
-	case protocol.Adaptation:
+	if run.Config.Algorithm == protocol.Adaptation {
 		add("adaptation", func() (saver, error) { return figures.Adaptation(run) })
 		return list, nil
-	case protocol.HierarchicalControl:
-		add("control", func() (saver, error) {
-			return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "max_fitness",
-				"hurdles_mean", "policy_loss", "value_loss", "entropy")
+	}
+	learning := learningColumns(run)
+	if learning != nil {
+		add("learning", func() (saver, error) {
+			return figures.Columns([]*runs.Run{run}, figures.EnvSteps, learning...)
 		})
-		if run.Status.Finished {
-			add("episode", func() (saver, error) {
-				recording, err := qdnb.Play(ctx, run, spec)
-				if err != nil {
-					return nil, err
-				}
-				return recording.Trajectories()
-			})
-		}
-		return list, nil
+	}
+	if run.Config.SkillsRun() != "" && run.HasRepertoire() {
+		add("episode", func() (saver, error) {
+			recording, err := qdnb.Play(ctx, run, spec)
+			if err != nil {
+				return nil, err
+			}
+			return recording.Trajectories()
+		})
 	}
 	newest, err := run.Newest()
 	if err != nil {
@@ -318,7 +314,7 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 	}
 	if newest != nil || !run.Status.Finished {
 		axis := figures.Evaluations
-		if run.HasSkills() { // the learner counts environment steps
+		if run.HasSkills() || learning != nil { // the learner counts environment steps
 			axis = figures.EnvSteps
 		}
 		add("metrics", func() (saver, error) {
@@ -354,6 +350,22 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 		}
 	}
 	return list, nil
+}
+
+// learningColumns are the columns of metrics.csv that show how a policy of PPO learns; nil for a run of
+// another algorithm.
+func learningColumns(run *runs.Run) (list []string) {
+	table, err := run.Metrics()
+	if err != nil || !slices.Contains(table.Columns, "fitness_mean") || len(table.Rows) == 0 {
+		return nil
+	}
+	for _, name := range table.Columns {
+		if name == "max_fitness" || strings.HasSuffix(name, "_mean") || strings.HasSuffix(name, "_loss") ||
+			name == "entropy" {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // logged reports whether a run has metrics, readable or not.

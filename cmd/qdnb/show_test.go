@@ -131,7 +131,6 @@ func TestShowMakesPages(t *testing.T) {
 		t.Fatalf("filled: %v", filled)
 	}
 	cell := strconv.Itoa(filled[0])
-	controller := emptyRun(t, root, protocol.HierarchicalControl, "halfcheetah-hurdles")
 	page := filepath.Join(t.TempDir(), "pages", "page.html")
 	animation := filepath.Join(t.TempDir(), "pages", "skills.gif")
 	for _, c := range []struct {
@@ -153,7 +152,6 @@ func TestShowMakesPages(t *testing.T) {
 		{[]string{"map-elites-pointmaze-0", "--gif", animation, "--html", page}, "",
 			"mutually exclusive"},
 		{[]string{"--run", "diayn-reward-pointmaze-0", "--skill", "1", "--html", page}, page, ""},
-		{[]string{controller, "--cell", "0"}, "", "selects skills itself"},
 		{[]string{"diayn-reward-pointmaze-0", "--html", page, "--films", "2"}, "", "drop it"},
 		{[]string{"map-elites-pointmaze-0", "--films", "2"}, "", "add --html"},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},

@@ -163,7 +163,7 @@ func hyperparameters(c runs.Config, verbose bool) string {
 // invalid counts what was not finite in a run. Methods with skills count steps of training, too.
 func invalid(run *runs.Run) string {
 	s := run.Status
-	if run.HasSkills() || run.Config.Algorithm == protocol.HierarchicalControl {
+	if run.HasSkills() || learningColumns(run) != nil {
 		return fmt.Sprintf("%d evaluations or steps of training", s.Invalid)
 	}
 	return fmt.Sprintf("%d of %d evaluations", s.Invalid, s.Evaluations)
@@ -190,10 +190,9 @@ func printRun(run *runs.Run, verbose bool) {
 	}
 	fmt.Println()
 	fmt.Printf("seconds        %.1f (%.1f compiling)\n", s.Seconds, s.CompileSeconds)
-	switch run.Config.Algorithm {
-	case protocol.Adaptation, protocol.HierarchicalControl: // they have no repertoire
+	if run.Config.Algorithm == protocol.Adaptation { // it has no repertoire
 		fmt.Printf("max fitness    %.6g\n", s.MaxFitness)
-	default:
+	} else {
 		fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness,
 			s.Coverage, s.QDScore)
 		if s.Outside > 0 {

@@ -47,6 +47,11 @@ func spec(algorithm string) run {
 	switch {
 	case protocol.Evolves(algorithm):
 		s.Set = append(s.Set, "batch=16")
+	case algorithm == "ppo":
+		s.Budget = qdnb.Generations(40)
+		s.Set = []string{"cells=32", "cvt_samples=200", "episode_length=10", "num_envs=2", "unroll_length=4",
+			"batch_size=4", "num_minibatches=1", "update_epochs=2", "evaluation_envs=2", "policy_hidden=8",
+			"value_hidden=8"}
 	default:
 		s.Budget = qdnb.Generations(240)
 		s.Set = append(s.Set, "env_batch_size=6", "grad_updates_per_step=0.5", "batch_size=16",
@@ -190,7 +195,7 @@ var adaptation = planned("adaptation", func(t *testing.T) []sweep.Line {
 }, importSkills("walker-uni"))
 
 // control trains a hierarchical controller that leads skills over hurdles.
-var control = planned("ppo", func(t *testing.T) []sweep.Line {
+var control = planned("hierarchical-control", func(t *testing.T) []sweep.Line {
 	trained := skillsConfig(t, "halfcheetah-uni")
 	budget := qdnb.Generations(1)
 	c, err := qdnb.ControlSpec{Tune: runs.Assign(

@@ -37,7 +37,7 @@ func hostileFolder(f *testing.F) (dir string, files []string) {
 			`{"skills":"map-elites-ant-uni-0-00000000","perturbation":"gravity"}`},
 		{"adaptation", "map-elites", "adaptation", "ant-maze",
 			`{"skills":"map-elites-ant-maze-0-00000000","perturbation":"target"}`},
-		{"hurdles", "map-elites", "ppo", "halfcheetah-hurdles",
+		{"hurdles", "map-elites", "hierarchical-control", "halfcheetah-hurdles",
 			`{"skills":"map-elites-halfcheetah-uni-0-00000000"}`},
 	} {
 		c := must.Get(runs.NewConfig(l.algorithm, l.env, 0, json.RawMessage(l.hyperparameters)))

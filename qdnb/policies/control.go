@@ -1,7 +1,10 @@
 package policies
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"path/filepath"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -10,7 +13,6 @@ import (
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
-	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
@@ -21,20 +23,19 @@ import (
 // HurdlesEnv is the environment of hierarchical control.
 const HurdlesEnv = "halfcheetah-hurdles"
 
-// ControllerFile is the name of the file in a run's folder that holds the meta-controller.
-const ControllerFile = "policy.npz"
-
-// ControlSettings are the hyperparameters of a run of hierarchical control.
+// ControlSettings are the hyperparameters of a run of hierarchical control, an [algorithms.Algorithm].
 type ControlSettings struct {
 	Skills       string      `json:"skills"` // name of the folder of the run that supplies the skills
 	SkillsBudget runs.Budget `json:"skills_budget"`
 	hierarchy.Settings
 }
 
-// Algorithm returns what trains the meta-controller. Its repertoire has a cell for each number of
+// DefaultControl returns the paper's hyperparameters. The repertoire has a cell for each number of
 // hurdles.
-func (s ControlSettings) Algorithm() *ppo.PPO {
-	return &ppo.PPO{Config: s.Config, CVT: repertoire.CVT{Cells: catalog.HurdleNumber + 1, CVTSamples: 1000}}
+func DefaultControl() *ControlSettings {
+	s := &ControlSettings{Settings: hierarchy.Default()}
+	s.CVT = repertoire.CVT{Cells: catalog.HurdleNumber + 1, CVTSamples: 1000}
+	return s
 }
 
 // Options returns the hurdles environment in which a meta-controller chooses skills.
@@ -106,20 +107,20 @@ func HurdlesSkills(hidden []int, gaussian bool) hierarchy.Skills {
 	return s
 }
 
-// ForControl returns the skills of a run as policies for the hurdles environment, and their numbers.
-// They observe what they observed in training, so not the position that precedes it in the
-// observation.
-func ForControl(run *runs.Run) (set hierarchy.Skills, numbers []int, err error) {
+// ForControl returns the skills of a run as policies for the hurdles environment. They observe what they
+// observed in training, so not the position that precedes it in the observation.
+func ForControl(run *runs.Run) (set hierarchy.Skills, err error) {
+	var numbers []int
 	var flat []float32
 	if run.HasSkills() {
 		skills, err := run.Skills()
 		if err != nil {
-			return set, nil, err
+			return set, err
 		}
 		set = HurdlesSkills(skills.Hidden, true)
 		if task, _ := catalog.Find(HurdlesEnv); skills.Observations != set.Net.Sizes[0] ||
 			skills.Actions != task.Actions {
-			return set, nil, fmt.Errorf("the skills of %s are for %d observations and %d actions, not %d and %d",
+			return set, fmt.Errorf("the skills of %s are for %d observations and %d actions, not %d and %d",
 				run.Name(), skills.Observations, skills.Actions, set.Net.Sizes[0], task.Actions)
 		}
 		for k := range skills.Skills() {
@@ -129,11 +130,11 @@ func ForControl(run *runs.Run) (set hierarchy.Skills, numbers []int, err error) 
 	} else {
 		cells, err := All(run)
 		if err != nil {
-			return set, nil, err
+			return set, err
 		}
 		net, weights, err := cells.Network()
 		if err != nil {
-			return set, nil, err
+			return set, err
 		}
 		set = HurdlesSkills(net.Sizes[1:len(net.Sizes)-1], false)
 		for _, policy := range cells.Policies {
@@ -146,9 +147,51 @@ func ForControl(run *runs.Run) (set hierarchy.Skills, numbers []int, err error) 
 		}
 	}
 	if want := len(numbers) * set.Net.Params(); len(flat) != want {
-		return set, nil, fmt.Errorf("the skills of %s have %d parameters in total, not %d: they do not fit %s",
+		return set, fmt.Errorf("the skills of %s have %d parameters in total, not %d: they do not fit %s",
 			run.Name(), len(flat), want, HurdlesEnv)
 	}
-	set.Rows = npz.Of(flat, len(numbers), len(flat)/max(1, len(numbers)))
-	return set, numbers, nil
+	set.Numbers, set.Rows = numbers, npz.Of(flat, len(numbers), len(flat)/max(1, len(numbers)))
+	return set, nil
+}
+
+// controlled makes the environment of a run of hierarchical control. The run that supplies the skills
+// must lie in the same folder.
+func controlled(run *runs.Run) (envs.Env, error) {
+	var settings ControlSettings
+	if err := run.Config.Settings(&settings); err != nil {
+		return nil, err
+	}
+	trained, err := runs.Open(filepath.Join(run.Dir, "..", settings.Skills))
+	if err != nil {
+		return nil, fmt.Errorf("the skills of %s: %w", run.Name(), err)
+	}
+	skills, err := ForControl(trained)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", run.Name(), err)
+	}
+	env, err := settings.Options(skills)
+	if err == nil {
+		err = SameChoices(run, env)
+	}
+	return env, err
+}
+
+// Choices is a checksum of the actions of a [scoring.Discrete] environment, 0 for others.
+func Choices(env envs.Env) uint32 {
+	d, ok := env.(scoring.Discrete)
+	if !ok {
+		return 0
+	}
+	hash := crc32.NewIEEE()
+	_ = binary.Write(hash, binary.LittleEndian, d.Choices().Data) // never fails
+	return hash.Sum32()
+}
+
+// SameChoices returns an error if a run was trained with other choices than those of an environment.
+func SameChoices(run *runs.Run, env envs.Env) error {
+	if run.Status.Choices == Choices(env) {
+		return nil
+	}
+	return fmt.Errorf("%s was trained with other skills: restore these, or move its folder away and retrain",
+		run.Name())
 }

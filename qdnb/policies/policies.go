@@ -93,9 +93,9 @@ func All(run *runs.Run) (*Set, error) {
 	return set, err
 }
 
-// Own returns an error if a run has no policies because it uses the skills of another run.
+// Own returns an error if a run has no policies because it evaluates the skills of another run.
 func Own(run *runs.Run) error {
-	if a := run.Config.Algorithm; a != protocol.Adaptation && a != protocol.HierarchicalControl {
+	if run.Config.Algorithm != protocol.Adaptation {
 		return nil
 	}
 	return fmt.Errorf("%s has no policies of its own: name the run whose skills it uses, %s",
@@ -171,11 +171,15 @@ func (s *Set) Task(env envs.Env) (scoring.Task, error) {
 // Network returns the layers of the policies and the format of their weights in rollouts, also of a
 // run in a custom environment.
 func (s *Set) Network() (nn.MLP, scoring.Weights, error) {
-	spec, err := s.trained()
+	env, err := Environment(s.Run)
 	if err != nil {
-		return nn.MLP{}, "", err
+		spec, err := s.trained()
+		if err != nil {
+			return nn.MLP{}, "", err
+		}
+		env = &envs.BlackBox{Facts: spec}
 	}
-	task, err := s.task(&envs.BlackBox{Facts: spec})
+	task, err := s.task(env)
 	return task.Policy, task.Weights, err
 }
 
@@ -213,8 +217,11 @@ func (s *Set) trained() (envs.Spec, error) {
 }
 
 // Environment makes the built-in environment that a run was trained in, with the options of its
-// algorithm. A custom environment is an error.
+// algorithm, or with its skills. A custom environment is an error.
 func Environment(run *runs.Run) (envs.Env, error) {
+	if run.Config.Algorithm == protocol.HierarchicalControl {
+		return controlled(run)
+	}
 	if name := run.Config.Env; !slices.Contains(envs.Names(), name) {
 		return nil, fmt.Errorf("%s is not a built-in environment: new episodes need its code, in a "+
 			"notebook or program that calls qdnb.Play with PlaySpec.Environment; export works without it", name)

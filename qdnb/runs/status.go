@@ -34,6 +34,8 @@ type Status struct {
 	// Observations and Actions are the sizes of the environment; both 0 in runs of older programs.
 	Observations int `json:"observations,omitempty"`
 	Actions      int `json:"actions,omitempty"`
+	// Choices is a checksum of the actions of a discrete environment, such as skills; 0 in others.
+	Choices uint32 `json:"choices,omitempty"`
 	// Base is the algorithm that a variant is based on; "" if the run is no variant, and in runs of
 	// older programs.
 	Base     string    `json:"base,omitempty"`

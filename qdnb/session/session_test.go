@@ -49,7 +49,7 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 
 // If the last checkpoint cannot be saved, the one before needs what a finished run does not.
 func TestNothingIsDeletedBeforeTheRunIsSaved(t *testing.T) {
-	j := &unsaved{job: &controlling{}}
+	j := &unsaved{job: &training{}}
 	err := (&session{job: j}).loop(t.Context())
 	if err == nil || err.Error() != "the disk is full" || j.cleaned {
 		t.Errorf("%v; cleaned: %v", err, j.cleaned)

@@ -25,7 +25,8 @@ type Training struct {
 	Options   Options
 	Env       envs.Env
 	Algorithm algorithms.Algorithm
-	Base      string // the algorithm that a variant is based on; "" if it is no variant
+	Base      string    // the algorithm that a variant is based on; "" if it is no variant
+	Skills    *runs.Run // the finished run whose skills Env uses; nil if it uses none
 
 	KeepReplay bool // keep the replay buffer of a finished run
 	Corrected  int  // episodes of each policy in corrected repertoires; 0: none are made
@@ -39,7 +40,7 @@ var Columns = []string{"generation", "evaluations", "env_steps", "seconds", "max
 
 // Train trains a run, resumes it if it was interrupted, or loads it if it is complete.
 func Train(ctx context.Context, t Training) (*runs.Run, error) {
-	found, err := run(ctx, t.Options, &training{Training: t}, nil)
+	found, err := run(ctx, t.Options, &training{Training: t}, t.Skills)
 	if err == nil && t.TensorBoard {
 		err = found.WriteEvents() // of a run that was complete
 	}
@@ -120,6 +121,7 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	spec := t.Env.Spec()
 	t.status.Descriptor, t.status.Base = spec.Descriptor.Components, t.Base
 	t.status.Observations, t.status.Actions = spec.Observations, spec.Actions
+	t.status.Choices = policies.Choices(t.Env)
 	return nil
 }
 
@@ -128,6 +130,9 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 func (t *training) start(arrays map[string]npz.Array) error {
 	if t.reached = t.from; t.from < 0 {
 		return nil
+	}
+	if err := policies.SameChoices(t.writer.Run, t.Env); err != nil {
+		return err
 	}
 	if err := t.search.State().Restore(arrays); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
@@ -66,8 +67,7 @@ type Recording struct {
 	env envs.Env
 }
 
-// Result holds the episodes of one policy, or of the meta-controller of a run of hierarchical
-// control, whose Policy is zero.
+// Result holds the episodes of one policy.
 type Result struct {
 	policies.Evaluated
 	Recorded []Episode // one for each fitness; nil if steps are not recorded
@@ -83,14 +83,11 @@ type Episode struct {
 }
 
 // Play plays episodes with policies of a run. The results of a policy do not depend on the other
-// policies. For a run of hierarchical control, it plays the meta-controller; the run that supplies
-// the skills must lie in the same folder.
+// policies. The run that supplies the skills of a run of hierarchical control must lie in the same
+// folder.
 func Play(ctx context.Context, run *runs.Run, s Spec) (*Recording, error) {
 	if s.Episodes == 0 {
 		s.Episodes, s.Record = 1, true
-	}
-	if run.Config.Algorithm == protocol.HierarchicalControl {
-		return s.playController(ctx, run)
 	}
 	specs, err := s.starts(run)
 	if err != nil {
@@ -121,7 +118,20 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 	}
 	var recorders []func(int) envs.Recorder
 	var visible *stage // nil if nothing is recorded, or the environment has no visible bodies
-	if s.Record {
+	var over *overSkills
+	shown, every := env, 1
+	if options, ok := env.(hierarchy.Options); ok {
+		if over, err = newOverSkills(options); err != nil {
+			return nil, err
+		}
+		shown, every = options.Env, options.Every
+	}
+	switch {
+	case !s.Record:
+	case over != nil:
+		env = over.Options
+		recorders = append(recorders, func(int) envs.Recorder { return over.Recorder() })
+	default:
 		recorders = append(recorders, path(env))
 		if stage, err := newStage(env); err == nil {
 			visible, recorders = stage, append(recorders, stage.first, stage.steps)
@@ -146,8 +156,8 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 		return nil, err
 	}
 	r := &Recording{
-		Env: env.Spec().Name, Episodes: s.Episodes, Steps: rollouts.Task.Length,
-		Backend: platform.Name(), env: env,
+		Env: shown.Spec().Name, Episodes: s.Episodes, Steps: rollouts.Task.Length * every,
+		Backend: platform.Name(), env: shown,
 	}
 	for _, evaluated := range results {
 		result := Result{Evaluated: evaluated}
@@ -159,10 +169,17 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 				size := len(evaluated.Records[k]) / s.Episodes
 				return evaluated.Records[k][i*size : (i+1)*size]
 			}
-			episode := Episode{Path: positions(part(0), len(env.Spec().Descriptor.Lower))}
-			if visible != nil {
-				episode.Film = visible.film(part(1), part(2))
-				if err := s.caption(episode.Film, run, env, evaluated, i); err != nil {
+			var episode Episode
+			if over != nil {
+				episode = over.episode(part(0), int(evaluated.Descriptors[i]))
+			} else {
+				episode.Path = positions(part(0), len(env.Spec().Descriptor.Lower))
+				if visible != nil {
+					episode.Film = visible.film(part(1), part(2))
+				}
+			}
+			if episode.Film != nil {
+				if err := s.caption(episode, run, shown, evaluated, i); err != nil {
 					return nil, err
 				}
 			}
@@ -175,8 +192,9 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 }
 
 // caption completes the film of an episode and checks it.
-func (s Spec) caption(film *scene.Film, run *runs.Run, env envs.Env, e policies.Evaluated,
+func (s Spec) caption(played Episode, run *runs.Run, env envs.Env, e policies.Evaluated,
 	episode int) error {
+	film := played.Film
 	film.Title = fmt.Sprintf("%s on %s, %s", figures.MethodName(run.Config.Algorithm),
 		env.Spec().Name, e.Policy)
 	if s.Episodes > 1 {
@@ -188,6 +206,9 @@ func (s Spec) caption(film *scene.Film, run *runs.Run, env envs.Env, e policies.
 		film.Outcome.Descriptor = append(film.Outcome.Descriptor, float64(x))
 	}
 	film.Subtitle = filmSubtitle(env, s.Conditions, film.Outcome)
+	if played.Choices != nil {
+		film.Subtitle = played.Choices.summary(e.Fitnesses[episode])
+	}
 	if err := film.Check(); err != nil {
 		return fmt.Errorf("%s: %w", film.Title, err)
 	}

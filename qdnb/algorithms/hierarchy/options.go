@@ -22,6 +22,7 @@ type Skills struct {
 	Gaussian bool
 	Rows     npz.Array // parameters, float32 [skills, Net.Params()]
 	Hidden   int       // leading observations of the environment that skills do not see
+	Numbers  []int     // of the skills or cells in Rows, which name them
 }
 
 // Options is an environment whose actions are skills. A step is Every control steps of Env, in which

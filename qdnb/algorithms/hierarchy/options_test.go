@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
@@ -82,26 +83,30 @@ func small() *ppo.PPO {
 	return s
 }
 
-func newSearch(t testing.TB, p *xla.Platform, env envs.Env, settings *ppo.PPO) *ppo.Search {
+func newSearch(t testing.TB, p *xla.Platform, env envs.Env, settings *ppo.PPO) algorithms.Search {
 	t.Helper()
-	s := must.Get(settings.New(p, env, 1)).(*ppo.Search)
+	s := must.Get(settings.New(p, env, 1))
 	t.Cleanup(s.Close)
 	return s
 }
 
-// evaluate plays 32 episodes of a policy, whose steps are recorded.
-func evaluate(p *xla.Platform, env hierarchy.Options, settings *ppo.PPO,
-	policy map[string]npz.Array) (r scoring.Results, err error) {
-	row, err := ppo.Genotype(policy, settings.Task(env))
-	if err != nil {
-		return r, err
-	}
-	e := must.Get(scoring.NewEvaluator(p, settings.Task(env), scoring.Plan{Policies: 1, Episodes: 32,
+// evaluate plays 32 episodes of the best policy of a search, whose steps are recorded.
+func evaluate(p *xla.Platform, env hierarchy.Options, settings *ppo.PPO, s algorithms.Search) scoring.Results {
+	task := scoring.NewTask(env, settings.PolicyHidden, settings.EpisodeLength)
+	e := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, Episodes: 32,
 		Recorders: []envs.Recorder{env.Recorder()}}))
 	defer e.Free()
-	rows := must.Get(xla.Uploads(row, p.Copies()))
+	rows := must.Get(xla.Uploads(best(s), p.Copies()))
 	defer rows.Free()
-	return e.Evaluate(rows, 1, nil)
+	return must.Get(e.Evaluate(rows, 1, nil))
+}
+
+// best returns the best policy of a search, [1, N].
+func best(s algorithms.Search) npz.Array {
+	arrays := must.Get(s.Repertoire(true))
+	fitnesses := must.Get(arrays["fitnesses"].Float32s())
+	cell, n := slices.Index(fitnesses, slices.Max(fitnesses)), s.Task().Policy.Params()
+	return npz.Of(must.Get(arrays["genotypes"].Float32s())[cell*n:(cell+1)*n], 1, n)
 }
 
 // The meta-controller learns which skill is rewarded. The best return is that of the best skill
@@ -132,7 +137,7 @@ func TestMetaControllerLearns(t *testing.T) {
 		}
 		env.Watch = func(s envs.State) *Node { return Slice(s.Observation, AxisRange(), AxisElem(0)) }
 		env.Width = 1
-		found := must.Get(evaluate(p, env, settings, must.Get(s.Policy())))
+		found := evaluate(p, env, settings, s)
 		for i, fitness := range found.Fitnesses {
 			size := len(found.Records[0]) / 32
 			chosen, x := env.Played(found.Records[0][i*size : (i+1)*size])
@@ -167,8 +172,8 @@ func TestOneOptionIsItsSkill(t *testing.T) {
 				row[i] = float32(math.Sin(float64(5 * i)))
 			}
 			skills := hierarchy.Skills{Net: task.Policy, Rows: npz.Of(row, 1, len(row))}
-			o := hierarchy.Options{Env: env, Skills: skills, Every: 7}.Episodes(20, false)
-			always := scoring.NewTask(o, nil, 3)
+			o := hierarchy.Options{Env: env, Skills: skills, Every: 7}
+			always := scoring.NewTask(o, nil, 20)
 			evaluate := func(task scoring.Task, row []float32) scoring.Results {
 				e := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, States: 3}))
 				defer e.Free()
@@ -208,15 +213,6 @@ func TestRestore(t *testing.T) {
 		if differ := xlatest.Differ(must.Get(other.State().Arrays()),
 			must.Get(s.State().Arrays())); len(differ) > 0 {
 			t.Errorf("%v differ", differ)
-		}
-		policy := must.Get(s.Policy())
-		if p.Kind == backend.Go {
-			strange := env
-			strange.Skills.Rows = npz.Of(make([]float32, 12), 3, 4)
-			otherwise := newSearch(t, p, strange, settings)
-			must.Do(otherwise.State().Restore(saved))
-			errtest.Want(t, errtest.Of(otherwise.Step()), "trained with other skills")
-			errtest.Want(t, errtest.Of(evaluate(p, strange, settings, policy)), "trained with other skills")
 		}
 		delete(saved, "env.Reward")
 		errtest.Want(t, other.State().Restore(saved), "env.Reward")
@@ -281,8 +277,7 @@ func FuzzRestore(f *testing.F) {
 	}
 	xlatest.FuzzRestore(f, stored{s}, 1,
 		"", "metric_sums <f8 3, nan", "metric_sums <f8 3, 1e300 -1e300", "evaluations <f4 , 1",
-		"-dropped <f4 1,", "choices_checksum <i8 , 5",
-		"choices_checksum <f8 , 0.5", "-choices_checksum <f4 1,", "learner.Statistics.Count <f4 , -1",
+		"-dropped <f4 1,", "learner.Statistics.Count <f4 , -1",
 		"-learner.Statistics.Count <f4 1,",
 		"learner.Moments.Weight1 <i4 , 1", "env.Observation <f4 6,3 nan inf -inf",
 		"env.Observation <f8 6,3 1e300", "env.Observation <f4 3,6 1",
@@ -299,15 +294,15 @@ func FuzzPolicy(f *testing.F) {
 	settings.NormalizeObservations = true
 	env := options(true, 3)
 	p := xlatest.Pure(f)
-	policy := must.Get(newSearch(f, p, env, settings).Policy())
-	task := settings.Task(env)
+	search := newSearch(f, p, env, settings)
+	must.Get(search.Step())
+	policy, task := map[string]npz.Array{"policy": best(search)}, search.Task()
 	evaluator := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, Episodes: 5,
 		Recorders: []envs.Recorder{env.Recorder()}}))
 	f.Cleanup(evaluator.Free)
 	for _, text := range []string{
 		"", "policy <f4 1,115 nan", "policy <f4 1,115 inf -inf 1e38", "policy <f8 115, 1e300",
 		"policy |u1 115,1 3", "policy <f4 0,", "-policy <f4 1,",
-		"choices_checksum <f8 , 0.5", "-choices_checksum <f4 1,",
 		"policy <f4 4611686018427387904,0",
 	} {
 		f.Add(text, int64(0))
@@ -319,12 +314,11 @@ func FuzzPolicy(f *testing.F) {
 			return
 		}
 		hostile.Bounded(t, xlatest.Bytes(arrays), func() {
-			row, err := ppo.Genotype(arrays, task)
-			hostile.Error(t, err)
-			if err != nil {
+			row, err := arrays["policy"].Float32s()
+			if err != nil || len(row) != task.Policy.Params() {
 				return
 			}
-			rows := must.Get(xla.Uploads(row, p.Copies()))
+			rows := must.Get(xla.Uploads(npz.Of(row, 1, len(row)), p.Copies()))
 			defer rows.Free()
 			found := must.Get(evaluator.Evaluate(rows, seed, nil))
 			for i := range 5 {
@@ -339,7 +333,7 @@ func FuzzPolicy(f *testing.F) {
 }
 
 // stored is a search for [xlatest.FuzzRestore].
-type stored struct{ *ppo.Search }
+type stored struct{ algorithms.Search }
 
 func (s stored) Arrays() (map[string]npz.Array, error) { return s.State().Arrays() }
 

@@ -3,13 +3,14 @@ package hierarchy
 import (
 	"cmp"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 )
 
 // Settings are the hyperparameters of a meta-controller. A zero value is not useful; see [Default].
 type Settings struct {
-	ppo.Config
+	ppo.PPO
 	// DecisionLength is the number of control steps for which a chosen skill acts; paper: 10.
 	DecisionLength int `json:"decision_length"`
 	// SampleSkills lets stochastic skills, those of the reinforcement-learning family, sample their
@@ -23,7 +24,7 @@ type Settings struct {
 // Default returns the paper's hyperparameters, with correct credit assignment and an evaluation
 // after every iteration.
 func Default() Settings {
-	return Settings{Config: ppo.DefaultConfig(250), DecisionLength: 10, SampleSkills: true}
+	return Settings{PPO: *ppo.Default(envs.Spec{Length: 250}), DecisionLength: 10, SampleSkills: true}
 }
 
 // maxDecision is the longest decision; a larger value is probably a typo.
@@ -31,5 +32,5 @@ const maxDecision = 1 << 20
 
 // Check rejects values that cannot work, before anything is compiled.
 func (s Settings) Check() error {
-	return cmp.Or(s.Config.Check(), limits.Int("decision_length", s.DecisionLength, 1, maxDecision))
+	return cmp.Or(s.PPO.Check(), limits.Int("decision_length", s.DecisionLength, 1, maxDecision))
 }

@@ -214,7 +214,7 @@ func (c *collecting) unroll(p playing, first *Node) (envs.State, data) {
 	})
 	s, d := end.Playing.State, end.Data
 	d.Obs = xla.SetRow(d.Obs, Const(g, int32(steps)), s.Observation)
-	if e, ok := c.env.(Extended); ok {
+	if e, ok := c.env.(extended); ok {
 		d.Reward, d.Done, d.Truncation = e.Credit(d.Reward, d.Done, d.Truncation, s)
 	}
 	return s, xla.Map(d, swapped)

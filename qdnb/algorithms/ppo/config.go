@@ -10,9 +10,9 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 )
 
-// Config are the hyperparameters of learning and of evaluations. A zero value is not useful; see
-// [DefaultConfig].
-type Config struct {
+// PPO are the hyperparameters of a policy that learns in an environment. A zero value is not useful;
+// see [Default].
+type PPO struct {
 	// LearningRate is Adam's learning rate for the policy and the value function; paper: 1e-4.
 	LearningRate float64 `json:"learning_rate"`
 	Discount     float64 `json:"discount"` // discount factor per decision; paper: 0.99
@@ -46,27 +46,20 @@ type Config struct {
 	// Slice is the number of environments stepped together; 0: chosen for the backend. It does not
 	// change what is learned, except for rounding.
 	Slice int `json:"slice"`
-}
 
-// PPO are the hyperparameters of a policy that learns in an environment. They are an
-// [algorithms.Algorithm].
-type PPO struct {
-	Config
 	repertoire.CVT // of the repertoire of all evaluated policies
 }
 
-// Default returns the paper's hyperparameters in an environment.
-func Default(env envs.Spec) *PPO { return &PPO{DefaultConfig(env.Length), repertoire.DefaultCVT()} }
-
-// DefaultConfig returns the paper's hyperparameters for a length of episodes, with an evaluation
-// after every iteration.
-func DefaultConfig(length int) Config {
-	return Config{
+// Default returns the paper's hyperparameters in an environment, with an evaluation after every
+// iteration.
+func Default(env envs.Spec) *PPO {
+	return &PPO{
 		LearningRate: 1e-4, Discount: 0.99, GAELambda: 0.95, ClipEpsilon: 0.3, EntropyCost: 1e-3,
 		RewardScaling: 1,
 		UnrollLength:  20, BatchSize: 512, NumMinibatches: 32, UpdateEpochs: 8,
 		PolicyHidden: []int{32, 32, 32, 32}, ValueHidden: []int{256, 256, 256, 256, 256},
-		NumEnvs: 2048, EpisodeLength: length, EvaluationEnvs: 256, EvaluationInterval: 1,
+		NumEnvs: 2048, EpisodeLength: env.Length, EvaluationEnvs: 256, EvaluationInterval: 1,
+		CVT: repertoire.DefaultCVT(),
 	}
 }
 
@@ -81,13 +74,13 @@ const (
 )
 
 // sequences is the number of sequences per iteration.
-func (c Config) sequences() int { return c.BatchSize * c.NumMinibatches }
+func (c PPO) sequences() int { return c.BatchSize * c.NumMinibatches }
 
 // unrolls is the number of consecutive sequences per environment and iteration.
-func (c Config) unrolls() int { return c.sequences() / c.NumEnvs }
+func (c PPO) unrolls() int { return c.sequences() / c.NumEnvs }
 
-// Check rejects values that cannot work, before anything is compiled.
-func (c Config) Check() error {
+// Check implements [algorithms.Algorithm].
+func (c PPO) Check() error {
 	if err := cmp.Or(
 		limits.Positive("learning_rate", c.LearningRate, 1),
 		limits.Number("discount", c.Discount, 1),
@@ -106,6 +99,7 @@ func (c Config) Check() error {
 		limits.Int("evaluation_envs", c.EvaluationEnvs, 1, maxEnvironments),
 		limits.Int("evaluation_interval", c.EvaluationInterval, 1, math.MaxInt64),
 		limits.Int("slice", c.Slice, 0, maxEnvironments),
+		c.CVT.Check(),
 	); err != nil {
 		return err
 	}
@@ -118,6 +112,3 @@ func (c Config) Check() error {
 	}
 	return nil
 }
-
-// Check implements [algorithms.Algorithm].
-func (p *PPO) Check() error { return cmp.Or(p.Config.Check(), p.CVT.Check()) }

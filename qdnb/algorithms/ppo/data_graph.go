@@ -59,7 +59,7 @@ func (d data) finite() (data, *Node) {
 //	advantage_t = (r_t + discount keep_t target_t+1 - V_t) counts_t
 //
 // So the last step of a truncated episode contributes no gradient.
-func (c Config) advantages(values *Node, d data) (targets, advantages *Node) {
+func (c PPO) advantages(values *Node, d data) (targets, advantages *Node) {
 	steps := values.Shape().Dimensions[1] - 1
 	columns := func(x *Node, from, to int) *Node { return Slice(x, AxisRange(), AxisRange(from, to)) }
 	now, next, last := columns(values, 0, steps), columns(values, 1, steps+1),

@@ -10,6 +10,7 @@ import (
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
@@ -35,7 +36,7 @@ func readPublished(t *testing.T) published {
 	}
 	steps, sequences := f.Shape("data.actions")[0], f.Shape("data.actions")[1]
 	minibatches := int(f.Number("const.num_minibatches"))
-	config := Config{
+	config := PPO{
 		NumEnvs: 1, EpisodeLength: 1, EvaluationEnvs: 1, EvaluationInterval: 1,
 		LearningRate: f.Number("const.learning_rate"), Discount: f.Number("const.discounting"),
 		GAELambda:   f.Number("const.lambda"),
@@ -44,6 +45,7 @@ func readPublished(t *testing.T) published {
 		UnrollLength:  steps, BatchSize: sequences / minibatches, NumMinibatches: minibatches,
 		UpdateEpochs: 1,
 		PolicyHidden: hidden("policy"), ValueHidden: hidden("value"),
+		CVT: repertoire.DefaultCVT(),
 	}
 	must.Do(config.Check())
 	return published{f, newAgent(config, f.Shape("data.obs")[2], f.Shape("data.logits")[2], true), steps,

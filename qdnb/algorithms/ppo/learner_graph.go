@@ -9,7 +9,7 @@ import (
 
 // agent is the algorithm for given network architectures. Its methods build graphs.
 type agent struct {
-	Config
+	PPO
 	policy   nn.MLP // observation to the parameters of the distribution
 	value    nn.MLP // observation to one value
 	discrete bool
@@ -17,7 +17,7 @@ type agent struct {
 
 // newAgent returns the algorithm for a number of observations and of choices, or of actions unless
 // they are discrete.
-func newAgent(config Config, observations, actions int, discrete bool) agent {
+func newAgent(config PPO, observations, actions int, discrete bool) agent {
 	if !discrete {
 		actions *= 2 // means and scales
 	}

@@ -25,7 +25,7 @@ import (
 // The estimates equal their definition, computed step by step in float64, for episodes that
 // terminate or are truncated.
 func TestAdvantages(t *testing.T) {
-	config := DefaultConfig(1)
+	config := *Default(envs.Spec{Length: 1})
 	config.RewardScaling = 0.5
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, steps := range []int{1, 2, 7, 20} {
@@ -91,7 +91,7 @@ func TestNonFiniteDecisions(t *testing.T) {
 	reward[1] = nan                         // decision 1 of sequence 0
 	obs[(1*(steps+1)+2)*observations] = nan // before decision 2 and after decision 1 of sequence 1
 	for _, normalised := range []bool{false, true} {
-		config := DefaultConfig(1)
+		config := *Default(envs.Spec{Length: 1})
 		config.NormalizeObservations, config.BatchSize, config.NumMinibatches = normalised, 2, 2
 		config.PolicyHidden, config.ValueHidden, config.UnrollLength = []int{4}, []int{4}, steps
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -196,7 +196,7 @@ func TestSample(t *testing.T) {
 // and every decision is an episode. PPO must learn the right choices, and the value function their
 // expected reward.
 func TestLearns(t *testing.T) {
-	config := DefaultConfig(1)
+	config := *Default(envs.Spec{Length: 1})
 	config.LearningRate, config.UnrollLength, config.BatchSize, config.NumMinibatches = 3e-3, 4, 16, 4
 	config.PolicyHidden, config.ValueHidden = []int{16}, []int{16}
 	const contexts = 4
@@ -251,26 +251,26 @@ func TestLearns(t *testing.T) {
 }
 
 func TestConfigCheck(t *testing.T) {
-	if err := DefaultConfig(1).Check(); err != nil {
+	if err := Default(envs.Spec{Length: 1}).Check(); err != nil {
 		t.Error(err)
 	}
-	for want, spoil := range map[string]func(*Config){
-		"learning_rate":   func(c *Config) { c.LearningRate = 0 },
-		"discount":        func(c *Config) { c.Discount = math.NaN() },
-		"gae_lambda":      func(c *Config) { c.GAELambda = 1.1 },
-		"clip_epsilon":    func(c *Config) { c.ClipEpsilon = 0 },
-		"entropy_cost":    func(c *Config) { c.EntropyCost = -1 },
-		"reward_scaling":  func(c *Config) { c.RewardScaling = math.Inf(1) },
-		"unroll_length":   func(c *Config) { c.UnrollLength = 0 },
-		"num_minibatches": func(c *Config) { c.NumMinibatches = 1 << 16 },
-		"update_epochs":   func(c *Config) { c.UpdateEpochs = 0 },
-		"policy_hidden":   func(c *Config) { c.PolicyHidden = []int{0} },
-		"value_hidden":    func(c *Config) { c.ValueHidden = []int{-1} },
-		"multiple of num": func(c *Config) { c.NumEnvs = 5 },
-		"evaluation_envs": func(c *Config) { c.EvaluationEnvs = 0 },
+	for want, spoil := range map[string]func(*PPO){
+		"learning_rate":   func(c *PPO) { c.LearningRate = 0 },
+		"discount":        func(c *PPO) { c.Discount = math.NaN() },
+		"gae_lambda":      func(c *PPO) { c.GAELambda = 1.1 },
+		"clip_epsilon":    func(c *PPO) { c.ClipEpsilon = 0 },
+		"entropy_cost":    func(c *PPO) { c.EntropyCost = -1 },
+		"reward_scaling":  func(c *PPO) { c.RewardScaling = math.Inf(1) },
+		"unroll_length":   func(c *PPO) { c.UnrollLength = 0 },
+		"num_minibatches": func(c *PPO) { c.NumMinibatches = 1 << 16 },
+		"update_epochs":   func(c *PPO) { c.UpdateEpochs = 0 },
+		"policy_hidden":   func(c *PPO) { c.PolicyHidden = []int{0} },
+		"value_hidden":    func(c *PPO) { c.ValueHidden = []int{-1} },
+		"multiple of num": func(c *PPO) { c.NumEnvs = 5 },
+		"evaluation_envs": func(c *PPO) { c.EvaluationEnvs = 0 },
 	} {
-		c := DefaultConfig(1)
-		spoil(&c)
+		c := Default(envs.Spec{Length: 1})
+		spoil(c)
 		errtest.Want(t, c.Check(), want)
 	}
 }

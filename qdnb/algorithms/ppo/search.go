@@ -28,7 +28,6 @@ type Search struct {
 	task       scoring.Task
 	agent      agent
 	evaluator  *scoring.Evaluator
-	checksum   int64 // of the choices
 	seed       int64
 	collecting *collecting
 	collect    *xla.Program[collectIn, collectOut]
@@ -44,15 +43,10 @@ type Search struct {
 	evaluations int64         // evaluation episodes so far
 	means       scoring.Means // of the losses since the last evaluation
 	dropped     float64       // decisions since then that were not finite
-	trainedWith int64         // checksum of the choices, in a checkpoint
 }
 
 // Inputs and outputs of the programs.
 type (
-	firstOut struct {
-		Learner xla.State[learner]
-		Choices xla.Array // their checksum, a constant: it makes programs for other choices differ
-	}
 	statesIn  struct{ Seed, Worker xla.Array }
 	collectIn struct {
 		Seed, Worker, Number xla.Array
@@ -89,14 +83,13 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 			return nil, err
 		}
 	}
-	task := p.Task(env)
+	task := scoring.NewTask(env, p.PolicyHidden, p.EpisodeLength)
 	_, discrete := env.(scoring.Discrete)
 	sizes := task.Policy.Sizes
-	a := newAgent(p.Config, sizes[0], sizes[len(sizes)-1], discrete)
+	a := newAgent(*p, sizes[0], sizes[len(sizes)-1], discrete)
 	s := &Search{programs: &xla.Scope{Platform: platform}, task: task, agent: a, seed: seed,
-		checksum: checksum(env), iteration: -1, means: scoring.Means{Sums: make([]float64, len(lossNames))},
+		iteration: -1, means: scoring.Means{Sums: make([]float64, len(lossNames))},
 		collecting: &collecting{agent: a, shared: share(platform, p.NumEnvs, p.Slice)}}
-	s.trainedWith = s.checksum
 	var err error
 	decisions := int64(a.sequences()) * int64(a.UnrollLength+1)
 	if err = platform.CheckMemory(0, 4*3*decisions*int64(sizes[0]+5)); err == nil {
@@ -130,20 +123,16 @@ func (s *Search) build(cells repertoire.CVT) error {
 		return err
 	}
 	s.programs.Own(s.evaluator)
-	first, err := xla.Compile(p, "first networks", s.words.First(), func(seed xla.Array) firstOut {
-		key := random.KeyOf(seed.Tree).FoldIn(streamLearner)
-		return firstOut{xla.Out(c.agent.start(key)), xla.Out(graph.Const(key.Hi.Graph(), uint32(s.checksum)))}
+	first, err := xla.Compile(p, "first networks", s.words.First(), func(seed xla.Array) xla.State[learner] {
+		return xla.Out(c.agent.start(random.KeyOf(seed.Tree).FoldIn(streamLearner)))
 	})
 	if err != nil {
 		return err
 	}
 	defer first.Free()
-	start, err := first.Run(s.words.First())
-	if err != nil {
+	if s.learner, err = first.Run(s.words.First()); err != nil {
 		return err
 	}
-	s.learner = start.Learner
-	start.Choices.Free()
 	axes := s.task.Axes(c.shared.N, c.shared.Size, 0)
 	reset, err := xla.CompileParallel(s.programs, "initial states", statesIn{s.words, s.workers},
 		func(in statesIn) xla.State[[]*graph.Node] {
@@ -204,9 +193,6 @@ func (s *Search) Columns() []string {
 // Step implements [algorithms.Search]: an iteration. The first call only evaluates the untrained
 // networks.
 func (s *Search) Step() (o scoring.Outcome, err error) {
-	if s.trainedWith != s.checksum {
-		return o, errOtherChoices
-	}
 	next := s.iteration + 1
 	if next > 0 {
 		losses, err := s.train(next)
@@ -306,7 +292,6 @@ func (s *Search) State() *xla.Checkpoint {
 	c.Host("metric_sums", &s.means.Sums)
 	c.Host("metric_count", &s.means.Count)
 	c.Host("dropped", &s.dropped)
-	c.Host(checksumName, &s.trainedWith)
 	return c
 }
 

@@ -25,7 +25,7 @@ type losses struct {
 //	policy = -mean min(rho A, clip(rho, 1 - epsilon, 1 + epsilon) A)
 //	value  = 1/4 mean (target - V)^2
 //
-// Advantages A and targets are those of Config.advantages with the same networks, and gradients
+// Advantages A and targets are those of PPO.advantages with the same networks, and gradients
 // do not flow through them.
 func (a agent) loss(nets nets[nn.Network], d data) losses {
 	n, steps, observations := d.Reward.Shape().Dimensions[0], d.Reward.Shape().Dimensions[1],

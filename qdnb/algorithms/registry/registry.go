@@ -7,11 +7,13 @@ import (
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/algorithms/skills"
 )
 
 // All are the algorithms: those of the paper, in its order, and later ones, for each family.
-var All = slices.Concat(evolution.Algorithms, skills.Algorithms)
+var All = append(slices.Concat(evolution.Algorithms, skills.Algorithms),
+	algorithms.NewEntry("ppo", ppo.Default, true))
 
 // Names lists the names of the algorithms.
 func Names() []string {

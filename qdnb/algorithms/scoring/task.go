@@ -45,9 +45,20 @@ func (w Weights) Check() error {
 // StreamReset is the random stream of an individual that draws its initial state.
 const StreamReset = 1
 
-// NewTask returns the task of an environment for policies with the given hidden layers. Without
-// observations a policy has no layers: it is its action.
+// extended is an environment whose steps are several control steps, such as Options of package
+// hierarchy.
+type extended interface {
+	ControlSteps() int
+	// Episodes returns the environment with episodes of a number of control steps.
+	Episodes(length int, learning bool) envs.Env
+}
+
+// NewTask returns the task of an environment for policies with the given hidden layers, in episodes of
+// a number of control steps. Without observations a policy has no layers: it is its action.
 func NewTask(env envs.Env, hidden []int, length int) Task {
+	if e, ok := env.(extended); ok {
+		env, length = e.Episodes(length, false), (length+e.ControlSteps()-1)/e.ControlSteps()
+	}
 	spec := env.Spec()
 	if spec.Observations == 0 {
 		return Task{Env: env, Policy: nn.Constant(spec.Actions, spec.Initial), Length: length}

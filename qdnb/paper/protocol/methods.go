@@ -9,7 +9,7 @@ import (
 // Algorithms of runs that use the skills of another run.
 const (
 	Adaptation          = "adaptation"
-	HierarchicalControl = "ppo"
+	HierarchicalControl = "hierarchical-control"
 )
 
 // method is an algorithm and the name that the paper prints for it.
@@ -28,7 +28,7 @@ var (
 	severalObjectives = []method{{"mome", "MOME"}}
 	evolving          = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae", "mome", "ascii-me")
 	all               = slices.Concat(neuroevolution, reinforcement, unrewarded,
-		[]method{{"sac", "SAC"}, {HierarchicalControl, "PPO"}}, later, severalObjectives)
+		[]method{{"sac", "SAC"}, {"ppo", "PPO"}}, later, severalObjectives)
 )
 
 func ids(methods []method) []string {

@@ -58,7 +58,7 @@ func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 		return err
 	}
 	switch {
-	case follows(line.Run) && !complete:
+	case line.Run.SkillsRun() != "" && !complete:
 		return nil
 	case line.Run.Algorithm == protocol.Adaptation:
 		err = add(&t.Adapted)(readAdapted(run, line))
@@ -154,11 +154,6 @@ func (r *Trained) configure(c runs.Config) error {
 		}
 	}
 	return nil
-}
-
-// follows reports whether a run uses the skills of another run.
-func follows(c runs.Config) bool {
-	return c.Algorithm == protocol.Adaptation || c.Algorithm == protocol.HierarchicalControl
 }
 
 // rowsOf returns columns of the metrics, a row for each generation.

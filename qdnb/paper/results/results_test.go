@@ -102,7 +102,7 @@ func everything(t testing.TB) *folder {
 				`{"skills":"map-elites-ant-maze-0-00000000","perturbation":"target","values":[[1,2],[3,4]]}`),
 			"index,x,y,skill,fitness_median,fitness_mean,fitness_std,fitness_q1,fitness_q3\n"+
 				"0,1,2,0,-10,0,0,0,0\n"+fmt.Sprintf("1,3,4,0,%g,0,0,0,0\n", -30-10*x))
-		f.other(t, "hurdles", "map-elites", config(t, "ppo", "halfcheetah-hurdles", seed,
+		f.other(t, "hurdles", "map-elites", config(t, "hierarchical-control", "halfcheetah-hurdles", seed,
 			fmt.Sprintf(`{"skills":%q}`, me.Name())),
 			"generation,evaluations,env_steps,seconds,fitness_mean,fitness_std,max_fitness,"+
 				"hurdles_mean,hurdles_max,policy_loss,value_loss,entropy\n"+
