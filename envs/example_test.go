@@ -81,3 +81,18 @@ func ExampleWithDescriptor() {
 	// ant-height-left [mean height (m) mean knee (rad)] <nil>
 	// ant-omni is the name of a built-in environment: choose another one
 }
+
+// An ant whose gravity and one leg change from episode to episode.
+func ExampleWithConditions() {
+	ant, err := envs.Make("ant-uni")
+	if err != nil {
+		log.Fatal(err)
+	}
+	env, err := envs.WithConditions(ant, "ant-varied", envs.Conditions{Gravity: 0.5, Actuators: 0.2},
+		envs.Conditions{Gravity: 2, Actuators: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(env.Spec().Name, env.Spec().Observations)
+	// Output: ant-varied 87
+}

@@ -16,9 +16,13 @@ import (
 // [Perturbable.Under] sets others.
 type Perturbable struct{ *Rigid }
 
-// NewPerturbable makes the conditions of a task part of its state. A task without conditions is an
+// NewPerturbable makes the conditions of a task part of its state, those of [Randomised] at the nominal
+// values. A task without conditions is an
 // error.
 func NewPerturbable(env Env) (Perturbable, error) {
+	if drawn, ok := env.(Randomised); ok {
+		return drawn.Perturbable, nil
+	}
 	rigid, ok := env.(*Rigid)
 	if _, wrapped := Inner(env).(*Rigid); !ok && wrapped {
 		return Perturbable{}, fmt.Errorf("the conditions of %s cannot be part of its state together "+
@@ -113,6 +117,51 @@ func (l Perturbable) Step(s State, action *Node) State {
 	next := l.step(s, action, now)
 	next.PhysicsState = append(slices.Clone(next.PhysicsState), values)
 	return next
+}
+
+// Randomised is a [Perturbable] task whose conditions are drawn at the start of each episode, uniformly
+// between two limits: domain randomisation. Observations do not contain them.
+type Randomised struct {
+	Perturbable
+	lower, upper []float32
+}
+
+// WithConditions returns a copy of a task of rigid bodies with another name whose conditions are drawn for
+// each episode: gravity, the strength of a leg's actuators and the target, which is (0, 0) for tasks
+// without one. With automatic resets, a copy keeps the conditions of its first episode: see [AutoReset].
+func WithConditions(env Env, name string, lower, upper Conditions) (r Randomised, err error) {
+	rigid, err := with(env, name, func(*Rigid) {})
+	if err != nil {
+		return r, err
+	}
+	r.Perturbable = Perturbable{rigid}
+	if r.lower, err = r.Values(lower); err != nil {
+		return r, err
+	}
+	if r.upper, err = r.Values(upper); err != nil {
+		return r, err
+	}
+	for i, low := range r.lower {
+		if low > r.upper[i] {
+			return r, fmt.Errorf("the lower conditions of %s, %+v, exceed the upper ones, %+v", name, lower, upper)
+		}
+	}
+	return r, nil
+}
+
+// Unwrap returns the task whose conditions are drawn.
+func (r Randomised) Unwrap() Env { return r.Perturbable }
+
+// Reset implements [Env].
+func (r Randomised) Reset(keys random.Key) State {
+	s := r.Perturbable.Reset(keys)
+	share := Transpose(keys.FoldIn(2).Uniform(0, 1, keys.Hi.Shape().Dimensions[0], r.Width()), 0, 1)
+	column := func(values []float32) *Node {
+		return BroadcastToDims(InsertAxes(Const(share.Graph(), values), -1), share.Shape().Dimensions...)
+	}
+	lower, upper := column(r.lower), column(r.upper)
+	s.PhysicsState[len(s.PhysicsState)-1] = Add(lower, Mul(share, Sub(upper, lower)))
+	return s
 }
 
 // checkTarget checks that a target is finite and lies within the limits of a descriptor that is a

@@ -151,6 +151,49 @@ func TestPerturbableValues(t *testing.T) {
 	}
 }
 
+// Episodes of a randomised task are those of a perturbable one under what was drawn, which is uniform.
+func TestWithConditions(t *testing.T) {
+	maze := environment(t, "ant-maze")
+	lower := envs.Conditions{Gravity: 0.5, Actuators: 0, Target: [2]float64{0, 10}}
+	upper := envs.Conditions{Gravity: 1.5, Actuators: 0.5, Target: [2]float64{0, 20}}
+	env := must.Get(envs.WithConditions(maze, "ant-varied", lower, upper))
+	live := must.Get(envs.NewPerturbable(env))
+	const n = 200
+	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+		keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0))
+		some := random.Key{Hi: Slice(keys.Hi, AxisRange(0, 1)), Lo: Slice(keys.Lo, AxisRange(0, 1))}
+		all, one, set := env.Reset(keys), envs.Reset(env, some), live.Reset(some)
+		drawn := all.PhysicsState[len(all.PhysicsState)-1]
+		set = live.Under(set, Reshape(Slice(drawn, AxisRange(), AxisElem(0)), -1))
+		action := Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 1, 8))
+		a, b := envs.Step(env, one, action), envs.Step(live, set, action)
+		return []*Node{drawn, a.Observation, b.Observation, a.Reward, b.Reward}
+	}, xlatest.Tensor(random.SeedWords(5), 2))
+	flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
+	for i, limits := range [][2]float32{{0.5, 1.5}, {0, 0.5}, {0, 0}, {10, 20}} {
+		row := flat(0)[i*n:][:n]
+		low, high, sum := slices.Min(row), slices.Max(row), float32(0)
+		for _, x := range row {
+			sum += x
+		}
+		width := limits[1] - limits[0]
+		if off := sum/n - (limits[0]+limits[1])/2; low < limits[0] || high > limits[1] || high-low < 0.9*width ||
+			off > 0.1*width || off < -0.1*width {
+			t.Errorf("condition %d: %g to %g with mean %g, want %v", i, low, high, sum/n, limits)
+		}
+	}
+	xlatest.Close(t, "observations", flat(1), flat(2), 0)
+	xlatest.Close(t, "rewards", flat(3), flat(4), 0)
+	for want, bad := range map[string][2]envs.Conditions{
+		"exceed the upper ones":         {upper, lower},
+		"multiplier of gravity must be": {{Gravity: -1, Actuators: 1, Target: lower.Target}, upper},
+		"of ant-varied: x must lie":     {lower, {Gravity: 2, Actuators: 1, Target: [2]float64{99, 99}}},
+	} {
+		_, err := envs.WithConditions(maze, "ant-varied", bad[0], bad[1])
+		errtest.Want(t, err, want)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(*envs.Rigid){
 		"":                           func(*envs.Rigid) {},

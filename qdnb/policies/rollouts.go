@@ -67,8 +67,10 @@ func NewRollouts(platform *xla.Platform, set *Set, env envs.Env, episodes int, s
 	if episodes < 1 || episodes > 1<<20 {
 		return nil, fmt.Errorf("episodes must be between 1 and %d, not %d", 1<<20, episodes)
 	}
-	if live, err := envs.NewPerturbable(env); err == nil {
-		env = live
+	if _, drawn := env.(envs.Randomised); !drawn {
+		if live, err := envs.NewPerturbable(env); err == nil {
+			env = live
+		}
 	}
 	task, err := set.Task(env)
 	if err != nil {

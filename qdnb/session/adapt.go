@@ -55,6 +55,9 @@ func (a *adapting) open(s *session, platform *xla.Platform, _ map[string]npz.Arr
 			return err
 		}
 	}
+	if live, err := envs.NewPerturbable(a.env); err == nil {
+		a.env = live
+	}
 	a.rollouts, err = policies.NewRollouts(platform, set, a.env, a.Episodes, a.StatesSeed)
 	if err != nil {
 		return err
