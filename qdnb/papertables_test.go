@@ -87,7 +87,8 @@ func TestProtocolIsThatOfTheProgram(t *testing.T) {
 	}
 	for _, task := range catalog.Tasks() {
 		spec := nb.Must(envs.Make(task.Name)).Spec()
-		spec.Zero = nil // follows from the model
+		// these follow from the model
+		spec.Zero, spec.ObservationComponents, spec.ActionComponents = nil, task.ObservationComponents, task.ActionComponents
 		if !reflect.DeepEqual(spec, task.Spec) {
 			t.Errorf("%+v, want %+v", spec, task.Spec)
 		}
