@@ -140,6 +140,9 @@ func Validate(env Env) error {
 	if err := env.Spec().Validate(); err != nil {
 		return err
 	}
+	if s, ok := env.(*Simulator); ok && s.Bounded && s.Facts.Observations > 0 {
+		return fmt.Errorf("%s is Bounded, but its policies have no range Initial", s.Facts.Name)
+	}
 	var wrong string
 	switch r, ok := Inner(env).(*Rigid); {
 	case !ok:

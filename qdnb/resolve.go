@@ -2,6 +2,8 @@ package qdnb
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,6 +52,10 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if spec.Descriptor.Kind == envs.None {
 		return t, fmt.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
 	}
+	if _, ok := env.(*envs.Simulator); ok && (entry.Observes || s.Corrected > 0) {
+		return t, fmt.Errorf("%s needs transitions or rollouts, which a simulator on the host does not return: "+
+			"use map-elites, cma-mae, dns or mome, without Corrected", cmp.Or(s.Algorithm, "this run"))
+	}
 	if spec.Observations == 0 && entry.Observes {
 		return t, fmt.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
 			"that does not, such as map-elites", s.Algorithm, spec.Name)
@@ -86,7 +92,9 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if name != entry.Name {
 		t.Base = entry.Name
 	}
-	t.Options.Config.Parts, err = s.fingerprints(t)
+	if t.Options.Config.Parts, err = s.fingerprints(t); err == nil && s.Start != "" {
+		err = s.start(&t)
+	}
 	return t, err
 }
 
@@ -104,6 +112,14 @@ func (s Spec) fingerprints(t session.Training) (map[string]string, error) {
 		}
 	} else if !s.custom(t.Algorithm) {
 		return nil, nil
+	}
+	if simulator, ok := t.Env.(*envs.Simulator); ok {
+		env := simulator.Facts
+		facts = append(facts, env.Observations, env.Actions, env.Length, env.Objectives, simulator.Bounded)
+		if part == "environment" {
+			sum := sha256.Sum256(fmt.Append(nil, facts...))
+			return map[string]string{part: hex.EncodeToString(sum[:8])}, nil
+		}
 	}
 	print, err := t.Fingerprint(facts...)
 	return map[string]string{part: print}, err

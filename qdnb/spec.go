@@ -16,9 +16,15 @@ type Spec struct {
 	Env       string // see [envs.Names]
 	Seed      int64
 
-	// Environment is a custom environment and replaces Env. The run's folder is named after the
+	// Environment is a custom environment, or an [envs.Simulator], and replaces Env. The run's folder is named after the
 	// name in its Spec, which must not be one of [envs.Names].
 	Environment envs.Env
+
+	// Start names what the first generations evaluate in place of random policies: a finished run or an
+	// imported repertoire, by its folder or its name in Runs, or an .npz file with an array genotypes
+	// [n, N]. Its cells, settings and algorithm may differ; the layers of the policies must not. The
+	// genotypes belong to the run's identity. Only neuroevolution starts from genotypes.
+	Start string
 
 	// Tune changes hyperparameters. The function finds the defaults in its argument: see [Tune].
 	Tune Tuning

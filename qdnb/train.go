@@ -47,6 +47,25 @@ func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
 	return session.Train(ctx, t)
 }
 
+// Ask opens the run of a spec whose Environment is an [envs.Simulator] without Evaluate, for a loop
+// that evaluates genotypes itself:
+//
+//	search, err := qdnb.Ask(ctx, spec)
+//	for err == nil && !search.Done() {
+//		genotypes, _ := search.Ask()
+//		err = search.Tell(evaluate(genotypes)) // a result for each
+//	}
+//	run, err := search.Close()
+//
+// It resumes an interrupted run as [Train] does.
+func Ask(ctx context.Context, spec Spec) (*session.Search, error) {
+	t, err := spec.resolve()
+	if err != nil {
+		return nil, err
+	}
+	return session.Ask(ctx, t)
+}
+
 // Load returns the run that [Train] returns for a spec, without training. If the run does not
 // exist, is not finished, or ended before the spec's budget, the error says what to do.
 func Load(spec Spec) (*runs.Run, error) {

@@ -74,13 +74,19 @@ func structOf(pointer any) (reflect.Value, error) {
 }
 
 // fieldsOf maps the JSON names of a struct to its fields; fields of embedded structs count as its
-// own.
+// own, unless JSON leaves the struct out.
 func fieldsOf(v reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
+	omitted := func(index []int) bool {
+		return v.Type().FieldByIndex(index).Tag.Get("json") == "-"
+	}
 	for _, field := range reflect.VisibleFields(v.Type()) {
+		if omitted(field.Index) || len(field.Index) > 1 && omitted(field.Index[:len(field.Index)-1]) {
+			continue
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		embedded := field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct
-		if field.IsExported() && !embedded && name != "-" {
+		if field.IsExported() && !embedded {
 			fields[cmp.Or(name, field.Name)] = v.FieldByIndex(field.Index)
 		}
 	}

@@ -1,14 +1,20 @@
 package session
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
 )
+
+// Start is the part of a configuration that has the hash of the genotypes that a run starts from.
+const Start = "start"
 
 // tracedSteps is the number of steps whose programs a fingerprint covers.
 const tracedSteps = 120
@@ -29,7 +35,7 @@ func (t Training) Fingerprint(facts ...any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	search, err := t.search(platform)
+	search, err := t.dry().search(platform)
 	if err != nil {
 		return "", err
 	}
@@ -41,6 +47,22 @@ func (t Training) Fingerprint(facts ...any) (string, error) {
 		}
 	}
 	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
+}
+
+// dry returns the training without a simulator's results.
+func (t Training) dry() Training {
+	if simulator, ok := t.Env.(*envs.Simulator); ok {
+		dry := *simulator
+		dry.Evaluate = func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
+			results := make([]envs.Result, len(genotypes))
+			for i := range results {
+				results[i].Fitness = float32(math.NaN())
+			}
+			return results, nil
+		}
+		t.Env = &dry
+	}
+	return t
 }
 
 // Changed names the newest other run with the same name, environment, seed and hyperparameters, whose
@@ -58,7 +80,7 @@ func Changed(o Options) string {
 	for _, run := range found {
 		other := run.Config
 		other.Parts = c.Parts
-		if run.Name() != c.Name() && other.Name() == c.Name() &&
+		if run.Name() != c.Name() && other.Name() == c.Name() && run.Config.Parts[Start] == c.Parts[Start] &&
 			(newest == nil || run.Status.Updated.After(newest.Status.Updated)) {
 			newest = run
 		}
@@ -67,4 +89,19 @@ func Changed(o Options) string {
 		return ""
 	}
 	return "its code changed since " + newest.Name()
+}
+
+// imported names an imported run of the same algorithm and environment from which the run could start;
+// "" if there is none, or if it starts from one.
+func imported(o Options) string {
+	found, _, err := runs.Find(o.Root, fmt.Sprintf("%s-%s-*", o.Config.Algorithm, o.Config.Env))
+	if err != nil || o.Config.Parts[Start] != "" {
+		return ""
+	}
+	for _, run := range found {
+		if run.Status.Backend == runs.Imported && run.HasRepertoire() {
+			return run.Name()
+		}
+	}
+	return ""
 }

@@ -127,6 +127,11 @@ func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, er
 	if err := s.loop(ctx); err != nil {
 		return s.writer.Run, err
 	}
+	return s.found()
+}
+
+// found reads the finished run.
+func (s *session) found() (*runs.Run, error) {
 	found, err := runs.Open(s.writer.Dir)
 	if err != nil {
 		return nil, err
@@ -175,6 +180,10 @@ func (s *session) take() (err error) {
 	if _, missing := os.Stat(s.Dir()); missing != nil && s.aside == "" {
 		if changed := Changed(s.Options); changed != "" { // the settings are those of a run
 			fmt.Fprintf(os.Stderr, "qdnb: %s: training a new run, %s\n", changed, s.Config.Name())
+		}
+		if found := imported(s.Options); found != "" && !s.Quiet {
+			fmt.Fprintf(os.Stderr, "qdnb: %s is not continued by %s, which starts from random policies: "+
+				"--from %s (Spec.Start) starts from it\n", found, s.Config.Name(), found)
 		}
 	}
 	s.writer, err = runs.Create(s.Root, s.Config)
@@ -245,8 +254,8 @@ func (s *session) loop(ctx context.Context) error {
 	return s.complete()
 }
 
-// advance computes a step, and saves a checkpoint if it is due or ctx is done. A caller with a loop of
-// its own, for evaluations elsewhere, would call it in place of loop.
+// advance computes a step, and saves a checkpoint if it is due or ctx is done. A [Search] calls
+// it in place of loop.
 func (s *session) advance(ctx context.Context) error {
 	err := s.job.step(ctx)
 	stopped := ctx.Err() != nil

@@ -65,7 +65,7 @@ func TrainSeeds(ctx context.Context, trainings []Training) (found []*runs.Run, e
 
 // Steps compiles the algorithm on a platform and runs the first steps, without a run folder.
 func (t Training) Steps(platform *xla.Platform, steps int) error {
-	search, err := t.search(platform)
+	search, err := t.dry().search(platform)
 	if err != nil {
 		return err
 	}
@@ -104,6 +104,10 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	s.writer.TensorBoard = t.TensorBoard
 	if slow := slowCompilation(t.Env); slow != "" && !s.Quiet {
 		s.bar.Notice("%s", slow)
+	}
+	if simulator, ok := t.Env.(*envs.Simulator); ok && simulator.Evaluate == nil {
+		return fmt.Errorf("%s has no function Evaluate: set it, or evaluate genotypes yourself with qdnb.Ask",
+			simulator.Facts.Name)
 	}
 	var err error
 	if t.search, err = t.Training.search(platform); err != nil {
@@ -185,13 +189,34 @@ func (t *training) done() bool {
 func (t *training) state() string { return fmt.Sprintf("generation %d", t.status.Generation) }
 
 // step runs a generation and records it.
-func (t *training) step(context.Context) error {
-	o, err := t.search.Step()
+func (t *training) step(ctx context.Context) error {
+	o, err := t.next(ctx)
 	if err != nil {
 		return err
 	}
 	t.reached = o.Generation
 	return t.record(o)
+}
+
+// next runs a generation, whose genotypes a simulator evaluates on the host.
+func (t *training) next(ctx context.Context) (o scoring.Outcome, err error) {
+	simulator, ok := t.Env.(*envs.Simulator)
+	if !ok {
+		return t.search.Step()
+	}
+	search, ok := t.search.(algorithms.Asker)
+	if !ok {
+		return o, fmt.Errorf("%T has no methods Ask and Tell, which a simulator on the host needs", t.search)
+	}
+	genotypes, err := search.Ask()
+	if err != nil {
+		return o, err
+	}
+	results, err := simulator.Evaluate(ctx, genotypes)
+	if err != nil {
+		return o, err
+	}
+	return search.Tell(results)
 }
 
 // record updates the status, the log and the progress bar after a generation.

@@ -115,6 +115,9 @@ type Generation struct {
 	// Parents are those of the next generation: the archive after the insertion. Their Keys are still
 	// those of this generation.
 	Parents
+	// Given is true if the individuals are those that the run starts from, which no emitter made, bool
+	// scalar; nil in runs that start from random policies.
+	Given  *Node
 	Buffer replay.Buffer // with the transitions of the generation; empty unless there is a [Proposer]
 }
 

@@ -22,6 +22,8 @@ type generation struct {
 	archive repertoire.Archive // defines what is recorded of the episodes, unless the offspring are members
 	copies  bool               // the offspring are the members of another archive, unchanged
 	records bool               // whether transitions are recorded
+	host    bool               // the host evaluates the offspring: see [envs.Simulator]
+	seeded  bool               // the initial population is given: see [Parts]
 	starts  Starts
 	slices  xla.Slices
 }
@@ -77,6 +79,9 @@ type source struct {
 	Start    random.Key // key of the fixed initial states; the zero Key if every evaluation has its own
 	Emitters []member   // in the order of their individuals; Emitter is nil for proposers
 	Proposed *Node      // [n, N], the offspring of proposers; nil without one
+	// Given is the initial population, with random policies for rows of NaN; or all offspring of any
+	// generation, if the host evaluated them, [P, N].
+	Given *Node
 }
 
 // enter inserts the evaluated offspring. It returns the archive after the generation, the counts of
@@ -98,6 +103,9 @@ func (gen generation) enter(before contents, from source, found repertoire.Evalu
 	after.Origins = origins(before.Origins, from.Number, in.Index, in.Accepted)
 	g := Generation{Task: gen.task, Number: from.Number, Found: found, Insertion: in, Before: cells,
 		Parents: gen.parents(after.Genotypes, archive.Cells(), from.Key)}
+	if gen.seeded {
+		g.Given = Equal(from.Number, ZerosLike(from.Number))
+	}
 	for _, m := range before.Emitters {
 		var more []Loss
 		m, more = m.update(g, from.Key.FoldIn(streamLearn))
@@ -149,6 +157,11 @@ func (gen generation) evaluate(from source, worker *Node) (found repertoire.Eval
 		From     source
 		Worker   *Node
 		Children *Node // [slice, N]
+	}
+	if gen.host { // the members of an archive keep their results
+		cells := from.Parents.Cells
+		found.Fitness, found.Descriptors = cells.Fitness, cells.Descriptors
+		return found
 	}
 	task, slices := gen.task, gen.slices
 	var recorders []envs.Recorder
@@ -210,9 +223,12 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		From                  source
 		Individuals, Children *Node
 	}
+	if gen.host && !gen.copies {
+		return row(from.Given, individuals)
+	}
 	started, random := false, false // whether generation 0 has offspring of emitters, random policies
 	for _, m := range from.Emitters {
-		_, starts := m.Emitter.(Starter)
+		starts := gen.startsItself(m)
 		started, random = started || starts, random || !starts
 	}
 	later := MinScalar(from.Number, 1) // 0 in generation 0, else 1
@@ -228,8 +244,12 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 	initial := func(turn *Node, s state) state {
 		which := Add(s.Individuals, turn)
 		policies := gen.task.Policy.Init(s.From.Key.FoldInEach(which).FoldIn(streamEmit))
+		if s.From.Given != nil {
+			given := row(s.From.Given, which)
+			policies = Where(Equal(given, given), given, policies)
+		}
 		for _, m := range s.From.Emitters {
-			if _, starts := m.Emitter.(Starter); starts {
+			if gen.startsItself(m) {
 				own, _ := m.own(which)
 				policies = Where(wide(own, policies), s.Children, policies)
 			}
@@ -251,6 +271,25 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		start = xla.Repeat(OneMinus(later), start, initial)
 	}
 	return start.Children
+}
+
+// startsItself reports whether a member makes its share of generation 0.
+func (gen generation) startsItself(m member) bool {
+	_, starts := m.Emitter.(Starter)
+	return starts && !gen.seeded
+}
+
+// ask returns the offspring of a generation that the host evaluates, [P, N].
+func (gen generation) ask(from source) *Node {
+	g, n := from.Number.Graph(), gen.slices.N
+	gen.host = false
+	rows := gen.emitAgain(from, Zeros(g, shapes.Make(dtypes.Float32, n, gen.task.Policy.Params())),
+		Iota(g, shapes.Make(dtypes.Int32, n), 0), Const(g, int32(n)))
+	if s := envs.Inner(gen.task.Env).(*envs.Simulator); s.Bounded {
+		clipped := ClipScalar(rows, s.Facts.Initial[0], s.Facts.Initial[1])
+		rows = Where(Equal(rows, rows), clipped, rows) // XLA:CPU may turn NaN into a limit
+	}
+	return rows
 }
 
 // wide broadcasts a flag of each row to the row.

@@ -277,7 +277,7 @@ func (m member) proposed(s *Search, parents Parents, worker *graph.Node, key ran
 // offspring makes the proposals of a generation, on all workers. Before the initial population there
 // are no parents, so it returns zeros.
 func (p *proposing) offspring(s *Search, number xla.Array) (xla.Array, error) {
-	if s.generation < 0 {
+	if s.generation+1 < s.starting() {
 		shape := shapes.Make(dtypes.Float32, s.proposals().Dims()...)
 		return xla.Value(s.programs.Replicated(func() *tensors.Tensor {
 			return tensors.FromShape(shape)

@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -39,7 +40,10 @@ type Search struct {
 	proposing    *proposing // nil without a [Proposer]
 	maintenance  map[string]*xla.Program[maintainIn, xla.State[repertoire.Archive]]
 	seed, worker xla.Array
-	generation   int64 // latest generation; -1 before the initial population
+	given        xla.Array // rows that the run starts from, [P, N], of the generation chunk
+	chunk        int64
+	asked        xla.Array // the offspring of the next generation, if the host evaluates them
+	generation   int64     // latest generation; -1 before the initial population
 }
 
 // maintainIn are the inputs of an archive's maintenance.
@@ -106,8 +110,12 @@ func (s *Search) build() (err error) {
 	// offspring that enter are emitted again in whole slices, into at most that many rows
 	s.settings.Slice = min(s.settings.Slice, s.main.slots())
 	s.main.name = "generation"
+	if len(s.parts.Initial) > 0 {
+		s.given, s.chunk = s.individuals(), -1
+	}
 	s.main.gen = generation{task: s.task, archive: s.parts.Archive, records: s.capacity() > 0,
-		starts: s.settings.Starts, slices: xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}}
+		starts: s.settings.Starts, host: s.simulator() != nil, seeded: len(s.parts.Initial) > 0,
+		slices: xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}}
 	if s.main.sees = slices.ContainsFunc(s.members, func(m member) bool {
 		return m.table >= 0
 	}); s.main.sees {
@@ -131,7 +139,7 @@ func (s *Search) build() (err error) {
 		return err
 	}
 	s.passive.name, s.passive.from = "passive repertoire", s.main
-	s.passive.gen = generation{task: s.task, archive: grid, copies: true,
+	s.passive.gen = generation{task: s.task, archive: grid, copies: true, host: s.main.gen.host,
 		slices: xla.Slices{N: members, Size: min(s.settings.Slice, s.passive.slots()), Workers: p.Workers}}
 	return s.passive.compile(s)
 }
@@ -180,9 +188,23 @@ func (s *Search) Task() scoring.Task { return s.task }
 // CompileTime implements [algorithms.Search].
 func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
-// Step implements [algorithms.Search].
+// Step implements [algorithms.Search]. A [envs.Simulator] evaluates the offspring on the host.
 func (s *Search) Step() (outcome scoring.Outcome, err error) {
-	number := s.programs.Number(s.generation + 1)
+	if simulator := s.simulator(); simulator != nil {
+		genotypes, err := s.Ask()
+		if err != nil {
+			return outcome, err
+		}
+		results, err := simulator.Evaluate(context.Background(), genotypes)
+		if err != nil {
+			return outcome, err
+		}
+		return s.Tell(results)
+	}
+	number, err := s.next()
+	if err != nil {
+		return outcome, err
+	}
 	defer number.Free()
 	var proposed xla.Array
 	if s.proposed() > 0 {
@@ -195,6 +217,11 @@ func (s *Search) Step() (outcome scoring.Outcome, err error) {
 	if err != nil {
 		return outcome, err
 	}
+	return s.learn(number, out)
+}
+
+// learn updates everything else after the insertion of a generation.
+func (s *Search) learn(number xla.Array, out insertionOut) (outcome scoring.Outcome, err error) {
 	defer out.Seen.Free()
 	counts, err := out.Counts.Floats()
 	out.Counts.Free()
@@ -372,7 +399,7 @@ func (s *Search) Close() {
 	if s.proposing != nil {
 		xla.Free(&s.proposing.state, &s.proposing.buffer.State)
 	}
-	xla.Free(&s.seed, &s.worker)
+	xla.Free(&s.seed, &s.worker, &s.given, &s.asked)
 	s.programs.Free()
 }
 

@@ -37,6 +37,9 @@ type MapElites struct {
 type Parts struct {
 	Mix     Mix                // the emitters
 	Archive repertoire.Archive // keeps the solutions
+	// Initial are genotypes that the first generations evaluate, a batch each, in place of random
+	// policies; these fill the last batch.
+	Initial [][]float32
 
 	oneStart     bool // all evaluations of a run start in the same initial state
 	measureEvery int  // generations between measurements of an archive without centroids; 0: 10
@@ -50,7 +53,7 @@ func (p Parts) or(own Parts) Parts {
 	if p.Mix != nil {
 		own.Mix = p.Mix
 	}
-	own.Archive = cmp.Or(p.Archive, own.Archive)
+	own.Archive, own.Initial = cmp.Or(p.Archive, own.Archive), p.Initial
 	return own
 }
 
@@ -111,6 +114,11 @@ func searchFor(h hyperparameters, p *xla.Platform, env envs.Env, seed int64) (al
 	if spec.Observations == 0 && parts.observes() {
 		return nil, fmt.Errorf("it learns from observations, of which %s has none: use an algorithm that "+
 			"does not, such as map-elites", spec.Name)
+	}
+	if _, ok := envs.Inner(env).(*envs.Simulator); ok {
+		if err := base.onHost(parts); err != nil {
+			return nil, err
+		}
 	}
 	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
 	task.Weights = base.Weights

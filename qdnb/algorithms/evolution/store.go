@@ -20,6 +20,7 @@ type store struct {
 	sees     bool   // whether proposers see the generations
 
 	evaluate *xla.Program[evaluationIn, xla.State[repertoire.Evaluated]]
+	ask      *xla.Program[askIn, xla.Array] // in place of evaluate, if the host evaluates
 	insert   *xla.Program[insertionIn, insertionOut]
 	losses   []string // names of the emitters' losses
 }
@@ -29,6 +30,13 @@ type offspringIn struct {
 	Seed, Number xla.Array
 	Members      xla.State[stored] // the offspring, if they are those of another archive
 	Proposed     xla.Array         // [n, N], the offspring of proposers
+	Given        xla.Array         // [P, N], see [source]
+}
+
+// askIn are the inputs of the program that makes offspring for the host.
+type askIn struct {
+	offspringIn
+	Archive xla.State[stored]
 }
 
 // evaluationIn are the inputs of the evaluation of a generation.
@@ -109,9 +117,10 @@ func (st *store) slots() int { return st.fitnesses().Dims()[0] }
 
 // offspring are what the offspring of a generation are made from.
 func (st *store) offspring(s *Search, number, proposed xla.Array) offspringIn {
-	in := offspringIn{Seed: s.seed, Number: number, Proposed: proposed}
+	in := offspringIn{Seed: s.seed, Number: number, Proposed: proposed, Given: s.given}
 	if st.from != nil {
-		in.Members, in.Proposed = xla.Part(st.from.contents, contents.members), xla.Array{}
+		in.Members = xla.Part(st.from.contents, contents.members)
+		in.Proposed, in.Given = xla.Array{}, xla.Array{}
 	}
 	return in
 }
@@ -137,7 +146,7 @@ func (st *store) insertion(s *Search, from offspringIn,
 	found xla.State[repertoire.Evaluated]) insertionIn {
 	copies := s.programs.Copies()
 	return insertionIn{offspringIn{from.Seed.On(copies), from.Number.On(copies), from.Members,
-		from.Proposed.On(copies)}, found.On(copies), st.contents}
+		from.Proposed.On(copies), from.Given.On(copies)}, found.On(copies), st.contents}
 }
 
 // kept returns an input of the programs that run where the archive is kept.
@@ -147,6 +156,13 @@ func (s *Search) kept(a xla.Array) xla.Array { return a.On(s.programs.Copies()) 
 func (st *store) compile(s *Search) (err error) {
 	in := st.offspring(s, xla.Declare(dtypes.Int32), s.proposals())
 	axes := st.gen.task.Axes(st.gen.slices.N, st.gen.slices.Size, st.slots())
+	if st.gen.host && !st.gen.copies {
+		if err = st.compileAsk(s, in, axes); err != nil {
+			return err
+		}
+		in.Given = s.individuals()
+		return st.compileInsert(s, in, s.results(), axes)
+	}
 	st.evaluate, err = xla.CompileParallel(s.programs, st.name, st.evaluation(s, in),
 		func(in evaluationIn) xla.State[repertoire.Evaluated] {
 			return xla.Out(st.gen.evaluate(st.source(s, in.offspringIn, in.Archive.Tree), in.Worker.Tree))
@@ -154,8 +170,14 @@ func (st *store) compile(s *Search) (err error) {
 	if err != nil {
 		return err
 	}
+	return st.compileInsert(s, in, st.evaluate.Out, axes)
+}
+
+// compileInsert compiles the insertion of evaluated offspring.
+func (st *store) compileInsert(s *Search, in offspringIn, found xla.State[repertoire.Evaluated],
+	axes []xla.Axis) (err error) {
 	st.insert, err = xla.CompileCopies(s.programs, "insertion of the "+st.name,
-		st.insertion(s, in, st.evaluate.Out), func(in insertionIn) insertionOut {
+		st.insertion(s, in, found), func(in insertionIn) insertionOut {
 			before := in.Archive.Tree
 			after, counts, seen, losses := st.gen.enter(before,
 				st.source(s, in.offspringIn, before.stored()), in.Found.Tree)
@@ -196,7 +218,7 @@ func (st *store) run(s *Search, number, proposed xla.Array) (out insertionOut, e
 // source says what the offspring are made from.
 func (st *store) source(s *Search, in offspringIn, archive stored) source {
 	root := random.KeyOf(in.Seed.Tree)
-	from := source{Number: in.Number.Tree, Proposed: in.Proposed.Tree,
+	from := source{Number: in.Number.Tree, Proposed: in.Proposed.Tree, Given: in.Given.Tree,
 		Key: root.FoldInEach(in.Number.Tree)}
 	stream, fixed := streamStart, s.fixedStarts()
 	if st.from != nil {

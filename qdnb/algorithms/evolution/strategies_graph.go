@@ -157,6 +157,9 @@ func (s evolutionStrategies) Update(g Generation, key random.Key) (Emitter, []Lo
 		params))
 	elites := g.Sample(key.FoldInEach(s.numbers(improvement.Graph())))
 	restarts := LogicalNot(And(continues, s.ranked(improvement)))
+	if g.Given != nil { // they were not drawn from the distributions
+		restarts = Or(restarts, BroadcastToDims(g.Given, s.Emitters))
+	}
 	s.State = xla.Map2(after, s.State.start(elites), func(after, fresh *Node) *Node {
 		wide := slices.Repeat([]int{1}, fresh.Rank())
 		wide[0] = s.Emitters

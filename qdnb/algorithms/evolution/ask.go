@@ -1,0 +1,193 @@
+package evolution
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+)
+
+// onHost rejects what a simulator of the host cannot do.
+func (m MapElites) onHost(parts Parts) error {
+	switch {
+	case parts.observes():
+		return errors.New("it needs transitions, which a simulator on the host does not return: use an " +
+			"algorithm that does not, such as map-elites, cma-mae, dns or mome")
+	case m.Starts != 0 || !m.Weights.IsZero():
+		return errors.New("starts and weights are settings of rollouts on the device, not of a simulator " +
+			"on the host")
+	}
+	return nil
+}
+
+// simulator returns the simulator of the host that evaluates the offspring; nil without one.
+func (s *Search) simulator() *envs.Simulator {
+	simulator, _ := envs.Inner(s.task.Env).(*envs.Simulator)
+	return simulator
+}
+
+// starting is the number of generations that evaluate the initial population, at least 1.
+func (s *Search) starting() int64 {
+	batch := s.settings.Batch
+	return int64(max(1, (len(s.parts.Initial)+batch-1)/batch))
+}
+
+// individuals declares the genotypes of a generation.
+func (s *Search) individuals() xla.Array {
+	return xla.Declare(dtypes.Float32, s.settings.Batch, s.task.Policy.Params())
+}
+
+// next prepares the next generation. It returns its number in programs, which is 0 for all that
+// evaluate the initial population.
+func (s *Search) next() (number xla.Array, err error) {
+	next, starting := s.generation+1, s.starting()
+	if chunk := min(next, starting-1); len(s.parts.Initial) > 0 && s.chunk != chunk {
+		params := s.task.Policy.Params()
+		rows := slices.Repeat([]float32{float32(math.NaN())}, s.settings.Batch*params)
+		for i, row := range s.parts.Initial[int(chunk)*s.settings.Batch:] {
+			if i == s.settings.Batch {
+				break
+			}
+			copy(rows[i*params:], row)
+		}
+		value, err := xla.Uploads(npz.Of(rows, s.settings.Batch, params), s.programs.Copies())
+		if err != nil {
+			return number, err
+		}
+		s.given.Free()
+		s.given, s.chunk = xla.Value(value), chunk
+	}
+	return s.programs.Number(max(0, next-starting+1)), nil
+}
+
+// compileAsk compiles the program that makes offspring for the host.
+func (st *store) compileAsk(s *Search, in offspringIn, axes []xla.Axis) (err error) {
+	st.ask, err = xla.Compile(s.programs, "offspring", st.asking(in), func(in askIn) xla.Array {
+		return xla.Out(st.gen.ask(st.source(s, in.offspringIn, in.Archive.Tree)))
+	}, axes...)
+	return err
+}
+
+// asking are the inputs of the program that makes offspring for the host.
+func (st *store) asking(from offspringIn) askIn {
+	return askIn{offspringIn{Seed: from.Seed.First(), Number: from.Number.First(), Given: from.Given.First()},
+		st.parents().First()}
+}
+
+// Ask returns the genotypes of the next generation, to be evaluated by the host: views of [P, N].
+// Until [Search.Tell] it returns the same, also after the state was stored and restored.
+func (s *Search) Ask() (genotypes [][]float32, err error) {
+	if len(s.asked.Leaves()) == 0 {
+		number, err := s.next()
+		if err != nil {
+			return nil, err
+		}
+		defer number.Free()
+		if s.asked, err = s.main.ask.Run(s.main.asking(s.main.offspring(s, number, xla.Array{}))); err != nil {
+			return nil, err
+		}
+	}
+	flat, err := s.asked.Floats()
+	return slices.Collect(slices.Chunk(flat, s.task.Policy.Params())), err
+}
+
+// Tell inserts the genotypes of [Search.Ask], given their results. An error leaves the search as it was.
+func (s *Search) Tell(results []envs.Result) (outcome scoring.Outcome, err error) {
+	if len(s.asked.Leaves()) == 0 {
+		return outcome, errors.New("Tell needs the genotypes of Ask: call it first")
+	}
+	found, err := s.found(results)
+	if err != nil {
+		return outcome, err
+	}
+	number, err := s.next()
+	if err != nil {
+		return outcome, err
+	}
+	defer number.Free()
+	from := s.main.offspring(s, number, xla.Array{})
+	if from.Given, err = s.asked.Spread(s.programs.Platform); err != nil {
+		return outcome, err
+	}
+	s.asked = xla.Array{}
+	defer from.Given.Free()
+	out, err := s.main.insert.Run(s.main.insertion(s, from, found))
+	if err != nil {
+		return outcome, err
+	}
+	s.main.contents = out.Archive
+	return s.learn(number, out)
+}
+
+// found copies results to the devices. Those with a number that is not finite have fitness NaN.
+func (s *Search) found(results []envs.Result) (found xla.State[repertoire.Evaluated], err error) {
+	spec := s.task.Env.Spec()
+	if len(results) != s.settings.Batch {
+		return found, fmt.Errorf("%d results do not fit the %d genotypes of a generation: return one for "+
+			"each, in their order", len(results), s.settings.Batch)
+	}
+	d, several := len(spec.Descriptor.Lower), len(spec.Objectives)
+	var fitness, descriptors, objectives []float32
+	for i, r := range results {
+		sum := r.Fitness - r.Fitness
+		for _, x := range append(slices.Clone(r.Descriptor), r.Objectives...) {
+			sum += x - x
+		}
+		if sum != 0 { // NaN
+			r = envs.Result{Fitness: sum, Descriptor: make([]float32, d), Objectives: make([]float32, several)}
+		}
+		if len(r.Descriptor) != d || len(r.Objectives) != several {
+			return found, fmt.Errorf("result %d has %d descriptor components and %d objectives, but %s has %d and "+
+				"%d", i, len(r.Descriptor), len(r.Objectives), spec.Name, d, several)
+		}
+		if several == 0 {
+			r.Objectives = []float32{r.Fitness}
+		}
+		fitness, descriptors = append(fitness, r.Fitness), append(descriptors, r.Descriptor...)
+		objectives = append(objectives, r.Objectives...)
+	}
+	var arrays []xla.Array
+	for i, flat := range [][]float32{fitness, descriptors, objectives} {
+		leaf := s.results().Leaves()
+		if i == len(leaf) {
+			break
+		}
+		value, err := xla.Uploads(npz.Of(flat, leaf[i].Dims()...), s.programs.Copies())
+		if err != nil {
+			return found, err
+		}
+		arrays = append(arrays, xla.Value(value))
+	}
+	return pack(arrays), nil
+}
+
+// results declares the results of a generation.
+func (s *Search) results() xla.State[repertoire.Evaluated] {
+	spec, batch := s.task.Env.Spec(), s.settings.Batch
+	arrays := []xla.Array{xla.Declare(dtypes.Float32, batch),
+		xla.Declare(dtypes.Float32, batch, len(spec.Descriptor.Lower))}
+	if _, ok := s.parts.Archive.(repertoire.Measurer); ok {
+		arrays = append(arrays, xla.Declare(dtypes.Float32, batch, spec.Rewards()))
+	}
+	return pack(arrays)
+}
+
+// pack combines fitness, descriptors and perhaps objectives.
+func pack(arrays []xla.Array) xla.State[repertoire.Evaluated] {
+	return xla.Pack(func(nodes []*graph.Node) (found repertoire.Evaluated) {
+		found.Fitness, found.Descriptors = nodes[0], nodes[1]
+		if len(nodes) > 2 {
+			found.Objectives = nodes[2]
+		}
+		return found
+	}, arrays...)
+}

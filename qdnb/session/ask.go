@@ -1,0 +1,90 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Search is an opened run whose genotypes its caller evaluates.
+type Search struct {
+	ctx      context.Context
+	session  *session
+	training *training
+	results  []envs.Result // of Tell
+	asked    bool
+	complete *runs.Run // the run if it was complete already
+}
+
+// Ask opens the run of a training with a simulator, whose Evaluate is not called.
+func Ask(ctx context.Context, t Training) (*Search, error) {
+	simulator, ok := t.Env.(*envs.Simulator)
+	if !ok {
+		return nil, errors.New("Ask needs an envs.Simulator as Environment: other environments are evaluated on " +
+			"the device, by Train")
+	}
+	if found, err := runs.Open(t.Options.Dir()); err == nil && !t.Options.Fresh &&
+		found.Status.Completes(t.Options.Budget, 1) {
+		return &Search{complete: found}, nil
+	}
+	s := &Search{ctx: ctx}
+	told := *simulator
+	told.Evaluate = func(context.Context, [][]float32) ([]envs.Result, error) { return s.results, nil }
+	t.Env = &told
+	s.training = &training{Training: t}
+	s.session = &session{Options: t.Options, job: s.training}
+	if err := s.session.open(ctx); err != nil {
+		s.session.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Done reports whether the budget is spent.
+func (s *Search) Done() bool { return s.complete != nil || s.training.done() }
+
+// Ask returns the genotypes of the next generation, which may not be changed. Until Tell it returns
+// the same ones, also in a process that resumes the run.
+func (s *Search) Ask() ([][]float32, error) {
+	if s.Done() {
+		return nil, errors.New("the budget is spent: call Close, or Ask with a larger budget")
+	}
+	s.asked = true
+	return s.training.search.(algorithms.Asker).Ask()
+}
+
+// Tell ends the generation with the results of the genotypes, in their order, and saves a checkpoint
+// if it is due. After an error about the results, it can be called again. When the context of the
+// search is done, it saves a checkpoint and returns [ErrInterrupted].
+func (s *Search) Tell(results []envs.Result) error {
+	if s.Done() {
+		return errors.New("the budget is spent: call Close")
+	}
+	if !s.asked {
+		return errors.New("Tell needs the genotypes of Ask: call it first")
+	}
+	s.results = results
+	reached := s.training.reached
+	err := s.session.advance(s.ctx)
+	s.asked = reached == s.training.reached
+	return err
+}
+
+// Close saves the run, and writes its results if the budget is spent. Otherwise the same call of Ask
+// resumes it.
+func (s *Search) Close() (*runs.Run, error) {
+	if s.complete != nil {
+		return s.complete, s.complete.Valid()
+	}
+	defer s.session.close()
+	if !s.Done() {
+		return s.session.writer.Run, s.session.save()
+	}
+	if err := s.session.complete(); err != nil {
+		return s.session.writer.Run, err
+	}
+	return s.session.found()
+}

@@ -1,0 +1,231 @@
+package qdnb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// throw is a solution of four numbers: the fitness is minus their squared distance from 0.3, the
+// descriptor the first two.
+func throw(x []float32) envs.Result {
+	r := envs.Result{Descriptor: x[:2]}
+	for _, x := range x {
+		r.Fitness -= (x - 0.3) * (x - 0.3)
+	}
+	return r
+}
+
+func throws(ctx context.Context, genotypes [][]float32) ([]envs.Result, error) {
+	results := make([]envs.Result, len(genotypes))
+	var group sync.WaitGroup
+	for i, x := range genotypes {
+		group.Go(func() { results[i] = throw(x) })
+	}
+	group.Wait()
+	return results, ctx.Err()
+}
+
+// simulator is the task of throw.
+func simulator() *envs.Simulator {
+	return &envs.Simulator{Bounded: true, Evaluate: throws, Facts: envs.Spec{Name: "throw", Actions: 4, Length: 1,
+		Initial: [2]float64{-1, 1}, Offset: 8, Descriptor: envs.Descriptor{Kind: envs.Outcome,
+			Lower: []float32{-1, -1}, Upper: []float32{1, 1}, Components: []string{"x", "y"}}}}
+}
+
+// simulated returns the spec of a small run of a simulator.
+func simulated(algorithm, folder string, generations int) Spec {
+	spec := small(folder, generations)
+	spec.Algorithm, spec.Env, spec.Environment = algorithm, "", simulator()
+	spec.Tune = variation(algorithm)
+	return spec
+}
+
+// variation returns settings of a small run on a task without observations.
+func variation(algorithm string) Tuning {
+	tune := Tuning(runs.Assign("batch=30", "cells=32", "cvt_samples=500", "slice=5"))
+	if algorithm == "cma-mae" {
+		return more(tune, "emitters=3", "sigma0=0.3")
+	}
+	return more(tune, "iso_sigma=0.3", "line_sigma=0.5")
+}
+
+// A Go function that evaluates genotypes on many goroutines.
+func ExampleTrain_simulator() {
+	folder, _ := os.MkdirTemp("", "runs")
+	defer os.RemoveAll(folder)
+	run, err := Train(context.Background(), simulated("map-elites", folder, 20))
+	fmt.Println(run.Status.Evaluations, run.Status.Coverage > 80, run.Status.MaxFitness > -0.1, err)
+	// Output: 630 true true <nil>
+}
+
+// Each algorithm without transitions learns from a simulator, stores what it evaluated within the
+// bounds, and resumes to the byte when every generation is interrupted between Ask and Tell.
+func TestSimulators(t *testing.T) {
+	for _, algorithm := range []string{"map-elites", "cma-mae", "dns", "mome"} {
+		t.Run(algorithm, func(t *testing.T) {
+			const generations = 11
+			folder := t.TempDir()
+			first := train(t, simulated(algorithm, t.TempDir(), 1))
+			whole := train(t, simulated(algorithm, t.TempDir(), generations))
+			if s := whole.Status; s.QDScore <= first.Status.QDScore || s.Evaluations != 30*(generations+1) {
+				t.Errorf("QD score %g after %g, %d evaluations", s.QDScore, first.Status.QDScore, s.Evaluations)
+			}
+			r := must.Get(whole.Repertoire())
+			for _, cell := range r.Filled() {
+				x := r.Genotype(cell)
+				if want := throw(x); want.Fitness != r.Fitnesses[cell] || !slices.Equal(want.Descriptor, r.Descriptor(cell)) ||
+					slices.Min(x) < -1 || slices.Max(x) > 1 {
+					t.Errorf("cell %d: genotype %g has fitness %g and descriptor %g", cell, x, r.Fitnesses[cell], r.Descriptor(cell))
+				}
+			}
+			spec := simulated(algorithm, folder, generations)
+			spec.Environment.(*envs.Simulator).Evaluate = nil
+			for done := false; !done; {
+				lost := must.Get(Ask(background, spec))
+				asked := must.Get(lost.Ask())
+				must.Get(lost.Close())
+				search := must.Get(Ask(background, spec))
+				again := must.Get(search.Ask())
+				if !slices.EqualFunc(asked, again, slices.Equal) {
+					t.Fatal("Ask after a loss returns other genotypes")
+				}
+				must.Do(search.Tell(must.Get(throws(background, again))))
+				done = search.Done()
+				run := must.Get(search.Close())
+				if done && !bytes.Equal(finished(t, run), finished(t, whole)) {
+					t.Error("the interrupted run ends differently")
+				}
+			}
+		})
+	}
+}
+
+// Mistakes are one line and lose nothing; results that are not finite are invalid.
+func TestMistakesOfSimulators(t *testing.T) {
+	folder := t.TempDir()
+	spec := simulated("map-elites", folder, 1)
+	search := must.Get(Ask(background, spec))
+	errtest.Want(t, search.Tell(nil), "Tell needs the genotypes of Ask")
+	results := must.Get(throws(background, must.Get(search.Ask())))
+	errtest.Want(t, search.Tell(results[1:]), "29 results do not fit the 30 genotypes of a generation")
+	short := slices.Clone(results)
+	short[3].Descriptor = []float32{1}
+	errtest.Want(t, search.Tell(short), "result 3 has 1 descriptor components")
+	results[0] = envs.Result{Fitness: float32(math.NaN())}
+	results[1].Descriptor = []float32{float32(math.Inf(1)), 0}
+	must.Do(search.Tell(results))
+	must.Do(search.Tell(must.Get(throws(background, must.Get(search.Ask())))))
+	errtest.Want(t, errtest.Of(search.Ask()), "the budget is spent")
+	if run := must.Get(search.Close()); run.Status.Invalid != 2 || !run.Status.Finished {
+		t.Errorf("%d invalid", run.Status.Invalid)
+	}
+	if again := must.Get(Ask(background, spec)); !again.Done() {
+		t.Error("a complete run goes on")
+	}
+	failing := simulated("map-elites", t.TempDir(), 2)
+	failing.Environment.(*envs.Simulator).Evaluate = func(context.Context, [][]float32) ([]envs.Result, error) {
+		return nil, errors.New("no licence")
+	}
+	errtest.Want(t, errtest.Of(Train(background, failing)), "no licence")
+	errtest.Want(t, errtest.Of(Ask(background, small(folder, 1))), "Ask needs an envs.Simulator")
+	errtest.Want(t, errtest.Of(Train(background, simulated("pga-map-elites", folder, 1))), "needs transitions")
+	errtest.Want(t, errtest.Of(Train(background, simulated("diayn", folder, 1))), "needs transitions")
+	part := simulated("map-elites", folder, 1)
+	part.Tune = runs.Assign("Initial=[[1]]")
+	errtest.Want(t, errtest.Of(part.Config()), `unknown field "Initial"`)
+	starts := simulated("map-elites", folder, 1)
+	starts.Tune = more(starts.Tune, "starts=2")
+	errtest.Want(t, errtest.Of(Train(background, starts)), "starts and weights are settings of rollouts")
+}
+
+// A run starts from the genotypes of another one, all of which are evaluated, and resumes to the byte.
+func TestStartFromGenotypes(t *testing.T) {
+	folder := t.TempDir()
+	from := train(t, simulated("map-elites", folder, 20))
+	before := must.Get(from.Repertoire())
+	for name, of := range map[string]func(folder string, generations int) Spec{
+		"dns":     func(folder string, n int) Spec { return simulated("dns", folder, n) },
+		"cma-mae": func(folder string, n int) Spec { return simulated("cma-mae", folder, n) },
+		"device": func(folder string, n int) Spec {
+			spec := solving("cma-mae", "sphere", folder, n)
+			spec.Tune = variation("cma-mae")
+			return spec
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := from.Dir
+			if name == "device" {
+				source = train(t, solving("map-elites", "sphere", t.TempDir(), 8)).Dir
+			}
+			started := func(folder string, generations int) Spec {
+				spec := of(folder, generations)
+				spec.Start = source
+				spec.Tune = more(spec.Tune, "batch=12", "cells=64")
+				return spec
+			}
+			whole := train(t, started(t.TempDir(), 6))
+			if plain := must.Get(of(folder, 6).Config()); plain.Name() == whole.Name() || whole.Config.Parts["start"] == "" {
+				t.Error("Start is not part of the identity")
+			}
+			old, best := must.Get(must.Get(runs.Open(source)).RepertoireMap()), whole.Status.MaxFitness
+			if highest := float64(slices.Max(old.Fitnesses)); best < highest {
+				t.Errorf("the best fitness is %g, at the start %g", best, highest)
+			}
+			resumed := t.TempDir()
+			for range 4 {
+				stopped(t, started(resumed, 6))
+			}
+			if !bytes.Equal(finished(t, train(t, started(resumed, 6))), finished(t, whole)) {
+				t.Error("the interrupted run ends differently")
+			}
+		})
+	}
+	grid := simulated("map-elites", t.TempDir(), 2)
+	grid.Start = from.Dir
+	grid.Tune = more(grid.Tune, "batch=12", "cells=1000", "cvt_samples=1000")
+	after, kept := must.Get(train(t, grid).Repertoire()), 0
+	for _, cell := range before.Filled() {
+		if slices.Equal(before.Genotype(cell), after.Genotype(after.Near(before.Descriptor(cell)...))) {
+			kept++
+		}
+	}
+	if n := len(before.Filled()); n <= 24 || kept < n-2 {
+		t.Errorf("%d of %d genotypes are in the repertoire after three generations of 12", kept, n)
+	}
+	write := func(a npz.Array) string {
+		path := filepath.Join(t.TempDir(), "some.npz")
+		must.Do(npz.Write(path, map[string]npz.Array{"genotypes": a}))
+		return path
+	}
+	start := func(path, algorithm string) error {
+		spec := simulated(algorithm, folder, 1)
+		spec.Start = path
+		return errtest.Of(Train(background, spec))
+	}
+	must.Do(start(write(npz.Of(slices.Clone(before.Genotype(before.Best())), 1, 4)), "map-elites"))
+	must.Do(start(filepath.Join(from.Dir, "repertoire.npz"), "map-elites"))
+	errtest.Want(t, start(write(npz.Of(make([]float32, 6), 2, 3)), "dns"), "its genotypes have 3 parameters")
+	errtest.Want(t, start(write(npz.Of([]float32{0, 0, 0, float32(math.NaN())}, 1, 4)), "dns"),
+		"parameter 3 of genotype 0 is NaN")
+	other := filepath.Join(t.TempDir(), "other.npz")
+	must.Do(npz.Write(other, map[string]npz.Array{"weights": npz.Of([]float32{1})}))
+	errtest.Want(t, start(other, "dns"), "cannot start from", "genotypes")
+	errtest.Want(t, start("nowhere", "dns"), "cannot start from nowhere: no run")
+	spec := smallDiscovery("diayn", folder, 1)
+	spec.Start = from.Dir
+	errtest.Want(t, errtest.Of(Train(background, spec)), "diayn does not start from genotypes")
+}

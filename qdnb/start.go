@@ -1,0 +1,109 @@
+package qdnb
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/policies"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
+)
+
+// start makes the genotypes that Start names the initial population of a training, and adds their
+// hash to its configuration.
+func (s Spec) start(t *session.Training) error {
+	of, ok := t.Algorithm.(interface{ Base() evolution.MapElites })
+	if !ok {
+		return fmt.Errorf("%s does not start from genotypes: Start is for neuroevolution, such as map-elites",
+			t.Options.Config.Algorithm)
+	}
+	rows, sizes, err := s.genotypes(t.Options.Root)
+	if err != nil {
+		return fmt.Errorf("cannot start from %s: %w", s.Start, err)
+	}
+	base := of.Base()
+	policy := scoring.NewTask(t.Env, base.Hidden, base.EpisodeLength).Policy
+	hash := sha256.New()
+	for i, row := range rows {
+		if len(row) != policy.Params() || sizes != nil && !slices.Equal(sizes, policy.Sizes) {
+			return fmt.Errorf("cannot start from %s: its genotypes have %d parameters and layers %v, but those "+
+				"of this run have %d and %v: set hidden", s.Start, len(row), sizes, policy.Params(), policy.Sizes)
+		}
+		if k := slices.IndexFunc(row, func(x float32) bool { return x-x != 0 }); k >= 0 {
+			return fmt.Errorf("cannot start from %s: parameter %d of genotype %d is %g", s.Start, k, i, row[k])
+		}
+		_ = binary.Write(hash, binary.LittleEndian, row) // a hash never fails
+	}
+	if len(rows) == 0 {
+		return fmt.Errorf("cannot start from %s: it has no genotypes", s.Start)
+	}
+	embedded[evolution.Parts](reflect.ValueOf(t.Algorithm).Elem()).Initial = rows
+	if t.Options.Config.Parts == nil {
+		t.Options.Config.Parts = map[string]string{}
+	}
+	t.Options.Config.Parts[session.Start] = hex.EncodeToString(hash.Sum(nil)[:8])
+	return nil
+}
+
+// genotypes reads the genotypes that Start names, and the layers of their policies if it has them.
+func (s Spec) genotypes(root string) (rows [][]float32, sizes []int, err error) {
+	if info, err := os.Stat(s.Start); err == nil && !info.IsDir() {
+		rows, err = fileGenotypes(s.Start)
+		return rows, nil, err
+	}
+	run, err := runs.LoadFrom(cmp.Or(root, runs.Folder()), s.Start)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !run.Status.Finished {
+		return nil, nil, fmt.Errorf("it is not finished: train it to the end first")
+	}
+	set, err := policies.All(run)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range set.Policies {
+		rows = append(rows, p.Genotype)
+	}
+	policy, _, err := set.Network()
+	return rows, policy.Sizes, err
+}
+
+// fileGenotypes reads the array genotypes of an .npz file. If it has fitnesses, too, it is a
+// repertoire, whose empty cells are left out.
+func fileGenotypes(path string) (rows [][]float32, err error) {
+	file, err := npz.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if file.Has("fitnesses") && file.Has("descriptors") && file.Has("centroids") {
+		r, err := runs.ReadRepertoire(path, true)
+		if err != nil {
+			return nil, err
+		}
+		all := r.Rows()
+		for _, cell := range r.Filled() {
+			rows = append(rows, all[cell])
+		}
+		return rows, nil
+	}
+	a, err := file.Read("genotypes")
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Shape) != 2 || a.Shape[1] == 0 {
+		return nil, fmt.Errorf("genotypes has shape %v, not [n, parameters]", a.Shape)
+	}
+	flat, err := a.Float32s()
+	return slices.Collect(slices.Chunk(flat, a.Shape[1])), err
+}
