@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
@@ -21,7 +22,8 @@ import (
 
 type trainCmd struct {
 	Algorithm   string         `required:"" placeholder:"NAME"`
-	Env         string         `required:"" placeholder:"NAME"`
+	Env         string         `required:"" placeholder:"NAME" xor:"env"`
+	Simulator   string         `required:"" placeholder:"COMMAND" xor:"env"`
 	Seed        int64          `placeholder:"0" xor:"seeds"`
 	Seeds       seeds          `placeholder:"LIST" xor:"seeds"`
 	Generations *int64         `placeholder:"N"`
@@ -30,6 +32,7 @@ type trainCmd struct {
 	Time        *time.Duration `placeholder:"DURATION"`
 	CPUTime     *time.Duration `name:"cpu-time" placeholder:"DURATION"`
 	Set         []string       `sep:"none" placeholder:"NAME=VALUE"`
+	From        string         `placeholder:"RUN|FILE"`
 	runsFlag
 	backendFlag
 	JSON        bool `name:"json"`
@@ -49,7 +52,16 @@ func (c *trainCmd) Run(ctx context.Context) error {
 	spec := qdnb.Spec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed,
 		Tune: runs.Assign(c.Set...), Budget: budget, Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet,
-		Fresh: c.Fresh, KeepReplay: c.KeepReplay, Corrected: c.Corrected, TensorBoard: c.Tensorboard,
+		Fresh: c.Fresh, Start: c.From, KeepReplay: c.KeepReplay, Corrected: c.Corrected,
+		TensorBoard: c.Tensorboard,
+	}
+	if c.Simulator != "" {
+		simulator, stop, err := envs.StartProcess(ctx, "sh", "-c", c.Simulator)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		spec.Environment = simulator
 	}
 	if c.Seeds != nil {
 		spec.Seed = c.Seeds[0]

@@ -55,6 +55,10 @@ func TestGoldenPolicy(t *testing.T) {
 	rows, obs, want := data.Float32s("params_flat_all"), data.Float32s("obs"), data.Float32s("actions")
 	p, steps, in, out := data.Shape("obs")[0], data.Shape("obs")[1], data.Shape("obs")[2],
 		data.Shape("actions")[2]
+	for i := range p * steps {
+		got := nn.Act(policy.Sizes, rows[i/steps*len(flat):], obs[i*in:(i+1)*in])
+		xlatest.Close(t, "actions on the host", got, want[i*out:(i+1)*out], 1e-5)
+	}
 	xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
 		outputs := xlatest.Run(t, platform, func(inputs []*Node) []*Node {
 			net := policy.View(inputs[0])

@@ -1,0 +1,141 @@
+package envs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+// StartProcess returns a simulator that is another process, such as tools/gymnasium_simulator.py. stop
+// ends the process, which also ends when ctx is done or its standard input is closed. Messages are
+// lines of JSON, in which float32 numbers are little-endian and in base64. The process first writes
+// the constants of its task:
+//
+//	{"name": "pendulum", "observations": 3, "actions": 1, "length": 200, "offset": 17,
+//	 "initial": [0, 0], "bounded": false,
+//	 "descriptor": {"components": ["x"], "lower": [-1], "upper": [1]}}
+//
+// Then it answers each line {"count": P, "genotypes": [P, N]} by {"fitness": [P], "descriptors":
+// [P, d]}, or by {"error": "what happened"}.
+func StartProcess(ctx context.Context, command string, args ...string) (s *Simulator, stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &process{cmd: exec.CommandContext(ctx, command, args...)}
+	p.cmd.Stderr, p.wait = os.Stderr, sync.OnceValue(p.cmd.Wait)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt ends it after a checkpoint
+	p.cmd.Cancel = func() error { return syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
+	in, err := p.cmd.StdinPipe()
+	if err == nil {
+		var out io.ReadCloser
+		out, err = p.cmd.StdoutPipe()
+		p.in, p.out = in, bufio.NewReader(out)
+	}
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		cancel()
+		return nil, nil, fmt.Errorf("cannot start the simulator: %w", err)
+	}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		_ = p.wait()
+	})
+	facts := struct {
+		Name                          string
+		Observations, Actions, Length int
+		Offset                        float64
+		Initial                       [2]float64
+		Bounded                       bool
+		Descriptor                    struct {
+			Components   []string
+			Lower, Upper []float32
+		}
+	}{}
+	if err := p.read(ctx, &facts); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	d := facts.Descriptor
+	s = &Simulator{Bounded: facts.Bounded, Facts: Spec{Name: facts.Name, Observations: facts.Observations,
+		Actions: facts.Actions, Length: facts.Length, Offset: facts.Offset, Initial: facts.Initial,
+		Descriptor: Descriptor{Kind: Outcome, Lower: d.Lower, Upper: d.Upper, Components: d.Components}}}
+	s.Evaluate = func(ctx context.Context, genotypes [][]float32) ([]Result, error) {
+		return p.evaluate(ctx, genotypes, len(d.Lower))
+	}
+	return s, stop, nil
+}
+
+// process is a running simulator.
+type process struct {
+	cmd  *exec.Cmd
+	in   io.Writer
+	out  *bufio.Reader
+	wait func() error
+}
+
+// read decodes a line of the process.
+func (p *process) read(ctx context.Context, into any) error {
+	line, err := p.out.ReadBytes('\n')
+	if err == nil {
+		if err = json.Unmarshal(line, into); err != nil {
+			err = fmt.Errorf("the simulator wrote %.60q, which is no message: %w", bytes.TrimSpace(line), err)
+		}
+		return err
+	}
+	return p.ended(ctx)
+}
+
+// ended is the error of a process that no longer answers.
+func (p *process) ended(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	_ = p.wait() // for its state
+	return fmt.Errorf("the simulator %s ended (%v): see its output above; once it works, the same command "+
+		"resumes the run", p.cmd.Path, p.cmd.ProcessState)
+}
+
+func (p *process) evaluate(ctx context.Context, genotypes [][]float32, d int) ([]Result, error) {
+	var flat []byte
+	for _, row := range genotypes {
+		flat, _ = binary.Append(flat, binary.LittleEndian, row) // float32 has a fixed size
+	}
+	request, err := json.Marshal(map[string]any{"count": len(genotypes), "genotypes": flat})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.in.Write(append(request, '\n')); err != nil {
+		return nil, p.ended(ctx)
+	}
+	var answer struct {
+		Fitness, Descriptors []byte
+		Error                string
+	}
+	if err := p.read(ctx, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Error != "" {
+		return nil, errors.New("the simulator failed: " + answer.Error)
+	}
+	fitness, descriptors := make([]float32, len(answer.Fitness)/4), make([]float32, len(answer.Descriptors)/4)
+	if len(descriptors) != len(fitness)*d {
+		return nil, fmt.Errorf("the simulator answered with %d fitnesses and %d numbers of descriptors: each needs "+
+			"%d", len(fitness), len(descriptors), d)
+	}
+	_, _ = binary.Decode(answer.Fitness, binary.LittleEndian, fitness) // as long as the bytes
+	_, _ = binary.Decode(answer.Descriptors, binary.LittleEndian, descriptors)
+	results := make([]Result, len(fitness))
+	for i := range results {
+		results[i] = Result{Fitness: fitness[i], Descriptor: descriptors[i*d : (i+1)*d]}
+	}
+	return results, nil
+}
