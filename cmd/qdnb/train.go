@@ -269,7 +269,7 @@ func resume(run *runs.Run) string {
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Tune: runs.Assign(set...)}
 	// a variant, or a run that uses skills
 	if made, err := spec.Config(); err != nil || made.Name() != c.Name() {
-		return "rerun the `qdnb sweep run` or the notebook cell that started it to resume"
+		return "rerun the command or the notebook cell that started it to resume"
 	}
 	args := []string{"qdnb", "train", "--algorithm", c.Algorithm, "--env", c.Env}
 	if c.Seed != 0 {
