@@ -118,8 +118,13 @@ func parse(page, line string, whole bool) error {
 				flags.Train.Env = "pointmaze"
 			}
 		}
-		_, err = qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env,
-			Tune: runs.Assign(flags.Train.Set...)}.Config()
+		spec := qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env,
+			Tune: runs.Assign(flags.Train.Set...)}
+		if flags.Train.Simulator != "" {
+			spec.Environment = &envs.Simulator{Facts: must.Get(envs.Make("arm")).Spec()}
+			spec.Environment.(*envs.Simulator).Facts.Name = "simulated"
+		}
+		_, err = spec.Config()
 	case args[0] == "sweep" && args[1] == "plan":
 		p := flags.Sweep.Plan
 		var targets []results.SMERLTarget
