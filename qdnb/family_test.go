@@ -45,6 +45,9 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	if algorithm == "cma-mae" {
 		spec.Tune = more(spec.Tune, "emitters=4")
 	}
+	if strings.HasSuffix(algorithm, "ega") { // on tasks with gradients
+		spec.Env, spec.Tune = "sphere", runs.Assign("batch=16", "cells=32", "cvt_samples=500", "emitters=4")
+	}
 	return spec
 }
 
@@ -56,6 +59,8 @@ func TestFamilyIsMeasured(t *testing.T) {
 		"dns":             {"archive_size", "archive_max_fitness"},
 		"cma-mae":         {},
 		"ascii-me":        {},
+		"cma-mega":        {},
+		"cma-maega":       {},
 		"mome":            {"moqd_score", "max_hypervolume", "global_hypervolume", "archive_size"},
 		"pga-aurora":      {"critic_loss", "actor_loss", "archive_size", "archive_max_fitness"},
 	} {

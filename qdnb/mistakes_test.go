@@ -109,6 +109,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		{`unknown backend "nonsense"`, "map-elites", func(s *Spec) { s.Backend = "nonsense" }},
 		{obstacle + " is not a folder; ", "map-elites", func(s *Spec) { s.Runs = obstacle }},
 		{"sphere has none", "pga-map-elites", func(s *Spec) { s.Env, s.Tune = "sphere", nil }},
+		{"pointmaze has no gradients of fitness and descriptor", "cma-mega", func(s *Spec) { s.Env = "pointmaze" }},
 		{"sphere has none", "diayn-reward", func(s *Spec) { s.Env, s.Tune = "sphere", nil }},
 		{"halfcheetah-hurdles has no descriptor, which", "diayn",
 			func(s *Spec) { s.Env = "halfcheetah-hurdles" }},

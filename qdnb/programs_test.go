@@ -157,11 +157,14 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	small := runs.Assign("cells=64", "cvt_samples=500", "hidden=[8,8]")
 	for _, kind := range []backend.Kind{backend.CUDA, backend.TPU} {
 		for _, algorithm := range qdnb.Algorithms() {
-			tune := small
-			if algorithm == "ppo" {
+			env, tune := "pointmaze", small
+			switch {
+			case strings.HasSuffix(algorithm, "ega"): // on tasks with gradients
+				env, tune = "sphere", runs.Assign("cells=64", "cvt_samples=500")
+			case algorithm == "ppo":
 				tune = runs.Assign("cells=64", "cvt_samples=500", "policy_hidden=8", "value_hidden=8")
 			}
-			check(t, kind, qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Tune: tune}, 1)
+			check(t, kind, qdnb.Spec{Algorithm: algorithm, Env: env, Tune: tune}, 1)
 		}
 		check(t, kind, qdnb.Spec{Algorithm: "dads-reward", Env: "ant-uni", Tune: small}, 1)
 		for _, strategy := range []string{"lm-ma-es", "openai-es"} {

@@ -81,6 +81,10 @@ func spec(algorithm string) run {
 	if algorithm == "cma-mae" {
 		s.Set = append(s.Set, "emitters=4")
 	}
+	if strings.HasSuffix(algorithm, "ega") { // on tasks with gradients
+		s.Env = "sphere"
+		s.Set = []string{"cells=32", "cvt_samples=500", "batch=16", "emitters=4"}
+	}
 	if algorithm == "dns" {
 		s.Set = append(s.Set, "capacity=24")
 	}

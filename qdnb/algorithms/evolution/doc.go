@@ -13,7 +13,8 @@
 // Not in the paper are [repertoire.DominatedNovelty], which makes Dominated Novelty Search of
 // IsoLineEmitter, and [repertoire.Fronts], which makes MOME of it. [DescriptorConditioned] and
 // IsoLineEmitter make DCRL-MAP-Elites; [ActionCrossover] and IsoLineEmitter make ASCII-ME.
-// [StrategySettings] and [repertoire.Annealed] make CMA-MAE.
+// [StrategySettings] and [repertoire.Annealed] make CMA-MAE. [ArborescenceSettings] make CMA-MEGA with
+// a grid, and CMA-MAEGA with [repertoire.Annealed].
 //
 // # Another emitter
 //
@@ -61,6 +62,7 @@
 //	Faldor et al. 2024, "Synergizing quality-diversity with descriptor-conditioned reinforcement
 //		learning" (DCRL-MAP-Elites);
 //	Fontaine and Nikolaidis 2023, "Covariance matrix adaptation MAP-annealing" (CMA-MAE);
+//	Fontaine and Nikolaidis 2021, "Differentiable quality diversity" (CMA-MEGA);
 //	Tjanaka et al. 2023, "Training diverse high-dimensional controllers by scaling covariance matrix
 //		adaptation MAP-annealing";
 //	Mitsides, Faldor and Cully 2025, "Scaling policy gradient quality-diversity with massive

@@ -166,6 +166,8 @@ var Algorithms = []algorithms.Entry{
 	algorithms.NewEntry("pga-aurora", defaultPGAAurora, true),
 	algorithms.NewEntry("dns", defaultDominatedNovelty, false),
 	algorithms.NewEntry("cma-mae", defaultCMAMAE, false),
+	algorithms.NewEntry("cma-mega", defaultCMAMEGA, false),
+	algorithms.NewEntry("cma-maega", defaultCMAMAEGA, false),
 	algorithms.NewEntry("mome", defaultMOME, false),
 	algorithms.NewEntry("dcrl-map-elites", defaultDCRLMapElites, true),
 	algorithms.NewEntry("ascii-me", defaultASCIIME, true),

@@ -156,16 +156,21 @@ func (s evolutionStrategies) Update(g Generation, key random.Key) (Emitter, []Lo
 	after, continues := s.State.update(s.recombine(g.Parents, ranks(improvement), s.State.weights(),
 		params))
 	elites := g.Sample(key.FoldInEach(s.numbers(improvement.Graph())))
-	restarts := LogicalNot(And(continues, s.ranked(improvement)))
+	continues = And(continues, ranked(improvement, s.RestartRule))
 	if g.Given != nil { // they were not drawn from the distributions
-		restarts = Or(restarts, BroadcastToDims(g.Given, s.Emitters))
+		continues = And(continues, LogicalNot(BroadcastToDims(g.Given, s.Emitters)))
 	}
-	s.State = xla.Map2(after, s.State.start(elites), func(after, fresh *Node) *Node {
-		wide := slices.Repeat([]int{1}, fresh.Rank())
-		wide[0] = s.Emitters
-		return Where(BroadcastToShape(Reshape(restarts, wide...), fresh.Shape()), fresh, after)
-	})
+	s.State = restart(continues, after, s.State.start(elites))
 	return s, nil
+}
+
+// restart returns the states after a generation, and fresh ones where continues, bool [E], is false.
+func restart[T any](continues *Node, after, fresh T) T {
+	return xla.Map2(after, fresh, func(after, fresh *Node) *Node {
+		wide := slices.Repeat([]int{1}, fresh.Rank())
+		wide[0] = fresh.Shape().Dimensions[0]
+		return Where(BroadcastToShape(Reshape(continues, wide...), fresh.Shape()), after, fresh)
+	})
 }
 
 // recombine sums the noise of each strategy's individuals and its square, [E, N], with weights by
@@ -208,11 +213,11 @@ func ranks(x *Node) *Node {
 const minSpread = 1e-12
 
 // ranked returns which strategies continue after their individuals' improvements [E, n], bool [E].
-func (s evolutionStrategies) ranked(improvement *Node) *Node {
+func ranked(improvement *Node, rule string) *Node {
 	best := ReduceMax(improvement, 1)
 	spread := Sub(best, ReduceMin(improvement, 1))
 	continues := GreaterOrEqual(spread, ConstAs(spread, minSpread))
-	if s.RestartRule == "no_improvement" {
+	if rule == "no_improvement" {
 		continues = And(continues, GreaterThan(best, ZerosLike(best)))
 	}
 	return continues

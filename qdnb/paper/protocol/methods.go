@@ -26,9 +26,11 @@ var (
 	later      = []method{{"dns", "DNS"}, {"dcrl-map-elites", "DCRL-MAP-Elites"}, {"metra", "METRA"},
 		{"cma-mae", "CMA-MAE"}, {"qdac", "QDAC"}, {"ascii-me", "ASCII-ME"}}
 	severalObjectives = []method{{"mome", "MOME"}}
-	evolving          = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae", "mome", "ascii-me")
-	all               = slices.Concat(neuroevolution, reinforcement, unrewarded,
-		[]method{{"sac", "SAC"}, {"ppo", "PPO"}}, later, severalObjectives)
+	withGradients     = []method{{"cma-mega", "CMA-MEGA"}, {"cma-maega", "CMA-MAEGA"}} // of the task
+	evolving          = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae", "mome", "ascii-me",
+		"cma-mega", "cma-maega")
+	all = slices.Concat(neuroevolution, reinforcement, unrewarded,
+		[]method{{"sac", "SAC"}, {"ppo", "PPO"}}, later, severalObjectives, withGradients)
 )
 
 func ids(methods []method) []string {

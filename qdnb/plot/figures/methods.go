@@ -65,6 +65,8 @@ var styles = map[string]Style{
 	"qdac":           {Color: rgb(0xa3be00), Dashes: dashDotDot},
 
 	"cma-mae":         {Color: rgb(0x00b3c8), Dashes: longDash},
+	"cma-mega":        {Color: rgb(0x006d5b), Dashes: dashDot},
+	"cma-maega":       {Color: rgb(0xf0027f), Dashes: dashDotDot},
 	"dcrl-map-elites": {Color: rgb(0x9b4dff), Dashes: solid},
 	"mome":            {Color: rgb(0x6b8e00), Dashes: longDash},
 	"ascii-me":        {Color: rgb(0xff2fa8), Dashes: dashDotDot},

@@ -1,0 +1,107 @@
+package evolution
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/names"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/xla"
+)
+
+// CMAMEGA are the hyperparameters of CMA-MEGA (Fontaine and Nikolaidis 2021): gradient arborescence on
+// the grid of MAP-Elites, for tasks that are an [envs.BlackBox].
+type CMAMEGA struct {
+	Batch int `json:"batch"` // solutions per generation, of all emitters together
+	ArborescenceSettings
+	repertoire.CVT
+	// Slice is the number of solutions evaluated together; 0: chosen for the backend.
+	Slice int `json:"slice"`
+	Parts `json:"-"`
+}
+
+// defaultCMAMEGA returns the publication's hyperparameters for sphere. Cells are those of MAP-Elites.
+func defaultCMAMEGA(envs.Spec) *CMAMEGA {
+	return &CMAMEGA{Batch: 540, ArborescenceSettings: ArborescenceSettings{Emitters: 15, Sigma0: 10,
+		GradOpt: gradientAscent, LearningRate: 1, RestartRule: "no_improvement"},
+		CVT: repertoire.DefaultCVT()}
+}
+
+// Base returns the hyperparameters that all algorithms of this package share.
+func (c *CMAMEGA) Base() MapElites {
+	return MapElites{Batch: c.Batch, CVT: c.CVT, EpisodeLength: 1, Slice: c.Slice, Parts: c.Parts}
+}
+
+// Check implements [algorithms.Algorithm].
+func (c *CMAMEGA) Check() error {
+	base := c.Base()
+	if err := cmp.Or(base.Check(), limits.Int("emitters", c.Emitters, 1, maxBatch),
+		limits.Positive("sigma0", c.Sigma0, 1e6),
+		limits.Positive("learning_rate", c.LearningRate, 1e6)); err != nil {
+		return err
+	}
+	switch {
+	case c.Batch%c.Emitters != 0 || c.Batch < 3*c.Emitters:
+		return fmt.Errorf("batch must be a multiple of emitters, at least 3 times as many, not %d of %d",
+			c.Batch, c.Emitters)
+	case !slices.Contains(gradOpts, c.GradOpt):
+		return names.Unknown("grad_opt", c.GradOpt, gradOpts)
+	case !slices.Contains(restartRules, c.RestartRule):
+		return names.Unknown("restart_rule", c.RestartRule, restartRules)
+	}
+	return nil
+}
+
+// New implements [algorithms.Algorithm].
+func (c *CMAMEGA) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(c, platform, env, seed)
+}
+
+func (c *CMAMEGA) own() Parts {
+	return Parts{Mix: Mix{{c.ArborescenceSettings.Emitter(), 1}}, Archive: repertoire.Grid{}}
+}
+
+// CMAMAEGA are the hyperparameters of CMA-MAEGA (Fontaine and Nikolaidis 2023): CMA-MEGA with the
+// annealed thresholds of CMA-MAE. That of empty cells is minus the QD offset of the task.
+type CMAMAEGA struct {
+	CMAMEGA
+	// ArchiveLearningRate is that of [CMAMAE].
+	ArchiveLearningRate float64 `json:"archive_learning_rate"`
+
+	offset float64
+}
+
+// defaultCMAMAEGA returns the publication's hyperparameters for sphere.
+func defaultCMAMAEGA(env envs.Spec) *CMAMAEGA {
+	c := &CMAMAEGA{*defaultCMAMEGA(env), 0.01, env.QDOffset(1)}
+	c.RestartRule = "basic"
+	return c
+}
+
+// Check implements [algorithms.Algorithm].
+func (c *CMAMAEGA) Check() error {
+	if err := c.CMAMEGA.Check(); err != nil {
+		return err
+	}
+	if !(c.ArchiveLearningRate >= 0 && c.ArchiveLearningRate <= 1) {
+		return fmt.Errorf("archive_learning_rate must be from 0 to 1, not %g", c.ArchiveLearningRate)
+	}
+	return nil
+}
+
+// New implements [algorithms.Algorithm].
+func (c *CMAMAEGA) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(c, platform, env, seed)
+}
+
+func (c *CMAMAEGA) own() Parts {
+	parts := c.CMAMEGA.own()
+	parts.Archive = repertoire.Annealed{LearningRate: c.ArchiveLearningRate,
+		ThresholdMin: 0 - math.Round(1e6*c.offset)/1e6}
+	return parts
+}

@@ -1,0 +1,189 @@
+package evolution
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// 18_cma_mega.npz: five steps of pyribs 0.12's GradientArborescenceEmitter on sphere in 6 dimensions,
+// with gradient ascent and with Adam (tools/peer/cma_mega.py).
+func TestGoldenArborescence(t *testing.T) {
+	const dims, size, n = 6, 10, 3
+	data := golden.Read(t, "18_cma_mega.npz")
+	task := scoring.NewTask(envs.Sphere(dims), nil, 1)
+	shapes := map[string][]int{"point": {1, dims}, "first": {1, dims}, "second": {1, dims}, "sigma": {1},
+		"mean": {1, n}, "path": {1, n}, "step_path": {1, n}, "covariance": {1, n, n},
+		"coefficients": {size, n}, "value": {1, size}, "solutions": {size, dims},
+		"gradients": {1, n, dims}}
+	state := []string{"point", "mean", "sigma", "covariance", "path", "step_path"}
+	for name, rate := range map[string]float64{gradientAscent: 0.7, adamName: 0.05} {
+		fields, prefix := slices.Clone(state), "ascent."
+		if name == adamName {
+			fields, prefix = append(fields, "first", "second"), "adam."
+		}
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			for step := range 5 {
+				stored := func(part string, step int) []float32 {
+					return data.Float32s(fmt.Sprint(prefix, part, "_", step))
+				}
+				var in []*tensors.Tensor
+				for _, field := range append(slices.Clone(fields), "coefficients", "value") {
+					in = append(in, xlatest.Tensor(stored(field, step), shapes[field]...))
+				}
+				out := xlatest.Run(t, p, func(in []*Node) []*Node {
+					constant := func(x float64) *Node { return ConstAs(in[2], []float32{float32(x)}) }
+					s := gradientArborescence{Points: in[0], ArborescenceSettings: ArborescenceSettings{
+						Emitters: 1, GradOpt: name, LearningRate: rate}}
+					values, basis := eigen(in[3])
+					s.Coefficients = cmaES{size, 2, in[1], in[2], in[3], basis, Sqrt(values), in[4], in[5],
+						constant(float64(step))}
+					if name == adamName {
+						s.Moments = nn.Moments{First: in[6], Second: in[7],
+							Weight1: perRow(constant(1 - math.Pow(0.9, float64(step)))),
+							Weight2: perRow(constant(1 - math.Pow(0.999, float64(step))))}
+					}
+					s.Gradients = taskGradients(task, s.Points)
+					x, value := in[len(in)-2], in[len(in)-1]
+					zeros := s.emitters(ConvertDType(ZerosLike(Slice(x, AxisRange(), AxisElem(0))), ranks(value).DType()))
+					made := s.branches(Reshape(zeros, -1, 1), x)
+					direction := s.Gradients
+					s.Coefficients, _ = s.Coefficients.update(InsertAxes(x, 0), ranks(value))
+					s = s.step()
+					c := s.Coefficients
+					all := []*Node{s.Points, c.Mean, c.Sigma, c.Covariance, c.Path, c.StepPath}
+					if name == adamName {
+						all = append(all, s.Moments.First, s.Moments.Second)
+					}
+					return append(all, made, direction)
+				}, in...)
+				for i, field := range append(slices.Clone(fields), "solutions", "gradients") {
+					at := step + 1
+					if i >= len(fields) {
+						at = step
+					}
+					xlatest.Close(t, fmt.Sprint(prefix, field, " of step ", step),
+						xlatest.Flat[float32](t, out[i]), stored(field, at), 2e-5)
+				}
+			}
+		})
+	}
+}
+
+// Matrices are what their eigenvalues and eigenvectors say, also if they have eigenvalues that are
+// equal, or are diagonal.
+func TestEigen(t *testing.T) {
+	const e, n = 3, 5
+	var flat []float32
+	for m := range e {
+		for i := range n {
+			for j := range n {
+				x := math.Cos(float64(i*j+m)) + math.Cos(float64(i+j))
+				if m == 1 && i != j {
+					x = 0
+				} else if m == 2 {
+					x = 1
+				}
+				flat = append(flat, float32(x))
+			}
+		}
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			values, v := eigen(in[0])
+			product := func(a, b *Node) *Node { return Einsum("eij,ekj->eik", a, b) }
+			return []*Node{product(Mul(v, InsertAxes(values, 1)), v), product(v, v), diagonal(OnesLike(values))}
+		}, xlatest.Tensor(flat, e, n, n))
+		xlatest.Close(t, "matrix", xlatest.Flat[float32](t, out[0]), flat, 1e-5)
+		xlatest.Close(t, "product of the basis", xlatest.Flat[float32](t, out[1]),
+			xlatest.Flat[float32](t, out[2]), 1e-5)
+	})
+}
+
+// searchOn returns a search of an algorithm on sphere in 20 dimensions, or on arm, with 64 cells.
+func searchOn(t *testing.T, p *xla.Platform, h hyperparameters, box *envs.BlackBox, slice int) *Search {
+	t.Helper()
+	task := scoring.NewTask(box, nil, 1)
+	d := task.Env.Spec().Descriptor
+	var centroids []float32
+	for i := range 64 {
+		for k, at := range []int{i % 8, i / 8} {
+			centroids = append(centroids, d.Lower[k]+(d.Upper[k]-d.Lower[k])*(float32(at)+0.5)/8)
+		}
+	}
+	return searchOf(t, p, task, h.own(), settings{Batch: h.Base().Batch, Slice: slice, Seed: 5,
+		Centroids: npz.Of(centroids, 64, 2)})
+}
+
+func smallMEGA(spec envs.Spec) (mega *CMAMEGA, maega *CMAMAEGA) {
+	mega, maega = defaultCMAMEGA(spec), defaultCMAMAEGA(spec)
+	mega.Batch, mega.Emitters, maega.Batch, maega.Emitters = 48, 4, 48, 4
+	return mega, maega
+}
+
+// Number of workers and slices change nothing; a restored search continues to the same bytes.
+func TestMEGAIsReproducible(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		box := envs.Sphere(20)
+		mega, maega := smallMEGA(box.Spec())
+		mega.GradOpt = adamName
+		for name, h := range map[string]hyperparameters{"mega": mega, "maega": maega} {
+			one := *p
+			one.Workers = 1
+			whole, few := searchOn(t, p, h, box, 48), searchOn(t, &one, h, box, 5)
+			steps(t, whole, 3)
+			halfway := stateOf(t, whole)
+			steps(t, whole, 3)
+			steps(t, few, 6)
+			resumed := searchOn(t, p, h, box, 48)
+			if err := resumed.Restore(2, halfway); err != nil {
+				t.Fatal(err)
+			}
+			steps(t, resumed, 3)
+			for what, s := range map[string]*Search{"one worker": few, "restored": resumed} {
+				if !reflect.DeepEqual(stateOf(t, s), stateOf(t, whole)) {
+					t.Errorf("%s, %s: it ends differently", name, what)
+				}
+			}
+		}
+	})
+}
+
+// Gradients lead to the optimum of sphere and to nearly all cells, and across the descriptors of arm,
+// where the fitness has no gradient at the start.
+func TestMEGALearns(t *testing.T) {
+	p := xlatest.Best(t)
+	for _, box := range []*envs.BlackBox{envs.Sphere(20), envs.Arm(20)} {
+		mega, maega := smallMEGA(box.Spec())
+		best, cells := float32(99.5), 60
+		if box.Facts.Name == "arm" {
+			mega.Sigma0, maega.Sigma0, best, cells = 0.5, 0.5, -0.02, 40
+		}
+		for _, h := range []hyperparameters{mega, maega} {
+			last := steps(t, searchOn(t, p, h, box, 48), 100)[99]
+			filled := 0
+			for _, f := range last.Fitnesses {
+				if !math.IsInf(float64(f), -1) {
+					filled++
+				}
+			}
+			if got := slices.Max(last.Fitnesses); got < best || filled < cells {
+				t.Errorf("%s, %T: the best fitness is %g, and %d of 64 cells are filled", box.Facts.Name, h,
+					got, filled)
+			}
+		}
+	}
+}
