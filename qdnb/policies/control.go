@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
@@ -30,10 +31,11 @@ type ControlSettings struct {
 	hierarchy.Settings
 }
 
-// DefaultControl returns the paper's hyperparameters. The repertoire has a cell for each number of
-// hurdles.
+// DefaultControl returns the paper's hyperparameters, with correct credit assignment and an evaluation
+// after every iteration. The repertoire has a cell for each number of hurdles.
 func DefaultControl() *ControlSettings {
-	s := &ControlSettings{Settings: hierarchy.Default()}
+	s := &ControlSettings{Settings: hierarchy.Settings{PPO: *ppo.Default(envs.Spec{Length: 250}),
+		DecisionLength: 10, SampleSkills: true}}
 	s.CVT = repertoire.CVT{Cells: catalog.HurdleNumber + 1, CVTSamples: 1000}
 	return s
 }

@@ -3,12 +3,11 @@ package hierarchy
 import (
 	"cmp"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 )
 
-// Settings are the hyperparameters of a meta-controller. A zero value is not useful; see [Default].
+// Settings are the hyperparameters of a meta-controller.
 type Settings struct {
 	ppo.PPO
 	// DecisionLength is the number of control steps for which a chosen skill acts; paper: 10.
@@ -19,12 +18,6 @@ type Settings struct {
 	// PublishedCredit assigns rewards to decisions as the published code does; see [Options.Credit].
 	// Default: false.
 	PublishedCredit bool `json:"published_credit"`
-}
-
-// Default returns the paper's hyperparameters, with correct credit assignment and an evaluation
-// after every iteration.
-func Default() Settings {
-	return Settings{PPO: *ppo.Default(envs.Spec{Length: 250}), DecisionLength: 10, SampleSkills: true}
 }
 
 // maxDecision is the longest decision; a larger value is probably a typo.

@@ -224,7 +224,7 @@ func (c *collecting) unroll(p playing, first *Node) (envs.State, data) {
 func swapped(x *Node) *Node { return Transpose(x, 0, 1) }
 
 // genotype returns the policy that acts with the modes of the actor's distributions, as a row of
-// Search.Task's form. It does not clip normalised observations.
+// search.Task's form. It does not clip normalised observations.
 func (a agent) genotype(from actor, form nn.MLP) *Node {
 	net := a.policy.View(from.Policy) // rows of one network
 	last, outputs := len(net.Kernel)-1, form.Sizes[len(form.Sizes)-1]

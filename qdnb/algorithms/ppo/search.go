@@ -20,10 +20,10 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// Search is a running training. The environments run on all workers, the networks on the first
+// search is a running training. The environments run on all workers, the networks on the first
 // device. The repertoire holds the policies of all evaluations, like that of the skills of
 // reinforcement learning. It is an [algorithms.Search].
-type Search struct {
+type search struct {
 	programs   *xla.Scope
 	task       scoring.Task
 	agent      agent
@@ -87,7 +87,7 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 	_, discrete := env.(scoring.Discrete)
 	sizes := task.Policy.Sizes
 	a := newAgent(*p, sizes[0], sizes[len(sizes)-1], discrete)
-	s := &Search{programs: &xla.Scope{Platform: platform}, task: task, agent: a, seed: seed,
+	s := &search{programs: &xla.Scope{Platform: platform}, task: task, agent: a, seed: seed,
 		iteration: -1, means: scoring.Means{Sums: make([]float64, len(lossNames))},
 		collecting: &collecting{agent: a, shared: share(platform, p.NumEnvs, p.Slice)}}
 	var err error
@@ -106,7 +106,7 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 }
 
 // build compiles the programs and initialises the state.
-func (s *Search) build(cells repertoire.CVT) error {
+func (s *search) build(cells repertoire.CVT) error {
 	p, c := s.programs.Platform, s.collecting
 	s.words, s.workers = p.Seed(s.seed), xla.Value(p.WorkerNumbers())
 	episodes, limits := s.agent.EvaluationEnvs, s.task.Env.Spec().Descriptor
@@ -181,7 +181,7 @@ var notName = regexp.MustCompile(`[^a-z0-9]+`)
 
 // Columns implements [algorithms.Reporter]: fitness and descriptor of the episodes of an evaluation, and
 // means of the losses since the evaluation before.
-func (s *Search) Columns() []string {
+func (s *search) Columns() []string {
 	columns := []string{"fitness_mean", "fitness_std"}
 	for _, component := range s.task.Env.Spec().Descriptor.Components {
 		name := strings.Trim(notName.ReplaceAllString(strings.ToLower(component), "_"), "_")
@@ -192,7 +192,7 @@ func (s *Search) Columns() []string {
 
 // Step implements [algorithms.Search]: an iteration. The first call only evaluates the untrained
 // networks.
-func (s *Search) Step() (o scoring.Outcome, err error) {
+func (s *search) Step() (o scoring.Outcome, err error) {
 	next := s.iteration + 1
 	if next > 0 {
 		losses, err := s.train(next)
@@ -219,15 +219,15 @@ func (s *Search) Step() (o scoring.Outcome, err error) {
 }
 
 // envSteps is the number of control steps per iteration.
-func (s *Search) envSteps() int64 {
+func (s *search) envSteps() int64 {
 	return int64(s.agent.sequences()) * int64(s.agent.UnrollLength) * int64(controlSteps(s.task.Env))
 }
 
 // Measured implements [algorithms.Concluder].
-func (s *Search) Measured() bool { return s.iteration%int64(s.agent.EvaluationInterval) == 0 }
+func (s *search) Measured() bool { return s.iteration%int64(s.agent.EvaluationInterval) == 0 }
 
 // Conclude implements [algorithms.Concluder]: it evaluates the newest policy.
-func (s *Search) Conclude() (o scoring.Outcome, err error) {
+func (s *search) Conclude() (o scoring.Outcome, err error) {
 	genotype, err := s.genotype.Run(s.actor())
 	if err != nil {
 		return o, err
@@ -259,7 +259,7 @@ func (s *Search) Conclude() (o scoring.Outcome, err error) {
 }
 
 // train collects the sequences of an iteration, learns from them, and returns the losses.
-func (s *Search) train(number int64) ([]float64, error) {
+func (s *search) train(number int64) ([]float64, error) {
 	at := s.programs.Number(number)
 	defer at.Free()
 	out, err := s.collect.Run(collectIn{s.words, s.workers, at, s.evaluator.Choices, s.actor(), s.states})
@@ -278,10 +278,10 @@ func (s *Search) train(number int64) ([]float64, error) {
 }
 
 // actor returns the current policy.
-func (s *Search) actor() xla.State[actor] { return xla.Part(s.learner, actorOf) }
+func (s *search) actor() xla.State[actor] { return xla.Part(s.learner, actorOf) }
 
 // State implements [algorithms.Search].
-func (s *Search) State() *xla.Checkpoint {
+func (s *search) State() *xla.Checkpoint {
 	c := &xla.Checkpoint{}
 	c.Add(&s.learner, 1, "learner.")
 	names := xla.Names(s.collecting.stateForm)
@@ -297,18 +297,18 @@ func (s *Search) State() *xla.Checkpoint {
 
 // Task implements [algorithms.Search]. In a [scoring.Discrete] environment the policy returns logits of the
 // choices.
-func (s *Search) Task() scoring.Task { return s.task }
+func (s *search) Task() scoring.Task { return s.task }
 
 // Repertoire implements [algorithms.Search].
-func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
+func (s *search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	return s.found.Arrays(genotypes)
 }
 
 // CompileTime implements [algorithms.Compiled].
-func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
+func (s *search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Close implements [algorithms.Search].
-func (s *Search) Close() {
+func (s *search) Close() {
 	xla.Free(&s.words, &s.workers, &s.states, &s.learner)
 	if s.found != nil {
 		s.found.Free()

@@ -110,8 +110,8 @@ func (m METRA) along(step, skill *Node) *Node {
 	return ReduceSum(Mul(step, direction), 1)
 }
 
-// Metra holds the hyperparameters of METRA.
-type Metra struct {
+// METRASettings holds the hyperparameters of METRA.
+type METRASettings struct {
 	Discovery
 	// DualLambda is the initial weight of the constraint; its publication: 30.
 	DualLambda float64 `json:"dual_lambda"`
@@ -123,15 +123,15 @@ type Metra struct {
 
 // defaultMetra returns the publication's hyperparameters: 16 skills, its constraint, learning rate
 // and entropy coefficient. Sizes of networks, batches and buffers are those of DIAYN.
-func defaultMetra(env envs.Spec) *Metra {
-	m := &Metra{Discovery: *discovery(nil)(env), DualLambda: 30, DualSlack: 1e-3}
+func defaultMetra(env envs.Spec) *METRASettings {
+	m := &METRASettings{Discovery: *discovery(nil)(env), DualLambda: 30, DualSlack: 1e-3}
 	m.NumSkills, m.LearningRate, m.RewardScaling = 16, 1e-4, 1
 	m.AlphaInit, m.FixAlpha = 0.01, false
 	return m
 }
 
 // Check implements [algorithms.Algorithm].
-func (m *Metra) Check() error {
+func (m *METRASettings) Check() error {
 	check := m.Discovery.Check
 	if m.ContinuousSkills > 0 {
 		check = m.Discovery.check
@@ -142,11 +142,11 @@ func (m *Metra) Check() error {
 }
 
 // New implements [algorithms.Algorithm].
-func (m *Metra) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+func (m *METRASettings) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
 	return searchFor(m, p, env, seed)
 }
 
-func (m *Metra) methodIn(env envs.Env) method {
+func (m *METRASettings) methodIn(env envs.Env) method {
 	return m.method(env, METRA{LearningRate: m.LearningRate, Hidden: m.DiversityHidden,
 		Multiplier: m.DualLambda, Slack: m.DualSlack, Components: m.ContinuousSkills}, DiversityOnly{})
 }

@@ -147,8 +147,8 @@ func mean(first, second *Node) *Node { return MulScalar(Add(first, second), 0.5)
 // squaredLength returns the squared lengths [B] of vectors [B, components].
 func squaredLength(x *Node) *Node { return ReduceSum(Square(x), 1) }
 
-// Qdac holds the hyperparameters of QDAC.
-type Qdac struct {
+// QDACSettings holds the hyperparameters of QDAC.
+type QDACSettings struct {
 	SAC
 	Parts
 	// NumSkills is the number of evaluated skills; its publication evaluates 256.
@@ -174,8 +174,8 @@ type Qdac struct {
 
 // defaultQdac returns the published hyperparameters. The numbers of environments and of stored
 // transitions are those of DIAYN.
-func defaultQdac(env envs.Spec) *Qdac {
-	q := &Qdac{SAC: *defaultSAC(env), NumSkills: 256, DiversityHidden: []int{256, 256},
+func defaultQdac(env envs.Spec) *QDACSettings {
+	q := &QDACSettings{SAC: *defaultSAC(env), NumSkills: 256, DiversityHidden: []int{256, 256},
 		SkillDistance: 0.01, SmoothDistance: 1e-3, RandomSkills: 0.5,
 		DescriptorChanges: env.Name == "ant-omni", env: env}
 	q.RewardScaling, q.AlphaInit, q.FixAlpha, q.BatchSize, q.EvaluationStates = 1, 1, false, 512, 1
@@ -183,7 +183,7 @@ func defaultQdac(env envs.Spec) *Qdac {
 }
 
 // Check implements [algorithms.Algorithm].
-func (q *Qdac) Check() error {
+func (q *QDACSettings) Check() error {
 	if q.DescriptorChanges && q.env.Descriptor.Kind == envs.Mean {
 		return fmt.Errorf("descriptor_changes must be false for %s, whose descriptor is a mean",
 			q.env.Name)
@@ -196,17 +196,17 @@ func (q *Qdac) Check() error {
 }
 
 // Count is the number of skills.
-func (q *Qdac) Count() int { return q.NumSkills }
+func (q *QDACSettings) Count() int { return q.NumSkills }
 
 // Replaced implements [algorithms.Variant].
-func (q *Qdac) Replaced() bool { return q.Parts.any() }
+func (q *QDACSettings) Replaced() bool { return q.Parts.any() }
 
 // New implements [algorithms.Algorithm].
-func (q *Qdac) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+func (q *QDACSettings) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
 	return searchFor(q, p, env, seed)
 }
 
-func (q *Qdac) methodIn(env envs.Env) method {
+func (q *QDACSettings) methodIn(env envs.Env) method {
 	return q.Parts.method(Task{Env: env, Length: q.EpisodeLength, Skills: Skills{OneHot: q.NumSkills}},
 		QDAC{LearningRate: q.LearningRate, Discount: q.Discount, Tau: q.Tau, Hidden: q.DiversityHidden,
 			Distance: q.SkillDistance, Smooth: q.SmoothDistance, Changes: q.DescriptorChanges,

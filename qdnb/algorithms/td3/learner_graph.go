@@ -35,8 +35,8 @@ func (t TD3) Layout() replay.Layout {
 	return replay.Layout{Obs: t.Observations(), Actions: t.Actions()}
 }
 
-// LearnerOf is the state of the algorithm for networks in a representation T: a pytree.
-type LearnerOf[T any] struct {
+// learnerOf is the state of the algorithm for networks in a representation T: a pytree.
+type learnerOf[T any] struct {
 	Critic, TargetCritic        T // two networks
 	Actor, TargetActor          T // one network
 	CriticMoments, ActorMoments nn.MomentsOf[T]
@@ -45,10 +45,10 @@ type LearnerOf[T any] struct {
 
 // Learner is the state of the algorithm. Rows follow [nn.MLP.Layout]: [2, C] with C parameters per
 // critic, and [1, N] with N per policy.
-type Learner = LearnerOf[*Node]
+type Learner = learnerOf[*Node]
 
 // learning is a learner with its networks cut into arrays, for many updates.
-type learning = LearnerOf[[]nn.Network]
+type learning = learnerOf[[]nn.Network]
 
 // Start returns a learner before its first update with the given actor [1, N] (in PGA-MAP-Elites
 // the first individual of the initial population). The critics are initialised randomly; the
@@ -64,8 +64,8 @@ func (t TD3) Start(actor *Node, key random.Key) Learner {
 }
 
 // convert converts the networks of a learner to another representation.
-func convert[A, B any](l LearnerOf[A], critics, actors func(A) B) LearnerOf[B] {
-	return LearnerOf[B]{
+func convert[A, B any](l learnerOf[A], critics, actors func(A) B) learnerOf[B] {
+	return learnerOf[B]{
 		Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic), Actor: actors(l.Actor),
 		TargetActor:   actors(l.TargetActor),
 		CriticMoments: nn.MapMoments(l.CriticMoments, critics),

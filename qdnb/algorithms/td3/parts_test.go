@@ -3,7 +3,6 @@ package td3
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/qdnb/algorithms/critics"
 	"example.com/qdnb/qdnb/algorithms/replay"
 )
 
@@ -11,7 +10,7 @@ import (
 func (t TD3) criticLoss(critic, targetCritic, targetActor *Node, batch replay.Batch,
 	noise *Node) *Node {
 	target := t.target(t.Critic.Networks(targetCritic), t.Actor.Network(targetActor, 0), batch, noise)
-	return critics.Loss(t.Critic.Networks(critic), target, batch)
+	return TwinLoss(t.Critic.Networks(critic), target, batch)
 }
 
 // policyLoss is the loss of an actor [1, N] by the first critic.

@@ -5,7 +5,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/qdnb/algorithms/critics"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -80,9 +79,9 @@ func (l Losses) of(after Learner) Losses {
 // update is one step of [TD3.Train] on a batch, with standard normal noise [B, actions].
 func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learning, sums) {
 	before := l.Critic[0]
-	loss := critics.Loss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch,
+	loss := TwinLoss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch,
 		noise)), batch)
-	l.Critic, l.TargetCritic, l.CriticMoments = critics.Update(nn.NewAdam(t.CriticLearningRate),
+	l.Critic, l.TargetCritic, l.CriticMoments = updateCritics(nn.NewAdam(t.CriticLearningRate),
 		l.Critic, l.TargetCritic, l.CriticMoments, loss, t.SoftTauUpdate)
 	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)
 

@@ -1,6 +1,4 @@
-// Package critics holds the twin critics that TD3 and soft actor-critic share. Both estimate the
-// same value, and the smaller estimate is used.
-package critics
+package td3
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
@@ -10,15 +8,16 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Least returns the smaller of the two critics' values, [B].
-func Least(critics []nn.Network, obs, action *Node) *Node {
+// LeastValue returns the smaller of the values that twin critics estimate, [B]. Soft actor-critic uses it,
+// too.
+func LeastValue(critics []nn.Network, obs, action *Node) *Node {
 	return Min(values(critics[0], obs, action), values(critics[1], obs, action))
 }
 
-// Loss is the sum over both critics of their squared error relative to the target, mean over the
+// TwinLoss is the sum over both critics of their squared error relative to the target, mean over the
 // batch. Truncated steps have no bootstrap target, so they are masked out, but still count in the
 // mean's denominator.
-func Loss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
+func TwinLoss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
 	counts := OneMinus(batch.Truncation)
 	loss := func(critic nn.Network) *Node {
 		return ReduceAllMean(Square(Mul(Sub(values(critic, batch.Obs, batch.Action), target), counts)))
@@ -26,9 +25,9 @@ func Loss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
 	return Add(loss(critics[0]), loss(critics[1]))
 }
 
-// Update takes one Adam step of the critics against their loss, then moves the target networks
+// updateCritics takes one Adam step of the critics against their loss, then moves the target networks
 // towards them by the factor tau.
-func Update(adam nn.Adam, critics, targets []nn.Network, moments nn.MomentsOf[[]nn.Network],
+func updateCritics(adam nn.Adam, critics, targets []nn.Network, moments nn.MomentsOf[[]nn.Network],
 	loss *Node, tau float64) (after, followed []nn.Network, next nn.MomentsOf[[]nn.Network]) {
 	gradient := Gradient(loss, xla.Flatten(critics)...)
 	after, next = nn.UpdateTree(adam, critics, gradient, moments)
