@@ -114,6 +114,33 @@ func TestSimulators(t *testing.T) {
 	}
 }
 
+// Results have the parts of their fitness if the task has several objectives.
+func TestSimulatorOfTwoObjectives(t *testing.T) {
+	spec := simulated("mome", t.TempDir(), 3)
+	two := spec.Environment.(*envs.Simulator)
+	two.Facts.Objectives = []envs.Objective{{Name: "near", Lowest: -8}, {Name: "left", Lowest: -1}}
+	two.Evaluate = func(ctx context.Context, genotypes [][]float32) ([]envs.Result, error) {
+		results, err := throws(ctx, genotypes)
+		for i, r := range results {
+			results[i].Objectives = []float32{r.Fitness, -genotypes[i][0]}
+			results[i].Fitness = r.Fitness - genotypes[i][0]
+		}
+		return results, err
+	}
+	r := must.Get(train(t, spec).Repertoire())
+	parts := must.Get(r.Objectives.Float32s())
+	slots := len(parts) / r.Cells()
+	for _, cell := range r.Filled() {
+		x, found := r.Genotype(cell), false
+		for slot := range slices.Chunk(parts[cell*slots:(cell+1)*slots], 2) {
+			found = found || slot[0] == throw(x).Fitness && slot[1] == -x[0]
+		}
+		if !found {
+			t.Errorf("cell %d: no slot has the objectives of %g", cell, x)
+		}
+	}
+}
+
 // Mistakes are one line and lose nothing; results that are not finite are invalid.
 func TestMistakesOfSimulators(t *testing.T) {
 	folder := t.TempDir()
