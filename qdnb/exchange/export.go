@@ -77,7 +77,8 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 	if s.Repertoire && !run.HasRepertoire() && run.HasSkills() {
 		return nil, fmt.Errorf("%s has skills and no repertoire: leave --repertoire out", run.Name())
 	}
-	shapes, write := map[string][]int{}, func() error { return nil }
+	shapes := map[string][]int{}
+	var write func() error
 	if onnx {
 		n, err := s.network(run)
 		if err != nil {

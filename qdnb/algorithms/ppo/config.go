@@ -74,41 +74,41 @@ const (
 )
 
 // sequences is the number of sequences per iteration.
-func (c PPO) sequences() int { return c.BatchSize * c.NumMinibatches }
+func (p PPO) sequences() int { return p.BatchSize * p.NumMinibatches }
 
 // unrolls is the number of consecutive sequences per environment and iteration.
-func (c PPO) unrolls() int { return c.sequences() / c.NumEnvs }
+func (p PPO) unrolls() int { return p.sequences() / p.NumEnvs }
 
 // Check implements [algorithms.Algorithm].
-func (c PPO) Check() error {
+func (p PPO) Check() error {
 	if err := cmp.Or(
-		limits.Positive("learning_rate", c.LearningRate, 1),
-		limits.Number("discount", c.Discount, 1),
-		limits.Number("gae_lambda", c.GAELambda, 1),
-		limits.Positive("clip_epsilon", c.ClipEpsilon, 1),
-		limits.Number("entropy_cost", c.EntropyCost, 1e6),
-		limits.Factor("reward_scaling", c.RewardScaling),
-		limits.Int("unroll_length", c.UnrollLength, 1, maxUnroll),
-		limits.Int("batch_size", c.BatchSize, 1, maxSequences),
-		limits.Int("num_minibatches", c.NumMinibatches, 1, maxSequences),
-		limits.Int("update_epochs", c.UpdateEpochs, 1, maxEpochs),
-		limits.Layers("policy_hidden", c.PolicyHidden, 0),
-		limits.Layers("value_hidden", c.ValueHidden, 0),
-		limits.Int("num_envs", c.NumEnvs, 1, maxEnvironments),
-		limits.Int("episode_length", c.EpisodeLength, 1, maxLength),
-		limits.Int("evaluation_envs", c.EvaluationEnvs, 1, maxEnvironments),
-		limits.Int("evaluation_interval", c.EvaluationInterval, 1, math.MaxInt64),
-		limits.Int("slice", c.Slice, 0, maxEnvironments),
-		c.CVT.Check(),
+		limits.Positive("learning_rate", p.LearningRate, 1),
+		limits.Number("discount", p.Discount, 1),
+		limits.Number("gae_lambda", p.GAELambda, 1),
+		limits.Positive("clip_epsilon", p.ClipEpsilon, 1),
+		limits.Number("entropy_cost", p.EntropyCost, 1e6),
+		limits.Factor("reward_scaling", p.RewardScaling),
+		limits.Int("unroll_length", p.UnrollLength, 1, maxUnroll),
+		limits.Int("batch_size", p.BatchSize, 1, maxSequences),
+		limits.Int("num_minibatches", p.NumMinibatches, 1, maxSequences),
+		limits.Int("update_epochs", p.UpdateEpochs, 1, maxEpochs),
+		limits.Layers("policy_hidden", p.PolicyHidden, 0),
+		limits.Layers("value_hidden", p.ValueHidden, 0),
+		limits.Int("num_envs", p.NumEnvs, 1, maxEnvironments),
+		limits.Int("episode_length", p.EpisodeLength, 1, maxLength),
+		limits.Int("evaluation_envs", p.EvaluationEnvs, 1, maxEnvironments),
+		limits.Int("evaluation_interval", p.EvaluationInterval, 1, math.MaxInt64),
+		limits.Int("slice", p.Slice, 0, maxEnvironments),
+		p.CVT.Check(),
 	); err != nil {
 		return err
 	}
-	switch n := c.sequences(); {
+	switch n := p.sequences(); {
 	case n > maxSequences:
 		return fmt.Errorf("batch_size times num_minibatches must be at most %d, not %d", maxSequences, n)
-	case n%c.NumEnvs != 0:
+	case n%p.NumEnvs != 0:
 		return fmt.Errorf("batch_size times num_minibatches must be a multiple of num_envs, but %d "+
-			"is not a multiple of %d", n, c.NumEnvs)
+			"is not a multiple of %d", n, p.NumEnvs)
 	}
 	return nil
 }

@@ -59,16 +59,16 @@ func (d data) finite() (data, *Node) {
 //	advantage_t = (r_t + discount keep_t target_t+1 - V_t) counts_t
 //
 // So the last step of a truncated episode contributes no gradient.
-func (c PPO) advantages(values *Node, d data) (targets, advantages *Node) {
+func (p PPO) advantages(values *Node, d data) (targets, advantages *Node) {
 	steps := values.Shape().Dimensions[1] - 1
 	columns := func(x *Node, from, to int) *Node { return Slice(x, AxisRange(), AxisRange(from, to)) }
 	now, next, last := columns(values, 0, steps), columns(values, 1, steps+1),
 		columns(values, steps, steps+1)
-	reward, counts := MulScalar(d.Reward, c.RewardScaling), OneMinus(d.Truncation)
-	later := MulScalar(OneMinus(Mul(d.Done, counts)), c.Discount)
+	reward, counts := MulScalar(d.Reward, p.RewardScaling), OneMinus(d.Truncation)
+	later := MulScalar(OneMinus(Mul(d.Done, counts)), p.Discount)
 
 	errors := Mul(Sub(Add(reward, Mul(later, next)), now), counts)
-	sums := discounted(errors, MulScalar(Mul(later, counts), c.GAELambda))
+	sums := discounted(errors, MulScalar(Mul(later, counts), p.GAELambda))
 	targets = Add(now, sums)
 	following := last
 	if steps > 1 {
