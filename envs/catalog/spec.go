@@ -128,14 +128,6 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("the descriptor of %s has %d components: kind None needs 0, other kinds at "+
 			"least 1", s.Name, len(d.Lower))
 	}
-	for what, part := range map[string]struct {
-		named []Component
-		size  int
-	}{"observations": {s.ObservationComponents, s.Observations}, "actions": {s.ActionComponents, s.Actions}} {
-		if part.named != nil && len(part.named) != part.size {
-			return fmt.Errorf("%s has %d %s but describes %d", s.Name, part.size, what, len(part.named))
-		}
-	}
 	for _, o := range s.Objectives {
 		if o.Name == "" || !finite(o.Lowest) || len(s.Objectives) < 2 {
 			return fmt.Errorf("the objectives of %s must be at least 2, with names and finite lowest "+

@@ -195,7 +195,7 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 		"traj_pointmaze.csv":                       "<kind>_<environment>.npz",
 		"traj_pointmaze_gravity_2.npz":             "<kind>_<environment>.npz",
 		"perturb_ant-uni_gravity.npz":              "perturb_<environment>_<what>_<value>.npz",
-		"walk_pointmaze.npz":                       `unknown kind of golden file "walk"; known: onestep, perturb, traj`,
+		"walk_pointmaze.npz":                       `unknown kind of golden file "walk"; known: onestep, perturb, system, traj`,
 		"onstep_pointmaze.npz":                     `did you mean "onestep"?`,
 		"none/" + traj:                             "no such file",
 		changeAs(t, traj, "traj_moon.npz", nil):    `unknown environment "moon"; known: `,

@@ -79,6 +79,12 @@ func (s ExportSpec) contract(run *runs.Run, n network) ([]byte, error) {
 		}
 		spec = known
 	}
+	if len(spec.ObservationComponents) != spec.Observations { // a wrapper changed the number
+		spec.ObservationComponents = nil
+	}
+	if len(spec.ActionComponents) != spec.Actions {
+		spec.ActionComponents = nil
+	}
 	c := Contract{Run: run.Name(), Algorithm: run.Config.Algorithm, Environment: run.Config.Env,
 		Seed: run.Config.Seed, Normalisation: "none", ControlStep: spec.ControlStep, Policies: n.list,
 		DescriptorComponents: spec.Descriptor.Components,

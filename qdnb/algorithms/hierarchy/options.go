@@ -70,7 +70,7 @@ func (o Options) Check() error {
 func (o Options) Spec() envs.Spec {
 	spec := o.Env.Spec()
 	spec.Name += "-options"
-	spec.Actions = 1 + o.Skills.Net.Params()
+	spec.Actions, spec.ActionComponents = 1+o.Skills.Net.Params(), nil
 	spec.Length = (o.steps() + o.Every - 1) / o.Every
 	spec.Offset *= float64(o.Every)
 	spec.FitnessRange[0] = max(spec.FitnessRange[0], -spec.QDOffset(spec.Length))
