@@ -40,13 +40,13 @@ lab: setup gopls ## open the notebooks in JupyterLab (LAB_ARGS=... for its optio
 # --- tests
 
 .PHONY: test
-test: setup lint ## lint, go test, race and fuzz tests, then all experiments and notebooks at smoke scale
+test: setup lint ## lint, go test, a part of race and fuzz, then all experiments and notebooks at smoke scale
 	@echo "== go test ./..."
 	@go test -timeout 30m ./...
 	@echo "== tests of the tools"
 	@$(PYTHON) -m unittest -q tools/test_*.py
-	@$(MAKE) --no-print-directory race
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s
+	@$(MAKE) --no-print-directory race RACE="./internal/npz/... ./internal/progress ./qdnb/plot/scene ./qdnb/runs"
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s FUZZ='(npz|qdnb/runs|plot/scene) '
 	@rm -rf build/experiments/smoke
 	@$(MAKE) --no-print-directory experiments SCALE=smoke
 	@$(MAKE) --no-print-directory smoke
@@ -99,11 +99,12 @@ test-kubernetes: check compile .tools/kubernetes/.stamp ## run a plan as a Job o
 check-image: check ## lint Containerfile, build its images and try them (needs buildah; says what it could not check)
 	@tools/image
 
+RACE ?= ./internal/npz/... ./internal/progress ./qdnb/paper ./qdnb/plot/scene ./qdnb/plot/viewer ./qdnb/runs
+
 .PHONY: race
 race: check ## run the race detector on packages that use goroutines and need no GoMLX
 	@echo "== race detector"
-	@go test -race -short -timeout 30m ./internal/npz/... ./internal/progress ./qdnb/paper \
-		./qdnb/plot/scene ./qdnb/plot/viewer ./qdnb/runs
+	@go test -race -short -timeout 30m $(RACE)
 
 .PHONY: coverage
 coverage: check compile plugin ## measure test coverage outside graph code; fail below 80 %
