@@ -72,8 +72,8 @@ func TestControl(t *testing.T) {
 			}
 			best = most
 		}
-		if entropy := table.Rows[1][14]; len(table.Rows) != 4 || best !=
-			whole.Status.MaxFitness || entropy <= 0 || entropy > math.Log(3) {
+		if entropy := table.Rows[1][14]; len(table.Rows) != 4 || best != whole.Status.MaxFitness ||
+			entropy <= 0 || entropy > math.Log(3) {
 			t.Errorf("%d rows, best %v, entropy %v of 3 skills", len(table.Rows), best, entropy)
 		}
 

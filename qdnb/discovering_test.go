@@ -102,8 +102,8 @@ func TestSkillsAreMeasured(t *testing.T) {
 
 		repertoire := must.Get(run.Repertoire())
 		stats := repertoire.Stats()
-		if repertoire.Cells() != 32 || stats.Filled == 0 || stats.MaxFitness !=
-			run.Status.MaxFitness || repertoire.Params != left.Params() {
+		if repertoire.Cells() != 32 || stats.Filled == 0 || stats.MaxFitness != run.Status.MaxFitness ||
+			repertoire.Params != left.Params() {
 			t.Errorf("%s: a repertoire of %d cells with %+v; the run says %+v", algorithm,
 				repertoire.Cells(), stats, run.Status)
 		}

@@ -66,8 +66,8 @@ func TestCustomEnvironment(t *testing.T) {
 	spec := own(t.TempDir(), env)
 	run := train(t, spec)
 	if !strings.HasPrefix(run.Name(),
-		"map-elites-plane-1-") || run.Config.Env != "plane" || run.Status.Generation !=
-		4 || !(run.Status.MaxFitness <= 0) || run.Status.Observations != 2 || run.Status.Actions != 2 {
+		"map-elites-plane-1-") || run.Config.Env != "plane" || run.Status.Generation != 4 ||
+		!(run.Status.MaxFitness <= 0) || run.Status.Observations != 2 || run.Status.Actions != 2 {
 		t.Errorf("%s: %+v", run.Name(), run.Status)
 	}
 	if again := train(t, spec); again.Dir != run.Dir {
@@ -149,8 +149,8 @@ func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 			spec.Algorithm = algorithm
 			var found []*runs.Run
 			said := stderr(t, func() { found = nb.Must(TrainSeeds(background, spec, 1, 2)) })
-			if (c.want == "") != (said == "") || strings.Count(said, "\n") > 1 && algorithm !=
-				"diayn-reward" || !strings.Contains(said, c.want) {
+			if (c.want == "") != (said == "") || strings.Count(said, "\n") > 1 &&
+				algorithm != "diayn-reward" || !strings.Contains(said, c.want) {
 				t.Errorf("%s, offset %g: said %q, want %q", algorithm, c.offset, said, c.want)
 			}
 			if c.upper > 0 {

@@ -109,8 +109,8 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 			run, skills := madeUp(t, count)
 			spec := PlaySpec{Environment: drift{"drift"}, Episodes: 7, Seed: 5, Backend: backend}
 			found := nb.Must(Play(background, run, spec))
-			if found.Env != "drift" || found.Episodes != 7 || found.Steps != 12 || found.Backend ==
-				"" || len(found.Results) != max(1, count) {
+			if found.Env != "drift" || found.Episodes != 7 || found.Steps != 12 || found.Backend == "" ||
+				len(found.Results) != max(1, count) {
 				t.Fatalf("%+v", found)
 			}
 			for k, r := range found.Results {
@@ -173,8 +173,8 @@ func TestEvaluateInParts(t *testing.T) {
 func TestMeanStdMedianOfFewEpisodes(t *testing.T) {
 	e := policies.Evaluated{Fitnesses: []float32{4, 1, 3, 8},
 		Descriptors: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
-	if e.Mean() != 4 || e.Median() != 3.5 || math.Abs(e.Std()-math.Sqrt(26.0/4)) >
-		1e-12 || !slices.Equal(e.Descriptor(), []float64{4, 5}) {
+	if e.Mean() != 4 || e.Median() != 3.5 || math.Abs(e.Std()-math.Sqrt(26.0/4)) > 1e-12 ||
+		!slices.Equal(e.Descriptor(), []float64{4, 5}) {
 		t.Errorf("%g, %g, %g, %g", e.Mean(), e.Median(), e.Std(), e.Descriptor())
 	}
 	one := policies.Evaluated{Fitnesses: []float32{-2}}
@@ -194,12 +194,12 @@ func TestEvaluateCells(t *testing.T) {
 	best := repertoire.Best()
 	found := nb.Must(Play(background, run, PlaySpec{Episodes: 20, Backend: "go"}))
 	r := found.Results[0]
-	if len(found.Results) != 1 || !r.Cell || r.Number != best || found.Steps != 20 || found.Env !=
-		"pointmaze" || !slices.Equal(r.Genotype, repertoire.Genotype(best)) {
+	if len(found.Results) != 1 || !r.Cell || r.Number != best || found.Steps != 20 ||
+		found.Env != "pointmaze" || !slices.Equal(r.Genotype, repertoire.Genotype(best)) {
 		t.Fatalf("%+v", found)
 	}
-	if distance := math.Abs(r.Mean() - float64(repertoire.Fitnesses[best])); distance > 5 || r.Std() ==
-		0 || len(r.Descriptor()) != 2 {
+	if distance := math.Abs(r.Mean() - float64(repertoire.Fitnesses[best])); distance > 5 ||
+		r.Std() == 0 || len(r.Descriptor()) != 2 {
 		t.Errorf("fitness %g, std %g; it was found with %g", r.Mean(), r.Std(),
 			repertoire.Fitnesses[best])
 	}

@@ -46,9 +46,8 @@ func TestFilmOfARun(t *testing.T) {
 				t.Errorf("the film ends at %v, the descriptor is %v", before, evaluated.Results[i].Descriptors)
 			}
 		}
-		if want := "MAP-Elites on pointmaze, " + evaluated.Results[i].String(); film.Title !=
-			want || !strings.HasPrefix(film.Subtitle,
-			"fitness −") {
+		if want := "MAP-Elites on pointmaze, " + evaluated.Results[i].String(); film.Title != want ||
+			!strings.HasPrefix(film.Subtitle, "fitness −") {
 			t.Errorf("%q, %q", film.Title, film.Subtitle)
 		}
 	}
@@ -93,8 +92,7 @@ func TestFilmFromTheArchivedState(t *testing.T) {
 				for d, x := range r.Descriptor(cells[i]) {
 					same = same && math.Abs(film.Outcome.Descriptor[d]-float64(x)) < 1e-5
 				}
-				if same != archived || film.Outcome.Archived != archived || found.Results[i].Number !=
-					cells[i] ||
+				if same != archived || film.Outcome.Archived != archived || found.Results[i].Number != cells[i] ||
 					float64(found.Results[i].Fitnesses[0]) != film.Outcome.Fitness {
 					t.Errorf("%s, archived %v: %+v and %+v, in the repertoire %g at %g", algorithm, archived,
 						film.Outcome, found.Results[i], r.Fitnesses[cells[i]], r.Descriptor(cells[i]))
@@ -200,8 +198,8 @@ func TestFilmOfARobot(t *testing.T) {
 	light := nb.Must(films(skills, PlaySpec{Skills: []int{2}, Seed: 1, Episodes: 1,
 		Conditions: &envs.Conditions{Gravity: 0.25, Actuators: 0}}))[0]
 	last := len(one.Frames) - 1
-	if one.Frames[last][0] != all[2].Frames[last][0] || one.Frames[0][0] !=
-		light.Frames[0][0] || one.Frames[last][0] == light.Frames[last][0] {
+	if one.Frames[last][0] != all[2].Frames[last][0] || one.Frames[0][0] != light.Frames[0][0] ||
+		one.Frames[last][0] == light.Frames[last][0] {
 		t.Error("films of a skill are not reproducible, or do not depend on the conditions")
 	}
 	if want := "gravity multiplier 0.25, actuator strength multiplier 0"; !strings.HasSuffix(
@@ -228,8 +226,8 @@ func TestFilmOfARobot(t *testing.T) {
 			}
 		}
 	}
-	if x := one.Frames[0][one.Follow].Position[0]; math.Abs(x) > 0.2 || one.Bodies[one.Follow].Name !=
-		"torso" {
+	if x := one.Frames[0][one.Follow].Position[0]; math.Abs(x) > 0.2 ||
+		one.Bodies[one.Follow].Name != "torso" {
 		t.Errorf("%s is followed, from x = %g on", one.Bodies[one.Follow].Name, x)
 	}
 }

@@ -111,8 +111,7 @@ func TestSeedsOfOneCommand(t *testing.T) {
 		all[2].Config.Seed != 3 || !all[2].Status.Finished {
 		t.Errorf("%v, %v", all, err)
 	}
-	if _, err := TrainSeeds(background, spec, 1, 2, 1); err == nil || err.Error() !=
-		"seed 1 is given twice" {
+	if _, err := TrainSeeds(background, spec, 1, 2, 1); err == nil || err.Error() != "seed 1 is given twice" {
 		t.Errorf("a seed twice: %v", err)
 	}
 }

@@ -161,7 +161,7 @@ func TestMistakesOfSimulators(t *testing.T) {
 		t.Errorf("%d invalid", run.Status.Invalid)
 	}
 	if again := must.Get(Ask(background, spec)); !again.Done() {
-		t.Error("a complete run goes on")
+		t.Error("a complete run continues")
 	}
 	failing := simulated("map-elites", t.TempDir(), 2)
 	failing.Environment.(*envs.Simulator).Evaluate = func(context.Context, [][]float32) ([]envs.Result, error) {

@@ -55,8 +55,8 @@ func TestProcessorTimeIsABudget(t *testing.T) {
 	spec.Budget = runs.Budget{CPU: time.Duration((begun.Status.CPUSeconds + 0.05) * float64(
 		time.Second))}
 	run := must.Get(Train(background, spec))
-	if s := run.Status; !s.Finished || s.Generation <= 2 || s.CPUSeconds <
-		spec.Budget.CPU.Seconds() || s.Budget != spec.Budget {
+	if s := run.Status; !s.Finished || s.Generation <= 2 ||
+		s.CPUSeconds < spec.Budget.CPU.Seconds() || s.Budget != spec.Budget {
 		t.Errorf("in %v: %+v", spec.Budget, s)
 	}
 	again, err := Train(background, spec)
@@ -279,8 +279,8 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 	}
 	repertoire := must.Get(run.RepertoireMap())
 	if s, last := repertoire.Stats(),
-		run.Status; s.MaxFitness != last.MaxFitness || s.Coverage != last.Coverage || s.QDScore !=
-		last.QDScore || s.Cells != 32 {
+		run.Status; s.MaxFitness != last.MaxFitness || s.Coverage != last.Coverage ||
+		s.QDScore != last.QDScore || s.Cells != 32 {
 		t.Errorf("the repertoire has %+v, the status %+v", s, last)
 	}
 	if offset := 2.3431 * 20; repertoire.Offset < offset-1e-9 || repertoire.Offset > offset+1e-9 {

@@ -125,10 +125,11 @@ def write_html(nb: NotebookNode, path: Path) -> Path:
 def sign(nb: NotebookNode) -> None:
     """Writes into the notebook's last cell when, by which code and on which machine its outputs were made."""
     def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=Path(__file__).parent.parent, check=False, capture_output=True, text=True).stdout.strip()
+        run = subprocess.run(["git", *words], cwd=Path(__file__).parent, check=False, capture_output=True, text=True)
+        return run.stdout.strip()
 
     commit = git("rev-parse", "--short", "HEAD") or "an unknown commit"
-    if git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!notebooks"):
+    if git("status", "--porcelain", "--untracked-files=no", "--", ":/", ":!/notebooks"):
         commit += " with changes"
     with contextlib.suppress(OSError):
         names = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))

@@ -157,8 +157,8 @@ func TestDonatedMemoryIsReused(t *testing.T) {
 		if same := address(again[1]) == before; same != donate {
 			t.Errorf("donated: %v, the result lies where the input lay: %v", donate, same)
 		}
-		if flat := tensors.MustCopyFlatData[float32](again[1][0]); flat[7*columns] !=
-			1 || flat[6*columns] != 0 || flat[8*columns] != 0 {
+		if flat := tensors.MustCopyFlatData[float32](again[1][0]); flat[7*columns] != 1 ||
+			flat[6*columns] != 0 || flat[8*columns] != 0 {
 			t.Error("the wrong row was updated")
 		}
 	}

@@ -126,8 +126,7 @@ func TestCheckpoint(t *testing.T) {
 		if delete(bad, "a_taken"); wrong != nil {
 			bad["a_taken"] = *wrong
 		}
-		if err := checkpoint().Restore(bad); err == nil || err.Error() !=
-			"the checkpoint's a_taken "+want {
+		if err := checkpoint().Restore(bad); err == nil || err.Error() != "the checkpoint's a_taken "+want {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if sum, err := xla.Part(held, sumOf).Floats(); err != nil || sum[0] != 2 {

@@ -69,10 +69,10 @@ func TestTreesKeepTheirForm(t *testing.T) {
 	if !slices.Equal(xla.Flatten(tree), old) {
 		t.Error("Unflatten changed the original")
 	}
-	if other.Size != 7 || other.notes != "kept" || other.Any != 3 || len(other.Rows) !=
-		3 || other.Rows[1].Name != "b" ||
-		other.Deep.Name != "c" || other.Deep == tree.Deep || other.None != nil || other.Absent !=
-		nil || other.Rows[1].Right != nil {
+	if other.Size != 7 || other.notes != "kept" || other.Any != 3 || len(other.Rows) != 3 ||
+		other.Rows[1].Name != "b" ||
+		other.Deep.Name != "c" || other.Deep == tree.Deep || other.None != nil || other.Absent != nil ||
+		other.Rows[1].Right != nil {
 		t.Errorf("Unflatten lost something: %+v", other)
 	}
 	// Map2 works node by node; a single node, a slice and an array are pytrees too.
@@ -91,8 +91,7 @@ func TestTreesKeepTheirForm(t *testing.T) {
 	}
 	if xla.Unflatten(old[0], new[:1]) != new[0] || !slices.Equal(xla.Unflatten(old, new), new) ||
 		xla.Unflatten([1]*Node{old[0]},
-			new[1:2]) != [1]*Node{new[1]} || len(xla.Flatten(3)) != 0 || len(xla.Flatten([]*Node(nil))) !=
-		0 {
+			new[1:2]) != [1]*Node{new[1]} || len(xla.Flatten(3)) != 0 || len(xla.Flatten([]*Node(nil))) != 0 {
 		t.Error("pytrees that are not structs")
 	}
 }

@@ -49,8 +49,8 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 	var made, again importResult
 	answer(t, &made, args...)
 	answer(t, &again, args...)
-	if made.Run != again.Run || made.Params != len(row) || *made.Skills != 5 || made.Cells !=
-		nil || made.MaxFitness != nil || made.Env != "pointmaze" {
+	if made.Run != again.Run || made.Params != len(row) || *made.Skills != 5 || made.Cells != nil ||
+		made.MaxFitness != nil || made.Env != "pointmaze" {
 		t.Errorf("%+v, then %+v", made, again)
 	}
 	if stdout, stderr, status := invoke(t, "show", "dads", "--runs",
@@ -69,18 +69,18 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 	answer(t, &all, append(eval, "--seed", "2")...)
 	answer(t, &same, append(eval, "--seed", "3")...)
 	answer(t, &one, append(eval, "--seed", "2", "--skill", "4")...)
-	if all.Run != made.Run || all.Env != "pointmaze" || all.Episodes != 3 || all.Steps !=
-		40 || all.Backend != "go" || len(all.Results) != 5 || len(one.Results) != 1 {
+	if all.Run != made.Run || all.Env != "pointmaze" || all.Episodes != 3 || all.Steps != 40 ||
+		all.Backend != "go" || len(all.Results) != 5 || len(one.Results) != 1 {
 		t.Fatalf("%+v and %+v", all, one)
 	}
 	for k, r := range all.Results {
-		if *r.Skill != k || r.Cell != nil || *r.FitnessMean >= 0 || *r.FitnessStd <=
-			0 || *r.FitnessMedian >= 0 || len(r.DescriptorMean) != 2 {
+		if *r.Skill != k || r.Cell != nil || *r.FitnessMean >= 0 || *r.FitnessStd <= 0 ||
+			*r.FitnessMedian >= 0 || len(r.DescriptorMean) != 2 {
 			t.Errorf("skill %d: %+v", k, r)
 		}
 	}
-	if *one.Results[0].Skill != 4 || *one.Results[0].FitnessMean !=
-		*all.Results[4].FitnessMean || *same.Results[4].FitnessMean == *all.Results[4].FitnessMean {
+	if *one.Results[0].Skill != 4 || *one.Results[0].FitnessMean != *all.Results[4].FitnessMean ||
+		*same.Results[4].FitnessMean == *all.Results[4].FitnessMean {
 		t.Errorf("skill 4 has fitness %g alone, %g among all, %g from another seed",
 			*one.Results[0].FitnessMean, *all.Results[4].FitnessMean, *same.Results[4].FitnessMean)
 	}
@@ -130,8 +130,8 @@ func TestImportEvalExportOfARepertoire(t *testing.T) {
 	var made importResult
 	answer(t, &made, "import", "--json", "--runs", root, "--repertoire", trained.Run, "--algorithm",
 		"aurora", "--env", "pointmaze", "--set", "hidden=[8,8]", "--set", "episode_length=20")
-	if made.Run == trained.Run || *made.Cells != 32 || *made.Filled < 1 || made.MaxFitness ==
-		nil || made.QDScore <= 0 || made.Skills != nil {
+	if made.Run == trained.Run || *made.Cells != 32 || *made.Filled < 1 || made.MaxFitness == nil ||
+		made.QDScore <= 0 || made.Skills != nil {
 		t.Errorf("%+v", made)
 	}
 	figures := filepath.Join(root, "figures")

@@ -94,7 +94,7 @@ func TestSimulatorProcess(t *testing.T) {
 	}
 }
 
-// Training beside an imported repertoire says that it exists; --from continues it.
+// Training in a folder with an imported repertoire says that it exists; --from continues it.
 func TestImportedRepertoireIsMentioned(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(t.TempDir(), "r.npz")

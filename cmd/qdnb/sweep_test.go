@@ -204,8 +204,8 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		}
 		must.Do(cmd.Process.Signal(signal))
 		err := cmd.Wait()
-		if signal == syscall.SIGTERM && (err == nil || cmd.ProcessState.ExitCode() !=
-			exitInterrupted || !strings.Contains(stderr.String(), "is saved")) {
+		if signal == syscall.SIGTERM && (err == nil || cmd.ProcessState.ExitCode() != exitInterrupted ||
+			!strings.Contains(stderr.String(), "is saved")) {
 			t.Errorf("SIGTERM: %v: %s", err, stderr.String())
 		}
 	}

@@ -33,7 +33,7 @@ type jointGroup struct {
 	reference                   []quat // the child's rotation in the parent's frame at angle 0
 }
 
-// servo holds what drives axes beside actions; see [Servo] and [Passive].
+// servo holds what drives axes in addition to actions; see [Servo] and [Passive].
 type servo struct {
 	bias, stiffness, damping, low, high num
 	target                              num  // 1 if actions are angles

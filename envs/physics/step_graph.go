@@ -26,8 +26,8 @@ func (s *System) Step(state State, action *Node) (State, Contact) {
 // actuators by strengths [Actions, B]; nil means 1.
 func (s *System) StepUnder(state State, action, gravity, strengths *Node) (State, Contact) {
 	g, batch := state.graph(), state.batch()
-	if s.actions > 0 && (action == nil || action.Rank() != 2 || action.Shape().Dimensions[0] !=
-		s.actions || action.Shape().Dimensions[1] != batch) {
+	if s.actions > 0 && (action == nil || action.Rank() != 2 ||
+		action.Shape().Dimensions[0] != s.actions || action.Shape().Dimensions[1] != batch) {
 		panic(fmt.Errorf("actions must be a tensor [%d, %d], for %d actions and %d copies", s.actions,
 			batch, s.actions, batch))
 	}

@@ -31,8 +31,9 @@ func (r *mjcf) build(each func(name string, f func(e *element))) physics.Model {
 		r.note(nil, "all joints turn about one axis: the whole model is frozen along and about the others")
 	}
 	for _, l := range r.links {
-		m.Bodies = append(m.Bodies, physics.Body{Name: l.title, Mass: l.own.mass, Inertia: physics.Vec{l.own.inertia.X, l.own.inertia.Y, l.own.inertia.Z},
-			Frozen: l.frozen})
+		m.Bodies = append(m.Bodies, physics.Body{Name: l.title, Mass: l.own.mass,
+			Inertia: physics.Vec{l.own.inertia.X, l.own.inertia.Y, l.own.inertia.Z},
+			Frozen:  l.frozen})
 		if l.parent == nil && (l.free || l.slides) {
 			at := l.frame.times(l.own.frame)
 			m.Pose[l.title], m.Turn[l.title] = vec(at.at), degrees(at.turn)
@@ -121,7 +122,7 @@ func (r *mjcf) freedom(l *link) {
 				"a body inside it", l.title)
 		}
 		if p := turning.passive; p.Stiffness != 0 || p.Damping != 0 || turning.limited {
-			r.note(turning.element, "the range, stiffness and damping of hinges beside slides are ignored")
+			r.note(turning.element, "the range, stiffness and damping of hinges of a body that slides are ignored")
 		}
 	}
 	l.slides = true
@@ -478,7 +479,7 @@ func (r *mjcf) actuator(m *physics.Model, e *element) {
 	}
 	if h.link.slides {
 		if servo != (physics.Servo{}) {
-			r.failf(e, "the joint %q slides or is beside slides: its actuator must be a motor with a symmetric control "+
+			r.failf(e, "the body of joint %q slides: its actuator must be a motor with a symmetric control "+
 				"range", title)
 		}
 		axis, _ := axes(r3.Rotation(h.link.frame.turn).Rotate(h.axis))

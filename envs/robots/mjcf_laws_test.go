@@ -97,7 +97,8 @@ func (s *simulation) energy(copy int) (energy, speed float64) {
 			square += at(2, b, k) * at(2, b, k)
 			energy -= body.Mass * m.Gravity[k] * at(0, b, k)
 		}
-		q, v := [4]float64{at(1, b, 0), -at(1, b, 1), -at(1, b, 2), -at(1, b, 3)}, physics.Vec{at(3, b, 0), at(3, b, 1), at(3, b, 2)}
+		q := [4]float64{at(1, b, 0), -at(1, b, 1), -at(1, b, 2), -at(1, b, 3)}
+		v := physics.Vec{at(3, b, 0), at(3, b, 1), at(3, b, 2)}
 		w := turned(q, v) // in the body's frame
 		inertia := s.system.Inertia(b)
 		energy += body.Mass * square / 2

@@ -19,7 +19,7 @@ import (
 // in the same folder.
 const system = "system"
 
-// robotFile opens the description of a system beside its golden file.
+// robotFile opens the description of a system in the folder of its golden file.
 func robotFile(dir, name string) (physics.Model, error) {
 	for _, source := range []struct {
 		file string
@@ -38,7 +38,7 @@ func robotFile(dir, name string) (physics.Model, error) {
 		}
 		return m, err
 	}
-	return physics.Model{}, fmt.Errorf("there is no config_%s.txt or mjcf_%s.xml beside the file", name, name)
+	return physics.Model{}, fmt.Errorf("its folder has no config_%s.txt or mjcf_%s.xml", name, name)
 }
 
 // verifySystem compares single steps, and poses of joint angles if the file has some.

@@ -46,8 +46,8 @@ func file(p *xla.Platform, path string) (report Report, err error) {
 	if _, ok := kinds[kind]; !ok && isArchive && len(parts) > 1 {
 		return report, names.Unknown("kind of golden file", kind, Kinds())
 	}
-	if isPerturbed := kind == perturbed; !isArchive || isPerturbed && len(parts) !=
-		4 || !isPerturbed && len(parts) != 2 {
+	if isPerturbed := kind == perturbed; !isArchive || isPerturbed && len(parts) != 4 ||
+		!isPerturbed && len(parts) != 2 {
 		return report, errors.New("the name of a golden file must be <kind>_<environment>.npz, such as " +
 			"traj_ant-uni.npz, or perturb_<environment>_<what>_<value>.npz")
 	}

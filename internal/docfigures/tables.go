@@ -22,7 +22,7 @@ type chart struct {
 	Rows []figures.Interval
 }
 
-// drawn draws charts beside each other.
+// drawn draws charts side by side.
 func drawn(charts ...chart) (figures.Grid, error) {
 	var panels []*figures.Panel
 	for _, c := range charts {

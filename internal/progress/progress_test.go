@@ -40,8 +40,7 @@ func TestNotebookBarIsOneOutputThatStays(t *testing.T) {
 	b.Done("100 generations")
 	b.Done("again")
 	b.Update(1, "late")
-	if last := pages[len(pages)-1]; last !=
-		"<code>map&lt;elites&gt;  100 generations</code>" || !flushed {
+	if last := pages[len(pages)-1]; last != "<code>map&lt;elites&gt;  100 generations</code>" || !flushed {
 		t.Errorf("the last page is %q, flushed: %v", last, flushed)
 	}
 }

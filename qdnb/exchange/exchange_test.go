@@ -77,8 +77,7 @@ func TestImportPolicy(t *testing.T) {
 	}
 
 	found := nb.Must(watch.Play(t.Context(), run, watch.Spec{Episodes: 3, Backend: "go"}))
-	if len(found.Results) != 5 || found.Steps != 30 || found.Results[0].Mean() ==
-		found.Results[1].Mean() {
+	if len(found.Results) != 5 || found.Steps != 30 || found.Results[0].Mean() == found.Results[1].Mean() {
 		t.Errorf("%+v", found)
 	}
 
@@ -177,8 +176,8 @@ func TestImportRepertoire(t *testing.T) {
 		Set: []string{"hidden=[8,8]", "episode_length=30"}, Runs: t.TempDir()}
 	run := nb.Must(Import(spec))
 	s := run.Status
-	if want := -110 + 3*30*2.3431; !s.Finished || s.Evaluations != 0 || s.MaxFitness !=
-		-20 || s.Coverage != 75 || math.Abs(s.QDScore-want) > 1e-9 {
+	if want := -110 + 3*30*2.3431; !s.Finished || s.Evaluations != 0 || s.MaxFitness != -20 ||
+		s.Coverage != 75 || math.Abs(s.QDScore-want) > 1e-9 {
 		t.Errorf("%+v, want a QD score of %g", s, want)
 	}
 	repertoire := nb.Must(run.Repertoire())

@@ -58,7 +58,7 @@ func (n network) actions() int {
 	}
 }
 
-// contract returns the JSON file beside an ONNX file.
+// contract returns the JSON file that describes an ONNX file.
 func (s ExportSpec) contract(run *runs.Run, n network) ([]byte, error) {
 	if n.sizes[0] == 0 {
 		return nil, fmt.Errorf("%s has no observations, so its solutions are no networks: export to an .npz file",

@@ -83,7 +83,7 @@ func (c *comparison) table(envs []string) *tables.Table {
 			}
 		}
 	}
-	t.Notes = []string{"Share: of the paper's environment steps. Equal shares: at the share beside the " +
+	t.Notes = []string{"Share: of the paper's environment steps. Equal shares: at the share next to the " +
 		"environment, which all methods reached. Inside, below, above: of the paper's median ± " +
 		"standard deviation."}
 	for i, note := range c.notes {

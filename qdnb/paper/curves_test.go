@@ -91,8 +91,8 @@ func TestCurvesOverTime(t *testing.T) {
 	// Seeds end 2, 3 and 4 s after their first evaluation with coverages 40, 50 and 60, and stay
 	// there.
 	me := seriesNamed(t, coverage, "map-elites")
-	if last := len(me.X) - 1; me.X[last] != 4 || me.Y[last] != 50 || me.Low[last] !=
-		45 || me.High[last] != 55 {
+	if last := len(me.X) - 1; me.X[last] != 4 || me.Y[last] != 50 || me.Low[last] != 45 ||
+		me.High[last] != 55 {
 		t.Errorf("it ends at %g s with %g (%g to %g), want the medians of the ends", me.X[last],
 			me.Y[last], me.Low[last], me.High[last])
 	}
@@ -199,8 +199,8 @@ func TestPriorCoverage(t *testing.T) {
 		t.Errorf("coverage ends at %g and %g, want 41 with prior and 11 without", with.Y[1], without.Y[1])
 	}
 	own := figures.MethodStyles("dads-reward")["dads-reward"]
-	if s := without.Style; s == nil || s.Color != own.Color || len(s.Dashes) == 0 || s.Name !=
-		"DADS+REWARD, no prior" {
+	if s := without.Style; s == nil || s.Color != own.Color || len(s.Dashes) == 0 ||
+		s.Name != "DADS+REWARD, no prior" {
 		t.Errorf("without prior it is drawn as %+v, want dashes of the method's colour", s)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// aboutFile is the file that a shipped folder has beside those of other experiments folders. Its
+// aboutFile is the file that a shipped folder has and other experiments folders lack. Its
 // runs are written by shipRun.
 const aboutFile = "about.json"
 

@@ -90,7 +90,8 @@ func passed(x *graph.Node) *graph.Node {
 	for i := range catalog.HurdleNumber {
 		at = append(at, float32(catalog.HurdleSpacing*float64(i+1)/catalog.HurdlesHalfway-1))
 	}
-	return graph.ReduceSum(graph.ConvertDType(graph.GreaterThan(x, graph.InsertAxes(graph.Const(x.Graph(), at), 0)), dtypes.Float32), 1)
+	behind := graph.GreaterThan(x, graph.InsertAxes(graph.Const(x.Graph(), at), 0))
+	return graph.ReduceSum(graph.ConvertDType(behind, dtypes.Float32), 1)
 }
 
 // Metres converts the torso's observed position to its x in metres.

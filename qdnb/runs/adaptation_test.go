@@ -23,8 +23,7 @@ func TestAdaptation(t *testing.T) {
 	metrics("index,x,y,skill,fitness_median\n1,2,nan,3,nan\n1,2,nan,7,5\n1,2,nan,9,5\n" +
 		"0,0.5,nan,3,-inf\n0,0.5,nan,7,nan\n2,3,nan,3,nan\n")
 	a := must.Get(w.Adaptation())
-	if a.Perturbation != "gravity" || a.Skills != "map-elites-ant-uni-0-1a2b3c4d" || len(a.Values) !=
-		3 {
+	if a.Perturbation != "gravity" || a.Skills != "map-elites-ant-uni-0-1a2b3c4d" || len(a.Values) != 3 {
 		t.Fatalf("%+v", a)
 	}
 	for i, want := range []struct {

@@ -20,7 +20,7 @@ const shippedSuffix = ".npz"
 const maxSnapshots = 1 << 12
 
 // centroidsPath is the file with the centroids that the repertoires of an environment share, in a
-// folder beside that of the runs.
+// folder next to that of the runs.
 func centroidsPath(runDir, env string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(runDir)), "centroids", env+".npz")
 }

@@ -111,8 +111,8 @@ func TestSkillsRoundTrip(t *testing.T) {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 	}
-	if s := evaluated(testSkills(3)); s.Dims() != 3 || s.Steps() != 2 || testSkills(3).Dims() !=
-		0 || testSkills(3).Steps() != 0 {
+	if s := evaluated(testSkills(3)); s.Dims() != 3 || s.Steps() != 2 || testSkills(3).Dims() != 0 ||
+		testSkills(3).Steps() != 0 {
 		t.Errorf("%d dimensions and %d steps", s.Dims(), s.Steps())
 	}
 	must.Do(os.Remove(filepath.Join(w.Dir, skillsFile)))

@@ -26,8 +26,8 @@ func TestNewestRepertoire(t *testing.T) {
 		must.Do(err)
 		s, err := run.Newest()
 		must.Do(err)
-		if s == nil || s.Generation != generation || s.Fitnesses[0] != fitness || (s.Lower != nil) !=
-			limits || s.Genotypes != nil {
+		if s == nil || s.Generation != generation || s.Fitnesses[0] != fitness ||
+			(s.Lower != nil) != limits || s.Genotypes != nil {
 			t.Errorf("%s: %+v, want generation %d with fitness %v", what, s, generation, fitness)
 		}
 	}

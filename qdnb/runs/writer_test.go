@@ -69,14 +69,14 @@ func TestRunRoundTrip(t *testing.T) {
 		packedRepertoire()) {
 		t.Errorf("repertoire %+v, %v", repertoire, err)
 	}
-	if repertoire, err := r.RepertoireMap(); err != nil || repertoire.Genotypes !=
-		nil || repertoire.Params != 3 {
+	if repertoire, err := r.RepertoireMap(); err != nil || repertoire.Genotypes != nil ||
+		repertoire.Params != 3 {
 		t.Errorf("map of the repertoire %+v, %v", repertoire, err)
 	}
 	snapshots, err := r.Snapshots()
 	must.Do(err)
-	if len(snapshots) != 5 || snapshots[2].Generation != 20 || snapshots[2].Evaluations !=
-		20000 || snapshots[2].Stats().Filled != 2 {
+	if len(snapshots) != 5 || snapshots[2].Generation != 20 || snapshots[2].Evaluations != 20000 ||
+		snapshots[2].Stats().Filled != 2 {
 		t.Errorf("snapshots %+v", snapshots)
 	}
 	kept, err := generations(filepath.Join(r.Dir, checkpointsDir), stateKind)

@@ -302,8 +302,7 @@ func TestBootstrapDependsOnItsSourceAlone(t *testing.T) {
 	}
 	// With many resamples the width matches theory: 2 · 1.645 standard errors, ddof 0.
 	got := stats.Bootstrap(stats.Source(5), x, mean, 20000, 0.9)
-	if want := 2 * 1.645 * stats.Std(x[0]) / math.Sqrt(5); math.Abs(got.High-got.Low-want) >
-		0.05*want {
+	if want := 2 * 1.645 * stats.Std(x[0]) / math.Sqrt(5); math.Abs(got.High-got.Low-want) > 0.05*want {
 		t.Errorf("the interval %v has width %v, want %v", got, got.High-got.Low, want)
 	}
 	for _, c := range []stats.Interval{
@@ -323,8 +322,8 @@ func TestBootstrapDependsOnItsSourceAlone(t *testing.T) {
 
 func TestSummarize(t *testing.T) {
 	s := stats.Summarize([]float64{3, 1, 10, 2, 4})
-	if s.N != 5 || s.Median != 3 || s.Q1 != 2 || s.Q3 != 4 || s.Mean != 4 || s.IQM !=
-		3 || s.MedianCI != (stats.Interval{Low: 1, High: 10}) {
+	if s.N != 5 || s.Median != 3 || s.Q1 != 2 || s.Q3 != 4 || s.Mean != 4 || s.IQM != 3 ||
+		s.MedianCI != (stats.Interval{Low: 1, High: 10}) {
 		t.Errorf("the summary is %+v", s)
 	}
 	if other := stats.Summarize([]float64{10, 1, 2, 3, 4}); other != s {

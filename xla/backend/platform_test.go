@@ -74,8 +74,8 @@ func TestOpenIsIdempotentAndReadsTheEnvironment(t *testing.T) {
 		t.Setenv("GOMLX_BACKEND", c[2])
 		p := must.Get(Open(t.Context(), c[0]))
 		again, err := Open(t.Context(), "go")
-		if err != nil || p != again || p.Kind != Go || p.Workers != 1 || p.Name() != "go" || p.String() !=
-			"pure Go" {
+		if err != nil || p != again || p.Kind != Go || p.Workers != 1 || p.Name() != "go" ||
+			p.String() != "pure Go" {
 			t.Errorf("%q: %v, %v", c, p, err)
 		}
 	}

@@ -53,8 +53,8 @@ type coder struct {
 }
 
 func (a Autoencoder) view(row *Node) coder {
-	if row.Shape().Size() != a.Params() || row.Rank() > 2 || row.Shape().Dimensions[row.Rank()-1] !=
-		a.Params() {
+	if row.Shape().Size() != a.Params() || row.Rank() > 2 ||
+		row.Shape().Dimensions[row.Rank()-1] != a.Params() {
 		panic(fmt.Errorf("an auto-encoder of %d features and %d units has %d parameters, a row of "+
 			"shape %s does not fit",
 			a.Features, a.Hidden, a.Params(), row.Shape()))

@@ -46,8 +46,8 @@ func TestEvaluator(t *testing.T) {
 				}
 				// The descriptor is that of the state before the last step: the second component of the first
 				// action.
-				if descriptor := genotypes[4*i+1] + genotypes[4*i+3]; fitness[i] != want || i !=
-					5 && descriptors[i] != descriptor {
+				if descriptor := genotypes[4*i+1] + genotypes[4*i+3]; fitness[i] != want || i != 5 &&
+					descriptors[i] != descriptor {
 					t.Errorf("slices of %d: policy %d has fitness %g and descriptor %g, want %g and %g", slice, i,
 						fitness[i], descriptors[i], want, descriptor)
 				}

@@ -38,7 +38,8 @@ type Trial struct {
 
 // Search tries cells of a repertoire, the one with the highest upper confidence bound first, and
 // returns the trials in their order. It stops when no cell is expected to be much better than the best
-// trial, as Alpha says; fitnesses should not be negative for this. try returns the fitness of a cell's policy; its errors end the search.
+// trial, as Alpha says; fitnesses should not be negative for this. try returns the fitness of a
+// cell's policy; its errors end the search.
 func Search(r *runs.Repertoire, s Settings, try func(cell int) (float64, error)) ([]Trial, error) {
 	cells := r.Filled()
 	if len(cells) == 0 {

@@ -121,8 +121,7 @@ func (s slots) insert(l float32, batch candidates) slots {
 		}
 	}
 	for _, c := range sorted {
-		if c.slot < n && !c.refused && c.fitness == fittest[c.slot] && c.fitness >
-			after.fitnesses[c.slot] {
+		if c.slot < n && !c.refused && c.fitness == fittest[c.slot] && c.fitness > after.fitnesses[c.slot] {
 			after.fitnesses[c.slot], after.identities[c.slot] = c.fitness, batch.identities[c.index]
 			copy(after.descriptors[c.slot*d:], c.descriptor)
 		}

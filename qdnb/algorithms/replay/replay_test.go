@@ -236,8 +236,7 @@ func TestStoreOfTPU(t *testing.T) {
 		t.Errorf("the row at place 2 is %v, %v", reward, x)
 	}
 	store.State = got.Buffer
-	if dims := xla.Part(store.State, func(b replay.Buffer) *Node { return b.Rows }).Dims(); dims[1] !=
-		128 {
+	if dims := xla.Part(store.State, func(b replay.Buffer) *Node { return b.Rows }).Dims(); dims[1] != 128 {
 		t.Errorf("rows are stored with %d columns, not 128", dims[1])
 	}
 	want := slices.Clone(rows[3*width:])

@@ -48,8 +48,8 @@ func TestDADSOfEnds(t *testing.T) {
 				!slices.Equal(flat(1), flat(2)))
 		}
 		if mean, squares, count := flat(3), flat(4),
-			flat(5)[0]; slices.Max(mean) != 0 || slices.Min(mean) != 0 || slices.Max(squares) !=
-			1 || count != 12 {
+			flat(5)[0]; slices.Max(mean) != 0 || slices.Min(mean) != 0 || slices.Max(squares) != 1 ||
+			count != 12 {
 			t.Errorf("mean %v, squares %v, count %v", mean, squares, count)
 		}
 	})

@@ -63,8 +63,8 @@ func TestPassiveRepertoire(t *testing.T) {
 			if measured {
 				evaluations += 6
 			}
-			if o.Generation != i || s.iteration != i || o.EnvSteps != 6*i || o.Evaluations !=
-				evaluations || o.Invalid != 0 || (o.Fitnesses != nil) != measured {
+			if o.Generation != i || s.iteration != i || o.EnvSteps != 6*i || o.Evaluations != evaluations ||
+				o.Invalid != 0 || (o.Fitnesses != nil) != measured {
 				t.Errorf("outcome %+v, want %d evaluations", o, evaluations)
 			}
 			if len(o.Extra) != len(s.Columns()) || math.IsNaN(o.Extra[0]) != (i == 0) {

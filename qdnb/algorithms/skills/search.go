@@ -88,8 +88,8 @@ func newSearch(p *xla.Platform, method method, config config) (*Search, error) {
 	case method.Skills.OneHot > config.EnvBatchSize:
 		return nil, fmt.Errorf("%d environments cannot play all of %d skills", config.EnvBatchSize,
 			method.Skills.OneHot)
-	case (method.Diversity == nil) != (method.Skills.Count() == 0) || (method.Diversity == nil) !=
-		(method.Objective == nil):
+	case (method.Diversity == nil) != (method.Skills.Count() == 0) ||
+		(method.Diversity == nil) != (method.Objective == nil):
 		return nil, errors.New("skills, a diversity reward and an objective go together: set all of " +
 			"them or none")
 	case method.Objective != nil && method.Objective.NeedsReturns() &&

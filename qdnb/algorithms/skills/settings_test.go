@@ -20,8 +20,8 @@ func TestUnknownEnvironments(t *testing.T) {
 		if err := h.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if b := h.Base(); b.RewardScaling != 1 || b.EpisodeLength != 8 || b.Updates() !=
-			200 || !b.FixAlpha || b.AlphaInit != 0.1 {
+		if b := h.Base(); b.RewardScaling != 1 || b.EpisodeLength != 8 || b.Updates() != 200 ||
+			!b.FixAlpha || b.AlphaInit != 0.1 {
 			t.Errorf("%s: %+v", name, b)
 		}
 		if name == "sac" {

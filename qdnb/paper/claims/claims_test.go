@@ -169,8 +169,7 @@ func change(experiment, label, env string, to func(*results.Trained)) func(*resu
 	return func(t *results.Tables) {
 		for i := range t.Trained {
 			r := &t.Trained[i]
-			if r.Experiment == experiment && (label == "" || r.Label == label) && (env == "" || r.Env ==
-				env) {
+			if r.Experiment == experiment && (label == "" || r.Label == label) && (env == "" || r.Env == env) {
 				to(r)
 			}
 		}
@@ -267,8 +266,9 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 		unfinished("training", "aurora", "ant-uni")},
 	"adaptation-small": {adaptAll("smerl-dads", func(x, old float64) float64 { return 5000 }),
 		noSkills("pga-aurora")},
-	"adaptation-extreme":    {adaptAll("diayn-reward", func(x, old float64) float64 { return 1e4 }), noSkills("dads-reward")},
-	"adaptation-map-elites": {adaptAll("map-elites", func(x, old float64) float64 { return 1000 / x }), noSkills("map-elites")},
+	"adaptation-extreme": {adaptAll("diayn-reward", func(x, old float64) float64 { return 1e4 }), noSkills("dads-reward")},
+	"adaptation-map-elites": {adaptAll("map-elites", func(x, old float64) float64 { return 1000 / x }),
+		noSkills("map-elites")},
 	"adaptation-targets": {adapt("target", "pga-map-elites", "ant-maze",
 		func(v *results.Value) { v.Score = -20_000 }), noSkills("dads-reward")},
 	"hurdles": {control("aurora", func(p *results.ControlPoint) { p.HurdlesMean = 3 }),

@@ -103,13 +103,12 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 		if strings.HasPrefix(label, "pga-") {
 			maze = 2
 		}
-		if steps[label]["ant-maze"] != maze*steps[label]["ant-uni"] || steps[label]["pointmaze"] !=
-			steps[label]["ant-uni"] {
+		if steps[label]["ant-maze"] != maze*steps[label]["ant-uni"] ||
+			steps[label]["pointmaze"] != steps[label]["ant-uni"] {
 			t.Errorf("%s: %v", label, steps[label])
 		}
 	}
-	if got := steps["pga-map-elites"]; got["ant-maze"] != 6300*100*500 || got["walker-uni"] !=
-		6300*100*250 {
+	if got := steps["pga-map-elites"]; got["ant-maze"] != 6300*100*500 || got["walker-uni"] != 6300*100*250 {
 		t.Errorf("PGA-MAP-Elites: %v, want 6300 generations", got)
 	}
 }
@@ -268,8 +267,7 @@ func TestMediumPlans(t *testing.T) {
 		Options{Scale: Medium, Targets: targetsOf(Medium), Seeds: 1}) {
 		var s struct{ Values [][]float64 }
 		lenient(t, line.Run, &s)
-		if n := len(s.Values); len(line.Needs) > 0 && n != 20 && !(line.Run.Env == "ant-maze" && n ==
-			10) {
+		if n := len(s.Values); len(line.Needs) > 0 && n != 20 && !(line.Run.Env == "ant-maze" && n == 10) {
 			t.Errorf("%s has %d values", line.Name(), n)
 		}
 		if line.CPUSeconds == 0 {
@@ -393,8 +391,8 @@ func TestGridsAndPriors(t *testing.T) {
 	}
 	lenient(t, lines[0].Run, &with)
 	lenient(t, lines[1].Run, &without)
-	if lines[0].Label != "dads-reward" || lines[1].Label !=
-		"dads-reward, no prior" || with.Full || !without.Full {
+	if lines[0].Label != "dads-reward" || lines[1].Label != "dads-reward, no prior" || with.Full ||
+		!without.Full {
 		t.Errorf("%q has %v, %q has %v", lines[0].Label, with.Full, lines[1].Label, without.Full)
 	}
 }

@@ -268,8 +268,8 @@ func TestAggregates(t *testing.T) {
 		t.Errorf("a run shared by two experiments has scores %v", got)
 	}
 	curve := tables.HurdlesCurve("a")
-	if len(curve) != 2 || curve[0].EnvSteps != 4 || curve[1].EnvSteps != 10 || curve[0].Median !=
-		4 || math.Abs(curve[1].Median-10) > 1e-12 {
+	if len(curve) != 2 || curve[0].EnvSteps != 4 || curve[1].EnvSteps != 10 || curve[0].Median != 4 ||
+		math.Abs(curve[1].Median-10) > 1e-12 {
 		t.Errorf("the curve %+v, want y = x at 4 and 10", curve)
 	}
 	if b, c := tables.HurdlesCurve("b"), tables.HurdlesCurve("c"); len(b) != 0 || len(c) != 0 {

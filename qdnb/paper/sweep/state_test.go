@@ -125,8 +125,8 @@ func TestTotalOfProcessorTime(t *testing.T) {
 	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 5000,
 		CPUSeconds: 360}})
 	left := Total(Inspect(root, lines)).Left
-	if want := (360 + 800 + 800 + 800) / float64(runtime.NumCPU()); math.Abs(left.Seconds-want) >
-		1 || left.Unknown != 0 {
+	if want := (360 + 800 + 800 + 800) / float64(runtime.NumCPU()); math.Abs(left.Seconds-want) > 1 ||
+		left.Unknown != 0 {
 		t.Errorf("left: %v s and %d unknown, want %v", left.Seconds, left.Unknown, want)
 	}
 	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
@@ -157,8 +157,8 @@ func TestTotal(t *testing.T) {
 	put(t, root, lines[1].Run, runs.Status{Progress: runs.Progress{EnvSteps: 250, Seconds: 40},
 		CompileSeconds: 30})
 	total := Total(Inspect(root, lines))
-	if total.Lines != 6 || total.Count[Done] != 1 || total.Count[Interrupted] !=
-		1 || total.Count[Ready] != 4 {
+	if total.Lines != 6 || total.Count[Done] != 1 || total.Count[Interrupted] != 1 ||
+		total.Count[Ready] != 4 {
 		t.Errorf("counts %+v", total)
 	}
 	if total.EnvSteps != 1250 || total.Seconds != 65 {
@@ -167,8 +167,8 @@ func TestTotal(t *testing.T) {
 	if total.Left.Unknown != 1 {
 		t.Errorf("left: %d unknown, want one", total.Left.Unknown)
 	}
-	if want := 30. + 30 + 60 + 30; math.Abs(total.Left.Seconds-want) >
-		1 || total.Left.Time.Seconds() != total.Left.Seconds {
+	if want := 30. + 30 + 60 + 30; math.Abs(total.Left.Seconds-want) > 1 ||
+		total.Left.Time.Seconds() != total.Left.Seconds {
 		t.Errorf("left: %v s, want %v", total.Left.Seconds, want)
 	}
 }

@@ -363,8 +363,8 @@ func TestGridFitsAPage(t *testing.T) {
 	}
 	// Row titles that are longer than the rows are high move the rows apart.
 	g.Rows[0] = strings.Repeat("a method of a long name and of one more ", 4)
-	if _, height := figureOf(Grid{Panels: g.Panels[:2], Rows: g.Rows[:2]}, nil).Bounds(); height <
-		textStyle(tickSize).Width(g.Rows[0]) {
+	_, height = figureOf(Grid{Panels: g.Panels[:2], Rows: g.Rows[:2]}, nil).Bounds()
+	if height < textStyle(tickSize).Width(g.Rows[0]) {
 		t.Errorf("%.0f points are not high enough for a row title", height)
 	}
 }

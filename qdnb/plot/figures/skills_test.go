@@ -81,8 +81,7 @@ func TestAddSkills(t *testing.T) {
 		label string
 		steps int
 	}{{"skill 0", 3}, {"skill 1", 2}, {"skill 1", 2}, {"skill 0", 3}} {
-		if p := arena.Paths[i]; p.Label != want.label || len(p.X) != want.steps || len(p.Y) !=
-			want.steps {
+		if p := arena.Paths[i]; p.Label != want.label || len(p.X) != want.steps || len(p.Y) != want.steps {
 			t.Errorf("path %d is %+v, want %+v", i, p, want)
 		}
 	}

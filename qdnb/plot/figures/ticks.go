@@ -85,8 +85,7 @@ func formatTick(v, step, largest float64) string {
 		label = strconv.FormatFloat(v, 'g', int(digits), 64)
 	} else {
 		decimals := 0
-		for scaled := step; decimals < 9 && math.Abs(scaled-math.Round(scaled)) >
-			1e-6*scaled; scaled *= 10 {
+		for scaled := step; decimals < 9 && math.Abs(scaled-math.Round(scaled)) > 1e-6*scaled; scaled *= 10 {
 			decimals++
 		}
 		label = strconv.FormatFloat(v, 'f', decimals, 64)

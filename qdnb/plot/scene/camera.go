@@ -134,8 +134,8 @@ func (c Camera) Project(p Vec, width, height int) (x, y float64, ok bool) {
 }
 
 func (c Camera) check() error {
-	if !finite(c.Eye[:]...) || !finite(c.Target[:]...) || c.Eye == c.Target || !(c.Angle >
-		0 && c.Angle < 170) {
+	if !finite(c.Eye[:]...) || !finite(c.Target[:]...) || c.Eye == c.Target || !(c.Angle > 0 &&
+		c.Angle < 170) {
 		return fmt.Errorf("scene: a camera at %v that looks at %v with a field of view of %g degrees: "+
 			"want two different finite points and an angle between 0 and 170", c.Eye, c.Target, c.Angle)
 	}

@@ -231,8 +231,8 @@ func TestStack(t *testing.T) {
 			Rows: [][]tables.Entry{tables.Row("a", text), {{Text: "b"}, {Text: "9", Bold: true}}}}
 	}
 	stacked := tables.Stack("metric", []string{"one", "two"}, part("1"), part("2"))
-	if got, want := stacked.CSV(), "metric,method,env\none,a,1\none,b,9\ntwo,a,2\ntwo,b,9\n"; got !=
-		want || !stacked.Rows[3][2].Bold {
+	got, want := stacked.CSV(), "metric,method,env\none,a,1\none,b,9\ntwo,a,2\ntwo,b,9\n"
+	if got != want || !stacked.Rows[3][2].Bold {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got, want := stacked.Markdown(),

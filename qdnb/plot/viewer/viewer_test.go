@@ -439,8 +439,8 @@ func mapChooses(t *testing.T, b *browser) {
 		const r = document.getElementById(id).getBoundingClientRect();
 		return [r.left, r.top, r.right, r.bottom];
 	})`, &boxes)
-	if boxes[0][3] > boxes[1][1]+1 || boxes[0][2] > 390 || boxes[1][2] > 390 || boxes[1][3] >
-		780 || boxes[1][3]-boxes[1][1] < 250 {
+	if boxes[0][3] > boxes[1][1]+1 || boxes[0][2] > 390 || boxes[1][2] > 390 || boxes[1][3] > 780 ||
+		boxes[1][3]-boxes[1][1] < 250 {
 		t.Errorf("index and stage at %v", boxes)
 	}
 	b.call("Emulation.setTouchEmulationEnabled", map[string]any{"enabled": true}, nil)
