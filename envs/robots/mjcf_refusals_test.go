@@ -37,7 +37,7 @@ func TestMJCFRefuses(t *testing.T) {
 		`line 7: the class "b" is not defined`:          smallMJCF(`<geom class="b"/>`, "", ""),
 		"line 7: two bodies are called":                 smallMJCF(`<body name="one"/>`, "", ""),
 		`line 7: size of geom is "NaN"`:                 smallMJCF(`<geom size="NaN"/>`, "", ""),
-		`line 7: size of geom is "x 1"`:                 smallMJCF(`<geom type="capsule" size="x 1"/>`, "", ""),
+		`line 7: the body "c" moves, but has no mass`:   smallMJCF(`<body name="c"><joint/><geom size="1" mass="1e-320"/></body>`, "", ""),
 		"line 7: the sizes of the box":                  smallMJCF(`<geom type="box" size="1 0 1"/>`, "", ""),
 		`line 7: the body "b" moves, but has no mass`:   smallMJCF(`<body name="b"><joint/></body>`, "", ""),
 		`the mass of a mesh is not known`:               smallMJCF(`<geom type="mesh" mesh="m" contype="0" conaffinity="0"/>`, "", ""),
