@@ -153,45 +153,45 @@ func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
 			return column(func(j jointRow) float64 { return f32(j.Limits[axis][k]) * degree })
 		}
 		h.lower, h.upper = append(h.lower, limit(0)), append(h.upper, limit(1))
-		strength, actions, values := make([]float64, len(list)), make([]int, len(list)), make([][10]float64, len(list))
+		n := len(list)
+		zero := func() num { return constant(n, 0) }
+		strength, actions := zero(), make([]int, n)
+		v := servo{bias: zero(), stiffness: zero(), damping: zero(), low: constant(n, -largest),
+			high: constant(n, largest), target: zero(), motor: mask{constant(n, 1)}, spring: zero(), rest: zero(),
+			damper: zero()}
 		for row, j := range list {
-			strength[row], actions[row], values[row] = j.drive(axis)
+			strength.known[row], actions[row] = j.drive(axis, row, v)
 		}
-		h.strength, h.action = append(h.strength, known(strength...)), append(h.action, actions)
-		var s servo
-		for i, c := range []*num{&s.bias, &s.stiffness, &s.damping, &s.low, &s.high, &s.target, &s.motor.num,
-			&s.spring, &s.rest, &s.damper} {
-			*c = columnOf(values, func(v [10]float64) float64 { return v[i] })
-		}
-		h.servo = append(h.servo, s)
+		h.strength, h.action, h.servo = append(h.strength, strength), append(h.action, actions), append(h.servo, v)
 	}
 	h.parentWeights = s.levels[parents].weights.take(h.parentRow)
 	h.childWeights = s.levels[parents+1].weights.take(h.childRow)
 	return h
 }
 
-// drive returns the strength and action of an axis, and the fields of its servo.
-func (j jointRow) drive(axis int) (strength float64, action int, s [10]float64) {
-	s[3], s[4], s[6] = -largest, largest, 1
+// drive returns the strength and action of an axis, and sets a row of its servo.
+func (j jointRow) drive(axis, row int, s servo) (strength float64, action int) {
 	if a := j.drives[axis]; a.Actuator != nil {
 		if strength = f32(a.Strength); strength != 0 || a.Servo != nil {
 			action = a.action
 		}
 		if servo := a.Servo; servo != nil {
-			s[0], s[1], s[2], s[6] = f32(servo.Bias), f32(servo.Stiffness), f32(servo.Damping), 0
+			s.bias.known[row], s.stiffness.known[row] = f32(servo.Bias), f32(servo.Stiffness)
+			s.damping.known[row], s.motor.known[row] = f32(servo.Damping), 0
 			if servo.MinTorque != 0 || servo.MaxTorque != 0 {
-				s[3], s[4] = f32(servo.MinTorque), f32(servo.MaxTorque)
+				s.low.known[row], s.high.known[row] = f32(servo.MinTorque), f32(servo.MaxTorque)
 			}
 			if servo.Target {
-				s[5], strength = 1, f32(strength*degree)
+				s.target.known[row], strength = 1, f32(strength*degree)
 			}
 		}
 	}
 	if axis < len(j.Passive) {
 		p := j.Passive[axis]
-		s[7], s[8], s[9] = f32(p.Stiffness), f32(p.Rest)*degree, f32(p.Damping)
+		s.spring.known[row], s.damper.known[row] = f32(p.Stiffness), f32(p.Damping)
+		s.rest.known[row] = f32(p.Rest) * degree
 	}
-	return strength, action, s
+	return strength, action
 }
 
 // weights holds the inverse masses and inertias of bodies.
