@@ -17,8 +17,7 @@ import (
 type Perturbable struct{ *Rigid }
 
 // NewPerturbable makes the conditions of a task part of its state, those of [Randomised] at the nominal
-// values. A task without conditions is an
-// error.
+// values. A task without conditions is an error.
 func NewPerturbable(env Env) (Perturbable, error) {
 	if drawn, ok := env.(Randomised); ok {
 		return drawn.Perturbable, nil
@@ -47,10 +46,10 @@ func (l Perturbable) Nominal() Conditions {
 // Values converts conditions to the numbers that [Perturbable.Under] takes, [Perturbable.Width] of
 // them. Conditions that the task does not have or that are out of range are an error.
 func (l Perturbable) Values(c Conditions) ([]float32, error) {
-	for what, k := range map[string]float64{"gravity": c.Gravity, "actuator strength": c.Actuators} {
+	for i, k := range []float64{c.Gravity, c.Actuators} {
 		if !(k >= 0) || math.IsInf(k, 1) {
 			return nil, fmt.Errorf("%s: the multiplier of %s must be finite and not negative, not %g",
-				l.Spec().Name, what, k)
+				l.Spec().Name, []string{"gravity", "actuator strength"}[i], k)
 		}
 	}
 	if c.Actuators != 1 && len(l.Leg) == 0 {
