@@ -216,6 +216,28 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// A single body without joints falls, and its thruster pushes it.
+func TestRigidWithoutJoints(t *testing.T) {
+	system := must.Get(physics.NewSystem(physics.Model{TimeStep: 0.1, Substeps: 2, Gravity: physics.Vec{0, 0, -10},
+		Bodies: []physics.Body{{Name: "ball", Mass: 1}}, Pose: map[string]physics.Vec{"ball": {0, 0, 3}},
+		Thrusters: []physics.Thruster{{Body: "ball", Axis: 1, Strength: 5}}}))
+	height := func(m envs.StepView) *Node { return InsertAxes(m.Frame("ball").Position[2], 0) }
+	env := &envs.Rigid{System: system, Settings: envs.Spec{Name: "ball", Observations: 1, Actions: 1,
+		Length: 5, Descriptor: envs.Descriptor{Kind: envs.None}},
+		Observe: height,
+		Reward:  func(_, after envs.StepView, _ *Node) *Node { return after.Frame("ball").Velocity[0] }}
+	must.Do(envs.Validate(env))
+	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+		keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 2), 0))
+		start := envs.Reset(env, keys)
+		next := envs.Step(env, start, Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 2, 1)))
+		return []*Node{start.Observation, next.Observation, next.Reward}
+	}, xlatest.Tensor(random.SeedWords(5), 2))
+	for i, want := range []float32{3, 2.975, 0.5} {
+		xlatest.Close(t, "ball", xlatest.Flat[float32](t, out[i]), []float32{want, want}, 1e-5)
+	}
+}
+
 // Wrong names of bodies and joints are one line that lists the right ones, as the documentation does.
 func TestNamesOfBodiesAndJoints(t *testing.T) {
 	documented := string(must.Get(os.ReadFile("rigid_graph.go")))

@@ -199,11 +199,10 @@ func (r *Rigid) Walls() (walls []Wall) {
 
 // Reset implements [Env].
 func (r *Rigid) Reset(keys random.Key) State {
-	n := keys.Hi.Shape().Dimensions[0]
+	n, angles := keys.Hi.Shape().Dimensions[0], make([]float32, max(1, r.System.Angles()))
 	draw := func(purpose int) *Node {
-		return keys.FoldIn(purpose).Uniform(-r.Noise, r.Noise, n, r.System.Angles())
+		return keys.FoldIn(purpose).Uniform(-r.Noise, r.Noise, n, len(angles))
 	}
-	angles := make([]float32, r.System.Angles())
 	for i, a := range r.System.DefaultAngles() {
 		angles[i] = float32(a)
 	}

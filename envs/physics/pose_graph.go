@@ -8,13 +8,14 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Pose makes a state from joint angles, rad, and joint velocities, rad/s, [Angles, B] each. Bodies
-// without a parent are at the model's pose; without one they are lifted, with all their
+// Pose makes a state from joint angles, rad, and joint velocities, rad/s, [Angles, B] each; [1, B],
+// which it ignores, if the system has no joints. Bodies without a parent are at the model's pose; without one they are lifted, with all their
 // descendants, until the lowest collider touches z = 0 (brax/physics/system.py, default_qp). As in
 // the source, the linear velocities of the bodies are 0.
 func (s *System) Pose(angles, velocities *Node) State {
 	batch := angles.Shape().Dimensions[1]
-	flat := func(x *Node) num { return num{rows: s.dofs, node: Reshape(x, s.dofs*batch)} }
+	rows := max(1, s.dofs)
+	flat := func(x *Node) num { return num{rows: rows, node: Reshape(x, rows*batch)} }
 	all := s.pose(flat(angles), flat(velocities))
 	return s.state(s.varyingParts(angles.Graph(), batch, all), batch)
 }
