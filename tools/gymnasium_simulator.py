@@ -19,8 +19,9 @@ import os
 import sys
 
 try:
-    from numpy import dot
+    from numpy import array as matrix, dot
 except ImportError:  # slow, for tests
+    matrix = list
 
     def dot(x, kernel):
         return [sum(a * row[i] for a, row in zip(x, kernel)) for i in range(len(kernel[0]))]
@@ -33,7 +34,7 @@ def layers(sizes, row):
                          "give --hidden the layers of --set hidden")
     policy, at = [], 0
     for n, m in zip(sizes, sizes[1:]):
-        kernel = [row[at + m * (i + 1):at + m * (i + 2)] for i in range(n)]
+        kernel = matrix([row[at + m * (i + 1):at + m * (i + 2)] for i in range(n)])
         policy.append((row[at:at + m], kernel))
         at += (n + 1) * m
     return policy
