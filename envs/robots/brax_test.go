@@ -26,6 +26,7 @@ joints [ { name: "j" parent: "a" child: "b" angle_limit { min: -360 max: 360 } }
 		"line 4: \"}\" where":                   good + "\n}",
 		"the text ends inside":                  good + "bodies {",
 		"line 3: the field mesh_geometries":     good + " mesh_geometries { }",
+		"line 3: the field a of":                good + " h: 1 g: 1 f: 1 e: 1 d: 1 c: 1 b: 1 a: 1",
 		"line 3: the actuator \"\" has no":      good + ` actuators { joint: "j" }`,
 		`unknown joint "k"`:                     good + ` actuators { joint: "k" torque {} }`,
 		`line 3: the force "f" is no`:           good + ` forces { name: "f" body: "a" twister {} }`,

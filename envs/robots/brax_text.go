@@ -2,6 +2,8 @@ package robots
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -216,9 +218,9 @@ func (m *message) vector(r *textReader, name string) (v [3]float64) {
 
 // check refuses fields that were not read.
 func (m *message) check(r *textReader, what string) {
-	for name, values := range m.fields {
-		if !m.used[name] && r.err == nil {
-			r.failf(values[0].line, "the field %s of %s is not supported", name, what)
+	for _, name := range slices.Sorted(maps.Keys(m.fields)) {
+		if !m.used[name] {
+			r.failf(m.fields[name][0].line, "the field %s of %s is not supported", name, what)
 		}
 	}
 }
