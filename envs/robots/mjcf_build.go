@@ -471,6 +471,9 @@ func (r *mjcf) actuator(m *physics.Model, e *element) {
 	servo := physics.Servo{Bias: middle, Stiffness: -gear * gear * bias[1], Damping: -gear * gear * bias[2]}
 	if r.limited(e, "forcelimited", "forcerange") {
 		force := r.numbers(e, "forcerange", 2, 0, 0)
+		if force[0] >= force[1] {
+			r.failf(e, "the force range of the actuator is empty")
+		}
 		a, b := h.sign*gear*force[0], h.sign*gear*force[1]
 		servo.MinTorque, servo.MaxTorque = min(a, b), max(a, b)
 	}

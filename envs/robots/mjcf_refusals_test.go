@@ -33,6 +33,7 @@ func TestMJCFRefuses(t *testing.T) {
 		"line 3: actuators of a tendon":                 smallMJCF("", "", `<actuator><motor tendon="t"/></actuator>`),
 		`line 3: the actuator "m" drives the joint "k"`: smallMJCF("", "", `<actuator><motor name="m" joint="k"/></actuator>`),
 		"line 3: the actuator muscle is not":            smallMJCF("", "", `<actuator><muscle joint="hinge"/></actuator>`),
+		"line 3: the force range of the actuator":       smallMJCF("", "", `<actuator><motor joint="hinge" forcerange="0 0"/></actuator>`),
 		`line 3: the joint "hinge" has two actuators`:   smallMJCF("", "", `<actuator><motor joint="hinge"/><motor joint="hinge"/></actuator>`),
 		`line 7: the class "b" is not defined`:          smallMJCF(`<geom class="b"/>`, "", ""),
 		"line 7: two bodies are called":                 smallMJCF(`<body name="one"/>`, "", ""),
