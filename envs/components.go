@@ -75,7 +75,8 @@ func vectorComponents(name, unit string, limits *[2]float64) (all []Component) {
 // motionComponents describes what motion returns.
 func motionComponents(system *physics.System, torso string, spin bool) []Component {
 	unit := &[2]float64{-1, 1}
-	all := []Component{{Name: "height of " + torso, Unit: "m"}, {Name: "quaternion of " + torso + ", w", Limits: unit}}
+	all := []Component{{Name: "height of " + torso, Unit: "m"},
+		{Name: "quaternion of " + torso + ", w", Limits: unit}}
 	all = append(all, vectorComponents("quaternion of "+torso, "", unit)...)
 	var velocities []Component
 	for _, j := range system.Model().Joints {

@@ -128,8 +128,8 @@ func (p *process) evaluate(ctx context.Context, genotypes [][]float32, d int) ([
 	}
 	fitness, descriptors := make([]float32, len(answer.Fitness)/4), make([]float32, len(answer.Descriptors)/4)
 	if len(descriptors) != len(fitness)*d {
-		return nil, fmt.Errorf("the simulator answered with %d fitnesses and %d numbers of descriptors: each needs "+
-			"%d", len(fitness), len(descriptors), d)
+		return nil, fmt.Errorf("the simulator answered with %d fitnesses and %d numbers of descriptors, not %d",
+			len(fitness), len(descriptors), len(fitness)*d)
 	}
 	_, _ = binary.Decode(answer.Fitness, binary.LittleEndian, fitness) // as long as the bytes
 	_, _ = binary.Decode(answer.Descriptors, binary.LittleEndian, descriptors)

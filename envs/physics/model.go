@@ -407,7 +407,8 @@ func (m Model) validatePairs(bodies []string) error {
 			return fmt.Errorf("the pair %q of Collide touches nothing: both need colliders, and must not be Visual",
 				pair)
 		}
-		if !slices.ContainsFunc(a.Colliders, func(c Collider) bool { return slices.ContainsFunc(b.Colliders, c.meets) }) {
+		meets := func(c Collider) bool { return slices.ContainsFunc(b.Colliders, c.meets) }
+		if !slices.ContainsFunc(a.Colliders, meets) {
 			return fmt.Errorf("the pair %q of Collide touches nothing: boxes touch planes only", pair)
 		}
 		if a.Name != b.Name && !(a.Fixed && b.Fixed) {

@@ -9,9 +9,9 @@ import (
 )
 
 // Pose makes a state from joint angles, rad, and joint velocities, rad/s, [Angles, B] each; [1, B],
-// which it ignores, if the system has no joints. Bodies without a parent are at the model's pose; without one they are lifted, with all their
-// descendants, until the lowest collider touches z = 0 (brax/physics/system.py, default_qp). As in
-// the source, the linear velocities of the bodies are 0.
+// which it ignores, if the system has no joints. Bodies without a parent are at the model's pose;
+// without one they are lifted, with all their descendants, until the lowest collider touches z = 0
+// (brax/physics/system.py, default_qp). As in the source, the linear velocities of the bodies are 0.
 func (s *System) Pose(angles, velocities *Node) State {
 	batch := angles.Shape().Dimensions[1]
 	rows := max(1, s.dofs)

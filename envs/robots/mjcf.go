@@ -43,7 +43,7 @@ func ReadMJCF(file io.Reader) (physics.Model, []string, error) {
 	return model, r.notes, nil
 }
 
-// mjcf is the state of a reader. Its methods record the first error in err and go on.
+// mjcf is the state of a reader. Its methods record the first error in err and continue.
 type mjcf struct {
 	err   error
 	notes []string
