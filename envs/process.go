@@ -26,7 +26,8 @@ import (
 //
 // Then it answers each line {"count": P, "genotypes": [P, N]} by {"fitness": [P], "descriptors":
 // [P, d]}, or by {"error": "what happened"}.
-func StartProcess(ctx context.Context, command string, args ...string) (s *Simulator, stop func(), err error) {
+func StartProcess(ctx context.Context, command string,
+	args ...string) (s *Simulator, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &process{cmd: exec.CommandContext(ctx, command, args...)}
 	p.cmd.Stderr, p.wait = os.Stderr, sync.OnceValue(p.cmd.Wait)

@@ -49,7 +49,7 @@ def new(seed):  # biases, which start at 0, get random values, too
     return jax.tree.map(lambda x: x + 0.2 * f32(*x.shape), policy.init(jax.random.key(seed), jnp.zeros(O)))
 
 
-# episodes; some end early, and go on as others
+# episodes; some end early, and continue as others
 obs, actions, rewards = f32(P, T, O), np.tanh(f32(P, T, A)), f32(P, T)
 done = np.zeros((P, T), np.float32)
 done[:, -1] = 1

@@ -1,9 +1,9 @@
 """tab.py: presses Tab in JupyterLab, as a person would, and checks the completions; then it trains and watches the figure.
 
 Opens a copy of the quickstart in JupyterLab with a headless Chromium, types `qdnb.` and `figures.` into a new cell,
-presses Tab, and compares the names in the list with the packages' exported ones. It trains a run for half a minute, during which the figure below the cell must change, and
-saves the notebook, which must have only the last one. Writes build/tab/*.png. Runs in
-.tools/browser (Playwright and an installed Chromium); see `make test-tab`.
+presses Tab, and compares the names in the list with the packages' exported ones. It trains a run for half a
+minute, during which the figure below the cell must change, and saves the notebook, which must have only the
+last one. Writes build/tab/*.png. Runs in .tools/browser (Playwright and an installed Chromium); see `make test-tab`.
 """
 
 from __future__ import annotations

@@ -89,7 +89,8 @@ func (s *System) collide(g *contactGroup, m contactPoint) effect {
 	normal, friction = normal.materialize(), friction.materialize()
 	if w.principal {
 		p := normal.minus(friction)
-		return effect{on: impulse(p, m.arm, w), active: active.count(), onOther: impulse(p.neg(), m.otherArm, other)}
+		return effect{on: impulse(p, m.arm, w), active: active.count(),
+			onOther: impulse(p.neg(), m.otherArm, other)}
 	}
 	return effect{
 		on: impulse(normal.minus(friction), m.arm, w), active: active.count(),

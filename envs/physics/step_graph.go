@@ -43,7 +43,8 @@ func (s *System) StepUnder(state State, action, gravity, strengths *Node) (State
 		}
 		sums = append(sums, c.leaves()...)
 	}
-	run := running{Parts: s.carry(g, batch, s.limbs(state), split), Drive: s.drive(g, batch, action, gravity, strengths)}
+	run := running{Parts: s.carry(g, batch, s.limbs(state), split),
+		Drive: s.drive(g, batch, action, gravity, strengths)}
 	for i, c := range sums {
 		if accelerated(g) {
 			run.Contacts = append(run.Contacts, zeros(run.Parts[0], i, c.rows, batch))

@@ -36,8 +36,8 @@ func (m Model) Tuned(d Dynamics) (Model, error) {
 	}
 	count := math.Ceil(m.TimeStep/h/2-1e-9) * 2
 	if !(count <= maxSubsteps) {
-		return m, fmt.Errorf("stable dynamics need %g substeps per control step of %g s: masses are too small for the "+
-			"torques, springs or dampers", count, m.TimeStep)
+		return m, fmt.Errorf("stable dynamics need %g substeps per control step of %g s: masses are too small for "+
+			"the torques, springs or dampers", count, m.TimeStep)
 	}
 	m.Substeps = max(2, int(count))
 	if d != Spring {

@@ -72,7 +72,8 @@ func (b *brax) system(root *message) {
 		m.Dynamics = physics.PositionBased
 	default:
 		m.Dynamics = physics.PositionBased
-		b.notes = append(b.notes, fmt.Sprintf("the dynamics_mode %q is unknown: position based dynamics, as in Brax", mode))
+		b.notes = append(b.notes, fmt.Sprintf("the dynamics_mode %q is unknown: position based dynamics, as "+
+			"in Brax", mode))
 	}
 	if m.Dynamics == physics.PositionBased && m.Baumgarte != 0 {
 		b.failf(root.line, "baumgarte_erp is not compatible with the dynamics_mode pbd, which Brax takes")
@@ -93,7 +94,8 @@ func (b *brax) system(root *message) {
 			b.failf(f.line, "the force %q is no thruster", f.string(r, "name"))
 		}
 		f.string(r, "name")
-		m.Thrusters = append(m.Thrusters, physics.Thruster{Body: f.string(r, "body"), Strength: f.number(r, "strength")})
+		m.Thrusters = append(m.Thrusters, physics.Thruster{Body: f.string(r, "body"),
+			Strength: f.number(r, "strength")})
 		f.check(r, "forces")
 	}
 	for i, d := range root.all(r, "defaults") {
@@ -124,7 +126,8 @@ func (b *brax) body(body *message, friction, elasticity float64) {
 		capsule, sphere, box := shape.one(r, "capsule"), shape.one(r, "sphere"), shape.one(r, "box")
 		switch {
 		case capsule != nil:
-			c.Radius, c.Length, c.End = capsule.number(r, "radius"), capsule.number(r, "length"), int(capsule.number(r, "end"))
+			c.Radius, c.Length = capsule.number(r, "radius"), capsule.number(r, "length")
+			c.End = int(capsule.number(r, "end"))
 			capsule.check(r, "capsule")
 		case sphere != nil:
 			c.Radius, c.End = sphere.number(r, "radius"), 1
@@ -141,7 +144,8 @@ func (b *brax) body(body *message, friction, elasticity float64) {
 		shape.scalar(r, "color")
 		shape.scalar(r, "hidden")
 		if shape.bool(r, "no_contact") {
-			b.failf(shape.line, "no_contact of body %q is not supported: leave the body out of collide_include", out.Name)
+			b.failf(shape.line, "no_contact of body %q is not supported: leave the body out of "+
+				"collide_include", out.Name)
 		}
 		shape.check(r, "colliders")
 		out.Colliders = append(out.Colliders, c)
@@ -165,7 +169,8 @@ func (b *brax) joint(j *message) {
 		}
 	}
 	if b.model.Dynamics == physics.PositionBased && out.Stiffness != 0 {
-		b.failf(j.line, "the joint %q has a stiffness, with which Brax's position based dynamics fall apart", out.Name)
+		b.failf(j.line, "the joint %q has a stiffness, with which Brax's position based dynamics fall "+
+			"apart", out.Name)
 	}
 	for i, limits := range j.all(r, "angle_limit") {
 		low, high := limits.number(r, "min"), limits.number(r, "max")
@@ -274,7 +279,8 @@ func (b *brax) pairs(root *message) {
 		}
 		// Brax lifts the body until its descendants stand on the ground, so it is not at the same place
 		// in all copies.
-		if body := &m.Bodies[parent]; body.Mass > 0 && len(body.Colliders) > 0 && body.Colliders[0].Shape != physics.Plane {
+		body := &m.Bodies[parent]
+		if body.Mass > 0 && len(body.Colliders) > 0 && body.Colliders[0].Shape != physics.Plane {
 			body.Fixed, body.Frozen = false, physics.Frozen{Position: [3]bool{true, true, true},
 				Rotation: [3]bool{true, true, true}}
 		} else {

@@ -375,8 +375,10 @@ func (r *mjcf) joint(e *element, l *link) {
 }
 
 func (r *mjcf) geom(e *element, l *link, place frame) {
-	g := &geom{element: e, owner: r.owner, title: e.attrs["name"], link: l, friction: r.numbers(e, "friction", 1, 1)[0]}
-	g.kind = r.option(e, "type", "sphere", "capsule", "box", "plane", "cylinder", "ellipsoid", "mesh", "hfield", "sdf")
+	g := &geom{element: e, owner: r.owner, title: e.attrs["name"], link: l,
+		friction: r.numbers(e, "friction", 1, 1)[0]}
+	g.kind = r.option(e, "type", "sphere", "capsule", "box", "plane", "cylinder", "ellipsoid", "mesh",
+		"hfield", "sdf")
 	g.contype, g.conaffinity = int(r.number(e, "contype", 1)), int(r.number(e, "conaffinity", 1))
 	g.condim, g.frame = r.number(e, "condim", 3), r.place(e)
 	sizes := map[string]int{"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}[g.kind]

@@ -110,7 +110,8 @@ func (r *mjcf) freedom(l *link) {
 	free, ok := axes(slides...)
 	turn, turnOK := axes(turns...)
 	if !ok || !turnOK || len(turns) > 1 {
-		r.failf(l.element, "the body %q slides: its axes must be the world's, and at most one may be a hinge's", l.title)
+		r.failf(l.element, "the body %q slides: its axes must be the world's, and at most one may be a "+
+			"hinge's", l.title)
 		return
 	}
 	if turning != nil {
@@ -118,8 +119,8 @@ func (r *mjcf) freedom(l *link) {
 		across := r3.Sub(arm, r3.Scale(r3.Dot(arm, turning.axis), turning.axis))
 		both := (free[0] || turn[0]) && (free[1] || turn[1]) && (free[2] || turn[2])
 		if !both && r3.Norm(across) > 1e-6 {
-			r.failf(l.element, "the body %q slides along one axis and turns off its centre of mass: move the hinge to "+
-				"a body inside it", l.title)
+			r.failf(l.element, "the body %q slides along one axis and turns off its centre of mass: move the hinge "+
+				"to a body inside it", l.title)
 		}
 		if p := turning.passive; p.Stiffness != 0 || p.Damping != 0 || turning.limited {
 			r.note(turning.element, "the range, stiffness and damping of hinges of a body that slides are ignored")
@@ -269,7 +270,8 @@ func (r *mjcf) contacts(m *physics.Model, each func(name string, f func(e *eleme
 	for _, g := range r.static {
 		floor = floor || g.kind == "plane" && g.contype|g.conaffinity != 0
 	}
-	if free := slices.ContainsFunc(r.links, func(l *link) bool { return l.free }); free && !floor && r3.Norm(r.gravity) > 0 {
+	free := slices.ContainsFunc(r.links, func(l *link) bool { return l.free })
+	if free && !floor && r3.Norm(r.gravity) > 0 {
 		r.note(nil, "the file has no floor: one at z = 0 was added")
 		g := &geom{element: &element{attrs: map[string]string{}}, title: "floor", kind: "plane", frame: upright,
 			contype: 1, conaffinity: 1, friction: 1, condim: 3}
@@ -306,7 +308,8 @@ func (r *mjcf) contacts(m *physics.Model, each func(name string, f func(e *eleme
 			}
 			if a.kind == "box" && b.kind != "plane" || b.kind == "box" && a.kind != "plane" {
 				if a.link == nil {
-					r.failf(a.element, "the %s %q of the world touches %q: boxes touch planes only", a.kind, a.title, b.title)
+					r.failf(a.element, "the %s %q of the world touches %q: boxes touch planes only", a.kind,
+						a.title, b.title)
 				}
 				r.note(b.element, "boxes touch planes only")
 				continue
@@ -324,8 +327,8 @@ func (r *mjcf) contacts(m *physics.Model, each func(name string, f func(e *eleme
 		}
 	}
 	if self > maxSelfContacts {
-		r.note(nil, fmt.Sprintf("%d contacts between the robot's own bodies were left out: more than %d are slow; add "+
-			"pairs to Collide for some", self, maxSelfContacts))
+		r.note(nil, fmt.Sprintf("%d contacts between the robot's own bodies were left out: more than %d are slow; "+
+			"add pairs to Collide for some", self, maxSelfContacts))
 	}
 	for _, key := range order {
 		if own := m.Body(key[0]) >= 0 && !m.Bodies[m.Body(key[0])].Fixed; !own || self <= maxSelfContacts {
@@ -499,7 +502,8 @@ func (r *mjcf) actuator(m *physics.Model, e *element) {
 	if servo != (physics.Servo{}) {
 		a.Servo = &servo
 	}
-	if slices.ContainsFunc(m.Actuators, func(o physics.Actuator) bool { return o.Joint == a.Joint && o.Axis == a.Axis }) {
+	same := func(o physics.Actuator) bool { return o.Joint == a.Joint && o.Axis == a.Axis }
+	if slices.ContainsFunc(m.Actuators, same) {
 		r.failf(e, "the joint %q has two actuators", title)
 	}
 	m.Actuators = append(m.Actuators, a)
