@@ -3,7 +3,6 @@ package exchange
 import (
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,60 +12,31 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/protobuf/protobuftest"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/nn"
 )
 
-// fields returns the fields of a message: integers as text, and the contents of the others.
-func fields(t *testing.T, message []byte) map[protowire.Number][]string {
-	t.Helper()
-	found := map[protowire.Number][]string{}
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			t.Fatal(protowire.ParseError(n))
-		}
-		message = message[n:]
-		var text string
-		if kind == protowire.VarintType {
-			var x uint64
-			x, n = protowire.ConsumeVarint(message)
-			text = fmt.Sprint(x)
-		} else {
-			var x []byte
-			x, n = protowire.ConsumeBytes(message)
-			text = string(x)
-		}
-		if n < 0 {
-			t.Fatal(protowire.ParseError(n))
-		}
-		found[number], message = append(found[number], text), message[n:]
-	}
-	return found
-}
-
 // evaluated returns the action of an ONNX file for one observation, a skill and a policy, and the names
 // and shapes of its inputs and outputs. It knows the operators that Export writes, for a batch of one.
 func evaluated(t *testing.T, file string, observation, skill []float64, policy int) (action []float64, ports []string) {
 	t.Helper()
-	model := fields(t, must.Get(os.ReadFile(file)))
-	if model[1][0] != "7" || fields(t, []byte(model[8][0]))[2][0] != "13" {
+	model := protobuftest.Fields(t, must.Get(os.ReadFile(file)))
+	if model[1][0] != "7" || protobuftest.Fields(t, model[8][0])[2][0] != "13" {
 		t.Errorf("IR version %v, opset %v", model[1], model[8])
 	}
-	graph := fields(t, []byte(model[7][0]))
+	graph := protobuftest.Fields(t, model[7][0])
 	for _, port := range slices.Concat(graph[11], graph[12]) {
-		value := fields(t, []byte(port))
-		tensor := fields(t, []byte(fields(t, []byte(value[2][0]))[1][0]))
+		value := protobuftest.Fields(t, port)
+		tensor := protobuftest.Fields(t, protobuftest.Fields(t, value[2][0])[1][0])
 		text := value[1][0] + " " + tensor[1][0]
-		for _, dim := range fields(t, []byte(tensor[2][0]))[1] {
-			for _, size := range fields(t, []byte(dim)) {
+		for _, dim := range protobuftest.Fields(t, tensor[2][0])[1] {
+			for _, size := range protobuftest.Fields(t, dim) {
 				text += " " + size[0]
 			}
 		}
@@ -78,7 +48,7 @@ func evaluated(t *testing.T, file string, observation, skill []float64, policy i
 	}
 	values := map[string]array{"observation": {data: observation}, "skill": {data: skill}}
 	for _, initializer := range graph[5] {
-		tensor := fields(t, []byte(initializer))
+		tensor := protobuftest.Fields(t, initializer)
 		a := array{dims: tensor[1]}
 		if raw := []byte(tensor[9][0]); tensor[2][0] == "1" {
 			for ; len(raw) > 0; raw = raw[4:] {
@@ -88,7 +58,7 @@ func evaluated(t *testing.T, file string, observation, skill []float64, policy i
 		values[tensor[8][0]] = a
 	}
 	for _, text := range graph[1] {
-		node := fields(t, []byte(text))
+		node := protobuftest.Fields(t, text)
 		a, b, out := values[node[1][0]], array{}, array{}
 		if len(node[1]) > 1 {
 			b = values[node[1][1]]

@@ -43,14 +43,11 @@ func (r *Run) beginEvents() (*eventsLog, error) {
 		return nil, err
 	}
 	dir := filepath.Join(r.Dir, eventsDir)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
 	}
-	old, _ := filepath.Glob(filepath.Join(dir, eventsPattern)) // the pattern is valid
-	for _, path := range old {
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return nil, err
 	}
 	now := time.Now()
 	file, err := os.Create(filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%d.qdnb", now.Unix())))

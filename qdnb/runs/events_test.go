@@ -10,9 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/protobuf/protobuftest"
 )
 
 // scalars returns what the event file of a run holds, one text per record.
@@ -26,42 +25,24 @@ func scalars(t *testing.T, run *Run) (texts []string) {
 		crc := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 		return crc>>15 | crc<<17 + 0xa282ead8
 	}
-	var message func(data []byte) string
-	message = func(data []byte) (text string) {
-		for len(data) > 0 {
-			number, kind, n := protowire.ConsumeTag(data)
-			data = data[n:]
-			var value string
-			switch kind {
-			case protowire.VarintType:
-				x, size := protowire.ConsumeVarint(data)
-				value, n = fmt.Sprint(x), size
-			case protowire.Fixed32Type:
-				x, size := protowire.ConsumeFixed32(data)
-				value, n = fmt.Sprint(math.Float32frombits(x)), size
-			case protowire.Fixed64Type: // the wall time
-				_, n = protowire.ConsumeFixed64(data)
-			default:
-				x, size := protowire.ConsumeBytes(data)
-				if value, n = string(x), size; number == 7 || number == 5 || number == 1 && x[0] == '\n' {
-					value = "{" + message(x) + "}"
-				}
-			}
-			if n < 0 {
-				t.Fatal(protowire.ParseError(n))
-			}
-			text += fmt.Sprintf("%d:%s ", number, value)
-			data = data[n:]
-		}
-		return text
-	}
 	for data := must.Get(os.ReadFile(files[0])); len(data) > 0; {
 		size := binary.LittleEndian.Uint64(data)
 		body := data[12:][:size]
 		if sum(data[:8]) != binary.LittleEndian.Uint32(data[8:]) || sum(body) != binary.LittleEndian.Uint32(data[12+size:]) {
 			t.Fatal("a checksum is wrong")
 		}
-		texts, data = append(texts, message(body)), data[16+size:]
+		event := protobuftest.Fields(t, body)
+		text := fmt.Sprint(event[2], event[3])
+		for _, session := range event[7] {
+			text += fmt.Sprint(" session ", protobuftest.Fields(t, session)[1])
+		}
+		for _, summary := range event[5] {
+			for _, value := range protobuftest.Fields(t, summary)[1] {
+				scalar := protobuftest.Fields(t, value)
+				text += fmt.Sprint(" ", scalar[1], scalar[2])
+			}
+		}
+		texts, data = append(texts, text), data[16+size:]
 	}
 	return texts
 }
@@ -71,9 +52,9 @@ func scalars(t *testing.T, run *Run) (texts []string) {
 func TestEvents(t *testing.T) {
 	root := t.TempDir()
 	row := func(generation, score string) string {
-		return "1: 2:" + generation + " 5:{1:{1:seconds 2:" + generation + " } 1:{1:qd_score 2:" + score + " } } "
+		return fmt.Sprintf("[%s] [] [seconds] [%s] [qd_score] [%s]", generation, generation, score)
 	}
-	head := []string{"1: 3:brain.Event:2 ", "1: 7:{1:1 } "}
+	head := []string{"[] [brain.Event:2]", "[] [] session [1]"}
 	w := create(t, root)
 	w.TensorBoard = true
 	begin := func(generation int64) {
@@ -93,7 +74,11 @@ func TestEvents(t *testing.T) {
 	if got := scalars(t, w.Run); !slices.Equal(got, want) {
 		t.Errorf("resumed: %q, not %q", got, want)
 	}
-	must.Do(os.RemoveAll(filepath.Join(w.Dir, eventsDir)))
+	w = create(t, root) // it resumes without events
+	begin(1)
+	must.Do(w.Log(2, 2, 7, math.NaN(), 0))
+	must.Do(w.Close())
+	want[len(want)-1] = row("2", "7")
 	for range 2 {
 		must.Do(w.WriteEvents())
 		if got := scalars(t, w.Run); !slices.Equal(got, want) {

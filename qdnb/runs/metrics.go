@@ -62,6 +62,8 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 	w.metrics = &metricsLog{file: file, columns: columns, row: row, size: size}
 	if w.TensorBoard {
 		w.metrics.events, err = w.beginEvents()
+	} else {
+		err = os.RemoveAll(filepath.Join(w.Dir, eventsDir)) // it would lack rows
 	}
 	return w.failure(err)
 }
