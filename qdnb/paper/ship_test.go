@@ -84,7 +84,8 @@ func shipOne(t *testing.T, run *runs.Run) *runs.Run {
 	if err := shipRun(run, root); err != nil {
 		t.Fatal(err)
 	}
-	shipped, err := runs.Open(filepath.Join(root, RunsFolder, run.Name()))
+	t.Chdir(filepath.Join(root, RunsFolder))
+	shipped, err := runs.Open(run.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,8 @@ func TestShipAdaptation(t *testing.T) {
 	if err := shipRun(run, root); err != nil {
 		t.Fatal(err)
 	}
-	shipped, err := runs.Open(filepath.Join(root, RunsFolder, run.Name()))
+	t.Chdir(filepath.Join(root, RunsFolder))
+	shipped, err := runs.Open(run.Name())
 	if err != nil {
 		t.Fatal(err)
 	}

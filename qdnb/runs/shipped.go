@@ -22,7 +22,7 @@ const maxSnapshots = 1 << 12
 // centroidsPath is the file with the centroids that the repertoires of an environment share, in a
 // folder next to that of the runs.
 func centroidsPath(runDir, env string) string {
-	return filepath.Join(filepath.Dir(filepath.Dir(runDir)), "centroids", env+".npz")
+	return filepath.Join(runDir, "..", "..", "centroids", env+".npz")
 }
 
 // ShipRepertoire writes the final repertoire of a run, its snapshots and its corrected repertoires
