@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // StartProcess returns a simulator that is another process, such as tools/gymnasium_simulator.py. stop
@@ -29,15 +30,16 @@ import (
 func StartProcess(ctx context.Context, command string,
 	args ...string) (s *Simulator, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &process{cmd: exec.CommandContext(ctx, command, args...)}
+	p := &process{cmd: exec.CommandContext(ctx, command, args...), kill: cancel}
 	p.cmd.Stderr, p.wait = os.Stderr, sync.OnceValue(p.cmd.Wait)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt ends it after a checkpoint
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C ends it through ctx alone
 	p.cmd.Cancel = func() error { return syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
 	in, err := p.cmd.StdinPipe()
 	if err == nil {
 		var out io.ReadCloser
 		out, err = p.cmd.StdoutPipe()
-		p.in, p.out = in, bufio.NewReader(out)
+		p.in, p.limit = in, &io.LimitedReader{R: out}
+		p.out = bufio.NewReader(p.limit)
 	}
 	if err == nil {
 		err = p.cmd.Start()
@@ -61,7 +63,7 @@ func StartProcess(ctx context.Context, command string,
 			Lower, Upper []float32
 		}
 	}{}
-	if err := p.read(ctx, &facts); err != nil {
+	if err := p.read(ctx, 1<<20, &facts); err != nil {
 		stop()
 		return nil, nil, err
 	}
@@ -77,14 +79,17 @@ func StartProcess(ctx context.Context, command string,
 
 // process is a running simulator.
 type process struct {
-	cmd  *exec.Cmd
-	in   io.Writer
-	out  *bufio.Reader
-	wait func() error
+	cmd   *exec.Cmd
+	in    io.Writer
+	out   *bufio.Reader
+	limit *io.LimitedReader // of out
+	wait  func() error
+	kill  func()
 }
 
-// read decodes a line of the process.
-func (p *process) read(ctx context.Context, into any) error {
+// read decodes a line of the process, of about most bytes.
+func (p *process) read(ctx context.Context, most int, into any) error {
+	p.limit.N = int64(most)
 	line, err := p.out.ReadBytes('\n')
 	if err == nil {
 		if err = json.Unmarshal(line, into); err != nil {
@@ -92,14 +97,19 @@ func (p *process) read(ctx context.Context, into any) error {
 		}
 		return err
 	}
+	if p.limit.N <= 0 {
+		return fmt.Errorf("the simulator wrote %.60q and more than %d bytes in a line, which is no message", line,
+			most)
+	}
 	return p.ended(ctx)
 }
 
-// ended is the error of a process that no longer answers.
+// ended is the error of a process that no longer answers, which gets a second to end by itself.
 func (p *process) ended(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	defer time.AfterFunc(time.Second, p.kill).Stop()
 	_ = p.wait() // for its state
 	return fmt.Errorf("the simulator %s ended (%v): see its output above; once it works, the same command "+
 		"resumes the run", p.cmd.Path, p.cmd.ProcessState)
@@ -121,7 +131,7 @@ func (p *process) evaluate(ctx context.Context, genotypes [][]float32, d int) ([
 		Fitness, Descriptors []byte
 		Error                string
 	}
-	if err := p.read(ctx, &answer); err != nil {
+	if err := p.read(ctx, 1<<20+8*len(genotypes)*(1+d), &answer); err != nil { // 16/3 for each number, in base64
 		return nil, err
 	}
 	if answer.Error != "" {

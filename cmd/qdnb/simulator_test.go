@@ -82,6 +82,8 @@ func TestSimulatorProcess(t *testing.T) {
 		`wrote "hello", which is no`:      "echo hello",
 		"the environment has no name":     "echo '{}'; cat",
 		"(exit status 4)":                 facts("dead") + "exit 4",
+		"(signal: killed)":                facts("mute") + "exec sleep 60 >&-",
+		"1048576 bytes in a line":         "cat /dev/zero",
 		"2 fitnesses and 1 numbers":       facts("short") + `echo '{"fitness": "AAAAAAAAAAA=", "descriptors": "AAAAAA=="}'; cat`,
 		"30 results do not fit the 8":     facts("long") + `echo '{"fitness": "` + strings.Repeat("AAAA", 40) + `", "descriptors": "` + strings.Repeat("AAAA", 40) + `"}'; cat`,
 	} {
