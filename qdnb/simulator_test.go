@@ -19,7 +19,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// throw is a solution of four numbers: the fitness is minus their squared distance from 0.3, the
+// throw evaluates a solution of four numbers: the fitness is minus their squared distance from 0.3, the
 // descriptor the first two.
 func throw(x []float32) envs.Result {
 	r := envs.Result{Descriptor: x[:2]}
@@ -157,8 +157,10 @@ func TestMistakesOfSimulators(t *testing.T) {
 	must.Do(search.Tell(results))
 	must.Do(search.Tell(must.Get(throws(background, must.Get(search.Ask())))))
 	errtest.Want(t, errtest.Of(search.Ask()), "the budget is spent")
-	if run := must.Get(search.Close()); run.Status.Invalid != 2 || !run.Status.Finished {
-		t.Errorf("%d invalid", run.Status.Invalid)
+	for range 2 {
+		if run := must.Get(search.Close()); run.Status.Invalid != 2 || !run.Status.Finished {
+			t.Errorf("%d invalid", run.Status.Invalid)
+		}
 	}
 	if again := must.Get(Ask(background, spec)); !again.Done() {
 		t.Error("a complete run continues")

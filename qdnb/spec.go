@@ -16,8 +16,8 @@ type Spec struct {
 	Env       string // see [envs.Names]
 	Seed      int64
 
-	// Environment is a custom environment, or an [envs.Simulator], and replaces Env. The run's folder is named after the
-	// name in its Spec, which must not be one of [envs.Names].
+	// Environment is a custom environment, or an [envs.Simulator], and replaces Env. The run's folder
+	// is named after the name in its Spec, which must not be one of [envs.Names].
 	Environment envs.Env
 
 	// Start names what the first generations evaluate in place of random policies: a finished run or an

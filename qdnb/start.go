@@ -1,10 +1,10 @@
 package qdnb
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -60,12 +60,12 @@ func (s Spec) genotypes(root string) (rows [][]float32, sizes []int, err error) 
 		rows, err = fileGenotypes(s.Start)
 		return rows, nil, err
 	}
-	run, err := runs.LoadFrom(cmp.Or(root, runs.Folder()), s.Start)
+	run, err := runs.LoadFrom(root, s.Start)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !run.Status.Finished {
-		return nil, nil, fmt.Errorf("it is not finished: train it to the end first")
+		return nil, nil, errors.New("it is not finished: train it to the end first")
 	}
 	set, err := policies.All(run)
 	if err != nil {

@@ -50,10 +50,11 @@ func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
 // Ask opens the run of a spec whose Environment is an [envs.Simulator] without Evaluate, for a loop
 // that evaluates genotypes itself:
 //
-//	search, err := qdnb.Ask(ctx, spec)
-//	for err == nil && !search.Done() {
-//		genotypes, _ := search.Ask()
-//		err = search.Tell(evaluate(genotypes)) // a result for each
+//	search := nb.Must(qdnb.Ask(ctx, spec))
+//	defer search.Close()
+//	for !search.Done() {
+//		genotypes := nb.Must(search.Ask())
+//		nb.Check(search.Tell(evaluate(genotypes))) // a result for each
 //	}
 //	run, err := search.Close()
 //

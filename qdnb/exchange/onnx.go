@@ -51,11 +51,11 @@ type PolicyContract struct {
 
 // actions is the size of the output.
 func (n network) actions() int {
-	if out := n.sizes[len(n.sizes)-1]; !n.shared {
-		return out
-	} else {
-		return out / 2
+	out := n.sizes[len(n.sizes)-1]
+	if n.shared {
+		out /= 2
 	}
+	return out
 }
 
 // contract returns the JSON file that describes an ONNX file.

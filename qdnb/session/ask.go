@@ -16,7 +16,7 @@ type Search struct {
 	training *training
 	results  []envs.Result // of Tell
 	asked    bool
-	complete *runs.Run // the run if it was complete already
+	complete *runs.Run // the run if it was complete already, or after Close
 }
 
 // Ask opens the run of a training with a simulator, whose Evaluate is not called.
@@ -74,17 +74,18 @@ func (s *Search) Tell(results []envs.Result) error {
 }
 
 // Close saves the run, and writes its results if the budget is spent. Otherwise the same call of Ask
-// resumes it.
+// resumes it. Further calls return the same run.
 func (s *Search) Close() (*runs.Run, error) {
 	if s.complete != nil {
 		return s.complete, s.complete.Valid()
 	}
 	defer s.session.close()
-	if !s.Done() {
-		return s.session.writer.Run, s.session.save()
+	done := s.Done()
+	if s.complete = s.session.writer.Run; !done {
+		return s.complete, s.session.save()
 	}
 	if err := s.session.complete(); err != nil {
-		return s.session.writer.Run, err
+		return s.complete, err
 	}
 	return s.session.found()
 }

@@ -21,7 +21,6 @@ const (
 // live is the figure of a run below its notebook cell. It is replaced as the run trains, so that the
 // saved notebook has the last state alone.
 type live struct {
-	id    string
 	drawn time.Time
 	took  time.Duration // the newest drawing
 	spent time.Duration // all drawings of this session
@@ -35,7 +34,7 @@ func newLive(o Options) *live {
 	if !gonbui.IsNotebook || o.Quiet || o.Still {
 		return nil
 	}
-	return &live{id: liveID, drawn: time.Now(), took: 50 * time.Millisecond}
+	return &live{drawn: time.Now(), took: 50 * time.Millisecond}
 }
 
 // due reports whether a drawing fits into the time, of which the run has taken some seconds.
@@ -71,7 +70,7 @@ func (t *training) draw(last bool) error {
 	if err != nil {
 		return err
 	}
-	gonbui.UpdateHTML(t.live.id, fmt.Sprintf(`<img alt="%s at %s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
+	gonbui.UpdateHTML(liveID, fmt.Sprintf(`<img alt="%s at %s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
 		t.session.Config.Name(), t.state(), width.Dots(liveDPI), height.Dots(liveDPI),
 		base64.StdEncoding.EncodeToString(data)))
 	t.live.drawn, t.live.took = time.Now(), time.Since(began)

@@ -129,8 +129,7 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	return nil
 }
 
-// start continues from a checkpoint, of which arrays are the state, or else from the seed. Another start
-// of a run, such as a repertoire, would be its third case.
+// start continues from a checkpoint, of which arrays are the state, if there is one.
 func (t *training) start(arrays map[string]npz.Array) error {
 	if t.reached = t.from; t.from < 0 {
 		return nil

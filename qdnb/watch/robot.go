@@ -2,6 +2,7 @@ package watch
 
 import (
 	"math"
+	"slices"
 
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/qdnb/plot/scene"
@@ -42,11 +43,11 @@ func Robot(title string, system *physics.System) (*scene.Film, error) {
 				if low == high {
 					break
 				}
-				angles := append([]float64{}, rest...)
-				swing := math.Sin(2 * math.Pi * float64(k) / 24)
-				if angles[next] += swing * (high - angles[next]); swing < 0 {
-					angles[next] = rest[next] - swing*(low-rest[next])
+				angles, swing, to := slices.Clone(rest), math.Sin(2*math.Pi*float64(k)/24), high
+				if swing < 0 {
+					to = low
 				}
+				angles[next] += math.Abs(swing) * (to - rest[next])
 				if err := add(angles); err != nil {
 					return nil, err
 				}
