@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/backend"
 )
 
 // walkers returns a finished run on walker-uni with random policies, see finishedRun.
@@ -43,10 +44,10 @@ func rowsOf(t *testing.T, run *runs.Run) []map[string]float64 {
 // with the same bytes.
 func TestAdapt(t *testing.T) {
 	root := t.TempDir()
-	for _, algorithm := range []string{"map-elites", "diayn-reward"} {
+	for algorithm, backend := range map[string]string{"map-elites": "", "diayn-reward": "go"} {
 		skills := walkers(t, root, algorithm)
 		spec := AdaptSpec{
-			Skills: skills, Perturbation: envs.GravityMultiplier, Values: [][]float64{{0.5}, {1}, {3}},
+			Backend: backend, Skills: skills, Perturbation: envs.GravityMultiplier, Values: [][]float64{{0.5}, {1}, {3}},
 			Episodes: 6, Seed: 4, Runs: root, Quiet: true,
 		}
 		run := nb.Must(Adapt(context.Background(), spec))
@@ -59,7 +60,7 @@ func TestAdapt(t *testing.T) {
 			t.Fatalf("%d rows of %d policies", len(rows), len(all))
 		}
 		for i, k := range []float64{0.5, 1, 3} {
-			evaluated := PlaySpec{Episodes: 6, Seed: 4,
+			evaluated := PlaySpec{Episodes: 6, Seed: 4, Backend: backend,
 				Conditions: &envs.Conditions{Gravity: k, Actuators: 1}}
 			if k == 1 {
 				evaluated.Conditions = nil
@@ -120,6 +121,7 @@ func TestAdapt(t *testing.T) {
 
 // A run in a custom environment adapts in it, and changed code is another adaptation.
 func TestAdaptInACustomEnvironment(t *testing.T) {
+	t.Setenv(backend.BackendEnv, "go")
 	root := t.TempDir()
 	walker := func(leg ...string) envs.Env {
 		env := *nb.Must(envs.Make("walker-uni")).(*envs.Rigid)

@@ -8,6 +8,7 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/backend"
 )
 
 // solving returns the spec of a small run of an algorithm on a task without physics.
@@ -22,6 +23,7 @@ func solving(algorithm, env, folder string, generations int) Spec {
 // Solutions are found, drawn from the task's initial range, and replayed with the same fitness and
 // descriptor. They have no films.
 func TestTasksWithoutPhysics(t *testing.T) {
+	t.Setenv(backend.BackendEnv, "go")
 	for env, limits := range map[string][2]float32{"arm": {0, 1}, "rastrigin": {-5.12, 5.12}} {
 		run := train(t, solving("map-elites", env, t.TempDir(), 1))
 		repertoire := must.Get(run.Repertoire())

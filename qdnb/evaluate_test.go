@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
 
@@ -189,10 +190,11 @@ func TestMeanStdMedianOfFewEpisodes(t *testing.T) {
 
 // The mean fitness of a cell is close to its fitness in the repertoire. Initial states differ.
 func TestEvaluateCells(t *testing.T) {
+	t.Setenv(backend.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 4))
 	repertoire := nb.Must(run.Repertoire())
 	best := repertoire.Best()
-	found := nb.Must(Play(background, run, PlaySpec{Episodes: 20, Backend: "go"}))
+	found := nb.Must(Play(background, run, PlaySpec{Episodes: 20}))
 	r := found.Results[0]
 	if len(found.Results) != 1 || !r.Cell || r.Number != best || found.Steps != 20 ||
 		found.Env != "pointmaze" || !slices.Equal(r.Genotype, repertoire.Genotype(best)) {

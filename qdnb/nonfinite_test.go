@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
 
@@ -103,6 +104,7 @@ func TestNonFiniteEpisodes(t *testing.T) {
 
 // An infinite return passes no gate: SMERL learns the same from infinite rewards as from NaN.
 func TestInfiniteReturnsPassNoGate(t *testing.T) {
+	t.Setenv(backend.BackendEnv, "go")
 	var skills [2][]byte
 	for i, fault := range []string{"reward", "infinity"} {
 		spec := smallDiscovery("smerl-diayn", t.TempDir(), 40)
