@@ -157,7 +157,7 @@ func (s gradientArborescence) Update(g Generation, key random.Key) (Emitter, []L
 	after.Coefficients, continues = s.Coefficients.update(x, ranks(improvement))
 	after = after.step()
 	elites := g.Sample(key.FoldInEach(Slice(which, AxisRange(0, s.Emitters))))
-	after = restart(And(continues, ranked(improvement, s.RestartRule)), after, s.start(elites, n))
+	after = restart(And(continues, g.ranked(improvement, s.RestartRule)), after, s.start(elites, n))
 	after.Gradients = taskGradients(g.Task, after.Points)
 	return after, nil
 }

@@ -134,6 +134,39 @@ func smallMEGA(spec envs.Spec) (mega *CMAMEGA, maega *CMAMAEGA) {
 	return mega, maega
 }
 
+// seeded is an algorithm that starts from given genotypes.
+type seeded struct {
+	hyperparameters
+	rows [][]float32
+}
+
+func (s seeded) own() Parts {
+	parts := s.hyperparameters.own()
+	parts.Initial = s.rows
+	return parts
+}
+
+// Given genotypes, which no emitter made, move no search distribution: it restarts at an elite.
+func TestEmittersRestartAtGivenGenotypes(t *testing.T) {
+	p, box := xlatest.Pure(t), envs.Sphere(20)
+	mega, maega := smallMEGA(box.Spec())
+	mae := defaultCMAMAE(box.Spec())
+	mae.Batch, mae.Emitters = 48, 4
+	var rows [][]float32
+	for i := range 48 {
+		rows = append(rows, slices.Repeat([]float32{float32(i)/8 - 3}, 20))
+	}
+	for name, h := range map[string]hyperparameters{"Points": mega, "Coefficients.Age": maega, "State.Mean": mae} {
+		s := searchOn(t, p, seeded{h, rows}, box, 48)
+		steps(t, s, 1)
+		for _, x := range floats(t, stateOf(t, s), "Emitters.0.Emitter."+name) {
+			if x != 0 && !slices.ContainsFunc(rows, func(row []float32) bool { return row[0] == x }) {
+				t.Fatalf("%T has a %s of %g", h, name, x)
+			}
+		}
+	}
+}
+
 // Number of workers and slices change nothing; a restored search continues to the same bytes.
 func TestMEGAIsReproducible(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

@@ -156,11 +156,7 @@ func (s evolutionStrategies) Update(g Generation, key random.Key) (Emitter, []Lo
 	after, continues := s.State.update(s.recombine(g.Parents, ranks(improvement), s.State.weights(),
 		params))
 	elites := g.Sample(key.FoldInEach(s.numbers(improvement.Graph())))
-	continues = And(continues, ranked(improvement, s.RestartRule))
-	if g.Given != nil { // they were not drawn from the distributions
-		continues = And(continues, LogicalNot(BroadcastToDims(g.Given, s.Emitters)))
-	}
-	s.State = restart(continues, after, s.State.start(elites))
+	s.State = restart(And(continues, g.ranked(improvement, s.RestartRule)), after, s.State.start(elites))
 	return s, nil
 }
 
@@ -213,12 +209,15 @@ func ranks(x *Node) *Node {
 const minSpread = 1e-12
 
 // ranked returns which strategies continue after their individuals' improvements [E, n], bool [E].
-func ranked(improvement *Node, rule string) *Node {
+func (g Generation) ranked(improvement *Node, rule string) *Node {
 	best := ReduceMax(improvement, 1)
 	spread := Sub(best, ReduceMin(improvement, 1))
 	continues := GreaterOrEqual(spread, ConstAs(spread, minSpread))
 	if rule == "no_improvement" {
 		continues = And(continues, GreaterThan(best, ZerosLike(best)))
+	}
+	if g.Given != nil { // they were not drawn from the distributions
+		continues = And(continues, LogicalNot(BroadcastToShape(g.Given, continues.Shape())))
 	}
 	return continues
 }
