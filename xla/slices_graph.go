@@ -2,6 +2,7 @@ package xla
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -82,6 +83,36 @@ func MapSlices[S, T any](count int, worker *Node, state S, f func(slice *Node, s
 func ForSlicesUnfused[T any](count int, worker *Node, state T,
 	body func(slice *Node, state T) T) T {
 	return RepeatUnfused(hiddenCount(count, worker), state, body)
+}
+
+// MapGroups applies f to groups of rows, size at a time, and returns the rows [m, n] that it returns, in a
+// loop as of [ForSlicesUnfused]. rows is a pytree of tensors [m, ...], and f also gets what it shares. The
+// last group is shifted back inside. On XLA:CPU fewer rows than size are padded, because rounding depends
+// on the size of a group, and m may be the share of one of several workers.
+func MapGroups[R, S any](m, n, size int, worker *Node, rows R, shared S,
+	f func(rows R, shared S) *Node) *Node {
+	type state struct {
+		Rows   R
+		Shared S
+		Out    *Node
+	}
+	if KindOf(worker.Graph()) != backend.CPU {
+		size = min(size, m)
+	}
+	if padding := size - m; padding > 0 {
+		rows = Map(rows, func(x *Node) *Node {
+			last := slices.Repeat([]*Node{Slice(x, AxisRange(m-1))}, padding)
+			return Concatenate(append([]*Node{x}, last...), 0)
+		})
+	}
+	out := Zeros(worker.Graph(), shapes.Make(dtypes.Float32, max(m, size), n))
+	out = ForSlicesUnfused((m+size-1)/size, worker, state{rows, shared, out}, func(i *Node, s state) state {
+		first := MulScalar(i, int32(size))
+		group := Map(s.Rows, func(x *Node) *Node { return Rows(x, first, size) })
+		s.Out = SetRows(s.Out, first, f(group, s.Shared))
+		return s
+	}).Out
+	return Slice(out, AxisRange(0, m))
 }
 
 // hiddenCount returns count as a number that XLA:CPU cannot know. On other backends it is a

@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -50,14 +49,9 @@ func defaultASCIIME(env envs.Spec) *ASCIIME {
 
 // Check implements [algorithms.Algorithm].
 func (a *ASCIIME) Check() error {
-	share := func(name string, x float64) error {
-		if x >= 0 && x <= 1 {
-			return nil
-		}
-		return fmt.Errorf("%s must be at least 0 and at most 1, not %g", name, x)
-	}
-	return cmp.Or(a.MapElites.Check(), share("isoline_share", a.IsolineShare),
-		share("discount_rate", a.DiscountRate), share("clip_param", a.ClipParam), limits.Int("num_epochs", a.NumEpochs, 1, 1<<20),
+	return cmp.Or(a.MapElites.Check(), limits.Number("isoline_share", a.IsolineShare, 1),
+		limits.Number("discount_rate", a.DiscountRate, 1), limits.Number("clip_param", a.ClipParam, 1),
+		limits.Int("num_epochs", a.NumEpochs, 1, 1<<20),
 		limits.Positive("learning_rate", a.LearningRate, 1e6), limits.Positive("std", a.Std, 1e6))
 }
 
@@ -157,30 +151,22 @@ func (e ActionCrossover) Prepare(buffer replay.Buffer, _ random.Key) Emitter {
 
 // Offspring implements [Emitter].
 func (e ActionCrossover) Offspring(parents Parents, which *Node, keys random.Key) *Node {
-	type state struct {
-		Emitter                   ActionCrossover
-		Genotypes, Cells, Partner *Node
-		Children                  *Node
+	type group struct{ Cells, Partner *Node } // [k, 1]
+	type shared struct {
+		Emitter   ActionCrossover
+		Genotypes *Node
 	}
 	k := which.Shape().Dimensions[0]
-	draw := keys.FoldIn(1).Uniform(0, float64(e.batch), k)
-	start := state{Emitter: e, Genotypes: parents.Genotypes, Cells: parents.Sampler.Draw(keys),
-		Partner:  MinScalar(ConvertDType(draw, dtypes.Int32), int32(e.batch-1)),
-		Children: Zeros(which.Graph(), shapes.Make(dtypes.Float32, k, e.task.Policy.Params()))}
-	together := min(td3.Together(xla.KindOf(which.Graph()), parents.Count), k)
-	return xla.ForSlicesUnfused((k+together-1)/together, Reshape(Slice(which, AxisRange(0, 1))), start,
-		func(i *Node, s state) state {
-			// Rows and SetRows both shift the last group back inside, so some are varied twice
-			first, e := MulScalar(i, int32(together)), s.Emitter
-			cells := InsertAxes(xla.Rows(s.Cells, first, together), -1)
-			partner := InsertAxes(xla.Rows(s.Partner, first, together), -1)
-			other := xla.Map(e.Others, func(x *Node) *Node { return Gather(x, partner) })
-			weights := e.weights(Reshape(Gather(e.Members, cells), other.Obs.Shape().Dimensions...),
-				Gather(e.Returns, cells), other)
-			s.Children = xla.SetRows(s.Children, first,
-				e.vary(Gather(s.Genotypes, cells), weights, other))
-			return s
-		}).Children
+	partner := ConvertDType(keys.FoldIn(1).Uniform(0, float64(e.batch), k), dtypes.Int32)
+	return xla.MapGroups(k, e.task.Policy.Params(), td3.Together(xla.KindOf(which.Graph()), parents.Count),
+		Reshape(Slice(which, AxisRange(0, 1))),
+		group{perRow(parents.Sampler.Draw(keys)), perRow(MinScalar(partner, int32(e.batch-1)))},
+		shared{e, parents.Genotypes}, func(g group, s shared) *Node {
+			e, other := s.Emitter, xla.Map(s.Emitter.Others, func(x *Node) *Node { return Gather(x, g.Partner) })
+			weights := e.weights(Reshape(Gather(e.Members, g.Cells), other.Obs.Shape().Dimensions...),
+				Gather(e.Returns, g.Cells), other)
+			return e.vary(Gather(s.Genotypes, g.Cells), weights, other)
+		})
 }
 
 // minSimilarity is the least weight of a step, also where the states differ entirely.

@@ -86,8 +86,9 @@ func TestASCIIOnAnyNumberOfWorkers(t *testing.T) {
 	for _, workers := range []int{p.Workers, 1} {
 		few := *p
 		few.Workers = workers
-		s := searchOf(t, &few, mazeTask(), a.own(), settings{Batch: 10, Slice: 3, Centroids: mazeSettings(0).Centroids, Seed: 3})
-		steps(t, s, 4)
+		s := searchOf(t, &few, mazeTask(), a.own(), // the share of one of two workers is one individual
+			settings{Batch: 4, Slice: 1, Centroids: mazeSettings(0).Centroids, Seed: 3})
+		steps(t, s, 8)
 		states = append(states, stateOf(t, s))
 	}
 	if !reflect.DeepEqual(states[0], states[1]) {

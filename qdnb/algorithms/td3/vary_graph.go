@@ -40,7 +40,7 @@ type shared struct {
 // each parent, a freshly initialised Adam takes one step on its negative value per batch of the
 // observations [steps * B, observations], with fixed critics [2, C]. A child depends only on its
 // own parent. together is the number of parents varied at once (see [Together]); it affects the
-// speed, not the result. worker is the worker argument of [xla.ForSlices].
+// speed and the rounding. worker is the worker argument of [xla.ForSlices].
 func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *Node {
 	return t.VaryTowards(parents, nil, critics, observations, worker, together)
 }
@@ -48,25 +48,11 @@ func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *N
 // VaryTowards is [TD3.Vary] for critics that read goals [M, k], one of each parent, between
 // observation and action; nil: they read none.
 func (t TD3) VaryTowards(parents, goals, critics, observations, worker *Node, together int) *Node {
-	type state struct {
-		Parents, Goals, Children *Node
-		Shared                   shared
-	}
-	start := state{parents, goals, ZerosLike(parents),
-		shared{observations, t.Critic.Network(critics, 0).WithFixedInputs(observations)}}
-	m := parents.Shape().Dimensions[0]
-	together = min(together, m)
-	return xla.ForSlicesUnfused((m+together-1)/together, worker, start, func(i *Node, s state) state {
-		// Rows and SetRows both shift the last group back inside, so some are varied twice
-		first := MulScalar(i, int32(together))
-		var goals *Node
-		if s.Goals != nil {
-			goals = xla.Rows(s.Goals, first, together)
-		}
-		s.Children = xla.SetRows(s.Children, first,
-			t.varyGroup(xla.Rows(s.Parents, first, together), goals, s.Shared))
-		return s
-	}).Children
+	type group struct{ Parents, Goals *Node }
+	dims := parents.Shape().Dimensions
+	return xla.MapGroups(dims[0], dims[1], together, worker, group{parents, goals},
+		shared{observations, t.Critic.Network(critics, 0).WithFixedInputs(observations)},
+		func(g group, s shared) *Node { return t.varyGroup(g.Parents, g.Goals, s) })
 }
 
 // Together returns how many of m individuals should be varied at once on a kind of backend. On
