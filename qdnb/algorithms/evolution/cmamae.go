@@ -48,8 +48,8 @@ func defaultCMAMAE(env envs.Spec) *CMAMAE {
 	base := DefaultMapElites(env)
 	c := &CMAMAE{Batch: 200, StrategySettings: StrategySettings{Strategy: sepCMAESName, Emitters: 5,
 		Sigma0: 0.02, RestartRule: "basic", AdamLearningRate: adamLearningRate,
-		AdamL2Coeff: adamL2Coeff}, ArchiveLearningRate: 0.001, ThresholdMin: math.NaN(), CVT: base.CVT, Hidden: base.Hidden,
-		EpisodeLength: base.EpisodeLength, Weights: base.Weights, offset: env.Offset}
+		AdamL2Coeff: adamL2Coeff}, ArchiveLearningRate: 0.001, ThresholdMin: math.NaN(), CVT: base.CVT,
+		Hidden: base.Hidden, EpisodeLength: base.EpisodeLength, Weights: base.Weights, offset: env.Offset}
 	if env.Observations == 0 {
 		c.Batch, c.Emitters, c.Sigma0, c.ArchiveLearningRate = 540, 15, 0.5, 0.01
 	}
@@ -59,10 +59,13 @@ func defaultCMAMAE(env envs.Spec) *CMAMAE {
 // lowest is the threshold of empty cells.
 func (c CMAMAE) lowest() float64 {
 	if math.IsNaN(c.ThresholdMin) {
-		return 0 - math.Round(1e6*c.offset*float64(c.EpisodeLength))/1e6
+		return lowestFitness(c.offset * float64(c.EpisodeLength))
 	}
 	return c.ThresholdMin
 }
+
+// lowestFitness returns minus the QD offset of an episode, without -0 and the rounding of products.
+func lowestFitness(offset float64) float64 { return 0 - math.Round(1e6*offset)/1e6 }
 
 // Defaults of OpenAI-ES.
 const (
@@ -103,7 +106,8 @@ func (c *CMAMAE) Base() MapElites {
 // Check implements [algorithms.Algorithm].
 func (c *CMAMAE) Check() error {
 	base := c.Base()
-	if err := cmp.Or(base.Check(), limits.Int("emitters", c.Emitters, 1, maxBatch),
+	if err := cmp.Or(base.Check(), checkEmitters(c.Batch, c.Emitters, 2, c.Sigma0, c.RestartRule),
+		limits.Number("archive_learning_rate", c.ArchiveLearningRate, 1),
 		limits.Int("vectors", c.Vectors, 0, maxVectors),
 		limits.Positive("adam_learning_rate", c.AdamLearningRate, 1e6),
 		limits.Number("adam_l2_coeff", c.AdamL2Coeff, 1e6)); err != nil {
@@ -118,20 +122,28 @@ func (c *CMAMAE) Check() error {
 		(c.AdamLearningRate != adamLearningRate || c.AdamL2Coeff != adamL2Coeff):
 		return fmt.Errorf("adam_learning_rate and adam_l2_coeff are settings of %s: set "+
 			"strategy=%[1]s", openAIESName)
-	case c.Batch%c.Emitters != 0 || c.Batch < 2*c.Emitters:
-		return fmt.Errorf("batch must be a multiple of emitters, at least twice as many, not %d of %d",
-			c.Batch, c.Emitters)
 	case c.Strategy == openAIESName && c.Batch/c.Emitters%2 != 0:
 		return fmt.Errorf("%s samples pairs: batch/emitters must be even, not %d", openAIESName,
 			c.Batch/c.Emitters)
-	case !(c.Sigma0 > 0 && c.Sigma0 < 1e6):
-		return fmt.Errorf("sigma0 must be above 0 and below 1e6, not %g", c.Sigma0)
-	case !(c.ArchiveLearningRate >= 0 && c.ArchiveLearningRate <= 1):
-		return fmt.Errorf("archive_learning_rate must be from 0 to 1, not %g", c.ArchiveLearningRate)
 	case !(math.Abs(c.lowest()) < 1e30):
 		return fmt.Errorf("threshold_min must be a number from -1e30 to 1e30, not %g", c.ThresholdMin)
-	case !slices.Contains(restartRules, c.RestartRule):
-		return names.Unknown("restart_rule", c.RestartRule, restartRules)
+	}
+	return nil
+}
+
+// checkEmitters checks what evolution strategies and gradient arborescences have in common. least is the
+// smallest number of individuals of an emitter.
+func checkEmitters(batch, emitters, least int, sigma0 float64, restartRule string) error {
+	if err := cmp.Or(limits.Int("emitters", emitters, 1, maxBatch),
+		limits.Positive("sigma0", sigma0, 1e6)); err != nil {
+		return err
+	}
+	switch {
+	case batch%emitters != 0 || batch < least*emitters:
+		return fmt.Errorf("batch must be a multiple of emitters, at least %d times as many, not %d of %d",
+			least, batch, emitters)
+	case !slices.Contains(restartRules, restartRule):
+		return names.Unknown("restart_rule", restartRule, restartRules)
 	}
 	return nil
 }

@@ -2,8 +2,6 @@ package evolution
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
 
 	"example.com/qdnb/envs"
@@ -40,19 +38,12 @@ func (c *CMAMEGA) Base() MapElites {
 // Check implements [algorithms.Algorithm].
 func (c *CMAMEGA) Check() error {
 	base := c.Base()
-	if err := cmp.Or(base.Check(), limits.Int("emitters", c.Emitters, 1, maxBatch),
-		limits.Positive("sigma0", c.Sigma0, 1e6),
+	if err := cmp.Or(base.Check(), checkEmitters(c.Batch, c.Emitters, 3, c.Sigma0, c.RestartRule),
 		limits.Positive("learning_rate", c.LearningRate, 1e6)); err != nil {
 		return err
 	}
-	switch {
-	case c.Batch%c.Emitters != 0 || c.Batch < 3*c.Emitters:
-		return fmt.Errorf("batch must be a multiple of emitters, at least 3 times as many, not %d of %d",
-			c.Batch, c.Emitters)
-	case !slices.Contains(gradOpts, c.GradOpt):
+	if !slices.Contains(gradOpts, c.GradOpt) {
 		return names.Unknown("grad_opt", c.GradOpt, gradOpts)
-	case !slices.Contains(restartRules, c.RestartRule):
-		return names.Unknown("restart_rule", c.RestartRule, restartRules)
 	}
 	return nil
 }
@@ -73,25 +64,19 @@ type CMAMAEGA struct {
 	// ArchiveLearningRate is that of [CMAMAE].
 	ArchiveLearningRate float64 `json:"archive_learning_rate"`
 
-	offset float64
+	thresholdMin float64
 }
 
 // defaultCMAMAEGA returns the publication's hyperparameters for sphere.
 func defaultCMAMAEGA(env envs.Spec) *CMAMAEGA {
-	c := &CMAMAEGA{*defaultCMAMEGA(env), 0.01, env.QDOffset(1)}
+	c := &CMAMAEGA{*defaultCMAMEGA(env), 0.01, lowestFitness(env.Offset)}
 	c.RestartRule = "basic"
 	return c
 }
 
 // Check implements [algorithms.Algorithm].
 func (c *CMAMAEGA) Check() error {
-	if err := c.CMAMEGA.Check(); err != nil {
-		return err
-	}
-	if !(c.ArchiveLearningRate >= 0 && c.ArchiveLearningRate <= 1) {
-		return fmt.Errorf("archive_learning_rate must be from 0 to 1, not %g", c.ArchiveLearningRate)
-	}
-	return nil
+	return cmp.Or(c.CMAMEGA.Check(), limits.Number("archive_learning_rate", c.ArchiveLearningRate, 1))
 }
 
 // New implements [algorithms.Algorithm].
@@ -101,7 +86,6 @@ func (c *CMAMAEGA) New(platform *xla.Platform, env envs.Env, seed int64) (algori
 
 func (c *CMAMAEGA) own() Parts {
 	parts := c.CMAMEGA.own()
-	parts.Archive = repertoire.Annealed{LearningRate: c.ArchiveLearningRate,
-		ThresholdMin: 0 - math.Round(1e6*c.offset)/1e6}
+	parts.Archive = repertoire.Annealed{LearningRate: c.ArchiveLearningRate, ThresholdMin: c.thresholdMin}
 	return parts
 }
