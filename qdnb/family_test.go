@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -45,7 +47,7 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	if algorithm == "cma-mae" {
 		spec.Tune = more(spec.Tune, "emitters=4")
 	}
-	if strings.HasSuffix(algorithm, "ega") { // on tasks with gradients
+	if must.Get(registry.Find(algorithm)).Has(algorithms.Differentiates) {
 		spec.Env, spec.Tune = "sphere", runs.Assign("batch=16", "cells=32", "cvt_samples=500", "emitters=4")
 	}
 	return spec

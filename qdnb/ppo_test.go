@@ -23,18 +23,20 @@ func smallPPO(env envs.Env) *ppo.PPO {
 	return c
 }
 
+// mazeSkills are two policies as skills in pointmaze.
+func mazeSkills(last float32) hierarchy.Options {
+	net, rows := nn.Policy(2, nil, 2), []float32{1, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, 0}
+	return hierarchy.Options{Env: envs.Pointmaze{}, Every: 2,
+		Skills: hierarchy.Skills{Net: net, Rows: npz.Of(rows, 2, net.Params())}}
+}
+
 // PPO trains by Train in any environment: with its actions, whose policies can be played, or with
 // skills. An extended run ends with the same bytes, and other skills make another run.
 func TestTrainPPO(t *testing.T) {
 	maze := envs.Pointmaze{}
-	net := nn.Policy(2, nil, 2)
-	skills := func(last float32) hierarchy.Options {
-		rows := []float32{1, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, 0}
-		return hierarchy.Options{Env: maze, Every: 2,
-			Skills: hierarchy.Skills{Net: net, Rows: npz.Of(rows, 2, net.Params())}}
-	}
 	names := map[string]bool{}
-	for _, spec := range []Spec{{Env: "pointmaze"}, {Environment: skills(1)}, {Environment: skills(2)}} {
+	for _, spec := range []Spec{{Env: "pointmaze"}, {Environment: mazeSkills(1)},
+		{Environment: mazeSkills(2)}} {
 		of := func(folder string, iterations int) *runs.Run {
 			spec.Loop, spec.Name, spec.Runs, spec.Backend, spec.Quiet = smallPPO(maze), "ppo-test", folder, "go", true
 			spec.Budget = Generations(iterations)

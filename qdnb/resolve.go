@@ -52,13 +52,16 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if spec.Descriptor.Kind == envs.None {
 		return t, fmt.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
 	}
-	if _, ok := env.(*envs.Simulator); ok && (entry.Observes || s.Corrected > 0) {
+	if _, ok := env.(*envs.Simulator); ok && (entry.Has(algorithms.Observes) || s.Corrected > 0) {
 		return t, fmt.Errorf("%s needs transitions or rollouts, which a simulator on the host does not return: "+
 			"use map-elites, cma-mae, dns or mome, without Corrected", cmp.Or(s.Algorithm, "this run"))
 	}
-	if spec.Observations == 0 && entry.Observes {
+	if spec.Observations == 0 && entry.Has(algorithms.Observes) {
 		return t, fmt.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
 			"that does not, such as map-elites", s.Algorithm, spec.Name)
+	}
+	if _, ok := env.(scoring.Discrete); ok && s.Loop == nil && !entry.Has(algorithms.Chooses) {
+		return t, fmt.Errorf("%s has discrete actions, which %s does not learn: use ppo", spec.Name, s.Algorithm)
 	}
 	algorithm := entry.Defaults(spec)
 	if err := s.tune(algorithm); err != nil {

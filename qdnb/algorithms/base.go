@@ -90,5 +90,8 @@ func (b *Base) Close() {
 	if b.found != nil {
 		b.found.Free()
 	}
+	if b.evaluator != nil {
+		b.evaluator.Choices.Free()
+	}
 	b.Programs.Free()
 }

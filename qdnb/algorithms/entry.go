@@ -2,19 +2,30 @@ package algorithms
 
 import "example.com/qdnb/envs"
 
+// Traits say which tasks an algorithm is for.
+type Traits uint8
+
+const (
+	Observes       Traits = 1 << iota // it learns from observations
+	Differentiates                    // it needs gradients of fitness and descriptor: an [envs.BlackBox]
+	Chooses                           // it also learns discrete actions, see package scoring
+)
+
 // Entry is an algorithm by its name.
 type Entry struct {
 	Name string
 	// Defaults returns the paper's hyperparameters in an environment, or those of the algorithm's own
 	// publication.
 	Defaults func(envs.Spec) Algorithm
-	// Observes: it learns from observations, so that it needs a task that has some.
-	Observes bool
+	Traits   Traits
 	Options  []envs.Option // of the environment that it trains in
 }
 
 // NewEntry returns the entry of an algorithm, given its defaults.
-func NewEntry[A Algorithm](name string, defaults func(envs.Spec) A, observes bool,
+func NewEntry[A Algorithm](name string, defaults func(envs.Spec) A, traits Traits,
 	options ...envs.Option) Entry {
-	return Entry{name, func(env envs.Spec) Algorithm { return defaults(env) }, observes, options}
+	return Entry{name, func(env envs.Spec) Algorithm { return defaults(env) }, traits, options}
 }
+
+// Has reports whether the algorithm has a trait.
+func (e Entry) Has(trait Traits) bool { return e.Traits&trait != 0 }

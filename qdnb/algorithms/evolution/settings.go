@@ -160,15 +160,15 @@ func (m *MapElites) Check() error {
 
 // Algorithms are the algorithms of this package: those of the paper, and later ones.
 var Algorithms = []algorithms.Entry{
-	algorithms.NewEntry("map-elites", DefaultMapElites, false),
-	algorithms.NewEntry("pga-map-elites", defaultPGAMapElites, true),
-	algorithms.NewEntry("aurora", defaultAurora, true),
-	algorithms.NewEntry("pga-aurora", defaultPGAAurora, true),
-	algorithms.NewEntry("dns", defaultDominatedNovelty, false),
-	algorithms.NewEntry("cma-mae", defaultCMAMAE, false),
-	algorithms.NewEntry("cma-mega", defaultCMAMEGA, false),
-	algorithms.NewEntry("cma-maega", defaultCMAMAEGA, false),
-	algorithms.NewEntry("mome", defaultMOME, false),
-	algorithms.NewEntry("dcrl-map-elites", defaultDCRLMapElites, true),
-	algorithms.NewEntry("ascii-me", defaultASCIIME, true),
+	algorithms.NewEntry("map-elites", DefaultMapElites, 0),
+	algorithms.NewEntry("pga-map-elites", defaultPGAMapElites, algorithms.Observes),
+	algorithms.NewEntry("aurora", defaultAurora, algorithms.Observes),
+	algorithms.NewEntry("pga-aurora", defaultPGAAurora, algorithms.Observes),
+	algorithms.NewEntry("dns", defaultDominatedNovelty, 0),
+	algorithms.NewEntry("cma-mae", defaultCMAMAE, 0),
+	algorithms.NewEntry("cma-mega", defaultCMAMEGA, algorithms.Differentiates),
+	algorithms.NewEntry("cma-maega", defaultCMAMAEGA, algorithms.Differentiates),
+	algorithms.NewEntry("mome", defaultMOME, 0),
+	algorithms.NewEntry("dcrl-map-elites", defaultDCRLMapElites, algorithms.Observes),
+	algorithms.NewEntry("ascii-me", defaultASCIIME, algorithms.Observes),
 }

@@ -13,7 +13,7 @@ import (
 
 // All are the algorithms: those of the paper, in its order, and later ones, for each family.
 var All = append(slices.Concat(evolution.Algorithms, skills.Algorithms),
-	algorithms.NewEntry("ppo", ppo.Default, true))
+	algorithms.NewEntry("ppo", ppo.Default, algorithms.Observes|algorithms.Chooses))
 
 // Names lists the names of the algorithms.
 func Names() []string {

@@ -175,15 +175,15 @@ func selective(of func(Discovery) Diversity) func(envs.Spec) *Selective {
 // Algorithms are the algorithms of this package: those of the paper, later ones, and SAC, on which
 // they build. Observed positions may exceed the limits of descriptors in those with an option.
 var Algorithms = []algorithms.Entry{
-	algorithms.NewEntry("diayn", discovery(diayn), true),
-	algorithms.NewEntry("dads", discovery(dads), true, envs.WidePositions()),
-	algorithms.NewEntry("diayn-reward", rewarded(diayn), true),
-	algorithms.NewEntry("dads-reward", rewarded(dads), true, envs.WidePositions()),
-	algorithms.NewEntry("smerl-diayn", selective(diayn), true),
-	algorithms.NewEntry("smerl-dads", selective(dads), true, envs.WidePositions()),
-	algorithms.NewEntry("metra", defaultMetra, true, envs.WidePositions()),
-	algorithms.NewEntry("qdac", defaultQdac, true, envs.WidePositions()),
-	algorithms.NewEntry("sac", defaultSAC, true),
+	algorithms.NewEntry("diayn", discovery(diayn), algorithms.Observes),
+	algorithms.NewEntry("dads", discovery(dads), algorithms.Observes, envs.WidePositions()),
+	algorithms.NewEntry("diayn-reward", rewarded(diayn), algorithms.Observes),
+	algorithms.NewEntry("dads-reward", rewarded(dads), algorithms.Observes, envs.WidePositions()),
+	algorithms.NewEntry("smerl-diayn", selective(diayn), algorithms.Observes),
+	algorithms.NewEntry("smerl-dads", selective(dads), algorithms.Observes, envs.WidePositions()),
+	algorithms.NewEntry("metra", defaultMetra, algorithms.Observes, envs.WidePositions()),
+	algorithms.NewEntry("qdac", defaultQdac, algorithms.Observes, envs.WidePositions()),
+	algorithms.NewEntry("sac", defaultSAC, algorithms.Observes),
 }
 
 func diayn(d Discovery) Diversity {
