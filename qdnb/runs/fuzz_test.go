@@ -263,6 +263,7 @@ func FuzzSkills(f *testing.F) {
 		"observations <i8  16384\nactions <i8  16384\nskills <i8  16384\nhidden <i8 16, 16384\npolicy "+
 			"<f4 6,",
 		"observations <f8  1.5\nactions <f8  nan\nskills <i8  -1\nhidden <f8 1, 1e300",
+		"observations <i8  2\nactions <i8  1\nskills <i8  2\nhidden <i8 1, 3",
 		"observations <i8  1\nactions <i8  1\nskills <i8  0\nhidden <i8 0,\npolicy <f4 4,\nwhich <i4 "+
 			"2, 0\nfitnesses <f4 2,\ndescriptors <f4 2,0\ntrajectories <f4 2,0,2\nextra <f4 0,0")
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
@@ -279,6 +280,9 @@ func FuzzSkills(f *testing.F) {
 				return
 			}
 			for k := range min(s.Skills(), 4) {
+				if s.Policy == nil { // as in shipped runs, for which Run.Skills returns an error
+					break
+				}
 				if n := len(s.Genotype(k)); n != s.Params() {
 					t.Errorf("skill %d has %d parameters of %d", k, n, s.Params())
 				}
