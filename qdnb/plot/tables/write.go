@@ -186,12 +186,19 @@ func (t *Table) HTML() string {
 		cell("th", c, hypertext(name), style)
 	}
 	out.WriteString("</tr>\n</thead>\n<tbody>\n")
-	for r, cells := range t.shown(hypertext, "<b>", "</b>") {
+	for r, cells := range t.shown(hypertext, "", "") {
 		out.WriteString("<tr>")
 		for c, text := range cells {
 			style := ";white-space:nowrap"
-			if long(t.entry(r, c, true)) {
+			switch e := t.entry(r, c, true); {
+			case long(e):
 				style = ";min-width:16em" // a sentence may wrap, but not into one word per line
+			case strings.Contains(e.Text, " ("): // may wrap before a deviation
+				style, text = "", `<span style="white-space:nowrap">`+
+					strings.ReplaceAll(text, " (", `</span> <span style="white-space:nowrap">(`)+"</span>"
+			}
+			if t.entry(r, c, true).Bold && text != "" {
+				text = "<b>" + text + "</b>"
 			}
 			if t.opens(r) {
 				style += ";border-top:2px solid gray"
