@@ -48,7 +48,7 @@ type comparison struct {
 	equal   []*results.Tables // of the folders, at equal shares
 	methods []string
 	notes   []string
-	makers  []string // what computed the runs; nil unless they are to be named
+	brief   bool // without the scores at equal shares
 }
 
 func newComparison(folders ...*Data) *comparison {
@@ -110,7 +110,7 @@ func (c *comparison) has(folder int, envs []string) bool {
 
 // unequal reports whether methods of a folder had different shares of the paper's steps.
 func (c *comparison) unequal(folder int, envs []string) bool {
-	return slices.ContainsFunc(c.folders[folder].Trained, func(r results.Trained) bool {
+	return !c.brief && slices.ContainsFunc(c.folders[folder].Trained, func(r results.Trained) bool {
 		share := c.folders[folder].Share(results.ExperimentTraining, r.Env)
 		return r.Finished && slices.Contains(envs, r.Env) && share < 0.995 && r.StepsRatio() > 1.1*share
 	})
@@ -129,7 +129,7 @@ func (c *comparison) row(method, env string, envs []string) []string {
 			if len(c.folders) > 1 {
 				text = d.label() + " " + text
 			}
-			efforts = append(efforts, text+c.made(d, found))
+			efforts = append(efforts, text)
 		}
 	}
 	if len(efforts) == 0 {
@@ -215,11 +215,11 @@ func (c *comparison) remark(d *Data, method, env string, m results.Metric, side 
 	case side == below && (found[0].StepsRatio() < 0.995 || !slices.Equal(found[0].Units, []int{256, 256})):
 		return "" // fewer steps or smaller networks
 	case deviations < 2:
-		return fmt.Sprintf("%.1f deviations %s: perhaps chance", deviations, side)
+		return c.note(fmt.Sprintf("%.1f deviations %s: perhaps chance.", deviations, side))
 	case p.Std > 0:
-		return fmt.Sprintf("%.1f deviations %s: reason unknown", deviations, side)
+		return c.note(fmt.Sprintf("%.1f deviations %s: reason unknown.", deviations, side))
 	}
-	return side + ": reason unknown"
+	return c.note(side + ": reason unknown.")
 }
 
 // note adds a text to the notes unless it is there, and returns the reference to it.
@@ -228,37 +228,6 @@ func (c *comparison) note(text string) string {
 		c.notes = append(c.notes, text)
 	}
 	return fmt.Sprintf("[%d]", slices.Index(c.notes, text)+1)
-}
-
-// made returns the numbers of what computed runs in the list of makers, in parentheses.
-func (c *comparison) made(d *Data, found []results.Trained) string {
-	if c.makers == nil {
-		return ""
-	}
-	var numbers []string
-	for _, r := range found {
-		run, err := d.Run(r.Run)
-		if err != nil {
-			continue // it was read before
-		}
-		var makers []string
-		if s := run.Status; len(s.Machines) == 0 || s.Machines[0].After >= 0 {
-			makers = append(makers, "machine and commit not recorded")
-		}
-		for _, u := range run.Status.Machines {
-			makers = append(makers, u.Machine+", commit "+longHash.ReplaceAllString(u.Commit, "$1"))
-		}
-		for _, maker := range makers {
-			if !slices.Contains(c.makers, maker) {
-				c.makers = append(c.makers, maker)
-			}
-			number := strconv.Itoa(slices.Index(c.makers, maker) + 1)
-			if !slices.Contains(numbers, number) {
-				numbers = append(numbers, number)
-			}
-		}
-	}
-	return " (" + strings.Join(numbers, ", ") + ")"
 }
 
 // The sides of the paper's spread.
@@ -381,14 +350,16 @@ func ReproductionPage(folders ...*Data) (string, error) {
 		}
 		out.WriteString(filled("- ", fmt.Sprintf("**%s**: %s", d.label(), d.coverage())))
 	}
-	c.makers = []string{}
+	c.brief = true
+	compared := false
 	for _, env := range curveEnvs {
 		c.notes = nil
 		t := c.table([]string{env})
 		if len(t.Rows) == 0 {
 			continue
 		}
-		fmt.Fprintf(&out, "\n### %s\n\n", strings.Replace(t.Rows[0][0].Text, "(", "(equal shares: ", 1))
+		compared = true
+		fmt.Fprintf(&out, "\n### %s\n\n", env)
 		t.Caption, t.Grouped, t.Header = "", false, t.Header[1:]
 		notes := t.Notes[1:] // the introduction has the first
 		t.Notes = nil
@@ -400,19 +371,29 @@ func ReproductionPage(folders ...*Data) (string, error) {
 			out.WriteString("\n" + filled("", note))
 		}
 	}
-	if len(c.makers) == 0 {
+	if !compared {
 		return "", (*Data)(nil).noRuns(results.ExperimentTraining)
-	}
-	out.WriteString("\n## Machines and commits\n\n")
-	for i, maker := range c.makers {
-		out.WriteString(filled(fmt.Sprintf("%d. ", i+1), maker+"."))
 	}
 	out.WriteString("\n## The paper's statements\n")
 	for _, d := range folders {
 		claims, err := Claims(d)
 		if order, wrong := CompareOrder(d); err == nil && wrong == nil && len(d.Labels()) > 2 {
-			claims.Caption, order.Caption = "", ""
-			fmt.Fprintf(&out, "\n### Runs at scale %s\n\n%s\n%s", d.Name(), claims.Markdown(), order.Markdown())
+			claims.Caption, claims.Header = "", slices.Delete(claims.Header, 2, 3)
+			var decided [][]tables.Entry
+			for _, row := range claims.Rows {
+				if row[1].Bold {
+					decided = append(decided, slices.Delete(row, 2, 3)) // the evidence
+				}
+			}
+			notes := claims.Notes
+			claims.Rows, claims.Notes = decided, nil
+			mean := order.Rows[len(order.Rows)-1]
+			fmt.Fprintf(&out, "\n### Runs at scale %s\n\n%s\n", d.Name(), claims.Markdown())
+			for _, note := range notes {
+				out.WriteString(filled("", note+" `qdnb claims` shows all statements and their evidence.") + "\n")
+			}
+			out.WriteString(filled("", fmt.Sprintf("The order of the methods at equal shares agrees with the paper's "+
+				"with a mean Spearman correlation of %s for max fitness and %s for QD score.", mean[3].Text, mean[4].Text)))
 		}
 	}
 	out.WriteString("\nBack: [experiments](experiments.md). Next: " +

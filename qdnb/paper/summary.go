@@ -116,7 +116,9 @@ func describe(lines []sweep.Line) string {
 		func(l sweep.Line) bool { return l.Budget == (runs.Budget{}) })
 	budgets := sorted(trained, numerically, func(l sweep.Line) string { return l.Budget.String() })
 	if n := len(budgets); n == 1 || n == 2 {
+		_, unit, _ := strings.Cut(budgets[n-1], " ")
 		text += ", " + strings.Join(budgets, " or ") + " each"
+		text = strings.Replace(text, " "+unit+" or ", " or ", 1) // 1.2e9 or 1.6e9 environment steps
 	}
 	return text
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -74,7 +75,7 @@ func (b Budget) Fraction(p Progress) float64 {
 	return min(fraction, 1)
 }
 
-// String describes the budget in words: "100 generations or 2h0m0s".
+// String describes the budget in words: "1.2e9 environment steps or 2h".
 func (b Budget) String() string {
 	var limits []string
 	for _, limit := range []struct {
@@ -83,19 +84,32 @@ func (b Budget) String() string {
 	}{{b.Generations, "generations"}, {b.Evaluations, "evaluations"},
 		{b.EnvSteps, "environment steps"}} {
 		if limit.count != 0 {
-			limits = append(limits, fmt.Sprintf("%d %s", limit.count, limit.unit))
+			count := strconv.FormatFloat(float64(limit.count), 'g', -1, 64)
+			limits = append(limits, strings.Replace(count, "e+0", "e", 1)+" "+limit.unit)
 		}
 	}
 	if b.Time != 0 {
-		limits = append(limits, b.Time.String())
+		limits = append(limits, inWords(b.Time))
 	}
 	if b.CPU != 0 {
-		limits = append(limits, b.CPU.String()+" of processor time")
+		limits = append(limits, inWords(b.CPU)+" of processor time")
 	}
 	if len(limits) == 0 {
 		return "no limit"
 	}
 	return strings.Join(limits, " or ")
+}
+
+// inWords formats a duration without units that are 0.
+func inWords(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // budgetFile is a budget in JSON: unset limits are omitted, and times are strings such as "2h0m0s".

@@ -75,8 +75,9 @@ func TestBudgetInWordsAndJSON(t *testing.T) {
 	for budget, words := range map[Budget]string{
 		{}:                 "no limit",
 		{Generations: 100}: "100 generations",
-		{EnvSteps: 150_000_000, Time: 2 * time.Hour}: "150000000 environment steps or 2h0m0s",
-		{CPU: 12 * time.Minute}:                      "12m0s of processor time",
+		{EnvSteps: 150_000_000, Time: 2 * time.Hour}:  "1.5e8 environment steps or 2h",
+		{Evaluations: 200_001, CPU: 12 * time.Minute}: "200001 evaluations or 12m of processor time",
+		{Time: 10 * time.Second}:                      "10s",
 	} {
 		if got := budget.String(); got != words {
 			t.Errorf("%q, want %q", got, words)
@@ -187,5 +188,5 @@ func ExampleBudget() {
 	b := Budget{Generations: 100, Time: 2 * time.Hour}
 	p := Progress{Generation: 50, Seconds: 60}
 	fmt.Println(b, "-", b.Fraction(p), b.Done(p))
-	// Output: 100 generations or 2h0m0s - 0.5 false
+	// Output: 100 generations or 2h - 0.5 false
 }
