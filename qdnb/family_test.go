@@ -26,30 +26,11 @@ func hasCritics(algorithm string) bool {
 func smallOf(algorithm, folder string, generations int) Spec {
 	spec := small(folder, generations)
 	spec.Algorithm = algorithm
-	if hasCritics(algorithm) {
-		spec.Tune = more(spec.Tune, "critic_hidden=[8,8]", "replay_buffer_size=1000",
-			"num_critic_training_steps=4",
-			"num_pg_training_steps=3", "transitions_batch_size=16")
+	entry := must.Get(registry.Find(algorithm))
+	if entry.Has(algorithms.Differentiates) {
+		spec.Env, spec.Tune = "sphere", runs.Assign("batch=16", "cells=32", "cvt_samples=500")
 	}
-	if strings.Contains(algorithm, "aurora") {
-		spec.Tune = more(spec.Tune, "capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
-			"training_batch=8", "latent=2", "threshold=0.01")
-	}
-	if algorithm == "dns" {
-		spec.Tune = more(spec.Tune, "capacity=24")
-	}
-	if algorithm == "mome" {
-		spec.Tune = more(spec.Tune, "front_size=3")
-	}
-	if algorithm == "ascii-me" {
-		spec.Tune = more(spec.Tune, "num_epochs=3")
-	}
-	if algorithm == "cma-mae" {
-		spec.Tune = more(spec.Tune, "emitters=4")
-	}
-	if must.Get(registry.Find(algorithm)).Has(algorithms.Differentiates) {
-		spec.Env, spec.Tune = "sphere", runs.Assign("batch=16", "cells=32", "cvt_samples=500", "emitters=4")
-	}
+	spec.Tune = more(spec.Tune, entry.Smoke...)
 	return spec
 }
 

@@ -16,6 +16,8 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -156,10 +158,10 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	}
 	small := runs.Assign("cells=64", "cvt_samples=500", "hidden=[8,8]")
 	for _, kind := range []backend.Kind{backend.CUDA, backend.TPU} {
-		for _, algorithm := range qdnb.Algorithms() {
-			env, tune := "pointmaze", small
+		for _, entry := range registry.All {
+			env, tune, algorithm := "pointmaze", small, entry.Name
 			switch {
-			case strings.HasSuffix(algorithm, "ega"): // on tasks with gradients
+			case entry.Has(algorithms.Differentiates):
 				env, tune = "sphere", runs.Assign("cells=64", "cvt_samples=500")
 			case algorithm == "ppo":
 				tune = runs.Assign("cells=64", "cvt_samples=500", "policy_hidden=8", "value_hidden=8")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla/backend"
 )
@@ -26,7 +27,8 @@ var helpFile string
 func helpTexts() (texts, examples map[string]string) {
 	texts, examples = map[string]string{}, map[string]string{}
 	command, key := "", ""
-	for line := range strings.SplitSeq(helpFile, "\n") {
+	for line := range strings.SplitSeq(strings.Replace(helpFile, "ALGORITHMS",
+		strings.Join(qdnb.Algorithms(), ", "), 1), "\n") {
 		name, text, _ := strings.Cut(line, "  ")
 		switch {
 		case line == "":

@@ -84,7 +84,7 @@ func TestSameBytes(t *testing.T) {
 		{"all workers, then one", allWorkers, oneWorker},
 	}
 	var subjects []subject
-	for _, algorithm := range algorithms {
+	for _, algorithm := range qdnb.Algorithms() {
 		subjects = append(subjects, training(ants(algorithm)))
 	}
 	for _, s := range append(subjects, adaptation, control) {

@@ -11,6 +11,8 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -67,36 +69,13 @@ func spec(algorithm string) run {
 	if algorithm == "map-elites" {
 		s.Budget = qdnb.Generations(200)
 	}
-	if strings.Contains(algorithm, "pga") || algorithm == "dcrl-map-elites" {
-		s.Set = append(s.Set, "critic_hidden=[8,8]", "replay_buffer_size=1000",
-			"num_critic_training_steps=4", "num_pg_training_steps=3",
-			"transitions_batch_size=16")
+	entry, _ := registry.Find(algorithm)
+	if entry.Has(algorithms.Differentiates) {
+		s.Env, s.Set = "sphere", []string{"cells=32", "cvt_samples=500", "batch=16"}
 	}
-	if algorithm == "mome" {
-		s.Set = append(s.Set, "front_size=3")
-	}
-	if algorithm == "ascii-me" {
-		s.Set = append(s.Set, "num_epochs=3")
-	}
-	if algorithm == "cma-mae" {
-		s.Set = append(s.Set, "emitters=4")
-	}
-	if strings.HasSuffix(algorithm, "ega") { // on tasks with gradients
-		s.Env = "sphere"
-		s.Set = []string{"cells=32", "cvt_samples=500", "batch=16", "emitters=4"}
-	}
-	if algorithm == "dns" {
-		s.Set = append(s.Set, "capacity=24")
-	}
-	if strings.Contains(algorithm, "aurora") {
-		s.Set = append(s.Set, "capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
-			"training_batch=8", "latent=2", "threshold=0.01")
-	}
+	s.Set = append(s.Set, entry.Smoke...)
 	return s
 }
-
-// algorithms lists all algorithms that train.
-var algorithms = qdnb.Algorithms()
 
 // training is the subject `qdnb train` of a specification.
 func training(s run) subject {
@@ -230,7 +209,7 @@ func planLines(t *testing.T) (lines []sweep.Line) {
 
 // subjects lists all subjects.
 func subjects() (all []subject) {
-	for _, algorithm := range algorithms {
+	for _, algorithm := range qdnb.Algorithms() {
 		all = append(all, training(spec(algorithm)))
 	}
 	return append(all, adaptation, control, plan)

@@ -19,12 +19,20 @@ type Entry struct {
 	Defaults func(envs.Spec) Algorithm
 	Traits   Traits
 	Options  []envs.Option // of the environment that it trains in
+	Smoke    []string      // settings of its own for a run that takes seconds, such as "emitters=4"
 }
 
 // NewEntry returns the entry of an algorithm, given its defaults.
 func NewEntry[A Algorithm](name string, defaults func(envs.Spec) A, traits Traits,
 	options ...envs.Option) Entry {
-	return Entry{name, func(env envs.Spec) Algorithm { return defaults(env) }, traits, options}
+	return Entry{Name: name, Defaults: func(env envs.Spec) Algorithm { return defaults(env) },
+		Traits: traits, Options: options}
+}
+
+// WithSmoke returns the entry with settings for a run that takes seconds.
+func (e Entry) WithSmoke(settings ...string) Entry {
+	e.Smoke = settings
+	return e
 }
 
 // Has reports whether the algorithm has a trait.

@@ -158,17 +158,26 @@ func (m *MapElites) Check() error {
 	return nil
 }
 
+// Settings for runs that take seconds.
+var (
+	smokePGA = []string{"critic_hidden=8,8", "replay_buffer_size=1000", "num_critic_training_steps=4",
+		"num_pg_training_steps=3", "transitions_batch_size=16"}
+	smokeAurora = []string{"capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
+		"training_batch=8", "latent=2", "threshold=0.01"}
+)
+
 // Algorithms are the algorithms of this package: those of the paper, and later ones.
 var Algorithms = []algorithms.Entry{
 	algorithms.NewEntry("map-elites", DefaultMapElites, 0),
-	algorithms.NewEntry("pga-map-elites", defaultPGAMapElites, algorithms.Observes),
-	algorithms.NewEntry("aurora", defaultAurora, algorithms.Observes),
-	algorithms.NewEntry("pga-aurora", defaultPGAAurora, algorithms.Observes),
-	algorithms.NewEntry("dns", defaultDominatedNovelty, 0),
-	algorithms.NewEntry("cma-mae", defaultCMAMAE, 0),
-	algorithms.NewEntry("cma-mega", defaultCMAMEGA, algorithms.Differentiates),
-	algorithms.NewEntry("cma-maega", defaultCMAMAEGA, algorithms.Differentiates),
-	algorithms.NewEntry("mome", defaultMOME, 0),
-	algorithms.NewEntry("dcrl-map-elites", defaultDCRLMapElites, algorithms.Observes),
-	algorithms.NewEntry("ascii-me", defaultASCIIME, algorithms.Observes),
+	algorithms.NewEntry("pga-map-elites", defaultPGAMapElites, algorithms.Observes).WithSmoke(smokePGA...),
+	algorithms.NewEntry("aurora", defaultAurora, algorithms.Observes).WithSmoke(smokeAurora...),
+	algorithms.NewEntry("pga-aurora", defaultPGAAurora, algorithms.Observes).WithSmoke(
+		slices.Concat(smokePGA, smokeAurora)...),
+	algorithms.NewEntry("dns", defaultDominatedNovelty, 0).WithSmoke("capacity=24"),
+	algorithms.NewEntry("cma-mae", defaultCMAMAE, 0).WithSmoke("emitters=4"),
+	algorithms.NewEntry("cma-mega", defaultCMAMEGA, algorithms.Differentiates).WithSmoke("emitters=4"),
+	algorithms.NewEntry("cma-maega", defaultCMAMAEGA, algorithms.Differentiates).WithSmoke("emitters=4"),
+	algorithms.NewEntry("mome", defaultMOME, 0).WithSmoke("front_size=3"),
+	algorithms.NewEntry("dcrl-map-elites", defaultDCRLMapElites, algorithms.Observes).WithSmoke(smokePGA...),
+	algorithms.NewEntry("ascii-me", defaultASCIIME, algorithms.Observes).WithSmoke("num_epochs=3"),
 }

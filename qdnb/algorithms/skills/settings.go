@@ -181,7 +181,8 @@ var Algorithms = []algorithms.Entry{
 	algorithms.NewEntry("dads-reward", rewarded(dads), algorithms.Observes, envs.WidePositions()),
 	algorithms.NewEntry("smerl-diayn", selective(diayn), algorithms.Observes),
 	algorithms.NewEntry("smerl-dads", selective(dads), algorithms.Observes, envs.WidePositions()),
-	algorithms.NewEntry("metra", defaultMetra, algorithms.Observes, envs.WidePositions()),
+	algorithms.NewEntry("metra", defaultMetra, algorithms.Observes, envs.WidePositions()).WithSmoke(
+		"num_skills=5"),
 	algorithms.NewEntry("qdac", defaultQdac, algorithms.Observes, envs.WidePositions()),
 	algorithms.NewEntry("sac", defaultSAC, algorithms.Observes),
 }

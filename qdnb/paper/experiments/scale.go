@@ -1,13 +1,13 @@
 package experiments
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
@@ -42,7 +42,8 @@ type part struct {
 	medium, small, smoke string // assignments, separated by spaces
 }
 
-// parts have the settings of the scales below Paper. Later assignments replace earlier ones.
+// parts have the settings of the scales below Paper. Later assignments replace earlier ones, and at the
+// scales Small and Smoke those of the algorithm's [algorithms.Entry].
 //
 // Runs at scale Medium reach 10⁵ to 10⁶ environment steps (2.4 × 10⁵ to 2.8 × 10⁵ on two busy
 // cores). The paper's evaluation of skills every 100 000 steps would happen only a few times. One
@@ -62,9 +63,7 @@ var parts = []part{
 		"capacity=128 epochs=20 late_epochs=5 training_batch=128",
 		"capacity=32 epochs=2 late_epochs=2 training_batch=16"},
 	{func(algorithm string) bool { return algorithm == "dns" }, "", "capacity=128", "capacity=32"},
-	{func(algorithm string) bool { return algorithm == "cma-mae" }, "", "emitters=4", "emitters=4"},
 	{func(algorithm string) bool { return algorithm == "mome" }, "", "front_size=16", "front_size=4"},
-	{func(algorithm string) bool { return algorithm == "metra" }, "", "num_skills=5", "num_skills=5"},
 	{func(algorithm string) bool { return algorithm == "qdac" }, "", "num_skills=40", "num_skills=5"},
 	{func(algorithm string) bool { return !evolves(algorithm) },
 		"evaluation_interval=10000 early_interval=0",
@@ -89,6 +88,9 @@ func (s Scale) settings(algorithm, env string) (set []string) {
 	if s == Paper && !evolves(algorithm) {
 		return []string{"early_interval=0"}
 	}
+	if entry, err := registry.Find(algorithm); err == nil && (s == Small || s == Smoke) {
+		set = append(set, entry.Smoke...)
+	}
 	for _, p := range parts {
 		if p.has(algorithm) {
 			text := map[Scale]string{Medium: p.medium, Small: p.small, Smoke: p.smoke}[s]
@@ -111,10 +113,6 @@ const (
 	Time  = "time"
 )
 
-// sameWork names the paper's method that does the same work as a later one.
-var sameWork = map[string]string{"dns": "map-elites", "cma-mae": "map-elites", "mome": "map-elites",
-	"dcrl-map-elites": "pga-map-elites", "ascii-me": "map-elites", "metra": "diayn", "qdac": "diayn"}
-
 // budget returns the budget of a training run. In units of time all methods get the same; in steps
 // a method gets as many as it does in that time.
 func (s Scale) budget(algorithm, env, unit string) runs.Budget {
@@ -124,7 +122,7 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	case s == Medium:
 		return mediumBudget
 	case s == Paper:
-		return runs.Budget{EnvSteps: results.PaperSteps(cmp.Or(sameWork[algorithm], algorithm), env)}
+		return runs.Budget{EnvSteps: results.PaperSteps(protocol.SameWork(algorithm), env)}
 	case s == Small && unit == Time:
 		return runs.Budget{Time: 20 * time.Second}
 	case s == Smoke && unit == Time:

@@ -12,25 +12,67 @@ const (
 	HierarchicalControl = "hierarchical-control"
 )
 
-// method is an algorithm and the name that the paper prints for it.
-type method struct{ id, name string }
+// method is an algorithm as tables and figures show it.
+type method struct {
+	id, name string
+	like     string // the paper's method that does the same work as a later one
+	color    uint32 // 0xRRGGBB
+	dashes   Dashes
+}
+
+// Dashes are a pattern of lines.
+type Dashes int
+
+// The patterns.
+const (
+	Solid Dashes = iota
+	Dashed
+	Dotted
+	DashDot
+	LongDash
+	DashDotDot
+)
 
 // The paper's methods in its order: quality diversity, reinforcement learning with the task's
-// reward and without it, and their building blocks. Later methods are not in the paper.
+// reward and without it, and their building blocks. Later methods are not in the paper, nor are those
+// of other tasks, which have several objectives or gradients. The colours are from Okabe and Ito
+// (2008), with four from Tol once those run out. Methods whose colours look alike to a colour-blind
+// reader differ in dashes.
 var (
-	neuroevolution = []method{{"map-elites", "MAP-Elites"}, {"pga-map-elites", "PGA-MAP-Elites"},
-		{"aurora", "AURORA"}, {"pga-aurora", "PGA-AURORA"}}
-	reinforcement = []method{{"diayn-reward", "DIAYN+REWARD"}, {"dads-reward", "DADS+REWARD"},
-		{"smerl-diayn", "SMERL(DIAYN)"}, {"smerl-dads", "SMERL(DADS)"}}
-	unrewarded = []method{{"diayn", "DIAYN"}, {"dads", "DADS"}}
-	later      = []method{{"dns", "DNS"}, {"dcrl-map-elites", "DCRL-MAP-Elites"}, {"metra", "METRA"},
-		{"cma-mae", "CMA-MAE"}, {"qdac", "QDAC"}, {"ascii-me", "ASCII-ME"}}
-	severalObjectives = []method{{"mome", "MOME"}}
-	withGradients     = []method{{"cma-mega", "CMA-MEGA"}, {"cma-maega", "CMA-MAEGA"}} // of the task
-	evolving          = append(ids(neuroevolution), "dns", "dcrl-map-elites", "cma-mae", "mome", "ascii-me",
-		"cma-mega", "cma-maega")
-	all = slices.Concat(neuroevolution, reinforcement, unrewarded,
-		[]method{{"sac", "SAC"}, {"ppo", "PPO"}}, later, severalObjectives, withGradients)
+	neuroevolution = []method{
+		{"map-elites", "MAP-Elites", "", 0x0072b2, Solid},
+		{"pga-map-elites", "PGA-MAP-Elites", "", 0xd55e00, Solid},
+		{"aurora", "AURORA", "", 0x56b4e9, Dashed},
+		{"pga-aurora", "PGA-AURORA", "", 0xe69f00, Dashed},
+	}
+	reinforcement = []method{
+		{"diayn-reward", "DIAYN+REWARD", "", 0x009e73, Solid},
+		{"dads-reward", "DADS+REWARD", "", 0xcc79a7, Solid},
+		{"smerl-diayn", "SMERL(DIAYN)", "", 0x225522, DashDot},
+		{"smerl-dads", "SMERL(DADS)", "", 0x882255, DashDot},
+	}
+	unrewarded = []method{
+		{"diayn", "DIAYN", "", 0x999933, Dotted},
+		{"dads", "DADS", "", 0x332288, Dotted},
+	}
+	blocks = []method{
+		{"sac", "SAC", "", 0x555555, Solid},
+		{"ppo", "PPO", "", 0x111111, Solid},
+	}
+	later = []method{
+		{"dns", "DNS", "map-elites", 0x7b4f1d, Dotted},
+		{"dcrl-map-elites", "DCRL-MAP-Elites", "pga-map-elites", 0x9b4dff, Solid},
+		{"metra", "METRA", "diayn", 0xdc050c, LongDash},
+		{"cma-mae", "CMA-MAE", "map-elites", 0x00b3c8, LongDash},
+		{"qdac", "QDAC", "diayn", 0xa3be00, DashDotDot},
+		{"ascii-me", "ASCII-ME", "map-elites", 0xff2fa8, DashDotDot},
+	}
+	otherTasks = []method{
+		{"mome", "MOME", "map-elites", 0x6b8e00, LongDash},
+		{"cma-mega", "CMA-MEGA", "map-elites", 0x006d5b, DashDot},
+		{"cma-maega", "CMA-MAEGA", "map-elites", 0xf0027f, DashDotDot},
+	}
+	all = slices.Concat(neuroevolution, reinforcement, unrewarded, blocks, later, otherTasks)
 )
 
 func ids(methods []method) []string {
@@ -46,7 +88,15 @@ func Neuroevolution() []string { return ids(neuroevolution) }
 
 // Evolves reports whether a method is of the neuroevolution family, which later methods belong to,
 // too.
-func Evolves(id string) bool { return slices.Contains(evolving, id) }
+func Evolves(id string) bool { return slices.Contains(Neuroevolution(), SameWork(id)) }
+
+// SameWork returns the paper's method that does the same work as a later one, or else id.
+func SameWork(id string) string {
+	if i := Rank(id); i >= 0 {
+		return cmp.Or(all[i].like, id)
+	}
+	return id
+}
 
 // Reinforcement lists the reinforcement-learning methods with the task's reward.
 func Reinforcement() []string { return ids(reinforcement) }
@@ -88,6 +138,14 @@ func Name(id string) string {
 		return all[i].name
 	}
 	return id
+}
+
+// Line returns the colour and the dashes of an algorithm's lines; false if it is unknown.
+func Line(id string) (color uint32, dashes Dashes, ok bool) {
+	if i := Rank(id); i >= 0 {
+		return all[i].color, all[i].dashes, true
+	}
+	return 0, 0, false
 }
 
 // InOrder compares names by their place in a list. Names that are not in it follow, alphabetically.

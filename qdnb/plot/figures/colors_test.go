@@ -86,7 +86,7 @@ func TestViridisRisesInLuminance(t *testing.T) {
 	}
 }
 
-// Two methods differ in colour for every reader, or else in dashes: the thirteen that are compared, the
+// Two methods differ in colour for every reader, or else in dashes: those that are compared, the
 // paper's others, and variants of a user.
 func TestMethodStylesAreDistinct(t *testing.T) {
 	for _, names := range [][]string{slices.Concat(protocol.Compared(), protocol.Later()),

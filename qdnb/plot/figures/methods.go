@@ -30,46 +30,14 @@ func (s Style) band() color.NRGBA {
 	return s.Color
 }
 
-// The dash patterns, in points.
-var (
-	solid      []vg.Length
-	dashed     = []vg.Length{5, 2}
-	dotted     = []vg.Length{1.2, 1.6}
-	dashDot    = []vg.Length{5, 1.8, 1.2, 1.8}
-	longDash   = []vg.Length{9, 2.5}
-	dashDotDot = []vg.Length{5, 1.8, 1.2, 1.8, 1.2, 1.8}
-)
+// dashes are the patterns in points; none is a solid line.
+var dashes = map[protocol.Dashes][]vg.Length{
+	protocol.Dashed: {5, 2}, protocol.Dotted: {1.2, 1.6}, protocol.DashDot: {5, 1.8, 1.2, 1.8},
+	protocol.LongDash: {9, 2.5}, protocol.DashDotDot: {5, 1.8, 1.2, 1.8, 1.2, 1.8},
+}
 
 func rgb(hex uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
-}
-
-// styles are the colours and dashes of the paper's algorithms. The colours are from Okabe and Ito
-// (2008), with four from Tol once those run out. Methods whose colours look alike to a colour-blind
-// reader differ in dashes.
-var styles = map[string]Style{
-	"map-elites":     {Color: rgb(0x0072b2), Dashes: solid},
-	"pga-map-elites": {Color: rgb(0xd55e00), Dashes: solid},
-	"aurora":         {Color: rgb(0x56b4e9), Dashes: dashed},
-	"pga-aurora":     {Color: rgb(0xe69f00), Dashes: dashed},
-	"diayn-reward":   {Color: rgb(0x009e73), Dashes: solid},
-	"dads-reward":    {Color: rgb(0xcc79a7), Dashes: solid},
-	"smerl-diayn":    {Color: rgb(0x225522), Dashes: dashDot},
-	"smerl-dads":     {Color: rgb(0x882255), Dashes: dashDot},
-	"diayn":          {Color: rgb(0x999933), Dashes: dotted},
-	"dads":           {Color: rgb(0x332288), Dashes: dotted},
-	"sac":            {Color: rgb(0x555555), Dashes: solid},
-	"ppo":            {Color: rgb(0x111111), Dashes: solid},
-	"dns":            {Color: rgb(0x7b4f1d), Dashes: dotted},
-	"metra":          {Color: rgb(0xdc050c), Dashes: longDash},
-	"qdac":           {Color: rgb(0xa3be00), Dashes: dashDotDot},
-
-	"cma-mae":         {Color: rgb(0x00b3c8), Dashes: longDash},
-	"cma-mega":        {Color: rgb(0x006d5b), Dashes: dashDot},
-	"cma-maega":       {Color: rgb(0xf0027f), Dashes: dashDotDot},
-	"dcrl-map-elites": {Color: rgb(0x9b4dff), Dashes: solid},
-	"mome":            {Color: rgb(0x6b8e00), Dashes: longDash},
-	"ascii-me":        {Color: rgb(0xff2fa8), Dashes: dashDotDot},
 }
 
 // extraColors are for names that are not in the paper, such as a user's variants.
@@ -81,7 +49,7 @@ var extraColors = []color.NRGBA{
 // extraDashes are assigned to the extra colours in turn, so that neighbours in the list, some of
 // which look alike to a colour-blind reader, differ in dashes. Once the colours are used up, they
 // repeat with the next dashes.
-var extraDashes = [][]vg.Length{longDash, dashDotDot, solid}
+var extraDashes = []protocol.Dashes{protocol.LongDash, protocol.DashDotDot, protocol.Solid}
 
 // MethodName returns the name that the paper prints for an algorithm, or id itself if it is
 // unknown.
@@ -106,9 +74,8 @@ func MethodStyles(ids ...string) map[string]Style {
 	slots := len(extraColors) * len(extraDashes)
 	taken := make(map[int]bool)
 	for _, id := range SortMethods(ids) {
-		if style, ok := styles[id]; ok {
-			style.Name = protocol.Name(id)
-			chosen[id] = style
+		if color, pattern, ok := protocol.Line(id); ok {
+			chosen[id] = Style{protocol.Name(id), rgb(color), dashes[pattern]}
 			continue
 		}
 		h := fnv.New32a()
@@ -126,7 +93,7 @@ func MethodStyles(ids ...string) map[string]Style {
 		chosen[id] = Style{
 			Name:   id,
 			Color:  extraColors[slot%len(extraColors)],
-			Dashes: extraDashes[(slot%len(extraColors)+slot/len(extraColors))%len(extraDashes)],
+			Dashes: dashes[extraDashes[(slot%len(extraColors)+slot/len(extraColors))%len(extraDashes)]],
 		}
 	}
 	return chosen
