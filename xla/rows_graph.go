@@ -46,6 +46,38 @@ func SetRows(x, start, rows *Node) *Node {
 	return Where(BroadcastToDims(Reshape(inside, dims...), x.Shape().Dimensions...), moved, x)
 }
 
+// SetRowsAt writes rows of a matrix [m, N] into a matrix x [n, N]: row from[i] into row to[i] for
+// i < count. The latter must be distinct. A nil from means 0, 1, 2 and so on. On XLA:CPU only those
+// rows are written, in place; other backends select every row of the result: the pure Go backend
+// lacks the operation, and on GPUs the loop would wait for the host.
+func SetRowsAt(x, rows, from, to, count *Node) *Node {
+	g := x.Graph()
+	if KindOf(g).Accelerator() || !Supports(g, compute.OpTypeDynamicUpdateSlice) {
+		n, m := x.Shape().Dimensions[0], to.Shape().Dimensions[0]
+		if from == nil {
+			m = min(m, rows.Shape().Dimensions[0]) // count is at most that
+		}
+		meant := LessThan(Iota(g, shapes.Make(dtypes.Int32, n, m), 1), count)
+		here := And(meant, Equal(InsertAxes(Slice(to, AxisRange(0, m)), 0),
+			Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
+		source := InsertAxes(ArgMax(ConvertDType(here, dtypes.Int32), 1), -1)
+		if from != nil {
+			source = InsertAxes(Gather(from, source), -1)
+		}
+		taken := BroadcastToDims(InsertAxes(LogicalAny(here, 1), -1), x.Shape().Dimensions...)
+		return Where(taken, Gather(rows, source), x)
+	}
+	type state struct{ X, Rows, From, To *Node }
+	return Repeat(count, state{x, rows, from, to}, func(i *Node, s state) state {
+		row := i
+		if s.From != nil {
+			row = Row(s.From, i)
+		}
+		s.X = SetRows(s.X, Row(s.To, i), Rows(s.Rows, row, 1))
+		return s
+	}).X
+}
+
 // Row returns row i of x, [n, ...], without its first axis.
 func Row(x, i *Node) *Node { return Reshape(Rows(x, i, 1), x.Shape().Dimensions[1:]...) }
 
@@ -99,6 +131,20 @@ func NthTrue(upTo, n *Node) *Node {
 	before := LessOrEqual(InsertAxes(upTo, 0), InsertAxes(n, 1)) // [m, flags]
 	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1),
 		int32(upTo.Shape().Dimensions[0]-1))
+}
+
+// Nonzero lists the indices of true flags, bool [n], in ascending order: int32 [n]. Only the first
+// count (int32 scalar) entries are valid; the others are 0.
+func Nonzero(flags *Node) (index, count *Node) {
+	g, n := flags.Graph(), flags.Shape().Dimensions[0]
+	ones := ConvertDType(flags, dtypes.Int32)
+	rank := Sub(CumSum(ones, 0), ones) // of each true flag among the true ones
+	place := Where(flags, rank, Const(g, int32(n)))
+	list := Scatter(InsertAxes(place, -1), Where(flags, Iota(g, shapes.Make(dtypes.Int32, n), 0),
+		ZerosLike(place)),
+		// the extra slot takes the others
+		shapes.Make(dtypes.Int32, n+1), false, false)
+	return Slice(list, AxisRange(0, n)), ReduceSum(ones)
 }
 
 // Finite reports which numbers are neither NaN nor infinite, bool.

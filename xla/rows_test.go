@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -70,6 +72,60 @@ func TestRowAndSetRow(t *testing.T) {
 		}
 		if out[0].Rank() != 0 || out[1].Rank() != 1 {
 			t.Errorf("rows of %d and %d axes", out[0].Rank(), out[1].Rank())
+		}
+	})
+}
+
+func TestNonzero(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, accepted := range [][]bool{{false, true, true, false, true}, {false, false}, {true},
+			{true, true, true}} {
+			var want []int32
+			for i, a := range accepted {
+				if a {
+					want = append(want, int32(i))
+				}
+			}
+			count := int32(len(want))
+			want = append(want, make([]int32, len(accepted)-len(want))...)
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				cells, count := xla.Nonzero(in[0])
+				return []*Node{cells, count}
+			}, xlatest.Tensor(accepted, len(accepted)))
+			if got, n := xlatest.Flat[int32](t, out[0]),
+				xlatest.Flat[int32](t, out[1]); !slices.Equal(got, want) || n[0] != count {
+				t.Errorf("%v: cells %v, %d of them; want %v, %d", accepted, got, n[0], want, count)
+			}
+		}
+	})
+}
+
+func TestSetRowsAt(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			g := in[0].Graph()
+			rows := AddScalar(Iota(g, shapes.Make(dtypes.Float32, 3, 2), 0), 10)
+			var all []*Node
+			for count := range 4 {
+				all = append(all, xla.SetRowsAt(in[0], rows, nil, Const(g, []int32{3, 1, 0, 0, 0}),
+					Const(g, int32(count))))
+			}
+			for count := range 4 { // 10 twice, then 12; entries beyond count do not matter
+				all = append(all, xla.SetRowsAt(in[0], rows, Const(g, []int32{0, 0, 2, 1, 1}),
+					Const(g, []int32{3, 1, 0, 3, 3}), Const(g, int32(count))))
+			}
+			return all
+		}, xlatest.Tensor([]float32{0, 0, 1, 1, 2, 2, 3, 3, 4, 4}, 5, 2))
+		for count, want := range [][]float32{
+			{0, 1, 2, 3, 4}, {0, 1, 2, 10, 4}, {0, 11, 2, 10, 4}, {12, 11, 2, 10, 4},
+			{0, 1, 2, 3, 4}, {0, 1, 2, 10, 4}, {0, 10, 2, 10, 4}, {12, 10, 2, 10, 4},
+		} {
+			got := xlatest.Flat[float32](t, out[count])
+			for row, x := range want {
+				if got[2*row] != x || got[2*row+1] != x {
+					t.Errorf("case %d: row %d is %g, want %g", count, row, got[2*row:2*row+2], x)
+				}
+			}
 		}
 	})
 }

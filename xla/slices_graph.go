@@ -85,20 +85,18 @@ func ForSlicesUnfused[T any](count int, worker *Node, state T,
 	return RepeatUnfused(hiddenCount(count, worker), state, body)
 }
 
-// MapGroups applies f to groups of rows, size at a time, and returns the rows [m, n] that it returns, in a
-// loop as of [ForSlicesUnfused]. rows is a pytree of tensors [m, ...], and f also gets what it shares. The
-// last group is shifted back inside. On XLA:CPU fewer rows than size are padded, because rounding depends
-// on the size of a group, and m may be the share of one of several workers.
-func MapGroups[R, S any](m, n, size int, worker *Node, rows R, shared S,
+// MapGroups applies f to groups of rows and returns the rows [m, n] that it returns, in a loop as of
+// [ForSlicesUnfused]. rows is a pytree of tensors [m, ...], a worker's share of all rows of a batch, and f
+// also gets what it shares. The last group is shifted back inside. On XLA:CPU fewer rows than a group are
+// padded, because rounding depends on the size of a group.
+func MapGroups[R, S any](m, n, all int, worker *Node, rows R, shared S,
 	f func(rows R, shared S) *Node) *Node {
 	type state struct {
 		Rows   R
 		Shared S
 		Out    *Node
 	}
-	if KindOf(worker.Graph()) != backend.CPU {
-		size = min(size, m)
-	}
+	size := groupSize(KindOf(worker.Graph()), m, all)
 	if padding := size - m; padding > 0 {
 		rows = Map(rows, func(x *Node) *Node {
 			last := slices.Repeat([]*Node{Slice(x, AxisRange(m-1))}, padding)
@@ -113,6 +111,20 @@ func MapGroups[R, S any](m, n, size int, worker *Node, rows R, shared S,
 		return s
 	}).Out
 	return Slice(out, AxisRange(0, m))
+}
+
+// groupSize is the number of rows of a group of [MapGroups]. On XLA:CPU it is the largest divisor of all
+// rows up to 8: alone, a policy leaves gaps between its matrix products and does not share reads of
+// critics; with many, their parameters and moments do not fit the cache.
+func groupSize(kind backend.Kind, m, all int) int {
+	if kind != backend.CPU {
+		return m
+	}
+	size := min(all, 8)
+	for all%size != 0 {
+		size--
+	}
+	return size
 }
 
 // hiddenCount returns count as a number that XLA:CPU cannot know. On other backends it is a

@@ -141,9 +141,9 @@ func compileInsertion(p *xla.Platform, b Insertion,
 			graph.ConstAs(found.Order, -1)), Descriptors: found.Descriptors}
 		archive, entering := repertoire.Grid{Elites: repertoireCells}.Add(repertoire.Evaluated{Batch: batch})
 		after := archive.Cells()
-		to, count := repertoire.Compact(entering.Accepted)
+		to, count := xla.Nonzero(entering.Accepted)
 		winners := graph.Gather(entering.Index, graph.InsertAxes(to, -1))
-		genotypes := repertoire.SetGenotypes(held.Genotypes, found.Genotypes, winners, to, count)
+		genotypes := xla.SetRowsAt(held.Genotypes, found.Genotypes, winners, to, count)
 		return insertionOut{xla.Out(cells{genotypes, after.Fitness, after.Descriptors}), xla.Out(count)}
 	})
 }

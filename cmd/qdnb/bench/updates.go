@@ -180,7 +180,7 @@ func benchVariation(p *xla.Platform, s Updates) (updates, error) {
 	}, func(w whole, _ random.Key) (whole, []*graph.Node) {
 		worker := graph.Const(w.Critics.Graph(), int32(0))
 		w.Individuals = algorithm.Vary(w.Individuals, w.Critics, w.Observations, worker,
-			td3.Together(p.Kind, s.Individuals))
+			s.Individuals)
 		return w, []*graph.Node{graph.ReduceAllMean(w.Individuals)}
 	})
 }

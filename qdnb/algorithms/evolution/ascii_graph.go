@@ -11,10 +11,8 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
-	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
@@ -133,10 +131,10 @@ func (e ActionCrossover) Init(start Start, key random.Key) Emitter {
 // Update implements [Emitter]: it stores the episodes of the individuals that enter the archive.
 func (e ActionCrossover) Update(g Generation, _ random.Key) (Emitter, []Loss) {
 	all := e.episodes(g.Found.Transitions)
-	slots, count := repertoire.Compact(g.Accepted)
+	slots, count := xla.Nonzero(g.Accepted)
 	from := Gather(g.Index, InsertAxes(slots, -1))
-	e.Members = repertoire.SetGenotypes(e.Members, Reshape(all.Obs, e.batch, -1), from, slots, count)
-	e.Returns = repertoire.SetGenotypes(e.Returns, all.Returns, from, slots, count)
+	e.Members = xla.SetRowsAt(e.Members, Reshape(all.Obs, e.batch, -1), from, slots, count)
+	e.Returns = xla.SetRowsAt(e.Returns, all.Returns, from, slots, count)
 	return e, nil
 }
 
@@ -158,7 +156,7 @@ func (e ActionCrossover) Offspring(parents Parents, which *Node, keys random.Key
 	}
 	k := which.Shape().Dimensions[0]
 	partner := ConvertDType(keys.FoldIn(1).Uniform(0, float64(e.batch), k), dtypes.Int32)
-	return xla.MapGroups(k, e.task.Policy.Params(), td3.Together(xla.KindOf(which.Graph()), parents.Count),
+	return xla.MapGroups(k, e.task.Policy.Params(), parents.Count,
 		Reshape(Slice(which, AxisRange(0, 1))),
 		group{perRow(parents.Sampler.Draw(keys)), perRow(MinScalar(partner, int32(e.batch-1)))},
 		shared{e, parents.Genotypes}, func(g group, s shared) *Node {

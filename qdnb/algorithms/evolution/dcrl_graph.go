@@ -13,7 +13,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
-	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/td3"
@@ -172,12 +171,11 @@ func (e DescriptorConditioned) Offspring(parents Parents, which *Node, keys rand
 	}
 	varies := Gather(Const(which.Graph(), gradients(n, injected)), InsertAxes(which, -1))
 	climbs := GreaterThan(varies, ZerosLike(varies))
-	slots, _ := repertoire.Compact(climbs)
+	slots, _ := xla.Nonzero(climbs)
 	slots = InsertAxes(Slice(slots, AxisRange(0, varied)), -1)
 	children := e.unconditioned().VaryTowards(
 		Gather(parents.Genotypes, InsertAxes(Gather(cells, slots), -1)), Gather(targets, slots),
-		e.Learner.Critic, e.Observations, Reshape(Slice(which, AxisRange(0, 1))),
-		td3.Together(xla.KindOf(which.Graph()), n-injected))
+		e.Learner.Critic, e.Observations, Reshape(Slice(which, AxisRange(0, 1))), n-injected)
 	rank := AddScalar(CumSum(varies, 0), int32(-1))
 	return Where(wide(climbs, offspring),
 		Gather(children, InsertAxes(MaxScalar(rank, int32(0)), -1)), offspring)

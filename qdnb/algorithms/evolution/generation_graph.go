@@ -50,9 +50,11 @@ func (c contents) stored() stored {
 	return stored{c.Genotypes, cells, c.Emitters}
 }
 
-// streamEmit is the random stream of an individual that draws its genotype; see
-// [scoring.StreamReset] for the other one.
-const streamEmit = 0
+// Random streams of an individual.
+const (
+	streamEmit  = iota // draws its genotype
+	streamReset        // draws its initial state
+)
 
 // Random streams of a run. Non-negative numbers are its generations.
 const (
@@ -95,11 +97,11 @@ func (gen generation) enter(before contents, from source, found repertoire.Evalu
 	}
 	archive, in := before.Archive.Add(found)
 	in.Check(before.Archive, archive, gen.slices.N)
-	accepted, count := repertoire.Compact(in.Accepted)
+	accepted, count := xla.Nonzero(in.Accepted)
 	after.Archive = archive
 	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(in.Index, InsertAxes(accepted, -1)),
 		count)
-	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, accepted, count)
+	after.Genotypes = xla.SetRowsAt(before.Genotypes, after.Scratch, nil, accepted, count)
 	after.Origins = origins(before.Origins, from.Number, in.Index, in.Accepted)
 	g := Generation{Task: gen.task, Number: from.Number, Found: found, Insertion: in, Before: cells,
 		Parents: gen.parents(after.Genotypes, archive.Cells(), from.Key)}

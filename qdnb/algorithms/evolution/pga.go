@@ -167,9 +167,8 @@ func (e PolicyGradient) Prepare(buffer replay.Buffer, key random.Key) Emitter {
 
 // Offspring implements [Emitter].
 func (e PolicyGradient) Offspring(parents Parents, which *Node, keys random.Key) *Node {
-	together := td3.Together(xla.KindOf(which.Graph()), parents.Count)
 	children := e.td3().Vary(parents.Sample(keys), e.Learner.Critic, e.Observations,
-		Reshape(Slice(which, AxisRange(0, 1))), together)
+		Reshape(Slice(which, AxisRange(0, 1))), parents.Count)
 	last := wide(Equal(which, ConstAs(which, int32(parents.Count-1))), children)
 	return Where(last, BroadcastToDims(e.Learner.Actor, children.Shape().Dimensions...), children)
 }

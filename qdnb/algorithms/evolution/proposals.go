@@ -130,7 +130,7 @@ func (s *Search) newProposing() (*proposing, error) {
 			"generation: raise its capacity or lower the batch", rows, steps)
 	}
 	// the buffer, and a generation's rows, recorded and gathered
-	if err := s.programs.CheckMemory(4*int64(rows)*int64(replay.StoredWidth(s.programs.Kind, p.buffer.Width)),
+	if err := s.programs.CheckMemory(4*int64(rows)*int64(p.layout.StoredWidth(s.programs.Kind)),
 		4*int64(p.buffer.Width)*3*int64(min(rows, steps))); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla/random"
 )
 
@@ -55,7 +54,7 @@ func (gen generation) resets(from source, individuals *Node) random.Key {
 		return BroadcastToDims(word, individuals.Shape().Dimensions...)
 	}; {
 	case from.Start.Hi == nil:
-		return from.Key.FoldInEach(individuals).FoldIn(scoring.StreamReset)
+		return from.Key.FoldInEach(individuals).FoldIn(streamReset)
 	case gen.starts == 0:
 		return random.Key{Hi: same(from.Start.Hi), Lo: same(from.Start.Lo)}
 	}
@@ -68,7 +67,7 @@ func (s Starts) Of(env envs.Env, seed int64, generation, individual int32) envs.
 	if s > 0 {
 		return envs.StartAt(env, seed, streamStart, int(individual)%int(s))
 	}
-	return envs.StartAt(env, seed, int(generation), int(individual), scoring.StreamReset)
+	return envs.StartAt(env, seed, int(generation), int(individual), streamReset)
 }
 
 // PassiveStart is an environment whose episodes start in the same state as those of a run's passive

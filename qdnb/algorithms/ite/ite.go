@@ -59,7 +59,7 @@ func Search(r *runs.Repertoire, s Settings, try func(cell int) (float64, error))
 	if scale == 0 {
 		scale = 1
 	}
-	gp := Process{Length: s.Length, Noise: s.Noise}
+	gp := process{Length: s.Length, Noise: s.Noise}
 	means, stds, bounds := make([]float64, len(cells)), make([]float64, len(cells)), make([]float64, len(cells))
 	best, trials := math.Inf(-1), []Trial(nil)
 	for len(trials) < s.Trials {
@@ -85,8 +85,8 @@ func Search(r *runs.Repertoire, s Settings, try func(cell int) (float64, error))
 	return trials, nil
 }
 
-// Process is a Gaussian process of mean 0 with the Matérn 5/2 kernel of variance 1.
-type Process struct {
+// process is a Gaussian process of mean 0 with the Matérn 5/2 kernel of variance 1.
+type process struct {
 	Length float64 // length scale
 	Noise  float64 // variance of the noise of observations
 
@@ -97,7 +97,7 @@ type Process struct {
 }
 
 // Observe adds an observation. Values must be finite.
-func (p *Process) Observe(point []float64, value float64) error {
+func (p *process) Observe(point []float64, value float64) error {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return fmt.Errorf("the observed value is %g: it must be finite", value)
 	}
@@ -118,7 +118,7 @@ func (p *Process) Observe(point []float64, value float64) error {
 }
 
 // Predict returns the mean and the variance, without noise, at a point.
-func (p *Process) Predict(point []float64) (mean, variance float64) {
+func (p *process) Predict(point []float64) (mean, variance float64) {
 	if len(p.points) == 0 {
 		return 0, 1
 	}
@@ -134,7 +134,7 @@ func (p *Process) Predict(point []float64) (mean, variance float64) {
 }
 
 // kernel is the Matérn kernel with ν = 5/2.
-func (p *Process) kernel(a, b []float64) float64 {
+func (p *process) kernel(a, b []float64) float64 {
 	d := math.Sqrt(5) * floats.Distance(a, b, 2) / p.Length
 	return (1 + d + d*d/3) * math.Exp(-d)
 }

@@ -24,7 +24,7 @@ func line(fitnesses ...float32) *runs.Repertoire {
 // The numbers are those of scikit-learn 1.9.1: GaussianProcessRegressor(Matern(0.4, nu=2.5),
 // alpha=0.001, optimizer=None).
 func TestProcess(t *testing.T) {
-	gp := Process{Length: 0.4, Noise: 0.001}
+	gp := process{Length: 0.4, Noise: 0.001}
 	if mean, variance := gp.Predict([]float64{1, 2}); mean != 0 || variance != 1 {
 		t.Errorf("without observations: %g, %g", mean, variance)
 	}
@@ -46,7 +46,7 @@ func TestProcess(t *testing.T) {
 	check([]float64{0.7, 0.3}, 0.798997595614, 0.000998908097301)
 	check([]float64{2, 2}, 0.000404324508738, 0.999999676951)
 	errtest.Want(t, gp.Observe([]float64{0, 0}, math.Inf(-1)), "must be finite")
-	exact := Process{Length: 1}
+	exact := process{Length: 1}
 	must.Do(exact.Observe([]float64{1}, 1))
 	errtest.Want(t, exact.Observe([]float64{1}, 1), "need noise")
 }

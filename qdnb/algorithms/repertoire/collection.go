@@ -64,9 +64,9 @@ func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 	insert, err := xla.Compile(c, "insertion", in, func(in collectIn) collectOut {
 		held, batch := in.Held.Tree, Batch{in.Fitness.Tree, in.Descriptors.Tree}
 		grid, entering := held.Grid.Add(Evaluated{Batch: batch})
-		cells, count := Compact(entering.Accepted)
+		cells, count := xla.Nonzero(entering.Accepted)
 		from := graph.ModScalar(graph.Gather(entering.Index, graph.InsertAxes(cells, -1)), int32(rows))
-		held.Genotypes = SetGenotypes(held.Genotypes, in.Genotypes.Tree, from, cells, count)
+		held.Genotypes = xla.SetRowsAt(held.Genotypes, in.Genotypes.Tree, from, cells, count)
 		held.Grid = grid.(Grid)
 		return collectOut{xla.Out(held), xla.Out(scoring.Count(task.Env.Spec(), batch.Fitness,
 			batch.Descriptors, nil, entering.Valid))}

@@ -73,7 +73,7 @@ func Truncate(scores *Node, n int) (index, accepted *Node) {
 	rank := ReduceSum(ConvertDType(ahead, dtypes.Int32), 1)
 	stays := And(GreaterThan(scores, lowest(scores)), LessThan(rank, ConstAs(rank, int32(n))))
 
-	entering, count := Compact(Slice(stays, AxisRange(n, n+p)))
+	entering, count := xla.Nonzero(Slice(stays, AxisRange(n, n+p)))
 	vacant := LogicalNot(Slice(stays, AxisRange(0, n)))
 	flags := ConvertDType(vacant, dtypes.Int32)
 	turn := Sub(CumSum(flags, 0), flags) // rank of each vacant slot among the vacant ones

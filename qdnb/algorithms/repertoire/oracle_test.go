@@ -94,9 +94,9 @@ func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (aft
 		batch := Batch{Fitness: in[4], Descriptors: in[5]}
 		archive, entering := Grid{before}.Add(Evaluated{Batch: batch})
 		after := archive.Cells()
-		compact, count := Compact(entering.Accepted)
+		compact, count := xla.Nonzero(entering.Accepted)
 		winners := Gather(entering.Index, InsertAxes(compact, -1))
-		genotypes := SetGenotypes(in[3], in[6], winners, compact, count)
+		genotypes := xla.SetRowsAt(in[3], in[6], winners, compact, count)
 		return []*Node{after.Fitness, after.Descriptors, genotypes,
 			cellOf(before.Centroids, batch.Descriptors)}
 	}, xlatest.Tensor(c.fitnesses, n), xlatest.Tensor(c.descriptors, n, c.dims),

@@ -3,9 +3,7 @@ package repertoire
 import (
 	"math"
 
-	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
@@ -84,20 +82,6 @@ func (c Cells) Update(batch Batch, index, accepted *Node) Cells {
 	return c
 }
 
-// Compact lists the accepted cells in ascending order in cells, int32 [n]. Only the first count
-// (int32 scalar) entries are valid; the others are cell 0.
-func Compact(accepted *Node) (cells, count *Node) {
-	g, n := accepted.Graph(), accepted.Shape().Dimensions[0]
-	flags := ConvertDType(accepted, dtypes.Int32)
-	rank := Sub(CumSum(flags, 0), flags) // rank of each accepted cell among the accepted
-	place := Where(accepted, rank, Const(g, int32(n)))
-	list := Scatter(InsertAxes(place, -1), Where(accepted, Iota(g, shapes.Make(dtypes.Int32, n), 0),
-		ZerosLike(place)),
-		// the extra slot takes the cells that are not accepted
-		shapes.Make(dtypes.Int32, n+1), false, false)
-	return Slice(list, AxisRange(0, n)), ReduceSum(flags)
-}
-
 // Sampler draws filled cells uniformly with replacement: a pytree, built once per generation.
 type Sampler struct {
 	UpTo *Node // int32 [cells], cumulative number of filled cells
@@ -148,37 +132,4 @@ func (s Sampler) within(cell *Node, keys random.Key) *Node {
 		dtypes.Int32)
 	slot := ReduceSum(ConvertDType(LessOrEqual(upTo, rank), dtypes.Int32), 1)
 	return Add(MulScalar(cell, last+1), MinScalar(slot, last))
-}
-
-// SetGenotypes writes rows of a matrix [m, N] into the cells of a genotype matrix [n, N]: row
-// from[i] into cell cells[i] for i < count. These cells must be distinct. A nil from means 0, 1, 2
-// and so on. On XLA:CPU only those rows are written, in place; other backends select every row of
-// the result: the pure Go backend lacks the operation, and on GPUs the loop would wait for the
-// host.
-func SetGenotypes(genotypes, rows, from, cells, count *Node) *Node {
-	g := genotypes.Graph()
-	if xla.KindOf(g).Accelerator() || !xla.Supports(g, compute.OpTypeDynamicUpdateSlice) {
-		n, m := genotypes.Shape().Dimensions[0], cells.Shape().Dimensions[0]
-		if from == nil {
-			m = min(m, rows.Shape().Dimensions[0]) // count is at most that
-		}
-		meant := LessThan(Iota(g, shapes.Make(dtypes.Int32, n, m), 1), count)
-		here := And(meant, Equal(InsertAxes(Slice(cells, AxisRange(0, m)), 0),
-			Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
-		source := InsertAxes(ArgMax(ConvertDType(here, dtypes.Int32), 1), -1)
-		if from != nil {
-			source = InsertAxes(Gather(from, source), -1)
-		}
-		taken := BroadcastToDims(InsertAxes(LogicalAny(here, 1), -1), genotypes.Shape().Dimensions...)
-		return Where(taken, Gather(rows, source), genotypes)
-	}
-	type state struct{ Genotypes, Rows, From, Cells *Node }
-	return xla.Repeat(count, state{genotypes, rows, from, cells}, func(i *Node, s state) state {
-		row := i
-		if s.From != nil {
-			row = xla.Row(s.From, i)
-		}
-		s.Genotypes = xla.SetRows(s.Genotypes, xla.Row(s.Cells, i), xla.Rows(s.Rows, row, 1))
-		return s
-	}).Genotypes
 }

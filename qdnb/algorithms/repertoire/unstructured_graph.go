@@ -63,7 +63,7 @@ func (u unstructured) winners(l *Node, batch Batch) (index, accepted *Node) {
 	crowded := GreaterThan(near, OnesLike(near))
 
 	nowhere := Const(g, int32(n)) // one past the last slot
-	empty, vacancies := Compact(LogicalNot(filled))
+	empty, vacancies := xla.Nonzero(LogicalNot(filled))
 	flags := ConvertDType(newcomer, dtypes.Int32)
 	rank := Sub(CumSum(flags, 0), flags) // rank among the newcomers
 	rank = Gather(rank, InsertAxes(between.First, -1))

@@ -16,14 +16,14 @@ import (
 // until the ring is full. After that, the oldest row is the one at Position. Both counters are
 // bounded by the capacity, so they never overflow.
 type Buffer struct {
-	Rows     *Node // [capacity, width], wider than the layout on TPUs: see [StoredWidth]
+	Rows     *Node // [capacity, width], wider than the layout on TPUs: see [Layout.StoredWidth]
 	Size     *Node // int32: number of filled rows
 	Position *Node // int32: index of the next row to write, below the capacity
 }
 
 // NewBuffer returns an empty buffer for rows of a width.
 func NewBuffer(g *Graph, width, capacity int) Buffer {
-	width = StoredWidth(xla.KindOf(g), width)
+	width = storedWidth(xla.KindOf(g), width)
 	return Buffer{Zeros(g, shapes.Make(dtypes.Float32, capacity, width)), Const(g, int32(0)),
 		Const(g, int32(0))}
 }
@@ -38,7 +38,7 @@ func NewBuffer(g *Graph, width, capacity int) Buffer {
 func (b Buffer) Insert(rows *Node) Buffer {
 	capacity, width := b.Rows.Shape().Dimensions[0], b.Rows.Shape().Dimensions[1]
 	kind := xla.KindOf(rows.Graph())
-	if rows.Rank() != 2 || StoredWidth(kind, rows.Shape().Dimensions[1]) != width {
+	if rows.Rank() != 2 || storedWidth(kind, rows.Shape().Dimensions[1]) != width {
 		panic(fmt.Errorf("rows of shape %s do not fit a buffer of shape %s", rows.Shape(),
 			b.Rows.Shape()))
 	}

@@ -3,5 +3,5 @@
 //
 // A [Layout] describes a row. [Layout.Split] splits rows into the fields of a [Batch],
 // and [Layout.Join] joins them. A [Buffer] keeps the latest rows and samples them uniformly.
-// [Returns] tracks the returns of their episodes so far. A [Store] is a buffer as the host sees it.
+// A [Store] is a buffer as the host sees it.
 package replay

@@ -32,11 +32,13 @@ func (l Layout) Width() int {
 // lanes is the number of columns that a TPU stores together.
 const lanes = 128
 
-// StoredWidth is the number of float32 values that a row of the given width takes in a [Buffer]. On
-// TPUs it is the width rounded up to whole lanes. With another width XLA would hand the buffer from
+// StoredWidth is the number of float32 values that a row takes in a [Buffer]. On TPUs it is the width
+// rounded up to whole lanes. With another width XLA would hand the buffer from
 // program to program column by column, which takes less memory, and each program would copy all of
 // it to read or write rows.
-func StoredWidth(kind backend.Kind, width int) int {
+func (l Layout) StoredWidth(kind backend.Kind) int { return storedWidth(kind, l.Width()) }
+
+func storedWidth(kind backend.Kind, width int) int {
 	if kind != backend.TPU {
 		return width
 	}
@@ -58,7 +60,7 @@ type Batch struct {
 // may follow.
 func (l Layout) Split(rows *Node) Batch {
 	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != l.Width() &&
-		rows.Shape().Dimensions[1] != StoredWidth(xla.KindOf(rows.Graph()), l.Width()) {
+		rows.Shape().Dimensions[1] != l.StoredWidth(xla.KindOf(rows.Graph())) {
 		panic(fmt.Errorf("rows of shape %s do not fit transitions of %d numbers", rows.Shape(),
 			l.Width()))
 	}

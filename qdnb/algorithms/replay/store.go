@@ -2,11 +2,8 @@ package replay
 
 import (
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -110,15 +107,4 @@ func (s *Store) Count(total int64) {
 	number := func(x int64) xla.Array { return xla.Single(tensors.FromScalar(int32(x))) }
 	xla.Set(&s.State, func(b Buffer) *graph.Node { return b.Size }, number(min(total, capacity)))
 	xla.Set(&s.State, func(b Buffer) *graph.Node { return b.Position }, number(total%capacity))
-}
-
-// EmptyReturns returns those of an empty buffer of the given number of steps of n environments, on
-// the first device. The next step is stored in the given row.
-func EmptyReturns(steps, n int, row int64) xla.State[*Returns] {
-	none := slices.Repeat([]float32{float32(math.Inf(-1))}, steps*n)
-	return xla.Pack(func(in []*graph.Node) *Returns { return &Returns{in[0], in[1], in[2], in[3]} },
-		xla.Single(tensors.FromFlatDataAndDimensions(none, steps, n)),
-		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, n))),
-		xla.Single(tensors.FromShape(shapes.Make(dtypes.Int32, n))),
-		xla.Single(tensors.FromScalar(int32(row))))
 }

@@ -40,14 +40,14 @@ type Losses struct{ Critic, Actor, Alpha *Node }
 func (s SAC) target(targets []nn.Network, actor nn.Network, logAlpha *Node, batch replay.Batch,
 	noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
-	next := td3.LeastValue(targets, batch.NextObs, action)
+	next := td3.Twin(targets).Least(batch.NextObs, action)
 	next = Sub(next, Mul(Exp(logAlpha), logProb))
 	return Add(MulScalar(batch.Reward, s.RewardScaling),
 		Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
 }
 
 func criticLoss(nets []nn.Network, target *Node, batch replay.Batch) *Node {
-	return MulScalar(td3.TwinLoss(nets, target, batch), 0.25)
+	return MulScalar(td3.Twin(nets).Loss(target, batch), 0.25)
 }
 
 // actorLoss is mean(alpha log pi - min(Q1, Q2)(s, a)) for an action a sampled from the actor, a

@@ -162,7 +162,7 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		if e.plan.States > 0 {
 			states = ModScalar(states, int32(e.plan.States))
 		}
-		start := envs.Reset(env, c.Key.FoldInEach(states).FoldIn(StreamReset))
+		start := envs.Reset(env, c.Key.FoldInEach(states).FoldIn(streamReset))
 		if live, ok := env.(envs.Perturbable); ok {
 			start = live.Under(start, c.Conditions)
 		}

@@ -42,8 +42,8 @@ func (w Weights) Check() error {
 	return names.Unknown("weights", string(w), []string{string(Float32), string(BFloat16)})
 }
 
-// StreamReset is the random stream of an individual that draws its initial state.
-const StreamReset = 1
+// streamReset is the random stream of an episode that draws its initial state.
+const streamReset = 1
 
 // extended is an environment whose steps are several control steps, such as Options of package
 // hierarchy.

@@ -52,8 +52,8 @@ func (s *Search) Refill() (episodes int64, err error) {
 	start := (total - steps*n) % capacity
 	s.buffer.Count(start)
 	if s.it.needsReturns() {
-		xla.Set(&s.state, func(s state) *replay.Returns { return s.Returns },
-			replay.EmptyReturns(int(capacity/n), int(n), start/n))
+		xla.Set(&s.state, func(s state) *ringReturns { return s.Returns },
+			emptyReturns(int(capacity/n), int(n), start/n))
 	}
 	for k := range steps {
 		if _, err := s.run(act, s.iteration-steps+1+k); err != nil {

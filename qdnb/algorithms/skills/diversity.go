@@ -59,7 +59,7 @@ type ActorObjective interface {
 // Objective combines the task reward of a transition with its diversity reward. All are [B].
 type Objective interface {
 	// Reward combines the task's reward and the diversity reward. returns is the return of the
-	// transition's episode so far (see replay.Returns); nil unless NeedsReturns.
+	// transition's episode so far (see ringReturns); nil unless NeedsReturns.
 	Reward(task, diversity, returns *graph.Node) *graph.Node
 	// NeedsReturns reports whether Reward uses returns.
 	NeedsReturns() bool

@@ -17,7 +17,7 @@
 // A new variant is one new factor, set as qdnb.Spec's Diversity or Objective; package algorithms shows
 // a diversity reward. Its fields are its settings and, after Init, its state.
 // With a method Condition(t Task) Task it chooses the distribution of skills, t.Skills, and what
-// distinguishes them, t.Features: see [Conditioner], [UnitVectors] and [Cube].
+// distinguishes them, t.Features: see [Conditioner].
 //
 // Sources:
 //
@@ -63,7 +63,7 @@
 // # SMERL(DIAYN) (Algorithm 6)
 //
 //	as DIAYN+REWARD, but
-//		R := return of the transition's episode so far, or in full once it ended  -- replay.Returns
+//		R := return of the transition's episode so far, or in full once it ended  -- ringReturns
 //		gate := [R >= smerl_target - smerl_margin]  -- SMERL
 //		reward := reward_scaling (r + gate diversity_reward_scale diversity)
 //

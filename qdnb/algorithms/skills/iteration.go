@@ -34,10 +34,10 @@ func newIteration(method method, config sac.Config) iteration {
 // state is the device state of a search except its replay buffer. It is a pytree.
 type state struct {
 	Learner   sac.Learner
-	Diversity Diversity       // nil if the policy learns only the task
-	Envs      envs.State      // of the auto-reset environments
-	Returns   *replay.Returns // returns of the buffer's rows; nil if the objective does not use them
-	Skills    *Node           // [environments, size] of skills that are vectors; nil for others
+	Diversity Diversity    // nil if the policy learns only the task
+	Envs      envs.State   // of the auto-reset environments
+	Returns   *ringReturns // returns of the buffer's rows; nil if the objective does not use them
+	Skills    *Node        // [environments, size] of skills that are vectors; nil for others
 }
 
 // learning is what updates change. It is a pytree.
@@ -101,7 +101,7 @@ func (it iteration) start(root random.Key, capacity int) (state, replay.Buffer) 
 		s.Skills = it.Skills.drawn(root.FoldIn(streamSkills), it.environments)
 	}
 	if it.needsReturns() {
-		returns := replay.NewReturns(g, capacity, it.environments)
+		returns := newReturns(g, capacity, it.environments)
 		s.Returns = &returns
 	}
 	return s, replay.NewBuffer(g, it.layout().Width(), capacity)
@@ -176,12 +176,12 @@ func (it iteration) build(s state, buffer replay.Buffer, key random.Key) (state,
 
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
 // means over updates.
-func (it iteration) train(l learning, buffer replay.Buffer, returns *replay.Returns,
+func (it iteration) train(l learning, buffer replay.Buffer, returns *ringReturns,
 	key random.Key) (learning, metrics) {
 	type state struct {
 		Learning learning
 		Buffer   replay.Buffer
-		Returns  *replay.Returns
+		Returns  *ringReturns
 		Key      random.Key
 		Sums     metrics
 	}

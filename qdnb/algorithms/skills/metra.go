@@ -52,7 +52,7 @@ func (METRA) Loss() string { return "encoder_loss" }
 // Condition implements [Conditioner].
 func (m METRA) Condition(t Task) Task {
 	if m.Components > 0 {
-		t.Skills = UnitVectors(t.Skills.Count(), m.Components)
+		t.Skills = unitVectors(t.Skills.Count(), m.Components)
 	}
 	if len(t.Features.Columns) > 0 {
 		t.Features = t.EpisodeDescriptors()

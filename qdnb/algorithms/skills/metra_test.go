@@ -33,7 +33,7 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 		Multiplier: f.Number("const.multiplier"), Slack: f.Number("const.slack")}
 	task := taskOf(skills, inputs)
 	if continuous {
-		metra.Components, task.Skills = skills, UnitVectors(1, skills)
+		metra.Components, task.Skills = skills, unitVectors(1, skills)
 	}
 	const steps = 4
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -74,7 +74,7 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 // Evaluated skills are unit vectors, all different.
 func TestUnitVectors(t *testing.T) {
 	for _, size := range []int{1, 2, 5} {
-		skills := UnitVectors(2, size).Evaluated
+		skills := unitVectors(2, size).Evaluated
 		for _, skill := range skills {
 			square := 0.0
 			for _, x := range skill {

@@ -55,7 +55,7 @@ func (QDAC) Loss() string { return "features_loss" }
 func (q QDAC) Condition(t Task) Task {
 	limits := t.Env.Spec().Descriptor
 	d := len(limits.Lower)
-	t.Skills = Cube(t.Skills.Count(), d)
+	t.Skills = cube(t.Skills.Count(), d)
 	t.Skills.Redraw = q.Redraw
 	t.Features = Features{[]int{d}, func(before, after envs.State) []*Node {
 		x := t.descriptor(before)

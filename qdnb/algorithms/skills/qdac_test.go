@@ -154,7 +154,7 @@ func distanceToSkills(t *testing.T, s *Search) float64 {
 // A share of the sampled transitions gets random skills; nothing else changes.
 func TestMixedSkills(t *testing.T) {
 	const n = 10
-	skills := Cube(3, 2)
+	skills := cube(3, 2)
 	skills.Redraw = 0.5
 	rows := make([]float32, n*2)
 	for i := range rows {
@@ -178,7 +178,7 @@ func TestMixedSkills(t *testing.T) {
 // Evaluated skills spread over the cube: each of its 16 squares has some of 64.
 func TestSpread(t *testing.T) {
 	var counts [16]int
-	for _, z := range Cube(64, 2).Evaluated {
+	for _, z := range cube(64, 2).Evaluated {
 		counts[4*int((z[0]+1)*2)+int((z[1]+1)*2)]++
 	}
 	if slices.Min(counts[:]) < 2 || slices.Max(counts[:]) > 6 {

@@ -37,7 +37,7 @@ func (s SAC) due(before, after int64) bool {
 // memory returns the bytes of the replay buffer, the passive repertoire and the evaluated skills.
 func (c config) memory(kind backend.Kind, task Task) int64 {
 	policies := int64(c.Centroids.Shape[0] + task.Skills.Count())
-	return 4 * (int64(c.ReplayBufferSize)*int64(replay.StoredWidth(kind, task.layout().Width())) +
+	return 4 * (int64(c.ReplayBufferSize)*int64(task.layout().StoredWidth(kind)) +
 		policies*int64(task.policy(c.Hidden).Params()))
 }
 

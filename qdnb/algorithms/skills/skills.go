@@ -67,9 +67,9 @@ func (s Skills) check() error {
 	return nil
 }
 
-// UnitVectors are uniformly distributed unit vectors. The evaluated ones are evenly spaced on a
+// unitVectors are uniformly distributed unit vectors. The evaluated ones are evenly spaced on a
 // circle, or else drawn once for all runs.
-func UnitVectors(count, size int) Skills {
+func unitVectors(count, size int) Skills {
 	rng, s := rand.New(rand.NewPCG(1, 2)), Skills{Evaluated: make([][]float32, count)}
 	for i := range s.Evaluated {
 		x, square := make([]float64, size), 0.0
@@ -93,10 +93,10 @@ func UnitVectors(count, size int) Skills {
 	return s
 }
 
-// Cube are skills uniform in [-1, 1]^size. The evaluated ones fill it evenly for every count:
+// cube are skills uniform in [-1, 1]^size. The evaluated ones fill it evenly for every count:
 // multiples of the powers of 1/x modulo 1, where x is the positive root of x^(size+1) = x + 1
 // (Roberts 2018, "The unreasonable effectiveness of quasirandom sequences").
-func Cube(count, size int) Skills {
+func cube(count, size int) Skills {
 	root := 1.0
 	for range 100 {
 		root = math.Pow(1+root, 1/float64(size+1))

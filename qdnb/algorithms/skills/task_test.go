@@ -68,8 +68,8 @@ func (p point) moved(x, y, right, up float32) (nextX, nextY, reward float32, don
 // Every evaluated skill as a separate policy acts like the actor conditioned on it without noise, and
 // so does the actor of numbered skills.
 func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
-	for _, skills := range []Skills{{}, {OneHot: 1}, {OneHot: 3}, UnitVectors(2, 1), UnitVectors(2, 2),
-		UnitVectors(2, 5), Cube(4, 3)} {
+	for _, skills := range []Skills{{}, {OneHot: 1}, {OneHot: 3}, unitVectors(2, 1), unitVectors(2, 2),
+		unitVectors(2, 5), cube(4, 3)} {
 		for _, hidden := range [][]int{{7, 5}, {4}, nil} {
 			task := Task{Env: endless, Length: 8, Skills: skills}
 			form, n := nn.NewMLP(2+skills.Size(), hidden, 4), max(1, skills.Count())

@@ -8,16 +8,18 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// LeastValue returns the smaller of the values that twin critics estimate, [B]. Soft actor-critic uses it,
-// too.
-func LeastValue(critics []nn.Network, obs, action *Node) *Node {
+// Twin are two critics. Soft actor-critic has them, too.
+type Twin []nn.Network
+
+// Least returns the smaller of the values that the critics estimate, [B].
+func (critics Twin) Least(obs, action *Node) *Node {
 	return Min(values(critics[0], obs, action), values(critics[1], obs, action))
 }
 
-// TwinLoss is the sum over both critics of their squared error relative to the target, mean over the
+// Loss is the sum over both critics of their squared error relative to the target, mean over the
 // batch. Truncated steps have no bootstrap target, so they are masked out, but still count in the
 // mean's denominator.
-func TwinLoss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
+func (critics Twin) Loss(target *Node, batch replay.Batch) *Node {
 	counts := OneMinus(batch.Truncation)
 	loss := func(critic nn.Network) *Node {
 		return ReduceAllMean(Square(Mul(Sub(values(critic, batch.Obs, batch.Action), target), counts)))

@@ -7,7 +7,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// The loss of the critics is [TwinLoss] relative to the target values, [B]:
+// The loss of the critics is [Twin.Loss] relative to the target values, [B]:
 //
 //	a' = clip(actor'(s') + clip(policy_noise noise, +-noise_clip), -1, 1)
 //	y = reward_scaling r + (1 - done) discount min(Q1', Q2')(s', a')
@@ -18,7 +18,7 @@ import (
 func (t TD3) target(targets []nn.Network, actor nn.Network, batch replay.Batch, noise *Node) *Node {
 	disturbance := clip(MulScalar(noise, t.PolicyNoise), t.NoiseClip)
 	action := clip(Add(actor.Apply(batch.NextObs), disturbance), 1)
-	next := LeastValue(targets, batch.NextObs, action)
+	next := Twin(targets).Least(batch.NextObs, action)
 	return Add(MulScalar(batch.Reward, t.RewardScaling),
 		Mul(MulScalar(OneMinus(batch.Done), t.Discount), next))
 }

@@ -10,7 +10,7 @@ import (
 func (t TD3) criticLoss(critic, targetCritic, targetActor *Node, batch replay.Batch,
 	noise *Node) *Node {
 	target := t.target(t.Critic.Networks(targetCritic), t.Actor.Network(targetActor, 0), batch, noise)
-	return TwinLoss(t.Critic.Networks(critic), target, batch)
+	return Twin(t.Critic.Networks(critic)).Loss(target, batch)
 }
 
 // policyLoss is the loss of an actor [1, N] by the first critic.

@@ -14,7 +14,6 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
-	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
@@ -157,12 +156,4 @@ func TestFormsOfCritics(t *testing.T) {
 				xlatest.Flat[float32](t, out[1]), 1e-5)
 		}
 	})
-}
-
-func TestTogether(t *testing.T) {
-	for m, want := range map[int]int{1: 1, 2: 2, 7: 7, 8: 8, 11: 1, 49: 7, 50: 5, 64: 8} {
-		if got := Together(backend.CPU, m); got != want || Together(backend.CUDA, m) != m {
-			t.Errorf("%d individuals are varied %d at a time, want %d", m, got, want)
-		}
-	}
 }

@@ -79,8 +79,7 @@ func (l Losses) of(after Learner) Losses {
 // update is one step of [TD3.Train] on a batch, with standard normal noise [B, actions].
 func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learning, sums) {
 	before := l.Critic[0]
-	loss := TwinLoss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch,
-		noise)), batch)
+	loss := Twin(l.Critic).Loss(StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch, noise)), batch)
 	l.Critic, l.TargetCritic, l.CriticMoments = updateCritics(nn.NewAdam(t.CriticLearningRate),
 		l.Critic, l.TargetCritic, l.CriticMoments, loss, t.SoftTauUpdate)
 	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)

@@ -45,7 +45,7 @@ func BenchmarkVary(b *testing.B) {
 				parents := t.Actor.Init(key.FoldIn(1).FoldInEach(which))
 				critics := t.Start(Slice(parents, AxisRange(0, 1)), key.FoldIn(2)).Critic
 				return []*Node{t.Vary(parents, critics, t.DrawObservations(buffer, key.FoldIn(3), 100), worker,
-					Together(p.Kind, individuals))}
+					individuals)}
 			})
 			must.Do(err)
 			defer program.Free()

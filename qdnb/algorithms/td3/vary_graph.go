@@ -7,7 +7,6 @@ import (
 
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
-	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
@@ -39,37 +38,20 @@ type shared struct {
 // Vary is the policy-gradient variation of parents [M, N]. It returns their children [M, N]. For
 // each parent, a freshly initialised Adam takes one step on its negative value per batch of the
 // observations [steps * B, observations], with fixed critics [2, C]. A child depends only on its
-// own parent. together is the number of parents varied at once (see [Together]); it affects the
-// speed and the rounding. worker is the worker argument of [xla.ForSlices].
-func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *Node {
-	return t.VaryTowards(parents, nil, critics, observations, worker, together)
+// own parent. all is the number of parents of all workers, and worker the worker argument of
+// [xla.ForSlices].
+func (t TD3) Vary(parents, critics, observations, worker *Node, all int) *Node {
+	return t.VaryTowards(parents, nil, critics, observations, worker, all)
 }
 
 // VaryTowards is [TD3.Vary] for critics that read goals [M, k], one of each parent, between
 // observation and action; nil: they read none.
-func (t TD3) VaryTowards(parents, goals, critics, observations, worker *Node, together int) *Node {
+func (t TD3) VaryTowards(parents, goals, critics, observations, worker *Node, all int) *Node {
 	type group struct{ Parents, Goals *Node }
 	dims := parents.Shape().Dimensions
-	return xla.MapGroups(dims[0], dims[1], together, worker, group{parents, goals},
+	return xla.MapGroups(dims[0], dims[1], all, worker, group{parents, goals},
 		shared{observations, t.Critic.Network(critics, 0).WithFixedInputs(observations)},
 		func(g group, s shared) *Node { return t.varyGroup(g.Parents, g.Goals, s) })
-}
-
-// Together returns how many of m individuals should be varied at once on a kind of backend. On
-// XLA:CPU it is the largest divisor of m up to 8. A single individual leaves gaps between its
-// matrix products and does not share reads of the critic; with many, the parameters and their
-// moments do not fit the cache.
-func Together(kind backend.Kind, m int) int {
-	if kind != backend.CPU {
-		return m
-	}
-	together := 1
-	for d := range min(m, 8) {
-		if m%(d+1) == 0 {
-			together = d + 1
-		}
-	}
-	return together
 }
 
 // varyGroup varies the individuals of the given rows [P, N] together: the loss is the sum of their

@@ -1,4 +1,4 @@
-package replay_test
+package skills
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 	}
 	start := compile("start", []shapes.Shape{shapes.Make(dtypes.Float32)},
 		func(in []*Node) []*Node {
-			return xla.Flatten(replay.NewReturns(in[0].Graph(), capacity, n))
+			return xla.Flatten(newReturns(in[0].Graph(), capacity, n))
 		})
 	state := run(start, xla.Sharded{tensors.FromScalar(float32(0))})
 	var inputs []shapes.Shape
@@ -46,7 +46,7 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 	}
 	step := shapes.Make(dtypes.Float32, n)
 	insert := compile("insert", append(inputs, step, step), func(in []*Node) []*Node {
-		r := replay.Returns{Rows: in[0], Running: in[1], Age: in[2], Position: in[3]}
+		r := ringReturns{Rows: in[0], Running: in[1], Age: in[2], Position: in[3]}
 		return xla.Flatten(r.Insert(in[4], in[5], length))
 	})
 	var after [][]float32
@@ -146,11 +146,11 @@ func TestReturnsInLoop(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			type state struct {
 				Buffer         replay.Buffer
-				Returns        replay.Returns
+				Returns        ringReturns
 				Rewards, Dones *Node
 			}
 			g := in[0].Graph()
-			start := state{replay.NewBuffer(g, 1, ring*n), replay.NewReturns(g, ring*n, n), in[0], in[1]}
+			start := state{replay.NewBuffer(g, 1, ring*n), newReturns(g, ring*n, n), in[0], in[1]}
 			end := xla.For(g, steps, start, func(step *Node, s state) state {
 				reward, done := Reshape(xla.Rows(s.Rewards, step, 1), n), Reshape(xla.Rows(s.Dones, step, 1), n)
 				s.Returns = s.Returns.Insert(reward, done, length)
@@ -196,13 +196,13 @@ func TestReturnsOfNaN(t *testing.T) {
 
 // Inputs that do not fit are rejected when the program is built.
 func TestReturnsMisfits(t *testing.T) {
-	for name, build := range map[string]func(g *Graph, x *Node) replay.Returns{
-		"capacity": func(g *Graph, x *Node) replay.Returns { return replay.NewReturns(g, 10, 3) },
-		"reward": func(g *Graph, x *Node) replay.Returns {
-			return replay.NewReturns(g, 12, 3).Insert(x, x, 4)
+	for name, build := range map[string]func(g *Graph, x *Node) ringReturns{
+		"capacity": func(g *Graph, x *Node) ringReturns { return newReturns(g, 10, 3) },
+		"reward": func(g *Graph, x *Node) ringReturns {
+			return newReturns(g, 12, 3).Insert(x, x, 4)
 		},
-		"length": func(g *Graph, x *Node) replay.Returns {
-			return replay.NewReturns(g, 12, 4).Insert(x, x, 4)
+		"length": func(g *Graph, x *Node) ringReturns {
+			return newReturns(g, 12, 4).Insert(x, x, 4)
 		},
 	} {
 		_, err := xlatest.Compile(xlatest.Pure(t), name,

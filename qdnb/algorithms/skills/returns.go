@@ -1,40 +1,42 @@
-package replay
+package skills
 
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/xla"
 )
 
-// Returns tracks the return so far of every row's episode, for a [Buffer] that n environments fill
-// in lockstep: a pytree. Row s*n+e of the buffer, modulo its capacity, belongs to step s and
-// environment e. While an episode runs, all its rows hold its partial return. After its end they
-// keep the final return.
+// ringReturns tracks the return so far of every row's episode, for a [replay.Buffer] that n
+// environments fill in lockstep: a pytree. Row s*n+e of the buffer, modulo its capacity, belongs to
+// step s and environment e. While an episode runs, all its rows hold its partial return. After its
+// end they keep the final return.
 //
 // The published code (QDax, buffers/trajectory_buffer.py) lists the rows of each episode in a table
 // and sums all of them again at every insertion. It mixes episodes if a row of the table outlives
 // its transitions. Here an episode's return is a running sum.
-type Returns struct {
+type ringReturns struct {
 	Rows     *Node // [capacity / n, n], -Inf where nothing is written yet
 	Running  *Node // [n], return of the current episode so far
 	Age      *Node // [n] int32: steps of the current episode so far
 	Position *Node // int32: row of Rows for the next step
 }
 
-// NewReturns returns those of an empty buffer. The capacity must be a multiple of the number of
+// newReturns returns those of an empty buffer. The capacity must be a multiple of the number of
 // environments.
-func NewReturns(g *Graph, capacity, environments int) Returns {
+func newReturns(g *Graph, capacity, environments int) ringReturns {
 	if environments < 1 || capacity < environments || capacity%environments != 0 {
 		panic(fmt.Errorf("buffer capacity %d is not a multiple of the %d environments", capacity,
 			environments))
 	}
 	rows := Zeros(g, shapes.Make(dtypes.Float32, capacity/environments, environments))
-	return Returns{
+	return ringReturns{
 		Rows:     AddScalar(rows, math.Inf(-1)),
 		Running:  Zeros(g, shapes.Make(dtypes.Float32, environments)),
 		Age:      Zeros(g, shapes.Make(dtypes.Int32, environments)),
@@ -46,7 +48,7 @@ func NewReturns(g *Graph, capacity, environments int) Returns {
 // length is the maximum number of steps per episode, at most the steps that the buffer holds. (In a
 // longer episode, only the latest rows are updated.) State that is donated or carried by a loop is
 // updated in place, at a cost of length * n, independent of the capacity.
-func (r Returns) Insert(reward, done *Node, length int) Returns {
+func (r ringReturns) Insert(reward, done *Node, length int) ringReturns {
 	steps, n := r.Rows.Shape().Dimensions[0], r.Rows.Shape().Dimensions[1]
 	if !reward.Shape().Equal(r.Running.Shape()) || !done.Shape().Equal(r.Running.Shape()) {
 		panic(fmt.Errorf("rewards of shape %s and ends of shape %s do not fit %d environments",
@@ -76,7 +78,7 @@ func (r Returns) Insert(reward, done *Node, length int) Returns {
 
 	ended := GreaterThan(done, ZerosLike(done))
 	position := AddScalar(r.Position, int32(1))
-	return Returns{
+	return ringReturns{
 		Rows:    rows,
 		Running: Where(ended, ZerosLike(running), running),
 		Age:     Where(ended, ZerosLike(r.Age), MinScalar(AddScalar(r.Age, int32(1)), int32(length-1))),
@@ -85,5 +87,16 @@ func (r Returns) Insert(reward, done *Node, length int) Returns {
 	}
 }
 
-// At returns the returns of buffer rows, [m], by their indices [m, 1] (see [Buffer.Draw]).
-func (r Returns) At(index *Node) *Node { return Gather(Reshape(r.Rows, -1), index) }
+// At returns the returns of buffer rows, [m], by their indices [m, 1] (see [replay.Buffer.Draw]).
+func (r ringReturns) At(index *Node) *Node { return Gather(Reshape(r.Rows, -1), index) }
+
+// emptyReturns returns the returns of an empty buffer of the given number of steps of n environments, on
+// the first device. The next step is stored in the given row.
+func emptyReturns(steps, n int, row int64) xla.State[*ringReturns] {
+	none := slices.Repeat([]float32{float32(math.Inf(-1))}, steps*n)
+	return xla.Pack(func(in []*Node) *ringReturns { return &ringReturns{in[0], in[1], in[2], in[3]} },
+		xla.Single(tensors.FromFlatDataAndDimensions(none, steps, n)),
+		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, n))),
+		xla.Single(tensors.FromShape(shapes.Make(dtypes.Int32, n))),
+		xla.Single(tensors.FromScalar(int32(row))))
+}
