@@ -23,6 +23,7 @@ type Cells struct {
 	Lower, Upper [2]float64 // limits of the descriptor space
 	Positions    bool       // both components are positions: axes of equal scales
 	Bar          *ColorBar  // what the colours show; nil: the fitness of these cells
+	Walls        []Rect     // optional, drawn over the cells
 
 	polygons [][][2]float64
 }
@@ -146,6 +147,7 @@ func (c *Cells) Plot(canvas draw.Canvas, p *plot.Plot) {
 			canvas.DrawGlyph(dot, vg.Point{X: toX(d[0]), Y: toY(d[1])}) // outside the limits: not drawn
 		}
 	}
+	walls(c.Walls).Plot(canvas, p)
 }
 
 // DataRange implements plot.DataRanger.

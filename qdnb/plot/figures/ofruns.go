@@ -116,7 +116,8 @@ func pairOf(run *runs.Run, r *runs.Repertoire, i, j int) (*Cells, error) {
 // page.
 const MaxPairDims = 6
 
-// Repertoire draws the newest repertoire of a run; for a finished run this is the final one. If
+// Repertoire draws the newest repertoire of a run; for a finished run this is the final one. Cells of
+// positions are under the walls of the environment. If
 // descriptors have 3 to 6 components, it draws a map for each pair of them.
 func Repertoire(run *runs.Run) (Grid, error) {
 	newest, err := run.Newest()
@@ -152,6 +153,9 @@ func Repertoire(run *runs.Run) (Grid, error) {
 		return Grid{}, err
 	}
 	cells.Title = title
+	if task, known := catalog.Find(run.Config.Env); known && cells.Positions {
+		cells.Walls = task.Walls
+	}
 	panel, err := Map(*cells)
 	return InRows(1, panel), err
 }

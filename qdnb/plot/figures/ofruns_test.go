@@ -48,6 +48,9 @@ func TestSnapshots(t *testing.T) {
 			t.Errorf("%d times %q, want %d", n, title, want)
 		}
 	}
+	if !strings.Contains(svgOf(Repertoire(w.Run)), "fill:#A0A0A0") {
+		t.Error("the repertoire lacks the walls of the maze")
+	}
 	if _, err := Snapshots(w.Run, 0); err == nil {
 		t.Error("no error without snapshots")
 	}

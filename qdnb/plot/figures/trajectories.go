@@ -77,14 +77,11 @@ func Trajectories(a Arena) (*Panel, error) {
 		labels = append(labels, path.Label)
 	}
 	p.palette = newPalette(true, labels)
-	var rects rects
+	zones := walls(a.Walls)
 	if a.Goal != nil {
-		rects = append(rects, zone{*a.Goal, goalFill, goalEdge})
+		zones = slices.Insert(zones, 0, zone{*a.Goal, goalFill, goalEdge})
 	}
-	for _, w := range a.Walls {
-		rects = append(rects, zone{w, wallColor, wallColor})
-	}
-	p.put(rects) // a path that slides along a wall lies on its edge
+	p.put(zones) // a path that slides along a wall lies on its edge
 	paths := slices.Clone(a.Paths)
 	for i := range paths {
 		path := &paths[i]
@@ -141,6 +138,13 @@ type zone struct {
 
 // rects draws the walls and the goal of an arena.
 type rects []zone
+
+func walls(list []Rect) (zones rects) {
+	for _, w := range list {
+		zones = append(zones, zone{w, wallColor, wallColor})
+	}
+	return zones
+}
 
 // Plot implements plot.Plotter.
 func (r rects) Plot(c draw.Canvas, p *plot.Plot) {
