@@ -16,13 +16,20 @@ type maze interface{ Walls() []envs.Wall }
 type goal interface{ Goal() envs.Wall }
 
 // Trajectories draws the recorded episodes: the trajectories in the plane of the state descriptor,
-// which must be a position, or the torso of an episode of a meta-controller over the hurdles.
+// which must be a position, or the torso over the hurdles in the episode of a meta-controller that
+// passed most of them.
 func (r *Recording) Trajectories() (figures.Grid, error) {
 	if len(r.Results) == 0 || r.Results[0].Recorded == nil {
 		return figures.Grid{}, errors.New("the episodes are not recorded: set Record in the Spec")
 	}
 	if first := r.Results[0]; first.Recorded[0].Choices != nil {
-		return first.overHurdles(0)
+		best := 0
+		for i, episode := range first.Recorded {
+			if episode.Choices.Hurdles > first.Recorded[best].Choices.Hurdles {
+				best = i
+			}
+		}
+		return first.overHurdles(best)
 	}
 	arena, err := arenaOf(r.env)
 	if err != nil {
