@@ -87,7 +87,7 @@ type source struct {
 }
 
 // enter inserts the evaluated offspring. It returns the archive after the generation, the counts of
-// its candidates, see [scoring.Count], what proposers see, and the losses of the other emitters.
+// its candidates, see [scoring.Task.Count], what proposers see, and the losses of the other emitters.
 func (gen generation) enter(before contents, from source, found repertoire.Evaluated) (after contents,
 	counts *Node, seen seen, losses []Loss) {
 	cells := before.stored().Cells
@@ -113,8 +113,7 @@ func (gen generation) enter(before contents, from source, found repertoire.Evalu
 		m, more = m.update(g, from.Key.FoldIn(streamLearn))
 		after.Emitters, losses = append(after.Emitters, m), append(losses, more...)
 	}
-	counts = scoring.Count(gen.task.Env.Spec(), found.Fitness, found.Descriptors, found.Objectives,
-		in.Valid)
+	counts = gen.task.Count(found.Fitness, found.Descriptors, found.Objectives, in.Valid)
 	seen.Found, seen.Insertion, seen.Before = found, in, cells
 	return after, counts, seen, losses
 }

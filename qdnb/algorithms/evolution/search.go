@@ -240,7 +240,7 @@ func (s *Search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 		}
 		outcome.Extra = append(outcome.Extra, losses...)
 	}
-	if err := scoring.Finite(s.losses(), outcome.Extra); err != nil {
+	if err := outcome.Finite(s.losses()); err != nil {
 		return outcome, fmt.Errorf("%w in generation %d: lower a learning rate or the scale of the rewards",
 			err, s.generation)
 	}

@@ -56,7 +56,7 @@ type insertionIn struct {
 // insertionOut are its outputs.
 type insertionOut struct {
 	Archive xla.State[contents]
-	Counts  xla.Array       // see [scoring.Count]
+	Counts  xla.Array       // see [scoring.Task.Count]
 	Seen    xla.State[seen] // what proposers see
 	Losses  xla.State[[]*graph.Node]
 }

@@ -37,7 +37,7 @@ type collectIn struct {
 // collectOut are its outputs.
 type collectOut struct {
 	Held   xla.State[collected]
-	Counts xla.Array // see [scoring.Count]
+	Counts xla.Array // see [scoring.Task.Count]
 }
 
 // collectionNames are the names of the tensors in files.
@@ -68,7 +68,7 @@ func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 		from := graph.ModScalar(graph.Gather(entering.Index, graph.InsertAxes(cells, -1)), int32(rows))
 		held.Genotypes = xla.SetRowsAt(held.Genotypes, in.Genotypes.Tree, from, cells, count)
 		held.Grid = grid.(Grid)
-		return collectOut{xla.Out(held), xla.Out(scoring.Count(task.Env.Spec(), batch.Fitness,
+		return collectOut{xla.Out(held), xla.Out(task.Count(batch.Fitness,
 			batch.Descriptors, nil, entering.Valid))}
 	})
 	return &Collection{held, insert}, err

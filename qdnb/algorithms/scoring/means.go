@@ -13,7 +13,7 @@ type Means struct {
 
 // Add adds the metrics of an iteration. It returns an error if one is NaN or infinite.
 func (m *Means) Add(names []string, metrics []float64) error {
-	if err := Finite(names, metrics); err != nil {
+	if err := finite(names, metrics); err != nil {
 		return err
 	}
 	for i, x := range metrics {
@@ -47,8 +47,7 @@ type Diverged struct {
 
 func (d *Diverged) Error() string { return fmt.Sprintf("%s is %v", d.Metric, d.Value) }
 
-// Finite returns a [Diverged] that names the first metric that is NaN or infinite.
-func Finite(names []string, metrics []float64) error {
+func finite(names []string, metrics []float64) error {
 	for i, x := range metrics {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return &Diverged{names[i], x}

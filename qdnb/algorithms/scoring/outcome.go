@@ -5,8 +5,6 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
-
-	"example.com/qdnb/envs"
 )
 
 // Outcome is the result of a generation or an iteration of a search, as the host sees it.
@@ -27,6 +25,9 @@ type Outcome struct {
 	Extra []float64
 }
 
+// Finite returns a [Diverged] that names the first of the search's own metrics that is NaN or infinite.
+func (o Outcome) Finite(names []string) error { return finite(names, o.Extra) }
+
 // Tally counts the evaluations of a generation.
 type Tally struct {
 	Evaluated int
@@ -40,19 +41,19 @@ type Tally struct {
 	LowestReturns []float32
 }
 
-// TallyOf is the inverse of [Count], on the host.
+// TallyOf is the inverse of [Task.Count], on the host.
 func TallyOf(counts []float32) Tally {
 	return Tally{int(counts[0]), int(counts[1]), int(counts[2]), float64(counts[3]), counts[4:]}
 }
 
 // Count counts evaluations on the device, float32 [4 + objectives] in the order of [Tally]. valid is
 // bool [P]; objectives [P, objectives] may be nil.
-func Count(task envs.Spec, fitness, descriptors, objectives, valid *Node) *Node {
+func (t Task) Count(fitness, descriptors, objectives, valid *Node) *Node {
 	column := func(x *Node, k int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(k)), -1) }
-	outside := LogicalNot(valid)
-	for k, lower := range task.Descriptor.Lower {
+	outside, limits := LogicalNot(valid), t.Env.Spec().Descriptor
+	for k, lower := range limits.Lower {
 		// Sums that reach a limit may exceed it by their rounding.
-		upper := task.Descriptor.Upper[k]
+		upper := limits.Upper[k]
 		slack := 1e-5 * (upper - lower)
 		x := column(descriptors, k)
 		outside = Or(outside, Or(LessThan(x, ConstAs(x, lower-slack)),
