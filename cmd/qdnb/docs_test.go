@@ -262,3 +262,22 @@ func TestGuideToEnvironments(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// The program of the page on the cart pole runs.
+func TestGuideToCartPole(t *testing.T) {
+	root := must.Get(filepath.Abs("../.."))
+	page := must.Get(os.ReadFile(filepath.Join(root, "docs/guides/cart-pole.md")))
+	_, program, _ := strings.Cut(string(page), "```go\n")
+	program, _, _ = strings.Cut(program, "```")
+	program = strings.Replace(program, "Generations(200)", "Generations(2)", 1)
+	dir := t.TempDir()
+	must.Do(os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600))
+	data := must.Get(json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(root, "cart-pole", "main.go"): filepath.Join(dir, "main.go")}}))
+	must.Do(os.WriteFile(filepath.Join(dir, "overlay.json"), data, 0o600))
+	build := exec.Command("go", "run", "-overlay", filepath.Join(dir, "overlay.json"), "./cart-pole")
+	build.Dir, build.Env = root, append(os.Environ(), "QDNB_RUNS="+dir, "QDNB_FIGURES="+dir)
+	if out, err := build.CombinedOutput(); err != nil || !strings.Contains(string(out), "stands for") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
