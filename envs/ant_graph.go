@@ -22,9 +22,12 @@ func antObservation(m StepView) *Node {
 }
 
 // contacts flattens velocity changes by contacts body by body, [3 * bodies, B], clipped to +-1.
-func contacts(components [3]*Node) *Node {
+func contacts(components [3]*Node) *Node { return ClipScalar(byBody(components[:]...), -1, 1) }
+
+// byBody flattens components [bodies, B] body by body, [components * bodies, B].
+func byBody(components ...*Node) *Node {
 	dims := components[0].Shape().Dimensions
-	return ClipScalar(Reshape(Stack(components[:], 1), 3*dims[0], dims[1]), -1, 1)
+	return Reshape(Stack(components, 1), len(components)*dims[0], dims[1])
 }
 
 // untouched lists the components of contacts of bodies that nothing touches.
@@ -78,7 +81,6 @@ func makeAntUni(task catalog.Task, _ options) (Env, error) {
 func makeAntOmni(task catalog.Task, o options) (Env, error) {
 	return ant(task, robots.Ant(physics.Spring), func(env *Rigid) {
 		env.Reward = func(_, after StepView, action *Node) *Node { return Neg(antEffort(after, action)) }
-		const far = 1e10
 		clipping := o.clipping(task.Descriptor, []float32{-far, -far}, []float32{far, far})
 		env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
 	})
@@ -86,7 +88,7 @@ func makeAntOmni(task catalog.Task, o options) (Env, error) {
 
 func makeAntTrap(task catalog.Task, o options) (Env, error) {
 	return ant(task, robots.Trap(robots.Ant(physics.PositionBased)), func(env *Rigid) {
-		clipping := o.clipping(task.Descriptor, []float32{0, -8}, []float32{1e10, 8})
+		clipping := o.clipping(task.Descriptor, []float32{0, -8}, []float32{far, 8})
 		env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
 		env.locate(antTorso, [2]float64{15, 0}, [2]float64{15, 8})
 	})

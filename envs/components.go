@@ -1,7 +1,9 @@
 package envs
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"example.com/qdnb/envs/physics"
 )
@@ -95,6 +97,55 @@ func motionComponents(system *physics.System, torso string, spin bool) []Compone
 		all = append(all, vectorComponents("angular velocity of "+torso, "rad/s", nil)...)
 	}
 	return append(all, velocities...)
+}
+
+// jointOrder lists the axes of the joints as Brax groups them: those of joints with one axis first. In a
+// group, they are by joint, or the first axes of all joints come first.
+func jointOrder(m physics.Model, byJoint bool) (order []int) {
+	var keys [][2]int
+	for _, j := range m.Joints {
+		for axis := range j.Limits {
+			if byJoint {
+				axis = 0
+			}
+			order, keys = append(order, len(order)), append(keys, [2]int{len(j.Limits), axis})
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return slices.Compare(keys[a][:], keys[b][:]) })
+	return order
+}
+
+// humanoidComponents describes the observation of a humanoid.
+func humanoidComponents(system *physics.System) []Component {
+	model := system.Model()
+	all, n := motionComponents(system, "torso", true), system.Angles()
+	order, last := jointOrder(model, false), len(all)-n
+	given := slices.Clone(all)
+	for i, axis := range order {
+		all[5+i], all[last+i] = given[5+axis], given[last+axis]
+	}
+	moving := model.BodyNames()[:len(model.Bodies)-1]
+	for _, body := range moving {
+		for i := range 9 {
+			all = append(all, Component{Name: fmt.Sprintf("inertia of %s about the centre of mass, %s%s", body,
+				xyz[i/3], xyz[i%3]), Unit: "kg m²"})
+		}
+	}
+	for _, body := range moving {
+		all = append(all, vectorComponents("share of the centre of mass's velocity by "+body, "m/s", nil)...)
+	}
+	for _, body := range moving {
+		all = append(all, vectorComponents("angular velocity about the centre of mass of "+body, "rad/s", nil)...)
+	}
+	torques := actionComponents(model, 1)
+	for _, i := range jointOrder(model, true) {
+		all = append(all, Component{Name: torques[i].Name, Unit: torques[i].Unit})
+	}
+	contacts := contactComponents(model)
+	for i := range contacts {
+		contacts[i].Limits = nil
+	}
+	return append(all, contacts...)
 }
 
 // contactComponents describes the velocity changes by contacts in the observation of an ant.

@@ -18,7 +18,7 @@ import (
 
 // The observations of the built-in robots are what their names say, and so are their actions.
 func TestComponents(t *testing.T) {
-	for _, name := range []string{"ant-uni", "ant-maze", "walker-uni", "halfcheetah-hurdles"} {
+	for _, name := range []string{"ant-uni", "ant-maze", "walker-uni", "halfcheetah-hurdles", "humanoid-uni"} {
 		r := environment(t, name).(*envs.Rigid)
 		spec := envs.Described(envs.StartAt(r, 1))
 		must.Do(spec.Validate())

@@ -24,8 +24,8 @@ import (
 )
 
 // All golden files of environments pass on all backends. XLA compiles a program for each file. The
-// perturbed environments differ only in constants, so their files run only in the long tests or if
-// the golden files come from another folder.
+// perturbed environments differ only in constants, and humanoids take long to compile, so their files
+// run on XLA only in the long tests or if the golden files come from another folder.
 func TestGoldenSteps(t *testing.T) {
 	root := cmp.Or(os.Getenv(golden.FolderEnv), "testdata")
 	var paths []string
@@ -44,7 +44,8 @@ func TestGoldenSteps(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, path := range paths {
 			t.Run(filepath.Base(path), func(t *testing.T) {
-				if p.Kind != backend.Go && strings.HasPrefix(filepath.Base(path), "perturb_") && !long {
+				slow := strings.HasPrefix(filepath.Base(path), "perturb_") || strings.Contains(path, "humanoid")
+				if p.Kind != backend.Go && slow && !long {
 					t.Skip("SKIPPED: to compile all takes a minute; `make test-long`, or QDNB_LONG=1, runs it")
 				}
 				t.Parallel() // nearly all of the time is compilation, which uses one core
@@ -62,7 +63,7 @@ func TestGoldenSteps(t *testing.T) {
 // and at most one other component is.
 func TestZeroObservations(t *testing.T) {
 	for name, want := range map[string]int{"ant-uni": 30, "ant-omni": 30, "ant-trap": 30,
-		"ant-maze": 36, "walker-uni": 0} {
+		"ant-maze": 36, "walker-uni": 0, "humanoid-uni": 60, "humanoid-omni": 60} {
 		env := must.Get(envs.Make(name))
 		spec := env.Spec()
 		arrays := must.Get(npz.Read(filepath.Join("testdata", "onestep_"+name+".npz")))

@@ -18,7 +18,8 @@ import (
 // tasks.
 func TestObjectivesSumToTheFitness(t *testing.T) {
 	const n, steps = 3, 4
-	for _, name := range []string{"walker-uni", "halfcheetah-uni", "ant-uni", "ant-maze", "pointmaze"} {
+	for _, name := range []string{"walker-uni", "halfcheetah-uni", "ant-uni", "ant-maze", "pointmaze",
+		"hopper-uni"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env := environment(t, name)

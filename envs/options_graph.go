@@ -22,11 +22,13 @@ type options struct {
 // evaluates its policies this way.
 func FixedStart(seed int64) Option { return func(o *options) { o.fixed, o.start = true, seed } }
 
-// WidePositions stops clipping the state descriptor of ant-omni and ant-trap to its limits. In
+// WidePositions stops clipping the state descriptor of ant-omni, humanoid-omni and ant-trap to its limits. In
 // ant-trap only the upper limit of x is lifted. The published DADS runs this way, because a clipped
 // position leaves nothing to predict. The limits of the descriptor and of repertoires stay. Other
 // environments do not change.
 func WidePositions() Option { return func(o *options) { o.wide = true } }
+
+const far = 1e10
 
 // clipping returns the limits that positions are clipped to: limits, or lower and upper if
 // [WidePositions] is set.

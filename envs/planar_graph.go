@@ -27,19 +27,30 @@ func motion(m StepView, torso string, spin bool) []*Node {
 }
 
 func makeWalkerUni(task catalog.Task, _ options) (Env, error) {
-	return rigid(task, robots.Walker2d(), robots.Walker2dLeg, func(env *Rigid) {
+	return upright(task, robots.Walker2d(), robots.Walker2dLeg, robots.Walker2dFeet,
+		func(z *Node) *Node { return outside(z, 0.7, 2) })
+}
+
+func makeHopperUni(task catalog.Task, _ options) (Env, error) {
+	return upright(task, robots.Hopper(), robots.HopperLeg, robots.HopperFoot,
+		func(z *Node) *Node { return LessThan(z, ConstAs(z, 0.7)) })
+}
+
+// upright builds the task of a walker or hopper, which falls where the height [B] of its torso is out
+// of range.
+func upright(task catalog.Task, model physics.Model, leg, feet []string, falls func(z *Node) *Node) (Env,
+	error) {
+	return rigid(task, model, leg, func(env *Rigid) {
 		env.Noise = 0.005
 		env.Observe = planarObservation(false)
 		env.Settings.ObservationComponents = motionComponents(env.System, "torso", false)
 		env.Settings.ActionComponents = actionComponents(env.System.Model(), -1)
-		env.Done = func(m StepView) *Node { return outside(m.Frame("torso").Position[2], 0.7, 2) }
-		env.Describe = func(m StepView) *Node { return m.Touching(robots.Walker2dFeet...) }
+		env.Done = func(m StepView) *Node { return falls(m.Frame("torso").Position[2]) }
+		env.Describe = func(m StepView) *Node { return m.Touching(feet...) }
 		// As in the source, where it makes learning easier.
 		env.Drive = func(action *Node) *Node { return Neg(action) }
 		env.Reward = func(before, after StepView, action *Node) *Node {
-			x := func(m StepView) *Node { return m.System.CenterOfMass(m.State)[0] }
-			forward := velocity(after, x(before), x(after))
-			return AddScalar(Sub(forward, cost(0.001, action)), 1)
+			return AddScalar(Sub(advance(before, after), cost(0.001, action)), 1)
 		}
 		env.Objectives = rewardAndCost(env.Reward, func(_ StepView, action *Node) *Node {
 			return cost(0.001, action)

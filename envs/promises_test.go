@@ -2,6 +2,7 @@ package envs_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -29,7 +30,8 @@ func TestPromises(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // nearly all of the time is compilation, which uses one core
 			var suite envtest.Suite
-			slow := name == "ant-trap" || name == "ant-maze" || name == "halfcheetah-hurdles"
+			slow := name == "ant-trap" || name == "ant-maze" || name == "halfcheetah-hurdles" ||
+				strings.HasPrefix(name, "humanoid")
 			if slow && os.Getenv("QDNB_LONG") == "" {
 				suite = envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}, Steps: 3}
 			}

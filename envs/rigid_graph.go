@@ -57,10 +57,16 @@ type Rigid struct {
 //	walker       torso, thigh, leg, foot, thigh_left, leg_left, foot_left
 //	             thigh_joint, leg_joint, foot_joint, thigh_left_joint, leg_left_joint, foot_left_joint
 //	halfcheetah  torso, bthigh, bshin, bfoot, fthigh, fshin, ffoot; the joints of the legs alike
+//	hopper       torso, thigh, leg, foot; thigh_joint, leg_joint, foot_joint
+//	humanoid     torso, lwaist, pelvis, right_thigh, right_shin, left_thigh, left_shin,
+//	             right_upper_arm, right_lower_arm, left_upper_arm, left_lower_arm
+//	             abdomen_z, abdomen_x, right_hip_x, right_knee, left_hip_x, left_knee,
+//	             right_shoulder1, right_elbow, left_shoulder1, left_elbow
 type StepView struct {
 	System  *physics.System
 	State   physics.State
 	Contact physics.Contact
+	Action  *Node // of the control step, [actions, B]; nil in the state before an episode's first step
 }
 
 // Frame returns the position, rotation and velocity of a body. It panics if there is no such body.
@@ -119,8 +125,8 @@ func WithReward(env Env, name string, offset float64,
 func with(env Env, name string, change func(*Rigid)) (*Rigid, error) {
 	original, ok := env.(*Rigid)
 	if !ok {
-		return nil, fmt.Errorf("%s is no task of rigid bodies, or wrapped: change the ant, walker or "+
-			"halfcheetah that Make returns, without FixedStart", env.Spec().Name)
+		return nil, fmt.Errorf("%s is no task of rigid bodies, or wrapped: change a robot that Make "+
+			"returns, without FixedStart", env.Spec().Name)
 	}
 	if slices.Contains(Names(), name) {
 		return nil, fmt.Errorf("%s is the name of a built-in environment: choose another one", name)
@@ -212,7 +218,7 @@ func (r *Rigid) Reset(keys random.Key) State {
 
 // At starts an episode from a state of the system. Its contact is that of [physics.System.Contact].
 func (r *Rigid) At(state physics.State) State {
-	m := StepView{r.System, state, r.System.Contact(state)}
+	m := StepView{System: r.System, State: state, Contact: r.System.Contact(state)}
 	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32,
 		state.Parts[0].Shape().Dimensions[1]))
 	return r.state(m, zero, zero)
@@ -244,7 +250,7 @@ func (r *Rigid) Step(s State, action *Node) State { return r.step(s, action, con
 func (r *Rigid) step(s State, action *Node, under condition) State {
 	action = Transpose(action, 0, 1)
 	before := StepView{System: r.System, State: physics.State{Parts: s.PhysicsState}}
-	after := StepView{System: r.System}
+	after := StepView{System: r.System, Action: action}
 	drive := action
 	if r.Drive != nil {
 		drive = r.Drive(action)
@@ -319,6 +325,12 @@ func position(m StepView, body string, limits Descriptor) *Node {
 
 // cost is the weighted sum of squares of an array [rows, B], [B].
 func cost(weight float64, x *Node) *Node { return MulScalar(ReduceSum(Square(x), 0), weight) }
+
+// advance is the mean velocity of the centre of mass along x over a control step, [B].
+func advance(before, after StepView) *Node {
+	x := func(m StepView) *Node { return m.System.CenterOfMass(m.State)[0] }
+	return velocity(after, x(before), x(after))
+}
 
 // velocity is the mean velocity of a coordinate [B] over a control step.
 func velocity(m StepView, before, after *Node) *Node {

@@ -21,7 +21,8 @@ func TestGoldenSubsteps(t *testing.T) {
 	for name, model := range map[string]physics.Model{
 		"ant-uni": robots.Ant(physics.Spring), "ant-trap": robots.Trap(robots.Ant(physics.PositionBased)),
 		"walker-uni": robots.Walker2d(), "halfcheetah-uni": robots.HalfCheetah(),
-		"halfcheetah-hurdles": robots.Hurdles(robots.HalfCheetah()),
+		"halfcheetah-hurdles": robots.Hurdles(robots.HalfCheetah()), "hopper-uni": robots.Hopper(),
+		"humanoid-uni": robots.Humanoid(),
 	} {
 		data := golden.Read(t, "substep_"+name+".npz")
 		substeps := 1 + int(model.Dynamics)

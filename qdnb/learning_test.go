@@ -42,6 +42,19 @@ func TestMapElitesLearnsPointmaze(t *testing.T) {
 	}
 }
 
+// Twenty generations of a hundred policies raise the QD score of hoppers by more than half, and find
+// better ones.
+func TestMapElitesLearnsHopper(t *testing.T) {
+	small := func(generations int) qdnb.Spec {
+		return qdnb.Spec{Algorithm: "map-elites", Env: "hopper-uni", Budget: qdnb.Generations(generations),
+			Tune: runs.Assign("batch=100", "cells=128", "hidden=[32,32]")}
+	}
+	first, last := train(t, small(1)).Status, train(t, small(20)).Status
+	if last.QDScore < 1.5*first.QDScore || last.MaxFitness < 1.2*first.MaxFitness || last.Coverage < 60 {
+		t.Errorf("%+v after a generation, %+v after 20", first, last)
+	}
+}
+
 // long skips tests that take minutes, unless they are enabled.
 func long(t *testing.T) {
 	t.Helper()

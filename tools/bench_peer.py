@@ -67,7 +67,7 @@ STAGES = {
     ),
     "rollout": Stage(
         title="256 policies of 2 x 256 units for 250 steps; best of 3 runs",
-        cases=("ant-uni", "walker-uni", "halfcheetah-uni", "ant-omni", "ant-trap", "ant-maze"),
+        cases=("ant-uni", "walker-uni", "halfcheetah-uni", "ant-omni", "ant-trap", "ant-maze", "hopper-uni", "humanoid-uni"),
         ours="bench rollout --env {case} --batch 256 --steps 250 --json",
         ours_seconds={"running": "best_s"},
         venv="peer-brax",

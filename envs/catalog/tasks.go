@@ -2,7 +2,7 @@ package catalog
 
 import "slices"
 
-// Task holds the facts about one of the paper's environments.
+// Task holds the facts about an environment.
 type Task struct {
 	Spec
 	Walls []Rect // seen from above, in the units of its positions
@@ -19,10 +19,11 @@ type Rect struct{ X0, Y0, X1, Y1 float64 }
 // Positions reports whether the descriptor is a position in the plane.
 func (s Spec) Positions() bool { return s.Descriptor.Kind == Final && len(s.Descriptor.Lower) == 2 }
 
+var meters = [2]string{"final x (m)", "final y (m)"}
+
 // Tasks returns the paper's environments, in the order of [Names]. The caller may modify them.
 func Tasks() []Task {
 	leg := []Perturbation{GravityMultiplier, ActuatorsMultiplier}
-	meters := [2]string{"final x (m)", "final y (m)"}
 	return []Task{
 		{Spec: Spec{Name: "pointmaze", Observations: 2, Actions: 2, Length: 250, Offset: 2.3431,
 			FitnessRange: [2]float64{-1000, 0},
@@ -91,10 +92,24 @@ func position(names [2]string, limits Rect) Descriptor {
 		Upper: []float32{float32(limits.X1), float32(limits.Y1)}}
 }
 
-// Find returns an environment by its name, of the paper or without physics. An unknown name gives
-// false and a Task without facts.
+// others returns QDax's tasks of robots that are not in the paper. The reference point of the hopper
+// is that of MOME-PGX, too.
+func others() []Task {
+	return []Task{
+		{Spec: Spec{Name: "hopper-uni", Observations: 14, Actions: 3, Length: 250, Offset: 0.9,
+			FitnessRange: [2]float64{0, 1000}, Descriptor: contacts("the foot"),
+			Objectives: forward(-0.05, -0.002)}},
+		{Spec: Spec{Name: "humanoid-uni", Observations: 299, Actions: 17, Length: 250,
+			FitnessRange: [2]float64{0, 2500}, Descriptor: contacts("left foot", "right foot")}},
+		{Spec: Spec{Name: "humanoid-omni", Observations: 299, Actions: 17, Length: 250,
+			FitnessRange: [2]float64{0, 1250}, Descriptor: position(meters, Rect{-30, -30, 30, 30})}},
+	}
+}
+
+// Find returns an environment by its name, of the paper or not. An unknown name gives false and a
+// Task without facts.
 func Find(name string) (Task, bool) {
-	tasks := append(Tasks(), functions()...)
+	tasks := slices.Concat(Tasks(), others(), functions())
 	if i := slices.IndexFunc(tasks, func(t Task) bool { return t.Name == name }); i >= 0 {
 		return tasks[i], true
 	}

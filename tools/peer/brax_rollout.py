@@ -18,7 +18,7 @@ import brax
 import jax
 import jax.numpy as jnp
 from brax import jumpy
-from brax.envs import ant, env, halfcheetah, walker2d
+from brax.envs import ant, env, halfcheetah, hopper, humanoid, walker2d
 
 # Brax asks a JAX 0.3 interface whether it runs under jit. This JAX always answers no, and Brax would unroll its loops.
 jumpy._in_jit = lambda: not jax.core.trace_state_clean()
@@ -79,6 +79,9 @@ ENVS = {
     "ant-maze": AntMaze,
     "walker-uni": lambda: walker2d.Walker2d(legacy_spring=True),
     "halfcheetah-uni": lambda: halfcheetah.Halfcheetah(legacy_spring=True),
+    "hopper-uni": lambda: hopper.Hopper(legacy_spring=True),
+    "humanoid-uni": lambda: humanoid.Humanoid(legacy_spring=True),
+    "humanoid-omni": lambda: humanoid.Humanoid(legacy_spring=True),  # as humanoid-uni
 }
 
 

@@ -36,8 +36,8 @@ type Arena struct {
 	Paths                 []Path
 }
 
-// ArenaOf returns the arena, without paths, of a paper environment whose descriptor is a position
-// (pointmaze, ant-omni, ant-trap, ant-maze). Its limits are the descriptor's; it has the
+// ArenaOf returns the arena, without paths, of a built-in environment whose descriptor is a position
+// (pointmaze, ant-omni, ant-trap, ant-maze, humanoid-omni). Its limits are the descriptor's; it has the
 // environment's walls and goal.
 func ArenaOf(env string) (*Arena, error) {
 	task, _ := catalog.Find(env)
