@@ -158,7 +158,8 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	}
 	small := runs.Assign("cells=64", "cvt_samples=500", "hidden=[8,8]")
 	for _, kind := range []backend.Kind{backend.CUDA, backend.TPU} {
-		for _, entry := range registry.All {
+		for _, name := range registry.Names() {
+			entry := must.Get(registry.Find(name))
 			env, tune, algorithm := "pointmaze", small, entry.Name
 			switch {
 			case entry.Has(algorithms.Differentiates):
