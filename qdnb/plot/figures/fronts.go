@@ -21,7 +21,7 @@ func Hypervolumes(run *runs.Run) (*Panel, error) {
 	if err != nil {
 		return nil, err
 	}
-	cells.Title, cells.Bar, cells.Descriptors = titleOf(run, newest), &ColorBar{Label: "Hypervolume"}, nil
+	cells.Title, cells.Bar, cells.Descriptors = titleOf(run, newest.Generation), &ColorBar{Label: "Hypervolume"}, nil
 	for i, front := range newest.Fronts() {
 		if cells.Fitness[i] = math.Inf(-1); len(front) > 0 {
 			cells.Fitness[i] = pareto.Hypervolume(front, newest.ReferencePoint())
@@ -46,7 +46,7 @@ func ParetoFronts(run *runs.Run) (*Panel, error) {
 		all = append(all, front...)
 	}
 	global.add(pareto.Front(all))
-	axes := Axes{Title: titleOf(run, newest), XLabel: "objective 1", YLabel: "objective 2"}
+	axes := Axes{Title: titleOf(run, newest.Generation), XLabel: "objective 1", YLabel: "objective 2"}
 	if task, ok := catalog.Find(run.Config.Env); ok && len(task.Objectives) > 1 {
 		axes.XLabel, axes.YLabel = task.Objectives[0].Name, task.Objectives[1].Name
 	}

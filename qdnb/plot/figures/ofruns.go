@@ -127,7 +127,7 @@ func Repertoire(run *runs.Run) (Grid, error) {
 	if newest == nil {
 		return Grid{}, fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
 	}
-	title := titleOf(run, newest)
+	title := titleOf(run, newest.Generation)
 	if d := newest.Dims; d > 2 && d <= MaxPairDims {
 		bar, panels := new(ColorBar), []*Panel(nil)
 		for i := range d {
@@ -160,27 +160,28 @@ func Repertoire(run *runs.Run) (Grid, error) {
 	return InRows(1, panel), err
 }
 
-func titleOf(run *runs.Run, s *runs.Snapshot) string {
+func titleOf(run *runs.Run, generation int64) string {
 	return fmt.Sprintf("%s on %s, generation %s", MethodName(run.Config.Algorithm), run.Config.Env,
-		grouped(s.Generation))
+		grouped(generation))
 }
 
-// Progress draws a run in training: its repertoire so far, if descriptors have one or two components,
-// or else its coverage, and its QD score.
+// Progress draws a run in training: its repertoire so far, if descriptors have two components, or else
+// its coverage, and its QD score.
 func Progress(run *runs.Run, r *runs.Repertoire) (Grid, error) {
 	var panels []*Panel
+	title := titleOf(run, run.Status.Generation)
 	columns := []string{"coverage", "qd_score"}
-	if r.Dims <= 2 {
+	if r.Dims == 2 {
 		cells, err := CellsOf(run, r)
 		if err != nil {
 			return Grid{}, err
 		}
-		cells.Title, cells.Descriptors = "generation "+grouped(run.Status.Generation), nil
+		cells.Title, cells.Descriptors = title, nil
 		panel, err := Map(*cells)
 		if err != nil {
 			return Grid{}, err
 		}
-		columns, panels = columns[1:], append(panels, panel)
+		columns, panels, title = columns[1:], append(panels, panel), ""
 	}
 	style := MethodStyles(run.Config.Algorithm)[run.Config.Algorithm]
 	for _, column := range columns {
@@ -193,11 +194,11 @@ func Progress(run *runs.Run, r *runs.Repertoire) (Grid, error) {
 		for i := (len(all.X) - 1) % every; i < len(all.X); i += every { // the last point, too
 			line.X, line.Y = append(line.X, all.X[i]), append(line.Y, all.Y[i])
 		}
-		panel, err := Lines(Axes{XLabel: EnvSteps.Label, YLabel: columnLabel(column)}, line)
+		panel, err := Lines(Axes{Title: title, XLabel: EnvSteps.Label, YLabel: columnLabel(column)}, line)
 		if err != nil {
 			return Grid{}, err
 		}
-		panels = append(panels, panel)
+		panels, title = append(panels, panel), ""
 	}
 	return InRows(2, panels...), nil
 }
