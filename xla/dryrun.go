@@ -28,7 +28,7 @@ func DryRun(kind backend.Kind, devices int, write func(name string, text []byte)
 	}
 	dry := &dryBackend{unopened: newUnopened(string(kind), devices), devices: devices,
 		write: write}
-	return &Platform{&backend.Platform{Backend: dry, Kind: kind, Workers: devices}}, nil
+	return &Platform{Platform: &backend.Platform{Backend: dry, Kind: kind, Workers: devices}}, nil
 }
 
 // dryBackend builds programs and holds buffers without data.

@@ -139,6 +139,7 @@ func reuse(backend *adapter, inputs []input, outputs []*graph.Node) {
 
 // run executes the program; see [Program.Run].
 func (pr *executable) run(inputs ...Sharded) (outputs []Sharded, err error) {
+	defer pr.platform.ran(pr.Name, time.Now())
 	var lent []compute.Buffer
 	err = catch(func() {
 		if err := pr.check(inputs); err != nil {

@@ -3,7 +3,10 @@ package xla
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
+	"sync"
+	"time"
 
 	"github.com/gomlx/compute"
 	gomlxxla "github.com/gomlx/go-xla/compute/xla"
@@ -15,7 +18,40 @@ import (
 )
 
 // Platform is an open backend with the methods that programs need.
-type Platform struct{ *backend.Platform }
+type Platform struct {
+	*backend.Platform
+	times *runTimes // shared by copies; nil in a dry run
+}
+
+// runTimes counts the runs of programs, by name.
+type runTimes struct {
+	sync.Mutex
+	of map[string]RunTime
+}
+
+// RunTime is how often a program ran, and how long it ran in all.
+type RunTime struct {
+	Runs int
+	Time time.Duration
+}
+
+// RunTimes returns the times of the platform's programs so far, by name.
+func (p *Platform) RunTimes() map[string]RunTime {
+	p.times.Lock()
+	defer p.times.Unlock()
+	return maps.Clone(p.times.of)
+}
+
+// ran counts a run of a program that began at start.
+func (p *Platform) ran(name string, start time.Time) {
+	if p.times == nil {
+		return
+	}
+	p.times.Lock()
+	defer p.times.Unlock()
+	t := p.times.of[name]
+	p.times.of[name] = RunTime{t.Runs + 1, t.Time + time.Since(start)}
+}
 
 // Open is [backend.Open].
 func Open(ctx context.Context, spec string) (*Platform, error) {
@@ -23,7 +59,7 @@ func Open(ctx context.Context, spec string) (*Platform, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Platform{p}, nil
+	return &Platform{p, &runTimes{of: map[string]RunTime{}}}, nil
 }
 
 // Copies is the number of devices that keep a copy of what all workers read. On CPUs it is 1: the

@@ -19,6 +19,7 @@ type benchCmd struct {
 	Updates    timed[bench.Updates]    `cmd:""`
 	Insertion  timed[bench.Insertion]  `cmd:""`
 	Adaptation timed[bench.Adaptation] `cmd:""`
+	Training   timed[bench.Training]   `cmd:""`
 	Ceilings   timed[bench.Ceilings]   `cmd:""`
 }
 

@@ -24,6 +24,8 @@ func TestBench(t *testing.T) {
 		{"insertion --batch 20 --better 6 --repeats 2", "best_s entered", map[string]any{"params": 90376.}},
 		{"adaptation --env walker-uni --policies 3 --episodes 2 --values 2 --steps 4 --repeats 1",
 			"best_s whole_s env_steps_per_s", map[string]any{"batch": 6.}},
+		{"training --algorithm diayn --env pointmaze --warmup 1 --generations 2 --set env_batch_size=5 " +
+			"--set hidden=[8] --set batch_size=8 --set replay_buffer_size=65", "generation_s checkpoint_s", nil},
 		{"ceilings", "products_gflops arithmetic_gflops cache_gbs memory_gbs", nil},
 	} {
 		if c.args == "ceilings" && !fast { // they take some seconds, on XLA
