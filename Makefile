@@ -39,17 +39,20 @@ lab: setup gopls ## open the notebooks in JupyterLab (LAB_ARGS=... for its optio
 
 # --- tests
 
+# Runs a step and says how long it took. RECORD=1 appends the times to docs/performance.csv.
+STEP := $(PYTHON) tools/ledger.py $(if $(RECORD),--record)
+
 .PHONY: test
-test: setup lint ## lint, go test, a part of race and fuzz, then all experiments and notebooks at smoke scale
+test: setup lint ## lint, go test, a part of race and fuzz, then all experiments and notebooks at smoke scale (RECORD=1 keeps the times)
 	@echo "== go test ./..."
-	@go test -timeout 30m ./...
+	@$(STEP) "go test" go test -timeout 30m ./...
 	@echo "== tests of the tools"
-	@$(PYTHON) -m unittest -q tools/test_*.py
-	@$(MAKE) --no-print-directory race RACE="./internal/npz/... ./internal/progress ./qdnb/plot/scene ./qdnb/runs"
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s FUZZ='(npz|qdnb/runs|plot/scene) '
+	@$(STEP) tools $(PYTHON) -m unittest -q tools/test_*.py
+	@$(STEP) race $(MAKE) --no-print-directory race RACE="./internal/npz/... ./internal/progress ./qdnb/plot/scene ./qdnb/runs"
+	@$(STEP) fuzz $(MAKE) --no-print-directory fuzz FUZZTIME=2s FUZZ='(npz|qdnb/runs|plot/scene) '
 	@rm -rf build/experiments/smoke
-	@$(MAKE) --no-print-directory experiments SCALE=smoke
-	@$(MAKE) --no-print-directory smoke
+	@$(STEP) experiments $(MAKE) --no-print-directory experiments SCALE=smoke
+	@$(STEP) notebooks $(MAKE) --no-print-directory smoke
 	@echo "make test: all passed"
 
 # Smoke runs are separate from the real ones and are retrained each time, except those of the
@@ -128,12 +131,13 @@ supply: check ## check the supply chain: module sums, licences, known vulnerabil
 bench: check compile ## measure speed (BENCH_ARGS=... for its options)
 	@go run ./cmd/qdnb bench $(BENCH_ARGS)
 
-# Stages compared with JAX; each needs the Python environment of its peer.
-STAGES ?= generation rollout updates insertion adaptation
-PEERS := $(if $(filter generation updates insertion,$(STAGES)),jax) $(if $(filter rollout adaptation,$(STAGES)),brax)
+# Stages compared with JAX or MuJoCo; each needs the Python environment of its peer.
+STAGES ?= generation rollout updates insertion adaptation simulator evolution workers
+PEERS := $(if $(filter generation updates insertion,$(STAGES)),jax) $(if $(filter rollout adaptation,$(STAGES)),brax) \
+	$(if $(filter simulator evolution workers,$(STAGES)),mujoco)
 
 .PHONY: bench-peer
-bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## compare speed with the same work in JAX (STAGES=rollout for one stage, BENCH_ARGS=--record to update docs/performance.md)
+bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## compare speed and memory with the same work in JAX and MuJoCo (STAGES=rollout for one stage, BENCH_ARGS=--record to update docs/performance.md)
 	@mkdir -p build
 	@go build -o build/qdnb ./cmd/qdnb
 	@$(PYTHON) tools/bench_peer.py $(BENCH_ARGS) build/qdnb $(STAGES)
@@ -141,6 +145,10 @@ bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## compare spee
 .PHONY: bench-check
 bench-check: ## the same, but fail if a ratio is lower than in docs/performance.csv
 	@$(MAKE) --no-print-directory bench-peer BENCH_ARGS="--check $(BENCH_ARGS)"
+
+.PHONY: performance-history
+performance-history: check compile ## draw all records of docs/performance.csv over commits: docs/performance-history.png
+	@go run ./internal/docfigures performance-history.png
 
 .PHONY: roofline
 roofline: check compile plugin ## compare the stages of training with this machine's limits

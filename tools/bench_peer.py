@@ -1,5 +1,5 @@
-"""bench_peer.py [--rounds N] [--only CASE] [--record | --check] QDNB STAGE...: times qdnb and the same work in JAX,
-alternating, and prints the ratios.
+"""bench_peer.py [--rounds N] [--only CASE] [--record | --check] QDNB STAGE...: times qdnb and the same work in JAX or another
+simulator, alternating, and prints the ratios and the peak memory of both processes.
 
 Stages, in this order:
 
@@ -8,11 +8,14 @@ Stages, in this order:
   updates     the gradient updates of a learner; tools/peer/updates.py
   insertion   candidates into a full repertoire; tools/peer/insertion.py
   adaptation  policies under multiples of gravity; tools/peer/brax_adaptation.py
+  simulator   the work of a rollout in MuJoCo, with other physics; tools/peer/mujoco_rollout.py
+  evolution   MAP-Elites on a walker, by pyribs with MuJoCo; tools/peer/mujoco_map_elites.py
+  workers     the same with a number of threads
 
-The peer runs the population at once ("whole") and in slices. Its best slice is searched once per line; then every round runs qdnb,
-the peer's whole and its slices. Machines drift: a ratio (the peer's seconds divided by qdnb's) is taken within a round, and the
-medians over the rounds are printed. --record writes them to the ledger, docs/performance.csv. --check compares them with the ledger
-and fails if a ratio got worse.
+A peer has variants, such as the population as a whole, and may run slices of it. Its best slice is searched once per line; then every
+round runs qdnb, the peer's variants and its best slices. Machines drift: a ratio (the peer's seconds divided by qdnb's) is taken
+within a round, and the medians over the rounds are printed. --record appends them to the ledger, docs/performance.csv. --check
+compares them with the ledger and fails if a ratio got worse.
 """
 
 from __future__ import annotations
@@ -26,13 +29,14 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import ledger
 from statusline import StatusLine, duration
 
 TOOLS = os.path.dirname(os.path.abspath(__file__))
-WHOLE = 0
+WHOLE = {"whole": ""}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,9 +50,10 @@ class Stage:
     venv: str  # of the peer, in .tools
     peer: str  # script in tools/peer and its arguments
     peer_seconds: dict[str, str]
-    search: str  # arguments of a peer's run that searches for the best slice
-    slices: tuple[int, ...]  # candidates of the search
-    shown: tuple[int, ...] = (WHOLE,)  # always shown, besides the best slice
+    search: str = ""  # arguments of a peer's run that searches for the best slice
+    slices: tuple[int, ...] = ()  # candidates of the search
+    variants: dict[str, str] = dataclasses.field(default_factory=lambda: WHOLE)  # name: arguments
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)  # of qdnb
     size: tuple[str, ...] = ("batch", "steps")
     unit: str = "env steps/s"
 
@@ -75,7 +80,6 @@ STAGES = {
         peer_seconds={"running": "best_s"},
         search="--repeats 1",
         slices=(2, 4, 8, 16, 32),
-        shown=(WHOLE, 16),
     ),
     "updates": Stage(
         title="300 updates with batches of 256, networks of 2 x 256 units; best of 3 runs",
@@ -85,8 +89,6 @@ STAGES = {
         venv="peer-jax",
         peer="updates.py {case} --steps 300",
         peer_seconds={"running": "best_s"},
-        search="",
-        slices=(),
         size=("steps",),
         unit="updates/s",
     ),
@@ -98,8 +100,6 @@ STAGES = {
         venv="peer-jax",
         peer="insertion.py {case}",
         peer_seconds={"running": "best_s"},
-        search="",
-        slices=(),
         size=("batch",),
         unit="candidates/s",
     ),
@@ -115,6 +115,44 @@ STAGES = {
         slices=(8, 16, 32),
         size=("policies", "episodes", "values", "steps"),
     ),
+    "simulator": Stage(
+        title="256 environments for 250 steps, qdnb with policies of 2 x 256 units; the peers simulate other physics; one run",
+        cases=("ant-uni", "walker-uni", "halfcheetah-uni"),
+        ours="bench rollout --env {case} --batch 256 --steps 250 --json",
+        ours_seconds={"running": "best_s"},
+        venv="peer-mujoco",
+        peer="mujoco_rollout.py {case}",
+        peer_seconds={"running": "best_s"},
+        variants={
+            "EnvPool, no policies": "--simulator envpool",
+            "mjbatch, no policies": "--simulator mjbatch",
+            "EnvPool, policies in NumPy": "--simulator envpool --hidden 256",
+            "mjbatch, policies in NumPy": "--simulator mjbatch --hidden 256 --chunk 16",
+        },
+    ),
+    "evolution": Stage(
+        title="a generation of MAP-Elites on walkers, 1000 policies for 250 steps; the peer simulates other physics; median of 2",
+        cases=("64 units", "256 units"),
+        ours="bench generation --env walker-uni --generations 5 --set hidden=[{n},{n}] --json",
+        ours_seconds={"running": "generation_s"},
+        venv="peer-mujoco",
+        peer="mujoco_map_elites.py --hidden {n} --generations 2",
+        peer_seconds={"running": "median_s"},
+        search="--batch 128 --generations 1",
+        slices=(8, 32),
+        variants={},
+    ),
+    "workers": Stage(
+        title="the same with 64 units and a number of workers and threads; the peer simulates other physics; one generation",
+        cases=("1 worker", "2 workers", "8 workers"),
+        ours="bench generation --env walker-uni --generations 5 --set hidden=[64,64] --json",
+        ours_seconds={"running": "generation_s"},
+        venv="peer-mujoco",
+        peer="mujoco_map_elites.py --hidden 64 --generations 1 --threads {n}",
+        peer_seconds={"running": "median_s"},
+        variants={"slices of 8": "--chunk 8"},
+        environment={"QDNB_WORKERS": "{n}"},
+    ),
 }
 
 
@@ -127,6 +165,7 @@ class Timing:
     seconds: dict[str, float]  # by measure
     work: int
     by: str  # the backend, or the peer
+    memory: int  # peak, bytes
 
 
 class Bench:
@@ -136,48 +175,47 @@ class Bench:
         self.name, self.stage, self.cases, self.rounds = name, STAGES[name], cases, rounds
         self.qdnb, self.status = os.path.abspath(qdnb), status
         self.start, self.done = time.monotonic(), 0
-        self.runs = len(cases) * (1 + len(self.stage.slices) + rounds * (2 + len(self.stage.shown)))  # at most
+        self.runs = len(cases) * (1 + len(self.stage.slices) + rounds * (1 + len(self.stage.variants) + bool(self.stage.slices)))
 
     def ours(self, case: str, doing: str) -> Timing:
-        command = [self.qdnb, *self.stage.ours.format(case=case).split()]
-        return self._run(command, self.stage.ours_seconds, f"{case}, {doing}: qdnb")
+        command = [self.qdnb, *fill(self.stage.ours, case).split()]
+        # The peers use the CPU, so qdnb does, too, unless the caller says otherwise.
+        environment = {"QDNB_BACKEND": "cpu", **os.environ, **{k: fill(v, case) for k, v in self.stage.environment.items()}}
+        return self._run(command, environment, self.stage.ours_seconds, f"{case}, {doing}: qdnb")
 
-    def peer(self, case: str, size: int, doing: str, *extra: str) -> Timing:
+    def peer(self, case: str, variant: str, args: str, doing: str) -> Timing:
         python = os.path.join(os.path.dirname(TOOLS), ".tools", self.stage.venv, "bin", "python")
-        script, *args = self.stage.peer.format(case=case).split()
-        command = [python, os.path.join(TOOLS, "peer", script), *args, *(("--chunk", str(size)) if size else ()), *extra]
-        return self._run(command, self.stage.peer_seconds, f"{case}, {doing}: peer, {slicing(size)}")
+        script, *common = fill(self.stage.peer, case).split()
+        command = [python, os.path.join(TOOLS, "peer", script), *common, *args.split()]
+        return self._run(command, dict(os.environ), self.stage.peer_seconds, f"{case}, {doing}: peer, {variant}")
 
-    def _run(self, command: list[str], seconds: dict[str, str], doing: str) -> Timing:
-        doing = f"{self.name}, {doing}"
-        # The peers run JAX on the CPU, so qdnb uses the CPU, too, unless the caller says otherwise.
-        environment = {"QDNB_BACKEND": "cpu", **os.environ}
-        start = time.monotonic()
-        try:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-        except OSError as error:
-            raise Failure(f"{doing}: cannot start {command[0]}: {error.strerror}") from None
-        with process:
-            while True:
-                now = time.monotonic()
-                left = (start - self.start) / self.done * (self.runs - self.done) - (now - start) if self.done > 1 else 0
-                self.status.show(f"{doing}, {duration(now - start)}" + (f"; about {duration(left)} left" if left > 0 else ""))
-                try:
-                    out, err = process.communicate(timeout=1)
-                    break
-                except subprocess.TimeoutExpired:
-                    pass
-                except BaseException:
-                    process.kill()
-                    raise
+    def _run(self, command: list[str], environment: dict[str, str], seconds: dict[str, str], doing: str) -> Timing:
+        doing, start = f"{self.name}, {doing}", time.monotonic()
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            try:
+                process = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
+            except OSError as error:
+                raise Failure(f"{doing}: cannot start {command[0]}: {error.strerror}") from None
+            try:
+                while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+                    now = time.monotonic()
+                    left = (start - self.start) / self.done * (self.runs - self.done) - (now - start) if self.done > 1 else 0
+                    self.status.show(f"{doing}, {duration(now - start)}" + (f"; about {duration(left)} left" if left > 0 else ""))
+                    time.sleep(0.2)
+            except BaseException:
+                process.kill()
+                process.wait()
+                raise
+            process.returncode = os.waitstatus_to_exitcode(ended[1])
+            memory = ended[2].ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+            printed, said = ([line.strip() for line in (file.seek(0), file.read())[1].splitlines() if line.strip()] for file in (out, err))
         if process.returncode:
-            said = [line.strip() for line in err.splitlines() if line.strip()] or ["it said nothing"]
-            raise Failure(f"{doing} failed with status {process.returncode}: {said[-1]}")
+            raise Failure(f"{doing} failed with status {process.returncode}: {(said or ['it said nothing'])[-1]}")
         try:
-            report = json.loads(out.strip().splitlines()[-1])
+            report = json.loads(printed[-1])
             work = math.prod(int(report[field]) for field in self.stage.size)
             took = {name: float(report[field]) for name, field in seconds.items()}
-            timing = Timing(took, work, report["peer" if "peer" in report else "backend"])
+            timing = Timing(took, work, report["peer" if "peer" in report else "backend"], memory)
         except (ValueError, KeyError, IndexError, TypeError):
             raise Failure(f"{doing} did not print a last line of JSON with {', '.join((*seconds.values(), *self.stage.size))}") from None
         for name, field in seconds.items():
@@ -186,57 +224,68 @@ class Bench:
         self.done += 1
         return timing
 
-    def best_slice(self, case: str) -> int:
-        took = {size: self.peer(case, size, "looking for the peer's best slice", *self.stage.search.split()) for size in self.stage.slices}
-        return min(took, key=lambda size: next(iter(took[size].seconds.values())), default=WHOLE)
+    def variants(self, case: str) -> tuple[str, dict[str, str]]:
+        """The name of the peer's best slices, empty if it runs none, and the arguments of all its variants."""
+        chunks = {f"slices of {size}": f"--chunk {size}" for size in self.stage.slices}
+        took = {
+            name: self.peer(case, name, f"{args} {self.stage.search}", "looking for the peer's best slice") for name, args in chunks.items()
+        }
+        best = min(took, key=lambda name: next(iter(took[name].seconds.values())), default="")
+        return best, {**self.stage.variants, **({best: chunks[best]} if best else {})}
 
-    def measure(self, case: str) -> tuple[int, list[Timing], dict[int, list[Timing]]]:
-        """The peer's best slice, and per round the timings of qdnb and of the peer for each slice size shown."""
+    def measure(self, case: str) -> tuple[str, list[Timing], dict[str, list[Timing]]]:
+        """The peer's best slices, and per round the timings of qdnb and of the peer's variants."""
         self.ours(case, "a first run")  # not counted: failures should appear before the slice search
-        best = self.best_slice(case)
+        best, variants = self.variants(case)
         ours: list[Timing] = []
-        peers: dict[int, list[Timing]] = collections.defaultdict(list)
+        peers: dict[str, list[Timing]] = collections.defaultdict(list)
         for r in range(self.rounds):
             doing = f"round {r + 1} of {self.rounds}"
             ours.append(self.ours(case, doing))
-            for size in dict.fromkeys((*self.stage.shown, best)):
-                peers[size].append(self.peer(case, size, doing))
-                if peers[size][-1].work != ours[-1].work:
-                    raise Failure(f"{self.name}, {case}: qdnb did {ours[-1].work} steps and the peer {peers[size][-1].work}: they are not the same work")
+            for name, args in variants.items():
+                peers[name].append(self.peer(case, name, args, doing))
+                if peers[name][-1].work != ours[-1].work:
+                    raise Failure(f"{self.name}, {case}: qdnb did {ours[-1].work} steps and the peer {peers[name][-1].work}: they are not the same work")
         return best, ours, dict(peers)
 
 
-def slicing(size: int) -> str:
-    return f"slices of {size}" if size else "whole"
+def fill(text: str, case: str) -> str:
+    """Replaces {case}, and {n} by the number that a case begins with."""
+    return text.replace("{case}", case).replace("{n}", case.split()[0])
 
 
-def print_row(case: str, side: str, unit: float, seconds: list[float], ratios: ledger.Row | None = None) -> None:
-    median = statistics.median(seconds)
-    row = f"  {case:<26} {side:<26} {median:>8.3g}  {unit / median:>12,.0f}"
+def print_row(case: str, side: str, timings: list[Timing], measure: str, ratios: ledger.Row | None = None) -> None:
+    median = statistics.median(t.seconds[measure] for t in timings)
+    row = f"  {case:<26} {side:<33} {median:>8.3g}  {timings[0].work / median:>12,.0f}  {peak(timings):>6}"
     if ratios:
         row += f"  {ratios.ratio:>6.2f}  {ratios.low:.2f} to {ratios.high:.2f}"
     print(row, flush=True)
+
+
+def peak(timings: list[Timing]) -> int:
+    """The median peak memory in MB."""
+    return round(statistics.median(t.memory for t in timings) / 1e6)
 
 
 def run_stage(bench: Bench, about: dict[str, str]) -> list[ledger.Row]:
     """Measures the cases of a stage, prints the results and returns ledger rows."""
     stage, rounds = bench.stage, bench.rounds
     print(f"{bench.name}: {stage.title}; medians over {rounds} round{'s' if rounds > 1 else ''}")
-    print(f"  {'case':<26} {'side':<26} {'seconds':>8}  {stage.unit:>12}  {'ratio':>6}  range over rounds", flush=True)
+    print(f"  {'case':<26} {'side':<33} {'seconds':>8}  {stage.unit:>12}  {'MB':>6}  {'ratio':>6}  range over rounds", flush=True)
     found = []
     for case in bench.cases:
         best, ours, peers = bench.measure(case)
         bench.status.clear()
         for measure in stage.ours_seconds:
-            mine = [t.seconds[measure] for t in ours]
-            print_row(case if measure == "running" else f"{case}, {measure}", "qdnb", ours[0].work, mine)
-            for size, timings in peers.items():
-                against = "best slices" if size == best != WHOLE else slicing(size)
-                theirs = [t.seconds[measure] for t in timings]
-                row = ledger.row(bench.name, case, measure, against, size, mine, theirs, peer=timings[0].by, **about)
-                print_row("", f"peer, {slicing(size)}{' (best)' if size == best else ''}", timings[0].work, theirs, row)
-                if size in (WHOLE, best):
-                    found.append(row)
+            print_row(case if measure == "running" else f"{case}, {measure}", "qdnb", ours, measure)
+            for name, timings in peers.items():
+                row = ledger.row(
+                    bench.name, case, measure, "best slices" if name == best else name, int(name.split()[-1]) if name == best else 0,
+                    *([t.seconds[measure] for t in side] for side in (ours, timings)),
+                    qdnb_mb=peak(ours), peer_mb=peak(timings), peer=timings[0].by, **about,
+                )
+                print_row("", f"peer, {name}{' (best)' if name == best else ''}", timings, measure, row)
+                found.append(row)
     print(f"  qdnb on {ours[0].by}; peer {timings[0].by}; measured in {duration(time.monotonic() - bench.start)}", flush=True)
     return found
 
@@ -259,7 +308,7 @@ def main() -> None:
     status, found = StatusLine(), []
     path = os.path.join(ledger.FOLDER, "performance.csv")
     try:
-        about = {"machine": ledger.machine(), "qdnb": ledger.versions(os.path.abspath(args.qdnb))}
+        about = {"machine": ledger.machine(), "commit": ledger.commit(), "qdnb": ledger.versions(os.path.abspath(args.qdnb))}
         recorded = ledger.read(path)  # fail before measuring if it cannot be read
         for name, cases in chosen.items():
             if cases:

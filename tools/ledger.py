@@ -1,8 +1,10 @@
 """The performance ledger: measured speed ratios to the peers, kept in the repository and compared with new ones.
 
-A row is a case of a stage on a kind of machine. A new measurement replaces it; git has the history. docs/performance.csv contains the
-rows, docs/performance.md shows them in a table between two comments. Times are informative; ratios are compared, because they depend
-less on a machine's clock and load.
+A row is a measurement of a case of a stage on a kind of machine. docs/performance.csv contains all rows in the order of their dates,
+docs/performance.md shows the newest of each case in a table between two comments, and `make performance-history` draws all of them.
+Times are informative; ratios are compared, because they depend less on a machine's clock and load. Rows of `make test` have no peer.
+
+ledger.py [--record] STEP COMMAND...: runs a step of `make test` and says how long it took; --record appends a row.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import textwrap
+import time
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs")
 BEGIN, END = "<!-- ledger: written by make bench-peer BENCH_ARGS=--record -->", "<!-- end of ledger -->"
@@ -30,7 +34,7 @@ class Row:
     stage: str
     case: str
     measure: str  # measure: "running" or "with compilation"
-    against: str  # the peer "whole" or in its "best slices"
+    against: str  # the peer "whole", in its "best slices", or another variant; empty without a peer
     slicing: int  # 0: whole
     rounds: int
     qdnb_s: float  # medians
@@ -38,7 +42,10 @@ class Row:
     ratio: float  # median over the rounds
     low: float
     high: float
+    qdnb_mb: int  # peak memory, medians; 0: not measured
+    peer_mb: int
     date: str
+    commit: str
     qdnb: str  # versions
     peer: str
 
@@ -47,7 +54,7 @@ class Row:
         return self.machine, self.stage, self.case, self.measure, self.against
 
 
-def row(stage: str, case: str, measure: str, against: str, slicing: int, ours: list[float], peers: list[float], **about: str) -> Row:
+def row(stage: str, case: str, measure: str, against: str, slicing: int, ours: list[float], peers: list[float], **about: str | int) -> Row:
     """Makes a row from both sides' seconds in each round."""
     ratios = [theirs / mine for theirs, mine in zip(peers, ours, strict=True)]
     return Row(
@@ -56,6 +63,14 @@ def row(stage: str, case: str, measure: str, against: str, slicing: int, ours: l
         ratio=round(statistics.median(ratios), 2), low=round(min(ratios), 2), high=round(max(ratios), 2),
         date=datetime.date.today().isoformat(), **about,
     )
+
+
+def commit() -> str:
+    """The commit of this checkout, with -dirty after it if files differ from it."""
+    found = subprocess.run(
+        ["git", "-C", FOLDER, "describe", "--always", "--dirty", "--abbrev=8", "--exclude=*"], capture_output=True, text=True
+    )
+    return found.stdout.strip() or "unknown"
 
 
 def machine() -> str:
@@ -108,40 +123,39 @@ def write(path: str, rows: list[Row]) -> None:
     os.replace(path + ".new", path)
 
 
-def merged(old: list[Row], new: list[Row]) -> list[Row]:
-    """Merges new rows: they replace rows of the same key, or follow those of their machine and stage."""
-    fresh = {r.key: r for r in new}
-    rows = [fresh.pop(r.key, r) for r in old]
-    for r in fresh.values():
-        alike = [i for i, other in enumerate(rows) if other.machine == r.machine and other.stage == r.stage]
-        rows.insert(alike[-1] + 1 if alike else len(rows), r)
-    return rows
+def latest(rows: list[Row]) -> list[Row]:
+    """The newest row of each case with a peer. Machines and their stages are in the order of their first rows."""
+    newest, order = {r.key: r for r in rows if r.against}, {}
+    for r in rows:
+        order.setdefault(r.machine, len(order))
+        order.setdefault((r.machine, r.stage), len(order))
+    return sorted(newest.values(), key=lambda r: (order[r.machine], order[r.machine, r.stage]))
 
 
 def table(rows: list[Row]) -> str:
-    """The ledger as Markdown, one table per machine."""
-    lines = []
+    """The newest rows as Markdown, one table per machine."""
+    rows, lines = latest(rows), []
     for name in dict.fromkeys(r.machine for r in rows):
-        lines += [f"**{name}**", "", "| stage | case | peer | qdnb, s | peer, s | speed-up | range over rounds | date |", "|" + "---|" * 8]
-        last = None
-        for r in (r for r in rows if r.machine == name):
+        of, last = [r for r in rows if r.machine == name], ""
+        lines += [f"**{name}**", "", "| stage | case | peer | qdnb, s | peer, s | speed-up | range over rounds | qdnb, MB | peer, MB | date |"]
+        lines += ["|" + "---|" * 10]
+        for r in of:
             case = r.case if r.measure == "running" else f"{r.case}, {r.measure}"
-            against = f"slices of {r.slicing}" if r.slicing else "whole"
-            stage = r.stage if r.stage != last else ""
-            last = r.stage
+            against = f"slices of {r.slicing}" if r.slicing else r.against
+            stage, last = r.stage if r.stage != last else "", r.stage
             lines.append(
-                f"| {stage} | {case} | {against} | {r.qdnb_s:.3g} | {r.peer_s:.3g} | **{r.ratio:.2f}** | {r.low:.2f} to {r.high:.2f} | {r.date} |"
+                f"| {stage} | {case} | {against} | {r.qdnb_s:.3g} | {r.peer_s:.3g} | **{r.ratio:.2f}** | {r.low:.2f} to {r.high:.2f} |"
+                f" {r.qdnb_mb or '–'} | {r.peer_mb or '–'} | {r.date} |"
             )
-        of = [r for r in rows if r.machine == name]
         about = f"qdnb: {'; '.join(dict.fromkeys(r.qdnb for r in of))}. Peers: {'; '.join(dict.fromkeys(r.peer for r in of))}."
         lines += ["", *textwrap.wrap(about, 100, break_on_hyphens=False), ""]
     return "\n".join(lines)
 
 
 def record(new: list[Row], folder: str = FOLDER) -> None:
-    """Writes rows into the ledger and its table into the page."""
+    """Appends rows to the ledger and writes its table into the page."""
     path, page = os.path.join(folder, "performance.csv"), os.path.join(folder, "performance.md")
-    rows = merged(read(path), new)
+    rows = read(path) + new
     write(path, rows)
     with open(page, encoding="utf-8") as file:
         text = file.read()
@@ -168,3 +182,22 @@ def regressions(old: list[Row], new: list[Row], tolerance: float) -> tuple[list[
         elif r.ratio < before.low * (1 - tolerance):
             slower.append(f"{what}: ratio {r.ratio:.2f}, recorded {before.ratio:.2f} ({before.low:.2f} to {before.high:.2f}) on {before.date}")
     return slower, unknown
+
+
+def step(name: str, command: list[str], keep: bool) -> int:
+    """Runs a step of `make test` and returns its exit status."""
+    start = time.monotonic()
+    status = subprocess.run(command, check=False).returncode
+    seconds = time.monotonic() - start
+    print(f"== {name}: {seconds:.0f} s", flush=True)
+    if keep and not status:
+        record([Row(
+            machine=machine(), stage="make test", case=name, measure="running", against="", slicing=0, rounds=1, qdnb_s=float(f"{seconds:.4g}"),
+            peer_s=0, ratio=0, low=0, high=0, qdnb_mb=0, peer_mb=0, date=datetime.date.today().isoformat(), commit=commit(), qdnb="", peer="",
+        )])
+    return status
+
+
+if __name__ == "__main__":
+    keep = sys.argv[1:2] == ["--record"]
+    sys.exit(step(sys.argv[1 + keep], sys.argv[2 + keep :], keep))

@@ -1,6 +1,6 @@
 // Command docfigures draws the figures of the pages in docs, from measurements, tables of the pages,
-// shipped runs and short runs (`make docs-figures`). It runs at the root of the checkout, where
-// build/qdnb is.
+// shipped runs and short runs (`make docs-figures`), or only those that its arguments name. It runs at
+// the root of the checkout, where build/qdnb is.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -19,6 +20,7 @@ var pages = []struct {
 	draw func(ctx context.Context, folder string) (figures.Grid, error)
 }{
 	{"performance.png", performance},
+	{"performance-history.png", history},
 	{"adaptation.png", adaptation},
 	{"determinism.png", determinism},
 	{"faults.png", faults},
@@ -39,6 +41,9 @@ func draw(ctx context.Context) error {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	for _, page := range pages {
+		if len(os.Args) > 1 && !slices.Contains(os.Args[1:], page.file) {
+			continue
+		}
 		figure, err := page.draw(ctx, folder)
 		if err == nil {
 			err = figure.Save(filepath.Join("docs", page.file))

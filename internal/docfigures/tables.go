@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
 
 	"example.com/qdnb/envs/verify"
 	"example.com/qdnb/qdnb/paper"
@@ -35,46 +38,137 @@ func drawn(charts ...chart) (figures.Grid, error) {
 	return figures.InRows(len(panels), panels...), nil
 }
 
-// performance draws the ratios of docs/performance.csv: dots are medians, bars all rounds. Of a
-// case measured on several machines it draws the last.
-func performance(context.Context, string) (figures.Grid, error) {
+// record is a row of docs/performance.csv: its columns by name.
+type record map[string]string
+
+func (r record) number(column string) (float64, error) { return strconv.ParseFloat(r[column], 64) }
+
+// name names the case with its stage.
+func (r record) name() string {
+	name := r["stage"] + ", " + r["case"]
+	if r["measure"] != "running" {
+		name += ", " + r["measure"]
+	}
+	return name
+}
+
+// records reads docs/performance.csv, in the order of its measurements.
+func records() ([]record, error) {
 	file, err := os.Open("docs/performance.csv")
 	if err != nil {
-		return figures.Grid{}, err
+		return nil, err
 	}
 	defer func() { _ = file.Close() }()
 	rows, err := csv.NewReader(file).ReadAll()
 	if err != nil {
+		return nil, err
+	}
+	var found []record
+	for _, row := range rows[1:] {
+		r := record{}
+		for i, column := range rows[0] {
+			r[column] = row[i]
+		}
+		found = append(found, r)
+	}
+	return found, nil
+}
+
+// performance draws the ratios of docs/performance.csv: dots are medians, bars all rounds. Of a
+// case measured several times it draws the last.
+func performance(context.Context, string) (figures.Grid, error) {
+	rows, err := records()
+	if err != nil {
 		return figures.Grid{}, err
 	}
-	whole := chart{Axes: figures.Axes{Title: "JAX, whole population", XLabel: "speed-up",
-		XLimits: [2]float64{0, 65}}}
-	sliced := chart{Axes: figures.Axes{Title: "JAX, best slices", XLabel: "speed-up",
-		XLimits: [2]float64{0, 65}}}
-	for _, row := range rows[1:] {
-		at := func(column string) string { return row[slices.Index(rows[0], column)] }
+	charts := []chart{{Axes: figures.Axes{Title: "JAX, whole population"}},
+		{Axes: figures.Axes{Title: "JAX, best slices"}}}
+	for i := range charts {
+		charts[i].XLabel, charts[i].XLimits = "speed-up", [2]float64{0, 65}
+	}
+	for _, r := range rows {
+		panel := slices.Index([]string{"whole", "best slices"}, r["against"])
+		if panel < 0 || r["stage"] == "evolution" { // not JAX
+			continue
+		}
 		var numbers [3]float64
 		for i, column := range []string{"ratio", "low", "high"} {
-			if numbers[i], err = strconv.ParseFloat(at(column), 64); err != nil {
+			if numbers[i], err = r.number(column); err != nil {
 				return figures.Grid{}, err
 			}
 		}
-		name := at("stage") + ", " + at("case")
-		if at("measure") != "running" {
-			name += ", " + at("measure")
-		}
-		measured := figures.Interval{Name: name, Value: numbers[0], Low: numbers[1], High: numbers[2]}
-		same := func(r figures.Interval) bool { return r.Name == name }
-		if at("against") == "whole" {
-			whole.Rows = append(slices.DeleteFunc(whole.Rows, same), measured)
-			nothing := math.NaN() // unless the next row has the slices
-			sliced.Rows = append(slices.DeleteFunc(sliced.Rows, same), figures.Interval{Name: name,
-				Value: nothing, Low: nothing, High: nothing})
-		} else {
-			sliced.Rows[len(sliced.Rows)-1] = measured
+		for i := range charts { // a case has a place in both
+			same := func(other figures.Interval) bool { return other.Name == r.name() }
+			place := slices.IndexFunc(charts[i].Rows, same)
+			if place < 0 {
+				place = len(charts[i].Rows)
+				charts[i].Rows = append(charts[i].Rows, figures.Interval{Name: r.name(), Value: math.NaN(),
+					Low: math.NaN(), High: math.NaN()})
+			}
+			if i == panel {
+				charts[i].Rows[place] = figures.Interval{Name: r.name(), Value: numbers[0],
+					Low: numbers[1], High: numbers[2]}
+			}
 		}
 	}
-	return drawn(whole, sliced)
+	return drawn(charts...)
+}
+
+// history draws all records of docs/performance.csv over the commits that they were measured at: the
+// speed-ups, and the seconds of the steps of `make test`, divided by the first record of their case.
+func history(context.Context, string) (figures.Grid, error) {
+	rows, err := records()
+	if err != nil {
+		return figures.Grid{}, err
+	}
+	var ticks plot.ConstantTicks
+	cases := map[string]int{}
+	kinds := [2]struct {
+		title, column string
+		lines         []figures.Series
+	}{{title: "speed-up", column: "ratio"}, {title: "time of make test", column: "qdnb_s"}}
+	for _, r := range rows {
+		at := strings.Join([]string{r["date"], r["commit"]}, "\n")
+		if n := len(ticks); n == 0 || ticks[n-1].Label != at {
+			ticks = append(ticks, plot.Tick{Value: float64(n), Label: at})
+		}
+		kind, name := &kinds[0], r["stage"]
+		if r["against"] == "" {
+			kind, name = &kinds[1], r["case"]
+		}
+		value, err := r.number(kind.column)
+		if err != nil {
+			return figures.Grid{}, err
+		}
+		key := strings.Join([]string{r["machine"], r.name(), r["against"]}, "\n")
+		i, ok := cases[key]
+		if !ok {
+			i, cases[key] = len(kind.lines), len(kind.lines)
+			kind.lines = append(kind.lines, figures.Series{Name: name, Dots: true})
+		}
+		line := &kind.lines[i]
+		line.X, line.Y = append(line.X, ticks[len(ticks)-1].Value), append(line.Y, value)
+	}
+	var panels []*figures.Panel
+	for _, kind := range kinds {
+		if len(kind.lines) == 0 {
+			continue
+		}
+		for _, line := range kind.lines {
+			first := line.Y[0]
+			for i := range line.Y {
+				line.Y[i] /= first
+			}
+		}
+		panel, err := figures.Lines(figures.Axes{Title: kind.title + " / first record",
+			XLimits: [2]float64{-0.5, float64(len(ticks)) - 0.5}}, kind.lines...)
+		if err != nil {
+			return figures.Grid{}, err
+		}
+		panel.X.Tick.Marker = ticks
+		panels = append(panels, panel)
+	}
+	return figures.InRows(len(panels), panels...), nil
 }
 
 // adaptation draws figure 4 of the paper from the shipped runs.
