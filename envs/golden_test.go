@@ -114,7 +114,7 @@ func TestGoldenModelPointmaze(t *testing.T) {
 	maze := must.Get(envs.Make(model.Env)).(envs.Pointmaze)
 	spec := maze.Spec()
 	want := envs.Spec{Name: model.Env, Actions: model.Actions, Observations: model.Observations,
-		Length: model.Length, Offset: model.Offset, FitnessRange: maze.Spec().FitnessRange,
+		Length: model.Length, Offset: model.Offset,
 		Descriptor: envs.Descriptor{Kind: envs.Final, Lower: model.Limits.Min, Upper: model.Limits.Max,
 			Components: []string{"final x", "final y"}, Stays: true},
 		ObservationComponents: spec.ObservationComponents, ActionComponents: spec.ActionComponents}

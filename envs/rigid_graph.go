@@ -117,7 +117,7 @@ func WithDescriptor(env Env, name string, d Descriptor, describe func(m StepView
 func WithReward(env Env, name string, offset float64,
 	reward func(before, after StepView, action *Node) *Node) (*Rigid, error) {
 	return with(env, name, func(r *Rigid) {
-		r.Settings.Offset, r.Settings.FitnessRange, r.Settings.Objectives = offset, [2]float64{}, nil
+		r.Settings.Offset, r.Settings.Objectives = offset, nil
 		r.Reward, r.Objectives, r.Goal = reward, nil, nil
 	})
 }

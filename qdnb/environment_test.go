@@ -106,14 +106,13 @@ func TestCustomEnvironment(t *testing.T) {
 // deep is plane with other limits and with an offset that need not allow for the rewards: -0.5 each.
 type deep struct {
 	plane
-	offset  float64
-	upper   float32
-	fitness [2]float64
+	offset float64
+	upper  float32
 }
 
 func (d deep) Spec() envs.Spec {
 	spec := d.plane.Spec()
-	spec.Offset, spec.Descriptor.Upper[0], spec.FitnessRange = d.offset, d.upper, d.fitness
+	spec.Offset, spec.Descriptor.Upper[0] = d.offset, d.upper
 	return spec
 }
 
@@ -137,7 +136,7 @@ func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 			upper  float32
 			want   string
 		}{{0.5, 2, ""}, {0.4, 2, tooLow}, {0.5, -1.5, outside}} {
-			spec := own(t.TempDir(), deep{plane{"plane"}, c.offset, c.upper, [2]float64{}})
+			spec := own(t.TempDir(), deep{plane{"plane"}, c.offset, c.upper})
 			count := int64(16 * 5)
 			switch algorithm {
 			case "cma-mae":
@@ -196,7 +195,7 @@ func TestFitnessBelowTheLowestThresholdIsReportedOnce(t *testing.T) {
 		want      string
 	}{{"threshold_min=-8", 0.6, ignored}, {"threshold_min=-10", 0.6, ""},
 		{"threshold_min=-8", 0.4, "the lowest that the Offset"}} {
-		spec := own(t.TempDir(), deep{plane{"plane"}, c.offset, 2, [2]float64{}})
+		spec := own(t.TempDir(), deep{plane{"plane"}, c.offset, 2})
 		spec.Algorithm, spec.Tune = "cma-mae", more(spec.Tune, "emitters=2", c.threshold)
 		said := stderr(t, func() { nb.Must(TrainSeeds(background, spec, 1, 2)) })
 		if (c.want == "") != (said == "") || strings.Count(said, "\n") > 1 || !strings.Contains(said, c.want) {

@@ -120,10 +120,6 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		{`"pointmaze" is the name of a built-in environment`, "map-elites", own(plane{"pointmaze"})},
 		{"the environment has no name", "map-elites", own(plane{})},
 		{`env "my plane" is not a valid name`, "map-elites", own(plane{"my plane"})},
-		{"the FitnessRange of plane begins at -10, but its Offset of 0.4 allows no fitness below -8: " +
-			"Offset must be at least 0.5", "map-elites", func(s *Spec) {
-			s.Env, s.Environment = "", deep{plane{"plane"}, 0.4, 2, [2]float64{-10, 0}}
-		}},
 		{"smerl_target is unknown for this environment", "smerl-diayn", func(s *Spec) {
 			s.Env, s.Environment, s.Tune = "", plane{"plane"}, smallDiscovery("diayn", "", 1).Tune
 		}},

@@ -66,16 +66,6 @@ func Pack[T any](tree func(nodes []*graph.Node) T, arrays ...Array) State[T] {
 	return State[T]{tree(nodes), leaves}
 }
 
-// List combines states of the same type to one. It shares their values.
-func List[T any](states ...State[T]) State[[]T] {
-	var list State[[]T]
-	for _, s := range states {
-		s.settle()
-		list.Tree, list.leaves = append(list.Tree, s.Tree), append(list.leaves, s.leaves...)
-	}
-	return list
-}
-
 // Declare returns an array without a value, to compile programs with.
 func Declare(dtype dtypes.DType, dims ...int) Array {
 	return Array{new(graph.Node), []leaf{{shape: shapes.Make(dtype, dims...)}}}

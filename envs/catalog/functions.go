@@ -11,13 +11,11 @@ const ProjectionLimit = 5.12
 func functions() []Task {
 	unit := Rect{0, 0, 1, 1}
 	arm := Spec{Name: "arm", Actions: 100, Length: 1, Offset: 0.5, Initial: [2]float64{0, 1},
-		FitnessRange: [2]float64{-0.5, 0},
-		Descriptor:   position([2]string{"x of the end", "y of the end"}, unit)}
+		Descriptor: position([2]string{"x of the end", "y of the end"}, unit)}
 	arm.Descriptor.Kind = Outcome
 	list := []Task{{Spec: arm}}
 	for _, name := range []string{"sphere", "rastrigin"} {
 		spec := Spec{Name: name, Length: 1, Initial: [2]float64{-ProjectionLimit, ProjectionLimit},
-			FitnessRange: [2]float64{0, 100},
 			Descriptor: Descriptor{Kind: Outcome,
 				Components: []string{"sum of the first half", "sum of the second half"}}}
 		list = append(list, Task{Spec: spec.WithProjection(100)})
@@ -33,7 +31,7 @@ func (s Spec) WithLags(dims int) Spec {
 	s.Actions = dims
 	lowest := -lagLoss * float64(dims)
 	s.Objectives = []Objective{{"fitness at lag 0", lowest}, {"fitness at lag 2.2", lowest}}
-	s.Offset, s.FitnessRange = -2*lowest, [2]float64{2 * lowest, 0}
+	s.Offset = -2 * lowest
 	return s
 }
 

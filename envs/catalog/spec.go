@@ -22,9 +22,6 @@ type Spec struct {
 	// a cell never lowers the score. It is minus the lowest reward of a step that the authors
 	// found.
 	Offset float64
-	// FitnessRange is the expected range of the fitness, for colour maps; the zero value if it is
-	// unknown. Offset must allow for its lower end.
-	FitnessRange [2]float64
 	// Initial is the range of the initial genotypes of a task without observations.
 	Initial [2]float64
 	// Objectives are the parts of the reward of a task with several objectives; nil if the reward is
@@ -116,9 +113,8 @@ func (s Spec) Validate() error {
 		len(s.Zero) > 0 && (s.Zero[0] < 0 || s.Zero[len(s.Zero)-1] >= s.Observations):
 		return fmt.Errorf("the components of %s's observations that are always 0 must ascend from 0 "+
 			"to at most %d, not %d", s.Name, s.Observations-1, s.Zero)
-	case !finite(s.Offset) || !finite(s.FitnessRange[0]) || !finite(s.FitnessRange[1]):
-		return fmt.Errorf("the offset and fitness range of %s must be finite, not %g and %g",
-			s.Name, s.Offset, s.FitnessRange)
+	case !finite(s.Offset):
+		return fmt.Errorf("the offset of %s must be finite, not %g", s.Name, s.Offset)
 	case d.Kind < Final || d.Kind > Outcome:
 		return fmt.Errorf("%s has a descriptor of unknown kind %d", s.Name, d.Kind)
 	case len(d.Lower) != len(d.Upper) || len(d.Lower) != len(d.Components):
@@ -134,12 +130,6 @@ func (s Spec) Validate() error {
 				"rewards, not %v", s.Name, s.Objectives)
 		}
 	}
-	lowest, allowed := s.FitnessRange[0], -s.QDOffset(s.Length)
-	if d.Kind != None && lowest < allowed-1e-5*math.Abs(allowed) && !s.published() {
-		return fmt.Errorf("the FitnessRange of %s begins at %g, but its Offset of %g allows no fitness "+
-			"below %g: Offset must be at least %g (per step), or the QD score falls as cells are filled",
-			s.Name, lowest, s.Offset, allowed+0, -lowest/float64(s.Length))
-	}
 	for i := range d.Lower {
 		if !finite(float64(d.Lower[i])) || !finite(float64(d.Upper[i])) || d.Lower[i] >= d.Upper[i] {
 			return fmt.Errorf("the limits of %q in %s are %g and %g: the lower one must be below the "+
@@ -147,12 +137,4 @@ func (s Spec) Validate() error {
 		}
 	}
 	return nil
-}
-
-// published reports whether offset and range are those of one of the paper's tasks, some of whose
-// colour maps begin below what their offsets allow.
-func (s Spec) published() bool {
-	return slices.ContainsFunc(Tasks(), func(t Task) bool {
-		return t.Offset == s.Offset && t.FitnessRange == s.FitnessRange
-	})
 }

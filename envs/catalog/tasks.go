@@ -26,7 +26,6 @@ func Tasks() []Task {
 	leg := []Perturbation{GravityMultiplier, ActuatorsMultiplier}
 	return []Task{
 		{Spec: Spec{Name: "pointmaze", Observations: 2, Actions: 2, Length: 250, Offset: 2.3431,
-			FitnessRange: [2]float64{-1000, 0},
 			Descriptor: Descriptor{Kind: Final, Lower: []float32{-1, -1}, Upper: []float32{1, 1},
 				Components: []string{"final x", "final y"}, Stays: true},
 			ObservationComponents: []Component{{Name: "x", Limits: &[2]float64{-1, 1}},
@@ -37,18 +36,17 @@ func Tasks() []Task {
 			Goal:   &Rect{-0.55, 0.75, -0.45, 0.85},
 			Target: &[2]float64{-0.5, 0.8}},
 		{Spec: Spec{Name: "ant-uni", Observations: 87, Actions: 8, Length: 250, Offset: 3.24,
-			FitnessRange: [2]float64{-1000, 2500},
 			Descriptor: contacts("front left foot", "back left foot", "back right foot",
 				"front right foot"), Objectives: forward(-0.35, -4.5)},
 			Perturbations: leg},
 		{Spec: Spec{Name: "ant-omni", Observations: 87, Actions: 8, Length: 250, Offset: 3,
-			FitnessRange: [2]float64{-500, 250}, Descriptor: position(meters, Rect{-30, -30, 30, 30})}},
+			Descriptor: position(meters, Rect{-30, -30, 30, 30})}},
 		{Spec: Spec{Name: "ant-trap", Observations: 95, Actions: 8, Length: 250, Offset: 3.38,
-			FitnessRange: [2]float64{-200, 2000}, Descriptor: position(meters, Rect{0, -8, 30, 8}),
+			Descriptor: position(meters, Rect{0, -8, 30, 8}),
 			Objectives: forward(-0.35, -4.5)},
 			Walls: []Rect{{11.5, -2.5, 12.5, 2.5}, {6.5, 2.5, 12.5, 3.5}, {6.5, -3.5, 12.5, -2.5}}},
 		{Spec: Spec{Name: "ant-maze", Observations: 101, Actions: 8, Length: 500, Offset: 40.32,
-			FitnessRange: [2]float64{-20000, 0}, Descriptor: position(meters, Rect{-5, -5, 40, 40})},
+			Descriptor: position(meters, Rect{-5, -5, 40, 40})},
 			Walls: []Rect{
 				{-5.5, -5.5, 40.5, -4.5}, {-5.5, 39.5, 40.5, 40.5}, // the border
 				{-5.5, -4.5, -4.5, 39.5}, {39.5, -4.5, 40.5, 39.5},
@@ -56,15 +54,15 @@ func Tasks() []Task {
 			},
 			Target: &[2]float64{35, 0}, Perturbations: []Perturbation{TargetPosition}},
 		{Spec: Spec{Name: "walker-uni", Observations: 20, Actions: 6, Length: 250, Offset: 1.413,
-			FitnessRange: [2]float64{-200, 1500}, Descriptor: contacts("right foot", "left foot"),
+			Descriptor: contacts("right foot", "left foot"),
 			Objectives: forward(-0.21, -0.015)},
 			Perturbations: leg},
 		{Spec: Spec{Name: "halfcheetah-uni", Observations: 23, Actions: 6, Length: 250, Offset: 9.231,
-			FitnessRange: [2]float64{-1000, 2200}, Descriptor: contacts("front foot", "back foot"),
+			Descriptor: contacts("front foot", "back foot"),
 			Objectives: forward(-2, -0.8)},
 			Perturbations: leg},
 		{Spec: Spec{Name: "halfcheetah-hurdles", Observations: 25, Actions: 6, Length: 250,
-			FitnessRange: [2]float64{-1000, 2200}, Descriptor: Descriptor{Kind: None}}},
+			Descriptor: Descriptor{Kind: None}}},
 	}
 }
 
@@ -97,12 +95,12 @@ func position(names [2]string, limits Rect) Descriptor {
 func others() []Task {
 	return []Task{
 		{Spec: Spec{Name: "hopper-uni", Observations: 14, Actions: 3, Length: 250, Offset: 0.9,
-			FitnessRange: [2]float64{0, 1000}, Descriptor: contacts("the foot"),
+			Descriptor: contacts("the foot"),
 			Objectives: forward(-0.05, -0.002)}},
 		{Spec: Spec{Name: "humanoid-uni", Observations: 299, Actions: 17, Length: 250,
-			FitnessRange: [2]float64{0, 2500}, Descriptor: contacts("left foot", "right foot")}},
+			Descriptor: contacts("left foot", "right foot")}},
 		{Spec: Spec{Name: "humanoid-omni", Observations: 299, Actions: 17, Length: 250,
-			FitnessRange: [2]float64{0, 1250}, Descriptor: position(meters, Rect{-30, -30, 30, 30})}},
+			Descriptor: position(meters, Rect{-30, -30, 30, 30})}},
 	}
 }
 

@@ -15,36 +15,19 @@ import (
 // mapEnvs are the paper's environments with a two-dimensional descriptor, in its order.
 var mapEnvs = protocol.Where(func(t catalog.Task) bool { return len(t.Descriptor.Components) == 2 })
 
-// PublishedRanges returns the fitness limits of the paper's repertoire colours, by environment, for
-// runs at its scale.
-func PublishedRanges() map[string][2]float64 {
-	ranges := map[string][2]float64{}
-	for _, task := range catalog.Tasks() {
-		ranges[task.Name] = task.FitnessRange
-	}
-	return ranges
-}
-
 // Repertoires draws figure 2: final repertoires, with a row for each method and a column for each
 // environment with a two-dimensional descriptor. Each map is the seed with the best QD score. The
 // Voronoi cells of the centroids are coloured by fitness, from the lowest to the highest of the
 // column, with the first descriptor on the horizontal axis and the second on the vertical axis.
 // AURORA and the reinforcement-learning methods show their passive repertoires. Methods and
 // environments without trained runs have no row or column.
-func Repertoires(d *Data) (figures.Grid, error) { return RepertoiresWithin(d, nil) }
-
-// RepertoiresWithin is [Repertoires] with the given fitness limits of the colours, by environment,
-// as in [PublishedRanges]. Environments without limits use the range of their data.
-func RepertoiresWithin(d *Data, ranges map[string][2]float64) (figures.Grid, error) {
-	return d.repertoires(allMethods, mapEnvs, ranges)
-}
-
-func (d *Data) repertoires(methods, envs []string, ranges map[string][2]float64) (figures.Grid, error) {
+func Repertoires(d *Data) (figures.Grid, error) {
+	methods, envs := allMethods, mapEnvs
 	var rows [][]*figures.Panel
 	var failed unread
 	bars := map[string]*figures.ColorBar{}
 	for _, env := range envs {
-		bars[env] = &figures.ColorBar{Min: ranges[env][0], Max: ranges[env][1]}
+		bars[env] = &figures.ColorBar{}
 	}
 	for _, method := range methods {
 		var row []*figures.Panel

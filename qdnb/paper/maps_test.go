@@ -136,10 +136,6 @@ func TestRepertoires(t *testing.T) {
 	}
 	errtest.Want(t, errtest.Of(f.data.Best("aurora", "ant-trap")), "aurora on ant-trap")
 
-	figure, err = RepertoiresWithin(f.data, PublishedRanges())
-	text = says(t, figure, err)
-	contains(t, text, "2000")
-	containsNot(t, text, "5300")
 	width, height := must.Get(figure.Figure()).Bounds()
 	if width > 7.5*72 || height > 9.5*72 {
 		t.Errorf("the figure is %.1f x %.1f points: too large for a page", width, height)

@@ -73,7 +73,6 @@ func (o Options) Spec() envs.Spec {
 	spec.Actions, spec.ActionComponents = 1+o.Skills.Net.Params(), nil
 	spec.Length = (o.steps() + o.Every - 1) / o.Every
 	spec.Offset *= float64(o.Every)
-	spec.FitnessRange[0] = max(spec.FitnessRange[0], -spec.QDOffset(spec.Length))
 	spec.Objectives = nil
 	if spec.Descriptor.Kind != envs.None {
 		spec.Descriptor.Kind = envs.Outcome
