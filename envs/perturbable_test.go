@@ -83,8 +83,7 @@ func TestPerturbable(t *testing.T) {
 				servos.System = must.Get(physics.NewSystem(m))
 				task = &servos
 			}
-			live, err := envs.NewPerturbable(task)
-			must.Do(err)
+			live := must.Get(envs.NewPerturbable(task))
 			var last [][]float32
 			for i, c := range changes {
 				conditions := live.Nominal()

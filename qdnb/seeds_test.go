@@ -27,8 +27,7 @@ func contentsOf(t *testing.T, run *runs.Run) (arrays map[string]npz.Array, metri
 	if err != nil || generation != status.Generation || len(arrays) == 0 {
 		t.Fatalf("%s: generation %d, %v", run.Dir, generation, err)
 	}
-	table, err := run.Metrics()
-	must.Do(err)
+	table := must.Get(run.Metrics())
 	for _, name := range table.Columns {
 		if name == "seconds" {
 			continue

@@ -257,8 +257,7 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 	if !slices.Equal(at, []int64{2, 4, 6, 8, 10, 12, 14, 16, 18, 36}) {
 		t.Errorf("snapshots at generations %v", at)
 	}
-	table, err := run.Metrics()
-	must.Do(err)
+	table := must.Get(run.Metrics())
 	column := func(name string) []float64 {
 		values := must.Get(table.Column(name))
 		if len(values) != 37 {

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/nb"
@@ -107,10 +108,7 @@ func TestVariants(t *testing.T) {
 			spec := variant("", c.name, c.algorithm, c.parts)
 			repertoires := func(folder string, seeds ...int64) (files [][]byte) {
 				spec.Runs = folder
-				list, err := qdnb.TrainSeeds(context.Background(), spec, seeds...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				list := must.Get(qdnb.TrainSeeds(context.Background(), spec, seeds...))
 				for _, run := range list {
 					files = append(files, nb.Must(os.ReadFile(filepath.Join(run.Dir, "repertoire.npz"))))
 				}

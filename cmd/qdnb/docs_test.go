@@ -177,14 +177,8 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 
 // The page on set-up tells how to train from a module outside the checkout.
 func TestTrainFromAnotherModule(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(root, "docs/reference/set-up.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../.."))
+	page := must.Get(os.ReadFile(filepath.Join(root, "docs/reference/set-up.md")))
 	_, commands, _ := strings.Cut(string(page), "```sh\ngo mod init")
 	commands, _, _ = strings.Cut("go mod init"+commands, "```")
 	dir := t.TempDir()
@@ -204,9 +198,7 @@ func main() {
 	fmt.Println("generation", run.Status.Generation)
 }
 `
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o666))
 	cmd := exec.Command("bash", "-e", "-c", strings.ReplaceAll(commands, "=PATH", "="+root))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")

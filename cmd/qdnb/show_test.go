@@ -118,8 +118,7 @@ func TestShowMakesPages(t *testing.T) {
 		}
 	}
 	run := must.Get(runs.LoadFrom(root, "map-elites-pointmaze-0"))
-	r, err := run.RepertoireMap()
-	must.Do(err)
+	r := must.Get(run.RepertoireMap())
 	filled := r.Filled()
 	empty := -1
 	for cell := range r.Cells() {
@@ -274,8 +273,7 @@ func storedRun(t *testing.T, root, env string, dims int, status runs.Status) str
 	t.Helper()
 	config := must.Get(runs.NewConfig("map-elites", env, 0, map[string]any{"hidden": []int{8},
 		"episode_length": 20}))
-	w, err := runs.Create(root, config)
-	must.Do(err)
+	w := must.Get(runs.Create(root, config))
 	params := (status.Observations+1)*8 + 9*status.Actions
 	numbers := func(n int) []float32 {
 		list := make([]float32, n)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -20,7 +21,7 @@ import (
 func undisturbed(t *testing.T, s subject) (root string, e ending) {
 	t.Helper()
 	root = t.TempDir()
-	return root, must(t, s.command(t, root)...)
+	return root, succeed(t, s.command(t, root)...)
 }
 
 // same checks that the runs of a subject in two folders are byte-identical, except for times.
@@ -211,33 +212,30 @@ func TestComparisonSeesOneBit(t *testing.T) {
 	for _, file := range []string{"repertoire.npz", "skills.npz", "metrics.csv", "config.json",
 		"status.json"} {
 		got := t.TempDir()
-		check(t, os.CopyFS(got, os.DirFS(want)))
+		must.Do(os.CopyFS(got, os.DirFS(want)))
 		path := filepath.Join(got, name, file)
-		data, err := os.ReadFile(path)
-		check(t, err)
+		data := must.Get(os.ReadFile(path))
 		at := len(data) / 2
 		if file == "status.json" {
 			at = bytes.Index(data, []byte(`"coverage": `)) + len(`"coverage": `)
 		}
 		data[at] ^= 1
-		check(t, os.WriteFile(path, data, 0o666))
+		must.Do(os.WriteFile(path, data, 0o666))
 		if compareRuns(filepath.Join(got, name), filepath.Join(want, name)) == "" {
 			t.Errorf("a bit of %s is not seen", file)
 		}
 	}
 	got := t.TempDir()
-	check(t, os.CopyFS(got, os.DirFS(want)))
-	newest, err := newestCheckpoint(filepath.Join(got, name))
-	check(t, err)
-	arrays, err := npz.Read(newest)
-	check(t, err)
+	must.Do(os.CopyFS(got, os.DirFS(want)))
+	newest := must.Get(newestCheckpoint(filepath.Join(got, name)))
+	arrays := must.Get(npz.Read(newest))
 	for _, array := range arrays {
 		if data, ok := array.Data.([]float32); ok && len(data) > 0 {
 			data[len(data)/2] += 0.5
 			break
 		}
 	}
-	check(t, npz.Write(newest, arrays))
+	must.Do(npz.Write(newest, arrays))
 	if compareRuns(filepath.Join(got, name), filepath.Join(want, name)) == "" {
 		t.Error("a number of a checkpoint is not seen")
 	}

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 )
 
 // damage damages a file as disks and careless users do, and returns a description.
 func damage(t *testing.T, random *rand.Rand, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	check(t, err)
+	data := must.Get(os.ReadFile(path))
 	if len(data) == 0 {
 		return "nothing"
 	}
@@ -36,7 +36,7 @@ func damage(t *testing.T, random *rand.Rand, path string) string {
 		data[at] ^= 1 << bit
 		what = fmt.Sprintf("bit %d of byte %d of %d", bit, at, len(data))
 	}
-	check(t, os.WriteFile(path, data, 0o666))
+	must.Do(os.WriteFile(path, data, 0o666))
 	return what
 }
 
@@ -64,7 +64,7 @@ func halfway(t *testing.T, s subject) string {
 func filesOf(t *testing.T, s subject, root string) (files []string) {
 	t.Helper()
 	dir := filepath.Join(root, s.results(t)[0])
-	check(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+	must.Do(filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && !slices.Contains([]string{"lock", "metrics.csv"}, entry.Name()) &&
 			!strings.HasPrefix(entry.Name(), ".writing-") {
 			files = append(files, path)
@@ -100,7 +100,7 @@ func TestDamagedWhileStopped(t *testing.T) {
 				survived, refused := 0, 0
 				for range trials {
 					root := t.TempDir()
-					check(t, os.CopyFS(root, os.DirFS(stopped)))
+					must.Do(os.CopyFS(root, os.DirFS(stopped)))
 					args := s.command(t, root)
 					relative, _ := filepath.Rel(stopped, files[random.IntN(len(files))])
 					what := relative + ": " + damage(t, random, filepath.Join(root, relative))
@@ -174,10 +174,9 @@ func TestDamagedWhenFinished(t *testing.T) {
 					for _, pattern := range []string{"out/*.png", "out.npz"} {
 						made, _ := filepath.Glob(filepath.Join(root, pattern))
 						for _, file := range made {
-							data, err := os.ReadFile(file)
-							check(t, err)
+							data := must.Get(os.ReadFile(file))
 							text += fmt.Sprintf("%s %x\n", filepath.Base(file), data)
-							check(t, os.Remove(file))
+							must.Do(os.Remove(file))
 						}
 					}
 					texts[command] = text
@@ -196,7 +195,7 @@ func TestDamagedWhenFinished(t *testing.T) {
 				as, refused := 0, 0
 				for range trials {
 					root := t.TempDir()
-					check(t, os.CopyFS(root, os.DirFS(finished)))
+					must.Do(os.CopyFS(root, os.DirFS(finished)))
 					what := relative + ": " + damage(t, random, filepath.Join(root, relative))
 					got, ends := shown(root)
 					for command, text := range got {

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/xla/backend"
 )
@@ -135,7 +136,7 @@ func stoppedAtCheckpoint(t *testing.T, s subject, env []string) (root string) {
 		for range 3 {
 			began(t, s, p, root, checkpoints(t, s, root))
 		}
-		check(t, p.cmd.Process.Signal(syscall.SIGTERM))
+		must.Do(p.cmd.Process.Signal(syscall.SIGTERM))
 		switch e := p.wait(); e.status {
 		case 130:
 			return root

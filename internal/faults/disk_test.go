@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"example.com/qdnb/internal/must"
 )
 
 // disk is a small file system in memory.
@@ -93,8 +95,8 @@ func TestFullDiskOfResults(t *testing.T) {
 	finished, _ := undisturbed(t, s)
 	run := filepath.Join(finished, s.results(t)[0])
 	args := plan.command(t, t.TempDir())
-	must(t, args...)
-	check(t, os.WriteFile(filepath.Join(d.dir, "filler"), make([]byte, 8<<10), 0o666))
+	succeed(t, args...)
+	must.Do(os.WriteFile(filepath.Join(d.dir, "filler"), make([]byte, 8<<10), 0o666))
 	for _, command := range [][]string{
 		{"show", run, "--figures", filepath.Join(d.dir, "figures")},
 		{"export", "--run", run, "--repertoire", "--out", filepath.Join(d.dir, "out.npz")},
@@ -121,11 +123,11 @@ func TestReadOnlyDisk(t *testing.T) {
 	d.remount(t, "ro")
 	invoke(t, s.command(t, root)...).oneLine(t, 1, "cannot write to "+d.dir, "--runs")
 	d.remount(t, "rw")
-	must(t, s.command(t, root)...)
+	succeed(t, s.command(t, root)...)
 	want, _ := undisturbed(t, s)
 	same(t, s, root, want)
 	d.remount(t, "ro")
-	must(t, s.command(t, root)...) // it is there
+	succeed(t, s.command(t, root)...) // it is there
 	invoke(t, "show", filepath.Join(root, s.results(t)[0]), "--figures",
 		filepath.Join(d.dir, "figures")).refused(t, d.dir)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/xla/backend"
 )
 
@@ -107,9 +108,7 @@ func startWith(t *testing.T, env []string, args ...string) *process {
 	p := &process{t: t, cmd: exec.CommandContext(ctx, program, args...), start: time.Now(), stop: stop}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(p.cmd.Start())
 	return p
 }
 
@@ -153,8 +152,8 @@ func invoke(t *testing.T, args ...string) ending {
 	return start(t, args...).wait()
 }
 
-// must runs a command that must succeed.
-func must(t *testing.T, args ...string) ending {
+// succeed runs a command that must succeed.
+func succeed(t *testing.T, args ...string) ending {
 	t.Helper()
 	e := invoke(t, args...)
 	if e.status != 0 {
@@ -175,13 +174,5 @@ func (e ending) oneLine(t *testing.T, status int, words ...string) {
 		if !strings.Contains(text, word) {
 			t.Errorf("%q does not say %q", text, word)
 		}
-	}
-}
-
-// check fails the test on an error of the test itself.
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/must"
 )
 
 // Without a plugin, or with a wrong one, one line says so. If no backend was requested, the Go
@@ -17,7 +19,7 @@ func TestPlugins(t *testing.T) {
 	bare := []string{"PATH=" + dir, "HOME=" + dir, "QDNB_BACKEND=", "GOMLX_BACKEND=",
 		"LD_LIBRARY_PATH=", "PJRT_PLUGIN_LIBRARY_PATH="}
 	text := filepath.Join(dir, "text.so")
-	check(t, os.WriteFile(text, []byte("no library"), 0o666))
+	must.Do(os.WriteFile(text, []byte("no library"), 0o666))
 
 	e := startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", "cpu")...).wait()
 	e.oneLine(t, 1, "no plugin", "QDNB_NO_DOWNLOAD")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
@@ -98,8 +99,7 @@ func trainArgs(s run, root string) []string {
 
 func configOf(t *testing.T, s run) runs.Config {
 	t.Helper()
-	c, err := s.Config()
-	check(t, err)
+	c := must.Get(s.Config())
 	return c
 }
 
@@ -109,12 +109,12 @@ func planned(name string, lines func(t *testing.T) []sweep.Line,
 	return subject{
 		name: name,
 		command: func(t *testing.T, root string) []string {
-			check(t, os.MkdirAll(root, 0o777))
+			must.Do(os.MkdirAll(root, 0o777))
 			plan := filepath.Join(root, "plan.jsonl")
 			if _, err := os.Stat(plan); err != nil {
 				var text bytes.Buffer
-				check(t, sweep.Write(&text, lines(t)))
-				check(t, os.WriteFile(plan, text.Bytes(), 0o666))
+				must.Do(sweep.Write(&text, lines(t)))
+				must.Do(os.WriteFile(plan, text.Bytes(), 0o666))
 			}
 			if needed != nil {
 				needed(t, root)
@@ -134,8 +134,7 @@ func planned(name string, lines func(t *testing.T) []sweep.Line,
 // skillsConfig returns the configuration of an imported run of three skills.
 func skillsConfig(t *testing.T, env string) runs.Config {
 	t.Helper()
-	c, err := runs.NewConfig("diayn", env, 3, map[string]any{"hidden": []int{8}, "episode_length": 20})
-	check(t, err)
+	c := must.Get(runs.NewConfig("diayn", env, 3, map[string]any{"hidden": []int{8}, "episode_length": 20}))
 	return c
 }
 
@@ -144,7 +143,7 @@ func importSkills(env string) func(t *testing.T, root string) {
 	return func(t *testing.T, root string) {
 		t.Helper()
 		e, err := envs.Make(env)
-		check(t, err)
+		must.Do(err)
 		s := &runs.Skills{Observations: e.Spec().Observations, Actions: e.Spec().Actions, Count: 3,
 			Hidden: []int{8}}
 		random := rand.New(rand.NewPCG(4, 0))
@@ -158,7 +157,7 @@ func importSkills(env string) func(t *testing.T, root string) {
 			return w.SaveStatus(runs.Status{Finished: true, Budget: qdnb.Generations(1),
 				Progress: runs.Progress{Generation: 1}})
 		})
-		check(t, err)
+		must.Do(err)
 	}
 }
 
@@ -172,7 +171,7 @@ var adaptation = planned("adaptation", func(t *testing.T) []sweep.Line {
 	}
 	c, err := qdnb.AdaptSpec{Perturbation: envs.GravityMultiplier, Values: values, Episodes: 6,
 		Seed: 4}.Config(trained, budget)
-	check(t, err)
+	must.Do(err)
 	return []sweep.Line{{Experiment: "adaptation", Label: "diayn", Run: c,
 		Needs: []sweep.Need{{Run: trained, Budget: budget}}}}
 }, importSkills("walker-uni"))
@@ -185,7 +184,7 @@ var control = planned("hierarchical-control", func(t *testing.T) []sweep.Line {
 		"num_envs=2", "unroll_length=2", "batch_size=2", "num_minibatches=1", "update_epochs=2",
 		"decision_length=2", "episode_length=6",
 		"evaluation_envs=2", "policy_hidden=8", "value_hidden=8")}.Config(trained, budget)
-	check(t, err)
+	must.Do(err)
 	return []sweep.Line{{Experiment: "hurdles", Label: "diayn", Run: c, Budget: qdnb.Generations(12),
 		Needs: []sweep.Need{{Run: trained, Budget: budget}}}}
 }, importSkills("halfcheetah-uni"))

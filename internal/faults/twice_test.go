@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -65,22 +66,20 @@ func TestDatesOfTheFuture(t *testing.T) {
 		root := halfway(t, s)
 		dir := filepath.Join(root, s.results(t)[0])
 		for _, file := range filesOf(t, s, root) {
-			check(t, os.Chtimes(file, date, date))
+			must.Do(os.Chtimes(file, date, date))
 		}
 		path := filepath.Join(dir, "status.json")
 		data, err := os.ReadFile(path)
-		check(t, err)
+		must.Do(err)
 		var fields map[string]any
-		check(t, json.Unmarshal(data, &fields))
+		must.Do(json.Unmarshal(data, &fields))
 		fields["updated"] = date
 		delete(fields, "sha256")
-		data, err = json.Marshal(fields)
-		check(t, err)
-		check(t, os.WriteFile(path, data, 0o666))
-		must(t, s.command(t, root)...)
+		data = must.Get(json.Marshal(fields))
+		must.Do(os.WriteFile(path, data, 0o666))
+		succeed(t, s.command(t, root)...)
 		same(t, s, root, want)
-		run, err := runs.Open(dir)
-		check(t, err)
+		run := must.Get(runs.Open(dir))
 		if seconds := run.Status.Seconds; seconds <= 0 || seconds > 60+20*alone.took.Seconds() {
 			t.Errorf("%v: it took %v seconds", date, seconds)
 		}
@@ -88,7 +87,7 @@ func TestDatesOfTheFuture(t *testing.T) {
 	timed := spec("map-elites")
 	timed.Budget = qdnb.Generations(1 << 30)
 	root := t.TempDir()
-	e := must(t, append(trainArgs(timed, root), "--time", "1s", "--json")...)
+	e := succeed(t, append(trainArgs(timed, root), "--time", "1s", "--json")...)
 	if !strings.Contains(e.stdout, `"finished":true`) || e.took > 30*time.Second {
 		t.Errorf("a budget of a second took %v: %s", e.took, e.stdout)
 	}

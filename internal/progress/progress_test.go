@@ -189,8 +189,7 @@ func TestBarTakesAnything(t *testing.T) {
 
 // Standard output is reserved for results.
 func TestBarsLeaveStdoutAlone(t *testing.T) {
-	out, err := os.CreateTemp(t.TempDir(), "stdout")
-	must.Do(err)
+	out := must.Get(os.CreateTemp(t.TempDir(), "stdout"))
 	defer out.Close()
 	stdout := os.Stdout
 	os.Stdout = out

@@ -43,8 +43,7 @@ func TestBeyond(t *testing.T) {
 	d := f.open(t)
 	out := t.TempDir() + "/results"
 	must.Get(Ship(out, f.lines, f.dir+"/"+RunsFolder, About{Machine: "a test"}))
-	small, err := Open(out)
-	must.Do(err)
+	small := must.Get(Open(out))
 	// A run that was extended since has no corrected repertoire of its end.
 	extended := *d.Tables
 	extended.Trained = slices.Clone(extended.Trained)
@@ -88,8 +87,7 @@ func TestBeyond(t *testing.T) {
 		t.Errorf("with a damaged file: %+v, %v", table, err)
 	}
 	alone, lines := shippable(t)
-	data, err := Open(shipped(t, alone, lines))
-	must.Do(err)
+	data := must.Get(Open(shipped(t, alone, lines)))
 	errtest.Want(t, errtest.Of(Corrected(data)), "--corrected")
 	for _, draw := range []func(*Data) error{
 		func(d *Data) error { _, err := BeyondCurves(d); return err },

@@ -183,8 +183,7 @@ func TestReasons(t *testing.T) {
 // The committed page is what the command writes from the shipped runs.
 func TestCommittedPage(t *testing.T) {
 	root := filepath.Join("..", "..")
-	committed, err := os.ReadFile(filepath.Join(root, "docs", "reproduction.md"))
-	must.Do(err)
+	committed := must.Get(os.ReadFile(filepath.Join(root, "docs", "reproduction.md")))
 	var folders []*Data
 	for _, dir := range []string{shippedFolder, shippedFolder + "-paper"} {
 		folders = append(folders, must.Get(Open(filepath.Join(root, dir))))

@@ -30,8 +30,7 @@ func scored() *Data {
 // The first four against the second: 15 of 16 pairs are larger. Of the 70 orders, 4 have a U of 15,
 // 16 or as extreme on the other side.
 func TestComparisons(t *testing.T) {
-	table, err := Comparisons(scored())
-	must.Do(err)
+	table := must.Get(Comparisons(scored()))
 	if want := []string{"metric", "methods", "ant-uni", "walker-uni"}; !reflect.DeepEqual(table.Header,
 		want) {
 		t.Fatalf("header %q, want %q", table.Header, want)

@@ -47,8 +47,7 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 
 // Table 4 notes the runs' reward scaling where the paper and its code disagree.
 func TestTableOfHyperparametersSaysWhichScalingRunsHave(t *testing.T) {
-	item, err := Find("table-4")
-	must.Do(err)
+	item := must.Get(Find("table-4"))
 	line := func(algorithm, env, settings string) sweep.Line {
 		return sweep.Line{Run: runs.Config{Algorithm: algorithm, Env: env,
 			Hyperparameters: json.RawMessage(settings)}}

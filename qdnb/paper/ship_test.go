@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -18,10 +19,7 @@ import (
 // trainedRun writes a finished run with long metrics, a repertoire, snapshots and skills.
 func trainedRun(t *testing.T, cells, params, rows int) *runs.Run {
 	t.Helper()
-	c, err := runs.NewConfig("dads-reward", "pointmaze", 0, map[string]any{"cells": cells})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(runs.NewConfig("dads-reward", "pointmaze", 0, map[string]any{"cells": cells}))
 	r := &runs.Repertoire{Params: params, Dims: 2, Genotypes: make([]float32, cells*params),
 		Lower: []float32{-1, -1}, Upper: []float32{1, 1}, Offset: 10}
 	for i := range cells {
@@ -81,14 +79,9 @@ func threeSkills() *runs.Skills {
 func shipOne(t *testing.T, run *runs.Run) *runs.Run {
 	t.Helper()
 	root := t.TempDir()
-	if err := shipRun(run, root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(shipRun(run, root))
 	t.Chdir(filepath.Join(root, RunsFolder))
-	shipped, err := runs.Open(run.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	shipped := must.Get(runs.Open(run.Name()))
 	return shipped
 }
 
@@ -98,10 +91,7 @@ func TestShip(t *testing.T) {
 	shipped := shipOne(t, run)
 	same := func(what string, read func(*runs.Run) (any, error)) {
 		t.Helper()
-		want, err := read(run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(read(run))
 		got, err := read(shipped)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v\nwant %+v", what, got, err, want)
@@ -151,10 +141,7 @@ func TestShip(t *testing.T) {
 // Long metrics are thinned but keep both ends.
 func TestShippedMetrics(t *testing.T) {
 	a := shipOne(t, trainedRun(t, 40, 30, 3000))
-	table, err := a.Metrics()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(a.Metrics())
 	if n := len(table.Rows); n < 200 || n > evenRows+ratioRows || table.Rows[0][0] != 0 ||
 		table.Rows[1][0] != 1 || table.Rows[n-1][0] != 2999 {
 		t.Errorf("%d rows, from %v to %v", n, table.Rows[0], table.Rows[n-1])
@@ -170,9 +157,7 @@ func TestWrongShippedSnapshots(t *testing.T) {
 		"far too many":      npz.Of([]float32{}, 1<<40, 0),
 		"not even an array": npz.Of([]float32{1, 2}),
 	} {
-		if err := npz.Write(path, map[string]npz.Array{"fitnesses": fitnesses}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(npz.Write(path, map[string]npz.Array{"fitnesses": fitnesses}))
 		if _, err := shipped.Snapshots(); err == nil || !strings.Contains(err.Error(), path) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("snapshots, %s: %v", what, err)
@@ -216,22 +201,11 @@ func TestShipAdaptation(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	if err := shipRun(run, root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(shipRun(run, root))
 	t.Chdir(filepath.Join(root, RunsFolder))
-	shipped, err := runs.Open(run.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := run.Adaptation()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := shipped.Adaptation()
-	if err != nil {
-		t.Fatal(err)
-	}
+	shipped := must.Get(runs.Open(run.Name()))
+	want := must.Get(run.Adaptation())
+	got := must.Get(shipped.Adaptation())
 	for i, v := range got.Values {
 		a, x := v.Best()
 		b, y := want.Values[i].Best()

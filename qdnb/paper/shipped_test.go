@@ -73,8 +73,7 @@ func shipped(t *testing.T, dir string, lines []sweep.Line) string {
 func TestShippedFigures(t *testing.T) {
 	dir, lines := shippable(t)
 	full := must.Get(Open(dir))
-	small, err := Open(shipped(t, dir, lines))
-	must.Do(err)
+	small := must.Get(Open(shipped(t, dir, lines)))
 	if small.Complete != 2 || len(small.Lines) != 2 {
 		t.Errorf("%d of %d lines", small.Complete, len(small.Lines))
 	}
@@ -250,8 +249,7 @@ func TestThinTrajectories(t *testing.T) {
 		}
 		s.Descriptors = append(s.Descriptors, float32(end)/10, float32(i))
 	}
-	c, err := runs.NewConfig("dads-reward", "ant-omni", 0, map[string]any{})
-	must.Do(err)
+	c := must.Get(runs.NewConfig("dads-reward", "ant-omni", 0, map[string]any{}))
 	write := func(s *runs.Skills) *runs.Run {
 		run := must.Get(runs.Import(t.TempDir(), c, func(w *runs.Writer) error {
 			if err := w.SaveSkills(s); err != nil {
@@ -291,8 +289,7 @@ func TestThinTrajectories(t *testing.T) {
 // The runs in the repository are complete and small, and figures can be drawn from them.
 func TestShippedRunsOfTheRepository(t *testing.T) {
 	dir := filepath.Join("..", "..", shippedFolder)
-	data, err := Open(dir)
-	must.Do(err)
+	data := must.Get(Open(dir))
 	if data.About == nil || data.About.Scale == "" || data.About.Machine == "" {
 		t.Errorf("about: %+v", data.About)
 	}

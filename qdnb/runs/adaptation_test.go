@@ -43,11 +43,9 @@ func TestAdaptation(t *testing.T) {
 	if v := a.Values[1]; v.Score(9) != 5 || !math.IsNaN(v.Score(3)) || !math.IsNaN(v.Score(8)) {
 		t.Errorf("scores of skills 9, 3 and 8: %g, %g, %g", v.Score(9), v.Score(3), v.Score(8))
 	}
-	controller, err := NewConfig("hierarchical-control", "halfcheetah-hurdles", 0, map[string]any{"skills": "a-run"})
-	must.Do(err)
+	controller := must.Get(NewConfig("hierarchical-control", "halfcheetah-hurdles", 0, map[string]any{"skills": "a-run"}))
 	for _, config := range []Config{testConfig(t), controller} {
-		other, err := Create(t.TempDir(), config)
-		must.Do(err)
+		other := must.Get(Create(t.TempDir(), config))
 		defer other.Close()
 		errtest.Want(t, errtest.Of(other.Adaptation()), "is not a run of adaptation")
 	}

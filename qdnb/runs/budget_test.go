@@ -171,8 +171,7 @@ func TestUseMachineKeepsTheHistory(t *testing.T) {
 		{"b", "1", -1, "b 1 -1"},
 	} {
 		s.UseMachine(MachineUse{Machine: c.machine, Commit: c.commit, After: c.after})
-		data, err := json.Marshal(s)
-		must.Do(err)
+		data := must.Get(json.Marshal(s))
 		s = must.Get(parseStatus(data))
 		var got []string
 		for _, u := range s.Machines {

@@ -98,8 +98,7 @@ func expect(t testing.TB, w *Writer, want int64) (warnings []string) {
 func checkpointFiles(t testing.TB, w *Writer) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	paths, err := filepath.Glob(filepath.Join(w.Dir, checkpointsDir, "*"))
-	must.Do(err)
+	paths := must.Get(filepath.Glob(filepath.Join(w.Dir, checkpointsDir, "*")))
 	if path := filepath.Join(w.Dir, repertoireFile); exists(path) {
 		paths = append(paths, path)
 	}
@@ -333,8 +332,7 @@ func FuzzGenotypes(f *testing.F) {
 	maxArrayBytes = 1 << 20
 	f.Cleanup(func() { maxArrayBytes = whole })
 	f.Fuzz(func(t *testing.T, state, genotypes, name, final string) {
-		w, err := Create(t.TempDir(), config)
-		must.Do(err)
+		w := must.Get(Create(t.TempDir(), config))
 		defer w.Close()
 		r, err := npz.NewReader(bytes.NewReader(hostile.Archive(state)),
 			int64(len(hostile.Archive(state))))

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/must"
 )
 
 // settings is an example of an algorithm's typed settings.
@@ -43,10 +45,7 @@ func defaults() settings {
 
 func testConfig(t testing.TB) Config {
 	t.Helper()
-	c, err := NewConfig("map-elites", "pointmaze", 0, defaults())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(NewConfig("map-elites", "pointmaze", 0, defaults()))
 	return c
 }
 
@@ -96,21 +95,13 @@ func TestHashIsStable(t *testing.T) {
 
 func TestConfigFileRoundTrip(t *testing.T) {
 	c := testConfig(t)
-	file, err := c.file()
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := parseConfig(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(c.file())
+	back := must.Get(parseConfig(file))
 	if back.Name() != c.Name() {
 		t.Errorf("%s came back as %s", c.Name(), back.Name())
 	}
 	got := settings{secret: 1}
-	if err := back.Settings(&got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(back.Settings(&got))
 	if want := defaults(); !reflect.DeepEqual(got, want) {
 		t.Errorf("settings %+v\nwant     %+v", got, want)
 	}

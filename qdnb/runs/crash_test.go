@@ -87,8 +87,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	for attempt := range 12 {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), crashRoot+"="+root)
-		out, err := cmd.StdoutPipe()
-		must.Do(err)
+		out := must.Get(cmd.StdoutPipe())
 		must.Do(cmd.Start())
 		said, took := bufio.NewScanner(out), 50*time.Millisecond
 		listen := func() bool {
@@ -126,8 +125,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		reached = generation
 		must.Do((&testRing{capacity: 40, width: 1 << 12}).load(w, 30*(generation+1)))
 		if generation >= 0 {
-			state, err := arrays["state"].Float32s()
-			must.Do(err)
+			state := must.Get(arrays["state"].Float32s())
 			if state[0] != float32(generation) || state[len(state)-1] != float32(generation) {
 				t.Fatalf("generation %d holds %v", generation, state[0])
 			}
@@ -137,8 +135,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 				}
 			}
 			must.Do(w.Begin(generation, "generation", "qd_score"))
-			table, err := w.Metrics()
-			must.Do(err)
+			table := must.Get(w.Metrics())
 			if len(table.Rows) != int(generation)+1 {
 				t.Fatalf("generation %d has %d rows", generation, len(table.Rows))
 			}

@@ -12,8 +12,7 @@ import (
 func TestDiscardRemovesOnlyARunThatNeverBegan(t *testing.T) {
 	root := t.TempDir()
 	config := must.Get(runs.NewConfig("count", "nothing", 0, map[string]int{"step": 1}))
-	w, err := runs.Create(root, config)
-	must.Do(err)
+	w := must.Get(runs.Create(root, config))
 	must.Do(w.SaveReplay(1, 9, 1, func(int64, int64) ([]float32, error) { return []float32{1}, nil }))
 	must.Do(w.Discard())
 	if left, _ := os.ReadDir(root); len(left) != 0 {

@@ -324,8 +324,7 @@ func FuzzCheckpoint(f *testing.F) {
 		"meta |u1 2, 123 125\ngenotypes <f4 0,4611686018427387904", "meta <f4 2,", "meta |u1 8, 34 10 34",
 		"x <f4 1,")
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
-		w, err := Create(t.TempDir(), config)
-		must.Do(err)
+		w := must.Get(Create(t.TempDir(), config))
 		defer w.Close()
 		dir := filepath.Join(w.Dir, checkpointsDir)
 		must.Do(os.MkdirAll(dir, 0o777))
@@ -353,8 +352,7 @@ func FuzzLoadReplay(f *testing.F) {
 		"rows <f4 2,1", "rows <f4 4611686018427387904,0", "rows <f8 2,1")
 	config := Config{Algorithm: "a", Env: "b"}
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
-		w, err := Create(t.TempDir(), config)
-		must.Do(err)
+		w := must.Get(Create(t.TempDir(), config))
 		defer w.Close()
 		dir := filepath.Join(w.Dir, replayDir)
 		must.Do(os.MkdirAll(dir, 0o777))

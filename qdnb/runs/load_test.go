@@ -55,8 +55,7 @@ func TestLoadSaysThatARunIsDamaged(t *testing.T) {
 func TestDamagedRepertoireIsNamedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "repertoire.npz")
 	must.Do(testRepertoire().Write(path))
-	data, err := os.ReadFile(path)
-	must.Do(err)
+	data := must.Get(os.ReadFile(path))
 	data[bytes.Index(data, []byte("centroids.npy"))+len("centroids.npy")+40] ^= 4
 	must.Do(os.WriteFile(path, data, 0o666))
 	if _, err := ReadRepertoire(path, true); err == nil || strings.Count(err.Error(), path) != 1 {
@@ -84,8 +83,7 @@ func TestLoadDoesNotLeaveTheFolderOfAPath(t *testing.T) {
 // The runs of notebooks are in a folder of their own, which the error names.
 func TestLoadNamesTheFolderThatHasTheRun(t *testing.T) {
 	root := t.TempDir()
-	w, err := Create(filepath.Join(root, "notebooks", "runs"), testConfig(t))
-	must.Do(err)
+	w := must.Get(Create(filepath.Join(root, "notebooks", "runs"), testConfig(t)))
 	w.Close()
 	for folder, want := range map[string]string{root: filepath.Join("notebooks", "runs", w.Name()),
 		filepath.Join(root, "notebooks"): ""} {

@@ -80,8 +80,7 @@ func smallSegments(t testing.TB, numbers int64) {
 
 func segmentNames(t testing.TB, w *Writer) []string {
 	t.Helper()
-	all, err := segmentFiles(filepath.Join(w.Dir, replayDir))
-	must.Do(err)
+	all := must.Get(segmentFiles(filepath.Join(w.Dir, replayDir)))
 	names := []string{}
 	for _, s := range all {
 		names = append(names, s.file())

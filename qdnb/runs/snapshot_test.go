@@ -14,18 +14,14 @@ import (
 // The newest repertoire comes from the newest intact checkpoint or snapshot; for a finished run it
 // is the final one.
 func TestNewestRepertoire(t *testing.T) {
-	config, err := NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1})
-	must.Do(err)
-	w, err := Create(t.TempDir(), config)
-	must.Do(err)
+	config := must.Get(NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1}))
+	w := must.Get(Create(t.TempDir(), config))
 	defer w.Close()
 	must.Do(w.Begin(-1, "generation"))
 	expect := func(what string, generation int64, fitness float32, limits bool) {
 		t.Helper()
-		run, err := Open(w.Dir)
-		must.Do(err)
-		s, err := run.Newest()
-		must.Do(err)
+		run := must.Get(Open(w.Dir))
+		s := must.Get(run.Newest())
 		if s == nil || s.Generation != generation || s.Fitnesses[0] != fitness ||
 			(s.Lower != nil) != limits || s.Genotypes != nil {
 			t.Errorf("%s: %+v, want generation %d with fitness %v", what, s, generation, fitness)
@@ -51,8 +47,7 @@ func TestNewestRepertoire(t *testing.T) {
 		must.Do(w.SaveCheckpoint(generation, arrays, nil))
 	}
 
-	run, err := Open(w.Dir)
-	must.Do(err)
+	run := must.Get(Open(w.Dir))
 	if s, err := run.Newest(); s != nil || err != nil {
 		t.Errorf("of a run without anything: %+v, %v", s, err)
 	}
@@ -73,8 +68,7 @@ func TestNewestRepertoire(t *testing.T) {
 
 // Training does not write a snapshot again, but the others are of use without it.
 func TestDamagedSnapshotsCanBeLeftOut(t *testing.T) {
-	w, err := Create(t.TempDir(), testConfig(t))
-	must.Do(err)
+	w := must.Get(Create(t.TempDir(), testConfig(t)))
 	defer w.Close()
 	for generation := range int64(2) {
 		must.Do(w.SaveSnapshot(Snapshot{Progress: Progress{Generation: generation},

@@ -54,13 +54,11 @@ func TestRunRoundTrip(t *testing.T) {
 	must.Do(w.Close())
 	must.Do(w.Close())
 
-	r, err := Open(w.Dir)
-	must.Do(err)
+	r := must.Get(Open(w.Dir))
 	if r.Name() != filepath.Base(w.Dir) || r.Status.Generation != 40 || r.Status.Updated.IsZero() {
 		t.Errorf("the run is %+v", r)
 	}
-	table, err := r.Metrics()
-	must.Do(err)
+	table := must.Get(r.Metrics())
 	if column, err := table.Column("generation"); err != nil || !slices.Equal(column,
 		[]float64{0, 10, 20, 30, 40}) {
 		t.Errorf("generations %v, %v", column, err)
@@ -73,8 +71,7 @@ func TestRunRoundTrip(t *testing.T) {
 		repertoire.Params != 3 {
 		t.Errorf("map of the repertoire %+v, %v", repertoire, err)
 	}
-	snapshots, err := r.Snapshots()
-	must.Do(err)
+	snapshots := must.Get(r.Snapshots())
 	if len(snapshots) != 5 || snapshots[2].Generation != 20 || snapshots[2].Evaluations != 20000 ||
 		snapshots[2].Stats().Filled != 2 {
 		t.Errorf("snapshots %+v", snapshots)
@@ -152,8 +149,7 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	w := create(t, root)
 	train(t, w, -1, 20)
 	path := w.checkpointPath(stateKind, 20)
-	whole, err := os.ReadFile(path)
-	must.Do(err)
+	whole := must.Get(os.ReadFile(path))
 	older := map[string]npz.Array{"state": npz.Of([]int64{10, 100})}
 	newest := map[string]npz.Array{"state": npz.Of([]int64{20, 400})}
 	check := func(what string, damaged []byte) {
@@ -203,15 +199,13 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 
 func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	must.Do(err)
+	data := must.Get(os.ReadFile(path))
 	return data
 }
 
 func TestCheckpointOfAnotherRunIsRefused(t *testing.T) {
 	root := t.TempDir()
-	other, err := Create(root, Config{Algorithm: "a", Env: "b"})
-	must.Do(err)
+	other := must.Get(Create(root, Config{Algorithm: "a", Env: "b"}))
 	defer other.Close()
 	must.Do(other.SaveCheckpoint(5, nil, nil))
 	w := create(t, root)
@@ -266,8 +260,7 @@ func TestEditedConfigIsRefused(t *testing.T) {
 	}
 	var value any // reformatting is not an edit
 	must.Do(json.Unmarshal([]byte(text), &value))
-	compact, err := json.Marshal(value)
-	must.Do(err)
+	compact := must.Get(json.Marshal(value))
 	must.Do(os.WriteFile(path, compact, 0o666))
 	must.Do(create(t, root).Close())
 	must.Do(os.WriteFile(path, []byte(strings.Replace(text, "1000", "500", 1)), 0o666))
@@ -283,8 +276,7 @@ func TestFind(t *testing.T) {
 		{Algorithm: "map-elites", Env: "pointmaze", Seed: 2},
 		{Algorithm: "aurora", Env: "pointmaze", Seed: 3},
 	} {
-		w, err := Create(root, c)
-		must.Do(err)
+		w := must.Get(Create(root, c))
 		must.Do(w.Close())
 	}
 	must.Do(os.MkdirAll(filepath.Join(root, "map-elites-cache"), 0o777)) // no run

@@ -17,6 +17,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
@@ -272,14 +273,9 @@ func TestCMAMAEIsReproducible(t *testing.T) {
 			}
 			s := search(p)
 			steps(t, s, 3)
-			halfway, err := s.Arrays()
-			if err != nil {
-				t.Fatal(err)
-			}
+			halfway := must.Get(s.Arrays())
 			resumed := search(p)
-			if err := resumed.Restore(s.generation, halfway); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(resumed.Restore(s.generation, halfway))
 			steps(t, resumed, 3)
 			if !reflect.DeepEqual(stateOf(t, resumed), states[0]) {
 				t.Errorf("%s: the restored search ends differently", strategy)
@@ -299,14 +295,9 @@ func TestCMAMAEWritesTheSettingsOfItsStrategy(t *testing.T) {
 		if h.Strategy = strategy; strategy == openAIESName {
 			h.AdamL2Coeff = 0
 		}
-		data, err := json.Marshal(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(json.Marshal(h))
 		written := map[string]any{}
-		if err := json.Unmarshal(data, &written); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(json.Unmarshal(data, &written))
 		got := ""
 		for _, name := range slices.Sorted(maps.Keys(written)) {
 			if slices.Contains([]string{"strategy", "vectors", "adam_learning_rate", "adam_l2_coeff"},

@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -182,9 +183,7 @@ func TestMEGAIsReproducible(t *testing.T) {
 			steps(t, whole, 3)
 			steps(t, few, 6)
 			resumed := searchOn(t, p, h, box, 48)
-			if err := resumed.Restore(2, halfway); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(resumed.Restore(2, halfway))
 			steps(t, resumed, 3)
 			for what, s := range map[string]*Search{"one worker": few, "restored": resumed} {
 				if !reflect.DeepEqual(stateOf(t, s), stateOf(t, whole)) {

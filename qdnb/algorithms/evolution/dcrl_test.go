@@ -13,6 +13,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -262,10 +263,7 @@ func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 	}
 	measure := func() (off, reward float64) {
 		actor := stateOf(t, s)["proposing_0.Emitter.PolicyGradient.Learner.Actor"]
-		flat, err := actor.Float32s()
-		if err != nil {
-			t.Fatal(err)
-		}
+		flat := must.Get(actor.Float32s())
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			policies := l.specialise(in[0], in[1])
 			return []*Node{task.Policy.View(policies).Apply(OnesLike(in[1]))}

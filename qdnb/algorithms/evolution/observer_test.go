@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -85,10 +86,7 @@ func TestObserverSeesEvaluations(t *testing.T) {
 					}
 					continue
 				}
-				origins, err := after["origins"].Int32s()
-				if err != nil {
-					t.Fatal(err)
-				}
+				origins := must.Get(after["origins"].Int32s())
 				entered := map[int]float32{}
 				for at := 0; at < len(origins); at += 2 {
 					if origins[at] == int32(generation) {

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
@@ -84,10 +85,7 @@ func startSearch(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitt
 func searchOf(t *testing.T, p *xla.Platform, task scoring.Task, parts Parts,
 	settings settings) *Search {
 	t.Helper()
-	s, err := newSearch(p, task, parts, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(newSearch(p, task, parts, settings))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -95,10 +93,7 @@ func searchOf(t *testing.T, p *xla.Platform, task scoring.Task, parts Parts,
 func steps(t *testing.T, s *Search, n int) (outcomes []scoring.Outcome) {
 	t.Helper()
 	for range n {
-		outcome, err := s.Step()
-		if err != nil {
-			t.Fatal(err)
-		}
+		outcome := must.Get(s.Step())
 		outcomes = append(outcomes, outcome)
 	}
 	return outcomes
@@ -106,19 +101,13 @@ func steps(t *testing.T, s *Search, n int) (outcomes []scoring.Outcome) {
 
 func stateOf(t *testing.T, s *Search) map[string]npz.Array {
 	t.Helper()
-	arrays, err := s.Arrays()
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := must.Get(s.Arrays())
 	return arrays
 }
 
 func floats(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
 	t.Helper()
-	flat, err := arrays[name].Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
+	flat := must.Get(arrays[name].Float32s())
 	return flat
 }
 

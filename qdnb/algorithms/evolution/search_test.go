@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
@@ -102,10 +103,7 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 		if len(cells) < 5 {
 			t.Fatalf("only %d cells are filled", len(cells))
 		}
-		evaluator, err := scoring.NewEvaluator(p, task, scoring.Plan{Policies: len(cells)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evaluator := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: len(cells)}))
 		defer evaluator.Free()
 		found, err := evaluator.Evaluate(p.Replicated(func() *tensors.Tensor {
 			return tensors.FromFlatDataAndDimensions(slices.Clone(rows), len(cells), params)
@@ -176,9 +174,7 @@ func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
 
 	fresh := startSearch(t, p, mazeTask(), isoline, mazeSettings(4))
 	steps(t, fresh, 1) // its earlier state does not matter
-	if err := fresh.Restore(2, saved); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(fresh.Restore(2, saved))
 	if !reflect.DeepEqual(stateOf(t, fresh), saved) || fresh.generation != 2 {
 		t.Error("the restored state differs from the saved one")
 	}
@@ -238,9 +234,7 @@ func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 		whole, first, second := start(), start(), start()
 		steps(t, whole, 5)
 		steps(t, first, 3)
-		if err := second.Restore(first.generation, stateOf(t, first)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(second.Restore(first.generation, stateOf(t, first)))
 		steps(t, second, 2)
 		want, got := stateOf(t, whole), stateOf(t, second)
 		if !reflect.DeepEqual(got, want) {

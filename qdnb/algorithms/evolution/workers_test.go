@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -18,10 +19,7 @@ func TestOneTurnIsTheSameCode(t *testing.T) {
 	if p.Workers == 1 {
 		t.Skipf("SKIPPED: %s has one worker", p)
 	}
-	env, err := envs.Make("ant-uni")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := must.Get(envs.Make("ant-uni"))
 	centroids := npz.Of([]float32{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.4, 0.3, 0.2, 0.1}, 3, 4)
 	var fitnesses [][]float32
 	var states []map[string]npz.Array
@@ -53,9 +51,7 @@ func TestWorkersShareTheArchive(t *testing.T) {
 				}
 			}
 			if round == 1 {
-				if err := s.Restore(s.generation, stateOf(t, s)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(s.Restore(s.generation, stateOf(t, s)))
 			} else {
 				steps(t, s, 2)
 			}

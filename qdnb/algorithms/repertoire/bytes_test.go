@@ -68,8 +68,7 @@ var centroidBytes = map[string]map[int64]string{
 func TestCentroidsAreTheseBytes(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for name, hashes := range centroidBytes {
-		env, err := envs.Make(name)
-		must.Do(err)
+		env := must.Get(envs.Make(name))
 		limits := env.Spec().Descriptor
 		for _, seed := range []int64{0, 4} {
 			centroids := must.Get(repertoire.CVT{Cells: 1024, CVTSamples: 50_000, CVTSeed: seed}.Centroids(

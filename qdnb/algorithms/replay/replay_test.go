@@ -227,8 +227,7 @@ func TestStoreOfTPU(t *testing.T) {
 	for i := range rows {
 		rows[i] = float32(i)
 	}
-	got, err := fill.Run(in{xla.Single(xlatest.Tensor(rows, n, width))})
-	must.Do(err)
+	got := must.Get(fill.Run(in{xla.Single(xlatest.Tensor(rows, n, width))}))
 	// The rows 4 to 7 were written over all but the row 3.
 	reward := xlatest.Flat[float32](t, got.Reward.Value()[0])
 	x := xlatest.Flat[float32](t, got.X.Value()[0])

@@ -299,8 +299,7 @@ func TestMediumPlans(t *testing.T) {
 // Estimates agree with the processor times of the shipped runs.
 func TestEstimatesOfAdaptation(t *testing.T) {
 	const dir = "../../../notebooks/results/"
-	lines, err := sweep.ReadFile(dir + "plan.jsonl")
-	must.Do(err)
+	lines := must.Get(sweep.ReadFile(dir + "plan.jsonl"))
 	rates := map[string][]float64{}
 	for _, line := range lines {
 		if line.Run.Algorithm != "adaptation" {

@@ -109,8 +109,7 @@ func TestIndexMakesItsNeeds(t *testing.T) {
 func TestHeldFoldersAreWaitedFor(t *testing.T) {
 	held, free := tiny(t, 0, 2), tiny(t, 1, 2)
 	root := t.TempDir()
-	writer, err := runs.Create(root, held.Run)
-	must.Do(err)
+	writer := must.Get(runs.Create(root, held.Run))
 	var log bytes.Buffer
 	ended := make(chan error)
 	go func() {
@@ -129,9 +128,7 @@ func TestHeldFoldersAreWaitedFor(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	writer.Close()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(<-ended)
 	if !done(t, root, held) || !strings.Contains(log.String(), "which holds "+held.Run.Name()) {
 		t.Errorf("done: %v; %s", done(t, root, held), log.String())
 	}

@@ -119,8 +119,7 @@ func TestCollectWritesTheTables(t *testing.T) {
 			tables.Problems)
 	}
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	paths, err := tables.Write(dir)
-	must.Do(err)
+	paths := must.Get(tables.Write(dir))
 	contents := map[string]string{}
 	for _, path := range paths {
 		data := must.Get(os.ReadFile(path))
@@ -218,8 +217,7 @@ func TestHalfFilesDoNotPanic(t *testing.T) {
 	f := everything(t)
 	for line, l := range f.lines[:11] {
 		path := filepath.Join(f.root, l.Run.Name(), "metrics.csv")
-		whole, err := os.ReadFile(path)
-		must.Do(err)
+		whole := must.Get(os.ReadFile(path))
 		for end := 0; end < len(whole); end += 7 {
 			must.Do(os.WriteFile(path, whole[:end], 0o666))
 			tables, err := results.Collect(f.root, f.lines[line:line+1])

@@ -67,8 +67,7 @@ func TestPlanRoundTrip(t *testing.T) {
 // The hash ignores the spelling of a line, and depends on every field.
 func TestHash(t *testing.T) {
 	line := plan(t)[1]
-	sealed, err := line.Sealed()
-	must.Do(err)
+	sealed := must.Get(line.Sealed())
 	line.Needs[0].Run.Hyperparameters = json.RawMessage(` {"iso_sigma": 5e-3, "batch": 1e1} `)
 	if again, err := line.Sealed(); err != nil || again.Hash != sealed.Hash {
 		t.Errorf("with another spelling the hash is %s, not %s (%v)", again.Hash, sealed.Hash, err)

@@ -10,8 +10,7 @@ import (
 
 // FuzzRender draws arbitrary films from arbitrary cameras: it gets either an error or a picture.
 func FuzzRender(f *testing.F) {
-	text, err := json.Marshal(oneBall(Vec{0, 0, 1}, 0.5))
-	must.Do(err)
+	text := must.Get(json.Marshal(oneBall(Vec{0, 0, 1}, 0.5)))
 	f.Add(string(text), 0., 0., 0., 40.)
 	f.Add(string(text), 3., -2., 1e300, 169.)
 	f.Add(`{"Bodies":[{"Shapes":[{"Radius":1e300},{"Kind":1,"B":[1e-300,1e308,1]}]}],`+

@@ -192,8 +192,7 @@ func TestImages(t *testing.T) {
 	f := yard()
 	strip := must.Get(Strip(f, 3, 100, 75))
 	near := must.Get(Render(f, -1, Camera{}, 160, 120))
-	whole, err := Render(f, 20, Whole(f, 4./3), 160, 120)
-	must.Do(err)
+	whole := must.Get(Render(f, 20, Whole(f, 4./3), 160, 120))
 	for name, img := range map[string]image.Image{"strip": strip, "near": near, "whole": whole} {
 		path := filepath.Join("testdata", name+".png")
 		if *update {
