@@ -41,6 +41,7 @@ func TestFamilyIsMeasured(t *testing.T) {
 		"aurora":          {"archive_size", "archive_max_fitness"},
 		"dns":             {"archive_size", "archive_max_fitness"},
 		"cma-mae":         {},
+		"dms":             {},
 		"ascii-me":        {},
 		"cma-mega":        {},
 		"cma-maega":       {},

@@ -71,6 +71,8 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"lengthscale must be a number above 0":                            {"dcrl-map-elites", "lengthscale=0"},
 		"injection_share must be at least 0 and at most 1 - isoline_share, not 0.6": {"dcrl-map-elites",
 			"injection_share=0.6"},
+		"discount_epochs must be between 1 and":        {"dms", "discount_epochs=0"},
+		"discount_cutoff must be":                      {"dms", "discount_cutoff=-1"},
 		"clip_param must be a number from 0 to 1":      {"ascii-me", "clip_param=-1"},
 		"sampling must be between 1 and 10, not 15":    {"aurora", "sampling=15"},
 		"episode_length must be between 2 and":         {"aurora", "episode_length=1", "sampling=1"},

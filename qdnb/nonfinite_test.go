@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
@@ -66,13 +66,12 @@ func (f faulty) broken(s envs.State) envs.State {
 // counted, reach no network, and all losses stay finite.
 func TestNonFiniteEpisodes(t *testing.T) {
 	for _, algorithm := range []string{"map-elites", "pga-map-elites", "dcrl-map-elites", "pga-aurora",
-		"ascii-me", "cma-mae", "sac", "diayn-reward", "dads-reward", "smerl-dads", "metra", "qdac"} {
+		"ascii-me", "cma-mae", "dms", "sac", "diayn-reward", "dads-reward", "smerl-dads", "metra", "qdac"} {
 		for _, fault := range []string{"reward", "state", "observation", "done"} {
 			t.Run(algorithm+" "+fault, func(t *testing.T) {
 				t.Parallel()
 				spec := smallOf(algorithm, t.TempDir(), 4)
-				if !slices.Contains([]string{"map-elites", "cma-mae"}, algorithm) &&
-					!strings.Contains(algorithm, "pga") && !learns(algorithm) {
+				if !protocol.Evolves(algorithm) {
 					spec = smallDiscovery(algorithm, spec.Runs, 40)
 				}
 				speed := 2.0

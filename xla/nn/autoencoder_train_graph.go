@@ -66,10 +66,10 @@ func drawFilled(key random.Key, filled *Node) *Node {
 	return xla.NthTrue(upTo(filled), n)
 }
 
-// shuffle draws a uniform random permutation, int32 [n]: the ranks of random words, found by
+// Shuffle draws a uniform random permutation, int32 [n]: the ranks of random words, found by
 // comparing all pairs. A sort would be less work, but XLA:CPU does not compile a loop that contains
 // one, nor the loops around it, into a function.
-func shuffle(key random.Key, n int) *Node {
+func Shuffle(key random.Key, n int) *Node {
 	g := key.Hi.Graph()
 	words := Bitcast(BitwiseShiftRightLogicalScalar(key.Bits(n), uint32(1)), dtypes.Int32)
 	// Of equal words the first comes first: it is smaller than the other plus 1.
@@ -113,7 +113,7 @@ func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs
 	from := source{drawFilled(key.FoldIn(0), filled), key.FoldIn(1)}
 	row, loss := TrainEpochs(t, a, row, normaliser.Apply(sequences), epochs, from,
 		func(epoch *Node, from source) *Node {
-			order := shuffle(from.Key.FoldInEach(epoch), from.Drawn.Shape().Dimensions[0])
+			order := Shuffle(from.Key.FoldInEach(epoch), from.Drawn.Shape().Dimensions[0])
 			return Gather(from.Drawn, InsertAxes(order, -1))
 		})
 	return Trained{row, normaliser, loss}

@@ -8,7 +8,6 @@ import (
 
 // Unexported names for tests.
 var (
-	Shuffle    = shuffle
 	DrawFilled = drawFilled
 )
 

@@ -14,7 +14,7 @@
 // IsoLineEmitter, and [repertoire.Fronts], which makes MOME of it. [DescriptorConditioned] and
 // IsoLineEmitter make DCRL-MAP-Elites; [ActionCrossover] and IsoLineEmitter make ASCII-ME.
 // [StrategySettings] and [repertoire.Annealed] make CMA-MAE. [ArborescenceSettings] make CMA-MEGA with
-// a grid, and CMA-MAEGA with [repertoire.Annealed].
+// a grid, and CMA-MAEGA with [repertoire.Annealed]. [repertoire.Discounted] makes DMS of CMA-MAE.
 //
 // # Another emitter
 //
@@ -62,6 +62,8 @@
 //	Faldor et al. 2024, "Synergizing quality-diversity with descriptor-conditioned reinforcement
 //		learning" (DCRL-MAP-Elites);
 //	Fontaine and Nikolaidis 2023, "Covariance matrix adaptation MAP-annealing" (CMA-MAE);
+//	Tjanaka et al. 2026, "Discount model search for quality diversity optimization in high-dimensional
+//		measure spaces" (DMS);
 //	Fontaine and Nikolaidis 2021, "Differentiable quality diversity" (CMA-MEGA);
 //	Tjanaka et al. 2023, "Training diverse high-dimensional controllers by scaling covariance matrix
 //		adaptation MAP-annealing";

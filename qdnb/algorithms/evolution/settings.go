@@ -177,6 +177,7 @@ var Algorithms = []algorithms.Entry{
 	algorithms.NewEntry("cma-mae", defaultCMAMAE, 0).WithSmoke("emitters=4"),
 	algorithms.NewEntry("cma-mega", defaultCMAMEGA, algorithms.Differentiates).WithSmoke("emitters=4"),
 	algorithms.NewEntry("cma-maega", defaultCMAMAEGA, algorithms.Differentiates).WithSmoke("emitters=4"),
+	algorithms.NewEntry("dms", defaultDMS, 0).WithSmoke("emitters=4"),
 	algorithms.NewEntry("mome", defaultMOME, 0).WithSmoke("front_size=3"),
 	algorithms.NewEntry("dcrl-map-elites", defaultDCRLMapElites, algorithms.Observes).WithSmoke(smokePGA...),
 	algorithms.NewEntry("ascii-me", defaultASCIIME, algorithms.Observes).WithSmoke("num_epochs=3"),

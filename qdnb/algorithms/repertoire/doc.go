@@ -7,7 +7,8 @@
 //   - [Grid] is the archive of MAP-Elites and of all passive repertoires. Its cells are those of a
 //     [CVT] (Mouret and Clune 2015, "Illuminating search spaces by mapping elites"; Vassiliades,
 //     Chatzilygeroudis and Mouret 2018, "Using centroidal Voronoi tessellations to scale up
-//     MAP-Elites"). [Annealed] adds the thresholds of CMA-MAE.
+//     MAP-Elites"). [Annealed] adds the thresholds of CMA-MAE, [Discounted] those of
+//     Discount Model Search.
 //   - [Aurora] learns its descriptors. Its members keep a distance from each other that adapts to
 //     their number (Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity
 //     optimization").

@@ -1,0 +1,179 @@
+package repertoire
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
+)
+
+// DiscountSettings are the hyperparameters of the model of [Discounted].
+type DiscountSettings struct {
+	DiscountHidden       []int   `json:"discount_hidden"`        // units of its hidden layers
+	DiscountLearningRate float64 `json:"discount_learning_rate"` // Adam's
+	DiscountEpochs       int     `json:"discount_epochs"`        // at most, per generation
+	DiscountBatch        int     `json:"discount_batch"`         // descriptors per Adam step
+	DiscountCutoff       float64 `json:"discount_cutoff"`        // mean squared error that ends a training
+	EmptyPoints          int     `json:"empty_points"`           // empty cells drawn per generation
+	// DiscountRange is the fitness above the lowest threshold that the model returns as 1; 0: the size
+	// of that threshold, at least 1.
+	DiscountRange float64 `json:"discount_range"`
+}
+
+// DefaultDiscountSettings returns the publication's.
+func DefaultDiscountSettings() DiscountSettings {
+	return DiscountSettings{[]int{128, 128}, 0.001, 5, 32, 0.05, 100, 0}
+}
+
+// Check rejects values that cannot work.
+func (s DiscountSettings) Check() error {
+	return cmp.Or(limits.Layers("discount_hidden", s.DiscountHidden, 1),
+		limits.Positive("discount_learning_rate", s.DiscountLearningRate, 1e3),
+		limits.Int("discount_epochs", s.DiscountEpochs, 1, maxLength),
+		limits.Int("discount_batch", s.DiscountBatch, 1, maxBatch),
+		limits.Number("discount_cutoff", s.DiscountCutoff, 1e6),
+		limits.Int("empty_points", s.EmptyPoints, 1, maxBatch),
+		limits.Number("discount_range", s.DiscountRange, 1e30))
+}
+
+// Discounted is the archive of Discount Model Search (Tjanaka, Chen, Fontaine and Nikolaidis 2026; pyribs,
+// archives/_discount_archive.py and discount_models.py): a [Grid] whose acceptance thresholds are a
+// network of the descriptor, so that solutions of one cell are told apart. After each generation the
+// network learns thresholds that are raised as in CMA-MAE, and ThresholdMin at empty cells.
+type Discounted struct {
+	Grid
+	DiscountSettings
+	Rate         float64 // alpha, the share by which an accepted solution moves its threshold
+	ThresholdMin float64 // in units of fitness
+	Model        nn.Trainable[nn.Network]
+	Key          random.Key // of the next training
+
+	lower, upper []float32 // limits of the descriptor, which the model sees as -1 and 1
+}
+
+// initialPoints is the number of empty cells of the training before the first generation.
+const initialPoints = 1000
+
+// Empty implements [Archive].
+func (d Discounted) Empty(task scoring.Task, key random.Key) Archive {
+	d.Grid = d.Grid.Empty(task, key).(Grid)
+	spec := task.Env.Spec()
+	d.lower, d.upper = spec.Descriptor.Lower, spec.Descriptor.Upper
+	d.DiscountRange = cmp.Or(d.DiscountRange, max(1, math.Abs(d.ThresholdMin)))
+	model := nn.NewMLP(len(d.lower), d.DiscountSettings.DiscountHidden, 1)
+	d.Model = nn.NewTrainable(model.New(key.FoldIn(0)), d.DiscountSettings.DiscountLearningRate)
+	points, weights := d.empty(initialPoints, key.FoldIn(1))
+	d = d.train(points, d.minimum(weights), weights, key.FoldIn(2))
+	d.Key = key.FoldIn(3)
+	return d
+}
+
+// Add implements [Archive].
+func (d Discounted) Add(found Evaluated) (Archive, Insertion) {
+	grid, in := d.Grid.Add(found)
+	d.Grid = grid.(Grid)
+	// the model sees 0 for descriptors that are not valid, and does not learn from them
+	seen := Where(BroadcastToShape(InsertAxes(in.Valid, -1), found.Descriptors.Shape()),
+		found.Descriptors, ZerosLike(found.Descriptors))
+	discount := d.discount(seen)
+	in.Improvement = Where(in.Valid, Sub(found.Fitness, discount), lowest(found.Fitness))
+	points, weights := d.empty(d.EmptyPoints, d.Key.FoldIn(0))
+	join := func(a, b *Node) *Node { return Concatenate([]*Node{a, b}, 0) }
+	d = d.train(join(seen, points), join(d.targets(discount, in.Improvement), d.minimum(weights)),
+		join(ConvertDType(in.Valid, dtypes.Float32), weights), d.Key.FoldIn(1))
+	d.Key = d.Key.FoldIn(2)
+	return d, in
+}
+
+// discount returns the thresholds at descriptors [P, d], [P].
+func (d Discounted) discount(descriptors *Node) *Node {
+	out := Squeeze(d.Model.Params.Apply(d.normalised(descriptors)), 1)
+	return AddScalar(MulScalar(out, d.DiscountRange), d.ThresholdMin)
+}
+
+// normalised scales descriptors from their limits to -1 and 1.
+func (d Discounted) normalised(x *Node) *Node {
+	row := func(x []float32, g *Graph) *Node { return InsertAxes(Const(g, x), 0) }
+	lower, upper := row(d.lower, x.Graph()), row(d.upper, x.Graph())
+	return AddScalar(Div(MulScalar(Sub(x, lower), 2), Sub(upper, lower)), -1)
+}
+
+// targets returns what the thresholds of solutions become. Those that are not accepted keep theirs.
+func (d Discounted) targets(discount, improvement *Node) *Node {
+	return Add(discount, MulScalar(MaxScalar(improvement, 0), d.Rate))
+}
+
+// minimum returns the lowest threshold, as many times as x has numbers.
+func (d Discounted) minimum(x *Node) *Node {
+	return BroadcastToShape(ConstAs(x, d.ThresholdMin), x.Shape())
+}
+
+// empty draws n centroids of empty cells with replacement, [n, d], with weights of 1, or of 0 if there
+// are none, [n].
+func (d Discounted) empty(n int, key random.Key) (points, weights *Node) {
+	free := ConvertDType(Equal(d.Elites.Fitness, lowest(d.Elites.Fitness)), dtypes.Int32)
+	count := ConvertDType(ReduceSum(free), dtypes.Float32)
+	rank := ConvertDType(Mul(key.Uniform(0, 1, n), count), dtypes.Int32)
+	points = Gather(d.Elites.Centroids, InsertAxes(xla.NthTrue(CumSum(free, 0), rank), -1))
+	return points, BroadcastToDims(MinScalar(count, 1), n)
+}
+
+// training is the state of [Discounted.train]: a pytree.
+type training struct {
+	Model                    nn.Trainable[nn.Network]
+	Points, Targets, Weights *Node // a multiple of the batch
+	Order                    *Node
+	Key                      random.Key
+	Epoch                    *Node // sum of the weighted errors
+	Loss                     *Node // of the last epoch
+}
+
+// train fits the model to targets [n] at descriptors [n, d]. Each epoch takes them in a new random
+// order. Training ends after an epoch whose loss is at most DiscountCutoff.
+func (d Discounted) train(points, targets, weights *Node, key random.Key) Discounted {
+	g, n, size := points.Graph(), points.Shape().Dimensions[0], d.DiscountBatch
+	size = min(size, n)
+	turns := (n + size - 1) / size
+	pad := func(x *Node) *Node { // with weights of 0
+		dims := x.Shape().Clone().Dimensions
+		if dims[0] = turns*size - n; dims[0] == 0 {
+			return x
+		}
+		return Concatenate([]*Node{x, Zeros(g, shapes.Make(x.DType(), dims...))}, 0)
+	}
+	scaled := DivScalar(AddScalar(targets, -d.ThresholdMin), d.DiscountRange)
+	none := Zeros(g, shapes.Make(dtypes.Float32))
+	start := training{Model: d.Model, Points: pad(d.normalised(points)), Targets: pad(scaled),
+		Weights: pad(weights), Order: Iota(g, shapes.Make(dtypes.Int32, turns*size), 0), Key: key,
+		Epoch: none, Loss: AddScalar(none, math.MaxFloat32)}
+	d.Model = xla.ForUnfused(g, d.DiscountEpochs, start, func(epoch *Node, s training) training {
+		s.Order, s.Epoch = nn.Shuffle(s.Key.FoldInEach(epoch), turns*size), ZerosLike(s.Epoch)
+		learns := GreaterThan(s.Loss, ConstAs(s.Loss, d.DiscountCutoff))
+		count := MulScalar(ConvertDType(learns, dtypes.Int32), turns)
+		if xla.KindOf(s.Loss.Graph()).Accelerator() { // the device need not report the count
+			count = Const(s.Loss.Graph(), int32(turns))
+		}
+		next := xla.RepeatUnfused(count, s, func(turn *Node, s training) training {
+			rows := InsertAxes(xla.Rows(s.Order, MulScalar(turn, size), size), -1)
+			weight := Gather(s.Weights, rows)
+			off := Sub(Squeeze(s.Model.Params.Apply(Gather(s.Points, rows)), 1), Gather(s.Targets, rows))
+			sum := ReduceAllSum(Mul(Square(off), weight))
+			s.Model = s.Model.Step(Div(sum, MaxScalar(ReduceAllSum(weight), 1)))
+			s.Epoch = Add(s.Epoch, sum)
+			return s
+		})
+		next.Loss = Div(next.Epoch, MaxScalar(ReduceAllSum(next.Weights), 1))
+		return xla.Map2(next, s, func(next, s *Node) *Node {
+			return Where(BroadcastToShape(learns, next.Shape()), next, s)
+		})
+	}).Model
+	return d
+}
