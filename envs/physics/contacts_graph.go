@@ -77,6 +77,26 @@ func (c *contactSet) findContacts(all limbs, whole bool) contactPoint {
 	return m.materialize(whole)
 }
 
+// sticking returns the impulse that changes the velocity of a contact point by v, and whether it is in
+// the friction cone. The source computes normal impulse and friction as if neither caused the other's
+// velocity, so feet of tilted legs creep.
+func (m contactPoint) sticking(v vector) (impulse vector, sticks mask) {
+	one, zero := constant(m.radius.rows, 1), constant(m.radius.rows, 0)
+	var k [3]vector // velocity by a unit impulse along each axis
+	for i, unit := range []vector{{one, zero, zero}, {zero, one, zero}, {zero, zero, one}} {
+		k[i] = m.weights.response(m.arm, unit)
+		if m.b != nil {
+			k[i] = k[i].plus(m.others.response(m.otherArm, unit))
+		}
+		k[i] = k[i].materialize()
+	}
+	x := k[1].cross(k[2]).materialize()
+	impulse = vector{v.dot(x), k[0].dot(v.cross(k[2])), k[0].dot(k[1].cross(v))}.over(k[0].dot(x)).materialize()
+	pressure := impulse.dot(m.normal)
+	_, shear := impulse.minus(m.normal.by(pressure)).unit()
+	return impulse, shear.less(m.friction.times(pressure))
+}
+
 // nearest returns the x of the copy that is nearest to x, given the first copy's.
 func (r *repetition) nearest(x, first num) num {
 	index := x.minus(first).times(r.inverse).add(0.5).floor().max(x.zero()).min(r.last)

@@ -40,7 +40,8 @@ type Model struct {
 	// Frozen marks the world axes along which no body can move and about which none can rotate.
 	Frozen Frozen
 	// PrincipalAxes makes inertias turn with their bodies, where Brax has them about the world's axes.
-	// Contacts then obey Newton's laws, without Brax's errors, which assume inertias of about 1.
+	// Contacts then obey Newton's laws, without Brax's errors, which assume inertias of about 1, and
+	// static friction holds.
 	PrincipalAxes bool
 
 	Bodies    []Body

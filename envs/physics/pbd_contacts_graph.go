@@ -2,7 +2,7 @@ package physics
 
 // solveContactPosition corrects positions for penetration and static friction. The source does not
 // mask the normal multiplier of contacts of two bodies (brax/physics/colliders.py,
-// _position_contact).
+// _position_contact). Static friction undoes slip since before.
 func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before limbs) effect {
 	w, other := m.weights, m.others
 	arm, otherArm := m.arm, m.otherArm
@@ -41,6 +41,10 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	hold := distance.over(inverseMass)
 	stuck := active.and(hold.less(bound))
 	f := direction.by(stuck.choose(hold, zero)).neg().materialize()
+	if w.principal {
+		whole, sticks := m.sticking(m.normal.by(m.penetration).minus(slip))
+		p, f = active.and(sticks).chooseVector(whole, p), f.scale(0)
+	}
 
 	out := effect{active: active.count(), scalar: active.choose(multiplier, zero)}
 	out.on = twist{p.plus(f).by(w.mass),
@@ -80,7 +84,7 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 	approach = approach.materialize()
 	direction, slipping := slip.unit()
 	// Twice the substep: collisions are resolved every other substep.
-	brake := m.friction.times(multiplier.abs()).scale(1 / (2 * s.dt)).min(slipping)
+	bound := m.friction.times(multiplier.abs()).scale(1 / (2 * s.dt))
 	var inverseMass num
 	if g.twoWay {
 		inverseMass = w.inverseMassAt(m.arm, direction).plus(others.inverseMassAt(m.otherArm, direction))
@@ -90,6 +94,10 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 		lever := m.arm.cross(direction)
 		inverseMass = w.mass.plus(lever.dot(lever)) // the source leaves out the inertia here
 	}
+	if w.principal {
+		bound = bound.times(inverseMass) // in the source an impulse bounds a velocity
+	}
+	brake := bound.min(slipping)
 	braking := direction.by(brake.over(inverseMass.add(1e-6))).neg().materialize()
 
 	// Restitution: none below the speed that gravity adds in two substeps.

@@ -20,7 +20,11 @@ const (
 func (s *System) positionIteration(all limbs, d drive) (limbs, contactEffect) {
 	start, before := s.twoSubsteps(all, d)
 	contacts := s.contactSolvers(start, d.EveryWall)
-	corrections, multipliers := s.correctPositions(contacts, before)
+	held := before // where static friction holds; in the source feet creep in the first substep
+	if s.model.PrincipalAxes {
+		held = all
+	}
+	corrections, multipliers := s.correctPositions(contacts, held)
 	corrected := s.move(start, corrections.moving)
 	projected := s.project(corrected, before).materialize()
 	changes := s.correctVelocities(contacts, projected, corrected, multipliers)
@@ -133,6 +137,11 @@ func (s *System) jointCorrections(all limbs) twists {
 func (w weights) inverseMassAt(arm, direction vector) num {
 	lever := arm.cross(direction)
 	return w.mass.plus(lever.dot(w.turnedBy(lever)))
+}
+
+// response is the velocity at arm from a body's centre by an impulse there.
+func (w weights) response(arm, impulse vector) vector {
+	return impulse.by(w.mass).plus(w.turnedBy(arm.cross(impulse)).cross(arm))
 }
 
 // correction is the angular impulse on the parent that corrects an angular error of the child.

@@ -82,6 +82,11 @@ func (s *System) collide(g *contactGroup, m contactPoint) effect {
 	zero := strength.zero()
 	normal := m.normal.by(active.choose(strength, zero))
 	friction := direction.by(sliding.choose(drag, zero))
+	if w.principal {
+		whole, sticks := m.sticking(m.normal.by(restored.minus(approach.times(m.elasticity.add(1)))).minus(slip))
+		sticks = active.and(sticks)
+		normal, friction = sticks.chooseVector(whole, normal), sticks.chooseVector(friction.scale(0), friction)
+	}
 	if !g.twoWay {
 		p := normal.minus(friction).materialize()
 		return effect{on: impulse(p, m.arm, w), active: active.count()}
