@@ -20,8 +20,7 @@ import (
 var longHash = regexp.MustCompile(`\b([0-9a-f]{7})[0-9a-f]{33}\b`)
 
 // Summary describes the runs of some experiments in a few lines of at most 100 characters: their
-// origin and size, which methods, environments and seeds they cover, and which of the paper's are
-// missing.
+// origin and size, their methods, environments and seeds, and which of the paper's are missing.
 func (d *Data) Summary(experiments ...string) string {
 	var text strings.Builder
 	write := func(indent, line string) {
@@ -42,10 +41,13 @@ func (d *Data) Summary(experiments ...string) string {
 			write("", experiment+": no runs")
 			continue
 		}
+		seeds := sorted(lines, func(l sweep.Line) int64 { return l.Run.Seed }, cmp.Compare)
+		methods := sorted(lines, func(l sweep.Line) string { return l.Label }, protocol.CompareMethods)
+		envs := sorted(lines, func(l sweep.Line) string { return l.Run.Env }, protocol.CompareEnvironments)
 		write("", experiment+": "+describe(lines))
-		for _, g := range covered(lines) {
-			write("  ", strings.Join(g.items, ", ")+", "+g.key)
-		}
+		write("  ", fmt.Sprintf("%s on %s, seed%s %s", strings.Join(methodNames(methods), ", "),
+			strings.Join(envs, ", "), plural(len(seeds)),
+			strings.Trim(strings.ReplaceAll(fmt.Sprint(seeds), " ", ", "), "[]")))
 		if experiment == results.ExperimentTraining {
 			if missing := d.missing(allMethods, curveEnvs); missing != "" {
 				write("  ", missing)
@@ -55,66 +57,24 @@ func (d *Data) Summary(experiments ...string) string {
 	return text.String()
 }
 
-// group is items with something in common.
-type group struct {
-	key   string
-	items []string
-}
-
-// gather adds an item to the group with its key.
-func gather(groups []group, key, item string) []group {
-	i := slices.IndexFunc(groups, func(g group) bool { return g.key == key })
-	if i < 0 {
-		return append(groups, group{key, []string{item}})
-	}
-	groups[i].items = append(groups[i].items, item)
-	return groups
-}
-
-// covered returns the environments of lines, by the seeds and methods that they have.
-func covered(lines []sweep.Line) (list []group) {
-	for _, env := range sorted(lines, protocol.CompareEnvironments,
-		func(l sweep.Line) string { return l.Run.Env }) {
-		here := slices.DeleteFunc(slices.Clone(lines),
-			func(l sweep.Line) bool { return l.Run.Env != env })
-		var methods []group // by seeds
-		for _, method := range sorted(here, protocol.CompareMethods,
-			func(l sweep.Line) string { return l.Label }) {
-			seeds := sorted(slices.DeleteFunc(slices.Clone(here),
-				func(l sweep.Line) bool { return l.Label != method }), numerically,
-				func(l sweep.Line) string { return fmt.Sprint(l.Run.Seed) })
-			methods = gather(methods, fmt.Sprintf("seed%s %s", plural(len(seeds)),
-				strings.Join(seeds, ", ")), figures.NameMethods(method))
-		}
-		for _, g := range methods {
-			separator := ", "
-			if strings.Contains(strings.Join(g.items, ""), ",") { // as in "DIAYN+REWARD, no prior"
-				separator = "; "
-			}
-			list = gather(list, g.key+": "+strings.Join(g.items, separator), env)
-		}
-	}
-	return list
-}
-
 // describe returns the number and sizes of runs.
 func describe(lines []sweep.Line) string {
 	text := fmt.Sprintf("%d run%s", len(lines), plural(len(lines)))
 	for _, part := range []struct{ prefix, setting, suffix string }{
 		{"", "cells", " cells"}, {"hidden layers of ", "hidden", " units"}} {
-		values := sorted(lines, numerically, func(l sweep.Line) string {
+		values := sorted(lines, func(l sweep.Line) string {
 			var settings map[string]json.RawMessage
 			_ = json.Unmarshal(l.Run.Hyperparameters, &settings) // a valid line has an object
 			value := strings.Trim(string(settings[part.setting]), "[]")
 			return strings.ReplaceAll(value, ",", " and ")
-		})
+		}, numerically)
 		if values = slices.DeleteFunc(values, func(v string) bool { return v == "" }); len(values) > 0 {
 			text += ", " + part.prefix + strings.Join(values, " or ") + part.suffix
 		}
 	}
 	trained := slices.DeleteFunc(slices.Clone(lines), // runs without budget end by themselves
 		func(l sweep.Line) bool { return l.Budget == (runs.Budget{}) })
-	budgets := sorted(trained, numerically, func(l sweep.Line) string { return l.Budget.String() })
+	budgets := sorted(trained, func(l sweep.Line) string { return l.Budget.String() }, numerically)
 	if n := len(budgets); n == 1 || n == 2 {
 		_, unit, _ := strings.Cut(budgets[n-1], " ")
 		text += ", " + strings.Join(budgets, " or ") + " each"
@@ -140,9 +100,8 @@ func numerically(a, b string) int {
 }
 
 // sorted returns the distinct values of lines.
-func sorted(lines []sweep.Line, compare func(a, b string) int,
-	value func(sweep.Line) string) []string {
-	var values []string
+func sorted[T comparable](lines []sweep.Line, value func(sweep.Line) T, compare func(a, b T) int) []T {
+	var values []T
 	for _, line := range lines {
 		values = append(values, value(line))
 	}
