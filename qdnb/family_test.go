@@ -1,7 +1,6 @@
 package qdnb
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -77,28 +76,5 @@ func TestProposerWithoutOffspring(t *testing.T) {
 	}))
 	if table, err := train(t, spec).Metrics(); err != nil || !slices.Contains(table.Columns, "critic_loss") {
 		t.Errorf("columns %v: %v", table.Columns, err)
-	}
-}
-
-// A variant of PGA-MAP-Elites replaces one of its emitters and keeps the policy gradient.
-func TestVariantKeepsTheRest(t *testing.T) {
-	spec := smallOf("pga-map-elites", t.TempDir(), 2)
-	spec.Name, spec.Tune = "pga-wild", spec.Tune.And(Tune(func(h *evolution.PGAMapElites) {
-		h.Mix = evolution.Mix{
-			{Emitter: evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}, Of: 0.5},
-			{Emitter: evolution.IsoLineEmitter{IsoSigma: 0.5, LineSigma: 0.5}, Of: 0.5}}
-	}))
-	run := train(t, spec)
-	if table, err := run.Metrics(); err != nil || !slices.Contains(table.Columns, "critic_loss") {
-		t.Errorf("columns %v: %v", table.Columns, err)
-	}
-	if run.Config.Algorithm != "pga-wild" {
-		t.Errorf("it is called %s", run.Config.Algorithm)
-	}
-	repertoire := must.Get(run.Repertoire())
-	filled := slices.IndexFunc(repertoire.Fitnesses,
-		func(f float32) bool { return !math.IsInf(float64(f), -1) })
-	if _, err := Play(background, run, PlaySpec{Cells: []int{filled}}); err != nil {
-		t.Errorf("a variant's policies cannot be replayed: %v", err)
 	}
 }

@@ -209,29 +209,6 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestDamagedCheckpointIsSkippedWithAWarning(t *testing.T) {
-	whole := train(t, small(t.TempDir(), 5))
-	spec := small(t.TempDir(), 5)
-	for range 3 {
-		stopped(t, spec)
-	}
-	files, err := filepath.Glob(filepath.Join(spec.Runs, "*", "checkpoints", "state-*.npz"))
-	if err != nil || len(files) != 2 {
-		t.Fatalf("checkpoints %v, %v", files, err)
-	}
-	must.Do(os.Truncate(files[1], 300))
-	var resumed *runs.Run
-	told := stderr(t, func() { resumed = train(t, spec) })
-	if !strings.Contains(told,
-		"qdnb: checkpoint state-000000002.npz is damaged") || !strings.Contains(told,
-		"trying state-000000001.npz") {
-		t.Errorf("printed %q", told)
-	}
-	if !bytes.Equal(repertoireBytes(t, resumed), repertoireBytes(t, whole)) {
-		t.Error("the run ends with another repertoire")
-	}
-}
-
 // The evaluations of generation 0 are part of a budget.
 func TestBudgetsCountTheInitialPopulation(t *testing.T) {
 	for _, algorithm := range []string{"map-elites", "pga-map-elites", "aurora"} {

@@ -1,7 +1,6 @@
 package evolution
 
 import (
-	"reflect"
 	"slices"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -74,26 +72,6 @@ func TestASCIIKeepsEpisodesOfMembers(t *testing.T) {
 			t.Errorf("without other variation the best fitness rises by %g: %v", gained, best)
 		}
 	})
-}
-
-func TestASCIIOnAnyNumberOfWorkers(t *testing.T) {
-	p := xlatest.Best(t)
-	if p.Workers == 1 {
-		t.Skipf("SKIPPED: %s has one worker", p)
-	}
-	a := defaultASCIIME(mazeTask().Env.Spec())
-	var states []map[string]npz.Array
-	for _, workers := range []int{p.Workers, 1} {
-		few := *p
-		few.Workers = workers
-		s := searchOf(t, &few, mazeTask(), a.own(), // the share of one of two workers is one individual
-			settings{Batch: 4, Slice: 1, Centroids: mazeSettings(0).Centroids, Seed: 3})
-		steps(t, s, 8)
-		states = append(states, stateOf(t, s))
-	}
-	if !reflect.DeepEqual(states[0], states[1]) {
-		t.Errorf("%d workers and one end differently", p.Workers)
-	}
 }
 
 // A buffer that another learner has made longer may hold the latest generation around its end.

@@ -254,36 +254,6 @@ func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batc
 		settings{Batch: batch, Slice: slice, Seed: 5, Centroids: all})
 }
 
-// The number of workers changes nothing, and a search restored from its arrays continues to the
-// same bytes.
-func TestCMAMAEIsReproducible(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for _, strategy := range strategyNames {
-			search := func(p *xla.Platform) *Search { return cmamae(t, p, strategy, 20, 3, 30, 4) }
-			var states []map[string]npz.Array
-			for _, workers := range []int{p.Workers, 1} {
-				few := *p
-				few.Workers = workers
-				s := search(&few)
-				steps(t, s, 6)
-				states = append(states, stateOf(t, s))
-			}
-			if !reflect.DeepEqual(states[0], states[1]) {
-				t.Errorf("%s: %d workers and one end differently", strategy, p.Workers)
-			}
-			s := search(p)
-			steps(t, s, 3)
-			halfway := must.Get(s.Arrays())
-			resumed := search(p)
-			must.Do(resumed.Restore(s.generation, halfway))
-			steps(t, resumed, 3)
-			if !reflect.DeepEqual(stateOf(t, resumed), states[0]) {
-				t.Errorf("%s: the restored search ends differently", strategy)
-			}
-		}
-	})
-}
-
 // A configuration has the settings of its strategy only: that of the default strategy is as it was
 // before there were others.
 func TestCMAMAEWritesTheSettingsOfItsStrategy(t *testing.T) {

@@ -3,7 +3,6 @@ package evolution
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
-	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -166,32 +164,6 @@ func TestEmittersRestartAtGivenGenotypes(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Number of workers and slices change nothing; a restored search continues to the same bytes.
-func TestMEGAIsReproducible(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		box := envs.Sphere(20)
-		mega, maega := smallMEGA(box.Spec())
-		mega.GradOpt = adamName
-		for name, h := range map[string]hyperparameters{"mega": mega, "maega": maega} {
-			one := *p
-			one.Workers = 1
-			whole, few := searchOn(t, p, h, box, 48), searchOn(t, &one, h, box, 5)
-			steps(t, whole, 3)
-			halfway := stateOf(t, whole)
-			steps(t, whole, 3)
-			steps(t, few, 6)
-			resumed := searchOn(t, p, h, box, 48)
-			must.Do(resumed.Restore(2, halfway))
-			steps(t, resumed, 3)
-			for what, s := range map[string]*Search{"one worker": few, "restored": resumed} {
-				if !reflect.DeepEqual(stateOf(t, s), stateOf(t, whole)) {
-					t.Errorf("%s, %s: it ends differently", name, what)
-				}
-			}
-		}
-	})
 }
 
 // Gradients lead to the optimum of sphere and to nearly all cells, and across the descriptors of arm,

@@ -1,9 +1,7 @@
 package evolution
 
 import (
-	"errors"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -138,41 +136,6 @@ func replayOf(t *testing.T, s *Search) (from int64, rows []float32) {
 		t.Fatal(err)
 	}
 	return from, rows
-}
-
-func TestRestoredLearnerGoesOnBitForBit(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		settings := settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1}
-		whole := newLearningSearch(t, p, honest, settings)
-		steps(t, whole, 5) // 120 rows, more than the capacity of 100
-		saved := stateOf(t, whole)
-		from, rows := replayOf(t, whole)
-		steps(t, whole, 3)
-
-		fresh := newLearningSearch(t, p, honest, settings)
-		steps(t, fresh, 2)
-		if err := fresh.Restore(4, saved); err != nil {
-			t.Fatal(err)
-		}
-		buffer, total := fresh.Replay()
-		err := buffer.Set(total, func(put func(int64, []float32) error) error {
-			return errors.Join(put(from, rows[:7*33]), put(from+33, rows[7*33:]))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, again := replayOf(t, fresh); !slices.Equal(again, rows) {
-			t.Error("the restored buffer differs from the saved one")
-		}
-		steps(t, fresh, 3)
-		if !reflect.DeepEqual(stateOf(t, fresh), stateOf(t, whole)) {
-			t.Error("the restored search ends differently")
-		}
-		_, a := replayOf(t, fresh)
-		if _, b := replayOf(t, whole); !slices.Equal(a, b) {
-			t.Error("the restored buffer ends differently")
-		}
-	})
 }
 
 // A dropped buffer is refilled with episodes of archive members, up to its previous size.

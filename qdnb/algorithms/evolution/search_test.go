@@ -130,24 +130,6 @@ func (e fixedStart) Reset(keys random.Key) envs.State {
 	return e.At(zero, AddScalar(zero, -0.8))
 }
 
-func TestWorkersDoNotChangeResults(t *testing.T) {
-	p := xlatest.Best(t)
-	if p.Workers == 1 {
-		t.Skipf("SKIPPED: %s has one worker", p)
-	}
-	var states []map[string]npz.Array
-	for _, workers := range []int{p.Workers, 1} {
-		few := *p
-		few.Workers = workers
-		s := startSearch(t, &few, mazeTask(), isoline, mazeSettings(3))
-		steps(t, s, 4)
-		states = append(states, stateOf(t, s))
-	}
-	if !reflect.DeepEqual(states[0], states[1]) {
-		t.Errorf("%d workers and one end with different repertoires", p.Workers)
-	}
-}
-
 // The slice size decides which code XLA generates for the matrix products, and so their last bits.
 // Random numbers do not depend on it: where arithmetic is exact, so is the repertoire.
 func TestSliceSizeDoesNotChangeResults(t *testing.T) {
@@ -160,29 +142,6 @@ func TestSliceSizeDoesNotChangeResults(t *testing.T) {
 		if !reflect.DeepEqual(states[0], states[len(states)-1]) {
 			t.Errorf("slices of 2 and %d end with different repertoires", slice)
 		}
-	}
-}
-
-// A search that is saved after a generation and restored in another process ends with the same
-// bytes.
-func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
-	p := xlatest.Pure(t) // on XLA, the tests of package qdnb resume whole runs
-	whole := startSearch(t, p, mazeTask(), isoline, mazeSettings(4))
-	steps(t, whole, 3)
-	saved := stateOf(t, whole)
-	steps(t, whole, 3)
-
-	fresh := startSearch(t, p, mazeTask(), isoline, mazeSettings(4))
-	steps(t, fresh, 1) // its earlier state does not matter
-	must.Do(fresh.Restore(2, saved))
-	if !reflect.DeepEqual(stateOf(t, fresh), saved) || fresh.generation != 2 {
-		t.Error("the restored state differs from the saved one")
-	}
-	if outcome := steps(t, fresh, 3)[2]; outcome.Generation != 5 {
-		t.Errorf("generation %d", outcome.Generation)
-	}
-	if !reflect.DeepEqual(stateOf(t, fresh), stateOf(t, whole)) {
-		t.Error("the restored search ends differently")
 	}
 }
 
@@ -318,19 +277,6 @@ func TestSeedsNameTheRandomNumbers(t *testing.T) {
 		if slices.Equal(floats(t, a, "genotypes"), floats(t, other, "genotypes")) {
 			t.Error("another seed gives the same initial population")
 		}
-	}
-}
-
-func TestEmitterOfTheWrongShape(t *testing.T) {
-	p := xlatest.Pure(t)
-	wrong := Stateless(func(parents Parents,
-		keys random.Key) *Node {
-		return Slice(parents.Genotypes, AxisRange(0, 1))
-	})
-	_, err := newSearch(p, unlimited.task(), Parts{Mix: Mix{{wrong, 1}}}, settings{Batch: 3, Centroids: line(3)})
-	if err == nil || !strings.Contains(err.Error(),
-		`program "generation" cannot be compiled`) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("an emitter of the wrong shape: %v", err)
 	}
 }
 

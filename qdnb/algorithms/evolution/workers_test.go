@@ -1,7 +1,9 @@
 package evolution
 
 import (
+	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
 	"example.com/qdnb/envs"
@@ -11,6 +13,73 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
+
+// reproducible checks that a search ends with the same bytes on all workers, on one, and if it is
+// saved halfway and restored.
+func reproducible(t *testing.T, p *xla.Platform, generations int, start func(p *xla.Platform) *Search) {
+	t.Helper()
+	one := *p
+	one.Workers = 1
+	whole, few, resumed := start(p), start(&one), start(p)
+	steps(t, whole, generations/2)
+	steps(t, resumed, 1) // its earlier state does not matter
+	must.Do(resumed.Restore(0, stateOf(t, whole)))
+	if buffer, total := resumed.Replay(); buffer != nil {
+		from, rows := replayOf(t, whole)
+		at := len(rows) / buffer.Width / 3
+		must.Do(buffer.Set(total, func(put func(int64, []float32) error) error {
+			return errors.Join(put(from, rows[:buffer.Width*at]), put(from+int64(at), rows[buffer.Width*at:]))
+		}))
+	}
+	steps(t, whole, generations/2)
+	steps(t, few, generations)
+	steps(t, resumed, generations/2)
+	for what, s := range map[string]*Search{"on one worker": few, "restored": resumed} {
+		if !reflect.DeepEqual(stateOf(t, s), stateOf(t, whole)) {
+			t.Errorf("%s it ends with another state", what)
+		}
+		if buffer, _ := s.Replay(); buffer != nil {
+			_, got := replayOf(t, s)
+			if _, want := replayOf(t, whole); !slices.Equal(got, want) {
+				t.Errorf("%s it ends with another replay buffer", what)
+			}
+		}
+	}
+}
+
+func TestSearchesAreReproducible(t *testing.T) {
+	mega, maega := smallMEGA(envs.Sphere(20).Spec())
+	mega.GradOpt = adamName
+	gradients := func(h hyperparameters) func(*testing.T, *xla.Platform) *Search {
+		return func(t *testing.T, p *xla.Platform) *Search {
+			return searchOn(t, p, h, envs.Sphere(20), map[bool]int{true: 5, false: 48}[p.Workers == 1])
+		}
+	}
+	cases := map[string]func(*testing.T, *xla.Platform) *Search{
+		"mega": gradients(mega), "maega": gradients(maega),
+		"map-elites": func(t *testing.T, p *xla.Platform) *Search {
+			return startSearch(t, p, mazeTask(), isoline, mazeSettings(4))
+		},
+		"learner": func(t *testing.T, p *xla.Platform) *Search { // more rows than its buffer has
+			return newLearningSearch(t, p, honest, settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1})
+		},
+		"ascii-me": func(t *testing.T, p *xla.Platform) *Search { // the share of one of two workers is one individual
+			return searchOf(t, p, mazeTask(), defaultASCIIME(mazeTask().Env.Spec()).own(),
+				settings{Batch: 4, Slice: 1, Centroids: mazeSettings(0).Centroids, Seed: 3})
+		},
+	}
+	for _, strategy := range strategyNames {
+		cases[strategy] = func(t *testing.T, p *xla.Platform) *Search { return cmamae(t, p, strategy, 20, 3, 30, 4) }
+	}
+	for name, start := range cases {
+		t.Run(name, func(t *testing.T) {
+			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+				reproducible(t, p, map[bool]int{true: 10, false: 6}[name == "learner"],
+					func(p *xla.Platform) *Search { return start(t, p) })
+			})
+		})
+	}
+}
 
 // If each of several workers has one slice, a single worker runs them all in sequence: a loop of
 // one iteration compared with a loop of several. XLA must not round their physics differently.

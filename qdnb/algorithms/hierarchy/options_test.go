@@ -2,7 +2,6 @@ package hierarchy_test
 
 import (
 	"math"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -190,35 +189,6 @@ func TestOneOptionIsItsSkill(t *testing.T) {
 	})
 }
 
-// A search resumed from arrays equals the uninterrupted one bit for bit, also in the middle of
-// episodes and between two evaluations.
-func TestRestore(t *testing.T) {
-	settings := small()
-	settings.EvaluationInterval, settings.NormalizeObservations = 2, true
-	env := options(true, 5) // episodes end within decisions
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		s := newSearch(t, p, env, settings)
-		for range 4 {
-			must.Get(s.Step())
-		}
-		saved := must.Get(s.State().Arrays())
-		other := newSearch(t, p, env, settings)
-		must.Do(other.State().Restore(saved))
-		for i := range 3 {
-			want, got := must.Get(s.Step()), must.Get(other.Step())
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("step %d: %+v, want %+v", i, got, want)
-			}
-		}
-		if differ := xlatest.Differ(must.Get(other.State().Arrays()),
-			must.Get(s.State().Arrays())); len(differ) > 0 {
-			t.Errorf("%v differ", differ)
-		}
-		delete(saved, "env.Reward")
-		errtest.Want(t, other.State().Restore(saved), "env.Reward")
-	})
-}
-
 // The division among slices and workers does not change the results.
 func TestShares(t *testing.T) {
 	p := xlatest.Best(t)
@@ -256,8 +226,6 @@ func TestNewRefuses(t *testing.T) {
 			o.Skills.Rows = npz.Of([]float32{1, 2, 3}, 1, 3)
 		},
 		"skills expect":          func(o *hierarchy.Options, _ *ppo.PPO) { o.Skills.Hidden = 1 },
-		"multiple of num_envs":   func(_ *hierarchy.Options, s *ppo.PPO) { s.NumEnvs = 5 },
-		"evaluation_envs must":   func(_ *hierarchy.Options, s *ppo.PPO) { s.EvaluationEnvs = 0 },
 		"learning_rate must be ": func(_ *hierarchy.Options, s *ppo.PPO) { s.LearningRate = 2 },
 	} {
 		env, settings := options(false, 3), small()
