@@ -84,7 +84,7 @@ func (c *comparison) table(envs []string) *tables.Table {
 		}
 	}
 	t.Notes = []string{"Share: of the paper's environment steps. Equal shares: at the share next to the " +
-		"environment, which all methods reached. Inside, below, above: of the paper's median ± " +
+		"environment, which all methods reached. =, ↓, ↑: inside, below or above the paper's median ± " +
 		"standard deviation."}
 	for i, note := range c.notes {
 		t.Notes = append(t.Notes, fmt.Sprintf("[%d] %s", i+1, note))
@@ -154,7 +154,7 @@ func (c *comparison) row(method, env string, envs []string) []string {
 			}
 			own := d.Scores(method, env, m.of)
 			side := sideOf(own, paper)
-			row = append(row, strings.TrimSuffix(spreadOf(own)+", "+side, ", "))
+			row = append(row, strings.TrimSpace(spreadOf(own)+" "+marks[side]))
 			if c.unequal(i, envs) {
 				row = append(row, spreadOf(c.equal[i].Scores(method, env, m.of)))
 			}
@@ -232,6 +232,8 @@ func (c *comparison) note(text string) string {
 
 // The sides of the paper's spread.
 const inside, below, above = "inside", "below", "above"
+
+var marks = map[string]string{inside: "=", below: "↓", above: "↑"}
 
 // sideOf compares the median of scores, rounded to three digits as in the paper, with the paper's
 // median plus or minus its standard deviation. It is "" if either is unknown.
@@ -433,11 +435,11 @@ func filled(mark, text string) string {
 // shape for each folder, and at equal shares of the paper's steps.
 func ReproductionFigure(folders ...*Data) (figures.Grid, error) {
 	c := newComparison(folders...)
-	var marks []string
+	var ours []string
 	for i := range folders {
-		marks = append(marks, "ours"+c.suffix(i))
+		ours = append(ours, "ours"+c.suffix(i))
 		if c.unequal(i, curveEnvs) {
-			marks = append(marks, "ours at equal shares of the steps"+c.suffix(i))
+			ours = append(ours, "ours at equal shares of the steps"+c.suffix(i))
 		}
 	}
 	var panels []*figures.Panel
@@ -462,7 +464,7 @@ func ReproductionFigure(folders ...*Data) (figures.Grid, error) {
 				continue
 			}
 			axes := figures.Axes{Title: env, XLabel: strings.ToUpper(m.name[:1]) + m.name[1:]}
-			panel, err := figures.MarkedIntervals(axes, rows, "the paper's median ± standard deviation", marks...)
+			panel, err := figures.MarkedIntervals(axes, rows, "the paper's median ± standard deviation", ours...)
 			if err != nil {
 				return figures.Grid{}, err
 			}

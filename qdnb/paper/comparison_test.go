@@ -46,7 +46,7 @@ func TestCompare(t *testing.T) {
 	for _, want := range []string{
 		"seeds × share,\"max fitness, paper\",ours,equal shares,\"QD score, paper\",ours," +
 			"equal shares,remarks\nant-trap (6.3e-05 %),MAP-Elites,3 × 6.3e-07,381 (± 11.0)," +
-			"\"200 (± 497), below\",200 (± 497),453000 (± 54000),\"453000 (± 0), inside\",453000 (± 0),\n",
+			"200 (± 497) ↓,200 (± 497),453000 (± 54000),453000 (± 0) =,453000 (± 0),\n",
 		"1000000,[1]\n",
 		"my-variant,1,–,5.00,–,–,7.00,–,\n",
 	} {
@@ -98,10 +98,10 @@ func TestReproductionPage(t *testing.T) {
 	for _, text := range []string{
 		"- **medium**: 2 of 56 cells; 4 runs, hidden layers of 64 and 64 units, 12m of processor time each.\n",
 		"### ant-trap\n",
-		"| MAP-Elites | medium 3 × 0.25 | 381 (± 11.0) | 392 (± 12.7), inside | – |" +
-			" 453000 (± 54000) | 399000 (± 0), inside | – |",
-		"| AURORA | medium 1 × 1 | 405 (± 52.0) | 458, above | – |", "| [1] |", "\n[1] 1.0 deviations above: perhaps chance.\n",
-		"| DADS+REWARD | paper's settings 1 × 1 | 1280 (± 410) | – | 1280, inside |",
+		"| MAP-Elites | medium 3 × 0.25 | 381 (± 11.0) | 392 (± 12.7) = | – |" +
+			" 453000 (± 54000) | 399000 (± 0) = | – |",
+		"| AURORA | medium 1 × 1 | 405 (± 52.0) | 458 ↑ | – |", "| [1] |", "\n[1] 1.0 deviations above: perhaps chance.\n",
+		"| DADS+REWARD | paper's settings 1 × 1 | 1280 (± 410) | – | 1280 = |",
 	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page lacks %q:\n%s", text, page[len(pageIntro):])

@@ -97,7 +97,7 @@ var latexEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", 
 	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,
 	"|", `\textbar{}`, `"`, `''`,
 	"−", `$-$`, "±", `$\pm$`, "×", `$\times$`, "≈", `$\approx$`, "≤", `$\le$`, "≥", `$\ge$`, "→",
-	`$\rightarrow$`, "∞", `$\infty$`,
+	`$\rightarrow$`, "↑", `$\uparrow$`, "↓", `$\downarrow$`, "∞", `$\infty$`,
 	"✓", `\checkmark{}`, "–", `--`, "—", `---`, "’", `'`, "·", `$\cdot$`, "²", `$^2$`,
 	"α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "ε", `$\varepsilon$`, "κ", `$\kappa$`, "ρ",
 	`$\rho$`, "σ", `$\sigma$`, "τ", `$\tau$`,
@@ -167,8 +167,12 @@ func (t *Table) HTML() string {
 	if t.Caption != "" {
 		out.WriteString("<p><b>" + hypertext(t.Caption) + "</b></p>\n")
 	}
+	size := ""
+	if len(t.Header) > 8 {
+		size = ";font-size:0.9em"
+	}
 	out.WriteString("<div style=\"overflow-x:auto\">\n<table " +
-		"style=\"border-collapse:collapse\">\n<thead>\n<tr>")
+		"style=\"border-collapse:collapse" + size + "\">\n<thead>\n<tr>")
 	numeric := t.numeric()
 	cell := func(tag string, column int, text, style string) {
 		align := "left"
@@ -191,8 +195,13 @@ func (t *Table) HTML() string {
 		for c, text := range cells {
 			style := ";white-space:nowrap"
 			switch e := t.entry(r, c, true); {
-			case long(e):
-				style = ";min-width:16em" // a sentence may wrap, but not into one word per line
+			case long(e): // a sentence may wrap, but not into one word per line
+				style = ";min-width:9em"
+				if n := utf8.RuneCountInString(e.Text); n > 250 {
+					style = ";min-width:26em"
+				} else if n > 80 {
+					style = ";min-width:16em"
+				}
 			case strings.Contains(e.Text, " ("): // may wrap before a deviation
 				style, text = "", `<span style="white-space:nowrap">`+
 					strings.ReplaceAll(text, " (", `</span> <span style="white-space:nowrap">(`)+"</span>"
