@@ -38,6 +38,7 @@ func TestFamilyIsMeasured(t *testing.T) {
 		"pga-map-elites":  {"critic_loss", "actor_loss"},
 		"dcrl-map-elites": {"critic_loss", "actor_loss"},
 		"aurora":          {"archive_size", "archive_max_fitness"},
+		"aurora-xcon":     {"archive_size", "archive_max_fitness"},
 		"dns":             {"archive_size", "archive_max_fitness"},
 		"cma-mae":         {},
 		"dms":             {},

@@ -74,6 +74,8 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"discount_epochs must be between 1 and":        {"dms", "discount_epochs=0"},
 		"discount_cutoff must be":                      {"dms", "discount_cutoff=-1"},
 		"clip_param must be a number from 0 to 1":      {"ascii-me", "clip_param=-1"},
+		"extinction_every must be between 1 and":       {"aurora-xcon", "extinction_every=0"},
+		"encoder_learning_rate must be above 0":        {"aurora-xcon", "encoder_learning_rate=0"},
 		"sampling must be between 1 and 10, not 15":    {"aurora", "sampling=15"},
 		"episode_length must be between 2 and":         {"aurora", "episode_length=1", "sampling=1"},
 		"threshold must be at least 0":                 {"pga-aurora", "threshold=-1"},

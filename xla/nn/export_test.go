@@ -9,6 +9,7 @@ import (
 // Unexported names for tests.
 var (
 	DrawFilled = drawFilled
+	Triplets   = triplets
 )
 
 // DecoderInputs is [Autoencoder.decoderInputs].

@@ -41,6 +41,37 @@ func aurora(p Parts, s repertoire.AuroraSettings) Parts {
 	return p
 }
 
+// AuroraXCon are the hyperparameters of AURORA-XCon: MAP-Elites with another archive that learns its
+// descriptors.
+type AuroraXCon struct {
+	MapElites
+	repertoire.XConSettings
+}
+
+// defaultAuroraXCon returns the publication's hyperparameters of the archive, its batch and policies,
+// and those of MAP-Elites for everything else.
+func defaultAuroraXCon(env envs.Spec) *AuroraXCon {
+	a := &AuroraXCon{*DefaultMapElites(env), repertoire.DefaultXConSettings()}
+	a.Batch, a.Hidden = 512, []int{128, 128}
+	return a
+}
+
+// Check implements [algorithms.Algorithm].
+func (a *AuroraXCon) Check() error {
+	return cmp.Or(a.MapElites.Check(), a.oneStart(), a.XConSettings.Check(a.EpisodeLength))
+}
+
+// New implements [algorithms.Algorithm].
+func (a *AuroraXCon) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(a, platform, env, seed)
+}
+
+func (a *AuroraXCon) own() Parts {
+	parts := a.MapElites.own()
+	parts.Archive, parts.oneStart = repertoire.XCon{XConSettings: a.XConSettings}, true
+	return parts
+}
+
 // DominatedNovelty are the hyperparameters of Dominated Novelty Search: MAP-Elites with another
 // archive.
 type DominatedNovelty struct {

@@ -74,7 +74,7 @@ func TestAuroraSearch(t *testing.T) {
 			outcome := steps(t, s, 1)[0]
 			arrays := stateOf(t, s)
 			fitnesses, descriptors := floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
-			genotypes, sequences := floats(t, arrays, "genotypes"), floats(t, arrays, "Archive.Sequences")
+			genotypes, sequences := floats(t, arrays, "genotypes"), floats(t, arrays, "Archive.Encoded.Sequences")
 			params, latent := arrays["genotypes"].Shape[1], arrays["descriptors"].Shape[1]
 			elements := len(sequences) / len(fitnesses)
 			var members []int
@@ -115,7 +115,7 @@ func TestAuroraSearch(t *testing.T) {
 			if generation == 0 {
 				continue // the first training does not re-encode
 			}
-			encoded := encodedBy(t, p, s, arrays)
+			encoded := encodedBy(t, p, arrays)
 			for _, slot := range members {
 				xlatest.Close(t, fmt.Sprintf("generation %d: descriptor of slot %d", generation, slot),
 					descriptors[slot*latent:(slot+1)*latent], encoded[slot*latent:(slot+1)*latent],
@@ -148,19 +148,64 @@ func encodedTolerance(generation int) float64 {
 }
 
 // encodedBy encodes the sequences of an archive outside a search.
-func encodedBy(t *testing.T, p *xla.Platform, s *Search, arrays map[string]npz.Array) []float32 {
+func encodedBy(t *testing.T, p *xla.Platform, arrays map[string]npz.Array) []float32 {
 	t.Helper()
-	archive := s.parts.Archive.(repertoire.Aurora)
-	dims := arrays["Archive.Sequences"].Shape
+	dims := arrays["Archive.Encoded.Sequences"].Shape
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
-		encoder := nn.Autoencoder{Features: dims[2], Hidden: archive.Latent, Steps: dims[1]}
+		encoder := nn.Autoencoder{Features: dims[2], Hidden: arrays["descriptors"].Shape[1], Steps: dims[1]}
 		normal := nn.Normaliser{Mean: in[2], Deviation: in[3]}
 		return []*Node{encoder.Encode(in[1], normal.Apply(in[0]))}
-	}, xlatest.Tensor(floats(t, arrays, "Archive.Sequences"), arrays["Archive.Sequences"].Shape...),
-		xlatest.Tensor(floats(t, arrays, "Archive.Autoencoder"), arrays["Archive.Autoencoder"].Shape...),
-		xlatest.Tensor(floats(t, arrays, "Archive.Mean"), arrays["Archive.Mean"].Shape...),
-		xlatest.Tensor(floats(t, arrays, "Archive.Deviation"), arrays["Archive.Deviation"].Shape...))
+	}, xlatest.Tensor(floats(t, arrays, "Archive.Encoded.Sequences"), arrays["Archive.Encoded.Sequences"].Shape...),
+		xlatest.Tensor(floats(t, arrays, "Archive.Encoded.Autoencoder"), arrays["Archive.Encoded.Autoencoder"].Shape...),
+		xlatest.Tensor(floats(t, arrays, "Archive.Encoded.Mean"), arrays["Archive.Encoded.Mean"].Shape...),
+		xlatest.Tensor(floats(t, arrays, "Archive.Encoded.Deviation"), arrays["Archive.Encoded.Deviation"].Shape...))
 	return xlatest.Flat[float32](t, out[0])
+}
+
+// AURORA-XCon's members have the encodings of their sequences. The encoder learns once the archive is
+// full. An extinction leaves the fittest and a few others, and the passive repertoire as it is.
+func TestXConSearch(t *testing.T) {
+	a := defaultAuroraXCon(envs.Pointmaze{}.Spec())
+	a.Capacity, a.Sampling, a.Every, a.Epochs, a.TrainingBatch, a.ExtinctionEvery, a.Remaining = 40, 5, 2, 20, 10, 7, 0.2
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		parts := a.own()
+		parts.Mix = Mix{{isoline, 1}}
+		s := searchOf(t, p, mazeTask(), parts, mazeSettings(2))
+		var encoder []float32
+		best, measured := math.Inf(-1), 0
+		for generation, want := range []struct {
+			size   float64
+			learns bool
+		}{{30, false}, {40, false}, {40, true}, {40, false}, {40, false}, {40, false}, {40, true}, {40, false},
+			{8, false}, {38, false}} {
+			outcome := steps(t, s, 1)[0]
+			arrays := stateOf(t, s)
+			now := floats(t, arrays, "Archive.Encoded.Autoencoder")
+			if outcome.Extra[0] != want.size || encoder != nil && slices.Equal(now, encoder) == want.learns {
+				t.Errorf("generation %d: %g members, want %g; the encoder learns: %v", generation, outcome.Extra[0],
+					want.size, !want.learns)
+			}
+			fitnesses, descriptors := floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
+			encoded, latent := encodedBy(t, p, arrays), a.Latent
+			for slot, f := range fitnesses {
+				if !math.IsInf(float64(f), -1) {
+					xlatest.Close(t, fmt.Sprintf("generation %d: descriptor of slot %d", generation, slot),
+						descriptors[slot*latent:(slot+1)*latent], encoded[slot*latent:(slot+1)*latent], 1e-5)
+				}
+			}
+			filled := 0
+			for _, f := range outcome.Fitnesses {
+				if !math.IsInf(float64(f), -1) {
+					filled++
+				}
+			}
+			if outcome.Extra[1] < best || filled < measured {
+				t.Errorf("generation %d: the best fitness is %g after %g, %d cells are filled after %d", generation,
+					outcome.Extra[1], best, filled, measured)
+			}
+			encoder, best, measured = now, outcome.Extra[1], filled
+		}
+	})
 }
 
 // The sequences in the archive are what the policies observed.
@@ -170,7 +215,7 @@ func TestAuroraSequencesAreThePolicies(t *testing.T) {
 	steps(t, s, 3)
 	arrays := stateOf(t, s)
 	fitnesses, genotypes, sequences := floats(t, arrays, "fitnesses"), floats(t, arrays, "genotypes"),
-		floats(t, arrays, "Archive.Sequences")
+		floats(t, arrays, "Archive.Encoded.Sequences")
 	params, elements := arrays["genotypes"].Shape[1], len(sequences)/len(fitnesses)
 	slot := slices.IndexFunc(fitnesses, func(f float32) bool { return !math.IsInf(float64(f), -1) })
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {

@@ -11,7 +11,8 @@
 //	PolicyGradient, IsoLineEmitter    PGA-MAP-Elites    PGA-AURORA
 //
 // Not in the paper are [repertoire.DominatedNovelty], which makes Dominated Novelty Search of
-// IsoLineEmitter, and [repertoire.Fronts], which makes MOME of it. [DescriptorConditioned] and
+// IsoLineEmitter, [repertoire.Fronts], which makes MOME of it, and [repertoire.XCon], which makes
+// AURORA-XCon of it. [DescriptorConditioned] and
 // IsoLineEmitter make DCRL-MAP-Elites; [ActionCrossover] and IsoLineEmitter make ASCII-ME.
 // [StrategySettings] and [repertoire.Annealed] make CMA-MAE. [ArborescenceSettings] make CMA-MEGA with
 // a grid, and CMA-MAEGA with [repertoire.Annealed]. [repertoire.Discounted] makes DMS of CMA-MAE.
@@ -69,6 +70,8 @@
 //		adaptation MAP-annealing";
 //	Mitsides, Faldor and Cully 2025, "Scaling policy gradient quality-diversity with massive
 //		parallelization via behavioral variations" (ASCII-ME);
+//	Coiffard, Templier and Cully 2025, "Overcoming deceptiveness in fitness optimization with
+//		unsupervised quality-diversity" (AURORA-XCon);
 //	Bahlous-Boldi et al. 2025, "Dominated novelty search: rethinking local competition in
 //		quality-diversity".
 //

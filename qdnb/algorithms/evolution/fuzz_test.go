@@ -32,10 +32,10 @@ func FuzzRestore(f *testing.F) {
 	xlatest.FuzzRestore(f, s, 1,
 		"", "-genotypes <f4 1,", "genotypes <f8 12,114 1e300",
 		"fitnesses <f4 12, nan -inf inf\ngenotypes <f4 12,114 nan",
-		"Archive.Autoencoder <f4 1,332 nan\nArchive.Distance.Length <f4 , -1", "passive_centroids <f4 36,2 nan inf",
+		"Archive.Encoded.Autoencoder <f4 1,332 nan\nArchive.Distance.Length <f4 , -1", "passive_centroids <f4 36,2 nan inf",
 		"Archive.Distance.Length <f4 1, 1", "proposing_0.Emitter.First |b1 1,114 1",
-		"genotypes <f4 114,12 1", "Archive.Sequences <f4 12,4,2 1e30\nArchive.Deviation <f4 2, 0",
-		"descriptors <f4 4611686018427387904,0", "Archive.Mean <U1 2, 1",
+		"genotypes <f4 114,12 1", "Archive.Encoded.Sequences <f4 12,4,2 1e30\nArchive.Encoded.Deviation <f4 2, 0",
+		"descriptors <f4 4611686018427387904,0", "Archive.Encoded.Mean <U1 2, 1",
 		"proposing_0.Emitter.Count |u1 , 3",
 	)
 }

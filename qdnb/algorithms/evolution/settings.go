@@ -181,4 +181,7 @@ var Algorithms = []algorithms.Entry{
 	algorithms.NewEntry("mome", defaultMOME, 0).WithSmoke("front_size=3"),
 	algorithms.NewEntry("dcrl-map-elites", defaultDCRLMapElites, algorithms.Observes).WithSmoke(smokePGA...),
 	algorithms.NewEntry("ascii-me", defaultASCIIME, algorithms.Observes).WithSmoke("num_epochs=3"),
+	algorithms.NewEntry("aurora-xcon", defaultAuroraXCon, algorithms.Observes).WithSmoke(
+		"capacity=24", "sampling=5", "loop=2", "epochs=3", "training_batch=8", "latent=2",
+		"extinction_every=3"),
 }

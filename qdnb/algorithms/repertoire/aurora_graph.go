@@ -3,6 +3,7 @@ package repertoire
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -23,13 +24,8 @@ type AuroraSettings struct {
 	Capacity int `json:"capacity"` // slots of the archive; paper: 1024
 	// Target is the number of members above which the threshold grows; 0: the capacity, as in the
 	// paper's code.
-	Target      int    `json:"target,omitzero"`
-	Observation string `json:"observation"` // contents of the sequences: only_sd, no_sd or full
-	// Sampling is the number of control steps between two elements of a sequence; paper: 10.
-	Sampling int `json:"sampling"`
-	// MaxObservation is the number of leading observation features that are kept; paper: 25.
-	MaxObservation int `json:"max_observation"`
-	Latent         int `json:"latent"` // dimensions of the learned descriptor; paper: 5
+	Target int `json:"target,omitzero"`
+	EncoderSettings
 	// Threshold is the initial distance threshold l between members; paper: 0.2.
 	Threshold float64 `json:"threshold"`
 	// Every is the number of generations per loop, after which maintenance runs; paper: 10.
@@ -43,14 +39,23 @@ type AuroraSettings struct {
 	LearningRate float64 `json:"ae_learning_rate"`
 }
 
+// EncoderSettings are the hyperparameters of a descriptor that is learned from observations.
+type EncoderSettings struct {
+	Observation string `json:"observation"` // contents of the sequences: only_sd, no_sd or full
+	// Sampling is the number of control steps between two elements of a sequence; paper: 10.
+	Sampling int `json:"sampling"`
+	// MaxObservation is the number of leading observation features that are kept; paper: 25.
+	MaxObservation int `json:"max_observation"`
+	Latent         int `json:"latent"` // dimensions of the learned descriptor; paper: 5
+}
+
 // DefaultAuroraSettings returns the paper's hyperparameters for an environment. The sequences hold
 // positions if the descriptor is a position. They hold observations if the descriptor measures
 // contacts, which gives no prior.
 func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 	s := AuroraSettings{
-		Capacity: 1024, Observation: noDescriptor, Sampling: 10, MaxObservation: 25, Latent: 5,
-		Threshold: 0.2,
-		Every:     10, Epochs: 100, LateEpochs: 25, TrainingBatch: 128, LearningRate: 1e-4,
+		Capacity: 1024, EncoderSettings: EncoderSettings{noDescriptor, 10, 25, 5}, Threshold: 0.2, Every: 10,
+		Epochs: 100, LateEpochs: 25, TrainingBatch: 128, LearningRate: 1e-4,
 	}
 	if env.Descriptor.Kind == envs.Final {
 		s.Observation = onlyDescriptor
@@ -63,10 +68,7 @@ func (s AuroraSettings) Check(length int) error {
 	if err := cmp.Or(
 		limits.Int("capacity", s.Capacity, 2, maxCapacity),
 		limits.Int("target", s.Target, 0, s.Capacity),
-		limits.Int("episode_length", length, 2, maxLength),
-		limits.Int("sampling", s.Sampling, 1, length/2),
-		limits.Int("max_observation", s.MaxObservation, 1, maxFeatures),
-		limits.Int("latent", s.Latent, 1, maxLatent),
+		s.EncoderSettings.check(length),
 		limits.Int("loop", s.Every, 1, maxLength),
 		limits.Int("epochs", s.Epochs, 1, maxLength),
 		limits.Int("late_epochs", s.LateEpochs, 1, maxLength),
@@ -74,17 +76,24 @@ func (s AuroraSettings) Check(length int) error {
 	); err != nil {
 		return err
 	}
-	switch s.Observation {
-	case onlyDescriptor, noDescriptor, fullState:
-	default:
-		return names.Unknown("observation", s.Observation,
-			[]string{onlyDescriptor, noDescriptor, fullState})
-	}
 	if !(s.Threshold >= 0 && s.Threshold < 1e6) || !(s.LearningRate > 0 && s.LearningRate < 1e3) {
 		return fmt.Errorf("threshold must be at least 0 and ae_learning_rate above 0, not %g and %g",
 			s.Threshold, s.LearningRate)
 	}
 	return nil
+}
+
+func (s EncoderSettings) check(length int) error {
+	known := []string{onlyDescriptor, noDescriptor, fullState}
+	if err := cmp.Or(
+		limits.Int("episode_length", length, 2, maxLength),
+		limits.Int("sampling", s.Sampling, 1, length/2),
+		limits.Int("max_observation", s.MaxObservation, 1, maxFeatures),
+		limits.Int("latent", s.Latent, 1, maxLatent),
+	); err != nil || slices.Contains(known, s.Observation) {
+		return err
+	}
+	return names.Unknown("observation", s.Observation, known)
 }
 
 // Aurora is the archive of AURORA (Grillotti and Cully 2022, "Unsupervised behavior
@@ -109,11 +118,18 @@ type Aurora struct {
 	// Sampling and MaxObservation.
 	Features *envs.Recorder
 
-	Members         unstructured
+	Members  unstructured
+	Encoded  // of the members
+	Distance threshold
+}
+
+// Encoded is what the members of an archive observed, and the auto-encoder that learns descriptors
+// from it: a pytree.
+type Encoded struct {
 	Sequences       *Node // [capacity, L, F]
 	Autoencoder     *Node // [1, parameters]
 	Mean, Deviation *Node // [F], mean and standard deviation of the features
-	Distance        threshold
+	Form            nn.Autoencoder
 }
 
 var (
@@ -153,9 +169,9 @@ func (a Aurora) excess() *Node {
 }
 
 // features is the number of features that the sequences hold per step.
-func (a Aurora) features(spec envs.Spec) int {
-	descriptor, observation := len(spec.Descriptor.Lower), min(spec.Observations, a.MaxObservation)
-	switch a.Observation {
+func (s EncoderSettings) features(spec envs.Spec) int {
+	descriptor, observation := len(spec.Descriptor.Lower), min(spec.Observations, s.MaxObservation)
+	switch s.Observation {
 	case onlyDescriptor:
 		return descriptor
 	case noDescriptor:
@@ -164,23 +180,20 @@ func (a Aurora) features(spec envs.Spec) int {
 	return descriptor + observation
 }
 
-// autoencoder is the architecture of the network for sequences [n, L, F].
-func (a Aurora) autoencoder(steps, features int) nn.Autoencoder {
-	return nn.Autoencoder{Features: features, Hidden: a.Latent, Steps: steps}
-}
-
 // Record implements [Recorder]: the observations and state descriptors before every tenth step, with
 // the default Sampling.
-func (a Aurora) Record(task scoring.Task) envs.Recorder {
-	if a.Features != nil {
-		return *a.Features
+func (a Aurora) Record(task scoring.Task) envs.Recorder { return a.recorder(task, a.Features) }
+
+// recorder records the sequences, by custom unless it is nil.
+func (s EncoderSettings) recorder(task scoring.Task, custom *envs.Recorder) envs.Recorder {
+	if custom != nil {
+		return *custom
 	}
-	features := a.features(task.Env.Spec())
-	return envs.Recorder{Every: a.Sampling, Width: features,
+	return envs.Recorder{Every: s.Sampling, Width: s.features(task.Env.Spec()),
 		Row: func(before envs.State, _ *Node, _ envs.State) *Node {
 			head := Slice(before.Observation, AxisRange(),
-				AxisRange(0, min(before.Observation.Shape().Dimensions[1], a.MaxObservation)))
-			switch a.Observation {
+				AxisRange(0, min(before.Observation.Shape().Dimensions[1], s.MaxObservation)))
+			switch s.Observation {
 			case onlyDescriptor:
 				return before.Descriptor
 			case noDescriptor:
@@ -190,16 +203,47 @@ func (a Aurora) Record(task scoring.Task) envs.Recorder {
 		}}
 }
 
+// empty returns an untrained auto-encoder and no sequences.
+func (s EncoderSettings) empty(recorder envs.Recorder, capacity, length int, key random.Key) Encoded {
+	form := nn.Autoencoder{Features: recorder.Width, Hidden: s.Latent, Steps: recorder.Rows(length)}
+	zeros := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, form.Features))
+	return Encoded{Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, capacity, form.Steps, form.Features)),
+		form.Init(key), zeros, OnesLike(zeros), form}
+}
+
+// encode returns the descriptors [m, latent] of sequences [m, L, F].
+func (e Encoded) encode(sequences *Node) *Node {
+	normal := nn.Normaliser{Mean: e.Mean, Deviation: e.Deviation}
+	return e.Form.Encode(e.Autoencoder, normal.Apply(sequences))
+}
+
+// batch returns the individuals with their learned descriptors.
+func (e Encoded) batch(found Evaluated) Batch {
+	// the encoder bounds an infinite feature, which would make the normaliser NaN
+	finite := xla.FiniteRows(found.Sequences)
+	return Batch{Where(finite, found.Fitness, lowest(found.Fitness)), e.encode(found.Sequences)}
+}
+
+// store keeps the sequences of the individuals that enter.
+func (e Encoded) store(found Evaluated, in Insertion) Encoded {
+	entered := Gather(found.Sequences, InsertAxes(in.Index, -1))
+	wide := BroadcastToDims(InsertAxes(in.Accepted, -1, -1), e.Sequences.Shape().Dimensions...)
+	e.Sequences = Where(wide, entered, e.Sequences)
+	return e
+}
+
+// learn takes over a trained auto-encoder.
+func (e Encoded) learn(t nn.Trained) Encoded {
+	e.Autoencoder, e.Mean, e.Deviation = t.Row, t.Normaliser.Mean, t.Normaliser.Deviation
+	return e
+}
+
 // Empty implements [Archive].
 func (a Aurora) Empty(task scoring.Task, key random.Key) Archive {
 	g, n := key.Hi.Graph(), a.Capacity
-	recorder := a.Record(task)
-	steps, features := recorder.Rows(task.Length), recorder.Width
 	zeros := func(dims ...int) *Node { return Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
 	a.Members = unstructured{unfilled(g, n), zeros(n, a.Latent)}
-	a.Sequences = zeros(n, steps, features)
-	a.Autoencoder = a.autoencoder(steps, features).Init(key)
-	a.Mean, a.Deviation = zeros(features), Ones(g, shapes.Make(dtypes.Float32, features))
+	a.Encoded = a.empty(a.Record(task), n, task.Length, key)
 	a.Distance = threshold{Const(g, float32(a.Threshold)), zeros()}
 	return a
 }
@@ -209,26 +253,14 @@ func (a Aurora) Cells() Cells {
 	return Cells{Fitness: a.Members.Fitness, Descriptors: a.Members.Descriptors}
 }
 
-// encode returns the descriptors [m, latent] of sequences [m, L, F].
-func (a Aurora) encode(sequences *Node) *Node {
-	dims := sequences.Shape().Dimensions
-	normal := nn.Normaliser{Mean: a.Mean, Deviation: a.Deviation}
-	return a.autoencoder(dims[1], dims[2]).Encode(a.Autoencoder, normal.Apply(sequences))
-}
-
 // Add implements [Archive].
 func (a Aurora) Add(found Evaluated) (Archive, Insertion) {
-	batch := Batch{Fitness: found.Fitness, Descriptors: a.encode(found.Sequences)}
-	// the encoder bounds an infinite feature, which would make the normaliser NaN
-	finite := xla.FiniteRows(found.Sequences)
-	batch.Fitness = Where(finite, batch.Fitness, lowest(batch.Fitness))
+	batch := a.batch(found)
 	in := Insertion{Valid: batch.Valid()}
 	in.Index, in.Accepted = a.Members.winners(a.Distance.Length, batch)
 	in.Improvement = batch.improvement(a.Members.occupant(a.Distance.Length, batch))
 	a.Members = a.Members.update(batch, in.Index, in.Accepted)
-	entered := Gather(found.Sequences, InsertAxes(in.Index, -1))
-	wide := BroadcastToDims(InsertAxes(in.Accepted, -1, -1), a.Sequences.Shape().Dimensions...)
-	a.Sequences = Where(wide, entered, a.Sequences)
+	a.Encoded = a.store(found, in)
 	return a, in
 }
 
@@ -256,12 +288,14 @@ func (a Aurora) Due(generation int64) string {
 }
 
 // retrains reports whether loop+1, counted from 2, is a triangular number.
-func retrains(loop int64) bool {
-	for k := int64(2); ; k++ {
-		if last := k*(k+1)/2 - 1; last >= loop {
-			return last == loop
-		}
+func retrains(loop int64) bool { return loop > 0 && triangular(loop+1) }
+
+// triangular reports whether n is 0 or the sum of 1, 2, ..., k.
+func triangular(n int64) bool {
+	for k := int64(1); n > 0; k++ {
+		n -= k
 	}
+	return n == 0
 }
 
 // Maintain implements [Maintainer].
@@ -286,14 +320,10 @@ func (a Aurora) Maintain(due string, generation *Node, key random.Key) Archive {
 // train trains the auto-encoder on the sequences of the archive, with more epochs in the first
 // hundred loops.
 func (a Aurora) train(generation *Node, key random.Key) Aurora {
-	dims := a.Sequences.Shape().Dimensions
 	loop := Div(generation, ConstAs(generation, int32(a.Every)))
 	epochs := Where(LessOrEqual(loop, ConstAs(loop, int32(100))), ConstAs(loop, int32(a.Epochs)),
 		ConstAs(loop, int32(a.LateEpochs)))
 	training := nn.AutoencoderTraining{Batch: a.TrainingBatch, LearningRate: a.LearningRate}
-	trained := training.Train(a.autoencoder(dims[1], dims[2]), a.Autoencoder, a.Sequences,
-		a.Members.filled(), epochs, key)
-	a.Autoencoder, a.Mean, a.Deviation = trained.Row, trained.Normaliser.Mean,
-		trained.Normaliser.Deviation
+	a.Encoded = a.learn(training.Train(a.Form, a.Autoencoder, a.Sequences, a.Members.filled(), epochs, key))
 	return a
 }

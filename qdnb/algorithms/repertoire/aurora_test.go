@@ -1,6 +1,7 @@
 package repertoire
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // The aurora_ arrays of 11_scoring.npz: the sequences that QDax records for each observation
@@ -27,11 +29,12 @@ func TestGoldenAuroraSequences(t *testing.T) {
 			"aurora_no_sd": noDescriptor, "aurora_only_sd": onlyDescriptor} {
 			params, want := data.Float32s(name+".params.flat"), data.Float32s(name+".observations")
 			dims := data.Shape(name + ".observations")
-			archive := Aurora{AuroraSettings: AuroraSettings{
+			archive := Aurora{AuroraSettings: AuroraSettings{EncoderSettings: EncoderSettings{
 				Observation: option, Sampling: int(data.Number("const.traj_sampling_freq")),
 				MaxObservation: int(data.Number("const.max_observation_size")),
 				Latent:         data.Shape(name + ".descriptors")[1],
-			}}
+			}}}
+			archive.Form = nn.Autoencoder{Features: dims[2], Hidden: archive.Latent, Steps: dims[1]}
 			task := scoring.Task{Env: envs.Pointmaze{}}
 			recorder := archive.Record(task)
 			if rows := recorder.Rows(steps); rows != dims[1] {
@@ -58,19 +61,35 @@ func TestGoldenAuroraSequences(t *testing.T) {
 	})
 }
 
-// The schedule of the source, train_aurora.py, for loops of ten generations.
+// The schedules of the sources, train_aurora.py for loops of ten generations, and aurora_trainer.py of
+// AURORA-XCon, whose extinctions are one generation later here.
 func TestAuroraSchedule(t *testing.T) {
-	archive := Aurora{AuroraSettings: DefaultAuroraSettings(envs.Pointmaze{}.Spec())}
-	want := map[int64]string{0: trainFirst}
-	for _, generation := range []int64{20, 50, 90, 140, 200, 270} {
-		want[generation] = trainAgain
-	}
-	for _, generation := range []int64{40, 60, 80, 100, 120, 160, 180, 220, 240, 260, 280} {
-		want[generation] = adaptThreshold
-	}
-	for generation := range int64(291) {
-		if got := archive.Due(generation); got != want[generation] {
-			t.Errorf("after generation %d: %q, want %q", generation, got, want[generation])
+	type schedule = map[string][]int64
+	together := DefaultXConSettings()
+	together.Every, together.ExtinctionEvery = 3, 2
+	for _, c := range []struct {
+		archive Maintainer
+		want    schedule
+	}{
+		{Aurora{AuroraSettings: DefaultAuroraSettings(envs.Pointmaze{}.Spec())}, schedule{trainFirst: {0},
+			trainAgain:     {20, 50, 90, 140, 200, 270},
+			adaptThreshold: {40, 60, 80, 100, 120, 160, 180, 220, 240, 260, 280}}},
+		{XCon{XConSettings: DefaultXConSettings()}, schedule{trainEncoder: {0, 10, 30, 60, 100, 150, 210, 280},
+			extinction: {51, 101, 151, 201, 251}}},
+		{XCon{XConSettings: together}, schedule{trainEncoder: {0, 18, 30}, trainBefore: {3, 9},
+			extinction: {5, 7, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29}}},
+	} {
+		want := map[int64]string{}
+		for due, generations := range c.want {
+			for _, generation := range generations {
+				want[generation] = due
+			}
+		}
+		last := slices.Max(slices.Collect(maps.Keys(want)))
+		for generation := range last + 1 {
+			if got := c.archive.Due(generation); got != want[generation] {
+				t.Errorf("%T after generation %d: %q, want %q", c.archive, generation, got, want[generation])
+			}
 		}
 	}
 }

@@ -12,7 +12,7 @@
 //   - [Aurora] learns its descriptors. Its members keep a distance from each other that adapts to
 //     their number (Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity
 //     optimization").
-//   - [DominatedNovelty] and [Fronts] are the archives of DNS and MOME.
+//   - [DominatedNovelty], [XCon] and [Fronts] are the archives of DNS, AURORA-XCon and MOME.
 //
 // Embed an archive to change a part of it, as in package algorithms.
 // An archive without cells keeps [EmptySlots], in which [Truncate] lets the individuals with the

@@ -40,22 +40,23 @@ func (a DominatedNovelty) Cells() Cells { return a.Population }
 // Add implements [Archive]. An individual improves the population by its dominated novelty.
 func (a DominatedNovelty) Add(found Evaluated) (Archive, Insertion) {
 	in := Insertion{Valid: found.Valid()}
-	in.Index, in.Accepted, in.Improvement = a.winners(found.Batch)
+	var novelty *Node
+	in.Index, in.Accepted, novelty = a.winners(found.Batch)
+	in.Improvement = Slice(novelty, AxisRange(a.Capacity))
 	a.Population = a.Population.Update(found.Batch, in.Index, in.Accepted)
 	return a, in
 }
 
 // winners decides the insertion of a batch (QDax 0.5.1, containers/dns_repertoire.py): of members and
 // candidates, the solutions with the greatest dominated novelty stay, see [Truncate]. It also returns
-// the dominated novelty of the candidates.
+// their dominated novelty, members first.
 func (a DominatedNovelty) winners(batch Batch) (index, accepted, novelty *Node) {
 	s := a.Population
 	all := Batch{Concatenate([]*Node{s.Fitness, batch.Fitness}, 0),
 		Concatenate([]*Node{s.Descriptors, batch.Descriptors}, 0)}
-	n := s.Fitness.Shape().Dimensions[0]
 	novelty = all.dominatedNovelty(a.K)
-	index, accepted = Truncate(novelty, n)
-	return index, accepted, Slice(novelty, AxisRange(n))
+	index, accepted = Truncate(novelty, s.Fitness.Shape().Dimensions[0])
+	return index, accepted, novelty
 }
 
 // Truncate decides an insertion by truncation selection, for archives without cells. Of n members and
@@ -65,12 +66,8 @@ func (a DominatedNovelty) winners(batch Batch) (index, accepted, novelty *Node) 
 //
 // index is int32 [n], the candidate of each slot (0 where accepted is false); accepted is bool [n].
 func Truncate(scores *Node, n int) (index, accepted *Node) {
-	g, p := scores.Graph(), scores.Shape().Dimensions[0]-n
-	row := func(x *Node) *Node { return InsertAxes(x, 0) }
-	order := Iota(g, shapes.Make(dtypes.Int32, n+p), 0)
-	ahead := Or(GreaterThan(row(scores), InsertAxes(scores, 1)),
-		And(Equal(row(scores), InsertAxes(scores, 1)), LessThan(row(order), InsertAxes(order, 1))))
-	rank := ReduceSum(ConvertDType(ahead, dtypes.Int32), 1)
+	p := scores.Shape().Dimensions[0] - n
+	rank := ranks(scores)
 	stays := And(GreaterThan(scores, lowest(scores)), LessThan(rank, ConstAs(rank, int32(n))))
 
 	entering, count := xla.Nonzero(Slice(stays, AxisRange(n, n+p)))
@@ -80,6 +77,15 @@ func Truncate(scores *Node, n int) (index, accepted *Node) {
 	accepted = And(vacant, LessThan(turn, count))
 	index = Gather(entering, InsertAxes(MinScalar(turn, int32(p-1)), -1))
 	return Where(accepted, index, ZerosLike(index)), accepted
+}
+
+// ranks is the place of each score in descending order, int32. Of equal ones the first comes first.
+func ranks(scores *Node) *Node {
+	row := func(x *Node) *Node { return InsertAxes(x, 0) }
+	order := Iota(scores.Graph(), shapes.Make(dtypes.Int32, scores.Shape().Dimensions[0]), 0)
+	ahead := Or(GreaterThan(row(scores), InsertAxes(scores, 1)),
+		And(Equal(row(scores), InsertAxes(scores, 1)), LessThan(row(order), InsertAxes(order, 1))))
+	return ReduceSum(ConvertDType(ahead, dtypes.Int32), 1)
 }
 
 // noveltyRows is the number of solutions that XLA:CPU compares with all others at a time, so that

@@ -82,6 +82,17 @@ func (c Cells) Update(batch Batch, index, accepted *Node) Cells {
 	return c
 }
 
+// filled is bool [cells], true for cells that hold a solution.
+func (c Cells) filled() *Node { return GreaterThan(c.Fitness, lowest(c.Fitness)) }
+
+// keep empties the cells that are not kept.
+func (c Cells) keep(kept *Node) Cells {
+	wide := BroadcastToDims(InsertAxes(kept, -1), c.Descriptors.Shape().Dimensions...)
+	c.Fitness = Where(kept, c.Fitness, lowest(c.Fitness))
+	c.Descriptors = Where(wide, c.Descriptors, ZerosLike(c.Descriptors))
+	return c
+}
+
 // Sampler draws filled cells uniformly with replacement: a pytree, built once per generation.
 type Sampler struct {
 	UpTo *Node // int32 [cells], cumulative number of filled cells
@@ -93,7 +104,7 @@ type Sampler struct {
 // Sampler returns a sampler of the filled cells. If there are several slots per centroid, as in
 // [Fronts], it draws a cell, then one of its filled slots.
 func (c Cells) Sampler() Sampler {
-	filled := GreaterThan(c.Fitness, ConstAs(c.Fitness, math.Inf(-1)))
+	filled := c.filled()
 	if cells := c.cells(); cells < c.Fitness.Shape().Dimensions[0] {
 		slots := Reshape(filled, cells, -1)
 		return Sampler{CumSum(ConvertDType(LogicalAny(slots, 1), dtypes.Int32), 0),

@@ -123,9 +123,8 @@ func (u unstructured) update(batch Batch, index, accepted *Node) unstructured {
 
 // keep empties the slots that are not kept.
 func (u unstructured) keep(kept *Node) unstructured {
-	wide := BroadcastToDims(InsertAxes(kept, -1), u.Descriptors.Shape().Dimensions...)
-	return unstructured{Where(kept, u.Fitness, lowest(u.Fitness)),
-		Where(wide, u.Descriptors, ZerosLike(u.Descriptors))}
+	after := Cells{Fitness: u.Fitness, Descriptors: u.Descriptors}.keep(kept)
+	return unstructured{after.Fitness, after.Descriptors}
 }
 
 // filled is bool [n], true for slots that hold a solution.

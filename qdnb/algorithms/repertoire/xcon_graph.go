@@ -1,0 +1,175 @@
+package repertoire
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
+)
+
+// XConSettings are the hyperparameters of [XCon] (source: configs/pga_aurora.yaml and aurora.yaml of
+// its published code).
+type XConSettings struct {
+	Capacity int `json:"capacity"` // slots of the population; its publication: 1024
+	K        int `json:"k"`        // nearest fitter solutions that count; its publication: 3
+	EncoderSettings
+	// Every is the number of generations per loop; the encoder is trained after loops 1, 3, 6, 10, ...;
+	// its publication: 10.
+	Every         int `json:"loop"`
+	Epochs        int `json:"epochs"`         // per training of the encoder, at most; its publication: 200
+	TrainingBatch int `json:"training_batch"` // triplets per gradient step; its publication: 128
+	// learning rate of the encoder; its publication: 0.01
+	LearningRate float64 `json:"encoder_learning_rate"`
+	// MinDelta is the decrease of the loss that counts as progress; its publication: 5e-4.
+	MinDelta float64 `json:"min_delta"`
+	// ExtinctionEvery is the number of generations between extinctions; its publication: 50.
+	ExtinctionEvery int     `json:"extinction_every"`
+	Remaining       float64 `json:"remaining"` // share of the slots that survive; its publication: 0.05
+}
+
+// DefaultXConSettings returns the publication's hyperparameters.
+func DefaultXConSettings() XConSettings {
+	return XConSettings{Capacity: 1024, K: 3, EncoderSettings: EncoderSettings{noDescriptor, 10, 25, 10},
+		Every: 10, Epochs: 200, TrainingBatch: 128, LearningRate: 0.01, MinDelta: 5e-4,
+		ExtinctionEvery: 50, Remaining: 0.05}
+}
+
+// Check rejects values that cannot work, for episodes of the given length.
+func (s XConSettings) Check(length int) error {
+	if err := cmp.Or(
+		limits.Int("capacity", s.Capacity, 2, 1<<14), // all pairs are compared
+		limits.Int("k", s.K, 1, 1<<6),
+		s.EncoderSettings.check(length),
+		limits.Int("loop", s.Every, 1, maxLength),
+		limits.Int("epochs", s.Epochs, 1, maxLength),
+		limits.Int("training_batch", s.TrainingBatch, 1, maxBatch),
+		limits.Int("extinction_every", s.ExtinctionEvery, 1, maxLength),
+	); err != nil {
+		return err
+	}
+	if !(s.LearningRate > 0 && s.LearningRate < 1e3) || !(s.MinDelta >= 0 && s.MinDelta < 1e6) ||
+		!(s.Remaining >= 0 && s.Remaining <= 1) {
+		return fmt.Errorf("encoder_learning_rate must be above 0, min_delta at least 0 and remaining from 0 to 1, "+
+			"not %g, %g and %g", s.LearningRate, s.MinDelta, s.Remaining)
+	}
+	return nil
+}
+
+// XCon is the archive of AURORA-XCon (Coiffard et al. 2025): that of Dominated Novelty Search with
+// learned descriptors. The encoder of [Aurora] learns from triplets, which makes descriptors similar
+// where fitness is; and from time to time most of the population dies out, so that early solutions
+// do not decide what descriptors tell apart.
+//
+// An extinction follows the first generation after ExtinctionEvery of them, not the last of these as
+// in the source: so a passive repertoire sees the population before.
+type XCon struct {
+	XConSettings
+	Features *envs.Recorder // custom recorder of the sequences, as in [Aurora]
+
+	Population Cells
+	Encoded
+	Least *Node // the least dominated novelty of a full population, -Inf of others: a float32 scalar
+}
+
+var (
+	_ Recorder   = XCon{}
+	_ Maintainer = XCon{}
+)
+
+// Record implements [Recorder].
+func (a XCon) Record(task scoring.Task) envs.Recorder { return a.recorder(task, a.Features) }
+
+// Empty implements [Archive].
+func (a XCon) Empty(task scoring.Task, key random.Key) Archive {
+	a.Population = EmptySlots(key.Hi.Graph(), a.Capacity, a.Latent)
+	a.Encoded = a.empty(a.Record(task), a.Capacity, task.Length, key)
+	a.Least = unfilled(key.Hi.Graph())
+	return a
+}
+
+// Cells implements [Archive].
+func (a XCon) Cells() Cells { return a.Population }
+
+// Add implements [Archive].
+func (a XCon) Add(found Evaluated) (Archive, Insertion) {
+	a, in := a.insert(a.batch(found))
+	a.Encoded = a.store(found, in)
+	return a, in
+}
+
+func (a XCon) insert(batch Batch) (XCon, Insertion) {
+	in := Insertion{Valid: batch.Valid()}
+	var novelty *Node
+	in.Index, in.Accepted, novelty = DominatedNovelty{K: a.K, Population: a.Population}.winners(batch)
+	in.Improvement = Slice(novelty, AxisRange(a.Capacity))
+	entered := Gather(in.Improvement, InsertAxes(in.Index, -1))
+	a.Least = ReduceAllMin(Where(in.Accepted, entered, Slice(novelty, AxisRange(0, a.Capacity))))
+	a.Population = a.Population.Update(batch, in.Index, in.Accepted)
+	return a, in
+}
+
+// Names of AURORA-XCon's maintenance programs.
+const (
+	trainEncoder = "training"
+	extinction   = "extinction"
+	trainBefore  = trainEncoder + " and " + extinction
+)
+
+// Due implements [Maintainer].
+func (a XCon) Due(generation int64) string {
+	loop, every := generation/int64(a.Every), int64(a.ExtinctionEvery)
+	trains := generation%int64(a.Every) == 0 && triangular(loop)
+	dies := generation > 1 && (generation-1)%every == 0
+	switch {
+	case trains && dies:
+		return trainBefore
+	case trains:
+		return trainEncoder
+	case dies:
+		return extinction
+	}
+	return ""
+}
+
+// Maintain implements [Maintainer].
+func (a XCon) Maintain(due string, _ *Node, key random.Key) Archive {
+	if due != extinction {
+		a = a.train(key)
+	}
+	if due != trainEncoder {
+		a = a.extinguish(key)
+	}
+	return a
+}
+
+// train trains the encoder, with the margin latent * Least, and encodes the members again.
+func (a XCon) train(key random.Key) XCon {
+	c := nn.Contrast{Batch: a.TrainingBatch, LearningRate: a.LearningRate, Epochs: a.Epochs, MinDelta: a.MinDelta}
+	filled := a.Population.filled()
+	a.Encoded = a.learn(c.Train(a.Form, a.Autoencoder, a.Sequences, a.Population.Fitness, filled,
+		MulScalar(a.Least, float64(a.Latent)), key.FoldIn(0)))
+	a.Population.Descriptors = a.encode(a.Sequences)
+	a.Population = a.Population.keep(filled)
+	return a
+}
+
+// extinguish empties all slots but the fittest solution's and some that are drawn, among them empty
+// ones: capacity * Remaining in all, at least one (adaptive_archive.py).
+func (a XCon) extinguish(key random.Key) XCon {
+	n, fitness := a.Capacity, a.Population.Fitness
+	best := xla.FirstTrue(Equal(fitness, ReduceAllMax(fitness)), 0)
+	turn := Where(Equal(Iota(best.Graph(), shapes.Make(dtypes.Int32, n), 0), best),
+		ConstAs(fitness, float32(1)), key.FoldIn(1).Uniform(0, 1, n))
+	rank := ranks(turn)
+	a.Population = a.Population.keep(LessThan(rank, ConstAs(rank, int32(max(1, float64(n)*a.Remaining)))))
+	return a
+}
