@@ -150,6 +150,14 @@ bench-check: ## the same, but fail if a ratio is lower than in docs/performance.
 performance-history: check compile ## draw all records of docs/performance.csv over commits: docs/performance-history.png
 	@go run ./internal/docfigures performance-history.png
 
+RUN ?= notebooks/results-skills/runs/map-elites-walker-uni-0-2aca5f75
+
+.PHONY: replay
+replay: check compile plugin .tools/peer-brax/.stamp ## play 64 policies of a run of neuroevolution in Brax 0.0.12, too, and compare whole episodes (RUN=folder)
+	@mkdir -p build
+	@go build -o build/qdnb ./cmd/qdnb
+	@.tools/peer-brax/bin/python tools/peer/brax_replay.py build/qdnb $(RUN)
+
 .PHONY: roofline
 roofline: check compile plugin ## compare the stages of training with this machine's limits
 	@mkdir -p build

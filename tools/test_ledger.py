@@ -69,6 +69,10 @@ class TestLedger(unittest.TestCase):
             text = file.read()
         self.assertEqual(text.partition(ledger.BEGIN)[2].partition(ledger.END)[0].strip(), ledger.table(rows).strip())
 
+    def test_steps_keep_their_status(self):
+        for command, status in (("pass", 0), ("raise SystemExit(3)", 3)):
+            self.assertEqual(ledger.step("a step", [sys.executable, "-c", command], keep=False), status)
+
     def test_recording_changes_the_table_alone(self):
         with tempfile.TemporaryDirectory() as folder:
             page = os.path.join(folder, "performance.md")
