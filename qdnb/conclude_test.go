@@ -29,8 +29,8 @@ func TestEndOfBudgetIsMeasured(t *testing.T) {
 				spec.KeepReplay, spec.Corrected, spec.Seed = true, 2, 3
 				return spec
 			}
-			whole := train(t, of(t.TempDir(), 26))
-			spec := of(t.TempDir(), 13)
+			whole := train(t, of(t.TempDir(), 18))
+			spec := of(t.TempDir(), 9)
 			run := train(t, spec)
 			table := nb.Must(run.Metrics())
 			final := nb.Must(table.Column(runs.FinalColumn))
@@ -43,14 +43,14 @@ func TestEndOfBudgetIsMeasured(t *testing.T) {
 			for what, stats := range map[string]runs.Stats{"repertoire.npz": stored,
 				"the last snapshot": snapshots[len(snapshots)-1].Stats()} {
 				for column, x := range map[string]float64{"max_fitness": stats.MaxFitness,
-					"coverage": stats.Coverage, "qd_score": stats.QDScore, "generation": 13} {
+					"coverage": stats.Coverage, "qd_score": stats.QDScore, "generation": 9} {
 					if got := nb.Must(table.Column(column))[last]; got != x {
 						t.Errorf("%s: the last row has %v, but %s %v", column, got, what, x)
 					}
 				}
 			}
 			if status.MaxFitness != stored.MaxFitness || status.Coverage != stored.Coverage ||
-				status.QDScore != stored.QDScore || status.Generation != 13 {
+				status.QDScore != stored.QDScore || status.Generation != 9 {
 				t.Errorf("status %+v of the repertoire %+v", status, stored)
 			}
 			if before := nb.Must(table.Column("qd_score"))[last-1]; before == stored.QDScore {
@@ -62,19 +62,19 @@ func TestEndOfBudgetIsMeasured(t *testing.T) {
 					t.Errorf("max fitness %v, but a skill has %v", stored.MaxFitness, best)
 				}
 			}
-			if c := corrected[len(corrected)-1]; c.Generation != 13 {
+			if c := corrected[len(corrected)-1]; c.Generation != 9 {
 				t.Errorf("the last corrected repertoire is of generation %d", c.Generation)
 			}
 			if again := train(t, spec); again.Status.Updated != status.Updated {
 				t.Error("a finished run was changed")
 			}
 
-			stopped(t, of(spec.Runs, 26))
+			stopped(t, of(spec.Runs, 18))
 			if run := nb.Must(runs.Open(run.Dir)); run.Status.Finished ||
 				slices.Contains(nb.Must(nb.Must(run.Metrics()).Column(runs.FinalColumn)), 1) {
 				t.Errorf("an extension shows the end of the shorter run: %+v", run.Status)
 			}
-			extended := train(t, of(spec.Runs, 26))
+			extended := train(t, of(spec.Runs, 18))
 			got, rows := contentsOf(t, extended)
 			want, wanted := contentsOf(t, whole)
 			if differ := xlatest.Differ(got, want); len(differ) > 0 {
@@ -93,7 +93,7 @@ func TestEndOfBudgetIsMeasured(t *testing.T) {
 					have[s.Generation] = s.Fitnesses
 				}
 				for _, s := range nb.Must(of(whole)) {
-					if s.Generation >= 13 && !slices.Equal(have[s.Generation], s.Fitnesses) {
+					if s.Generation >= 9 && !slices.Equal(have[s.Generation], s.Fitnesses) {
 						t.Errorf("the snapshot of generation %d of the extended run differs", s.Generation)
 					}
 				}

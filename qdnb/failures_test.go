@@ -52,6 +52,9 @@ func (f failing) check(t *testing.T, spec Spec) {
 		!strings.HasSuffix(err.Error(), f.rest) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v; want one line %s...%s", err, want, f.rest)
 	}
+	if left, _ := os.ReadDir(spec.Runs); len(left) > 0 {
+		t.Errorf("it leaves %v", left)
+	}
 }
 
 // The sizes of [small], with slices of 8.

@@ -317,20 +317,6 @@ func TestPlainRunsHaveNoParts(t *testing.T) {
 	}
 }
 
-// A part that cannot be built gives an error of one line before anything is compiled, and leaves no
-// files.
-func TestPartThatCannotBeBuilt(t *testing.T) {
-	spec := variantIn(filepath.Join(t.TempDir(), "runs"),
-		evolution.Stateless(func(parents evolution.Parents, keys random.Key) *Node {
-			return Add(parents.Sample(keys), Const(parents.Genotypes.Graph(), []float32{1, 2, 3}))
-		}))
-	_, err := Train(background, spec)
-	errtest.Want(t, err, `program "generation" cannot be compiled: `)
-	if _, err := os.Stat(spec.Runs); err == nil {
-		t.Error("it leaves a folder")
-	}
-}
-
 func TestLoad(t *testing.T) {
 	folder := t.TempDir()
 	spec := variantIn(folder, noisy(0.005))
