@@ -18,9 +18,7 @@ import (
 )
 
 func environment(t *testing.T, name string, options ...envs.Option) envs.Env {
-	t.Helper()
-	env := must.Get(envs.Make(name, options...))
-	return env
+	return must.Get(envs.Make(name, options...))
 }
 
 // All environments keep the promises of package envtest. Environments that take XLA fifteen seconds

@@ -40,9 +40,7 @@ func smallControl(skills *runs.Run, folder string, iterations int) ControlSpec {
 }
 
 func controlled(t *testing.T, s ControlSpec) *runs.Run {
-	t.Helper()
-	run := must.Get(Control(context.Background(), s))
-	return run
+	return must.Get(Control(context.Background(), s))
 }
 
 // A run is trained only once. Interrupted after every iteration, or extended, it ends with the same

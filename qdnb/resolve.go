@@ -44,7 +44,7 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if err != nil {
 		return t, err
 	}
-	env, err := s.environment()
+	env, err := s.environment(entry.Options...)
 	if err != nil {
 		return t, err
 	}
@@ -70,11 +70,6 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if s.custom(algorithm) && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
 		return t, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")
-	}
-	if s.Environment == nil && len(entry.Options) > 0 {
-		if env, err = envs.Make(s.Env, entry.Options...); err != nil {
-			return t, err
-		}
 	}
 	if err := s.Budget.Validate(); err != nil {
 		return t, err
@@ -138,10 +133,10 @@ func (s Spec) tune(a algorithms.Algorithm) error {
 	return a.Check()
 }
 
-// environment returns Environment, or makes the environment that Env names.
-func (s Spec) environment() (envs.Env, error) {
+// environment returns Environment, or makes the environment that Env names, with options.
+func (s Spec) environment(options ...envs.Option) (envs.Env, error) {
 	if s.Environment == nil {
-		return envs.Make(s.Env)
+		return envs.Make(s.Env, options...)
 	}
 	if s.Env != "" {
 		return nil, errors.New("Env and Environment are mutually exclusive: set one of them")

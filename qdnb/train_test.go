@@ -110,9 +110,7 @@ func small(folder string, generations int) Spec {
 }
 
 func train(t *testing.T, spec Spec) *runs.Run {
-	t.Helper()
-	run := must.Get(Train(background, spec))
-	return run
+	return must.Get(Train(background, spec))
 }
 
 // stopped trains one generation, as an interrupted cell does.
@@ -127,9 +125,7 @@ func stopped(t *testing.T, spec Spec) {
 }
 
 func repertoireBytes(t *testing.T, run *runs.Run) []byte {
-	t.Helper()
-	data := must.Get(os.ReadFile(filepath.Join(run.Dir, "repertoire.npz")))
-	return data
+	return must.Get(os.ReadFile(filepath.Join(run.Dir, "repertoire.npz")))
 }
 
 // stderr collects what f writes to standard error.

@@ -61,7 +61,6 @@ func load(flat [4][]float32, bodies int) coordinates {
 }
 
 func system(t *testing.T, m physics.Model) *physics.System {
-	t.Helper()
 	return must.Get(physics.NewSystem(m))
 }
 

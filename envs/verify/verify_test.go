@@ -17,7 +17,6 @@ import (
 )
 
 func golden(t *testing.T, name string) map[string]npz.Array {
-	t.Helper()
 	return must.Get(npz.Read(filepath.Join("..", "testdata", name)))
 }
 
@@ -50,7 +49,6 @@ func shift(t *testing.T, a npz.Array, count int, delta float32) npz.Array {
 }
 
 func report(t *testing.T, path string) Report {
-	t.Helper()
 	return must.Get(File(xlatest.Pure(t), path))
 }
 

@@ -98,9 +98,7 @@ func trainArgs(s run, root string) []string {
 }
 
 func configOf(t *testing.T, s run) runs.Config {
-	t.Helper()
-	c := must.Get(s.Config())
-	return c
+	return must.Get(s.Config())
 }
 
 // planned is the subject `qdnb sweep run` of a plan.
@@ -133,9 +131,7 @@ func planned(name string, lines func(t *testing.T) []sweep.Line,
 
 // skillsConfig returns the configuration of an imported run of three skills.
 func skillsConfig(t *testing.T, env string) runs.Config {
-	t.Helper()
-	c := must.Get(runs.NewConfig("diayn", env, 3, map[string]any{"hidden": []int{8}, "episode_length": 20}))
-	return c
+	return must.Get(runs.NewConfig("diayn", env, 3, map[string]any{"hidden": []int{8}, "episode_length": 20}))
 }
 
 // importSkills makes that run, with made-up skills.

@@ -81,8 +81,7 @@ func shipOne(t *testing.T, run *runs.Run) *runs.Run {
 	root := t.TempDir()
 	must.Do(shipRun(run, root))
 	t.Chdir(filepath.Join(root, RunsFolder))
-	shipped := must.Get(runs.Open(run.Name()))
-	return shipped
+	return must.Get(runs.Open(run.Name()))
 }
 
 // A shipped run is read like the run, except for its policies.

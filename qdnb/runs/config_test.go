@@ -44,9 +44,7 @@ func defaults() settings {
 }
 
 func testConfig(t testing.TB) Config {
-	t.Helper()
-	c := must.Get(NewConfig("map-elites", "pointmaze", 0, defaults()))
-	return c
+	return must.Get(NewConfig("map-elites", "pointmaze", 0, defaults()))
 }
 
 // Runs are found by this hash: changing it orphans all existing runs.

@@ -198,9 +198,7 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 }
 
 func mustRead(t testing.TB, path string) []byte {
-	t.Helper()
-	data := must.Get(os.ReadFile(path))
-	return data
+	return must.Get(os.ReadFile(path))
 }
 
 func TestCheckpointOfAnotherRunIsRefused(t *testing.T) {

@@ -100,15 +100,11 @@ func steps(t *testing.T, s *Search, n int) (outcomes []scoring.Outcome) {
 }
 
 func stateOf(t *testing.T, s *Search) map[string]npz.Array {
-	t.Helper()
-	arrays := must.Get(s.Arrays())
-	return arrays
+	return must.Get(s.Arrays())
 }
 
 func floats(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
-	t.Helper()
-	flat := must.Get(arrays[name].Float32s())
-	return flat
+	return must.Get(arrays[name].Float32s())
 }
 
 // children emits a generation outside a search, from the state before it.

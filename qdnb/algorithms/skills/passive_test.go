@@ -46,8 +46,7 @@ func TestPassiveRepertoire(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		s := begun(t, p, diaynReward) // 6 steps per iteration, measured every 18
 		repertoire := func() map[string]npz.Array {
-			arrays := must.Get(s.Repertoire(true))
-			return arrays
+			return must.Get(s.Repertoire(true))
 		}
 		empty := floatsOf(t, repertoire(), "fitnesses")
 		if len(empty) != 25 || slices.ContainsFunc(empty,

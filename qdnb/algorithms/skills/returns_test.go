@@ -32,8 +32,7 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 		return program
 	}
 	run := func(program *xlatest.Program, values ...xla.Sharded) []xla.Sharded {
-		out := must.Get(program.Run(values...))
-		return out
+		return must.Get(program.Run(values...))
 	}
 	start := compile("start", []shapes.Shape{shapes.Make(dtypes.Float32)},
 		func(in []*Node) []*Node {

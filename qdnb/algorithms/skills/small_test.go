@@ -163,9 +163,7 @@ func restore(t *testing.T, s *Search, iteration int64, held map[string]npz.Array
 }
 
 func floatsOf(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
-	t.Helper()
-	flat := must.Get(arrays[name].Float32s())
-	return flat
+	return must.Get(arrays[name].Float32s())
 }
 
 // stored returns the rows of a replay buffer with up to capacity rows, and their width.

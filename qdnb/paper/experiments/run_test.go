@@ -43,9 +43,7 @@ func edited(t *testing.T, line sweep.Line, old, new string) sweep.Line {
 }
 
 func done(t *testing.T, root string, line sweep.Line) bool {
-	t.Helper()
-	is := must.Get(sweep.IsDone(root, line.Run, line.Budget))
-	return is
+	return must.Get(sweep.IsDone(root, line.Run, line.Budget))
 }
 
 func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {

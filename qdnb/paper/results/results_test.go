@@ -20,9 +20,7 @@ import (
 
 // config returns a run's configuration; hyperparameters are JSON.
 func config(t testing.TB, algorithm, env string, seed int64, hyperparameters string) runs.Config {
-	t.Helper()
-	c := must.Get(runs.NewConfig(algorithm, env, seed, json.RawMessage(hyperparameters)))
-	return c
+	return must.Get(runs.NewConfig(algorithm, env, seed, json.RawMessage(hyperparameters)))
 }
 
 const trainedColumns = "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score," +

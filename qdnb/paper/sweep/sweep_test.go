@@ -16,9 +16,7 @@ import (
 
 // config returns the configuration of a made-up algorithm.
 func config(t testing.TB, algorithm string, seed int64, hyperparameters string) runs.Config {
-	t.Helper()
-	c := must.Get(runs.NewConfig(algorithm, "pointmaze", seed, json.RawMessage(hyperparameters)))
-	return c
+	return must.Get(runs.NewConfig(algorithm, "pointmaze", seed, json.RawMessage(hyperparameters)))
 }
 
 // plan has training runs and runs that need them.

@@ -51,8 +51,7 @@ func TestMissingCharacters(t *testing.T) {
 	draw := func(format, title, x, y, name string) []byte {
 		f := figureOf(Lines(Axes{Title: title, XLabel: x, YLabel: y},
 			Series{Name: name, X: []float64{0, 1}, Y: []float64{0, 1}}, Series{Name: "b"}))
-		data := must.Get(f.encode(format))
-		return data
+		return must.Get(f.encode(format))
 	}
 	ink := func(title, x, y, name string) (n int) {
 		img := must.Get(png.Decode(bytes.NewReader(draw(".png", title, x, y, name))))

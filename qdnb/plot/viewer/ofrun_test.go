@@ -21,8 +21,7 @@ func written(t *testing.T, algorithm, env string, save func(*runs.Writer) error)
 	w := must.Get(runs.Create(t.TempDir(), config))
 	must.Do(save(w))
 	must.Do(w.Close())
-	run := must.Get(runs.Open(w.Dir))
-	return run
+	return must.Get(runs.Open(w.Dir))
 }
 
 // square returns a repertoire of n by n cells, all filled but the first few.

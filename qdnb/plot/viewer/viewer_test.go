@@ -126,14 +126,11 @@ func grid(t testing.TB, n, films, frames int) *Page {
 		}
 		c.Fitness = append(c.Fitness, fitness)
 	}
-	p := must.Get(Repertoire(c, filmed))
-	return p
+	return must.Get(Repertoire(c, filmed))
 }
 
 func pageOf(t testing.TB, p *Page) []byte {
-	t.Helper()
-	page := must.Get(p.HTML())
-	return page
+	return must.Get(p.HTML())
 }
 
 // colours counts the colours of a region of a picture, in steps of 16.
