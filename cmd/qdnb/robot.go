@@ -24,18 +24,9 @@ type robotCmd struct {
 
 // Run prints a robot and draws it.
 func (c *robotCmd) Run() error {
-	file, err := os.Open(c.File)
+	model, notes, err := robots.ReadFile(c.File)
 	if err != nil {
 		return err
-	}
-	defer file.Close()
-	read := robots.ReadMJCF
-	if !strings.EqualFold(filepath.Ext(c.File), ".xml") {
-		read = robots.ReadBrax
-	}
-	model, notes, err := read(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
 	}
 	system, err := physics.NewSystem(model)
 	if err != nil {

@@ -3,9 +3,7 @@ package verify
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -21,22 +19,11 @@ const system = "system"
 
 // robotFile opens the description of a system in the folder of its golden file.
 func robotFile(dir, name string) (physics.Model, error) {
-	for _, source := range []struct {
-		file string
-		read func(io.Reader) (physics.Model, []string, error)
-	}{{"config_" + name + ".txt", robots.ReadBrax}, {"mjcf_" + name + ".xml", robots.ReadMJCF}} {
-		file, err := os.Open(filepath.Join(dir, source.file))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
-			return physics.Model{}, err
+	for _, file := range []string{"config_" + name + ".txt", "mjcf_" + name + ".xml"} {
+		m, _, err := robots.ReadFile(filepath.Join(dir, file))
+		if !errors.Is(err, fs.ErrNotExist) {
+			return m, err
 		}
-		defer file.Close()
-		m, _, err := source.read(file)
-		if err != nil {
-			err = fmt.Errorf("%s: %w", source.file, err)
-		}
-		return m, err
 	}
 	return physics.Model{}, fmt.Errorf("its folder has no config_%s.txt or mjcf_%s.xml", name, name)
 }

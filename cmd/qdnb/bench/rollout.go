@@ -3,6 +3,7 @@ package bench
 import (
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -11,13 +12,16 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
 
 // Rollout times rollouts of random policies with two hidden layers of 256 units, one policy per
-// copy of the environment. This is the cost of an evaluation in MAP-Elites.
+// copy of the environment. This is the cost of an evaluation in MAP-Elites. Env may be a robot's file
+// that ends in .xml or .txt: the task observes its joints and rewards the velocity of its first body.
 type Rollout struct {
 	Env     string `json:"env" required:""`
 	Batch   int    `json:"batch" default:"256"`
@@ -42,7 +46,7 @@ type RolloutTiming struct {
 
 // Measure implements [Benchmark].
 func (b Rollout) Measure(p *xla.Platform) (any, error) {
-	env, err := envs.Make(b.Env)
+	env, err := environment(b.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +73,33 @@ func (b Rollout) Measure(p *xla.Platform) (any, error) {
 	return RolloutTiming{Rollout: b, Backend: p.Name(), Workers: p.Workers, BestSeconds: fastest,
 		EnvStepsPerSecond: math.Round(float64(b.Batch*b.Steps) / fastest),
 		CompileSeconds:    evaluator.CompileTime.Seconds(), MemoryBytes: peakMemory()}, nil
+}
+
+// environment returns a built-in environment, or a task of the robot in a file.
+func environment(name string) (envs.Env, error) {
+	if ext := filepath.Ext(name); ext != ".xml" && ext != ".txt" {
+		return envs.Make(name)
+	}
+	model, _, err := robots.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	system, err := physics.NewSystem(model)
+	if err != nil {
+		return nil, err
+	}
+	env := &envs.Rigid{System: system, Noise: 0.1,
+		Settings: envs.Spec{Name: name, Observations: 2 * system.Angles(), Actions: system.Actions(), Length: 250,
+			Descriptor: envs.Descriptor{Kind: envs.None}},
+		Observe: func(m envs.StepView) *graph.Node {
+			angles, velocities := system.JointAngles(m.State)
+			return graph.Concatenate([]*graph.Node{angles, velocities}, 0)
+		},
+		Reward: func(_, after envs.StepView, _ *graph.Node) *graph.Node {
+			return after.Frame(model.Bodies[0].Name).Velocity[0]
+		},
+	}
+	return env, envs.Validate(env)
 }
 
 // randomPolicies draws the initial population of a task on every worker.
