@@ -66,7 +66,7 @@ var (
 		{"cma-mae", "CMA-MAE", "map-elites", 0x00b3c8, LongDash},
 		{"qdac", "QDAC", "diayn", 0xa3be00, DashDotDot},
 		{"ascii-me", "ASCII-ME", "map-elites", 0xff2fa8, DashDotDot},
-		{"dms", "DMS", "map-elites", 0x00d200, Dashed},
+		{"dms", "DMS", "map-elites", 0x00d200, DashDot},
 		{"aurora-xcon", "AURORA-XCon", "aurora", 0x1f4fd8, Dotted},
 	}
 	otherTasks = []method{
