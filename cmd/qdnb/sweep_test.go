@@ -118,12 +118,6 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 
 func TestSweepMistakesAreOneLine(t *testing.T) {
 	plan, _ := writePlan(t, 2, 1)
-	whole := must.Get(os.ReadFile(plan))
-	changed := func(old, new string) string {
-		path := filepath.Join(t.TempDir(), "plan.jsonl")
-		must.Do(os.WriteFile(path, bytes.Replace(whole, []byte(old), []byte(new), 1), 0o666))
-		return path
-	}
 	root := t.TempDir()
 	run := func(plan string, more ...string) []string {
 		return append([]string{"sweep", "run", "-q", "--runs", root, "--plan", plan}, more...)
@@ -149,9 +143,6 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{run(plan, "--index", "0", "--out", root), 1, "sweep results"},
 		{run(plan, "--jobs", "0"), 1, "--jobs must be"},
 		{run(plan, "--poll", "0s"), 1, "--poll must be"},
-		{run(changed(`"label"`, `"lable"`)), 1, `plan.jsonl:1: unknown field "lable"`},
-		{run(changed(`"seed":0`, `"seed":9`)), 1, "plan.jsonl:1: its hash is"},
-		{run(changed(`{"exp`, `{exp`)), 1, "plan.jsonl:1: not valid JSON"},
 		{[]string{"sweep", "script", "lsf", "--plan", plan}, 1, "known: kubernetes, slurm"},
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--name", "a b"}, 1, "lower-case letters"},
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--memory", "8"}, 1, "as in 8G"},
