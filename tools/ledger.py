@@ -66,11 +66,13 @@ def row(stage: str, case: str, measure: str, against: str, slicing: int, ours: l
 
 
 def commit() -> str:
-    """The commit of this checkout, with -dirty after it if files differ from it."""
-    found = subprocess.run(
-        ["git", "-C", FOLDER, "describe", "--always", "--dirty", "--abbrev=8", "--exclude=*"], capture_output=True, text=True
-    )
-    return found.stdout.strip() or "unknown"
+    """The commit of this checkout, with -dirty after it if files outside docs differ from it."""
+
+    def git(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["git", "-C", os.path.dirname(FOLDER), *args], capture_output=True, text=True, check=False)
+
+    found = git("rev-parse", "--short=8", "HEAD").stdout.strip() or "unknown"
+    return found + ("-dirty" if git("diff", "--quiet", "HEAD", "--", ".", ":!docs").returncode == 1 else "")
 
 
 def machine() -> str:
