@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the golden images in testdata")
 
 // tolerance is the largest difference of a pixel, of 1, because other processors round the smoothing
 // of edges differently.
-const tolerance = 0.15
+const tolerance = 0.08
 
 // Equal compares an image with testdata/NAME.png. After an intended change, run go test -update and
 // look at the images.
