@@ -131,6 +131,9 @@ func TestShippedSummary(t *testing.T) {
 			data.Lines = append(data.Lines, adapted)
 		}
 	}
+	other := data.Lines[len(data.Lines)-1]
+	other.Run.Env = "ant-maze"
+	data.Lines = append(data.Lines, other) // with one seed
 	data.About.Commit = "0123abcdef0123abcdef0123abcdef0123abcdef, modified, fedcba9"
 	const want = `Runs shipped with qdnb: scale medium, trained on a test. ` +
 		`Commit 0123abc (modified), fedcba9
@@ -138,8 +141,8 @@ training: 2 runs, 4 cells, hidden layers of 8 and 9 units, 1m40s of processor ti
   MAP-Elites, DADS+REWARD on ant-omni, seed 0
   No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS);
     ant-trap, ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.
-adaptation: 4 runs, 4 cells, hidden layers of 8 and 9 or 16 and 16 units
-  DADS+REWARD on ant-trap, ant-omni, seeds 3, 10
+adaptation: 5 runs, 4 cells, hidden layers of 8 and 9 or 16 and 16 units
+  DADS+REWARD on ant-trap, ant-maze, ant-omni, seeds 3, 10, not everywhere all
 hurdles: no runs
 `
 	if got := data.Summary("training", "adaptation", "hurdles"); got != want {

@@ -45,9 +45,13 @@ func (d *Data) Summary(experiments ...string) string {
 		methods := sorted(lines, func(l sweep.Line) string { return l.Label }, protocol.CompareMethods)
 		envs := sorted(lines, func(l sweep.Line) string { return l.Run.Env }, protocol.CompareEnvironments)
 		write("", experiment+": "+describe(lines))
-		write("  ", fmt.Sprintf("%s on %s, seed%s %s", strings.Join(methodNames(methods), ", "),
+		some := ""
+		if len(lines) < len(seeds)*len(methods)*len(envs) {
+			some = ", not everywhere all"
+		}
+		write("  ", fmt.Sprintf("%s on %s, seed%s %s%s", strings.Join(methodNames(methods), ", "),
 			strings.Join(envs, ", "), plural(len(seeds)),
-			strings.Trim(strings.ReplaceAll(fmt.Sprint(seeds), " ", ", "), "[]")))
+			strings.Trim(strings.ReplaceAll(fmt.Sprint(seeds), " ", ", "), "[]"), some))
 		if experiment == results.ExperimentTraining {
 			if missing := d.missing(allMethods, curveEnvs); missing != "" {
 				write("  ", missing)
