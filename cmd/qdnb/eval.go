@@ -53,13 +53,6 @@ type evaluation struct {
 	CorrectedStats *repertoireStats `json:"corrected,omitempty"`
 }
 
-// repertoireStats are the metrics of a repertoire.
-type repertoireStats struct {
-	MaxFitness *float64 `json:"max_fitness"` // null if all cells are empty
-	Coverage   float64  `json:"coverage"`    // per cent
-	QDScore    float64  `json:"qd_score"`
-}
-
 // evaluatedPolicy is the result of one skill or cell. Numbers that are not finite are null.
 type evaluatedPolicy struct {
 	Skill          *int       `json:"skill,omitempty"`

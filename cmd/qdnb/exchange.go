@@ -26,17 +26,11 @@ type importCmd struct {
 
 // importResult is the output of `qdnb import --json`.
 type importResult struct {
-	Run        string   `json:"run"` // the folder's path
-	Algorithm  string   `json:"algorithm"`
-	Env        string   `json:"env"`
-	Seed       int64    `json:"seed"`
-	Params     int      `json:"params"` // of the original network, or of a genotype
-	Skills     *int     `json:"skills,omitempty"`
-	Cells      *int     `json:"cells,omitempty"`
-	Filled     *int     `json:"filled,omitempty"`
-	MaxFitness *float64 `json:"max_fitness"` // null if unknown
-	Coverage   float64  `json:"coverage"`    // percent
-	QDScore    float64  `json:"qd_score"`
+	described
+	Params int  `json:"params"` // of the original network, or of a genotype
+	Skills *int `json:"skills,omitempty"`
+	Cells  *int `json:"cells,omitempty"`
+	Filled *int `json:"filled,omitempty"`
 }
 
 func (c *importCmd) Run() error {
@@ -100,11 +94,7 @@ func reportBeyond(run *runs.Run) error {
 }
 
 func resultOf(run *runs.Run) (importResult, error) {
-	s := run.Status
-	r := importResult{
-		Run: run.Dir, Algorithm: run.Config.Algorithm, Env: run.Config.Env, Seed: run.Config.Seed,
-		MaxFitness: finite(s.MaxFitness), Coverage: s.Coverage, QDScore: s.QDScore,
-	}
+	r := importResult{described: describe(run)}
 	if run.HasSkills() {
 		skills, err := run.Skills()
 		if err != nil {

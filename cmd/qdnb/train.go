@@ -124,39 +124,54 @@ func limit[T int64 | time.Duration](flag, want string, given, of *T) error {
 	return nil
 }
 
+// described is what the answers about one run have in common.
+type described struct {
+	Run       string `json:"run"` // the folder's path
+	Algorithm string `json:"algorithm"`
+	Env       string `json:"env"`
+	Seed      int64  `json:"seed"`
+	repertoireStats
+}
+
+// repertoireStats are the metrics of a repertoire.
+type repertoireStats struct {
+	MaxFitness *float64 `json:"max_fitness"` // null while all cells are empty
+	Coverage   float64  `json:"coverage"`    // per cent
+	QDScore    float64  `json:"qd_score"`
+}
+
+func describe(run *runs.Run) described {
+	c, s := run.Config, run.Status
+	return described{run.Dir, c.Algorithm, c.Env, c.Seed,
+		repertoireStats{finite(s.MaxFitness), s.Coverage, s.QDScore}}
+}
+
 // result is the last line of `qdnb train --json`.
 type result struct {
-	Run         string `json:"run"` // the folder's path
-	Algorithm   string `json:"algorithm"`
-	Env         string `json:"env"`
-	Seed        int64  `json:"seed"`
-	Generations int64  `json:"generations"`
-	Evaluations int64  `json:"evaluations"`
-	EnvSteps    int64  `json:"env_steps"`
+	described
+	Generations int64 `json:"generations"`
+	Evaluations int64 `json:"evaluations"`
+	EnvSteps    int64 `json:"env_steps"`
 	// environment steps of the paper's runs in two hours; 0 if unknown
 	PaperSteps int64 `json:"paper_steps"`
 	// env_steps / paper_steps; null if paper_steps is unknown
 	StepsRatio *float64 `json:"steps_ratio"`
 	// wall-clock time over all sessions, including compilation
-	Seconds        float64  `json:"seconds"`
-	CompileSeconds float64  `json:"compile_seconds"` // part of seconds
-	CPUSeconds     float64  `json:"cpu_seconds"`     // processor time, excluding compilation
-	MaxFitness     *float64 `json:"max_fitness"`     // null while the repertoire is empty
-	Coverage       float64  `json:"coverage"`        // percent
-	QDScore        float64  `json:"qd_score"`
-	Invalid        int64    `json:"invalid"` // evaluations and steps of training that were not finite
-	Backend        string   `json:"backend"`
-	Finished       bool     `json:"finished"`
+	Seconds        float64 `json:"seconds"`
+	CompileSeconds float64 `json:"compile_seconds"` // part of seconds
+	CPUSeconds     float64 `json:"cpu_seconds"`     // processor time, excluding compilation
+	Invalid        int64   `json:"invalid"`         // evaluations and steps of training that were not finite
+	Backend        string  `json:"backend"`
+	Finished       bool    `json:"finished"`
 }
 
 func printJSON(run *runs.Run) error {
 	s := run.Status
 	r := result{
-		Run: run.Dir, Algorithm: run.Config.Algorithm, Env: run.Config.Env, Seed: run.Config.Seed,
-		Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
+		described: describe(run), Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
 		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds,
-		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds, MaxFitness: finite(s.MaxFitness),
-		Coverage: s.Coverage, QDScore: s.QDScore, Invalid: s.Invalid, Backend: s.Backend, Finished: s.Finished,
+		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds, Invalid: s.Invalid, Backend: s.Backend,
+		Finished: s.Finished,
 	}
 	if ratio := stepsRatio(run); ratio > 0 {
 		r.StepsRatio = &ratio

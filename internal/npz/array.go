@@ -90,10 +90,6 @@ func (a Array) Float32s() ([]float32, error) { return convert[float32](a) }
 // array.
 func (a Array) Float64s() ([]float64, error) { return convert[float64](a) }
 
-// Int64s returns the elements as int64, or an error if one of them is not an integer in that range.
-// It does not copy an int64 array.
-func (a Array) Int64s() ([]int64, error) { return convert[int64](a) }
-
 // Int32s returns the elements as int32, or an error if one of them is not an integer in that range.
 // It does not copy an int32 array.
 func (a Array) Int32s() ([]int32, error) { return convert[int32](a) }

@@ -132,8 +132,8 @@ func TestConversions(t *testing.T) {
 		if v, err := a.Int32s(); err != nil || !slices.Equal(v, []int32{1, 0}) {
 			t.Errorf("%s: Int32s %v, %v", name, v, err)
 		}
-		if v, err := a.Int64s(); err != nil || !slices.Equal(v, []int64{1, 0}) {
-			t.Errorf("%s: Int64s %v, %v", name, v, err)
+		if v, err := convert[int64](a); err != nil || !slices.Equal(v, []int64{1, 0}) {
+			t.Errorf("%s: int64 %v, %v", name, v, err)
 		}
 	}
 	own := []float32{1}
@@ -144,7 +144,7 @@ func TestConversions(t *testing.T) {
 		Of([]float32{1.5}), Of([]float64{math.NaN()}), Of([]float64{math.Inf(1)}), Of([]float64{1 << 63}),
 		Of([]uint64{math.MaxUint64}),
 	} {
-		if v, err := a.Int64s(); err == nil {
+		if v, err := convert[int64](a); err == nil {
 			t.Errorf("%v became %v", a.Data, v)
 		}
 	}
@@ -154,14 +154,14 @@ func TestConversions(t *testing.T) {
 	if v, err := Of([]float64{1 << 31}).Int32s(); err == nil {
 		t.Errorf("2^31 became %v", v)
 	}
-	if v, err := Of([]float64{math.MinInt64}).Int64s(); err != nil || v[0] != math.MinInt64 {
+	if v, err := convert[int64](Of([]float64{math.MinInt64})); err != nil || v[0] != math.MinInt64 {
 		t.Errorf("-2^63 became %v, %v", v, err)
 	}
 	for _, bad := range []Array{{}, {Data: []string{"a"}}, {Data: 3}} {
 		if _, err := bad.Float32s(); err == nil {
 			t.Errorf("%v became float32", bad)
 		}
-		if _, err := bad.Int64s(); err == nil {
+		if _, err := convert[int64](bad); err == nil {
 			t.Errorf("%v became int64", bad)
 		}
 	}
