@@ -73,7 +73,7 @@ func TestNonFiniteEpisodes(t *testing.T) {
 				t.Parallel()
 				spec := smallOf(algorithm, t.TempDir(), 4)
 				if !protocol.Evolves(algorithm) {
-					spec = smallDiscovery(algorithm, spec.Runs, 40)
+					spec = smallDiscovery(algorithm, spec.Runs, 22)
 				}
 				speed := 2.0
 				if strings.Contains(algorithm, "aurora") { // its episodes start in one place

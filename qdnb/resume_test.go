@@ -86,7 +86,7 @@ func TestRunsResumeBitForBit(t *testing.T) {
 			}
 			whole := train(t, c.of(t.TempDir(), last))
 			folder := t.TempDir()
-			for range 3 {
+			for range 2 {
 				stopped(t, c.of(folder, last))
 			}
 			run := train(t, c.of(folder, last))
