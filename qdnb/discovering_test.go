@@ -48,6 +48,7 @@ func TestSkillsAreMeasured(t *testing.T) {
 		"diayn": diayn, "diayn-reward": diayn, "smerl-diayn": gated(diayn), "dads": dads,
 		"dads-reward": dads, "smerl-dads": gated(dads),
 		"metra": slices.Concat(losses, []string{"encoder_loss"}, rewards),
+		"csf":   slices.Concat(losses, []string{"encoder_loss"}, rewards),
 		"qdac":  slices.Concat(losses, []string{"features_loss"}, rewards),
 		"sac":   append(slices.Clone(losses), "training_reward", "task_reward"),
 	} {

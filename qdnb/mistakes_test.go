@@ -17,7 +17,7 @@ import (
 
 // smallest returns the small spec of any algorithm.
 func smallest(algorithm, folder string) Spec {
-	for _, name := range []string{"diayn", "dads", "metra", "qdac", "sac"} {
+	for _, name := range []string{"diayn", "dads", "metra", "csf", "qdac", "sac"} {
 		if strings.Contains(algorithm, name) {
 			return smallDiscovery(algorithm, folder, 1)
 		}
@@ -73,6 +73,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 			"injection_share=0.6"},
 		"discount_epochs must be between 1 and":        {"dms", "discount_epochs=0"},
 		"discount_cutoff must be":                      {"dms", "discount_cutoff=-1"},
+		"negative_skills must be between 1 and":        {"csf", "negative_skills=0"},
 		"clip_param must be a number from 0 to 1":      {"ascii-me", "clip_param=-1"},
 		"extinction_every must be between 1 and":       {"aurora-xcon", "extinction_every=0"},
 		"encoder_learning_rate must be above 0":        {"aurora-xcon", "encoder_learning_rate=0"},

@@ -68,7 +68,7 @@ func TestRunsResumeBitForBit(t *testing.T) {
 			return spec
 		}},
 		"diayn-reward": {discovered, discovery("diayn-reward")}, "smerl-dads": {discovered, discovery("smerl-dads")},
-		"metra": {discovered, discovery("metra")}, "qdac": {discovered, discovery("qdac")},
+		"csf": {discovered, discovery("csf", "negative_skills=16")}, "metra": {discovered, discovery("metra")}, "qdac": {discovered, discovery("qdac")},
 		"continuous": {discovered, discovery("metra", "continuous_skills=2")},
 		"sac":        {discovered, discovery("sac", "fix_alpha=false")},
 		"ball": {discovered, func(folder string, iterations int) Spec {

@@ -18,6 +18,7 @@ type SAC struct {
 	// ActorObjective returns what the actor maximises, [B], at actions that it samples for the observations of a
 	// batch, given the values of both critics, [B]; nil: the smaller value.
 	ActorObjective func(action, first, second *Node) *Node
+	FixCritics     bool // ActorObjective does not read the critics, which keep their parameters
 }
 
 // New returns the algorithm for the given numbers of inputs (observations, plus the skill if there

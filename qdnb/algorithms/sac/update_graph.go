@@ -75,13 +75,16 @@ func (s SAC) alphaLoss(logAlpha *Node, actor nn.Network, obs, noise *Node) *Node
 
 // Update is one step of the algorithm. All three losses are computed with the networks before the
 // step. Critics and actor take one Adam step, the target critics follow with factor tau, and the
-// entropy coefficient takes an Adam step unless it is fixed.
+// entropy coefficient takes an Adam step, each unless it is fixed.
 func (s SAC) Update(l Learner, batch replay.Batch, noise Noise) (Learner, Losses) {
 	next, pi, logAlpha := l, l.Actor.Params, l.LogAlpha.Params
-	target := StopGradient(s.target(l.TargetCritic, pi, logAlpha, batch, noise.Critic))
-	critic := criticLoss(l.Critic.Params, target, batch)
-	next.Critic = l.Critic.Step(critic)
-	next.TargetCritic = nn.Polyak(l.TargetCritic, next.Critic.Params, s.Tau)
+	critic := ZerosLike(logAlpha)
+	if !s.FixCritics {
+		target := StopGradient(s.target(l.TargetCritic, pi, logAlpha, batch, noise.Critic))
+		critic = criticLoss(l.Critic.Params, target, batch)
+		next.Critic = l.Critic.Step(critic)
+		next.TargetCritic = nn.Polyak(l.TargetCritic, next.Critic.Params, s.Tau)
+	}
 
 	actor := s.actorLoss(pi, l.Critic.Params, logAlpha, batch.Obs, noise.Actor)
 	next.Actor = l.Actor.Step(actor)

@@ -19,6 +19,7 @@ type Batch struct {
 	// ActorAction and NextActorAction are actions that the actor samples at Obs and at NextObs, [B,
 	// actions]; nil unless the diversity reward is an [ActorObjective].
 	ActorAction, NextActorAction *graph.Node
+	Key                          random.Key // of the update, for random numbers of its own
 }
 
 // Diversity rewards skills for being distinguishable. It is a pytree: its settings, and after Init
@@ -54,6 +55,13 @@ type ActorObjective interface {
 	// ActorObjective returns what the actor maximises, [B], at actions [B, actions] that it samples
 	// for the observations of a batch, given the values of both critics, [B].
 	ActorObjective(b Batch, action, first, second *graph.Node) *graph.Node
+}
+
+// SelfCritic is an [ActorObjective] that does not read the values of the critics, which then do not
+// learn, such as [CSF].
+type SelfCritic interface {
+	ActorObjective
+	SelfCritic()
 }
 
 // Objective combines the task reward of a transition with its diversity reward. All are [B].

@@ -12,7 +12,7 @@
 //	METRA            METRA
 //
 // [QDAC], an [ActorObjective], takes part in what the actor maximises, with the task's reward alone:
-// [TaskOnly]. [Search] is the loop: act, store, update. It refers to no factor by name.
+// [TaskOnly]. [CSF], a [SelfCritic], decides it alone. [Search] is the loop: act, store, update. It refers to no factor by name.
 //
 // A new variant is one new factor, set as qdnb.Spec's Diversity or Objective; package algorithms shows
 // a diversity reward. Its fields are its settings and, after Init, its state.
@@ -31,6 +31,8 @@
 //	Grillotti et al. 2024, "Quality-Diversity Actor-Critic: learning high-performing and diverse
 //		behaviors via value and successor features critics" (QDAC);
 //	Park et al. 2024, "METRA: scalable unsupervised RL with metric-aware abstraction";
+//	Zheng et al. 2025, "Can a MISL fly? Analysis and ingredients for mutual information skill learning"
+//		(CSF);
 //	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning
 //		for skill discovery" (the paper).
 //

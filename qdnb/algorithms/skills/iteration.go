@@ -77,6 +77,7 @@ const (
 	streamDraw = iota
 	streamNoise
 	streamRedraw // random skills of sampled transitions
+	streamOwn    // of the diversity reward
 )
 
 // episodes returns the training environments, with auto-reset.
@@ -197,8 +198,9 @@ func (it iteration) train(l learning, buffer replay.Buffer, returns *ringReturns
 		if u.Returns != nil {
 			returns = u.Returns.At(index)
 		}
-		var f metrics
-		u.Learning, f = it.learn(u.Learning, it.read(u.Buffer.At(index), &redraw), returns,
+		batch, f := it.read(u.Buffer.At(index), &redraw), metrics{}
+		batch.Key = draw.FoldIn(streamOwn)
+		u.Learning, f = it.learn(u.Learning, batch, returns,
 			it.sac.NewNoise(draw.FoldIn(streamNoise)))
 		u.Sums = xla.Map2(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
 		return u
@@ -225,6 +227,7 @@ func (it iteration) learn(l learning, b Batch, returns *Node, noise sac.Noise) (
 			return x
 		}
 	}
+	_, algorithm.FixCritics = diversity.(SelfCritic)
 	transitions := b.Batch
 	if diversity != nil {
 		reward := diversity.Reward(b)

@@ -183,6 +183,8 @@ var Algorithms = []algorithms.Entry{
 	algorithms.NewEntry("smerl-dads", selective(dads), algorithms.Observes, envs.WidePositions()),
 	algorithms.NewEntry("metra", defaultMetra, algorithms.Observes, envs.WidePositions()).WithSmoke(
 		"num_skills=5"),
+	algorithms.NewEntry("csf", defaultCSF, algorithms.Observes, envs.WidePositions()).WithSmoke(
+		"num_skills=5", "negative_skills=16"),
 	algorithms.NewEntry("qdac", defaultQdac, algorithms.Observes, envs.WidePositions()),
 	algorithms.NewEntry("sac", defaultSAC, algorithms.Observes),
 }

@@ -67,6 +67,7 @@ var (
 		{"qdac", "QDAC", "diayn", 0xa3be00, DashDotDot},
 		{"ascii-me", "ASCII-ME", "map-elites", 0xff2fa8, DashDotDot},
 		{"dms", "DMS", "map-elites", 0x00d200, DashDot},
+		{"csf", "CSF", "diayn", 0x8787ff, LongDash},
 		{"aurora-xcon", "AURORA-XCon", "aurora", 0x1f4fd8, Dotted},
 	}
 	otherTasks = []method{

@@ -1,0 +1,156 @@
+package skills
+
+import (
+	"cmp"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
+)
+
+// CSF are contrastive successor features (Zheng, Tuyls, Peng and Eysenbach, ICLR 2025). Skills z are
+// unit vectors. An encoder phi, a ReLU network, tells by the direction in which a transition moves
+// which skill it belongs to; random skills z_k are what it tells it from. Two networks psi predict the
+// discounted sum of movements, and the actor moves along its skill. With the actor's actions b at s and
+// b' at s', and the target networks psi':
+//
+//	step = phi(next) - phi(now)
+//	reward = step . z
+//	loss of phi = -mean(reward - Weight log sum_k exp(step . z_k))
+//	loss of psi = sum_j mean over the batch and components of
+//		((psi_j(s, b, z) - step - (1 - done) discount psi'(s', b', z)) (1 - truncation))^2
+//	objective of the actor = min_j psi_j(s, b, z) . z
+//
+// psi' is the network of both with the smaller psi' . z, and step is that of phi after its update. A
+// transition that ends an episode has no step, because its next state is the start of another episode.
+// The losses are those of the published code (jens321/csf, iod/metra_sf.py).
+type CSF struct {
+	LearningRate, Discount, Tau float64
+	Hidden                      []int // sizes of the hidden layers of phi and psi
+	Components                  int   // of skills
+	Negatives                   int   // k
+	Weight                      float64
+
+	Encoder  nn.Trainable[nn.Network]   // phi
+	Features nn.Trainable[[]nn.Network] // psi
+	Targets  []nn.Network               // psi'
+}
+
+var _ SelfCritic = CSF{}
+
+// SelfCritic implements [SelfCritic].
+func (CSF) SelfCritic() {}
+
+// Loss implements [Diversity]: that of phi.
+func (CSF) Loss() string { return "encoder_loss" }
+
+// Condition implements [Conditioner]. Features are those of [METRA].
+func (c CSF) Condition(t Task) Task { return METRA{Components: c.Components}.Condition(t) }
+
+// Init implements [Diversity].
+func (c CSF) Init(t Task, key random.Key) Diversity {
+	spec, size := t.Env.Spec(), t.Skills.Size()
+	c.Encoder = nn.NewTrainable(nn.NewMLP(t.Width(), c.Hidden, size).New(key.FoldIn(0)), c.LearningRate)
+	psi := nn.NewMLP(spec.Observations+size+spec.Actions, c.Hidden, size)
+	c.Targets = psi.Networks(psi.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{1, 2}))))
+	c.Features = nn.NewTrainable(c.Targets, c.LearningRate)
+	return c
+}
+
+// Reward implements [Diversity].
+func (c CSF) Reward(b Batch) *Node { return dot(c.step(b), b.Skill) }
+
+// Learn implements [Diversity].
+func (c CSF) Learn(b Batch) (Diversity, *Node) {
+	return c.learn(b, unitVectors(1, c.Components).drawn(b.Key, c.Negatives))
+}
+
+// learn is Learn with given negatives [k, components].
+func (c CSF) learn(b Batch, negatives *Node) (CSF, *Node) {
+	loss, next := c.encoderLoss(b, negatives), c
+	next.Encoder = c.Encoder.Step(loss)
+	next.Features = c.Features.Step(c.featuresLoss(b, StopGradient(next.step(b))))
+	next.Targets = nn.Polyak(c.Targets, next.Features.Params, c.Tau)
+	return next, loss
+}
+
+// ActorObjective implements [ActorObjective].
+func (c CSF) ActorObjective(b Batch, action, _, _ *Node) *Node {
+	along := func(psi nn.Network) *Node {
+		return dot(psi.WithFixedInputs(b.Obs).Apply(InsertAxes(action, 0)), b.Skill)
+	}
+	return Min(along(c.Features.Params[0]), along(c.Features.Params[1]))
+}
+
+// step is the movement of each transition in the learned space, [B, components]; 0 where an episode
+// ends.
+func (c CSF) step(b Batch) *Node {
+	phi := c.Encoder.Params
+	return Mul(Sub(phi.Apply(b.Next), phi.Apply(b.Now)), InsertAxes(OneMinus(b.Done), -1))
+}
+
+// encoderLoss is the loss of phi, a scalar. Transitions that end an episode do not count.
+func (c CSF) encoderLoss(b Batch, negatives *Node) *Node {
+	step, running := c.step(b), OneMinus(b.Done)
+	others := logSumExp(Dot(step, Transpose(negatives, 0, 1)).Product())
+	gain := Sub(dot(step, b.Skill), MulScalar(others, c.Weight))
+	return Neg(Div(ReduceAllSum(Mul(gain, running)), MaxScalar(ReduceAllSum(running), 1)))
+}
+
+// featuresLoss is the loss of psi for steps [B, components], a scalar.
+func (c CSF) featuresLoss(b Batch, step *Node) *Node {
+	first, second := c.Targets[0].Apply(b.NextObs, b.NextActorAction),
+		c.Targets[1].Apply(b.NextObs, b.NextActorAction)
+	lower := InsertAxes(LessOrEqual(dot(first, b.Skill), dot(second, b.Skill)), -1)
+	next := Where(BroadcastToShape(lower, first.Shape()), first, second)
+	running := MulScalar(OneMinus(b.Done), c.Discount)
+	target := StopGradient(Add(step, Mul(InsertAxes(running, -1), next)))
+	counts := InsertAxes(OneMinus(b.Truncation), -1)
+	loss := func(psi nn.Network) *Node {
+		return ReduceAllMean(Square(Mul(Sub(psi.Apply(b.Obs, b.Action), target), counts)))
+	}
+	return Add(loss(c.Features.Params[0]), loss(c.Features.Params[1]))
+}
+
+// dot returns the inner products [B] of vectors [B, components].
+func dot(x, y *Node) *Node { return ReduceSum(Mul(x, y), 1) }
+
+// CSFSettings holds the hyperparameters of contrastive successor features.
+type CSFSettings struct {
+	Discovery
+	// ContinuousSkills is the number of components of a skill; its publication: 2, and 8 for images.
+	ContinuousSkills int `json:"continuous_skills"`
+	// NegativeSkills is the number of random skills of an update; its publication: 256.
+	NegativeSkills int `json:"negative_skills"`
+	// NegativeWeight weights them; its publication: 5.
+	NegativeWeight float64 `json:"negative_weight"`
+}
+
+// defaultCSF returns the publication's hyperparameters. Sizes of networks, batches and buffers are those
+// of DIAYN, all others those of METRA.
+func defaultCSF(env envs.Spec) *CSFSettings {
+	return &CSFSettings{defaultMetra(env).Discovery, 2, 256, 5}
+}
+
+// Check implements [algorithms.Algorithm].
+func (c *CSFSettings) Check() error {
+	return cmp.Or(c.Discovery.check(), limits.Int("continuous_skills", c.ContinuousSkills, 1, maxComponents),
+		limits.Int("negative_skills", c.NegativeSkills, 1, maxRows),
+		limits.Number("negative_weight", c.NegativeWeight, 1e6))
+}
+
+// New implements [algorithms.Algorithm].
+func (c *CSFSettings) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(c, p, env, seed)
+}
+
+func (c *CSFSettings) methodIn(env envs.Env) method {
+	return c.method(env, CSF{LearningRate: c.LearningRate, Discount: c.Discount, Tau: c.Tau,
+		Hidden: c.DiversityHidden, Components: c.ContinuousSkills, Negatives: c.NegativeSkills,
+		Weight: c.NegativeWeight}, DiversityOnly{})
+}
