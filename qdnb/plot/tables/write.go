@@ -160,6 +160,10 @@ var htmlEscapes = strings.NewReplacer("$", "<span>$</span>", `\`, `<span>\</span
 
 func hypertext(text string) string { return htmlEscapes.Replace(html.EscapeString(shown(text))) }
 
+// pieces separate the parts of an entry that stay together.
+var pieces = strings.NewReplacer(" (", `</span> <span style="white-space:nowrap">(`,
+	" | ", ` |</span> <span style="white-space:nowrap">`)
+
 // HTML returns the table as part of a page. It scrolls horizontally if it is wider than the page.
 // Borders are inline styles, so they also appear outside JupyterLab and in untrusted notebooks.
 func (t *Table) HTML() string {
@@ -202,9 +206,9 @@ func (t *Table) HTML() string {
 				} else if n > 80 {
 					style = ";min-width:16em"
 				}
-			case strings.Contains(e.Text, " ("): // may wrap before a deviation
-				style, text = "", `<span style="white-space:nowrap">`+
-					strings.ReplaceAll(text, " (", `</span> <span style="white-space:nowrap">(`)+"</span>"
+			case strings.Contains(e.Text, " (") || strings.Contains(e.Text, " | "): // may wrap between numbers
+				style = ""
+				text = `<span style="white-space:nowrap">` + pieces.Replace(text) + "</span>"
 			}
 			if t.entry(r, c, true).Bold && text != "" {
 				text = "<b>" + text + "</b>"
