@@ -184,26 +184,6 @@ func TestReturnsBelowTheReferencePointAreReportedOnce(t *testing.T) {
 	}
 }
 
-// A fitness below a threshold_min that was set is reported once; so is one below the Offset, alone.
-func TestFitnessBelowTheLowestThresholdIsReportedOnce(t *testing.T) {
-	t.Setenv(backend.BackendEnv, "go")
-	const ignored = "fitness -10 in generation 0 is below threshold_min=-8: CMA-MAE ranks it below all " +
-		"that reach it; without threshold_min, it is the lowest that the Offset of plane allows, -12\n"
-	for _, c := range []struct {
-		threshold string
-		offset    float64
-		want      string
-	}{{"threshold_min=-8", 0.6, ignored}, {"threshold_min=-10", 0.6, ""},
-		{"threshold_min=-8", 0.4, "the lowest that the Offset"}} {
-		spec := own(t.TempDir(), deep{plane{"plane"}, c.offset, 2})
-		spec.Algorithm, spec.Tune = "cma-mae", more(spec.Tune, "emitters=2", c.threshold)
-		said := stderr(t, func() { nb.Must(TrainSeeds(background, spec, 1, 2)) })
-		if (c.want == "") != (said == "") || strings.Count(said, "\n") > 1 || !strings.Contains(said, c.want) {
-			t.Errorf("%s, offset %g: said %q, want %q", c.threshold, c.offset, said, c.want)
-		}
-	}
-}
-
 // The lowest threshold of CMA-MAE follows the episode length, unless it is set.
 func TestLowestThresholdFollowsTheEpisodeLength(t *testing.T) {
 	for want, assignments := range map[string][]string{

@@ -11,7 +11,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
-	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
@@ -287,11 +286,6 @@ func (t *training) remark(o scoring.Outcome) {
 			"allows: it lowers the QD score, and CMA-MAE and DCRL-MAP-Elites ignore it; Offset must be at "+
 			"least %.4g (per step)", t.Config.Name(), o.Lowest, o.Generation, allowed+0, spec.Name,
 			roundUp(-o.Lowest/float64(task.Length)))
-	} else if c, ok := t.Algorithm.(*evolution.CMAMAE); ok && // NaN: what the Offset allows
-		o.Lowest < c.ThresholdMin-1e-5*math.Abs(c.ThresholdMin) {
-		t.bar.Once("%s: fitness %g in generation %d is below threshold_min=%g: CMA-MAE ranks it below "+
-			"all that reach it; without threshold_min, it is the lowest that the Offset of %s allows, %g",
-			t.Config.Name(), o.Lowest, o.Generation, c.ThresholdMin, spec.Name, allowed+0)
 	}
 	for k, objective := range spec.Objectives[:min(len(spec.Objectives), len(o.LowestReturns))] {
 		lowest, reference := float64(o.LowestReturns[k]), spec.ReferencePoint(task.Length)[k]
