@@ -108,13 +108,7 @@ func (c CSF) featuresLoss(b Batch, step *Node) *Node {
 		c.Targets[1].Apply(b.NextObs, b.NextActorAction)
 	lower := InsertAxes(LessOrEqual(dot(first, b.Skill), dot(second, b.Skill)), -1)
 	next := Where(BroadcastToShape(lower, first.Shape()), first, second)
-	running := MulScalar(OneMinus(b.Done), c.Discount)
-	target := StopGradient(Add(step, Mul(InsertAxes(running, -1), next)))
-	counts := InsertAxes(OneMinus(b.Truncation), -1)
-	loss := func(psi nn.Network) *Node {
-		return ReduceAllMean(Square(Mul(Sub(psi.Apply(b.Obs, b.Action), target), counts)))
-	}
-	return Add(loss(c.Features.Params[0]), loss(c.Features.Params[1]))
+	return successorLoss(b, c.Features.Params, step, next, c.Discount)
 }
 
 // dot returns the inner products [B] of vectors [B, components].

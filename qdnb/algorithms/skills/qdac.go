@@ -110,13 +110,20 @@ func (q QDAC) ActorObjective(b Batch, action, first, second *Node) *Node {
 func (q QDAC) featuresLoss(b Batch) *Node {
 	next := mean(q.Targets[0].Apply(b.NextObs, b.NextActorAction),
 		q.Targets[1].Apply(b.NextObs, b.NextActorAction))
-	running := MulScalar(OneMinus(b.Done), q.Discount)
-	target := StopGradient(Add(b.Now, Mul(InsertAxes(running, -1), next)))
+	return MulScalar(successorLoss(b, q.Features.Params, b.Now, next, q.Discount), 0.25)
+}
+
+// successorLoss is the squared error of successor features psi, summed over both networks, mean over the
+// batch and the components. Their target is the features of a step plus next, both [B, components],
+// discounted. Truncated steps count as 0.
+func successorLoss(b Batch, psi []nn.Network, features, next *Node, discount float64) *Node {
+	running := MulScalar(OneMinus(b.Done), discount)
+	target := StopGradient(Add(features, Mul(InsertAxes(running, -1), next)))
 	counts := InsertAxes(OneMinus(b.Truncation), -1)
 	loss := func(psi nn.Network) *Node {
 		return ReduceAllMean(Square(Mul(Sub(psi.Apply(b.Obs, b.Action), target), counts)))
 	}
-	return MulScalar(Add(loss(q.Features.Params[0]), loss(q.Features.Params[1])), 0.25)
+	return Add(loss(psi[0]), loss(psi[1]))
 }
 
 // multiplierLoss is the loss of l, a scalar.
