@@ -28,11 +28,6 @@ type DiscountSettings struct {
 	DiscountRange float64 `json:"discount_range"`
 }
 
-// DefaultDiscountSettings returns the publication's.
-func DefaultDiscountSettings() DiscountSettings {
-	return DiscountSettings{[]int{128, 128}, 0.001, 5, 32, 0.05, 100, 0}
-}
-
 // Check rejects values that cannot work.
 func (s DiscountSettings) Check() error {
 	return cmp.Or(limits.Layers("discount_hidden", s.DiscountHidden, 1),
