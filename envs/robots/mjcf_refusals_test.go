@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
@@ -63,7 +64,7 @@ func TestMJCFRefuses(t *testing.T) {
 	}
 }
 
-// No file makes the reader crash, or gives a model that is not valid.
+// No file makes the reader or the engine crash, or gives a model that is not valid.
 func FuzzReadMJCF(f *testing.F) {
 	f.Add(smallMJCF(`<body name="b"><joint axis="1 0 0"/><joint axis="0 1 0" range="-200 200"/><geom type="box" size="1 1 1"/></body>`,
 		`<body><joint type="slide" axis="1 0 0"/><geom type="cylinder" size=".1 .2"/></body>`,
@@ -74,9 +75,12 @@ func FuzzReadMJCF(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		m, _, err := ReadMJCF(strings.NewReader(text))
 		if err == nil {
-			err = m.Validate()
+			_, err = physics.NewSystem(m)
 			if err != nil {
 				t.Error("the model is not valid: ", err)
+			}
+			if spring, err := m.Tuned(physics.Spring); err == nil {
+				_ = must.Get(physics.NewSystem(spring))
 			}
 		} else if strings.Contains(err.Error(), "\n") {
 			t.Errorf("several lines: %q", err)
