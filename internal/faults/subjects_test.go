@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -90,7 +91,7 @@ func training(s run) subject {
 func trainArgs(s run, root string) []string {
 	args := []string{"train", "-q", "--runs", root, "--algorithm", s.Algorithm, "--env", s.Env,
 		"--seed", "1", "--generations"}
-	args = append(args, strings.TrimSuffix(s.Budget.String(), " generations"))
+	args = append(args, fmt.Sprint(s.Budget.Generations))
 	for _, set := range s.Set {
 		args = append(args, "--set", set)
 	}
