@@ -18,7 +18,7 @@ func learns(algorithm string) bool {
 }
 
 func hasCritics(algorithm string) bool {
-	return strings.Contains(algorithm, "pga") || algorithm == "dcrl-map-elites"
+	return strings.HasPrefix(algorithm, "pga") || algorithm == "dcrl-map-elites"
 }
 
 // smallOf returns the spec of a run of an algorithm of the family that takes seconds.
@@ -45,6 +45,7 @@ func TestFamilyIsMeasured(t *testing.T) {
 		"ascii-me":        {},
 		"cma-mega":        {},
 		"cma-maega":       {},
+		"ppga":            {},
 		"mome":            {"moqd_score", "max_hypervolume", "global_hypervolume", "archive_size"},
 		"pga-aurora":      {"critic_loss", "actor_loss", "archive_size", "archive_max_fitness"},
 	} {

@@ -66,7 +66,7 @@ func (f faulty) broken(s envs.State) envs.State {
 // counted, reach no network, and all losses stay finite.
 func TestNonFiniteEpisodes(t *testing.T) {
 	for _, algorithm := range []string{"map-elites", "pga-map-elites", "dcrl-map-elites", "pga-aurora",
-		"aurora-xcon", "ascii-me", "cma-mae", "dms", "sac", "diayn-reward", "dads-reward", "smerl-dads", "metra",
+		"aurora-xcon", "ascii-me", "cma-mae", "dms", "ppga", "sac", "diayn-reward", "dads-reward", "smerl-dads", "metra",
 		"csf", "qdac"} {
 		for _, fault := range []string{"reward", "state", "observation", "done"} {
 			t.Run(algorithm+" "+fault, func(t *testing.T) {

@@ -62,6 +62,7 @@ func TestRunsResumeBitForBit(t *testing.T) {
 		"dns": {evolved, family("dns")}, "dcrl": {evolved, family("dcrl-map-elites")},
 		"cma-mae": {evolved, family("cma-mae")}, "mome": {evolved, family("mome")}, "ascii-me": {evolved, family("ascii-me")},
 		"cma-maega": {evolved, family("cma-maega")}, "dms": {evolved, family("dms")}, "aurora-xcon": {evolved, family("aurora-xcon")},
+		"ppga": {evolved, family("ppga")},
 		"fronts": {evolved, func(folder string, generations int) Spec {
 			spec := solving("mome", "rastrigin-multi", folder, generations)
 			spec.Tune = more(spec.Tune, "front_size=4", "iso_sigma=0.05", "line_sigma=0.5")

@@ -162,11 +162,17 @@ func encodedBy(t *testing.T, p *xla.Platform, arrays map[string]npz.Array) []flo
 	return xlatest.Flat[float32](t, out[0])
 }
 
+// smallXCon are settings with trainings after generations 2 and 6 and an extinction after 8.
+func smallXCon() *AuroraXCon {
+	a := defaultAuroraXCon(envs.Pointmaze{}.Spec())
+	a.Capacity, a.Sampling, a.Every, a.Epochs, a.TrainingBatch, a.ExtinctionEvery, a.Remaining = 40, 5, 2, 20, 10, 7, 0.2
+	return a
+}
+
 // AURORA-XCon's members have the encodings of their sequences. The encoder learns once the archive is
 // full. An extinction leaves the fittest and a few others, and the passive repertoire as it is.
 func TestXConSearch(t *testing.T) {
-	a := defaultAuroraXCon(envs.Pointmaze{}.Spec())
-	a.Capacity, a.Sampling, a.Every, a.Epochs, a.TrainingBatch, a.ExtinctionEvery, a.Remaining = 40, 5, 2, 20, 10, 7, 0.2
+	a := smallXCon()
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		parts := a.own()
 		parts.Mix = Mix{{isoline, 1}}

@@ -15,7 +15,7 @@
 // AURORA-XCon of it. [DescriptorConditioned] and
 // IsoLineEmitter make DCRL-MAP-Elites; [ActionCrossover] and IsoLineEmitter make ASCII-ME.
 // [StrategySettings] and [repertoire.Annealed] make CMA-MAE. [ArborescenceSettings] make CMA-MEGA with
-// a grid, and CMA-MAEGA with [repertoire.Annealed]. [repertoire.Discounted] makes DMS of CMA-MAE.
+// a grid, and CMA-MAEGA with [repertoire.Annealed]; [PPGASettings] make PPGA with it. [repertoire.Discounted] makes DMS of CMA-MAE.
 //
 // # Another emitter
 //
@@ -72,6 +72,8 @@
 //		parallelization via behavioral variations" (ASCII-ME);
 //	Coiffard, Templier and Cully 2025, "Overcoming deceptiveness in fitness optimization with
 //		unsupervised quality-diversity" (AURORA-XCon);
+//	Batra et al. 2024, "Proximal policy gradient arborescence for quality diversity reinforcement
+//		learning" (PPGA);
 //	Bahlous-Boldi et al. 2025, "Dominated novelty search: rethinking local competition in
 //		quality-diversity".
 //

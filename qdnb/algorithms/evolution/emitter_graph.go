@@ -72,6 +72,13 @@ type Observer interface {
 	Observe(g Generation, key random.Key) []*Node
 }
 
+// Actor is an [Emitter] that acts in the environment itself, to learn.
+type Actor interface {
+	Emitter
+	// EnvSteps is the number of its control steps per generation.
+	EnvSteps(task scoring.Task) int64
+}
+
 // Parents is what an emitter makes offspring from: the archive before the generation, a pytree.
 type Parents struct {
 	Genotypes *Node // [cells, N]

@@ -233,6 +233,11 @@ func (s *Search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 	outcome = scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
 		EnvSteps: evaluations * int64(s.task.Length), Tally: scoring.TallyOf(counts),
 		Extra: out.Losses.Scalars()}
+	for _, m := range s.members {
+		if actor, ok := m.Emitter.(Actor); ok {
+			outcome.EnvSteps += (s.generation + 1) * actor.EnvSteps(s.task)
+		}
+	}
 	if s.proposing != nil {
 		losses, err := s.proposing.learn(s, number, out.Seen)
 		if err != nil {

@@ -184,4 +184,6 @@ var Algorithms = []algorithms.Entry{
 	algorithms.NewEntry("aurora-xcon", defaultAuroraXCon, algorithms.Observes).WithSmoke(
 		"capacity=24", "sampling=5", "loop=2", "epochs=3", "training_batch=8", "latent=2",
 		"extinction_every=3"),
+	algorithms.NewEntry("ppga", defaultPPGA, algorithms.Observes).WithSmoke("num_envs=4", "unroll_length=5",
+		"num_minibatches=2", "update_epochs=1", "ppo_iterations=1", "value_hidden=8"),
 }

@@ -67,6 +67,12 @@ func TestSearchesAreReproducible(t *testing.T) {
 			return searchOf(t, p, mazeTask(), defaultASCIIME(mazeTask().Env.Spec()).own(),
 				settings{Batch: 4, Slice: 1, Centroids: mazeSettings(0).Centroids, Seed: 3})
 		},
+		"ppga": func(t *testing.T, p *xla.Platform) *Search {
+			return searchOf(t, p, mazeTask(), smallPPGA().own(), mazeSettings(3))
+		},
+		"aurora-xcon": func(t *testing.T, p *xla.Platform) *Search {
+			return searchOf(t, p, mazeTask(), smallXCon().own(), mazeSettings(3))
+		},
 	}
 	for _, strategy := range strategyNames {
 		cases[strategy] = func(t *testing.T, p *xla.Platform) *Search { return cmamae(t, p, strategy, 20, 3, 30, 4) }

@@ -83,6 +83,7 @@ type collecting struct {
 	agent     agent
 	env       episodic
 	shared    xla.Slices
+	describes bool       // whether it records descriptors
 	stateForm envs.State // the structure of a slice's state
 }
 
@@ -154,12 +155,12 @@ func (c *collecting) collect(from actor, choices *Node, kept []*Node, key random
 	g, unrolls := worker.Graph(), c.agent.unrolls()
 	steps, turns := c.agent.UnrollLength, c.shared.Turns()
 	begin := state{from, choices, key, worker, kept,
-		c.agent.none(g, c.env.Spec(), turns, c.shared.Size, unrolls)}
+		c.none(g, turns, c.shared.Size, unrolls)}
 	end := xla.ForSlices(turns, worker, begin, func(turn *Node, st state) state {
 		mine := xla.Map(st.Kept, func(x *Node) *Node { return xla.Row(x, turn) })
 		first := slice{playing{c.agent.acting(st.Actor, st.Choices), unpacked(c.stateForm, mine),
 			st.Key.FoldInEach(c.shared.Numbers(turn, st.Worker))},
-			c.agent.none(g, c.env.Spec(), unrolls, c.shared.Size)}
+			c.none(g, unrolls, c.shared.Size)}
 		after := xla.For(g, unrolls, first, func(unroll *Node, sl slice) slice {
 			s, d := c.unroll(sl.Playing, MulScalar(unroll, int32(steps)))
 			sl.Playing.State = s
@@ -177,7 +178,8 @@ func (c *collecting) collect(from actor, choices *Node, kept []*Node, key random
 }
 
 // none returns sequences [dims..., steps, ...] of zeros.
-func (a agent) none(g *Graph, env envs.Spec, dims ...int) data {
+func (c *collecting) none(g *Graph, dims ...int) data {
+	a, env := c.agent, c.env.Spec()
 	zeros := func(dtype dtypes.DType, more ...int) *Node {
 		return Zeros(g, shapes.Make(dtype, slices.Concat(dims, more)...))
 	}
@@ -187,6 +189,9 @@ func (a agent) none(g *Graph, env envs.Spec, dims ...int) data {
 		Done: zeros(dtypes.Float32, t), Truncation: zeros(dtypes.Float32, t)}
 	if !a.discrete {
 		d.Decision = zeros(dtypes.Float32, t, env.Actions)
+	}
+	if c.describes {
+		d.Descriptor = zeros(dtypes.Float32, t, len(env.Descriptor.Lower))
 	}
 	return d
 }
@@ -201,15 +206,19 @@ func (c *collecting) unroll(p playing, first *Node) (envs.State, data) {
 	}
 	g, steps := first.Graph(), c.agent.UnrollLength
 	batch := p.State.Reward.Shape().Size()
-	start := state{p, first, xla.Map(c.agent.none(g, c.env.Spec(), batch), swapped)}
+	start := state{p, first, xla.Map(c.none(g, batch), swapped)}
 	end := xla.For(g, steps, start, func(step *Node, s state) state {
 		before := s.Playing.State
 		policy := s.Playing.Acting.at(before.Observation)
 		decision := policy.sample(s.Playing.Keys.FoldInEach(Add(s.First, step)).FoldIn(streamChoice))
 		after := envs.Step(c.env, before, s.Playing.Acting.action(decision))
 		s.Playing.State = after
-		s.Data = xla.SetRow(s.Data, step, data{before.Observation, decision, policy.logProb(decision),
-			after.Reward, after.Done, c.env.Truncation(after)})
+		d := data{before.Observation, decision, policy.logProb(decision), after.Reward, after.Done,
+			c.env.Truncation(after), nil}
+		if c.describes {
+			d.Descriptor = after.Descriptor
+		}
+		s.Data = xla.SetRow(s.Data, step, d)
 		return s
 	})
 	s, d := end.Playing.State, end.Data

@@ -64,6 +64,7 @@ var parts = []part{
 		"capacity=32 epochs=2 late_epochs=2 training_batch=16"},
 	{func(algorithm string) bool { return algorithm == "dns" || algorithm == "aurora-xcon" }, "",
 		"capacity=128", "capacity=32"},
+	{func(algorithm string) bool { return algorithm == "ppga" }, smallPPGA, smallPPGA, ""},
 	{func(algorithm string) bool { return algorithm == "mome" }, "", "front_size=16", "front_size=4"},
 	{func(algorithm string) bool { return algorithm == "qdac" }, "", "num_skills=40", "num_skills=5"},
 	{func(algorithm string) bool { return !evolves(algorithm) },
@@ -75,6 +76,10 @@ var parts = []part{
 	{func(algorithm string) bool { return !evolves(algorithm) && algorithm != "sac" },
 		"diversity_hidden=64,64", "diversity_hidden=64,64", "diversity_hidden=16,16"},
 }
+
+// smallPPGA are settings with which a generation of PPGA takes seconds, not minutes.
+const smallPPGA = "batch=32 num_envs=64 unroll_length=50 num_minibatches=4 update_epochs=4 ppo_iterations=3 " +
+	"value_hidden=64,64"
 
 func evolves(algorithm string) bool { return protocol.Evolves(algorithm) }
 func isPGA(algorithm string) bool {

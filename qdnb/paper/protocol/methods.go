@@ -68,6 +68,7 @@ var (
 		{"ascii-me", "ASCII-ME", "map-elites", 0xff2fa8, DashDotDot},
 		{"dms", "DMS", "map-elites", 0x00d200, DashDot},
 		{"csf", "CSF", "diayn", 0x8787ff, LongDash},
+		{"ppga", "PPGA", "map-elites", 0xc49a6c, Dashed},
 		{"aurora-xcon", "AURORA-XCon", "aurora", 0x1f4fd8, Dotted},
 	}
 	otherTasks = []method{

@@ -1,0 +1,262 @@
+package evolution
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/ppo"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
+)
+
+// PPGASettings are the hyperparameters of proximal policy gradient arborescence, see
+// [PPGASettings.Emitter].
+type PPGASettings struct {
+	Sigma0      float64 `json:"sigma0"`       // initial step size of the coefficients
+	RestartRule string  `json:"restart_rule"` // basic or no_improvement
+	// Iterations is the number of iterations of PPO for each gradient, and to move the search policy.
+	Iterations int `json:"ppo_iterations"`
+
+	LearningRate   float64 `json:"learning_rate"` // Adam's, of PPO
+	Discount       float64 `json:"discount"`
+	GAELambda      float64 `json:"gae_lambda"`
+	ClipEpsilon    float64 `json:"clip_epsilon"`
+	EntropyCost    float64 `json:"entropy_cost"`
+	NumEnvs        int     `json:"num_envs"`        // environments of PPO
+	UnrollLength   int     `json:"unroll_length"`   // control steps of each per iteration
+	NumMinibatches int     `json:"num_minibatches"` // Adam steps per epoch; divides num_envs
+	UpdateEpochs   int     `json:"update_epochs"`   // epochs per iteration
+	ValueHidden    []int   `json:"value_hidden"`    // units of the value functions' hidden layers
+}
+
+// PPGA are the hyperparameters of PPGA (Batra et al. 2024): CMA-MAEGA with gradients of PPO.
+type PPGA struct {
+	MapElites
+	PPGASettings
+	// ArchiveLearningRate is that of [CMAMAE].
+	ArchiveLearningRate float64 `json:"archive_learning_rate"`
+
+	thresholdMin float64
+}
+
+// defaultPPGA returns the hyperparameters of a published configuration.
+func defaultPPGA(env envs.Spec) *PPGA {
+	p := &PPGA{*DefaultMapElites(env), PPGASettings{Sigma0: 0.5, RestartRule: "no_improvement",
+		Iterations: 10, LearningRate: 3e-4, Discount: 0.99, GAELambda: 0.95,
+		ClipEpsilon: 0.2, NumEnvs: 1000, UnrollLength: 128, NumMinibatches: 8, UpdateEpochs: 4,
+		ValueHidden: []int{256, 256}}, 0.1, lowestFitness(env.Offset * float64(env.Length))}
+	p.Batch, p.Hidden = 300, []int{128, 128}
+	return p
+}
+
+// ppo are the settings of PPO, for policies of the given hidden layers.
+func (s PPGASettings) ppo(hidden []int) ppo.PPO {
+	return ppo.PPO{LearningRate: s.LearningRate, Discount: s.Discount, GAELambda: s.GAELambda,
+		ClipEpsilon: s.ClipEpsilon, EntropyCost: s.EntropyCost, RewardScaling: 1, UnrollLength: s.UnrollLength,
+		BatchSize: s.NumEnvs / s.NumMinibatches, NumMinibatches: s.NumMinibatches, UpdateEpochs: s.UpdateEpochs,
+		PolicyHidden: hidden, ValueHidden: s.ValueHidden, NumEnvs: s.NumEnvs, EpisodeLength: 1, EvaluationEnvs: 1,
+		EvaluationInterval: 1, CVT: repertoire.DefaultCVT()}
+}
+
+// Check implements [algorithms.Algorithm].
+func (p *PPGA) Check() error {
+	if err := cmp.Or(p.MapElites.Check(), checkEmitters(p.Batch, 1, 3, p.Sigma0, p.RestartRule),
+		limits.Int("ppo_iterations", p.Iterations, 1, maxLength),
+		limits.Int("num_minibatches", p.NumMinibatches, 1, maxBatch),
+		limits.Int("num_envs", p.NumEnvs, p.NumMinibatches, maxBatch),
+		limits.Number("archive_learning_rate", p.ArchiveLearningRate, 1)); err != nil {
+		return err
+	}
+	if p.NumEnvs%p.NumMinibatches != 0 {
+		return fmt.Errorf("num_envs must be a multiple of num_minibatches, but %d is not a multiple of %d", p.NumEnvs,
+			p.NumMinibatches)
+	}
+	return p.ppo(p.Hidden).Check()
+}
+
+// New implements [algorithms.Algorithm].
+func (p *PPGA) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return searchFor(p, platform, env, seed)
+}
+
+func (p *PPGA) own() Parts {
+	return Parts{Mix: Mix{{p.PPGASettings.Emitter(), 1}},
+		Archive: repertoire.Annealed{LearningRate: p.ArchiveLearningRate, ThresholdMin: p.thresholdMin}}
+}
+
+// Emitter returns a proximal policy gradient arborescence as an emitter of a [Mix] (Batra et al. 2024,
+// pyribs/ribs/emitters/_proximal_policy_gradient_arborescence_emitter.py). Its first individual is the
+// search policy. The others branch off along the gradients of fitness and descriptor there, with
+// coefficients that xNES adapts to those that improve the archive most. PPO estimates the gradients: each
+// is the way that it goes if it maximises the reward alone, or one component of the descriptor. It also
+// moves the search policy, by their sum with the mean coefficients.
+func (s PPGASettings) Emitter() Emitter { return ppga{PPGASettings: s} }
+
+// ppga is the emitter of [PPGASettings.Emitter].
+type ppga struct {
+	PPGASettings
+	Policy       *Node // [1, N], the search policy, with the scales of its actions
+	Critics      *Node // [2 + d, M], value functions of the weighted sum, the fitness, and each component
+	Gradients    *Node // [1 + d, N] at the search policy, with a length of 1; 0 in generation 0
+	Coefficients xNES
+
+	walker ppo.Walker
+}
+
+var _ Starter = ppga{}
+
+// StartsItself implements [Starter].
+func (ppga) StartsItself() {}
+
+// EnvSteps implements [Actor].
+func (s ppga) EnvSteps(task scoring.Task) int64 {
+	walks := 2 + len(task.Env.Spec().Descriptor.Lower)
+	return int64(walks) * int64(s.Iterations) * int64(s.NumEnvs) * int64(s.UnrollLength)
+}
+
+// Init implements [Emitter].
+func (s ppga) Init(start Start, key random.Key) Emitter {
+	n := 1 + len(start.Task.Env.Spec().Descriptor.Lower)
+	sizes := start.Task.Policy.Sizes
+	s.walker = ppo.NewWalker(s.ppo(sizes[1:len(sizes)-1]), start.Task, start.First.Graph())
+	s.Policy, s.Critics = s.walker.Policies(key.FoldIn(0), 1), s.walker.Values(key.FoldIn(1), n+1)
+	s.Gradients = BroadcastToDims(ZerosLike(s.Policy), n, s.Policy.Shape().Dimensions[1])
+	s.Coefficients = xNES{size: start.Count - 1, sigma0: s.Sigma0}.start(n, key.FoldIn(2))
+	return s
+}
+
+// noise draws that of the coefficients of individuals [k, 1 + d].
+func (s ppga) noise(parents Parents, which *Node) *Node {
+	return parents.Keys(which).Normal(which.Shape().Dimensions[0], s.Gradients.Shape().Dimensions[0])
+}
+
+// Offspring implements [Emitter].
+func (s ppga) Offspring(parents Parents, which *Node, _ random.Key) *Node {
+	drawn := s.Coefficients.sample(s.noise(parents, which))
+	drawn = Where(wide(Equal(which, ZerosLike(which)), drawn), ZerosLike(drawn), drawn)
+	x := BroadcastToDims(s.Policy, which.Shape().Dimensions[0], s.Policy.Shape().Dimensions[1])
+	for k := range s.Gradients.Shape().Dimensions[0] {
+		x = Add(x, Mul(Slice(drawn, AxisRange(), AxisElem(k)), Slice(s.Gradients, AxisElem(k))))
+	}
+	return s.walker.Genotypes(x)
+}
+
+// Update implements [Emitter].
+func (s ppga) Update(g Generation, key random.Key) (Emitter, []Loss) {
+	n := s.Gradients.Shape().Dimensions[0]
+	branches := Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, g.Count-1), 0)
+	improvement := InsertAxes(Slice(g.Own(g.Improvement), AxisRange(1)), 0)
+	continues := g.ranked(improvement, s.RestartRule)
+	adapted := s.Coefficients.update(s.noise(g.Parents, AddScalar(branches, 1)), Squeeze(ranks(improvement), 0))
+	elite := g.Sample(key.FoldInEach(Slice(branches, AxisRange(0, 1))))
+	s.Policy = restart(continues, s.Policy, s.walker.WithScales(elite, s.Policy))
+	s.Coefficients = restart(continues, adapted, s.Coefficients.start(n, key.FoldIn(1)))
+	return s.walk(key.FoldIn(2)), nil
+}
+
+// walk moves the search policy by PPO on the sum of reward and descriptor that the mean coefficients
+// weigh, then estimates the gradients there. Each walk starts at the search policy.
+func (s ppga) walk(key random.Key) ppga {
+	type state struct {
+		Policy, Critics, Gradients, Mean *Node
+		Key                              random.Key
+	}
+	n := s.Gradients.Shape().Dimensions[0]
+	end := xla.ForUnfused(key.Hi.Graph(), n+1, state{s.Policy, s.Critics, s.Gradients, s.Coefficients.Mean, key},
+		func(k *Node, st state) state {
+			moves := Equal(k, ZerosLike(k))
+			only := func(x, y *Node) *Node { return Where(BroadcastToShape(moves, x.Shape()), x, y) }
+			gradient := AddScalar(k, int32(-1)) // its number; that of the first step is overwritten
+			alone := Equal(Iota(k.Graph(), shapes.Make(dtypes.Int32, 1, n), 1), gradient)
+			policy, critic := s.walker.Walk(st.Policy, xla.Rows(st.Critics, k, 1),
+				only(st.Mean, ConvertDType(alone, dtypes.Float32)), s.Iterations, st.Key.FoldInEach(k))
+			step := Sub(policy, st.Policy)
+			step = Div(step, AddScalar(Sqrt(ReduceAllSum(Square(step))), 1e-8))
+			st.Gradients = xla.SetRows(st.Gradients, MaxScalar(gradient, int32(0)), step)
+			st.Critics = xla.SetRows(st.Critics, k, critic)
+			st.Policy = only(policy, st.Policy)
+			return st
+		})
+	s.Policy, s.Critics, s.Gradients = end.Policy, end.Critics, end.Gradients
+	return s
+}
+
+// xNES is an exponential natural evolution strategy in few dimensions n (Glasmachers et al. 2010;
+// evotorch, distributions.py, ExpGaussian): a pytree.
+type xNES struct {
+	size   int // individuals
+	sigma0 float64
+
+	Mean *Node // [1, n]
+	Root *Node // [1, n, n], A: individuals are Mean + A z for standard normal noise z
+}
+
+// start returns the strategy of PPGA before its first individuals: the mean is uniform in [0, 2] for the
+// fitness and in [-2, 2] for the components of the descriptor.
+func (x xNES) start(n int, key random.Key) xNES {
+	low := make([]float32, n)
+	for i := range low[1:] {
+		low[i+1] = -2
+	}
+	from := Const(key.Hi.Graph(), [][]float32{low})
+	x.Mean = Add(from, Mul(key.Uniform(0, 1, 1, n), AddScalar(Neg(from), 2)))
+	x.Root = MulScalar(diagonal(OnesLike(x.Mean)), x.sigma0)
+	return x
+}
+
+// sample turns standard normal noise [k, n] into individuals.
+func (x xNES) sample(noise *Node) *Node { return Add(x.Mean, times(x.Root, noise)) }
+
+// update returns the strategy after individuals of noise [size, n] and ranks int32 [size]:
+//
+//	Mean = Mean + A sum u z,   A = A exp(rate / 2 sum u z z^T)
+//
+// The utilities u of the ranks add up to 0.
+func (x xNES) update(noise, ranks *Node) xNES {
+	utilities, sum := make([]float32, x.size), 0.0
+	utility := func(rank int) float64 {
+		return max(0, math.Log(float64(x.size)/2+1)-math.Log(float64(rank+1)))
+	}
+	for rank := range utilities {
+		sum += utility(rank)
+	}
+	for rank := range utilities {
+		utilities[rank] = float32(utility(rank)/sum - 1/float64(x.size))
+	}
+	n := float64(noise.Shape().Dimensions[1])
+	rate := 0.6 * (3 + math.Log(n)) / (n * math.Sqrt(n))
+	u := Gather(Const(noise.Graph(), utilities), InsertAxes(ranks, -1))
+	step := ReduceSum(Mul(perRow(u), noise), 0)
+	spread := ReduceSum(Mul(InsertAxes(u, -1, -1), square(noise)), 0)
+	x.Mean = Add(x.Mean, times(x.Root, InsertAxes(step, 0)))
+	x.Root = product(x.Root, exponential(MulScalar(InsertAxes(spread, 0), rate/2)))
+	return x
+}
+
+// product is that of matrices [1, n, n], as a sum.
+func product(a, b *Node) *Node { return ReduceSum(Mul(InsertAxes(a, -1), InsertAxes(b, 1)), 2) }
+
+// exponential is that of a small matrix [1, n, n]: of its 256th part by a Taylor series, then squared.
+func exponential(x *Node) *Node {
+	const halvings, terms = 8, 6
+	x = MulScalar(x, 1./(1<<halvings))
+	unit := diagonal(OnesLike(ReduceSum(x, 2)))
+	sum := unit
+	for k := terms; k > 0; k-- { // Horner's scheme
+		sum = Add(unit, DivScalar(product(x, sum), float64(k)))
+	}
+	for range halvings {
+		sum = product(sum, sum)
+	}
+	return sum
+}

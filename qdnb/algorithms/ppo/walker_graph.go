@@ -1,0 +1,105 @@
+package ppo
+
+import (
+	"cmp"
+	"fmt"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
+)
+
+// Walker improves policies within a program, for searches that walk (PPGA): PPO on weighted sums of the
+// reward and the descriptor's components of each step. It runs on one worker. A policy is a row [1, N]
+// with the scales of its actions, and so is a value function.
+type Walker struct {
+	agent agent
+	env   episodic
+	slice int    // environments stepped together
+	form  nn.MLP // of genotypes
+}
+
+// NewWalker returns a walker in a task. Of the hyperparameters it does not use those of evaluations.
+func NewWalker(config PPO, task scoring.Task, g *Graph) Walker {
+	spec := task.Env.Spec()
+	env, err := learningEnv(task.Env, task.Length)
+	if _, discrete := task.Env.(scoring.Discrete); discrete && err == nil {
+		err = fmt.Errorf("it does not learn discrete actions, which %s has", spec.Name)
+	}
+	if err != nil {
+		panic(err)
+	}
+	slice := config.NumEnvs
+	if xla.KindOf(g) == backend.CPU {
+		slice = min(slice, sliceOnCPU)
+	}
+	return Walker{newAgent(config, spec.Observations, spec.Actions, false), env, cmp.Or(config.Slice, slice),
+		task.Policy}
+}
+
+// Policies draws m policies, [m, N].
+func (w Walker) Policies(key random.Key, m int) *Node { return w.agent.policy.Init(numbered(key, m)) }
+
+// Values draws m value functions, [m, N].
+func (w Walker) Values(key random.Key, m int) *Node { return w.agent.value.Init(numbered(key, m)) }
+
+func numbered(key random.Key, m int) random.Key {
+	numbers := make([]int32, m)
+	for i := range numbers {
+		numbers[i] = int32(i)
+	}
+	return key.FoldInEach(Const(key.Hi.Graph(), numbers))
+}
+
+// Walk returns a policy and its value function after iterations of PPO on the weighted sum of reward
+// and descriptor, weights [1 + components]. Adam and the environments start anew.
+func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Key) (_, _ *Node) {
+	type state struct {
+		Learner         learner
+		Kept            []*Node
+		Weights, Worker *Node
+		Key             random.Key
+	}
+	g, c := key.Hi.Graph(), &collecting{agent: w.agent, env: w.env, describes: true,
+		shared: xla.Slices{N: w.agent.NumEnvs, Size: w.slice, Workers: 1}}
+	l := w.agent.start(key)
+	l.Nets = nets[*Node]{policy, value}
+	worker := Const(g, int32(0))
+	end := xla.ForUnfused(g, iterations, state{l, c.start(key, worker), weights, worker, key},
+		func(i *Node, s state) state {
+			var d data
+			key := s.Key.FoldInEach(i)
+			s.Kept, d = c.collect(actorOf(s.Learner), nil, s.Kept, key.FoldIn(streamCollect), s.Worker)
+			gains := Concatenate([]*Node{InsertAxes(d.Reward, -1), d.Descriptor}, -1)
+			d.Reward, d.Descriptor = ReduceSum(Mul(gains, Reshape(s.Weights, 1, 1, -1)), -1), nil
+			d, _ = d.finite()
+			s.Learner, _ = w.agent.train(s.Learner, d, key.FoldIn(streamUpdates))
+			return s
+		})
+	return end.Learner.Nets.Policy, end.Learner.Nets.Value
+}
+
+// Genotypes returns policies [m, N] as rows of the task's policy: without the scales of actions.
+func (w Walker) Genotypes(policies *Node) *Node {
+	net := w.agent.policy.View(policies)
+	last, outputs := len(net.Kernel)-1, w.form.Sizes[len(w.form.Sizes)-1]
+	net.Kernel[last] = Slice(net.Kernel[last], AxisRange(), AxisRange(), AxisRange(0, outputs))
+	net.Bias[last] = Slice(net.Bias[last], AxisRange(), AxisRange(0, outputs))
+	net.Form = w.form
+	return net.Join()
+}
+
+// WithScales is the inverse of Genotypes: it returns a genotype [1, N] with the scales of a policy.
+func (w Walker) WithScales(genotype, policy *Node) *Node {
+	net, of := w.form.View(genotype), w.agent.policy.View(policy)
+	last, outputs := len(net.Kernel)-1, w.form.Sizes[len(w.form.Sizes)-1]
+	net.Kernel[last] = Concatenate([]*Node{net.Kernel[last],
+		Slice(of.Kernel[last], AxisRange(), AxisRange(), AxisRange(outputs))}, 2)
+	net.Bias[last] = Concatenate([]*Node{net.Bias[last], Slice(of.Bias[last], AxisRange(), AxisRange(outputs))}, 1)
+	net.Form = w.agent.policy
+	return net.Join()
+}
