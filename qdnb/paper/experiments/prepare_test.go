@@ -91,7 +91,7 @@ func TestPrepareShipped(t *testing.T) {
 	must.Do(PrepareIn(context.Background(), out, RunOptions{Log: &log}, "training"))
 	if !strings.HasPrefix(log.String(), "Runs shipped with qdnb: scale smoke, trained on a test") ||
 		!strings.Contains(log.String(), "training: 1 run, 16 cells") ||
-		!strings.Contains(log.String(), ", seed 0: MAP-Elites\n") {
+		!strings.Contains(log.String(), "MAP-Elites on pointmaze, seed 0\n") {
 		t.Errorf("said %q", log.String())
 	}
 	data := must.Get(paper.Open(out))
