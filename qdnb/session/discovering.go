@@ -13,7 +13,8 @@ func skillsOf(s *skills.Search) (*runs.Skills, error) {
 	}
 	spec, task := s.Task().Env.Spec(), s.Task()
 	out := &runs.Skills{
-		Observations: spec.Observations, Actions: spec.Actions, Count: s.Skills(), Hidden: task.Policy.Sizes[1 : len(task.Policy.Sizes)-1],
+		Observations: spec.Observations, Actions: spec.Actions, Count: s.Skills(),
+		Hidden:    task.Policy.Sizes[1 : len(task.Policy.Sizes)-1],
 		Fitnesses: evaluation.Fitnesses, Descriptors: evaluation.Descriptors,
 		Trajectories: evaluation.Positions, Policy: evaluation.Policy,
 	}
