@@ -1,5 +1,5 @@
-"""bench_peer.py [--rounds N] [--only CASE] [--record | --check] QDNB STAGE...: times qdnb and the same work in JAX or another
-simulator, alternating, and prints the ratios and the peak memory of both processes.
+"""bench_peer.py [--rounds N] [--only CASE] [--record | --check] QDNB STAGE...: times qdnb and the same work in
+JAX or another simulator, alternating, and prints the ratios and the peak memory of both processes.
 
 Stages, in this order:
 
@@ -12,10 +12,11 @@ Stages, in this order:
   evolution   MAP-Elites on a walker, by pyribs with MuJoCo; tools/peer/mujoco_map_elites.py
   workers     the same with a number of threads
 
-A peer has variants, such as the population as a whole, and may run slices of it. Its best slice is searched once per line; then every
-round runs qdnb, the peer's variants and its best slices. Machines drift: a ratio (the peer's seconds divided by qdnb's) is taken
-within a round, and the medians over the rounds are printed. --record appends them to the ledger, docs/performance.csv. --check
-compares them with the ledger and fails if a ratio got worse.
+A peer has variants, such as the population as a whole, and may run slices of it. Its best slice is searched
+once per line; then every round runs qdnb, the peer's variants and its best slices. Machines drift: a ratio
+(the peer's seconds divided by qdnb's) is taken within a round, and the medians over the rounds are printed.
+--record appends them to the ledger, docs/performance.csv. --check compares them with the ledger and fails if
+a ratio got worse.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ WHOLE = {"whole": ""}
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """A kind of work, measured in each of its cases. Work is the product of the report fields `size`; its rate has the unit `unit`."""
+    """A kind of work, measured in each of its cases. Work is the product of the report
+    fields `size`; its rate has the unit `unit`."""
 
     title: str
     cases: tuple[str, ...]  # {case} in a command
@@ -72,7 +74,16 @@ STAGES = {
     ),
     "rollout": Stage(
         title="256 policies of 2 x 256 units for 250 steps; best of 3 runs",
-        cases=("ant-uni", "walker-uni", "halfcheetah-uni", "ant-omni", "ant-trap", "ant-maze", "hopper-uni", "humanoid-uni"),
+        cases=(
+            "ant-uni",
+            "walker-uni",
+            "halfcheetah-uni",
+            "ant-omni",
+            "ant-trap",
+            "ant-maze",
+            "hopper-uni",
+            "humanoid-uni",
+        ),
         ours="bench rollout --env {case} --batch 256 --steps 250 --json",
         ours_seconds={"running": "best_s"},
         venv="peer-brax",
@@ -104,7 +115,8 @@ STAGES = {
         unit="candidates/s",
     ),
     "adaptation": Stage(
-        title="64 policies of 2 x 256 units, 4 episodes of 250 steps each under 5 values of gravity; best of 3 runs, or the first",
+        title="64 policies of 2 x 256 units, 4 episodes of 250 steps each under 5 values of gravity; "
+        "best of 3 runs, or the first",
         cases=("ant-uni",),
         ours="bench adaptation --env {case} --policies 64 --episodes 4 --values 5 --json",
         ours_seconds={"running": "best_s", "with compilation": "whole_s"},
@@ -116,7 +128,8 @@ STAGES = {
         size=("policies", "episodes", "values", "steps"),
     ),
     "simulator": Stage(
-        title="256 environments for 250 steps, qdnb with policies of 2 x 256 units; the peers simulate other physics; one run",
+        title="256 environments for 250 steps, qdnb with policies of 2 x 256 units; "
+        "the peers simulate other physics; one run",
         cases=("ant-uni", "walker-uni", "halfcheetah-uni"),
         ours="bench rollout --env {case} --batch 256 --steps 250 --json",
         ours_seconds={"running": "best_s"},
@@ -131,7 +144,8 @@ STAGES = {
         },
     ),
     "evolution": Stage(
-        title="a generation of MAP-Elites on walkers, 1000 policies for 250 steps; the peer simulates other physics; median of 5, the peer's first",
+        title="a generation of MAP-Elites on walkers, 1000 policies for 250 steps; "
+        "the peer simulates other physics; median of 5, the peer's first",
         cases=("64 units", "256 units"),
         ours="bench generation --env walker-uni --generations 5 --set hidden=[{n},{n}] --json",
         ours_seconds={"running": "generation_s"},
@@ -175,21 +189,31 @@ class Bench:
         self.name, self.stage, self.cases, self.rounds = name, STAGES[name], cases, rounds
         self.qdnb, self.status = os.path.abspath(qdnb), status
         self.start, self.done = time.monotonic(), 0
-        self.runs = len(cases) * (1 + len(self.stage.slices) + rounds * (1 + len(self.stage.variants) + bool(self.stage.slices)))
+        self.runs = len(cases) * (
+            1 + len(self.stage.slices) + rounds * (1 + len(self.stage.variants) + bool(self.stage.slices))
+        )
 
     def ours(self, case: str, doing: str) -> Timing:
         command = [self.qdnb, *fill(self.stage.ours, case).split()]
         # The peers use the CPU, so qdnb does, too, unless the caller says otherwise.
-        environment = {"QDNB_BACKEND": "cpu", **os.environ, **{k: fill(v, case) for k, v in self.stage.environment.items()}}
+        environment = {
+            "QDNB_BACKEND": "cpu",
+            **os.environ,
+            **{k: fill(v, case) for k, v in self.stage.environment.items()},
+        }
         return self._run(command, environment, self.stage.ours_seconds, f"{case}, {doing}: qdnb")
 
     def peer(self, case: str, variant: str, args: str, doing: str) -> Timing:
         python = os.path.join(os.path.dirname(TOOLS), ".tools", self.stage.venv, "bin", "python")
         script, *common = fill(self.stage.peer, case).split()
         command = [python, os.path.join(TOOLS, "peer", script), *common, *args.split()]
-        return self._run(command, dict(os.environ), self.stage.peer_seconds, f"{case}, {doing}: peer, {variant}")
+        return self._run(
+            command, dict(os.environ), self.stage.peer_seconds, f"{case}, {doing}: peer, {variant}"
+        )
 
-    def _run(self, command: list[str], environment: dict[str, str], seconds: dict[str, str], doing: str) -> Timing:
+    def _run(
+        self, command: list[str], environment: dict[str, str], seconds: dict[str, str], doing: str
+    ) -> Timing:
         doing, start = f"{self.name}, {doing}", time.monotonic()
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             try:
@@ -199,8 +223,15 @@ class Bench:
             try:
                 while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
                     now = time.monotonic()
-                    left = (start - self.start) / self.done * (self.runs - self.done) - (now - start) if self.done > 1 else 0
-                    self.status.show(f"{doing}, {duration(now - start)}" + (f"; about {duration(left)} left" if left > 0 else ""))
+                    left = (
+                        (start - self.start) / self.done * (self.runs - self.done) - (now - start)
+                        if self.done > 1
+                        else 0
+                    )
+                    self.status.show(
+                        f"{doing}, {duration(now - start)}"
+                        + (f"; about {duration(left)} left" if left > 0 else "")
+                    )
                     time.sleep(0.2)
             except BaseException:
                 process.kill()
@@ -208,16 +239,23 @@ class Bench:
                 raise
             process.returncode = os.waitstatus_to_exitcode(ended[1])
             memory = ended[2].ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-            printed, said = ([line.strip() for line in (file.seek(0), file.read())[1].splitlines() if line.strip()] for file in (out, err))
+            printed, said = (
+                [line.strip() for line in (file.seek(0), file.read())[1].splitlines() if line.strip()]
+                for file in (out, err)
+            )
         if process.returncode:
-            raise Failure(f"{doing} failed with status {process.returncode}: {(said or ['it said nothing'])[-1]}")
+            raise Failure(
+                f"{doing} failed with status {process.returncode}: {(said or ['it said nothing'])[-1]}"
+            )
         try:
             report = json.loads(printed[-1])
             work = math.prod(int(report[field]) for field in self.stage.size)
             took = {name: float(report[field]) for name, field in seconds.items()}
             timing = Timing(took, work, report["peer" if "peer" in report else "backend"], memory)
         except (ValueError, KeyError, IndexError, TypeError):
-            raise Failure(f"{doing} did not print a last line of JSON with {', '.join((*seconds.values(), *self.stage.size))}") from None
+            raise Failure(
+                f"{doing} did not print a last line of JSON with {', '.join((*seconds.values(), *self.stage.size))}"
+            ) from None
         for name, field in seconds.items():
             if not 0 < took[name] < math.inf:
                 raise Failure(f"{doing} reports {field} = {took[name]}, which is not a time")
@@ -228,7 +266,8 @@ class Bench:
         """The name of the peer's best slices, empty if it runs none, and the arguments of all its variants."""
         chunks = {f"slices of {size}": f"--chunk {size}" for size in self.stage.slices}
         took = {
-            name: self.peer(case, name, f"{args} {self.stage.search}", "looking for the peer's best slice") for name, args in chunks.items()
+            name: self.peer(case, name, f"{args} {self.stage.search}", "looking for the peer's best slice")
+            for name, args in chunks.items()
         }
         best = min(took, key=lambda name: next(iter(took[name].seconds.values())), default="")
         return best, {**self.stage.variants, **({best: chunks[best]} if best else {})}
@@ -245,7 +284,10 @@ class Bench:
             for name, args in variants.items():
                 peers[name].append(self.peer(case, name, args, doing))
                 if peers[name][-1].work != ours[-1].work:
-                    raise Failure(f"{self.name}, {case}: qdnb did {ours[-1].work} steps and the peer {peers[name][-1].work}: they are not the same work")
+                    raise Failure(
+                        f"{self.name}, {case}: qdnb did {ours[-1].work} steps and the peer {peers[name][-1].work}: "
+                        "they are not the same work"
+                    )
         return best, ours, dict(peers)
 
 
@@ -254,7 +296,9 @@ def fill(text: str, case: str) -> str:
     return text.replace("{case}", case).replace("{n}", case.split()[0])
 
 
-def print_row(case: str, side: str, timings: list[Timing], measure: str, ratios: ledger.Row | None = None) -> None:
+def print_row(
+    case: str, side: str, timings: list[Timing], measure: str, ratios: ledger.Row | None = None
+) -> None:
     median = statistics.median(t.seconds[measure] for t in timings)
     row = f"  {case:<26} {side:<33} {median:>8.3g}  {timings[0].work / median:>12,.0f}  {peak(timings):>6}"
     if ratios:
@@ -271,7 +315,10 @@ def run_stage(bench: Bench, about: dict[str, str]) -> list[ledger.Row]:
     """Measures the cases of a stage, prints the results and returns ledger rows."""
     stage, rounds = bench.stage, bench.rounds
     print(f"{bench.name}: {stage.title}; medians over {rounds} round{'s' if rounds > 1 else ''}")
-    print(f"  {'case':<26} {'side':<33} {'seconds':>8}  {stage.unit:>12}  {'MB':>6}  {'ratio':>6}  range over rounds", flush=True)
+    print(
+        f"  {'case':<26} {'side':<33} {'seconds':>8}  {stage.unit:>12}  {'MB':>6}  {'ratio':>6}  range over rounds",
+        flush=True,
+    )
     found = []
     for case in bench.cases:
         best, ours, peers = bench.measure(case)
@@ -280,35 +327,65 @@ def run_stage(bench: Bench, about: dict[str, str]) -> list[ledger.Row]:
             print_row(case if measure == "running" else f"{case}, {measure}", "qdnb", ours, measure)
             for name, timings in peers.items():
                 row = ledger.row(
-                    bench.name, case, measure, "best slices" if name == best else name, int(name.split()[-1]) if name == best else 0,
+                    bench.name,
+                    case,
+                    measure,
+                    "best slices" if name == best else name,
+                    int(name.split()[-1]) if name == best else 0,
                     *([t.seconds[measure] for t in side] for side in (ours, timings)),
-                    qdnb_mb=peak(ours), peer_mb=peak(timings), peer=timings[0].by, **about,
+                    qdnb_mb=peak(ours),
+                    peer_mb=peak(timings),
+                    peer=timings[0].by,
+                    **about,
                 )
                 print_row("", f"peer, {name}{' (best)' if name == best else ''}", timings, measure, row)
                 found.append(row)
-    print(f"  qdnb on {ours[0].by}; peer {timings[0].by}; measured in {duration(time.monotonic() - bench.start)}", flush=True)
+    print(
+        f"  qdnb on {ours[0].by}; peer {timings[0].by}; measured in {duration(time.monotonic() - bench.start)}",
+        flush=True,
+    )
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench-peer")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", action="append", metavar="CASE", help="measure this case only; may be repeated")
-    parser.add_argument("--record", action="store_true", help="record the ratios in docs/performance.csv and docs/performance.md")
+    parser.add_argument(
+        "--only", action="append", metavar="CASE", help="measure this case only; may be repeated"
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="record the ratios in docs/performance.csv and docs/performance.md",
+    )
     parser.add_argument("--check", action="store_true", help="compare the ratios with docs/performance.csv")
-    parser.add_argument("--tolerance", type=float, default=0.2, help="with --check: allowed drop of a ratio below the recorded rounds")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=0.2,
+        help="with --check: allowed drop of a ratio below the recorded rounds",
+    )
     parser.add_argument("qdnb", help="the binary")
     parser.add_argument("stages", nargs="+", choices=STAGES, metavar="STAGE", help=", ".join(STAGES))
     args = parser.parse_args()
     if args.rounds < 1:
         parser.error("--rounds must be at least 1")
-    chosen = {name: [c for c in STAGES[name].cases if not args.only or c in args.only] for name in dict.fromkeys(args.stages)}
+    chosen = {
+        name: [c for c in STAGES[name].cases if not args.only or c in args.only]
+        for name in dict.fromkeys(args.stages)
+    }
     if unknown := set(args.only or ()) - {case for cases in chosen.values() for case in cases}:
-        parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(c for name in chosen for c in STAGES[name].cases)}")
+        parser.error(
+            f"no case {', '.join(sorted(unknown))}; there are {', '.join(c for name in chosen for c in STAGES[name].cases)}"
+        )
     status, found = StatusLine(), []
     path = os.path.join(ledger.FOLDER, "performance.csv")
     try:
-        about = {"machine": ledger.machine(), "commit": ledger.commit(), "qdnb": ledger.versions(os.path.abspath(args.qdnb))}
+        about = {
+            "machine": ledger.machine(),
+            "commit": ledger.commit(),
+            "qdnb": ledger.versions(os.path.abspath(args.qdnb)),
+        }
         recorded = ledger.read(path)  # fail before measuring if it cannot be read
         for name, cases in chosen.items():
             if cases:
@@ -322,7 +399,10 @@ def main() -> None:
                 print(f"not compared: {line}")
             if slower:
                 raise Failure("slower compared with the peer than recorded: " + "; ".join(slower))
-            print(f"{len(found) - len(unknown)} of {len(found)} ratios compared with {path}: none is lower by more than {args.tolerance:.0%}")
+            print(
+                f"{len(found) - len(unknown)} of {len(found)} ratios compared with {path}: "
+                f"none is lower by more than {args.tolerance:.0%}"
+            )
     except (ledger.Damaged, subprocess.CalledProcessError) as error:
         status.clear()
         sys.exit(f"bench-peer: {error}")

@@ -1,10 +1,12 @@
 """The performance ledger: measured speed ratios to the peers, kept in the repository and compared with new ones.
 
-A row is a measurement of a case of a stage on a kind of machine. docs/performance.csv contains all rows in the order of their dates,
-docs/performance.md shows the newest of each case in a table between two comments, and `make performance-history` draws all of them.
-Times are informative; ratios are compared, because they depend less on a machine's clock and load. Rows of `make test` have no peer.
+A row is a measurement of a case of a stage on a kind of machine. docs/performance.csv contains all rows in
+the order of their dates, docs/performance.md shows the newest of each case in a table between two comments,
+and `make performance-history` draws all of them. Times are informative; ratios are compared, because they
+depend less on a machine's clock and load. Rows of `make test` have no peer.
 
-ledger.py [--record] STEP COMMAND...: runs a step of `make test` and says how long it took; --record appends a row.
+ledger.py [--record] STEP COMMAND...: runs a step of `make test` and says how long it took; --record appends a
+row.
 """
 
 from __future__ import annotations
@@ -54,14 +56,32 @@ class Row:
         return self.machine, self.stage, self.case, self.measure, self.against
 
 
-def row(stage: str, case: str, measure: str, against: str, slicing: int, ours: list[float], peers: list[float], **about: str | int) -> Row:
+def row(
+    stage: str,
+    case: str,
+    measure: str,
+    against: str,
+    slicing: int,
+    ours: list[float],
+    peers: list[float],
+    **about: str | int,
+) -> Row:
     """Makes a row from both sides' seconds in each round."""
     ratios = [theirs / mine for theirs, mine in zip(peers, ours, strict=True)]
     return Row(
-        stage=stage, case=case, measure=measure, against=against, slicing=slicing, rounds=len(ratios),
-        qdnb_s=float(f"{statistics.median(ours):.4g}"), peer_s=float(f"{statistics.median(peers):.4g}"),
-        ratio=round(statistics.median(ratios), 2), low=round(min(ratios), 2), high=round(max(ratios), 2),
-        date=datetime.date.today().isoformat(), **about,
+        stage=stage,
+        case=case,
+        measure=measure,
+        against=against,
+        slicing=slicing,
+        rounds=len(ratios),
+        qdnb_s=float(f"{statistics.median(ours):.4g}"),
+        peer_s=float(f"{statistics.median(peers):.4g}"),
+        ratio=round(statistics.median(ratios), 2),
+        low=round(min(ratios), 2),
+        high=round(max(ratios), 2),
+        date=datetime.date.today().isoformat(),
+        **about,
     )
 
 
@@ -69,7 +89,9 @@ def commit() -> str:
     """The commit of this checkout, with -dirty after it if files outside docs differ from it."""
 
     def git(*args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(["git", "-C", os.path.dirname(FOLDER), *args], capture_output=True, text=True, check=False)
+        return subprocess.run(
+            ["git", "-C", os.path.dirname(FOLDER), *args], capture_output=True, text=True, check=False
+        )
 
     found = git("rev-parse", "--short=8", "HEAD").stdout.strip() or "unknown"
     return found + ("-dirty" if git("diff", "--quiet", "HEAD", "--", ".", ":!docs").returncode == 1 else "")
@@ -85,17 +107,31 @@ def machine() -> str:
                 found.setdefault(name.strip(), value.strip())
     except OSError:
         pass
-    name = " ".join(found.get("model name", "unknown processor").replace("(R)", "").replace("(TM)", "").split())
-    model = f", family {found['cpu family']} model {found['model']}" if {"cpu family", "model"} <= found.keys() else ""
+    name = " ".join(
+        found.get("model name", "unknown processor").replace("(R)", "").replace("(TM)", "").split()
+    )
+    model = (
+        f", family {found['cpu family']} model {found['model']}"
+        if {"cpu family", "model"} <= found.keys()
+        else ""
+    )
     return f"{name}{model}, {os.cpu_count()} cores"
 
 
 def versions(qdnb: str) -> str:
     """The versions that determine qdnb's speed."""
-    report = json.loads(subprocess.run([qdnb, "doctor", "--json"], check=True, capture_output=True, text=True).stdout)
+    report = json.loads(
+        subprocess.run([qdnb, "doctor", "--json"], check=True, capture_output=True, text=True).stdout
+    )
     modules = {path.rsplit("/", 1)[1]: version for path, version in report["modules"].items()}
     plugin = os.path.basename(os.path.dirname(report.get("plugin", "")))
-    return ", ".join([report["go"], *(f"{name} {modules[name]}" for name in ("gomlx", "go-xla") if name in modules), *filter(None, [plugin])])
+    return ", ".join(
+        [
+            report["go"],
+            *(f"{name} {modules[name]}" for name in ("gomlx", "go-xla") if name in modules),
+            *filter(None, [plugin]),
+        ]
+    )
 
 
 def read(path: str) -> list[Row]:
@@ -139,17 +175,23 @@ def table(rows: list[Row]) -> str:
     rows, lines = latest(rows), []
     for name in dict.fromkeys(r.machine for r in rows):
         of, last = [r for r in rows if r.machine == name], ""
-        lines += [f"**{name}**", "", "| stage | case | peer | qdnb, s | peer, s | speed-up | range over rounds | qdnb, MB | peer, MB | date |"]
+        lines += [
+            f"**{name}**",
+            "",
+            "| stage | case | peer | qdnb, s | peer, s | speed-up | range over rounds | qdnb, MB | peer, MB | date |",
+        ]
         lines += ["|" + "---|" * 10]
         for r in of:
             case = r.case if r.measure == "running" else f"{r.case}, {r.measure}"
             against = f"slices of {r.slicing}" if r.slicing else r.against
             stage, last = r.stage if r.stage != last else "", r.stage
             lines.append(
-                f"| {stage} | {case} | {against} | {r.qdnb_s:.3g} | {r.peer_s:.3g} | **{r.ratio:.2f}** | {r.low:.2f} to {r.high:.2f} |"
+                f"| {stage} | {case} | {against} | {r.qdnb_s:.3g} | {r.peer_s:.3g} | "
+                f"**{r.ratio:.2f}** | {r.low:.2f} to {r.high:.2f} |"
                 f" {r.qdnb_mb or '–'} | {r.peer_mb or '–'} | {r.date} |"
             )
-        about = f"qdnb: {'; '.join(dict.fromkeys(r.qdnb for r in of))}. Peers: {'; '.join(dict.fromkeys(r.peer for r in of))}."
+        about = f"qdnb: {'; '.join(dict.fromkeys(r.qdnb for r in of))}. "
+        about += f"Peers: {'; '.join(dict.fromkeys(r.peer for r in of))}."
         lines += ["", *textwrap.wrap(about, 100, break_on_hyphens=False), ""]
     return "\n".join(lines)
 
@@ -182,7 +224,10 @@ def regressions(old: list[Row], new: list[Row], tolerance: float) -> tuple[list[
         if before is None:
             unknown.append(f"{what}: ratio {r.ratio:.2f}; no record for {r.machine}")
         elif r.ratio < before.low * (1 - tolerance):
-            slower.append(f"{what}: ratio {r.ratio:.2f}, recorded {before.ratio:.2f} ({before.low:.2f} to {before.high:.2f}) on {before.date}")
+            slower.append(
+                f"{what}: ratio {r.ratio:.2f}, recorded {before.ratio:.2f} "
+                f"({before.low:.2f} to {before.high:.2f}) on {before.date}"
+            )
     return slower, unknown
 
 
@@ -193,10 +238,30 @@ def step(name: str, command: list[str], keep: bool) -> int:
     seconds = time.monotonic() - start
     print(f"== {name}: {seconds:.0f} s", flush=True)
     if keep and not status:
-        record([Row(
-            machine=machine(), stage="make test", case=name, measure="running", against="", slicing=0, rounds=1, qdnb_s=float(f"{seconds:.4g}"),
-            peer_s=0, ratio=0, low=0, high=0, qdnb_mb=0, peer_mb=0, date=datetime.date.today().isoformat(), commit=commit(), qdnb="", peer="",
-        )])
+        record(
+            [
+                Row(
+                    machine=machine(),
+                    stage="make test",
+                    case=name,
+                    measure="running",
+                    against="",
+                    slicing=0,
+                    rounds=1,
+                    qdnb_s=float(f"{seconds:.4g}"),
+                    peer_s=0,
+                    ratio=0,
+                    low=0,
+                    high=0,
+                    qdnb_mb=0,
+                    peer_mb=0,
+                    date=datetime.date.today().isoformat(),
+                    commit=commit(),
+                    qdnb="",
+                    peer="",
+                )
+            ]
+        )
     return status
 
 

@@ -1,13 +1,15 @@
-"""Replays policies of a run of neuroevolution in the paper's simulator, Brax 0.0.12, and compares whole episodes with qdnb's.
+"""Replays policies of a run of neuroevolution in the paper's simulator, Brax 0.0.12, and compares whole episodes
+with qdnb's.
 
     pip install -r brax.txt
     python brax_replay.py QDNB RUN [--policies 64] [--episodes 192]
 
-Both simulators play the policies of the same cells of the repertoire, with random initial states of their own. Fitness is the sum of
-rewards until the episode ends, the descriptor the share of states in which each foot touched the ground during the step before, both
-means over the episodes. Prints the means over policies, the mean differences with their standard errors, and the correlations over
-policies.
+Both simulators play the policies of the same cells of the repertoire, with random initial states of their
+own. Fitness is the sum of rewards until the episode ends, the descriptor the share of states in which each
+foot touched the ground during the step before, both means over the episodes. Prints the means over policies,
+the mean differences with their standard errors, and the correlations over policies.
 """
+
 import argparse
 import json
 import os
@@ -54,7 +56,11 @@ def rollouts(env, sizes, steps, feet):
         def step(carry, _):
             state, touches, alive = carry
             after = env.step(state, policy(unflatten(genotype, sizes), state.obs))
-            return (after, touching(seen.pop()), alive * (1 - after.done)), (alive, alive * after.reward, alive * touches)
+            return (after, touching(seen.pop()), alive * (1 - after.done)), (
+                alive,
+                alive * after.reward,
+                alive * touches,
+            )
 
         start = env.reset(key)
         first = touching(env.sys.info(start.qp))
@@ -77,11 +83,16 @@ def main():
         p.error(f"{config['env']} is not one of {', '.join(FEET)}")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "repertoire.npz")
-        subprocess.run([a.qdnb, "export", a.run, "--repertoire", "--out", path], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [a.qdnb, "export", a.run, "--repertoire", "--out", path], check=True, stdout=subprocess.DEVNULL
+        )
         genotypes = np.load(path)["genotypes"]
     command = [a.qdnb, "eval", a.run, "--corrected", "--episodes", str(a.episodes), "--json"]
     played = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    chosen = [played["results"][i] for i in np.linspace(0, len(played["results"]) - 1, a.policies).round().astype(int)]
+    chosen = [
+        played["results"][i]
+        for i in np.linspace(0, len(played["results"]) - 1, a.policies).round().astype(int)
+    ]
     ours = np.array([[c["fitness_mean"], *c["descriptor_mean"]] for c in chosen])
 
     env = ENVS[config["env"]]()
@@ -94,10 +105,16 @@ def main():
     theirs = np.concatenate([fitness.mean(1)[:, None], descriptors.mean(1)], 1)
 
     names = ["fitness"] + [f"contact of {name}" for name in FEET[config["env"]]]
-    print(f"{config['env']}: {a.policies} policies, {a.episodes} episodes each; qdnb, brax 0.0.12, difference and its standard error, correlation")
+    print(
+        f"{config['env']}: {a.policies} policies, {a.episodes} episodes each; "
+        "qdnb, brax 0.0.12, difference and its standard error, correlation"
+    )
     for name, x, y in zip(names, ours.T, theirs.T):
         d = x - y
-        print(f"  {name:24} {x.mean():9.4g} {y.mean():9.4g} {d.mean():9.3g} +- {d.std(ddof=1) / len(d) ** 0.5:.2g}  {np.corrcoef(x, y)[0, 1]:.4f}")
+        print(
+            f"  {name:24} {x.mean():9.4g} {y.mean():9.4g} {d.mean():9.3g} "
+            f"+- {d.std(ddof=1) / len(d) ** 0.5:.2g}  {np.corrcoef(x, y)[0, 1]:.4f}"
+        )
     print(f"  reset states in brax: {100 * float(first.mean()):.1f} % of the feet touch the ground")
 
 

@@ -1,12 +1,15 @@
-"""Peer for the speed of MAP-Elites in another simulator: pyribs with MuJoCo's walker, stepped by mjbatch, with other physics.
+"""Peer for the speed of MAP-Elites in another simulator: pyribs with MuJoCo's walker, stepped by mjbatch, with
+other physics.
 
     pip install -r mujoco.txt
     python mujoco_map_elites.py --hidden 256 --generations 3 [--chunk 16]
 
-A generation draws `batch` policies with two hidden layers by Iso+LineDD, runs each for `steps` control steps and inserts it into 32 x 32
-cells. The descriptor is the share of steps with each foot on the ground. A thread runs slices of --chunk policies, whose weights stay
-in its cache. Prints one JSON line: seconds per generation, minimum and median.
+A generation draws `batch` policies with two hidden layers by Iso+LineDD, runs each for `steps` control steps
+and inserts it into 32 x 32 cells. The descriptor is the share of steps with each foot on the ground. A thread
+runs slices of --chunk policies, whose weights stay in its cache. Prints one JSON line: seconds per
+generation, minimum and median.
 """
+
 import argparse
 import json
 import os
@@ -36,7 +39,12 @@ class Walkers(Slice):
     def run(self, layers, steps):
         self.reset()
         size = len(self.qpos)
-        fitness, contacts, alive, lived = np.zeros(size), np.zeros((size, 2)), np.ones(size, bool), np.zeros(size)
+        fitness, contacts, alive, lived = (
+            np.zeros(size),
+            np.zeros((size, 2)),
+            np.ones(size, bool),
+            np.zeros(size),
+        )
         for _ in range(steps):
             before = self.qpos[:, 0].copy()
             self.step(layers)
@@ -62,7 +70,9 @@ def main():
     sizes = widths(workers[0].obs_size, a.hidden, workers[0].ctrl.shape[1])
     archive = GridArchive(solution_dim=count(sizes), dims=[32, 32], ranges=[(0, 1)] * 2, dtype=np.float32)
     first = np.random.default_rng(0).normal(0, 0.05, (a.batch, count(sizes))).astype(np.float32)
-    emitter = IsoLineEmitter(archive, iso_sigma=0.005, line_sigma=0.05, initial_solutions=first, batch_size=a.batch, seed=0)
+    emitter = IsoLineEmitter(
+        archive, iso_sigma=0.005, line_sigma=0.05, initial_solutions=first, batch_size=a.batch, seed=0
+    )
     scheduler = Scheduler(archive, [emitter])
 
     def generation(pool):
@@ -74,7 +84,9 @@ def main():
         def work(worker):
             for at in starts[worker :: a.threads]:
                 rows = slice(at, at + chunk)
-                fitness[rows], descriptors[rows] = workers[worker].run(unflatten(genotypes[rows], sizes), a.steps)
+                fitness[rows], descriptors[rows] = workers[worker].run(
+                    unflatten(genotypes[rows], sizes), a.steps
+                )
 
         list(pool.map(work, range(a.threads)))
         scheduler.tell(fitness, descriptors)
@@ -86,12 +98,22 @@ def main():
             start = time.perf_counter()
             generation(pool)
             seconds.append(time.perf_counter() - start)
-    print(json.dumps({
-        "peer": f"ribs {version('ribs')}, mjbatch {version('mjbatch')}, mujoco {version('mujoco')}", "batch": a.batch, "steps": a.steps,
-        "hidden": a.hidden, "chunk": chunk, "threads": a.threads, "best_s": round(min(seconds), 4),
-        "median_s": round(statistics.median(seconds), 4), "max_fitness": round(float(archive.stats.obj_max), 2),
-        "coverage": round(100 * float(archive.stats.coverage), 2),
-    }))
+    print(
+        json.dumps(
+            {
+                "peer": f"ribs {version('ribs')}, mjbatch {version('mjbatch')}, mujoco {version('mujoco')}",
+                "batch": a.batch,
+                "steps": a.steps,
+                "hidden": a.hidden,
+                "chunk": chunk,
+                "threads": a.threads,
+                "best_s": round(min(seconds), 4),
+                "median_s": round(statistics.median(seconds), 4),
+                "max_fitness": round(float(archive.stats.obj_max), 2),
+                "coverage": round(100 * float(archive.stats.coverage), 2),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

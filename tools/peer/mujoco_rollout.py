@@ -1,12 +1,15 @@
-"""Peer for the speed of rollouts in another simulator: MuJoCo's robots, stepped by EnvPool or mjbatch, with other physics.
+"""Peer for the speed of rollouts in another simulator: MuJoCo's robots, stepped by EnvPool or mjbatch, with
+other physics.
 
     pip install -r mujoco.txt
     python mujoco_rollout.py walker-uni --simulator envpool [--hidden 256]
 
-Steps `batch` environments `steps` times: without policies, with the same random actions at each step, or, with --hidden, each with its
-own policy of two hidden layers in numpy. Episodes do not end. mjbatch runs a slice of --chunk environments per thread to its end, so
-that their policies stay in the cache; EnvPool steps all environments at once. Prints one JSON line: the best of the repeats.
+Steps `batch` environments `steps` times: without policies, with the same random actions at each step, or,
+with --hidden, each with its own policy of two hidden layers in numpy. Episodes do not end. mjbatch runs a
+slice of --chunk environments per thread to its end, so that their policies stay in the cache; EnvPool steps
+all environments at once. Prints one JSON line: the best of the repeats.
 """
+
 import argparse
 import json
 import os
@@ -19,7 +22,8 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # the threads of this script have a po
 import gymnasium
 import numpy as np
 
-# By environment: the robot's name in EnvPool, its model in Gymnasium, physics steps per control step, and the coordinates hidden from policies.
+# By environment: the robot's name in EnvPool, its model in Gymnasium, physics steps per control step,
+# and the coordinates hidden from policies.
 ROBOTS = {
     "ant-uni": ("Ant-v5", "ant.xml", 5, 2),
     "halfcheetah-uni": ("HalfCheetah-v5", "half_cheetah.xml", 5, 1),
@@ -35,7 +39,9 @@ def unflatten(genotypes, sizes):
     """Views of the rows of genotypes as layers: kernels [n, in, out] and biases [n, out]."""
     layers, at = [], 0
     for i, o in zip(sizes, sizes[1:]):
-        layers.append((genotypes[:, at : at + i * o].reshape(-1, i, o), genotypes[:, at + i * o : at + (i + 1) * o]))
+        layers.append(
+            (genotypes[:, at : at + i * o].reshape(-1, i, o), genotypes[:, at + i * o : at + (i + 1) * o])
+        )
         at += (i + 1) * o
     return layers
 
@@ -63,7 +69,10 @@ class Slice:
         self.model = mujoco.MjModel.from_xml_path(os.path.join(assets, xml))
         self.batch = mjbatch.Batch(self.model, size, num_threads=1)
         self.qpos, self.qvel, self.ctrl = (self.batch.bind(name) for name in ("qpos", "qvel", "ctrl"))
-        self.obs_size, self.random = self.qpos.shape[1] - self.hidden + self.qvel.shape[1], np.random.default_rng(0)
+        self.obs_size, self.random = (
+            self.qpos.shape[1] - self.hidden + self.qvel.shape[1],
+            np.random.default_rng(0),
+        )
         self.ctrl[:] = self.random.uniform(-1, 1, self.ctrl.shape)
 
     def reset(self):
@@ -88,7 +97,11 @@ def mjbatch_runner(a, pool):
     chunk = a.chunk or -(-a.batch // a.threads)
     workers = [Slice(a.env, chunk) for _ in range(a.threads)]
     sizes = widths(workers[0].obs_size, a.hidden, workers[0].ctrl.shape[1])
-    genotypes = np.random.default_rng(1).normal(0, 0.05, (a.batch, count(sizes))).astype(np.float32) if a.hidden else None
+    genotypes = (
+        np.random.default_rng(1).normal(0, 0.05, (a.batch, count(sizes))).astype(np.float32)
+        if a.hidden
+        else None
+    )
 
     def work(i, steps):
         for start in range(i * chunk, a.batch, a.threads * chunk):
@@ -101,7 +114,10 @@ def envpool_runner(a, pool):
     import envpool
 
     envs = envpool.make_gymnasium(
-        ROBOTS[a.env][0], num_envs=a.batch, num_threads=a.threads, max_episode_steps=1 << 30,
+        ROBOTS[a.env][0],
+        num_envs=a.batch,
+        num_threads=a.threads,
+        max_episode_steps=1 << 30,
         **({} if a.env == "halfcheetah-uni" else {"terminate_when_unhealthy": False}),
     )
     random = np.random.default_rng(1)
@@ -109,14 +125,20 @@ def envpool_runner(a, pool):
     sizes = widths(obs.shape[1], a.hidden, outputs)
     actions = random.uniform(-1, 1, (a.batch, outputs))
     halves = np.array_split(np.arange(a.batch), a.threads)
-    layers = [unflatten(random.normal(0, 0.05, (len(h), count(sizes))).astype(np.float32), sizes) for h in halves] if a.hidden else []
+    layers = (
+        [unflatten(random.normal(0, 0.05, (len(h), count(sizes))).astype(np.float32), sizes) for h in halves]
+        if a.hidden
+        else []
+    )
 
     def run(steps):
         obs, actions = envs.reset()[0], random.uniform(-1, 1, (a.batch, outputs))
         for _ in range(steps):
             if layers:
                 x = obs.astype(np.float32)
-                actions = np.concatenate(list(pool.map(lambda i: act(layers[i], x[halves[i]]), range(a.threads)))).astype(np.float64)
+                actions = np.concatenate(
+                    list(pool.map(lambda i: act(layers[i], x[halves[i]]), range(a.threads)))
+                ).astype(np.float64)
             obs = envs.step(actions)[0]
 
     return run
@@ -129,7 +151,12 @@ def main():
     p.add_argument("--hidden", type=int, default=0, help="units of each hidden layer; 0: no policies")
     p.add_argument("--batch", type=int, default=256)
     p.add_argument("--steps", type=int, default=250)
-    p.add_argument("--chunk", type=int, default=0, help="environments of mjbatch that a thread steps together; 0: its share")
+    p.add_argument(
+        "--chunk",
+        type=int,
+        default=0,
+        help="environments of mjbatch that a thread steps together; 0: its share",
+    )
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--repeats", type=int, default=1)
     a = p.parse_args()
@@ -141,10 +168,20 @@ def main():
             start = time.perf_counter()
             run(a.steps)
             seconds.append(time.perf_counter() - start)
-    print(json.dumps({
-        "peer": f"{a.simulator} {version(a.simulator)}", "env": a.env, "batch": a.batch, "steps": a.steps, "threads": a.threads,
-        "hidden": a.hidden, "best_s": round(min(seconds), 4), "env_steps_per_s": round(a.batch * a.steps / min(seconds)),
-    }))
+    print(
+        json.dumps(
+            {
+                "peer": f"{a.simulator} {version(a.simulator)}",
+                "env": a.env,
+                "batch": a.batch,
+                "steps": a.steps,
+                "threads": a.threads,
+                "hidden": a.hidden,
+                "best_s": round(min(seconds), 4),
+                "env_steps_per_s": round(a.batch * a.steps / min(seconds)),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":
