@@ -1,15 +1,11 @@
 package bench
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
 )
@@ -41,22 +37,14 @@ type GenerationTiming struct {
 
 // Measure implements [Benchmark].
 func (b Generation) Measure(p *xla.Platform) (any, error) {
-	entry, err := registry.Find(b.Algorithm)
+	algorithm, env, err := algorithmOf(b.Algorithm, b.Env, b.Set)
 	if err != nil {
 		return nil, err
 	}
-	env, err := envs.Make(b.Env)
-	if err != nil {
-		return nil, err
-	}
-	algorithm := entry.Defaults(env.Spec())
 	of, ok := algorithm.(interface{ Base() evolution.MapElites })
 	if !ok {
 		return nil, fmt.Errorf("%s is no neuroevolution: generations are timed of map-elites and the like",
 			b.Algorithm)
-	}
-	if err := cmp.Or(runs.Set(algorithm, b.Set...), algorithm.Check()); err != nil {
-		return nil, err
 	}
 	base := of.Base()
 	search, err := algorithm.New(p, env, 0)

@@ -51,16 +51,8 @@ type ProgramShare struct {
 
 // Measure implements [Benchmark].
 func (b Training) Measure(p *xla.Platform) (any, error) {
-	entry, err := registry.Find(b.Algorithm)
+	algorithm, env, err := algorithmOf(b.Algorithm, b.Env, b.Set)
 	if err != nil {
-		return nil, err
-	}
-	env, err := envs.Make(b.Env)
-	if err != nil {
-		return nil, err
-	}
-	algorithm := entry.Defaults(env.Spec())
-	if err := cmp.Or(runs.Set(algorithm, b.Set...), algorithm.Check()); err != nil {
 		return nil, err
 	}
 	search, err := algorithm.New(p, env, 0)
@@ -99,6 +91,20 @@ func (b Training) Measure(p *xla.Platform) (any, error) {
 	}
 	t.CheckpointSeconds, t.MemoryBytes = time.Since(start).Seconds(), peakMemory()
 	return t, nil
+}
+
+// algorithmOf returns an algorithm with settings and its environment.
+func algorithmOf(name, of string, set []string) (algorithms.Algorithm, envs.Env, error) {
+	entry, err := registry.Find(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	env, err := envs.Make(of)
+	if err != nil {
+		return nil, nil, err
+	}
+	algorithm := entry.Defaults(env.Spec())
+	return algorithm, env, cmp.Or(runs.Set(algorithm, set...), algorithm.Check())
 }
 
 // written is the number of transitions written to the replay buffer so far, if the search has one.
