@@ -61,15 +61,17 @@ func TestRunsResumeBitForBit(t *testing.T) {
 		"aurora": {evolved, family("aurora")}, "pga-aurora": {evolved, family("pga-aurora")},
 		"dns": {evolved, family("dns")}, "dcrl": {evolved, family("dcrl-map-elites")},
 		"cma-mae": {evolved, family("cma-mae")}, "mome": {evolved, family("mome")}, "ascii-me": {evolved, family("ascii-me")},
-		"cma-maega": {evolved, family("cma-maega")}, "dms": {evolved, family("dms")}, "aurora-xcon": {evolved, family("aurora-xcon")},
-		"ppga": {evolved, family("ppga")},
+		"cma-maega": {evolved, family("cma-maega")}, "dms": {evolved, family("dms")},
+		"aurora-xcon": {evolved, family("aurora-xcon")},
+		"ppga":        {evolved, family("ppga")},
 		"fronts": {evolved, func(folder string, generations int) Spec {
 			spec := solving("mome", "rastrigin-multi", folder, generations)
 			spec.Tune = more(spec.Tune, "front_size=4", "iso_sigma=0.05", "line_sigma=0.5")
 			return spec
 		}},
 		"diayn-reward": {discovered, discovery("diayn-reward")}, "smerl-dads": {discovered, discovery("smerl-dads")},
-		"csf": {discovered, discovery("csf", "negative_skills=16")}, "metra": {discovered, discovery("metra")}, "qdac": {discovered, discovery("qdac")},
+		"csf":   {discovered, discovery("csf", "negative_skills=16")},
+		"metra": {discovered, discovery("metra")}, "qdac": {discovered, discovery("qdac")},
 		"continuous": {discovered, discovery("metra", "continuous_skills=2")},
 		"sac":        {discovered, discovery("sac", "fix_alpha=false")},
 		"ball": {discovered, func(folder string, iterations int) Spec {

@@ -100,7 +100,8 @@ func TestReproductionPage(t *testing.T) {
 		"### ant-trap\n",
 		"| MAP-Elites | medium 3 × 0.25 | 381 (± 11.0) | 392 (± 12.7) = | – |" +
 			" 453000 (± 54000) | 399000 (± 0) = | – |",
-		"| AURORA | medium 1 × 1 | 405 (± 52.0) | 458 ↑ | – |", "| [1] |", "\n[1] 1.0 deviations above: perhaps chance.\n",
+		"| AURORA | medium 1 × 1 | 405 (± 52.0) | 458 ↑ | – |", "| [1] |",
+		"\n[1] 1.0 deviations above: perhaps chance.\n",
 		"| DADS+REWARD | paper's settings 1 × 1 | 1280 (± 410) | – | 1280 = |",
 	} {
 		if !strings.Contains(page, text) {

@@ -56,7 +56,7 @@ func numbered(key random.Key, m int) random.Key {
 }
 
 // Walk returns a policy and its value function after iterations of PPO on the weighted sum of reward
-// and descriptor, weights [1 + components]. Adam and the environments start anew.
+// and descriptor, weights [1 + components]. Adam and the environments are reset.
 func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Key) (_, _ *Node) {
 	type state struct {
 		Learner         learner

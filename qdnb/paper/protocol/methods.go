@@ -36,8 +36,8 @@ const (
 // The paper's methods in its order: quality diversity, reinforcement learning with the task's
 // reward and without it, and their building blocks. Later methods are not in the paper, nor are those
 // of other tasks, which have several objectives or gradients. The colours are from Okabe and Ito
-// (2008), with four from Tol once those run out. Methods whose colours look alike to a colour-blind
-// reader differ in dashes.
+// (2008), with four from Tol once those run out. Methods whose colours a colour-blind reader confuses
+// differ in dashes.
 var (
 	neuroevolution = []method{
 		{"map-elites", "MAP-Elites", "", 0x0072b2, Solid},

@@ -47,7 +47,7 @@ var extraColors = []color.NRGBA{
 }
 
 // extraDashes are assigned to the extra colours in turn, so that neighbours in the list, some of
-// which look alike to a colour-blind reader, differ in dashes. Once the colours are used up, they
+// which a colour-blind reader confuses, differ in dashes. Once the colours are used up, they
 // repeat with the next dashes.
 var extraDashes = []protocol.Dashes{protocol.LongDash, protocol.DashDotDot, protocol.Solid}
 
