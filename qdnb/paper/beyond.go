@@ -56,7 +56,7 @@ func BeyondRepertoires(d *Data) (figures.Grid, error) {
 				maps = append(maps, panel)
 			}
 		}
-		for row := range slices.Chunk(maps, 5) {
+		for row := range slices.Chunk(maps, 6) {
 			grid.Panels, grid.Rows = append(grid.Panels, row), append(grid.Rows, env)
 		}
 	}

@@ -154,6 +154,21 @@ func TestPNGStatesItsResolution(t *testing.T) {
 	must.Get(png.Decode(bytes.NewReader(data))) // checks the chunk's checksum
 }
 
+// Rows are even above a gap, because only the last row of equal panels names the axis.
+func TestAxesAboveAGap(t *testing.T) {
+	var g Grid
+	for _, panels := range []int{3, 3, 1} {
+		var row []*Panel
+		for range panels {
+			row = append(row, must.Get(Map(sampleCells())))
+		}
+		g.Panels = append(g.Panels, row)
+	}
+	if n := strings.Count(svgOf(g, nil), g.Panels[0][0].X.Label.Text); n != 1 {
+		t.Errorf("%d of 7 panels name their horizontal axis, want the last one", n)
+	}
+}
+
 // Full-size maps stay small enough for a repository.
 func TestRepertoireMapIsSmall(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -232,7 +232,8 @@ func (l *layout) weigh() {
 	}
 }
 
-// shareAxes removes the numbers and labels that the panel below, or to the left, already shows.
+// shareAxes removes the numbers and labels that the panel below, or to the left, already shows. Above
+// a gap the first panel of the row below counts.
 func (l *layout) shareAxes() {
 	at := func(i, j int) *slot {
 		if i >= len(l.cells) || j < 0 {
@@ -246,6 +247,9 @@ func (l *layout) shareAxes() {
 	}
 	for place, c := range l.all {
 		below, left := at(place[0]+c.rows, place[1]), at(place[0], place[1]-1)
+		if below == nil { // a gap: rows are even if the rest of the row below shows its axis
+			below = at(place[0]+c.rows, 0)
+		}
 		if below != nil && below.columns == c.columns && shows(&below.X, &c.X) {
 			hide(&c.plot.X, &below.plot.X)
 			c.labels[0] = ""
