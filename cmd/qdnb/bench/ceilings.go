@@ -22,7 +22,8 @@ type Ceilings struct{}
 type CeilingRates struct {
 	Backend    string  `json:"backend"`
 	Workers    int     `json:"workers"`
-	Products   float64 `json:"products_gflops"`   // GFLOP/s of a product of large matrices
+	Products   float64 `json:"products_gflops"`   // GFLOP/s of matrix products with 256 rows
+	Shared     float64 `json:"shared_gflops"`     // GFLOP/s of the same if all cores share each
 	Arithmetic float64 `json:"arithmetic_gflops"` // GFLOP/s of multiply-adds in registers
 	// GB/s of reading two arrays and writing one, 1 MB per worker
 	Cache  float64 `json:"cache_gbs"`
@@ -30,7 +31,9 @@ type CeilingRates struct {
 }
 
 const (
-	ceilingMatrix     = 1536
+	ceilingRows       = 256 // of a matrix, like a batch of transitions
+	ceilingProduct    = 2 * ceilingRows * ceilingRows * ceilingRows
+	ceilingProducts   = 512
 	ceilingChain      = 32      // multiply-adds of a value per iteration
 	ceilingNumbers    = 4 << 10 // values of the multiply-adds, per worker
 	ceilingWeights    = 1 << 20 // bytes of the arrays that fit into a cache, per worker
@@ -44,6 +47,7 @@ func (Ceilings) Measure(p *xla.Platform) (any, error) {
 		return nil, errors.New("the pure Go backend has no ceilings worth measuring: install a plugin " +
 			"with `qdnb doctor --install`")
 	}
+	square := shapes.Make(dtypes.Float32, ceilingRows, ceilingRows)
 	r := CeilingRates{Backend: p.Name(), Workers: p.Workers}
 	for _, of := range []struct {
 		rate  *float64
@@ -52,10 +56,8 @@ func (Ceilings) Measure(p *xla.Platform) (any, error) {
 		build func(x *graph.Node) *graph.Node
 		shape shapes.Shape
 	}{
-		{&r.Products, 2 * ceilingMatrix * ceilingMatrix * ceilingMatrix, true,
-			func(x *graph.Node) *graph.Node {
-				return graph.Dot(x, x).Product()
-			}, shapes.Make(dtypes.Float32, ceilingMatrix, ceilingMatrix)},
+		{&r.Products, ceilingProducts * ceilingProduct, false, products, square},
+		{&r.Shared, ceilingProducts * ceilingProduct, true, products, square},
 		{&r.Arithmetic, 2 * ceilingChain * ceilingNumbers * ceilingIterations, false,
 			func(x *graph.Node) *graph.Node {
 				return xla.For(x.Graph(), ceilingIterations, x, func(_, x *graph.Node) *graph.Node {
@@ -84,6 +86,17 @@ func (Ceilings) Measure(p *xla.Platform) (any, error) {
 		*of.rate = math.Round(10*workers*of.work/seconds/1e9) / 10
 	}
 	return r, nil
+}
+
+// products repeats y = y x, with rows of x that sum up to 1, so that y neither grows nor vanishes. A loop
+// would be compiled into one function, without XLA's products.
+func products(x *graph.Node) *graph.Node {
+	x = graph.Div(x, graph.ReduceAndKeep(x, graph.ReduceSum, 1))
+	y := x
+	for range ceilingProducts {
+		y = graph.Dot(y, x).Product()
+	}
+	return y
 }
 
 // damped repeats sums = sums/2 + x. The compiler cannot hoist anything out of this loop.
