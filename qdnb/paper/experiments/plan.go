@@ -68,7 +68,7 @@ var list = []experiment{
 		[]string{"dads-reward"}, []string{"ant-omni"}, planner.prior},
 	{results.ExperimentReward, slices.Concat(protocol.Unrewarded(), protocol.Reinforcement()), all[1:],
 		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},
-	{results.ExperimentBeyond, protocol.Later(), []string{"pointmaze", "walker-uni", "ant-omni"},
+	{results.ExperimentBeyond, protocol.Later(), []string{"pointmaze", "walker-uni", "ant-omni", "ant-uni"},
 		[]string{"dns", "metra"}, []string{"pointmaze"}, planner.training},
 }
 
