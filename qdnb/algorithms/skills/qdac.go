@@ -184,7 +184,7 @@ type QDACSettings struct {
 func defaultQdac(env envs.Spec) *QDACSettings {
 	q := &QDACSettings{SAC: *defaultSAC(env), NumSkills: 256, DiversityHidden: []int{256, 256},
 		SkillDistance: 0.01, SmoothDistance: 1e-3, RandomSkills: 0.5,
-		DescriptorChanges: env.Name == "ant-omni", env: env}
+		DescriptorChanges: env.Name == "ant-omni" || env.Name == "humanoid-omni", env: env}
 	q.RewardScaling, q.AlphaInit, q.FixAlpha, q.BatchSize, q.EvaluationStates = 1, 1, false, 512, 1
 	return q
 }

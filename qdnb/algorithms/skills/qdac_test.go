@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -195,6 +196,20 @@ func TestQDACNeedsDescriptors(t *testing.T) {
 	errtest.Want(t, h.Check(), "must be false for point")
 	_, err := newSearch(xlatest.Pure(t), h.methodIn(outcome{endless}), small())
 	errtest.Want(t, err, "skills of point cannot be descriptors")
+}
+
+// Features are changes exactly where the descriptor is a final position that observations lack.
+func TestQDACPredictsChangesOfUnseenPositions(t *testing.T) {
+	for _, name := range envs.Names() {
+		spec := must.Get(envs.Make(name)).Spec()
+		seen := slices.ContainsFunc(spec.ObservationComponents, func(c envs.Component) bool {
+			return c.Name == "x" || strings.HasPrefix(c.Name, "(position of ")
+		})
+		unseen := spec.Positions() && spec.Observations > 0 && !seen
+		if got := defaultQdac(spec).DescriptorChanges; got != unseen {
+			t.Errorf("%s: descriptor_changes is %v, and x is observed: %v", name, got, seen)
+		}
+	}
 }
 
 // outcome is a point whose descriptor is the state after the last step.
