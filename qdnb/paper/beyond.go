@@ -12,10 +12,17 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// beyond returns the methods and environments of the experiment of that name: the paper's methods
-// and later ones, on the environments on which later ones have runs.
+// beyond returns the methods and environments of the experiment of that name: later methods, after
+// those of the paper that do the same work, on the environments on which later ones have runs.
 func beyond(d *Data) (methods, envs []string, err error) {
-	methods = slices.Concat(allMethods, protocol.Later())
+	for _, method := range allMethods {
+		if slices.ContainsFunc(protocol.Later(), func(later string) bool {
+			return protocol.SameWork(later) == strings.TrimSuffix(method, "-reward")
+		}) {
+			methods = append(methods, method)
+		}
+	}
+	methods = append(methods, protocol.Later()...)
 	envs = slices.DeleteFunc(slices.Clone(curveEnvs), func(env string) bool {
 		return !slices.ContainsFunc(protocol.Later(),
 			func(method string) bool { return len(d.FinishedRuns(method, env)) > 0 })
@@ -26,8 +33,8 @@ func beyond(d *Data) (methods, envs []string, err error) {
 	return methods, envs, err
 }
 
-// BeyondCurves draws the metrics of the paper's methods and of later ones over time, as
-// [CurvesOverTime] does, for the environments on which a later method has runs.
+// BeyondCurves draws the metrics of later methods and of the paper's that do the same work over time,
+// as [CurvesOverTime] does, for the environments on which a later method has runs.
 func BeyondCurves(d *Data) (figures.Grid, error) {
 	methods, envs, err := beyond(d)
 	if err != nil {
@@ -36,9 +43,8 @@ func BeyondCurves(d *Data) (figures.Grid, error) {
 	return metricCurves(d, methods, envs, timeAxis)
 }
 
-// BeyondRepertoires draws the repertoires of the paper's methods and of later ones, for the
-// environments on which a later method has runs: a few rows of maps for each, with the seed of the
-// best QD score and a common range of colours.
+// BeyondRepertoires draws the repertoires of the methods of [BeyondCurves]: rows of seven maps for each
+// environment, with the seed of the best QD score and a common range of colours.
 func BeyondRepertoires(d *Data) (figures.Grid, error) {
 	methods, envs, err := beyond(d)
 	if err != nil {
@@ -56,7 +62,7 @@ func BeyondRepertoires(d *Data) (figures.Grid, error) {
 				maps = append(maps, panel)
 			}
 		}
-		for row := range slices.Chunk(maps, 6) {
+		for row := range slices.Chunk(maps, 7) {
 			grid.Panels, grid.Rows = append(grid.Panels, row), append(grid.Rows, env)
 		}
 	}
