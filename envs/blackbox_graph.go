@@ -124,7 +124,8 @@ func projection(name string, dims int, loss func(*Node) *Node) *BlackBox {
 		fitness = MulScalar(OneMinus(share), 100)
 
 		outside := GreaterThan(Abs(x), ConstAs(x, catalog.ProjectionLimit))
-		counted := Where(outside, Div(ConstAs(x, catalog.ProjectionLimit), x), x)
+		divisor := Where(outside, x, OnesLike(x)) // finite gradients where x is 0
+		counted := Where(outside, Div(ConstAs(x, catalog.ProjectionLimit), divisor), x)
 		sum := func(from, to int) *Node {
 			return ReduceSum(Slice(counted, AxisRange(), AxisRange(from, to)), 1)
 		}
