@@ -45,7 +45,7 @@ func TestFamilyIsMeasured(t *testing.T) {
 		"ascii-me":        {},
 		"cma-mega":        {},
 		"cma-maega":       {},
-		"ppga":            {},
+		"ppga":            {"policy_loss", "value_loss"},
 		"mome":            {"moqd_score", "max_hypervolume", "global_hypervolume", "archive_size"},
 		"pga-aurora":      {"critic_loss", "actor_loss", "archive_size", "archive_max_fitness"},
 	} {

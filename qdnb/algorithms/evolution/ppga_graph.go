@@ -158,37 +158,45 @@ func (s ppga) Update(g Generation, key random.Key) (Emitter, []Loss) {
 	improvement := InsertAxes(Slice(g.Own(g.Improvement), AxisRange(1)), 0)
 	continues := g.ranked(improvement, s.RestartRule)
 	adapted := s.Coefficients.update(s.noise(g.Parents, AddScalar(branches, 1)), Squeeze(ranks(improvement), 0))
+	// the branches of generation 0 do not depend on their coefficients
+	adapted = restart(Equal(g.Number, ZerosLike(g.Number)), s.Coefficients, adapted)
 	elite := g.Sample(key.FoldInEach(Slice(branches, AxisRange(0, 1))))
 	s.Policy = restart(continues, s.Policy, s.walker.WithScales(elite, s.Policy))
 	s.Coefficients = restart(continues, adapted, s.Coefficients.start(n, key.FoldIn(1)))
-	return s.walk(key.FoldIn(2)), nil
+	return s.walk(key.FoldIn(2))
 }
 
 // walk moves the search policy by PPO on the sum of reward and descriptor that the mean coefficients
-// weigh, then estimates the gradients there. Each walk starts at the search policy.
-func (s ppga) walk(key random.Key) ppga {
+// weigh, then estimates the gradients there. Each walk starts at the search policy. It also returns the
+// mean losses of the walks.
+func (s ppga) walk(key random.Key) (ppga, []Loss) {
 	type state struct {
 		Policy, Critics, Gradients, Mean *Node
 		Key                              random.Key
+		PolicyLoss, ValueLoss            *Node // means
 	}
 	n := s.Gradients.Shape().Dimensions[0]
-	end := xla.ForUnfused(key.Hi.Graph(), n+1, state{s.Policy, s.Critics, s.Gradients, s.Coefficients.Mean, key},
+	none := ScalarZero(key.Hi.Graph(), dtypes.Float32)
+	end := xla.ForUnfused(key.Hi.Graph(), n+1,
+		state{s.Policy, s.Critics, s.Gradients, s.Coefficients.Mean, key, none, none},
 		func(k *Node, st state) state {
 			moves := Equal(k, ZerosLike(k))
 			only := func(x, y *Node) *Node { return Where(BroadcastToShape(moves, x.Shape()), x, y) }
 			gradient := AddScalar(k, int32(-1)) // its number; that of the first step is overwritten
 			alone := Equal(Iota(k.Graph(), shapes.Make(dtypes.Int32, 1, n), 1), gradient)
-			policy, critic := s.walker.Walk(st.Policy, xla.Rows(st.Critics, k, 1),
+			after := s.walker.Walk(st.Policy, xla.Rows(st.Critics, k, 1),
 				only(st.Mean, ConvertDType(alone, dtypes.Float32)), s.Iterations, st.Key.FoldInEach(k))
-			step := Sub(policy, st.Policy)
+			st.PolicyLoss = Add(st.PolicyLoss, DivScalar(after.PolicyLoss, float64(n+1)))
+			st.ValueLoss = Add(st.ValueLoss, DivScalar(after.ValueLoss, float64(n+1)))
+			step := Sub(after.Policy, st.Policy)
 			step = Div(step, AddScalar(Sqrt(ReduceAllSum(Square(step))), 1e-8))
 			st.Gradients = xla.SetRows(st.Gradients, MaxScalar(gradient, int32(0)), step)
-			st.Critics = xla.SetRows(st.Critics, k, critic)
-			st.Policy = only(policy, st.Policy)
+			st.Critics = xla.SetRows(st.Critics, k, after.Value)
+			st.Policy = only(after.Policy, st.Policy)
 			return st
 		})
 	s.Policy, s.Critics, s.Gradients = end.Policy, end.Critics, end.Gradients
-	return s
+	return s, []Loss{{"policy_loss", end.PolicyLoss}, {"value_loss", end.ValueLoss}}
 }
 
 // xNES is an exponential natural evolution strategy in few dimensions n (Glasmachers et al. 2010;

@@ -10,7 +10,10 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
@@ -75,6 +78,69 @@ func TestPPGAFollowsItsGradients(t *testing.T) {
 				raised, gained, cells)
 		}
 	})
+}
+
+// legs is a task whose descriptor has several components: the means of all actions but the first, which
+// is rewarded. Its starts differ, and a part of its episodes ends early.
+type legs int
+
+func (e legs) Spec() envs.Spec {
+	lower := slices.Repeat([]float32{-1}, int(e))
+	return envs.Spec{Name: "legs", Observations: 1, Actions: 1 + int(e), Length: 6, Descriptor: envs.Descriptor{
+		Kind: envs.Mean, Lower: lower, Upper: slices.Repeat([]float32{1}, int(e)), Components: make([]string, e)}}
+}
+
+func (e legs) Reset(keys random.Key) envs.State {
+	u := keys.Uniform(-1, 1, keys.Hi.Shape().Size(), 1)
+	zero := ZerosLike(Reshape(u, -1))
+	return envs.State{PhysicsState: []*Node{Transpose(u, 0, 1)}, Observation: u, Reward: zero, Done: zero,
+		Descriptor: BroadcastToDims(ZerosLike(u), u.Shape().Dimensions[0], int(e))}
+}
+
+func (e legs) Step(s envs.State, action *Node) envs.State {
+	u := AddScalar(Transpose(s.PhysicsState[0], 0, 1), 0.1)
+	first := Slice(action, AxisRange(), AxisRange(0, 1))
+	s.PhysicsState[0], s.Observation = Transpose(u, 0, 1), u
+	s.Reward, s.Descriptor = Reshape(Add(first, u), -1), Slice(action, AxisRange(), AxisRange(1))
+	s.Done = ConvertDType(GreaterThan(s.Reward, OnesLike(s.Reward)), dtypes.Float32)
+	return s
+}
+
+func (e legs) task() scoring.Task { return scoring.NewTask(e, []int{8}, 6) }
+
+// With descriptors of one and of four components, and episodes that end early, the gradients have a
+// length of 1 and the fitness rises. The coefficients are adapted once the branches depend on them.
+func TestPPGADescriptors(t *testing.T) {
+	p := xlatest.Pure(t)
+	for _, d := range []int{1, 4} {
+		s := searchOf(t, p, legs(d).task(), smallPPGA().own(),
+			settings{Batch: 12, Slice: 4, Centroids: npz.Of(make([]float32, 2*d), 2, d), Seed: 3})
+		var unit, best []float32
+		for i := range (1 + d) * (1 + d) {
+			unit = append(unit, map[bool]float32{true: 0.5}[i%(2+d) == 0])
+		}
+		for generation := range 6 {
+			best = append(best, slices.Max(steps(t, s, 1)[0].Fitnesses))
+			arrays := stateOf(t, s)
+			root := floats(t, arrays, "Emitters.0.Emitter.Coefficients.Root")
+			if slices.Equal(root, unit) != (generation == 0) {
+				t.Errorf("generation %d: A is %g", generation, root)
+			}
+			gradients := floats(t, arrays, "Emitters.0.Emitter.Gradients")
+			for k, row := range slices.Collect(slices.Chunk(gradients, len(gradients)/(1+d))) {
+				sum := 0.0
+				for _, x := range row {
+					sum += float64(x) * float64(x)
+				}
+				if !(math.Abs(sum-1) < 1e-4) {
+					t.Errorf("generation %d: gradient %d has a length of %g", generation, k, math.Sqrt(sum))
+				}
+			}
+		}
+		if !(best[5] > best[0]) {
+			t.Errorf("%d components: the best fitness is %g", d, best)
+		}
+	}
 }
 
 // The strategy equals plain Go, with an exponential by its series.

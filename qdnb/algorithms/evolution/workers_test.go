@@ -68,7 +68,7 @@ func TestSearchesAreReproducible(t *testing.T) {
 				settings{Batch: 4, Slice: 1, Centroids: mazeSettings(0).Centroids, Seed: 3})
 		},
 		"ppga": func(t *testing.T, p *xla.Platform) *Search {
-			return searchOf(t, p, mazeTask(), smallPPGA().own(), mazeSettings(3))
+			return searchOf(t, p, legs(2).task(), smallPPGA().own(), mazeSettings(3))
 		},
 		"aurora-xcon": func(t *testing.T, p *xla.Platform) *Search {
 			return searchOf(t, p, mazeTask(), smallXCon().own(), mazeSettings(3))

@@ -55,21 +55,26 @@ func numbered(key random.Key, m int) random.Key {
 	return key.FoldInEach(Const(key.Hi.Graph(), numbers))
 }
 
-// Walk returns a policy and its value function after iterations of PPO on the weighted sum of reward
-// and descriptor, weights [1 + components]. Adam and the environments are reset.
-func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Key) (_, _ *Node) {
+// Walked is the end of a walk: a pytree. The losses are means over its updates; a NaN one means that
+// the policy or its value function is NaN.
+type Walked struct{ Policy, Value, PolicyLoss, ValueLoss *Node }
+
+// Walk walks from a policy and its value function: iterations of PPO on the weighted sum of reward and
+// descriptor, weights [1 + components]. Adam and the environments are reset.
+func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Key) Walked {
 	type state struct {
 		Learner         learner
 		Kept            []*Node
 		Weights, Worker *Node
 		Key             random.Key
+		Sums            losses
 	}
 	g, c := key.Hi.Graph(), &collecting{agent: w.agent, env: w.env, describes: true,
 		shared: xla.Slices{N: w.agent.NumEnvs, Size: w.slice, Workers: 1}}
 	l := w.agent.start(key)
 	l.Nets = nets[*Node]{policy, value}
 	worker := Const(g, int32(0))
-	end := xla.ForUnfused(g, iterations, state{l, c.start(key, worker), weights, worker, key},
+	end := xla.ForUnfused(g, iterations, state{l, c.start(key, worker), weights, worker, key, noLosses(g)},
 		func(i *Node, s state) state {
 			var d data
 			key := s.Key.FoldInEach(i)
@@ -77,10 +82,13 @@ func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Ke
 			gains := Concatenate([]*Node{InsertAxes(d.Reward, -1), d.Descriptor}, -1)
 			d.Reward, d.Descriptor = ReduceSum(Mul(gains, Reshape(s.Weights, 1, 1, -1)), -1), nil
 			d, _ = d.finite()
-			s.Learner, _ = w.agent.train(s.Learner, d, key.FoldIn(streamUpdates))
+			var now losses
+			s.Learner, now = w.agent.train(s.Learner, d, key.FoldIn(streamUpdates))
+			s.Sums = xla.Map2(s.Sums, now, Add)
 			return s
 		})
-	return end.Learner.Nets.Policy, end.Learner.Nets.Value
+	mean := func(sum *Node) *Node { return DivScalar(sum, float64(iterations)) }
+	return Walked{end.Learner.Nets.Policy, end.Learner.Nets.Value, mean(end.Sums.Policy), mean(end.Sums.Value)}
 }
 
 // Genotypes returns policies [m, N] as rows of the task's policy: without the scales of actions.
