@@ -66,20 +66,6 @@ func drawFilled(key random.Key, filled *Node) *Node {
 	return xla.NthTrue(upTo(filled), n)
 }
 
-// Shuffle draws a uniform random permutation, int32 [n]: the ranks of random words, found by
-// comparing all pairs. A sort would be less work, but XLA:CPU does not compile a loop that contains
-// one, nor the loops around it, into a function.
-func Shuffle(key random.Key, n int) *Node {
-	g := key.Hi.Graph()
-	words := Bitcast(BitwiseShiftRightLogicalScalar(key.Bits(n), uint32(1)), dtypes.Int32)
-	// Of equal words the first comes first: it is smaller than the other plus 1.
-	first := LessThan(Iota(g, shapes.Make(dtypes.Int32, 1, n), 1),
-		Iota(g, shapes.Make(dtypes.Int32, n, 1), 0))
-	before := LessThan(Sub(InsertAxes(words, 0), ConvertDType(first, dtypes.Int32)),
-		InsertAxes(words, 1))
-	return ReduceSum(ConvertDType(before, dtypes.Int32), 1)
-}
-
 // AutoencoderTraining holds the settings for training AURORA's auto-encoder.
 type AutoencoderTraining struct {
 	Batch        int     // sequences per Adam step; 128 in the paper

@@ -150,51 +150,6 @@ func TestNormaliser(t *testing.T) {
 	})
 }
 
-// A permutation has each number once; all are equally likely.
-func TestShuffle(t *testing.T) {
-	const n, draws = 4, 1200
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		type state struct {
-			Key    random.Key
-			Orders *Node
-		}
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			key := random.KeyOf(in[0])
-			start := state{key, Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, draws, n))}
-			orders := xla.For(in[0].Graph(), draws, start, func(i *Node, s state) state {
-				s.Orders = xla.SetRows(s.Orders, i, InsertAxes(nn.Shuffle(s.Key.FoldInEach(i), n), 0))
-				return s
-			}).Orders
-			return []*Node{orders, nn.Shuffle(key.FoldIn(-1), 1024)}
-		}, tensors.FromValue(random.SeedWords(5)))
-		counts := map[[n]int32]int{}
-		for order := range slices.Chunk(xlatest.Flat[int32](t, out[0]), n) {
-			counts[[n]int32(order)]++
-		}
-		const orders = 24
-		chi := 0.0
-		for order, count := range counts {
-			sorted := order
-			slices.Sort(sorted[:])
-			if sorted != [n]int32{0, 1, 2, 3} {
-				t.Fatalf("%v is no permutation", order)
-			}
-			chi += math.Pow(float64(count)-draws/orders, 2) / (draws / orders)
-		}
-		// Chi squared of 23 degrees of freedom exceeds 69 with a probability of 2e-6.
-		if len(counts) != orders || chi > 69 {
-			t.Errorf("%d orders, chi squared %g: %v", len(counts), chi, counts)
-		}
-		long := xlatest.Flat[int32](t, out[1])
-		slices.Sort(long)
-		for i, x := range long {
-			if x != int32(i) {
-				t.Fatalf("sorted, the permutation has a %d in place %d", x, i)
-			}
-		}
-	})
-}
-
 // Only filled slots are drawn, all equally often.
 func TestDrawFilled(t *testing.T) {
 	const slots = 3000

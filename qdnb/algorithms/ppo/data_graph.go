@@ -1,15 +1,11 @@
 package ppo
 
 import (
-	"math"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
-	"example.com/qdnb/xla/backend"
-	"example.com/qdnb/xla/random"
 )
 
 // data holds n sequences of T decisions: a pytree.
@@ -90,24 +86,4 @@ func discounted(x, factor *Node) *Node {
 		x, factor = Add(x, Mul(factor, ahead(x))), Mul(factor, ahead(factor))
 	}
 	return x
-}
-
-// permutation returns a random permutation of n numbers, int32 [n]: the sort order of n random
-// words, with ties in index order.
-func permutation(key random.Key, n int) *Node {
-	g := key.Hi.Graph()
-	word, order := key.Bits(n), Iota(g, shapes.Make(dtypes.Int32, n), 0)
-	if xla.KindOf(g) != backend.Go { // the Go backend cannot sort
-		number := ConvertDType(order, dtypes.Uint64)
-		sorted := Sort(BitwiseOr(BitwiseShiftLeftScalar(ConvertDType(word, dtypes.Uint64), uint64(32)),
-			number), 0, true)
-		return ConvertDType(BitwiseAnd(sorted, ConstAs(sorted, uint64(math.MaxUint32))), dtypes.Int32)
-	}
-	// The rank of each word, from comparisons of all pairs.
-	row, column := func(x *Node) *Node { return InsertAxes(x, 0) },
-		func(x *Node) *Node { return InsertAxes(x, 1) }
-	before := Or(LessThan(column(word), row(word)),
-		And(Equal(column(word), row(word)), LessThan(column(order), row(order))))
-	rank := ReduceSum(ConvertDType(before, dtypes.Int32), 0)
-	return Scatter(InsertAxes(rank, -1), order, shapes.Make(dtypes.Int32, n), false, true)
 }

@@ -122,48 +122,6 @@ func TestNonFiniteDecisions(t *testing.T) {
 	}
 }
 
-// A permutation contains every number once. Different keys give different permutations, and all
-// backends give the same.
-func TestPermutation(t *testing.T) {
-	const n = 1000
-	var everywhere []int32
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			key := random.KeyOf(in[0])
-			same := random.Key{Hi: key.Hi, Lo: key.Lo}
-			return []*Node{permutation(key.FoldIn(0), n), permutation(key.FoldIn(1), n),
-				permutation(same.FoldIn(0), n)}
-		}, xlatest.Tensor(random.SeedWords(3), 2))
-		var orders [][]int32
-		for _, x := range out {
-			order := xlatest.Flat[int32](t, x)
-			orders = append(orders, order)
-			for i, x := range slices.Sorted(slices.Values(order)) {
-				if int(x) != i {
-					t.Fatalf("%d does not occur exactly once in the permutation", i)
-				}
-			}
-		}
-		if everywhere == nil {
-			everywhere = orders[0]
-		}
-		if !slices.Equal(orders[0], everywhere) {
-			t.Error("backends differ")
-		}
-		if slices.Equal(orders[0], orders[1]) || !slices.Equal(orders[0],
-			orders[2]) || slices.IsSorted(orders[0]) {
-			t.Error("permutations are not a function of their keys")
-		}
-		moved := 0.0 // the expected mean displacement is n / 3
-		for i, x := range orders[0] {
-			moved += math.Abs(float64(i)-float64(x)) / n
-		}
-		if moved < 0.3*n || moved > 0.37*n {
-			t.Errorf("numbers moved by %v on average", moved)
-		}
-	})
-}
-
 // The frequencies of choices equal their probabilities within five standard errors, and impossible
 // choices never occur.
 func TestSample(t *testing.T) {

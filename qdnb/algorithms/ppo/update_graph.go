@@ -103,7 +103,7 @@ func (a agent) train(l learner, d data, key random.Key) (learner, losses) {
 	end := xla.ForUnfused(g, a.UpdateEpochs, state{a.cut(l), d, key, noLosses(g)},
 		func(epoch *Node, s state) state {
 			var now losses
-			s.Learning, now = a.epoch(s.Learning, s.Data, permutation(s.Key.FoldInEach(epoch), n))
+			s.Learning, now = a.epoch(s.Learning, s.Data, nn.Permutation(s.Key.FoldInEach(epoch), n))
 			s.Sums = xla.Map2(s.Sums, now, Add)
 			return s
 		})

@@ -22,7 +22,7 @@ type DiscountSettings struct {
 	DiscountEpochs       int     `json:"discount_epochs"`        // at most, per generation
 	DiscountBatch        int     `json:"discount_batch"`         // descriptors per Adam step
 	DiscountCutoff       float64 `json:"discount_cutoff"`        // mean squared error that ends a training
-	EmptyPoints          int     `json:"empty_points"`           // empty cells drawn per generation
+	EmptyPoints          int     `json:"empty_points"`           // empty cells drawn per generation, at most
 	// DiscountRange is the fitness above the lowest threshold that the model returns as 1; 0: the size
 	// of that threshold, at least 1.
 	DiscountRange float64 `json:"discount_range"`
@@ -111,14 +111,22 @@ func (d Discounted) minimum(x *Node) *Node {
 	return BroadcastToShape(ConstAs(x, d.ThresholdMin), x.Shape())
 }
 
-// empty draws n centroids of empty cells with replacement, [n, d], with weights of 1, or of 0 if there
-// are none, [n].
+// empty draws n centroids of empty cells without replacement, [n, d], with weights of 1, [n]; of fewer
+// cells all. If there are fewer than n, the other points have weights of 0.
 func (d Discounted) empty(n int, key random.Key) (points, weights *Node) {
-	free := ConvertDType(Equal(d.Elites.Fitness, lowest(d.Elites.Fitness)), dtypes.Int32)
-	count := ConvertDType(ReduceSum(free), dtypes.Float32)
-	rank := ConvertDType(Mul(key.Uniform(0, 1, n), count), dtypes.Int32)
-	points = Gather(d.Elites.Centroids, InsertAxes(xla.NthTrue(CumSum(free, 0), rank), -1))
-	return points, BroadcastToDims(MinScalar(count, 1), n)
+	cells := d.Elites.Fitness.Shape().Dimensions[0]
+	order := InsertAxes(nn.Permutation(key, cells), -1)
+	free := Equal(Gather(d.Elites.Fitness, order), lowest(d.Elites.Fitness))
+	first, count := xla.Nonzero(free)
+	drawn := InsertAxes(Slice(first, AxisRange(0, min(n, cells))), -1)
+	points = Gather(d.Elites.Centroids, Gather(order, drawn))
+	return points, upTo(count, drawn)
+}
+
+// upTo returns weights of 1 for the first count of as many numbers as x has rows, and 0 for the others.
+func upTo(count, x *Node) *Node {
+	number := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions[0]), 0)
+	return ConvertDType(LessThan(number, count), dtypes.Float32)
 }
 
 // training is the state of [Discounted.train]: a pytree.
@@ -127,48 +135,63 @@ type training struct {
 	Points, Targets, Weights *Node // a multiple of the batch
 	Order                    *Node
 	Key                      random.Key
+	Count                    *Node // rows with a weight
+	Steps                    *Node // of the epoch
 	Epoch                    *Node // sum of the weighted errors
 	Loss                     *Node // of the last epoch
 }
 
-// train fits the model to targets [n] at descriptors [n, d]. Each epoch takes them in a new random
-// order. Training ends after an epoch whose loss is at most DiscountCutoff.
+// train fits the model to targets [n] at those descriptors [n, d] whose weights [n] are 1 and not 0.
+// Each epoch takes them in a new random order. Training ends after an epoch whose loss is at most
+// DiscountCutoff.
 func (d Discounted) train(points, targets, weights *Node, key random.Key) Discounted {
 	g, n, size := points.Graph(), points.Shape().Dimensions[0], d.DiscountBatch
 	size = min(size, n)
-	turns := (n + size - 1) / size
+	steps := (n + size - 1) / size
 	pad := func(x *Node) *Node { // with weights of 0
 		dims := x.Shape().Clone().Dimensions
-		if dims[0] = turns*size - n; dims[0] == 0 {
+		if dims[0] = steps*size - n; dims[0] == 0 {
 			return x
 		}
 		return Concatenate([]*Node{x, Zeros(g, shapes.Make(x.DType(), dims...))}, 0)
 	}
 	scaled := DivScalar(AddScalar(targets, -d.ThresholdMin), d.DiscountRange)
 	none := Zeros(g, shapes.Make(dtypes.Float32))
+	count := ConvertDType(ReduceAllSum(weights), dtypes.Int32)
 	start := training{Model: d.Model, Points: pad(d.normalised(points)), Targets: pad(scaled),
-		Weights: pad(weights), Order: Iota(g, shapes.Make(dtypes.Int32, turns*size), 0), Key: key,
-		Epoch: none, Loss: AddScalar(none, math.MaxFloat32)}
+		Weights: pad(weights), Order: Iota(g, shapes.Make(dtypes.Int32, steps*size), 0), Key: key,
+		Count: count, Steps: ZerosLike(count), Epoch: none, Loss: AddScalar(none, math.MaxFloat32)}
 	d.Model = xla.ForUnfused(g, d.DiscountEpochs, start, func(epoch *Node, s training) training {
-		s.Order, s.Epoch = nn.Shuffle(s.Key.FoldInEach(epoch), turns*size), ZerosLike(s.Epoch)
-		learns := GreaterThan(s.Loss, ConstAs(s.Loss, d.DiscountCutoff))
-		count := MulScalar(ConvertDType(learns, dtypes.Int32), turns)
-		if xla.KindOf(s.Loss.Graph()).Accelerator() { // the device need not report the count
-			count = Const(s.Loss.Graph(), int32(turns))
+		// the rows that have a weight come first
+		order := InsertAxes(nn.Shuffle(s.Key.FoldInEach(epoch), steps*size), -1)
+		weights := Gather(s.Weights, order)
+		first, _ := xla.Nonzero(GreaterThan(weights, ZerosLike(weights)))
+		s.Order, s.Epoch = Gather(Squeeze(order, -1), InsertAxes(first, -1)), ZerosLike(s.Epoch)
+		learns := ConvertDType(GreaterThan(s.Loss, ConstAs(s.Loss, d.DiscountCutoff)), dtypes.Int32)
+		s.Steps = Mul(learns, Div(AddScalar(s.Count, size-1), ConstAs(s.Count, int32(size))))
+		turns, accelerator := s.Steps, xla.KindOf(s.Loss.Graph()).Accelerator()
+		if accelerator { // the device need not report the count
+			turns = ConstAs(turns, int32(steps))
 		}
-		next := xla.RepeatUnfused(count, s, func(turn *Node, s training) training {
-			rows := InsertAxes(xla.Rows(s.Order, MulScalar(turn, size), size), -1)
-			weight := Gather(s.Weights, rows)
+		s = xla.RepeatUnfused(turns, s, func(turn *Node, s training) training {
+			from := MulScalar(turn, size)
+			rows := InsertAxes(xla.Rows(s.Order, from, size), -1)
+			weight := upTo(Sub(s.Count, from), rows)
 			off := Sub(Squeeze(s.Model.Params.Apply(Gather(s.Points, rows)), 1), Gather(s.Targets, rows))
 			sum := ReduceAllSum(Mul(Square(off), weight))
-			s.Model = s.Model.Step(Div(sum, MaxScalar(ReduceAllSum(weight), 1)))
-			s.Epoch = Add(s.Epoch, sum)
-			return s
+			next := s
+			next.Model = s.Model.Step(Div(sum, MaxScalar(ReduceAllSum(weight), 1)))
+			next.Epoch = Add(s.Epoch, sum)
+			if !accelerator {
+				return next
+			}
+			due := LessThan(turn, s.Steps)
+			return xla.Map2(next, s, func(next, s *Node) *Node {
+				return Where(BroadcastToShape(due, next.Shape()), next, s)
+			})
 		})
-		next.Loss = Div(next.Epoch, MaxScalar(ReduceAllSum(next.Weights), 1))
-		return xla.Map2(next, s, func(next, s *Node) *Node {
-			return Where(BroadcastToShape(learns, next.Shape()), next, s)
-		})
+		s.Loss = Div(s.Epoch, ConvertDType(MaxScalar(s.Count, 1), dtypes.Float32))
+		return s
 	}).Model
 	return d
 }

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
@@ -22,7 +25,7 @@ func TestGoldenDiscountModel(t *testing.T) {
 		name = fmt.Sprint(name, "_", step)
 		return xlatest.Tensor(data.Float32s(name), data.Shape(name)...)
 	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	compare := func(t *testing.T, p *xla.Platform) {
 		in := []*tensors.Tensor{xlatest.Tensor(random.SeedWords(1), 2)}
 		for _, name := range names {
 			in = append(in, tensor(name, 0))
@@ -38,7 +41,7 @@ func TestGoldenDiscountModel(t *testing.T) {
 			for _, bias := range in[1:4] {
 				net.Bias = append(net.Bias, InsertAxes(bias, 0))
 			}
-			settings := DiscountSettings{DiscountEpochs: 2, DiscountBatch: 1000, DiscountRange: 100}
+			settings := DiscountSettings{DiscountEpochs: 2, DiscountBatch: 17, DiscountRange: 100}
 			d := Discounted{DiscountSettings: settings, Rate: 0.1,
 				Model: nn.NewTrainable(net, 0.001), lower: []float32{-256, -256}, upper: []float32{256, 256}}
 			for step := range 3 {
@@ -46,10 +49,10 @@ func TestGoldenDiscountModel(t *testing.T) {
 				discount := d.discount(descriptors)
 				value := Sub(fitness, discount)
 				targets := d.targets(discount, value)
-				points := Concatenate([]*Node{descriptors, empty}, 0)
 				none := ReduceSum(ZerosLike(empty), 1)
-				d = d.train(points, Concatenate([]*Node{targets, d.minimum(none)}, 0),
-					OnesLike(ReduceSum(points, 1)), random.KeyOf(in[0]))
+				d = d.train(Concatenate([]*Node{empty, descriptors, empty}, 0),
+					Concatenate([]*Node{AddScalar(none, 7), targets, d.minimum(none)}, 0),
+					Concatenate([]*Node{none, OnesLike(targets), OnesLike(none)}, 0), random.KeyOf(in[0]))
 				all = append(append(append(all, value, targets), d.Model.Params.Bias...), d.Model.Params.Kernel...)
 			}
 			return all
@@ -62,6 +65,39 @@ func TestGoldenDiscountModel(t *testing.T) {
 			}
 			xlatest.Close(t, fmt.Sprint(name, " of step ", step), xlatest.Flat[float32](t, got),
 				data.Float32s(fmt.Sprint(name, "_", at)), 2e-5)
+		}
+	}
+	xlatest.Each(t, compare)
+	_, as := xlatest.As(t, backend.CUDA)
+	t.Run("graphs of CUDA", func(t *testing.T) { compare(t, as) })
+}
+
+// Empty cells are drawn at most once, and all of them if there are few.
+func TestEmptyCellsAreDrawnOnce(t *testing.T) {
+	const cells, empty = 40, 30
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) (all []*Node) {
+			centroid := IotaFull(in[0].Graph(), shapes.Make(dtypes.Float32, cells, 1))
+			filled := LessThan(Squeeze(centroid, 1), Const(in[0].Graph(), float32(cells-empty)))
+			fitness := ZerosLike(Squeeze(centroid, 1))
+			d := Discounted{Grid: Grid{Cells{Fitness: Where(filled, fitness, lowest(fitness)), Centroids: centroid}}}
+			for i, n := range []int{empty / 2, empty, cells, 1000} {
+				points, weights := d.empty(n, random.KeyOf(in[0]).FoldIn(i))
+				all = append(all, points, weights)
+			}
+			return all
+		}, xlatest.Tensor(random.SeedWords(1), 2))
+		for i, want := range []int{empty / 2, empty, empty, empty} {
+			points, weights := xlatest.Flat[float32](t, out[2*i]), xlatest.Flat[float32](t, out[2*i+1])
+			drawn, sum := map[float32]bool{}, float32(0)
+			for j, weight := range weights {
+				if sum += weight; weight == 1 && points[j] >= cells-empty {
+					drawn[points[j]] = true
+				}
+			}
+			if len(drawn) != want || sum != float32(want) {
+				t.Errorf("draw %d: %d empty cells, and the sum of weights is %g, want %d", i, len(drawn), sum, want)
+			}
 		}
 	})
 }

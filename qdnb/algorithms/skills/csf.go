@@ -117,7 +117,8 @@ func dot(x, y *Node) *Node { return ReduceSum(Mul(x, y), 1) }
 // CSFSettings holds the hyperparameters of contrastive successor features.
 type CSFSettings struct {
 	Discovery
-	// ContinuousSkills is the number of components of a skill; its publication: 2, and 8 for images.
+	// ContinuousSkills is the number of components of a skill; its publication: 2, and 4 or 8 for
+	// images.
 	ContinuousSkills int `json:"continuous_skills"`
 	// NegativeSkills is the number of random skills of an update; its publication: 256.
 	NegativeSkills int `json:"negative_skills"`
