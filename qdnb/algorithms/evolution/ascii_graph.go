@@ -76,6 +76,8 @@ type ActionCrossover struct {
 	// Members are observations [slots, T * observations] and Returns rewards to go [slots, T] of the
 	// episodes in which the members of the archive entered it.
 	Members, Returns *Node
+	// Finite is 1 for the individuals of the latest generation whose episode is finite, [P], else 0.
+	Finite *Node
 	// Others are the episodes of the latest generation, after Prepare.
 	Others episodes
 
@@ -98,9 +100,9 @@ func (e ActionCrossover) episodes(rows *Node) episodes {
 	n, length := rows.Shape().Dimensions[0]/e.task.Length, e.task.Length
 	ends := Reshape(steps.Done, n, length)
 	before := Sub(CumSum(ends, 1), ends)
-	alive := ConvertDType(Equal(before, ZerosLike(before)), dtypes.Float32)
+	alive, rewards := Equal(before, ZerosLike(before)), Reshape(steps.Reward, n, length)
 	return episodes{Obs: Reshape(steps.Obs, n, length, -1), Actions: Reshape(steps.Action, n, length, -1),
-		Returns: e.toGo(Mul(Reshape(steps.Reward, n, length), alive)), Alive: alive}
+		Returns: e.toGo(Where(alive, rewards, ZerosLike(rewards))), Alive: ConvertDType(alive, dtypes.Float32)}
 }
 
 // toGo returns the discounted sums of rewards [n, T] from each step on. The sums of 1, 2, 4 ... steps
@@ -125,25 +127,31 @@ func (e ActionCrossover) Init(start Start, key random.Key) Emitter {
 		return Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, start.Slots, width))
 	}
 	e.Members, e.Returns = zeros(e.task.Length*e.task.Env.Spec().Observations), zeros(e.task.Length)
+	e.Finite = Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, start.Batch))
 	return e
 }
 
-// Update implements [Emitter]: it stores the episodes of the individuals that enter the archive.
+// Update implements [Emitter]: it stores the episodes of the individuals that enter the archive, and
+// notes which are finite: the buffer replaces steps that are not by those of others.
 func (e ActionCrossover) Update(g Generation, _ random.Key) (Emitter, []Loss) {
 	all := e.episodes(g.Found.Transitions)
 	slots, count := xla.Nonzero(g.Accepted)
 	from := Gather(g.Index, InsertAxes(slots, -1))
 	e.Members = xla.SetRowsAt(e.Members, Reshape(all.Obs, e.batch, -1), from, slots, count)
 	e.Returns = xla.SetRowsAt(e.Returns, all.Returns, from, slots, count)
+	finite := Reshape(xla.FiniteRows(g.Found.Transitions), e.batch, -1)
+	over := Equal(all.Alive, ZerosLike(all.Alive))
+	e.Finite = ConvertDType(LogicalAll(Or(finite, over), 1), dtypes.Float32)
 	return e, nil
 }
 
 // Prepare implements [Proposer]: the episodes of the latest generation, which are the rows of the
-// buffer written last.
+// buffer written last. Those that were not finite have no steps: parents stay as they are.
 func (e ActionCrossover) Prepare(buffer replay.Buffer, _ random.Key) Emitter {
 	n, capacity := e.batch*e.task.Length, buffer.Rows.Shape().Dimensions[0]
 	rows := AddScalar(Iota(buffer.Rows.Graph(), shapes.Make(dtypes.Int32, n, 1), 0), int32(capacity-n))
 	e.Others = e.episodes(buffer.At(ModScalar(Add(rows, buffer.Position), int32(capacity))))
+	e.Others.Alive = Mul(e.Others.Alive, perRow(e.Finite))
 	return e
 }
 

@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -80,6 +82,8 @@ func TestASCIIReadsTheLatestGeneration(t *testing.T) {
 	rows := e.batch * e.task.Length
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			e := e
+			e.Finite = Ones(in[0].Graph(), shapes.Make(dtypes.Float32, e.batch))
 			buffer := replay.NewBuffer(in[0].Graph(), layoutOf(e.task).Width(), 2*rows-2)
 			var list []*Node
 			for generation := range 3 {
@@ -96,6 +100,36 @@ func TestASCIIReadsTheLatestGeneration(t *testing.T) {
 			}
 			if got := xlatest.Flat[float32](t, out[generation]); !slices.Equal(got, want) {
 				t.Errorf("generation %d: it reads rows %v", generation, got)
+			}
+		}
+	})
+}
+
+// Episodes with a step that is not finite teach nothing, although the buffer replaces the step. What
+// follows the end of an episode does not count.
+func TestASCIIIgnoresBrokenEpisodes(t *testing.T) {
+	task, nan := aims(), float32(math.NaN())
+	layout := layoutOf(task)
+	steps := []float32{1, nan, 1, 1, 1, 1, 1, nan} // rewards of four episodes
+	ends := []float32{0, 1, 0, 1, 0, 1, 1, 1}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			ones := OnesLike(InsertAxes(in[1], -1))
+			rows := layout.Join(replay.Batch{Obs: ones, NextObs: ones, Action: Concatenate([]*Node{ones, ones}, 1),
+				Reward: in[1], Done: in[2], Truncation: ZerosLike(in[1])})
+			key := random.KeyOf(in[0])
+			e := ActionCrossover{}.Init(Start{Task: task, Slots: 1, Batch: 4}, key)
+			g := Generation{Found: repertoire.Evaluated{Transitions: rows}}
+			g.Index, g.Accepted = Const(rows.Graph(), []int32{3}), Const(rows.Graph(), []bool{true})
+			e, _ = e.Update(g, key)
+			buffer := replay.NewBuffer(rows.Graph(), layout.Width(), len(steps))
+			kept, _ := buffer.KeepFinite(rows)
+			ready := e.(ActionCrossover).Prepare(buffer.Insert(kept), key).(ActionCrossover)
+			return []*Node{ready.Others.Alive, ready.Returns}
+		}, xlatest.Tensor(random.SeedWords(1), 2), xlatest.Tensor(steps, 8), xlatest.Tensor(ends, 8))
+		for i, want := range [][]float32{{0, 0, 1, 1, 1, 1, 1, 0}, {1, 0}} {
+			if got := xlatest.Flat[float32](t, out[i]); !slices.Equal(got, want) {
+				t.Errorf("result %d is %v, want %v", i, got, want)
 			}
 		}
 	})

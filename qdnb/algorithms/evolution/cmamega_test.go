@@ -85,7 +85,7 @@ func TestGoldenArborescence(t *testing.T) {
 // Matrices are what their eigenvalues and eigenvectors say, also if they have eigenvalues that are
 // equal, or are diagonal.
 func TestEigen(t *testing.T) {
-	const e, n = 3, 5
+	const e, n = 3, 17
 	var flat []float32
 	for m := range e {
 		for i := range n {
