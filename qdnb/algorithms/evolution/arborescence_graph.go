@@ -106,9 +106,12 @@ func taskGradients(task scoring.Task, points *Node) *Node {
 		sums[i] = Gradient(sum, points)[0]
 	}
 	all := Stack(sums, 1)
-	all = Where(xla.Finite(all), all, ZerosLike(all))
-	length := Sqrt(ReduceSum(Square(all), 2))
-	return Div(all, perRow(AddScalar(length, 1e-8)))
+	return unit(Where(xla.Finite(all), all, ZerosLike(all)))
+}
+
+// unit divides gradients [..., N] by their lengths.
+func unit(x *Node) *Node {
+	return Div(x, perRow(AddScalar(Sqrt(ReduceSum(Square(x), -1)), 1e-8)))
 }
 
 // branches returns the points of the given emitters, int32 [k, 1], after a step of coefficients

@@ -144,11 +144,16 @@ func (s ppga) noise(parents Parents, which *Node) *Node {
 func (s ppga) Offspring(parents Parents, which *Node, _ random.Key) *Node {
 	drawn := s.Coefficients.sample(s.noise(parents, which))
 	drawn = Where(wide(Equal(which, ZerosLike(which)), drawn), ZerosLike(drawn), drawn)
-	x := BroadcastToDims(s.Policy, which.Shape().Dimensions[0], s.Policy.Shape().Dimensions[1])
+	return s.walker.Genotypes(s.branches(drawn))
+}
+
+// branches returns the policies at coefficients [k, 1 + d] along the gradients, [k, N].
+func (s ppga) branches(coefficients *Node) *Node {
+	x := BroadcastToDims(s.Policy, coefficients.Shape().Dimensions[0], s.Policy.Shape().Dimensions[1])
 	for k := range s.Gradients.Shape().Dimensions[0] {
-		x = Add(x, Mul(Slice(drawn, AxisRange(), AxisElem(k)), Slice(s.Gradients, AxisElem(k))))
+		x = Add(x, Mul(Slice(coefficients, AxisRange(), AxisElem(k)), Slice(s.Gradients, AxisElem(k))))
 	}
-	return s.walker.Genotypes(x)
+	return x
 }
 
 // Update implements [Emitter].
@@ -188,8 +193,7 @@ func (s ppga) walk(key random.Key) (ppga, []Loss) {
 				only(st.Mean, ConvertDType(alone, dtypes.Float32)), s.Iterations, st.Key.FoldInEach(k))
 			st.PolicyLoss = Add(st.PolicyLoss, DivScalar(after.PolicyLoss, float64(n+1)))
 			st.ValueLoss = Add(st.ValueLoss, DivScalar(after.ValueLoss, float64(n+1)))
-			step := Sub(after.Policy, st.Policy)
-			step = Div(step, AddScalar(Sqrt(ReduceAllSum(Square(step))), 1e-8))
+			step := unit(Sub(after.Policy, st.Policy))
 			st.Gradients = xla.SetRows(st.Gradients, MaxScalar(gradient, int32(0)), step)
 			st.Critics = xla.SetRows(st.Critics, k, after.Value)
 			st.Policy = only(after.Policy, st.Policy)
@@ -254,9 +258,10 @@ func (x xNES) update(noise, ranks *Node) xNES {
 // product is that of matrices [1, n, n], as a sum.
 func product(a, b *Node) *Node { return ReduceSum(Mul(InsertAxes(a, -1), InsertAxes(b, 1)), 2) }
 
-// exponential is that of a small matrix [1, n, n]: of its 256th part by a Taylor series, then squared.
+// exponential is that of a small matrix [1, n, n]: of its 16th part by a Taylor series, then squared. Each
+// squaring doubles the rounding error.
 func exponential(x *Node) *Node {
-	const halvings, terms = 8, 6
+	const halvings, terms = 4, 8
 	x = MulScalar(x, 1./(1<<halvings))
 	unit := diagonal(OnesLike(ReduceSum(x, 2)))
 	sum := unit

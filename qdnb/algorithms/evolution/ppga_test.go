@@ -2,15 +2,16 @@ package evolution
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -143,75 +144,38 @@ func TestPPGADescriptors(t *testing.T) {
 	}
 }
 
-// The strategy equals plain Go, with an exponential by its series.
-func TestXNES(t *testing.T) {
-	const n, size = 3, 12
-	rng := rand.New(rand.NewPCG(1, 2))
-	noise, ranks := make([]float32, size*n), make([]int32, size)
-	for i, rank := range rng.Perm(size) {
-		ranks[i] = int32(rank)
-	}
-	for i := range noise {
-		noise[i] = float32(rng.NormFloat64())
-	}
-	utilities, sum := make([]float64, size), 0.0
-	for i := range utilities {
-		utilities[i] = max(0, math.Log(size/2+1)-math.Log(float64(i+1)))
-		sum += utilities[i]
-	}
-	type matrix [n][n]float64
-	times := func(a, b matrix) (c matrix) {
-		for i := range n {
-			for j := range n {
-				for k := range n {
-					c[i][j] += a[i][k] * b[k][j]
+// 21_ppga.npz: generations of the published emitter for descriptors of one and of four components. In the
+// last of them nothing improves, and it restarts. tools/golden_ppga.py made it.
+func TestGoldenPPGA(t *testing.T) {
+	f := golden.Read(t, "21_ppga.npz")
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, of := range []string{"1.0.", "1.1.", "1.2.", "4.0.", "4.1.", "4.2."} {
+			tensor := func(name string, more ...int) *tensors.Tensor {
+				return xlatest.Tensor(f.Float32s(of+name), append(more, f.Shape(of+name)...)...)
+			}
+			n := f.Shape(of + "mean")[0]
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				x := xNES{size: f.Shape(of + "noise")[0], Mean: in[0], Root: in[1]}
+				s := ppga{Policy: in[3], Gradients: unit(in[4])}
+				coefficients := x.sample(in[2])
+				after := x.update(in[2], Squeeze(ranks(in[5]), 0))
+				fresh := xNES{sigma0: 0.7}.start(n, random.NewKey(in[0].Graph(), 1))
+				return []*Node{s.Gradients, coefficients, s.branches(coefficients), after.Mean, after.Root,
+					ConvertDType(LogicalNot(Generation{}.ranked(in[5], "no_improvement")), dtypes.Float32), fresh.Mean, fresh.Root}
+			}, tensor("mean", 1), tensor("root", 1), tensor("noise"), tensor("theta", 1), tensor("jacobian"),
+				tensor("improvement", 1))
+			for i, name := range []string{"gradients", "coefficients", "branches", "after.mean", "after.root", "restarts"} {
+				if f.Has(of + name) {
+					xlatest.Close(t, of+name, xlatest.Flat[float32](t, out[i]), f.Float32s(of+name), 1e-5)
 				}
 			}
-		}
-		return c
-	}
-	var step [n]float64
-	var spread, exponential matrix
-	for i, rank := range ranks {
-		u := utilities[rank]/sum - 1./size
-		for j := range n {
-			step[j] += u * float64(noise[i*n+j])
-			for k := range n {
-				spread[j][k] += u * float64(noise[i*n+j]*noise[i*n+k]) * 0.3 * (3 + math.Log(n)) / (n * math.Sqrt(n))
+			mean := xlatest.Flat[float32](t, out[6])
+			if mean[0] < 0 || slices.Max(mean) > 2 || slices.Min(mean) < -2 {
+				t.Errorf("%sthe first mean is %g", of, mean)
 			}
-		}
-	}
-	term := matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
-	for k := range 30 {
-		for i := range n {
-			for j := range n {
-				exponential[i][j] += term[i][j]
+			if of[2] == '0' {
+				xlatest.Close(t, of+"root", xlatest.Flat[float32](t, out[7]), f.Float32s(of+"root"), 0)
 			}
-		}
-		term = times(term, spread)
-		for i := range n {
-			for j := range n {
-				term[i][j] /= float64(k + 1)
-			}
-		}
-	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			before := xNES{size: size, sigma0: 0.5}.start(n, random.NewKey(in[0].Graph(), 1))
-			after := before.update(in[0], in[1])
-			return []*Node{before.Mean, after.Mean, after.Root, before.sample(in[0])}
-		}, xlatest.Tensor(noise, size, n), xlatest.Tensor(ranks, size))
-		before, mean, root := xlatest.Flat[float32](t, out[0]), make([]float32, n), []float32{}
-		for i := range n {
-			mean[i] = before[i] + float32(0.5*step[i])
-			for j := range n {
-				root = append(root, float32(0.5*exponential[i][j]))
-			}
-		}
-		xlatest.Close(t, "mean", xlatest.Flat[float32](t, out[1]), mean, 1e-6)
-		xlatest.Close(t, "root", xlatest.Flat[float32](t, out[2]), root, 1e-5)
-		if before[0] < 0 || slices.Max(before) > 2 || slices.Min(before) < -2 {
-			t.Errorf("the first mean is %g", before)
 		}
 	})
 }

@@ -24,6 +24,13 @@ func (d data) at(index *Node) data {
 	return xla.Map(d, func(x *Node) *Node { return Gather(x, InsertAxes(index, -1)) })
 }
 
+// weighted replaces the reward by the weighted sum of reward and descriptor, weights [1 + components].
+func (d data) weighted(weights *Node) data {
+	gains := Concatenate([]*Node{InsertAxes(d.Reward, -1), d.Descriptor}, -1)
+	d.Reward, d.Descriptor = ReduceSum(Mul(gains, Reshape(weights, 1, 1, -1)), -1), nil
+	return d
+}
+
 // finite replaces what is not finite: a decision with such a reward or observation counts as one
 // whose episode was truncated, which contributes no gradient, and an observation is replaced by
 // another one. It returns the number of such decisions, an int32 scalar.

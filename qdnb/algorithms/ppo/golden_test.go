@@ -2,6 +2,7 @@ package ppo
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -206,5 +207,56 @@ func TestGoldenNormalisation(t *testing.T) {
 		last := len(names)
 		xlatest.Close(t, "h.logits", xlatest.Flat[float32](t, out[last]),
 			xlatest.Flat[float32](t, out[last+1]), tolerance)
+	})
+}
+
+// 21_ppga.npz: a walk of one update by PPGA's published code, with decisions whose probability was another
+// before, and returns for another lambda. tools/golden_ppga.py made it. NaN stands for gradients of
+// parameters that the published policy lacks.
+func TestGoldenWalk(t *testing.T) {
+	f := golden.Read(t, "21_ppga.npz")
+	dims, actions, hidden := f.Shape("obs"), f.Shape("actions")[1], f.Shape("value")[0]/(f.Shape("obs")[2]+2)
+	n, steps := dims[0], dims[1]-1
+	a := newAgent(PPO{Discount: f.Number("const.gamma"), GAELambda: 1, ClipEpsilon: f.Number("const.clip_coef"),
+		RewardScaling: 1, PolicyHidden: []int{hidden}, ValueHidden: []int{hidden}}, dims[2], actions, false)
+	a.policy.Hidden, a.value.Hidden = Tanh, Tanh
+	shapes := map[string][]int{"policy": {1, f.Shape("policy")[0]}, "value": {1, f.Shape("value")[0]},
+		"actions": {n, steps, actions}, "older": {n, steps}}
+	names := []string{"policy", "value", "obs", "actions", "older", "reward", "dones", "measures", "coefficients"}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		var inputs []*tensors.Tensor
+		for _, name := range names {
+			shape, ok := shapes[name]
+			if !ok {
+				shape = f.Shape(name)
+			}
+			inputs = append(inputs, xlatest.Tensor(f.Float32s(name), shape...))
+		}
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			d := data{Obs: in[2], Decision: in[3], Reward: in[5], Done: in[6], Truncation: ZerosLike(in[6]),
+				Descriptor: in[7]}.weighted(in[8])
+			nets := nets[nn.Network]{Policy: a.policy.Network(in[0], 0), Value: a.value.Network(in[1], 0)}
+			before := Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, steps)), n*steps, dims[2])
+			now := a.distribution(nets.Policy.Apply(before)).logProb(Reshape(d.Decision, n*steps, actions))
+			d.LogProb = StopGradient(Add(Reshape(now, n, steps), in[4]))
+			l := a.loss(nets, d)
+			gradient := Gradient(l.Total, in[0], in[1])
+			values := Reshape(nets.Value.Apply(Reshape(d.Obs, -1, dims[2])), n, steps+1)
+			targets, advantages := a.advantages(values, d)
+			other := a
+			other.GAELambda = 0.9
+			otherTargets, _ := other.advantages(values, d)
+			return []*Node{targets, advantages, otherTargets, l.Policy, l.Value, gradient[0], gradient[1]}
+		}, inputs...)
+		for i, name := range []string{"returns", "advantages", "returns.0.9", "loss.policy", "loss.value", "gradient.policy",
+			"gradient.value"} {
+			got, want := xlatest.Flat[float32](t, out[i]), slices.Clone(f.Float32s(name))
+			for k, x := range want {
+				if x != x {
+					got[k], want[k] = 0, 0
+				}
+			}
+			xlatest.Close(t, name, got, want, 1e-5)
+		}
 	})
 }

@@ -79,9 +79,7 @@ func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Ke
 			var d data
 			key := s.Key.FoldInEach(i)
 			s.Kept, d = c.collect(actorOf(s.Learner), nil, s.Kept, key.FoldIn(streamCollect), s.Worker)
-			gains := Concatenate([]*Node{InsertAxes(d.Reward, -1), d.Descriptor}, -1)
-			d.Reward, d.Descriptor = ReduceSum(Mul(gains, Reshape(s.Weights, 1, 1, -1)), -1), nil
-			d, _ = d.finite()
+			d, _ = d.weighted(s.Weights).finite()
 			var now losses
 			s.Learner, now = w.agent.train(s.Learner, d, key.FoldIn(streamUpdates))
 			s.Sums = xla.Map2(s.Sums, now, Add)
