@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/runs"
@@ -26,7 +25,7 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	spec := small(folder, generations)
 	spec.Algorithm = algorithm
 	entry, _ := registry.Find(algorithm) // Train refuses unknown names, which tests of mistakes give
-	if entry.Has(algorithms.Differentiates) {
+	if entry.Differentiates {
 		spec.Env, spec.Tune = "sphere", runs.Assign("batch=16", "cells=32", "cvt_samples=500")
 	}
 	spec.Tune = more(spec.Tune, entry.Smoke...)

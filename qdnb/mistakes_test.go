@@ -116,6 +116,9 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		{`unknown backend "nonsense"`, "map-elites", func(s *Spec) { s.Backend = "nonsense" }},
 		{obstacle + " is not a folder; ", "map-elites", func(s *Spec) { s.Runs = obstacle }},
 		{"sphere has none", "pga-map-elites", func(s *Spec) { s.Env, s.Tune = "sphere", nil }},
+		{"mine learns from observations, of which sphere has none", "map-elites", func(s *Spec) {
+			s.Env, s.Name, s.Tune = "sphere", "mine", emitting(evolution.PolicyGradient{})
+		}},
 		{"pointmaze has no gradients of fitness and descriptor", "cma-mega", func(s *Spec) { s.Env = "pointmaze" }},
 		{"pointmaze-options has discrete actions, which map-elites does not learn: use ppo", "map-elites",
 			func(s *Spec) { s.Env, s.Environment = "", mazeSkills(1) }},

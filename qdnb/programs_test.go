@@ -16,7 +16,6 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
@@ -162,7 +161,7 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 			entry := must.Get(registry.Find(name))
 			env, tune, algorithm := "pointmaze", small, entry.Name
 			switch {
-			case entry.Has(algorithms.Differentiates):
+			case entry.Differentiates:
 				env, tune = "sphere", runs.Assign("cells=64", "cvt_samples=500")
 			case algorithm == "ppo":
 				tune = runs.Assign("cells=64", "cvt_samples=500", "policy_hidden=8", "value_hidden=8")

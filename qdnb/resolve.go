@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
@@ -23,7 +24,7 @@ func (s Spec) Config() (runs.Config, error) {
 
 // custom reports whether an algorithm of the spec runs code of its user.
 func (s Spec) custom(a algorithms.Algorithm) bool {
-	v, ok := a.(algorithms.Variant)
+	v, ok := a.(interface{ Replaced() bool })
 	return s.Loop != nil || ok && v.Replaced()
 }
 
@@ -31,11 +32,34 @@ func (s Spec) custom(a algorithms.Algorithm) bool {
 func (s Spec) entry() (algorithms.Entry, error) {
 	switch {
 	case s.Loop == nil:
-		return session.Find(s.Algorithm)
+		return registry.Find(s.Algorithm)
 	case s.Algorithm != "":
 		return algorithms.Entry{}, errors.New("Algorithm and Loop are mutually exclusive: set one of them")
 	}
 	return algorithms.Entry{Defaults: func(envs.Spec) algorithms.Algorithm { return s.Loop }}, nil
+}
+
+// fits returns an error if an algorithm cannot learn in an environment.
+func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env) error {
+	spec := env.Spec()
+	_, simulated := env.(*envs.Simulator)
+	_, discrete := env.(scoring.Discrete)
+	parts, ok := a.(interface{ Observes() bool })
+	observes := entry.Observes || ok && parts.Observes()
+	name := cmp.Or(s.Name, s.Algorithm, "this run")
+	switch {
+	case spec.Descriptor.Kind == envs.None:
+		return fmt.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
+	case simulated && (observes || s.Corrected > 0):
+		return fmt.Errorf("%s needs transitions or rollouts, which a simulator on the host does not return: "+
+			"use map-elites, cma-mae, dns or mome, without Corrected", name)
+	case spec.Observations == 0 && observes:
+		return fmt.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
+			"that does not, such as map-elites", name, spec.Name)
+	case discrete && s.Loop == nil && !entry.Chooses:
+		return fmt.Errorf("%s has discrete actions, which %s does not learn: use ppo", spec.Name, s.Algorithm)
+	}
+	return nil
 }
 
 // resolve returns the training that the spec configures.
@@ -48,23 +72,9 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if err != nil {
 		return t, err
 	}
-	spec := env.Spec()
-	if spec.Descriptor.Kind == envs.None {
-		return t, fmt.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
-	}
-	if _, ok := env.(*envs.Simulator); ok && (entry.Has(algorithms.Observes) || s.Corrected > 0) {
-		return t, fmt.Errorf("%s needs transitions or rollouts, which a simulator on the host does not return: "+
-			"use map-elites, cma-mae, dns or mome, without Corrected", cmp.Or(s.Algorithm, "this run"))
-	}
-	if spec.Observations == 0 && entry.Has(algorithms.Observes) {
-		return t, fmt.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
-			"that does not, such as map-elites", s.Algorithm, spec.Name)
-	}
-	if _, ok := env.(scoring.Discrete); ok && s.Loop == nil && !entry.Has(algorithms.Chooses) {
-		return t, fmt.Errorf("%s has discrete actions, which %s does not learn: use ppo", spec.Name, s.Algorithm)
-	}
-	algorithm := entry.Defaults(spec)
-	if err := s.tune(algorithm); err != nil {
+	algorithm := entry.Defaults(env.Spec())
+	tuned := s.tune(algorithm)
+	if err := cmp.Or(s.fits(entry, algorithm, env), tuned); err != nil {
 		return t, err
 	}
 	if s.custom(algorithm) && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {

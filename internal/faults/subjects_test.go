@@ -13,7 +13,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -72,7 +71,7 @@ func spec(algorithm string) run {
 		s.Budget = qdnb.Generations(200)
 	}
 	entry, _ := registry.Find(algorithm)
-	if entry.Has(algorithms.Differentiates) {
+	if entry.Differentiates {
 		s.Env, s.Set = "sphere", []string{"cells=32", "cvt_samples=500", "batch=16"}
 	}
 	s.Set = append(s.Set, entry.Smoke...)

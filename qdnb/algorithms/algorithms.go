@@ -19,14 +19,6 @@ type Algorithm interface {
 	New(p *xla.Platform, env envs.Env, seed int64) (Search, error)
 }
 
-// Variant is an [Algorithm] with parts that its user may replace by code. A run of replaced parts
-// records a hash of the programs that they make.
-type Variant interface {
-	Algorithm
-	// Replaced reports whether parts are replaced.
-	Replaced() bool
-}
-
 // Search is a running algorithm. Its state is on the devices; the host sees a few numbers.
 type Search interface {
 	// Step runs the next generation or iteration. The first call, generation 0, evaluates the initial

@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
@@ -66,7 +67,7 @@ type importedSettings struct {
 // hyperparameter and thus determines the folder's name, so importing the same arrays again finds
 // the existing run. A failed import leaves nothing behind.
 func Import(s ImportSpec) (*runs.Run, error) {
-	algorithm, err := session.Find(s.Algorithm)
+	algorithm, err := registry.Find(s.Algorithm)
 	if err != nil {
 		return nil, err
 	}

@@ -16,39 +16,26 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// onHost rejects what a simulator of the host cannot do.
-func (m MapElites) onHost(parts Parts) error {
-	switch {
-	case parts.observes():
-		return errors.New("it needs transitions, which a simulator on the host does not return: use an " +
-			"algorithm that does not, such as map-elites, cma-mae, dns or mome")
-	case m.Starts != 0 || !m.Weights.IsZero():
-		return errors.New("starts and weights are settings of rollouts on the device, not of a simulator " +
-			"on the host")
-	}
-	return nil
-}
-
 // simulator returns the simulator of the host that evaluates the offspring; nil without one.
-func (s *Search) simulator() *envs.Simulator {
+func (s *search) simulator() *envs.Simulator {
 	simulator, _ := envs.Inner(s.task.Env).(*envs.Simulator)
 	return simulator
 }
 
 // starting is the number of generations that evaluate the initial population, at least 1.
-func (s *Search) starting() int64 {
+func (s *search) starting() int64 {
 	batch := s.settings.Batch
 	return int64(max(1, (len(s.parts.Initial)+batch-1)/batch))
 }
 
 // individuals declares the genotypes of a generation.
-func (s *Search) individuals() xla.Array {
+func (s *search) individuals() xla.Array {
 	return xla.Declare(dtypes.Float32, s.settings.Batch, s.task.Policy.Params())
 }
 
 // next prepares the next generation. It returns its number in programs, which is 0 for all that
 // evaluate the initial population.
-func (s *Search) next() (number xla.Array, err error) {
+func (s *search) next() (number xla.Array, err error) {
 	next, starting := s.generation+1, s.starting()
 	if chunk := min(next, starting-1); len(s.parts.Initial) > 0 && s.chunk != chunk {
 		params := s.task.Policy.Params()
@@ -70,7 +57,7 @@ func (s *Search) next() (number xla.Array, err error) {
 }
 
 // compileAsk compiles the program that makes offspring for the host.
-func (st *store) compileAsk(s *Search, in offspringIn, axes []xla.Axis) (err error) {
+func (st *store) compileAsk(s *search, in offspringIn, axes []xla.Axis) (err error) {
 	st.ask, err = xla.Compile(s.programs, "offspring", st.asking(in), func(in askIn) xla.Array {
 		return xla.Out(st.gen.ask(st.source(s, in.offspringIn, in.Archive.Tree)))
 	}, axes...)
@@ -84,8 +71,8 @@ func (st *store) asking(from offspringIn) askIn {
 }
 
 // Ask returns the genotypes of the next generation, to be evaluated by the host: views of [P, N].
-// Until [Search.Tell] it returns the same, also after the state was stored and restored.
-func (s *Search) Ask() (genotypes [][]float32, err error) {
+// Until [search.Tell] it returns the same, also after the state was stored and restored.
+func (s *search) Ask() (genotypes [][]float32, err error) {
 	if len(s.asked.Leaves()) == 0 {
 		number, err := s.next()
 		if err != nil {
@@ -100,8 +87,8 @@ func (s *Search) Ask() (genotypes [][]float32, err error) {
 	return slices.Collect(slices.Chunk(flat, s.task.Policy.Params())), err
 }
 
-// Tell inserts the genotypes of [Search.Ask], given their results. An error leaves the search as it was.
-func (s *Search) Tell(results []envs.Result) (outcome scoring.Outcome, err error) {
+// Tell inserts the genotypes of [search.Ask], given their results. An error leaves the search as it was.
+func (s *search) Tell(results []envs.Result) (outcome scoring.Outcome, err error) {
 	if len(s.asked.Leaves()) == 0 {
 		return outcome, errors.New("Tell needs the genotypes of Ask: call it first")
 	}
@@ -129,7 +116,7 @@ func (s *Search) Tell(results []envs.Result) (outcome scoring.Outcome, err error
 }
 
 // found copies results to the devices. Those with a number that is not finite have fitness NaN.
-func (s *Search) found(results []envs.Result) (found xla.State[repertoire.Evaluated], err error) {
+func (s *search) found(results []envs.Result) (found xla.State[repertoire.Evaluated], err error) {
 	spec := s.task.Env.Spec()
 	if len(results) != s.settings.Batch {
 		return found, fmt.Errorf("%d results do not fit the %d genotypes of a generation: return one for "+
@@ -171,7 +158,7 @@ func (s *Search) found(results []envs.Result) (found xla.State[repertoire.Evalua
 }
 
 // results declares the results of a generation.
-func (s *Search) results() xla.State[repertoire.Evaluated] {
+func (s *search) results() xla.State[repertoire.Evaluated] {
 	spec, batch := s.task.Env.Spec(), s.settings.Batch
 	arrays := []xla.Array{xla.Declare(dtypes.Float32, batch),
 		xla.Declare(dtypes.Float32, batch, len(spec.Descriptor.Lower))}

@@ -53,7 +53,7 @@ func auroraSettings() repertoire.AuroraSettings {
 	return settings
 }
 
-func auroraSearch(t *testing.T, p *xla.Platform) *Search {
+func auroraSearch(t *testing.T, p *xla.Platform) *search {
 	t.Helper()
 	return searchOf(t, p, mazeTask(), aurora(Parts{Mix: Mix{{isoline, 1}}}, auroraSettings()),
 		mazeSettings(2))

@@ -236,7 +236,7 @@ func TestStrategiesRestart(t *testing.T) {
 
 // cmamae returns a search of CMA-MAE on sphere.
 func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batch,
-	slice int) *Search {
+	slice int) *search {
 	t.Helper()
 	task := scoring.NewTask(envs.Sphere(dims), nil, 1)
 	h := defaultCMAMAE(task.Env.Spec())

@@ -113,7 +113,7 @@ func TestEigen(t *testing.T) {
 }
 
 // searchOn returns a search of an algorithm on sphere in 20 dimensions, or on arm, with 64 cells.
-func searchOn(t *testing.T, p *xla.Platform, h hyperparameters, box *envs.BlackBox, slice int) *Search {
+func searchOn(t *testing.T, p *xla.Platform, h hyperparameters, box *envs.BlackBox, slice int) *search {
 	t.Helper()
 	task := scoring.NewTask(box, nil, 1)
 	d := task.Env.Spec().Descriptor

@@ -150,7 +150,7 @@ func smallDCRL() *DCRLMapElites {
 	return d
 }
 
-func newDCRL(t *testing.T, p *xla.Platform, d *DCRLMapElites, settings settings) *Search {
+func newDCRL(t *testing.T, p *xla.Platform, d *DCRLMapElites, settings settings) *search {
 	t.Helper()
 	return searchOf(t, p, aims(), d.own(), settings)
 }

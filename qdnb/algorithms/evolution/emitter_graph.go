@@ -72,8 +72,8 @@ type Observer interface {
 	Observe(g Generation, key random.Key) []*Node
 }
 
-// Actor is an [Emitter] that acts in the environment itself, to learn.
-type Actor interface {
+// actor is an [Emitter] that acts in the environment itself, to learn.
+type actor interface {
 	Emitter
 	// EnvSteps is the number of its control steps per generation.
 	EnvSteps(task scoring.Task) int64

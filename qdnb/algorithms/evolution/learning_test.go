@@ -54,7 +54,7 @@ func (b Bookkeeper) Offspring(_ Parents, which *Node, _ random.Key) *Node {
 
 var honest = Bookkeeper{Rows: 100, LossLimit: math.Inf(1)}
 
-func newLearningSearch(t *testing.T, p *xla.Platform, learner Emitter, settings settings) *Search {
+func newLearningSearch(t *testing.T, p *xla.Platform, learner Emitter, settings settings) *search {
 	t.Helper()
 	return searchOf(t, p, unlimited.task(), Parts{Mix: Mix{{learner, 0.25}, {noisy, 0.75}}}, settings)
 }
@@ -126,7 +126,7 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 }
 
 // replayOf reads all rows of a buffer.
-func replayOf(t *testing.T, s *Search) (from int64, rows []float32) {
+func replayOf(t *testing.T, s *search) (from int64, rows []float32) {
 	t.Helper()
 	buffer, total := s.Replay()
 	capacity, _ := buffer.Shape()

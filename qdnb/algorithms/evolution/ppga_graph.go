@@ -118,7 +118,7 @@ var _ Starter = ppga{}
 // StartsItself implements [Starter].
 func (ppga) StartsItself() {}
 
-// EnvSteps implements [Actor].
+// EnvSteps implements actor.
 func (s ppga) EnvSteps(task scoring.Task) int64 {
 	walks := 2 + len(task.Env.Spec().Descriptor.Lower)
 	return int64(walks) * int64(s.Iterations) * int64(s.NumEnvs) * int64(s.UnrollLength)

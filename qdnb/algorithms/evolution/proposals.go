@@ -76,7 +76,7 @@ func transitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
 }
 
 // capacity is the number of transitions in the replay buffer: the most that an emitter asks for.
-func (s *Search) capacity() (rows int) {
+func (s *search) capacity() (rows int) {
 	for _, m := range s.members {
 		if p, ok := m.Emitter.(Proposer); ok {
 			rows = max(rows, p.Capacity(s.replayStep()))
@@ -106,7 +106,7 @@ func rowLayout(members []member, task scoring.Task) replay.Layout {
 
 // initialised returns the proposers among the emitters, or the others, before the first generation,
 // given the archive's number of slots, the key of the run and that of the initial states.
-func (s *Search) initialised(proposers bool, slots int, root, key random.Key) (list []member) {
+func (s *search) initialised(proposers bool, slots int, root, key random.Key) (list []member) {
 	number := graph.Iota(root.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
 	start := Start{Task: s.task, Slots: slots, Batch: s.settings.Batch,
 		First: s.task.Policy.Init(childKeys(root.FoldIn(0), number))}
@@ -121,7 +121,7 @@ func (s *Search) initialised(proposers bool, slots int, root, key random.Key) (l
 }
 
 // newProposing initialises the state of the proposers and compiles the programs that propose.
-func (s *Search) newProposing() (*proposing, error) {
+func (s *search) newProposing() (*proposing, error) {
 	p := &proposing{layout: rowLayout(s.members, s.task)}
 	p.buffer = replay.Store{Programs: s.programs, Width: p.layout.Width()}
 	rows, steps := s.capacity(), s.replayStep()
@@ -156,7 +156,7 @@ func (s *Search) newProposing() (*proposing, error) {
 }
 
 // compileUpdate builds the program that learns from what the insertion of a generation returns.
-func (p *proposing) compileUpdate(s *Search) (err error) {
+func (p *proposing) compileUpdate(s *search) (err error) {
 	in := p.updating(s, xla.Declare(dtypes.Int32), s.main.insert.Out.Seen)
 	p.update, err = xla.Compile(s.programs, "learner", in, func(in updateIn) updateOut {
 		root, number := random.KeyOf(in.Seed.Tree), in.Number.Tree
@@ -204,20 +204,20 @@ func (p *proposing) store(buffer replay.Buffer, members []member, g Generation,
 }
 
 // updating are the inputs of the program that updates.
-func (p *proposing) updating(s *Search, number xla.Array, seen xla.State[seen]) updateIn {
+func (p *proposing) updating(s *search, number xla.Array, seen xla.State[seen]) updateIn {
 	return updateIn{s.seed.First(), number.First(), seen.First(), s.main.parents().First(), p.state,
 		p.buffer.State}
 }
 
 // preparing are the inputs of the program that prepares proposals.
-func (p *proposing) preparing(s *Search, number xla.Array) prepareIn {
+func (p *proposing) preparing(s *search, number xla.Array) prepareIn {
 	return prepareIn{s.seed.First(), number.First(), proposingOut{p.state, p.buffer.State}}
 }
 
 // compile builds the two programs that propose. The first runs on the first device, which has the
 // buffer, and all workers read its outputs. In the second each worker makes a share of the offspring
 // of each emitter, and an all-gather gives every worker all of them.
-func (p *proposing) compile(s *Search) (err error) {
+func (p *proposing) compile(s *search) (err error) {
 	number := xla.Declare(dtypes.Int32)
 	key := func(seed, number xla.Array) random.Key {
 		return random.KeyOf(seed.Tree).FoldIn(streamPropose).FoldInEach(number.Tree)
@@ -259,10 +259,10 @@ func (p *proposing) compile(s *Search) (err error) {
 }
 
 // share is the number of offspring that a worker proposes.
-func (m member) share(s *Search) int { return (m.count + s.programs.Workers - 1) / s.programs.Workers }
+func (m member) share(s *search) int { return (m.count + s.programs.Workers - 1) / s.programs.Workers }
 
 // proposed returns the offspring of an emitter, [count, N], of which this worker makes its share.
-func (m member) proposed(s *Search, parents Parents, worker *graph.Node, key random.Key) *graph.Node {
+func (m member) proposed(s *search, parents Parents, worker *graph.Node, key random.Key) *graph.Node {
 	workers, share := s.programs.Workers, m.share(s)
 	which := graph.Add(graph.MulScalar(worker, int32(share)),
 		graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
@@ -276,7 +276,7 @@ func (m member) proposed(s *Search, parents Parents, worker *graph.Node, key ran
 
 // offspring makes the proposals of a generation, on all workers. Before the initial population there
 // are no parents, so it returns zeros.
-func (p *proposing) offspring(s *Search, number xla.Array) (xla.Array, error) {
+func (p *proposing) offspring(s *search, number xla.Array) (xla.Array, error) {
 	if s.generation+1 < s.starting() {
 		shape := shapes.Make(dtypes.Float32, s.proposals().Dims()...)
 		return xla.Value(s.programs.Replicated(func() *tensors.Tensor {
@@ -293,7 +293,7 @@ func (p *proposing) offspring(s *Search, number xla.Array) (xla.Array, error) {
 
 // learn inserts the transitions of a generation into the buffer, updates the emitters, and returns
 // the losses.
-func (p *proposing) learn(s *Search, number xla.Array, seen xla.State[seen]) ([]float64, error) {
+func (p *proposing) learn(s *search, number xla.Array, seen xla.State[seen]) ([]float64, error) {
 	out, err := p.update.Run(p.updating(s, number, seen))
 	if err != nil {
 		return nil, err
@@ -304,7 +304,7 @@ func (p *proposing) learn(s *Search, number xla.Array, seen xla.State[seen]) ([]
 
 // Replay returns the replay buffer and the number of rows written so far. The buffer is nil if no
 // emitter needs one.
-func (s *Search) Replay() (buffer *replay.Store, total int64) {
+func (s *search) Replay() (buffer *replay.Store, total int64) {
 	if s.capacity() == 0 {
 		return nil, 0
 	}
@@ -312,11 +312,11 @@ func (s *Search) Replay() (buffer *replay.Store, total int64) {
 }
 
 // replayStep is the number of transitions per generation.
-func (s *Search) replayStep() int { return s.settings.Batch * s.task.Length }
+func (s *search) replayStep() int { return s.settings.Batch * s.task.Length }
 
 // evaluateStored evaluates copies of stored policies. key is the key of the generation, root that
 // of the run.
-func (s *Search) evaluateStored(archive stored, root, key random.Key, number,
+func (s *search) evaluateStored(archive stored, root, key random.Key, number,
 	worker *graph.Node) repertoire.Evaluated {
 	sample := Stateless(func(parents Parents, keys random.Key) *graph.Node { return parents.Sample(keys) })
 	from := source{Key: key, Number: number, Parents: s.main.gen.parents(archive.Genotypes, archive.Cells, key),
@@ -330,7 +330,7 @@ func (s *Search) evaluateStored(archive stored, root, key random.Key, number,
 // Refill fills the replay buffer with new episodes of policies drawn from the archive, up to the
 // number of rows that it held after the latest generation. It returns the number of episodes. The
 // resumed search is not bit-identical to an uninterrupted one.
-func (s *Search) Refill() (episodes int64, err error) {
+func (s *search) Refill() (episodes int64, err error) {
 	type refillIn struct {
 		Seed, Worker, Number xla.Array
 		Archive              xla.State[stored]

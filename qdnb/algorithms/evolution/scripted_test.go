@@ -77,20 +77,20 @@ var noisy = Stateless(func(parents Parents, keys random.Key) *Node {
 })
 
 func startSearch(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter,
-	settings settings) *Search {
+	settings settings) *search {
 	t.Helper()
 	return searchOf(t, p, task, Parts{Mix: Mix{{emitter, 1}}}, settings)
 }
 
 func searchOf(t *testing.T, p *xla.Platform, task scoring.Task, parts Parts,
-	settings settings) *Search {
+	settings settings) *search {
 	t.Helper()
 	s := must.Get(newSearch(p, task, parts, settings))
 	t.Cleanup(s.Close)
 	return s
 }
 
-func steps(t *testing.T, s *Search, n int) (outcomes []scoring.Outcome) {
+func steps(t *testing.T, s *search, n int) (outcomes []scoring.Outcome) {
 	t.Helper()
 	for range n {
 		outcome := must.Get(s.Step())
@@ -99,7 +99,7 @@ func steps(t *testing.T, s *Search, n int) (outcomes []scoring.Outcome) {
 	return outcomes
 }
 
-func stateOf(t *testing.T, s *Search) map[string]npz.Array {
+func stateOf(t *testing.T, s *search) map[string]npz.Array {
 	return must.Get(s.Arrays())
 }
 
@@ -154,9 +154,9 @@ func insert(t *testing.T, into map[string]npz.Array, centroids, children []float
 }
 
 // Arrays returns the state of a search, as a checkpoint holds it.
-func (s *Search) Arrays() (map[string]npz.Array, error) { return s.State().Arrays() }
+func (s *search) Arrays() (map[string]npz.Array, error) { return s.State().Arrays() }
 
 // Restore restores the state that Arrays returned.
-func (s *Search) Restore(_ int64, arrays map[string]npz.Array) error {
+func (s *search) Restore(_ int64, arrays map[string]npz.Array) error {
 	return s.State().Restore(arrays)
 }

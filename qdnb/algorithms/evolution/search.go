@@ -27,9 +27,9 @@ type settings struct {
 	Centroids npz.Array // float32 [cells, d], centroids of the measured repertoire
 }
 
-// Search is a running neuroevolution. Its state is on the device; the host sees only fitnesses and
+// search is a running neuroevolution. Its state is on the device; the host sees only fitnesses and
 // descriptors.
-type Search struct {
+type search struct {
 	programs     *xla.Scope
 	task         scoring.Task
 	parts        Parts
@@ -54,13 +54,13 @@ type maintainIn struct {
 
 // newSearch compiles a search. It reuses programs that are already compiled, for example those of a
 // search that differs only in its seed.
-func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings settings) (*Search, error) {
+func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings settings) (*search, error) {
 	settings.Slice = min(settings.Batch,
 		cmp.Or(settings.Slice, task.DefaultSlice(p.Kind, settings.Batch)))
 	task.Centroids = settings.Centroids
 	parts.Archive = cmp.Or[repertoire.Archive](parts.Archive, repertoire.Grid{})
 	parts.measureEvery = cmp.Or(parts.measureEvery, 10)
-	s := &Search{programs: &xla.Scope{Platform: p}, task: task, parts: parts, settings: settings,
+	s := &search{programs: &xla.Scope{Platform: p}, task: task, parts: parts, settings: settings,
 		maintenance: map[string]*xla.Program[maintainIn, xla.State[repertoire.Archive]]{}, generation: -1}
 	var err error
 	if s.members, err = parts.Mix.members(settings.Batch); err != nil {
@@ -77,7 +77,7 @@ func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings setting
 }
 
 // checkObservers rejects emitters that cannot share a replay buffer.
-func (s *Search) checkObservers() error {
+func (s *search) checkObservers() error {
 	learners := 0
 	for _, m := range s.members {
 		if p, ok := m.Emitter.(Proposer); ok && p.Capacity(s.replayStep()) > 0 {
@@ -92,7 +92,7 @@ func (s *Search) checkObservers() error {
 }
 
 // axes names the axis sizes of the search.
-func (s *Search) axes() []xla.Axis {
+func (s *search) axes() []xla.Axis {
 	cells := s.settings.Centroids.Shape[0]
 	if s.main != nil {
 		cells = s.main.slots()
@@ -101,7 +101,7 @@ func (s *Search) axes() []xla.Axis {
 }
 
 // build compiles the programs and initialises the state.
-func (s *Search) build() (err error) {
+func (s *search) build() (err error) {
 	p := s.programs.Platform
 	s.seed, s.worker = p.Seed(s.settings.Seed), xla.Value(p.WorkerNumbers())
 	if s.main, err = s.newStore(s.parts.Archive, true, s.settings.Batch); err != nil {
@@ -145,11 +145,11 @@ func (s *Search) build() (err error) {
 }
 
 // fixedStarts reports whether evaluations start in states that the run's seed alone draws.
-func (s *Search) fixedStarts() bool { return s.parts.oneStart || s.settings.Starts > 0 }
+func (s *search) fixedStarts() bool { return s.parts.oneStart || s.settings.Starts > 0 }
 
 // emitters returns all emitters of a generation: those with their state on all workers, and the
 // places of the proposers.
-func (s *Search) emitters(held []member) (list []member) {
+func (s *search) emitters(held []member) (list []member) {
 	for _, m := range s.members {
 		switch {
 		case m.table >= 0:
@@ -165,7 +165,7 @@ func (s *Search) emitters(held []member) (list []member) {
 }
 
 // proposed is the number of offspring of all proposers.
-func (s *Search) proposed() (n int) {
+func (s *search) proposed() (n int) {
 	for _, m := range s.members {
 		if m.table >= 0 {
 			n += m.count
@@ -175,7 +175,7 @@ func (s *Search) proposed() (n int) {
 }
 
 // proposals declares the offspring of all proposers, if there are any.
-func (s *Search) proposals() xla.Array {
+func (s *search) proposals() xla.Array {
 	if s.proposed() == 0 {
 		return xla.Array{}
 	}
@@ -183,13 +183,13 @@ func (s *Search) proposals() xla.Array {
 }
 
 // Task implements [algorithms.Search].
-func (s *Search) Task() scoring.Task { return s.task }
+func (s *search) Task() scoring.Task { return s.task }
 
 // CompileTime implements [algorithms.Search].
-func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
+func (s *search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Step implements [algorithms.Search]. A [envs.Simulator] evaluates the offspring on the host.
-func (s *Search) Step() (outcome scoring.Outcome, err error) {
+func (s *search) Step() (outcome scoring.Outcome, err error) {
 	if simulator := s.simulator(); simulator != nil {
 		genotypes, err := s.Ask()
 		if err != nil {
@@ -221,7 +221,7 @@ func (s *Search) Step() (outcome scoring.Outcome, err error) {
 }
 
 // learn updates everything else after the insertion of a generation.
-func (s *Search) learn(number xla.Array, out insertionOut) (outcome scoring.Outcome, err error) {
+func (s *search) learn(number xla.Array, out insertionOut) (outcome scoring.Outcome, err error) {
 	defer out.Seen.Free()
 	counts, err := out.Counts.Floats()
 	out.Counts.Free()
@@ -234,7 +234,7 @@ func (s *Search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 		EnvSteps: evaluations * int64(s.task.Length), Tally: scoring.TallyOf(counts),
 		Extra: out.Losses.Scalars()}
 	for _, m := range s.members {
-		if actor, ok := m.Emitter.(Actor); ok {
+		if actor, ok := m.Emitter.(actor); ok {
 			outcome.EnvSteps += (s.generation + 1) * actor.EnvSteps(s.task)
 		}
 	}
@@ -262,13 +262,13 @@ func (s *Search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 
 // Measured reports whether the measured repertoire is that of the latest generation. A passive
 // repertoire is filled at intervals.
-func (s *Search) Measured() bool {
+func (s *search) Measured() bool {
 	return s.passive == nil || s.generation%int64(s.parts.measureEvery) == 0
 }
 
 // Conclude fills the passive repertoire from the latest generation and returns the fitnesses of its
 // cells. The search must not go on: its next generations would differ.
-func (s *Search) Conclude() (outcome scoring.Outcome, err error) {
+func (s *search) Conclude() (outcome scoring.Outcome, err error) {
 	number := s.programs.Number(s.generation)
 	defer number.Free()
 	if _, err := s.passive.run(s, number, xla.Array{}); err != nil {
@@ -279,7 +279,7 @@ func (s *Search) Conclude() (outcome scoring.Outcome, err error) {
 }
 
 // measure adds the fitnesses of the measured repertoire to the outcome of a generation.
-func (s *Search) measure(outcome *scoring.Outcome) (err error) {
+func (s *search) measure(outcome *scoring.Outcome) (err error) {
 	measured, slots := s.main, 1
 	if s.passive != nil {
 		measured = s.passive
@@ -307,7 +307,7 @@ func (s *Search) measure(outcome *scoring.Outcome) (err error) {
 }
 
 // losses names the losses of the emitters.
-func (s *Search) losses() (names []string) {
+func (s *search) losses() (names []string) {
 	names = slices.Clone(s.main.losses)
 	if s.proposing != nil {
 		names = append(names, s.proposing.losses...)
@@ -318,7 +318,7 @@ func (s *Search) losses() (names []string) {
 // Columns names the numbers in [scoring.Outcome].Extra: the losses of the emitters, the size and
 // maximum fitness of an archive that is not measured itself, and the metrics of a
 // [repertoire.Measurer].
-func (s *Search) Columns() []string {
+func (s *search) Columns() []string {
 	names := s.losses()
 	if s.passive != nil {
 		names = append(names, "archive_size", "archive_max_fitness")
@@ -331,7 +331,7 @@ func (s *Search) Columns() []string {
 
 // maintain runs the archive's maintenance if it is due. It runs on one device, because the result
 // is the same on all.
-func (s *Search) maintain(number xla.Array) error {
+func (s *search) maintain(number xla.Array) error {
 	archive, ok := s.parts.Archive.(repertoire.Maintainer)
 	if !ok {
 		return nil
@@ -395,7 +395,7 @@ func (st *store) measure(archive repertoire.Measurer, task scoring.Task) ([]floa
 }
 
 // Close implements [algorithms.Search].
-func (s *Search) Close() {
+func (s *search) Close() {
 	for _, st := range []*store{s.main, s.passive} {
 		if st != nil {
 			st.contents.Free()
@@ -409,7 +409,7 @@ func (s *Search) Close() {
 }
 
 // State implements [algorithms.Search]. Names of the passive repertoire have a prefix.
-func (s *Search) State() *xla.Checkpoint {
+func (s *search) State() *xla.Checkpoint {
 	c := &xla.Checkpoint{}
 	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
 		if st != nil {
@@ -454,7 +454,7 @@ func (st *store) add(c *xla.Checkpoint, devices int, prefix string) {
 
 // Repertoire returns the measured repertoire on the host: fitnesses, descriptors, centroids,
 // objectives if there are several and, on request, the genotypes.
-func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
+func (s *search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	st := s.main
 	if s.passive != nil {
 		st = s.passive

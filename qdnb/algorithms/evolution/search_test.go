@@ -181,7 +181,7 @@ func (c counting) Maintain(string, *Node, random.Key) repertoire.Archive {
 func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		settings := settings{Batch: 8, Slice: 2, Centroids: line(6)}
-		start := func() *Search {
+		start := func() *search {
 			s, err := newSearch(p, unlimited.task(), Parts{Mix: Mix{{noisy, 1}},
 				Archive: counting{}}, settings)
 			if err != nil {

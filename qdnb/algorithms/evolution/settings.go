@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -45,7 +46,7 @@ type Parts struct {
 	measureEvery int  // generations between measurements of an archive without centroids; 0: 10
 }
 
-// Replaced implements [algorithms.Variant].
+// Replaced reports whether parts are replaced. Their code belongs to the identity of a run.
 func (p Parts) Replaced() bool { return p.Mix != nil || p.Archive != nil }
 
 // or returns these parts, and an algorithm's own where there are none.
@@ -57,8 +58,8 @@ func (p Parts) or(own Parts) Parts {
 	return own
 }
 
-// observes reports whether the parts learn from observations.
-func (p Parts) observes() bool {
+// Observes reports whether replaced parts learn from observations.
+func (p Parts) Observes() bool {
 	_, records := p.Archive.(repertoire.Recorder)
 	return records || slices.ContainsFunc(p.Mix, func(s Share) bool {
 		_, proposes := s.Emitter.(Proposer)
@@ -93,7 +94,7 @@ func (m *MapElites) isoLine() Emitter {
 
 // hyperparameters are those of an algorithm of this package.
 type hyperparameters interface {
-	algorithms.Variant
+	algorithms.Algorithm
 	Base() MapElites
 	own() Parts // the algorithm's own parts
 }
@@ -110,22 +111,16 @@ func searchFor(h hyperparameters, p *xla.Platform, env envs.Env, seed int64) (al
 	if err != nil {
 		return nil, err
 	}
-	parts := base.Parts.or(h.own())
-	if spec.Observations == 0 && parts.observes() {
-		return nil, fmt.Errorf("it learns from observations, of which %s has none: use an algorithm that "+
-			"does not, such as map-elites", spec.Name)
-	}
-	if _, ok := envs.Inner(env).(*envs.Simulator); ok {
-		if err := base.onHost(parts); err != nil {
-			return nil, err
-		}
+	if _, ok := envs.Inner(env).(*envs.Simulator); ok && (base.Starts != 0 || !base.Weights.IsZero()) {
+		return nil, errors.New("starts and weights are settings of rollouts on the device, not of a simulator " +
+			"on the host")
 	}
 	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
 	task.Weights = base.Weights
-	s, err := newSearch(p, task, parts, settings{Batch: base.Batch, Slice: base.Slice, Seed: seed,
+	s, err := newSearch(p, task, base.Parts.or(h.own()), settings{Batch: base.Batch, Slice: base.Slice, Seed: seed,
 		Starts: base.Starts, Centroids: centroids})
 	if err != nil {
-		return nil, err // a nil *Search is a Search
+		return nil, err // a nil *search is a Search
 	}
 	return s, nil
 }
@@ -164,26 +159,29 @@ var (
 		"num_pg_training_steps=3", "transitions_batch_size=16"}
 	smokeAurora = []string{"capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
 		"training_batch=8", "latent=2", "threshold=0.01"}
+	smokeES = []string{"emitters=4"}
 )
 
 // Algorithms are the algorithms of this package: those of the paper, and later ones.
 var Algorithms = []algorithms.Entry{
-	algorithms.NewEntry("map-elites", DefaultMapElites, 0),
-	algorithms.NewEntry("pga-map-elites", defaultPGAMapElites, algorithms.Observes).WithSmoke(smokePGA...),
-	algorithms.NewEntry("aurora", defaultAurora, algorithms.Observes).WithSmoke(smokeAurora...),
-	algorithms.NewEntry("pga-aurora", defaultPGAAurora, algorithms.Observes).WithSmoke(
-		slices.Concat(smokePGA, smokeAurora)...),
-	algorithms.NewEntry("dns", defaultDominatedNovelty, 0).WithSmoke("capacity=24"),
-	algorithms.NewEntry("cma-mae", defaultCMAMAE, 0).WithSmoke("emitters=4"),
-	algorithms.NewEntry("cma-mega", defaultCMAMEGA, algorithms.Differentiates).WithSmoke("emitters=4"),
-	algorithms.NewEntry("cma-maega", defaultCMAMAEGA, algorithms.Differentiates).WithSmoke("emitters=4"),
-	algorithms.NewEntry("dms", defaultDMS, 0).WithSmoke("emitters=4"),
-	algorithms.NewEntry("mome", defaultMOME, 0).WithSmoke("front_size=3"),
-	algorithms.NewEntry("dcrl-map-elites", defaultDCRLMapElites, algorithms.Observes).WithSmoke(smokePGA...),
-	algorithms.NewEntry("ascii-me", defaultASCIIME, algorithms.Observes).WithSmoke("num_epochs=3"),
-	algorithms.NewEntry("aurora-xcon", defaultAuroraXCon, algorithms.Observes).WithSmoke(
-		"capacity=24", "sampling=5", "loop=2", "epochs=3", "training_batch=8", "latent=2",
-		"extinction_every=3"),
-	algorithms.NewEntry("ppga", defaultPPGA, algorithms.Observes).WithSmoke("num_envs=4", "unroll_length=5",
-		"num_minibatches=2", "update_epochs=1", "ppo_iterations=1", "value_hidden=8"),
+	{Name: "map-elites", Defaults: algorithms.Defaults(DefaultMapElites)},
+	{Name: "pga-map-elites", Defaults: algorithms.Defaults(defaultPGAMapElites), Observes: true, Smoke: smokePGA},
+	{Name: "aurora", Defaults: algorithms.Defaults(defaultAurora), Observes: true, Smoke: smokeAurora},
+	{Name: "pga-aurora", Defaults: algorithms.Defaults(defaultPGAAurora), Observes: true,
+		Smoke: slices.Concat(smokePGA, smokeAurora)},
+	{Name: "dns", Defaults: algorithms.Defaults(defaultDominatedNovelty), Smoke: []string{"capacity=24"}},
+	{Name: "cma-mae", Defaults: algorithms.Defaults(defaultCMAMAE), Smoke: smokeES},
+	{Name: "cma-mega", Defaults: algorithms.Defaults(defaultCMAMEGA), Differentiates: true, Smoke: smokeES},
+	{Name: "cma-maega", Defaults: algorithms.Defaults(defaultCMAMAEGA), Differentiates: true, Smoke: smokeES},
+	{Name: "dms", Defaults: algorithms.Defaults(defaultDMS), Smoke: smokeES},
+	{Name: "mome", Defaults: algorithms.Defaults(defaultMOME), Smoke: []string{"front_size=3"}},
+	{Name: "dcrl-map-elites", Defaults: algorithms.Defaults(defaultDCRLMapElites), Observes: true, Smoke: smokePGA},
+	{Name: "ascii-me", Defaults: algorithms.Defaults(defaultASCIIME), Observes: true,
+		Smoke: []string{"num_epochs=3"}},
+	{Name: "aurora-xcon", Defaults: algorithms.Defaults(defaultAuroraXCon), Observes: true,
+		Smoke: []string{"capacity=24", "sampling=5", "loop=2", "epochs=3", "training_batch=8", "latent=2",
+			"extinction_every=3"}},
+	{Name: "ppga", Defaults: algorithms.Defaults(defaultPPGA), Observes: true,
+		Smoke: []string{"num_envs=4", "unroll_length=5", "num_minibatches=2", "update_epochs=1", "ppo_iterations=1",
+			"value_hidden=8"}},
 }

@@ -36,14 +36,10 @@ func (s *Starts) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// errOneStart rejects [Starts] for archives whose evaluations all start in the same state.
-var errOneStart = errors.New("starts cannot be set: all evaluations of this archive start in the " +
-	"same initial state")
-
 // oneStart rejects Starts for an algorithm whose evaluations all start in the same state.
 func (m MapElites) oneStart() error {
 	if m.Starts != 0 {
-		return errOneStart
+		return errors.New("starts cannot be set: all evaluations of this archive start in the same initial state")
 	}
 	return nil
 }

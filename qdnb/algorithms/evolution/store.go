@@ -62,7 +62,7 @@ type insertionOut struct {
 }
 
 // newStore makes an empty archive for batches of the given size, with the emitters that fill it.
-func (s *Search) newStore(archive repertoire.Archive, emits bool, batch int) (*store, error) {
+func (s *search) newStore(archive repertoire.Archive, emits bool, batch int) (*store, error) {
 	st := &store{}
 	program, err := xla.CompileCopies(s.programs, "empty archive", s.kept(s.seed),
 		func(seed xla.Array) xla.State[contents] {
@@ -116,7 +116,7 @@ func (st *store) parents() xla.State[stored] { return xla.Part(st.contents, cont
 func (st *store) slots() int { return st.fitnesses().Dims()[0] }
 
 // offspring are what the offspring of a generation are made from.
-func (st *store) offspring(s *Search, number, proposed xla.Array) offspringIn {
+func (st *store) offspring(s *search, number, proposed xla.Array) offspringIn {
 	in := offspringIn{Seed: s.seed, Number: number, Proposed: proposed, Given: s.given}
 	if st.from != nil {
 		in.Members = xla.Part(st.from.contents, contents.members)
@@ -133,7 +133,7 @@ func (c contents) members() stored {
 }
 
 // evaluation are the inputs of the evaluation of offspring.
-func (st *store) evaluation(s *Search, from offspringIn) evaluationIn {
+func (st *store) evaluation(s *search, from offspringIn) evaluationIn {
 	in := evaluationIn{offspringIn: from, Worker: s.worker}
 	if st.from == nil {
 		in.Archive = st.parents()
@@ -142,7 +142,7 @@ func (st *store) evaluation(s *Search, from offspringIn) evaluationIn {
 }
 
 // insertion are the inputs of the insertion of evaluated offspring.
-func (st *store) insertion(s *Search, from offspringIn,
+func (st *store) insertion(s *search, from offspringIn,
 	found xla.State[repertoire.Evaluated]) insertionIn {
 	copies := s.programs.Copies()
 	return insertionIn{offspringIn{from.Seed.On(copies), from.Number.On(copies), from.Members,
@@ -150,10 +150,10 @@ func (st *store) insertion(s *Search, from offspringIn,
 }
 
 // kept returns an input of the programs that run where the archive is kept.
-func (s *Search) kept(a xla.Array) xla.Array { return a.On(s.programs.Copies()) }
+func (s *search) kept(a xla.Array) xla.Array { return a.On(s.programs.Copies()) }
 
 // compile compiles the programs of a generation.
-func (st *store) compile(s *Search) (err error) {
+func (st *store) compile(s *search) (err error) {
 	in := st.offspring(s, xla.Declare(dtypes.Int32), s.proposals())
 	axes := st.gen.task.Axes(st.gen.slices.N, st.gen.slices.Size, st.slots())
 	if st.gen.host && !st.gen.copies {
@@ -174,7 +174,7 @@ func (st *store) compile(s *Search) (err error) {
 }
 
 // compileInsert compiles the insertion of evaluated offspring.
-func (st *store) compileInsert(s *Search, in offspringIn, found xla.State[repertoire.Evaluated],
+func (st *store) compileInsert(s *search, in offspringIn, found xla.State[repertoire.Evaluated],
 	axes []xla.Axis) (err error) {
 	st.insert, err = xla.CompileCopies(s.programs, "insertion of the "+st.name,
 		st.insertion(s, in, found), func(in insertionIn) insertionOut {
@@ -202,7 +202,7 @@ func split(losses []Loss) (names []string, values []*graph.Node) {
 }
 
 // run evaluates and inserts the offspring of a generation.
-func (st *store) run(s *Search, number, proposed xla.Array) (out insertionOut, err error) {
+func (st *store) run(s *search, number, proposed xla.Array) (out insertionOut, err error) {
 	from := st.offspring(s, number, proposed)
 	found, err := st.evaluate.Run(st.evaluation(s, from))
 	if err != nil {
@@ -216,7 +216,7 @@ func (st *store) run(s *Search, number, proposed xla.Array) (out insertionOut, e
 }
 
 // source says what the offspring are made from.
-func (st *store) source(s *Search, in offspringIn, archive stored) source {
+func (st *store) source(s *search, in offspringIn, archive stored) source {
 	root := random.KeyOf(in.Seed.Tree)
 	from := source{Number: in.Number.Tree, Proposed: in.Proposed.Tree, Given: in.Given.Tree,
 		Key: root.FoldInEach(in.Number.Tree)}

@@ -16,7 +16,7 @@ import (
 
 // reproducible checks that a search ends with the same bytes on all workers, on one, and if it is
 // saved halfway and restored.
-func reproducible(t *testing.T, p *xla.Platform, generations int, start func(p *xla.Platform) *Search) {
+func reproducible(t *testing.T, p *xla.Platform, generations int, start func(p *xla.Platform) *search) {
 	t.Helper()
 	one := *p
 	one.Workers = 1
@@ -34,7 +34,7 @@ func reproducible(t *testing.T, p *xla.Platform, generations int, start func(p *
 	steps(t, whole, generations/2)
 	steps(t, few, generations)
 	steps(t, resumed, generations/2)
-	for what, s := range map[string]*Search{"on one worker": few, "restored": resumed} {
+	for what, s := range map[string]*search{"on one worker": few, "restored": resumed} {
 		if !reflect.DeepEqual(stateOf(t, s), stateOf(t, whole)) {
 			t.Errorf("%s it ends with another state", what)
 		}
@@ -50,38 +50,38 @@ func reproducible(t *testing.T, p *xla.Platform, generations int, start func(p *
 func TestSearchesAreReproducible(t *testing.T) {
 	mega, maega := smallMEGA(envs.Sphere(20).Spec())
 	mega.GradOpt = adamName
-	gradients := func(h hyperparameters) func(*testing.T, *xla.Platform) *Search {
-		return func(t *testing.T, p *xla.Platform) *Search {
+	gradients := func(h hyperparameters) func(*testing.T, *xla.Platform) *search {
+		return func(t *testing.T, p *xla.Platform) *search {
 			return searchOn(t, p, h, envs.Sphere(20), map[bool]int{true: 5, false: 48}[p.Workers == 1])
 		}
 	}
-	cases := map[string]func(*testing.T, *xla.Platform) *Search{
+	cases := map[string]func(*testing.T, *xla.Platform) *search{
 		"mega": gradients(mega), "maega": gradients(maega),
-		"map-elites": func(t *testing.T, p *xla.Platform) *Search {
+		"map-elites": func(t *testing.T, p *xla.Platform) *search {
 			return startSearch(t, p, mazeTask(), isoline, mazeSettings(4))
 		},
-		"learner": func(t *testing.T, p *xla.Platform) *Search { // more rows than its buffer has
+		"learner": func(t *testing.T, p *xla.Platform) *search { // more rows than its buffer has
 			return newLearningSearch(t, p, honest, settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1})
 		},
-		"ascii-me": func(t *testing.T, p *xla.Platform) *Search { // the share of one of two workers is one individual
+		"ascii-me": func(t *testing.T, p *xla.Platform) *search { // the share of one of two workers is one individual
 			return searchOf(t, p, mazeTask(), defaultASCIIME(mazeTask().Env.Spec()).own(),
 				settings{Batch: 4, Slice: 1, Centroids: mazeSettings(0).Centroids, Seed: 3})
 		},
-		"ppga": func(t *testing.T, p *xla.Platform) *Search {
+		"ppga": func(t *testing.T, p *xla.Platform) *search {
 			return searchOf(t, p, legs(2).task(), smallPPGA().own(), mazeSettings(3))
 		},
-		"aurora-xcon": func(t *testing.T, p *xla.Platform) *Search {
+		"aurora-xcon": func(t *testing.T, p *xla.Platform) *search {
 			return searchOf(t, p, mazeTask(), smallXCon().own(), mazeSettings(3))
 		},
 	}
 	for _, strategy := range strategyNames {
-		cases[strategy] = func(t *testing.T, p *xla.Platform) *Search { return cmamae(t, p, strategy, 20, 3, 30, 4) }
+		cases[strategy] = func(t *testing.T, p *xla.Platform) *search { return cmamae(t, p, strategy, 20, 3, 30, 4) }
 	}
 	for name, start := range cases {
 		t.Run(name, func(t *testing.T) {
 			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 				reproducible(t, p, map[bool]int{true: 10, false: 6}[name == "learner"],
-					func(p *xla.Platform) *Search { return start(t, p) })
+					func(p *xla.Platform) *search { return start(t, p) })
 			})
 		})
 	}

@@ -74,10 +74,6 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	if env.Spec().Observations == 0 {
-		return nil, fmt.Errorf("it learns from observations, of which %s has none: use an algorithm that "+
-			"does not, such as map-elites", env.Spec().Name)
-	}
 	if checked, ok := env.(interface{ Check() error }); ok {
 		if err := checked.Check(); err != nil {
 			return nil, err

@@ -205,9 +205,6 @@ func (q *QDACSettings) Check() error {
 // Count is the number of skills.
 func (q *QDACSettings) Count() int { return q.NumSkills }
 
-// Replaced implements [algorithms.Variant].
-func (q *QDACSettings) Replaced() bool { return q.Parts.any() }
-
 // New implements [algorithms.Algorithm].
 func (q *QDACSettings) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
 	return searchFor(q, p, env, seed)

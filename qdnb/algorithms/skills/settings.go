@@ -88,7 +88,7 @@ type Selective struct {
 
 // hyperparameters are those of an algorithm of this package.
 type hyperparameters interface {
-	algorithms.Variant
+	algorithms.Algorithm
 	Base() SAC
 	// methodIn returns the algorithm in an environment.
 	methodIn(env envs.Env) method
@@ -97,10 +97,6 @@ type hyperparameters interface {
 // searchFor compiles the search of an algorithm.
 func searchFor(h hyperparameters, p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
 	base, spec := h.Base(), env.Spec()
-	if spec.Observations == 0 {
-		return nil, fmt.Errorf("it learns from observations, of which %s has none: use an algorithm that "+
-			"does not, such as map-elites", spec.Name)
-	}
 	centroids, err := base.Centroids(spec.Descriptor.Lower, spec.Descriptor.Upper)
 	if err != nil {
 		return nil, err
@@ -175,19 +171,21 @@ func selective(of func(Discovery) Diversity) func(envs.Spec) *Selective {
 // Algorithms are the algorithms of this package: those of the paper, later ones, and SAC, on which
 // they build. Observed positions may exceed the limits of descriptors in those with an option.
 var Algorithms = []algorithms.Entry{
-	algorithms.NewEntry("diayn", discovery(diayn), algorithms.Observes),
-	algorithms.NewEntry("dads", discovery(dads), algorithms.Observes, envs.WidePositions()),
-	algorithms.NewEntry("diayn-reward", rewarded(diayn), algorithms.Observes),
-	algorithms.NewEntry("dads-reward", rewarded(dads), algorithms.Observes, envs.WidePositions()),
-	algorithms.NewEntry("smerl-diayn", selective(diayn), algorithms.Observes),
-	algorithms.NewEntry("smerl-dads", selective(dads), algorithms.Observes, envs.WidePositions()),
-	algorithms.NewEntry("metra", defaultMetra, algorithms.Observes, envs.WidePositions()).WithSmoke(
-		"num_skills=5"),
-	algorithms.NewEntry("csf", defaultCSF, algorithms.Observes, envs.WidePositions()).WithSmoke(
-		"num_skills=5", "negative_skills=16"),
-	algorithms.NewEntry("qdac", defaultQdac, algorithms.Observes, envs.WidePositions()),
-	algorithms.NewEntry("sac", defaultSAC, algorithms.Observes),
+	{Name: "diayn", Defaults: algorithms.Defaults(discovery(diayn)), Observes: true},
+	{Name: "dads", Defaults: algorithms.Defaults(discovery(dads)), Observes: true, Options: wide},
+	{Name: "diayn-reward", Defaults: algorithms.Defaults(rewarded(diayn)), Observes: true},
+	{Name: "dads-reward", Defaults: algorithms.Defaults(rewarded(dads)), Observes: true, Options: wide},
+	{Name: "smerl-diayn", Defaults: algorithms.Defaults(selective(diayn)), Observes: true},
+	{Name: "smerl-dads", Defaults: algorithms.Defaults(selective(dads)), Observes: true, Options: wide},
+	{Name: "metra", Defaults: algorithms.Defaults(defaultMetra), Observes: true, Options: wide,
+		Smoke: []string{"num_skills=5"}},
+	{Name: "csf", Defaults: algorithms.Defaults(defaultCSF), Observes: true, Options: wide,
+		Smoke: []string{"num_skills=5", "negative_skills=16"}},
+	{Name: "qdac", Defaults: algorithms.Defaults(defaultQdac), Observes: true, Options: wide},
+	{Name: "sac", Defaults: algorithms.Defaults(defaultSAC), Observes: true},
 }
+
+var wide = []envs.Option{envs.WidePositions()}
 
 func diayn(d Discovery) Diversity {
 	return DIAYN{LearningRate: d.LearningRate, Hidden: d.DiversityHidden}
@@ -215,13 +213,8 @@ func (s SAC) methodIn(env envs.Env) method {
 	return method{Task: Task{Env: env, Length: s.EpisodeLength}}
 }
 
-// Replaced implements [algorithms.Variant].
-func (SAC) Replaced() bool { return false }
-
-// Replaced implements [algorithms.Variant].
-func (d Discovery) Replaced() bool { return d.Parts.any() }
-
-func (p Parts) any() bool { return p.Diversity != nil || p.Objective != nil }
+// Replaced reports whether parts are replaced. Their code belongs to the identity of a run.
+func (p Parts) Replaced() bool { return p.Diversity != nil || p.Objective != nil }
 
 // New implements [algorithms.Algorithm].
 func (s *SAC) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
