@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -139,6 +140,9 @@ func (s Spec) tune(a algorithms.Algorithm) error {
 		if err := s.Tune(a); err != nil {
 			return err
 		}
+	}
+	if err := limits.Of(a); err != nil {
+		return err
 	}
 	return a.Check()
 }

@@ -5,34 +5,78 @@ package limits
 import (
 	"fmt"
 	"math"
+	"reflect"
+	"strconv"
+	"strings"
 )
 
-// Number returns an error for a value that is not between 0 and most.
-func Number(name string, value, most float64) error {
-	if !(value >= 0 && value <= most) { // so that NaN fails, too
-		return fmt.Errorf("%s must be a number from 0 to %g, not %g", name, most, value)
+// Of returns an error for the first field of a struct, or of a struct embedded in it, that is outside of
+// the limits in its tag. It has the name of the field in JSON:
+//
+//	Batch  int     `json:"batch" limits:"1,64"`       // from 1 to 64
+//	Steps  int     `json:"steps" limits:"1"`          // at least 1
+//	Rate   float64 `json:"learning_rate" limits:">0,1"` // above 0 and at most 1
+//	Hidden []int   `json:"hidden" limits:"1"`         // sizes of layers, at least one
+func Of(settings any) error { return of(reflect.Indirect(reflect.ValueOf(settings))) }
+
+func of(v reflect.Value) error {
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		var err error
+		if text, ok := field.Tag.Lookup("limits"); ok {
+			err = check(name, text, v.Field(i))
+		} else if field.Anonymous && name == "" {
+			err = of(v.Field(i))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// Positive returns an error for a value that is not above 0 and at most most.
-func Positive(name string, value, most float64) error {
-	if !(value > 0 && value <= most) {
-		return fmt.Errorf("%s must be a number above 0 and at most %g, not %g", name, most, value)
+func check(name, limits string, v reflect.Value) error {
+	text, most, bounded := strings.Cut(limits, ",")
+	least, above := strings.CutPrefix(text, ">")
+	low, high, x := number(least), math.Inf(1), 0.0
+	if bounded {
+		high = number(most)
 	}
-	return nil
+	switch {
+	case v.Kind() == reflect.Slice:
+		return layers(name, v.Interface().([]int), int(low))
+	case v.CanInt():
+		x = float64(v.Int())
+	default:
+		x = v.Float()
+	}
+	switch {
+	case x >= low && x <= high && !(above && x == low): // NaN is none of these
+		return nil
+	case !bounded:
+		return fmt.Errorf("%s must be at least %s, not %v", name, least, v)
+	case v.CanInt():
+		return fmt.Errorf("%s must be between %s and %s, not %v", name, least, most, v)
+	case above:
+		return fmt.Errorf("%s must be a number above %s and at most %s, not %v", name, least, most, v)
+	}
+	return fmt.Errorf("%s must be a number from %s to %s, not %v", name, least, most, v)
 }
 
-// Factor returns an error for a factor, of either sign, that is NaN or extreme.
-func Factor(name string, value float64) error {
-	if math.IsNaN(value) || math.Abs(value) > 1e6 {
-		return fmt.Errorf("%s must be a number from -1e6 to 1e6, not %g", name, value)
+func number(text string) float64 {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(err)
 	}
-	return nil
+	return x
 }
 
 // Int returns an error for a value that is not between least and most.
-func Int[T int | int64](name string, value, least, most T) error {
+func Int(name string, value, least, most int) error {
 	if value < least || value > most {
 		return fmt.Errorf("%s must be between %d and %d, not %d", name, least, most, value)
 	}
@@ -45,9 +89,8 @@ const (
 	maxUnits  = 1 << 14
 )
 
-// Layers returns an error for hidden layers that are fewer than least, too many, too small or too
-// large.
-func Layers(name string, units []int, least int) error {
+// layers rejects hidden layers that are fewer than least, too many, too small or too large.
+func layers(name string, units []int, least int) error {
 	if err := Int("number of "+name+" layers", len(units), least, maxLayers); err != nil {
 		return err
 	}

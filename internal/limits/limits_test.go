@@ -8,30 +8,39 @@ import (
 )
 
 func TestLimits(t *testing.T) {
-	rate := func(x float64) error { return limits.Positive("rate", x, 1) }
-	share := func(x float64) error { return limits.Number("share", x, 1) }
-	size := func(n int) error { return limits.Int("size", n, 1, 9) }
-	layers := func(units ...int) error { return limits.Layers("hidden", units, 1) }
-	for _, c := range []struct {
-		err  error
-		want string // nothing is wrong where empty
-	}{
-		{rate(1), ""}, {share(0), ""}, {size(9), ""}, {limits.Factor("scale", -3), ""},
-		{layers(1, 1<<14), ""},
-		{rate(0), "rate must be a number above 0 and at most 1, not 0"},
-		{rate(math.NaN()), "rate must be a number above 0 and at most 1, not NaN"},
-		{share(1.5), "share must be a number from 0 to 1, not 1.5"},
-		{size(0), "size must be between 1 and 9, not 0"},
-		{limits.Factor("scale", math.Inf(1)), "scale must be a number from -1e6 to 1e6, not +Inf"},
-		{layers(), "number of hidden layers must be between 1 and 16, not 0"},
-		{layers(8, 0), "hidden layers must have between 1 and 16384 units, not 0"},
+	type Base struct {
+		Rate  float64 `json:"rate" limits:">0,1"`
+		Share float64 `json:"share" limits:"0,1"`
+	}
+	type settings struct {
+		Base
+		Size   int     `json:"size,omitzero" limits:"1,9"`
+		Steps  int64   `json:"steps" limits:"0"`
+		Scale  float64 `json:"scale" limits:"-1e6,1e6"`
+		Hidden []int   `json:"hidden" limits:"1"`
+		Free   int
+	}
+	for want, change := range map[string]func(*settings){
+		"": func(s *settings) { s.Share, s.Size, s.Scale, s.Hidden[0], s.Free = 0, 9, -3, 1<<14, -1 },
+		"rate must be a number above 0 and at most 1, not 0":      func(s *settings) { s.Rate = 0 },
+		"rate must be a number above 0 and at most 1, not NaN":    func(s *settings) { s.Rate = math.NaN() },
+		"share must be a number from 0 to 1, not 1.5":             func(s *settings) { s.Share = 1.5 },
+		"size must be between 1 and 9, not 0":                     func(s *settings) { s.Size = 0 },
+		"steps must be at least 0, not -1":                        func(s *settings) { s.Steps = -1 },
+		"scale must be a number from -1e6 to 1e6, not +Inf":       func(s *settings) { s.Scale = math.Inf(1) },
+		"number of hidden layers must be between 1 and 16, not 0": func(s *settings) { s.Hidden = nil },
+		"hidden layers must have between 1 and 16384 units, not 0": func(s *settings) {
+			s.Hidden = []int{8, 0}
+		},
 	} {
+		s := settings{Base{1, 1}, 1, 0, 1, []int{1}, 0}
+		change(&s)
 		got := ""
-		if c.err != nil {
-			got = c.err.Error()
+		if err := limits.Of(&s); err != nil {
+			got = err.Error()
 		}
-		if got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -99,16 +99,12 @@ func (c Config) Validate() error {
 				field[0], names.Quote(field[1]))
 		}
 	}
-	value, err := parseJSON(c.hyperparameters())
-	if err == nil {
-		value, err = normalise(value)
+	object, err := canonical(c.hyperparameters())
+	if err == nil && object[0] != '{' {
+		err = fmt.Errorf("%s is not an object", names.Plain(string(object)))
 	}
 	if err != nil {
 		return fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
-	}
-	if _, ok := value.(map[string]any); !ok {
-		return fmt.Errorf("hyperparameters of %s: %s is not an object", c.Algorithm,
-			names.Plain(string(c.Hyperparameters)))
 	}
 	return nil
 }
@@ -153,24 +149,19 @@ func (c Config) canonical() []byte {
 
 // file returns config.json: the canonical form, indented.
 func (c Config) file() ([]byte, error) {
-	hyperparameters, err := canonical(c.hyperparameters())
-	if err != nil {
+	var err error
+	if c.Hyperparameters, err = canonical(c.hyperparameters()); err != nil {
 		return nil, err
 	}
-	c.Hyperparameters = hyperparameters
 	data, err := json.MarshalIndent(c, "", "  ")
 	return append(data, '\n'), err
 }
 
-func parseConfig(data []byte) (Config, error) {
-	var c Config
-	if err := Decode(data, &c); err != nil {
-		return Config{}, err
+func parseConfig(data []byte) (c Config, err error) {
+	if err = Decode(data, &c); err == nil {
+		err = c.Validate()
 	}
-	if err := c.Validate(); err != nil {
-		return Config{}, err
-	}
-	return c, nil
+	return c, err
 }
 
 // canonical rewrites JSON so that equal values give equal bytes: sorted keys, no white space, one

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
@@ -104,7 +105,7 @@ func algorithmOf(name, of string, set []string) (algorithms.Algorithm, envs.Env,
 		return nil, nil, err
 	}
 	algorithm := entry.Defaults(env.Spec())
-	return algorithm, env, cmp.Or(runs.Set(algorithm, set...), algorithm.Check())
+	return algorithm, env, cmp.Or(runs.Set(algorithm, set...), limits.Of(algorithm), algorithm.Check())
 }
 
 // written is the number of transitions written to the replay buffer so far, if the search has one.

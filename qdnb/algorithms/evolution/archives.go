@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
@@ -58,7 +57,7 @@ func defaultAuroraXCon(env envs.Spec) *AuroraXCon {
 
 // Check implements [algorithms.Algorithm].
 func (a *AuroraXCon) Check() error {
-	return cmp.Or(a.MapElites.Check(), a.oneStart(), a.XConSettings.Check(a.EpisodeLength))
+	return cmp.Or(a.MapElites.Check(), a.oneStart(), a.EncoderSettings.Check(a.EpisodeLength))
 }
 
 // New implements [algorithms.Algorithm].
@@ -76,20 +75,14 @@ func (a *AuroraXCon) own() Parts {
 // archive.
 type DominatedNovelty struct {
 	MapElites
-	Capacity int `json:"capacity"` // solutions of the population; its publication: 1024
-	K        int `json:"k"`        // nearest fitter solutions that count; its publication: 3
+	Capacity int `json:"capacity" limits:"2,16384"` // solutions of the population; its publication: 1024
+	K        int `json:"k" limits:"1,64"`           // nearest fitter solutions that count; its publication: 3
 }
 
 // defaultDominatedNovelty returns the publication's hyperparameters of the archive, and those of
 // MAP-Elites for everything else.
 func defaultDominatedNovelty(env envs.Spec) *DominatedNovelty {
 	return &DominatedNovelty{*DefaultMapElites(env), 1024, 3}
-}
-
-// Check implements [algorithms.Algorithm].
-func (d *DominatedNovelty) Check() error {
-	return cmp.Or(d.MapElites.Check(), limits.Int("capacity", d.Capacity, 2, maxSlots),
-		limits.Int("k", d.K, 1, maxNeighbours))
 }
 
 // New implements [algorithms.Algorithm].
@@ -103,18 +96,12 @@ func (d *DominatedNovelty) own() Parts {
 	return parts
 }
 
-// Limits of the population: it compares all pairs of solutions, k times.
-const (
-	maxSlots      = 1 << 14
-	maxNeighbours = 1 << 6
-)
-
 // MOME are the hyperparameters of Multi-Objective MAP-Elites (Pierrot et al. 2022): MAP-Elites
 // whose cells hold Pareto fronts. If a task has one objective, it keeps the fittest solutions of
 // each cell.
 type MOME struct {
 	MapElites
-	FrontSize int `json:"front_size"` // solutions per cell; its publication: 50
+	FrontSize int `json:"front_size" limits:"1,4096"` // solutions per cell; its publication: 50
 }
 
 // defaultMOME returns the hyperparameters of the publications: cells, fronts, batch and policies of
@@ -131,11 +118,6 @@ func defaultMOME(env envs.Spec) *MOME {
 	return m
 }
 
-// Check implements [algorithms.Algorithm].
-func (m *MOME) Check() error {
-	return cmp.Or(m.MapElites.Check(), limits.Int("front_size", m.FrontSize, 1, maxFront))
-}
-
 // New implements [algorithms.Algorithm].
 func (m *MOME) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
 	return searchFor(m, platform, env, seed)
@@ -146,6 +128,3 @@ func (m *MOME) own() Parts {
 	parts.Archive = repertoire.Fronts{FrontSize: m.FrontSize}
 	return parts
 }
-
-// maxFront limits front_size.
-const maxFront = 1 << 12

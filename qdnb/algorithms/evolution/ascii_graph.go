@@ -1,7 +1,6 @@
 package evolution
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -9,7 +8,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -20,14 +18,14 @@ import (
 
 // ASCIISettings are the hyperparameters of [ActionCrossover], and its share of the offspring.
 type ASCIISettings struct {
-	IsolineShare float64 `json:"isoline_share"` // share of offspring from Iso+LineDD
-	NumEpochs    int     `json:"num_epochs"`    // Adam steps of a parent, all on the same episode
-	LearningRate float64 `json:"learning_rate"` // of Adam
-	DiscountRate float64 `json:"discount_rate"` // of rewards to go
+	IsolineShare float64 `json:"isoline_share" limits:"0,1"`    // share of offspring from Iso+LineDD
+	NumEpochs    int     `json:"num_epochs" limits:"1,1048576"` // Adam steps of a parent, all on the same episode
+	LearningRate float64 `json:"learning_rate" limits:">0,1e6"` // of Adam
+	DiscountRate float64 `json:"discount_rate" limits:"0,1"`    // of rewards to go
 	// ClipParam limits how far a parent moves away from actions that were worse than its own.
-	ClipParam float64 `json:"clip_param"`
+	ClipParam float64 `json:"clip_param" limits:"0,1"`
 	// Std is the standard deviation of the Gaussian that compares actions.
-	Std float64 `json:"std"`
+	Std float64 `json:"std" limits:">0,1e6"`
 }
 
 // ASCIIME are the hyperparameters of ASCII-ME: MAP-Elites with half of the offspring from
@@ -43,14 +41,6 @@ func defaultASCIIME(env envs.Spec) *ASCIIME {
 		LearningRate: 3e-3, DiscountRate: 0.99, ClipParam: 0.2, Std: 2}}
 	a.Batch, a.Hidden = 256, []int{64, 64}
 	return a
-}
-
-// Check implements [algorithms.Algorithm].
-func (a *ASCIIME) Check() error {
-	return cmp.Or(a.MapElites.Check(), limits.Number("isoline_share", a.IsolineShare, 1),
-		limits.Number("discount_rate", a.DiscountRate, 1), limits.Number("clip_param", a.ClipParam, 1),
-		limits.Int("num_epochs", a.NumEpochs, 1, 1<<20),
-		limits.Positive("learning_rate", a.LearningRate, 1e6), limits.Positive("std", a.Std, 1e6))
 }
 
 // New implements [algorithms.Algorithm].

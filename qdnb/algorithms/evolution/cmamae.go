@@ -23,7 +23,7 @@ type CMAMAE struct {
 	StrategySettings
 	// ArchiveLearningRate is alpha, the share by which the accepted solutions of a batch move the
 	// threshold of their cell towards their mean fitness.
-	ArchiveLearningRate float64 `json:"archive_learning_rate"`
+	ArchiveLearningRate float64 `json:"archive_learning_rate" limits:"0,1"`
 	// ThresholdMin is the threshold of empty cells, in units of fitness; NaN: minus the QD offset of an
 	// episode.
 	ThresholdMin float64 `json:"threshold_min"`
@@ -106,11 +106,8 @@ func (c *CMAMAE) Base() MapElites {
 // Check implements [algorithms.Algorithm].
 func (c *CMAMAE) Check() error {
 	base := c.Base()
-	if err := cmp.Or(base.Check(), checkEmitters(c.Batch, c.Emitters, 2, c.Sigma0, c.RestartRule),
-		limits.Number("archive_learning_rate", c.ArchiveLearningRate, 1),
-		limits.Int("vectors", c.Vectors, 0, maxVectors),
-		limits.Positive("adam_learning_rate", c.AdamLearningRate, 1e6),
-		limits.Number("adam_l2_coeff", c.AdamL2Coeff, 1e6)); err != nil {
+	if err := cmp.Or(limits.Of(c), base.Check(),
+		checkEmitters(c.Batch, c.Emitters, 2, c.RestartRule)); err != nil {
 		return err
 	}
 	switch {
@@ -133,13 +130,9 @@ func (c *CMAMAE) Check() error {
 
 // checkEmitters checks what evolution strategies and gradient arborescences have in common. least is the
 // smallest number of individuals of an emitter.
-func checkEmitters(batch, emitters, least int, sigma0 float64, restartRule string) error {
-	if err := cmp.Or(limits.Int("emitters", emitters, 1, maxBatch),
-		limits.Positive("sigma0", sigma0, 1e6)); err != nil {
-		return err
-	}
+func checkEmitters(batch, emitters, least int, restartRule string) error {
 	switch {
-	case batch%emitters != 0 || batch < least*emitters:
+	case batch%max(1, emitters) != 0 || batch < least*emitters:
 		return fmt.Errorf("batch must be a multiple of emitters, at least %d times as many, not %d of %d",
 			least, batch, emitters)
 	case !slices.Contains(restartRules, restartRule):

@@ -38,8 +38,8 @@ func (c *CMAMEGA) Base() MapElites {
 // Check implements [algorithms.Algorithm].
 func (c *CMAMEGA) Check() error {
 	base := c.Base()
-	if err := cmp.Or(base.Check(), checkEmitters(c.Batch, c.Emitters, 3, c.Sigma0, c.RestartRule),
-		limits.Positive("learning_rate", c.LearningRate, 1e6)); err != nil {
+	if err := cmp.Or(limits.Of(c), base.Check(),
+		checkEmitters(c.Batch, c.Emitters, 3, c.RestartRule)); err != nil {
 		return err
 	}
 	if !slices.Contains(gradOpts, c.GradOpt) {
@@ -62,7 +62,7 @@ func (c *CMAMEGA) own() Parts {
 type CMAMAEGA struct {
 	CMAMEGA
 	// ArchiveLearningRate is that of [CMAMAE].
-	ArchiveLearningRate float64 `json:"archive_learning_rate"`
+	ArchiveLearningRate float64 `json:"archive_learning_rate" limits:"0,1"`
 
 	thresholdMin float64
 }
@@ -72,11 +72,6 @@ func defaultCMAMAEGA(env envs.Spec) *CMAMAEGA {
 	c := &CMAMAEGA{*defaultCMAMEGA(env), 0.01, lowestFitness(env.Offset)}
 	c.RestartRule = "basic"
 	return c
-}
-
-// Check implements [algorithms.Algorithm].
-func (c *CMAMAEGA) Check() error {
-	return cmp.Or(c.CMAMEGA.Check(), limits.Number("archive_learning_rate", c.ArchiveLearningRate, 1))
 }
 
 // New implements [algorithms.Algorithm].

@@ -11,7 +11,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -207,7 +206,7 @@ type DCRLMapElites struct {
 	InjectionShare float64 `json:"injection_share"`
 	// Lengthscale divides the distance of normalised descriptors in the similarity; its publication:
 	// 0.1.
-	Lengthscale float64 `json:"lengthscale"`
+	Lengthscale float64 `json:"lengthscale" limits:">0,1e6"`
 }
 
 // defaultDCRLMapElites returns the hyperparameters of the published code's example.
@@ -225,8 +224,7 @@ func (d *DCRLMapElites) Check() error {
 		return fmt.Errorf("injection_share must be at least 0 and at most 1 - isoline_share, not %g",
 			d.InjectionShare)
 	}
-	return cmp.Or(d.MapElites.Check(), d.PolicyGradientSettings.check(d.Batch, d.EpisodeLength),
-		limits.Positive("lengthscale", d.Lengthscale, 1e6))
+	return cmp.Or(d.MapElites.Check(), d.PolicyGradientSettings.check(d.Batch, d.EpisodeLength))
 }
 
 // New implements [algorithms.Algorithm].

@@ -36,9 +36,6 @@ func (d DMS) MarshalJSON() ([]byte, error) {
 	return append(append(base[:max(0, len(base)-1)], ','), own[min(1, len(own)):]...), cmp.Or(err, err2)
 }
 
-// Check implements [algorithms.Algorithm].
-func (d *DMS) Check() error { return cmp.Or(d.CMAMAE.Check(), d.DiscountSettings.Check()) }
-
 // New implements [algorithms.Algorithm].
 func (d *DMS) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
 	return searchFor(d, platform, env, seed)

@@ -22,21 +22,21 @@ import (
 // PPGASettings are the hyperparameters of proximal policy gradient arborescence, see
 // [PPGASettings.Emitter].
 type PPGASettings struct {
-	Sigma0      float64 `json:"sigma0"`       // initial step size of the coefficients
-	RestartRule string  `json:"restart_rule"` // basic or no_improvement
+	Sigma0      float64 `json:"sigma0" limits:">0,1e6"` // initial step size of the coefficients
+	RestartRule string  `json:"restart_rule"`           // basic or no_improvement
 	// Iterations is the number of iterations of PPO for each gradient, and to move the search policy.
-	Iterations int `json:"ppo_iterations"`
+	Iterations int `json:"ppo_iterations" limits:"1,1048576"`
 
 	LearningRate   float64 `json:"learning_rate"` // Adam's, of PPO
 	Discount       float64 `json:"discount"`
 	GAELambda      float64 `json:"gae_lambda"`
 	ClipEpsilon    float64 `json:"clip_epsilon"`
 	EntropyCost    float64 `json:"entropy_cost"`
-	NumEnvs        int     `json:"num_envs"`        // environments of PPO
-	UnrollLength   int     `json:"unroll_length"`   // control steps of each per iteration
-	NumMinibatches int     `json:"num_minibatches"` // Adam steps per epoch; divides num_envs
-	UpdateEpochs   int     `json:"update_epochs"`   // epochs per iteration
-	ValueHidden    []int   `json:"value_hidden"`    // units of the value functions' hidden layers
+	NumEnvs        int     `json:"num_envs"`                           // environments of PPO
+	UnrollLength   int     `json:"unroll_length"`                      // control steps of each per iteration
+	NumMinibatches int     `json:"num_minibatches" limits:"1,1048576"` // Adam steps per epoch; divides num_envs
+	UpdateEpochs   int     `json:"update_epochs"`                      // epochs per iteration
+	ValueHidden    []int   `json:"value_hidden"`                       // units of the value functions' hidden layers
 }
 
 // PPGA are the hyperparameters of PPGA (Batra et al. 2024): CMA-MAEGA with gradients of PPO.
@@ -44,7 +44,7 @@ type PPGA struct {
 	MapElites
 	PPGASettings
 	// ArchiveLearningRate is that of [CMAMAE].
-	ArchiveLearningRate float64 `json:"archive_learning_rate"`
+	ArchiveLearningRate float64 `json:"archive_learning_rate" limits:"0,1"`
 
 	thresholdMin float64
 }
@@ -70,11 +70,8 @@ func (s PPGASettings) ppo(hidden []int) ppo.PPO {
 
 // Check implements [algorithms.Algorithm].
 func (p *PPGA) Check() error {
-	if err := cmp.Or(p.MapElites.Check(), checkEmitters(p.Batch, 1, 3, p.Sigma0, p.RestartRule),
-		limits.Int("ppo_iterations", p.Iterations, 1, maxLength),
-		limits.Int("num_minibatches", p.NumMinibatches, 1, maxBatch),
-		limits.Int("num_envs", p.NumEnvs, p.NumMinibatches, maxBatch),
-		limits.Number("archive_learning_rate", p.ArchiveLearningRate, 1)); err != nil {
+	if err := cmp.Or(limits.Of(p), p.MapElites.Check(), checkEmitters(p.Batch, 1, 3, p.RestartRule),
+		limits.Int("num_envs", p.NumEnvs, p.NumMinibatches, 1<<20)); err != nil {
 		return err
 	}
 	if p.NumEnvs%p.NumMinibatches != 0 {

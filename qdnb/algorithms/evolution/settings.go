@@ -3,7 +3,6 @@ package evolution
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 
 	"example.com/qdnb/envs"
@@ -17,19 +16,20 @@ import (
 // MapElites are the hyperparameters of MAP-Elites. A zero value is not useful; see
 // [DefaultMapElites].
 type MapElites struct {
-	Batch int `json:"batch"` // policies per generation; paper: 1000
+	Batch int `json:"batch" limits:"1,1048576"` // policies per generation; paper: 1000
 	// IsoSigma is the standard deviation of the isotropic noise on each parameter; paper: 0.005.
-	IsoSigma float64 `json:"iso_sigma"`
+	IsoSigma float64 `json:"iso_sigma" limits:"0,1e6"`
 	// LineSigma is the standard deviation along the line through two parents; paper: 0.05.
-	LineSigma float64 `json:"line_sigma"`
+	LineSigma float64 `json:"line_sigma" limits:"0,1e6"`
 	repertoire.CVT
-	Hidden        []int `json:"hidden"`         // units of the policy's hidden layers; paper: 256, 256
-	EpisodeLength int   `json:"episode_length"` // control steps; paper: 250, ant-maze 500
+	// Hidden are the units of the policy's hidden layers; paper: 256, 256.
+	Hidden        []int `json:"hidden" limits:"0"`
+	EpisodeLength int   `json:"episode_length" limits:"1,1048576"` // control steps; paper: 250, ant-maze 500
 	// Slice is the number of policies rolled out together; 0: chosen for the backend.
-	Slice int `json:"slice"`
+	Slice int `json:"slice" limits:"0,1048576"`
 	// Weights is the number format of the policies' weights in rollouts.
 	Weights scoring.Weights `json:"weights,omitzero"`
-	Starts  Starts          `json:"starts,omitzero"` // initial states of the evaluations
+	Starts  Starts          `json:"starts,omitzero" limits:"0,1048576"` // initial states of the evaluations
 	Parts   `json:"-"`
 }
 
@@ -125,33 +125,8 @@ func searchFor(h hyperparameters, p *xla.Platform, env envs.Env, seed int64) (al
 	return s, nil
 }
 
-// Limits of the sizes. A larger value is probably a typo, and would not fit in memory.
-const (
-	maxBatch   = 1 << 20
-	maxLength  = 1 << 20
-	maxVectors = 1 << 7
-)
-
 // Check implements [algorithms.Algorithm].
-func (m *MapElites) Check() error {
-	if err := cmp.Or(
-		limits.Int("batch", m.Batch, 1, maxBatch),
-		m.CVT.Check(),
-		limits.Int("episode_length", m.EpisodeLength, 1, maxLength),
-		limits.Int("slice", m.Slice, 0, maxBatch),
-		limits.Layers("hidden", m.Hidden, 0),
-		m.Weights.Check(),
-		limits.Int("starts", int(m.Starts), 0, maxBatch),
-	); err != nil {
-		return err
-	}
-	// written so that NaN fails, too
-	if !(m.IsoSigma >= 0 && m.IsoSigma < 1e6) || !(m.LineSigma >= 0 && m.LineSigma < 1e6) {
-		return fmt.Errorf("iso_sigma and line_sigma must be at least 0 and below 1e6, not %g and %g",
-			m.IsoSigma, m.LineSigma)
-	}
-	return nil
-}
+func (m *MapElites) Check() error { return cmp.Or(limits.Of(m), m.CVT.Check(), m.Weights.Check()) }
 
 // Settings for runs that take seconds.
 var (

@@ -11,7 +11,7 @@ import (
 type Settings struct {
 	ppo.PPO
 	// DecisionLength is the number of control steps for which a chosen skill acts; paper: 10.
-	DecisionLength int `json:"decision_length"`
+	DecisionLength int `json:"decision_length" limits:"1,1048576"`
 	// SampleSkills lets stochastic skills, those of the reinforcement-learning family, sample their
 	// actions during data collection. In evaluations they never do. Paper: true.
 	SampleSkills bool `json:"sample_skills"`
@@ -20,10 +20,7 @@ type Settings struct {
 	PublishedCredit bool `json:"published_credit"`
 }
 
-// maxDecision is the longest decision; a larger value is probably a typo.
-const maxDecision = 1 << 20
-
 // Check rejects values that cannot work, before anything is compiled.
 func (s Settings) Check() error {
-	return cmp.Or(s.PPO.Check(), limits.Int("decision_length", s.DecisionLength, 1, maxDecision))
+	return cmp.Or(limits.Of(s), s.PPO.Check())
 }

@@ -3,7 +3,6 @@ package ppo
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -14,38 +13,38 @@ import (
 // see [Default].
 type PPO struct {
 	// LearningRate is Adam's learning rate for the policy and the value function; paper: 1e-4.
-	LearningRate float64 `json:"learning_rate"`
-	Discount     float64 `json:"discount"` // discount factor per decision; paper: 0.99
+	LearningRate float64 `json:"learning_rate" limits:">0,1"`
+	Discount     float64 `json:"discount" limits:"0,1"` // discount factor per decision; paper: 0.99
 	// GAELambda is the decay of later TD errors in the advantage, per decision; paper: 0.95.
-	GAELambda float64 `json:"gae_lambda"`
+	GAELambda float64 `json:"gae_lambda" limits:"0,1"`
 	// ClipEpsilon bounds the probability ratio in the loss to 1 +- ClipEpsilon; paper: 0.3.
-	ClipEpsilon   float64 `json:"clip_epsilon"`
-	EntropyCost   float64 `json:"entropy_cost"`   // weight of the entropy in the loss; paper: 1e-3
-	RewardScaling float64 `json:"reward_scaling"` // factor on rewards; paper: 1
+	ClipEpsilon   float64 `json:"clip_epsilon" limits:">0,1"`
+	EntropyCost   float64 `json:"entropy_cost" limits:"0,1e6"`      // weight of the entropy in the loss; paper: 1e-3
+	RewardScaling float64 `json:"reward_scaling" limits:"-1e6,1e6"` // factor on rewards; paper: 1
 
-	UnrollLength int `json:"unroll_length"` // decisions per sequence; paper: 20
-	BatchSize    int `json:"batch_size"`    // sequences per minibatch; paper: 512
+	UnrollLength int `json:"unroll_length" limits:"1,4096"` // decisions per sequence; paper: 20
+	BatchSize    int `json:"batch_size" limits:"1,131072"`  // sequences per minibatch; paper: 512
 	// NumMinibatches is the number of Adam steps per epoch, which together use each sequence once;
 	// paper: 32.
-	NumMinibatches int `json:"num_minibatches"`
-	UpdateEpochs   int `json:"update_epochs"` // epochs per iteration; paper: 8
+	NumMinibatches int `json:"num_minibatches" limits:"1,131072"`
+	UpdateEpochs   int `json:"update_epochs" limits:"1,1024"` // epochs per iteration; paper: 8
 
-	PolicyHidden []int `json:"policy_hidden"` // units of the hidden layers; paper: 32, 32, 32, 32
-	ValueHidden  []int `json:"value_hidden"`  // likewise; paper: 256, 256, 256, 256, 256
+	PolicyHidden []int `json:"policy_hidden" limits:"0"` // units of the hidden layers; paper: 32, 32, 32, 32
+	ValueHidden  []int `json:"value_hidden" limits:"0"`  // likewise; paper: 256, 256, 256, 256, 256
 	// NormalizeObservations subtracts the running mean from the observations and divides by the
 	// standard deviation. Paper: false.
 	NormalizeObservations bool `json:"normalize_observations"`
 
-	NumEnvs       int `json:"num_envs"`       // environments for data collection; paper: 2048
-	EpisodeLength int `json:"episode_length"` // control steps per episode; paper: 250
+	NumEnvs       int `json:"num_envs" limits:"1,131072"`        // environments for data collection; paper: 2048
+	EpisodeLength int `json:"episode_length" limits:"1,1048576"` // control steps per episode; paper: 250
 
-	EvaluationEnvs int `json:"evaluation_envs"` // episodes per evaluation; paper: 256
+	EvaluationEnvs int `json:"evaluation_envs" limits:"1,131072"` // episodes per evaluation; paper: 256
 	// EvaluationInterval is the number of iterations between evaluations. The first evaluation
 	// precedes all iterations. The paper does not give a value.
-	EvaluationInterval int `json:"evaluation_interval"`
+	EvaluationInterval int `json:"evaluation_interval" limits:"1"`
 	// Slice is the number of environments stepped together; 0: chosen for the backend. It does not
 	// change what is learned, except for rounding.
-	Slice int `json:"slice"`
+	Slice int `json:"slice" limits:"0,131072"`
 
 	repertoire.CVT // of the repertoire of all evaluated policies
 }
@@ -63,15 +62,9 @@ func Default(env envs.Spec) *PPO {
 	}
 }
 
-// Limits of the sizes; a larger value is probably a typo. On the Go backend, the permutation of an
-// epoch compares all pairs of sequences.
-const (
-	maxUnroll       = 1 << 12
-	maxSequences    = 1 << 17
-	maxEpochs       = 1 << 10
-	maxEnvironments = 1 << 17
-	maxLength       = 1 << 20
-)
+// maxSequences is the largest number of sequences; a larger one is probably a typo. On the Go backend,
+// the permutation of an epoch compares all pairs of sequences.
+const maxSequences = 1 << 17
 
 // sequences is the number of sequences per iteration.
 func (p PPO) sequences() int { return p.BatchSize * p.NumMinibatches }
@@ -81,26 +74,7 @@ func (p PPO) unrolls() int { return p.sequences() / p.NumEnvs }
 
 // Check implements [algorithms.Algorithm].
 func (p PPO) Check() error {
-	if err := cmp.Or(
-		limits.Positive("learning_rate", p.LearningRate, 1),
-		limits.Number("discount", p.Discount, 1),
-		limits.Number("gae_lambda", p.GAELambda, 1),
-		limits.Positive("clip_epsilon", p.ClipEpsilon, 1),
-		limits.Number("entropy_cost", p.EntropyCost, 1e6),
-		limits.Factor("reward_scaling", p.RewardScaling),
-		limits.Int("unroll_length", p.UnrollLength, 1, maxUnroll),
-		limits.Int("batch_size", p.BatchSize, 1, maxSequences),
-		limits.Int("num_minibatches", p.NumMinibatches, 1, maxSequences),
-		limits.Int("update_epochs", p.UpdateEpochs, 1, maxEpochs),
-		limits.Layers("policy_hidden", p.PolicyHidden, 0),
-		limits.Layers("value_hidden", p.ValueHidden, 0),
-		limits.Int("num_envs", p.NumEnvs, 1, maxEnvironments),
-		limits.Int("episode_length", p.EpisodeLength, 1, maxLength),
-		limits.Int("evaluation_envs", p.EvaluationEnvs, 1, maxEnvironments),
-		limits.Int("evaluation_interval", p.EvaluationInterval, 1, math.MaxInt64),
-		limits.Int("slice", p.Slice, 0, maxEnvironments),
-		p.CVT.Check(),
-	); err != nil {
+	if err := cmp.Or(limits.Of(p), p.CVT.Check()); err != nil {
 		return err
 	}
 	switch n := p.sequences(); {

@@ -21,22 +21,22 @@ import (
 // AuroraSettings are the hyperparameters of [Aurora] (source: train_aurora.py and the
 // paper's appendix).
 type AuroraSettings struct {
-	Capacity int `json:"capacity"` // slots of the archive; paper: 1024
+	Capacity int `json:"capacity" limits:"2,131072"` // slots of the archive; paper: 1024
 	// Target is the number of members above which the threshold grows; 0: the capacity, as in the
 	// paper's code.
 	Target int `json:"target,omitzero"`
 	EncoderSettings
 	// Threshold is the initial distance threshold l between members; paper: 0.2.
-	Threshold float64 `json:"threshold"`
+	Threshold float64 `json:"threshold" limits:"0,1e6"`
 	// Every is the number of generations per loop, after which maintenance runs; paper: 10.
-	Every int `json:"loop"`
+	Every int `json:"loop" limits:"1,1048576"`
 	// Epochs is the number of epochs per training of the auto-encoder in the first 100 loops; paper:
 	// 100.
-	Epochs        int `json:"epochs"`
-	LateEpochs    int `json:"late_epochs"`    // epochs per training in later loops; paper: 25
-	TrainingBatch int `json:"training_batch"` // sequences per gradient step; paper: 128
+	Epochs        int `json:"epochs" limits:"1,1048576"`
+	LateEpochs    int `json:"late_epochs" limits:"1,1048576"`    // epochs per training in later loops; paper: 25
+	TrainingBatch int `json:"training_batch" limits:"1,1048576"` // sequences per gradient step; paper: 128
 	// learning rate of the auto-encoder; paper: 1e-4
-	LearningRate float64 `json:"ae_learning_rate"`
+	LearningRate float64 `json:"ae_learning_rate" limits:">0,1e3"`
 }
 
 // EncoderSettings are the hyperparameters of a descriptor that is learned from observations.
@@ -45,8 +45,8 @@ type EncoderSettings struct {
 	// Sampling is the number of control steps between two elements of a sequence; paper: 10.
 	Sampling int `json:"sampling"`
 	// MaxObservation is the number of leading observation features that are kept; paper: 25.
-	MaxObservation int `json:"max_observation"`
-	Latent         int `json:"latent"` // dimensions of the learned descriptor; paper: 5
+	MaxObservation int `json:"max_observation" limits:"1,16384"`
+	Latent         int `json:"latent" limits:"1,64"` // dimensions of the learned descriptor; paper: 5
 }
 
 // DefaultAuroraSettings returns the paper's hyperparameters for an environment. The sequences hold
@@ -65,32 +65,14 @@ func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 
 // Check rejects values that cannot work, for episodes of the given length.
 func (s AuroraSettings) Check(length int) error {
-	if err := cmp.Or(
-		limits.Int("capacity", s.Capacity, 2, maxCapacity),
-		limits.Int("target", s.Target, 0, s.Capacity),
-		s.EncoderSettings.check(length),
-		limits.Int("loop", s.Every, 1, maxLength),
-		limits.Int("epochs", s.Epochs, 1, maxLength),
-		limits.Int("late_epochs", s.LateEpochs, 1, maxLength),
-		limits.Int("training_batch", s.TrainingBatch, 1, maxBatch),
-	); err != nil {
-		return err
-	}
-	if !(s.Threshold >= 0 && s.Threshold < 1e6) || !(s.LearningRate > 0 && s.LearningRate < 1e3) {
-		return fmt.Errorf("threshold must be at least 0 and ae_learning_rate above 0, not %g and %g",
-			s.Threshold, s.LearningRate)
-	}
-	return nil
+	return cmp.Or(limits.Int("target", s.Target, 0, s.Capacity), s.EncoderSettings.Check(length))
 }
 
-func (s EncoderSettings) check(length int) error {
+// Check rejects values that cannot work, for episodes of the given length.
+func (s EncoderSettings) Check(length int) error {
 	known := []string{onlyDescriptor, noDescriptor, fullState}
-	if err := cmp.Or(
-		limits.Int("episode_length", length, 2, maxLength),
-		limits.Int("sampling", s.Sampling, 1, length/2),
-		limits.Int("max_observation", s.MaxObservation, 1, maxFeatures),
-		limits.Int("latent", s.Latent, 1, maxLatent),
-	); err != nil || slices.Contains(known, s.Observation) {
+	if err := cmp.Or(limits.Int("episode_length", length, 2, 1<<20),
+		limits.Int("sampling", s.Sampling, 1, length/2)); err != nil || slices.Contains(known, s.Observation) {
 		return err
 	}
 	return names.Unknown("observation", s.Observation, known)

@@ -21,7 +21,7 @@ import (
 // Chatzilygeroudis and Mouret 2018): k-means over points drawn uniformly in the unit cube, then
 // scaled to the limits.
 type CVT struct {
-	Cells int `json:"cells"` // cells of the repertoire; paper: 1024
+	Cells int `json:"cells" limits:"1,131072"` // cells of the repertoire; paper: 1024
 	// CVTSamples is the number of points that the tessellation clusters; paper: 50 000.
 	CVTSamples int `json:"cvt_samples"`
 	// CVTSeed is the seed of the tessellation, the same for all runs of an environment, as in the
@@ -33,22 +33,9 @@ type CVT struct {
 // tried: with some seeds, pointmaze's upper room stays empty for thousands of generations.
 func DefaultCVT() CVT { return CVT{1024, 50_000, 4} }
 
-// Limits of the sizes. A larger value is probably a typo, and would not fit in memory.
-const (
-	maxCells   = 1 << 17
-	maxSamples = 1 << 24
-
-	maxBatch    = 1 << 20
-	maxCapacity = 1 << 17
-	maxLength   = 1 << 20
-	maxFeatures = 1 << 14
-	maxLatent   = 1 << 6
-)
-
 // Check rejects values that cannot work.
 func (c CVT) Check() error {
-	return cmp.Or(limits.Int("cells", c.Cells, 1, maxCells),
-		limits.Int("cvt_samples", c.CVTSamples, c.Cells, maxSamples))
+	return cmp.Or(limits.Of(c), limits.Int("cvt_samples", c.CVTSamples, c.Cells, 1<<24))
 }
 
 // Settings of scikit-learn's k-means, which the paper used: at most 300 iterations, until the

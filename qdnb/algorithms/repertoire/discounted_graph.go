@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -17,26 +16,15 @@ import (
 
 // DiscountSettings are the hyperparameters of the model of [Discounted].
 type DiscountSettings struct {
-	DiscountHidden       []int   `json:"discount_hidden"`        // units of its hidden layers
-	DiscountLearningRate float64 `json:"discount_learning_rate"` // Adam's
-	DiscountEpochs       int     `json:"discount_epochs"`        // at most, per generation
-	DiscountBatch        int     `json:"discount_batch"`         // descriptors per Adam step
-	DiscountCutoff       float64 `json:"discount_cutoff"`        // mean squared error that ends a training
-	EmptyPoints          int     `json:"empty_points"`           // empty cells drawn per generation, at most
+	DiscountHidden       []int   `json:"discount_hidden" limits:"1"`             // units of its hidden layers
+	DiscountLearningRate float64 `json:"discount_learning_rate" limits:">0,1e3"` // Adam's
+	DiscountEpochs       int     `json:"discount_epochs" limits:"1,1048576"`     // at most, per generation
+	DiscountBatch        int     `json:"discount_batch" limits:"1,1048576"`      // descriptors per Adam step
+	DiscountCutoff       float64 `json:"discount_cutoff" limits:"0,1e6"`         // the squared error that ends a training
+	EmptyPoints          int     `json:"empty_points" limits:"1,1048576"`        // empty cells drawn per generation, at most
 	// DiscountRange is the fitness above the lowest threshold that the model returns as 1; 0: the size
 	// of that threshold, at least 1.
-	DiscountRange float64 `json:"discount_range"`
-}
-
-// Check rejects values that cannot work.
-func (s DiscountSettings) Check() error {
-	return cmp.Or(limits.Layers("discount_hidden", s.DiscountHidden, 1),
-		limits.Positive("discount_learning_rate", s.DiscountLearningRate, 1e3),
-		limits.Int("discount_epochs", s.DiscountEpochs, 1, maxLength),
-		limits.Int("discount_batch", s.DiscountBatch, 1, maxBatch),
-		limits.Number("discount_cutoff", s.DiscountCutoff, 1e6),
-		limits.Int("empty_points", s.EmptyPoints, 1, maxBatch),
-		limits.Number("discount_range", s.DiscountRange, 1e30))
+	DiscountRange float64 `json:"discount_range" limits:"0,1e30"`
 }
 
 // Discounted is the archive of Discount Model Search (Tjanaka, Chen, Fontaine and Nikolaidis 2026; pyribs,

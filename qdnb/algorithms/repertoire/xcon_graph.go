@@ -1,15 +1,11 @@
 package repertoire
 
 import (
-	"cmp"
-	"fmt"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -19,21 +15,21 @@ import (
 // XConSettings are the hyperparameters of [XCon] (source: configs/pga_aurora.yaml and aurora.yaml of
 // its published code).
 type XConSettings struct {
-	Capacity int `json:"capacity"` // slots of the population; its publication: 1024
-	K        int `json:"k"`        // nearest fitter solutions that count; its publication: 3
+	Capacity int `json:"capacity" limits:"2,16384"` // slots; its publication: 1024
+	K        int `json:"k" limits:"1,64"`           // fitter neighbours; its publication: 3
 	EncoderSettings
 	// Every is the number of generations per loop; the encoder is trained after loops 1, 3, 6, 10, ...;
 	// its publication: 10.
-	Every         int `json:"loop"`
-	Epochs        int `json:"epochs"`         // per training of the encoder, at most; its publication: 200
-	TrainingBatch int `json:"training_batch"` // triplets per gradient step; its publication: 128
+	Every         int `json:"loop" limits:"1,1048576"`
+	Epochs        int `json:"epochs" limits:"1,1048576"`         // per training of the encoder, at most; its publication: 200
+	TrainingBatch int `json:"training_batch" limits:"1,1048576"` // triplets per gradient step; its publication: 128
 	// learning rate of the encoder; its publication: 0.01
-	LearningRate float64 `json:"encoder_learning_rate"`
+	LearningRate float64 `json:"encoder_learning_rate" limits:">0,1e3"`
 	// MinDelta is the decrease of the loss that counts as progress; its publication: 5e-4.
-	MinDelta float64 `json:"min_delta"`
+	MinDelta float64 `json:"min_delta" limits:"0,1e6"`
 	// ExtinctionEvery is the number of generations between extinctions; its publication: 50.
-	ExtinctionEvery int     `json:"extinction_every"`
-	Remaining       float64 `json:"remaining"` // share of the slots that survive; its publication: 0.05
+	ExtinctionEvery int     `json:"extinction_every" limits:"1,1048576"`
+	Remaining       float64 `json:"remaining" limits:"0,1"` // share of the slots that survive; its publication: 0.05
 }
 
 // DefaultXConSettings returns the publication's hyperparameters.
@@ -41,27 +37,6 @@ func DefaultXConSettings() XConSettings {
 	return XConSettings{Capacity: 1024, K: 3, EncoderSettings: EncoderSettings{noDescriptor, 10, 25, 10},
 		Every: 10, Epochs: 200, TrainingBatch: 128, LearningRate: 0.01, MinDelta: 5e-4,
 		ExtinctionEvery: 50, Remaining: 0.05}
-}
-
-// Check rejects values that cannot work, for episodes of the given length.
-func (s XConSettings) Check(length int) error {
-	if err := cmp.Or(
-		limits.Int("capacity", s.Capacity, 2, 1<<14), // all pairs are compared
-		limits.Int("k", s.K, 1, 1<<6),
-		s.EncoderSettings.check(length),
-		limits.Int("loop", s.Every, 1, maxLength),
-		limits.Int("epochs", s.Epochs, 1, maxLength),
-		limits.Int("training_batch", s.TrainingBatch, 1, maxBatch),
-		limits.Int("extinction_every", s.ExtinctionEvery, 1, maxLength),
-	); err != nil {
-		return err
-	}
-	if !(s.LearningRate > 0 && s.LearningRate < 1e3) || !(s.MinDelta >= 0 && s.MinDelta < 1e6) ||
-		!(s.Remaining >= 0 && s.Remaining <= 1) {
-		return fmt.Errorf("encoder_learning_rate must be above 0, min_delta at least 0 and remaining from 0 to 1, "+
-			"not %g, %g and %g", s.LearningRate, s.MinDelta, s.Remaining)
-	}
-	return nil
 }
 
 // XCon is the archive of AURORA-XCon (Coiffard et al. 2025): that of Dominated Novelty Search with

@@ -1,25 +1,21 @@
 package sac
 
-import (
-	"cmp"
-
-	"example.com/qdnb/internal/limits"
-)
+import "example.com/qdnb/internal/limits"
 
 // Config are the hyperparameters. A zero value is not useful; see [Default].
 type Config struct {
 	// LearningRate is Adam's learning rate for actor, critics and entropy coefficient; paper: 3e-4.
-	LearningRate float64 `json:"learning_rate"`
-	Discount     float64 `json:"discount"` // discount factor per step; paper: 0.99
+	LearningRate float64 `json:"learning_rate" limits:">0,1"`
+	Discount     float64 `json:"discount" limits:"0,1"` // discount factor per step; paper: 0.99
 	// Tau is the Polyak factor of the target networks, per update; paper: 0.005.
-	Tau float64 `json:"tau"`
+	Tau float64 `json:"tau" limits:">0,1"`
 	// RewardScaling is a factor on rewards; paper: 1, 5 or 10, depending on the environment.
-	RewardScaling float64 `json:"reward_scaling"`
-	AlphaInit     float64 `json:"alpha_init"` // initial entropy coefficient; paper: 0.1
-	FixAlpha      bool    `json:"fix_alpha"`  // keep the entropy coefficient fixed; paper: true
-	BatchSize     int     `json:"batch_size"` // transitions per update; paper: 256
+	RewardScaling float64 `json:"reward_scaling" limits:"-1e6,1e6"`
+	AlphaInit     float64 `json:"alpha_init" limits:">0,1e6"`    // initial entropy coefficient; paper: 0.1
+	FixAlpha      bool    `json:"fix_alpha"`                     // keep the entropy coefficient fixed; paper: true
+	BatchSize     int     `json:"batch_size" limits:"1,1048576"` // transitions per update; paper: 256
 	// Hidden is the number of units per hidden layer of actor and critics; paper: 256, 256.
-	Hidden []int `json:"hidden"`
+	Hidden []int `json:"hidden" limits:"0"`
 }
 
 // Default returns the paper's hyperparameters.
@@ -30,18 +26,5 @@ func Default() Config {
 	}
 }
 
-// maxBatch is the largest batch; a larger value is probably a typo.
-const maxBatch = 1 << 20
-
 // Check rejects values that cannot work, before anything is compiled.
-func (c Config) Check() error {
-	return cmp.Or(
-		limits.Positive("learning_rate", c.LearningRate, 1),
-		limits.Number("discount", c.Discount, 1),
-		limits.Positive("tau", c.Tau, 1),
-		limits.Positive("alpha_init", c.AlphaInit, 1e6),
-		limits.Factor("reward_scaling", c.RewardScaling),
-		limits.Int("batch_size", c.BatchSize, 1, maxBatch),
-		limits.Layers("hidden", c.Hidden, 0),
-	)
-}
+func (c Config) Check() error { return limits.Of(c) }

@@ -1,12 +1,9 @@
 package skills
 
 import (
-	"cmp"
-
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -119,11 +116,11 @@ type CSFSettings struct {
 	Discovery
 	// ContinuousSkills is the number of components of a skill; its publication: 2, and 4 or 8 for
 	// images.
-	ContinuousSkills int `json:"continuous_skills"`
+	ContinuousSkills int `json:"continuous_skills" limits:"1,64"`
 	// NegativeSkills is the number of random skills of an update; its publication: 256.
-	NegativeSkills int `json:"negative_skills"`
+	NegativeSkills int `json:"negative_skills" limits:"1,1073741824"`
 	// NegativeWeight weights them; its publication: 5.
-	NegativeWeight float64 `json:"negative_weight"`
+	NegativeWeight float64 `json:"negative_weight" limits:"0,1e6"`
 }
 
 // defaultCSF returns the publication's hyperparameters. Sizes of networks, batches and buffers are those
@@ -133,11 +130,7 @@ func defaultCSF(env envs.Spec) *CSFSettings {
 }
 
 // Check implements [algorithms.Algorithm].
-func (c *CSFSettings) Check() error {
-	return cmp.Or(c.Discovery.check(), limits.Int("continuous_skills", c.ContinuousSkills, 1, maxComponents),
-		limits.Int("negative_skills", c.NegativeSkills, 1, maxRows),
-		limits.Number("negative_weight", c.NegativeWeight, 1e6))
-}
+func (c *CSFSettings) Check() error { return c.SAC.Check() }
 
 // New implements [algorithms.Algorithm].
 func (c *CSFSettings) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {

@@ -114,11 +114,11 @@ func (m METRA) along(step, skill *Node) *Node {
 type METRASettings struct {
 	Discovery
 	// DualLambda is the initial weight of the constraint; its publication: 30.
-	DualLambda float64 `json:"dual_lambda"`
+	DualLambda float64 `json:"dual_lambda" limits:">0,1e9"`
 	// DualSlack bounds what a short step can gain; its publication: 1e-3.
-	DualSlack float64 `json:"dual_slack"`
+	DualSlack float64 `json:"dual_slack" limits:">0,1"`
 	// ContinuousSkills is the number of components of skills that are unit vectors; 0: one-hot skills.
-	ContinuousSkills int `json:"continuous_skills,omitempty"`
+	ContinuousSkills int `json:"continuous_skills,omitempty" limits:"0,64"`
 }
 
 // defaultMetra returns the publication's hyperparameters: 16 skills, its constraint, learning rate
@@ -132,13 +132,10 @@ func defaultMetra(env envs.Spec) *METRASettings {
 
 // Check implements [algorithms.Algorithm].
 func (m *METRASettings) Check() error {
-	check := m.Discovery.Check
 	if m.ContinuousSkills > 0 {
-		check = m.Discovery.check
+		return cmp.Or(limits.Of(m), m.SAC.Check())
 	}
-	return cmp.Or(check(), limits.Positive("dual_lambda", m.DualLambda, 1e9),
-		limits.Positive("dual_slack", m.DualSlack, 1),
-		limits.Int("continuous_skills", m.ContinuousSkills, 0, maxComponents))
+	return m.Discovery.Check()
 }
 
 // New implements [algorithms.Algorithm].

@@ -1,13 +1,11 @@
 package skills
 
 import (
-	"cmp"
 	"fmt"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -159,22 +157,22 @@ type QDACSettings struct {
 	SAC
 	Parts
 	// NumSkills is the number of evaluated skills; its publication evaluates 256.
-	NumSkills int `json:"num_skills"`
+	NumSkills int `json:"num_skills" limits:"1,1024"`
 	// DiversityHidden are the units per hidden layer of the successor features and of the multiplier;
 	// its publication: 256, 256.
-	DiversityHidden []int `json:"diversity_hidden"`
+	DiversityHidden []int `json:"diversity_hidden" limits:"1"`
 	// SkillDistance is the tolerated distance from a skill; descriptors are scaled to [-1, 1]. Its
 	// publication: 0.01.
-	SkillDistance float64 `json:"skill_distance"`
+	SkillDistance float64 `json:"skill_distance" limits:">0,1e6"`
 	// SmoothDistance is the distance below which the actor's objective is quadratic; its publication:
 	// 1e-3.
-	SmoothDistance float64 `json:"smooth_distance"`
+	SmoothDistance float64 `json:"smooth_distance" limits:">0,1e6"`
 	// DescriptorChanges predicts changes of the state descriptor instead of the state descriptor, for
 	// final positions that observations lack; by environment.
 	DescriptorChanges bool `json:"descriptor_changes"`
 	// RandomSkills is the share of the transitions of an update whose skill is replaced by a random
 	// one; its publication: 0.5.
-	RandomSkills float64 `json:"random_skills"`
+	RandomSkills float64 `json:"random_skills" limits:"0,1"`
 
 	env envs.Spec
 }
@@ -195,11 +193,7 @@ func (q *QDACSettings) Check() error {
 		return fmt.Errorf("descriptor_changes must be false for %s, whose descriptor is a mean",
 			q.env.Name)
 	}
-	return cmp.Or(q.SAC.Check(), limits.Int("num_skills", q.NumSkills, 1, maxSkills),
-		limits.Layers("diversity_hidden", q.DiversityHidden, 1),
-		limits.Positive("skill_distance", q.SkillDistance, 1e6),
-		limits.Positive("smooth_distance", q.SmoothDistance, 1e6),
-		limits.Number("random_skills", q.RandomSkills, 1))
+	return q.SAC.Check()
 }
 
 // Count is the number of skills.

@@ -18,40 +18,40 @@ import (
 type SAC struct {
 	sac.Config
 	// EnvBatchSize is the number of parallel environments; paper: 200.
-	EnvBatchSize int `json:"env_batch_size"`
+	EnvBatchSize int `json:"env_batch_size" limits:"1,65536"`
 	// GradUpdatesPerStep is the number of updates per transition; paper: 1, so 200 per step of all
 	// environments.
 	GradUpdatesPerStep float64 `json:"grad_updates_per_step"`
 	// ReplayBufferSize is the capacity in transitions; paper: 1 000 000.
 	ReplayBufferSize int `json:"replay_buffer_size"`
-	EpisodeLength    int `json:"episode_length"` // control steps; paper: 250, ant-maze 500
+	EpisodeLength    int `json:"episode_length" limits:"1,1048576"` // control steps; paper: 250, ant-maze 500
 	// WarmupSteps is the number of environment steps with uniformly random actions before the first
 	// update. If nearby rewards lead into a dead end, as in pointmaze, the warm-up may provide the
 	// only data beyond it. Paper: 0.
-	WarmupSteps int64 `json:"warmup_steps"`
+	WarmupSteps int64 `json:"warmup_steps" limits:"0"`
 
 	// The passive repertoire.
 
 	// EvaluationStates is the number of episodes per skill in an evaluation; paper: 40.
-	EvaluationStates int `json:"evaluation_states"`
+	EvaluationStates int `json:"evaluation_states" limits:"1,1073741824"`
 	// EvaluationInterval is the number of environment steps between evaluations; paper: 100 000.
-	EvaluationInterval int64 `json:"evaluation_interval"`
+	EvaluationInterval int64 `json:"evaluation_interval" limits:"1"`
 	// EarlyInterval replaces EvaluationInterval during the first such interval, so that short runs
 	// have results. 0, as in the paper: no extra evaluations.
-	EarlyInterval int64 `json:"early_interval"`
+	EarlyInterval int64 `json:"early_interval" limits:"0"`
 	repertoire.CVT
 }
 
 // Discovery holds the hyperparameters of DIAYN and DADS without a task reward.
 type Discovery struct {
 	SAC
-	NumSkills int `json:"num_skills"` // paper: 5
+	NumSkills int `json:"num_skills" limits:"1,1024"` // paper: 5
 	// DescriptorFullState distinguishes skills by observations instead of descriptors; paper: by
 	// environment.
 	DescriptorFullState bool `json:"descriptor_full_state"`
 	// DiversityHidden are the units per hidden layer of the discriminator or dynamics; paper: 256,
 	// 256.
-	DiversityHidden []int `json:"diversity_hidden"`
+	DiversityHidden []int `json:"diversity_hidden" limits:"1"`
 
 	Parts
 
@@ -74,7 +74,7 @@ type Rewarded struct {
 	Discovery
 	// DiversityRewardScale weights the diversity reward against the task's; paper: 2 to 4 by
 	// environment.
-	DiversityRewardScale float64 `json:"diversity_reward_scale"`
+	DiversityRewardScale float64 `json:"diversity_reward_scale" limits:"-1e6,1e6"`
 }
 
 // Selective holds the hyperparameters of SMERL(DIAYN) and SMERL(DADS).
@@ -83,7 +83,7 @@ type Selective struct {
 	// SMERLTarget is the return of a policy that solves the task; paper: by environment.
 	SMERLTarget float64 `json:"smerl_target"`
 	// SMERLMargin is the tolerated shortfall; paper: a tenth of the target's absolute value.
-	SMERLMargin float64 `json:"smerl_margin"`
+	SMERLMargin float64 `json:"smerl_margin" limits:"0"`
 }
 
 // hyperparameters are those of an algorithm of this package.
@@ -257,28 +257,13 @@ func (s Selective) methodIn(env envs.Env) method {
 		SMERL{s.SMERLTarget, s.SMERLMargin, s.DiversityRewardScale})
 }
 
-// Size limits: larger values are typing errors rather than experiments, and would exhaust memory.
-const (
-	maxEnvironments = 1 << 16
-	maxUpdates      = 1 << 24
-	maxRows         = 1 << 30
-	maxLength       = 1 << 20
-	maxSkills       = 1 << 10
-	maxComponents   = 1 << 6
-)
+// maxUpdates is the largest number of updates per step of all environments; a larger one is probably a typo.
+const maxUpdates = 1 << 24
 
 // Check implements [algorithms.Algorithm].
 func (s SAC) Check() error {
-	if err := cmp.Or(s.Config.Check(),
-		limits.Int("env_batch_size", s.EnvBatchSize, 1, maxEnvironments),
-		limits.Int("replay_buffer_size", s.ReplayBufferSize, s.EnvBatchSize, maxRows),
-		limits.Int("episode_length", s.EpisodeLength, 1, maxLength),
-		limits.Int("warmup_steps", s.WarmupSteps, 0, math.MaxInt64),
-		limits.Int("evaluation_states", s.EvaluationStates, 1, maxRows),
-		limits.Int("evaluation_interval", s.EvaluationInterval, 1, math.MaxInt64),
-		limits.Int("early_interval", s.EarlyInterval, 0, math.MaxInt64),
-		s.CVT.Check(),
-	); err != nil {
+	if err := cmp.Or(limits.Of(s), s.CVT.Check(),
+		limits.Int("replay_buffer_size", s.ReplayBufferSize, s.EnvBatchSize, 1<<30)); err != nil {
 		return err
 	}
 	// also rejects NaN
@@ -300,7 +285,7 @@ func (s SAC) Check() error {
 
 // Check implements [algorithms.Algorithm].
 func (d Discovery) Check() error {
-	if err := d.check(); err != nil {
+	if err := cmp.Or(limits.Of(d), d.SAC.Check()); err != nil {
 		return err
 	}
 	if d.NumSkills == 1 {
@@ -314,28 +299,14 @@ func (d Discovery) Check() error {
 	return nil
 }
 
-// check is Check for skills of which each may be played in any environment.
-func (d Discovery) check() error {
-	return cmp.Or(d.SAC.Check(), limits.Int("num_skills", d.NumSkills, 1, maxSkills),
-		limits.Layers("diversity_hidden", d.DiversityHidden, 1))
-}
-
-// Check implements [algorithms.Algorithm].
-func (r Rewarded) Check() error {
-	return cmp.Or(r.Discovery.Check(), limits.Factor("diversity_reward_scale", r.DiversityRewardScale))
-}
-
 // Check implements [algorithms.Algorithm].
 func (s Selective) Check() error {
-	if err := s.Rewarded.Check(); err != nil {
+	if err := cmp.Or(limits.Of(s), s.Discovery.Check()); err != nil {
 		return err
 	}
 	if math.IsNaN(s.SMERLTarget) {
 		return errors.New("smerl_target is unknown for this environment; set it to the return of a " +
 			"policy that solves the task, such as one trained by `qdnb train --algorithm sac`")
-	}
-	if math.IsNaN(s.SMERLMargin) || s.SMERLMargin < 0 {
-		return fmt.Errorf("smerl_margin must be at least 0, not %g", s.SMERLMargin)
 	}
 	if steps := s.ReplayBufferSize / s.EnvBatchSize; steps < s.EpisodeLength {
 		return fmt.Errorf("replay_buffer_size must hold whole episodes of all environments, at "+

@@ -108,10 +108,10 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		{"replay_buffer_size must hold whole episodes of all environments, at least 1600 transitions, " +
 			"not 1400", &s.ReplayBufferSize, []any{1400}},
 		{"episode_length must be between 1 and", &s.EpisodeLength, []any{0}},
-		{"warmup_steps must be between 0 and", &s.WarmupSteps, []any{-1}},
+		{"warmup_steps must be at least 0", &s.WarmupSteps, []any{-1}},
 		{"evaluation_states must be between 1 and", &s.EvaluationStates, []any{0}},
-		{"evaluation_interval must be between 1 and", &s.EvaluationInterval, []any{0}},
-		{"early_interval must be between 0 and", &s.EarlyInterval, []any{-1}},
+		{"evaluation_interval must be at least 1", &s.EvaluationInterval, []any{0}},
+		{"early_interval must be at least 0", &s.EarlyInterval, []any{-1}},
 		{"cells must be between 1 and 131072", &s.Cells, []any{0, 1 << 20}},
 		{"cvt_samples must be between 1024 and", &s.CVTSamples, []any{1000}},
 		{"grad_updates_per_step must be between 0 and ", &s.GradUpdatesPerStep, []any{-1, nan, 1e9}},
