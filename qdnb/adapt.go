@@ -108,18 +108,10 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if s.Skills == nil {
 		return nil, errors.New("no run is given: set Skills to the run whose skills to evaluate")
 	}
-	config, err := s.Config(s.Skills.Config, budgetOf(s.Skills, s.SkillsBudget))
+	config, err := s.Config(s.Skills.Config, cmp.Or(s.SkillsBudget, s.Skills.Status.Budget))
 	if err != nil {
 		return nil, err
 	}
 	return session.Adapt(ctx, session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
 		Backend: s.Backend, Quiet: s.Quiet}, s.Skills, s.Environment)
-}
-
-// budgetOf returns the budget that skills were trained for: the run's if none is given.
-func budgetOf(skills *runs.Run, given runs.Budget) runs.Budget {
-	if given == (runs.Budget{}) {
-		return skills.Status.Budget
-	}
-	return given
 }

@@ -65,10 +65,7 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if s.Skills == nil {
 		return nil, errors.New("no run is given: set Skills to the run whose skills to choose among")
 	}
-	if s.Budget == (runs.Budget{}) {
-		s.Budget = ControlBudget
-	}
-	config, err := s.Config(s.Skills.Config, budgetOf(s.Skills, s.SkillsBudget))
+	config, err := s.Config(s.Skills.Config, cmp.Or(s.SkillsBudget, s.Skills.Status.Budget))
 	if err = cmp.Or(err, s.Budget.Validate()); err != nil {
 		return nil, err
 	}
@@ -85,6 +82,6 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 		return nil, err
 	}
 	return session.Train(ctx, session.Training{Options: session.Options{Root: cmp.Or(s.Runs, runs.Folder()),
-		Config: config, Budget: s.Budget, Backend: s.Backend, Quiet: s.Quiet}, Env: env,
+		Config: config, Budget: cmp.Or(s.Budget, ControlBudget), Backend: s.Backend, Quiet: s.Quiet}, Env: env,
 		Algorithm: &settings, Skills: s.Skills})
 }

@@ -1,17 +1,23 @@
 package qdnb
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/random"
 )
 
@@ -150,5 +156,26 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		folder := t.TempDir()
 		must.Do(os.Chmod(folder, 0o555))
 		refuses("cannot write to", small(folder, 2))
+	}
+}
+
+// Every number among the hyperparameters has limits, except for three of any sign and size.
+func TestNumbersHaveLimits(t *testing.T) {
+	env := must.Get(envs.Make("pointmaze")).Spec()
+	for _, name := range Algorithms() {
+		defaults := must.Get(registry.Find(name)).Defaults
+		settings := map[string]any{}
+		must.Do(json.Unmarshal(must.Get(json.Marshal(defaults(env))), &settings))
+		for field, value := range settings {
+			_, number := value.(float64)
+			if !number || slices.Contains([]string{"cvt_seed", "smerl_target", "threshold_min"}, field) {
+				continue
+			}
+			h := defaults(env)
+			must.Do(runs.Set(h, field+"=-1e18"))
+			if err := (Spec{}).tune(h); !strings.HasPrefix(fmt.Sprint(err), field+" must be ") {
+				t.Errorf("%s: %s=-1e18: %v", name, field, err)
+			}
+		}
 	}
 }

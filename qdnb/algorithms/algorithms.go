@@ -46,7 +46,7 @@ type Concluder interface {
 	Search
 	// Measured reports whether the newest step measured the state that it left.
 	Measured() bool
-	// Conclude measures the newest state. The outcome has its Fitnesses and Tally, and Extra unless
+	// Conclude measures the newest state. The outcome has its Fitnesses and counts, and Extra unless
 	// that is the newest step's. The search must not go on.
 	Conclude() (scoring.Outcome, error)
 }

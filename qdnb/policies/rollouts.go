@@ -49,12 +49,12 @@ const episodesAtOnce = 2048
 // recordedAtOnce replaces episodesAtOnce if steps are recorded.
 const recordedAtOnce = 256
 
-// Slice is the number of episodes that are rolled out together, of policies with a number of
-// parameters, each from the same number of states. On a CPU it does not depend on the number of
+// Slice is the number of episodes that are rolled out together, of the policies of a
+// task, each from the same number of states. On a CPU it does not depend on the number of
 // policies, so that results do not.
-func Slice(kind backend.Kind, policies, states, params int) int {
+func Slice(kind backend.Kind, policies, states int, task scoring.Task) int {
 	if kind == backend.CPU {
-		return scoring.DefaultSlice(kind, states, params)
+		return task.DefaultSlice(kind, states)
 	}
 	return policies * states
 }
@@ -83,7 +83,7 @@ func NewRollouts(platform *xla.Platform, set *Set, env envs.Env, episodes int, s
 		atOnce = recordedAtOnce
 	}
 	r.together = min(max(set.most, len(set.Policies)), max(1, atOnce/r.states))
-	slice := Slice(platform.Kind, r.together, r.states, task.Policy.Params())
+	slice := Slice(platform.Kind, r.together, r.states, task)
 	for _, recorder := range recorders {
 		r.recorders = append(r.recorders, recorder(task.Length))
 	}

@@ -21,7 +21,7 @@ import (
 // settings are the options of a search that belong neither to its task nor to its parts.
 type settings struct {
 	Batch     int       // individuals per generation
-	Slice     int       // policies rolled out together; 0: [scoring.DefaultSlice]
+	Slice     int       // policies rolled out together; 0: [scoring.Task.DefaultSlice]
 	Seed      int64     // seed of all random numbers
 	Starts    Starts    // initial states of the evaluations
 	Centroids npz.Array // float32 [cells, d], centroids of the measured repertoire
@@ -231,8 +231,8 @@ func (s *search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 	s.generation++
 	evaluations := (s.generation + 1) * int64(s.settings.Batch) // also of the initial population
 	outcome = scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
-		EnvSteps: evaluations * int64(s.task.Length), Tally: scoring.TallyOf(counts),
-		Extra: out.Losses.Scalars()}
+		EnvSteps: evaluations * int64(s.task.Length), Extra: out.Losses.Scalars()}
+	outcome.Tally(counts)
 	for _, m := range s.members {
 		if actor, ok := m.Emitter.(actor); ok {
 			outcome.EnvSteps += (s.generation + 1) * actor.EnvSteps(s.task)

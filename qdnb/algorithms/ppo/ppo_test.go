@@ -213,19 +213,8 @@ func TestConfigCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for want, spoil := range map[string]func(*PPO){
-		"learning_rate":   func(c *PPO) { c.LearningRate = 0 },
-		"discount":        func(c *PPO) { c.Discount = math.NaN() },
-		"gae_lambda":      func(c *PPO) { c.GAELambda = 1.1 },
-		"clip_epsilon":    func(c *PPO) { c.ClipEpsilon = 0 },
-		"entropy_cost":    func(c *PPO) { c.EntropyCost = -1 },
-		"reward_scaling":  func(c *PPO) { c.RewardScaling = math.Inf(1) },
-		"unroll_length":   func(c *PPO) { c.UnrollLength = 0 },
 		"num_minibatches": func(c *PPO) { c.NumMinibatches = 1 << 16 },
-		"update_epochs":   func(c *PPO) { c.UpdateEpochs = 0 },
-		"policy_hidden":   func(c *PPO) { c.PolicyHidden = []int{0} },
-		"value_hidden":    func(c *PPO) { c.ValueHidden = []int{-1} },
 		"multiple of num": func(c *PPO) { c.NumEnvs = 5 },
-		"evaluation_envs": func(c *PPO) { c.EvaluationEnvs = 0 },
 	} {
 		c := Default(envs.Spec{Length: 1})
 		spoil(c)

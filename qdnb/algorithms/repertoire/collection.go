@@ -92,7 +92,7 @@ func (c *Collection) Add(genotypes xla.Array, found scoring.Results, o *scoring.
 	if err != nil {
 		return err
 	}
-	o.Tally = scoring.TallyOf(counts)
+	o.Tally(counts)
 	o.Fitnesses, err = xla.Part(c.held, func(c collected) *graph.Node { return c.Grid.Elites.Fitness }).Floats()
 	return err
 }

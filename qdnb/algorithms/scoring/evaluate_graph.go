@@ -14,10 +14,10 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// DefaultSlice is the slice size for a backend. On a CPU it is the number of policies whose weights
+// defaultSlice is the slice size for a backend. On a CPU it is the number of policies whose weights
 // fit the cache of one core, but at least two, because XLA multiplies a single row slowly. On other
 // backends it is the whole batch.
-func DefaultSlice(kind backend.Kind, batch, params int) int {
+func defaultSlice(kind backend.Kind, batch, params int) int {
 	if kind != backend.CPU {
 		return batch
 	}
@@ -39,7 +39,7 @@ type Plan struct {
 	// i is played by policy i / States from initial state i mod States. The results for a policy do
 	// not depend on the other policies.
 	States    int
-	Slice     int // policies rolled out together; 0: [DefaultSlice]
+	Slice     int // policies rolled out together; 0: [Task.DefaultSlice]
 	Recorders []envs.Recorder
 }
 

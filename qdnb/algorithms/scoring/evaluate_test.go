@@ -107,7 +107,7 @@ func TestSlicesSuitTheBackend(t *testing.T) {
 		batch, params, want int
 	}{{backend.CPU, 1000, 67074, 4}, {backend.CPU, 1000, 10, 8}, {backend.CPU, 1000, 1 << 24, 2},
 		{backend.CPU, 1, 10, 1}, {backend.CUDA, 1000, 67074, 1000}, {backend.Go, 50, 10, 50}} {
-		if got := DefaultSlice(c.kind, c.batch, c.params); got != c.want {
+		if got := defaultSlice(c.kind, c.batch, c.params); got != c.want {
 			t.Errorf("%+v: slices of %d", c, got)
 		}
 	}

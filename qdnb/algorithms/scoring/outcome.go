@@ -16,7 +16,15 @@ type Outcome struct {
 	// Fitnesses are the highest in each cell of the measured repertoire, [cells], -Inf where empty;
 	// nil if it was not measured.
 	Fitnesses []float32
-	Tally
+	Evaluated int // episodes of this generation
+	// Invalid evaluations have a fitness that is not finite or a NaN descriptor. They never enter.
+	Invalid int
+	// Outside are the valid evaluations whose descriptor exceeds the limits of the task. They enter
+	// cells at the border.
+	Outside int
+	Lowest  float64 // lowest fitness of the valid evaluations; +Inf if there are none
+	// LowestReturns are the lowest returns of each objective, if the archive records them.
+	LowestReturns []float32
 	// Dropped are the steps of training since the last measurement that were not finite, from which
 	// nothing is learnt.
 	Dropped int
@@ -28,25 +36,13 @@ type Outcome struct {
 // Finite returns a [Diverged] that names the first of the search's own metrics that is NaN or infinite.
 func (o Outcome) Finite(names []string) error { return finite(names, o.Extra) }
 
-// Tally counts the evaluations of a generation.
-type Tally struct {
-	Evaluated int
-	// Invalid evaluations have a fitness that is not finite or a NaN descriptor. They never enter.
-	Invalid int
-	// Outside are the valid evaluations whose descriptor exceeds the limits of the task. They enter
-	// cells at the border.
-	Outside int
-	Lowest  float64 // lowest fitness of the valid evaluations; +Inf if there are none
-	// LowestReturns are the lowest returns of each objective, if the archive records them.
-	LowestReturns []float32
+// Tally sets the counts of evaluations, which is the inverse of [Task.Count] on the host.
+func (o *Outcome) Tally(counts []float32) {
+	o.Evaluated, o.Invalid, o.Outside = int(counts[0]), int(counts[1]), int(counts[2])
+	o.Lowest, o.LowestReturns = float64(counts[3]), counts[4:]
 }
 
-// TallyOf is the inverse of [Task.Count], on the host.
-func TallyOf(counts []float32) Tally {
-	return Tally{int(counts[0]), int(counts[1]), int(counts[2]), float64(counts[3]), counts[4:]}
-}
-
-// Count counts evaluations on the device, float32 [4 + objectives] in the order of [Tally]. valid is
+// Count counts evaluations on the device, float32 [4 + objectives] in the order of [Outcome.Tally]. valid is
 // bool [P]; objectives [P, objectives] may be nil.
 func (t Task) Count(fitness, descriptors, objectives, valid *Node) *Node {
 	column := func(x *Node, k int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(k)), -1) }

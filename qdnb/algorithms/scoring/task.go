@@ -81,13 +81,13 @@ func (t Task) Axes(batch, slice, cells int) []xla.Axis {
 	}, envs.Axes(t.Env.Spec())...)
 }
 
-// DefaultSlice is [DefaultSlice] for the task's policies. Without observations a policy has no
+// DefaultSlice is the size of slices for the task's policies. Without observations a policy has no
 // weights to keep in a cache, so that it is the whole batch.
 func (t Task) DefaultSlice(kind backend.Kind, batch int) int {
 	if t.Env.Spec().Observations == 0 {
 		return batch
 	}
-	return DefaultSlice(kind, batch, t.Policy.Params())
+	return defaultSlice(kind, batch, t.Policy.Params())
 }
 
 // QDOffset is the offset that each filled cell adds to the QD score: the environment's offset per

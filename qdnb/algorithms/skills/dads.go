@@ -79,7 +79,7 @@ func (d DADS) Learn(b Batch) (Diversity, *Node) {
 
 func (d DADS) loss(b Batch) *Node {
 	change := d.change(b)
-	own := ofSkill(d.all(change, b.Skill), b.Skill) // the reward needs all of them, too
+	own := dot(d.all(change, b.Skill), b.Skill) // the reward needs all of them, too
 	return Neg(ReduceAllMean(Mul(Add(own, common(change)), OneMinus(b.Done))))
 }
 
@@ -112,7 +112,7 @@ func common(x *Node) *Node {
 
 // distinction is the reward, given log q(x|z_j) of all skills [B, skills] up to a constant per row.
 func distinction(all, skill *Node) *Node {
-	off := nn.Bounded(Sub(all, InsertAxes(ofSkill(all, skill), 1)), -50, 50)
+	off := nn.Bounded(Sub(all, InsertAxes(dot(all, skill), 1)), -50, 50)
 	return Neg(AddScalar(Log(ReduceSum(Exp(off), 1)), -math.Log(float64(skill.Shape().Dimensions[1]))))
 }
 

@@ -53,11 +53,8 @@ func (d DIAYN) loss(b Batch) *Node { return Neg(ReduceAllMean(d.logProbability(b
 // logProbability is log q(z|x), [B].
 func (d DIAYN) logProbability(x, skill *Node) *Node {
 	logits := d.Discriminator.Params.Apply(x)
-	return Sub(ofSkill(logits, skill), logSumExp(logits))
+	return Sub(dot(logits, skill), logSumExp(logits))
 }
-
-// ofSkill selects each row's value for its skill, [B], from values of all skills [B, skills].
-func ofSkill(all, skill *Node) *Node { return ReduceSum(Mul(all, skill), 1) }
 
 // logSumExp is log(sum(exp(x))) over the last axis.
 func logSumExp(x *Node) *Node {

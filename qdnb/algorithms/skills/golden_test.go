@@ -171,7 +171,7 @@ func TestGoldenDADS(t *testing.T) {
 			change := m.change(b)
 			whole := common(change)
 			all := Add(m.all(change, b.Skill), InsertAxes(whole, 1))
-			own := ofSkill(all, b.Skill)
+			own := dot(all, b.Skill)
 			reward, loss := m.Reward(b), m.loss(b)
 			_, learnt := m.Learn(b)
 			combined := PlusReward{f.Number("const.diversity_reward_scale")}.Reward(task, reward, nil)

@@ -103,11 +103,11 @@ func (m METRA) step(b Batch) *Node {
 // along returns the components of steps [B, skills] in the directions of their skills, [B].
 func (m METRA) along(step, skill *Node) *Node {
 	if m.Components > 0 {
-		return ReduceSum(Mul(step, skill), 1)
+		return dot(step, skill)
 	}
 	skills := float64(skill.Shape().Dimensions[1])
 	direction := MulScalar(AddScalar(skill, -1/skills), skills/max(1, skills-1))
-	return ReduceSum(Mul(step, direction), 1)
+	return dot(step, direction)
 }
 
 // METRASettings holds the hyperparameters of METRA.

@@ -88,40 +88,20 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 	spec := endless.Spec()
 	spec.Name = "pointmaze"
 	s := selective(diayn)(spec)
-	nan, inf := math.NaN(), math.Inf(1)
+	nan := math.NaN()
 	for _, c := range []struct {
 		want   string
 		field  any // a pointer
 		values []any
 	}{
-		{"learning_rate must be a number above 0 and at most 1", &s.LearningRate, []any{0, nan, 2}},
-		{"discount must be a number from 0 to 1", &s.Config.Discount, []any{-0.1, nan}},
-		{"tau must be a number above 0 and at most 1", &s.Config.Tau, []any{0, 1.5}},
-		{"alpha_init must be a number above 0", &s.AlphaInit, []any{0, inf}},
-		{"reward_scaling must be a number", &s.RewardScaling, []any{nan, -inf}},
-		{"batch_size must be between 1 and", &s.BatchSize, []any{0, 1 << 30}},
-		{"hidden layers must have between 1 and", &s.Hidden, []any{[]int{8, 0}}},
-		{"number of hidden layers must be between", &s.Hidden, []any{make([]int, 17)}},
-		{"env_batch_size must be between 1 and 65536", &s.EnvBatchSize, []any{0, 1 << 20}},
 		{"replay_buffer_size must be between 200 and", &s.ReplayBufferSize, []any{199}},
 		{"replay_buffer_size must be a multiple of env_batch", &s.ReplayBufferSize, []any{100_100}},
 		{"replay_buffer_size must hold whole episodes of all environments, at least 1600 transitions, " +
 			"not 1400", &s.ReplayBufferSize, []any{1400}},
-		{"episode_length must be between 1 and", &s.EpisodeLength, []any{0}},
-		{"warmup_steps must be at least 0", &s.WarmupSteps, []any{-1}},
-		{"evaluation_states must be between 1 and", &s.EvaluationStates, []any{0}},
-		{"evaluation_interval must be at least 1", &s.EvaluationInterval, []any{0}},
-		{"early_interval must be at least 0", &s.EarlyInterval, []any{-1}},
-		{"cells must be between 1 and 131072", &s.Cells, []any{0, 1 << 20}},
-		{"cvt_samples must be between 1024 and", &s.CVTSamples, []any{1000}},
 		{"grad_updates_per_step must be between 0 and ", &s.GradUpdatesPerStep, []any{-1, nan, 1e9}},
 		{"grad_updates_per_step is 0.002, less than one", &s.GradUpdatesPerStep, []any{0.002}},
 		{"num_skills must be at most env_batch_size (200)", &s.NumSkills, []any{201}},
 		{"num_skills must be at least 2", &s.NumSkills, []any{1}},
-		{"num_skills must be between 1 and 1024", &s.NumSkills, []any{0, 5000}},
-		{"number of diversity_hidden layers must be", &s.DiversityHidden, []any{[]int{}, make([]int, 17)}},
-		{"diversity_hidden layers must have between 1", &s.DiversityHidden, []any{[]int{0}, []int{8, 1 << 20}}},
-		{"diversity_reward_scale must be a number", &s.DiversityRewardScale, []any{nan, inf}},
 		{"smerl_target is unknown", &s.SMERLTarget, []any{nan}},
 		{"smerl_margin must be at least 0", &s.SMERLMargin, []any{-1, nan}},
 	} {

@@ -8,8 +8,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/internal/errtest"
-	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
@@ -138,24 +136,4 @@ func TestLaws(t *testing.T) {
 		xlatest.Close(t, "the critics' step", flat(14), []float32{3e-3}, 1e-6)
 		xlatest.Close(t, "the actor's step", flat(15), []float32{2e-3}, 1e-6)
 	})
-}
-
-func TestUnusableConfigs(t *testing.T) {
-	for want, change := range map[string]func(*Config){
-		"discount must be a number from 0 to 1, not 2":  func(c *Config) { c.Discount = 2 },
-		"critic_learning_rate must be a number above 0": func(c *Config) { c.CriticLearningRate = 0 },
-		"transitions_batch_size must be between 1 and":  func(c *Config) { c.TransitionsBatchSize = 0 },
-		"policy_delay must be between 1 and":            func(c *Config) { c.PolicyDelay = 0 },
-		"critic_hidden layers must have between 1 and": func(c *Config) {
-			c.CriticHidden = []int{8, -1}
-		},
-		"num_pg_training_steps must be between 1 and 16777216,": func(c *Config) {
-			c.NumPGTrainingSteps = 0
-		},
-	} {
-		config := Default()
-		must.Do(config.Check())
-		change(&config)
-		errtest.Want(t, config.Check(), want)
-	}
 }
