@@ -141,8 +141,10 @@ func (s Spec) tune(a algorithms.Algorithm) error {
 			return err
 		}
 	}
-	if err := limits.Of(a); err != nil {
-		return err
+	if s.Loop == nil {
+		if err := limits.Of(a); err != nil {
+			return err
+		}
 	}
 	return a.Check()
 }

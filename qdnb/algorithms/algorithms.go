@@ -13,8 +13,8 @@ import (
 // Algorithm is the hyperparameters of an algorithm, a pointer to a struct whose fields are stored in a
 // run's config.json. Parts that are code, not numbers, are fields with the tag json:"-".
 type Algorithm interface {
-	// Check rejects values that cannot work, before anything is compiled. The tag limits:"1,64" of a field
-	// rejects others than 1 to 64 before Check.
+	// Check rejects values that cannot work, before anything is compiled. The tags limits of an [Entry]'s
+	// hyperparameters are checked before; a loop of its user checks its own.
 	Check() error
 	// New compiles a search. All of its random numbers are functions of the seed.
 	New(p *xla.Platform, env envs.Env, seed int64) (Search, error)
