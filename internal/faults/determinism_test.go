@@ -6,7 +6,6 @@ import (
 	"syscall"
 	"testing"
 
-	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/xla/backend"
 )
@@ -130,13 +129,13 @@ func sameByEach(t *testing.T, s subject, variants []variant) {
 // some checkpoints.
 func stoppedAtCheckpoint(t *testing.T, s subject, env []string) (root string) {
 	t.Helper()
-	for range 10 {
+	for try := range 10 {
 		root = t.TempDir()
 		p := startWith(t, env, s.command(t, root)...)
-		for range 3 {
+		for range max(1, 3-try) { // a fast run writes few
 			began(t, s, p, root, checkpoints(t, s, root))
 		}
-		must.Do(p.cmd.Process.Signal(syscall.SIGTERM))
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 		switch e := p.wait(); e.status {
 		case 130:
 			return root

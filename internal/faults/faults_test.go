@@ -88,7 +88,7 @@ type process struct {
 	cmd            *exec.Cmd
 	stdout, stderr bytes.Buffer
 	start          time.Time
-	stop           context.CancelFunc
+	ended          chan struct{} // closed at its end
 }
 
 // hung is the time after which a process is killed: hanging is a fault, too. What takes seconds may
@@ -105,10 +105,16 @@ func start(t *testing.T, args ...string) *process {
 func startWith(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), hung)
-	p := &process{t: t, cmd: exec.CommandContext(ctx, program, args...), start: time.Now(), stop: stop}
+	p := &process{t: t, cmd: exec.CommandContext(ctx, program, args...), start: time.Now(),
+		ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	must.Do(p.cmd.Start())
+	go func() {
+		defer close(p.ended)
+		defer stop()
+		_ = p.cmd.Wait()
+	}()
 	return p
 }
 
@@ -130,8 +136,7 @@ func (p *process) killedOrDone(killed *int) (e ending, done bool) {
 // wait waits for the process to end in any way. A panic always fails the test.
 func (p *process) wait() ending {
 	p.t.Helper()
-	defer p.stop()
-	_ = p.cmd.Wait()
+	<-p.ended
 	e := ending{p.cmd.ProcessState.ExitCode(), 0, p.stdout.String(), p.stderr.String(),
 		time.Since(p.start)}
 	if state, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && state.Signaled() {

@@ -19,20 +19,18 @@ func checkpoints(t *testing.T, s subject, root string) (all []string) {
 	return all
 }
 
-// began waits until a process has written a checkpoint that is not in before: until then it is
-// still starting.
+// began waits until a process has written a checkpoint that is not in before, or has ended: until then
+// it is still starting.
 func began(t *testing.T, s subject, p *process, root string, before []string) {
 	t.Helper()
-	for deadline := time.Now().Add(hung); time.Now().Before(deadline); time.Sleep(2 *
-		time.Millisecond) {
-		for _, file := range checkpoints(t, s, root) {
-			if !slices.Contains(before, file) {
-				return
-			}
+	isNew := func(file string) bool { return !slices.Contains(before, file) }
+	for !slices.ContainsFunc(checkpoints(t, s, root), isNew) {
+		select {
+		case <-p.ended:
+			return
+		case <-time.After(2 * time.Millisecond):
 		}
 	}
-	_ = p.cmd.Process.Kill()
-	t.Fatalf("no checkpoint: %s", p.wait().stderr)
 }
 
 // A signal makes a process save a checkpoint, say so in one line, and exit with status 130; a
