@@ -3,9 +3,9 @@
 Needs no network. Every result is written to DIR as soon as it is known, so that it may be stopped at any time; DIR/summary.md has the
 table for docs/accelerators.md. Stages: doctor; golden files; rollouts and updates, and the same with JAX and Brax where they are
 installed for this accelerator (PEER_PYTHON names a Python that has them); variation by policy gradient of 50 individuals and of 1;
-a short training of each family, twice, whose bytes must be the same; then the same with later methods, in small sizes. With
---backend cpu it is a dry run with small sizes. The exit status is 1 if a stage fails or its result is not as required; stages for
-which no time is left are listed.
+a short training of each family, twice, whose bytes must be the same; then the same with later methods, in
+small sizes. With --backend cpu it is a dry run with small sizes. The exit status is 1 if a stage fails or its
+result is not as required; stages for which no time is left are listed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ LATER = {
     "cma-mega": "sphere --generations 3 batch=36 emitters=4",
     "cma-maega": "sphere --generations 3 batch=36 emitters=4",
     "ascii-me": "pointmaze --generations 3 batch=16 hidden=8,8 episode_length=20 num_epochs=3",
-    "ppga": "pointmaze --generations 3 hidden=8,8 episode_length=20 num_envs=4 unroll_length=5 num_minibatches=2 value_hidden=8",
-    "aurora-xcon": "pointmaze --generations 3 batch=16 hidden=8,8 episode_length=20 capacity=24 sampling=5 loop=2 epochs=3 "
-                   "training_batch=8 latent=2 extinction_every=3",
-    "csf": "pointmaze --env-steps 400 hidden=8,8 diversity_hidden=8,8 episode_length=20 num_skills=5 negative_skills=16 "
-           "batch_size=16 evaluation_states=2 replay_buffer_size=1000",
+    "ppga": "pointmaze --generations 3 hidden=8,8 episode_length=20 num_envs=4 unroll_length=5 "
+    "num_minibatches=2 value_hidden=8",
+    "aurora-xcon": "pointmaze --generations 3 batch=16 hidden=8,8 episode_length=20 capacity=24 sampling=5 loop=2 "
+    "epochs=3 training_batch=8 latent=2 extinction_every=3",
+    "csf": "pointmaze --env-steps 400 hidden=8,8 diversity_hidden=8,8 episode_length=20 num_skills=5 "
+    "negative_skills=16 batch_size=16 evaluation_states=2 replay_buffer_size=1000",
 }
 
 

@@ -25,13 +25,19 @@ TABLE = os.path.join(os.path.dirname(TOOLS), "docs", "accelerators.csv")
 HEADER = ("device", "run", "program", "nodes", "longest_loop", "waits", "compile_s")
 
 ENVIRONMENTS = ("pointmaze", "ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "ant-maze", "ant-omni")
-ALGORITHMS = ("pga-map-elites", "aurora", "aurora-xcon", "pga-aurora", "dns", "cma-mae", "dms", "mome", "dcrl-map-elites",
-              "ascii-me", "ppga", "ppo", "sac", "metra", "csf", "qdac", "dads", "diayn", "dads-reward", "diayn-reward", "smerl-dads",
-              "smerl-diayn")
+ALGORITHMS = ("pga-map-elites", "aurora", "aurora-xcon", "pga-aurora", "dns", "cma-mae", "dms", "mome",
+              "dcrl-map-elites", "ascii-me", "ppga", "ppo", "sac", "metra", "csf", "qdac", "dads", "diayn",
+              "dads-reward", "diayn-reward", "smerl-dads", "smerl-diayn")
 # Algorithm, environment, and the number of devices.
-RUNS = [("map-elites", env, 1) for env in ENVIRONMENTS] + [("hierarchical-control", "halfcheetah-hurdles", 1)] + [
-    (algorithm, "ant-uni", 1) for algorithm in ALGORITHMS] + [(algorithm, "sphere", 1) for algorithm in ("cma-mega", "cma-maega")] + [
-    ("adaptation", "ant-uni", 1), ("pga-aurora", "ant-uni", 2)]
+RUNS = [
+    *(("map-elites", env, 1) for env in ENVIRONMENTS),
+    ("hierarchical-control", "halfcheetah-hurdles", 1),
+    *((algorithm, "ant-uni", 1) for algorithm in ALGORITHMS),
+    ("cma-mega", "sphere", 1),
+    ("cma-maega", "sphere", 1),
+    ("adaptation", "ant-uni", 1),
+    ("pga-aurora", "ant-uni", 2),
+]
 DEVICES = {"h100": "cuda", "v5e": "tpu"}
 
 # Instructions that launch nothing.

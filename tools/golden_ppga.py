@@ -78,7 +78,8 @@ OBS, ACTIONS, MEASURES, ENVS, STEPS, HIDDEN = 3, 2, 2, 6, 5, 4
 class Small(Actor):
     def __init__(self, *_, **named):
         super().__init__((OBS,), (ACTIONS,))
-        self.actor_mean = torch.nn.Sequential(torch.nn.Linear(OBS, HIDDEN), torch.nn.Tanh(), torch.nn.Linear(HIDDEN, ACTIONS))
+        inner, outer = torch.nn.Linear(OBS, HIDDEN), torch.nn.Linear(HIDDEN, ACTIONS)
+        self.actor_mean = torch.nn.Sequential(inner, torch.nn.Tanh(), outer)
         self.actor_logstd = torch.nn.Parameter(torch.tensor(f32(1, ACTIONS) / 4 - 0.5))
 
 
@@ -95,8 +96,8 @@ class Scripted:
                 {"measures": torch.tensor(self.measures[t]), "truncation": torch.zeros(ENVS)})
 
 
-settings = dict(seed=1, num_envs=ENVS, obs_shape=(OBS,), action_shape=(ACTIONS,), num_dims=MEASURES, rollout_length=STEPS,
-                normalize_obs=False, normalize_returns=False, learning_rate=1e-3, report_interval=1,
+settings = dict(seed=1, num_envs=ENVS, obs_shape=(OBS,), action_shape=(ACTIONS,), num_dims=MEASURES,
+                rollout_length=STEPS, normalize_obs=False, normalize_returns=False, learning_rate=1e-3, report_interval=1,
                 torch_deterministic=True, value_bootstrap=False, gamma=0.97, gae_lambda=1.0, num_minibatches=1,
                 update_epochs=1, norm_adv=False, clip_coef=0.2, clip_vloss=False, entropy_coef=0.0, vf_coef=0.25,
                 max_grad_norm=1e9, target_kl=None, use_wandb=False)
@@ -135,7 +136,8 @@ def update(values, batch, **modes):
                                                move_mean_agent=True)[1].T.reshape(-1)
     losses = ppo_update(values, (obs, logprobs + torch.tensor(older), actions, advantages, returns), **modes)
     by = ppo.vec_inference.actor_logstd.grad.numpy().ravel() / scale / (1 + np.exp(-before))
-    out["gradient.policy"], out["gradient.value"] = row(layers[0], (by, np.nan), gradient), row(layers[1], None, gradient)
+    out["gradient.policy"] = row(layers[0], (by, np.nan), gradient)
+    out["gradient.value"] = row(layers[1], None, gradient)
     out["actions"], out["returns"], out["advantages"] = actions[0], returns, advantages
     out["loss.policy"], out["loss.value"] = losses[0].detach(), settings["vf_coef"] * losses[1].detach()
     return losses

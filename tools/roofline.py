@@ -5,8 +5,8 @@ unoptimised program: operations of matrix products, other floating-point arithme
 Loop bodies are multiplied by their iteration counts, loops over slices by the batch size; loops with data-dependent counts count once,
 or as often as the case says. Each of the three has a minimum time, and their sum is a lower bound, because a core does one after the other:
 
-  products    weights used for many rows at once: operations divided by the rate of products with 256 rows, of one program
-              whose cores share each product for updates
+  products    weights used for many rows at once: operations divided by the rate of products with 256 rows;
+              for updates, whose program runs on all cores, of those that the cores share
   weights     weights used for few rows, as a policy's in a rollout: bytes divided by the cache bandwidth
   arithmetic  physics, activations, random numbers, optimisers: operations divided by the rate of arithmetic in registers
 
@@ -223,7 +223,8 @@ def main() -> None:
     try:
         top = report([qdnb, "bench", "ceilings", "--json"])
         workers = top["workers"]
-        print(f"{top['backend']}, {workers} workers together: {top['products_gflops']:.0f} GFLOP/s of products ({top['shared_gflops']:.0f} if shared), {top['arithmetic_gflops']:.0f} of arithmetic,"
+        print(f"{top['backend']}, {workers} workers together: {top['products_gflops']:.0f} GFLOP/s of products"
+              f" ({top['shared_gflops']:.0f} if shared), {top['arithmetic_gflops']:.0f} of arithmetic,"
               f" {top['cache_gbs']:.0f} GB/s from the cache, {top['memory_gbs']:.0f} from memory\n")
         print("| stage | unit | time, µs | products, MFLOP | weights, MB | arithmetic, kFLOP | lower bound, µs: products + weights + arithmetic | reached |")
         print("|" + "---|" * 8, flush=True)
@@ -234,8 +235,9 @@ def main() -> None:
             programs = 1 if case.alone else math.ceil(found["batch"] / found["slice"])  # the loop over slices is counted once
             each = {k: v * programs / units for k, v in dataclasses.asdict(work).items()}
             took = 1e6 * found[case.seconds] / units
+            products = "shared_gflops" if case.alone else "products_gflops"
             least = [each[what] / top[rate] / 1e3 for what, rate in
-                     (("products", "shared_gflops" if case.alone else "products_gflops"), ("weights", "cache_gbs"), ("arithmetic", "arithmetic_gflops"))]
+                     (("products", products), ("weights", "cache_gbs"), ("arithmetic", "arithmetic_gflops"))]
             parts = " + ".join(f"{x:.3g}" for x in least)
             print(f"| {name} | {case.unit} | {took:.3g} | {each['products'] / 1e6:.3g} | {each['weights'] / 1e6:.3g} | {each['arithmetic'] / 1e3:.3g}"
                   f" | {sum(least):.3g}: {parts} | {sum(least) / took:.0%} |", flush=True)

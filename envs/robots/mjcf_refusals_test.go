@@ -16,6 +16,9 @@ func actuated(actuators string) string {
 	return smallMJCF("", "", "<actuator>"+actuators+"</actuator>")
 }
 
+// body is smallMJCF with something in its body.
+func body(inside string) string { return smallMJCF(inside, "", "") }
+
 // smallMJCF is a pendulum with a foot; %s go into the body, the world, and the file.
 func smallMJCF(body, world, file string) string {
 	return `<mujoco><compiler autolimits="true"/>
@@ -33,37 +36,38 @@ func TestMJCFRefuses(t *testing.T) {
 	many := strings.Repeat(`<geom size="1"/>`, 1_000_000)
 	for want, text := range map[string]string{
 		"line 3: equality is not supported":             smallMJCF("", "", `<equality><joint joint1="hinge"/></equality>`),
-		"line 7: ball joints are not supported":         smallMJCF(`<body name="b"><joint type="ball"/></body>`, "", ""),
-		"line 7: the slide joint":                       smallMJCF(`<body name="b"><joint type="slide"/></body>`, "", ""),
-		`line 7: the ellipsoid "" collides`:             smallMJCF(`<geom type="ellipsoid" size="1 1 1"/>`, "", ""),
+		"line 7: ball joints are not supported":         body(`<body name="b"><joint type="ball"/></body>`),
+		"line 7: the slide joint":                       body(`<body name="b"><joint type="slide"/></body>`),
+		`line 7: the ellipsoid "" collides`:             body(`<geom type="ellipsoid" size="1 1 1"/>`),
 		"line 3: actuators of a tendon":                 actuated(`<motor tendon="t"/>`),
 		`line 3: the actuator "m" drives the joint "k"`: actuated(`<motor name="m" joint="k"/>`),
 		"line 3: the actuator muscle is not":            actuated(`<muscle joint="hinge"/>`),
 		"line 3: the force range of the actuator":       actuated(`<motor joint="hinge" forcerange="0 0"/>`),
 		`line 3: the joint "hinge" has two actuators`:   actuated(`<motor joint="hinge"/><motor joint="hinge"/>`),
-		`line 7: the class "b" is not defined`:          smallMJCF(`<geom class="b"/>`, "", ""),
-		"line 7: two bodies are called":                 smallMJCF(`<body name="one"/>`, "", ""),
-		`line 7: size of geom is "NaN"`:                 smallMJCF(`<geom size="NaN"/>`, "", ""),
-		`line 7: the body "c" moves, but has no mass`: smallMJCF(`<body name="c"><joint/><geom size="1" mass="1e-320"/></body>`,
-			"", ""),
-		"line 7: the sizes of the box":                smallMJCF(`<geom type="box" size="1 0 1"/>`, "", ""),
-		`line 7: the body "b" moves, but has no mass`: smallMJCF(`<body name="b"><joint/></body>`, "", ""),
-		`the mass of a mesh is not known`:             smallMJCF(`<geom type="mesh" mesh="m" contype="0" conaffinity="0"/>`, "", ""),
-		"line 7: the hinges of body":                  smallMJCF(`<body name="b"><joint/><joint axis="1 0 1"/><geom size="1"/></body>`, "", ""),
-		"line 5: the body \"s\" slides":               smallMJCF("", `<body name="s"><joint type="slide" axis="1 1 0"/><geom size="1"/></body>`, ""),
-		"line 5: the plane":                           smallMJCF("", `<geom type="plane" size="1 1 1" euler="10 0 0"/>`, ""),
-		"line 5: the box \"step\" of the world":       smallMJCF("", `<geom name="step" type="box" size="1 1 1"/>`, ""),
-		"line 5: composite is not supported":          smallMJCF("", `<composite/>`, ""),
-		"line 3: include is not supported":            smallMJCF("", "", `<include file="x"/>`),
-		"line 3: global coordinates":                  smallMJCF("", "", `<compiler coordinate="global"/>`),
-		"line 3: the element wings":                   smallMJCF("", "", `<wings/>`),
-		"line 3: exclude names bodies":                smallMJCF("", "", `<contact><exclude body1="one" body2="three"/></contact>`),
-		"line 1: more than":                           `<mujoco>` + strings.Repeat("<a>", 10_000),
-		"line 4: more than 20000 elements":            strings.Replace(smallMJCF(many, "", ""), "\n", "", 3),
-		"line 2: element <worldbody> closed":          "<mujoco>\n<worldbody></mujoco>",
-		"the root element is":                         "<robot/>",
-		"line 1: no body has a joint":                 "<mujoco/>",
-		"line 1: this is no XML document: EOF":        "",
+		`line 7: the class "b" is not defined`:          body(`<geom class="b"/>`),
+		"line 7: two bodies are called":                 body(`<body name="one"/>`),
+		`line 7: size of geom is "NaN"`:                 body(`<geom size="NaN"/>`),
+		`line 7: the body "c" moves, but has no mass`:   body(`<body name="c"><joint/><geom size="1" mass="1e-320"/></body>`),
+		"line 7: the sizes of the box":                  body(`<geom type="box" size="1 0 1"/>`),
+		`line 7: the body "b" moves, but has no mass`:   body(`<body name="b"><joint/></body>`),
+		`the mass of a mesh is not known`:               body(`<geom type="mesh" mesh="m" contype="0" conaffinity="0"/>`),
+		"line 7: the hinges of body":                    body(`<body name="b"><joint/><joint axis="1 0 1"/><geom size="1"/></body>`),
+		"line 5: the body \"s\" slides": smallMJCF("",
+			`<body name="s"><joint type="slide" axis="1 1 0"/><geom size="1"/></body>`, ""),
+		"line 5: the plane":                     smallMJCF("", `<geom type="plane" size="1 1 1" euler="10 0 0"/>`, ""),
+		"line 5: the box \"step\" of the world": smallMJCF("", `<geom name="step" type="box" size="1 1 1"/>`, ""),
+		"line 5: composite is not supported":    smallMJCF("", `<composite/>`, ""),
+		"line 3: include is not supported":      smallMJCF("", "", `<include file="x"/>`),
+		"line 3: global coordinates":            smallMJCF("", "", `<compiler coordinate="global"/>`),
+		"line 3: the element wings":             smallMJCF("", "", `<wings/>`),
+		"line 3: exclude names bodies": smallMJCF("", "",
+			`<contact><exclude body1="one" body2="three"/></contact>`),
+		"line 1: more than":                    `<mujoco>` + strings.Repeat("<a>", 10_000),
+		"line 4: more than 20000 elements":     strings.Replace(smallMJCF(many, "", ""), "\n", "", 3),
+		"line 2: element <worldbody> closed":   "<mujoco>\n<worldbody></mujoco>",
+		"the root element is":                  "<robot/>",
+		"line 1: no body has a joint":          "<mujoco/>",
+		"line 1: this is no XML document: EOF": "",
 	} {
 		_, _, err := ReadMJCF(strings.NewReader(text))
 		errtest.Want(t, err, want)

@@ -35,8 +35,8 @@ def golden():
     dim, batch, out = 6, 10, {}
     for name, settings in (("ascent", dict(grad_opt="gradient_ascent", lr=0.7)), ("adam", dict(grad_opt="adam", lr=0.05))):
         archive = GridArchive(solution_dim=dim, dims=(20, 20), ranges=[(-15.36, 15.36)] * 2, learning_rate=0.1, threshold_min=0.0)
-        emitter = GradientArborescenceEmitter(archive, x0=[-1, 0, 1.8, 3.2, 4.6, 6], sigma0=2.0, ranker="imp", selection_rule="mu",
-                                              restart_rule="basic", batch_size=batch, seed=7, **settings)
+        emitter = GradientArborescenceEmitter(archive, x0=[-1, 0, 1.8, 3.2, 4.6, 6], sigma0=2.0,
+                                              ranker="imp", selection_rule="mu", restart_rule="basic", batch_size=batch, seed=7, **settings)
         for step in range(6):
             es, opt = emitter._opt, emitter._grad_opt
             rows = dict(point=opt.theta, mean=es.mean, sigma=[es.sigma], covariance=es.cov.cov, path=es.pc, step_path=es.ps)
