@@ -73,28 +73,11 @@ const (
 	adamL2Coeff      = 0.005
 )
 
-// MarshalJSON omits the default strategy, and the settings of the strategies that are not used:
-// configurations that are older than these settings have none.
+// MarshalJSON writes the threshold of empty cells as a number, also by default.
 func (c CMAMAE) MarshalJSON() ([]byte, error) {
 	type plain CMAMAE
 	c.ThresholdMin = c.lowest()
-	out := struct {
-		plain
-		Strategy         string   `json:"strategy,omitempty"`
-		Vectors          *int     `json:"vectors,omitempty"`
-		AdamLearningRate *float64 `json:"adam_learning_rate,omitempty"`
-		AdamL2Coeff      *float64 `json:"adam_l2_coeff,omitempty"`
-	}{plain: plain(c)}
-	if c.Strategy != sepCMAESName {
-		out.Strategy = c.Strategy
-	}
-	switch c.Strategy {
-	case lmMAESName:
-		out.Vectors = &c.Vectors
-	case openAIESName:
-		out.AdamLearningRate, out.AdamL2Coeff = &c.AdamLearningRate, &c.AdamL2Coeff
-	}
-	return json.Marshal(out)
+	return json.Marshal(plain(c))
 }
 
 // Base returns the hyperparameters that all algorithms of this package share.

@@ -1,11 +1,8 @@
 package evolution
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +14,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
-	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
@@ -252,34 +248,6 @@ func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batc
 	all := npz.Of(centroids, 64, 2)
 	return searchOf(t, p, task, h.own(),
 		settings{Batch: batch, Slice: slice, Seed: 5, Centroids: all})
-}
-
-// A configuration has the settings of its strategy only: that of the default strategy is as it was
-// before there were others.
-func TestCMAMAEWritesTheSettingsOfItsStrategy(t *testing.T) {
-	for strategy, want := range map[string]string{sepCMAESName: "",
-		lmMAESName:   "strategy vectors ",
-		openAIESName: "adam_l2_coeff adam_learning_rate strategy "} {
-		h := defaultCMAMAE(envs.Sphere(20).Spec())
-		h.ThresholdMin = 0 // what it means by default, and what is written
-		if h.Strategy = strategy; strategy == openAIESName {
-			h.AdamL2Coeff = 0
-		}
-		data := must.Get(json.Marshal(h))
-		written := map[string]any{}
-		must.Do(json.Unmarshal(data, &written))
-		got := ""
-		for _, name := range slices.Sorted(maps.Keys(written)) {
-			if slices.Contains([]string{"strategy", "vectors", "adam_learning_rate", "adam_l2_coeff"},
-				name) {
-				got += name + " "
-			}
-		}
-		read := defaultCMAMAE(envs.Sphere(20).Spec())
-		if err := json.Unmarshal(data, read); err != nil || got != want || !reflect.DeepEqual(read, h) {
-			t.Errorf("%s writes %q, want %q: %v, %+v is not %+v", strategy, got, want, err, read, h)
-		}
-	}
 }
 
 // All individuals of the first generation are finite, however many share a strategy and a slice: XLA
