@@ -2,7 +2,7 @@
 //
 // A generation is a [Mix] of emitters and a [repertoire.Archive]. An [Emitter] makes its share of the
 // offspring, and may learn from what became of them. The archive decides which of them are kept. Both
-// are values that are their own state: pytrees, which checkpoints hold by the names of their fields. A
+// are values that are their own state: pytrees, which checkpoints hold by the names of their fields.
 // A search evaluates the offspring in a [scoring.Task], all on the device. The paper's four algorithms
 // combine two mixes with two archives:
 //
