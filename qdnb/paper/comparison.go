@@ -161,10 +161,31 @@ func (c *comparison) row(method, env string, envs []string) []string {
 			if remark := c.remark(d, method, env, m.of, side, own, paper); remark != "" {
 				remarks = append(remarks, remark)
 			}
+			if at := reached(d.FinishedRuns(method, env), m.of, paper.Median); at > 0 {
+				remarks = append(remarks, c.note(fmt.Sprintf("The paper's %s is reached after %s of its steps.", m.name,
+					tables.Short(at, 2))))
+			}
 		}
 	}
 	slices.Sort(remarks)
 	return append(row, strings.Join(slices.Compact(remarks), "; "))
+}
+
+// reached returns the median share of the paper's steps after which a metric reached the paper's median;
+// NaN unless the runs have the paper's steps and units.
+func reached(found []results.Trained, m results.Metric, median float64) float64 {
+	var shares []float64
+	for _, r := range found {
+		if asPublished(r) {
+			shares = append(shares, m.Reached(median, r))
+		}
+	}
+	return stats.Median(shares)
+}
+
+// asPublished reports whether a run has the paper's steps and units.
+func asPublished(r results.Trained) bool {
+	return r.StepsRatio() >= 0.995 && slices.Equal(r.Units, []int{256, 256})
 }
 
 // label names a folder in tables.
@@ -212,8 +233,8 @@ func (c *comparison) remark(d *Data, method, env string, m results.Metric, side 
 	found := d.FinishedRuns(method, env)
 	deviations := math.Abs(stats.Median(own)-p.Median) / p.Std
 	switch {
-	case side == below && (found[0].StepsRatio() < 0.995 || !slices.Equal(found[0].Units, []int{256, 256})):
-		return "" // fewer steps or smaller networks
+	case side == below && !asPublished(found[0]):
+		return ""
 	case deviations < 2:
 		return c.note(fmt.Sprintf("%.1f deviations %s: perhaps chance.", deviations, side))
 	case p.Std > 0:

@@ -298,6 +298,12 @@ func TestEqualShares(t *testing.T) {
 	if share := tables.Share("training", "ant-uni"); math.Abs(share-0.1) > 1e-9 {
 		t.Errorf("share %v", share)
 	}
+	if at := results.QDScore.Reached(1.5, tables.Trained[0]); math.Abs(at-0.1) > 1e-9 {
+		t.Errorf("1.5 is reached at %v", at)
+	}
+	if at := results.QDScore.Reached(3.5, tables.Trained[0]); !math.IsNaN(at) {
+		t.Errorf("3.5 is reached at %v", at)
+	}
 	if share := tables.Share("training", "ant-omni"); !math.IsNaN(share) {
 		t.Errorf("share without runs: %v", share)
 	}

@@ -33,6 +33,17 @@ func (m Metric) AfterSteps(steps float64, trained []Trained) (x []float64) {
 	return x
 }
 
+// Reached returns the share of the paper's environment steps after which a metric of a run was at least
+// x, according to its log; NaN if it never was.
+func (m Metric) Reached(x float64, r Trained) float64 {
+	for _, p := range r.Curve {
+		if m.Of(r.at(float64(p.EnvSteps))) >= x {
+			return float64(p.EnvSteps) / float64(r.PaperSteps())
+		}
+	}
+	return math.NaN()
+}
+
 // alone reports whether the runs of an experiment are compared with each other only.
 func alone(experiment string) bool {
 	return slices.Contains([]string{ExperimentSensitivity, ExperimentPrior, ExperimentTargets},
