@@ -28,17 +28,20 @@ type Reader struct {
 }
 
 // Read reads all arrays of an .npz file.
-func Read(path string) (map[string]Array, error) {
+func Read(path string) (map[string]Array, error) { return ReadFile(path, (*Reader).ReadAll) }
+
+// ReadFile returns what a function reads from an .npz file. A disk error is an [fs.PathError], unlike
+// damaged contents.
+func ReadFile[T any](path string, read func(*Reader) (T, error)) (contents T, err error) {
 	r, err := Open(path)
 	if err != nil {
-		return nil, err
+		return contents, err
 	}
 	defer r.Close()
-	arrays, err := r.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if contents, err = read(r); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return arrays, nil
+	return contents, err
 }
 
 // Open opens an .npz file and reads its list of arrays, but not their contents.
@@ -52,7 +55,8 @@ func Open(path string) (*Reader, error) {
 		f.Close()
 		return nil, err
 	}
-	r, err := NewReader(f, info.Size())
+	// an offset outside of the file is damage, but an fs.PathError of the file itself
+	r, err := NewReader(io.NewSectionReader(f, 0, info.Size()), info.Size())
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -144,10 +148,7 @@ func (r *Reader) Header(name string) (dtype string, shape []int, err error) {
 		dtype, shape = h.dtype.name, h.shape
 		return h.fits(size)
 	})
-	if err != nil {
-		return "", nil, err
-	}
-	return dtype, shape, nil
+	return dtype, shape, err
 }
 
 // Read reads one array.
@@ -156,10 +157,7 @@ func (r *Reader) Read(name string) (a Array, err error) {
 		a, err = readArray(stream, size)
 		return err
 	})
-	if err != nil {
-		return Array{}, err
-	}
-	return a, nil
+	return a, err
 }
 
 // ReadAll reads all arrays.
@@ -175,8 +173,7 @@ func (r *Reader) ReadAll() (map[string]Array, error) {
 	return arrays, nil
 }
 
-// open calls f with the contents of an array's member and their size according to the archive's
-// list.
+// open calls f with an array's member and its size according to the archive's list.
 func (r *Reader) open(name string, f func(stream io.Reader, size int64) error) error {
 	member := r.members[name]
 	if member == nil {
@@ -224,16 +221,12 @@ var writtenAt = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Write writes an .npz file atomically: a crash leaves the old file or the new one.
 func Write(path string, arrays map[string]Array) error {
-	return atomicfile.Write(path, func(w io.Writer) error { return WriteTo(w, arrays, "") })
+	return atomicfile.Write(path, func(w io.Writer) error { return WriteTo(w, arrays) })
 }
 
-// WriteTo writes an .npz file to a stream. The same arrays give the same bytes. The file ends in
-// the comment, a zip comment of up to 65 535 bytes.
-func WriteTo(w io.Writer, arrays map[string]Array, comment string) error {
+// WriteTo writes an .npz file to a stream. The same arrays give the same bytes.
+func WriteTo(w io.Writer, arrays map[string]Array) error {
 	archive := zip.NewWriter(w)
-	if err := archive.SetComment(comment); err != nil {
-		return err
-	}
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		if err := addMember(archive, name, arrays[name]); err != nil {
 			return fmt.Errorf("array %q: %w", name, err)
@@ -252,7 +245,7 @@ func addMember(archive *zip.Writer, name string, a Array) error {
 	}
 	t, n := typeOf(a.Data)
 	member := &zip.FileHeader{Name: name + ".npy", Method: zip.Deflate, Modified: writtenAt}
-	if n >= deflateBelow/t.size {
+	if n >= deflateBelow/t.size() {
 		member.Method = zip.Store
 	}
 	w, err := archive.CreateHeader(member)

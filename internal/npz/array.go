@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"unsafe"
@@ -11,10 +12,13 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Element lists the element types of an array. NumPy names them float32, float64, int32, int64,
-// uint32, uint64, uint8 and bool.
-type Element interface {
-	float32 | float64 | int32 | int64 | uint32 | uint64 | uint8 | bool
+// Element lists the element types of an array. NumPy names them float32, float64, int32, int64 (also
+// that of int), uint32, uint64, uint8 and bool.
+type Element interface{ Number | bool }
+
+// Number is an [Element] with values other than 0 and 1.
+type Number interface {
+	float32 | float64 | int | int32 | int64 | uint32 | uint64 | uint8
 }
 
 // Array is a dense array in C order.
@@ -72,39 +76,35 @@ func (a Array) Len() int {
 	return n
 }
 
-// Bytes returns the memory of the elements, in this machine's byte order.
-func (a Array) Bytes() []byte {
-	t, _ := typeOf(a.Data)
-	if t.view == nil {
-		return nil
-	}
-	memory, _ := t.view(a.Data)
-	return memory
+// memory returns the bytes of the elements, in this machine's byte order.
+func (a Array) memory() []byte {
+	data := reflect.ValueOf(a.Data)
+	return unsafe.Slice((*byte)(data.UnsafePointer()), data.Len()*int(data.Type().Elem().Size()))
 }
 
 // Float32s returns the elements as float32, rounded if the array has a higher precision; false is 0
 // and true is 1. It does not copy a float32 array.
-func (a Array) Float32s() ([]float32, error) { return convert[float32](a) }
+func (a Array) Float32s() ([]float32, error) { return Values[float32](a) }
 
 // Float64s returns the elements as float64; false is 0 and true is 1. It does not copy a float64
 // array.
-func (a Array) Float64s() ([]float64, error) { return convert[float64](a) }
+func (a Array) Float64s() ([]float64, error) { return Values[float64](a) }
 
 // Int32s returns the elements as int32, or an error if one of them is not an integer in that range.
 // It does not copy an int32 array.
-func (a Array) Int32s() ([]int32, error) { return convert[int32](a) }
+func (a Array) Int32s() ([]int32, error) { return Values[int32](a) }
 
-type number interface {
-	float32 | float64 | int32 | int64 | uint32 | uint64 | uint8
-}
-
-func convert[T number](a Array) ([]T, error) {
+// Values returns the elements as numbers of a type, or an error if it has no such number. It rounds to
+// floating-point numbers, and does not copy elements of the type itself.
+func Values[T Number](a Array) ([]T, error) {
 	switch data := a.Data.(type) {
 	case []T:
 		return data, nil
 	case []float32:
 		return converted[T](data)
 	case []float64:
+		return converted[T](data)
+	case []int:
 		return converted[T](data)
 	case []int32:
 		return converted[T](data)
@@ -129,7 +129,7 @@ func convert[T number](a Array) ([]T, error) {
 }
 
 // converted converts numbers. A number that an integer type cannot hold is an error.
-func converted[T, S number](in []S) ([]T, error) {
+func converted[T, S Number](in []S) ([]T, error) {
 	out := make([]T, len(in))
 	for i, v := range in {
 		out[i] = T(v)
@@ -142,58 +142,30 @@ func converted[T, S number](in []S) ([]T, error) {
 }
 
 // integer reports whether a type of numbers has no fractions.
-func integer[T number]() bool { return T(1)/2 == 0 }
+func integer[T Number]() bool { return T(1)/2 == 0 }
 
-// dtype maps a Go slice type to its NumPy name and code.
+// dtype maps the type of a Go slice to NumPy's name and code.
 type dtype struct {
-	name string                    // NumPy's name: float32
-	code string                    // NumPy's code without byte order: f4
-	size int                       // bytes of an element
-	make func(n int) (any, []byte) // a new slice, and its memory
-	// view returns the memory of a slice of this type and its length, or -1 for another type.
-	view    func(data any) ([]byte, int)
-	reorder func(data any, shape []int) any
-}
-
-func newType[T Element](name, code string) dtype {
-	var zero T
-	size := int(unsafe.Sizeof(zero))
-	memory := func(data []T) []byte {
-		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*size)
-	}
-	return dtype{
-		name: name, code: code, size: size,
-		make: func(n int) (any, []byte) {
-			data := make([]T, n)
-			return data, memory(data)
-		},
-		view: func(data any) ([]byte, int) {
-			if data, ok := data.([]T); ok {
-				return memory(data), len(data)
-			}
-			return nil, -1
-		},
-		reorder: func(data any, shape []int) any { return fromFortran(data.([]T), shape) },
-	}
+	name  string // float32
+	code  string // without byte order: f4
+	slice reflect.Type
 }
 
 var dtypes = []dtype{
-	newType[float32]("float32", "f4"),
-	newType[float64]("float64", "f8"),
-	newType[int32]("int32", "i4"),
-	newType[int64]("int64", "i8"),
-	newType[uint32]("uint32", "u4"),
-	newType[uint64]("uint64", "u8"),
-	newType[uint8]("uint8", "u1"),
-	newType[bool]("bool", "b1"),
+	{"float32", "f4", reflect.TypeFor[[]float32]()}, {"float64", "f8", reflect.TypeFor[[]float64]()},
+	{"int32", "i4", reflect.TypeFor[[]int32]()},
+	{"int64", "i8", reflect.TypeFor[[]int64]()}, {"int64", "i8", reflect.TypeFor[[]int]()}, // read as the first
+	{"uint32", "u4", reflect.TypeFor[[]uint32]()}, {"uint64", "u8", reflect.TypeFor[[]uint64]()},
+	{"uint8", "u1", reflect.TypeFor[[]uint8]()}, {"bool", "b1", reflect.TypeFor[[]bool]()},
 }
 
-// typeOf returns the type and number of elements of a slice, or the zero dtype if it is
-// unsupported.
+func (t dtype) size() int { return int(t.slice.Elem().Size()) }
+
+// typeOf returns the type and length of a slice, or the zero dtype if it is unsupported.
 func typeOf(data any) (dtype, int) {
 	for _, t := range dtypes {
-		if _, n := t.view(data); n >= 0 {
-			return t, n
+		if t.slice == reflect.TypeOf(data) {
+			return t, reflect.ValueOf(data).Len()
 		}
 	}
 	return dtype{}, 0
@@ -204,11 +176,10 @@ func typeNames() string {
 	for _, t := range dtypes {
 		list = append(list, t.name)
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(slices.Compact(list), ", ")
 }
 
-// parseDType reads a code such as "<f4"; swap is true if the byte order differs from this
-// machine's.
+// parseDType reads a code such as "<f4"; swap means another byte order than this machine's.
 func parseDType(descr string) (t dtype, swap bool, err error) {
 	order, code := byte('='), descr
 	if len(descr) > 0 && strings.IndexByte("<>=|", descr[0]) >= 0 {
@@ -223,12 +194,12 @@ func parseDType(descr string) (t dtype, swap bool, err error) {
 			names.Quote(descr), typeNames())
 	}
 	t = dtypes[i]
-	return t, t.size > 1 && (order == '<' || order == '>') && order != nativeOrder, nil
+	return t, t.size() > 1 && (order == '<' || order == '>') && order != nativeOrder, nil
 }
 
 // descr returns the code written to a header, with this machine's byte order.
 func (t dtype) descr() string {
-	if t.size == 1 {
+	if t.size() == 1 {
 		return "|" + t.code
 	}
 	return string(nativeOrder) + t.code
@@ -249,8 +220,7 @@ func swapBytes(memory []byte, size int) {
 	}
 }
 
-// product multiplies the lengths of the axes. It returns an error if one is negative or the result
-// overflows an int.
+// product returns an error if a length is negative or the number of elements overflows an int.
 func product(shape []int) (int, error) {
 	n := 1
 	for _, length := range shape {
@@ -265,20 +235,19 @@ func product(shape []int) (int, error) {
 	return n, nil
 }
 
-// fromFortran returns in C order (last axis contiguous) the elements of an array whose first axis
-// is contiguous.
-func fromFortran[T any](in []T, shape []int) []T {
+// fromFortran returns in C order (last axis contiguous) the elements, of a size in bytes, of an array
+// whose first axis is contiguous.
+func fromFortran(in []byte, size int, shape []int) []byte {
 	stride := make([]int, len(shape)) // distance in the input between neighbours along each axis
-	step := 1
+	step := size
 	for axis, length := range shape {
 		stride[axis] = step
 		step *= length
 	}
-	out := make([]T, len(in))
+	out := make([]byte, 0, len(in))
 	index := make([]int, len(shape))
-	from := 0
-	for i := range out {
-		out[i] = in[from]
+	for from := 0; len(out) < len(in); {
+		out = append(out, in[from:from+size]...)
 		for axis := len(shape) - 1; axis >= 0; axis-- {
 			index[axis]++
 			from += stride[axis]

@@ -122,7 +122,7 @@ func TestClaimedSizesAreChecked(t *testing.T) {
 func TestDamageIsNoticed(t *testing.T) {
 	want := sample()
 	var buffer bytes.Buffer
-	must.Do(WriteTo(&buffer, want, ""))
+	must.Do(WriteTo(&buffer, want))
 	whole := buffer.Bytes()
 	read := func(data []byte) (map[string]Array, error) {
 		r, err := NewReader(bytes.NewReader(data), int64(len(data)))
@@ -183,7 +183,7 @@ func TestOverlapIsRefused(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	var buffer bytes.Buffer
-	must.Do(WriteTo(&buffer, sample(), ""))
+	must.Do(WriteTo(&buffer, sample()))
 	f.Add(buffer.Bytes())
 	f.Add(buffer.Bytes()[:buffer.Len()/2])
 	f.Add(npyBytes("'<f4'", "True", "(1, 2)", make([]byte, 8)))

@@ -2,12 +2,12 @@ package npz
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -48,18 +48,15 @@ func readArray(r io.Reader, size int64) (Array, error) {
 	if err := h.fits(size); err != nil {
 		return Array{}, err
 	}
-	data, memory := h.dtype.make(h.count)
-	if flags, ok := data.([]bool); ok {
-		// A byte other than 0 and 1 is not a value of Go's bool, so booleans are not read in place.
-		raw := make([]byte, len(flags))
-		if err := readFull(buffered, raw); err != nil {
-			return Array{}, err
-		}
-		for i, b := range raw {
-			flags[i] = b != 0
-		}
-	} else if err := readFull(buffered, memory); err != nil {
+	a := Array{h.shape, reflect.MakeSlice(h.dtype.slice, h.count, h.count).Interface()}
+	memory := a.memory()
+	if err := readFull(buffered, memory); err != nil {
 		return Array{}, err
+	}
+	if h.dtype.name == "bool" { // another byte than 0 and 1 is no value of Go's bool
+		for i, b := range memory {
+			memory[i] = min(b, 1)
+		}
 	}
 	// The zip reader verifies the checksum at the end of the member, so read to the end.
 	if _, err := buffered.ReadByte(); err == nil {
@@ -68,12 +65,12 @@ func readArray(r io.Reader, size int64) (Array, error) {
 		return Array{}, err
 	}
 	if h.swap {
-		swapBytes(memory, h.dtype.size)
+		swapBytes(memory, h.dtype.size())
 	}
 	if h.fortran {
-		data = h.dtype.reorder(data, h.shape)
+		copy(memory, fromFortran(memory, h.dtype.size(), h.shape))
 	}
-	return Array{Shape: h.shape, Data: data}, nil
+	return a, nil
 }
 
 func writeArray(w io.Writer, a Array) error {
@@ -88,8 +85,7 @@ func writeArray(w io.Writer, a Array) error {
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
-	memory, _ := t.view(a.Data)
-	_, err = w.Write(memory)
+	_, err = w.Write(a.memory())
 	return err
 }
 
@@ -118,7 +114,6 @@ var (
 	shapeField   = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([0-9,\sL]*)\)`)
 )
 
-// readHeader reads the header from the start of an .npy file.
 func readHeader(r io.Reader) (header, error) {
 	var start [8]byte
 	if err := readFull(r, start[:]); err != nil {
@@ -127,24 +122,14 @@ func readHeader(r io.Reader) (header, error) {
 	if string(start[:len(magic)]) != magic {
 		return header{}, errors.New("not an .npy array: it does not begin with \\x93NUMPY")
 	}
-	var length int64
-	var size int64 = 8
-	switch major := start[6]; major {
-	case 1:
-		var field [2]byte
-		if err := readFull(r, field[:]); err != nil {
-			return header{}, err
-		}
-		length, size = int64(binary.LittleEndian.Uint16(field[:])), size+2
-	case 2, 3:
-		var field [4]byte
-		if err := readFull(r, field[:]); err != nil {
-			return header{}, err
-		}
-		length, size = int64(binary.LittleEndian.Uint32(field[:])), size+4
-	default:
-		return header{}, fmt.Errorf("unsupported format version %d: use version 1, 2 or 3", major)
+	field := make([]byte, map[byte]int{1: 2, 2: 4, 3: 4}[start[6]]) // the length of the header
+	if len(field) == 0 {
+		return header{}, fmt.Errorf("unsupported format version %d: use version 1, 2 or 3", start[6])
 	}
+	if err := readFull(r, field); err != nil {
+		return header{}, err
+	}
+	length := binary.LittleEndian.Uint32(append(field, 0, 0))
 	if length > maxHeader {
 		return header{}, fmt.Errorf("the header claims %d bytes, but the limit is %d", length, maxHeader)
 	}
@@ -153,7 +138,7 @@ func readHeader(r io.Reader) (header, error) {
 		return header{}, err
 	}
 	h, err := parseHeader(string(text))
-	h.size = size + length
+	h.size = int64(len(start)+len(field)) + int64(length)
 	return h, err
 }
 
@@ -190,15 +175,14 @@ func parseHeader(text string) (h header, err error) {
 	return h, err
 }
 
-// fits returns an error unless a file of the given size holds the elements. Call it before
-// allocating memory for them.
+// fits returns an error unless a file has the size of the elements. Call it before allocating them.
 func (h header) fits(fileSize int64) error {
 	have := fileSize - h.size
-	if int64(h.count) > have/int64(h.dtype.size) {
+	if int64(h.count) > have/int64(h.dtype.size()) {
 		return fmt.Errorf("cut off: shape %v of %s needs %d elements, but there are %d bytes", h.shape,
 			h.dtype.name, h.count, max(have, 0))
 	}
-	if need := int64(h.count) * int64(h.dtype.size); need != have {
+	if need := int64(h.count) * int64(h.dtype.size()); need != have {
 		return fmt.Errorf("shape %v of %s needs %d bytes, but there are %d", h.shape, h.dtype.name,
 			need, have)
 	}
@@ -207,30 +191,18 @@ func (h header) fits(fileSize int64) error {
 
 // encodeHeader returns the version 1.0 header that NumPy itself would write.
 func encodeHeader(t dtype, shape []int) ([]byte, error) {
-	var tuple strings.Builder
-	for i, length := range shape {
-		if i > 0 {
-			tuple.WriteString(", ")
-		}
-		tuple.WriteString(strconv.Itoa(length))
-	}
-	if len(shape) == 1 {
-		tuple.WriteByte(',')
-	}
 	if len(shape) > maxRank {
 		return nil, fmt.Errorf("shape %v has more than %d axes", shape, maxRank)
 	}
-	dictionary := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", t.descr(),
-		tuple.String())
-	total := headSizeV1 + len(dictionary) + 1
-	padding := (alignment - total%alignment) % alignment
-
-	var out bytes.Buffer
-	out.WriteString(magic)
-	out.Write([]byte{1, 0})
-	out.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(dictionary)+padding+1)))
-	out.WriteString(dictionary + strings.Repeat(" ", padding) + "\n")
-	return out.Bytes(), nil
+	tuple := strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", ", "), "[]")
+	if len(shape) == 1 {
+		tuple += ","
+	}
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", t.descr(), tuple)
+	total := headSizeV1 + len(text) + 1
+	text += strings.Repeat(" ", (alignment-total%alignment)%alignment) + "\n"
+	head := binary.LittleEndian.AppendUint16(append([]byte(magic), 1, 0), uint16(len(text)))
+	return append(head, text...), nil
 }
 
 // readFull fills buf and returns a clear error if the file is too short.

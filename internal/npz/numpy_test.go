@@ -76,7 +76,7 @@ u8 uint64 (2,) True 18446744073709551615
 		t.Errorf("NumPy read\n%swant\n%s", got, want)
 	}
 	back := must.Get(Read(theirs))
-	f := must.Get(convert[int64](back["f"]))
+	f := must.Get(Values[int64](back["f"]))
 	if c := back["c"]; !reflect.DeepEqual(f, c.Data) || !reflect.DeepEqual(back["f"].Shape, c.Shape) {
 		t.Errorf("a Fortran-ordered array of NumPy was read as %v", f)
 	}

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/qdnb/internal/npz"
 )
@@ -9,90 +10,61 @@ import (
 // part is an array of a file and the field that holds its numbers.
 type part struct {
 	name     string
-	field    any   // pointer to []float32, []int32, []int, int, int64 or float64
-	shape    []int // of a slice; -1 is any length
-	optional bool  // the slice may be nil
+	array    func() (a npz.Array, ok bool) // ok is false if the field is nil
+	set      func(npz.Array) error
+	optional bool // a file may lack it
 }
 
-// array returns the array of a part; ok is false if the file has none.
-func (p part) array() (a npz.Array, ok bool) {
-	switch x := p.field.(type) {
-	case *[]float32:
-		return shaped(*x, p.shape), *x != nil || !p.optional
-	case *[]int32:
-		return shaped(*x, p.shape), *x != nil || !p.optional
-	case *[]int:
-		wide := make([]int64, len(*x))
-		for i, value := range *x {
-			wide[i] = int64(value)
+// list is a part with a slice of a shape, in which -1 is any length.
+func list[T npz.Number](name string, field *[]T, shape ...int) part {
+	array := func() (npz.Array, bool) {
+		if len(shape) == 1 && shape[0] < 0 {
+			return npz.Of(*field), *field != nil
 		}
-		return npz.Of(wide), *x != nil || !p.optional
-	case *int:
-		return npz.Scalar(int64(*x)), true
-	case *int64:
-		return npz.Scalar(*x), true
+		return npz.Array{Shape: shape, Data: *field}, *field != nil
 	}
-	return npz.Scalar(*p.field.(*float64)), true
+	set := func(a npz.Array) error {
+		fits := func(length, want int) bool { return length == want || want < 0 }
+		if !slices.EqualFunc(a.Shape, shape, fits) {
+			return fmt.Errorf("%s has shape %v, not %v", name, a.Shape, shape)
+		}
+		return values(name, a, field)
+	}
+	return part{name, array, set, false}
 }
 
-// shaped returns an array without checking that the shape fits. A single axis may be -1.
-func shaped[T npz.Element](data []T, shape []int) npz.Array {
-	if len(shape) == 1 && shape[0] < 0 {
-		shape = []int{len(data)}
+func number[T npz.Number](name string, field *T) part {
+	array := func() (npz.Array, bool) { return npz.Scalar(*field), true }
+	set := func(a npz.Array) error {
+		var one []T
+		if err := values(name, a, &one); err != nil {
+			return err
+		}
+		if len(one) != 1 {
+			return fmt.Errorf("%s has shape %v, not one number", name, a.Shape)
+		}
+		*field = one[0]
+		return nil
 	}
-	return npz.Array{Shape: shape, Data: data}
+	return part{name, array, set, false}
 }
 
-// set sets the field of a part.
-func (p part) set(a npz.Array) error {
-	fits := len(a.Shape) == len(p.shape)
-	for i := 0; fits && i < len(p.shape); i++ {
-		fits = p.shape[i] < 0 || p.shape[i] == a.Shape[i]
-	}
-	if p.shape == nil {
-		fits = a.Len() == 1
-	}
-	if !fits {
-		return fmt.Errorf("%s has shape %v, not %v", p.name, a.Shape, p.shape)
-	}
-	var err error
-	var integers []int32
-	var numbers []float64
-	switch x := p.field.(type) {
-	case *[]float32:
-		*x, err = a.Float32s()
-	case *[]int32:
-		*x, err = a.Int32s()
-	case *[]int:
-		integers, err = a.Int32s()
-		*x = make([]int, len(integers))
-		for i, value := range integers {
-			(*x)[i] = int(value)
-		}
-	case *int:
-		if integers, err = a.Int32s(); err == nil {
-			*x = int(integers[0])
-		}
-	case *int64:
-		if numbers, err = a.Float64s(); err == nil {
-			*x = int64(numbers[0])
-		}
-	case *float64:
-		if numbers, err = a.Float64s(); err == nil {
-			*x = numbers[0]
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", p.name, err)
+func optional(p part) part {
+	p.optional = true
+	return p
+}
+
+func values[T npz.Number](name string, a npz.Array, field *[]T) (err error) {
+	if *field, err = npz.Values[T](a); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-// arraysOf returns the arrays of parts by name.
 func arraysOf(parts ...part) map[string]npz.Array {
 	arrays := map[string]npz.Array{}
 	for _, p := range parts {
-		if a, ok := p.array(); ok {
+		if a, ok := p.array(); ok || !p.optional {
 			arrays[p.name] = a
 		}
 	}
@@ -101,11 +73,9 @@ func arraysOf(parts ...part) map[string]npz.Array {
 
 // checkParts returns an error for a slice that does not have its shape.
 func checkParts(parts ...part) error {
-	for _, p := range parts {
-		if a, ok := p.array(); ok {
-			if err := a.Check(); err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
-			}
+	for name, a := range arraysOf(parts...) {
+		if err := a.Check(); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil

@@ -24,12 +24,12 @@ type Progress struct {
 
 // Budget says when to stop: at the first limit reached. A zero field is no limit.
 type Budget struct {
-	Generations int64
-	Evaluations int64
-	EnvSteps    int64
-	Time        time.Duration // wall-clock time over all sessions
+	Generations int64         `json:"generations,omitempty"`
+	Evaluations int64         `json:"evaluations,omitempty"`
+	EnvSteps    int64         `json:"env_steps,omitempty"`
+	Time        time.Duration `json:"-"` // wall-clock time over all sessions
 	// CPU is processor time over all sessions, comparable between runs that share a machine.
-	CPU time.Duration
+	CPU time.Duration `json:"-"`
 }
 
 // Validate refuses negative limits.
@@ -114,16 +114,17 @@ func inWords(d time.Duration) string {
 
 // budgetFile is a budget in JSON: unset limits are omitted, and times are strings such as "2h0m0s".
 type budgetFile struct {
-	Generations int64  `json:"generations,omitempty"`
-	Evaluations int64  `json:"evaluations,omitempty"`
-	EnvSteps    int64  `json:"env_steps,omitempty"`
-	Time        string `json:"time,omitempty"`
-	CPU         string `json:"cpu,omitempty"`
+	budgetLimits
+	Time string `json:"time,omitempty"`
+	CPU  string `json:"cpu,omitempty"`
 }
+
+// budgetLimits has the fields of Budget without its methods.
+type budgetLimits Budget
 
 // MarshalJSON writes the limits that are set.
 func (b Budget) MarshalJSON() ([]byte, error) {
-	file := budgetFile{Generations: b.Generations, Evaluations: b.Evaluations, EnvSteps: b.EnvSteps}
+	file := budgetFile{budgetLimits: budgetLimits(b)}
 	if b.Time != 0 {
 		file.Time = b.Time.String()
 	}
@@ -140,7 +141,7 @@ func (b *Budget) UnmarshalJSON(data []byte) error {
 	if err := Decode(data, &file); err != nil {
 		return err
 	}
-	*b = Budget{Generations: file.Generations, Evaluations: file.Evaluations, EnvSteps: file.EnvSteps}
+	*b = Budget(file.budgetLimits)
 	for _, limit := range []struct {
 		name, text string
 		of         *time.Duration

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -180,11 +179,9 @@ func filledRows(arrays map[string]npz.Array, name string) (rows npz.Array, ok bo
 	if !ok || !floats || !known || len(shape) != 2 || shape[0] != len(fitnesses) {
 		return rows, false
 	}
-	cells := (&Repertoire{Fitnesses: fitnesses}).Filled()
-	if len(cells) < shape[0] {
-		flat = pick(flat, shape[1], cells)
-	}
-	return npz.Of(flat, len(cells), shape[1]), true
+	r := Repertoire{Fitnesses: fitnesses, Genotypes: flat, Params: shape[1]}
+	cells := r.Filled()
+	return npz.Of(r.filledGenotypes(cells), len(cells), shape[1]), true
 }
 
 func pick[T any](flat []T, width int, rows []int) []T {
@@ -219,8 +216,8 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 			if i+1 < len(all) {
 				next = "trying " + generationFile(stateKind, all[i+1])
 			}
-			warnings = append(warnings, fmt.Sprintf("checkpoint %s is damaged (%v); %s",
-				filepath.Base(path), err, next))
+			warnings = append(warnings, fmt.Sprintf("checkpoint %s is damaged (%s); %s",
+				filepath.Base(path), strings.TrimPrefix(err.Error(), path+": "), next))
 			continue
 		}
 		if meta != nil {
@@ -238,7 +235,7 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 // readCheckpoint reads a checkpoint, which must be of this run and of the given generation.
 func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[string]npz.Array,
 	about checkpointMeta, err error) {
-	if arrays, err = readFile(path, (*npz.Reader).ReadAll); err != nil {
+	if arrays, err = npz.ReadFile(path, (*npz.Reader).ReadAll); err != nil {
 		return nil, about, err
 	}
 	if err := metaOf(arrays, &about); err != nil {
@@ -249,12 +246,9 @@ func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[strin
 		return nil, about, fmt.Errorf("it is generation %d of %s", about.Generation,
 			names.Plain(about.Run))
 	}
-	if len(about.Genotypes) > 0 {
-		path := w.checkpointPath(genotypesKind, generation)
-		for _, name := range about.Genotypes {
-			if err := fillRows(arrays, name, path, name); err != nil {
-				return nil, about, err
-			}
+	for _, name := range about.Genotypes {
+		if err := fillRows(arrays, name, w.checkpointPath(genotypesKind, generation), name); err != nil {
+			return nil, about, err
 		}
 	}
 	if name := about.Repertoire; name != "" {
@@ -273,7 +267,7 @@ func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[strin
 // with fitnesses, which is a repertoire, must have those of the checkpoint.
 func fillRows(arrays map[string]npz.Array, name, path, key string) error {
 	var others npz.Array
-	rows, err := readFile(path, func(file *npz.Reader) (rows npz.Array, err error) {
+	rows, err := npz.ReadFile(path, func(file *npz.Reader) (rows npz.Array, err error) {
 		if key == genotypesKey && file.Has(fitnessesKey) {
 			if others, err = file.Read(fitnessesKey); err != nil {
 				return rows, err
@@ -284,7 +278,7 @@ func fillRows(arrays map[string]npz.Array, name, path, key string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is missing", path)
 	} else if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return err
 	}
 	fitnesses, known := arrays[strings.TrimSuffix(name, genotypesKey)+fitnessesKey].Data.([]float32)
 	flat, floats := rows.Data.([]float32)
@@ -297,37 +291,11 @@ func fillRows(arrays map[string]npz.Array, name, path, key string) error {
 		return fmt.Errorf("%s: %s %v are not the genotypes of %d filled cells", path, rows.DType(),
 			rows.Shape, len(cells))
 	}
-	width := rows.Shape[1]
-	if len(cells) < len(fitnesses) {
-		rows.Data = make([]float32, len(fitnesses)*width)
-		for i, cell := range cells {
-			copy(rows.Data.([]float32)[cell*width:(cell+1)*width], flat[i*width:])
-		}
-	}
-	arrays[name] = npz.Array{Shape: []int{len(fitnesses), width}, Data: rows.Data}
+	r := Repertoire{Fitnesses: fitnesses, Genotypes: flat, Params: rows.Shape[1]}
+	arrays[name] = npz.Of(r.AllGenotypes(), len(fitnesses), r.Params)
 	return nil
 }
 
-// readFile reads an .npz file. A disk error, unlike damaged contents, is an [fs.PathError].
-func readFile[T any](path string, read func(*npz.Reader) (T, error)) (contents T, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return contents, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return contents, err
-	}
-	// an offset outside of the file is damage, but an fs.PathError of the file itself
-	r, err := npz.NewReader(io.NewSectionReader(f, 0, info.Size()), info.Size())
-	if err != nil {
-		return contents, err
-	}
-	return read(r)
-}
-
-// metaOf decodes the JSON of a file's meta.
 func metaOf(arrays map[string]npz.Array, about any) error {
 	text, ok := arrays[metaKey].Data.([]uint8)
 	if !ok {

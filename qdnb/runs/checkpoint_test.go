@@ -3,7 +3,6 @@ package runs
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -260,14 +259,7 @@ func TestDamagedGenotypes(t *testing.T) {
 			t.Fatalf("%s: generation %d, %q, %v", what, generation, warnings, err)
 		}
 	}
-	for i := range content {
-		data := slices.Clone(content)
-		data[i] ^= 1 << (i % 8)
-		check(fmt.Sprintf("bit flip at byte %d", i), data)
-	}
-	for n := 0; n < len(content); n += 3 {
-		check(fmt.Sprintf("cut off at byte %d", n), content[:n])
-	}
+	eachDamage(content, check)
 	check("of another generation", mustRead(t, w.checkpointPath(genotypesKind, 0)))
 	must.Do(os.Remove(path))
 	if warnings := expect(t, w, 0); len(warnings) != 1 || !strings.Contains(warnings[0], "is missing") {

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// advice is an error whose text says what to do. It wraps the file system's error, whose path would
-// not help the user.
+// advice is an error whose text says what to do, in place of the file system's error.
 type advice struct {
 	text  string
 	cause error
@@ -27,8 +26,7 @@ func newest(generation int64) string {
 	return fmt.Sprintf("the last checkpoint is generation %d", generation)
 }
 
-// failure turns a file system error into one line that says what to do. last is the generation of
-// the newest intact checkpoint, or -1.
+// failure adds advice to a file system error. last is the newest intact checkpoint, or -1.
 func failure(dir string, last int64, err error) error {
 	kept := newest(last)
 	switch {

@@ -180,7 +180,7 @@ func FuzzWriterOnOldMetrics(f *testing.F) {
 func archives(f *testing.F, arrays map[string]npz.Array, texts ...string) {
 	f.Helper()
 	var whole bytes.Buffer
-	must.Do(npz.WriteTo(&whole, arrays, ""))
+	must.Do(npz.WriteTo(&whole, arrays))
 	f.Add(whole.Bytes(), false)
 	f.Add(whole.Bytes()[:whole.Len()-30], false)
 	for _, text := range texts {
@@ -241,7 +241,7 @@ func FuzzRepertoire(f *testing.F) {
 					r.Genotype(cell)
 				}
 				_ = make([]float32, r.Dims) // as figures do
-				if err := npz.WriteTo(io.Discard, r.arrays(), ""); err != nil {
+				if err := npz.WriteTo(io.Discard, r.arrays()); err != nil {
 					t.Errorf("it cannot be written: %v", err)
 				}
 			}
@@ -288,7 +288,7 @@ func FuzzSkills(f *testing.F) {
 				}
 			}
 			_ = make([]float32, s.Dims()+s.Steps())
-			hostile.Error(t, npz.WriteTo(io.Discard, s.arrays(), "")) // possibly with invalid names
+			hostile.Error(t, npz.WriteTo(io.Discard, s.arrays())) // possibly with invalid names
 		})
 	})
 }
@@ -367,7 +367,7 @@ func FuzzLoadReplay(f *testing.F) {
 			meta := must.Get(json.Marshal(segmentMeta{w.Name(), 0, 2}))
 			arrays[metaKey] = npz.Of(meta)
 			var out bytes.Buffer
-			if npz.WriteTo(&out, arrays, "") != nil {
+			if npz.WriteTo(&out, arrays) != nil {
 				return // an invalid name
 			}
 			data = out.Bytes()

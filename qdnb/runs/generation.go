@@ -22,7 +22,6 @@ func generationFile(kind string, generation int64) string {
 	return fmt.Sprintf("%s-%09d.npz", kind, generation)
 }
 
-// generationOf returns the kind and the generation in the name of a file.
 func generationOf(name string) (kind string, generation int64, ok bool) {
 	kind, digits, _ := strings.Cut(strings.TrimSuffix(name, ".npz"), "-")
 	generation, err := strconv.ParseInt(digits, 10, 64)
@@ -48,8 +47,7 @@ func removeGenerations(dir string, meant func(int64) bool) error {
 	return removeFiles(dir, parse, meant)
 }
 
-// filesIn parses the names in a folder, and skips names that parse rejects. A missing folder counts
-// as empty.
+// filesIn parses the names in a folder, which may be missing; parse rejects others.
 func filesIn[T any](dir string, parse func(name string) (T, bool)) (list []T, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

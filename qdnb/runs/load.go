@@ -52,8 +52,7 @@ func LoadFrom(root, target string) (*Run, error) {
 		target, candidates(found))
 }
 
-// nearby returns the paths of runs with a prefix in folders "runs" that are not the default one, such
-// as that of the notebooks; at most three.
+// nearby returns at most three runs with a prefix in other folders "runs" than the default one.
 func nearby(prefix string) (found []string) {
 	if prefix == "" || strings.ContainsAny(prefix, `*?[\`) {
 		return nil
@@ -67,7 +66,6 @@ func nearby(prefix string) (found []string) {
 	return found[:min(len(found), 3)]
 }
 
-// maxCandidates is the maximum number of runs that an error lists.
 const maxCandidates = 20
 
 // candidates lists runs, one per line, with the settings in which runs with the same algorithm,

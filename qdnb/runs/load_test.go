@@ -42,8 +42,7 @@ func TestLoadListsTheCandidates(t *testing.T) {
 // A run that cannot be read is not a missing run, which would be trained again.
 func TestLoadSaysThatARunIsDamaged(t *testing.T) {
 	root := t.TempDir()
-	w := must.Get(Create(root, testConfig(t)))
-	w.Close()
+	w := create(t, root)
 	must.Do(os.WriteFile(filepath.Join(w.Dir, configFile), []byte(`{"algorithm":`),
 		0o666))
 	for _, target := range []string{w.Name(), w.Name()[:10]} {
@@ -66,8 +65,7 @@ func TestDamagedRepertoireIsNamedOnce(t *testing.T) {
 // A path is looked up in its own folder only: the runs folder may have a run of the same name.
 func TestLoadDoesNotLeaveTheFolderOfAPath(t *testing.T) {
 	root := t.TempDir()
-	w := must.Get(Create(root, testConfig(t)))
-	w.Close()
+	w := create(t, root)
 	prefix := w.Name()[:len(w.Name())-4]
 	for _, path := range []string{w.Dir, filepath.Join(root, prefix)} {
 		if run, err := LoadFrom(t.TempDir(), path); err != nil || run.Dir != w.Dir {

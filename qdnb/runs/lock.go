@@ -21,8 +21,7 @@ func (e HeldError) Error() string {
 	return fmt.Sprintf("%s is being trained by %s; wait for it or stop it", e.Dir, e.Holder)
 }
 
-// takeLock takes the lock of a folder. The system releases it when the process ends, however it
-// ends.
+// takeLock takes the lock of a folder, which the system releases however the process ends.
 func takeLock(dir string) (*flock.Flock, error) {
 	path := filepath.Join(dir, lockFile)
 	lock := flock.New(path, flock.SetPermissions(0o666), flock.SetFlag(os.O_CREATE|os.O_RDWR))

@@ -14,8 +14,7 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// metricsLog appends to metrics.csv. Each row is written immediately, so that a killed process
-// leaves at most one partial row.
+// metricsLog writes each row at once: a killed process leaves at most one partial row.
 type metricsLog struct {
 	file    *os.File
 	columns []string

@@ -113,15 +113,6 @@ func (r *Repertoire) Stats() Stats {
 	return s
 }
 
-func (r *Repertoire) countFilled() (n int) {
-	for cell := range r.Fitnesses {
-		if r.filled(cell) {
-			n++
-		}
-	}
-	return n
-}
-
 // Filled returns the indices of the filled cells.
 func (r *Repertoire) Filled() []int {
 	cells := []int{}
@@ -167,7 +158,7 @@ func (r *Repertoire) Near(descriptor ...float32) int {
 // enters the cell of the nearest centroid if it is fitter than those before it; solutions with a
 // NaN or infinite number do not enter. The result has no genotypes.
 func (r *Repertoire) Reinsert(fitnesses, descriptors []float32) (*Repertoire, error) {
-	if n := r.countFilled(); len(fitnesses) != n || len(descriptors) != n*r.Dims {
+	if n := len(r.Filled()); len(fitnesses) != n || len(descriptors) != n*r.Dims {
 		return nil, fmt.Errorf("%d fitnesses and %d numbers of descriptors do not fit %d solutions with "+
 			"%d dimensions", len(fitnesses), len(descriptors), n, r.Dims)
 	}
@@ -284,13 +275,11 @@ func (r *Repertoire) parts(centroids int) []part {
 		objectives = shape[len(shape)-1]
 	}
 	return []part{
-		{fitnessesKey, &r.Fitnesses, []int{cells}, false},
-		{descriptorsKey, &r.Descriptors, []int{cells, r.Dims}, false},
-		{centroidsKey, &r.Centroids, []int{centroids, r.Dims}, false},
-		{lowerKey, &r.Lower, []int{r.Dims}, true}, {upperKey, &r.Upper, []int{r.Dims}, true},
-		{originsKey, &r.Origins, []int{cells, 2}, true},
-		{referenceKey, &r.Reference, []int{objectives}, true},
-		{offsetKey, &r.Offset, nil, true},
+		list(fitnessesKey, &r.Fitnesses, cells), list(descriptorsKey, &r.Descriptors, cells, r.Dims),
+		list(centroidsKey, &r.Centroids, centroids, r.Dims),
+		optional(list(lowerKey, &r.Lower, r.Dims)), optional(list(upperKey, &r.Upper, r.Dims)),
+		optional(list(originsKey, &r.Origins, cells, 2)),
+		optional(list(referenceKey, &r.Reference, objectives)), optional(number(offsetKey, &r.Offset)),
 	}
 }
 
@@ -298,7 +287,7 @@ func (r *Repertoire) check() error {
 	if err := checkParts(r.parts(r.Cells())...); err != nil {
 		return err
 	}
-	if n := len(r.Genotypes); r.Genotypes != nil && n != r.Cells()*r.Params && n != r.countFilled()*r.Params {
+	if n := len(r.Genotypes); r.packed() && n != len(r.Filled())*r.Params {
 		return fmt.Errorf("genotypes has %d numbers, not %d of %d parameters", n, r.Cells(), r.Params)
 	}
 	for cell, fitness := range r.Fitnesses {
@@ -309,13 +298,12 @@ func (r *Repertoire) check() error {
 	return nil
 }
 
-// arrays returns the arrays of repertoire.npz by name.
 func (r *Repertoire) arrays() map[string]npz.Array {
 	arrays := arraysOf(r.parts(r.Cells())...)
 	if r.Genotypes != nil {
 		filled := r.Filled()
 		arrays[genotypesKey] = npz.Of(r.filledGenotypes(filled), len(filled), r.Params)
-		arrays[cellsKey], _ = part{field: &filled}.array()
+		arrays[cellsKey] = npz.Of(filled)
 	}
 	if r.Objectives.Data != nil {
 		arrays[objectivesKey] = r.Objectives
@@ -341,33 +329,26 @@ func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 
 // readRepertoireFile reads a repertoire whose centroids may be in another file.
 func readRepertoireFile(path, centroids string, genotypes bool) (*Repertoire, error) {
-	file, err := npz.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	shared := file
-	if !file.Has(centroidsKey) && exists(centroids) {
-		if shared, err = npz.Open(centroids); err != nil {
-			return nil, err
+	return npz.ReadFile(path, func(file *npz.Reader) (*Repertoire, error) {
+		shared := file
+		if !file.Has(centroidsKey) && exists(centroids) {
+			var err error
+			if shared, err = npz.Open(centroids); err != nil {
+				return nil, err
+			}
+			defer shared.Close()
 		}
-		defer shared.Close()
-	}
-	r, err := readRepertoire(file, shared, "", genotypes)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, nil
+		return readRepertoire(file, shared, "", genotypes)
+	})
 }
 
 // errNoGenotypes is the error of a file without genotypes when they are requested.
 var errNoGenotypes = errors.New("it has no genotypes")
 
-// readRepertoire reads the arrays of a repertoire, whose names start with a prefix. The centroids may
-// be in another file.
+// readRepertoire reads arrays whose names start with a prefix; centroids may be in another file.
 func readRepertoire(file, shared *npz.Reader, prefix string, genotypes bool) (*Repertoire, error) {
 	r := &Repertoire{}
-	if err := readParts(file, prefix, part{fitnessesKey, &r.Fitnesses, []int{-1}, false}); err != nil {
+	if err := readParts(file, prefix, list(fitnessesKey, &r.Fitnesses, -1)); err != nil {
 		return nil, err
 	}
 	_, dims, err := sizes(file, prefix+descriptorsKey)
@@ -418,7 +399,6 @@ func readRepertoire(file, shared *npz.Reader, prefix string, genotypes bool) (*R
 	return r, r.check()
 }
 
-// readGenotypes sets Params and, on request, Genotypes.
 func (r *Repertoire) readGenotypes(file *npz.Reader, prefix string, genotypes bool) error {
 	rows, params, err := sizes(file, prefix+genotypesKey)
 	if err != nil {
@@ -430,7 +410,7 @@ func (r *Repertoire) readGenotypes(file *npz.Reader, prefix string, genotypes bo
 			"[%d, parameters], with at most %d parameters", rows, params, r.Cells(), len(filled), maxParams)
 	}
 	var cells []int
-	if err := readParts(file, prefix, part{cellsKey, &cells, []int{-1}, true}); err != nil {
+	if err := readParts(file, prefix, optional(list(cellsKey, &cells, -1))); err != nil {
 		return err
 	}
 	if cells != nil && (!slices.Equal(cells, filled) || rows != len(filled)) {
@@ -439,5 +419,5 @@ func (r *Repertoire) readGenotypes(file *npz.Reader, prefix string, genotypes bo
 	if r.Params = params; !genotypes {
 		return nil
 	}
-	return readParts(file, prefix, part{genotypesKey, &r.Genotypes, []int{rows, params}, false})
+	return readParts(file, prefix, list(genotypesKey, &r.Genotypes, rows, params))
 }

@@ -24,6 +24,7 @@ const (
 	correctedDir   = "corrected"
 	replayDir      = "replay"
 	eventsDir      = "tensorboard"
+	asideDir       = "set-aside" // in the folder of runs: those that were set aside, which [Find] ignores
 )
 
 // Run is a run as read from its folder. For a run in training it is the state at the time of
@@ -54,7 +55,6 @@ func Open(dir string) (*Run, error) {
 	return &Run{Dir: dir, Config: config, Status: status}, nil
 }
 
-// readConfig reads the configuration of the run in a folder.
 func readConfig(dir string) (Config, error) {
 	file := filepath.Join(dir, configFile)
 	data, err := os.ReadFile(file)
@@ -68,8 +68,7 @@ func readConfig(dir string) (Config, error) {
 	return config, nil
 }
 
-// hashInName matches the hash at the end of a folder's name. A renamed folder without a hash is not
-// checked.
+// hashInName matches the hash at the end of a folder's name. A name without one is not checked.
 var hashInName = regexp.MustCompile(`-[0-9a-f]{8}$`)
 
 // nameOf returns the name of a folder, including that of ".".

@@ -28,7 +28,6 @@ var (
 	ErrIncompleteReplay = errors.New("incomplete replay buffer")
 )
 
-// segmentBytes is the maximum size of a segment's rows in bytes.
 var segmentBytes int64 = 96 << 20
 
 // rowsKey names a segment's array of rows, float32 [to - from, width].
@@ -169,20 +168,19 @@ func (w *Writer) LoadReplay(total, capacity int64, width int,
 	return nil
 }
 
-// readSegment reads the rows of a segment of this run.
 func (w *Writer) readSegment(path string, s segment, width int) ([]float32, error) {
-	arrays, err := readFile(path, (*npz.Reader).ReadAll)
-	var disk *fs.PathError
-	if errors.As(err, &disk) {
+	flat, err := npz.ReadFile(path, func(file *npz.Reader) ([]float32, error) {
+		arrays, err := file.ReadAll()
+		if err != nil {
+			return nil, err
+		}
+		return segmentRows(arrays, segmentMeta{w.Name(), s.from, s.to}, width)
+	})
+	if errors.As(err, new(*fs.PathError)) {
 		return nil, fmt.Errorf("cannot read replay segment %s; fix the cause, or %s (%w)", path,
 			w.otherwise(), err)
-	}
-	var flat []float32
-	if err == nil {
-		flat, err = segmentRows(arrays, segmentMeta{w.Name(), s.from, s.to}, width)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("replay segment %s is damaged (%w); %s", path, err, w.otherwise())
+	} else if err != nil {
+		return nil, fmt.Errorf("damaged replay segment %w; %s", err, w.otherwise())
 	}
 	return flat, nil
 }
@@ -205,7 +203,6 @@ func segmentRows(arrays map[string]npz.Array, want segmentMeta, width int) ([]fl
 	return flat, nil
 }
 
-// otherwise says what to do if a checkpoint is unusable.
 func (w *Writer) otherwise() string {
 	dir := filepath.Join(w.Dir, checkpointsDir)
 	all, err := generations(dir, stateKind)
@@ -231,8 +228,7 @@ func (w *Writer) DropReplay() error {
 	return nil
 }
 
-// pruneReplay removes the segments that no kept checkpoint needs, after the checkpoint of a
-// generation was written.
+// pruneReplay removes the segments that no checkpoint needs after that of a generation.
 func (w *Writer) pruneReplay(generation int64) error {
 	r := &w.replay
 	if r.capacity == 0 {

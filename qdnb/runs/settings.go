@@ -21,60 +21,51 @@ import (
 // For an unknown field, the error suggests the most similar name. For a value of the wrong type, it
 // names the expected type. After an error the settings are unchanged.
 func Set(settings any, assignments ...string) error {
-	target, err := structOf(settings)
-	if err != nil {
-		return err
-	}
-	changed := reflect.New(target.Type()).Elem()
-	changed.Set(target)
-	for _, assignment := range assignments {
-		name, text, ok := strings.Cut(assignment, "=")
-		if !ok {
-			return fmt.Errorf("%s is not an assignment; write name=value", names.Quote(assignment))
+	return edit(settings, func(changed reflect.Value) error {
+		for _, assignment := range assignments {
+			name, text, ok := strings.Cut(assignment, "=")
+			if !ok {
+				return fmt.Errorf("%s is not an assignment; write name=value", names.Quote(assignment))
+			}
+			name = strings.TrimSpace(name)
+			field, err := find(changed, name)
+			if err == nil {
+				err = assign(name, jsonOf(text, field.Type()), field)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		name = strings.TrimSpace(name)
-		field, err := find(changed, name)
-		if err != nil {
-			return err
-		}
-		if err := assign(name, jsonOf(text, field.Type()), field); err != nil {
-			return err
-		}
-	}
-	target.Set(changed)
-	return nil
+		return nil
+	})
 }
 
 // Decode reads a JSON object into a pointer to a struct. Fields missing from the object keep their
 // values, which are the defaults. Fields unknown to the struct are refused with the most similar
 // name, even if only the case differs. After an error the struct is unchanged.
 func Decode(data []byte, settings any) error {
-	target, err := structOf(settings)
-	if err != nil {
-		return err
-	}
 	if _, err := parseJSON(data); err != nil {
 		return err
 	}
-	changed := reflect.New(target.Type()).Elem()
-	changed.Set(target)
-	if err := assign("", data, changed); err != nil {
+	return edit(settings, func(changed reflect.Value) error { return assign("", data, changed) })
+}
+
+// edit changes the struct that settings points to, unless the change fails.
+func edit(settings any, change func(reflect.Value) error) error {
+	pointer := reflect.ValueOf(settings)
+	if pointer.Kind() != reflect.Pointer || pointer.IsNil() || pointer.Elem().Kind() != reflect.Struct {
+		return fmt.Errorf("settings must be a pointer to a struct, not %T", settings)
+	}
+	changed := reflect.New(pointer.Type().Elem()).Elem()
+	changed.Set(pointer.Elem())
+	if err := change(changed); err != nil {
 		return err
 	}
-	target.Set(changed)
+	pointer.Elem().Set(changed)
 	return nil
 }
 
-func structOf(pointer any) (reflect.Value, error) {
-	v := reflect.ValueOf(pointer)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return v, fmt.Errorf("settings must be a pointer to a struct, not %T", pointer)
-	}
-	return v.Elem(), nil
-}
-
-// fieldsOf maps the JSON names of a struct to its fields; fields of embedded structs count as its
-// own, unless JSON leaves the struct out.
+// fieldsOf maps JSON names to fields, also of embedded structs that JSON does not leave out.
 func fieldsOf(v reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	omitted := func(index []int) bool {
@@ -206,7 +197,6 @@ func wrong(path string, data []byte, t reflect.Type) error {
 	return fmt.Errorf("%s: %s is not %s", path, text, describe(t))
 }
 
-// describe returns a readable name of a type.
 func describe(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:

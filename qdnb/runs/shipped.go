@@ -15,12 +15,10 @@ import (
 // name is the folder's with this suffix.
 const shippedSuffix = ".npz"
 
-// maxSnapshots is the number of snapshots that a file can claim: an array without cells needs no
-// memory.
+// maxSnapshots is what a file can claim: an array without cells needs no memory.
 const maxSnapshots = 1 << 12
 
-// centroidsPath is the file with the centroids that the repertoires of an environment share, in a
-// folder next to that of the runs.
+// centroidsPath is the file with the centroids that all repertoires of an environment share.
 func centroidsPath(runDir, env string) string {
 	return filepath.Join(runDir, "..", "..", "centroids", env+".npz")
 }
@@ -44,14 +42,10 @@ func (r *Run) ShipRepertoire(dir string) error {
 			return err
 		}
 	}
-	common, err := readFile(shared, func(file *npz.Reader) ([]float32, error) {
-		centroids, err := file.Read(centroidsKey)
-		if err != nil {
-			return nil, err
-		}
-		return centroids.Float32s()
-	})
-	if err != nil {
+	var common []float32
+	if _, err := npz.ReadFile(shared, func(file *npz.Reader) (_ any, err error) {
+		return nil, readParts(file, "", list(centroidsKey, &common, -1, final.Dims))
+	}); err != nil {
 		return err
 	}
 	if slices.Equal(common, final.Centroids) {
@@ -80,10 +74,7 @@ func shipSnapshots(path string, snapshots []Snapshot, final *Repertoire) error {
 			return errors.New("they and the final repertoire have different cells")
 		}
 		for name, number := range arraysOf(s.numbers(s.Episodes > 0)...) {
-			value, err := number.Float64s()
-			if err != nil {
-				return err
-			}
+			value, _ := number.Float64s() // it is a number
 			columns[name] = append(columns[name], value...)
 		}
 		fitnesses = append(fitnesses, s.Fitnesses...)
@@ -97,20 +88,11 @@ func shipSnapshots(path string, snapshots []Snapshot, final *Repertoire) error {
 
 // shippedSnapshots reads the snapshots of a shipped run, which have no descriptors.
 func (r *Run) shippedSnapshots(path string) ([]Snapshot, error) {
-	file, err := npz.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
 	final, err := r.RepertoireMap()
 	if err != nil {
 		return nil, err
 	}
-	snapshots, err := splitSnapshots(file, final)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return snapshots, nil
+	return npz.ReadFile(path, func(file *npz.Reader) ([]Snapshot, error) { return splitSnapshots(file, final) })
 }
 
 func splitSnapshots(file *npz.Reader, final *Repertoire) ([]Snapshot, error) {
@@ -123,18 +105,15 @@ func splitSnapshots(file *npz.Reader, final *Repertoire) ([]Snapshot, error) {
 			maxSnapshots, final.Cells(), repertoireFile)
 	}
 	var fitnesses []float32
-	if err := readParts(file, "", part{fitnessesKey, &fitnesses, []int{n, cells}, false}); err != nil {
+	if err := readParts(file, "", list(fitnessesKey, &fitnesses, n, cells)); err != nil {
 		return nil, err
 	}
 	corrected := file.Has(episodesKey)
-	columns := map[string][]float64{}
+	columns := map[string]*[]float64{}
 	for _, p := range new(Snapshot).numbers(corrected) {
-		a, err := file.Read(p.name)
-		if err != nil {
+		columns[p.name] = new([]float64)
+		if err := readParts(file, "", list(p.name, columns[p.name], n)); err != nil {
 			return nil, err
-		}
-		if columns[p.name], err = a.Float64s(); err != nil || a.Len() != n {
-			return nil, fmt.Errorf("%s has shape %v, not one of %d numbers", p.name, a.Shape, n)
 		}
 	}
 	snapshots := make([]Snapshot, n)
@@ -143,7 +122,7 @@ func splitSnapshots(file *npz.Reader, final *Repertoire) ([]Snapshot, error) {
 			Fitnesses: fitnesses[i*cells : (i+1)*cells : (i+1)*cells],
 			Lower:     final.Lower, Upper: final.Upper, Offset: final.Offset}
 		for _, p := range snapshots[i].numbers(corrected) {
-			if err := p.set(npz.Scalar(columns[p.name][i])); err != nil {
+			if err := p.set(npz.Scalar((*columns[p.name])[i])); err != nil {
 				return nil, err
 			}
 		}
@@ -151,7 +130,6 @@ func splitSnapshots(file *npz.Reader, final *Repertoire) ([]Snapshot, error) {
 	return snapshots, nil
 }
 
-// shippedWithout is the error of a run whose policies were not shipped.
 func (r *Run) shippedWithout() error {
 	plan := filepath.Join(filepath.Dir(filepath.Dir(r.Dir)), "plan.jsonl")
 	return fmt.Errorf("%s was shipped without its policies: train it again, for example with "+

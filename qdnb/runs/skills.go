@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 )
 
@@ -18,10 +19,11 @@ import (
 //
 // whose deterministic action is tanh of the means. It includes the newest evaluation of its skills.
 type Skills struct {
-	Observations int
-	Actions      int
-	Count        int   // number of skills; 0 if the policy is not conditioned on one (SAC)
-	Hidden       []int // units per hidden layer
+	Observations int `json:"observations" limits:"1,16384"`
+	Actions      int `json:"actions" limits:"1,16384"`
+	// Count is the number of skills; 0 if the policy is not conditioned on one (SAC).
+	Count  int   `json:"skills" limits:"0,16384"`
+	Hidden []int `json:"hidden" limits:"0"` // units per layer
 	// Policy is a flat row: per layer its bias, then its kernel [in, out]; see Sizes. It is nil if a
 	// shipped run's Evaluation was read.
 	Policy []float32
@@ -36,12 +38,6 @@ type Skills struct {
 	// names must differ from those of the other arrays.
 	Extra map[string]npz.Array
 }
-
-// Size limits: a file that exceeds them is damaged rather than large.
-const (
-	maxLayers = 16
-	maxUnits  = 1 << 14
-)
 
 // Sizes returns the sizes of the network's input, hidden layers and output.
 func (s *Skills) Sizes() []int {
@@ -164,22 +160,8 @@ var skillsKeys = []string{policyKey, observationsKey, actionsKey, countKey, hidd
 
 // Check returns an error if the parts are inconsistent.
 func (s *Skills) Check() error {
-	for _, size := range []struct {
-		name       string
-		value, min int
-	}{{observationsKey, s.Observations, 1}, {actionsKey, s.Actions, 1}, {countKey, s.Count, 0}} {
-		if size.value < size.min || size.value > maxUnits {
-			return fmt.Errorf("%s must be between %d and %d, not %d", size.name, size.min, maxUnits,
-				size.value)
-		}
-	}
-	if len(s.Hidden) > maxLayers {
-		return fmt.Errorf("%d hidden layers exceed the limit of %d", len(s.Hidden), maxLayers)
-	}
-	for _, units := range s.Hidden {
-		if units < 1 || units > maxUnits {
-			return fmt.Errorf("a hidden layer must have between 1 and %d units, not %d", maxUnits, units)
-		}
+	if err := limits.Of(s); err != nil { // a file that exceeds them is damaged rather than large
+		return err
 	}
 	if want := Row(s.Sizes()); s.Policy != nil && len(s.Policy) != want {
 		return fmt.Errorf("the policy has %d parameters, not %d (layers of %v)", len(s.Policy), want,
@@ -207,9 +189,8 @@ func (s *Skills) Check() error {
 // parts are the arrays that describe the policy.
 func (s *Skills) parts() []part {
 	return []part{
-		{observationsKey, &s.Observations, nil, false}, {actionsKey, &s.Actions, nil, false},
-		{countKey, &s.Count, nil, false}, {hiddenKey, &s.Hidden, []int{-1}, false},
-		{policyKey, &s.Policy, []int{-1}, true},
+		number(observationsKey, &s.Observations), number(actionsKey, &s.Actions), number(countKey, &s.Count),
+		list(hiddenKey, &s.Hidden, -1), optional(list(policyKey, &s.Policy, -1)),
 	}
 }
 
@@ -217,42 +198,27 @@ func (s *Skills) parts() []part {
 func (s *Skills) evaluation(d, steps int) []part {
 	n := len(s.Which)
 	return []part{
-		{fitnessesKey, &s.Fitnesses, []int{n}, false},
-		{descriptorsKey, &s.Descriptors, []int{n, d}, false},
-		{trajectoriesKey, &s.Trajectories, []int{n, steps, 2}, true},
+		list(fitnessesKey, &s.Fitnesses, n), list(descriptorsKey, &s.Descriptors, n, d),
+		optional(list(trajectoriesKey, &s.Trajectories, n, steps, 2)),
 	}
 }
 
-// arrays returns the arrays of skills.npz by name.
 func (s *Skills) arrays() map[string]npz.Array {
 	arrays := arraysOf(s.parts()...)
 	if len(s.Which) > 0 {
 		maps.Copy(arrays, arraysOf(append(s.evaluation(s.Dims(), s.Steps()),
-			part{whichKey, &s.Which, []int{-1}, false})...))
+			list(whichKey, &s.Which, -1))...))
 	}
 	maps.Copy(arrays, s.Extra)
 	return arrays
 }
 
-// readSkillsFile reads skills.npz: the arrays observations, actions, skills (scalars) and hidden
-// [layers]; optionally policy [N], which and fitnesses [n], descriptors [n, d] and trajectories [n,
-// steps, 2]. All other arrays become Extra.
-func readSkillsFile(path string) (*Skills, error) {
-	file, err := npz.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	s, err := readSkills(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
-}
-
+// readSkills reads skills.npz: the arrays observations, actions, skills (scalars) and hidden [layers];
+// optionally policy [N], which and fitnesses [n], descriptors [n, d] and trajectories [n, steps, 2].
+// All other arrays become Extra.
 func readSkills(file *npz.Reader) (*Skills, error) {
 	s := &Skills{}
-	if err := readParts(file, "", append(s.parts(), part{whichKey, &s.Which, []int{-1}, true})...); err != nil {
+	if err := readParts(file, "", append(s.parts(), optional(list(whichKey, &s.Which, -1)))...); err != nil {
 		return nil, err
 	}
 	if s.Which != nil {
@@ -276,7 +242,6 @@ func readSkills(file *npz.Reader) (*Skills, error) {
 	return s, s.Check()
 }
 
-// skillsFile is the name of the file in a run's folder.
 const skillsFile = "skills.npz"
 
 func exists(path string) bool {
@@ -304,7 +269,7 @@ func (r *Run) Skills() (*Skills, error) {
 
 // Evaluation reads skills.npz for the newest evaluation of the skills. The policy may be nil.
 func (r *Run) Evaluation() (*Skills, error) {
-	skills, err := readSkillsFile(filepath.Join(r.Dir, skillsFile))
+	skills, err := npz.ReadFile(filepath.Join(r.Dir, skillsFile), readSkills)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no %s: the algorithm does not write one, or training is not "+
 			"finished", r.Dir, skillsFile)

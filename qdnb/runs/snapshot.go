@@ -30,34 +30,26 @@ const episodesKey = "episodes"
 
 // numbers are the arrays of a snapshot but those of its repertoire.
 func (s *Snapshot) numbers(corrected bool) []part {
-	list := []part{{name: "generation", field: &s.Generation}, {name: "evaluations", field: &s.Evaluations},
-		{name: "env_steps", field: &s.EnvSteps}, {name: "seconds", field: &s.Seconds}}
+	parts := []part{number("generation", &s.Generation), number("evaluations", &s.Evaluations),
+		number("env_steps", &s.EnvSteps), number("seconds", &s.Seconds)}
 	if corrected {
-		list = append(list, part{name: episodesKey, field: &s.Episodes},
-			part{name: "fitness_std", field: &s.FitnessStd},
-			part{name: "descriptor_std", field: &s.DescriptorStd})
+		parts = append(parts, number(episodesKey, &s.Episodes), number("fitness_std", &s.FitnessStd),
+			number("descriptor_std", &s.DescriptorStd))
 	}
-	return list
+	return parts
 }
 
-func readSnapshot(path string) (s Snapshot, err error) {
-	defer func() {
+func readSnapshot(path string) (Snapshot, error) {
+	s, err := npz.ReadFile(path, func(file *npz.Reader) (s Snapshot, err error) {
+		r, err := readRepertoire(file, file, "", false)
 		if err != nil {
-			err = fmt.Errorf("%w; restore the file, or remove it to leave this snapshot out", err)
+			return s, err
 		}
-	}()
-	file, err := npz.Open(path)
-	if err != nil {
-		return s, err
-	}
-	defer file.Close()
-	r, err := readRepertoire(file, file, "", false)
-	if err == nil {
 		s.Repertoire = *r
-		err = readParts(file, "", s.numbers(file.Has(episodesKey))...)
-	}
+		return s, readParts(file, "", s.numbers(file.Has(episodesKey))...)
+	})
 	if err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
+		err = fmt.Errorf("%w; restore the file, or remove it to leave this snapshot out", err)
 	}
 	return s, err
 }
@@ -114,7 +106,7 @@ func (r *Run) Newest() (*Snapshot, error) {
 // readCheckpointRepertoire reads the measured repertoire from a checkpoint, without genotypes. If a
 // search has a separate passive archive, its array names start with "passive_".
 func readCheckpointRepertoire(path string) (*Repertoire, error) {
-	return readFile(path, func(file *npz.Reader) (*Repertoire, error) {
+	return npz.ReadFile(path, func(file *npz.Reader) (*Repertoire, error) {
 		prefix := "passive_"
 		if !file.Has(prefix + fitnessesKey) {
 			prefix = ""

@@ -14,9 +14,7 @@ import (
 // The newest repertoire comes from the newest intact checkpoint or snapshot; for a finished run it
 // is the final one.
 func TestNewestRepertoire(t *testing.T) {
-	config := must.Get(NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1}))
-	w := must.Get(Create(t.TempDir(), config))
-	defer w.Close()
+	w := create(t, t.TempDir())
 	must.Do(w.Begin(-1, "generation"))
 	expect := func(what string, generation int64, fitness float32, limits bool) {
 		t.Helper()
@@ -68,8 +66,7 @@ func TestNewestRepertoire(t *testing.T) {
 
 // Training does not write a snapshot again, but the others are of use without it.
 func TestDamagedSnapshotsCanBeLeftOut(t *testing.T) {
-	w := must.Get(Create(t.TempDir(), testConfig(t)))
-	defer w.Close()
+	w := create(t, t.TempDir())
 	for generation := range int64(2) {
 		must.Do(w.SaveSnapshot(Snapshot{Progress: Progress{Generation: generation},
 			Repertoire: *testRepertoire()}))

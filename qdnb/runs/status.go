@@ -80,17 +80,22 @@ type BackendUse struct {
 // used more than one backend: resuming on another backend is allowed, but the result then differs
 // from that of any single backend.
 func (s *Status) UseBackend(backend string, after int64) (differs bool) {
-	kept := []BackendUse{}
-	for _, use := range s.Backends {
-		if use.After < after {
-			kept = append(kept, use)
+	s.Backend = backend
+	s.Backends = history(s.Backends, BackendUse{backend, after}, func(u *BackendUse) *int64 { return &u.After })
+	return len(s.Backends) > 1
+}
+
+// history appends a use to those of earlier generations, unless it is the last of them.
+func history[U comparable](uses []U, use U, after func(*U) *int64) []U {
+	from := *after(&use)
+	kept := slices.DeleteFunc(append([]U{}, uses...), func(old U) bool { return *after(&old) >= from })
+	if n := len(kept); n > 0 {
+		last := kept[n-1]
+		if *after(&last) = from; last == use {
+			return kept
 		}
 	}
-	if n := len(kept); n == 0 || kept[n-1].Backend != backend {
-		kept = append(kept, BackendUse{Backend: backend, After: after})
-	}
-	s.Backend, s.Backends = backend, kept
-	return len(kept) > 1
+	return append(kept, use)
 }
 
 // MachineUse records the machine and the program that computed the generations after a given one.
@@ -106,16 +111,9 @@ type MachineUse struct {
 // UseMachine records the machine and the program for the generations after u.After (-1 from the
 // start of the run). As in UseBackend, it drops records of later generations.
 func (s *Status) UseMachine(u MachineUse) {
-	kept := slices.DeleteFunc(slices.Clone(s.Machines),
-		func(old MachineUse) bool { return old.After >= u.After })
-	same := func(old MachineUse) bool { old.After = u.After; return old == u }
-	if n := len(kept); n == 0 || !same(kept[n-1]) {
-		kept = append(kept, u)
-	}
-	s.Machines = kept
+	s.Machines = history(s.Machines, u, func(u *MachineUse) *int64 { return &u.After })
 }
 
-// emptyStatus returns the status of a run that has not begun.
 func emptyStatus() Status { return Status{MaxFitness: math.Inf(-1)} }
 
 // statusFile encodes a MaxFitness of -Inf as null, since JSON has no infinity.
@@ -150,7 +148,6 @@ func (s *Status) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// parseStatus parses status.json.
 func parseStatus(data []byte) (Status, error) {
 	s := emptyStatus()
 	if err := json.Unmarshal(data, &s); err != nil {

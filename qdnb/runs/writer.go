@@ -189,3 +189,52 @@ func (w *Writer) Discard() error {
 	_ = os.Remove(w.Dir) // fails if other files are in it
 	return w.Close()
 }
+
+// Import creates the folder of a run that was trained elsewhere, below root, and fills it through
+// write, which saves a finished status last. If a finished run with the same configuration exists, it
+// is returned unchanged; the configuration must therefore identify the contents. A failed import
+// leaves no folder, and one that was killed is completed by the next call.
+func Import(root string, c Config, write func(*Writer) error) (*Run, error) {
+	dir := filepath.Join(root, c.Name())
+	if run, err := Open(dir); err == nil && run.Status.Finished {
+		return run, nil
+	}
+	w, err := Create(root, c)
+	if err != nil {
+		return nil, err
+	}
+	err = write(w)
+	if err = errors.Join(err, w.Close()); err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	return Open(dir)
+}
+
+// SetAside moves the folder of a run to set-aside/NAME.N below root, where it is not listed as a
+// run, and returns its new path, or "" if there is no such folder. It deletes nothing. It is an
+// error if another process trains the run.
+func SetAside(root string, c Config) (string, error) {
+	dir := filepath.Join(root, c.Name())
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	lock, err := takeLock(dir)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := os.MkdirAll(filepath.Join(root, asideDir), 0o777); err != nil {
+		return "", failure(root, -1, err)
+	}
+	for n := 1; ; n++ {
+		aside := filepath.Join(root, asideDir, fmt.Sprintf("%s.%d", c.Name(), n))
+		if _, err := os.Lstat(aside); err == nil {
+			continue
+		}
+		if err := os.Rename(dir, aside); err != nil {
+			return "", fmt.Errorf("cannot set %s aside: %w", dir, err)
+		}
+		return aside, nil
+	}
+}

@@ -168,14 +168,7 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 			t.Fatalf("%s: warnings %q", what, warnings)
 		}
 	}
-	for i := range whole {
-		damaged := slices.Clone(whole)
-		damaged[i] ^= 1 << (i % 8)
-		check(fmt.Sprintf("bit flip at byte %d", i), damaged)
-	}
-	for n := 0; n < len(whole); n += 3 {
-		check(fmt.Sprintf("cut off at byte %d", n), whole[:n])
-	}
+	eachDamage(whole, check)
 	check("a byte more", append(slices.Clone(whole), 0))
 	check("another checkpoint", mustRead(t, w.checkpointPath(stateKind, 10)))
 
@@ -194,6 +187,16 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	if err != nil || generation != -1 || len(warnings) != 2 || !strings.Contains(warnings[1],
 		"starting from the beginning") {
 		t.Errorf("generation %d, %q, %v", generation, warnings, err)
+	}
+}
+
+// eachDamage calls a function with each flipped bit of a byte, and with each length, of a file.
+func eachDamage(whole []byte, check func(what string, damaged []byte)) {
+	for i := range whole {
+		damaged := slices.Clone(whole)
+		damaged[i] ^= 1 << (i % 8)
+		check(fmt.Sprintf("bit flip at byte %d", i), damaged)
+		check(fmt.Sprintf("cut off at byte %d", i), whole[:i])
 	}
 }
 
@@ -393,5 +396,38 @@ func TestObstaclesGiveOneLine(t *testing.T) {
 	}
 	if failure("runs/a", -1, nil) != nil {
 		t.Error("nil became an error")
+	}
+}
+
+func TestDiscardRemovesOnlyARunThatNeverBegan(t *testing.T) {
+	root := t.TempDir()
+	w := create(t, root)
+	must.Do(w.SaveReplay(1, 9, 1, func(int64, int64) ([]float32, error) { return []float32{1}, nil }))
+	must.Do(w.Discard())
+	if left, _ := os.ReadDir(root); len(left) != 0 {
+		t.Errorf("%v is left of a run that never began", left)
+	}
+
+	w = create(t, root)
+	must.Do(w.Begin(-1, "generation")) // another run of a group failed after it
+	must.Do(w.Discard())
+	if left, _ := os.ReadDir(root); len(left) != 0 {
+		t.Errorf("%v is left of a run that logged nothing", left)
+	}
+
+	w = create(t, root)
+	must.Do(w.SaveStatus(Status{Finished: true})) // shipped, without checkpoints
+	must.Do(w.Discard())
+	if _, err := Open(w.Dir + "/"); err != nil {
+		t.Errorf("after Discard of a run without checkpoints: %v", err)
+	}
+
+	w = create(t, root)
+	must.Do(w.Begin(-1, "generation"))
+	must.Do(w.SaveCheckpoint(3, map[string]npz.Array{"state": npz.Of([]int64{3})}, nil))
+	must.Do(w.Discard())
+	w = create(t, root)
+	if _, generation, _, err := w.LoadCheckpoint(nil); err != nil || generation != 3 {
+		t.Errorf("after Discard of a run with a checkpoint: generation %d, error %v", generation, err)
 	}
 }

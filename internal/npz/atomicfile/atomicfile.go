@@ -14,8 +14,7 @@ import (
 	"syscall"
 )
 
-// prefix marks files being written, next to their targets. They are hidden, and [Sweep] recognises
-// them by it.
+// prefix marks hidden files being written, next to their targets, for [Sweep].
 const prefix = ".writing-"
 
 // Write creates or replaces the file at path with what the function writes. The new contents go to
