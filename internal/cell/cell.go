@@ -28,7 +28,6 @@ func init() {
 	}
 }
 
-// logged writes to standard error.
 type logged struct{}
 
 func (logged) Write(text []byte) (int, error) {

@@ -1,5 +1,3 @@
-//go:build unix
-
 // Package celltest emulates a notebook for tests of code that displays output in one.
 package celltest
 

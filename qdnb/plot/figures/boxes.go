@@ -124,7 +124,6 @@ func filled(shade color.Color) glyph {
 
 func (b *Box) style() Style { return b.palette.style(b.Name) }
 
-// whole reports whether the values have quantiles.
 func (b *Box) whole() bool {
 	return len(b.Values) > 0 && !slices.ContainsFunc(b.Values, func(v float64) bool { return !finite(v) })
 }

@@ -2,7 +2,7 @@ package figures
 
 import (
 	"cmp"
-	"fmt"
+	_ "embed"
 	"image/color"
 	"math"
 	"slices"
@@ -18,14 +18,6 @@ type ColorBar struct {
 	Min, Max float64 // the ends of the range, to which values are clamped; both 0: that of the values
 
 	values [][]float64
-}
-
-func (b *ColorBar) check() error {
-	if (b.Min != 0 || b.Max != 0) && !(b.Min < b.Max && finite(b.Min) && finite(b.Max)) {
-		return fmt.Errorf("colour range from %g to %g: want Min < Max, or both 0 for the range of the "+
-			"data", b.Min, b.Max)
-	}
-	return nil
 }
 
 // limits returns the range, widened if it has no extent; low > high if there is nothing to colour.
@@ -93,7 +85,6 @@ func (b *drawnBar) thickness() vg.Length {
 	return barGap + barThick + tickLen + ticks + barPad + textStyle(labelSize).Height(b.label)
 }
 
-// drawRight draws the bar to the right of x over the height of span.
 func (b *drawnBar) drawRight(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 	half := min(span[1]-span[0], maxBar) / 2
 	span = [2]vg.Length{middle(span) - half, middle(span) + half}
@@ -118,7 +109,6 @@ func (b *drawnBar) drawRight(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 		b.label)
 }
 
-// drawBelow draws the bar below y over the width of span.
 func (b *drawnBar) drawBelow(c draw.Canvas, y vg.Length, span [2]vg.Length) {
 	y -= barGap
 	bar := vg.Rectangle{Min: vg.Point{X: span[0], Y: y - barThick}, Max: vg.Point{X: span[1], Y: y}}
@@ -228,4 +218,21 @@ func drawnBars(cells [][]*slot) (bars []*drawnBar) {
 		}
 	}
 	return bars
+}
+
+// viridis is the published table of 256 colours, three sRGB bytes each, by Nathaniel J. Smith,
+// Stéfan van der Walt and Eric Firing, released under CC0: https://bids.github.io/colormap
+//
+//go:embed viridis.rgb
+var viridis string
+
+// Viridis returns the viridis colour of t in [0, 1]. The map increases evenly in luminance from
+// dark violet to yellow, and reads the same for colour-blind readers and in greyscale print. Values
+// outside the range are clamped. NaN gives the colour of an empty cell.
+func Viridis(t float64) color.NRGBA {
+	if math.IsNaN(t) {
+		return emptyFill
+	}
+	i := 3 * int(math.Round(min(max(t, 0), 1)*255))
+	return color.NRGBA{R: viridis[i], G: viridis[i+1], B: viridis[i+2], A: 255}
 }

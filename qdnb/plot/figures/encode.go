@@ -37,8 +37,7 @@ func withFallbackFonts(svg []byte) []byte {
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
 }
 
-// pdf is a PDF canvas that accepts UTF-8 text. The canvas of gonum/plot expects bytes in the code
-// page of its fonts.
+// pdf accepts UTF-8 text. The canvas of gonum/plot expects the code page of its fonts.
 type pdf struct{ *vgpdf.Canvas }
 
 func newPDF(width, height vg.Length) pdf { return pdf{vgpdf.New(width, height)} }
@@ -53,8 +52,7 @@ func (c pdf) FillString(f font.Face, at vg.Point, s string) {
 	})
 }
 
-// bitmap is an image canvas that draws a box for a character that the font lacks. The canvas of
-// gonum/plot leaves a gap.
+// bitmap draws a box for a character that the font lacks, where gonum/plot leaves a gap.
 type bitmap struct{ *vgimg.Canvas }
 
 // FillString implements vg.Canvas.

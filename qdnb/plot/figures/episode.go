@@ -47,8 +47,8 @@ func MetaEpisode(e Episode) (Grid, error) {
 	side.Fixed, side.Width, side.Aspect, side.Legend = false, 5.8*vg.Inch, 4.5, entries
 	strip.Fixed, strip.Width, strip.Aspect = false, 5.8*vg.Inch, 22
 	strip.Y.Tick.Marker, strip.Y.Tick.Length = plot.ConstantTicks{}, 0
-	side.put(sideView{e, colors})
-	strip.put(skillStrip{e, colors})
+	side.put(part(func(c draw.Canvas, p *plot.Plot) { e.plotSide(c, p, colors) }))
+	strip.put(part(func(c draw.Canvas, p *plot.Plot) { e.plotStrip(c, p, colors) }))
 	side.putFrame()
 	strip.putFrame()
 	return InRows(1, side, strip), nil
@@ -71,8 +71,7 @@ func (e *Episode) check() error {
 	return nil
 }
 
-// limits returns the limits of the side view: the trajectory and the hurdles near it, from the
-// ground up.
+// limits returns the limits of the side view: the trajectory and the hurdles near it.
 func (e *Episode) limits() (lower, upper [2]float64) {
 	lower, upper = [2]float64{-0.5, 0}, [2]float64{3.5, 1.2}
 	for i, x := range e.X {
@@ -100,15 +99,10 @@ func (e *Episode) colors() (map[int]color.NRGBA, []Entry) {
 	return colors, entries
 }
 
-type sideView struct {
-	Episode
-	colors map[int]color.NRGBA
-}
-
-// Plot implements plot.Plotter.
-func (s sideView) Plot(c draw.Canvas, p *plot.Plot) {
+// plotSide draws the trajectory over the hurdles.
+func (e *Episode) plotSide(c draw.Canvas, p *plot.Plot, colors map[int]color.NRGBA) {
 	toX, toZ := p.Transforms(&c)
-	for _, h := range s.Hurdles {
+	for _, h := range e.Hurdles {
 		if h.X+h.Radius < p.X.Min || h.X-h.Radius > p.X.Max {
 			continue
 		}
@@ -120,34 +114,24 @@ func (s sideView) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		c.FillPolygon(wallColor, c.ClipPolygonXY(circle))
 	}
-	for k, skill := range s.Skills {
-		from, to := max(0, k*s.Decision-1), min(len(s.X), (k+1)*s.Decision)
-		c.StrokeLines(draw.LineStyle{Color: s.colors[skill], Width: 1.4},
-			c.ClipLinesXY(linesOf(s.X[from:to], s.Z[from:to], toX, toZ)...)...)
+	for k, skill := range e.Skills {
+		from, to := max(0, k*e.Decision-1), min(len(e.X), (k+1)*e.Decision)
+		c.StrokeLines(draw.LineStyle{Color: colors[skill], Width: 1.4},
+			c.ClipLinesXY(linesOf(e.X[from:to], e.Z[from:to], toX, toZ)...)...)
 	}
-	if lines := linesOf(s.X, s.Z, toX, toZ); len(lines) > 0 {
-		last := lines[len(lines)-1]
-		startMark(c, lines[0][0], markRadius, ink)
-		endMark(c, last[len(last)-1], markRadius, ink)
-	}
+	plotEnds(c, linesOf(e.X, e.Z, toX, toZ), markRadius, ink)
 }
 
-// skillStrip draws a block for each decision, with the index of its skill if there is room.
-type skillStrip struct {
-	Episode
-	colors map[int]color.NRGBA
-}
-
-// Plot implements plot.Plotter.
-func (s skillStrip) Plot(c draw.Canvas, p *plot.Plot) {
+// plotStrip draws a block for each decision, with the index of its skill if there is room.
+func (e *Episode) plotStrip(c draw.Canvas, p *plot.Plot, colors map[int]color.NRGBA) {
 	toX, toY := p.Transforms(&c)
 	style := textStyle(6)
 	style.YAlign = draw.YCenter
-	for k, skill := range s.Skills {
-		from, to := float64(k*s.Decision), float64(min(len(s.X), (k+1)*s.Decision))
+	for k, skill := range e.Skills {
+		from, to := float64(k*e.Decision), float64(min(len(e.X), (k+1)*e.Decision))
 		block := vg.Rectangle{Min: vg.Point{X: toX(from), Y: toY(0)},
 			Max: vg.Point{X: toX(to), Y: toY(1)}}
-		col := s.colors[skill]
+		col := colors[skill]
 		c.SetColor(col)
 		c.Fill(block.Path())
 		label := strconv.Itoa(skill)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
@@ -54,34 +56,38 @@ func (f *Figure) Bounds() (width, height vg.Length) { return f.width, f.height }
 // PNG draws the figure at dpi dots per inch (see [Resolution]) and returns a PNG file. The file
 // records its resolution, so that other programs display it at the right size.
 func (f *Figure) PNG(dpi int) ([]byte, error) {
-	data, err := f.png(dpi)
+	img, err := f.Image(dpi)
 	if err != nil {
-		return nil, fmt.Errorf("figures: %w", err)
+		return nil, err
 	}
-	return data, nil
+	var buf bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := encoder.Encode(&buf, Paletted(img)); err != nil {
+		return nil, fmt.Errorf("figures: encode PNG: %w", err)
+	}
+	return withResolution(buf.Bytes(), dpi), nil
 }
 
 // Save writes the figure to a file with the extension .png (at [Resolution]), .svg or .pdf. The
 // write is atomic; the folder must exist.
 func (f *Figure) Save(path string) error {
 	data, err := f.encode(strings.ToLower(filepath.Ext(path)))
-	if err != nil {
-		return fmt.Errorf("figures: save %s: %w", path, err)
+	if err == nil {
+		err = atomicfile.WriteBytes(path, data)
 	}
-	if err := atomicfile.WriteBytes(path, data); err != nil {
-		return fmt.Errorf("figures: save %s: %w", path, err)
+	if err != nil {
+		return fmt.Errorf("cannot save %s: %w", path, err)
 	}
 	return nil
 }
 
-// encode returns the contents of a file in the format of the given extension.
 func (f *Figure) encode(format string) ([]byte, error) {
 	if !slices.Contains(formats, format) {
 		return nil, fmt.Errorf("unknown format %q: use a file name that ends in one of %s",
 			format, strings.Join(formats, ", "))
 	}
 	if format == ".png" {
-		return f.png(Resolution)
+		return f.PNG(Resolution)
 	}
 	if err := f.checkSize(); err != nil {
 		return nil, err
@@ -105,20 +111,12 @@ func (f *Figure) encode(format string) ([]byte, error) {
 
 // Image draws the figure at dpi dots per inch.
 func (f *Figure) Image(dpi int) (image.Image, error) {
-	img, err := f.image(dpi)
-	if err != nil {
-		return nil, fmt.Errorf("figures: %w", err)
-	}
-	return img, nil
-}
-
-func (f *Figure) image(dpi int) (image.Image, error) {
 	if err := f.checkSize(); err != nil {
 		return nil, err
 	}
 	if pixels := f.width.Dots(float64(dpi)) * f.height.Dots(float64(dpi)); dpi <= 0 ||
 		pixels > maxPixels {
-		return nil, fmt.Errorf("%.3g x %.3g in at %d dots per inch: want a positive resolution and at "+
+		return nil, fmt.Errorf("figures: %.3g x %.3g in at %d dots per inch: want a positive resolution and at "+
 			"most %.0f million pixels", f.width/vg.Inch, f.height/vg.Inch, dpi, maxPixels/1e6)
 	}
 	canvas := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))
@@ -128,39 +126,68 @@ func (f *Figure) image(dpi int) (image.Image, error) {
 	return canvas.Image(), nil
 }
 
-func (f *Figure) png(dpi int) ([]byte, error) {
-	img, err := f.image(dpi)
-	if err != nil {
-		return nil, err
-	}
-	var buf bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&buf, Paletted(img)); err != nil {
-		return nil, fmt.Errorf("encode PNG: %w", err)
-	}
-	return withResolution(buf.Bytes(), dpi), nil
-}
-
 func (f *Figure) checkSize() error {
 	if w, h := float64(f.width), float64(f.height); !(w > 0) || !(h > 0) || !finite(w) || !finite(h) {
-		return fmt.Errorf("size %g x %g points: want positive lengths", w, h)
+		return fmt.Errorf("figures: size %g x %g points: want positive lengths", w, h)
 	}
 	return nil
 }
 
-// caught turns the panic by which a plotter reports bad data into an error, so that one bad figure
-// does not end the program.
+// caught turns the panic by which a plotter reports bad data into an error.
 func caught(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("cannot draw: %v", r)
 	}
 }
 
-// render draws on a canvas.
 func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
 	defer caught(&err)
 	c := draw.New(canvas)
 	c.SetColor(paper)
 	c.Fill(c.Path())
 	return f.draw(c)
+}
+
+// FolderVariable is the environment variable for the output folder of figures outside a notebook.
+const FolderVariable = cell.FolderVariable
+
+// Show displays the figure inline in a GoNB notebook. Elsewhere it saves name.png to the folder in
+// [FolderVariable] (default: the current folder), which it creates if missing, and prints the path
+// to standard error. A name that ends in .svg or .pdf selects that format for the file.
+//
+// Inline figures are PNG, the only format that untrusted notebooks display, too. They have twice
+// the resolution of a screen and metadata that sets their natural size.
+func (f *Figure) Show(name string) error {
+	if cell.In() {
+		return f.display()
+	}
+	return cell.Save("figure", name, f.Save, formats...)
+}
+
+func (f *Figure) display() error {
+	data, err := f.PNG(Resolution)
+	if err != nil {
+		return err
+	}
+	const screen = 96 // CSS pixels per inch
+	return cell.SendPNG(data, int(math.Round(f.width.Dots(screen))),
+		int(math.Round(f.height.Dots(screen))))
+}
+
+type drawing interface{ Figure() (*Figure, error) }
+
+func show(d drawing, name string) error {
+	f, err := d.Figure()
+	if err != nil {
+		return err
+	}
+	return f.Show(name)
+}
+
+func save(d drawing, path string) error {
+	f, err := d.Figure()
+	if err != nil {
+		return err
+	}
+	return f.Save(path)
 }

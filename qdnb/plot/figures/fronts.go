@@ -17,17 +17,14 @@ func Hypervolumes(run *runs.Run) (*Panel, error) {
 	if err != nil {
 		return nil, err
 	}
-	cells, err := CellsOf(run, &newest.Repertoire)
-	if err != nil {
-		return nil, err
-	}
-	cells.Title, cells.Bar, cells.Descriptors = titleOf(run, newest.Generation), &ColorBar{Label: "Hypervolume"}, nil
-	for i, front := range newest.Fronts() {
-		if cells.Fitness[i] = math.Inf(-1); len(front) > 0 {
-			cells.Fitness[i] = pareto.Hypervolume(front, newest.ReferencePoint())
+	return MapOf(run, &newest.Repertoire, func(c *Cells) {
+		c.Title, c.Bar, c.Descriptors = titleOf(run, newest.Generation), &ColorBar{Label: "Hypervolume"}, nil
+		for i, front := range newest.Fronts() {
+			if c.Fitness[i] = math.Inf(-1); len(front) > 0 {
+				c.Fitness[i] = pareto.Hypervolume(front, newest.ReferencePoint())
+			}
 		}
-	}
-	return Map(*cells)
+	})
 }
 
 // ParetoFronts draws the first two objectives of the newest repertoire of Pareto fronts of a run: a
@@ -59,8 +56,7 @@ func (s *Series) add(points [][]float64) {
 	}
 }
 
-// newestFronts returns the newest repertoire of a run; it is an error if it has no fronts of two
-// objectives or more.
+// newestFronts returns the newest repertoire of a run, which must have fronts of two objectives.
 func newestFronts(run *runs.Run) (*runs.Snapshot, error) {
 	newest, err := run.Newest()
 	if err == nil && (newest == nil || len(newest.ReferencePoint()) < 2) {

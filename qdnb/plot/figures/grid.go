@@ -95,7 +95,6 @@ func (g Grid) Figure() (f *Figure, err error) {
 	return l.figure(), nil
 }
 
-// slot is a panel in a layout.
 type slot struct {
 	*Panel
 	plot plot.Plot // a copy, whose ticks and labels the layout adapts
@@ -124,7 +123,6 @@ func newSlot(p *Panel) (*slot, error) {
 	return c, nil
 }
 
-// layout arranges cells and their decorations.
 type layout struct {
 	cells                    [][]*slot // rows of equal length; nil: a gap
 	fixed                    bool      // all panels keep their aspects
@@ -140,7 +138,6 @@ type layout struct {
 	overhangs []vg.Length
 }
 
-// all yields the cells.
 func (l *layout) all(yield func(at [2]int, c *slot) bool) {
 	for i, row := range l.cells {
 		for j, c := range row {
@@ -151,8 +148,7 @@ func (l *layout) all(yield func(at [2]int, c *slot) bool) {
 	}
 }
 
-// figure returns the layout as a figure: the width from the widths of panels, the height from their
-// aspects.
+// figure takes the width from the widths of panels, and the height from their aspects.
 func (l *layout) figure() *Figure {
 	unit := vg.Length(math.Inf(1))
 	for at, c := range l.all {
@@ -420,8 +416,7 @@ func fitSize(size vg.Length, text string, room vg.Length) vg.Length {
 	return size
 }
 
-// areaSize returns the size of a panel's data area, which is a little larger if it spans several
-// rows or columns.
+// areaSize returns the size of a panel's data area.
 func (l *layout) areaSize(at [2]int, ux, uy vg.Length) vg.Point {
 	c := l.cells[at[0]][at[1]]
 	return c.within(ux*vg.Length(sum(l.columnWidths[at[1]:at[1]+c.columns])),
@@ -436,7 +431,6 @@ func (c *slot) within(w, h vg.Length) vg.Point {
 	return vg.Point{X: w, Y: h}
 }
 
-// draw fills a canvas of any size with the layout.
 func (l *layout) draw(c draw.Canvas) error {
 	size := c.Size()
 	var m *margins
@@ -546,7 +540,6 @@ func (c *slot) around(canvas draw.Canvas, area vg.Rectangle) draw.Canvas {
 	return canvas
 }
 
-// center returns the rectangle of the given size in the middle of a slot.
 func center(spanX, spanY [2]vg.Length, size vg.Point) vg.Rectangle {
 	low := vg.Point{X: middle(spanX) - size.X/2, Y: middle(spanY) - size.Y/2}
 	return vg.Rectangle{Min: low, Max: low.Add(size)}

@@ -50,18 +50,15 @@ func Images(columns int, pictures ...Picture) (Grid, error) {
 			return Grid{}, err
 		}
 		view.HideAxes()
-		view.put(pictureView{p})
+		view.put(part(p.plot))
 		view.Aspect, view.Width = float64(size.X)/float64(size.Y), 1.75*vg.Inch
 		panels[i] = view
 	}
 	return InRows(columns, panels...), nil
 }
 
-// pictureView fills the data area of a panel with an image and draws a thin frame.
-type pictureView struct{ Picture }
-
-// Plot implements plot.Plotter.
-func (v pictureView) Plot(c draw.Canvas, _ *plot.Plot) {
+// plot fills the data area of a panel with the image and draws a thin frame.
+func (v Picture) plot(c draw.Canvas, _ *plot.Plot) {
 	c.DrawImage(c.Rectangle, v.Image)
 	c.SetLineStyle(draw.LineStyle{Color: gridColor, Width: axisWidth})
 	c.Stroke(c.Rectangle.Path())

@@ -128,7 +128,6 @@ func (r *Interval) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// drawBar draws the bar of an interval at a height.
 func drawBar(c draw.Canvas, bar color.NRGBA, low, high, y vg.Length) {
 	const barHeight = vg.Length(4)
 	bar.A = 0x60
@@ -137,13 +136,11 @@ func drawBar(c draw.Canvas, bar color.NRGBA, low, high, y vg.Length) {
 		Max: vg.Point{X: high, Y: y + barHeight/2}}.Path())
 }
 
-// drawDot draws the value of an interval.
 func drawDot(c draw.Canvas, dot color.NRGBA, at vg.Point) {
 	c.DrawGlyph(draw.GlyphStyle{Color: dot, Radius: 2.6, Shape: draw.CircleGlyph{}}, at)
 }
 
-// drawMark draws mark i, a diamond, triangle, pentagon or hexagon, with an outline that separates
-// it from what it covers.
+// drawMark draws mark i, a diamond, triangle, pentagon or hexagon, with a light outline.
 func drawMark(c draw.Canvas, i int, at vg.Point) {
 	const radius = vg.Length(3.7)
 	corners := []int{4, 3, 5, 6}[i%4]

@@ -10,15 +10,13 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// legend explains lines and marks in rows of equal columns under the panels, with an optional note
-// below.
+// legend explains marks in rows of equal columns under the panels, over an optional note.
 type legend struct {
 	entries []Entry
 	note    string
 }
 
-// joinEntries returns the legend entries of panels: one for each text, of a series that has a band if
-// there is one.
+// joinEntries returns an entry for each text, of a series that has a band if there is one.
 func joinEntries(panels []*Panel) (joined []Entry) {
 	for _, p := range panels {
 		for _, e := range p.Legend {
@@ -84,7 +82,6 @@ func (l *legend) height(width vg.Length) vg.Length {
 	return legendGap + line*vg.Length(lines)
 }
 
-// noteLines breaks the note into lines of a width.
 func (l *legend) noteLines(width vg.Length) []string {
 	style, _ := legendStyle()
 	return wrapped(l.note, style, width)

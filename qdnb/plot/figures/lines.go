@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/stats"
 )
 
 // Series is a line with an optional band. Points that are not finite (such as the maximum fitness of
@@ -116,7 +117,6 @@ func (s *Series) Thumbnail(c *draw.Canvas) {
 	c.StrokeLine2(s.style().line(), c.Min.X, y, c.Max.X, y)
 }
 
-// banded reports whether a band is visible.
 func (s *Series) banded() bool {
 	for i := range s.Low {
 		if s.High[i] > s.Low[i] {
@@ -175,22 +175,27 @@ func (s *Series) plotLine(c draw.Canvas, p *plot.Plot) {
 }
 
 // runs returns the ranges [from, to) of consecutive points that can be drawn on the axes of a plot.
-func (s *Series) runs(p *plot.Plot) (runs [][2]int) {
+func (s *Series) runs(p *plot.Plot) [][2]int {
 	_, logX := p.X.Scale.(plot.LogScale)
 	_, logY := p.Y.Scale.(plot.LogScale)
-	from := -1
-	for i := range len(s.X) + 1 {
-		ok := i < len(s.X) && drawable(s.X[i], logX) && drawable(s.Y[i], logY) &&
+	return stretches(len(s.X), func(i int) bool {
+		return drawable(s.X[i], logX) && drawable(s.Y[i], logY) &&
 			(s.Low == nil || drawable(s.Low[i], logY) && drawable(s.High[i], logY))
-		if ok && from < 0 {
-			from = i
-		}
-		if !ok && from >= 0 {
-			runs = append(runs, [2]int{from, i})
-			from = -1
+	})
+}
+
+// stretches returns the ranges [from, to) of consecutive points of n that count.
+func stretches(n int, counts func(i int) bool) (all [][2]int) {
+	for i := range n {
+		switch last := len(all) - 1; {
+		case !counts(i):
+		case last >= 0 && all[last][1] == i:
+			all[last][1]++
+		default:
+			all = append(all, [2]int{i, i + 1})
 		}
 	}
-	return runs
+	return all
 }
 
 // Vertical is a thin dashed line at an x over the whole height of a plot.
@@ -211,8 +216,8 @@ func checkAxis(name string, limits [2]float64, log bool) error {
 	if limits == [2]float64{} || low < high && finite(low) && finite(high) && !(log && low <= 0) {
 		return nil
 	}
-	return fmt.Errorf("%s %v: want a finite lower < upper, positive on a logarithmic axis", name,
-		limits)
+	return fmt.Errorf("%s %v: want a finite lower < upper, or both 0 for the range of the data; above 0 on a "+
+		"logarithmic axis", name, limits)
 }
 
 // axisRange returns limits. If both are 0, it returns the range of the drawable values plus a
@@ -261,3 +266,72 @@ func rangeOf(values [][]float64, counts func(float64) bool) (low, high float64) 
 }
 
 func drawable(v float64, log bool) bool { return finite(v) && (!log || v > 0) }
+
+// Quartiles combines the curves of several runs, such as one method with different seeds, into one
+// series of that name: the median, with the lower and upper quartiles as its band, at the given x
+// values. It drops values that not all runs cover, and returns an error if none remain.
+//
+// Runs are interpolated linearly. Where any run has a value that is not finite, the result is NaN,
+// which [Curves] draws as a gap: a median of the other runs would favour them.
+//
+// The X values of each run must increase. Quantiles match NumPy's default (type 7 of Hyndman and
+// Fan 1996).
+func Quartiles(name string, runs []Series, at []float64) (Series, error) {
+	from, to, err := commonRange(name, runs)
+	if err != nil {
+		return Series{}, err
+	}
+	s := Series{Name: name}
+	values := make([]float64, len(runs))
+	for _, x := range at {
+		if !(x >= from && x <= to) {
+			continue
+		}
+		for i, r := range runs {
+			values[i] = stats.Interpolate(r.X, r.Y, x)
+		}
+		s.X = append(s.X, x)
+		s.Low = append(s.Low, quantile(values, 0.25))
+		s.Y = append(s.Y, quantile(values, 0.5))
+		s.High = append(s.High, quantile(values, 0.75))
+	}
+	if len(s.X) == 0 {
+		return Series{},
+			fmt.Errorf("figures: the runs of %q cover %g to %g, which has none of the %d x values", name,
+				from, to, len(at))
+	}
+	return s, nil
+}
+
+// commonRange returns the range of x that all runs cover.
+func commonRange(name string, runs []Series) (from, to float64, err error) {
+	if len(runs) == 0 {
+		return 0, 0, fmt.Errorf("figures: quartiles of no runs of %q: want at least one", name)
+	}
+	from, to = math.Inf(-1), math.Inf(1)
+	for i, r := range runs {
+		if len(r.X) == 0 || len(r.X) != len(r.Y) {
+			return 0, 0, fmt.Errorf("figures: run %d of %q has %d x and %d y values", i, name, len(r.X),
+				len(r.Y))
+		}
+		for k, x := range r.X {
+			if !finite(x) || k > 0 && x <= r.X[k-1] {
+				return 0, 0, fmt.Errorf("figures: run %d of %q: x must increase, but value %d is %g", i, name,
+					k, x)
+			}
+		}
+		from, to = max(from, r.X[0]), min(to, r.X[len(r.X)-1])
+	}
+	if from > to {
+		return 0, 0, fmt.Errorf("figures: the runs of %q have no x in common", name)
+	}
+	return from, to, nil
+}
+
+// quantile returns stats.Quantile, or NaN if any value is not finite.
+func quantile(values []float64, p float64) float64 {
+	if !slices.ContainsFunc(values, func(v float64) bool { return !finite(v) }) {
+		return stats.Quantile(values, p)
+	}
+	return math.NaN()
+}

@@ -29,9 +29,6 @@ type Cells struct {
 }
 
 func (c *Cells) check() error {
-	if err := checkLimits(c.Lower, c.Upper); err != nil {
-		return err
-	}
 	n := len(c.Centroids)
 	switch {
 	case n == 0:
@@ -49,13 +46,10 @@ func (c *Cells) check() error {
 // more than four times the other; other maps are square.
 func Map(c Cells) (*Panel, error) {
 	p, err := plane(Axes{Title: c.Title, XLabel: c.XLabel, YLabel: c.YLabel}, c.Lower, c.Upper, c.Positions)
-	if err = cmp.Or(c.check(), err); err != nil {
-		return nil, fmt.Errorf("figures: repertoire map: %w", err)
-	}
 	if c.Bar == nil {
 		c.Bar = new(ColorBar)
 	}
-	if err := c.Bar.check(); err != nil {
+	if err = cmp.Or(err, c.check(), checkAxis("colour range", [2]float64{c.Bar.Min, c.Bar.Max}, false)); err != nil {
 		return nil, fmt.Errorf("figures: repertoire map: %w", err)
 	}
 	if c.polygons, err = Voronoi(c.Centroids, c.Lower, c.Upper); err != nil {
@@ -72,7 +66,6 @@ func Map(c Cells) (*Panel, error) {
 	return p, nil
 }
 
-// plane returns an empty panel of a part of a plane.
 func plane(a Axes, lower, upper [2]float64, positions bool) (*Panel, error) {
 	if err := checkLimits(lower, upper); err != nil {
 		return nil, err

@@ -24,7 +24,6 @@ func (s Style) line() draw.LineStyle {
 	return draw.LineStyle{Color: s.Color, Width: 1.3, Dashes: s.Dashes}
 }
 
-// band returns the colour of the band around a line.
 func (s Style) band() color.NRGBA {
 	s.Color.A = 0x38
 	return s.Color
@@ -110,8 +109,7 @@ func methodRank(id string) int {
 	return 0
 }
 
-// skillColors are assigned to labels in order. They are from Okabe and Ito (2008) without the
-// yellow, which is pale on white.
+// skillColors are from Okabe and Ito (2008) without the yellow, which is pale on white.
 var skillColors = []color.NRGBA{
 	rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7), rgb(0xe69f00), rgb(0x56b4e9),
 	rgb(0x000000),

@@ -42,7 +42,16 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	return c, nil
 }
 
-// axesOf returns the names and the limits of the descriptor components of a repertoire.
+// MapOf draws the cells of [CellsOf] after a change of them.
+func MapOf(run *runs.Run, r *runs.Repertoire, change func(*Cells)) (*Panel, error) {
+	cells, err := CellsOf(run, r)
+	if err != nil {
+		return nil, err
+	}
+	change(cells)
+	return Map(*cells)
+}
+
 func axesOf(run *runs.Run, r *runs.Repertoire) (names []string, lower, upper []float32, err error) {
 	task, _ := catalog.Find(run.Config.Env)
 	lower, upper = r.Lower, r.Upper
@@ -53,15 +62,21 @@ func axesOf(run *runs.Run, r *runs.Repertoire) (names []string, lower, upper []f
 		return nil, nil, nil, errors.New("figures: the repertoire's file lacks the limits of its " +
 			"descriptors: add the arrays descriptor_min and descriptor_max")
 	}
+	return ComponentNames(run, r.Dims), slices.Clone(lower), slices.Clone(upper), nil
+}
+
+// ComponentNames returns the names of a run's descriptor components.
+func ComponentNames(run *runs.Run, dims int) (names []string) {
+	task, _ := catalog.Find(run.Config.Env)
 	for _, known := range [][]string{run.Status.Descriptor, task.Descriptor.Components} {
-		if len(known) == r.Dims { // older runs do not record them
-			return slices.Clone(known), slices.Clone(lower), slices.Clone(upper), nil
+		if len(known) == dims { // older runs do not record them
+			return slices.Clone(known)
 		}
 	}
-	for k := range r.Dims {
+	for k := range dims {
 		names = append(names, fmt.Sprintf("descriptor %d", k+1))
 	}
-	return names, slices.Clone(lower), slices.Clone(upper), nil
+	return names
 }
 
 // beside returns points [n, 2] of numbers and a constant.
@@ -80,7 +95,6 @@ func points(flat []float32) (rows [][2]float64) {
 	return rows
 }
 
-// pairBins is the number of bins per axis in the map of a pair of descriptor components.
 const pairBins = 25
 
 // pairOf returns the solutions of a repertoire seen along all descriptor components but i and j:
@@ -148,15 +162,12 @@ func Repertoire(run *runs.Run) (Grid, error) {
 		g.Note = title + ". Each bin shows the fittest of the solutions with these two components."
 		return g, nil
 	}
-	cells, err := CellsOf(run, &newest.Repertoire)
-	if err != nil {
-		return Grid{}, err
-	}
-	cells.Title = title
-	if task, known := catalog.Find(run.Config.Env); known && cells.Positions {
-		cells.Walls = task.Walls
-	}
-	panel, err := Map(*cells)
+	panel, err := MapOf(run, &newest.Repertoire, func(c *Cells) {
+		c.Title = title
+		if task, known := catalog.Find(run.Config.Env); known && c.Positions {
+			c.Walls = task.Walls
+		}
+	})
 	return InRows(1, panel), err
 }
 
@@ -172,12 +183,7 @@ func Progress(run *runs.Run, r *runs.Repertoire) (Grid, error) {
 	title := titleOf(run, run.Status.Generation)
 	columns := []string{"coverage", "qd_score"}
 	if r.Dims == 2 {
-		cells, err := CellsOf(run, r)
-		if err != nil {
-			return Grid{}, err
-		}
-		cells.Title, cells.Descriptors = title, nil
-		panel, err := Map(*cells)
+		panel, err := MapOf(run, r, func(c *Cells) { c.Title, c.Descriptors = title, nil })
 		if err != nil {
 			return Grid{}, err
 		}
@@ -221,13 +227,10 @@ func Snapshots(run *runs.Run, n int) (Grid, error) {
 	}
 	bar, panels := new(ColorBar), []*Panel(nil)
 	for _, i := range byRatio(generations, n) {
-		cells, err := CellsOf(run, &snapshots[i].Repertoire)
-		if err != nil {
-			return Grid{}, err
-		}
-		cells.Title = "generation " + grouped(snapshots[i].Generation)
-		cells.Descriptors, cells.Bar = nil, bar // dots are too small to see
-		panel, err := Map(*cells)
+		panel, err := MapOf(run, &snapshots[i].Repertoire, func(c *Cells) {
+			c.Title = "generation " + grouped(snapshots[i].Generation)
+			c.Descriptors, c.Bar = nil, bar // dots are too small to see
+		})
 		if err != nil {
 			return Grid{}, err
 		}
@@ -304,7 +307,6 @@ func Columns(trained []*runs.Run, axis Axis, columns ...string) (Grid, error) {
 	return InRows((len(panels)+max(rows, 1)-1)/max(rows, 1), panels...), err
 }
 
-// columnPanels returns a panel for each column of the metrics of runs.
 func columnPanels(trained []*runs.Run, axis Axis, columns ...string) (panels []*Panel, err error) {
 	for _, column := range columns {
 		var lines []Series
@@ -353,13 +355,11 @@ func median(name string, curves []Series) (Series, error) {
 	return Quartiles(name, curves, slices.Compact(at))
 }
 
-// group are runs that differ only in their seeds.
 type group struct {
 	name string // the algorithm, or what tells it from other groups of the algorithm
 	runs []*runs.Run
 }
 
-// groupsOf returns the groups of runs in order of appearance.
 func groupsOf(trained []*runs.Run) (groups []*group) {
 	known, number := map[string]*group{}, map[string]int{}
 	for _, run := range trained {
@@ -381,8 +381,7 @@ func groupsOf(trained []*runs.Run) (groups []*group) {
 	return groups
 }
 
-// difference returns what tells a configuration from those of other groups of its algorithm: its
-// environment and the settings that not all have.
+// difference returns the environment and the settings that not all groups of an algorithm have.
 func difference(config runs.Config, groups []*group) (text string) {
 	own, err := config.Assignments()
 	if err != nil {

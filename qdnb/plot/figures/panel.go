@@ -95,19 +95,12 @@ func (p *Panel) empty() {
 
 // Label writes a text at a point of the axes.
 func (p *Panel) Label(x, y float64, text string) {
-	p.put(label{x, y, text})
-}
-
-type label struct {
-	x, y float64
-	text string
-}
-
-func (l label) Plot(c draw.Canvas, p *plot.Plot) {
-	toX, toY := p.Transforms(&c)
-	style := textStyle(labelSize)
-	style.YAlign = draw.YCenter
-	c.FillText(style, vg.Point{X: toX(l.x), Y: toY(l.y)}, l.text)
+	p.put(part(func(c draw.Canvas, on *plot.Plot) {
+		toX, toY := on.Transforms(&c)
+		style := textStyle(labelSize)
+		style.YAlign = draw.YCenter
+		c.FillText(style, vg.Point{X: toX(x), Y: toY(y)}, text)
+	}))
 }
 
 // Figure returns the panel with its colour bar and its legend.
@@ -128,8 +121,7 @@ func (g glyph) Plot(c draw.Canvas, _ *plot.Plot) { g(c) }
 // Thumbnail implements plot.Thumbnailer.
 func (g glyph) Thumbnail(c *draw.Canvas) { g(*c) }
 
-// palette holds the styles of the methods in a panel, or of the labels of trajectories. A grid gives
-// its panels common styles.
+// palette holds the styles of the methods, or of the labels of trajectories, in a panel.
 type palette struct {
 	names  []string
 	labels bool
@@ -142,7 +134,6 @@ func newPalette(labels bool, names []string) *palette {
 	return p
 }
 
-// assign sets styles that tell all names apart.
 func (p *palette) assign(all []string) {
 	if p.labels {
 		p.styles = labelStyles(all)
@@ -159,7 +150,6 @@ func (p *palette) style(name string) Style {
 	return p.styles[name]
 }
 
-// joinPalettes gives the names in panels common styles.
 func joinPalettes(panels []*Panel) {
 	for _, labels := range []bool{false, true} {
 		all, joined := []string(nil), []*palette(nil)

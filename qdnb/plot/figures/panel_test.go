@@ -63,12 +63,10 @@ func TestMarksInPlainPlots(t *testing.T) {
 			t.Errorf("%s: axes from (%g, %g) to (%g, %g)", name, p.X.Min, p.Y.Min, p.X.Max, p.Y.Max)
 		}
 		img := must.Get(figureOf(&Panel{Plot: p}, nil).Image(72))
-		colors := map[color.Color]bool{}
-		for at := range img.Bounds().Dx() * img.Bounds().Dy() {
-			colors[img.At(at%img.Bounds().Dx(), at/img.Bounds().Dx())] = true
+		colors := map[color.NRGBA]bool{}
+		for c := range pixels(img) {
+			colors[c] = true
 		}
-		p = plot.New()
-		p.Add(plotter.NewGrid())
 		if len(colors) < 20 {
 			t.Errorf("%s: %d colours", name, len(colors))
 		}
@@ -290,8 +288,8 @@ func TestPanelErrors(t *testing.T) {
 		"199 fitness values":      withCells(func(c *Cells) { c.Fitness = c.Fitness[1:] }),
 		"3 descriptors":           withCells(func(c *Cells) { c.Descriptors = c.Descriptors[:3] }),
 		"lower < upper":           withCells(func(c *Cells) { c.Upper = c.Lower }),
-		"colour range from 5":     withCells(func(c *Cells) { c.Bar = &ColorBar{Min: 5, Max: -5} }),
-		"colour range from NaN":   withCells(func(c *Cells) { c.Bar = &ColorBar{Min: nan, Max: 1} }),
+		"colour range [5 -5]":     withCells(func(c *Cells) { c.Bar = &ColorBar{Min: 5, Max: -5} }),
+		"colour range [NaN 1]":    withCells(func(c *Cells) { c.Bar = &ColorBar{Min: nan, Max: 1} }),
 		"site 7 is not finite":    withCells(func(c *Cells) { c.Centroids[7][1] = math.Inf(1) }),
 		"path 2 (skill 3)":        withArena(func(a *Arena) { a.Paths[2].X = nil }),
 		"goal {X0:NaN":            withArena(func(a *Arena) { a.Goal.X0 = nan }),

@@ -2,9 +2,12 @@ package figures
 
 import (
 	"fmt"
+	"image"
 	"image/color"
+	"iter"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"example.com/qdnb/internal/must"
@@ -25,15 +28,18 @@ func svgOf[D drawing](d D, err error) string {
 func drawn[D drawing](t *testing.T, d D, err error) (shows func(color.NRGBA) bool) {
 	t.Helper()
 	img := must.Get(figureOf(d, err).Image(150))
-	return func(c color.NRGBA) bool {
-		for y := range img.Bounds().Dy() {
-			for x := range img.Bounds().Dx() {
-				if color.NRGBAModel.Convert(img.At(x, y)) == c {
-					return true
-				}
+	return func(c color.NRGBA) bool { return slices.Contains(slices.Collect(pixels(img)), c) }
+}
+
+// pixels yields the colours of an image, row by row.
+func pixels(img image.Image) iter.Seq[color.NRGBA] {
+	return func(yield func(color.NRGBA) bool) {
+		for at := range img.Bounds().Dx() * img.Bounds().Dy() {
+			c := color.NRGBAModel.Convert(img.At(at%img.Bounds().Dx(), at/img.Bounds().Dx()))
+			if !yield(c.(color.NRGBA)) {
+				return
 			}
 		}
-		return false
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/janpfeifer/gonb/gonbui/protocol"
 	"gonum.org/v1/plot/vg"
 
+	"example.com/qdnb/internal/cell/celltest"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
@@ -79,4 +81,26 @@ func captureStderr(t *testing.T, do func()) string {
 	var buf bytes.Buffer
 	must.Get(io.Copy(&buf, r))
 	return buf.String()
+}
+
+// Show sends a PNG of double resolution and the size at which to display it.
+func TestShowInANotebook(t *testing.T) {
+	f := figureOf(Map(sampleCells()))
+	data := celltest.Displayed(t, func() error { return f.Show("repertoire") })[0]
+	sent, ok := data.Data[protocol.MIMEImagePNG].([]byte)
+	if !ok || len(data.Data) != 1 {
+		t.Fatalf("sent %d formats, image/png among them: %v", len(data.Data), ok)
+	}
+	size, ok := data.Metadata["image/png"].(map[string]int)
+	if !ok {
+		t.Fatalf("metadata %v", data.Metadata)
+	}
+	if bounds := must.Get(png.Decode(bytes.NewReader(sent))).Bounds(); !near(bounds, size["width"], size["height"]) {
+		t.Errorf("image of %v, shown at %v", bounds, size)
+	}
+}
+
+// near reports whether an image has twice the given size, up to rounding.
+func near(b image.Rectangle, width, height int) bool {
+	return max(b.Dx()-2*width, 2*width-b.Dx(), b.Dy()-2*height, 2*height-b.Dy()) <= 1
 }

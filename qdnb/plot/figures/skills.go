@@ -23,12 +23,9 @@ func SkillTrajectories(run *runs.Run) (*Panel, error) {
 // SkillTrajectoriesIn is [SkillTrajectories] in a given arena, which needs neither paths nor a
 // title.
 func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Panel, error) {
-	skills, err := run.Evaluation()
-	if err != nil {
-		return nil, err
-	}
 	before := len(arena.Paths)
-	if err := arena.addSkills(run, skills); err != nil {
+	skills, err := arena.addSkills(run)
+	if err != nil {
 		return nil, err
 	}
 	labels := skillLabels(skills)
@@ -48,21 +45,22 @@ func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Panel, error) {
 // length, because evaluation does not reset the environments, but the descriptor of the episode is
 // the last position that counts.
 func (a *Arena) AddSkills(run *runs.Run) error {
-	skills, err := run.Evaluation()
-	if err != nil {
-		return err
-	}
-	return a.addSkills(run, skills)
+	_, err := a.addSkills(run)
+	return err
 }
 
-func (a *Arena) addSkills(run *runs.Run, skills *runs.Skills) error {
+func (a *Arena) addSkills(run *runs.Run) (*runs.Skills, error) {
+	skills, err := run.Evaluation()
+	if err != nil {
+		return nil, err
+	}
 	steps, n := skills.Steps(), len(skills.Which)
 	switch {
 	case n == 0:
-		return fmt.Errorf("the skills of %s were not evaluated: there are no trajectories to draw",
+		return nil, fmt.Errorf("the skills of %s were not evaluated: there are no trajectories to draw",
 			run.Name())
 	case steps == 0 || skills.Dims() != 2:
-		return fmt.Errorf("the evaluation of %s kept no positions to draw", run.Name())
+		return nil, fmt.Errorf("the evaluation of %s kept no positions to draw", run.Name())
 	}
 	a.Paths = a.Paths[:len(a.Paths):len(a.Paths)]
 	for i, k := range skills.Which {
@@ -75,7 +73,7 @@ func (a *Arena) addSkills(run *runs.Run, skills *runs.Skills) error {
 		}
 		a.Paths = append(a.Paths, path)
 	}
-	return nil
+	return skills, nil
 }
 
 func skillName(s *runs.Skills, k int) string {
@@ -85,7 +83,6 @@ func skillName(s *runs.Skills, k int) string {
 	return fmt.Sprintf("skill %d", k)
 }
 
-// skillLabels returns a label with the mean fitness of each skill.
 func skillLabels(s *runs.Skills) []string {
 	var labels []string
 	for k := range s.Skills() {

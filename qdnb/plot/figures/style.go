@@ -46,7 +46,6 @@ type linearScale struct{}
 // Normalize implements plot.Normalizer.
 func (linearScale) Normalize(low, high, x float64) float64 { return (x/2 - low/2) / (high/2 - low/2) }
 
-// gridStyle is that of the lines behind the data.
 var gridStyle = draw.LineStyle{Color: gridColor, Width: 0.5}
 
 func strokeRect(c draw.Canvas, r vg.Rectangle) {
@@ -77,8 +76,7 @@ func rectangle(c draw.Canvas, r vg.Rectangle, fill, edge color.Color) {
 	c.Stroke(r.Path())
 }
 
-// lighter mixes the given part of a colour with white. The result is opaque, so that it hides what
-// is behind.
+// lighter mixes the given part of a colour with white, which hides what is behind.
 func lighter(c color.NRGBA, part float64) color.NRGBA {
 	mix := func(v uint8) uint8 { return uint8(math.Round(255 - part*(255-float64(v)))) }
 	return color.NRGBA{R: mix(c.R), G: mix(c.G), B: mix(c.B), A: 0xff}

@@ -67,3 +67,16 @@ func TestTickLabels(t *testing.T) {
 		}
 	}
 }
+
+// One tick labels a range that cannot be divided.
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      []string
+	}{{-117, 909, []string{"0", "200", "400", "600", "800"}}, {5, 5, []string{"5"}},
+		{3.3333333333333335e299, 3.3333333333333343e299, []string{"3.33e+299"}}} {
+		if got := labels(Ticks(c.low, c.high, 6)); !slices.Equal(got, c.want) {
+			t.Errorf("from %g to %g: %q, want %q", c.low, c.high, got, c.want)
+		}
+	}
+}

@@ -95,8 +95,8 @@ func Trajectories(a Arena) (*Panel, error) {
 		p.put(part(paths[i].plotEnds))
 	}
 	p.Legend = append(p.Legend,
-		Entry{Text: "start", Mark: glyph(func(c draw.Canvas) { startMark(c, c.Center(), markRadius, axisColor) })},
-		Entry{Text: "end", Mark: glyph(func(c draw.Canvas) { endMark(c, c.Center(), markRadius, axisColor) })})
+		Entry{Text: "start", Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), markRadius, paper, axisColor) })},
+		Entry{Text: "end", Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), markRadius, axisColor, paper) })})
 	if a.Goal != nil {
 		p.Legend = append(p.Legend, Entry{Text: "goal", Mark: glyph(func(c draw.Canvas) {
 			half := vg.Point{X: (c.Max.Y - c.Min.Y) / 2, Y: (c.Max.Y - c.Min.Y) / 2}
@@ -136,7 +136,6 @@ type zone struct {
 	fill, edge color.Color
 }
 
-// rects draws the walls and the goal of an arena.
 type rects []zone
 
 func walls(list []Rect) (zones rects) {
@@ -201,40 +200,33 @@ func (p *Path) plotEnds(c draw.Canvas, on *plot.Plot) {
 	if p.thin {
 		radius = 1.4
 	}
-	if lines := linesOf(p.X, p.Y, toX, toY); len(lines) > 0 {
-		last := lines[len(lines)-1]
-		startMark(c, lines[0][0], radius, p.color())
-		endMark(c, last[len(last)-1], radius, p.color())
-	}
+	plotEnds(c, linesOf(p.X, p.Y, toX, toY), radius, p.color())
 }
 
 // linesOf returns the lines of a path on the canvas; points that are not finite interrupt it.
 func linesOf(x, y []float64, toX, toY func(float64) vg.Length) (lines [][]vg.Point) {
-	broken := true
-	for k := range x {
-		if !finite(x[k]) || !finite(y[k]) {
-			broken = true
-			continue
+	for _, run := range stretches(len(x), func(i int) bool { return finite(x[i]) && finite(y[i]) }) {
+		var line []vg.Point
+		for i := run[0]; i < run[1]; i++ {
+			line = append(line, vg.Point{X: toX(x[i]), Y: toY(y[i])})
 		}
-		if broken {
-			lines, broken = append(lines, nil), false
-		}
-		last := &lines[len(lines)-1]
-		*last = append(*last, vg.Point{X: toX(x[k]), Y: toY(y[k])})
+		lines = append(lines, line)
 	}
 	return lines
 }
 
 const markRadius = vg.Length(2)
 
-// startMark draws a hollow circle and endMark a filled one, unless they are outside the canvas.
-func startMark(c draw.Canvas, at vg.Point, r vg.Length, col color.Color) {
-	mark(c, at, r, paper, col)
-}
-func endMark(c draw.Canvas, at vg.Point, r vg.Length, col color.Color) {
-	mark(c, at, r, col, paper)
+// plotEnds marks the beginning and the end of lines.
+func plotEnds(c draw.Canvas, lines [][]vg.Point, r vg.Length, col color.Color) {
+	if len(lines) > 0 {
+		last := lines[len(lines)-1]
+		mark(c, lines[0][0], r, paper, col)
+		mark(c, last[len(last)-1], r, col, paper)
+	}
 }
 
+// mark draws a circle, hollow at a start and filled at an end, unless it is outside the canvas.
 func mark(c draw.Canvas, at vg.Point, r vg.Length, fill, edge color.Color) {
 	if !c.Contains(at) {
 		return

@@ -42,7 +42,6 @@ func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error
 // huge bounds limits, so that the sum of two of them, or their distance in pixels, stays finite.
 const huge = 1e300
 
-// checkLimits reports limits that do not span an area.
 func checkLimits(lower, upper [2]float64) error {
 	for d := range 2 {
 		if !(-huge <= lower[d] && lower[d] < upper[d] && upper[d] <= huge) {
@@ -95,8 +94,7 @@ func radius(polygon [][2]float64, p [2]float64) float64 {
 	return r
 }
 
-// clipNearer keeps the part of a convex polygon that is nearer to a than to b (Sutherland and
-// Hodgman 1974).
+// clipNearer keeps what is nearer to a than to b (Sutherland and Hodgman 1974).
 func clipNearer(polygon [][2]float64, a, b [2]float64) [][2]float64 {
 	nx, ny := b[0]-a[0], b[1]-a[1]
 	mx, my := (a[0]+b[0])/2, (a[1]+b[1])/2
