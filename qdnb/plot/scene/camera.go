@@ -142,8 +142,7 @@ func (c Camera) check() error {
 	return nil
 }
 
-// extent returns a box enlarged by the moving bodies in a frame and, if still is set, by the fixed
-// ones.
+// extent returns a box enlarged by the moving bodies in a frame and, if still is set, the others.
 func (f *Film) extent(frame int, still bool, box r3.Box) r3.Box {
 	for i, pose := range f.Poses(frame) {
 		if f.Bodies[i].Fixed && !still {

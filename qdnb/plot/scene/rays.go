@@ -22,7 +22,6 @@ type solid struct {
 	reach      float64
 }
 
-// newSolid places a shape of a body in the world.
 func newSolid(s Shape, p Pose) solid {
 	out := solid{kind: s.Kind, radius: s.Radius, albedo: linear(s.Color)}
 	if s.Kind == Box {
@@ -90,8 +89,7 @@ func (s *solid) hitCapsule(o, d r3.Vec) float64 {
 	return math.Inf(1)
 }
 
-// slabs returns the distances at which a ray enters and leaves a box, and the axis of the side that
-// it enters.
+// slabs returns where a ray enters and leaves a box, and the axis of the side that it enters.
 func (s *solid) slabs(o, d r3.Vec) (near, far float64, axis int) {
 	from, dir := vecOf(s.back.Rotate(r3.Sub(o, s.origin))), vecOf(s.back.Rotate(d))
 	near, far = math.Inf(-1), math.Inf(1)

@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/gonum/spatial/r3"
 )
 
-// maxPixels limits the size of a picture to what fits in memory.
 const maxPixels = 64 << 20
 
 // Render draws a frame of a film at width x height pixels by ray casting: glossy shapes on a
@@ -90,7 +89,6 @@ const (
 	pathWidth = 0.006
 )
 
-// world is a frame prepared for ray casting.
 type world struct {
 	solids        []solid
 	ground        bool
@@ -217,8 +215,7 @@ func (w *world) rows(do func(y int)) {
 	group.Wait()
 }
 
-// first returns the distance to the first solid along a ray, except one, and its index; or infinity
-// and -1.
+// first returns the distance to the first solid along a ray, except one; or infinity and -1.
 func (w *world) first(o, d r3.Vec, except int) (distance float64, index int) {
 	distance, index = math.Inf(1), -1
 	for i := range w.solids {
@@ -310,10 +307,8 @@ type path struct {
 	boxes [][4]float64 // lower x and y, upper x and y of each piece
 }
 
-// pieceLength is the number of segments in a piece.
 const pieceLength = 12
 
-// add appends a point unless it equals the last one.
 func (p *path) add(x, y float64) {
 	n := len(p.x)
 	if n > 0 && p.x[n-1] == x && p.y[n-1] == y {

@@ -1,22 +1,17 @@
 package scene
 
 import (
-	"flag"
 	"image"
 	"image/color"
-	"image/png"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"gonum.org/v1/gonum/spatial/r3"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/imagetest"
 	"example.com/qdnb/internal/must"
 )
-
-var update = flag.Bool("update", false, "rewrite the images in testdata")
 
 var (
 	red  = color.NRGBA{R: 0xd5, G: 0x5e, A: 0xff}
@@ -186,51 +181,13 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// TestImages compares pictures with those in testdata. After an intended change, run go test
-// -update and look at the pictures.
+// TestImages compares pictures with those in testdata.
 func TestImages(t *testing.T) {
 	f := yard()
-	strip := must.Get(Strip(f, 3, 100, 75))
-	near := must.Get(Render(f, -1, Camera{}, 160, 120))
-	whole := must.Get(Render(f, 20, Whole(f, 4./3), 160, 120))
-	for name, img := range map[string]image.Image{"strip": strip, "near": near, "whole": whole} {
-		path := filepath.Join("testdata", name+".png")
-		if *update {
-			file := must.Get(os.Create(path))
-			must.Do(png.Encode(file, img))
-			file.Close()
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatalf("%v (go test -update makes it)", err)
-		}
-		want, err := png.Decode(file)
-		file.Close()
-		must.Do(err)
-		if d := difference(t, img, want); d > 0.3 {
-			t.Errorf("%s differs from %s by %.2f per channel on average", name, path, d)
-		}
+	for name, img := range map[string]image.Image{"strip": must.Get(Strip(f, 3, 100, 75)),
+		"near": must.Get(Render(f, -1, Camera{}, 160, 120)), "whole": must.Get(Render(f, 20, Whole(f, 4./3), 160, 120))} {
+		imagetest.Equal(t, name, img)
 	}
-	if d := difference(t, near, whole); d < 1 {
-		t.Errorf("the comparison sees a difference of %g between different pictures", d)
-	}
-}
-
-func difference(t *testing.T, a, b image.Image) float64 {
-	t.Helper()
-	if a.Bounds() != b.Bounds() {
-		t.Fatalf("sizes differ: %v, %v", a.Bounds(), b.Bounds())
-	}
-	var total float64
-	for y := range a.Bounds().Dy() {
-		for x := range a.Bounds().Dx() {
-			p, q := color.NRGBAModel.Convert(a.At(x, y)).(color.NRGBA),
-				color.NRGBAModel.Convert(b.At(x, y)).(color.NRGBA)
-			total += math.Abs(float64(p.R)-float64(q.R)) + math.Abs(float64(p.G)-float64(q.G)) + math.Abs(
-				float64(p.B)-float64(q.B))
-		}
-	}
-	return total / float64(3*a.Bounds().Dx()*a.Bounds().Dy())
 }
 
 // Cameras keep what they promise in the picture, whatever its aspect, and fill the picture.

@@ -36,7 +36,6 @@ func emptyBox() r3.Box {
 	return r3.Box{Min: same(math.Inf(1)), Max: same(math.Inf(-1))}
 }
 
-// include returns the box enlarged by a ball.
 func include(b r3.Box, center r3.Vec, radius float64) r3.Box {
 	low, high := r3.Sub(center, same(radius)), r3.Add(center, same(radius))
 	return r3.Box{

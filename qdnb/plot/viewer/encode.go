@@ -17,29 +17,25 @@ const (
 	rotationStep = 1.0 / 2048
 )
 
-// packed is a film's motion in the format that the page reads (src/motion.js), deflated: eight
-// float32 for each body, which state whether and how it is linked to another, and then channels. A
-// channel is a byte, the order of its differences, followed by zigzag-coded uint16 values of all
-// frames: first all low bytes, then all high bytes.
-type packed struct {
-	data     string // base64
-	origin   scene.Vec
-	step     float64      // metres per position unit
-	reward   float64      // reward per unit of the cumulative reward; 0 if rewards are unknown
-	extent   [2]scene.Vec // bounding box of the origins of moving bodies
-	standing bool         // nothing moves along y
-}
-
-// pack quantises and deflates the motion of a film.
+// pack describes a film, and returns its motion in the format that the page reads (src/motion.js),
+// deflated and in base64: eight float32 for each body, which state whether and how it is linked to
+// another, and then channels. A channel is a byte, the order of its differences, followed by
+// zigzag-coded uint16 values of all frames: first all low bytes, then all high bytes.
 //
 // The position of a body with a joint follows from the joint, except for the play of the joint.
 // Only the difference is stored, which is close to zero.
-func pack(f *scene.Film) (packed, error) {
+func pack(f *scene.Film) (p filmed, motion string, err error) {
 	low, high := span(f)
-	p := packed{step: finest, extent: [2]scene.Vec{low, high}, standing: inPlane(f)}
+	p = filmed{
+		Title: f.Title, Subtitle: f.Subtitle, Bodies: len(f.Frames[0]), Frames: len(f.Frames), Seconds: f.Step,
+		Follow: f.Follow, Step: finest, Turn: rotationStep, Extent: [2]scene.Vec{low, high}, Standing: inPlane(f),
+	}
+	if o := f.Outcome; o != nil {
+		p.Fitness, p.Descriptor, p.Archived = float32Of(o.Fitness), allFloat32(o.Descriptor), o.Archived
+	}
 	for d := range 3 {
-		p.origin[d] = (low[d] + high[d]) / 2
-		p.step = max(p.step, (high[d]-low[d])/65000)
+		p.Origin[d] = (low[d] + high[d]) / 2
+		p.Step = max(p.Step, (high[d]-low[d])/65000)
 	}
 	moving := len(f.Frames[0])
 	joints := f.Joints()
@@ -91,14 +87,14 @@ func pack(f *scene.Film) (packed, error) {
 			positions[d] = make([]int16, len(f.Frames))
 		}
 		for t, frame := range f.Frames {
-			expected := p.origin
+			expected := p.Origin
 			if joint != nil {
 				expected = linked(seen[to][t], seen[b][t].Rotation, joint)
 			}
 			for d := range 3 {
-				n := math.Round((frame[b].Position[d] - expected[d]) / p.step)
+				n := math.Round((frame[b].Position[d] - expected[d]) / p.Step)
 				positions[d][t] = int16(min(max(n, math.MinInt16), math.MaxInt16))
-				seen[b][t].Position[d] = expected[d] + float64(positions[d][t])*p.step
+				seen[b][t].Position[d] = expected[d] + float64(positions[d][t])*p.Step
 			}
 		}
 		for d := range rotations {
@@ -112,29 +108,28 @@ func pack(f *scene.Film) (packed, error) {
 		var sums []float64
 		sum, most := 0.0, 0.0
 		for _, r := range f.Rewards {
-			if !math.IsNaN(r) && !math.IsInf(r, 0) {
+			if finite(r) {
 				sum += r
 			}
 			most = max(most, math.Abs(sum))
 			sums = append(sums, sum)
 		}
-		p.reward = max(most, 1e-9) / 32000
+		p.Reward = max(most, 1e-9) / 32000
 		channel := make([]int16, len(sums))
 		for t, s := range sums {
-			channel[t] = int16(math.Round(s / p.reward))
+			channel[t] = int16(math.Round(s / p.Reward))
 		}
 		channels = append(channels, channel)
 	}
 	var raw bytes.Buffer
 	if err := binary.Write(&raw, binary.LittleEndian, head); err != nil {
-		return p, err
+		return p, "", err
 	}
 	for _, c := range channels {
 		raw.Write(encodeChannel(c))
 	}
-	var err error
-	p.data, err = deflated(raw.Bytes())
-	return p, err
+	motion, err = deflated(raw.Bytes())
+	return p, motion, err
 }
 
 func span(f *scene.Film) (low, high scene.Vec) {
@@ -149,7 +144,6 @@ func span(f *scene.Film) (low, high scene.Vec) {
 	return low, high
 }
 
-// inPlane reports whether no body moves along y.
 func inPlane(f *scene.Film) bool {
 	for _, frame := range f.Frames {
 		for b, pose := range frame {
@@ -161,8 +155,7 @@ func inPlane(f *scene.Film) bool {
 	return true
 }
 
-// toward returns the one of q and -q, scaled to length 1, that is nearer to another quaternion.
-// Both are the same rotation.
+// toward returns q or -q, which are the same rotation, whichever is nearer, at length 1.
 func toward(to, q scene.Quat) scene.Quat {
 	q = unit(q)
 	if to[0]*q[0]+to[1]*q[1]+to[2]*q[2]+to[3]*q[3] < 0 {
@@ -237,7 +230,6 @@ func encodeChannel(values []int16) []byte {
 	return out
 }
 
-// deflated returns the data deflated and in base64.
 func deflated(data []byte) (string, error) {
 	var out bytes.Buffer
 	w, err := flate.NewWriter(&out, flate.BestCompression)

@@ -35,16 +35,16 @@ type (
 		Title    string       `json:"title"`
 		Subtitle string       `json:"subtitle"`
 		Set      int          `json:"set"`
-		Bodies   int          `json:"bodies"`
+		Bodies   int          `json:"bodies"` // that move
 		Frames   int          `json:"frames"`
 		Seconds  float64      `json:"seconds"` // between frames
 		Follow   int          `json:"follow"`
 		Origin   scene.Vec    `json:"origin"`
-		Step     float64      `json:"step"`
-		Turn     float64      `json:"turn"` // quantisation step of rotation components
-		Reward   float64      `json:"reward"`
-		Extent   [2]scene.Vec `json:"extent"`
-		Standing bool         `json:"standing"`
+		Step     float64      `json:"step"`     // metres per position unit
+		Turn     float64      `json:"turn"`     // quantisation step of rotation components
+		Reward   float64      `json:"reward"`   // per unit of the cumulative reward; 0 if rewards are unknown
+		Extent   [2]scene.Vec `json:"extent"`   // of the origins of moving bodies
+		Standing bool         `json:"standing"` // nothing moves along y
 
 		// The outcome, as in an entry; null if unknown.
 		Fitness    *float32  `json:"f"`
@@ -84,7 +84,6 @@ type (
 	quat = scene.Quat
 )
 
-// index returns the data of the page and the motions of its films.
 func (p *Page) index() (*index, []string, error) {
 	x := &index{Title: p.Title, What: p.what, Names: p.names, First: p.first(), Palette: palette()}
 	sets := map[string]int{}
@@ -92,7 +91,7 @@ func (p *Page) index() (*index, []string, error) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, e := range p.entries {
 		in := indexed{Number: e.Number, Film: -1}
-		if filled(e.Fitness) {
+		if finite(e.Fitness) {
 			in.Fitness = float32Of(e.Fitness)
 			low, high = min(low, e.Fitness), max(high, e.Fitness)
 		}
@@ -101,7 +100,7 @@ func (p *Page) index() (*index, []string, error) {
 			if err := f.Check(); err != nil {
 				return nil, nil, err
 			}
-			packed, err := pack(f)
+			film, motion, err := pack(f)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -115,18 +114,9 @@ func (p *Page) index() (*index, []string, error) {
 				x.Sets = append(x.Sets, s)
 			}
 			in.Film = len(x.Films)
-			film := filmed{
-				Title: f.Title, Subtitle: f.Subtitle, Set: sets[string(key)],
-				Bodies: len(f.Frames[0]), Frames: len(f.Frames), Seconds: f.Step, Follow: f.Follow,
-				Origin: packed.origin, Step: packed.step, Turn: rotationStep,
-				Reward: packed.reward, Extent: packed.extent, Standing: packed.standing,
-			}
-			if o := f.Outcome; o != nil {
-				film.Fitness = float32Of(o.Fitness)
-				film.Descriptor, film.Archived = allFloat32(o.Descriptor), o.Archived
-			}
+			film.Set = sets[string(key)]
 			x.Films = append(x.Films, film)
-			motions = append(motions, packed.data)
+			motions = append(motions, motion)
 		}
 		x.Entries = append(x.Entries, in)
 	}
@@ -173,7 +163,6 @@ func (p *Page) addMap(x *index) error {
 	return nil
 }
 
-// setOf returns the bodies and the ground of a film.
 func setOf(f *scene.Film) set {
 	s := set{Ground: f.Ground}
 	for _, b := range f.Bodies {
@@ -201,7 +190,7 @@ func setOf(f *scene.Film) set {
 func allFloat32(values []float64) []float32 {
 	var all []float32
 	for _, v := range values {
-		if !filled(v) {
+		if !finite(v) {
 			return nil
 		}
 		all = append(all, float32(v))
@@ -211,7 +200,7 @@ func allFloat32(values []float64) []float32 {
 
 // float32Of returns a pointer to a finite value as float32, else nil.
 func float32Of(v float64) *float32 {
-	if x := float32(v); filled(float64(x)) {
+	if x := float32(v); finite(float64(x)) {
 		return &x
 	}
 	return nil
@@ -225,7 +214,6 @@ func ticks(low, high float64) (list []tick) {
 	return list
 }
 
-// palette returns viridis as hexadecimal digits.
 func palette() string {
 	var s strings.Builder
 	for i := range 256 {

@@ -35,11 +35,10 @@ func Cells(run *runs.Run) ([]int, error) {
 
 // PageSize returns how many bytes a page with films of a run takes at most.
 func PageSize(run *runs.Run, films int) int {
-	settings := struct {
+	var settings struct {
 		EpisodeLength int `json:"episode_length"`
-	}{}
-	if err := json.Unmarshal(run.Config.Hyperparameters,
-		&settings); err != nil || settings.EpisodeLength < 1 {
+	}
+	if json.Unmarshal(run.Config.Hyperparameters, &settings) != nil || settings.EpisodeLength < 1 {
 		settings.EpisodeLength = 250
 	}
 	bodies := 9 // as in an ant, if unknown
@@ -68,7 +67,12 @@ func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 			return nil, fmt.Errorf("viewer: %d films for the %d skills of %s", len(films), skills.Skills(),
 				run.Name())
 		}
-		return List(title, "skill", names(run, skills.Dims()), ofSkills(skills, films))
+		entries := make([]Entry, len(films))
+		for k, film := range films {
+			fitness, descriptor := skills.Mean(k)
+			entries[k] = Entry{Number: k, Fitness: fitness, Descriptor: descriptor, Film: film}
+		}
+		return List(title, "skill", figures.ComponentNames(run, skills.Dims()), entries)
 	}
 	if len(cells) != len(films) {
 		return nil, fmt.Errorf("viewer: %d films for %d cells", len(films), len(cells))
@@ -91,37 +95,17 @@ func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 	}
 	var entries []Entry
 	for _, cell := range r.Filled() {
-		e := Entry{Number: cell, Fitness: float64(r.Fitnesses[cell]),
-			Descriptor: wide(r.Descriptor(cell)), Film: of[cell]}
+		e := Entry{Number: cell, Fitness: float64(r.Fitnesses[cell]), Film: of[cell]}
+		for _, x := range r.Descriptor(cell) {
+			e.Descriptor = append(e.Descriptor, float64(x))
+		}
 		entries = append(entries, e)
 		delete(of, cell)
 	}
 	for cell := range of {
 		return nil, fmt.Errorf("viewer: film of cell %d, which is empty", cell)
 	}
-	return List(title, "cell", names(run, r.Dims), entries)
-}
-
-// ofSkills returns entries for the skills with their evaluation means.
-func ofSkills(s *runs.Skills, films []*scene.Film) []Entry {
-	entries := make([]Entry, s.Skills())
-	for k := range entries {
-		fitness, descriptor := s.Mean(k)
-		entries[k] = Entry{Number: k, Fitness: fitness, Descriptor: descriptor, Film: films[k]}
-	}
-	return entries
-}
-
-// names returns the names of the descriptor components.
-func names(run *runs.Run, dims int) []string {
-	if len(run.Status.Descriptor) == dims {
-		return run.Status.Descriptor
-	}
-	list := make([]string, dims)
-	for d := range list {
-		list[d] = fmt.Sprintf("descriptor %d", d+1)
-	}
-	return list
+	return List(title, "cell", figures.ComponentNames(run, r.Dims), entries)
 }
 
 // Choose returns at most n of the filled cells of a repertoire: the fittest cell, and others spread
@@ -172,12 +156,4 @@ func Choose(r *runs.Repertoire, n int) []int {
 	}
 	slices.Sort(picked)
 	return picked
-}
-
-func wide(x []float32) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = float64(v)
-	}
-	return out
 }

@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/base64"
 	"encoding/json"
@@ -56,12 +57,12 @@ func Repertoire(c figures.Cells, films map[int]*scene.Film) (*Page, error) {
 	p := &Page{Title: c.Title, what: "cell", names: []string{c.XLabel, c.YLabel}, cells: &c}
 	for cell, fitness := range c.Fitness {
 		e := Entry{Number: cell, Fitness: fitness, Film: films[cell]}
-		if !filled(fitness) {
+		if !finite(fitness) {
 			e.Fitness = math.NaN()
 		} else if len(c.Descriptors) > cell {
 			e.Descriptor = c.Descriptors[cell][:]
 		}
-		if e.Film != nil && !filled(fitness) {
+		if e.Film != nil && !finite(fitness) {
 			return nil, fmt.Errorf("viewer: film of cell %d, which is empty", cell)
 		}
 		p.entries = append(p.entries, e)
@@ -83,24 +84,15 @@ func List(title, what string, names []string, entries []Entry) (*Page, error) {
 		return nil, errors.New("viewer: a list without films: want at least one")
 	}
 	entries = slices.Clone(entries)
-	slices.SortStableFunc(entries, func(a, b Entry) int {
-		switch { // NaN last
-		case a.Fitness > b.Fitness, !math.IsNaN(a.Fitness) && math.IsNaN(b.Fitness):
-			return -1
-		case a.Fitness < b.Fitness, math.IsNaN(a.Fitness) && !math.IsNaN(b.Fitness):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(b.Fitness, a.Fitness) }) // NaN last
 	return &Page{Title: title, what: what, names: names, entries: entries}, nil
 }
 
 var errNoFilm = errors.New("viewer: a page without films: want at least one")
 
-func filled(fitness float64) bool { return !math.IsNaN(fitness) && !math.IsInf(fitness, 0) }
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// first returns the index of the entry that the page starts with: the film chosen as in [Best],
-// among equals the fittest entry.
+// first returns the index of the film chosen as in [Best]; among equals, of the fittest entry.
 func (p *Page) first() int {
 	best := -1
 	for i, e := range p.entries {
@@ -155,13 +147,9 @@ func (p *Page) HTML() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	title := p.Title
-	if title == "" {
-		title = "Skills"
-	}
 	var out bytes.Buffer
 	_, err = strings.NewReplacer(
-		"{{TITLE}}", html.EscapeString(title),
+		"{{TITLE}}", html.EscapeString(cmp.Or(p.Title, "Skills")),
 		"{{STYLE}}", pageStyle,
 		"{{INDEX}}", packedIndex,
 		"{{FILMS}}", strings.Join(motions, "\n"),

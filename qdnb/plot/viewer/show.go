@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"image"
+	"image/draw"
 	"image/png"
 	"math"
 	"strings"
@@ -12,6 +14,8 @@ import (
 
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
 )
 
 // Show displays the page below the cell in a GoNB notebook. Elsewhere it saves name.html to the
@@ -52,7 +56,6 @@ func (p *Page) Frame() (string, error) {
 		`display:block" allowfullscreen></iframe>`, html.EscapeString(p.Title), escaped, height), nil
 }
 
-// display sends a picture and the page to the notebook.
 func (p *Page) display() error {
 	frame, err := p.Frame()
 	if err != nil {
@@ -73,4 +76,49 @@ func (p *Page) display() error {
 		return err
 	}
 	return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: frame})
+}
+
+const (
+	posterWidth, posterHeight = 960, 240 // CSS pixels
+	posterFrames              = 4
+	dense                     = 1.5 // pixels per CSS pixel; twice as many would make notebooks large
+)
+
+// Poster returns a still picture of the page, for places that cannot show pages: frames of its
+// first film in sequence, next to the map if there is one.
+func (p *Page) Poster() (image.Image, error) {
+	if p.first() < 0 {
+		return nil, errNoFilm
+	}
+	frames, width := posterFrames, posterWidth
+	var chart image.Image
+	if p.cells != nil {
+		c := *p.cells
+		c.Title = ""
+		panel, err := figures.Map(c)
+		if err != nil {
+			return nil, err
+		}
+		fig, err := panel.Figure()
+		if err != nil {
+			return nil, err
+		}
+		w, h := fig.Bounds()
+		const screen = 96
+		if chart, err = fig.Image(int(math.Round(dense * screen * posterHeight / h.Dots(screen)))); err != nil {
+			return nil, err
+		}
+		frames, width = posterFrames-1, posterWidth-int(posterHeight*w/h)
+	}
+	strip, err := scene.Strip(p.entries[p.first()].Film, frames,
+		int(dense*float64(width)/float64(frames)), dense*posterHeight)
+	if err != nil || chart == nil {
+		return strip, err
+	}
+	left := chart.Bounds().Dx()
+	both := image.NewNRGBA(image.Rect(0, 0, left+strip.Bounds().Dx(), dense*posterHeight))
+	draw.Draw(both, both.Bounds(), image.White, image.Point{}, draw.Src)
+	draw.Draw(both, chart.Bounds(), chart, chart.Bounds().Min, draw.Src)
+	draw.Draw(both, strip.Bounds().Add(image.Pt(left, 0)), strip, strip.Bounds().Min, draw.Src)
+	return both, nil
 }
