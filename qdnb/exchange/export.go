@@ -116,7 +116,6 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 	return shapes, nil
 }
 
-// arrays returns the arrays of an .npz file.
 func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	if s.Repertoire {
 		r, err := run.Repertoire()
@@ -153,7 +152,6 @@ type network struct {
 	list    []PolicyContract
 }
 
-// network selects the policies of a run.
 func (s ExportSpec) network(run *runs.Run) (n network, err error) {
 	var skills, cells []int
 	switch {
@@ -231,14 +229,8 @@ func finite(x float64) *float64 {
 	return &x
 }
 
-// layerArrays splits the flat parameters of a network into layers.
 func layerArrays(row []float32, sizes []int) map[string]npz.Array {
-	arrays := map[string]npz.Array{}
-	wide := make([]int64, len(sizes))
-	for i, size := range sizes {
-		wide[i] = int64(size)
-	}
-	arrays["sizes"] = npz.Of(wide)
+	arrays := map[string]npz.Array{"sizes": npz.Of(sizes)}
 	for layer := range len(sizes) - 1 {
 		in, out := sizes[layer], sizes[layer+1]
 		arrays[fmt.Sprintf("layer_%d.bias", layer)] = npz.Of(row[:out])

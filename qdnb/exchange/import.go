@@ -3,13 +3,23 @@
 package exchange
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -53,8 +63,7 @@ type skillSettings struct {
 	Skills int `json:"skills"`
 }
 
-// importedSettings are the hyperparameters of an imported run: the known ones, and a hash that
-// makes the run unique.
+// importedSettings are the known hyperparameters, and a hash that makes the run unique.
 type importedSettings struct {
 	importSettings
 	Cells    int    `json:"cells,omitempty"`
@@ -75,9 +84,7 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Runs == "" {
-		s.Runs = runs.Folder()
-	}
+	s.Runs = cmp.Or(s.Runs, runs.Folder())
 	discovery, discovers := algorithm.Defaults(env.Spec()).(interface{ Count() int }) // of skills
 	count := 0
 	if discovers {
@@ -121,32 +128,31 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 	if err := s.assign(env, &settings.importSettings, target); err != nil {
 		return nil, err
 	}
-	if least := min(1, count); settings.Skills < least || settings.Skills > maxSkills {
-		return nil, fmt.Errorf("skills must be between %d and %d, not %d", least, maxSkills,
-			settings.Skills)
+	if err := limits.Int("skills", settings.Skills, min(1, count), maxSkills); err != nil {
+		return nil, err
 	}
-	row, err := readFloats(npyFile(s.Policy))
+	row, err := floats(readNPY(s.Policy))
 	if err != nil {
 		return nil, err
 	}
 	if len(row.Shape) != 1 {
 		return nil, fmt.Errorf("%s has shape %v: a policy must be flat, [N]", s.Policy, row.Shape)
 	}
+	policy := row.Data.([]float32)
 	skills := &runs.Skills{Observations: env.Observations, Actions: env.Actions,
-		Count: settings.Skills, Hidden: settings.Hidden, Policy: row.data}
-	if want := runs.Row(skills.Sizes()); len(row.data) != want {
+		Count: settings.Skills, Hidden: settings.Hidden, Policy: policy}
+	if want := runs.Row(skills.Sizes()); len(policy) != want {
 		return nil, fmt.Errorf("%s has %d parameters, but %s on %s needs %d (%s): set hidden "+
-			"and skills", s.Policy, len(row.data), s.Algorithm, s.Env, want, layers(skills))
+			"and skills", s.Policy, len(policy), s.Algorithm, s.Env, want, layers(skills))
 	}
 	if err := skills.Check(); err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(row.data, notFinite); i >= 0 {
-		return nil, fmt.Errorf("%s: parameter %d is %g, not a finite float32", s.Policy, i,
-			row.data[i])
+	if i := slices.IndexFunc(policy, notFinite); i >= 0 {
+		return nil, fmt.Errorf("%s: parameter %d is %g, not a finite float32", s.Policy, i, policy[i])
 	}
 	written := importedSettings{importSettings: settings.importSettings, Skills: settings.Skills,
-		Imported: digest(map[string]floats{"policy": row})}
+		Imported: digest(map[string]npz.Array{"policy": row})}
 	return s.write(env, written, runs.Status{MaxFitness: math.Inf(-1)},
 		func(w *runs.Writer) error { return w.SaveSkills(skills) })
 }
@@ -177,12 +183,14 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits := spec.Descriptor
+	d := spec.Descriptor
 	r := &runs.Repertoire{
-		Params: task.Policy.Params(), Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper,
-		Offset:    task.QDOffset(),
-		Genotypes: arrays["genotypes"].data, Fitnesses: arrays["fitnesses"].data,
-		Descriptors: arrays["descriptors"].data, Centroids: arrays["centroids"].data,
+		Params: task.Policy.Params(), Dims: len(d.Lower), Lower: d.Lower, Upper: d.Upper,
+		Offset: task.QDOffset(),
+	}
+	for name, field := range map[string]*[]float32{"genotypes": &r.Genotypes, "fitnesses": &r.Fitnesses,
+		"descriptors": &r.Descriptors, "centroids": &r.Centroids} {
+		*field = arrays[name].Data.([]float32)
 	}
 	cells := arrays["fitnesses"].Shape[0]
 	if cells == 0 {
@@ -212,7 +220,7 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 		return nil, fmt.Errorf("%s: %w", s.Repertoire, err)
 	}
 	// files with the rows of empty cells and without have the same digest
-	arrays["genotypes"] = floats{Shape: []int{cells, r.Params}, rows: r.Rows()}
+	arrays["genotypes"] = npz.Of(r.AllGenotypes(), cells, r.Params)
 	written := importedSettings{importSettings: settings, Cells: cells, Imported: digest(arrays)}
 	stats := r.Stats()
 	status := runs.Status{MaxFitness: stats.MaxFitness, Coverage: stats.Coverage,
@@ -275,4 +283,94 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 		}
 		return w.SaveStatus(status)
 	})
+}
+
+// readNPY reads an .npy file, and returns its path as the array's name in errors.
+func readNPY(path string) (name string, a npz.Array, err error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path, a, fmt.Errorf("%s is a folder, not an .npy file", path)
+	}
+	a, err = npz.ReadNPY(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("there is no file %s", path)
+	}
+	return path, a, err
+}
+
+// floats returns an array that was read as one of float32; it rounds float64. Other types are errors.
+func floats(name string, a npz.Array, err error) (npz.Array, error) {
+	if err != nil {
+		return a, err
+	}
+	if t := a.DType(); t != "float32" && t != "float64" {
+		return a, fmt.Errorf("%s has type %s, not float32 or float64", name, t)
+	}
+	a.Data, err = a.Float32s()
+	return a, err
+}
+
+// repertoireArrays maps the arrays of a repertoire to their number of axes.
+var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2,
+	"centroids": 2}
+
+// readRepertoire reads an .npz file, a folder of .npy files, or a folder with repertoire.npz.
+func readRepertoire(path string) (map[string]npz.Array, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("there is no repertoire %s: give a folder with genotypes.npy, "+
+			"fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file", path)
+	}
+	file := path
+	if info.IsDir() {
+		file = filepath.Join(path, "repertoire.npz")
+		if _, err := os.Stat(filepath.Join(path, "genotypes.npy")); err == nil {
+			file = ""
+		} else if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("%s has neither genotypes.npy nor repertoire.npz", path)
+		}
+	}
+	var archive *npz.Reader
+	if file != "" {
+		if archive, err = npz.Open(file); err != nil {
+			return nil, err
+		}
+		defer archive.Close()
+	}
+	arrays := map[string]npz.Array{}
+	for _, name := range slices.Sorted(maps.Keys(repertoireArrays)) {
+		var source string
+		var a npz.Array
+		if archive != nil {
+			source = fmt.Sprintf("%s: %s", file, name)
+			if a, err = archive.Read(name); err != nil {
+				err = fmt.Errorf("%s: %w", file, err)
+			}
+		} else {
+			source, a, err = readNPY(filepath.Join(path, name+".npy"))
+		}
+		if a, err = floats(source, a, err); err != nil {
+			return nil, err
+		}
+		// Newer versions of QDax add an axis of objectives.
+		if name == "fitnesses" && len(a.Shape) == 2 && a.Shape[1] == 1 {
+			a.Shape = a.Shape[:1]
+		}
+		if axes := repertoireArrays[name]; len(a.Shape) != axes {
+			return nil, fmt.Errorf("%s has shape %v, not %s", source, a.Shape,
+				[]string{"", "[cells]", "[cells, numbers]"}[axes])
+		}
+		arrays[name] = a
+	}
+	return arrays, nil
+}
+
+// digest returns the SHA-256 of arrays, whatever the file format.
+func digest(arrays map[string]npz.Array) string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		a := arrays[name]
+		fmt.Fprintln(sum, name, a.Shape)
+		_ = binary.Write(sum, binary.LittleEndian, a.Data) // a hash never fails
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -49,7 +49,6 @@ type PolicyContract struct {
 	Descriptor []float32 `json:"descriptor,omitempty"`
 }
 
-// actions is the size of the output.
 func (n network) actions() int {
 	out := n.sizes[len(n.sizes)-1]
 	if n.shared {
@@ -58,7 +57,6 @@ func (n network) actions() int {
 	return out
 }
 
-// contract returns the JSON file that describes an ONNX file.
 func (s ExportSpec) contract(run *runs.Run, n network) ([]byte, error) {
 	if n.sizes[0] == 0 {
 		return nil, fmt.Errorf("%s has no observations, so its solutions are no networks: export to an .npz file",

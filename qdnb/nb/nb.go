@@ -40,7 +40,6 @@ type Drawing interface {
 	Show(name string) error
 }
 
-// drawn counts the drawings of this program.
 var drawn int
 
 // Draw shows the drawing that a function returned, or ends the cell with its error as [Check] does.

@@ -123,7 +123,6 @@ func selectCells(run *runs.Run, r *runs.Repertoire, cells []int) (*Set, error) {
 	return set, nil
 }
 
-// selectSkills returns the selected skills of a run, all if none is selected.
 func selectSkills(run *runs.Run, wanted []int) (*Set, error) {
 	all, err := run.Skills()
 	if err != nil {

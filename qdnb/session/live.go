@@ -18,8 +18,7 @@ const (
 	liveDPI   = 96              // of a screen
 )
 
-// live is the figure of a run below its notebook cell. It is replaced as the run trains, so that the
-// saved notebook has the last state alone.
+// live is the figure of a run below its notebook cell, replaced as the run trains.
 type live struct {
 	drawn time.Time
 	took  time.Duration // the newest drawing
@@ -89,8 +88,7 @@ func fastPNG(figure *figures.Figure) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-// drawLive draws if a drawing is due, or the run is at its end. What cannot be drawn is not tried
-// again: a run does not fail for it.
+// drawLive draws if it is due, or the run ends. A run does not fail for what cannot be drawn.
 func (t *training) drawLive(last bool) {
 	if t.live == nil || !last && !t.live.due(time.Now(), t.status.Seconds) {
 		return

@@ -50,8 +50,7 @@ func machineUse(platform *xla.Platform, after int64) runs.MachineUse {
 	return u
 }
 
-// processor returns the processor's name in a file like Linux's /proc/cpuinfo, or "unknown
-// processor".
+// processor returns the processor's name in a file like Linux's /proc/cpuinfo.
 func processor(path string) string {
 	text, _ := os.ReadFile(path) // other systems do not have it
 	for line := range strings.Lines(string(text)) {

@@ -130,13 +130,12 @@ func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, er
 	return s.found()
 }
 
-// found reads the finished run.
 func (s *session) found() (*runs.Run, error) {
 	found, err := runs.Open(s.writer.Dir)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = found.Valid()
 	}
-	return found, found.Valid()
+	return found, err
 }
 
 // explained adds to the error of a search that cannot learn further what is left of the run.
@@ -148,8 +147,7 @@ func (s *session) explained(err error) error {
 		"were finite; %s", err, s.writer.Newest())
 }
 
-// open takes the run folder, compiles, and restores the newest checkpoint. After an error the folder
-// is as before.
+// open starts or resumes the run. After an error the folder is as before.
 func (s *session) open(ctx context.Context) error {
 	err := s.take()
 	if err == nil {
@@ -165,7 +163,6 @@ func (s *session) open(ctx context.Context) error {
 	return nil
 }
 
-// take takes the run folder.
 func (s *session) take() (err error) {
 	s.start, s.saved = time.Now(), time.Now()
 	s.Budget = s.Budget.Share(max(1, s.seeds))
@@ -190,7 +187,6 @@ func (s *session) take() (err error) {
 	return err
 }
 
-// restore compiles and restores the newest checkpoint.
 func (s *session) restore(ctx context.Context) error {
 	s.bar = progress.NewBar(s.Config.Name(), s.Quiet)
 	s.bar.Remember(s.said)
@@ -244,7 +240,6 @@ func (s *session) begin() error {
 	return s.writer.Begin(s.from, s.job.columns()...)
 }
 
-// loop computes until the job is done.
 func (s *session) loop(ctx context.Context) error {
 	for !s.job.done() {
 		if err := s.advance(ctx); err != nil {
@@ -254,8 +249,7 @@ func (s *session) loop(ctx context.Context) error {
 	return s.complete()
 }
 
-// advance computes a step, and saves a checkpoint if it is due or ctx is done. A [Search] calls
-// it in place of loop.
+// advance computes a step, and saves a checkpoint if it is due or ctx is done.
 func (s *session) advance(ctx context.Context) error {
 	err := s.job.step(ctx)
 	stopped := ctx.Err() != nil
@@ -364,8 +358,7 @@ func processorSeconds() float64 {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
-// abandon releases the folder after a failed open, and removes it if nothing was trained in it. It
-// moves the previous run back.
+// abandon undoes a failed open: it removes a folder in which nothing was trained.
 func (s *session) abandon() {
 	if s.writer != nil {
 		_ = s.writer.Discard()

@@ -77,7 +77,6 @@ func (t Training) Steps(platform *xla.Platform, steps int) error {
 	return nil
 }
 
-// search compiles the algorithm.
 func (t Training) search(platform *xla.Platform) (algorithms.Search, error) {
 	search, err := t.Algorithm.New(platform, t.Env, t.Options.Config.Seed)
 	if err == nil && search == nil {
@@ -186,7 +185,6 @@ func (t *training) done() bool {
 
 func (t *training) state() string { return fmt.Sprintf("generation %d", t.status.Generation) }
 
-// step runs a generation and records it.
 func (t *training) step(ctx context.Context) error {
 	o, err := t.next(ctx)
 	if err != nil {
@@ -335,7 +333,6 @@ func (t *training) metrics() []string {
 	return list
 }
 
-// summary returns the generation and the newest metrics.
 func (t *training) summary() string {
 	return strings.Join(append([]string{fmt.Sprintf("generation %d", t.status.Generation)},
 		t.metrics()...), "  ")
@@ -424,7 +421,6 @@ func (t *training) correct() error {
 	return t.writer.SaveSnapshot(corrected.Snapshot(t.status.Progress, t.Corrected))
 }
 
-// finish writes the final repertoire and skills.
 func (t *training) finish() (string, error) {
 	if err := t.untimed(t.snapshots); err != nil {
 		return "", err
@@ -449,7 +445,6 @@ func (t *training) finish() (string, error) {
 	return t.summary(), nil
 }
 
-// clean deletes the replay buffer.
 func (t *training) clean() error {
 	if t.KeepReplay {
 		return nil
@@ -490,4 +485,26 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 	}
 	r.KeepFittest(len(r.Centroids) / r.Dims)
 	return r, err
+}
+
+// skillsOf returns the current policy of a search and an evaluation of its skills.
+func skillsOf(s *skills.Search) (*runs.Skills, error) {
+	evaluation, err := s.Evaluate()
+	if err != nil {
+		return nil, err
+	}
+	spec, task := s.Task().Env.Spec(), s.Task()
+	out := &runs.Skills{
+		Observations: spec.Observations, Actions: spec.Actions, Count: s.Skills(),
+		Hidden:    task.Policy.Sizes[1 : len(task.Policy.Sizes)-1],
+		Fitnesses: evaluation.Fitnesses, Descriptors: evaluation.Descriptors,
+		Trajectories: evaluation.Positions, Policy: evaluation.Policy,
+	}
+	if out.Extra, err = s.Diversity(); err != nil {
+		return nil, err
+	}
+	for i := range evaluation.Fitnesses {
+		out.Which = append(out.Which, i%max(1, s.Skills()))
+	}
+	return out, nil
 }

@@ -43,8 +43,7 @@ func newOverSkills(env hierarchy.Options) (*overSkills, error) {
 	return &overSkills{env, stage}, nil
 }
 
-// episode reads a recorded episode, which passed a number of hurdles. Its film begins at the end of the
-// first control step.
+// episode reads a recorded episode, whose film begins at the end of the first control step.
 func (o *overSkills) episode(record []float32, hurdles int) Episode {
 	chosen, seen := o.Played(record)
 	choices := &Choices{Decision: o.Every, Cells: !o.Skills.Gaussian, Hurdles: hurdles}
@@ -61,14 +60,12 @@ func (o *overSkills) episode(record []float32, hurdles int) Episode {
 	return episode
 }
 
-// summary returns the return and the number of hurdles passed.
 func (c *Choices) summary(fitness float32) string {
 	return fmt.Sprintf("return %s, %d of %d hurdles passed", shortNumber(float64(fitness)), c.Hurdles,
 		catalog.HurdleNumber)
 }
 
-// overHurdles draws the trajectory of the torso over the hurdles in an episode, seen from the side,
-// and the chosen skills.
+// overHurdles draws the torso over the hurdles in an episode, from the side, and the chosen skills.
 func (r Result) overHurdles(i int) (figures.Grid, error) {
 	episode := r.Recorded[i]
 	choices := episode.Choices

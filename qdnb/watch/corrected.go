@@ -67,12 +67,7 @@ func (c *Corrected) Save() error {
 func (c *Corrected) Figure() (figures.Grid, error) {
 	bar, panels := new(figures.ColorBar), []*figures.Panel(nil)
 	for _, r := range []*runs.Repertoire{c.Archived, c.Repertoire} {
-		cells, err := figures.CellsOf(c.run, r)
-		if err != nil {
-			return figures.Grid{}, err
-		}
-		cells.Bar = bar
-		panel, err := figures.Map(*cells)
+		panel, err := figures.MapOf(c.run, r, func(cells *figures.Cells) { cells.Bar = bar })
 		if err != nil {
 			return figures.Grid{}, err
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
@@ -15,6 +16,7 @@ import (
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -215,6 +217,37 @@ func (s Spec) caption(played Episode, run *runs.Run, env envs.Env, e policies.Ev
 	return nil
 }
 
+// filmSubtitle returns the fitness, the descriptor, and the conditions that differ from nominal.
+func filmSubtitle(env envs.Env, conditions *envs.Conditions, o *scene.Outcome) string {
+	parts := []string{"fitness " + shortNumber(o.Fitness)}
+	if len(o.Descriptor) > 0 {
+		var components []string
+		for _, x := range o.Descriptor {
+			components = append(components, shortNumber(x))
+		}
+		parts = append(parts, "descriptor ("+strings.Join(components, ", ")+")")
+	}
+	live, err := envs.NewPerturbable(env)
+	if conditions == nil || err != nil {
+		return strings.Join(parts, ", ")
+	}
+	usual := live.Nominal()
+	if conditions.Gravity != usual.Gravity {
+		parts = append(parts, "gravity multiplier "+shortNumber(conditions.Gravity))
+	}
+	if conditions.Actuators != usual.Actuators {
+		parts = append(parts, "actuator strength multiplier "+shortNumber(conditions.Actuators))
+	}
+	if conditions.Target != usual.Target {
+		parts = append(parts, fmt.Sprintf("target (%s, %s)", shortNumber(conditions.Target[0]),
+			shortNumber(conditions.Target[1])))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// shortNumber formats with three significant digits, and with the minus sign of figure axes.
+func shortNumber(x float64) string { return strings.ReplaceAll(tables.Short(x, 3), "-", "−") }
+
 // Films returns the films of the recorded episodes, ordered by policy and then by episode. A custom
 // environment must be an [envs.Rigid] or a [Visible].
 func (r *Recording) Films() (films []*scene.Film, err error) {
@@ -279,7 +312,6 @@ func (s Spec) starts(run *runs.Run) ([]Spec, error) {
 	return specs, nil
 }
 
-// environment returns the environment in which to play.
 func (s Spec) environment(run *runs.Run) (envs.Env, error) {
 	if s.Archived {
 		s.Archived = false

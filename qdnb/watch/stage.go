@@ -11,20 +11,16 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// newStage returns the visible bodies of an environment.
 func newStage(env envs.Env) (*stage, error) {
 	s := &stage{Film: scene.Film{Title: env.Spec().Name, Ground: true, Step: 0.05}}
+	var err error
 	switch inner := envs.Inner(env).(type) {
 	case Visible:
 		s.Bodies, s.poses = inner.Bodies(), inner.Poses
 	case *envs.Rigid:
-		if err := s.rigid(inner.System); err != nil {
-			return nil, fmt.Errorf("%s: %w", env.Spec().Name, err)
-		}
+		err = s.rigid(inner.System)
 	case envs.Perturbable:
-		if err := s.rigid(inner.System); err != nil {
-			return nil, fmt.Errorf("%s: %w", env.Spec().Name, err)
-		}
+		err = s.rigid(inner.System)
 	case envs.Pointmaze:
 		s.Bodies, s.poses = pointmazeBodies(inner), pointPoses
 	case *envs.BlackBox:
@@ -33,6 +29,9 @@ func newStage(env envs.Env) (*stage, error) {
 	default:
 		return nil, fmt.Errorf("%s has no visible bodies: a custom environment must be an "+
 			"envs.Rigid or a watch.Visible to be filmed", env.Spec().Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", env.Spec().Name, err)
 	}
 	var rest []scene.Pose
 	for _, body := range s.Bodies {
@@ -192,8 +191,7 @@ func limbsOf(model physics.Model) limbs {
 	return l
 }
 
-// color returns the colour of a moving body. Bodies of a limb get darker with their distance from
-// the torso.
+// color returns the colour of a moving body, which gets darker away from the torso.
 func (l limbs) color(body string) color.NRGBA {
 	limb, ok := l.of[body]
 	if !ok {
