@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -37,21 +37,23 @@ func same(t *testing.T, s subject, got, want string) {
 
 // compareRuns describes the differences between the folders of two finished runs, or returns "".
 func compareRuns(got, want string) string {
-	have, err := listing(got)
-	if err != nil {
-		return err.Error()
-	}
-	wanted, err := listing(want)
-	if err != nil {
-		return err.Error()
-	}
+	have, wanted := listing(got), listing(want)
 	if !slices.Equal(have, wanted) {
 		return fmt.Sprintf("there are %q, want %q", have, wanted)
 	}
 	for _, name := range wanted {
-		if difference := compareFiles(filepath.Join(got, name),
-			filepath.Join(want, name)); difference != "" {
-			return name + " " + difference
+		a, err := timeless(filepath.Join(got, name))
+		if err != nil {
+			return err.Error()
+		}
+		b := must.Get(timeless(filepath.Join(want, name)))
+		if len(a) != len(b) {
+			return fmt.Sprintf("%s has %d parts, want %d", name, len(a), len(b))
+		}
+		for i := range b {
+			if a[i] != b[i] {
+				return fmt.Sprintf("%s has %.200q, want %.200q", name, a[i], b[i])
+			}
 		}
 	}
 	return ""
@@ -59,78 +61,47 @@ func compareRuns(got, want string) string {
 
 // listing lists the files of a run's folder, without checkpoints before the last one, which depend
 // on timing.
-func listing(dir string) (names []string, err error) {
-	newest, err := newestCheckpoint(dir)
-	if err != nil {
-		return nil, err
-	}
-	last := strings.TrimPrefix(filepath.Base(newest), "state")
-	err = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
+func listing(dir string) (names []string) {
+	last := strings.TrimPrefix(filepath.Base(newestCheckpoint(dir)), "state")
+	must.Do(filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		name, _ := filepath.Rel(dir, path)
 		earlier := filepath.Dir(name) == "checkpoints" && !strings.HasSuffix(name, last)
-		if !entry.IsDir() && name != "lock" && !earlier {
+		if err == nil && !entry.IsDir() && name != "lock" && !earlier {
 			names = append(names, name)
 		}
-		return nil
-	})
-	return names, err
+		return err
+	}))
+	return names
 }
 
-func newestCheckpoint(dir string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "checkpoints", "state-*.npz"))
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s has no checkpoint", dir)
-	}
-	if err != nil {
-		return "", err
-	}
-	return slices.Max(files), nil
+func newestCheckpoint(dir string) string {
+	return slices.Max(must.Get(filepath.Glob(filepath.Join(dir, "checkpoints", "state-*.npz"))))
 }
 
-// compareFiles describes the differences between two files of runs.
-func compareFiles(got, want string) string {
-	switch base := filepath.Base(got); {
+// timeless returns the contents of a file of a run in parts, without those that depend on time or name
+// the machine.
+func timeless(path string) (parts []string, err error) {
+	data := must.Get(os.ReadFile(path))
+	switch base := filepath.Base(path); {
 	case base == "metrics.csv":
-		return compareTables(got, want)
+		return withoutSeconds(data), nil
 	case base == "status.json":
-		return compareStatus(got, want)
-	case slices.Contains([]string{"snapshots", "checkpoints"}, filepath.Base(filepath.Dir(got))):
-		return compareArrays(got, want)
-	}
-	a, err := os.ReadFile(got)
-	if err != nil {
-		return err.Error()
-	}
-	b, err := os.ReadFile(want)
-	if err != nil {
-		return err.Error()
-	}
-	if !bytes.Equal(a, b) {
-		return "differs"
-	}
-	return ""
-}
-
-// compareTables compares the text of two tables, except for the time column.
-func compareTables(got, want string) string {
-	a, errA := os.ReadFile(got)
-	b, errB := os.ReadFile(want)
-	if errA != nil || errB != nil {
-		return fmt.Sprint(errA, errB)
-	}
-	linesA, linesB := withoutSeconds(a), withoutSeconds(b)
-	if len(linesA) != len(linesB) {
-		return fmt.Sprintf("has %d lines, want %d", len(linesA), len(linesB))
-	}
-	for i := range linesA {
-		if linesA[i] != linesB[i] {
-			return fmt.Sprintf("has line %q, want %q", linesA[i], linesB[i])
+		var s runs.Status
+		err := json.Unmarshal(data, &s)
+		s.Seconds, s.CPUSeconds, s.CompileSeconds, s.Updated, s.Machines = 0, 0, 0, time.Time{}, nil
+		return []string{fmt.Sprintf("%+v", s)}, err
+	case slices.Contains([]string{"snapshots", "checkpoints"}, filepath.Base(filepath.Dir(path))):
+		arrays, err := npz.Read(path)
+		// "seconds" is in snapshots; "meta" is in checkpoints, whose status is compared as status.json.
+		delete(arrays, "seconds")
+		delete(arrays, "meta")
+		for _, name := range slices.Sorted(maps.Keys(arrays)) {
+			a := arrays[name] // as text, in which NaN equals NaN
+			parts = append(parts, fmt.Sprintf("%s %s %v %x", name, a.DType(), a.Shape, a.Data))
 		}
+		return parts, err
 	}
-	return ""
+	return []string{string(data)}, nil
 }
 
 // withoutSeconds returns the lines of a table without its column of seconds.
@@ -148,60 +119,6 @@ func withoutSeconds(data []byte) (lines []string) {
 	}
 	return lines
 }
-
-// timeless returns a status without the fields that depend on time or name the machine.
-func timeless(s runs.Status) runs.Status {
-	s.Seconds, s.CPUSeconds, s.CompileSeconds, s.Updated = 0, 0, 0, time.Time{}
-	s.Machines = nil
-	return s
-}
-
-func compareStatus(got, want string) string {
-	var statuses [2]runs.Status
-	for i, path := range []string{got, want} {
-		data, err := os.ReadFile(path)
-		if err == nil {
-			err = json.Unmarshal(data, &statuses[i])
-		}
-		if err != nil {
-			return err.Error()
-		}
-		statuses[i] = timeless(statuses[i])
-	}
-	if !reflect.DeepEqual(statuses[0], statuses[1]) {
-		return fmt.Sprintf("says %+v, want %+v", statuses[0], statuses[1])
-	}
-	return ""
-}
-
-// compareArrays compares all arrays of two files, except for times.
-func compareArrays(got, want string) string {
-	a, err := npz.Read(got)
-	if err != nil {
-		return err.Error()
-	}
-	b, err := npz.Read(want)
-	if err != nil {
-		return err.Error()
-	}
-	// "seconds" is in snapshots; "meta" is in checkpoints, whose status is compared as status.json.
-	for _, name := range []string{"seconds", "meta"} {
-		delete(a, name)
-		delete(b, name)
-	}
-	if len(a) != len(b) {
-		return fmt.Sprintf("has %d arrays, want %d", len(a), len(b))
-	}
-	for name := range b {
-		if !reflect.DeepEqual(a[name].Shape, b[name].Shape) || raw(a[name]) != raw(b[name]) {
-			return fmt.Sprintf("has another %q", name)
-		}
-	}
-	return ""
-}
-
-// raw returns the elements of an array as text, in which NaN equals NaN.
-func raw(a npz.Array) string { return fmt.Sprintf("%s %x", a.DType(), a.Data) }
 
 // The comparison must detect a difference of one bit: otherwise the other tests prove nothing.
 func TestComparisonSeesOneBit(t *testing.T) {
@@ -227,7 +144,7 @@ func TestComparisonSeesOneBit(t *testing.T) {
 	}
 	got := t.TempDir()
 	must.Do(os.CopyFS(got, os.DirFS(want)))
-	newest := must.Get(newestCheckpoint(filepath.Join(got, name)))
+	newest := newestCheckpoint(filepath.Join(got, name))
 	arrays := must.Get(npz.Read(newest))
 	for _, array := range arrays {
 		if data, ok := array.Data.([]float32); ok && len(data) > 0 {

@@ -28,8 +28,7 @@ func Error(t testing.TB, err error) {
 	}
 }
 
-// patience is the processor time after which a call counts as endless. It is the process's own
-// time, because others may be using the machine.
+// patience is the processor time of this process after which a call counts as endless.
 const patience = time.Minute
 
 func worked() time.Duration {

@@ -106,8 +106,7 @@ func List(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// editDistance counts insertions, deletions, replacements and swaps of neighbours (optimal string
-// alignment).
+// editDistance is the optimal string alignment: one edit may also swap two neighbours.
 func editDistance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	if len(s) > 64 || len(t) > 64 { // no name of ours is that long

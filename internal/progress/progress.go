@@ -34,7 +34,6 @@ type Bar struct {
 	said         map[string]bool // formats of Once
 }
 
-// display draws a bar.
 type display struct {
 	every   time.Duration // minimum time between two updates
 	delayed bool          // the first update waits, too
@@ -143,10 +142,8 @@ func fit(columns int, times string, details []string, label string) string {
 	return shorten(line, columns)
 }
 
-// width returns the number of columns of a text.
 func width(text string) int { return utf8.RuneCountInString(text) }
 
-// shorten truncates a text to a number of columns.
 func shorten(text string, columns int) string {
 	if width(text) <= columns {
 		return text
@@ -271,8 +268,7 @@ func terminal(out io.Writer, width func() int) display {
 	}
 }
 
-// plain writes lines to a file, where nothing can be replaced. Short work writes only its last
-// line.
+// plain writes lines to a file. Short work writes only its last line.
 func plain(out io.Writer) display {
 	return display{
 		every:   10 * time.Second,
