@@ -31,23 +31,18 @@ func readBytes(data []byte) (Array, error) {
 
 func TestReadsOtherOrders(t *testing.T) {
 	want := Of([]float32{1, 2, 3, 4, 5, 6}, 1, 2, 3)
-	big := func(values ...float32) (out []byte) {
+	in := func(order binary.AppendByteOrder, values ...float32) (out []byte) {
 		for _, v := range values {
-			out = binary.BigEndian.AppendUint32(out, math.Float32bits(v))
+			out = order.AppendUint32(out, math.Float32bits(v))
 		}
 		return out
 	}
-	little := func(values ...float32) (out []byte) {
-		for _, v := range values {
-			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
-		}
-		return out
-	}
+	big, little := binary.BigEndian, binary.LittleEndian
 	for name, data := range map[string][]byte{
-		"big endian":    npyBytes("'>f4'", "False", "(1, 2, 3)", big(1, 2, 3, 4, 5, 6)),
-		"little endian": npyBytes("'<f4'", "False", "(1, 2, 3)", little(1, 2, 3, 4, 5, 6)),
-		"fortran":       npyBytes("'<f4'", "True", "(1, 2, 3)", little(1, 4, 2, 5, 3, 6)),
-		"both":          npyBytes(`">f4"`, "True", "(1L, 2L, 3L,)", big(1, 4, 2, 5, 3, 6)),
+		"big endian":    npyBytes("'>f4'", "False", "(1, 2, 3)", in(big, 1, 2, 3, 4, 5, 6)),
+		"little endian": npyBytes("'<f4'", "False", "(1, 2, 3)", in(little, 1, 2, 3, 4, 5, 6)),
+		"fortran":       npyBytes("'<f4'", "True", "(1, 2, 3)", in(little, 1, 4, 2, 5, 3, 6)),
+		"both":          npyBytes(`">f4"`, "True", "(1L, 2L, 3L,)", in(big, 1, 4, 2, 5, 3, 6)),
 	} {
 		got, err := readBytes(data)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -60,7 +55,7 @@ func TestReadsOtherOrders(t *testing.T) {
 		t.Errorf("booleans: %v, %v", got, err)
 	}
 	// Version 2 has a longer field for the length.
-	v1 := npyBytes("'<f4'", "False", "(1, 2, 3)", little(1, 2, 3, 4, 5, 6))
+	v1 := npyBytes("'<f4'", "False", "(1, 2, 3)", in(little, 1, 2, 3, 4, 5, 6))
 	v2 := append([]byte(magic), 2, 0, v1[8], v1[9], 0, 0)
 	if got, err := readBytes(append(v2, v1[10:]...)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("version 2: %v, %v", got, err)

@@ -1,9 +1,9 @@
 package runs
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -87,29 +87,28 @@ func (r *Run) Adaptation() (*Adaptation, error) {
 			return nil, fmt.Errorf("metrics.csv of %s: %w", r.Name(), err)
 		}
 	}
-	a := &Adaptation{Perturbation: settings.Perturbation, Skills: settings.Skills}
-	places := map[int]int{}
+	values := map[int]*AdaptedValue{}
 	for i := range table.Rows {
 		index := int(columns[0][i])
-		place, ok := places[index]
-		if !ok {
-			place = len(a.Values)
-			places[index] = place
-			a.Values = append(a.Values, AdaptedValue{Index: index, X: columns[1][i], Y: columns[2][i]})
+		v := values[index]
+		if v == nil {
+			v = &AdaptedValue{Index: index, X: columns[1][i], Y: columns[2][i]}
+			values[index] = v
 		}
-		v := &a.Values[place]
 		v.Skills, v.Scores = append(v.Skills, int(columns[3][i])), append(v.Scores, columns[4][i])
+		v.Count = len(v.Skills)
 	}
-	counts, err := table.Column(countColumn)
-	for i := range a.Values {
-		a.Values[i].Count = len(a.Values[i].Skills)
+	if counts, err := table.Column(countColumn); err == nil {
+		for i, count := range counts {
+			values[int(columns[0][i])].Count = int(count)
+		}
 	}
-	for i := 0; err == nil && i < len(counts); i++ {
-		a.Values[places[int(columns[0][i])]].Count = int(counts[i])
-	}
-	if len(a.Values) == 0 {
+	if len(values) == 0 {
 		return nil, fmt.Errorf("%s has no results yet: its metrics.csv has no rows", r.Name())
 	}
-	slices.SortFunc(a.Values, func(a, b AdaptedValue) int { return cmp.Compare(a.Index, b.Index) })
+	a := &Adaptation{Perturbation: settings.Perturbation, Skills: settings.Skills}
+	for _, index := range slices.Sorted(maps.Keys(values)) {
+		a.Values = append(a.Values, *values[index])
+	}
 	return a, nil
 }

@@ -182,10 +182,3 @@ func TestUseMachineKeepsTheHistory(t *testing.T) {
 		}
 	}
 }
-
-func ExampleBudget() {
-	b := Budget{Generations: 100, Time: 2 * time.Hour}
-	p := Progress{Generation: 50, Seconds: 60}
-	fmt.Println(b, "-", b.Fraction(p), b.Done(p))
-	// Output: 100 generations or 2h - 0.5 false
-}

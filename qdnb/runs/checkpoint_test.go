@@ -102,7 +102,7 @@ func checkpointFiles(t testing.TB, w *Writer) map[string]string {
 		paths = append(paths, path)
 	}
 	for _, path := range paths {
-		files[filepath.Base(path)] = string(mustRead(t, path))
+		files[filepath.Base(path)] = string(must.Get(os.ReadFile(path)))
 	}
 	return files
 }
@@ -195,11 +195,11 @@ func TestExtendedRunKeepsItsGenotypes(t *testing.T) {
 	must.Do(w.Close())
 	w = create(t, root)
 	expect(t, w, 10)
-	first := mustRead(t, filepath.Join(w.Dir, repertoireFile))
+	first := must.Get(os.ReadFile(filepath.Join(w.Dir, repertoireFile)))
 	for g := int64(11); g <= 13; g++ {
 		advance(t, w, g-1, g, false)
 		expect(t, w, g)
-		if !bytes.Equal(mustRead(t, filepath.Join(w.Dir, repertoireFile)), first) {
+		if !bytes.Equal(must.Get(os.ReadFile(filepath.Join(w.Dir, repertoireFile))), first) {
 			t.Fatal("repertoire.npz changed before the end")
 		}
 	}
@@ -246,7 +246,7 @@ func TestDamagedGenotypes(t *testing.T) {
 	w := create(t, t.TempDir())
 	advance(t, w, -1, 1, false)
 	path := w.checkpointPath(genotypesKind, 1)
-	content := mustRead(t, path)
+	content := must.Get(os.ReadFile(path))
 	check := func(what string, data []byte) {
 		t.Helper()
 		must.Do(os.WriteFile(path, data, 0o666))
@@ -260,7 +260,7 @@ func TestDamagedGenotypes(t *testing.T) {
 		}
 	}
 	eachDamage(content, check)
-	check("of another generation", mustRead(t, w.checkpointPath(genotypesKind, 0)))
+	check("of another generation", must.Get(os.ReadFile(w.checkpointPath(genotypesKind, 0))))
 	must.Do(os.Remove(path))
 	if warnings := expect(t, w, 0); len(warnings) != 1 || !strings.Contains(warnings[0], "is missing") {
 		t.Errorf("missing: %q", warnings)
@@ -326,8 +326,7 @@ func FuzzGenotypes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, state, genotypes, name, final string) {
 		w := must.Get(Create(t.TempDir(), config))
 		defer w.Close()
-		r, err := npz.NewReader(bytes.NewReader(hostile.Archive(state)),
-			int64(len(hostile.Archive(state))))
+		r, err := opened(hostile.Archive(state))
 		if err != nil {
 			return
 		}

@@ -19,59 +19,39 @@ const crashRoot = "QDNB_TEST_CRASH_ROOT"
 
 func TestMain(m *testing.M) {
 	if root := os.Getenv(crashRoot); root != "" {
-		fmt.Println(trainForever(root))
+		trainForever(root)
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
-func trainForever(root string) error {
-	config, err := NewConfig("map-elites", "pointmaze", 0, defaults())
-	if err != nil {
-		return err
-	}
-	w, err := Create(root, config)
-	if err != nil {
-		return err
-	}
+func trainForever(root string) {
+	defer func() { fmt.Println(recover()) }()
+	w := must.Get(Create(root, must.Get(NewConfig("map-elites", "pointmaze", 0, defaults()))))
 	_, generation, warnings, err := w.LoadCheckpoint(nil)
-	if err != nil || len(warnings) > 0 {
-		return fmt.Errorf("%v %v", warnings, err)
+	if must.Do(err); len(warnings) > 0 {
+		panic(warnings)
 	}
 	ring := testRing{capacity: 40, width: 1 << 12}
-	if err := ring.load(w, 30*(generation+1)); err != nil {
-		return err
-	}
-	if err := w.Begin(generation, "generation", "qd_score"); err != nil {
-		return err
-	}
+	must.Do(ring.load(w, 30*(generation+1)))
+	must.Do(w.Begin(generation, "generation", "qd_score"))
 	fmt.Println(generation) // so far
 	state := make([]float32, 1<<18)
 	for g := generation + 1; ; g++ {
 		for i := range state {
 			state[i] = float32(g)
 		}
-		if err := w.Log(float64(g), float64(g)*1.1); err != nil {
-			return err
-		}
+		must.Do(w.Log(float64(g), float64(g)*1.1))
 		status := w.Status
 		status.Generation = g
-		if err := ring.save(w, 30*(g+1)); err != nil {
-			return err
-		}
+		must.Do(ring.save(w, 30*(g+1)))
 		arrays := gridAt(g).arrays()
 		arrays["state"] = npz.Of(state)
 		if g%4 == 3 { // a run that is extended again and again
-			if err := w.StageRepertoire(gridAt(g).repertoire()); err != nil {
-				return err
-			}
+			must.Do(w.StageRepertoire(gridAt(g).repertoire()))
 		}
-		if err := w.SaveCheckpoint(g, arrays, nil); err != nil {
-			return err
-		}
-		if err := w.SaveStatus(status); err != nil {
-			return err
-		}
+		must.Do(w.SaveCheckpoint(g, arrays, nil))
+		must.Do(w.SaveStatus(status))
 		fmt.Println(g)
 	}
 }

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -43,10 +44,7 @@ func (r *Run) beginEvents() (*eventsLog, error) {
 		return nil, err
 	}
 	dir := filepath.Join(r.Dir, eventsDir)
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, err
-	}
-	if err := os.Mkdir(dir, 0o777); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o777)); err != nil {
 		return nil, err
 	}
 	now := time.Now()

@@ -195,6 +195,10 @@ func archive(data []byte, isText bool) []byte {
 	return data
 }
 
+func opened(data []byte) (*npz.Reader, error) {
+	return npz.NewReader(bytes.NewReader(data), int64(len(data)))
+}
+
 func FuzzRepertoire(f *testing.F) {
 	r := Repertoire{Params: 2, Dims: 2, Genotypes: make([]float32, 6),
 		Fitnesses:   []float32{1, float32(math.Inf(-1)), 3},
@@ -215,7 +219,7 @@ func FuzzRepertoire(f *testing.F) {
 		"fitn\x1besses <f4 3, 1\nfoo <f4 0,")
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
 		data = archive(data, isText)
-		file, err := npz.NewReader(bytes.NewReader(data), int64(len(data)))
+		file, err := opened(data)
 		hostile.Error(t, err)
 		if err != nil {
 			return
@@ -268,7 +272,7 @@ func FuzzSkills(f *testing.F) {
 			"2, 0\nfitnesses <f4 2,\ndescriptors <f4 2,0\ntrajectories <f4 2,0,2\nextra <f4 0,0")
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
 		data = archive(data, isText)
-		file, err := npz.NewReader(bytes.NewReader(data), int64(len(data)))
+		file, err := opened(data)
 		hostile.Error(t, err)
 		if err != nil {
 			return
@@ -359,7 +363,7 @@ func FuzzLoadReplay(f *testing.F) {
 		data = archive(data, isText)
 		if isText { // with valid metadata, so that the rows are read
 			arrays := map[string]npz.Array{}
-			if r, err := npz.NewReader(bytes.NewReader(data), int64(len(data))); err == nil {
+			if r, err := opened(data); err == nil {
 				if all, err := r.ReadAll(); err == nil {
 					arrays = all
 				}

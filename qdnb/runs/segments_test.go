@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,16 +21,26 @@ import (
 type testRing struct {
 	capacity int64
 	width    int
-	session  int
+	since    int64 // rows from this one on are of another session, if it is not 0
 	asked    int64 // rows requested by the last save
 }
 
 func (r *testRing) row(row int64) []float32 {
-	out := make([]float32, r.width)
+	out, session := make([]float32, r.width), 0
+	if r.since > 0 && row >= r.since {
+		session = 1_000_000
+	}
 	for k := range out {
-		out[k] = float32(row*7 + int64(k%5) + int64(r.session)*1_000_000)
+		out[k] = float32(int(row)*7 + k%5 + session)
 	}
 	return out
+}
+
+func (r *testRing) rows(from, to int64) (flat []float32, err error) {
+	for row := from; row < to; row++ {
+		flat = append(flat, r.row(row)...)
+	}
+	return flat, nil
 }
 
 func (r *testRing) save(w *Writer, total int64) error {
@@ -42,11 +51,7 @@ func (r *testRing) save(w *Writer, total int64) error {
 				r.capacity, total)
 		}
 		r.asked += to - from
-		var flat []float32
-		for row := from; row < to; row++ {
-			flat = append(flat, r.row(row)...)
-		}
-		return flat, nil
+		return r.rows(from, to)
 	})
 }
 
@@ -176,11 +181,7 @@ func TestReplayAfterACrash(t *testing.T) {
 		must.Do(first.SaveReplay(total, ring.capacity, ring.width,
 			func(from, to int64) ([]float32, error) {
 				kill()
-				var flat []float32
-				for row := from; row < to; row++ {
-					flat = append(flat, ring.row(row)...)
-				}
-				return flat, nil
+				return ring.rows(from, to)
 			}))
 		kill()
 		must.Do(first.SaveCheckpoint(int64(g), nil, nil))
@@ -202,21 +203,23 @@ func TestReplayAfterACrash(t *testing.T) {
 		if err != nil || g != c.generation || len(warnings) > 0 {
 			t.Fatalf("crash %d: generation %d, %q, %v; want %d", i, g, warnings, err, c.generation)
 		}
-		total, from := int64(0), int64(0)
+		total := int64(0)
 		if g >= 0 {
-			total, from = totals[g], totals[g]
+			total = totals[g]
 		}
 		if err := ring.load(w, total); err != nil {
 			t.Fatalf("crash %d: %v", i, err)
 		}
-		for range 3 { // rows after from are of the new session
+		ring := *ring
+		ring.since = max(total, 1)
+		for range 3 { // further rows are of the new session
 			total += 9
 			g++
-			must.Do(w.SaveReplay(total, ring.capacity, ring.width, mixed(ring, from)))
+			must.Do(ring.save(w, total))
 			must.Do(w.SaveCheckpoint(g, nil, nil))
 		}
 		w = resume(t, w, c.root, g)
-		if err := loadMixed(w, ring, from, total); err != nil {
+		if err := ring.load(w, total); err != nil {
 			t.Errorf("crash %d: %v", i, err)
 		}
 		for _, name := range segmentNames(t, w) {
@@ -225,38 +228,6 @@ func TestReplayAfterACrash(t *testing.T) {
 			}
 		}
 	}
-}
-
-// mixed returns the rows of a ring, and from a row number on those of another session.
-func mixed(ring *testRing, from int64) func(from, to int64) ([]float32, error) {
-	other := *ring
-	other.session++
-	return func(a, b int64) (flat []float32, err error) {
-		for row := a; row < b; row++ {
-			of := ring
-			if row >= from {
-				of = &other
-			}
-			flat = append(flat, of.row(row)...)
-		}
-		return flat, nil
-	}
-}
-
-func loadMixed(w *Writer, ring *testRing, from, total int64) error {
-	next := max(0, total-ring.capacity)
-	err := w.LoadReplay(total, ring.capacity, ring.width, func(at int64, rows []float32) error {
-		want, _ := mixed(ring, from)(at, at+int64(len(rows)/ring.width))
-		if at != next || !slices.Equal(rows, want) {
-			return fmt.Errorf("rows from %d on (want %d) are %v, want %v", at, next, rows, want)
-		}
-		next += int64(len(rows) / ring.width)
-		return nil
-	})
-	if err == nil && next != total {
-		return fmt.Errorf("rows up to %d, want %d", next, total)
-	}
-	return err
 }
 
 // The newest checkpoint is damaged: training resumes from the previous one, whose rows are
@@ -279,13 +250,14 @@ func TestReplayOfTheCheckpointBefore(t *testing.T) {
 	w = resume(t, w, root, 2)
 	must.Do(ring.load(w, 33))
 	must.Do(w.Begin(2, "generation"))
-	must.Do(w.SaveReplay(36, ring.capacity, ring.width, mixed(ring, 33)))
+	ring.since = 33
+	must.Do(ring.save(w, 36))
 	if got := ranges(t, w); !strings.HasSuffix(got, " 33-36") {
 		t.Errorf("segments %s", got)
 	}
 	must.Do(w.SaveCheckpoint(3, nil, nil))
 	w = resume(t, w, root, 3)
-	must.Do(loadMixed(w, ring, 33, 36))
+	must.Do(ring.load(w, 36))
 	must.Do(w.Close())
 }
 
@@ -305,7 +277,7 @@ func TestDamagedSegments(t *testing.T) {
 	remove := "; remove " + w.checkpointPath(stateKind, 1) +
 		" to resume from " + generationFile(stateKind, 0)
 	path := filepath.Join(dir, (segment{6, 9}).file())
-	whole := mustRead(t, path)
+	whole := must.Get(os.ReadFile(path))
 	check := func(what string, damaged []byte, want string) {
 		t.Helper()
 		must.Do(os.WriteFile(path, damaged, 0o666))
@@ -324,9 +296,9 @@ func TestDamagedSegments(t *testing.T) {
 			check(what, damaged, "")
 		}
 	})
-	check("another segment", mustRead(t, filepath.Join(dir, (segment{0, 6}).file())),
+	check("another segment", must.Get(os.ReadFile(filepath.Join(dir, (segment{0, 6}).file()))),
 		"it holds rows 0 to 6 of "+w.Name())
-	check("a checkpoint", mustRead(t, w.checkpointPath(stateKind, 0)),
+	check("a checkpoint", must.Get(os.ReadFile(w.checkpointPath(stateKind, 0))),
 		"it holds rows 0 to 0 of "+w.Name())
 	text := npz.Of(fmt.Appendf(nil, `{"run":%q,"from":6,"to":9}`, w.Name()))
 	right := npz.Of(make([]float32, 6), 3, 2)
@@ -346,7 +318,7 @@ func TestDamagedSegments(t *testing.T) {
 			"float32 [2 3]"},
 	} {
 		must.Do(npz.Write(path, c.arrays))
-		check(what, mustRead(t, path), c.want)
+		check(what, must.Get(os.ReadFile(path)), c.want)
 	}
 	if _, err := segmentRows(arrays{metaKey: text, rowsKey: right}, segmentMeta{w.Name(), 6, 9},
 		2); err != nil {
@@ -473,7 +445,7 @@ func TestReplayGoesOnAfterAFailure(t *testing.T) {
 			must.Do(os.Rename(dir, dir+"-moved"))
 			must.Do(os.WriteFile(dir, nil, 0o666))
 		}
-		return mixed(ring, 100)(from, to)
+		return ring.rows(from, to)
 	}), "is not a folder; ")
 	must.Do(os.Remove(dir))
 	must.Do(os.Rename(dir+"-moved", dir))
@@ -500,10 +472,10 @@ func FuzzSegment(f *testing.F) {
 	} {
 		path := filepath.Join(f.TempDir(), "seed")
 		must.Do(npz.Write(path, arrays))
-		f.Add(mustRead(f, path))
+		f.Add(must.Get(os.ReadFile(path)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := npz.NewReader(bytes.NewReader(data), int64(len(data)))
+		file, err := opened(data)
 		if err != nil {
 			return
 		}

@@ -41,8 +41,7 @@ type Skills struct {
 
 // Sizes returns the sizes of the network's input, hidden layers and output.
 func (s *Skills) Sizes() []int {
-	sizes := append([]int{s.Observations + s.Count}, s.Hidden...)
-	return append(sizes, 2*s.Actions)
+	return slices.Concat([]int{s.Observations + s.Count}, s.Hidden, []int{2 * s.Actions})
 }
 
 // Row returns the number of parameters of a network with the given layer sizes: its biases and
@@ -56,11 +55,8 @@ func Row(sizes []int) int {
 }
 
 // Params returns the number of parameters of a skill as a separate policy; see Genotype.
-func (s *Skills) Params() int { return Row(s.single()) }
-
-// single returns the layer sizes of a skill as a separate policy.
-func (s *Skills) single() []int {
-	return append(append([]int{s.Observations}, s.Hidden...), s.Actions)
+func (s *Skills) Params() int {
+	return Row(slices.Concat([]int{s.Observations}, s.Hidden, []int{s.Actions}))
 }
 
 // Skills returns the number of policies: Count, or 1 if the policy is not conditioned on a skill.

@@ -170,7 +170,7 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	}
 	eachDamage(whole, check)
 	check("a byte more", append(slices.Clone(whole), 0))
-	check("another checkpoint", mustRead(t, w.checkpointPath(stateKind, 10)))
+	check("another checkpoint", must.Get(os.ReadFile(w.checkpointPath(stateKind, 10))))
 
 	// Resuming from the older checkpoint removes the damaged one, so that it does not count as one of
 	// the two kept.
@@ -200,10 +200,6 @@ func eachDamage(whole []byte, check func(what string, damaged []byte)) {
 	}
 }
 
-func mustRead(t testing.TB, path string) []byte {
-	return must.Get(os.ReadFile(path))
-}
-
 func TestCheckpointOfAnotherRunIsRefused(t *testing.T) {
 	root := t.TempDir()
 	other := must.Get(Create(root, Config{Algorithm: "a", Env: "b"}))
@@ -211,7 +207,7 @@ func TestCheckpointOfAnotherRunIsRefused(t *testing.T) {
 	must.Do(other.SaveCheckpoint(5, nil, nil))
 	w := create(t, root)
 	must.Do(os.WriteFile(w.checkpointPath(stateKind, 5),
-		mustRead(t, other.checkpointPath(stateKind, 5)), 0o666))
+		must.Get(os.ReadFile(other.checkpointPath(stateKind, 5))), 0o666))
 	_, generation, warnings, err := w.LoadCheckpoint(nil)
 	if err != nil || generation != -1 || len(warnings) != 1 || !strings.Contains(warnings[0],
 		other.Name()) {
@@ -247,7 +243,7 @@ func TestEditedConfigIsRefused(t *testing.T) {
 	w := create(t, root)
 	must.Do(w.Close())
 	path := filepath.Join(w.Dir, configFile)
-	text := string(mustRead(t, path))
+	text := string(must.Get(os.ReadFile(path)))
 	for edit, want := range map[string]string{
 		strings.Replace(text, "1000", "500", 1):       "does not match its folder",
 		strings.Replace(text, `"batch"`, `"bach"`, 1): "does not match its folder",
@@ -338,7 +334,7 @@ func TestLogChecksItsRows(t *testing.T) {
 	}
 	errtest.Want(t, w.Begin(0, "generation", "coverage"), "has the columns generation, qd_score")
 	must.Do(w.Begin(-1, "generation", "coverage")) // starting over allows other columns
-	if got := string(mustRead(t, filepath.Join(w.Dir, metricsFile))); got != "generation,coverage\n" {
+	if got := string(must.Get(os.ReadFile(filepath.Join(w.Dir, metricsFile)))); got != "generation,coverage\n" {
 		t.Errorf("metrics.csv is %q", got)
 	}
 }
