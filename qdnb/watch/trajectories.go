@@ -7,13 +7,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/stats"
 )
-
-type maze interface{ Walls() []envs.Wall }
-
-// goal is an environment with a goal at which an episode ends.
-type goal interface{ Goal() envs.Wall }
 
 // Trajectories draws the recorded episodes: the trajectories in the plane of the state descriptor,
 // which must be a position, or the torso over the hurdles in the episode of a meta-controller that
@@ -36,11 +30,7 @@ func (r *Recording) Trajectories() (figures.Grid, error) {
 		return figures.Grid{}, err
 	}
 	for _, result := range r.Results {
-		var fitnesses []float64
-		for _, f := range result.Fitnesses {
-			fitnesses = append(fitnesses, float64(f))
-		}
-		label := fmt.Sprintf("%s: %s", result.Policy, shortNumber(stats.Mean(fitnesses)))
+		label := fmt.Sprintf("%s: %s", result.Policy, shortNumber(result.Mean()))
 		for _, episode := range result.Recorded {
 			path := figures.Path{Label: label}
 			for _, position := range episode.Path {
@@ -71,10 +61,10 @@ func arenaOf(env envs.Env) (figures.Arena, error) {
 	}
 	arena := figures.ArenaWithin(spec.Descriptor)
 	env = envs.Inner(env)
-	if m, ok := env.(maze); ok {
+	if m, ok := env.(interface{ Walls() []envs.Wall }); ok {
 		arena.Walls = m.Walls()
 	}
-	if m, ok := env.(goal); ok {
+	if m, ok := env.(interface{ Goal() envs.Wall }); ok {
 		end := m.Goal()
 		arena.Goal = &end
 	}

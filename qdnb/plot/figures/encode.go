@@ -40,8 +40,6 @@ func withFallbackFonts(svg []byte) []byte {
 // pdf accepts UTF-8 text. The canvas of gonum/plot expects the code page of its fonts.
 type pdf struct{ *vgpdf.Canvas }
 
-func newPDF(width, height vg.Length) pdf { return pdf{vgpdf.New(width, height)} }
-
 // FillString implements vg.Canvas. Characters outside code page 1252 become boxes.
 func (c pdf) FillString(f font.Face, at vg.Point, s string) {
 	s = strings.ReplaceAll(s, "−", "–") // the code page has no minus; its en dash looks alike

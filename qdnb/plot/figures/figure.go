@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"example.com/qdnb/internal/cell"
@@ -94,7 +95,7 @@ func (f *Figure) encode(format string) ([]byte, error) {
 	}
 	var canvas vg.CanvasWriterTo = vgsvg.New(f.width, f.height)
 	if format == ".pdf" {
-		canvas = newPDF(f.width, f.height)
+		canvas = pdf{vgpdf.New(f.width, f.height)}
 	}
 	if err := f.render(canvas); err != nil {
 		return nil, err

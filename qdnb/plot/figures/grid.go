@@ -272,7 +272,6 @@ func shows(neighbour, axis *plot.Axis) bool {
 // because a tick without a label would be a minor tick, which has no grid line.
 type unlabelled struct{ as *plot.Axis }
 
-// Ticks implements plot.Ticker.
 func (u unlabelled) Ticks(low, high float64) []plot.Tick {
 	ticks := slices.Clone(u.as.Tick.Marker.Ticks(low, high))
 	for i := range ticks {

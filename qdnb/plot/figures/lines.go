@@ -91,7 +91,6 @@ func Lines(a Axes, series ...Series) (*Panel, error) {
 // part is a plotter of a part of a mark.
 type part func(draw.Canvas, *plot.Plot)
 
-// Plot implements plot.Plotter.
 func (f part) Plot(c draw.Canvas, p *plot.Plot) { f(c, p) }
 
 // Plot implements plot.Plotter.

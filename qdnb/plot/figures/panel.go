@@ -115,10 +115,8 @@ func (p *Panel) Save(path string) error { return save(p, path) }
 // glyph draws in the canvas of a plot or of a legend.
 type glyph func(draw.Canvas)
 
-// Plot implements plot.Plotter.
 func (g glyph) Plot(c draw.Canvas, _ *plot.Plot) { g(c) }
 
-// Thumbnail implements plot.Thumbnailer.
 func (g glyph) Thumbnail(c *draw.Canvas) { g(*c) }
 
 // palette holds the styles of the methods, or of the labels of trajectories, in a panel.

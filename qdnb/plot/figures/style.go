@@ -43,7 +43,6 @@ func textStyle(size vg.Length) text.Style {
 // linearScale is plot.LinearScale for ranges that overflow, too.
 type linearScale struct{}
 
-// Normalize implements plot.Normalizer.
 func (linearScale) Normalize(low, high, x float64) float64 { return (x/2 - low/2) / (high/2 - low/2) }
 
 var gridStyle = draw.LineStyle{Color: gridColor, Width: 0.5}

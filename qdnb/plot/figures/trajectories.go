@@ -145,7 +145,6 @@ func walls(list []Rect) (zones rects) {
 	return zones
 }
 
-// Plot implements plot.Plotter.
 func (r rects) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	for _, z := range r {

@@ -43,10 +43,7 @@ func pack(f *scene.Film) (p filmed, motion string, err error) {
 	var channels [][]int16
 	seen := make([][]scene.Pose, moving) // as the page decodes them
 	for b := range moving {
-		rotations := make([][]int16, 4)
-		for d := range rotations {
-			rotations[d] = make([]int16, len(f.Frames))
-		}
+		rotations, positions := channelsOf(4, f), channelsOf(3, f)
 		seen[b] = make([]scene.Pose, len(f.Frames))
 		last := scene.Quat{1}
 		for t, frame := range f.Frames {
@@ -82,10 +79,6 @@ func pack(f *scene.Film) (p filmed, motion string, err error) {
 		}
 		head = append(head, float32(to), float32(sign*(without+1)))
 		head = append(head, link[:]...)
-		positions := make([][]int16, 3)
-		for d := range positions {
-			positions[d] = make([]int16, len(f.Frames))
-		}
 		for t, frame := range f.Frames {
 			expected := p.Origin
 			if joint != nil {
@@ -130,6 +123,15 @@ func pack(f *scene.Film) (p filmed, motion string, err error) {
 	}
 	motion, err = deflated(raw.Bytes())
 	return p, motion, err
+}
+
+// channelsOf returns n channels for the frames of a film.
+func channelsOf(n int, f *scene.Film) [][]int16 {
+	channels := make([][]int16, n)
+	for d := range channels {
+		channels[d] = make([]int16, len(f.Frames))
+	}
+	return channels
 }
 
 func span(f *scene.Film) (low, high scene.Vec) {

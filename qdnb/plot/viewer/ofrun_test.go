@@ -143,7 +143,7 @@ func TestShowSavesAPage(t *testing.T) {
 	p := Skill(crawler(1, 3))
 	must.Do(p.Show("skill"))
 	page, err := os.ReadFile(filepath.Join(folder, "skill.html"))
-	if err != nil || string(page) != string(pageOf(t, p)) {
+	if err != nil || string(page) != string(must.Get(p.HTML())) {
 		t.Errorf("%d bytes, %v", len(page), err)
 	}
 	if err := Skill(&scene.Film{}).Show("broken"); err == nil {

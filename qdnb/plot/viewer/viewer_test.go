@@ -129,10 +129,6 @@ func grid(t testing.TB, n, films, frames int) *Page {
 	return must.Get(Repertoire(c, filmed))
 }
 
-func pageOf(t testing.TB, p *Page) []byte {
-	return must.Get(p.HTML())
-}
-
 // colours counts the colours of a region of a picture, in steps of 16.
 func colours(t *testing.T, data []byte, x0, y0, x1, y1 int) int {
 	t.Helper()
@@ -177,7 +173,7 @@ func TestBundleIsOfItsSources(t *testing.T) {
 
 // A thousand cells and as many ant films as [Cells] selects fit into two megabytes.
 func TestLargePage(t *testing.T) {
-	page := pageOf(t, grid(t, 32, 100, 251))
+	page := must.Get(grid(t, 32, 100, 251).HTML())
 	t.Logf("%d kB", len(page)/1000)
 	if len(page) > 2e6 {
 		t.Errorf("the page has %d bytes", len(page))
@@ -214,7 +210,7 @@ func TestPages(t *testing.T) {
 // firstFrame measures how long a page takes to draw, by the page's own clock: at most a second on
 // an idle machine.
 func firstFrame(t *testing.T, b *browser) {
-	page := pageOf(t, Skill(crawler(2, 251)))
+	page := must.Get(Skill(crawler(2, 251)).HTML())
 	best := math.MaxInt
 	for range 3 {
 		b.open(page, 900, 500)
@@ -236,7 +232,7 @@ func firstFrame(t *testing.T, b *browser) {
 // A skill plays automatically and by its buttons and keys, with the motion that was packed.
 func skillPlays(t *testing.T, b *browser) {
 	film := crawler(1, 251)
-	page := pageOf(t, Skill(film))
+	page := must.Get(Skill(film).HTML())
 	t.Logf("a film of 251 frames of an ant's size: %d KiB", len(page)>>10)
 	if len(page) > 300<<10 {
 		t.Errorf("the page has %d bytes", len(page))
@@ -348,7 +344,7 @@ func brightness(t *testing.T, data []byte) float64 {
 // The map of a repertoire is an index of films.
 func mapChooses(t *testing.T, b *browser) {
 	const films = 40
-	page := pageOf(t, grid(t, 12, films, 60))
+	page := must.Get(grid(t, 12, films, 60).HTML())
 	b.open(page, 1200, 600)
 	film := func() string { return b.text("document.documentElement.dataset.film") }
 	readout := func() string { return b.text(`document.getElementById("readout").textContent`) }
@@ -457,7 +453,7 @@ func listChooses(t *testing.T, b *browser) {
 	}
 	entries[3].Film = nil
 	p := must.Get(List("four skills", "skill", []string{"a", "b", "c"}, entries))
-	b.open(pageOf(t, p), 390, 760)
+	b.open(must.Get(p.HTML()), 390, 760)
 	b.picture("list-phone")
 	if got := b.text(`[...document.querySelectorAll("li .of")].map((e) => e.textContent)`); got !=
 		"skill 2,skill 3,skill 0,skill 1" {
