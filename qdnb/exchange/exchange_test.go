@@ -104,15 +104,11 @@ func TestImportPolicyMistakes(t *testing.T) {
 	huge := make([]float64, mazePolicy)
 	huge[4] = 1e300
 	for want, change := range map[string]func(*ImportSpec){
-		`did you mean "dads-reward"?`: func(s *ImportSpec) { s.Algorithm = "dads-rewards" },
-		`did you mean "pointmaze"?`:   func(s *ImportSpec) { s.Env = "pointmase" },
-		`did you mean "hidden"?`:      func(s *ImportSpec) { s.Set = []string{"hiden=[8]"} },
-		`unknown field "skills"`: func(s *ImportSpec) {
-			s.Algorithm, s.Set = "sac", []string{"skills=3"}
-		},
-		"episode_length must be between": func(s *ImportSpec) {
-			s.Set = append(s.Set, "episode_length=0")
-		},
+		`did you mean "dads-reward"?`:        func(s *ImportSpec) { s.Algorithm = "dads-rewards" },
+		`did you mean "pointmaze"?`:          func(s *ImportSpec) { s.Env = "pointmase" },
+		`did you mean "hidden"?`:             func(s *ImportSpec) { s.Set = []string{"hiden=[8]"} },
+		`unknown field "skills"`:             func(s *ImportSpec) { s.Algorithm, s.Set = "sac", []string{"skills=3"} },
+		"episode_length must be between":     func(s *ImportSpec) { s.Set = append(s.Set, "episode_length=0") },
 		"hidden layers must have between 1":  func(s *ImportSpec) { s.Set = append(s.Set, "hidden=[0]") },
 		"skills must be between 1 and 16384": func(s *ImportSpec) { s.Set = append(s.Set, "skills=-1") },
 		"give --repertoire":                  func(s *ImportSpec) { s.Algorithm = "map-elites" },
@@ -122,17 +118,13 @@ func TestImportPolicyMistakes(t *testing.T) {
 		"is a folder, not an .npy file":      func(s *ImportSpec) { s.Policy = dir },
 		"cut.npy: cut off":                   func(s *ImportSpec) { s.Policy = filepath.Join(dir, "cut.npy") },
 		"text.npy":                           func(s *ImportSpec) { s.Policy = filepath.Join(dir, "text.npy") },
-		"has shape [1 172]": func(s *ImportSpec) {
-			s.Policy = file("row.npy", npz.Of(row, 1, mazePolicy))
-		},
+		"has shape [1 172]":                  func(s *ImportSpec) { s.Policy = file("row.npy", npz.Of(row, 1, mazePolicy)) },
 		"has type int32, not float32 or": func(s *ImportSpec) {
 			s.Policy = file("int.npy", npz.Of(make([]int32, mazePolicy)))
 		},
 		"parameter 3 is NaN":  func(s *ImportSpec) { s.Policy = file("nan.npy", npz.Of(nan)) },
 		"parameter 4 is +Inf": func(s *ImportSpec) { s.Policy = file("huge.npy", npz.Of(huge)) },
-		"has 172 parameters, but sac on pointmaze needs 132 (2 -> 8 -> 8 -> 4)": func(s *ImportSpec) {
-			s.Algorithm = "sac"
-		},
+		"has 172 parameters, but sac on pointmaze needs 132 (2 -> 8 -> 8 -> 4)": func(s *ImportSpec) { s.Algorithm = "sac" },
 		"is not a folder": func(s *ImportSpec) { s.Runs = filepath.Join(good, "runs") },
 	} {
 		spec := importPolicy(t, good)
@@ -211,33 +203,24 @@ func TestImportRepertoireMistakes(t *testing.T) {
 	set := func(name string, at int, x float32) func(map[string]npz.Array) {
 		return func(a map[string]npz.Array) { a[name].Data.([]float32)[at] = x }
 	}
+	put := func(name string, array npz.Array) func(map[string]npz.Array) {
+		return func(a map[string]npz.Array) { a[name] = array }
+	}
 	for want, change := range map[string]func(map[string]npz.Array){
-		"has neither genotypes.npy nor": func(a map[string]npz.Array) { delete(a, "genotypes") },
-		"centroids.npy":                 func(a map[string]npz.Array) { delete(a, "centroids") },
-		"the fitness of cell 1 is NaN":  set("fitnesses", 1, nan),
-		"the fitness of cell 0 is +Inf": set("fitnesses", 0, inf),
-		"the centroid of cell 2":        set("centroids", 4, nan),
-		"the descriptor of cell 3":      set("descriptors", 7, inf),
-		"the genotype of cell 1":        set("genotypes", mazeGenotype, nan),
-		"has no cells":                  func(a map[string]npz.Array) { a["fitnesses"] = npz.Of([]float32{}) },
-		"fitnesses.npy has shape [2 2], not [cells]": func(a map[string]npz.Array) {
-			a["fitnesses"] = npz.Of(make([]float32, 4), 2, 2)
-		},
-		"centroids.npy has shape [8], not [cells, nu": func(a map[string]npz.Array) {
-			a["centroids"] = npz.Of(make([]float32, 8))
-		},
-		"centroids has shape [4 3], not [4 2]": func(a map[string]npz.Array) {
-			a["centroids"] = npz.Of(make([]float32, 12), 4, 3)
-		},
-		"descriptors has shape [3 2], not [4 2]": func(a map[string]npz.Array) {
-			a["descriptors"] = npz.Of(make([]float32, 6), 3, 2)
-		},
-		"genotypes has shape [4 22], not [4 ": func(a map[string]npz.Array) {
-			a["genotypes"] = npz.Of(make([]float32, 4*22), 4, 22)
-		},
-		"has type uint8, not float32": func(a map[string]npz.Array) {
-			a["genotypes"] = npz.Of(make([]uint8, 4), 4, 1)
-		},
+		"has neither genotypes.npy nor":               func(a map[string]npz.Array) { delete(a, "genotypes") },
+		"centroids.npy":                               func(a map[string]npz.Array) { delete(a, "centroids") },
+		"the fitness of cell 1 is NaN":                set("fitnesses", 1, nan),
+		"the fitness of cell 0 is +Inf":               set("fitnesses", 0, inf),
+		"the centroid of cell 2":                      set("centroids", 4, nan),
+		"the descriptor of cell 3":                    set("descriptors", 7, inf),
+		"the genotype of cell 1":                      set("genotypes", mazeGenotype, nan),
+		"has no cells":                                put("fitnesses", npz.Of([]float32{})),
+		"fitnesses.npy has shape [2 2], not [cells]":  put("fitnesses", npz.Of(make([]float32, 4), 2, 2)),
+		"centroids.npy has shape [8], not [cells, nu": put("centroids", npz.Of(make([]float32, 8))),
+		"centroids has shape [4 3], not [4 2]":        put("centroids", npz.Of(make([]float32, 12), 4, 3)),
+		"descriptors has shape [3 2], not [4 2]":      put("descriptors", npz.Of(make([]float32, 6), 3, 2)),
+		"genotypes has shape [4 22], not [4 ":         put("genotypes", npz.Of(make([]float32, 4*22), 4, 22)),
+		"has type uint8, not float32":                 put("genotypes", npz.Of(make([]uint8, 4), 4, 1)),
 	} {
 		arrays := foreign()
 		change(arrays)
@@ -318,32 +301,17 @@ func TestExport(t *testing.T) {
 		t.Error("an exported and reimported repertoire is another run")
 	}
 
-	for want, export := range map[string]func() (map[string][]int, error){
-		"already exists; --force replaces it": func() (map[string][]int,
-			error) {
-			return Export(run, ExportSpec{Out: all})
-		},
-		"ends in neither .npz nor .onnx": func() (map[string][]int,
-			error) {
-			return Export(run, ExportSpec{Out: "policy.pt"})
-		},
-		"there is no folder": func() (map[string][]int, error) {
-			return Export(run, ExportSpec{Out: filepath.Join(dir, "a", "b.npz")})
-		},
-		"are mutually exclusive": func() (map[string][]int, error) {
-			return Export(run, ExportSpec{Skill: &one, Repertoire: true, Out: filepath.Join(dir, "b.npz")})
-		},
-		"there is no skill 5": func() (map[string][]int, error) {
-			return Export(run, ExportSpec{Skill: &five, Out: filepath.Join(dir, "b.npz")})
-		},
-		"cell 2 is empty": func() (map[string][]int, error) {
-			return Export(grid, ExportSpec{Cell: &two, Out: filepath.Join(dir, "b.npz")})
-		},
-		"has skills and no repertoire": func() (map[string][]int, error) {
-			return Export(run, ExportSpec{Repertoire: true, Out: filepath.Join(dir, "b.npz")})
-		},
+	b := filepath.Join(dir, "b.npz")
+	for want, err := range map[string]error{
+		"already exists; --force replaces it": errtest.Of(Export(run, ExportSpec{Out: all})),
+		"ends in neither .npz nor .onnx":      errtest.Of(Export(run, ExportSpec{Out: "policy.pt"})),
+		"there is no folder":                  errtest.Of(Export(run, ExportSpec{Out: filepath.Join(dir, "a", "b.npz")})),
+		"are mutually exclusive":              errtest.Of(Export(run, ExportSpec{Skill: &one, Repertoire: true, Out: b})),
+		"there is no skill 5":                 errtest.Of(Export(run, ExportSpec{Skill: &five, Out: b})),
+		"cell 2 is empty":                     errtest.Of(Export(grid, ExportSpec{Cell: &two, Out: b})),
+		"has skills and no repertoire":        errtest.Of(Export(run, ExportSpec{Repertoire: true, Out: b})),
 	} {
-		errtest.Want(t, errtest.Of(export()), want)
+		errtest.Want(t, err, want)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("there are %v", left)
