@@ -1,21 +1,6 @@
 package cell
 
-import (
-	"testing"
-
-	"github.com/janpfeifer/gonb/gonbui"
-)
-
-func TestRerun(t *testing.T) {
-	defer func(before bool) { gonbui.IsNotebook = before }(gonbui.IsNotebook)
-	for in, want := range map[bool]string{true: "run the cell again to resume",
-		false: "rerun the same command to resume"} {
-		gonbui.IsNotebook = in
-		if got := Rerun(); got != want {
-			t.Errorf("in a notebook: %v, %q", in, got)
-		}
-	}
-}
+import "testing"
 
 func TestLinesBreaksBeforePlacesInCells(t *testing.T) {
 	for text, want := range map[string]string{

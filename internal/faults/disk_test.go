@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,7 +69,7 @@ func TestFullDisk(t *testing.T) {
 			args := s.command(t, root)
 			full := 0
 			for kilobytes := 24; ; kilobytes += 28 {
-				d.remount(t, "size="+itoa(kilobytes)+"k")
+				d.remount(t, "size="+strconv.Itoa(kilobytes)+"k")
 				e := invoke(t, args...)
 				if e.status == 0 {
 					break

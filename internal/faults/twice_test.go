@@ -14,8 +14,6 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 // A second process on a run is rejected with one line, and the first is unaffected.
 func TestTwoOnOneRun(t *testing.T) {
 	begin(t)
@@ -29,7 +27,7 @@ func TestTwoOnOneRun(t *testing.T) {
 			if e.status == 0 { // the first is done by now
 				break
 			}
-			e.oneLine(t, 1, s.results(t)[0], "is being trained by process "+itoa(p.cmd.Process.Pid),
+			e.oneLine(t, 1, s.results(t)[0], "is being trained by process "+strconv.Itoa(p.cmd.Process.Pid),
 				"wait for it or stop it")
 		}
 		if e := p.wait(); e.status != 0 || e.stderr != "" {

@@ -50,7 +50,6 @@ func (s ControlSettings) Options(skills hierarchy.Skills) (hierarchy.Options, er
 // hurdles is halfcheetah-hurdles whose descriptor is the number of hurdles that the torso has passed.
 type hurdles struct{ envs.Env }
 
-// Spec implements [envs.Env].
 func (h hurdles) Spec() envs.Spec {
 	spec := h.Env.Spec()
 	spec.Descriptor = envs.Descriptor{Kind: envs.Outcome, Lower: []float32{0},
@@ -59,16 +58,13 @@ func (h hurdles) Spec() envs.Spec {
 	return spec
 }
 
-// Unwrap returns the task itself.
 func (h hurdles) Unwrap() envs.Env { return h.Env }
 
-// Reset implements [envs.Env].
 func (h hurdles) Reset(keys random.Key) envs.State {
 	s := envs.Reset(h.Env, keys)
 	return h.with(s, graph.ZerosLike(s.Reward))
 }
 
-// Step implements [envs.Env].
 func (h hurdles) Step(s envs.State, action *graph.Node) envs.State {
 	n := len(s.PhysicsState) - 1
 	before := s.PhysicsState[n]

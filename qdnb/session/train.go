@@ -458,25 +458,26 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 	if err != nil {
 		return nil, err
 	}
+	floats := func(name string) (x []float32) {
+		if a, ok := arrays[name]; ok && err == nil {
+			x, err = a.Float32s()
+		}
+		return x
+	}
 	limits := t.Env.Spec().Descriptor
 	r := &runs.Repertoire{
 		Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper, Offset: t.search.Task().QDOffset(),
+		Genotypes: floats("genotypes"), Fitnesses: floats("fitnesses"), Descriptors: floats("descriptors"),
+		Centroids: floats("centroids"),
 	}
 	if genotypes {
 		r.Params = t.search.Task().Policy.Params()
 	}
-	for name, into := range map[string]*[]float32{
-		"genotypes": &r.Genotypes, "fitnesses": &r.Fitnesses, "descriptors": &r.Descriptors,
-		"centroids": &r.Centroids,
-	} {
-		if array, ok := arrays[name]; ok {
-			if *into, err = array.Float32s(); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if array, ok := arrays["origins"]; ok {
+	if array, ok := arrays["origins"]; ok && err == nil {
 		r.Origins, err = array.Int32s()
+	}
+	if err != nil {
+		return nil, err
 	}
 	if r.Objectives = arrays["objectives"]; r.Objectives.Data != nil {
 		for _, x := range t.Env.Spec().ReferencePoint(t.search.Task().Length) {
@@ -484,7 +485,7 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 		}
 	}
 	r.KeepFittest(len(r.Centroids) / r.Dims)
-	return r, err
+	return r, nil
 }
 
 // skillsOf returns the current policy of a search and an evaluation of its skills.
