@@ -23,6 +23,7 @@ import (
 type Reader struct {
 	size    int64
 	members map[string]*zip.File
+	keys    []string
 	close   func() error
 }
 
@@ -86,10 +87,12 @@ func NewReader(source io.ReaderAt, size int64) (*Reader, error) {
 			return nil, fmt.Errorf("array %s appears twice", names.Quote(key))
 		}
 		r.members[key] = member
+		r.keys = append(r.keys, key)
 	}
 	if packed > uint64(size) { // overlapping members would multiply memory use
 		return nil, fmt.Errorf("damaged: its arrays have %d bytes, but the file has %d", packed, size)
 	}
+	slices.Sort(r.keys)
 	for _, member := range archive.File {
 		if err := checkName(source, member); err != nil {
 			return nil, fmt.Errorf("array %s: %w", names.Quote(member.Name), err)
@@ -129,7 +132,7 @@ func checkName(source io.ReaderAt, member *zip.File) error {
 func (r *Reader) Close() error { return r.close() }
 
 // Keys returns the names of the arrays, sorted.
-func (r *Reader) Keys() []string { return slices.Sorted(maps.Keys(r.members)) }
+func (r *Reader) Keys() []string { return slices.Clone(r.keys) }
 
 // Has reports whether the file has an array of that name.
 func (r *Reader) Has(name string) bool { return r.members[name] != nil }
@@ -159,8 +162,8 @@ func (r *Reader) Read(name string) (a Array, err error) {
 
 // ReadAll reads all arrays.
 func (r *Reader) ReadAll() (map[string]Array, error) {
-	arrays := map[string]Array{}
-	for _, key := range r.Keys() {
+	arrays := make(map[string]Array, len(r.keys))
+	for _, key := range r.keys {
 		a, err := r.Read(key)
 		if err != nil {
 			return nil, err
@@ -174,7 +177,7 @@ func (r *Reader) ReadAll() (map[string]Array, error) {
 func (r *Reader) open(name string, f func(stream io.Reader, size int64) error) error {
 	member := r.members[name]
 	if member == nil {
-		return fmt.Errorf("there is no array %q; the arrays are %s", name, names.List(r.Keys()))
+		return fmt.Errorf("there is no array %q; the arrays are %s", name, names.List(r.keys))
 	}
 	if err := r.plausible(member); err != nil {
 		return fmt.Errorf("array %s: %w", names.Quote(name), err)

@@ -73,9 +73,10 @@ func arraysOf(parts ...part) map[string]npz.Array {
 
 // checkParts returns an error for a slice that does not have its shape.
 func checkParts(parts ...part) error {
-	for name, a := range arraysOf(parts...) {
-		if err := a.Check(); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+	arrays := arraysOf(parts...)
+	for _, p := range parts {
+		if a, ok := arrays[p.name]; ok && a.Check() != nil {
+			return fmt.Errorf("%s: %w", p.name, a.Check())
 		}
 	}
 	return nil

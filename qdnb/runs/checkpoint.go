@@ -87,7 +87,6 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 	return w.failure(w.writeCheckpoint(generation, state, genotypes))
 }
 
-// writeCheckpoint writes the files of a checkpoint and removes those that it replaces.
 func (w *Writer) writeCheckpoint(generation int64, state, genotypes map[string]npz.Array) error {
 	// rows logged up to here must exist when training resumes from here
 	if err := w.Sync(); err != nil {

@@ -37,63 +37,37 @@ type Run struct {
 
 // Open reads the configuration and status of the run in a folder.
 func Open(dir string) (*Run, error) {
-	dir = filepath.Clean(dir)
-	config, err := readConfig(dir)
+	r := &Run{Dir: filepath.Clean(dir), Status: emptyStatus()}
+	file := filepath.Join(r.Dir, configFile)
+	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no run in %s: it has no %s", dir, configFile)
+		return nil, fmt.Errorf("no run in %s: it has no %s", r.Dir, configFile)
 	} else if err != nil {
 		return nil, err
 	}
-	if hash := hashInName.FindString(nameOf(dir)); hash != "" && hash != "-"+config.Hash() {
-		return nil, fmt.Errorf("%s does not match its folder, whose name ends in %s: it was edited "+
-			"or is damaged; restore it or move the folder away", filepath.Join(dir, configFile), hash)
+	if r.Config, err = parseConfig(data); err != nil {
+		return nil, fmt.Errorf("%s: %w; restore it or move the folder away", file, err)
 	}
-	status, err := readStatus(dir)
-	if err != nil {
+	whole, _ := filepath.Abs(r.Dir) // of "." or "x/..", too
+	if hash := hashInName.FindString(whole); hash != "" && hash != "-"+r.Config.Hash() {
+		return nil, fmt.Errorf("%s does not match its folder, whose name ends in %s: it was edited "+
+			"or is damaged; restore it or move the folder away", file, hash)
+	}
+	file = filepath.Join(r.Dir, statusFileName)
+	data, err = os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) { // it was killed before it wrote one
+		return r, nil
+	} else if err != nil {
 		return nil, err
 	}
-	return &Run{Dir: dir, Config: config, Status: status}, nil
-}
-
-func readConfig(dir string) (Config, error) {
-	file := filepath.Join(dir, configFile)
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return Config{}, err
+	if r.Status, err = parseStatus(data); err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w); remove it: training writes a new one", file, err)
 	}
-	config, err := parseConfig(data)
-	if err != nil {
-		return Config{}, fmt.Errorf("%s: %w; restore it or move the folder away", file, err)
-	}
-	return config, nil
+	return r, nil
 }
 
 // hashInName matches the hash at the end of a folder's name. A name without one is not checked.
 var hashInName = regexp.MustCompile(`-[0-9a-f]{8}$`)
-
-// nameOf returns the name of a folder, including that of ".".
-func nameOf(dir string) string {
-	if whole, err := filepath.Abs(dir); err == nil {
-		dir = whole
-	}
-	return filepath.Base(dir)
-}
-
-// readStatus reads the status of a run. A run killed before it wrote one has not begun.
-func readStatus(dir string) (Status, error) {
-	file := filepath.Join(dir, statusFileName)
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return emptyStatus(), nil
-	} else if err != nil {
-		return emptyStatus(), err
-	}
-	status, err := parseStatus(data)
-	if err != nil {
-		return status, fmt.Errorf("%s is damaged (%w); remove it: training writes a new one", file, err)
-	}
-	return status, nil
-}
 
 // Find opens the runs below root whose folder names match a pattern of path.Match, such as
 // "map-elites-*" or "*", sorted by algorithm, environment and seed. Folders without a run are

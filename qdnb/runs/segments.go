@@ -45,7 +45,6 @@ type segmentMeta struct {
 	To   int64  `json:"to"`
 }
 
-// replayFiles is what a writer knows about the segments in its folder.
 type replayFiles struct {
 	capacity int64 // 0 until something is saved or loaded
 	total    int64 // rows of the segments; later files are from an abandoned session
@@ -256,7 +255,6 @@ func (w *Writer) pruneReplay(generation int64) error {
 		func(s segment) bool { return s.to <= oldest-r.capacity })
 }
 
-// segmentFiles lists the segments in a folder in row order.
 func segmentFiles(dir string) ([]segment, error) {
 	all, err := filesIn(dir, parseSegment)
 	slices.SortFunc(all, func(a, b segment) int { return cmp.Compare(a.from, b.from) })

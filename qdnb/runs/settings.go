@@ -142,7 +142,6 @@ func nested(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(unmarshaler)
 }
 
-// assign decodes JSON into the value at a dotted path.
 func assign(path string, data json.RawMessage, v reflect.Value) error {
 	if nested(v.Type()) {
 		var object map[string]json.RawMessage

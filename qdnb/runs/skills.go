@@ -182,7 +182,6 @@ func (s *Skills) Check() error {
 	return nil
 }
 
-// parts are the arrays that describe the policy.
 func (s *Skills) parts() []part {
 	return []part{
 		number(observationsKey, &s.Observations), number(actionsKey, &s.Actions), number(countKey, &s.Count),

@@ -115,7 +115,6 @@ func readCheckpointRepertoire(path string) (*Repertoire, error) {
 	})
 }
 
-// arrays returns the repertoire's arrays and the progress by name.
 func (s Snapshot) arrays() map[string]npz.Array {
 	repertoire := s.Repertoire
 	repertoire.Genotypes = nil
