@@ -215,7 +215,6 @@ func (t *training) next(ctx context.Context) (o scoring.Outcome, err error) {
 	return search.Tell(results)
 }
 
-// record updates the status, the log and the progress bar after a generation.
 func (t *training) record(o scoring.Outcome) error {
 	before := t.status.Progress
 	t.status.Generation, t.status.Evaluations, t.status.EnvSteps = o.Generation, o.Evaluations,
@@ -244,7 +243,6 @@ func (t *training) record(o scoring.Outcome) error {
 	return nil
 }
 
-// conclude measures the repertoire unless the last step did.
 func (t *training) conclude() error {
 	if t.measured() {
 		return nil
@@ -370,7 +368,6 @@ func (t *training) restoreReplay() error {
 	return err
 }
 
-// checkpoint saves the replay buffer and returns the other arrays.
 func (t *training) checkpoint() (arrays map[string]npz.Array, ok bool, err error) {
 	if t.reached < 0 {
 		return nil, false, nil
@@ -452,7 +449,6 @@ func (t *training) clean() error {
 	return t.writer.DropReplay()
 }
 
-// repertoire copies the search's repertoire to the host.
 func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 	arrays, err := t.search.Repertoire(genotypes)
 	if err != nil {

@@ -193,7 +193,6 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 	return r, nil
 }
 
-// caption completes the film of an episode and checks it.
 func (s Spec) caption(played Episode, run *runs.Run, env envs.Env, e policies.Evaluated,
 	episode int) error {
 	film := played.Film

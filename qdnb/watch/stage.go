@@ -100,7 +100,6 @@ var (
 	manyLimbs = []color.NRGBA{blue, skyBlue, vermillion, orange, purple, goalColor}
 )
 
-// rigid adds the bodies of a system of rigid bodies.
 func (s *stage) rigid(system *physics.System) error {
 	model := system.Model()
 	places, err := system.Places()

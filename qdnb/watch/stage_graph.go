@@ -20,7 +20,6 @@ type Visible interface {
 	Poses(s envs.State) *Node
 }
 
-// stage is the visible part of an environment.
 type stage struct {
 	scene.Film // one frame, the default pose
 	poses      func(s envs.State) *Node

@@ -128,7 +128,6 @@ func (b *Box) whole() bool {
 	return len(b.Values) > 0 && !slices.ContainsFunc(b.Values, func(v float64) bool { return !finite(v) })
 }
 
-// quantiles returns the ends of the largest box.
 func (b *Box) quantiles() [2]float64 {
 	if b.Outer {
 		return outerQuantiles

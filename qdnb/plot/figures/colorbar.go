@@ -72,7 +72,6 @@ func (b *drawnBar) position(v float64, span [2]vg.Length) vg.Length {
 	return span[0] + vg.Length(linearScale{}.Normalize(b.low, b.high, v))*(span[1]-span[0])
 }
 
-// thickness returns the space that the bar takes next to its panels.
 func (b *drawnBar) thickness() vg.Length {
 	style := textStyle(tickSize)
 	ticks := style.Height("0")

@@ -99,7 +99,6 @@ func (e *Episode) colors() (map[int]color.NRGBA, []Entry) {
 	return colors, entries
 }
 
-// plotSide draws the trajectory over the hurdles.
 func (e *Episode) plotSide(c draw.Canvas, p *plot.Plot, colors map[int]color.NRGBA) {
 	toX, toZ := p.Transforms(&c)
 	for _, h := range e.Hurdles {

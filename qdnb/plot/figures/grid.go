@@ -282,7 +282,6 @@ func (u unlabelled) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// margins are the lengths around the data areas.
 type margins struct {
 	left, right   []vg.Length // of each column
 	bottom, top   []vg.Length // of each row

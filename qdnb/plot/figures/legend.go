@@ -74,17 +74,12 @@ func (l *legend) height(width vg.Length) vg.Length {
 		columns, _ := l.arrange(width)
 		lines = (len(l.entries) + columns - 1) / columns
 	}
-	lines += len(l.noteLines(width))
+	style, line := legendStyle()
+	lines += len(wrapped(l.note, style, width))
 	if lines == 0 {
 		return 0
 	}
-	_, line := legendStyle()
 	return legendGap + line*vg.Length(lines)
-}
-
-func (l *legend) noteLines(width vg.Length) []string {
-	style, _ := legendStyle()
-	return wrapped(l.note, style, width)
 }
 
 // wrapped breaks a text between words into lines of at most a width, unless a word is longer.
@@ -107,7 +102,7 @@ func (l *legend) draw(c draw.Canvas, span [2]vg.Length, top vg.Length) {
 	width := c.Size().X - 2*outerPad
 	note := style
 	note.XAlign = draw.XCenter
-	lines := l.noteLines(width)
+	lines := wrapped(l.note, style, width)
 	for i, text := range lines {
 		y := top - l.height(width) + line*vg.Length(len(lines)-i) - line/2
 		x := middle(span)

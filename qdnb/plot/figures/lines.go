@@ -276,9 +276,23 @@ func drawable(v float64, log bool) bool { return finite(v) && (!log || v > 0) }
 // The X values of each run must increase. Quantiles match NumPy's default (type 7 of Hyndman and
 // Fan 1996).
 func Quartiles(name string, runs []Series, at []float64) (Series, error) {
-	from, to, err := commonRange(name, runs)
-	if err != nil {
-		return Series{}, err
+	if len(runs) == 0 {
+		return Series{}, fmt.Errorf("figures: quartiles of no runs of %q: want at least one", name)
+	}
+	from, to := math.Inf(-1), math.Inf(1) // the range of x that all runs cover
+	for i, r := range runs {
+		if len(r.X) == 0 || len(r.X) != len(r.Y) {
+			return Series{}, fmt.Errorf("figures: run %d of %q has %d x and %d y values", i, name, len(r.X), len(r.Y))
+		}
+		for k, x := range r.X {
+			if !finite(x) || k > 0 && x <= r.X[k-1] {
+				return Series{}, fmt.Errorf("figures: run %d of %q: x must increase, but value %d is %g", i, name, k, x)
+			}
+		}
+		from, to = max(from, r.X[0]), min(to, r.X[len(r.X)-1])
+	}
+	if from > to {
+		return Series{}, fmt.Errorf("figures: the runs of %q have no x in common", name)
 	}
 	s := Series{Name: name}
 	values := make([]float64, len(runs))
@@ -300,31 +314,6 @@ func Quartiles(name string, runs []Series, at []float64) (Series, error) {
 				from, to, len(at))
 	}
 	return s, nil
-}
-
-// commonRange returns the range of x that all runs cover.
-func commonRange(name string, runs []Series) (from, to float64, err error) {
-	if len(runs) == 0 {
-		return 0, 0, fmt.Errorf("figures: quartiles of no runs of %q: want at least one", name)
-	}
-	from, to = math.Inf(-1), math.Inf(1)
-	for i, r := range runs {
-		if len(r.X) == 0 || len(r.X) != len(r.Y) {
-			return 0, 0, fmt.Errorf("figures: run %d of %q has %d x and %d y values", i, name, len(r.X),
-				len(r.Y))
-		}
-		for k, x := range r.X {
-			if !finite(x) || k > 0 && x <= r.X[k-1] {
-				return 0, 0, fmt.Errorf("figures: run %d of %q: x must increase, but value %d is %g", i, name,
-					k, x)
-			}
-		}
-		from, to = max(from, r.X[0]), min(to, r.X[len(r.X)-1])
-	}
-	if from > to {
-		return 0, 0, fmt.Errorf("figures: the runs of %q have no x in common", name)
-	}
-	return from, to, nil
 }
 
 // quantile returns stats.Quantile, or NaN if any value is not finite.

@@ -129,7 +129,6 @@ func skillColor(i int) color.NRGBA {
 	return color.NRGBA{R: channel(0), G: channel(8), B: channel(4), A: 0xff}
 }
 
-// labelStyles returns styles that tell labels apart, in order of appearance.
 func labelStyles(labels []string) map[string]Style {
 	styles := map[string]Style{}
 	for _, label := range labels {

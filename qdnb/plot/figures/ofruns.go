@@ -87,7 +87,6 @@ func beside(numbers []float32, y float32) (points []float32) {
 	return points
 }
 
-// points returns the rows of flat values [n, 2].
 func points(flat []float32) (rows [][2]float64) {
 	for i := 0; i+1 < len(flat); i += 2 {
 		rows = append(rows, [2]float64{float64(flat[i]), float64(flat[i+1])})
@@ -276,7 +275,6 @@ var (
 	Minutes     = Axis{"seconds", "time including compilation (min)", 60}
 )
 
-// metrics are the columns of the paper's curves.
 var metrics = []string{"max_fitness", "coverage", "qd_score"}
 
 // Metrics draws maximum fitness, coverage and QD score of runs in a row for each of the axes. Runs

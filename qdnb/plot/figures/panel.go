@@ -77,7 +77,6 @@ func (p *Panel) put(marks ...plot.Plotter) {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = x[0], x[1], y[0], y[1]
 }
 
-// putFrame replaces the axis lines with a frame.
 func (p *Panel) putFrame() {
 	p.X.Width, p.Y.Width = 0, 0
 	p.put(glyph(func(c draw.Canvas) { strokeRect(c, c.Rectangle) }))

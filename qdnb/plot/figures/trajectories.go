@@ -216,7 +216,6 @@ func linesOf(x, y []float64, toX, toY func(float64) vg.Length) (lines [][]vg.Poi
 
 const markRadius = vg.Length(2)
 
-// plotEnds marks the beginning and the end of lines.
 func plotEnds(c draw.Canvas, lines [][]vg.Point, r vg.Length, col color.Color) {
 	if len(lines) > 0 {
 		last := lines[len(lines)-1]

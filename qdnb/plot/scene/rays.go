@@ -112,7 +112,6 @@ func (s *solid) slabs(o, d r3.Vec) (near, far float64, axis int) {
 	return near, far, axis
 }
 
-// normal returns the outward normal of the solid at a point where a ray hit it.
 func (s *solid) normal(p, o, d r3.Vec) r3.Vec {
 	if s.kind == Box {
 		_, _, axis := s.slabs(o, d)

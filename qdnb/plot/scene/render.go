@@ -201,7 +201,6 @@ func (w *world) picture() *image.NRGBA {
 	return img
 }
 
-// rows calls do for every row, on all processors.
 func (w *world) rows(do func(y int)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -325,7 +324,6 @@ func (p *path) add(x, y float64) {
 	*box = [4]float64{min(box[0], x), min(box[1], y), max(box[2], x), max(box[3], y)}
 }
 
-// near reports whether a point is within a distance of the path.
 func (p *path) near(x, y, distance float64) bool {
 	for i, b := range p.boxes {
 		if x < b[0]-distance || y < b[1]-distance || x > b[2]+distance || y > b[3]+distance {

@@ -125,7 +125,6 @@ func pack(f *scene.Film) (p filmed, motion string, err error) {
 	return p, motion, err
 }
 
-// channelsOf returns n channels for the frames of a film.
 func channelsOf(n int, f *scene.Film) [][]int16 {
 	channels := make([][]int16, n)
 	for d := range channels {

@@ -206,7 +206,6 @@ func float32Of(v float64) *float32 {
 	return nil
 }
 
-// ticks returns up to seven round values from low to high.
 func ticks(low, high float64) (list []tick) {
 	for _, t := range figures.Ticks(low, high, 6) {
 		list = append(list, tick{t.Value, t.Label})
