@@ -62,7 +62,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		`did you mean "no_sd"`:                          {"aurora", "observation=no_s"},
 		"k must be between 1 and 64, not 0":             {"dns", "k=0"},
 		"front_size must be between 1 and 4096, not -1": {"mome", "front_size=-1"},
-		"batch must be a multiple of emitters, at least 2 times as many, not 16 of 5": {"cma-mae",
+		"must be a multiple of emitters, at least 2 times as many, not 16 of 5": {"cma-mae",
 			"emitters=5"},
 		"sigma0 must be a number above 0":                                 {"cma-mae", "sigma0=0"},
 		"archive_learning_rate must be a number":                          {"cma-mae", "archive_learning_rate=2"},

@@ -34,6 +34,14 @@ const (
 
 var gradOpts = []string{gradientAscent, adamName}
 
+// check rejects settings that cannot work, for emitters of a number of individuals.
+func (s ArborescenceSettings) check(individuals int) error {
+	if !slices.Contains(gradOpts, s.GradOpt) {
+		return names.Unknown("grad_opt", s.GradOpt, gradOpts)
+	}
+	return checkEmitters(individuals, s.Emitters, 3, s.RestartRule)
+}
+
 // Emitter returns E gradient arborescences as an emitter of a [Mix], for tasks that are an
 // [envs.BlackBox] (Fontaine and Nikolaidis 2021; pyribs,
 // emitters/_gradient_arborescence_emitter.py). They share the emitter's individuals equally. The
@@ -60,14 +68,8 @@ func (gradientArborescence) StartsItself() {}
 
 // Init implements [Emitter]. All solution points start at the center of the task's initial range.
 func (s gradientArborescence) Init(start Start, _ random.Key) Emitter {
-	switch {
-	case s.Emitters < 1 || start.Count%s.Emitters != 0 || start.Count < 3*s.Emitters:
-		panic(fmt.Errorf("%d individuals cannot be divided equally among %d emitters of at least 3 each",
-			start.Count, s.Emitters))
-	case !slices.Contains(gradOpts, s.GradOpt):
-		panic(names.Unknown("grad_opt", s.GradOpt, gradOpts))
-	case s.RestartRule != "" && !slices.Contains(restartRules, s.RestartRule):
-		panic(names.Unknown("restart_rule", s.RestartRule, restartRules))
+	if err := s.check(start.Count); err != nil {
+		panic(err)
 	}
 	policy, spec := start.Task.Policy, start.Task.Env.Spec()
 	center := ConstAs(start.First, (policy.Initial[0]+policy.Initial[1])/2)

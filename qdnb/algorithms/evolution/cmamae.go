@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
-	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -89,37 +87,18 @@ func (c *CMAMAE) Base() MapElites {
 // Check implements [algorithms.Algorithm].
 func (c *CMAMAE) Check() error {
 	base := c.Base()
-	if err := cmp.Or(limits.Of(c), base.Check(),
-		checkEmitters(c.Batch, c.Emitters, 2, c.RestartRule)); err != nil {
+	if err := cmp.Or(limits.Of(c), base.Check(), c.StrategySettings.check(c.Batch)); err != nil {
 		return err
 	}
 	switch {
-	case !slices.Contains(strategyNames, c.Strategy):
-		return names.Unknown("strategy", c.Strategy, strategyNames)
 	case c.Strategy != lmMAESName && c.Vectors != 0:
 		return fmt.Errorf("vectors is a setting of %s: set strategy=%[1]s", lmMAESName)
 	case c.Strategy != openAIESName &&
 		(c.AdamLearningRate != adamLearningRate || c.AdamL2Coeff != adamL2Coeff):
 		return fmt.Errorf("adam_learning_rate and adam_l2_coeff are settings of %s: set "+
 			"strategy=%[1]s", openAIESName)
-	case c.Strategy == openAIESName && c.Batch/c.Emitters%2 != 0:
-		return fmt.Errorf("%s samples pairs: batch/emitters must be even, not %d", openAIESName,
-			c.Batch/c.Emitters)
 	case !(math.Abs(c.lowest()) < 1e30):
 		return fmt.Errorf("threshold_min must be a number from -1e30 to 1e30, not %g", c.ThresholdMin)
-	}
-	return nil
-}
-
-// checkEmitters checks what evolution strategies and gradient arborescences have in common. least is the
-// smallest number of individuals of an emitter.
-func checkEmitters(batch, emitters, least int, restartRule string) error {
-	switch {
-	case batch%max(1, emitters) != 0 || batch < least*emitters:
-		return fmt.Errorf("batch must be a multiple of emitters, at least %d times as many, not %d of %d",
-			least, batch, emitters)
-	case !slices.Contains(restartRules, restartRule):
-		return names.Unknown("restart_rule", restartRule, restartRules)
 	}
 	return nil
 }

@@ -324,10 +324,10 @@ func TestStrategiesOfASpecAreChecked(t *testing.T) {
 	task := scoring.NewTask(envs.Sphere(20), nil, 1)
 	center := npz.Of([]float32{0, 0}, 1, 2)
 	for want, change := range map[string]func(*evolutionStrategies){
-		"needs at least 2 individuals":        func(s *evolutionStrategies) { s.Emitters = 540 },
+		"2 times as many, not 540 of 540":     func(s *evolutionStrategies) { s.Emitters = 540 },
 		`"lm-maes"; did you mean "lm-ma-es"?`: func(s *evolutionStrategies) { s.Strategy = "lm-maes" },
 		`unknown restart_rule "never"`:        func(s *evolutionStrategies) { s.RestartRule = "never" },
-		"among 0 strategies":                  func(s *evolutionStrategies) { s.Emitters = 0 },
+		"times as many, not 540 of 0":         func(s *evolutionStrategies) { s.Emitters = 0 },
 	} {
 		h := defaultCMAMAE(task.Env.Spec())
 		parts := h.own()

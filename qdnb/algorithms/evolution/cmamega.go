@@ -2,11 +2,9 @@ package evolution
 
 import (
 	"cmp"
-	"slices"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
-	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
@@ -38,14 +36,7 @@ func (c *CMAMEGA) Base() MapElites {
 // Check implements [algorithms.Algorithm].
 func (c *CMAMEGA) Check() error {
 	base := c.Base()
-	if err := cmp.Or(limits.Of(c), base.Check(),
-		checkEmitters(c.Batch, c.Emitters, 3, c.RestartRule)); err != nil {
-		return err
-	}
-	if !slices.Contains(gradOpts, c.GradOpt) {
-		return names.Unknown("grad_opt", c.GradOpt, gradOpts)
-	}
-	return nil
+	return cmp.Or(limits.Of(c), base.Check(), c.ArborescenceSettings.check(c.Batch))
 }
 
 // New implements [algorithms.Algorithm].

@@ -34,11 +34,6 @@ func (d lmMAES) start(mean *Node) distributions {
 
 func (d lmMAES) mean() *Node { return d.Mean }
 
-func (d lmMAES) weights() []float32 {
-	weights, _ := logWeights(d.size)
-	return weights
-}
-
 // count is M, the number of direction vectors.
 func (d lmMAES) count() int {
 	if d.strategy.Vectors > 0 {

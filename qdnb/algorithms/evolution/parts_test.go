@@ -19,7 +19,7 @@ func TestPartsThatDoNotFitTogether(t *testing.T) {
 		parts Parts
 		mix   Mix
 	}{
-		"cannot be divided equally among 3 strategies": {cma.own(),
+		"a share of it, must be a multiple of emitters": {cma.own(),
 			Mix{{cma.Emitter(), 1. / 3}, {isoline, 2. / 3}}},
 		"needs an archive with one solution per cell": {mome.own(),
 			Mix{{gradients, 0.5}, {isoline, 0.5}}},

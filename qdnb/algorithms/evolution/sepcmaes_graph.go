@@ -26,11 +26,6 @@ func (d sepCMAES) start(mean *Node) distributions {
 
 func (d sepCMAES) mean() *Node { return d.Mean }
 
-func (d sepCMAES) weights() []float32 {
-	weights, _ := logWeights(d.size)
-	return weights
-}
-
 func (d sepCMAES) steps(strategies, noise *Node) *Node {
 	// The root is taken before the rows are gathered: XLA:CPU vectorised the root of gathered rows, with
 	// the noise in one kernel, to NaN (60 individuals of 3 strategies over 100 parameters).

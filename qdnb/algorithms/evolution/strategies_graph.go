@@ -43,6 +43,35 @@ var strategyNames = []string{sepCMAESName, lmMAESName, openAIESName}
 // or also after a generation in which it improved nothing.
 var restartRules = []string{"basic", "no_improvement"}
 
+// check rejects settings that cannot work, for emitters of a number of individuals.
+func (s StrategySettings) check(individuals int) error {
+	// ranks of one individual have no spread
+	if err := checkEmitters(individuals, s.Emitters, 2, s.RestartRule); err != nil {
+		return err
+	}
+	switch {
+	case s.Strategy != "" && !slices.Contains(strategyNames, s.Strategy):
+		return names.Unknown("strategy", s.Strategy, strategyNames)
+	case s.Strategy == openAIESName && individuals/s.Emitters%2 != 0:
+		return fmt.Errorf("%s samples pairs: batch/emitters must be even, not %d", openAIESName,
+			individuals/s.Emitters)
+	}
+	return nil
+}
+
+// checkEmitters checks what evolution strategies and gradient arborescences have in common. least is the
+// smallest number of individuals of an emitter.
+func checkEmitters(individuals, emitters, least int, restartRule string) error {
+	switch {
+	case emitters < 1 || individuals%emitters != 0 || individuals < least*emitters:
+		return fmt.Errorf("batch, or a share of it, must be a multiple of emitters, at least %d times as many, "+
+			"not %d of %d", least, individuals, emitters)
+	case restartRule != "" && !slices.Contains(restartRules, restartRule):
+		return names.Unknown("restart_rule", restartRule, restartRules)
+	}
+	return nil
+}
+
 // Emitter returns E evolution strategies as an emitter of a [Mix] (pyribs,
 // emitters/_evolution_strategy_emitter.py). They share the emitter's individuals equally: strategy e
 // of E makes the individuals e B/E to (e+1) B/E - 1 of B, and adapts to those that improve the archive
@@ -61,6 +90,12 @@ var _ Starter = evolutionStrategies{}
 type strategy struct {
 	StrategySettings
 	size int // individuals of each strategy
+}
+
+// weights are those of the better half.
+func (s strategy) weights() []float32 {
+	weights, _ := logWeights(s.size)
+	return weights
 }
 
 // distributions are the search distributions of E strategies over N parameters: a pytree, whose first
@@ -85,18 +120,8 @@ func (evolutionStrategies) StartsItself() {}
 // Init implements [Emitter]. All strategies start at the same mean: a random policy, or the center of
 // the initial range of a task without observations.
 func (s evolutionStrategies) Init(start Start, key random.Key) Emitter {
-	switch {
-	case s.Emitters < 1 || start.Count < s.Emitters || start.Count%s.Emitters != 0:
-		panic(fmt.Errorf("%d individuals cannot be divided equally among %d strategies", start.Count,
-			s.Emitters))
-	case start.Count < 2*s.Emitters: // ranks of one individual have no spread
-		panic(fmt.Errorf("a strategy needs at least 2 individuals, not %d of %d strategies", start.Count,
-			s.Emitters))
-	case s.Strategy == openAIESName && start.Count/s.Emitters%2 != 0:
-		panic(fmt.Errorf("%s samples pairs: the individuals of a strategy must be even, not %d",
-			openAIESName, start.Count/s.Emitters))
-	case s.RestartRule != "" && !slices.Contains(restartRules, s.RestartRule):
-		panic(names.Unknown("restart_rule", s.RestartRule, restartRules))
+	if err := s.check(start.Count); err != nil {
+		panic(err)
 	}
 	policy, one := start.Task.Policy, Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
 	mean := policy.Init(key.FoldInEach(one))
