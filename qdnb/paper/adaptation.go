@@ -27,7 +27,7 @@ var gaits = protocol.Gaits()
 // The gravity axis is logarithmic. On ant-maze a seed's scores are averaged over targets, since the
 // paper does not say how it combines them; bars are quartiles, rings are seeds.
 func Adaptation(data *Data) (figures.Grid, error) {
-	return data.adaptation(data.adaptedLabels(results.ExperimentAdaptation), results.ExperimentAdaptation, Median)
+	return data.adaptation(data.adaptedLabels(results.ExperimentAdaptation), results.ExperimentAdaptation, stats.Median)
 }
 
 // AdaptationIQM draws figure 18: the panels of [Adaptation] and [Hurdles] with interquartile means
@@ -38,12 +38,12 @@ func AdaptationIQM(data *Data) (figures.Grid, error) {
 	if data == nil || data.Tables == nil {
 		return figures.Grid{}, data.noRuns(results.ExperimentAdaptation)
 	}
-	hurdles, err := hurdlesPanels(data, IQM)
+	hurdles, err := hurdlesPanels(data, stats.IQM)
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 && err == nil {
 		return figures.InRows(2, hurdles...), nil
 	}
-	g, failed := data.adaptation(labels, results.ExperimentAdaptation, IQM)
+	g, failed := data.adaptation(labels, results.ExperimentAdaptation, stats.IQM)
 	if failed == nil && err == nil {
 		g.Panels = append(g.Panels, hurdles)
 	}
@@ -54,7 +54,7 @@ func AdaptationIQM(data *Data) (figures.Grid, error) {
 // without the task's reward, compared with DIAYN+REWARD, DADS+REWARD and both SMERL variants.
 // Fitness is the task's for all of them.
 func RewardAdaptation(data *Data) (figures.Grid, error) {
-	return data.adaptation(data.rewardLabels(), results.ExperimentReward, Median)
+	return data.adaptation(data.rewardLabels(), results.ExperimentReward, stats.Median)
 }
 
 // rewardLabels returns the methods of the experiment "reward" that have adaptation runs.
@@ -186,7 +186,7 @@ func AdaptationGain(data *Data) (figures.Grid, error) {
 	if len(labels) == 0 {
 		return figures.Grid{}, data.noRuns(results.ExperimentAdaptation)
 	}
-	panels, err := data.multiplierRows(labels, Median, "Fitness gain (%)", gainLimits,
+	panels, err := data.multiplierRows(labels, stats.Median, "Fitness gain (%)", gainLimits,
 		func(perturbation, env, label string, multiplier float64) []float64 {
 			gains := data.Gains(perturbation, env, label, multiplier)
 			for i := range gains {
@@ -232,11 +232,11 @@ func (d *Data) adaptedLabels(experiment string) []string {
 
 // adaptation draws figure 4 for some labels: to the right of the panels over multipliers, the scores
 // for moved targets.
-func (d *Data) adaptation(labels []string, experiment string, aggregate Aggregate) (figures.Grid, error) {
+func (d *Data) adaptation(labels []string, experiment string, average func([]float64) float64) (figures.Grid, error) {
 	if len(labels) == 0 {
 		return figures.Grid{}, d.noRuns(experiment)
 	}
-	rows, err := d.multiplierRows(labels, aggregate, "Best fitness", nil, d.Tables.Adaptation)
+	rows, err := d.multiplierRows(labels, average, "Best fitness", nil, d.Tables.Adaptation)
 	if err != nil {
 		return figures.Grid{}, err
 	}
@@ -244,7 +244,7 @@ func (d *Data) adaptation(labels []string, experiment string, aggregate Aggregat
 	for _, label := range labels {
 		if scores := d.TargetMeans(label); len(scores) > 0 {
 			low, high := stats.Quartiles(scores)
-			targets = append(targets, figures.Interval{Name: label, Value: aggregate.Of(scores), Low: low,
+			targets = append(targets, figures.Interval{Name: label, Value: average(scores), Low: low,
 				High: high, Points: scores})
 		}
 	}
@@ -262,7 +262,7 @@ func (d *Data) adaptation(labels []string, experiment string, aggregate Aggregat
 
 // multiplierRows makes the two rows of panels over multipliers, a column for each environment with
 // runs. scores returns one score per seed; limits, if any, the ends of the y axis.
-func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel string,
+func (d *Data) multiplierRows(labels []string, average func([]float64) float64, yLabel string,
 	limits func([]figures.Series) [2]float64,
 	scores func(perturbation, env, label string, multiplier float64) []float64) (rows [][]*figures.Panel,
 	err error) {
@@ -292,7 +292,7 @@ func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel strin
 			}
 			var lines []figures.Series
 			for _, label := range labels {
-				if s := responses(label, d.Multipliers(perturbation, env), aggregate,
+				if s := responses(label, d.Multipliers(perturbation, env), average,
 					func(multiplier float64) []float64 { return scores(perturbation, env, label, multiplier) },
 				); len(s.X) > 0 {
 					lines = append(lines, s)
@@ -313,9 +313,9 @@ func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel strin
 	return rows, nil
 }
 
-// responses aggregates scores at multipliers, with their quartiles. Multipliers without scores are
+// responses averages scores at multipliers, with their quartiles. Multipliers without scores are
 // left out.
-func responses(label string, multipliers []float64, aggregate Aggregate,
+func responses(label string, multipliers []float64, average func([]float64) float64,
 	scores func(multiplier float64) []float64) figures.Series {
 	s := figures.Series{Name: label, Dots: true}
 	for _, multiplier := range multipliers {
@@ -324,7 +324,7 @@ func responses(label string, multipliers []float64, aggregate Aggregate,
 			continue
 		}
 		low, high := stats.Quartiles(x)
-		s.X, s.Y = append(s.X, multiplier), append(s.Y, aggregate.Of(x))
+		s.X, s.Y = append(s.X, multiplier), append(s.Y, average(x))
 		s.Low, s.High = append(s.Low, low), append(s.High, high)
 	}
 	return s

@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/stats"
 )
 
 // The paper's methods and environments, in its order. Figures of curves have a row for each
@@ -289,7 +290,7 @@ func (x span) panel(lines []seeds, metric curveMetric, label string) (*figures.P
 				curves[i].X, curves[i].Y = append(s.X, end), append(s.Y, s.Y[n-1])
 			}
 		}
-		series, err := figures.Quartiles(line.name, curves, x.grid(at, end))
+		series, err := figures.Quartiles(line.name, curves, x.grid(at, end), stats.Median)
 		if err != nil {
 			return nil, fmt.Errorf("curves of %s: %w", line.name, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/stats"
 )
 
 // curveFolder is a folder of training runs with given rows of env_steps, seconds, max_fitness,
@@ -207,39 +208,38 @@ func TestPriorCoverage(t *testing.T) {
 
 func TestHurdles(t *testing.T) {
 	tables := &results.Tables{}
-	for seed, end := range []float64{10, 20, 30, 100} {
+	for seed, end := range []float64{10, 20, 40, 100} {
 		tables.Controlled = append(tables.Controlled,
 			results.Controlled{Label: "map-elites", Seed: int64(seed), Curve: []results.ControlPoint{
 				{EnvSteps: 0, FitnessMean: -1}, {EnvSteps: 100, FitnessMean: end, HurdlesMean: end / 10},
 			}})
 	}
+	// Their steps differ, or no curve is left in common with the others.
+	for _, c := range []results.Controlled{
+		{Label: "aurora", Curve: []results.ControlPoint{{EnvSteps: 0}, {EnvSteps: 10, FitnessMean: 10}}},
+		{Label: "aurora", Curve: []results.ControlPoint{{EnvSteps: 4, FitnessMean: 4}, {EnvSteps: 20, FitnessMean: 20}}},
+		{Label: "dads", Curve: []results.ControlPoint{{EnvSteps: 0}}},
+		{Label: "dads", Curve: []results.ControlPoint{{EnvSteps: 5}}}, {Label: "diayn"},
+	} {
+		tables.Controlled = append(tables.Controlled, c)
+	}
 	data := &Data{Tables: tables}
-	for aggregate, want := range map[Aggregate]float64{Median: 25, IQM: 25} {
-		panels := must.Get(hurdlesPanels(data, aggregate))
-		if len(panels) != 2 || len(panels[0].Legend) != 1 || len(panels[1].Legend) != 1 {
+	for name, average := range map[string]func([]float64) float64{"median": stats.Median, "IQM": stats.IQM} {
+		panels := must.Get(hurdlesPanels(data, average))
+		if len(panels) != 2 || len(panels[0].Legend) != 2 || len(panels[1].Legend) != 2 {
 			t.Fatalf("%+v", panels)
 		}
-		s := linesOf(panels[0])[0]
-		if s.Name != "map-elites" || !slices.Equal(s.X,
-			[]float64{0, 100}) || s.Y[1] != want || s.Low[1] != 17.5 || s.High[1] != 47.5 {
-			t.Errorf("%v: %+v", aggregate, s)
+		s := seriesNamed(t, panels[0], "map-elites")
+		if want := average([]float64{10, 20, 40, 100}); !slices.Equal(s.X, []float64{0, 100}) || s.Y[1] != want ||
+			s.Low[1] != 17.5 || s.High[1] != 55 {
+			t.Errorf("%s: %+v", name, s)
 		}
-		if hurdles := linesOf(panels[1])[0]; hurdles.Y[1] != want/10 {
-			t.Errorf("%v: %g hurdles", aggregate, hurdles.Y[1])
+		if hurdles := linesOf(panels[1])[0]; hurdles.Y[1] != s.Y[1]/10 {
+			t.Errorf("%s: %g hurdles", name, hurdles.Y[1])
 		}
-	}
-	tables.Controlled = tables.Controlled[1:] // three: the median differs from the mean of the middle
-	tables.Controlled[0].Curve[1].FitnessMean = 0
-	panels, _ := hurdlesPanels(data, Median)
-	if y := linesOf(panels[0])[0].Y[1]; y != 30 {
-		t.Errorf("median %g, want 30", y)
-	}
-	panels, _ = hurdlesPanels(data, IQM)
-	if y := linesOf(panels[0])[0].Y[1]; y != IQM.Of([]float64{0, 30, 100}) {
-		t.Errorf("interquartile mean %g, want %g", y, IQM.Of([]float64{0, 30, 100}))
-	}
-	if Median.Of([]float64{1, 2, 9}) != 2 {
-		t.Error("aggregates")
+		if s := seriesNamed(t, panels[0], "aurora"); !slices.Equal(s.X, []float64{4, 10}) || !slices.Equal(s.Y, s.X) {
+			t.Errorf("%s: at %v it is %v, want y = x at 4 and 10", name, s.X, s.Y)
+		}
 	}
 }
 

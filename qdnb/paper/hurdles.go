@@ -8,46 +8,37 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Aggregate is a statistic over seeds: the paper's main text uses the median, its last appendix the
-// interquartile mean.
-type Aggregate int
-
-// The aggregates.
-const (
-	Median Aggregate = iota
-	IQM
-)
-
-// Of returns the aggregate of a sample; see [stats.Median] and [stats.IQM].
-func (a Aggregate) Of(x []float64) float64 {
-	if a == IQM {
-		return stats.IQM(x)
-	}
-	return stats.Median(x)
-}
-
 // Hurdles draws figure 5: PPO trains a meta-controller that selects skills of each method to lead a
 // cheetah over hurdles. The panels show, over the meta-controller's environment steps, the mean
 // return of its evaluations and, unlike the paper's figure, the number of hurdles passed per
 // episode, as medians and quartiles over seeds. The paper does not say whether its curve is the
 // mean return of an evaluation or the best so far; here it is the mean.
 func Hurdles(data *Data) (figures.Grid, error) {
-	panels, err := hurdlesPanels(data, Median)
+	panels, err := hurdlesPanels(data, stats.Median)
 	return figures.InRows(2, panels...), err
 }
 
-// hurdlesPanels returns the two panels of [Hurdles], return and hurdles passed, with either
-// aggregate over seeds. Figure 18 uses the interquartile mean. Methods without a complete run are
-// left out.
-func hurdlesPanels(data *Data, aggregate Aggregate) (panels []*figures.Panel, err error) {
+// hurdlesPanels returns the two panels of [Hurdles], return and hurdles passed, with an average over
+// seeds. Figure 18 uses the interquartile mean. Methods without a complete run are left out.
+func hurdlesPanels(data *Data, average func([]float64) float64) (panels []*figures.Panel, err error) {
 	for _, metric := range []struct {
 		label string
-		of    func(string) []results.CurvePoint
-	}{{"Mean return", data.HurdlesCurve}, {"Hurdles passed", data.HurdlesPassed}} {
+		of    func(results.ControlPoint) float64
+	}{
+		{"Mean return", func(p results.ControlPoint) float64 { return p.FitnessMean }},
+		{"Hurdles passed", func(p results.ControlPoint) float64 { return p.HurdlesMean }},
+	} {
 		var lines []figures.Series
 		for _, label := range data.Labels() {
-			if points := metric.of(label); len(points) > 0 {
-				lines = append(lines, controlSeries(label, points, aggregate))
+			var curves []figures.Series
+			for _, c := range data.Controlled {
+				if c.Label == label {
+					curves = append(curves, controlCurve(c, metric.of))
+				}
+			}
+			line, err := figures.Quartiles(label, curves, nil, average)
+			if err == nil { // else there are no curves, or they have no steps in common
+				lines = append(lines, line)
 			}
 		}
 		if len(panels) == 0 && len(lines) == 0 {
@@ -62,15 +53,12 @@ func hurdlesPanels(data *Data, aggregate Aggregate) (panels []*figures.Panel, er
 	return panels, nil
 }
 
-func controlSeries(label string, points []results.CurvePoint, aggregate Aggregate) figures.Series {
-	s := figures.Series{Name: label}
-	for _, p := range points {
-		y := p.Median
-		if aggregate == IQM {
-			y = p.IQM
+// controlCurve returns a number over a meta-controller's environment steps, which increase.
+func controlCurve(c results.Controlled, of func(results.ControlPoint) float64) (s figures.Series) {
+	for _, p := range c.Curve {
+		if n := len(s.X); n == 0 || p.EnvSteps > s.X[n-1] {
+			s.X, s.Y = append(s.X, p.EnvSteps), append(s.Y, of(p))
 		}
-		s.X, s.Y = append(s.X, p.EnvSteps), append(s.Y, y)
-		s.Low, s.High = append(s.Low, p.Q1), append(s.High, p.Q3)
 	}
 	return s
 }

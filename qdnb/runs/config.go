@@ -40,7 +40,12 @@ func NewConfig(algorithm, env string, seed int64, settings any) (Config, error) 
 	if err := c.Validate(); err != nil {
 		return Config{}, err
 	}
-	c.Hyperparameters, err = canonical(data)
+	return c.Canonical()
+}
+
+// Canonical returns the configuration with equal hyperparameters spelt equally.
+func (c Config) Canonical() (_ Config, err error) {
+	c.Hyperparameters, err = canonical(c.hyperparameters())
 	return c, err
 }
 
@@ -149,8 +154,8 @@ func (c Config) canonical() []byte {
 
 // file returns config.json: the canonical form, indented.
 func (c Config) file() ([]byte, error) {
-	var err error
-	if c.Hyperparameters, err = canonical(c.hyperparameters()); err != nil {
+	c, err := c.Canonical()
+	if err != nil {
 		return nil, err
 	}
 	data, err := json.MarshalIndent(c, "", "  ")

@@ -21,30 +21,20 @@ func init() { stats.MannWhitneyTiesExactLimit = 0 } // as scipy's asymptotic met
 // method exact and asymptotic. Samples whose values are all equal have P = 1. For three seeds
 // against three, P is at least 0.1: such small samples cannot show more.
 func MannWhitney(x, y []float64) float64 {
+	_, p := mannWhitney(x, y)
+	return p
+}
+
+// mannWhitney returns U, the number of pairs in which x is larger, ties counting half, and P.
+func mannWhitney(x, y []float64) (u, p float64) {
 	if len(x) == 0 || len(y) == 0 || hasNaN(x) || hasNaN(y) {
-		return math.NaN()
+		return math.NaN(), math.NaN()
 	}
 	r, err := stats.MannWhitneyUTest(x, y, stats.LocationDiffers)
 	if err != nil { // all values are equal
-		return 1
+		return float64(len(x)*len(y)) / 2, 1
 	}
-	return min(r.P, 1)
-}
-
-// wins counts the pairs in which x is larger, ties counting half.
-func wins(x, y []float64) float64 {
-	count := 0.0
-	for _, a := range x {
-		for _, b := range y {
-			switch {
-			case a > b:
-				count++
-			case a == b:
-				count += 0.5
-			}
-		}
-	}
-	return count
+	return r.U, min(r.P, 1)
 }
 
 // A12 is the effect size of Vargha and Delaney (2000): the probability that a value of x is larger
@@ -55,8 +45,6 @@ func wins(x, y []float64) float64 {
 // It is 0.5 for samples from one distribution and 1 if all of x are larger. By convention 0.56,
 // 0.64 and 0.71 are a small, a medium and a large effect.
 func A12(x, y []float64) float64 {
-	if len(x) == 0 || len(y) == 0 || hasNaN(x) || hasNaN(y) {
-		return math.NaN()
-	}
-	return wins(x, y) / float64(len(x)) / float64(len(y))
+	u, _ := mannWhitney(x, y)
+	return u / float64(len(x)*len(y))
 }

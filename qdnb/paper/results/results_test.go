@@ -245,8 +245,6 @@ func TestAggregates(t *testing.T) {
 				{EnvSteps: 10, FitnessMean: 10}}},
 			{Label: "a", Curve: []results.ControlPoint{{EnvSteps: 4, FitnessMean: 4},
 				{EnvSteps: 20, FitnessMean: 20}}},
-			{Label: "b", Curve: []results.ControlPoint{{EnvSteps: 0, FitnessMean: 1}}},
-			{Label: "b", Curve: []results.ControlPoint{{EnvSteps: 5, FitnessMean: 1}}},
 			{Label: "c"},
 		},
 	}
@@ -262,14 +260,6 @@ func TestAggregates(t *testing.T) {
 	}
 	if got := tables.Adaptation(results.Actuators, "e", "a", 4); !slices.Equal(got, []float64{5}) {
 		t.Errorf("a run shared by two experiments has scores %v", got)
-	}
-	curve := tables.HurdlesCurve("a")
-	if len(curve) != 2 || curve[0].EnvSteps != 4 || curve[1].EnvSteps != 10 || curve[0].Median != 4 ||
-		math.Abs(curve[1].Median-10) > 1e-12 {
-		t.Errorf("the curve %+v, want y = x at 4 and 10", curve)
-	}
-	if b, c := tables.HurdlesCurve("b"), tables.HurdlesCurve("c"); len(b) != 0 || len(c) != 0 {
-		t.Errorf("curves with nothing in common: %v, %v", b, c)
 	}
 	if fitness, _ := tables.FinalControl("a"); !slices.Equal(fitness, []float64{10, 20}) {
 		t.Errorf("final returns %v", fitness)

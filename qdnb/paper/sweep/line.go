@@ -41,15 +41,13 @@ func (l Line) Sealed() (Line, error) {
 	if err := l.check(); err != nil {
 		return l, err
 	}
-	l.Run = canonical(l.Run)
-	needs := make([]Need, len(l.Needs))
-	for i, need := range l.Needs {
-		needs[i] = Need{canonical(need.Run), need.Budget}
+	var needs []Need
+	for _, need := range l.Needs {
+		need.Run, _ = need.Run.Canonical() // check did not fail
+		needs = append(needs, need)
 	}
-	if l.Needs = needs; len(needs) == 0 {
-		l.Needs = nil
-	}
-	l.Hash = ""
+	l.Run, _ = l.Run.Canonical()
+	l.Needs, l.Hash = needs, ""
 	data, err := json.Marshal(l)
 	if err != nil {
 		return l, err
@@ -75,20 +73,6 @@ func (l Line) check() error {
 		}
 	}
 	return nil
-}
-
-// canonical returns a valid configuration with equal settings spelt equally.
-func canonical(c runs.Config) runs.Config {
-	hyperparameters := c.Hyperparameters
-	if len(hyperparameters) == 0 {
-		hyperparameters = json.RawMessage("{}")
-	}
-	written, err := runs.NewConfig(c.Algorithm, c.Env, c.Seed, hyperparameters)
-	if err != nil { // cannot happen: the configuration was checked
-		return c
-	}
-	written.Parts = c.Parts
-	return written
 }
 
 // parse reads one line. Unknown fields are errors at every depth. A hash, if present, must match.

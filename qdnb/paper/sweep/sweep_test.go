@@ -166,7 +166,8 @@ func FuzzRead(f *testing.F) {
 func TestPartsBelongToTheRunOfALine(t *testing.T) {
 	c := runs.Config{Algorithm: "mine", Env: "pointmaze",
 		Parts: map[string]string{"emitter": "0123456789abcdef"}}
-	if got := canonical(c); got.Name() != c.Name() {
-		t.Errorf("%s became %s", c.Name(), got.Name())
+	line := must.Get(Line{Experiment: "a", Label: "b", Run: c}.Sealed())
+	if line.Run.Name() != c.Name() {
+		t.Errorf("%s became %s", c.Name(), line.Run.Name())
 	}
 }

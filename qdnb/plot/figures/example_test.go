@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/stats"
 )
 
 // A line and a label on a repertoire map, as on every gonum plot.
@@ -48,7 +49,7 @@ func ExampleQuartiles() {
 	for _, final := range []float64{-28, -25, -31, -24, -26} {
 		seeds = append(seeds, figures.Series{X: []float64{0, 1000}, Y: []float64{-400, final}})
 	}
-	curve, err := figures.Quartiles("map-elites", seeds, []float64{0, 1000})
+	curve, err := figures.Quartiles("map-elites", seeds, []float64{0, 1000}, stats.Median)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -267,15 +267,17 @@ func rangeOf(values [][]float64, counts func(float64) bool) (low, high float64) 
 func drawable(v float64, log bool) bool { return finite(v) && (!log || v > 0) }
 
 // Quartiles combines the curves of several runs, such as one method with different seeds, into one
-// series of that name: the median, with the lower and upper quartiles as its band, at the given x
-// values. It drops values that not all runs cover, and returns an error if none remain.
+// series of that name: an average such as [stats.Median], with the lower and upper quartiles as its
+// band, at the given x values or, if at is nil, at those of all runs. It drops values that not all
+// runs cover, and returns an error if none remain.
 //
 // Runs are interpolated linearly. Where any run has a value that is not finite, the result is NaN,
 // which [Curves] draws as a gap: a median of the other runs would favour them.
 //
 // The X values of each run must increase. Quantiles match NumPy's default (type 7 of Hyndman and
 // Fan 1996).
-func Quartiles(name string, runs []Series, at []float64) (Series, error) {
+func Quartiles(name string, runs []Series, at []float64,
+	average func([]float64) float64) (Series, error) {
 	if len(runs) == 0 {
 		return Series{}, fmt.Errorf("figures: quartiles of no runs of %q: want at least one", name)
 	}
@@ -294,6 +296,13 @@ func Quartiles(name string, runs []Series, at []float64) (Series, error) {
 	if from > to {
 		return Series{}, fmt.Errorf("figures: the runs of %q have no x in common", name)
 	}
+	if at == nil {
+		for _, r := range runs {
+			at = append(at, r.X...)
+		}
+		slices.Sort(at)
+		at = slices.Compact(at)
+	}
 	s := Series{Name: name}
 	values := make([]float64, len(runs))
 	for _, x := range at {
@@ -303,10 +312,13 @@ func Quartiles(name string, runs []Series, at []float64) (Series, error) {
 		for i, r := range runs {
 			values[i] = stats.Interpolate(r.X, r.Y, x)
 		}
-		s.X = append(s.X, x)
-		s.Low = append(s.Low, quantile(values, 0.25))
-		s.Y = append(s.Y, quantile(values, 0.5))
-		s.High = append(s.High, quantile(values, 0.75))
+		low, y, high := math.NaN(), math.NaN(), math.NaN()
+		if !slices.ContainsFunc(values, func(v float64) bool { return !finite(v) }) {
+			low, high = stats.Quartiles(values)
+			y = average(values)
+		}
+		s.X, s.Y = append(s.X, x), append(s.Y, y)
+		s.Low, s.High = append(s.Low, low), append(s.High, high)
 	}
 	if len(s.X) == 0 {
 		return Series{},
@@ -314,12 +326,4 @@ func Quartiles(name string, runs []Series, at []float64) (Series, error) {
 				from, to, len(at))
 	}
 	return s, nil
-}
-
-// quantile returns stats.Quantile, or NaN if any value is not finite.
-func quantile(values []float64, p float64) float64 {
-	if !slices.ContainsFunc(values, func(v float64) bool { return !finite(v) }) {
-		return stats.Quantile(values, p)
-	}
-	return math.NaN()
 }

@@ -9,6 +9,7 @@ import (
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/stats"
 )
 
 // CellsOf returns the cells of a run's repertoire, final or snapshot, for [Map]. Those of one
@@ -338,7 +339,6 @@ func median(name string, curves []Series) (Series, error) {
 		curves[0].Name = name
 		return curves[0], nil
 	}
-	var at []float64
 	for i, s := range curves {
 		var rising Series
 		for k, x := range s.X { // the final evaluation may repeat the last x
@@ -347,10 +347,9 @@ func median(name string, curves []Series) (Series, error) {
 			}
 			rising.X, rising.Y = append(rising.X, x), append(rising.Y, s.Y[k])
 		}
-		curves[i], at = rising, append(at, rising.X...)
+		curves[i] = rising
 	}
-	slices.Sort(at)
-	return Quartiles(name, curves, slices.Compact(at))
+	return Quartiles(name, curves, nil, stats.Median)
 }
 
 type group struct {

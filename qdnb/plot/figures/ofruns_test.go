@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/stats"
 )
 
 // Snapshots are picked at about equal ratios of generations, without repeats where ratios fall
@@ -141,7 +142,7 @@ func TestDistribution(t *testing.T) {
 func TestQuartiles(t *testing.T) {
 	runs := []Series{{X: []float64{0, 10}, Y: []float64{0, 10}},
 		{X: []float64{2, 12}, Y: []float64{4, 4}}, {X: []float64{1, 11}, Y: []float64{0, 0}}}
-	s := must.Get(Quartiles("a", runs, []float64{1, 2, 6, 10, 11}))
+	s := must.Get(Quartiles("a", runs, []float64{1, 2, 6, 10, 11}, stats.Median))
 	if !slices.Equal(s.X, []float64{2, 6, 10}) {
 		t.Fatalf("at %v, want 2, 6 and 10, which all runs cover", s.X)
 	}
@@ -149,16 +150,16 @@ func TestQuartiles(t *testing.T) {
 		t.Errorf("medians %v, bands %v to %v", s.Y, s.Low, s.High)
 	}
 	runs[0].Y[1] = math.Inf(1)
-	if s := must.Get(Quartiles("a", runs, []float64{2, 10})); !math.IsNaN(s.Y[1]) {
+	if s := must.Get(Quartiles("a", runs, []float64{2, 10}, stats.Median)); !math.IsNaN(s.Y[1]) {
 		t.Errorf("the median with an infinite value is %g", s.Y[1])
 	}
 	for want, err := range map[string]error{
-		"cover 2 to 10": errtest.Of(Quartiles("a", runs, []float64{1, math.NaN()})),
-		"no runs of":    errtest.Of(Quartiles("a", nil, []float64{1})),
+		"cover 2 to 10": errtest.Of(Quartiles("a", runs, []float64{1, math.NaN()}, stats.Median)),
+		"no runs of":    errtest.Of(Quartiles("a", nil, []float64{1}, stats.Median)),
 		"no x in common": errtest.Of(Quartiles("a",
-			append(runs, Series{X: []float64{20}, Y: []float64{0}}), []float64{1})),
-		"0 x and 1 y values": errtest.Of(Quartiles("a", []Series{{Y: []float64{0}}}, []float64{1})),
-		"x must increase":    errtest.Of(Quartiles("a", []Series{{X: []float64{1, 1}, Y: []float64{0, 0}}}, []float64{1})),
+			append(runs, Series{X: []float64{20}, Y: []float64{0}}), []float64{1}, stats.Median)),
+		"0 x and 1 y values": errtest.Of(Quartiles("a", []Series{{Y: []float64{0}}}, []float64{1}, stats.Median)),
+		"x must increase":    errtest.Of(Quartiles("a", []Series{{X: []float64{1, 1}, Y: []float64{0, 0}}}, []float64{1}, stats.Median)),
 	} {
 		errtest.Want(t, err, want)
 	}
