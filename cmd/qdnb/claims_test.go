@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,21 +32,19 @@ func made(t *testing.T, root, algorithm string, seed int64, fitness, coverage fl
 
 func TestClaims(t *testing.T) {
 	dir := experimentsFolder(t)
-	stdout, stderr, status := invoke(t, "claims", "--json", "--in", dir)
 	var got checked
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || status != 0 || stderr != "" ||
-		got.Complete != 6 || got.Missing != 0 || len(got.Problems) != 0 || len(got.Claims) != len(claims.All()) {
-		t.Fatalf("status %d, %v, %s%s", status, err, stdout, stderr)
+	if answer(t, &got, "claims", "--json", "--in", dir); got.Complete != 6 || got.Missing != 0 ||
+		len(got.Problems) != 0 || len(got.Claims) != len(claims.All()) {
+		t.Fatalf("%+v", got)
 	}
 
 	// Text output, with a folder that cannot be read.
 	entries := must.Get(os.ReadDir(filepath.Join(dir, "runs")))
 	must.Do(os.WriteFile(filepath.Join(dir, "runs", entries[0].Name(), "config.json"),
 		[]byte(`{"version": 2}`), 0o666))
-	stdout, stderr, status = invoke(t, "claims", "--in", dir)
-	if status != 0 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 ||
-		!strings.Contains(stderr, entries[0].Name()) {
-		t.Errorf("with a broken folder: status %d, %q", status, stderr)
+	stdout, stderr := succeed(t, "claims", "--in", dir)
+	if strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, entries[0].Name()) {
+		t.Errorf("with a broken folder: %q", stderr)
 	}
 	for _, want := range []string{"no verdict     ant-trap (table 1), seeds: ",
 		"-> best: DADS+REWARD 1280 (± ", "\nno verdict: qd-score: needs PGA-MAP-Elites on ant-trap"} {
@@ -60,9 +57,5 @@ func TestClaims(t *testing.T) {
 			t.Errorf("the line %q is longer than 100", line)
 		}
 	}
-	stdout, stderr, status = invoke(t, "claims", "--in", filepath.Join(dir, "none"))
-	if status != 1 || stdout != "" || !strings.Contains(stderr, "has no plan.jsonl") ||
-		strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
-		t.Errorf("without a folder: status %d, %q", status, stderr)
-	}
+	refuses(t, mistake{[]string{"claims", "--in", filepath.Join(dir, "none")}, 1, "has no plan.jsonl"})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,24 +22,16 @@ func experimentsFolder(t *testing.T) string {
 				fitness+float64(seed), 50+float64(seed)))
 		}
 	}
-	file, err := os.Create(filepath.Join(dir, paper.PlanFile))
-	if err == nil {
-		err = sweep.Write(file, lines)
-	}
-	if err == nil {
-		err = file.Close()
-	}
-	must.Do(err)
+	file := must.Get(os.Create(filepath.Join(dir, paper.PlanFile)))
+	must.Do(sweep.Write(file, lines))
+	must.Do(file.Close())
 	return dir
 }
 
 func TestFigures(t *testing.T) {
 	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "figures")
-	stdout, stderr, status := invoke(t, "figures", "--in", dir, "--out", out, "--only",
-		"fig 6,table-1,table-3", "--format", "png,svg,pdf")
-	if status != 0 {
-		t.Fatalf("status %d: %s", status, stderr)
-	}
+	stdout, _ := succeed(t, "figures", "--in", dir, "--out", out, "--only", "fig 6,table-1,table-3", "--format",
+		"png,svg,pdf")
 	for name, begins := range map[string]string{
 		"figure-6.png": "\x89PNG", "figure-6.svg": "<?xml", "figure-6.pdf": "%PDF", "table-1.md": "",
 		"table-1.csv": "", "table-1.tex": "", "table-3.md": "",
@@ -51,13 +42,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v; output %q", name, len(data), err, stdout)
 		}
 	}
-	file := must.Get(os.Open(filepath.Join(out, "table-1.csv")))
-	defer file.Close()
-	rows := must.Get(csv.NewReader(file).ReadAll())
-	text := ""
-	for _, row := range rows {
-		text += strings.Join(row, ",") + "\n"
-	}
+	text := string(must.Get(os.ReadFile(filepath.Join(out, "table-1.csv"))))
 	if !strings.Contains(text, "382") || !strings.Contains(text, "1280") { // the medians over seeds
 		t.Errorf("table 1 is\n%s", text)
 	}
@@ -74,30 +59,21 @@ func TestFiguresOfMissingRuns(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(out, "table-1.md")); err != nil {
 		t.Error(err)
 	}
-	for _, test := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"--in", t.TempDir()}, "make experiments"},
-		{[]string{"--in", dir, "--only", "figure-99"}, "figure-99"},
-		{[]string{"--in", dir, "--experiment", "smerl-targets"},
+	for _, c := range []mistake{
+		{[]string{"--in", t.TempDir()}, 1, "make experiments"},
+		{[]string{"--in", dir, "--only", "figure-99"}, 1, "figure-99"},
+		{[]string{"--in", dir, "--experiment", "smerl-targets"}, 1,
 			"no selected figure or table uses the experiment smerl-targets"},
-		{[]string{"--in", dir, "--only", "figure-2", "--experiment", "hurdles,prior"},
+		{[]string{"--in", dir, "--only", "figure-2", "--experiment", "hurdles,prior"}, 1,
 			"uses the experiment hurdles or prior"},
-		{[]string{"--in", dir, "--experiment", "trainig"}, `"training"`},
-		{[]string{"--in", dir, "--only", "table-3", "--tables", "xls"}, "xls"},
-		{[]string{"--in", dir, "--only", "table-3", "--out", filepath.Join(dir, paper.PlanFile)},
+		{[]string{"--in", dir, "--experiment", "trainig"}, 1, `"training"`},
+		{[]string{"--in", dir, "--only", "table-3", "--tables", "xls"}, 1, "xls"},
+		{[]string{"--in", dir, "--only", "table-3", "--out", filepath.Join(dir, paper.PlanFile)}, 1,
 			"choose another one"},
 	} {
-		_, stderr, status := invoke(t, append([]string{"figures"}, test.args...)...)
-		if status == 0 || !strings.Contains(stderr, test.want) || strings.Count(strings.TrimSpace(stderr),
-			"\n") > 0 {
-			t.Errorf("%v: status %d, %q; want %q in a line", test.args, status, stderr, test.want)
-		}
+		c.args = append([]string{"figures"}, c.args...)
+		refuses(t, c)
 	}
 	// Items that are the same for all runs need no runs.
-	if _, stderr, status := invoke(t, "figures", "--in", t.TempDir(), "--out", out, "--only",
-		"table-2"); status != 0 {
-		t.Errorf("table 2 without runs: status %d, %s", status, stderr)
-	}
+	succeed(t, "figures", "--in", t.TempDir(), "--out", out, "--only", "table-2")
 }

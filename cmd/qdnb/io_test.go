@@ -18,10 +18,7 @@ import (
 // answer decodes the last line of a command's output as JSON.
 func answer(t *testing.T, into any, args ...string) {
 	t.Helper()
-	stdout, stderr, status := invoke(t, args...)
-	if status != 0 {
-		t.Fatalf("qdnb %s: status %d, %s", strings.Join(args, " "), status, stderr)
-	}
+	stdout, _ := succeed(t, args...)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), into); err != nil {
 		t.Fatalf("qdnb %s: %v in %q", strings.Join(args, " "), err, stdout)
@@ -53,9 +50,8 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 		made.MaxFitness != nil || made.Env != "pointmaze" {
 		t.Errorf("%+v, then %+v", made, again)
 	}
-	if stdout, stderr, status := invoke(t, "show", "dads", "--runs",
-		root); status != 0 || !strings.Contains(stdout, made.Run) {
-		t.Errorf("show: status %d, %s%s", status, stdout, stderr)
+	if stdout, _ := succeed(t, "show", "dads", "--runs", root); !strings.Contains(stdout, made.Run) {
+		t.Errorf("show: %s", stdout)
 	}
 
 	var all, one, same evaluation
@@ -86,26 +82,23 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 	}
 
 	// The text output has the same numbers.
-	stdout, stderr, status := invoke(t, "eval", "--backend", "go", "--runs", root, "--run", "dads",
-		"--episodes", "3", "--seed", "2")
+	stdout, _ := succeed(t, "eval", "--backend", "go", "--runs", root, "--run", "dads", "--episodes", "3",
+		"--seed", "2")
 	for _, want := range []string{
 		"run            " + made.Run + "\n", "environment    pointmaze\n",
 		"episodes       3 of 40 steps\n", "backend        go\n",
 		fmt.Sprintf("skill 4        fitness %.6g, std %.4g, median %.6g; descriptor [",
 			*all.Results[4].FitnessMean, *all.Results[4].FitnessStd, *all.Results[4].FitnessMedian),
 	} {
-		if status != 0 || !strings.Contains(stdout, want) {
-			t.Errorf("eval: status %d, %s%s lacks %q", status, stdout, stderr, want)
+		if !strings.Contains(stdout, want) {
+			t.Errorf("eval: %s lacks %q", stdout, want)
 		}
 	}
 
 	// Exporting skill 4 folds the skill's row of the kernel into the bias, and keeps the first two
 	// columns of the last layer.
 	out := filepath.Join(root, "skill.npz")
-	if _, stderr, status := invoke(t, "export", "--runs", root, "--run", "dads", "--skill", "4",
-		"--out", out); status != 0 {
-		t.Fatal(stderr)
-	}
+	succeed(t, "export", "--runs", root, "--run", "dads", "--skill", "4", "--out", out)
 	arrays := must.Get(npz.Read(out))
 	for name, want := range map[string][]float32{
 		"layer_0.bias":   {row[0] + row[3+6*3], row[1] + row[3+6*3+1], row[2] + row[3+6*3+2]},
@@ -135,9 +128,7 @@ func TestImportEvalExportOfARepertoire(t *testing.T) {
 		t.Errorf("%+v", made)
 	}
 	figures := filepath.Join(root, "figures")
-	if stdout, stderr, status := invoke(t, "show", made.Run, "--figures", figures); status != 0 {
-		t.Errorf("show: %s%s", stdout, stderr)
-	}
+	succeed(t, "show", made.Run, "--figures", figures)
 	if info, err := os.Stat(filepath.Join(figures,
 		"repertoire.png")); err != nil || info.Size() < 1000 {
 		t.Error("show drew no repertoire")
@@ -151,9 +142,9 @@ func TestImportEvalExportOfARepertoire(t *testing.T) {
 		t.Errorf("%+v and %+v", found[0], found[1])
 	}
 	out := filepath.Join(root, "all.npz")
-	if stdout, stderr, status := invoke(t, "export", "--run", made.Run, "--repertoire", "--out",
-		out); status != 0 || !strings.Contains(stdout, "genotypes") {
-		t.Errorf("export: %s%s", stdout, stderr)
+	if stdout, _ := succeed(t, "export", "--run", made.Run, "--repertoire", "--out", out); !strings.Contains(
+		stdout, "genotypes") {
+		t.Errorf("export: %s", stdout)
 	}
 }
 
@@ -172,11 +163,10 @@ func TestImportOfWhatTheEnvironmentDoesNotProvideFor(t *testing.T) {
 			"qdnb: 1 of 2 descriptors are outside of the limits of pointmaze\n",
 		"30": "qdnb: 1 of 2 descriptors are outside of the limits of pointmaze\n",
 	} {
-		_, stderr, status := invoke(t, "import", "--runs", t.TempDir(), "--repertoire", file,
-			"--algorithm", "map-elites", "--env", "pointmaze", "--set", "hidden=[4]", "--set",
-			"episode_length="+length)
-		if status != 0 || stderr != want {
-			t.Errorf("%s steps: status %d, %q, want %q", length, status, stderr, want)
+		_, stderr := succeed(t, "import", "--runs", t.TempDir(), "--repertoire", file, "--algorithm", "map-elites",
+			"--env", "pointmaze", "--set", "hidden=[4]", "--set", "episode_length="+length)
+		if stderr != want {
+			t.Errorf("%s steps: %q, want %q", length, stderr, want)
 		}
 	}
 }
@@ -184,20 +174,14 @@ func TestImportOfWhatTheEnvironmentDoesNotProvideFor(t *testing.T) {
 func TestMistakesOfImportEvalExport(t *testing.T) {
 	root := t.TempDir()
 	path, _ := mazePolicy(t)
-	if _, stderr, status := invoke(t, "import", "--runs", root, "--policy", path, "--algorithm",
-		"dads", "--env", "pointmaze", "--set", "hidden=[3]"); status != 0 {
-		t.Fatal(stderr)
-	}
+	succeed(t, "import", "--runs", root, "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set",
+		"hidden=[3]")
 	adaptation := emptyRun(t, root, protocol.Adaptation, "ant-uni")
 	before, _ := os.ReadDir(root)
 	eval := func(more ...string) []string {
 		return append([]string{"eval", "--runs", root, "--run", "dads", "--episodes", "1"}, more...)
 	}
-	for _, c := range []struct {
-		args   []string
-		status int
-		says   string
-	}{
+	refuses(t, []mistake{
 		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--runs",
 			root}, 1, "set hidden and skills"},
 		{[]string{"import", "--policy", path, "--env", "pointmaze"}, exitUsage, "--algorithm"},
@@ -223,15 +207,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 			"policy.npy"},
 		{[]string{"export", "--runs", root, "--run", "dads", "--repertoire", "--out",
 			filepath.Join(root, "a.npz")}, 1, "no repertoire"},
-	} {
-		stdout, stderr, status := invoke(t, c.args...)
-		lines := strings.Split(strings.TrimSpace(stderr), "\n")
-		if status != c.status || !strings.Contains(lines[len(lines)-1],
-			c.says) || strings.Contains(stderr, "goroutine") || c.status == 1 && len(lines) != 1 {
-			t.Errorf("qdnb %s: status %d, want %d with a line about %q; got %q%q", strings.Join(c.args, " "),
-				status, c.status, c.says, stdout, stderr)
-		}
-	}
+	}...)
 	if after, _ := os.ReadDir(root); len(after) != len(before) {
 		t.Errorf("mistakes left %v", after)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +56,34 @@ func invoke(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	return out.String(), errs.String(), status
 }
 
+// succeed runs the program, which must not fail, and returns its output.
+func succeed(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	stdout, stderr, status := invoke(t, args...)
+	if status != 0 {
+		t.Fatalf("qdnb %s: status %d, %s%s", strings.Join(args, " "), status, stdout, stderr)
+	}
+	return stdout, stderr
+}
+
+// mistake is a command that fails with a status and one line that says why.
+type mistake struct {
+	args   []string
+	status int
+	says   string
+}
+
+func refuses(t *testing.T, mistakes ...mistake) {
+	t.Helper()
+	for _, c := range mistakes {
+		stdout, stderr, status := invoke(t, c.args...)
+		if status != c.status || !strings.Contains(stderr, c.says) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("qdnb %s: status %d, want %d with a line about %q; got %q%q", strings.Join(c.args, " "),
+				status, c.status, c.says, stdout, stderr)
+		}
+	}
+}
+
 // small are the settings of a run that takes a second.
 var small = []string{"--algorithm", "map-elites", "--env", "pointmaze", "--set", "batch=16",
 	"--set", "cells=32", "--set", "cvt_samples=500",
@@ -65,16 +92,9 @@ var small = []string{"--algorithm", "map-elites", "--env", "pointmaze", "--set",
 func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 	root := t.TempDir()
 	for _, generations := range []string{"2", "4", "3"} { // the last is already done
-		stdout, stderr, status := invoke(t, append([]string{"train", "--json", "--runs", root,
-			"--generations", generations}, small...)...)
-		if status != 0 {
-			t.Fatalf("status %d: %s", status, stderr)
-		}
-		lines := strings.Split(strings.TrimSpace(stdout), "\n")
 		var result map[string]any
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &result); err != nil {
-			t.Fatalf("%v in %q", err, stdout)
-		}
+		answer(t, &result, append([]string{"train", "--json", "--runs", root, "--generations", generations},
+			small...)...)
 		want := map[string]any{"algorithm": "map-elites", "env": "pointmaze", "seed": 0.0,
 			"finished": true}
 		switch generations {
@@ -91,7 +111,7 @@ func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 		for _, key := range []string{"run", "seconds", "compile_seconds", "max_fitness", "coverage",
 			"qd_score", "backend"} {
 			if _, ok := result[key]; !ok {
-				t.Errorf("no %q in %s", key, stdout)
+				t.Errorf("no %q in %v", key, result)
 			}
 		}
 		arrays := must.Get(npz.Read(filepath.Join(result["run"].(string), "repertoire.npz")))
@@ -105,10 +125,9 @@ func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 	}
 
 	figures := filepath.Join(t.TempDir(), "figures")
-	stdout, stderr, status := invoke(t, "show", "map-elites-pointmaze-0", "--runs", root, "--figures",
-		figures)
-	if status != 0 || !strings.Contains(stdout, "generations    4") {
-		t.Errorf("show: status %d, %s%s", status, stdout, stderr)
+	stdout, _ := succeed(t, "show", "map-elites-pointmaze-0", "--runs", root, "--figures", figures)
+	if !strings.Contains(stdout, "generations    4") {
+		t.Errorf("show: %s", stdout)
 	}
 	for _, name := range []string{"repertoire.png", "metrics.png", "snapshots.png"} {
 		if info, err := os.Stat(filepath.Join(figures, name)); err != nil || info.Size() < 1000 {
@@ -129,11 +148,7 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 			"--env", env}
 	}
 	unmade := filepath.Join(root, "programs")
-	for _, c := range []struct {
-		args   []string
-		status int
-		says   string
-	}{
+	refuses(t, []mistake{
 		{programs(unmade, "gpu", "pointmaze"), 1, "gpu"},
 		{programs(unmade, "cuda", "pointmase"), 1, `did you mean "pointmaze"`},
 		{programs(filepath.Join(file, "programs"), "cpu", "pointmaze"), 1, "choose another one"},
@@ -160,15 +175,7 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 		{[]string{"verify", filepath.Join(root, "traj_pointmaze.npz")}, 1, "traj_pointmaze.npz"},
 		{[]string{"robot", filepath.Join(root, "none.xml")}, 1, "none.xml"},
 		{[]string{"robot", file}, 1, "read Brax's configuration: a model needs"},
-	} {
-		stdout, stderr, status := invoke(t, c.args...)
-		lines := strings.Split(strings.TrimSpace(stderr), "\n")
-		if status != c.status || !strings.Contains(lines[len(lines)-1],
-			c.says) || strings.Contains(stderr, "goroutine") {
-			t.Errorf("qdnb %s: status %d, want %d with a line about %q; got %q%q", strings.Join(c.args, " "),
-				status, c.status, c.says, stdout, stderr)
-		}
-	}
+	}...)
 	if left, _ := filepath.Glob(filepath.Join(root, "map-elites-*")); len(left) > 0 {
 		t.Errorf("runs that could not begin left %v", left)
 	}
@@ -183,9 +190,7 @@ func TestBackendsAreCheckedEverywhere(t *testing.T) {
 	root := t.TempDir()
 	train := append([]string{"train", "-q", "--runs", root, "--generations", "1", "--backend", "go"},
 		small...)
-	if _, stderr, status := invoke(t, train...); status != 0 {
-		t.Fatalf("status %d: %s", status, stderr)
-	}
+	succeed(t, train...)
 	for _, args := range [][]string{
 		train, {"show", "map-elites", "--runs", root}, {"eval", "map-elites", "--runs", root},
 		{"sweep", "run", "--plan", "none.jsonl"},
@@ -257,12 +262,11 @@ func TestVersionAndHelp(t *testing.T) {
 }
 
 func TestDoctorAndVerify(t *testing.T) {
-	stdout, stderr, status := invoke(t, "doctor", "--json")
 	var found diagnosis
-	if err := json.Unmarshal([]byte(stdout), &found); err != nil || status != 0 || found.Workers < 1 {
-		t.Errorf("doctor: status %d, %v, %s%s", status, err, stdout, stderr)
+	if answer(t, &found, "doctor", "--json"); found.Workers < 1 {
+		t.Errorf("doctor: %+v", found)
 	}
-	stdout, stderr, status = invoke(t, "doctor", "--backend", "go")
+	stdout, stderr, status := invoke(t, "doctor", "--backend", "go")
 	for _, want := range []string{"go        go1.", "module    github.com/gomlx/gomlx v",
 		"plugin    cuda  ", "cache     ", "programs  ", "backend   go, ", "check     ",
 		"advice    the pure Go backend is slow"} {
@@ -309,9 +313,7 @@ func TestTrainFreshSetsTheOldRunAside(t *testing.T) {
 	train := append([]string{"train", "-q", "--runs", root, "--backend", "go", "--generations", "2"},
 		small...)
 	for range 2 {
-		if _, stderr, status := invoke(t, append(train, "--fresh")...); status != 0 {
-			t.Fatalf("status %d: %s", status, stderr)
-		}
+		succeed(t, append(train, "--fresh")...)
 	}
 	listed, _ := filepath.Glob(filepath.Join(root, "map-elites-pointmaze-0-*"))
 	aside, _ := filepath.Glob(filepath.Join(root, "set-aside", "map-elites-pointmaze-0-*.1",

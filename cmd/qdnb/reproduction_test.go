@@ -13,9 +13,9 @@ import (
 func TestReproductionCommand(t *testing.T) {
 	dir := experimentsFolder(t)
 	out := filepath.Join(t.TempDir(), "docs")
-	stdout, stderr, status := invoke(t, "reproduction", "--in", dir, "--in", experimentsFolder(t), "--out", out)
-	if status != 0 || stderr != "" || strings.Count(stdout, "\n") != 2 {
-		t.Fatalf("status %d, %q, %s", status, stdout, stderr)
+	stdout, stderr := succeed(t, "reproduction", "--in", dir, "--in", experimentsFolder(t), "--out", out)
+	if stderr != "" || strings.Count(stdout, "\n") != 2 {
+		t.Fatalf("%q, %s", stdout, stderr)
 	}
 	page := string(must.Get(os.ReadFile(filepath.Join(out, "reproduction.md"))))
 	picture, err := os.ReadFile(filepath.Join(out, "reproduction.png"))
@@ -32,11 +32,7 @@ func TestReproductionCommand(t *testing.T) {
 	out = filepath.Join(t.TempDir(), "docs")
 	for in, want := range map[string]string{dir: damaged, t.TempDir(): "has no plan.jsonl",
 		filepath.Join(dir, "none"): "has no plan.jsonl"} {
-		_, stderr, status := invoke(t, "reproduction", "--in", in, "--out", out)
-		if status != 1 || !strings.Contains(stderr, want) ||
-			strings.Contains(strings.TrimSpace(stderr), "\n") {
-			t.Errorf("%s: status %d, %q; want %q in a line", in, status, stderr, want)
-		}
+		refuses(t, mistake{[]string{"reproduction", "--in", in, "--out", out}, 1, want})
 	}
 	if _, err := os.Stat(out); err == nil {
 		t.Error("a page was written although a run is damaged")

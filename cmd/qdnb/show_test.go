@@ -27,9 +27,7 @@ func drawn(t *testing.T, root string) string {
 		t.Fatalf("runs %v, %v", found, err)
 	}
 	dir := filepath.Join(t.TempDir(), "figures")
-	if stdout, stderr, status := invoke(t, "show", found[0], "--figures", dir); status != 0 {
-		t.Errorf("status %d, %s%s", status, stdout, stderr)
-	}
+	succeed(t, "show", found[0], "--figures", dir)
 	return filesIn(t, dir)
 }
 
@@ -57,9 +55,7 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 		"batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3"} {
 		args = append(args, "--set", set)
 	}
-	if _, stderr, status := invoke(t, args...); status != 0 {
-		t.Fatalf("status %d: %s", status, stderr)
-	}
+	succeed(t, args...)
 	if got, want := drawn(t, root),
 		"distribution.png metrics.png repertoire.png snapshots.png trajectories.png"; got != want {
 		t.Errorf("of trained skills: %s, want %s", got, want)
@@ -81,10 +77,7 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 				"--set", "hidden=[8,8]"}},
 	} {
 		root := t.TempDir()
-		if _, stderr, status := invoke(t, append([]string{"import", "--runs", root, "--env", "pointmaze"},
-			c.args...)...); status != 0 {
-			t.Fatalf("import: status %d: %s", status, stderr)
-		}
+		succeed(t, append([]string{"import", "--runs", root, "--env", "pointmaze"}, c.args...)...)
 		if got := drawn(t, root); got != c.want {
 			t.Errorf("of %s: %q, want %q", c.of, got, c.want)
 		}
@@ -110,12 +103,9 @@ func TestShowMakesPages(t *testing.T) {
 			"--set", "cells=32", "--set", "batch_size=8",
 			"--set", "grad_updates_per_step=0.1", "--set", "evaluation_states=3"},
 	} {
-		args = append([]string{"train", "-q", "--backend", "go", "--runs", root, "--env", "pointmaze",
-			"--generations", "2", "--set", "cvt_samples=500",
-			"--set", "hidden=[8,8]", "--set", "episode_length=20"}, args...)
-		if _, stderr, status := invoke(t, args...); status != 0 {
-			t.Fatalf("status %d: %s", status, stderr)
-		}
+		succeed(t, append([]string{"train", "-q", "--backend", "go", "--runs", root, "--env", "pointmaze",
+			"--generations", "2", "--set", "cvt_samples=500", "--set", "hidden=[8,8]", "--set",
+			"episode_length=20"}, args...)...)
 	}
 	run := must.Get(runs.LoadFrom(root, "map-elites-pointmaze-0"))
 	r := must.Get(run.RepertoireMap())
@@ -228,9 +218,9 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 		if len(args) == 0 || strings.Contains(command, "cvt_seed") {
 			t.Fatalf("no short command resumes the run: %s", stdout)
 		}
-		if out, stderr, status := invoke(t, append(args, "-q", "--backend",
-			"go")...); status != 0 || !strings.Contains(out, "run            "+dir+"\n") {
-			t.Fatalf("qdnb %s: status %d, %s%s", command, status, out, stderr)
+		if out, _ := succeed(t, append(args, "-q", "--backend", "go")...); !strings.Contains(out,
+			"run            "+dir+"\n") {
+			t.Fatalf("qdnb %s: %s", command, out)
 		}
 		if stdout, _, _ := invoke(t, "show", dir, "--figures", figures); !strings.Contains(stdout,
 			"state          complete") {
@@ -242,9 +232,8 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 	for _, algorithm := range []string{"map-elites", "dads", protocol.Adaptation,
 		protocol.HierarchicalControl} {
 		name := emptyRun(t, root, algorithm, "walker-uni")
-		if stdout, stderr, status := invoke(t, "show", name, "--runs",
-			root); status != 0 || !strings.Contains(stdout, "unfinished; rerun the") {
-			t.Errorf("%s: status %d, %s%s", name, status, stdout, stderr)
+		if stdout, _ := succeed(t, "show", name, "--runs", root); !strings.Contains(stdout, "unfinished; rerun the") {
+			t.Errorf("%s: %s", name, stdout)
 		}
 	}
 }
@@ -302,9 +291,8 @@ func TestShowOfInvalidEvaluations(t *testing.T) {
 		{math.Inf(-1), "complete; no evaluation was finite: see what envtest.Check says"}} {
 		run := storedRun(t, t.TempDir(), "elsewhere", 2, runs.Status{Observations: 2, Actions: 2,
 			MaxFitness: c.best, Invalid: 312, Progress: runs.Progress{Evaluations: 2000}})
-		stdout, stderr, status := invoke(t, "show", run, "--figures", t.TempDir())
-		if status != 0 || !strings.Contains(stdout, c.want) {
-			t.Errorf("status %d, %s%s; want %q", status, stdout, stderr, c.want)
+		if stdout, _ := succeed(t, "show", run, "--figures", t.TempDir()); !strings.Contains(stdout, c.want) {
+			t.Errorf("%s; want %q", stdout, c.want)
 		}
 	}
 }
@@ -358,10 +346,8 @@ func TestRunsOfCustomEnvironments(t *testing.T) {
 		}
 	}
 	run = storedRun(t, root, "older", 2, runs.Status{})
-	if _, stderr, status := invoke(t, "export", run, "--out", out, "--force"); status != 1 ||
-		!strings.Contains(stderr, "does not record its sizes: train it again") {
-		t.Errorf("without sizes: %q", stderr)
-	}
+	refuses(t, mistake{[]string{"export", run, "--out", out, "--force"}, 1,
+		"does not record its sizes: train it again"})
 }
 
 // Without observations a policy is a solution.
@@ -371,9 +357,7 @@ func TestExportOfASolution(t *testing.T) {
 	answer(t, &trained, "train", "--json", "--runs", root, "--generations", "1", "--algorithm",
 		"map-elites", "--env", "arm", "--set", "batch=16", "--set", "cells=8", "--set", "cvt_samples=100")
 	out := filepath.Join(root, "solution.npz")
-	if stdout, stderr, status := invoke(t, "export", trained.Run, "--out", out); status != 0 {
-		t.Fatalf("%s%s", stdout, stderr)
-	}
+	succeed(t, "export", trained.Run, "--out", out)
 	arrays := must.Get(npz.Read(out))
 	run := must.Get(runs.Open(trained.Run))
 	r := must.Get(run.Repertoire())

@@ -105,9 +105,7 @@ func TestImportedRepertoireIsMentioned(t *testing.T) {
 		"centroids": npz.Of([]float32{0, 0, 0.1, 0.1}, 2, 2)}))
 	both := []string{"--runs", root, "--algorithm", "map-elites", "--env", "pointmaze", "--set", "hidden=[2]", "--set",
 		"episode_length=20"}
-	if _, stderr, status := invoke(t, append([]string{"import", "--repertoire", path}, both...)...); status != 0 {
-		t.Fatal(stderr)
-	}
+	succeed(t, append([]string{"import", "--repertoire", path}, both...)...)
 	train := append([]string{"train", "--backend", "go", "--generations", "1", "--set", "batch=4", "--set", "cells=4",
 		"--set", "cvt_samples=10"}, both...)
 	_, stderr, _ := invoke(t, train...)
@@ -116,8 +114,7 @@ func TestImportedRepertoireIsMentioned(t *testing.T) {
 	if !strings.Contains(stderr, "is not continued by") {
 		t.Fatal(stderr)
 	}
-	if _, stderr, status := invoke(t, append(train, "--from", name)...); status != 0 ||
-		strings.Contains(stderr, "is not continued by") {
-		t.Errorf("status %d, %s", status, stderr)
+	if _, stderr := succeed(t, append(train, "--from", name)...); strings.Contains(stderr, "is not continued by") {
+		t.Error(stderr)
 	}
 }

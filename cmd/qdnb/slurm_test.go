@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -175,12 +174,8 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 	s.write(t, "plan.jsonl", text.String(), 0o644)
 	plan, root := filepath.Join(s.dir, "plan.jsonl"), filepath.Join(s.dir, "runs")
 
-	script, stderr, status := invoke(t, "sweep", "script", "slurm", "--plan", plan, "--runs", root,
-		"--program", program, "--cpus", "1",
-		"--memory", "400M", "--limit", "1h")
-	if status != 0 {
-		t.Fatalf("sweep script: %s", stderr)
-	}
+	script, _ := succeed(t, "sweep", "script", "slurm", "--plan", plan, "--runs", root, "--program", program,
+		"--cpus", "1", "--memory", "400M", "--limit", "1h")
 	s.write(t, "job.sh", strings.Replace(script, "--index auto", "--index auto --poll 300ms", 1),
 		0o755)
 	submit := func() {
@@ -191,13 +186,11 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 	}
 	states := func() (list []lineStatus) {
 		t.Helper()
-		out, stderr, status := invoke(t, "sweep", "status", "--json", "--plan", plan, "--runs", root)
 		var report struct {
 			Lines []lineStatus `json:"lines"`
 		}
-		if err := json.Unmarshal([]byte(out),
-			&report); status != 0 || err != nil || len(report.Lines) != 12 {
-			t.Fatalf("sweep status: %d, %v, %s%s", status, err, out, stderr)
+		if answer(t, &report, "sweep", "status", "--json", "--plan", plan, "--runs", root); len(report.Lines) != 12 {
+			t.Fatalf("sweep status: %+v", report)
 		}
 		for _, line := range report.Lines {
 			if line.Status == sweep.Broken {
@@ -278,10 +271,7 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 		if killed[name] == 0 && i != 11 {
 			continue
 		}
-		if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", alone,
-			"--index", fmt.Sprint(i)); status != 0 {
-			t.Fatalf("line %d alone: %s", i, stderr)
-		}
+		succeed(t, "sweep", "run", "-q", "--plan", plan, "--runs", alone, "--index", fmt.Sprint(i))
 		if got, want := curve(t, filepath.Join(root, name)),
 			curve(t, filepath.Join(alone, name)); got != want {
 			t.Errorf("line %d: its log is not that of an undisturbed run:\n%s\nwant\n%s", i, tail(got, 300),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -43,14 +42,11 @@ func writePlan(t *testing.T, n int, generations int) (path string, lines []sweep
 // lineStatuses returns the lines of `qdnb sweep status --json`.
 func lineStatuses(t *testing.T, plan, root string) (list []sweep.Status) {
 	t.Helper()
-	stdout, stderr, status := invoke(t, "sweep", "status", "--json", "--plan", plan, "--runs", root)
 	var report struct {
 		Total sweep.Totals `json:"total"`
 		Lines []lineStatus `json:"lines"`
 	}
-	if err := json.Unmarshal([]byte(stdout), &report); err != nil || status != 0 {
-		t.Fatalf("sweep status: %d, %v: %s%s", status, err, stdout, stderr)
-	}
+	answer(t, &report, "sweep", "status", "--json", "--plan", plan, "--runs", root)
 	for i, line := range report.Lines {
 		if line.Index != i || line.Hash == "" || line.Run == "" {
 			t.Errorf("line %d is reported as %+v", i, line)
@@ -75,24 +71,17 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 	check(sweep.Ready, sweep.Ready, sweep.Ready, sweep.Waiting)
 
 	t.Setenv("SLURM_ARRAY_TASK_ID", "3") // runs what it needs too
-	if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--index",
-		"auto"); status != 0 {
-		t.Fatalf("status %d: %s", status, stderr)
-	}
+	succeed(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--index", "auto")
 	os.Unsetenv("SLURM_ARRAY_TASK_ID")
 	check(sweep.Done, sweep.Ready, sweep.Ready, sweep.Done)
 	t.Setenv("JOB_COMPLETION_INDEX", "1")
-	if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root,
-		"--index=auto"); status != 0 {
-		t.Fatalf("status %d: %s", status, stderr)
-	}
+	succeed(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--index=auto")
 	check(sweep.Done, sweep.Done, sweep.Ready, sweep.Done)
 
-	stdout, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--out",
-		out)
-	if status != 0 || !strings.Contains(stderr, "line 2/4") || strings.Contains(stderr,
-		"line 1/4") || !strings.Contains(stdout, "training.csv") {
-		t.Errorf("status %d: %s%s", status, stdout, stderr)
+	stdout, stderr := succeed(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--out", out)
+	if !strings.Contains(stderr, "line 2/4") || strings.Contains(stderr, "line 1/4") ||
+		!strings.Contains(stdout, "training.csv") {
+		t.Errorf("%s%s", stdout, stderr)
 	}
 	check(sweep.Done, sweep.Done, sweep.Done, sweep.Done)
 	collected, err := os.ReadFile(filepath.Join(out, "training.csv"))
@@ -100,19 +89,16 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 		t.Errorf("training.csv (%v): %s", err, collected)
 	}
 	again := filepath.Join(t.TempDir(), "again")
-	if _, stderr, status := invoke(t, "sweep", "results", "--plan", plan, "--runs", root, "--out",
-		again); status != 0 {
-		t.Errorf("sweep results: %s", stderr)
-	}
+	succeed(t, "sweep", "results", "--plan", plan, "--runs", root, "--out", again)
 	if other, err := os.ReadFile(filepath.Join(again,
 		"training.csv")); err != nil || !bytes.Equal(other, collected) {
 		t.Errorf("sweep results wrote (%v)\n%s\nnot\n%s", err, other, collected)
 	}
 
-	if stdout, stderr, status := invoke(t, "sweep", "status", "--plan", plan, "--runs", root,
-		"--all"); status != 0 || !strings.Contains(stdout, "4 lines, 4 done") || !strings.Contains(stdout,
-		lines[2].Run.Name()) || strings.Contains(stdout, "to go") {
-		t.Errorf("status %d: %s%s", status, stdout, stderr)
+	stdout, _ = succeed(t, "sweep", "status", "--plan", plan, "--runs", root, "--all")
+	if !strings.Contains(stdout, "4 lines, 4 done") || !strings.Contains(stdout, lines[2].Run.Name()) ||
+		strings.Contains(stdout, "to go") {
+		t.Error(stdout)
 	}
 }
 
@@ -122,11 +108,7 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 	run := func(plan string, more ...string) []string {
 		return append([]string{"sweep", "run", "-q", "--runs", root, "--plan", plan}, more...)
 	}
-	for _, c := range []struct {
-		args   []string
-		status int
-		says   string
-	}{
+	refuses(t, []mistake{
 		{[]string{"sweep", "plan", "--experiment", "adaption"}, 1, `did you mean "adaptation"?`},
 		{[]string{"sweep", "plan", "--experiment", "prior", "--seeds", "0"}, 1,
 			"--seeds must be 1 or more"},
@@ -147,13 +129,11 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--name", "a b"}, 1, "lower-case letters"},
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--memory", "8"}, 1, "as in 8G"},
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--limit", "1m"}, 1, "--limit must be"},
-	} {
-		_, stderr, status := invoke(t, c.args...)
-		if status != c.status || !strings.Contains(stderr,
-			c.says) || (status == 1 && strings.Count(stderr, "\n") != 1) {
-			t.Errorf("%q: status %d, %q; want %d, %q", c.args, status, stderr, c.status, c.says)
-		}
-	}
+		{[]string{"sweep", "script", "kubernetes", "--plan", plan, "--runs", "/shared/runs"}, 1,
+			"is not in the volume"},
+		{[]string{"sweep", "script", "kubernetes", "--plan", plan, "--runs", "../runs"}, 1, "is not in the volume"},
+		{[]string{"sweep", "script", "kubernetes", "--plan", plan, "--runs", "/database"}, 1, "is not in the volume"},
+	}...)
 	if left, _ := os.ReadDir(root); len(left) > 0 {
 		t.Errorf("mistakes left %v", left)
 	}
@@ -207,9 +187,7 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		"2")...).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	if _, stderr, status := invoke(t, arguments(plan, alone)...); status != 0 {
-		t.Fatal(stderr)
-	}
+	succeed(t, arguments(plan, alone)...)
 	for _, line := range lines {
 		name := line.Run.Name()
 		if got, want := curve(t, filepath.Join(root, name)),
@@ -238,12 +216,8 @@ func curve(t *testing.T, dir string) string {
 
 func TestSweepScripts(t *testing.T) {
 	plan, _ := writePlan(t, 3, 1)
-	stdout, stderr, status := invoke(t, "sweep", "script", "slurm", "--plan", plan, "--runs",
-		"/shared/it's/runs", "--parallel", "2", "--gpus", "1",
-		"--limit", "26h30m", "--sbatch=--partition=gpu")
-	if status != 0 {
-		t.Fatal(stderr)
-	}
+	stdout, _ := succeed(t, "sweep", "script", "slurm", "--plan", plan, "--runs", "/shared/it's/runs",
+		"--parallel", "2", "--gpus", "1", "--limit", "26h30m", "--sbatch=--partition=gpu")
 	for _, want := range []string{"#SBATCH --partition=gpu\n", "#SBATCH --time=26:30:00\n",
 		"#SBATCH --gpus-per-node=1\n", "--array=0-1%2", "--array=2%2",
 		`--runs '/shared/it'\''s/runs'`, "--plan '" + plan + "'", "'" + program + "' sweep run"} {
@@ -258,11 +232,8 @@ func TestSweepScripts(t *testing.T) {
 			t.Errorf("bash cannot read the script: %s", out)
 		}
 	}
-	stdout, stderr, status = invoke(t, "sweep", "script", "kubernetes", "--plan", plan, "--image",
-		"registry/qdnb:1", "--gpus", "2", "--claim", "shared")
-	if status != 0 {
-		t.Fatal(stderr)
-	}
+	stdout, _ = succeed(t, "sweep", "script", "kubernetes", "--plan", plan, "--image", "registry/qdnb:1",
+		"--gpus", "2", "--claim", "shared")
 	for _, want := range []string{"completionMode: Indexed\n", "completions: 3\n", "parallelism: 3\n",
 		"image: registry/qdnb:1\n", "claimName: shared\n",
 		`--plan, "/data/plan.jsonl", --runs, "/data/runs", --index, auto`, "nvidia.com/gpu: 2\n",
@@ -271,28 +242,17 @@ func TestSweepScripts(t *testing.T) {
 			t.Errorf("the manifest lacks %q:\n%s", want, stdout)
 		}
 	}
-	stdout, stderr, _ = invoke(t, "sweep", "script", "kubernetes", "--plan", plan, "--cpus", "3",
-		"--runs", "mine/runs")
+	stdout, _ = succeed(t, "sweep", "script", "kubernetes", "--plan", plan, "--cpus", "3", "--runs", "mine/runs")
 	if !strings.Contains(stdout, `--runs, "/data/mine/runs"`) ||
 		!strings.Contains(stdout, "- name: QDNB_WORKERS") || !strings.Contains(stdout, `value: "3"`) {
-		t.Errorf("the manifest for 3 cores is\n%s%s", stdout, stderr)
-	}
-	for _, outside := range []string{"/shared/runs", "../runs", "/database"} {
-		if _, stderr, status := invoke(t, "sweep", "script", "kubernetes", "--plan", plan,
-			"--runs", outside); status != 1 || !strings.Contains(stderr, "is not in the volume") {
-			t.Errorf("--runs %s: status %d, %s", outside, status, stderr)
-		}
+		t.Errorf("the manifest for 3 cores is\n%s", stdout)
 	}
 }
 
 // A plan of several experiments has the lines of each. With --once, no run is planned twice.
 func TestPlanOfSeveralExperiments(t *testing.T) {
 	plan := func(args ...string) []string {
-		stdout, stderr, status := invoke(t, append([]string{"sweep", "plan", "--scale", "smoke",
-			"--experiment"}, args...)...)
-		if status != 0 {
-			t.Fatal(stderr)
-		}
+		stdout, _ := succeed(t, append([]string{"sweep", "plan", "--scale", "smoke", "--experiment"}, args...)...)
 		return strings.Split(strings.TrimSpace(stdout), "\n")
 	}
 	all, once := plan("training,adaptation,training"), plan("training,adaptation", "--once")
@@ -317,22 +277,15 @@ func TestSweepShip(t *testing.T) {
 	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "results")
 	ship := []string{"sweep", "ship", "--plan", filepath.Join(dir, paper.PlanFile), "--runs",
 		filepath.Join(dir, paper.RunsFolder), "--out", out, "--scale", "small"}
-	if _, stderr, status := invoke(t, ship...); status != 1 || !strings.Contains(stderr,
-		"do not record their machine") {
-		t.Errorf("without --machine: status %d, %s", status, stderr)
-	}
-	stdout, stderr, status := invoke(t, append(ship, "--machine", "a test")...)
-	if status != 0 || !strings.Contains(stdout, "6 runs, 0.0") || !strings.Contains(stdout,
-		"0 lines of the plan are not complete") {
-		t.Fatalf("status %d, %s%s", status, stdout, stderr)
+	refuses(t, mistake{ship, 1, "do not record their machine"})
+	if stdout, _ := succeed(t, append(ship, "--machine", "a test")...); !strings.Contains(stdout, "6 runs, 0.0") ||
+		!strings.Contains(stdout, "0 lines of the plan are not complete") {
+		t.Fatal(stdout)
 	}
 	drawn := map[string]string{}
 	for _, in := range []string{dir, out} {
 		to := t.TempDir()
-		if _, stderr, status := invoke(t, "figures", "--in", in, "--out", to, "--only",
-			"figure-6,table-9", "--format", "svg"); status != 0 {
-			t.Fatalf("%s: %s", in, stderr)
-		}
+		succeed(t, "figures", "--in", in, "--out", to, "--only", "figure-6,table-9", "--format", "svg")
 		for _, name := range []string{"figure-6.svg", "table-9.md"} {
 			data := must.Get(os.ReadFile(filepath.Join(to, name)))
 			if drawn[name] == "" {
@@ -347,8 +300,8 @@ func TestSweepShip(t *testing.T) {
 		t.Fatalf("%q, %v", found, err)
 	}
 	must.Do(os.Truncate(found[3], 20))
-	_, stderr, status = invoke(t, "figures", "--in", out, "--out", t.TempDir(), "--only", "table-9")
-	if status != 0 || !strings.Contains(stderr, found[3]) || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("a truncated file: status %d, %s", status, stderr)
+	_, stderr := succeed(t, "figures", "--in", out, "--out", t.TempDir(), "--only", "table-9")
+	if !strings.Contains(stderr, found[3]) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("a truncated file: %s", stderr)
 	}
 }
