@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/plot/viewer"
 	"example.com/qdnb/qdnb/watch"
@@ -61,15 +63,7 @@ func savePicture(path string, film *scene.Film) error {
 	if err != nil {
 		return err
 	}
-	out, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	if err := png.Encode(out, picture); err != nil {
-		return err
-	}
-	return out.Close()
+	return atomicfile.Write(path, func(w io.Writer) error { return png.Encode(w, picture) })
 }
 
 // printRobot prints the tables of a robot.

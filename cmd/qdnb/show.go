@@ -262,28 +262,26 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 	if !run.Status.Finished && !logged(run) {
 		return nil, nil
 	}
-	add := func(name string, make func() (saver, error)) {
-		list = append(list, drawing{name, make})
+	add := func(name string, has bool, make func() (saver, error)) {
+		if has {
+			list = append(list, drawing{name, make})
+		}
 	}
 	if run.Config.Algorithm == protocol.Adaptation {
-		add("adaptation", func() (saver, error) { return figures.Adaptation(run) })
+		add("adaptation", true, func() (saver, error) { return figures.Adaptation(run) })
 		return list, nil
 	}
 	learning := learningColumns(run)
-	if learning != nil {
-		add("learning", func() (saver, error) {
-			return figures.Columns([]*runs.Run{run}, figures.EnvSteps, learning...)
-		})
-	}
-	if run.Config.SkillsRun() != "" && run.HasRepertoire() {
-		add("episode", func() (saver, error) {
-			recording, err := qdnb.Play(ctx, run, spec)
-			if err != nil {
-				return nil, err
-			}
-			return recording.Trajectories()
-		})
-	}
+	add("learning", learning != nil, func() (saver, error) {
+		return figures.Columns([]*runs.Run{run}, figures.EnvSteps, learning...)
+	})
+	add("episode", run.Config.SkillsRun() != "" && run.HasRepertoire(), func() (saver, error) {
+		recording, err := qdnb.Play(ctx, run, spec)
+		if err != nil {
+			return nil, err
+		}
+		return recording.Trajectories()
+	})
 	newest, err := run.Newest()
 	if err != nil {
 		return nil, err
@@ -300,54 +298,41 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 		fmt.Printf("no map         of %d descriptor components: pairs of at most %d are drawn\n",
 			newest.Dims, figures.MaxPairDims)
 	default:
-		add("repertoire", func() (saver, error) { return figures.Repertoire(run) })
+		add("repertoire", true, func() (saver, error) { return figures.Repertoire(run) })
 		if newest.Dims > 2 {
 			fmt.Printf("no maps        of snapshots or hypervolumes: they have at most 2 descriptor components, not %d\n",
 				newest.Dims)
 		}
 	}
-	if newest != nil && len(newest.Reference) > 1 {
-		if maps {
-			add("hypervolumes", func() (saver, error) { return figures.Hypervolumes(run) })
-		}
-		add("pareto", func() (saver, error) { return figures.ParetoFronts(run) })
+	fronts := newest != nil && len(newest.Reference) > 1
+	add("hypervolumes", fronts && maps, func() (saver, error) { return figures.Hypervolumes(run) })
+	add("pareto", fronts, func() (saver, error) { return figures.ParetoFronts(run) })
+	axis := figures.Evaluations
+	if run.HasSkills() || learning != nil { // the learner counts environment steps
+		axis = figures.EnvSteps
 	}
-	if newest != nil || !run.Status.Finished {
-		axis := figures.Evaluations
-		if run.HasSkills() || learning != nil { // the learner counts environment steps
-			axis = figures.EnvSteps
-		}
-		add("metrics", func() (saver, error) {
-			return figures.Metrics([]*runs.Run{run}, axis)
-		})
-	}
-	if newest != nil {
-		add("distribution", func() (saver, error) { return figures.Distribution(run) })
-	}
+	add("metrics", newest != nil || !run.Status.Finished, func() (saver, error) {
+		return figures.Metrics([]*runs.Run{run}, axis)
+	})
+	add("distribution", newest != nil, func() (saver, error) { return figures.Distribution(run) })
 	snapshots, err := run.Snapshots()
 	if err != nil {
 		return nil, err
 	}
-	if maps && len(snapshots) > 0 {
-		add("snapshots", func() (saver, error) { return figures.Snapshots(run, 5) })
-	}
+	add("snapshots", maps && len(snapshots) > 0, func() (saver, error) { return figures.Snapshots(run, 5) })
 	corrected, err := run.Corrected()
 	if err != nil {
 		return nil, err
 	}
-	if len(corrected) > 1 {
-		add("corrected", func() (saver, error) {
-			return figures.CorrectedMetrics([]*runs.Run{run}, figures.EnvSteps)
-		})
-	}
+	add("corrected", len(corrected) > 1, func() (saver, error) {
+		return figures.CorrectedMetrics([]*runs.Run{run}, figures.EnvSteps)
+	})
 	if run.HasSkills() && known {
 		skills, err := run.Evaluation()
 		if err != nil {
 			return nil, err
 		}
-		if skills.Steps() > 0 {
-			add("trajectories", func() (saver, error) { return figures.SkillTrajectories(run) })
-		}
+		add("trajectories", skills.Steps() > 0, func() (saver, error) { return figures.SkillTrajectories(run) })
 	}
 	return list, nil
 }

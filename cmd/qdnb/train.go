@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -182,7 +181,8 @@ func printJSON(run *runs.Run) error {
 // hyperparameters returns a summary of a run's hyperparameters or, if verbose, all of them as JSON.
 func hyperparameters(c runs.Config, verbose bool) string {
 	if verbose {
-		return compact(c.Hyperparameters)
+		c, _ = c.Canonical() // opening the run checked it
+		return string(c.Hyperparameters)
 	}
 	return summary(c)
 }
@@ -264,14 +264,6 @@ func summary(c runs.Config) string {
 		return "defaults (-v lists them)"
 	}
 	return strings.Join(list, " ") + " (-v lists all)"
-}
-
-func compact(data []byte) string {
-	var line bytes.Buffer
-	if json.Compact(&line, data) != nil {
-		return string(data)
-	}
-	return line.String()
 }
 
 // resume says how to resume an unfinished run, with the command if there is one.

@@ -49,12 +49,12 @@ func determinism(ctx context.Context, folder string) (figures.Grid, error) {
 		{"batch=64", "hidden=[32,32]", "cells=128", "cvt_samples=5000"},
 		{"batch=32", "hidden=[16,16]", "cells=128", "cvt_samples=5000", "episode_length=100"},
 	}
-	var panels []*figures.Panel
+	var charts []chart
 	for i, env := range []string{"pointmaze", "walker-uni"} {
-		var lines []figures.Series
+		c := chart{Axes: figures.Axes{Title: env, XLabel: "generation", YLabel: "QD score"}}
 		for k, backend := range []string{"cpu", "go"} {
 			dashes := [][]vg.Length{nil, dashed}[k]
-			for seed, c := range []color.NRGBA{blue, orange, green} {
+			for seed, hue := range []color.NRGBA{blue, orange, green} {
 				run, err := qdnb.Train(ctx, qdnb.Spec{Algorithm: "map-elites", Env: env,
 					Seed: int64(seed), Budget: qdnb.Generations(40), Tune: runs.Assign(settings[i]...),
 					Runs: filepath.Join(folder, backend), Backend: backend, Quiet: true})
@@ -62,21 +62,16 @@ func determinism(ctx context.Context, folder string) (figures.Grid, error) {
 					return figures.Grid{}, err
 				}
 				line, err := curve(run, fmt.Sprintf("seed %d, %s", seed, run.Status.Backend), "qd_score",
-					figures.Style{Color: c, Dashes: dashes})
+					figures.Style{Color: hue, Dashes: dashes})
 				if err != nil {
 					return figures.Grid{}, err
 				}
-				lines = append(lines, line)
+				c.Lines = append(c.Lines, line)
 			}
 		}
-		axes := figures.Axes{Title: env, XLabel: "generation", YLabel: "QD score"}
-		panel, err := figures.Lines(axes, lines...)
-		if err != nil {
-			return figures.Grid{}, err
-		}
-		panels = append(panels, panel)
+		charts = append(charts, c)
 	}
-	return figures.InRows(2, panels...), nil
+	return drawn(charts...)
 }
 
 // faults draws the metrics of a run that is killed at random times, on top of those of an
@@ -98,34 +93,30 @@ func faults(ctx context.Context, folder string) (figures.Grid, error) {
 	if err != nil {
 		return figures.Grid{}, err
 	}
-	var panels []*figures.Panel
-	for _, c := range []struct{ column, label string }{
+	var charts []chart
+	for _, metric := range []struct{ column, label string }{
 		{"coverage", "coverage (%)"}, {"qd_score", "QD score"},
 	} {
-		axes, lines := figures.Axes{XLabel: "generation", YLabel: c.label}, []figures.Series(nil)
-		one, err := curve(undisturbed, "undisturbed", c.column, figures.Style{Color: blue})
+		c := chart{Axes: figures.Axes{XLabel: "generation", YLabel: metric.label}}
+		one, err := curve(undisturbed, "undisturbed", metric.column, figures.Style{Color: blue})
 		if err != nil {
 			return figures.Grid{}, err
 		}
-		other, err := curve(killed, fmt.Sprintf("killed %d times", len(kills)), c.column,
+		other, err := curve(killed, fmt.Sprintf("killed %d times", len(kills)), metric.column,
 			figures.Style{Color: orange, Dashes: dashed})
 		if err != nil {
 			return figures.Grid{}, err
 		}
 		top := one.Y[len(one.Y)-1]
 		for _, at := range kills {
-			lines = append(lines, figures.Series{Name: "resumed here",
+			c.Lines = append(c.Lines, figures.Series{Name: "resumed here",
 				X: []float64{at, at}, Y: []float64{0, top},
 				Style: &figures.Style{Name: "resumed here", Color: grey, Dashes: dotted}})
 		}
-		lines = append(lines, one, other)
-		panel, err := figures.Lines(axes, lines...)
-		if err != nil {
-			return figures.Grid{}, err
-		}
-		panels = append(panels, panel)
+		c.Lines = append(c.Lines, one, other)
+		charts = append(charts, c)
 	}
-	return figures.InRows(2, panels...), nil
+	return drawn(charts...)
 }
 
 // trainKilled trains a run whose processes it kills until one finishes. It returns the generations

@@ -19,10 +19,11 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// chart is a panel of intervals.
+// chart is a panel of intervals, or of lines.
 type chart struct {
 	figures.Axes
-	Rows []figures.Interval
+	Rows  []figures.Interval
+	Lines []figures.Series
 }
 
 // drawn draws charts side by side.
@@ -30,6 +31,9 @@ func drawn(charts ...chart) (figures.Grid, error) {
 	var panels []*figures.Panel
 	for _, c := range charts {
 		panel, err := figures.Intervals(c.Axes, c.Rows...)
+		if c.Lines != nil {
+			panel, err = figures.Lines(c.Axes, c.Lines...)
+		}
 		if err != nil {
 			return figures.Grid{}, err
 		}
@@ -86,28 +90,24 @@ func performance(context.Context, string) (figures.Grid, error) {
 	for i := range charts {
 		charts[i].XLabel, charts[i].XLimits = "speed-up", [2]float64{0, 65}
 	}
+	places := map[string]int{} // a case has a place in both
 	for _, r := range rows {
 		panel := slices.Index([]string{"whole", "best slices"}, r["against"])
 		if panel < 0 || r["stage"] == "evolution" { // not JAX
 			continue
 		}
-		var numbers [3]float64
-		for i, column := range []string{"ratio", "low", "high"} {
-			if numbers[i], err = r.number(column); err != nil {
-				return figures.Grid{}, err
-			}
-		}
-		for i := range charts { // a case has a place in both
-			same := func(other figures.Interval) bool { return other.Name == r.name() }
-			place := slices.IndexFunc(charts[i].Rows, same)
-			if place < 0 {
-				place = len(charts[i].Rows)
+		place, ok := places[r.name()]
+		if !ok {
+			place, places[r.name()] = len(places), len(places)
+			for i := range charts {
 				charts[i].Rows = append(charts[i].Rows, figures.Interval{Name: r.name(), Value: math.NaN(),
 					Low: math.NaN(), High: math.NaN()})
 			}
-			if i == panel {
-				charts[i].Rows[place] = figures.Interval{Name: r.name(), Value: numbers[0],
-					Low: numbers[1], High: numbers[2]}
+		}
+		row := &charts[panel].Rows[place]
+		for column, number := range map[string]*float64{"ratio": &row.Value, "low": &row.Low, "high": &row.High} {
+			if *number, err = r.number(column); err != nil {
+				return figures.Grid{}, err
 			}
 		}
 	}
