@@ -57,6 +57,12 @@ func Bootstrap(random *rand.Rand, strata [][]float64, statistic func(strata [][]
 	return Interval{quantile(values, (1-level)/2), quantile(values, (1+level)/2)}
 }
 
+// Interval95 returns the 95 % interval of a statistic of the values of all strata together, after
+// [DefaultResamples] with a fixed source: equal values have equal intervals.
+func Interval95(statistic func([]float64) float64, strata ...[]float64) Interval {
+	return Bootstrap(Source(1), strata, Pooled(statistic), DefaultResamples, 0.95)
+}
+
 // Pooled applies a statistic to the values of all strata together, as rliable's aggregate IQM over
 // tasks and seeds. Normalise scores of different tasks first.
 func Pooled(statistic func([]float64) float64) func(strata [][]float64) float64 {

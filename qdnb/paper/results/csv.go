@@ -97,9 +97,11 @@ func (t *Tables) summary() file {
 	none := math.NaN()
 	add := func(experiment, label, env, metric string, x float64, values []float64) {
 		if len(values) > 0 {
-			s := stats.Summarize(values)
-			f.add(experiment, label, env, metric, x, s.N, s.Median, s.Q1, s.Q3, s.Mean, s.Std, s.IQM,
-				s.MedianCI.Low, s.MedianCI.High, s.IQMCI.Low, s.IQMCI.High)
+			values = slices.Sorted(slices.Values(values)) // independent of the order in which runs were found
+			q1, q3 := stats.Quartiles(values)
+			median, iqm := stats.Interval95(stats.Median, values), stats.Interval95(stats.IQM, values)
+			f.add(experiment, label, env, metric, x, len(values), stats.Median(values), q1, q3, stats.Mean(values),
+				stats.Std(values), stats.IQM(values), median.Low, median.High, iqm.Low, iqm.High)
 		}
 	}
 	for _, experiment := range []string{ExperimentTraining, ExperimentReward, ExperimentBeyond} {

@@ -106,9 +106,7 @@ func (t *Tables) Overall(label string, envs []string) (iqm float64, interval sta
 	if len(strata) == 0 {
 		return 0, interval, false
 	}
-	statistic := stats.Pooled(stats.IQM)
-	return statistic(strata), stats.Bootstrap(stats.Source(1), strata, statistic,
-		stats.DefaultResamples, 0.95), true
+	return stats.IQM(slices.Concat(strata...)), stats.Interval95(stats.IQM, strata...), true
 }
 
 // normalised divides a score by the largest, which must be positive.
@@ -173,6 +171,11 @@ func (t *Tables) Sensitivity() []GridPoint {
 		points[i].Normalised = normalised(p.QDScore, largest[p.Env])
 	}
 	return points
+}
+
+// SensitivityOf returns the settings of a label's grid on an environment.
+func (t *Tables) SensitivityOf(label, env string) []GridPoint {
+	return slices.DeleteFunc(t.Sensitivity(), func(p GridPoint) bool { return p.Label != label || p.Env != env })
 }
 
 // PriorRuns returns an algorithm's complete runs on ant-omni in the experiment "prior", with or
