@@ -1,4 +1,4 @@
-// Package must shortens tests: an unexpected error ends them with a panic.
+// Package must ends a test, or the reading of an embedded file, with a panic at an unexpected error.
 package must
 
 // Do panics if err is not nil.

@@ -35,9 +35,6 @@ func Adaptation(data *Data) (figures.Grid, error) {
 // statistic. Bands are still quartiles. If only adaptation or only hurdles has runs, that part is
 // drawn alone.
 func AdaptationIQM(data *Data) (figures.Grid, error) {
-	if data == nil || data.Tables == nil {
-		return figures.Grid{}, data.noRuns(results.ExperimentAdaptation)
-	}
 	hurdles, err := hurdlesPanels(data, stats.IQM)
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 && err == nil {
@@ -100,18 +97,11 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	}
 	for _, place := range places {
 		table.Header = append(table.Header, fmt.Sprintf("(%.0f, %.0f)", place[0], place[1]))
-		best, column := math.Inf(-1), make([]float64, len(labels))
-		for i, label := range labels {
-			column[i] = stats.Median(scores[label][place])
-			if column[i] > best { // false for NaN
-				best = column[i]
-			}
+		var column []float64
+		for _, label := range labels {
+			column = append(column, stats.Median(scores[label][place]))
 		}
-		for i, text := range tables.Numbers(column...) {
-			entry := tables.Entry{}
-			if len(scores[labels[i]][place]) > 0 {
-				entry = tables.Entry{Text: text, Bold: column[i] == best}
-			}
+		for i, entry := range tables.Column(column...) {
 			table.Rows[i] = append(table.Rows[i], entry)
 		}
 	}
@@ -217,9 +207,6 @@ func gainLimits(series []figures.Series) [2]float64 {
 // adaptedLabels returns the labels with adaptation runs in an experiment, or in any experiment if
 // it is "", in the paper's order.
 func (d *Data) adaptedLabels(experiment string) []string {
-	if d == nil || d.Tables == nil {
-		return nil
-	}
 	var labels []string
 	for _, a := range d.Adapted {
 		if experiment == "" || a.Experiment == experiment {

@@ -86,7 +86,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 	var episodes []string
 	var failed unread
 	for _, env := range curveEnvs {
-		var names []string
+		first := len(table.Rows)
 		var columns [6][]float64
 		for _, method := range slices.Concat(allMethods, protocol.Later()) {
 			var values [6][]float64
@@ -119,23 +119,21 @@ func Corrected(d *Data) (*tables.Table, error) {
 			for i := range columns {
 				columns[i] = append(columns[i], stats.Median(values[i]))
 			}
-			names = append(names, method)
 			table.Rows = append(table.Rows, tables.Row(env, figures.MethodName(method),
 				fmt.Sprint(len(values[0]))))
 		}
-		rows := table.Rows[len(table.Rows)-len(names):]
+		rows := table.Rows[first:]
 		for _, column := range columns {
-			notation := tables.NotationOf(column...)
-			for i, x := range column {
-				rows[i] = append(rows[i], tables.Entry{Text: notation.Number(x),
-					Bold: len(column) > 1 && x == slices.Max(column)})
+			for i, entry := range tables.Column(column...) {
+				entry.Bold = entry.Bold && len(column) > 1
+				rows[i] = append(rows[i], entry)
 			}
 		}
 	}
-	if len(table.Rows) == 0 && failed.err != nil {
+	switch {
+	case len(table.Rows) == 0 && failed.err != nil:
 		return nil, failed.err
-	}
-	if len(table.Rows) == 0 {
+	case len(table.Rows) == 0:
 		return nil, notShipped{fmt.Sprintf("no run of %s has a corrected repertoire of its end: use "+
 			"`qdnb eval RUN --corrected --save`, or train new runs with `qdnb sweep run --corrected 8`",
 			d.Dir)}

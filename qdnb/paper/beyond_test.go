@@ -20,12 +20,12 @@ import (
 // Later methods are drawn with the paper's, and corrected metrics are tabulated, also from a
 // shipped folder.
 func TestBeyond(t *testing.T) {
-	f := &folder{dir: t.TempDir()}
+	f := newFolder(t)
 	for i, experiment := range []string{results.ExperimentTraining, results.ExperimentBeyond} {
 		method := []string{"map-elites", "dns"}[i]
 		c := must.Get(runs.NewConfig(method, "ant-omni", 0, map[string]any{"cells": 4}))
 		budget := runs.Budget{Generations: 9}
-		line := must.Get(sweep.Line{Experiment: experiment, Label: method, Run: c, Budget: budget}.Sealed())
+		line := sweep.Line{Experiment: experiment, Label: method, Run: c, Budget: budget}
 		metrics := "generation,env_steps,seconds,max_fitness,coverage,qd_score\n"
 		for row := range 10 {
 			metrics += fmt.Sprintf("%d,%d,%d,%d,%d,%d\n", row, 100*row, 7*row, row+i, 5*row, 9*row)
@@ -55,11 +55,7 @@ func TestBeyond(t *testing.T) {
 		table := must.Get(Corrected(data))
 		var rows []string
 		for _, row := range table.Rows {
-			var texts []string
-			for _, entry := range row {
-				texts = append(texts, entry.Text)
-			}
-			rows = append(rows, strings.Join(texts[:6], " "))
+			rows = append(rows, strings.Join(texts(row)[:6], " "))
 		}
 		want := []string{"ant-omni MAP-Elites 1 9.00 3.00 100", "ant-omni DNS 1 10.0 4.00 100"}
 		if !slices.Equal(rows, want) {

@@ -13,9 +13,6 @@ import (
 // of package claims with the given IDs, and those whose IDs start with a given ID and a hyphen
 // ("adaptation" selects "adaptation-small" and so on). Without IDs it includes all claims.
 func Claims(data *Data, ids ...string) (*tables.Table, error) {
-	if data == nil || data.Tables == nil {
-		return nil, errNoData
-	}
 	t := &tables.Table{Caption: "The paper's statements, and the evidence of these runs",
 		Header: []string{"statement", "verdict", "evidence: medians (± standard deviation)", "compared",
 			"seeds"}}

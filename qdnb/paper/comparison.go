@@ -275,19 +275,12 @@ func sideOf(own []float64, p PublishedScore) string {
 //go:embed reproduction_reasons.csv
 var reasonsCSV string
 
-var reasons = sync.OnceValues(func() (rows [][]string, err error) {
-	err = readTable(reasonsCSV, "scale,method,env,metric,side,text", func(row []string) error {
-		rows = append(rows, row)
-		return nil
-	})
-	return rows, err
-})
+var reasons = sync.OnceValue(func() [][]string { return readTable(reasonsCSV) })
 
 // reasonFor returns the text of the first known reason with the given scale, method, environment,
 // metric and side. Empty fields match everything.
 func reasonFor(key ...string) string {
-	rows, _ := reasons() // a test reads the file
-	for _, row := range rows {
+	for _, row := range reasons() {
 		if slices.EqualFunc(row[:len(row)-1], key,
 			func(field, value string) bool { return field == "" || field == value }) {
 			return row[len(row)-1]

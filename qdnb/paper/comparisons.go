@@ -47,21 +47,17 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 		return nil, fmt.Errorf("no pair of methods has runs: %w",
 			data.noRuns(results.ExperimentTraining))
 	}
-	var names []string
-	var parts []*tables.Table
-	for _, metric := range scoreMetrics {
+	table := byMetric(func(metric results.Metric) *tables.Table {
 		part := &tables.Table{Header: append([]string{"methods"}, envs...)}
 		for _, pair := range pairs {
 			row := tables.Row(figures.MethodName(pair[0]) + " : " + figures.MethodName(pair[1]))
 			for _, env := range envs {
-				row = append(row, effect(data.Scores(pair[0], env, metric.of),
-					data.Scores(pair[1], env, metric.of)))
+				row = append(row, effect(data.Scores(pair[0], env, metric), data.Scores(pair[1], env, metric)))
 			}
 			part.Rows = append(part.Rows, row)
 		}
-		names, parts = append(names, metric.name), append(parts, part)
-	}
-	table := tables.Stack("metric", names, parts...)
+		return part
+	})
 	table.Caption = "Pairs of methods: effect size A (P)"
 	table.Notes = []string{
 		"A is the probability that a seed of the first method has the larger score. 0.5 is no " +

@@ -80,7 +80,10 @@ func elapsed(r results.Trained, steps, seconds float64) float64 {
 	if r.CPUSeconds > 0 && r.EnvSteps > 0 {
 		return r.CPUSeconds * steps / float64(r.EnvSteps)
 	}
-	return seconds - firstEvaluation(r.Curve)
+	if len(r.Curve) > 0 {
+		seconds -= r.Curve[0].Seconds // of the first evaluation, after compilation
+	}
+	return seconds
 }
 
 var timeAxis = curveAxis{
@@ -197,15 +200,6 @@ func curvesOf(method string, trained []results.Trained) seeds {
 		}
 	}
 	return s
-}
-
-// firstEvaluation returns the time of a run's first evaluation, after compilation; 0 for an empty
-// curve.
-func firstEvaluation(curve []results.Point) float64 {
-	if len(curve) == 0 {
-		return 0
-	}
-	return curve[0].Seconds
 }
 
 // news returns the points whose metrics differ from the previous point, and the last point.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -17,11 +16,8 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// curveFolder is a folder of training runs with given rows of env_steps, seconds, max_fitness,
-// coverage and qd_score.
-type curveFolder struct{ folder }
-
-func (f *curveFolder) add(t *testing.T, experiment, label, env string, seed int64,
+// curve adds a training run with rows of env_steps, seconds, max_fitness, coverage and qd_score.
+func (f *folder) curve(t *testing.T, experiment, label, env string, seed int64,
 	hyperparameters string, rows ...[5]float64) {
 	t.Helper()
 	algorithm, _, _ := strings.Cut(label, ",")
@@ -41,18 +37,18 @@ func (f *curveFolder) add(t *testing.T, experiment, label, env string, seed int6
 // trainedCurves has three seeds of MAP-Elites and one of AURORA on ant-trap, and one of DADS+REWARD
 // on halfcheetah-uni.
 func trainedCurves(t *testing.T) *Data {
-	f := &curveFolder{folder{dir: t.TempDir()}}
+	f := newFolder(t)
 	for seed := range int64(3) {
 		s := float64(seed)
-		f.add(t, "training", "map-elites", "ant-trap", seed, `{}`,
+		f.curve(t, "training", "map-elites", "ant-trap", seed, `{}`,
 			[5]float64{0, 1, math.Inf(-1), 0, 0}, [5]float64{1000, 2, 10 + s, 20, 100},
 			[5]float64{1000, 2, 99, 99, 99},
 			[5]float64{2000, 3 + s, 20 + 10*s, 40 + 10*s, 200})
 	}
-	f.add(t, "training", "aurora", "ant-trap", 0, `{}`, [5]float64{0, 2, 1, 5, 10},
+	f.curve(t, "training", "aurora", "ant-trap", 0, `{}`, [5]float64{0, 2, 1, 5, 10},
 		[5]float64{1000, 3, 1, 5, 10},
 		[5]float64{2000, 4, 1, 5, 10}, [5]float64{3000, 5, 2, 6, 12}, [5]float64{4000, 6, 2, 6, 12})
-	f.add(t, "training", "dads-reward", "halfcheetah-uni", 0, `{}`, [5]float64{0, 10, -5, 1, 1},
+	f.curve(t, "training", "dads-reward", "halfcheetah-uni", 0, `{}`, [5]float64{0, 10, -5, 1, 1},
 		[5]float64{100, 20, -4, 2, 2})
 	return f.open(t)
 }
@@ -179,17 +175,17 @@ func TestCurveAxis(t *testing.T) {
 }
 
 func TestPriorCoverage(t *testing.T) {
-	f := &curveFolder{folder{dir: t.TempDir()}}
+	f := newFolder(t)
 	for seed := range int64(3) {
 		s := float64(seed)
-		f.add(t, "prior", "dads-reward", "ant-omni", seed, `{"descriptor_full_state":false}`,
+		f.curve(t, "prior", "dads-reward", "ant-omni", seed, `{"descriptor_full_state":false}`,
 			[5]float64{0, 1, 0, 0, 0}, [5]float64{10, 5, 0, 40 + s, 0})
-		f.add(t, "prior", "dads-reward, no prior", "ant-omni", seed, `{"descriptor_full_state":true}`,
+		f.curve(t, "prior", "dads-reward, no prior", "ant-omni", seed, `{"descriptor_full_state":true}`,
 			[5]float64{0, 1, 0, 0, 0},
 			[5]float64{10, 5, 0, 10 + s, 0})
 	}
 	// in another experiment
-	f.add(t, "training", "diayn-reward", "ant-omni", 0, `{}`, [5]float64{0, 1, 0, 90, 0})
+	f.curve(t, "training", "diayn-reward", "ant-omni", 0, `{}`, [5]float64{0, 1, 0, 90, 0})
 	data := f.open(t)
 	p := must.Get(PriorCoverage(data)).Panels[0][0]
 	if len(p.Legend) != 2 || p.X.Label.Text != "time without compilation (s)" || p.Y.Label.Text != "Coverage (%)" {
@@ -273,10 +269,7 @@ func TestSensitivity(t *testing.T) {
 	if err != nil || len(table.Rows) != 2 {
 		t.Fatalf("settings: %v, %+v", err, table)
 	}
-	var row []string
-	for _, entry := range table.Rows[0] {
-		row = append(row, entry.Text)
-	}
+	row := texts(table.Rows[0])
 	if want := []string{"ant-uni", "MAP-Elites", "3", "σ1 0, σ2 0", "100", "σ1 2, σ2 0", "40.0",
 		"0.40"}; !slices.Equal(row, want) {
 		t.Errorf("%q, want %q", row, want)
@@ -285,20 +278,6 @@ func TestSensitivity(t *testing.T) {
 	add("dads-reward", "walker-uni", 1, 0, -10)
 	if groups, err := sensitivityGroups(data); err != nil || fromZero(groups) != [2]float64{} {
 		t.Errorf("of a negative score: %v, %v", err, fromZero(groups))
-	}
-}
-
-// Without runs, a one-line error says how to make them.
-func TestFiguresWithoutRuns(t *testing.T) {
-	data := &Data{Tables: &results.Tables{}}
-	for _, item := range Items() {
-		if item.Figure == nil || len(item.Experiments) == 0 {
-			continue
-		}
-		errtest.Want(t, errtest.Of(item.Figure(data)), fmt.Sprintf("experiments.Prepare(%q)", item.Experiments[0]))
-	}
-	if _, err := SensitivitySettings(data); err == nil {
-		t.Error("a table of no settings")
 	}
 }
 

@@ -16,6 +16,8 @@ type folder struct {
 	lines []sweep.Line
 }
 
+func newFolder(t *testing.T) *folder { return &folder{dir: t.TempDir()} }
+
 // run writes the run of a line: its status, the text of metrics.csv if not empty, and the additions
 // of fill.
 func (f *folder) run(t *testing.T, line sweep.Line, status runs.Status, metrics string,

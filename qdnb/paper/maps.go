@@ -23,22 +23,17 @@ var mapEnvs = protocol.Where(func(t catalog.Task) bool { return len(t.Descriptor
 // environments without trained runs have no row or column.
 func Repertoires(d *Data) (figures.Grid, error) {
 	methods, envs := allMethods, mapEnvs
-	var rows [][]*figures.Panel
+	panels := make([][]*figures.Panel, len(methods))
 	var failed unread
-	bars := map[string]*figures.ColorBar{}
 	for _, env := range envs {
-		bars[env] = &figures.ColorBar{}
-	}
-	for _, method := range methods {
-		var row []*figures.Panel
-		for _, env := range envs {
-			panel, err := d.finalMap(bestQDScore(d.FinishedRuns(method, env)), bars[env], "")
+		bar := new(figures.ColorBar)
+		for i, method := range methods {
+			panel, err := d.finalMap(bestQDScore(d.FinishedRuns(method, env)), bar, "")
 			failed.add(err, method, env)
-			row = append(row, panel)
+			panels[i] = append(panels[i], panel)
 		}
-		rows = append(rows, row)
 	}
-	grid := table(rows, methods, envs)
+	grid := table(panels, methodNames(methods), envs)
 	if len(grid.Panels) == 0 {
 		return grid, d.nothing(failed, "repertoires", results.ExperimentTraining)
 	}
@@ -46,25 +41,24 @@ func Repertoires(d *Data) (figures.Grid, error) {
 	return grid, nil
 }
 
-// table returns a grid of panels with methods as rows and environments as columns, without empty rows
-// and columns.
-func table(rows [][]*figures.Panel, methods, envs []string) (g figures.Grid) {
+// table returns a grid of panels without the rows and columns that have none.
+func table(panels [][]*figures.Panel, rows, columns []string) (g figures.Grid) {
 	var filled []int // columns
 	has := func(p *figures.Panel) bool { return p != nil }
-	for j, env := range envs {
-		if slices.ContainsFunc(rows, func(row []*figures.Panel) bool { return has(row[j]) }) {
-			filled, g.Columns = append(filled, j), append(g.Columns, env)
+	for j, name := range columns {
+		if slices.ContainsFunc(panels, func(row []*figures.Panel) bool { return has(row[j]) }) {
+			filled, g.Columns = append(filled, j), append(g.Columns, name)
 		}
 	}
-	for i, row := range rows {
+	for i, row := range panels {
 		if !slices.ContainsFunc(row, has) {
 			continue
 		}
-		var panels []*figures.Panel
+		var kept []*figures.Panel
 		for _, j := range filled {
-			panels = append(panels, row[j])
+			kept = append(kept, row[j])
 		}
-		g.Panels, g.Rows = append(g.Panels, panels), append(g.Rows, figures.MethodName(methods[i]))
+		g.Panels, g.Rows = append(g.Panels, kept), append(g.Rows, rows[i])
 	}
 	return g
 }

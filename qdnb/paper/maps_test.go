@@ -34,18 +34,12 @@ func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness f
 	f.t.Helper()
 	prior := !strings.HasSuffix(algorithm, ", no prior")
 	algorithm = strings.TrimSuffix(algorithm, ", no prior")
-	config, err := runs.NewConfig(algorithm, env, seed,
-		map[string]any{"descriptor_full_state": !prior})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	config := must.Get(runs.NewConfig(algorithm, env, seed, map[string]any{"descriptor_full_state": !prior}))
 	status := runs.Status{Budget: runs.Budget{Generations: 100},
 		Progress: runs.Progress{Generation: 100}}
 	f.run(f.t, sweep.Line{Experiment: experiment, Label: algorithm, Run: config}, status, "",
 		append(change, func(w *runs.Writer) {
-			if err := w.SaveRepertoire(fourCells(fitness, lower, upper)); err != nil {
-				f.t.Fatal(err)
-			}
+			must.Do(w.SaveRepertoire(fourCells(fitness, lower, upper)))
 		})...)
 	f.data.Trained = append(f.data.Trained, results.Trained{
 		Experiment: experiment, Label: algorithm, Algorithm: algorithm, Env: env, Seed: seed,
@@ -88,8 +82,7 @@ func says(t *testing.T, g figures.Grid, err error) string {
 	must.Do(err)
 	path := filepath.Join(t.TempDir(), "figure.svg")
 	must.Do(g.Save(path))
-	data := must.Get(os.ReadFile(path))
-	return string(data)
+	return string(must.Get(os.ReadFile(path)))
 }
 
 func contains(t *testing.T, text string, want ...string) {

@@ -141,9 +141,6 @@ func (d *Data) linesOf(experiment string) (lines []sweep.Line) {
 	return lines
 }
 
-// errNoData is returned by functions called without data.
-var errNoData = errors.New("there are no runs: open an experiments folder with paper.Open")
-
 // Run opens a run by its name.
 func (d *Data) Run(name string) (*runs.Run, error) {
 	return runs.Open(filepath.Join(d.Dir, RunsFolder, name))

@@ -3,13 +3,13 @@ package paper
 import (
 	_ "embed"
 	"encoding/csv"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 )
 
@@ -33,71 +33,37 @@ type PublishedScore struct {
 //go:embed published_scores.csv
 var publishedCSV string
 
-var publishedScores = sync.OnceValues(func() ([]PublishedScore, error) {
-	return parsePublished(publishedCSV)
+var publishedScores = sync.OnceValue(func() (list []PublishedScore) {
+	for _, row := range readTable(publishedCSV) {
+		number := func(column int) float64 {
+			if row[column] == "" {
+				return math.NaN()
+			}
+			return must.Get(strconv.ParseFloat(row[column], 64))
+		}
+		list = append(list, PublishedScore{Table: must.Get(strconv.Atoi(row[0])),
+			Metric: results.Metric(row[1]), Method: row[2], Env: row[3], Mean: number(4), Median: number(5),
+			Std: number(6), IQM: number(7), Printed: row[8], Note: row[9]})
+	}
+	return list
 })
 
-// parsePublished reads the table of published numbers.
-func parsePublished(text string) (list []PublishedScore, err error) {
-	err = readTable(text, "table,metric,method,env,mean,median,std,iqm,printed,note",
-		func(row []string) (err error) {
-			p := PublishedScore{Metric: results.Metric(row[1]), Method: row[2], Env: row[3],
-				Printed: row[8], Note: row[9]}
-			if p.Table, err = strconv.Atoi(row[0]); err != nil {
-				return err
-			}
-			for k, target := range []*float64{&p.Mean, &p.Median, &p.Std, &p.IQM} {
-				if *target = math.NaN(); row[4+k] == "" {
-					continue
-				}
-				if *target, err = strconv.ParseFloat(row[4+k], 64); err != nil {
-					return err
-				}
-			}
-			list = append(list, p)
-			return nil
-		})
-	return list, err
-}
-
-// readTable calls parse with the rows of a CSV table that has the given header.
-func readTable(text, header string, parse func(row []string) error) error {
-	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		return err
-	}
-	if len(lines) == 0 || strings.Join(lines[0], ",") != header {
-		return fmt.Errorf("the header is not %s", header)
-	}
-	for i, row := range lines[1:] {
-		if err := parse(row); err != nil {
-			return fmt.Errorf("line %d: %w", i+2, err)
-		}
-	}
-	return nil
+// readTable returns the rows of an embedded CSV table without its header.
+func readTable(text string) [][]string {
+	return must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())[1:]
 }
 
 // Published returns the numbers of a table of the paper: 1 and 9 (max fitness and QD score), 8
 // (environment steps), 10 (as table 9, for the methods without rewards; its other rows repeat table
 // 9) or 11 (averages). Other tables return nil.
-func Published(table int) []PublishedScore {
-	all, err := publishedScores()
-	if err != nil { // cannot happen: tests parse the file
-		return nil
-	}
-	from := table
-	if table == 1 { // table 1 is table 9 without standard deviations
-		from = 9
-	}
-	var list []PublishedScore
-	for _, p := range all {
-		if p.Table != from {
-			continue
-		}
-		if table == 1 {
+func Published(table int) (list []PublishedScore) {
+	for _, p := range publishedScores() {
+		if table == 1 && p.Table == 9 { // table 1 is table 9 without standard deviations
 			p.Table, p.Std = 1, math.NaN()
 		}
-		list = append(list, p)
+		if p.Table == table {
+			list = append(list, p)
+		}
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package paper
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -68,23 +69,24 @@ func scoreTable(d *Data, experiment, caption string,
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	var parts []*tables.Table
-	for _, m := range scoreMetrics {
-		names = append(names, m.name)
-		parts = append(parts, d.ScoreTable(m.of, methods, envs, format))
-	}
-	table := tables.Stack("metric", names, parts...)
+	table := byMetric(func(m results.Metric) *tables.Table { return d.ScoreTable(m, methods, envs, format) })
 	table.Caption = caption
 	table.Notes = []string{"Bold: the best median of a column. " + seedRange(d, methods, envs)}
 	return table, nil
 }
 
+// byMetric stacks a table for each of the metrics.
+func byMetric(table func(results.Metric) *tables.Table) *tables.Table {
+	var names []string
+	var parts []*tables.Table
+	for _, m := range scoreMetrics {
+		names, parts = append(names, m.name), append(parts, table(m.of))
+	}
+	return tables.Stack("metric", names, parts...)
+}
+
 // trained returns the methods and environments with complete runs in an experiment.
 func trained(d *Data, experiment string) (methods, envs []string, err error) {
-	if d == nil || d.Tables == nil {
-		return nil, nil, errNoData
-	}
 	methods, envs = d.Axes(experiment)
 	if len(methods) == 0 {
 		return nil, nil, d.noRuns(experiment)
@@ -93,17 +95,15 @@ func trained(d *Data, experiment string) (methods, envs []string, err error) {
 }
 
 func seedRange(d *Data, methods, envs []string) string {
-	least, most := 0, 0
+	var seeds []int
 	for _, method := range methods {
 		for _, env := range envs {
 			if n := len(d.FinishedRuns(method, env)); n > 0 {
-				if least == 0 || n < least {
-					least = n
-				}
-				most = max(most, n)
+				seeds = append(seeds, n)
 			}
 		}
 	}
+	least, most := slices.Min(seeds), slices.Max(seeds)
 	switch {
 	case least != most:
 		return fmt.Sprintf("%d to %d seeds.", least, most)

@@ -1,10 +1,12 @@
 package paper
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -33,6 +35,14 @@ func scoresData() *Data {
 		seededRuns("training", "my-variant", "ant-uni", 100, [2]float64{5, 7}),
 		seededRuns("reward", "diayn", "ant-trap", 100, [2]float64{246, 5.8e4}),
 	)}}
+}
+
+// texts are the entries of a row.
+func texts(row []tables.Entry) (list []string) {
+	for _, entry := range row {
+		list = append(list, entry.Text)
+	}
+	return list
 }
 
 // csvOf makes a table that must not fail.
@@ -91,21 +101,31 @@ func TestScoreTables(t *testing.T) {
 	}
 }
 
-func TestScoresOfNothing(t *testing.T) {
-	for name, make := range map[string]func(*Data) (*tables.Table, error){
-		"Scores": Scores, "ScoresWithStd": ScoresWithStd, "Aggregates": Aggregates, "Steps": Steps,
-		"Unsupervised":  Unsupervised,
-		"CompareScores": func(d *Data) (*tables.Table, error) { return CompareScores(d) },
-		"CompareOrder":  CompareOrder,
-	} {
-		for _, d := range []*Data{nil, {}, {Tables: &results.Tables{}}} {
-			if table, err := make(d); err == nil || table != nil || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s without data: %v, %v", name, table, err)
-			}
+// Without runs, a one-line error says how to make them.
+func TestNothingToShow(t *testing.T) {
+	empty := &Data{Tables: &results.Tables{}}
+	for _, item := range append(Items(),
+		Item{ID: "overall", Experiments: []string{"training"}, Figure: Overall},
+		Item{ID: "order", Experiments: []string{"training"}, Table: CompareOrder},
+		Item{ID: "compare", Experiments: []string{"training"},
+			Table: func(d *Data) (*tables.Table, error) { return CompareScores(d) }},
+		Item{ID: "comparisons", Experiments: []string{"training"},
+			Table: func(d *Data) (*tables.Table, error) { return Comparisons(d) }},
+		Item{ID: "targets", Experiments: []string{"adaptation"}, Table: AdaptationTargets},
+		Item{ID: "skills", Experiments: []string{"adaptation"}, Table: func(d *Data) (*tables.Table, error) {
+			return AdaptationSkills(d, results.Gravity, "ant-uni")
+		}},
+		Item{ID: "settings", Experiments: []string{"sensitivity"}, Table: SensitivitySettings},
+		Item{ID: "impact", Experiments: []string{"reward"}, Table: RewardImpact},
+		Item{ID: "curves", Experiments: []string{"beyond"}, Figure: BeyondCurves},
+		Item{ID: "page", Experiments: []string{"training"}, Table: func(d *Data) (*tables.Table, error) {
+			_, err := ReproductionPage(d)
+			return nil, err
+		}},
+	) {
+		if len(item.Experiments) > 0 {
+			_, err := item.Draw(empty)
+			errtest.Want(t, err, fmt.Sprintf("experiments.Prepare(%q)", item.Experiments[0]))
 		}
-	}
-	if _, err := Scores(&Data{Tables: &results.Tables{}}); !strings.Contains(err.Error(),
-		`experiments.Prepare("training")`) {
-		t.Error(err)
 	}
 }

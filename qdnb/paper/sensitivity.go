@@ -62,16 +62,11 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 		Notes:   []string{"σ1 is iso_sigma, σ2 line_sigma, β diversity_reward_scale and α alpha_init."},
 		Grouped: true,
 	}
-	points := data.Sensitivity()
 	for _, env := range sensitivityEnvs {
 		for _, grid := range protocol.Grids() {
 			method := grid.Method
-			var own []results.GridPoint
-			for _, p := range points {
-				if p.Env == env && p.Label == method && !math.IsNaN(p.QDScore) {
-					own = append(own, p)
-				}
-			}
+			own := slices.DeleteFunc(data.SensitivityOf(method, env),
+				func(p results.GridPoint) bool { return math.IsNaN(p.QDScore) })
 			if len(own) == 0 {
 				continue
 			}
@@ -98,15 +93,13 @@ func settingsOf(p results.GridPoint, grid protocol.Grid) string {
 
 // sensitivityGroups returns the normalised scores of the settings, by environment and method.
 func sensitivityGroups(data *Data) (groups []figures.BoxGroup, err error) {
-	points, some := data.Sensitivity(), false // sorted by environment, method and setting
+	some := false
 	for _, env := range sensitivityEnvs {
 		group := figures.BoxGroup{Label: env}
 		for _, grid := range protocol.Grids() {
 			box := figures.Box{Name: grid.Method}
-			for _, p := range points {
-				if p.Env == env && p.Label == grid.Method {
-					box.Values = append(box.Values, p.Normalised)
-				}
+			for _, p := range data.SensitivityOf(grid.Method, env) { // sorted by setting
+				box.Values = append(box.Values, p.Normalised)
 			}
 			if len(box.Values) > 0 {
 				group.Boxes, some = append(group.Boxes, box), true

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -89,7 +90,7 @@ type Hyperparameter struct {
 	Printed bool
 	Note    string // disagreement between sources
 	Here    string // JSON of the default of `qdnb train`, if different
-	// Only are the methods that have it; nil for all methods of the table.
+	// Only are the methods that have it; none for all methods of the table.
 	Only []string
 }
 
@@ -117,35 +118,26 @@ var hyperparameterTables = map[int]struct {
 //go:embed published_hyperparameters.csv
 var publishedHyperparameters string
 
-var parseHyperparameters = sync.OnceValues(func() (map[int][]Hyperparameter, error) {
-	rows := map[int][]Hyperparameter{}
-	err := readTable(publishedHyperparameters,
-		"table,name,setting,value,exceptions,source,only,here,note", func(row []string) error {
-			number, err := strconv.Atoi(row[0])
-			h := Hyperparameter{Name: row[1], Setting: row[2], Value: row[3], Values: map[string]string{},
-				Printed: row[5] == "paper", Here: row[7], Note: row[8]}
-			if row[6] != "" {
-				h.Only = strings.Fields(row[6])
-			}
-			for _, exception := range strings.Fields(row[4]) {
-				env, value, _ := strings.Cut(exception, "=")
-				h.Values[env] = value
-			}
-			rows[number] = append(rows[number], h)
-			return err
-		})
-	return rows, err
+var parseHyperparameters = sync.OnceValue(func() map[int][]Hyperparameter {
+	tables := map[int][]Hyperparameter{}
+	for _, row := range readTable(publishedHyperparameters) {
+		h := Hyperparameter{Name: row[1], Setting: row[2], Value: row[3], Values: map[string]string{},
+			Printed: row[5] == "paper", Only: strings.Fields(row[6]), Here: row[7], Note: row[8]}
+		for _, exception := range strings.Fields(row[4]) {
+			env, value, _ := strings.Cut(exception, "=")
+			h.Values[env] = value
+		}
+		number := must.Get(strconv.Atoi(row[0]))
+		tables[number] = append(tables[number], h)
+	}
+	return tables
 })
 
 // Hyperparameters returns the rows of one of the paper's tables 4 to 7 and the methods it covers: 4
 // DIAYN, DADS and SMERL with and without reward, 5 MAP-Elites, 6 PGA-MAP-Elites, 7 AURORA.
 // PGA-AURORA uses tables 6 and 7. Other tables return nothing.
 func Hyperparameters(table int) (rows []Hyperparameter, methods []string) {
-	all, err := parseHyperparameters()
-	if err != nil { // cannot happen: tests parse the file
-		return nil, nil
-	}
-	return slices.Clone(all[table]), slices.Clone(hyperparameterTables[table].methods)
+	return slices.Clone(parseHyperparameters()[table]), slices.Clone(hyperparameterTables[table].methods)
 }
 
 // HyperparameterTable returns one of the paper's tables 4 to 7; see [Hyperparameters]. Other
@@ -177,9 +169,6 @@ func HyperparameterTable(number int) (*tables.Table, error) {
 // scalingNotes states the reward scaling of the training runs on walker-uni, where the paper and
 // its code disagree.
 func scalingNotes(d *Data) (notes []string) {
-	if d == nil {
-		return nil
-	}
 	methods := map[float64][]string{}
 	for _, line := range d.Lines {
 		var s struct {

@@ -32,7 +32,7 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 			"content of sequences,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
 	} {
 		item := must.Get(Find(id))
-		table := must.Get(item.Table(nil))
+		table := must.Get(item.Table(new(Data)))
 		for _, line := range want {
 			if got := table.CSV(); !strings.Contains(got, "\n"+line) {
 				t.Errorf("%s lacks %q:\n%s", id, line, got)

@@ -2,7 +2,6 @@ package paper
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
@@ -32,14 +32,10 @@ func trainedRun(t *testing.T, cells, params, rows int) *runs.Run {
 	for i := range r.Genotypes {
 		r.Genotypes[i] = float32(math.Cos(float64(i)))
 	}
-	run, err := runs.Import(t.TempDir(), c, func(w *runs.Writer) error {
-		if err := w.Begin(-1, "generation", "env_steps", "max_fitness"); err != nil {
-			return err
-		}
+	return must.Get(runs.Import(t.TempDir(), c, func(w *runs.Writer) error {
+		must.Do(w.Begin(-1, "generation", "env_steps", "max_fitness"))
 		for i := range rows {
-			if err := w.Log(float64(i), float64(1000*i), -1/float64(i+3)); err != nil {
-				return err
-			}
+			must.Do(w.Log(float64(i), float64(1000*i), -1/float64(i+3)))
 		}
 		for i := range 3 {
 			at := runs.Progress{Generation: int64(i), Evaluations: 7, EnvSteps: 9, Seconds: 1.5}
@@ -48,23 +44,14 @@ func trainedRun(t *testing.T, cells, params, rows int) *runs.Run {
 			s.Fitnesses[i] = float32(math.Inf(-1))
 			corrected := s
 			corrected.Correction = runs.Correction{Episodes: 8, FitnessStd: 0.5, DescriptorStd: 0.25}
-			if err := errors.Join(w.SaveSnapshot(s), w.SaveSnapshot(corrected)); err != nil {
-				return err
-			}
+			must.Do(w.SaveSnapshot(s))
+			must.Do(w.SaveSnapshot(corrected))
 		}
-		s := threeSkills()
-		for _, save := range []error{w.SaveRepertoire(r), w.SaveSkills(s), w.SaveStatus(runs.Status{
-			Progress: runs.Progress{Generation: int64(rows)}, Finished: true, MaxFitness: -1})} {
-			if save != nil {
-				return save
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return run
+		must.Do(w.SaveRepertoire(r))
+		must.Do(w.SaveSkills(threeSkills()))
+		return w.SaveStatus(runs.Status{Progress: runs.Progress{Generation: int64(rows)}, Finished: true,
+			MaxFitness: -1})
+	}))
 }
 
 // threeSkills returns skills with an evaluation and an extra array.
@@ -126,15 +113,8 @@ func TestShip(t *testing.T) {
 		s.Policy, s.Extra = nil, nil
 		return s, err
 	})
-	for _, read := range []func() error{
-		func() error { _, err := shipped.Repertoire(); return err },
-		func() error { _, err := shipped.Skills(); return err },
-	} {
-		if err := read(); err == nil || !strings.Contains(err.Error(), "shipped without its policies") ||
-			!strings.Contains(err.Error(), "qdnb sweep run") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("the policies: %v", err)
-		}
-	}
+	errtest.Want(t, errtest.Of(shipped.Repertoire()), "shipped without its policies", "qdnb sweep run")
+	errtest.Want(t, errtest.Of(shipped.Skills()), "shipped without its policies", "qdnb sweep run")
 }
 
 // Long metrics are thinned but keep both ends.
@@ -150,27 +130,21 @@ func TestShippedMetrics(t *testing.T) {
 func TestWrongShippedSnapshots(t *testing.T) {
 	shipped := shipOne(t, trainedRun(t, 4, 3, 2))
 	path := filepath.Join(shipped.Dir, "snapshots.npz")
-	for what, fitnesses := range map[string]npz.Array{
-		"other cells":       npz.Of(make([]float32, 6), 2, 3),
-		"no other numbers":  npz.Of(make([]float32, 8), 2, 4),
-		"far too many":      npz.Of([]float32{}, 1<<40, 0),
-		"not even an array": npz.Of([]float32{1, 2}),
+	for _, fitnesses := range []npz.Array{
+		npz.Of(make([]float32, 6), 2, 3), // other cells
+		npz.Of(make([]float32, 8), 2, 4), // no other numbers
+		npz.Of([]float32{}, 1<<40, 0),    // far too many
+		npz.Of([]float32{1, 2}),          // not even an array
 	} {
 		must.Do(npz.Write(path, map[string]npz.Array{"fitnesses": fitnesses}))
-		if _, err := shipped.Snapshots(); err == nil || !strings.Contains(err.Error(), path) ||
-			strings.Contains(err.Error(), "\n") {
-			t.Errorf("snapshots, %s: %v", what, err)
-		}
+		errtest.Want(t, errtest.Of(shipped.Snapshots()), path)
 	}
 }
 
 // Of an adaptation run, only skills that are the best somewhere are shipped.
 func TestShipAdaptation(t *testing.T) {
-	c, err := runs.NewConfig("adaptation", "ant-uni", 0, map[string]any{"perturbation": "gravity",
-		"skills": "map-elites-ant-uni-0-00000000"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(runs.NewConfig("adaptation", "ant-uni", 0, map[string]any{"perturbation": "gravity",
+		"skills": "map-elites-ant-uni-0-00000000"}))
 	const skills = 100
 	score := func(index, skill int) float64 {
 		switch {
@@ -181,28 +155,17 @@ func TestShipAdaptation(t *testing.T) {
 		}
 		return math.NaN()
 	}
-	run, err := runs.Import(t.TempDir(), c, func(w *runs.Writer) error {
-		if err := w.Begin(-1, "generation", "index", "x", "y", "skill",
-			"fitness_median"); err != nil {
-			return err
-		}
+	run := must.Get(runs.Import(t.TempDir(), c, func(w *runs.Writer) error {
+		must.Do(w.Begin(-1, "generation", "index", "x", "y", "skill", "fitness_median"))
 		for index := range 3 {
 			for skill := range skills {
-				if err := w.Log(float64(index*skills+skill), float64(index), 0.5*float64(index+1),
-					math.NaN(), float64(skill), score(index, skill)); err != nil {
-					return err
-				}
+				must.Do(w.Log(float64(index*skills+skill), float64(index), 0.5*float64(index+1),
+					math.NaN(), float64(skill), score(index, skill)))
 			}
 		}
 		return w.SaveStatus(runs.Status{Finished: true})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := t.TempDir()
-	must.Do(shipRun(run, root))
-	t.Chdir(filepath.Join(root, RunsFolder))
-	shipped := must.Get(runs.Open(run.Name()))
+	}))
+	shipped := shipOne(t, run)
 	want := must.Get(run.Adaptation())
 	got := must.Get(shipped.Adaptation())
 	for i, v := range got.Values {

@@ -25,7 +25,7 @@ import (
 // draw of them, and a run that is not complete. Budgets are processor time.
 func shippable(t *testing.T) (dir string, lines []sweep.Line) {
 	t.Helper()
-	f := &folder{dir: t.TempDir()}
+	f := newFolder(t)
 	const cpu = 100.0
 	for i, method := range []string{"map-elites", "dads-reward"} {
 		c := must.Get(runs.NewConfig(method, "ant-omni", 0, map[string]any{"cells": 4,
@@ -49,9 +49,8 @@ func shippable(t *testing.T) (dir string, lines []sweep.Line) {
 		if method == "dads-reward" {
 			fill = append(fill, trajectories(t, 9, 4))
 		}
-		line := must.Get(sweep.Line{Experiment: results.ExperimentTraining, Label: method, Run: c,
-			Budget: budget}.Sealed())
-		f.run(t, line, status, metrics, fill...)
+		f.run(t, sweep.Line{Experiment: results.ExperimentTraining, Label: method, Run: c, Budget: budget}, status,
+			metrics, fill...)
 	}
 	f.open(t)
 	missing := f.lines[0]

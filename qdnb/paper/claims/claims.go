@@ -38,8 +38,9 @@ const (
 type Claim struct {
 	ID       string
 	Sentence string
-	Where    string // in the paper
-	check    func(*check) bool
+	Where    string            // in the paper
+	holds    func(*check) bool // whether the comparisons bear it out
+	check    func(*check)      // makes the comparisons
 }
 
 // Result is a claim with its verdict and evidence.
@@ -76,8 +77,8 @@ func Check(t *results.Tables) (all []Result) {
 func (c Claim) Check(t *results.Tables) Result { return c.result(t, t.EqualShares()) }
 
 func (c Claim) result(t, cut *results.Tables) Result {
-	d := &check{whole: t, cut: cut}
-	holds := c.check(d)
+	d := &check{whole: t, cut: cut, best: map[string]int{}}
+	c.check(d)
 	r := Result{ID: c.ID, Claim: c.Sentence, Where: c.Where, Verdict: Undecided,
 		Evidence: figures.NameMethods(d.text()), Scope: d.scope(), MinSeeds: d.min, MaxSeeds: d.max}
 	low, high := d.shareRange()
@@ -89,7 +90,7 @@ func (c Claim) result(t, cut *results.Tables) Result {
 	case d.trained && high > 1.1*low:
 		r.Reason = fmt.Sprintf("skills trained for %s to %s %% of the paper's steps", percent(low),
 			percent(high))
-	case holds:
+	case c.holds(d):
 		r.Verdict = Holds
 	default:
 		r.Verdict = HoldsNot
@@ -109,6 +110,7 @@ type check struct {
 	short      []shortage
 	shares     []float64 // of the paper's steps
 	units      []string
+	best       map[string]int // environments on which a method is the best
 	min, max   int
 }
 
@@ -144,6 +146,11 @@ func (c *check) compare(group, where string, share float64, a, b sample,
 		return
 	}
 	c.parts = append(c.parts, part{group, where, a, b, holds(a.median(), b.median()), share})
+}
+
+// versus compares the scores of two methods on an environment.
+func (c *check) versus(group, env string, m results.Metric, a, b string, holds func(a, b float64) bool) {
+	c.compare(group, env, c.share(env), c.scores(a, env, m), c.scores(b, env, m), holds)
 }
 
 // won counts the comparisons that hold, of a group or, with "", of all.

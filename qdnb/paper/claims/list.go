@@ -45,48 +45,41 @@ func without(labels []string, one string) []string {
 var list = []Claim{
 	{"qd-score", "on every task but ant-omni the best QD method has a better QD score than the best " +
 		"mutual-information method, and on ant-omni DADS+REWARD is on the level of MAP-Elites (within " +
-		"20 %)", "table 1", func(c *check) bool {
+		"20 %)", "table 1", (*check).everywhere, func(c *check) {
 		for _, env := range environments {
 			if env == "ant-omni" {
-				c.compare("", env, c.share(env), c.scores("dads-reward", env, results.QDScore),
-					c.scores("map-elites", env, results.QDScore), similar)
+				c.versus("", env, results.QDScore, "dads-reward", "map-elites", similar)
 				continue
 			}
 			c.compare("", env, c.share(env), c.bestOf(neuroevolution, env, results.QDScore),
 				c.bestOf(reinforcement, env, results.QDScore), above)
 		}
-		return c.everywhere()
 	}},
 	{"max-fitness", "no single method has the best max fitness on all tasks (best and second best)",
 		"table 1", func(c *check) bool {
-			bestOn := map[string]int{}
+			return !slices.ContainsFunc(methods, func(label string) bool { return c.best[label] == len(environments) })
+		}, func(c *check) {
 			for _, env := range environments {
 				top := c.bestOf(methods, env, results.MaxFitness)
 				for _, label := range methods { // equal in the digits of a table
 					own := c.scores(label, env, results.MaxFitness).median()
 					if own >= top.median()-1e-3*math.Abs(top.median()) {
-						bestOn[label]++
+						c.best[label]++
 					}
 				}
 				c.compare("", env, c.share(env), top,
 					c.bestOf(without(methods, top.label), env, results.MaxFitness), above)
 			}
-			single := false
-			for _, n := range bestOn {
-				single = single || n == len(environments)
-			}
-			return !single
 		}},
-	{"pga-fitness", "PGA-MAP-Elites has the best max fitness on pointmaze and walker-uni", "table 1",
-		func(c *check) bool {
+	{"pga-fitness", "PGA-MAP-Elites has the best max fitness on pointmaze and walker-uni", "table 1", (*check).everywhere,
+		func(c *check) {
 			for _, env := range []string{"pointmaze", "walker-uni"} {
 				c.compare("", env, c.share(env), c.scores("pga-map-elites", env, results.MaxFitness),
 					c.bestOf(without(methods, "pga-map-elites"), env, results.MaxFitness), above)
 			}
-			return c.everywhere()
 		}},
 	{"pga-efficiency", "PGA-MAP-Elites is more sample-efficient than MAP-Elites: after the same number " +
-		"of steps its max fitness is better on most tasks", "figure 7", func(c *check) bool {
+		"of steps its max fitness is better on most tasks", "figure 7", (*check).mostly, func(c *check) {
 		c.same = true
 		for _, env := range environments {
 			steps := math.Inf(1) // reached by both
@@ -106,10 +99,9 @@ var list = []Claim{
 			c.compare("", fmt.Sprintf("%s after %s steps", env, tables.Count(steps)), math.NaN(), samples[0], samples[1],
 				above)
 		}
-		return c.mostly()
 	}},
 	{"ant-trap", "on ant-trap DADS+REWARD has the best max fitness; SMERL stays in the trap (up to 500), " +
-		"PGA-MAP-Elites does not", "table 1", func(c *check) bool {
+		"PGA-MAP-Elites does not", "table 1", (*check).everywhere, func(c *check) {
 		const env = "ant-trap"
 		c.smerl = true
 		c.compare("best", "", c.share(env), c.scores("dads-reward", env, results.MaxFitness),
@@ -117,52 +109,47 @@ var list = []Claim{
 		c.compare("trapped", "", c.share(env), c.bestOf(protocol.With("smerl"), env, results.MaxFitness),
 			c.scores("pga-map-elites", env, results.MaxFitness),
 			func(smerl, pga float64) bool { return smerl <= trapped && pga > trapped })
-		return c.everywhere()
 	}},
 	{"ant-maze", "on ant-maze mutual-information methods reach a better max fitness than QD methods (by " +
-		"jumping over a wall)", "table 1", func(c *check) bool {
+		"jumping over a wall)", "table 1", (*check).everywhere, func(c *check) {
 		const env = "ant-maze"
 		c.compare("", "", c.share(env), c.bestOf(reinforcement, env, results.MaxFitness),
 			c.bestOf(neuroevolution, env, results.MaxFitness), above)
-		return c.everywhere()
 	}},
 	{"smerl", "SMERL has a better max fitness than the plain sum of rewards, and a lower QD score, on " +
-		"most tasks", "table 1", func(c *check) bool {
+		"most tasks", "table 1", (*check).mostly, func(c *check) {
 		c.smerl = true
 		for _, variant := range protocol.Unrewarded() {
 			smerl, sum := "smerl-"+variant, variant+"-reward"
 			for _, env := range environments {
-				c.compare(variant+" max fitness", env, c.share(env), c.scores(smerl, env, results.MaxFitness),
-					c.scores(sum, env, results.MaxFitness), above)
-				c.compare(variant+" QD score", env, c.share(env), c.scores(sum, env, results.QDScore),
-					c.scores(smerl, env, results.QDScore), above)
+				c.versus(variant+" max fitness", env, results.MaxFitness, smerl, sum, above)
+				c.versus(variant+" QD score", env, results.QDScore, sum, smerl, above)
 			}
 		}
-		return c.mostly()
 	}},
-	{"aurora", "AURORA loses little QD score against MAP-Elites (it keeps 75 % on most tasks)", "table 1",
-		func(c *check) bool {
+	{"aurora", "AURORA loses little QD score against MAP-Elites (it keeps 75 % on most tasks)", "table 1", (*check).mostly,
+		func(c *check) {
 			for _, env := range environments {
-				c.compare("", env, c.share(env), c.scores("aurora", env, results.QDScore),
-					c.scores("map-elites", env, results.QDScore),
+				c.versus("", env, results.QDScore, "aurora", "map-elites",
 					func(a, b float64) bool { return a >= littleLoss*b })
 			}
-			return c.mostly()
 		}},
 
 	{"adaptation-small", "PGA variants match mutual-information methods for changes of gravity and legs " +
-		"below 50 % (best against best, mean over the values, at most 20 % behind)", "figure 4",
-		func(c *check) bool {
+		"below 50 % (best against best, mean over the values, at most 20 % behind)", "figure 4", (*check).mostly,
+		func(c *check) {
 			c.panels(func(perturbation, env string, values []float64) {
 				values = slices.DeleteFunc(values, func(x float64) bool { return math.Abs(x-1) > 0.5-1e-9 })
 				c.compare("", env+" "+perturbation, math.NaN(),
 					c.adapted(protocol.With("pga"), perturbation, env, values),
 					c.adapted(reinforcement, perturbation, env, values), matches)
 			})
-			return c.mostly()
 		}},
 	{"adaptation-extreme", "QD methods are best at the extremes of gravity and legs (best against best, at " +
 		"least 10 of 12)", "figure 4", func(c *check) bool {
+		won, _ := c.won("")
+		return won >= 10
+	}, func(c *check) {
 		c.panels(func(perturbation, env string, values []float64) {
 			if len(values) < 2 {
 				return
@@ -174,12 +161,10 @@ var list = []Claim{
 					c.adapted(reinforcement, perturbation, env, at), above)
 			}
 		})
-		won, _ := c.won("")
-		return won >= 10
 	}},
 	{"adaptation-map-elites", "on ant-uni MAP-Elites loses at most 20 % of its fitness over the whole " +
-		"range of gravity, another method 70 % (largest losses, in percent)", "figure 13",
-		func(c *check) bool {
+		"range of gravity, another method 70 % (largest losses, in percent)", "figure 13", (*check).everywhere,
+		func(c *check) {
 			const env = "ant-uni"
 			largest := func(label string) (worst sample) {
 				for _, x := range c.whole.Multipliers(results.Gravity, env) {
@@ -195,20 +180,18 @@ var list = []Claim{
 			}
 			c.compare("", "", math.NaN(), largest("map-elites"), best(without(methods, "map-elites"), largest),
 				func(own, other float64) bool { return own <= 100*level && other >= 100*farDrop })
-			return c.everywhere()
 		}},
 	{"adaptation-targets", "on moved targets of ant-maze PGA-MAP-Elites is close to the best of " +
-		"DIAYN+REWARD and DADS+REWARD (at most 20 % behind)", "figure 4", func(c *check) bool {
+		"DIAYN+REWARD and DADS+REWARD (at most 20 % behind)", "figure 4", (*check).everywhere, func(c *check) {
 		targets := func(label string) sample {
 			return c.skills(label, "ant-maze", c.whole.TargetMeans(label), label+" with moved targets")
 		}
 		c.compare("", "", math.NaN(), targets("pga-map-elites"), best(protocol.With("-reward"), targets),
 			matches)
-		return c.everywhere()
 	}},
 
 	{"hurdles", "only with skills of PGA-MAP-Elites and DIAYN+REWARD does the controller jump repeatedly " +
-		"(2 hurdles per episode)", "figure 5", func(c *check) bool {
+		"(2 hurdles per episode)", "figure 5", (*check).everywhere, func(c *check) {
 		hurdles := func(label string) sample {
 			_, x := c.whole.FinalControl(label)
 			return c.skills(label, "halfcheetah-uni", x, "hurdles with "+label)
@@ -218,21 +201,18 @@ var list = []Claim{
 			c.compare("", "", math.NaN(), hurdles(label), best(others, hurdles),
 				func(own, other float64) bool { return own >= repeatedly && other < repeatedly })
 		}
-		return c.everywhere()
 	}},
 	{"sensitivity", "over their grids of hyperparameters MAP-Elites has a better median QD score than " +
-		"DADS+REWARD on all four tasks (divided by the task's maximum)", "figure 3", func(c *check) bool {
+		"DADS+REWARD on all four tasks (divided by the task's maximum)", "figure 3", (*check).everywhere, func(c *check) {
 		for _, env := range protocol.GridEnvironments() {
 			share := c.whole.Share(results.ExperimentSensitivity, env)
 			grid := func(label string) sample {
 				c.note(c.cut.TrainedIn(results.ExperimentSensitivity, label, env),
 					func(results.Trained) float64 { return share })
 				var x []float64 // the settings are the sample
-				for _, p := range c.cut.Sensitivity() {
-					if p.Label == label && p.Env == env {
-						x = append(x, p.Normalised)
-						c.count(p.Seeds)
-					}
+				for _, p := range c.cut.SensitivityOf(label, env) {
+					x = append(x, p.Normalised)
+					c.count(p.Seeds)
 				}
 				if len(x) < minGrid {
 					return c.take(label, nil, fmt.Sprintf("%d settings of %s on %s", minGrid, label, env))
@@ -241,10 +221,9 @@ var list = []Claim{
 			}
 			c.compare("", env, share, grid("map-elites"), grid("dads-reward"), above)
 		}
-		return c.everywhere()
 	}},
 	{"prior", "without the prior the coverage on ant-omni falls to about a quarter with DADS+REWARD (15 " +
-		"to 35 %), and by about 40 % with DIAYN+REWARD (to 50 to 70 %)", "figure 15", func(c *check) bool {
+		"to 35 %), and by about 40 % with DIAYN+REWARD (to 50 to 70 %)", "figure 15", (*check).everywhere, func(c *check) {
 		share := c.whole.Share(results.ExperimentPrior, "ant-omni")
 		for _, method := range []struct {
 			label     string
@@ -258,23 +237,17 @@ var list = []Claim{
 			c.compare("", method.label, share, coverage(false, "without"), coverage(true, "with"),
 				func(a, b float64) bool { return method.low*b <= a && a <= method.high*b })
 		}
-		return c.everywhere()
 	}},
 	{"reward", "without the task's reward DIAYN and DADS have a lower max fitness on every task, and a " +
-		"lower QD score on every task but ant-omni", "table 10", func(c *check) bool {
+		"lower QD score on every task but ant-omni", "table 10", (*check).everywhere, func(c *check) {
 		for _, label := range protocol.Unrewarded() {
 			for _, env := range without(environments, "pointmaze") {
-				c.compare(label+" max fitness", env, c.share(env),
-					c.scores(label+"-reward", env, results.MaxFitness),
-					c.scores(label, env, results.MaxFitness), above)
+				c.versus(label+" max fitness", env, results.MaxFitness, label+"-reward", label, above)
 				if env != "ant-omni" {
-					c.compare(label+" QD score", env, c.share(env),
-						c.scores(label+"-reward", env, results.QDScore),
-						c.scores(label, env, results.QDScore), above)
+					c.versus(label+" QD score", env, results.QDScore, label+"-reward", label, above)
 				}
 			}
 		}
-		return c.everywhere()
 	}},
 }
 

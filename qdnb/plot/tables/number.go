@@ -64,6 +64,22 @@ func Numbers(values ...float64) []string {
 	return texts
 }
 
+// Column formats the values of a column as [Numbers] does, the largest in bold and NaN as nothing.
+func Column(values ...float64) []Entry {
+	entries, best := make([]Entry, len(values)), math.Inf(-1)
+	for _, v := range values {
+		if v > best { // false for NaN
+			best = v
+		}
+	}
+	for i, text := range Numbers(values...) {
+		if !math.IsNaN(values[i]) {
+			entries[i] = Entry{Text: text, Bold: values[i] == best}
+		}
+	}
+	return entries
+}
+
 // Short formats a number in a sentence or a label: some significant digits, or all digits before
 // the decimal point of numbers below 1e9.
 func Short(v float64, digits int) string {
