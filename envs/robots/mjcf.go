@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/spatial/r3"
 
 	"example.com/qdnb/envs/physics"
@@ -132,17 +133,10 @@ func (r *mjcf) read(root *element) (m physics.Model) {
 		r.failf(root, "the root element is %q, not mujoco", root.name)
 		return m
 	}
-	each := func(name string, f func(e *element)) {
-		for _, e := range root.children {
-			if e.name == name {
-				f(e)
-			}
-		}
-	}
-	each("compiler", r.compiler)
-	each("default", func(e *element) { r.classes.read(r, e, nil) })
-	each("option", r.options)
-	each("worldbody", func(e *element) { r.children(e, nil, upright, "main") })
+	root.each("compiler", r.compiler)
+	root.each("default", func(e *element) { r.classes.read(r, e, nil) })
+	root.each("option", r.options)
+	root.each("worldbody", func(e *element) { r.children(e, nil, upright, "main") })
 	for _, e := range root.children {
 		switch e.name {
 		case "compiler", "default", "option", "worldbody", "actuator", "contact":
@@ -162,7 +156,7 @@ func (r *mjcf) read(root *element) (m physics.Model) {
 		r.failf(root, "no body has a joint: nothing moves")
 	}
 	if r.err == nil {
-		m = r.build(each)
+		m = r.build(root)
 	}
 	return m
 }
@@ -276,8 +270,9 @@ func (r *mjcf) inertials(e *element, place frame, geoms []*geom) (parts []inerti
 		c := e.children[given]
 		part := inertial{frame: r.place(c), mass: r.number(c, "mass", 0)}
 		if full, ok := c.attrs["fullinertia"]; ok && full != "" {
-			f := r.numbers(c, "fullinertia", 6)
-			part.turn, part.inertia = principal(symmetric(f))
+			f := r.numbers(c, "fullinertia", 6) // xx, yy, zz, xy, xz, yz
+			part.turn, part.inertia = principal(mat.NewSymDense(3, []float64{f[0], f[3], f[4], f[3], f[1], f[5], f[4],
+				f[5], f[2]}))
 		} else {
 			part.inertia = r.vector(c, "diaginertia", 0, 0, 0)
 		}
@@ -340,12 +335,8 @@ func (r *mjcf) joint(e *element, l *link) {
 	if h.title == "" {
 		h.title = fmt.Sprintf("%s joint %d", l.title, len(l.hinges)+1)
 	}
-	for _, other := range r.links {
-		for _, o := range other.hinges {
-			if o.title == h.title {
-				r.failf(e, "two joints are called %q", h.title)
-			}
-		}
+	if r.hinge(h.title) != nil {
+		r.failf(e, "two joints are called %q", h.title)
 	}
 	angle := func(x float64) float64 {
 		if h.slide {
@@ -374,6 +365,16 @@ func (r *mjcf) joint(e *element, l *link) {
 	l.hinges = append(l.hinges, h)
 }
 
+// hinge returns the hinge or slide with a name, or nil.
+func (r *mjcf) hinge(title string) *hinge {
+	for _, l := range r.links {
+		if i := slices.IndexFunc(l.hinges, func(h *hinge) bool { return h.title == title }); i >= 0 {
+			return l.hinges[i]
+		}
+	}
+	return nil
+}
+
 func (r *mjcf) geom(e *element, l *link, place frame) {
 	g := &geom{element: e, owner: r.owner, title: e.attrs["name"], link: l,
 		friction: r.numbers(e, "friction", 1, 1)[0]}
@@ -384,7 +385,7 @@ func (r *mjcf) geom(e *element, l *link, place frame) {
 	sizes := map[string]int{"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}[g.kind]
 	if line, ok := e.attrs["fromto"]; ok && line != "" && sizes > 1 {
 		v := r.numbers(e, "fromto", 6)
-		from, to := r3.Vec{X: v[0], Y: v[1], Z: v[2]}, r3.Vec{X: v[3], Y: v[4], Z: v[5]}
+		from, to := vector(v), vector(v[3:])
 		along := r3.Sub(from, to)
 		g.frame = frame{r3.Scale(0.5, r3.Add(from, to)), turnTo(r3.Vec{Z: 1}, r.unit(e, along))}
 		size := r.numbers(e, "size", 1)

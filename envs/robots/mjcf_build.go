@@ -18,8 +18,8 @@ const maxSelfContacts = 24
 // world is the name of the fixed body.
 const world = "world"
 
-// build makes the model of the links. each calls a function for the children of the root with a name.
-func (r *mjcf) build(each func(name string, f func(e *element))) physics.Model {
+// build makes the model of the links.
+func (r *mjcf) build(root *element) physics.Model {
 	m := physics.Model{TimeStep: 0.02, Substeps: 2, Gravity: vec(r.gravity), AngularDamping: -0.05,
 		PrincipalAxes: true, Pose: map[string]physics.Vec{}, Turn: map[string]physics.Vec{},
 		Angles: map[string]physics.Vec{}}
@@ -31,9 +31,9 @@ func (r *mjcf) build(each func(name string, f func(e *element))) physics.Model {
 		r.note(nil, "all joints turn about one axis: the whole model is frozen along and about the others")
 	}
 	for _, l := range r.links {
+		i := l.own.inertia
 		m.Bodies = append(m.Bodies, physics.Body{Name: l.title, Mass: l.own.mass,
-			Inertia: physics.Vec{l.own.inertia.X, l.own.inertia.Y, l.own.inertia.Z},
-			Frozen:  l.frozen})
+			Inertia: physics.Vec{i.X, i.Y, i.Z}, Frozen: l.frozen})
 		if l.parent == nil && (l.free || l.slides) {
 			at := l.frame.times(l.own.frame)
 			m.Pose[l.title], m.Turn[l.title] = vec(at.at), degrees(at.turn)
@@ -41,8 +41,8 @@ func (r *mjcf) build(each func(name string, f func(e *element))) physics.Model {
 			r.addJoint(&m, l)
 		}
 	}
-	r.contacts(&m, each)
-	each("actuator", func(e *element) {
+	r.contacts(&m, root)
+	root.each("actuator", func(e *element) {
 		for _, c := range e.children {
 			if !slices.Contains(actuatorNames, c.name) {
 				r.failf(c, "the actuator %s is not supported", c.name)
@@ -91,7 +91,7 @@ func (r *mjcf) freedom(l *link) {
 	var slides, turns []r3.Vec
 	var turning *hinge
 	for _, h := range l.hinges {
-		axis := r3.Rotation(l.frame.turn).Rotate(h.axis)
+		axis := l.turned(h.axis)
 		if !h.slide {
 			turns, turning = append(turns, axis), h
 			continue
@@ -237,10 +237,10 @@ func (r *mjcf) addJoint(m *physics.Model, l *link) {
 }
 
 // contacts adds the shapes that collide, or that show a body which collides with nothing, and the pairs.
-func (r *mjcf) contacts(m *physics.Model, each func(name string, f func(e *element))) {
+func (r *mjcf) contacts(m *physics.Model, root *element) {
 	type pair [2]*link
 	excluded, wanted, self := map[pair]bool{}, map[[2]*geom]bool{}, 0
-	each("contact", func(e *element) {
+	root.each("contact", func(e *element) {
 		for _, c := range e.children {
 			switch c.name {
 			case "exclude":
@@ -266,10 +266,9 @@ func (r *mjcf) contacts(m *physics.Model, each func(name string, f func(e *eleme
 	if r.err != nil {
 		return
 	}
-	floor := false
-	for _, g := range r.static {
-		floor = floor || g.kind == "plane" && g.contype|g.conaffinity != 0
-	}
+	floor := slices.ContainsFunc(r.static, func(g *geom) bool {
+		return g.kind == "plane" && g.contype|g.conaffinity != 0
+	})
 	free := slices.ContainsFunc(r.links, func(l *link) bool { return l.free })
 	if free && !floor && r3.Norm(r.gravity) > 0 {
 		r.note(nil, "the file has no floor: one at z = 0 was added")
@@ -302,7 +301,7 @@ func (r *mjcf) contacts(m *physics.Model, each func(name string, f func(e *eleme
 				continue
 			}
 			for _, g := range []*geom{a, b} {
-				if g.kind == "mesh" || g.kind == "hfield" || g.kind == "ellipsoid" || g.kind == "sdf" {
+				if g.shapeless() {
 					r.failf(g.element, "the %s %q collides, which is not supported", g.kind, g.title)
 				}
 			}
@@ -341,13 +340,18 @@ func (r *mjcf) contacts(m *physics.Model, each func(name string, f func(e *eleme
 	for _, g := range shapes {
 		name := r.bodyOf(g)
 		drawn := g.link != nil && !inPair(name)
-		if !drawn && !(inPair(name) && (g.touches || self <= maxSelfContacts && g.contype|g.conaffinity != 0)) ||
-			g.kind == "mesh" || g.kind == "hfield" || g.kind == "ellipsoid" || g.kind == "sdf" {
+		touches := inPair(name) && (g.touches || self <= maxSelfContacts && g.contype|g.conaffinity != 0)
+		if !drawn && !touches || g.shapeless() {
 			r.note(g.element, "geoms that collide with nothing are left out")
 			continue
 		}
 		r.collider(m, g, name, drawn, friction)
 	}
+}
+
+// shapeless reports whether the engine lacks the shape of a geom.
+func (g *geom) shapeless() bool {
+	return slices.Contains([]string{"mesh", "hfield", "ellipsoid", "sdf"}, g.kind)
 }
 
 // bodyOf is the name of the model's body of a geom: planes are bodies of their own.
@@ -385,7 +389,7 @@ func (r *mjcf) collider(m *physics.Model, g *geom, name string, drawn bool, fric
 	}
 	switch c.Radius = g.size[0]; g.kind {
 	case "plane":
-		if r3.Norm(r3.Sub(r3.Rotation(place.turn).Rotate(r3.Vec{Z: 1}), r3.Vec{Z: 1})) > 1e-6 {
+		if r3.Norm(r3.Sub(place.turned(units[2]), units[2])) > 1e-6 {
 			r.failf(g.element, "the plane %q is not horizontal", g.title)
 		}
 		m.Pose[name] = c.Position
@@ -413,14 +417,7 @@ func (r *mjcf) actuator(m *physics.Model, e *element) {
 		}
 	}
 	title := e.attrs["joint"] + e.attrs["jointinparent"]
-	var h *hinge
-	for _, l := range r.links {
-		for _, known := range l.hinges {
-			if known.title == title {
-				h = known
-			}
-		}
-	}
+	h := r.hinge(title)
 	if h == nil {
 		r.failf(e, "the actuator %q drives the joint %q, which is no hinge or slide", e.attrs["name"], title)
 		return
@@ -488,9 +485,10 @@ func (r *mjcf) actuator(m *physics.Model, e *element) {
 			r.failf(e, "the body of joint %q slides: its actuator must be a motor with a symmetric control "+
 				"range", title)
 		}
-		axis, _ := axes(r3.Rotation(h.link.frame.turn).Rotate(h.axis))
+		turned := h.link.turned(h.axis)
+		axis, _ := axes(turned)
 		number := slices.Index(axis[:], true)
-		if turned := r3.Rotation(h.link.frame.turn).Rotate(h.axis); turned.X+turned.Y+turned.Z < 0 {
+		if turned.X+turned.Y+turned.Z < 0 {
 			strength *= -1
 		}
 		m.Thrusters = append(m.Thrusters, physics.Thruster{Body: h.link.title, Axis: number + 1, Strength: strength,

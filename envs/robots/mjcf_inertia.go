@@ -19,14 +19,14 @@ type inertial struct {
 
 // tensor is the inertia about the axes of the outer frame.
 func (m inertial) tensor() *mat.SymDense {
-	turn := r3.Rotation(m.turn)
-	axes := []r3.Vec{turn.Rotate(r3.Vec{X: 1}), turn.Rotate(r3.Vec{Y: 1}), turn.Rotate(r3.Vec{Z: 1})}
 	sum := mat.NewSymDense(3, nil)
 	for i, moment := range []float64{m.inertia.X, m.inertia.Y, m.inertia.Z} {
-		sum.SymRankOne(sum, moment, mat.NewVecDense(3, []float64{axes[i].X, axes[i].Y, axes[i].Z}))
+		sum.SymRankOne(sum, moment, column(m.turned(units[i])))
 	}
 	return sum
 }
+
+func column(v r3.Vec) *mat.VecDense { return mat.NewVecDense(3, []float64{v.X, v.Y, v.Z}) }
 
 // combine returns the inertial of several rigidly connected ones, about its principal axes.
 func combine(parts []inertial) (total inertial) {
@@ -43,18 +43,12 @@ func combine(parts []inertial) (total inertial) {
 	for _, p := range parts {
 		sum.AddSym(sum, p.tensor())
 		d := r3.Sub(p.at, total.at)
-		v := mat.NewVecDense(3, []float64{d.X, d.Y, d.Z})
 		square := r3.Dot(d, d)
 		sum.AddSym(sum, mat.NewDiagDense(3, []float64{p.mass * square, p.mass * square, p.mass * square}))
-		sum.SymRankOne(sum, -p.mass, v)
+		sum.SymRankOne(sum, -p.mass, column(d))
 	}
 	total.turn, total.inertia = principal(sum)
 	return total
-}
-
-// symmetric is the matrix of MJCF's fullinertia: xx, yy, zz, xy, xz, yz.
-func symmetric(f []float64) *mat.SymDense {
-	return mat.NewSymDense(3, []float64{f[0], f[3], f[4], f[3], f[1], f[5], f[4], f[5], f[2]})
 }
 
 // principal returns principal axes and moments. Of the possible axes it chooses those closest to the
@@ -71,15 +65,13 @@ func principal(tensor *mat.SymDense) (quat.Number, r3.Vec) {
 	equal := func(i, j int) bool { return moments[j]-moments[i] <= 1e-9*moments[2] }
 	diagonal := func(turn quat.Number) (quat.Number, r3.Vec) {
 		var out [3]float64
-		for i, unit := range []r3.Vec{{X: 1}, {Y: 1}, {Z: 1}} {
-			v := r3.Rotation(turn).Rotate(unit)
-			w := mat.NewVecDense(3, []float64{v.X, v.Y, v.Z})
+		for i, unit := range units {
+			w := column(r3.Rotation(turn).Rotate(unit))
 			out[i] = mat.Inner(w, tensor, w)
 		}
-		return turn, r3.Vec{X: out[0], Y: out[1], Z: out[2]}
+		return turn, vector(out[:])
 	}
 	closest := func(v r3.Vec) (r3.Vec, r3.Vec) { // the frame's axis closest to v or -v
-		units := []r3.Vec{{X: 1}, {Y: 1}, {Z: 1}}
 		best := units[0]
 		for _, u := range units[1:] {
 			if math.Abs(r3.Dot(u, v)) > math.Abs(r3.Dot(best, v))+1e-9 {
@@ -142,7 +134,7 @@ func (g *geom) solid(mass float64) inertial {
 // degrees converts a rotation to Euler angles x-y'-z”. Angles within rounding of 0 become 0.
 func degrees(q quat.Number) physics.Vec {
 	turn := r3.Rotation(q)
-	x, y, z := turn.Rotate(r3.Vec{X: 1}), turn.Rotate(r3.Vec{Y: 1}), turn.Rotate(r3.Vec{Z: 1})
+	x, y, z := turn.Rotate(units[0]), turn.Rotate(units[1]), turn.Rotate(units[2])
 	angles := physics.Vec{math.Atan2(-z.Y, z.Z), math.Asin(max(-1, min(1, z.X))), math.Atan2(-y.X, x.X)}
 	if math.Hypot(x.X, y.X) < 1e-9 { // gimbal lock: only one of the outer angles counts
 		angles[0], angles[2] = math.Atan2(y.Z, y.Y), 0

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/num/quat"
+	"gonum.org/v1/gonum/spatial/r3"
 
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
@@ -97,30 +98,13 @@ func (s *simulation) energy(copy int) (energy, speed float64) {
 			square += at(2, b, k) * at(2, b, k)
 			energy -= body.Mass * m.Gravity[k] * at(0, b, k)
 		}
-		q := [4]float64{at(1, b, 0), -at(1, b, 1), -at(1, b, 2), -at(1, b, 3)}
-		v := physics.Vec{at(3, b, 0), at(3, b, 1), at(3, b, 2)}
-		w := turned(q, v) // in the body's frame
+		toBody := quat.Conj(quat.Number{Real: at(1, b, 0), Imag: at(1, b, 1), Jmag: at(1, b, 2), Kmag: at(1, b, 3)})
+		w := r3.Rotation(toBody).Rotate(r3.Vec{X: at(3, b, 0), Y: at(3, b, 1), Z: at(3, b, 2)})
 		inertia := s.system.Inertia(b)
-		energy += body.Mass * square / 2
-		for k := range 3 {
-			energy += inertia[k] * w[k] * w[k] / 2
-		}
+		energy += (body.Mass*square + inertia[0]*w.X*w.X + inertia[1]*w.Y*w.Y + inertia[2]*w.Z*w.Z) / 2
 		speed = max(speed, math.Sqrt(square))
 	}
 	return energy, speed
-}
-
-func turned(q [4]float64, v physics.Vec) (out physics.Vec) {
-	u := physics.Vec{q[1], q[2], q[3]}
-	cross := func(a, b physics.Vec) physics.Vec {
-		return physics.Vec{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
-	}
-	t := cross(u, v)
-	tt := cross(u, t)
-	for k := range 3 {
-		out[k] = v[k] + 2*q[0]*t[k] + 2*tt[k]
-	}
-	return out
 }
 
 // Robots come to rest and stay there for ten seconds, gain no energy from nothing, and do not explode
@@ -137,9 +121,7 @@ func TestMJCFLaws(t *testing.T) {
 		{"go1_mjx_fullcollisions", physics.Spring},
 	} {
 		t.Run(fmt.Sprintf("%s with dynamics %d", test.name, test.dynamics), func(t *testing.T) {
-			file := must.Get(os.Open("testdata/mjcf/mjcf_" + test.name + ".xml"))
-			defer file.Close()
-			m, _, err := robots.ReadMJCF(file)
+			m, _, err := robots.ReadFile("testdata/mjcf/mjcf_" + test.name + ".xml")
 			must.Do(err)
 			m = must.Get(m.Tuned(test.dynamics))
 			// Servos do work: Go1 holds the pose of its home position.
@@ -196,9 +178,7 @@ func TestMJCFLaws(t *testing.T) {
 // The other models stay finite under random full actions.
 func TestMJCFStaysFinite(t *testing.T) {
 	for _, name := range []string{"inverted_pendulum", "inverted_double_pendulum", "point", "pusher", "reacher"} {
-		file := must.Get(os.Open("testdata/mjcf/mjcf_" + name + ".xml"))
-		defer file.Close()
-		m, _, err := robots.ReadMJCF(file)
+		m, _, err := robots.ReadFile("testdata/mjcf/mjcf_" + name + ".xml")
 		must.Do(err)
 		s, r := simulate(t, m, 4), rand.New(rand.NewPCG(1, 2))
 		for i := range 100 {

@@ -60,12 +60,8 @@ func quatOf(q [4]float64) quat.Number {
 // mjcfFile reads a file of testdata/mjcf.
 func mjcfFile(t testing.TB, name string) (physics.Model, []string) {
 	t.Helper()
-	file := must.Get(os.Open(filepath.Join("testdata", "mjcf", "mjcf_"+name+".xml")))
-	defer file.Close()
-	m, notes, err := ReadMJCF(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, notes, err := ReadFile(filepath.Join("testdata", "mjcf", "mjcf_"+name+".xml"))
+	must.Do(err)
 	return m, notes
 }
 

@@ -30,6 +30,15 @@ type element struct {
 	children []*element
 }
 
+// each calls f for the children with a name.
+func (e *element) each(name string, f func(child *element)) {
+	for _, c := range e.children {
+		if c.name == name {
+			f(c)
+		}
+	}
+}
+
 // readXML reads the root element.
 func readXML(r io.Reader) (*element, error) {
 	limited := &io.LimitedReader{R: r, N: maxBytes}
@@ -101,11 +110,7 @@ func (c classes) read(r *mjcf, e *element, parent map[string]map[string]string) 
 			maps.Copy(own[kind], child.attrs)
 		}
 	}
-	for _, child := range e.children {
-		if child.name == "default" {
-			c.read(r, child, own)
-		}
-	}
+	e.each("default", func(child *element) { c.read(r, child, own) })
 }
 
 // kindOf is the kind of elements that share defaults.
@@ -171,9 +176,10 @@ func (r *mjcf) number(e *element, name string, standard float64) float64 {
 }
 
 func (r *mjcf) vector(e *element, name string, standard ...float64) r3.Vec {
-	v := r.numbers(e, name, 3, standard...)
-	return r3.Vec{X: v[0], Y: v[1], Z: v[2]}
+	return vector(r.numbers(e, name, 3, standard...))
 }
+
+func vector(v []float64) r3.Vec { return r3.Vec{X: v[0], Y: v[1], Z: v[2]} }
 
 // option returns one of the values that an attribute can have, the first one if it is not given.
 func (r *mjcf) option(e *element, name string, values ...string) string {
@@ -219,7 +225,12 @@ type frame struct {
 
 var upright = frame{turn: quat.Number{Real: 1}}
 
-func (f frame) of(v r3.Vec) r3.Vec { return r3.Add(f.at, r3.Rotation(f.turn).Rotate(v)) }
+// units are the axes of a frame.
+var units = []r3.Vec{{X: 1}, {Y: 1}, {Z: 1}}
+
+func (f frame) turned(v r3.Vec) r3.Vec { return r3.Rotation(f.turn).Rotate(v) }
+
+func (f frame) of(v r3.Vec) r3.Vec { return r3.Add(f.at, f.turned(v)) }
 
 func (f frame) times(g frame) frame { return frame{f.of(g.at), quat.Mul(f.turn, g.turn)} }
 
@@ -270,17 +281,15 @@ func turnOf(x, y, z r3.Vec) quat.Number {
 
 // place reads position and orientation of an element.
 func (r *mjcf) place(e *element) frame {
-	f := frame{at: r.vector(e, "pos", 0, 0, 0), turn: quat.Number{Real: 1}}
+	f := frame{at: r.vector(e, "pos", 0, 0, 0), turn: upright.turn}
 	has := func(name string) bool { _, ok := e.attrs[name]; return ok }
 	switch {
 	case has("axisangle"):
 		v := r.numbers(e, "axisangle", 4)
-		axis := r.unit(e, r3.Vec{X: v[0], Y: v[1], Z: v[2]})
-		f.turn = rotation(r.radians(v[3]), axis)
+		f.turn = rotation(r.radians(v[3]), r.unit(e, vector(v)))
 	case has("xyaxes"):
 		v := r.numbers(e, "xyaxes", 6)
-		x := r.unit(e, r3.Vec{X: v[0], Y: v[1], Z: v[2]})
-		y := r3.Vec{X: v[3], Y: v[4], Z: v[5]}
+		x, y := r.unit(e, vector(v)), vector(v[3:])
 		y = r.unit(e, r3.Sub(y, r3.Scale(r3.Dot(x, y), x)))
 		f.turn = turnOf(x, y, r3.Cross(x, y))
 	case has("zaxis"):

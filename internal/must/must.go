@@ -1,4 +1,5 @@
-// Package must ends a test, or the reading of an embedded file, with a panic at an unexpected error.
+// Package must ends a test, the reading of an embedded file, or code whose panics become errors with a panic at
+// an unexpected error.
 package must
 
 // Do panics if err is not nil.
