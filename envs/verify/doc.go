@@ -7,6 +7,7 @@
 //	onestep   single steps from stored states, and the contact impulses in them
 //	perturb   the same in a perturbed environment, perturb_<environment>_<what>_<value>.npz
 //	traj      trajectories under stored actions: starts from joint angles, and steps
+//	system    single steps of a robot that is read from a file in the same folder
 //
 // The report lists the compared arrays and their tolerances. The tolerance for steps of rigid
 // bodies is ten times the rounding error of the published code in each sample, err64. If rounding
@@ -20,7 +21,4 @@
 // A reset puts the lowest foot exactly on the ground, so rounding decides whether the first
 // observation has its contact. If a start that is a micrometre higher or lower has the stored
 // contact, the start counts as equal, and the report says so.
-//
-// Each kind is a function in its own file, see kinds. A form describes how golden files store an
-// environment, see formOf.
 package verify

@@ -1,14 +1,19 @@
 package verify
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"path/filepath"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/names"
 )
 
@@ -127,19 +132,9 @@ func formOfRigid(env *envs.Rigid) form {
 	if spec.Descriptor.Kind == envs.Mean {
 		desc, startDesc = tolerance{}, tolerance{} // contact bits must be equal
 	}
-	f := form{env: env, rigid: env,
-		state: coordinates(bodies, place, speed),
-		posed: coordinates(bodies, tolerance{base: 1e-5}, tolerance{base: 1e-4}),
-		start: func(state []*Node) envs.State {
-			return env.At(env.System.Import(state[0], state[1], state[2], state[3]))
-		},
-		read: func(s envs.State) []*Node { return export(env.System, physics.State{Parts: s.PhysicsState}) },
-		stepped: append(append([]output{observation(spec, tolerance{base: 1e-3, err64: "err64_obs"})},
-			outcome(spec, tolerance{base: 1e-4, err64: "err64_reward"}, desc)...),
-			output{bodyArray("contact_vel", bodies, 3, touch),
-				func(v view) *Node { return byBody(v.contact.Velocity) }},
-			output{bodyArray("contact_ang", bodies, 3, touch),
-				func(v view) *Node { return byBody(v.contact.AngularVelocity) }}),
+	f := form{env: env, rigid: env, state: coordinates(bodies, place, speed),
+		stepped: slices.Concat([]output{observation(spec, tolerance{base: 1e-3, err64: "err64_obs"})},
+			outcome(spec, tolerance{base: 1e-4, err64: "err64_reward"}, desc), impulses(bodies, touch)),
 		started: append([]output{observation(spec, tolerance{base: 1e-3})}, descriptor(spec, startDesc)...),
 		percent: 1,
 		bounded: true,
@@ -151,7 +146,54 @@ func formOfRigid(env *envs.Rigid) form {
 	obs := observation(spec, apart)
 	obs.ignore = env.Contacts // a contact one substep later changes them by its whole impulse
 	f.traced = []output{obs, stateArray(bodyArray("pos", bodies, 3, apart), 0)}
+	return f.withSystem()
+}
+
+// withSystem completes the form of a system of rigid bodies.
+func (f form) withSystem() form {
+	env := f.rigid
+	f.posed = coordinates(len(env.System.Model().Bodies), tolerance{base: 1e-5}, tolerance{base: 1e-4})
+	f.start = func(state []*Node) envs.State {
+		return env.At(env.System.Import(state[0], state[1], state[2], state[3]))
+	}
+	f.read = func(s envs.State) []*Node { return export(env.System, physics.State{Parts: s.PhysicsState}) }
 	return f
+}
+
+// formOfSystem returns the form of a system that is read from its description in a folder. Its task
+// observes and rewards nothing.
+func formOfSystem(dir, name string) (form, error) {
+	model, _, err := robots.ReadFile(filepath.Join(dir, "config_"+name+".txt"))
+	if errors.Is(err, fs.ErrNotExist) {
+		model, _, err = robots.ReadFile(filepath.Join(dir, "mjcf_"+name+".xml"))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("its folder has no config_%s.txt or mjcf_%s.xml", name, name)
+	}
+	if err != nil {
+		return form{}, err
+	}
+	engine, err := physics.NewSystem(model)
+	if err != nil {
+		return form{}, err
+	}
+	nothing := func(m envs.StepView) *Node { return m.Frame(model.Bodies[0].Name).Position[0] }
+	env := &envs.Rigid{System: engine, Settings: envs.Spec{Name: name, Actions: engine.Actions()}, Observe: nothing,
+		Reward: func(before, _ envs.StepView, _ *Node) *Node { return nothing(before) }}
+	speed := tolerance{base: 1e-4, err64: "err64_velang"}
+	touch := speed
+	touch.value = 1e-5 // an impulse is the sum of those of all substeps
+	f := form{env: env, rigid: env, stepped: impulses(len(model.Bodies), touch),
+		state: coordinates(len(model.Bodies), tolerance{base: 1e-6, err64: "err64_posrot"}, speed)}
+	return f.withSystem(), nil
+}
+
+// impulses returns the outputs of the velocity changes by contacts.
+func impulses(bodies int, t tolerance) []output {
+	return []output{{bodyArray("contact_vel", bodies, 3, t),
+		func(v view) *Node { return byBody(v.contact.Velocity) }},
+		{bodyArray("contact_ang", bodies, 3, t),
+			func(v view) *Node { return byBody(v.contact.AngularVelocity) }}}
 }
 
 func bodyArray(name string, bodies, components int, t tolerance) column {

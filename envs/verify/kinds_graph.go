@@ -35,6 +35,37 @@ func oneStep(s subject, stored *arrays) ([]*group, error) {
 	return []*group{g}, g.compare(stored, outputs, computed, all)
 }
 
+// systemSteps compares single steps of a system, and poses of joint angles if the file has some.
+func systemSteps(s subject, stored *arrays) ([]*group, error) {
+	groups, err := oneStep(s, stored)
+	if err != nil {
+		return nil, err
+	}
+	const starts axis = "starts"
+	inputs, err := stored.all(s.joints(starts))
+	if err != nil {
+		return groups, nil
+	}
+	computed, err := s.run(inputs, s.pose)
+	if err != nil {
+		return nil, err
+	}
+	all := every(stored.sizes[starts])
+	poses := newGroup("poses", all, 0)
+	return append(groups, poses), poses.compare(stored, at(s.posed, "init_", "", starts), computed, all)
+}
+
+// joints returns the arrays of joint angles and velocities of starts.
+func (s subject) joints(starts axis) []column {
+	return at([]column{{name: "qpos", dims: []int{s.rigid.System.Angles()}},
+		{name: "qvel", dims: []int{s.rigid.System.Angles()}}}, "init_", "", starts)
+}
+
+// pose returns the arrays of the state at joint angles and velocities, [B, angles].
+func (s subject) pose(in []*Node) []*Node {
+	return export(s.rigid.System, s.rigid.System.Pose(swap(in[0]), swap(in[1])))
+}
+
 // trajectories compares the starts and the steps of trajectories, which neither stop nor reset at
 // the end of an episode. They run freely from their starts up to a horizon where rounding makes
 // them diverge. In chaotic environments each step starts from the stored state before it.
@@ -42,9 +73,7 @@ func trajectories(s subject, stored *arrays) ([]*group, error) {
 	columns := append(at(s.state, "init_", "", samples),
 		column{name: "actions", axes: []axis{samples, steps}, dims: []int{s.env.Spec().Actions}})
 	if s.rigid != nil {
-		angles := []int{s.rigid.System.Angles()}
-		columns = append(columns, column{name: "init_qpos", axes: []axis{samples}, dims: angles},
-			column{name: "init_qvel", axes: []axis{samples}, dims: angles})
+		columns = append(columns, s.joints(samples)...)
 	}
 	if s.restart {
 		columns = append(columns, at(s.state, "", "", samples, steps)...)
@@ -65,9 +94,8 @@ func trajectories(s subject, stored *arrays) ([]*group, error) {
 	computed, err := s.run(inputs, func(in []*Node) (nodes []*Node) {
 		n := len(s.state)
 		init, actions, more := in[:n], in[n], in[n+1:]
-		if s.rigid != nil { // angles and velocities, [B, angles]
-			nodes = export(s.rigid.System, s.rigid.System.Pose(swap(more[0]), swap(more[1])))
-			more = more[2:]
+		if s.rigid != nil {
+			nodes, more = s.pose(more), more[2:]
 		}
 		start := s.start(init)
 		nodes = append(nodes, s.view(start).show(s.started)...)

@@ -13,15 +13,19 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// perturbed is the kind of files of perturbed environments.
-const perturbed = "perturb"
+// Kinds of files: of perturbed environments, and of systems of rigid bodies, which are read from a file in
+// the same folder.
+const (
+	perturbed = "perturb"
+	system    = "system"
+)
 
 // kinds maps the first part of a file's name to the function that verifies this kind of file.
 var kinds = map[string]func(subject, *arrays) ([]*group, error){
 	"onestep": oneStep,
 	perturbed: oneStep,
 	"traj":    trajectories,
-	system:    nil, // see verifySystem
+	system:    systemSteps,
 }
 
 // Kinds lists the kinds of golden files, sorted. A kind is the part of a file's name before the
@@ -31,15 +35,12 @@ func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 // File recomputes a golden file with this build on a backend and compares. Differences are in the
 // report. An error means that the comparison was not possible: an unknown name, or an array that is
 // missing, has a wrong shape or is not finite.
-func File(p *xla.Platform, path string) (Report, error) {
-	report, err := file(p, path)
-	if err != nil {
-		return Report{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return report, nil
-}
-
-func file(p *xla.Platform, path string) (report Report, err error) {
+func File(p *xla.Platform, path string) (report Report, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+	}()
 	name, isArchive := strings.CutSuffix(filepath.Base(path), ".npz")
 	parts := strings.Split(name, "_")
 	kind := parts[0]
@@ -55,15 +56,14 @@ func file(p *xla.Platform, path string) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
+	var form form
 	if kind == system {
-		groups, err := verifySystem(p, filepath.Dir(path), parts[1], stored)
-		return newReport(path, parts[1], kind, groups), err
+		form, err = formOfSystem(filepath.Dir(path), parts[1])
+	} else if env, unknown := envs.Make(parts[1]); unknown != nil {
+		err = unknown
+	} else {
+		form, err = formOf(env)
 	}
-	env, err := envs.Make(parts[1])
-	if err != nil {
-		return report, err
-	}
-	form, err := formOf(env)
 	if err != nil {
 		return report, err
 	}
