@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/gomlx/go-xla/pjrt"
 )
@@ -70,20 +71,16 @@ func contains(path, text string) bool {
 		return false
 	}
 	defer file.Close()
-	buffer := make([]byte, 1<<20)
-	kept := 0 // bytes at the start of buffer that may begin the text
-	for {
-		n, err := file.Read(buffer[kept:])
-		if bytes.Contains(buffer[:kept+n], []byte(text)) {
-			return true
-		}
-		if err != nil {
-			return false
-		}
-		rest := min(len(text)-1, kept+n)
-		copy(buffer, buffer[kept+n-rest:kept+n])
-		kept = rest
+	info, err := file.Stat()
+	if err != nil {
+		return false
 	}
+	data, err := syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_PRIVATE)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = syscall.Munmap(data) }()
+	return bytes.Contains(data, []byte(text))
 }
 
 // maxWorkers is the largest value of [WorkersEnv]. XLA:CPU takes more devices for those of several

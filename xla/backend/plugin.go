@@ -1,7 +1,7 @@
 package backend
 
 import (
-	"archive/zip"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -114,8 +114,7 @@ func cachedPlugin() (string, error) {
 		filepath.Base(cpuMember)), err
 }
 
-// installCPU downloads the wheel, checks its hash and unpacks the library. The folder appears
-// atomically.
+// installCPU puts the library of the wheel, whose hash pip checks, in place. The folder appears atomically.
 func installCPU(ctx context.Context) (string, error) {
 	target, err := cachedPlugin()
 	if err != nil {
@@ -137,18 +136,11 @@ func installCPU(ctx context.Context) (string, error) {
 
 	fmt.Fprintf(messages, "qdnb: fetching the XLA plugin %s %s once (%d MB, to %s)\n", cpuPackage,
 		cpuVersion, cpuBytes>>20, parent)
-	if err := pipDownload(ctx, python, work); err != nil {
-		return "", full(err)
-	}
-	wheel := filepath.Join(work, cpuWheel)
-	if err := checkHash(wheel, cpuHash); err != nil {
-		return "", err
-	}
-	unpacked := filepath.Join(work, "plugin")
-	if err := unpack(wheel, cpuMember, filepath.Join(unpacked, filepath.Base(cpuMember))); err != nil {
+	if err := pipInstall(ctx, python, work); err != nil {
 		return "", full(err)
 	}
 	// Another process may have installed it first.
+	unpacked := filepath.Join(work, filepath.Dir(cpuMember))
 	if err := os.Rename(unpacked, filepath.Dir(target)); err != nil && !isFile(target) {
 		return "", fmt.Errorf("the plugin cannot be put in place: %v", err)
 	}
@@ -163,8 +155,13 @@ func full(err error) error {
 	return err
 }
 
-// pipDownload fetches the wheel into dir with pip and polls the folder size to report progress.
-func pipDownload(ctx context.Context, python, dir string) error {
+// pipInstall unpacks the wheel with the pinned hash into dir, and polls the folder size to report progress.
+func pipInstall(ctx context.Context, python, dir string) error {
+	pinned := filepath.Join(dir, "requirements.txt")
+	text := fmt.Sprintf("%s==%s --hash=sha256:%s\n", cpuPackage, cpuVersion, cpuHash)
+	if err := os.WriteFile(pinned, []byte(text), 0o644); err != nil {
+		return err
+	}
 	bar := progress.NewBar("XLA plugin", false)
 	defer bar.Close()
 	polling, stop := context.WithCancel(ctx)
@@ -176,19 +173,16 @@ func pipDownload(ctx context.Context, python, dir string) error {
 			time.Sleep(200 * time.Millisecond)
 		}
 	}()
-	cmd := exec.CommandContext(ctx, python, "-m", "pip", "download", "--quiet", "--no-deps",
+	cmd := exec.CommandContext(ctx, python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile",
 		"--only-binary=:all:", "--retries", "1", "--no-cache-dir", "--disable-pip-version-check",
-		"--platform", "manylinux_2_27_x86_64", "--dest", dir, cpuPackage+"=="+cpuVersion)
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "PYTHONWARNINGS=ignore")
+		"--platform", "manylinux_2_27_x86_64", "--require-hashes", "--requirement", pinned, "--target", dir)
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "PYTHONWARNINGS=ignore", "PIP_USER=no") // no --user of a pip.conf
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		reason := lastLine(string(out))
-		if reason == "" {
-			reason = err.Error()
-		}
+		reason := cmp.Or(firstError(string(out)), err.Error())
 		return fmt.Errorf("pip could not fetch %s: %s", cpuPackage, reason)
 	}
 	bar.Done(fmt.Sprintf("%d MB", cpuBytes>>20))
@@ -211,20 +205,6 @@ func installGoXLA(kind Kind) (string, error) {
 		"without such a device omit the backend", kind)
 }
 
-func checkHash(path, want string) error {
-	got, err := hashOf(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("pip did not leave %s", filepath.Base(path))
-	}
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", filepath.Base(path), err)
-	}
-	if got != want {
-		return fmt.Errorf("%s has sha256 %s, expected %s: not used", filepath.Base(path), got, want)
-	}
-	return nil
-}
-
 // hashOf returns the SHA-256 of a file.
 func hashOf(path string) (string, error) {
 	file, err := os.Open(path)
@@ -235,31 +215,6 @@ func hashOf(path string) (string, error) {
 	hash := sha256.New()
 	_, err = io.Copy(hash, file)
 	return hex.EncodeToString(hash.Sum(nil)), err
-}
-
-func unpack(archive, member, target string) error {
-	reader, err := zip.OpenReader(archive)
-	if err != nil {
-		return fmt.Errorf("opening %s: %w", filepath.Base(archive), err)
-	}
-	defer reader.Close()
-	source, err := reader.Open(member)
-	if err != nil {
-		return fmt.Errorf("%s holds no %s", filepath.Base(archive), member)
-	}
-	defer source.Close()
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(target, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(file, source); err != nil {
-		file.Close()
-		return fmt.Errorf("unpacking the plugin: %w", err)
-	}
-	return file.Close()
 }
 
 // pythonPath lists the folders where this machine's Python looks for packages.
@@ -326,7 +281,9 @@ func folderBytes(dir string) (total int64) {
 	return total
 }
 
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+// firstError returns the first line that pip calls an error.
+func firstError(text string) string {
+	_, line, _ := strings.Cut(text, "ERROR:")
+	line, _, _ = strings.Cut(line, "\n")
+	return strings.TrimSpace(line)
 }

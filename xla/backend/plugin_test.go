@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"archive/zip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,13 +39,11 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 	_, err := installCPU(t.Context())
 	errtest.Want(t, err, "python3 is needed")
 
-	const dest = `while [ "$1" != --dest ]; do shift; done; `
 	for want, script := range map[string]string{
-		"pip could not fetch xla-cpu-pjrt: ERROR: no route to host": "echo WARNING: retrying >&2; echo " +
-			"ERROR: no route to host >&2; exit 1",
+		"pip could not fetch xla-cpu-pjrt: no route to host": "echo WARNING: retrying >&2; echo " +
+			"ERROR: no route to host >&2; echo ERROR: none >&2; exit 1",
 		"pip could not fetch xla-cpu-pjrt: exit status 3": "exit 3",
-		"pip did not leave xla_cpu_pjrt-0.0.1-py3-none":   "exit 0",
-		"expected " + cpuHash + ": not used":              dest + `echo tampered > "$2/` + cpuWheel + `"`,
+		"the plugin cannot be put in place":               "exit 0",
 	} {
 		fakePython(t, script)
 		_, err := installCPU(t.Context())
@@ -104,37 +101,6 @@ func TestPythonPathMayHaveSpaces(t *testing.T) {
 	if got := pythonPath(); got != nil {
 		t.Errorf("%q", got)
 	}
-}
-
-func TestUnpack(t *testing.T) {
-	dir := t.TempDir()
-	wheel := filepath.Join(dir, "a.whl")
-	file := must.Get(os.Create(wheel))
-	archive := zip.NewWriter(file)
-	member := must.Get(archive.Create(cpuMember))
-	content := strings.Repeat("library ", 10_000)
-	must.Get(member.Write([]byte(content)))
-	must.Do(archive.Close())
-	must.Do(file.Close())
-
-	target := filepath.Join(dir, "out", "plugin.so")
-	must.Do(unpack(wheel, cpuMember, target))
-	if got, err := os.ReadFile(target); err != nil || string(got) != content {
-		t.Errorf("unpacked %d bytes, %v", len(got), err)
-	}
-	errtest.Want(t, unpack(wheel, "other.so", filepath.Join(dir, "x")), "a.whl holds no other.so")
-
-	whole := must.Get(os.ReadFile(wheel))
-	damaged := slices.Clone(whole)
-	damaged[len(damaged)/3] ^= 0xff
-	for name, data := range map[string][]byte{"cut.whl": whole[:len(whole)/2], "empty.whl": nil,
-		"damaged.whl": damaged} {
-		path := filepath.Join(dir, name)
-		must.Do(os.WriteFile(path, data, 0o666))
-		errtest.Want(t, unpack(path, cpuMember, filepath.Join(dir, name+".so")), "")
-		errtest.Want(t, checkHash(path, cpuHash), name+" has sha256 ")
-	}
-	errtest.Want(t, checkHash(filepath.Join(dir, "none.whl"), cpuHash), "pip did not leave none.whl")
 }
 
 func TestDevicesAreFound(t *testing.T) {

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"example.com/qdnb/internal/npz/atomicfile"
 )
 
 // Key identifies a program: a hash of everything that its machine code depends on.
@@ -32,8 +34,8 @@ const header = "qdnb compiled program 1\n"
 // suffix is the ending of an entry's file name.
 const suffix = ".xla"
 
-// temporary is the pattern of names of entries that are being written.
-const temporary = ".new-*"
+// temporary is the pattern of names of entries that package atomicfile is writing.
+const temporary = ".writing-*"
 
 // Store is a folder of compiled programs. It holds native code, so only its owner may read and
 // write it. Several processes may share a folder.
@@ -103,22 +105,9 @@ func (s *Store) Get(key Key) []byte {
 
 // Put stores a program atomically and removes the oldest ones if the store exceeds its limit.
 func (s *Store) Put(key Key, program []byte) {
-	file, err := os.CreateTemp(s.Dir, temporary)
-	if err != nil {
-		return
+	if atomicfile.WriteBytes(s.path(key), encode(program)) == nil {
+		s.trim()
 	}
-	_, err = file.Write(encode(program))
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), s.path(key))
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-		return
-	}
-	s.trim()
 }
 
 // Remove removes a program.

@@ -235,7 +235,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	}
 
 	// Files of killed processes are removed once their writer must be gone.
-	leftover := filepath.Join(store.Dir, ".new-1")
+	leftover := filepath.Join(store.Dir, ".writing-1")
 	must.Do(os.WriteFile(leftover, nil, 0o600))
 	past := time.Now().Add(-2 * abandoned)
 	must.Do(os.Chtimes(leftover, past, past))
