@@ -91,18 +91,21 @@ type Trained struct {
 func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs *Node,
 	key random.Key) Trained {
 	normaliser := NewNormaliser(sequences, filled)
-	type source struct {
-		Drawn *Node
-		Key   random.Key
-	}
 	epochs = Where(LogicalAny(filled), epochs, ZerosLike(epochs))
-	from := source{drawFilled(key.FoldIn(0), filled), key.FoldIn(1)}
-	row, loss := TrainEpochs(t, a, row, normaliser.Apply(sequences), epochs, from,
-		func(epoch *Node, from source) *Node {
-			order := Shuffle(from.Key.FoldInEach(epoch), from.Drawn.Shape().Dimensions[0])
-			return Gather(from.Drawn, InsertAxes(order, -1))
-		})
+	row, loss := TrainEpochs(t, a, row, normaliser.Apply(sequences), epochs,
+		draws{drawFilled(key.FoldIn(0), filled), key.FoldIn(1)}, shuffled)
 	return Trained{row, normaliser, loss}
+}
+
+// draws is what the epochs of a training take in a new random order each: a pytree.
+type draws struct {
+	List *Node // [n, ...]
+	Key  random.Key
+}
+
+func shuffled(epoch *Node, d draws) *Node {
+	order := Shuffle(d.Key.FoldInEach(epoch), d.List.Shape().Dimensions[0])
+	return Gather(d.List, InsertAxes(order, -1))
 }
 
 // TrainEpochs trains a row on normalised sequences [slots, L, F] in a given order. order returns
@@ -114,36 +117,43 @@ func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, ep
 	if t.Batch < 1 {
 		panic(fmt.Errorf("an auto-encoder cannot be trained with batches of %d sequences", t.Batch))
 	}
-	type learner struct {
-		Row, Loss *Node
-		Adam      Moments
-	}
-	type batches struct {
-		Learner          learner
-		Sequences, Order *Node
-	}
 	type all struct {
-		Learner   learner
-		Sequences *Node
-		Source    T
+		Learner learner
+		Source  T
 	}
 	adam, none := NewAdam(t.LearningRate), ConstAs(sequences, float32(math.NaN()))
-	start := all{learner{row, none, adam.Start(row)}, a.withStart(sequences), source}
-	end := xla.Repeat(epochs, start, func(epoch *Node, s all) all {
-		slots := order(epoch, s.Source)
-		n := slots.Shape().Dimensions[0]
-		size := min(t.Batch, n)
-		s.Learner.Loss = ZerosLike(s.Learner.Loss)
-		s.Learner = xla.For(slots.Graph(), n/size, batches{s.Learner, s.Sequences, slots},
-			func(i *Node, b batches) batches {
-				chosen := xla.Rows(b.Order, MulScalar(i, int32(size)), size)
-				loss, gradient := a.lossGradient(b.Learner.Row,
-					batchLast(Gather(b.Sequences, InsertAxes(chosen, -1))))
-				b.Learner.Row, b.Learner.Adam = adam.Update(b.Learner.Row, gradient, b.Learner.Adam)
-				b.Learner.Loss = Add(b.Learner.Loss, DivScalar(loss, float64(n/size)))
-				return b
-			}).Learner
+	start := learner{Row: row, Loss: none, Adam: adam.Start(row), Sequences: a.withStart(sequences)}
+	end := xla.Repeat(epochs, all{start, source}, func(epoch *Node, s all) all {
+		s.Learner = s.Learner.epoch(order(epoch, s.Source), t.Batch, adam,
+			func(l learner, slots *Node) (loss, gradient *Node) {
+				return a.lossGradient(l.Row, batchLast(Gather(l.Sequences, InsertAxes(slots, -1))))
+			})
 		return s
+	}).Learner
+	return end.Row, end.Loss
+}
+
+// learner is a row under training: a pytree.
+type learner struct {
+	Row, Loss *Node
+	Adam      Moments
+	Sequences *Node // with the decoder's first input
+	Order     *Node // of an epoch, [n, ...]; nil outside
+	Margin    *Node // of a [Contrast]
+}
+
+// epoch takes a step for each of n / batch consecutive parts of an order, or one for all if n is less.
+func (l learner) epoch(order *Node, batch int, adam Adam,
+	by func(l learner, part *Node) (loss, gradient *Node)) learner {
+	n := order.Shape().Dimensions[0]
+	size := min(batch, n)
+	l.Order, l.Loss = order, ZerosLike(l.Loss)
+	l = xla.For(order.Graph(), n/size, l, func(i *Node, l learner) learner {
+		loss, gradient := by(l, xla.Rows(l.Order, MulScalar(i, int32(size)), size))
+		l.Row, l.Adam = adam.Update(l.Row, gradient, l.Adam)
+		l.Loss = Add(l.Loss, DivScalar(loss, float64(n/size)))
+		return l
 	})
-	return end.Learner.Row, end.Learner.Loss
+	l.Order = nil
+	return l
 }

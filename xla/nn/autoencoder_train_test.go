@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat"
 
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
@@ -80,29 +81,16 @@ func TestNormaliser(t *testing.T) {
 		}
 		x[i] = float64(float32(x[i]))
 	}
-	var count float64
-	for pass := range 2 {
-		for i := range x {
-			if f := i % features; filled[i/(length*features)] {
-				if pass == 0 {
-					wantMean[f] += x[i]
-					count += 1. / features
-				} else {
-					wantDeviation[f] += (x[i] - wantMean[f]) * (x[i] - wantMean[f]) / count
-				}
+	for f := range features {
+		var column []float64
+		for i := f; i < len(x); i += features {
+			if filled[i/(length*features)] {
+				column = append(column, x[i])
 			}
 		}
-		if pass == 0 {
-			for f := range wantMean {
-				wantMean[f] /= count
-			}
-		}
+		wantMean[f], wantDeviation[f] = stat.PopMeanStdDev(column, nil)
 	}
-	for f := range wantDeviation {
-		if wantDeviation[f] = math.Sqrt(wantDeviation[f]); f == 2 {
-			wantDeviation[f] = math.Inf(1)
-		}
-	}
+	wantDeviation[2] = math.Inf(1)
 	data := float32s(x)
 	for i := range data {
 		if !filled[i/(length*features)] {
@@ -201,38 +189,6 @@ func archive(form nn.Autoencoder, slots int, junk float32) (x []float32, filled 
 	return x, filled
 }
 
-// compileTraining compiles a program of (seed, sequences, filled, epochs) that trains a new row. It
-// returns the initial row, the trained row, mean, deviation and loss.
-func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTraining,
-	form nn.Autoencoder,
-	slots int) *xlatest.Program {
-	t.Helper()
-	program := must.Get(xlatest.Compile(p, "training", []shapes.Shape{
-		shapes.Make(dtypes.Uint32, 2),
-		shapes.Make(dtypes.Float32, slots, form.Steps, form.Features),
-		shapes.Make(dtypes.Bool, slots),
-		shapes.Make(dtypes.Int32),
-	}, func(in []*Node) []*Node {
-		key := random.KeyOf(in[0])
-		row := form.Init(key.FoldIn(0))
-		return append([]*Node{row}, xla.Flatten(training.Train(form, row, in[1], in[2], in[3],
-			key.FoldIn(1)))...)
-	}))
-	return program
-}
-
-type trained struct{ before, row, mean, deviation, loss []float32 }
-
-func train(t testing.TB, program *xlatest.Program, form nn.Autoencoder, seed int64, x []float32,
-	filled []bool, epochs int) trained {
-	t.Helper()
-	out := must.Get(program.Run(xla.Sharded{tensors.FromValue(random.SeedWords(seed))},
-		xla.Sharded{xlatest.Tensor(x, len(filled), form.Steps, form.Features)},
-		xla.Sharded{xlatest.Tensor(filled, len(filled))}, xla.Sharded{tensors.FromScalar(int32(epochs))}))
-	flat := func(i int) []float32 { defer out[i].Free(); return xlatest.Flat[float32](t, out[i][0]) }
-	return trained{flat(0), flat(1), flat(2), flat(3), flat(4)}
-}
-
 // Training is deterministic for a key and differs for another key. The contents of empty slots do
 // not matter. The loss falls.
 func TestAutoencoderTraining(t *testing.T) {
@@ -241,26 +197,39 @@ func TestAutoencoderTraining(t *testing.T) {
 	training := nn.AutoencoderTraining{Batch: 8, LearningRate: 1e-2}
 	x, filled := archive(form, slots, 0)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		program := compileTraining(t, p, training, form, slots)
+		program := must.Get(xlatest.Compile(p, "training", []shapes.Shape{shapes.Make(dtypes.Uint32, 2),
+			shapes.Make(dtypes.Float32, slots, form.Steps, form.Features), shapes.Make(dtypes.Bool, slots),
+			shapes.Make(dtypes.Int32)}, func(in []*Node) []*Node {
+			key := random.KeyOf(in[0])
+			row := form.Init(key.FoldIn(0))
+			after := training.Train(form, row, in[1], in[2], in[3], key.FoldIn(1))
+			return []*Node{row, after.Row, after.Normaliser.Mean, after.Normaliser.Deviation, after.Loss}
+		}))
 		defer program.Free()
-		one := train(t, program, form, 1, x, filled, 40)
+		type trained struct{ before, row, mean, deviation, loss []float32 }
+		train := func(seed int64, x []float32, epochs int32) trained {
+			out := must.Get(program.Run(xla.Sharded{tensors.FromValue(random.SeedWords(seed))},
+				xla.Sharded{xlatest.Tensor(x, slots, form.Steps, form.Features)},
+				xla.Sharded{xlatest.Tensor(filled, slots)}, xla.Sharded{tensors.FromScalar(epochs)}))
+			flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i][0]) }
+			return trained{flat(0), flat(1), flat(2), flat(3), flat(4)}
+		}
+		one := train(1, x, 40)
 		for _, junk := range []float32{float32(math.NaN()), 1e30} {
 			spoiled, _ := archive(form, slots, junk)
-			if again := train(t, program, form, 1, spoiled, filled,
-				40); fmt.Sprint(again) != fmt.Sprint(one) {
+			if again := train(1, spoiled, 40); fmt.Sprint(again) != fmt.Sprint(one) {
 				t.Errorf("with %g in the empty slots another training: %v, not %v", junk, again, one)
 			}
 		}
-		other := train(t, program, form, 2, x, filled, 40)
+		other := train(2, x, 40)
 		if slices.Equal(other.before, one.before) || slices.Equal(other.row, one.row) {
 			t.Error("another key, the same training")
 		}
-		first := train(t, program, form, 1, x, filled, 1)
+		first := train(1, x, 1)
 		if !(one.loss[0] < 0.5*first.loss[0]) || !slices.Equal(first.before, one.before) {
 			t.Errorf("the loss is %v in the first epoch and %v in the last", first.loss, one.loss)
 		}
-		if none := train(t, program, form, 1, x, filled, 0); !slices.Equal(none.row,
-			none.before) || none.loss[0] == none.loss[0] {
+		if none := train(1, x, 0); !slices.Equal(none.row, none.before) || none.loss[0] == none.loss[0] {
 			t.Errorf("no epoch changes the row, or has a loss: %v", none.loss)
 		}
 	})

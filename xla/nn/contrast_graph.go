@@ -29,17 +29,9 @@ const patience = 10
 // does. A constant feature has the deviation 1. margin is the scalar of [TrainContrast].
 func (c Contrast) Train(a Autoencoder, row, sequences, fitness, filled, margin *Node,
 	key random.Key) Trained {
-	type source struct {
-		Triplets *Node
-		Key      random.Key
-	}
 	drawn := drawFilled(key.FoldIn(0), filled)
-	from := source{triplets(fitness, drawn, key.FoldIn(1)), key.FoldIn(2)}
-	return TrainContrast(c, a, row, sequences, filled, margin, from,
-		func(epoch *Node, from source) *Node {
-			order := Shuffle(from.Key.FoldInEach(epoch), from.Triplets.Shape().Dimensions[0])
-			return Gather(from.Triplets, InsertAxes(order, -1))
-		})
+	return TrainContrast(c, a, row, sequences, filled, margin,
+		draws{triplets(fitness, drawn, key.FoldIn(1)), key.FoldIn(2)}, shuffled)
 }
 
 // triplets makes each of the drawn slots, int32 [n], the anchor of a triplet: slots of anchor,
@@ -70,14 +62,9 @@ func triplets(fitness, drawn *Node, key random.Key) *Node {
 // is less than Batch, all are one batch. A margin of -Inf changes nothing but the normaliser.
 func TrainContrast[T any](c Contrast, a Autoencoder, row, sequences, filled, margin *Node, source T,
 	order func(epoch *Node, source T) *Node) Trained {
-	type batches struct {
-		Row, Loss, Margin *Node
-		Adam              Moments
-		Sequences, Order  *Node
-	}
 	type all struct {
 		Epoch   *Node // int32
-		Batches batches
+		Learner learner
 		Source  T
 		Best    *Node // least loss
 		Idle    *Node // int32, epochs since the last progress
@@ -87,31 +74,24 @@ func TrainContrast[T any](c Contrast, a Autoencoder, row, sequences, filled, mar
 		OnesLike(normaliser.Deviation))
 	margin = Where(LogicalAny(filled), margin, ConstAs(margin, math.Inf(-1)))
 	zero, adam := ScalarZero(row.Graph(), dtypes.Int32), NewAdam(c.LearningRate)
-	start := all{Epoch: zero, Batches: batches{Row: row, Loss: ConstAs(margin, math.NaN()), Margin: margin,
+	start := all{Epoch: zero, Learner: learner{Row: row, Loss: ConstAs(margin, math.NaN()), Margin: margin,
 		Adam: adam.Start(row), Sequences: a.withStart(normaliser.Apply(sequences))}, Source: source,
 		Best: ConstAs(margin, math.Inf(1)), Idle: zero}
 	end := xla.Loop(start, func(s all) *Node {
 		return And(LessThan(s.Epoch, ConstAs(s.Epoch, int32(c.Epochs))),
 			LessOrEqual(s.Idle, ConstAs(s.Idle, int32(patience))))
 	}, func(s all) all {
-		b := s.Batches
-		b.Order, b.Loss = order(s.Epoch, s.Source), ZerosLike(b.Loss)
-		n := b.Order.Shape().Dimensions[0]
-		size := min(c.Batch, n)
-		b = xla.For(b.Row.Graph(), n/size, b, func(i *Node, b batches) batches {
-			slots := Reshape(Transpose(xla.Rows(b.Order, MulScalar(i, int32(size)), size), 0, 1), -1, 1)
-			loss, gradient := a.contrastGradient(b.Row, batchLast(Gather(b.Sequences, slots)), b.Margin)
-			b.Row, b.Adam = adam.Update(b.Row, gradient, b.Adam)
-			b.Loss = Add(b.Loss, DivScalar(loss, float64(n/size)))
-			return b
-		})
-		progress := GreaterThan(Sub(s.Best, b.Loss), ConstAs(b.Loss, c.MinDelta))
-		s.Best = Where(progress, b.Loss, s.Best)
+		s.Learner = s.Learner.epoch(order(s.Epoch, s.Source), c.Batch, adam,
+			func(l learner, triplets *Node) (loss, gradient *Node) {
+				slots := Reshape(Transpose(triplets, 0, 1), -1, 1)
+				return a.contrastGradient(l.Row, batchLast(Gather(l.Sequences, slots)), l.Margin)
+			})
+		progress := GreaterThan(Sub(s.Best, s.Learner.Loss), ConstAs(s.Best, c.MinDelta))
+		s.Best = Where(progress, s.Learner.Loss, s.Best)
 		s.Idle = Where(progress, ZerosLike(s.Idle), AddScalar(s.Idle, 1))
-		b.Order = nil
-		s.Batches, s.Epoch = b, AddScalar(s.Epoch, 1)
+		s.Epoch = AddScalar(s.Epoch, 1)
 		return s
-	}).Batches
+	}).Learner
 	return Trained{end.Row, normaliser, end.Loss}
 }
 

@@ -34,9 +34,6 @@ func NoNormaliser(g *Graph, features int) Normaliser {
 	return Normaliser{Zeros(g, shape), Ones(g, shape)}
 }
 
-// NewAutoencoderTraining returns the paper's settings.
-func NewAutoencoderTraining() AutoencoderTraining { return AutoencoderTraining{128, 1e-4} }
-
 // NamedLeaf is one array of a flat row.
 type NamedLeaf struct {
 	Name   string

@@ -251,12 +251,7 @@ func back[T any](c Cell, done trace, last Memory, source T,
 		dh = xla.Materialize(dh)[0]
 		squashed := Tanh(xla.Row(s.Trace.Cells, next))
 		dc := Add(s.Last.Cell, Mul(Mul(dh, o), OneMinus(Square(squashed))))
-		for k, z := range []*Node{
-			Mul(Mul(dc, xla.Row(s.Trace.Cells, step)), Mul(f, OneMinus(f))),
-			Mul(Mul(dc, i), OneMinus(Square(g))),
-			Mul(Mul(dc, g), Mul(i, OneMinus(i))),
-			Mul(Mul(dh, squashed), Mul(o, OneMinus(o))),
-		} {
+		for k, z := range gateGradients(dc, dh, xla.Row(s.Trace.Cells, step), squashed, f, g, i, o) {
 			s.Z = xla.SetRow(s.Z, AddScalar(MulScalar(step, int32(4)), int32(k)), z)
 		}
 		s.Last = Memory{Mul(dc, f), ZerosLike(dh)}
@@ -264,6 +259,17 @@ func back[T any](c Cell, done trace, last Memory, source T,
 	})
 	first = Memory{s.Last.Cell, byOutput(s, ScalarZero(s.Z.Graph(), dtypes.Int32))}
 	return Reshape(Slice(s.Z, AxisRange(0, 4*steps)), dims...), first
+}
+
+// gateGradients returns the derivatives with respect to z of f, g, i and o, from those with respect to the
+// new cell state and output, the cell state before, and tanh of the new one.
+func gateGradients(dc, dh, before, squashed, f, g, i, o *Node) [4]*Node {
+	return [4]*Node{
+		Mul(Mul(dc, before), Mul(f, OneMinus(f))),
+		Mul(Mul(dc, i), OneMinus(Square(g))),
+		Mul(Mul(dc, g), Mul(i, OneMinus(i))),
+		Mul(Mul(dh, squashed), Mul(o, OneMinus(o))),
+	}
 }
 
 // gradient turns the derivatives with respect to z, [L, 4 Hidden, B], into those with respect to

@@ -18,47 +18,6 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// lstmOracle is a cell in float64 by the equations, made from the leaves of a row.
-type lstmOracle struct {
-	form nn.LSTM
-	leaf map[string][]float64
-}
-
-func newLSTMOracle(form nn.LSTM, row []float64) lstmOracle {
-	o := lstmOracle{form, map[string][]float64{}}
-	for _, leaf := range form.Layout() {
-		size := leaf.Shape[0]
-		if len(leaf.Shape) == 2 {
-			size *= leaf.Shape[1]
-		}
-		o.leaf[leaf.Name] = row[leaf.Offset : leaf.Offset+size]
-	}
-	return o
-}
-
-// step takes an input and updates c and h.
-func (o lstmOracle) step(x, c, h []float64) {
-	n := o.form.Hidden
-	z := map[string][]float64{}
-	for _, gate := range []string{"f", "g", "i", "o"} {
-		sum := slices.Clone(o.leaf["h"+gate+".bias"])
-		for j := range sum {
-			for k := range h {
-				sum[j] += h[k] * o.leaf["h"+gate+".kernel"][k*n+j]
-			}
-			for k := range x {
-				sum[j] += x[k] * o.leaf["i"+gate+".kernel"][k*n+j]
-			}
-		}
-		z[gate] = sum
-	}
-	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
-	for j := range n {
-		c[j] = sigmoid(z["f"][j])*c[j] + sigmoid(z["i"][j])*math.Tanh(z["g"][j])
-		h[j] = sigmoid(z["o"][j]) * math.Tanh(c[j])
-	}
-}
-
 // numbers returns n numbers between -scale and scale, the same at each call.
 func numbers(n int, scale float64) []float64 {
 	out, word := make([]float64, n), uint64(n)

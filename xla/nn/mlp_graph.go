@@ -155,16 +155,21 @@ func (n Net) Apply(x *Node) *Node {
 		if x.Rank() == 3 {
 			bias = InsertAxes(bias, 1)
 		}
-		x = Add(x, bias)
-		activation := n.Form.Hidden
-		if layer == len(n.Kernel)-1 {
-			activation = n.Form.Output
-		}
-		if activation != nil {
-			x = activation(x)
-		}
+		x = n.Form.activate(layer, Add(x, bias))
 	}
 	return x
+}
+
+// activate applies the activation function of a layer.
+func (m MLP) activate(layer int, x *Node) *Node {
+	activation := m.Hidden
+	if layer == len(m.Sizes)-2 {
+		activation = m.Output
+	}
+	if activation == nil {
+		return x
+	}
+	return activation(x)
 }
 
 // WithLastInputs specialises one network to values of its last inputs, [P, k]. It returns P

@@ -147,20 +147,6 @@ func TestGoldenInitMoments(t *testing.T) {
 	}
 }
 
-// A policy does not depend on the policies drawn with it.
-func TestInitRowByRow(t *testing.T) {
-	policy := nn.Policy(3, nil, 2)
-	draw := func(numbers ...int32) []float32 {
-		return xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-			return []*Node{policy.Init(random.NewKey(in[0].Graph(), 4).FoldInEach(in[0]))}
-		}, tensors.FromValue(numbers))[0])
-	}
-	both, second := draw(7, 8), draw(8)
-	if !slices.Equal(both[policy.Params():], second) || slices.Equal(both[:policy.Params()], second) {
-		t.Errorf("rows %v, the second alone %v", both, second)
-	}
-}
-
 // Networks without gradients compute what others do, with few columns and many; others have
 // gradients.
 func TestWithoutGradients(t *testing.T) {

@@ -62,21 +62,9 @@ func (n Network) Apply(inputs ...*Node) *Node {
 // after returns the output for x, the input of the given layer.
 func (n Network) after(layer int, x *Node) *Node {
 	for ; layer < len(n.Kernel); layer++ {
-		x = n.activate(layer, Add(Dot(x, n.Kernel[layer]).Product(), n.Bias[layer]))
+		x = n.Form.activate(layer, Add(Dot(x, n.Kernel[layer]).Product(), n.Bias[layer]))
 	}
 	return x
-}
-
-// activate applies the activation function of a layer.
-func (n Network) activate(layer int, x *Node) *Node {
-	activation := n.Form.Hidden
-	if layer == len(n.Kernel)-1 {
-		activation = n.Form.Output
-	}
-	if activation == nil {
-		return x
-	}
-	return activation(x)
 }
 
 // FixedInputs is a network whose first inputs are fixed, such as a critic's observations while
@@ -101,7 +89,7 @@ func (c FixedInputs) Apply(x *Node) *Node {
 	p, batch := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 	free := Dot(Reshape(x, p*batch, -1), c.Free).Product()
 	sums := Reshape(Add(InsertAxes(c.Fixed, 0), Reshape(free, p, batch, -1)), p*batch, -1)
-	return c.Net.after(1, c.Net.activate(0, sums))
+	return c.Net.after(1, c.Net.Form.activate(0, sums))
 }
 
 // UpdateTree takes a step of [Adam.Update] for every array of networks; gradient is in the order of

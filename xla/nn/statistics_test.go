@@ -3,7 +3,6 @@ package nn_test
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -50,52 +49,6 @@ func TestGoldenStatistics(t *testing.T) {
 		}
 		xlatest.Close(t, "rms.normalized", xlatest.Flat[float32](t, out[3*batches]),
 			data.Float32s("rms.normalized"), 1e-5)
-	})
-}
-
-// Batches of any size give the mean and the squared distances of all vectors, as computed at once
-// in float64.
-func TestStatisticsOfBatches(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	const d = 2
-	var batches [][]float32
-	columns := make([][]float64, d)
-	for _, n := range []int{1, 30, 7} {
-		data := make([]float32, n*d)
-		for i := range data {
-			data[i] = float32(100*float64(i%d) + rng.NormFloat64()*float64(1+i%d))
-			columns[i%d] = append(columns[i%d], float64(data[i]))
-		}
-		batches = append(batches, data)
-	}
-	var means, squares []float32
-	for _, column := range columns {
-		mean, sum := 0.0, 0.0
-		for _, x := range column {
-			mean += x / float64(len(column))
-		}
-		for _, x := range column {
-			sum += (x - mean) * (x - mean)
-		}
-		means, squares = append(means, float32(mean)), append(squares, float32(1+sum))
-	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		var inputs []*tensors.Tensor
-		for _, data := range batches {
-			inputs = append(inputs, xlatest.Tensor(data, len(data)/d, d))
-		}
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			s := nn.NewStatistics(in[0].Graph(), d)
-			for _, batch := range in {
-				s = s.Update(batch)
-			}
-			return xla.Flatten(s)
-		}, inputs...)
-		xlatest.Close(t, "mean", xlatest.Flat[float32](t, out[0]), means, 1e-6)
-		xlatest.Close(t, "squares", xlatest.Flat[float32](t, out[1]), squares, 1e-5)
-		if count := xlatest.Flat[float32](t, out[2])[0]; int(count) != len(columns[0]) {
-			t.Errorf("the count is %v, want %d", count, len(columns[0]))
-		}
 	})
 }
 

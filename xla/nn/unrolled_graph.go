@@ -32,14 +32,6 @@ func step(x *Node, t int) *Node {
 	return Reshape(Slice(x, AxisElem(t)), x.Shape().Dimensions[1:]...)
 }
 
-// gatesOf cuts a kernel [K, 4 Hidden] into those of the gates, [K, Hidden].
-func (l LSTM) gatesOf(kernel *Node) (gates [4]*Node) {
-	for k := range gates {
-		gates[k] = Slice(kernel, AxisRange(), AxisRange(k*l.Hidden, (k+1)*l.Hidden))
-	}
-	return gates
-}
-
 // splitRows returns the rows [B] of x [n, B].
 func splitRows(x *Node) (rows []*Node) {
 	for i := range x.Shape().Dimensions[0] {
@@ -94,8 +86,10 @@ func (c Cell) runUnrolled(x *Node, first, steps int, m Memory) (Memory, trace) {
 func (c Cell) backUnrolled(done trace, last Memory, read *Node) (byZ *Node, first Memory) {
 	dims := done.Gates.Shape().Dimensions
 	steps, h := dims[0], c.Form.Hidden
-	recurrent := c.Form.gatesOf(c.Recurrent)
-	var after [4]*Node // with respect to z in the step after
+	var recurrent, after [4]*Node // kernels of the gates, and derivatives by z in the step after
+	for k := range recurrent {
+		recurrent[k] = Slice(c.Recurrent, AxisRange(), AxisRange(k*h, (k+1)*h))
+	}
 	byOutput := func() *Node {
 		sum := last.Output
 		if after[0] == nil {
@@ -116,12 +110,7 @@ func (c Cell) backUnrolled(done trace, last Memory, read *Node) (byZ *Node, firs
 		}
 		squashed := Tanh(step(done.Cells, t+1))
 		dc := Add(last.Cell, Mul(Mul(dh, o), OneMinus(Square(squashed))))
-		after = [4]*Node{
-			Mul(Mul(dc, step(done.Cells, t)), Mul(f, OneMinus(f))),
-			Mul(Mul(dc, i), OneMinus(Square(g))),
-			Mul(Mul(dc, g), Mul(i, OneMinus(i))),
-			Mul(Mul(dh, squashed), Mul(o, OneMinus(o))),
-		}
+		after = gateGradients(dc, dh, step(done.Cells, t), squashed, f, g, i, o)
 		copy(all[4*t:], after[:])
 		last = Memory{Mul(dc, f), Zeros(dh.Graph(), shapes.Make(dtypes.Float32, h, dims[2]))}
 	}
