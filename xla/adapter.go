@@ -1,11 +1,9 @@
 package xla
 
 import (
-	"errors"
 	"reflect"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -53,19 +51,28 @@ func (a *adapter) Builder(name string) compute.Builder {
 // parameter attribute tf.aliasing_output. Only go-xla's parameters have attributes; other backends
 // decide on their own whether to reuse donated memory.
 func (a *adapter) alias(input, output int) {
-	node := reflect.ValueOf(a.builder.parameters[input])
-	if node.Kind() != reflect.Pointer || node.Elem().Kind() != reflect.Struct {
+	value := private[*stablehlo.Value](a.builder.parameters[input], "value")
+	if value == nil {
 		return
 	}
-	field := node.Elem().FieldByName("value")
-	if !field.IsValid() || field.Type() != reflect.TypeFor[*stablehlo.Value]() {
-		return
+	if (*value).Attributes == nil {
+		(*value).Attributes = map[string]any{}
 	}
-	value := *(**stablehlo.Value)(field.Addr().UnsafePointer())
-	if value.Attributes == nil {
-		value.Attributes = map[string]any{}
+	(*value).Attributes["tf.aliasing_output"] = int32(output)
+}
+
+// private returns the address of an unexported field of a struct in another module, given by a pointer, or
+// nil if there is no such field of type T.
+func private[T any](of any, name string) *T {
+	v := reflect.ValueOf(of)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return nil
 	}
-	value.Attributes["tf.aliasing_output"] = int32(output)
+	field := v.Elem().FieldByName(name)
+	if !field.IsValid() || !field.Type().ConvertibleTo(reflect.TypeFor[T]()) {
+		return nil
+	}
+	return (*T)(field.Addr().UnsafePointer())
 }
 
 type nestingBuilder struct {
@@ -181,29 +188,23 @@ func (f *nestingFunction) BroadcastInDim(x compute.Value, output shapes.Shape,
 }
 
 // DotGeneral requests products of full float32 precision on TPUs, whose default is products of
-// bfloat16. go-xla requests it for CUDA only.
+// bfloat16. go-xla requests it for CUDA only. TestProductsAreExact fails if go-xla changes the private
+// fields on the way to the attribute.
 func (f *nestingFunction) DotGeneral(lhs compute.Value, lhsContracting, lhsBatch []int,
 	rhs compute.Value, rhsContracting, rhsBatch []int,
 	config compute.DotGeneralConfig) (compute.Value, error) {
 	out, err := f.Function.DotGeneral(lhs, lhsContracting, lhsBatch, rhs, rhsContracting, rhsBatch,
 		config)
 	if err == nil && f.builder.kind == backend.TPU {
-		requestPrecision(out)
+		const exact = "[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]"
+		statementOf(out).Attributes["precision_config"] = attribute(exact)
 	}
 	return out, err
 }
 
-// requestPrecision sets the attribute precision_config of the product that made a go-xla value.
-// TestProductsAreExact fails if go-xla changes the private fields on the way to it.
-func requestPrecision(product compute.Value) {
-	const exact = "[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]"
-	statementOf(product).Attributes["precision_config"] = attribute(exact)
-}
-
 // statementOf returns the statement that made a go-xla value.
 func statementOf(result compute.Value) *stablehlo.Statement {
-	value := reflect.ValueOf(result).Elem().FieldByName("value").Elem()
-	return (*stablehlo.Statement)(value.FieldByName("stmt").UnsafePointer())
+	return *private[*stablehlo.Statement](*private[*stablehlo.Value](result, "value"), "stmt")
 }
 
 // forgetReductions empties go-xla's caches of the small functions that reductions and scatters
@@ -267,20 +268,9 @@ func unwrap(f compute.Function) compute.Function {
 // one cache per graph, so it would reuse a constant of the outer function inside the closure, which
 // go-xla rejects ("operands are not part of the function").
 func newClosure(g *graph.Graph, define func(g *graph.Graph) []*graph.Node) *graph.Function {
-	cache := scalarCache(g)
+	cache := private[map[dtypes.DType]map[float64]*graph.Node](g, "scalars")
 	outer := *cache
 	*cache = make(map[dtypes.DType]map[float64]*graph.Node)
 	defer func() { *cache = outer }()
 	return graph.NewClosure(g, define)
-}
-
-// scalarCache reaches the private field Graph.scalars. TestScalarCacheIsReached fails if GoMLX
-// changes it.
-func scalarCache(g *graph.Graph) *map[dtypes.DType]map[float64]*graph.Node {
-	field := reflect.ValueOf(g).Elem().FieldByName("scalars")
-	if !field.IsValid() || field.Kind() != reflect.Map {
-		panic(errors.New("this version of GoMLX keeps its scalar constants elsewhere: xla/adapter.go " +
-			"must follow it"))
-	}
-	return (*map[dtypes.DType]map[float64]*graph.Node)(unsafe.Pointer(field.UnsafeAddr()))
 }

@@ -3,11 +3,9 @@ package xla
 import (
 	"bufio"
 	"crypto/sha256"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/stablehlo"
@@ -106,13 +104,8 @@ func (b *nestingBuilder) Compile() (compute.Executable, error) {
 // stableHLO returns the private field builder of a go-xla builder, which writes the text, or nil
 // for other backends. TestProgramsOfOneTextAreCompiledOnce fails if go-xla changes it.
 func stableHLO(builder compute.Builder) *stablehlo.Builder {
-	value := reflect.ValueOf(builder)
-	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
-		return nil
+	if text := private[*stablehlo.Builder](builder, "builder"); text != nil {
+		return *text
 	}
-	field := value.Elem().FieldByName("builder")
-	if !field.IsValid() || field.Type() != reflect.TypeFor[*stablehlo.Builder]() {
-		return nil
-	}
-	return *(**stablehlo.Builder)(unsafe.Pointer(field.UnsafeAddr()))
+	return nil
 }

@@ -2,6 +2,7 @@ package xla
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,12 +21,30 @@ type entry struct {
 	devices int     // number of copies
 	shared  *Slices // a share per worker instead of copies
 	by      string  // see Sparse; "" for others
-	host    any     // *int64 or *[]float64 instead of a tensor, see Host
+	host    *host   // instead of a tensor, see Host
+}
+
+// host stores and restores a value of the host.
+type host struct {
+	store   func() npz.Array
+	restore func(npz.Array)
 }
 
 // Host adds a value of the host, an *int64, a *float64 or a *[]float64 of constant length.
 func (c *Checkpoint) Host(name string, value any) {
-	c.entries = append(c.entries, entry{name: name, host: value})
+	var h host
+	switch x := value.(type) {
+	case *int64:
+		h = host{func() npz.Array { return npz.Scalar(*x) }, func(a npz.Array) { *x = a.Data.([]int64)[0] }}
+	case *float64:
+		h = host{func() npz.Array { return npz.Scalar(*x) }, func(a npz.Array) { *x = a.Data.([]float64)[0] }}
+	case *[]float64:
+		h = host{func() npz.Array { return npz.Of(slices.Clone(*x)) },
+			func(a npz.Array) { *x = slices.Clone(a.Data.([]float64)) }}
+	default:
+		panic(fmt.Errorf("a checkpoint cannot hold a %T: use *int64, *float64 or *[]float64", value))
+	}
+	c.entries = append(c.entries, entry{name: name, host: &h})
 }
 
 // Stored lists states, given by pointers, and values of the host, see [Checkpoint.Host], with names
@@ -86,7 +105,7 @@ func (c *Checkpoint) Arrays() (map[string]npz.Array, error) {
 	for _, e := range slices.SortedStableFunc(slices.Values(c.entries), selected) {
 		var err error
 		if e.host != nil {
-			arrays[e.name] = hostArray(e.host)
+			arrays[e.name] = e.host.store()
 			continue
 		}
 		if e.shared != nil {
@@ -107,52 +126,26 @@ func (c *Checkpoint) Arrays() (map[string]npz.Array, error) {
 // another shape or type, it returns an error and changes nothing.
 func (c *Checkpoint) Restore(arrays map[string]npz.Array) error {
 	restored := make([]Sharded, len(c.entries))
-	fail := func(err error) error {
-		for _, v := range restored {
-			v.Free()
-		}
-		return err
-	}
 	for i, e := range c.entries {
 		got, ok := arrays[e.name]
-		if !ok {
-			return fail(fmt.Errorf("the checkpoint's %s is missing", e.name))
-		}
-		shape, kind := e.kind()
-		if !slices.Equal(got.Shape, shape) {
-			return fail(fmt.Errorf("the checkpoint's %s has shape %v, but this run needs %v", e.name,
-				got.Shape, shape))
-		}
-		if got.DType() != kind {
-			return fail(fmt.Errorf("the checkpoint's %s has type %s, but this run needs %s", e.name,
-				got.DType(), kind))
-		}
-		if err := got.Check(); err != nil {
-			return fail(fmt.Errorf("the checkpoint's %s: %v", e.name, err))
-		}
-		if e.host != nil {
-			continue
-		}
-		var err error
-		if e.shared != nil {
+		err := e.fits(got, ok)
+		switch {
+		case err != nil || e.host != nil:
+		case e.shared != nil:
 			restored[i], err = e.shared.Upload(got)
-		} else {
+		default:
 			restored[i], err = Uploads(got, e.devices)
 		}
 		if err != nil {
-			return fail(fmt.Errorf("the checkpoint's %s: %v", e.name, err))
+			for _, v := range restored {
+				v.Free()
+			}
+			return fmt.Errorf("the checkpoint's %s %w", e.name, err)
 		}
 	}
 	for i, e := range c.entries {
-		switch x := e.host.(type) {
-		case *int64:
-			*x = arrays[e.name].Data.([]int64)[0]
-			continue
-		case *float64:
-			*x = arrays[e.name].Data.([]float64)[0]
-			continue
-		case *[]float64:
-			*x = slices.Clone(arrays[e.name].Data.([]float64))
+		if e.host != nil {
+			e.host.restore(arrays[e.name])
 			continue
 		}
 		e.at.value.Free()
@@ -161,28 +154,26 @@ func (c *Checkpoint) Restore(arrays map[string]npz.Array) error {
 	return nil
 }
 
-// kind returns the shape and the type of the array that stores an entry.
-func (e entry) kind() (shape []int, dtype string) {
+// fits returns an error, which continues the name of an entry, if an array cannot be restored as it.
+func (e entry) fits(got npz.Array, given bool) error {
+	var shape []int
+	var dtype string
 	if e.host != nil {
-		stored := hostArray(e.host)
-		return stored.Shape, stored.DType()
+		stored := e.host.store()
+		shape, dtype = stored.Shape, stored.DType()
+	} else {
+		shape, dtype = e.at.shape.Dimensions, strings.ToLower(e.at.shape.DType.String())
 	}
-	shape, dtype = e.at.shape.Dimensions, strings.ToLower(e.at.shape.DType.String())
 	if e.shared != nil {
 		shape = append([]int{e.shared.N}, shape[2:]...)
 	}
-	return shape, dtype
-}
-
-// hostArray stores a value of the host.
-func hostArray(value any) npz.Array {
-	switch x := value.(type) {
-	case *int64:
-		return npz.Scalar(*x)
-	case *float64:
-		return npz.Scalar(*x)
-	case *[]float64:
-		return npz.Of(slices.Clone(*x))
+	switch {
+	case !given:
+		return errors.New("is missing")
+	case !slices.Equal(got.Shape, shape):
+		return fmt.Errorf("has shape %v, but this run needs %v", got.Shape, shape)
+	case got.DType() != dtype:
+		return fmt.Errorf("has type %s, but this run needs %s", got.DType(), dtype)
 	}
-	panic(fmt.Errorf("a checkpoint cannot hold a %T: use *int64, *float64 or *[]float64", value))
+	return got.Check()
 }

@@ -10,6 +10,5 @@
 //   - [Materialize] keeps XLA:CPU from recomputing a value in each of its users.
 //   - A process compiles programs with the same text once.
 //
-// Graph functions live in files named *_graph.go and panic with the cause; all other functions
-// return errors. Compile turns a panic during graph building into an error that names the program.
+// Functions of nodes panic with the cause, others return errors. Compile turns a panic into an error.
 package xla

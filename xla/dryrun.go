@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	gomlxxla "github.com/gomlx/go-xla/compute/xla"
+	"github.com/gomlx/go-xla/pjrt"
 	"github.com/gomlx/go-xla/stablehlo"
 
 	"example.com/qdnb/xla/backend"
@@ -26,14 +27,19 @@ func DryRun(kind backend.Kind, devices int, write func(name string, text []byte)
 	if devices < 1 {
 		return nil, fmt.Errorf("a dry run needs at least 1 device, not %d", devices)
 	}
-	dry := &dryBackend{unopened: newUnopened(string(kind), devices), devices: devices,
-		write: write}
+	// go-xla checks that a backend has a plugin, and guesses the kind of device from its name. TestDryRun
+	// fails if it changes these private fields.
+	opened, plugin := &gomlxxla.Backend{}, &pjrt.Plugin{}
+	*private[string](plugin, "name") = string(kind)
+	*private[*pjrt.Plugin](opened, "plugin") = plugin
+	*private[int](opened, "numDevices") = devices
+	dry := &dryBackend{opened, devices, write}
 	return &Platform{Platform: &backend.Platform{Backend: dry, Kind: kind, Workers: devices}}, nil
 }
 
-// dryBackend builds programs and holds buffers without data.
+// dryBackend builds programs with go-xla, without a plugin, and holds buffers without data.
 type dryBackend struct {
-	unopened
+	*gomlxxla.Backend
 	devices int
 	write   func(name string, text []byte) error
 }
@@ -64,8 +70,9 @@ func (d *dryBackend) compile(b *nestingBuilder,
 	return e, nil
 }
 
-func (d *dryBackend) Description() string { return "dry run" }
-func (d *dryBackend) NumDevices() int     { return d.devices }
+func (d *dryBackend) Capabilities() compute.Capabilities { return gomlxxla.Capabilities }
+func (d *dryBackend) Description() string                { return "dry run" }
+func (d *dryBackend) NumDevices() int                    { return d.devices }
 
 func (d *dryBackend) DeviceDescription(device compute.DeviceNum) string {
 	return fmt.Sprintf("device %d of a dry run", device)
@@ -129,30 +136,3 @@ func (b *dryBuffer) Data() (any, error) { return nil, errors.New("a dry run shar
 func (b *dryBuffer) CopyToDevice(device compute.DeviceNum) (compute.Buffer, error) {
 	return &dryBuffer{b.backend, b.shape, device}, nil
 }
-
-// unopened is go-xla's backend without a plugin: it builds graphs but cannot run them.
-type unopened struct{ *gomlxxla.Backend }
-
-// newUnopened sets the private field by which go-xla checks that a backend is valid, to a plugin of
-// the given name, from which go-xla guesses the kind of device. TestPlacesInCellsStartLines and
-// TestDryRun fail if go-xla changes these fields.
-func newUnopened(plugin string, devices int) unopened {
-	backend := &gomlxxla.Backend{}
-	private := func(of reflect.Value, name string, kind reflect.Kind) reflect.Value {
-		field := of.Elem().FieldByName(name)
-		if !field.IsValid() || field.Kind() != kind {
-			panic(fmt.Errorf("this version of go-xla has no field %s: xla/dryrun.go must follow it", name))
-		}
-		return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
-	}
-	field := private(reflect.ValueOf(backend), "plugin", reflect.Pointer)
-	field.Set(reflect.New(field.Type().Elem()))
-	private(field, "name", reflect.String).SetString(plugin)
-	private(reflect.ValueOf(backend), "numDevices", reflect.Int).SetInt(int64(devices))
-	return unopened{backend}
-}
-
-func (unopened) Capabilities() compute.Capabilities { return gomlxxla.Capabilities }
-
-// Description implements [compute.Backend]; the embedded one would ask the plugin.
-func (unopened) Description() string { return "go-xla without a plugin" }

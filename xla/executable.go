@@ -14,6 +14,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/must"
 )
 
 // Sharded is an input or output of a program: one tensor for each device that the program runs on.
@@ -84,19 +86,11 @@ func (p *Platform) compile(name string, parallel bool, inputs []input,
 	start := time.Now()
 	err := catch(func() {
 		if parts > 1 {
-			mesh, err := distributed.NewDeviceMesh([]int{parts}, []string{"workers"})
-			if err == nil {
-				err = g.SetSPMD(mesh)
-			}
-			if err != nil {
-				panic(err)
-			}
+			must.Do(g.SetSPMD(must.Get(distributed.NewDeviceMesh([]int{parts}, []string{"workers"}))))
 		}
 		out := build(parameters(g, inputs))
 		reuse(backend, inputs, out)
-		if err := g.Compile(out...); err != nil {
-			panic(err)
-		}
+		must.Do(g.Compile(out...))
 	})
 	if err != nil {
 		return nil, misbuilt(err, fmt.Sprintf("program %q cannot be compiled: ", name), axes)
@@ -142,9 +136,7 @@ func (pr *executable) run(inputs ...Sharded) (outputs []Sharded, err error) {
 	defer pr.platform.ran(pr.Name, time.Now())
 	var lent []compute.Buffer
 	err = catch(func() {
-		if err := pr.check(inputs); err != nil {
-			panic(err)
-		}
+		must.Do(pr.check(inputs))
 		var buffers []compute.Buffer
 		var donate []bool
 		for part := range pr.parts {
@@ -161,25 +153,16 @@ func (pr *executable) run(inputs ...Sharded) (outputs []Sharded, err error) {
 						lent = append(lent, buffer)
 					}
 				}
-				if err != nil {
-					panic(err)
-				}
+				must.Do(err)
 				buffers, donate = append(buffers, buffer), append(donate, pr.inputs[i].Donate)
 			}
 		}
-		flat, err := pr.graph.Executable().Execute(buffers, donate, 0)
-		if err != nil {
-			panic(err)
-		}
+		flat := must.Get(pr.graph.Executable().Execute(buffers, donate, 0))
 		n := len(flat) / pr.parts
 		outputs = make([]Sharded, n)
 		for i := range outputs {
 			for part := range pr.parts {
-				tensor, err := tensors.FromBuffer(flat[part*n+i])
-				if err != nil {
-					panic(err)
-				}
-				outputs[i] = append(outputs[i], tensor)
+				outputs[i] = append(outputs[i], must.Get(tensors.FromBuffer(flat[part*n+i])))
 			}
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"sync"
 	"time"
 
@@ -79,11 +78,10 @@ func (p *Platform) lend(first compute.Buffer, device compute.DeviceNum) (compute
 		return first.CopyToDevice(device)
 	}
 	view := *own
-	field := reflect.ValueOf(&view).Elem().FieldByName("pjrtBuffer")
-	if !field.IsValid() || field.Type() != reflect.TypeFor[*pjrt.Buffer]() {
+	held := private[*pjrt.Buffer](&view, "pjrtBuffer")
+	if held == nil {
 		return first.CopyToDevice(device) // go-xla changed: slower, but correct
 	}
-	held := (**pjrt.Buffer)(field.Addr().UnsafePointer())
 	shape, err := own.Shape()
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -38,58 +37,40 @@ type compiledIn struct {
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
-		if err := compileInChild(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+		compileInChild()
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
-func compileInChild() error {
-	p, err := xla.Open(context.Background(), "cpu")
-	if err != nil {
-		return err
-	}
+func compileInChild() {
+	p := must.Get(xla.Open(context.Background(), "cpu"))
 	var found compiledIn
-	alone, err := p.Compile("alone", []xla.Input{{Shape: shapes.Make(dtypes.Float32, 64),
+	alone := must.Get(p.Compile("alone", []xla.Input{{Shape: shapes.Make(dtypes.Float32, 64),
 		Donate: true}}, func(in []*Node) []*Node {
 		return []*Node{xla.For(in[0].Graph(), 5, in[0], func(_, x *Node) *Node {
 			return Add(Sin(x), MulScalar(ReduceAllSum(x), 0.01))
 		})}
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	numbers := make([]float32, 64)
 	for i := range numbers {
 		numbers[i] = float32(i) / 7
 	}
-	out, err := alone.Run(xla.Sharded{tensors.FromValue(numbers)})
-	if err != nil {
-		return err
-	}
+	out := must.Get(alone.Run(xla.Sharded{tensors.FromValue(numbers)}))
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 64)}, {Shape: shapes.Make(dtypes.Int32)}}
-	together, err := p.CompileParallel("together", inputs, func(in []*Node) []*Node {
+	together := must.Get(p.CompileParallel("together", inputs, func(in []*Node) []*Node {
 		return []*Node{xla.AllGather(Exp(MulScalar(in[0], 0.1)), in[1], p.Workers)}
-	})
-	if err != nil {
-		return err
-	}
-	parts, err := together.Run(p.Replicated(func() *tensors.Tensor {
+	}))
+	parts := must.Get(together.Run(p.Replicated(func() *tensors.Tensor {
 		return tensors.FromValue(numbers)
-	}), p.WorkerNumbers())
-	if err != nil {
-		return err
-	}
+	}), p.WorkerNumbers()))
 	for _, result := range append(out[0], parts[0]...) {
 		for _, x := range tensors.MustCopyFlatData[float32](result) {
 			found.Bits = append(found.Bits, math.Float32bits(x))
 		}
 	}
 	found.Hits = diskcache.Hits()
-	return json.NewEncoder(os.Stdout).Encode(found)
+	must.Do(json.NewEncoder(os.Stdout).Encode(found))
 }
 
 // compileWith runs a process that compiles, with a given program folder and extra environment.

@@ -162,11 +162,7 @@ func KeepFinite(x, fallback *Node) (kept, replaced *Node) {
 	g, n := x.Graph(), x.Shape().Dimensions[0]
 	finite := FiniteRows(x)
 	number := Iota(g, shapes.Make(dtypes.Int32, n), 0)
-	flags := ConvertDType(finite, dtypes.Int32)
-	count := ReduceSum(flags)
-	// the finite rows in order; slot n takes the others
-	place := Where(finite, AddScalar(CumSum(flags, 0), int32(-1)), ConstAs(number, int32(n)))
-	list := Scatter(InsertAxes(place, -1), number, shapes.Make(dtypes.Int32, n+1), false, false)
+	list, count := Nonzero(finite)
 	turn := Mod(number, MaxScalar(count, int32(1)))
 	source := Where(finite, number, Gather(list, InsertAxes(turn, -1)))
 	none := Equal(count, ZerosLike(count))

@@ -37,35 +37,17 @@ func TestRowsAndSetRowsClampAtBothEnds(t *testing.T) {
 	})
 }
 
-func TestRowsOfVectorsAndTensors(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			at := Const(in[0].Graph(), int32(1))
-			return []*Node{xla.Rows(in[0], at, 2), xla.SetRows(in[0], at, Slice(in[0], AxisRange(0, 1))),
-				xla.SetRows(in[1], at, Slice(in[1], AxisRange(0, 1)))}
-		}, tensors.FromValue([]int32{7, 8, 9}), tensors.FromValue([][][]float32{{{1}, {2}}, {{3}, {4}}}))
-		if got := xlatest.Flat[int32](t, out[0]); !slices.Equal(got, []int32{8, 9}) {
-			t.Errorf("Rows of a vector: %v", got)
-		}
-		if got := xlatest.Flat[int32](t, out[1]); !slices.Equal(got, []int32{7, 7, 9}) {
-			t.Errorf("SetRows of a vector: %v", got)
-		}
-		if got := xlatest.Flat[float32](t, out[2]); !slices.Equal(got, []float32{1, 2, 1, 2}) {
-			t.Errorf("SetRows of three axes: %v", got)
-		}
-	})
-}
-
-// Row and SetRow read and replace one row, the latter of every array of a pytree.
+// Row and SetRow read and replace one row, the latter of every array of a pytree, of any number of axes.
 func TestRowAndSetRow(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			at := Const(in[0].Graph(), int32(1))
-			rows := []*Node{xla.Row(in[0], at), xla.Row(in[1], at)}
+			rows := []*Node{xla.Row(in[0], at), xla.Row(in[1], at), xla.Row(in[2], at)}
 			changed := xla.SetRow(in, at, xla.Map(rows, Neg))
 			return append(rows, changed...)
-		}, tensors.FromValue([]float32{7, 8, 9}), tensors.FromValue([][]float32{{1, 2}, {3, 4}}))
-		for i, want := range [][]float32{{8}, {3, 4}, {7, -8, 9}, {1, 2, -3, -4}} {
+		}, tensors.FromValue([]float32{7, 8, 9}), tensors.FromValue([][]float32{{1, 2}, {3, 4}}),
+			tensors.FromValue([][][]float32{{{1}, {2}}, {{3}, {4}}}))
+		for i, want := range [][]float32{{8}, {3, 4}, {3, 4}, {7, -8, 9}, {1, 2, -3, -4}, {1, 2, -3, -4}} {
 			if got := xlatest.Flat[float32](t, out[i]); !slices.Equal(got, want) {
 				t.Errorf("output %d is %v, want %v", i, got, want)
 			}

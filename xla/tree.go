@@ -20,10 +20,10 @@ import (
 var nodeType = reflect.TypeFor[*graph.Node]()
 
 // Flatten lists the nodes of a pytree in declaration order.
-func Flatten[T any](tree T) []*graph.Node {
-	var leaves []*graph.Node
-	walk(reflect.ValueOf(&tree).Elem(), "", func(_ string, leaf reflect.Value) {
-		leaves = append(leaves, leaf.Interface().(*graph.Node))
+func Flatten[T any](tree T) (leaves []*graph.Node) {
+	rebuild(tree, func(_ string, leaf *graph.Node) *graph.Node {
+		leaves = append(leaves, leaf)
+		return leaf
 	})
 	return leaves
 }
@@ -31,10 +31,10 @@ func Flatten[T any](tree T) []*graph.Node {
 // Names returns a name for every node of a pytree, in the order of [Flatten]: the path of fields
 // and indices that leads to it, such as "Learner.Actor" or "Rows.1.Left". Files use these names. A
 // field tag such as `checkpoint:"World"` keeps the name in files when the field is renamed.
-func Names[T any](tree T) []string {
-	var names []string
-	walk(reflect.ValueOf(&tree).Elem(), "", func(path string, _ reflect.Value) {
+func Names[T any](tree T) (names []string) {
+	rebuild(tree, func(path string, leaf *graph.Node) *graph.Node {
 		names = append(names, strings.TrimPrefix(path, "."))
+		return leaf
 	})
 	return names
 }
@@ -46,18 +46,16 @@ func Unflatten[T any](tree T, leaves []*graph.Node) T {
 	if n := len(Flatten(tree)); n != len(leaves) {
 		panic(fmt.Errorf("a pytree of %d tensors cannot take %d", n, len(leaves)))
 	}
-	v := reflect.ValueOf(&tree).Elem()
-	v.Set(replace(v, &leaves))
-	return tree
+	return rebuild(tree, func(string, *graph.Node) *graph.Node {
+		leaf := leaves[0]
+		leaves = leaves[1:]
+		return leaf
+	})
 }
 
 // Map applies f to every node of a pytree.
 func Map[T any](tree T, f func(*graph.Node) *graph.Node) T {
-	leaves := Flatten(tree)
-	for i, leaf := range leaves {
-		leaves[i] = f(leaf)
-	}
-	return Unflatten(tree, leaves)
+	return rebuild(tree, func(_ string, leaf *graph.Node) *graph.Node { return f(leaf) })
 }
 
 // Map2 applies f to the nodes of two pytrees of the same structure, pair by pair.
@@ -72,28 +70,51 @@ func Map2[T any](a, b T, f func(a, b *graph.Node) *graph.Node) T {
 	return Unflatten(a, left)
 }
 
-// walk visits the nodes of a pytree that is at a path, each with its own path.
-func walk(v reflect.Value, path string, visit func(path string, leaf reflect.Value)) {
-	walker{visit, map[uintptr]bool{}}.walk(v, path, nil)
+// rebuild returns a copy of a pytree with what visit returns for each of its nodes, given its path.
+func rebuild[T any](tree T, visit func(path string, leaf *graph.Node) *graph.Node) T {
+	v := reflect.ValueOf(&tree).Elem()
+	if out, ok := (visitor{visit, map[uintptr]bool{}}).rebuild(v, "", nil); ok {
+		v.Set(out)
+	}
+	return tree
 }
 
-type walker struct {
-	visit func(path string, leaf reflect.Value)
+type visitor struct {
+	visit func(path string, leaf *graph.Node) *graph.Node
 	above map[uintptr]bool // pointers on the way, which host objects may form cycles of
 }
 
-// walk is [walk]. A node where loops cannot carry it panics with unfit.
-func (w walker) walk(v reflect.Value, path string, unfit error) {
+// rebuild copies what holds nodes and shares the rest; ok is false if v holds none. A node where loops
+// cannot carry it panics with unfit.
+func (w visitor) rebuild(v reflect.Value, path string, unfit error) (out reflect.Value, ok bool) {
 	switch {
 	case !v.IsValid() || !canHold(v.Type(), map[reflect.Type]bool{}):
-		return
+		return v, false
 	case v.Type() == nodeType:
 		if !v.IsNil() && unfit != nil {
 			panic(unfit)
-		} else if !v.IsNil() {
-			w.visit(path, v)
+		} else if v.IsNil() {
+			return v, false
 		}
-		return
+		return reflect.ValueOf(w.visit(path, v.Interface().(*graph.Node))), true
+	}
+	part := func(of func(v reflect.Value) reflect.Value, path string, unfit error) {
+		inner, holds := w.rebuild(of(v), path, unfit)
+		if !holds {
+			return
+		}
+		if !ok {
+			out, ok = reflect.New(v.Type()).Elem(), true
+			switch v.Kind() {
+			case reflect.Pointer:
+				out.Set(reflect.New(v.Type().Elem()))
+			case reflect.Slice:
+				out.Set(reflect.AppendSlice(out, v))
+			default:
+				out.Set(v)
+			}
+		}
+		of(out).Set(inner)
 	}
 	switch v.Kind() {
 	case reflect.Struct:
@@ -103,66 +124,32 @@ func (w walker) walk(v reflect.Value, path string, unfit error) {
 				unfit = fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it",
 					v.Type(), field.Name)
 			}
-			w.walk(v.Field(i), path+"."+cmp.Or(field.Tag.Get("checkpoint"), field.Name), unfit)
+			part(func(v reflect.Value) reflect.Value { return v.Field(i) },
+				path+"."+cmp.Or(field.Tag.Get("checkpoint"), field.Name), unfit)
 		}
 	case reflect.Array, reflect.Slice:
 		for i := range v.Len() {
-			w.walk(v.Index(i), path+"."+strconv.Itoa(i), unfit)
+			part(func(v reflect.Value) reflect.Value { return v.Index(i) }, path+"."+strconv.Itoa(i), unfit)
 		}
 	case reflect.Pointer:
 		if !w.above[v.Pointer()] {
 			w.above[v.Pointer()] = true
-			w.walk(v.Elem(), path, unfit)
+			part(reflect.Value.Elem, path, unfit)
 			if unfit == nil { // others are visited once: they hold no nodes
 				delete(w.above, v.Pointer())
 			}
 		}
 	case reflect.Interface:
-		w.walk(v.Elem(), path, unfit)
+		return w.rebuild(v.Elem(), path, unfit)
 	case reflect.Map:
 		unfit := cmp.Or(unfit, fmt.Errorf("a map holds tensors in%s, without an order: use a struct or a "+
 			"slice", strings.ReplaceAll(" "+path, " .", " ")))
 		for _, key := range v.MapKeys() {
-			w.walk(key, path, unfit)
-			w.walk(v.MapIndex(key), path, unfit)
+			w.rebuild(key, path, unfit)
+			w.rebuild(v.MapIndex(key), path, unfit)
 		}
 	}
-}
-
-// replace copies what holds nodes, shares the rest, and takes the nodes of the copy from leaves.
-func replace(v reflect.Value, leaves *[]*graph.Node) reflect.Value {
-	n := 0
-	if walk(v, "", func(string, reflect.Value) { n++ }); n == 0 {
-		return v
-	}
-	if v.Type() == nodeType {
-		leaf := (*leaves)[0]
-		*leaves = (*leaves)[1:]
-		return reflect.ValueOf(leaf)
-	}
-	out := reflect.New(v.Type()).Elem()
-	out.Set(v)
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				out.Field(i).Set(replace(v.Field(i), leaves))
-			}
-		}
-	case reflect.Array, reflect.Slice:
-		if v.Kind() == reflect.Slice {
-			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-		}
-		for i := range v.Len() {
-			out.Index(i).Set(replace(v.Index(i), leaves))
-		}
-	case reflect.Pointer:
-		out.Set(reflect.New(v.Type().Elem()))
-		out.Elem().Set(replace(v.Elem(), leaves))
-	case reflect.Interface:
-		out.Set(replace(v.Elem(), leaves))
-	}
-	return out
+	return out, ok
 }
 
 // canHold reports whether a type can hold nodes; seen breaks cycles of types.

@@ -5,4 +5,5 @@ var (
 	Threefry     = threefry2x32
 	SplitMixBits = Key.splitMixBits
 	TailQuantile = tailQuantile
+	MixWord      = mixWord
 )

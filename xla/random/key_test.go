@@ -161,17 +161,12 @@ func TestAccuracyOfTailQuantile(t *testing.T) {
 	})
 }
 
-// mix is the mixer in plain Go.
-func mix(x uint32) uint32 {
-	x = (x ^ x>>16) * 0x21f0aaad
-	x = (x ^ x>>15) * 0x735a2d97
-	return x ^ x>>15
-}
-
 // twoRounds is word index of a stream in plain Go. first and second are the key or, for SplitMix,
 // the counter's start and step.
-func twoRounds(first, second, index uint32) uint32 { return mix(mix(index^first) + second) }
-func splitMix(first, second, index uint32) uint32  { return mix(index*(second|1) + first) }
+func twoRounds(first, second, index uint32) uint32 {
+	return random.MixWord(random.MixWord(index^first) + second)
+}
+func splitMix(first, second, index uint32) uint32 { return random.MixWord(index*(second|1) + first) }
 
 var hashes = map[string]struct {
 	plain func(first, second, index uint32) uint32
