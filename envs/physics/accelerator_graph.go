@@ -136,9 +136,6 @@ func (s *System) carry(g *Graph, batch int, all limbs, split bool) (parts []*Nod
 
 // carried is the inverse of carry.
 func (s *System) carried(parts []*Node, split bool) limbs {
-	if !split {
-		return s.complete(parts)
-	}
 	return s.rest.update(func(l int, b bodies) bodies {
 		level := s.levels[l]
 		for i, c := range b.components() {
@@ -146,6 +143,10 @@ func (s *System) carried(parts []*Node, split bool) limbs {
 				continue
 			}
 			*c = num{rows: len(level.body)}
+			if !split {
+				c.node, parts = parts[0], parts[1:]
+				continue
+			}
 			for row := range level.body {
 				if level.first[row] {
 					c.split, parts = append(c.split, num{rows: 1, node: parts[0]}), parts[1:]

@@ -52,9 +52,11 @@ func (all limbs) component(i int) (levels []num) {
 	return levels
 }
 
-func (b bodies) materialize() bodies {
-	return bodies{b.pos.materialize(), b.rot.materialize(), b.vel.materialize(), b.ang.materialize()}
+func (b bodies) each(f func(num) num) bodies {
+	return bodies{b.pos.each(f), b.rot.each(f), b.vel.each(f), b.ang.each(f)}
 }
+
+func (b bodies) materialize() bodies { return b.each(num.materialize) }
 
 func (all limbs) materialize() limbs {
 	return all.update(func(_ int, b bodies) bodies { return b.materialize() })
@@ -66,7 +68,7 @@ func (all limbs) graph() *Graph { return all[0].rot.w.graph() }
 func (all limbs) batch() int { return all[0].rot.w.node.Shape().Size() / all[0].rot.w.rows }
 
 func (b bodies) take(rows ...int) bodies {
-	return bodies{b.pos.take(rows...), b.rot.take(rows...), b.vel.take(rows...), b.ang.take(rows...)}
+	return b.each(func(c num) num { return c.take(rows...) })
 }
 
 // limbs returns all coordinates of a state, including the components that cannot change.
@@ -88,16 +90,7 @@ func (state State) flat() []*Node {
 }
 
 // complete adds the components that cannot change to flat parts.
-func (s *System) complete(parts []*Node) limbs {
-	return s.rest.update(func(l int, b bodies) bodies {
-		for i, c := range b.components() {
-			if s.varies[i] {
-				*c, parts = num{rows: len(s.levels[l].body), node: parts[0]}, parts[1:]
-			}
-		}
-		return b
-	})
-}
+func (s *System) complete(parts []*Node) limbs { return s.carried(parts, false) }
 
 // varyingParts returns the flat parts that can change.
 func (s *System) varyingParts(g *Graph, batch int, all limbs) (parts []*Node) {
@@ -217,17 +210,14 @@ func unstack(x *Node) []*Node {
 func (s *System) Export(state State) (position, rotation, velocity, angular *Node) {
 	var stacked [13]*Node
 	for i := range stacked {
-		var parts []term
-		for l, b := range s.limbs(state) {
-			parts = append(parts, term{*b.components()[i], s.levels[l].toModel()})
-		}
+		var fixed []term
 		for k, b := range s.model.Bodies {
 			if b.Fixed {
-				fixed := s.fixed[k].bodies()
-				parts = append(parts, term{*fixed.components()[i], [][]int{{k}}})
+				pose := s.fixed[k].bodies()
+				fixed = append(fixed, term{*pose.components()[i], [][]int{{k}}})
 			}
 		}
-		stacked[i] = s.table(state.graph(), state.batch(), parts...)
+		stacked[i] = s.table(state.graph(), state.batch(), s.limbs(state).component(i), fixed...)
 	}
 	return table(stacked[:3]), table(stacked[3:7]), table(stacked[7:10]), table(stacked[10:])
 }
@@ -243,12 +233,27 @@ func (l level) toModel() [][]int {
 	return to
 }
 
+// copies lists the rows of a body.
+func (l level) copies(body int) (rows []int) {
+	for row, other := range l.body {
+		if other == body {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
 // counts reports whether a row is the first one of a moving body.
 func (l level) counts(row int) bool { return l.first[row] && l.mobile.known[row] == 1 }
 
-// table sums terms into one row per body of the model, [bodies, B].
-func (s *System) table(g *Graph, batch int, parts ...term) *Node {
-	rows := len(s.model.Bodies)
+// table returns a quantity of the moving bodies, by level, and of fixed ones as one row per body of the
+// model, [bodies, B].
+func (s *System) table(g *Graph, batch int, moving []num, fixed ...term) *Node {
+	var parts []term
+	for l, level := range s.levels {
+		parts = append(parts, term{moving[l], level.toModel()})
+	}
+	rows, parts := len(s.model.Bodies), append(parts, fixed...)
 	return Reshape(segmentSum(rows, parts...).spread(g, batch), rows, batch)
 }
 

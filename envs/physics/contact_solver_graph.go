@@ -99,33 +99,34 @@ type allContacts struct {
 
 func (c *allContacts) impulses() contactEffect {
 	c.points = c.group.findContacts(c.found, false)
-	effects := make([]effect, len(c.points))
-	for k, p := range c.points {
-		effects[k] = c.collide(c.group, p)
-	}
-	return c.average(effects, 1e-8)
+	return c.average(c.each(func(p contactPoint) effect { return c.collide(c.group, p) }), 1e-8)
 }
 
 func (c *allContacts) correctPositions(before limbs, m *multipliers) contactEffect {
 	c.points = c.group.findContacts(c.found, true)
-	effects := make([]effect, len(c.points))
-	for k, p := range c.points {
-		effects[k] = c.solveContactPosition(c.group, p, before)
-		m.add(&m.added, &p.a, effects[k].scalar)
-	}
-	return c.average(effects, 1e-6)
+	return c.average(c.each(func(p contactPoint) effect {
+		e := c.solveContactPosition(c.group, p, before)
+		m.add(&m.added, &p.a, e.scalar)
+		return e
+	}), 1e-6)
 }
 
 func (c *allContacts) correctVelocities(now, shifted limbs, m *multipliers) contactEffect {
-	effects := make([]effect, len(c.points))
-	for k, p := range c.points {
-		effects[k] = c.solveContactVelocity(c.group, p, now, shifted, p.a.gather(m.byLevel))
-	}
+	effects := c.each(func(p contactPoint) effect {
+		return c.solveContactVelocity(c.group, p, now, shifted, p.a.gather(m.byLevel))
+	})
 	t := c.average(effects, 1e-6)
 	for k, p := range c.points {
 		t.unstopped = t.unstopped.plus(m.unstopped(&p.a, effects[k].scalar))
 	}
 	return t
+}
+
+func (c *allContacts) each(solve func(p contactPoint) effect) (effects []effect) {
+	for _, p := range c.points {
+		effects = append(effects, solve(p))
+	}
+	return effects
 }
 
 // average averages the effects of contacts on each body.

@@ -301,12 +301,7 @@ func (s *System) pairs(list []contact) (sets []contactSet) {
 
 // addRow adds a body of the level.
 func (s *System) addRow(part *levelRows, body int) {
-	var copies []int
-	for row, other := range s.levels[part.level].body {
-		if other == body {
-			copies = append(copies, row)
-		}
-	}
+	copies := s.levels[part.level].copies(body)
 	part.rows, part.to = append(part.rows, copies[0]), append(part.to, copies)
 }
 

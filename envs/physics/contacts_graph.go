@@ -204,7 +204,11 @@ type contactEffect struct {
 }
 
 func (s *System) noContact() contactEffect {
-	return contactEffect{moving: s.zeroTwists(), fixed: zeroTwist(len(s.obstacles))}
+	t := contactEffect{fixed: zeroTwist(len(s.obstacles))}
+	for _, l := range s.levels {
+		t.moving = append(t.moving, zeroTwist(len(l.body)))
+	}
+	return t
 }
 
 func (t contactEffect) plus(o contactEffect) contactEffect {

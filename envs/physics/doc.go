@@ -14,12 +14,8 @@
 // # How it computes
 //
 // A quantity of several bodies is a num: either known when the graph is built, or computed in the
-// graph. Known quantities cost nothing at run time (num_graph.go, sum_graph.go; vectors in
-// vector_graph.go). Bodies are laid out by limbs (system.go, joints.go), so joints and contacts are
-// elementwise operations. Code that both dynamics share is in joints_graph.go and
-// contacts_graph.go, and contact_solver_graph.go selects the contacts that are computed.
-// spring_graph.go is a substep of [Spring] dynamics, pbd_graph.go a pair of
-// substeps of [PositionBased] dynamics. ARCHITECTURE.md explains the design.
+// graph. Known quantities cost nothing at run time. Bodies are laid out by limbs, so joints and contacts
+// are elementwise operations. ARCHITECTURE.md explains the design.
 //
 // In comments, "the source" is Brax, and file names in parentheses are Brax's.
 package physics

@@ -32,14 +32,6 @@ func zeroTwist(rows int) twist {
 // twists holds the velocity changes of all moving bodies, level by level.
 type twists []twist
 
-func (s *System) zeroTwists() twists {
-	var p twists
-	for _, l := range s.levels {
-		p = append(p, zeroTwist(len(l.body)))
-	}
-	return p
-}
-
 // update applies f to the bodies of every level.
 func (all limbs) update(f func(level int, b bodies) bodies) limbs {
 	out := make(limbs, len(all))

@@ -86,10 +86,8 @@ func (s *System) jointRows() (rows []jointRow) {
 				parentRow++
 			}
 			j.parents, j.parent, j.child, j.first = l, parentRow, row, children.first[row]
-			for r, body := range parents.body {
-				if j.first && body == parents.body[parentRow] {
-					j.toParents = append(j.toParents, r)
-				}
+			if j.first {
+				j.toParents = parents.copies(parents.body[parentRow])
 			}
 			rows = append(rows, j)
 		}

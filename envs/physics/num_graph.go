@@ -312,10 +312,13 @@ func (a num) take(rows ...int) num {
 		return known(out...)
 	}
 	batch := a.node.Shape().Size() / a.rows
-	if times := len(rows) / a.rows; times > 1 && slices.Equal(rows,
-		slices.Repeat(rows[:a.rows], times)) && consecutive(rows[:a.rows]) {
-		tiled := BroadcastToDims(Reshape(a.node, 1, a.rows*batch), times, a.rows*batch)
-		return num{rows: len(rows), node: Reshape(tiled, len(rows)*batch)}
+	tiled := len(rows) > a.rows && len(rows)%a.rows == 0
+	for i, r := range rows {
+		tiled = tiled && r == i%a.rows
+	}
+	if tiled {
+		copies := BroadcastToDims(Reshape(a.node, 1, a.rows*batch), len(rows)/a.rows, a.rows*batch)
+		return num{rows: len(rows), node: Reshape(copies, len(rows)*batch)}
 	}
 	var parts []*Node
 	for start := 0; start < len(rows); {
@@ -332,15 +335,6 @@ func (a num) take(rows ...int) num {
 		start = end
 	}
 	return num{rows: len(rows), node: join(parts)}
-}
-
-func consecutive(rows []int) bool {
-	for i, r := range rows {
-		if r != i {
-			return false
-		}
-	}
-	return true
 }
 
 func join(parts []*Node) *Node {

@@ -92,25 +92,20 @@ func (h *jointGroup) attach(parents bodies, angles, velocities num) bodies {
 		return columnOf(h.reference, func(q quat) float64 { return snap(q[i]) })
 	}
 	turn := quaternion{reference(0), reference(1), reference(2), reference(3)}
-	var spin vector
+	children := pose{}.bodies().take(make([]int, len(h.angle))...)
+	spin := children.ang // 0
 	for axis := range h.axes {
 		fixed := h.childAxis[axis]
 		at := make([]int, len(h.angle))
 		for unit, first := range h.angle {
 			at[unit] = first + axis
 		}
-		part := fixed.by(velocities.take(at...))
-		if axis == 0 {
-			spin = part
-		} else {
-			spin = spin.plus(part)
-		}
+		spin = spin.plus(fixed.by(velocities.take(at...)))
 		// Intrinsic rotations: later axes rotate with the earlier ones.
 		turn = fromAxisAngle(turn.rotation().of(fixed), angles.take(at...)).times(turn).materialize()
 	}
 	parentTurn := parents.rot.rotation()
 	arm := h.parentOffset.minus(turn.rotation().of(h.childOffset))
-	children := pose{}.bodies().take(make([]int, len(h.angle))...)
 	children.pos = parents.pos.plus(parentTurn.of(arm))
 	children.rot = parents.rot.times(turn)
 	children.ang = parentTurn.of(spin)

@@ -113,11 +113,11 @@ func (s *System) Contact(state State) Contact {
 // contact reorders effects to the order of the model.
 func (s *System) contact(g *Graph, batch int, t contactEffect) Contact {
 	component := func(i int) *Node {
-		var parts []term
-		for l, level := range s.levels {
-			parts = append(parts, term{*t.moving[l].components()[i], level.toModel()})
+		var moving []num
+		for l := range t.moving {
+			moving = append(moving, *t.moving[l].components()[i])
 		}
-		return s.table(g, batch, append(parts, term{*t.fixed.components()[i], each(s.obstacles)})...)
+		return s.table(g, batch, moving, term{*t.fixed.components()[i], each(s.obstacles)})
 	}
 	return Contact{[3]*Node{component(0), component(1), component(2)},
 		[3]*Node{component(3), component(4), component(5)}}

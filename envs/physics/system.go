@@ -252,12 +252,8 @@ func (s *System) prepareThrusters() {
 			if t.Torque {
 				thrust.component += 3
 			}
-			if !s.model.Bodies[s.model.Body(t.Body)].Fixed {
-				for row, body := range s.levels[at.level].body {
-					if s.model.Bodies[body].Name == t.Body {
-						thrust.rows = append(thrust.rows, row)
-					}
-				}
+			if body := s.model.Body(t.Body); !s.model.Bodies[body].Fixed {
+				thrust.rows = s.levels[at.level].copies(body)
 			}
 			s.thrusters = append(s.thrusters, thrust)
 			s.actions++

@@ -104,10 +104,6 @@ func (q quaternion) normalized() quaternion {
 	return q.by(constant(square.rows, 1).over(square.sqrt()))
 }
 
-func (q quaternion) take(rows ...int) quaternion {
-	return q.each(func(c num) num { return c.take(rows...) })
-}
-
 func (q quaternion) materialize() quaternion { return q.each(num.materialize) }
 
 // pure is the quaternion of a vector: w = 0.
