@@ -131,11 +131,11 @@ func humanoidComponents(system *physics.System) []Component {
 				xyz[i/3], xyz[i%3]), Unit: "kg m²"})
 		}
 	}
-	for _, body := range moving {
-		all = append(all, vectorComponents("share of the centre of mass's velocity by "+body, "m/s", nil)...)
-	}
-	for _, body := range moving {
-		all = append(all, vectorComponents("angular velocity about the centre of mass of "+body, "rad/s", nil)...)
+	for _, kind := range [][2]string{{"share of the centre of mass's velocity by ", "m/s"},
+		{"angular velocity about the centre of mass of ", "rad/s"}} {
+		for _, body := range moving {
+			all = append(all, vectorComponents(kind[0]+body, kind[1], nil)...)
+		}
 	}
 	torques := actionComponents(model, 1)
 	for _, i := range jointOrder(model, true) {

@@ -204,9 +204,3 @@ func (c condition) weakened(system *physics.System, leg []string, action *Node) 
 	}
 	return Where(hit, Mul(action, factor), action), nil
 }
-
-// distanceTo is the distance [B] of a body to a target at x, y.
-func distanceTo(m StepView, body string, x, y *Node) *Node {
-	at := m.Frame(body).Position
-	return Sqrt(Add(Square(Sub(at[0], x)), Square(Sub(at[1], y))))
-}

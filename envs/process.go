@@ -52,29 +52,19 @@ func StartProcess(ctx context.Context, command string,
 		cancel()
 		_ = p.wait()
 	})
-	facts := struct {
-		Name                          string
-		Observations, Actions, Length int
-		Offset                        float64
-		Initial                       [2]float64
-		Bounded                       bool
-		Descriptor                    struct {
-			Components   []string
-			Lower, Upper []float32
-		}
-	}{}
-	if err := p.read(ctx, 1<<20, &facts); err != nil {
+	var told struct {
+		Spec
+		Bounded bool
+	}
+	if err := p.read(ctx, 1<<20, &told); err != nil {
 		stop()
 		return nil, nil, err
 	}
-	d := facts.Descriptor
-	s = &Simulator{Bounded: facts.Bounded, Facts: Spec{Name: facts.Name, Observations: facts.Observations,
-		Actions: facts.Actions, Length: facts.Length, Offset: facts.Offset, Initial: facts.Initial,
-		Descriptor: Descriptor{Kind: Outcome, Lower: d.Lower, Upper: d.Upper, Components: d.Components}}}
-	s.Evaluate = func(ctx context.Context, genotypes [][]float32) ([]Result, error) {
-		return p.evaluate(ctx, genotypes, len(d.Lower))
-	}
-	return s, stop, nil
+	told.Descriptor.Kind, told.Objectives = Outcome, nil // it answers with the fitness alone
+	return &Simulator{Bounded: told.Bounded, Facts: told.Spec,
+		Evaluate: func(ctx context.Context, genotypes [][]float32) ([]Result, error) {
+			return p.evaluate(ctx, genotypes, len(told.Descriptor.Lower))
+		}}, stop, nil
 }
 
 // process is a running simulator.

@@ -286,7 +286,8 @@ func (r *Rigid) reward(before, after StepView, action *Node, under condition) *N
 		like := after.State.Parts[0]
 		target = []*Node{ConstAs(like, r.Goal[0]), ConstAs(like, r.Goal[1])}
 	}
-	return Neg(distanceTo(after, r.Seeker, target[0], target[1]))
+	at := after.Frame(r.Seeker).Position
+	return Neg(Sqrt(Add(Square(Sub(at[0], target[0])), Square(Sub(at[1], target[1])))))
 }
 
 // rewardAndCost returns the objectives of a reward that includes a cost: the rest of it, and minus the

@@ -64,13 +64,17 @@ func (a array) at(copy, i int) string {
 
 func finite(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 
-// first describes the first number for which holds returns true in the named arrays, or in all if there
-// are no names. It returns "" if there is none.
+// chosen returns the named arrays, or all if there are no names.
+func (r recording) chosen(names []string) recording {
+	return slices.DeleteFunc(slices.Clone(r), func(a array) bool {
+		return len(names) > 0 && !slices.Contains(names, a.name)
+	})
+}
+
+// first describes the first number of the chosen arrays for which holds returns true. It returns "" if
+// there is none.
 func (r recording) first(holds func(i int, x float32) bool, names ...string) string {
-	for _, a := range r {
-		if len(names) > 0 && !slices.Contains(names, a.name) {
-			continue
-		}
+	for _, a := range r.chosen(names) {
 		for copy, row := range a.rows {
 			for i, x := range row {
 				if holds(i, x) {
@@ -101,13 +105,11 @@ func (a array) off(b array, copy, other, n int) (at string, worst float64) {
 	return at, worst
 }
 
-// differ describes the first number of some copies whose bits differ between two recordings, in the
-// named arrays or in all. It returns "" if there is none.
+// differ describes the first number of some copies whose bits differ between the chosen arrays of two
+// recordings. It returns "" if there is none.
 func differ(a, b recording, copies []int, names ...string) string {
+	a, b = a.chosen(names), b.chosen(names)
 	for k := range a {
-		if len(names) > 0 && !slices.Contains(names, a[k].name) {
-			continue
-		}
 		for _, copy := range copies {
 			for i, x := range a[k].rows[copy] {
 				if y := b[k].rows[copy][i]; math.Float32bits(x) != math.Float32bits(y) {

@@ -56,19 +56,22 @@ func (t *trial) try() {
 func (t *trial) observe(platform *xla.Platform) (e evidence, err error) {
 	e.trial, e.platform = t, platform
 	plain, changed := t.inputs(false), t.inputs(true)
+	defer xla.Free(&plain, &changed)
 	play, err := t.compile(platform)
 	if err != nil {
 		return e, err
 	}
 	defer play.Free()
-	if e.base, err = t.play(play, plain); err != nil {
-		return e, err
+	for _, run := range []struct {
+		in episodeIn
+		to *recording
+	}{{plain, &e.base}, {plain, &e.again}, {changed, &e.beside}} {
+		if *run.to, err = t.play(play, run.in); err != nil {
+			return e, err
+		}
 	}
-	if e.again, err = t.play(play, plain); err != nil {
-		return e, err
-	}
-	if e.beside, err = t.play(play, changed); err != nil || platform != t.Platforms[len(t.Platforms)-1] {
-		return e, err
+	if platform != t.Platforms[len(t.Platforms)-1] {
+		return e, nil
 	}
 	rebuilt, err := t.compile(platform)
 	if err != nil {
@@ -85,20 +88,19 @@ func (t *trial) observe(platform *xla.Platform) (e evidence, err error) {
 	return e, nil
 }
 
-// inputs are the two words of the keys, [B] each, and actions [T, B, actions] in +-1.
-type inputs struct {
-	hi, lo  []uint32
-	actions []float32
-}
+// episodeIn are the inputs of an episode: the words of the keys, [B] each, and actions [T, B, actions] in
+// +-1.
+type episodeIn struct{ Hi, Lo, Actions xla.Array }
 
-func (t *trial) inputs(changed bool) inputs {
+func (t *trial) inputs(changed bool) episodeIn {
 	streams := [batch]uint64{0, 1, 2, 3, 0}
 	if changed {
 		streams[other] = 9
 	}
-	in := inputs{actions: make([]float32, t.Steps*batch*t.spec.Actions)}
+	var hi, lo []uint32
+	actions := make([]float32, t.Steps*batch*t.spec.Actions)
 	for i, stream := range streams {
-		in.hi, in.lo = append(in.hi, 1), append(in.lo, uint32(stream))
+		hi, lo = append(hi, 1), append(lo, uint32(stream))
 		draws := rand.New(rand.NewPCG(1, stream))
 		for step := range t.Steps {
 			for a := range t.spec.Actions {
@@ -106,11 +108,12 @@ func (t *trial) inputs(changed bool) inputs {
 				if changed && i == spoiled {
 					action = float32(math.NaN())
 				}
-				in.actions[(step*batch+i)*t.spec.Actions+a] = action
+				actions[(step*batch+i)*t.spec.Actions+a] = action
 			}
 		}
 	}
-	return in
+	return episodeIn{xla.Single(tensors.FromValue(hi)), xla.Single(tensors.FromValue(lo)),
+		xla.FromFloats(actions, t.Steps, batch, t.spec.Actions)}
 }
 
 // episode is a compiled episode, and its recording in the graph.
@@ -118,9 +121,6 @@ type episode struct {
 	*xla.Program[episodeIn, xla.State[[]*graph.Node]]
 	recording
 }
-
-// episodeIn are the inputs of an episode: the words of the keys, and the actions.
-type episodeIn struct{ Hi, Lo, Actions xla.Array }
 
 // compile compiles an episode.
 func (t *trial) compile(platform *xla.Platform) (e episode, err error) {
@@ -141,12 +141,8 @@ func (t *trial) compile(platform *xla.Platform) (e episode, err error) {
 }
 
 // play runs an episode and copies what it records to the host.
-func (t *trial) play(e episode, in inputs) (recording, error) {
-	words := func(x []uint32) xla.Array { return xla.Single(tensors.FromValue(x)) }
-	input := episodeIn{words(in.hi), words(in.lo),
-		xla.Single(tensors.FromFlatDataAndDimensions(in.actions, t.Steps, batch, t.spec.Actions))}
-	defer xla.Free(&input)
-	out, err := e.Run(input)
+func (t *trial) play(e episode, in episodeIn) (recording, error) {
+	out, err := e.Run(in)
 	if err != nil {
 		return nil, err
 	}
