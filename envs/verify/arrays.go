@@ -2,8 +2,10 @@ package verify
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/internal/npz"
 )
@@ -48,20 +50,13 @@ type array struct {
 	shape []int
 }
 
-func read(path string) (*arrays, error) {
-	byName, err := npz.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	return &arrays{byName, map[axis]int{}}, nil
-}
-
 // get returns an array. A missing array, a wrong shape or an element that is not finite is an
 // error.
 func (a *arrays) get(c column) (array, error) {
 	stored, ok := a.byName[c.name]
 	if !ok {
-		return array{}, fmt.Errorf("there is no array %q; the arrays are %s", c.name, list(a.byName))
+		return array{}, fmt.Errorf("there is no array %q; the arrays are %s", c.name,
+			strings.Join(slices.Sorted(maps.Keys(a.byName)), ", "))
 	}
 	var shape []int
 	for i, axis := range c.axes {

@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/xla"
 )
 
@@ -52,10 +53,11 @@ func File(p *xla.Platform, path string) (report Report, err error) {
 		return report, errors.New("the name of a golden file must be <kind>_<environment>.npz, such as " +
 			"traj_ant-uni.npz, or perturb_<environment>_<what>_<value>.npz")
 	}
-	stored, err := read(path)
+	byName, err := npz.Read(path)
 	if err != nil {
 		return report, err
 	}
+	stored := &arrays{byName, map[axis]int{}}
 	var form form
 	if kind == system {
 		form, err = formOfSystem(filepath.Dir(path), parts[1])
@@ -87,9 +89,4 @@ func newReport(path, env, kind string, groups []*group) Report {
 		report.Pass = report.Pass && g.Outside <= g.Allowed
 	}
 	return report
-}
-
-// list joins the sorted keys of a table.
-func list[V any](table map[string]V) string {
-	return strings.Join(slices.Sorted(maps.Keys(table)), ", ")
 }

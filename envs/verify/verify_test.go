@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
@@ -178,11 +181,7 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 		return change(t, name, map[string]npz.Array{array: a})
 	}
 	zeros := func(shape ...int) npz.Array {
-		size := 1
-		for _, n := range shape {
-			size *= n
-		}
-		return npz.Of(make([]float32, size), shape...)
+		return npz.Of(make([]float32, shapes.Make(dtypes.Float32, shape...).Size()), shape...)
 	}
 	number := func(x float32) npz.Array { return npz.Of([]float32{x}) }
 	reward := golden(t, traj)["reward"]
