@@ -19,7 +19,7 @@ type Base struct {
 
 	task      scoring.Task
 	seed      int64
-	size      int
+	plan      scoring.Plan
 	evaluator *scoring.Evaluator
 	found     *repertoire.Collection
 }
@@ -27,16 +27,21 @@ type Base struct {
 // NewBase compiles the evaluation of populations of a size in a task, and their insertion.
 func NewBase(p *xla.Platform, task scoring.Task, cells repertoire.CVT, size int, seed int64) (*Base,
 	error) {
-	b := &Base{Programs: &xla.Scope{Platform: p}, Seed: p.Seed(seed).First(), Generation: -1, task: task,
-		seed: seed, size: size}
 	limits := task.Env.Spec().Descriptor
 	centroids, err := cells.Centroids(limits.Lower, limits.Upper)
-	if err == nil {
-		b.evaluator, err = scoring.NewEvaluator(p, task, scoring.Plan{Policies: size})
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
+	return newBase(p, task, centroids, scoring.Plan{Policies: size, Episodes: size}, seed)
+}
+
+func newBase(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scoring.Plan,
+	seed int64) (b *Base, err error) {
+	b = &Base{Programs: &xla.Scope{Platform: p}, Seed: p.Seed(seed).First(), Generation: -1, task: task,
+		seed: seed, plan: plan}
+	if b.evaluator, err = scoring.NewEvaluator(p, task, plan); err == nil {
 		b.Programs.Own(b.evaluator)
-		b.found, err = repertoire.NewCollection(b.Programs, task, centroids, size, size)
+		b.found, err = repertoire.NewCollection(b.Programs, task, centroids, plan.Policies, plan.Episodes)
 	}
 	if err != nil {
 		b.Close()
@@ -55,7 +60,7 @@ func (b *Base) Evaluate(genotypes xla.Array) (found scoring.Results, o scoring.O
 	if found, err = b.evaluator.Evaluate(genotypes.Value(), b.seed<<32+next, nil); err != nil {
 		return found, o, err
 	}
-	o = scoring.Outcome{Generation: next, Evaluations: (next + 1) * int64(b.size)}
+	o = scoring.Outcome{Generation: next, Evaluations: (next + 1) * int64(b.plan.Episodes)}
 	o.EnvSteps = o.Evaluations * int64(b.task.Length)
 	if err = b.found.Add(genotypes, found, &o); err == nil {
 		b.Generation = next

@@ -11,12 +11,7 @@ import (
 func (s *Search) State() *xla.Checkpoint {
 	c := &xla.Checkpoint{}
 	c.Add(&s.state, 1, "")
-	s.measuring.passive.Store(c, "passive_")
-	c.Host("iteration", &s.iteration)
-	c.Host("evaluations", &s.evaluations)
-	c.Host("metric_sums", &s.means.Sums)
-	c.Host("metric_count", &s.means.Count)
-	c.Host("dropped", &s.dropped)
+	s.Store(c)
 	return c
 }
 
@@ -29,14 +24,14 @@ func (s *Search) Diversity() (map[string]npz.Array, error) {
 
 // Replay returns the replay buffer and the number of rows written so far.
 func (s *Search) Replay() (buffer *replay.Store, total int64) {
-	return &s.buffer, s.envSteps(s.iteration)
+	return &s.buffer, s.EnvSteps(s.Generation)
 }
 
 // Refill refills a lost replay buffer with steps of the current actor, to the fill level of the
 // newest iteration. It returns the number of episodes, assuming that none ends early. Later
 // learning differs from that of an uninterrupted search.
 func (s *Search) Refill() (episodes int64, err error) {
-	act, err := s.compile(s.programs.Platform, "steps for the replay buffer",
+	act, err := s.compile(s.Programs.Platform, "steps for the replay buffer",
 		func(st state, buffer replay.Buffer, key random.Key) (state, replay.Buffer, metrics) {
 			st, buffer, _, acted := s.it.act(st, buffer, key.FoldIn(streamRefill))
 			return st, buffer, acted
@@ -45,9 +40,9 @@ func (s *Search) Refill() (episodes int64, err error) {
 		return 0, err
 	}
 	defer act.Free()
-	total := s.envSteps(s.iteration)
+	total := s.EnvSteps(s.Generation)
 	capacity, _ := s.buffer.Shape()
-	n := int64(s.config.EnvBatchSize)
+	n := int64(s.it.environments)
 	steps := min(total, capacity) / n
 	start := (total - steps*n) % capacity
 	s.buffer.Count(start)
@@ -56,7 +51,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 			emptyReturns(int(capacity/n), int(n), start/n))
 	}
 	for k := range steps {
-		if _, err := s.run(act, s.iteration-steps+1+k); err != nil {
+		if _, err := s.run(act, s.Generation-steps+1+k); err != nil {
 			return 0, err
 		}
 	}

@@ -60,8 +60,8 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 					"\n") || o.Fitnesses != nil {
 					t.Errorf("%d updates: %v; want one line that begins with %s", updates, err, c.column)
 				}
-				if s.iteration != 2 {
-					t.Errorf("the search is in iteration %d", s.iteration)
+				if s.Generation != 2 {
+					t.Errorf("the search is in iteration %d", s.Generation)
 				}
 			}
 		}

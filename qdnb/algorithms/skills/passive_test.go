@@ -10,32 +10,31 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
 func TestPassiveSchedule(t *testing.T) {
 	for _, c := range []struct {
-		passive SAC
-		step    int64
-		want    []int64 // environment steps at which skills are measured, up to 300
+		schedule algorithms.Schedule
+		want     []int64 // environment steps at which skills are measured, up to 300
 	}{
-		{SAC{EvaluationInterval: 100}, 20, []int64{0, 100, 200, 300}},
-		{SAC{EvaluationInterval: 100, EarlyInterval: 30}, 20, []int64{0, 40, 60, 100, 200, 300}},
-		{SAC{EvaluationInterval: 100, EarlyInterval: 500}, 20, []int64{0, 100, 200, 300}},
-		{SAC{EvaluationInterval: 70}, 30, []int64{0, 90, 150, 210, 300}},
-		{SAC{EvaluationInterval: 7}, 60, []int64{0, 60, 120, 180, 240, 300}},
-		{SAC{EvaluationInterval: 1000}, 100, []int64{0}},
+		{algorithms.Schedule{Steps: 20, Every: 100}, []int64{0, 100, 200, 300}},
+		{algorithms.Schedule{Steps: 20, Every: 100, Early: 30}, []int64{0, 40, 60, 100, 200, 300}},
+		{algorithms.Schedule{Steps: 20, Every: 100, Early: 500}, []int64{0, 100, 200, 300}},
+		{algorithms.Schedule{Steps: 30, Every: 70}, []int64{0, 90, 150, 210, 300}},
+		{algorithms.Schedule{Steps: 60, Every: 7}, []int64{0, 60, 120, 180, 240, 300}},
+		{algorithms.Schedule{Steps: 100, Every: 1000}, []int64{0}},
 	} {
 		var got []int64
-		for after := int64(0); after <= 300; after += c.step {
-			if c.passive.due(max(0, after-c.step), after) {
+		for after := int64(0); after <= 300; after += c.schedule.Steps {
+			if c.schedule.Due(after / c.schedule.Steps) {
 				got = append(got, after)
 			}
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("every %d and early %d, in steps of %d: measured at %v, want %v",
-				c.passive.EvaluationInterval, c.passive.EarlyInterval, c.step, got, c.want)
+			t.Errorf("%+v: measured at %v, want %v", c.schedule, got, c.want)
 		}
 	}
 }
@@ -62,11 +61,11 @@ func TestPassiveRepertoire(t *testing.T) {
 			if measured {
 				evaluations += 6
 			}
-			if o.Generation != i || s.iteration != i || o.EnvSteps != 6*i || o.Evaluations != evaluations ||
+			if o.Generation != i || s.Generation != i || o.EnvSteps != 6*i || o.Evaluations != evaluations ||
 				o.Invalid != 0 || (o.Fitnesses != nil) != measured {
 				t.Errorf("outcome %+v, want %d evaluations", o, evaluations)
 			}
-			if len(o.Extra) != len(s.Columns()) || math.IsNaN(o.Extra[0]) != (i == 0) {
+			if measured && (len(o.Extra) != len(s.Columns()) || math.IsNaN(o.Extra[0]) != (i == 0)) {
 				t.Errorf("iteration %d: %v are %v", i, s.Columns(), o.Extra)
 			}
 			switch names := xlatest.Differ(before, after); {

@@ -3,15 +3,16 @@ package skills
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/gomlx/compute/dtypes"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
 
@@ -23,17 +24,6 @@ type config struct {
 	Centroids npz.Array // of the passive repertoire, float32 [cells, d]
 }
 
-// due reports whether to measure skills after an iteration that went from one number of environment
-// steps to another: they are evaluated and inserted into a repertoire of cells like individuals of
-// MAP-Elites. This does not affect learning.
-func (s SAC) due(before, after int64) bool {
-	every := s.EvaluationInterval
-	if s.EarlyInterval > 0 && after < every {
-		every = s.EarlyInterval
-	}
-	return after == 0 || before/every != after/every
-}
-
 // memory returns the bytes of the replay buffer, the passive repertoire and the evaluated skills.
 func (c config) memory(kind backend.Kind, task Task) int64 {
 	policies := int64(c.Centroids.Shape[0] + task.Skills.Count())
@@ -41,22 +31,17 @@ func (c config) memory(kind backend.Kind, task Task) int64 {
 		policies*int64(task.policy(c.Hidden).Params()))
 }
 
-// Search is a running skill discovery. Its state is on the first device.
+// Search is a running skill discovery. Its state is on the first device. The repertoire is passive:
+// evaluated skills are inserted like individuals of MAP-Elites.
 type Search struct {
-	programs  *xla.Scope
-	it        iteration
-	config    config
-	state     xla.State[state]
-	buffer    replay.Store
-	program   *program
-	warmup    *program // program with random actions and without updates; nil until needed
-	measuring *measuring
-	seed      xla.Array
-	iteration int64 // newest iteration; 0 after the first evaluation, -1 before it
-
-	evaluations int64         // evaluation episodes so far
-	means       scoring.Means // of the metrics since the last evaluation
-	dropped     float64       // transitions that were not finite since then
+	*algorithms.Learner
+	it      iteration
+	config  config
+	state   xla.State[state]
+	buffer  replay.Store
+	program *program
+	warmup  *program // program with random actions and without updates; nil until needed
+	skills  *xla.Program[xla.State[nn.Network], policies]
 }
 
 // program is a program on the whole state.
@@ -97,15 +82,21 @@ func newSearch(p *xla.Platform, method method, config config) (*Search, error) {
 		return nil, fmt.Errorf("the replay buffer must hold whole episodes: at least %d "+
 			"transitions, not %d", config.EnvBatchSize*method.Length, config.ReplayBufferSize)
 	}
-	programs := &xla.Scope{Platform: p}
-	s := &Search{programs: programs, it: newIteration(method, config.SAC.Config),
-		config: config, iteration: -1,
-		buffer: replay.Store{Programs: programs, Width: method.layout().Width()}}
-	s.it.environments, s.it.updates = config.EnvBatchSize, config.Updates()
 	if err := p.CheckMemory(config.memory(p.Kind, method.Task), 0); err != nil {
 		return nil, err
 	}
-	s.means.Sums = make([]float64, len(s.Columns()))
+	it := newIteration(method, config.SAC.Config)
+	it.environments, it.updates = config.EnvBatchSize, config.Updates()
+	task := scoring.Task{Env: method.Env, Policy: method.policy(config.Hidden), Length: method.Length}
+	learner, err := algorithms.NewLearner(p, task, config.Centroids, method.plan(config.EvaluationStates),
+		algorithms.Schedule{Steps: int64(config.EnvBatchSize), Every: config.EvaluationInterval,
+			Early: config.EarlyInterval}, picked(it, it.columns()), config.Seed)
+	if err != nil {
+		return nil, err
+	}
+	s := &Search{Learner: learner, it: it, config: config,
+		buffer: replay.Store{Programs: learner.Programs, Width: method.layout().Width()}}
+	learner.Train, learner.Policies = s.train, s.policies
 	if err := s.build(); err != nil {
 		s.Close()
 		return nil, err
@@ -115,29 +106,32 @@ func newSearch(p *xla.Platform, method method, config config) (*Search, error) {
 
 // build compiles the programs and creates the state before the first iteration.
 func (s *Search) build() error {
-	s.seed = s.programs.Seed(s.config.Seed).First()
-	start, err := xla.Compile(s.programs, "start", s.seed, func(seed xla.Array) startOut {
+	start, err := xla.Compile(s.Programs, "start", s.Seed, func(seed xla.Array) startOut {
 		first, buffer := s.it.start(random.KeyOf(seed.Tree), s.config.ReplayBufferSize)
 		return startOut{xla.Out(first), xla.Out(buffer)}
 	}, s.it.axes()...)
 	if err != nil {
 		return err
 	}
-	out, err := start.Run(s.seed)
+	out, err := start.Run(s.Seed)
 	if err != nil {
 		return err
 	}
 	s.state, s.buffer.State = out.State, out.Buffer
-	if s.program, err = s.compile(s.programs, "iteration", s.it.build); err != nil {
+	if s.program, err = s.compile(s.Programs, "iteration", s.it.build); err != nil {
 		return err
 	}
-	s.measuring, err = s.newMeasuring()
+	s.skills, err = xla.Compile(s.Programs, "skills", s.actor(),
+		func(actor xla.State[nn.Network]) policies {
+			numbered := s.it.Numbered(actor.Tree)
+			return policies{xla.Out(s.it.Genotypes(numbered)), xla.Out(numbered.Join())}
+		})
 	return err
 }
 
 // inputs are the inputs of a program on the whole state.
 func (s *Search) inputs(number xla.Array) iterationIn {
-	return iterationIn{s.seed, number, s.state, s.buffer.State}
+	return iterationIn{s.Seed, number, s.state, s.buffer.State}
 }
 
 // compile compiles a program on the whole state.
@@ -153,7 +147,7 @@ func (s *Search) compile(c xla.Compiler, name string, build func(state, replay.B
 
 // run executes such a program and keeps its outputs as the new state. It returns the metrics.
 func (s *Search) run(program *program, number int64) ([]float64, error) {
-	at := s.programs.Number(number).First()
+	at := s.Programs.Number(number).First()
 	defer at.Free()
 	out, err := program.Run(s.inputs(at))
 	if err != nil {
@@ -162,9 +156,6 @@ func (s *Search) run(program *program, number int64) ([]float64, error) {
 	s.state, s.buffer.State = out.State, out.Buffer
 	return out.Metrics.Scalars(), nil
 }
-
-// Columns names the values in [scoring.Outcome].Extra: losses and rewards.
-func (s *Search) Columns() []string { return picked(s.it, s.it.columns()) }
 
 // columns are the names of the [metrics] in field order; "" for those that the method lacks.
 func (it iteration) columns() []string {
@@ -189,59 +180,20 @@ func picked[T any](it iteration, all []T) (some []T) {
 	return some
 }
 
-// Step runs the next iteration. The first call only measures the untrained skills.
-func (s *Search) Step() (scoring.Outcome, error) {
-	next := s.iteration + 1
-	after := s.envSteps(next)
-	if next > 0 {
-		if s.warming(s.iteration) && !s.warming(next) {
-			s.means.Reset() // losses are those of updates only
-		}
-		program, err := s.programFor(next)
-		if err != nil {
-			return scoring.Outcome{}, err
-		}
-		means, err := s.run(program, next)
-		if err != nil {
-			return scoring.Outcome{}, err
-		}
-		if err := s.means.Add(s.Columns(), picked(s.it, means)); err != nil {
-			return scoring.Outcome{},
-				fmt.Errorf("%w in iteration %d: lower learning_rate or reward_scaling", err, next)
-		}
-		s.dropped += means[len(means)-1]
+// train runs an iteration. It returns the metrics and the number of transitions that were not finite.
+func (s *Search) train(number int64) ([]float64, error) {
+	if s.warming(number-1) && !s.warming(number) {
+		s.Means.Reset() // losses are those of updates only
 	}
-	outcome := scoring.Outcome{Extra: s.means.Values()}
-	s.iteration = next
-	if s.Measured() {
-		var err error
-		if outcome, err = s.Conclude(); err != nil {
-			return scoring.Outcome{}, err
-		}
-		s.evaluations += int64(s.measuring.episodes)
-		s.dropped = 0
-		s.means.Reset()
-	}
-	outcome.Generation, outcome.EnvSteps, outcome.Evaluations = next, after, s.evaluations
-	return outcome, nil
-}
-
-// Measured reports whether the skills of the newest iteration are in the passive repertoire, which
-// gets them at intervals.
-func (s *Search) Measured() bool {
-	return s.config.due(s.envSteps(s.iteration-1), s.envSteps(s.iteration))
-}
-
-// Conclude evaluates the skills of the newest iteration and inserts them into the passive
-// repertoire. It returns the fitnesses of its cells and the means of the metrics since the last
-// evaluation. The evaluations of a search that continues would differ afterwards.
-func (s *Search) Conclude() (outcome scoring.Outcome, err error) {
-	evaluation, err := s.Evaluate()
+	program, err := s.programFor(number)
 	if err != nil {
-		return outcome, err
+		return nil, err
 	}
-	outcome = scoring.Outcome{Generation: s.iteration, Dropped: int(s.dropped), Extra: s.means.Values()}
-	return outcome, s.measuring.passive.Add(xla.Value(evaluation.Genotypes), evaluation.Results, &outcome)
+	means, err := s.run(program, number)
+	if err != nil {
+		return nil, err
+	}
+	return append(picked(s.it, means), means[len(means)-1]), nil
 }
 
 // programFor returns the program of an iteration: with random actions and without updates during
@@ -254,7 +206,7 @@ func (s *Search) programFor(number int64) (*program, error) {
 		acting := s.it
 		acting.updates, acting.random = 0, true
 		var err error
-		if s.warmup, err = s.compile(s.programs, "warm-up", acting.build); err != nil {
+		if s.warmup, err = s.compile(s.Programs, "warm-up", acting.build); err != nil {
 			return nil, err
 		}
 	}
@@ -262,27 +214,13 @@ func (s *Search) programFor(number int64) (*program, error) {
 }
 
 // warming reports whether an iteration belongs to the warm-up.
-func (s *Search) warming(number int64) bool { return s.envSteps(number) <= s.config.WarmupSteps }
-
-// envSteps is the number of environment steps taken after an iteration.
-func (s *Search) envSteps(iteration int64) int64 {
-	return max(0, iteration) * int64(s.config.EnvBatchSize)
-}
+func (s *Search) warming(number int64) bool { return s.EnvSteps(number) <= s.config.WarmupSteps }
 
 // Skills is the number of skills, 0 without.
 func (s *Search) Skills() int { return s.it.Skills.Count() }
 
-// CompileTime is the time that XLA has spent on compiling the search.
-func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
-
 // Close frees the device memory and the programs.
 func (s *Search) Close() {
-	xla.Free(&s.state, &s.buffer.State, &s.seed)
-	if s.measuring != nil {
-		if s.measuring.passive != nil {
-			s.measuring.passive.Free()
-		}
-		s.measuring.current.Free()
-	}
-	s.programs.Free()
+	xla.Free(&s.state, &s.buffer.State)
+	s.Learner.Close()
 }

@@ -55,7 +55,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				}
 				fresh := memory(t, other)
 				restore(t, other, stop, stopped)
-				if got := other.iteration; got != stop {
+				if got := other.Generation; got != stop {
 					t.Errorf("restored at iteration %d", got)
 				}
 				same("restored", steps(t, other, end-stop), rest, memory(t, other))
@@ -191,7 +191,7 @@ func TestDIAYNParts(t *testing.T) {
 		}
 		return sum
 	}
-	first, last := loss(outcomes[1:4]), loss(outcomes[191:])
+	first, last := loss(outcomes[4:5]), loss(outcomes[200:])
 	e := must.Get(s.Evaluate())
 	distance := func(i, k int) float64 {
 		return math.Hypot(float64(e.Descriptors[2*i]-e.Descriptors[2*k]),

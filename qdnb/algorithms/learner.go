@@ -1,0 +1,128 @@
+package algorithms
+
+import (
+	"fmt"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+)
+
+// Learner is a [Base] for searches that train policies in iterations and evaluate them at intervals, each
+// time from the same initial states. Its generations are iterations. A search that embeds it adds State.
+type Learner struct {
+	*Base
+	Schedule
+	// Train runs an iteration. It returns the metrics and behind them the number of steps that were not
+	// finite.
+	Train func(iteration int64) ([]float64, error)
+	// Policies returns the genotypes of the current policies.
+	Policies func() (xla.Array, error)
+	// Describe returns metrics of an evaluation, which precede the others; nil: there are none.
+	Describe func(scoring.Results) []float64
+
+	Metrics []string      // names of those of Train
+	Means   scoring.Means // of the metrics since the last evaluation
+
+	evaluations int64   // evaluation episodes so far
+	dropped     float64 // steps since the last evaluation that were not finite
+}
+
+// NewLearner compiles the evaluation of policies in a task, as a plan says, and their insertion into
+// cells around centroids.
+func NewLearner(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scoring.Plan, s Schedule,
+	metrics []string, seed int64) (*Learner, error) {
+	base, err := newBase(p, task, centroids, plan, seed)
+	return &Learner{Base: base, Schedule: s, Metrics: metrics,
+		Means: scoring.Means{Sums: make([]float64, len(metrics))}}, err
+}
+
+// Schedule says after which iterations policies are evaluated, in environment steps.
+type Schedule struct {
+	Steps int64 // per iteration
+	Every int64 // between evaluations; the first one precedes all iterations
+	Early int64 // replaces Every during the first such interval, unless it is 0
+}
+
+// EnvSteps is the number of environment steps taken after an iteration.
+func (s Schedule) EnvSteps(iteration int64) int64 { return max(0, iteration) * s.Steps }
+
+// Due reports whether policies are evaluated after an iteration. This does not affect learning.
+func (s Schedule) Due(iteration int64) bool {
+	before, after, every := s.EnvSteps(iteration-1), s.EnvSteps(iteration), s.Every
+	if s.Early > 0 && after < every {
+		every = s.Early
+	}
+	return after == 0 || before/every != after/every
+}
+
+// Step implements [Search]: an iteration. The first call only evaluates the untrained policies.
+func (l *Learner) Step() (o scoring.Outcome, err error) {
+	next := l.Generation + 1
+	if next > 0 {
+		metrics, err := l.Train(next)
+		if err != nil {
+			return o, err
+		}
+		n := len(l.Metrics)
+		if err := l.Means.Add(l.Metrics, metrics[:n]); err != nil {
+			return o, fmt.Errorf("%w in iteration %d: lower learning_rate or reward_scaling", err, next)
+		}
+		l.dropped += metrics[n]
+	}
+	l.Generation = next
+	if l.Measured() {
+		if o, err = l.Conclude(); err != nil {
+			return o, err
+		}
+		l.evaluations += int64(l.plan.Episodes)
+		l.dropped = 0
+		l.Means.Reset()
+	}
+	o.Generation, o.EnvSteps, o.Evaluations = next, l.EnvSteps(next), l.evaluations
+	return o, nil
+}
+
+// Measured implements [Concluder].
+func (l *Learner) Measured() bool { return l.Due(l.Generation) }
+
+// Conclude implements [Concluder]: it evaluates the policies of the newest iteration and inserts them into
+// the repertoire. The evaluations of a search that continues would differ afterwards.
+func (l *Learner) Conclude() (o scoring.Outcome, err error) {
+	policies, err := l.Policies()
+	if err != nil {
+		return o, err
+	}
+	defer policies.Free()
+	found, err := l.Rollout(policies)
+	if err != nil {
+		return o, err
+	}
+	o.Generation, o.Dropped = l.Generation, int(l.dropped)
+	if l.Describe != nil {
+		o.Extra = l.Describe(found)
+	}
+	o.Extra = append(o.Extra, l.Means.Values()...)
+	return o, l.found.Add(policies, found, &o)
+}
+
+// Rollout evaluates genotypes [policies, N] on the first device. It does not change the search.
+func (l *Learner) Rollout(genotypes xla.Array) (scoring.Results, error) {
+	return l.evaluator.Evaluate(genotypes.Value(), l.seed, nil)
+}
+
+// Choices are the actions of a [scoring.Discrete] environment; empty for others.
+func (l *Learner) Choices() xla.Array { return l.evaluator.Choices }
+
+// Columns implements [Search]: the metrics.
+func (l *Learner) Columns() []string { return l.Metrics }
+
+// Store lists the repertoire and the counters in a checkpoint.
+func (l *Learner) Store(c *xla.Checkpoint) {
+	l.found.Store(c, "passive_")
+	c.Host("iteration", &l.Generation)
+	c.Host("evaluations", &l.evaluations)
+	c.Host("metric_sums", &l.Means.Sums)
+	c.Host("metric_count", &l.Means.Count)
+	c.Host("dropped", &l.dropped)
+}
