@@ -170,10 +170,8 @@ func printJSON(run *runs.Run) error {
 		described: describe(run), Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
 		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds,
 		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds, Invalid: s.Invalid, Backend: s.Backend,
-		Finished: s.Finished,
-	}
-	if ratio := stepsRatio(run); ratio > 0 {
-		r.StepsRatio = &ratio
+		Finished:   s.Finished,
+		StepsRatio: finite(results.StepsRatio(run.Config.Algorithm, run.Config.Env, s.EnvSteps)),
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
@@ -196,14 +194,6 @@ func invalid(run *runs.Run) string {
 	return fmt.Sprintf("%d of %d evaluations", s.Invalid, s.Evaluations)
 }
 
-// stepsRatio is a run's environment steps divided by the paper's; 0 if the paper's are unknown.
-func stepsRatio(run *runs.Run) float64 {
-	if paper := results.PaperSteps(run.Config.Algorithm, run.Config.Env); paper > 0 {
-		return float64(run.Status.EnvSteps) / float64(paper)
-	}
-	return 0
-}
-
 func printRun(run *runs.Run, verbose bool) {
 	s := run.Status
 	fmt.Printf("run            %s\n", run.Dir)
@@ -212,7 +202,7 @@ func printRun(run *runs.Run, verbose bool) {
 	fmt.Printf("hyperparams    %s\n", hyperparameters(run.Config, verbose))
 	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d", s.Generation, s.Evaluations,
 		s.EnvSteps)
-	if ratio := stepsRatio(run); ratio > 0 {
+	if ratio := results.StepsRatio(run.Config.Algorithm, run.Config.Env, s.EnvSteps); ratio > 0 {
 		fmt.Printf(" (%.2g of the paper's in 2h)", ratio)
 	}
 	fmt.Println()

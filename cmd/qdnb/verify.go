@@ -60,22 +60,19 @@ func goldenFiles(paths []string) ([]string, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		if !info.IsDir() {
-			files = append(files, path)
-			continue
-		}
-		before := len(files)
-		for _, kind := range verify.Kinds() {
-			inside, err := filepath.Glob(filepath.Join(path, kind+"_*.npz"))
-			if err != nil {
-				return nil, err
+		found := []string{path}
+		if info.IsDir() {
+			found = nil
+			for _, kind := range verify.Kinds() {
+				inside, _ := filepath.Glob(filepath.Join(path, kind+"_*.npz"))
+				found = append(found, inside...)
 			}
-			files = append(files, inside...)
 		}
-		if len(files) == before {
+		if len(found) == 0 {
 			return nil, fmt.Errorf("no golden file in %s: their names start with %s", path,
 				strings.Join(verify.Kinds(), "_, ")+"_")
 		}
+		files = append(files, found...)
 	}
 	return files, nil
 }

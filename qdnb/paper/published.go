@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,13 +70,12 @@ func Published(table int) (list []PublishedScore) {
 // PublishedOf looks up a number of a table; ok is false if the table does not have it.
 func PublishedOf(table int, method, env string, metric results.Metric) (score PublishedScore,
 	ok bool) {
-	list := Published(table)
-	i := slices.IndexFunc(list,
-		func(p PublishedScore) bool { return p.Method == method && p.Env == env && p.Metric == metric })
-	if i < 0 {
-		return PublishedScore{}, false
+	for _, p := range Published(table) {
+		if p.Method == method && p.Env == env && p.Metric == metric {
+			return p, true
+		}
 	}
-	return list[i], true
+	return PublishedScore{}, false
 }
 
 // publishedMedian returns the median of table 9, or of table 10 for methods only printed there.

@@ -37,11 +37,8 @@ func (s Scale) control() (set []string, budget runs.Budget) {
 	}, runs.Budget{Generations: 3}
 }
 
-func (e *executor) trainController(ctx context.Context, line sweep.Line) error {
-	skills, trained, err := e.skillsOf(line)
-	if err != nil {
-		return err
-	}
+// trainController trains a meta-controller on the skills of the run that a line needs.
+func (e *executor) trainController(ctx context.Context, line sweep.Line, skills *runs.Run, trained runs.Budget) error {
 	set, err := line.Run.Assignments("skills", "skills_budget")
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -80,20 +81,14 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		return nil, names.Unknown("experiment", name, results.Experiments())
 	}
 	e := list[i]
-	if o.Scale == "" {
-		o.Scale = Paper
-	}
-	if !slices.Contains(Scales(), o.Scale) {
+	if o.Scale = cmp.Or(o.Scale, Paper); !slices.Contains(Scales(), o.Scale) {
 		known := strings.Fields(strings.Trim(fmt.Sprint(Scales()), "[]"))
 		return nil, names.Unknown("scale", string(o.Scale), known)
 	}
 	if o.Scale == Smoke {
 		e.algorithms, e.envs = e.smoke, e.smokeEnvs
 	}
-	if o.Seeds == 0 {
-		o.Seeds = o.Scale.seeds(e.name)
-	}
-	if o.Seeds < 1 || o.Seeds > 1000 {
+	if o.Seeds = cmp.Or(o.Seeds, o.Scale.seeds(e.name)); o.Seeds < 1 || o.Seeds > 1000 {
 		return nil, fmt.Errorf("the number of seeds must be 1 to 1000, not %d", o.Seeds)
 	}
 	switch o.Budget {

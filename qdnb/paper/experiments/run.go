@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,14 +97,9 @@ type executor struct {
 }
 
 func newExecutor(o RunOptions, lines []sweep.Line) *executor {
-	if o.Runs == "" {
-		o.Runs = runs.Folder()
-	}
+	o.Runs, o.Poll = cmp.Or(o.Runs, runs.Folder()), cmp.Or(o.Poll, 10*time.Second)
 	if o.Log == nil {
 		o.Log = os.Stderr
-	}
-	if o.Poll == 0 {
-		o.Poll = 10 * time.Second
 	}
 	return &executor{RunOptions: o, lines: lines, failed: map[string]error{}}
 }
@@ -204,13 +200,21 @@ func (e *executor) left() string {
 }
 
 func (e *executor) execute(ctx context.Context, line sweep.Line) error {
-	switch line.Run.Algorithm {
-	case protocol.Adaptation:
-		return e.adapt(ctx, line)
-	case protocol.HierarchicalControl:
-		return e.trainController(ctx, line)
+	uses := map[string]func(context.Context, sweep.Line, *runs.Run, runs.Budget) error{
+		protocol.Adaptation: e.adapt, protocol.HierarchicalControl: e.trainController,
+	}[line.Run.Algorithm]
+	if uses == nil {
+		return e.train(ctx, line.Run, line.Budget)
 	}
-	return e.train(ctx, line.Run, line.Budget)
+	if len(line.Needs) != 1 {
+		return fmt.Errorf("the line must need one run, whose skills it uses, not %d", len(line.Needs))
+	}
+	need := line.Needs[0]
+	skills, err := runs.Open(filepath.Join(e.Runs, need.Run.Name()))
+	if err != nil {
+		return err
+	}
+	return uses(ctx, line, skills, need.Budget)
 }
 
 // train starts or resumes a training run.
@@ -259,22 +263,8 @@ func sameRun(wanted runs.Config) func(made runs.Config, err error) error {
 	}
 }
 
-func (e *executor) skillsOf(line sweep.Line) (*runs.Run, runs.Budget, error) {
-	if len(line.Needs) != 1 {
-		return nil, runs.Budget{}, fmt.Errorf("the line must need one run, whose skills it uses, "+
-			"not %d", len(line.Needs))
-	}
-	need := line.Needs[0]
-	run, err := runs.Open(filepath.Join(e.Runs, need.Run.Name()))
-	return run, need.Budget, err
-}
-
 // adapt evaluates the skills of the run that a line needs in perturbed environments.
-func (e *executor) adapt(ctx context.Context, line sweep.Line) error {
-	skills, budget, err := e.skillsOf(line)
-	if err != nil {
-		return err
-	}
+func (e *executor) adapt(ctx context.Context, line sweep.Line, skills *runs.Run, budget runs.Budget) error {
 	var spec qdnb.AdaptSpec
 	if err := spec.SetConfig(line.Run); err != nil {
 		return err
@@ -284,6 +274,6 @@ func (e *executor) adapt(ctx context.Context, line sweep.Line) error {
 	if err := sameRun(line.Run)(spec.Config(skills.Config, budget)); err != nil {
 		return err
 	}
-	_, err = qdnb.Adapt(ctx, spec)
+	_, err := qdnb.Adapt(ctx, spec)
 	return err
 }

@@ -68,7 +68,8 @@ func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 		err = add(&t.Trained)(readTrained(run, line, complete))
 	}
 	if err != nil {
-		return unreadable(run, err)
+		return fmt.Errorf("%s cannot be read (%w): it is damaged or from another version of the program; "+
+			"move it away and rerun its line", run.Dir, err)
 	}
 	return nil
 }
@@ -81,12 +82,6 @@ func add[T any](list *[]T) func(T, error) error {
 		}
 		return err
 	}
-}
-
-// unreadable explains how to recover from a run whose files this program cannot have written.
-func unreadable(run *runs.Run, err error) error {
-	return fmt.Errorf("%s cannot be read (%w): it is damaged or from another version of the program; "+
-		"move it away and rerun its line", run.Dir, err)
 }
 
 func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error) {

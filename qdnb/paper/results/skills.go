@@ -88,17 +88,13 @@ func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []fl
 func (t *Tables) TargetMeans(label string) []float64 {
 	var x []float64
 	for _, a := range t.AdaptedRuns(Target, "ant-maze", label) {
-		x = append(x, a.mean())
+		var scores []float64
+		for _, v := range a.Values {
+			scores = append(scores, v.Score)
+		}
+		x = append(x, stats.Mean(scores))
 	}
 	return x
-}
-
-func (a Adapted) mean() float64 {
-	var x []float64
-	for _, v := range a.Values {
-		x = append(x, v.Score)
-	}
-	return stats.Mean(x)
 }
 
 // FinalControl returns the last values of a label's hurdles curves, one per seed: the mean

@@ -53,9 +53,12 @@ func PaperSteps(algorithm, env string) int64 {
 func (r Trained) PaperSteps() int64 { return PaperSteps(r.Algorithm, r.Env) }
 
 // StepsRatio returns the run's environment steps divided by the paper's; NaN if those are unknown.
-func (r Trained) StepsRatio() float64 {
-	if paper := r.PaperSteps(); paper > 0 {
-		return float64(r.EnvSteps) / float64(paper)
+func (r Trained) StepsRatio() float64 { return StepsRatio(r.Algorithm, r.Env, r.EnvSteps) }
+
+// StepsRatio returns environment steps divided by the paper's; NaN if those are unknown.
+func StepsRatio(algorithm, env string, steps int64) float64 {
+	if paper := PaperSteps(algorithm, env); paper > 0 {
+		return float64(steps) / float64(paper)
 	}
 	return math.NaN()
 }

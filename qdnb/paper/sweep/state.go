@@ -73,12 +73,12 @@ func stateOf(line Line, index int, look func(runs.Config) folder) State {
 	f := look(line.Run)
 	if f.run != nil {
 		s.Progress, s.Compile = f.run.Status.Progress, f.run.Status.CompileSeconds
-		s.Fraction = limits(line.Budget, f.run).Fraction(s.Progress)
+		s.Fraction = cmp.Or(line.Budget, f.run.Status.Budget).Fraction(s.Progress) // a line without ends by itself
 	}
 	switch {
 	case f.err != nil:
 		s.Status, s.Err = Broken, f.err
-	case f.run != nil && done(f.run, line.Budget):
+	case f.run != nil && f.run.Status.Completes(line.Budget, 1):
 		s.Status, s.Fraction = Done, 1
 	case f.holder != "":
 		s.Status, s.Holder = Running, f.holder
@@ -91,7 +91,7 @@ func stateOf(line Line, index int, look func(runs.Config) folder) State {
 		return s
 	}
 	for _, need := range line.Needs {
-		if f := look(need.Run); f.err != nil || f.run == nil || !done(f.run, need.Budget) {
+		if f := look(need.Run); f.err != nil || f.run == nil || !f.run.Status.Completes(need.Budget, 1) {
 			s.Status = Waiting
 			s.Missing = append(s.Missing, need.Run.Name())
 		}
@@ -99,24 +99,11 @@ func stateOf(line Line, index int, look func(runs.Config) folder) State {
 	return s
 }
 
-// limits returns the line's budget or, if it has none, the budget recorded in the run's status.
-func limits(b runs.Budget, run *runs.Run) runs.Budget {
-	if b == (runs.Budget{}) {
-		return run.Status.Budget
-	}
-	return b
-}
-
-// done reports whether a run is complete and has spent a budget.
-func done(run *runs.Run, b runs.Budget) bool {
-	return run.Status.Completes(b, 1)
-}
-
 // IsDone reports whether the run of a configuration below root is complete and has spent a budget.
 // It fails if the run's folder cannot be read.
 func IsDone(root string, c runs.Config, b runs.Budget) (bool, error) {
 	run, err := open(root, c)
-	return err == nil && run != nil && done(run, b), err
+	return err == nil && run != nil && run.Status.Completes(b, 1), err
 }
 
 func inspect(root string, c runs.Config) (f folder) {
