@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -135,7 +136,9 @@ func (b *browser) listen(out io.Reader) {
 			json.Unmarshal(m.Params, &p)
 			b.requests = append(b.requests, p.Request.URL)
 		case "Runtime.exceptionThrown", "Log.entryAdded":
-			b.console = append(b.console, string(m.Params))
+			if !bytes.Contains(m.Params, []byte("GL Driver Message")) { // about speed, on a loaded machine
+				b.console = append(b.console, string(m.Params))
+			}
 		case "Runtime.consoleAPICalled":
 			var p struct{ Type string }
 			if json.Unmarshal(m.Params, &p); p.Type == "error" || p.Type == "warning" {
