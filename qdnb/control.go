@@ -42,17 +42,23 @@ func (s ControlSpec) Config(training runs.Config, trained runs.Budget) (runs.Con
 		return runs.Config{}, fmt.Errorf("%s needs skills of %s, but %s is a run on %s",
 			policies.HurdlesEnv, hurdlesSkillEnv, training.Name(), training.Env)
 	}
-	c := policies.DefaultControl()
-	if s.Tune != nil {
-		if err := s.Tune(&c.Settings); err != nil {
-			return runs.Config{}, err
-		}
-	}
-	if err := c.Check(); err != nil {
+	c, err := controlSettings(s.Tune)
+	if err != nil {
 		return runs.Config{}, err
 	}
 	c.Skills, c.SkillsBudget = training.Name(), trained
 	return runs.NewConfig(protocol.HierarchicalControl, policies.HurdlesEnv, training.Seed, c)
+}
+
+// controlSettings returns the paper's settings of [Control], tuned.
+func controlSettings(tune Tuning) (*policies.ControlSettings, error) {
+	c := policies.DefaultControl()
+	if tune != nil {
+		if err := tune(&c.Settings); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.Check()
 }
 
 // Control trains a meta-controller that steers a half-cheetah over hurdles. Every ten steps the

@@ -116,13 +116,8 @@ func controlPrograms(platform *xla.Platform, spec Spec) error {
 	if spec.Env != policies.HurdlesEnv {
 		return fmt.Errorf("hierarchical control is on %s, not on %q", policies.HurdlesEnv, spec.Env)
 	}
-	settings := policies.DefaultControl()
-	if spec.Tune != nil {
-		if err := spec.Tune(&settings.Settings); err != nil {
-			return err
-		}
-	}
-	if err := settings.Check(); err != nil {
+	settings, err := controlSettings(spec.Tune)
+	if err != nil {
 		return err
 	}
 	const number = 5

@@ -232,13 +232,21 @@ func (c *collecting) unroll(p playing, first *Node) (envs.State, data) {
 // swapped transposes the first two axes.
 func swapped(x *Node) *Node { return Transpose(x, 0, 1) }
 
-// genotype returns the policy that acts with the modes of the actor's distributions, as a row of
-// search.Task's form. It does not clip normalised observations.
-func (a agent) genotype(from actor, form nn.MLP) *Node {
-	net := a.policy.View(from.Policy) // rows of one network
+// modes returns policies [m, N] that act with the modes of their distributions, in a form with as many
+// outputs as actions.
+func (a agent) modes(policies *Node, form nn.MLP) nn.Net {
+	net := a.policy.View(policies)
 	last, outputs := len(net.Kernel)-1, form.Sizes[len(form.Sizes)-1]
 	net.Kernel[last] = Slice(net.Kernel[last], AxisRange(), AxisRange(), AxisRange(0, outputs))
 	net.Bias[last] = Slice(net.Bias[last], AxisRange(), AxisRange(0, outputs))
+	net.Form = form
+	return net
+}
+
+// genotype returns the modes of an actor as a row of search.Task's form. It does not clip normalised
+// observations.
+func (a agent) genotype(from actor, form nn.MLP) *Node {
+	net := a.modes(from.Policy, form)
 	if s := from.Statistics; s != nil {
 		// (x - mean) / deviation is shift + scale x
 		zero := InsertAxes(ZerosLike(s.Mean), 0)
@@ -248,6 +256,5 @@ func (a agent) genotype(from actor, form nn.MLP) *Node {
 		net.Bias[0] = Add(net.Bias[0], ReduceSum(Mul(column(shift), net.Kernel[0]), 1))
 		net.Kernel[0] = Mul(column(scale), net.Kernel[0])
 	}
-	net.Form = form
 	return net.Join()
 }

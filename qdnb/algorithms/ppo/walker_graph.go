@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -48,11 +50,7 @@ func (w Walker) Policies(key random.Key, m int) *Node { return w.agent.policy.In
 func (w Walker) Values(key random.Key, m int) *Node { return w.agent.value.Init(numbered(key, m)) }
 
 func numbered(key random.Key, m int) random.Key {
-	numbers := make([]int32, m)
-	for i := range numbers {
-		numbers[i] = int32(i)
-	}
-	return key.FoldInEach(Const(key.Hi.Graph(), numbers))
+	return key.FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, m), 0))
 }
 
 // Walked is the end of a walk: a pytree. The losses are means over its updates; a NaN one means that
@@ -90,14 +88,7 @@ func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Ke
 }
 
 // Genotypes returns policies [m, N] as rows of the task's policy: without the scales of actions.
-func (w Walker) Genotypes(policies *Node) *Node {
-	net := w.agent.policy.View(policies)
-	last, outputs := len(net.Kernel)-1, w.form.Sizes[len(w.form.Sizes)-1]
-	net.Kernel[last] = Slice(net.Kernel[last], AxisRange(), AxisRange(), AxisRange(0, outputs))
-	net.Bias[last] = Slice(net.Bias[last], AxisRange(), AxisRange(0, outputs))
-	net.Form = w.form
-	return net.Join()
-}
+func (w Walker) Genotypes(policies *Node) *Node { return w.agent.modes(policies, w.form).Join() }
 
 // WithScales is the inverse of Genotypes: it returns a genotype [1, N] with the scales of a policy.
 func (w Walker) WithScales(genotype, policy *Node) *Node {
