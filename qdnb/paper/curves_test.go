@@ -211,14 +211,12 @@ func TestHurdles(t *testing.T) {
 			}})
 	}
 	// Their steps differ, or no curve is left in common with the others.
-	for _, c := range []results.Controlled{
+	tables.Controlled = append(tables.Controlled, []results.Controlled{
 		{Label: "aurora", Curve: []results.ControlPoint{{EnvSteps: 0}, {EnvSteps: 10, FitnessMean: 10}}},
 		{Label: "aurora", Curve: []results.ControlPoint{{EnvSteps: 4, FitnessMean: 4}, {EnvSteps: 20, FitnessMean: 20}}},
 		{Label: "dads", Curve: []results.ControlPoint{{EnvSteps: 0}}},
 		{Label: "dads", Curve: []results.ControlPoint{{EnvSteps: 5}}}, {Label: "diayn"},
-	} {
-		tables.Controlled = append(tables.Controlled, c)
-	}
+	}...)
 	data := &Data{Tables: tables}
 	for name, average := range map[string]func([]float64) float64{"median": stats.Median, "IQM": stats.IQM} {
 		panels := must.Get(hurdlesPanels(data, average))
