@@ -150,8 +150,10 @@ func TestMistakesInEnvironmentsNameTheirLine(t *testing.T) {
 	// The error blames the inner environment, not the automatic reset around it.
 	spec := smallDiscovery("sac", t.TempDir(), 1)
 	spec.Env, spec.Environment = "", broken{plane{"plane"}, "rewards of rank 2"}
-	failing{"iteration", stepName, step,
-		": it returns Reward of shape (Float32)[6, 1], not (Float32)[6] (6: environments)"}.check(t, spec)
+	failing{"evaluation", stepName, step,
+		": it returns Reward of shape (Float32)[2, 1], not (Float32)[2] (2: policies of a slice of the batch or " +
+			"policies of the batch or numbers of an observation or numbers of an action or components of a " +
+			"descriptor)"}.check(t, spec)
 }
 
 // careless is an archive with mistakes.
