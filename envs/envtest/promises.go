@@ -13,8 +13,8 @@ import (
 // evidence is what a backend shows: an episode twice, and one with changed inputs.
 type evidence struct {
 	*trial
-	platform            *xla.Platform
-	base, again, beside recording
+	platform             *xla.Platform
+	base, again, changed recording
 }
 
 // promise is a promise of environments.
@@ -85,7 +85,7 @@ var promises = []promise{
 	{"actions", false, func(e evidence) string {
 		// A NaN leaves a trace wherever an action is used, and always in rewards and ends, see [envs.Step].
 		if e.spec.Descriptor.Kind == envs.None ||
-			differ(e.base, e.beside, []int{spoiled}, observation, descriptor, endState) != "" {
+			differ(e.base, e.changed, []int{spoiled}, observation, descriptor, endState) != "" {
 			return ""
 		}
 		return "they change neither the physics state nor the observation nor the descriptor"
@@ -95,7 +95,7 @@ var promises = []promise{
 			"runs them again: %s", e.platform.Name())
 	}},
 	{"independence", true, func(e evidence) string {
-		return say(differ(e.base, e.beside, []int{0, 2, twin}), "a copy depends on the other copies, on %s: %s",
+		return say(differ(e.base, e.changed, []int{0, 2, twin}), "a copy depends on the other copies, on %s: %s",
 			e.platform.Name())
 	}},
 }

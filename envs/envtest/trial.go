@@ -65,7 +65,7 @@ func (t *trial) observe(platform *xla.Platform) (e evidence, err error) {
 	for _, run := range []struct {
 		in episodeIn
 		to *recording
-	}{{plain, &e.base}, {plain, &e.again}, {changed, &e.beside}} {
+	}{{plain, &e.base}, {plain, &e.again}, {changed, &e.changed}} {
 		if *run.to, err = t.play(play, run.in); err != nil {
 			return e, err
 		}

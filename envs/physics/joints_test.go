@@ -149,15 +149,19 @@ func TestUnusableModels(t *testing.T) {
 			m.Joints = append(m.Joints, physics.Joint{Name: "back", Parent: "b", Child: "a",
 				Limits: m.Joints[0].Limits, Stiffness: 1})
 		},
-		"all bodies of the model are fixed":    func(m *model) { m.Joints, m.Bodies = nil, []physics.Body{{Name: "a", Fixed: true}} },
+		"all bodies of the model are fixed": func(m *model) {
+			m.Joints, m.Bodies = nil, []physics.Body{{Name: "a", Fixed: true}}
+		},
 		"a fixed body: make it the parent":     func(m *model) { m.Bodies[1].Fixed = true },
 		`"a" is a plane, but the body moves`:   collider(physics.Collider{Shape: physics.Plane}),
 		"has radius 1 and length 1":            collider(physics.Collider{Radius: 1, Length: 1}),
 		"has end 2":                            collider(physics.Collider{Radius: 1, Length: 2, End: 2}),
 		"damping, stiffness or limit strength": func(m *model) { m.Joints[0].SpringDamping = math.Inf(1) },
-		"limits from -Inf to +Inf":             func(m *model) { m.Joints[0].Limits = [][2]float64{{math.Inf(-1), math.Inf(1)}} },
-		"negative friction -1":                 collider(physics.Collider{Radius: 1, Length: 2, Friction: -1}),
-		"negative damping, spring damping or":  func(m *model) { m.Joints[0].Damping = -1 },
+		"limits from -Inf to +Inf": func(m *model) {
+			m.Joints[0].Limits = [][2]float64{{math.Inf(-1), math.Inf(1)}}
+		},
+		"negative friction -1":                collider(physics.Collider{Radius: 1, Length: 2, Friction: -1}),
+		"negative damping, spring damping or": func(m *model) { m.Joints[0].Damping = -1 },
 		"limits from -400 to 10 degrees: angles are between -180 and 180; write -180 or 180, which limit " +
 			"nothing, and the default angle (-195) into Angles": func(m *model) { m.Joints[0].Limits = [][2]float64{{-400, 10}} },
 		`a collider of body "a" is a plane with a position`: func(m *model) {

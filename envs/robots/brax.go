@@ -271,7 +271,8 @@ func (b *brax) pairs(include []message) error {
 					switch boxes := c.Shape == physics.Box || d.Shape == physics.Box; {
 					case c.Shape == physics.Plane && d.Shape == physics.Plane:
 					case boxes && c.Shape != d.Shape && c.Shape != physics.Plane && d.Shape != physics.Plane:
-						return fmt.Errorf("%q and %q collide, a box and a capsule, which is not supported", one.Name, two.Name)
+						return fmt.Errorf("%q and %q collide, a box and a capsule, which is not supported",
+							one.Name, two.Name)
 					case boxes && c.Shape == d.Shape: // not in Brax either
 					default:
 						meets = true
