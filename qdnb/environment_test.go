@@ -17,6 +17,7 @@ import (
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
@@ -159,6 +160,16 @@ func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 				t.Errorf("%s: %d evaluations outside of the limits, want %d", algorithm, got, count)
 			}
 		}
+	}
+}
+
+// Nobody can raise the offset of a built-in environment, so nothing is said about it.
+func TestOffsetsOfBuiltInEnvironmentsAreNotReported(t *testing.T) {
+	training := nb.Must(own(t.TempDir(), plane{"plane"}).resolve())
+	training.Env = deep{plane{"ant-omni"}, 0.4, 2}
+	said := stderr(t, func() { nb.Must(session.Train(background, training)) })
+	if said != "" {
+		t.Errorf("said %q", said)
 	}
 }
 
