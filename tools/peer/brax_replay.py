@@ -6,8 +6,9 @@ with qdnb's.
 
 Both simulators play the policies of the same cells of the repertoire, with random initial states of their
 own. Fitness is the sum of rewards until the episode ends, the descriptor the share of states in which each
-foot touched the ground during the step before, both means over the episodes. Prints the means over policies,
-the mean differences with their standard errors, and the correlations over policies.
+foot touched the ground during the step before or the torso's last position, both means over the episodes.
+Prints the means over policies, the mean differences with their standard errors, and the correlations over
+policies.
 """
 
 import argparse
@@ -27,6 +28,8 @@ FEET = {
     "halfcheetah-uni": ["ffoot", "bfoot"],
     "walker-uni": ["foot", "foot_left"],
 }
+FEET["ant-trap"] = FEET["ant-maze"] = FEET["ant-uni"]
+POSITION = "ant-trap", "ant-maze"  # the descriptor is where the torso ends
 
 
 def unflatten(genotype, sizes):
@@ -38,7 +41,7 @@ def unflatten(genotype, sizes):
     return layers
 
 
-def rollouts(env, sizes, steps, feet):
+def rollouts(env, sizes, steps, feet, position):
     """A function of a genotype and a key: fitness and descriptor of an episode, and the contacts of its reset state."""
     seen, step_system = [], env.sys.step
 
@@ -54,9 +57,10 @@ def rollouts(env, sizes, steps, feet):
 
     def rollout(genotype, key):
         def step(carry, _):
-            state, touches, alive = carry
+            state, touches, at, alive = carry
             after = env.step(state, policy(unflatten(genotype, sizes), state.obs))
-            return (after, touching(seen.pop()), alive * (1 - after.done)), (
+            at = jnp.where(alive > 0, after.qp.pos[0, :2], at)
+            return (after, touching(seen.pop()), at, alive * (1 - after.done)), (
                 alive,
                 alive * after.reward,
                 alive * touches,
@@ -64,8 +68,9 @@ def rollouts(env, sizes, steps, feet):
 
         start = env.reset(key)
         first = touching(env.sys.info(start.qp))
-        _, (alive, rewards, touches) = jax.lax.scan(step, (start, first, 1.0), None, length=steps)
-        return rewards.sum(), touches.sum(0) / alive.sum(), first
+        carry = start, first, start.qp.pos[0, :2], 1.0
+        (_, _, at, _), (alive, rewards, touches) = jax.lax.scan(step, carry, None, length=steps)
+        return rewards.sum(), at if position else touches.sum(0) / alive.sum(), first
 
     return rollout
 
@@ -98,13 +103,14 @@ def main():
     env = ENVS[config["env"]]()
     feet = jnp.array([env.sys.body.index[name] for name in FEET[config["env"]]])
     sizes = [env.observation_size, *config["hyperparameters"]["hidden"], env.action_size]
-    rollout = rollouts(env, sizes, played["steps"], feet)
+    position = config["env"] in POSITION
+    rollout = rollouts(env, sizes, played["steps"], feet, position)
     keys = jax.random.split(jax.random.PRNGKey(0), a.policies * a.episodes).reshape(a.policies, a.episodes, 2)
     run = jax.jit(jax.vmap(jax.vmap(rollout, (None, 0))))
     fitness, descriptors, first = run(jnp.array(genotypes[[c["cell"] for c in chosen]]), keys)
     theirs = np.concatenate([fitness.mean(1)[:, None], descriptors.mean(1)], 1)
 
-    names = ["fitness"] + [f"contact of {name}" for name in FEET[config["env"]]]
+    names = ["fitness"] + (["x", "y"] if position else [f"contact of {name}" for name in FEET[config["env"]]])
     print(
         f"{config['env']}: {a.policies} policies, {a.episodes} episodes each; "
         "qdnb, brax 0.0.12, difference and its standard error, correlation"

@@ -54,7 +54,7 @@ class AntTrap(WalledAnt):
 
 
 class AntMaze(WalledAnt):
-    """The reward is minus the distance to the target, a body without collisions."""
+    """The reward is minus the distance to the target, a body without collisions. The ceiling is at 5 m instead of 1."""
 
     def __init__(self):
         maze = walls("Maze", [
@@ -69,7 +69,9 @@ class AntMaze(WalledAnt):
     def step(self, state, action):
         state = super().step(state, action)
         target = state.qp.pos[self.sys.body.index["Target"], :2]
-        return state.replace(reward=-jnp.linalg.norm(state.qp.pos[0, :2] - target))
+        x, y, z = state.qp.pos[0]
+        done = jnp.where((z < 0.2) | (z > 5), 1.0, 0.0)
+        return state.replace(reward=-jnp.linalg.norm(jnp.array([x, y]) - target), done=done)
 
 
 ENVS = {
