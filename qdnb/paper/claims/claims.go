@@ -1,6 +1,6 @@
 // Package claims checks the paper's headline statements against the results of runs.
 //
-// A [Claim] is a statement of the paper with a check. Its result always has the evidence: for each
+// [Check] checks the statements of the paper. A [Result] always has the evidence: for each
 // comparison the medians over seeds of both sides, their standard deviations, and the share of the
 // paper's environment steps at which they are compared. There is a verdict only where the evidence
 // carries one: training runs are compared at the largest share of the paper's steps that all
@@ -34,11 +34,11 @@ const (
 	Undecided Verdict = "no verdict"
 )
 
-// Claim is a statement of the paper about its results.
-type Claim struct {
-	ID       string
-	Sentence string
-	Where    string            // in the paper
+// claim is a statement of the paper about its results.
+type claim struct {
+	id       string
+	sentence string
+	where    string            // in the paper
 	holds    func(*check) bool // whether the comparisons bear it out
 	check    func(*check)      // makes the comparisons
 }
@@ -61,9 +61,6 @@ type Result struct {
 	MaxSeeds int `json:"max_seeds"`
 }
 
-// All lists the claims in the paper's order.
-func All() []Claim { return slices.Clone(list) }
-
 // Check checks all claims.
 func Check(t *results.Tables) (all []Result) {
 	cut := t.EqualShares()
@@ -73,20 +70,17 @@ func Check(t *results.Tables) (all []Result) {
 	return all
 }
 
-// Check checks the claim against the results of runs.
-func (c Claim) Check(t *results.Tables) Result { return c.result(t, t.EqualShares()) }
-
-func (c Claim) result(t, cut *results.Tables) Result {
+func (c claim) result(t, cut *results.Tables) Result {
 	d := &check{whole: t, cut: cut, best: map[string]int{}}
 	c.check(d)
-	r := Result{ID: c.ID, Claim: c.Sentence, Where: c.Where, Verdict: Undecided,
+	r := Result{ID: c.id, Claim: c.sentence, Where: c.where, Verdict: Undecided,
 		Evidence: figures.NameMethods(d.text()), Scope: d.scope(), MinSeeds: d.min, MaxSeeds: d.max}
 	low, high := d.shareRange()
 	switch {
 	case len(d.missing) > 0:
-		r.Reason = "needs " + some(d.missing, 1)
+		r.Reason = "needs " + some(d.missing)
 	case len(d.short) > 0:
-		r.Reason = fmt.Sprintf("%s (%s)", d.short[0].reason, some(d.short[0].runs, 1))
+		r.Reason = fmt.Sprintf("%s (%s)", d.short[0].reason, some(d.short[0].runs))
 	case d.trained && high > 1.1*low:
 		r.Reason = fmt.Sprintf("skills trained for %s to %s %% of the paper's steps", percent(low),
 			percent(high))
@@ -343,13 +337,12 @@ func (c *check) skills(label, env string, x []float64, what string) sample {
 // percent formats a share in percent with two digits.
 func percent(share float64) string { return tables.Short(100*share, 2) }
 
-// some lists the first items and the number of others.
-func some(list []string, most int) string {
-	text := strings.Join(list[:min(len(list), most)], ", ")
-	if more := len(list) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+// some names the first item and the number of others.
+func some(list []string) string {
+	if more := len(list) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", list[0], more)
 	}
-	return text
+	return list[0]
 }
 
 // Seeds formats the numbers of seeds, such as "3" or "1 to 3".

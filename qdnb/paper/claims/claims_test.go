@@ -283,10 +283,10 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 }
 
 func TestEachClaimHoldsFailsAndLacksData(t *testing.T) {
-	for _, c := range All() {
-		test, ok := cases[c.ID]
-		if !ok || c.Sentence == "" || c.Where == "" {
-			t.Errorf("the claim %q has no case or lacks text", c.ID)
+	for _, c := range list {
+		test, ok := cases[c.id]
+		if !ok || c.sentence == "" || c.where == "" {
+			t.Errorf("the claim %q has no case or lacks text", c.id)
 			continue
 		}
 		whole, broken, less := paper(), paper(), paper()
@@ -296,22 +296,22 @@ func TestEachClaimHoldsFailsAndLacksData(t *testing.T) {
 			tables *results.Tables
 			want   Verdict
 		}{{whole, Holds}, {broken, HoldsNot}, {less, Undecided}} {
-			r := c.Check(of.tables)
+			r := c.result(of.tables, of.tables.EqualShares())
 			if r.Verdict != of.want || strings.ContainsAny(r.Evidence+r.Reason, "\n") ||
 				strings.Contains(r.Evidence, "NaN") {
-				t.Errorf("%s: %s, not %s: %s (%s)", c.ID, r.Verdict, of.want, r.Evidence, r.Reason)
+				t.Errorf("%s: %s, not %s: %s (%s)", c.id, r.Verdict, of.want, r.Evidence, r.Reason)
 			}
 			if of.want == Undecided && !strings.HasPrefix(r.Reason, "needs ") {
-				t.Errorf("%s without data: %q", c.ID, r.Reason)
+				t.Errorf("%s without data: %q", c.id, r.Reason)
 			}
 			if of.want == Holds && (r.MinSeeds != seeds || r.MaxSeeds != seeds || r.Evidence == "" ||
 				!strings.Contains(r.Scope, "after equal") && r.Scope != "at 100 % of the paper's steps") {
-				t.Errorf("%s for the paper's numbers: %+v", c.ID, r)
+				t.Errorf("%s for the paper's numbers: %+v", c.id, r)
 			}
 		}
 	}
-	if len(cases) != len(All()) {
-		t.Errorf("%d cases for %d claims", len(cases), len(All()))
+	if len(cases) != len(list) {
+		t.Errorf("%d cases for %d claims", len(cases), len(list))
 	}
 }
 
@@ -334,7 +334,7 @@ func TestClaimsCompareAtEqualShares(t *testing.T) {
 			tables.Trained[i].MaxFitness = -9000
 		}
 	}
-	maze := Check(tables)[slices.IndexFunc(list, func(c Claim) bool { return c.ID == "ant-maze" })]
+	maze := Check(tables)[slices.IndexFunc(list, func(c claim) bool { return c.id == "ant-maze" })]
 	const want = "DIAYN+REWARD -9900 (± 0), MAP-Elites -20000 (± 0) at 10 %"
 	if maze.Verdict != Holds || maze.Evidence != want || maze.Scope != "at 10 % of the paper's steps" {
 		t.Errorf("%+v", maze)
@@ -362,7 +362,7 @@ func TestWhatGivesNoVerdict(t *testing.T) {
 		for i := range tables.Trained {
 			c.change(&tables.Trained[i])
 		}
-		r := Check(tables)[slices.IndexFunc(list, func(c Claim) bool { return c.ID == id })]
+		r := Check(tables)[slices.IndexFunc(list, func(c claim) bool { return c.id == id })]
 		if r.Verdict != Undecided || r.Evidence == "" || !strings.HasPrefix(r.Reason, c.reason[:20]) {
 			t.Errorf("%s: %+v", id, r)
 		}

@@ -42,7 +42,7 @@ func without(labels []string, one string) []string {
 	return slices.DeleteFunc(slices.Clone(labels), func(label string) bool { return label == one })
 }
 
-var list = []Claim{
+var list = []claim{
 	{"qd-score", "on every task but ant-omni the best QD method has a better QD score than the best " +
 		"mutual-information method, and on ant-omni DADS+REWARD is on the level of MAP-Elites (within " +
 		"20 %)", "table 1", (*check).everywhere, func(c *check) {
