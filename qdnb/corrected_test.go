@@ -89,7 +89,7 @@ func TestCorrectedDuringTraining(t *testing.T) {
 	spec.Corrected = -1
 	errtest.Want(t, errtest.Of(Train(background, spec)), "episodes")
 	run := train(t, small(t.TempDir(), 1))
-	errtest.Want(t, errtest.Of(figures.CorrectedMetrics([]*runs.Run{run}, figures.Minutes)), "--save")
+	errtest.Want(t, errtest.Of(figures.CorrectedMetrics([]*runs.Run{run}, figures.EnvSteps)), "--save")
 }
 
 // A corrected repertoire of a renamed folder is not stored in another folder.

@@ -82,15 +82,12 @@ func (d *Data) finalMap(trained *results.Trained, bar *figures.ColorBar, title s
 // smallMap draws cells without the dots of solutions and with short names of descriptors, to fit
 // small maps.
 func smallMap(run *runs.Run, r *runs.Repertoire, bar *figures.ColorBar, title string) (*figures.Panel, error) {
-	cells, err := figures.CellsOf(run, r)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", run.Name(), err)
-	}
-	cells.Descriptors, cells.Bar, cells.Title = nil, bar, title
-	for _, label := range []*string{&cells.XLabel, &cells.YLabel} {
-		*label = strings.TrimPrefix(strings.TrimPrefix(*label, "final "), "contact of ")
-	}
-	return figures.Map(*cells)
+	return figures.MapOf(run, r, func(cells *figures.Cells) {
+		cells.Descriptors, cells.Bar, cells.Title = nil, bar, title
+		for _, label := range []*string{&cells.XLabel, &cells.YLabel} {
+			*label = strings.TrimPrefix(strings.TrimPrefix(*label, "final "), "contact of ")
+		}
+	})
 }
 
 // Best opens the training run of a method on an environment with the best QD score over seeds.

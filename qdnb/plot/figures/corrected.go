@@ -37,7 +37,7 @@ func CorrectedMetrics(trained []*runs.Run, axis Axis) (Grid, error) {
 			stats := s.Stats()
 			for i, y := range []float64{stats.MaxFitness, stats.Coverage, stats.QDScore} {
 				series[i].Name = run.Config.Algorithm
-				series[i].X, series[i].Y = append(series[i].X, x/axis.Unit), append(series[i].Y, y)
+				series[i].X, series[i].Y = append(series[i].X, x), append(series[i].Y, y)
 			}
 		}
 		for i := range metrics {

@@ -149,11 +149,8 @@ func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
 	return f.draw(c)
 }
 
-// FolderVariable is the environment variable for the output folder of figures outside a notebook.
-const FolderVariable = cell.FolderVariable
-
 // Show displays the figure inline in a GoNB notebook. Elsewhere it saves name.png to the folder in
-// [FolderVariable] (default: the current folder), which it creates if missing, and prints the path
+// $QDNB_FIGURES (default: the current folder), which it creates if missing, and prints the path
 // to standard error. A name that ends in .svg or .pdf selects that format for the file.
 //
 // Inline figures are PNG, the only format that untrusted notebooks display, too. They have twice

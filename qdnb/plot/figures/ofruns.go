@@ -47,7 +47,7 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 func MapOf(run *runs.Run, r *runs.Repertoire, change func(*Cells)) (*Panel, error) {
 	cells, err := CellsOf(run, r)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", run.Name(), err)
 	}
 	change(cells)
 	return Map(*cells)
@@ -70,7 +70,7 @@ func axesOf(run *runs.Run, r *runs.Repertoire) (names []string, lower, upper []f
 func ComponentNames(run *runs.Run, dims int) (names []string) {
 	task, _ := catalog.Find(run.Config.Env)
 	for _, known := range [][]string{run.Status.Descriptor, task.Descriptor.Components} {
-		if len(known) == dims { // older runs do not record them
+		if len(known) == dims { // a stored repertoire may have others
 			return slices.Clone(known)
 		}
 	}
@@ -266,14 +266,12 @@ func byRatio(rising []int64, n int) []int {
 type Axis struct {
 	Column string // of metrics.csv
 	Label  string
-	Unit   float64 // values of the column per unit of the axis
 }
 
 // The axes of the paper's curves.
 var (
-	Evaluations = Axis{"evaluations", "evaluations", 1}
-	EnvSteps    = Axis{"env_steps", "environment steps", 1}
-	Minutes     = Axis{"seconds", "time including compilation (min)", 60}
+	Evaluations = Axis{"evaluations", "evaluations"}
+	EnvSteps    = Axis{"env_steps", "environment steps"}
 )
 
 var metrics = []string{"max_fitness", "coverage", "qd_score"}
@@ -431,13 +429,7 @@ func seriesOf(run *runs.Run, axis Axis, metric string) (Series, error) {
 		return Series{}, err
 	}
 	y, err := table.Column(metric)
-	if err != nil {
-		return Series{}, err
-	}
-	for i := range x {
-		x[i] /= axis.Unit
-	}
-	return Series{X: x, Y: y}, nil
+	return Series{X: x, Y: y}, err
 }
 
 // Distribution draws how the fitness of the newest repertoires of runs is distributed: the share of

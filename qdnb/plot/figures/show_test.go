@@ -13,6 +13,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 	"gonum.org/v1/plot/vg"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/cell/celltest"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
@@ -22,7 +23,7 @@ func TestShowSavesOutsideANotebook(t *testing.T) {
 	f := figureOf(Trajectories(sampleArena()))
 	f = f.Size(2*vg.Inch, 2.5*vg.Inch)
 	dir := filepath.Join(t.TempDir(), "made", "by show")
-	t.Setenv(FolderVariable, dir)
+	t.Setenv(cell.FolderVariable, dir)
 	for name, file := range map[string]string{
 		"skills":            "skills.png",
 		"vector.svg":        "vector.svg",
@@ -43,7 +44,7 @@ func TestShowSavesOutsideANotebook(t *testing.T) {
 		}
 	}
 
-	t.Setenv(FolderVariable, "")
+	t.Setenv(cell.FolderVariable, "")
 	t.Chdir(t.TempDir())
 	captureStderr(t, func() {
 		if err := f.Show("here"); err != nil {
@@ -60,9 +61,9 @@ func TestShowErrors(t *testing.T) {
 	f := figureOf(Trajectories(sampleArena()))
 	dir := t.TempDir()
 	must.Do(os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
-	t.Setenv(FolderVariable, filepath.Join(dir, "file"))
-	errtest.Want(t, f.Show("skills"), FolderVariable)
-	t.Setenv(FolderVariable, dir)
+	t.Setenv(cell.FolderVariable, filepath.Join(dir, "file"))
+	errtest.Want(t, f.Show("skills"), cell.FolderVariable)
+	t.Setenv(cell.FolderVariable, dir)
 	errtest.Want(t, f.Show(""), "needs a name")
 	if err := f.Size(5, 5).Show("tiny"); err == nil {
 		t.Error("a figure that cannot be drawn gives no error")

@@ -19,7 +19,7 @@ import (
 )
 
 // Show displays the page below the cell in a GoNB notebook. Elsewhere it saves name.html to the
-// folder in [figures.FolderVariable] (default: the current folder), which it creates if missing,
+// folder in $QDNB_FIGURES (default: the current folder), which it creates if missing,
 // and prints the path to standard error.
 //
 // Untrusted notebooks do not show the page, because Jupyter removes frames. So a picture comes
