@@ -8,13 +8,6 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// control returns the run that trains a meta-controller on the skills of a run, and its budget.
-func (p planner) control(trained sweep.Need) (runs.Config, runs.Budget, error) {
-	set, budget := p.Scale.control()
-	config, err := qdnb.ControlSpec{Tune: runs.Assign(set...)}.Config(trained.Run, trained.Budget)
-	return config, budget, err
-}
-
 // control returns the meta-controller's hyperparameters that differ from the paper's, and its
 // budget.
 func (s Scale) control() (set []string, budget runs.Budget) {

@@ -231,7 +231,7 @@ func (p planner) adaptation(algorithm, env string, seed int64) error {
 // skills returns the maximum number of skills of a method: the cells of a full repertoire, or the
 // number of skills that a policy is conditioned on.
 func skills(algorithm string) int {
-	if evolves(algorithm) {
+	if protocol.Evolves(algorithm) {
 		return 1024
 	}
 	return 5
@@ -250,7 +250,8 @@ func (p planner) hurdles(algorithm, env string, seed int64) error {
 	if err != nil {
 		return err
 	}
-	config, budget, err := p.control(trained)
+	set, budget := p.Scale.control()
+	config, err := qdnb.ControlSpec{Tune: runs.Assign(set...)}.Config(trained.Run, trained.Budget)
 	if err != nil {
 		return err
 	}

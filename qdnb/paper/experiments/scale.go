@@ -53,7 +53,7 @@ var parts = []part{
 	{func(string) bool { return true }, "hidden=64,64",
 		"hidden=64,64 cells=128 cvt_samples=5000",
 		"hidden=16,16 cells=32 cvt_samples=500 episode_length=50"},
-	{evolves, "", "batch=64", "batch=16"},
+	{protocol.Evolves, "", "batch=64", "batch=16"},
 	{isPGA, "critic_hidden=64,64",
 		"batch=32 replay_buffer_size=100000 transitions_batch_size=128 critic_hidden=64,64 " +
 			"num_critic_training_steps=100 num_pg_training_steps=30",
@@ -67,13 +67,13 @@ var parts = []part{
 	{func(algorithm string) bool { return algorithm == "ppga" }, smallPPGA, smallPPGA, ""},
 	{func(algorithm string) bool { return algorithm == "mome" }, "", "front_size=16", "front_size=4"},
 	{func(algorithm string) bool { return algorithm == "qdac" }, "", "num_skills=40", "num_skills=5"},
-	{func(algorithm string) bool { return !evolves(algorithm) },
+	{func(algorithm string) bool { return !protocol.Evolves(algorithm) },
 		"evaluation_interval=10000 early_interval=0",
 		"env_batch_size=50 replay_buffer_size=50000 batch_size=128 evaluation_states=8 " +
 			"evaluation_interval=2500 early_interval=500",
 		"env_batch_size=10 replay_buffer_size=2000 batch_size=32 evaluation_states=2 " +
 			"evaluation_interval=500 early_interval=0"},
-	{func(algorithm string) bool { return !evolves(algorithm) && algorithm != "sac" },
+	{func(algorithm string) bool { return !protocol.Evolves(algorithm) && algorithm != "sac" },
 		"diversity_hidden=64,64", "diversity_hidden=64,64", "diversity_hidden=16,16"},
 }
 
@@ -81,7 +81,6 @@ var parts = []part{
 const smallPPGA = "batch=32 num_envs=64 unroll_length=50 num_minibatches=4 update_epochs=4 ppo_iterations=3 " +
 	"value_hidden=64,64"
 
-func evolves(algorithm string) bool { return protocol.Evolves(algorithm) }
 func isPGA(algorithm string) bool {
 	return strings.HasPrefix(algorithm, "pga-") || algorithm == "dcrl-map-elites"
 }
@@ -91,7 +90,7 @@ func isSMERL(algorithm string) bool { return strings.HasPrefix(algorithm, "smerl
 // settings returns an algorithm's hyperparameters that differ from the paper's on an environment,
 // as assignments.
 func (s Scale) settings(algorithm, env string) (set []string) {
-	if s == Paper && !evolves(algorithm) {
+	if s == Paper && !protocol.Evolves(algorithm) {
 		return []string{"early_interval=0"}
 	}
 	if entry, err := registry.Find(algorithm); err == nil && (s == Small || s == Smoke) {
@@ -133,11 +132,11 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 		return runs.Budget{Time: 20 * time.Second}
 	case s == Smoke && unit == Time:
 		return runs.Budget{Time: 5 * time.Second}
-	case s == Smoke && evolves(algorithm):
+	case s == Smoke && protocol.Evolves(algorithm):
 		return runs.Budget{Generations: 4}
 	case s == Smoke:
 		return runs.Budget{EnvSteps: 1_000}
-	case !evolves(algorithm):
+	case !protocol.Evolves(algorithm):
 		return runs.Budget{EnvSteps: 10_000}
 	case isPGA(algorithm):
 		return runs.Budget{EnvSteps: 320_000}

@@ -56,7 +56,9 @@ func Inspect(root string, lines []Line) []State {
 		name := c.Name()
 		f, ok := seen[name]
 		if !ok {
-			f = inspect(root, c)
+			if f.run, f.err = open(root, c); f.err == nil {
+				f.holder = runs.Holder(filepath.Join(root, name))
+			}
 			seen[name] = f
 		}
 		return f
@@ -106,28 +108,13 @@ func IsDone(root string, c runs.Config, b runs.Budget) (bool, error) {
 	return err == nil && run != nil && run.Status.Completes(b, 1), err
 }
 
-func inspect(root string, c runs.Config) (f folder) {
-	if f.run, f.err = open(root, c); f.err == nil {
-		f.holder = runs.Holder(filepath.Join(root, c.Name()))
-	}
-	return f
-}
-
 // open reads the run of a configuration; nil if the folder or its config.json does not exist.
 func open(root string, c runs.Config) (*runs.Run, error) {
 	dir := filepath.Join(root, c.Name())
 	if _, err := os.Stat(filepath.Join(dir, "config.json")); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	run, err := runs.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if run.Config.Name() != c.Name() {
-		return nil, fmt.Errorf("%s holds another run, %s: its config.json was edited; restore it or "+
-			"move the folder away", dir, run.Config.Name())
-	}
-	return run, nil
+	return runs.Open(dir)
 }
 
 // Totals summarise a plan.
