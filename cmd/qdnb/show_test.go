@@ -345,9 +345,6 @@ func TestRunsOfCustomEnvironments(t *testing.T) {
 				stdout, stderr, c.status, c.stdout, c.stderr)
 		}
 	}
-	run = storedRun(t, root, "older", 2, runs.Status{})
-	refuses(t, mistake{[]string{"export", run, "--out", out, "--force"}, 1,
-		"does not record its sizes: train it again"})
 }
 
 // Without observations a policy is a solution.

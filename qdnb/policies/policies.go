@@ -154,8 +154,8 @@ func (s *Set) Task(env envs.Env) (scoring.Task, error) {
 		return task, err
 	}
 	spec := env.Spec()
-	if t, err := s.trained(); err == nil &&
-		(t.Observations != spec.Observations || t.Actions != spec.Actions) {
+	t := s.trained() // nothing in a run whose first session trains it
+	if t.Actions > 0 && (t.Observations != spec.Observations || t.Actions != spec.Actions) {
 		return task, fmt.Errorf("%s has %d observations and %d actions, but the policies of %s are "+
 			"for %s, which has %d and %d", spec.Name, spec.Observations, spec.Actions, s.Run.Name(), t.Name,
 			t.Observations, t.Actions)
@@ -172,11 +172,7 @@ func (s *Set) Task(env envs.Env) (scoring.Task, error) {
 func (s *Set) Network() (nn.MLP, scoring.Weights, error) {
 	env, err := Environment(s.Run)
 	if err != nil {
-		spec, err := s.trained()
-		if err != nil {
-			return nn.MLP{}, "", err
-		}
-		env = &envs.BlackBox{Facts: spec}
+		env = &envs.BlackBox{Facts: s.trained()}
 	}
 	task, err := s.task(env)
 	return task.Policy, task.Weights, err
@@ -202,17 +198,9 @@ func (s *Set) task(env envs.Env) (scoring.Task, error) {
 }
 
 // trained returns name and sizes of the environment in which the policies were trained.
-func (s *Set) trained() (envs.Spec, error) {
-	status, name := s.Run.Status, s.Run.Config.Env
-	if status.Actions > 0 {
-		return envs.Spec{Name: name, Observations: status.Observations, Actions: status.Actions}, nil
-	}
-	env, err := envs.Make(name)
-	if err != nil {
-		return envs.Spec{}, fmt.Errorf("%s is a custom environment, and the run does not record its "+
-			"sizes: train it again, or export the repertoire", name)
-	}
-	return env.Spec(), nil
+func (s *Set) trained() envs.Spec {
+	status := s.Run.Status
+	return envs.Spec{Name: s.Run.Config.Env, Observations: status.Observations, Actions: status.Actions}
 }
 
 // Environment makes the built-in environment that a run was trained in, with the options of its

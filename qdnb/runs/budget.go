@@ -18,7 +18,7 @@ type Progress struct {
 	EnvSteps int64   `json:"env_steps"`
 	Seconds  float64 `json:"seconds"` // wall-clock training time, including compilation
 	// CPUSeconds is the process's CPU time (user and system) during training, excluding compilation,
-	// which the runs of a process share. It is 0 in runs of older programs.
+	// which the runs of a process share.
 	CPUSeconds float64 `json:"cpu_seconds,omitzero"`
 }
 
@@ -49,10 +49,6 @@ func (b Budget) Share(n int) Budget {
 	}
 	return b
 }
-
-// Timed reports whether the budget has a time limit, within which the amount of work depends on the
-// machine.
-func (b Budget) Timed() bool { return b.Time > 0 || b.CPU > 0 }
 
 // Done reports whether a limit is reached. A budget without limits is never done.
 func (b Budget) Done(p Progress) bool { return b.Fraction(p) >= 1 }

@@ -124,7 +124,8 @@ func TestStatusRoundTrip(t *testing.T) {
 	for _, fitness := range []float64{-128, math.Inf(-1)} {
 		s.MaxFitness = fitness
 		data := must.Get(json.Marshal(s))
-		back, err := parseStatus(data)
+		var back Status
+		err := json.Unmarshal(data, &back)
 		if err != nil || !reflect.DeepEqual(back, s) {
 			t.Errorf("%s came back as %+v, %v", data, back, err)
 		}
@@ -135,7 +136,7 @@ func TestStatusRoundTrip(t *testing.T) {
 }
 
 func TestUseBackendTellsOfAChange(t *testing.T) {
-	s := emptyStatus()
+	var s Status
 	for _, c := range []struct {
 		backend string
 		after   int64
@@ -157,7 +158,7 @@ func TestUseBackendTellsOfAChange(t *testing.T) {
 }
 
 func TestUseMachineKeepsTheHistory(t *testing.T) {
-	s := emptyStatus()
+	var s Status
 	for _, c := range []struct {
 		machine, commit string
 		after           int64
@@ -172,7 +173,8 @@ func TestUseMachineKeepsTheHistory(t *testing.T) {
 	} {
 		s.UseMachine(MachineUse{Machine: c.machine, Commit: c.commit, After: c.after})
 		data := must.Get(json.Marshal(s))
-		s = must.Get(parseStatus(data))
+		s = Status{}
+		must.Do(json.Unmarshal(data, &s))
 		var got []string
 		for _, u := range s.Machines {
 			got = append(got, fmt.Sprint(u.Machine, " ", u.Commit, " ", u.After))

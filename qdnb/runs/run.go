@@ -2,9 +2,11 @@ package runs
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -37,7 +39,7 @@ type Run struct {
 
 // Open reads the configuration and status of the run in a folder.
 func Open(dir string) (*Run, error) {
-	r := &Run{Dir: filepath.Clean(dir), Status: emptyStatus()}
+	r := &Run{Dir: filepath.Clean(dir), Status: Status{MaxFitness: math.Inf(-1)}}
 	file := filepath.Join(r.Dir, configFile)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,8 +62,8 @@ func Open(dir string) (*Run, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if r.Status, err = parseStatus(data); err != nil {
-		return nil, fmt.Errorf("%s is damaged (%w); remove it: training writes a new one", file, err)
+	if err := json.Unmarshal(data, &r.Status); err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w); remove it: training writes a new one", file, syntaxError(err))
 	}
 	return r, nil
 }

@@ -22,22 +22,20 @@ type Status struct {
 	Backend        string  `json:"backend"`         // such as "xla:cpu", or Imported
 	// Backends is the history of backends. A run computed on more than one is not bit-reproducible.
 	Backends []BackendUse `json:"backends"`
-	// Machines is the history of machines and programs; nil in runs of older programs.
+	// Machines is the history of machines and programs.
 	Machines []MachineUse `json:"machines,omitempty"`
 	Budget   Budget       `json:"budget"`
 	// Seeds is the number of runs that shared the time limits of a budget, whose share Budget is; 0 if
 	// the run was trained alone.
 	Seeds int `json:"seeds,omitzero"`
-	// Descriptor names the descriptor components, with units, for figures; nil in runs of older
-	// programs.
+	// Descriptor names the descriptor components, with units, for figures.
 	Descriptor []string `json:"descriptor,omitempty"`
-	// Observations and Actions are the sizes of the environment; both 0 in runs of older programs.
+	// Observations and Actions are the sizes of the environment.
 	Observations int `json:"observations,omitempty"`
 	Actions      int `json:"actions,omitempty"`
 	// Choices is a checksum of the actions of a discrete environment, such as skills; 0 in others.
 	Choices uint32 `json:"choices,omitempty"`
-	// Base is the algorithm that a variant is based on; "" if the run is no variant, and in runs of
-	// older programs.
+	// Base is the algorithm that a variant is based on; "" if the run is no variant.
 	Base     string    `json:"base,omitempty"`
 	Finished bool      `json:"finished"` // the budget is spent
 	Version  string    `json:"version"`  // of the program
@@ -114,8 +112,6 @@ func (s *Status) UseMachine(u MachineUse) {
 	s.Machines = history(s.Machines, u, func(u *MachineUse) *int64 { return &u.After })
 }
 
-func emptyStatus() Status { return Status{MaxFitness: math.Inf(-1)} }
-
 // statusFile encodes a MaxFitness of -Inf as null, since JSON has no infinity.
 type statusFile struct {
 	statusFields
@@ -134,11 +130,14 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	return json.Marshal(file)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Unknown fields, from a newer program, are ignored.
+// UnmarshalJSON reads what MarshalJSON writes. Unknown fields are ignored.
 func (s *Status) UnmarshalJSON(data []byte) error {
 	file := statusFile{statusFields: statusFields(*s)}
 	if err := json.Unmarshal(data, &file); err != nil {
 		return syntaxError(err)
+	}
+	if file.Generation < 0 || file.Evaluations < 0 || file.EnvSteps < 0 || file.Seconds < 0 || file.CPUSeconds < 0 {
+		return errors.New("its counters are negative")
 	}
 	*s = Status(file.statusFields)
 	s.MaxFitness = math.Inf(-1)
@@ -146,15 +145,4 @@ func (s *Status) UnmarshalJSON(data []byte) error {
 		s.MaxFitness = *file.MaxFitness
 	}
 	return nil
-}
-
-func parseStatus(data []byte) (Status, error) {
-	s := emptyStatus()
-	if err := json.Unmarshal(data, &s); err != nil {
-		return emptyStatus(), syntaxError(err)
-	}
-	if s.Generation < 0 || s.Evaluations < 0 || s.EnvSteps < 0 || s.Seconds < 0 || s.CPUSeconds < 0 {
-		return emptyStatus(), fmt.Errorf("its counters are negative")
-	}
-	return s, nil
 }

@@ -47,7 +47,7 @@ type Spec struct {
 	// repertoire, whatever Seed: the first episode is the archived one. Cells of AURORA and
 	// PGA-AURORA share one state. Each cell of the other methods of neuroevolution has its own, for
 	// which a program is compiled, so at most 16 cells can be chosen. It is an error for skills, for
-	// DNS, for cells filled by an older version of qdnb, and together with Conditions.
+	// DNS, and together with Conditions.
 	Archived bool
 
 	origin *[2]int32 // of the cell, see [runs.Repertoire]; set by starts
@@ -300,10 +300,6 @@ func (s Spec) starts(run *runs.Run) ([]Spec, error) {
 	var specs []Spec
 	for _, policy := range set.Policies {
 		origin := [2]int32(repertoire.Origins[2*policy.Number:])
-		if origin[0] < 0 {
-			return nil, fmt.Errorf("the initial state of %s was not stored: an older version filled it",
-				policy)
-		}
 		own := s
 		own.Cells, own.origin = []int{policy.Number}, &origin
 		specs = append(specs, own)

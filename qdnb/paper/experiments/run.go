@@ -229,7 +229,7 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 	spec.Budget, spec.Runs, spec.Backend, spec.Quiet = b, e.Runs, e.Backend, e.Quiet
 	spec.Corrected = e.Corrected
 	run, err := qdnb.Train(ctx, spec)
-	if paper := results.PaperSteps(c.Algorithm, c.Env); err == nil && b.Timed() && paper > 0 {
+	if paper := results.PaperSteps(c.Algorithm, c.Env); err == nil && b.Time+b.CPU > 0 && paper > 0 {
 		steps := float64(run.Status.EnvSteps)
 		e.say("%s ran %.3g environment steps, %.2g of the paper's %.3g", c.Name(), steps,
 			steps/float64(paper), float64(paper))
