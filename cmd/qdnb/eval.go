@@ -145,15 +145,15 @@ func (c *evalCmd) Run(ctx context.Context) error {
 		return nil
 	}
 	for _, r := range found.Results {
-		p := evaluatedPolicy{FitnessMean: finite(r.Mean()), FitnessStd: finite(r.Std()),
-			FitnessMedian: finite(r.Median()), DescriptorMean: []*float64{}}
+		p := evaluatedPolicy{FitnessMean: runs.Finite(r.Mean()), FitnessStd: runs.Finite(r.Std()),
+			FitnessMedian: runs.Finite(r.Median()), DescriptorMean: []*float64{}}
 		if r.Cell {
 			p.Cell = &r.Number
 		} else {
 			p.Skill = &r.Number
 		}
 		for _, x := range r.Descriptor() {
-			p.DescriptorMean = append(p.DescriptorMean, finite(x))
+			p.DescriptorMean = append(p.DescriptorMean, runs.Finite(x))
 		}
 		out.Results = append(out.Results, p)
 	}
@@ -168,7 +168,7 @@ func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation)
 	}
 	metrics := func(r *runs.Repertoire) *repertoireStats {
 		s := r.Stats()
-		return &repertoireStats{finite(s.MaxFitness), s.Coverage, s.QDScore}
+		return &repertoireStats{runs.Finite(s.MaxFitness), s.Coverage, s.QDScore}
 	}
 	out.Archived, out.CorrectedStats = metrics(corrected.Archived), metrics(corrected.Repertoire)
 	if !c.JSON {

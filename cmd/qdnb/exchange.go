@@ -112,14 +112,6 @@ func resultOf(run *runs.Run) (importResult, error) {
 	return r, nil
 }
 
-// finite returns x for JSON: nil, and so null, if it is not finite.
-func finite(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
-}
-
 type exportCmd struct {
 	runArg
 	Skill      *int `placeholder:"N"`

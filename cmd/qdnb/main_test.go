@@ -232,7 +232,7 @@ func TestHyperparametersAreShort(t *testing.T) {
 		t.Errorf("training begins with %s", stderr)
 	}
 	config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze"}.Config()
-	if got := summary(config); err != nil || got != "defaults (-v lists them)" {
+	if got := hyperparameters(config, false); err != nil || got != "defaults (-v lists them)" {
 		t.Errorf("of defaults: %q, %v", got, err)
 	}
 }

@@ -142,7 +142,7 @@ type repertoireStats struct {
 func describe(run *runs.Run) described {
 	c, s := run.Config, run.Status
 	return described{run.Dir, c.Algorithm, c.Env, c.Seed,
-		repertoireStats{finite(s.MaxFitness), s.Coverage, s.QDScore}}
+		repertoireStats{runs.Finite(s.MaxFitness), s.Coverage, s.QDScore}}
 }
 
 // result is the last line of `qdnb train --json`.
@@ -171,27 +171,28 @@ func printJSON(run *runs.Run) error {
 		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds,
 		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds, Invalid: s.Invalid, Backend: s.Backend,
 		Finished:   s.Finished,
-		StepsRatio: finite(results.StepsRatio(run.Config.Algorithm, run.Config.Env, s.EnvSteps)),
+		StepsRatio: runs.Finite(results.StepsRatio(run.Config.Algorithm, run.Config.Env, s.EnvSteps)),
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// hyperparameters returns a summary of a run's hyperparameters or, if verbose, all of them as JSON.
+// hyperparameters lists those of a run that differ from the defaults, without long values or, if
+// verbose, returns all of them as JSON.
 func hyperparameters(c runs.Config, verbose bool) string {
 	if verbose {
 		c, _ = c.Canonical() // opening the run checked it
 		return string(c.Hyperparameters)
 	}
-	return summary(c)
-}
-
-// invalid counts what was not finite in a run. Methods with skills count steps of training, too.
-func invalid(run *runs.Run) string {
-	s := run.Status
-	if run.HasSkills() || learningColumns(run) != nil {
-		return fmt.Sprintf("%d evaluations or steps of training", s.Invalid)
+	list := overrides(c)
+	for i, assignment := range list {
+		if name, value, _ := strings.Cut(assignment, "="); len(value) > 40 {
+			list[i] = name + "=…"
+		}
 	}
-	return fmt.Sprintf("%d of %d evaluations", s.Invalid, s.Evaluations)
+	if len(list) == 0 {
+		return "defaults (-v lists them)"
+	}
+	return strings.Join(list, " ") + " (-v lists all)"
 }
 
 func printRun(run *runs.Run, verbose bool) {
@@ -218,7 +219,11 @@ func printRun(run *runs.Run, verbose bool) {
 		}
 	}
 	if s.Invalid > 0 {
-		fmt.Printf("invalid        %s were not finite; see envtest.Check\n", invalid(run))
+		of := fmt.Sprintf("of %d evaluations", s.Evaluations)
+		if run.HasSkills() || learningColumns(run) != nil {
+			of = "evaluations or steps of training"
+		}
+		fmt.Printf("invalid        %d %s were not finite; see envtest.Check\n", s.Invalid, of)
 	}
 	state := "complete"
 	if !s.Finished {
@@ -240,20 +245,6 @@ func overrides(c runs.Config) []string {
 		own = slices.DeleteFunc(own, func(a string) bool { return slices.Contains(defaults, a) })
 	}
 	return own
-}
-
-// summary lists the hyperparameters that differ from the defaults. Long values are omitted.
-func summary(c runs.Config) string {
-	list := overrides(c)
-	for i, assignment := range list {
-		if name, value, _ := strings.Cut(assignment, "="); len(value) > 40 {
-			list[i] = name + "=…"
-		}
-	}
-	if len(list) == 0 {
-		return "defaults (-v lists them)"
-	}
-	return strings.Join(list, " ") + " (-v lists all)"
 }
 
 // resume says how to resume an unfinished run, with the command if there is one.

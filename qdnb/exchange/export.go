@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -194,7 +193,7 @@ func (s ExportSpec) network(run *runs.Run) (n network, err error) {
 			row = policy.RoundBFloat16(row)
 		}
 		n.rows = append(n.rows, row)
-		n.list = append(n.list, PolicyContract{Cell: &p.Number, Fitness: finite(float64(r.Fitnesses[p.Number])),
+		n.list = append(n.list, PolicyContract{Cell: &p.Number, Fitness: runs.Finite(float64(r.Fitnesses[p.Number])),
 			Descriptor: r.Descriptor(p.Number)})
 	}
 	return n, nil
@@ -212,21 +211,13 @@ func (s ExportSpec) skillNetwork(run *runs.Run, set *policies.Set) (n network, e
 	}
 	for _, p := range set.Policies {
 		fitness, descriptor := all.Mean(p.Number)
-		c := PolicyContract{Skill: &p.Number, Fitness: finite(fitness)}
+		c := PolicyContract{Skill: &p.Number, Fitness: runs.Finite(fitness)}
 		for _, x := range descriptor {
 			c.Descriptor = append(c.Descriptor, float32(x))
 		}
 		n.list = append(n.list, c)
 	}
 	return n, nil
-}
-
-// finite returns x for JSON: nil if it is not finite.
-func finite(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
 }
 
 func layerArrays(row []float32, sizes []int) map[string]npz.Array {

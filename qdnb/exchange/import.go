@@ -86,10 +86,6 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	}
 	s.Runs = cmp.Or(s.Runs, runs.Folder())
 	discovery, discovers := algorithm.Defaults(env.Spec()).(interface{ Count() int }) // of skills
-	count := 0
-	if discovers {
-		count = discovery.Count()
-	}
 	switch {
 	case (s.Policy == "") == (s.Repertoire == ""):
 		return nil, errors.New("an import needs either a policy or a repertoire: give one of --policy " +
@@ -100,7 +96,7 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	case s.Repertoire != "" && discovers:
 		return nil, fmt.Errorf("%s trains one policy, not a repertoire: give --policy", s.Algorithm)
 	case discovers:
-		return s.importPolicy(env, count)
+		return s.importPolicy(env, discovery.Count())
 	}
 	return s.importRepertoire(env)
 }

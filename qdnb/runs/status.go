@@ -123,11 +123,7 @@ type statusFields Status
 
 // MarshalJSON writes a MaxFitness of -Inf as null.
 func (s Status) MarshalJSON() ([]byte, error) {
-	file := statusFile{statusFields: statusFields(s)}
-	if !math.IsInf(s.MaxFitness, -1) {
-		file.MaxFitness = &s.MaxFitness
-	}
-	return json.Marshal(file)
+	return json.Marshal(statusFile{statusFields(s), Finite(s.MaxFitness)})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. Unknown fields are ignored.

@@ -94,6 +94,14 @@ func formatRow(values []float64) string {
 	return strings.Join(fields, ",") + "\n"
 }
 
+// Finite returns x for JSON: nil, and so null, if it is not finite.
+func Finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
 // FormatNumber formats a number for a CSV file: integers without an exponent (1000000, not 1e+06),
 // non-finite values as Python does.
 func FormatNumber(v float64) string {
