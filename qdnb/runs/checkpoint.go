@@ -57,11 +57,6 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 		return fmt.Errorf("checkpoint of %s: generation %d, or an array has the reserved name %q",
 			w.Dir, generation, metaKey)
 	}
-	for _, name := range slices.Sorted(maps.Keys(arrays)) {
-		if err := arrays[name].Check(); err != nil {
-			return fmt.Errorf("checkpoint of %s: array %q: %w", w.Dir, name, err)
-		}
-	}
 	inner, err := json.Marshal(meta)
 	if err != nil {
 		return fmt.Errorf("checkpoint of %s: %w", w.Dir, err)
@@ -69,6 +64,9 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 	about := checkpointMeta{Run: w.Name(), Generation: generation, Meta: inner}
 	state, genotypes := map[string]npz.Array{}, map[string]npz.Array{}
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		if err := arrays[name].Check(); err != nil {
+			return fmt.Errorf("checkpoint of %s: array %q: %w", w.Dir, name, err)
+		}
 		switch rows, apart := filledRows(arrays, name); {
 		case !apart:
 			state[name] = arrays[name]
@@ -88,9 +86,10 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 }
 
 func (w *Writer) writeCheckpoint(generation int64, state, genotypes map[string]npz.Array) error {
-	// rows logged up to here must exist when training resumes from here
-	if err := w.Sync(); err != nil {
-		return err
+	if w.metrics != nil { // rows logged up to here must exist when training resumes from here
+		if err := w.metrics.file.Sync(); err != nil {
+			return err
+		}
 	}
 	staged := map[string]npz.Array{}
 	if w.staged != nil {

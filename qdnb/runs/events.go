@@ -59,7 +59,7 @@ func (r *Run) beginEvents() (*eventsLog, error) {
 	head := protobuf.Message(nil).Double(1, l.start)
 	data := record(nil, head.Text(3, "brain.Event:2"))
 	// a viewer that knows an earlier file drops what it has
-	data = record(data, head.Bytes(7, protobuf.Message(nil).Int(1, sessionStart)))
+	data = record(data, head.Bytes(7, protobuf.Message(nil).Int(1, 1))) // SessionLog.START
 	for _, row := range table.Rows {
 		data = l.append(data, row)
 	}
@@ -69,8 +69,6 @@ func (r *Run) beginEvents() (*eventsLog, error) {
 	}
 	return l, nil
 }
-
-const sessionStart = 1 // SessionLog.START
 
 func (l *eventsLog) seconds(row []float64) float64 {
 	if i := slices.Index(l.columns, "seconds"); i >= 0 {

@@ -146,15 +146,6 @@ func (w *Writer) Log(values ...float64) error {
 	return w.failure(err)
 }
 
-// Sync flushes the rows logged so far to disk, so that they survive a power failure. SaveCheckpoint
-// calls it.
-func (w *Writer) Sync() error {
-	if w.metrics == nil {
-		return nil
-	}
-	return w.failure(w.metrics.file.Sync())
-}
-
 func (m *metricsLog) close() (err error) {
 	if m.events != nil {
 		err = m.events.file.Close()

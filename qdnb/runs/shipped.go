@@ -92,42 +92,40 @@ func (r *Run) shippedSnapshots(path string) ([]Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return npz.ReadFile(path, func(file *npz.Reader) ([]Snapshot, error) { return splitSnapshots(file, final) })
-}
-
-func splitSnapshots(file *npz.Reader, final *Repertoire) ([]Snapshot, error) {
-	n, cells, err := sizes(file, fitnessesKey)
-	if err != nil {
-		return nil, err
-	}
-	if cells != final.Cells() || n > maxSnapshots {
-		return nil, fmt.Errorf("it has %d snapshots of %d cells, want at most %d of %d, as in %s", n, cells,
-			maxSnapshots, final.Cells(), repertoireFile)
-	}
-	var fitnesses []float32
-	if err := readParts(file, "", list(fitnessesKey, &fitnesses, n, cells)); err != nil {
-		return nil, err
-	}
-	corrected := file.Has(episodesKey)
-	columns := map[string]*[]float64{}
-	for _, p := range new(Snapshot).numbers(corrected) {
-		columns[p.name] = new([]float64)
-		if err := readParts(file, "", list(p.name, columns[p.name], n)); err != nil {
+	return npz.ReadFile(path, func(file *npz.Reader) ([]Snapshot, error) {
+		n, cells, err := sizes(file, fitnessesKey)
+		if err != nil {
 			return nil, err
 		}
-	}
-	snapshots := make([]Snapshot, n)
-	for i := range snapshots {
-		snapshots[i].Repertoire = Repertoire{Dims: final.Dims, Centroids: final.Centroids,
-			Fitnesses: fitnesses[i*cells : (i+1)*cells : (i+1)*cells],
-			Lower:     final.Lower, Upper: final.Upper, Offset: final.Offset}
-		for _, p := range snapshots[i].numbers(corrected) {
-			if err := p.set(npz.Scalar((*columns[p.name])[i])); err != nil {
+		if cells != final.Cells() || n > maxSnapshots {
+			return nil, fmt.Errorf("it has %d snapshots of %d cells, want at most %d of %d, as in %s", n, cells,
+				maxSnapshots, final.Cells(), repertoireFile)
+		}
+		var fitnesses []float32
+		if err := readParts(file, "", list(fitnessesKey, &fitnesses, n, cells)); err != nil {
+			return nil, err
+		}
+		corrected := file.Has(episodesKey)
+		columns := map[string]*[]float64{}
+		for _, p := range new(Snapshot).numbers(corrected) {
+			columns[p.name] = new([]float64)
+			if err := readParts(file, "", list(p.name, columns[p.name], n)); err != nil {
 				return nil, err
 			}
 		}
-	}
-	return snapshots, nil
+		snapshots := make([]Snapshot, n)
+		for i := range snapshots {
+			snapshots[i].Repertoire = Repertoire{Dims: final.Dims, Centroids: final.Centroids,
+				Fitnesses: fitnesses[i*cells : (i+1)*cells : (i+1)*cells],
+				Lower:     final.Lower, Upper: final.Upper, Offset: final.Offset}
+			for _, p := range snapshots[i].numbers(corrected) {
+				if err := p.set(npz.Scalar((*columns[p.name])[i])); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return snapshots, nil
+	})
 }
 
 func (r *Run) shippedWithout() error {

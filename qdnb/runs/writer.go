@@ -152,10 +152,7 @@ func (w *Writer) SaveSnapshot(s Snapshot) error {
 }
 
 func (w *Writer) saveArrays(name string, arrays map[string]npz.Array) error {
-	if err := npz.Write(filepath.Join(w.Dir, name), arrays); err != nil {
-		return w.failure(err)
-	}
-	return nil
+	return w.failure(npz.Write(filepath.Join(w.Dir, name), arrays))
 }
 
 // Close releases the folder's lock. Further calls do nothing.
