@@ -61,7 +61,10 @@ func (s Spec) WritePrograms(kind backend.Kind, devices int, dir string) (paths [
 	case protocol.Adaptation:
 		err = adaptPrograms(platform, s)
 	default:
-		err = trainPrograms(platform, s)
+		var t session.Training
+		if t, err = s.resolve(); err == nil {
+			err = t.Steps(platform, programSteps)
+		}
 	}
 	if err != nil {
 		return paths, err
@@ -73,15 +76,6 @@ func (s Spec) WritePrograms(kind backend.Kind, devices int, dir string) (paths [
 	slices.Sort(flags)
 	return paths, os.WriteFile(filepath.Join(dir, "xla_flags.txt"), []byte(strings.Join(flags, " ")),
 		0o666)
-}
-
-// trainPrograms runs the first steps of a training.
-func trainPrograms(platform *xla.Platform, spec Spec) error {
-	t, err := spec.resolve()
-	if err != nil {
-		return err
-	}
-	return t.Steps(platform, programSteps)
 }
 
 // adaptPrograms compiles the evaluation of policies under conditions, of the paper's size: twenty

@@ -62,12 +62,11 @@ func (a *adapting) open(s *session, platform *xla.Platform, _ map[string]npz.Arr
 	if err != nil {
 		return err
 	}
+	s.status.CompileSeconds += a.rollouts.CompileTime.Seconds()
 	a.n, a.last = len(set.Policies), s.from
 	a.episodes = a.index() * a.n * a.Episodes
 	return nil
 }
-
-func (a *adapting) compileSeconds() float64 { return a.rollouts.CompileTime.Seconds() }
 
 func (a *adapting) columns() []string {
 	return []string{"generation", "index", "x", "y", "skill", "fitness_median", "fitness_mean",

@@ -32,7 +32,7 @@ const CheckpointEnv = "QDNB_CHECKPOINT_EVERY"
 const checkpointEvery = 2 * time.Minute
 
 // checkpointPause returns the time between checkpoints. A killed process loses at most that much
-// work, or more if writing takes long, see saveDue.
+// work, or more if writing takes long.
 func checkpointPause() (time.Duration, error) {
 	text := os.Getenv(CheckpointEnv)
 	if text == "" {
@@ -65,9 +65,9 @@ func (o Options) Dir() string { return filepath.Join(o.Root, o.Config.Name()) }
 
 // job is what a session computes.
 type job interface {
-	// open compiles the programs and restores the arrays of a checkpoint, if s.from is not negative.
+	// open compiles the programs, whose time it adds to the status, and restores the arrays of a
+	// checkpoint, if s.from is not negative.
 	open(s *session, platform *xla.Platform, arrays map[string]npz.Array) error
-	compileSeconds() float64
 	columns() []string // of metrics.csv
 	// fraction returns the fraction of the work that is done, from 0 to 1.
 	fraction(runs.Progress) float64
@@ -154,13 +154,19 @@ func (s *session) open(ctx context.Context) error {
 		err = s.restore(ctx)
 	}
 	if err != nil {
-		s.abandon()
-		return err
-	}
-	if s.aside != "" {
+		if s.writer != nil { // removes a folder in which nothing was trained
+			_ = s.writer.Discard()
+			s.writer = nil
+		}
+		if s.aside != "" {
+			if err := os.Rename(s.aside, s.Dir()); err != nil {
+				fmt.Fprintf(os.Stderr, "qdnb: the previous run is in %s (%v)\n", s.aside, err)
+			}
+		}
+	} else if s.aside != "" {
 		fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", s.Dir(), s.aside)
 	}
-	return nil
+	return err
 }
 
 func (s *session) take() (err error) {
@@ -219,13 +225,6 @@ func (s *session) restore(ctx context.Context) error {
 	if err := s.job.open(s, platform, arrays); err != nil {
 		return err
 	}
-	return s.begin()
-}
-
-// begin starts the session's clock and log after compiling and restoring. The progress bar
-// extrapolates the remaining time from the progress made after it.
-func (s *session) begin() error {
-	s.status.CompileSeconds += s.job.compileSeconds()
 	s.charge(time.Since(s.start).Seconds(), 0)
 	s.status.Budget, s.status.Seeds, s.status.Finished = s.Budget, s.seeds, false
 	s.status.Version, _ = Build()
@@ -236,6 +235,7 @@ func (s *session) begin() error {
 	}
 	progress := s.status.Progress
 	progress.Seconds = time.Since(s.start).Seconds() // compilation counts towards a time budget
+	// the bar extrapolates the remaining time from the progress made from here
 	s.bar.Begin(s.job.fraction(progress))
 	return s.writer.Begin(s.from, s.job.columns()...)
 }
@@ -256,7 +256,8 @@ func (s *session) advance(ctx context.Context) error {
 	if err != nil && !(stopped && errors.Is(err, ctx.Err())) {
 		return s.explained(err)
 	}
-	if stopped || s.saveDue() {
+	// writing takes at most a twentieth of the time
+	if stopped || time.Since(s.saved) > max(s.pause, 19*s.took) {
 		if err := s.save(); err != nil {
 			return err
 		}
@@ -298,9 +299,6 @@ func (s *session) complete() error {
 	s.bar.Done(summary)
 	return nil
 }
-
-// saveDue reports whether to save a checkpoint. Writing takes at most a twentieth of the time.
-func (s *session) saveDue() bool { return time.Since(s.saved) > max(s.pause, 19*s.took) }
 
 // save writes a checkpoint, or only the status before the first generation.
 func (s *session) save() error {
@@ -356,19 +354,6 @@ func processorSeconds() float64 {
 		panic(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
-}
-
-// abandon undoes a failed open: it removes a folder in which nothing was trained.
-func (s *session) abandon() {
-	if s.writer != nil {
-		_ = s.writer.Discard()
-		s.writer = nil
-	}
-	if s.aside != "" {
-		if err := os.Rename(s.aside, s.Dir()); err != nil {
-			fmt.Fprintf(os.Stderr, "qdnb: the previous run is in %s (%v)\n", s.aside, err)
-		}
-	}
 }
 
 // close frees the programs and releases the folder. Everything has been written before.

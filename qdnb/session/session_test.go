@@ -74,13 +74,12 @@ type idle struct{ *training }
 
 func (i idle) open(s *session, _ *xla.Platform, _ map[string]npz.Array) error {
 	i.session = s
-	s.status.Generation, s.status.Seconds = 20, 3600
+	s.status.Generation, s.status.Seconds, s.status.CompileSeconds = 20, 3600, 3600
 	s.start = s.start.Add(-time.Hour)
 	return nil
 }
 
-func (idle) compileSeconds() float64 { return 3600 }
-func (idle) columns() []string       { return []string{"generation"} }
+func (idle) columns() []string { return []string{"generation"} }
 
 // The bar's metrics come in the order in which a narrow line keeps them.
 func TestProgressShowsFitnessFirst(t *testing.T) {

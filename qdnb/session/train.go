@@ -124,6 +124,7 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	t.status.Descriptor, t.status.Base = spec.Descriptor.Components, t.Base
 	t.status.Observations, t.status.Actions = spec.Observations, spec.Actions
 	t.status.Choices = policies.Choices(t.Env)
+	t.status.CompileSeconds += t.search.CompileTime().Seconds()
 	return nil
 }
 
@@ -152,8 +153,6 @@ func slowCompilation(env envs.Env) string {
 	return fmt.Sprintf("compiling a chain of %d bodies, which takes about %d s the first time; the time grows with "+
 		"the square of the length", depth, depth*depth/25)
 }
-
-func (t *training) compileSeconds() float64 { return t.search.CompileTime().Seconds() }
 
 // measured reports whether the newest step measured the state that it left.
 func (t *training) measured() bool {
