@@ -65,20 +65,20 @@ func tables(page, word string) (list [][][]string) {
 
 const byEnvironment = "by environment"
 
-// others matches what names the page of an algorithm whose settings a page takes over.
-var others = regexp.MustCompile(`All other settings are those of \[.*?\]\(([a-z-]+)\.md#settings\)`)
+// others matches the sentence that names the pages whose settings a page takes over, in this order,
+// and settingsOf their links.
+var (
+	others     = regexp.MustCompile(`(?s)(?:All other|The)\s+settings\s+are\s+those\s+of\s.*?\.\n`)
+	settingsOf = regexp.MustCompile(`\(([a-z0-9-]+)\.md#settings\)`)
+)
 
-// documented returns the settings that an algorithm's page lists or takes over from another page, as
+// documented returns the settings that an algorithm's page lists or takes over from other pages, as
 // text: those of all environments, and those by environment.
 func documented(t *testing.T, name string) (common map[string]string,
 	by map[string]map[string]string) {
 	t.Helper()
 	page := read(t, filepath.Join(root, "docs", "algorithms", name+".md"))
 	common, by = map[string]string{}, map[string]map[string]string{}
-	inherited, inheritedBy := common, by
-	if base := others.FindStringSubmatch(page); base != nil {
-		inherited, inheritedBy = documented(t, base[1])
-	}
 	settings := tables(page, "setting")
 	if len(settings) > 1 {
 		t.Fatalf("there are %d tables of settings", len(settings))
@@ -103,17 +103,20 @@ func documented(t *testing.T, name string) (common map[string]string,
 			}
 		}
 	}
-	for name, text := range inherited {
-		if _, own := common[name]; own {
-			continue
-		}
-		common[name] = text
-		for env := range inheritedBy {
-			if text == byEnvironment {
-				if by[env] == nil {
-					by[env] = map[string]string{}
+	for _, base := range settingsOf.FindAllStringSubmatch(others.FindString(page), -1) {
+		inherited, inheritedBy := documented(t, base[1])
+		for name, text := range inherited {
+			if _, known := common[name]; known {
+				continue
+			}
+			common[name] = text
+			for env := range inheritedBy {
+				if text == byEnvironment {
+					if by[env] == nil {
+						by[env] = map[string]string{}
+					}
+					by[env][name] = inheritedBy[env][name]
 				}
-				by[env][name] = inheritedBy[env][name]
 			}
 		}
 	}
