@@ -272,6 +272,7 @@ type Axis struct {
 var (
 	Evaluations = Axis{"evaluations", "evaluations"}
 	EnvSteps    = Axis{"env_steps", "environment steps"}
+	Seconds     = Axis{"seconds", "time with compilation (s)"}
 )
 
 var metrics = []string{"max_fitness", "coverage", "qd_score"}

@@ -80,7 +80,7 @@ func TestColumns(t *testing.T) {
 		}
 	}
 	for want, err := range map[string]error{
-		`did you mean "coverage"`: errtest.Of(Columns(list, EnvSteps, "coverag")),
+		`did you mean "coverage"`: errtest.Of(Columns(list, Seconds, "coverag")),
 		`did you mean "seconds"`:  errtest.Of(Columns(list, Axis{Column: "second"}, "coverage")),
 		"0 columns of 2 runs":     errtest.Of(Columns(list, EnvSteps)),
 		"1 columns of 0 runs":     errtest.Of(Columns(nil, EnvSteps, "coverage")),
