@@ -162,7 +162,8 @@ func TestGoldenScoring(t *testing.T) {
 				s = xla.For(g, steps, s, func(step *Node, s state) state {
 					row := func(x *Node) *Node { return Squeeze(xla.Rows(x, step, 1), 0) }
 					s.Valid = xla.SetRows(s.Valid, step, InsertAxes(s.Score.Alive, 0))
-					s.Score = s.Score.Add(row(s.Descriptors), row(s.Rewards), row(s.Dones))
+					s.Score = s.Score.AddStep(envs.State{Descriptor: row(s.Descriptors)},
+						envs.State{Reward: row(s.Rewards), Done: row(s.Dones)})
 					return s
 				})
 				fitness, descriptor := s.Score.Result()

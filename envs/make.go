@@ -12,7 +12,7 @@ import (
 // constructors maps names to the constructors of environments. A task that package catalog lacks is
 // passed without facts.
 var constructors = map[string]func(catalog.Task, options) (Env, error){
-	"pointmaze":           makePointmaze,
+	"pointmaze":           func(catalog.Task, options) (Env, error) { return Pointmaze{}, nil },
 	"ant-uni":             makeAntUni,
 	"ant-omni":            makeAntOmni,
 	"ant-trap":            makeAntTrap,

@@ -27,8 +27,6 @@ func pointmaze() catalog.Task {
 	return task
 }
 
-func makePointmaze(catalog.Task, options) (Env, error) { return Pointmaze{}, nil }
-
 // Spec implements [Env].
 func (Pointmaze) Spec() Spec { return pointmaze().Spec }
 

@@ -41,25 +41,9 @@ func NewScore(g *Graph, batch int, kind DescriptorKind, descriptors int) Score {
 	return score
 }
 
-// Add accumulates a step: the descriptor [B, d] of the state before it, its reward [B] and done
-// [B]. Steps after the first end of the episode are masked; the step that ends it counts (QDax,
-// tasks/brax_envs.py).
-func (s Score) Add(descriptor, reward, done *Node) Score {
-	valid := GreaterThan(s.Alive, ZerosLike(s.Alive))
-	s.Return = Where(valid, Add(s.Return, reward), s.Return)
-	s.Length = Add(s.Length, s.Alive)
-	if s.Descriptors > 0 {
-		wide := BroadcastToDims(InsertAxes(valid, -1), descriptor.Shape().Dimensions...)
-		if s.Kind == Mean {
-			descriptor = Add(s.Descriptor, descriptor)
-		}
-		s.Descriptor = Where(wide, descriptor, s.Descriptor)
-	}
-	s.Alive = Where(GreaterThan(done, ZerosLike(done)), ZerosLike(s.Alive), s.Alive)
-	return s
-}
-
-// AddStep accumulates a step between two states: see [Score.Add].
+// AddStep accumulates a step between two states, with the descriptor of the state before it, unless
+// that is an [Outcome]. Steps after the first end of the episode are masked; the step that ends it
+// counts (QDax, tasks/brax_envs.py).
 func (s Score) AddStep(before, after State) Score {
 	descriptor := before.Descriptor
 	if s.Kind == Outcome {
@@ -70,7 +54,18 @@ func (s Score) AddStep(before, after State) Score {
 		valid := InsertAxes(GreaterThan(s.Alive, ZerosLike(s.Alive)), -1)
 		s.Objectives = Where(BroadcastToDims(valid, sum.Shape().Dimensions...), sum, s.Objectives)
 	}
-	return s.Add(descriptor, after.Reward, after.Done)
+	valid := GreaterThan(s.Alive, ZerosLike(s.Alive))
+	s.Return = Where(valid, Add(s.Return, after.Reward), s.Return)
+	s.Length = Add(s.Length, s.Alive)
+	if s.Descriptors > 0 {
+		wide := BroadcastToDims(InsertAxes(valid, -1), descriptor.Shape().Dimensions...)
+		if s.Kind == Mean {
+			descriptor = Add(s.Descriptor, descriptor)
+		}
+		s.Descriptor = Where(wide, descriptor, s.Descriptor)
+	}
+	s.Alive = Where(GreaterThan(after.Done, ZerosLike(after.Done)), ZerosLike(s.Alive), s.Alive)
+	return s
 }
 
 // Result returns the fitness [B] and the descriptor [B, d] of the episode; the descriptor is nil if

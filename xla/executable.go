@@ -88,7 +88,11 @@ func (p *Platform) compile(name string, parallel bool, inputs []input,
 		if parts > 1 {
 			must.Do(g.SetSPMD(must.Get(distributed.NewDeviceMesh([]int{parts}, []string{"workers"}))))
 		}
-		out := build(parameters(g, inputs))
+		nodes := make([]*graph.Node, len(inputs))
+		for i, input := range inputs {
+			nodes[i] = graph.Parameter(g, g.UniqueName("input"), input.Shape)
+		}
+		out := build(nodes)
 		reuse(backend, inputs, out)
 		must.Do(g.Compile(out...))
 	})
@@ -106,15 +110,6 @@ func misbuilt(err error, what string, axes []Axis) error {
 		at, err = l.at.String()+": ", l.error
 	}
 	return errors.New(at + what + explain(err, axes))
-}
-
-// parameters declares the inputs of a graph.
-func parameters(g *graph.Graph, inputs []input) []*graph.Node {
-	nodes := make([]*graph.Node, len(inputs))
-	for i, input := range inputs {
-		nodes[i] = graph.Parameter(g, g.UniqueName("input"), input.Shape)
-	}
-	return nodes
 }
 
 // reuse gives the memory of each donated input to the first output of its shape that has none yet.

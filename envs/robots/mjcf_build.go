@@ -199,7 +199,7 @@ func (r *mjcf) addJoint(m *physics.Model, l *link) {
 	}
 	joint := turnTo(r3.Vec{X: 1}, first.axis)
 	if len(axes) > 1 {
-		joint = turnOf(axes[0], axes[1], r3.Cross(axes[0], axes[1]))
+		joint = turnOf(axes[0], axes[1])
 	}
 	zero := l.frame.turn // of the body at angles 0
 	for _, h := range l.hinges {

@@ -93,7 +93,7 @@ func principal(tensor *mat.SymDense) (quat.Number, r3.Vec) {
 		x, y := axis(p[0]), axis(p[1])
 		x = r3.Scale(math.Copysign(1, x.X), x)
 		y = r3.Scale(math.Copysign(1, y.Y), y)
-		if q := turnOf(x, y, r3.Cross(x, y)); math.Abs(q.Real) > best {
+		if q := turnOf(x, y); math.Abs(q.Real) > best {
 			best, turn = math.Abs(q.Real), q
 		}
 	}

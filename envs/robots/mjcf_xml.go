@@ -271,8 +271,8 @@ func turnTo(from, to r3.Vec) quat.Number {
 	return rotation(math.Atan2(r3.Norm(r3.Cross(from, to)), r3.Dot(from, to)), axis)
 }
 
-// turnOf is the rotation with the given axes.
-func turnOf(x, y, z r3.Vec) quat.Number {
+// turnOf is the rotation with the given first and second axes.
+func turnOf(x, y r3.Vec) quat.Number {
 	first := turnTo(r3.Vec{X: 1}, x)
 	middle := r3.Rotation(first).Rotate(r3.Vec{Y: 1})
 	angle := math.Atan2(r3.Dot(r3.Cross(middle, y), x), r3.Dot(middle, y))
@@ -291,7 +291,7 @@ func (r *mjcf) place(e *element) frame {
 		v := r.numbers(e, "xyaxes", 6)
 		x, y := r.unit(e, vector(v)), vector(v[3:])
 		y = r.unit(e, r3.Sub(y, r3.Scale(r3.Dot(x, y), x)))
-		f.turn = turnOf(x, y, r3.Cross(x, y))
+		f.turn = turnOf(x, y)
 	case has("zaxis"):
 		f.turn = turnTo(r3.Vec{Z: 1}, r.unit(e, r.vector(e, "zaxis")))
 	case has("euler"):

@@ -78,15 +78,11 @@ func File(p *xla.Platform, path string) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	return newReport(path, parts[1], kind, groups), nil
-}
-
-func newReport(path, env, kind string, groups []*group) Report {
-	report := Report{File: path, Env: env, Kind: kind, Pass: true}
+	report = Report{File: path, Env: parts[1], Kind: kind, Pass: true}
 	for _, g := range groups {
 		report.Arrays = append(report.Arrays, g.results...)
 		report.Groups = append(report.Groups, g.Group)
 		report.Pass = report.Pass && g.Outside <= g.Allowed
 	}
-	return report
+	return report, nil
 }

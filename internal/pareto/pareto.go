@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Dominates reports whether a solution is at least as good as another one in all objectives and
+// dominates reports whether a solution is at least as good as another one in all objectives and
 // better in one.
-func Dominates(a, b []float64) bool {
+func dominates(a, b []float64) bool {
 	for i := range a {
 		if a[i] < b[i] {
 			return false
@@ -25,7 +25,7 @@ func Front(solutions [][]float64) (front [][]float64) {
 	sorted := slices.Clone(solutions)
 	slices.SortFunc(sorted, func(a, b []float64) int { return slices.Compare(b, a) })
 	for _, s := range slices.CompactFunc(sorted, slices.Equal) { // only an earlier one dominates s
-		if !slices.ContainsFunc(front, func(f []float64) bool { return Dominates(f, s) }) {
+		if !slices.ContainsFunc(front, func(f []float64) bool { return dominates(f, s) }) {
 			front = append(front, s)
 		}
 	}
