@@ -83,18 +83,6 @@ func (s AdaptSpec) Config(training runs.Config, trained runs.Budget) (runs.Confi
 	return config, err
 }
 
-// SetConfig sets the fields of the spec from the configuration of a run of [Adapt], except for
-// Skills, of which the configuration holds only the name.
-func (s *AdaptSpec) SetConfig(c runs.Config) error {
-	var a session.Adaptation
-	if err := c.Settings(&a); err != nil {
-		return err
-	}
-	s.SkillsBudget, s.Perturbation, s.Values = a.SkillsBudget, a.Perturbation, a.Values
-	s.Episodes, s.Seed = a.Episodes, a.StatesSeed
-	return nil
-}
-
 // Adapt evaluates the skills of a run in a changed environment, without further training: the
 // paper's few-shot adaptation. It creates a run, whose metrics hold a row per value of the
 // perturbation and skill (a skill's number, or a cell) with statistics of the fitness over the

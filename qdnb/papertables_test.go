@@ -39,7 +39,7 @@ func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
 						continue
 					}
 					var want any
-					if err := json.Unmarshal([]byte(cmp.Or(row.Here, row.On(env))), &want); err != nil {
+					if err := json.Unmarshal([]byte(cmp.Or(row.Here, row.Values[env], row.Value)), &want); err != nil {
 						t.Fatalf("table %d, %s on %s: %v", table, row.Name, env, err)
 					}
 					if got, ok := settings[row.Setting]; !ok || !reflect.DeepEqual(got, want) {

@@ -12,8 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -45,7 +45,7 @@ func Folder(needs ...string) string {
 		return "experiments"
 	}
 	for dir := here; ; dir = filepath.Dir(dir) {
-		if isCheckout(dir) {
+		if text, _ := os.ReadFile(filepath.Join(dir, "go.mod")); ofModule.Match(text) { // a checkout
 			shipped := filepath.Join(dir, shippedFolder)
 			lines, _ := sweep.ReadFile(filepath.Join(shipped, PlanFile))
 			if slices.ContainsFunc(lines, func(l sweep.Line) bool {
@@ -78,15 +78,8 @@ func Experiments(needs ...string) (names []string) {
 	return names
 }
 
-// isCheckout reports whether dir has the go.mod of this module.
-func isCheckout(dir string) bool {
-	const module = "example.com/qdnb"
-	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	return err == nil && slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool {
-		fields := strings.Fields(line)
-		return len(fields) > 1 && fields[0] == "module" && strings.Trim(fields[1], `"`) == module
-	})
-}
+// ofModule matches the go.mod of this module.
+var ofModule = regexp.MustCompile(`(?m)^\s*module\s+"?example\.com/qdnb"?(\s|$)`)
 
 // Data are the runs for figures and tables.
 type Data struct {

@@ -94,14 +94,6 @@ type Hyperparameter struct {
 	Only []string
 }
 
-// On returns the value on an environment, in JSON.
-func (h Hyperparameter) On(env string) string {
-	if value, ok := h.Values[env]; ok {
-		return value
-	}
-	return h.Value
-}
-
 // hyperparameterTables are the captions and methods of the paper's tables by number.
 var hyperparameterTables = map[int]struct {
 	caption string

@@ -6,22 +6,12 @@ import (
 	"runtime"
 	"time"
 
-	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/tables"
-	"example.com/qdnb/qdnb/runs"
 )
 
 // compileTime is the processor time to compile a run's programs, which budgets exclude.
 const compileTime = 60 * time.Second
-
-// estimate returns the processor time of a line in seconds; 0 unless its scale is Medium.
-func (p planner) estimate(run runs.Config, b runs.Budget, episodes int) float64 {
-	if p.Scale != Medium {
-		return 0
-	}
-	return (compileTime + b.CPU).Seconds() + results.EvaluationSeconds(run.Env, episodes)
-}
 
 // WriteCost prints the estimated cost of a plan on this machine's cores. Lines without estimates are
 // left out. Runs that several lines name count once.

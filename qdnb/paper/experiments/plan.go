@@ -151,8 +151,11 @@ type planner struct {
 // add adds a line, which evaluates the given episodes beyond its budget.
 func (p planner) add(label string, run runs.Config, budget runs.Budget, episodes int,
 	needs ...sweep.Need) error {
-	line, err := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget,
-		Needs: needs, CPUSeconds: p.estimate(run, budget, episodes)}.Sealed()
+	line := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget, Needs: needs}
+	if p.Scale == Medium {
+		line.CPUSeconds = (compileTime + budget.CPU).Seconds() + results.EvaluationSeconds(run.Env, episodes)
+	}
+	line, err := line.Sealed()
 	if err == nil {
 		*p.lines = append(*p.lines, line)
 	}
@@ -271,8 +274,12 @@ func (p planner) sensitivity(algorithm, env string, seed int64) error {
 			if err != nil {
 				return err
 			}
-			budget := p.Scale.sensitivityBudget(algorithm, env, p.Budget)
-			if err := p.add(algorithm, run.Run, budget, 0); err != nil {
+			if p.Scale == Small || p.Scale == Medium { // there are 72 settings per seed
+				run.Budget.Time /= 2
+				run.Budget.EnvSteps /= 2
+				run.Budget.CPU /= 2
+			}
+			if err := p.add(algorithm, run.Run, run.Budget, 0); err != nil {
 				return err
 			}
 		}

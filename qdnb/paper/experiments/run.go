@@ -19,6 +19,7 @@ import (
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 )
 
 // RunOptions configure [Run] and [RunIndex].
@@ -265,12 +266,12 @@ func sameRun(wanted runs.Config) func(made runs.Config, err error) error {
 
 // adapt evaluates the skills of the run that a line needs in perturbed environments.
 func (e *executor) adapt(ctx context.Context, line sweep.Line, skills *runs.Run, budget runs.Budget) error {
-	var spec qdnb.AdaptSpec
-	if err := spec.SetConfig(line.Run); err != nil {
+	var a session.Adaptation
+	if err := line.Run.Settings(&a); err != nil {
 		return err
 	}
-	spec.Skills, spec.SkillsBudget, spec.Runs, spec.Backend, spec.Quiet = skills, budget, e.Runs,
-		e.Backend, e.Quiet
+	spec := qdnb.AdaptSpec{Skills: skills, SkillsBudget: budget, Perturbation: a.Perturbation, Values: a.Values,
+		Episodes: a.Episodes, Seed: a.StatesSeed, Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
 	if err := sameRun(line.Run)(spec.Config(skills.Config, budget)); err != nil {
 		return err
 	}

@@ -148,17 +148,6 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	return runs.Budget{EnvSteps: 2_560_000}
 }
 
-// sensitivityBudget returns the budget of a setting of a grid. There are 72 settings per seed.
-func (s Scale) sensitivityBudget(algorithm, env, unit string) runs.Budget {
-	b := s.budget(algorithm, env, unit)
-	if s == Small || s == Medium {
-		b.Time /= 2
-		b.EnvSteps /= 2
-		b.CPU /= 2
-	}
-	return b
-}
-
 // seeds returns how many seeds an experiment runs. For grids at scale Medium one is enough: the
 // settings are the sample.
 func (s Scale) seeds(experiment string) int {
