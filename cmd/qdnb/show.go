@@ -259,8 +259,10 @@ type drawing struct {
 // imported policy with skills has none: it has no repertoire and was not evaluated. An unfinished
 // run is drawn from its newest state.
 func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []drawing, err error) {
-	if !run.Status.Finished && !logged(run) {
-		return nil, nil
+	if !run.Status.Finished {
+		if table, err := run.Metrics(); !run.HasMetrics() || err == nil && len(table.Rows) == 0 {
+			return nil, nil
+		}
 	}
 	add := func(name string, has bool, make func() (saver, error)) {
 		if has {
@@ -351,15 +353,6 @@ func learningColumns(run *runs.Run) (list []string) {
 		}
 	}
 	return list
-}
-
-// logged reports whether a run has metrics, readable or not.
-func logged(run *runs.Run) bool {
-	if !run.HasMetrics() {
-		return false
-	}
-	table, err := run.Metrics()
-	return err != nil || len(table.Rows) > 0
 }
 
 // draw saves the figures of a run and returns their paths.

@@ -308,24 +308,22 @@ func (s Spec) starts(run *runs.Run) ([]Spec, error) {
 }
 
 func (s Spec) environment(run *runs.Run) (envs.Env, error) {
-	if s.Archived {
-		s.Archived = false
-		env, err := s.environment(run)
-		if err != nil {
-			return nil, err
-		}
-		if s.origin != nil {
-			var settings struct{ Starts evolution.Starts }
-			if err := json.Unmarshal(run.Config.Hyperparameters, &settings); err != nil {
-				return nil, fmt.Errorf("cannot read the settings of %s: %w", run.Name(), err)
-			}
-			return settings.Starts.Of(env, run.Config.Seed, s.origin[0],
-				s.origin[1]), nil
-		}
+	var env envs.Env
+	var err error
+	if env = s.Environment; env != nil {
+		err = envs.Validate(env)
+	} else {
+		env, err = policies.Environment(run)
+	}
+	if err != nil || !s.Archived {
+		return env, err
+	}
+	if s.origin == nil {
 		return evolution.PassiveStart(env, run.Config.Seed), nil
 	}
-	if s.Environment != nil {
-		return s.Environment, envs.Validate(s.Environment)
+	var settings struct{ Starts evolution.Starts }
+	if err := json.Unmarshal(run.Config.Hyperparameters, &settings); err != nil {
+		return nil, fmt.Errorf("cannot read the settings of %s: %w", run.Name(), err)
 	}
-	return policies.Environment(run)
+	return settings.Starts.Of(env, run.Config.Seed, s.origin[0], s.origin[1]), nil
 }
