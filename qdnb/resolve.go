@@ -29,17 +29,6 @@ func (s Spec) custom(a algorithms.Algorithm) bool {
 	return s.Loop != nil || ok && v.Replaced()
 }
 
-// entry returns the spec's algorithm by its name, which is empty for a Loop.
-func (s Spec) entry() (algorithms.Entry, error) {
-	switch {
-	case s.Loop == nil:
-		return registry.Find(s.Algorithm)
-	case s.Algorithm != "":
-		return algorithms.Entry{}, errors.New("Algorithm and Loop are mutually exclusive: set one of them")
-	}
-	return algorithms.Entry{Defaults: func(envs.Spec) algorithms.Algorithm { return s.Loop }}, nil
-}
-
 // fits returns an error if an algorithm cannot learn in an environment.
 func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env) error {
 	spec := env.Spec()
@@ -65,9 +54,13 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 
 // resolve returns the training that the spec configures.
 func (s Spec) resolve() (t session.Training, err error) {
-	entry, err := s.entry()
-	if err != nil {
-		return t, err
+	entry := algorithms.Entry{Defaults: func(envs.Spec) algorithms.Algorithm { return s.Loop }}
+	if s.Loop == nil {
+		if entry, err = registry.Find(s.Algorithm); err != nil {
+			return t, err
+		}
+	} else if s.Algorithm != "" {
+		return t, errors.New("Algorithm and Loop are mutually exclusive: set one of them")
 	}
 	env, err := s.environment(entry.Options...)
 	if err != nil {
