@@ -94,6 +94,25 @@ func (t Trainable[T]) Step(loss *Node) Trainable[T] {
 	return t
 }
 
+// Targeted is a [Trainable] with target parameters that follow it: a pytree.
+type Targeted[T any] struct {
+	Trainable[T]
+	Target T
+	Tau    float64 // factor of [Polyak], per step
+}
+
+// NewTargeted returns parameters before their first step, and targets equal to them.
+func NewTargeted[T any](params T, learningRate, tau float64) Targeted[T] {
+	return Targeted[T]{NewTrainable(params, learningRate), params, tau}
+}
+
+// Step takes a step of [Trainable.Step], then moves the targets.
+func (t Targeted[T]) Step(loss *Node) Targeted[T] {
+	t.Trainable = t.Trainable.Step(loss)
+	t.Target = Polyak(t.Target, t.Params, t.Tau)
+	return t
+}
+
 // New draws one network.
 func (m MLP) New(key random.Key) Network {
 	return m.Network(m.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{0}))), 0)

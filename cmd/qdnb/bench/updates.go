@@ -166,7 +166,10 @@ func benchTD3(p *xla.Platform, s Updates) (updates, error) {
 // benchVariation is the policy-gradient variation of individuals on random observations.
 func benchVariation(p *xla.Platform, s Updates) (updates, error) {
 	const observations, actions = 87, 8
-	type whole struct{ Individuals, Critics, Observations *graph.Node }
+	type whole struct {
+		Individuals, Observations *graph.Node
+		Critic                    nn.Network
+	}
 	if s.Individuals < 1 {
 		return updates{}, fmt.Errorf("individuals must be 1 or more, not %d", s.Individuals)
 	}
@@ -175,12 +178,11 @@ func benchVariation(p *xla.Platform, s Updates) (updates, error) {
 		which := graph.Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, s.Individuals), 0)
 		individuals := algorithm.Actor.Init(key.FoldInEach(which))
 		first := graph.Slice(individuals, graph.AxisRange(0, 1))
-		return whole{individuals, algorithm.Start(first, key.FoldIn(1)).Critic,
-			key.FoldIn(2).Normal(s.Steps*algorithm.TransitionsBatchSize, observations)}
+		return whole{individuals, key.FoldIn(2).Normal(s.Steps*algorithm.TransitionsBatchSize, observations),
+			algorithm.Start(first, key.FoldIn(1)).Critic.Params[0]}
 	}, func(w whole, _ random.Key) (whole, []*graph.Node) {
-		worker := graph.Const(w.Critics.Graph(), int32(0))
-		w.Individuals = algorithm.Vary(w.Individuals, w.Critics, w.Observations, worker,
-			s.Individuals)
+		worker := graph.Const(w.Individuals.Graph(), int32(0))
+		w.Individuals = algorithm.Vary(w.Individuals, w.Critic, w.Observations, worker, s.Individuals)
 		return w, []*graph.Node{graph.ReduceAllMean(w.Individuals)}
 	})
 }

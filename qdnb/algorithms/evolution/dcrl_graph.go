@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
 
@@ -148,10 +149,9 @@ func (e DescriptorConditioned) Update(g Generation, key random.Key) (Emitter, []
 	return e, tdLosses(loss)
 }
 
-// Prepare implements [Proposer]: the observations for the gradient steps, the critics and the actor.
+// Prepare implements [Proposer]: the observations for the gradient steps, the critic and the actor.
 func (e DescriptorConditioned) Prepare(buffer replay.Buffer, key random.Key) Emitter {
-	e.Observations = e.unconditioned().DrawObservations(buffer, key, e.NumPGTrainingSteps)
-	e.Learner = td3.Learner{Critic: e.Learner.Critic, Actor: e.Learner.Actor}
+	e.PolicyGradient = e.prepared(e.unconditioned(), buffer, key)
 	return e
 }
 
@@ -163,7 +163,7 @@ func (e DescriptorConditioned) Offspring(parents Parents, which *Node, keys rand
 	k, n := which.Shape().Dimensions[0], parents.Count
 	injected := min(int(e.InjectionShare*float64(parents.Batch)), n)
 	cells, targets := e.parents(parents, keys)
-	offspring := e.specialise(e.Learner.Actor, targets)
+	offspring := e.specialise(e.Learner.Actor.Params, targets)
 	varied := k - k*injected/n // at most so many of k proposals in a row
 	if varied == 0 {
 		return offspring
@@ -174,7 +174,7 @@ func (e DescriptorConditioned) Offspring(parents Parents, which *Node, keys rand
 	slots = InsertAxes(Slice(slots, AxisRange(0, varied)), -1)
 	children := e.unconditioned().VaryTowards(
 		Gather(parents.Genotypes, InsertAxes(Gather(cells, slots), -1)), Gather(targets, slots),
-		e.Learner.Critic, e.Observations, Reshape(Slice(which, AxisRange(0, 1))), n-injected)
+		e.Learner.Critic.Params[0], e.Observations, Reshape(Slice(which, AxisRange(0, 1))), n-injected)
 	rank := AddScalar(CumSum(varies, 0), int32(-1))
 	return Where(wide(climbs, offspring),
 		Gather(children, InsertAxes(MaxScalar(rank, int32(0)), -1)), offspring)
@@ -192,9 +192,9 @@ func gradients(n, injected int) []int32 {
 	return kinds
 }
 
-// specialise turns the actor [1, N'] into policies for target descriptors [k, d]: rows [k, N].
-func (e DescriptorConditioned) specialise(actor, targets *Node) *Node {
-	return e.conditioned().Actor.View(actor).WithLastInputs(targets).Join()
+// specialise turns the actor into policies for target descriptors [k, d]: rows [k, N].
+func (e DescriptorConditioned) specialise(actor nn.Network, targets *Node) *Node {
+	return actor.Form.View(actor.Join()).WithLastInputs(targets).Join()
 }
 
 // DCRLMapElites are the hyperparameters of DCRL-MAP-Elites: MAP-Elites with half of the offspring

@@ -95,12 +95,13 @@ func TestGoldenDCRLUpdates(t *testing.T) {
 				return l.read(Const(drawn.Graph(), rows))
 			}
 			state := learner.Start(in[4], key)
-			state.Critic, state.TargetCritic, state.Actor, state.TargetActor = in[2], in[3], in[4], in[5]
+			state.Critic.Params, state.Critic.Target = learner.Critic.Networks(in[2]), learner.Critic.Networks(in[3])
+			state.Actor.Target = learner.Actor.Network(in[5], 0)
 			buffer := replay.NewBuffer(g, len(rows[0]), 1)
 			for n := range steps {
 				after, loss := learner.Train(state, buffer, key, n+1)
-				out = append(out, after.Critic, after.TargetCritic, after.Actor, after.TargetActor, loss.Critic,
-					loss.Actor)
+				out = append(out, nn.JoinNetworks(after.Critic.Params), nn.JoinNetworks(after.Critic.Target),
+					after.Actor.Params.Join(), after.Actor.Target.Join(), loss.Critic, loss.Actor)
 			}
 			return out
 		}, in...)
@@ -122,8 +123,8 @@ func TestGoldenDCRLOffspring(t *testing.T) {
 	f, l, task := readDCRL(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			policies := l.specialise(in[4], normalised(task.Env.Spec().Descriptor, in[5]))
-			return []*Node{l.unconditioned().VaryTowards(in[0], in[1], in[2], in[3],
+			policies := l.specialise(l.conditioned().Actor.Network(in[4], 0), normalised(task.Env.Spec().Descriptor, in[5]))
+			return []*Node{l.unconditioned().VaryTowards(in[0], in[1], l.unconditioned().Critic.Network(in[2], 0), in[3],
 				Const(in[0].Graph(), int32(0)), 2), policies, task.Policy.View(policies).Apply(in[6])}
 		}, tensor(f, "vary.parents"), tensor(f, "vary.goals"), tensor(f, "vary.critic"),
 			tensor(f, "vary.obs"), tensor(f, "inject.actor"), tensor(f, "inject.goals"),
@@ -229,7 +230,7 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 				_, targets := l.parents(parents, key.FoldIn(8).FoldInEach(number(0, n)))
 				third := (n + 2) / 3
 				return []*Node{propose(0, n), Concatenate([]*Node{propose(0, third), propose(third, third),
-					propose(2*third, third)}, 0), l.specialise(l.Learner.Actor, targets)}
+					propose(2*third, third)}, 0), l.specialise(l.Learner.Actor.Params, targets)}
 			}, xlatest.Tensor(random.SeedWords(1), 2))
 			whole, parts, actors := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]),
 				xlatest.Flat[float32](t, out[2])
@@ -262,12 +263,21 @@ func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 		goals = append(goals, float32(i)/5-0.8)
 	}
 	measure := func() (off, reward float64) {
-		actor := stateOf(t, s)["proposing_0.Emitter.PolicyGradient.Learner.Actor"]
-		flat := must.Get(actor.Float32s())
+		in, state := []*tensors.Tensor{xlatest.Tensor(goals, len(goals), 1)}, stateOf(t, s)
+		form := l.conditioned().Actor
+		for layer := range form.Sizes[1:] {
+			for _, part := range []string{"Bias", "Kernel"} {
+				x := state[fmt.Sprintf("proposing_0.Emitter.PolicyGradient.Learner.Actor.Trainable.Params.%s.%d", part, layer)]
+				in = append(in, xlatest.Tensor(must.Get(x.Float32s()), x.Shape...))
+			}
+		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			policies := l.specialise(in[0], in[1])
-			return []*Node{task.Policy.View(policies).Apply(OnesLike(in[1]))}
-		}, xlatest.Tensor(flat, actor.Shape...), xlatest.Tensor(goals, len(goals), 1))
+			actor := nn.Network{Form: form}
+			for i := 1; i < len(in); i += 2 {
+				actor.Bias, actor.Kernel = append(actor.Bias, in[i]), append(actor.Kernel, in[i+1])
+			}
+			return []*Node{task.Policy.View(l.specialise(actor, in[0])).Apply(OnesLike(in[0]))}
+		}, in...)
 		actions := xlatest.Flat[float32](t, out[0])
 		for i, goal := range goals {
 			off += math.Abs(float64(actions[2*i+1]-goal)) / float64(len(goals))

@@ -157,18 +157,25 @@ func (e PolicyGradient) Update(g Generation, key random.Key) (Emitter, []Loss) {
 // tdLosses names the losses of TD3.
 func tdLosses(l td3.Losses) []Loss { return []Loss{{"critic_loss", l.Critic}, {"actor_loss", l.Actor}} }
 
-// Prepare implements [Proposer]: the observations for the gradient steps, the critics and the greedy
+// Prepare implements [Proposer]: the observations for the gradient steps, the critic and the greedy
 // actor.
 func (e PolicyGradient) Prepare(buffer replay.Buffer, key random.Key) Emitter {
-	e.Observations = e.td3().DrawObservations(buffer, key, e.NumPGTrainingSteps)
-	e.Learner = td3.Learner{Critic: e.Learner.Critic, Actor: e.Learner.Actor}
+	return e.prepared(e.td3(), buffer, key)
+}
+
+// prepared keeps of the learner what Offspring reads.
+func (e PolicyGradient) prepared(algorithm td3.TD3, buffer replay.Buffer, key random.Key) PolicyGradient {
+	critic, actor := e.Learner.Critic.Params[:1], e.Learner.Actor.Params
+	e.Observations = algorithm.DrawObservations(buffer, key, e.NumPGTrainingSteps)
+	e.Learner = td3.Learner{}
+	e.Learner.Critic.Params, e.Learner.Actor.Params = critic, actor
 	return e
 }
 
 // Offspring implements [Emitter].
 func (e PolicyGradient) Offspring(parents Parents, which *Node, keys random.Key) *Node {
-	children := e.td3().Vary(parents.Sample(keys), e.Learner.Critic, e.Observations,
+	children := e.td3().Vary(parents.Sample(keys), e.Learner.Critic.Params[0], e.Observations,
 		Reshape(Slice(which, AxisRange(0, 1))), parents.Count)
 	last := wide(Equal(which, ConstAs(which, int32(parents.Count-1))), children)
-	return Where(last, BroadcastToDims(e.Learner.Actor, children.Shape().Dimensions...), children)
+	return Where(last, BroadcastToDims(e.Learner.Actor.Params.Join(), children.Shape().Dimensions...), children)
 }

@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
@@ -90,7 +91,7 @@ func TestGoldenLosses(t *testing.T) {
 			critic, target, actor, logAlpha, batch := in[0], in[1], in[2], in[3], f.layout.Split(in[4])
 			critics, pi := f.sac.Critic.Networks(critic), f.sac.Actor.Network(actor, 0)
 			targets := f.sac.target(f.sac.Critic.Networks(target), pi, logAlpha, batch, in[5])
-			q := criticLoss(critics, targets, batch)
+			q := MulScalar(td3.Twin(critics).Loss(targets, batch), 0.25)
 			a := f.sac.actorLoss(pi, critics, logAlpha, batch.Obs, in[6])
 			h := f.sac.alphaLoss(logAlpha, pi, batch.Obs, in[7])
 			return []*Node{q, Gradient(q, critic)[0], a, Gradient(a, actor)[0], h, Gradient(h, logAlpha)[0]}
@@ -137,7 +138,7 @@ func TestGoldenUpdates(t *testing.T) {
 						var losses Losses
 						l, losses = s.Update(l, f.layout.Split(Slice(in[4], AxisRange(k*batch, (k+1)*batch))), noise)
 						results = append(results, l.Actor.Params.Join(), nn.JoinNetworks(l.Critic.Params),
-							nn.JoinNetworks(l.TargetCritic), l.LogAlpha.Params, losses.Actor, losses.Critic, losses.Alpha)
+							nn.JoinNetworks(l.Critic.Target), l.LogAlpha.Params, losses.Actor, losses.Critic, losses.Alpha)
 					}
 					return results
 				}, inputs...)

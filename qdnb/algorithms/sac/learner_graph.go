@@ -5,6 +5,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
@@ -36,10 +37,9 @@ func (s SAC) Actions() int { return s.Actor.Sizes[len(s.Actor.Sizes)-1] / 2 }
 
 // Learner is the state of the algorithm: a pytree.
 type Learner struct {
-	Actor        nn.Trainable[nn.Network]
-	Critic       nn.Trainable[[]nn.Network] // two networks
-	TargetCritic []nn.Network
-	LogAlpha     nn.Trainable[*Node] // scalar, log of the entropy coefficient; it may be fixed
+	Actor    nn.Trainable[nn.Network]
+	Critic   nn.Targeted[td3.Twin]
+	LogAlpha nn.Trainable[*Node] // scalar, log of the entropy coefficient; it may be fixed
 }
 
 // Start returns a learner before its first update.
@@ -53,7 +53,9 @@ func (s SAC) Start(key random.Key) Learner {
 // Learner returns a learner before its first update with networks given as rows, see
 // [nn.MLP.Layout]: an actor [1, N], and critics and target critics [2, C].
 func (s SAC) Learner(actor, critic, target, logAlpha *Node) Learner {
-	return Learner{nn.NewTrainable(s.Actor.Network(actor, 0), s.LearningRate),
-		nn.NewTrainable(s.Critic.Networks(critic), s.LearningRate), s.Critic.Networks(target),
+	l := Learner{nn.NewTrainable(s.Actor.Network(actor, 0), s.LearningRate),
+		nn.NewTargeted[td3.Twin](s.Critic.Networks(critic), s.LearningRate, s.Tau),
 		nn.NewTrainable(logAlpha, s.LearningRate)}
+	l.Critic.Target = s.Critic.Networks(target)
+	return l
 }

@@ -30,24 +30,20 @@ func (s SAC) NewNoise(key random.Key) Noise {
 // Losses are scalars, computed with the networks before an update: a pytree.
 type Losses struct{ Critic, Actor, Alpha *Node }
 
-// The loss of the critics is [criticLoss] relative to the target values, [B]:
+// The loss of the critics is a quarter of [td3.Twin.Loss] relative to the target values, [B]:
 //
 //	a', log pi' = a sample from the actor at s', and its log-probability
 //	y = reward_scaling r + (1 - done) discount (min(Q1', Q2')(s', a') - alpha log pi')
 //	loss = 1/2 mean over the batch and j of ((Qj(s, a) - y) (1 - truncation))^2
 //
 // Q' are the target networks (QDax, losses/sac_loss.py).
-func (s SAC) target(targets []nn.Network, actor nn.Network, logAlpha *Node, batch replay.Batch,
+func (s SAC) target(targets td3.Twin, actor nn.Network, logAlpha *Node, batch replay.Batch,
 	noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
-	next := td3.Twin(targets).Least(batch.NextObs, action)
+	next := targets.Least(batch.NextObs, action)
 	next = Sub(next, Mul(Exp(logAlpha), logProb))
 	return Add(MulScalar(batch.Reward, s.RewardScaling),
 		Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
-}
-
-func criticLoss(nets []nn.Network, target *Node, batch replay.Batch) *Node {
-	return MulScalar(td3.Twin(nets).Loss(target, batch), 0.25)
 }
 
 // actorLoss is mean(alpha log pi - min(Q1, Q2)(s, a)) for an action a sampled from the actor, a
@@ -80,10 +76,9 @@ func (s SAC) Update(l Learner, batch replay.Batch, noise Noise) (Learner, Losses
 	next, pi, logAlpha := l, l.Actor.Params, l.LogAlpha.Params
 	critic := ZerosLike(logAlpha)
 	if !s.FixCritics {
-		target := StopGradient(s.target(l.TargetCritic, pi, logAlpha, batch, noise.Critic))
-		critic = criticLoss(l.Critic.Params, target, batch)
+		target := StopGradient(s.target(l.Critic.Target, pi, logAlpha, batch, noise.Critic))
+		critic = MulScalar(l.Critic.Params.Loss(target, batch), 0.25)
 		next.Critic = l.Critic.Step(critic)
-		next.TargetCritic = nn.Polyak(l.TargetCritic, next.Critic.Params, s.Tau)
 	}
 
 	actor := s.actorLoss(pi, l.Critic.Params, logAlpha, batch.Obs, noise.Actor)

@@ -33,9 +33,8 @@ type CSF struct {
 	Negatives                   int   // k
 	Weight                      float64
 
-	Encoder  nn.Trainable[nn.Network]   // phi
-	Features nn.Trainable[[]nn.Network] // psi
-	Targets  []nn.Network               // psi'
+	Encoder  nn.Trainable[nn.Network]  // phi
+	Features nn.Targeted[[]nn.Network] // psi and psi'
 }
 
 var _ SelfCritic = CSF{}
@@ -54,8 +53,8 @@ func (c CSF) Init(t Task, key random.Key) Diversity {
 	spec, size := t.Env.Spec(), t.Skills.Size()
 	c.Encoder = nn.NewTrainable(nn.NewMLP(t.Width(), c.Hidden, size).New(key.FoldIn(0)), c.LearningRate)
 	psi := nn.NewMLP(spec.Observations+size+spec.Actions, c.Hidden, size)
-	c.Targets = psi.Networks(psi.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{1, 2}))))
-	c.Features = nn.NewTrainable(c.Targets, c.LearningRate)
+	nets := psi.Networks(psi.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{1, 2}))))
+	c.Features = nn.NewTargeted(nets, c.LearningRate, c.Tau)
 	return c
 }
 
@@ -72,7 +71,6 @@ func (c CSF) learn(b Batch, negatives *Node) (CSF, *Node) {
 	loss, next := c.encoderLoss(b, negatives), c
 	next.Encoder = c.Encoder.Step(loss)
 	next.Features = c.Features.Step(c.featuresLoss(b, StopGradient(next.step(b))))
-	next.Targets = nn.Polyak(c.Targets, next.Features.Params, c.Tau)
 	return next, loss
 }
 
@@ -101,8 +99,8 @@ func (c CSF) encoderLoss(b Batch, negatives *Node) *Node {
 
 // featuresLoss is the loss of psi for steps [B, components], a scalar.
 func (c CSF) featuresLoss(b Batch, step *Node) *Node {
-	first, second := c.Targets[0].Apply(b.NextObs, b.NextActorAction),
-		c.Targets[1].Apply(b.NextObs, b.NextActorAction)
+	first, second := c.Features.Target[0].Apply(b.NextObs, b.NextActorAction),
+		c.Features.Target[1].Apply(b.NextObs, b.NextActorAction)
 	lower := InsertAxes(LessOrEqual(dot(first, b.Skill), dot(second, b.Skill)), -1)
 	next := Where(BroadcastToShape(lower, first.Shape()), first, second)
 	return successorLoss(b, c.Features.Params, step, next, c.Discount)

@@ -37,10 +37,10 @@ func TestGoldenCSF(t *testing.T) {
 			units := []int{hidden, hidden}
 			phi, psi := nn.NewMLP(observations, units, size), nn.NewMLP(observations+size+actions, units, size)
 			rate := f.Number("const.learning_rate")
-			c := CSF{LearningRate: rate, Discount: f.Number("const.discount"), Tau: f.Number("const.tau"),
-				Components: size, Weight: f.Number("const.weight"),
+			c := CSF{Discount: f.Number("const.discount"), Components: size, Weight: f.Number("const.weight"),
 				Encoder:  nn.NewTrainable(phi.Network(in[0], 0), rate),
-				Features: nn.NewTrainable(psi.Networks(in[1]), rate), Targets: psi.Networks(in[2])}
+				Features: nn.NewTargeted(psi.Networks(in[1]), rate, f.Number("const.tau"))}
+			c.Features.Target = psi.Networks(in[2])
 			for i := range steps {
 				x := in[3+len(columns)*i:]
 				with := func(obs *Node) *Node { return Concatenate([]*Node{obs, x[2]}, 1) }
@@ -49,7 +49,7 @@ func TestGoldenCSF(t *testing.T) {
 				next, loss := c.learn(b, x[6])
 				out = append(out, c.Reward(b), loss, c.featuresLoss(b, next.step(b)),
 					Neg(ReduceAllMean(c.ActorObjective(b, x[4], nil, nil))), next.Encoder.Params.Join(),
-					nn.JoinNetworks(next.Features.Params), nn.JoinNetworks(next.Targets))
+					nn.JoinNetworks(next.Features.Params), nn.JoinNetworks(next.Features.Target))
 				c = next
 			}
 			return out

@@ -25,6 +25,6 @@ func FuzzRestore(f *testing.F) {
 		"Learner.Actor.Params.Bias.0 |u1 1,8 1",
 		"Diversity.Dynamics.Params.Logits.Bias.0 <f4 1,2 nan\nReturns.Rows <f4 10,6 nan",
 		"Envs.Observation <f4 6,2 inf -inf", "passive_genotypes <f4 0,4611686018427387904",
-		"Learner.Critic.Params.1.Bias.0 <f4 1,8 1e38",
+		"Learner.Critic.Trainable.Params.1.Bias.0 <f4 1,8 1e38",
 	)
 }

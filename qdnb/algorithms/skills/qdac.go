@@ -36,9 +36,8 @@ type QDAC struct {
 	Changes                     bool    // features are changes of the state descriptor
 	Redraw                      float64 // share of the sampled transitions with a random skill
 
-	Features   nn.Trainable[[]nn.Network] // psi, twice
-	Targets    []nn.Network               // psi'
-	Multiplier nn.Trainable[nn.Network]   // l
+	Features   nn.Targeted[[]nn.Network] // psi, twice, and psi'
+	Multiplier nn.Trainable[nn.Network]  // l
 }
 
 // Loss implements [Diversity].
@@ -78,8 +77,8 @@ func (q QDAC) Init(t Task, key random.Key) Diversity {
 	}
 	inputs := spec.Observations + t.Skills.Size()
 	psi := nn.NewMLP(inputs+spec.Actions, q.Hidden, t.Skills.Size())
-	q.Targets = psi.Networks(psi.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{1, 2}))))
-	q.Features = nn.NewTrainable(q.Targets, q.LearningRate)
+	nets := psi.Networks(psi.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{1, 2}))))
+	q.Features = nn.NewTargeted(nets, q.LearningRate, q.Tau)
 	q.Multiplier = nn.NewTrainable(nn.NewMLP(inputs, q.Hidden, 1).New(key), q.LearningRate)
 	return q
 }
@@ -91,7 +90,6 @@ func (q QDAC) Reward(b Batch) *Node { return Neg(Sqrt(squaredLength(q.offset(b, 
 func (q QDAC) Learn(b Batch) (Diversity, *Node) {
 	next, loss := q, q.featuresLoss(b)
 	next.Features = q.Features.Step(loss)
-	next.Targets = nn.Polyak(q.Targets, next.Features.Params, q.Tau)
 	next.Multiplier = q.Multiplier.Step(q.multiplierLoss(b))
 	return next, loss
 }
@@ -106,8 +104,8 @@ func (q QDAC) ActorObjective(b Batch, action, first, second *Node) *Node {
 
 // featuresLoss is the loss of psi, a scalar.
 func (q QDAC) featuresLoss(b Batch) *Node {
-	next := mean(q.Targets[0].Apply(b.NextObs, b.NextActorAction),
-		q.Targets[1].Apply(b.NextObs, b.NextActorAction))
+	next := mean(q.Features.Target[0].Apply(b.NextObs, b.NextActorAction),
+		q.Features.Target[1].Apply(b.NextObs, b.NextActorAction))
 	return MulScalar(successorLoss(b, q.Features.Params, b.Now, next, q.Discount), 0.25)
 }
 

@@ -73,8 +73,8 @@ func TestGoldenQDAC(t *testing.T) {
 				l, m = it.learn(l, batch, nil, noise)
 				now, q := l.Learner, l.Diversity.(QDAC)
 				out = append(out, now.Actor.Params.Join(), nn.JoinNetworks(now.Critic.Params),
-					nn.JoinNetworks(now.TargetCritic), nn.JoinNetworks(q.Features.Params),
-					nn.JoinNetworks(q.Targets), q.Multiplier.Params.Join(), now.LogAlpha.Params, m.Actor,
+					nn.JoinNetworks(now.Critic.Target), nn.JoinNetworks(q.Features.Params),
+					nn.JoinNetworks(q.Features.Target), q.Multiplier.Params.Join(), now.LogAlpha.Params, m.Actor,
 					m.Critic, m.Diversity, m.Alpha)
 				if i == 0 { // the first average is a tenth of the gradient
 					for _, x := range []*Node{now.Actor.Moments.First.Join(),
@@ -107,9 +107,9 @@ func TestGoldenQDAC(t *testing.T) {
 func begin(it iteration, in []*Node) learning {
 	g := in[0].Graph()
 	q := it.Diversity.Init(it.Task, random.NewKey(g, 1)).(QDAC)
-	psi, rate := q.Targets[0].Form, q.LearningRate
-	q.Features, q.Targets = nn.NewTrainable(psi.Networks(in[3]), rate), psi.Networks(in[4])
-	q.Multiplier = nn.NewTrainable(q.Multiplier.Params.Form.Network(in[5], 0), rate)
+	psi := q.Features.Target[0].Form
+	q.Features.Params, q.Features.Target = psi.Networks(in[3]), psi.Networks(in[4])
+	q.Multiplier.Params = q.Multiplier.Params.Form.Network(in[5], 0)
 	return learning{it.sac.Learner(in[0], in[1], in[2], Log(Const(g, float32(it.sac.AlphaInit)))), q}
 }
 

@@ -71,7 +71,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 					steps(t, another, 1+end)
 					later := xlatest.Differ(want, memory(t, another))
 					for _, name := range []string{"Learner.Actor.Params.Kernel.0",
-						"Learner.Critic.Params.0.Kernel.0", "Envs.Observation"} {
+						"Learner.Critic.Trainable.Params.0.Kernel.0", "Envs.Observation"} {
 						if !slices.Contains(names, name) || !slices.Contains(later, name) {
 							t.Errorf("seed 2 has the same %s", name)
 						}
@@ -126,7 +126,7 @@ func TestWarmup(t *testing.T) {
 		t.Error("warm-up depends on the actor")
 	}
 	if changed := xlatest.Differ(warm, end); !slices.Contains(changed,
-		"Learner.Actor.Params.Bias.0") || !slices.Contains(changed, "Learner.Critic.Params.0.Bias.0") {
+		"Learner.Actor.Params.Bias.0") || !slices.Contains(changed, "Learner.Critic.Trainable.Params.0.Bias.0") {
 		t.Errorf("the first update changes %v", changed)
 	}
 }

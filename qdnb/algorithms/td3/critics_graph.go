@@ -4,7 +4,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
 
@@ -25,15 +24,6 @@ func (critics Twin) Loss(target *Node, batch replay.Batch) *Node {
 		return ReduceAllMean(Square(Mul(Sub(values(critic, batch.Obs, batch.Action), target), counts)))
 	}
 	return Add(loss(critics[0]), loss(critics[1]))
-}
-
-// updateCritics takes one Adam step of the critics against their loss, then moves the target networks
-// towards them by the factor tau.
-func updateCritics(adam nn.Adam, critics, targets []nn.Network, moments nn.MomentsOf[[]nn.Network],
-	loss *Node, tau float64) (after, followed []nn.Network, next nn.MomentsOf[[]nn.Network]) {
-	gradient := Gradient(loss, xla.Flatten(critics)...)
-	after, next = nn.UpdateTree(adam, critics, gradient, moments)
-	return after, nn.Polyak(targets, after, tau), next
 }
 
 // values returns a critic's values, [B].

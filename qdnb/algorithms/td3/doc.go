@@ -6,8 +6,7 @@
 //		methods" (TD3);
 //	Nilsson and Cully 2021, "Policy gradient assisted MAP-Elites".
 //
-// A [Learner] is a pytree of flat rows. [TD3.Train] and [TD3.Vary] are each one loop in one
-// program. Loops carry networks cut into their arrays, so that a matrix product reads its kernel in
-// place. docs/algorithms/td3.md has the equations, the settings ([Config]), and the role of both
-// functions in a generation.
+// [TD3.Train] and [TD3.Vary] are each one loop in one program. Loops carry networks cut into their
+// arrays, so that a matrix product reads its kernel in place. docs/algorithms/td3.md has the equations,
+// the settings ([Config]), and the role of both functions in a generation.
 package td3

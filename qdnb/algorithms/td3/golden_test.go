@@ -78,12 +78,12 @@ func (f published) noise(name string) *tensors.Tensor {
 
 // start returns the initial learner of the data.
 func (f published) start(critic, targetCritic, actor, targetActor *Node) Learner {
-	return Learner{
-		Critic: critic, TargetCritic: targetCritic, Actor: actor, TargetActor: targetActor,
-		CriticMoments: nn.NewAdam(f.td3.CriticLearningRate).Start(critic),
-		ActorMoments:  nn.NewAdam(f.td3.GreedyLearningRate).Start(actor),
-		Step:          Const(critic.Graph(), int32(0)),
-	}
+	c := f.td3.Config
+	l := Learner{nn.NewTargeted[Twin](f.td3.Critic.Networks(critic), c.CriticLearningRate, c.SoftTauUpdate),
+		nn.NewTargeted(f.td3.Actor.Network(actor, 0), c.GreedyLearningRate, c.SoftTauUpdate),
+		Const(critic.Graph(), int32(0))}
+	l.Critic.Target, l.Actor.Target = f.td3.Critic.Networks(targetCritic), f.td3.Actor.Network(targetActor, 0)
+	return l
 }
 
 // stepped compares parameters after an Adam step where the gradient exceeds rounding noise, because
@@ -124,8 +124,7 @@ func TestGoldenUpdate(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			l, losses := f.td3.step(f.start(in[0], in[1], in[2], in[3]), f.td3.Layout().Split(in[4]),
 				in[5])
-			return []*Node{l.Critic, l.TargetCritic, l.Actor, l.TargetActor, losses.Critic, losses.Actor,
-				l.Step}
+			return append(l.rows(), losses.Critic, losses.Actor, l.Step)
 		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
 			f.actor("target_actor.flat"),
 			f.batch(f.Int32s("one.idx")), f.noise("one.eps"))
@@ -150,29 +149,29 @@ func TestGoldenChain(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			type state struct {
-				Learner                             Learner
-				Rows, Noise                         *Node
-				Critic, TargetCritic, Actor, Target *Node // after each step
+				Learner     Learner
+				Rows, Noise *Node
+				After       []*Node // networks after each step
 			}
 			all := func(rows *Node) *Node {
 				return Zeros(rows.Graph(), shapes.Make(rows.DType(),
 					append([]int{steps}, rows.Shape().Dimensions...)...))
 			}
 			set := func(all, step, rows *Node) *Node { return xla.SetRows(all, step, InsertAxes(rows, 0)) }
-			start := state{f.start(in[0], in[1], in[2], in[3]), in[4], in[5], all(in[0]), all(in[1]),
-				all(in[2]), all(in[3])}
+			start := state{f.start(in[0], in[1], in[2], in[3]), in[4], in[5],
+				xla.Map(in[:4], all)}
 			end := xla.For(in[0].Graph(), steps, start, func(step *Node, s state) state {
 				batch := f.td3.TransitionsBatchSize
 				rows := xla.Rows(s.Rows, MulScalar(step, int32(batch)), batch)
 				l, _ := f.td3.step(s.Learner, f.td3.Layout().Split(rows),
 					Reshape(xla.Rows(s.Noise, step, 1), batch, -1))
-				s.Critic, s.TargetCritic = set(s.Critic, step, l.Critic),
-					set(s.TargetCritic, step, l.TargetCritic)
-				s.Actor, s.Target = set(s.Actor, step, l.Actor), set(s.Target, step, l.TargetActor)
+				for i, rows := range l.rows() {
+					s.After[i] = set(s.After[i], step, rows)
+				}
 				s.Learner = l
 				return s
 			})
-			return []*Node{end.Critic, end.TargetCritic, end.Actor, end.Target}
+			return end.After
 		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
 			f.actor("target_actor.flat"),
 			f.batch(f.Int32s("chain.idx")), f.noise("chain.eps"))
@@ -192,7 +191,7 @@ func TestGoldenVariation(t *testing.T) {
 		want := slices.Concat(f.Float32s("pg.new_individual.flat"), f.Float32s("pg.new_individual2.flat"))
 		vary := func(rows []int32) []float32 {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				return []*Node{f.td3.Vary(in[0], in[1], f.td3.Layout().Split(in[2]).Obs,
+				return []*Node{f.td3.Vary(in[0], f.td3.Critic.Network(in[1], 0), f.td3.Layout().Split(in[2]).Obs,
 					Const(in[0].Graph(), int32(0)), 2)}
 			}, parents, f.critics("critic.flat"), f.batch(rows))
 			return xlatest.Flat[float32](t, out[0])

@@ -15,10 +15,10 @@ import (
 //
 // Primes denote the target networks (QDax, losses/td3_loss.py). noise [B, actions] is standard
 // normal.
-func (t TD3) target(targets []nn.Network, actor nn.Network, batch replay.Batch, noise *Node) *Node {
+func (t TD3) target(targets Twin, actor nn.Network, batch replay.Batch, noise *Node) *Node {
 	disturbance := clip(MulScalar(noise, t.PolicyNoise), t.NoiseClip)
 	action := clip(Add(actor.Apply(batch.NextObs), disturbance), 1)
-	next := Twin(targets).Least(batch.NextObs, action)
+	next := targets.Least(batch.NextObs, action)
 	return Add(MulScalar(batch.Reward, t.RewardScaling),
 		Mul(MulScalar(OneMinus(batch.Done), t.Discount), next))
 }

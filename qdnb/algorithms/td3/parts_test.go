@@ -4,7 +4,14 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla/nn"
 )
+
+// rows returns the networks of a learner as rows: critics, their targets, the actor and its target.
+func (l Learner) rows() []*Node {
+	return []*Node{nn.JoinNetworks(l.Critic.Params), nn.JoinNetworks(l.Critic.Target), l.Actor.Params.Join(),
+		l.Actor.Target.Join()}
+}
 
 // criticLoss is the loss of the critics [2, C].
 func (t TD3) criticLoss(critic, targetCritic, targetActor *Node, batch replay.Batch,
@@ -20,7 +27,6 @@ func (t TD3) policyLoss(actor, critic *Node, batch replay.Batch) *Node {
 
 // step is one step of [TD3.Train] on a batch, with standard normal noise [B, actions].
 func (t TD3) step(l Learner, batch replay.Batch, noise *Node) (Learner, Losses) {
-	cut, sums := t.update(t.cut(l), none(noise.Graph()), batch, noise)
-	after := join(cut)
-	return after, sums.mean().of(after)
+	after, sums := t.update(l, none(noise.Graph()), batch, noise)
+	return after, sums.mean(after)
 }

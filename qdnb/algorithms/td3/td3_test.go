@@ -52,15 +52,15 @@ func TestLearnsABandit(t *testing.T) {
 				shapes.Make(dtypes.Int32, 2), 0)))
 			l := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldIn(2))
 			l, losses := td3.Train(l, buffer, key.FoldIn(3), 800)
-			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic,
+			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic.Params[0],
 				td3.DrawObservations(buffer, key.FoldIn(4), 200), noWorker(key), 1)
 			obs := Slice(td3.Layout().Split(buffer.Rows).Obs, AxisRange(0, 200))
-			off := func(policy *Node) *Node {
+			off := func(policy nn.Network) *Node {
 				best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
-				return ReduceAllMean(Abs(Sub(td3.Actor.Network(policy, 0).Apply(obs), best)))
+				return ReduceAllMean(Abs(Sub(policy.Apply(obs), best)))
 			}
-			return []*Node{off(Slice(first, AxisRange(0, 1))), off(l.Actor), off(child), losses.Critic,
-				losses.Actor}
+			return []*Node{off(td3.Actor.Network(first, 0)), off(l.Actor.Params), off(td3.Actor.Network(child, 0)),
+				losses.Critic, losses.Actor}
 		}, xlatest.Tensor(random.SeedWords(1), 2))
 		at := func(i int) float32 { return xlatest.Flat[float32](t, out[i])[0] }
 		if at(1) > 0.12 || at(2) > 0.12 || at(0) < 0.2 {
@@ -89,7 +89,7 @@ func TestLaws(t *testing.T) {
 			batch := td3.Layout().Split(Slice(buffer.Rows, AxisRange(0, 32)))
 			noise := key.FoldIn(3).Normal(32, 1)
 			disturbed := func(b replay.Batch, noise *Node) *Node {
-				return td3.criticLoss(l.Critic, l.TargetCritic, l.TargetActor, b, noise)
+				return l.Critic.Params.Loss(td3.target(l.Critic.Target, l.Actor.Target, b, noise), b)
 			}
 			loss := func(b replay.Batch) *Node { return disturbed(b, noise) }
 
@@ -103,17 +103,18 @@ func TestLaws(t *testing.T) {
 			two, _ := td3.step(one, batch, noise)
 			three, _ := td3.step(two, batch, noise)
 
+			actor := func(l Learner) *Node { return l.Actor.Params.Join() }
 			observations := td3.DrawObservations(buffer, key.FoldIn(4), 3)
 			// the last five overlap with those before
-			all := td3.Vary(rows, l.Critic, observations, noWorker(key), 5)
-			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic, observations, noWorker(key), 5)
+			all := td3.Vary(rows, l.Critic.Params[0], observations, noWorker(key), 5)
+			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic.Params[0], observations, noWorker(key), 5)
 			return []*Node{
 				loss(batch), loss(elsewhere), loss(truncated),
-				l.Actor, one.Actor, two.Actor, three.Actor, one.TargetActor, two.TargetActor,
+				actor(l), actor(one), actor(two), actor(three), one.Actor.Target.Join(), two.Actor.Target.Join(),
 				Slice(all, AxisRange(9, 10)), alone,
 				disturbed(running, MulScalar(clipped, td3.NoiseClip/td3.PolicyNoise)),
 				disturbed(running, MulScalar(clipped, 100)), disturbed(running, clipped),
-				ReduceAllMax(Abs(Sub(one.Critic, l.Critic))), ReduceAllMax(Abs(Sub(one.Actor, l.Actor))),
+				ReduceAllMax(Abs(Sub(one.rows()[0], l.rows()[0]))), ReduceAllMax(Abs(Sub(actor(one), actor(l)))),
 			}
 		}, xlatest.Tensor(random.SeedWords(2), 2))
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }

@@ -105,8 +105,8 @@ func TestLossesShowNaN(t *testing.T) {
 						ZerosLike(x)))
 				}
 				buffer.Rows = poison(buffer.Rows, in[0], td3.Layout().Width()-3) // a reward
-				l.Actor = poison(l.Actor, in[1], 20)                             // a weight of the first layer
-				l.Critic = poison(l.Critic, in[2], 20)                           // likewise
+				actor, critic := l.Actor.Params.Kernel, l.Critic.Params[0].Kernel
+				actor[0], critic[0] = poison(actor[0], in[1], 2), poison(critic[0], in[2], 2)
 				_, losses := td3.Train(l, buffer, key, 2)
 				return []*Node{losses.Critic, losses.Actor}
 			})
@@ -148,9 +148,10 @@ func TestFormsOfCritics(t *testing.T) {
 				// One step of the variation, which splits the critic's first layer, compared with the loss as
 				// written.
 				adam := nn.NewAdam(td3.PolicyLearningRate)
-				want, _ := adam.Update(l.Actor, Gradient(td3.policyLoss(l.Actor, l.Critic, batch), l.Actor)[0],
-					adam.Start(l.Actor))
-				return []*Node{td3.Vary(l.Actor, l.Critic, batch.Obs, noWorker(key), 1), want}
+				actor, critic := l.Actor.Params.Join(), l.Critic.Params
+				loss := td3.policyLoss(actor, nn.JoinNetworks(critic), batch)
+				want, _ := adam.Update(actor, Gradient(loss, actor)[0], adam.Start(actor))
+				return []*Node{td3.Vary(actor, critic[0], batch.Obs, noWorker(key), 1), want}
 			}, xlatest.Tensor(random.SeedWords(1), 2))
 			xlatest.Close(t, name+": a varied actor", xlatest.Flat[float32](t, out[0]),
 				xlatest.Flat[float32](t, out[1]), 1e-5)

@@ -27,21 +27,20 @@ type Losses struct {
 func (t TD3) Train(l Learner, buffer replay.Buffer, key random.Key, steps int) (Learner, Losses) {
 	g := l.Step.Graph()
 	type state struct {
-		Learning learning
-		Buffer   replay.Buffer
-		Key      random.Key
-		Sums     sums
+		Learner Learner
+		Buffer  replay.Buffer
+		Key     random.Key
+		Sums    sums
 	}
-	end := xla.ForUnfused(g, steps, state{t.cut(l), buffer, key, none(g)},
+	end := xla.ForUnfused(g, steps, state{l, buffer, key, none(g)},
 		func(step *Node, s state) state {
 			draw := s.Key.FoldInEach(step)
 			batch := t.draw(s.Buffer, draw)
 			noise := draw.FoldIn(streamNoise).Normal(t.TransitionsBatchSize, t.Actions())
-			s.Learning, s.Sums = t.update(s.Learning, s.Sums, batch, noise)
+			s.Learner, s.Sums = t.update(s.Learner, s.Sums, batch, noise)
 			return s
 		})
-	after := join(end.Learning)
-	return after, end.Sums.mean().of(after)
+	return end.Learner, end.Sums.mean(end.Learner)
 }
 
 // Random streams of a step.
@@ -67,39 +66,36 @@ func none(g *Graph) sums {
 	return sums{zero, zero, zero, zero}
 }
 
-func (s sums) mean() Losses {
-	return Losses{Div(s.Critic, MaxScalar(s.Critics, 1)), Div(s.Actor, MaxScalar(s.Actors, 1))}
-}
-
-// of makes a loss NaN if its networks contain NaN.
-func (l Losses) of(after Learner) Losses {
-	return Losses{nn.PropagateNaN(l.Critic, after.Critic), nn.PropagateNaN(l.Actor, after.Actor)}
+// mean returns the losses, NaN if the networks after the updates contain NaN.
+func (s sums) mean(after Learner) Losses {
+	of := func(sum, updates *Node, networks []*Node) *Node {
+		return nn.PropagateNaN(Div(sum, MaxScalar(updates, 1)), networks...)
+	}
+	return Losses{of(s.Critic, s.Critics, xla.Flatten(after.Critic.Params)),
+		of(s.Actor, s.Actors, xla.Flatten(after.Actor.Params))}
 }
 
 // update is one step of [TD3.Train] on a batch, with standard normal noise [B, actions].
-func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learning, sums) {
-	before := l.Critic[0]
-	loss := Twin(l.Critic).Loss(StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch, noise)), batch)
-	l.Critic, l.TargetCritic, l.CriticMoments = updateCritics(nn.NewAdam(t.CriticLearningRate),
-		l.Critic, l.TargetCritic, l.CriticMoments, loss, t.SoftTauUpdate)
+func (t TD3) update(l Learner, s sums, batch replay.Batch, noise *Node) (Learner, sums) {
+	before := l.Critic.Params[0]
+	target := StopGradient(t.target(l.Critic.Target, l.Actor.Target, batch, noise))
+	loss := l.Critic.Params.Loss(target, batch)
+	l.Critic = l.Critic.Step(loss)
 	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)
 
 	// The actor's update is the body of a loop of zero or one iterations, because XLA evaluates both
 	// branches of a Where. On GPUs and TPUs that costs less than such a loop.
 	type actor struct {
-		Actor, Target []nn.Network
-		Moments       nn.MomentsOf[[]nn.Network]
-		Critic        nn.Network
-		Obs           *Node
-		Sum, Count    *Node
+		Actor      nn.Targeted[nn.Network]
+		Critic     nn.Network
+		Obs        *Node
+		Sum, Count *Node
 	}
 	due := Equal(ModScalar(l.Step, int32(t.PolicyDelay)), ZerosLike(l.Step))
-	start := actor{l.Actor, l.TargetActor, l.ActorMoments, before, batch.Obs, s.Actor, s.Actors}
+	start := actor{l.Actor, before, batch.Obs, s.Actor, s.Actors}
 	learn := func(_ *Node, a actor) actor {
-		loss := policyLoss(a.Actor[0], a.Critic, a.Obs)
-		gradient := Gradient(loss, xla.Flatten(a.Actor)...)
-		a.Actor, a.Moments = nn.UpdateTree(nn.NewAdam(t.GreedyLearningRate), a.Actor, gradient, a.Moments)
-		a.Target = nn.Polyak(a.Target, a.Actor, t.SoftTauUpdate)
+		loss := policyLoss(a.Actor.Params, a.Critic, a.Obs)
+		a.Actor = a.Actor.Step(loss)
 		a.Sum, a.Count = Add(a.Sum, loss), AddScalar(a.Count, 1)
 		return a
 	}
@@ -111,8 +107,7 @@ func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learni
 	} else {
 		after = xla.RepeatUnfused(ConvertDType(due, dtypes.Int32), start, learn)
 	}
-	l.Actor, l.TargetActor, l.ActorMoments, s.Actor, s.Actors = after.Actor, after.Target,
-		after.Moments, after.Sum, after.Count
+	l.Actor, s.Actor, s.Actors = after.Actor, after.Sum, after.Count
 	l.Step = AddScalar(l.Step, 1)
 	return l, s
 }

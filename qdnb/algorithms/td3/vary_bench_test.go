@@ -43,8 +43,8 @@ func BenchmarkVary(b *testing.B) {
 				}), Size: full, Position: ZerosLike(full)}
 				which := Add(MulScalar(worker, int32(share)), Iota(g, shapes.Make(dtypes.Int32, share), 0))
 				parents := t.Actor.Init(key.FoldIn(1).FoldInEach(which))
-				critics := t.Start(Slice(parents, AxisRange(0, 1)), key.FoldIn(2)).Critic
-				return []*Node{t.Vary(parents, critics, t.DrawObservations(buffer, key.FoldIn(3), 100), worker,
+				critic := t.Start(Slice(parents, AxisRange(0, 1)), key.FoldIn(2)).Critic.Params[0]
+				return []*Node{t.Vary(parents, critic, t.DrawObservations(buffer, key.FoldIn(3), 100), worker,
 					individuals)}
 			})
 			must.Do(err)

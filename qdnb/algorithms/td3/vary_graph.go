@@ -37,20 +37,20 @@ type shared struct {
 
 // Vary is the policy-gradient variation of parents [M, N]. It returns their children [M, N]. For
 // each parent, a freshly initialised Adam takes one step on its negative value per batch of the
-// observations [steps * B, observations], with fixed critics [2, C]. A child depends only on its
-// own parent. all is the number of parents of all workers, and worker the worker argument of
+// observations [steps * B, observations], with a fixed critic. A child depends only on its own parent. all is the number of parents of all workers, and worker the worker argument of
 // [xla.ForSlices].
-func (t TD3) Vary(parents, critics, observations, worker *Node, all int) *Node {
-	return t.VaryTowards(parents, nil, critics, observations, worker, all)
+func (t TD3) Vary(parents *Node, critic nn.Network, observations, worker *Node, all int) *Node {
+	return t.VaryTowards(parents, nil, critic, observations, worker, all)
 }
 
-// VaryTowards is [TD3.Vary] for critics that read goals [M, k], one of each parent, between
-// observation and action; nil: they read none.
-func (t TD3) VaryTowards(parents, goals, critics, observations, worker *Node, all int) *Node {
+// VaryTowards is [TD3.Vary] for a critic that reads goals [M, k], one of each parent, between
+// observation and action; nil: it reads none.
+func (t TD3) VaryTowards(parents, goals *Node, critic nn.Network, observations, worker *Node,
+	all int) *Node {
 	type group struct{ Parents, Goals *Node }
 	dims := parents.Shape().Dimensions
 	return xla.MapGroups(dims[0], dims[1], all, worker, group{parents, goals},
-		shared{observations, t.Critic.Network(critics, 0).WithFixedInputs(observations)},
+		shared{observations, critic.WithFixedInputs(observations)},
 		func(g group, s shared) *Node { return t.varyGroup(g.Parents, g.Goals, s) })
 }
 
