@@ -46,36 +46,15 @@ func share(p *xla.Platform, n, slice int) xla.Slices {
 
 // actor is the policy on every worker: a pytree.
 type actor struct {
-	Policy     *Node          // [1, N]
+	Policy     nn.Network
 	Statistics *nn.Statistics // of observations; nil without normalisation
 }
 
-func actorOf(l learner) actor { return actor{l.Nets.Policy, l.Statistics} }
+func actorOf(l learner) actor { return actor{l.Nets.Params.Policy, l.Statistics} }
 
-// acting is an actor with its network cut out of the row: a pytree.
-type acting struct {
-	Policy     nn.Network
-	Statistics *nn.Statistics
-	Choices    *Node // see [scoring.Discrete]; nil for other environments
-
-	agent agent
-}
-
-func (a agent) acting(from actor, choices *Node) acting {
-	return acting{a.policy.Network(from.Policy, 0), from.Statistics, choices, a}
-}
-
-// at returns the distribution of decisions at observations [B, observations].
-func (a acting) at(obs *Node) distribution {
-	return a.agent.distribution(a.Policy.Apply(normalised(a.Statistics, obs)))
-}
-
-// action returns the actions [B, actions] of decisions.
-func (a acting) action(decision *Node) *Node {
-	if a.Choices == nil {
-		return Tanh(decision)
-	}
-	return Gather(a.Choices, InsertAxes(decision, -1))
+// decide returns the distribution of an actor's decisions at observations [B, observations].
+func (a agent) decide(from actor, obs *Node) distribution {
+	return a.distribution(from.Policy.Apply(normalised(from.Statistics, obs)))
 }
 
 // collecting is the program that collects data; its environments continue across iterations.
@@ -131,9 +110,10 @@ func (c *collecting) start(key random.Key, worker *Node) []*Node {
 
 // playing is the input for a slice of environments: a pytree.
 type playing struct {
-	Acting acting
-	State  envs.State
-	Keys   random.Key // [B], one per environment
+	Actor   actor
+	Choices *Node // see [scoring.Discrete]; nil for other environments
+	State   envs.State
+	Keys    random.Key // [B], one per environment
 }
 
 // collect plays the sequences of an iteration; key is the iteration's collection stream. It returns
@@ -158,7 +138,7 @@ func (c *collecting) collect(from actor, choices *Node, kept []*Node, key random
 		c.none(g, turns, c.shared.Size, unrolls)}
 	end := xla.ForSlices(turns, worker, begin, func(turn *Node, st state) state {
 		mine := xla.Map(st.Kept, func(x *Node) *Node { return xla.Row(x, turn) })
-		first := slice{playing{c.agent.acting(st.Actor, st.Choices), unpacked(c.stateForm, mine),
+		first := slice{playing{st.Actor, st.Choices, unpacked(c.stateForm, mine),
 			st.Key.FoldInEach(c.shared.Numbers(turn, st.Worker))},
 			c.none(g, unrolls, c.shared.Size)}
 		after := xla.For(g, unrolls, first, func(unroll *Node, sl slice) slice {
@@ -209,9 +189,15 @@ func (c *collecting) unroll(p playing, first *Node) (envs.State, data) {
 	start := state{p, first, xla.Map(c.none(g, batch), swapped)}
 	end := xla.For(g, steps, start, func(step *Node, s state) state {
 		before := s.Playing.State
-		policy := s.Playing.Acting.at(before.Observation)
+		policy := c.agent.decide(s.Playing.Actor, before.Observation)
 		decision := policy.sample(s.Playing.Keys.FoldInEach(Add(s.First, step)).FoldIn(streamChoice))
-		after := envs.Step(c.env, before, s.Playing.Acting.action(decision))
+		var action *Node
+		if choices := s.Playing.Choices; choices != nil {
+			action = Gather(choices, InsertAxes(decision, -1))
+		} else {
+			action = Tanh(decision)
+		}
+		after := envs.Step(c.env, before, action)
 		s.Playing.State = after
 		d := data{before.Observation, decision, policy.logProb(decision), after.Reward, after.Done,
 			c.env.Truncation(after), nil}
@@ -246,7 +232,7 @@ func (a agent) modes(policies *Node, form nn.MLP) nn.Net {
 // genotype returns the modes of an actor as a row of search.Task's form. It does not clip normalised
 // observations.
 func (a agent) genotype(from actor, form nn.MLP) *Node {
-	net := a.modes(from.Policy, form)
+	net := a.modes(from.Policy.Join(), form)
 	if s := from.Statistics; s != nil {
 		// (x - mean) / deviation is shift + scale x
 		zero := InsertAxes(ZerosLike(s.Mean), 0)

@@ -73,7 +73,7 @@ func (f published) inputs() []*tensors.Tensor {
 }
 
 // given returns the networks and the sequences. The reward of a decision is in the next row.
-func (f published) given(in []*Node) (nets[nn.Network], data) {
+func (f published) given(in []*Node) (nets, data) {
 	turned := func(x *Node) *Node { return Transpose(x, 0, 1) }
 	after := func(x *Node) *Node { return turned(Slice(x, AxisRange(1))) }
 	d := data{
@@ -81,23 +81,12 @@ func (f published) given(in []*Node) (nets[nn.Network], data) {
 		Truncation: after(in[6]),
 	}
 	d.LogProb = newCategorical(turned(in[3])).logProb(d.Decision)
-	return f.learner(in[0], in[1]).Nets, d
-}
-
-func (f published) learner(policy, value *Node) learning {
-	none := nets[*Node]{ZerosLike(policy), ZerosLike(value)}
-	start := nn.NewAdam(f.agent.LearningRate).Start(policy)
-	return f.agent.cut(learner{
-		Nets: nets[*Node]{policy, value},
-		Moments: nn.MomentsOf[nets[*Node]]{First: none, Second: none, Weight1: start.Weight1,
-			Weight2: start.Weight2},
-	})
+	return f.agent.learner(in[0], in[1]).Nets.Params, d
 }
 
 // joined returns the rows of networks.
-func (f published) joined(l learning) []*Node {
-	return []*Node{nn.JoinNetworks([]nn.Network{l.Nets.Policy}),
-		nn.JoinNetworks([]nn.Network{l.Nets.Value})}
+func (f published) joined(l nn.Trainable[nets]) []*Node {
+	return []*Node{l.Params.Policy.Join(), l.Params.Value.Join()}
 }
 
 // compare compares outputs with golden arrays.
@@ -135,7 +124,7 @@ func TestGoldenLoss(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			_, d := f.given(in)
-			nets := nets[nn.Network]{f.agent.policy.Network(in[0], 0), f.agent.value.Network(in[1], 0)}
+			nets := nets{f.agent.policy.Network(in[0], 0), f.agent.value.Network(in[1], 0)}
 			l := f.agent.loss(nets, d)
 			gradient := Gradient(l.Total, in[0], in[1])
 			return []*Node{l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.agent.EntropyCost), gradient[0],
@@ -153,14 +142,14 @@ func TestGoldenEpoch(t *testing.T) {
 		order := xlatest.Tensor(f.Int32s("epoch.permutation"), f.sequences)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			_, d := f.given(in)
-			after, _ := f.agent.epoch(f.learner(in[0], in[1]), d, in[8])
+			after, _ := f.agent.epoch(f.agent.learner(in[0], in[1]).Nets, d, in[8])
 			outputs := f.joined(after)
-			l := f.learner(in[0], in[1])
+			l := f.agent.learner(in[0], in[1]).Nets
 			var total []*Node
 			for k := range f.agent.NumMinibatches {
-				var now losses
-				l, now = f.agent.update(l, d.at(Slice(in[8],
+				now := f.agent.loss(l.Params, d.at(Slice(in[8],
 					AxisRange(k*f.agent.BatchSize, (k+1)*f.agent.BatchSize))))
+				l = l.Step(now.Total)
 				total = append(total, now.Total)
 			}
 			return append(append(outputs, f.joined(l)...), Stack(total, 0))
@@ -191,7 +180,7 @@ func TestGoldenNormalisation(t *testing.T) {
 			d.Obs = normalised(&statistics, d.Obs)
 			l := f.agent.loss(nets, d)
 			decisions := Slice(in[8+batches], AxisRange(0, f.Shape("h.logits")[0]))
-			logits := acting{nets.Policy, &statistics, nil, f.agent}.at(Reshape(decisions, -1, observations))
+			logits := f.agent.decide(actor{nets.Policy, &statistics}, Reshape(decisions, -1, observations))
 			return append(outputs, Transpose(d.Obs, 0, 1), l.Total, l.Policy, l.Value,
 				MulScalar(l.Entropy, -f.agent.EntropyCost), logits.(categorical).logProbs,
 				newCategorical(Reshape(in[9+batches], -1, f.Shape("h.logits")[2])).logProbs)
@@ -235,7 +224,7 @@ func TestGoldenWalk(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			d := data{Obs: in[2], Decision: in[3], Reward: in[5], Done: in[6], Truncation: ZerosLike(in[6]),
 				Descriptor: in[7]}.weighted(in[8])
-			nets := nets[nn.Network]{Policy: a.policy.Network(in[0], 0), Value: a.value.Network(in[1], 0)}
+			nets := nets{Policy: a.policy.Network(in[0], 0), Value: a.value.Network(in[1], 0)}
 			before := Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, steps)), n*steps, dims[2])
 			now := a.distribution(nets.Policy.Apply(before)).logProb(Reshape(d.Decision, n*steps, actions))
 			d.LogProb = StopGradient(Add(Reshape(now, n, steps), in[4]))

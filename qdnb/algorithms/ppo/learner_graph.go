@@ -33,54 +33,31 @@ func (a agent) distribution(outputs *Node) distribution {
 	return gaussian{nn.NewTanhGaussian(outputs)}
 }
 
-// nets holds the two networks in any representation T: a pytree.
-type nets[T any] struct{ Policy, Value T }
+// nets holds the two networks: a pytree.
+type nets struct{ Policy, Value nn.Network }
 
-// learner is the state of the algorithm: a pytree. Rows are [1, N] each, see [nn.MLP.Layout].
+// learner is the state of the algorithm: a pytree.
 type learner struct {
-	Nets       nets[*Node]
-	Moments    nn.MomentsOf[nets[*Node]] // one Adam for both
-	Statistics *nn.Statistics            // of observations; nil without normalisation
+	Nets       nn.Trainable[nets] // one Adam for both
+	Statistics *nn.Statistics     // of observations; nil without normalisation
 }
 
 // start returns a learner before its first update.
 func (a agent) start(key random.Key) learner {
 	g := key.Hi.Graph()
 	policy := a.policy.Init(key.FoldInEach(Const(g, []int32{0})))
-	value := a.value.Init(key.FoldInEach(Const(g, []int32{1})))
-	// the weights of its moments do not depend on the parameters
-	moments := nn.NewAdam(a.LearningRate).Start(policy)
-	none := nets[*Node]{ZerosLike(policy), ZerosLike(value)}
-	l := learner{Nets: nets[*Node]{policy, value},
-		Moments: nn.MapMoments(moments, func(*Node) nets[*Node] { return none })}
+	return a.learner(policy, a.value.Init(key.FoldInEach(Const(g, []int32{1}))))
+}
+
+// learner returns a learner before its first update with networks given as rows [1, N], see
+// [nn.MLP.Layout].
+func (a agent) learner(policy, value *Node) learner {
+	l := learner{Nets: nn.NewTrainable(nets{a.policy.Network(policy, 0), a.value.Network(value, 0)},
+		a.LearningRate)}
 	if a.NormalizeObservations {
-		statistics := nn.NewStatistics(g, a.policy.Sizes[0])
+		statistics := nn.NewStatistics(policy.Graph(), a.policy.Sizes[0])
 		l.Statistics = &statistics
 	}
-	return l
-}
-
-// learning is a learner with its networks cut into arrays, for many updates: a pytree.
-type learning struct {
-	Nets    nets[nn.Network]
-	Moments nn.MomentsOf[nets[nn.Network]]
-}
-
-// cut cuts the networks of a learner into arrays for updates.
-func (a agent) cut(l learner) learning {
-	cut := func(n nets[*Node]) nets[nn.Network] {
-		return nets[nn.Network]{a.policy.Network(n.Policy, 0), a.value.Network(n.Value, 0)}
-	}
-	return learning{cut(l.Nets), nn.MapMoments(l.Moments, cut)}
-}
-
-// join is the inverse of agent.cut: it joins the networks back into rows.
-func (l learner) join(after learning) learner {
-	join := func(n nets[nn.Network]) nets[*Node] {
-		row := func(net nn.Network) *Node { return nn.JoinNetworks([]nn.Network{net}) }
-		return nets[*Node]{row(n.Policy), row(n.Value)}
-	}
-	l.Nets, l.Moments = join(after.Nets), nn.MapMoments(after.Moments, join)
 	return l
 }
 

@@ -101,8 +101,7 @@ func TestNonFiniteDecisions(t *testing.T) {
 				data, invalid := data{Obs: in[0], Decision: ConvertDType(zero, dtypes.Int32), LogProb: zero,
 					Reward: in[1], Done: zero, Truncation: zero}.finite()
 				after, losses := ppo.train(ppo.start(key), data, key)
-				sum := ReduceAllSum(Concatenate([]*Node{Reshape(after.Nets.Policy, -1),
-					Reshape(after.Nets.Value, -1)}, 0))
+				sum := Add(ReduceAllSum(after.Nets.Params.Policy.Join()), ReduceAllSum(after.Nets.Params.Value.Join()))
 				return []*Node{invalid, data.Truncation, Stack([]*Node{losses.Total, losses.Policy, losses.Value,
 					sum}, 0)}
 			}, xlatest.Tensor(obs, n, steps+1, observations), xlatest.Tensor(reward, n, steps))
@@ -179,7 +178,7 @@ func TestLearns(t *testing.T) {
 				obs := ConvertDType(Equal(InsertAxes(context, -1),
 					Iota(g, shapes.Make(dtypes.Int32, n, steps+1, contexts), 2)), dtypes.Float32)
 				before := Slice(obs, AxisRange(), AxisRange(0, steps))
-				policy := algorithm.acting(actorOf(s.Learner), nil).at(Reshape(before, n*steps, contexts))
+				policy := algorithm.decide(actorOf(s.Learner), Reshape(before, n*steps, contexts))
 				choice := policy.sample(key.FoldIn(1).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n*steps),
 					0)))
 				logProb := Reshape(policy.logProb(choice), n, steps)
@@ -192,8 +191,7 @@ func TestLearns(t *testing.T) {
 				s.Rewards = xla.SetRows(s.Rewards, i, Reshape(ReduceAllMean(reward), 1))
 				return s
 			})
-			value := algorithm.value.Network(end.Learner.Nets.Value,
-				0).Apply(Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}))
+			value := end.Learner.Nets.Params.Value.Apply(Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}))
 			return []*Node{end.Rewards, value}
 		}, xlatest.Tensor(random.SeedWords(11), 2))
 		rewards := xlatest.Flat[float32](t, out[0])

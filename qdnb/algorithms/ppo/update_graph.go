@@ -27,7 +27,7 @@ type losses struct {
 //
 // Advantages A and targets are those of PPO.advantages with the same networks, and gradients
 // do not flow through them.
-func (a agent) loss(nets nets[nn.Network], d data) losses {
+func (a agent) loss(nets nets, d data) losses {
 	n, steps, observations := d.Reward.Shape().Dimensions[0], d.Reward.Shape().Dimensions[1],
 		a.policy.Sizes[0]
 	values := Reshape(nets.Value.Apply(Reshape(d.Obs, n*(steps+1), observations)), n, steps+1)
@@ -52,33 +52,25 @@ func (a agent) loss(nets nets[nn.Network], d data) losses {
 	return l
 }
 
-// update is one step of Adam on the loss.
-func (a agent) update(l learning, d data) (learning, losses) {
-	now := a.loss(l.Nets, d)
-	gradient := Gradient(now.Total, xla.Flatten(l.Nets)...)
-	l.Nets, l.Moments = nn.UpdateTree(nn.NewAdam(a.LearningRate), l.Nets, gradient, l.Moments)
-	return l, now
-}
-
 // epoch uses each sequence once, in the order of a permutation int32 [n]: num_minibatches updates
 // with n / num_minibatches sequences each. The losses are sums over the updates.
-func (a agent) epoch(l learning, d data, order *Node) (learning, losses) {
+func (a agent) epoch(l nn.Trainable[nets], d data, order *Node) (nn.Trainable[nets], losses) {
 	type state struct {
-		Learning learning
-		Data     data
-		Order    *Node
-		Sums     losses
+		Nets  nn.Trainable[nets]
+		Data  data
+		Order *Node
+		Sums  losses
 	}
 	g, size := order.Graph(), order.Shape().Dimensions[0]/a.NumMinibatches
 	end := xla.ForUnfused(g, a.NumMinibatches, state{l, d, order, noLosses(g)},
 		func(step *Node, s state) state {
-			var now losses
 			index := xla.Rows(s.Order, MulScalar(step, int32(size)), size)
-			s.Learning, now = a.update(s.Learning, s.Data.at(index))
+			now := a.loss(s.Nets.Params, s.Data.at(index))
+			s.Nets = s.Nets.Step(now.Total)
 			s.Sums = xla.Map2(s.Sums, now, Add)
 			return s
 		})
-	return end.Learning, end.Sums
+	return end.Nets, end.Sums
 }
 
 // train learns from sequences for update_epochs epochs, each in a new random order. With
@@ -94,34 +86,30 @@ func (a agent) train(l learner, d data, key random.Key) (learner, losses) {
 		d.Obs = normalised(l.Statistics, d.Obs)
 	}
 	type state struct {
-		Learning learning
-		Data     data
-		Key      random.Key
-		Sums     losses
+		Nets nn.Trainable[nets]
+		Data data
+		Key  random.Key
+		Sums losses
 	}
 	g := key.Hi.Graph()
-	end := xla.ForUnfused(g, a.UpdateEpochs, state{a.cut(l), d, key, noLosses(g)},
+	end := xla.ForUnfused(g, a.UpdateEpochs, state{l.Nets, d, key, noLosses(g)},
 		func(epoch *Node, s state) state {
 			var now losses
-			s.Learning, now = a.epoch(s.Learning, s.Data, nn.Permutation(s.Key.FoldInEach(epoch), n))
+			s.Nets, now = a.epoch(s.Nets, s.Data, nn.Permutation(s.Key.FoldInEach(epoch), n))
 			s.Sums = xla.Map2(s.Sums, now, Add)
 			return s
 		})
-	l = l.join(end.Learning)
+	l.Nets = end.Nets
 	means := xla.Map(end.Sums, func(x *Node) *Node {
 		return DivScalar(x, float64(a.UpdateEpochs*a.NumMinibatches))
 	})
-	return l, means.of(l)
+	// a loss is NaN if its network contains NaN
+	means.Policy = nn.PropagateNaN(means.Policy, xla.Flatten(l.Nets.Params.Policy)...)
+	means.Value = nn.PropagateNaN(means.Value, xla.Flatten(l.Nets.Params.Value)...)
+	return l, means
 }
 
 func noLosses(g *Graph) losses {
 	zero := Zeros(g, shapes.Make(dtypes.Float32))
 	return losses{zero, zero, zero, zero}
-}
-
-// of makes a loss NaN if its network contains NaN.
-func (l losses) of(after learner) losses {
-	l.Policy, l.Value = nn.PropagateNaN(l.Policy, after.Nets.Policy),
-		nn.PropagateNaN(l.Value, after.Nets.Value)
-	return l
 }

@@ -69,8 +69,7 @@ func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Ke
 	}
 	g, c := key.Hi.Graph(), &collecting{agent: w.agent, env: w.env, describes: true,
 		shared: xla.Slices{N: w.agent.NumEnvs, Size: w.slice, Workers: 1}}
-	l := w.agent.start(key)
-	l.Nets = nets[*Node]{policy, value}
+	l := w.agent.learner(policy, value)
 	worker := Const(g, int32(0))
 	end := xla.ForUnfused(g, iterations, state{l, c.start(key, worker), weights, worker, key, noLosses(g)},
 		func(i *Node, s state) state {
@@ -84,7 +83,8 @@ func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Ke
 			return s
 		})
 	mean := func(sum *Node) *Node { return DivScalar(sum, float64(iterations)) }
-	return Walked{end.Learner.Nets.Policy, end.Learner.Nets.Value, mean(end.Sums.Policy), mean(end.Sums.Value)}
+	after := end.Learner.Nets.Params
+	return Walked{after.Policy.Join(), after.Value.Join(), mean(end.Sums.Policy), mean(end.Sums.Value)}
 }
 
 // Genotypes returns policies [m, N] as rows of the task's policy: without the scales of actions.
