@@ -9,7 +9,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
@@ -67,7 +66,7 @@ func TestWeights(t *testing.T) {
 				t.Fatalf("the weight %g is exported, which is not a bfloat16", w)
 			}
 		}
-		if task := nb.Must(set.Task(envs.Pointmaze{})); task.Weights != scoring.BFloat16 {
+		if task := nb.Must(set.Task(envs.Pointmaze{})); task.Weights != "bfloat16" {
 			t.Errorf("policies are played with weights %q", task.Weights)
 		}
 	}

@@ -51,15 +51,6 @@ type Concluder interface {
 	Conclude() (scoring.Outcome, error)
 }
 
-// Asker is a [Search] whose policies the host can evaluate: see [envs.Simulator].
-type Asker interface {
-	Search
-	// Ask returns the genotypes of the next generation, the same ones until Tell.
-	Ask() ([][]float32, error)
-	// Tell ends the generation with the results of the genotypes, in their order, in place of Step.
-	Tell([]envs.Result) (scoring.Outcome, error)
-}
-
 // Replayer is a [Search] with a replay buffer, which is stored apart from the rest of the state.
 type Replayer interface {
 	Search

@@ -21,7 +21,7 @@ type Base struct {
 	seed      int64
 	plan      scoring.Plan
 	evaluator *scoring.Evaluator
-	found     *repertoire.Collection
+	found     *collection
 }
 
 // NewBase compiles the evaluation of populations of a size in a task, and their insertion.
@@ -41,7 +41,7 @@ func newBase(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scori
 		seed: seed, plan: plan}
 	if b.evaluator, err = scoring.NewEvaluator(p, task, plan); err == nil {
 		b.Programs.Own(b.evaluator)
-		b.found, err = repertoire.NewCollection(b.Programs, task, centroids, plan.Policies, plan.Episodes)
+		b.found, err = newCollection(b.Programs, task, centroids, plan.Policies, plan.Episodes)
 	}
 	if err != nil {
 		b.Close()
@@ -62,7 +62,7 @@ func (b *Base) Evaluate(genotypes xla.Array) (found scoring.Results, o scoring.O
 	}
 	o = scoring.Outcome{Generation: next, Evaluations: (next + 1) * int64(b.plan.Episodes)}
 	o.EnvSteps = o.Evaluations * int64(b.task.Length)
-	if err = b.found.Add(genotypes, found, &o); err == nil {
+	if err = b.found.add(genotypes, found, &o); err == nil {
 		b.Generation = next
 	}
 	return found, o, err
@@ -71,7 +71,7 @@ func (b *Base) Evaluate(genotypes xla.Array) (found scoring.Results, o scoring.O
 // Stored lists the state of a search in a checkpoint: its own, see [xla.Stored], and that of the base.
 func (b *Base) Stored(own ...any) *xla.Checkpoint {
 	c := xla.Stored(append(own, &b.Generation)...)
-	b.found.Store(c, "")
+	b.found.store(c, "")
 	return c
 }
 
@@ -80,7 +80,7 @@ func (b *Base) Task() scoring.Task { return b.task }
 
 // Repertoire implements [Search].
 func (b *Base) Repertoire(genotypes bool) (map[string]npz.Array, error) {
-	return b.found.Arrays(genotypes)
+	return b.found.arrays(genotypes)
 }
 
 // Columns implements [Search]: none.
@@ -93,7 +93,7 @@ func (b *Base) CompileTime() time.Duration { return b.Programs.CompileTime() }
 func (b *Base) Close() {
 	b.Seed.Free()
 	if b.found != nil {
-		b.found.Free()
+		b.found.free()
 	}
 	if b.evaluator != nil {
 		b.evaluator.Choices.Free()

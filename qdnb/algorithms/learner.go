@@ -12,7 +12,9 @@ import (
 // time from the same initial states. Its generations are iterations. A search that embeds it adds State.
 type Learner struct {
 	*Base
-	Schedule
+	Steps int64 // environment steps of an iteration
+	Every int64 // steps between evaluations; the first one precedes all iterations
+	Early int64 // replaces Every during the first such interval, unless it is 0
 	// Train runs an iteration. It returns the metrics and behind them the number of steps that were not
 	// finite.
 	Train func(iteration int64) ([]float64, error)
@@ -21,37 +23,29 @@ type Learner struct {
 	// Describe returns metrics of an evaluation, which precede the others; nil: there are none.
 	Describe func(scoring.Results) []float64
 
-	Metrics []string      // names of those of Train
-	Means   scoring.Means // of the metrics since the last evaluation
-
-	evaluations int64   // evaluation episodes so far
-	dropped     float64 // steps since the last evaluation that were not finite
+	metrics     []string  // names of those of Train
+	sums        []float64 // of the metrics since the last evaluation
+	count       float64   // iterations in sums
+	evaluations int64     // evaluation episodes so far
+	dropped     float64   // steps since the last evaluation that were not finite
 }
 
 // NewLearner compiles the evaluation of policies in a task, as a plan says, and their insertion into
-// cells around centroids.
-func NewLearner(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scoring.Plan, s Schedule,
-	metrics []string, seed int64) (*Learner, error) {
+// cells around centroids. metrics are the names of those of Train.
+func NewLearner(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scoring.Plan, metrics []string,
+	seed int64) (*Learner, error) {
 	base, err := newBase(p, task, centroids, plan, seed)
-	return &Learner{Base: base, Schedule: s, Metrics: metrics,
-		Means: scoring.Means{Sums: make([]float64, len(metrics))}}, err
-}
-
-// Schedule says after which iterations policies are evaluated, in environment steps.
-type Schedule struct {
-	Steps int64 // per iteration
-	Every int64 // between evaluations; the first one precedes all iterations
-	Early int64 // replaces Every during the first such interval, unless it is 0
+	return &Learner{Base: base, metrics: metrics, sums: make([]float64, len(metrics))}, err
 }
 
 // EnvSteps is the number of environment steps taken after an iteration.
-func (s Schedule) EnvSteps(iteration int64) int64 { return max(0, iteration) * s.Steps }
+func (l *Learner) EnvSteps(iteration int64) int64 { return max(0, iteration) * l.Steps }
 
 // Due reports whether policies are evaluated after an iteration. This does not affect learning.
-func (s Schedule) Due(iteration int64) bool {
-	before, after, every := s.EnvSteps(iteration-1), s.EnvSteps(iteration), s.Every
-	if s.Early > 0 && after < every {
-		every = s.Early
+func (l *Learner) Due(iteration int64) bool {
+	before, after, every := l.EnvSteps(iteration-1), l.EnvSteps(iteration), l.Every
+	if l.Early > 0 && after < every {
+		every = l.Early
 	}
 	return after == 0 || before/every != after/every
 }
@@ -64,10 +58,14 @@ func (l *Learner) Step() (o scoring.Outcome, err error) {
 		if err != nil {
 			return o, err
 		}
-		n := len(l.Metrics)
-		if err := l.Means.Add(l.Metrics, metrics[:n]); err != nil {
+		n := len(l.sums)
+		if err := (scoring.Outcome{Extra: metrics[:n]}).Finite(l.metrics); err != nil {
 			return o, fmt.Errorf("%w in iteration %d: lower learning_rate or reward_scaling", err, next)
 		}
+		for i, x := range metrics[:n] {
+			l.sums[i] += x
+		}
+		l.count++
 		l.dropped += metrics[n]
 	}
 	l.Generation = next
@@ -77,7 +75,7 @@ func (l *Learner) Step() (o scoring.Outcome, err error) {
 		}
 		l.evaluations += int64(l.plan.Episodes)
 		l.dropped = 0
-		l.Means.Reset()
+		l.Forget()
 	}
 	o.Generation, o.EnvSteps, o.Evaluations = next, l.EnvSteps(next), l.evaluations
 	return o, nil
@@ -102,8 +100,10 @@ func (l *Learner) Conclude() (o scoring.Outcome, err error) {
 	if l.Describe != nil {
 		o.Extra = l.Describe(found)
 	}
-	o.Extra = append(o.Extra, l.Means.Values()...)
-	return o, l.found.Add(policies, found, &o)
+	for _, sum := range l.sums {
+		o.Extra = append(o.Extra, sum/l.count)
+	}
+	return o, l.found.add(policies, found, &o)
 }
 
 // Rollout evaluates genotypes [policies, N] on the first device. It does not change the search.
@@ -115,14 +115,20 @@ func (l *Learner) Rollout(genotypes xla.Array) (scoring.Results, error) {
 func (l *Learner) Choices() xla.Array { return l.evaluator.Choices }
 
 // Columns implements [Search]: the metrics.
-func (l *Learner) Columns() []string { return l.Metrics }
+func (l *Learner) Columns() []string { return l.metrics }
+
+// Forget drops the metrics since the last evaluation.
+func (l *Learner) Forget() {
+	clear(l.sums)
+	l.count = 0
+}
 
 // Store lists the repertoire and the counters in a checkpoint.
 func (l *Learner) Store(c *xla.Checkpoint) {
-	l.found.Store(c, "passive_")
+	l.found.store(c, "passive_")
 	c.Host("iteration", &l.Generation)
 	c.Host("evaluations", &l.evaluations)
-	c.Host("metric_sums", &l.Means.Sums)
-	c.Host("metric_count", &l.Means.Count)
+	c.Host("metric_sums", &l.sums)
+	c.Host("metric_count", &l.count)
 	c.Host("dropped", &l.dropped)
 }

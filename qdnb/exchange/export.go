@@ -12,7 +12,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/npz/atomicfile"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -189,10 +188,7 @@ func (s ExportSpec) network(run *runs.Run) (n network, err error) {
 			return n, fmt.Errorf("layers of %v have %d parameters, but the policies of %s have %d", n.sizes, want,
 				run.Name(), len(row))
 		}
-		if weights == scoring.BFloat16 {
-			row = policy.RoundBFloat16(row)
-		}
-		n.rows = append(n.rows, row)
+		n.rows = append(n.rows, weights.Rounded(policy, row))
 		n.list = append(n.list, PolicyContract{Cell: &p.Number, Fitness: runs.Finite(float64(r.Fitnesses[p.Number])),
 			Descriptor: r.Descriptor(p.Number)})
 	}

@@ -138,11 +138,7 @@ func ForControl(run *runs.Run) (set hierarchy.Skills, err error) {
 		set = HurdlesSkills(net.Sizes[1:len(net.Sizes)-1], false)
 		for _, policy := range cells.Policies {
 			numbers = append(numbers, policy.Number)
-			row := policy.Genotype
-			if weights == scoring.BFloat16 {
-				row = net.RoundBFloat16(row)
-			}
-			flat = append(flat, row...)
+			flat = append(flat, weights.Rounded(net, policy.Genotype)...)
 		}
 	}
 	if want := len(numbers) * set.Net.Params(); len(flat) != want {

@@ -5,9 +5,17 @@ import (
 	"errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 )
+
+// asker is a search whose policies the host can evaluate: see [envs.Simulator].
+type asker interface {
+	// Ask returns the genotypes of the next generation, the same ones until Tell.
+	Ask() ([][]float32, error)
+	// Tell ends the generation with the results of the genotypes, in their order, in place of Step.
+	Tell([]envs.Result) (scoring.Outcome, error)
+}
 
 // Search is an opened run whose genotypes its caller evaluates.
 type Search struct {
@@ -53,7 +61,7 @@ func (s *Search) Ask() ([][]float32, error) {
 		return nil, errors.New("the budget is spent: call Close, or Ask with a larger budget")
 	}
 	s.asked = true
-	return s.training.search.(algorithms.Asker).Ask()
+	return s.training.search.(asker).Ask()
 }
 
 // Tell ends the generation with the results of the genotypes, in their order, and saves a checkpoint

@@ -199,7 +199,7 @@ func (t *training) next(ctx context.Context) (o scoring.Outcome, err error) {
 	if !ok {
 		return t.search.Step()
 	}
-	search, ok := t.search.(algorithms.Asker)
+	search, ok := t.search.(asker)
 	if !ok {
 		return o, fmt.Errorf("%T has no methods Ask and Tell, which a simulator on the host needs", t.search)
 	}

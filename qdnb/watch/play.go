@@ -318,10 +318,10 @@ func (s Spec) environment(run *runs.Run) (envs.Env, error) {
 	if err != nil || !s.Archived {
 		return env, err
 	}
-	if s.origin == nil {
-		return evolution.PassiveStart(env, run.Config.Seed), nil
-	}
 	var settings struct{ Starts evolution.Starts }
+	if s.origin == nil {
+		return settings.Starts.Passive(env, run.Config.Seed), nil
+	}
 	if err := json.Unmarshal(run.Config.Hyperparameters, &settings); err != nil {
 		return nil, fmt.Errorf("cannot read the settings of %s: %w", run.Name(), err)
 	}

@@ -158,8 +158,8 @@ func benchTD3(p *xla.Platform, s Updates) (updates, error) {
 		return whole{algorithm.Start(algorithm.Actor.Init(one), key.FoldIn(1)),
 			replay.Buffer{Rows: rows, Size: full, Position: graph.ZerosLike(full)}}
 	}, func(w whole, key random.Key) (whole, []*graph.Node) {
-		learner, losses := algorithm.Train(w.Learner, w.Buffer, key, s.Steps)
-		return whole{learner, w.Buffer}, []*graph.Node{losses.Critic, losses.Actor}
+		learner, critic, actor := algorithm.Train(w.Learner, w.Buffer, key, s.Steps)
+		return whole{learner, w.Buffer}, []*graph.Node{critic, actor}
 	})
 }
 
@@ -233,9 +233,9 @@ func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 				Now: part(b.Obs, 0, observations), Next: part(b.NextObs, 0, observations)}
 			b.Reward = graph.Add(b.Reward, graph.StopGradient(u.State.Diversity.Reward(of)))
 			u.State.Diversity, _ = u.State.Diversity.Learn(of)
-			var losses sac.Losses
-			u.State.Learner, losses = algorithm.Update(u.State.Learner, b, algorithm.NewNoise(draw.FoldIn(1)))
-			u.Losses = graph.Add(u.Losses, graph.Add(losses.Critic, losses.Actor))
+			var critic, actor *graph.Node
+			u.State.Learner, critic, actor, _ = algorithm.Update(u.State.Learner, b, algorithm.NewNoise(draw.FoldIn(1)))
+			u.Losses = graph.Add(u.Losses, graph.Add(critic, actor))
 			return u
 		})
 		return end.State, []*graph.Node{end.Losses}

@@ -143,10 +143,9 @@ func (e DescriptorConditioned) parents(parents Parents, keys random.Key) (cells,
 }
 
 // Update implements [Emitter].
-func (e DescriptorConditioned) Update(g Generation, key random.Key) (Emitter, []Loss) {
-	learner, loss := e.conditioned().Train(e.Learner, g.Buffer, key, e.NumCriticTrainingSteps)
-	e.Learner = learner
-	return e, tdLosses(loss)
+func (e DescriptorConditioned) Update(g Generation, key random.Key) (after Emitter, losses []Loss) {
+	e.PolicyGradient, losses = e.trained(e.conditioned(), g, key)
+	return e, losses
 }
 
 // Prepare implements [Proposer]: the observations for the gradient steps, the critic and the actor.

@@ -99,9 +99,9 @@ func TestGoldenDCRLUpdates(t *testing.T) {
 			state.Actor.Target = learner.Actor.Network(in[5], 0)
 			buffer := replay.NewBuffer(g, len(rows[0]), 1)
 			for n := range steps {
-				after, loss := learner.Train(state, buffer, key, n+1)
+				after, critic, actor := learner.Train(state, buffer, key, n+1)
 				out = append(out, nn.JoinNetworks(after.Critic.Params), nn.JoinNetworks(after.Critic.Target),
-					after.Actor.Params.Join(), after.Actor.Target.Join(), loss.Critic, loss.Actor)
+					after.Actor.Params.Join(), after.Actor.Target.Join(), critic, actor)
 			}
 			return out
 		}, in...)

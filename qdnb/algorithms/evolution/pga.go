@@ -149,13 +149,16 @@ func (e PolicyGradient) Init(start Start, key random.Key) Emitter {
 
 // Update implements [Emitter].
 func (e PolicyGradient) Update(g Generation, key random.Key) (Emitter, []Loss) {
-	learner, loss := e.td3().Train(e.Learner, g.Buffer, key, e.NumCriticTrainingSteps)
-	e.Learner = learner
-	return e, tdLosses(loss)
+	e, losses := e.trained(e.td3(), g, key)
+	return e, losses
 }
 
-// tdLosses names the losses of TD3.
-func tdLosses(l td3.Losses) []Loss { return []Loss{{"critic_loss", l.Critic}, {"actor_loss", l.Actor}} }
+// trained trains the learner on the buffer.
+func (e PolicyGradient) trained(algorithm td3.TD3, g Generation, key random.Key) (PolicyGradient, []Loss) {
+	learner, critic, actor := algorithm.Train(e.Learner, g.Buffer, key, e.NumCriticTrainingSteps)
+	e.Learner = learner
+	return e, []Loss{{"critic_loss", critic}, {"actor_loss", actor}}
+}
 
 // Prepare implements [Proposer]: the observations for the gradient steps, the critic and the greedy
 // actor.

@@ -186,14 +186,14 @@ func (s ppga) walk(key random.Key) (ppga, []Loss) {
 			only := func(x, y *Node) *Node { return Where(BroadcastToShape(moves, x.Shape()), x, y) }
 			gradient := AddScalar(k, int32(-1)) // its number; that of the first step is overwritten
 			alone := Equal(Iota(k.Graph(), shapes.Make(dtypes.Int32, 1, n), 1), gradient)
-			after := s.walker.Walk(st.Policy, xla.Rows(st.Critics, k, 1),
+			policy, critic, policyLoss, valueLoss := s.walker.Walk(st.Policy, xla.Rows(st.Critics, k, 1),
 				only(st.Mean, ConvertDType(alone, dtypes.Float32)), s.Iterations, st.Key.FoldInEach(k))
-			st.PolicyLoss = Add(st.PolicyLoss, DivScalar(after.PolicyLoss, float64(n+1)))
-			st.ValueLoss = Add(st.ValueLoss, DivScalar(after.ValueLoss, float64(n+1)))
-			step := unit(Sub(after.Policy, st.Policy))
+			st.PolicyLoss = Add(st.PolicyLoss, DivScalar(policyLoss, float64(n+1)))
+			st.ValueLoss = Add(st.ValueLoss, DivScalar(valueLoss, float64(n+1)))
+			step := unit(Sub(policy, st.Policy))
 			st.Gradients = xla.SetRows(st.Gradients, MaxScalar(gradient, int32(0)), step)
-			st.Critics = xla.SetRows(st.Critics, k, after.Value)
-			st.Policy = only(after.Policy, st.Policy)
+			st.Critics = xla.SetRows(st.Critics, k, critic)
+			st.Policy = only(policy, st.Policy)
 			return st
 		})
 	s.Policy, s.Critics, s.Gradients = end.Policy, end.Critics, end.Gradients

@@ -72,7 +72,7 @@ func DefaultMapElites(env envs.Spec) *MapElites {
 	m := &MapElites{
 		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, CVT: repertoire.DefaultCVT(),
 		Hidden: []int{256, 256}, EpisodeLength: env.Length,
-		Weights: scoring.Float32,
+		Weights: "float32",
 	}
 	if env.Observations == 0 { // the genotype is the action
 		m.Hidden = []int{}

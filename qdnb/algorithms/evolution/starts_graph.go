@@ -66,8 +66,8 @@ func (s Starts) Of(env envs.Env, seed int64, generation, individual int32) envs.
 	return envs.StartAt(env, seed, int(generation), int(individual), streamReset)
 }
 
-// PassiveStart is an environment whose episodes start in the same state as those of a run's passive
+// Passive is an environment whose episodes start in the same state as those of a run's passive
 // repertoire, which share one state in AURORA's runs.
-func PassiveStart(env envs.Env, seed int64) envs.Env {
+func (Starts) Passive(env envs.Env, seed int64) envs.Env {
 	return envs.StartAt(env, seed, streamPassive)
 }

@@ -247,10 +247,10 @@ func FuzzRestore(f *testing.F) {
 		"", "metric_sums <f8 3, nan", "metric_sums <f8 3, 1e300 -1e300", "evaluations <f4 , 1",
 		"-dropped <f4 1,", "learner.Statistics.Count <f4 , -1",
 		"-learner.Statistics.Count <f4 1,",
-		"learner.Moments.Weight1 <i4 , 1", "env.Observation <f4 6,3 nan inf -inf",
+		"learner.Nets.Moments.Weight1 <i4 , 1", "env.Observation <f4 6,3 nan inf -inf",
 		"env.Observation <f8 6,3 1e300", "env.Observation <f4 3,6 1",
-		"-env.Reward <f4 1,", "env.Done <f4 6, 7", "learner.Nets.Policy <f4 1,115 nan",
-		"learner.Nets.Policy <f4 115,1 1",
+		"-env.Reward <f4 1,", "env.Done <f4 6, 7", "learner.Nets.Params.Policy.Bias.0 <f4 1,16 nan",
+		"learner.Nets.Params.Policy.Bias.0 <f4 16,1 1",
 		"env.World.4 |b1 6,3 1 0", "env.World.4 <f4 0,4611686018427387904",
 	)
 }

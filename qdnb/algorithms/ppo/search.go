@@ -75,10 +75,6 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 	if err := platform.CheckMemory(0, 4*3*decisions*int64(sizes[0]+5)); err != nil {
 		return nil, err
 	}
-	learning, err := learningEnv(env, p.EpisodeLength)
-	if err != nil {
-		return nil, err
-	}
 	limits := env.Spec().Descriptor
 	centroids, err := p.Centroids(limits.Lower, limits.Upper)
 	if err != nil {
@@ -87,14 +83,14 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 	steps, episodes := int64(a.sequences())*int64(a.UnrollLength)*int64(controlSteps(env)), p.EvaluationEnvs
 	every := min(int64(p.EvaluationInterval), math.MaxInt64/steps) * steps
 	base, err := algorithms.NewLearner(platform, task, centroids, scoring.Plan{Policies: 1,
-		Episodes: episodes, Slice: share(platform, episodes, p.Slice).Size},
-		algorithms.Schedule{Steps: steps, Every: every}, lossNames, seed)
+		Episodes: episodes, Slice: share(platform, episodes, p.Slice).Size}, lossNames,
+		seed)
 	if err != nil {
 		return nil, err
 	}
-	s := &search{Learner: base, agent: a, collecting: &collecting{agent: a, env: learning,
+	s := &search{Learner: base, agent: a, collecting: &collecting{agent: a, env: learningEnv(env, p.EpisodeLength),
 		shared: share(platform, p.NumEnvs, p.Slice)}}
-	base.Train, base.Describe = s.train, described
+	base.Steps, base.Every, base.Train, base.Describe = steps, every, s.train, described
 	base.Policies = func() (xla.Array, error) { return s.genotype.Run(s.actor()) }
 	if err := s.build(); err != nil {
 		s.Close()

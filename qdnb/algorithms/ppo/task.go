@@ -1,8 +1,6 @@
 package ppo
 
 import (
-	"fmt"
-
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
@@ -16,9 +14,10 @@ type episodic interface {
 
 // extended is an environment whose steps are several control steps.
 type extended interface {
+	episodic
 	ControlSteps() int
 	// Episodes returns the environment with episodes of a number of control steps. For learning, they
-	// restart, and it is episodic.
+	// restart.
 	Episodes(length int, learning bool) envs.Env
 	// Credit returns what is learnt from rewards, dones and truncations [T, B] of consecutive steps, of
 	// which last is the final state.
@@ -34,14 +33,9 @@ func controlSteps(env envs.Env) int {
 }
 
 // learningEnv returns the environment for the collection of data.
-func learningEnv(env envs.Env, length int) (episodic, error) {
-	e, ok := env.(extended)
-	if !ok {
-		return envs.AutoReset(env, length), nil
+func learningEnv(env envs.Env, length int) episodic {
+	if e, ok := env.(extended); ok {
+		return e.Episodes(length, true).(episodic)
 	}
-	restarting, ok := e.Episodes(length, true).(episodic)
-	if !ok {
-		return nil, fmt.Errorf("episodes of %s do not restart", env.Spec().Name)
-	}
-	return restarting, nil
+	return envs.AutoReset(env, length)
 }

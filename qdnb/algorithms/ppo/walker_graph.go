@@ -28,18 +28,15 @@ type Walker struct {
 // NewWalker returns a walker in a task. Of the hyperparameters it does not use those of evaluations.
 func NewWalker(config PPO, task scoring.Task, g *Graph) Walker {
 	spec := task.Env.Spec()
-	env, err := learningEnv(task.Env, task.Length)
-	if _, discrete := task.Env.(scoring.Discrete); discrete && err == nil {
-		err = fmt.Errorf("it does not learn discrete actions, which %s has", spec.Name)
-	}
-	if err != nil {
-		panic(err)
+	if _, discrete := task.Env.(scoring.Discrete); discrete {
+		panic(fmt.Errorf("it does not learn discrete actions, which %s has", spec.Name))
 	}
 	slice := config.NumEnvs
 	if xla.KindOf(g) == backend.CPU {
 		slice = min(slice, sliceOnCPU)
 	}
-	return Walker{newAgent(config, spec.Observations, spec.Actions, false), env, cmp.Or(config.Slice, slice),
+	return Walker{newAgent(config, spec.Observations, spec.Actions, false),
+		learningEnv(task.Env, task.Length), cmp.Or(config.Slice, slice),
 		task.Policy}
 }
 
@@ -53,13 +50,11 @@ func numbered(key random.Key, m int) random.Key {
 	return key.FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, m), 0))
 }
 
-// Walked is the end of a walk: a pytree. The losses are means over its updates; a NaN one means that
-// the policy or its value function is NaN.
-type Walked struct{ Policy, Value, PolicyLoss, ValueLoss *Node }
-
 // Walk walks from a policy and its value function: iterations of PPO on the weighted sum of reward and
-// descriptor, weights [1 + components]. Adam and the environments are reset.
-func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Key) Walked {
+// descriptor, weights [1 + components]. Adam and the environments are reset. It returns both networks and
+// their losses, means over the updates; a NaN one means that its network is NaN.
+func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Key) (_, _, policyLoss,
+	valueLoss *Node) {
 	type state struct {
 		Learner         learner
 		Kept            []*Node
@@ -84,7 +79,7 @@ func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Ke
 		})
 	mean := func(sum *Node) *Node { return DivScalar(sum, float64(iterations)) }
 	after := end.Learner.Nets.Params
-	return Walked{after.Policy.Join(), after.Value.Join(), mean(end.Sums.Policy), mean(end.Sums.Value)}
+	return after.Policy.Join(), after.Value.Join(), mean(end.Sums.Policy), mean(end.Sums.Value)
 }
 
 // Genotypes returns policies [m, N] as rows of the task's policy: without the scales of actions.

@@ -135,10 +135,10 @@ func TestGoldenUpdates(t *testing.T) {
 						if !s.FixAlpha {
 							noise.Alpha = step(in[7])
 						}
-						var losses Losses
-						l, losses = s.Update(l, f.layout.Split(Slice(in[4], AxisRange(k*batch, (k+1)*batch))), noise)
+						var critic, actor, alpha *Node
+						l, critic, actor, alpha = s.Update(l, f.layout.Split(Slice(in[4], AxisRange(k*batch, (k+1)*batch))), noise)
 						results = append(results, l.Actor.Params.Join(), nn.JoinNetworks(l.Critic.Params),
-							nn.JoinNetworks(l.Critic.Target), l.LogAlpha.Params, losses.Actor, losses.Critic, losses.Alpha)
+							nn.JoinNetworks(l.Critic.Target), l.LogAlpha.Params, actor, critic, alpha)
 					}
 					return results
 				}, inputs...)

@@ -27,9 +27,6 @@ func (s SAC) NewNoise(key random.Key) Noise {
 	return noise
 }
 
-// Losses are scalars, computed with the networks before an update: a pytree.
-type Losses struct{ Critic, Actor, Alpha *Node }
-
 // The loss of the critics is a quarter of [td3.Twin.Loss] relative to the target values, [B]:
 //
 //	a', log pi' = a sample from the actor at s', and its log-probability
@@ -69,25 +66,24 @@ func (s SAC) alphaLoss(logAlpha *Node, actor nn.Network, obs, noise *Node) *Node
 	return ReduceAllMean(Mul(Exp(logAlpha), StopGradient(AddScalar(Neg(logProb), -entropy))))
 }
 
-// Update is one step of the algorithm. All three losses are computed with the networks before the
+// Update is one step of the algorithm. The losses are scalars, computed with the networks before the
 // step. Critics and actor take one Adam step, the target critics follow with factor tau, and the
 // entropy coefficient takes an Adam step, each unless it is fixed.
-func (s SAC) Update(l Learner, batch replay.Batch, noise Noise) (Learner, Losses) {
+func (s SAC) Update(l Learner, batch replay.Batch, noise Noise) (next Learner, critic, actor, alpha *Node) {
 	next, pi, logAlpha := l, l.Actor.Params, l.LogAlpha.Params
-	critic := ZerosLike(logAlpha)
+	critic, alpha = ZerosLike(logAlpha), ZerosLike(logAlpha)
 	if !s.FixCritics {
 		target := StopGradient(s.target(l.Critic.Target, pi, logAlpha, batch, noise.Critic))
 		critic = MulScalar(l.Critic.Params.Loss(target, batch), 0.25)
 		next.Critic = l.Critic.Step(critic)
 	}
 
-	actor := s.actorLoss(pi, l.Critic.Params, logAlpha, batch.Obs, noise.Actor)
+	actor = s.actorLoss(pi, l.Critic.Params, logAlpha, batch.Obs, noise.Actor)
 	next.Actor = l.Actor.Step(actor)
 
-	alpha := ZerosLike(logAlpha)
 	if !s.FixAlpha {
 		alpha = s.alphaLoss(logAlpha, pi, batch.Obs, noise.Alpha)
 		next.LogAlpha = l.LogAlpha.Step(alpha)
 	}
-	return next, Losses{critic, actor, alpha}
+	return next, critic, actor, alpha
 }

@@ -68,7 +68,7 @@ type evaluatorIn struct {
 	Choices      xla.Array
 }
 
-// evaluatorOut are its outputs: [Scores] of the episodes.
+// evaluatorOut are its outputs: [scores] of the episodes.
 type evaluatorOut struct {
 	Fitness, Descriptors xla.Array
 	Records              xla.State[[]*Node]

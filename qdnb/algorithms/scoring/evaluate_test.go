@@ -89,8 +89,8 @@ func TestWeightsAreRounded(t *testing.T) {
 			found := must.Get(e.Evaluate(value, 3, nil))
 			return found.Fitnesses
 		}
-		got := evaluate(BFloat16, genotypes)
-		xlatest.Close(t, "the fitness", got, evaluate(Float32, rounded), 1e-4)
+		got := evaluate(bfloat16s, genotypes)
+		xlatest.Close(t, "the fitness", got, evaluate(float32s, rounded), 1e-4)
 		if exact := evaluate("", genotypes); math.Abs(float64(got[0]-exact[0])) < 1e-4 {
 			t.Errorf("the weights are not rounded: %v and %v", got, exact)
 		}

@@ -1,6 +1,7 @@
 package scoring
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -33,8 +34,25 @@ type Outcome struct {
 	Extra []float64
 }
 
-// Finite returns a [Diverged] that names the first of the search's own metrics that is NaN or infinite.
-func (o Outcome) Finite(names []string) error { return finite(names, o.Extra) }
+// Diverged is the error of a metric that is not finite although all transitions are: no search can
+// learn further.
+type Diverged struct {
+	Metric string
+	Value  float64
+}
+
+func (d *Diverged) Error() string { return fmt.Sprintf("%s is %v", d.Metric, d.Value) }
+
+// Finite returns a [Diverged] for the first of the search's own metrics, of the given names, that is NaN
+// or infinite.
+func (o Outcome) Finite(names []string) error {
+	for i, x := range o.Extra {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return &Diverged{names[i], x}
+		}
+	}
+	return nil
+}
 
 // Tally sets the counts of evaluations, which is the inverse of [Task.Count] on the host.
 func (o *Outcome) Tally(counts []float32) {

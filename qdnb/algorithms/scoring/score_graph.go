@@ -18,8 +18,8 @@ type Batch struct {
 	Slices     xla.Slices
 }
 
-// Scores are the results of a batch's episodes: a pytree.
-type Scores struct {
+// scores are the results of a batch's episodes: a pytree.
+type scores struct {
 	Fitness     *Node   // [batch], see [envs.Record]
 	Descriptors *Node   // [batch, d]; nil if the task has none
 	Records     []*Node // [batch, rows * width], of each recorder
@@ -29,7 +29,7 @@ type Scores struct {
 // View cuts genotypes [P, N] into the policies that act in rollouts.
 func (t Task) View(genotypes *Node) nn.Net {
 	policies := t.Policy.View(genotypes).WithoutGradients(t.Env.Spec().Zero...)
-	if t.Weights == BFloat16 {
+	if t.Weights == bfloat16s {
 		policies = policies.BFloat16()
 	}
 	return policies
@@ -44,18 +44,18 @@ func (t Task) View(genotypes *Node) nn.Net {
 // loop around it, and compiles several functions at once. The loop over the slices is therefore no
 // part of the function of the steps.
 func Score[T any, P envs.Policy](b Batch, worker *Node, carried T,
-	reset func(turn *Node, carried T) envs.State, play func(turn *Node, carried T) (T, P)) Scores {
+	reset func(turn *Node, carried T) envs.State, play func(turn *Node, carried T) (T, P)) scores {
 	type state struct {
 		Carried T
 		Starts  envs.State // [turns, ...] each; none on accelerators
-		Scores  Scores
+		Scores  scores
 	}
 	d := len(b.Env.Spec().Descriptor.Lower)
 	zeros := func(dims ...int) *Node {
 		return Zeros(worker.Graph(), shapes.Make(dtypes.Float32,
 			append([]int{b.Slices.Turns(), b.Slices.Size}, dims...)...))
 	}
-	start := state{Carried: carried, Scores: Scores{Fitness: zeros()}}
+	start := state{Carried: carried, Scores: scores{Fitness: zeros()}}
 	if d > 0 {
 		start.Scores.Descriptors = zeros(d)
 	}

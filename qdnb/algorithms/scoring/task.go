@@ -20,26 +20,33 @@ type Task struct {
 	Centroids npz.Array
 }
 
-// Weights is the number format of the weights of policies in rollouts: [Float32], also if empty, or
-// [BFloat16]. Genotypes, and what learners do with them, are always float32.
+// Weights is the number format of the weights of policies in rollouts: float32, also if empty, or
+// bfloat16, see [nn.Net.BFloat16]. Genotypes, and what learners do with them, are always float32.
 type Weights string
 
-// Number formats of weights.
 const (
-	Float32  Weights = "float32"
-	BFloat16 Weights = "bfloat16" // see [nn.Net.BFloat16]
+	float32s  Weights = "float32"
+	bfloat16s Weights = "bfloat16"
 )
 
 // IsZero reports whether w is the default, which configurations omit: those that are older than the
 // setting do not have it.
-func (w Weights) IsZero() bool { return w == "" || w == Float32 }
+func (w Weights) IsZero() bool { return w == "" || w == float32s }
 
 // Check returns an error for an unknown format.
 func (w Weights) Check() error {
-	if w.IsZero() || w == BFloat16 {
+	if w.IsZero() || w == bfloat16s {
 		return nil
 	}
-	return names.Unknown("weights", string(w), []string{string(Float32), string(BFloat16)})
+	return names.Unknown("weights", string(w), []string{string(float32s), string(bfloat16s)})
+}
+
+// Rounded returns the row of a policy with weights of the format.
+func (w Weights) Rounded(policy nn.MLP, row []float32) []float32 {
+	if w == bfloat16s {
+		return policy.RoundBFloat16(row)
+	}
+	return row
 }
 
 // streamReset is the random stream of an episode that draws its initial state.

@@ -49,7 +49,7 @@ type learning struct {
 // metrics are scalars, averaged over the updates of an iteration. They are a pytree. Metrics
 // that a method lacks are 0.
 type metrics struct {
-	Critic, Actor, Alpha *Node // losses, see [sac.Losses]
+	Critic, Actor, Alpha *Node // losses, see [sac.SAC.Update]
 	Diversity            *Node // loss of the diversity model
 	Reward               *Node // reward learnt from, before scaling
 	DiversityReward      *Node
@@ -246,9 +246,7 @@ func (it iteration) learn(l learning, b Batch, returns *Node, noise sac.Noise) (
 		}
 	}
 	f.Reward = ReduceAllMean(transitions.Reward)
-	var losses sac.Losses
-	l.Learner, losses = algorithm.Update(l.Learner, transitions, noise)
-	f.Critic, f.Actor, f.Alpha = losses.Critic, losses.Actor, losses.Alpha
+	l.Learner, f.Critic, f.Actor, f.Alpha = algorithm.Update(l.Learner, transitions, noise)
 	return l, f
 }
 

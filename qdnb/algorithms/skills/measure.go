@@ -9,9 +9,9 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Evaluation is the result of evaluating skills without noise, in one episode from each initial
+// evaluation is the result of evaluating skills without noise, in one episode from each initial
 // state. Episode i is that of skill i mod skills.
-type Evaluation struct {
+type evaluation struct {
 	Policy          []float32 // row of the actor, see [Task.Numbered]
 	scoring.Results           // of the episodes
 	// Positions are the state descriptors before each step, [episodes * steps * 2]; nil if they are
@@ -48,7 +48,7 @@ func (s *Search) policies() (xla.Array, error) {
 }
 
 // Evaluate rolls out the current skills. It does not change the search.
-func (s *Search) Evaluate() (e Evaluation, err error) {
+func (s *Search) Evaluate() (e evaluation, err error) {
 	out, err := s.skills.Run(s.actor())
 	if err != nil {
 		return e, err

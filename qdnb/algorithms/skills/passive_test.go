@@ -17,15 +17,15 @@ import (
 
 func TestPassiveSchedule(t *testing.T) {
 	for _, c := range []struct {
-		schedule algorithms.Schedule
+		schedule algorithms.Learner
 		want     []int64 // environment steps at which skills are measured, up to 300
 	}{
-		{algorithms.Schedule{Steps: 20, Every: 100}, []int64{0, 100, 200, 300}},
-		{algorithms.Schedule{Steps: 20, Every: 100, Early: 30}, []int64{0, 40, 60, 100, 200, 300}},
-		{algorithms.Schedule{Steps: 20, Every: 100, Early: 500}, []int64{0, 100, 200, 300}},
-		{algorithms.Schedule{Steps: 30, Every: 70}, []int64{0, 90, 150, 210, 300}},
-		{algorithms.Schedule{Steps: 60, Every: 7}, []int64{0, 60, 120, 180, 240, 300}},
-		{algorithms.Schedule{Steps: 100, Every: 1000}, []int64{0}},
+		{algorithms.Learner{Steps: 20, Every: 100}, []int64{0, 100, 200, 300}},
+		{algorithms.Learner{Steps: 20, Every: 100, Early: 30}, []int64{0, 40, 60, 100, 200, 300}},
+		{algorithms.Learner{Steps: 20, Every: 100, Early: 500}, []int64{0, 100, 200, 300}},
+		{algorithms.Learner{Steps: 30, Every: 70}, []int64{0, 90, 150, 210, 300}},
+		{algorithms.Learner{Steps: 60, Every: 7}, []int64{0, 60, 120, 180, 240, 300}},
+		{algorithms.Learner{Steps: 100, Every: 1000}, []int64{0}},
 	} {
 		var got []int64
 		for after := int64(0); after <= 300; after += c.schedule.Steps {
@@ -34,7 +34,7 @@ func TestPassiveSchedule(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%+v: measured at %v, want %v", c.schedule, got, c.want)
+			t.Errorf("%d, %d, %d: measured at %v, want %v", c.schedule.Steps, c.schedule.Every, c.schedule.Early, got, c.want)
 		}
 	}
 }

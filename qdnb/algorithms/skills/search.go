@@ -89,14 +89,14 @@ func newSearch(p *xla.Platform, method method, config config) (*Search, error) {
 	it.environments, it.updates = config.EnvBatchSize, config.Updates()
 	task := scoring.Task{Env: method.Env, Policy: method.policy(config.Hidden), Length: method.Length}
 	learner, err := algorithms.NewLearner(p, task, config.Centroids, method.plan(config.EvaluationStates),
-		algorithms.Schedule{Steps: int64(config.EnvBatchSize), Every: config.EvaluationInterval,
-			Early: config.EarlyInterval}, picked(it, it.columns()), config.Seed)
+		picked(it, it.columns()), config.Seed)
 	if err != nil {
 		return nil, err
 	}
 	s := &Search{Learner: learner, it: it, config: config,
 		buffer: replay.Store{Programs: learner.Programs, Width: method.layout().Width()}}
-	learner.Train, learner.Policies = s.train, s.policies
+	learner.Steps, learner.Every = int64(config.EnvBatchSize), config.EvaluationInterval
+	learner.Early, learner.Train, learner.Policies = config.EarlyInterval, s.train, s.policies
 	if err := s.build(); err != nil {
 		s.Close()
 		return nil, err
@@ -183,7 +183,7 @@ func picked[T any](it iteration, all []T) (some []T) {
 // train runs an iteration. It returns the metrics and the number of transitions that were not finite.
 func (s *Search) train(number int64) ([]float64, error) {
 	if s.warming(number-1) && !s.warming(number) {
-		s.Means.Reset() // losses are those of updates only
+		s.Forget() // losses are those of updates only
 	}
 	program, err := s.programFor(number)
 	if err != nil {

@@ -122,9 +122,9 @@ func TestGoldenUpdate(t *testing.T) {
 	f := readPublished(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			l, losses := f.td3.step(f.start(in[0], in[1], in[2], in[3]), f.td3.Layout().Split(in[4]),
+			l, critic, actor := f.td3.step(f.start(in[0], in[1], in[2], in[3]), f.td3.Layout().Split(in[4]),
 				in[5])
-			return append(l.rows(), losses.Critic, losses.Actor, l.Step)
+			return append(l.rows(), critic, actor, l.Step)
 		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
 			f.actor("target_actor.flat"),
 			f.batch(f.Int32s("one.idx")), f.noise("one.eps"))
@@ -163,7 +163,7 @@ func TestGoldenChain(t *testing.T) {
 			end := xla.For(in[0].Graph(), steps, start, func(step *Node, s state) state {
 				batch := f.td3.TransitionsBatchSize
 				rows := xla.Rows(s.Rows, MulScalar(step, int32(batch)), batch)
-				l, _ := f.td3.step(s.Learner, f.td3.Layout().Split(rows),
+				l, _, _ := f.td3.step(s.Learner, f.td3.Layout().Split(rows),
 					Reshape(xla.Rows(s.Noise, step, 1), batch, -1))
 				for i, rows := range l.rows() {
 					s.After[i] = set(s.After[i], step, rows)

@@ -26,7 +26,8 @@ func (t TD3) policyLoss(actor, critic *Node, batch replay.Batch) *Node {
 }
 
 // step is one step of [TD3.Train] on a batch, with standard normal noise [B, actions].
-func (t TD3) step(l Learner, batch replay.Batch, noise *Node) (Learner, Losses) {
+func (t TD3) step(l Learner, batch replay.Batch, noise *Node) (after Learner, critic, actor *Node) {
 	after, sums := t.update(l, none(noise.Graph()), batch, noise)
-	return after, sums.mean(after)
+	critic, actor = sums.mean(after)
+	return after, critic, actor
 }

@@ -51,7 +51,7 @@ func TestLearnsABandit(t *testing.T) {
 			first := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(key.Hi.Graph(),
 				shapes.Make(dtypes.Int32, 2), 0)))
 			l := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldIn(2))
-			l, losses := td3.Train(l, buffer, key.FoldIn(3), 800)
+			l, critic, actor := td3.Train(l, buffer, key.FoldIn(3), 800)
 			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic.Params[0],
 				td3.DrawObservations(buffer, key.FoldIn(4), 200), noWorker(key), 1)
 			obs := Slice(td3.Layout().Split(buffer.Rows).Obs, AxisRange(0, 200))
@@ -60,7 +60,7 @@ func TestLearnsABandit(t *testing.T) {
 				return ReduceAllMean(Abs(Sub(policy.Apply(obs), best)))
 			}
 			return []*Node{off(td3.Actor.Network(first, 0)), off(l.Actor.Params), off(td3.Actor.Network(child, 0)),
-				losses.Critic, losses.Actor}
+				critic, actor}
 		}, xlatest.Tensor(random.SeedWords(1), 2))
 		at := func(i int) float32 { return xlatest.Flat[float32](t, out[i])[0] }
 		if at(1) > 0.12 || at(2) > 0.12 || at(0) < 0.2 {
@@ -99,9 +99,9 @@ func TestLaws(t *testing.T) {
 			running.Done = ZerosLike(batch.Done)
 			clipped := OnesLike(noise)
 
-			one, _ := td3.step(l, batch, noise)
-			two, _ := td3.step(one, batch, noise)
-			three, _ := td3.step(two, batch, noise)
+			one, _, _ := td3.step(l, batch, noise)
+			two, _, _ := td3.step(one, batch, noise)
+			three, _, _ := td3.step(two, batch, noise)
 
 			actor := func(l Learner) *Node { return l.Actor.Params.Join() }
 			observations := td3.DrawObservations(buffer, key.FoldIn(4), 3)

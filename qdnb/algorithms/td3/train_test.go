@@ -34,7 +34,7 @@ func TestTrainIsUpdates(t *testing.T) {
 			func(in []*Node) []*Node {
 				key := random.KeyOf(in[0])
 				buffer, start := bandit(td3, key.FoldIn(0), 100), td3.first(key)
-				once, losses := td3.Train(start, buffer, key, 3)
+				once, loss, _ := td3.Train(start, buffer, key, 3)
 
 				type state struct {
 					Learner Learner
@@ -47,13 +47,13 @@ func TestTrainIsUpdates(t *testing.T) {
 					draw := s.Key.FoldInEach(step)
 					batch := td3.Layout().Split(s.Buffer.Sample(draw.FoldIn(streamBatch),
 						td3.TransitionsBatchSize))
-					var each Losses
-					s.Learner, each = td3.step(s.Learner, batch,
+					var each *Node
+					s.Learner, each, _ = td3.step(s.Learner, batch,
 						draw.FoldIn(streamNoise).Normal(td3.TransitionsBatchSize, 1))
-					s.Loss = Add(s.Loss, DivScalar(each.Critic, 3.0))
+					s.Loss = Add(s.Loss, DivScalar(each, 3.0))
 					return s
 				})
-				return append(append(xla.Flatten(once), losses.Critic),
+				return append(append(xla.Flatten(once), loss),
 					append(xla.Flatten(by.Learner), by.Loss)...)
 			})
 		must.Do(err)
@@ -107,8 +107,8 @@ func TestLossesShowNaN(t *testing.T) {
 				buffer.Rows = poison(buffer.Rows, in[0], td3.Layout().Width()-3) // a reward
 				actor, critic := l.Actor.Params.Kernel, l.Critic.Params[0].Kernel
 				actor[0], critic[0] = poison(actor[0], in[1], 2), poison(critic[0], in[2], 2)
-				_, losses := td3.Train(l, buffer, key, 2)
-				return []*Node{losses.Critic, losses.Actor}
+				_, criticLoss, actorLoss := td3.Train(l, buffer, key, 2)
+				return []*Node{criticLoss, actorLoss}
 			})
 		must.Do(err)
 		defer program.Free()

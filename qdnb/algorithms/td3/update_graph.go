@@ -11,20 +11,17 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// Losses are scalar means over the updates of a call. A NaN loss or a NaN parameter means that an
-// update of the call failed and that the learner is no longer usable.
-type Losses struct {
-	Critic *Node // see [TD3.Train]
-	Actor  *Node // the negative mean value of the actor's actions; 0 if it was not updated
-}
-
 // Train runs updates, each on a new batch of transitions drawn from the buffer:
 //
 //	one Adam step of the critics; their targets follow with factor soft_tau_update
 //	if the step number is a multiple of policy_delay:
 //		one Adam step of the actor, on its value by the first critic before this update;
 //		the actor's target follows
-func (t TD3) Train(l Learner, buffer replay.Buffer, key random.Key, steps int) (Learner, Losses) {
+//
+// The losses are scalar means over the updates: of the critics, and the negative mean value of the actor's
+// actions, 0 if it was not updated. A NaN loss means that the learner is no longer usable.
+func (t TD3) Train(l Learner, buffer replay.Buffer, key random.Key,
+	steps int) (after Learner, critic, actor *Node) {
 	g := l.Step.Graph()
 	type state struct {
 		Learner Learner
@@ -40,7 +37,8 @@ func (t TD3) Train(l Learner, buffer replay.Buffer, key random.Key, steps int) (
 			s.Learner, s.Sums = t.update(s.Learner, s.Sums, batch, noise)
 			return s
 		})
-	return end.Learner, end.Sums.mean(end.Learner)
+	critic, actor = end.Sums.mean(end.Learner)
+	return end.Learner, critic, actor
 }
 
 // Random streams of a step.
@@ -67,12 +65,12 @@ func none(g *Graph) sums {
 }
 
 // mean returns the losses, NaN if the networks after the updates contain NaN.
-func (s sums) mean(after Learner) Losses {
+func (s sums) mean(after Learner) (critic, actor *Node) {
 	of := func(sum, updates *Node, networks []*Node) *Node {
 		return nn.PropagateNaN(Div(sum, MaxScalar(updates, 1)), networks...)
 	}
-	return Losses{of(s.Critic, s.Critics, xla.Flatten(after.Critic.Params)),
-		of(s.Actor, s.Actors, xla.Flatten(after.Actor.Params))}
+	return of(s.Critic, s.Critics, xla.Flatten(after.Critic.Params)),
+		of(s.Actor, s.Actors, xla.Flatten(after.Actor.Params))
 }
 
 // update is one step of [TD3.Train] on a batch, with standard normal noise [B, actions].

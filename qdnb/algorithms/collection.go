@@ -1,4 +1,4 @@
-package repertoire
+package algorithms
 
 import (
 	"math"
@@ -10,13 +10,13 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
-// Collection is a [Grid] and the genotypes of its cells on the first device. Reinforcement learning keeps
-// its passive repertoire in one, and so may a custom loop.
-type Collection struct {
+// collection is a [repertoire.Grid] and the genotypes of its cells on the first device.
+type collection struct {
 	held   xla.State[collected]
 	insert *xla.Program[collectIn, collectOut]
 }
@@ -24,7 +24,7 @@ type Collection struct {
 // collected is a pytree.
 type collected struct {
 	Genotypes *graph.Node // [cells, N]
-	Grid      Grid
+	Grid      repertoire.Grid
 }
 
 // collectIn are the inputs of an insertion.
@@ -43,9 +43,9 @@ type collectOut struct {
 // collectionNames are the names of the tensors in files.
 var collectionNames = []string{"genotypes", "fitnesses", "descriptors", "centroids"}
 
-// NewCollection returns an empty collection around centroids [cells, d] and compiles the insertion of
+// newCollection returns an empty collection around centroids [cells, d] and compiles the insertion of
 // n candidates with rows genotypes: candidate i has genotype i mod rows.
-func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*Collection,
+func newCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*collection,
 	error) {
 	cells, d, params := centroids.Shape[0], centroids.Shape[1], task.Policy.Params()
 	at, err := centroids.Float32s()
@@ -54,7 +54,7 @@ func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 	}
 	none := slices.Repeat([]float32{float32(math.Inf(-1))}, cells)
 	held := xla.Pack(func(in []*graph.Node) collected {
-		return collected{in[0], Grid{Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}}
+		return collected{in[0], repertoire.Grid{Elites: repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}}
 	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
 		xla.FromFloats(none, cells),
 		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))),
@@ -62,21 +62,21 @@ func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 	in := collectIn{held, xla.Declare(dtypes.Float32, rows, params), xla.Declare(dtypes.Float32, n),
 		xla.Declare(dtypes.Float32, n, d)}
 	insert, err := xla.Compile(c, "insertion", in, func(in collectIn) collectOut {
-		held, batch := in.Held.Tree, Batch{in.Fitness.Tree, in.Descriptors.Tree}
-		grid, entering := held.Grid.Add(Evaluated{Batch: batch})
+		held, batch := in.Held.Tree, repertoire.Batch{Fitness: in.Fitness.Tree, Descriptors: in.Descriptors.Tree}
+		grid, entering := held.Grid.Add(repertoire.Evaluated{Batch: batch})
 		cells, count := xla.Nonzero(entering.Accepted)
 		from := graph.ModScalar(graph.Gather(entering.Index, graph.InsertAxes(cells, -1)), int32(rows))
 		held.Genotypes = xla.SetRowsAt(held.Genotypes, in.Genotypes.Tree, from, cells, count)
-		held.Grid = grid.(Grid)
+		held.Grid = grid.(repertoire.Grid)
 		return collectOut{xla.Out(held), xla.Out(task.Count(batch.Fitness,
 			batch.Descriptors, nil, entering.Valid))}
 	})
-	return &Collection{held, insert}, err
+	return &collection{held, insert}, err
 }
 
-// Add inserts candidates with genotypes [rows, N] and adds the fitnesses of the cells and the tally to
+// add inserts candidates with genotypes [rows, N] and adds the fitnesses of the cells and the tally to
 // an outcome.
-func (c *Collection) Add(genotypes xla.Array, found scoring.Results, o *scoring.Outcome) error {
+func (c *collection) add(genotypes xla.Array, found scoring.Results, o *scoring.Outcome) error {
 	n := len(found.Fitnesses)
 	in := collectIn{c.held, genotypes.First(),
 		xla.FromFloats(found.Fitnesses, n),
@@ -97,9 +97,9 @@ func (c *Collection) Add(genotypes xla.Array, found scoring.Results, o *scoring.
 	return err
 }
 
-// Arrays copies the repertoire to the host: fitnesses, descriptors, centroids and, on request,
+// arrays copies the repertoire to the host: fitnesses, descriptors, centroids and, on request,
 // genotypes.
-func (c *Collection) Arrays(genotypes bool) (map[string]npz.Array, error) {
+func (c *collection) arrays(genotypes bool) (map[string]npz.Array, error) {
 	names := slices.Clone(collectionNames)
 	if !genotypes {
 		names[0] = ""
@@ -110,11 +110,11 @@ func (c *Collection) Arrays(genotypes bool) (map[string]npz.Array, error) {
 	return list.Arrays()
 }
 
-// Store lists the repertoire in a checkpoint, under names with a prefix.
-func (c *Collection) Store(to *xla.Checkpoint, prefix string) {
+// store lists the repertoire in a checkpoint, under names with a prefix.
+func (c *collection) store(to *xla.Checkpoint, prefix string) {
 	to.Add(&c.held, 1, prefix, collectionNames...)
 	to.Sparse(prefix+"genotypes", prefix+"fitnesses")
 }
 
-// Free releases the memory on the device.
-func (c *Collection) Free() { c.held.Free() }
+// free releases the memory on the device.
+func (c *collection) free() { c.held.Free() }
