@@ -147,6 +147,18 @@ func Nonzero(flags *Node) (index, count *Node) {
 	return Slice(list, AxisRange(0, n)), ReduceSum(ones)
 }
 
+// Ranks returns the place of each number along the last axis in descending order, int32. Of equal ones
+// the first comes first.
+func Ranks(x *Node) *Node {
+	index := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), -1)
+	own, other := func(x *Node) *Node { return InsertAxes(x, -1) }, func(x *Node) *Node {
+		return InsertAxes(x, -2)
+	}
+	ahead := Or(GreaterThan(other(x), own(x)),
+		And(Equal(other(x), own(x)), LessThan(other(index), own(index))))
+	return ReduceSum(ConvertDType(ahead, dtypes.Int32), -1)
+}
+
 // Finite reports which numbers are neither NaN nor infinite, bool.
 func Finite(x *Node) *Node { return LessOrEqual(Abs(x), ConstAs(x, math.MaxFloat32)) }
 

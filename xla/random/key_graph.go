@@ -56,6 +56,11 @@ func computedOnce(x *Node) *Node {
 	return Div(x, one)
 }
 
+// Split folds 0 to n-1 into a key: n keys.
+func (k Key) Split(n int) Key {
+	return k.FoldInEach(Iota(k.Hi.Graph(), shapes.Make(dtypes.Int32, n), 0))
+}
+
 // FoldIn is [Key.FoldInEach] with a constant.
 func (k Key) FoldIn(data int) Key { return k.FoldInEach(Const(k.Hi.Graph(), uint32(data))) }
 

@@ -159,7 +159,7 @@ func (s gradientArborescence) Update(g Generation, key random.Key) (Emitter, []L
 	x := branches(s.coefficients(g.Parents, which, s.emitters(which)), n)
 	after := s
 	var continues *Node
-	after.Coefficients, continues = s.Coefficients.update(x, ranks(improvement))
+	after.Coefficients, continues = s.Coefficients.update(x, xla.Ranks(improvement))
 	after = after.step()
 	elites := g.Sample(key.FoldInEach(Slice(which, AxisRange(0, s.Emitters))))
 	after = restart(And(continues, g.ranked(improvement, s.RestartRule)), after, s.start(elites, n))

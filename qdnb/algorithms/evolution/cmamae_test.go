@@ -83,7 +83,7 @@ func TestGoldenStrategies(t *testing.T) {
 					in = append(in, xlatest.Tensor(stored(field, step), dims...))
 				}
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
-					noise, rank := in[0], Reshape(ranks(in[1]), batch)
+					noise, rank := in[0], Reshape(xla.Ranks(in[1]), batch)
 					d := xla.Unflatten(s.distributions(batch).start(in[2]), in[2:])
 					weights := make([]float32, batch)
 					copy(weights, d.weights())

@@ -57,10 +57,10 @@ func TestGoldenArborescence(t *testing.T) {
 					}
 					s.Gradients = taskGradients(task, s.Points)
 					x, value := in[len(in)-2], in[len(in)-1]
-					zeros := s.emitters(ConvertDType(ZerosLike(Slice(x, AxisRange(), AxisElem(0))), ranks(value).DType()))
+					zeros := s.emitters(ConvertDType(ZerosLike(Slice(x, AxisRange(), AxisElem(0))), xla.Ranks(value).DType()))
 					made := s.branches(Reshape(zeros, -1, 1), x)
 					direction := s.Gradients
-					s.Coefficients, _ = s.Coefficients.update(InsertAxes(x, 0), ranks(value))
+					s.Coefficients, _ = s.Coefficients.update(InsertAxes(x, 0), xla.Ranks(value))
 					s = s.step()
 					c := s.Coefficients
 					all := []*Node{s.Points, c.Mean, c.Sigma, c.Covariance, c.Path, c.StepPath}

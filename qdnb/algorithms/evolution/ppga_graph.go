@@ -157,9 +157,9 @@ func (s ppga) branches(coefficients *Node) *Node {
 func (s ppga) Update(g Generation, key random.Key) (Emitter, []Loss) {
 	n := s.Gradients.Shape().Dimensions[0]
 	branches := Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, g.Count-1), 0)
-	improvement := InsertAxes(Slice(g.Own(g.Improvement), AxisRange(1)), 0)
-	continues := g.ranked(improvement, s.RestartRule)
-	adapted := s.Coefficients.update(s.noise(g.Parents, AddScalar(branches, 1)), Squeeze(ranks(improvement), 0))
+	improvement := Slice(g.Own(g.Improvement), AxisRange(1))
+	continues := g.ranked(InsertAxes(improvement, 0), s.RestartRule)
+	adapted := s.Coefficients.update(s.noise(g.Parents, AddScalar(branches, 1)), xla.Ranks(improvement))
 	// the branches of generation 0 do not depend on their coefficients
 	adapted = restart(Equal(g.Number, ZerosLike(g.Number)), s.Coefficients, adapted)
 	elite := g.Sample(key.FoldInEach(Slice(branches, AxisRange(0, 1))))

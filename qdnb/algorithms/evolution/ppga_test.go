@@ -158,7 +158,7 @@ func TestGoldenPPGA(t *testing.T) {
 				x := xNES{size: f.Shape(of + "noise")[0], Mean: in[0], Root: in[1]}
 				s := ppga{Policy: in[3], Gradients: unit(in[4])}
 				coefficients := x.sample(in[2])
-				after := x.update(in[2], Squeeze(ranks(in[5]), 0))
+				after := x.update(in[2], Squeeze(xla.Ranks(in[5]), 0))
 				fresh := xNES{sigma0: 0.7}.start(n, random.NewKey(in[0].Graph(), 1))
 				return []*Node{s.Gradients, coefficients, s.branches(coefficients), after.Mean, after.Root,
 					ConvertDType(LogicalNot(Generation{}.ranked(in[5], "no_improvement")), dtypes.Float32), fresh.Mean, fresh.Root}

@@ -178,7 +178,7 @@ func (s evolutionStrategies) noise(parents Parents, which *Node, params int) *No
 func (s evolutionStrategies) Update(g Generation, key random.Key) (Emitter, []Loss) {
 	improvement := Reshape(g.Own(g.Improvement), s.Emitters, -1)
 	params := s.State.mean().Shape().Dimensions[1]
-	after, continues := s.State.update(s.recombine(g.Parents, ranks(improvement), s.State.weights(),
+	after, continues := s.State.update(s.recombine(g.Parents, xla.Ranks(improvement), s.State.weights(),
 		params))
 	elites := g.Sample(key.FoldInEach(s.numbers(improvement.Graph())))
 	s.State = restart(And(continues, g.ranked(improvement, s.RestartRule)), after, s.State.start(elites))
@@ -215,19 +215,6 @@ func (s evolutionStrategies) recombine(parents Parents, ranks *Node, weights []f
 			return c
 		})
 	return sums.Noise, sums.Squares
-}
-
-// ranks returns the rank of each number in its row, int32 [E, n], the greatest first, then by
-// index.
-func ranks(x *Node) *Node {
-	e, n := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
-	index := Iota(x.Graph(), shapes.Make(dtypes.Int32, e, n), 1)
-	row, column := func(x *Node) *Node { return InsertAxes(x, 1) }, func(x *Node) *Node {
-		return InsertAxes(x, 2)
-	}
-	ahead := Or(GreaterThan(row(x), column(x)),
-		And(Equal(row(x), column(x)), LessThan(row(index), column(index))))
-	return ReduceSum(ConvertDType(ahead, dtypes.Int32), 2)
 }
 
 // minSpread is the difference below which improvements are equal (pyribs).

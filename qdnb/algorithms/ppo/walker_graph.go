@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -41,14 +39,10 @@ func NewWalker(config PPO, task scoring.Task, g *Graph) Walker {
 }
 
 // Policies draws m policies, [m, N].
-func (w Walker) Policies(key random.Key, m int) *Node { return w.agent.policy.Init(numbered(key, m)) }
+func (w Walker) Policies(key random.Key, m int) *Node { return w.agent.policy.Init(key.Split(m)) }
 
 // Values draws m value functions, [m, N].
-func (w Walker) Values(key random.Key, m int) *Node { return w.agent.value.Init(numbered(key, m)) }
-
-func numbered(key random.Key, m int) random.Key {
-	return key.FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, m), 0))
-}
+func (w Walker) Values(key random.Key, m int) *Node { return w.agent.value.Init(key.Split(m)) }
 
 // Walk walks from a policy and its value function: iterations of PPO on the weighted sum of reward and
 // descriptor, weights [1 + components]. Adam and the environments are reset. It returns both networks and

@@ -100,8 +100,8 @@ type Aurora struct {
 	// Sampling and MaxObservation.
 	Features *envs.Recorder
 
-	Members  unstructured
-	Encoded  // of the members
+	Members  Cells // without centroids
+	Encoded        // of the members
 	Distance threshold
 }
 
@@ -222,18 +222,15 @@ func (e Encoded) learn(t nn.Trained) Encoded {
 
 // Empty implements [Archive].
 func (a Aurora) Empty(task scoring.Task, key random.Key) Archive {
-	g, n := key.Hi.Graph(), a.Capacity
-	zeros := func(dims ...int) *Node { return Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
-	a.Members = unstructured{unfilled(g, n), zeros(n, a.Latent)}
-	a.Encoded = a.empty(a.Record(task), n, task.Length, key)
-	a.Distance = threshold{Const(g, float32(a.Threshold)), zeros()}
+	g := key.Hi.Graph()
+	a.Members = EmptySlots(g, a.Capacity, a.Latent)
+	a.Encoded = a.empty(a.Record(task), a.Capacity, task.Length, key)
+	a.Distance = threshold{Const(g, float32(a.Threshold)), Zeros(g, shapes.Make(dtypes.Float32))}
 	return a
 }
 
-// Cells implements [Archive]: slots without centroids.
-func (a Aurora) Cells() Cells {
-	return Cells{Fitness: a.Members.Fitness, Descriptors: a.Members.Descriptors}
-}
+// Cells implements [Archive].
+func (a Aurora) Cells() Cells { return a.Members }
 
 // Add implements [Archive].
 func (a Aurora) Add(found Evaluated) (Archive, Insertion) {
@@ -241,7 +238,7 @@ func (a Aurora) Add(found Evaluated) (Archive, Insertion) {
 	in := Insertion{Valid: batch.Valid()}
 	in.Index, in.Accepted = a.Members.winners(a.Distance.Length, batch)
 	in.Improvement = batch.improvement(a.Members.occupant(a.Distance.Length, batch))
-	a.Members = a.Members.update(batch, in.Index, in.Accepted)
+	a.Members = a.Members.Update(batch, in.Index, in.Accepted)
 	a.Encoded = a.store(found, in)
 	return a, in
 }

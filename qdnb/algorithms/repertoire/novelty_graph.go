@@ -67,7 +67,7 @@ func (a DominatedNovelty) winners(batch Batch) (index, accepted, novelty *Node) 
 // index is int32 [n], the candidate of each slot (0 where accepted is false); accepted is bool [n].
 func Truncate(scores *Node, n int) (index, accepted *Node) {
 	p := scores.Shape().Dimensions[0] - n
-	rank := ranks(scores)
+	rank := xla.Ranks(scores)
 	stays := And(GreaterThan(scores, lowest(scores)), LessThan(rank, ConstAs(rank, int32(n))))
 
 	entering, count := xla.Nonzero(Slice(stays, AxisRange(n, n+p)))
@@ -77,15 +77,6 @@ func Truncate(scores *Node, n int) (index, accepted *Node) {
 	accepted = And(vacant, LessThan(turn, count))
 	index = Gather(entering, InsertAxes(MinScalar(turn, int32(p-1)), -1))
 	return Where(accepted, index, ZerosLike(index)), accepted
-}
-
-// ranks is the place of each score in descending order, int32. Of equal ones the first comes first.
-func ranks(scores *Node) *Node {
-	row := func(x *Node) *Node { return InsertAxes(x, 0) }
-	order := Iota(scores.Graph(), shapes.Make(dtypes.Int32, scores.Shape().Dimensions[0]), 0)
-	ahead := Or(GreaterThan(row(scores), InsertAxes(scores, 1)),
-		And(Equal(row(scores), InsertAxes(scores, 1)), LessThan(row(order), InsertAxes(order, 1))))
-	return ReduceSum(ConvertDType(ahead, dtypes.Int32), 1)
 }
 
 // noveltyRows is the number of solutions that XLA:CPU compares with all others at a time, so that

@@ -10,15 +10,11 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// unstructured is AURORA's archive (Grillotti and Cully 2022): a pytree. It has no predefined
-// cells. Its n slots hold solutions that keep a distance l from each other, so that a learned
-// descriptor space with unknown limits is covered evenly.
+// The archive of AURORA (Grillotti and Cully 2022) has no predefined cells. Its n slots hold solutions
+// that keep a distance l from each other, so that a learned descriptor space with unknown limits is
+// covered evenly.
 //
 // Distances are Euclidean, in float32. Empty slots are never neighbours.
-type unstructured struct {
-	Fitness     *Node // [n], -Inf where empty
-	Descriptors *Node // [n, d], 0 where empty
-}
 
 // winners decides the insertion of a batch, given the threshold l, a float32 scalar (QDax,
 // containers/unstructured_repertoire.py, except for rule 1). Candidates that are not [Batch.Valid]
@@ -48,12 +44,12 @@ type unstructured struct {
 // the first one: in ascending order of fitness none of them enters, in descending order all do.
 //
 // index is int32 [n], the candidate of each slot (0 where accepted is false); accepted is bool [n].
-func (u unstructured) winners(l *Node, batch Batch) (index, accepted *Node) {
-	g := u.Fitness.Graph()
-	n, p := u.Fitness.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
-	filled, valid, between := u.filled(), batch.Valid(), batch.between()
+func (c Cells) winners(l *Node, batch Batch) (index, accepted *Node) {
+	g := c.Fitness.Graph()
+	n, p := c.Fitness.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
+	filled, valid, between := c.filled(), batch.Valid(), batch.between()
 	distance := distances(coordinates(batch.Descriptors, valid),
-		coordinates(u.Descriptors, filled)) // [P, n]
+		coordinates(c.Descriptors, filled)) // [P, n]
 	copied := LogicalAny(Equal(distance, ZerosLike(distance)), 1) // a member
 	replacing := And(between.Counts, copied)
 	between.Counts = And(between.Counts, LogicalNot(copied))
@@ -75,7 +71,7 @@ func (u unstructured) winners(l *Node, batch Batch) (index, accepted *Node) {
 	refused := Or(crowded, between.dominated(order, l))
 
 	// An extra slot takes the candidates without a slot; its occupant cannot be beaten.
-	occupants := Concatenate([]*Node{u.Fitness, BroadcastToDims(Infinity(g, dtypes.Float32, 1), 1)}, 0)
+	occupants := Concatenate([]*Node{c.Fitness, BroadcastToDims(Infinity(g, dtypes.Float32, 1), 1)}, 0)
 	at := InsertAxes(slot, -1)
 	compete := func(who *Node) (best, wins *Node) { // best of occupant and candidates
 		fitness := Where(who, batch.Fitness, lowest(batch.Fitness))
@@ -97,41 +93,26 @@ func (u unstructured) winners(l *Node, batch Batch) (index, accepted *Node) {
 
 // occupant returns the fitness of the member nearest to each candidate, [P]; -Inf if none is within a
 // distance of l.
-func (u unstructured) occupant(l *Node, batch Batch) *Node {
+func (c Cells) occupant(l *Node, batch Batch) *Node {
 	distance := distances(coordinates(batch.Descriptors, batch.Valid()),
-		coordinates(u.Descriptors, u.filled()))
-	fitness := Gather(u.Fitness, InsertAxes(nearest(distance), -1))
+		coordinates(c.Descriptors, c.filled()))
+	fitness := Gather(c.Fitness, InsertAxes(nearest(distance), -1))
 	return Where(LessOrEqual(ReduceMin(distance, 1), l), fitness, lowest(fitness))
 }
 
 // survivors decides a re-insertion, after the descriptors or the threshold l (a float32 scalar)
 // have changed. All slots are inserted, as one batch, into an empty archive, so only the rules 1 and
-// 3 of [unstructured.winners] apply. Survivors keep their slots.
+// 3 of [Cells.winners] apply. Survivors keep their slots.
 //
 // kept is bool [n]; it is false for slots that are empty or have a NaN descriptor.
-func (u unstructured) survivors(l *Node) (kept *Node) {
-	between := Batch(u).between()
-	order := Iota(u.Fitness.Graph(), shapes.Make(dtypes.Int32, u.Fitness.Shape().Dimensions[0]), 0)
+func (c Cells) survivors(l *Node) (kept *Node) {
+	between := Batch{c.Fitness, c.Descriptors}.between()
+	order := Iota(c.Fitness.Graph(), shapes.Make(dtypes.Int32, c.Fitness.Shape().Dimensions[0]), 0)
 	return And(between.Counts, LogicalNot(between.dominated(order, l)))
 }
 
-// update applies the decision of [unstructured.winners].
-func (u unstructured) update(batch Batch, index, accepted *Node) unstructured {
-	after := Cells{Fitness: u.Fitness, Descriptors: u.Descriptors}.Update(batch, index, accepted)
-	return unstructured{after.Fitness, after.Descriptors}
-}
-
-// keep empties the slots that are not kept.
-func (u unstructured) keep(kept *Node) unstructured {
-	after := Cells{Fitness: u.Fitness, Descriptors: u.Descriptors}.keep(kept)
-	return unstructured{after.Fitness, after.Descriptors}
-}
-
-// filled is bool [n], true for slots that hold a solution.
-func (u unstructured) filled() *Node { return GreaterThan(u.Fitness, lowest(u.Fitness)) }
-
 // size is the number of filled slots, an int32 scalar.
-func (u unstructured) size() *Node { return ReduceAllSum(ConvertDType(u.filled(), dtypes.Int32)) }
+func (c Cells) size() *Node { return ReduceAllSum(ConvertDType(c.filled(), dtypes.Int32)) }
 
 // lowest is -Inf, a scalar.
 func lowest(like *Node) *Node { return ConstAs(like, math.Inf(-1)) }
@@ -164,7 +145,7 @@ type betweenCandidates struct {
 	Counts   *Node // bool [P]: valid, and the fittest with its descriptor
 }
 
-// between applies rule 1 of [unstructured.winners] within a batch.
+// between applies rule 1 of [Cells.winners] within a batch.
 func (b Batch) between() betweenCandidates {
 	valid := b.Valid()
 	at := coordinates(b.Descriptors, valid)
@@ -179,7 +160,7 @@ func (b Batch) between() betweenCandidates {
 }
 
 // dominated returns which candidates are rejected because of another one, bool [P]: rule 3 of
-// [unstructured.winners]. order, int32 [P], decides if all fitnesses are equal.
+// [Cells.winners]. order, int32 [P], decides if all fitnesses are equal.
 func (b betweenCandidates) dominated(order, l *Node) *Node {
 	// The order counts only if the fitnesses of all candidates are equal; otherwise it is 0, which
 	// nothing exceeds.

@@ -55,7 +55,7 @@ type one struct {
 	refused    bool // by rule 2 or 3
 }
 
-// insert is [unstructured.winners] in plain Go, rule by rule, on a batch that is sorted as in the
+// insert is [Cells.winners] in plain Go, rule by rule, on a batch that is sorted as in the
 // published code.
 func (s slots) insert(l float32, batch candidates) slots {
 	n, d := len(s.fitnesses), s.dims
@@ -165,7 +165,7 @@ func refuseDominated(sorted []*one, l float32) {
 	}
 }
 
-// reinsert is [unstructured.survivors] in plain Go: an insertion into an empty archive, except that
+// reinsert is [Cells.survivors] in plain Go: an insertion into an empty archive, except that
 // survivors keep their slots.
 func (s slots) reinsert(l float32) slots {
 	survivors := noSlots(len(s.fitnesses), s.dims).insert(l,
@@ -203,9 +203,9 @@ func newArchivist(t testing.TB, platform *xla.Platform, n, p, d int) *archivist 
 		inputs = append(inputs, shapes.Make(dtypes.Float32, dims...))
 	}
 	program := must.Get(xlatest.Compile(platform, "archivist", inputs, func(in []*Node) []*Node {
-		u, identities, l, batch := unstructured{in[0], in[1]}, in[2], in[3], Batch{in[4], in[5]}
+		u, identities, l, batch := Cells{Fitness: in[0], Descriptors: in[1]}, in[2], in[3], Batch{in[4], in[5]}
 		index, accepted := u.winners(l, batch)
-		inserted := u.update(batch, index, accepted)
+		inserted := u.Update(batch, index, accepted)
 		kept := u.survivors(l)
 		survived := u.keep(kept)
 		return []*Node{

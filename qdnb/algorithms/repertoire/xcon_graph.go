@@ -144,7 +144,7 @@ func (a XCon) extinguish(key random.Key) XCon {
 	best := xla.FirstTrue(Equal(fitness, ReduceAllMax(fitness)), 0)
 	turn := Where(Equal(Iota(best.Graph(), shapes.Make(dtypes.Int32, n), 0), best),
 		ConstAs(fitness, float32(1)), key.FoldIn(1).Uniform(0, 1, n))
-	rank := ranks(turn)
+	rank := xla.Ranks(turn)
 	a.Population = a.Population.keep(LessThan(rank, ConstAs(rank, int32(max(1, float64(n)*a.Remaining)))))
 	return a
 }

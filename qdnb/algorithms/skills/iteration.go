@@ -97,7 +97,7 @@ func (it iteration) axes() []xla.Axis {
 func (it iteration) start(root random.Key, capacity int) (state, replay.Buffer) {
 	g := root.Hi.Graph()
 	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner)), Diversity: it.init(root),
-		Envs: it.episodes().Reset(each(root.FoldIn(streamEnvs), it.environments))}
+		Envs: it.episodes().Reset(root.FoldIn(streamEnvs).Split(it.environments))}
 	if it.Skills.vectors() {
 		s.Skills = it.Skills.drawn(root.FoldIn(streamSkills), it.environments)
 	}

@@ -139,9 +139,9 @@ func (s Skills) playing(g *Graph, n int) *Node {
 	return ModScalar(Iota(g, shapes.Make(dtypes.Float32, n, 1), 0), float64(max(1, s.OneHot)))
 }
 
-// drawn returns a vector for each of n keys folded out of a key, [n, size].
+// drawn returns a vector for each of n keys split from a key, [n, size].
 func (s Skills) drawn(key random.Key, n int) *Node {
-	x := s.Draw(each(key, n))
+	x := s.Draw(key.Split(n))
 	xla.CheckShape(s.Draw, "Draw", "skills", x, dtypes.Float32, n, s.Size())
 	return x
 }
@@ -156,11 +156,6 @@ func (s Skills) redrawn(stored *Node, key random.Key) *Node {
 	row := Iota(stored.Graph(), shapes.Make(dtypes.Int32, rows), 0)
 	first := InsertAxes(LessThan(row, ConstAs(row, int32(n))), -1)
 	return Where(BroadcastToDims(first, stored.Shape().Dimensions...), s.drawn(key, rows), stored)
-}
-
-// each folds 0 to n-1 into a key: n keys.
-func each(key random.Key, n int) random.Key {
-	return key.FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, n), 0))
 }
 
 // Features are what distinguishes skills: Now and Next of a [Batch]. The zero value stands for whole
