@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -223,7 +224,8 @@ func ownParts() map[string][]Spec {
 		add("environment", "map-elites", func(s *Spec) { s.Env, s.Environment = "", env })
 	}
 	grid := repertoire.Grid{}
-	looks := repertoire.Aurora{AuroraSettings: repertoire.DefaultAuroraSettings(envs.Pointmaze{}.Spec())}
+	aurora := nb.Must(registry.Find("aurora")).Defaults(envs.Pointmaze{}.Spec()).(*evolution.Aurora)
+	looks := repertoire.Aurora{AuroraSettings: aurora.AuroraSettings}
 	rarely := looks
 	rarely.Sampling++
 	for _, archive := range []keeping{{grid, 1, 10, 2, looks}, {grid, 1, 10, 2, looks},

@@ -41,16 +41,6 @@ type Search interface {
 	Close()
 }
 
-// Concluder is a [Search] that measures its repertoire at intervals only.
-type Concluder interface {
-	Search
-	// Measured reports whether the newest step measured the state that it left.
-	Measured() bool
-	// Conclude measures the newest state. The outcome has its Fitnesses and counts, and Extra unless
-	// that is the newest step's. The search must not go on.
-	Conclude() (scoring.Outcome, error)
-}
-
 // Replayer is a [Search] with a replay buffer, which is stored apart from the rest of the state.
 type Replayer interface {
 	Search

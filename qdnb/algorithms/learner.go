@@ -81,10 +81,10 @@ func (l *Learner) Step() (o scoring.Outcome, err error) {
 	return o, nil
 }
 
-// Measured implements [Concluder].
+// Measured reports whether policies are evaluated after the newest iteration.
 func (l *Learner) Measured() bool { return l.Due(l.Generation) }
 
-// Conclude implements [Concluder]: it evaluates the policies of the newest iteration and inserts them into
+// Conclude evaluates the policies of the newest iteration and inserts them into
 // the repertoire. The evaluations of a search that continues would differ afterwards.
 func (l *Learner) Conclude() (o scoring.Outcome, err error) {
 	policies, err := l.Policies()

@@ -154,9 +154,18 @@ func slowCompilation(env envs.Env) string {
 		"the square of the length", depth, depth*depth/25)
 }
 
+// concluder is a search that measures its repertoire at intervals only.
+type concluder interface {
+	// Measured reports whether the newest step measured the state that it left.
+	Measured() bool
+	// Conclude measures the newest state. The outcome has its Fitnesses and counts, and Extra unless
+	// that is the newest step's. The search must not go on.
+	Conclude() (scoring.Outcome, error)
+}
+
 // measured reports whether the newest step measured the state that it left.
 func (t *training) measured() bool {
-	s, ok := t.search.(algorithms.Concluder)
+	s, ok := t.search.(concluder)
 	return !ok || s.Measured()
 }
 
@@ -246,7 +255,7 @@ func (t *training) conclude() error {
 	if t.measured() {
 		return nil
 	}
-	o, err := t.search.(algorithms.Concluder).Conclude()
+	o, err := t.search.(concluder).Conclude()
 	if err != nil {
 		return err
 	}

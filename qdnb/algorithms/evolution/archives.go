@@ -17,7 +17,20 @@ type Aurora struct {
 
 // defaultAurora returns the paper's hyperparameters for an environment.
 func defaultAurora(env envs.Spec) *Aurora {
-	return &Aurora{*DefaultMapElites(env), repertoire.DefaultAuroraSettings(env)}
+	return &Aurora{*DefaultMapElites(env), defaultAuroraSettings(env)}
+}
+
+// defaultAuroraSettings returns the paper's hyperparameters of the archive. The sequences hold positions
+// if the descriptor is a position. They hold observations if the descriptor measures contacts, which
+// gives no prior.
+func defaultAuroraSettings(env envs.Spec) repertoire.AuroraSettings {
+	s := repertoire.AuroraSettings{Capacity: 1024, Threshold: 0.2, Every: 10, Epochs: 100, LateEpochs: 25,
+		TrainingBatch: 128, LearningRate: 1e-4}
+	s.Observation, s.Sampling, s.MaxObservation, s.Latent = "no_sd", 10, 25, 5
+	if env.Descriptor.Kind == envs.Final {
+		s.Observation = "only_sd"
+	}
+	return s
 }
 
 // Check implements [algorithms.Algorithm].
@@ -50,14 +63,16 @@ type AuroraXCon struct {
 // defaultAuroraXCon returns the publication's hyperparameters of the archive, its batch and policies,
 // and those of MAP-Elites for everything else.
 func defaultAuroraXCon(env envs.Spec) *AuroraXCon {
-	a := &AuroraXCon{*DefaultMapElites(env), repertoire.DefaultXConSettings()}
+	a := &AuroraXCon{*DefaultMapElites(env), repertoire.XConSettings{Capacity: 1024, K: 3, Every: 10, Epochs: 200,
+		TrainingBatch: 128, LearningRate: 0.01, MinDelta: 5e-4, ExtinctionEvery: 50, Remaining: 0.05}}
+	a.Observation, a.Sampling, a.MaxObservation, a.Latent = "no_sd", 10, 25, 10
 	a.Batch, a.Hidden = 512, []int{128, 128}
 	return a
 }
 
 // Check implements [algorithms.Algorithm].
 func (a *AuroraXCon) Check() error {
-	return cmp.Or(a.MapElites.Check(), a.oneStart(), a.EncoderSettings.Check(a.EpisodeLength))
+	return cmp.Or(a.MapElites.Check(), a.oneStart(), a.XConSettings.Check(a.EpisodeLength))
 }
 
 // New implements [algorithms.Algorithm].

@@ -16,7 +16,8 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// ASCIISettings are the hyperparameters of [ActionCrossover], and its share of the offspring.
+// ASCIISettings are the hyperparameters of action sequence crossover, see [ASCIISettings.Emitter], and the
+// share of the offspring from Iso+LineDD.
 type ASCIISettings struct {
 	IsolineShare float64 `json:"isoline_share" limits:"0,1"`    // share of offspring from Iso+LineDD
 	NumEpochs    int     `json:"num_epochs" limits:"1,1048576"` // Adam steps of a parent, all on the same episode
@@ -28,8 +29,8 @@ type ASCIISettings struct {
 	Std float64 `json:"std" limits:">0,1e6"`
 }
 
-// ASCIIME are the hyperparameters of ASCII-ME: MAP-Elites with half of the offspring from
-// [ActionCrossover].
+// ASCIIME are the hyperparameters of ASCII-ME: MAP-Elites with half of the offspring from action sequence
+// crossover.
 type ASCIIME struct {
 	MapElites
 	ASCIISettings
@@ -50,18 +51,20 @@ func (a *ASCIIME) New(platform *xla.Platform, env envs.Env, seed int64) (algorit
 
 func (a *ASCIIME) own() Parts {
 	parts := a.MapElites.own()
-	parts.Mix = Mix{{ActionCrossover{ASCIISettings: a.ASCIISettings}, 1 - a.IsolineShare},
-		{a.isoLine(), a.IsolineShare}}
+	parts.Mix = Mix{{a.ASCIISettings.Emitter(), 1 - a.IsolineShare}, {a.isoLine(), a.IsolineShare}}
 	return parts
 }
 
-// ActionCrossover is the emitter that makes ASCII-ME of MAP-Elites (Mitsides, Faldor and Cully 2025):
+// Emitter returns the emitter that makes ASCII-ME of MAP-Elites (Mitsides, Faldor and Cully 2025):
 // action sequence crossover with performance-informed interpolation. It compares the latest episode
 // of a parent with a random one of the previous generation, step by step, and moves the parent's
 // actions towards those with a greater reward to go, and away from the others. There is no critic.
 //
 // It works with any archive: the emitter itself keeps the episodes of the members.
-type ActionCrossover struct {
+func (s ASCIISettings) Emitter() Emitter { return actionCrossover{ASCIISettings: s} }
+
+// actionCrossover is the emitter of [ASCIISettings.Emitter].
+type actionCrossover struct {
 	ASCIISettings
 	// Members are observations [slots, T * observations] and Returns rewards to go [slots, T] of the
 	// episodes in which the members of the archive entered it.
@@ -75,7 +78,7 @@ type ActionCrossover struct {
 	batch int
 }
 
-var _ Proposer = ActionCrossover{}
+var _ Proposer = actionCrossover{}
 
 // episodes are those of n individuals: a pytree. What follows the end of an episode is not part of it.
 type episodes struct {
@@ -85,7 +88,7 @@ type episodes struct {
 }
 
 // episodes cuts transitions [n * T, width] into episodes.
-func (e ActionCrossover) episodes(rows *Node) episodes {
+func (e actionCrossover) episodes(rows *Node) episodes {
 	steps := layoutOf(e.task).Split(rows)
 	n, length := rows.Shape().Dimensions[0]/e.task.Length, e.task.Length
 	ends := Reshape(steps.Done, n, length)
@@ -97,7 +100,7 @@ func (e ActionCrossover) episodes(rows *Node) episodes {
 
 // toGo returns the discounted sums of rewards [n, T] from each step on. The sums of 1, 2, 4 ... steps
 // are added up.
-func (e ActionCrossover) toGo(rewards *Node) *Node {
+func (e actionCrossover) toGo(rewards *Node) *Node {
 	n, length := rewards.Shape().Dimensions[0], rewards.Shape().Dimensions[1]
 	for k := 1; k < length; k *= 2 {
 		later := Concatenate([]*Node{Slice(rewards, AxisRange(), AxisRange(k)),
@@ -108,10 +111,10 @@ func (e ActionCrossover) toGo(rewards *Node) *Node {
 }
 
 // Capacity implements [Proposer]: the transitions of the latest generation.
-func (e ActionCrossover) Capacity(generation int) int { return generation }
+func (e actionCrossover) Capacity(generation int) int { return generation }
 
 // Init implements [Emitter].
-func (e ActionCrossover) Init(start Start, key random.Key) Emitter {
+func (e actionCrossover) Init(start Start, key random.Key) Emitter {
 	e.task, e.batch = start.Task, start.Batch
 	zeros := func(width int) *Node {
 		return Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, start.Slots, width))
@@ -123,7 +126,7 @@ func (e ActionCrossover) Init(start Start, key random.Key) Emitter {
 
 // Update implements [Emitter]: it stores the episodes of the individuals that enter the archive, and
 // notes which are finite: the buffer replaces steps that are not by those of others.
-func (e ActionCrossover) Update(g Generation, _ random.Key) (Emitter, []Loss) {
+func (e actionCrossover) Update(g Generation, _ random.Key) (Emitter, []Loss) {
 	all := e.episodes(g.Found.Transitions)
 	slots, count := xla.Nonzero(g.Accepted)
 	from := Gather(g.Index, InsertAxes(slots, -1))
@@ -137,7 +140,7 @@ func (e ActionCrossover) Update(g Generation, _ random.Key) (Emitter, []Loss) {
 
 // Prepare implements [Proposer]: the episodes of the latest generation, which are the rows of the
 // buffer written last. Those that were not finite have no steps: parents stay as they are.
-func (e ActionCrossover) Prepare(buffer replay.Buffer, _ random.Key) Emitter {
+func (e actionCrossover) Prepare(buffer replay.Buffer, _ random.Key) Emitter {
 	n, capacity := e.batch*e.task.Length, buffer.Rows.Shape().Dimensions[0]
 	rows := AddScalar(Iota(buffer.Rows.Graph(), shapes.Make(dtypes.Int32, n, 1), 0), int32(capacity-n))
 	e.Others = e.episodes(buffer.At(ModScalar(Add(rows, buffer.Position), int32(capacity))))
@@ -146,10 +149,10 @@ func (e ActionCrossover) Prepare(buffer replay.Buffer, _ random.Key) Emitter {
 }
 
 // Offspring implements [Emitter].
-func (e ActionCrossover) Offspring(parents Parents, which *Node, keys random.Key) *Node {
+func (e actionCrossover) Offspring(parents Parents, which *Node, keys random.Key) *Node {
 	type group struct{ Cells, Partner *Node } // [k, 1]
 	type shared struct {
-		Emitter   ActionCrossover
+		Emitter   actionCrossover
 		Genotypes *Node
 	}
 	k := which.Shape().Dimensions[0]
@@ -171,7 +174,7 @@ const minSimilarity = 0.25
 // weights returns how much better the steps of other episodes are than those of parents, given the
 // observations [m, T, observations] and rewards to go [m, T] of the parents: the difference of the
 // rewards to go, times the cosine similarity of the observations, [m, T].
-func (e ActionCrossover) weights(obs, returns *Node, other episodes) *Node {
+func (e actionCrossover) weights(obs, returns *Node, other episodes) *Node {
 	dot := func(a, b *Node) *Node { return ReduceSum(Mul(a, b), 2) }
 	norms := Mul(Sqrt(dot(obs, obs)), Sqrt(dot(other.Obs, other.Obs)))
 	none := Equal(norms, ZerosLike(norms))
@@ -185,7 +188,7 @@ func (e ActionCrossover) weights(obs, returns *Node, other episodes) *Node {
 //
 // where a step of negative weight counts while its ratio is above 1 - clip_param. The loss is the sum
 // of the children's losses.
-func (e ActionCrossover) vary(parents, weights *Node, other episodes) *Node {
+func (e actionCrossover) vary(parents, weights *Node, other episodes) *Node {
 	type state struct {
 		Policies nn.Net
 		Moments  nn.MomentsOf[nn.Net]

@@ -27,7 +27,7 @@ func TestGoldenASCII(t *testing.T) {
 	dims := f.Shape("obs")
 	n, length, actions := dims[0], dims[1], f.Shape("actions")[2]
 	env := publishedTask{spec: envs.Spec{Observations: dims[2], Actions: actions}}
-	e := ActionCrossover{ASCIISettings: ASCIISettings{NumEpochs: int(f.Number("const.no_epochs")),
+	e := actionCrossover{ASCIISettings: ASCIISettings{NumEpochs: int(f.Number("const.no_epochs")),
 		LearningRate: f.Number("const.learning_rate"), DiscountRate: f.Number("const.discount_rate"),
 		ClipParam: f.Number("const.clip_param"), Std: f.Number("const.std")},
 		task: scoring.NewTask(env, []int{7, 6}, length)}
@@ -78,18 +78,18 @@ func TestASCIIKeepsEpisodesOfMembers(t *testing.T) {
 
 // A buffer that another learner has made longer may hold the latest generation around its end.
 func TestASCIIReadsTheLatestGeneration(t *testing.T) {
-	e := ActionCrossover{task: aims(), batch: 3}
+	e := actionCrossover{task: aims(), batch: 3}
 	rows := e.batch * e.task.Length
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			e := e
 			e.Finite = Ones(in[0].Graph(), shapes.Make(dtypes.Float32, e.batch))
-			buffer := replay.NewBuffer(in[0].Graph(), layoutOf(e.task).Width(), 2*rows-2)
+			buffer := layoutOf(e.task).NewBuffer(in[0].Graph(), 2*rows-2)
 			var list []*Node
 			for generation := range 3 {
 				all := Iota(in[0].Graph(), shapes.Make(dtypes.Float32, rows, layoutOf(e.task).Width()), 0)
 				buffer = buffer.Insert(AddScalar(all, float64(100*generation)))
-				list = append(list, Reshape(e.Prepare(buffer, random.KeyOf(in[0])).(ActionCrossover).Others.Obs, -1))
+				list = append(list, Reshape(e.Prepare(buffer, random.KeyOf(in[0])).(actionCrossover).Others.Obs, -1))
 			}
 			return list
 		}, xlatest.Tensor(random.SeedWords(1), 2))
@@ -118,13 +118,13 @@ func TestASCIIIgnoresBrokenEpisodes(t *testing.T) {
 			rows := layout.Join(replay.Batch{Obs: ones, NextObs: ones, Action: Concatenate([]*Node{ones, ones}, 1),
 				Reward: in[1], Done: in[2], Truncation: ZerosLike(in[1])})
 			key := random.KeyOf(in[0])
-			e := ActionCrossover{}.Init(Start{Task: task, Slots: 1, Batch: 4}, key)
+			e := actionCrossover{}.Init(Start{Task: task, Slots: 1, Batch: 4}, key)
 			g := Generation{Found: repertoire.Evaluated{Transitions: rows}}
 			g.Index, g.Accepted = Const(rows.Graph(), []int32{3}), Const(rows.Graph(), []bool{true})
 			e, _ = e.Update(g, key)
-			buffer := replay.NewBuffer(rows.Graph(), layout.Width(), len(steps))
+			buffer := layout.NewBuffer(rows.Graph(), len(steps))
 			kept, _ := buffer.KeepFinite(rows)
-			ready := e.(ActionCrossover).Prepare(buffer.Insert(kept), key).(ActionCrossover)
+			ready := e.(actionCrossover).Prepare(buffer.Insert(kept), key).(actionCrossover)
 			return []*Node{ready.Others.Alive, ready.Returns}
 		}, xlatest.Tensor(random.SeedWords(1), 2), xlatest.Tensor(steps, 8), xlatest.Tensor(ends, 8))
 		for i, want := range [][]float32{{0, 0, 1, 1, 1, 1, 1, 0}, {1, 0}} {

@@ -47,7 +47,7 @@ func TestAuroraTarget(t *testing.T) {
 }
 
 func auroraSettings() repertoire.AuroraSettings {
-	settings := repertoire.DefaultAuroraSettings(envs.Pointmaze{}.Spec())
+	settings := defaultAuroraSettings(envs.Pointmaze{}.Spec())
 	settings.Capacity, settings.Sampling, settings.Every, settings.Epochs, settings.TrainingBatch,
 		settings.Threshold = 40, 5, 2, 4, 16, 0.02
 	return settings

@@ -97,7 +97,7 @@ func TestGoldenDCRLUpdates(t *testing.T) {
 			state := learner.Start(in[4], key)
 			state.Critic.Params, state.Critic.Target = learner.Critic.Networks(in[2]), learner.Critic.Networks(in[3])
 			state.Actor.Target = learner.Actor.Network(in[5], 0)
-			buffer := replay.NewBuffer(g, len(rows[0]), 1)
+			buffer := l.layout().NewBuffer(g, 1)
 			for n := range steps {
 				after, critic, actor := learner.Train(state, buffer, key, n+1)
 				out = append(out, nn.JoinNetworks(after.Critic.Params), nn.JoinNetworks(after.Critic.Target),

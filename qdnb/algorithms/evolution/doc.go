@@ -13,7 +13,7 @@
 // Not in the paper are [repertoire.DominatedNovelty], which makes Dominated Novelty Search of
 // IsoLineEmitter, [repertoire.Fronts], which makes MOME of it, and [repertoire.XCon], which makes
 // AURORA-XCon of it. [DescriptorConditioned] and IsoLineEmitter make DCRL-MAP-Elites;
-// [ActionCrossover] and IsoLineEmitter make ASCII-ME. [StrategySettings] make CMA-MAE with
+// [ASCIISettings] and IsoLineEmitter make ASCII-ME. [StrategySettings] make CMA-MAE with
 // [repertoire.Annealed], and DMS with [repertoire.Discounted]. [ArborescenceSettings] make CMA-MEGA with
 // a grid, and CMA-MAEGA with [repertoire.Annealed]; [PPGASettings] make PPGA with it.
 //

@@ -12,7 +12,7 @@ import (
 // learned archive, a passive repertoire and a learner. It continues from arrays that it accepts;
 // arrays that it rejects leave it unchanged.
 func FuzzRestore(f *testing.F) {
-	archive := repertoire.Aurora{AuroraSettings: repertoire.DefaultAuroraSettings(envs.Pointmaze{}.Spec())}
+	archive := repertoire.Aurora{AuroraSettings: defaultAuroraSettings(envs.Pointmaze{}.Spec())}
 	archive.Capacity, archive.Sampling, archive.Every, archive.Epochs, archive.TrainingBatch = 12, 5,
 		2, 1, 8
 	learner := honest

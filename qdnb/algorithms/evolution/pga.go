@@ -7,6 +7,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -32,7 +33,7 @@ func defaultPolicyGradient() PolicyGradientSettings {
 // check rejects values that cannot work, for generations of the given batch size and episode
 // length.
 func (s PolicyGradientSettings) check(batch, length int) error {
-	if err := s.Config.Check(); err != nil {
+	if err := limits.Of(s); err != nil {
 		return err
 	}
 	if !(s.IsolineShare >= 0 && s.IsolineShare < 1) {
@@ -94,7 +95,7 @@ type PGAAurora struct {
 
 // defaultPGAAurora returns the paper's hyperparameters for an environment.
 func defaultPGAAurora(env envs.Spec) *PGAAurora {
-	p := &PGAAurora{*DefaultMapElites(env), defaultPolicyGradient(), repertoire.DefaultAuroraSettings(env)}
+	p := &PGAAurora{*DefaultMapElites(env), defaultPolicyGradient(), defaultAuroraSettings(env)}
 	p.Batch = pgaBatch
 	return p
 }

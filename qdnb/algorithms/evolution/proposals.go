@@ -138,7 +138,7 @@ func (s *search) newProposing() (*proposing, error) {
 		func(seed xla.Array) proposingOut {
 			root := random.KeyOf(seed.Tree)
 			state := s.initialised(true, s.main.slots(), root, root.FoldIn(streamFirst))
-			buffer := replay.NewBuffer(seed.Tree.Graph(), p.layout.Width(), max(1, rows))
+			buffer := p.layout.NewBuffer(seed.Tree.Graph(), max(1, rows))
 			return proposingOut{xla.Out(state), xla.Out(buffer)}
 		}, s.axes()...)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
@@ -38,7 +37,7 @@ func (c categorical) logProb(choice *Node) *Node {
 func (c categorical) entropy() *Node { return Neg(ReduceSum(Mul(Exp(c.logProbs), c.logProbs), -1)) }
 
 func (c categorical) sample(keys random.Key) *Node {
-	return scoring.Choose(c.logProbs, keys.Uniform(0, 1, c.logProbs.Shape().Dimensions...))
+	return nn.Choose(c.logProbs, keys.Uniform(0, 1, c.logProbs.Shape().Dimensions...))
 }
 
 // gaussian is a distribution over actions. A decision is an action before the tanh, [B, actions].

@@ -23,18 +23,18 @@ type Walker struct {
 	form  nn.MLP // of genotypes
 }
 
-// NewWalker returns a walker in a task. Of the hyperparameters it does not use those of evaluations.
-func NewWalker(config PPO, task scoring.Task, g *Graph) Walker {
+// Walker returns a walker in a task. Of the hyperparameters it does not use those of evaluations.
+func (p PPO) Walker(task scoring.Task, g *Graph) Walker {
 	spec := task.Env.Spec()
 	if _, discrete := task.Env.(scoring.Discrete); discrete {
 		panic(fmt.Errorf("it does not learn discrete actions, which %s has", spec.Name))
 	}
-	slice := config.NumEnvs
+	slice := p.NumEnvs
 	if xla.KindOf(g) == backend.CPU {
 		slice = min(slice, sliceOnCPU)
 	}
-	return Walker{newAgent(config, spec.Observations, spec.Actions, false),
-		learningEnv(task.Env, task.Length), cmp.Or(config.Slice, slice),
+	return Walker{newAgent(p, spec.Observations, spec.Actions, false),
+		learningEnv(task.Env, task.Length), cmp.Or(p.Slice, slice),
 		task.Policy}
 }
 

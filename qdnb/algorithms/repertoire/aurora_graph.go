@@ -25,7 +25,7 @@ type AuroraSettings struct {
 	// Target is the number of members above which the threshold grows; 0: the capacity, as in the
 	// paper's code.
 	Target int `json:"target,omitzero"`
-	EncoderSettings
+	encoderSettings
 	// Threshold is the initial distance threshold l between members; paper: 0.2.
 	Threshold float64 `json:"threshold" limits:"0,1e6"`
 	// Every is the number of generations per loop, after which maintenance runs; paper: 10.
@@ -39,8 +39,8 @@ type AuroraSettings struct {
 	LearningRate float64 `json:"ae_learning_rate" limits:">0,1e3"`
 }
 
-// EncoderSettings are the hyperparameters of a descriptor that is learned from observations.
-type EncoderSettings struct {
+// encoderSettings are the hyperparameters of a descriptor that is learned from observations.
+type encoderSettings struct {
 	Observation string `json:"observation"` // contents of the sequences: only_sd, no_sd or full
 	// Sampling is the number of control steps between two elements of a sequence; paper: 10.
 	Sampling int `json:"sampling"`
@@ -49,27 +49,13 @@ type EncoderSettings struct {
 	Latent         int `json:"latent" limits:"1,64"` // dimensions of the learned descriptor; paper: 5
 }
 
-// DefaultAuroraSettings returns the paper's hyperparameters for an environment. The sequences hold
-// positions if the descriptor is a position. They hold observations if the descriptor measures
-// contacts, which gives no prior.
-func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
-	s := AuroraSettings{
-		Capacity: 1024, EncoderSettings: EncoderSettings{noDescriptor, 10, 25, 5}, Threshold: 0.2, Every: 10,
-		Epochs: 100, LateEpochs: 25, TrainingBatch: 128, LearningRate: 1e-4,
-	}
-	if env.Descriptor.Kind == envs.Final {
-		s.Observation = onlyDescriptor
-	}
-	return s
-}
-
 // Check rejects values that cannot work, for episodes of the given length.
 func (s AuroraSettings) Check(length int) error {
-	return cmp.Or(limits.Int("target", s.Target, 0, s.Capacity), s.EncoderSettings.Check(length))
+	return cmp.Or(limits.Int("target", s.Target, 0, s.Capacity), s.encoderSettings.Check(length))
 }
 
 // Check rejects values that cannot work, for episodes of the given length.
-func (s EncoderSettings) Check(length int) error {
+func (s encoderSettings) Check(length int) error {
 	known := []string{onlyDescriptor, noDescriptor, fullState}
 	if err := cmp.Or(limits.Int("episode_length", length, 2, 1<<20),
 		limits.Int("sampling", s.Sampling, 1, length/2)); err != nil || slices.Contains(known, s.Observation) {
@@ -100,14 +86,14 @@ type Aurora struct {
 	// Sampling and MaxObservation.
 	Features *envs.Recorder
 
-	Members  Cells // without centroids
-	Encoded        // of the members
+	Members  Cells   // without centroids
+	Encoded  encoded // of the members
 	Distance threshold
 }
 
-// Encoded is what the members of an archive observed, and the auto-encoder that learns descriptors
+// encoded is what the members of an archive observed, and the auto-encoder that learns descriptors
 // from it: a pytree.
-type Encoded struct {
+type encoded struct {
 	Sequences       *Node // [capacity, L, F]
 	Autoencoder     *Node // [1, parameters]
 	Mean, Deviation *Node // [F], mean and standard deviation of the features
@@ -151,7 +137,7 @@ func (a Aurora) excess() *Node {
 }
 
 // features is the number of features that the sequences hold per step.
-func (s EncoderSettings) features(spec envs.Spec) int {
+func (s encoderSettings) features(spec envs.Spec) int {
 	descriptor, observation := len(spec.Descriptor.Lower), min(spec.Observations, s.MaxObservation)
 	switch s.Observation {
 	case onlyDescriptor:
@@ -167,7 +153,7 @@ func (s EncoderSettings) features(spec envs.Spec) int {
 func (a Aurora) Record(task scoring.Task) envs.Recorder { return a.recorder(task, a.Features) }
 
 // recorder records the sequences, by custom unless it is nil.
-func (s EncoderSettings) recorder(task scoring.Task, custom *envs.Recorder) envs.Recorder {
+func (s encoderSettings) recorder(task scoring.Task, custom *envs.Recorder) envs.Recorder {
 	if custom != nil {
 		return *custom
 	}
@@ -186,28 +172,28 @@ func (s EncoderSettings) recorder(task scoring.Task, custom *envs.Recorder) envs
 }
 
 // empty returns an untrained auto-encoder and no sequences.
-func (s EncoderSettings) empty(recorder envs.Recorder, capacity, length int, key random.Key) Encoded {
+func (s encoderSettings) empty(recorder envs.Recorder, capacity, length int, key random.Key) encoded {
 	form := nn.Autoencoder{Features: recorder.Width, Hidden: s.Latent, Steps: recorder.Rows(length)}
 	zeros := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, form.Features))
-	return Encoded{Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, capacity, form.Steps, form.Features)),
+	return encoded{Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, capacity, form.Steps, form.Features)),
 		form.Init(key), zeros, OnesLike(zeros), form}
 }
 
 // encode returns the descriptors [m, latent] of sequences [m, L, F].
-func (e Encoded) encode(sequences *Node) *Node {
+func (e encoded) encode(sequences *Node) *Node {
 	normal := nn.Normaliser{Mean: e.Mean, Deviation: e.Deviation}
 	return e.Form.Encode(e.Autoencoder, normal.Apply(sequences))
 }
 
 // batch returns the individuals with their learned descriptors.
-func (e Encoded) batch(found Evaluated) Batch {
+func (e encoded) batch(found Evaluated) Batch {
 	// the encoder bounds an infinite feature, which would make the normaliser NaN
 	finite := xla.FiniteRows(found.Sequences)
 	return Batch{Where(finite, found.Fitness, lowest(found.Fitness)), e.encode(found.Sequences)}
 }
 
 // store keeps the sequences of the individuals that enter.
-func (e Encoded) store(found Evaluated, in Insertion) Encoded {
+func (e encoded) store(found Evaluated, in Insertion) encoded {
 	entered := Gather(found.Sequences, InsertAxes(in.Index, -1))
 	wide := BroadcastToDims(InsertAxes(in.Accepted, -1, -1), e.Sequences.Shape().Dimensions...)
 	e.Sequences = Where(wide, entered, e.Sequences)
@@ -215,7 +201,7 @@ func (e Encoded) store(found Evaluated, in Insertion) Encoded {
 }
 
 // learn takes over a trained auto-encoder.
-func (e Encoded) learn(t nn.Trained) Encoded {
+func (e encoded) learn(t nn.Trained) encoded {
 	e.Autoencoder, e.Mean, e.Deviation = t.Row, t.Normaliser.Mean, t.Normaliser.Deviation
 	return e
 }
@@ -234,12 +220,12 @@ func (a Aurora) Cells() Cells { return a.Members }
 
 // Add implements [Archive].
 func (a Aurora) Add(found Evaluated) (Archive, Insertion) {
-	batch := a.batch(found)
+	batch := a.Encoded.batch(found)
 	in := Insertion{Valid: batch.Valid()}
 	in.Index, in.Accepted = a.Members.winners(a.Distance.Length, batch)
 	in.Improvement = batch.improvement(a.Members.occupant(a.Distance.Length, batch))
 	a.Members = a.Members.Update(batch, in.Index, in.Accepted)
-	a.Encoded = a.store(found, in)
+	a.Encoded = a.Encoded.store(found, in)
 	return a, in
 }
 
@@ -286,7 +272,7 @@ func (a Aurora) Maintain(due string, generation *Node, key random.Key) Archive {
 		return a
 	case trainAgain:
 		a = a.train(generation, key)
-		a.Members.Descriptors = a.encode(a.Sequences)
+		a.Members.Descriptors = a.Encoded.encode(a.Encoded.Sequences)
 	case adaptThreshold:
 		a.Distance = a.Distance.adapted(a.excess())
 	default:
@@ -303,6 +289,7 @@ func (a Aurora) train(generation *Node, key random.Key) Aurora {
 	epochs := Where(LessOrEqual(loop, ConstAs(loop, int32(100))), ConstAs(loop, int32(a.Epochs)),
 		ConstAs(loop, int32(a.LateEpochs)))
 	training := nn.AutoencoderTraining{Batch: a.TrainingBatch, LearningRate: a.LearningRate}
-	a.Encoded = a.learn(training.Train(a.Form, a.Autoencoder, a.Sequences, a.Members.filled(), epochs, key))
+	e := a.Encoded
+	a.Encoded = e.learn(training.Train(e.Form, e.Autoencoder, e.Sequences, a.Members.filled(), epochs, key))
 	return a
 }

@@ -17,7 +17,7 @@ import (
 type XConSettings struct {
 	Capacity int `json:"capacity" limits:"2,16384"` // slots; its publication: 1024
 	K        int `json:"k" limits:"1,64"`           // fitter neighbours; its publication: 3
-	EncoderSettings
+	encoderSettings
 	// Every is the number of generations per loop; the encoder is trained after loops 1, 3, 6, 10, ...;
 	// its publication: 10.
 	Every         int `json:"loop" limits:"1,1048576"`
@@ -32,13 +32,6 @@ type XConSettings struct {
 	Remaining       float64 `json:"remaining" limits:"0,1"` // share of the slots that survive; its publication: 0.05
 }
 
-// DefaultXConSettings returns the publication's hyperparameters.
-func DefaultXConSettings() XConSettings {
-	return XConSettings{Capacity: 1024, K: 3, EncoderSettings: EncoderSettings{noDescriptor, 10, 25, 10},
-		Every: 10, Epochs: 200, TrainingBatch: 128, LearningRate: 0.01, MinDelta: 5e-4,
-		ExtinctionEvery: 50, Remaining: 0.05}
-}
-
 // XCon is the archive of AURORA-XCon (Coiffard et al. 2025): that of Dominated Novelty Search with
 // learned descriptors. The encoder of [Aurora] learns from triplets, which makes descriptors similar
 // where fitness is; and from time to time most of the population dies out, so that early solutions
@@ -51,8 +44,8 @@ type XCon struct {
 	Features *envs.Recorder // custom recorder of the sequences, as in [Aurora]
 
 	Population Cells
-	Encoded
-	Least *Node // the least dominated novelty of a full population, -Inf of others: a float32 scalar
+	Encoded    encoded // of the population
+	Least      *Node   // the least dominated novelty of a full population, -Inf of others: a float32 scalar
 }
 
 var (
@@ -76,8 +69,8 @@ func (a XCon) Cells() Cells { return a.Population }
 
 // Add implements [Archive].
 func (a XCon) Add(found Evaluated) (Archive, Insertion) {
-	a, in := a.insert(a.batch(found))
-	a.Encoded = a.store(found, in)
+	a, in := a.insert(a.Encoded.batch(found))
+	a.Encoded = a.Encoded.store(found, in)
 	return a, in
 }
 
@@ -129,10 +122,10 @@ func (a XCon) Maintain(due string, _ *Node, key random.Key) Archive {
 // train trains the encoder, with the margin latent * Least, and encodes the members again.
 func (a XCon) train(key random.Key) XCon {
 	c := nn.Contrast{Batch: a.TrainingBatch, LearningRate: a.LearningRate, Epochs: a.Epochs, MinDelta: a.MinDelta}
-	filled := a.Population.filled()
-	a.Encoded = a.learn(c.Train(a.Form, a.Autoencoder, a.Sequences, a.Population.Fitness, filled,
+	e, filled := a.Encoded, a.Population.filled()
+	a.Encoded = e.learn(c.Train(e.Form, e.Autoencoder, e.Sequences, a.Population.Fitness, filled,
 		MulScalar(a.Least, float64(a.Latent)), key.FoldIn(0)))
-	a.Population.Descriptors = a.encode(a.Sequences)
+	a.Population.Descriptors = a.Encoded.encode(a.Encoded.Sequences)
 	a.Population = a.Population.keep(filled)
 	return a
 }

@@ -25,8 +25,7 @@ func TestGoldenXCon(t *testing.T) {
 	const capacity, batches, extinctions, survivors = 20, 4, 200, 6
 	data := golden.Read(t, "19_xcon.npz")
 	size, d := data.Shape("in_descriptors_0")[0], data.Shape("in_descriptors_0")[1]
-	settings := DefaultXConSettings()
-	settings.Capacity, settings.Remaining = capacity, (survivors+0.9)/capacity
+	settings := XConSettings{Capacity: capacity, K: 3, Remaining: (survivors + 0.9) / capacity}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		var inputs []*tensors.Tensor
 		for b := range batches {

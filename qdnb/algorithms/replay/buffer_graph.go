@@ -21,9 +21,9 @@ type Buffer struct {
 	Position *Node // int32: index of the next row to write, below the capacity
 }
 
-// NewBuffer returns an empty buffer for rows of a width.
-func NewBuffer(g *Graph, width, capacity int) Buffer {
-	width = storedWidth(xla.KindOf(g), width)
+// NewBuffer returns an empty buffer for rows of the layout.
+func (l Layout) NewBuffer(g *Graph, capacity int) Buffer {
+	width := l.StoredWidth(xla.KindOf(g))
 	return Buffer{Zeros(g, shapes.Make(dtypes.Float32, capacity, width)), Const(g, int32(0)),
 		Const(g, int32(0))}
 }

@@ -56,7 +56,8 @@ func TestInsertInLoop(t *testing.T) {
 				Buffer replay.Buffer
 				Rows   *Node
 			}
-			start := state{replay.NewBuffer(in[0].Graph(), 1, 5), in[0]}
+			start := state{replay.Buffer{Rows: Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, 5, 1)),
+				Size: Const(in[0].Graph(), int32(0)), Position: Const(in[0].Graph(), int32(0))}, in[0]}
 			return xla.Flatten(xla.For(in[0].Graph(), 4, start, func(step *Node, s state) state {
 				s.Buffer = s.Buffer.Insert(Add(s.Rows, ConvertDType(MulScalar(step, 3), dtypes.Float32)))
 				return s
@@ -190,7 +191,7 @@ func TestMisfits(t *testing.T) {
 			b.More = []*Node{x}
 			return layout.Join(b)
 		},
-		"insert": func(x *Node) *Node { return replay.NewBuffer(x.Graph(), 11, 9).Insert(x).Rows },
+		"insert": func(x *Node) *Node { return layout.NewBuffer(x.Graph(), 9).Insert(x).Rows },
 	} {
 		_, err := xlatest.Compile(xlatest.Pure(t), name,
 			[]shapes.Shape{shapes.Make(dtypes.Float32, 5, 4)},
@@ -218,7 +219,7 @@ func TestStoreOfTPU(t *testing.T) {
 	}
 	fill := must.Get(xla.Compile(store.Programs, "fill", in{xla.Declare(dtypes.Float32, n, width)},
 		func(in in) out {
-			buffer := replay.NewBuffer(in.Rows.Tree.Graph(), width, capacity)
+			buffer := layout.NewBuffer(in.Rows.Tree.Graph(), capacity)
 			buffer = buffer.Insert(in.Rows.Tree).Insert(AddScalar(in.Rows.Tree, 100))
 			batch := layout.Split(buffer.At(Const(in.Rows.Tree.Graph(), [][]int32{{2}})))
 			return out{xla.Out(buffer), xla.Out(batch.Reward), xla.Out(batch.Obs)}

@@ -31,7 +31,7 @@ func newRing(t *testing.T, p *xla.Platform, capacity, width int) *ring {
 		}
 	})
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
-		return xla.Flatten(replay.NewBuffer(in[0].Graph(), width, capacity))
+		return xla.Flatten(replay.Layout{More: []int{width - 3}}.NewBuffer(in[0].Graph(), capacity))
 	}, tensors.FromScalar(float32(0)))
 	r.read(out)
 	return r

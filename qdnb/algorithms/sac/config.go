@@ -1,7 +1,5 @@
 package sac
 
-import "example.com/qdnb/internal/limits"
-
 // Config are the hyperparameters. A zero value is not useful; see [Default].
 type Config struct {
 	// LearningRate is Adam's learning rate for actor, critics and entropy coefficient; paper: 3e-4.
@@ -25,6 +23,3 @@ func Default() Config {
 		BatchSize: 256, Hidden: []int{256, 256},
 	}
 }
-
-// Check rejects values that cannot work, before anything is compiled.
-func (c Config) Check() error { return limits.Of(c) }

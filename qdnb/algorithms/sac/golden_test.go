@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -36,7 +37,7 @@ func readPublished(t *testing.T) published {
 		RewardScaling: f.Number("const.reward_scaling"), AlphaInit: f.Number("const.alpha_init"),
 		BatchSize: f.Shape("one.idx")[0], Hidden: hidden,
 	}
-	must.Do(config.Check())
+	must.Do(limits.Of(config))
 	return published{f, New(config, obs, actions), replay.Layout{Obs: obs, Actions: actions}}
 }
 

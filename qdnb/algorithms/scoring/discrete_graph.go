@@ -1,7 +1,6 @@
 package scoring
 
 import (
-	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -9,7 +8,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
@@ -19,16 +17,6 @@ import (
 type Discrete interface {
 	envs.Env
 	Choices() npz.Array // float32 [choices, Spec().Actions]
-}
-
-// Choose draws from the distributions with logits [B, choices], with uniform random numbers [B, choices]
-// and the Gumbel-max trick: the argmax of log-probabilities plus Gumbel noise. It returns int32 [B].
-func Choose(logits, uniform *Node) *Node {
-	// The maximum keeps the uniform numbers above 0. Their grid of 2^23 points is finer than any
-	// probability that matters.
-	uniform = MaxScalar(uniform, math.Pow(2, -24))
-	noisy := Sub(LogSoftmax(logits, -1), Log(Neg(Log(uniform))))
-	return xla.FirstTrue(Equal(noisy, InsertAxes(ReduceMax(noisy, -1), -1)), -1)
 }
 
 // chooser is a policy that returns actions, or, given choices, draws one with the random numbers behind
@@ -44,7 +32,7 @@ func (c chooser) Apply(obs *Node) *Node {
 		return c.Net.Apply(obs)
 	}
 	n := c.Net.Form.Sizes[0]
-	choice := Choose(c.Net.Apply(Slice(obs, AxisRange(), AxisRange(0, n))),
+	choice := nn.Choose(c.Net.Apply(Slice(obs, AxisRange(), AxisRange(0, n))),
 		Slice(obs, AxisRange(), AxisRange(n)))
 	return Gather(c.Choices, InsertAxes(choice, -1))
 }

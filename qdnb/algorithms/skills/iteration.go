@@ -105,7 +105,7 @@ func (it iteration) start(root random.Key, capacity int) (state, replay.Buffer) 
 		returns := newReturns(g, capacity, it.environments)
 		s.Returns = &returns
 	}
-	return s, replay.NewBuffer(g, it.layout().Width(), capacity)
+	return s, it.layout().NewBuffer(g, capacity)
 }
 
 // init returns the initial state of the diversity reward.

@@ -149,7 +149,8 @@ func TestReturnsInLoop(t *testing.T) {
 				Rewards, Dones *Node
 			}
 			g := in[0].Graph()
-			start := state{replay.NewBuffer(g, 1, ring*n), newReturns(g, ring*n, n), in[0], in[1]}
+			start := state{replay.Buffer{Rows: Zeros(g, shapes.Make(dtypes.Float32, ring*n, 1)), Size: Const(g, int32(0)),
+				Position: Const(g, int32(0))}, newReturns(g, ring*n, n), in[0], in[1]}
 			end := xla.For(g, steps, start, func(step *Node, s state) state {
 				reward, done := Reshape(xla.Rows(s.Rewards, step, 1), n), Reshape(xla.Rows(s.Dones, step, 1), n)
 				s.Returns = s.Returns.Insert(reward, done, length)

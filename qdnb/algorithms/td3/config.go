@@ -1,7 +1,5 @@
 package td3
 
-import "example.com/qdnb/internal/limits"
-
 // Config are the hyperparameters. A zero value is not useful; see [Default].
 type Config struct {
 	// CriticLearningRate is Adam's learning rate for the critics; paper: 3e-4.
@@ -41,6 +39,3 @@ func Default() Config {
 		NumCriticTrainingSteps: 300, NumPGTrainingSteps: 100,
 	}
 }
-
-// Check rejects values that cannot work, before anything is compiled.
-func (c Config) Check() error { return limits.Of(c) }

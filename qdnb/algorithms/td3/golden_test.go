@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -44,7 +45,7 @@ func readPublished(t *testing.T) published {
 		CriticHidden:     hidden,
 		ReplayBufferSize: 1, NumCriticTrainingSteps: 1, NumPGTrainingSteps: 1,
 	}
-	must.Do(config.Check())
+	must.Do(limits.Of(config))
 	return published{f, t, New(config, nn.Policy(f.Shape("data.obs")[1], actor,
 		f.Shape("data.actions")[1]))}
 }

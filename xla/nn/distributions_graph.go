@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
 )
 
 // TanhGaussian is a distribution over actions in (-1, 1): the hyperbolic tangent of independent
@@ -39,6 +41,16 @@ func (d TanhGaussian) Sample(noise *Node) (action, logProb *Node) {
 	normal := Neg(Add(MulScalar(Square(noise), 0.5), AddScalar(Log(d.Scale), 0.5*math.Log(2*math.Pi))))
 	slope := MulScalar(Sub(AddScalar(Neg(u), math.Ln2), softplus(MulScalar(u, -2))), 2)
 	return Tanh(u), ReduceSum(Sub(normal, slope), -1)
+}
+
+// Choose draws from the distributions with logits [B, choices], with uniform random numbers [B, choices]
+// and the Gumbel-max trick: the argmax of log-probabilities plus Gumbel noise. It returns int32 [B].
+func Choose(logits, uniform *Node) *Node {
+	// The maximum keeps the uniform numbers above 0. Their grid of 2^23 points is finer than any
+	// probability that matters.
+	uniform = MaxScalar(uniform, math.Pow(2, -24))
+	noisy := Sub(LogSoftmax(logits, -1), Log(Neg(Log(uniform))))
+	return xla.FirstTrue(Equal(noisy, InsertAxes(ReduceMax(noisy, -1), -1)), -1)
 }
 
 // softplus returns log(1 + exp(x)) without overflow for large x.
