@@ -13,7 +13,6 @@ import (
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -439,7 +438,7 @@ func (t *training) finish() (string, error) {
 	if err := t.writer.StageRepertoire(repertoire); err != nil {
 		return "", err
 	}
-	if s, ok := t.search.(*skills.Search); ok {
+	if s, ok := t.search.(skilled); ok {
 		skills, err := skillsOf(s)
 		if err != nil {
 			return "", err
@@ -494,9 +493,20 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 	return r, nil
 }
 
+// skilled is a search that trains one policy of several skills.
+type skilled interface {
+	algorithms.Search
+	Skills() int // 0 if the policy is not conditioned on a skill
+	// Evaluate returns the policy and the results of its skills: of episodes i of skill i mod skills, and
+	// perhaps a record of the positions at each step.
+	Evaluate() (policy []float32, found scoring.Results, err error)
+	// Diversity returns the state of the diversity reward by the names of its pytree.
+	Diversity() (map[string]npz.Array, error)
+}
+
 // skillsOf returns the current policy of a search and an evaluation of its skills.
-func skillsOf(s *skills.Search) (*runs.Skills, error) {
-	evaluation, err := s.Evaluate()
+func skillsOf(s skilled) (*runs.Skills, error) {
+	policy, found, err := s.Evaluate()
 	if err != nil {
 		return nil, err
 	}
@@ -504,13 +514,15 @@ func skillsOf(s *skills.Search) (*runs.Skills, error) {
 	out := &runs.Skills{
 		Observations: spec.Observations, Actions: spec.Actions, Count: s.Skills(),
 		Hidden:    task.Policy.Sizes[1 : len(task.Policy.Sizes)-1],
-		Fitnesses: evaluation.Fitnesses, Descriptors: evaluation.Descriptors,
-		Trajectories: evaluation.Positions, Policy: evaluation.Policy,
+		Fitnesses: found.Fitnesses, Descriptors: found.Descriptors, Policy: policy,
+	}
+	if len(found.Records) > 0 {
+		out.Trajectories = found.Records[0]
 	}
 	if out.Extra, err = s.Diversity(); err != nil {
 		return nil, err
 	}
-	for i := range evaluation.Fitnesses {
+	for i := range found.Fitnesses {
 		out.Which = append(out.Which, i%max(1, s.Skills()))
 	}
 	return out, nil

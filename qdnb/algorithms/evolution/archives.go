@@ -24,9 +24,9 @@ func defaultAurora(env envs.Spec) *Aurora {
 // if the descriptor is a position. They hold observations if the descriptor measures contacts, which
 // gives no prior.
 func defaultAuroraSettings(env envs.Spec) repertoire.AuroraSettings {
-	s := repertoire.AuroraSettings{Capacity: 1024, Threshold: 0.2, Every: 10, Epochs: 100, LateEpochs: 25,
-		TrainingBatch: 128, LearningRate: 1e-4}
-	s.Observation, s.Sampling, s.MaxObservation, s.Latent = "no_sd", 10, 25, 5
+	s := repertoire.AuroraSettings{Capacity: 1024, EncoderSettings: repertoire.EncoderSettings{
+		Observation: "no_sd", Sampling: 10, MaxObservation: 25, Latent: 5}, Threshold: 0.2, Every: 10,
+		Epochs: 100, LateEpochs: 25, TrainingBatch: 128, LearningRate: 1e-4}
 	if env.Descriptor.Kind == envs.Final {
 		s.Observation = "only_sd"
 	}
@@ -63,9 +63,10 @@ type AuroraXCon struct {
 // defaultAuroraXCon returns the publication's hyperparameters of the archive, its batch and policies,
 // and those of MAP-Elites for everything else.
 func defaultAuroraXCon(env envs.Spec) *AuroraXCon {
-	a := &AuroraXCon{*DefaultMapElites(env), repertoire.XConSettings{Capacity: 1024, K: 3, Every: 10, Epochs: 200,
-		TrainingBatch: 128, LearningRate: 0.01, MinDelta: 5e-4, ExtinctionEvery: 50, Remaining: 0.05}}
-	a.Observation, a.Sampling, a.MaxObservation, a.Latent = "no_sd", 10, 25, 10
+	a := &AuroraXCon{*DefaultMapElites(env), repertoire.XConSettings{Capacity: 1024, K: 3,
+		EncoderSettings: repertoire.EncoderSettings{Observation: "no_sd", Sampling: 10, MaxObservation: 25, Latent: 10},
+		Every:           10, Epochs: 200, TrainingBatch: 128, LearningRate: 0.01, MinDelta: 5e-4,
+		ExtinctionEvery: 50, Remaining: 0.05}}
 	a.Batch, a.Hidden = 512, []int{128, 128}
 	return a
 }

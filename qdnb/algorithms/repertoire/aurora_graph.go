@@ -25,7 +25,7 @@ type AuroraSettings struct {
 	// Target is the number of members above which the threshold grows; 0: the capacity, as in the
 	// paper's code.
 	Target int `json:"target,omitzero"`
-	encoderSettings
+	EncoderSettings
 	// Threshold is the initial distance threshold l between members; paper: 0.2.
 	Threshold float64 `json:"threshold" limits:"0,1e6"`
 	// Every is the number of generations per loop, after which maintenance runs; paper: 10.
@@ -39,8 +39,8 @@ type AuroraSettings struct {
 	LearningRate float64 `json:"ae_learning_rate" limits:">0,1e3"`
 }
 
-// encoderSettings are the hyperparameters of a descriptor that is learned from observations.
-type encoderSettings struct {
+// EncoderSettings are the hyperparameters of a descriptor that is learned from observations.
+type EncoderSettings struct {
 	Observation string `json:"observation"` // contents of the sequences: only_sd, no_sd or full
 	// Sampling is the number of control steps between two elements of a sequence; paper: 10.
 	Sampling int `json:"sampling"`
@@ -51,11 +51,11 @@ type encoderSettings struct {
 
 // Check rejects values that cannot work, for episodes of the given length.
 func (s AuroraSettings) Check(length int) error {
-	return cmp.Or(limits.Int("target", s.Target, 0, s.Capacity), s.encoderSettings.Check(length))
+	return cmp.Or(limits.Int("target", s.Target, 0, s.Capacity), s.EncoderSettings.Check(length))
 }
 
 // Check rejects values that cannot work, for episodes of the given length.
-func (s encoderSettings) Check(length int) error {
+func (s EncoderSettings) Check(length int) error {
 	known := []string{onlyDescriptor, noDescriptor, fullState}
 	if err := cmp.Or(limits.Int("episode_length", length, 2, 1<<20),
 		limits.Int("sampling", s.Sampling, 1, length/2)); err != nil || slices.Contains(known, s.Observation) {
@@ -137,7 +137,7 @@ func (a Aurora) excess() *Node {
 }
 
 // features is the number of features that the sequences hold per step.
-func (s encoderSettings) features(spec envs.Spec) int {
+func (s EncoderSettings) features(spec envs.Spec) int {
 	descriptor, observation := len(spec.Descriptor.Lower), min(spec.Observations, s.MaxObservation)
 	switch s.Observation {
 	case onlyDescriptor:
@@ -153,7 +153,7 @@ func (s encoderSettings) features(spec envs.Spec) int {
 func (a Aurora) Record(task scoring.Task) envs.Recorder { return a.recorder(task, a.Features) }
 
 // recorder records the sequences, by custom unless it is nil.
-func (s encoderSettings) recorder(task scoring.Task, custom *envs.Recorder) envs.Recorder {
+func (s EncoderSettings) recorder(task scoring.Task, custom *envs.Recorder) envs.Recorder {
 	if custom != nil {
 		return *custom
 	}
@@ -172,7 +172,7 @@ func (s encoderSettings) recorder(task scoring.Task, custom *envs.Recorder) envs
 }
 
 // empty returns an untrained auto-encoder and no sequences.
-func (s encoderSettings) empty(recorder envs.Recorder, capacity, length int, key random.Key) encoded {
+func (s EncoderSettings) empty(recorder envs.Recorder, capacity, length int, key random.Key) encoded {
 	form := nn.Autoencoder{Features: recorder.Width, Hidden: s.Latent, Steps: recorder.Rows(length)}
 	zeros := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, form.Features))
 	return encoded{Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, capacity, form.Steps, form.Features)),

@@ -29,7 +29,7 @@ func TestGoldenAuroraSequences(t *testing.T) {
 			"aurora_no_sd": noDescriptor, "aurora_only_sd": onlyDescriptor} {
 			params, want := data.Float32s(name+".params.flat"), data.Float32s(name+".observations")
 			dims := data.Shape(name + ".observations")
-			archive := Aurora{AuroraSettings: AuroraSettings{encoderSettings: encoderSettings{
+			archive := Aurora{AuroraSettings: AuroraSettings{EncoderSettings: EncoderSettings{
 				Observation: option, Sampling: int(data.Number("const.traj_sampling_freq")),
 				MaxObservation: int(data.Number("const.max_observation_size")),
 				Latent:         data.Shape(name + ".descriptors")[1],

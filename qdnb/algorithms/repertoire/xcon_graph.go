@@ -17,7 +17,7 @@ import (
 type XConSettings struct {
 	Capacity int `json:"capacity" limits:"2,16384"` // slots; its publication: 1024
 	K        int `json:"k" limits:"1,64"`           // fitter neighbours; its publication: 3
-	encoderSettings
+	EncoderSettings
 	// Every is the number of generations per loop; the encoder is trained after loops 1, 3, 6, 10, ...;
 	// its publication: 10.
 	Every         int `json:"loop" limits:"1,1048576"`

@@ -8,7 +8,7 @@ import (
 )
 
 // State implements [algorithms.Search].
-func (s *Search) State() *xla.Checkpoint {
+func (s *search) State() *xla.Checkpoint {
 	c := &xla.Checkpoint{}
 	c.Add(&s.state, 1, "")
 	s.Store(c)
@@ -16,21 +16,21 @@ func (s *Search) State() *xla.Checkpoint {
 }
 
 // Diversity returns the state of the diversity reward by the names of its pytree.
-func (s *Search) Diversity() (map[string]npz.Array, error) {
+func (s *search) Diversity() (map[string]npz.Array, error) {
 	c, part := &xla.Checkpoint{}, xla.Part(s.state, func(s state) Diversity { return s.Diversity })
 	c.Add(&part, 1, "")
 	return c.Arrays()
 }
 
 // Replay returns the replay buffer and the number of rows written so far.
-func (s *Search) Replay() (buffer *replay.Store, total int64) {
+func (s *search) Replay() (buffer *replay.Store, total int64) {
 	return &s.buffer, s.EnvSteps(s.Generation)
 }
 
 // Refill refills a lost replay buffer with steps of the current actor, to the fill level of the
 // newest iteration. It returns the number of episodes, assuming that none ends early. Later
 // learning differs from that of an uninterrupted search.
-func (s *Search) Refill() (episodes int64, err error) {
+func (s *search) Refill() (episodes int64, err error) {
 	act, err := s.compile(s.Programs.Platform, "steps for the replay buffer",
 		func(st state, buffer replay.Buffer, key random.Key) (state, replay.Buffer, metrics) {
 			st, buffer, _, acted := s.it.act(st, buffer, key.FoldIn(streamRefill))

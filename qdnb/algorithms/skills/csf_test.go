@@ -80,9 +80,10 @@ func TestCSFSpreadsSkills(t *testing.T) {
 
 // spread evaluates the skills of a search in the plane, and returns the mean distance of their ends from
 // their mean.
-func spread(t *testing.T, s *Search) (distance float64) {
+func spread(t *testing.T, s *search) (distance float64) {
 	t.Helper()
-	e := must.Get(s.Evaluate())
+	_, e, err := s.Evaluate()
+	must.Do(err)
 	var x, y float64
 	n := float64(len(e.Fitnesses))
 	for i := range e.Fitnesses {

@@ -12,7 +12,7 @@
 //	METRA            METRA
 //
 // [QDAC], an [ActorObjective], takes part in what the actor maximises, with the task's reward alone:
-// [TaskOnly]. [CSF], a [SelfCritic], decides it alone. [Search] is the loop: act, store, update. It
+// [TaskOnly]. [CSF], a [SelfCritic], decides it alone. The loop, act, store, update,
 // refers to no factor by name.
 //
 // A new variant is one new factor, set as qdnb.Spec's Diversity or Objective; package algorithms shows

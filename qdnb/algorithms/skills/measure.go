@@ -9,16 +9,6 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// evaluation is the result of evaluating skills without noise, in one episode from each initial
-// state. Episode i is that of skill i mod skills.
-type evaluation struct {
-	Policy          []float32 // row of the actor, see [Task.Numbered]
-	scoring.Results           // of the episodes
-	// Positions are the state descriptors before each step, [episodes * steps * 2]; nil if they are
-	// not positions in a plane.
-	Positions []float32
-}
-
 // policies are an actor's skills as separate policies, see [Task.Genotypes], and its row.
 type policies struct{ Genotypes, Policy xla.Array }
 
@@ -36,30 +26,29 @@ func (t Task) plan(states int) scoring.Plan {
 }
 
 // actor returns the actor on the device.
-func (s *Search) actor() xla.State[nn.Network] {
+func (s *search) actor() xla.State[nn.Network] {
 	return xla.Part(s.state, func(s state) nn.Network { return s.Learner.Actor.Params })
 }
 
 // policies returns the genotypes of the current skills.
-func (s *Search) policies() (xla.Array, error) {
+func (s *search) policies() (xla.Array, error) {
 	out, err := s.skills.Run(s.actor())
 	out.Policy.Free()
 	return out.Genotypes, err
 }
 
-// Evaluate rolls out the current skills. It does not change the search.
-func (s *Search) Evaluate() (e evaluation, err error) {
+// Evaluate rolls out the current skills without noise, in one episode from each initial state: episode i is
+// that of skill i mod skills. It also returns the row of the actor, see [Task.Numbered]. The only record, if
+// they are positions in a plane, is the state descriptors before each step. It does not change the search.
+func (s *search) Evaluate() (policy []float32, found scoring.Results, err error) {
 	out, err := s.skills.Run(s.actor())
 	if err != nil {
-		return e, err
+		return nil, found, err
 	}
 	defer xla.Free(&out)
-	if e.Policy, err = out.Policy.Floats(); err != nil {
-		return e, err
+	if policy, err = out.Policy.Floats(); err != nil {
+		return nil, found, err
 	}
-	e.Results, err = s.Rollout(out.Genotypes)
-	if len(e.Records) > 0 {
-		e.Positions = e.Records[0]
-	}
-	return e, err
+	found, err = s.Rollout(out.Genotypes)
+	return policy, found, err
 }

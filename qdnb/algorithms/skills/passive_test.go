@@ -91,8 +91,9 @@ func TestPassiveRepertoire(t *testing.T) {
 
 		// Measuring the current skills changes nothing and is repeatable.
 		held := memory(t, s)
-		first := must.Get(s.Evaluate())
-		again, err := s.Evaluate()
+		_, first, err := s.Evaluate()
+		must.Do(err)
+		_, again, err := s.Evaluate()
 		if err != nil || !slices.Equal(first.Fitnesses,
 			again.Fitnesses) || !slices.Equal(first.Descriptors,
 			again.Descriptors) || len(first.Fitnesses) != 6 {
@@ -101,11 +102,11 @@ func TestPassiveRepertoire(t *testing.T) {
 		if names := xlatest.Differ(held, memory(t, s)); len(names) > 0 {
 			t.Errorf("an evaluation changes %v", names)
 		}
-		if len(first.Positions) != 6*8*2 {
-			t.Errorf("%d numbers of positions", len(first.Positions))
+		if len(first.Records[0]) != 6*8*2 {
+			t.Errorf("%d numbers of positions", len(first.Records[0]))
 		}
 		for i, f := range first.Fitnesses { // the positions agree with the fitness and the descriptor
-			path := first.Positions[i*16 : (i+1)*16]
+			path := first.Records[0][i*16 : (i+1)*16]
 			last := 7
 			// an episode's descriptor is the one before its last step
 			for last > 0 && float64(path[2*last]) > short.Edge {

@@ -141,9 +141,10 @@ func TestQDACReachesSkills(t *testing.T) {
 
 // distanceToSkills evaluates the skills of a search in the plane, whose limits are -2 and 2, and
 // returns their mean distance from the desired positions.
-func distanceToSkills(t *testing.T, s *Search) float64 {
+func distanceToSkills(t *testing.T, s *search) float64 {
 	t.Helper()
-	e := must.Get(s.Evaluate())
+	_, e, err := s.Evaluate()
+	must.Do(err)
 	desired, sum := s.it.Skills.Evaluated, 0.0
 	for i := range e.Fitnesses {
 		z := desired[i%len(desired)]

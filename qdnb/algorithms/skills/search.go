@@ -31,9 +31,9 @@ func (c config) memory(kind backend.Kind, task Task) int64 {
 		policies*int64(task.policy(c.Hidden).Params()))
 }
 
-// Search is a running skill discovery. Its state is on the first device. The repertoire is passive:
+// search is a running skill discovery. Its state is on the first device. The repertoire is passive:
 // evaluated skills are inserted like individuals of MAP-Elites.
-type Search struct {
+type search struct {
 	*algorithms.Learner
 	it      iteration
 	config  config
@@ -65,7 +65,7 @@ type (
 )
 
 // newSearch compiles a search.
-func newSearch(p *xla.Platform, method method, config config) (*Search, error) {
+func newSearch(p *xla.Platform, method method, config config) (*search, error) {
 	if err := method.Skills.check(); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func newSearch(p *xla.Platform, method method, config config) (*Search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Search{Learner: learner, it: it, config: config,
+	s := &search{Learner: learner, it: it, config: config,
 		buffer: replay.Store{Programs: learner.Programs, Width: method.layout().Width()}}
 	learner.Steps, learner.Every = int64(config.EnvBatchSize), config.EvaluationInterval
 	learner.Early, learner.Train, learner.Policies = config.EarlyInterval, s.train, s.policies
@@ -105,7 +105,7 @@ func newSearch(p *xla.Platform, method method, config config) (*Search, error) {
 }
 
 // build compiles the programs and creates the state before the first iteration.
-func (s *Search) build() error {
+func (s *search) build() error {
 	start, err := xla.Compile(s.Programs, "start", s.Seed, func(seed xla.Array) startOut {
 		first, buffer := s.it.start(random.KeyOf(seed.Tree), s.config.ReplayBufferSize)
 		return startOut{xla.Out(first), xla.Out(buffer)}
@@ -130,12 +130,12 @@ func (s *Search) build() error {
 }
 
 // inputs are the inputs of a program on the whole state.
-func (s *Search) inputs(number xla.Array) iterationIn {
+func (s *search) inputs(number xla.Array) iterationIn {
 	return iterationIn{s.Seed, number, s.state, s.buffer.State}
 }
 
 // compile compiles a program on the whole state.
-func (s *Search) compile(c xla.Compiler, name string, build func(state, replay.Buffer,
+func (s *search) compile(c xla.Compiler, name string, build func(state, replay.Buffer,
 	random.Key) (state, replay.Buffer, metrics)) (*program, error) {
 	return xla.Compile(c, name, s.inputs(xla.Declare(dtypes.Int32)),
 		func(in iterationIn) iterationOut {
@@ -146,7 +146,7 @@ func (s *Search) compile(c xla.Compiler, name string, build func(state, replay.B
 }
 
 // run executes such a program and keeps its outputs as the new state. It returns the metrics.
-func (s *Search) run(program *program, number int64) ([]float64, error) {
+func (s *search) run(program *program, number int64) ([]float64, error) {
 	at := s.Programs.Number(number).First()
 	defer at.Free()
 	out, err := program.Run(s.inputs(at))
@@ -181,7 +181,7 @@ func picked[T any](it iteration, all []T) (some []T) {
 }
 
 // train runs an iteration. It returns the metrics and the number of transitions that were not finite.
-func (s *Search) train(number int64) ([]float64, error) {
+func (s *search) train(number int64) ([]float64, error) {
 	if s.warming(number-1) && !s.warming(number) {
 		s.Forget() // losses are those of updates only
 	}
@@ -198,7 +198,7 @@ func (s *Search) train(number int64) ([]float64, error) {
 
 // programFor returns the program of an iteration: with random actions and without updates during
 // warm-up.
-func (s *Search) programFor(number int64) (*program, error) {
+func (s *search) programFor(number int64) (*program, error) {
 	if !s.warming(number) {
 		return s.program, nil
 	}
@@ -214,13 +214,13 @@ func (s *Search) programFor(number int64) (*program, error) {
 }
 
 // warming reports whether an iteration belongs to the warm-up.
-func (s *Search) warming(number int64) bool { return s.EnvSteps(number) <= s.config.WarmupSteps }
+func (s *search) warming(number int64) bool { return s.EnvSteps(number) <= s.config.WarmupSteps }
 
 // Skills is the number of skills, 0 without.
-func (s *Search) Skills() int { return s.it.Skills.Count() }
+func (s *search) Skills() int { return s.it.Skills.Count() }
 
 // Close frees the device memory and the programs.
-func (s *Search) Close() {
+func (s *search) Close() {
 	xla.Free(&s.state, &s.buffer.State)
 	s.Learner.Close()
 }

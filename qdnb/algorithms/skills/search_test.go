@@ -163,7 +163,8 @@ func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 func TestSACSolvesThePoint(t *testing.T) {
 	s := begun(t, xlatest.Best(t), sacAlone)
 	mean := func() (sum float64) {
-		e := must.Get(s.Evaluate())
+		_, e, err := s.Evaluate()
+		must.Do(err)
 		for _, f := range e.Fitnesses {
 			sum += float64(f) / float64(len(e.Fitnesses))
 		}
@@ -192,7 +193,8 @@ func TestDIAYNParts(t *testing.T) {
 		return sum
 	}
 	first, last := loss(outcomes[4:5]), loss(outcomes[200:])
-	e := must.Get(s.Evaluate())
+	_, e, err := s.Evaluate()
+	must.Do(err)
 	distance := func(i, k int) float64 {
 		return math.Hypot(float64(e.Descriptors[2*i]-e.Descriptors[2*k]),
 			float64(e.Descriptors[2*i+1]-e.Descriptors[2*k+1]))

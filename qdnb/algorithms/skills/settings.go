@@ -103,7 +103,7 @@ func searchFor(h hyperparameters, p *xla.Platform, env envs.Env, seed int64) (al
 	}
 	s, err := newSearch(p, h.methodIn(env), config{SAC: base, Seed: seed, Centroids: centroids})
 	if err != nil {
-		return nil, err // a nil *Search is a Search
+		return nil, err // a nil *search is a Search
 	}
 	return s, nil
 }

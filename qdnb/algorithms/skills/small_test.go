@@ -97,7 +97,7 @@ var (
 	}}
 )
 
-func startSearch(t testing.TB, p *xla.Platform, method method, config config) *Search {
+func startSearch(t testing.TB, p *xla.Platform, method method, config config) *search {
 	t.Helper()
 	s := must.Get(newSearch(p, method, config))
 	t.Cleanup(s.Close)
@@ -106,7 +106,7 @@ func startSearch(t testing.TB, p *xla.Platform, method method, config config) *S
 
 // begun returns a search of a kind before its first iteration. XLA takes seconds to compile one, so
 // tests share it there.
-func begun(t *testing.T, p *xla.Platform, k kind) *Search {
+func begun(t *testing.T, p *xla.Platform, k kind) *search {
 	t.Helper()
 	if p.Kind == backend.Go {
 		return startSearch(t, p, k.method, k.config(p.Kind))
@@ -121,13 +121,13 @@ func begun(t *testing.T, p *xla.Platform, k kind) *Search {
 }
 
 type beginning struct {
-	search *Search
+	search *search
 	held   map[string]npz.Array
 }
 
 var compiled = map[string]beginning{}
 
-func steps(t *testing.T, s *Search, n int) (outcomes []scoring.Outcome) {
+func steps(t *testing.T, s *search, n int) (outcomes []scoring.Outcome) {
 	t.Helper()
 	for range n {
 		outcome := must.Get(s.Step())
@@ -138,7 +138,7 @@ func steps(t *testing.T, s *Search, n int) (outcomes []scoring.Outcome) {
 
 // memory returns the whole state of a search: its checkpoint arrays and the rows of its replay
 // buffer.
-func memory(t *testing.T, s *Search) map[string]npz.Array {
+func memory(t *testing.T, s *search) map[string]npz.Array {
 	t.Helper()
 	arrays := must.Get(s.Arrays())
 	buffer, total := s.Replay()
@@ -150,7 +150,7 @@ func memory(t *testing.T, s *Search) map[string]npz.Array {
 }
 
 // restore restores the state that memory returned.
-func restore(t *testing.T, s *Search, iteration int64, held map[string]npz.Array) {
+func restore(t *testing.T, s *search, iteration int64, held map[string]npz.Array) {
 	t.Helper()
 	arrays := maps.Clone(held)
 	delete(arrays, "replay")
@@ -167,7 +167,7 @@ func floatsOf(t *testing.T, arrays map[string]npz.Array, name string) []float32 
 }
 
 // stored returns the rows of a replay buffer with up to capacity rows, and their width.
-func stored(t *testing.T, s *Search) (rows []float32, width int) {
+func stored(t *testing.T, s *search) (rows []float32, width int) {
 	t.Helper()
 	buffer, total := s.Replay()
 	_, width = buffer.Shape()
@@ -176,10 +176,10 @@ func stored(t *testing.T, s *Search) (rows []float32, width int) {
 }
 
 // Arrays returns the state of a search, as a checkpoint holds it.
-func (s *Search) Arrays() (map[string]npz.Array, error) { return s.State().Arrays() }
+func (s *search) Arrays() (map[string]npz.Array, error) { return s.State().Arrays() }
 
 // Restore restores the state that Arrays returned.
-func (s *Search) Restore(_ int64, arrays map[string]npz.Array) error {
+func (s *search) Restore(_ int64, arrays map[string]npz.Array) error {
 	return s.State().Restore(arrays)
 }
 
