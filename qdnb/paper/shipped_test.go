@@ -295,15 +295,15 @@ func TestShippedRunsOfTheRepository(t *testing.T) {
 	if data.Complete != len(data.Lines) || len(data.Problems) > 0 {
 		t.Errorf("%d of %d runs, %v", data.Complete, len(data.Lines), data.Problems)
 	}
-	// Three runs can be played.
+	// Three whole repertoires and the four best policies of three others can be played.
 	skills := must.Get(filepath.Glob(dir + "-skills/runs/*"))
 	for _, skills := range skills {
 		run := must.Get(runs.Open(skills))
-		if r, err := run.Repertoire(); err != nil || len(r.Filled()) < 50 {
+		if r, err := run.Repertoire(); err != nil || len(r.Filled()) < 4 {
 			t.Errorf("%s: %v", skills, err)
 		}
 	}
-	if len(skills) != 3 {
+	if len(skills) != 6 {
 		t.Errorf("runs with policies: %q", skills)
 	}
 }
