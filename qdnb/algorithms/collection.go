@@ -54,7 +54,8 @@ func newCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 	}
 	none := slices.Repeat([]float32{float32(math.Inf(-1))}, cells)
 	held := xla.Pack(func(in []*graph.Node) collected {
-		return collected{in[0], repertoire.Grid{Elites: repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}}
+		elites := repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}
+		return collected{in[0], repertoire.Grid{Elites: elites}}
 	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
 		xla.FromFloats(none, cells),
 		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))),

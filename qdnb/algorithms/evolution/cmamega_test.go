@@ -57,7 +57,7 @@ func TestGoldenArborescence(t *testing.T) {
 					}
 					s.Gradients = taskGradients(task, s.Points)
 					x, value := in[len(in)-2], in[len(in)-1]
-					zeros := s.emitters(ConvertDType(ZerosLike(Slice(x, AxisRange(), AxisElem(0))), xla.Ranks(value).DType()))
+					zeros := s.emitters(ZerosLike(xla.Ranks(value)))
 					made := s.branches(Reshape(zeros, -1, 1), x)
 					direction := s.Gradients
 					s.Coefficients, _ = s.Coefficients.update(InsertAxes(x, 0), xla.Ranks(value))

@@ -123,9 +123,11 @@ func TestGoldenDCRLOffspring(t *testing.T) {
 	f, l, task := readDCRL(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			policies := l.specialise(l.conditioned().Actor.Network(in[4], 0), normalised(task.Env.Spec().Descriptor, in[5]))
-			return []*Node{l.unconditioned().VaryTowards(in[0], in[1], l.unconditioned().Critic.Network(in[2], 0), in[3],
-				Const(in[0].Graph(), int32(0)), 2), policies, task.Policy.View(policies).Apply(in[6])}
+			goals, td3 := normalised(task.Env.Spec().Descriptor, in[5]), l.unconditioned()
+			policies := l.specialise(l.conditioned().Actor.Network(in[4], 0), goals)
+			children := td3.VaryTowards(in[0], in[1], td3.Critic.Network(in[2], 0), in[3],
+				Const(in[0].Graph(), int32(0)), 2)
+			return []*Node{children, policies, task.Policy.View(policies).Apply(in[6])}
 		}, tensor(f, "vary.parents"), tensor(f, "vary.goals"), tensor(f, "vary.critic"),
 			tensor(f, "vary.obs"), tensor(f, "inject.actor"), tensor(f, "inject.goals"),
 			tensor(f, "inject.obs"))
@@ -267,7 +269,8 @@ func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 		form := l.conditioned().Actor
 		for layer := range form.Sizes[1:] {
 			for _, part := range []string{"Bias", "Kernel"} {
-				x := state[fmt.Sprintf("proposing_0.Emitter.PolicyGradient.Learner.Actor.Trainable.Params.%s.%d", part, layer)]
+				const actor = "proposing_0.Emitter.PolicyGradient.Learner.Actor.Trainable.Params"
+				x := state[fmt.Sprintf("%s.%s.%d", actor, part, layer)]
 				in = append(in, xlatest.Tensor(must.Get(x.Float32s()), x.Shape...))
 			}
 		}

@@ -191,7 +191,8 @@ func TestLearns(t *testing.T) {
 				s.Rewards = xla.SetRows(s.Rewards, i, Reshape(ReduceAllMean(reward), 1))
 				return s
 			})
-			value := end.Learner.Nets.Params.Value.Apply(Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}))
+			states := Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}})
+			value := end.Learner.Nets.Params.Value.Apply(states)
 			return []*Node{end.Rewards, value}
 		}, xlatest.Tensor(random.SeedWords(11), 2))
 		rewards := xlatest.Flat[float32](t, out[0])

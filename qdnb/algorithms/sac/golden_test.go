@@ -137,7 +137,8 @@ func TestGoldenUpdates(t *testing.T) {
 							noise.Alpha = step(in[7])
 						}
 						var critic, actor, alpha *Node
-						l, critic, actor, alpha = s.Update(l, f.layout.Split(Slice(in[4], AxisRange(k*batch, (k+1)*batch))), noise)
+						rows := Slice(in[4], AxisRange(k*batch, (k+1)*batch))
+						l, critic, actor, alpha = s.Update(l, f.layout.Split(rows), noise)
 						results = append(results, l.Actor.Params.Join(), nn.JoinNetworks(l.Critic.Params),
 							nn.JoinNetworks(l.Critic.Target), l.LogAlpha.Params, actor, critic, alpha)
 					}

@@ -43,7 +43,8 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 				column string
 				change func(map[string]npz.Array)
 			}{
-				{"critic_loss", broken("Learner.Critic.Trainable.Params.0.Bias.0", 3)}, // a unit of the first hidden layer
+				// a unit of the first hidden layer
+				{"critic_loss", broken("Learner.Critic.Trainable.Params.0.Bias.0", 3)},
 				{"actor_loss", broken("Learner.Actor.Params.Bias.0", 3)},
 				{"discriminator_loss", broken("Diversity.Discriminator.Params.Bias.0", 3)},
 			} {

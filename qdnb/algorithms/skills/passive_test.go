@@ -34,7 +34,8 @@ func TestPassiveSchedule(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%d, %d, %d: measured at %v, want %v", c.schedule.Steps, c.schedule.Every, c.schedule.Early, got, c.want)
+			t.Errorf("%d, %d, %d: measured at %v, want %v", c.schedule.Steps, c.schedule.Every,
+				c.schedule.Early, got, c.want)
 		}
 	}
 }

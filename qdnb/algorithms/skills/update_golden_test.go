@@ -84,8 +84,8 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 				l, means = it.learn(l, f.rowsOf(in[own:data], step(in[4]), full), nil,
 					sac.Noise{Critic: step(in[5]), Actor: step(in[6])})
 				results = append(results, l.Learner.Actor.Params.Join(),
-					nn.JoinNetworks(l.Learner.Critic.Params), nn.JoinNetworks(l.Learner.Critic.Target), rowOf(l.Diversity),
-					means.Actor, means.Critic, means.Diversity)
+					nn.JoinNetworks(l.Learner.Critic.Params), nn.JoinNetworks(l.Learner.Critic.Target),
+					rowOf(l.Diversity), means.Actor, means.Critic, means.Diversity)
 			}
 			return results
 		}, inputs...)

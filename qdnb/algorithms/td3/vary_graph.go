@@ -37,7 +37,8 @@ type shared struct {
 
 // Vary is the policy-gradient variation of parents [M, N]. It returns their children [M, N]. For
 // each parent, a freshly initialised Adam takes one step on its negative value per batch of the
-// observations [steps * B, observations], with a fixed critic. A child depends only on its own parent. all is the number of parents of all workers, and worker the worker argument of
+// observations [steps * B, observations], with a fixed critic. A child depends only on its own
+// parent. all is the number of parents of all workers, and worker the worker argument of
 // [xla.ForSlices].
 func (t TD3) Vary(parents *Node, critic nn.Network, observations, worker *Node, all int) *Node {
 	return t.VaryTowards(parents, nil, critic, observations, worker, all)

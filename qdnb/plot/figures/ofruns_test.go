@@ -159,7 +159,8 @@ func TestQuartiles(t *testing.T) {
 		"no x in common": errtest.Of(Quartiles("a",
 			append(runs, Series{X: []float64{20}, Y: []float64{0}}), []float64{1}, stats.Median)),
 		"0 x and 1 y values": errtest.Of(Quartiles("a", []Series{{Y: []float64{0}}}, []float64{1}, stats.Median)),
-		"x must increase":    errtest.Of(Quartiles("a", []Series{{X: []float64{1, 1}, Y: []float64{0, 0}}}, []float64{1}, stats.Median)),
+		"x must increase": errtest.Of(Quartiles("a", []Series{{X: []float64{1, 1}, Y: []float64{0, 0}}},
+			[]float64{1}, stats.Median)),
 	} {
 		errtest.Want(t, err, want)
 	}
