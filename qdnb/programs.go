@@ -1,12 +1,7 @@
 package qdnb
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
@@ -19,63 +14,22 @@ import (
 	"example.com/qdnb/xla/backend"
 )
 
-// programSteps is the number of generations after which an algorithm has built all of its programs:
-// AURORA adapts its threshold first after 40.
-const programSteps = 42
-
-// WritePrograms writes the StableHLO text of every program of a run, as it is built for a kind of
-// backend (cpu, cuda or tpu) with the given number of devices, to NAME.mlir in dir, or NAME-2.mlir
-// and so on for other programs of the same name, and the flags that qdnb sets for XLA to
-// xla_flags.txt. It compiles and computes nothing and needs no such device; see [xla.DryRun].
-// Besides the algorithms of [Train], the spec may name adaptation, or hierarchical-control
-// with five skills of the paper's size. It returns the paths of the files.
-func (s Spec) WritePrograms(kind backend.Kind, devices int, dir string) (paths []string, err error) {
-	written := map[string][]byte{}
-	platform, err := xla.DryRun(kind, devices, func(name string, text []byte) error {
-		if text == nil {
-			return nil
-		}
-		name = strings.ReplaceAll(name, "_", "-")
-		for number := 1; ; number++ {
-			path := filepath.Join(dir, name+".mlir")
-			if number > 1 {
-				path = filepath.Join(dir, fmt.Sprintf("%s-%d.mlir", name, number))
-			}
-			if before, ok := written[path]; !ok {
-				if err := os.MkdirAll(dir, 0o777); err != nil {
-					return fmt.Errorf("cannot create the folder %s: choose another one (%w)", dir, err)
-				}
-				written[path], paths = text, append(paths, path)
-				return os.WriteFile(path, text, 0o666)
-			} else if bytes.Equal(before, text) {
-				return nil
-			}
-		}
-	})
+// Programs returns every program of a run, as it is built for a kind of backend (cpu, cuda or tpu)
+// with the given number of devices. It compiles and computes nothing and needs no such device; see
+// [xla.DryRun]. Besides the algorithms of [Train], the spec may name adaptation, or
+// hierarchical-control with five skills of the paper's size.
+func (s Spec) Programs(kind backend.Kind, devices int) ([]session.Program, error) {
+	switch s.Algorithm {
+	case protocol.HierarchicalControl:
+		return session.Programs(kind, devices, func(p *xla.Platform) error { return controlPrograms(p, s) })
+	case protocol.Adaptation:
+		return session.Programs(kind, devices, func(p *xla.Platform) error { return adaptPrograms(p, s) })
+	}
+	t, err := s.resolve()
 	if err != nil {
 		return nil, err
 	}
-	switch s.Algorithm {
-	case protocol.HierarchicalControl:
-		err = controlPrograms(platform, s)
-	case protocol.Adaptation:
-		err = adaptPrograms(platform, s)
-	default:
-		var t session.Training
-		if t, err = s.resolve(); err == nil {
-			err = t.Steps(platform, programSteps)
-		}
-	}
-	if err != nil {
-		return paths, err
-	}
-	var flags []string
-	for name, value := range backend.Flags(kind) {
-		flags = append(flags, name+"="+value)
-	}
-	slices.Sort(flags)
-	return paths, os.WriteFile(filepath.Join(dir, "xla_flags.txt"), []byte(strings.Join(flags, " ")),
-		0o666)
+	return t.Programs(kind, devices)
 }
 
 // adaptPrograms compiles the evaluation of policies under conditions, of the paper's size: twenty

@@ -2,8 +2,6 @@ package qdnb_test
 
 import (
 	"cmp"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,7 +105,7 @@ func TestProgramsRefuseSettings(t *testing.T) {
 		`unknown field "xyz"`: {Algorithm: "hierarchical-control", Env: "halfcheetah-hurdles", Tune: set("xyz=1")},
 		`unknown field "abc"`: {Algorithm: "adaptation", Env: "ant-uni", Tune: set("abc=1")},
 	} {
-		errtest.Want(t, errtest.Of(spec.WritePrograms(backend.CUDA, 1, t.TempDir())), want)
+		errtest.Want(t, errtest.Of(spec.Programs(backend.CUDA, 1)), want)
 	}
 }
 
@@ -117,41 +115,41 @@ func TestProgramsRefuseSettings(t *testing.T) {
 func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	types := []string{"f32", "i32", "i64", "ui32", "ui64", "i1"} // not f64, which TPUs lack
 	check := func(t *testing.T, kind backend.Kind, spec qdnb.Spec, devices int) {
-		paths, err := spec.WritePrograms(kind, devices, t.TempDir())
+		programs, err := spec.Programs(kind, devices)
 		if err != nil {
 			t.Fatalf("%s on %s for %s: %v", spec.Algorithm, spec.Env, kind, err)
 		}
-		for _, path := range paths {
-			text := must.Get(os.ReadFile(path))
-			for _, match := range operation.FindAllStringSubmatch(string(text), -1) {
+		for _, p := range programs {
+			text := string(p.Text)
+			for _, match := range operation.FindAllStringSubmatch(text, -1) {
 				if !slices.Contains(compiled, match[1]) {
 					t.Errorf("%s of %s for %s has the operation %s: add it to the list if `make aot` compiles it",
-						filepath.Base(path), spec.Algorithm, kind, match[1])
+						p.Name, spec.Algorithm, kind, match[1])
 				}
 			}
-			for _, match := range elements.FindAllStringSubmatch(string(text), -1) {
+			for _, match := range elements.FindAllStringSubmatch(text, -1) {
 				if !slices.Contains(types, match[1]) {
-					t.Errorf("%s of %s for %s has numbers of type %s", filepath.Base(path), spec.Algorithm, kind,
+					t.Errorf("%s of %s for %s has numbers of type %s", p.Name, spec.Algorithm, kind,
 						match[1])
 				}
 			}
-			if open := openOrder.FindString(string(text)); open != "" {
+			if open := openOrder.FindString(text); open != "" {
 				t.Errorf("%s of %s for %s sums floats in an order that the device chooses: %s",
-					filepath.Base(path), spec.Algorithm, kind, open)
+					p.Name, spec.Algorithm, kind, open)
 			}
 			allowed := 0
-			if strings.HasSuffix(path, "training.mlir") {
+			if strings.HasSuffix(p.Name, "training") {
 				allowed = 1
 			}
-			if n := waits(string(text)); n != allowed {
+			if n := waits(text); n != allowed {
 				t.Errorf("%s of %s for %s has %d loops whose count only the device knows, not %d",
-					filepath.Base(path), spec.Algorithm, kind, n, allowed)
+					p.Name, spec.Algorithm, kind, n, allowed)
 			}
-			if kind == backend.TPU && strings.Contains(string(text), "precision DEFAULT") {
-				t.Errorf("%s of %s has products of bfloat16", filepath.Base(path), spec.Algorithm)
+			if kind == backend.TPU && strings.Contains(text, "precision DEFAULT") {
+				t.Errorf("%s of %s has products of bfloat16", p.Name, spec.Algorithm)
 			}
 		}
-		if len(paths) == 0 {
+		if len(programs) == 0 {
 			t.Errorf("%s has no programs", spec.Algorithm)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"example.com/qdnb/cmd/qdnb/bench"
 	"example.com/qdnb/qdnb"
@@ -56,11 +57,24 @@ type programsCmd struct {
 	Set       []string `sep:"none" placeholder:"NAME=VALUE"`
 }
 
+// Run writes the text of each program to NAME.mlir, and the flags that qdnb sets for XLA to
+// xla_flags.txt.
 func (c *programsCmd) Run() error {
+	kind := backend.Kind(c.Kind)
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Tune: runs.Assign(c.Set...)}
-	paths, err := spec.WritePrograms(backend.Kind(c.Kind), c.Devices, c.Out)
-	for _, path := range paths {
+	programs, err := spec.Programs(kind, c.Devices)
+	if err != nil {
+		return err
+	}
+	if err := makeFolder(c.Out); err != nil {
+		return err
+	}
+	for _, p := range programs {
+		path := filepath.Join(c.Out, p.Name+".mlir")
+		if err := os.WriteFile(path, p.Text, 0o666); err != nil {
+			return err
+		}
 		fmt.Println(path)
 	}
-	return err
+	return os.WriteFile(filepath.Join(c.Out, "xla_flags.txt"), []byte(backend.FlagText(kind)), 0o666)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,6 +47,16 @@ func Flags(kind Kind) map[string]string {
 		return map[string]string{"--xla_gpu_deterministic_ops": "true"}
 	}
 	return nil
+}
+
+// FlagText returns the flags of a kind of backend as in XLA_FLAGS, sorted by name.
+func FlagText(kind Kind) string {
+	var flags []string
+	for name, value := range Flags(kind) {
+		flags = append(flags, name+"="+value)
+	}
+	slices.Sort(flags)
+	return strings.Join(flags, " ")
 }
 
 // setFlags adds qdnb's flags to XLA_FLAGS; flags set by the user take precedence. XLA exits at an
