@@ -80,6 +80,10 @@ test-faults: check compile plugin ## kill processes, fill disks, damage files: s
 	@QDNB_FAULTS=1 go test -count 1 -timeout 2h -v ./internal/faults
 	@echo "make test-faults: all passed"
 
+.PHONY: programs
+programs: check compile plugin ## write qdnb/testdata/programs.txt, which says what this code computes (LEDGER=check only compares)
+	@QDNB_LEDGER=$(or $(LEDGER),write) go test -count 1 -timeout 30m -run 'TestLedger$$' -v ./qdnb
+
 .PHONY: test-determinism
 test-determinism: check compile plugin ## train everything twice, with one worker and with all, and compare bytes (docs/reliability.md)
 	@echo "== go test ./internal/faults with QDNB_DETERMINISM=1"

@@ -13,18 +13,18 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// ball is a diversity reward with a skill distribution of its own. A skill is uniform in a ball of
+// Ball is a diversity reward with a skill distribution of its own. A skill is uniform in a ball of
 // three dimensions: its direction is where to go in a learned linear map of positions, its length
 // how far. A step may be at most 1 long in the map:
 //
 //	reward = skill . (map(next) - map(now))
 //	loss = -mean(reward) + Weight mean(max(|map(next) - map(now)|^2 - 1, 0))
-type ball struct {
+type Ball struct {
 	Weight, LearningRate float64
 	Map                  nn.Trainable[nn.Network]
 }
 
-func (ball) Condition(t skills.Task) skills.Task {
+func (Ball) Condition(t skills.Task) skills.Task {
 	t.Features = t.EpisodeDescriptors()
 	t.Skills = skills.Skills{
 		Draw: func(keys random.Key) *Node {
@@ -37,27 +37,27 @@ func (ball) Condition(t skills.Task) skills.Task {
 	return t
 }
 
-func (b ball) Init(t skills.Task, key random.Key) skills.Diversity {
+func (b Ball) Init(t skills.Task, key random.Key) skills.Diversity {
 	form := nn.MLP{Sizes: []int{t.Width(), t.Skills.Size()}}
 	b.Map = nn.NewTrainable(form.New(key), b.LearningRate)
 	return b
 }
 
-func (b ball) step(of skills.Batch) *Node { // 0 where the next state is of another episode
+func (b Ball) step(of skills.Batch) *Node { // 0 where the next state is of another episode
 	return Mul(Sub(b.Map.Params.Apply(of.Next), b.Map.Params.Apply(of.Now)),
 		InsertAxes(OneMinus(of.Done), 1))
 }
 
-func (b ball) Reward(of skills.Batch) *Node { return ReduceSum(Mul(b.step(of), of.Skill), 1) }
+func (b Ball) Reward(of skills.Batch) *Node { return ReduceSum(Mul(b.step(of), of.Skill), 1) }
 
-func (b ball) Learn(of skills.Batch) (skills.Diversity, *Node) {
+func (b Ball) Learn(of skills.Batch) (skills.Diversity, *Node) {
 	long := MaxScalar(AddScalar(ReduceSum(Square(b.step(of)), 1), -1), 0)
 	loss := ReduceAllMean(Sub(MulScalar(long, b.Weight), b.Reward(of)))
 	b.Map = b.Map.Step(loss)
 	return b, loss
 }
 
-func (ball) Loss() string { return "map_loss" }
+func (Ball) Loss() string { return "map_loss" }
 
 // A custom diversity reward is trained like any other, with checkpoints and figures.
 func Example_diversity() {
@@ -68,7 +68,7 @@ func Example_diversity() {
 		Env: "pointmaze", Runs: folder, Backend: "go", Budget: Generations(5), Quiet: true,
 		Tune: Tuning(runs.Assign("env_batch_size=6", "batch_size=16", "replay_buffer_size=180", "hidden=[8]",
 			"episode_length=20", "evaluation_states=2", "cells=32", "cvt_samples=500")).And(
-			Tune(func(h *skills.Parts) { h.Diversity = ball{Weight: 10, LearningRate: 1e-3} })),
+			Tune(func(h *skills.Parts) { h.Diversity = Ball{Weight: 10, LearningRate: 1e-3} })),
 	})
 	if err != nil {
 		fmt.Println(err)

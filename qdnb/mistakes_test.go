@@ -28,7 +28,13 @@ func smallest(algorithm, folder string) Spec {
 			return smallDiscovery(algorithm, folder, 1)
 		}
 	}
-	return smallOf(algorithm, folder, 1)
+	spec := smallOf(algorithm, folder, 1)
+	if algorithm == "ppo" {
+		spec.Tune = runs.Assign("cells=32", "cvt_samples=200", "episode_length=10", "num_envs=2", "unroll_length=4",
+			"batch_size=4", "num_minibatches=1", "update_epochs=2", "evaluation_envs=2", "policy_hidden=8",
+			"value_hidden=8")
+	}
+	return spec
 }
 
 // A mistake in a spec gives one line, before anything is written.

@@ -77,7 +77,7 @@ func TestRunsResumeBitForBit(t *testing.T) {
 		"ball": {discovered, func(folder string, iterations int) Spec {
 			spec := smallDiscovery("diayn-reward", folder, iterations)
 			spec.Name = "ball"
-			spec.Tune = spec.Tune.And(skilled(skills.Parts{Diversity: ball{Weight: 10, LearningRate: 0.01}}))
+			spec.Tune = spec.Tune.And(skilled(skills.Parts{Diversity: Ball{Weight: 10, LearningRate: 0.01}}))
 			return spec
 		}},
 	} {

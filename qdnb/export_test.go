@@ -1,0 +1,7 @@
+package qdnb
+
+// For the ledger of programs.
+var (
+	Smallest = smallest
+	OwnParts = ownParts
+)

@@ -1,0 +1,370 @@
+package qdnb_test
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/registry"
+	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
+)
+
+// ledgerFile says what this code computes. Each line is a subject and a hash:
+//
+//	text KIND ALGORITHM ENVIRONMENT PROGRAM   the program's StableHLO text, at the default settings
+//	bytes BACKEND ALGORITHM ENVIRONMENT       all numbers of a small run of nine generations
+//	flags KIND                                the flags of XLA, in place of a hash
+//
+// KIND is cpu, cuda, or cpu-2 where two workers run another program than one. BACKEND is go, or cpu
+// with one worker and with two, which must agree. Variants and loops of the tests are called by their
+// names. No line depends on the machine: XLA is limited to AVX2.
+var ledgerFile = filepath.Join("testdata", "programs.txt")
+
+// ledgerEnv names an environment variable: "write" makes [TestLedger] write the file, and "check"
+// compare also what XLA computes, for which it compiles some minutes. "xla" is for its child processes.
+const ledgerEnv = "QDNB_LEDGER"
+
+// entry is what the ledger has several lines of.
+type entry struct {
+	name string // of the algorithm and the environment
+	spec qdnb.Spec
+}
+
+// ledgerEntries lists what is built: each algorithm on pointmaze and ant-uni, each environment with
+// MAP-Elites and DADS+REWARD, what uses the skills of a run, and parts and loops of users.
+func ledgerEntries() (list []entry) {
+	add := func(name, algorithm, env string) {
+		list = append(list, entry{name + " " + env, qdnb.Spec{Algorithm: algorithm, Env: env}})
+	}
+	for _, name := range registry.Names() {
+		if must.Get(registry.Find(name)).Differentiates {
+			add(name, name, "sphere")
+			continue
+		}
+		add(name, name, "pointmaze")
+		add(name, name, "ant-uni")
+	}
+	for _, env := range envs.Names() {
+		if env == "halfcheetah-hurdles" {
+			add(protocol.HierarchicalControl, protocol.HierarchicalControl, env)
+			continue
+		}
+		if env == "pointmaze" || env == "ant-uni" {
+			continue
+		}
+		add("map-elites", "map-elites", env)
+		if must.Get(envs.Make(env)).Spec().Observations > 0 {
+			add("dads-reward", "dads-reward", env)
+		}
+	}
+	add(protocol.Adaptation, protocol.Adaptation, "ant-maze")
+	return append(list, ownEntries()...)
+}
+
+// ownEntries lists small runs with code of their users.
+func ownEntries() (list []entry) {
+	own := func(name string, spec qdnb.Spec) {
+		list = append(list, entry{"own-" + name + " " + cmp.Or(spec.Env, "own"), spec})
+	}
+	for part, specs := range qdnb.OwnParts() {
+		own(part, specs[0])
+	}
+	for name, loop := range loops {
+		own(name, qdnb.Spec{Name: name, Env: "pointmaze", Loop: loop()})
+	}
+	own("crossover", variant("", "crossover", "map-elites", crossed))
+	own("strategies", variant("", "cma-me", "map-elites", onGrid))
+	own("mix", variant("", "pga-cma-aurora", "pga-aurora", mixed))
+	own("competition", variant("", "local-competition", "map-elites", competing))
+	ball := qdnb.Smallest("diayn-reward", "")
+	ball.Name = "ball"
+	ball.Tune = ball.Tune.And(qdnb.Tune(func(p *skills.Parts) {
+		p.Diversity = qdnb.Ball{Weight: 10, LearningRate: 0.01}
+	}))
+	own("ball", ball)
+	return list
+}
+
+// texts returns the lines of the programs of a kind.
+func texts(t *testing.T, entries []entry, kind backend.Kind, devices int) (lines []string) {
+	for _, e := range entries {
+		programs, err := e.spec.Programs(kind, devices)
+		if err != nil {
+			t.Errorf("%s for %s: %v", e.name, kind, err)
+		}
+		for _, p := range programs {
+			lines = append(lines, fmt.Sprintf("text %s %s %s %s", kind, e.name, p.Name, p.Hash()))
+		}
+	}
+	return lines
+}
+
+// numbers returns the line of the numbers that a small run computes: its metrics, but for times, and the
+// contents of all arrays of its checkpoint and its results, whatever their names and files.
+func numbers(t *testing.T, e entry, backend string) string {
+	spec := e.spec
+	spec.Runs, spec.Backend, spec.Quiet, spec.KeepReplay = t.TempDir(), backend, true, true
+	spec.Budget = qdnb.Generations(9)
+	run, err := qdnb.Train(t.Context(), spec)
+	if err != nil {
+		t.Errorf("%s on %s: %v", e.name, backend, err)
+		return "bytes " + e.name
+	}
+	found := map[string]bool{}
+	keep := func(text []byte) {
+		sum := sha256.Sum256(text)
+		found[hex.EncodeToString(sum[:])] = true
+	}
+	table := must.Get(run.Metrics())
+	for i, row := range table.Rows {
+		row[slices.Index(table.Columns, "seconds")] = 0
+		keep(fmt.Append(nil, i, table.Columns, row))
+	}
+	for _, pattern := range []string{"*.npz", "checkpoints/*.npz", "replay/*.npz"} {
+		for _, path := range must.Get(filepath.Glob(filepath.Join(run.Dir, pattern))) {
+			for name, array := range must.Get(npz.Read(path)) {
+				if name != "meta" { // has times
+					keep(fmt.Append(nil, array.Shape, array.Data))
+				}
+			}
+		}
+	}
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(maps.Keys(found)), " ")))
+	return fmt.Sprintf("bytes %s %s %s", backend, e.name, hex.EncodeToString(sum[:8]))
+}
+
+// smallEntries are small runs of all algorithms.
+func smallEntries() (list []entry) {
+	for _, name := range registry.Names() {
+		spec := qdnb.Smallest(name, "")
+		list = append(list, entry{name + " " + spec.Env, spec})
+	}
+	return list
+}
+
+// ledger returns the lines of this code without those of numbers that XLA computes.
+func ledger(t *testing.T) []string {
+	entries := ledgerEntries()
+	var lists [4][]string
+	var all sync.WaitGroup
+	all.Go(func() {
+		lists[0] = texts(t, entries, backend.CPU, 1)
+		for _, line := range texts(t, entries, backend.CPU, 2) {
+			if !slices.Contains(lists[0], line) {
+				lists[1] = append(lists[1], strings.Replace(line, "text cpu", "text cpu-2", 1))
+			}
+		}
+	})
+	all.Go(func() { lists[2] = texts(t, entries, backend.CUDA, 1) })
+	all.Wait()
+	for _, e := range slices.Concat(smallEntries(), ownEntries()) {
+		lists[3] = append(lists[3], numbers(t, e, "go"))
+	}
+	for _, kind := range []backend.Kind{backend.CPU, backend.CUDA} {
+		lists[3] = append(lists[3], fmt.Sprintf("flags %s %s", kind, backend.FlagText(kind)))
+	}
+	return slices.Concat(lists[:]...)
+}
+
+// xlaLedger returns the lines of the numbers that XLA computes on processors with AVX2. Processes with one
+// worker and with two must agree.
+func xlaLedger(t *testing.T) []string {
+	var found [2]string
+	var all sync.WaitGroup
+	for i := range found {
+		all.Go(func() {
+			out, err := child("^TestLedger$", ledgerEnv+"=xla", backend.WorkersEnv+"="+strconv.Itoa(i+1),
+				"XLA_FLAGS=--xla_cpu_max_isa=AVX2 --xla_cpu_prefer_vector_width=256", "ONEDNN_MAX_CPU_ISA=AVX2")
+			if err != nil {
+				t.Errorf("with %d workers: %v\n%s", i+1, err, out)
+			}
+			found[i] = out
+		})
+	}
+	all.Wait()
+	lines := bytesOnXLA(strings.Split(found[0], "\n"), true)
+	if list := differences(bytesOnXLA(strings.Split(found[1], "\n"), true), lines); len(list) > 0 {
+		t.Errorf("two workers do not compute what one computes: %v", list)
+	}
+	return lines
+}
+
+// child runs a test of this program in a process with variables of its environment.
+func child(test string, env ...string) (string, error) {
+	cmd := exec.Command(os.Args[0], "-test.run="+test, "-test.timeout=30m")
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// bytesOnXLA selects the lines of numbers that XLA computes, or the other ones.
+func bytesOnXLA(lines []string, on bool) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+		return strings.HasPrefix(line, "bytes cpu ") != on
+	})
+}
+
+// differences describes how lines differ from those of the ledger, by their subjects.
+func differences(lines, recorded []string) (list []string) {
+	index := func(lines []string) map[string]string {
+		hashes := map[string]string{}
+		for _, line := range lines {
+			i := strings.LastIndex(line, " ")
+			hashes[line[:max(0, i)]] = line[i+1:]
+		}
+		return hashes
+	}
+	now, then := index(lines), index(recorded)
+	all := maps.Clone(then)
+	maps.Copy(all, now)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch {
+		case then[name] == "":
+			list = append(list, name+" is new")
+		case now[name] == "":
+			list = append(list, name+" is gone")
+		case then[name] != now[name]:
+			list = append(list, name+" differs")
+		}
+	}
+	return list
+}
+
+// This code computes what the ledger says.
+func TestLedger(t *testing.T) {
+	mode := os.Getenv(ledgerEnv)
+	if mode == "xla" {
+		for _, e := range smallEntries() {
+			fmt.Println(numbers(t, e, "cpu"))
+		}
+		return
+	}
+	lines := ledger(t)
+	if mode != "" {
+		lines = append(lines, xlaLedger(t)...)
+	}
+	if mode == "write" && !t.Failed() {
+		slices.Sort(lines)
+		must.Do(os.WriteFile(ledgerFile, []byte(strings.Join(lines, "\n")+"\n"), 0o666))
+	}
+	recorded := strings.Split(strings.TrimSpace(string(must.Get(os.ReadFile(ledgerFile)))), "\n")
+	if mode == "" {
+		recorded = bytesOnXLA(recorded, false)
+	}
+	if list := differences(lines, recorded); len(list) > 0 {
+		t.Errorf("%d lines of qdnb/testdata/programs.txt are not those of this code:\n%s\nIf that is intended, "+
+			"`make programs` writes them again. A commit that changes lines of bytes says why in a line "+
+			"\"bytes: ...\".", len(list), strings.Join(list, "\n"))
+	}
+}
+
+// scaled is MAP-Elites whose offspring are random numbers of a scale.
+func scaled(scale float32) []entry {
+	emitter := evolution.Stateless(func(parents evolution.Parents, keys random.Key) *Node {
+		dims := parents.Sample(keys).Shape().Dimensions
+		return MulScalar(keys.FoldIn(1).Normal(dims...), float64(scale))
+	})
+	return []entry{{"scaled pointmaze", variant("", "scaled", "map-elites", qdnb.Tune(func(h *evolution.MapElites) {
+		h.Mix = evolution.Mix{{Emitter: emitter, Of: 1}}
+	}))}}
+}
+
+// alsoScaled is scaled(0.005) with other names.
+func alsoScaled(from evolution.Parents, stream random.Key) *Node {
+	const sigma = float32(0.005)
+	shape := from.Sample(stream).Shape() // a comment
+	noise := stream.FoldIn(1).Normal(shape.Dimensions...)
+	return MulScalar(noise, float64(sigma))
+}
+
+// The ledger sees a constant that changes by one unit in the last place, in the programs and in the
+// numbers, but neither names of variables nor the order in which settings are made.
+func TestLedgerSeesWhatMatters(t *testing.T) {
+	lines := func(e []entry) []string {
+		return append(texts(t, e, backend.CPU, 1), numbers(t, e[0], "go"))
+	}
+	recorded := lines(scaled(0.005))
+	if len(recorded) < 3 {
+		t.Fatalf("lines %q", recorded)
+	}
+	got := differences(lines(scaled(math.Nextafter32(0.005, 1))), recorded)
+	if !slices.Contains(got, "bytes go scaled pointmaze differs") ||
+		!slices.Contains(got, "text cpu scaled pointmaze generation differs") {
+		t.Errorf("another constant: %q", got)
+	}
+	renamed := scaled(0.005)
+	renamed[0].spec.Tune = renamed[0].spec.Tune.And(qdnb.Tune(func(h *evolution.MapElites) {
+		h.Mix = evolution.Mix{{Emitter: evolution.Stateless(alsoScaled), Of: 1}}
+	}))
+	if got := differences(lines(renamed), recorded); len(got) > 0 {
+		t.Errorf("other names: %q", got)
+	}
+	if got := differences(recorded[1:], recorded); len(got) != 1 || !strings.HasSuffix(got[0], " is gone") {
+		t.Errorf("a lost line: %q", got)
+	}
+	if got := differences(recorded, recorded[1:]); len(got) != 1 || !strings.HasSuffix(got[0], " is new") {
+		t.Errorf("a new line: %q", got)
+	}
+}
+
+// Processors with other instructions give the same lines.
+func TestLedgerIsTheSameOnOtherProcessors(t *testing.T) {
+	if os.Getenv(ledgerEnv) == "" {
+		var found [2]string
+		for i, features := range []string{"", ",cpu.avx512f=off,cpu.avx2=off,cpu.bmi2=off,cpu.popcnt=off"} {
+			out, err := child("^TestLedgerIsTheSameOnOtherProcessors$", ledgerEnv+"=go", "GODEBUG=http2debug=0"+features)
+			if err != nil || strings.Count(out, "\ntext ") < 6 {
+				t.Fatalf("%v: %s", err, out)
+			}
+			found[i] = strings.Join(slices.DeleteFunc(strings.Split(out, "\n"), func(line string) bool {
+				return !strings.HasPrefix(line, "text ") && !strings.HasPrefix(line, "bytes ")
+			}), "\n")
+		}
+		if found[0] != found[1] {
+			t.Errorf("%s\nand on an older processor\n%s", found[0], found[1])
+		}
+		return
+	}
+	spec := qdnb.Smallest("pga-aurora", "")
+	fmt.Println()
+	for _, line := range append(texts(t, []entry{{"pga-aurora pointmaze", spec}}, backend.CPU, 1),
+		numbers(t, entry{"pga-aurora pointmaze", spec}, "go")) {
+		fmt.Println(line)
+	}
+}
+
+// Each commit that changes what is computed says why.
+func TestRenewedBytesAreExplained(t *testing.T) {
+	out, err := exec.Command("git", "log", "--format=%x00%h %s%n%b", "-G^bytes ", "--", ledgerFile).Output()
+	if err != nil {
+		t.Logf("there is no history here: %v", err)
+		return
+	}
+	commits := strings.Split(string(out), "\x00")[1:]
+	for _, commit := range commits[:max(0, len(commits)-1)] { // the first one made the file
+		if !strings.Contains(commit, "\nbytes: ") {
+			t.Errorf("the commit changes lines of bytes without a line \"bytes: ...\": %s", commit)
+		}
+	}
+}
