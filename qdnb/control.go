@@ -75,19 +75,25 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if err = cmp.Or(err, s.Budget.Validate()); err != nil {
 		return nil, err
 	}
+	t, err := controlTraining(config, s.Skills)
+	if err != nil {
+		return nil, err
+	}
+	t.Options = session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
+		Budget: cmp.Or(s.Budget, ControlBudget), Backend: s.Backend, Quiet: s.Quiet}
+	return session.Train(ctx, t)
+}
+
+// controlTraining returns the training of a meta-controller, without options.
+func controlTraining(config runs.Config, trained *runs.Run) (t session.Training, err error) {
 	var settings policies.ControlSettings
 	if err := config.Settings(&settings); err != nil {
-		return nil, err
+		return t, err
 	}
-	skills, err := policies.ForControl(s.Skills)
+	skills, err := policies.ForControl(trained)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
 	env, err := settings.Options(skills)
-	if err != nil {
-		return nil, err
-	}
-	return session.Train(ctx, session.Training{Options: session.Options{Root: cmp.Or(s.Runs, runs.Folder()),
-		Config: config, Budget: cmp.Or(s.Budget, ControlBudget), Backend: s.Backend, Quiet: s.Quiet}, Env: env,
-		Algorithm: &settings, Skills: s.Skills})
+	return session.Training{Env: env, Algorithm: &settings, Skills: trained}, err
 }

@@ -12,8 +12,10 @@ import (
 
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/runs"
 )
 
 type figuresCmd struct {
@@ -158,7 +160,14 @@ func (c *recordCmd) Run() error {
 		}
 		folders = append(folders, data)
 	}
-	text, err := paper.ReproductionPage(folders...)
+	var origins qdnb.Origins
+	origin := func(run *runs.Run) string {
+		if origins.Of(run) == qdnb.OtherPrograms {
+			return programs(&origins, run)
+		}
+		return string(origins.Of(run))
+	}
+	text, err := paper.ReproductionPage(origin, folders...)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,17 @@ import (
 	"example.com/qdnb/qdnb/paper"
 )
 
+// The committed page is what the command writes from the shipped runs.
+func TestCommittedPage(t *testing.T) {
+	root, out := filepath.Join("..", ".."), t.TempDir()
+	shipped := filepath.Join(root, "notebooks", "results")
+	succeed(t, "reproduction", "--in", shipped, "--in", shipped+"-paper", "--out", out)
+	if string(must.Get(os.ReadFile(filepath.Join(out, "reproduction.md")))) !=
+		string(must.Get(os.ReadFile(filepath.Join(root, "docs", "reproduction.md")))) {
+		t.Error("docs/reproduction.md is out of date: run `make reproduction`")
+	}
+}
+
 func TestReproductionCommand(t *testing.T) {
 	dir := experimentsFolder(t)
 	out := filepath.Join(t.TempDir(), "docs")

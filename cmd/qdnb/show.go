@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
@@ -61,11 +62,28 @@ func (c *showCmd) Run(ctx context.Context) error {
 		return c.watch(ctx, run, dir)
 	}
 	printRun(run, c.Verbose)
+	var origins qdnb.Origins
+	fmt.Printf("programs       %s\n", programs(&origins, run))
 	paths, err := draw(ctx, run, dir, c.Format, qdnb.PlaySpec{Seed: c.Seed, Backend: c.Backend})
 	for _, path := range paths {
 		fmt.Printf("figure         %s\n", path)
 	}
 	return err
+}
+
+// programs says by which programs a run was computed: today's, or those of commits.
+func programs(origins *qdnb.Origins, run *runs.Run) string {
+	var commits []string
+	for _, use := range run.Status.Machines {
+		if commit := paper.ShortHash(use.Commit); !slices.Contains(commits, commit) {
+			commits = append(commits, commit)
+		}
+	}
+	origin := origins.Of(run)
+	if origin == qdnb.SamePrograms || len(commits) == 0 {
+		return string(origin)
+	}
+	return fmt.Sprintf("%s (commit %s)", origin, strings.Join(commits, ", "))
 }
 
 // watch records the selected episodes and writes the page.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"example.com/qdnb/qdnb/paper/experiments"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/backend"
 )
 
@@ -183,8 +185,9 @@ type lineStatus struct {
 	Fraction float64      `json:"fraction"` // of the budget, from 0 to 1
 	EnvSteps int64        `json:"env_steps"`
 	Seconds  float64      `json:"seconds"`
-	Holder   string       `json:"holder,omitempty"`  // the process that holds the run
-	Missing  []string     `json:"missing,omitempty"` // runs that the line waits for
+	Programs qdnb.Origin  `json:"programs,omitempty"` // of a line that is done
+	Holder   string       `json:"holder,omitempty"`   // the process that holds the run
+	Missing  []string     `json:"missing,omitempty"`  // runs that the line waits for
 	Error    string       `json:"error,omitempty"`
 }
 
@@ -195,11 +198,12 @@ func (c *sweepStatusCmd) Run() error {
 	}
 	states := sweep.Inspect(c.Runs, lines)
 	total := sweep.Total(states)
+	programs := programsOf(c.Runs, states)
 	if c.JSON {
 		list := make([]lineStatus, len(states))
 		for i, s := range states {
 			list[i] = lineStatus{s.Index, s.Hash, s.Label, s.Run.Name(), s.Status, s.Fraction,
-				s.Progress.EnvSteps, s.Progress.Seconds, s.Holder, s.Missing, ""}
+				s.Progress.EnvSteps, s.Progress.Seconds, programs[i], s.Holder, s.Missing, ""}
 			if s.Err != nil {
 				list[i].Error = oneLine(s.Err)
 			}
@@ -211,10 +215,16 @@ func (c *sweepStatusCmd) Run() error {
 			Lines []lineStatus `json:"lines"`
 		}{c.Plan, c.Runs, total, list})
 	}
-	for _, s := range states {
+	stale := 0
+	for i, s := range states {
 		notable := []sweep.Status{sweep.Running, sweep.Interrupted, sweep.Broken}
-		if c.All || slices.Contains(notable, s.Status) {
-			fmt.Printf("%5d  %-11s %4.0f %%  %s%s\n", s.Index, s.Status, 100*s.Fraction, s.Name(), remark(s))
+		text := remark(s)
+		if programs[i] == qdnb.OtherPrograms {
+			stale++
+			text = ": computed by other programs than today's"
+		}
+		if c.All || slices.Contains(notable, s.Status) || programs[i] == qdnb.OtherPrograms {
+			fmt.Printf("%5d  %-11s %4.0f %%  %s%s\n", s.Index, s.Status, 100*s.Fraction, s.Name(), text)
 		}
 	}
 	counts := []string{fmt.Sprintf("%d lines", total.Lines)}
@@ -224,12 +234,31 @@ func (c *sweepStatusCmd) Run() error {
 		}
 	}
 	fmt.Println(strings.Join(counts, ", "))
+	if stale > 0 {
+		fmt.Printf("stale   %d line%s done, but not by the programs of this build: to train one again, move its "+
+			"folder away\n", stale, map[bool]string{true: " is", false: "s are"}[stale == 1])
+	}
 	fmt.Printf("so far  %.3g environment steps in %v\n", float64(total.EnvSteps),
 		time.Duration(total.Seconds*float64(time.Second)).Round(time.Second))
 	if total.Count[sweep.Done] < total.Lines {
 		fmt.Printf("to go   about %s\n", total.Left)
 	}
 	return nil
+}
+
+// programsOf returns where the programs of the lines that are done come from, "" for other lines.
+func programsOf(root string, states []sweep.State) []qdnb.Origin {
+	var origins qdnb.Origins
+	list := make([]qdnb.Origin, len(states))
+	for i, s := range states {
+		if s.Status != sweep.Done {
+			continue
+		}
+		if run, err := runs.Open(filepath.Join(root, s.Run.Name())); err == nil {
+			list[i] = origins.Of(run)
+		}
+	}
+	return list
 }
 
 // remark is additional information on a line.

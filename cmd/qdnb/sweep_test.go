@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -97,7 +98,27 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 
 	stdout, _ = succeed(t, "sweep", "status", "--plan", plan, "--runs", root, "--all")
 	if !strings.Contains(stdout, "4 lines, 4 done") || !strings.Contains(stdout, lines[2].Run.Name()) ||
-		strings.Contains(stdout, "to go") {
+		strings.Contains(stdout, "to go") || strings.Contains(stdout, "stale") {
+		t.Error(stdout)
+	}
+
+	// A run of other programs is listed.
+	status := filepath.Join(root, lines[2].Run.Name(), "status.json")
+	text := string(must.Get(os.ReadFile(status)))
+	other := regexp.MustCompile(`"programs": *"\w{16}"`).ReplaceAllString(text, `"programs":"0123456789abcdef"`)
+	must.Do(os.WriteFile(status, []byte(other), 0o666))
+	stdout, _ = succeed(t, "sweep", "status", "--plan", plan, "--runs", root)
+	if !strings.Contains(stdout, lines[2].Run.Name()+": computed by other programs than today's\n") ||
+		!strings.Contains(stdout, "stale   1 line") || strings.Contains(stdout, lines[1].Run.Name()) {
+		t.Error(stdout)
+	}
+	var report struct{ Lines []lineStatus }
+	answer(t, &report, "sweep", "status", "--json", "--plan", plan, "--runs", root)
+	if a, b := report.Lines[1].Programs, report.Lines[2].Programs; a != qdnb.SamePrograms || b != qdnb.OtherPrograms {
+		t.Errorf("programs %q and %q", a, b)
+	}
+	stdout, _ = succeed(t, "show", "--runs", root, lines[2].Run.Name())
+	if !strings.Contains(stdout, "programs       other programs (commit ") {
 		t.Error(stdout)
 	}
 }

@@ -162,6 +162,8 @@ type result struct {
 	Invalid        int64   `json:"invalid"`         // evaluations and steps of training that were not finite
 	Backend        string  `json:"backend"`
 	Finished       bool    `json:"finished"`
+	// whether this build would run the same programs
+	Programs qdnb.Origin `json:"programs"`
 }
 
 func printJSON(run *runs.Run) error {
@@ -170,7 +172,7 @@ func printJSON(run *runs.Run) error {
 		described: describe(run), Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
 		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds,
 		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds, Invalid: s.Invalid, Backend: s.Backend,
-		Finished:   s.Finished,
+		Finished: s.Finished, Programs: new(qdnb.Origins).Of(run),
 		StepsRatio: runs.Finite(results.StepsRatio(run.Config.Algorithm, run.Config.Env, s.EnvSteps)),
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)

@@ -3,7 +3,9 @@ package paper
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 )
 
@@ -355,8 +358,9 @@ var pageIntro string
 
 // ReproductionPage returns a page of docs that compares experiments folders with every number of the
 // paper's tables 1 and 9. It shows the figure reproduction.png ([ReproductionFigure]). A run that
-// cannot be read is an error, since a record must not leave out runs silently.
-func ReproductionPage(folders ...*Data) (string, error) {
+// cannot be read is an error, since a record must not leave out runs silently. origin tells by whose
+// programs a run was computed, such as "same programs as today".
+func ReproductionPage(origin func(*runs.Run) string, folders ...*Data) (string, error) {
 	var out strings.Builder
 	out.WriteString(pageIntro)
 	c := newComparison(folders...)
@@ -364,7 +368,11 @@ func ReproductionPage(folders ...*Data) (string, error) {
 		if len(d.Problems) > 0 {
 			return "", d.Problems[0]
 		}
-		out.WriteString(filled("- ", fmt.Sprintf("**%s**: %s", d.label(), d.coverage())))
+		programs, err := d.programs(origin)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(filled("- ", fmt.Sprintf("**%s**: %s", d.label(), d.coverage()+programs)))
 	}
 	c.brief = true
 	compared := false
@@ -436,6 +444,27 @@ func (d *Data) coverage() string {
 			"([formula](experiments.md#the-papers-runs)).", tables.Duration(seconds))
 	}
 	return text
+}
+
+// programs counts the training runs of a folder by the origin of their programs.
+func (d *Data) programs(origin func(*runs.Run) string) (string, error) {
+	count := map[string]int{}
+	for _, env := range curveEnvs {
+		for _, method := range allMethods {
+			for _, trained := range d.FinishedRuns(method, env) {
+				run, err := runs.Open(filepath.Join(d.Dir, RunsFolder, trained.Run))
+				if err != nil {
+					return "", err
+				}
+				count[origin(run)]++
+			}
+		}
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", name, count[name]))
+	}
+	return " Runs by the programs that computed them: " + strings.Join(parts, ", ") + ".", nil
 }
 
 // filled breaks a paragraph into lines of at most 100 characters, with a mark before the first.

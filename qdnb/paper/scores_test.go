@@ -119,7 +119,7 @@ func TestNothingToShow(t *testing.T) {
 		Item{ID: "impact", Experiments: []string{"reward"}, Table: RewardImpact},
 		Item{ID: "curves", Experiments: []string{"beyond"}, Figure: BeyondCurves},
 		Item{ID: "page", Experiments: []string{"training"}, Table: func(d *Data) (*tables.Table, error) {
-			_, err := ReproductionPage(d)
+			_, err := ReproductionPage(unknown, d)
 			return nil, err
 		}},
 	) {

@@ -19,6 +19,9 @@ import (
 // longHash matches a commit's full hash, and its first seven digits, which name it.
 var longHash = regexp.MustCompile(`\b([0-9a-f]{7})[0-9a-f]{33}\b`)
 
+// ShortHash shortens the hashes of commits in a text to seven digits.
+func ShortHash(text string) string { return longHash.ReplaceAllString(text, "$1") }
+
 // Summary describes the runs of some experiments in a few lines of at most 100 characters: their
 // origin and size, their methods, environments and seeds, and which of the paper's are missing.
 func (d *Data) Summary(experiments ...string) string {
@@ -30,7 +33,7 @@ func (d *Data) Summary(experiments ...string) string {
 	if d.About != nil {
 		line := fmt.Sprintf("Runs shipped with qdnb: scale %s, trained on %s", d.About.Scale,
 			d.About.Machine)
-		if commit := longHash.ReplaceAllString(d.About.Commit, "$1"); commit != "" {
+		if commit := ShortHash(d.About.Commit); commit != "" {
 			line += ". Commit " + strings.ReplaceAll(commit, ", modified", " (modified)")
 		}
 		write("", line)

@@ -103,7 +103,10 @@ type MachineUse struct {
 	Machine string `json:"machine"`
 	Version string `json:"version"` // of the program
 	Commit  string `json:"commit"`  // of the program; "unknown" if the build does not record it
-	After   int64  `json:"after_generation"`
+	// Programs is a hash of the programs, which neither the machine nor the backend changes: equal ones
+	// compute the same function of the same settings. "" in runs that did not record it.
+	Programs string `json:"programs,omitempty"`
+	After    int64  `json:"after_generation"`
 }
 
 // UseMachine records the machine and the program for the generations after u.After (-1 from the

@@ -10,6 +10,7 @@ import (
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // Adaptation are the hyperparameters of a run of [Adapt].
@@ -35,19 +36,29 @@ type adapting struct {
 	*session
 	skills   *runs.Run
 	env      envs.Env
+	set      *policies.Set
 	rollouts *policies.Rollouts
 	n        int   // policies
 	last     int64 // generation: the newest row, -1 before the first
 	episodes int   // done, over all sessions
 }
 
-func (a *adapting) open(s *session, platform *xla.Platform, _ map[string]npz.Array) error {
-	a.session = s
-	if err := s.Config.Settings(&a.Adaptation); err != nil {
+// AdaptationDigest is [Training.Digest] for the run of a configuration of [Adapt], in the built-in
+// environment of the skills.
+func AdaptationDigest(c runs.Config, skills *runs.Run) (string, error) {
+	a := &adapting{skills: skills}
+	if err := a.prepare(c); err != nil {
+		return "", err
+	}
+	return a.digest()
+}
+
+// prepare reads the settings of a configuration and the skills.
+func (a *adapting) prepare(c runs.Config) (err error) {
+	if err := c.Settings(&a.Adaptation); err != nil {
 		return err
 	}
-	set, err := policies.All(a.skills)
-	if err != nil {
+	if a.set, err = policies.All(a.skills); err != nil {
 		return err
 	}
 	if a.env == nil {
@@ -58,14 +69,33 @@ func (a *adapting) open(s *session, platform *xla.Platform, _ map[string]npz.Arr
 	if live, err := envs.NewPerturbable(a.env); err == nil {
 		a.env = live
 	}
-	a.rollouts, err = policies.NewRollouts(platform, set, a.env, a.Episodes, a.StatesSeed)
+	return nil
+}
+
+func (a *adapting) open(s *session, platform *xla.Platform, _ map[string]npz.Array) error {
+	a.session = s
+	err := a.prepare(s.Config)
+	if err != nil {
+		return err
+	}
+	a.rollouts, err = policies.NewRollouts(platform, a.set, a.env, a.Episodes, a.StatesSeed)
 	if err != nil {
 		return err
 	}
 	s.status.CompileSeconds += a.rollouts.CompileTime.Seconds()
-	a.n, a.last = len(set.Policies), s.from
+	a.n, a.last = len(a.set.Policies), s.from
 	a.episodes = a.index() * a.n * a.Episodes
 	return nil
+}
+
+func (a *adapting) digest() (string, error) {
+	return digest(Programs(backend.CPU, 1, func(p *xla.Platform) error {
+		rollouts, err := policies.NewRollouts(p, a.set, a.env, a.Episodes, a.StatesSeed)
+		if err == nil {
+			rollouts.Close()
+		}
+		return err
+	}))
 }
 
 func (a *adapting) columns() []string {

@@ -68,7 +68,8 @@ type job interface {
 	// open compiles the programs, whose time it adds to the status, and restores the arrays of a
 	// checkpoint, if s.from is not negative.
 	open(s *session, platform *xla.Platform, arrays map[string]npz.Array) error
-	columns() []string // of metrics.csv
+	digest() (string, error) // of its programs, see [Training.Digest]
+	columns() []string       // of metrics.csv
 	// fraction returns the fraction of the work that is done, from 0 to 1.
 	fraction(runs.Progress) float64
 	done() bool
@@ -221,10 +222,14 @@ func (s *session) restore(ctx context.Context) error {
 				"bit-identical\n", s.writer.Name(), platform.Name())
 	}
 	s.bar.Update(s.Budget.Fraction(s.status.Progress), "compiling")
-	s.status.UseMachine(machineUse(platform, s.from))
 	if err := s.job.open(s, platform, arrays); err != nil {
 		return err
 	}
+	use := machineUse(platform, s.from)
+	if use.Programs, err = s.job.digest(); err != nil {
+		return err
+	}
+	s.status.UseMachine(use)
 	s.charge(time.Since(s.start).Seconds(), 0)
 	s.status.Budget, s.status.Seeds, s.status.Finished = s.Budget, s.seeds, false
 	s.status.Version, _ = Build()

@@ -176,6 +176,8 @@ func (t *training) replay() (*replay.Store, int64) {
 	return nil, 0
 }
 
+func (t *training) digest() (string, error) { return t.Digest() }
+
 func (t *training) columns() []string {
 	return slices.Concat(Columns, t.search.Columns(), []string{runs.FinalColumn})
 }

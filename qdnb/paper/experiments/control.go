@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 
 	"example.com/qdnb/qdnb"
@@ -38,7 +39,8 @@ func (e *executor) trainController(ctx context.Context, line sweep.Line, skills 
 	}
 	spec := qdnb.ControlSpec{Skills: skills, SkillsBudget: trained, Budget: line.Budget,
 		Tune: runs.Assign(set...), Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
-	if err := sameRun(line.Run)(spec.Config(skills.Config, trained)); err != nil {
+	made, err := spec.Config(skills.Config, trained)
+	if err = cmp.Or(err, qdnb.SameRun(line.Run, made)); err != nil {
 		return err
 	}
 	_, err = qdnb.Control(ctx, spec)

@@ -186,7 +186,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 				seen[run], budgets[run] = true, line.Budget
 				if len(line.Needs) == 0 {
 					trained[name][run] = true
-					if _, err := trainingSpec(line.Run); err != nil {
+					if _, err := qdnb.SpecOf(line.Run); err != nil {
 						t.Errorf("%s %s: line %d: %v", scale, name, i, err)
 					}
 				}

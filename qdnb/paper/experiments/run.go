@@ -220,7 +220,7 @@ func (e *executor) execute(ctx context.Context, line sweep.Line) error {
 
 // train starts or resumes a training run.
 func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) error {
-	spec, err := trainingSpec(c)
+	spec, err := qdnb.SpecOf(c)
 	if err != nil {
 		return err
 	}
@@ -238,32 +238,6 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 	return err
 }
 
-// trainingSpec returns the spec that trains the run of a configuration.
-func trainingSpec(c runs.Config) (qdnb.Spec, error) {
-	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed}
-	set, err := c.Assignments()
-	if err != nil {
-		return spec, err
-	}
-	spec.Tune = runs.Assign(set...)
-	made, err := spec.Config()
-	if err != nil {
-		err = fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
-	}
-	return spec, sameRun(c)(made, err)
-}
-
-// sameRun returns a function that checks that this program would make the run named by the plan.
-func sameRun(wanted runs.Config) func(made runs.Config, err error) error {
-	return func(made runs.Config, err error) error {
-		if err != nil || wanted.Name() == made.Name() {
-			return err
-		}
-		return fmt.Errorf("this version of the program has other hyperparameters: %s would be %s; "+
-			"write the plan again with `qdnb sweep plan`", wanted.Name(), made.Name())
-	}
-}
-
 // adapt evaluates the skills of the run that a line needs in perturbed environments.
 func (e *executor) adapt(ctx context.Context, line sweep.Line, skills *runs.Run, budget runs.Budget) error {
 	var a session.Adaptation
@@ -272,9 +246,10 @@ func (e *executor) adapt(ctx context.Context, line sweep.Line, skills *runs.Run,
 	}
 	spec := qdnb.AdaptSpec{Skills: skills, SkillsBudget: budget, Perturbation: a.Perturbation, Values: a.Values,
 		Episodes: a.Episodes, Seed: a.StatesSeed, Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
-	if err := sameRun(line.Run)(spec.Config(skills.Config, budget)); err != nil {
+	made, err := spec.Config(skills.Config, budget)
+	if err = cmp.Or(err, qdnb.SameRun(line.Run, made)); err != nil {
 		return err
 	}
-	_, err := qdnb.Adapt(ctx, spec)
+	_, err = qdnb.Adapt(ctx, spec)
 	return err
 }

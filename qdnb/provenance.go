@@ -1,0 +1,120 @@
+package qdnb
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
+)
+
+// Origin says by which programs a run was computed.
+type Origin string
+
+// Origins of a run.
+const (
+	SamePrograms    Origin = "same programs as today" // this build would compute the same
+	OtherPrograms   Origin = "other programs"         // of an earlier or a later commit
+	UnknownPrograms Origin = "unknown"                // not recorded, or made by code that is not at hand
+)
+
+// Origins compares the programs of runs with those of this build, which it builds once for runs
+// that differ in their seeds only. Its zero value is ready.
+type Origins struct{ today map[string]string }
+
+// Of returns the origin of a run. Programs of variants and of environments of the user are unknown:
+// [Train] and [Load] compare these.
+func (o *Origins) Of(run *runs.Run) Origin {
+	recorded := ""
+	for _, use := range run.Status.Machines {
+		switch {
+		case use.Programs == "":
+			return UnknownPrograms
+		case recorded != "" && use.Programs != recorded:
+			return OtherPrograms
+		}
+		recorded = use.Programs
+	}
+	if recorded == "" || len(run.Config.Parts) > 0 {
+		return UnknownPrograms
+	}
+	config := run.Config
+	config.Seed = 0
+	key := config.Hash() + run.Config.SkillsRun()
+	today, ok := o.today[key]
+	if !ok {
+		var err error
+		if today, err = digest(run); errors.Is(err, errNoSkills) {
+			return UnknownPrograms
+		} // after another error, such as an unknown setting, it is "", which differs
+		if o.today == nil {
+			o.today = map[string]string{}
+		}
+		o.today[key] = today
+	}
+	if today != recorded {
+		return OtherPrograms
+	}
+	return SamePrograms
+}
+
+var errNoSkills = errors.New("the skills are not at hand")
+
+// digest returns the digest of the programs that this build would run for a run without own parts.
+func digest(run *runs.Run) (string, error) {
+	c := run.Config
+	if c.SkillsRun() == "" {
+		spec, err := specOf(c, cmp.Or(run.Status.Base, c.Algorithm))
+		if err != nil {
+			return "", err
+		}
+		t, err := spec.resolve()
+		if err != nil {
+			return "", err
+		}
+		return t.Digest()
+	}
+	skills, err := runs.Open(filepath.Join(run.Dir, "..", c.SkillsRun()))
+	if err != nil {
+		return "", fmt.Errorf("%w: %v", errNoSkills, err)
+	}
+	if c.Algorithm == protocol.Adaptation {
+		return session.AdaptationDigest(c, skills)
+	}
+	t, err := controlTraining(c, skills)
+	if err != nil {
+		return "", fmt.Errorf("%w: %v", errNoSkills, err)
+	}
+	return t.Digest()
+}
+
+// SpecOf returns the spec that trains the run of a configuration of a built-in algorithm in a built-in
+// environment. It is an error if this build would make another run.
+func SpecOf(c runs.Config) (Spec, error) { return specOf(c, c.Algorithm) }
+
+// specOf is [SpecOf] for a run that is a variant of an algorithm.
+func specOf(c runs.Config, algorithm string) (Spec, error) {
+	spec := Spec{Algorithm: algorithm, Name: c.Algorithm, Env: c.Env, Seed: c.Seed}
+	set, err := c.Assignments()
+	if err != nil {
+		return spec, err
+	}
+	spec.Tune = runs.Assign(set...)
+	made, err := spec.Config()
+	if err != nil {
+		return spec, fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
+	}
+	return spec, SameRun(c, made)
+}
+
+// SameRun returns an error if this build makes another run than a plan or a folder names.
+func SameRun(wanted, made runs.Config) error {
+	if wanted.Name() == made.Name() {
+		return nil
+	}
+	return fmt.Errorf("this version of the program has other hyperparameters: %s would be %s; "+
+		"write the plan again with `qdnb sweep plan`", wanted.Name(), made.Name())
+}
