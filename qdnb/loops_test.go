@@ -215,6 +215,10 @@ var loops = map[string]func() algorithms.Algorithm{
 		return &noveltyGA{Population: 20, Neighbours: 3, Sigma: 0.1, Hidden: []int{8}, EpisodeLength: 20,
 			CVT: repertoire.CVT{Cells: 16, CVTSamples: 200}}
 	},
+	"grid-loop": func() algorithms.Algorithm {
+		return &archiving{Batch: 20, Sigma: 0.1, Hidden: []int{8}, EpisodeLength: 20,
+			CVT: repertoire.CVT{Cells: 16, CVTSamples: 200}, Archive: repertoire.Grid{}}
+	},
 	"mean-es": func() algorithms.Algorithm {
 		return &meanES{Population: 20, Sigma: 0.1, LearningRate: 0.05, Hidden: []int{8}, EpisodeLength: 20,
 			CVT: repertoire.CVT{Cells: 16, CVTSamples: 200}}

@@ -96,6 +96,26 @@ func CheckLike(part any, method, result string, got, want []*graph.Node) {
 	}
 }
 
+// CheckSame returns what a part's method returned in place of the part. It panics with a [Misfit] if
+// that has another type: a part that embeds another one and inherits its method would be replaced by
+// the embedded one, and lose its own methods.
+func CheckSame[P any](part P, method string, got P) P {
+	want, have := reflect.TypeOf(part), reflect.TypeOf(got)
+	for _, t := range []*reflect.Type{&want, &have} {
+		if *t != nil && (*t).Kind() == reflect.Pointer {
+			*t = (*t).Elem()
+		}
+	}
+	if have == nil {
+		panic(Misfit(part, method, "it returns nil, not a %v", want))
+	}
+	if have != want {
+		panic(Misfit(part, method, "it returns a %v, not a %v, whose other methods are lost: write a method %s of %v "+
+			"that returns a %v", have, want, method, want, want))
+	}
+	return got
+}
+
 // definition returns the place where a method of a part is defined, or the part itself if it is a
 // function.
 func definition(part any, method string) place {

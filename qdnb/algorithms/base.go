@@ -24,7 +24,8 @@ type Base struct {
 	found     *collection
 }
 
-// NewBase compiles the evaluation of populations of a size in a task, and their insertion.
+// NewBase compiles the evaluation of populations of a size in a task, and their insertion into cells,
+// whose centroids [Base.Task] has.
 func NewBase(p *xla.Platform, task scoring.Task, cells repertoire.CVT, size int, seed int64) (*Base,
 	error) {
 	limits := task.Env.Spec().Descriptor
@@ -32,6 +33,7 @@ func NewBase(p *xla.Platform, task scoring.Task, cells repertoire.CVT, size int,
 	if err != nil {
 		return nil, err
 	}
+	task.Centroids = centroids
 	return newBase(p, task, centroids, scoring.Plan{Policies: size, Episodes: size}, seed)
 }
 

@@ -29,6 +29,7 @@
 //	// forgetful is a grid in which the fitness of members decays.
 //	type forgetful struct{ repertoire.Grid }
 //
+//	// Without it, the Empty of Grid would return a Grid, and the Add below would be lost.
 //	func (f forgetful) Empty(task scoring.Task, key random.Key) repertoire.Archive {
 //		return forgetful{f.Grid.Empty(task, key).(repertoire.Grid)}
 //	}
@@ -97,4 +98,21 @@
 //	}
 //
 //	func (s *search) State() *xla.Checkpoint { return s.Stored(&s.population) }
+//
+// An archive in a loop is a part of a state, next to the genotypes of its slots. A program makes it by
+// its Empty, with the task of the base; another one inserts:
+//
+//	type held struct {
+//		Genotypes *Node // [slots, N]
+//		Archive   repertoire.Archive
+//	}
+//
+//	func (h held) insert(children *Node, found repertoire.Evaluated) held {
+//		archive, in := h.Archive.Add(found)
+//		slots, count := xla.Nonzero(in.Accepted)
+//		from := Gather(in.Index, InsertAxes(slots, -1))
+//		return held{xla.SetRowsAt(h.Genotypes, children, from, slots, count), archive}
+//	}
+//
+//	parent := Gather(h.Genotypes, InsertAxes(h.Archive.Cells().Sampler().Draw(keys), -1)) // [keys, N]
 package algorithms

@@ -277,6 +277,7 @@ func (t *training) log(o scoring.Outcome, final float64) error {
 	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage,
 		stats.QDScore
 	s := t.status
+	t.remarkSize(o, stats.Filled)
 	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds,
 		s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid + o.Dropped)}
 	return t.writer.Log(append(append(row, o.Extra...), final)...)
@@ -316,6 +317,20 @@ func (t *training) remark(o scoring.Outcome) {
 	if o.Dropped > 0 {
 		t.bar.Once("%s: %d steps of training up to iteration %d were not finite, and are left out; see "+
 			"envtest.Check", t.Config.Name(), o.Dropped, o.Generation)
+	}
+}
+
+// remarkSize says once that an archive, or the grid of its filled cells, hardly grows: then no search takes
+// place, although the run ends as complete.
+func (t *training) remarkSize(o scoring.Outcome, filled int) {
+	size := filled
+	if i := slices.Index(t.search.Columns(), "archive_size"); i >= 0 && i < len(o.Extra) {
+		size = int(o.Extra[i])
+	}
+	if valid := t.status.Evaluations - t.status.Invalid; o.Generation >= 10 && size <= 2 && valid >= 100 {
+		t.bar.Once("%s: after %d generations and %d evaluations the archive holds %d of them, because their "+
+			"descriptors are (nearly) equal: do episodes end at once, or do policies and observations not move? See "+
+			"envtest.Check", t.Config.Name(), o.Generation, valid, size)
 	}
 }
 

@@ -137,6 +137,7 @@ func (m member) update(g Generation, key random.Key) (member, []Loss) {
 	before := m.Emitter
 	g.Parents = g.Parents.of(m)
 	after, losses := before.Update(g, m.key(key))
+	xla.CheckSame(before, "Update", after)
 	xla.CheckLike(before, "Update", "the emitter", xla.Flatten(after), xla.Flatten(before))
 	for _, l := range losses {
 		xla.CheckShape(before, "Update", l.Name, l.Value, dtypes.Float32)

@@ -113,7 +113,7 @@ func (s *search) initialised(proposers bool, slots int, root, key random.Key) (l
 	for _, m := range s.members {
 		if _, ok := m.Emitter.(Proposer); ok == proposers {
 			start.Count = m.count
-			m.Emitter = m.Emitter.Init(start, m.key(key))
+			m.Emitter = xla.CheckSame(m.Emitter, "Init", m.Emitter.Init(start, m.key(key)))
 			list = append(list, m)
 		}
 	}
@@ -226,8 +226,8 @@ func (p *proposing) compile(s *search) (err error) {
 		func(in prepareIn) xla.State[[]member] {
 			prepared := slices.Clone(in.State.Tree)
 			for i, m := range prepared {
-				prepared[i].Emitter = m.Emitter.(Proposer).Prepare(in.Buffer.Tree,
-					m.key(key(in.Seed, in.Number)).FoldIn(1))
+				prepared[i].Emitter = xla.CheckSame(m.Emitter, "Prepare", m.Emitter.(Proposer).Prepare(in.Buffer.Tree,
+					m.key(key(in.Seed, in.Number)).FoldIn(1)))
 			}
 			return xla.Out(prepared)
 		}, s.axes()...)

@@ -349,6 +349,7 @@ func (s *search) maintain(number xla.Array) error {
 			func(in maintainIn) xla.State[repertoire.Archive] {
 				key := random.KeyOf(in.Seed.Tree).FoldIn(streamMaintain).FoldInEach(in.Number.Tree)
 				after := in.Archive.Tree.(repertoire.Maintainer).Maintain(due, in.Number.Tree, key)
+				xla.CheckSame[repertoire.Archive](archive, "Maintain", after)
 				xla.CheckLike(archive, "Maintain", "the archive", xla.Flatten(after),
 					xla.Flatten(in.Archive.Tree))
 				return xla.Out(after)

@@ -67,7 +67,7 @@ func (s *search) newStore(archive repertoire.Archive, emits bool, batch int) (*s
 	program, err := xla.CompileCopies(s.programs, "empty archive", s.kept(s.seed),
 		func(seed xla.Array) xla.State[contents] {
 			root := random.KeyOf(seed.Tree)
-			empty := archive.Empty(s.task, root.FoldIn(streamEmpty))
+			empty := xla.CheckSame(archive, "Empty", archive.Empty(s.task, root.FoldIn(streamEmpty)))
 			cells := empty.Cells()
 			slots := cells.Fitness.Shape().Size()
 			xla.CheckShape(archive, "Empty", "fitnesses", cells.Fitness, dtypes.Float32, slots)

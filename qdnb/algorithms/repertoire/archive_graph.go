@@ -77,10 +77,11 @@ type Insertion struct {
 	Improvement *Node
 }
 
-// Check panics with a [xla.Misfit] unless the decision and the archive after it have the shapes that
-// belong to the archive before, for P individuals.
+// Check panics with a [xla.Misfit] unless the archive after the decision has the type of the archive
+// before, and both have the shapes that belong to it, for P individuals.
 func (i Insertion) Check(before, after Archive, individuals int) {
 	cells := before.Cells().Fitness.Shape().Dimensions[0]
+	xla.CheckSame(before, "Add", after)
 	xla.CheckLike(before, "Add", "the archive", xla.Flatten(after), xla.Flatten(before))
 	xla.CheckShape(before, "Add", "indices", i.Index, dtypes.Int32, cells)
 	xla.CheckShape(before, "Add", "accepted cells", i.Accepted, dtypes.Bool, cells)

@@ -2,7 +2,7 @@
 // their archives, and the rules by which individuals enter.
 //
 // An [Archive] is a value that holds its settings and its state, a pytree. It decides on small tensors
-// which of the evaluated individuals enter; the search moves the genotypes ([SetGenotypes]).
+// which of the evaluated individuals enter; the search moves the genotypes.
 //
 //   - [Grid] is the archive of MAP-Elites and of all passive repertoires. Its cells are those of a
 //     [CVT] (Mouret and Clune 2015, "Illuminating search spaces by mapping elites"; Vassiliades,

@@ -113,11 +113,7 @@ func (it iteration) init(root random.Key) Diversity {
 	if it.Diversity == nil {
 		return nil
 	}
-	d := it.Diversity.Init(it.Task, root.FoldIn(streamDiversity))
-	if d == nil {
-		panic(xla.Misfit(it.Diversity, "Init", "it returns nil"))
-	}
-	return d
+	return xla.CheckSame(it.Diversity, "Init", it.Diversity.Init(it.Task, root.FoldIn(streamDiversity)))
 }
 
 func (it iteration) needsReturns() bool {
@@ -164,7 +160,7 @@ func (it iteration) build(s state, buffer replay.Buffer, key random.Key) (state,
 	metrics) {
 	s, buffer, rows, acted := it.act(s, buffer, key.FoldIn(streamAct))
 	if o, ok := s.Diversity.(Observer); ok {
-		after := o.Observe(it.read(rows, nil))
+		after := xla.CheckSame(s.Diversity, "Observe", o.Observe(it.read(rows, nil)))
 		xla.CheckLike(s.Diversity, "Observe", "its state", xla.Flatten(after), xla.Flatten(s.Diversity))
 		s.Diversity = after
 	}
@@ -237,6 +233,7 @@ func (it iteration) learn(l learning, b Batch, returns *Node, noise sac.Noise) (
 		xla.CheckShape(it.Objective, "Reward", "rewards", transitions.Reward, dtypes.Float32, n)
 		l.Diversity, f.Diversity = diversity.Learn(b)
 		xla.CheckShape(diversity, "Learn", diversity.Loss(), f.Diversity, dtypes.Float32)
+		xla.CheckSame(diversity, "Learn", l.Diversity)
 		xla.CheckLike(diversity, "Learn", "its state", xla.Flatten(l.Diversity), xla.Flatten(diversity))
 		f.DiversityReward = ReduceAllMean(reward)
 		if gate, ok := it.Objective.(Gate); ok {

@@ -1,0 +1,51 @@
+package qdnb
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/xla/random"
+)
+
+// standing is a plane on which nothing moves, or on which episodes end in their first step.
+type standing struct {
+	plane
+	ends bool
+}
+
+func (e standing) Reset(keys random.Key) envs.State {
+	s := e.plane.Reset(keys)
+	s.Observation, s.Descriptor = ZerosLike(s.Observation), ZerosLike(s.Descriptor)
+	return s
+}
+
+func (e standing) Step(s envs.State, action *Node) envs.State {
+	after := s
+	after.Reward = Neg(ReduceSum(Square(action), 1))
+	if e.ends {
+		after.Done = OnesLike(after.Done)
+	}
+	return after
+}
+
+// A search whose descriptors are all equal finds nothing, and says so.
+func TestArchivesThatDoNotGrowAreReported(t *testing.T) {
+	for _, algorithm := range []string{"aurora", "aurora-xcon", "map-elites", "dns"} {
+		for _, ends := range []bool{false, true} {
+			spec := smallest(algorithm, t.TempDir())
+			spec.Env, spec.Environment, spec.Budget = "", standing{plane{"standing"}, ends}, Generations(40)
+			spec.Quiet = true
+			said := stderr(t, func() { train(t, spec) })
+			// DNS keeps as many of the fittest as it has room for
+			if want := algorithm != "dns"; strings.Contains(said, "descriptors are (nearly) equal") != want {
+				t.Errorf("%s says %q", algorithm, said)
+			}
+		}
+	}
+	if said := stderr(t, func() { train(t, smallOf("aurora", t.TempDir(), 20)) }); said != "" {
+		t.Errorf("a run that finds something says %q", said)
+	}
+}
