@@ -1,11 +1,13 @@
 package backend
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // CheckMemory returns an error if the machine's free memory cannot hold the bytes that the workers
@@ -16,12 +18,43 @@ func (p *Platform) CheckMemory(shared, perWorker int64) error {
 		return nil
 	}
 	available := availableMemory(os.DirFS("/"))
+	if space, limited := addressSpace(os.DirFS("/")); limited {
+		available = min(available, space)
+	}
 	if need := shared + perWorker*int64(p.Workers); available > 0 && need > available {
 		return fmt.Errorf("this needs %.1f GB of memory on %d workers, but %.1f GB are free: lower "+
 			"batch, cells, hidden, replay_buffer_size or another size, or set %s=1",
 			float64(need)/1e9, p.Workers, float64(available)/1e9, WorkersEnv)
 	}
 	return nil
+}
+
+// Address space in bytes that XLA:CPU takes for its library, its threads and a small program, and that the pure
+// Go backend takes. With less, libraries and Go's runtime abort the process.
+const (
+	spaceOfXLA = 1_200_000_000
+	spaceOfGo  = 500_000_000
+)
+
+// errAddressSpace says that a limit of the process, as set by ulimit -v, leaves too little.
+var errAddressSpace = errors.New("raise the limit, as with ulimit -v unlimited")
+
+// checkAddressSpace returns an error if the process may not take as much address space as needed.
+func checkAddressSpace(need int64) error {
+	if space, limited := addressSpace(os.DirFS("/")); limited && space < need {
+		return fmt.Errorf("this process may use %.1f GB more of address space, and the backend needs at least %.1f GB: "+
+			"%w", float64(space)/1e9, float64(need)/1e9, errAddressSpace)
+	}
+	return nil
+}
+
+// addressSpace returns how many bytes of address space a limit leaves to the process, if there is a limit.
+func addressSpace(root fs.FS) (left int64, limited bool) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err != nil || limit.Cur >= 1<<62 {
+		return 0, false
+	}
+	return max(int64(limit.Cur)-fieldOf(root, "proc/self/status", "VmSize:")<<10, 0), true
 }
 
 // availableMemory returns the bytes that Linux can provide without swapping, at most what the limit of

@@ -4,6 +4,7 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -156,7 +157,7 @@ func openFirst(ctx context.Context) (*Platform, error) {
 		}
 	}
 	p, err := openPlugin(ctx, CPU)
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || errors.Is(err, errAddressSpace) {
 		return p, err
 	}
 	fmt.Fprintf(messages,
@@ -195,6 +196,9 @@ func load(kind Kind, path string) (*Platform, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("no PJRT plugin at %s", path)
 	}
+	if err := checkAddressSpace(spaceOfXLA); err != nil {
+		return nil, err
+	}
 	setFlags(kind, path)
 	if err := checkPlugin(kind, path); err != nil {
 		return nil, err
@@ -222,6 +226,9 @@ func load(kind Kind, path string) (*Platform, error) {
 func openGo() (*Platform, error) {
 	if p := opened(Go, ""); p != nil {
 		return p, nil
+	}
+	if err := checkAddressSpace(spaceOfGo); err != nil {
+		return nil, err
 	}
 	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
