@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -154,7 +155,11 @@ func TestMistakesOfSimulators(t *testing.T) {
 	errtest.Want(t, search.Tell(short), "result 3 has 1 descriptor components")
 	results[0] = envs.Result{Fitness: float32(math.NaN())}
 	results[1].Descriptor = []float32{float32(math.Inf(1)), 0}
-	must.Do(search.Tell(results))
+	said := stderr(t, func() { must.Do(search.Tell(results)) })
+	if !strings.Contains(said, "2 of 30 evaluations in generation 0 were not finite") ||
+		!strings.HasSuffix(said, "see what the simulator returned\n") {
+		t.Errorf("results that are not finite: %q", said)
+	}
 	must.Do(search.Tell(must.Get(throws(background, must.Get(search.Ask())))))
 	errtest.Want(t, errtest.Of(search.Ask()), "the budget is spent")
 	for range 2 {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -229,9 +230,8 @@ func TestExamplesOfTheHelpAreRight(t *testing.T) {
 	}
 }
 
-// The boat of the guide to environments compiles and keeps the promises of an environment.
-func TestGuideToEnvironments(t *testing.T) {
-	root := must.Get(filepath.Abs("../.."))
+// boat returns the files of the guide to environments, by the paths that they would have.
+func boat(t *testing.T, root string) map[string]string {
 	page := must.Get(os.ReadFile(filepath.Join(root, "docs/guides/add-an-environment.md")))
 	blocks := regexp.MustCompile("(?s)`(envs/boat_\\w+\\.go)`:\n\n```go\n(.*?)\n```").
 		FindAllStringSubmatch(string(page), -1)
@@ -241,6 +241,13 @@ func TestGuideToEnvironments(t *testing.T) {
 		must.Do(os.WriteFile(path, []byte(block[2]), 0o600))
 		files[filepath.Join(root, block[1])] = path
 	}
+	return files
+}
+
+// The boat of the guide to environments compiles and keeps the promises of an environment.
+func TestGuideToEnvironments(t *testing.T) {
+	root := must.Get(filepath.Abs("../.."))
+	files := boat(t, root)
 	if len(files) != 2 {
 		t.Fatalf("the guide has the files %v, want an environment and its test", files)
 	}
@@ -271,5 +278,76 @@ func TestGuideToCartPole(t *testing.T) {
 	build.Dir, build.Env = root, append(os.Environ(), "QDNB_RUNS="+dir, "QDNB_FIGURES="+dir)
 	if out, err := build.CombinedOutput(); err != nil || !strings.Contains(string(out), "stands for") {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// preludes declare what the blocks of a page use without saying where it comes from.
+var preludes = map[string]string{
+	"add-an-environment":   "var (ctx = context.Background(); low envs.Env; seed int64)",
+	"environments":         "var (env envs.Env; state envs.State; g *Graph)",
+	"hierarchical-control": "var (ctx = context.Background(); maze envs.Env; skills hierarchy.Skills)",
+	"own-simulator": "var (ctx = context.Background(); simulator *envs.Simulator)\n" +
+		"func throws(context.Context, [][]float32) ([]envs.Result, error) { return nil, nil }",
+}
+
+// The Go code of all pages compiles. Blocks of a page share their declarations, as cells of a notebook do.
+func TestGoCodeOfPagesCompiles(t *testing.T) {
+	root := must.Get(filepath.Abs("../.."))
+	packages := map[string]string{"context": "context", "fmt": "fmt", "math": "math", "os": "os"}
+	for _, pattern := range []string{"envs/*", "qdnb", "envs", "qdnb/*", "qdnb/algorithms/*", "qdnb/plot/*", "xla",
+		"xla/*"} {
+		for _, dir := range must.Get(filepath.Glob(filepath.Join(root, pattern))) {
+			packages[filepath.Base(dir)] = "example.com/qdnb/" + must.Get(filepath.Rel(root, dir))
+		}
+	}
+	files := boat(t, root)
+	var folders []string
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md"} {
+		for _, path := range must.Get(filepath.Glob(filepath.Join(root, pattern))) {
+			name := strings.TrimSuffix(filepath.Base(path), ".md")
+			blocks := regexp.MustCompile("(?s)\n```go\n(.*?)\n```").FindAllStringSubmatch(string(must.Get(os.ReadFile(path))), -1)
+			text := preludes[name] + "\n"
+			for i, block := range blocks {
+				if strings.HasPrefix(block[1], "package ") || strings.HasPrefix(block[1], "\t") {
+					continue // a file, or a line of one: see the tests above
+				}
+				declared, run, cell := strings.Cut(block[1], "%%\n")
+				if !cell {
+					declared, run = "", block[1]
+				}
+				declared = regexp.MustCompile(`(?s)import (\(.*?\n\)|"[^"]*")`).ReplaceAllString(declared, "")
+				text += fmt.Sprintf("%s\nfunc block%d() {\n%s\n}\n", declared, i, run)
+			}
+			if !strings.Contains(text, "func block") {
+				continue
+			}
+			imports := "package main\n\nimport . \"github.com/gomlx/gomlx/core/graph\"\n"
+			seen := map[string]bool{}
+			for _, match := range regexp.MustCompile(`\b([a-z]+)\.[A-Z]`).FindAllStringSubmatch(text, -1) {
+				if path := packages[match[1]]; path != "" && !seen[match[1]] {
+					imports += fmt.Sprintf("import %q\n", path)
+				}
+				seen[match[1]] = true
+			}
+			file := filepath.Join(t.TempDir(), name+".go")
+			must.Do(os.WriteFile(file, []byte(imports+text+"func main() {}\n"), 0o600))
+			files[filepath.Join(root, "pages", name, "main.go")] = file
+			folders = append(folders, "./pages/"+name)
+		}
+	}
+	if len(folders) < 6 {
+		t.Errorf("only the pages %v have code", folders)
+	}
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	must.Do(os.WriteFile(overlay, must.Get(json.Marshal(map[string]any{"Replace": files})), 0o600))
+	build := exec.Command("go", append([]string{"build", "-gcflags=-e", "-overlay", overlay, "-o", os.DevNull},
+		folders...)...)
+	build.Dir = root
+	out, _ := build.CombinedOutput()
+	for line := range strings.Lines(string(out)) {
+		if !strings.HasPrefix(line, "#") && !strings.Contains(line, "declared and not used") &&
+			!strings.Contains(line, "imported and not used") {
+			t.Error(strings.TrimSpace(line))
+		}
 	}
 }

@@ -287,7 +287,7 @@ func TestShowOfInvalidEvaluations(t *testing.T) {
 	for _, c := range []struct {
 		best float64
 		want string
-	}{{2, "invalid        312 of 2000 evaluations were not finite; see envtest.Check\n"},
+	}{{2, "invalid        312 of 2000 evaluations were not finite, and were left out\n"},
 		{math.Inf(-1), "complete; no evaluation was finite: see what envtest.Check says"}} {
 		run := storedRun(t, t.TempDir(), "elsewhere", 2, runs.Status{Observations: 2, Actions: 2,
 			MaxFitness: c.best, Invalid: 312, Progress: runs.Progress{Evaluations: 2000}})

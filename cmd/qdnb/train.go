@@ -225,7 +225,7 @@ func printRun(run *runs.Run, verbose bool) {
 		if run.HasSkills() || learningColumns(run) != nil {
 			of = "evaluations or steps of training"
 		}
-		fmt.Printf("invalid        %d %s were not finite; see envtest.Check\n", s.Invalid, of)
+		fmt.Printf("invalid        %d %s were not finite, and were left out\n", s.Invalid, of)
 	}
 	state := "complete"
 	if !s.Finished {

@@ -53,7 +53,7 @@ func (s Status) AllInvalid() error {
 	if s.Invalid == 0 || !math.IsInf(s.MaxFitness, -1) {
 		return nil
 	}
-	return errors.New("no evaluation was finite: see what envtest.Check says about the environment")
+	return errors.New("no evaluation was finite: see what envtest.Check says about the environment, or what the simulator returned")
 }
 
 // Valid returns an error if a finished run evaluated nothing that is finite.

@@ -311,13 +311,21 @@ func (t *training) remark(o scoring.Outcome) {
 			spec.Descriptor.Lower, spec.Descriptor.Upper)
 	}
 	if t.status.Invalid += int64(o.Invalid + o.Dropped); o.Invalid > 0 {
-		t.bar.Once("%s: %d of %d evaluations in generation %d were not finite, and are left out; see "+
-			"envtest.Check", t.Config.Name(), o.Invalid, o.Evaluated, o.Generation)
+		t.bar.Once("%s: %d of %d evaluations in generation %d were not finite, and are left out; %s",
+			t.Config.Name(), o.Invalid, o.Evaluated, o.Generation, t.advice())
 	}
 	if o.Dropped > 0 {
 		t.bar.Once("%s: %d steps of training up to iteration %d were not finite, and are left out; see "+
 			"envtest.Check", t.Config.Name(), o.Dropped, o.Generation)
 	}
+}
+
+// advice says what to look at when evaluations make no sense.
+func (t *training) advice() string {
+	if _, ok := t.Env.(*envs.Simulator); ok {
+		return "see what the simulator returned"
+	}
+	return "see envtest.Check"
 }
 
 // remarkSize says once that an archive, or the grid of its filled cells, hardly grows: then no search takes
@@ -329,8 +337,8 @@ func (t *training) remarkSize(o scoring.Outcome, filled int) {
 	}
 	if valid := t.status.Evaluations - t.status.Invalid; o.Generation >= 10 && size <= 2 && valid >= 100 {
 		t.bar.Once("%s: after %d generations and %d evaluations the archive holds %d of them, because their "+
-			"descriptors are (nearly) equal: do episodes end at once, or do policies and observations not move? See "+
-			"envtest.Check", t.Config.Name(), o.Generation, valid, size)
+			"descriptors are nearly equal: perhaps episodes end at once, or observations do not change; %s",
+			t.Config.Name(), o.Generation, valid, size, t.advice())
 	}
 }
 

@@ -64,8 +64,8 @@ func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 			return nil, err
 		}
 		if len(films) != skills.Skills() {
-			return nil, fmt.Errorf("viewer: %d films for the %d skills of %s", len(films), skills.Skills(),
-				run.Name())
+			return nil, fmt.Errorf("viewer: there are %d films of the %d skills of %s, and a page shows one of each: "+
+				"play one episode of each skill", len(films), skills.Skills(), run.Name())
 		}
 		entries := make([]Entry, len(films))
 		for k, film := range films {
@@ -75,7 +75,8 @@ func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 		return List(title, "skill", figures.ComponentNames(run, skills.Dims()), entries)
 	}
 	if len(cells) != len(films) {
-		return nil, fmt.Errorf("viewer: %d films for %d cells", len(films), len(cells))
+		return nil, fmt.Errorf("viewer: there are %d films of %d cells, and a page shows one of each: play one episode "+
+			"of each cell", len(films), len(cells))
 	}
 	of := map[int]*scene.Film{}
 	for i, cell := range cells {

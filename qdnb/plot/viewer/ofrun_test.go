@@ -109,10 +109,10 @@ func TestPagesOfRuns(t *testing.T) {
 		{run: flat, cells: []int{4, 8}, films: 2, says: "MAP-Elites on ant-omni"},
 		{run: deep, cells: []int{4, 8}, films: 2, says: "MAP-Elites on ant-uni"},
 		{run: skilled, films: 2, says: "DIAYN on ant-uni"},
-		{run: flat, cells: []int{4, 8}, films: 1, says: "1 films for 2 cells", fails: true},
+		{run: flat, cells: []int{4, 8}, films: 1, says: "1 films of 2 cells", fails: true},
 		{run: flat, cells: []int{0}, films: 1, says: "cell 0", fails: true},
 		{run: deep, cells: []int{0}, films: 1, says: "cell 0, which is empty", fails: true},
-		{run: skilled, films: 3, says: "3 films for the 2 skills", fails: true},
+		{run: skilled, films: 3, says: "3 films of the 2 skills", fails: true},
 		{run: flat, films: 3, says: "skills", fails: true},
 	} {
 		p, err := OfRun(c.run, c.cells, films(c.films))
