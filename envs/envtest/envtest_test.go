@@ -214,7 +214,7 @@ func TestBackendsAreCompared(t *testing.T) {
 	}}
 	err := envtest.Suite{Platforms: []*xla.Platform{best, pure}}.Check(biased)
 	errtest.Want(t, err, "agreement: "+best.Name()+
-		" and go differ by 0.01, 0.001 is allowed: number 0 of the reward of copy 0 after 1 steps")
+		" and go differ by 0.01, 0.001 is allowed (Suite.Tolerance allows more): number 0 of the reward of copy 0 after 1 steps")
 	if err := (envtest.Suite{Platforms: []*xla.Platform{best, pure},
 		Tolerance: 0.02}).Check(biased); err != nil {
 		t.Error(err)

@@ -170,8 +170,8 @@ func (t *trial) agree(a, b evidence) {
 		}
 		for copy := range batch {
 			if at, off := array.off(b.base[k], copy, copy, len(b.base[k].rows[0])); off > t.Tolerance {
-				t.breaks("agreement: %s and %s differ by %.2g, %.2g is allowed: %s", a.platform.Name(),
-					b.platform.Name(), off, t.Tolerance, at)
+				t.breaks("agreement: %s and %s differ by %.2g, %.2g is allowed (Suite.Tolerance allows more): %s",
+					a.platform.Name(), b.platform.Name(), off, t.Tolerance, at)
 				break
 			}
 		}
