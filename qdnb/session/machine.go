@@ -1,37 +1,88 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
 
-// Build returns the program's version and commit as recorded by the build: "(devel)" and "unknown"
-// if it records none. The commit of a modified checkout ends in ", modified".
-func Build() (version, commit string) {
+// Build returns the program's version and commit: "(devel)" and "unknown" if neither the build records
+// them nor a checkout tells. The commit of a modified checkout ends in ", modified".
+var Build = sync.OnceValues(func() (version, commit string) {
 	version, commit = "(devel)", "unknown"
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return version, commit
 	}
-	if info.Main.Version != "" {
-		version = info.Main.Version
+	module := &info.Main
+	for _, dep := range info.Deps { // in a notebook cell, or a program of the user
+		if dep.Path == modulePath {
+			module = dep
+		}
 	}
+	if module.Replace != nil {
+		module = module.Replace
+	}
+	version = cmp.Or(module.Version, version)
 	modified := ""
 	for _, s := range info.Settings {
 		switch {
+		case info.Main.Path != modulePath: // these are facts about the user's own repository
 		case s.Key == "vcs.revision":
 			commit = s.Value
 		case s.Key == "vcs.modified" && s.Value == "true":
 			modified = ", modified"
 		}
 	}
+	if commit == "unknown" && (module.Version == "" || version == "(devel)") {
+		commit = checkedOut(sourceFolder(module))
+	}
 	return version, commit + modified
+})
+
+// modulePath is the path of this module.
+var modulePath = path.Dir(path.Dir(reflect.TypeFor[Options]().PkgPath()))
+
+// sourceFolder returns the folder from which a module was built, as the module or this file's path names
+// it; "" if neither does.
+func sourceFolder(module *debug.Module) string {
+	if filepath.IsAbs(module.Path) {
+		return module.Path
+	}
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) { // not with -trimpath
+		return filepath.Join(filepath.Dir(file), "..", "..")
+	}
+	return ""
+}
+
+// checkedOut returns the commit of a checkout: `go run`, cells and tests do not record it.
+func checkedOut(folder string) string {
+	if _, err := os.Stat(filepath.Join(folder, ".git")); folder == "" || err != nil {
+		return "unknown"
+	}
+	git := func(args ...string) (string, error) {
+		out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	commit, err := git("rev-parse", "HEAD")
+	if err != nil {
+		return "unknown"
+	}
+	if changes, err := git("status", "--porcelain", "--", "*.go", "go.mod", "go.sum"); err != nil || changes != "" {
+		commit += ", modified"
+	}
+	return commit
 }
 
 // machineUse describes this machine and program for the generations after a given one.

@@ -1,0 +1,56 @@
+package session
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/internal/must"
+)
+
+// Programs whose build records no commit, such as tests, cells and those of `go run`, name that of the
+// checkout, and whether its Go files are modified.
+func TestCommitOfACheckout(t *testing.T) {
+	folder := t.TempDir()
+	if got := checkedOut(folder); got != "unknown" {
+		t.Errorf("without a repository it is %q", got)
+	}
+	git := func(args ...string) string {
+		cmd := exec.Command("git", append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		return strings.TrimSpace(string(must.Get(cmd.Output())))
+	}
+	git("init", "-q")
+	if got := checkedOut(folder); got != "unknown" {
+		t.Errorf("without a commit it is %q", got)
+	}
+	must.Do(os.WriteFile(filepath.Join(folder, "a.go"), []byte("package a\n"), 0o666))
+	git("add", ".")
+	git("commit", "-q", "-m", "a")
+	commit := git("rev-parse", "HEAD")
+	must.Do(os.WriteFile(filepath.Join(folder, "notes.txt"), nil, 0o666))
+	if got := checkedOut(folder); got != commit {
+		t.Errorf("it is %q, not %q", got, commit)
+	}
+	for _, name := range []string{"a.go", "b.go"} {
+		must.Do(os.WriteFile(filepath.Join(folder, name), []byte("package b\n"), 0o666))
+		if got := checkedOut(folder); got != commit+", modified" {
+			t.Errorf("after a change of %s it is %q", name, got)
+		}
+		git("checkout", "-q", "a.go")
+	}
+	if got := sourceFolder(&debug.Module{Path: folder}); got != folder {
+		t.Errorf("a replaced module is in %q, not %q", got, folder)
+	}
+	if _, err := os.Stat(filepath.Join(sourceFolder(&debug.Module{Path: "example.com/qdnb"}), "go.mod")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join("..", "..", ".git")); err == nil {
+		if _, commit := Build(); !regexp.MustCompile(`^[0-9a-f]{40}(, modified)?$`).MatchString(commit) {
+			t.Errorf("this test is of commit %q", commit)
+		}
+	}
+}
