@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,6 +93,25 @@ func TestControl(t *testing.T) {
 		if differ := xlatest.Differ(got, want); len(differ) > 0 {
 			t.Errorf("%s: the extended or interrupted run differs in %v", algorithm, differ)
 		}
+	}
+}
+
+// A run that was killed between its first checkpoint and its status, or whose damaged status was removed,
+// resumes from the checkpoint, which knows its skills.
+func TestControlResumesWithoutStatus(t *testing.T) {
+	root := t.TempDir()
+	skills := cheetahs(t, root, "map-elites")
+	whole := controlled(t, smallControl(skills, t.TempDir(), 3))
+	run := controlled(t, smallControl(skills, root, 1))
+	must.Do(os.Remove(filepath.Join(run.Dir, "status.json")))
+	errtest.Want(t, errtest.Of(Play(background, must.Get(runs.Open(run.Dir)), PlaySpec{Backend: "go"})),
+		"has no status.json", "repeat its Control")
+	other := smallControl(finishedRun(t, t.TempDir(), "map-elites", hurdlesSkillEnv, 3, 3), root, 3)
+	errtest.Want(t, errtest.Of(Control(background, other)), "was trained with other skills")
+	got, _ := contentsOf(t, controlled(t, smallControl(skills, root, 3)))
+	want, _ := contentsOf(t, whole)
+	if differ := xlatest.Differ(got, want); len(differ) > 0 {
+		t.Errorf("the resumed run differs in %v", differ)
 	}
 }
 

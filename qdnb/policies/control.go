@@ -165,10 +165,13 @@ func controlled(run *runs.Run) (envs.Env, error) {
 		return nil, fmt.Errorf("%s: %w", run.Name(), err)
 	}
 	env, err := settings.Options(skills)
-	if err == nil {
-		err = SameChoices(run, env)
+	if err != nil {
+		return nil, err
 	}
-	return env, err
+	if run.Status.Updated.IsZero() {
+		return nil, fmt.Errorf("%s has no status.json: repeat its Control, which writes one", run.Dir)
+	}
+	return env, SameChoices(run.Name(), run.Status, env)
 }
 
 // Choices is a checksum of the actions of a [scoring.Discrete] environment, 0 for others.
@@ -182,11 +185,11 @@ func Choices(env envs.Env) uint32 {
 	return hash.Sum32()
 }
 
-// SameChoices returns an error if a run was trained with other choices than those of an environment.
-func SameChoices(run *runs.Run, env envs.Env) error {
-	if run.Status.Choices == Choices(env) {
+// SameChoices returns an error if the status of a run, or of its checkpoint, is that of other choices than
+// those of an environment.
+func SameChoices(name string, s runs.Status, env envs.Env) error {
+	if s.Choices == Choices(env) {
 		return nil
 	}
-	return fmt.Errorf("%s was trained with other skills: restore these, or move its folder away and retrain",
-		run.Name())
+	return fmt.Errorf("%s was trained with other skills: restore these, or move its folder away and retrain", name)
 }

@@ -197,7 +197,6 @@ func (s *session) take() (err error) {
 func (s *session) restore(ctx context.Context) error {
 	s.bar = progress.NewBar(s.Config.Name(), s.Quiet)
 	s.bar.Remember(s.said)
-	s.status = s.writer.Status
 	arrays, generation, warnings, err := s.writer.LoadCheckpoint(&s.status)
 	if err != nil {
 		return err

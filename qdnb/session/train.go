@@ -132,7 +132,7 @@ func (t *training) start(arrays map[string]npz.Array) error {
 	if t.reached = t.from; t.from < 0 {
 		return nil
 	}
-	if err := policies.SameChoices(t.writer.Run, t.Env); err != nil {
+	if err := policies.SameChoices(t.writer.Name(), t.status, t.Env); err != nil {
 		return err
 	}
 	if err := t.search.State().Restore(arrays); err != nil {
