@@ -3,6 +3,7 @@ package envs
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -30,6 +31,32 @@ type Result struct {
 	Fitness    float32
 	Descriptor []float32
 	Objectives []float32 // the parts of Fitness, if the task has several objectives
+}
+
+// Check returns an error unless there is a result for each of n genotypes, with as many components and
+// objectives as the task has.
+func (s *Simulator) Check(results []Result, n int) error {
+	if len(results) != n {
+		return fmt.Errorf("%d results do not fit the %d genotypes of a generation: return one for each, in their "+
+			"order", len(results), n)
+	}
+	d, several := len(s.Facts.Descriptor.Lower), len(s.Facts.Objectives)
+	for i, r := range results {
+		if r.Finite() && (len(r.Descriptor) != d || len(r.Objectives) != several) {
+			return fmt.Errorf("result %d has %d descriptor components and %d objectives, but %s has %d and %d", i,
+				len(r.Descriptor), len(r.Objectives), s.Facts.Name, d, several)
+		}
+	}
+	return nil
+}
+
+// Finite reports whether all numbers of a result are finite.
+func (r Result) Finite() bool {
+	sum := r.Fitness - r.Fitness
+	for _, x := range slices.Concat(r.Descriptor, r.Objectives) {
+		sum += x - x
+	}
+	return sum == 0
 }
 
 // Spec implements [Env].

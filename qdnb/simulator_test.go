@@ -13,11 +13,15 @@ import (
 	"sync"
 	"testing"
 
+	. "github.com/gomlx/gomlx/core/graph"
+
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/random"
 )
 
 // throw evaluates a solution of four numbers: the fitness is minus their squared distance from 0.3, the
@@ -184,6 +188,49 @@ func TestMistakesOfSimulators(t *testing.T) {
 	starts := simulated("map-elites", folder, 1)
 	starts.Tune = more(starts.Tune, "starts=2")
 	errtest.Want(t, errtest.Of(Train(background, starts)), "starts and weights are settings of rollouts")
+}
+
+// fragile is an emitter whose loss is infinite after fitnesses of 1e30.
+type fragile struct{ evolution.Stateless }
+
+func (f fragile) Init(evolution.Start, random.Key) evolution.Emitter { return f }
+
+func (f fragile) Update(g evolution.Generation, _ random.Key) (evolution.Emitter, []evolution.Loss) {
+	return f, []evolution.Loss{{Name: "loss", Value: ReduceAllMax(Square(g.Found.Fitness))}}
+}
+
+// A generation after which the search cannot learn is not saved: the run resumes before it.
+func TestAskAfterADivergence(t *testing.T) {
+	of := func(folder string) Spec {
+		spec := simulated("map-elites", folder, 4)
+		spec.Name, spec.Tune = "fragile", spec.Tune.And(emitting(fragile{
+			func(p evolution.Parents, keys random.Key) *Node { return p.Sample(keys) }}))
+		return spec
+	}
+	whole, spec := train(t, of(t.TempDir())), of(t.TempDir())
+	search := must.Get(Ask(background, spec))
+	for range 2 {
+		must.Do(search.Tell(must.Get(throws(background, must.Get(search.Ask())))))
+	}
+	must.Get(search.Close())
+	search = must.Get(Ask(background, spec))
+	asked := slices.Clone(must.Get(search.Ask()))
+	results := must.Get(throws(background, asked))
+	results[0].Fitness = 1e30
+	for _, err := range []error{search.Tell(results), search.Tell(results), errtest.Of(search.Ask()),
+		errtest.Of(search.Close())} {
+		errtest.Want(t, err, "loss is +Inf in generation 2", "the last checkpoint is generation 1")
+	}
+	search = must.Get(Ask(background, spec))
+	if !slices.EqualFunc(must.Get(search.Ask()), asked, slices.Equal) {
+		t.Error("the resumed search asks for other genotypes")
+	}
+	for !search.Done() {
+		must.Do(search.Tell(must.Get(throws(background, must.Get(search.Ask())))))
+	}
+	if !bytes.Equal(finished(t, must.Get(search.Close())), finished(t, whole)) {
+		t.Error("the resumed run ends differently")
+	}
 }
 
 // A run starts from the genotypes of another one, all of which are evaluated, and resumes to the byte.

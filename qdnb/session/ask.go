@@ -13,18 +13,20 @@ import (
 type asker interface {
 	// Ask returns the genotypes of the next generation, the same ones until Tell.
 	Ask() ([][]float32, error)
-	// Tell ends the generation with the results of the genotypes, in their order, in place of Step.
+	// Tell ends the generation with the results of the genotypes, in their order, in place of Step. After an
+	// error, the search must not go on.
 	Tell([]envs.Result) (scoring.Outcome, error)
 }
 
 // Search is an opened run whose genotypes its caller evaluates.
 type Search struct {
-	ctx      context.Context
-	session  *session
-	training *training
-	results  []envs.Result // of Tell
-	asked    bool
-	complete *runs.Run // the run if it was complete already, or after Close
+	ctx       context.Context
+	session   *session
+	training  *training
+	simulator *envs.Simulator
+	results   []envs.Result // of Tell
+	asked     int           // genotypes that wait for their results
+	complete  *runs.Run     // the run if it was complete already, or after Close
 }
 
 // Ask opens the run of a training with a simulator, whose Evaluate is not called.
@@ -38,7 +40,7 @@ func Ask(ctx context.Context, t Training) (*Search, error) {
 		found.Status.Completes(t.Options.Budget, 1) {
 		return &Search{complete: found}, nil
 	}
-	s := &Search{ctx: ctx}
+	s := &Search{ctx: ctx, simulator: simulator}
 	told := *simulator
 	told.Evaluate = func(context.Context, [][]float32) ([]envs.Result, error) { return s.results, nil }
 	t.Env = &told
@@ -60,36 +62,48 @@ func (s *Search) Ask() ([][]float32, error) {
 	if s.Done() {
 		return nil, errors.New("the budget is spent: call Close, or Ask with a larger budget")
 	}
-	s.asked = true
-	return s.training.search.(asker).Ask()
+	if err := s.session.failed; err != nil {
+		return nil, err
+	}
+	genotypes, err := s.training.search.(asker).Ask()
+	s.asked = len(genotypes)
+	return genotypes, err
 }
 
 // Tell ends the generation with the results of the genotypes, in their order, and saves a checkpoint
-// if it is due. After an error about the results, it can be called again. When the context of the
-// search is done, it saves a checkpoint and returns [ErrInterrupted].
+// if it is due. It can be called again after an error about the results; after any other, the search ends at
+// its last checkpoint. When the context of the search is done, it saves a checkpoint and returns
+// [ErrInterrupted].
 func (s *Search) Tell(results []envs.Result) error {
 	if s.Done() {
 		return errors.New("the budget is spent: call Close")
 	}
-	if !s.asked {
+	if err := s.session.failed; err != nil {
+		return err
+	}
+	if s.asked == 0 {
 		return errors.New("Tell needs the genotypes of Ask: call it first")
 	}
-	s.results = results
-	reached := s.training.reached
-	err := s.session.advance(s.ctx)
-	s.asked = reached == s.training.reached
-	return err
+	if err := s.simulator.Check(results, s.asked); err != nil {
+		return err
+	}
+	s.results, s.asked = results, 0
+	return s.session.advance(s.ctx)
 }
 
 // Close saves the run, and writes its results if the budget is spent. Otherwise the same call of Ask
-// resumes it. Further calls return the same run.
+// resumes it. After an error of Tell that ends the search, it saves nothing and returns that error. Further
+// calls return the same run.
 func (s *Search) Close() (*runs.Run, error) {
 	if s.complete != nil {
 		return s.complete, s.complete.Valid()
 	}
 	defer s.session.close()
 	done := s.Done()
-	if s.complete = s.session.writer.Run; !done {
+	if s.complete = s.session.writer.Run; s.session.failed != nil {
+		return s.complete, s.session.failed
+	}
+	if !done {
 		return s.complete, s.session.save()
 	}
 	if err := s.session.complete(); err != nil {

@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -87,7 +86,8 @@ func (s *search) Ask() (genotypes [][]float32, err error) {
 	return slices.Collect(slices.Chunk(flat, s.task.Policy.Params())), err
 }
 
-// Tell inserts the genotypes of [search.Ask], given their results. An error leaves the search as it was.
+// Tell inserts the genotypes of [search.Ask], given their results. If [envs.Simulator.Check] refuses these, the
+// search is as before; after any other error, it must not go on.
 func (s *search) Tell(results []envs.Result) (outcome scoring.Outcome, err error) {
 	if len(s.asked.Leaves()) == 0 {
 		return outcome, errors.New("Tell needs the genotypes of Ask: call it first")
@@ -117,24 +117,16 @@ func (s *search) Tell(results []envs.Result) (outcome scoring.Outcome, err error
 
 // found copies results to the devices. Those with a number that is not finite have fitness NaN.
 func (s *search) found(results []envs.Result) (found xla.State[repertoire.Evaluated], err error) {
-	spec := s.task.Env.Spec()
-	if len(results) != s.settings.Batch {
-		return found, fmt.Errorf("%d results do not fit the %d genotypes of a generation: return one for "+
-			"each, in their order", len(results), s.settings.Batch)
+	if err := s.simulator().Check(results, s.settings.Batch); err != nil {
+		return found, err
 	}
+	spec := s.task.Env.Spec()
 	d, several := len(spec.Descriptor.Lower), len(spec.Objectives)
 	var fitness, descriptors, objectives []float32
-	for i, r := range results {
-		sum := r.Fitness - r.Fitness
-		for _, x := range append(slices.Clone(r.Descriptor), r.Objectives...) {
-			sum += x - x
-		}
-		if sum != 0 { // NaN
-			r = envs.Result{Fitness: sum, Descriptor: make([]float32, d), Objectives: make([]float32, several)}
-		}
-		if len(r.Descriptor) != d || len(r.Objectives) != several {
-			return found, fmt.Errorf("result %d has %d descriptor components and %d objectives, but %s has %d and "+
-				"%d", i, len(r.Descriptor), len(r.Objectives), spec.Name, d, several)
+	for _, r := range results {
+		if !r.Finite() {
+			r = envs.Result{Fitness: float32(math.NaN()), Descriptor: make([]float32, d),
+				Objectives: make([]float32, several)}
 		}
 		if several == 0 {
 			r.Objectives = []float32{r.Fitness}
