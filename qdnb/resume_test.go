@@ -3,6 +3,7 @@ package qdnb
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,16 +121,61 @@ func TestRunsResumeBitForBit(t *testing.T) {
 	}
 }
 
-// Without a checkpoint, extending would start again over the finished run.
+// Without an intact checkpoint, extending would start again over the finished run, also where an extension
+// was killed or a damaged status was removed.
 func TestExtensionNeedsACheckpoint(t *testing.T) {
-	folder := t.TempDir()
-	run := train(t, small(folder, 2))
-	must.Do(os.RemoveAll(filepath.Join(run.Dir, "checkpoints")))
-	errtest.Want(t, errtest.Of(Train(t.Context(), small(folder, 3))), "has no checkpoint to resume from")
-	if kept, err := runs.Open(run.Dir); err != nil || !bytes.Equal(repertoireBytes(t, kept),
-		repertoireBytes(t, run)) || kept.Status.Generation != 2 {
-		t.Errorf("the refused extension changed the run: %v", err)
+	whole := train(t, small(t.TempDir(), 2))
+	flip := func(name string) func(dir string) {
+		return func(dir string) {
+			path := filepath.Join(dir, name)
+			data := must.Get(os.ReadFile(path))
+			data[len(data)/3] ^= 1
+			must.Do(os.WriteFile(path, data, 0o666))
+		}
 	}
+	const state, damaged = "checkpoints/state-000000002.npz", "state-000000002.npz is damaged ("
+	for name, c := range map[string]struct {
+		harm func(dir string)
+		want string
+	}{
+		"missing":    {func(dir string) { must.Do(os.RemoveAll(filepath.Join(dir, "checkpoints"))) }, "no checkpoint to resume from"},
+		"damaged":    {flip(state), damaged},
+		"genotypes":  {flip("repertoire.npz"), damaged},
+		"incomplete": {func(dir string) { must.Do(os.Remove(filepath.Join(dir, "repertoire.npz"))) }, damaged},
+		"no status":  {func(dir string) { must.Do(os.Remove(filepath.Join(dir, "status.json"))); flip(state)(dir) }, damaged},
+		"killed": {func(dir string) {
+			w := must.Get(runs.Create(filepath.Dir(dir), whole.Config))
+			s := w.Status
+			s.Finished = false
+			must.Do(errors.Join(w.SaveStatus(s), w.Close()))
+			flip(state)(dir)
+		}, damaged},
+	} {
+		folder := t.TempDir()
+		dir := filepath.Join(folder, whole.Name())
+		must.Do(os.CopyFS(dir, os.DirFS(whole.Dir)))
+		c.harm(dir)
+		before := contents(t, dir)
+		said := stderr(t, func() {
+			errtest.Want(t, errtest.Of(Train(t.Context(), small(folder, 3))), dir, c.want, "--fresh sets the run aside")
+		})
+		if same := maps.Equal(before, contents(t, dir)); said != "" || !same {
+			t.Errorf("%s: the refused extension says %q, and the files are unchanged: %v", name, said, same)
+		}
+	}
+}
+
+// contents returns the files below a folder, except the lock.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	must.Do(filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && entry.Name() != "lock" {
+			files[path] = string(must.Get(os.ReadFile(path)))
+		}
+		return err
+	}))
+	return files
 }
 
 func TestExtensionRefillsTheReplayBuffer(t *testing.T) {

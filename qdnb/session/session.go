@@ -4,12 +4,14 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -203,12 +205,13 @@ func (s *session) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if generation < 0 && (s.writer.Status.Finished || s.writer.HasRepertoire()) { // Begin would delete its results
+		damaged, _, _ := strings.Cut(strings.Join(warnings, "; "), "; starting from")
+		return fmt.Errorf("%s has results, but %s: restore its folder checkpoints, or --fresh sets the run aside and "+
+			"starts again", s.writer.Dir, cmp.Or(damaged, "it has no checkpoint to resume from"))
+	}
 	for _, warning := range warnings {
 		fmt.Fprintln(os.Stderr, "qdnb:", warning)
-	}
-	if generation < 0 && len(warnings) == 0 && s.writer.Status.Finished {
-		return fmt.Errorf("%s is finished and has no checkpoint to resume from: --fresh sets it "+
-			"aside and starts again", s.writer.Dir)
 	}
 	if s.from = generation; generation < 0 {
 		s.status = runs.Status{MaxFitness: math.Inf(-1)}
