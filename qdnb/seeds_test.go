@@ -3,18 +3,24 @@ package qdnb
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/random"
 )
 
 // contentsOf returns the arrays of a run's newest checkpoint and its metrics without seconds.
@@ -95,9 +101,11 @@ func TestSeedsOfOneCommand(t *testing.T) {
 	config.Seed = 3
 	writer, err := runs.Create(spec.Runs, config)
 	must.Do(err)
-	_, err = TrainSeeds(background, spec, 1, 2, 3)
-	errtest.Want(t, err, writer.Dir+
-		" is being trained by process")
+	rest, err := TrainSeeds(background, spec, 1, 3, 2)
+	errtest.Want(t, err, "seed 3: "+writer.Dir+" is being trained by process")
+	if len(rest) != 2 || rest[1].Config.Seed != 2 || !rest[1].Status.Finished {
+		t.Errorf("%v", rest)
+	}
 	must.Do(writer.Discard())
 	all, err := TrainSeeds(background, spec, 1, 2, 3)
 	if err != nil || len(all) != 3 || all[0].Status.Updated != first.Status.Updated ||
@@ -107,6 +115,54 @@ func TestSeedsOfOneCommand(t *testing.T) {
 	if _, err := TrainSeeds(background, spec, 1, 2, 1); err == nil || err.Error() != "seed 1 is given twice" {
 		t.Errorf("a seed twice: %v", err)
 	}
+}
+
+// unlucky is an emitter whose loss is infinite if the number that it drew at the start is negative.
+type unlucky struct {
+	evolution.Stateless
+	Drawn *Node
+}
+
+func (u unlucky) Init(_ evolution.Start, key random.Key) evolution.Emitter {
+	u.Drawn = Reshape(key.Normal(1))
+	return u
+}
+
+func (u unlucky) Update(evolution.Generation, random.Key) (evolution.Emitter, []evolution.Loss) {
+	return u, []evolution.Loss{{Name: "loss", Value: Inverse(MaxScalar(u.Drawn, 0))}}
+}
+
+// A seed that diverges, or whose run is damaged, does not keep the others from training.
+func TestSeedsThatFail(t *testing.T) {
+	spec := small(t.TempDir(), 3)
+	config := must.Get(spec.Config())
+	config.Seed = 2
+	damaged := filepath.Join(spec.Runs, config.Name())
+	must.Do(os.MkdirAll(damaged, 0o777))
+	must.Do(os.WriteFile(filepath.Join(damaged, "config.json"), []byte("{"), 0o666))
+	seeds := func(found []*runs.Run) (list []int64) {
+		for _, run := range found {
+			if run.Status.Finished {
+				list = append(list, run.Config.Seed)
+			}
+		}
+		return list
+	}
+	found, err := TrainSeeds(background, spec, 1, 2, 3)
+	errtest.Want(t, err, "seed 2: "+damaged)
+	if !slices.Equal(seeds(found), []int64{1, 3}) {
+		t.Errorf("%v of the seeds 1 to 3 are trained", seeds(found))
+	}
+	spec.Name, spec.Tune = "unlucky", spec.Tune.And(emitting(unlucky{
+		Stateless: func(p evolution.Parents, keys random.Key) *Node { return p.Sample(keys) }}))
+	found, err = TrainSeeds(background, spec, 1, 2, 3)
+	errtest.Want(t, err, "seed 1, seed 3: loss is +Inf in generation 0")
+	if !slices.Equal(seeds(found), []int64{2}) {
+		t.Errorf("%v of the seeds 1 to 3 are trained, though 2 alone does not diverge", seeds(found))
+	}
+	must.Do(os.WriteFile(filepath.Join(found[0].Dir, "status.json"), []byte("{"), 0o666))
+	_, err = TrainSeeds(background, spec, 3, 2)
+	errtest.Want(t, err, "seed 3: loss is +Inf", "; seed 2: "+found[0].Dir)
 }
 
 // Time limits are shared: the runs' times add up to the limit. The same spec finds each of them

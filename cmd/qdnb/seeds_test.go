@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 )
 
 func TestSeedsAreRangesAndLists(t *testing.T) {
@@ -39,6 +42,13 @@ func TestTrainSeedsPrintsALineForEach(t *testing.T) {
 			r.Generations != 2 {
 			t.Errorf("line %d is %s, %v", i, line, err)
 		}
+	}
+	var first result
+	must.Do(json.Unmarshal([]byte(lines[0]), &first))
+	must.Do(os.WriteFile(filepath.Join(first.Run, "config.json"), []byte("{"), 0o666))
+	stdout, stderr, status := invoke(t, append(args, "--seeds", "3..6")...)
+	if n := strings.Count(stdout, "\n"); n != 3 || status != 1 || !strings.Contains(stderr, "qdnb: seed 3: "+first.Run) {
+		t.Errorf("with a damaged run, %d of 4 seeds are trained: %q", n, stderr)
 	}
 	refuses(t, mistake{append(args, "--seeds", "0..1", "--seed", "2"), exitUsage, "can't be used together"},
 		mistake{append(slices.Clone(args), "--seeds", "2..0"), exitUsage, "0..7 or 0,3,5"})

@@ -82,7 +82,7 @@ func (c *trainCmd) Run(ctx context.Context) error {
 	} else {
 		found[0], err = qdnb.Train(ctx, spec)
 	}
-	if err != nil {
+	if err != nil && c.Seeds == nil {
 		return err
 	}
 	for i, run := range found {
@@ -97,7 +97,7 @@ func (c *trainCmd) Run(ctx context.Context) error {
 		}
 		printRun(run, c.Verbose)
 	}
-	return nil
+	return err
 }
 
 // budget returns the limits set by the flags. A limit that is given must be positive; a limit that

@@ -47,18 +47,41 @@ func Train(ctx context.Context, t Training) (*runs.Run, error) {
 
 // TrainSeeds trains runs that differ only in their seeds one after the other, as [Train] trains each
 // of them. Time limits are for all runs and divided equally; the other limits are for each. All but
-// the first find their programs compiled, and do not repeat what [progress.Bar.Once] says.
+// the first find their programs compiled, and do not repeat what [progress.Bar.Once] says. A run that
+// fails does not keep the others from training; the error is that of all that failed.
 func TrainSeeds(ctx context.Context, trainings []Training) (found []*runs.Run, err error) {
-	said := map[string]bool{}
+	said, failures := map[string]bool{}, []failure(nil)
 	for _, t := range trainings {
 		t.Options.seeds, t.Options.said = len(trainings), said
-		run, err := Train(ctx, t)
-		if err != nil {
-			return nil, err
+		run, failed := Train(ctx, t)
+		if failed == nil {
+			found = append(found, run)
+			continue
 		}
-		found = append(found, run)
+		seed := fmt.Sprintf("seed %d", t.Options.Config.Seed)
+		if i := slices.IndexFunc(failures, func(f failure) bool { return f.err.Error() == failed.Error() }); i >= 0 {
+			failures[i].seeds += ", " + seed
+		} else {
+			failures = append(failures, failure{seed, failed})
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	return found, nil
+	for _, f := range failures {
+		f.err = fmt.Errorf("%s: %w", f.seeds, f.err)
+		if err != nil {
+			f.err = fmt.Errorf("%w; %w", err, f.err)
+		}
+		err = f.err
+	}
+	return found, err
+}
+
+// failure is an error of the runs of some seeds.
+type failure struct {
+	seeds string
+	err   error
 }
 
 // Steps compiles the algorithm on a platform and runs the first steps, without a run folder.
