@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms"
@@ -266,6 +267,41 @@ func TestCustomLoops(t *testing.T) {
 		if _, err := qdnb.Train(context.Background(), spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
 		}
+	}
+}
+
+// unplayable is a loop whose settings do not describe its policies.
+type unplayable struct {
+	loop   algorithms.Algorithm
+	Layers []int `json:"layers"`
+}
+
+func (u *unplayable) Check() error { return u.loop.Check() }
+
+func (u *unplayable) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	return u.loop.New(p, env, seed)
+}
+
+// Policies that cannot be evaluated again are an error before training, not at an eighteenth of the budget.
+func TestCorrectedLoopsDescribeTheirPolicies(t *testing.T) {
+	spec := qdnb.Spec{Name: "mine", Env: "pointmaze", Runs: t.TempDir(), Backend: "go", Quiet: true,
+		Budget: qdnb.Generations(2), Loop: &unplayable{loops["novelty-ga"](), []int{8}}, Corrected: 2}
+	train := func() error {
+		_, err := qdnb.Train(context.Background(), spec)
+		return err
+	}
+	errtest.Want(t, train(), "Corrected needs the layers [2 8 2] and the episodes of 20 steps of mine",
+		"these are [2 256 256 2] and ")
+	if left := nb.Must(os.ReadDir(spec.Runs)); len(left) > 0 {
+		t.Errorf("it leaves %v", left)
+	}
+	spec.Loop = loops["novelty-ga"]()
+	if err := train(); err != nil {
+		t.Error(err)
+	}
+	spec.Loop, spec.Corrected = &unplayable{loops["novelty-ga"](), []int{8}}, 0
+	if err := train(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -178,6 +178,9 @@ func (s *Set) Network() (nn.MLP, scoring.Weights, error) {
 	return task.Policy, task.Weights, err
 }
 
+// TaskOf returns the task that a run's settings describe in an environment, for its cells.
+func TaskOf(run *runs.Run, env envs.Env) (scoring.Task, error) { return (&Set{Run: run}).task(env) }
+
 func (s *Set) task(env envs.Env) (scoring.Task, error) {
 	base := evolution.DefaultMapElites(env.Spec())
 	settings := struct {

@@ -133,6 +133,9 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	if t.search, err = t.Training.search(platform); err != nil {
 		return err
 	}
+	if err := t.correctable(); err != nil {
+		return err
+	}
 	if err := t.start(arrays); err != nil {
 		return err
 	}
@@ -147,6 +150,23 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	t.status.Observations, t.status.Actions = spec.Observations, spec.Actions
 	t.status.Choices = policies.Choices(t.Env)
 	t.status.CompileSeconds += t.search.CompileTime().Seconds()
+	return nil
+}
+
+// correctable returns an error unless the run's settings describe the policies that Corrected evaluates.
+func (t *training) correctable() error {
+	if t.Corrected == 0 {
+		return nil
+	}
+	got, err := policies.TaskOf(t.writer.Run, t.Env)
+	if err != nil {
+		return err
+	}
+	if want := t.search.Task(); !slices.Equal(got.Policy.Sizes, want.Policy.Sizes) || got.Length != want.Length {
+		return fmt.Errorf("Corrected needs the layers %d and the episodes of %d steps of %s in its struct, as hidden "+
+			"and episode_length in JSON; these are %d and %d", want.Policy.Sizes, want.Length, t.Config.Algorithm,
+			got.Policy.Sizes, got.Length)
+	}
 	return nil
 }
 
