@@ -72,8 +72,14 @@ type Spec struct {
 	TensorBoard bool
 }
 
-// Generations returns a budget of n generations after the initial population.
-func Generations(n int) runs.Budget { return runs.Budget{Generations: int64(n)} }
+// Generations returns a budget of n generations after the initial population. Generations(0) evaluates
+// the initial population only.
+func Generations(n int) runs.Budget {
+	if n == 0 { // in a budget, 0 generations are no limit
+		return runs.Budget{Evaluations: 1}
+	}
+	return runs.Budget{Generations: int64(n)}
+}
 
 // Tuning changes the hyperparameters of an algorithm, to which it gets a pointer.
 type Tuning func(hyperparameters any) error

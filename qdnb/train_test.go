@@ -142,6 +142,25 @@ func stderr(t *testing.T, f func()) string {
 	return string(text)
 }
 
+// 0 generations are the initial population, not the default budget.
+func TestGenerationZero(t *testing.T) {
+	for _, algorithm := range []string{"map-elites", "aurora", "diayn"} {
+		spec := smallOf(algorithm, t.TempDir(), 0)
+		if algorithm == "diayn" {
+			spec = smallDiscovery(algorithm, t.TempDir(), 0)
+		}
+		if s := train(t, spec).Status; s.Generation != 0 || s.Evaluations == 0 || !s.Finished {
+			t.Errorf("%s: %+v", algorithm, s)
+		}
+		spec.Budget = Generations(1)
+		if s := train(t, spec).Status; s.Generation != 1 || !s.Finished {
+			t.Errorf("%s, extended: %+v", algorithm, s)
+		}
+	}
+	spec := small(t.TempDir(), -1)
+	errtest.Want(t, errtest.Of(Train(background, spec)), "the budget is negative")
+}
+
 func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
 	spec := small(t.TempDir(), 3)
 	first := train(t, spec)
