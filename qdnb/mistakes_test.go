@@ -3,6 +3,7 @@ package qdnb
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,9 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/registry"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/random"
 )
@@ -163,6 +166,79 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		must.Do(os.Chmod(folder, 0o555))
 		refuses("cannot write to", small(folder, 2))
 	}
+}
+
+// Settings of parts that a user leaves out, or mistypes, are one line before anything is computed. Some would
+// divide by zero on the host.
+func TestMistakesInSettingsOfParts(t *testing.T) {
+	aurora := must.Get(registry.Find("aurora")).Defaults(must.Get(envs.Make("pointmaze")).Spec()).(*evolution.Aurora)
+	learned := aurora.AuroraSettings
+	learned.Every = 0
+	actions := repertoire.Aurora{AuroraSettings: aurora.AuroraSettings, Features: &envs.Recorder{Width: 2}}
+	actions.Sampling, actions.Observation, actions.MaxObservation = 0, "", 0 // replaced by Features
+	xcon := repertoire.XConSettings{Capacity: 24, K: 3, EncoderSettings: aurora.EncoderSettings, Epochs: 3,
+		TrainingBatch: 8, LearningRate: 0.01}
+	slow, dying := xcon, xcon
+	slow.ExtinctionEvery, dying.Every = 5, 5
+	for _, c := range []struct {
+		archive repertoire.Archive
+		want    string
+	}{
+		{repertoire.Aurora{}, "repertoire.Aurora: sampling must be between 1 and 10, not 0"},
+		{repertoire.Aurora{AuroraSettings: learned}, "repertoire.Aurora: Every must be between 1 and 1048576, not 0"},
+		{struct{ repertoire.Aurora }{repertoire.Aurora{AuroraSettings: learned}}, "Every must be between 1 and"},
+		{actions, "repertoire.Aurora: Every of Features must be between 1 and 20, not 0"},
+		{repertoire.XCon{XConSettings: slow}, "repertoire.XCon: Every must be between 1 and 1048576, not 0"},
+		{repertoire.XCon{XConSettings: dying}, "repertoire.XCon: ExtinctionEvery must be between 1 and 1048576, not 0"},
+		{repertoire.DominatedNovelty{Capacity: 24}, "repertoire.DominatedNovelty: K must be between 1 and 64, not 0"},
+		{repertoire.Fronts{}, "repertoire.Fronts: FrontSize must be between 1 and 4096, not 0"},
+		{repertoire.Annealed{LearningRate: math.NaN()}, "LearningRate must be a number from 0 to 1, not NaN"},
+		{repertoire.Discounted{Rate: 0.1}, "number of DiscountHidden layers must be between 1 and 16, not 0"},
+	} {
+		spec := small(t.TempDir(), 2)
+		spec.Name, spec.Tune = "mine", spec.Tune.And(archiving(c.archive))
+		errtest.Want(t, errtest.Of(Train(background, spec)), c.want)
+	}
+	gradients := evolution.PolicyGradient{}
+	gradients.Config = td3.Default()
+	for _, c := range []struct {
+		emitter evolution.Emitter
+		want    string
+	}{
+		{evolution.PolicyGradient{}, "evolution.PolicyGradient: critic_learning_rate must be a number above 0"},
+		{struct{ evolution.Proposer }{evolution.PolicyGradient{}}, "CriticLearningRate must be a number above 0"},
+		{func() evolution.Emitter { gradients.ReplayBufferSize = 5; return gradients }(),
+			"replay_buffer_size must be at least 320"},
+		{evolution.IsoLineEmitter{IsoSigma: -1}, "evolution.IsoLineEmitter: IsoSigma must be a number from 0 to 1e6, not -1"},
+		{evolution.StrategySettings{Sigma0: 1}.Emitter(), "must be a multiple of emitters, at least 2 times as many, not 16 of 0"},
+		{evolution.StrategySettings{Sigma0: 1, Emitters: 3}.Emitter(), "must be a multiple of emitters"},
+		{evolution.StrategySettings{Emitters: 4}.Emitter(), "Sigma0 must be a number above 0"},
+		{evolution.StrategySettings{Sigma0: 1, Emitters: 4, Strategy: "openai-es"}.Emitter(),
+			"adam_learning_rate must be above 0 for openai-es"},
+	} {
+		spec := small(t.TempDir(), 2)
+		spec.Name, spec.Tune = "mine", spec.Tune.And(emitting(c.emitter))
+		errtest.Want(t, errtest.Of(Train(background, spec)), c.want)
+	}
+	for _, c := range []struct {
+		parts skills.Parts
+		want  string
+	}{
+		{skills.Parts{Diversity: skills.DIAYN{}}, "skills.DIAYN: LearningRate must be a number above 0"},
+		{skills.Parts{Diversity: skills.DADS{LearningRate: 1e-3, Hidden: []int{8}}}, "skills.DADS: Components must be between"},
+		{skills.Parts{Diversity: skills.METRA{LearningRate: 1e-3}}, "skills.METRA: Multiplier must be a number above 0"},
+		{skills.Parts{Diversity: skills.CSF{LearningRate: 1e-3, Tau: 1}}, "skills.CSF: Components must be between 1"},
+		{skills.Parts{Diversity: skills.QDAC{LearningRate: 1e-3, Tau: 1}}, "skills.QDAC: Distance must be a number above 0"},
+		{skills.Parts{Objective: skills.SMERL{Margin: -1}}, "skills.SMERL: Margin must be at least 0, not -1"},
+	} {
+		spec := smallDiscovery("diayn", t.TempDir(), 1)
+		spec.Name, spec.Tune = "mine", spec.Tune.And(skilled(c.parts))
+		errtest.Want(t, errtest.Of(Train(background, spec)), c.want)
+	}
+	options := mazeSkills(1)
+	options.Every = 0
+	errtest.Want(t, errtest.Of(Train(background, Spec{Algorithm: "ppo", Environment: options, Runs: t.TempDir(),
+		Backend: "go", Quiet: true})), "Every, the control steps of a decision, must be at least 1, not 0")
 }
 
 // Every number among the hyperparameters has limits, except for three of any sign and size.

@@ -17,20 +17,35 @@ import (
 //	Steps  int     `json:"steps" limits:"1"`          // at least 1
 //	Rate   float64 `json:"learning_rate" limits:">0,1"` // above 0 and at most 1
 //	Hidden []int   `json:"hidden" limits:"1"`         // sizes of layers, at least one
-func Of(settings any) error { return of(reflect.Indirect(reflect.ValueOf(settings))) }
+func Of(settings any) error {
+	return of(reflect.ValueOf(settings), func(field reflect.StructField) string {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		return name
+	})
+}
 
-func of(v reflect.Value) error {
+// Part is [Of] for a part of an algorithm, whose fields the error names as Go does.
+func Part(part any) error {
+	if err := of(reflect.ValueOf(part), func(field reflect.StructField) string { return field.Name }); err != nil {
+		return fmt.Errorf("%T: %w", part, err)
+	}
+	return nil
+}
+
+func of(v reflect.Value, named func(reflect.StructField) string) error {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
 	if v.Kind() != reflect.Struct {
 		return nil
 	}
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		var err error
 		if text, ok := field.Tag.Lookup("limits"); ok {
-			err = check(name, text, v.Field(i))
-		} else if field.Anonymous && name == "" {
-			err = of(v.Field(i))
+			err = check(named(field), text, v.Field(i))
+		} else if field.Anonymous && field.Tag.Get("json") == "" {
+			err = of(v.Field(i), named)
 		}
 		if err != nil {
 			return err

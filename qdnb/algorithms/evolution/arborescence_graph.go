@@ -68,9 +68,6 @@ func (gradientArborescence) StartsItself() {}
 
 // Init implements [Emitter]. All solution points start at the center of the task's initial range.
 func (s gradientArborescence) Init(start Start, _ random.Key) Emitter {
-	if err := s.check(start.Count); err != nil {
-		panic(err)
-	}
 	policy, spec := start.Task.Policy, start.Task.Env.Spec()
 	center := ConstAs(start.First, (policy.Initial[0]+policy.Initial[1])/2)
 	s.Coefficients = cmaES{size: start.Count/s.Emitters - 1, sigma0: s.Sigma0}

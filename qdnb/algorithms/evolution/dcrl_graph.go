@@ -34,7 +34,8 @@ import (
 // the descriptor. The kinds alternate, so that each worker gets the same work.
 type DescriptorConditioned struct {
 	PolicyGradient
-	InjectionShare, Lengthscale float64
+	InjectionShare float64 `limits:"0,1"`
+	Lengthscale    float64 `limits:">0,1e6"`
 
 	task scoring.Task
 }

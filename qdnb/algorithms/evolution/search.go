@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -66,7 +67,7 @@ func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings setting
 	if s.members, err = parts.Mix.members(settings.Batch); err != nil {
 		return nil, err
 	}
-	if err := s.checkObservers(); err != nil {
+	if err := cmp.Or(s.checkParts(), s.checkObservers()); err != nil {
 		return nil, err
 	}
 	if err := s.build(); err != nil {
@@ -74,6 +75,29 @@ func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings setting
 		return nil, err
 	}
 	return s, nil
+}
+
+// checkParts rejects settings of parts that cannot work, which may be the user's.
+func (s *search) checkParts() error {
+	check := func(part any, individuals int) (err error) {
+		switch c := part.(type) {
+		case interface{ Check(length int) error }: // archives of sequences
+			err = c.Check(s.task.Length)
+		case interface{ check(individuals int) error }: // evolution strategies
+			err = c.check(individuals)
+		case interface{ check(batch, length int) error }: // policy gradients
+			err = c.check(s.settings.Batch, s.task.Length)
+		}
+		if err != nil {
+			return fmt.Errorf("%T: %w", part, err)
+		}
+		return limits.Part(part)
+	}
+	err := check(s.parts.Archive, 0)
+	for _, m := range s.members {
+		err = cmp.Or(err, check(m.Emitter, m.count))
+	}
+	return err
 }
 
 // checkObservers rejects emitters that cannot share a replay buffer.

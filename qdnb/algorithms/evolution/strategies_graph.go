@@ -24,7 +24,7 @@ type StrategySettings struct {
 	// individuals.
 	Vectors int `json:"vectors" limits:"0,128"`
 	// AdamLearningRate and AdamL2Coeff are the learning rate and the L2 regularisation of OpenAI-ES.
-	AdamLearningRate float64 `json:"adam_learning_rate" limits:">0,1e6"`
+	AdamLearningRate float64 `json:"adam_learning_rate" limits:"0,1e6"`
 	AdamL2Coeff      float64 `json:"adam_l2_coeff" limits:"0,1e6"`
 }
 
@@ -52,6 +52,8 @@ func (s StrategySettings) check(individuals int) error {
 	switch {
 	case s.Strategy != "" && !slices.Contains(strategyNames, s.Strategy):
 		return names.Unknown("strategy", s.Strategy, strategyNames)
+	case s.Strategy == openAIESName && s.AdamLearningRate == 0:
+		return fmt.Errorf("adam_learning_rate must be above 0 for %s", openAIESName)
 	case s.Strategy == openAIESName && individuals/s.Emitters%2 != 0:
 		return fmt.Errorf("%s samples pairs: batch/emitters must be even, not %d", openAIESName,
 			individuals/s.Emitters)
@@ -120,9 +122,6 @@ func (evolutionStrategies) StartsItself() {}
 // Init implements [Emitter]. All strategies start at the same mean: a random policy, or the center of
 // the initial range of a task without observations.
 func (s evolutionStrategies) Init(start Start, key random.Key) Emitter {
-	if err := s.check(start.Count); err != nil {
-		panic(err)
-	}
 	policy, one := start.Task.Policy, Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
 	mean := policy.Init(key.FoldInEach(one))
 	if start.Task.Env.Spec().Observations == 0 {

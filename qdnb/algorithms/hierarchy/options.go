@@ -57,6 +57,8 @@ type episodic interface{ Truncation(envs.State) *Node }
 func (o Options) Check() error {
 	spec, net, rows := o.Env.Spec(), o.Skills.Net, o.Skills.Rows.Shape
 	switch {
+	case o.Every < 1:
+		return fmt.Errorf("Every, the control steps of a decision, must be at least 1, not %d", o.Every)
 	case len(rows) != 2 || rows[0] < 1 || rows[1] != net.Params():
 		return fmt.Errorf("skills of shape %v do not fit networks of %d parameters", rows, net.Params())
 	case o.Skills.Hidden < 0 || net.Sizes[0] != spec.Observations-o.Skills.Hidden:
@@ -71,7 +73,7 @@ func (o Options) Spec() envs.Spec {
 	spec := o.Env.Spec()
 	spec.Name += "-options"
 	spec.Actions, spec.ActionComponents = 1+o.Skills.Net.Params(), nil
-	spec.Length = (o.steps() + o.Every - 1) / o.Every
+	spec.Length = (o.steps() + o.Every - 1) / max(1, o.Every) // Check rejects 0
 	spec.Offset *= float64(o.Every)
 	spec.Objectives = nil
 	if spec.Descriptor.Kind != envs.None {

@@ -19,8 +19,8 @@ type Annealed struct {
 	Grid
 	// LearningRate is alpha, the share by which the accepted solutions of a batch move the threshold of
 	// their cell towards their mean fitness: 1 sets it to that mean, 0 keeps it.
-	LearningRate float64
-	ThresholdMin float64 // threshold of empty cells, in units of fitness
+	LearningRate float64 `limits:"0,1"`
+	ThresholdMin float64 `limits:"-1e30,1e30"` // threshold of empty cells, in units of fitness
 	Thresholds   *Node   // [cells]
 }
 

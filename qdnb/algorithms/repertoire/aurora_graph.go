@@ -45,20 +45,23 @@ type EncoderSettings struct {
 	// Sampling is the number of control steps between two elements of a sequence; paper: 10.
 	Sampling int `json:"sampling"`
 	// MaxObservation is the number of leading observation features that are kept; paper: 25.
-	MaxObservation int `json:"max_observation" limits:"1,16384"`
+	MaxObservation int `json:"max_observation"`
 	Latent         int `json:"latent" limits:"1,64"` // dimensions of the learned descriptor; paper: 5
 }
 
 // Check rejects values that cannot work, for episodes of the given length.
 func (s AuroraSettings) Check(length int) error {
-	return cmp.Or(limits.Int("target", s.Target, 0, s.Capacity), s.EncoderSettings.Check(length))
+	return cmp.Or(s.checkTarget(), s.EncoderSettings.Check(length))
 }
+
+func (s AuroraSettings) checkTarget() error { return limits.Int("target", s.Target, 0, s.Capacity) }
 
 // Check rejects values that cannot work, for episodes of the given length.
 func (s EncoderSettings) Check(length int) error {
 	known := []string{onlyDescriptor, noDescriptor, fullState}
 	if err := cmp.Or(limits.Int("episode_length", length, 2, 1<<20),
-		limits.Int("sampling", s.Sampling, 1, length/2)); err != nil || slices.Contains(known, s.Observation) {
+		limits.Int("sampling", s.Sampling, 1, length/2),
+		limits.Int("max_observation", s.MaxObservation, 1, 1<<14)); err != nil || slices.Contains(known, s.Observation) {
 		return err
 	}
 	return names.Unknown("observation", s.Observation, known)
@@ -146,6 +149,20 @@ func (s EncoderSettings) features(spec envs.Spec) int {
 		return observation
 	}
 	return descriptor + observation
+}
+
+// Check rejects values that cannot work, for episodes of the given length.
+func (a Aurora) Check(length int) error {
+	return cmp.Or(a.checkTarget(), a.checkSequences(length, a.Features))
+}
+
+// checkSequences checks what the sequences hold, by custom unless it is nil.
+func (s EncoderSettings) checkSequences(length int, custom *envs.Recorder) error {
+	if custom == nil {
+		return s.Check(length)
+	}
+	return cmp.Or(limits.Int("Every of Features", custom.Every, 1, length),
+		limits.Int("Width of Features", custom.Width, 1, 1<<14))
 }
 
 // Record implements [Recorder]: the observations and state descriptors before every tenth step, with

@@ -34,8 +34,8 @@ type DiscountSettings struct {
 type Discounted struct {
 	Grid
 	DiscountSettings
-	Rate         float64 // alpha, the share by which an accepted solution moves its threshold
-	ThresholdMin float64 // in units of fitness
+	Rate         float64 `limits:"0,1"`        // alpha, the share by which an accepted solution moves its threshold
+	ThresholdMin float64 `limits:"-1e30,1e30"` // in units of fitness
 	Model        nn.Trainable[nn.Network]
 	Key          random.Key // of the next training
 

@@ -53,6 +53,9 @@ var (
 	_ Maintainer = XCon{}
 )
 
+// Check rejects values that cannot work, for episodes of the given length.
+func (a XCon) Check(length int) error { return a.checkSequences(length, a.Features) }
+
 // Record implements [Recorder].
 func (a XCon) Record(task scoring.Task) envs.Recorder { return a.recorder(task, a.Features) }
 

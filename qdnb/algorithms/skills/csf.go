@@ -27,11 +27,13 @@ import (
 // transition that ends an episode has no step, because its next state is the start of another episode.
 // The losses are those of the published code (jens321/csf, iod/metra_sf.py).
 type CSF struct {
-	LearningRate, Discount, Tau float64
-	Hidden                      []int // sizes of the hidden layers of phi and psi
-	Components                  int   // of skills
-	Negatives                   int   // k
-	Weight                      float64
+	LearningRate float64 `limits:">0,1e3"`
+	Discount     float64 `limits:"0,1"`
+	Tau          float64 `limits:">0,1"`
+	Hidden       []int   `limits:"0"`            // sizes of the hidden layers of phi and psi
+	Components   int     `limits:"1,64"`         // of skills
+	Negatives    int     `limits:"1,1073741824"` // k
+	Weight       float64 `limits:"0,1e6"`
 
 	Encoder  nn.Trainable[nn.Network]  // phi
 	Features nn.Targeted[[]nn.Network] // psi and psi'

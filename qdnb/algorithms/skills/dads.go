@@ -26,9 +26,9 @@ import (
 // (QDax, baselines/dads.py), the running statistics cover what [DADS.Observe] receives, with
 // changes that end an episode counted as 0, and rewards are not masked.
 type DADS struct {
-	LearningRate float64
-	Hidden       []int // sizes of the hidden layers, one or more
-	Components   int   // of the mixture; paper: 4
+	LearningRate float64 `limits:">0,1e3"`
+	Hidden       []int   `limits:"1"`      // sizes of the hidden layers
+	Components   int     `limits:"1,1024"` // of the mixture; paper: 4
 
 	Dynamics nn.Trainable[skillDynamics] // q
 	Changes  nn.Statistics               // of the changes so far

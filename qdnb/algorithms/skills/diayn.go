@@ -19,8 +19,8 @@ import (
 // As in the published code (QDax, losses/diayn_loss.py), transitions that end an episode count like
 // others.
 type DIAYN struct {
-	LearningRate float64
-	Hidden       []int // sizes of the hidden layers
+	LearningRate float64 `limits:">0,1e3"`
+	Hidden       []int   `limits:"0"` // sizes of the hidden layers
 
 	Discriminator nn.Trainable[nn.Network] // x to the logits of the skills
 }

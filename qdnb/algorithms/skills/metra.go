@@ -31,11 +31,11 @@ import (
 // that ends an episode has no reward and does not train phi, because its next state is the start of
 // another episode.
 type METRA struct {
-	LearningRate float64
-	Hidden       []int   // sizes of the hidden layers
-	Multiplier   float64 // initial lambda
-	Slack        float64 // largest value of the constraint
-	Components   int     // of skills that are unit vectors; 0: one-hot skills
+	LearningRate float64 `limits:">0,1e3"`
+	Hidden       []int   `limits:"0"`      // sizes of the hidden layers
+	Multiplier   float64 `limits:">0,1e9"` // initial lambda
+	Slack        float64 `limits:">0,1"`   // largest value of the constraint
+	Components   int     `limits:"0,64"`   // of skills that are unit vectors; 0: one-hot skills
 
 	Nets nn.Trainable[metraNets]
 }

@@ -23,7 +23,9 @@ func (TaskOnly) NeedsReturns() bool { return false }
 // PlusReward is the objective of DIAYN+REWARD and DADS+REWARD:
 //
 //	task + scale diversity
-type PlusReward struct{ Scale float64 }
+type PlusReward struct {
+	Scale float64 `limits:"-1e6,1e6"`
+}
 
 // Reward implements [Objective].
 func (o PlusReward) Reward(task, diversity, _ *graph.Node) *graph.Node {
@@ -40,7 +42,11 @@ func (PlusReward) NeedsReturns() bool { return false }
 // A NaN return is never accepted. As in the published code, the return of a running episode is what
 // it has collected so far. With negative rewards, young episodes are therefore accepted; with
 // positive rewards, none is until it has collected enough. The paper writes > instead of >=.
-type SMERL struct{ Target, Margin, Scale float64 }
+type SMERL struct {
+	Target float64 `limits:"-Inf,Inf"`
+	Margin float64 `limits:"0"`
+	Scale  float64 `limits:"-1e6,1e6"`
+}
 
 var _ Gate = SMERL{}
 

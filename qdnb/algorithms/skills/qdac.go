@@ -29,12 +29,14 @@ import (
 // The losses are those of the published code (adaptive-intelligent-robotics/QDAC,
 // losses/scopa_loss.py).
 type QDAC struct {
-	LearningRate, Discount, Tau float64
-	Hidden                      []int   // sizes of the hidden layers of psi and l
-	Distance                    float64 // tolerated length of the offset
-	Smooth                      float64 // length below which the distance is smooth
-	Changes                     bool    // features are changes of the state descriptor
-	Redraw                      float64 // share of the sampled transitions with a random skill
+	LearningRate float64 `limits:">0,1e3"`
+	Discount     float64 `limits:"0,1"`
+	Tau          float64 `limits:">0,1"`
+	Hidden       []int   `limits:"0"`      // sizes of the hidden layers of psi and l
+	Distance     float64 `limits:">0,1e6"` // tolerated length of the offset
+	Smooth       float64 `limits:">0,1e6"` // length below which the distance is smooth
+	Changes      bool    // features are changes of the state descriptor
+	Redraw       float64 `limits:"0,1"` // share of the sampled transitions with a random skill
 
 	Features   nn.Targeted[[]nn.Network] // psi, twice, and psi'
 	Multiplier nn.Trainable[nn.Network]  // l

@@ -1,11 +1,13 @@
 package skills
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
 
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -66,7 +68,8 @@ type (
 
 // newSearch compiles a search.
 func newSearch(p *xla.Platform, method method, config config) (*search, error) {
-	if err := method.Skills.check(); err != nil {
+	if err := cmp.Or(method.Skills.check(), limits.Part(method.Diversity),
+		limits.Part(method.Objective)); err != nil {
 		return nil, err
 	}
 	switch {
