@@ -52,7 +52,12 @@ func (s *search) next() (number xla.Array, err error) {
 		s.given.Free()
 		s.given, s.chunk = xla.Value(value), chunk
 	}
-	return s.programs.Number(max(0, next-starting+1)), nil
+	return s.number(next), nil
+}
+
+// number is that of a generation in programs.
+func (s *search) number(generation int64) xla.Array {
+	return s.programs.Number(max(0, generation-s.starting()+1))
 }
 
 // compileAsk compiles the program that makes offspring for the host.

@@ -293,7 +293,7 @@ func (s *search) Measured() bool {
 // Conclude fills the passive repertoire from the latest generation and returns the fitnesses of its
 // cells. The search must not go on: its next generations would differ.
 func (s *search) Conclude() (outcome scoring.Outcome, err error) {
-	number := s.programs.Number(s.generation)
+	number := s.number(s.generation)
 	defer number.Free()
 	if _, err := s.passive.run(s, number, xla.Array{}); err != nil {
 		return outcome, err

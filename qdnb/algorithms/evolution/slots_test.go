@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
@@ -42,4 +43,28 @@ func TestArchiveSmallerThanASlice(t *testing.T) {
 			t.Errorf("members %v, cells %v", members, cells)
 		}
 	})
+}
+
+// The measurement of the end of a budget is that of a run in which it is due, also of a run that starts from
+// genotypes, which take several generations.
+func TestConcludeMeasuresTheGeneration(t *testing.T) {
+	for _, given := range []int{0, 45} {
+		task := mazeTask()
+		after := func(measureEvery int) []float32 {
+			parts := Parts{Mix: Mix{{isoline, 1}}, Archive: repertoire.DominatedNovelty{Capacity: 24, K: 3},
+				measureEvery: measureEvery, Initial: make([][]float32, given)}
+			for i := range parts.Initial {
+				parts.Initial[i] = slices.Repeat([]float32{float32(i) / 100}, task.Policy.Params())
+			}
+			s := searchOf(t, xlatest.Pure(t), task, parts, mazeSettings(1))
+			last := steps(t, s, 3)[2]
+			if measureEvery > 2 {
+				last = must.Get(s.Conclude())
+			}
+			return last.Fitnesses
+		}
+		if got, want := after(100), after(2); !slices.Equal(got, want) {
+			t.Errorf("after %d given genotypes the end is measured as %v, want %v", given, got, want)
+		}
+	}
 }
