@@ -18,6 +18,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
@@ -209,6 +210,64 @@ func (s *esSearch) Step() (o scoring.Outcome, err error) {
 }
 
 func (s *esSearch) State() *xla.Checkpoint { return s.Stored(&s.mean) }
+
+// Every seed and every generation of a loop has initial states of its own.
+func TestInitialStatesOfLoops(t *testing.T) {
+	platform := must.Get(xla.Open(t.Context(), "go"))
+	const n = 3
+	task := scoring.NewTask(must.Get(envs.Make("pointmaze")), []int{4}, 5)
+	seen := map[float32]string{}
+	for _, seed := range []int64{0, 1, 1 + 1<<32, -1, 1 << 32} {
+		base := must.Get(algorithms.NewBase(platform, task, repertoire.CVT{Cells: 4, CVTSamples: 50}, n, seed))
+		policies := xla.FromFloats(make([]float32, n*task.Policy.Params()), n, task.Policy.Params())
+		for generation := range 2 {
+			found, _, err := base.Evaluate(policies)
+			must.Do(err)
+			for i, fitness := range found.Fitnesses {
+				episode := fmt.Sprintf("episode %d of generation %d of seed %d", i, generation, seed)
+				if other, ok := seen[fitness]; ok {
+					t.Errorf("%s starts like %s", episode, other)
+				}
+				seen[fitness] = episode
+			}
+		}
+		policies.Free()
+		base.Close()
+	}
+}
+
+// late is a loop that creates a part of its state in its first step.
+type late struct{ meanES }
+
+type lateSearch struct {
+	*esSearch
+	steps xla.Array
+}
+
+func (a *late) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	s, err := a.meanES.New(p, env, seed)
+	if err != nil {
+		return nil, err
+	}
+	return &lateSearch{esSearch: s.(*esSearch)}, nil
+}
+
+func (s *lateSearch) Step() (scoring.Outcome, error) {
+	if len(s.steps.Leaves()) == 0 {
+		s.steps = xla.FromFloats([]float32{1}, 1)
+	}
+	return s.esSearch.Step()
+}
+
+func (s *lateSearch) State() *xla.Checkpoint { return s.Stored(&s.mean, &s.steps) }
+
+// A state that a resumed run would not restore is an error at the first checkpoint.
+func TestLateStateOfALoop(t *testing.T) {
+	loop := &late{*loops["mean-es"]().(*meanES)}
+	_, err := qdnb.Train(context.Background(), qdnb.Spec{Name: "late", Env: "pointmaze", Runs: t.TempDir(),
+		Backend: "go", Budget: qdnb.Generations(2), Quiet: true, Loop: loop})
+	errtest.Want(t, err, "the checkpoint has 1., which State did not list before the first Step")
+}
 
 // loops are small custom loops, by name.
 var loops = map[string]func() algorithms.Algorithm{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -122,9 +123,24 @@ func (c *Checkpoint) Arrays() (map[string]npz.Array, error) {
 	return arrays, nil
 }
 
-// Restore replaces the tensors by those that [Checkpoint.Arrays] returned. If one is missing or has
-// another shape or type, it returns an error and changes nothing.
+// Unknown returns an error if there are arrays that the checkpoint does not list. A state that is created
+// late would be stored and never restored.
+func (c *Checkpoint) Unknown(arrays map[string]npz.Array) error {
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		if !slices.ContainsFunc(c.entries, func(e entry) bool { return e.name == name }) {
+			return fmt.Errorf("the checkpoint has %s, which State did not list before the first Step: create the whole "+
+				"state in New", name)
+		}
+	}
+	return nil
+}
+
+// Restore replaces the tensors by those that [Checkpoint.Arrays] returned. If one is missing or unknown, or
+// has another shape or type, it returns an error and changes nothing.
 func (c *Checkpoint) Restore(arrays map[string]npz.Array) error {
+	if err := c.Unknown(arrays); err != nil {
+		return err
+	}
 	restored := make([]Sharded, len(c.entries))
 	for i, e := range c.entries {
 		got, ok := arrays[e.name]

@@ -133,6 +133,9 @@ func TestCheckpoint(t *testing.T) {
 			t.Errorf("a failed Restore changes the sum to %v, %v", sum, err)
 		}
 	}
+	more := maps.Clone(arrays)
+	more["b"] = npz.Scalar(int32(1))
+	errtest.Want(t, checkpoint().Restore(more), "the checkpoint has b, which State did not list")
 	must.Do(checkpoint().Restore(arrays))
 	again := must.Get(checkpoint().Arrays())
 	for _, name := range xlatest.Differ(arrays, again) {

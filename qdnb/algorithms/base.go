@@ -7,6 +7,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Base is what most custom loops share: programs, the count of generations, the evaluation of a
@@ -52,6 +53,10 @@ func newBase(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scori
 	return b, nil
 }
 
+// streamStates names the stream of initial states. It is far from the numbers of generations, which loops
+// fold into the seed for their own streams.
+const streamStates = 0x73746174
+
 // Number returns the number of the next generation as an int32 scalar on the first device.
 func (b *Base) Number() xla.Array { return b.Programs.Number(b.Generation + 1).First() }
 
@@ -59,7 +64,8 @@ func (b *Base) Number() xla.Array { return b.Programs.Number(b.Generation + 1).F
 // state of its own, and adds it to the repertoire. It returns the outcome for Step.
 func (b *Base) Evaluate(genotypes xla.Array) (found scoring.Results, o scoring.Outcome, err error) {
 	next := b.Generation + 1
-	if found, err = b.evaluator.Evaluate(genotypes.Value(), b.seed<<32+next, nil); err != nil {
+	states := random.NewStream(b.seed).FoldIn(streamStates).FoldIn(int(next)).Seed()
+	if found, err = b.evaluator.Evaluate(genotypes.Value(), states, nil); err != nil {
 		return found, o, err
 	}
 	o = scoring.Outcome{Generation: next, Evaluations: (next + 1) * int64(b.plan.Episodes)}

@@ -113,8 +113,9 @@ type training struct {
 	*session
 	platform *xla.Platform
 	search   algorithms.Search
-	reached  int64 // newest generation, -1 before the first step
-	live     *live // nil: no figure is drawn
+	reached  int64           // newest generation, -1 before the first step
+	stored   *xla.Checkpoint // what the search lists before its first step
+	live     *live           // nil: no figure is drawn
 
 	noReplay bool // the replay buffer was not restored, since nothing is left to learn
 }
@@ -133,6 +134,7 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	if t.search, err = t.Training.search(platform); err != nil {
 		return err
 	}
+	t.stored = t.search.State()
 	if err := t.correctable(); err != nil {
 		return err
 	}
@@ -456,7 +458,9 @@ func (t *training) checkpoint() (arrays map[string]npz.Array, ok bool, err error
 			return nil, false, err
 		}
 	}
-	arrays, err = t.search.State().Arrays()
+	if arrays, err = t.search.State().Arrays(); err == nil {
+		err = t.stored.Unknown(arrays)
+	}
 	return arrays, true, err
 }
 

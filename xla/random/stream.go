@@ -26,6 +26,9 @@ func (s Stream) FoldIn(data int) Stream {
 	return Stream{x0, x1}
 }
 
+// Seed returns the seed whose root stream is s.
+func (s Stream) Seed() int64 { return int64(uint64(s.hi)<<32 | uint64(s.lo)) }
+
 // Uniform fills numbers with draws from [0, 1); see [Key.Uniform].
 func (s Stream) Uniform(numbers []float32) {
 	for i := range numbers {
