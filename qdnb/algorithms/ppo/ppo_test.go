@@ -121,6 +121,37 @@ func TestNonFiniteDecisions(t *testing.T) {
 	}
 }
 
+// A ratio that overflows, of a decision that does not count or whose advantage is clipped, leaves loss and
+// gradients finite. With scales of 0.001 each of 16 actions adds 6 to the log-probability.
+func TestRatiosThatOverflow(t *testing.T) {
+	const n, steps, observations, actions = 2, 2, 1, 16
+	config := *Default(envs.Spec{Length: 1})
+	config.PolicyHidden, config.ValueHidden, config.UnrollLength = nil, []int{4}, steps
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			a := newAgent(config, observations, actions, false)
+			// the scales are softplus(-30) + 0.001
+			bias := Concatenate([]*Node{ZerosLike(in[2]), AddScalar(in[2], -30)}, 0)
+			row := Reshape(Concatenate([]*Node{bias, ZerosLike(bias)}, 0), 1, -1)
+			value := a.value.Init(random.NewKey(in[0].Graph(), 1).Split(1))
+			zero := ZerosLike(in[1])
+			d := data{Obs: in[0], Decision: Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, n, steps, actions)),
+				LogProb: zero, Reward: in[1], Done: OnesLike(zero), Truncation: in[3]}
+			l := a.loss(nets{a.policy.Network(row, 0), a.value.Network(value, 0)}, d)
+			return []*Node{Stack([]*Node{l.Total, l.Policy, l.Value}, 0), Gradient(l.Total, in[2])[0]}
+		}, xlatest.Tensor(make([]float32, n*(steps+1)), n, steps+1, observations),
+			xlatest.Tensor([]float32{0, 5, 5, 0}, n, steps), xlatest.Tensor(make([]float32, actions), actions),
+			xlatest.Tensor([]float32{1, 0, 0, 1}, n, steps))
+		for i := range out {
+			for k, x := range xlatest.Flat[float32](t, out[i]) {
+				if x-x != 0 {
+					t.Errorf("result %d: number %d is %v", i, k, x)
+				}
+			}
+		}
+	})
+}
+
 // The frequencies of choices equal their probabilities within five standard errors, and impossible
 // choices never occur.
 func TestSample(t *testing.T) {

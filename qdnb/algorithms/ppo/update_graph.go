@@ -18,6 +18,10 @@ type losses struct {
 	Entropy *Node // mean entropy of the policy
 }
 
+// maxLogRatio bounds the logarithm of rho. Infinity times the advantage 0 of a decision that does not count,
+// or times the gradient 0 of a ratio that is clipped, is NaN.
+const maxLogRatio = 64
+
 // loss is the loss of the networks on sequences (Brax, ppo.py, compute_ppo_loss), with normalised
 // observations if normalisation is enabled:
 //
@@ -37,7 +41,9 @@ func (a agent) loss(nets nets, d data) losses {
 	before := Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, steps)), n*steps, observations)
 	decision := Reshape(d.Decision, append([]int{n * steps}, d.Decision.Shape().Dimensions[2:]...)...)
 	policy := a.distribution(nets.Policy.Apply(before))
-	ratio := Exp(Sub(policy.logProb(decision), Reshape(d.LogProb, n*steps)))
+	gain := Sub(policy.logProb(decision), Reshape(d.LogProb, n*steps))
+	most := ConstAs(gain, maxLogRatio)
+	ratio := Exp(Where(GreaterThan(gain, most), most, gain))
 	advantages = Reshape(advantages, n*steps)
 	free, held := Mul(ratio, advantages), Mul(nn.Bounded(ratio, 1-a.ClipEpsilon, 1+a.ClipEpsilon),
 		advantages)
