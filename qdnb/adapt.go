@@ -32,7 +32,7 @@ type AdaptSpec struct {
 
 	Runs    string // folder of the results; [runs.Folder] if empty
 	Backend string // see [xla.Open]; the best available one if empty
-	Quiet   bool   // no progress bar
+	Quiet   bool   // no progress bar; warnings are still printed
 }
 
 // Config returns the configuration of the run of [Adapt]. The training run is given by its

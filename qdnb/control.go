@@ -29,7 +29,7 @@ type ControlSpec struct {
 
 	Runs    string // folder of the results; [runs.Folder] if empty
 	Backend string // see [xla.Open]; the best available one if empty
-	Quiet   bool   // no progress bar
+	Quiet   bool   // no progress bar; warnings are still printed
 }
 
 // ControlBudget is the paper's budget: 61 iterations, just below 200 million environment steps.

@@ -46,7 +46,7 @@ type Spec struct {
 
 	Runs    string // folder of the runs; [runs.Folder] if empty
 	Backend string // see [xla.Open]; the best available one if empty
-	Quiet   bool   // no progress bar, and no figure
+	Quiet   bool   // no progress bar, and no figure; warnings are still printed
 
 	// Still draws no figure below a notebook cell. Without it, Train draws the repertoire and the QD
 	// score so far, at most every two seconds and in at most 1 % of the run's time.

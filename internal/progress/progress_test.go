@@ -187,6 +187,26 @@ func TestBarTakesAnything(t *testing.T) {
 	}
 }
 
+// A quiet bar shows no progress, but what a user should know about the results.
+func TestQuietBar(t *testing.T) {
+	out := must.Get(os.CreateTemp(t.TempDir(), "stderr"))
+	defer out.Close()
+	stderr := os.Stderr
+	os.Stderr = out
+	b := NewBar("run", true)
+	b.Update(0.5, "detail")
+	b.Once("%d of 30 evaluations were not finite", 2)
+	b.Once("%d of 30 evaluations were not finite", 3)
+	b.Notice("resumed on another backend")
+	b.Done("finished")
+	b.Close()
+	os.Stderr = stderr
+	const want = "qdnb: 2 of 30 evaluations were not finite\nqdnb: resumed on another backend\n"
+	if got := string(must.Get(os.ReadFile(out.Name()))); got != want {
+		t.Errorf("a quiet bar prints %q, want %q", got, want)
+	}
+}
+
 // Standard output is reserved for results.
 func TestBarsLeaveStdoutAlone(t *testing.T) {
 	out := must.Get(os.CreateTemp(t.TempDir(), "stdout"))
