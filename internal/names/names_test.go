@@ -1,6 +1,7 @@
 package names
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,5 +50,13 @@ func TestTextOfFilesIsShownInALine(t *testing.T) {
 	}
 	if got := List(make([]string, 300)); !strings.HasSuffix(got, ", and 100 more") {
 		t.Error(got)
+	}
+}
+
+func TestColumns(t *testing.T) {
+	got := Columns([]string{"loss", "loss", "loss_2", "final", "", " ", "a, \"b\"\n", "高度", "loss"}, "final")
+	want := []string{"loss", "loss_2", "loss_2_2", "final_2", "column", "column_2", "a___b_", "高度", "loss_3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

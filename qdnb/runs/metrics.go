@@ -32,8 +32,11 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 		return fmt.Errorf("the first column of %s must be generation, not %q", metricsFile, columns)
 	}
 	for i, name := range columns {
-		if slices.Contains(columns[:i], name) || name == "" || strings.ContainsAny(name, ",\"\r\n ") {
+		if name == "" || strings.ContainsAny(name, ",\"\r\n ") {
 			return fmt.Errorf("%q is not a valid column name for %s", name, metricsFile)
+		}
+		if slices.Contains(columns[:i], name) {
+			return fmt.Errorf("%s has two columns %q", metricsFile, name)
 		}
 	}
 	for _, dir := range []string{checkpointsDir, snapshotsDir, correctedDir} {

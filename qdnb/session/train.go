@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -224,7 +225,8 @@ func (t *training) replay() (*replay.Store, int64) {
 func (t *training) digest() (string, error) { return t.Digest() }
 
 func (t *training) columns() []string {
-	return slices.Concat(Columns, t.search.Columns(), []string{runs.FinalColumn})
+	own := names.Columns(t.search.Columns(), append([]string{runs.FinalColumn}, Columns...)...)
+	return slices.Concat(Columns, own, []string{runs.FinalColumn})
 }
 
 func (t *training) close() {

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/stats"
@@ -157,14 +158,17 @@ func (s *search) build() error {
 var lossNames = []string{"policy_loss", "value_loss", "entropy"}
 
 // notName matches what the name of a column leaves out.
-var notName = regexp.MustCompile(`[^a-z0-9]+`)
+var notName = regexp.MustCompile(`[^\p{L}\p{Nd}]+`)
 
 // Columns implements [algorithms.Reporter]: fitness and descriptor of the episodes of an evaluation, and
 // means of the losses since the evaluation before.
 func (s *search) Columns() []string {
 	columns := []string{"fitness_mean", "fitness_std"}
+	var components []string
 	for _, component := range s.Task().Env.Spec().Descriptor.Components {
-		name := strings.Trim(notName.ReplaceAllString(strings.ToLower(component), "_"), "_")
+		components = append(components, strings.Trim(notName.ReplaceAllString(strings.ToLower(component), "_"), "_"))
+	}
+	for _, name := range names.Columns(components, "fitness") { // which has these columns, too
 		columns = append(columns, name+"_mean", name+"_max")
 	}
 	return append(columns, lossNames...)

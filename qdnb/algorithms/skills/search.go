@@ -165,7 +165,7 @@ func (it iteration) columns() []string {
 	names := []string{"critic_loss", "actor_loss", "alpha_loss", "", "training_reward", "", "",
 		"task_reward", ""}
 	if d := it.Diversity; d != nil {
-		names[3], names[5] = d.Loss(), "diversity_reward"
+		names[3], names[5] = cmp.Or(d.Loss(), "diversity_loss"), "diversity_reward"
 	}
 	if _, ok := it.Objective.(Gate); ok {
 		names[6] = "accepted_share"

@@ -1,0 +1,115 @@
+package qdnb
+
+import (
+	"slices"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
+	"example.com/qdnb/xla/random"
+)
+
+// reporting is an emitter that copies parents and reports a number.
+type reporting struct {
+	name  string
+	value float64
+}
+
+func (r reporting) Init(evolution.Start, random.Key) evolution.Emitter { return r }
+
+func (r reporting) Offspring(p evolution.Parents, _ *Node, keys random.Key) *Node {
+	return p.Sample(keys)
+}
+
+func (r reporting) Update(g evolution.Generation, _ random.Key) (evolution.Emitter, []evolution.Loss) {
+	return r, []evolution.Loss{{Name: r.name, Value: ConstAs(ReduceAllSum(g.Found.Fitness), r.value)}}
+}
+
+// unnamed is a ball whose loss has no name.
+type unnamed struct{ Ball ball }
+
+func (u unnamed) Condition(t skills.Task) skills.Task { return u.Ball.Condition(t) }
+
+func (u unnamed) Init(t skills.Task, key random.Key) skills.Diversity {
+	return unnamed{u.Ball.Init(t, key).(ball)}
+}
+
+func (u unnamed) Reward(of skills.Batch) *Node { return u.Ball.Reward(of) }
+
+func (u unnamed) Learn(of skills.Batch) (skills.Diversity, *Node) {
+	after, loss := u.Ball.Learn(of)
+	return unnamed{after.(ball)}, loss
+}
+
+func (unnamed) Loss() string { return "" }
+
+// tilted is a plane with other names of its components.
+type tilted struct {
+	plane
+	components []string
+}
+
+func (p tilted) Spec() envs.Spec {
+	spec := p.plane.Spec()
+	spec.Descriptor.Components = p.components
+	return spec
+}
+
+// Whatever parts and environments call their metrics, each has a column.
+func TestMetricsHaveColumnsOfTheirOwn(t *testing.T) {
+	own := func(spec Spec) (*runs.Table, []string) {
+		t.Helper()
+		spec.TensorBoard = true
+		table := must.Get(train(t, spec).Metrics())
+		return table, table.Columns[len(session.Columns) : len(table.Columns)-1]
+	}
+	spec := small(t.TempDir(), 2)
+	mix := evolution.Mix{}
+	reported := []string{"loss", "loss", "final", "seconds", "", "a, b", "损失", "loss"}
+	for i, name := range reported {
+		mix = append(mix, evolution.Share{Emitter: reporting{name, float64(i)}, Of: 0.125})
+	}
+	spec.Name, spec.Tune = "reporting", spec.Tune.And(Tune(func(h *evolution.MapElites) { h.Mix = mix }))
+	table, names := own(spec)
+	if want := []string{"loss", "loss_2", "final_2", "seconds_2", "column", "a__b", "损失", "loss_3"}; !slices.Equal(names, want) {
+		t.Errorf("the losses %q have the columns %q, want %q", reported, names, want)
+	}
+	for i, name := range names {
+		if column := must.Get(table.Column(name)); slices.ContainsFunc(column, func(x float64) bool { return x != float64(i) }) {
+			t.Errorf("column %s is %v, want %d", name, column, i)
+		}
+	}
+
+	spec = smallOf("pga-map-elites", t.TempDir(), 2)
+	spec.Name, spec.Tune = "two", spec.Tune.And(Tune(func(h *evolution.PGAMapElites) {
+		gradients := evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}
+		h.Mix = evolution.Mix{{Emitter: gradients, Of: 0.5}, {Emitter: gradients, Of: 0.5}}
+	}))
+	if _, names := own(spec); !slices.Equal(names, []string{"critic_loss", "actor_loss", "critic_loss_2", "actor_loss_2"}) {
+		t.Errorf("two policy gradients have the columns %q", names)
+	}
+
+	spec = smallDiscovery("diayn", t.TempDir(), 2)
+	spec.Name, spec.Tune = "unnamed", spec.Tune.And(skilled(skills.Parts{Diversity: unnamed{ball{Weight: 10, LearningRate: 0.01}}}))
+	if _, names := own(spec); !slices.Contains(names, "diversity_loss") {
+		t.Errorf("a loss without a name is missing in %q", names)
+	}
+
+	for _, c := range [][]string{{"+x", "-x", "x", "x_2"}, {"高度", "宽度", "高度", "宽度"}, {"fitness", "+", "fitness_2", "column"},
+		{"final east (m)", "Ångström 2", "final_east_m", "ångström_2"}} {
+		env := tilted{plane{"tilted"}, c[:2]}
+		spec := Spec{Environment: env, Loop: smallPPO(env), Name: "own-ppo", Runs: t.TempDir(), Backend: "go", Quiet: true,
+			Budget: Generations(1)}
+		want := []string{"fitness_mean", "fitness_std", c[2] + "_mean", c[2] + "_max", c[3] + "_mean", c[3] + "_max",
+			"policy_loss", "value_loss", "entropy"}
+		if _, names := own(spec); !slices.Equal(names, want) {
+			t.Errorf("components %q have the columns %q, want %q", c[:2], names, want)
+		}
+	}
+}
