@@ -20,8 +20,8 @@ func Folder() string {
 }
 
 // Load opens a run by the path of its folder or by its name in [Folder]. A prefix is enough if it
-// is unique: Load("map-elites-pointmaze-0"). If several runs match, the error lists the settings in
-// which they differ. qdnb.Load opens the run of a Spec.
+// is unique: Load("map-elites-pointmaze-0"). Runs in whose names a dash follows it come first, so that
+// seed 1 is not seed 10. If several runs match, the error lists the settings in which they differ. qdnb.Load opens the run of a Spec.
 func Load(target string) (*Run, error) { return LoadFrom(Folder(), target) }
 
 // LoadFrom is [Load] with another folder of runs.
@@ -33,7 +33,10 @@ func LoadFrom(root, target string) (*Run, error) {
 	if dir != "" {
 		root = filepath.Clean(dir)
 	}
-	found, broken, err := Find(root, prefix+"*")
+	found, broken, err := Find(root, prefix+"-*") // seed 1, not seed 10
+	if err == nil && len(found)+len(broken) == 0 {
+		found, broken, err = Find(root, prefix+"*")
+	}
 	switch {
 	case err != nil:
 		return nil, err

@@ -39,6 +39,26 @@ func TestLoadListsTheCandidates(t *testing.T) {
 	}
 }
 
+// A prefix that ends with a seed is that seed's run, even if it is damaged and those of other seeds are not.
+func TestLoadTellsSeedsApart(t *testing.T) {
+	root, dirs := t.TempDir(), map[int64]string{}
+	for _, seed := range []int64{1, 10, 11} {
+		w := must.Get(Create(root, must.Get(NewConfig("map-elites", "arm", seed, defaults()))))
+		dirs[seed] = w.Dir
+		w.Close()
+	}
+	for target, seed := range map[string]int64{"map-elites-arm-1": 1, "map-elites-arm-10": 10, filepath.Join(root, "map-elites-arm-1"): 1,
+		filepath.Base(dirs[1])[:len("map-elites-arm-1-abc")]: 1, "map-elites-arm-1-": 1} {
+		if run, err := LoadFrom(root, target); err != nil || run.Config.Seed != seed {
+			t.Errorf("%s: %v, want seed %d", target, err, seed)
+		}
+	}
+	errtest.Want(t, errtest.Of(LoadFrom(root, "map-elites-arm-2")), "no run")
+	must.Do(os.Remove(filepath.Join(dirs[11], configFile)))
+	must.Do(os.WriteFile(filepath.Join(dirs[1], configFile), []byte("{"), 0o666))
+	errtest.Want(t, errtest.Of(LoadFrom(root, "map-elites-arm-1")), dirs[1], "restore it or move the folder away")
+}
+
 // A run that cannot be read is not a missing run, which would be trained again.
 func TestLoadSaysThatARunIsDamaged(t *testing.T) {
 	root := t.TempDir()

@@ -99,7 +99,8 @@ func imported(o Options) string {
 		return ""
 	}
 	for _, run := range found {
-		if run.Status.Backend == runs.Imported && run.HasRepertoire() {
+		same := run.Config.Algorithm == o.Config.Algorithm && run.Config.Env == o.Config.Env // not arm-2 for arm
+		if same && run.Status.Backend == runs.Imported && run.HasRepertoire() {
 			return run.Name()
 		}
 	}

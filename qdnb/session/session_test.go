@@ -158,3 +158,21 @@ func TestLiveIsDue(t *testing.T) {
 		t.Error("a run without a figure is drawn")
 	}
 }
+
+// A run is told of an import of its own algorithm and environment, not of others whose names begin alike.
+func TestImportedRunsOfTheEnvironment(t *testing.T) {
+	o := Options{Root: t.TempDir(), Config: must.Get(runs.NewConfig("map-elites", "arm", 0, map[string]int{"batch": 1}))}
+	for env, want := range map[string]bool{"arm-2": false, "arm": true} {
+		config := must.Get(runs.NewConfig("map-elites", env, 0, map[string]int{"batch": 2}))
+		run := must.Get(runs.Import(o.Root, config, func(w *runs.Writer) error {
+			none := []float32{float32(math.Inf(-1))}
+			r := &runs.Repertoire{Params: 1, Dims: 1, Genotypes: []float32{0}, Fitnesses: none, Descriptors: []float32{0},
+				Centroids: []float32{0}, Lower: []float32{0}, Upper: []float32{1}}
+			return errors.Join(w.SaveRepertoire(r), w.SaveStatus(runs.Status{Finished: true, Backend: runs.Imported}))
+		}))
+		if found := imported(o); (found == run.Name()) != want {
+			t.Errorf("of an import on %s: %q", env, found)
+		}
+		must.Do(os.RemoveAll(run.Dir))
+	}
+}
