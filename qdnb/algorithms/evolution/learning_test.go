@@ -192,7 +192,10 @@ func TestUnusableLearnersGiveOneLine(t *testing.T) {
 		"share 2 of the emitters needs an emitter":              {{noisy, 1}, {nil, 0}},
 		"the shares of the emitters must add up to 1, not 0.75": {{honest, 0.5}, {noisy, 0.25}},
 		"the shares of the emitters must add up to 1, not 0":    nil,
-		"so no other emitter can learn from them":               {{watcher{honest}, 0.5}, {honest, 0.5}},
+		"share 2 of the emitters, 0.2 of a batch of 4, is less than one individual: at least 0.25, or 0 to leave it out": {
+			{noisy, 0.8}, {StrategySettings{Emitters: 1, Sigma0: 1}.Emitter(), 0.2}},
+		"share 3 of the emitters, 1e-09 of a batch": {{noisy, 0.5}, {isoline, 0.5 - 1e-9}, {noisy, 1e-9}},
+		"so no other emitter can learn from them":   {{watcher{honest}, 0.5}, {honest, 0.5}},
 	} {
 		_, err := newSearch(p, unlimited.task(), Parts{Mix: mix}, settings{Batch: 4, Centroids: line(3)})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -17,7 +17,9 @@ type Mix []Share
 // Share is the part of a generation that an emitter makes.
 type Share struct {
 	Emitter Emitter
-	Of      float64 // share of the batch; all shares add up to 1
+	// Of is the share of the batch, at least one individual; all shares add up to 1. At 0 the emitter is left
+	// out, but a [Proposer] still learns.
+	Of float64
 }
 
 // member is an emitter and its individuals of each generation: a pytree.
@@ -29,33 +31,46 @@ type member struct {
 }
 
 // members divides a batch among the emitters. Shares are rounded down to whole individuals, and the
-// first emitter makes the rest.
-func (mix Mix) members(batch int) ([]member, error) {
-	list, left, sum, table := make([]member, len(mix)), batch, 0.0, 0
+// first emitter makes the rest. One whose share is 0 is left out, unless it learns from the others'
+// transitions.
+func (mix Mix) members(batch int) (list []member, err error) {
+	left, sum, table, first := batch, 0.0, 0, 0
 	for i, s := range mix {
 		if s.Emitter == nil || !(s.Of >= 0 && s.Of <= 1) {
 			return nil, fmt.Errorf("share %d of the emitters needs an emitter and a number from 0 to 1, "+
 				"not %T and %g", i+1, s.Emitter, s.Of)
 		}
 		sum += s.Of
-		list[i] = member{Emitter: s.Emitter, count: int(s.Of*float64(batch) + 1e-9), table: -1, stream: i}
-		left -= list[i].count
+		left -= s.individuals(batch)
 	}
 	if len(mix) == 0 || math.Abs(sum-1) > 1e-6 {
 		return nil, fmt.Errorf("the shares of the emitters must add up to 1, not %g", sum)
 	}
-	list[0].count += left
-	first := 0
-	for i := range list {
-		list[i].first = first
-		first += list[i].count
-		if _, ok := list[i].Emitter.(Proposer); ok {
-			list[i].table = table
-			table += list[i].count
+	for i, s := range mix {
+		m := member{Emitter: s.Emitter, first: first, count: s.individuals(batch), table: -1, stream: i}
+		_, proposes := s.Emitter.(Proposer)
+		if s.Of == 0 && !proposes {
+			continue
 		}
+		if s.Of > 0 {
+			m.count, left = m.count+left, 0
+			if m.count == 0 {
+				return nil, fmt.Errorf("share %d of the emitters, %g of a batch of %d, is less than one individual: "+
+					"at least %.3g, or 0 to leave it out", i+1, s.Of, batch, 1/float64(batch))
+			}
+		}
+		if proposes {
+			m.table = table
+			table += m.count
+		}
+		first += m.count
+		list = append(list, m)
 	}
 	return list, nil
 }
+
+// individuals is the share of a batch, rounded down.
+func (s Share) individuals(batch int) int { return int(s.Of*float64(batch) + 1e-9) }
 
 // of narrows parents to the individuals of a member.
 func (p Parents) of(m member) Parents {

@@ -68,3 +68,26 @@ func TestConcludeMeasuresTheGeneration(t *testing.T) {
 		}
 	}
 }
+
+// A share of 0 leaves any emitter out, and the first one that makes offspring makes the rest.
+func TestSharesOfZero(t *testing.T) {
+	run := func(mix Mix) (fitnesses []float32) {
+		s := searchOf(t, xlatest.Pure(t), unlimited.task(), Parts{Mix: mix}, settings{Batch: 10, Slice: 4, Centroids: line(8)})
+		for _, o := range steps(t, s, 3) {
+			fitnesses = append(fitnesses, o.Fitnesses...)
+		}
+		return fitnesses
+	}
+	want := run(Mix{{noisy, 0.55}, {isoline, 0.45}})
+	for _, idle := range []Emitter{StrategySettings{Emitters: 5, Sigma0: 1}.Emitter(), isoline, noisy} {
+		if got := run(Mix{{noisy, 0.55}, {isoline, 0.45}, {idle, 0}}); !slices.Equal(got, want) {
+			t.Errorf("with a share of 0 of %T the run differs", idle)
+		}
+	}
+	for _, mix := range []Mix{{{noisy, 0}, {isoline, 0.35}, {noisy, 0.65}}, {{isoline, 0.35}, {noisy, 0.65}}} {
+		members := must.Get(mix.members(10))
+		if len(members) != 2 || members[0].count != 4 || members[1].count != 6 || members[1].first != 4 {
+			t.Errorf("%v", members)
+		}
+	}
+}
