@@ -26,7 +26,7 @@ import (
 //	 "descriptor": {"components": ["x"], "lower": [-1], "upper": [1]}}
 //
 // Then it answers each line {"count": P, "genotypes": [P, N]} by {"fitness": [P], "descriptors":
-// [P, d]}, or by {"error": "what happened"}.
+// [P, d]}, or by {"error": "what happened"}. Whatever else it prints belongs on standard error.
 func StartProcess(ctx context.Context, command string,
 	args ...string) (s *Simulator, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -38,7 +38,7 @@ func StartProcess(ctx context.Context, command string,
 	if err == nil {
 		var out io.ReadCloser
 		out, err = p.cmd.StdoutPipe()
-		p.in, p.limit = in, &io.LimitedReader{R: out}
+		p.in, p.pipe, p.limit = in, out.(*os.File), &io.LimitedReader{R: out}
 		p.out = bufio.NewReader(p.limit)
 	}
 	if err == nil {
@@ -71,7 +71,8 @@ func StartProcess(ctx context.Context, command string,
 type process struct {
 	cmd   *exec.Cmd
 	in    io.Writer
-	out   *bufio.Reader
+	pipe  *os.File
+	out   *bufio.Reader     // of pipe
 	limit *io.LimitedReader // of out
 	wait  func() error
 	kill  func()
@@ -83,15 +84,38 @@ func (p *process) read(ctx context.Context, most int, into any) error {
 	line, err := p.out.ReadBytes('\n')
 	if err == nil {
 		if err = json.Unmarshal(line, into); err != nil {
-			err = fmt.Errorf("the simulator wrote %.60q, which is no message: %w", bytes.TrimSpace(line), err)
+			return fmt.Errorf("the simulator wrote %.60q, which is no message: %w", bytes.TrimSpace(line), err)
 		}
-		return err
+		return p.silent()
 	}
 	if p.limit.N <= 0 {
 		return fmt.Errorf("the simulator wrote %.60q and more than %d bytes in a line, which is no message", line,
 			most)
 	}
 	return p.ended(ctx)
+}
+
+// silent returns an error if the process has written more than its message, which would be taken for the next
+// one. It does not wait.
+func (p *process) silent() error {
+	more, _ := p.out.Peek(p.out.Buffered())
+	if len(more) == 0 {
+		unread := make([]byte, 64)
+		raw, err := p.pipe.SyscallConn()
+		if err != nil {
+			return err
+		}
+		n := 0
+		err = raw.Read(func(pipe uintptr) bool {
+			n, _ = syscall.Read(int(pipe), unread) // fails if there is nothing, since the pipe does not block
+			return true
+		})
+		if more = unread[:max(n, 0)]; err != nil || len(more) == 0 {
+			return nil // of a process that ended, the next message says so
+		}
+	}
+	return fmt.Errorf("the simulator wrote %.60q after its message: an answer is one line, and everything else "+
+		"belongs on standard error", bytes.TrimSpace(more))
 }
 
 // ended is the error of a process that no longer answers, which gets a second to end by itself.
@@ -114,6 +138,9 @@ func (p *process) evaluate(ctx context.Context, genotypes [][]float32, d int) ([
 	if err != nil {
 		return nil, err
 	}
+	if err := p.silent(); err != nil {
+		return nil, err
+	}
 	if _, err := p.in.Write(append(request, '\n')); err != nil {
 		return nil, p.ended(ctx)
 	}
@@ -126,6 +153,10 @@ func (p *process) evaluate(ctx context.Context, genotypes [][]float32, d int) ([
 	}
 	if answer.Error != "" {
 		return nil, errors.New("the simulator failed: " + answer.Error)
+	}
+	if len(answer.Fitness)%4 != 0 || len(answer.Descriptors)%4 != 0 {
+		return nil, fmt.Errorf("the simulator answered with %d bytes of fitnesses and %d of descriptors: float32 "+
+			"numbers have 4 each", len(answer.Fitness), len(answer.Descriptors))
 	}
 	fitness, descriptors := make([]float32, len(answer.Fitness)/4), make([]float32, len(answer.Descriptors)/4)
 	if len(descriptors) != len(fitness)*d {
