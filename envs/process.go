@@ -95,8 +95,8 @@ func (p *process) read(ctx context.Context, most int, into any) error {
 	return p.ended(ctx)
 }
 
-// silent returns an error if the process has written more than its message, which would be taken for the next
-// one. It does not wait.
+// silent returns an error if the process has written more than its message, which would be taken
+// for the next one. It does not wait.
 func (p *process) silent() error {
 	more, _ := p.out.Peek(p.out.Buffered())
 	if len(more) == 0 {

@@ -11,8 +11,8 @@ import (
 	"example.com/qdnb/internal/must"
 )
 
-// What a simulator writes besides its answers is an error, at the latest before the next request: it would be
-// taken for the next answer, and all later results would belong to other genotypes.
+// What a simulator writes besides its answers is an error, at the latest before the next request:
+// it would be taken for the next answer, and all later results would belong to other genotypes.
 func TestStrayOutputOfAProcess(t *testing.T) {
 	const facts = `{"name": "line", "observations": 0, "actions": 1, "length": 1, "descriptor": ` +
 		`{"components": ["x"], "lower": [0], "upper": [1]}}`

@@ -33,8 +33,8 @@ type Result struct {
 	Objectives []float32 // the parts of Fitness, if the task has several objectives
 }
 
-// Check returns an error unless there is a result for each of n genotypes, with as many components and
-// objectives as the task has.
+// Check returns an error unless there is a result for each of n genotypes, with as many components
+// and objectives as the task has.
 func (s *Simulator) Check(results []Result, n int) error {
 	if len(results) != n {
 		return fmt.Errorf("%d results do not fit the %d genotypes of a generation: return one for each, in their "+

@@ -77,11 +77,13 @@ func TestMetricsHaveColumnsOfTheirOwn(t *testing.T) {
 	}
 	spec.Name, spec.Tune = "reporting", spec.Tune.And(Tune(func(h *evolution.MapElites) { h.Mix = mix }))
 	table, names := own(spec)
-	if want := []string{"loss", "loss_2", "final_2", "seconds_2", "column", "a__b", "损失", "loss_3"}; !slices.Equal(names, want) {
+	want := []string{"loss", "loss_2", "final_2", "seconds_2", "column", "a__b", "损失", "loss_3"}
+	if !slices.Equal(names, want) {
 		t.Errorf("the losses %q have the columns %q, want %q", reported, names, want)
 	}
 	for i, name := range names {
-		if column := must.Get(table.Column(name)); slices.ContainsFunc(column, func(x float64) bool { return x != float64(i) }) {
+		column := must.Get(table.Column(name))
+		if slices.ContainsFunc(column, func(x float64) bool { return x != float64(i) }) {
 			t.Errorf("column %s is %v, want %d", name, column, i)
 		}
 	}
@@ -91,21 +93,24 @@ func TestMetricsHaveColumnsOfTheirOwn(t *testing.T) {
 		gradients := evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}
 		h.Mix = evolution.Mix{{Emitter: gradients, Of: 0.5}, {Emitter: gradients, Of: 0.5}}
 	}))
-	if _, names := own(spec); !slices.Equal(names, []string{"critic_loss", "actor_loss", "critic_loss_2", "actor_loss_2"}) {
+	want = []string{"critic_loss", "actor_loss", "critic_loss_2", "actor_loss_2"}
+	if _, names := own(spec); !slices.Equal(names, want) {
 		t.Errorf("two policy gradients have the columns %q", names)
 	}
 
 	spec = smallDiscovery("diayn", t.TempDir(), 2)
-	spec.Name, spec.Tune = "unnamed", spec.Tune.And(skilled(skills.Parts{Diversity: unnamed{ball{Weight: 10, LearningRate: 0.01}}}))
+	silent := skills.Parts{Diversity: unnamed{ball{Weight: 10, LearningRate: 0.01}}}
+	spec.Name, spec.Tune = "unnamed", spec.Tune.And(skilled(silent))
 	if _, names := own(spec); !slices.Contains(names, "diversity_loss") {
 		t.Errorf("a loss without a name is missing in %q", names)
 	}
 
-	for _, c := range [][]string{{"+x", "-x", "x", "x_2"}, {"高度", "宽度", "高度", "宽度"}, {"fitness", "+", "fitness_2", "column"},
+	for _, c := range [][]string{{"+x", "-x", "x", "x_2"}, {"高度", "宽度", "高度", "宽度"},
+		{"fitness", "+", "fitness_2", "column"},
 		{"final east (m)", "Ångström 2", "final_east_m", "ångström_2"}} {
 		env := tilted{plane{"tilted"}, c[:2]}
-		spec := Spec{Environment: env, Loop: smallPPO(env), Name: "own-ppo", Runs: t.TempDir(), Backend: "go", Quiet: true,
-			Budget: Generations(1)}
+		spec := Spec{Environment: env, Loop: smallPPO(env), Name: "own-ppo", Runs: t.TempDir(), Backend: "go",
+			Quiet: true, Budget: Generations(1)}
 		want := []string{"fitness_mean", "fitness_std", c[2] + "_mean", c[2] + "_max", c[3] + "_mean", c[3] + "_max",
 			"policy_loss", "value_loss", "entropy"}
 		if _, names := own(spec); !slices.Equal(names, want) {

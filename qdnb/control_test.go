@@ -96,8 +96,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// A run that was killed between its first checkpoint and its status, or whose damaged status was removed,
-// resumes from the checkpoint, which knows its skills.
+// A run that was killed between its first checkpoint and its status, or whose damaged status was
+// removed, resumes from the checkpoint, which knows its skills.
 func TestControlResumesWithoutStatus(t *testing.T) {
 	root := t.TempDir()
 	skills := cheetahs(t, root, "map-elites")

@@ -168,8 +168,8 @@ func TestMistakesGiveOneLine(t *testing.T) {
 	}
 }
 
-// Settings of parts that a user leaves out, or mistypes, are one line before anything is computed. Some would
-// divide by zero on the host.
+// Settings of parts that a user leaves out, or mistypes, are one line before anything is computed.
+// Some would divide by zero on the host.
 func TestMistakesInSettingsOfParts(t *testing.T) {
 	aurora := must.Get(registry.Find("aurora")).Defaults(must.Get(envs.Make("pointmaze")).Spec()).(*evolution.Aurora)
 	learned := aurora.AuroraSettings
@@ -209,8 +209,10 @@ func TestMistakesInSettingsOfParts(t *testing.T) {
 		{struct{ evolution.Proposer }{evolution.PolicyGradient{}}, "CriticLearningRate must be a number above 0"},
 		{func() evolution.Emitter { gradients.ReplayBufferSize = 5; return gradients }(),
 			"replay_buffer_size must be at least 320"},
-		{evolution.IsoLineEmitter{IsoSigma: -1}, "evolution.IsoLineEmitter: IsoSigma must be a number from 0 to 1e6, not -1"},
-		{evolution.StrategySettings{Sigma0: 1}.Emitter(), "must be a multiple of emitters, at least 2 times as many, not 16 of 0"},
+		{evolution.IsoLineEmitter{IsoSigma: -1},
+			"evolution.IsoLineEmitter: IsoSigma must be a number from 0 to 1e6, not -1"},
+		{evolution.StrategySettings{Sigma0: 1}.Emitter(),
+			"must be a multiple of emitters, at least 2 times as many, not 16 of 0"},
 		{evolution.StrategySettings{Sigma0: 1, Emitters: 3}.Emitter(), "must be a multiple of emitters"},
 		{evolution.StrategySettings{Emitters: 4}.Emitter(), "Sigma0 must be a number above 0"},
 		{evolution.StrategySettings{Sigma0: 1, Emitters: 4, Strategy: "openai-es"}.Emitter(),
@@ -225,10 +227,12 @@ func TestMistakesInSettingsOfParts(t *testing.T) {
 		want  string
 	}{
 		{skills.Parts{Diversity: skills.DIAYN{}}, "skills.DIAYN: LearningRate must be a number above 0"},
-		{skills.Parts{Diversity: skills.DADS{LearningRate: 1e-3, Hidden: []int{8}}}, "skills.DADS: Components must be between"},
+		{skills.Parts{Diversity: skills.DADS{LearningRate: 1e-3, Hidden: []int{8}}},
+			"skills.DADS: Components must be between"},
 		{skills.Parts{Diversity: skills.METRA{LearningRate: 1e-3}}, "skills.METRA: Multiplier must be a number above 0"},
 		{skills.Parts{Diversity: skills.CSF{LearningRate: 1e-3, Tau: 1}}, "skills.CSF: Components must be between 1"},
-		{skills.Parts{Diversity: skills.QDAC{LearningRate: 1e-3, Tau: 1}}, "skills.QDAC: Distance must be a number above 0"},
+		{skills.Parts{Diversity: skills.QDAC{LearningRate: 1e-3, Tau: 1}},
+			"skills.QDAC: Distance must be a number above 0"},
 		{skills.Parts{Objective: skills.SMERL{Margin: -1}}, "skills.SMERL: Margin must be at least 0, not -1"},
 	} {
 		spec := smallDiscovery("diayn", t.TempDir(), 1)

@@ -121,8 +121,8 @@ func TestRunsResumeBitForBit(t *testing.T) {
 	}
 }
 
-// Without an intact checkpoint, extending would start again over the finished run, also where an extension
-// was killed or a damaged status was removed.
+// Without an intact checkpoint, extending would start again over the finished run, also where an
+// extension was killed or a damaged status was removed.
 func TestExtensionNeedsACheckpoint(t *testing.T) {
 	whole := train(t, small(t.TempDir(), 2))
 	flip := func(name string) func(dir string) {
@@ -133,16 +133,19 @@ func TestExtensionNeedsACheckpoint(t *testing.T) {
 			must.Do(os.WriteFile(path, data, 0o666))
 		}
 	}
+	remove := func(name string) func(dir string) {
+		return func(dir string) { must.Do(os.RemoveAll(filepath.Join(dir, name))) }
+	}
 	const state, damaged = "checkpoints/state-000000002.npz", "state-000000002.npz is damaged ("
 	for name, c := range map[string]struct {
 		harm func(dir string)
 		want string
 	}{
-		"missing":    {func(dir string) { must.Do(os.RemoveAll(filepath.Join(dir, "checkpoints"))) }, "no checkpoint to resume from"},
+		"missing":    {remove("checkpoints"), "no checkpoint to resume from"},
 		"damaged":    {flip(state), damaged},
 		"genotypes":  {flip("repertoire.npz"), damaged},
-		"incomplete": {func(dir string) { must.Do(os.Remove(filepath.Join(dir, "repertoire.npz"))) }, damaged},
-		"no status":  {func(dir string) { must.Do(os.Remove(filepath.Join(dir, "status.json"))); flip(state)(dir) }, damaged},
+		"incomplete": {remove("repertoire.npz"), damaged},
+		"no status":  {func(dir string) { remove("status.json")(dir); flip(state)(dir) }, damaged},
 		"killed": {func(dir string) {
 			w := must.Get(runs.Create(filepath.Dir(dir), whole.Config))
 			s := w.Status

@@ -72,8 +72,8 @@ type Spec struct {
 	TensorBoard bool
 }
 
-// Generations returns a budget of n generations after the initial population. Generations(0) evaluates
-// the initial population only.
+// Generations returns a budget of n generations after the initial population. Generations(0)
+// evaluates the initial population only.
 func Generations(n int) runs.Budget {
 	if n == 0 { // in a budget, 0 generations are no limit
 		return runs.Budget{Evaluations: 1}

@@ -19,8 +19,8 @@ var ErrInterrupted = session.ErrInterrupted
 
 // TrainSeeds is [Train] for runs of a spec that differ only in their seeds. The limits of the
 // budget are for each run, except times, which are for all runs and divided equally. Runs train one
-// after the other, and programs are compiled once. If some fail, the others train nevertheless and are
-// returned with the error.
+// after the other, and programs are compiled once. If some fail, the others train nevertheless and
+// are returned with the error.
 func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) ([]*runs.Run, error) {
 	var trainings []session.Training
 	for i, seed := range seeds {

@@ -123,8 +123,8 @@ func (c *Checkpoint) Arrays() (map[string]npz.Array, error) {
 	return arrays, nil
 }
 
-// Unknown returns an error if there are arrays that the checkpoint does not list. A state that is created
-// late would be stored and never restored.
+// Unknown returns an error if there are arrays that the checkpoint does not list. A state that is
+// created late would be stored and never restored.
 func (c *Checkpoint) Unknown(arrays map[string]npz.Array) error {
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		if !slices.ContainsFunc(c.entries, func(e entry) bool { return e.name == name }) {
@@ -135,8 +135,8 @@ func (c *Checkpoint) Unknown(arrays map[string]npz.Array) error {
 	return nil
 }
 
-// Restore replaces the tensors by those that [Checkpoint.Arrays] returned. If one is missing or unknown, or
-// has another shape or type, it returns an error and changes nothing.
+// Restore replaces the tensors by those that [Checkpoint.Arrays] returned. If one is missing or
+// unknown, or has another shape or type, it returns an error and changes nothing.
 func (c *Checkpoint) Restore(arrays map[string]npz.Array) error {
 	if err := c.Unknown(arrays); err != nil {
 		return err

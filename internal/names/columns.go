@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// Columns makes names of columns of a CSV file: distinct, not empty, without spaces, commas and quotes. Of
-// equal names, or one of those that are taken, the second one ends in _2.
+// Columns makes names of columns of a CSV file: distinct, not empty, without spaces, commas and
+// quotes. Of equal names, or one of those that are taken, the second one ends in _2.
 func Columns(list []string, taken ...string) []string {
 	var columns []string
 	for _, name := range list {

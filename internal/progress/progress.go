@@ -43,8 +43,8 @@ type display struct {
 	clear   func() // removes an unfinished bar; nil where it may stay
 }
 
-// NewBar makes a progress bar with a label such as the name of a run. If quiet, it shows no progress;
-// [Bar.Notice] and [Bar.Once] still print, because they say what is wrong with results.
+// NewBar makes a progress bar with a label such as the name of a run. If quiet, it shows no
+// progress; [Bar.Notice] and [Bar.Once] still print, because they say what is wrong with results.
 func NewBar(label string, quiet bool) *Bar {
 	switch {
 	case quiet:

@@ -53,8 +53,8 @@ func newBase(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scori
 	return b, nil
 }
 
-// streamStates names the stream of initial states. It is far from the numbers of generations, which loops
-// fold into the seed for their own streams.
+// streamStates names the stream of initial states. It is far from the numbers of generations, which
+// loops fold into the seed for their own streams.
 const streamStates = 0x73746174
 
 // Number returns the number of the next generation as an int32 scalar on the first device.

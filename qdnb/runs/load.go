@@ -20,8 +20,9 @@ func Folder() string {
 }
 
 // Load opens a run by the path of its folder or by its name in [Folder]. A prefix is enough if it
-// is unique: Load("map-elites-pointmaze-0"). Runs in whose names a dash follows it come first, so that
-// seed 1 is not seed 10. If several runs match, the error lists the settings in which they differ. qdnb.Load opens the run of a Spec.
+// is unique: Load("map-elites-pointmaze-0"). Runs in whose names a dash follows it come first, so
+// that seed 1 is not seed 10. If several runs match, the error lists the settings in which they
+// differ. qdnb.Load opens the run of a Spec.
 func Load(target string) (*Run, error) { return LoadFrom(Folder(), target) }
 
 // LoadFrom is [Load] with another folder of runs.

@@ -39,7 +39,8 @@ func TestLoadListsTheCandidates(t *testing.T) {
 	}
 }
 
-// A prefix that ends with a seed is that seed's run, even if it is damaged and those of other seeds are not.
+// A prefix that ends with a seed is that seed's run, even if it is damaged and those of other seeds
+// are not.
 func TestLoadTellsSeedsApart(t *testing.T) {
 	root, dirs := t.TempDir(), map[int64]string{}
 	for _, seed := range []int64{1, 10, 11} {
@@ -47,7 +48,8 @@ func TestLoadTellsSeedsApart(t *testing.T) {
 		dirs[seed] = w.Dir
 		w.Close()
 	}
-	for target, seed := range map[string]int64{"map-elites-arm-1": 1, "map-elites-arm-10": 10, filepath.Join(root, "map-elites-arm-1"): 1,
+	for target, seed := range map[string]int64{"map-elites-arm-1": 1, "map-elites-arm-10": 10,
+		filepath.Join(root, "map-elites-arm-1"):              1,
 		filepath.Base(dirs[1])[:len("map-elites-arm-1-abc")]: 1, "map-elites-arm-1-": 1} {
 		if run, err := LoadFrom(root, target); err != nil || run.Config.Seed != seed {
 			t.Errorf("%s: %v, want seed %d", target, err, seed)

@@ -13,8 +13,8 @@ import (
 type asker interface {
 	// Ask returns the genotypes of the next generation, the same ones until Tell.
 	Ask() ([][]float32, error)
-	// Tell ends the generation with the results of the genotypes, in their order, in place of Step. After an
-	// error, the search must not go on.
+	// Tell ends the generation with the results of the genotypes, in their order, in place of Step.
+	// After an error, the search must not go on.
 	Tell([]envs.Result) (scoring.Outcome, error)
 }
 
@@ -71,9 +71,9 @@ func (s *Search) Ask() ([][]float32, error) {
 }
 
 // Tell ends the generation with the results of the genotypes, in their order, and saves a checkpoint
-// if it is due. It can be called again after an error about the results; after any other, the search ends at
-// its last checkpoint. When the context of the search is done, it saves a checkpoint and returns
-// [ErrInterrupted].
+// if it is due. It can be called again after an error about the results; after any other, the
+// search ends at its last checkpoint. When the context of the search is done, it saves a checkpoint
+// and returns [ErrInterrupted].
 func (s *Search) Tell(results []envs.Result) error {
 	if s.Done() {
 		return errors.New("the budget is spent: call Close")
@@ -92,8 +92,8 @@ func (s *Search) Tell(results []envs.Result) error {
 }
 
 // Close saves the run, and writes its results if the budget is spent. Otherwise the same call of Ask
-// resumes it. After an error of Tell that ends the search, it saves nothing and returns that error. Further
-// calls return the same run.
+// resumes it. After an error of Tell that ends the search, it saves nothing and returns that error.
+// Further calls return the same run.
 func (s *Search) Close() (*runs.Run, error) {
 	if s.complete != nil {
 		return s.complete, s.complete.Valid()

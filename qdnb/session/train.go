@@ -48,8 +48,8 @@ func Train(ctx context.Context, t Training) (*runs.Run, error) {
 
 // TrainSeeds trains runs that differ only in their seeds one after the other, as [Train] trains each
 // of them. Time limits are for all runs and divided equally; the other limits are for each. All but
-// the first find their programs compiled, and do not repeat what [progress.Bar.Once] says. A run that
-// fails does not keep the others from training; the error is that of all that failed.
+// the first find their programs compiled, and do not repeat what [progress.Bar.Once] says. A run
+// that fails does not keep the others from training; the error is that of all that failed.
 func TrainSeeds(ctx context.Context, trainings []Training) (found []*runs.Run, err error) {
 	said, failures := map[string]bool{}, []failure(nil)
 	for _, t := range trainings {
@@ -156,7 +156,8 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	return nil
 }
 
-// correctable returns an error unless the run's settings describe the policies that Corrected evaluates.
+// correctable returns an error unless the run's settings describe the policies that Corrected
+// evaluates.
 func (t *training) correctable() error {
 	if t.Corrected == 0 {
 		return nil

@@ -91,8 +91,8 @@ func (s *search) Ask() (genotypes [][]float32, err error) {
 	return slices.Collect(slices.Chunk(flat, s.task.Policy.Params())), err
 }
 
-// Tell inserts the genotypes of [search.Ask], given their results. If [envs.Simulator.Check] refuses these, the
-// search is as before; after any other error, it must not go on.
+// Tell inserts the genotypes of [search.Ask], given their results. If [envs.Simulator.Check]
+// refuses these, the search is as before; after any other error, it must not go on.
 func (s *search) Tell(results []envs.Result) (outcome scoring.Outcome, err error) {
 	if len(s.asked.Leaves()) == 0 {
 		return outcome, errors.New("Tell needs the genotypes of Ask: call it first")

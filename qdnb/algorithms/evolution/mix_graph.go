@@ -17,8 +17,8 @@ type Mix []Share
 // Share is the part of a generation that an emitter makes.
 type Share struct {
 	Emitter Emitter
-	// Of is the share of the batch, at least one individual; all shares add up to 1. At 0 the emitter is left
-	// out, but a [Proposer] still learns.
+	// Of is the share of the batch, at least one individual; all shares add up to 1. At 0 the
+	// emitter is left out, but a [Proposer] still learns.
 	Of float64
 }
 

@@ -45,8 +45,8 @@ func TestArchiveSmallerThanASlice(t *testing.T) {
 	})
 }
 
-// The measurement of the end of a budget is that of a run in which it is due, also of a run that starts from
-// genotypes, which take several generations.
+// The measurement of the end of a budget is that of a run in which it is due, also of a run that
+// starts from genotypes, which take several generations.
 func TestConcludeMeasuresTheGeneration(t *testing.T) {
 	for _, given := range []int{0, 45} {
 		task := mazeTask()
@@ -72,7 +72,8 @@ func TestConcludeMeasuresTheGeneration(t *testing.T) {
 // A share of 0 leaves any emitter out, and the first one that makes offspring makes the rest.
 func TestSharesOfZero(t *testing.T) {
 	run := func(mix Mix) (fitnesses []float32) {
-		s := searchOf(t, xlatest.Pure(t), unlimited.task(), Parts{Mix: mix}, settings{Batch: 10, Slice: 4, Centroids: line(8)})
+		s := searchOf(t, xlatest.Pure(t), unlimited.task(), Parts{Mix: mix},
+			settings{Batch: 10, Slice: 4, Centroids: line(8)})
 		for _, o := range steps(t, s, 3) {
 			fitnesses = append(fitnesses, o.Fitnesses...)
 		}

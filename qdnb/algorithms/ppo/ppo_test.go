@@ -121,8 +121,8 @@ func TestNonFiniteDecisions(t *testing.T) {
 	}
 }
 
-// A ratio that overflows, of a decision that does not count or whose advantage is clipped, leaves loss and
-// gradients finite. With scales of 0.001 each of 16 actions adds 6 to the log-probability.
+// A ratio that overflows, of a decision that does not count or whose advantage is clipped, leaves
+// loss and gradients finite. With scales of 0.001 each of 16 actions adds 6 to the log-probability.
 func TestRatiosThatOverflow(t *testing.T) {
 	const n, steps, observations, actions = 2, 2, 1, 16
 	config := *Default(envs.Spec{Length: 1})

@@ -18,8 +18,8 @@ type losses struct {
 	Entropy *Node // mean entropy of the policy
 }
 
-// maxLogRatio bounds the logarithm of rho. Infinity times the advantage 0 of a decision that does not count,
-// or times the gradient 0 of a ratio that is clipped, is NaN.
+// maxLogRatio bounds the logarithm of rho. Infinity times the advantage 0 of a decision that does
+// not count, or times the gradient 0 of a ratio that is clipped, is NaN.
 const maxLogRatio = 64
 
 // loss is the loss of the networks on sequences (Brax, ppo.py, compute_ppo_loss), with normalised
