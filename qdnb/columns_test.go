@@ -32,19 +32,19 @@ func (r reporting) Update(g evolution.Generation, _ random.Key) (evolution.Emitt
 }
 
 // unnamed is a ball whose loss has no name.
-type unnamed struct{ Ball ball }
+type unnamed struct{ Ball Ball }
 
 func (u unnamed) Condition(t skills.Task) skills.Task { return u.Ball.Condition(t) }
 
 func (u unnamed) Init(t skills.Task, key random.Key) skills.Diversity {
-	return unnamed{u.Ball.Init(t, key).(ball)}
+	return unnamed{u.Ball.Init(t, key).(Ball)}
 }
 
 func (u unnamed) Reward(of skills.Batch) *Node { return u.Ball.Reward(of) }
 
 func (u unnamed) Learn(of skills.Batch) (skills.Diversity, *Node) {
 	after, loss := u.Ball.Learn(of)
-	return unnamed{after.(ball)}, loss
+	return unnamed{after.(Ball)}, loss
 }
 
 func (unnamed) Loss() string { return "" }
@@ -99,7 +99,7 @@ func TestMetricsHaveColumnsOfTheirOwn(t *testing.T) {
 	}
 
 	spec = smallDiscovery("diayn", t.TempDir(), 2)
-	silent := skills.Parts{Diversity: unnamed{ball{Weight: 10, LearningRate: 0.01}}}
+	silent := skills.Parts{Diversity: unnamed{Ball{Weight: 10, LearningRate: 0.01}}}
 	spec.Name, spec.Tune = "unnamed", spec.Tune.And(skilled(silent))
 	if _, names := own(spec); !slices.Contains(names, "diversity_loss") {
 		t.Errorf("a loss without a name is missing in %q", names)
