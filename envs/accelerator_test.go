@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/verify"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
@@ -62,6 +63,123 @@ func TestLoopFormsAgree(t *testing.T) {
 			what := fmt.Sprintf("%s (automatic reset: %v)", name, automatic)
 			xlatest.Close(t, what+": fitness", got, want, 1e-3)
 			xlatest.Close(t, what+": descriptor", at, place, 1e-3)
+		}
+	}
+}
+
+// limbed is a falling torso with some arms, whose policies also see the velocity of its fall.
+func limbed(arms int) *envs.Rigid {
+	inertia := physics.Vec{0.1, 0.1, 0.1}
+	m := physics.Model{TimeStep: 0.01, Substeps: 2, Gravity: physics.Vec{0, 0, -9.81},
+		Bodies: []physics.Body{{Name: "torso", Mass: 1, Inertia: inertia}},
+		Pose:   map[string]physics.Vec{"torso": {0, 0, 2}}}
+	var leg []string
+	for i := range arms {
+		arm := fmt.Sprint("arm ", i)
+		m.Bodies = append(m.Bodies, physics.Body{Name: arm, Mass: 1, Inertia: inertia})
+		m.Joints = append(m.Joints, physics.Joint{Name: arm, Parent: "torso", Child: arm,
+			ChildOffset: physics.Vec{-0.5, 0, 0}, Rotation: physics.Vec{0, 0, float64(90 + 60*i)},
+			Limits: [][2]float64{{-80, 80}}, Stiffness: 500, Damping: 1})
+		m.Actuators = append(m.Actuators, physics.Actuator{Joint: arm, Strength: 5})
+		leg = append(leg, arm)
+	}
+	return &envs.Rigid{System: must.Get(physics.NewSystem(m)), Leg: leg, Noise: 0.1,
+		Settings: envs.Spec{Name: "limbed", Observations: 1 + 2*arms, Actions: arms, Length: 9, Offset: 9,
+			Descriptor: envs.Descriptor{Kind: envs.Mean, Lower: []float32{-9}, Upper: []float32{9},
+				Components: []string{"height (m)"}}},
+		Observe: func(m envs.StepView) *graph.Node {
+			angles, velocities := m.System.JointAngles(m.State)
+			fall := graph.InsertAxes(m.Frame("torso").Velocity[2], 0)
+			return graph.Concatenate([]*graph.Node{fall, angles, velocities}, 0)
+		},
+		Reward:   func(_, after envs.StepView, _ *graph.Node) *graph.Node { return after.Frame("torso").Velocity[2] },
+		Describe: func(m envs.StepView) *graph.Node { return m.Frame("torso").Position[2] },
+	}
+}
+
+// counted is a task that observes half of what it did, and counts its steps.
+type counted struct{ envs.Env }
+
+func (c counted) Unwrap() envs.Env { return c.Env }
+
+func (c counted) Reset(keys random.Key) envs.State {
+	s := c.Env.Reset(keys)
+	return c.with(s, graph.ZerosLike(s.Reward))
+}
+
+func (c counted) Step(s envs.State, action *graph.Node) envs.State {
+	n := len(s.PhysicsState) - 1
+	count := graph.AddScalar(s.PhysicsState[n], 1)
+	s.PhysicsState = s.PhysicsState[:n]
+	next := c.with(c.Env.Step(s, action), count)
+	next.Reward = graph.Add(next.Reward, count)
+	return next
+}
+
+func (counted) with(s envs.State, count *graph.Node) envs.State {
+	s.PhysicsState = append(s.PhysicsState[:len(s.PhysicsState):len(s.PhysicsState)], count)
+	s.Observation = graph.MulScalar(s.Observation, 0.5)
+	return s
+}
+
+// A loop for GPUs restores the states of every task, whatever wraps it.
+func TestLoopFormsOfWrappersRestoreStates(t *testing.T) {
+	platform := *xlatest.Pure(t).Platform
+	platform.Kind = backend.CUDA
+	check := func(name string, env envs.Env) {
+		out := xlatest.Run(t, &xla.Platform{Platform: &platform}, func(in []*graph.Node) []*graph.Node {
+			keys := random.KeyOf(in[0]).FoldInEach(graph.Const(in[0].Graph(), []int32{0, 1}))
+			s := envs.Reset(env, keys)
+			form := envs.FormOf(s, env)
+			return append(xla.Flatten(form.Unpack(form.Pack(s))), xla.Flatten(s)...)
+		}, xlatest.Tensor(random.SeedWords(7), 2))
+		n := len(out) / 2
+		if len(out) != 2*n {
+			t.Fatalf("%s: %d arrays with those that were restored", name, len(out))
+		}
+		for i := range n {
+			if !out[i].Shape().Equal(out[n+i].Shape()) {
+				t.Fatalf("%s: array %d has shape %s, want %s", name, i, out[i].Shape(), out[n+i].Shape())
+			}
+			xlatest.Close(t, fmt.Sprintf("%s: array %d", name, i), xlatest.Flat[float32](t, out[i]),
+				xlatest.Flat[float32](t, out[n+i]), 0)
+		}
+	}
+	for _, task := range []envs.Env{envs.Pointmaze{}, limbed(1), limbed(2), limbed(3)} {
+		wrapped := map[string]envs.Env{"": task, "counted": counted{task}, "counted twice": counted{counted{task}}}
+		if robot, ok := task.(*envs.Rigid); ok {
+			wrapped["perturbable"] = must.Get(envs.NewPerturbable(robot))
+			drawn := must.Get(envs.WithConditions(robot, "drawn", envs.Conditions{Gravity: 2, Actuators: 0.25},
+				envs.Conditions{Gravity: 3, Actuators: 0.5}))
+			wrapped["drawn"], wrapped["counted and drawn"] = drawn, counted{drawn}
+		}
+		for what, env := range wrapped {
+			for again, env := range map[string]envs.Env{"": env, "fixed start": envs.StartAt(env, 1),
+				"episodes": envs.AutoReset(env, 2), "episodes in episodes": envs.AutoReset(envs.AutoReset(env, 2), 3),
+				"counted episodes":        counted{envs.AutoReset(env, 2)},
+				"episodes, fixed start":   envs.AutoReset(envs.StartAt(env, 1), 2),
+				"fixed start of episodes": envs.StartAt(envs.AutoReset(env, 2), 1)} {
+				check(fmt.Sprintf("%s, %d actions, %s, %s", task.Spec().Name, task.Spec().Actions, what, again), env)
+			}
+		}
+	}
+}
+
+// What automatic resets remember of the first state is not bounded as states of the bodies are.
+func TestLargeObservationsOfEpisodesAreValid(t *testing.T) {
+	robot := limbed(1)
+	observe := robot.Observe
+	robot.Observe = func(m envs.StepView) *graph.Node { return graph.AddScalar(observe(m), 101325) } // Pa
+	for what, env := range map[string]envs.Env{"episodes": envs.AutoReset(robot, 9),
+		"fixed start of episodes": envs.StartAt(envs.AutoReset(robot, 9), 1)} {
+		out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) []*graph.Node {
+			policy := nn.Policy(3, nil, 1)
+			keys := random.KeyOf(in[0]).FoldInEach(graph.Const(in[0].Graph(), []int32{0}))
+			fitness, _ := envs.Rollout(env, policy.View(policy.Init(keys)), envs.Reset(env, keys), 2)
+			return []*graph.Node{fitness}
+		}, xlatest.Tensor(random.SeedWords(7), 2))
+		if got := xlatest.Flat[float32](t, out[0])[0]; !(got > -9 && got < 0) {
+			t.Errorf("%s: the fitness is %g", what, got)
 		}
 	}
 }

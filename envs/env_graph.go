@@ -69,6 +69,13 @@ func nought(x *Node) *Node { return Sub(x, x) }
 
 // valid reports which copies have a finite observation and a valid physics state, bool [B].
 func (s State) valid(env Env) *Node {
+	switch env := env.(type) {
+	case fixedStart:
+		return s.valid(env.Env)
+	case Episodes: // what else it remembers has no limits
+		s.PhysicsState = env.read(s).PhysicsState
+		return s.valid(env.env)
+	}
 	of, limit, parts := nought, 0.0, s.PhysicsState
 	switch Inner(env).(type) {
 	case Perturbable:

@@ -127,7 +127,7 @@ func Record[P Policy](env Env, policy P, start State, steps int,
 		run.Records = append(run.Records, Zeros(g,
 			shapes.Make(dtypes.Float32, r.Rows(steps)+1, batch, r.Width)))
 	}
-	form := FormOf(g, env)
+	form := FormOf(start, env)
 	run.State = form.Pack(run.State)
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
 		r.State = form.Unpack(r.State)
@@ -154,30 +154,39 @@ func Record[P Policy](env Env, policy P, start State, steps int,
 // in a loop both cancel out. The zero value changes nothing.
 type LoopForm struct {
 	// rows has an entry for the first parts of the physics state, which are carried as an array [1,
-	// B] for each of their distinct rows: see [physics.System.SplitRows].
+	// B] for each of their distinct rows: see [physics.System.SplitRows]. Parts with a nil entry are
+	// carried whole.
 	rows [][]int
 	// observe computes observation and descriptor from the physics state, so that the loop carries
 	// neither; nil if it carries them.
 	observe func(State) State
 }
 
-// FormOf returns the form in which loops carry the states of a task.
-func FormOf(g *Graph, env Env) LoopForm {
-	if !xla.KindOf(g).Accelerator() {
+// FormOf returns the form in which loops carry the states of a task, of which s is one.
+func FormOf(s State, env Env) LoopForm {
+	if !xla.KindOf(s.Reward.Graph()).Accelerator() {
 		return LoopForm{}
 	}
 	switch env := env.(type) {
 	case Pointmaze:
 		return LoopForm{observe: observePoints}
 	case *Rigid:
-		return LoopForm{rows: env.System.SplitRows(g)}
+		return LoopForm{rows: env.System.SplitRows(s.Reward.Graph())}
 	case Perturbable:
-		return FormOf(g, env.Rigid)
-	case Episodes: // see memory
-		inner := FormOf(g, env.env)
-		return LoopForm{rows: slices.Concat(inner.rows, inner.rows)}
-	case interface{ Unwrap() Env }:
-		return FormOf(g, env.Unwrap())
+		return FormOf(s, env.Rigid)
+	case Randomised:
+		return FormOf(s, env.Rigid)
+	case Episodes: // the state has the task's parts twice
+		s.PhysicsState = env.read(s).PhysicsState
+		parts := make([][]int, len(s.PhysicsState))
+		copy(parts, FormOf(s, env.env).rows)
+		return LoopForm{rows: slices.Concat(parts, parts)}
+	case fixedStart:
+		return FormOf(s, env.Env)
+	case interface{ Unwrap() Env }: // it may observe something else, and append parts of its own
+		if _, ok := env.Unwrap().(*Rigid); ok {
+			return FormOf(s, env.Unwrap())
+		}
 	}
 	return LoopForm{}
 }
@@ -190,6 +199,9 @@ func (f LoopForm) Pack(s State) State {
 	parts := s.PhysicsState
 	s.PhysicsState = nil
 	for i, sources := range f.rows {
+		if sources == nil {
+			s.PhysicsState = append(s.PhysicsState, parts[i])
+		}
 		for row, source := range sources {
 			if row == source {
 				s.PhysicsState = append(s.PhysicsState, Slice(parts[i], AxisElem(row)))
@@ -205,6 +217,10 @@ func (f LoopForm) Unpack(s State) State {
 	rows := s.PhysicsState
 	s.PhysicsState = nil
 	for _, sources := range f.rows {
+		if sources == nil {
+			s.PhysicsState, rows = append(s.PhysicsState, rows[0]), rows[1:]
+			continue
+		}
 		var all []*Node
 		for row, source := range sources {
 			if row == source {

@@ -226,7 +226,7 @@ func (o Options) Step(s envs.State, action *Node) envs.State {
 	if o.publishes() {
 		a.Window = window{m.Last, OneMinus(m.Last.Done)}
 	}
-	form := envs.FormOf(g, o.Env)
+	form := envs.FormOf(inner, o.Env)
 	a.State = form.Pack(inner)
 	a = xla.For(g, o.Every, a, func(step *Node, a acting) acting {
 		before := form.Unpack(a.State)
