@@ -89,7 +89,8 @@ func motionComponents(system *physics.System, torso string, spin bool) []Compone
 			}
 			radians := &[2]float64{limits[0] * math.Pi / 180, limits[1] * math.Pi / 180}
 			all = append(all, Component{Name: "joint angle of " + name, Unit: "rad", Limits: radians})
-			velocities = append(velocities, Component{Name: "joint velocity of " + name, Unit: "rad/s"})
+			velocities = append(velocities, Component{Name: "joint velocity of " + name, Unit: "rad/s",
+				Scale: -1})
 		}
 	}
 	all = append(all, vectorComponents("velocity of "+torso, "m/s", nil)...)

@@ -47,7 +47,7 @@ func TestComponents(t *testing.T) {
 				case strings.HasPrefix(what, "joint "):
 					angles, velocities := m.Joint(of)
 					if what == "joint velocity" {
-						angles = velocities
+						angles = MulScalar(velocities, 1/c.Scale)
 					}
 					named = append(named, Reshape(Slice(angles, AxisElem(i)), -1))
 				default: // an offset position, or a contact

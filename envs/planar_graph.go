@@ -14,7 +14,8 @@ func planarObservation(spin bool) func(StepView) *Node {
 }
 
 // motion is how a robot is placed and moves: height and rotation of its torso, joint angles,
-// velocity of the torso, its angular velocity if spin is set, and joint velocities.
+// velocity of the torso, its angular velocity if spin is set, and minus the joint velocities, as in
+// the source.
 func motion(m StepView, torso string, spin bool) []*Node {
 	frame := m.Frame(torso)
 	angles, velocities := m.System.JointAngles(m.State)
@@ -23,7 +24,7 @@ func motion(m StepView, torso string, spin bool) []*Node {
 	if spin {
 		parts = append(parts, frame.AngularVelocity[:]...)
 	}
-	return append(parts, velocities)
+	return append(parts, Neg(velocities))
 }
 
 func makeWalkerUni(task catalog.Task, _ options) (Env, error) {

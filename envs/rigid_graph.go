@@ -72,8 +72,8 @@ type StepView struct {
 // Frame returns the position, rotation and velocity of a body. It panics if there is no such body.
 func (m StepView) Frame(body string) physics.Frame { return m.System.Frame(m.State, body) }
 
-// Joint returns the angles (rad) and velocities (rad/s) of a joint, [axes, B] each. It panics if there
-// is no such joint.
+// Joint returns the angles (rad) and their velocities (rad/s) of a joint, [axes, B] each: see
+// [physics.System.JointAngles]. It panics if there is no such joint.
 func (m StepView) Joint(joint string) (angles, velocities *Node) {
 	var known []string
 	first := 0

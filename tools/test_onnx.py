@@ -58,6 +58,7 @@ class TestONNX(unittest.TestCase):
                 self.assertEqual((port["name"], port["shape"]), (value.name, value.shape))
             self.assertEqual([p["cell"] for p in contract["policies"]], [0, 2, 3])
             self.assertEqual(contract["inputs"][0]["components"][0], {"name": "height of $ Torso", "unit": "m"})
+            self.assertEqual([c["scale"] for c in contract["inputs"][0]["components"] if "scale" in c], [-1] * 8)
 
 
 if __name__ == "__main__":

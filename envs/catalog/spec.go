@@ -40,7 +40,8 @@ type Component struct {
 	Name   string      `json:"name"`
 	Unit   string      `json:"unit,omitempty"` // empty: none, or unknown
 	Limits *[2]float64 `json:"limits,omitempty"`
-	// Scale is the number of units of an action of 1; 0: the number is in units.
+	// Scale is how many units a number of 1 stands for: the torque of an action of 1, or -1 for an
+	// observation that is minus the quantity. 0: the number is in units.
 	Scale float64 `json:"scale,omitempty"`
 }
 

@@ -98,7 +98,8 @@ func (j jointState) unwrap(i int, angle num) num {
 	return angle.minus(turns.scale(2 * math.Pi))
 }
 
-// jointAngles returns the angles and velocities of the joints, in the order of the model.
+// jointAngles returns the angles of the joints and the velocities of the parents relative to the
+// children, in the order of the model.
 func (s *System) jointAngles(all limbs) (angles, velocities num) {
 	var a, v []term
 	for i := range s.jointGroups {

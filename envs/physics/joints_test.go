@@ -49,10 +49,43 @@ func TestAnglesOfAPose(t *testing.T) {
 					for i, got := range xlatest.Flat[float32](t, out[0]) {
 						near(t, "angle", float64(got), float64(angles[i]), 1e-5)
 					}
-					// The source measures the velocity of the parent relative to the child.
-					near(t, "velocity", float64(xlatest.Flat[float32](t, out[1])[0]), -1, 1e-5)
+					near(t, "velocity", float64(xlatest.Flat[float32](t, out[1])[0]), 1, 1e-5)
 				})
 			})
+		}
+	}
+}
+
+// Joint velocities are the derivatives of joint angles, and a positive torque makes them grow.
+func TestJointVelocities(t *testing.T) {
+	for name, d := range dynamics {
+		for axes := 1; axes <= 3; axes++ {
+			if d == physics.PositionBased && axes == 2 {
+				continue // see above
+			}
+			m := pair(d, axes)
+			m.TimeStep, m.Joints[0].Damping = 0.002, 0
+			m.Actuators = []physics.Actuator{{Joint: "joint", Strength: 10}}
+			s := system(t, m)
+			speeds := []float32{0.5, -0.3, 0.4}[:axes]
+			out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+				state := s.Pose(ZerosLike(in[0]), in[0])
+				before, speed := s.JointAngles(state)
+				after, _ := s.Step(state, ZerosLike(in[1]))
+				driven, _ := s.Step(state, in[1])
+				end, _ := s.JointAngles(after)
+				far, faster := s.JointAngles(driven)
+				return []*Node{DivScalar(Sub(end, before), m.TimeStep), speed, Sub(far, end), Sub(faster, speed)}
+			}, xlatest.Tensor(speeds, axes, 1), xlatest.Tensor([]float32{1, 0, 0}[:s.Actions()], s.Actions(), 1))
+			at := func(i, axis int) float64 { return float64(xlatest.Flat[float32](t, out[i])[axis]) }
+			for axis, want := range speeds {
+				what := fmt.Sprintf("%s, axis %d of %d: ", name, axis, axes)
+				near(t, what+"velocity", at(1, axis), float64(want), 1e-4)
+				near(t, what+"change of the angle per second", at(0, axis), float64(want), 0.06)
+			}
+			if at(2, 0) <= 0 || at(3, 0) <= 0 {
+				t.Errorf("%s: a torque of +10 N m about one of %d axes adds %g rad and %g rad/s", name, axes, at(2, 0), at(3, 0))
+			}
 		}
 	}
 }

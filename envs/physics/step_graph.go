@@ -124,9 +124,10 @@ func (s *System) contact(g *Graph, batch int, t contactEffect) Contact {
 }
 
 // JointAngles returns the joint angles, rad, and joint velocities, rad/s, [Angles, B] each, in the
-// order of the model.
+// order of the model. A velocity is that of the child relative to the parent about an axis: the
+// derivative of the angle, if the other angles of the joint are 0. In the source it has the other sign.
 func (s *System) JointAngles(state State) (angles, velocities *Node) {
 	a, v := s.jointAngles(s.limbs(state))
 	g, batch := state.graph(), state.batch()
-	return Reshape(a.spread(g, batch), s.dofs, batch), Reshape(v.spread(g, batch), s.dofs, batch)
+	return Reshape(a.spread(g, batch), s.dofs, batch), Reshape(v.neg().spread(g, batch), s.dofs, batch)
 }
