@@ -39,6 +39,9 @@ func dryText(t *testing.T, kind backend.Kind, devices int) string {
 			break
 		}
 	}
+	if times := p.RunTimes(); len(times) > 0 {
+		t.Errorf("a dry run took time: %v", times)
+	}
 	if len(got) != devices*4 || !slices.Equal(names, []string{"a_product", "a_product"}) || texts[1] != "" {
 		t.Fatalf("%d numbers, programs %q", len(got), names)
 	}

@@ -34,8 +34,11 @@ type RunTime struct {
 	Time time.Duration
 }
 
-// RunTimes returns the times of the platform's programs so far, by name.
+// RunTimes returns the times of the platform's programs so far, by name; none in a dry run.
 func (p *Platform) RunTimes() map[string]RunTime {
+	if p.times == nil {
+		return nil
+	}
 	p.times.Lock()
 	defer p.times.Unlock()
 	return maps.Clone(p.times.of)

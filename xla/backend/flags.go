@@ -29,7 +29,7 @@ const loopBytes = 30 << 20
 // that do not alias, and a second scheduling of instructions are off, which saves compile time.
 // XNNPACK is off, because learners' products are faster with oneDNN.
 //
-// On NVIDIA GPUs, two runs of a program give the same bytes: XLA picks kernels without timing them,
+// On GPUs, two runs of a program give the same bytes: XLA picks kernels without timing them,
 // and uses none that sum in the order of their threads. Programs compiled for an H100 have the same
 // number of kernels with and without the flag.
 func Flags(kind Kind) map[string]string {
@@ -43,7 +43,7 @@ func Flags(kind Kind) map[string]string {
 			"--xla_cpu_prefer_vector_width": "512", // ignored where there is no AVX-512
 			"--xla_cpu_use_xnnpack":         "false",
 		}
-	case CUDA:
+	case CUDA, Other:
 		return map[string]string{"--xla_gpu_deterministic_ops": "true"}
 	}
 	return nil

@@ -29,12 +29,15 @@ const (
 	TPU  Kind = "tpu"  // XLA on TPUs
 	CPU  Kind = "cpu"  // XLA on the CPU's cores
 	Go   Kind = "go"   // GoMLX's pure Go backend: always available, slow
+
+	// Other is another device, such as an AMD GPU, whose plugin the user names.
+	Other Kind = "other"
 )
 
-// Accelerator reports whether the kind is a GPU or a TPU. There, the number of kernels and copies
+// Accelerator reports whether the kind is a GPU or a TPU, or may be one. There, the number of kernels and copies
 // in a loop determines its speed, and a loop whose count only the device knows waits for the host
 // in every iteration. See docs/accelerators.md.
-func (k Kind) Accelerator() bool { return k == CUDA || k == TPU }
+func (k Kind) Accelerator() bool { return k == CUDA || k == TPU || k == Other }
 
 // BackendEnv names the environment variable that chooses the backend when the program does not. It
 // takes precedence over GOMLX_BACKEND.
@@ -67,7 +70,8 @@ var platforms struct {
 //	               that works, else go with a warning
 //	cuda|tpu|cpu   that backend or an error; "xla:cpu" is cpu, and "gpu" is cuda
 //	go             the pure Go backend
-//	/path/to.so    a PJRT plugin; "xla:/path/to.so" too
+//	/path/to.so    a PJRT plugin; "xla:/path/to.so" too. It is of the kind cuda, tpu or cpu if
+//	               the file's name says so, else [Other]
 //
 // ctx ends the download of a missing plugin.
 func Open(ctx context.Context, spec string) (*Platform, error) {

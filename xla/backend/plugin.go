@@ -259,8 +259,10 @@ func kindOfPlugin(path string) Kind {
 		return CUDA
 	case strings.Contains(name, "tpu"):
 		return TPU
+	case strings.Contains(name, "cpu"):
+		return CPU
 	}
-	return CPU
+	return Other
 }
 
 func isFile(path string) bool {

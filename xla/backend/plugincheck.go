@@ -52,7 +52,7 @@ func checkPlugin(kind Kind, path string) error {
 	var opened, major, minor C.int
 	if reason := C.look(name, &opened, &major, &minor); reason != nil {
 		defer C.free(unsafe.Pointer(reason))
-		if opened == 0 && kind != CPU { // go-xla knows where dependencies of other plugins are
+		if opened == 0 && (kind == CUDA || kind == TPU) { // go-xla knows where their dependencies are
 			return nil
 		}
 		return fmt.Errorf("%s is not a PJRT plugin (%s): pass another one to --backend, or omit it",
