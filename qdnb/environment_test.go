@@ -195,16 +195,23 @@ func TestReturnsBelowTheReferencePointAreReportedOnce(t *testing.T) {
 	}
 }
 
-// The lowest threshold of CMA-MAE follows the episode length, unless it is set.
+// The lowest thresholds of annealed archives follow the episode length, unless they are set, and the
+// configuration shows them.
 func TestLowestThresholdFollowsTheEpisodeLength(t *testing.T) {
-	for want, assignments := range map[string][]string{
-		"threshold_min=-585.775": nil, "threshold_min=-46.862": {"episode_length=20"},
-		"threshold_min=-7": {"episode_length=20", "threshold_min=-7"},
-	} {
-		spec := Spec{Algorithm: "cma-mae", Env: "pointmaze", Tune: runs.Assign(assignments...)}
-		if got := nb.Must(nb.Must(spec.Config()).Assignments()); !slices.Contains(got, want) {
-			t.Errorf("%v: %v lacks %s", assignments, got, want)
+	for _, algorithm := range []string{"cma-mae", "dms", "ppga"} {
+		for want, assignments := range map[string][]string{
+			"threshold_min=-585.775": nil, "threshold_min=-46.862": {"episode_length=20"},
+			"threshold_min=-2343.1": {"episode_length=1000"}, "threshold_min=-7": {"episode_length=20", "threshold_min=-7"},
+		} {
+			spec := Spec{Algorithm: algorithm, Env: "pointmaze", Tune: runs.Assign(assignments...)}
+			if got := nb.Must(nb.Must(spec.Config()).Assignments()); !slices.Contains(got, want) {
+				t.Errorf("%s, %v: %v lacks %s", algorithm, assignments, got, want)
+			}
 		}
+	}
+	spec := Spec{Algorithm: "cma-maega", Env: "sphere"}
+	if got := nb.Must(nb.Must(spec.Config()).Assignments()); !slices.Contains(got, "threshold_min=0") {
+		t.Errorf("%v lacks threshold_min", got)
 	}
 }
 

@@ -22,9 +22,7 @@ type CMAMAE struct {
 	// ArchiveLearningRate is alpha, the share by which the accepted solutions of a batch move the
 	// threshold of their cell towards their mean fitness.
 	ArchiveLearningRate float64 `json:"archive_learning_rate" limits:"0,1"`
-	// ThresholdMin is the threshold of empty cells, in units of fitness; NaN: minus the QD offset of an
-	// episode.
-	ThresholdMin float64 `json:"threshold_min"`
+	ThresholdSettings
 	repertoire.CVT
 	Hidden        []int `json:"hidden"`         // units of the policy's hidden layers
 	EpisodeLength int   `json:"episode_length"` // control steps
@@ -34,8 +32,35 @@ type CMAMAE struct {
 	Weights scoring.Weights `json:"weights,omitzero"`
 	Starts  Starts          `json:"starts,omitzero"` // initial states of the evaluations
 	Parts   `json:"-"`
+}
+
+// ThresholdSettings is the threshold of empty cells.
+type ThresholdSettings struct {
+	// ThresholdMin is in units of fitness; NaN: minus the QD offset of an episode.
+	ThresholdMin float64 `json:"threshold_min"`
 
 	offset float64 // of the environment, per step
+}
+
+// defaultThreshold returns a threshold that follows the episode length.
+func defaultThreshold(env envs.Spec) ThresholdSettings {
+	return ThresholdSettings{math.NaN(), env.Offset}
+}
+
+// in returns the threshold of episodes of a number of control steps, without -0 and the rounding of
+// products.
+func (t ThresholdSettings) in(steps int) ThresholdSettings {
+	if math.IsNaN(t.ThresholdMin) {
+		t.ThresholdMin = 0 - math.Round(1e6*t.offset*float64(steps))/1e6
+	}
+	return t
+}
+
+func (t ThresholdSettings) check(steps int) error {
+	if low := t.in(steps).ThresholdMin; !(math.Abs(low) < 1e30) {
+		return fmt.Errorf("threshold_min must be a number from -1e30 to 1e30, not %g", low)
+	}
+	return nil
 }
 
 // defaultCMAMAE returns the hyperparameters of the publication for tasks without observations, and
@@ -46,24 +71,13 @@ func defaultCMAMAE(env envs.Spec) *CMAMAE {
 	base := DefaultMapElites(env)
 	c := &CMAMAE{Batch: 200, StrategySettings: StrategySettings{Strategy: sepCMAESName, Emitters: 5,
 		Sigma0: 0.02, RestartRule: "basic", AdamLearningRate: adamLearningRate,
-		AdamL2Coeff: adamL2Coeff}, ArchiveLearningRate: 0.001, ThresholdMin: math.NaN(), CVT: base.CVT,
-		Hidden: base.Hidden, EpisodeLength: base.EpisodeLength, Weights: base.Weights, offset: env.Offset}
+		AdamL2Coeff: adamL2Coeff}, ArchiveLearningRate: 0.001, ThresholdSettings: defaultThreshold(env), CVT: base.CVT,
+		Hidden: base.Hidden, EpisodeLength: base.EpisodeLength, Weights: base.Weights}
 	if env.Observations == 0 {
 		c.Batch, c.Emitters, c.Sigma0, c.ArchiveLearningRate = 540, 15, 0.5, 0.01
 	}
 	return c
 }
-
-// lowest is the threshold of empty cells.
-func (c CMAMAE) lowest() float64 {
-	if math.IsNaN(c.ThresholdMin) {
-		return lowestFitness(c.offset * float64(c.EpisodeLength))
-	}
-	return c.ThresholdMin
-}
-
-// lowestFitness returns minus the QD offset of an episode, without -0 and the rounding of products.
-func lowestFitness(offset float64) float64 { return 0 - math.Round(1e6*offset)/1e6 }
 
 // Defaults of OpenAI-ES.
 const (
@@ -74,7 +88,7 @@ const (
 // MarshalJSON writes the threshold of empty cells as a number, also by default.
 func (c CMAMAE) MarshalJSON() ([]byte, error) {
 	type plain CMAMAE
-	c.ThresholdMin = c.lowest()
+	c.ThresholdSettings = c.in(c.EpisodeLength)
 	return json.Marshal(plain(c))
 }
 
@@ -87,7 +101,8 @@ func (c *CMAMAE) Base() MapElites {
 // Check implements [algorithms.Algorithm].
 func (c *CMAMAE) Check() error {
 	base := c.Base()
-	if err := cmp.Or(limits.Of(c), base.Check(), c.StrategySettings.check(c.Batch)); err != nil {
+	if err := cmp.Or(limits.Of(c), base.Check(), c.StrategySettings.check(c.Batch),
+		c.ThresholdSettings.check(c.EpisodeLength)); err != nil {
 		return err
 	}
 	switch {
@@ -97,8 +112,6 @@ func (c *CMAMAE) Check() error {
 		(c.AdamLearningRate != adamLearningRate || c.AdamL2Coeff != adamL2Coeff):
 		return fmt.Errorf("adam_learning_rate and adam_l2_coeff are settings of %s: set "+
 			"strategy=%[1]s", openAIESName)
-	case !(math.Abs(c.lowest()) < 1e30):
-		return fmt.Errorf("threshold_min must be a number from -1e30 to 1e30, not %g", c.ThresholdMin)
 	}
 	return nil
 }
@@ -110,5 +123,5 @@ func (c *CMAMAE) New(platform *xla.Platform, env envs.Env, seed int64) (algorith
 
 func (c *CMAMAE) own() Parts {
 	return Parts{Mix: Mix{{c.StrategySettings.Emitter(), 1}},
-		Archive: repertoire.Annealed{LearningRate: c.ArchiveLearningRate, ThresholdMin: c.lowest()}}
+		Archive: repertoire.Annealed{LearningRate: c.ArchiveLearningRate, ThresholdMin: c.in(c.EpisodeLength).ThresholdMin}}
 }

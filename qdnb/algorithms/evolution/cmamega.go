@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"cmp"
+	"encoding/json"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -49,21 +50,30 @@ func (c *CMAMEGA) own() Parts {
 }
 
 // CMAMAEGA are the hyperparameters of CMA-MAEGA (Fontaine and Nikolaidis 2023): CMA-MEGA with the
-// annealed thresholds of CMA-MAE. That of empty cells is minus the QD offset of the task.
+// annealed thresholds of CMA-MAE.
 type CMAMAEGA struct {
 	CMAMEGA
 	// ArchiveLearningRate is that of [CMAMAE].
 	ArchiveLearningRate float64 `json:"archive_learning_rate" limits:"0,1"`
-
-	thresholdMin float64
+	ThresholdSettings
 }
 
 // defaultCMAMAEGA returns the publication's hyperparameters for sphere.
 func defaultCMAMAEGA(env envs.Spec) *CMAMAEGA {
-	c := &CMAMAEGA{*defaultCMAMEGA(env), 0.01, lowestFitness(env.Offset)}
+	c := &CMAMAEGA{*defaultCMAMEGA(env), 0.01, defaultThreshold(env)}
 	c.RestartRule = "basic"
 	return c
 }
+
+// MarshalJSON writes the threshold of empty cells as a number, also by default.
+func (c CMAMAEGA) MarshalJSON() ([]byte, error) {
+	type plain CMAMAEGA
+	c.ThresholdSettings = c.in(1)
+	return json.Marshal(plain(c))
+}
+
+// Check implements [algorithms.Algorithm].
+func (c *CMAMAEGA) Check() error { return cmp.Or(c.CMAMEGA.Check(), c.ThresholdSettings.check(1)) }
 
 // New implements [algorithms.Algorithm].
 func (c *CMAMAEGA) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
@@ -72,6 +82,6 @@ func (c *CMAMAEGA) New(platform *xla.Platform, env envs.Env, seed int64) (algori
 
 func (c *CMAMAEGA) own() Parts {
 	parts := c.CMAMEGA.own()
-	parts.Archive = repertoire.Annealed{LearningRate: c.ArchiveLearningRate, ThresholdMin: c.thresholdMin}
+	parts.Archive = repertoire.Annealed{LearningRate: c.ArchiveLearningRate, ThresholdMin: c.in(1).ThresholdMin}
 	return parts
 }

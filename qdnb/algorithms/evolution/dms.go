@@ -44,6 +44,6 @@ func (d *DMS) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 func (d *DMS) own() Parts {
 	parts := d.CMAMAE.own()
 	parts.Archive = repertoire.Discounted{DiscountSettings: d.DiscountSettings,
-		Rate: d.ArchiveLearningRate, ThresholdMin: d.lowest()}
+		Rate: d.ArchiveLearningRate, ThresholdMin: d.in(d.EpisodeLength).ThresholdMin}
 	return parts
 }

@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 
@@ -45,8 +46,7 @@ type PPGA struct {
 	PPGASettings
 	// ArchiveLearningRate is that of [CMAMAE].
 	ArchiveLearningRate float64 `json:"archive_learning_rate" limits:"0,1"`
-
-	thresholdMin float64
+	ThresholdSettings
 }
 
 // defaultPPGA returns the hyperparameters of a published configuration.
@@ -54,7 +54,7 @@ func defaultPPGA(env envs.Spec) *PPGA {
 	p := &PPGA{*DefaultMapElites(env), PPGASettings{Sigma0: 0.5, RestartRule: "no_improvement",
 		Iterations: 10, LearningRate: 3e-4, Discount: 0.99, GAELambda: 0.95,
 		ClipEpsilon: 0.2, NumEnvs: 1000, UnrollLength: 128, NumMinibatches: 8, UpdateEpochs: 4,
-		ValueHidden: []int{256, 256}}, 0.1, lowestFitness(env.Offset * float64(env.Length))}
+		ValueHidden: []int{256, 256}}, 0.1, defaultThreshold(env)}
 	p.Batch, p.Hidden = 300, []int{128, 128}
 	return p
 }
@@ -68,9 +68,17 @@ func (s PPGASettings) ppo(hidden []int) ppo.PPO {
 		EvaluationInterval: 1, CVT: repertoire.DefaultCVT()}
 }
 
+// MarshalJSON writes the threshold of empty cells as a number, also by default.
+func (p PPGA) MarshalJSON() ([]byte, error) {
+	type plain PPGA
+	p.ThresholdSettings = p.in(p.EpisodeLength)
+	return json.Marshal(plain(p))
+}
+
 // Check implements [algorithms.Algorithm].
 func (p *PPGA) Check() error {
 	if err := cmp.Or(limits.Of(p), p.MapElites.Check(), checkEmitters(p.Batch, 1, 3, p.RestartRule),
+		p.ThresholdSettings.check(p.EpisodeLength),
 		limits.Int("num_envs", p.NumEnvs, p.NumMinibatches, 1<<20)); err != nil {
 		return err
 	}
@@ -88,7 +96,7 @@ func (p *PPGA) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms
 
 func (p *PPGA) own() Parts {
 	return Parts{Mix: Mix{{p.PPGASettings.Emitter(), 1}},
-		Archive: repertoire.Annealed{LearningRate: p.ArchiveLearningRate, ThresholdMin: p.thresholdMin}}
+		Archive: repertoire.Annealed{LearningRate: p.ArchiveLearningRate, ThresholdMin: p.in(p.EpisodeLength).ThresholdMin}}
 }
 
 // Emitter returns a proximal policy gradient arborescence as an emitter of a [Mix] (Batra et al. 2024,
