@@ -1,14 +1,20 @@
 package qdnb
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/nn"
@@ -28,6 +34,35 @@ func mazeSkills(last float32) hierarchy.Options {
 	net, rows := nn.Policy(2, nil, 2), []float32{1, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, 0}
 	return hierarchy.Options{Env: envs.Pointmaze{}, Every: 2,
 		Skills: hierarchy.Skills{Net: net, Rows: npz.Of(rows, 2, net.Params())}}
+}
+
+// The policies of a run with normalised observations are read, played and exported with their normaliser.
+func TestNormalisedPPO(t *testing.T) {
+	loop := smallPPO(envs.Pointmaze{})
+	loop.NormalizeObservations, loop.EpisodeLength = true, 20
+	run := train(t, Spec{Loop: loop, Name: "ppo-test", Env: "pointmaze", Runs: t.TempDir(), Backend: "go", Quiet: true,
+		Budget: Generations(4)})
+	best := nb.Must(run.Repertoire()).Best()
+	row := nb.Must(run.Repertoire()).Genotype(best)
+	plain := nn.Policy(2, []int{8}, 2)
+	if len(row) != plain.Params()+4 || row[len(row)-1] <= 0 || row[len(row)-1] >= 1 {
+		t.Fatalf("a policy has %d parameters, the last are %v", len(row), row[len(row)-4:])
+	}
+	nb.Must(Play(background, run, PlaySpec{Backend: "go"}))
+	dir := t.TempDir()
+	shapes := nb.Must(exchange.Export(run, exchange.ExportSpec{Cell: &best, Out: filepath.Join(dir, "policy.npz")}))
+	if !slices.Equal(shapes["input.mean"], []int{2}) || shapes["input.limit"] == nil {
+		t.Errorf("the file has %v", shapes)
+	}
+	nb.Must(exchange.Export(run, exchange.ExportSpec{Repertoire: true, Out: filepath.Join(dir, "policy.onnx")}))
+	if text := string(nb.Must(os.ReadFile(filepath.Join(dir, "policy.json")))); !strings.Contains(text, `"normalisation": "included"`) {
+		t.Errorf("the contract is %s", text)
+	}
+	spec := small(t.TempDir(), 1)
+	spec.Start, spec.Env = run.Dir, "pointmaze"
+	spec.Tune = runs.Assign("hidden=[8]", "cells=8", "cvt_samples=100", "batch=4")
+	_, err := Train(background, spec)
+	errtest.Want(t, err, "normalise their observations")
 }
 
 // PPO trains by Train in any environment: with its actions, whose policies can be played, or with

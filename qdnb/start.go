@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
+	"example.com/qdnb/xla/nn"
 )
 
 // start makes the genotypes that Start names the initial population of a training, and adds their
@@ -26,17 +27,21 @@ func (s Spec) start(t *session.Training) error {
 		return fmt.Errorf("%s does not start from genotypes: Start is for neuroevolution, such as map-elites",
 			t.Options.Config.Algorithm)
 	}
-	rows, sizes, err := s.genotypes(t.Options.Root)
+	rows, form, err := s.genotypes(t.Options.Root)
 	if err != nil {
 		return fmt.Errorf("cannot start from %s: %w", s.Start, err)
 	}
 	base := of.Base()
 	policy := scoring.NewTask(t.Env, base.Hidden, base.EpisodeLength).Policy
 	hash := sha256.New()
+	if form.Normalises {
+		return fmt.Errorf("cannot start from %s: its policies normalise their observations, and those of this run "+
+			"cannot: start from a run without normalize_observations", s.Start)
+	}
 	for i, row := range rows {
-		if len(row) != policy.Params() || sizes != nil && !slices.Equal(sizes, policy.Sizes) {
+		if len(row) != policy.Params() || form.Sizes != nil && !slices.Equal(form.Sizes, policy.Sizes) {
 			return fmt.Errorf("cannot start from %s: its genotypes have %d parameters and layers %v, but those "+
-				"of this run have %d and %v: set hidden", s.Start, len(row), sizes, policy.Params(), policy.Sizes)
+				"of this run have %d and %v: set hidden", s.Start, len(row), form.Sizes, policy.Params(), policy.Sizes)
 		}
 		if k := slices.IndexFunc(row, func(x float32) bool { return x-x != 0 }); k >= 0 {
 			return fmt.Errorf("cannot start from %s: parameter %d of genotype %d is %g", s.Start, k, i, row[k])
@@ -54,28 +59,28 @@ func (s Spec) start(t *session.Training) error {
 	return nil
 }
 
-// genotypes reads the genotypes that Start names, and the layers of their policies if it has them.
-func (s Spec) genotypes(root string) (rows [][]float32, sizes []int, err error) {
+// genotypes reads the genotypes that Start names, and the form of their policies if it is known.
+func (s Spec) genotypes(root string) (rows [][]float32, form nn.MLP, err error) {
 	if info, err := os.Stat(s.Start); err == nil && !info.IsDir() {
 		rows, err = fileGenotypes(s.Start)
-		return rows, nil, err
+		return rows, form, err
 	}
 	run, err := runs.LoadFrom(root, s.Start)
 	if err != nil {
-		return nil, nil, err
+		return nil, form, err
 	}
 	if !run.Status.Finished {
-		return nil, nil, errors.New("it is not finished: train it to the end first")
+		return nil, form, errors.New("it is not finished: train it to the end first")
 	}
 	set, err := policies.All(run)
 	if err != nil {
-		return nil, nil, err
+		return nil, form, err
 	}
 	for _, p := range set.Policies {
 		rows = append(rows, p.Genotype)
 	}
-	policy, _, err := set.Network()
-	return rows, policy.Sizes, err
+	form, _, err = set.Network()
+	return rows, form, err
 }
 
 // fileGenotypes reads the array genotypes of an .npz file. If it has fitnesses, too, it is a

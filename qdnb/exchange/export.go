@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
 )
 
 // ExportSpec configures [Export]: what to write, and where.
@@ -34,7 +35,9 @@ type ExportSpec struct {
 //
 // In an .npz file, a policy has the arrays layer_0.bias [out], layer_0.kernel [in, out], layer_1.bias
 // and so on, and sizes, which lists the sizes of the input, the hidden layers and the output. ReLU
-// follows every layer but the last. The action is the tanh of the output. Without observations, as in
+// follows every layer but the last. If the policy normalises its observations, it also has input.mean and
+// input.deviation [in] and the number input.limit: the first layer's input is (observation - mean) /
+// deviation, clamped to +-limit. A genotype ends in its means and deviations then. The action is the tanh of the output. Without observations, as in
 // arm, it has the array solution [n] instead: the genotype, which is the action itself.
 //
 // Without Skill, Cell and Repertoire, Export writes the best cell or, for a run with skills, the
@@ -134,6 +137,10 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 		return map[string]npz.Array{"solution": npz.Of(n.rows[0])}, nil
 	}
 	arrays := layerArrays(n.rows[0], n.sizes)
+	if n.normalises {
+		arrays["input.mean"], arrays["input.deviation"] = npz.Of(n.inputs(0)), npz.Of(n.inputs(1))
+		arrays["input.limit"] = npz.Scalar(float32(nn.NormalisedLimit))
+	}
 	if n.shared {
 		arrays["skills"] = npz.Scalar(int64(n.skills))
 	}
@@ -148,6 +155,16 @@ type network struct {
 	skills  int         // the size of that input; 0 if there is none
 	batched bool        // the policy is an input
 	list    []PolicyContract
+	// normalises says that rows end in means and deviations of the inputs, see [nn.MLP].
+	normalises bool
+}
+
+// inputs returns the means (0) or deviations (1) of the inputs of all policies.
+func (n network) inputs(which int) (all []float32) {
+	for _, row := range n.rows {
+		all = append(all, row[len(row)-(2-which)*n.sizes[0]:][:n.sizes[0]]...)
+	}
+	return all
 }
 
 func (s ExportSpec) network(run *runs.Run) (n network, err error) {
@@ -181,10 +198,10 @@ func (s ExportSpec) network(run *runs.Run) (n network, err error) {
 	if err != nil {
 		return n, err
 	}
-	n.sizes = policy.Sizes
+	n.sizes, n.normalises = policy.Sizes, policy.Normalises
 	for _, p := range set.Policies {
 		row := p.Genotype
-		if want := runs.Row(n.sizes); want != len(row) {
+		if want := policy.Params(); want != len(row) {
 			return n, fmt.Errorf("layers of %v have %d parameters, but the policies of %s have %d", n.sizes, want,
 				run.Name(), len(row))
 		}

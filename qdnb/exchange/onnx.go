@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/protobuf"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
 )
 
 // Contract describes an exported ONNX file: what a program needs to run its policies on a robot. What
@@ -22,7 +24,8 @@ type Contract struct {
 
 	Inputs  []TensorContract `json:"inputs"`
 	Outputs []TensorContract `json:"outputs"`
-	// Normalisation of observations is "none": what a method learned of it is part of the weights.
+	// Normalisation of observations is "none", or "included" if the file normalises them itself: its
+	// input is the observation as it is either way.
 	Normalisation string  `json:"normalisation"`
 	ControlStep   float64 `json:"control_step_s,omitempty"`
 	EpisodeLength int     `json:"episode_length,omitempty"` // control steps
@@ -91,6 +94,9 @@ func (s ExportSpec) contract(run *runs.Run, n network) ([]byte, error) {
 		Outputs: []TensorContract{{Name: "action", Type: "float32", Shape: []any{"batch", spec.Actions},
 			Meaning: "action of each robot, for one control step", Limits: &[2]float64{-1, 1},
 			Components: spec.ActionComponents}}}
+	if n.normalises {
+		c.Normalisation = "included"
+	}
 	settings := struct {
 		EpisodeLength *int `json:"episode_length"`
 	}{&c.EpisodeLength}
@@ -118,7 +124,7 @@ const (
 
 // onnx returns a ModelProto, and adds the shapes of its arrays to shapes.
 func (n network) onnx(name string, shapes map[string][]int) ([]byte, error) {
-	if size := 4 * int64(runs.Row(n.sizes)) * int64(len(n.rows)); size > 2e9 {
+	if size := 4 * int64(len(n.rows[0])) * int64(len(n.rows)); size > 2e9 {
 		return nil, fmt.Errorf("the policies of %s have %d MB, more than the 2 GB of an ONNX file: export them to "+
 			"an .npz file", name, size/1e6)
 	}
@@ -146,6 +152,22 @@ func (n network) onnx(name string, shapes map[string][]int) ([]byte, error) {
 	}
 	if n.skills > 0 {
 		x = add("Concat", "input", axis(1), x, "skill")
+	}
+	if n.normalises {
+		for k, op := range []string{"Sub", "Div"} {
+			name, dims := []string{"input.mean", "input.deviation"}[k], []int{n.sizes[0]}
+			if n.batched {
+				dims = []int{len(n.rows), n.sizes[0]}
+			}
+			shapes[name] = dims
+			by := tensor(name, onnxFloat, floatBytes(n.inputs(k)), dims...)
+			if n.batched {
+				by = add("Gather", name+".own", axis(0), by, "policy")
+			}
+			x = add(op, "input."+strings.ToLower(op), nil, x, by)
+		}
+		x = add("Clip", "input", nil, x, tensor("input.low", onnxFloat, floatBytes([]float32{-nn.NormalisedLimit})),
+			tensor("input.limit", onnxFloat, floatBytes([]float32{nn.NormalisedLimit})))
 	}
 	if n.batched {
 		tensor("one", onnxInt64, binary.LittleEndian.AppendUint64(nil, 1), 1)
@@ -208,10 +230,15 @@ func (n network) onnx(name string, shapes map[string][]int) ([]byte, error) {
 func (n network) block(offset, rows, width, columns int) (data []byte) {
 	for _, row := range n.rows {
 		for i := range rows {
-			for _, x := range row[offset+i*width:][:columns] {
-				data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
-			}
+			data = append(data, floatBytes(row[offset+i*width:][:columns])...)
 		}
+	}
+	return data
+}
+
+func floatBytes(numbers []float32) (data []byte) {
+	for _, x := range numbers {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
 	}
 	return data
 }

@@ -88,6 +88,18 @@ func evaluated(t *testing.T, file string, observation, skill []float64, policy i
 			for k, x := range a.data {
 				out.data = append(out.data, x+b.data[k])
 			}
+		case "Sub", "Div", "Clip":
+			for k, x := range a.data {
+				switch op {
+				case "Sub":
+					x -= b.data[k]
+				case "Div":
+					x /= b.data[k]
+				default:
+					x = max(b.data[0], min(values[node[1][2]].data[0], x))
+				}
+				out.data = append(out.data, x)
+			}
 		case "Relu", "Tanh":
 			for _, x := range a.data {
 				if op == "Tanh" {
@@ -122,6 +134,29 @@ func applied(row []float32, sizes []int, x []float64) []float64 {
 		x, row = y, row[out+in*out:]
 	}
 	return x
+}
+
+// Policies that normalise their observations do so in exported files, too.
+func TestExportNormalisation(t *testing.T) {
+	sizes, x := []int{2, 8, 2}, []float64{101326, 3}
+	plain := numbers(runs.Row(sizes))
+	n := network{sizes: sizes, normalises: true, batched: true,
+		rows: [][]float32{append(slices.Clone(plain), 9, 9, 2, 2), append(slices.Clone(plain), 101325, 0, 2, 0.5)}}
+	want := applied(plain, sizes, []float64{0.5, 5})
+	for range 2 {
+		shapes, file := map[string][]int{}, filepath.Join(t.TempDir(), "policy.onnx")
+		must.Do(os.WriteFile(file, must.Get(n.onnx("normalised", shapes)), 0o666))
+		action, _ := evaluated(t, file, x, nil, len(n.rows)-1)
+		for k := range want {
+			if len(action) != 2 || math.Abs(action[k]-want[k]) > 1e-6 {
+				t.Errorf("%d policies: action %v, want %v", len(n.rows), action, want)
+			}
+		}
+		if got := shapes["input.mean"]; got[len(got)-1] != 2 {
+			t.Errorf("%v", shapes)
+		}
+		n.batched, n.rows = false, n.rows[1:]
+	}
 }
 
 // named is a custom environment, of the runs of which nothing but sizes is known without it.

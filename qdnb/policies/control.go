@@ -136,6 +136,7 @@ func ForControl(run *runs.Run) (set hierarchy.Skills, err error) {
 			return set, err
 		}
 		set = HurdlesSkills(net.Sizes[1:len(net.Sizes)-1], false)
+		set.Net.Normalises = net.Normalises
 		for _, policy := range cells.Policies {
 			numbers = append(numbers, policy.Number)
 			flat = append(flat, weights.Rounded(net, policy.Genotype)...)

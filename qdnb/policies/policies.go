@@ -188,7 +188,8 @@ func (s *Set) task(env envs.Env) (scoring.Task, error) {
 		PolicyHidden  *[]int           `json:"policy_hidden"` // of PPO
 		EpisodeLength *int             `json:"episode_length"`
 		Weights       *scoring.Weights `json:"weights"`
-	}{&base.Hidden, &base.Hidden, &base.EpisodeLength, &base.Weights}
+		Normalises    bool             `json:"normalize_observations"` // of PPO
+	}{&base.Hidden, &base.Hidden, &base.EpisodeLength, &base.Weights, false}
 	if err := json.Unmarshal(s.Run.Config.Hyperparameters, &settings); err != nil {
 		return scoring.Task{}, fmt.Errorf("cannot read the settings of %s: %v", s.Run.Name(), err)
 	}
@@ -196,7 +197,7 @@ func (s *Set) task(env envs.Env) (scoring.Task, error) {
 		base.Hidden = s.hidden
 	}
 	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
-	task.Weights = base.Weights
+	task.Weights, task.Policy.Normalises = base.Weights, settings.Normalises
 	return task, nil
 }
 

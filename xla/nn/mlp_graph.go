@@ -30,6 +30,9 @@ type MLP struct {
 	Output Activation // after the last layer
 	// Initial is the range of the initial biases; the zero value stands for biases of 0.
 	Initial [2]float64
+	// Normalises makes networks normalise their inputs, see [Normalised]. A row ends in the means and
+	// the deviations for it.
+	Normalises bool
 }
 
 // NewMLP returns a network with ReLU hidden layers and a linear output.
@@ -76,11 +79,19 @@ func (m MLP) Layout() []Leaf {
 
 // Params returns the number N of parameters.
 func (m MLP) Params() int {
-	n := 0
+	n := 2 * m.normalised()
 	for layer := range len(m.Sizes) - 1 {
 		n += (m.Sizes[layer] + 1) * m.Sizes[layer+1]
 	}
 	return n
+}
+
+// normalised is the number of inputs that are normalised.
+func (m MLP) normalised() int {
+	if m.Normalises {
+		return m.Sizes[0]
+	}
+	return 0
 }
 
 // Init draws rows [P, N] for P keys: biases 0 or from their range, kernels uniform in +-sqrt(3/in),
@@ -101,6 +112,10 @@ func (m MLP) Init(keys random.Key) *Node {
 		limit := math.Sqrt(3 / float64(leaf.Shape[0]))
 		parts = append(parts, keys.FoldIn(leaf.Layer).Uniform(-limit, limit, rows, size*leaf.Shape[1]))
 	}
+	if n := m.normalised(); n > 0 {
+		zeros := Zeros(g, shapes.Make(dtypes.Float32, rows, n))
+		parts = append(parts, zeros, OnesLike(zeros))
+	}
 	return Concatenate(parts, 1)
 }
 
@@ -108,7 +123,9 @@ func (m MLP) Init(keys random.Key) *Node {
 type Net struct {
 	Bias   []*Node // [P, out] a layer
 	Kernel []*Node // [P, in, out] a layer; see [Net.BFloat16] for packed ones
-	Form   MLP
+	// Mean and Deviation, [P, in], normalise the inputs; nil if Form does not.
+	Mean, Deviation *Node
+	Form            MLP
 
 	byRows bool  // see WithoutGradients
 	zero   []int // inputs that are left out; see WithoutGradients
@@ -134,6 +151,11 @@ func (m MLP) View(rows *Node) Net {
 			net.Bias = append(net.Bias, part)
 		}
 	}
+	if n := m.normalised(); n > 0 {
+		first := m.Params() - 2*n
+		net.Mean = Slice(rows, AxisRange(), AxisRange(first, first+n))
+		net.Deviation = Slice(rows, AxisRange(), AxisRange(first+n))
+	}
 	return net
 }
 
@@ -144,6 +166,13 @@ func (m MLP) View(rows *Node) Net {
 func (n Net) Apply(x *Node) *Node {
 	if len(n.Kernel) == 0 {
 		return n.Bias[0]
+	}
+	if n.Mean != nil {
+		mean, deviation := n.Mean, n.Deviation
+		if x.Rank() == 3 {
+			mean, deviation = InsertAxes(mean, 1), InsertAxes(deviation, 1)
+		}
+		x = Normalised(x, mean, deviation, NormalisedLimit)
 	}
 	x = n.withoutZeros(x)
 	for layer, kernel := range n.Kernel {
@@ -207,6 +236,9 @@ func (n Net) Join() *Node {
 			array = n.Kernel[leaf.Layer]
 		}
 		parts = append(parts, Reshape(array, p, -1))
+	}
+	if n.Mean != nil {
+		parts = append(parts, n.Mean, n.Deviation)
 	}
 	return Concatenate(parts, 1)
 }

@@ -247,3 +247,50 @@ func ExampleNet_Apply() {
 	fmt.Printf("%.4f\n", out.Value()[0].Value())
 	// Output: [[0.4621] [0.7616]]
 }
+
+// A network that normalises has the means and deviations of its inputs at the end of its row, and clamps
+// what it normalises. Without them it is the same network.
+func TestNormalisingNetwork(t *testing.T) {
+	plain := nn.Policy(3, []int{4}, 2)
+	form := plain
+	form.Normalises = true
+	if form.Params() != plain.Params()+6 {
+		t.Fatalf("%d parameters", form.Params())
+	}
+	x := []float32{0.1, 101325.5, 7, 2, 101324, -1e9}
+	mean, deviation := []float32{0, 101325, 1}, []float32{0.01, 0.5, 3}
+	inputs := make([]float32, len(x)) // of the first layer
+	for i := range x {
+		inputs[i] = max(-5, min(5, (x[i]-mean[i%3])/deviation[i%3]))
+	}
+	if want := []float32{5, 1, 2, 5, -2, -5}; !slices.Equal(inputs[1:], want[1:]) {
+		t.Fatalf("the test is wrong: %v", inputs)
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			keys := random.KeyOf(in[0]).FoldInEach(Const(in[0].Graph(), []int32{0, 1}))
+			rows := form.Init(keys)
+			fresh := Slice(rows, AxisRange(), AxisRange(plain.Params()))
+			rows = Slice(rows, AxisRange(), AxisRange(0, plain.Params()))
+			own := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 0), 2, 3) }
+			all := Concatenate([]*Node{rows, own(in[3]), own(in[4])}, 1)
+			net, want := form.View(all), plain.View(rows).Apply(in[2])
+			again := func(x *Node) *Node { return InsertAxes(x, 1) }
+			return []*Node{want, net.Apply(in[1]), net.WithoutGradients().Apply(in[1]), Squeeze(net.Apply(again(in[1])), 1),
+				ZerosLike(fresh), fresh, Sub(net.Join(), all)}
+		}, xlatest.Tensor(random.SeedWords(3), 2), xlatest.Tensor(x, 2, 3), xlatest.Tensor(inputs, 2, 3),
+			xlatest.Tensor(mean, 3), xlatest.Tensor(deviation, 3))
+		want := xlatest.Flat[float32](t, out[0])
+		for i, what := range []string{"applied", "without gradients", "with an axis of time"} {
+			xlatest.Close(t, what, xlatest.Flat[float32](t, out[1+i]), want, 1e-6)
+		}
+		if got := xlatest.Flat[float32](t, out[5]); !slices.Equal(got, []float32{0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1}) {
+			t.Errorf("a new network normalises by %v", got)
+		}
+		for _, x := range xlatest.Flat[float32](t, out[6]) {
+			if x != 0 {
+				t.Fatal("Join is not the inverse of View")
+			}
+		}
+	})
+}

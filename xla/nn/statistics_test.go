@@ -3,6 +3,7 @@ package nn_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -49,6 +50,45 @@ func TestGoldenStatistics(t *testing.T) {
 		}
 		xlatest.Close(t, "rms.normalized", xlatest.Flat[float32](t, out[3*batches]),
 			data.Float32s("rms.normalized"), 1e-5)
+	})
+}
+
+// Statistics are right where the mean is far larger than the deviation, also over many batches: those of a
+// pressure in Pa, and of a mean of a million.
+func TestStatisticsFarFromZero(t *testing.T) {
+	const batches, b, d = 20, 1000, 3
+	means, deviations := []float64{101325, 1e6, -1e6}, []float64{0.52, 0.8, 30}
+	random := rand.New(rand.NewPCG(1, 2))
+	x := make([]float32, batches*b*d)
+	var sums, squares [d]float64
+	for i := range x {
+		x[i] = float32(means[i%d] + deviations[i%d]*random.NormFloat64())
+		off := float64(x[i]) - means[i%d]
+		sums[i%d], squares[i%d] = sums[i%d]+off, squares[i%d]+off*off
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			type state struct {
+				S nn.Statistics
+				X *Node
+			}
+			s := xla.For(in[0].Graph(), batches, state{nn.NewStatistics(in[0].Graph(), d), in[0]},
+				func(i *Node, s state) state { return state{s.S.Update(xla.Row(s.X, i)), s.X} }).S
+			first := nn.NewStatistics(in[0].Graph(), d).Update(Squeeze(Slice(in[0], AxisElem(0)), 0))
+			return []*Node{s.Mean, s.Deviation(), first.Deviation(), s.Count}
+		}, xlatest.Tensor(x, batches, b, d))
+		for i := range d {
+			n := float64(batches * b)
+			mean, deviation := means[i]+sums[i]/n, math.Sqrt(squares[i]/n-sums[i]*sums[i]/n/n)
+			at := func(k int) float64 { return float64(xlatest.Flat[float32](t, out[k])[i]) }
+			if math.Abs(at(0)-mean) > 0.1*deviation+0.0625 || math.Abs(at(1)/deviation-1) > 0.01 ||
+				math.Abs(at(2)/deviation-1) > 0.1 {
+				t.Errorf("mean %.9g, deviation %g, after one batch %g; want %.9g and %g", at(0), at(1), at(2), mean, deviation)
+			}
+		}
+		if got := xlatest.Flat[float32](t, out[3])[0]; got != batches*b {
+			t.Errorf("%g vectors", got)
+		}
 	})
 }
 

@@ -269,8 +269,8 @@ func FuzzPolicy(f *testing.F) {
 		Recorders: []envs.Recorder{env.Recorder()}}))
 	f.Cleanup(evaluator.Free)
 	for _, text := range []string{
-		"", "policy <f4 1,115 nan", "policy <f4 1,115 inf -inf 1e38", "policy <f8 115, 1e300",
-		"policy |u1 115,1 3", "policy <f4 0,", "-policy <f4 1,",
+		"", "policy <f4 1,121 nan", "policy <f4 1,121 inf -inf 1e38", "policy <f8 121, 1e300",
+		"policy |u1 121,1 3", "policy <f4 0,", "-policy <f4 1,",
 		"policy <f4 4611686018427387904,0",
 	} {
 		f.Add(text, int64(0))

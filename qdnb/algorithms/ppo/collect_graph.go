@@ -1,7 +1,6 @@
 package ppo
 
 import (
-	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -229,18 +228,11 @@ func (a agent) modes(policies *Node, form nn.MLP) nn.Net {
 	return net
 }
 
-// genotype returns the modes of an actor as a row of search.Task's form. It does not clip normalised
-// observations.
+// genotype returns the modes of an actor as a row of search.Task's form.
 func (a agent) genotype(from actor, form nn.MLP) *Node {
 	net := a.modes(from.Policy.Join(), form)
 	if s := from.Statistics; s != nil {
-		// (x - mean) / deviation is shift + scale x
-		zero := InsertAxes(ZerosLike(s.Mean), 0)
-		shift := s.Normalise(zero, math.MaxFloat32)
-		scale := Sub(s.Normalise(OnesLike(zero), math.MaxFloat32), shift)
-		column := func(x *Node) *Node { return InsertAxes(x, -1) } // [1, inputs, 1]
-		net.Bias[0] = Add(net.Bias[0], ReduceSum(Mul(column(shift), net.Kernel[0]), 1))
-		net.Kernel[0] = Mul(column(scale), net.Kernel[0])
+		net.Mean, net.Deviation = InsertAxes(s.Mean, 0), InsertAxes(s.Deviation(), 0)
 	}
 	return net.Join()
 }

@@ -61,9 +61,6 @@ func (a agent) learner(policy, value *Node) learner {
 	return l
 }
 
-// clip bounds the absolute value of a normalised observation, as in Brax.
-const clip = 5
-
 // normalised returns observations [..., observations] normalised for the networks; unchanged if
 // statistics are nil.
 func normalised(s *nn.Statistics, obs *Node) *Node {
@@ -71,5 +68,5 @@ func normalised(s *nn.Statistics, obs *Node) *Node {
 		return obs
 	}
 	dims := obs.Shape().Dimensions
-	return Reshape(s.Normalise(Reshape(obs, -1, dims[len(dims)-1]), clip), dims...)
+	return Reshape(s.Normalise(Reshape(obs, -1, dims[len(dims)-1]), nn.NormalisedLimit), dims...)
 }

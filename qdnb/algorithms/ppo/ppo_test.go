@@ -275,6 +275,46 @@ func (pulls) state(sign, action *Node) envs.State {
 
 func (e pulls) Step(s envs.State, action *Node) envs.State { return e.state(s.Observation, action) }
 
+// The genotype of an actor acts as the actor does in training, where normalised observations are clipped:
+// of one that is 1 in three of a thousand steps, and of a pressure in Pa.
+func TestGenotypesNormaliseAsInTraining(t *testing.T) {
+	config := *Default(envs.Spec{Length: 1})
+	config.NormalizeObservations, config.PolicyHidden = true, nil
+	a, form := newAgent(config, 2, 1, false), scoring.NewTask(pulls{}, nil, 1).Policy
+	form.Sizes, form.Normalises = []int{2, 1}, true
+	const n = 1000
+	seen := make([]float32, 2*n) // of which 3 have the first component 1
+	for i := range n {
+		seen[2*i+1] = 101325 + float32(i%2)
+	}
+	seen[0], seen[200], seen[400] = 1, 1, 1
+	for k, c := range []struct{ weights, observation, want []float32 }{
+		{[]float32{0.06, 0}, []float32{1, 101325.5, 0, 101325.5}, []float32{0.3, -0.06 * 0.0547}},
+		{[]float32{0, 0.2}, []float32{0, 101325, 0, 101326}, []float32{-0.2, 0.2}},
+	} {
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				l := a.learner(in[0], a.value.Init(random.NewKey(in[0].Graph(), 1).Split(1)))
+				statistics := l.Statistics.Update(in[1])
+				l.Statistics = &statistics
+				trained := a.decide(actorOf(l), in[2]).(gaussian).Mode()
+				net := form.View(BroadcastToDims(a.genotype(actorOf(l), form), 2, form.Params()))
+				return []*Node{trained, net.Apply(in[2])}
+			}, xlatest.Tensor([]float32{0, 0, c.weights[0], 0, c.weights[1], 0}, 1, 6), xlatest.Tensor(seen, n, 2),
+				xlatest.Tensor(c.observation, 2, 2))
+			trained, archived := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1])
+			if !slices.Equal(trained, archived) {
+				t.Errorf("case %d: actions %v in training, archived %v", k, trained, archived)
+			}
+			for i, want := range c.want {
+				if math.Abs(float64(archived[i])-math.Tanh(float64(want))) > 1e-3 {
+					t.Errorf("case %d: action %v, want the tanh of %g", k, archived[i], want)
+				}
+			}
+		})
+	}
+}
+
 // PPO learns continuous actions, and the repertoire holds the policies that were evaluated, also with
 // normalised observations.
 func TestLearnsActions(t *testing.T) {

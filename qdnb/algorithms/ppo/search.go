@@ -69,6 +69,7 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 		}
 	}
 	task := scoring.NewTask(env, p.PolicyHidden, p.EpisodeLength)
+	task.Policy.Normalises = p.NormalizeObservations
 	_, discrete := env.(scoring.Discrete)
 	sizes := task.Policy.Sizes
 	a := newAgent(*p, sizes[0], sizes[len(sizes)-1], discrete)
