@@ -77,7 +77,7 @@ func (d lmMAES) update(noise, _ *Node) (after distributions, continues *Node) {
 	g, n, size := noise.Graph(), float64(noise.Shape().Dimensions[1]), float64(d.size)
 	_, mueff := logWeights(d.size)
 	gain := func(rate float64) float64 { return math.Sqrt(mueff * rate * (2 - rate)) }
-	d.Mean = Add(d.Mean, d.steps(InsertAxes(d.numbers(g), -1), noise))
+	d.Mean = d.within(Add(d.Mean, d.steps(InsertAxes(d.numbers(g), -1), noise)))
 
 	rate := 2 * size / n
 	d.StepPath = Add(MulScalar(d.StepPath, 1-rate), MulScalar(noise, gain(rate)))

@@ -46,6 +46,7 @@ func (d openAIES) update(gradient, _ *Node) (after distributions, continues *Nod
 	before := d.Mean
 	loss := Sub(MulScalar(d.Mean, d.AdamL2Coeff), gradient)
 	d.Mean, d.Moments = nn.NewAdam(d.AdamLearningRate).Update(d.Mean, loss, d.Moments)
+	d.Mean = d.within(d.Mean)
 	length := func(x *Node) *Node { return Sqrt(ReduceSum(Square(x), 1)) }
 	return d, atLeast(Div(length(Sub(d.Mean, before)), length(d.Mean)), minUpdate)
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
 
@@ -84,6 +86,8 @@ func (s StrategySettings) Emitter() Emitter { return evolutionStrategies{Strateg
 type evolutionStrategies struct {
 	StrategySettings
 	State distributions
+
+	limits [2]float64 // of the parameters; zero: none
 }
 
 var _ Starter = evolutionStrategies{}
@@ -91,7 +95,16 @@ var _ Starter = evolutionStrategies{}
 // strategy is the settings of one of several evolution strategies.
 type strategy struct {
 	StrategySettings
-	size int // individuals of each strategy
+	size   int        // individuals of each strategy
+	limits [2]float64 // of the parameters; zero: none
+}
+
+// within clips means to the limits of the task.
+func (s strategy) within(mean *Node) *Node {
+	if s.limits == ([2]float64{}) {
+		return mean
+	}
+	return nn.Bounded(mean, s.limits[0], s.limits[1])
 }
 
 // weights are those of the better half.
@@ -128,14 +141,17 @@ func (s evolutionStrategies) Init(start Start, key random.Key) Emitter {
 		mean = BroadcastToShape(ConstAs(mean, (policy.Initial[0]+policy.Initial[1])/2), mean.Shape())
 	}
 	mean = BroadcastToDims(mean, s.Emitters, policy.Params())
+	if simulator, ok := envs.Inner(start.Task.Env).(*envs.Simulator); ok && simulator.Bounded {
+		s.limits = simulator.Facts.Initial
+	}
 	s.State = s.distributions(start.Count / s.Emitters).start(mean)
 	return s
 }
 
 // distributions returns distributions of the chosen kind without means, for strategies of a number of
 // individuals each.
-func (s StrategySettings) distributions(size int) distributions {
-	es := strategy{s, size}
+func (s evolutionStrategies) distributions(size int) distributions {
+	es := strategy{s.StrategySettings, size, s.limits}
 	switch s.Strategy {
 	case lmMAESName:
 		return lmMAES{strategy: es}
@@ -152,7 +168,7 @@ func (s evolutionStrategies) Offspring(parents Parents, which *Node, _ random.Ke
 	means, size := s.State.mean(), parents.Count/s.Emitters
 	strategies := Div(which, ConstAs(which, int32(size)))
 	strategies = InsertAxes(MinScalar(strategies, int32(s.Emitters-1)), -1)
-	noise := s.noise(parents, which, means.Shape().Dimensions[1])
+	noise := s.noise(parents, strategies, which)
 	return Add(Gather(means, strategies), s.State.steps(strategies, noise))
 }
 
@@ -161,24 +177,43 @@ func (s StrategySettings) numbers(g *Graph) *Node {
 	return Iota(g, shapes.Make(dtypes.Int32, s.Emitters), 0)
 }
 
-// noise draws the standard normal noise of individuals, [k, N]. OpenAI-ES samples antithetically:
-// an odd individual has the noise of the one before it with the opposite sign.
-func (s evolutionStrategies) noise(parents Parents, which *Node, params int) *Node {
-	k := which.Shape().Dimensions[0]
+// noise draws the standard normal noise of individuals of these strategies, int32 [k, 1]: [k, N].
+// OpenAI-ES samples antithetically: an odd individual has the noise of the one before it with the
+// opposite sign. If the task has limits, the noise is that of the clipped individual, so that strategies
+// learn from what was evaluated.
+func (s evolutionStrategies) noise(parents Parents, strategies, which *Node) (noise *Node) {
+	k, params := which.Shape().Dimensions[0], s.State.mean().Shape().Dimensions[1]
 	if s.Strategy != openAIESName {
-		return parents.Keys(which).Normal(k, params)
+		noise = parents.Keys(which).Normal(k, params)
+	} else {
+		odd := Mod(which, ConstAs(which, int32(2)))
+		sign := ConvertDType(AddScalar(MulScalar(odd, -2), 1), dtypes.Float32)
+		noise = Mul(parents.Keys(Sub(which, odd)).Normal(k, params), InsertAxes(sign, -1))
 	}
-	odd := Mod(which, ConstAs(which, int32(2)))
-	sign := ConvertDType(AddScalar(MulScalar(odd, -2), 1), dtypes.Float32)
-	return Mul(parents.Keys(Sub(which, odd)).Normal(k, params), InsertAxes(sign, -1))
+	if s.limited() {
+		noise = Mul(noise, s.share(strategies, noise))
+	}
+	return noise
+}
+
+// limited reports whether the task has limits.
+func (s evolutionStrategies) limited() bool { return s.limits != [2]float64{} }
+
+// share returns which share of the steps of noise [k, N] is within the limits, from 0 to 1, by component.
+// The noise times the share is that of the clipped individual: approximately for LM-MA-ES, whose
+// components depend on each other.
+func (s evolutionStrategies) share(strategies, noise *Node) *Node {
+	mean, step := Gather(s.State.mean(), strategies), s.State.steps(strategies, noise)
+	x, one := Add(mean, step), OnesLike(step)
+	at := func(limit float64) *Node { return nn.Bounded(Div(Sub(ConstAs(x, limit), mean), step), 0, 1) }
+	share := Where(LessThan(x, ConstAs(x, s.limits[0])), at(s.limits[0]), one)
+	return Where(GreaterThan(x, ConstAs(x, s.limits[1])), at(s.limits[1]), share)
 }
 
 // Update implements [Emitter]. Each strategy ranks its individuals by their improvement.
 func (s evolutionStrategies) Update(g Generation, key random.Key) (Emitter, []Loss) {
 	improvement := Reshape(g.Own(g.Improvement), s.Emitters, -1)
-	params := s.State.mean().Shape().Dimensions[1]
-	after, continues := s.State.update(s.recombine(g.Parents, xla.Ranks(improvement), s.State.weights(),
-		params))
+	after, continues := s.State.update(s.recombine(g.Parents, xla.Ranks(improvement), s.State.weights()))
 	elites := g.Sample(key.FoldInEach(s.numbers(improvement.Graph())))
 	s.State = restart(And(continues, g.ranked(improvement, s.RestartRule)), after, s.State.start(elites))
 	return s, nil
@@ -195,20 +230,27 @@ func restart[T any](continues *Node, after, fresh T) T {
 
 // recombine sums the noise of each strategy's individuals and its square, [E, N], with weights by
 // rank. It draws the noise again, one rank at a time.
-func (s evolutionStrategies) recombine(parents Parents, ranks *Node, weights []float32,
-	params int) (noise, squares *Node) {
+func (s evolutionStrategies) recombine(parents Parents, ranks *Node, weights []float32) (noise,
+	squares *Node) {
 	type state struct {
+		Of                             *evolutionStrategies // if the noise depends on it
 		Key                            random.Key
 		Ranks, Weights, Noise, Squares *Node
 	}
 	g, size := ranks.Graph(), int32(parents.Count/s.Emitters)
-	zeros := Zeros(g, shapes.Make(dtypes.Float32, s.Emitters, params))
-	sums := xla.For(g, len(weights), state{parents.Key, ranks, Const(g, weights), zeros, zeros},
+	zeros := Zeros(g, s.State.mean().Shape())
+	var of *evolutionStrategies
+	if s.limited() {
+		of = &s
+	}
+	sums := xla.For(g, len(weights), state{of, parents.Key, ranks, Const(g, weights), zeros, zeros},
 		func(rank *Node, c state) state {
 			ranked := Add(MulScalar(s.numbers(rank.Graph()), size), xla.FirstTrue(Equal(c.Ranks, rank), 1))
-			of := parents
-			of.Key = c.Key
-			noise := s.noise(of, ranked, params)
+			of, from, strategies := s, parents, (*Node)(nil)
+			if from.Key = c.Key; c.Of != nil {
+				of, strategies = *c.Of, InsertAxes(s.numbers(rank.Graph()), -1)
+			}
+			noise := of.noise(from, strategies, ranked)
 			weighted := Mul(noise, xla.Row(c.Weights, rank))
 			c.Noise, c.Squares = Add(c.Noise, weighted), Add(c.Squares, Mul(weighted, noise))
 			return c
