@@ -110,7 +110,7 @@ func (s *stage) rigid(system *physics.System) error {
 	shifts := limbs.lateralShifts(model)
 	var moving []int
 	number := map[string]int{} // of the moving bodies
-	s.Follow = -1
+	followed := math.MaxInt // joints between the followed body and the root; a robot's base may be fixed
 	for i, b := range model.Bodies {
 		body := scene.Body{Name: b.Name, Fixed: b.Fixed,
 			Pose: scene.Pose{Position: scene.Vec(places[i].Position),
@@ -122,8 +122,8 @@ func (s *stage) rigid(system *physics.System) error {
 				col = goalColor // a fixed ball marks a target
 			}
 		} else {
-			if !limbs.child[b.Name] && s.Follow < 0 {
-				s.Follow = len(moving)
+			if depth := limbs.depth[b.Name]; depth < followed {
+				s.Follow, followed = len(moving), depth
 			}
 			for _, j := range model.Joints {
 				if parent, earlier := number[j.Parent]; earlier && j.Child == b.Name {

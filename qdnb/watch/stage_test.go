@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
+	"example.com/qdnb/qdnb/plot/viewer"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -45,6 +47,31 @@ func Still(env envs.Env) (*scene.Film, error) {
 		return nil, err
 	}
 	return &s.Film, nil
+}
+
+// A robot whose base is fixed is filmed, and a camera follows its first link.
+func TestFixedRobot(t *testing.T) {
+	inertia := physics.Vec{0.1, 0.1, 0.1}
+	link := func(parent, child string) physics.Joint {
+		return physics.Joint{Name: child, Parent: parent, Child: child, ChildOffset: physics.Vec{-0.5, 0, 0},
+			Limits: [][2]float64{{-80, 80}}, Stiffness: 5000}
+	}
+	shape := []physics.Collider{{Radius: 0.1, Length: 1}}
+	model := physics.Model{TimeStep: 0.05, Substeps: 10,
+		Bodies: []physics.Body{{Name: "base", Fixed: true},
+			{Name: "hand", Mass: 1, Inertia: inertia, Colliders: shape, Visual: true},
+			{Name: "arm", Mass: 1, Inertia: inertia, Colliders: shape, Visual: true}},
+		Joints: []physics.Joint{link("base", "arm"), link("arm", "hand")},
+		Pose:   map[string]physics.Vec{"base": {0, 0, 2}}}
+	system := nb.Must(physics.NewSystem(model))
+	still := nb.Must(Still(&envs.Rigid{Settings: envs.Spec{Name: "arm"}, System: system}))
+	for _, film := range []*scene.Film{still, nb.Must(Robot("arm", system))} {
+		if film.Follow != 1 || len(film.Frames[0]) != 2 {
+			t.Errorf("moving body %d of %d is followed", film.Follow, len(film.Frames[0]))
+		}
+		nb.Must(scene.Render(film, len(film.Frames)-1, scene.Camera{}, 40, 30))
+		nb.Must(viewer.Skill(film).HTML())
+	}
 }
 
 // The film of a robot shows the bodies of its model, and they stand on the ground.

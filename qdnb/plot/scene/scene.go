@@ -134,7 +134,9 @@ func (f *Film) Check() error {
 		return errors.New("scene: a film without frames")
 	case !(f.Step > 0 && finite(f.Step)):
 		return fmt.Errorf("scene: %g seconds between frames: want a positive number", f.Step)
-	case moving == 0 || f.Follow < 0 || f.Follow >= moving:
+	case moving == 0:
+		return errors.New("scene: a film without moving bodies")
+	case f.Follow < 0 || f.Follow >= moving:
 		return fmt.Errorf("scene: Follow is %d: want an index of the %d moving bodies", f.Follow, moving)
 	case f.Rewards != nil && len(f.Rewards) != len(f.Frames):
 		return fmt.Errorf("scene: %d rewards for %d frames", len(f.Rewards), len(f.Frames))
