@@ -130,7 +130,7 @@ func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 		"allows: it lowers the QD score, and CMA-MAE and DCRL-MAP-Elites ignore it; Offset must be at " +
 		"least 0.5 (per step)\n"
 	const outside = "16 of 16 evaluations in generation 0 have descriptors outside of the limits of " +
-		"plane, [-2 -2] to [-1.5 2]: they enter cells at the border; "
+		"plane, \"final east (m)\" from -2 to -1.5: they enter cells at the border; "
 	for _, algorithm := range []string{"map-elites", "cma-mae", "diayn-reward"} {
 		for _, c := range []struct {
 			offset float64

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -72,13 +73,17 @@ func reportBeyond(run *runs.Run) error {
 		return err
 	}
 	lowest, outside := math.Inf(1), 0
+	beyond := map[int]bool{}
 	for _, cell := range r.Filled() {
 		lowest = min(lowest, float64(r.Fitnesses[cell]))
+		exceeds := false
 		for k, x := range r.Descriptor(cell) {
 			if x < r.Lower[k] || x > r.Upper[k] {
-				outside++
-				break
+				exceeds, beyond[k] = true, true
 			}
+		}
+		if exceeds {
+			outside++
 		}
 	}
 	if allowed := -r.Offset; lowest < allowed-1e-5*math.Abs(allowed) {
@@ -87,8 +92,9 @@ func reportBeyond(run *runs.Run) error {
 			run.Config.Env)
 	}
 	if outside > 0 {
-		fmt.Fprintf(os.Stderr, "qdnb: %d of %d descriptors are outside of the limits of %s\n", outside,
-			len(r.Filled()), run.Config.Env)
+		fmt.Fprintf(os.Stderr, "qdnb: %d of %d descriptors are outside of the limits of %s, %s\n", outside,
+			len(r.Filled()), run.Config.Env, envs.Descriptor{Lower: r.Lower, Upper: r.Upper,
+				Components: run.Status.Descriptor}.Ranges(func(k int) bool { return beyond[k] }))
 	}
 	return nil
 }

@@ -160,8 +160,8 @@ func TestImportOfWhatTheEnvironmentDoesNotProvideFor(t *testing.T) {
 	for length, want := range map[string]string{
 		"20": "qdnb: the lowest fitness, -60, is below -46.862, which the offset of pointmaze allows: it " +
 			"lowers the QD score; if episodes are longer, set episode_length\n" +
-			"qdnb: 1 of 2 descriptors are outside of the limits of pointmaze\n",
-		"30": "qdnb: 1 of 2 descriptors are outside of the limits of pointmaze\n",
+			"qdnb: 1 of 2 descriptors are outside of the limits of pointmaze, \"final x\" from -1 to 1\n",
+		"30": "qdnb: 1 of 2 descriptors are outside of the limits of pointmaze, \"final x\" from -1 to 1\n",
 	} {
 		_, stderr := succeed(t, "import", "--runs", t.TempDir(), "--repertoire", file, "--algorithm", "map-elites",
 			"--env", "pointmaze", "--set", "hidden=[4]", "--set", "episode_length="+length)

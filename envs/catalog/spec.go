@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Spec holds the constants of a task.
@@ -74,14 +75,27 @@ func (s Spec) QDOffset(length int) float64 { return s.Offset * float64(length) }
 // Descriptor specifies the behaviour descriptor of a task.
 type Descriptor struct {
 	Kind DescriptorKind
-	// Lower and Upper are the limits of each component in a repertoire. Descriptors outside are not
-	// clipped.
+	// Lower and Upper are the limits of each component in a repertoire. Descriptors outside are kept as
+	// they are, enter the cell of the nearest centroid, which is at the border, and are counted and
+	// reported. The nearest is that in the units of the components, or in the unit cube if one range is
+	// more than twice another.
 	Lower      []float32
 	Upper      []float32
 	Components []string // axis names, with units
 	// Stays keeps the descriptor of the last step when a task resets automatically: a quirk of
 	// pointmaze, which the source wraps differently from the other tasks.
 	Stays bool
+}
+
+// Ranges names components with their limits.
+func (d Descriptor) Ranges(which func(k int) bool) string {
+	var list []string
+	for k, name := range d.Components {
+		if which(k) {
+			list = append(list, fmt.Sprintf("%q from %g to %g", name, d.Lower[k], d.Upper[k]))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // DescriptorKind selects how state descriptors are reduced to the descriptor of an episode.

@@ -5,8 +5,8 @@
 //   - a reset gives reward 0 and done 0, depends only on the key, and varies with it;
 //   - the same keys and actions give the same bytes, however often it is built and run;
 //   - a copy does not depend on the other copies, even if their actions are NaN;
-//   - random actions lead to finite numbers, done is 0 or 1, and descriptors of kind Mean stay
-//     within their limits, those of other kinds not all outside;
+//   - random actions lead to finite numbers, done is 0 or 1, and no component of the descriptors of
+//     episodes is outside of its limits in all of them;
 //   - episodes have more than one step, observations and descriptors vary, and no reward is below
 //     what Offset allows for;
 //   - actions change the physics state, the observation or the descriptor;

@@ -141,8 +141,8 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 			step: func(x, _ *Node, s *envs.State) { s.Reward = Log(s.Reward) }},
 		"done: it must be 0 or 1: number 0 of done of copy 0 after 1 steps is 0.5": {
 			step: func(x, _ *Node, s *envs.State) { s.Done = AddScalar(s.Done, 0.5) }},
-		"limits: number 0 of the descriptor of copy": {
-			step: func(x, _ *Node, s *envs.State) { s.Descriptor = MulScalar(s.Descriptor, 2) }},
+		`limits: "share of the right" is from 6.9`: {
+			step: func(x, _ *Node, s *envs.State) { s.Descriptor = AddScalar(s.Descriptor, 7) }},
 		"done: all 5 copies are done in step 1 of 50": {
 			step: func(x, _ *Node, s *envs.State) { s.Done = OnesLike(s.Done) }},
 		"of the reward of copy 0 after 1 steps is -3, but Offset is 1: it must be at least 3, or": {

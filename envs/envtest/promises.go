@@ -46,15 +46,6 @@ var promises = []promise{
 			return x != 0 && slices.Contains(e.spec.Zero, i%e.spec.Observations)
 		}, observation), "%s, but Spec says that it is always 0")
 	}},
-	{"limits", false, func(e evidence) string {
-		d := e.spec.Descriptor
-		if d.Kind != envs.Mean {
-			return ""
-		}
-		return say(e.base.first(func(i int, x float32) bool {
-			return x < d.Lower[i%len(d.Lower)] || x > d.Upper[i%len(d.Lower)]
-		}, descriptor, outcome), "%s, outside of the limits in Spec")
-	}},
 	{"limits", false, evidence.outside},
 	{"reset", false, func(e evidence) string {
 		return say(e.base.first(func(i int, x float32) bool { return i == 0 && x != 0 }, done, reward),
@@ -139,10 +130,10 @@ func (e evidence) belowOffset() string {
 		"are filled", at, lowest, offset, -lowest)
 }
 
-// outside says which component of a descriptor that is not a mean is outside of its limits in all copies.
+// outside says which component of the descriptors of episodes is outside of its limits in all copies.
 func (e evidence) outside() string {
 	d := e.spec.Descriptor
-	if d.Kind != envs.Final && d.Kind != envs.Outcome {
+	if d.Kind == envs.None {
 		return ""
 	}
 	ends := e.base.named(outcome).rows

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -17,6 +18,7 @@ import (
 
 // collection is a [repertoire.Grid] and the genotypes of its cells on the first device.
 type collection struct {
+	task   scoring.Task
 	held   xla.State[collected]
 	insert *xla.Program[collectIn, collectOut]
 }
@@ -53,8 +55,10 @@ func newCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 		return nil, err
 	}
 	none := slices.Repeat([]float32{float32(math.Inf(-1))}, cells)
+	limited := task.Env.Spec().Descriptor
 	held := xla.Pack(func(in []*graph.Node) collected {
-		elites := repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}
+		elites := repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3],
+			Scale: limits.Scale(limited.Lower, limited.Upper)}
 		return collected{in[0], repertoire.Grid{Elites: elites}}
 	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
 		xla.FromFloats(none, cells),
@@ -72,7 +76,7 @@ func newCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 		return collectOut{xla.Out(held), xla.Out(task.Count(batch.Fitness,
 			batch.Descriptors, nil, entering.Valid))}
 	})
-	return &collection{held, insert}, err
+	return &collection{task, held, insert}, err
 }
 
 // add inserts candidates with genotypes [rows, N] and adds the fitnesses of the cells and the tally to
@@ -93,7 +97,7 @@ func (c *collection) add(genotypes xla.Array, found scoring.Results, o *scoring.
 	if err != nil {
 		return err
 	}
-	o.Tally(counts)
+	o.Tally(counts, c.task)
 	o.Fitnesses, err = xla.Part(c.held, func(c collected) *graph.Node { return c.Grid.Elites.Fitness }).Floats()
 	return err
 }

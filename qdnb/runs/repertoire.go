@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/pareto"
 )
@@ -138,15 +139,10 @@ func (r *Repertoire) Best() int {
 // Near returns the filled cell whose solution has the descriptor nearest to the given one; -1 if
 // all are empty.
 func (r *Repertoire) Near(descriptor ...float32) int {
-	best, least := -1, math.Inf(1)
+	best, least := -1, float32(math.Inf(1))
+	from := r.distances()
 	for _, cell := range r.Filled() {
-		distance := 0.0
-		for k, x := range r.Descriptor(cell) {
-			if k < len(descriptor) {
-				distance += math.Pow(float64(x-descriptor[k]), 2)
-			}
-		}
-		if distance < least {
+		if distance := from(r.Descriptor(cell), descriptor); distance < least {
 			best, least = cell, distance
 		}
 	}
@@ -187,16 +183,29 @@ func (r *Repertoire) Reinsert(fitnesses, descriptors []float32) (*Repertoire, er
 // cellOf returns the cell whose centroid is nearest to a descriptor, the first one on ties.
 func (r *Repertoire) cellOf(descriptor []float32) int {
 	best, least := 0, float32(math.Inf(1))
+	from := r.distances()
 	for cell := range r.Fitnesses {
-		var distance float32
-		for k, x := range r.Centroid(cell) {
-			distance += (x - descriptor[k]) * (x - descriptor[k])
-		}
-		if distance < least {
+		if distance := from(r.Centroid(cell), descriptor); distance < least {
 			best, least = cell, distance
 		}
 	}
 	return best
+}
+
+// distances returns a function for the squared distance of two descriptors as archives compute it, see
+// [limits.Scale], in the components that both have.
+func (r *Repertoire) distances() func(a, b []float32) float32 {
+	scale := limits.Scale(r.Lower, r.Upper)
+	return func(a, b []float32) (sum float32) {
+		for k := range min(len(a), len(b)) {
+			x, y := a[k], b[k]
+			if scale != nil {
+				x, y = x*scale[k], y*scale[k]
+			}
+			sum += (x - y) * (x - y)
+		}
+		return sum
+	}
 }
 
 // Genotype returns the genotype in a cell, [params], not copied; nil if genotypes were not read.

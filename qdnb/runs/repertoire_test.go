@@ -234,6 +234,29 @@ func TestReinsertIsTheIdentity(t *testing.T) {
 	}
 }
 
+// Cells of components of unequal scale are those of the unit square.
+func TestCellsOfUnequalScale(t *testing.T) {
+	plain, wide := grown(40), grown(40)
+	plain.Lower, plain.Upper = []float32{0, 0}, []float32{1, 1}
+	wide.Lower, wide.Upper = []float32{0, 0}, []float32{1, 1024}
+	for i := 1; i < len(wide.Centroids); i += 2 {
+		wide.Centroids[i] *= 1024
+		wide.Descriptors[i] *= 1024
+	}
+	for x := range 10 {
+		for y := range 10 {
+			at := []float32{float32(x) / 10, float32(y) / 10}
+			far := []float32{at[0], 1024 * at[1]}
+			if got, want := wide.cellOf(far), plain.cellOf(at); got != want {
+				t.Errorf("%v is in cell %d, not %d", far, got, want)
+			}
+			if got, want := wide.Near(far...), plain.Near(at...); got != want {
+				t.Errorf("cell %d is near %v, not %d", got, far, want)
+			}
+		}
+	}
+}
+
 // Solutions that move into one cell compete for it, and one without a number is lost.
 func TestReinsertCompetes(t *testing.T) {
 	r := grown(40)

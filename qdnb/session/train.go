@@ -354,9 +354,9 @@ func (t *training) remark(o scoring.Outcome) {
 	}
 	if t.status.Outside += int64(o.Outside); o.Outside > 0 {
 		t.bar.Once("%s: %d of %d evaluations in generation %d have descriptors outside of the limits "+
-			"of %s, %v to %v: they enter cells at the border; set Lower and Upper of its Descriptor to "+
+			"of %s, %s: they enter cells at the border; set Lower and Upper of its Descriptor to "+
 			"what episodes reach", t.Config.Name(), o.Outside, o.Evaluated, o.Generation, spec.Name,
-			spec.Descriptor.Lower, spec.Descriptor.Upper)
+			spec.Descriptor.Ranges(func(k int) bool { return o.Beyond[k] > 0 }))
 	}
 	if t.status.Invalid += int64(o.Invalid + o.Dropped); o.Invalid > 0 {
 		t.bar.Once("%s: %d of %d evaluations in generation %d were not finite, and are left out; %s",

@@ -110,7 +110,7 @@ func (s *stage) rigid(system *physics.System) error {
 	shifts := limbs.lateralShifts(model)
 	var moving []int
 	number := map[string]int{} // of the moving bodies
-	followed := math.MaxInt // joints between the followed body and the root; a robot's base may be fixed
+	followed := math.MaxInt    // joints between the followed body and the root; a robot's base may be fixed
 	for i, b := range model.Bodies {
 		body := scene.Body{Name: b.Name, Fixed: b.Fixed,
 			Pose: scene.Pose{Position: scene.Vec(places[i].Position),

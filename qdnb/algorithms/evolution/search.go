@@ -256,7 +256,7 @@ func (s *search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 	evaluations := (s.generation + 1) * int64(s.settings.Batch) // also of the initial population
 	outcome = scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
 		EnvSteps: evaluations * int64(s.task.Length), Extra: out.Losses.Scalars()}
-	outcome.Tally(counts)
+	outcome.Tally(counts, s.task)
 	for _, m := range s.members {
 		if actor, ok := m.Emitter.(actor); ok {
 			outcome.EnvSteps += (s.generation + 1) * actor.EnvSteps(s.task)

@@ -43,7 +43,7 @@ func (a Annealed) Add(found Evaluated) (Archive, Insertion) {
 // improvement returns the fitness of each candidate minus the threshold of its cell, [P]: above 0
 // if it is accepted, -Inf if it is not [Batch.Valid].
 func (a Annealed) improvement(batch Batch) *Node {
-	cell := InsertAxes(cellOf(a.Elites.Centroids, batch.Descriptors), -1)
+	cell := InsertAxes(a.Elites.cellOf(batch.Descriptors), -1)
 	improvement := Sub(batch.Fitness, Gather(a.Thresholds, cell))
 	return Where(batch.Valid(), improvement, lowest(improvement))
 }
@@ -59,7 +59,7 @@ func (a Annealed) update(batch Batch) *Node {
 	improvement := a.improvement(batch)
 	cells, p := a.Thresholds.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
 	accepted := GreaterThan(improvement, ZerosLike(improvement))
-	cell := cellOf(a.Elites.Centroids, batch.Descriptors)
+	cell := a.Elites.cellOf(batch.Descriptors)
 	number := Iota(cell.Graph(), shapes.Make(dtypes.Int32, cells, p), 0)
 	here := And(Equal(number, InsertAxes(cell, 0)), InsertAxes(accepted, 0)) // [cells, P]
 	wide := BroadcastToDims(InsertAxes(batch.Fitness, 0), cells, p)

@@ -101,7 +101,7 @@ func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *N
 		start.Objectives = append(start.Objectives, Reshape(x, n, -1))
 	}
 	var rounds *Node
-	start.Round, rounds = rounded(cellOf(a.Elites.Centroids, batch.Descriptors), batch.Valid())
+	start.Round, rounds = rounded(a.Elites.cellOf(batch.Descriptors), batch.Valid())
 	if xla.KindOf(g).Accelerator() { // as many as there may be: the device need not report the count
 		rounds = Const(g, int32(p))
 	}

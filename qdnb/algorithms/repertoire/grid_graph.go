@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla/random"
 )
@@ -29,7 +30,8 @@ func emptyCells(g *Graph, task scoring.Task, slots int) Cells {
 		panic(err)
 	}
 	empty := EmptySlots(g, cells*slots, d)
-	empty.Centroids = Reshape(Const(g, flat), cells, d)
+	limited := task.Env.Spec().Descriptor
+	empty.Centroids, empty.Scale = Reshape(Const(g, flat), cells, d), limits.Scale(limited.Lower, limited.Upper)
 	return empty
 }
 
@@ -40,7 +42,7 @@ func (a Grid) Add(found Evaluated) (Archive, Insertion) {
 	in, g := Insertion{Valid: found.Valid()}, found.Fitness.Graph()
 	n, p := a.Elites.Fitness.Shape().Dimensions[0], found.Fitness.Shape().Dimensions[0]
 	fitness := Where(in.Valid, found.Fitness, lowest(found.Fitness))
-	cell := InsertAxes(cellOf(a.Elites.Centroids, found.Descriptors), -1)
+	cell := InsertAxes(a.Elites.cellOf(found.Descriptors), -1)
 	occupant := Gather(a.Elites.Fitness, cell)
 	best := ScatterMax(a.Elites.Fitness, cell, fitness, false, false) // of occupant and candidates
 	enters := And(Equal(fitness, Gather(best, cell)), GreaterThan(fitness, occupant))

@@ -98,7 +98,7 @@ func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (aft
 		winners := Gather(entering.Index, InsertAxes(compact, -1))
 		genotypes := xla.SetRowsAt(in[3], in[6], winners, compact, count)
 		return []*Node{after.Fitness, after.Descriptors, genotypes,
-			cellOf(before.Centroids, batch.Descriptors)}
+			before.cellOf(batch.Descriptors)}
 	}, xlatest.Tensor(c.fitnesses, n), xlatest.Tensor(c.descriptors, n, c.dims),
 		xlatest.Tensor(c.centroids, n, c.dims),
 		xlatest.Tensor(c.identities, n, 1),

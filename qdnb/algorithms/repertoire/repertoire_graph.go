@@ -16,6 +16,8 @@ type Cells struct {
 	Descriptors *Node // [cells, d], of the occupants, not the centroids; 0 where empty
 	Centroids   *Node // [cells, d]
 	Objectives  *Node // [cells, objectives] of a [Measurer], else nil
+	// Scale multiplies the components in distances to centroids, see [limits.Scale]; nil: 1.
+	Scale []float32
 }
 
 // Batch is a batch of P candidates for insertion.
@@ -24,12 +26,15 @@ type Batch struct {
 	Descriptors *Node // [P, d]
 }
 
-// cellOf returns the cell of each descriptor, int32 [P]: the nearest centroid by Euclidean distance
-// in raw descriptor units, or the lowest index among equals. Descriptors outside the limits map to
-// a cell at the border.
-func cellOf(centroids, descriptors *Node) *Node {
-	// [cells, P], with the candidates on the minor axis
-	distance := squaredDistances(components(centroids), components(descriptors))
+// cellOf returns the cell of each descriptor, int32 [P]: the nearest centroid by Euclidean distance of
+// the components times Scale, or the lowest index among equals. Descriptors outside the limits map to a
+// cell at the border.
+func (c Cells) cellOf(descriptors *Node) *Node {
+	from, to := components(c.Centroids), components(descriptors)
+	for k, factor := range c.Scale {
+		from[k], to[k] = MulScalar(from[k], factor), MulScalar(to[k], factor)
+	}
+	distance := squaredDistances(from, to) // [cells, P], with the candidates on the minor axis
 	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 0), 0)), 0)
 }
 

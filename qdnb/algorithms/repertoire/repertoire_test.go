@@ -9,6 +9,8 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 )
@@ -55,13 +57,51 @@ func TestInsertionIsTheOraclesInsertion(t *testing.T) {
 
 func TestEquallyNearCentroidsGiveTheFirst(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{cellOf(in[0], in[1])} },
+		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{Cells{Centroids: in[0]}.cellOf(in[1])} },
 			xlatest.Tensor([]float32{1, 0, -1, 0, -1, 0, 0, 1}, 4, 2),
 			xlatest.Tensor([]float32{0, -1, -7, 0, 0, 0, 0.2, 100, 3, 0}, 5, 2))
 		if got := xlatest.Flat[int32](t, out[0]); !slices.Equal(got, []int32{0, 1, 0, 3, 0}) {
 			t.Errorf("cells %v", got)
 		}
 	})
+}
+
+// Evenly spread behaviours fill all cells, whatever the units of their components: the tessellation is made
+// in the unit cube, and cells are assigned there if one range is more than twice another. Then they are the
+// same cells.
+func TestCellsOfUnequalScale(t *testing.T) {
+	const side, cells = 40, 256
+	cvt := CVT{Cells: cells, CVTSamples: 20_000, CVTSeed: 4}
+	var reference []int32
+	for _, upper := range [][]float32{{1, 1}, {1, 16}, {1024, 1}, {1, 1000}, {1, 10}} {
+		centroids := must.Get(must.Get(cvt.Centroids([]float32{0, 0}, upper)).Float32s())
+		var points []float32
+		for i := range side * side {
+			points = append(points, (float32(i%side)+0.5)/side*upper[0], (float32(i/side)+0.5)/side*upper[1])
+		}
+		out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+			return []*Node{Cells{Centroids: in[0], Scale: limits.Scale([]float32{0, 0}, upper)}.cellOf(in[1])}
+		}, xlatest.Tensor(centroids, cells, 2), xlatest.Tensor(points, side*side, 2))
+		got, filled := xlatest.Flat[int32](t, out[0]), map[int32]bool{}
+		for _, cell := range got {
+			filled[cell] = true
+		}
+		if reference == nil {
+			reference = got
+		}
+		if len(filled) != cells {
+			t.Errorf("upper limits %v: %d of %d cells are filled", upper, len(filled), cells)
+		}
+		differ := 0
+		for i, cell := range got {
+			if cell != reference[i] {
+				differ++
+			}
+		}
+		if differ > 3 { // rounding
+			t.Errorf("upper limits %v: %d behaviours are in other cells than in the unit square", upper, differ)
+		}
+	}
 }
 
 // Every filled cell is drawn equally often, and no other: the statistic of Pearson's test is below

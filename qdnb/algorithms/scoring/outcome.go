@@ -23,6 +23,7 @@ type Outcome struct {
 	// Outside are the valid evaluations whose descriptor exceeds the limits of the task. They enter
 	// cells at the border.
 	Outside int
+	Beyond  []int   // of these, those that exceed the limits of each component
 	Lowest  float64 // lowest fitness of the valid evaluations; +Inf if there are none
 	// LowestReturns are the lowest returns of each objective, if the archive records them.
 	LowestReturns []float32
@@ -55,29 +56,35 @@ func (o Outcome) Finite(names []string) error {
 }
 
 // Tally sets the counts of evaluations, which is the inverse of [Task.Count] on the host.
-func (o *Outcome) Tally(counts []float32) {
+func (o *Outcome) Tally(counts []float32, t Task) {
 	o.Evaluated, o.Invalid, o.Outside = int(counts[0]), int(counts[1]), int(counts[2])
-	o.Lowest, o.LowestReturns = float64(counts[3]), counts[4:]
+	o.Lowest, o.Beyond = float64(counts[3]), nil
+	d := len(t.Env.Spec().Descriptor.Lower)
+	for _, count := range counts[4 : 4+d] {
+		o.Beyond = append(o.Beyond, int(count))
+	}
+	o.LowestReturns = counts[4+d:]
 }
 
-// Count counts evaluations on the device, float32 [4 + objectives] in the order of [Outcome.Tally]. valid is
-// bool [P]; objectives [P, objectives] may be nil.
+// Count counts evaluations on the device, float32 [4 + d + objectives] in the order of [Outcome.Tally]. valid
+// is bool [P]; objectives [P, objectives] may be nil.
 func (t Task) Count(fitness, descriptors, objectives, valid *Node) *Node {
 	column := func(x *Node, k int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(k)), -1) }
 	outside, limits := LogicalNot(valid), t.Env.Spec().Descriptor
+	count := func(which *Node) *Node { return ReduceAllSum(ConvertDType(which, dtypes.Float32)) }
+	var beyond []*Node
 	for k, lower := range limits.Lower {
 		// Sums that reach a limit may exceed it by their rounding.
 		upper := limits.Upper[k]
 		slack := 1e-5 * (upper - lower)
 		x := column(descriptors, k)
-		outside = Or(outside, Or(LessThan(x, ConstAs(x, lower-slack)),
-			GreaterThan(x, ConstAs(x, upper+slack))))
+		exceeds := Or(LessThan(x, ConstAs(x, lower-slack)), GreaterThan(x, ConstAs(x, upper+slack)))
+		outside, beyond = Or(outside, exceeds), append(beyond, count(And(valid, exceeds)))
 	}
-	count := func(which *Node) *Node { return ReduceAllSum(ConvertDType(which, dtypes.Float32)) }
 	invalid := count(LogicalNot(valid))
 	lowest := func(x *Node) *Node { return ReduceAllMin(Where(valid, x, ConstAs(x, math.Inf(1)))) }
-	counts := []*Node{ConstAs(fitness, valid.Shape().Size()), invalid, Sub(count(outside), invalid),
-		lowest(fitness)}
+	counts := append([]*Node{ConstAs(fitness, valid.Shape().Size()), invalid, Sub(count(outside), invalid),
+		lowest(fitness)}, beyond...)
 	if objectives != nil {
 		for k := range objectives.Shape().Dimensions[1] {
 			counts = append(counts, lowest(column(objectives, k)))

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"example.com/qdnb/internal/limits"
 )
 
 // Voronoi returns the exact Voronoi cell of every site within the box from lower to upper: the
 // points of the box at least as near to this site as to any other, by Euclidean distance in the
-// units of the sites.
+// units of the sites or, if one side of the box is more than twice the other, of its sides: as
+// descriptors are assigned to the cells of a repertoire between these limits.
 //
 // Cells are convex polygons, counter-clockwise, without a repeated last vertex; together they tile
 // the box. A site that duplicates an earlier one, or whose cell lies outside the box, has a nil
@@ -27,6 +30,31 @@ func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error
 			return nil, fmt.Errorf("figures: Voronoi cells: site %d is not finite: (%g, %g)", i, s[0], s[1])
 		}
 	}
+	float32s := func(x [2]float64) []float32 { return []float32{float32(x[0]), float32(x[1])} }
+	if scale := limits.Scale(float32s(lower), float32s(upper)); scale != nil {
+		by := func(x [2]float64, power float64) [2]float64 {
+			for k, factor := range scale {
+				x[k] *= math.Pow(float64(factor), power)
+			}
+			return x
+		}
+		scaled := make([][2]float64, len(sites))
+		for i, site := range sites {
+			scaled[i] = by(site, 1)
+		}
+		cells := voronoi(scaled, by(lower, 1), by(upper, 1))
+		for _, cell := range cells {
+			for i, vertex := range cell {
+				cell[i] = by(vertex, -1)
+			}
+		}
+		return cells, nil
+	}
+	return voronoi(sites, lower, upper), nil
+}
+
+// voronoi is [Voronoi] by Euclidean distance.
+func voronoi(sites [][2]float64, lower, upper [2]float64) [][][2]float64 {
 	order := make([]int, len(sites)) // by x
 	for i := range order {
 		order[i] = i
@@ -36,7 +64,7 @@ func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error
 	for place, i := range order {
 		cells[i] = cellOf(sites, order, place, lower, upper)
 	}
-	return cells, nil
+	return cells
 }
 
 // huge bounds limits, so that the sum of two of them, or their distance in pixels, stays finite.

@@ -131,3 +131,23 @@ func TestVoronoiRefusesWhatIsNotFinite(t *testing.T) {
 		t.Errorf("no sites: got %v, %v", cells, err)
 	}
 }
+
+// In a box whose sides differ by more than a factor of two, cells are those of the unit square.
+func TestVoronoiCellsOfUnequalScale(t *testing.T) {
+	sites, wide := [][2]float64{{0.2, 0.3}, {0.7, 0.4}, {0.5, 0.9}}, make([][2]float64, 3)
+	for i, s := range sites {
+		wide[i] = [2]float64{s[0], 1024 * s[1]}
+	}
+	want := must.Get(Voronoi(sites, [2]float64{}, [2]float64{1, 1}))
+	got := must.Get(Voronoi(wide, [2]float64{}, [2]float64{1, 1024}))
+	for i, cell := range want {
+		if len(got[i]) != len(cell) {
+			t.Fatalf("cell %d: %v, want %v", i, got[i], cell)
+		}
+		for k, v := range cell {
+			if math.Abs(got[i][k][0]-v[0]) > 1e-6 || math.Abs(got[i][k][1]/1024-v[1]) > 1e-6 {
+				t.Errorf("cell %d: %v, want %v", i, got[i], cell)
+			}
+		}
+	}
+}
