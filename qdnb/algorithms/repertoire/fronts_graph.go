@@ -82,8 +82,8 @@ func (a Fronts) Measure(task scoring.Task, objectives npz.Array) ([]float64, err
 // winners decides the insertion of a batch of P candidates with the given objectives [P,
 // objectives], one after the other (QDax, containers/mome_repertoire.py). A candidate enters the
 // front of its cell unless a member dominates it, and the members that it dominates leave. A full
-// front only takes candidates that dominate a member. A candidate that leaves again has not
-// entered.
+// front only takes candidates that dominate a member, or replace a copy: a member with the same
+// objectives as another one, which QDax keeps. A candidate that leaves again has not entered.
 //
 // index is int32 [slots], the candidate of each slot (0 where accepted is false); accepted is bool
 // [slots]; kept is bool [slots], true for members that stay.
@@ -94,12 +94,14 @@ func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *N
 		Round      round
 		Holder     *Node   // int32 [cells, m]: a candidate, p for members, or empty
 		Objectives []*Node // [cells, m] each
+		Copies     *Node   // bool [cells, m], true for copies of other members
 		Candidates []*Node // [P] each
 	}
 	start := state{Holder: Reshape(a.holders(p), n, -1), Candidates: components(objectives)}
 	for _, x := range components(a.Objectives) {
 		start.Objectives = append(start.Objectives, Reshape(x, n, -1))
 	}
+	start.Copies = copies(start.Holder, start.Objectives)
 	var rounds *Node
 	start.Round, rounds = rounded(a.Elites.cellOf(batch.Descriptors), batch.Valid())
 	if xla.KindOf(g).Accelerator() { // as many as there may be: the device need not report the count
@@ -118,16 +120,17 @@ func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *N
 			worse, better = And(worse, LessOrEqual(members, x)), And(better, GreaterOrEqual(members, x))
 			entering = append(entering, x)
 		}
-		dominated := And(worse, LogicalNot(better))
+		wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, -1), s.Holder.Shape().Dimensions...) }
+		dominated, known := And(worse, LogicalNot(better)), LogicalAny(And(worse, better), 1)
 		vacant := Or(LogicalNot(filled), dominated)
+		vacant = Where(wide(Or(LogicalAny(vacant, 1), known)), vacant, s.Copies)
 		enters := And(And(exists, LogicalAny(vacant, 1)),
 			LogicalNot(LogicalAny(And(better, LogicalNot(worse)), 1)))
-		wide := BroadcastToDims(InsertAxes(enters, -1), s.Holder.Shape().Dimensions...)
 		slot := InsertAxes(xla.FirstTrue(vacant, 1), -1)
-		here := And(wide, Equal(Iota(s.Holder.Graph(), s.Holder.Shape(), 1), slot))
-		s.Holder = Where(And(wide, dominated), ConstAs(s.Holder, int32(nobody)), s.Holder)
-		s.Holder = Where(here, BroadcastToDims(InsertAxes(candidate, -1),
-			s.Holder.Shape().Dimensions...), s.Holder)
+		here := And(wide(enters), Equal(Iota(s.Holder.Graph(), s.Holder.Shape(), 1), slot))
+		s.Copies = Where(here, wide(known), And(s.Copies, LogicalNot(And(wide(enters), dominated))))
+		s.Holder = Where(And(wide(enters), dominated), ConstAs(s.Holder, int32(nobody)), s.Holder)
+		s.Holder = Where(here, wide(candidate), s.Holder)
 		for k, x := range entering {
 			s.Objectives[k] = Where(here, x, s.Objectives[k])
 		}
@@ -137,6 +140,20 @@ func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *N
 	member := Const(g, int32(p))
 	accepted = And(GreaterOrEqual(holder, ZerosLike(holder)), LessThan(holder, member))
 	return Where(accepted, holder, ZerosLike(holder)), accepted, Equal(holder, member)
+}
+
+// copies reports which members [cells, m] have the objectives of an earlier member of their cell.
+func copies(holder *Node, objectives []*Node) *Node {
+	cells, m := holder.Shape().Dimensions[0], holder.Shape().Dimensions[1]
+	slot := func(axis int) *Node {
+		return Iota(holder.Graph(), shapes.Make(dtypes.Int32, cells, m, m), axis)
+	}
+	same := LessThan(slot(2), slot(1))
+	pairs := func(x *Node) *Node { return Equal(InsertAxes(x, 2), InsertAxes(x, 1)) }
+	for _, x := range objectives {
+		same = And(same, pairs(x))
+	}
+	return And(GreaterOrEqual(holder, ZerosLike(holder)), LogicalAny(same, 2))
 }
 
 // nobody is the holder of an empty slot.

@@ -130,6 +130,33 @@ func (f fronts) volumes(slots int, reference []float32) (volumes, global []float
 	return volumes, []float32{float32(pareto.Hypervolume(pareto.Front(all), at))}
 }
 
+// Four equal solutions fill a front of four, and distinct ones replace the copies: first the three that are
+// left over, then none, unless they dominate. An equal one replaces nothing, and in a full front of distinct
+// solutions nothing does.
+func TestFullFrontsPreferDistinctSolutions(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		const slots, batch = 4, 5
+		insert := frontier(t, p, 1, slots, 1, 2, batch)
+		now := emptyFronts([]float32{0}, slots, 1, 2)
+		for i, c := range []struct {
+			objectives, ids, want []float32
+			volume                float32
+		}{
+			{[]float32{3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, []float32{1, 2, 3, 4, 5}, []float32{1, 2, 3, 4}, 9},
+			{[]float32{3, 3, 6, 1, 6, 1, 1, 6, 3, 3}, []float32{6, 7, 8, 9, 10}, []float32{1, 4, 7, 9}, 15},
+			{[]float32{5, 2, 2, 4, 7, 0.5, 3, 3, 0.5, 0.5}, []float32{11, 12, 13, 14, 15}, []float32{1, 7, 9, 11}, 17},
+			{[]float32{4, 4, 1, 1, 1, 1, 1, 1, 1, 1}, []float32{16, 17, 18, 19, 20}, []float32{7, 9, 11, 16}, 21},
+		} {
+			now = insert(now, [4][]float32{make([]float32, batch), make([]float32, batch), c.objectives, c.ids})
+			ids, _ := now.sorted(slots, 2)
+			volumes, _ := now.volumes(slots, []float32{0, 0})
+			if !slices.Equal(ids, c.want) || volumes[0] != c.volume {
+				t.Errorf("batch %d: the front is %v with hypervolume %g, want %v and %g", i, ids, volumes[0], c.want, c.volume)
+			}
+		}
+	})
+}
+
 // Candidates that are not valid neither enter nor make others leave. Draws from the fronts are
 // uniform over the filled cells, then over the solutions of a cell.
 func TestFrontsIgnoreInvalidAndAreDrawnByCell(t *testing.T) {
