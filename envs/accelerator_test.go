@@ -92,7 +92,9 @@ func limbed(arms int) *envs.Rigid {
 			fall := graph.InsertAxes(m.Frame("torso").Velocity[2], 0)
 			return graph.Concatenate([]*graph.Node{fall, angles, velocities}, 0)
 		},
-		Reward:   func(_, after envs.StepView, _ *graph.Node) *graph.Node { return after.Frame("torso").Velocity[2] },
+		Reward: func(_, after envs.StepView, _ *graph.Node) *graph.Node {
+			return after.Frame("torso").Velocity[2]
+		},
 		Describe: func(m envs.StepView) *graph.Node { return m.Frame("torso").Position[2] },
 	}
 }

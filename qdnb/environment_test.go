@@ -201,7 +201,8 @@ func TestLowestThresholdFollowsTheEpisodeLength(t *testing.T) {
 	for _, algorithm := range []string{"cma-mae", "dms", "ppga"} {
 		for want, assignments := range map[string][]string{
 			"threshold_min=-585.775": nil, "threshold_min=-46.862": {"episode_length=20"},
-			"threshold_min=-2343.1": {"episode_length=1000"}, "threshold_min=-7": {"episode_length=20", "threshold_min=-7"},
+			"threshold_min=-2343.1": {"episode_length=1000"},
+			"threshold_min=-7":      {"episode_length=20", "threshold_min=-7"},
 		} {
 			spec := Spec{Algorithm: algorithm, Env: "pointmaze", Tune: runs.Assign(assignments...)}
 			if got := nb.Must(nb.Must(spec.Config()).Assignments()); !slices.Contains(got, want) {

@@ -40,8 +40,8 @@ func mazeSkills(last float32) hierarchy.Options {
 func TestNormalisedPPO(t *testing.T) {
 	loop := smallPPO(envs.Pointmaze{})
 	loop.NormalizeObservations, loop.EpisodeLength = true, 20
-	run := train(t, Spec{Loop: loop, Name: "ppo-test", Env: "pointmaze", Runs: t.TempDir(), Backend: "go", Quiet: true,
-		Budget: Generations(4)})
+	run := train(t, Spec{Loop: loop, Name: "ppo-test", Env: "pointmaze", Runs: t.TempDir(), Backend: "go",
+		Quiet: true, Budget: Generations(4)})
 	best := nb.Must(run.Repertoire()).Best()
 	row := nb.Must(run.Repertoire()).Genotype(best)
 	plain := nn.Policy(2, []int{8}, 2)
@@ -50,12 +50,14 @@ func TestNormalisedPPO(t *testing.T) {
 	}
 	nb.Must(Play(background, run, PlaySpec{Backend: "go"}))
 	dir := t.TempDir()
-	shapes := nb.Must(exchange.Export(run, exchange.ExportSpec{Cell: &best, Out: filepath.Join(dir, "policy.npz")}))
+	shapes := nb.Must(exchange.Export(run, exchange.ExportSpec{Cell: &best,
+		Out: filepath.Join(dir, "policy.npz")}))
 	if !slices.Equal(shapes["input.mean"], []int{2}) || shapes["input.limit"] == nil {
 		t.Errorf("the file has %v", shapes)
 	}
 	nb.Must(exchange.Export(run, exchange.ExportSpec{Repertoire: true, Out: filepath.Join(dir, "policy.onnx")}))
-	if text := string(nb.Must(os.ReadFile(filepath.Join(dir, "policy.json")))); !strings.Contains(text, `"normalisation": "included"`) {
+	text := string(nb.Must(os.ReadFile(filepath.Join(dir, "policy.json"))))
+	if !strings.Contains(text, `"normalisation": "included"`) {
 		t.Errorf("the contract is %s", text)
 	}
 	spec := small(t.TempDir(), 1)

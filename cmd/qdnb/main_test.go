@@ -341,10 +341,11 @@ func TestRobot(t *testing.T) {
 		}
 	}
 	fixed := filepath.Join(dir, "lever.xml")
-	must.Do(os.WriteFile(fixed, []byte(`<mujoco><worldbody><body pos="0 0 1"><joint name="hinge" axis="0 1 0" range="-80 80"/>
+	must.Do(os.WriteFile(fixed, []byte(`<mujoco><worldbody><body pos="0 0 1">
+		<joint name="hinge" axis="0 1 0" range="-80 80"/>
 		<geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.05"/></body></worldbody></mujoco>`), 0o666))
-	if stdout, stderr, status := invoke(t, "robot", fixed, "--picture", filepath.Join(dir, "lever.png")); status != 0 ||
-		!strings.Contains(stdout, "1 joint angles") {
+	stdout, stderr, status = invoke(t, "robot", fixed, "--picture", filepath.Join(dir, "lever.png"))
+	if status != 0 || !strings.Contains(stdout, "1 joint angles") {
 		t.Errorf("a robot fixed to the world: status %d, %s%s", status, stdout, stderr)
 	}
 }

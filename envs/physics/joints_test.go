@@ -84,7 +84,8 @@ func TestJointVelocities(t *testing.T) {
 				near(t, what+"change of the angle per second", at(0, axis), float64(want), 0.06)
 			}
 			if at(2, 0) <= 0 || at(3, 0) <= 0 {
-				t.Errorf("%s: a torque of +10 N m about one of %d axes adds %g rad and %g rad/s", name, axes, at(2, 0), at(3, 0))
+				t.Errorf("%s: a torque of +10 N m about one of %d axes adds %g rad and %g rad/s", name, axes,
+					at(2, 0), at(3, 0))
 			}
 		}
 	}

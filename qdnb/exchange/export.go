@@ -37,8 +37,9 @@ type ExportSpec struct {
 // and so on, and sizes, which lists the sizes of the input, the hidden layers and the output. ReLU
 // follows every layer but the last. If the policy normalises its observations, it also has input.mean and
 // input.deviation [in] and the number input.limit: the first layer's input is (observation - mean) /
-// deviation, clamped to +-limit. A genotype ends in its means and deviations then. The action is the tanh of the output. Without observations, as in
-// arm, it has the array solution [n] instead: the genotype, which is the action itself.
+// deviation, clamped to +-limit. A genotype ends in its means and deviations then. The action is the tanh
+// of the output. Without observations, as in arm, it has the array solution [n] instead: the genotype,
+// which is the action itself.
 //
 // Without Skill, Cell and Repertoire, Export writes the best cell or, for a run with skills, the
 // network that all skills share. The input of this network is the observation and the one-hot

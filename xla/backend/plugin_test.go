@@ -125,8 +125,8 @@ func TestDevicesAreFound(t *testing.T) {
 // The name of a plugin's file tells which device it is for. One that tells none gets neither the flags of
 // the CPU nor its cache, and the graphs of an accelerator.
 func TestKindsOfPlugins(t *testing.T) {
-	for name, want := range map[string]Kind{"xla_cuda_plugin.so": CUDA, "pjrt_c_api_nvidia.so": CUDA, "libtpu.so": TPU,
-		"xla_cpu_pjrt.so": CPU, "pjrt_plugin_cpu_linux_amd64.so": CPU, "xla_rocm_plugin.so": Other,
+	for name, want := range map[string]Kind{"xla_cuda_plugin.so": CUDA, "pjrt_c_api_nvidia.so": CUDA,
+		"libtpu.so": TPU, "xla_cpu_pjrt.so": CPU, "pjrt_plugin_cpu_linux_amd64.so": CPU, "xla_rocm_plugin.so": Other,
 		"pjrt_plugin_xla_oneapi.so": Other} {
 		kind := kindOfPlugin("/cpu/" + name)
 		if kind != want || kind.Accelerator() != (want != CPU) {

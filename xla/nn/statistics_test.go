@@ -83,7 +83,8 @@ func TestStatisticsFarFromZero(t *testing.T) {
 			at := func(k int) float64 { return float64(xlatest.Flat[float32](t, out[k])[i]) }
 			if math.Abs(at(0)-mean) > 0.1*deviation+0.0625 || math.Abs(at(1)/deviation-1) > 0.01 ||
 				math.Abs(at(2)/deviation-1) > 0.1 {
-				t.Errorf("mean %.9g, deviation %g, after one batch %g; want %.9g and %g", at(0), at(1), at(2), mean, deviation)
+				t.Errorf("mean %.9g, deviation %g, after one batch %g; want %.9g and %g", at(0), at(1), at(2), mean,
+					deviation)
 			}
 		}
 		if got := xlatest.Flat[float32](t, out[3])[0]; got != batches*b {

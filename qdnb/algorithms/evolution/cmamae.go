@@ -71,8 +71,8 @@ func defaultCMAMAE(env envs.Spec) *CMAMAE {
 	base := DefaultMapElites(env)
 	c := &CMAMAE{Batch: 200, StrategySettings: StrategySettings{Strategy: sepCMAESName, Emitters: 5,
 		Sigma0: 0.02, RestartRule: "basic", AdamLearningRate: adamLearningRate,
-		AdamL2Coeff: adamL2Coeff}, ArchiveLearningRate: 0.001, ThresholdSettings: defaultThreshold(env), CVT: base.CVT,
-		Hidden: base.Hidden, EpisodeLength: base.EpisodeLength, Weights: base.Weights}
+		AdamL2Coeff: adamL2Coeff}, ArchiveLearningRate: 0.001, ThresholdSettings: defaultThreshold(env),
+		CVT: base.CVT, Hidden: base.Hidden, EpisodeLength: base.EpisodeLength, Weights: base.Weights}
 	if env.Observations == 0 {
 		c.Batch, c.Emitters, c.Sigma0, c.ArchiveLearningRate = 540, 15, 0.5, 0.01
 	}
@@ -123,5 +123,6 @@ func (c *CMAMAE) New(platform *xla.Platform, env envs.Env, seed int64) (algorith
 
 func (c *CMAMAE) own() Parts {
 	return Parts{Mix: Mix{{c.StrategySettings.Emitter(), 1}},
-		Archive: repertoire.Annealed{LearningRate: c.ArchiveLearningRate, ThresholdMin: c.in(c.EpisodeLength).ThresholdMin}}
+		Archive: repertoire.Annealed{LearningRate: c.ArchiveLearningRate,
+			ThresholdMin: c.in(c.EpisodeLength).ThresholdMin}}
 }

@@ -70,7 +70,8 @@ func TestGoldenStrategies(t *testing.T) {
 			shapes := map[string][]int{"sigma": {1}, "age": {1}, "weight1": {1, 1}, "weight2": {1, 1},
 				"vectors": {1, len(data.Float32s("strategy."+c.name+".mean_0")) / n, n}}
 			if c.strategy == lmMAESName {
-				shapes["vectors"][1] = lmMAES{strategy: strategy{StrategySettings: s.StrategySettings, size: batch}}.count()
+				es := strategy{StrategySettings: s.StrategySettings, size: batch}
+				shapes["vectors"][1] = lmMAES{strategy: es}.count()
 			}
 			for step := range 5 {
 				in := []*tensors.Tensor{xlatest.Tensor(stored("noise", step), batch, n),

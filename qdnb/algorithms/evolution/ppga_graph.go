@@ -96,7 +96,8 @@ func (p *PPGA) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms
 
 func (p *PPGA) own() Parts {
 	return Parts{Mix: Mix{{p.PPGASettings.Emitter(), 1}},
-		Archive: repertoire.Annealed{LearningRate: p.ArchiveLearningRate, ThresholdMin: p.in(p.EpisodeLength).ThresholdMin}}
+		Archive: repertoire.Annealed{LearningRate: p.ArchiveLearningRate,
+			ThresholdMin: p.in(p.EpisodeLength).ThresholdMin}}
 }
 
 // Emitter returns a proximal policy gradient arborescence as an emitter of a [Mix] (Batra et al. 2024,

@@ -151,7 +151,8 @@ func TestFullFrontsPreferDistinctSolutions(t *testing.T) {
 			ids, _ := now.sorted(slots, 2)
 			volumes, _ := now.volumes(slots, []float32{0, 0})
 			if !slices.Equal(ids, c.want) || volumes[0] != c.volume {
-				t.Errorf("batch %d: the front is %v with hypervolume %g, want %v and %g", i, ids, volumes[0], c.want, c.volume)
+				t.Errorf("batch %d: the front is %v with hypervolume %g, want %v and %g", i, ids, volumes[0],
+					c.want, c.volume)
 			}
 		}
 	})
