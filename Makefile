@@ -305,7 +305,7 @@ setup: check .tools/bin/.stamp .tools/venv/.stamp compile plugin ## install what
 check:
 	@tools/setup check
 
-.tools/bin/.stamp: tools/go.mod tools/go.sum tools/gonb.sed
+.tools/bin/.stamp: tools/go.mod tools/go.sum tools/gonb/pull-request.patch tools/gonb/outputs.patch
 	@echo "== installing the GoNB kernel into .tools/bin (about half a minute)"
 	@tools/setup go
 	@touch $@

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,35 @@ MISTAKES = [
     ('import "k8s.io/klog/v2"\n\n%%\nklog.Fatalf("seed %d: %v", 3, nb.Interruptible())', r"^seed 3: signal"),
     ("%%\nfmt.Fprintln(os.Stderr, \"a: b: domain.go:12, c: main.go:3: d\")\nos.Exit(3)", r"a: b: domain"),
     ("%%\nvar none []int\nfmt.Println(none[len(os.Args)])", r"panic: runtime error: index out of range"),
+]
+
+
+COUNT = "for i := range 300 {\n\tfmt.Println(i)\n\ttime.Sleep(100 * time.Millisecond)\n}"
+# Cells in the order in which they run, and what their status, outputs and error say. The last shows that the
+# kernel and its declarations live.
+CELLS = [
+    ({"cells": ["func kept() string { return \"kept\" }\n\n%%\nfmt.Println(1)"]}, [r"ok\n1"]),
+    ({"cells": ["%%\nfmt.Println(1)\n%%\nfmt.Println(2)"]}, [r'error\nline 3: "%%" starts main, as "%%" in line 1 does already']),
+    ({"cells": ["%%\nfmt.Println(1)\n%main\nfmt.Println(2)"]}, [r'error\nline 3: "%main" starts main']),
+    ({"cells": ["%main\nfmt.Println(1)\n%exec kept"]}, [r'error\nline 3: "%exec kept" starts main']),
+    ({"cells": ["func main() {}\n\n%%\nfmt.Println(2)"]}, [r"error\nline 3: a second main function"]),
+    ({"cells": ["% "]}, ["ok"]),
+    ({"cells": ["%%script"]}, [r"error\n%%script requires the name of a program"]),
+    ({"cells": ["%%\nfmt.Fprintln(os.Stderr, \"main.go:9223372036854775807\")\nos.Exit(3)"]}, [r"error\nmain\.go:9.*\nexit status 3"]),
+    ({"cells": ["import _ \"embed\"\n\n//go:embed a.txt\nvar text string\n\n%%\nfmt.Println(text)"]},
+     [r'error\nline 3: cells do not support "//go:embed a.txt": read the file with os.ReadFile']),
+    ({"cells": ["%%\r\nfmt.Println(kept())\r\n"]}, [r"ok\nkept"]),
+    ({"cells": ["%%\nvar x int\n_, err := fmt.Scanln(&x)\nfmt.Println(x, err)"]}, [r"ok\n0 EOF\nThis notebook does not ask for input"]),
+    ({"cells": ["%%\nvar x int\n_, err := fmt.Scanln(&x)\nfmt.Println(x, err)"], "input": "42"}, [r"ok\n42 <nil>"]),
+    ({"cells": ["%%\nn, err := syscall.Read(0, make([]byte, 8))\nfmt.Println(n, err)"], "input": "42"}, [r"ok\n0 <nil>"]),
+    ({"cells": ["%%\ngo func() {\n\tpanic(\"in a goroutine\")\n}()\nselect {}"]},
+     [r"error\npanic: in a goroutine.*Cell \[\d+\] Line 3.*Cell \[\d+\] Line 2"]),
+    ({"cells": ["%%\n_, file, line, _ := runtime.Caller(0)\nfor _, piece := range strings.SplitAfter(fmt.Sprintf(\"%s:%d +0x1d\", file, line), \"\") {\n"
+                "\tos.Stderr.WriteString(piece)\n\ttime.Sleep(10 * time.Millisecond)\n}"]}, [r"ok\n.*Cell \[\d+\] Line 2.*main\.go:\d+ \+0x1d"]),
+    ({"cells": ["%%\n" + COUNT, "%%\nfmt.Println(\"later\")"], "stop": 0.1}, [r"error\ninterrupted before the program of the cell started", "aborted"]),
+    ({"cells": ["%goflags -a\n%%\n" + COUNT], "stop": 2}, [r"error\n%goflags.*\ninterrupted before the program of the cell started"]),
+    ({"cells": ["%goflags \"\"\n%goflags -a\n%%\n" + COUNT], "stop": 2, "by_message": True}, [r"error\n(%goflags.*\n)*interrupted before"]),
+    ({"cells": ["%goflags \"\"\n%%\nfmt.Println(kept())"]}, [r"ok\n%goflags.*\nkept"]),
 ]
 
 
@@ -83,6 +113,18 @@ class TestKernel(unittest.TestCase):
                 self.assertNotIn("exit status", stderr)  # which the error says
                 self.assertEqual([o["output_type"] for o in outputs if o["output_type"] != "stream"][-1:], ["error"])
         self.assertIn("2 joints", str(cells[-1]["outputs"]))
+
+    def test_cells_of_a_front_end(self) -> None:
+        self.assertEqual(self.install("elsewhere").returncode, 0)
+        done = subprocess.run([ROOT / ".tools/venv/bin/python", ROOT / "tools/kernel_client.py", "elsewhere", self.folder],
+                              env=self.env, input=json.dumps([step for step, _ in CELLS]), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cells = iter(json.loads(done.stdout))
+        for step, wanted in CELLS:
+            for source, want in zip(step["cells"], wanted):
+                cell = next(cells)
+                with self.subTest(source):
+                    self.assertRegex("\n".join(text.strip() for text in cell.values() if text), re.compile(f"^{want}", re.DOTALL))
 
     def test_keeps_another_kernel(self) -> None:
         other = self.folder / "data/kernels/gonb/kernel.json"
