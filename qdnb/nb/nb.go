@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
 	"strings"
 	"syscall"
 
@@ -53,6 +54,9 @@ func Draw(d Drawing, err error) {
 		return
 	}
 	Check(err)
+	if v := reflect.ValueOf(d); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		Check(errors.New("nothing to draw: the drawing is nil; check the error of the call that returned it"))
+	}
 	drawn++
 	Check(d.Show(fmt.Sprintf("drawing-%d", drawn)))
 }

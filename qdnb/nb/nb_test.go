@@ -3,10 +3,14 @@ package nb
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
+	"example.com/qdnb/qdnb/plot/viewer"
 )
 
 type absent struct{}
@@ -27,5 +31,24 @@ func TestDrawOfNothing(t *testing.T) {
 	n, _ := read.Read(text)
 	if got := string(text[:n]); !strings.Contains(got, "figure 4: no runs are shipped") {
 		t.Errorf("said %q", got)
+	}
+}
+
+// Draw ends the process, so another one draws.
+func TestDrawOfNil(t *testing.T) {
+	all := map[string]Drawing{"nil": nil, "panel": (*figures.Panel)(nil), "figure": (*figures.Figure)(nil),
+		"table": (*tables.Table)(nil), "page": (*viewer.Page)(nil)}
+	if name, ok := os.LookupEnv("QDNB_TEST_DRAW"); ok {
+		Draw(all[name], nil)
+		return
+	}
+	for name := range all {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestDrawOfNil$")
+		cmd.Env = append(os.Environ(), "QDNB_TEST_DRAW="+name)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.HasPrefix(string(out), "qdnb: nothing to draw: the drawing is nil") ||
+			strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%s: %v, said %q; want one line and an exit status", name, err, out)
+		}
 	}
 }

@@ -108,6 +108,14 @@ func Find(root, pattern string) (found []*Run, broken []error, err error) {
 	return found, broken, nil
 }
 
+// Given returns an error if one of the runs is nil, as what a call returned together with an error.
+func Given(all ...*Run) error {
+	if slices.Contains(all, nil) {
+		return errors.New("no run: it is nil; check the error of the call that returned it, or open a run with runs.Load")
+	}
+	return nil
+}
+
 // Name returns the name of the run's folder.
 func (r *Run) Name() string { return r.Config.Name() }
 

@@ -88,6 +88,9 @@ type Episode struct {
 // policies. The run that supplies the skills of a run of hierarchical control must lie in the same
 // folder.
 func Play(ctx context.Context, run *runs.Run, s Spec) (*Recording, error) {
+	if err := runs.Given(run); err != nil {
+		return nil, err
+	}
 	if s.Episodes == 0 {
 		s.Episodes, s.Record = 1, true
 	}

@@ -14,6 +14,9 @@ import (
 // shows the skill that is best without perturbation. Where targets move, the x axis shows their
 // indices, and the second curve shows the skill that is best on average.
 func Adaptation(run *runs.Run) (*Panel, error) {
+	if err := runs.Given(run); err != nil {
+		return nil, fmt.Errorf("figures: %w", err)
+	}
 	adaptation, err := run.Adaptation()
 	if err != nil {
 		return nil, fmt.Errorf("figures: %w", err)

@@ -20,6 +20,10 @@ type ColorBar struct {
 	values [][]float64
 }
 
+func (b *ColorBar) check() error {
+	return checkAxis("colour range", [2]float64{b.Min, b.Max}, false)
+}
+
 // limits returns the range, widened if it has no extent; low > high if there is nothing to colour.
 func (b *ColorBar) limits() (low, high float64) {
 	if b.Min != 0 || b.Max != 0 {

@@ -59,6 +59,40 @@ func (c bitmap) FillString(f font.Face, at vg.Point, s string) {
 		func(at vg.Point, s string) { c.Canvas.FillString(f, at, s) })
 }
 
+// finiteCanvas panics where a canvas may never return: at marks, such as gonum's bars, of values that are
+// not finite, or so far outside of the axes that pixels cannot be counted.
+type finiteCanvas struct{ vg.CanvasSizer }
+
+// Fill implements vg.Canvas.
+func (c finiteCanvas) Fill(p vg.Path) {
+	checkPath(p)
+	c.CanvasSizer.Fill(p)
+}
+
+// Stroke implements vg.Canvas.
+func (c finiteCanvas) Stroke(p vg.Path) {
+	checkPath(p)
+	c.CanvasSizer.Stroke(p)
+}
+
+// FillString implements vg.Canvas.
+func (c finiteCanvas) FillString(f font.Face, at vg.Point, s string) {
+	checkPath(vg.Path{{Pos: at}})
+	c.CanvasSizer.FillString(f, at, s)
+}
+
+func checkPath(p vg.Path) {
+	const farthest = 1e7 // points
+	near := func(at vg.Point) bool {
+		return math.Abs(float64(at.X)) <= farthest && math.Abs(float64(at.Y)) <= farthest
+	}
+	for _, part := range p {
+		if !near(part.Pos) || slices.ContainsFunc(part.Control, func(at vg.Point) bool { return !near(at) }) {
+			panic("a mark has a value that is not finite, or far outside of the axes: leave it out")
+		}
+	}
+}
+
 // fillString calls fill with the parts of a text that can be drawn, and draws a box for each
 // character that is not coded or not in the font, as wide as the text was measured.
 func fillString(c vg.Canvas, f font.Face, at vg.Point, s string, coded func(rune) bool,

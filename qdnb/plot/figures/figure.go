@@ -128,6 +128,9 @@ func (f *Figure) Image(dpi int) (image.Image, error) {
 }
 
 func (f *Figure) checkSize() error {
+	if f == nil {
+		return fmt.Errorf("figures: no figure: it is nil; check the error of the call that returned it")
+	}
 	if w, h := float64(f.width), float64(f.height); !(w > 0) || !(h > 0) || !finite(w) || !finite(h) {
 		return fmt.Errorf("figures: size %g x %g points: want positive lengths", w, h)
 	}
@@ -143,7 +146,7 @@ func caught(err *error) {
 
 func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
 	defer caught(&err)
-	c := draw.New(canvas)
+	c := draw.New(finiteCanvas{canvas})
 	c.SetColor(paper)
 	c.Fill(c.Path())
 	return f.draw(c)

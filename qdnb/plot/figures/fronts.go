@@ -58,6 +58,9 @@ func (s *Series) add(points [][]float64) {
 
 // newestFronts returns the newest repertoire of a run, which must have fronts of two objectives.
 func newestFronts(run *runs.Run) (*runs.Snapshot, error) {
+	if err := runs.Given(run); err != nil {
+		return nil, fmt.Errorf("figures: %w", err)
+	}
 	newest, err := run.Newest()
 	if err == nil && (newest == nil || len(newest.ReferencePoint()) < 2) {
 		err = fmt.Errorf("figures: %s has no Pareto fronts of several objectives: train mome", run.Name())

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -49,8 +50,6 @@ func (g Grid) Figure() (f *Figure, err error) {
 		columns = max(columns, len(row))
 	}
 	switch {
-	case columns == 0:
-		return nil, fmt.Errorf("figures: no panels: want at least one")
 	case g.Rows != nil && len(g.Rows) != len(g.Panels):
 		return nil, fmt.Errorf("figures: %d row titles for %d rows of panels", len(g.Rows), len(g.Panels))
 	case g.Columns != nil && len(g.Columns) != columns:
@@ -77,6 +76,9 @@ func (g Grid) Figure() (f *Figure, err error) {
 			l.fixed = l.fixed && p.Fixed
 			l.cells[i][j], panels = c, append(panels, p)
 		}
+	}
+	if len(panels) == 0 {
+		return nil, fmt.Errorf("figures: no panels: want at least one that is not nil")
 	}
 	joinPalettes(panels)
 	l.legend = legend{joinEntries(panels), g.Note}
@@ -120,7 +122,25 @@ func newSlot(p *Panel) (*slot, error) {
 		return nil, fmt.Errorf("aspect %g: want a positive width / height", p.Aspect)
 	}
 	c.plot.Title.Text = ""
-	return c, nil
+	err := cmp.Or(checkRange("x", &p.X), checkRange("y", &p.Y))
+	if p.Bar != nil {
+		err = cmp.Or(err, p.Bar.check())
+	}
+	return c, err
+}
+
+// checkRange rejects limits that are not numbers, or so far apart that gonum's ticks would never end. A
+// plot without data has the limits +Inf and -Inf, for which gonum takes others.
+func checkRange(name string, axis *plot.Axis) error {
+	largest := math.MaxFloat64
+	if _, ok := axis.Tick.Marker.(plot.DefaultTicks); ok {
+		largest = 1e300
+	}
+	low, high := axis.Min, axis.Max
+	if math.Abs(low) <= largest && math.Abs(high) <= largest || math.IsInf(low, 1) && math.IsInf(high, -1) {
+		return nil
+	}
+	return fmt.Errorf("the %s axis goes from %g to %g: want finite limits; leave out values that are not", name, low, high)
 }
 
 type layout struct {

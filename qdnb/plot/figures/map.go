@@ -49,7 +49,7 @@ func Map(c Cells) (*Panel, error) {
 	if c.Bar == nil {
 		c.Bar = new(ColorBar)
 	}
-	if err = cmp.Or(err, c.check(), checkAxis("colour range", [2]float64{c.Bar.Min, c.Bar.Max}, false)); err != nil {
+	if err = cmp.Or(err, c.check(), c.Bar.check(), checkRects(c.Walls)); err != nil {
 		return nil, fmt.Errorf("figures: repertoire map: %w", err)
 	}
 	if c.polygons, err = Voronoi(c.Centroids, c.Lower, c.Upper); err != nil {

@@ -16,6 +16,12 @@ import (
 // descriptor component are a strip of bars side by side. Components named x and y, or "final x (m)"
 // and so on, are positions.
 func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
+	if err := runs.Given(run); err != nil {
+		return nil, fmt.Errorf("figures: %w", err)
+	}
+	if r == nil {
+		return nil, fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
+	}
 	names, lower, upper, err := axesOf(run, r)
 	if err != nil {
 		return nil, err
@@ -45,6 +51,9 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 
 // MapOf draws the cells of [CellsOf] after a change of them.
 func MapOf(run *runs.Run, r *runs.Repertoire, change func(*Cells)) (*Panel, error) {
+	if err := runs.Given(run); err != nil {
+		return nil, fmt.Errorf("figures: %w", err)
+	}
 	cells, err := CellsOf(run, r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", run.Name(), err)
@@ -134,6 +143,9 @@ const MaxPairDims = 6
 // positions are under the walls of the environment. If
 // descriptors have 3 to 6 components, it draws a map for each pair of them.
 func Repertoire(run *runs.Run) (Grid, error) {
+	if err := runs.Given(run); err != nil {
+		return Grid{}, fmt.Errorf("figures: %w", err)
+	}
 	newest, err := run.Newest()
 	if err != nil {
 		return Grid{}, err
@@ -179,6 +191,12 @@ func titleOf(run *runs.Run, generation int64) string {
 // Progress draws a run in training: its repertoire so far, if descriptors have two components, or else
 // its coverage, and its QD score.
 func Progress(run *runs.Run, r *runs.Repertoire) (Grid, error) {
+	if err := runs.Given(run); err != nil {
+		return Grid{}, fmt.Errorf("figures: %w", err)
+	}
+	if r == nil {
+		return Grid{}, fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
+	}
 	var panels []*Panel
 	title := titleOf(run, run.Status.Generation)
 	columns := []string{"coverage", "qd_score"}
@@ -213,6 +231,9 @@ func Progress(run *runs.Run, r *runs.Repertoire) (Grid, error) {
 // bar: the first, the last, and between them those closest to equal ratios of generations, because
 // a repertoire fills fast at first and slowly later.
 func Snapshots(run *runs.Run, n int) (Grid, error) {
+	if err := runs.Given(run); err != nil {
+		return Grid{}, fmt.Errorf("figures: %w", err)
+	}
 	snapshots, err := run.Snapshots()
 	if err != nil {
 		return Grid{}, err
@@ -306,6 +327,9 @@ func Columns(trained []*runs.Run, axis Axis, columns ...string) (Grid, error) {
 }
 
 func columnPanels(trained []*runs.Run, axis Axis, columns ...string) (panels []*Panel, err error) {
+	if err := runs.Given(trained...); err != nil {
+		return nil, fmt.Errorf("figures: %w", err)
+	}
 	for _, column := range columns {
 		var lines []Series
 		for _, group := range groupsOf(trained) {
@@ -437,6 +461,9 @@ func seriesOf(run *runs.Run, axis Axis, metric string) (Series, error) {
 // all cells that hold at least a fitness, which falls from the coverage to 0. Runs that differ only
 // in their seeds are one line, see [Columns].
 func Distribution(trained ...*runs.Run) (*Panel, error) {
+	if err := runs.Given(trained...); err != nil {
+		return nil, fmt.Errorf("figures: %w", err)
+	}
 	newest, all := map[*runs.Run]*runs.Snapshot{}, [][]float64(nil)
 	for _, run := range trained {
 		r, err := run.Newest()

@@ -165,3 +165,27 @@ func TestQuartiles(t *testing.T) {
 		errtest.Want(t, err, want)
 	}
 }
+
+func TestOfNoRun(t *testing.T) {
+	run := &runs.Run{Config: runs.Config{Algorithm: "map-elites", Env: "ant-uni"}}
+	for name, err := range map[string]error{
+		"Repertoire":        errtest.Of(Repertoire(nil)),
+		"Progress":          errtest.Of(Progress(nil, nil)),
+		"Snapshots":         errtest.Of(Snapshots(nil, 3)),
+		"Metrics":           errtest.Of(Metrics([]*runs.Run{run, nil}, EnvSteps)),
+		"Columns":           errtest.Of(Columns([]*runs.Run{nil}, EnvSteps, "coverage")),
+		"CorrectedMetrics":  errtest.Of(CorrectedMetrics([]*runs.Run{nil}, EnvSteps)),
+		"Distribution":      errtest.Of(Distribution(nil)),
+		"CellsOf":           errtest.Of(CellsOf(nil, nil)),
+		"MapOf":             errtest.Of(MapOf(nil, nil, func(*Cells) {})),
+		"Hypervolumes":      errtest.Of(Hypervolumes(nil)),
+		"ParetoFronts":      errtest.Of(ParetoFronts(nil)),
+		"SkillTrajectories": errtest.Of(SkillTrajectories(nil)),
+		"AddSkills":         new(Arena).AddSkills(nil),
+		"Adaptation":        errtest.Of(Adaptation(nil)),
+	} {
+		t.Run(name, func(t *testing.T) { errtest.Want(t, err, "figures: no run: it is nil") })
+	}
+	errtest.Want(t, errtest.Of(Progress(run, nil)), "has no repertoire yet")
+	errtest.Want(t, errtest.Of(CellsOf(run, nil)), "has no repertoire yet")
+}

@@ -4,6 +4,7 @@ import (
 	"image"
 	"image/color"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -317,6 +318,65 @@ func TestPanelErrors(t *testing.T) {
 				Centroids: []float32{0, 0}})), // files of other programs may lack limits
 	} {
 		errtest.Want(t, err, want)
+	}
+}
+
+// Limits and marks at which gonum's ticks or its canvas never return are errors, in all formats.
+func TestNothingHangs(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	own := func(change func(*plot.Plot)) *Panel {
+		p := plot.New()
+		change(p)
+		return &Panel{Plot: p}
+	}
+	limits := func(low, high float64) *Panel {
+		return own(func(p *plot.Plot) { p.X.Min, p.X.Max = low, high })
+	}
+	shown := func(mark plot.Plotter) *Panel {
+		return own(func(p *plot.Plot) {
+			p.Add(mark)
+			p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 2, 0, 2
+		})
+	}
+	bars := func(v float64) *plotter.BarChart {
+		return &plotter.BarChart{Values: plotter.Values{1, v}, Width: 5, Color: color.Black}
+	}
+	line := &plotter.Line{XYs: plotter.XYs{{}, {X: 1, Y: nan}, {X: 2, Y: 1}}, LineStyle: plotter.DefaultLineStyle}
+	lines := must.Get(Lines(Axes{}, Series{X: []float64{0, 1}, Y: []float64{0, 1}}))
+	lines.Y.Max = nan
+	labelled := must.Get(Lines(Axes{}, Series{X: []float64{0, 1}, Y: []float64{0, 1}}))
+	labelled.Label(nan, 0, "here")
+	cells := sampleCells()
+	walled := must.Get(Map(cells))
+	walled.Bar.Min = nan
+	for name, c := range map[string]struct {
+		panel *Panel
+		want  string
+	}{
+		"lower":     {limits(nan, 1), "row 0, column 0: the x axis goes from NaN to 1: want finite limits"},
+		"upper":     {limits(0, nan), "from 0 to NaN"},
+		"infinite":  {limits(-inf, 1), "from -Inf to 1"},
+		"too far":   {limits(-1e308, 1e308), "from -1e+308 to 1e+308"},
+		"data":      {own(func(p *plot.Plot) { p.Add(line) }), "the y axis goes from NaN to NaN"},
+		"line":      {shown(line), "a mark has a value that is not finite"},
+		"bars":      {shown(bars(nan)), "a mark has a value that is not finite"},
+		"high bars": {shown(bars(inf)), "a mark has a value that is not finite"},
+		"own panel": {lines, "the y axis goes from -0.05 to NaN"}, // its ticks end, but not its marks
+		"label":     {labelled, "a mark has a value that is not finite"},
+		"bar":       {walled, "colour range [NaN 0]"},
+		"nil":       {nil, "no panels"},
+	} {
+		for _, format := range formats {
+			t.Run(name+format, func(t *testing.T) {
+				errtest.Want(t, c.panel.Save(filepath.Join(t.TempDir(), "a"+format)), c.want)
+			})
+		}
+	}
+	errtest.Want(t, (*Figure)(nil).Show("a.png"), "no figure: it is nil")
+	cells.Walls = []Rect{{X0: nan}}
+	errtest.Want(t, errtest.Of(Map(cells)), "wall or goal {X0:NaN")
+	if _, err := own(func(*plot.Plot) {}).Figure(); err != nil { // gonum's own limits of nothing
+		t.Error(err)
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 // use a paper environment whose descriptor is a position, see [ArenaOf]. For other environments use
 // watch.SkillTrajectories, which knows their limits and walls.
 func SkillTrajectories(run *runs.Run) (*Panel, error) {
+	if err := runs.Given(run); err != nil {
+		return nil, fmt.Errorf("figures: %w", err)
+	}
 	arena, err := ArenaOf(run.Config.Env)
 	if err != nil {
 		return nil, err
@@ -50,6 +53,9 @@ func (a *Arena) AddSkills(run *runs.Run) error {
 }
 
 func (a *Arena) addSkills(run *runs.Run) (*runs.Skills, error) {
+	if err := runs.Given(run); err != nil {
+		return nil, fmt.Errorf("figures: %w", err)
+	}
 	skills, err := run.Evaluation()
 	if err != nil {
 		return nil, err

@@ -117,6 +117,10 @@ func (a *Arena) check() error {
 	if a.Goal != nil {
 		rects = append(rects[:len(rects):len(rects)], *a.Goal)
 	}
+	return checkRects(rects)
+}
+
+func checkRects(rects []Rect) error {
 	for _, r := range rects {
 		if !finite(r.X0) || !finite(r.Y0) || !finite(r.X1) || !finite(r.Y1) {
 			return fmt.Errorf("wall or goal %+v is not finite", r)

@@ -22,6 +22,9 @@ const (
 // see [Choose]. Such a page fits a hundred films of 250 steps of an ant, and more of smaller
 // robots.
 func Cells(run *runs.Run) ([]int, error) {
+	if err := runs.Given(run); err != nil {
+		return nil, fmt.Errorf("viewer: %w", err)
+	}
 	r, err := run.RepertoireMap()
 	if err != nil {
 		return nil, err
@@ -57,6 +60,9 @@ func FilmsWithin(run *runs.Run, size int) int {
 // descriptors have two dimensions, otherwise a list. cells are the filmed cells, one per film. If
 // cells is empty, the films are of all skills of the run, from skill 0 on.
 func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
+	if err := runs.Given(run); err != nil {
+		return nil, fmt.Errorf("viewer: %w", err)
+	}
 	title := fmt.Sprintf("%s on %s", figures.MethodName(run.Config.Algorithm), run.Config.Env)
 	if len(cells) == 0 {
 		skills, err := run.Skills()

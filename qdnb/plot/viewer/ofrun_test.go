@@ -79,6 +79,8 @@ func TestCellsOfARun(t *testing.T) {
 	if err != nil || !slices.Equal(few, []int{1, 2, 3}) {
 		t.Errorf("%v, %v", few, err)
 	}
+	errtest.Want(t, errtest.Of(Cells(nil)), "no run: it is nil")
+	errtest.Want(t, errtest.Of(OfRun(nil, nil, nil)), "no run: it is nil")
 	errtest.Want(t, errtest.Of(Cells(repertoire(t, "ant-omni", square(2, 2, 4)))), "is empty")
 	if _, err := Cells(written(t, "map-elites", "ant-omni",
 		func(*runs.Writer) error { return nil })); err == nil {
