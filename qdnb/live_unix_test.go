@@ -14,6 +14,7 @@ import (
 
 	"example.com/qdnb/internal/cell/celltest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/backend"
 )
@@ -56,6 +57,35 @@ func TestTrainDrawsItself(t *testing.T) {
 		if img.Bounds().Dx() < 600 {
 			t.Errorf("a picture of %v", img.Bounds())
 		}
+	}
+	// The map that follows in the same cell takes the place of the one in the figure.
+	spec := small(t.TempDir(), 1)
+	spec.Quiet = false
+	width := func(show func(*runs.Run) error) (pixels int) {
+		spec.Runs = t.TempDir()
+		for _, output := range celltest.Displayed(t, func() error {
+			run, err := Train(background, spec)
+			if err == nil {
+				err = show(run)
+			}
+			return err
+		}) {
+			html, _ := output.Data[protocol.MIMETextHTML].(string)
+			if match := picture.FindStringSubmatch(html); match != nil {
+				data := must.Get(base64.StdEncoding.DecodeString(match[2]))
+				pixels = must.Get(png.DecodeConfig(bytes.NewReader(data))).Width
+			}
+		}
+		return pixels
+	}
+	draw := func(other func(run *runs.Run) (figures.Grid, error)) int {
+		return width(func(run *runs.Run) error { return must.Get(other(run)).Show("a") })
+	}
+	curves := draw(func(run *runs.Run) (figures.Grid, error) {
+		return figures.Metrics([]*runs.Run{run}, figures.EnvSteps)
+	})
+	if alone := draw(figures.Repertoire); alone > curves*2/3 {
+		t.Errorf("the figure is %d pixels wide after the map was drawn, and %d after curves", alone, curves)
 	}
 	for i, f := range repertoires[0] {
 		if f != repertoires[1][i] {

@@ -264,20 +264,26 @@ func TestGuideToEnvironments(t *testing.T) {
 
 // The program of the page on the cart pole runs.
 func TestGuideToCartPole(t *testing.T) {
-	root := must.Get(filepath.Abs("../.."))
-	page := must.Get(os.ReadFile(filepath.Join(root, "docs/guides/cart-pole.md")))
-	_, program, _ := strings.Cut(string(page), "```go\n")
-	program, _, _ = strings.Cut(program, "```")
-	program = strings.Replace(program, "Generations(200)", "Generations(2)", 1)
-	dir := t.TempDir()
-	must.Do(os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600))
-	data := must.Get(json.Marshal(map[string]any{"Replace": map[string]string{
-		filepath.Join(root, "cart-pole", "main.go"): filepath.Join(dir, "main.go")}}))
-	must.Do(os.WriteFile(filepath.Join(dir, "overlay.json"), data, 0o600))
-	build := exec.Command("go", "run", "-overlay", filepath.Join(dir, "overlay.json"), "./cart-pole")
-	build.Dir, build.Env = root, append(os.Environ(), "QDNB_RUNS="+dir, "QDNB_FIGURES="+dir)
-	if out, err := build.CombinedOutput(); err != nil || !strings.Contains(string(out), "stands for") {
-		t.Errorf("%v: %s", err, out)
+	runGuide(t, "cart-pole", "QDNB_RUNS=runs", func(program string) string {
+		return strings.Replace(program, "Generations(200)", "Generations(2)", 1)
+	}, "stands for")
+}
+
+// The program of the page on figures draws a shipped run, and saves it as the page says.
+func TestGuideToFigures(t *testing.T) {
+	shipped := must.Get(filepath.Abs("../../notebooks/results-skills/runs"))
+	dir := runGuide(t, "figure-for-a-paper", "QDNB_RUNS="+shipped, func(program string) string { return program }, "drawing-1.png")
+	svg := string(must.Get(os.ReadFile(filepath.Join(dir, "repertoire.svg"))))
+	for _, want := range []string{">not reached<", ">x at the end<", ">Sum of rewards<", `width="238.11`} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("the SVG lacks %s", want)
+		}
+	}
+	if pdf := must.Get(os.ReadFile(filepath.Join(dir, "repertoire.pdf"))); !strings.HasPrefix(string(pdf), "%PDF-") {
+		t.Errorf("the PDF begins with %.20q", pdf)
+	}
+	if strings.Contains(svg, ">MAP-Elites on") {
+		t.Error("the figure has its title")
 	}
 }
 
@@ -350,4 +356,29 @@ func TestGoCodeOfPagesCompiles(t *testing.T) {
 			t.Error(strings.TrimSpace(line))
 		}
 	}
+}
+
+// runGuide runs the first program of a guide in a folder, which it returns.
+func runGuide(t *testing.T, name, runs string, change func(string) string, wants string) (dir string) {
+	t.Helper()
+	root := must.Get(filepath.Abs("../.."))
+	page := must.Get(os.ReadFile(filepath.Join(root, "docs/guides", name+".md")))
+	_, program, _ := strings.Cut(string(page), "```go\n")
+	program, _, _ = strings.Cut(program, "```")
+	dir = t.TempDir()
+	must.Do(os.WriteFile(filepath.Join(dir, "main.go"), []byte(change(program)), 0o600))
+	data := must.Get(json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(root, name, "main.go"): filepath.Join(dir, "main.go")}}))
+	must.Do(os.WriteFile(filepath.Join(dir, "overlay.json"), data, 0o600))
+	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, "program"), "./"+name)
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	guide := exec.Command(filepath.Join(dir, "program"))
+	guide.Dir, guide.Env = dir, append(os.Environ(), runs, "QDNB_FIGURES="+dir)
+	if out, err := guide.CombinedOutput(); err != nil || !strings.Contains(string(out), wants) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
 }

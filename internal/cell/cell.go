@@ -83,6 +83,23 @@ func Lines(text string) string {
 	return out.String()
 }
 
+// trained is the run whose map the figure of its training shows, and how to draw that without the map.
+var trained struct {
+	run     string
+	dropMap func()
+}
+
+// MapShown says that a figure below the cell shows the map of a run, and how to draw it without.
+func MapShown(run string, dropMap func()) { trained.run, trained.dropMap = run, dropMap }
+
+// MapFollows says that the map of a run is displayed next: it is not shown twice.
+func MapFollows(run string) {
+	if trained.dropMap != nil && trained.run == run {
+		trained.dropMap()
+		trained.dropMap = nil
+	}
+}
+
 func send(data *protocol.DisplayData) error {
 	gonbui.SendData(data)
 	gonbui.Sync()

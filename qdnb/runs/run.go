@@ -111,7 +111,7 @@ func Find(root, pattern string) (found []*Run, broken []error, err error) {
 // Given returns an error if one of the runs is nil, as what a call returned together with an error.
 func Given(all ...*Run) error {
 	if slices.Contains(all, nil) {
-		return errors.New("no run: it is nil; check the error of the call that returned it, or open a run with runs.Load")
+		return errors.New("no run: it is nil; check the error of the call that returned it, or use runs.Load")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
@@ -55,6 +56,23 @@ func (t *training) draw(last bool) error {
 	if err != nil {
 		return err
 	}
+	text := t.session.Config.Name() + " at " + t.state()
+	if err := replace(grid, text, last); err != nil {
+		return err
+	}
+	if panels := grid.Panels[0]; last && repertoire.Dims == 2 {
+		cell.MapShown(run.Name(), func() {
+			panels[1].Title.Text = panels[0].Title.Text
+			_ = replace(figures.InRows(1, panels[1]), text, true) // else the old figure stays
+		})
+	}
+	t.live.drawn, t.live.took = time.Now(), time.Since(began)
+	t.live.spent += t.live.took
+	return nil
+}
+
+// replace replaces the figure by a grid, which the text describes.
+func replace(grid figures.Grid, text string, last bool) error {
 	figure, err := grid.Figure()
 	if err != nil {
 		return err
@@ -69,11 +87,8 @@ func (t *training) draw(last bool) error {
 	if err != nil {
 		return err
 	}
-	gonbui.UpdateHTML(liveID, fmt.Sprintf(`<img alt="%s at %s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
-		t.session.Config.Name(), t.state(), width.Dots(liveDPI), height.Dots(liveDPI),
-		base64.StdEncoding.EncodeToString(data)))
-	t.live.drawn, t.live.took = time.Now(), time.Since(began)
-	t.live.spent += t.live.took
+	gonbui.UpdateHTML(liveID, fmt.Sprintf(`<img alt="%s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
+		text, width.Dots(liveDPI), height.Dots(liveDPI), base64.StdEncoding.EncodeToString(data)))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package figures
 import (
 	"cmp"
 	_ "embed"
+	"errors"
 	"image/color"
 	"math"
 	"slices"
@@ -12,15 +13,21 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// ColorBar maps values to Viridis. It covers the values of all cells that share it.
+// ColorBar maps values to colours. It covers the values of all cells that share it.
 type ColorBar struct {
 	Label    string  // "": Fitness
 	Min, Max float64 // the ends of the range, to which values are clamped; both 0: that of the values
+	// Colors are those from low to high, mixed between neighbours; nil: [Viridis]. All of gonum's palettes
+	// fit, such as moreland.Kindlmann().Palette(256).
+	Colors interface{ Colors() []color.Color }
 
 	values [][]float64
 }
 
 func (b *ColorBar) check() error {
+	if b.Colors != nil && len(b.Colors.Colors()) == 0 {
+		return errors.New("a colour bar needs at least one colour")
+	}
 	return checkAxis("colour range", [2]float64{b.Min, b.Max}, false)
 }
 
@@ -45,10 +52,32 @@ func (b *ColorBar) colors(values []float64) []color.NRGBA {
 	for i, v := range values {
 		fills[i] = emptyFill
 		if finite(v) {
-			fills[i] = Viridis(linearScale{}.Normalize(low, high, v))
+			fills[i] = b.color(linearScale{}.Normalize(low, high, v))
 		}
 	}
 	return fills
+}
+
+// color returns the colour of t in [0, 1], to which t is clamped.
+func (b *ColorBar) color(t float64) color.NRGBA {
+	if b.Colors == nil {
+		return Viridis(t)
+	}
+	colors := b.Colors.Colors()
+	at := min(max(t, 0), 1) * float64(len(colors)-1)
+	below := min(int(at), max(len(colors)-2, 0))
+	mixed := nrgba(colors[below])
+	if above := below + 1; above < len(colors) {
+		mixed = mix(mixed, nrgba(colors[above]), at-float64(below))
+	}
+	return mixed
+}
+
+// nrgba returns a colour without its transparency, because cells cover others.
+func nrgba(c color.Color) color.NRGBA {
+	opaque := color.NRGBAModel.Convert(c).(color.NRGBA)
+	opaque.A = 0xff
+	return opaque
 }
 
 const (
@@ -66,6 +95,7 @@ var barOverhang = [2]vg.Length{12, 4}
 
 // drawnBar is a colour bar in a layout: to the right of its panels, or below them.
 type drawnBar struct {
+	*ColorBar
 	low, high                                  float64
 	label                                      string
 	firstRow, lastRow, firstColumn, lastColumn int // of its panels
@@ -93,7 +123,7 @@ func (b *drawnBar) drawRight(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 	span = [2]vg.Length{middle(span) - half, middle(span) + half}
 	x += barGap
 	bar := vg.Rectangle{Min: vg.Point{X: x, Y: span[0]}, Max: vg.Point{X: x + barThick, Y: span[1]}}
-	fillViridis(c, bar, false)
+	b.fill(c, bar, false)
 	style := textStyle(tickSize)
 	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
 	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
@@ -115,7 +145,7 @@ func (b *drawnBar) drawRight(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 func (b *drawnBar) drawBelow(c draw.Canvas, y vg.Length, span [2]vg.Length) {
 	y -= barGap
 	bar := vg.Rectangle{Min: vg.Point{X: span[0], Y: y - barThick}, Max: vg.Point{X: span[1], Y: y}}
-	fillViridis(c, bar, true)
+	b.fill(c, bar, true)
 	style := textStyle(tickSize)
 	style.YAlign = draw.YTop
 	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
@@ -160,12 +190,12 @@ func (b *drawnBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) 
 	return x - half, x + half
 }
 
-// fillViridis fills a bar with the colours from low to high. Each colour fills the whole remainder,
-// because adjacent rectangles would show a seam.
-func fillViridis(c draw.Canvas, bar vg.Rectangle, horizontal bool) {
+// fill fills a bar with the colours from low to high. Each colour fills the whole remainder, because
+// adjacent rectangles would show a seam.
+func (b *ColorBar) fill(c draw.Canvas, bar vg.Rectangle, horizontal bool) {
 	rest, step := bar, bar.Size().Scale(1.0/256)
 	for i := range 256 {
-		c.SetColor(Viridis(float64(i) / 255))
+		c.SetColor(b.color(float64(i) / 255))
 		c.Fill(rest.Path())
 		if horizontal {
 			rest.Min.X += step.X
@@ -196,7 +226,7 @@ func drawnBars(cells [][]*slot) (bars []*drawnBar) {
 				if low > high {
 					continue
 				}
-				b = &drawnBar{low: low, high: high, label: cmp.Or(p.Bar.Label, "Fitness"), firstRow: i,
+				b = &drawnBar{ColorBar: p.Bar, low: low, high: high, label: cmp.Or(p.Bar.Label, "Fitness"), firstRow: i,
 					firstColumn: j, lastRow: i, lastColumn: j}
 				known[p.Bar], bars = b, append(bars, b)
 			}

@@ -36,17 +36,22 @@ var formats = []string{".png", ".svg", ".pdf"}
 type Figure struct {
 	width, height vg.Length
 	draw          func(draw.Canvas) error
+	layout        *layout
 }
 
-// Size returns the figure at another size. A width or height of 0 keeps the current value. Maps
-// keep equal scales on both axes at any size.
+// Size returns the figure at another size. A width or height of 0 follows from the other, so that
+// panels have their aspects. Texts keep their size, and maps equal scales on both axes.
 func (f *Figure) Size(width, height vg.Length) *Figure {
 	resized := *f
-	if width != 0 {
-		resized.width = width
-	}
-	if height != 0 {
-		resized.height = height
+	switch {
+	case height != 0 && width != 0:
+		resized.width, resized.height = width, height
+	case width != 0:
+		_, follows := f.layout.clone().byWidth(width)
+		resized.width, resized.height = width, follows
+	case height != 0:
+		follows, _ := f.layout.clone().byHeight(f.width, height)
+		resized.width, resized.height = follows, height
 	}
 	return &resized
 }
@@ -176,14 +181,6 @@ func (f *Figure) display() error {
 }
 
 type drawing interface{ Figure() (*Figure, error) }
-
-func show(d drawing, name string) error {
-	f, err := d.Figure()
-	if err != nil {
-		return err
-	}
-	return f.Show(name)
-}
 
 func save(d drawing, path string) error {
 	f, err := d.Figure()

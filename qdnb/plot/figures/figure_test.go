@@ -114,6 +114,45 @@ func TestSaveErrors(t *testing.T) {
 	}
 }
 
+// A length of 0 follows from the other: a map fills its figure, around which only margins remain.
+func TestSizeFollowsTheAspect(t *testing.T) {
+	cells := sampleCells()
+	cells.Positions, cells.Upper[1] = true, cells.Lower[1] + 2*(cells.Upper[0]-cells.Lower[0])
+	for name, c := range map[string]struct {
+		d      drawing
+		aspect vg.Length
+	}{
+		"map":   {must.Get(Map(sampleCells())), 1},
+		"high":  {must.Get(Map(cells)), 0.5},
+		"lines": {must.Get(Lines(Axes{}, Series{X: []float64{0, 1}, Y: []float64{0, 1}})), 1.35},
+	} {
+		f := figureOf(c.d, nil)
+		width, height := f.Bounds()
+		near := func(what string, got, want vg.Length) {
+			t.Helper()
+			if math.Abs(float64(got-want)) > 1 {
+				t.Errorf("%s: %s is %.1f points, want %.1f", name, what, got, want)
+			}
+		}
+		for _, more := range []vg.Length{-80, 0, 200} {
+			w, h := f.Size(width+more, 0).Bounds()
+			near("the width", w, width+more)
+			near("the height", h, height+more/c.aspect)
+			w, h = f.Size(0, height+more).Bounds()
+			near("the width of a height", w, width+more*c.aspect)
+			near("the height", h, height+more)
+		}
+		if w, h := f.Size(0, 0).Bounds(); w != width || h != height {
+			t.Errorf("%s: Size(0, 0) is %g x %g", name, w, h)
+		}
+		before := must.Get(f.PNG(96))
+		f.Size(400, 0)
+		if !bytes.Equal(must.Get(f.PNG(96)), before) {
+			t.Errorf("%s: another size changes the figure", name)
+		}
+	}
+}
+
 func TestPNGErrors(t *testing.T) {
 	f := figureOf(InRows(3, samplePanels()...), nil)
 	for _, c := range []struct {

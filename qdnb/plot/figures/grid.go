@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
+
+	"example.com/qdnb/internal/cell"
 )
 
 // Grid is a table of panels with aligned data areas, such as methods by environments, and one legend
@@ -22,6 +24,9 @@ type Grid struct {
 	Panels        [][]*Panel // rows of columns; nil leaves a gap, short rows end in gaps
 	Rows, Columns []string   // titles, optional, one per row or column
 	Note          string     // a sentence below the panels, optional
+
+	mapOf   string // the run of which the grid is the map
+	ownAxes bool   // all panels show their numbers and labels
 }
 
 // InRows arranges panels in rows of the given number of columns.
@@ -30,7 +35,14 @@ func InRows(columns int, panels ...*Panel) Grid {
 }
 
 // Show is [Figure.Show] of the grid's figure.
-func (g Grid) Show(name string) error { return show(g, name) }
+func (g Grid) Show(name string) error {
+	f, err := g.Figure()
+	if err != nil {
+		return err
+	}
+	cell.MapFollows(g.mapOf)
+	return f.Show(name)
+}
 
 // Save is [Figure.Save] of the grid's figure.
 func (g Grid) Save(path string) error { return save(g, path) }
@@ -92,7 +104,9 @@ func (g Grid) Figure() (f *Figure, err error) {
 			l.gapX = 4 // the bars and tick labels separate the columns
 		}
 	}
-	l.shareAxes()
+	if !g.ownAxes {
+		l.shareAxes()
+	}
 	l.weigh()
 	return l.figure(), nil
 }
@@ -140,7 +154,8 @@ func checkRange(name string, axis *plot.Axis) error {
 	if math.Abs(low) <= largest && math.Abs(high) <= largest || math.IsInf(low, 1) && math.IsInf(high, -1) {
 		return nil
 	}
-	return fmt.Errorf("the %s axis goes from %g to %g: want finite limits; leave out values that are not", name, low, high)
+	return fmt.Errorf("the %s axis goes from %g to %g: want finite limits; leave out values that are not", name,
+		low, high)
 }
 
 type layout struct {
@@ -186,31 +201,60 @@ func (l *layout) figure() *Figure {
 	l.fitText(unit, unit)
 	m := l.margins(pageWidth)
 	width := min(m.sumX()+unit*vg.Length(sum(l.columnWidths)), pageWidth)
-	height := vg.Length(0)
+	width, height := l.byWidth(width)
+	if l.fixed && height > pageHeight {
+		width, height = l.byHeight(width, pageHeight)
+	}
+	return &Figure{width: width, height: height, draw: l.draw, layout: l}
+}
+
+// byWidth returns the size of a figure at which panels have their aspects. It is wider than the given
+// width if the panels need that.
+func (l *layout) byWidth(width vg.Length) (w, h vg.Length) {
 	// Text and size depend on each other; a few iterations converge.
 	for range 3 {
 		m := l.margins(width)
-		unit = (width - m.sumX()) / vg.Length(sum(l.columnWidths))
+		unit := (width - m.sumX()) / vg.Length(sum(l.columnWidths))
 		if least := minUnit / vg.Length(slices.Min(l.columnWidths)); unit < least { // too many columns for a page
 			unit, width = least, m.sumX()+least*vg.Length(sum(l.columnWidths))
 		}
 		l.fitText(unit, unit)
 		l.fitRowTitles(unit, l.margins(width))
 		m = l.margins(width)
-		height = m.sumY() + unit*vg.Length(sum(l.rowHeights))
+		h = m.sumY() + unit*vg.Length(sum(l.rowHeights))
 	}
-	if l.fixed && height > pageHeight {
-		for range 3 {
-			m := l.margins(width)
-			unit = max(minUnit, (pageHeight-m.sumY())/vg.Length(sum(l.rowHeights)))
-			l.fitText(unit, unit)
-			l.fitTitles(unit)
-			m = l.margins(width)
-			width = m.sumX() + unit*vg.Length(sum(l.columnWidths))
-			height = m.sumY() + unit*vg.Length(sum(l.rowHeights))
+	return width, h
+}
+
+// byHeight is [layout.byWidth] of a height. The width is about that of the figure.
+func (l *layout) byHeight(width, height vg.Length) (w, h vg.Length) {
+	for range 3 {
+		m := l.margins(width)
+		unit := max(minUnit, (height-m.sumY())/vg.Length(sum(l.rowHeights)))
+		l.fitText(unit, unit)
+		l.fitTitles(unit)
+		m = l.margins(width)
+		width = m.sumX() + unit*vg.Length(sum(l.columnWidths))
+		h = m.sumY() + unit*vg.Length(sum(l.rowHeights))
+	}
+	return width, h
+}
+
+// clone returns a copy to measure, which leaves the text of the layout as it is.
+func (l *layout) clone() *layout {
+	c := *l
+	c.overhangs, c.cells = slices.Clone(l.overhangs), nil
+	for _, row := range l.cells {
+		row = slices.Clone(row)
+		for j, cell := range row {
+			if cell != nil {
+				cell := *cell
+				row[j] = &cell
+			}
 		}
+		c.cells = append(c.cells, row)
 	}
-	return &Figure{width: width, height: height, draw: l.draw}
+	return &c
 }
 
 // weigh sets the relative sizes of columns and rows. If all panels of each column have one aspect,

@@ -118,7 +118,7 @@ func (c *Cells) Plot(canvas draw.Canvas, p *plot.Plot) {
 	// edge towards empty cells.
 	for pass := range 4 {
 		for i, path := range paths {
-			empty := fills[i] == emptyFill
+			empty := !finite(c.Fitness[i])
 			switch {
 			case path == nil || empty != (pass%2 == 0):
 			case pass < 2:
@@ -149,4 +149,10 @@ func (c *Cells) DataRange() (xMin, xMax, yMin, yMax float64) {
 }
 
 // Thumbnail implements plot.Thumbnailer: the range of the colours.
-func (c *Cells) Thumbnail(canvas *draw.Canvas) { fillViridis(*canvas, canvas.Rectangle, true) }
+func (c *Cells) Thumbnail(canvas *draw.Canvas) {
+	bar := c.Bar
+	if bar == nil {
+		bar = new(ColorBar)
+	}
+	bar.fill(*canvas, canvas.Rectangle, true)
+}

@@ -171,6 +171,7 @@ func Repertoire(run *runs.Run) (Grid, error) {
 			}
 		}
 		g := InRows(3, panels...)
+		g.ownAxes = true // neighbours that share a component do so by chance
 		g.Note = title + ". Each bin shows the fittest of the solutions with these two components."
 		return g, nil
 	}
@@ -180,7 +181,11 @@ func Repertoire(run *runs.Run) (Grid, error) {
 			c.Walls = task.Walls
 		}
 	})
-	return InRows(1, panel), err
+	g := InRows(1, panel)
+	if newest.Dims == 2 { // as in Progress
+		g.mapOf = run.Name()
+	}
+	return g, err
 }
 
 func titleOf(run *runs.Run, generation int64) string {

@@ -189,3 +189,26 @@ func TestOfNoRun(t *testing.T) {
 	errtest.Want(t, errtest.Of(Progress(run, nil)), "has no repertoire yet")
 	errtest.Want(t, errtest.Of(CellsOf(run, nil)), "has no repertoire yet")
 }
+
+// Each map of a pair of components has its own numbers and labels, also where a neighbour shares one.
+func TestPairsHaveTheirAxes(t *testing.T) {
+	names := []string{"one", "two", "three", "four"}
+	for _, dims := range []int{3, 4} {
+		w := must.Get(runs.Create(t.TempDir(), must.Get(runs.NewConfig("map-elites", "x", 0, map[string]int{}))))
+		defer w.Close()
+		r := runs.Repertoire{Params: 1, Dims: dims, Lower: make([]float32, dims), Upper: slices.Repeat([]float32{1}, dims),
+			Fitnesses: []float32{1, 2}, Centroids: make([]float32, 2*dims), Descriptors: make([]float32, 2*dims)}
+		must.Do(w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: 1}, Repertoire: r}))
+		w.Run.Status.Descriptor = names[:dims]
+		text := svgOf(Repertoire(w.Run))
+		for _, name := range names[:dims] {
+			if n := strings.Count(text, ">"+name+"<"); n != dims-1 {
+				t.Errorf("%d components: %q is written %d times, want once for each of %d pairs", dims, name, n, dims-1)
+			}
+		}
+		pairs := dims * (dims - 1) / 2
+		if n := strings.Count(text, ">0<"); n != 2*pairs { // the bar's numbers are others
+			t.Errorf("%d components: %d times 0, want it on both axes of %d maps", dims, n, pairs)
+		}
+	}
+}

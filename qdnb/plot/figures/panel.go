@@ -106,7 +106,7 @@ func (p *Panel) Label(x, y float64, text string) {
 func (p *Panel) Figure() (*Figure, error) { return Grid{Panels: [][]*Panel{{p}}}.Figure() }
 
 // Show is [Figure.Show] of the panel's figure.
-func (p *Panel) Show(name string) error { return show(p, name) }
+func (p *Panel) Show(name string) error { return Grid{Panels: [][]*Panel{{p}}}.Show(name) }
 
 // Save is [Figure.Save] of the panel's figure.
 func (p *Panel) Save(path string) error { return save(p, path) }

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"fmt"
 	"image"
 	"image/color"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/palette/moreland"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -320,6 +322,46 @@ func TestPanelErrors(t *testing.T) {
 		errtest.Want(t, err, want)
 	}
 }
+
+// A palette colours the cells and the bar, also that of a grid, and mixes neighbours.
+func TestChosenColors(t *testing.T) {
+	cells := sampleCells()
+	cells.Bar = &ColorBar{Colors: moreland.SmoothBlueRed().Palette(256)}
+	p := must.Get(Map(cells))
+	blue, red := rgb(0x3a4cc0), rgb(0xb40426) // the ends of Moreland (2009)
+	for _, d := range []drawing{p, InRows(2, p, must.Get(Map(cells)))} {
+		text := svgOf(d, nil)
+		count := func(c color.NRGBA) int {
+			return strings.Count(text, fmt.Sprintf("fill:#%02X%02X%02X", c.R, c.G, c.B))
+		}
+		if blues, reds := count(blue), count(red); blues < 2 || reds < 2 || count(Viridis(0))+count(Viridis(1)) > 0 {
+			t.Errorf("%T: %d blue and %d red areas in cells and bar, want at least 2, and no Viridis", d, blues, reds)
+		}
+	}
+	two := &ColorBar{Colors: colorList{color.Black, color.NRGBA{R: 200, A: 1}}}
+	if got := two.color(0.25); got != rgb(0x320000) {
+		t.Errorf("a quarter is %v", got)
+	}
+	if one := (&ColorBar{Colors: colorList{color.White}}); one.color(0.5) != rgb(0xffffff) {
+		t.Error("one colour is not white")
+	}
+	p.Bar.Colors = colorList{}
+	errtest.Want(t, errtest.Of(p.Figure()), "needs at least one colour")
+
+	// A filled cell may have the colour of an empty one.
+	lines := func(fill color.Color) int {
+		p := must.Get(Map(Cells{Centroids: [][2]float64{{0.5, 0.5}}, Fitness: []float64{1}, Upper: [2]float64{1, 1},
+			Bar: &ColorBar{Colors: colorList{fill}}}))
+		return strings.Count(svgOf(p, nil), "stroke:#D0D0D0")
+	}
+	if lines(emptyFill) > 0 {
+		t.Error("a filled cell is outlined like an empty one")
+	}
+}
+
+type colorList []color.Color
+
+func (l colorList) Colors() []color.Color { return l }
 
 // Limits and marks at which gonum's ticks or its canvas never return are errors, in all formats.
 func TestNothingHangs(t *testing.T) {

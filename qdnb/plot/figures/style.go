@@ -76,7 +76,10 @@ func rectangle(c draw.Canvas, r vg.Rectangle, fill, edge color.Color) {
 }
 
 // lighter mixes the given part of a colour with white, which hides what is behind.
-func lighter(c color.NRGBA, part float64) color.NRGBA {
-	mix := func(v uint8) uint8 { return uint8(math.Round(255 - part*(255-float64(v)))) }
-	return color.NRGBA{R: mix(c.R), G: mix(c.G), B: mix(c.B), A: 0xff}
+func lighter(c color.NRGBA, part float64) color.NRGBA { return mix(paper, c, part) }
+
+// mix returns an opaque colour between two, b if part is 1.
+func mix(a, b color.NRGBA, part float64) color.NRGBA {
+	between := func(a, b uint8) uint8 { return uint8(math.Round(float64(a) - part*(float64(a)-float64(b)))) }
+	return color.NRGBA{R: between(a.R, b.R), G: between(a.G, b.G), B: between(a.B, b.B), A: 0xff}
 }
