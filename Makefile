@@ -31,10 +31,16 @@ run: setup ## set up, then run notebooks/quickstart.ipynb and write build/quicks
 	@$(NOTEBOOK) run notebooks/quickstart.ipynb --out build --html build --expect-png $(EXPECT_PNG) --summary
 
 .PHONY: lab
-lab: setup gopls ## open the notebooks in JupyterLab (LAB_ARGS=... for its options)
+lab: setup ## open the notebooks in JupyterLab (LAB_ARGS=... for its options)
 	@tools/env python -m jupyter trust notebooks/*.ipynb >/dev/null
-	@echo "== starting JupyterLab (about 10 s); stop it with Ctrl-C"
-	@tools/env python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) \
+	@if [[ ! -x .tools/bin/gopls ]]; then \
+		echo "== building gopls meanwhile, for completion in cells (some minutes; its progress is in .tools/gopls.log)"; \
+		set -m; { nice tools/setup gopls >.tools/gopls.log 2>&1 && echo "== gopls is built: restart a kernel to complete in its cells" || \
+			echo "== gopls could not be built; see .tools/gopls.log"; } & \
+		build=$$!; set +m; trap 'kill -- -$$build 2>/dev/null || true' EXIT; \
+	fi; \
+	echo "== starting JupyterLab (about 10 s); stop it with Ctrl-C"; \
+	tools/env python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--ServerApp.root_dir="$(CURDIR)" $(LAB_ARGS) notebooks/index.ipynb
 
 # --- tests
@@ -334,7 +340,7 @@ kernel: setup ## install the Go kernel of this checkout for your own Jupyter, VS
 # For JupyterLab's Tab and Shift+Tab. Nothing else needs it, so failures are ignored.
 .PHONY: gopls
 gopls: check ## install completion and documentation for cells (`make lab` does so, too)
-	@if [[ ! -x .tools/bin/gopls ]]; then echo "== installing gopls into .tools/bin, for completion in cells (a minute or two, 41 MB)"; \
+	@if [[ ! -x .tools/bin/gopls ]]; then echo "== installing gopls into .tools/bin, for completion in cells (some minutes, 41 MB)"; \
 		tools/setup gopls || echo "gopls could not be installed; continuing without completion (run \`make gopls\` to retry)"; fi
 
 # Compiles the libraries with progress, so that they are in Go's cache for cells and tests.

@@ -9,23 +9,35 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import threading
 import time
 from typing import Callable
 
 from statusline import StatusLine, duration
 
 
-def run(command: list[str], cwd: str, on_line: Callable[[str], bool]) -> tuple[int, str]:
+def run(command: list[str], cwd: str, on_line: Callable[[str], bool], show: Callable[[], None]) -> tuple[int, str]:
     """Runs a go command; on_line receives each line of its stderr and returns whether it was progress.
 
-    Returns the exit status and the lines that were not progress.
+    It calls show each second, because one package can take a minute. Returns the exit status and the lines that were
+    not progress.
     """
     rest: list[str] = []
+    ended = threading.Event()
+
+    def tick() -> None:
+        while not ended.wait(1):
+            show()
+
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
     with subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if not on_line(line.rstrip("\n")):
                 rest.append(line)
+    ended.set()
+    ticker.join()
     return process.returncode, "".join(rest)
 
 
@@ -46,18 +58,21 @@ def main() -> int:
 
     status = StatusLine()
     start = time.monotonic()
-    downloads = 0
+    downloads, newest = 0, ""
 
     def downloading(line: str) -> bool:
-        nonlocal downloads
+        nonlocal downloads, newest
         if not line.startswith("go: downloading "):
             return False
-        downloads += 1
-        status.show(f"{args.label}: downloading Go modules, {downloads} so far: {line[len('go: downloading '):]}")
+        downloads, newest = downloads + 1, line[len("go: downloading "):]
         return True
 
+    def show_downloads() -> None:
+        elapsed = duration(time.monotonic() - start)
+        status.show(f"{args.label}: reading Go modules, {elapsed}, {downloads} downloaded{newest and ': ' + newest}")
+
     # Listing the packages first downloads their dependencies, so that the compile count is known.
-    code, errors = run(["go", "list", "-deps", *args.packages], args.cwd, downloading)
+    code, errors = run(["go", "list", "-deps", *args.packages], args.cwd, downloading, show_downloads)
     if code == 0:
         if downloads:
             status.print(f"{args.label}: downloaded {downloads} Go modules in {duration(time.monotonic() - start)}")
@@ -71,15 +86,19 @@ def main() -> int:
             if " " in line or "\t" in line or ":" in line or not line:
                 return False  # a diagnostic; -v prints bare import paths
             built += 1
-            elapsed = time.monotonic() - start
-            left = duration(elapsed / built * max(total - built, 0))
-            count = f"compiled {built} of {max(total, built)} packages in {duration(elapsed)}"
-            status.show(f"{args.label}: {count}, about {left} left")
+            show_compiled()
             return True
 
-        code, errors = run(["go", args.command, "-v", *args.packages], args.cwd, compiling)
+        def show_compiled() -> None:
+            elapsed = time.monotonic() - start
+            left = f", about {duration(elapsed / built * max(total - built, 0))} left" if built else ""
+            if total or built:
+                status.show(f"{args.label}: compiled {built} of {max(total, built)} packages in {duration(elapsed)}{left}")
+
+        code, errors = run(["go", args.command, "-v", *args.packages], args.cwd, compiling, show_compiled)
         if code == 0 and built:
             status.print(f"{args.label}: compiled {built} package{'s' if built > 1 else ''} in {duration(time.monotonic() - start)}")
+    status.clear()
     if code != 0:
         status.print(errors.rstrip("\n") or f"go {args.command} failed")
         if any(sign in errors for sign in ("dial tcp", "i/o timeout", "no such host", "proxyconnect")):

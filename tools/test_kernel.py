@@ -126,6 +126,14 @@ class TestKernel(unittest.TestCase):
                 with self.subTest(source):
                     self.assertRegex("\n".join(text.strip() for text in cell.values() if text), re.compile(f"^{want}", re.DOTALL))
 
+    def test_python_reads_repertoires(self) -> None:
+        run = next(ROOT.glob("notebooks/results-skills/runs/map-elites-pointmaze-0-*"))
+        cell = f"import numpy\n\nr = numpy.load({str(run / 'repertoire.npz')!r})\nprint(r['fitnesses'].argmax(), r['genotypes'].shape)"
+        done = subprocess.run([ROOT / "tools/env", "python", ROOT / "tools/kernel_client.py", "python3", self.folder],
+                              input=json.dumps([{"cells": [cell]}]), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(json.loads(done.stdout)[0]["stdout"], r"^\d+ \(\d+, \d+\)")
+
     def test_keeps_another_kernel(self) -> None:
         other = self.folder / "data/kernels/gonb/kernel.json"
         other.parent.mkdir(parents=True)
