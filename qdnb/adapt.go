@@ -101,5 +101,5 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 		return nil, err
 	}
 	return session.Adapt(ctx, session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
-		Backend: s.Backend, Quiet: s.Quiet}, s.Skills, s.Environment)
+		Own: Spec{Environment: s.Environment}.own(nil), Backend: s.Backend, Quiet: s.Quiet}, s.Skills, s.Environment)
 }

@@ -66,8 +66,9 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 			run.Dir)
 	}
 	said = stderr(t, func() { other = train(t, variantIn(folder, noisy(0.1))) })
-	if want := fmt.Sprintf("qdnb: its code changed since %s: training a new run, %s\n", run.Name(),
-		other.Name()); said != want {
+	when := nb.Must(runs.Open(run.Dir)).Status.Updated.Local().Format("2 January 2006, 15:04")
+	if want := fmt.Sprintf("qdnb: its code (Mix) changed since %s of %s: training a new run, %s\n", run.Name(),
+		when, other.Name()); said != want {
 		t.Errorf("with another constant it says %q, want %q", said, want)
 	}
 	if other.Dir == run.Dir || string(repertoireBytes(t, other)) == string(repertoireBytes(t, run)) {
@@ -342,7 +343,7 @@ func TestLoad(t *testing.T) {
 	}
 	changed := spec
 	changed.Tune = changed.Tune.And(emitting(noisy(0.1)))
-	fails("(its code changed since "+run.Name()+"): train it", changed)
+	fails("(its code (Mix) changed since "+run.Name()+" of ", changed)
 	longer := spec
 	longer.Budget = Generations(5)
 	fails("ended before the budget of the Spec, 5 generations: train it", longer)

@@ -24,9 +24,26 @@ func (s Spec) Config() (runs.Config, error) {
 }
 
 // custom reports whether an algorithm of the spec runs code of its user.
-func (s Spec) custom(a algorithms.Algorithm) bool {
-	v, ok := a.(interface{ Replaced() bool })
-	return s.Loop != nil || ok && v.Replaced()
+func (s Spec) custom(a algorithms.Algorithm) bool { return s.Loop != nil || len(replaced(a)) > 0 }
+
+// replaced names the parts of an algorithm that Tune replaced.
+func replaced(a algorithms.Algorithm) []string {
+	if v, ok := a.(interface{ Replaced() []string }); ok {
+		return v.Replaced()
+	}
+	return nil
+}
+
+// own names the fields that hold code of the user.
+func (s Spec) own(a algorithms.Algorithm) (names []string) {
+	if s.Loop != nil {
+		names = append(names, "Loop")
+	}
+	names = append(names, replaced(a)...)
+	if s.Environment != nil {
+		names = append(names, "Environment")
+	}
+	return names
 }
 
 // fits returns an error if an algorithm cannot learn in an environment.
@@ -88,7 +105,7 @@ func (s Spec) resolve() (t session.Training, err error) {
 	}
 	t = session.Training{
 		Options: session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
-			Budget: cmp.Or(s.Budget, PaperBudget), Backend: s.Backend, Quiet: s.Quiet, Still: s.Still, Fresh: s.Fresh},
+			Own: s.own(algorithm), Budget: cmp.Or(s.Budget, PaperBudget), Backend: s.Backend, Quiet: s.Quiet, Still: s.Still, Fresh: s.Fresh},
 		Env: env, Algorithm: algorithm, KeepReplay: s.KeepReplay, Corrected: s.Corrected, TensorBoard: s.TensorBoard,
 	}
 	if name != entry.Name {

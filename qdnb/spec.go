@@ -37,9 +37,12 @@ type Spec struct {
 	// and episode_length in JSON, like those of the built-in algorithms, its policies can be played.
 	//
 	// A Loop, parts that Tune replaces (see [evolution.Parts] and [skills.Parts]) and Environment belong
-	// to the run's identity, through the programs that they make with all constants. If one of them
-	// changes, Train starts another run and reports it. Comments and variable names do not count, nor
-	// what depends on the clock, on random numbers or on earlier calls.
+	// to the run's identity, through the programs that they make with all constants. If the programs
+	// differ from those of the newest run with this name, environment, seed and hyperparameters, Train
+	// starts another run and says "its code (Mix, Environment) changed since" that run and its date: in
+	// parentheses are those of these fields that the Spec has, one of which changed. Functions that they
+	// call count, also of other cells and modules. Comments and variable names do not count, nor what
+	// depends on the clock, on random numbers or on earlier calls.
 	Loop algorithms.Algorithm
 
 	Name string // of a variant or a Loop; defaults to Algorithm

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"strings"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/runs"
@@ -65,8 +66,8 @@ func (t Training) dry() Training {
 	return t
 }
 
-// Changed names the newest other run with the same name, environment, seed and hyperparameters, whose
-// code differs. It returns "" if there is no such run.
+// Changed says which code of the user may have changed since the newest other run with the same name,
+// environment, seed and hyperparameters, and when that ran. It returns "" if there is no such run.
 func Changed(o Options) string {
 	c := o.Config
 	if len(c.Parts) == 0 {
@@ -88,7 +89,8 @@ func Changed(o Options) string {
 	if newest == nil {
 		return ""
 	}
-	return "its code changed since " + newest.Name()
+	return fmt.Sprintf("its code (%s) changed since %s of %s", strings.Join(o.Own, ", "), newest.Name(),
+		newest.Status.Updated.Local().Format("2 January 2006, 15:04"))
 }
 
 // imported names an imported run of the same algorithm and environment from which the run could start;

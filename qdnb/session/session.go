@@ -51,6 +51,7 @@ func checkpointPause() (time.Duration, error) {
 type Options struct {
 	Root    string      // folder of the runs
 	Config  runs.Config // names the run's folder in Root
+	Own     []string    // fields of a spec that hold code of the user
 	Budget  runs.Budget // ends the run at its first limit
 	Backend string      // see [xla.Open]
 	Quiet   bool        // no progress bar, and no figure

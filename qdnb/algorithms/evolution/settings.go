@@ -46,8 +46,16 @@ type Parts struct {
 	measureEvery int  // generations between measurements of an archive without centroids; 0: 10
 }
 
-// Replaced reports whether parts are replaced. Their code belongs to the identity of a run.
-func (p Parts) Replaced() bool { return p.Mix != nil || p.Archive != nil }
+// Replaced names the parts that are replaced. Their code belongs to the identity of a run.
+func (p Parts) Replaced() (names []string) {
+	if p.Mix != nil {
+		names = append(names, "Mix")
+	}
+	if p.Archive != nil {
+		names = append(names, "Archive")
+	}
+	return names
+}
 
 // or returns these parts, and an algorithm's own where there are none.
 func (p Parts) or(own Parts) Parts {

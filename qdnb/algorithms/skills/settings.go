@@ -213,8 +213,16 @@ func (s SAC) methodIn(env envs.Env) method {
 	return method{Task: Task{Env: env, Length: s.EpisodeLength}}
 }
 
-// Replaced reports whether parts are replaced. Their code belongs to the identity of a run.
-func (p Parts) Replaced() bool { return p.Diversity != nil || p.Objective != nil }
+// Replaced names the parts that are replaced. Their code belongs to the identity of a run.
+func (p Parts) Replaced() (names []string) {
+	if p.Diversity != nil {
+		names = append(names, "Diversity")
+	}
+	if p.Objective != nil {
+		names = append(names, "Objective")
+	}
+	return names
+}
 
 // New implements [algorithms.Algorithm].
 func (s *SAC) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {

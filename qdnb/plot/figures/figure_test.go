@@ -117,7 +117,7 @@ func TestSaveErrors(t *testing.T) {
 // A length of 0 follows from the other: a map fills its figure, around which only margins remain.
 func TestSizeFollowsTheAspect(t *testing.T) {
 	cells := sampleCells()
-	cells.Positions, cells.Upper[1] = true, cells.Lower[1] + 2*(cells.Upper[0]-cells.Lower[0])
+	cells.Positions, cells.Upper[1] = true, cells.Lower[1]+2*(cells.Upper[0]-cells.Lower[0])
 	for name, c := range map[string]struct {
 		d      drawing
 		aspect vg.Length
