@@ -262,11 +262,14 @@ func TestGuideToEnvironments(t *testing.T) {
 	}
 }
 
-// The program of the page on the cart pole runs.
+// The program of the page on the cart pole runs, with equations and with rigid bodies.
 func TestGuideToCartPole(t *testing.T) {
-	runGuide(t, "cart-pole", "QDNB_RUNS=runs", func(program string) string {
-		return strings.Replace(program, "Generations(200)", "Generations(2)", 1)
-	}, "stands for")
+	for _, env := range []string{"cartPole{}", "cart()"} {
+		runGuide(t, "cart-pole", "QDNB_RUNS=runs", func(program string) string {
+			program = strings.Replace(program, "env := cartPole{}", "env := "+env, 1)
+			return strings.Replace(program, "Generations(200)", "Generations(2)", 1)
+		}, "stands for")
+	}
 }
 
 // The program of the page on figures draws a shipped run, and saves it as the page says.
@@ -312,6 +315,9 @@ func TestGoCodeOfPagesCompiles(t *testing.T) {
 		for _, path := range must.Get(filepath.Glob(filepath.Join(root, pattern))) {
 			name := strings.TrimSuffix(filepath.Base(path), ".md")
 			blocks := regexp.MustCompile("(?s)\n```go\n(.*?)\n```").FindAllStringSubmatch(string(must.Get(os.ReadFile(path))), -1)
+			if len(blocks) == 0 || strings.HasPrefix(blocks[0][1], "package main") {
+				continue // a program: see the tests of guides
+			}
 			text := preludes[name] + "\n"
 			for i, block := range blocks {
 				if strings.HasPrefix(block[1], "package ") || strings.HasPrefix(block[1], "\t") {
@@ -358,17 +364,23 @@ func TestGoCodeOfPagesCompiles(t *testing.T) {
 	}
 }
 
-// runGuide runs the first program of a guide in a folder, which it returns.
+// runGuide runs the program of a guide, a file for each block, in a folder, which it returns.
 func runGuide(t *testing.T, name, runs string, change func(string) string, wants string) (dir string) {
 	t.Helper()
 	root := must.Get(filepath.Abs("../.."))
 	page := must.Get(os.ReadFile(filepath.Join(root, "docs/guides", name+".md")))
-	_, program, _ := strings.Cut(string(page), "```go\n")
-	program, _, _ = strings.Cut(program, "```")
 	dir = t.TempDir()
-	must.Do(os.WriteFile(filepath.Join(dir, "main.go"), []byte(change(program)), 0o600))
-	data := must.Get(json.Marshal(map[string]any{"Replace": map[string]string{
-		filepath.Join(root, name, "main.go"): filepath.Join(dir, "main.go")}}))
+	files := map[string]string{}
+	for i, block := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		text := change(block[1])
+		if i > 0 {
+			text = "package main\n\n" + text
+		}
+		file := fmt.Sprintf("%d.go", i)
+		must.Do(os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
+		files[filepath.Join(root, name, file)] = filepath.Join(dir, file)
+	}
+	data := must.Get(json.Marshal(map[string]any{"Replace": files}))
 	must.Do(os.WriteFile(filepath.Join(dir, "overlay.json"), data, 0o600))
 	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, "program"), "./"+name)
 	build.Dir = root
