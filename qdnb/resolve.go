@@ -105,7 +105,8 @@ func (s Spec) resolve() (t session.Training, err error) {
 	}
 	t = session.Training{
 		Options: session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
-			Own: s.own(algorithm), Budget: cmp.Or(s.Budget, PaperBudget), Backend: s.Backend, Quiet: s.Quiet, Still: s.Still, Fresh: s.Fresh},
+			Own: s.own(algorithm), Budget: cmp.Or(s.Budget, PaperBudget), Backend: s.Backend, Quiet: s.Quiet,
+			Still: s.Still, Fresh: s.Fresh},
 		Env: env, Algorithm: algorithm, KeepReplay: s.KeepReplay, Corrected: s.Corrected, TensorBoard: s.TensorBoard,
 	}
 	if name != entry.Name {

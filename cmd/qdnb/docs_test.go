@@ -275,7 +275,8 @@ func TestGuideToCartPole(t *testing.T) {
 // The program of the page on figures draws a shipped run, and saves it as the page says.
 func TestGuideToFigures(t *testing.T) {
 	shipped := must.Get(filepath.Abs("../../notebooks/results-skills/runs"))
-	dir := runGuide(t, "figure-for-a-paper", "QDNB_RUNS="+shipped, func(program string) string { return program }, "drawing-1.png")
+	same := func(program string) string { return program }
+	dir := runGuide(t, "figure-for-a-paper", "QDNB_RUNS="+shipped, same, "drawing-1.png")
 	svg := string(must.Get(os.ReadFile(filepath.Join(dir, "repertoire.svg"))))
 	for _, want := range []string{">not reached<", ">x at the end<", ">Sum of rewards<", `width="238.11`} {
 		if !strings.Contains(svg, want) {
@@ -382,12 +383,13 @@ func runGuide(t *testing.T, name, runs string, change func(string) string, wants
 	}
 	data := must.Get(json.Marshal(map[string]any{"Replace": files}))
 	must.Do(os.WriteFile(filepath.Join(dir, "overlay.json"), data, 0o600))
-	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, "program"), "./"+name)
+	program := filepath.Join(dir, "program")
+	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./"+name)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	guide := exec.Command(filepath.Join(dir, "program"))
+	guide := exec.Command(program)
 	guide.Dir, guide.Env = dir, append(os.Environ(), runs, "QDNB_FIGURES="+dir)
 	if out, err := guide.CombinedOutput(); err != nil || !strings.Contains(string(out), wants) {
 		t.Fatalf("%v: %s", err, out)
