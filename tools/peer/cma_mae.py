@@ -6,7 +6,8 @@
     python cma_mae.py curves sphere --seeds 10 --iterations 500 --centroids REPERTOIRE.npz > sphere.jsonl
     python compare.py sphere.jsonl runs/cma-mae-sphere-*/metrics.csv
 
-golden writes onestep_{arm,sphere,rastrigin}.npz, 14_cma_mae_archive.npz, 14_cma_mae_strategy.npz and 17_cma_mae_strategies.npz.
+golden writes onestep_{arm,sphere,rastrigin}.npz, 14_cma_mae_archive.npz, 14_cma_mae_strategy.npz, 17_cma_mae_strategies.npz and
+22_cma_es.npz.
 curves prints one JSON line per seed. All sizes of the algorithm are arguments; the defaults are those of Fontaine and
 Nikolaidis 2023.
 """
@@ -145,6 +146,31 @@ def golden_strategies():
     return out
 
 
+def golden_dense():
+    """Updates of pyribs' CMA-ES with given samples and rankings, which decomposes the matrix in each of them."""
+    from ribs.emitters.opt import CMAEvolutionStrategy
+
+    rng = np.random.default_rng(7)
+    n, batch, out = 40, 12, {"dense.sigma0": np.float32([0.3])}
+    es = CMAEvolutionStrategy(0.3, n, batch_size=batch, seed=8)
+    es.lazy_gap_evals = 0
+    es.reset(rng.uniform(-1, 1, n))
+    scales = np.logspace(0, 2, n)
+    for step in range(41):
+        if step % 10 == 0:
+            state = dict(mean=es.mean, sigma=[es.sigma], covariance=es.cov.cov, path=es.pc, step_path=es.ps)
+            out.update({f"dense.{key}_{step}": np.float32(x) for key, x in state.items()})
+        solutions = es.ask()
+        values = -(scales * np.square(solutions - 1)).sum(axis=1)
+        ranking = np.flip(np.argsort(values))
+        es.tell(ranking, values, batch // 2)
+        if step % 10 == 0:
+            after = dict(mean=es.mean, sigma=[es.sigma], covariance=es.cov.cov, path=es.pc, step_path=es.ps)
+            out.update({f"dense.{key}_{step + 1}": np.float32(x) for key, x in after.items()})
+            out.update({f"dense.solutions_{step}": np.float32(solutions), f"dense.value_{step}": np.float32(values)})
+    return out
+
+
 # of Tjanaka et al. 2023, config/algorithms/openai_mae.gin
 SETTINGS = {"openai_es": dict(lr=0.01, l2_coeff=0.005)}
 
@@ -197,13 +223,14 @@ def main():
     curves.add_argument("--emitters", type=int, default=15)
     curves.add_argument("--sigma0", type=float, default=0.5)
     curves.add_argument("--learning-rate", type=float, default=0.01)
-    curves.add_argument("--es", choices=("sep_cma_es", "lm_ma_es", "openai_es"), default="sep_cma_es")
+    curves.add_argument("--es", choices=("cma_es", "sep_cma_es", "lm_ma_es", "openai_es"), default="sep_cma_es")
     args = parser.parse_args()
     if args.command == "golden":
         golden_tasks(args.envs)
         np.savez_compressed(os.path.join(args.repertoire, "14_cma_mae_archive.npz"), **golden_archive())
         np.savez_compressed(os.path.join(args.evolution, "14_cma_mae_strategy.npz"), **golden_strategy())
         np.savez_compressed(os.path.join(args.evolution, "17_cma_mae_strategies.npz"), **golden_strategies())
+        np.savez_compressed(os.path.join(args.evolution, "22_cma_es.npz"), **golden_dense())
         return
     for seed in range(args.seeds):
         print(json.dumps(curve(args, seed)), flush=True)

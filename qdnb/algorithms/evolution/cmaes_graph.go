@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
@@ -56,14 +55,20 @@ func (d cmaES) rates(n float64) (r sepRates) {
 // update returns the strategies after their individuals x, [E, size, n], whose ranks are int32 [E,
 // size], and which of them have not converged, bool [E].
 func (d cmaES) update(x, ranks *Node) (after cmaES, continues *Node) {
-	n := float64(d.Mean.Shape().Dimensions[1])
-	r := d.rates(n)
 	weights := make([]float32, d.size) // 0 for the worse half
 	better, _ := logWeights(d.size)
 	copy(weights, better)
 	weight := Gather(Const(x.Graph(), weights), InsertAxes(ranks, -1)) // [E, size]
 	off := Sub(x, InsertAxes(d.Mean, 1))
 	step := ReduceSum(Mul(off, InsertAxes(weight, -1)), 1)
+	return d.learn(step, ReduceSum(Mul(square(off), InsertAxes(weight, -1, -1)), 1))
+}
+
+// learn returns the strategies after the weighted means of their individuals' steps, [E, n], and of the
+// products of all pairs of their components, [E, n, n], and which of them have not converged, bool [E].
+func (d cmaES) learn(step, products *Node) (after cmaES, continues *Node) {
+	n := float64(d.Mean.Shape().Dimensions[1])
+	r := d.rates(n)
 	white := times(d.Basis, Div(times(TransposeAllAxes(d.Basis, 0, 2, 1), step), d.Scales))
 
 	d.Age = AddScalar(d.Age, 1)
@@ -80,13 +85,12 @@ func (d cmaES) update(x, ranks *Node) (after cmaES, continues *Node) {
 		Mul(MulScalar(step, math.Sqrt(r.cc*(2-r.cc)*r.mueff)), perRow(moves)))
 	forget := MulScalar(AddScalar(MulScalar(OneMinus(moves), -r.cc*(2-r.cc)), 1), r.c1)
 	rankOne := MulScalar(square(d.Path), r.c1*r.c1)
-	rankMu := ReduceSum(Mul(square(off), InsertAxes(weight, -1, -1)), 1)
 	each := func(x *Node) *Node { return InsertAxes(x, -1, -1) }
 	d.Covariance = Add(Add(Mul(d.Covariance, each(AddScalar(Neg(forget), 1-r.cmu))), rankOne),
-		Mul(rankMu, each(Div(ConstAs(d.Sigma, r.cmu), Square(d.Sigma)))))
+		Mul(products, each(Div(ConstAs(d.Sigma, r.cmu), Square(d.Sigma)))))
 	d.Sigma = Mul(d.Sigma, Exp(MinScalar(MulScalar(AddScalar(length, -1), r.cs/r.damping/2), 1)))
 
-	values, basis := eigen(d.Covariance)
+	values, basis := eigen(d.Covariance, d.Basis, sweepsOf(int(n)))
 	values = Abs(values)
 	d.Basis, d.Scales = basis, Sqrt(values)
 	condition := Div(ReduceMax(values, 1), ReduceMin(values, 1))
@@ -108,47 +112,96 @@ func diagonal(x *Node) *Node {
 	return Mul(InsertAxes(x, -1), ConvertDType(InsertAxes(Diagonal(x.Graph(), n), 0), dtypes.Float32))
 }
 
-// sweeps of [eigen], each of which squares what is left off the diagonal in the end.
-const sweeps = 8
+// sweepsOf returns the sweeps of [eigen] in a generation over n parameters. With few parameters the
+// matrix changes a lot and 8 sweeps find all digits. With many it changes little, and 2 sweeps per
+// generation follow it more closely than the source does, which decomposes it every few generations.
+func sweepsOf(n int) int {
+	if n > 16 {
+		return 1
+	}
+	return 8
+}
 
 // eigen returns the eigenvalues, [E, n], and in columns the eigenvectors, [E, n, n], of symmetric
-// matrices [E, n, n], by Jacobi's cyclic rotations.
-func eigen(a *Node) (values, vectors *Node) {
-	type state struct{ A, V, P, Q *Node }
-	g, n := a.Graph(), a.Shape().Dimensions[1]
-	var p, q []int32
-	for i := range n {
-		for j := i + 1; j < n; j++ {
-			p, q = append(p, int32(i)), append(q, int32(j))
-		}
+// matrices a [E, n, n], by Jacobi's rotations, beginning with a guess of the eigenvectors. A sweep rotates
+// all pairs of rows, n/2 disjoint pairs at a time, in the order of a tournament (Brent and Luk 1985).
+func eigen(a, guess *Node, sweeps int) (values, vectors *Node) {
+	n := a.Shape().Dimensions[1]
+	a = matrices(matrices(TransposeAllAxes(guess, 0, 2, 1), a), guess)
+	if n%2 == 1 { // one more row, whose rotations do nothing
+		a = Pad(a, ScalarZero(a.Graph(), a.DType()), PadAxis{}, PadAxis{End: 1}, PadAxis{End: 1})
 	}
-	unit := diagonal(OnesLike(ReduceSum(a, 2)))
-	end := xla.For(g, sweeps*len(p), state{a, unit, Const(g, p), Const(g, q)},
-		func(turn *Node, s state) state {
-			pair := Mod(turn, ConstAs(turn, int32(len(p))))
-			axis := Iota(turn.Graph(), shapes.Make(dtypes.Int32, 1, n), 1)
-			at := func(i *Node) *Node { return ConvertDType(Equal(axis, i), dtypes.Float32) } // [1, n]
-			ep, eq := at(xla.Row(s.P, pair)), at(xla.Row(s.Q, pair))
-			entry := func(row, column *Node) *Node { // [E, 1]
-				return perRow(ReduceSum(Mul(times(s.A, BroadcastToDims(column, a.Shape().Dimensions[0], n)), row), 1))
+	half := a.Shape().Dimensions[1] / 2
+	type state struct{ A, V *Node }
+	top, bottom := AxisRange(0, half), AxisRange(half)
+	end := xla.For(a.Graph(), sweeps*(2*half-1), state{a, diagonal(OnesLike(ReduceSum(a, 2)))},
+		func(_ *Node, s state) state {
+			entries := func(rows, columns SliceAxisSpec) *Node { // [E, half]
+				block := Slice(s.A, AxisRange(), rows, columns)
+				return ReduceSum(Mul(block, diagonal(OnesLike(ReduceSum(block, 2)))), 2)
 			}
-			// the tangent of the rotation that makes the entry (p, q) 0
-			off, between := entry(ep, eq), Sub(entry(eq, eq), entry(ep, ep))
+			// the tangent of the rotation that makes the entry between the rows of a pair 0
+			off, between := entries(top, bottom), Sub(entries(bottom, bottom), entries(top, top))
 			sign := Where(LessThan(between, ZerosLike(between)), Neg(OnesLike(off)), OnesLike(off))
 			root := Add(Abs(between), Sqrt(Add(Square(between), MulScalar(Square(off), 4))))
 			tangent := Div(MulScalar(Mul(sign, off), 2), Where(Equal(root, ZerosLike(root)), OnesLike(root), root))
 			cosine := Div(OnesLike(tangent), Sqrt(AddScalar(Square(tangent), 1)))
 			sine := Mul(tangent, cosine)
-			rest := AddScalar(cosine, -1)
-			rotate := func(x *Node) *Node { // the columns p and q
-				column := func(e *Node) *Node { return InsertAxes(ReduceSum(Mul(x, InsertAxes(e, 0)), 2), -1) }
-				first := Add(Mul(rest, ep), Mul(sine, eq)) // [E, n]
-				second := Sub(Mul(rest, eq), Mul(sine, ep))
-				return Add(x, Add(Mul(column(ep), InsertAxes(first, 1)), Mul(column(eq), InsertAxes(second, 1))))
+			// rotates the columns of each pair, and brings the next pairs together: the first column stays,
+			// and the others move round
+			rotate := func(x *Node) *Node {
+				p, q := Slice(x, AxisRange(), AxisRange(), top), Slice(x, AxisRange(), AxisRange(), bottom)
+				c, s := InsertAxes(cosine, 1), InsertAxes(sine, 1)
+				p, q = Sub(Mul(c, p), Mul(s, q)), Add(Mul(s, p), Mul(c, q))
+				part := func(x *Node, from, to int) *Node { return Slice(x, AxisRange(), AxisRange(), AxisRange(from, to)) }
+				if half == 1 {
+					return Concatenate([]*Node{p, q}, 2)
+				}
+				return Concatenate([]*Node{part(p, 0, 1), part(q, 0, 1), part(p, 1, half-1), part(q, 1, half),
+					part(p, half-1, half)}, 2)
 			}
 			transpose := func(x *Node) *Node { return TransposeAllAxes(x, 0, 2, 1) }
-			s.A, s.V = transpose(rotate(transpose(rotate(s.A)))), rotate(s.V)
-			return s
+			return state{transpose(rotate(transpose(rotate(s.A)))), rotate(s.V)}
 		})
-	return ReduceSum(Mul(end.A, unit), 2), end.V
+	inside := func(x *Node) *Node { return Slice(x, AxisRange(), AxisRange(0, n), AxisRange(0, n)) }
+	values = ReduceSum(Mul(inside(end.A), diagonal(OnesLike(ReduceSum(inside(end.A), 2)))), 2)
+	vectors = matrices(guess, inside(end.V))
+	// rounding adds up over generations: a step of Newton's method makes the columns orthonormal again
+	correction := MulScalar(Sub(MulScalar(diagonal(OnesLike(values)), 3),
+		matrices(TransposeAllAxes(vectors, 0, 2, 1), vectors)), 0.5)
+	return values, matrices(vectors, correction)
+}
+
+// matrices multiplies matrices [E, n, n].
+func matrices(a, b *Node) *Node { return Einsum("eij,ejk->eik", a, b) }
+
+// denseCMAES are evolution strategies with a full covariance matrix, which the memory of E n² numbers
+// limits to some hundred parameters.
+type denseCMAES struct {
+	strategy
+	State cmaES
+}
+
+func (d denseCMAES) start(mean *Node) distributions {
+	d.State = cmaES{size: d.size, sigma0: d.Sigma0}.start(mean)
+	return d
+}
+
+func (d denseCMAES) mean() *Node { return d.State.Mean }
+
+func (d denseCMAES) steps(strategies, noise *Node) *Node {
+	return Sub(d.State.sample(strategies, noise), Gather(d.State.Mean, strategies))
+}
+
+func (denseCMAES) second(weighted, noise *Node) *Node {
+	return Mul(InsertAxes(weighted, -1), InsertAxes(noise, -2))
+}
+
+func (d denseCMAES) update(noise, products *Node) (after distributions, continues *Node) {
+	s := d.State
+	root := Mul(s.Basis, InsertAxes(Mul(s.Scales, perRow(s.Sigma)), 1)) // of the covariance matrix of steps
+	step := times(s.Basis, Mul(noise, Mul(s.Scales, perRow(s.Sigma))))
+	d.State, continues = s.learn(step, matrices(matrices(root, products), TransposeAllAxes(root, 0, 2, 1)))
+	d.State.Mean = d.within(d.State.Mean)
+	return d, continues
 }

@@ -18,7 +18,7 @@ import (
 
 // StrategySettings are the hyperparameters of evolution strategies, see [StrategySettings.Emitter].
 type StrategySettings struct {
-	Strategy    string  `json:"strategy"`                    // sep-cma-es, lm-ma-es or openai-es
+	Strategy    string  `json:"strategy"`                    // cma-es, sep-cma-es, lm-ma-es or openai-es
 	Emitters    int     `json:"emitters" limits:"1,1048576"` // E, evolution strategies, which share the batch equally
 	Sigma0      float64 `json:"sigma0" limits:">0,1e6"`      // initial step size
 	RestartRule string  `json:"restart_rule"`                // basic or no_improvement
@@ -32,14 +32,15 @@ type StrategySettings struct {
 
 // The evolution strategies of [strategyNames].
 const (
+	cmaESName    = "cma-es"
 	sepCMAESName = "sep-cma-es"
 	lmMAESName   = "lm-ma-es"
 	openAIESName = "openai-es"
 )
 
-// strategyNames are the evolution strategies: separable CMA-ES (Ros and Hansen 2008), LM-MA-ES
-// (Loshchilov, Glasmachers and Beyer 2019), and OpenAI-ES (Salimans et al. 2017).
-var strategyNames = []string{sepCMAESName, lmMAESName, openAIESName}
+// strategyNames are the evolution strategies: CMA-ES (Hansen 2016), separable CMA-ES (Ros and Hansen
+// 2008), LM-MA-ES (Loshchilov, Glasmachers and Beyer 2019), and OpenAI-ES (Salimans et al. 2017).
+var strategyNames = []string{cmaESName, sepCMAESName, lmMAESName, openAIESName}
 
 // restartRules are the rules by which a strategy restarts at a random elite: once it has converged,
 // or also after a generation in which it improved nothing.
@@ -113,6 +114,9 @@ func (s strategy) weights() []float32 {
 	return weights
 }
 
+// second are the weighted squares, [E, N].
+func (strategy) second(weighted, noise *Node) *Node { return Mul(weighted, noise) }
+
 // distributions are the search distributions of E strategies over N parameters: a pytree, whose first
 // axis is E. The mean of an individual's distribution plus a step, which is linear in standard normal
 // noise, is the individual.
@@ -125,8 +129,10 @@ type distributions interface {
 	// steps turns noise [k, N] into steps of the strategies of these numbers, int32 [k, 1].
 	steps(strategies, noise *Node) *Node
 	// update returns the state after a generation, and which strategies have not converged, bool [E].
-	// It gets the weighted sums of the individuals' noise and of its square, [E, N].
+	// It gets the weighted sums of the individuals' noise, [E, N], and of second.
 	update(noise, squares *Node) (after distributions, continues *Node)
+	// second returns what update needs of products of the noise [E, N] with the noise times a weight.
+	second(weighted, noise *Node) *Node
 }
 
 // StartsItself implements [Starter].
@@ -153,6 +159,8 @@ func (s evolutionStrategies) Init(start Start, key random.Key) Emitter {
 func (s evolutionStrategies) distributions(size int) distributions {
 	es := strategy{s.StrategySettings, size, s.limits}
 	switch s.Strategy {
+	case cmaESName:
+		return denseCMAES{strategy: es}
 	case lmMAESName:
 		return lmMAES{strategy: es}
 	case openAIESName:
@@ -228,7 +236,7 @@ func restart[T any](continues *Node, after, fresh T) T {
 	})
 }
 
-// recombine sums the noise of each strategy's individuals and its square, [E, N], with weights by
+// recombine sums the noise of each strategy's individuals, [E, N], and its products, with weights by
 // rank. It draws the noise again, one rank at a time.
 func (s evolutionStrategies) recombine(parents Parents, ranks *Node, weights []float32) (noise,
 	squares *Node) {
@@ -243,7 +251,7 @@ func (s evolutionStrategies) recombine(parents Parents, ranks *Node, weights []f
 	if s.limited() {
 		of = &s
 	}
-	sums := xla.For(g, len(weights), state{of, parents.Key, ranks, Const(g, weights), zeros, zeros},
+	sums := xla.For(g, len(weights), state{of, parents.Key, ranks, Const(g, weights), zeros, s.State.second(zeros, zeros)},
 		func(rank *Node, c state) state {
 			ranked := Add(MulScalar(s.numbers(rank.Graph()), size), xla.FirstTrue(Equal(c.Ranks, rank), 1))
 			of, from, strategies := s, parents, (*Node)(nil)
@@ -252,7 +260,7 @@ func (s evolutionStrategies) recombine(parents Parents, ranks *Node, weights []f
 			}
 			noise := of.noise(from, strategies, ranked)
 			weighted := Mul(noise, xla.Row(c.Weights, rank))
-			c.Noise, c.Squares = Add(c.Noise, weighted), Add(c.Squares, Mul(weighted, noise))
+			c.Noise, c.Squares = Add(c.Noise, weighted), Add(c.Squares, s.State.second(weighted, noise))
 			return c
 		})
 	return sums.Noise, sums.Squares
