@@ -147,6 +147,32 @@ func TestVariantsOfSkills(t *testing.T) {
 // Every algorithm has settings for every training environment of the paper. The settings of the
 // reinforcement-learning family that differ between environments are the published ones (QDax,
 // qdbenchmark/configs).
+// METRA and CSF have their authors' skills for each robot, 50 updates for eight episodes of 200 steps, and
+// none before there are 10 000 transitions.
+func TestPublishedSettingsOfLaterSkills(t *testing.T) {
+	type settings struct {
+		Skills     int     `json:"num_skills"`
+		Components int     `json:"continuous_skills"`
+		Updates    float64 `json:"grad_updates_per_step"`
+		Warmup     int     `json:"warmup_steps"`
+		Rate       float64 `json:"learning_rate"`
+	}
+	for env, components := range map[string]int{"ant-uni": 2, "ant-omni": 2, "humanoid-omni": 2, "halfcheetah-uni": 0} {
+		for algorithm, components := range map[string]int{"metra": components, "csf": 2} {
+			config := must.Get(Spec{Algorithm: algorithm, Env: env}.Config())
+			var got settings
+			must.Do(json.Unmarshal(config.Hyperparameters, &got))
+			if math.Abs(got.Updates/(50./1600)-1) > 0.05 {
+				t.Errorf("%s on %s makes %g updates for each transition", algorithm, env, got.Updates)
+			}
+			got.Updates = 0
+			if want := (settings{16, components, 0, 10_000, 1e-4}); got != want {
+				t.Errorf("%s on %s: %+v, want %+v", algorithm, env, got, want)
+			}
+		}
+	}
+}
+
 func TestPublishedSettings(t *testing.T) {
 	type published struct {
 		Scaling float64 `json:"reward_scaling"`

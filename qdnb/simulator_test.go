@@ -142,7 +142,7 @@ func TestStrategiesWithinBounds(t *testing.T) {
 		strategy, batch  string
 		optimum          float32
 		fitness, qdScore float64
-	}{{"sep-cma-es", "batch=108", 0.5, -0.2, 4360}, {"lm-ma-es", "batch=60", 0.5, -1, 4220},
+	}{{"sep-cma-es", "batch=108", 0.5, -0.2, 4360}, {"cma-es", "batch=108", 0.5, -0.2, 4360}, {"lm-ma-es", "batch=60", 0.5, -1, 4220},
 		{"openai-es", "batch=108", 1, -0.2, 4200}} {
 		spec := Spec{Algorithm: "cma-mae", Environment: task(c.optimum), Runs: t.TempDir(), Backend: "go",
 			Quiet: true, Budget: Generations(500), Tune: runs.Assign("emitters=3", "cells=100", "cvt_samples=2000", c.batch,

@@ -193,6 +193,12 @@ func (d denseCMAES) steps(strategies, noise *Node) *Node {
 	return Sub(d.State.sample(strategies, noise), Gather(d.State.Mean, strategies))
 }
 
+// noiseOf is the inverse of steps.
+func (d denseCMAES) noiseOf(strategies, steps *Node) *Node {
+	transposed := TransposeAllAxes(Gather(d.State.Basis, strategies), 0, 2, 1)
+	return Div(times(transposed, steps), Gather(Mul(d.State.Scales, perRow(d.State.Sigma)), strategies))
+}
+
 func (denseCMAES) second(weighted, noise *Node) *Node {
 	return Mul(InsertAxes(weighted, -1), InsertAxes(noise, -2))
 }

@@ -63,8 +63,10 @@ func (t ThresholdSettings) check(steps int) error {
 	return nil
 }
 
-// defaultCMAMAE returns the hyperparameters of the publication for tasks without observations, and
-// those of Tjanaka et al. 2023 for policies. Cells, policies and episodes are those of MAP-Elites.
+// defaultCMAMAE returns the hyperparameters of the publication for tasks without observations
+// (icaros-usc/cma_mae, experiments/{lin_proj/lin_proj,arm/arm}.py), and those of Tjanaka et al. 2023 for
+// policies. On arm, whose angles are shares of a turn here, sigma0 is the published 0.1 rad. A task with
+// more parameters than the published 100 may have too many for a full covariance matrix. Cells, policies and episodes are those of MAP-Elites.
 // The lowest threshold, NaN here, is the lowest fitness that the environment's offset allows for in
 // an episode of EpisodeLength.
 func defaultCMAMAE(env envs.Spec) *CMAMAE {
@@ -75,9 +77,18 @@ func defaultCMAMAE(env envs.Spec) *CMAMAE {
 		CVT: base.CVT, Hidden: base.Hidden, EpisodeLength: base.EpisodeLength, Weights: base.Weights}
 	if env.Observations == 0 {
 		c.Batch, c.Emitters, c.Sigma0, c.ArchiveLearningRate = 540, 15, 0.5, 0.01
+		if env.Actions <= 128 {
+			c.Strategy = cmaESName
+		}
+		if env.Name == armName {
+			c.Sigma0 = 0.016
+		}
 	}
 	return c
 }
+
+// armName is the task whose parameters are shares of a turn.
+const armName = "arm"
 
 // Defaults of OpenAI-ES.
 const (

@@ -14,6 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
@@ -26,6 +27,28 @@ import (
 func strategiesOf(strategy string, emitters int, sigma0 float64) evolutionStrategies {
 	return evolutionStrategies{StrategySettings: StrategySettings{Strategy: strategy, Emitters: emitters,
 		Sigma0: sigma0, RestartRule: "basic", AdamLearningRate: 0.02, AdamL2Coeff: 0.05}}
+}
+
+// The defaults on tasks of 100 parameters are published ones; angles of arm are shares of a turn.
+func TestPublishedSettingsOfStrategies(t *testing.T) {
+	const turn = 2 * math.Pi // rad
+	for env, want := range map[string]struct{ mae, dms, mega, rate float64 }{
+		"sphere": {0.5, 0.5, 10, 0.1}, "rastrigin": {0.5, 0.5, 10, 0.1},
+		"arm": {0.1 / turn, 0.2 / turn, 0.05 / turn, 0.001},
+	} {
+		spec := must.Get(envs.Make(env)).Spec()
+		mae, dms, mega, maega := defaultCMAMAE(spec), defaultDMS(spec), defaultCMAMEGA(spec), defaultCMAMAEGA(spec)
+		for _, sigma := range [][2]float64{{mae.Sigma0, want.mae}, {dms.Sigma0, want.dms}, {mega.Sigma0, want.mega},
+			{maega.Sigma0, want.mega}} {
+			if math.Abs(sigma[0]/sigma[1]-1) > 0.01 {
+				t.Errorf("%s: sigma0 is %g, published %g", env, sigma[0], sigma[1])
+			}
+		}
+		if mae.Strategy != cmaESName || dms.Strategy != cmaESName || mae.Batch != 540 || mae.Emitters != 15 ||
+			mae.ArchiveLearningRate != 0.01 || dms.ArchiveLearningRate != want.rate {
+			t.Errorf("%s: %+v and %+v", env, mae, dms)
+		}
+	}
 }
 
 // Five updates of pyribs 0.12's strategies with stored samples (tools/peer/cma_mae.py):

@@ -22,11 +22,17 @@ type CMAMEGA struct {
 	Parts `json:"-"`
 }
 
-// defaultCMAMEGA returns the publication's hyperparameters for sphere. Cells are those of MAP-Elites.
-func defaultCMAMEGA(envs.Spec) *CMAMEGA {
-	return &CMAMEGA{Batch: 540, ArborescenceSettings: ArborescenceSettings{Emitters: 15, Sigma0: 10,
+// defaultCMAMEGA returns published hyperparameters (icaros-usc/cma_mae, experiments/lin_proj/lin_proj.py and
+// experiments/arm/arm.py, whose sigma_g is 0.05 rad), with pyribs' restart_rule. Cells are those of
+// MAP-Elites.
+func defaultCMAMEGA(env envs.Spec) *CMAMEGA {
+	c := &CMAMEGA{Batch: 540, ArborescenceSettings: ArborescenceSettings{Emitters: 15, Sigma0: 10,
 		GradOpt: gradientAscent, LearningRate: 1, RestartRule: "no_improvement"},
 		CVT: repertoire.DefaultCVT()}
+	if env.Name == armName {
+		c.Sigma0 = 0.008
+	}
+	return c
 }
 
 // Base returns the hyperparameters that all algorithms of this package share.

@@ -18,11 +18,15 @@ type DMS struct {
 }
 
 // defaultDMS returns the publication's hyperparameters of the archive, with the range of its functions,
-// and those of CMA-MAE for everything else.
+// and those of CMA-MAE for everything else (icaros-usc/discount-models, config/algo/archive/discount.yaml
+// and config/algo/emitters/sigma0.yaml). On arm sigma0 is the published 0.2 rad.
 func defaultDMS(env envs.Spec) *DMS {
 	d := &DMS{*defaultCMAMAE(env), repertoire.DiscountSettings{DiscountHidden: []int{128, 128},
 		DiscountLearningRate: 0.001, DiscountEpochs: 5, DiscountBatch: 32, DiscountCutoff: 0.05, EmptyPoints: 100}}
 	d.ArchiveLearningRate = 0.1
+	if env.Name == armName {
+		d.Sigma0, d.ArchiveLearningRate = 0.032, 0.001
+	}
 	if env.Name == "sphere" || env.Name == "rastrigin" {
 		d.DiscountRange = 100
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -49,19 +50,27 @@ type PPGA struct {
 	ThresholdSettings
 }
 
-// defaultPPGA returns the hyperparameters of a published configuration.
+// defaultPPGA returns the hyperparameters of the published configuration for a robot: those of humanoid, but
+// for ant, walker2d and halfcheetah (icaros-usc/PPGA, runners/local/train_ppga_{humanoid,ant,walker2d,
+// halfcheetah}.sh). Thresholds are not: theirs belong to other rewards and episodes of 1000 steps.
 func defaultPPGA(env envs.Spec) *PPGA {
 	p := &PPGA{*DefaultMapElites(env), PPGASettings{Sigma0: 0.5, RestartRule: "no_improvement",
 		Iterations: 10, LearningRate: 3e-4, Discount: 0.99, GAELambda: 0.95,
 		ClipEpsilon: 0.2, NumEnvs: 1000, UnrollLength: 128, NumMinibatches: 8, UpdateEpochs: 4,
 		ValueHidden: []int{256, 256}}, 0.1, defaultThreshold(env)}
 	p.Batch, p.Hidden = 300, []int{128, 128}
+	switch robot, _, _ := strings.Cut(env.Name, "-"); robot {
+	case "walker", "halfcheetah":
+		p.LearningRate, p.Sigma0, p.ArchiveLearningRate = 1e-3, 1, 0.5
+	case "ant":
+		p.LearningRate, p.Sigma0 = 1e-3, 3
+	}
 	return p
 }
 
 // ppo are the settings of PPO, for policies of the given hidden layers.
 func (s PPGASettings) ppo(hidden []int) ppo.PPO {
-	return ppo.PPO{LearningRate: s.LearningRate, Discount: s.Discount, GAELambda: s.GAELambda,
+	return ppo.PPO{LearningRate: s.LearningRate, AdamEpsilon: 1e-5, Discount: s.Discount, GAELambda: s.GAELambda,
 		ClipEpsilon: s.ClipEpsilon, EntropyCost: s.EntropyCost, RewardScaling: 1, UnrollLength: s.UnrollLength,
 		BatchSize: s.NumEnvs / s.NumMinibatches, NumMinibatches: s.NumMinibatches, UpdateEpochs: s.UpdateEpochs,
 		PolicyHidden: hidden, ValueHidden: s.ValueHidden, NumEnvs: s.NumEnvs, EpisodeLength: 1, EvaluationEnvs: 1,

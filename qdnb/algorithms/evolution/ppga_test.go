@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -140,6 +141,20 @@ func TestPPGADescriptors(t *testing.T) {
 		}
 		if !(best[5] > best[0]) {
 			t.Errorf("%d components: the best fitness is %g", d, best)
+		}
+	}
+}
+
+// The defaults are those that the authors have for each robot.
+func TestPublishedSettingsOfPPGA(t *testing.T) {
+	for env, want := range map[string][3]float64{"walker-uni": {1e-3, 1, 0.5}, "halfcheetah-uni": {1e-3, 1, 0.5},
+		"ant-uni": {1e-3, 3, 0.1}, "ant-omni": {1e-3, 3, 0.1}, "humanoid-uni": {3e-4, 0.5, 0.1}} {
+		p := defaultPPGA(must.Get(envs.Make(env)).Spec())
+		if got := [3]float64{p.LearningRate, p.Sigma0, p.ArchiveLearningRate}; got != want {
+			t.Errorf("%s: learning rate, sigma0 and archive learning rate %g, want %g", env, got, want)
+		}
+		if epsilon := p.ppo(p.Hidden).AdamEpsilon; epsilon != 1e-5 {
+			t.Errorf("Adam's epsilon is %g", epsilon)
 		}
 	}
 }

@@ -198,10 +198,14 @@ func (s evolutionStrategies) noise(parents Parents, strategies, which *Node) (no
 		sign := ConvertDType(AddScalar(MulScalar(odd, -2), 1), dtypes.Float32)
 		noise = Mul(parents.Keys(Sub(which, odd)).Normal(k, params), InsertAxes(sign, -1))
 	}
-	if s.limited() {
-		noise = Mul(noise, s.share(strategies, noise))
+	if !s.limited() {
+		return noise
 	}
-	return noise
+	if d, ok := s.State.(denseCMAES); ok {
+		mean := Gather(d.mean(), strategies)
+		return d.noiseOf(strategies, Sub(d.within(Add(mean, d.steps(strategies, noise))), mean))
+	}
+	return Mul(noise, s.share(strategies, noise))
 }
 
 // limited reports whether the task has limits.

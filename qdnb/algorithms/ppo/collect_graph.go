@@ -201,7 +201,7 @@ func (c *collecting) unroll(p playing, first *Node) (envs.State, data) {
 		d := data{before.Observation, decision, policy.logProb(decision), after.Reward, after.Done,
 			c.env.Truncation(after), nil}
 		if c.describes {
-			d.Descriptor = after.Descriptor
+			d.Descriptor = c.measured(before, after)
 		}
 		s.Data = xla.SetRow(s.Data, step, d)
 		return s
@@ -212,6 +212,23 @@ func (c *collecting) unroll(p playing, first *Node) (envs.State, data) {
 		d.Reward, d.Done, d.Truncation = e.Credit(d.Reward, d.Done, d.Truncation, s)
 	}
 	return s, xla.Map(d, swapped)
+}
+
+// measured returns what a [Walker] maximises of each component of the descriptor, [n, components]: the state
+// descriptor, or its change times the steps of an episode if the descriptor is that of the final state, as
+// for QDAC. The change in the step that ends an episode is not known.
+func (c *collecting) measured(before, after envs.State) *Node {
+	episodes, ok := c.env.(envs.Episodes)
+	spec := c.env.Spec()
+	if !ok || spec.Descriptor.Kind != envs.Final {
+		return after.Descriptor
+	}
+	ended := func(s envs.State) *Node {
+		return BroadcastToShape(InsertAxes(GreaterThan(s.Done, ZerosLike(s.Done)), -1), s.Descriptor.Shape())
+	}
+	from := Where(ended(before), episodes.Start(before), before.Descriptor)
+	change := MulScalar(Sub(after.Descriptor, from), float64(spec.Length))
+	return Where(ended(after), ZerosLike(change), change)
 }
 
 // swapped transposes the first two axes.

@@ -54,6 +54,9 @@ func (a agent) start(key random.Key) learner {
 func (a agent) learner(policy, value *Node) learner {
 	l := learner{Nets: nn.NewTrainable(nets{a.policy.Network(policy, 0), a.value.Network(value, 0)},
 		a.LearningRate)}
+	if a.AdamEpsilon > 0 {
+		l.Nets.Adam.Epsilon = a.AdamEpsilon
+	}
 	if a.NormalizeObservations {
 		statistics := nn.NewStatistics(policy.Graph(), a.policy.Sizes[0])
 		l.Statistics = &statistics

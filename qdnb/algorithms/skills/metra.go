@@ -3,6 +3,7 @@ package skills
 import (
 	"cmp"
 	"math"
+	"strings"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -121,12 +122,18 @@ type METRASettings struct {
 	ContinuousSkills int `json:"continuous_skills,omitempty" limits:"0,64"`
 }
 
-// defaultMetra returns the publication's hyperparameters: 16 skills, its constraint, learning rate
-// and entropy coefficient. Sizes of networks, batches and buffers are those of DIAYN.
+// defaultMetra returns the publication's hyperparameters (seohongpark/METRA, README.md and tests/main.py):
+// skills of two components for ants and humanoids, 16 discrete ones for other robots, 50 updates for eight
+// episodes of 200 steps, none before 10 000 transitions, its constraint, learning rate and entropy
+// coefficient. Sizes of networks, batches and buffers are those of DIAYN.
 func defaultMetra(env envs.Spec) *METRASettings {
 	m := &METRASettings{Discovery: *discovery(nil)(env), DualLambda: 30, DualSlack: 1e-3}
 	m.NumSkills, m.LearningRate, m.RewardScaling = 16, 1e-4, 1
 	m.AlphaInit, m.FixAlpha = 0.01, false
+	m.GradUpdatesPerStep, m.WarmupSteps = 0.03, 10_000
+	if robot, _, _ := strings.Cut(env.Name, "-"); robot == "ant" || robot == "humanoid" {
+		m.ContinuousSkills = 2
+	}
 	return m
 }
 
