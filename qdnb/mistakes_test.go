@@ -92,7 +92,8 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"clip_param must be a number from 0 to 1":        {"ascii-me", "clip_param=-1"},
 		"num_envs must be between 2 and":                 {"ppga", "num_envs=1"},
 		"num_envs must be a multiple of num_minibatch":   {"ppga", "num_envs=5"},
-		"extinction_every must be between 1 and":         {"aurora-xcon", "extinction_every=0"},
+		"extinction_every must be between 0 and":         {"aurora-xcon", "extinction_every=-1"},
+		`unknown loss "tripled"; did you mean "triplet"`: {"aurora-xcon", "loss=tripled"},
 		"encoder_learning_rate must be a number above 0": {"aurora-xcon", "encoder_learning_rate=0"},
 		"sampling must be between 1 and 10, not 15":      {"aurora", "sampling=15"},
 		"episode_length must be between 2 and":           {"aurora", "episode_length=1", "sampling=1"},
@@ -179,7 +180,7 @@ func TestMistakesInSettingsOfParts(t *testing.T) {
 	xcon := repertoire.XConSettings{Capacity: 24, K: 3, EncoderSettings: aurora.EncoderSettings, Epochs: 3,
 		TrainingBatch: 8, LearningRate: 0.01}
 	slow, dying := xcon, xcon
-	slow.ExtinctionEvery, dying.Every = 5, 5
+	slow.ExtinctionEvery, dying.Every, dying.ExtinctionEvery = 5, 5, -1
 	for _, c := range []struct {
 		archive repertoire.Archive
 		want    string
@@ -189,7 +190,7 @@ func TestMistakesInSettingsOfParts(t *testing.T) {
 		{struct{ repertoire.Aurora }{repertoire.Aurora{AuroraSettings: learned}}, "Every must be between 1 and"},
 		{actions, "repertoire.Aurora: Every of Features must be between 1 and 20, not 0"},
 		{repertoire.XCon{XConSettings: slow}, "repertoire.XCon: Every must be between 1 and 1048576, not 0"},
-		{repertoire.XCon{XConSettings: dying}, "repertoire.XCon: ExtinctionEvery must be between 1 and 1048576, not 0"},
+		{repertoire.XCon{XConSettings: dying}, "repertoire.XCon: ExtinctionEvery must be between 0 and 1048576, not -1"},
 		{repertoire.DominatedNovelty{Capacity: 24}, "repertoire.DominatedNovelty: K must be between 1 and 64, not 0"},
 		{repertoire.Fronts{}, "repertoire.Fronts: FrontSize must be between 1 and 4096, not 0"},
 		{repertoire.Annealed{LearningRate: math.NaN()}, "LearningRate must be a number from 0 to 1, not NaN"},

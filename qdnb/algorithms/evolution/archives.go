@@ -66,7 +66,7 @@ func defaultAuroraXCon(env envs.Spec) *AuroraXCon {
 	a := &AuroraXCon{*DefaultMapElites(env), repertoire.XConSettings{Capacity: 1024, K: 3,
 		EncoderSettings: repertoire.EncoderSettings{Observation: "no_sd", Sampling: 10, MaxObservation: 25, Latent: 10},
 		Every:           10, Epochs: 200, TrainingBatch: 128, LearningRate: 0.01, MinDelta: 5e-4,
-		ExtinctionEvery: 50, Remaining: 0.05}}
+		Loss: repertoire.TripletLoss, ExtinctionEvery: 50, Remaining: 0.05}}
 	a.Batch, a.Hidden = 512, []int{128, 128}
 	return a
 }

@@ -171,8 +171,18 @@ func smallXCon() *AuroraXCon {
 
 // AURORA-XCon's members have the encodings of their sequences. The encoder learns once the archive is
 // full. An extinction leaves the fittest and a few others, and the passive repertoire as it is.
-func TestXConSearch(t *testing.T) {
+func TestXConSearch(t *testing.T) { testXCon(t, smallXCon(), 2, 8) }
+
+// AURORA in this archive learns from the first training on, and no member dies out.
+func TestAuroraInTheArchiveOfXCon(t *testing.T) {
 	a := smallXCon()
+	a.Loss, a.ExtinctionEvery = repertoire.MSELoss, 0
+	testXCon(t, a, 0, 40)
+}
+
+// testXCon checks a search whose encoder learns from a generation on, and which has a number of members after
+// generation 8.
+func testXCon(t *testing.T, a *AuroraXCon, first int, remaining float64) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		parts := a.own()
 		parts.Mix = Mix{{isoline, 1}}
@@ -182,8 +192,8 @@ func TestXConSearch(t *testing.T) {
 		for generation, want := range []struct {
 			size   float64
 			learns bool
-		}{{30, false}, {40, false}, {40, true}, {40, false}, {40, false}, {40, false}, {40, true}, {40, false},
-			{8, false}, {38, false}} {
+		}{{30, first == 0}, {40, false}, {40, true}, {40, false}, {40, false}, {40, false}, {40, true}, {40, false},
+			{remaining, false}, {min(40, remaining+30), false}} {
 			outcome := steps(t, s, 1)[0]
 			arrays := stateOf(t, s)
 			now := floats(t, arrays, "Archive.Encoded.Autoencoder")

@@ -75,6 +75,7 @@ func TestAuroraSchedule(t *testing.T) {
 			adaptThreshold: {40, 60, 80, 100, 120, 160, 180, 220, 240, 260, 280}}},
 		{XCon{XConSettings: XConSettings{Every: 10, ExtinctionEvery: 50}}, schedule{
 			trainEncoder: {0, 10, 30, 60, 100, 150, 210, 280}, extinction: {51, 101, 151, 201, 251}}},
+		{XCon{XConSettings: XConSettings{Every: 10}}, schedule{trainEncoder: {0, 10, 30, 60, 100, 150, 210, 280}}},
 		{XCon{XConSettings: together}, schedule{trainEncoder: {0, 18, 30}, trainBefore: {3, 9},
 			extinction: {5, 7, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29}}},
 	} {

@@ -1,11 +1,15 @@
 package repertoire
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -27,8 +31,11 @@ type XConSettings struct {
 	LearningRate float64 `json:"encoder_learning_rate" limits:">0,1e3"`
 	// MinDelta is the decrease of the loss that counts as progress; its publication: 5e-4.
 	MinDelta float64 `json:"min_delta" limits:"0,1e6"`
-	// ExtinctionEvery is the number of generations between extinctions; its publication: 50.
-	ExtinctionEvery int     `json:"extinction_every" limits:"1,1048576"`
+	// Loss is what the encoder minimises: triplet, or mse, the error of a decoder as in AURORA. The
+	// publication compares with AURORA in this archive, which has mse and no extinctions.
+	Loss string `json:"loss"` // "" is triplet
+	// ExtinctionEvery is the number of generations between extinctions, 0 for none; its publication: 50.
+	ExtinctionEvery int     `json:"extinction_every" limits:"0,1048576"`
 	Remaining       float64 `json:"remaining" limits:"0,1"` // share of the slots that survive; its publication: 0.05
 }
 
@@ -53,8 +60,28 @@ var (
 	_ Maintainer = XCon{}
 )
 
+// Losses of the encoder.
+const (
+	TripletLoss = "triplet"
+	MSELoss     = "mse"
+)
+
 // Check rejects values that cannot work, for episodes of the given length.
-func (a XCon) Check(length int) error { return a.checkSequences(length, a.Features) }
+func (s XConSettings) Check(length int) error {
+	return cmp.Or(s.checkLoss(), s.EncoderSettings.Check(length))
+}
+
+func (s XConSettings) checkLoss() error {
+	if losses := []string{TripletLoss, MSELoss}; s.Loss != "" && !slices.Contains(losses, s.Loss) {
+		return names.Unknown("loss", s.Loss, losses)
+	}
+	return nil
+}
+
+// Check rejects values that cannot work, for episodes of the given length.
+func (a XCon) Check(length int) error {
+	return cmp.Or(a.checkLoss(), a.checkSequences(length, a.Features))
+}
 
 // Record implements [Recorder].
 func (a XCon) Record(task scoring.Task) envs.Recorder { return a.recorder(task, a.Features) }
@@ -99,7 +126,7 @@ const (
 func (a XCon) Due(generation int64) string {
 	loop, every := generation/int64(a.Every), int64(a.ExtinctionEvery)
 	trains := generation%int64(a.Every) == 0 && triangular(loop)
-	dies := generation > 1 && (generation-1)%every == 0
+	dies := every > 0 && generation > 1 && (generation-1)%every == 0
 	switch {
 	case trains && dies:
 		return trainBefore
@@ -122,12 +149,18 @@ func (a XCon) Maintain(due string, _ *Node, key random.Key) Archive {
 	return a
 }
 
-// train trains the encoder, with the margin latent * Least, and encodes the members again.
+// train trains the encoder, with the margin latent * Least of its triplets, and encodes the members again.
 func (a XCon) train(key random.Key) XCon {
-	c := nn.Contrast{Batch: a.TrainingBatch, LearningRate: a.LearningRate, Epochs: a.Epochs, MinDelta: a.MinDelta}
 	e, filled := a.Encoded, a.Population.filled()
-	a.Encoded = e.learn(c.Train(e.Form, e.Autoencoder, e.Sequences, a.Population.Fitness, filled,
-		MulScalar(a.Least, float64(a.Latent)), key.FoldIn(0)))
+	if a.Loss == MSELoss {
+		t := nn.AutoencoderTraining{Batch: a.TrainingBatch, LearningRate: a.LearningRate}
+		a.Encoded = e.learn(t.Train(e.Form, e.Autoencoder, e.Sequences, filled, Const(filled.Graph(), int32(a.Epochs)),
+			key.FoldIn(0)))
+	} else {
+		c := nn.Contrast{Batch: a.TrainingBatch, LearningRate: a.LearningRate, Epochs: a.Epochs, MinDelta: a.MinDelta}
+		a.Encoded = e.learn(c.Train(e.Form, e.Autoencoder, e.Sequences, a.Population.Fitness, filled,
+			MulScalar(a.Least, float64(a.Latent)), key.FoldIn(0)))
+	}
 	a.Population.Descriptors = a.Encoded.encode(a.Encoded.Sequences)
 	a.Population = a.Population.keep(filled)
 	return a
