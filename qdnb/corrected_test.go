@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
@@ -22,7 +23,7 @@ func TestCorrected(t *testing.T) {
 	run := train(t, small(t.TempDir(), 4))
 	filled := nb.Must(run.RepertoireMap()).Filled()
 	recording := nb.Must(Play(background, run, PlaySpec{Cells: filled, Episodes: 8, Backend: "go"}))
-	c := must.Get(recording.Corrected(run))
+	c := must.Get(recording.Corrected(run, runs.ByMean))
 	if len(c.Fitness) != len(filled) || len(c.Descriptor) != len(filled) || c.Episodes != 8 {
 		t.Errorf("%d and %d deviations of %d policies over %d episodes", len(c.Fitness),
 			len(c.Descriptor), len(filled), c.Episodes)
@@ -39,7 +40,7 @@ func TestCorrected(t *testing.T) {
 		t.Errorf("its figure: %v", err)
 	}
 	if _, err := nb.Must(Play(background, run, PlaySpec{Cells: filled[1:], Episodes: 2,
-		Backend: "go"})).Corrected(run); err == nil {
+		Backend: "go"})).Corrected(run, runs.ByMean); err == nil {
 		t.Error("a cell is missing, and nothing says so")
 	}
 }
@@ -73,13 +74,20 @@ func TestCorrectedDuringTraining(t *testing.T) {
 		}
 		play := PlaySpec{Cells: nb.Must(plain.RepertoireMap()).Filled(), Episodes: 3, Seed: spec.Seed,
 			Backend: "go"}
-		c := nb.Must(nb.Must(Play(background, plain, play)).Corrected(plain))
+		c := nb.Must(nb.Must(Play(background, plain, play)).Corrected(plain, runs.ByMean))
 		nb.Check(c.Save())
 		last, saved := corrected[5], nb.Must(plain.Corrected())[0]
 		last.Seconds, saved.Seconds = 0, 0
 		if !reflect.DeepEqual(saved, last) || saved.Episodes != 3 || saved.FitnessStd <= 0 {
 			t.Errorf("%s: the finished run's corrected repertoire is %+v, want %+v", spec.Algorithm,
 				saved, last)
+		}
+		spec.Runs, spec.CorrectedBy = t.TempDir(), runs.ByMedian
+		medians := nb.Must(train(t, spec).Corrected())[5]
+		again := nb.Must(nb.Must(Play(background, plain, play)).Corrected(plain, runs.ByMedian)).Repertoire
+		if medians.Correction.String() != "median of 3 episodes" || last.Correction.String() != "mean of 3 episodes" ||
+			!slices.Equal(medians.Fitnesses, again.Fitnesses) || slices.Equal(medians.Fitnesses, last.Fitnesses) {
+			t.Errorf("%s: medians are %v", spec.Algorithm, medians)
 		}
 		if _, err := figures.CorrectedMetrics([]*runs.Run{run}, figures.EnvSteps); err != nil {
 			t.Errorf("%s: its curves: %v", spec.Algorithm, err)
@@ -101,7 +109,7 @@ func TestCorrectedOfRenamedRun(t *testing.T) {
 	play := PlaySpec{Cells: nb.Must(run.RepertoireMap()).Filled(), Episodes: 2, Backend: "go"}
 	err := watch.CanSave(run) // before the episodes
 	errtest.Want(t, err, "rename")
-	err = nb.Must(nb.Must(Play(background, run, play)).Corrected(run)).Save()
+	err = nb.Must(nb.Must(Play(background, run, play)).Corrected(run, runs.ByMean)).Save()
 	errtest.Want(t, err, "rename")
 	if left := nb.Must(os.ReadDir(filepath.Dir(renamed))); len(left) != 1 {
 		t.Errorf("%d folders, want the run's only", len(left))

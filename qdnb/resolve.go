@@ -98,6 +98,9 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if s.Corrected < 0 {
 		return t, fmt.Errorf("Corrected is a number of episodes, 0 or more, not %d", s.Corrected)
 	}
+	if err := s.CorrectedBy.Check(); err != nil {
+		return t, err
+	}
 	name := cmp.Or(s.Name, entry.Name)
 	config, err := runs.NewConfig(name, env.Spec().Name, s.Seed, algorithm)
 	if err != nil {
@@ -107,7 +110,8 @@ func (s Spec) resolve() (t session.Training, err error) {
 		Options: session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
 			Own: s.own(algorithm), Budget: cmp.Or(s.Budget, PaperBudget), Backend: s.Backend, Quiet: s.Quiet,
 			Still: s.Still, Fresh: s.Fresh},
-		Env: env, Algorithm: algorithm, KeepReplay: s.KeepReplay, Corrected: s.Corrected, TensorBoard: s.TensorBoard,
+		Env: env, Algorithm: algorithm, KeepReplay: s.KeepReplay, Corrected: s.Corrected, By: s.CorrectedBy,
+		TensorBoard: s.TensorBoard,
 	}
 	if name != entry.Name {
 		t.Base = entry.Name

@@ -65,10 +65,12 @@ type Spec struct {
 	KeepReplay bool
 
 	// Corrected is the number of episodes in which each policy of the repertoire is evaluated again at
-	// eighteen evenly spaced points of the budget (Flageat and Cully 2023). The results are in the
-	// run's folder corrected; see [runs.Run.Corrected]. Neither the run's time nor its identity
-	// includes them. 0 evaluates nothing again.
-	Corrected int
+	// eighteen evenly spaced points of the budget, and CorrectedBy what stands for them, the mean by
+	// default; Flageat and Cully 2023 take the median of 512. The results are in the run's folder
+	// corrected; see [runs.Run.Corrected]. Neither the run's time nor its identity includes them. 0
+	// evaluates nothing again.
+	Corrected   int
+	CorrectedBy runs.Average
 
 	// TensorBoard writes the metrics as an event file to the run's folder tensorboard, during training or
 	// for a finished run, too. `tensorboard --logdir runs` shows all runs.

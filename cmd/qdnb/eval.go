@@ -27,6 +27,7 @@ type evalCmd struct {
 	Skill     *int `placeholder:"N"`
 	Cell      *int `placeholder:"N"`
 	Corrected bool
+	By        runs.Average `enum:"mean,median" default:"mean"`
 	Save      bool
 	Figure    string   `placeholder:"FILE"`
 	Env       string   `placeholder:"NAME"`
@@ -162,7 +163,7 @@ func (c *evalCmd) Run(ctx context.Context) error {
 
 // correct adds the metrics of a repertoire and the corrected ones to the output.
 func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation) error {
-	corrected, err := found.Corrected(run)
+	corrected, err := found.Corrected(run, c.By)
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation)
 	if !c.JSON {
 		a, b := corrected.Archived.Stats(), corrected.Repertoire.Stats()
 		w := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
-		fmt.Fprintf(w, "\tarchived\tcorrected\t\n")
+		fmt.Fprintf(w, "\tarchived\t%v\t\n", runs.Correction{Episodes: int64(found.Episodes), By: c.By})
 		fmt.Fprintf(w, "max fitness\t%.6g\t%.6g\t\n", a.MaxFitness, b.MaxFitness)
 		fmt.Fprintf(w, "coverage\t%.2f %%\t%.2f %%\t\n", a.Coverage, b.Coverage)
 		fmt.Fprintf(w, "QD score\t%.6g\t%.6g\t\n", a.QDScore, b.QDScore)

@@ -103,6 +103,7 @@ type sweepRunCmd struct {
 	Poll      time.Duration `default:"10s"`
 	Jobs      int           `short:"j" default:"1"`
 	Corrected int           `placeholder:"EPISODES"`
+	By        runs.Average  `enum:"mean,median" default:"mean"`
 	Quiet     bool          `short:"q"`
 }
 
@@ -125,7 +126,7 @@ func (c *sweepRunCmd) Run(ctx context.Context) error {
 			"results` once the plan is done")
 	}
 	o := experiments.RunOptions{Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Poll: c.Poll,
-		Corrected: c.Corrected}
+		Corrected: c.Corrected, By: c.By}
 	if c.Index != "" {
 		index, err := indexOf(c.Index)
 		if err != nil {
@@ -339,7 +340,7 @@ func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 	args := []string{"sweep", "run", "--plan", c.Plan, "--runs", c.Runs, "--poll", c.Poll.String(),
 		"--quiet"}
 	if c.Corrected != 0 {
-		args = append(args, "--corrected", strconv.Itoa(c.Corrected))
+		args = append(args, "--corrected", strconv.Itoa(c.Corrected), "--by", string(c.By))
 	}
 	if c.Backend != "" {
 		args = append(args, "--backend", c.Backend)

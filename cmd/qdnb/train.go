@@ -36,7 +36,8 @@ type trainCmd struct {
 	backendFlag
 	JSON        bool `name:"json"`
 	KeepReplay  bool
-	Corrected   int `placeholder:"EPISODES"`
+	Corrected   int          `placeholder:"EPISODES"`
+	By          runs.Average `enum:"mean,median" default:"mean"`
 	Fresh       bool
 	Tensorboard bool
 	Quiet       bool `short:"q"`
@@ -51,7 +52,7 @@ func (c *trainCmd) Run(ctx context.Context) error {
 	spec := qdnb.Spec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed,
 		Tune: runs.Assign(c.Set...), Budget: budget, Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet,
-		Fresh: c.Fresh, Start: c.From, KeepReplay: c.KeepReplay, Corrected: c.Corrected,
+		Fresh: c.Fresh, Start: c.From, KeepReplay: c.KeepReplay, Corrected: c.Corrected, CorrectedBy: c.By,
 		TensorBoard: c.Tensorboard,
 	}
 	if c.Simulator != "" {

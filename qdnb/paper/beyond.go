@@ -104,7 +104,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 				if last.Generation != trained.Generation { // of before an extension
 					continue
 				}
-				if n := fmt.Sprint(last.Episodes); !slices.Contains(episodes, n) {
+				if n := fmt.Sprint(last.Correction); !slices.Contains(episodes, n) {
 					episodes = append(episodes, n)
 				}
 				s := last.Stats()
@@ -138,8 +138,8 @@ func Corrected(d *Data) (*tables.Table, error) {
 			"`qdnb eval RUN --corrected --save`, or train new runs with `qdnb sweep run --corrected 8`",
 			d.Dir)}
 	}
-	table.Notes = append(table.Notes, fmt.Sprintf("Corrected: means over %s episodes of each policy "+
-		"from fresh initial states, inserted into an empty repertoire.", strings.Join(episodes, " or ")))
+	table.Notes = append(table.Notes, fmt.Sprintf("Corrected: the %s of each policy "+
+		"from fresh initial states, inserted into an empty repertoire.", strings.Join(episodes, " or the ")))
 	if note := failed.note(""); note != "" {
 		table.Notes = append(table.Notes, note)
 	}

@@ -145,7 +145,7 @@ func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {
 // have no descriptors.
 func (r *Run) Snapshots() ([]Snapshot, error) { return r.snapshots(snapshotsDir) }
 
-// Corrected reads the corrected repertoires (Flageat and Cully 2023), ordered by generation;
+// Corrected reads the corrected repertoires, ordered by generation;
 // none if the run was not corrected. Those of a shipped run have no descriptors.
 func (r *Run) Corrected() ([]Snapshot, error) { return r.snapshots(correctedDir) }
 

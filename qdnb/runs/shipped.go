@@ -105,9 +105,12 @@ func (r *Run) shippedSnapshots(path string) ([]Snapshot, error) {
 		if err := readParts(file, "", list(fitnessesKey, &fitnesses, n, cells)); err != nil {
 			return nil, err
 		}
-		corrected := file.Has(episodesKey)
+		corrected, of := file.Has(episodesKey), Snapshot{Correction: Correction{By: ByMean}}
+		if file.Has(medianKey) {
+			of.By = ByMedian
+		}
 		columns := map[string]*[]float64{}
-		for _, p := range new(Snapshot).numbers(corrected) {
+		for _, p := range of.numbers(corrected) {
 			columns[p.name] = new([]float64)
 			if err := readParts(file, "", list(p.name, columns[p.name], n)); err != nil {
 				return nil, err
@@ -118,6 +121,7 @@ func (r *Run) shippedSnapshots(path string) ([]Snapshot, error) {
 			snapshots[i].Repertoire = Repertoire{Dims: final.Dims, Centroids: final.Centroids,
 				Fitnesses: fitnesses[i*cells : (i+1)*cells : (i+1)*cells],
 				Lower:     final.Lower, Upper: final.Upper, Offset: final.Offset}
+			snapshots[i].By = of.By
 			for _, p := range snapshots[i].numbers(corrected) {
 				if err := p.set(npz.Scalar((*columns[p.name])[i])); err != nil {
 					return nil, err

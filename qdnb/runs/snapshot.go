@@ -1,12 +1,15 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/stats"
 )
 
 // Snapshot is a repertoire, without genotypes, at some point of training.
@@ -16,17 +19,52 @@ type Snapshot struct {
 	Correction
 }
 
-// Correction describes the evaluations of a corrected repertoire, which holds the mean fitness and
-// the mean descriptor of each policy. It is zero for a repertoire as archived.
+// Average says what stands for the episodes of a policy.
+type Average string
+
+// Averages of fitness and of each component of the descriptor. Flageat and Cully 2023 take medians, of 512
+// episodes.
+const (
+	ByMean   Average = "mean" // also ""
+	ByMedian Average = "median"
+)
+
+// Check returns an error for an unknown average.
+func (a Average) Check() error {
+	if a == "" || a == ByMean || a == ByMedian {
+		return nil
+	}
+	return names.Unknown("average", string(a), []string{string(ByMean), string(ByMedian)})
+}
+
+// Of returns the average of numbers.
+func (a Average) Of(x []float64) float64 {
+	if a == ByMedian {
+		return stats.Median(x)
+	}
+	return stats.Mean(x)
+}
+
+// Correction describes the evaluations of a corrected repertoire, which holds an average of the fitness and
+// of the descriptor of each policy. It is zero for a repertoire as archived.
 type Correction struct {
 	Episodes int64 // of each policy
+	By       Average
 	// Medians over the policies of the standard deviation over their episodes. That of descriptors
 	// is the root of the sum of the components' variances.
 	FitnessStd, DescriptorStd float64
 }
 
-// episodesKey is the name of an array that only corrected repertoires have.
-const episodesKey = "episodes"
+// String names what the numbers are, as in "median of 512 episodes".
+func (c Correction) String() string {
+	return fmt.Sprintf("%s of %d episodes", cmp.Or(c.By, ByMean), c.Episodes)
+}
+
+// Names of arrays that only corrected repertoires have, and only those of medians.
+const (
+	episodesKey = "episodes"
+	medianKey   = "median"
+)
 
 // numbers are the arrays of a snapshot but those of its repertoire.
 func (s *Snapshot) numbers(corrected bool) []part {
@@ -35,6 +73,10 @@ func (s *Snapshot) numbers(corrected bool) []part {
 	if corrected {
 		parts = append(parts, number(episodesKey, &s.Episodes), number("fitness_std", &s.FitnessStd),
 			number("descriptor_std", &s.DescriptorStd))
+		if s.By == ByMedian {
+			median := int64(1)
+			parts = append(parts, number(medianKey, &median))
+		}
 	}
 	return parts
 }
@@ -46,6 +88,9 @@ func readSnapshot(path string) (Snapshot, error) {
 			return s, err
 		}
 		s.Repertoire = *r
+		if s.By = ByMean; file.Has(medianKey) {
+			s.By = ByMedian
+		}
 		return s, readParts(file, "", s.numbers(file.Has(episodesKey))...)
 	})
 	if err != nil {

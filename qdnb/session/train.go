@@ -27,8 +27,9 @@ type Training struct {
 	Base      string    // the algorithm that a variant is based on; "" if it is no variant
 	Skills    *runs.Run // the finished run whose skills Env uses; nil if it uses none
 
-	KeepReplay bool // keep the replay buffer of a finished run
-	Corrected  int  // episodes of each policy in corrected repertoires; 0: none are made
+	KeepReplay bool         // keep the replay buffer of a finished run
+	Corrected  int          // episodes of each policy in corrected repertoires; 0: none are made
+	By         runs.Average // of these episodes
 
 	TensorBoard bool // write the metrics as an event file, too
 }
@@ -495,7 +496,7 @@ func (t *training) correct() error {
 		return err
 	}
 	corrected, err := policies.Correct(context.Background(), t.platform, t.writer.Run, archived, t.Env,
-		t.Corrected, t.Config.Seed)
+		t.Corrected, t.By, t.Config.Seed)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type Corrected struct {
 
 // Corrected returns the corrected repertoire of a run. The recording must hold the episodes of all
 // filled cells, as Play records them for PlaySpec.Cells = Repertoire.Filled().
-func (r *Recording) Corrected(run *runs.Run) (*Corrected, error) {
+func (r *Recording) Corrected(run *runs.Run, by runs.Average) (*Corrected, error) {
 	archived, err := run.RepertoireMap()
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (r *Recording) Corrected(run *runs.Run) (*Corrected, error) {
 	for _, result := range r.Results {
 		results = append(results, result.Evaluated)
 	}
-	corrected, err := policies.Reinsert(archived, results)
+	corrected, err := policies.Reinsert(archived, results, by)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", run.Name(), err)
 	}
@@ -74,5 +74,5 @@ func (c *Corrected) Figure() (figures.Grid, error) {
 		panels = append(panels, panel)
 	}
 	return figures.Grid{Panels: [][]*figures.Panel{panels}, Columns: []string{
-		"as archived", fmt.Sprintf("mean of %d episodes", c.Episodes)}}, nil
+		"as archived", fmt.Sprint(runs.Correction{Episodes: int64(c.Episodes), By: c.By})}}, nil
 }

@@ -28,7 +28,8 @@ type RunOptions struct {
 	Backend   string // see xla.Open; default: the best available
 	Quiet     bool   // no progress bars; lines are still logged
 	Corrected int    // of training runs, see [qdnb.Spec]
-	Scale     Scale  // of experiments that [PrepareIn] plans; default [Small]
+	By        runs.Average
+	Scale     Scale // of experiments that [PrepareIn] plans; default [Small]
 
 	Log  io.Writer     // log of the lines being run; default standard error
 	Poll time.Duration // interval between checks of a folder held by another process; default 10 s
@@ -228,7 +229,7 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 		return fmt.Errorf("%s has no budget", c.Name())
 	}
 	spec.Budget, spec.Runs, spec.Backend, spec.Quiet = b, e.Runs, e.Backend, e.Quiet
-	spec.Corrected = e.Corrected
+	spec.Corrected, spec.CorrectedBy = e.Corrected, e.By
 	run, err := qdnb.Train(ctx, spec)
 	if paper := results.PaperSteps(c.Algorithm, c.Env); err == nil && b.Time+b.CPU > 0 && paper > 0 {
 		steps := float64(run.Status.EnvSteps)
