@@ -90,7 +90,7 @@ func (d cmaES) learn(step, products *Node) (after cmaES, continues *Node) {
 		Mul(products, each(Div(ConstAs(d.Sigma, r.cmu), Square(d.Sigma)))))
 	d.Sigma = Mul(d.Sigma, Exp(MinScalar(MulScalar(AddScalar(length, -1), r.cs/r.damping/2), 1)))
 
-	values, basis := eigen(d.Covariance, d.Basis, sweepsOf(int(n)))
+	values, basis := eigen(d.Covariance, d.Basis, roundsOf(int(n)))
 	values = Abs(values)
 	d.Basis, d.Scales = basis, Sqrt(values)
 	condition := Div(ReduceMax(values, 1), ReduceMin(values, 1))
@@ -112,20 +112,27 @@ func diagonal(x *Node) *Node {
 	return Mul(InsertAxes(x, -1), ConvertDType(InsertAxes(Diagonal(x.Graph(), n), 0), dtypes.Float32))
 }
 
-// sweepsOf returns the sweeps of [eigen] in a generation over n parameters. With few parameters the
-// matrix changes a lot and 8 sweeps find all digits. With many it changes little, and 2 sweeps per
-// generation follow it more closely than the source does, which decomposes it every few generations.
-func sweepsOf(n int) int {
-	if n > 16 {
-		return 1
+// roundsOf returns the rounds of [eigen] in a generation over n parameters: eight sweeps, which find all
+// digits, if there are few, because the matrix then changes a lot. With many it changes little, and a third
+// of a sweep follows it as closely as the source does, which decomposes it every few generations. An odd
+// number needs whole sweeps.
+func roundsOf(n int) int {
+	whole := n - 1 + n%2
+	switch {
+	case n <= 16:
+		return 8 * whole
+	case n%2 == 1:
+		return whole
 	}
-	return 8
+	return (whole + 2) / 3
 }
 
 // eigen returns the eigenvalues, [E, n], and in columns the eigenvectors, [E, n, n], of symmetric
-// matrices a [E, n, n], by Jacobi's rotations, beginning with a guess of the eigenvectors. A sweep rotates
-// all pairs of rows, n/2 disjoint pairs at a time, in the order of a tournament (Brent and Luk 1985).
-func eigen(a, guess *Node, sweeps int) (values, vectors *Node) {
+// matrices a [E, n, n], by Jacobi's rotations, beginning with a guess of the eigenvectors. A round rotates
+// n/2 disjoint pairs of rows. In a sweep of n - 1 rounds (n, if n is odd) each row meets all others, in the
+// order of a tournament (Brent and Luk 1985), and returns to its place; after fewer rounds the eigenvectors
+// are in another order, from which the next call goes on.
+func eigen(a, guess *Node, rounds int) (values, vectors *Node) {
 	n := a.Shape().Dimensions[1]
 	a = matrices(matrices(TransposeAllAxes(guess, 0, 2, 1), a), guess)
 	if n%2 == 1 { // one more row, whose rotations do nothing
@@ -134,7 +141,7 @@ func eigen(a, guess *Node, sweeps int) (values, vectors *Node) {
 	half := a.Shape().Dimensions[1] / 2
 	type state struct{ A, V *Node }
 	top, bottom := AxisRange(0, half), AxisRange(half)
-	end := xla.For(a.Graph(), sweeps*(2*half-1), state{a, diagonal(OnesLike(ReduceSum(a, 2)))},
+	end := xla.For(a.Graph(), rounds, state{a, diagonal(OnesLike(ReduceSum(a, 2)))},
 		func(_ *Node, s state) state {
 			entries := func(rows, columns SliceAxisSpec) *Node { // [E, half]
 				block := Slice(s.A, AxisRange(), rows, columns)

@@ -27,7 +27,7 @@ func TestGoldenDenseStrategy(t *testing.T) {
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				mean, sigma, covariance, solutions, values := in[0], in[1], in[2], in[5], in[6]
-				eigenvalues, basis := eigen(covariance, diagonal(OnesLike(mean)), 8)
+				eigenvalues, basis := eigen(covariance, diagonal(OnesLike(mean)), 8*n)
 				s := strategiesOf(cmaESName, 1, 0.3)
 				d := s.distributions(batch).(denseCMAES)
 				d.State = cmaES{batch, 0.3, mean, sigma, covariance, basis, Sqrt(eigenvalues), in[3], in[4],
@@ -55,10 +55,10 @@ func TestGoldenDenseStrategy(t *testing.T) {
 	}
 }
 
-// Two sweeps in each generation follow a covariance matrix over 100 parameters that changes: the basis
+// A third of a sweep in each generation follows a covariance matrix over 100 parameters that changes: the basis
 // stays orthonormal, and the matrix is what it and the scales say.
 func TestDecompositionFollowsTheCovariance(t *testing.T) {
-	const n, size, generations = 100, 36, 300
+	const n, size, generations = 100, 36, 301
 	p := xlatest.Best(t)
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		s := strategiesOf(cmaESName, 1, 0.3)
@@ -88,8 +88,7 @@ func TestDecompositionFollowsTheCovariance(t *testing.T) {
 	for i, x := range out {
 		found[i] = xlatest.Flat[float32](t, x)[0]
 	}
-	t.Log(found)
-	if found[0] > 1e-5 || found[1] > 1e-3 || found[2] < 1.1*found[3] {
+	if found[0] > 1e-5 || found[1] > 5e-3 || found[2] < 1.1*found[3] {
 		t.Errorf("the basis is off by %g, the matrix by %g; scales from %g to %g", found[0], found[1], found[3], found[2])
 	}
 }

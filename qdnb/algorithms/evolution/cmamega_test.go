@@ -47,7 +47,7 @@ func TestGoldenArborescence(t *testing.T) {
 					constant := func(x float64) *Node { return ConstAs(in[2], []float32{float32(x)}) }
 					s := gradientArborescence{Points: in[0], ArborescenceSettings: ArborescenceSettings{
 						Emitters: 1, GradOpt: name, LearningRate: rate}}
-					values, basis := eigen(in[3], diagonal(OnesLike(in[1])), 8)
+					values, basis := eigen(in[3], diagonal(OnesLike(in[1])), roundsOf(in[1].Shape().Dimensions[1]))
 					s.Coefficients = cmaES{size, 2, in[1], in[2], in[3], basis, Sqrt(values), in[4], in[5],
 						constant(float64(step))}
 					if name == adamName {
@@ -102,7 +102,7 @@ func TestEigen(t *testing.T) {
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			values, v := eigen(in[0], diagonal(OnesLike(ReduceSum(in[0], 2))), 8)
+			values, v := eigen(in[0], diagonal(OnesLike(ReduceSum(in[0], 2))), 8*n)
 			product := func(a, b *Node) *Node { return Einsum("eij,ekj->eik", a, b) }
 			return []*Node{product(Mul(v, InsertAxes(values, 1)), v), product(v, v), diagonal(OnesLike(values))}
 		}, xlatest.Tensor(flat, e, n, n))
