@@ -112,7 +112,7 @@ func TestMetricsHaveColumnsOfTheirOwn(t *testing.T) {
 		spec := Spec{Environment: env, Loop: smallPPO(env), Name: "own-ppo", Runs: t.TempDir(), Backend: "go",
 			Quiet: true, Budget: Generations(1)}
 		want := []string{"fitness_mean", "fitness_std", c[2] + "_mean", c[2] + "_max", c[3] + "_mean", c[3] + "_max",
-			"policy_loss", "value_loss", "entropy"}
+			"policy_loss", "value_loss", "entropy", "evaluation_steps"}
 		if _, names := own(spec); !slices.Equal(names, want) {
 			t.Errorf("components %q have the columns %q, want %q", c[:2], names, want)
 		}

@@ -54,7 +54,7 @@ func TestSkillsAreMeasured(t *testing.T) {
 	} {
 		run := train(t, smallDiscovery(algorithm, t.TempDir(), 11))
 		table := must.Get(run.Metrics())
-		columns = append(columns, runs.FinalColumn)
+		columns = append(columns, "evaluation_steps", runs.FinalColumn)
 		if got := table.Columns[8:]; !slices.Equal(got, columns) {
 			t.Errorf("%s logs %v, want %v", algorithm, got, columns)
 		}
@@ -76,7 +76,10 @@ func TestSkillsAreMeasured(t *testing.T) {
 			t.Errorf("%s: generations, evaluations and steps are %v, want %v", algorithm, got, want)
 		}
 		for i, row := range table.Rows {
-			for k, x := range row[8 : len(row)-1] {
+			if steps := row[len(row)-2]; steps != 20*row[1] {
+				t.Errorf("%s: %g steps of %g evaluations in row %d", algorithm, steps, row[1], i)
+			}
+			for k, x := range row[8 : len(row)-2] {
 				if math.IsNaN(x) != (i == 0) {
 					t.Errorf("%s: %s is %g in row %d", algorithm, columns[k], x, i)
 				}

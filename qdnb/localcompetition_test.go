@@ -93,5 +93,5 @@ func Example_archive() {
 	folder, _ := os.MkdirTemp("", "runs")
 	defer os.RemoveAll(folder)
 	logged(variant(folder, "local-competition", "map-elites", competing))
-	// Output: local-competition 5 [archive_size archive_max_fitness]
+	// Output: local-competition 5 [archive_size archive_max_fitness evaluation_steps archive_coverage archive_qd_score]
 }

@@ -94,7 +94,7 @@ func Example_mix() {
 	folder, _ := os.MkdirTemp("", "runs")
 	defer os.RemoveAll(folder)
 	logged(variant(folder, "pga-cma-aurora", "pga-aurora", mixed))
-	// Output: pga-cma-aurora 5 [critic_loss actor_loss archive_size archive_max_fitness]
+	// Output: pga-cma-aurora 5 [critic_loss actor_loss archive_size archive_max_fitness evaluation_steps]
 }
 
 // Variants are resumed to the bit, drawn, and trained with several seeds, like any algorithm.

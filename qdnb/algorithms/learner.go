@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -70,10 +71,10 @@ func (l *Learner) Step() (o scoring.Outcome, err error) {
 	}
 	l.Generation = next
 	if l.Measured() {
+		l.evaluations += int64(l.plan.Episodes)
 		if o, err = l.Conclude(); err != nil {
 			return o, err
 		}
-		l.evaluations += int64(l.plan.Episodes)
 		l.dropped = 0
 		l.Forget()
 	}
@@ -103,6 +104,7 @@ func (l *Learner) Conclude() (o scoring.Outcome, err error) {
 	for _, sum := range l.sums {
 		o.Extra = append(o.Extra, sum/l.count)
 	}
+	o.Extra = append(o.Extra, float64(l.evaluations*int64(l.task.Length)))
 	return o, l.found.add(policies, found, &o)
 }
 
@@ -114,8 +116,12 @@ func (l *Learner) Rollout(genotypes xla.Array) (scoring.Results, error) {
 // Choices are the actions of a [scoring.Discrete] environment; empty for others.
 func (l *Learner) Choices() xla.Array { return l.evaluator.Choices }
 
-// Columns implements [Search]: the metrics.
-func (l *Learner) Columns() []string { return l.metrics }
+// EvaluationSteps is the column of the control steps of evaluations that only measure. They are not
+// environment steps, since the search learns nothing from them.
+const EvaluationSteps = "evaluation_steps"
+
+// Columns implements [Search]: the metrics, and [EvaluationSteps].
+func (l *Learner) Columns() []string { return append(slices.Clone(l.metrics), EvaluationSteps) }
 
 // Forget drops the metrics since the last evaluation.
 func (l *Learner) Forget() {

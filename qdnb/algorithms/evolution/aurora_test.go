@@ -65,7 +65,7 @@ func auroraSearch(t *testing.T, p *xla.Platform) *search {
 func TestAuroraSearch(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		s := auroraSearch(t, p)
-		if got := s.Columns(); !slices.Equal(got, []string{"archive_size", "archive_max_fitness"}) {
+		if got := s.Columns(); !slices.Equal(got, []string{"archive_size", "archive_max_fitness", "evaluation_steps"}) {
 			t.Errorf("columns %v", got)
 		}
 		seen := map[string]bool{} // genotypes that were members

@@ -155,7 +155,7 @@ func TestEmittersRestartAtGivenGenotypes(t *testing.T) {
 	for i := range 48 {
 		rows = append(rows, slices.Repeat([]float32{float32(i)/8 - 3}, 20))
 	}
-	for name, h := range map[string]hyperparameters{"Points": mega, "Coefficients.Age": maega, "State.Mean": mae} {
+	for name, h := range map[string]hyperparameters{"Points": mega, "Coefficients.Age": maega, "State.State.Mean": mae} {
 		s := searchOn(t, p, seeded{h, rows}, box, 48)
 		steps(t, s, 1)
 		for _, x := range floats(t, stateOf(t, s), "Emitters.0.Emitter."+name) {

@@ -13,6 +13,7 @@ import (
 
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -35,10 +36,11 @@ type search struct {
 	task         scoring.Task
 	parts        Parts
 	settings     settings
-	members      []member   // the emitters, without state
-	main         *store     // the archive
-	passive      *store     // the passive repertoire, which is measured; nil if the archive itself is
-	proposing    *proposing // nil without a [Proposer]
+	members      []member                              // the emitters, without state
+	main         *store                                // the archive
+	passive      *store                                // the passive repertoire, which is measured; nil if the archive itself is
+	projection   *xla.Program[projectionIn, xla.Array] // nil without a population whose descriptors are the task's
+	proposing    *proposing                            // nil without a [Proposer]
 	maintenance  map[string]*xla.Program[maintainIn, xla.State[repertoire.Archive]]
 	seed, worker xla.Array
 	given        xla.Array // rows that the run starts from, [P, N], of the generation chunk
@@ -165,7 +167,34 @@ func (s *search) build() (err error) {
 	s.passive.name, s.passive.from = "passive repertoire", s.main
 	s.passive.gen = generation{task: s.task, archive: grid, copies: true, host: s.main.gen.host,
 		slices: xla.Slices{N: members, Size: min(s.settings.Slice, s.passive.slots()), Workers: p.Workers}}
-	return s.passive.compile(s)
+	if err = s.passive.compile(s); err != nil {
+		return err
+	}
+	if _, ok := s.parts.Archive.(repertoire.Recorder); !ok { // others learn what descriptors mean
+		s.projection, err = xla.Compile(s.programs, "projection of the population", s.projected(), s.project, s.axes()...)
+	}
+	return err
+}
+
+// projectionIn are the inputs of the projection of an archive without centroids onto the task's cells.
+type projectionIn struct {
+	Seed    xla.Array
+	Members xla.State[repertoire.Batch]
+}
+
+// projected are the inputs of the projection.
+func (s *search) projected() projectionIn {
+	return projectionIn{s.seed.First(), xla.Part(s.main.contents, func(c contents) repertoire.Batch {
+		cells := c.Archive.Cells()
+		return repertoire.Batch{Fitness: cells.Fitness, Descriptors: cells.Descriptors}
+	}).First()}
+}
+
+// project returns the fitness of the fittest member in each cell, -Inf in empty ones.
+func (s *search) project(in projectionIn) xla.Array {
+	grid, _ := repertoire.Grid{}.Empty(s.task, random.KeyOf(in.Seed.Tree)).Add(repertoire.Evaluated{
+		Batch: in.Members.Tree})
+	return xla.Out(grid.Cells().Fitness)
 }
 
 // fixedStarts reports whether evaluations start in states that the run's seed alone draws.
@@ -307,7 +336,7 @@ func (s *search) measure(outcome *scoring.Outcome) (err error) {
 	measured, slots := s.main, 1
 	if s.passive != nil {
 		measured = s.passive
-		extra, err := s.main.metrics()
+		extra, err := s.population()
 		if err != nil {
 			return err
 		}
@@ -339,13 +368,17 @@ func (s *search) losses() (names []string) {
 	return names
 }
 
-// Columns names the numbers in [scoring.Outcome].Extra: the losses of the emitters, the size and
-// maximum fitness of an archive that is not measured itself, and the metrics of a
-// [repertoire.Measurer].
+// Columns names the numbers in [scoring.Outcome].Extra: the losses of the emitters, the metrics of a
+// [repertoire.Measurer], and, if a passive repertoire is measured in place of the archive, the archive's
+// size and maximum fitness, [algorithms.EvaluationSteps], and, unless it learns its descriptors, the coverage and
+// the QD score of its members on the task's cells.
 func (s *search) Columns() []string {
 	names := s.losses()
 	if s.passive != nil {
-		names = append(names, "archive_size", "archive_max_fitness")
+		names = append(names, "archive_size", "archive_max_fitness", algorithms.EvaluationSteps)
+	}
+	if s.projection != nil {
+		names = append(names, "archive_coverage", "archive_qd_score")
 	}
 	if archive, ok := s.parts.Archive.(repertoire.Measurer); ok {
 		names = append(names, archive.Columns()...)
@@ -393,19 +426,42 @@ func (s *search) maintain(number xla.Array) error {
 	return err
 }
 
-// metrics returns the size and the maximum fitness of an archive that is not measured itself.
-func (st *store) metrics() ([]float64, error) {
-	fitnesses, err := st.fitnesses().Floats()
+// population returns the metrics of an archive that is not measured itself, see [search.Columns].
+func (s *search) population() ([]float64, error) {
+	fitnesses, err := s.main.fitnesses().Floats()
 	if err != nil {
 		return nil, err
 	}
-	size, best := 0.0, math.Inf(-1)
+	size, best, _ := s.summary(fitnesses)
+	passes := s.generation/int64(s.parts.measureEvery) + 1
+	if s.simulator() != nil { // the host's results are copied
+		passes = 0
+	}
+	extra := []float64{size, best, float64(passes * int64(s.main.slots()*s.task.Length))}
+	if s.projection == nil {
+		return extra, nil
+	}
+	out, err := s.projection.Run(s.projected())
+	if err != nil {
+		return nil, err
+	}
+	defer out.Free()
+	if fitnesses, err = out.Floats(); err != nil {
+		return nil, err
+	}
+	filled, _, score := s.summary(fitnesses)
+	return append(extra, 100*filled/float64(len(fitnesses)), score), nil
+}
+
+// summary returns the number of filled slots, their maximum fitness and their QD score.
+func (s *search) summary(fitnesses []float32) (filled, best, score float64) {
+	best = math.Inf(-1)
 	for _, f := range fitnesses {
 		if !math.IsInf(float64(f), -1) {
-			size, best = size+1, max(best, float64(f))
+			filled, best, score = filled+1, max(best, float64(f)), score+float64(f)
 		}
 	}
-	return []float64{size, best}, nil
+	return filled, best, score + filled*s.task.QDOffset()
 }
 
 // measure returns the metrics of an archive of several objectives.

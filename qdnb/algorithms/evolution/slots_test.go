@@ -69,6 +69,44 @@ func TestConcludeMeasuresTheGeneration(t *testing.T) {
 	}
 }
 
+// The population is also reported as its members on the task's cells, and evaluations of the passive
+// repertoire are counted: one of each slot in every second generation.
+func TestPopulationOnTheCells(t *testing.T) {
+	task := mazeTask()
+	parts := Parts{Mix: Mix{{isoline, 1}}, Archive: repertoire.DominatedNovelty{Capacity: 24, K: 3}, measureEvery: 2}
+	s := searchOf(t, xlatest.Pure(t), task, parts, mazeSettings(1))
+	outcomes := steps(t, s, 4)
+	arrays := stateOf(t, s)
+	fitnesses, at := floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
+	centroids := must.Get(s.settings.Centroids.Float32s())
+	best := map[int]float32{}
+	for i, f := range fitnesses {
+		cell, nearest := 0, math.Inf(1)
+		for c := range len(centroids) / 2 {
+			x, y := at[2*i]-centroids[2*c], at[2*i+1]-centroids[2*c+1]
+			if d := float64(x*x + y*y); d < nearest {
+				cell, nearest = c, d
+			}
+		}
+		if known, ok := best[cell]; !math.IsInf(float64(f), -1) && (!ok || f > known) {
+			best[cell] = f
+		}
+	}
+	coverage, score := 100*float64(len(best))/float64(len(centroids)/2), 0.0
+	for _, f := range best {
+		score += float64(f) + task.QDOffset()
+	}
+	extra := outcomes[3].Extra
+	if extra[3] != coverage || math.Abs(extra[4]-score) > 1e-6*math.Abs(score) {
+		t.Errorf("%v are %v, want a coverage of %g and a QD score of %g", s.Columns(), extra, coverage, score)
+	}
+	for i, passes := range []int{1, 1, 2, 2} {
+		if got, want := outcomes[i].Extra[2], float64(passes*24*task.Length); got != want {
+			t.Errorf("generation %d: %g steps of evaluations, want %g", i, got, want)
+		}
+	}
+}
+
 // A share of 0 leaves any emitter out, and the first one that makes offspring makes the rest.
 func TestSharesOfZero(t *testing.T) {
 	run := func(mix Mix) (fitnesses []float32) {

@@ -162,7 +162,8 @@ var lossNames = []string{"policy_loss", "value_loss", "entropy"}
 var notName = regexp.MustCompile(`[^\p{L}\p{Nd}]+`)
 
 // Columns implements [algorithms.Reporter]: fitness and descriptor of the episodes of an evaluation, and
-// means of the losses since the evaluation before.
+// means of the losses since the evaluation before,
+// and [algorithms.EvaluationSteps].
 func (s *search) Columns() []string {
 	columns := []string{"fitness_mean", "fitness_std"}
 	var components []string
@@ -172,7 +173,7 @@ func (s *search) Columns() []string {
 	for _, name := range names.Columns(components, "fitness") { // which has these columns, too
 		columns = append(columns, name+"_mean", name+"_max")
 	}
-	return append(columns, lossNames...)
+	return slices.Concat(columns, lossNames, []string{algorithms.EvaluationSteps})
 }
 
 // described describes the episodes of an evaluation, see [search.Columns].
