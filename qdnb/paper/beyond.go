@@ -2,6 +2,7 @@ package paper
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -33,17 +34,25 @@ func beyond(d *Data) (methods, envs []string, err error) {
 	return methods, envs, err
 }
 
-// BeyondCurves draws the metrics of later methods and of the paper's that do the same work over time,
-// as [CurvesOverTime] does, for the environments on which a later method has runs.
-func BeyondCurves(d *Data) (figures.Grid, error) {
+// BeyondCurvesOverSteps draws the metrics of later methods and of the paper's that do the same work over
+// environment steps, for the environments on which a later method has runs. Steps that only measure are
+// not among them. The axis is logarithmic if a method ends in its first fifth.
+func BeyondCurvesOverSteps(d *Data) (figures.Grid, error) {
+	return beyondCurves(d, stepsAxis(math.Inf(1)))
+}
+
+// BeyondCurvesOverTime draws the same over time, see [CurvesOverTime].
+func BeyondCurvesOverTime(d *Data) (figures.Grid, error) { return beyondCurves(d, timeAxis) }
+
+func beyondCurves(d *Data, axis curveAxis) (figures.Grid, error) {
 	methods, envs, err := beyond(d)
 	if err != nil {
 		return figures.Grid{}, err
 	}
-	return metricCurves(d, methods, envs, timeAxis)
+	return metricCurves(d, methods, envs, axis)
 }
 
-// BeyondRepertoires draws the repertoires of the methods of [BeyondCurves]: rows of seven maps for each
+// BeyondRepertoires draws the repertoires of the methods of [BeyondCurvesOverTime]: rows of seven maps for each
 // environment, with the seed of the best QD score and a common range of colours.
 func BeyondRepertoires(d *Data) (figures.Grid, error) {
 	methods, envs, err := beyond(d)

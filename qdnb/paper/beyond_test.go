@@ -64,7 +64,8 @@ func TestBeyond(t *testing.T) {
 		if note := table.Notes[0]; !strings.Contains(note, "6 episodes") {
 			t.Errorf("its note is %q", note)
 		}
-		for _, draw := range []func(*Data) (figures.Grid, error){BeyondCurves, BeyondRepertoires} {
+		for _, draw := range []func(*Data) (figures.Grid, error){BeyondCurvesOverTime, BeyondCurvesOverSteps,
+			BeyondRepertoires} {
 			must.Get(must.Get(draw(data)).Figure())
 		}
 	}
@@ -86,7 +87,7 @@ func TestBeyond(t *testing.T) {
 	data := must.Get(Open(shipped(t, alone, lines)))
 	errtest.Want(t, errtest.Of(Corrected(data)), "--corrected")
 	for _, draw := range []func(*Data) error{
-		func(d *Data) error { _, err := BeyondCurves(d); return err },
+		func(d *Data) error { _, err := BeyondCurvesOverTime(d); return err },
 		func(d *Data) error { _, err := BeyondRepertoires(d); return err }} {
 		errtest.Want(t, draw(data), "beyond")
 	}

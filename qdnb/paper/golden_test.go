@@ -31,7 +31,7 @@ func frozen() *Data {
 // Every figure of the paper, and those beyond it, are as in testdata.
 func TestFigures(t *testing.T) {
 	data := frozen()
-	draw := map[string]func(*Data) (figures.Grid, error){"beyond-curves": BeyondCurves,
+	draw := map[string]func(*Data) (figures.Grid, error){"beyond-curves": BeyondCurvesOverTime,
 		"beyond-repertoires": BeyondRepertoires, "overall": Overall,
 		"reproduction": func(d *Data) (figures.Grid, error) { return ReproductionFigure(d) }}
 	for _, item := range Items() {

@@ -117,7 +117,7 @@ func TestNothingToShow(t *testing.T) {
 		}},
 		Item{ID: "settings", Experiments: []string{"sensitivity"}, Table: SensitivitySettings},
 		Item{ID: "impact", Experiments: []string{"reward"}, Table: RewardImpact},
-		Item{ID: "curves", Experiments: []string{"beyond"}, Figure: BeyondCurves},
+		Item{ID: "curves", Experiments: []string{"beyond"}, Figure: BeyondCurvesOverTime},
 		Item{ID: "page", Experiments: []string{"training"}, Table: func(d *Data) (*tables.Table, error) {
 			_, err := ReproductionPage(unknown, d)
 			return nil, err
