@@ -11,23 +11,32 @@ import (
 // Described returns the Spec of a task. If it does not describe them, the actions of a [Rigid] are
 // those of its actuators and thrusters, unless it has a Drive, and the control step is its model's.
 func Described(env Env) Spec {
-	spec := env.Spec()
-	rigid, ok := Inner(env).(*Rigid)
-	if live, is := Inner(env).(Perturbable); is {
-		rigid, ok = live.Rigid, true
-	}
-	if !ok {
+	spec, rigid := env.Spec(), RigidOf(env)
+	if rigid == nil {
 		return spec
 	}
-	model := rigid.System.Model()
 	if spec.ControlStep == 0 {
-		spec.ControlStep = model.TimeStep
+		spec.ControlStep = rigid.System.Model().TimeStep
 	}
 	if spec.ActionComponents == nil && rigid.Drive == nil {
-		spec.ActionComponents = actionComponents(model, 1)
+		spec.ActionComponents = rigid.Inputs()
 	}
 	return spec
 }
+
+// RigidOf returns the task of a robot inside of an environment; nil if there is none.
+func RigidOf(env Env) *Rigid {
+	switch inner := Inner(env).(type) {
+	case *Rigid:
+		return inner
+	case Perturbable:
+		return inner.Rigid
+	}
+	return nil
+}
+
+// Inputs describes what the actuators and thrusters take, in their order: what Drive makes of an action.
+func (r *Rigid) Inputs() []Component { return actionComponents(r.System.Model(), 1) }
 
 // actionComponents describes the actions of a model, which are sign times the inputs of its actuators.
 func actionComponents(m physics.Model, sign float64) (all []Component) {

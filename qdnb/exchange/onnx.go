@@ -1,16 +1,22 @@
 package exchange
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
+
+	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/protobuf"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
 )
 
@@ -30,6 +36,9 @@ type Contract struct {
 	ControlStep   float64 `json:"control_step_s,omitempty"`
 	EpisodeLength int     `json:"episode_length,omitempty"` // control steps
 
+	Drive  *DriveContract  `json:"drive,omitempty"`  // what actions become, if they are not the inputs
+	Servos []ServoContract `json:"servos,omitempty"` // feedback of the actuators in simulation
+
 	DescriptorComponents []string         `json:"descriptor_components,omitempty"`
 	Policies             []PolicyContract `json:"policies"` // by the input policy, or by skill
 }
@@ -42,6 +51,114 @@ type TensorContract struct {
 	Meaning    string           `json:"meaning"`
 	Limits     *[2]float64      `json:"limits,omitempty"`
 	Components []envs.Component `json:"components,omitempty"` // in order
+}
+
+// DriveContract describes the inputs of a robot's actuators, into which [envs.Rigid].Drive turns actions:
+// offset + matrix * action. Both are left out of a Drive that is not of this form.
+type DriveContract struct {
+	Meaning string           `json:"meaning"`
+	Inputs  []envs.Component `json:"inputs"` // in order
+	Offset  []float32        `json:"offset,omitempty"`
+	Matrix  [][]float32      `json:"matrix,omitempty"` // a row for each input
+}
+
+// ServoContract is the feedback of an actuator, see [physics.Servo]: torque = strength * input + bias -
+// stiffness * angle - damping * velocity. With a target, inputs are angles in degrees, which count in radians.
+type ServoContract struct {
+	Joint     string      `json:"joint"`
+	Target    bool        `json:"target"`
+	Strength  float64     `json:"strength"`
+	Bias      float64     `json:"bias"`
+	Stiffness float64     `json:"stiffness"`
+	Damping   float64     `json:"damping"`
+	Torques   *[2]float64 `json:"torques,omitempty"` // N m; unlimited if left out
+}
+
+// actuation describes how actions move a robot.
+func (c *Contract) actuation(env envs.Env) error {
+	rigid := envs.RigidOf(env)
+	if rigid == nil {
+		return nil
+	}
+	for _, a := range rigid.System.Model().Actuators {
+		if s := a.Servo; s != nil {
+			servo := ServoContract{Joint: a.Joint, Target: s.Target, Strength: a.Strength, Bias: s.Bias,
+				Stiffness: s.Stiffness, Damping: s.Damping}
+			if s.MinTorque != 0 || s.MaxTorque != 0 {
+				servo.Torques = &[2]float64{s.MinTorque, s.MaxTorque}
+			}
+			c.Servos = append(c.Servos, servo)
+		}
+	}
+	if rigid.Drive == nil || envs.Described(env).ActionComponents != nil {
+		return nil
+	}
+	drive := DriveContract{Inputs: rigid.Inputs(), Meaning: "inputs = offset + matrix * action"}
+	var err error
+	if drive.Offset, drive.Matrix, err = affine(rigid.Drive, len(drive.Inputs)); err != nil {
+		return fmt.Errorf("Drive of %s: %w", c.Environment, err)
+	}
+	if drive.Matrix == nil {
+		drive.Meaning = "inputs = Drive(action), which is not offset + matrix * action: write it down for the robot"
+	}
+	c.Drive = &drive
+	return nil
+}
+
+// affine returns the offset and the matrix of a function of actions in [-1, 1], [n, B], which is
+// evaluated; nil if it is not affine.
+func affine(drive func(*graph.Node) *graph.Node, n int) (offset []float32, matrix [][]float32, err error) {
+	p, err := xla.Open(context.Background(), string(backend.Go))
+	if err != nil {
+		return nil, nil, err
+	}
+	probes := 1 + 2*n + 16 // 0, unit vectors, and others
+	at, rng := make([]float32, n*probes), rand.New(rand.NewPCG(1, 2))
+	for k := range probes {
+		for i := range n {
+			switch {
+			case k == 1+i:
+				at[i*probes+k] = 1
+			case k > 2*n:
+				at[i*probes+k] = 2*rng.Float32() - 1
+			case k == 1+n+i:
+				at[i*probes+k] = -1
+			}
+		}
+	}
+	in := xla.FromFloats(at, n, probes)
+	defer in.Free()
+	program, err := xla.Compile(p, "drive", in, func(in xla.Array) xla.Array { return xla.Out(drive(in.Tree)) })
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := program.Run(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer found.Free()
+	out, err := found.Floats()
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range n {
+		row, of := make([]float32, n), out[i*probes:][:probes]
+		for j := range n {
+			row[j] = (of[1+j] - of[1+n+j]) / 2
+		}
+		offset, matrix = append(offset, of[0]), append(matrix, row)
+		for k, want := range of {
+			sum, size := float64(of[0]), math.Abs(float64(of[0]))
+			for j := range n {
+				term := float64(row[j] * at[j*probes+k])
+				sum, size = sum+term, size+math.Abs(term)
+			}
+			if !(math.Abs(sum-float64(want)) <= 1e-5*size) { // also if NaN
+				return nil, nil, nil
+			}
+		}
+	}
+	return offset, matrix, nil
 }
 
 // PolicyContract describes a policy by its evaluation in training.
@@ -96,6 +213,11 @@ func (s ExportSpec) contract(run *runs.Run, n network) ([]byte, error) {
 			Components: spec.ActionComponents}}}
 	if n.normalises {
 		c.Normalisation = "included"
+	}
+	if env != nil {
+		if err := c.actuation(env); err != nil {
+			return nil, err
+		}
 	}
 	settings := struct {
 		EpisodeLength *int `json:"episode_length"`

@@ -12,7 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/gomlx/gomlx/core/graph"
+
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
@@ -238,5 +241,50 @@ func TestExportONNX(t *testing.T) {
 	errtest.Want(t, err, "arm has no observations, so its solutions are no networks: export to an .npz file")
 	if left := must.Get(os.ReadDir(filepath.Dir(out))); len(left) > 0 {
 		t.Errorf("there is %v", left)
+	}
+}
+
+// The contract of a robot with a Drive describes the inputs of its actuators, the Drive if it is affine, and
+// the servos.
+func TestContractOfADrive(t *testing.T) {
+	own := *must.Get(envs.Make("halfcheetah-uni")).(*envs.Rigid)
+	own.Settings.ActionComponents = nil
+	swapped := func(action *Node) *Node { return AddScalar(MulScalar(Reverse(action, 0), 2), 0.5) }
+	for name, c := range map[string]struct {
+		drive  func(*Node) *Node
+		affine bool
+	}{
+		"affine": {swapped, true}, "clipped": {func(a *Node) *Node { return ClipScalar(MulScalar(a, 2), -1, 1) }, false},
+		"tanh": {Tanh, false},
+	} {
+		own.Drive = c.drive
+		var about Contract
+		must.Do(about.actuation(&own))
+		d := about.Drive
+		if d == nil || len(d.Inputs) != 6 || d.Inputs[0].Name != "torque of bthigh" || (d.Matrix != nil) != c.affine ||
+			strings.Contains(d.Meaning, "write it down") == c.affine {
+			t.Fatalf("%s: %+v", name, d)
+		}
+		if c.affine && (d.Offset[1] != 0.5 || !slices.Equal(d.Matrix[1], []float32{0, 0, 0, 0, 2, 0})) {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+	own.Drive = func(a *Node) *Node { return Add(a, Const(a.Graph(), []float32{1, 2})) }
+	errtest.Want(t, new(Contract).actuation(&own), "Drive of ")
+	own.Drive, own.Settings.ActionComponents = swapped, make([]envs.Component, 6)
+	var about Contract
+	if must.Do(about.actuation(&own)); about.Drive != nil {
+		t.Errorf("%+v, although the actions are described", about.Drive)
+	}
+
+	model := own.System.Model()
+	model.Actuators = slices.Clone(model.Actuators)
+	model.Actuators[0].Servo = &physics.Servo{Stiffness: 30, Damping: 2, Target: true, MinTorque: -5, MaxTorque: 5}
+	own.System, own.Drive, own.Settings.ActionComponents = must.Get(physics.NewSystem(model)), swapped, nil
+	must.Do(about.actuation(&own))
+	want := []ServoContract{{Joint: "bthigh", Target: true, Strength: model.Actuators[0].Strength, Stiffness: 30,
+		Damping: 2, Torques: &[2]float64{-5, 5}}}
+	if !reflect.DeepEqual(about.Servos, want) || about.Drive.Inputs[0].Unit != "deg" {
+		t.Errorf("%+v and %+v, want %+v", about.Servos, about.Drive.Inputs, want)
 	}
 }
