@@ -20,6 +20,7 @@ import (
 
 var cli struct {
 	Train    trainCmd    `cmd:""`
+	List     listCmd     `cmd:""`
 	Show     showCmd     `cmd:""`
 	Eval     evalCmd     `cmd:""`
 	Import   importCmd   `cmd:""`

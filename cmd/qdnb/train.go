@@ -163,6 +163,13 @@ type result struct {
 	Invalid        int64   `json:"invalid"`         // evaluations and steps of training that were not finite
 	Backend        string  `json:"backend"`
 	Finished       bool    `json:"finished"`
+
+	Date            *time.Time        `json:"date"` // of the newest state; null before the first one
+	Budget          runs.Budget       `json:"budget"`
+	Hyperparameters json.RawMessage   `json:"hyperparameters"`
+	Parts           map[string]string `json:"parts,omitempty"` // hashes of custom parts
+	Machines        []runs.MachineUse `json:"machines"`        // with the version and the commit of the program
+
 	// whether this build would run the same programs
 	Programs qdnb.Origin `json:"programs"`
 }
@@ -175,6 +182,8 @@ func printJSON(run *runs.Run) error {
 		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds, Invalid: s.Invalid, Backend: s.Backend,
 		Finished: s.Finished, Programs: new(qdnb.Origins).Of(run),
 		StepsRatio: runs.Finite(results.StepsRatio(run.Config.Algorithm, run.Config.Env, s.EnvSteps)),
+		Date:       dated(run), Budget: s.Budget, Hyperparameters: run.Config.Hyperparameters,
+		Parts: run.Config.Parts, Machines: s.Machines,
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
@@ -235,7 +244,16 @@ func printRun(run *runs.Run, verbose bool) {
 	if err := s.AllInvalid(); err != nil {
 		state += "; " + err.Error()
 	}
-	fmt.Printf("backend        %s\nstate          %s\n", s.Backend, state)
+	fmt.Printf("backend        %s\nstate          %s\nbudget         %v\ndate           %s\n", s.Backend, state, s.Budget,
+		dateText(dated(run)))
+	for _, use := range s.Machines {
+		from := ""
+		if len(s.Machines) > 1 {
+			from = fmt.Sprintf(" (from generation %d)", use.After+1)
+		}
+		fmt.Printf("machine        %s%s\ncommit         %s, version %s%s\n", use.Machine, from, use.Commit, use.Version,
+			from)
+	}
 }
 
 // overrides returns the hyperparameters that differ from the algorithm's defaults on its

@@ -134,6 +134,9 @@ func (c Config) Name() string {
 	return fmt.Sprintf("%s-%s-%d-%s", c.Algorithm, c.Env, c.Seed, c.Hash())
 }
 
+// String is the configuration in JSON, in a line.
+func (c Config) String() string { return string(c.canonical()) }
+
 // canonical returns the whole configuration in canonical JSON. Hyperparameters that are not JSON,
 // which Validate refuses, count as text.
 func (c Config) canonical() []byte {

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -11,12 +12,14 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Folder returns the default folder of runs: $QDNB_RUNS if set, else "runs" in the current folder.
-func Folder() string {
-	if dir := os.Getenv("QDNB_RUNS"); dir != "" {
-		return dir
-	}
-	return "runs"
+// Folder is the folder of runs of programs and commands, which run in the current folder, and of
+// notebooks, whose cells run in the folder of the notebook; see [Beside].
+func Folder() string { return Beside("") }
+
+// Beside returns where the runs that a file such as a plan describes lie unless the caller names a
+// folder: in $QDNB_RUNS if set, else in the folder "runs" beside the file.
+func Beside(file string) string {
+	return cmp.Or(os.Getenv("QDNB_RUNS"), filepath.Join(filepath.Dir(file), "runs"))
 }
 
 // Load opens a run by the path of its folder or by its name in [Folder]. A prefix is enough if it
@@ -47,8 +50,8 @@ func LoadFrom(root, target string) (*Run, error) {
 		return nil, broken[0]
 	case len(found) == 0:
 		advice := "train it first"
-		if elsewhere := nearby(prefix); dir == "" && len(elsewhere) > 0 {
-			advice = "did you mean " + strings.Join(elsewhere, " or ") + "?"
+		if others := nearby(prefix); dir == "" && len(others) > 0 {
+			advice = "did you mean " + strings.Join(others, " or ") + "?"
 		}
 		return nil, fmt.Errorf("no run %q, neither as a folder nor in %s; %s", target, root, advice)
 	}
@@ -57,17 +60,33 @@ func LoadFrom(root, target string) (*Run, error) {
 }
 
 // nearby returns at most three runs with a prefix in other folders "runs" than the default one.
-func nearby(prefix string) (found []string) {
+func nearby(prefix string) []string {
 	if prefix == "" || strings.ContainsAny(prefix, `*?[\`) {
 		return nil
 	}
+	found := elsewhere(prefix + "*")
+	return found[:min(len(found), 3)]
+}
+
+// Elsewhere lists the folders "runs" beside and below the current folder that have runs.
+func Elsewhere() (folders []string) {
+	for _, dir := range elsewhere("*") {
+		if folder := filepath.Dir(dir); !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
+// elsewhere lists runs whose names match a pattern in other folders "runs" than the default one.
+func elsewhere(pattern string) (found []string) {
 	for _, place := range []string{"..", "*", filepath.Join("*", "*")} {
-		configs, _ := filepath.Glob(filepath.Join(place, "runs", prefix+"*", configFile))
+		configs, _ := filepath.Glob(filepath.Join(place, "runs", pattern, configFile))
 		for _, config := range configs {
 			found = append(found, filepath.Dir(config))
 		}
 	}
-	return found[:min(len(found), 3)]
+	return found
 }
 
 const maxCandidates = 20

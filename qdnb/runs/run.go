@@ -119,6 +119,22 @@ func Given(all ...*Run) error {
 // Name returns the name of the run's folder.
 func (r *Run) Name() string { return r.Config.Name() }
 
+// String describes the run in a line: its folder, state, progress and results.
+func (r Run) String() string {
+	s, text := r.Status, r.Dir+": "
+	if !s.Finished {
+		text += "unfinished, "
+	}
+	text += fmt.Sprintf("generation %d, %d evaluations", s.Generation, s.Evaluations)
+	if !math.IsInf(s.MaxFitness, -1) {
+		text += fmt.Sprintf(", max fitness %.6g", s.MaxFitness)
+	}
+	if s.QDScore != 0 { // adaptation has none
+		text += fmt.Sprintf(", QD score %.6g, coverage %.2f %%", s.QDScore, s.Coverage)
+	}
+	return text
+}
+
 // Metrics reads metrics.csv.
 func (r *Run) Metrics() (*Table, error) { return ReadTable(filepath.Join(r.Dir, metricsFile)) }
 
