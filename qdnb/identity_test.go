@@ -2,6 +2,7 @@ package qdnb
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -413,5 +414,73 @@ func TestVariantsAreAdaptedAndControlled(t *testing.T) {
 	if run := controlled(t, smallControl(imported(t, cheetahs(t, root, "map-elites")), root,
 		1)); !run.Status.Finished {
 		t.Errorf("controlled: %+v", run.Status)
+	}
+}
+
+// A run with replaced parts does not record the settings that only its algorithm's own parts read, and
+// its identity does not depend on them. What replaces a part may have such a setting itself.
+func TestIgnoredSettingsAreNotRecorded(t *testing.T) {
+	archive := func(p *evolution.Parts) { p.Archive = repertoire.Grid{} }
+	mix := func(p *evolution.Parts) { p.Mix = evolution.Mix{{Emitter: noisy(0.1), Of: 1}} }
+	aurora := "ae_learning_rate capacity epochs late_epochs latent max_observation observation sampling threshold training_batch"
+	td3 := "critic_hidden critic_learning_rate discount greedy_learning_rate"
+	left := func(algorithm, env string, tune Tuning) string {
+		t.Helper()
+		spec := Spec{Algorithm: algorithm, Env: env, Tune: tune, Name: "mine"}
+		a := nb.Must(registry.Find(algorithm)).Defaults(nb.Must(envs.Make(env)).Spec())
+		nb.Check(tune(a))
+		recorded := nb.Must(registry.Recorded(a, nb.Must(spec.environment())))
+		var all map[string]any
+		nb.Check(json.Unmarshal(nb.Must(json.Marshal(a)), &all))
+		maps.DeleteFunc(all, func(name string, _ any) bool { return recorded[name] != nil })
+		return strings.Join(slices.Sorted(maps.Keys(all)), " ")
+	}
+	for _, c := range []struct {
+		algorithm, want string
+		tune            Tuning
+	}{
+		{"map-elites", "", Tune(func(*evolution.MapElites) {})},
+		{"map-elites", "iso_sigma line_sigma", Tune(mix)},
+		{"map-elites", "", Tune(archive)},
+		{"aurora", aurora, Tune(archive)},
+		{"aurora", "iso_sigma line_sigma", Tune(mix)},
+		{"pga-map-elites", td3 + " iso_sigma isoline_share line_sigma noise_clip num_critic_training_steps " +
+			"num_pg_training_steps policy_delay policy_learning_rate policy_noise replay_buffer_size reward_scaling " +
+			"soft_tau_update transitions_batch_size", Tune(mix)},
+		{"pga-aurora", aurora, Tune(archive)},
+		{"pga-aurora", "iso_sigma line_sigma", Tune(func(h *evolution.PGAAurora) { // the emitter has the others
+			h.Mix = evolution.Mix{{Emitter: evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}, Of: 1}}
+		})},
+		{"dns", "capacity k", Tune(archive)},
+		{"mome", "front_size", Tune(archive)},
+		{"cma-mae", "archive_learning_rate threshold_min", Tune(archive)},
+		{"dms", "adam_l2_coeff adam_learning_rate emitters restart_rule sigma0 strategy vectors", Tune(mix)},
+		{"diayn-reward", "diversity_hidden", skilled(skills.Parts{Diversity: paying{}})},
+		{"diayn-reward", "diversity_reward_scale", skilled(skills.Parts{Objective: over{}})},
+		{"smerl-dads", "diversity_hidden diversity_reward_scale smerl_margin smerl_target",
+			skilled(skills.Parts{Diversity: paying{}, Objective: over{}})},
+		{"metra", "diversity_hidden dual_lambda dual_slack", skilled(skills.Parts{Diversity: paying{}})},
+	} {
+		if got := left(c.algorithm, "ant-omni", c.tune); got != c.want {
+			t.Errorf("%s leaves out %q, not %q", c.algorithm, got, c.want)
+		}
+	}
+
+	root := t.TempDir()
+	run := train(t, variantIn(root, noisy(0.005)))
+	if text := run.Config.String(); strings.Contains(text, "sigma") || !strings.Contains(text, `"batch":`) {
+		t.Errorf("it records %s", text)
+	}
+	ignoring := variantIn(root, noisy(0.005))
+	ignoring.Tune = Tuning(runs.Assign("iso_sigma=0.7")).And(ignoring.Tune)
+	if same := nb.Must(Load(ignoring)); same.Dir != run.Dir {
+		t.Errorf("with another iso_sigma it is %s, not %s", same.Dir, run.Dir)
+	}
+	for _, ignored := range []string{"iso_sigma=0.005", "iso_sigma=0.7"} {
+		spec := variantIn(root, evolution.IsoLineEmitter{IsoSigma: 0.25})
+		spec.Tune = Tuning(runs.Assign(ignored)).And(spec.Tune)
+		if text := nb.Must(spec.Config()).String(); !strings.Contains(text, `"iso_sigma":0.25,`) {
+			t.Errorf("with %s, the settings are %s, not those of the emitter", ignored, text)
+		}
 	}
 }

@@ -101,8 +101,13 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if err := s.CorrectedBy.Check(); err != nil {
 		return t, err
 	}
-	name := cmp.Or(s.Name, entry.Name)
-	config, err := runs.NewConfig(name, env.Spec().Name, s.Seed, algorithm)
+	name, settings := cmp.Or(s.Name, entry.Name), any(algorithm)
+	if s.Loop == nil && s.custom(algorithm) {
+		if settings, err = registry.Recorded(algorithm, env); err != nil {
+			return t, err
+		}
+	}
+	config, err := runs.NewConfig(name, env.Spec().Name, s.Seed, settings)
 	if err != nil {
 		return t, err
 	}

@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -105,6 +106,28 @@ type hyperparameters interface {
 	algorithms.Algorithm
 	Base() MapElites
 	own() Parts // the algorithm's own parts
+}
+
+// Recorded returns the settings of an algorithm of this package that a run records; see
+// [algorithms.Recorded]. They are nil for another algorithm.
+func Recorded(a algorithms.Algorithm) (map[string]json.RawMessage, error) {
+	h, ok := a.(hyperparameters)
+	if !ok {
+		return nil, nil
+	}
+	return algorithms.Recorded(h, func(h hyperparameters) ([]algorithms.Part, any) {
+		own, base := h.own(), h.Base()
+		mix, archive := algorithms.Part{Own: own.Mix}, algorithms.Part{Own: own.Archive}
+		if base.Mix != nil {
+			mix.By = base.Mix
+		}
+		if base.Archive != nil {
+			archive.By = base.Archive
+		}
+		own.Mix, own.Archive = nil, nil
+		base.Parts, base.IsoSigma, base.LineSigma = own, 0, 0 // settings of an emitter
+		return []algorithms.Part{mix, archive}, base
+	})
 }
 
 // New implements [algorithms.Algorithm].

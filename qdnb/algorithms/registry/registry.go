@@ -2,9 +2,11 @@
 package registry
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
@@ -43,4 +45,13 @@ func Find(name string) (algorithms.Entry, error) {
 		return algorithms.Entry{}, fmt.Errorf("%s needs the skills of a finished run: %s", name, use)
 	}
 	return algorithms.Entry{}, names.Unknown("algorithm", name, Names())
+}
+
+// Recorded returns the settings that a run records of an algorithm whose parts may be replaced; see
+// [algorithms.Recorded].
+func Recorded(a algorithms.Algorithm, env envs.Env) (map[string]json.RawMessage, error) {
+	if settings, err := evolution.Recorded(a); settings != nil || err != nil {
+		return settings, err
+	}
+	return skills.Recorded(a, env)
 }

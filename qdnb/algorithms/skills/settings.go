@@ -2,9 +2,11 @@ package skills
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -222,6 +224,24 @@ func (p Parts) Replaced() (names []string) {
 		names = append(names, "Objective")
 	}
 	return names
+}
+
+// Recorded returns the settings of an algorithm of this package in an environment that a run records;
+// see [algorithms.Recorded]. They are nil for another algorithm.
+func Recorded(a algorithms.Algorithm, env envs.Env) (map[string]json.RawMessage, error) {
+	h, ok := a.(hyperparameters)
+	if !ok {
+		return nil, nil
+	}
+	return algorithms.Recorded(h, func(h hyperparameters) ([]algorithms.Part, any) {
+		own := reflect.New(reflect.TypeOf(h).Elem())
+		own.Elem().Set(reflect.ValueOf(h).Elem())
+		parts := own.Elem().FieldByName("Parts").Addr().Interface().(*Parts)
+		by := *parts
+		*parts = Parts{}
+		m := own.Interface().(hyperparameters).methodIn(env)
+		return []algorithms.Part{{Own: m.Diversity, By: by.Diversity}, {Own: m.Objective, By: by.Objective}}, h.Base()
+	})
 }
 
 // New implements [algorithms.Algorithm].
