@@ -484,3 +484,36 @@ func TestIgnoredSettingsAreNotRecorded(t *testing.T) {
 		}
 	}
 }
+
+// The folder of a run keeps the source of what its user supplied, whatever it is, and only of that.
+func TestSourceIsKept(t *testing.T) {
+	root := t.TempDir()
+	text := string(nb.Must(os.ReadFile("identity_test.go")))
+	environment := small(root, 2)
+	environment.Env, environment.Environment = "", rewarding{plane{"p"}, 1, 2, 3, 4}
+	for want, spec := range map[string]Spec{
+		"// qdnb.noisy at ":            variantIn(root, noisy(0.005)),
+		"// qdnb.rewarding.Step at ":   environment,
+		"// qdnb.TestSourceIsKept at ": variantIn(root, evolution.IsoLineEmitter{IsoSigma: 0.1}),
+	} {
+		run := train(t, spec)
+		if run.Source() != filepath.Join(run.Dir, "source.txt") {
+			t.Fatalf("the source of %s is in %q", run, run.Source())
+		}
+		source := string(nb.Must(os.ReadFile(run.Source())))
+		if !strings.Contains(source, want) || !strings.Contains(source, "\n\n"+text+"\n") {
+			t.Errorf("no %q or not the text of this file in\n%.2000s", want, source)
+		}
+	}
+	if run := train(t, small(root, 2)); run.Source() != "" {
+		t.Errorf("a run without custom parts has the source %s", run.Source())
+	}
+	broken := variantIn(root, noisy(0.007))
+	broken.Backend = filepath.Join(root, "none.so")
+	if _, err := Train(background, broken); err == nil {
+		t.Error("an unknown backend is no error")
+	}
+	if found, _, err := runs.Find(root, "*"); len(found) != 4 || err != nil {
+		t.Errorf("%d runs are left, %v", len(found), err)
+	}
+}

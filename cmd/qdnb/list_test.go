@@ -85,6 +85,14 @@ func TestShowProvenance(t *testing.T) {
 			t.Errorf("no line %q in\n%s", want, stdout)
 		}
 	}
+	if strings.Contains(stdout, "source") {
+		t.Errorf("a run without custom parts has a source:\n%s", stdout)
+	}
+	source := filepath.Join(root, name, "source.txt")
+	must.Do(os.WriteFile(source, nil, 0o666))
+	if stdout, _ := succeed(t, "show", name, "--runs", root, "-v"); !strings.Contains(stdout, "\nsource         "+source+"\n") {
+		t.Errorf("no source in\n%s", stdout)
+	}
 	stdout, _ = succeed(t, "show", name, "--runs", root, "--json")
 	var answer struct {
 		Hyperparameters map[string]int

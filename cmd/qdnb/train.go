@@ -167,8 +167,9 @@ type result struct {
 	Date            *time.Time        `json:"date"` // of the newest state; null before the first one
 	Budget          runs.Budget       `json:"budget"`
 	Hyperparameters json.RawMessage   `json:"hyperparameters"`
-	Parts           map[string]string `json:"parts,omitempty"` // hashes of custom parts
-	Machines        []runs.MachineUse `json:"machines"`        // with the version and the commit of the program
+	Parts           map[string]string `json:"parts,omitempty"`  // hashes of custom parts
+	Source          string            `json:"source,omitempty"` // file with the source of custom parts
+	Machines        []runs.MachineUse `json:"machines"`         // with the version and the commit of the program
 
 	// whether this build would run the same programs
 	Programs qdnb.Origin `json:"programs"`
@@ -183,7 +184,7 @@ func printJSON(run *runs.Run) error {
 		Finished: s.Finished, Programs: new(qdnb.Origins).Of(run),
 		StepsRatio: runs.Finite(results.StepsRatio(run.Config.Algorithm, run.Config.Env, s.EnvSteps)),
 		Date:       dated(run), Budget: s.Budget, Hyperparameters: run.Config.Hyperparameters,
-		Parts: run.Config.Parts, Machines: s.Machines,
+		Parts: run.Config.Parts, Source: run.Source(), Machines: s.Machines,
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
@@ -213,6 +214,9 @@ func printRun(run *runs.Run, verbose bool) {
 	fmt.Printf("algorithm      %s\nenvironment    %s\nseed           %d\n", run.Config.Algorithm,
 		run.Config.Env, run.Config.Seed)
 	fmt.Printf("hyperparams    %s\n", hyperparameters(run.Config, verbose))
+	if source := run.Source(); verbose && source != "" {
+		fmt.Printf("source         %s\n", source)
+	}
 	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d", s.Generation, s.Evaluations,
 		s.EnvSteps)
 	if ratio := results.StepsRatio(run.Config.Algorithm, run.Config.Env, s.EnvSteps); ratio > 0 {

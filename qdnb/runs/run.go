@@ -20,6 +20,7 @@ const (
 	statusFileName = "status.json"
 	metricsFile    = "metrics.csv"
 	repertoireFile = "repertoire.npz"
+	sourceFile     = "source.txt"
 	lockFile       = "lock"
 	checkpointsDir = "checkpoints"
 	snapshotsDir   = "snapshots"
@@ -133,6 +134,14 @@ func (r Run) String() string {
 		text += fmt.Sprintf(", QD score %.6g, coverage %.2f %%", s.QDScore, s.Coverage)
 	}
 	return text
+}
+
+// Source is the path of the source of the run's custom parts; "" if the run has none.
+func (r *Run) Source() string {
+	if path := filepath.Join(r.Dir, sourceFile); exists(path) {
+		return path
+	}
+	return ""
 }
 
 // Metrics reads metrics.csv.

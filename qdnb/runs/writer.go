@@ -112,6 +112,11 @@ func (w *Writer) SaveStatus(s Status) error {
 	return nil
 }
 
+// SaveSource writes the source of the run's custom parts, which is no part of its identity.
+func (w *Writer) SaveSource(text string) error {
+	return w.failure(atomicfile.WriteBytes(filepath.Join(w.Dir, sourceFile), []byte(text)))
+}
+
 // SaveRepertoire writes repertoire.npz of a run without checkpoints. Training calls
 // StageRepertoire.
 func (w *Writer) SaveRepertoire(r *Repertoire) error {
@@ -168,7 +173,7 @@ func (w *Writer) Close() error {
 // Discard closes a run that never began. It removes the folder unless something was trained in it
 // or it holds other files.
 func (w *Writer) Discard() error {
-	own := []string{checkpointsDir, snapshotsDir, replayDir, configFile, metricsFile,
+	own := []string{checkpointsDir, snapshotsDir, replayDir, configFile, metricsFile, sourceFile,
 		lockFile}
 	entries, err := os.ReadDir(w.Dir)
 	if err != nil || slices.ContainsFunc(entries,
@@ -181,7 +186,7 @@ func (w *Writer) Discard() error {
 		}
 	}
 	_ = w.DropReplay() // useless without a checkpoint
-	for _, name := range []string{configFile, metricsFile, lockFile} {
+	for _, name := range []string{configFile, metricsFile, sourceFile, lockFile} {
 		_ = os.Remove(filepath.Join(w.Dir, name))
 	}
 	_ = os.Remove(w.Dir) // fails if other files are in it

@@ -143,6 +143,9 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	if err := t.start(arrays); err != nil {
 		return err
 	}
+	if err := t.saveSource(); err != nil {
+		return err
+	}
 	if t.status.Finished && !t.measured() {
 		// the snapshots of the end show the state after conclude
 		if err := t.untimed(t.snapshots); err != nil {
@@ -154,6 +157,16 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	t.status.Observations, t.status.Actions = spec.Observations, spec.Actions
 	t.status.Choices = policies.Choices(t.Env)
 	t.status.CompileSeconds += t.search.CompileTime().Seconds()
+	return nil
+}
+
+// saveSource stores the source of what the user supplies, if it belongs to the run's identity.
+func (t *training) saveSource() error {
+	for part := range t.Config.Parts {
+		if text := xla.Source(t.Algorithm, t.Env); part != Start && text != "" {
+			return t.writer.SaveSource(text)
+		}
+	}
 	return nil
 }
 

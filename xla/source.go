@@ -1,0 +1,76 @@
+package xla
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/internal/walk"
+)
+
+// maxSource is the size in bytes of the largest file that [Source] includes.
+const maxSource = 1 << 18
+
+// Source returns the source of the user's code in some values and on the stack: the places of functions
+// and of the methods of types, by file, and the text of each file. It leaves the text of a large file out,
+// and of one that is not on disk. It is empty without such code.
+func Source(values ...any) string {
+	var places []place
+	add := func(p place) {
+		if p.line > 0 && !strings.Contains(p.file, "@") && !slices.Contains(places, p) { // @: a version of a module
+			places = append(places, p)
+		}
+	}
+	for _, p := range callers() {
+		add(p)
+	}
+	types := map[reflect.Type]bool{}
+	walk.Each(values, func(v reflect.Value) {
+		if v.Kind() == reflect.Func && !v.IsNil() {
+			add(definedAt(v.Pointer()))
+		}
+		if t := v.Type(); t.Kind() != reflect.Interface && t.Name() != "" && !types[t] {
+			types[t] = true
+			for i := range reflect.PointerTo(t).NumMethod() {
+				method := reflect.PointerTo(t).Method(i)
+				if m, ok := t.MethodByName(method.Name); ok { // not its wrapper
+					method = m
+				}
+				add(definedAt(method.Func.Pointer()))
+			}
+		}
+	})
+	slices.SortFunc(places, func(a, b place) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line)) })
+	var text strings.Builder
+	for i, p := range places {
+		fmt.Fprintf(&text, "// %s at %s:%d\n", p.function, p.file, p.line)
+		if i+1 < len(places) && places[i+1].file == p.file {
+			continue
+		}
+		if data, err := os.ReadFile(p.file); err == nil && len(data) <= maxSource {
+			fmt.Fprintf(&text, "\n%s\n", data)
+		}
+	}
+	return text.String()
+}
+
+// callers returns the places of the user's functions on the stack, none in the command qdnb.
+func callers() (list []place) {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Path == modulePath+"/cmd/qdnb" {
+		return nil
+	}
+	pcs := make([]uintptr, 1024)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
+	for more := true; more; {
+		var frame runtime.Frame
+		if frame, more = frames.Next(); users(frame.Function, frame.File) {
+			list = append(list, place{readable(frame.Function), onDisk(frame.File), frame.Line})
+		}
+	}
+	return list
+}

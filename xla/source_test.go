@@ -1,0 +1,43 @@
+package xla
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/internal/must"
+)
+
+// varied is a part of the user: its function and what it embeds, which are not exported, count, too.
+type varied struct {
+	base
+	vary func(int) int
+	next *varied
+}
+
+type base struct{}
+
+func (base) Offspring() {}
+
+func (*varied) Update() {}
+
+func double(x int) int { return 2 * x }
+
+// The source of a part names its functions and methods once, and the caller, and has the text of their file.
+func TestSource(t *testing.T) {
+	part := &varied{vary: double}
+	part.next = part
+	file := must.Get(filepath.Abs("source_test.go"))
+	text := string(must.Get(os.ReadFile(file)))
+	places, source, _ := strings.Cut(Source(part, map[string]any{"again": part, "none": (*varied)(nil)}), "\n\n")
+	if source != text+"\n" {
+		t.Errorf("the file is %q", source)
+	}
+	for i, want := range []string{"base.Offspring at $:21", "(*varied).Update at $:23", "double at $:25", "TestSource at $:"} {
+		want = "// xla." + strings.Replace(want, "$", file, 1)
+		if got := strings.Split(places, "\n"); len(got) != 4 || !strings.HasPrefix(got[i], want) {
+			t.Fatalf("%s is not place %d of\n%s", want, i, places)
+		}
+	}
+}
