@@ -280,7 +280,14 @@ type ownCells struct {
 
 func (o ownCells) Empty(task scoring.Task, key random.Key) repertoire.Archive {
 	task.Centroids = o.centroids
-	return o.Grid.Empty(task, key)
+	o.Grid = o.Grid.Empty(task, key).(repertoire.Grid)
+	return o
+}
+
+func (o ownCells) Add(e repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
+	next, entering := o.Grid.Add(e)
+	o.Grid = next.(repertoire.Grid)
+	return o, entering
 }
 
 // An archive with another number of cells than the algorithm's is measured as it is stored.
