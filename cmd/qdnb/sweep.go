@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,7 +92,7 @@ type planFlags struct {
 }
 
 func (f *planFlags) read() ([]sweep.Line, error) {
-	f.Runs = f.folder()
+	f.Runs = cmp.Or(f.Runs, runs.Beside(f.Plan))
 	return sweep.ReadFile(f.Plan)
 }
 

@@ -326,3 +326,44 @@ func TestSweepShip(t *testing.T) {
 		t.Errorf("a truncated file: %s", stderr)
 	}
 }
+
+// The runs of a plan are beside it, wherever the command runs, unless --runs or $QDNB_RUNS names a folder.
+func TestRunsAreBesideThePlan(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	plan := filepath.Join(dir, "plan.jsonl")
+	lines := []sweep.Line{{Experiment: "training", Label: "map-elites", Budget: runs.Budget{Generations: 1},
+		Run: must.Get(runs.NewConfig("map-elites", "arm", 0, map[string]int{"batch": 16}))}}
+	var text bytes.Buffer
+	must.Do(sweep.Write(&text, lines))
+	must.Do(os.WriteFile(plan, text.Bytes(), 0o666))
+	for root, generation := range map[string]int64{filepath.Join(dir, "runs"): 1, other: 0} {
+		w := must.Get(runs.Create(root, lines[0].Run))
+		must.Do(w.SaveStatus(runs.Status{Progress: runs.Progress{Generation: generation}, Finished: true}))
+		must.Do(w.Close())
+	}
+	t.Chdir(t.TempDir())
+	check := func(root string, status sweep.Status, args ...string) {
+		t.Helper()
+		var report struct {
+			Runs  string
+			Lines []struct{ Status sweep.Status }
+		}
+		answer(t, &report, append([]string{"sweep", "status", "--json", "--plan", plan}, args...)...)
+		if report.Runs != root || report.Lines[0].Status != status {
+			t.Errorf("%v: %+v, want %s in %s", args, report, status, root)
+		}
+	}
+	check(filepath.Join(dir, "runs"), sweep.Done)
+	check(other, sweep.Ready, "--runs", other)
+	out := filepath.Join(t.TempDir(), "tables")
+	succeed(t, "sweep", "results", "--plan", plan, "--out", out)
+	if !strings.Contains(filesIn(t, out), "training.csv") {
+		t.Errorf("the results are %s", filesIn(t, out))
+	}
+	script, _ := succeed(t, "sweep", "script", "slurm", "--plan", plan, "--program", "qdnb")
+	if !strings.Contains(script, filepath.Join(dir, "runs")) {
+		t.Errorf("the script has other runs:\n%s", script)
+	}
+	t.Setenv("QDNB_RUNS", other)
+	check(other, sweep.Ready)
+}
