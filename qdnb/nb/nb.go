@@ -44,8 +44,8 @@ type Drawing interface {
 var drawn int
 
 // Draw shows the drawing that a function returned, or ends the cell with its error as [Check] does.
-// If the error has a method Absent that returns true, as for a figure of runs that qdnb does not
-// ship, Draw prints it, and the cell succeeds. Outside a notebook it saves the drawings as
+// If the error has a method Absent that returns true, as for a figure whose runs do not exist,
+// Draw prints it, and the cell succeeds. Outside a notebook it saves the drawings as
 // drawing-1, drawing-2 and so on.
 func Draw(d Drawing, err error) {
 	var absence interface{ Absent() bool }

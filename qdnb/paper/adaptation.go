@@ -92,6 +92,9 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 		table.Notes = []string{"No complete run has a moved target."}
 	}
 	labels = slices.DeleteFunc(labels, func(label string) bool { return len(scores[label]) == 0 })
+	if missing := lacking(allMethods, labels); missing != "" && len(places) > 0 {
+		table.Notes = []string{missing}
+	}
 	for _, label := range labels {
 		table.Rows = append(table.Rows, tables.Row(figures.MethodName(label)))
 	}
@@ -139,6 +142,7 @@ func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, erro
 	for _, x := range multipliers {
 		table.Header = append(table.Header, fmt.Sprintf("× %g", x))
 	}
+	var with []string // methods
 	for _, label := range labels {
 		// the smallest seed: runs are sorted by seed
 		i := slices.IndexFunc(data.Adapted, func(a results.Adapted) bool {
@@ -155,7 +159,10 @@ func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, erro
 			}
 			row = append(row, tables.Entry{Text: skill})
 		}
-		table.Rows = append(table.Rows, row)
+		table.Rows, with = append(table.Rows, row), append(with, label)
+	}
+	if missing := lacking(allMethods, with); missing != "" {
+		table.Notes = []string{missing}
 	}
 	return table, nil
 }
@@ -184,7 +191,7 @@ func AdaptationGain(data *Data) (figures.Grid, error) {
 			}
 			return gains
 		})
-	return figures.Grid{Panels: panels}, err
+	return figures.Grid{Panels: panels, Note: lacking(allMethods, labels)}, err
 }
 
 // gainLimits returns axis limits for gains: the range of the data with a margin, within gainLimit.
@@ -244,7 +251,11 @@ func (d *Data) adaptation(labels []string, experiment string, average func([]flo
 		panel.Rows, panel.Aspect = len(rows), 0.6
 		rows[0] = append(rows[0], panel)
 	}
-	return figures.Grid{Panels: rows}, nil
+	expected := allMethods
+	if experiment == results.ExperimentReward {
+		expected = protocol.RewardMethods()
+	}
+	return figures.Grid{Panels: rows, Note: lacking(expected, labels)}, nil
 }
 
 // multiplierRows makes the two rows of panels over multipliers, a column for each environment with

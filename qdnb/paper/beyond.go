@@ -143,7 +143,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 	case len(table.Rows) == 0 && failed.err != nil:
 		return nil, failed.err
 	case len(table.Rows) == 0:
-		return nil, notShipped{fmt.Sprintf("no run of %s has a corrected repertoire of its end: use "+
+		return nil, absent{fmt.Sprintf("no run of %s has a corrected repertoire of its end: use "+
 			"`qdnb eval RUN --corrected --save`, or train new runs with `qdnb sweep run --corrected 8`",
 			d.Dir)}
 	}

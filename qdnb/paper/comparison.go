@@ -33,16 +33,17 @@ func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 	chosen := slices.DeleteFunc(slices.Clone(all),
 		func(env string) bool { return len(envs) > 0 && !slices.Contains(envs, env) })
 	if len(chosen) == 0 {
-		err := fmt.Errorf("no run on %s is complete; there are runs on %s", strings.Join(envs, ", "),
-			strings.Join(all, ", "))
-		if d.About != nil {
-			err = notShipped{err.Error()}
-		}
-		return nil, err
+		return nil, absent{fmt.Sprintf("no run on %s is complete; there are runs on %s", strings.Join(envs, ", "),
+			strings.Join(all, ", "))}
 	}
 	c := newComparison(d)
 	c.methods = figures.SortMethods(methods)
-	return c.table(chosen), nil
+	table := c.table(chosen)
+	if len(envs) == 0 {
+		envs = curveEnvs
+	}
+	table.Notes[0] = d.withMissing(table.Notes[0], allMethods, envs)
+	return table, nil
 }
 
 // comparison compares the runs of experiments folders with the paper's tables 9 and 10.
@@ -335,8 +336,8 @@ func CompareOrder(d *Data) (*tables.Table, error) {
 		mean = append(mean, correlation(stats.Mean(correlations[m.of])))
 	}
 	table.Rows = append(table.Rows, tables.Row(mean...))
-	table.Notes = []string{"1: the paper's order; 0: no relation; -1: the reverse order. " +
-		seedRange(d, methods, envs)}
+	table.Notes = []string{d.withMissing("1: the paper's order; 0: no relation; -1: the reverse order. "+
+		seedRange(d, methods, envs), allMethods, curveEnvs)}
 	return table, nil
 }
 

@@ -62,8 +62,8 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 	table.Notes = []string{
 		"A is the probability that a seed of the first method has the larger score. 0.5 is no " +
 			"difference; 0.71 and 0.29 are conventionally large ones.",
-		fmt.Sprintf("P is from the two-sided Mann-Whitney test, uncorrected for multiple tests; "+
-			"bold: below %g. %s", significance, seedRange(data, methods, envs)),
+		data.withMissing(fmt.Sprintf("P is from the two-sided Mann-Whitney test, uncorrected for multiple tests; "+
+			"bold: below %g. %s", significance, seedRange(data, methods, envs)), allMethods, curveEnvs),
 	}
 	return table, nil
 }
@@ -109,9 +109,11 @@ func Overall(data *Data) (figures.Grid, error) {
 		}
 	}
 	if len(rows) == 0 {
-		return figures.Grid{}, fmt.Errorf("no method has runs on all of %v: make them with "+
-			"experiments.Prepare(%q)", envs, results.ExperimentTraining)
+		return figures.Grid{}, absent{fmt.Sprintf("no method has complete runs on all of %s: make them with "+
+			"experiments.Prepare(%q)", strings.Join(envs, ", "), results.ExperimentTraining)}
 	}
 	overall, err := figures.Intervals(axes, rows...)
-	return figures.InRows(1, overall), err
+	g := figures.InRows(1, overall)
+	g.Note = data.missing(allMethods, curveEnvs)
+	return g, err
 }

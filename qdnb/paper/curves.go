@@ -178,7 +178,9 @@ func PriorCoverage(data *Data) (figures.Grid, error) {
 		return figures.Grid{}, data.noRuns(results.ExperimentPrior)
 	}
 	panel, err := timeAxis.over(lines).panel(lines, curveCoverage, curveCoverage.title)
-	return figures.InRows(1, panel), err
+	g := figures.InRows(1, panel)
+	g.Note = data.lackingPrior()
+	return g, err
 }
 
 // curvesOf returns the curves of a method's runs. The repertoires of AURORA and PGA-AURORA are

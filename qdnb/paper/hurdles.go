@@ -2,6 +2,8 @@ package paper
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -15,7 +17,13 @@ import (
 // mean return of an evaluation or the best so far; here it is the mean.
 func Hurdles(data *Data) (figures.Grid, error) {
 	panels, err := hurdlesPanels(data, stats.Median)
-	return figures.InRows(2, panels...), err
+	g := figures.InRows(2, panels...)
+	var with []string
+	for _, c := range data.Controlled {
+		with = append(with, c.Label)
+	}
+	g.Note = lacking(allMethods, with)
+	return g, err
 }
 
 // hurdlesPanels returns the two panels of [Hurdles], return and hurdles passed, with an average over
@@ -63,12 +71,19 @@ func controlCurve(c results.Controlled, of func(results.ControlPoint) float64) (
 	return s
 }
 
-// noRuns returns the error for missing runs, with the command that makes them.
+// noRuns returns the error for missing runs, which says what there is and how to make others.
 func (d *Data) noRuns(experiment string) error {
 	if d != nil && d.About != nil {
-		return notShipped{fmt.Sprintf("these need runs of the experiment %q that are not shipped yet; "+
+		return absent{fmt.Sprintf("these need runs of the experiment %q that are not shipped yet; "+
 			"set %s to a folder of your own runs", experiment, FolderVariable)}
 	}
-	return fmt.Errorf("no run of the experiment %q is complete: make runs with "+
-		"experiments.Prepare(%q) in a notebook, or `make experiments`", experiment, experiment)
+	if d != nil {
+		if methods, envs := d.Axes(experiment); len(methods) > 0 {
+			return absent{fmt.Sprintf("of the experiment %[1]q only runs of %[2]s on %[3]s are complete: make the others of %[4]s with "+
+				"experiments.Prepare(%[1]q) in a notebook, or plan more with `qdnb sweep plan`", experiment,
+				strings.Join(methodNames(methods), ", "), strings.Join(envs, ", "), filepath.Join(d.Dir, PlanFile))}
+		}
+	}
+	return absent{fmt.Sprintf("no run of the experiment %q is complete: make runs with "+
+		"experiments.Prepare(%q) in a notebook, or `make experiments`", experiment, experiment)}
 }

@@ -3,6 +3,7 @@ package paper
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -55,7 +56,8 @@ func Intermediate(d *Data, env string, methods ...string) (figures.Grid, error) 
 		}
 	}
 	if len(grid.Panels) == 0 {
-		return grid, d.nothing(failed, "intermediate repertoires on "+env, results.ExperimentTraining)
+		return grid, d.nothing(failed, "intermediate repertoires of "+
+			strings.Join(methodNames(methods), ", ")+" on "+env, results.ExperimentTraining)
 	}
 	grid.Note = "s, min: " + time
 	if missing := failed.note(d.missing(methods, []string{env})); missing != "" {

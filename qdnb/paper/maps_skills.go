@@ -3,6 +3,7 @@ package paper
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -23,7 +24,8 @@ func SkillTrajectories(d *Data, env string, methods ...string) (figures.Grid, er
 		}
 	}
 	if len(arenas) == 0 {
-		return figures.Grid{}, d.nothing(failed, "skill trajectories on "+env, results.ExperimentTraining)
+		return figures.Grid{}, d.nothing(failed, "skill trajectories of "+
+			strings.Join(methodNames(methods), ", ")+" on "+env, results.ExperimentTraining)
 	}
 	row, err := zoomed(arenas)
 	g := figures.Grid{Panels: [][]*figures.Panel{row}}
@@ -138,8 +140,15 @@ func Prior(d *Data) (figures.Grid, error) {
 		return grid, d.nothing(failed, "skills with and without prior", results.ExperimentPrior)
 	}
 	trajectories, err := zoomed(arenas)
-	grid.Panels, grid.Note = [][]*figures.Panel{repertoires, trajectories}, failed.note("")
+	grid.Panels, grid.Note = [][]*figures.Panel{repertoires, trajectories}, failed.note(d.lackingPrior())
 	return grid, err
+}
+
+// lackingPrior returns a sentence with the methods without complete runs with or without the prior.
+func (d *Data) lackingPrior() string {
+	return lacking(priorMethods, slices.DeleteFunc(slices.Clone(priorMethods), func(method string) bool {
+		return len(d.PriorRuns(method, true)) == 0 || len(d.PriorRuns(method, false)) == 0
+	}))
 }
 
 // medianCoverage returns the run of the experiment "prior" with the median coverage; nil without

@@ -139,12 +139,12 @@ func (d *Data) Run(name string) (*runs.Run, error) {
 	return runs.Open(filepath.Join(d.Dir, RunsFolder, name))
 }
 
-// notShipped is the error of a figure or table without runs in a shipped folder. Notebooks print it
-// in place of the figure; see package nb.
-type notShipped struct{ text string }
+// absent is the error of a figure or table without runs. Notebooks print it in place of the figure; see
+// package nb.
+type absent struct{ text string }
 
 // Error implements error.
-func (e notShipped) Error() string { return e.text }
+func (e absent) Error() string { return e.text }
 
 // Absent says that an output has nothing to show, which is no failure.
-func (e notShipped) Absent() bool { return true }
+func (e absent) Absent() bool { return true }

@@ -2,6 +2,8 @@ package paper
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
@@ -45,6 +47,8 @@ func RewardImpact(data *Data) (*tables.Table, error) {
 		}
 		table.Rows = append(table.Rows, tables.Row(row...))
 	}
+	table.Notes[0] = data.withMissing(table.Notes[0], slices.DeleteFunc(protocol.RewardMethods(),
+		func(method string) bool { return strings.HasPrefix(method, "smerl") }), envs)
 	return table, nil
 }
 

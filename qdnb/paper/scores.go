@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/stats"
@@ -59,6 +60,9 @@ func Steps(d *Data) (*tables.Table, error) {
 	table.Notes = []string{"The paper's steps are for two hours on a Quadro RTX 4000. It prints the " +
 		"mean over its environments; here the mean is over the row's environments (see " +
 		"docs/experiments.md)."}
+	if missing := d.missing(allMethods, curveEnvs); missing != "" {
+		table.Notes = append(table.Notes, missing)
+	}
 	return table, nil
 }
 
@@ -71,7 +75,13 @@ func scoreTable(d *Data, experiment, caption string,
 	}
 	table := byMetric(func(m results.Metric) *tables.Table { return d.ScoreTable(m, methods, envs, format) })
 	table.Caption = caption
-	table.Notes = []string{"Bold: the best median of a column. " + seedRange(d, methods, envs)}
+	note := "Bold: the best median of a column. " + seedRange(d, methods, envs)
+	if experiment == results.ExperimentReward {
+		note = d.withMissing(note, protocol.RewardMethods(), envs)
+	} else {
+		note = d.withMissing(note, allMethods, curveEnvs)
+	}
+	table.Notes = []string{note}
 	return table, nil
 }
 

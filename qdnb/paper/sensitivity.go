@@ -26,7 +26,9 @@ func Sensitivity(data *Data) (figures.Grid, error) {
 	}
 	panel, err := figures.Boxes(figures.Axes{YLabel: "Normalised QD score", YLimits: fromZero(groups)},
 		figures.BoxOptions{}, groups...)
-	return figures.InRows(1, panel), err
+	g := figures.InRows(1, panel)
+	g.Note = lackingGrids(data)
+	return g, err
 }
 
 // SensitivityInFull draws figure 14: figure 3 with a panel for each environment, a light box
@@ -49,7 +51,9 @@ func SensitivityInFull(data *Data) (figures.Grid, error) {
 		}
 		panels = append(panels, panel)
 	}
-	return figures.InRows(len(panels), panels...), nil
+	g := figures.InRows(len(panels), panels...)
+	g.Note = lackingGrids(data)
+	return g, nil
 }
 
 // SensitivitySettings returns a table for figure 14: the best and the worst setting of each method
@@ -84,6 +88,9 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 	if len(t.Rows) == 0 {
 		return nil, data.noRuns(results.ExperimentSensitivity)
 	}
+	if missing := lackingGrids(data); missing != "" {
+		t.Notes = append(t.Notes, missing)
+	}
 	return t, nil
 }
 
@@ -111,6 +118,18 @@ func sensitivityGroups(data *Data) (groups []figures.BoxGroup, err error) {
 		return nil, data.noRuns(results.ExperimentSensitivity)
 	}
 	return groups, nil
+}
+
+// lackingGrids returns a sentence with the methods whose grids have no complete run.
+func lackingGrids(data *Data) string {
+	var all, with []string
+	for _, grid := range protocol.Grids() {
+		all = append(all, grid.Method)
+		if slices.ContainsFunc(sensitivityEnvs, func(env string) bool { return len(data.SensitivityOf(grid.Method, env)) > 0 }) {
+			with = append(with, grid.Method)
+		}
+	}
+	return lacking(all, with)
 }
 
 // fromZero returns the axis range of normalised scores with a margin: 0 to 1, or the data's range

@@ -124,6 +124,20 @@ func methodNames(methods []string) []string {
 	return list
 }
 
+// lacking returns a sentence with those of some methods that are not among others; "" if all are.
+func lacking(methods, among []string) string {
+	rest := slices.DeleteFunc(slices.Clone(methods), func(method string) bool { return slices.Contains(among, method) })
+	if len(rest) == 0 {
+		return ""
+	}
+	return "No complete runs: " + strings.Join(methodNames(rest), ", ") + "."
+}
+
+// withMissing adds to a note what has no complete training runs, if anything; see missing.
+func (d *Data) withMissing(note string, methods, envs []string) string {
+	return strings.TrimSpace(note + " " + d.missing(methods, envs))
+}
+
 // missing returns a sentence with the methods and environments that have no complete runs, and the
 // missing pairs of the others; "" if nothing is missing.
 func (d *Data) missing(methods, envs []string) string {
