@@ -248,11 +248,12 @@ def run_one(path: Path, args: argparse.Namespace, status: StatusLine) -> Result:
 
     try:
         outputs.strip_volatile(nb)
+        if not result.error:
+            outputs.sign(nb)
         if args.out is not None:
             result.written.append(outputs.write_notebook(nb, args.out / path.name))
         if not result.error:
             if args.in_place:
-                outputs.sign(nb)
                 result.written.append(outputs.write_notebook(nb, path))
             if args.html is not None:
                 result.written.append(outputs.write_html(nb, args.html / f"{path.stem}.html"))

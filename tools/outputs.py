@@ -122,8 +122,17 @@ def write_html(nb: NotebookNode, path: Path) -> Path:
     return path
 
 
+def _runs_shown(nb: NotebookNode) -> str:
+    """Names the runs that a figure notebook draws, as package experiments prints them."""
+    printed = "".join(output["text"] for cell in nb.cells for output in cell.get("outputs", []) if output["output_type"] == "stream")
+    if found := re.search(r"^Runs shipped with qdnb: (scale \w+)", printed, re.MULTILINE):
+        return f"; runs shipped with qdnb, {found[1]}"
+    folders = dict.fromkeys(re.findall(r": all \d+ runs are complete in (.+)$", printed, re.MULTILINE))
+    return "; runs in " + ", ".join(f"`{folder}`" for folder in folders) if folders else ""
+
+
 def sign(nb: NotebookNode) -> None:
-    """Writes into the notebook's last cell when, by which code and on which machine its outputs were made."""
+    """Writes into the notebook's last cell when, by which code, of which runs and on which machine its outputs were made."""
     def git(*words: str) -> str:
         run = subprocess.run(["git", *words], cwd=Path(__file__).parent, check=False, capture_output=True, text=True)
         return run.stdout.strip()
@@ -134,7 +143,7 @@ def sign(nb: NotebookNode) -> None:
     with contextlib.suppress(OSError):
         names = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
         machine = f"{os.cpu_count()} cores of {names[0]}" if names else f"{os.cpu_count()} cores"
-        text = f"*Outputs of {datetime.date.today():%d %B %Y}, {commit}, {machine}.*"
+        text = f"*Outputs of {datetime.date.today():%d %B %Y}, {commit}, {machine}{_runs_shown(nb)}.*"
         if nb.cells[-1].id != "outputs":
             nb.cells.append(nbformat.v4.new_markdown_cell("", id="outputs"))
         nb.cells[-1].source = text

@@ -32,5 +32,29 @@ class TestSideBySide(unittest.TestCase):
         self.assertEqual(out.getvalue(), "FAIL killed.ipynb: its process was ended by signal 9\n")
 
 
+class Node(dict):  # type: ignore[type-arg]
+    """A NotebookNode."""
+
+    __getattr__ = dict.__getitem__
+    __setattr__ = dict.__setitem__  # type: ignore[assignment]
+
+
+class TestFooter(unittest.TestCase):
+    def test_names_the_code_and_the_runs(self) -> None:
+        for printed, want in {
+            "Runs shipped with qdnb: scale medium, trained on 2 cores\n  of an EPYC\n": "; runs shipped with qdnb, scale medium.*",
+            "training: all 3 runs are complete in build/my runs\nreward: all 2 runs are complete in build/my runs\n":
+                "; runs in `build/my runs`.*",
+            "median 2\n": ".*",
+        }.items():
+            code = Node(id="a", outputs=[Node(output_type="stream", text=printed), Node(output_type="display_data")])
+            nb = Node(cells=[code, Node(id="outputs", source="*Outputs of 1 January 2026, 0123456, 1 core.*")])
+            notebook.outputs.sign(nb)  # type: ignore[arg-type]
+            self.assertRegex(nb.cells[-1].source, r"^\*Outputs of \d\d \w+ \d{4}, ([0-9a-f]{7,}|an unknown commit)( with changes)?, \d+ cores")
+            self.assertNotIn("0123456", nb.cells[-1].source)
+            self.assertTrue(nb.cells[-1].source.endswith(want) and nb.cells[-1].source.count("runs") == want.count("runs"),
+                            nb.cells[-1].source)
+
+
 if __name__ == "__main__":
     unittest.main()
