@@ -30,7 +30,7 @@ func TestSource(t *testing.T) {
 	part.next = part
 	file := must.Get(filepath.Abs("source_test.go"))
 	text := string(must.Get(os.ReadFile(file)))
-	places, source, _ := strings.Cut(Source(part, map[string]any{"again": part, "none": (*varied)(nil)}), "\n\n")
+	places, source, _ := strings.Cut(Source(part, []any{part, (*varied)(nil)}), "\n\n")
 	if source != text+"\n" {
 		t.Errorf("the file is %q", source)
 	}

@@ -4,8 +4,8 @@ package walk
 import "reflect"
 
 // Each calls visit with a value and everything that it holds: what pointers and interfaces refer to,
-// fields, also those that are not exported, elements and map values, but no single numbers of lists.
-// What several pointers refer to is visited once.
+// fields, also those that are not exported, and elements, but no single numbers of lists, and no maps,
+// which another goroutine may change. What several pointers refer to is visited once.
 func Each(value any, visit func(reflect.Value)) {
 	type pointer struct {
 		to uintptr
@@ -29,10 +29,6 @@ func Each(value any, visit func(reflect.Value)) {
 		case reflect.Struct:
 			for i := range v.NumField() {
 				each(v.Field(i))
-			}
-		case reflect.Map:
-			for entries := v.MapRange(); entries.Next(); {
-				each(entries.Value())
 			}
 		case reflect.Slice, reflect.Array:
 			if k := v.Type().Elem().Kind(); k <= reflect.Complex128 || k == reflect.String {

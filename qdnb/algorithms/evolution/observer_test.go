@@ -29,7 +29,8 @@ func (w watcher) Init(start Start, key random.Key) Emitter {
 }
 
 func (w watcher) Prepare(buffer replay.Buffer, key random.Key) Emitter {
-	return w.Bookkeeper.Prepare(buffer, key)
+	w.Bookkeeper = w.Bookkeeper.Prepare(buffer, key).(Bookkeeper)
+	return w
 }
 
 func (w watcher) Columns(scoring.Task) []int {
