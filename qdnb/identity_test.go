@@ -459,7 +459,7 @@ func TestIgnoredSettingsAreNotRecorded(t *testing.T) {
 		{"diayn-reward", "diversity_reward_scale", skilled(skills.Parts{Objective: over{}})},
 		{"smerl-dads", "diversity_hidden diversity_reward_scale smerl_margin smerl_target",
 			skilled(skills.Parts{Diversity: paying{}, Objective: over{}})},
-		{"metra", "diversity_hidden dual_lambda dual_slack", skilled(skills.Parts{Diversity: paying{}})},
+		{"csf", "continuous_skills diversity_hidden negative_skills negative_weight", skilled(skills.Parts{Diversity: paying{}})},
 	} {
 		if got := left(c.algorithm, "ant-omni", c.tune); got != c.want {
 			t.Errorf("%s leaves out %q, not %q", c.algorithm, got, c.want)
