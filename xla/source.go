@@ -45,7 +45,9 @@ func Source(values ...any) string {
 			}
 		}
 	})
-	slices.SortFunc(places, func(a, b place) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line)) })
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
+	})
 	var text strings.Builder
 	for i, p := range places {
 		fmt.Fprintf(&text, "// %s at %s:%d\n", p.function, p.file, p.line)

@@ -255,8 +255,8 @@ func printRun(run *runs.Run, verbose bool) {
 		if len(s.Machines) > 1 {
 			from = fmt.Sprintf(" (from generation %d)", use.After+1)
 		}
-		fmt.Printf("machine        %s%s\ncommit         %s, version %s%s\n", use.Machine, from, use.Commit, use.Version,
-			from)
+		fmt.Printf("machine        %s%s\ncommit         %s, version %s%s\n", use.Machine, from, use.Commit,
+			use.Version, from)
 	}
 }
 

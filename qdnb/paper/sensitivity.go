@@ -125,7 +125,9 @@ func lackingGrids(data *Data) string {
 	var all, with []string
 	for _, grid := range protocol.Grids() {
 		all = append(all, grid.Method)
-		if slices.ContainsFunc(sensitivityEnvs, func(env string) bool { return len(data.SensitivityOf(grid.Method, env)) > 0 }) {
+		if slices.ContainsFunc(sensitivityEnvs, func(env string) bool {
+			return len(data.SensitivityOf(grid.Method, env)) > 0
+		}) {
 			with = append(with, grid.Method)
 		}
 	}

@@ -126,7 +126,8 @@ func methodNames(methods []string) []string {
 
 // lacking returns a sentence with those of some methods that are not among others; "" if all are.
 func lacking(methods, among []string) string {
-	rest := slices.DeleteFunc(slices.Clone(methods), func(method string) bool { return slices.Contains(among, method) })
+	rest := slices.DeleteFunc(slices.Clone(methods),
+		func(method string) bool { return slices.Contains(among, method) })
 	if len(rest) == 0 {
 		return ""
 	}
