@@ -28,8 +28,8 @@ func shown() map[string]func(*Data) (any, error) {
 		}
 	}
 	for name, figure := range map[string]func(*Data) (figures.Grid, error){"overall": Overall,
-		"beyond repertoires": BeyondRepertoires,
-		"trajectories":       on(SkillTrajectories, "pointmaze", "diayn-reward", "dads-reward")} {
+		"beyond steps": BeyondCurvesOverSteps, "beyond time": BeyondCurvesOverTime, "beyond repertoires": BeyondRepertoires,
+		"trajectories": on(SkillTrajectories, "pointmaze", "diayn-reward", "dads-reward")} {
 		all[name] = func(d *Data) (any, error) { return figure(d) }
 	}
 	for name, table := range map[string]func(*Data) (*tables.Table, error){
