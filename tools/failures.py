@@ -8,6 +8,7 @@ from nbformat import NotebookNode
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _EXIT = re.compile(r"^(exit status \d+|signal: [a-z ]+( \(core dumped\))?)$", re.MULTILINE)
+_UNKNOWN = re.compile(r'^"(%.*)" unknown or not implemented', re.MULTILINE)
 _COMPILE = re.compile(r"^\S*\.go:\d+(?::\d+)?: (.+)$", re.MULTILINE)
 _LINE = re.compile(r"Cell ?\[\d+\]:? Line (\d+)")
 
@@ -18,12 +19,15 @@ def stderr_of(cell: NotebookNode) -> str:
     return _ANSI.sub("", "".join(parts))
 
 
-def failed_shell_line(cell: NotebookNode) -> str | None:
-    """The error message of a failed `!` line, or None.
+def failed_line(cell: NotebookNode) -> str | None:
+    """The error message of a failed `!` line or of an unknown `%` line, or None.
 
-    In GoNB such a line does not fail its cell; the exit status on stderr is the only sign.
+    In GoNB such a line does not fail its cell; a message on stderr is the only sign. A line of a text that begins with
+    % is taken for a command, too, and left out.
     """
     text = stderr_of(cell)
+    if unknown := _UNKNOWN.search(text):
+        return f"a line begins with {unknown[1]}, which is no command"
     status = _EXIT.search(text)
     if status is None:
         return None

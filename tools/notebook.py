@@ -111,7 +111,7 @@ async def run_cell(client: NotebookClient, cell: NotebookNode, index: int, numbe
         raise NotebookFailed(failures.explain(cell)) from None
     finally:
         outputs.collapse_streams(cell)
-    complaint = failures.failed_shell_line(cell)
+    complaint = failures.failed_line(cell)
     if complaint and "raises-exception" not in cell.metadata.get("tags", []):
         raise NotebookFailed(complaint)
 

@@ -39,6 +39,16 @@ class Node(dict):  # type: ignore[type-arg]
     __setattr__ = dict.__setitem__  # type: ignore[assignment]
 
 
+class TestLines(unittest.TestCase):
+    def test_unknown_commands_are_failures(self) -> None:
+        said = Node(output_type="stream", name="stderr", text='"%." unknown or not implemented yet.\n')
+        self.assertEqual(
+            notebook.failures.failed_line(Node(outputs=[said])), "a line begins with %., which is no command"
+        )
+        said.text = "50 %\n"
+        self.assertIsNone(notebook.failures.failed_line(Node(outputs=[said])))
+
+
 class TestFooter(unittest.TestCase):
     def test_names_the_code_and_the_runs(self) -> None:
         for printed, want in {

@@ -18,7 +18,7 @@ func TestRunPrintsAsALine(t *testing.T) {
 			Finished: true},
 	} {
 		run.Status = status
-		for _, got := range []string{fmt.Sprint(run), fmt.Sprint(*run), fmt.Sprintf("%v", run), fmt.Sprintf("%s", *run)} {
+		for _, got := range []string{fmt.Sprint(run), fmt.Sprint(*run), fmt.Sprintf("%v", run), run.String()} {
 			if got != want {
 				t.Errorf("%q, want %q", got, want)
 			}

@@ -391,11 +391,15 @@ func (t *training) advice() string {
 }
 
 // remarkSize says once that an archive, or the grid of its filled cells, hardly grows: then no search takes
-// place, although the run ends as complete.
+// place, although the run ends as complete. Learners search by gradients instead.
 func (t *training) remarkSize(o scoring.Outcome, filled int) {
-	size := filled
-	if i := slices.Index(t.search.Columns(), "archive_size"); i >= 0 && i < len(o.Extra) {
-		size = int(o.Extra[i])
+	size, columns := filled, t.search.Columns()
+	if i := slices.Index(columns, "archive_size"); i >= 0 {
+		if i < len(o.Extra) {
+			size = int(o.Extra[i])
+		}
+	} else if slices.Contains(columns, algorithms.EvaluationSteps) {
+		return
 	}
 	if valid := t.status.Evaluations - t.status.Invalid; o.Generation >= 10 && size <= 2 && valid >= 100 {
 		t.bar.Once("%s: after %d generations and %d evaluations the archive holds %d of them, because their "+
