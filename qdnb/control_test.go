@@ -59,14 +59,14 @@ func TestControl(t *testing.T) {
 		table := nb.Must(whole.Metrics())
 		if want := []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness",
 			"coverage", "qd_score", "invalid", "fitness_mean", "fitness_std", "hurdles_mean", "hurdles_max",
-			"policy_loss", "value_loss", "entropy", "final"}; !slices.Equal(table.Columns, want) {
+			"policy_loss", "value_loss", "entropy", "evaluation_steps", "final"}; !slices.Equal(table.Columns, want) {
 			t.Errorf("columns %v", table.Columns)
 		}
 		best := math.Inf(-1)
 		for i, row := range table.Rows {
 			mean, most := row[8], row[4]
 			if row[0] != float64(i) || mean > most || most < best || row[10] != 0 ||
-				row[15] != 0 || math.IsNaN(row[12]) != (i == 0) {
+				row[16] != 0 || math.IsNaN(row[12]) != (i == 0) {
 				t.Errorf("row %v", row)
 			}
 			best = most
@@ -128,7 +128,7 @@ func TestEndOfControlIsEvaluated(t *testing.T) {
 	short := of(folder, 5)
 	rows := nb.Must(short.Metrics()).Rows
 	last := rows[len(rows)-1]
-	if len(rows) != 3 || last[0] != 5 || last[15] != 1 || last[4] != short.Status.MaxFitness ||
+	if len(rows) != 3 || last[0] != 5 || last[16] != 1 || last[4] != short.Status.MaxFitness ||
 		math.IsNaN(last[12]) || short.Status.Evaluations != 4 {
 		t.Errorf("rows %v, status %+v", rows, short.Status)
 	}
