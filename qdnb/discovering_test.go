@@ -23,7 +23,7 @@ func smallDiscovery(algorithm, folder string, iterations int) Spec {
 	spec.Tune = runs.Assign("env_batch_size=6", "grad_updates_per_step=0.5", "batch_size=16",
 		"replay_buffer_size=180", "hidden=[8,8]", "learning_rate=0.01",
 		"cells=32", "cvt_samples=500", "episode_length=20", "evaluation_states=2",
-		"evaluation_interval=30", "early_interval=12")
+		"evaluation_interval=30", "early_interval=12", "warmup_steps=0")
 	if algorithm == "sac" {
 		return spec
 	}

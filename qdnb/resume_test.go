@@ -71,9 +71,9 @@ func TestRunsResumeBitForBit(t *testing.T) {
 			return spec
 		}},
 		"diayn-reward": {discovered, discovery("diayn-reward")}, "smerl-dads": {discovered, discovery("smerl-dads")},
-		"csf":   {discovered, discovery("csf", "negative_skills=16", "warmup_steps=0")},
-		"metra": {discovered, discovery("metra", "warmup_steps=0")}, "qdac": {discovered, discovery("qdac")},
-		"continuous": {discovered, discovery("metra", "continuous_skills=2", "warmup_steps=0")},
+		"csf":   {discovered, discovery("csf", "negative_skills=16")},
+		"metra": {discovered, discovery("metra")}, "qdac": {discovered, discovery("qdac")},
+		"continuous": {discovered, discovery("metra", "continuous_skills=2")},
 		"sac":        {discovered, discovery("sac", "fix_alpha=false")},
 		"ball": {discovered, func(folder string, iterations int) Spec {
 			spec := smallDiscovery("diayn-reward", folder, iterations)

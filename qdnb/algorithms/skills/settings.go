@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -180,12 +181,16 @@ var Algorithms = []algorithms.Entry{
 	{Name: "smerl-diayn", Defaults: algorithms.Defaults(selective(diayn)), Observes: true},
 	{Name: "smerl-dads", Defaults: algorithms.Defaults(selective(dads)), Observes: true, Options: wide},
 	{Name: "metra", Defaults: algorithms.Defaults(defaultMetra), Observes: true, Options: wide,
-		Smoke: []string{"num_skills=5"}},
+		Smoke: smokeMetra},
 	{Name: "csf", Defaults: algorithms.Defaults(defaultCSF), Observes: true, Options: wide,
-		Smoke: []string{"num_skills=5", "negative_skills=16"}},
+		Smoke: append(slices.Clone(smokeMetra), "negative_skills=16")},
 	{Name: "qdac", Defaults: algorithms.Defaults(defaultQdac), Observes: true, Options: wide},
 	{Name: "sac", Defaults: algorithms.Defaults(defaultSAC), Observes: true},
 }
+
+// smokeMetra are settings of METRA for short runs of few environments, which its schedule would leave
+// without updates.
+var smokeMetra = []string{"num_skills=5", "warmup_steps=0", "grad_updates_per_step=0.25"}
 
 var wide = []envs.Option{envs.WidePositions()}
 

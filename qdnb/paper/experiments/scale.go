@@ -73,8 +73,6 @@ var parts = []part{
 			"evaluation_interval=2500 early_interval=500",
 		"env_batch_size=10 replay_buffer_size=2000 batch_size=32 evaluation_states=2 " +
 			"evaluation_interval=500 early_interval=0"},
-	{func(algorithm string) bool { return algorithm == "metra" || algorithm == "csf" }, "",
-		"grad_updates_per_step=0.06 warmup_steps=1000", "grad_updates_per_step=0.1 warmup_steps=100"},
 	{func(algorithm string) bool { return !protocol.Evolves(algorithm) && algorithm != "sac" },
 		"diversity_hidden=64,64", "diversity_hidden=64,64", "diversity_hidden=16,16"},
 }
