@@ -131,7 +131,7 @@ func roundsOf(n int) int {
 // matrices a [E, n, n], by Jacobi's rotations, beginning with a guess of the eigenvectors. A round rotates
 // n/2 disjoint pairs of rows. In a sweep of n - 1 rounds (n, if n is odd) each row meets all others, in the
 // order of a tournament (Brent and Luk 1985), and returns to its place; after fewer rounds the eigenvectors
-// are in another order, from which the next call goes on.
+// are in another order, with which the next call continues.
 func eigen(a, guess *Node, rounds int) (values, vectors *Node) {
 	n := a.Shape().Dimensions[1]
 	a = matrices(matrices(TransposeAllAxes(guess, 0, 2, 1), a), guess)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -32,15 +31,16 @@ type settings struct {
 // search is a running neuroevolution. Its state is on the device; the host sees only fitnesses and
 // descriptors.
 type search struct {
-	programs     *xla.Scope
-	task         scoring.Task
-	parts        Parts
-	settings     settings
-	members      []member                              // the emitters, without state
-	main         *store                                // the archive
-	passive      *store                                // the passive repertoire, which is measured; nil if the archive itself is
-	projection   *xla.Program[projectionIn, xla.Array] // nil without a population whose descriptors are the task's
-	proposing    *proposing                            // nil without a [Proposer]
+	programs *xla.Scope
+	task     scoring.Task
+	parts    Parts
+	settings settings
+	members  []member // the emitters, without state
+	main     *store   // the archive
+	passive  *store   // the passive repertoire, which is measured; nil if the archive itself is
+	// projection puts members on the task's cells; nil without a population or if it learns descriptors
+	projection   *xla.Program[projectionIn, xla.Array]
+	proposing    *proposing // nil without a [Proposer]
 	maintenance  map[string]*xla.Program[maintainIn, xla.State[repertoire.Archive]]
 	seed, worker xla.Array
 	given        xla.Array // rows that the run starts from, [P, N], of the generation chunk
@@ -170,31 +170,11 @@ func (s *search) build() (err error) {
 	if err = s.passive.compile(s); err != nil {
 		return err
 	}
-	if _, ok := s.parts.Archive.(repertoire.Recorder); !ok { // others learn what descriptors mean
-		s.projection, err = xla.Compile(s.programs, "projection of the population", s.projected(), s.project, s.axes()...)
+	if _, learns := s.parts.Archive.(repertoire.Recorder); !learns && s.describes() {
+		s.projection, err = xla.Compile(s.programs, "projection of the population", s.projected(), s.project,
+			s.axes()...)
 	}
 	return err
-}
-
-// projectionIn are the inputs of the projection of an archive without centroids onto the task's cells.
-type projectionIn struct {
-	Seed    xla.Array
-	Members xla.State[repertoire.Batch]
-}
-
-// projected are the inputs of the projection.
-func (s *search) projected() projectionIn {
-	return projectionIn{s.seed.First(), xla.Part(s.main.contents, func(c contents) repertoire.Batch {
-		cells := c.Archive.Cells()
-		return repertoire.Batch{Fitness: cells.Fitness, Descriptors: cells.Descriptors}
-	}).First()}
-}
-
-// project returns the fitness of the fittest member in each cell, -Inf in empty ones.
-func (s *search) project(in projectionIn) xla.Array {
-	grid, _ := repertoire.Grid{}.Empty(s.task, random.KeyOf(in.Seed.Tree)).Add(repertoire.Evaluated{
-		Batch: in.Members.Tree})
-	return xla.Out(grid.Cells().Fitness)
 }
 
 // fixedStarts reports whether evaluations start in states that the run's seed alone draws.
@@ -369,9 +349,9 @@ func (s *search) losses() (names []string) {
 }
 
 // Columns names the numbers in [scoring.Outcome].Extra: the losses of the emitters, the metrics of a
-// [repertoire.Measurer], and, if a passive repertoire is measured in place of the archive, the archive's
-// size and maximum fitness, [algorithms.EvaluationSteps], and, unless it learns its descriptors, the coverage and
-// the QD score of its members on the task's cells.
+// [repertoire.Measurer], and those of a population that a passive repertoire measures: its size,
+// maximum fitness and [algorithms.EvaluationSteps]. Unless its archive learns descriptors, they
+// include coverage and QD score of its members on the task's cells.
 func (s *search) Columns() []string {
 	names := s.losses()
 	if s.passive != nil {
@@ -424,44 +404,6 @@ func (s *search) maintain(number xla.Array) error {
 		xla.Set(&s.main.contents, part, out)
 	}
 	return err
-}
-
-// population returns the metrics of an archive that is not measured itself, see [search.Columns].
-func (s *search) population() ([]float64, error) {
-	fitnesses, err := s.main.fitnesses().Floats()
-	if err != nil {
-		return nil, err
-	}
-	size, best, _ := s.summary(fitnesses)
-	passes := s.generation/int64(s.parts.measureEvery) + 1
-	if s.simulator() != nil { // the host's results are copied
-		passes = 0
-	}
-	extra := []float64{size, best, float64(passes * int64(s.main.slots()*s.task.Length))}
-	if s.projection == nil {
-		return extra, nil
-	}
-	out, err := s.projection.Run(s.projected())
-	if err != nil {
-		return nil, err
-	}
-	defer out.Free()
-	if fitnesses, err = out.Floats(); err != nil {
-		return nil, err
-	}
-	filled, _, score := s.summary(fitnesses)
-	return append(extra, 100*filled/float64(len(fitnesses)), score), nil
-}
-
-// summary returns the number of filled slots, their maximum fitness and their QD score.
-func (s *search) summary(fitnesses []float32) (filled, best, score float64) {
-	best = math.Inf(-1)
-	for _, f := range fitnesses {
-		if !math.IsInf(float64(f), -1) {
-			filled, best, score = filled+1, max(best, float64(f)), score+float64(f)
-		}
-	}
-	return filled, best, score + filled*s.task.QDOffset()
 }
 
 // measure returns the metrics of an archive of several objectives.

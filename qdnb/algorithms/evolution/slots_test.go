@@ -5,10 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // An archive with fewer slots than a slice has policies works on every backend, and only its slots
@@ -104,6 +108,33 @@ func TestPopulationOnTheCells(t *testing.T) {
 		if got, want := outcomes[i].Extra[2], float64(passes*24*task.Length); got != want {
 			t.Errorf("generation %d: %g steps of evaluations, want %g", i, got, want)
 		}
+	}
+}
+
+// wideNovelty has descriptors of three components: the task's two, and their sum.
+type wideNovelty struct{ repertoire.DominatedNovelty }
+
+func (a wideNovelty) Empty(task scoring.Task, key random.Key) repertoire.Archive {
+	a.Population = repertoire.EmptySlots(key.Hi.Graph(), a.Capacity, 3)
+	return a
+}
+
+func (a wideNovelty) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
+	sum := graph.ReduceAndKeep(found.Descriptors, graph.ReduceSum, 1)
+	found.Descriptors = graph.Concatenate([]*graph.Node{found.Descriptors, sum}, 1)
+	archive, in := a.DominatedNovelty.Add(found)
+	a.DominatedNovelty = archive.(repertoire.DominatedNovelty)
+	return a, in
+}
+
+// An archive with other descriptors than the task's is not put on the task's cells.
+func TestPopulationWithOtherDescriptors(t *testing.T) {
+	parts := Parts{Mix: Mix{{isoline, 1}},
+		Archive: wideNovelty{repertoire.DominatedNovelty{Capacity: 24, K: 3}}}
+	s := searchOf(t, xlatest.Pure(t), mazeTask(), parts, mazeSettings(1))
+	extra := steps(t, s, 1)[0].Extra
+	if columns := s.Columns(); len(columns) != 3 || len(extra) != 3 {
+		t.Errorf("%v are %v", columns, extra)
 	}
 }
 
