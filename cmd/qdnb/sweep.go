@@ -92,7 +92,7 @@ type planFlags struct {
 }
 
 func (f *planFlags) read() ([]sweep.Line, error) {
-	f.Runs = cmp.Or(f.Runs, runs.Beside(f.Plan))
+	f.Runs = cmp.Or(f.Runs, runs.FolderFor(f.Plan))
 	return sweep.ReadFile(f.Plan)
 }
 

@@ -327,7 +327,7 @@ func TestSweepShip(t *testing.T) {
 	}
 }
 
-// The runs of a plan are beside it, wherever the command runs, unless --runs or $QDNB_RUNS names a folder.
+// The runs of a plan lie next to it, wherever the command runs, unless --runs or $QDNB_RUNS names a folder.
 func TestRunsAreBesideThePlan(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	plan := filepath.Join(dir, "plan.jsonl")

@@ -13,12 +13,12 @@ import (
 )
 
 // Folder is the folder of runs of programs and commands, which run in the current folder, and of
-// notebooks, whose cells run in the folder of the notebook; see [Beside].
-func Folder() string { return Beside("") }
+// notebooks, whose cells run in the folder of the notebook; see [FolderFor].
+func Folder() string { return FolderFor("") }
 
-// Beside returns where the runs that a file such as a plan describes lie unless the caller names a
-// folder: in $QDNB_RUNS if set, else in the folder "runs" beside the file.
-func Beside(file string) string {
+// FolderFor returns where the runs that a file such as a plan describes lie unless the caller names a
+// folder: in $QDNB_RUNS if set, else in the folder "runs" next to the file.
+func FolderFor(file string) string {
 	return cmp.Or(os.Getenv("QDNB_RUNS"), filepath.Join(filepath.Dir(file), "runs"))
 }
 
@@ -68,7 +68,7 @@ func nearby(prefix string) []string {
 	return found[:min(len(found), 3)]
 }
 
-// Elsewhere lists the folders "runs" beside and below the current folder that have runs.
+// Elsewhere lists the folders "runs" next to and below the current folder that have runs.
 func Elsewhere() (folders []string) {
 	for _, dir := range elsewhere("*") {
 		if folder := filepath.Dir(dir); !slices.Contains(folders, folder) {
