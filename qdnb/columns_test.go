@@ -89,9 +89,8 @@ func TestMetricsHaveColumnsOfTheirOwn(t *testing.T) {
 	}
 
 	spec = smallOf("pga-map-elites", t.TempDir(), 2)
-	spec.Name, spec.Tune = "two", spec.Tune.And(Tune(func(h *evolution.PGAMapElites) {
-		gradients := evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}
-		h.Mix = evolution.Mix{{Emitter: gradients, Of: 0.5}, {Emitter: gradients, Of: 0.5}}
+	spec.Name, spec.Tune = "two", spec.Tune.And(Tune(func(h *evolution.MapElites) {
+		h.Mix[0].Of, h.Mix[1] = 0.5, evolution.Share{Emitter: h.Mix[0].Emitter, Of: 0.5}
 	}))
 	want = []string{"critic_loss", "actor_loss", "critic_loss_2", "actor_loss_2"}
 	if _, names := own(spec); !slices.Equal(names, want) {

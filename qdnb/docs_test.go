@@ -162,7 +162,7 @@ func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 		t.Run(algorithm, func(t *testing.T) {
 			common, by := documented(t, algorithm)
 			tasks := trained
-			if must.Get(registry.Find(algorithm)).Differentiates {
+			if must.Get(registry.Find(algorithm)).Differentiates() {
 				tasks = []string{"sphere", "rastrigin"}
 			}
 			for _, env := range tasks {

@@ -5,11 +5,8 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
-	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
@@ -75,12 +72,11 @@ func (d ownDynamics) Learn(b skills.Batch) (skills.Diversity, *Node) {
 // A part that embeds another one and inherits a method that returns the part would be replaced by the
 // embedded one: the error names the method to write.
 func TestEmbeddedPartsKeepTheirMethods(t *testing.T) {
-	aurora := must.Get(registry.Find("aurora")).Defaults(envs.Pointmaze{}.Spec()).(*evolution.Aurora).AuroraSettings
+	aurora := defaultAurora()
 	aurora.Capacity, aurora.Every, aurora.Sampling = 24, 2, 5
 	diayn := skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}
-	proposing := Tune(func(h *evolution.PGAMapElites) {
-		h.Mix = evolution.Mix{{Emitter: ownProposals{evolution.PolicyGradient{
-			PolicyGradientSettings: h.PolicyGradientSettings}}, Of: 1}}
+	proposing := Tune(func(h *evolution.MapElites) {
+		h.Mix = evolution.Mix{{Emitter: ownProposals{h.Mix[0].Emitter.(evolution.PolicyGradient)}, Of: 1}}
 	})
 	for _, c := range []struct {
 		algorithm    string
@@ -91,7 +87,7 @@ func TestEmbeddedPartsKeepTheirMethods(t *testing.T) {
 		{"map-elites", archiving(ownAdd{}), "qdnb.ownAdd", "Empty", "repertoire.Grid"},
 		{"map-elites", archiving(&ownAdd{}), "qdnb.ownAdd", "Empty", "repertoire.Grid"},
 		{"map-elites", archiving(ownEmpty{}), "qdnb.ownEmpty", "Add", "repertoire.Grid"},
-		{"map-elites", archiving(ownAurora{repertoire.Aurora{AuroraSettings: aurora}}), "qdnb.ownAurora", "Maintain",
+		{"map-elites", archiving(ownAurora{aurora}), "qdnb.ownAurora", "Maintain",
 			"repertoire.Aurora"},
 		{"map-elites", emitting(ownOffspring{}), "qdnb.ownOffspring", "Init", "evolution.IsoLineEmitter"},
 		{"map-elites", emitting(ownInit{}), "qdnb.ownInit", "Update", "evolution.IsoLineEmitter"},

@@ -215,9 +215,8 @@ func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
 	}
 	spec := smallOf("pga-map-elites", t.TempDir(), 1)
 	spec.Name, spec.Tune = "mistaken", more(spec.Tune, "slice=4").And(Tune(
-		func(h *evolution.PGAMapElites) {
-			h.Mix = evolution.Mix{{Emitter: hasty{evolution.PolicyGradient{
-				PolicyGradientSettings: h.PolicyGradientSettings}}, Of: 0.5},
+		func(h *evolution.MapElites) {
+			h.Mix = evolution.Mix{{Emitter: hasty{h.Mix[0].Emitter.(evolution.PolicyGradient)}, Of: 0.5},
 				{Emitter: evolution.IsoLineEmitter{}, Of: 0.5}}
 		}))
 	failing{"proposals", "qdnb.hasty.Offspring", lineWith(t, "func (h hasty) Offspring"),

@@ -25,7 +25,7 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	spec := small(folder, generations)
 	spec.Algorithm = algorithm
 	entry, _ := registry.Find(algorithm) // Train refuses unknown names, which tests of mistakes give
-	if entry.Differentiates {
+	if entry.Defaults != nil && entry.Differentiates() {
 		spec.Env, spec.Tune = "sphere", runs.Assign("batch=16", "cells=32", "cvt_samples=500")
 	}
 	spec.Tune = more(spec.Tune, entry.Smoke...)
@@ -71,10 +71,9 @@ func TestFamilyIsMeasured(t *testing.T) {
 // A policy gradient without offspring still learns.
 func TestProposerWithoutOffspring(t *testing.T) {
 	spec := smallOf("pga-map-elites", t.TempDir(), 1)
-	spec.Name, spec.Tune = "pga-idle", spec.Tune.And(Tune(func(h *evolution.PGAMapElites) {
-		h.Mix = evolution.Mix{
-			{Emitter: evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}, Of: 0},
-			{Emitter: evolution.IsoLineEmitter{IsoSigma: 0.5, LineSigma: 0.5}, Of: 1}}
+	spec.Name, spec.Tune = "pga-idle", spec.Tune.And(Tune(func(h *evolution.MapElites) {
+		h.Mix[0].Of = 0
+		h.Mix[1] = evolution.Share{Emitter: evolution.IsoLineEmitter{IsoSigma: 0.5, LineSigma: 0.5}, Of: 1}
 	}))
 	if table, err := train(t, spec).Metrics(); err != nil || !slices.Contains(table.Columns, "critic_loss") {
 		t.Errorf("columns %v: %v", table.Columns, err)

@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/nb"
@@ -98,7 +100,15 @@ func archiving(a repertoire.Archive) Tuning {
 	return Tune(func(h *evolution.MapElites) { h.Archive = a })
 }
 
-// skilled returns a tuning that replaces parts of a reinforcement-learning algorithm.
+// skilled returns a tuning that replaces parts of a reinforcement-learning algorithm; nil keeps one.
 func skilled(p skills.Parts) Tuning {
-	return Tune(func(h *skills.Parts) { *h = p })
+	return Tune(func(h *skills.Parts) {
+		h.Diversity, h.Objective = cmp.Or(p.Diversity, h.Diversity), cmp.Or(p.Objective, h.Objective)
+	})
+}
+
+// defaultAurora is the archive of AURORA on pointmaze.
+func defaultAurora() repertoire.Aurora {
+	entry := must.Get(registry.Find("aurora"))
+	return entry.Defaults(envs.Pointmaze{}.Spec()).(*evolution.MapElites).Archive.(repertoire.Aurora)
 }

@@ -17,7 +17,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -226,8 +225,7 @@ func ownParts() map[string][]Spec {
 		add("environment", "map-elites", func(s *Spec) { s.Env, s.Environment = "", env })
 	}
 	grid := repertoire.Grid{}
-	aurora := nb.Must(registry.Find("aurora")).Defaults(envs.Pointmaze{}.Spec()).(*evolution.Aurora)
-	looks := repertoire.Aurora{AuroraSettings: aurora.AuroraSettings}
+	looks := defaultAurora()
 	rarely := looks
 	rarely.Sampling++
 	for _, archive := range []keeping{{grid, 1, 10, 2, looks}, {grid, 1, 10, 2, looks},
@@ -238,8 +236,8 @@ func ownParts() map[string][]Spec {
 	for _, l := range []learning{{nil, 1000, 1, 1}, {nil, 1000, 1, 1}, {nil, 2000, 1, 1},
 		{nil, 1000, 2, 1}, {nil, 1000, 1, 2}} {
 		add("learner", "pga-map-elites", func(s *Spec) {
-			s.Tune = s.Tune.And(Tune(func(h *evolution.PGAMapElites) {
-				l.Proposer = evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}
+			s.Tune = s.Tune.And(Tune(func(h *evolution.MapElites) {
+				l.Proposer = h.Mix[0].Emitter.(evolution.PolicyGradient)
 				h.Mix = evolution.Mix{{Emitter: l, Of: 1}}
 			}))
 		})
@@ -422,16 +420,19 @@ func TestVariantsAreAdaptedAndControlled(t *testing.T) {
 func TestIgnoredSettingsAreNotRecorded(t *testing.T) {
 	archive := func(p *evolution.Parts) { p.Archive = repertoire.Grid{} }
 	mix := func(p *evolution.Parts) { p.Mix = evolution.Mix{{Emitter: noisy(0.1), Of: 1}} }
-	aurora := "ae_learning_rate capacity epochs late_epochs latent max_observation observation sampling threshold training_batch"
+	aurora := "ae_learning_rate capacity epochs late_epochs latent loop max_observation observation sampling threshold training_batch"
 	td3 := "critic_hidden critic_learning_rate discount greedy_learning_rate"
 	left := func(algorithm, env string, tune Tuning) string {
 		t.Helper()
-		spec := Spec{Algorithm: algorithm, Env: env, Tune: tune, Name: "mine"}
-		a := nb.Must(registry.Find(algorithm)).Defaults(nb.Must(envs.Make(env)).Spec())
-		nb.Check(tune(a))
-		recorded := nb.Must(registry.Recorded(a, nb.Must(spec.environment())))
-		var all map[string]any
-		nb.Check(json.Unmarshal(nb.Must(json.Marshal(a)), &all))
+		names := func(s Spec) (all map[string]any) {
+			nb.Check(json.Unmarshal(nb.Must(s.Config()).Hyperparameters, &all))
+			return all
+		}
+		spec := smallest(algorithm, t.TempDir())
+		spec.Env = env
+		all := names(spec)
+		spec.Name, spec.Tune = "mine", spec.Tune.And(tune)
+		recorded := names(spec)
 		maps.DeleteFunc(all, func(name string, _ any) bool { return recorded[name] != nil })
 		return strings.Join(slices.Sorted(maps.Keys(all)), " ")
 	}
@@ -448,18 +449,16 @@ func TestIgnoredSettingsAreNotRecorded(t *testing.T) {
 			"num_pg_training_steps policy_delay policy_learning_rate policy_noise replay_buffer_size reward_scaling " +
 			"soft_tau_update transitions_batch_size", Tune(mix)},
 		{"pga-aurora", aurora, Tune(archive)},
-		{"pga-aurora", "iso_sigma line_sigma", Tune(func(h *evolution.PGAAurora) { // the emitter has the others
-			h.Mix = evolution.Mix{{Emitter: evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}, Of: 1}}
-		})},
+		{"pga-aurora", "iso_sigma isoline_share line_sigma", Tune(func(h *evolution.MapElites) { h.Mix = h.Mix[:1] })},
 		{"dns", "capacity k", Tune(archive)},
 		{"mome", "front_size", Tune(archive)},
 		{"cma-mae", "archive_learning_rate threshold_min", Tune(archive)},
 		{"dms", "adam_l2_coeff adam_learning_rate emitters restart_rule sigma0 strategy vectors", Tune(mix)},
-		{"diayn-reward", "diversity_hidden", skilled(skills.Parts{Diversity: paying{}})},
-		{"diayn-reward", "diversity_reward_scale", skilled(skills.Parts{Objective: over{}})},
+		{"diayn-reward", "diversity_hidden", skilled(skills.Parts{Diversity: paying{skills.DIAYN{}, 1}})},
+		{"diayn-reward", "diversity_reward_scale", skilled(skills.Parts{Objective: over{1, 1}})},
 		{"smerl-dads", "diversity_hidden diversity_reward_scale smerl_margin smerl_target",
-			skilled(skills.Parts{Diversity: paying{}, Objective: over{}})},
-		{"csf", "continuous_skills diversity_hidden negative_skills negative_weight", skilled(skills.Parts{Diversity: paying{}})},
+			skilled(skills.Parts{Diversity: paying{skills.DIAYN{}, 1}, Objective: over{1, 1}})},
+		{"csf", "continuous_skills diversity_hidden negative_skills negative_weight", skilled(skills.Parts{Diversity: paying{skills.DIAYN{}, 1}})},
 	} {
 		if got := left(c.algorithm, "ant-omni", c.tune); got != c.want {
 			t.Errorf("%s leaves out %q, not %q", c.algorithm, got, c.want)

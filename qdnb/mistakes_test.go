@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
@@ -66,7 +67,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"memory": {"mome", "hidden=4096,4096", "front_size=4096", "cells=1024", "cvt_samples=1024"},
 
 		"replay_buffer_size must be at least 320":       {"pga-map-elites", "replay_buffer_size=100"},
-		"isoline_share must be at least 0 and below 1":  {"pga-map-elites", "isoline_share=1"},
+		"isoline_share must be a number from 0 to 1":    {"pga-map-elites", "isoline_share=1.5"},
 		"critic_learning_rate must be a number above 0": {"pga-aurora", "critic_learning_rate=0"},
 		`did you mean "no_sd"`:                          {"aurora", "observation=no_s"},
 		"k must be between 1 and 64, not 0":             {"dns", "k=0"},
@@ -84,7 +85,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"batch/emitters must be even, not 3":                              {"cma-mae", "strategy=openai-es", "batch=12"},
 		"adam_learning_rate must be":                                      {"cma-mae", "strategy=openai-es", "adam_learning_rate=0"},
 		"lengthscale must be a number above 0":                            {"dcrl-map-elites", "lengthscale=0"},
-		"injection_share must be at least 0 and at most 1 - isoline_share, not 0.6": {"dcrl-map-elites",
+		"injection_share must be at most the emitter's share of the offspring, 8 of 16, not 0.6": {"dcrl-map-elites",
 			"injection_share=0.6"},
 		"discount_epochs must be between 1 and":          {"dms", "discount_epochs=0"},
 		"discount_cutoff must be":                        {"dms", "discount_cutoff=-1"},
@@ -172,7 +173,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 // Settings of parts that a user leaves out, or mistypes, are one line before anything is computed.
 // Some would divide by zero on the host.
 func TestMistakesInSettingsOfParts(t *testing.T) {
-	aurora := must.Get(registry.Find("aurora")).Defaults(must.Get(envs.Make("pointmaze")).Spec()).(*evolution.Aurora)
+	aurora := defaultAurora()
 	learned := aurora.AuroraSettings
 	learned.Every = 0
 	actions := repertoire.Aurora{AuroraSettings: aurora.AuroraSettings, Features: &envs.Recorder{Width: 2}}
@@ -185,16 +186,16 @@ func TestMistakesInSettingsOfParts(t *testing.T) {
 		archive repertoire.Archive
 		want    string
 	}{
-		{repertoire.Aurora{}, "repertoire.Aurora: sampling must be between 1 and 10, not 0"},
-		{repertoire.Aurora{AuroraSettings: learned}, "repertoire.Aurora: Every must be between 1 and 1048576, not 0"},
-		{struct{ repertoire.Aurora }{repertoire.Aurora{AuroraSettings: learned}}, "Every must be between 1 and"},
-		{actions, "repertoire.Aurora: Every of Features must be between 1 and 20, not 0"},
-		{repertoire.XCon{XConSettings: slow}, "repertoire.XCon: Every must be between 1 and 1048576, not 0"},
-		{repertoire.XCon{XConSettings: dying}, "repertoire.XCon: ExtinctionEvery must be between 0 and 1048576, not -1"},
-		{repertoire.DominatedNovelty{Capacity: 24}, "repertoire.DominatedNovelty: K must be between 1 and 64, not 0"},
-		{repertoire.Fronts{}, "repertoire.Fronts: FrontSize must be between 1 and 4096, not 0"},
-		{repertoire.Annealed{LearningRate: math.NaN()}, "LearningRate must be a number from 0 to 1, not NaN"},
-		{repertoire.Discounted{Rate: 0.1}, "number of DiscountHidden layers must be between 1 and 16, not 0"},
+		{repertoire.Aurora{}, "capacity must be between 2 and 131072, not 0"},
+		{repertoire.Aurora{AuroraSettings: learned}, "loop must be between 1 and 1048576, not 0"},
+		{struct{ repertoire.Aurora }{repertoire.Aurora{AuroraSettings: learned}}, "loop must be between 1 and"},
+		{actions, "Every of Features must be between 1 and 20, not 0"},
+		{repertoire.XCon{XConSettings: slow}, "loop must be between 1 and 1048576, not 0"},
+		{repertoire.XCon{XConSettings: dying}, "extinction_every must be between 0 and 1048576, not -1"},
+		{repertoire.DominatedNovelty{Capacity: 24}, "k must be between 1 and 64, not 0"},
+		{repertoire.Fronts{}, "front_size must be between 1 and 4096, not 0"},
+		{repertoire.Annealed{LearningRate: math.NaN()}, "archive_learning_rate must be a number from 0 to 1, not NaN"},
+		{repertoire.Discounted{Rate: 0.1}, "number of discount_hidden layers must be between 1 and 16, not 0"},
 	} {
 		spec := small(t.TempDir(), 2)
 		spec.Name, spec.Tune = "mine", spec.Tune.And(archiving(c.archive))
@@ -206,16 +207,16 @@ func TestMistakesInSettingsOfParts(t *testing.T) {
 		emitter evolution.Emitter
 		want    string
 	}{
-		{evolution.PolicyGradient{}, "evolution.PolicyGradient: critic_learning_rate must be a number above 0"},
-		{struct{ evolution.Proposer }{evolution.PolicyGradient{}}, "CriticLearningRate must be a number above 0"},
+		{evolution.PolicyGradient{}, "critic_learning_rate must be a number above 0"},
+		{struct{ evolution.Proposer }{evolution.PolicyGradient{}}, "critic_learning_rate must be a number above 0"},
 		{func() evolution.Emitter { gradients.ReplayBufferSize = 5; return gradients }(),
 			"replay_buffer_size must be at least 320"},
 		{evolution.IsoLineEmitter{IsoSigma: -1},
-			"evolution.IsoLineEmitter: IsoSigma must be a number from 0 to 1e6, not -1"},
+			"iso_sigma must be a number from 0 to 1e6, not -1"},
 		{evolution.StrategySettings{Sigma0: 1}.Emitter(),
-			"must be a multiple of emitters, at least 2 times as many, not 16 of 0"},
+			"emitters must be between 1 and 1048576, not 0"},
 		{evolution.StrategySettings{Sigma0: 1, Emitters: 3}.Emitter(), "must be a multiple of emitters"},
-		{evolution.StrategySettings{Emitters: 4}.Emitter(), "Sigma0 must be a number above 0"},
+		{evolution.StrategySettings{Emitters: 4}.Emitter(), "sigma0 must be a number above 0"},
 		{evolution.StrategySettings{Sigma0: 1, Emitters: 4, Strategy: "openai-es"}.Emitter(),
 			"adam_learning_rate must be above 0 for openai-es"},
 	} {
@@ -227,14 +228,14 @@ func TestMistakesInSettingsOfParts(t *testing.T) {
 		parts skills.Parts
 		want  string
 	}{
-		{skills.Parts{Diversity: skills.DIAYN{}}, "skills.DIAYN: LearningRate must be a number above 0"},
+		{skills.Parts{Diversity: skills.DIAYN{LearningRate: -1}}, "skills.DIAYN: LearningRate must be a number from 0"},
 		{skills.Parts{Diversity: skills.DADS{LearningRate: 1e-3, Hidden: []int{8}}},
 			"skills.DADS: Components must be between"},
-		{skills.Parts{Diversity: skills.METRA{LearningRate: 1e-3}}, "skills.METRA: Multiplier must be a number above 0"},
-		{skills.Parts{Diversity: skills.CSF{LearningRate: 1e-3, Tau: 1}}, "skills.CSF: Components must be between 1"},
+		{skills.Parts{Diversity: skills.METRA{LearningRate: 1e-3}}, "dual_lambda must be a number above 0"},
+		{skills.Parts{Diversity: skills.CSF{LearningRate: 1e-3, Tau: 1}}, "continuous_skills must be between 1"},
 		{skills.Parts{Diversity: skills.QDAC{LearningRate: 1e-3, Tau: 1}},
-			"skills.QDAC: Distance must be a number above 0"},
-		{skills.Parts{Objective: skills.SMERL{Margin: -1}}, "skills.SMERL: Margin must be at least 0, not -1"},
+			"skill_distance must be a number above 0"},
+		{skills.Parts{Objective: skills.SMERL{Margin: -1}}, "smerl_margin must be at least 0, not -1"},
 	} {
 		spec := smallDiscovery("diayn", t.TempDir(), 1)
 		spec.Name, spec.Tune = "mine", spec.Tune.And(skilled(c.parts))
@@ -250,17 +251,15 @@ func TestMistakesInSettingsOfParts(t *testing.T) {
 func TestNumbersHaveLimits(t *testing.T) {
 	env := must.Get(envs.Make("pointmaze")).Spec()
 	for _, name := range Algorithms() {
-		defaults := must.Get(registry.Find(name)).Defaults
+		entry := must.Get(registry.Find(name))
 		settings := map[string]any{}
-		must.Do(json.Unmarshal(must.Get(json.Marshal(defaults(env))), &settings))
+		must.Do(json.Unmarshal(must.Get(parts.Marshal(must.Get(entry.Tuned(env, nil)))), &settings))
 		for field, value := range settings {
 			_, number := value.(float64)
 			if !number || slices.Contains([]string{"cvt_seed", "smerl_target", "threshold_min"}, field) {
 				continue
 			}
-			h := defaults(env)
-			must.Do(runs.Set(h, field+"=-1e18"))
-			if err := (Spec{}).tune(h); !strings.HasPrefix(fmt.Sprint(err), field+" must be ") {
+			if _, err := entry.Tuned(env, runs.Assign(field+"=-1e18")); !strings.HasPrefix(fmt.Sprint(err), field+" must be ") {
 				t.Errorf("%s: %s=-1e18: %v", name, field, err)
 			}
 		}

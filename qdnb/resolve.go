@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -23,23 +23,13 @@ func (s Spec) Config() (runs.Config, error) {
 	return t.Options.Config, err
 }
 
-// custom reports whether an algorithm of the spec runs code of its user.
-func (s Spec) custom(a algorithms.Algorithm) bool { return s.Loop != nil || len(replaced(a)) > 0 }
-
-// replaced names the parts of an algorithm that Tune replaced.
-func replaced(a algorithms.Algorithm) []string {
-	if v, ok := a.(interface{ Replaced() []string }); ok {
-		return v.Replaced()
-	}
-	return nil
-}
-
-// own names the fields that hold code of the user.
-func (s Spec) own(a algorithms.Algorithm) (names []string) {
+// own names the fields that hold code of the user: the Loop or parts that Tune replaced, and the
+// Environment.
+func (s Spec) own(replaced []string) (names []string) {
 	if s.Loop != nil {
 		names = append(names, "Loop")
 	}
-	names = append(names, replaced(a)...)
+	names = append(names, replaced...)
 	if s.Environment != nil {
 		names = append(names, "Environment")
 	}
@@ -51,8 +41,7 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 	spec := env.Spec()
 	_, simulated := env.(*envs.Simulator)
 	_, discrete := env.(scoring.Discrete)
-	parts, ok := a.(interface{ Observes() bool })
-	observes := entry.Observes || ok && parts.Observes()
+	observes := algorithms.Observes(a)
 	name := cmp.Or(s.Name, s.Algorithm, "this run")
 	switch {
 	case spec.Descriptor.Kind == envs.None:
@@ -83,12 +72,17 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if err != nil {
 		return t, err
 	}
-	algorithm := entry.Defaults(env.Spec())
-	tuned := s.tune(algorithm)
+	algorithm, tuned := entry.Tuned(env.Spec(), s.Tune)
 	if err := cmp.Or(s.fits(entry, algorithm, env), tuned); err != nil {
 		return t, err
 	}
-	if s.custom(algorithm) && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
+	var replaced []string
+	if s.Loop == nil {
+		original, _ := entry.Tuned(env.Spec(), nil)
+		replaced = parts.Replaced(original, algorithm)
+	}
+	custom := s.Loop != nil || len(replaced) > 0
+	if custom && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
 		return t, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")
 	}
@@ -101,19 +95,14 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if err := s.CorrectedBy.Check(); err != nil {
 		return t, err
 	}
-	name, settings := cmp.Or(s.Name, entry.Name), any(algorithm)
-	if s.Loop == nil && s.custom(algorithm) {
-		if settings, err = registry.Recorded(algorithm, env); err != nil {
-			return t, err
-		}
-	}
-	config, err := runs.NewConfig(name, env.Spec().Name, s.Seed, settings)
+	name := cmp.Or(s.Name, entry.Name)
+	config, err := runs.NewConfig(name, env.Spec().Name, s.Seed, algorithm)
 	if err != nil {
 		return t, err
 	}
 	t = session.Training{
 		Options: session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
-			Own: s.own(algorithm), Budget: cmp.Or(s.Budget, PaperBudget), Backend: s.Backend, Quiet: s.Quiet,
+			Own: s.own(replaced), Budget: cmp.Or(s.Budget, PaperBudget), Backend: s.Backend, Quiet: s.Quiet,
 			Still: s.Still, Fresh: s.Fresh},
 		Env: env, Algorithm: algorithm, KeepReplay: s.KeepReplay, Corrected: s.Corrected, By: s.CorrectedBy,
 		TensorBoard: s.TensorBoard,
@@ -121,14 +110,14 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if name != entry.Name {
 		t.Base = entry.Name
 	}
-	if t.Options.Config.Parts, err = s.fingerprints(t); err == nil && s.Start != "" {
+	if t.Options.Config.Parts, err = s.fingerprints(t, custom); err == nil && s.Start != "" {
 		err = s.start(&t)
 	}
 	return t, err
 }
 
 // fingerprints hashes the programs of a training with code of its user.
-func (s Spec) fingerprints(t session.Training) (map[string]string, error) {
+func (s Spec) fingerprints(t session.Training, custom bool) (map[string]string, error) {
 	part, facts := "algorithm", []any(nil)
 	if env := t.Env.Spec(); s.Environment != nil {
 		env.Descriptor.Components = nil // the names have no effect
@@ -136,10 +125,10 @@ func (s Spec) fingerprints(t session.Training) (map[string]string, error) {
 		if d, ok := s.Environment.(scoring.Discrete); ok {
 			facts = append(facts, d.Choices())
 		}
-		if !s.custom(t.Algorithm) {
+		if !custom {
 			part = "environment"
 		}
-	} else if !s.custom(t.Algorithm) {
+	} else if !custom {
 		return nil, nil
 	}
 	if simulator, ok := t.Env.(*envs.Simulator); ok {
@@ -152,21 +141,6 @@ func (s Spec) fingerprints(t session.Training) (map[string]string, error) {
 	}
 	print, err := t.Fingerprint(facts...)
 	return map[string]string{part: print}, err
-}
-
-// tune sets the hyperparameters that Tune selects, and checks them.
-func (s Spec) tune(a algorithms.Algorithm) error {
-	if s.Tune != nil {
-		if err := s.Tune(a); err != nil {
-			return err
-		}
-	}
-	if s.Loop == nil {
-		if err := limits.Of(a); err != nil {
-			return err
-		}
-	}
-	return a.Check()
 }
 
 // environment returns Environment, or makes the environment that Env names, with options.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -90,19 +91,17 @@ func Generations(n int) runs.Budget {
 type Tuning func(hyperparameters any) error
 
 // Tune returns a [Tuning] that calls change with the hyperparameters of type T, such as
-// [evolution.PGAMapElites], or with the part of the hyperparameters that has this type, such as
-// [td3.Config]. It is an error if the algorithm has no hyperparameters of type T.
+// [evolution.MapElites], or with the part of the algorithm that has this type or embeds it, such as
+// [repertoire.Aurora] or [td3.Config]. It is an error if the algorithm has nothing of type T.
 //
 //	qdnb.Tune(func(h *evolution.MapElites) { h.Batch = 100 })
 func Tune[T any](change func(*T)) Tuning {
 	return func(hyperparameters any) error {
-		part := embedded[T](reflect.ValueOf(hyperparameters).Elem())
-		if part == nil {
-			return fmt.Errorf("Tune changes %s, but the hyperparameters are %T: change those, or a "+
-				"struct embedded in them", reflect.TypeFor[T](), hyperparameters)
+		if parts.Change(hyperparameters, change) {
+			return nil
 		}
-		change(part)
-		return nil
+		return fmt.Errorf("Tune changes %s, but the hyperparameters are %T: change those, or one of their "+
+			"parts", reflect.TypeFor[T](), hyperparameters)
 	}
 }
 
@@ -117,21 +116,6 @@ func (t Tuning) And(next Tuning) Tuning {
 		}
 		return next(hyperparameters)
 	}
-}
-
-// embedded returns the part of a struct that has type T: the struct itself, or an embedded struct.
-func embedded[T any](v reflect.Value) *T {
-	if part, ok := v.Addr().Interface().(*T); ok {
-		return part
-	}
-	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.Anonymous && f.IsExported() && f.Type.Kind() == reflect.Struct {
-			if part := embedded[T](v.Field(i)); part != nil {
-				return part
-			}
-		}
-	}
-	return nil
 }
 
 // PaperBudget is the paper's budget for every run.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 
 	"example.com/qdnb/internal/npz"
@@ -22,7 +21,7 @@ import (
 // start makes the genotypes that Start names the initial population of a training, and adds their
 // hash to its configuration.
 func (s Spec) start(t *session.Training) error {
-	of, ok := t.Algorithm.(interface{ Base() evolution.MapElites })
+	base, ok := t.Algorithm.(*evolution.MapElites)
 	if !ok {
 		return fmt.Errorf("%s does not start from genotypes: Start is for neuroevolution, such as map-elites",
 			t.Options.Config.Algorithm)
@@ -31,7 +30,6 @@ func (s Spec) start(t *session.Training) error {
 	if err != nil {
 		return fmt.Errorf("cannot start from %s: %w", s.Start, err)
 	}
-	base := of.Base()
 	policy := scoring.NewTask(t.Env, base.Hidden, base.EpisodeLength).Policy
 	hash := sha256.New()
 	if form.Normalises {
@@ -51,7 +49,7 @@ func (s Spec) start(t *session.Training) error {
 	if len(rows) == 0 {
 		return fmt.Errorf("cannot start from %s: it has no genotypes", s.Start)
 	}
-	embedded[evolution.Parts](reflect.ValueOf(t.Algorithm).Elem()).Initial = rows
+	base.Initial = rows
 	if t.Options.Config.Parts == nil {
 		t.Options.Config.Parts = map[string]string{}
 	}

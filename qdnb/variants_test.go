@@ -45,11 +45,8 @@ var onGrid = qdnb.Tune(func(h *evolution.MapElites) {
 })
 
 // mixed fills AURORA's archive by policy gradients and evolution strategies.
-var mixed = qdnb.Tune(func(h *evolution.PGAAurora) {
-	h.Mix = evolution.Mix{
-		{Emitter: evolution.PolicyGradient{PolicyGradientSettings: h.PolicyGradientSettings}, Of: 0.5},
-		{Emitter: strategies(2), Of: 0.5},
-	}
+var mixed = qdnb.Tune(func(h *evolution.MapElites) {
+	h.Mix[1] = evolution.Share{Emitter: strategies(2), Of: 0.5}
 })
 
 // variant is a small run of an algorithm with custom parts.

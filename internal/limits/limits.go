@@ -3,55 +3,59 @@
 package limits
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
 	"strconv"
 	"strings"
+
+	"example.com/qdnb/internal/parts"
 )
 
-// Of returns an error for the first field of a struct, or of a struct embedded in it, that is outside of
-// the limits in its tag. It has the name of the field in JSON:
+// Of returns an error for the first field of a struct, of a struct embedded in it, or of one of its parts
+// (see package parts), that is outside of the limits in its tag. It has the name of the field in JSON:
 //
 //	Batch  int     `json:"batch" limits:"1,64"`       // from 1 to 64
 //	Steps  int     `json:"steps" limits:"1"`          // at least 1
 //	Rate   float64 `json:"learning_rate" limits:">0,1"` // above 0 and at most 1
 //	Hidden []int   `json:"hidden" limits:"1"`         // sizes of layers, at least one
+//
+// Of a field of a part without such a name, it has the type of the part and the name in Go.
 func Of(settings any) error {
-	return of(reflect.ValueOf(settings), func(field reflect.StructField) string {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		return name
-	})
-}
-
-// Part is [Of] for a part of an algorithm, whose fields the error names as Go does.
-func Part(part any) error {
-	if err := of(reflect.ValueOf(part), func(field reflect.StructField) string { return field.Name }); err != nil {
-		return fmt.Errorf("%T: %w", part, err)
+	for _, part := range parts.Of(settings) {
+		if err := of(part.Value, part.Value.Type()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func of(v reflect.Value, named func(reflect.StructField) string) error {
-	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	if v.Kind() != reflect.Struct {
-		return nil
-	}
+func of(v reflect.Value, part reflect.Type) error {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		var err error
-		if text, ok := field.Tag.Lookup("limits"); ok {
-			err = check(named(field), text, v.Field(i))
-		} else if field.Anonymous && field.Tag.Get("json") == "" {
-			err = of(v.Field(i), named)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if text, ok := field.Tag.Lookup("limits"); !ok {
+			if held := reflect.Indirect(elem(v.Field(i))); field.Anonymous && name == "" && held.Kind() == reflect.Struct {
+				err = of(held, part)
+			}
+		} else if err = check(cmp.Or(name, field.Name), text, v.Field(i)); err != nil && name == "" {
+			err = fmt.Errorf("%v: %w", part, err)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// elem returns what an interface holds.
+func elem(v reflect.Value) reflect.Value {
+	if v.Kind() == reflect.Interface {
+		return v.Elem()
+	}
+	return v
 }
 
 func check(name, limits string, v reflect.Value) error {

@@ -1,6 +1,11 @@
 package algorithms
 
-import "example.com/qdnb/envs"
+import (
+	"cmp"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+)
 
 // Entry is an algorithm by its name.
 type Entry struct {
@@ -9,9 +14,7 @@ type Entry struct {
 	// publication.
 	Defaults func(envs.Spec) Algorithm
 
-	Observes       bool // it learns from observations
-	Differentiates bool // it needs gradients of fitness and descriptor: an [envs.BlackBox]
-	Chooses        bool // it also learns discrete actions, see package scoring
+	Chooses bool // it also learns discrete actions, see package scoring
 
 	Options []envs.Option // of the environment that it trains in
 	Smoke   []string      // settings of its own for a run that takes seconds, such as "emitters=4"
@@ -20,4 +23,36 @@ type Entry struct {
 // Defaults returns a function for an [Entry].
 func Defaults[A Algorithm](of func(envs.Spec) A) func(envs.Spec) Algorithm {
 	return func(env envs.Spec) Algorithm { return of(env) }
+}
+
+// Tuned returns the algorithm in an environment with the hyperparameters that tune changes, and an error if
+// they cannot work. tune may be nil.
+func (e Entry) Tuned(env envs.Spec, tune func(hyperparameters any) error) (Algorithm, error) {
+	a := e.Defaults(env)
+	if tune != nil {
+		if err := tune(a); err != nil {
+			return a, err
+		}
+	}
+	if r, ok := a.(interface{ Resolve(envs.Spec) }); ok {
+		r.Resolve(env)
+	}
+	var err error
+	if e.Name != "" { // a loop of its user checks its own
+		err = limits.Of(a)
+	}
+	return a, cmp.Or(err, a.Check())
+}
+
+// Differentiates reports whether the algorithm needs gradients of fitness and descriptor, which an
+// [envs.BlackBox] has.
+func (e Entry) Differentiates() bool {
+	d, ok := e.Defaults(envs.Spec{}).(interface{ Differentiates() bool })
+	return ok && d.Differentiates()
+}
+
+// Observes reports whether an algorithm learns from observations.
+func Observes(a Algorithm) bool {
+	o, ok := a.(interface{ Observes() bool })
+	return ok && o.Observes()
 }

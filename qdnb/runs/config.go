@@ -15,6 +15,7 @@ import (
 	"strconv"
 
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/internal/parts"
 )
 
 // Config determines every generation of a run. It excludes the budget, the run's location, logging
@@ -30,9 +31,10 @@ type Config struct {
 	Parts map[string]string `json:"parts,omitempty"`
 }
 
-// NewConfig makes a configuration from the algorithm's settings, a struct with JSON names.
+// NewConfig makes a configuration from the algorithm's settings, a struct with JSON names and perhaps
+// parts.
 func NewConfig(algorithm, env string, seed int64, settings any) (Config, error) {
-	data, err := json.Marshal(settings)
+	data, err := parts.Marshal(settings)
 	if err != nil {
 		return Config{}, fmt.Errorf("cannot encode the settings of %s as JSON: %w", algorithm, err)
 	}

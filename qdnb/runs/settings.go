@@ -12,103 +12,121 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/internal/parts"
 )
 
-// Set changes fields of a settings struct by assignments such as "batch=1000". settings is a
-// pointer to the struct. Fields are named by their JSON names; "network.layers=3" sets a field of a
-// nested struct. Lists are written as "hidden=256,256" or "hidden=[256,256]".
+// Set changes fields of a settings struct, and of its parts, by assignments such as "batch=1000".
+// settings is a pointer to the struct. Fields are named by their JSON names; "network.layers=3" sets a
+// field of a nested struct, and "mix.1.iso_sigma=0.1" one of a part alone, see package parts. Lists are
+// written as "hidden=256,256" or "hidden=[256,256]".
 //
 // For an unknown field, the error suggests the most similar name. For a value of the wrong type, it
 // names the expected type. After an error the settings are unchanged.
 func Set(settings any, assignments ...string) error {
-	return edit(settings, func(changed reflect.Value) error {
+	return edit(settings, func(all fields) error {
 		for _, assignment := range assignments {
 			name, text, ok := strings.Cut(assignment, "=")
 			if !ok {
 				return fmt.Errorf("%s is not an assignment; write name=value", names.Quote(assignment))
 			}
 			name = strings.TrimSpace(name)
-			field, err := find(changed, name)
-			if err == nil {
-				err = assign(name, jsonOf(text, field.Type()), field)
-			}
+			found, err := all.find(name)
 			if err != nil {
 				return err
+			}
+			for _, field := range found {
+				if err := assign(name, jsonOf(text, field.Type()), field); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
 }
 
-// Decode reads a JSON object into a pointer to a struct. Fields missing from the object keep their
+// Decode reads a JSON object into a pointer to a struct, and into its parts. Fields missing from the object keep their
 // values, which are the defaults. Fields unknown to the struct are refused with the most similar
 // name, even if only the case differs. After an error the struct is unchanged.
 func Decode(data []byte, settings any) error {
 	if _, err := parseJSON(data); err != nil {
 		return err
 	}
-	return edit(settings, func(changed reflect.Value) error { return assign("", data, changed) })
+	return edit(settings, func(all fields) error { return all.assign("", data, reflect.TypeOf(settings).Elem()) })
 }
 
-// edit changes the struct that settings points to, unless the change fails.
-func edit(settings any, change func(reflect.Value) error) error {
+// edit changes the fields of the struct that settings points to, unless the change fails.
+func edit(settings any, change func(fields) error) error {
 	pointer := reflect.ValueOf(settings)
 	if pointer.Kind() != reflect.Pointer || pointer.IsNil() || pointer.Elem().Kind() != reflect.Struct {
 		return fmt.Errorf("settings must be a pointer to a struct, not %T", settings)
 	}
-	changed := reflect.New(pointer.Type().Elem()).Elem()
-	changed.Set(pointer.Elem())
-	if err := change(changed); err != nil {
+	changed := reflect.New(pointer.Type().Elem())
+	changed.Elem().Set(pointer.Elem())
+	list, done := parts.Open(changed)
+	all := fields{}
+	for _, part := range list {
+		for _, field := range part.Fields() {
+			all[field.Name] = append(all[field.Name], field.Value)
+			if part.Place != "" {
+				all[join(part.Place, field.Name)] = []reflect.Value{field.Value}
+			}
+		}
+	}
+	if err := change(all); err != nil {
 		return err
 	}
-	pointer.Elem().Set(changed)
+	done()
+	pointer.Elem().Set(changed.Elem())
 	return nil
 }
 
-// fieldsOf maps JSON names to fields, also of embedded structs that JSON does not leave out.
-func fieldsOf(v reflect.Value) map[string]reflect.Value {
-	fields := map[string]reflect.Value{}
-	omitted := func(index []int) bool {
-		return v.Type().FieldByIndex(index).Tag.Get("json") == "-"
+// fields are the fields that a name sets: those of several parts may have it.
+type fields map[string][]reflect.Value
+
+// fieldsOf returns the fields of a struct, also of embedded structs that JSON does not leave out.
+func fieldsOf(v reflect.Value) fields {
+	all := fields{}
+	for _, field := range (parts.Part{Value: v}).Fields() {
+		all[field.Name] = []reflect.Value{field.Value}
 	}
-	for _, field := range reflect.VisibleFields(v.Type()) {
-		if omitted(field.Index) || len(field.Index) > 1 && omitted(field.Index[:len(field.Index)-1]) {
-			continue
-		}
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		embedded := field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct
-		if field.IsExported() && !embedded {
-			fields[cmp.Or(name, field.Name)] = v.FieldByIndex(field.Index)
-		}
-	}
-	return fields
+	return all
 }
 
-func find(v reflect.Value, name string) (reflect.Value, error) {
-	path := ""
-	for part := range strings.SplitSeq(name, ".") {
-		if !nested(v.Type()) {
-			return v, fmt.Errorf("unknown field %s: %s has no fields", names.Quote(name), path)
-		}
-		fields := fieldsOf(v)
-		field, ok := fields[part]
-		if !ok {
-			return v, unknownField(path, part, fields)
-		}
-		path, v = join(path, part), field
+// find returns the fields that a name sets. In a nested struct the name is a path.
+func (all fields) find(name string) ([]reflect.Value, error) {
+	if found, ok := all[name]; ok && strings.Contains(name, ".") {
+		return found, nil
 	}
-	if nested(v.Type()) {
-		names := slices.Sorted(maps.Keys(fieldsOf(v)))
-		return v, fmt.Errorf("%s is a group of fields; set one of %s.{%s}", path, path,
+	path, found := "", []reflect.Value(nil)
+	for part := range strings.SplitSeq(name, ".") {
+		if found != nil {
+			if !nested(found[0].Type()) {
+				return nil, fmt.Errorf("unknown field %s: %s has no fields", names.Quote(name), path)
+			}
+			all = fieldsOf(found[0])
+		}
+		var ok bool
+		if found, ok = all[part]; !ok {
+			return nil, all.unknown(path, part)
+		}
+		path = join(path, part)
+	}
+	if nested(found[0].Type()) {
+		names := slices.Sorted(maps.Keys(fieldsOf(found[0])))
+		return nil, fmt.Errorf("%s is a group of fields; set one of %s.{%s}", path, path,
 			strings.Join(names, ", "))
 	}
-	return v, nil
+	return found, nil
 }
 
 func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
-func unknownField(path, name string, fields map[string]reflect.Value) error {
-	err := names.Unknown("field", name, slices.Collect(maps.Keys(fields)))
+// unknown returns the error for a name that no field has.
+func (all fields) unknown(path, name string) error {
+	known := slices.DeleteFunc(slices.Collect(maps.Keys(all)), func(name string) bool {
+		return strings.Contains(name, ".")
+	})
+	err := names.Unknown("field", name, known)
 	if path != "" {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -142,23 +160,33 @@ func nested(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(unmarshaler)
 }
 
-func assign(path string, data json.RawMessage, v reflect.Value) error {
-	if nested(v.Type()) {
-		var object map[string]json.RawMessage
-		if err := json.Unmarshal(data, &object); err != nil || object == nil {
-			return wrong(path, data, v.Type())
+// assign sets fields to the values of a JSON object. Fields of a part alone follow those that several
+// parts share.
+func (all fields) assign(path string, data json.RawMessage, t reflect.Type) error {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(data, &object); err != nil || object == nil {
+		return wrong(path, data, t)
+	}
+	order := slices.SortedFunc(maps.Keys(object), func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(a, "."), strings.Count(b, ".")), cmp.Compare(a, b))
+	})
+	for _, name := range order {
+		found, ok := all[name]
+		if !ok {
+			return all.unknown(path, name)
 		}
-		fields := fieldsOf(v)
-		for _, name := range slices.Sorted(maps.Keys(object)) {
-			field, ok := fields[name]
-			if !ok {
-				return unknownField(path, name, fields)
-			}
+		for _, field := range found {
 			if err := assign(join(path, name), object[name], field); err != nil {
 				return err
 			}
 		}
-		return nil
+	}
+	return nil
+}
+
+func assign(path string, data json.RawMessage, v reflect.Value) error {
+	if nested(v.Type()) {
+		return fieldsOf(v).assign(path, data, v.Type())
 	}
 	if kinds := []reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct}; string(
 		bytes.TrimSpace(data)) == "null" && !slices.Contains(kinds, v.Kind()) {

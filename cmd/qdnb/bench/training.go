@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
@@ -104,8 +102,8 @@ func algorithmOf(name, of string, set []string) (algorithms.Algorithm, envs.Env,
 	if err != nil {
 		return nil, nil, err
 	}
-	algorithm := entry.Defaults(env.Spec())
-	return algorithm, env, cmp.Or(runs.Set(algorithm, set...), limits.Of(algorithm), algorithm.Check())
+	algorithm, err := entry.Tuned(env.Spec(), runs.Assign(set...))
+	return algorithm, env, err
 }
 
 // written is the number of transitions written to the replay buffer so far, if the search has one.

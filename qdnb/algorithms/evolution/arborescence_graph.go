@@ -34,8 +34,8 @@ const (
 
 var gradOpts = []string{gradientAscent, adamName}
 
-// check rejects settings that cannot work, for emitters of a number of individuals.
-func (s ArborescenceSettings) check(individuals int) error {
+// Check rejects settings that cannot work, for emitters of a number of individuals.
+func (s ArborescenceSettings) Check(_, individuals, _ int) error {
 	if !slices.Contains(gradOpts, s.GradOpt) {
 		return names.Unknown("grad_opt", s.GradOpt, gradOpts)
 	}

@@ -8,7 +8,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -16,10 +15,8 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// ASCIISettings are the hyperparameters of action sequence crossover, see [ASCIISettings.Emitter], and the
-// share of the offspring from Iso+LineDD.
+// ASCIISettings are the hyperparameters of action sequence crossover, see [ASCIISettings.Emitter].
 type ASCIISettings struct {
-	IsolineShare float64 `json:"isoline_share" limits:"0,1"`    // share of offspring from Iso+LineDD
 	NumEpochs    int     `json:"num_epochs" limits:"1,1048576"` // Adam steps of a parent, all on the same episode
 	LearningRate float64 `json:"learning_rate" limits:">0,1e6"` // of Adam
 	DiscountRate float64 `json:"discount_rate" limits:"0,1"`    // of rewards to go
@@ -29,30 +26,14 @@ type ASCIISettings struct {
 	Std float64 `json:"std" limits:">0,1e6"`
 }
 
-// ASCIIME are the hyperparameters of ASCII-ME: MAP-Elites with half of the offspring from action sequence
-// crossover.
-type ASCIIME struct {
-	MapElites
-	ASCIISettings
-}
-
-// defaultASCIIME returns the hyperparameters of the published code's configuration.
-func defaultASCIIME(env envs.Spec) *ASCIIME {
-	a := &ASCIIME{*DefaultMapElites(env), ASCIISettings{IsolineShare: 0.5, NumEpochs: 32,
-		LearningRate: 3e-3, DiscountRate: 0.99, ClipParam: 0.2, Std: 2}}
-	a.Batch, a.Hidden = 256, []int{64, 64}
-	return a
-}
-
-// New implements [algorithms.Algorithm].
-func (a *ASCIIME) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(a, platform, env, seed)
-}
-
-func (a *ASCIIME) own() Parts {
-	parts := a.MapElites.own()
-	parts.Mix = Mix{{a.ASCIISettings.Emitter(), 1 - a.IsolineShare}, {a.isoLine(), a.IsolineShare}}
-	return parts
+// defaultASCIIME returns ASCII-ME with the hyperparameters of the published code's configuration: MAP-Elites
+// with half of the offspring from action sequence crossover.
+func defaultASCIIME(env envs.Spec) *MapElites {
+	m := DefaultMapElites(env)
+	m.Batch, m.Hidden = 256, []int{64, 64}
+	crossover := ASCIISettings{NumEpochs: 32, LearningRate: 3e-3, DiscountRate: 0.99, ClipParam: 0.2, Std: 2}
+	m.Mix = Mix{{crossover.Emitter(), Rest}, {defaultIsoLine, 0.5}}
+	return m
 }
 
 // Emitter returns the emitter that makes ASCII-ME of MAP-Elites (Mitsides, Faldor and Cully 2025):

@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -47,9 +48,10 @@ func TestGoldenASCII(t *testing.T) {
 }
 
 // smallASCII are settings for networks of a few units, without Iso+LineDD.
-func smallASCII() *ASCIIME {
+func smallASCII() *MapElites {
 	a := defaultASCIIME(aims().Env.Spec())
-	a.IsolineShare, a.LearningRate, a.NumEpochs = 0, 0.01, 5
+	a.Mix[1].Of = 0
+	parts.Change(a, func(s *ASCIISettings) { s.LearningRate, s.NumEpochs = 0.01, 5 })
 	return a
 }
 
@@ -58,7 +60,7 @@ func smallASCII() *ASCIIME {
 func TestASCIIKeepsEpisodesOfMembers(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		settings := settings{Batch: 24, Slice: 8, Centroids: line(10), Seed: 3}
-		s := searchOf(t, p, aims(), smallASCII().own(), settings)
+		s := searchOf(t, p, aims(), smallASCII().Parts, settings)
 		var best []float32
 		for range 12 {
 			best = append(best, slices.Max(steps(t, s, 1)[0].Fitnesses))

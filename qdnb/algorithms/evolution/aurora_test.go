@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
@@ -26,7 +27,7 @@ func TestAuroraTarget(t *testing.T) {
 	for _, target := range []int{0, 40, 4} {
 		settings := auroraSettings()
 		settings.Target, settings.Threshold = target, 0
-		s := searchOf(t, p, mazeTask(), aurora(Parts{Mix: Mix{{isoline, 1}}}, settings), mazeSettings(2))
+		s := searchOf(t, p, mazeTask(), aurora(settings), mazeSettings(2))
 		steps(t, s, 9)
 		state := stateOf(t, s)
 		lengths = append(lengths, floats(t, state, "Archive.Distance.Length")[0])
@@ -38,7 +39,7 @@ func TestAuroraTarget(t *testing.T) {
 	}
 	for _, wrong := range []int{-1, 41} {
 		settings := defaultAurora(envs.Pointmaze{}.Spec())
-		settings.Capacity, settings.Target = 40, wrong
+		parts.Change(settings, func(s *repertoire.AuroraSettings) { s.Capacity, s.Target = 40, wrong })
 		if err := settings.Check(); err == nil || !strings.Contains(err.Error(),
 			"target must be between 0 and 40") {
 			t.Errorf("target %d: %v", wrong, err)
@@ -47,15 +48,19 @@ func TestAuroraTarget(t *testing.T) {
 }
 
 func auroraSettings() repertoire.AuroraSettings {
-	settings := defaultAuroraSettings(envs.Pointmaze{}.Spec())
+	settings := defaultAuroraArchive(envs.Pointmaze{}.Spec()).AuroraSettings
 	settings.Capacity, settings.Sampling, settings.Every, settings.Epochs, settings.TrainingBatch,
 		settings.Threshold = 40, 5, 2, 4, 16, 0.02
 	return settings
 }
 
+func aurora(s repertoire.AuroraSettings) Parts {
+	return Parts{Mix: Mix{{isoline, 1}}, Archive: repertoire.Aurora{AuroraSettings: s}}
+}
+
 func auroraSearch(t *testing.T, p *xla.Platform) *search {
 	t.Helper()
-	return searchOf(t, p, mazeTask(), aurora(Parts{Mix: Mix{{isoline, 1}}}, auroraSettings()),
+	return searchOf(t, p, mazeTask(), aurora(auroraSettings()),
 		mazeSettings(2))
 }
 
@@ -163,8 +168,8 @@ func encodedBy(t *testing.T, p *xla.Platform, arrays map[string]npz.Array) []flo
 }
 
 // smallXCon are settings with trainings after generations 2 and 6 and an extinction after 8.
-func smallXCon() *AuroraXCon {
-	a := defaultAuroraXCon(envs.Pointmaze{}.Spec())
+func smallXCon() repertoire.XCon {
+	a := defaultAuroraXCon(envs.Pointmaze{}.Spec()).Archive.(repertoire.XCon)
 	a.Capacity, a.Sampling, a.Every, a.Epochs, a.TrainingBatch, a.ExtinctionEvery, a.Remaining = 40, 5, 2, 20, 10, 7, 0.2
 	return a
 }
@@ -182,11 +187,9 @@ func TestAuroraInTheArchiveOfXCon(t *testing.T) {
 
 // testXCon checks a search whose encoder learns from a generation on, and which has a number of members after
 // generation 8.
-func testXCon(t *testing.T, a *AuroraXCon, first int, remaining float64) {
+func testXCon(t *testing.T, a repertoire.XCon, first int, remaining float64) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		parts := a.own()
-		parts.Mix = Mix{{isoline, 1}}
-		s := searchOf(t, p, mazeTask(), parts, mazeSettings(2))
+		s := searchOf(t, p, mazeTask(), Parts{Mix: Mix{{isoline, 1}}, Archive: a}, mazeSettings(2))
 		var encoder []float32
 		best, measured := math.Inf(-1), 0
 		for generation, want := range []struct {

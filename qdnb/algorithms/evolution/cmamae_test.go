@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -38,14 +39,16 @@ func TestPublishedSettingsOfStrategies(t *testing.T) {
 	} {
 		spec := must.Get(envs.Make(env)).Spec()
 		mae, dms, mega, maega := defaultCMAMAE(spec), defaultDMS(spec), defaultCMAMEGA(spec), defaultCMAMAEGA(spec)
-		for _, sigma := range [][2]float64{{mae.Sigma0, want.mae}, {dms.Sigma0, want.dms}, {mega.Sigma0, want.mega},
-			{maega.Sigma0, want.mega}} {
+		strategies, discounted := partOf[StrategySettings](mae), partOf[StrategySettings](dms)
+		for _, sigma := range [][2]float64{{strategies.Sigma0, want.mae}, {discounted.Sigma0, want.dms},
+			{partOf[ArborescenceSettings](mega).Sigma0, want.mega}, {partOf[ArborescenceSettings](maega).Sigma0, want.mega}} {
 			if math.Abs(sigma[0]/sigma[1]-1) > 0.01 {
 				t.Errorf("%s: sigma0 is %g, published %g", env, sigma[0], sigma[1])
 			}
 		}
-		if mae.Strategy != cmaESName || dms.Strategy != cmaESName || mae.Batch != 540 || mae.Emitters != 15 ||
-			mae.ArchiveLearningRate != 0.01 || dms.ArchiveLearningRate != want.rate {
+		if strategies.Strategy != cmaESName || discounted.Strategy != cmaESName || mae.Batch != 540 ||
+			strategies.Emitters != 15 || partOf[repertoire.Annealed](mae).LearningRate != 0.01 ||
+			partOf[repertoire.Discounted](dms).Rate != want.rate {
 			t.Errorf("%s: %+v and %+v", env, mae, dms)
 		}
 	}
@@ -260,17 +263,18 @@ func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batc
 	t.Helper()
 	task := scoring.NewTask(envs.Sphere(dims), nil, 1)
 	h := defaultCMAMAE(task.Env.Spec())
-	h.Strategy, h.Emitters, h.Batch, h.Slice = strategy, emitters, batch, slice
-	if strategy == openAIESName {
-		h.AdamLearningRate = 0.1 // sphere is wider than the weights of a network
-	}
+	parts.Change(h, func(s *StrategySettings) {
+		if s.Strategy, s.Emitters = strategy, emitters; strategy == openAIESName {
+			s.AdamLearningRate = 0.1 // sphere is wider than the weights of a network
+		}
+	})
 	limit := task.Env.Spec().Descriptor.Upper[0]
 	var centroids []float32
 	for i := range 64 {
 		centroids = append(centroids, limit*(float32(i%8)/3.5-1), limit*(float32(i/8)/3.5-1))
 	}
 	all := npz.Of(centroids, 64, 2)
-	return searchOf(t, p, task, h.own(),
+	return searchOf(t, p, task, partsOf(h, task),
 		settings{Batch: batch, Slice: slice, Seed: 5, Centroids: all})
 }
 
@@ -335,30 +339,28 @@ func TestCMAESOnAGridLearns(t *testing.T) {
 func TestLMMAESNeedsDimensions(t *testing.T) {
 	task := scoring.NewTask(envs.Sphere(6), nil, 1)
 	h := defaultCMAMAE(task.Env.Spec())
-	h.Strategy, h.Emitters, h.Batch = lmMAESName, 1, 8
+	parts.Change(h, func(s *StrategySettings) { s.Strategy, s.Emitters = lmMAESName, 1 })
 	center := npz.Of([]float32{0, 0}, 1, 2)
-	_, err := newSearch(xlatest.Pure(t), task, h.own(), settings{Batch: 8, Centroids: center})
+	_, err := newSearch(xlatest.Pure(t), task, partsOf(h, task), settings{Batch: 8, Centroids: center})
 	if err == nil || !strings.Contains(err.Error(), "not 8 for 6: lower batch") {
 		t.Error(err)
 	}
 }
 
-// Parts of a Spec do not pass through the checks of an algorithm's hyperparameters.
-func TestStrategiesOfASpecAreChecked(t *testing.T) {
-	task := scoring.NewTask(envs.Sphere(20), nil, 1)
-	center := npz.Of([]float32{0, 0}, 1, 2)
-	for want, change := range map[string]func(*evolutionStrategies){
-		"2 times as many, not 540 of 540":     func(s *evolutionStrategies) { s.Emitters = 540 },
-		`"lm-maes"; did you mean "lm-ma-es"?`: func(s *evolutionStrategies) { s.Strategy = "lm-maes" },
-		`unknown restart_rule "never"`:        func(s *evolutionStrategies) { s.RestartRule = "never" },
-		"times as many, not 540 of 0":         func(s *evolutionStrategies) { s.Emitters = 0 },
+func TestStrategiesAreChecked(t *testing.T) {
+	spec := envs.Sphere(20).Spec()
+	for want, change := range map[string]func(*StrategySettings){
+		"2 times as many, not 540 of 540":     func(s *StrategySettings) { s.Emitters = 540 },
+		`"lm-maes"; did you mean "lm-ma-es"?`: func(s *StrategySettings) { s.Strategy = "lm-maes" },
+		`unknown restart_rule "never"`:        func(s *StrategySettings) { s.RestartRule = "never" },
+		"emitters must be between 1 and":      func(s *StrategySettings) { s.Emitters = 0 },
+		"vectors is a setting of lm-ma-es":    func(s *StrategySettings) { s.Vectors = 3 },
+		"are settings of openai-es":           func(s *StrategySettings) { s.AdamL2Coeff = 0.1 },
 	} {
-		h := defaultCMAMAE(task.Env.Spec())
-		parts := h.own()
-		strategies := parts.Mix[0].Emitter.(evolutionStrategies)
-		change(&strategies)
-		parts.Mix = Mix{{strategies, 1}}
-		_, err := newSearch(xlatest.Pure(t), task, parts, settings{Batch: 540, Centroids: center})
+		h := defaultCMAMAE(spec)
+		h.Resolve(spec)
+		parts.Change(h, change)
+		err := h.Check()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

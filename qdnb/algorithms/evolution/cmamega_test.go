@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -113,7 +114,7 @@ func TestEigen(t *testing.T) {
 }
 
 // searchOn returns a search of an algorithm on sphere in 20 dimensions, or on arm, with 64 cells.
-func searchOn(t *testing.T, p *xla.Platform, h hyperparameters, box *envs.BlackBox, slice int) *search {
+func searchOn(t *testing.T, p *xla.Platform, h *MapElites, box *envs.BlackBox, slice int) *search {
 	t.Helper()
 	task := scoring.NewTask(box, nil, 1)
 	d := task.Env.Spec().Descriptor
@@ -123,26 +124,17 @@ func searchOn(t *testing.T, p *xla.Platform, h hyperparameters, box *envs.BlackB
 			centroids = append(centroids, d.Lower[k]+(d.Upper[k]-d.Lower[k])*(float32(at)+0.5)/8)
 		}
 	}
-	return searchOf(t, p, task, h.own(), settings{Batch: h.Base().Batch, Slice: slice, Seed: 5,
+	return searchOf(t, p, task, partsOf(h, task), settings{Batch: h.Batch, Slice: slice, Seed: 5,
 		Centroids: npz.Of(centroids, 64, 2)})
 }
 
-func smallMEGA(spec envs.Spec) (mega *CMAMEGA, maega *CMAMAEGA) {
+func smallMEGA(spec envs.Spec) (mega, maega *MapElites) {
 	mega, maega = defaultCMAMEGA(spec), defaultCMAMAEGA(spec)
-	mega.Batch, mega.Emitters, maega.Batch, maega.Emitters = 48, 4, 48, 4
+	for _, m := range []*MapElites{mega, maega} {
+		m.Batch = 48
+		parts.Change(m, func(s *ArborescenceSettings) { s.Emitters = 4 })
+	}
 	return mega, maega
-}
-
-// seeded is an algorithm that starts from given genotypes.
-type seeded struct {
-	hyperparameters
-	rows [][]float32
-}
-
-func (s seeded) own() Parts {
-	parts := s.hyperparameters.own()
-	parts.Initial = s.rows
-	return parts
 }
 
 // Given genotypes, which no emitter made, move no search distribution: it restarts at an elite.
@@ -150,17 +142,19 @@ func TestEmittersRestartAtGivenGenotypes(t *testing.T) {
 	p, box := xlatest.Pure(t), envs.Sphere(20)
 	mega, maega := smallMEGA(box.Spec())
 	mae := defaultCMAMAE(box.Spec())
-	mae.Batch, mae.Emitters = 48, 4
+	mae.Batch = 48
+	parts.Change(mae, func(s *StrategySettings) { s.Emitters = 4 })
 	var rows [][]float32
 	for i := range 48 {
 		rows = append(rows, slices.Repeat([]float32{float32(i)/8 - 3}, 20))
 	}
-	for name, h := range map[string]hyperparameters{"Points": mega, "Coefficients.Age": maega, "State.State.Mean": mae} {
-		s := searchOn(t, p, seeded{h, rows}, box, 48)
+	for name, h := range map[string]*MapElites{"Points": mega, "Coefficients.Age": maega, "State.State.Mean": mae} {
+		h.Initial = rows
+		s := searchOn(t, p, h, box, 48)
 		steps(t, s, 1)
 		for _, x := range floats(t, stateOf(t, s), "Emitters.0.Emitter."+name) {
 			if x != 0 && !slices.ContainsFunc(rows, func(row []float32) bool { return row[0] == x }) {
-				t.Fatalf("%T has a %s of %g", h, name, x)
+				t.Fatalf("%s is %g", name, x)
 			}
 		}
 	}
@@ -174,9 +168,12 @@ func TestMEGALearns(t *testing.T) {
 		mega, maega := smallMEGA(box.Spec())
 		best, cells := float32(99.5), 60
 		if box.Facts.Name == "arm" {
-			mega.Sigma0, maega.Sigma0, best, cells = 0.5, 0.5, -0.02, 40
+			best, cells = -0.02, 40
 		}
-		for _, h := range []hyperparameters{mega, maega} {
+		for _, h := range []*MapElites{mega, maega} {
+			if box.Facts.Name == "arm" {
+				parts.Change(h, func(s *ArborescenceSettings) { s.Sigma0 = 0.5 })
+			}
 			last := steps(t, searchOn(t, p, h, box, 48), 100)[99]
 			filled := 0
 			for _, f := range last.Fitnesses {
@@ -185,7 +182,7 @@ func TestMEGALearns(t *testing.T) {
 				}
 			}
 			if got := slices.Max(last.Fitnesses); got < best || filled < cells {
-				t.Errorf("%s, %T: the best fitness is %g, and %d of 64 cells are filled", box.Facts.Name, h,
+				t.Errorf("%s, %T: the best fitness is %g, and %d of 64 cells are filled", box.Facts.Name, h.Archive,
 					got, filled)
 			}
 		}

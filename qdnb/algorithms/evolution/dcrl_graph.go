@@ -1,7 +1,6 @@
 package evolution
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/td3"
@@ -34,13 +32,25 @@ import (
 // the descriptor. The kinds alternate, so that each worker gets the same work.
 type DescriptorConditioned struct {
 	PolicyGradient
-	InjectionShare float64 `limits:"0,1"`
-	Lengthscale    float64 `limits:">0,1e6"`
+	// InjectionShare is the share of the batch that are specialised actors; its publication: 0.25.
+	InjectionShare float64 `json:"injection_share" limits:"0,1"`
+	// Lengthscale divides the distance of normalised descriptors in the similarity; its publication:
+	// 0.1.
+	Lengthscale float64 `json:"lengthscale" limits:">0,1e6"`
 
 	task scoring.Task
 }
 
 var _ Observer = DescriptorConditioned{}
+
+// Check rejects values that cannot work, for so many of the episodes of a generation.
+func (e DescriptorConditioned) Check(batch, count, length int) error {
+	if int(e.InjectionShare*float64(batch)) > count {
+		return fmt.Errorf("injection_share must be at most the emitter's share of the offspring, %d of %d, not %g",
+			count, batch, e.InjectionShare)
+	}
+	return e.PolicyGradient.Check(batch, count, length)
+}
 
 // conditioned returns TD3 of the actor that reads observation and target descriptor.
 func (e DescriptorConditioned) conditioned() td3.TD3 {
@@ -197,45 +207,14 @@ func (e DescriptorConditioned) specialise(actor nn.Network, targets *Node) *Node
 	return actor.Form.View(actor.Join()).WithLastInputs(targets).Join()
 }
 
-// DCRLMapElites are the hyperparameters of DCRL-MAP-Elites: MAP-Elites with half of the offspring
-// from a descriptor-conditioned emitter.
-type DCRLMapElites struct {
-	MapElites
-	PolicyGradientSettings
-	// InjectionShare is the share of offspring that are specialised actors; its publication: 0.25.
-	InjectionShare float64 `json:"injection_share"`
-	// Lengthscale divides the distance of normalised descriptors in the similarity; its publication:
-	// 0.1.
-	Lengthscale float64 `json:"lengthscale" limits:">0,1e6"`
-}
-
-// defaultDCRLMapElites returns the hyperparameters of the published code's example.
-func defaultDCRLMapElites(env envs.Spec) *DCRLMapElites {
-	d := &DCRLMapElites{*DefaultMapElites(env), defaultPolicyGradient(), 0.25, 0.1}
-	d.Batch, d.Hidden = 256, []int{128, 128}
-	d.TransitionsBatchSize, d.PolicyLearningRate = 100, 5e-3
-	d.NumCriticTrainingSteps, d.NumPGTrainingSteps = 3000, 150
-	return d
-}
-
-// Check implements [algorithms.Algorithm].
-func (d *DCRLMapElites) Check() error {
-	if !(d.InjectionShare >= 0 && d.InjectionShare+d.IsolineShare <= 1) {
-		return fmt.Errorf("injection_share must be at least 0 and at most 1 - isoline_share, not %g",
-			d.InjectionShare)
-	}
-	return cmp.Or(d.MapElites.Check(), d.PolicyGradientSettings.check(d.Batch, d.EpisodeLength))
-}
-
-// New implements [algorithms.Algorithm].
-func (d *DCRLMapElites) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(d, platform, env, seed)
-}
-
-func (d *DCRLMapElites) own() Parts {
-	parts := d.MapElites.own()
-	gradients := DescriptorConditioned{PolicyGradient: PolicyGradient{PolicyGradientSettings: d.PolicyGradientSettings},
-		InjectionShare: d.InjectionShare, Lengthscale: d.Lengthscale}
-	parts.Mix = Mix{{gradients, 1 - d.IsolineShare}, {d.isoLine(), d.IsolineShare}}
-	return parts
+// defaultDCRLMapElites returns DCRL-MAP-Elites with the hyperparameters of the published code's example:
+// MAP-Elites with half of the offspring from a descriptor-conditioned emitter.
+func defaultDCRLMapElites(env envs.Spec) *MapElites {
+	m, config := DefaultMapElites(env), td3.Default()
+	m.Batch, m.Hidden = 256, []int{128, 128}
+	config.TransitionsBatchSize, config.PolicyLearningRate = 100, 5e-3
+	config.NumCriticTrainingSteps, config.NumPGTrainingSteps = 3000, 150
+	m.Mix = Mix{{DescriptorConditioned{PolicyGradient: PolicyGradient{Config: config}, InjectionShare: 0.25,
+		Lengthscale: 0.1}, Rest}, {defaultIsoLine, 0.5}}
+	return m
 }

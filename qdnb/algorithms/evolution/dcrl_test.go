@@ -14,10 +14,12 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
@@ -36,7 +38,7 @@ func (p publishedTask) Spec() envs.Spec { return p.spec }
 // it.
 func readDCRL(t *testing.T) (golden.File, DescriptorConditioned, scoring.Task) {
 	f := golden.Read(t, "15_dcrl.npz")
-	settings := defaultDCRLMapElites(envs.Spec{}).PolicyGradientSettings
+	settings := partOf[td3.Config](defaultDCRLMapElites(envs.Spec{}))
 	settings.CriticHidden, settings.TransitionsBatchSize = []int{7, 6}, f.Shape("data.obs")[0]
 	settings.CriticLearningRate = f.Number("const.critic_learning_rate")
 	settings.GreedyLearningRate = f.Number("const.actor_learning_rate")
@@ -52,7 +54,7 @@ func readDCRL(t *testing.T) (golden.File, DescriptorConditioned, scoring.Task) {
 			Lower: f.Float32s("lower"), Upper: f.Float32s("upper")}}}
 	task := scoring.NewTask(env, []int{7, 6}, 1)
 	return f, DescriptorConditioned{PolicyGradient: PolicyGradient{
-		PolicyGradientSettings: settings, policy: task.Policy},
+		Config: settings, policy: task.Policy},
 		Lengthscale: f.Number("const.lengthscale"), task: task}, task
 }
 
@@ -145,17 +147,19 @@ func aims() scoring.Task {
 }
 
 // smallDCRL are settings for networks of a few units.
-func smallDCRL() *DCRLMapElites {
+func smallDCRL() *MapElites {
 	d := defaultDCRLMapElites(aims().Env.Spec())
-	d.CriticHidden, d.ReplayBufferSize, d.TransitionsBatchSize = []int{16}, 4000, 64
-	d.NumCriticTrainingSteps, d.NumPGTrainingSteps, d.Lengthscale = 60, 10, 0.4
-	d.CriticLearningRate, d.GreedyLearningRate = 3e-3, 3e-3
+	parts.Change(d, func(e *DescriptorConditioned) {
+		e.CriticHidden, e.ReplayBufferSize, e.TransitionsBatchSize = []int{16}, 4000, 64
+		e.NumCriticTrainingSteps, e.NumPGTrainingSteps, e.Lengthscale = 60, 10, 0.4
+		e.CriticLearningRate, e.GreedyLearningRate = 3e-3, 3e-3
+	})
 	return d
 }
 
-func newDCRL(t *testing.T, p *xla.Platform, d *DCRLMapElites, settings settings) *search {
+func newDCRL(t *testing.T, p *xla.Platform, d *MapElites, settings settings) *search {
 	t.Helper()
-	return searchOf(t, p, aims(), d.own(), settings)
+	return searchOf(t, p, aims(), d.Parts, settings)
 }
 
 // The transitions of a proposal have a member's descriptor as their target, all others the one that
@@ -165,7 +169,7 @@ func TestDCRLTargets(t *testing.T) {
 		const batch = 16
 		settings := settings{Batch: batch, Slice: 8, Centroids: line(20), Seed: 3}
 		proposed := smallDCRL() // all offspring, not half of them
-		proposed.IsolineShare = 0
+		proposed.Mix[1].Of = 0
 		steps(t, newDCRL(t, p, proposed, settings), 2)
 		s := newDCRL(t, p, smallDCRL(), settings)
 		for generation := range 3 {
@@ -203,12 +207,9 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, c := range []struct{ isoline, inject float64 }{{0.5, 0.25}, {0.25, 0.125}, {0.5, 0},
 			{0.5, 0.5}} {
-			settings := smallDCRL().PolicyGradientSettings
-			settings.IsolineShare = c.isoline
 			task := aims()
-			start := DescriptorConditioned{PolicyGradient: PolicyGradient{
-				PolicyGradientSettings: settings}, InjectionShare: c.inject,
-				Lengthscale: 0.1}
+			start := DescriptorConditioned{PolicyGradient: PolicyGradient{Config: partOf[td3.Config](smallDCRL())},
+				InjectionShare: c.inject, Lengthscale: 0.1}
 			const batch, cells, steps = 16, 5, 640
 			n := batch - int(c.isoline*batch)
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {

@@ -39,8 +39,8 @@ func TestDMSExploresManyDimensions(t *testing.T) {
 	}
 	scores := map[string]float32{}
 	dms, mae := defaultDMS(box.Facts), defaultCMAMAE(box.Facts)
-	for name, h := range map[string]hyperparameters{"dms": dms, "cma-mae": mae} {
-		s := searchOf(t, p, task, h.own(), settings{Batch: 540, Seed: 5, Centroids: npz.Of(centroids, 256, 16)})
+	for name, h := range map[string]*MapElites{"dms": dms, "cma-mae": mae} {
+		s := searchOf(t, p, task, partsOf(h, task), settings{Batch: 540, Seed: 5, Centroids: npz.Of(centroids, 256, 16)})
 		for _, f := range steps(t, s, 100)[99].Fitnesses {
 			scores[name] += max(f, 0)
 		}

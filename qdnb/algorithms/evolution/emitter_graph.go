@@ -163,8 +163,10 @@ func (f Stateless) Update(Generation, random.Key) (Emitter, []Loss) { return f, 
 // IsoLineEmitter is the Iso+LineDD emitter of MAP-Elites, see [IsoLineDD]. It draws two parents for
 // each child.
 type IsoLineEmitter struct {
-	IsoSigma  float64 `limits:"0,1e6"` // standard deviation of the isotropic noise; paper: 0.005
-	LineSigma float64 `limits:"0,1e6"` // standard deviation along the line through the parents; paper: 0.05
+	// IsoSigma is the standard deviation of the isotropic noise on each parameter; paper: 0.005.
+	IsoSigma float64 `json:"iso_sigma" limits:"0,1e6"`
+	// LineSigma is the standard deviation along the line through two parents; paper: 0.05.
+	LineSigma float64 `json:"line_sigma" limits:"0,1e6"`
 }
 
 // Init implements [Emitter].

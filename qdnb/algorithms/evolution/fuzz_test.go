@@ -5,21 +5,19 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/qdnb/algorithms/repertoire"
 )
 
 // FuzzRestore restores a search from arbitrary arrays. The search has every kind of state: a
 // learned archive, a passive repertoire and a learner. It continues from arrays that it accepts;
 // arrays that it rejects leave it unchanged.
 func FuzzRestore(f *testing.F) {
-	archive := repertoire.Aurora{AuroraSettings: defaultAuroraSettings(envs.Pointmaze{}.Spec())}
+	archive := defaultAuroraArchive(envs.Pointmaze{}.Spec())
 	archive.Capacity, archive.Sampling, archive.Every, archive.Epochs, archive.TrainingBatch = 12, 5,
 		2, 1, 8
 	learner := honest
 	learner.Rows = 2000
 	s, err := newSearch(xlatest.Pure(f), mazeTask(),
-		Parts{Mix: Mix{{learner, 0.25}, {isoline, 0.75}}, Archive: archive, oneStart: true,
-			measureEvery: 2}, mazeSettings(2))
+		Parts{Mix: Mix{{learner, 0.25}, {isoline, 0.75}}, Archive: archive}, mazeSettings(2))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package evolution
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -11,15 +12,27 @@ import (
 
 // Mix is the emitters of a method, which share each generation in their order. PGA-MAP-Elites is
 //
-//	Mix{{PolicyGradient{...}, 0.5}, {IsoLineEmitter{...}, 0.5}}
+//	Mix{{PolicyGradient{...}, Rest}, {IsoLineEmitter{...}, 0.5}}
 type Mix []Share
 
 // Share is the part of a generation that an emitter makes.
 type Share struct {
 	Emitter Emitter
 	// Of is the share of the batch, at least one individual; all shares add up to 1. At 0 the
-	// emitter is left out, but a [Proposer] still learns.
+	// emitter is left out, but a [Proposer] still learns. [Rest] is what the others leave.
 	Of float64
+}
+
+// Rest is the share of an emitter that makes what the others leave, for one emitter of a [Mix].
+const Rest = -1
+
+// Names implements [parts.Namer]: the share of an [IsoLineEmitter] among others is the setting
+// isoline_share, unless it is the [Rest].
+func (s Share) Names() map[string]string {
+	if _, ok := s.Emitter.(IsoLineEmitter); ok && s.Of != Rest {
+		return map[string]string{"Of": "isoline_share"}
+	}
+	return nil
 }
 
 // member is an emitter and its individuals of each generation: a pytree.
@@ -35,11 +48,29 @@ type member struct {
 // transitions.
 func (mix Mix) members(batch int) (list []member, err error) {
 	left, sum, table, first := batch, 0.0, 0, 0
+	rest := -1
 	for i, s := range mix {
-		if s.Emitter == nil || !(s.Of >= 0 && s.Of <= 1) {
-			return nil, fmt.Errorf("share %d of the emitters needs an emitter and a number from 0 to 1, "+
-				"not %T and %g", i+1, s.Emitter, s.Of)
+		name := s.Names()["Of"]
+		switch {
+		case rest < 0 && s.Of == Rest && s.Emitter != nil:
+			rest = i
+		case s.Emitter != nil && s.Of >= 0 && s.Of <= 1:
+		case name != "":
+			return nil, fmt.Errorf("%s must be a number from 0 to 1, not %g", name, s.Of)
+		default:
+			return nil, fmt.Errorf("share %d of the emitters needs an emitter and a number from 0 to 1, or Rest "+
+				"once, not %T and %g", i+1, s.Emitter, s.Of)
 		}
+	}
+	if mix = slices.Clone(mix); rest >= 0 {
+		mix[rest].Of = 1
+		for i, s := range mix {
+			if i != rest {
+				mix[rest].Of -= s.Of
+			}
+		}
+	}
+	for _, s := range mix {
 		sum += s.Of
 		left -= s.individuals(batch)
 	}

@@ -1,120 +1,33 @@
 package evolution
 
 import (
-	"cmp"
 	"fmt"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/limits"
-	"example.com/qdnb/qdnb/algorithms"
-	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/td3"
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
 
-// PolicyGradientSettings are the hyperparameters of [PolicyGradient]: those of TD3, and the share
-// of offspring per emitter.
-type PolicyGradientSettings struct {
-	td3.Config
-	// IsolineShare is the share of offspring from the Iso+LineDD emitter; paper: 0.5.
-	IsolineShare float64 `json:"isoline_share"`
-}
-
-// defaultPolicyGradient returns the paper's hyperparameters (table 6).
-func defaultPolicyGradient() PolicyGradientSettings {
-	return PolicyGradientSettings{td3.Default(), 0.5}
-}
-
-// check rejects values that cannot work, for generations of the given batch size and episode
-// length.
-func (s PolicyGradientSettings) check(batch, length int) error {
-	if err := limits.Of(s); err != nil {
-		return err
-	}
-	if !(s.IsolineShare >= 0 && s.IsolineShare < 1) {
-		return fmt.Errorf("isoline_share must be at least 0 and below 1, not %g", s.IsolineShare)
-	}
-	if rows := batch * length; s.ReplayBufferSize < max(rows, s.TransitionsBatchSize) {
-		return fmt.Errorf("replay_buffer_size must be at least %d, the transitions of a generation "+
-			"(batch times episode_length) and of a training batch, not %d",
-			max(rows, s.TransitionsBatchSize), s.ReplayBufferSize)
-	}
-	return nil
-}
-
 // pgaBatch is the paper's batch size for PGA-MAP-Elites and PGA-AURORA.
 const pgaBatch = 100
 
-// PGAMapElites are the hyperparameters of PGA-MAP-Elites: MAP-Elites with half of the offspring
-// from a policy-gradient emitter.
-type PGAMapElites struct {
-	MapElites
-	PolicyGradientSettings
+// defaultPGAMapElites returns PGA-MAP-Elites with the paper's hyperparameters (table 6): MAP-Elites with
+// half of the offspring from a policy-gradient emitter.
+func defaultPGAMapElites(env envs.Spec) *MapElites {
+	m := DefaultMapElites(env)
+	m.Batch, m.Mix = pgaBatch, Mix{{PolicyGradient{Config: td3.Default()}, Rest}, {defaultIsoLine, 0.5}}
+	return m
 }
 
-// defaultPGAMapElites returns the paper's hyperparameters for an environment.
-func defaultPGAMapElites(env envs.Spec) *PGAMapElites {
-	p := &PGAMapElites{*DefaultMapElites(env), defaultPolicyGradient()}
-	p.Batch = pgaBatch
-	return p
-}
-
-// Check implements [algorithms.Algorithm].
-func (p *PGAMapElites) Check() error {
-	return cmp.Or(p.MapElites.Check(), p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength))
-}
-
-// New implements [algorithms.Algorithm].
-func (p *PGAMapElites) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(p, platform, env, seed)
-}
-
-func (p *PGAMapElites) own() Parts {
-	parts := p.MapElites.own()
-	parts.Mix = p.emitters(p.isoLine())
-	return parts
-}
-
-// emitters returns the policy gradient together with another emitter.
-func (s PolicyGradientSettings) emitters(other Emitter) Mix {
-	return Mix{{PolicyGradient{PolicyGradientSettings: s}, 1 - s.IsolineShare}, {other, s.IsolineShare}}
-}
-
-// PGAAurora are the hyperparameters of PGA-AURORA: the emitters of PGA-MAP-Elites with the archive
-// of AURORA.
-type PGAAurora struct {
-	MapElites
-	PolicyGradientSettings
-	repertoire.AuroraSettings
-}
-
-// defaultPGAAurora returns the paper's hyperparameters for an environment.
-func defaultPGAAurora(env envs.Spec) *PGAAurora {
-	p := &PGAAurora{*DefaultMapElites(env), defaultPolicyGradient(), defaultAuroraSettings(env)}
-	p.Batch = pgaBatch
-	return p
-}
-
-// Check implements [algorithms.Algorithm].
-func (p *PGAAurora) Check() error {
-	return cmp.Or(p.MapElites.Check(), p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength),
-		p.oneStart(), p.AuroraSettings.Check(p.EpisodeLength))
-}
-
-// New implements [algorithms.Algorithm].
-func (p *PGAAurora) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(p, platform, env, seed)
-}
-
-func (p *PGAAurora) own() Parts {
-	parts := aurora(p.MapElites.own(), p.AuroraSettings)
-	parts.Mix = p.emitters(p.isoLine())
-	return parts
+// defaultPGAAurora returns PGA-AURORA: the emitters of PGA-MAP-Elites with the archive of AURORA.
+func defaultPGAAurora(env envs.Spec) *MapElites {
+	m := defaultPGAMapElites(env)
+	m.Archive = defaultAuroraArchive(env)
+	return m
 }
 
 // PolicyGradient is the emitter that makes PGA-MAP-Elites of MAP-Elites (Nilsson and Cully 2021,
@@ -125,7 +38,7 @@ func (p *PGAAurora) own() Parts {
 // The critics are trained after a generation is evaluated, and all parents of a generation see the
 // same transitions. This follows the published code, not the paper's listing.
 type PolicyGradient struct {
-	PolicyGradientSettings
+	td3.Config
 	Learner td3.Learner
 	// Observations are those that the gradient steps of a generation see, after Prepare.
 	Observations *Node
@@ -134,6 +47,16 @@ type PolicyGradient struct {
 }
 
 var _ Proposer = PolicyGradient{}
+
+// Check rejects values that cannot work, for generations of a batch of episodes.
+func (e PolicyGradient) Check(batch, _, length int) error {
+	if rows := batch * length; e.ReplayBufferSize < max(rows, e.TransitionsBatchSize) {
+		return fmt.Errorf("replay_buffer_size must be at least %d, the transitions of a generation "+
+			"(batch times episode_length) and of a training batch, not %d",
+			max(rows, e.TransitionsBatchSize), e.ReplayBufferSize)
+	}
+	return nil
+}
 
 // td3 is the algorithm for policies of one architecture.
 func (e PolicyGradient) td3() td3.TD3 { return td3.New(e.Config, e.policy) }

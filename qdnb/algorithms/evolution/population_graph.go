@@ -44,7 +44,7 @@ func (s *search) population() ([]float64, error) {
 		return nil, err
 	}
 	size, best, _ := s.summary(fitnesses)
-	passes := s.generation/int64(s.parts.measureEvery) + 1
+	passes := s.generation/s.measureEvery() + 1
 	if s.simulator() != nil { // the host's results are copied
 		passes = 0
 	}

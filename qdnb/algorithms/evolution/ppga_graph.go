@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
-	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -41,31 +39,26 @@ type PPGASettings struct {
 	ValueHidden    []int   `json:"value_hidden"`                       // units of the value functions' hidden layers
 }
 
-// PPGA are the hyperparameters of PPGA (Batra et al. 2024): CMA-MAEGA with gradients of PPO.
-type PPGA struct {
-	MapElites
-	PPGASettings
-	// ArchiveLearningRate is that of [CMAMAE].
-	ArchiveLearningRate float64 `json:"archive_learning_rate" limits:"0,1"`
-	ThresholdSettings
-}
-
-// defaultPPGA returns the hyperparameters of the published configuration for a robot: those of humanoid, but
+// defaultPPGA returns PPGA (Batra et al. 2024), CMA-MAEGA with gradients of PPO, with the hyperparameters of
+// the published configuration for a robot: those of humanoid, but
 // for ant, walker2d and halfcheetah (icaros-usc/PPGA, runners/local/train_ppga_{humanoid,ant,walker2d,
 // halfcheetah}.sh). Thresholds are not: theirs belong to other rewards and episodes of 1000 steps.
-func defaultPPGA(env envs.Spec) *PPGA {
-	p := &PPGA{*DefaultMapElites(env), PPGASettings{Sigma0: 0.5, RestartRule: "no_improvement",
+func defaultPPGA(env envs.Spec) *MapElites {
+	s := PPGASettings{Sigma0: 0.5, RestartRule: "no_improvement",
 		Iterations: 10, LearningRate: 3e-4, Discount: 0.99, GAELambda: 0.95,
 		ClipEpsilon: 0.2, NumEnvs: 1000, UnrollLength: 128, NumMinibatches: 8, UpdateEpochs: 4,
-		ValueHidden: []int{256, 256}}, 0.1, defaultThreshold(env)}
-	p.Batch, p.Hidden = 300, []int{128, 128}
+		ValueHidden: []int{256, 256}}
+	archive := repertoire.Annealed{LearningRate: 0.1, ThresholdMin: math.NaN()}
 	switch robot, _, _ := strings.Cut(env.Name, "-"); robot {
 	case "walker", "halfcheetah":
-		p.LearningRate, p.Sigma0, p.ArchiveLearningRate = 1e-3, 1, 0.5
+		s.LearningRate, s.Sigma0, archive.LearningRate = 1e-3, 1, 0.5
 	case "ant":
-		p.LearningRate, p.Sigma0 = 1e-3, 3
+		s.LearningRate, s.Sigma0 = 1e-3, 3
 	}
-	return p
+	m := DefaultMapElites(env)
+	m.Batch, m.Hidden = 300, []int{128, 128}
+	m.Mix, m.Archive = Mix{{s.Emitter(), 1}}, archive
+	return m
 }
 
 // ppo are the settings of PPO, for policies of the given hidden layers.
@@ -77,36 +70,17 @@ func (s PPGASettings) ppo(hidden []int) ppo.PPO {
 		EvaluationInterval: 1, CVT: repertoire.DefaultCVT()}
 }
 
-// MarshalJSON writes the threshold of empty cells as a number, also by default.
-func (p PPGA) MarshalJSON() ([]byte, error) {
-	type plain PPGA
-	p.ThresholdSettings = p.in(p.EpisodeLength)
-	return json.Marshal(plain(p))
-}
-
-// Check implements [algorithms.Algorithm].
-func (p *PPGA) Check() error {
-	if err := cmp.Or(limits.Of(p), p.MapElites.Check(), checkEmitters(p.Batch, 1, 3, p.RestartRule),
-		p.ThresholdSettings.check(p.EpisodeLength),
-		limits.Int("num_envs", p.NumEnvs, p.NumMinibatches, 1<<20)); err != nil {
+// Check rejects settings that cannot work, for an emitter of a number of individuals.
+func (s PPGASettings) Check(_, individuals, _ int) error {
+	if err := cmp.Or(checkEmitters(individuals, 1, 3, s.RestartRule),
+		limits.Int("num_envs", s.NumEnvs, s.NumMinibatches, 1<<20)); err != nil {
 		return err
 	}
-	if p.NumEnvs%p.NumMinibatches != 0 {
-		return fmt.Errorf("num_envs must be a multiple of num_minibatches, but %d is not a multiple of %d", p.NumEnvs,
-			p.NumMinibatches)
+	if s.NumEnvs%s.NumMinibatches != 0 {
+		return fmt.Errorf("num_envs must be a multiple of num_minibatches, but %d is not a multiple of %d", s.NumEnvs,
+			s.NumMinibatches)
 	}
-	return p.ppo(p.Hidden).Check()
-}
-
-// New implements [algorithms.Algorithm].
-func (p *PPGA) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(p, platform, env, seed)
-}
-
-func (p *PPGA) own() Parts {
-	return Parts{Mix: Mix{{p.PPGASettings.Emitter(), 1}},
-		Archive: repertoire.Annealed{LearningRate: p.ArchiveLearningRate,
-			ThresholdMin: p.in(p.EpisodeLength).ThresholdMin}}
+	return s.ppo(nil).Check()
 }
 
 // Emitter returns a proximal policy gradient arborescence as an emitter of a [Mix] (Batra et al. 2024,

@@ -14,17 +14,22 @@ import (
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
 
 // smallPPGA are settings for networks of a few units.
-func smallPPGA() *PPGA {
+func smallPPGA() *MapElites {
 	a := defaultPPGA(aims().Env.Spec())
-	a.Hidden, a.ValueHidden, a.NumEnvs, a.UnrollLength, a.NumMinibatches = []int{8}, []int{8}, 64, 4, 2
-	a.LearningRate, a.Iterations = 0.01, 4
+	a.Hidden = []int{8}
+	parts.Change(a, func(s *PPGASettings) {
+		s.ValueHidden, s.NumEnvs, s.UnrollLength, s.NumMinibatches = []int{8}, 64, 4, 2
+		s.LearningRate, s.Iterations = 0.01, 4
+	})
 	return a
 }
 
@@ -34,7 +39,7 @@ func smallPPGA() *PPGA {
 func TestPPGAFollowsItsGradients(t *testing.T) {
 	const batch, generations = 24, 15
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		s := searchOf(t, p, aims(), smallPPGA().own(), settings{Batch: batch, Slice: 8, Centroids: line(10), Seed: 3})
+		s := searchOf(t, p, aims(), partsOf(smallPPGA(), aims()), settings{Batch: batch, Slice: 8, Centroids: line(10), Seed: 3})
 		raised := make([]float32, 2)
 		var best []float32
 		cells := 0
@@ -115,7 +120,7 @@ func (e legs) task() scoring.Task { return scoring.NewTask(e, []int{8}, 6) }
 func TestPPGADescriptors(t *testing.T) {
 	p := xlatest.Pure(t)
 	for _, d := range []int{1, 4} {
-		s := searchOf(t, p, legs(d).task(), smallPPGA().own(),
+		s := searchOf(t, p, legs(d).task(), partsOf(smallPPGA(), aims()),
 			settings{Batch: 12, Slice: 4, Centroids: npz.Of(make([]float32, 2*d), 2, d), Seed: 3})
 		var unit, best []float32
 		for i := range (1 + d) * (1 + d) {
@@ -150,10 +155,11 @@ func TestPublishedSettingsOfPPGA(t *testing.T) {
 	for env, want := range map[string][3]float64{"walker-uni": {1e-3, 1, 0.5}, "halfcheetah-uni": {1e-3, 1, 0.5},
 		"ant-uni": {1e-3, 3, 0.1}, "ant-omni": {1e-3, 3, 0.1}, "humanoid-uni": {3e-4, 0.5, 0.1}} {
 		p := defaultPPGA(must.Get(envs.Make(env)).Spec())
-		if got := [3]float64{p.LearningRate, p.Sigma0, p.ArchiveLearningRate}; got != want {
+		s, archive := partOf[PPGASettings](p), partOf[repertoire.Annealed](p)
+		if got := [3]float64{s.LearningRate, s.Sigma0, archive.LearningRate}; got != want {
 			t.Errorf("%s: learning rate, sigma0 and archive learning rate %g, want %g", env, got, want)
 		}
-		if epsilon := p.ppo(p.Hidden).AdamEpsilon; epsilon != 1e-5 {
+		if epsilon := s.ppo(p.Hidden).AdamEpsilon; epsilon != 1e-5 {
 			t.Errorf("Adam's epsilon is %g", epsilon)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -88,6 +89,19 @@ func searchOf(t *testing.T, p *xla.Platform, task scoring.Task, parts Parts,
 	s := must.Get(newSearch(p, task, parts, settings))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// partsOf returns the parts of an algorithm in a task.
+func partsOf(m *MapElites, task scoring.Task) Parts {
+	resolved := *m
+	resolved.Resolve(task.Env.Spec())
+	return resolved.Parts
+}
+
+// partOf returns the part of an algorithm that has a type or embeds it.
+func partOf[T any](m *MapElites) (part T) {
+	parts.Change(m, func(p *T) { part = *p })
+	return part
 }
 
 func steps(t *testing.T, s *search, n int) (outcomes []scoring.Outcome) {

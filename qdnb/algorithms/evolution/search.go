@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
@@ -62,14 +61,13 @@ func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings setting
 		cmp.Or(settings.Slice, task.DefaultSlice(p.Kind, settings.Batch)))
 	task.Centroids = settings.Centroids
 	parts.Archive = cmp.Or[repertoire.Archive](parts.Archive, repertoire.Grid{})
-	parts.measureEvery = cmp.Or(parts.measureEvery, 10)
 	s := &search{programs: &xla.Scope{Platform: p}, task: task, parts: parts, settings: settings,
 		maintenance: map[string]*xla.Program[maintainIn, xla.State[repertoire.Archive]]{}, generation: -1}
 	var err error
 	if s.members, err = parts.Mix.members(settings.Batch); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(s.checkParts(), s.checkObservers()); err != nil {
+	if err := s.checkObservers(); err != nil {
 		return nil, err
 	}
 	if err := s.build(); err != nil {
@@ -77,29 +75,6 @@ func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings setting
 		return nil, err
 	}
 	return s, nil
-}
-
-// checkParts rejects settings of parts that cannot work, which may be the user's.
-func (s *search) checkParts() error {
-	check := func(part any, individuals int) (err error) {
-		switch c := part.(type) {
-		case interface{ Check(length int) error }: // archives of sequences
-			err = c.Check(s.task.Length)
-		case interface{ check(individuals int) error }: // evolution strategies
-			err = c.check(individuals)
-		case interface{ check(batch, length int) error }: // policy gradients
-			err = c.check(s.settings.Batch, s.task.Length)
-		}
-		if err != nil {
-			return fmt.Errorf("%T: %w", part, err)
-		}
-		return limits.Part(part)
-	}
-	err := check(s.parts.Archive, 0)
-	for _, m := range s.members {
-		err = cmp.Or(err, check(m.Emitter, m.count))
-	}
-	return err
 }
 
 // checkObservers rejects emitters that cannot share a replay buffer.
@@ -178,7 +153,21 @@ func (s *search) build() (err error) {
 }
 
 // fixedStarts reports whether evaluations start in states that the run's seed alone draws.
-func (s *search) fixedStarts() bool { return s.parts.oneStart || s.settings.Starts > 0 }
+func (s *search) fixedStarts() bool { return s.oneStart() || s.settings.Starts > 0 }
+
+// oneStart reports whether all evaluations of a run start in one state.
+func (s *search) oneStart() bool {
+	_, ok := s.parts.Archive.(repertoire.OneStart)
+	return ok
+}
+
+// measureEvery is the number of generations between measurements of an archive without centroids.
+func (s *search) measureEvery() int64 {
+	if archive, ok := s.parts.Archive.(repertoire.Sampled); ok {
+		return archive.MeasureEvery()
+	}
+	return 10
+}
 
 // emitters returns all emitters of a generation: those with their state on all workers, and the
 // places of the proposers.
@@ -296,7 +285,7 @@ func (s *search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 // Measured reports whether the measured repertoire is that of the latest generation. A passive
 // repertoire is filled at intervals.
 func (s *search) Measured() bool {
-	return s.passive == nil || s.generation%int64(s.parts.measureEvery) == 0
+	return s.passive == nil || s.generation%s.measureEvery() == 0
 }
 
 // Conclude fills the passive repertoire from the latest generation and returns the fitnesses of its

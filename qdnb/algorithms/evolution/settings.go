@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -14,14 +13,11 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// MapElites are the hyperparameters of MAP-Elites. A zero value is not useful; see
-// [DefaultMapElites].
+// MapElites are the hyperparameters of MAP-Elites, and of all algorithms that make offspring by emitters
+// and keep them in an archive: each is a preset of these parts. The settings of the parts are settings of
+// the algorithm, see package parts. A zero value is not useful; see [DefaultMapElites].
 type MapElites struct {
 	Batch int `json:"batch" limits:"1,1048576"` // policies per generation; paper: 1000
-	// IsoSigma is the standard deviation of the isotropic noise on each parameter; paper: 0.005.
-	IsoSigma float64 `json:"iso_sigma" limits:"0,1e6"`
-	// LineSigma is the standard deviation along the line through two parents; paper: 0.05.
-	LineSigma float64 `json:"line_sigma" limits:"0,1e6"`
 	repertoire.CVT
 	// Hidden are the units of the policy's hidden layers; paper: 256, 256.
 	Hidden        []int `json:"hidden" limits:"0"`
@@ -34,54 +30,42 @@ type MapElites struct {
 	Parts   `json:"-"`
 }
 
-// Parts are the parts of an algorithm that its user may replace; zero values keep its own. They are no
-// settings: a run records a hash of the programs that they make.
+// Parts are what an algorithm is made of. Tuning their settings makes another configuration of the
+// algorithm; other parts make a variant, whose run records a hash of its programs.
 type Parts struct {
-	Mix     Mix                // the emitters
-	Archive repertoire.Archive // keeps the solutions
+	Mix     Mix                `parts:"mix"`     // the emitters
+	Archive repertoire.Archive `parts:"archive"` // keeps the solutions
 	// Initial are genotypes that the first generations evaluate, a batch each, in place of random
 	// policies; these fill the last batch.
 	Initial [][]float32
-
-	oneStart     bool // all evaluations of a run start in the same initial state
-	measureEvery int  // generations between measurements of an archive without centroids; 0: 10
 }
 
-// Replaced names the parts that are replaced. Their code belongs to the identity of a run.
-func (p Parts) Replaced() (names []string) {
-	if p.Mix != nil {
-		names = append(names, "Mix")
-	}
-	if p.Archive != nil {
-		names = append(names, "Archive")
-	}
-	return names
-}
-
-// or returns these parts, and an algorithm's own where there are none.
-func (p Parts) or(own Parts) Parts {
-	if p.Mix != nil {
-		own.Mix = p.Mix
-	}
-	own.Archive, own.Initial = cmp.Or(p.Archive, own.Archive), p.Initial
-	return own
-}
-
-// Observes reports whether replaced parts learn from observations.
+// Observes reports whether the parts learn from observations.
 func (p Parts) Observes() bool {
 	_, records := p.Archive.(repertoire.Recorder)
 	return records || slices.ContainsFunc(p.Mix, func(s Share) bool {
 		_, proposes := s.Emitter.(Proposer)
-		return proposes
+		_, acts := s.Emitter.(actor)
+		return proposes || acts
 	})
 }
 
-// DefaultMapElites returns the paper's hyperparameters for an environment (table 5).
+// Differentiates reports whether the parts need gradients of fitness and descriptor, see
+// [envs.BlackBox].
+func (p Parts) Differentiates() bool {
+	return slices.ContainsFunc(p.Mix, func(s Share) bool {
+		_, differentiates := s.Emitter.(gradientArborescence)
+		return differentiates
+	})
+}
+
+// DefaultMapElites returns MAP-Elites with the paper's hyperparameters for an environment (table 5).
 func DefaultMapElites(env envs.Spec) *MapElites {
 	m := &MapElites{
-		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, CVT: repertoire.DefaultCVT(),
+		Batch: 1000, CVT: repertoire.DefaultCVT(),
 		Hidden: []int{256, 256}, EpisodeLength: env.Length,
 		Weights: "float32",
+		Parts:   Parts{Mix: Mix{{defaultIsoLine, Rest}}, Archive: repertoire.Grid{}},
 	}
 	if env.Observations == 0 { // the genotype is the action
 		m.Hidden = []int{}
@@ -89,75 +73,63 @@ func DefaultMapElites(env envs.Spec) *MapElites {
 	return m
 }
 
-// Base returns the hyperparameters that all algorithms of this package share.
-func (m *MapElites) Base() MapElites { return *m }
+var defaultIsoLine = IsoLineEmitter{IsoSigma: 0.005, LineSigma: 0.05}
 
-// own are the Iso+LineDD emitter and a grid.
-func (m *MapElites) own() Parts {
-	return Parts{Mix: Mix{{m.isoLine(), 1}}, Archive: repertoire.Grid{}}
-}
-
-func (m *MapElites) isoLine() Emitter {
-	return IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma}
-}
-
-// hyperparameters are those of an algorithm of this package.
-type hyperparameters interface {
-	algorithms.Algorithm
-	Base() MapElites
-	own() Parts // the algorithm's own parts
-}
-
-// Recorded returns the settings of an algorithm of this package that a run records; see
-// [algorithms.Recorded]. They are nil for another algorithm.
-func Recorded(a algorithms.Algorithm) (map[string]json.RawMessage, error) {
-	h, ok := a.(hyperparameters)
-	if !ok {
-		return nil, nil
+// Resolve sets what follows from an environment and other settings: the lowest threshold of an archive.
+func (m *MapElites) Resolve(env envs.Spec) {
+	if a, ok := m.Archive.(interface {
+		Resolve(env envs.Spec, length int) repertoire.Archive
+	}); ok {
+		m.Archive = a.Resolve(env, m.EpisodeLength)
 	}
-	return algorithms.Recorded(h, func(h hyperparameters) ([]algorithms.Part, any) {
-		own, base := h.own(), h.Base()
-		mix, archive := algorithms.Part{Own: own.Mix}, algorithms.Part{Own: own.Archive}
-		if base.Mix != nil {
-			mix.By = base.Mix
+}
+
+// Check implements [algorithms.Algorithm].
+func (m *MapElites) Check() error {
+	if m.Archive == nil {
+		return errors.New("Archive is nil: a search needs one")
+	}
+	members, err := m.Mix.members(m.Batch)
+	if err := cmp.Or(limits.Of(m), m.CVT.Check(), m.Weights.Check(), err); err != nil {
+		return err
+	}
+	if _, ok := m.Archive.(repertoire.OneStart); ok && m.Starts != 0 {
+		return errors.New("starts cannot be set: all evaluations of this archive start in the same initial state")
+	}
+	if c, ok := m.Archive.(interface{ Check(length int) error }); ok {
+		err = c.Check(m.EpisodeLength)
+	}
+	for _, member := range members {
+		if c, ok := member.Emitter.(interface {
+			Check(batch, count, length int) error
+		}); ok {
+			err = cmp.Or(err, c.Check(m.Batch, member.count, m.EpisodeLength))
 		}
-		if base.Archive != nil {
-			archive.By = base.Archive
-		}
-		own.Mix, own.Archive = nil, nil
-		base.Parts, base.IsoSigma, base.LineSigma = own, 0, 0 // settings of an emitter
-		return []algorithms.Part{mix, archive}, base
-	})
+	}
+	return err
 }
 
 // New implements [algorithms.Algorithm].
 func (m *MapElites) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(m, p, env, seed)
-}
-
-// searchFor compiles the search of an algorithm.
-func searchFor(h hyperparameters, p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	base, spec := h.Base(), env.Spec()
-	centroids, err := base.Centroids(spec.Descriptor.Lower, spec.Descriptor.Upper)
+	spec, resolved := env.Spec(), *m
+	resolved.Resolve(spec)
+	centroids, err := m.Centroids(spec.Descriptor.Lower, spec.Descriptor.Upper)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := envs.Inner(env).(*envs.Simulator); ok && (base.Starts != 0 || !base.Weights.IsZero()) {
+	if _, ok := envs.Inner(env).(*envs.Simulator); ok && (m.Starts != 0 || !m.Weights.IsZero()) {
 		return nil, errors.New("starts and weights are settings of rollouts on the device, not of a simulator " +
 			"on the host")
 	}
-	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
-	task.Weights = base.Weights
-	s, err := newSearch(p, task, base.Parts.or(h.own()), settings{Batch: base.Batch, Slice: base.Slice, Seed: seed,
-		Starts: base.Starts, Centroids: centroids})
+	task := scoring.NewTask(env, m.Hidden, m.EpisodeLength)
+	task.Weights = m.Weights
+	s, err := newSearch(p, task, resolved.Parts, settings{Batch: m.Batch, Slice: m.Slice, Seed: seed,
+		Starts: m.Starts, Centroids: centroids})
 	if err != nil {
 		return nil, err // a nil *search is a Search
 	}
 	return s, nil
 }
-
-// Check implements [algorithms.Algorithm].
-func (m *MapElites) Check() error { return cmp.Or(limits.Of(m), m.CVT.Check(), m.Weights.Check()) }
 
 // Settings for runs that take seconds.
 var (
@@ -171,23 +143,23 @@ var (
 // Algorithms are the algorithms of this package: those of the paper, and later ones.
 var Algorithms = []algorithms.Entry{
 	{Name: "map-elites", Defaults: algorithms.Defaults(DefaultMapElites)},
-	{Name: "pga-map-elites", Defaults: algorithms.Defaults(defaultPGAMapElites), Observes: true, Smoke: smokePGA},
-	{Name: "aurora", Defaults: algorithms.Defaults(defaultAurora), Observes: true, Smoke: smokeAurora},
-	{Name: "pga-aurora", Defaults: algorithms.Defaults(defaultPGAAurora), Observes: true,
+	{Name: "pga-map-elites", Defaults: algorithms.Defaults(defaultPGAMapElites), Smoke: smokePGA},
+	{Name: "aurora", Defaults: algorithms.Defaults(defaultAurora), Smoke: smokeAurora},
+	{Name: "pga-aurora", Defaults: algorithms.Defaults(defaultPGAAurora),
 		Smoke: slices.Concat(smokePGA, smokeAurora)},
 	{Name: "dns", Defaults: algorithms.Defaults(defaultDominatedNovelty), Smoke: []string{"capacity=24"}},
 	{Name: "cma-mae", Defaults: algorithms.Defaults(defaultCMAMAE), Smoke: smokeES},
-	{Name: "cma-mega", Defaults: algorithms.Defaults(defaultCMAMEGA), Differentiates: true, Smoke: smokeES},
-	{Name: "cma-maega", Defaults: algorithms.Defaults(defaultCMAMAEGA), Differentiates: true, Smoke: smokeES},
+	{Name: "cma-mega", Defaults: algorithms.Defaults(defaultCMAMEGA), Smoke: smokeES},
+	{Name: "cma-maega", Defaults: algorithms.Defaults(defaultCMAMAEGA), Smoke: smokeES},
 	{Name: "dms", Defaults: algorithms.Defaults(defaultDMS), Smoke: smokeES},
 	{Name: "mome", Defaults: algorithms.Defaults(defaultMOME), Smoke: []string{"front_size=3"}},
-	{Name: "dcrl-map-elites", Defaults: algorithms.Defaults(defaultDCRLMapElites), Observes: true, Smoke: smokePGA},
-	{Name: "ascii-me", Defaults: algorithms.Defaults(defaultASCIIME), Observes: true,
+	{Name: "dcrl-map-elites", Defaults: algorithms.Defaults(defaultDCRLMapElites), Smoke: smokePGA},
+	{Name: "ascii-me", Defaults: algorithms.Defaults(defaultASCIIME),
 		Smoke: []string{"num_epochs=3"}},
-	{Name: "aurora-xcon", Defaults: algorithms.Defaults(defaultAuroraXCon), Observes: true,
+	{Name: "aurora-xcon", Defaults: algorithms.Defaults(defaultAuroraXCon),
 		Smoke: []string{"capacity=24", "sampling=5", "loop=2", "epochs=3", "training_batch=8", "latent=2",
 			"extinction_every=3"}},
-	{Name: "ppga", Defaults: algorithms.Defaults(defaultPPGA), Observes: true,
+	{Name: "ppga", Defaults: algorithms.Defaults(defaultPPGA),
 		Smoke: []string{"num_envs=4", "unroll_length=5", "num_minibatches=2", "update_epochs=1", "ppo_iterations=1",
 			"value_hidden=8"}},
 }

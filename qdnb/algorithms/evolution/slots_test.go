@@ -49,14 +49,33 @@ func TestArchiveSmallerThanASlice(t *testing.T) {
 	})
 }
 
+// sampled is a population that is measured in every n-th generation.
+type sampled struct {
+	repertoire.DominatedNovelty
+	Every int64
+}
+
+func (s sampled) MeasureEvery() int64 { return s.Every }
+
+func (s sampled) Empty(task scoring.Task, key random.Key) repertoire.Archive {
+	s.DominatedNovelty = s.DominatedNovelty.Empty(task, key).(repertoire.DominatedNovelty)
+	return s
+}
+
+func (s sampled) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
+	after, in := s.DominatedNovelty.Add(found)
+	s.DominatedNovelty = after.(repertoire.DominatedNovelty)
+	return s, in
+}
+
 // The measurement of the end of a budget is that of a run in which it is due, also of a run that
 // starts from genotypes, which take several generations.
 func TestConcludeMeasuresTheGeneration(t *testing.T) {
 	for _, given := range []int{0, 45} {
 		task := mazeTask()
-		after := func(measureEvery int) []float32 {
-			parts := Parts{Mix: Mix{{isoline, 1}}, Archive: repertoire.DominatedNovelty{Capacity: 24, K: 3},
-				measureEvery: measureEvery, Initial: make([][]float32, given)}
+		after := func(measureEvery int64) []float32 {
+			parts := Parts{Mix: Mix{{isoline, 1}}, Archive: sampled{repertoire.DominatedNovelty{Capacity: 24, K: 3},
+				measureEvery}, Initial: make([][]float32, given)}
 			for i := range parts.Initial {
 				parts.Initial[i] = slices.Repeat([]float32{float32(i) / 100}, task.Policy.Params())
 			}
@@ -77,7 +96,7 @@ func TestConcludeMeasuresTheGeneration(t *testing.T) {
 // repertoire are counted: one of each slot in every second generation.
 func TestPopulationOnTheCells(t *testing.T) {
 	task := mazeTask()
-	parts := Parts{Mix: Mix{{isoline, 1}}, Archive: repertoire.DominatedNovelty{Capacity: 24, K: 3}, measureEvery: 2}
+	parts := Parts{Mix: Mix{{isoline, 1}}, Archive: sampled{repertoire.DominatedNovelty{Capacity: 24, K: 3}, 2}}
 	s := searchOf(t, xlatest.Pure(t), task, parts, mazeSettings(1))
 	outcomes := steps(t, s, 4)
 	arrays := stateOf(t, s)

@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -32,14 +31,6 @@ func (s *Starts) UnmarshalJSON(data []byte) error {
 	}
 	if json.Unmarshal(data, (*int)(s)) != nil || *s < 1 {
 		return fmt.Errorf("%s is neither fresh nor a number of initial states, at least 1", data)
-	}
-	return nil
-}
-
-// oneStart rejects Starts for an algorithm whose evaluations all start in the same state.
-func (m MapElites) oneStart() error {
-	if m.Starts != 0 {
-		return errors.New("starts cannot be set: all evaluations of this archive start in the same initial state")
 	}
 	return nil
 }

@@ -222,7 +222,7 @@ func (st *store) source(s *search, in offspringIn, archive stored) source {
 		Key: root.FoldInEach(in.Number.Tree)}
 	stream, fixed := streamStart, s.fixedStarts()
 	if st.from != nil {
-		stream, fixed = streamPassive, s.parts.oneStart
+		stream, fixed = streamPassive, s.oneStart()
 		from.Key = root.FoldIn(streamPassive).FoldInEach(from.Number)
 		// the other archive has members from the initial population on
 		from.Number = graph.MaxScalar(from.Number, int32(1))

@@ -46,8 +46,8 @@ var strategyNames = []string{cmaESName, sepCMAESName, lmMAESName, openAIESName}
 // or also after a generation in which it improved nothing.
 var restartRules = []string{"basic", "no_improvement"}
 
-// check rejects settings that cannot work, for emitters of a number of individuals.
-func (s StrategySettings) check(individuals int) error {
+// Check rejects settings that cannot work, for emitters of a number of individuals.
+func (s StrategySettings) Check(_, individuals, _ int) error {
 	// ranks of one individual have no spread
 	if err := checkEmitters(individuals, s.Emitters, 2, s.RestartRule); err != nil {
 		return err
@@ -55,6 +55,12 @@ func (s StrategySettings) check(individuals int) error {
 	switch {
 	case s.Strategy != "" && !slices.Contains(strategyNames, s.Strategy):
 		return names.Unknown("strategy", s.Strategy, strategyNames)
+	case s.Strategy != lmMAESName && s.Vectors != 0:
+		return fmt.Errorf("vectors is a setting of %s: set strategy=%[1]s", lmMAESName)
+	case s.Strategy != openAIESName && !slices.Contains([][2]float64{{}, {adamLearningRate, adamL2Coeff}},
+		[2]float64{s.AdamLearningRate, s.AdamL2Coeff}):
+		return fmt.Errorf("adam_learning_rate and adam_l2_coeff are settings of %s: set "+
+			"strategy=%[1]s", openAIESName)
 	case s.Strategy == openAIESName && s.AdamLearningRate == 0:
 		return fmt.Errorf("adam_learning_rate must be above 0 for %s", openAIESName)
 	case s.Strategy == openAIESName && individuals/s.Emitters%2 != 0:

@@ -9,6 +9,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -49,8 +50,8 @@ func reproducible(t *testing.T, p *xla.Platform, generations int, start func(p *
 
 func TestSearchesAreReproducible(t *testing.T) {
 	mega, maega := smallMEGA(envs.Sphere(20).Spec())
-	mega.GradOpt = adamName
-	gradients := func(h hyperparameters) func(*testing.T, *xla.Platform) *search {
+	parts.Change(mega, func(s *ArborescenceSettings) { s.GradOpt = adamName })
+	gradients := func(h *MapElites) func(*testing.T, *xla.Platform) *search {
 		return func(t *testing.T, p *xla.Platform) *search {
 			return searchOn(t, p, h, envs.Sphere(20), map[bool]int{true: 5, false: 48}[p.Workers == 1])
 		}
@@ -64,14 +65,14 @@ func TestSearchesAreReproducible(t *testing.T) {
 			return newLearningSearch(t, p, honest, settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1})
 		},
 		"ascii-me": func(t *testing.T, p *xla.Platform) *search { // the share of one of two workers is one individual
-			return searchOf(t, p, mazeTask(), defaultASCIIME(mazeTask().Env.Spec()).own(),
+			return searchOf(t, p, mazeTask(), defaultASCIIME(mazeTask().Env.Spec()).Parts,
 				settings{Batch: 4, Slice: 1, Centroids: mazeSettings(0).Centroids, Seed: 3})
 		},
 		"ppga": func(t *testing.T, p *xla.Platform) *search {
-			return searchOf(t, p, legs(2).task(), smallPPGA().own(), mazeSettings(3))
+			return searchOf(t, p, legs(2).task(), partsOf(smallPPGA(), aims()), mazeSettings(3))
 		},
 		"aurora-xcon": func(t *testing.T, p *xla.Platform) *search {
-			return searchOf(t, p, mazeTask(), smallXCon().own(), mazeSettings(3))
+			return searchOf(t, p, mazeTask(), Parts{Mix: Mix{{defaultIsoLine, 1}}, Archive: smallXCon()}, mazeSettings(3))
 		},
 	}
 	for _, strategy := range strategyNames {

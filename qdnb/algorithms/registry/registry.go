@@ -2,11 +2,9 @@
 package registry
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
@@ -17,7 +15,7 @@ import (
 
 // all are the algorithms: those of the paper, in its order, and later ones, for each family.
 var all = slices.Concat(evolution.Algorithms, skills.Algorithms, []algorithms.Entry{
-	{Name: "ppo", Defaults: algorithms.Defaults(ppo.Default), Observes: true, Chooses: true}})
+	{Name: "ppo", Defaults: algorithms.Defaults(ppo.Default), Chooses: true}})
 
 // usesSkills tells how to make the runs whose algorithm is not one of qdnb.Train.
 var usesSkills = map[string]string{
@@ -45,13 +43,4 @@ func Find(name string) (algorithms.Entry, error) {
 		return algorithms.Entry{}, fmt.Errorf("%s needs the skills of a finished run: %s", name, use)
 	}
 	return algorithms.Entry{}, names.Unknown("algorithm", name, Names())
-}
-
-// Recorded returns the settings that a run records of an algorithm whose parts may be replaced; see
-// [algorithms.Recorded].
-func Recorded(a algorithms.Algorithm, env envs.Env) (map[string]json.RawMessage, error) {
-	if settings, err := evolution.Recorded(a); settings != nil || err != nil {
-		return settings, err
-	}
-	return skills.Recorded(a, env)
 }

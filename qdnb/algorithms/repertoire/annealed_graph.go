@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla/random"
 )
@@ -19,9 +20,17 @@ type Annealed struct {
 	Grid
 	// LearningRate is alpha, the share by which the accepted solutions of a batch move the threshold of
 	// their cell towards their mean fitness: 1 sets it to that mean, 0 keeps it.
-	LearningRate float64 `limits:"0,1"`
-	ThresholdMin float64 `limits:"-1e30,1e30"` // threshold of empty cells, in units of fitness
+	LearningRate float64 `json:"archive_learning_rate" limits:"0,1"`
+	// ThresholdMin is the threshold of empty cells, in units of fitness; NaN: minus the QD offset of an
+	// episode.
+	ThresholdMin float64 `json:"threshold_min" limits:"-1e30,1e30"`
 	Thresholds   *Node   // [cells]
+}
+
+// Resolve returns the archive with a threshold that is a number, for episodes of the given length.
+func (a Annealed) Resolve(env envs.Spec, length int) Archive {
+	a.ThresholdMin = lowestThreshold(a.ThresholdMin, env, length)
+	return a
 }
 
 // Empty implements [Archive].

@@ -34,6 +34,21 @@ type Recorder interface {
 	Record(task scoring.Task) envs.Recorder
 }
 
+// OneStart is an [Archive] for evaluations that differ only in their policies: all of a run start in the
+// same initial state.
+type OneStart interface {
+	Archive
+	OneStart()
+}
+
+// Sampled is an [Archive] without centroids that says how often it is measured. Others are measured every
+// ten generations.
+type Sampled interface {
+	Archive
+	// MeasureEvery is the number of generations between measurements.
+	MeasureEvery() int64
+}
+
 // Maintainer is an [Archive] that changes between generations.
 type Maintainer interface {
 	Archive
@@ -96,6 +111,15 @@ func (i Insertion) Entered() *Node {
 	enters := And(Equal(BroadcastToDims(InsertAxes(i.Index, -1), dims...), individual),
 		BroadcastToDims(InsertAxes(i.Accepted, -1), dims...))
 	return ReduceLogicalOr(enters, 0)
+}
+
+// lowestThreshold returns the lowest threshold of an archive for episodes of a number of control steps: the given
+// one or, if it is NaN, minus the QD offset of an episode, without -0 and the rounding of products.
+func lowestThreshold(given float64, env envs.Spec, length int) float64 {
+	if math.IsNaN(given) {
+		return 0 - math.Round(1e6*env.Offset*float64(length))/1e6
+	}
+	return given
 }
 
 // unfilled returns the fitnesses or objectives of empty slots.

@@ -50,13 +50,6 @@ type EncoderSettings struct {
 }
 
 // Check rejects values that cannot work, for episodes of the given length.
-func (s AuroraSettings) Check(length int) error {
-	return cmp.Or(s.checkTarget(), s.EncoderSettings.Check(length))
-}
-
-func (s AuroraSettings) checkTarget() error { return limits.Int("target", s.Target, 0, s.Capacity) }
-
-// Check rejects values that cannot work, for episodes of the given length.
 func (s EncoderSettings) Check(length int) error {
 	known := []string{onlyDescriptor, noDescriptor, fullState}
 	if err := cmp.Or(limits.Int("episode_length", length, 2, 1<<20),
@@ -106,6 +99,8 @@ type encoded struct {
 var (
 	_ Recorder   = Aurora{}
 	_ Maintainer = Aurora{}
+	_ OneStart   = Aurora{}
+	_ Sampled    = Aurora{}
 )
 
 // Observation options of AURORA: the contents of its sequences.
@@ -153,8 +148,14 @@ func (s EncoderSettings) features(spec envs.Spec) int {
 
 // Check rejects values that cannot work, for episodes of the given length.
 func (a Aurora) Check(length int) error {
-	return cmp.Or(a.checkTarget(), a.checkSequences(length, a.Features))
+	return cmp.Or(limits.Int("target", a.Target, 0, a.Capacity), a.checkSequences(length, a.Features))
 }
+
+// OneStart implements [OneStart].
+func (Aurora) OneStart() {}
+
+// MeasureEvery implements [Sampled]: a measurement follows each loop.
+func (a Aurora) MeasureEvery() int64 { return int64(a.Every) }
 
 // checkSequences checks what the sequences hold, by custom unless it is nil.
 func (s EncoderSettings) checkSequences(length int, custom *envs.Recorder) error {

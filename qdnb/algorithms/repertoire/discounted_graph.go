@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -34,12 +35,19 @@ type DiscountSettings struct {
 type Discounted struct {
 	Grid
 	DiscountSettings
-	Rate         float64 `limits:"0,1"`        // alpha, the share by which an accepted solution moves its threshold
-	ThresholdMin float64 `limits:"-1e30,1e30"` // in units of fitness
+	// Rate is alpha, the share by which an accepted solution moves its threshold.
+	Rate         float64 `json:"archive_learning_rate" limits:"0,1"`
+	ThresholdMin float64 `json:"threshold_min" limits:"-1e30,1e30"` // see [Annealed]
 	Model        nn.Trainable[nn.Network]
 	Key          random.Key // of the next training
 
 	lower, upper []float32 // limits of the descriptor, which the model sees as -1 and 1
+}
+
+// Resolve returns the archive with a threshold that is a number, for episodes of the given length.
+func (d Discounted) Resolve(env envs.Spec, length int) Archive {
+	d.ThresholdMin = lowestThreshold(d.ThresholdMin, env, length)
+	return d
 }
 
 // initialPoints is the number of empty cells of the training before the first generation.

@@ -18,8 +18,8 @@ import (
 // greatest dominated novelty: those that are fitter than the solutions near them, or far from all
 // that are at least as fit. Descriptors are the task's; a passive repertoire measures it.
 type DominatedNovelty struct {
-	Capacity   int   `limits:"1,16384"` // solutions of the population
-	K          int   `limits:"1,64"`    // nearest fitter solutions that count
+	Capacity   int   `json:"capacity" limits:"2,16384"` // solutions of the population; its publication: 1024
+	K          int   `json:"k" limits:"1,64"`           // nearest fitter solutions that count; its publication: 3
 	Population Cells // [capacity], without centroids
 }
 

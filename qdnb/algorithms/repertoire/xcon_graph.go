@@ -1,7 +1,6 @@
 package repertoire
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -58,6 +57,7 @@ type XCon struct {
 var (
 	_ Recorder   = XCon{}
 	_ Maintainer = XCon{}
+	_ OneStart   = XCon{}
 )
 
 // Losses of the encoder.
@@ -67,21 +67,15 @@ const (
 )
 
 // Check rejects values that cannot work, for episodes of the given length.
-func (s XConSettings) Check(length int) error {
-	return cmp.Or(s.checkLoss(), s.EncoderSettings.Check(length))
-}
-
-func (s XConSettings) checkLoss() error {
-	if losses := []string{TripletLoss, MSELoss}; s.Loss != "" && !slices.Contains(losses, s.Loss) {
-		return names.Unknown("loss", s.Loss, losses)
-	}
-	return nil
-}
-
-// Check rejects values that cannot work, for episodes of the given length.
 func (a XCon) Check(length int) error {
-	return cmp.Or(a.checkLoss(), a.checkSequences(length, a.Features))
+	if losses := []string{TripletLoss, MSELoss}; a.Loss != "" && !slices.Contains(losses, a.Loss) {
+		return names.Unknown("loss", a.Loss, losses)
+	}
+	return a.checkSequences(length, a.Features)
 }
+
+// OneStart implements [OneStart].
+func (XCon) OneStart() {}
 
 // Record implements [Recorder].
 func (a XCon) Record(task scoring.Task) envs.Recorder { return a.recorder(task, a.Features) }

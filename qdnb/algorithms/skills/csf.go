@@ -1,11 +1,11 @@
 package skills
 
 import (
+	"cmp"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms"
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
@@ -27,19 +27,23 @@ import (
 // transition that ends an episode has no step, because its next state is the start of another episode.
 // The losses are those of the published code (jens321/csf, iod/metra_sf.py).
 type CSF struct {
-	LearningRate float64 `limits:">0,1e3"`
+	// LearningRate, Discount and Tau are the learner's where they are 0.
+	LearningRate float64 `limits:"0,1e3"`
 	Discount     float64 `limits:"0,1"`
-	Tau          float64 `limits:">0,1"`
-	Hidden       []int   `limits:"0"`            // sizes of the hidden layers of phi and psi
-	Components   int     `limits:"1,64"`         // of skills
-	Negatives    int     `limits:"1,1073741824"` // k
-	Weight       float64 `limits:"0,1e6"`
+	Tau          float64 `limits:"0,1"`
+	Hidden       []int   `json:"diversity_hidden" limits:"0"` // sizes of the hidden layers of phi and psi
+	// Components are those of a skill; its publication: 2, and 4 or 8 for images.
+	Components int     `json:"continuous_skills" limits:"1,64"`
+	Negatives  int     `json:"negative_skills" limits:"1,1073741824"` // k; its publication: 256
+	Weight     float64 `json:"negative_weight" limits:"0,1e6"`        // its publication: 5
 
 	Encoder  nn.Trainable[nn.Network]  // phi
 	Features nn.Targeted[[]nn.Network] // psi and psi'
 }
 
 var _ SelfCritic = CSF{}
+
+func (CSF) vectors() bool { return true }
 
 // SelfCritic implements [SelfCritic].
 func (CSF) SelfCritic() {}
@@ -53,6 +57,8 @@ func (c CSF) Condition(t Task) Task { return METRA{Components: c.Components}.Con
 // Init implements [Diversity].
 func (c CSF) Init(t Task, key random.Key) Diversity {
 	spec, size := t.Env.Spec(), t.Skills.Size()
+	c.LearningRate, c.Discount, c.Tau = cmp.Or(c.LearningRate, t.Learner.LearningRate),
+		cmp.Or(c.Discount, t.Learner.Discount), cmp.Or(c.Tau, t.Learner.Tau)
 	c.Encoder = nn.NewTrainable(nn.NewMLP(t.Width(), c.Hidden, size).New(key.FoldIn(0)), c.LearningRate)
 	psi := nn.NewMLP(spec.Observations+size+spec.Actions, c.Hidden, size)
 	nets := psi.Networks(psi.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{1, 2}))))
@@ -111,34 +117,10 @@ func (c CSF) featuresLoss(b Batch, step *Node) *Node {
 // dot returns the inner products [B] of vectors [B, components].
 func dot(x, y *Node) *Node { return ReduceSum(Mul(x, y), 1) }
 
-// CSFSettings holds the hyperparameters of contrastive successor features.
-type CSFSettings struct {
-	Discovery
-	// ContinuousSkills is the number of components of a skill; its publication: 2, and 4 or 8 for
-	// images.
-	ContinuousSkills int `json:"continuous_skills" limits:"1,64"`
-	// NegativeSkills is the number of random skills of an update; its publication: 256.
-	NegativeSkills int `json:"negative_skills" limits:"1,1073741824"`
-	// NegativeWeight weights them; its publication: 5.
-	NegativeWeight float64 `json:"negative_weight" limits:"0,1e6"`
-}
-
 // defaultCSF returns the publication's hyperparameters. Sizes of networks, batches and buffers are those
 // of DIAYN, all others those of METRA.
-func defaultCSF(env envs.Spec) *CSFSettings {
-	return &CSFSettings{defaultMetra(env).Discovery, 2, 256, 5}
-}
-
-// Check implements [algorithms.Algorithm].
-func (c *CSFSettings) Check() error { return c.SAC.Check() }
-
-// New implements [algorithms.Algorithm].
-func (c *CSFSettings) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(c, p, env, seed)
-}
-
-func (c *CSFSettings) methodIn(env envs.Env) method {
-	return c.method(env, CSF{LearningRate: c.LearningRate, Discount: c.Discount, Tau: c.Tau,
-		Hidden: c.DiversityHidden, Components: c.ContinuousSkills, Negatives: c.NegativeSkills,
-		Weight: c.NegativeWeight}, DiversityOnly{})
+func defaultCSF(env envs.Spec) *Discovery {
+	d := defaultMetra(env)
+	d.Diversity = CSF{Hidden: []int{256, 256}, Components: 2, Negatives: 256, Weight: 5}
+	return d
 }

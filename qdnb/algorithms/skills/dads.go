@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -26,9 +27,9 @@ import (
 // (QDax, baselines/dads.py), the running statistics cover what [DADS.Observe] receives, with
 // changes that end an episode counted as 0, and rewards are not masked.
 type DADS struct {
-	LearningRate float64 `limits:">0,1e3"`
-	Hidden       []int   `limits:"1"`      // sizes of the hidden layers
-	Components   int     `limits:"1,1024"` // of the mixture; paper: 4
+	LearningRate float64 `limits:"0,1e3"`                     // 0: the learner's
+	Hidden       []int   `json:"diversity_hidden" limits:"1"` // sizes of the hidden layers
+	Components   int     `limits:"1,1024"`                    // of the mixture; paper: 4
 
 	Dynamics nn.Trainable[skillDynamics] // q
 	Changes  nn.Statistics               // of the changes so far
@@ -49,7 +50,7 @@ func (d DADS) Init(t Task, key random.Key) Diversity {
 	}
 	logits, means, hidden := d.forms(skills, changes)
 	d.Dynamics = nn.NewTrainable(skillDynamics{logits.New(key.FoldIn(0)), means.New(key.FoldIn(1)),
-		hidden.New(key.FoldIn(2))}, d.LearningRate)
+		hidden.New(key.FoldIn(2))}, cmp.Or(d.LearningRate, t.Learner.LearningRate))
 	d.Changes = nn.NewStatistics(key.Hi.Graph(), changes)
 	return d
 }

@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"cmp"
 	"math"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -19,8 +20,8 @@ import (
 // As in the published code (QDax, losses/diayn_loss.py), transitions that end an episode count like
 // others.
 type DIAYN struct {
-	LearningRate float64 `limits:">0,1e3"`
-	Hidden       []int   `limits:"0"` // sizes of the hidden layers
+	LearningRate float64 `limits:"0,1e3"`                     // 0: the learner's
+	Hidden       []int   `json:"diversity_hidden" limits:"0"` // sizes of the hidden layers
 
 	Discriminator nn.Trainable[nn.Network] // x to the logits of the skills
 }
@@ -31,7 +32,7 @@ func (DIAYN) Loss() string { return "discriminator_loss" }
 // Init implements [Diversity].
 func (d DIAYN) Init(t Task, key random.Key) Diversity {
 	form := nn.NewMLP(t.Width(), d.Hidden, t.Skills.Size())
-	d.Discriminator = nn.NewTrainable(form.New(key), d.LearningRate)
+	d.Discriminator = nn.NewTrainable(form.New(key), cmp.Or(d.LearningRate, t.Learner.LearningRate))
 	return d
 }
 

@@ -8,9 +8,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/limits"
-	"example.com/qdnb/qdnb/algorithms"
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
@@ -32,11 +29,15 @@ import (
 // that ends an episode has no reward and does not train phi, because its next state is the start of
 // another episode.
 type METRA struct {
-	LearningRate float64 `limits:">0,1e3"`
-	Hidden       []int   `limits:"0"`      // sizes of the hidden layers
-	Multiplier   float64 `limits:">0,1e9"` // initial lambda
-	Slack        float64 `limits:">0,1"`   // largest value of the constraint
-	Components   int     `limits:"0,64"`   // of skills that are unit vectors; 0: one-hot skills
+	LearningRate float64 `limits:"0,1e3"`                     // 0: the learner's
+	Hidden       []int   `json:"diversity_hidden" limits:"0"` // sizes of the hidden layers
+	// Multiplier is the initial lambda, the weight of the constraint; its publication: 30.
+	Multiplier float64 `json:"dual_lambda" limits:">0,1e9"`
+	// Slack is the largest value of the constraint: it bounds what a short step can gain; its
+	// publication: 1e-3.
+	Slack float64 `json:"dual_slack" limits:">0,1"`
+	// Components are those of skills that are unit vectors; 0: one-hot skills.
+	Components int `json:"continuous_skills,omitempty" limits:"0,64"`
 
 	Nets nn.Trainable[metraNets]
 }
@@ -46,6 +47,8 @@ type metraNets struct {
 	Encoder       nn.Network
 	LogMultiplier *Node // scalar
 }
+
+func (m METRA) vectors() bool { return m.Components > 0 }
 
 // Loss implements [Diversity].
 func (METRA) Loss() string { return "encoder_loss" }
@@ -65,7 +68,7 @@ func (m METRA) Condition(t Task) Task {
 func (m METRA) Init(t Task, key random.Key) Diversity {
 	form := nn.NewMLP(t.Width(), m.Hidden, t.Skills.Size())
 	m.Nets = nn.NewTrainable(metraNets{form.New(key),
-		Const(key.Hi.Graph(), float32(math.Log(m.Multiplier)))}, m.LearningRate)
+		Const(key.Hi.Graph(), float32(math.Log(m.Multiplier)))}, cmp.Or(m.LearningRate, t.Learner.LearningRate))
 	return m
 }
 
@@ -111,46 +114,18 @@ func (m METRA) along(step, skill *Node) *Node {
 	return dot(step, direction)
 }
 
-// METRASettings holds the hyperparameters of METRA.
-type METRASettings struct {
-	Discovery
-	// DualLambda is the initial weight of the constraint; its publication: 30.
-	DualLambda float64 `json:"dual_lambda" limits:">0,1e9"`
-	// DualSlack bounds what a short step can gain; its publication: 1e-3.
-	DualSlack float64 `json:"dual_slack" limits:">0,1"`
-	// ContinuousSkills is the number of components of skills that are unit vectors; 0: one-hot skills.
-	ContinuousSkills int `json:"continuous_skills,omitempty" limits:"0,64"`
-}
-
 // defaultMetra returns the publication's hyperparameters (seohongpark/METRA, README.md and tests/main.py):
 // skills of two components for ants and humanoids, 16 discrete ones for other robots, 50 updates for eight
 // episodes of 200 steps, none before 10 000 transitions, its constraint, learning rate and entropy
 // coefficient. Sizes of networks, batches and buffers are those of DIAYN.
-func defaultMetra(env envs.Spec) *METRASettings {
-	m := &METRASettings{Discovery: *discovery(nil)(env), DualLambda: 30, DualSlack: 1e-3}
-	m.NumSkills, m.LearningRate, m.RewardScaling = 16, 1e-4, 1
-	m.AlphaInit, m.FixAlpha = 0.01, false
-	m.GradUpdatesPerStep, m.WarmupSteps = 0.03, 10_000
+func defaultMetra(env envs.Spec) *Discovery {
+	m := METRA{Hidden: []int{256, 256}, Multiplier: 30, Slack: 1e-3}
 	if robot, _, _ := strings.Cut(env.Name, "-"); robot == "ant" || robot == "humanoid" {
-		m.ContinuousSkills = 2
+		m.Components = 2
 	}
-	return m
-}
-
-// Check implements [algorithms.Algorithm].
-func (m *METRASettings) Check() error {
-	if m.ContinuousSkills > 0 {
-		return cmp.Or(limits.Of(m), m.SAC.Check())
-	}
-	return m.Discovery.Check()
-}
-
-// New implements [algorithms.Algorithm].
-func (m *METRASettings) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(m, p, env, seed)
-}
-
-func (m *METRASettings) methodIn(env envs.Env) method {
-	return m.method(env, METRA{LearningRate: m.LearningRate, Hidden: m.DiversityHidden,
-		Multiplier: m.DualLambda, Slack: m.DualSlack, Components: m.ContinuousSkills}, DiversityOnly{})
+	d := discovery(env, m, DiversityOnly{})
+	d.NumSkills, d.LearningRate, d.RewardScaling = 16, 1e-4, 1
+	d.AlphaInit, d.FixAlpha = 0.01, false
+	d.GradUpdatesPerStep, d.WarmupSteps = 0.03, 10_000
+	return d
 }

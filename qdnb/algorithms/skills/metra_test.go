@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
@@ -95,7 +96,7 @@ func TestMETRAEvaluatesMoreSkillsThanEnvironments(t *testing.T) {
 	m := defaultMetra(endless.Spec())
 	m.NumSkills = m.EnvBatchSize + 1
 	errtest.Want(t, m.Check(), "at most env_batch_size")
-	m.ContinuousSkills = 2
+	parts.Change(m, func(d *METRA) { d.Components = 2 })
 	if err := m.Check(); err != nil {
 		t.Errorf("continuous: %v", err)
 	}
@@ -133,10 +134,10 @@ func TestMETRALearns(t *testing.T) {
 func TestMETRAStartsEpisodesAnew(t *testing.T) {
 	env := envs.Pointmaze{}
 	m := defaultMetra(env.Spec())
-	m.Discovery.SAC, m.NumSkills = small().SAC, 3
-	m.DiversityHidden, m.EpisodeLength = []int{8}, 8
+	m.SAC, m.NumSkills = small().SAC, 3
+	parts.Change(m, func(d *METRA) { d.Hidden = []int{8} })
 	const n, width = 6, 2*2 + 2 + 3 + 1 + 2*2
-	s := startSearch(t, xlatest.Pure(t), m.methodIn(env), small())
+	s := startSearch(t, xlatest.Pure(t), m.method(env), small())
 	steps(t, s, 11)
 	rows, stored := stored(t, s)
 	if stored != width || len(rows) != 10*n*width {

@@ -1,6 +1,11 @@
 package skills
 
-import "github.com/gomlx/gomlx/core/graph"
+import (
+	"errors"
+	"math"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
 
 // DiversityOnly is the objective of DIAYN and DADS: the diversity reward alone.
 type DiversityOnly struct{}
@@ -24,7 +29,8 @@ func (TaskOnly) NeedsReturns() bool { return false }
 //
 //	task + scale diversity
 type PlusReward struct {
-	Scale float64 `limits:"-1e6,1e6"`
+	// Scale weights the diversity reward; paper: 2 to 4 by environment.
+	Scale float64 `json:"diversity_reward_scale" limits:"-1e6,1e6"`
 }
 
 // Reward implements [Objective].
@@ -43,9 +49,20 @@ func (PlusReward) NeedsReturns() bool { return false }
 // it has collected so far. With negative rewards, young episodes are therefore accepted; with
 // positive rewards, none is until it has collected enough. The paper writes > instead of >=.
 type SMERL struct {
-	Target float64 `limits:"-Inf,Inf"`
-	Margin float64 `limits:"0"`
-	Scale  float64 `limits:"-1e6,1e6"`
+	// Target is the return of a policy that solves the task; paper: by environment.
+	Target float64 `json:"smerl_target"`
+	// Margin is the tolerated shortfall; paper: a tenth of the target's absolute value.
+	Margin float64 `json:"smerl_margin" limits:"0"`
+	Scale  float64 `json:"diversity_reward_scale" limits:"-1e6,1e6"` // as in [PlusReward]
+}
+
+// Check rejects values that cannot work.
+func (o SMERL) Check() error {
+	if math.IsNaN(o.Target) {
+		return errors.New("smerl_target is unknown for this environment; set it to the return of a " +
+			"policy that solves the task, such as one trained by `qdnb train --algorithm sac`")
+	}
+	return nil
 }
 
 var _ Gate = SMERL{}

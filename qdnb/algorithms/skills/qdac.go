@@ -1,13 +1,12 @@
 package skills
 
 import (
+	"cmp"
 	"fmt"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms"
-	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
@@ -29,18 +28,28 @@ import (
 // The losses are those of the published code (adaptive-intelligent-robotics/QDAC,
 // losses/scopa_loss.py).
 type QDAC struct {
-	LearningRate float64 `limits:">0,1e3"`
+	// LearningRate, Discount and Tau are the learner's where they are 0.
+	LearningRate float64 `limits:"0,1e3"`
 	Discount     float64 `limits:"0,1"`
-	Tau          float64 `limits:">0,1"`
-	Hidden       []int   `limits:"0"`      // sizes of the hidden layers of psi and l
-	Distance     float64 `limits:">0,1e6"` // tolerated length of the offset
-	Smooth       float64 `limits:">0,1e6"` // length below which the distance is smooth
-	Changes      bool    // features are changes of the state descriptor
-	Redraw       float64 `limits:"0,1"` // share of the sampled transitions with a random skill
+	Tau          float64 `limits:"0,1"`
+	// Hidden are the sizes of the hidden layers of psi and l; its publication: 256, 256.
+	Hidden []int `json:"diversity_hidden" limits:"0"`
+	// Distance is the tolerated length of the offset; descriptors are scaled to [-1, 1]. Its
+	// publication: 0.01.
+	Distance float64 `json:"skill_distance" limits:">0,1e6"`
+	// Smooth is the distance below which the actor's objective is quadratic; its publication: 1e-3.
+	Smooth float64 `json:"smooth_distance" limits:">0,1e6"`
+	// Changes predicts changes of the state descriptor instead of the state descriptor, for final
+	// positions that observations lack; by environment.
+	Changes bool `json:"descriptor_changes"`
+	// Redraw is the share of the sampled transitions with a random skill; its publication: 0.5.
+	Redraw float64 `json:"random_skills" limits:"0,1"`
 
 	Features   nn.Targeted[[]nn.Network] // psi, twice, and psi'
 	Multiplier nn.Trainable[nn.Network]  // l
 }
+
+func (QDAC) vectors() bool { return true }
 
 // Loss implements [Diversity].
 func (QDAC) Loss() string { return "features_loss" }
@@ -77,6 +86,11 @@ func (q QDAC) Init(t Task, key random.Key) Diversity {
 		panic(fmt.Errorf("skills of %s cannot be descriptors, which must be means or final states of "+
 			"episodes: use another algorithm, such as diayn-reward", spec.Name))
 	}
+	if q.Changes && spec.Descriptor.Kind == envs.Mean {
+		panic(fmt.Errorf("descriptor_changes must be false for %s, whose descriptor is a mean", spec.Name))
+	}
+	q.LearningRate, q.Discount, q.Tau = cmp.Or(q.LearningRate, t.Learner.LearningRate),
+		cmp.Or(q.Discount, t.Learner.Discount), cmp.Or(q.Tau, t.Learner.Tau)
 	inputs := spec.Observations + t.Skills.Size()
 	psi := nn.NewMLP(inputs+spec.Actions, q.Hidden, t.Skills.Size())
 	nets := psi.Networks(psi.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{1, 2}))))
@@ -152,61 +166,12 @@ func mean(first, second *Node) *Node { return MulScalar(Add(first, second), 0.5)
 // squaredLength returns the squared lengths [B] of vectors [B, components].
 func squaredLength(x *Node) *Node { return ReduceSum(Square(x), 1) }
 
-// QDACSettings holds the hyperparameters of QDAC.
-type QDACSettings struct {
-	SAC
-	Parts
-	// NumSkills is the number of evaluated skills; its publication evaluates 256.
-	NumSkills int `json:"num_skills" limits:"1,1024"`
-	// DiversityHidden are the units per hidden layer of the successor features and of the multiplier;
-	// its publication: 256, 256.
-	DiversityHidden []int `json:"diversity_hidden" limits:"1"`
-	// SkillDistance is the tolerated distance from a skill; descriptors are scaled to [-1, 1]. Its
-	// publication: 0.01.
-	SkillDistance float64 `json:"skill_distance" limits:">0,1e6"`
-	// SmoothDistance is the distance below which the actor's objective is quadratic; its publication:
-	// 1e-3.
-	SmoothDistance float64 `json:"smooth_distance" limits:">0,1e6"`
-	// DescriptorChanges predicts changes of the state descriptor instead of the state descriptor, for
-	// final positions that observations lack; by environment.
-	DescriptorChanges bool `json:"descriptor_changes"`
-	// RandomSkills is the share of the transitions of an update whose skill is replaced by a random
-	// one; its publication: 0.5.
-	RandomSkills float64 `json:"random_skills" limits:"0,1"`
-
-	env envs.Spec
-}
-
-// defaultQdac returns the published hyperparameters. The numbers of environments and of stored
-// transitions are those of DIAYN.
-func defaultQdac(env envs.Spec) *QDACSettings {
-	q := &QDACSettings{SAC: *defaultSAC(env), NumSkills: 256, DiversityHidden: []int{256, 256},
-		SkillDistance: 0.01, SmoothDistance: 1e-3, RandomSkills: 0.5,
-		DescriptorChanges: env.Name == "ant-omni" || env.Name == "humanoid-omni", env: env}
-	q.RewardScaling, q.AlphaInit, q.FixAlpha, q.BatchSize, q.EvaluationStates = 1, 1, false, 512, 1
-	return q
-}
-
-// Check implements [algorithms.Algorithm].
-func (q *QDACSettings) Check() error {
-	if q.DescriptorChanges && q.env.Descriptor.Kind == envs.Mean {
-		return fmt.Errorf("descriptor_changes must be false for %s, whose descriptor is a mean",
-			q.env.Name)
-	}
-	return q.SAC.Check()
-}
-
-// Count is the number of skills.
-func (q *QDACSettings) Count() int { return q.NumSkills }
-
-// New implements [algorithms.Algorithm].
-func (q *QDACSettings) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(q, p, env, seed)
-}
-
-func (q *QDACSettings) methodIn(env envs.Env) method {
-	return q.Parts.method(Task{Env: env, Length: q.EpisodeLength, Skills: Skills{OneHot: q.NumSkills}},
-		QDAC{LearningRate: q.LearningRate, Discount: q.Discount, Tau: q.Tau, Hidden: q.DiversityHidden,
-			Distance: q.SkillDistance, Smooth: q.SmoothDistance, Changes: q.DescriptorChanges,
-			Redraw: q.RandomSkills}, TaskOnly{})
+// defaultQdac returns the published hyperparameters; 256 skills are evaluated. The numbers of environments
+// and of stored transitions are those of DIAYN.
+func defaultQdac(env envs.Spec) *Discovery {
+	d := discovery(env, QDAC{Hidden: []int{256, 256}, Distance: 0.01, Smooth: 1e-3, Redraw: 0.5,
+		Changes: env.Name == "ant-omni" || env.Name == "humanoid-omni"}, TaskOnly{})
+	d.NumSkills, d.DescriptorFullState = 256, false
+	d.RewardScaling, d.AlphaInit, d.FixAlpha, d.BatchSize, d.EvaluationStates = 1, 1, false, 512, 1
+	return d
 }

@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/sac"
@@ -190,12 +191,11 @@ func TestSpread(t *testing.T) {
 
 // QDAC refuses descriptors that are neither means nor final states, and changes of means.
 func TestQDACNeedsDescriptors(t *testing.T) {
-	spec := endless.Spec()
-	spec.Descriptor.Kind = envs.Mean
-	h := defaultQdac(spec)
-	h.DescriptorChanges = true
-	errtest.Want(t, h.Check(), "must be false for point")
-	_, err := newSearch(xlatest.Pure(t), h.methodIn(outcome{endless}), small())
+	h := defaultQdac(endless.Spec())
+	parts.Change(h, func(q *QDAC) { q.Changes = true })
+	_, err := newSearch(xlatest.Pure(t), h.method(of{endless, envs.Mean}), small())
+	errtest.Want(t, err, "must be false for point")
+	_, err = newSearch(xlatest.Pure(t), h.method(of{endless, envs.Outcome}), small())
 	errtest.Want(t, err, "skills of point cannot be descriptors")
 }
 
@@ -207,17 +207,20 @@ func TestQDACPredictsChangesOfUnseenPositions(t *testing.T) {
 			return c.Name == "x" || strings.HasPrefix(c.Name, "(position of ")
 		})
 		unseen := spec.Positions() && spec.Observations > 0 && !seen
-		if got := defaultQdac(spec).DescriptorChanges; got != unseen {
+		if got := defaultQdac(spec).Diversity.(QDAC).Changes; got != unseen {
 			t.Errorf("%s: descriptor_changes is %v, and x is observed: %v", name, got, seen)
 		}
 	}
 }
 
-// outcome is a point whose descriptor is the state after the last step.
-type outcome struct{ point }
+// of is a point whose descriptor is of another kind.
+type of struct {
+	point
+	kind envs.DescriptorKind
+}
 
-func (o outcome) Spec() envs.Spec {
+func (o of) Spec() envs.Spec {
 	spec := o.point.Spec()
-	spec.Descriptor.Kind = envs.Outcome
+	spec.Descriptor.Kind = o.kind
 	return spec
 }

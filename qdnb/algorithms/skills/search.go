@@ -7,7 +7,6 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
-	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -68,8 +67,7 @@ type (
 
 // newSearch compiles a search.
 func newSearch(p *xla.Platform, method method, config config) (*search, error) {
-	if err := cmp.Or(method.Skills.check(), limits.Part(method.Diversity),
-		limits.Part(method.Objective)); err != nil {
+	if err := method.Skills.check(); err != nil {
 		return nil, err
 	}
 	switch {

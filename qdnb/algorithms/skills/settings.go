@@ -2,11 +2,9 @@ package skills
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 
 	"example.com/qdnb/envs"
@@ -45,70 +43,23 @@ type SAC struct {
 	repertoire.CVT
 }
 
-// Discovery holds the hyperparameters of DIAYN and DADS without a task reward.
+// Discovery holds the hyperparameters of all algorithms that learn skills: each is a preset of a diversity
+// reward and an objective, whose settings are settings of the algorithm, see package parts.
 type Discovery struct {
 	SAC
 	NumSkills int `json:"num_skills" limits:"1,1024"` // paper: 5
 	// DescriptorFullState distinguishes skills by observations instead of descriptors; paper: by
-	// environment.
+	// environment. A [Conditioner] may choose other features.
 	DescriptorFullState bool `json:"descriptor_full_state"`
-	// DiversityHidden are the units per hidden layer of the discriminator or dynamics; paper: 256,
-	// 256.
-	DiversityHidden []int `json:"diversity_hidden" limits:"1"`
 
-	Parts
-
-	diversity func(Discovery) Diversity // that of the algorithm's name
+	Parts `json:"-"`
 }
 
-// Parts replace the diversity reward and the objective of an algorithm; nil keeps its own.
+// Parts are what an algorithm is made of. Tuning their settings makes another configuration of the
+// algorithm; other parts make a variant, whose run records a hash of its programs.
 type Parts struct {
-	Diversity Diversity `json:"-"`
-	Objective Objective `json:"-"`
-}
-
-// method returns a method of its own parts, unless they are replaced.
-func (p Parts) method(task Task, diversity Diversity, objective Objective) method {
-	return newMethod(task, cmp.Or(p.Diversity, diversity), cmp.Or(p.Objective, objective))
-}
-
-// Rewarded holds the hyperparameters of DIAYN+REWARD and DADS+REWARD.
-type Rewarded struct {
-	Discovery
-	// DiversityRewardScale weights the diversity reward against the task's; paper: 2 to 4 by
-	// environment.
-	DiversityRewardScale float64 `json:"diversity_reward_scale" limits:"-1e6,1e6"`
-}
-
-// Selective holds the hyperparameters of SMERL(DIAYN) and SMERL(DADS).
-type Selective struct {
-	Rewarded
-	// SMERLTarget is the return of a policy that solves the task; paper: by environment.
-	SMERLTarget float64 `json:"smerl_target"`
-	// SMERLMargin is the tolerated shortfall; paper: a tenth of the target's absolute value.
-	SMERLMargin float64 `json:"smerl_margin" limits:"0"`
-}
-
-// hyperparameters are those of an algorithm of this package.
-type hyperparameters interface {
-	algorithms.Algorithm
-	Base() SAC
-	// methodIn returns the algorithm in an environment.
-	methodIn(env envs.Env) method
-}
-
-// searchFor compiles the search of an algorithm.
-func searchFor(h hyperparameters, p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	base, spec := h.Base(), env.Spec()
-	centroids, err := base.Centroids(spec.Descriptor.Lower, spec.Descriptor.Upper)
-	if err != nil {
-		return nil, err
-	}
-	s, err := newSearch(p, h.methodIn(env), config{SAC: base, Seed: seed, Centroids: centroids})
-	if err != nil {
-		return nil, err // a nil *search is a Search
-	}
-	return s, nil
+	Diversity Diversity `parts:"diversity"`
+	Objective Objective `parts:"objective"`
 }
 
 // perEnvironment holds the settings that the paper's scripts choose per environment (qdbenchmark,
@@ -150,42 +101,48 @@ func defaultSAC(env envs.Spec) *SAC {
 	return &s
 }
 
-func discovery(of func(Discovery) Diversity) func(envs.Spec) *Discovery {
+// discovery returns the paper's hyperparameters of an algorithm that learns skills.
+func discovery(env envs.Spec, diversity Diversity, objective Objective) *Discovery {
+	return &Discovery{SAC: *defaultSAC(env), NumSkills: 5, DescriptorFullState: settingsOf(env).fullState,
+		Parts: Parts{diversity, objective}}
+}
+
+// The presets are of one diversity reward and one of the paper's three objectives.
+func alone(d Diversity) func(envs.Spec) *Discovery {
+	return func(env envs.Spec) *Discovery { return discovery(env, d, DiversityOnly{}) }
+}
+
+func rewarded(d Diversity) func(envs.Spec) *Discovery {
+	return func(env envs.Spec) *Discovery { return discovery(env, d, PlusReward{settingsOf(env).diversityScale}) }
+}
+
+func selective(d Diversity) func(envs.Spec) *Discovery {
 	return func(env envs.Spec) *Discovery {
-		return &Discovery{SAC: *defaultSAC(env), NumSkills: 5, DiversityHidden: []int{256, 256},
-			DescriptorFullState: settingsOf(env).fullState, diversity: of}
-	}
-}
-
-func rewarded(of func(Discovery) Diversity) func(envs.Spec) *Rewarded {
-	return func(env envs.Spec) *Rewarded {
-		return &Rewarded{Discovery: *discovery(of)(env),
-			DiversityRewardScale: settingsOf(env).diversityScale}
-	}
-}
-
-func selective(of func(Discovery) Diversity) func(envs.Spec) *Selective {
-	return func(env envs.Spec) *Selective {
 		p := settingsOf(env)
-		return &Selective{*rewarded(of)(env), p.target, p.margin}
+		return discovery(env, d, SMERL{p.target, p.margin, p.diversityScale})
 	}
 }
+
+var (
+	diayn = DIAYN{Hidden: []int{256, 256}}
+	dads  = DADS{Hidden: []int{256, 256}, Components: 4}
+)
 
 // Algorithms are the algorithms of this package: those of the paper, later ones, and SAC, on which
 // they build. Observed positions may exceed the limits of descriptors in those with an option.
 var Algorithms = []algorithms.Entry{
-	{Name: "diayn", Defaults: algorithms.Defaults(discovery(diayn)), Observes: true},
-	{Name: "dads", Defaults: algorithms.Defaults(discovery(dads)), Observes: true, Options: wide},
-	{Name: "diayn-reward", Defaults: algorithms.Defaults(rewarded(diayn)), Observes: true},
-	{Name: "dads-reward", Defaults: algorithms.Defaults(rewarded(dads)), Observes: true, Options: wide},
-	{Name: "smerl-diayn", Defaults: algorithms.Defaults(selective(diayn)), Observes: true},
-	{Name: "smerl-dads", Defaults: algorithms.Defaults(selective(dads)), Observes: true, Options: wide},
-	{Name: "metra", Defaults: algorithms.Defaults(defaultMetra), Observes: true, Options: wide,
+	{Name: "diayn", Defaults: algorithms.Defaults(alone(diayn))},
+	{Name: "dads", Defaults: algorithms.Defaults(alone(dads)), Options: wide},
+	{Name: "diayn-reward", Defaults: algorithms.Defaults(rewarded(diayn))},
+	{Name: "dads-reward", Defaults: algorithms.Defaults(rewarded(dads)), Options: wide},
+	{Name: "smerl-diayn", Defaults: algorithms.Defaults(selective(diayn))},
+	{Name: "smerl-dads", Defaults: algorithms.Defaults(selective(dads)), Options: wide},
+	{Name: "metra", Defaults: algorithms.Defaults(defaultMetra), Options: wide,
 		Smoke: smokeMetra},
-	{Name: "csf", Defaults: algorithms.Defaults(defaultCSF), Observes: true, Options: wide,
+	{Name: "csf", Defaults: algorithms.Defaults(defaultCSF), Options: wide,
 		Smoke: append(slices.Clone(smokeMetra), "negative_skills=16")},
-	{Name: "qdac", Defaults: algorithms.Defaults(defaultQdac), Observes: true, Options: wide},
-	{Name: "sac", Defaults: algorithms.Defaults(defaultSAC), Observes: true},
+	{Name: "qdac", Defaults: algorithms.Defaults(defaultQdac), Options: wide},
+	{Name: "sac", Defaults: algorithms.Defaults(defaultSAC)},
 }
 
 // smokeMetra are settings of METRA for short runs of few environments, which its schedule would leave
@@ -194,100 +151,55 @@ var smokeMetra = []string{"num_skills=5", "warmup_steps=0", "grad_updates_per_st
 
 var wide = []envs.Option{envs.WidePositions()}
 
-func diayn(d Discovery) Diversity {
-	return DIAYN{LearningRate: d.LearningRate, Hidden: d.DiversityHidden}
-}
-
-func dads(d Discovery) Diversity {
-	return DADS{LearningRate: d.LearningRate, Hidden: d.DiversityHidden, Components: 4}
-}
-
-// Base returns the settings that all algorithms of this package share.
-func (s SAC) Base() SAC { return s }
-
 // Count is the number of skills: none.
-func (s SAC) Count() int { return 0 }
+func (SAC) Count() int { return 0 }
 
 // Count is the number of skills.
 func (d Discovery) Count() int { return d.NumSkills }
+
+// Observes reports that the algorithm learns from observations.
+func (SAC) Observes() bool { return true }
 
 // Updates is the number of updates per step of all environments.
 func (s SAC) Updates() int {
 	return int(math.Round(s.GradUpdatesPerStep * float64(s.EnvBatchSize)))
 }
 
-func (s SAC) methodIn(env envs.Env) method {
-	return method{Task: Task{Env: env, Length: s.EpisodeLength}}
-}
-
-// Replaced names the parts that are replaced. Their code belongs to the identity of a run.
-func (p Parts) Replaced() (names []string) {
-	if p.Diversity != nil {
-		names = append(names, "Diversity")
-	}
-	if p.Objective != nil {
-		names = append(names, "Objective")
-	}
-	return names
-}
-
-// Recorded returns the settings of an algorithm of this package in an environment that a run records;
-// see [algorithms.Recorded]. They are nil for another algorithm.
-func Recorded(a algorithms.Algorithm, env envs.Env) (map[string]json.RawMessage, error) {
-	h, ok := a.(hyperparameters)
-	if !ok {
-		return nil, nil
-	}
-	return algorithms.Recorded(h, func(h hyperparameters) ([]algorithms.Part, any) {
-		own := reflect.New(reflect.TypeOf(h).Elem())
-		own.Elem().Set(reflect.ValueOf(h).Elem())
-		parts := own.Elem().FieldByName("Parts").Addr().Interface().(*Parts)
-		by := *parts
-		*parts = Parts{}
-		m := own.Interface().(hyperparameters).methodIn(env)
-		return []algorithms.Part{{Own: m.Diversity, By: by.Diversity}, {Own: m.Objective, By: by.Objective}}, h.Base()
-	})
-}
-
 // New implements [algorithms.Algorithm].
 func (s *SAC) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(s, p, env, seed)
+	return s.search(method{Task: s.task(env)}, p, seed)
 }
 
 // New implements [algorithms.Algorithm].
 func (d *Discovery) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(d, p, env, seed)
+	return d.search(d.method(env), p, seed)
 }
 
-// New implements [algorithms.Algorithm].
-func (r *Rewarded) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(r, p, env, seed)
+// search compiles the search of a method.
+func (s SAC) search(m method, p *xla.Platform, seed int64) (algorithms.Search, error) {
+	limits := m.Env.Spec().Descriptor
+	centroids, err := s.Centroids(limits.Lower, limits.Upper)
+	if err != nil {
+		return nil, err
+	}
+	found, err := newSearch(p, m, config{SAC: s, Seed: seed, Centroids: centroids})
+	if err != nil {
+		return nil, err // a nil *search is a Search
+	}
+	return found, nil
 }
 
-// New implements [algorithms.Algorithm].
-func (s *Selective) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return searchFor(s, p, env, seed)
+func (s SAC) task(env envs.Env) Task {
+	return Task{Env: env, Length: s.EpisodeLength, Learner: s.Config}
 }
 
-func (d Discovery) methodIn(env envs.Env) method {
-	return d.method(env, d.diversity(d), DiversityOnly{})
-}
-
-func (d Discovery) method(env envs.Env, diversity Diversity, objective Objective) method {
-	task := Task{Env: env, Length: d.EpisodeLength, Skills: Skills{OneHot: d.NumSkills}}
-	if !d.DescriptorFullState {
+// method returns the algorithm in an environment.
+func (d Discovery) method(env envs.Env) method {
+	task := d.task(env)
+	if task.Skills.OneHot = d.NumSkills; !d.DescriptorFullState {
 		task.Features = task.Descriptors()
 	}
-	return d.Parts.method(task, diversity, objective)
-}
-
-func (r Rewarded) methodIn(env envs.Env) method {
-	return r.method(env, r.diversity(r.Discovery), PlusReward{r.DiversityRewardScale})
-}
-
-func (s Selective) methodIn(env envs.Env) method {
-	return s.method(env, s.diversity(s.Discovery),
-		SMERL{s.SMERLTarget, s.SMERLMargin, s.DiversityRewardScale})
+	return newMethod(task, d.Diversity, d.Objective)
 }
 
 // maxUpdates is the largest number of updates per step of all environments; a larger one is probably a typo.
@@ -321,29 +233,29 @@ func (d Discovery) Check() error {
 	if err := cmp.Or(limits.Of(d), d.SAC.Check()); err != nil {
 		return err
 	}
-	if d.NumSkills == 1 {
-		return errors.New("num_skills must be at least 2, not 1: with one skill the diversity reward is " +
-			"always 0; use --algorithm sac for the task reward alone")
+	if d.Diversity == nil || d.Objective == nil {
+		return errors.New("skills need a diversity reward and an objective: set both, or use sac")
 	}
-	if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
-		return fmt.Errorf("num_skills must be at most env_batch_size (%d), so that each skill is "+
-			"played, not %d", d.EnvBatchSize, d.NumSkills)
+	for _, part := range []any{d.Diversity, d.Objective} {
+		if c, ok := part.(interface{ Check() error }); ok {
+			if err := c.Check(); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
-}
-
-// Check implements [algorithms.Algorithm].
-func (s Selective) Check() error {
-	if err := cmp.Or(limits.Of(s), s.Discovery.Check()); err != nil {
-		return err
+	if c, ok := d.Diversity.(interface{ vectors() bool }); !ok || !c.vectors() {
+		if d.NumSkills == 1 {
+			return errors.New("num_skills must be at least 2, not 1: with one skill the diversity reward is " +
+				"always 0; use --algorithm sac for the task reward alone")
+		}
+		if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
+			return fmt.Errorf("num_skills must be at most env_batch_size (%d), so that each skill is "+
+				"played, not %d", d.EnvBatchSize, d.NumSkills)
+		}
 	}
-	if math.IsNaN(s.SMERLTarget) {
-		return errors.New("smerl_target is unknown for this environment; set it to the return of a " +
-			"policy that solves the task, such as one trained by `qdnb train --algorithm sac`")
-	}
-	if steps := s.ReplayBufferSize / s.EnvBatchSize; steps < s.EpisodeLength {
+	if steps := d.ReplayBufferSize / d.EnvBatchSize; d.Objective.NeedsReturns() && steps < d.EpisodeLength {
 		return fmt.Errorf("replay_buffer_size must hold whole episodes of all environments, at "+
-			"least %d transitions, not %d", s.EnvBatchSize*s.EpisodeLength, s.ReplayBufferSize)
+			"least %d transitions, not %d", d.EnvBatchSize*d.EpisodeLength, d.ReplayBufferSize)
 	}
 	return nil
 }

@@ -14,19 +14,19 @@ func TestUnknownEnvironments(t *testing.T) {
 	spec := endless.Spec()
 	mean := spec
 	mean.Descriptor.Kind = envs.Mean
-	for _, name := range []string{"diayn", "dads", "diayn-reward", "dads-reward", "sac"} {
+	if err := defaultSAC(spec).Check(); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"diayn", "dads", "diayn-reward", "dads-reward"} {
 		h := Defaults(name, spec)
 		if err := h.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if b := h.Base(); b.RewardScaling != 1 || b.EpisodeLength != 8 || b.Updates() != 200 ||
+		if b := h.SAC; b.RewardScaling != 1 || b.EpisodeLength != 8 || b.Updates() != 200 ||
 			!b.FixAlpha || b.AlphaInit != 0.1 {
 			t.Errorf("%s: %+v", name, b)
 		}
-		if name == "sac" {
-			continue
-		}
-		if h.methodIn(endless).Width() != 2 || len(Defaults(name, mean).methodIn(endless).Features.Columns) > 0 {
+		if h.method(endless).Width() != 2 || len(Defaults(name, mean).method(endless).Features.Columns) > 0 {
 			t.Errorf("%s: skills are distinguished by positions if they are the descriptor, else by "+
 				"observations", name)
 		}
@@ -40,8 +40,8 @@ func TestUnknownEnvironments(t *testing.T) {
 func TestMethods(t *testing.T) {
 	spec := endless.Spec()
 	spec.Name = "ant-maze"
-	diayn := DIAYN{LearningRate: 3e-4, Hidden: []int{256, 256}}
-	dads := DADS{LearningRate: 3e-4, Hidden: []int{256, 256}, Components: 4}
+	diayn := DIAYN{Hidden: []int{256, 256}}
+	dads := DADS{Hidden: []int{256, 256}, Components: 4}
 	for _, c := range []struct {
 		name      string
 		diversity Diversity
@@ -56,19 +56,18 @@ func TestMethods(t *testing.T) {
 		{"smerl-dads", dads, SMERL{-6820, 682, 3}, true},
 	} {
 		h := Defaults(c.name, spec)
-		m := h.methodIn(endless)
+		m := h.method(endless)
 		if !reflect.DeepEqual(m.Diversity, c.diversity) || m.Objective != c.objective ||
 			(len(entryOf(c.name).Options) > 0) != c.wide {
 			t.Errorf("%s: %+v and %+v, %d options", c.name, m.Diversity, m.Objective,
 				len(entryOf(c.name).Options))
 		}
-		if m.Skills.OneHot != 5 || len(m.Features.Columns) != 2 || m.Length != 8 {
+		if m.Skills.OneHot != 5 || m.Learner.LearningRate != 3e-4 || len(m.Features.Columns) != 2 || m.Length != 8 {
 			t.Errorf("%s: %+v", c.name, m.Task)
 		}
 	}
-	if alone := defaultSAC(spec); entryOf("sac").Options != nil || alone.methodIn(endless).Diversity != nil ||
-		alone.methodIn(endless).Skills.Count() != 0 {
-		t.Errorf("sac: %+v", alone)
+	if entryOf("sac").Options != nil {
+		t.Errorf("sac: %+v", entryOf("sac"))
 	}
 }
 
@@ -87,6 +86,8 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 	spec := endless.Spec()
 	spec.Name = "pointmaze"
 	s := selective(diayn)(spec)
+	smerl := s.Objective.(SMERL)
+	s.Objective = &smerl
 	nan := math.NaN()
 	for _, c := range []struct {
 		want   string
@@ -101,8 +102,8 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		{"grad_updates_per_step is 0.002, less than one", &s.GradUpdatesPerStep, []any{0.002}},
 		{"num_skills must be at most env_batch_size (200)", &s.NumSkills, []any{201}},
 		{"num_skills must be at least 2", &s.NumSkills, []any{1}},
-		{"smerl_target is unknown", &s.SMERLTarget, []any{nan}},
-		{"smerl_margin must be at least 0", &s.SMERLMargin, []any{-1, nan}},
+		{"smerl_target is unknown", &smerl.Target, []any{nan}},
+		{"smerl_margin must be at least 0", &smerl.Margin, []any{-1, nan}},
 	} {
 		field := reflect.ValueOf(c.field).Elem()
 		published := reflect.ValueOf(field.Interface())
@@ -116,9 +117,8 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		}
 	}
 	ok := selective(diayn)(spec)
-	ok.SMERLTarget, ok.SMERLMargin, ok.GradUpdatesPerStep, ok.EarlyInterval, ok.Hidden = math.Inf(-1),
-		0, 0, 0, nil
-	ok.ReplayBufferSize, ok.DiversityRewardScale = 200*8, -1
+	ok.Objective = SMERL{Target: math.Inf(-1), Scale: -1}
+	ok.GradUpdatesPerStep, ok.EarlyInterval, ok.Hidden, ok.ReplayBufferSize = 0, 0, nil, 200*8
 	ok.Config.Discount, ok.Config.Tau = 0, 1
 	if err := ok.Check(); err != nil {
 		t.Errorf("values at the limits: %v", err)

@@ -191,7 +191,7 @@ func entryOf(name string) algorithms.Entry {
 	return Algorithms[slices.IndexFunc(Algorithms, func(e algorithms.Entry) bool { return e.Name == name })]
 }
 
-// Defaults returns the hyperparameters of an algorithm by its name.
-func Defaults(name string, env envs.Spec) hyperparameters {
-	return entryOf(name).Defaults(env).(hyperparameters)
+// Defaults returns the hyperparameters of an algorithm of skills by its name.
+func Defaults(name string, env envs.Spec) *Discovery {
+	return entryOf(name).Defaults(env).(*Discovery)
 }

@@ -9,6 +9,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
@@ -20,6 +21,8 @@ type Task struct {
 	Length   int // control steps per episode
 	Skills   Skills
 	Features Features // what distinguishes the skills
+	// Learner are the settings of soft actor-critic, which a diversity reward may follow.
+	Learner sac.Config
 }
 
 // method is an algorithm in an environment: a task, and the two factors of the reward.
