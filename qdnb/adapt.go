@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -71,7 +71,7 @@ func (s AdaptSpec) Config(training runs.Config, trained runs.Budget) (runs.Confi
 	if s.Episodes == 0 {
 		s.Episodes = 100
 	}
-	config, err := runs.NewConfig(protocol.Adaptation, training.Env, training.Seed, session.Adaptation{
+	config, err := runs.NewConfig(records.Adaptation, training.Env, training.Seed, session.Adaptation{
 		Skills: training.Name(), SkillsBudget: trained, Perturbation: s.Perturbation, Values: values,
 		Episodes: s.Episodes, StatesSeed: s.Seed,
 	})

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
@@ -47,7 +47,7 @@ func (s ControlSpec) Config(training runs.Config, trained runs.Budget) (runs.Con
 		return runs.Config{}, err
 	}
 	c.Skills, c.SkillsBudget = training.Name(), trained
-	return runs.NewConfig(protocol.HierarchicalControl, policies.HurdlesEnv, training.Seed, c)
+	return runs.NewConfig(records.HierarchicalControl, policies.HurdlesEnv, training.Seed, c)
 }
 
 // controlSettings returns the paper's settings of [Control], tuned.

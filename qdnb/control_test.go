@@ -14,8 +14,8 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/nb"
-	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -180,7 +180,7 @@ func TestControlWeights(t *testing.T) {
 func TestControlConfig(t *testing.T) {
 	training := nb.Must(Spec{Algorithm: "map-elites", Env: hurdlesSkillEnv, Seed: 2}.Config())
 	config := nb.Must(ControlSpec{}.Config(training, PaperBudget))
-	if config.Algorithm != protocol.HierarchicalControl || config.Env != policies.HurdlesEnv || config.Seed != 2 ||
+	if config.Algorithm != records.HierarchicalControl || config.Env != policies.HurdlesEnv || config.Seed != 2 ||
 		!strings.Contains(string(config.Hyperparameters), `"published_credit":false`) ||
 		!strings.Contains(string(config.Hyperparameters), `"num_envs":2048`) {
 		t.Errorf("%+v %s", config, config.Hyperparameters)

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/skills"
-	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/backend"
 )
@@ -220,7 +220,7 @@ func TestPublishedSettings(t *testing.T) {
 				t.Errorf("%s on %s is called %s", algorithm, env, config.Name())
 			}
 			folders[config.Name()] = true
-			if slices.Contains(protocol.Later(), algorithm) || protocol.Evolves(algorithm) || algorithm == "ppo" {
+			if slices.Contains(records.Names(records.Later), algorithm) || records.Of(algorithm).Evolves() || algorithm == "ppo" {
 				continue // not of the family, or not in the paper
 			}
 			var got, expected = published{}, want

@@ -23,9 +23,9 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/skills"
-	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
@@ -67,7 +67,7 @@ func ledgerEntries() (list []entry) {
 	}
 	for _, env := range envs.Names() {
 		if env == "halfcheetah-hurdles" {
-			add(protocol.HierarchicalControl, protocol.HierarchicalControl, env)
+			add(records.HierarchicalControl, records.HierarchicalControl, env)
 			continue
 		}
 		if env == "pointmaze" || env == "ant-uni" {
@@ -78,7 +78,7 @@ func ledgerEntries() (list []entry) {
 			add("dads-reward", "dads-reward", env)
 		}
 	}
-	add(protocol.Adaptation, protocol.Adaptation, "ant-maze")
+	add(records.Adaptation, records.Adaptation, "ant-maze")
 	return append(list, ownEntries()...)
 }
 

@@ -10,8 +10,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/must"
-	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
@@ -60,46 +58,6 @@ func (f faulty) broken(s envs.State) envs.State {
 		s.Reward = OnesLike(s.Reward)
 	}
 	return s
-}
-
-// Rewards, states and observations that are not finite cost their episodes, not the run: they are
-// counted, reach no network, and all losses stay finite.
-func TestNonFiniteEpisodes(t *testing.T) {
-	for _, algorithm := range []string{"map-elites", "pga-map-elites", "dcrl-map-elites", "pga-aurora",
-		"aurora-xcon", "ascii-me", "cma-mae", "dms", "ppga", "sac", "diayn-reward", "dads-reward", "smerl-dads", "metra",
-		"csf", "qdac"} {
-		for _, fault := range []string{"reward", "state", "observation", "done"} {
-			t.Run(algorithm+" "+fault, func(t *testing.T) {
-				t.Parallel()
-				spec := smallOf(algorithm, t.TempDir(), 4)
-				if !protocol.Evolves(algorithm) {
-					spec = smallDiscovery(algorithm, spec.Runs, 22)
-				}
-				speed := 2.0
-				if strings.Contains(algorithm, "aurora") { // its episodes start in one place
-					speed = 10
-				}
-				spec.Env, spec.Environment = "", faulty{plane{"faulty"}, fault, 0.09, speed}
-				run := train(t, spec)
-				if s := run.Status; s.Invalid == 0 || math.IsInf(s.MaxFitness, -1) {
-					t.Errorf("%d are invalid, max fitness %g", s.Invalid, s.MaxFitness)
-				}
-				table := must.Get(run.Metrics())
-				invalid := 0.0
-				for i, row := range table.Rows {
-					invalid += row[7]
-					for k, x := range row[8:] {
-						if i > 0 && (math.IsNaN(x) || math.IsInf(x, 0)) {
-							t.Errorf("%s is %g in row %d", table.Columns[8+k], x, i)
-						}
-					}
-				}
-				if invalid != float64(run.Status.Invalid) {
-					t.Errorf("metrics.csv counts %g, status.json %d", invalid, run.Status.Invalid)
-				}
-			})
-		}
-	}
 }
 
 // An infinite return passes no gate: SMERL learns the same from infinite rewards as from NaN.

@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -50,7 +51,7 @@ func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
 			}
 		}
 	}
-	for _, method := range append(protocol.Compared(), protocol.Unrewarded()...) {
+	for _, method := range append(records.Compared(), records.Names(records.Unrewarded)...) {
 		if !covered[method] {
 			t.Errorf("no table has the hyperparameters of %s", method)
 		}
@@ -76,11 +77,11 @@ func TestPublishedTargets(t *testing.T) {
 // The protocol names the algorithms, and has the constants of the environments.
 func TestProtocolIsThatOfTheProgram(t *testing.T) {
 	for _, name := range Algorithms() {
-		if protocol.Rank(name) < 0 {
+		if records.Rank(name) < 0 {
 			t.Errorf("the protocol lacks %s", name)
 		}
 	}
-	for _, name := range slices.Concat(protocol.Compared(), protocol.Unrewarded(), []string{"sac"}) {
+	for _, name := range slices.Concat(records.Compared(), records.Names(records.Unrewarded), []string{"sac"}) {
 		if !slices.Contains(Algorithms(), name) {
 			t.Errorf("there is no algorithm %s", name)
 		}

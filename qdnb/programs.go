@@ -5,8 +5,8 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
@@ -20,9 +20,9 @@ import (
 // hierarchical-control with five skills of the paper's size.
 func (s Spec) Programs(kind backend.Kind, devices int) ([]session.Program, error) {
 	switch s.Algorithm {
-	case protocol.HierarchicalControl:
+	case records.HierarchicalControl:
 		return session.Programs(kind, devices, func(p *xla.Platform) error { return controlPrograms(p, s) })
-	case protocol.Adaptation:
+	case records.Adaptation:
 		return session.Programs(kind, devices, func(p *xla.Platform) error { return adaptPrograms(p, s) })
 	}
 	t, err := s.resolve()

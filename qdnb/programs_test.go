@@ -14,8 +14,8 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
-	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
@@ -174,12 +174,12 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 		}
 		for _, env := range envs.Names() {
 			if env == "halfcheetah-hurdles" {
-				check(t, kind, qdnb.Spec{Algorithm: protocol.HierarchicalControl, Env: env}, 1)
+				check(t, kind, qdnb.Spec{Algorithm: records.HierarchicalControl, Env: env}, 1)
 				continue
 			}
 			check(t, kind, qdnb.Spec{Algorithm: "map-elites", Env: env, Tune: small}, 2)
 		}
 		check(t, kind, qdnb.Spec{Algorithm: "pga-aurora", Env: "pointmaze", Tune: small}, 2)
-		check(t, kind, qdnb.Spec{Algorithm: protocol.Adaptation, Env: "ant-maze"}, 1)
+		check(t, kind, qdnb.Spec{Algorithm: records.Adaptation, Env: "ant-maze"}, 1)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -81,7 +81,7 @@ func digest(run *runs.Run) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %v", errNoSkills, err)
 	}
-	if c.Algorithm == protocol.Adaptation {
+	if c.Algorithm == records.Adaptation {
 		return session.AdaptationDigest(c, skills)
 	}
 	t, err := controlTraining(c, skills)

@@ -2,15 +2,18 @@ package qdnb
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -25,56 +28,75 @@ func finished(t *testing.T, run *runs.Run) []byte {
 	return data
 }
 
-// A run that is interrupted after every generation, extended, or trained in one go ends with the same
-// repertoire and skills, to the byte. A learner's replay buffer is restored from disk.
-func TestRunsResumeBitForBit(t *testing.T) {
-	family := func(algorithm string, set ...string) func(string, int) Spec {
+// resumes checks that runs which are interrupted after every generation, extended, or trained in one go end
+// with the same repertoire and skills, to the byte. of returns the spec of a run with a budget; the last
+// of budgets is that of whole.
+func resumes(t *testing.T, whole *runs.Run, of func(folder string, generations int) Spec, budgets ...int) {
+	t.Helper()
+	last := budgets[len(budgets)-1]
+	folder := t.TempDir()
+	for range 2 {
+		stopped(t, of(folder, last))
+	}
+	run := train(t, of(folder, last))
+	if !bytes.Equal(finished(t, run), finished(t, whole)) {
+		t.Error("the interrupted run ends differently")
+	}
+	if s, want := run.Status, whole.Status; s.Evaluations != want.Evaluations || s.EnvSteps != want.EnvSteps ||
+		s.MaxFitness != want.MaxFitness || len(s.Backends) != 1 || s.CompileSeconds <= 0 ||
+		s.Seconds < s.CompileSeconds {
+		t.Errorf("the interrupted run ends with %+v, want %+v", s, want)
+	}
+	replay := func(run *runs.Run) bool {
+		files, _ := filepath.Glob(filepath.Join(run.Dir, "replay", "*"))
+		return len(files) > 0
+	}
+	extended, learner := t.TempDir(), false
+	for _, budget := range budgets {
+		spec := of(extended, budget)
+		spec.KeepReplay = true
+		run := train(t, spec)
+		if same := bytes.Equal(finished(t, run), finished(t, whole)); same != (budget == last) {
+			t.Errorf("extended to generation %d of %d: the same end: %v", budget, last, same)
+		}
+		if budget != budgets[0] && replay(run) != learner {
+			t.Errorf("its replay buffer is kept: %v", !learner)
+		}
+		learner = replay(run)
+	}
+	if critic := run.HasSkills() || slices.Contains(records.Of(cmp.Or(run.Status.Base, run.Config.Algorithm)).Columns,
+		"critic_loss"); critic && !learner {
+		t.Error("its replay buffer is lost")
+	}
+	if replay(whole) {
+		t.Error("a finished run keeps its replay buffer without KeepReplay")
+	}
+}
+
+// Settings, backends and parts that change what a checkpoint holds resume like the algorithms themselves.
+func TestVariantsResumeBitForBit(t *testing.T) {
+	family := func(algorithm, backend string, set ...string) func(string, int) Spec {
 		return func(folder string, generations int) Spec {
-			spec := smallOf(algorithm, folder, generations)
-			spec.Tune = more(spec.Tune, set...)
+			spec := smallRun(algorithm, folder, generations)
+			spec.Tune, spec.Backend = more(spec.Tune, set...), backend
 			return spec
 		}
 	}
-	discovery := func(algorithm string, set ...string) func(string, int) Spec {
-		return func(folder string, iterations int) Spec {
-			spec := smallDiscovery(algorithm, folder, iterations)
-			spec.Tune = more(spec.Tune, set...)
-			return spec
-		}
-	}
-	onXLA := func(of func(string, int) Spec) func(string, int) Spec {
-		return func(folder string, generations int) Spec {
-			spec := of(folder, generations)
-			spec.Backend = "" // if it is installed
-			return spec
-		}
-	}
-	// AURORA's loops of two: trained at 0 and 4, the threshold at 6 is not due, and at 8
-	evolved := []int{4, 7}
-	discovered := []int{5, 33, 36} // the replay buffer wraps around after 30
+	evolved, discovered := []int{4, 7}, []int{5, 33, 36}
 	for name, c := range map[string]struct {
 		budgets []int
 		of      func(folder string, generations int) Spec
 	}{
-		"map-elites": {evolved, family("map-elites")}, "XLA": {evolved, onXLA(family("map-elites"))},
-		"bfloat16": {evolved, onXLA(family("map-elites", "weights=bfloat16"))},
-		"pga":      {evolved, family("pga-map-elites")}, "starts": {evolved, family("pga-map-elites", "starts=3")},
-		"aurora": {evolved, family("aurora")}, "pga-aurora": {evolved, family("pga-aurora")},
-		"dns": {evolved, family("dns")}, "dcrl": {evolved, family("dcrl-map-elites")},
-		"cma-mae": {evolved, family("cma-mae")}, "mome": {evolved, family("mome")}, "ascii-me": {evolved, family("ascii-me")},
-		"cma-maega": {evolved, family("cma-maega")}, "dms": {evolved, family("dms")},
-		"aurora-xcon": {evolved, family("aurora-xcon")},
-		"ppga":        {evolved, family("ppga")},
+		"XLA":      {evolved, family("map-elites", "")}, // if it is installed
+		"bfloat16": {evolved, family("map-elites", "", "weights=bfloat16")},
+		"starts":   {evolved, family("pga-map-elites", "go", "starts=3")},
 		"fronts": {evolved, func(folder string, generations int) Spec {
 			spec := solving("mome", "rastrigin-multi", folder, generations)
 			spec.Tune = more(spec.Tune, "front_size=4", "iso_sigma=0.05", "line_sigma=0.5")
 			return spec
 		}},
-		"diayn-reward": {discovered, discovery("diayn-reward")}, "smerl-dads": {discovered, discovery("smerl-dads")},
-		"csf":   {discovered, discovery("csf", "negative_skills=16")},
-		"metra": {discovered, discovery("metra")}, "qdac": {discovered, discovery("qdac")},
-		"continuous": {discovered, discovery("metra", "continuous_skills=2")},
-		"sac":        {discovered, discovery("sac", "fix_alpha=false")},
+		"continuous": {discovered, family("metra", "go", "continuous_skills=2")},
+		"entropy":    {discovered, family("sac", "go", "fix_alpha=false")},
 		"ball": {discovered, func(folder string, iterations int) Spec {
 			spec := smallDiscovery("diayn-reward", folder, iterations)
 			spec.Name = "ball"
@@ -83,40 +105,7 @@ func TestRunsResumeBitForBit(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			last := c.budgets[len(c.budgets)-1]
-			replay := func(run *runs.Run) bool {
-				files, _ := filepath.Glob(filepath.Join(run.Dir, "replay", "*"))
-				return len(files) > 0
-			}
-			whole := train(t, c.of(t.TempDir(), last))
-			folder := t.TempDir()
-			for range 2 {
-				stopped(t, c.of(folder, last))
-			}
-			run := train(t, c.of(folder, last))
-			if !bytes.Equal(finished(t, run), finished(t, whole)) {
-				t.Error("the interrupted run ends differently")
-			}
-			if s, want := run.Status, whole.Status; s.Evaluations != want.Evaluations || s.EnvSteps != want.EnvSteps ||
-				s.MaxFitness != want.MaxFitness || len(s.Backends) != 1 || s.CompileSeconds <= 0 ||
-				s.Seconds < s.CompileSeconds {
-				t.Errorf("the interrupted run ends with %+v, want %+v", s, want)
-			}
-			extended := t.TempDir()
-			for _, budget := range c.budgets {
-				spec := c.of(extended, budget)
-				spec.KeepReplay = true
-				run := train(t, spec)
-				if same := bytes.Equal(finished(t, run), finished(t, whole)); same != (budget == last) {
-					t.Errorf("extended to generation %d of %d: the same end: %v", budget, last, same)
-				}
-				if learner := run.HasSkills() || learns(run.Config.Algorithm); replay(run) != learner {
-					t.Errorf("its replay buffer is kept: %v", !learner)
-				}
-			}
-			if replay(whole) {
-				t.Error("a finished run keeps its replay buffer without KeepReplay")
-			}
+			resumes(t, train(t, c.of(t.TempDir(), c.budgets[len(c.budgets)-1])), c.of, c.budgets...)
 		})
 	}
 }

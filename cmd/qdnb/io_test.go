@@ -12,7 +12,7 @@ import (
 
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 )
 
 // answer decodes the last line of a command's output as JSON.
@@ -176,7 +176,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 	path, _ := mazePolicy(t)
 	succeed(t, "import", "--runs", root, "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set",
 		"hidden=[3]")
-	adaptation := emptyRun(t, root, protocol.Adaptation, "ant-uni")
+	adaptation := emptyRun(t, root, records.Adaptation, "ant-uni")
 	before, _ := os.ReadDir(root)
 	eval := func(more ...string) []string {
 		return append([]string{"eval", "--runs", root, "--run", "dads", "--episodes", "1"}, more...)

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -62,7 +62,7 @@ func (c *listCmd) Run() error {
 		score, fitness := "-", "-"
 		if r.MaxFitness != nil {
 			fitness = fmt.Sprintf("%.6g", *r.MaxFitness)
-			if r.Algorithm != protocol.Adaptation { // it has no repertoire
+			if r.Algorithm != records.Adaptation { // it has no repertoire
 				score = fmt.Sprintf("%.6g", r.QDScore)
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper"
-	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/plot/viewer"
@@ -89,7 +89,7 @@ func programs(origins *qdnb.Origins, run *runs.Run) string {
 // watch records the selected episodes and writes the page.
 func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 	switch {
-	case run.Config.Algorithm == protocol.Adaptation:
+	case run.Config.Algorithm == records.Adaptation:
 		return fmt.Errorf("%s has no skills of its own: name the run whose skills it used", run.Name())
 	case c.Cell != nil && c.Skill != nil:
 		return errors.New("--cell and --skill are mutually exclusive")
@@ -287,7 +287,7 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 			list = append(list, drawing{name, make})
 		}
 	}
-	if run.Config.Algorithm == protocol.Adaptation {
+	if run.Config.Algorithm == records.Adaptation {
 		add("adaptation", true, func() (saver, error) { return figures.Adaptation(run) })
 		return list, nil
 	}

@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -229,8 +229,8 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 	}
 	root := t.TempDir()
 	// runs without data yet
-	for _, algorithm := range []string{"map-elites", "dads", protocol.Adaptation,
-		protocol.HierarchicalControl} {
+	for _, algorithm := range []string{"map-elites", "dads", records.Adaptation,
+		records.HierarchicalControl} {
 		name := emptyRun(t, root, algorithm, "walker-uni")
 		if stdout, _ := succeed(t, "show", name, "--runs", root); !strings.Contains(stdout, "unfinished; rerun the") {
 			t.Errorf("%s: %s", name, stdout)

@@ -14,7 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -224,7 +224,7 @@ func printRun(run *runs.Run, verbose bool) {
 	}
 	fmt.Println()
 	fmt.Printf("seconds        %.1f (%.1f compiling)\n", s.Seconds, s.CompileSeconds)
-	if run.Config.Algorithm == protocol.Adaptation { // it has no repertoire
+	if run.Config.Algorithm == records.Adaptation { // it has no repertoire
 		fmt.Printf("max fitness    %.6g\n", s.MaxFitness)
 	} else {
 		fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness,

@@ -13,8 +13,8 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
-	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -48,7 +48,7 @@ func spec(algorithm string) run {
 	s := run{qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Seed: 1, Budget: qdnb.Generations(60)},
 		slices.Clone(smallSettings)}
 	switch {
-	case protocol.Evolves(algorithm):
+	case records.Of(algorithm).Evolves():
 		s.Set = append(s.Set, "batch=16")
 	case algorithm == "ppo":
 		s.Budget = qdnb.Generations(40)

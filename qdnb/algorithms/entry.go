@@ -5,11 +5,12 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/qdnb/algorithms/records"
 )
 
 // Entry is an algorithm by its name.
 type Entry struct {
-	Name string
+	records.Record
 	// Defaults returns the paper's hyperparameters in an environment, or those of the algorithm's own
 	// publication.
 	Defaults func(envs.Spec) Algorithm
@@ -17,7 +18,6 @@ type Entry struct {
 	Chooses bool // it also learns discrete actions, see package scoring
 
 	Options []envs.Option // of the environment that it trains in
-	Smoke   []string      // settings of its own for a run that takes seconds, such as "emitters=4"
 }
 
 // Defaults returns a function for an [Entry].

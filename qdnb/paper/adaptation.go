@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -57,7 +58,7 @@ func RewardAdaptation(data *Data) (figures.Grid, error) {
 // rewardLabels returns the methods of the experiment "reward" that have adaptation runs.
 func (d *Data) rewardLabels() []string {
 	adapted := d.adaptedLabels("")
-	return slices.DeleteFunc(protocol.RewardMethods(),
+	return slices.DeleteFunc(records.RewardMethods(),
 		func(label string) bool { return !slices.Contains(adapted, label) })
 }
 
@@ -220,7 +221,7 @@ func (d *Data) adaptedLabels(experiment string) []string {
 			labels = append(labels, a.Label)
 		}
 	}
-	slices.SortFunc(labels, protocol.CompareMethods)
+	slices.SortFunc(labels, records.Compare)
 	return slices.Compact(labels)
 }
 
@@ -253,7 +254,7 @@ func (d *Data) adaptation(labels []string, experiment string, average func([]flo
 	}
 	expected := allMethods
 	if experiment == results.ExperimentReward {
-		expected = protocol.RewardMethods()
+		expected = records.RewardMethods()
 	}
 	return figures.Grid{Panels: rows, Note: lacking(expected, labels)}, nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -17,15 +17,15 @@ import (
 // those of the paper that do the same work, on the environments on which later ones have runs.
 func beyond(d *Data) (methods, envs []string, err error) {
 	for _, method := range allMethods {
-		if slices.ContainsFunc(protocol.Later(), func(later string) bool {
-			return protocol.SameWork(later) == strings.TrimSuffix(method, "-reward")
+		if slices.ContainsFunc(records.Names(records.Later), func(later string) bool {
+			return records.Of(later).Work() == strings.TrimSuffix(method, "-reward")
 		}) {
 			methods = append(methods, method)
 		}
 	}
-	methods = append(methods, protocol.Later()...)
+	methods = append(methods, records.Names(records.Later)...)
 	envs = slices.DeleteFunc(slices.Clone(curveEnvs), func(env string) bool {
-		return !slices.ContainsFunc(protocol.Later(),
+		return !slices.ContainsFunc(records.Names(records.Later),
 			func(method string) bool { return len(d.FinishedRuns(method, env)) > 0 })
 	})
 	if len(envs) == 0 {
@@ -97,7 +97,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 	for _, env := range curveEnvs {
 		first := len(table.Rows)
 		var columns [6][]float64
-		for _, method := range slices.Concat(allMethods, protocol.Later()) {
+		for _, method := range slices.Concat(allMethods, records.Names(records.Later)) {
 			var values [6][]float64
 			for _, trained := range d.FinishedRuns(method, env) {
 				run, err := d.Run(trained.Run)

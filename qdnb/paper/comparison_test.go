@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -161,7 +162,7 @@ func TestSideOf(t *testing.T) {
 
 // Known reasons are sentences and have keys that exist.
 func TestReasons(t *testing.T) {
-	known := [][]string{{"", "paper", "medium", "small"}, append(protocol.Compared(), ""),
+	known := [][]string{{"", "paper", "medium", "small"}, append(records.Compared(), ""),
 		append(protocol.Environments(), ""), {"", "max_fitness", "qd_score"}, {"", below, above}}
 	for i, row := range reasons() {
 		for k, values := range known {

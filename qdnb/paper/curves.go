@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -17,9 +18,9 @@ import (
 // The paper's methods and environments, in its order. Figures of curves have a row for each
 // environment.
 var (
-	qdMethods    = protocol.Neuroevolution()
-	rlMethods    = protocol.Reinforcement()
-	allMethods   = protocol.Compared()
+	qdMethods    = records.Names(records.Neuroevolution)
+	rlMethods    = records.Names(records.Reinforcement)
+	allMethods   = records.Compared()
 	curveEnvs    = protocol.Environments()
 	curveMetrics = []curveMetric{
 		{"Max fitness", func(p results.Point) float64 { return p.MaxFitness }, false},
@@ -161,7 +162,7 @@ func metricCurves(data *Data, methods, envs []string, axis curveAxis) (figures.G
 func PriorCoverage(data *Data) (figures.Grid, error) {
 	var lines []seeds
 	for _, prior := range []bool{true, false} {
-		for _, method := range protocol.With("-reward") {
+		for _, method := range records.With("-reward") {
 			s := curvesOf(method, data.PriorRuns(method, prior))
 			if !prior {
 				s.name += " without prior"
@@ -194,7 +195,7 @@ func curvesOf(method string, trained []results.Trained) seeds {
 			curve[i].Seconds = elapsed(r, p.EnvSteps, p.Seconds)
 		}
 		s.cpu = s.cpu || r.CPUSeconds > 0
-		if slices.Contains(protocol.With("aurora"), r.Algorithm) {
+		if slices.Contains(records.With("aurora"), r.Algorithm) {
 			curve = news(curve)
 		}
 		if len(curve) > 0 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -26,12 +26,12 @@ func RewardImpact(data *Data) (*tables.Table, error) {
 		Header:  []string{"environment"},
 		Notes:   []string{"1: no loss; below 1: the reward helps."},
 	}
-	for _, label := range protocol.Unrewarded() {
+	for _, label := range records.Names(records.Unrewarded) {
 		table.Header = append(table.Header, figures.MethodName(label)+", here", "in the paper")
 	}
 	for _, env := range envs {
 		row := []string{env}
-		for _, label := range protocol.Unrewarded() {
+		for _, label := range records.Names(records.Unrewarded) {
 			here, there := "", ""
 			without, with := data.Scores(label, env, results.QDScore),
 				data.Scores(label+"-reward", env, results.QDScore)
@@ -47,7 +47,7 @@ func RewardImpact(data *Data) (*tables.Table, error) {
 		}
 		table.Rows = append(table.Rows, tables.Row(row...))
 	}
-	table.Notes[0] = data.withMissing(table.Notes[0], slices.DeleteFunc(protocol.RewardMethods(),
+	table.Notes[0] = data.withMissing(table.Notes[0], slices.DeleteFunc(records.RewardMethods(),
 		func(method string) bool { return strings.HasPrefix(method, "smerl") }), envs)
 	return table, nil
 }

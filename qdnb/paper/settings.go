@@ -12,7 +12,7 @@ import (
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
 )
@@ -35,13 +35,13 @@ var components = []struct {
 }{
 	{"genetic mutation", qdMethods},
 	{"MAP-Elites", qdMethods},
-	{"policy gradient", slices.Concat(protocol.With("pga"), rlMethods)},
+	{"policy gradient", slices.Concat(records.With("pga"), rlMethods)},
 	{"SAC", rlMethods},
-	{"TD3", protocol.With("pga")},
-	{"unsupervised diversity", slices.Concat(protocol.With("aurora"), rlMethods)},
-	{"SMERL's sum", protocol.With("smerl")},
-	{"DADS' diversity", protocol.With("dads")},
-	{"DIAYN's diversity", protocol.With("diayn")},
+	{"TD3", records.With("pga")},
+	{"unsupervised diversity", slices.Concat(records.With("aurora"), rlMethods)},
+	{"SMERL's sum", records.With("smerl")},
+	{"DADS' diversity", records.With("dads")},
+	{"DIAYN's diversity", records.With("diayn")},
 }
 
 // Components returns table 2: the components of the eight methods.
@@ -99,10 +99,10 @@ var hyperparameterTables = map[int]struct {
 	caption string
 	methods []string
 }{
-	4: {"Hyperparameters of DIAYN, DADS and SMERL", slices.Concat(rlMethods, protocol.Unrewarded())},
+	4: {"Hyperparameters of DIAYN, DADS and SMERL", slices.Concat(rlMethods, records.Names(records.Unrewarded))},
 	5: {"Hyperparameters of MAP-Elites", []string{"map-elites"}},
-	6: {"Hyperparameters of PGA-MAP-Elites", protocol.With("pga")},
-	7: {"Hyperparameters of AURORA", protocol.With("aurora")},
+	6: {"Hyperparameters of PGA-MAP-Elites", records.With("pga")},
+	7: {"Hyperparameters of AURORA", records.With("aurora")},
 }
 
 // publishedHyperparameters has the rows of all tables. Its exceptions are values by environment.

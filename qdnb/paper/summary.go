@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -45,7 +46,7 @@ func (d *Data) Summary(experiments ...string) string {
 			continue
 		}
 		seeds := sorted(lines, func(l sweep.Line) int64 { return l.Run.Seed }, cmp.Compare)
-		methods := sorted(lines, func(l sweep.Line) string { return l.Label }, protocol.CompareMethods)
+		methods := sorted(lines, func(l sweep.Line) string { return l.Label }, records.Compare)
 		envs := sorted(lines, func(l sweep.Line) string { return l.Run.Env }, protocol.CompareEnvironments)
 		write("", experiment+": "+describe(lines))
 		some := ""

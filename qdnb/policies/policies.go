@@ -11,9 +11,9 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/nn"
 )
@@ -95,7 +95,7 @@ func All(run *runs.Run) (*Set, error) {
 
 // Own returns an error if a run has no policies because it evaluates the skills of another run.
 func Own(run *runs.Run) error {
-	if run.Config.Algorithm != protocol.Adaptation {
+	if run.Config.Algorithm != records.Adaptation {
 		return nil
 	}
 	return fmt.Errorf("%s has no policies of its own: name the run whose skills it uses, %s",
@@ -210,7 +210,7 @@ func (s *Set) trained() envs.Spec {
 // Environment makes the built-in environment that a run was trained in, with the options of its
 // algorithm, or with its skills. A custom environment is an error.
 func Environment(run *runs.Run) (envs.Env, error) {
-	if run.Config.Algorithm == protocol.HierarchicalControl {
+	if run.Config.Algorithm == records.HierarchicalControl {
 		return controlled(run)
 	}
 	if name := run.Config.Env; !slices.Contains(envs.Names(), name) {

@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -289,7 +289,7 @@ func (s Spec) starts(run *runs.Run) ([]Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if repertoire.Origins == nil && slices.Contains(protocol.With("aurora"), algorithm) {
+	if repertoire.Origins == nil && slices.Contains(records.With("aurora"), algorithm) {
 		return []Spec{s}, nil
 	}
 	if repertoire.Origins == nil || !set.Policies[0].Cell {

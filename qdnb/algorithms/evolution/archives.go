@@ -5,6 +5,8 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 )
 
+var _ = preset("aurora", defaultAurora)
+
 // defaultAurora returns AURORA: MAP-Elites with an archive that learns its descriptors.
 func defaultAurora(env envs.Spec) *MapElites {
 	m := DefaultMapElites(env)
@@ -25,6 +27,8 @@ func defaultAuroraArchive(env envs.Spec) repertoire.Aurora {
 	return repertoire.Aurora{AuroraSettings: s}
 }
 
+var _ = preset("aurora-xcon", defaultAuroraXCon)
+
 // defaultAuroraXCon returns AURORA-XCon: MAP-Elites with the publication's archive, batch and policies.
 func defaultAuroraXCon(env envs.Spec) *MapElites {
 	m := DefaultMapElites(env)
@@ -36,12 +40,16 @@ func defaultAuroraXCon(env envs.Spec) *MapElites {
 	return m
 }
 
+var _ = preset("dns", defaultDominatedNovelty)
+
 // defaultDominatedNovelty returns Dominated Novelty Search: MAP-Elites with the publication's archive.
 func defaultDominatedNovelty(env envs.Spec) *MapElites {
 	m := DefaultMapElites(env)
 	m.Archive = repertoire.DominatedNovelty{Capacity: 1024, K: 3}
 	return m
 }
+
+var _ = preset("mome", defaultMOME)
 
 // defaultMOME returns Multi-Objective MAP-Elites (Pierrot et al. 2022): MAP-Elites whose cells hold Pareto
 // fronts. If a task has one objective, it keeps the fittest solutions of each cell. Cells, fronts, batch

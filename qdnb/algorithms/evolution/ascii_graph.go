@@ -26,6 +26,8 @@ type ASCIISettings struct {
 	Std float64 `json:"std" limits:">0,1e6"`
 }
 
+var _ = preset("ascii-me", defaultASCIIME)
+
 // defaultASCIIME returns ASCII-ME with the hyperparameters of the published code's configuration: MAP-Elites
 // with half of the offspring from action sequence crossover.
 func defaultASCIIME(env envs.Spec) *MapElites {

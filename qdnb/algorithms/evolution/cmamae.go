@@ -7,6 +7,8 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 )
 
+var _ = preset("cma-mae", defaultCMAMAE)
+
 // defaultCMAMAE returns CMA-MAE (Fontaine and Nikolaidis 2023): evolution strategies whose samples are
 // ranked by how far they exceed the annealed thresholds of an archive. The hyperparameters are those of
 // the publication for tasks without observations (icaros-usc/cma_mae,

@@ -7,6 +7,8 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 )
 
+var _ = preset("cma-mega", defaultCMAMEGA)
+
 // defaultCMAMEGA returns CMA-MEGA (Fontaine and Nikolaidis 2021): gradient arborescence on the grid of
 // MAP-Elites, for tasks that are an [envs.BlackBox]. The hyperparameters are published ones
 // (icaros-usc/cma_mae, experiments/lin_proj/lin_proj.py and experiments/arm/arm.py, whose sigma_g is
@@ -14,6 +16,8 @@ import (
 func defaultCMAMEGA(env envs.Spec) *MapElites {
 	return arborescence(env, "no_improvement", repertoire.Grid{})
 }
+
+var _ = preset("cma-maega", defaultCMAMAEGA)
 
 // defaultCMAMAEGA returns CMA-MAEGA (Fontaine and Nikolaidis 2023) with the publication's hyperparameters
 // for sphere: CMA-MEGA with the annealed thresholds of CMA-MAE.

@@ -207,6 +207,8 @@ func (e DescriptorConditioned) specialise(actor nn.Network, targets *Node) *Node
 	return actor.Form.View(actor.Join()).WithLastInputs(targets).Join()
 }
 
+var _ = preset("dcrl-map-elites", defaultDCRLMapElites)
+
 // defaultDCRLMapElites returns DCRL-MAP-Elites with the hyperparameters of the published code's example:
 // MAP-Elites with half of the offspring from a descriptor-conditioned emitter.
 func defaultDCRLMapElites(env envs.Spec) *MapElites {

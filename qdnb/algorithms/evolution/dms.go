@@ -7,6 +7,8 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 )
 
+var _ = preset("dms", defaultDMS)
+
 // defaultDMS returns Discount Model Search (Tjanaka, Chen, Fontaine and Nikolaidis 2026): CMA-MAE whose
 // thresholds are a network of the descriptor, with the publication's hyperparameters of the archive and
 // the range of its functions (icaros-usc/discount-models, config/algo/archive/discount.yaml and

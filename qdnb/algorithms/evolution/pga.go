@@ -15,6 +15,8 @@ import (
 // pgaBatch is the paper's batch size for PGA-MAP-Elites and PGA-AURORA.
 const pgaBatch = 100
 
+var _ = preset("pga-map-elites", defaultPGAMapElites)
+
 // defaultPGAMapElites returns PGA-MAP-Elites with the paper's hyperparameters (table 6): MAP-Elites with
 // half of the offspring from a policy-gradient emitter.
 func defaultPGAMapElites(env envs.Spec) *MapElites {
@@ -22,6 +24,8 @@ func defaultPGAMapElites(env envs.Spec) *MapElites {
 	m.Batch, m.Mix = pgaBatch, Mix{{PolicyGradient{Config: td3.Default()}, Rest}, {defaultIsoLine, 0.5}}
 	return m
 }
+
+var _ = preset("pga-aurora", defaultPGAAurora)
 
 // defaultPGAAurora returns PGA-AURORA: the emitters of PGA-MAP-Elites with the archive of AURORA.
 func defaultPGAAurora(env envs.Spec) *MapElites {

@@ -39,6 +39,8 @@ type PPGASettings struct {
 	ValueHidden    []int   `json:"value_hidden"`                       // units of the value functions' hidden layers
 }
 
+var _ = preset("ppga", defaultPPGA)
+
 // defaultPPGA returns PPGA (Batra et al. 2024), CMA-MAEGA with gradients of PPO, with the hyperparameters of
 // the published configuration for a robot: those of humanoid, but
 // for ant, walker2d and halfcheetah (icaros-usc/PPGA, runners/local/train_ppga_{humanoid,ant,walker2d,

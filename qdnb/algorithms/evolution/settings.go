@@ -131,35 +131,13 @@ func (m *MapElites) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.S
 	return s, nil
 }
 
-// Settings for runs that take seconds.
-var (
-	smokePGA = []string{"critic_hidden=8,8", "replay_buffer_size=1000", "num_critic_training_steps=4",
-		"num_pg_training_steps=3", "transitions_batch_size=16"}
-	smokeAurora = []string{"capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
-		"training_batch=8", "latent=2", "threshold=0.01"}
-	smokeES = []string{"emitters=4"}
-)
+// Algorithms are the algorithms of this package by name. The file of each adds it.
+var Algorithms = map[string]algorithms.Entry{}
 
-// Algorithms are the algorithms of this package: those of the paper, and later ones.
-var Algorithms = []algorithms.Entry{
-	{Name: "map-elites", Defaults: algorithms.Defaults(DefaultMapElites)},
-	{Name: "pga-map-elites", Defaults: algorithms.Defaults(defaultPGAMapElites), Smoke: smokePGA},
-	{Name: "aurora", Defaults: algorithms.Defaults(defaultAurora), Smoke: smokeAurora},
-	{Name: "pga-aurora", Defaults: algorithms.Defaults(defaultPGAAurora),
-		Smoke: slices.Concat(smokePGA, smokeAurora)},
-	{Name: "dns", Defaults: algorithms.Defaults(defaultDominatedNovelty), Smoke: []string{"capacity=24"}},
-	{Name: "cma-mae", Defaults: algorithms.Defaults(defaultCMAMAE), Smoke: smokeES},
-	{Name: "cma-mega", Defaults: algorithms.Defaults(defaultCMAMEGA), Smoke: smokeES},
-	{Name: "cma-maega", Defaults: algorithms.Defaults(defaultCMAMAEGA), Smoke: smokeES},
-	{Name: "dms", Defaults: algorithms.Defaults(defaultDMS), Smoke: smokeES},
-	{Name: "mome", Defaults: algorithms.Defaults(defaultMOME), Smoke: []string{"front_size=3"}},
-	{Name: "dcrl-map-elites", Defaults: algorithms.Defaults(defaultDCRLMapElites), Smoke: smokePGA},
-	{Name: "ascii-me", Defaults: algorithms.Defaults(defaultASCIIME),
-		Smoke: []string{"num_epochs=3"}},
-	{Name: "aurora-xcon", Defaults: algorithms.Defaults(defaultAuroraXCon),
-		Smoke: []string{"capacity=24", "sampling=5", "loop=2", "epochs=3", "training_batch=8", "latent=2",
-			"extinction_every=3"}},
-	{Name: "ppga", Defaults: algorithms.Defaults(defaultPPGA),
-		Smoke: []string{"num_envs=4", "unroll_length=5", "num_minibatches=2", "update_epochs=1", "ppo_iterations=1",
-			"value_hidden=8"}},
+// preset adds an algorithm, for a package-level variable without a name.
+func preset(name string, defaults func(envs.Spec) *MapElites) struct{} {
+	Algorithms[name] = algorithms.Entry{Defaults: algorithms.Defaults(defaults)}
+	return struct{}{}
 }
+
+var _ = preset("map-elites", DefaultMapElites)

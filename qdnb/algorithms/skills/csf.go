@@ -117,6 +117,8 @@ func (c CSF) featuresLoss(b Batch, step *Node) *Node {
 // dot returns the inner products [B] of vectors [B, components].
 func dot(x, y *Node) *Node { return ReduceSum(Mul(x, y), 1) }
 
+var _ = preset("csf", defaultCSF, wide)
+
 // defaultCSF returns the publication's hyperparameters. Sizes of networks, batches and buffers are those
 // of DIAYN, all others those of METRA.
 func defaultCSF(env envs.Spec) *Discovery {

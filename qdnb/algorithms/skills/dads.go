@@ -38,6 +38,8 @@ type DADS struct {
 // dadsLimit bounds normalised changes.
 const dadsLimit = 5
 
+var _ = presets("dads", DADS{Hidden: []int{256, 256}, Components: 4}, wide)
+
 // Loss implements [Diversity].
 func (DADS) Loss() string { return "dynamics_loss" }
 

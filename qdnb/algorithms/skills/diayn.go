@@ -26,6 +26,8 @@ type DIAYN struct {
 	Discriminator nn.Trainable[nn.Network] // x to the logits of the skills
 }
 
+var _ = presets("diayn", DIAYN{Hidden: []int{256, 256}})
+
 // Loss implements [Diversity].
 func (DIAYN) Loss() string { return "discriminator_loss" }
 

@@ -114,6 +114,8 @@ func (m METRA) along(step, skill *Node) *Node {
 	return dot(step, direction)
 }
 
+var _ = preset("metra", defaultMetra, wide)
+
 // defaultMetra returns the publication's hyperparameters (seohongpark/METRA, README.md and tests/main.py):
 // skills of two components for ants and humanoids, 16 discrete ones for other robots, 50 updates for eight
 // episodes of 200 steps, none before 10 000 transitions, its constraint, learning rate and entropy

@@ -166,6 +166,8 @@ func mean(first, second *Node) *Node { return MulScalar(Add(first, second), 0.5)
 // squaredLength returns the squared lengths [B] of vectors [B, components].
 func squaredLength(x *Node) *Node { return ReduceSum(Square(x), 1) }
 
+var _ = preset("qdac", defaultQdac, wide)
+
 // defaultQdac returns the published hyperparameters; 256 skills are evaluated. The numbers of environments
 // and of stored transitions are those of DIAYN.
 func defaultQdac(env envs.Spec) *Discovery {

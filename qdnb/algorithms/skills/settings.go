@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -123,33 +122,24 @@ func selective(d Diversity) func(envs.Spec) *Discovery {
 	}
 }
 
-var (
-	diayn = DIAYN{Hidden: []int{256, 256}}
-	dads  = DADS{Hidden: []int{256, 256}, Components: 4}
-)
+// Algorithms are the algorithms of this package by name. The file of each adds it.
+var Algorithms = map[string]algorithms.Entry{"sac": {Defaults: algorithms.Defaults(defaultSAC)}}
 
-// Algorithms are the algorithms of this package: those of the paper, later ones, and SAC, on which
-// they build. Observed positions may exceed the limits of descriptors in those with an option.
-var Algorithms = []algorithms.Entry{
-	{Name: "diayn", Defaults: algorithms.Defaults(alone(diayn))},
-	{Name: "dads", Defaults: algorithms.Defaults(alone(dads)), Options: wide},
-	{Name: "diayn-reward", Defaults: algorithms.Defaults(rewarded(diayn))},
-	{Name: "dads-reward", Defaults: algorithms.Defaults(rewarded(dads)), Options: wide},
-	{Name: "smerl-diayn", Defaults: algorithms.Defaults(selective(diayn))},
-	{Name: "smerl-dads", Defaults: algorithms.Defaults(selective(dads)), Options: wide},
-	{Name: "metra", Defaults: algorithms.Defaults(defaultMetra), Options: wide,
-		Smoke: smokeMetra},
-	{Name: "csf", Defaults: algorithms.Defaults(defaultCSF), Options: wide,
-		Smoke: append(slices.Clone(smokeMetra), "negative_skills=16")},
-	{Name: "qdac", Defaults: algorithms.Defaults(defaultQdac), Options: wide},
-	{Name: "sac", Defaults: algorithms.Defaults(defaultSAC)},
+// preset adds an algorithm, for a package-level variable without a name. Observed positions may exceed the
+// limits of descriptors in those with an option.
+func preset(name string, defaults func(envs.Spec) *Discovery, options ...envs.Option) struct{} {
+	Algorithms[name] = algorithms.Entry{Defaults: algorithms.Defaults(defaults), Options: options}
+	return struct{}{}
 }
 
-// smokeMetra are settings of METRA for short runs of few environments, which its schedule would leave
-// without updates.
-var smokeMetra = []string{"num_skills=5", "warmup_steps=0", "grad_updates_per_step=0.25"}
+// presets adds a diversity reward with each of the paper's three objectives.
+func presets(name string, d Diversity, options ...envs.Option) struct{} {
+	preset(name, alone(d), options...)
+	preset(name+"-reward", rewarded(d), options...)
+	return preset("smerl-"+name, selective(d), options...)
+}
 
-var wide = []envs.Option{envs.WidePositions()}
+var wide = envs.WidePositions()
 
 // Count is the number of skills: none.
 func (SAC) Count() int { return 0 }

@@ -85,7 +85,7 @@ func TestUpdatesAreRounded(t *testing.T) {
 func TestBadSettingsGiveOneLine(t *testing.T) {
 	spec := endless.Spec()
 	spec.Name = "pointmaze"
-	s := selective(diayn)(spec)
+	s := Defaults("smerl-diayn", spec)
 	smerl := s.Objective.(SMERL)
 	s.Objective = &smerl
 	nan := math.NaN()
@@ -116,7 +116,7 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 			field.Set(published)
 		}
 	}
-	ok := selective(diayn)(spec)
+	ok := Defaults("smerl-diayn", spec)
 	ok.Objective = SMERL{Target: math.Inf(-1), Scale: -1}
 	ok.GradUpdatesPerStep, ok.EarlyInterval, ok.Hidden, ok.ReplayBufferSize = 0, 0, nil, 200*8
 	ok.Config.Discount, ok.Config.Tau = 0, 1

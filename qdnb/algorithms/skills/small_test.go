@@ -3,7 +3,6 @@ package skills
 import (
 	"maps"
 	"math"
-	"slices"
 	"testing"
 
 	"example.com/qdnb/envs"
@@ -188,7 +187,7 @@ var counters = []string{"iteration", "evaluations", "metric_sums", "metric_count
 
 // entryOf returns an algorithm by its name.
 func entryOf(name string) algorithms.Entry {
-	return Algorithms[slices.IndexFunc(Algorithms, func(e algorithms.Entry) bool { return e.Name == name })]
+	return Algorithms[name]
 }
 
 // Defaults returns the hyperparameters of an algorithm of skills by its name.

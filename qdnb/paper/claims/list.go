@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -12,9 +13,9 @@ import (
 )
 
 var (
-	neuroevolution = protocol.Neuroevolution()
-	reinforcement  = protocol.Reinforcement()
-	methods        = protocol.Compared()
+	neuroevolution = records.Names(records.Neuroevolution)
+	reinforcement  = records.Names(records.Reinforcement)
+	methods        = records.Compared()
 	environments   = protocol.Environments()
 	gaits          = protocol.Gaits()
 )
@@ -106,7 +107,7 @@ var list = []claim{
 		c.smerl = true
 		c.compare("best", "", c.share(env), c.scores("dads-reward", env, results.MaxFitness),
 			c.bestOf(without(methods, "dads-reward"), env, results.MaxFitness), above)
-		c.compare("trapped", "", c.share(env), c.bestOf(protocol.With("smerl"), env, results.MaxFitness),
+		c.compare("trapped", "", c.share(env), c.bestOf(records.With("smerl"), env, results.MaxFitness),
 			c.scores("pga-map-elites", env, results.MaxFitness),
 			func(smerl, pga float64) bool { return smerl <= trapped && pga > trapped })
 	}},
@@ -119,7 +120,7 @@ var list = []claim{
 	{"smerl", "SMERL has a better max fitness than the plain sum of rewards, and a lower QD score, on " +
 		"most tasks", "table 1", (*check).mostly, func(c *check) {
 		c.smerl = true
-		for _, variant := range protocol.Unrewarded() {
+		for _, variant := range records.Names(records.Unrewarded) {
 			smerl, sum := "smerl-"+variant, variant+"-reward"
 			for _, env := range environments {
 				c.versus(variant+" max fitness", env, results.MaxFitness, smerl, sum, above)
@@ -141,7 +142,7 @@ var list = []claim{
 			c.panels(func(perturbation, env string, values []float64) {
 				values = slices.DeleteFunc(values, func(x float64) bool { return math.Abs(x-1) > 0.5-1e-9 })
 				c.compare("", env+" "+perturbation, math.NaN(),
-					c.adapted(protocol.With("pga"), perturbation, env, values),
+					c.adapted(records.With("pga"), perturbation, env, values),
 					c.adapted(reinforcement, perturbation, env, values), matches)
 			})
 		}},
@@ -186,7 +187,7 @@ var list = []claim{
 		targets := func(label string) sample {
 			return c.skills(label, "ant-maze", c.whole.TargetMeans(label), label+" with moved targets")
 		}
-		c.compare("", "", math.NaN(), targets("pga-map-elites"), best(protocol.With("-reward"), targets),
+		c.compare("", "", math.NaN(), targets("pga-map-elites"), best(records.With("-reward"), targets),
 			matches)
 	}},
 
@@ -240,7 +241,7 @@ var list = []claim{
 	}},
 	{"reward", "without the task's reward DIAYN and DADS have a lower max fitness on every task, and a " +
 		"lower QD score on every task but ant-omni", "table 10", (*check).everywhere, func(c *check) {
-		for _, label := range protocol.Unrewarded() {
+		for _, label := range records.Names(records.Unrewarded) {
 			for _, env := range without(environments, "pointmaze") {
 				c.versus(label+" max fitness", env, results.MaxFitness, label+"-reward", label, above)
 				if env != "ant-omni" {

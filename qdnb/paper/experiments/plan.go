@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -45,9 +46,9 @@ type experiment struct {
 
 // The paper's methods and environments.
 var (
-	methods = protocol.Compared()
+	methods = records.Compared()
 	all     = slices.SortedFunc(slices.Values(protocol.Environments()),
-		protocol.InOrder(catalog.Names()))
+		names.InOrder(catalog.Names()))
 	adapted = slices.DeleteFunc(slices.Clone(all),
 		func(env string) bool { return len(perturbations(env)) == 0 })
 )
@@ -65,11 +66,11 @@ var list = []experiment{
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.hurdles},
 	{results.ExperimentSensitivity, []string{"map-elites", "dads-reward"}, protocol.GridEnvironments(),
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.sensitivity},
-	{results.ExperimentPrior, protocol.With("-reward"), []string{"ant-omni"},
+	{results.ExperimentPrior, records.With("-reward"), []string{"ant-omni"},
 		[]string{"dads-reward"}, []string{"ant-omni"}, planner.prior},
-	{results.ExperimentReward, slices.Concat(protocol.Unrewarded(), protocol.Reinforcement()), all[1:],
+	{results.ExperimentReward, slices.Concat(records.Names(records.Unrewarded), records.Names(records.Reinforcement)), all[1:],
 		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},
-	{results.ExperimentBeyond, protocol.Later(), []string{"pointmaze", "walker-uni", "ant-omni", "ant-uni"},
+	{results.ExperimentBeyond, records.Names(records.Later), []string{"pointmaze", "walker-uni", "ant-omni", "ant-uni"},
 		[]string{"dns", "metra"}, []string{"pointmaze"}, planner.training},
 }
 
@@ -181,12 +182,15 @@ func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep
 	set := slices.Concat(p.Scale.settings(algorithm, env), targets, more)
 	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed,
 		Tune: runs.Assign(set...)}.Config()
-	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, err
+	if err != nil {
+		return sweep.Need{}, err
+	}
+	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, nil
 }
 
 // targets returns SMERL's target and margin as assignments if they are not the scale's.
 func (p planner) targets(algorithm, env string) ([]string, error) {
-	if !isSMERL(algorithm) {
+	if !settingsOf(algorithm)["smerl_target"] {
 		return nil, nil
 	}
 	i := slices.IndexFunc(p.Targets, func(t results.SMERLTarget) bool { return t.Env == env })
@@ -234,7 +238,7 @@ func (p planner) adaptation(algorithm, env string, seed int64) error {
 // skills returns the maximum number of skills of a method: the cells of a full repertoire, or the
 // number of skills that a policy is conditioned on.
 func skills(algorithm string) int {
-	if protocol.Evolves(algorithm) {
+	if records.Of(algorithm).Evolves() {
 		return 1024
 	}
 	return 5

@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
@@ -38,8 +39,8 @@ func TestLaterMethodsHaveBudgets(t *testing.T) {
 				t.Errorf("%+v: %s has no budget", o, line.Name())
 			}
 		}
-		if len(planned) != len(protocol.Later()) {
-			t.Errorf("%+v: planned %v, want %v", o, planned, protocol.Later())
+		if len(planned) != len(records.Names(records.Later)) {
+			t.Errorf("%+v: planned %v, want %v", o, planned, records.Names(records.Later))
 		}
 	}
 }

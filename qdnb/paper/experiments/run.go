@@ -14,7 +14,7 @@ import (
 
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -203,7 +203,7 @@ func (e *executor) left() string {
 
 func (e *executor) execute(ctx context.Context, line sweep.Line) error {
 	uses := map[string]func(context.Context, sweep.Line, *runs.Run, runs.Budget) error{
-		protocol.Adaptation: e.adapt, protocol.HierarchicalControl: e.trainController,
+		records.Adaptation: e.adapt, records.HierarchicalControl: e.trainController,
 	}[line.Run.Algorithm]
 	if uses == nil {
 		return e.train(ctx, line.Run, line.Budget)

@@ -6,9 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
+	settings "example.com/qdnb/internal/parts"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
-	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -36,44 +38,43 @@ var smallTargets = map[string]float64{
 	"walker-uni": 131, "halfcheetah-uni": 477,
 }
 
-// part is a part of the methods, with the settings that the scales change.
+// part is the settings that the scales change of the algorithms that have a setting.
 type part struct {
-	has                  func(algorithm string) bool
+	of                   string // "" for all algorithms
 	medium, small, smoke string // assignments, separated by spaces
 }
 
 // parts have the settings of the scales below Paper. Later assignments replace earlier ones, and at the
-// scales Small and Smoke those of the algorithm's [algorithms.Entry].
+// scales Small and Smoke those of the algorithm's record.
 //
 // Runs at scale Medium reach 10⁵ to 10⁶ environment steps (2.4 × 10⁵ to 2.8 × 10⁵ on two busy
 // cores). The paper's evaluation of skills every 100 000 steps would happen only a few times. One
 // every 10 000 steps fills the repertoire 25 times or more (101 in the paper) and costs a tenth of
 // the time on ant-maze, where episodes are the most expensive.
 var parts = []part{
-	{func(string) bool { return true }, "hidden=64,64",
+	{"", "hidden=64,64",
 		"hidden=64,64 cells=128 cvt_samples=5000",
 		"hidden=16,16 cells=32 cvt_samples=500 episode_length=50"},
-	{protocol.Evolves, "", "batch=64", "batch=16"},
-	{isPGA, "critic_hidden=64,64",
+	{"batch", "", "batch=64", "batch=16"},
+	{"critic_hidden", "critic_hidden=64,64",
 		"batch=32 replay_buffer_size=100000 transitions_batch_size=128 critic_hidden=64,64 " +
 			"num_critic_training_steps=100 num_pg_training_steps=30",
 		"batch=16 replay_buffer_size=2000 transitions_batch_size=32 critic_hidden=16,16 " +
 			"num_critic_training_steps=10 num_pg_training_steps=5"},
-	{func(algorithm string) bool { return strings.HasSuffix(algorithm, "aurora") }, "",
+	{"late_epochs", "",
 		"capacity=128 epochs=20 late_epochs=5 training_batch=128",
 		"capacity=32 epochs=2 late_epochs=2 training_batch=16"},
-	{func(algorithm string) bool { return algorithm == "dns" || algorithm == "aurora-xcon" }, "",
-		"capacity=128", "capacity=32"},
-	{func(algorithm string) bool { return algorithm == "ppga" }, smallPPGA, smallPPGA, ""},
-	{func(algorithm string) bool { return algorithm == "mome" }, "", "front_size=16", "front_size=4"},
-	{func(algorithm string) bool { return algorithm == "qdac" }, "", "num_skills=40", "num_skills=5"},
-	{func(algorithm string) bool { return !protocol.Evolves(algorithm) },
+	{"k", "", "capacity=128", "capacity=32"},
+	{"ppo_iterations", smallPPGA, smallPPGA, ""},
+	{"front_size", "", "front_size=16", "front_size=4"},
+	{"random_skills", "", "num_skills=40", "num_skills=5"},
+	{"evaluation_interval",
 		"evaluation_interval=10000 early_interval=0",
 		"env_batch_size=50 replay_buffer_size=50000 batch_size=128 evaluation_states=8 " +
 			"evaluation_interval=2500 early_interval=500",
 		"env_batch_size=10 replay_buffer_size=2000 batch_size=32 evaluation_states=2 " +
 			"evaluation_interval=500 early_interval=0"},
-	{func(algorithm string) bool { return !protocol.Evolves(algorithm) && algorithm != "sac" },
+	{"diversity_hidden",
 		"diversity_hidden=64,64", "diversity_hidden=64,64", "diversity_hidden=16,16"},
 }
 
@@ -81,31 +82,42 @@ var parts = []part{
 const smallPPGA = "batch=32 num_envs=64 unroll_length=50 num_minibatches=4 update_epochs=4 ppo_iterations=3 " +
 	"value_hidden=64,64"
 
-func isPGA(algorithm string) bool {
-	return strings.HasPrefix(algorithm, "pga-") || algorithm == "dcrl-map-elites"
-}
-
-func isSMERL(algorithm string) bool { return strings.HasPrefix(algorithm, "smerl-") }
-
 // settings returns an algorithm's hyperparameters that differ from the paper's on an environment,
 // as assignments.
 func (s Scale) settings(algorithm, env string) (set []string) {
-	if s == Paper && !protocol.Evolves(algorithm) {
+	has := settingsOf(algorithm)
+	record, _ := records.Find(algorithm) // the plan of an unknown algorithm is refused
+	if s == Paper && has["early_interval"] {
 		return []string{"early_interval=0"}
 	}
-	if entry, err := registry.Find(algorithm); err == nil && (s == Small || s == Smoke) {
-		set = append(set, entry.Smoke...)
+	if s == Small || s == Smoke {
+		set = append(set, record.Smoke...)
 	}
 	for _, p := range parts {
-		if p.has(algorithm) {
+		if p.of == "" || has[p.of] {
 			text := map[Scale]string{Medium: p.medium, Small: p.small, Smoke: p.smoke}[s]
 			set = append(set, strings.Fields(text)...)
 		}
 	}
-	if target, ok := smallTargets[env]; ok && s == Small && isSMERL(algorithm) {
+	if target, ok := smallTargets[env]; ok && s == Small && has["smerl_target"] {
 		set = append(set, assign("smerl_target", target), assign("smerl_margin", math.Abs(target)/10))
 	}
 	return set
+}
+
+// settingsOf returns the names of an algorithm's settings; none if it is unknown.
+func settingsOf(algorithm string) map[string]bool {
+	entry, err := registry.Find(algorithm)
+	if err != nil {
+		return nil
+	}
+	has := map[string]bool{}
+	for _, part := range settings.Of(entry.Defaults(envs.Spec{})) {
+		for _, field := range part.Fields() {
+			has[field.Name] = true
+		}
+	}
+	return has
 }
 
 // mediumBudget is the budget of a training run and of a meta-controller at scale Medium. It is in
@@ -127,18 +139,18 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	case s == Medium:
 		return mediumBudget
 	case s == Paper:
-		return runs.Budget{EnvSteps: results.PaperSteps(protocol.SameWork(algorithm), env)}
+		return runs.Budget{EnvSteps: results.PaperSteps(records.Of(algorithm).Work(), env)}
 	case s == Small && unit == Time:
 		return runs.Budget{Time: 20 * time.Second}
 	case s == Smoke && unit == Time:
 		return runs.Budget{Time: 5 * time.Second}
-	case s == Smoke && protocol.Evolves(algorithm):
+	case s == Smoke && records.Of(algorithm).Evolves():
 		return runs.Budget{Generations: 4}
 	case s == Smoke:
 		return runs.Budget{EnvSteps: 1_000}
-	case !protocol.Evolves(algorithm):
+	case !records.Of(algorithm).Evolves():
 		return runs.Budget{EnvSteps: 10_000}
-	case isPGA(algorithm):
+	case slices.Contains(records.Of(algorithm).Columns, "critic_loss"):
 		return runs.Budget{EnvSteps: 320_000}
 	case env == "ant-maze": // walls are expensive, and episodes twice as long
 		return runs.Budget{EnvSteps: 640_000}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/names"
 )
 
 // Environments lists the training environments in the order of the paper's figures.
@@ -33,3 +34,6 @@ func EpisodeLength(env string) int {
 	}
 	return 250
 }
+
+// CompareEnvironments orders names of environments as the paper does. Others follow.
+var CompareEnvironments = names.InOrder(Environments())

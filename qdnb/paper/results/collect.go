@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -60,9 +61,9 @@ func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 	switch {
 	case line.Run.SkillsRun() != "" && !complete:
 		return nil
-	case line.Run.Algorithm == protocol.Adaptation:
+	case line.Run.Algorithm == records.Adaptation:
 		err = add(&t.Adapted)(readAdapted(run, line))
-	case line.Run.Algorithm == protocol.HierarchicalControl:
+	case line.Run.Algorithm == records.HierarchicalControl:
 		err = add(&t.Controlled)(readControlled(run, line.Label))
 	default:
 		err = add(&t.Trained)(readTrained(run, line, complete))

@@ -2,8 +2,8 @@ package results
 
 import (
 	"math"
-	"strings"
 
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 )
 
@@ -28,17 +28,17 @@ var rolloutStep = map[string]float64{
 // cores, without compilation; NaN for an unknown algorithm or environment. docs/experiments.md derives
 // the formula.
 func TwoCoreSeconds(algorithm, env string, steps int64) float64 {
+	record, _ := records.Find(algorithm)
 	step, n := rolloutStep[env], float64(steps)
-	if step == 0 || meanSteps[algorithm] == 0 {
-		return math.NaN()
-	}
 	switch {
-	case strings.HasPrefix(algorithm, "pga-"):
+	case step == 0 || record.Steps == 0:
+		return math.NaN()
+	case mostlyLearns(record):
 		generations := n / float64(100*protocol.EpisodeLength(env))
 		return n*step + generations*(gradientEmission+300*td3Update)
-	case algorithm == "map-elites":
+	case record.Evolves() && record.Columns == nil:
 		return n * step * (1 + mapElitesShare)
-	case algorithm == "aurora":
+	case record.Evolves():
 		return n * step * (1 + auroraShare)
 	}
 	return n * (step + sacUpdate) // all others with paper's steps learn with SAC

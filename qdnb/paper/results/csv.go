@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/npz/atomicfile"
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 )
@@ -124,7 +124,7 @@ func (t *Tables) summary() file {
 			[]float64{p.Normalised})
 	}
 	for _, prior := range []bool{true, false} {
-		for _, algorithm := range protocol.With("-reward") {
+		for _, algorithm := range records.With("-reward") {
 			label := algorithm
 			if !prior {
 				label += ", no prior"
@@ -176,7 +176,7 @@ func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
 	slices.SortFunc(envs, byEnv)
 	envs = slices.Compact(envs)
 	if experiment == ExperimentReward {
-		for _, label := range protocol.Reinforcement() {
+		for _, label := range records.Names(records.Reinforcement) {
 			trained := func(env string) bool { return len(t.FinishedRuns(label, env)) > 0 }
 			if slices.ContainsFunc(envs, trained) {
 				rowLabels = append(rowLabels, label)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/names"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 )
 
@@ -112,14 +114,14 @@ type Controlled struct {
 type ControlPoint struct{ EnvSteps, FitnessMean, FitnessMax, HurdlesMean, HurdlesMax float64 }
 
 var (
-	byLabel = protocol.CompareMethods
+	byLabel = records.Compare
 	byEnv   = protocol.CompareEnvironments
 )
 
 // sort puts rows in the paper's order, independent of the plan's order.
 func (t *Tables) sort() {
 	slices.SortStableFunc(t.Trained, func(a, b Trained) int {
-		return cmp.Or(protocol.InOrder(Experiments())(a.Experiment, b.Experiment), byEnv(a.Env, b.Env),
+		return cmp.Or(names.InOrder(Experiments())(a.Experiment, b.Experiment), byEnv(a.Env, b.Env),
 			byLabel(a.Label, b.Label), cmp.Compare(a.A.Value, b.A.Value), cmp.Compare(a.B.Value, b.B.Value),
 			cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))
 	})

@@ -3,20 +3,10 @@ package results
 import (
 	"math"
 	"slices"
-	"strings"
 
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 )
-
-// meanSteps are environment steps in two hours, averaged over environments, from the paper's table
-// 8. DIAYN, DADS and SAC are not in the table; they have the number of the method that does the
-// same work.
-var meanSteps = map[string]int64{
-	"map-elites": 1_600_000_000, "pga-map-elites": 180_000_000, "aurora": 1_200_000_000,
-	"pga-aurora": 110_000_000,
-	"diayn":      10_000_000, "diayn-reward": 10_000_000, "smerl-diayn": 10_000_000, "sac": 10_000_000,
-	"dads": 8_500_000, "dads-reward": 8_500_000, "smerl-dads": 8_500_000,
-}
 
 // PaperSteps returns the environment steps of the paper's runs of an algorithm on an environment in
 // two hours on a Quadro RTX 4000; 0 for others. The paper prints the mean over its seven
@@ -34,11 +24,12 @@ var meanSteps = map[string]int64{
 // 1000. MAP-Elites cannot reach the paper's scores that way (QDax has a QD score of 2.5e5 then, the
 // paper 4.2e5), so these limits are not the paper's protocol.
 func PaperSteps(algorithm, env string) int64 {
-	steps, environments := meanSteps[algorithm], protocol.Environments()
+	record, _ := records.Find(algorithm)
+	steps, environments := record.Steps, protocol.Environments()
 	if !slices.Contains(environments, env) {
 		return 0
 	}
-	if !strings.HasPrefix(algorithm, "pga-") {
+	if !mostlyLearns(record) {
 		return steps
 	}
 	total := 0
@@ -62,3 +53,6 @@ func StepsRatio(algorithm, env string, steps int64) float64 {
 	}
 	return math.NaN()
 }
+
+// mostlyLearns reports whether a generation of neuroevolution mostly trains critics.
+func mostlyLearns(r records.Record) bool { return slices.Contains(r.Columns, "critic_loss") }

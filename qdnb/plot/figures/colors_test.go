@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 )
 
 // linear converts an sRGB byte to linear light.
@@ -89,8 +89,8 @@ func TestViridisRisesInLuminance(t *testing.T) {
 // Two methods differ in colour for every reader, or else in dashes: those that are compared, the
 // paper's others, and variants of a user.
 func TestMethodStylesAreDistinct(t *testing.T) {
-	for _, names := range [][]string{slices.Concat(protocol.Compared(), protocol.Later()),
-		slices.Concat(protocol.Compared(), protocol.Unrewarded(), []string{"variant a", "variant b", "variant c",
+	for _, names := range [][]string{slices.Concat(records.Compared(), records.Names(records.Later)),
+		slices.Concat(records.Compared(), records.Names(records.Unrewarded), []string{"variant a", "variant b", "variant c",
 			"variant d", "variant e", "variant f", "variant g", "variant h"})} {
 		styles := MethodStyles(names...)
 		for i, a := range names {

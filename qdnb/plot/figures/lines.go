@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/stats"
 )
 
@@ -54,7 +54,7 @@ func Lines(a Axes, series ...Series) (*Panel, error) {
 	slices.SortStableFunc(own, func(s, t *Series) int {
 		switch {
 		case s.Style == nil && t.Style == nil:
-			return protocol.CompareMethods(s.Name, t.Name)
+			return records.Compare(s.Name, t.Name)
 		case s.Style == nil:
 			return -1
 		case t.Style == nil:

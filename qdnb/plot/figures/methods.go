@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/algorithms/records"
 )
 
 // Style is the printed name and line style of a method, the same in every figure.
@@ -30,9 +30,9 @@ func (s Style) band() color.NRGBA {
 }
 
 // dashes are the patterns in points; none is a solid line.
-var dashes = map[protocol.Dashes][]vg.Length{
-	protocol.Dashed: {5, 2}, protocol.Dotted: {1.2, 1.6}, protocol.DashDot: {5, 1.8, 1.2, 1.8},
-	protocol.LongDash: {9, 2.5}, protocol.DashDotDot: {5, 1.8, 1.2, 1.8, 1.2, 1.8},
+var dashes = map[records.Dashes][]vg.Length{
+	records.Dashed: {5, 2}, records.Dotted: {1.2, 1.6}, records.DashDot: {5, 1.8, 1.2, 1.8},
+	records.LongDash: {9, 2.5}, records.DashDotDot: {5, 1.8, 1.2, 1.8, 1.2, 1.8},
 }
 
 func rgb(hex uint32) color.NRGBA {
@@ -48,11 +48,11 @@ var extraColors = []color.NRGBA{
 // extraDashes are assigned to the extra colours in turn, so that neighbours in the list, some of
 // which a colour-blind reader confuses, differ in dashes. Once the colours are used up, they
 // repeat with the next dashes.
-var extraDashes = []protocol.Dashes{protocol.LongDash, protocol.DashDotDot, protocol.Solid}
+var extraDashes = []records.Dashes{records.LongDash, records.DashDotDot, records.Solid}
 
 // MethodName returns the name that the paper prints for an algorithm, or id itself if it is
 // unknown.
-func MethodName(id string) string { return protocol.Name(id) }
+func MethodName(id string) string { return records.Title(id) }
 
 var words = regexp.MustCompile(`[a-z]+(-[a-z]+)*`)
 
@@ -62,7 +62,7 @@ func NameMethods(text string) string { return words.ReplaceAllStringFunc(text, M
 // SortMethods returns the distinct identifiers: first those of the paper in the paper's order, then
 // the others by name.
 func SortMethods(ids []string) []string {
-	return slices.Compact(slices.SortedFunc(slices.Values(ids), protocol.CompareMethods))
+	return slices.Compact(slices.SortedFunc(slices.Values(ids), records.Compare))
 }
 
 // MethodStyles returns a style for each identifier. The paper's algorithms always have the same
@@ -73,8 +73,8 @@ func MethodStyles(ids ...string) map[string]Style {
 	slots := len(extraColors) * len(extraDashes)
 	taken := make(map[int]bool)
 	for _, id := range SortMethods(ids) {
-		if color, pattern, ok := protocol.Line(id); ok {
-			chosen[id] = Style{protocol.Name(id), rgb(color), dashes[pattern]}
+		if r, ok := records.Find(id); ok {
+			chosen[id] = Style{r.Title, rgb(r.Color), dashes[r.Dashes]}
 			continue
 		}
 		h := fnv.New32a()
@@ -103,7 +103,7 @@ const labelRank = -1
 
 // methodRank is the rank of the legend entry of a method: those of the paper come first, in its order.
 func methodRank(id string) int {
-	if rank := protocol.Rank(id); rank >= 0 {
+	if rank := records.Rank(id); rank >= 0 {
 		return rank - 1000
 	}
 	return 0

@@ -1,0 +1,212 @@
+// Package records holds what is known of the algorithms without running one, as plain data: their names
+// and order, how they are printed and drawn, what they log, and settings for short runs. An algorithm has
+// one [Record] here; packages evolution, skills and ppo have its hyperparameters by name.
+package records
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/internal/names"
+)
+
+// Algorithms of runs that use the skills of another run.
+const (
+	Adaptation          = "adaptation"
+	HierarchicalControl = "hierarchical-control"
+)
+
+// Record is an algorithm.
+type Record struct {
+	Name  string // on the command line and in config.json
+	Title string // in figures and tables
+	Group Group
+	Like  string // the paper's method that does the same work; "" for those of the paper
+	// Steps are environment steps in the paper's two hours, averaged over environments (table 8). DIAYN,
+	// DADS and SAC are not in the table; they have the number of the method that does the same work.
+	Steps   int64
+	Color   uint32 // of its lines, 0xRRGGBB
+	Dashes  Dashes
+	Columns []string // of metrics.csv, behind those of all runs, and PPO's of the task
+	Smoke   []string // settings of its own for a run that takes seconds, such as "emitters=4"
+}
+
+// Group is a group of algorithms, in the paper's order.
+type Group int
+
+// The groups. Later algorithms are not in the paper, nor are those of other tasks, which have several
+// objectives or gradients.
+const (
+	Neuroevolution Group = iota
+	Reinforcement        // with the task's reward
+	Unrewarded           // without it
+	Blocks               // what the others build on
+	Later
+	OtherTasks
+)
+
+// Dashes are a pattern of lines.
+type Dashes int
+
+// The patterns.
+const (
+	Solid Dashes = iota
+	Dashed
+	Dotted
+	DashDot
+	LongDash
+	DashDotDot
+)
+
+// Metrics and settings that several algorithms have.
+var (
+	critics    = []string{"critic_loss", "actor_loss"}
+	population = []string{"archive_size", "archive_max_fitness", "evaluation_steps"}
+	diayn      = skills("discriminator_loss")
+	dads       = skills("dynamics_loss")
+	smerlDIAYN = slices.Insert(slices.Clone(diayn), len(diayn)-2, "accepted_share")
+	smerlDADS  = slices.Insert(slices.Clone(dads), len(dads)-2, "accepted_share")
+
+	smokePGA = []string{"critic_hidden=8,8", "replay_buffer_size=1000", "num_critic_training_steps=4",
+		"num_pg_training_steps=3", "transitions_batch_size=16"}
+	smokeAurora = []string{"capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
+		"training_batch=8", "latent=2", "threshold=0.01"}
+	smokeES = []string{"emitters=4"}
+	// METRA's schedule would leave short runs of few environments without updates.
+	smokeMetra = []string{"num_skills=5", "warmup_steps=0", "grad_updates_per_step=0.25"}
+)
+
+// all are the algorithms in the paper's order, which later ones follow. The colours are from Okabe and
+// Ito (2008), with four from Tol once those run out. Algorithms whose colours a colour-blind reader
+// confuses differ in dashes.
+var all = []Record{
+	{Name: "map-elites", Title: "MAP-Elites", Steps: 1_600_000_000, Color: 0x0072b2},
+	{Name: "pga-map-elites", Title: "PGA-MAP-Elites", Steps: 180_000_000, Color: 0xd55e00, Columns: critics,
+		Smoke: smokePGA},
+	{Name: "aurora", Title: "AURORA", Steps: 1_200_000_000, Color: 0x56b4e9, Dashes: Dashed, Columns: population,
+		Smoke: smokeAurora},
+	{Name: "pga-aurora", Title: "PGA-AURORA", Steps: 110_000_000, Color: 0xe69f00, Dashes: Dashed,
+		Columns: slices.Concat(critics, population), Smoke: slices.Concat(smokePGA, smokeAurora)},
+
+	{Name: "diayn-reward", Title: "DIAYN+REWARD", Group: Reinforcement, Steps: 10_000_000, Color: 0x009e73, Columns: diayn},
+	{Name: "dads-reward", Title: "DADS+REWARD", Group: Reinforcement, Steps: 8_500_000, Color: 0xcc79a7, Columns: dads},
+	{Name: "smerl-diayn", Title: "SMERL(DIAYN)", Group: Reinforcement, Steps: 10_000_000, Color: 0x225522,
+		Dashes: DashDot, Columns: smerlDIAYN},
+	{Name: "smerl-dads", Title: "SMERL(DADS)", Group: Reinforcement, Steps: 8_500_000, Color: 0x882255,
+		Dashes: DashDot, Columns: smerlDADS},
+
+	{Name: "diayn", Title: "DIAYN", Group: Unrewarded, Steps: 10_000_000, Color: 0x999933, Dashes: Dotted, Columns: diayn},
+	{Name: "dads", Title: "DADS", Group: Unrewarded, Steps: 8_500_000, Color: 0x332288, Dashes: Dotted, Columns: dads},
+
+	{Name: "sac", Title: "SAC", Group: Blocks, Steps: 10_000_000, Color: 0x555555, Columns: []string{"critic_loss", "actor_loss", "alpha_loss", "training_reward", "task_reward", "evaluation_steps"}},
+	{Name: "ppo", Title: "PPO", Group: Blocks, Color: 0x111111,
+		Columns: []string{"policy_loss", "value_loss", "entropy", "evaluation_steps"}},
+
+	{Name: "dns", Title: "DNS", Group: Later, Like: "map-elites", Color: 0x7b4f1d, Dashes: Dotted,
+		Columns: append(slices.Clone(population), "archive_coverage", "archive_qd_score"),
+		Smoke:   []string{"capacity=24"}},
+	{Name: "dcrl-map-elites", Title: "DCRL-MAP-Elites", Group: Later, Like: "pga-map-elites", Color: 0x9b4dff,
+		Columns: critics, Smoke: smokePGA},
+	{Name: "metra", Title: "METRA", Group: Later, Like: "diayn", Color: 0xdc050c, Dashes: LongDash,
+		Smoke: smokeMetra, Columns: skills("encoder_loss")},
+	{Name: "cma-mae", Title: "CMA-MAE", Group: Later, Like: "map-elites", Color: 0x00b3c8, Dashes: LongDash,
+		Smoke: smokeES},
+	{Name: "qdac", Title: "QDAC", Group: Later, Like: "diayn", Color: 0xa3be00, Dashes: DashDotDot, Columns: skills("features_loss")},
+	{Name: "ascii-me", Title: "ASCII-ME", Group: Later, Like: "map-elites", Color: 0xff2fa8, Dashes: DashDotDot,
+		Smoke: []string{"num_epochs=3"}},
+	{Name: "dms", Title: "DMS", Group: Later, Like: "map-elites", Color: 0x00d200, Dashes: DashDot,
+		Smoke: smokeES},
+	{Name: "csf", Title: "CSF", Group: Later, Like: "diayn", Color: 0x8787ff, Dashes: LongDash,
+		Smoke: append(slices.Clone(smokeMetra), "negative_skills=16"), Columns: skills("encoder_loss")},
+	{Name: "ppga", Title: "PPGA", Group: Later, Like: "map-elites", Color: 0xc49a6c, Dashes: Dashed,
+		Columns: []string{"policy_loss", "value_loss"},
+		Smoke: []string{"num_envs=4", "unroll_length=5", "num_minibatches=2", "update_epochs=1", "ppo_iterations=1",
+			"value_hidden=8"}},
+	{Name: "aurora-xcon", Title: "AURORA-XCon", Group: Later, Like: "aurora", Color: 0x1f4fd8, Dashes: Dotted,
+		Columns: population,
+		Smoke: []string{"capacity=24", "sampling=5", "loop=2", "epochs=3", "training_batch=8", "latent=2",
+			"extinction_every=3"}},
+
+	{Name: "mome", Title: "MOME", Group: OtherTasks, Like: "map-elites", Color: 0x6b8e00, Dashes: LongDash,
+		Columns: []string{"moqd_score", "max_hypervolume", "global_hypervolume", "archive_size"},
+		Smoke:   []string{"front_size=3"}},
+	{Name: "cma-mega", Title: "CMA-MEGA", Group: OtherTasks, Like: "map-elites", Color: 0x006d5b, Dashes: DashDot,
+		Smoke: smokeES},
+	{Name: "cma-maega", Title: "CMA-MAEGA", Group: OtherTasks, Like: "map-elites", Color: 0xf0027f,
+		Dashes: DashDotDot, Smoke: smokeES},
+}
+
+// skills are the metrics of an algorithm that learns skills, whose diversity reward has a loss.
+func skills(loss string) []string {
+	return append(slices.Clone(critics), "alpha_loss", loss, "training_reward", "diversity_reward", "task_reward",
+		"evaluation_steps")
+}
+
+// Names lists the names of the algorithms of some groups, of all groups without any, in order.
+func Names(groups ...Group) (list []string) {
+	for _, r := range all {
+		if len(groups) == 0 || slices.Contains(groups, r.Group) {
+			list = append(list, r.Name)
+		}
+	}
+	return list
+}
+
+// Find returns an algorithm by name; false if it is unknown.
+func Find(name string) (Record, bool) {
+	if i := Rank(name); i >= 0 {
+		return all[i], true
+	}
+	return Record{}, false
+}
+
+// Of returns an algorithm by name. It panics if it is unknown.
+func Of(name string) Record {
+	r, ok := Find(name)
+	if !ok {
+		panic(names.Unknown("algorithm", name, Names()))
+	}
+	return r
+}
+
+// Evolves reports whether the algorithm is neuroevolution, in or after the paper.
+func (r Record) Evolves() bool {
+	like, _ := Find(cmp.Or(r.Like, r.Name))
+	return like.Group == Neuroevolution
+}
+
+// Work is the paper's method that does the same work as the algorithm, or else its own name.
+func (r Record) Work() string { return cmp.Or(r.Like, r.Name) }
+
+// Compared lists the eight methods of the paper's main experiments.
+func Compared() []string { return Names(Neuroevolution, Reinforcement) }
+
+// With lists the compared methods that have a part, such as "pga", "aurora", "smerl", "dads" or
+// "-reward", in their names.
+func With(part string) []string {
+	return slices.DeleteFunc(Compared(), func(name string) bool { return !strings.Contains(name, part) })
+}
+
+// RewardMethods lists the methods of the experiment "reward": each diversity without the task's
+// reward, summed with it, and in SMERL.
+func RewardMethods() (list []string) {
+	for _, name := range Names(Unrewarded) {
+		list = append(append(list, name), With(name)...)
+	}
+	return list
+}
+
+// Rank is the place of an algorithm in the order of [Names], or -1 for a name that is unknown.
+func Rank(name string) int {
+	return slices.IndexFunc(all, func(r Record) bool { return r.Name == name })
+}
+
+// Title returns the name that is printed for an algorithm, or name itself if it is unknown.
+func Title(name string) string {
+	r, _ := Find(name)
+	return cmp.Or(r.Title, name)
+}
+
+// Compare orders names of algorithms as [Names] does. Others follow alphabetically.
+var Compare = names.InOrder(Names())

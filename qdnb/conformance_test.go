@@ -1,0 +1,105 @@
+package qdnb
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms/records"
+	"example.com/qdnb/qdnb/algorithms/registry"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// smallRun returns the spec of a run of an algorithm that takes seconds.
+func smallRun(algorithm, folder string, generations int) Spec {
+	record, known := records.Find(algorithm)
+	switch {
+	case algorithm == "ppo":
+		spec := small(folder, generations)
+		spec.Algorithm, spec.Tune = algorithm, runs.Assign("cells=32", "cvt_samples=200", "episode_length=20",
+			"num_envs=2", "unroll_length=4", "batch_size=4", "num_minibatches=1", "update_epochs=2",
+			"evaluation_envs=2", "evaluation_interval=8", "policy_hidden=8", "value_hidden=8")
+		return spec
+	case known && !record.Evolves():
+		return smallDiscovery(algorithm, folder, generations)
+	}
+	return smallOf(algorithm, folder, generations)
+}
+
+// What holds for every algorithm, so that a record is all that a new one needs to be tried: it logs the
+// columns of its record, finds better solutions than it started with, whose policies can be played, ends
+// with the same bytes however it is interrupted or extended, and survives episodes that are not finite.
+// TestPagesListAllSettingsOfAlgorithms and TestProgramsForAcceleratorsBuild have the same list.
+func TestAlgorithms(t *testing.T) {
+	for _, algorithm := range Algorithms() {
+		of := func(folder string, generations int) Spec { return smallRun(algorithm, folder, generations) }
+		record := records.Of(algorithm)
+		budgets := []int{4, 7} // AURORA's loops of two: trained at 0 and 4; the threshold is due after 6
+		if !record.Evolves() {
+			budgets = []int{5, 33, 36} // the replay buffer wraps around after 30
+		}
+		t.Run(algorithm, func(t *testing.T) {
+			t.Parallel()
+			whole := train(t, of(t.TempDir(), budgets[len(budgets)-1]))
+			table := must.Get(whole.Metrics())
+			got := table.Columns[8:]
+			if algorithm == "ppo" { // the first are fitness and descriptor
+				got = got[2+2*2:]
+			}
+			if !slices.Equal(got, append(slices.Clone(record.Columns), runs.FinalColumn)) {
+				t.Errorf("it logs %v, its record has %v", got, record.Columns)
+			}
+			score := must.Get(table.Column("qd_score"))
+			if !(score[len(score)-1] > score[0]) {
+				t.Errorf("the QD scores are %g", score)
+			}
+			repertoire := must.Get(whole.Repertoire())
+			stats := repertoire.Stats()
+			if repertoire.Cells() != 32 || stats.Filled == 0 || stats.MaxFitness != whole.Status.MaxFitness {
+				t.Errorf("a repertoire of %d cells with %+v; the run says %+v", repertoire.Cells(), stats, whole.Status)
+			}
+			if played, err := Play(background, whole, PlaySpec{Cells: []int{repertoire.Best()}}); err != nil ||
+				len(played.Results) != 1 {
+				t.Errorf("replaying its best policy: %v", err)
+			}
+			resumes(t, whole, of, budgets...)
+			if !must.Get(registry.Find(algorithm)).Differentiates() { // those solve tasks without episodes
+				survives(t, of(t.TempDir(), budgets[0]))
+			}
+		})
+	}
+}
+
+// survives trains where rewards, states, observations or ends are not finite: that costs their episodes, not
+// the run. They are counted, reach no network, and all losses stay finite.
+func survives(t *testing.T, spec Spec) {
+	t.Helper()
+	for _, fault := range []string{"reward", "state", "observation", "done"} {
+		speed := 2.0
+		if strings.Contains(spec.Algorithm, "aurora") { // its episodes start in one place
+			speed = 10
+		}
+		spec.Env, spec.Environment, spec.Runs = "", faulty{plane{"faulty"}, fault, 0.09, speed}, t.TempDir()
+		run := train(t, spec)
+		if s := run.Status; s.Invalid == 0 || math.IsInf(s.MaxFitness, -1) {
+			t.Errorf("%s: %d are invalid, max fitness %g", fault, s.Invalid, s.MaxFitness)
+		}
+		table := must.Get(run.Metrics())
+		invalid := 0.0
+		for i, row := range table.Rows {
+			if row[len(row)-1] == 0 || row[0] != table.Rows[i-1][0] { // else it repeats the row before
+				invalid += row[7]
+			}
+			for k, x := range row[8:] {
+				if i > 0 && (math.IsNaN(x) || math.IsInf(x, 0)) {
+					t.Errorf("%s: %s is %g in row %d", fault, table.Columns[8+k], x, i)
+				}
+			}
+		}
+		if invalid != float64(run.Status.Invalid) {
+			t.Errorf("%s: metrics.csv counts %g, status.json %d", fault, invalid, run.Status.Invalid)
+		}
+	}
+}
