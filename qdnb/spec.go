@@ -60,8 +60,8 @@ type Spec struct {
 	Fresh bool
 
 	// KeepReplay keeps a learner's replay buffer on disk (hundreds of megabytes) when the run
-	// finishes, so that extending the run is the same as never having stopped. Without it, an
-	// extension refills the buffer.
+	// finishes. A finished run of a learner can be extended only if its buffer was kept, and then
+	// ends as if it had never stopped.
 	KeepReplay bool
 
 	// Corrected is the number of episodes in which each policy of the repertoire is evaluated again at

@@ -367,7 +367,7 @@ func (t *training) summary() string {
 		t.metrics()...), "  ")
 }
 
-// restoreReplay restores a learner's replay buffer, or refills it if it was deleted.
+// restoreReplay restores a learner's replay buffer.
 func (t *training) restoreReplay() error {
 	buffer, total := t.replay()
 	if buffer == nil {
@@ -380,21 +380,9 @@ func (t *training) restoreReplay() error {
 	err := buffer.Set(total, func(put func(from int64, rows []float32) error) error {
 		return t.writer.LoadReplay(total, capacity, width, put)
 	})
-	switch {
-	case errors.Is(err, runs.ErrNoReplay):
-	case errors.Is(err, runs.ErrIncompleteReplay) && t.status.Finished:
-		// A process was killed while it deleted the buffer, or while it saved that of an extension.
-		if err := t.writer.DropReplay(); err != nil {
-			return err
-		}
-	default:
-		return err
-	}
-	t.bar.Update(t.Budget.Fraction(t.status.Progress), "refilling the replay buffer")
-	episodes, err := t.search.(algorithms.Replayer).Refill()
-	if err == nil {
-		t.bar.Notice("the replay buffer of %s was deleted when the run finished; it is refilled with %d "+
-			"episodes of its policies, so the resumed run is not bit-identical", t.writer.Name(), episodes)
+	if lost := errors.Is(err, runs.ErrNoReplay) || errors.Is(err, runs.ErrIncompleteReplay); lost && t.status.Finished {
+		return fmt.Errorf("%s is finished, and its replay buffer was not kept, so it cannot be extended: --fresh trains "+
+			"it again, and --keep-replay (Spec.KeepReplay) keeps the buffer", t.writer.Dir)
 	}
 	return err
 }
