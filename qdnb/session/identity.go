@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"example.com/qdnb/envs"
@@ -52,17 +53,9 @@ func (t Training) Fingerprint(facts ...any) (string, error) {
 
 // dry returns the training without a simulator's results.
 func (t Training) dry() Training {
-	if simulator, ok := t.Env.(*envs.Simulator); ok {
-		dry := *simulator
-		dry.Evaluate = func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
-			results := make([]envs.Result, len(genotypes))
-			for i := range results {
-				results[i].Fitness = float32(math.NaN())
-			}
-			return results, nil
-		}
-		t.Env = &dry
-	}
+	t.Env = hosted(t.Env, func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
+		return slices.Repeat([]envs.Result{{Fitness: float32(math.NaN())}}, len(genotypes)), nil
+	})
 	return t
 }
 

@@ -103,8 +103,6 @@ type session struct {
 	bar    *progress.Bar
 	from   int64 // generation of the checkpoint it resumed from, -1 without one
 
-	failed error // of a step, after which the job's state is not to be saved
-
 	// start is set back so that time.Since(start) is the run's time over all sessions.
 	start time.Time
 	// cpu is subtracted from the process's processor time to give the run's over all sessions.
@@ -264,8 +262,7 @@ func (s *session) advance(ctx context.Context) error {
 	err := s.job.step(ctx)
 	stopped := ctx.Err() != nil
 	if err != nil && !(stopped && errors.Is(err, ctx.Err())) {
-		s.failed = s.explained(err)
-		return s.failed
+		return s.explained(err)
 	}
 	// writing takes at most a twentieth of the time
 	if stopped || time.Since(s.saved) > max(s.pause, 19*s.took) {

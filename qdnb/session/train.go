@@ -40,6 +40,11 @@ var Columns = []string{"generation", "evaluations", "env_steps", "seconds", "max
 
 // Train trains a run, resumes it if it was interrupted, or loads it if it is complete.
 func Train(ctx context.Context, t Training) (*runs.Run, error) {
+	if s, ok := t.Env.(*envs.Simulator); ok && s.Evaluate != nil {
+		t.Env = hosted(s, func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
+			return s.Evaluate(ctx, genotypes)
+		})
+	}
 	found, err := run(ctx, t.Options, &training{Training: t}, t.Skills)
 	if err == nil && t.TensorBoard {
 		err = found.WriteEvents() // of a run that was complete
@@ -99,6 +104,17 @@ func (t Training) Steps(platform *xla.Platform, steps int) error {
 		}
 	}
 	return nil
+}
+
+// hosted returns an environment whose simulator evaluates genotypes by a function. Others are unchanged.
+func hosted(env envs.Env, evaluate func(context.Context, [][]float32) ([]envs.Result, error)) envs.Env {
+	simulator, ok := env.(*envs.Simulator)
+	if !ok {
+		return env
+	}
+	s := *simulator
+	s.Evaluate = evaluate
+	return &s
 }
 
 func (t Training) search(platform *xla.Platform) (algorithms.Search, error) {
@@ -256,34 +272,13 @@ func (t *training) done() bool {
 
 func (t *training) state() string { return fmt.Sprintf("generation %d", t.status.Generation) }
 
-func (t *training) step(ctx context.Context) error {
-	o, err := t.next(ctx)
+func (t *training) step(context.Context) error {
+	o, err := t.search.Step()
 	if err != nil {
 		return err
 	}
 	t.reached = o.Generation
 	return t.record(o)
-}
-
-// next runs a generation, whose genotypes a simulator evaluates on the host.
-func (t *training) next(ctx context.Context) (o scoring.Outcome, err error) {
-	simulator, ok := t.Env.(*envs.Simulator)
-	if !ok {
-		return t.search.Step()
-	}
-	search, ok := t.search.(asker)
-	if !ok {
-		return o, fmt.Errorf("%T has no methods Ask and Tell, which a simulator on the host needs", t.search)
-	}
-	genotypes, err := search.Ask()
-	if err != nil {
-		return o, err
-	}
-	results, err := simulator.Evaluate(ctx, genotypes)
-	if err != nil {
-		return o, err
-	}
-	return search.Tell(results)
 }
 
 func (t *training) record(o scoring.Outcome) error {
