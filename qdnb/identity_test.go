@@ -426,10 +426,9 @@ func TestIgnoredSettingsAreNotRecorded(t *testing.T) {
 	td3 := "critic_hidden critic_learning_rate discount greedy_learning_rate"
 	left := func(algorithm, env string, tune Tuning) string {
 		t.Helper()
-		spec := Spec{Algorithm: algorithm, Env: env, Tune: tune, Name: "mine"}
 		a := nb.Must(registry.Find(algorithm)).Defaults(nb.Must(envs.Make(env)).Spec())
 		nb.Check(tune(a))
-		recorded := nb.Must(registry.Recorded(a, nb.Must(spec.environment())))
+		recorded := nb.Must(registry.Recorded(a, nb.Must(envs.Make(env))))
 		var all map[string]any
 		nb.Check(json.Unmarshal(nb.Must(json.Marshal(a)), &all))
 		maps.DeleteFunc(all, func(name string, _ any) bool { return recorded[name] != nil })

@@ -26,8 +26,12 @@ type Search struct {
 	err error
 }
 
-// Ask opens the run of a training with a simulator, whose Evaluate is not called.
-func Ask(ctx context.Context, t Training) (*Search, error) {
+// Ask opens the run of a spec with a simulator, whose Evaluate is not called.
+func Ask(ctx context.Context, spec Spec) (*Search, error) {
+	t, err := spec.Training()
+	if err != nil {
+		return nil, err
+	}
 	simulator, ok := t.Env.(*envs.Simulator)
 	if !ok {
 		return nil, errors.New("Ask needs an envs.Simulator as Environment: other environments are evaluated on " +
@@ -44,7 +48,7 @@ func Ask(ctx context.Context, t Training) (*Search, error) {
 			}
 			return s.results, nil
 		})
-		s.run, s.err = Train(ctx, t)
+		s.run, s.err = t.Run(ctx)
 	})
 	if s.genotypes, ok = s.next(); !ok && s.run == nil {
 		return nil, s.err

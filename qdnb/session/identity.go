@@ -1,22 +1,18 @@
 package session
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
 )
 
-// Start is the part of a configuration that has the hash of the genotypes that a run starts from.
-const Start = "start"
+// startPart is the part of a configuration that has the hash of the genotypes that a run starts from.
+const startPart = "start"
 
 // tracedSteps is the number of steps whose programs a fingerprint covers.
 const tracedSteps = 120
@@ -51,14 +47,6 @@ func (t Training) Fingerprint(facts ...any) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
 }
 
-// dry returns the training without a simulator's results.
-func (t Training) dry() Training {
-	t.Env = hosted(t.Env, func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
-		return slices.Repeat([]envs.Result{{Fitness: float32(math.NaN())}}, len(genotypes)), nil
-	})
-	return t
-}
-
 // Changed says which code of the user may have changed since the newest other run with the same name,
 // environment, seed and hyperparameters, and when that ran. It returns "" if there is no such run.
 func Changed(o Options) string {
@@ -74,7 +62,7 @@ func Changed(o Options) string {
 	for _, run := range found {
 		other := run.Config
 		other.Parts = c.Parts
-		if run.Name() != c.Name() && other.Name() == c.Name() && run.Config.Parts[Start] == c.Parts[Start] &&
+		if run.Name() != c.Name() && other.Name() == c.Name() && run.Config.Parts[startPart] == c.Parts[startPart] &&
 			(newest == nil || run.Status.Updated.After(newest.Status.Updated)) {
 			newest = run
 		}
@@ -90,7 +78,7 @@ func Changed(o Options) string {
 // "" if there is none, or if it starts from one.
 func imported(o Options) string {
 	found, _, err := runs.Find(o.Root, fmt.Sprintf("%s-%s-*", o.Config.Algorithm, o.Config.Env))
-	if err != nil || o.Config.Parts[Start] != "" {
+	if err != nil || o.Config.Parts[startPart] != "" {
 		return ""
 	}
 	for _, run := range found {

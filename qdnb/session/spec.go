@@ -1,4 +1,4 @@
-package qdnb
+package session
 
 import (
 	"fmt"
@@ -77,8 +77,7 @@ type Spec struct {
 	TensorBoard bool
 }
 
-// Generations returns a budget of n generations after the initial population. Generations(0)
-// evaluates the initial population only.
+// Generations returns a budget of n generations after the initial population.
 func Generations(n int) runs.Budget {
 	if n == 0 { // in a budget, 0 generations are no limit
 		return runs.Budget{Evaluations: 1}
@@ -89,11 +88,8 @@ func Generations(n int) runs.Budget {
 // Tuning changes the hyperparameters of an algorithm, to which it gets a pointer.
 type Tuning func(hyperparameters any) error
 
-// Tune returns a [Tuning] that calls change with the hyperparameters of type T, such as
-// [evolution.PGAMapElites], or with the part of the hyperparameters that has this type, such as
-// [td3.Config]. It is an error if the algorithm has no hyperparameters of type T.
-//
-//	qdnb.Tune(func(h *evolution.MapElites) { h.Batch = 100 })
+// Tune returns a [Tuning] that calls change with the hyperparameters of type T, or with the part of them
+// that has this type; see qdnb.Tune.
 func Tune[T any](change func(*T)) Tuning {
 	return func(hyperparameters any) error {
 		part := embedded[T](reflect.ValueOf(hyperparameters).Elem())
