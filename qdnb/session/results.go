@@ -66,12 +66,13 @@ func (s *session) correct() error {
 	if err != nil {
 		return err
 	}
-	corrected, err := policies.Correct(context.Background(), s.platform, s.writer.Run, archived, s.Env,
-		s.Corrected, s.By, s.Config.Seed)
+	corrected, err := policies.Correct(context.Background(), s.platform, s.writer.Run, runs.Snapshot{
+		Progress: s.status.Progress, Repertoire: *archived,
+		Correction: runs.Correction{Episodes: int64(s.Corrected), By: s.By}}, s.Env, s.Config.Seed)
 	if err != nil {
 		return err
 	}
-	return s.writer.SaveSnapshot(corrected.Snapshot(s.status.Progress, s.Corrected))
+	return s.writer.SaveSnapshot(corrected.Snapshot)
 }
 
 // correctable returns an error unless the run's settings describe the policies that Corrected
