@@ -19,14 +19,18 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/qdnb/watch"
 	"example.com/qdnb/xla/backend"
 )
 
+// halfcheetahUni is the environment that supplies the skills of [Control].
+const halfcheetahUni = "halfcheetah-uni"
+
 // cheetahs returns a finished run on halfcheetah-uni with random policies, see finishedRun.
 func cheetahs(t *testing.T, root, algorithm string) *runs.Run {
 	t.Helper()
-	return finishedRun(t, root, algorithm, hurdlesSkillEnv, 3, 4)
+	return finishedRun(t, root, algorithm, halfcheetahUni, 3, 4)
 }
 
 // smallControl returns the spec of a run that takes seconds.
@@ -106,7 +110,7 @@ func TestControlResumesWithoutStatus(t *testing.T) {
 	must.Do(os.Remove(filepath.Join(run.Dir, "status.json")))
 	errtest.Want(t, errtest.Of(Play(background, must.Get(runs.Open(run.Dir)), PlaySpec{Backend: "go"})),
 		"has no status.json", "repeat its Control")
-	other := smallControl(finishedRun(t, t.TempDir(), "map-elites", hurdlesSkillEnv, 3, 3), root, 3)
+	other := smallControl(finishedRun(t, t.TempDir(), "map-elites", halfcheetahUni, 3, 3), root, 3)
 	errtest.Want(t, errtest.Of(Control(background, other)), "was trained with other skills")
 	got, _ := contentsOf(t, controlled(t, smallControl(skills, root, 3)))
 	want, _ := contentsOf(t, whole)
@@ -178,8 +182,8 @@ func TestControlWeights(t *testing.T) {
 }
 
 func TestControlConfig(t *testing.T) {
-	training := nb.Must(Spec{Algorithm: "map-elites", Env: hurdlesSkillEnv, Seed: 2}.Config())
-	config := nb.Must(ControlSpec{}.Config(training, PaperBudget))
+	training := nb.Must(Spec{Algorithm: "map-elites", Env: halfcheetahUni, Seed: 2}.Config())
+	config := nb.Must(ControlSpec{}.Config(training, session.PaperBudget))
 	if config.Algorithm != records.HierarchicalControl || config.Env != policies.HurdlesEnv || config.Seed != 2 ||
 		!strings.Contains(string(config.Hyperparameters), `"published_credit":false`) ||
 		!strings.Contains(string(config.Hyperparameters), `"num_envs":2048`) {
@@ -187,7 +191,7 @@ func TestControlConfig(t *testing.T) {
 	}
 	other := nb.Must(ControlSpec{}.Config(training, Generations(1)))
 	set := nb.Must(ControlSpec{Tune: runs.Assign("published_credit=true")}.Config(training,
-		PaperBudget))
+		session.PaperBudget))
 	if names := []string{config.Name(), other.Name(),
 		set.Name()}; len(slices.Compact(slices.Sorted(slices.Values(names)))) != 3 {
 		t.Errorf("names %v", names)
@@ -195,15 +199,15 @@ func TestControlConfig(t *testing.T) {
 	elsewhere := nb.Must(Spec{Algorithm: "map-elites", Env: "walker-uni"}.Config())
 	for want, try := range map[string]func() error{
 		"halfcheetah-hurdles needs skills of halfcheetah-uni": func() error {
-			_, err := ControlSpec{}.Config(elsewhere, PaperBudget)
+			_, err := ControlSpec{}.Config(elsewhere, session.PaperBudget)
 			return err
 		},
 		`did you mean "num_envs"`: func() error {
-			_, err := ControlSpec{Tune: runs.Assign("num_env=3")}.Config(training, PaperBudget)
+			_, err := ControlSpec{Tune: runs.Assign("num_env=3")}.Config(training, session.PaperBudget)
 			return err
 		},
 		"must be a multiple of num_envs": func() error {
-			_, err := ControlSpec{Tune: runs.Assign("num_envs=3")}.Config(training, PaperBudget)
+			_, err := ControlSpec{Tune: runs.Assign("num_envs=3")}.Config(training, session.PaperBudget)
 			return err
 		},
 		"set Skills": func() error { _, err := Control(context.Background(), ControlSpec{}); return err },
@@ -260,7 +264,7 @@ func TestPlayOfAMetaController(t *testing.T) {
 		t.Errorf("%+v", several)
 	}
 
-	changed := smallControl(finishedRun(t, t.TempDir(), "map-elites", hurdlesSkillEnv, 3, 3), root, 2)
+	changed := smallControl(finishedRun(t, t.TempDir(), "map-elites", halfcheetahUni, 3, 3), root, 2)
 	errtest.Want(t, errtest.Of(Control(background, changed)), "was trained with other skills")
 	run.Status.Choices++
 	errtest.Want(t, errtest.Of(Play(background, run, PlaySpec{})), "was trained with other skills")

@@ -17,7 +17,6 @@ import (
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
@@ -165,9 +164,9 @@ func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 
 // Nobody can raise the offset of a built-in environment, so nothing is said about it.
 func TestOffsetsOfBuiltInEnvironmentsAreNotReported(t *testing.T) {
-	training := nb.Must(own(t.TempDir(), plane{"plane"}).resolve())
+	training := nb.Must(own(t.TempDir(), plane{"plane"}).Training())
 	training.Env = deep{plane{"ant-omni"}, 0.4, 2}
-	said := stderr(t, func() { nb.Must(session.Train(background, training)) })
+	said := stderr(t, func() { nb.Must(training.Run(background)) })
 	if said != "" {
 		t.Errorf("said %q", said)
 	}

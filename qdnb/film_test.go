@@ -202,7 +202,7 @@ func TestFilmOfARobot(t *testing.T) {
 		light.Subtitle, want) {
 		t.Errorf("%q does not name its conditions", light.Subtitle)
 	}
-	model := nb.Must(envs.Make(hurdlesSkillEnv)).(*envs.Rigid).System.Model()
+	model := nb.Must(envs.Make(halfcheetahUni)).(*envs.Rigid).System.Model()
 	if joints := slices.DeleteFunc(one.Joints(),
 		func(j *scene.Joint) bool { return j == nil }); len(joints) != len(model.Joints) {
 		t.Errorf("the film has %d of the %d joints", len(joints), len(model.Joints))

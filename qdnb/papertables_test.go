@@ -106,7 +106,7 @@ func TestPublishedScoresAreOfOurMethods(t *testing.T) {
 			if p.Metric == results.EnvSteps {
 				continue
 			}
-			if _, err := (Spec{Env: p.Env}).environment(); err != nil {
+			if _, err := envs.Make(p.Env); err != nil {
 				t.Errorf("table %d: %v", table, err)
 			}
 		}

@@ -10,14 +10,15 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla/backend"
 )
 
 // A run knows whether this build would compute it by the same programs. Seed, budget and backend do not
 // matter, but settings do.
 func TestOrigins(t *testing.T) {
-	var origins Origins
-	check := func(name string, run *runs.Run, want Origin) {
+	var origins session.Origins
+	check := func(name string, run *runs.Run, want session.Origin) {
 		t.Helper()
 		if got := origins.Of(run); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -25,7 +26,7 @@ func TestOrigins(t *testing.T) {
 	}
 	root := t.TempDir()
 	run := train(t, small(root, 2))
-	check("a run of this build", run, SamePrograms)
+	check("a run of this build", run, session.SamePrograms)
 	other := small(root, 3)
 	other.Seed, other.Backend = 7, ""
 	if a, b := run.Status.Machines[0].Programs, train(t, other).Status.Machines[0].Programs; a != b || len(a) != 16 {
@@ -39,8 +40,8 @@ func TestOrigins(t *testing.T) {
 	named := small(root, 2)
 	named.Name = "large-steps"
 	named.Tune = more(named.Tune, "iso_sigma=0.5")
-	check("a variant by settings", train(t, named), SamePrograms)
-	check("a variant by parts", train(t, variantIn(root, noisy(0.1))), UnknownPrograms)
+	check("a variant by settings", train(t, named), session.SamePrograms)
+	check("a variant by parts", train(t, variantIn(root, noisy(0.1))), session.UnknownPrograms)
 
 	altered := func(change func(*runs.Run)) *runs.Run {
 		again := must.Get(runs.Open(run.Dir))
@@ -49,25 +50,25 @@ func TestOrigins(t *testing.T) {
 	}
 	check("an earlier program", altered(func(r *runs.Run) {
 		r.Status.Machines[0].Programs = "0123456789abcdef"
-	}), OtherPrograms)
+	}), session.OtherPrograms)
 	check("two programs", altered(func(r *runs.Run) {
 		r.Status.UseMachine(runs.MachineUse{Programs: "0123456789abcdef", After: 1})
-	}), OtherPrograms)
-	check("no record", altered(func(r *runs.Run) { r.Status.Machines[0].Programs = "" }), UnknownPrograms)
-	check("no machine", altered(func(r *runs.Run) { r.Status.Machines = nil }), UnknownPrograms)
+	}), session.OtherPrograms)
+	check("no record", altered(func(r *runs.Run) { r.Status.Machines[0].Programs = "" }), session.UnknownPrograms)
+	check("no machine", altered(func(r *runs.Run) { r.Status.Machines = nil }), session.UnknownPrograms)
 	check("a setting that is gone", altered(func(r *runs.Run) {
 		r.Config.Hyperparameters = json.RawMessage(`{"batch_size": 16}`)
-	}), OtherPrograms)
+	}), session.OtherPrograms)
 
 	t.Setenv(backend.BackendEnv, "go")
 	adapted := must.Get(Adapt(context.Background(), AdaptSpec{Skills: walkers(t, root, "map-elites"), Runs: root,
 		Perturbation: envs.GravityMultiplier, Values: [][]float64{{1}}, Episodes: 1, Quiet: true}))
-	check("adaptation", adapted, SamePrograms)
+	check("adaptation", adapted, session.SamePrograms)
 	control := controlled(t, smallControl(cheetahs(t, root, "map-elites"), root, 1))
-	check("control", control, SamePrograms)
+	check("control", control, session.SamePrograms)
 	must.Do(os.RemoveAll(filepath.Join(root, adapted.Config.SkillsRun())))
 	must.Do(os.RemoveAll(filepath.Join(root, control.Config.SkillsRun())))
-	origins = Origins{}
-	check("adaptation without its skills", adapted, UnknownPrograms)
-	check("control without its skills", control, UnknownPrograms)
+	origins = session.Origins{}
+	check("adaptation without its skills", adapted, session.UnknownPrograms)
+	check("control without its skills", control, session.UnknownPrograms)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
@@ -170,43 +169,24 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-func TestExtensionRefillsTheReplayBuffer(t *testing.T) {
-	for want, of := range map[string]func(folder string, extended int) Spec{
-		"refilled with 48 episodes": func(folder string, extended int) Spec {
-			return smallOf("pga-map-elites", folder, 2+2*extended)
-		},
-		"refilled with 3 episodes": func(folder string, extended int) Spec { // 66 steps, 20 per episode
-			return smallDiscovery("smerl-diayn", folder, 11+3*extended)
-		},
-		" 3 episodes": func(folder string, extended int) Spec {
-			return smallDiscovery("sac", folder, 11+3*extended)
-		},
+// A finished learner can be extended only with its replay buffer. Without it, or with a part of it,
+// as a process leaves that is killed while it deletes the buffer, one line says so.
+func TestExtensionNeedsTheReplayBuffer(t *testing.T) {
+	for name, of := range map[string]func(folder string, extended int) Spec{
+		"pga": func(folder string, extended int) Spec { return smallOf("pga-map-elites", folder, 2+2*extended) },
+		"sac": func(folder string, extended int) Spec { return smallDiscovery("sac", folder, 11+3*extended) },
 	} {
 		folder := t.TempDir()
-		train(t, of(folder, 0))
-		var run *runs.Run
-		said := stderr(t, func() { run = train(t, of(folder, 1)) })
-		if !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
-			t.Errorf("extending a run whose buffer was deleted prints %q, want %q in one line", said, want)
-		}
-		if s := run.Status; s.Generation != of(folder, 1).Budget.Generations || !s.Finished {
-			t.Errorf("it ends as %+v", s)
-		}
-		if run.HasSkills() {
-			continue
-		}
-		// An extension was killed while it saved the buffer for the first time.
-		w := must.Get(runs.Create(folder, run.Config))
-		const total, capacity, width = 2000, 1000, 7
-		_, _, _, err := w.LoadCheckpoint(nil)
-		if err == nil {
-			err = w.SaveReplay(total, capacity, width, func(from, to int64) ([]float32, error) {
-				return make([]float32, (to-from)*width), nil
-			})
-		}
-		must.Do(errors.Join(err, w.Close()))
-		if run = train(t, of(folder, 2)); run.Status.Generation != 6 {
-			t.Errorf("after a killed extension it ends at generation %d", run.Status.Generation)
+		run := train(t, of(folder, 0))
+		for range 2 {
+			before := contents(t, run.Dir)
+			errtest.Want(t, errtest.Of(Train(t.Context(), of(folder, 1))), run.Dir, "its replay buffer was not kept",
+				"--fresh trains it again", "--keep-replay")
+			if !maps.Equal(before, contents(t, run.Dir)) {
+				t.Errorf("%s: the refused extension changes files", name)
+			}
+			must.Do(os.MkdirAll(filepath.Join(run.Dir, "replay"), 0o777))
+			must.Do(os.WriteFile(filepath.Join(run.Dir, "replay", "000000000000-000000000001.npz"), nil, 0o666))
 		}
 	}
 }

@@ -8,10 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -19,8 +21,12 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/registry"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
 
@@ -265,6 +271,77 @@ func TestAskAfterADivergence(t *testing.T) {
 	if !bytes.Equal(finished(t, must.Get(search.Close())), finished(t, whole)) {
 		t.Error("the resumed run ends differently")
 	}
+}
+
+// bomb is MAP-Elites that panics on the host when armed.
+type bomb struct {
+	*evolution.MapElites
+	armed *bool
+}
+
+func (b *bomb) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	search, err := b.MapElites.New(p, env, seed)
+	return fuse{search, b.armed}, err
+}
+
+type fuse struct {
+	algorithms.Search
+	armed *bool
+}
+
+func (f fuse) Step() (scoring.Outcome, error) {
+	if *f.armed {
+		panic("boom")
+	}
+	return f.Search.Step()
+}
+
+// However a search ends, its training ends with it: closed, interrupted between Ask and Tell, or by a
+// panic, which is that of Tell. What was told before an interruption is saved.
+func TestAskEndsItsTraining(t *testing.T) {
+	before := runtime.NumGoroutine()
+	ctx, cancel := context.WithCancel(background)
+	spec := simulated("map-elites", t.TempDir(), 4)
+	search := must.Get(Ask(ctx, spec))
+	asked := must.Get(search.Ask())
+	cancel()
+	for _, err := range []error{search.Tell(must.Get(throws(background, asked))), errtest.Of(search.Ask())} {
+		if errtest.Want(t, err, "is saved at generation 0"); !errors.Is(err, ErrInterrupted) || search.Done() {
+			t.Errorf("%v, done: %v", err, search.Done())
+		}
+	}
+	if run := must.Get(search.Close()); run.Status.Evaluations != 30 {
+		t.Errorf("%d evaluations are saved", run.Status.Evaluations)
+	}
+	armed := false
+	of := func() Spec {
+		entry := must.Get(registry.Find("map-elites"))
+		settings := entry.Defaults(simulator().Spec()).(*evolution.MapElites)
+		must.Do(variation("map-elites")(settings))
+		spec.Algorithm, spec.Tune, spec.Name, spec.Loop = "", nil, "bomb", &bomb{settings, &armed}
+		return spec
+	}
+	search = must.Get(Ask(background, of()))
+	asked, armed = must.Get(search.Ask()), true
+	func() {
+		defer func() {
+			if recovered := recover(); recovered != "boom" {
+				t.Errorf("Tell recovers %v", recovered)
+			}
+		}()
+		t.Error("a panic is lost: ", search.Tell(must.Get(throws(background, asked))))
+	}()
+	errtest.Want(t, errtest.Of(search.Close()), "the training panicked")
+	armed = false
+	search = must.Get(Ask(background, of())) // the folder is free
+	must.Get(search.Close())
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
 // A run starts from the genotypes of another one, all of which are evaluated, and resumes to the byte.

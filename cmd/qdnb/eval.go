@@ -18,7 +18,6 @@ import (
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/qdnb/watch"
 )
 
@@ -171,11 +170,11 @@ func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation)
 		s := r.Stats()
 		return &repertoireStats{runs.Finite(s.MaxFitness), s.Coverage, s.QDScore}
 	}
-	out.Archived, out.CorrectedStats = metrics(corrected.Archived), metrics(corrected.Repertoire)
+	out.Archived, out.CorrectedStats = metrics(corrected.Archived), metrics(&corrected.Repertoire)
 	if !c.JSON {
 		a, b := corrected.Archived.Stats(), corrected.Repertoire.Stats()
 		w := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
-		fmt.Fprintf(w, "\tarchived\t%v\t\n", runs.Correction{Episodes: int64(found.Episodes), By: c.By})
+		fmt.Fprintf(w, "\tarchived\t%v\t\n", corrected.Correction)
 		fmt.Fprintf(w, "max fitness\t%.6g\t%.6g\t\n", a.MaxFitness, b.MaxFitness)
 		fmt.Fprintf(w, "coverage\t%.2f %%\t%.2f %%\t\n", a.Coverage, b.Coverage)
 		fmt.Fprintf(w, "QD score\t%.6g\t%.6g\t\n", a.QDScore, b.QDScore)
@@ -183,7 +182,7 @@ func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation)
 			return err
 		}
 		fmt.Printf("Over its episodes, the median policy has a standard deviation of %.4g in fitness "+
-			"and %.4g in descriptor.\n", stats.Median(corrected.Fitness), stats.Median(corrected.Descriptor))
+			"and %.4g in descriptor.\n", corrected.FitnessStd, corrected.DescriptorStd)
 	}
 	if c.Save {
 		if err := corrected.Save(); err != nil {

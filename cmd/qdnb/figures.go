@@ -12,10 +12,10 @@ import (
 
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz/atomicfile"
-	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 )
 
 type figuresCmd struct {
@@ -160,9 +160,9 @@ func (c *recordCmd) Run() error {
 		}
 		folders = append(folders, data)
 	}
-	var origins qdnb.Origins
+	var origins session.Origins
 	origin := func(run *runs.Run) string {
-		if origins.Of(run) == qdnb.OtherPrograms {
+		if origins.Of(run) == session.OtherPrograms {
 			return programs(&origins, run)
 		}
 		return string(origins.Of(run))

@@ -20,6 +20,7 @@ import (
 	"example.com/qdnb/qdnb/plot/viewer"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 )
 
 type showCmd struct {
@@ -62,7 +63,7 @@ func (c *showCmd) Run(ctx context.Context) error {
 		return c.watch(ctx, run, dir)
 	}
 	printRun(run, c.Verbose)
-	var origins qdnb.Origins
+	var origins session.Origins
 	fmt.Printf("programs       %s\n", programs(&origins, run))
 	paths, err := draw(ctx, run, dir, c.Format, qdnb.PlaySpec{Seed: c.Seed, Backend: c.Backend})
 	for _, path := range paths {
@@ -72,7 +73,7 @@ func (c *showCmd) Run(ctx context.Context) error {
 }
 
 // programs says by which programs a run was computed: today's, or those of commits.
-func programs(origins *qdnb.Origins, run *runs.Run) string {
+func programs(origins *session.Origins, run *runs.Run) string {
 	var commits []string
 	for _, use := range run.Status.Machines {
 		if commit := paper.ShortHash(use.Commit); !slices.Contains(commits, commit) {
@@ -80,7 +81,7 @@ func programs(origins *qdnb.Origins, run *runs.Run) string {
 		}
 	}
 	origin := origins.Of(run)
-	if origin == qdnb.SamePrograms || len(commits) == 0 {
+	if origin == session.SamePrograms || len(commits) == 0 {
 		return string(origin)
 	}
 	return fmt.Sprintf("%s (commit %s)", origin, strings.Join(commits, ", "))

@@ -23,6 +23,7 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla/backend"
 )
 
@@ -179,18 +180,18 @@ type sweepStatusCmd struct {
 
 // lineStatus is a line in the output of `qdnb sweep status --json`.
 type lineStatus struct {
-	Index    int          `json:"index"`
-	Hash     string       `json:"hash"`
-	Label    string       `json:"label"`
-	Run      string       `json:"run"` // name of its folder
-	Status   sweep.Status `json:"status"`
-	Fraction float64      `json:"fraction"` // of the budget, from 0 to 1
-	EnvSteps int64        `json:"env_steps"`
-	Seconds  float64      `json:"seconds"`
-	Programs qdnb.Origin  `json:"programs,omitempty"` // of a line that is done
-	Holder   string       `json:"holder,omitempty"`   // the process that holds the run
-	Missing  []string     `json:"missing,omitempty"`  // runs that the line waits for
-	Error    string       `json:"error,omitempty"`
+	Index    int            `json:"index"`
+	Hash     string         `json:"hash"`
+	Label    string         `json:"label"`
+	Run      string         `json:"run"` // name of its folder
+	Status   sweep.Status   `json:"status"`
+	Fraction float64        `json:"fraction"` // of the budget, from 0 to 1
+	EnvSteps int64          `json:"env_steps"`
+	Seconds  float64        `json:"seconds"`
+	Programs session.Origin `json:"programs,omitempty"` // of a line that is done
+	Holder   string         `json:"holder,omitempty"`   // the process that holds the run
+	Missing  []string       `json:"missing,omitempty"`  // runs that the line waits for
+	Error    string         `json:"error,omitempty"`
 }
 
 func (c *sweepStatusCmd) Run() error {
@@ -221,11 +222,11 @@ func (c *sweepStatusCmd) Run() error {
 	for i, s := range states {
 		notable := []sweep.Status{sweep.Running, sweep.Interrupted, sweep.Broken}
 		text := remark(s)
-		if programs[i] == qdnb.OtherPrograms {
+		if programs[i] == session.OtherPrograms {
 			stale++
 			text = ": computed by other programs than today's"
 		}
-		if c.All || slices.Contains(notable, s.Status) || programs[i] == qdnb.OtherPrograms {
+		if c.All || slices.Contains(notable, s.Status) || programs[i] == session.OtherPrograms {
 			fmt.Printf("%5d  %-11s %4.0f %%  %s%s\n", s.Index, s.Status, 100*s.Fraction, s.Name(), text)
 		}
 	}
@@ -249,9 +250,9 @@ func (c *sweepStatusCmd) Run() error {
 }
 
 // programsOf returns where the programs of the lines that are done come from, "" for other lines.
-func programsOf(root string, states []sweep.State) []qdnb.Origin {
-	var origins qdnb.Origins
-	list := make([]qdnb.Origin, len(states))
+func programsOf(root string, states []sweep.State) []session.Origin {
+	var origins session.Origins
+	list := make([]session.Origin, len(states))
 	for i, s := range states {
 		if s.Status != sweep.Done {
 			continue

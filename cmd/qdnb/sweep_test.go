@@ -18,6 +18,7 @@ import (
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 )
 
 // writePlan writes a plan of runs that take a second or two each. The last needs the first.
@@ -114,7 +115,7 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 	}
 	var report struct{ Lines []lineStatus }
 	answer(t, &report, "sweep", "status", "--json", "--plan", plan, "--runs", root)
-	if a, b := report.Lines[1].Programs, report.Lines[2].Programs; a != qdnb.SamePrograms || b != qdnb.OtherPrograms {
+	if a, b := report.Lines[1].Programs, report.Lines[2].Programs; a != session.SamePrograms || b != session.OtherPrograms {
 		t.Errorf("programs %q and %q", a, b)
 	}
 	stdout, _ = succeed(t, "show", "--runs", root, lines[2].Run.Name())

@@ -17,6 +17,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 )
 
 type trainCmd struct {
@@ -172,7 +173,7 @@ type result struct {
 	Machines        []runs.MachineUse `json:"machines"`         // with the version and the commit of the program
 
 	// whether this build would run the same programs
-	Programs qdnb.Origin `json:"programs"`
+	Programs session.Origin `json:"programs"`
 }
 
 func printJSON(run *runs.Run) error {
@@ -181,7 +182,7 @@ func printJSON(run *runs.Run) error {
 		described: describe(run), Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
 		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds,
 		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds, Invalid: s.Invalid, Backend: s.Backend,
-		Finished: s.Finished, Programs: new(qdnb.Origins).Of(run),
+		Finished: s.Finished, Programs: new(session.Origins).Of(run),
 		StepsRatio: runs.Finite(results.StepsRatio(run.Config.Algorithm, run.Config.Env, s.EnvSteps)),
 		Date:       dated(run), Budget: s.Budget, Hyperparameters: run.Config.Hyperparameters,
 		Parts: run.Config.Parts, Source: run.Source(), Machines: s.Machines,

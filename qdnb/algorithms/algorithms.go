@@ -46,6 +46,4 @@ type Replayer interface {
 	Search
 	// Replay returns the buffer, nil if this search has none, and the number of rows written so far.
 	Replay() (buffer *replay.Store, total int64)
-	// Refill refills a lost buffer with new episodes and returns how many.
-	Refill() (episodes int64, err error)
 }

@@ -15,10 +15,10 @@ import (
 // quality-diversity", take the median of 512. A cell keeps the luckiest of many single episodes, so the metrics of a
 // repertoire are too high where fitness or descriptors are noisy.
 type Corrected struct {
-	// Repertoire holds the average fitness and the average descriptor of each policy, inserted into empty
-	// cells. Its metrics are the corrected ones.
-	Repertoire *runs.Repertoire
-	By         runs.Average
+	// Snapshot is what a run's folder stores. Its Repertoire holds the average fitness and the average
+	// descriptor of each policy, inserted into empty cells: its metrics are the corrected ones.
+	runs.Snapshot
+	Archived *runs.Repertoire // as training found it
 	// Fitness and Descriptor are standard deviations over the episodes of each policy, [filled] in
 	// the order of Filled of the archived repertoire. Descriptor is the root of the variances' sum
 	// over components.
@@ -27,14 +27,15 @@ type Corrected struct {
 
 // Correct evaluates the policies of a run's repertoire, which has genotypes. The episodes of a
 // policy start in initial states that seed draws and all policies share.
-func Correct(ctx context.Context, platform *xla.Platform, run *runs.Run, archived *runs.Repertoire,
-	env envs.Env, episodes int, by runs.Average, seed int64) (*Corrected, error) {
+func Correct(ctx context.Context, platform *xla.Platform, run *runs.Run, at runs.Snapshot, env envs.Env,
+	seed int64) (*Corrected, error) {
+	archived := &at.Repertoire
 	set, err := selectCells(run, archived, archived.Filled())
 	if err != nil || len(set.Policies) == 0 {
-		return &Corrected{Repertoire: archived, By: by}, err
+		return &Corrected{Snapshot: at, Archived: archived}, err
 	}
 	set.most = archived.Cells() // one program for a repertoire that fills up
-	rollouts, err := NewRollouts(platform, set, env, episodes, seed)
+	rollouts, err := NewRollouts(platform, set, env, int(at.Episodes), seed)
 	if err != nil {
 		return nil, err
 	}
@@ -43,20 +44,20 @@ func Correct(ctx context.Context, platform *xla.Platform, run *runs.Run, archive
 	if err != nil {
 		return nil, err
 	}
-	return Reinsert(archived, results, by)
+	return Reinsert(at, results)
 }
 
-// Reinsert returns the corrected repertoire of evaluations of all policies of a repertoire, in the
-// order of Filled. It is an error if they are not.
-func Reinsert(archived *runs.Repertoire, results []Evaluated, by runs.Average) (*Corrected, error) {
-	c := &Corrected{By: by}
-	filled := archived.Filled()
+// Reinsert returns the corrected repertoire of evaluations of all policies of a repertoire as archived,
+// in the order of Filled. It is an error if they are not.
+func Reinsert(at runs.Snapshot, results []Evaluated) (*Corrected, error) {
+	archived := &at.Repertoire
+	c, filled := &Corrected{Snapshot: at, Archived: archived}, archived.Filled()
 	var fitnesses, descriptors []float32
 	for i, result := range results {
 		if len(filled) != len(results) || !result.Cell || result.Number != filled[i] {
-			break
+			return nil, fmt.Errorf("the episodes are not those of the %d filled cells", len(filled))
 		}
-		fitnesses = append(fitnesses, float32(by.Of(result.fitnesses())))
+		fitnesses = append(fitnesses, float32(at.By.Of(result.fitnesses())))
 		c.Fitness = append(c.Fitness, result.Std())
 		variance := 0.0
 		for k := range archived.Dims {
@@ -64,29 +65,15 @@ func Reinsert(archived *runs.Repertoire, results []Evaluated, by runs.Average) (
 			for e := range component {
 				component[e] = float64(result.Descriptors[e*archived.Dims+k])
 			}
-			descriptors = append(descriptors, float32(by.Of(component)))
+			descriptors = append(descriptors, float32(at.By.Of(component)))
 			variance += math.Pow(stats.Std(component), 2)
 		}
 		c.Descriptor = append(c.Descriptor, math.Sqrt(variance))
 	}
-	if len(fitnesses) != len(filled) {
-		return nil, fmt.Errorf("the episodes are not those of the %d filled cells", len(filled))
+	after, err := archived.Reinsert(fitnesses, descriptors)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	c.Repertoire, err = archived.Reinsert(fitnesses, descriptors)
-	return c, err
-}
-
-// Snapshot returns the corrected repertoire as a run's folder stores it.
-func (c *Corrected) Snapshot(at runs.Progress, episodes int) runs.Snapshot {
-	return runs.Snapshot{Progress: at, Repertoire: *c.Repertoire, Correction: runs.Correction{
-		Episodes: int64(episodes), By: c.By, FitnessStd: median(c.Fitness), DescriptorStd: median(c.Descriptor)}}
-}
-
-// median is 0 for a repertoire without policies.
-func median(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	return stats.Median(x)
+	c.Repertoire, c.FitnessStd, c.DescriptorStd = *after, stats.Median(c.Fitness), stats.Median(c.Descriptor)
+	return c, nil
 }

@@ -1,17 +1,11 @@
 package runs
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"example.com/qdnb/internal/names"
-	"example.com/qdnb/internal/npz/atomicfile"
 )
 
 // metricsLog writes each row at once: a killed process leaves at most one partial row.
@@ -21,88 +15,6 @@ type metricsLog struct {
 	row     []float64  // the last one, nil before
 	size    int64      // of the file
 	events  *eventsLog // nil: none is written
-}
-
-// Begin prepares the folder for training after a generation: that of the loaded checkpoint, or -1
-// to start from scratch. It drops rows of metrics.csv, snapshots and (damaged) checkpoints of later
-// generations, which an interrupted session left. The columns of metrics.csv are fixed for the life
-// of a run; the first one must be "generation".
-func (w *Writer) Begin(generation int64, columns ...string) error {
-	if len(columns) == 0 || columns[0] != "generation" {
-		return fmt.Errorf("the first column of %s must be generation, not %q", metricsFile, columns)
-	}
-	for i, name := range columns {
-		if name == "" || strings.ContainsAny(name, ",\"\r\n ") {
-			return fmt.Errorf("%q is not a valid column name for %s", name, metricsFile)
-		}
-		if slices.Contains(columns[:i], name) {
-			return fmt.Errorf("%s has two columns %q", metricsFile, name)
-		}
-	}
-	for _, dir := range []string{checkpointsDir, snapshotsDir, correctedDir} {
-		if err := removeGenerations(filepath.Join(w.Dir, dir),
-			func(g int64) bool { return g > generation }); err != nil {
-			return w.failure(err)
-		}
-	}
-	if w.metrics != nil {
-		err := w.metrics.close()
-		w.metrics = nil
-		if err != nil {
-			return w.failure(err)
-		}
-	}
-	path := filepath.Join(w.Dir, metricsFile)
-	row, size, err := w.rewind(path, float64(generation), columns)
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return w.failure(err)
-	}
-	w.metrics = &metricsLog{file: file, columns: columns, row: row, size: size}
-	if w.TensorBoard {
-		w.metrics.events, err = w.beginEvents()
-	} else {
-		err = os.RemoveAll(filepath.Join(w.Dir, eventsDir)) // it would lack rows
-	}
-	return w.failure(err)
-}
-
-// rewind rewrites metrics.csv unless it holds exactly the header and the complete rows up to a
-// generation. Rows of the end of a budget are dropped. It returns the last row and the file's size.
-func (w *Writer) rewind(path string, generation float64, columns []string) (last []float64,
-	size int64, err error) {
-	header := strings.Join(columns, ",") + "\n"
-	data, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, w.failure(err)
-	}
-	var kept bytes.Buffer
-	kept.WriteString(header)
-	if generation >= 0 && bytes.IndexByte(data, '\n') >= 0 {
-		table, err := parseTable(data)
-		if err != nil {
-			return nil, 0, fmt.Errorf("%s: %w; restore it or move the folder away", path, err)
-		}
-		if len(table.Rows) > 0 && !slices.Equal(table.Columns, columns) {
-			return nil, 0, fmt.Errorf("%s has the columns %s, but this program logs %s; move the folder "+
-				"away to start over", path, names.List(table.Columns), names.List(columns))
-		}
-		for _, row := range table.Rows {
-			if (last == nil || row[0] > last[0]) && row[0] <= generation && !final(columns, row) {
-				kept.WriteString(formatRow(row))
-				last = row
-			}
-		}
-	}
-	if !bytes.Equal(data, kept.Bytes()) {
-		if err := atomicfile.WriteBytes(path, kept.Bytes()); err != nil {
-			return nil, 0, w.failure(err)
-		}
-	}
-	return last, int64(kept.Len()), nil
 }
 
 // FinalColumn is the column of metrics.csv that is 1 in the row of a measurement at the end of the

@@ -21,10 +21,8 @@ import (
 //
 // A training session calls
 //
-//	w, err := Create(root, config)         // takes the lock
+//	w, err := Resume(root, config, &status, restore)
 //	defer w.Close()
-//	state, generation, warnings, err := w.LoadCheckpoint(&meta)
-//	err = w.Begin(generation, "generation", "qd_score")
 //	... w.Log, w.SaveSnapshot, w.SaveCheckpoint, w.SaveStatus
 //	err = w.StageRepertoire(repertoire)    // and the last SaveCheckpoint
 //
@@ -61,38 +59,6 @@ func Create(root string, c Config) (*Writer, error) {
 		return nil, err
 	}
 	return w, nil
-}
-
-// open reads or writes the configuration, and removes temporary files of a killed process.
-func (w *Writer) open() error {
-	for _, d := range []string{"", checkpointsDir, snapshotsDir, correctedDir, replayDir} {
-		dir := filepath.Join(w.Dir, d)
-		if d == checkpointsDir || d == snapshotsDir {
-			if err := os.MkdirAll(dir, 0o777); err != nil {
-				return w.failure(err)
-			}
-		}
-		if err := atomicfile.Sweep(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return w.failure(err)
-		}
-	}
-	if path := filepath.Join(w.Dir, configFile); !exists(path) {
-		file, err := w.Config.file()
-		if err != nil {
-			return err
-		}
-		if err := atomicfile.WriteBytes(path, file); err != nil {
-			return w.failure(err)
-		}
-	}
-	run, err := Open(w.Dir) // its hash is that of the configuration
-	if errors.As(err, new(*fs.PathError)) {
-		return w.failure(err)
-	} else if err != nil {
-		return err
-	}
-	w.Status = run.Status
-	return nil
 }
 
 // failure adds advice to an error of the file system.

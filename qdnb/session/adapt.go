@@ -1,19 +1,134 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/records"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
-	"example.com/qdnb/xla/backend"
 )
 
-// Adaptation are the hyperparameters of a run of [Adapt].
+// AdaptSpec configures [Adapt].
+type AdaptSpec struct {
+	// Skills is a finished run. Its policy's five skills are evaluated, or all filled cells of its
+	// repertoire if it has no skills.
+	Skills *runs.Run
+	// SkillsBudget is the budget that the skills were trained for; the run's budget if zero. It is
+	// part of the configuration of the results.
+	SkillsBudget runs.Budget
+
+	// Environment is needed by a run in a custom environment: that environment, or another one of the
+	// same name. Its code is part of the identity of the results.
+	Environment envs.Env
+
+	Perturbation envs.Perturbation
+	Values       [][]float64 // of the perturbation; nil: the paper's
+	Episodes     int         // per skill and value, from different initial states; 0: the paper's 100
+	Seed         int64       // of the initial states, which all skills and values share
+
+	Runs    string // folder of the results; [runs.Folder] if empty
+	Backend string // see [xla.Open]; the best available one if empty
+	Quiet   bool   // no progress bar; warnings are still printed
+}
+
+// Config returns the configuration of the run of [Adapt]. The training run is given by its
+// configuration and budget, and need not exist yet.
+func (s AdaptSpec) Config(training runs.Config, trained runs.Budget) (runs.Config, error) {
+	env := s.Environment
+	if env == nil {
+		var err error
+		if env, err = envs.Make(training.Env); err != nil {
+			return runs.Config{}, fmt.Errorf("%w; for a custom environment, set Environment", err)
+		}
+	} else if name := env.Spec().Name; name != training.Env {
+		return runs.Config{}, fmt.Errorf("the skills are those of %s, the Environment is %s", training.Env, name)
+	}
+	live, err := envs.NewPerturbable(env)
+	if err != nil {
+		return runs.Config{}, err
+	}
+	values := s.Values
+	if values == nil {
+		values = s.Perturbation.Values()
+	}
+	for _, value := range values {
+		c, err := s.Perturbation.Apply(live.Nominal(), value)
+		if err == nil {
+			_, err = live.Values(c)
+		}
+		if err != nil {
+			return runs.Config{}, err
+		}
+	}
+	if len(values) == 0 {
+		_, err := s.Perturbation.Apply(live.Nominal(), nil)
+		return runs.Config{}, err
+	}
+	if s.Episodes == 0 {
+		s.Episodes = 100
+	}
+	config, err := runs.NewConfig(records.Adaptation, training.Env, training.Seed, Adaptation{
+		Skills: training.Name(), SkillsBudget: trained, Perturbation: s.Perturbation, Values: values,
+		Episodes: s.Episodes, StatesSeed: s.Seed,
+	})
+	if err == nil && s.Environment != nil {
+		var code runs.Config
+		code, err = Spec{Algorithm: "map-elites", Environment: live}.Config()
+		config.Parts = code.Parts
+	}
+	return config, err
+}
+
+// Adapt evaluates the skills of a run in a changed environment; see qdnb.Adapt.
+func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
+	if s.Skills == nil {
+		return nil, errors.New("no run is given: set Skills to the run whose skills to evaluate")
+	}
+	config, err := s.Config(s.Skills.Config, cmp.Or(s.SkillsBudget, s.Skills.Status.Budget))
+	if err != nil {
+		return nil, err
+	}
+	t, err := adaptationOf(config, s.Skills, s.Environment)
+	if err != nil {
+		return nil, err
+	}
+	t.Algorithm.(*Adaptation).ctx = ctx
+	t.Options = Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
+		Own: Spec{Environment: s.Environment}.own(nil), Backend: s.Backend, Quiet: s.Quiet}
+	return t.Run(ctx)
+}
+
+// adaptationOf returns the training of the run of [Adapt], without options. env is nil for the built-in
+// environment of the skills.
+func adaptationOf(config runs.Config, skills *runs.Run, env envs.Env) (t Training, err error) {
+	a := &Adaptation{skills: skills, ctx: context.Background()}
+	if err := config.Settings(a); err != nil {
+		return t, err
+	}
+	if env == nil {
+		if env, err = policies.Environment(skills); err != nil {
+			return t, err
+		}
+	}
+	if live, err := envs.NewPerturbable(env); err == nil {
+		env = live
+	}
+	return Training{Env: env, Algorithm: a, Skills: skills}, nil
+}
+
+// Adaptation are the hyperparameters of a run of [Adapt], an [algorithms.Algorithm] whose generations
+// are the values of the perturbation.
 type Adaptation struct {
 	Skills       string            `json:"skills"` // name of the folder of the run
 	SkillsBudget runs.Budget       `json:"skills_budget"`
@@ -21,165 +136,139 @@ type Adaptation struct {
 	Values       [][]float64       `json:"values"`
 	Episodes     int               `json:"episodes"`
 	StatesSeed   int64             `json:"states_seed"`
+
+	skills *runs.Run
+	ctx    context.Context // interrupts the evaluation under a value
 }
 
-// Adapt evaluates all skills of a run under values of a perturbation, or all filled cells of its
-// repertoire if it has no skills. env is nil for the run's built-in environment. The hyperparameters of
-// the run are an [Adaptation]. The metrics hold a row per value and skill.
-func Adapt(ctx context.Context, o Options, skills *runs.Run, env envs.Env) (*runs.Run, error) {
-	return run(ctx, o, &adapting{skills: skills, env: env}, skills)
-}
+// Check implements [algorithms.Algorithm]. [AdaptSpec.Config] has checked the settings.
+func (a *Adaptation) Check() error { return nil }
 
-// adapting is the [job] of [Adapt]. Its generations are the rows of its metrics.
-type adapting struct {
-	Adaptation
-	*session
-	skills   *runs.Run
-	env      envs.Env
-	set      *policies.Set
-	rollouts *policies.Rollouts
-	n        int   // policies
-	last     int64 // generation: the newest row, -1 before the first
-	episodes int   // done, over all sessions
-}
-
-// AdaptationDigest is [Training.Digest] for the run of a configuration of [Adapt], in the built-in
-// environment of the skills.
-func AdaptationDigest(c runs.Config, skills *runs.Run) (string, error) {
-	a := &adapting{skills: skills}
-	if err := a.prepare(c); err != nil {
-		return "", err
+// New implements [algorithms.Algorithm].
+func (a *Adaptation) New(p *xla.Platform, env envs.Env, _ int64) (algorithms.Search, error) {
+	set, err := policies.All(a.skills)
+	if err != nil {
+		return nil, err
 	}
-	return a.digest()
+	rollouts, err := policies.NewRollouts(p, set, env, a.Episodes, a.StatesSeed)
+	if err != nil {
+		return nil, err
+	}
+	return &adapting{Adaptation: a, rollouts: rollouts, skills: int64(len(set.Policies))}, nil
 }
 
-// prepare reads the settings of a configuration and the skills.
-func (a *adapting) prepare(c runs.Config) (err error) {
-	if err := c.Settings(&a.Adaptation); err != nil {
-		return err
-	}
-	if a.set, err = policies.All(a.skills); err != nil {
-		return err
-	}
-	if a.env == nil {
-		if a.env, err = policies.Environment(a.skills); err != nil {
+// tabular is a search without a repertoire, whose results are rows of metrics.csv. Its Columns are all
+// columns, and the first is the number of the row, which is its generation.
+type tabular interface {
+	algorithms.Search
+	// Total is the number of evaluations after which it is done.
+	Total() int64
+	// Watch makes Step call a function with the number of its evaluations so far.
+	Watch(func(evaluations int64))
+	// Rows are those of the newest step, and best their largest fitness.
+	Rows() (rows [][]float64, best float64)
+	// Describe returns the state that a checkpoint saves and the metrics for the progress bar, the most
+	// important first, given the status of the run.
+	Describe(runs.Status) (state string, metrics []string)
+}
+
+// logTable writes the rows of the newest step.
+func (s *session) logTable() error {
+	rows, best := s.table.Rows()
+	s.status.MaxFitness = max(s.status.MaxFitness, best)
+	for _, row := range rows {
+		if err := s.writer.Log(row...); err != nil {
 			return err
 		}
 	}
-	if live, err := envs.NewPerturbable(a.env); err == nil {
-		a.env = live
-	}
 	return nil
 }
 
-func (a *adapting) open(s *session, platform *xla.Platform, _ map[string]npz.Array) error {
-	a.session = s
-	err := a.prepare(s.Config)
-	if err != nil {
-		return err
-	}
-	a.rollouts, err = policies.NewRollouts(platform, a.set, a.env, a.Episodes, a.StatesSeed)
-	if err != nil {
-		return err
-	}
-	s.status.CompileSeconds += a.rollouts.CompileTime.Seconds()
-	a.n, a.last = len(a.set.Policies), s.from
-	a.episodes = a.index() * a.n * a.Episodes
-	return nil
+// watch shows the progress within a step.
+func (s *session) watch(evaluations int64) {
+	_, metrics := s.describe()
+	s.bar.Update(s.Budget.Fraction(runs.Progress{Evaluations: s.status.Evaluations + evaluations}), metrics...)
 }
 
-func (a *adapting) digest() (string, error) {
-	return digest(Programs(backend.CPU, 1, func(p *xla.Platform) error {
-		rollouts, err := policies.NewRollouts(p, a.set, a.env, a.Episodes, a.StatesSeed)
-		if err == nil {
-			rollouts.Close()
-		}
-		return err
-	}))
+// adapting is the search of an [Adaptation].
+type adapting struct {
+	*Adaptation
+	rollouts *policies.Rollouts
+	skills   int64
+	index    int64 // of the next value
+	rows     [][]float64
+	watch    func(int64)
 }
 
-func (a *adapting) columns() []string {
-	return []string{"generation", "index", "x", "y", "skill", "fitness_median", "fitness_mean",
-		"fitness_std", "fitness_q1", "fitness_q3"}
-}
-
-// index returns the number of values whose rows are complete.
-func (a *adapting) index() int { return int(a.last+1) / a.n }
-
-func (a *adapting) done() bool { return a.index() == len(a.Values) }
-
-func (a *adapting) fraction(runs.Progress) float64 {
-	return float64(a.episodes) / float64(len(a.Values)*a.n*a.Episodes)
-}
-
-// metrics returns the texts of the progress bar under a value, the most important first.
-func (a *adapting) metrics(value []float64) []string {
-	under := fmt.Sprintf("%s %v", a.Perturbation, value)
-	if a.status.Evaluations == 0 { // no value is complete
-		return []string{under}
-	}
-	return []string{fmt.Sprintf("best median %.4g", a.status.MaxFitness), under}
-}
-
-// step evaluates all skills under the next value. An interrupted value is evaluated again.
-func (a *adapting) step(ctx context.Context) error {
+// Step evaluates all skills under the next value. An interrupted value is evaluated again.
+func (a *adapting) Step() (o scoring.Outcome, err error) {
 	live, ok := a.rollouts.Task.Env.(envs.Perturbable)
 	if !ok {
-		return fmt.Errorf("%s has nothing to perturb", a.skills.Config.Env)
+		return o, fmt.Errorf("%s has nothing to perturb", a.Adaptation.skills.Config.Env)
 	}
-	index := a.index()
-	value := a.Values[index]
+	value := a.Values[a.index]
 	conditions, err := a.Perturbation.Apply(live.Nominal(), value)
 	if err != nil {
-		return err
+		return o, err
 	}
-	results, err := a.rollouts.Run(ctx, &conditions, func(episodes int) {
-		a.episodes += episodes
-		a.bar.Update(a.fraction(runs.Progress{}), a.metrics(value)...)
+	evaluations := int64(0)
+	results, err := a.rollouts.Run(a.ctx, &conditions, func(episodes int) {
+		evaluations += int64(episodes)
+		a.watch(evaluations)
 	})
 	if err != nil {
-		return err
+		return o, err
 	}
 	x, y := value[0], math.NaN()
 	if len(value) > 1 {
 		y = value[1]
 	}
+	a.rows = nil
 	for k, r := range results {
 		low, high := r.Quartiles()
-		row := index*len(results) + k
-		median := r.Median()
-		if err := a.writer.Log(float64(row), float64(index), x, y, float64(r.Number), median, r.Mean(),
-			r.Std(), low, high); err != nil {
-			return err
-		}
-		if row == 0 || median > a.status.MaxFitness {
-			a.status.MaxFitness = median
+		a.rows = append(a.rows, []float64{float64(a.index*a.skills + int64(k)), float64(a.index), x, y,
+			float64(r.Number), r.Median(), r.Mean(), r.Std(), low, high})
+	}
+	a.index++
+	o.Generation, o.Evaluations = a.index*a.skills-1, a.index*a.skills*int64(a.Episodes)
+	o.EnvSteps = o.Evaluations * int64(a.rollouts.Task.Length)
+	return o, nil
+}
+
+func (a *adapting) Columns() []string {
+	return []string{"generation", "index", "x", "y", "skill", "fitness_median", "fitness_mean",
+		"fitness_std", "fitness_q1", "fitness_q3"}
+}
+
+func (a *adapting) Total() int64 { return int64(len(a.Values)) * a.skills * int64(a.Episodes) }
+
+func (a *adapting) Watch(f func(int64)) { a.watch = f }
+
+func (a *adapting) Rows() (rows [][]float64, best float64) {
+	best = math.Inf(-1)
+	for _, row := range a.rows {
+		if median := row[slices.Index(a.Columns(), "fitness_median")]; median > best {
+			best = median
 		}
 	}
-	a.last = int64((index+1)*len(results)) - 1
-	a.status.Generation = a.last
-	a.status.Evaluations += int64(len(results) * a.Episodes)
-	a.status.EnvSteps = a.status.Evaluations * int64(a.rollouts.Task.Length)
-	a.clock()
-	return nil
+	return a.rows, best
 }
 
-func (a *adapting) state() string {
-	return fmt.Sprintf("value %d of %d", a.index(), len(a.Values))
-}
-
-// checkpoint saves nothing but the number of the last row.
-func (a *adapting) checkpoint() (map[string]npz.Array, bool, error) {
-	return nil, a.last >= 0, nil
-}
-
-func (a *adapting) finish() (string, error) {
-	return fmt.Sprintf("%d skills under %d values of %s, best median %.5g", a.n, len(a.Values),
-		a.Perturbation, a.status.MaxFitness), nil
-}
-
-func (a *adapting) close() {
-	if a.rollouts != nil {
-		a.rollouts.Close()
+func (a *adapting) Describe(s runs.Status) (state string, metrics []string) {
+	if s.Evaluations > 0 { // a value is complete
+		metrics = []string{fmt.Sprintf("best median %.4g", s.MaxFitness)}
 	}
+	under := a.Values[min(a.index, int64(len(a.Values)-1))]
+	return fmt.Sprintf("value %d of %d", a.index, len(a.Values)),
+		append(metrics, fmt.Sprintf("%s %v", a.Perturbation, under))
 }
+
+func (a *adapting) State() *xla.Checkpoint { return xla.Stored(&a.index) }
+
+func (a *adapting) Repertoire(bool) (map[string]npz.Array, error) { return nil, nil }
+
+func (a *adapting) Task() scoring.Task { return a.rollouts.Task }
+
+func (a *adapting) CompileTime() time.Duration { return a.rollouts.CompileTime }
+
+func (a *adapting) Close() { a.rollouts.Close() }

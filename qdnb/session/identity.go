@@ -1,21 +1,18 @@
 package session
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"strings"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
 )
 
-// Start is the part of a configuration that has the hash of the genotypes that a run starts from.
-const Start = "start"
+// startPart is the part of a configuration that has the hash of the genotypes that a run starts from.
+const startPart = "start"
 
 // tracedSteps is the number of steps whose programs a fingerprint covers.
 const tracedSteps = 120
@@ -50,22 +47,6 @@ func (t Training) Fingerprint(facts ...any) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
 }
 
-// dry returns the training without a simulator's results.
-func (t Training) dry() Training {
-	if simulator, ok := t.Env.(*envs.Simulator); ok {
-		dry := *simulator
-		dry.Evaluate = func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
-			results := make([]envs.Result, len(genotypes))
-			for i := range results {
-				results[i].Fitness = float32(math.NaN())
-			}
-			return results, nil
-		}
-		t.Env = &dry
-	}
-	return t
-}
-
 // Changed says which code of the user may have changed since the newest other run with the same name,
 // environment, seed and hyperparameters, and when that ran. It returns "" if there is no such run.
 func Changed(o Options) string {
@@ -81,7 +62,7 @@ func Changed(o Options) string {
 	for _, run := range found {
 		other := run.Config
 		other.Parts = c.Parts
-		if run.Name() != c.Name() && other.Name() == c.Name() && run.Config.Parts[Start] == c.Parts[Start] &&
+		if run.Name() != c.Name() && other.Name() == c.Name() && run.Config.Parts[startPart] == c.Parts[startPart] &&
 			(newest == nil || run.Status.Updated.After(newest.Status.Updated)) {
 			newest = run
 		}
@@ -97,7 +78,7 @@ func Changed(o Options) string {
 // "" if there is none, or if it starts from one.
 func imported(o Options) string {
 	found, _, err := runs.Find(o.Root, fmt.Sprintf("%s-%s-*", o.Config.Algorithm, o.Config.Env))
-	if err != nil || o.Config.Parts[Start] != "" {
+	if err != nil || o.Config.Parts[startPart] != "" {
 		return ""
 	}
 	for _, run := range found {

@@ -44,19 +44,20 @@ func (l *live) due(now time.Time, seconds float64) bool {
 
 // draw replaces the figure. Its time does not count towards the run's. The last picture is as small as
 // that of other figures; those before are made fast.
-func (t *training) draw(last bool) error {
+func (s *session) draw(last bool) error {
 	began := time.Now()
-	repertoire, err := t.repertoire(false)
+	repertoire, err := s.repertoire(false)
 	if err != nil {
 		return err
 	}
-	run := *t.writer.Run
-	run.Status = t.status
+	run := *s.writer.Run
+	run.Status = s.status
 	grid, err := figures.Progress(&run, repertoire)
 	if err != nil {
 		return err
 	}
-	text := t.session.Config.Name() + " at " + t.state()
+	state, _ := s.describe()
+	text := s.Config.Name() + " at " + state
 	if err := replace(grid, text, last); err != nil {
 		return err
 	}
@@ -66,8 +67,8 @@ func (t *training) draw(last bool) error {
 			_ = replace(figures.InRows(1, panels[1]), text, true) // else the old figure stays
 		})
 	}
-	t.live.drawn, t.live.took = time.Now(), time.Since(began)
-	t.live.spent += t.live.took
+	s.live.drawn, s.live.took = time.Now(), time.Since(began)
+	s.live.spent += s.live.took
 	return nil
 }
 
@@ -104,11 +105,11 @@ func fastPNG(figure *figures.Figure) ([]byte, error) {
 }
 
 // drawLive draws if it is due, or the run ends. A run does not fail for what cannot be drawn.
-func (t *training) drawLive(last bool) {
-	if t.live == nil || !last && !t.live.due(time.Now(), t.status.Seconds) {
+func (s *session) drawLive(last bool) {
+	if s.live == nil || !last && !s.live.due(time.Now(), s.status.Seconds) {
 		return
 	}
-	if t.untimed(func() error { return t.draw(last) }) != nil {
-		t.live = nil
+	if s.untimed(func() error { return s.draw(last) }) != nil {
+		s.live = nil
 	}
 }

@@ -11,44 +11,44 @@ import (
 
 // remark counts evaluations that the task does not provide for, and says once what they mean. The
 // offsets of built-in environments are the paper's, also where a fitness lies below.
-func (t *training) remark(o scoring.Outcome) {
-	task := t.search.Task()
+func (s *session) remark(o scoring.Outcome) {
+	task := s.search.Task()
 	spec, allowed := task.Env.Spec(), -task.QDOffset()
 	custom := !slices.Contains(envs.Names(), spec.Name)
 	if custom && o.Lowest < allowed-1e-5*math.Abs(allowed) {
-		t.bar.Once("%s: fitness %g in generation %d is below %g, the lowest that the Offset of %s "+
+		s.bar.Once("%s: fitness %g in generation %d is below %g, the lowest that the Offset of %s "+
 			"allows: it lowers the QD score, and CMA-MAE and DCRL-MAP-Elites ignore it; Offset must be at "+
-			"least %.4g (per step)", t.Config.Name(), o.Lowest, o.Generation, allowed+0, spec.Name,
+			"least %.4g (per step)", s.Config.Name(), o.Lowest, o.Generation, allowed+0, spec.Name,
 			roundUp(-o.Lowest/float64(task.Length)))
 	}
 	for k, objective := range spec.Objectives[:min(len(spec.Objectives), len(o.LowestReturns))] {
 		lowest, reference := float64(o.LowestReturns[k]), spec.ReferencePoint(task.Length)[k]
 		if lowest < reference-1e-5*math.Abs(reference) {
-			t.bar.Once("%s: a return of %g in objective %q in generation %d is below %g, which the Lowest "+
+			s.bar.Once("%s: a return of %g in objective %q in generation %d is below %g, which the Lowest "+
 				"reward of %s allows: hypervolumes leave it out; Lowest must be at most %.4g (per step)",
-				t.Config.Name(), lowest, objective.Name, o.Generation, reference, spec.Name,
+				s.Config.Name(), lowest, objective.Name, o.Generation, reference, spec.Name,
 				-roundUp(-lowest/float64(task.Length)))
 		}
 	}
-	if t.status.Outside += int64(o.Outside); o.Outside > 0 {
-		t.bar.Once("%s: %d of %d evaluations in generation %d have descriptors outside of the limits "+
+	if s.status.Outside += int64(o.Outside); o.Outside > 0 {
+		s.bar.Once("%s: %d of %d evaluations in generation %d have descriptors outside of the limits "+
 			"of %s, %s: they enter cells at the border; set Lower and Upper of its Descriptor to "+
-			"what episodes reach", t.Config.Name(), o.Outside, o.Evaluated, o.Generation, spec.Name,
+			"what episodes reach", s.Config.Name(), o.Outside, o.Evaluated, o.Generation, spec.Name,
 			spec.Descriptor.Ranges(func(k int) bool { return o.Beyond[k] > 0 }))
 	}
-	if t.status.Invalid += int64(o.Invalid + o.Dropped); o.Invalid > 0 {
-		t.bar.Once("%s: %d of %d evaluations in generation %d were not finite, and are left out; %s",
-			t.Config.Name(), o.Invalid, o.Evaluated, o.Generation, t.advice())
+	if s.status.Invalid += int64(o.Invalid + o.Dropped); o.Invalid > 0 {
+		s.bar.Once("%s: %d of %d evaluations in generation %d were not finite, and are left out; %s",
+			s.Config.Name(), o.Invalid, o.Evaluated, o.Generation, s.advice())
 	}
 	if o.Dropped > 0 {
-		t.bar.Once("%s: %d steps of training up to iteration %d were not finite, and are left out; see "+
-			"envtest.Check", t.Config.Name(), o.Dropped, o.Generation)
+		s.bar.Once("%s: %d steps of training up to iteration %d were not finite, and are left out; see "+
+			"envtest.Check", s.Config.Name(), o.Dropped, o.Generation)
 	}
 }
 
 // advice says what to look at when evaluations make no sense.
-func (t *training) advice() string {
-	if _, ok := t.Env.(*envs.Simulator); ok {
+func (s *session) advice() string {
+	if _, ok := s.Env.(*envs.Simulator); ok {
 		return "see what the simulator returned"
 	}
 	return "see envtest.Check"
@@ -56,8 +56,8 @@ func (t *training) advice() string {
 
 // remarkSize says once that an archive, or the grid of its filled cells, hardly grows: then no search takes
 // place, although the run ends as complete. Learners search by gradients instead.
-func (t *training) remarkSize(o scoring.Outcome, filled int) {
-	size, columns := filled, t.search.Columns()
+func (s *session) remarkSize(o scoring.Outcome, filled int) {
+	size, columns := filled, s.search.Columns()
 	if i := slices.Index(columns, "archive_size"); i >= 0 {
 		if i < len(o.Extra) {
 			size = int(o.Extra[i])
@@ -65,10 +65,10 @@ func (t *training) remarkSize(o scoring.Outcome, filled int) {
 	} else if slices.Contains(columns, algorithms.EvaluationSteps) {
 		return
 	}
-	if valid := t.status.Evaluations - t.status.Invalid; o.Generation >= 10 && size <= 2 && valid >= 100 {
-		t.bar.Once("%s: after %d generations and %d evaluations the archive holds %d of them, because their "+
+	if valid := s.status.Evaluations - s.status.Invalid; o.Generation >= 10 && size <= 2 && valid >= 100 {
+		s.bar.Once("%s: after %d generations and %d evaluations the archive holds %d of them, because their "+
 			"descriptors are nearly equal: perhaps episodes end at once, or observations do not change; %s",
-			t.Config.Name(), o.Generation, valid, size, t.advice())
+			s.Config.Name(), o.Generation, valid, size, s.advice())
 	}
 }
 

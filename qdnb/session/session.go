@@ -1,6 +1,11 @@
-// Package session computes runs: training, adaptation and hierarchical control. They share one
-// loop, which opens the run's folder, resumes from the newest checkpoint, computes until the budget
-// is spent, and saves.
+// Package session computes runs: training, adaptation and hierarchical control. A reader follows a
+// training from its spec to the archive through
+//
+//	Spec          spec.go     what the caller asks for
+//	Spec.Training resolve.go  its environment, algorithm, settings and identity
+//	Training.Run  train.go    the loop: open, a generation at a time, results
+//	session.open  session.go  the folder: its lock, newest checkpoint, and clock
+//	Search.Step   algorithms  a generation: evaluation, then insertion into the archive
 package session
 
 import (
@@ -8,17 +13,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
 
-	"example.com/qdnb/internal/cell"
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/progress"
-	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -30,22 +36,9 @@ var ErrInterrupted = errors.New("interrupted")
 // CheckpointEnv names the environment variable that sets the time between checkpoints, as in 30s.
 const CheckpointEnv = "QDNB_CHECKPOINT_EVERY"
 
-// checkpointEvery is the time between checkpoints if $QDNB_CHECKPOINT_EVERY is not set.
-const checkpointEvery = 2 * time.Minute
-
-// checkpointPause returns the time between checkpoints. A killed process loses at most that much
-// work, or more if writing takes long.
-func checkpointPause() (time.Duration, error) {
-	text := os.Getenv(CheckpointEnv)
-	if text == "" {
-		return checkpointEvery, nil
-	}
-	pause, err := time.ParseDuration(text)
-	if err != nil || pause < 0 {
-		return 0, fmt.Errorf("$%s is %q: use a duration such as 30s or 5m", CheckpointEnv, text)
-	}
-	return pause, nil
-}
+// checkpointEvery is the time between checkpoints if $QDNB_CHECKPOINT_EVERY is not set. A killed
+// process loses at most that much work, or more if writing takes long.
+const checkpointEvery = "2m"
 
 // Options say where and for how long a run computes.
 type Options struct {
@@ -66,44 +59,19 @@ type Options struct {
 // Dir returns the folder of the run.
 func (o Options) Dir() string { return filepath.Join(o.Root, o.Config.Name()) }
 
-// job is what a session computes.
-type job interface {
-	// open compiles the programs, whose time it adds to the status, and restores the arrays of a
-	// checkpoint, if s.from is not negative.
-	open(s *session, platform *xla.Platform, arrays map[string]npz.Array) error
-	digest() (string, error) // of its programs, see [Training.Digest]
-	columns() []string       // of metrics.csv
-	// fraction returns the fraction of the work that is done, from 0 to 1.
-	fraction(runs.Progress) float64
-	done() bool
-	// step computes the next generation, logs it and updates the status. If ctx is done, it may
-	// return the context's error and leave everything as it was.
-	step(ctx context.Context) error
-	// state names the state that a checkpoint saves, as in "generation 5".
-	state() string
-	// checkpoint returns the arrays to save. ok is false before the first generation.
-	checkpoint() (arrays map[string]npz.Array, ok bool, err error)
-	// conclude measures the final state, for the results, unless the last step did. The checkpoint of
-	// a finished run is that of the state before it.
-	conclude() error
-	// finish writes the results and returns a summary.
-	finish() (summary string, err error)
-	// clean deletes what a finished run does not need.
-	clean() error
-	close()
-}
-
-// session is the time during which this process holds a run folder.
+// session is the time during which this process holds the folder of a training.
 type session struct {
-	Options
-	job    job
-	aside  string // where Fresh moved the previous run; empty if there was none
-	writer *runs.Writer
-	status runs.Status
-	bar    *progress.Bar
-	from   int64 // generation of the checkpoint it resumed from, -1 without one
-
-	failed error // of a step, after which the job's state is not to be saved
+	Training
+	writer   *runs.Writer
+	status   runs.Status
+	bar      *progress.Bar
+	platform *xla.Platform
+	search   algorithms.Search
+	table    tabular         // the search, if its results are rows instead of a repertoire; else nil
+	reached  int64           // newest generation, -1 before the first step
+	stored   *xla.Checkpoint // what the search lists before its first step
+	live     *live           // nil: no figure is drawn
+	noReplay bool            // the replay buffer was not restored, since nothing is left to learn
 
 	// start is set back so that time.Since(start) is the run's time over all sessions.
 	start time.Time
@@ -115,211 +83,188 @@ type session struct {
 	took  time.Duration // to write the newest one
 }
 
-// run computes a job to the end of its budget, or loads its run if it is complete. When ctx is
-// done, it saves a checkpoint and returns [ErrInterrupted]. skills is the run whose skills the job
-// uses, which must be finished; nil if it uses none.
-func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, error) {
-	if found, err := runs.Open(o.Dir()); err == nil && !o.Fresh && found.Status.Completes(o.Budget, o.seeds) {
-		return found, found.Valid()
-	}
-	if skills != nil && !skills.Status.Finished {
-		return nil, fmt.Errorf("%s is not finished: train it to the end first", skills.Dir)
-	}
-	s := &session{Options: o, job: j}
-	defer s.close()
-	if err := s.open(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.loop(ctx); err != nil {
-		return s.writer.Run, err
-	}
-	return s.found()
-}
-
-func (s *session) found() (*runs.Run, error) {
-	found, err := runs.Open(s.writer.Dir)
-	if err == nil {
-		err = found.Valid()
-	}
-	return found, err
-}
-
-// explained adds to the error of a search that cannot learn further what is left of the run.
-func (s *session) explained(err error) error {
-	if diverged := (*scoring.Diverged)(nil); !errors.As(err, &diverged) {
-		return err
-	}
-	return fmt.Errorf("%w, which makes another run; this one ends here again, because all transitions "+
-		"were finite; %s", err, s.writer.Newest())
-}
-
 // open starts or resumes the run. After an error the folder is as before.
-func (s *session) open(ctx context.Context) error {
-	err := s.take()
-	if err == nil {
-		err = s.restore(ctx)
-	}
-	if err != nil {
-		if s.writer != nil { // removes a folder in which nothing was trained
-			_ = s.writer.Discard()
-			s.writer = nil
-		}
-		if s.aside != "" {
-			if err := os.Rename(s.aside, s.Dir()); err != nil {
-				fmt.Fprintf(os.Stderr, "qdnb: the previous run is in %s (%v)\n", s.aside, err)
-			}
-		}
-	} else if s.aside != "" {
-		fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", s.Dir(), s.aside)
-	}
-	return err
-}
-
-func (s *session) take() (err error) {
+func (s *session) open(ctx context.Context) (err error) {
 	s.start, s.saved = time.Now(), time.Now()
 	s.Budget = s.Budget.Share(max(1, s.seeds))
-	if s.pause, err = checkpointPause(); err != nil {
-		return err
+	text := cmp.Or(os.Getenv(CheckpointEnv), checkpointEvery)
+	if s.pause, err = time.ParseDuration(text); err != nil || s.pause < 0 {
+		return fmt.Errorf("$%s is %q: use a duration such as 30s or 5m", CheckpointEnv, text)
 	}
+	aside := "" // where Fresh moves the previous run
 	if s.Fresh {
-		if s.aside, err = runs.SetAside(s.Root, s.Config); err != nil {
+		if aside, err = runs.SetAside(s.Root, s.Config); err != nil {
 			return err
 		}
 	}
-	if _, missing := os.Stat(s.Dir()); missing != nil && s.aside == "" {
-		if changed := Changed(s.Options); changed != "" { // the settings are those of a run
-			fmt.Fprintf(os.Stderr, "qdnb: %s: training a new run, %s\n", changed, s.Config.Name())
+	if _, missing := os.Stat(s.Dir()); missing != nil && aside == "" {
+		s.announce()
+	}
+	s.bar = progress.NewBar(s.Config.Name(), s.Quiet)
+	s.bar.Remember(s.said)
+	s.writer, err = runs.Resume(s.Root, s.Config, &s.status, func(w *runs.Writer, from runs.Checkpoint) ([]string, error) {
+		if err := s.restore(ctx, w, from); err != nil {
+			return nil, err
 		}
-		if found := imported(s.Options); found != "" && !s.Quiet {
-			fmt.Fprintf(os.Stderr, "qdnb: %s is not continued by %s, which starts from random policies: "+
-				"--from %s (Spec.Start) starts from it\n", found, s.Config.Name(), found)
+		return s.columns(), nil
+	})
+	switch {
+	case aside != "" && err == nil:
+		fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", s.Dir(), aside)
+	case aside != "":
+		if failed := os.Rename(aside, s.Dir()); failed != nil {
+			fmt.Fprintf(os.Stderr, "qdnb: the previous run is in %s (%v)\n", aside, failed)
 		}
 	}
-	s.writer, err = runs.Create(s.Root, s.Config)
 	return err
 }
 
-func (s *session) restore(ctx context.Context) error {
-	s.bar = progress.NewBar(s.Config.Name(), s.Quiet)
-	s.bar.Remember(s.said)
-	arrays, generation, warnings, err := s.writer.LoadCheckpoint(&s.status)
-	if err != nil {
-		return err
+// announce says about a new run which earlier run its caller may have expected to continue.
+func (s *session) announce() {
+	if changed := Changed(s.Options); changed != "" { // the settings are those of a run
+		fmt.Fprintf(os.Stderr, "qdnb: %s: training a new run, %s\n", changed, s.Config.Name())
 	}
-	if generation < 0 && (s.writer.Status.Finished || s.writer.HasRepertoire()) { // Begin would delete its results
-		damaged, _, _ := strings.Cut(strings.Join(warnings, "; "), "; starting from")
-		return fmt.Errorf("%s has results, but %s: restore its folder checkpoints, or --fresh sets the run aside and "+
-			"starts again", s.writer.Dir, cmp.Or(damaged, "it has no checkpoint to resume from"))
+	if found := imported(s.Options); found != "" && !s.Quiet {
+		fmt.Fprintf(os.Stderr, "qdnb: %s is not continued by %s, which starts from random policies: "+
+			"--from %s (Spec.Start) starts from it\n", found, s.Config.Name(), found)
 	}
-	for _, warning := range warnings {
+}
+
+// restore compiles the search and gives it the state of a checkpoint.
+func (s *session) restore(ctx context.Context, w *runs.Writer, from runs.Checkpoint) (err error) {
+	s.writer, s.reached = w, from.Generation
+	for _, warning := range from.Warnings {
 		fmt.Fprintln(os.Stderr, "qdnb:", warning)
 	}
-	if s.from = generation; generation < 0 {
-		s.status = runs.Status{MaxFitness: math.Inf(-1)}
-	}
-	platform, err := xla.Open(ctx, s.Backend)
-	if err != nil {
+	if s.platform, err = xla.Open(ctx, s.Backend); err != nil {
 		return err
 	}
-	if s.status.UseBackend(platform.Name(), s.from) {
+	if s.status.UseBackend(s.platform.Name(), from.Generation) {
 		fmt.Fprintf(os.Stderr,
 			"qdnb: %s was computed on another backend before; resuming on %s, so the run is not "+
-				"bit-identical\n", s.writer.Name(), platform.Name())
+				"bit-identical\n", w.Name(), s.platform.Name())
 	}
 	s.bar.Update(s.Budget.Fraction(s.status.Progress), "compiling")
-	if err := s.job.open(s, platform, arrays); err != nil {
+	if err := s.compile(from.Arrays); err != nil {
 		return err
 	}
-	use := machineUse(platform, s.from)
-	if use.Programs, err = s.job.digest(); err != nil {
+	use := machineUse(s.platform, from.Generation)
+	if use.Programs, err = s.Digest(); err != nil {
 		return err
 	}
 	s.status.UseMachine(use)
-	s.charge(time.Since(s.start).Seconds(), 0)
+	s.resumeClock()
 	s.status.Budget, s.status.Seeds, s.status.Finished = s.Budget, s.seeds, false
 	s.status.Version, _ = Build()
-	if s.writer.Status.Finished { // its results are no longer those of the continued run
-		if err := s.writer.SaveStatus(s.status); err != nil {
+	if w.Status.Finished { // its results are no longer those of the continued run
+		if err := w.SaveStatus(s.status); err != nil {
 			return err
 		}
 	}
+	// compilation counts towards a time budget
 	progress := s.status.Progress
-	progress.Seconds = time.Since(s.start).Seconds() // compilation counts towards a time budget
+	progress.Seconds = time.Since(s.start).Seconds()
 	// the bar extrapolates the remaining time from the progress made from here
-	s.bar.Begin(s.job.fraction(progress))
-	return s.writer.Begin(s.from, s.job.columns()...)
-}
-
-func (s *session) loop(ctx context.Context) error {
-	for !s.job.done() {
-		if err := s.advance(ctx); err != nil {
-			return err
-		}
-	}
-	return s.complete()
-}
-
-// advance computes a step, and saves a checkpoint if it is due or ctx is done.
-func (s *session) advance(ctx context.Context) error {
-	err := s.job.step(ctx)
-	stopped := ctx.Err() != nil
-	if err != nil && !(stopped && errors.Is(err, ctx.Err())) {
-		s.failed = s.explained(err)
-		return s.failed
-	}
-	// writing takes at most a twentieth of the time
-	if stopped || time.Since(s.saved) > max(s.pause, 19*s.took) {
-		if err := s.save(); err != nil {
-			return err
-		}
-	}
-	if !stopped {
-		return nil
-	}
-	state := s.job.state()
-	s.bar.Done(fmt.Sprintf("stopped at %s; %s", state, cell.Rerun()))
-	return fmt.Errorf("%w: %s is saved at %s; %s", ErrInterrupted, s.writer.Dir, state, cell.Rerun())
-}
-
-// complete writes the results of a job that is done. They show the final state, which methods that
-// measure at intervals measure for that purpose only: the last checkpoint holds the state before,
-// so that an extended run equals one that never ended here.
-func (s *session) complete() error {
-	s.status.Finished = true
-	before := s.status
-	arrays, _, err := s.job.checkpoint()
-	if err != nil {
-		return err
-	}
-	if err := s.untimed(s.job.conclude); err != nil {
-		return err
-	}
-	summary, err := s.job.finish()
-	if err != nil {
-		return err
-	}
-	if err := s.writer.SaveCheckpoint(before.Generation, arrays, before); err != nil {
-		return err
-	}
-	if err := s.writer.SaveStatus(s.status); err != nil {
-		return err
-	}
-	if err := s.job.clean(); err != nil {
-		return err
-	}
-	s.bar.Done(summary)
+	s.bar.Begin(s.Budget.Fraction(progress))
 	return nil
+}
+
+// compile makes the search and restores the arrays of a checkpoint, if there is one.
+func (s *session) compile(arrays map[string]npz.Array) (err error) {
+	s.writer.TensorBoard = s.TensorBoard
+	if slow := slowCompilation(s.Env); slow != "" && !s.Quiet {
+		s.bar.Notice("%s", slow)
+	}
+	if simulator, ok := s.Env.(*envs.Simulator); ok && simulator.Evaluate == nil {
+		return fmt.Errorf("%s has no function Evaluate: set it, or evaluate genotypes yourself with qdnb.Ask",
+			simulator.Facts.Name)
+	}
+	if s.search, err = s.Training.search(s.platform); err != nil {
+		return err
+	}
+	s.stored = s.search.State()
+	var ok bool
+	if s.table, ok = s.search.(tabular); ok {
+		s.Budget.Evaluations = s.table.Total()
+		s.table.Watch(s.watch)
+	} else {
+		s.live = newLive(s.Options)
+	}
+	if err := s.correctable(); err != nil {
+		return err
+	}
+	if s.reached >= 0 {
+		if err := policies.SameChoices(s.writer.Name(), s.status, s.Env); err != nil {
+			return err
+		}
+		if err := s.stored.Restore(arrays); err != nil {
+			return err
+		}
+		if err := s.restoreReplay(); err != nil {
+			return err
+		}
+	}
+	if err := s.saveSource(); err != nil {
+		return err
+	}
+	if s.status.Finished && !s.measured() {
+		// the snapshots of the end show the state after conclude
+		if err := s.untimed(s.snapshots); err != nil {
+			return err
+		}
+	}
+	spec := s.Env.Spec()
+	s.status.Descriptor, s.status.Base = spec.Descriptor.Components, s.Base
+	s.status.Observations, s.status.Actions = spec.Observations, spec.Actions
+	s.status.Choices = policies.Choices(s.Env)
+	s.status.CompileSeconds += s.search.CompileTime().Seconds()
+	return nil
+}
+
+// slowCompilation says that a robot with a long chain of bodies takes long to compile: on two cores
+// 37 s for 30 bodies, 144 s for 60. It is empty for other environments.
+func slowCompilation(env envs.Env) string {
+	r, ok := envs.Inner(env).(*envs.Rigid)
+	if !ok || r.System.Depth() < 16 {
+		return ""
+	}
+	depth := r.System.Depth()
+	return fmt.Sprintf("compiling a chain of %d bodies, which takes about %d s the first time; the time grows with "+
+		"the square of the length", depth, depth*depth/25)
+}
+
+// saveSource stores the source of what the user supplies, if it belongs to the run's identity.
+func (s *session) saveSource() error {
+	for part := range s.Config.Parts {
+		if text := xla.Source(s.Algorithm, s.Env); part != startPart && text != "" {
+			return s.writer.SaveSource(text)
+		}
+	}
+	return nil
+}
+
+// Columns are the columns of metrics.csv that all algorithms share.
+var Columns = []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness",
+	"coverage", "qd_score", "invalid"}
+
+// columns are those of metrics.csv.
+func (s *session) columns() []string {
+	if s.table != nil {
+		return s.table.Columns()
+	}
+	own := names.Columns(s.search.Columns(), append([]string{runs.FinalColumn}, Columns...)...)
+	return slices.Concat(Columns, own, []string{runs.FinalColumn})
 }
 
 // save writes a checkpoint, or only the status before the first generation.
 func (s *session) save() error {
 	start := time.Now()
-	arrays, ok, err := s.job.checkpoint()
-	if err != nil {
-		return err
-	}
-	if ok {
-		if err := s.writer.SaveCheckpoint(s.status.Generation, arrays, s.status); err != nil {
+	if s.reached >= 0 {
+		arrays, err := s.checkpoint()
+		if err == nil {
+			err = s.writer.SaveCheckpoint(s.status.Generation, arrays, s.status)
+		}
+		if err != nil {
 			return err
 		}
 		s.saved, s.took = time.Now(), time.Since(start)
@@ -327,14 +272,16 @@ func (s *session) save() error {
 	return s.writer.SaveStatus(s.status)
 }
 
-// fraction is the spent fraction of the budget, for jobs without another measure of progress.
-func (s *session) fraction(p runs.Progress) float64 { return s.Budget.Fraction(p) }
-
-// conclude does nothing, for jobs that measure at each step.
-func (s *session) conclude() error { return nil }
-
-// clean deletes nothing, for jobs whose finished runs need all files.
-func (s *session) clean() error { return nil }
+// checkpoint returns the arrays of the search, and saves its replay buffer.
+func (s *session) checkpoint() (arrays map[string]npz.Array, err error) {
+	if err := s.saveReplay(); err != nil {
+		return nil, err
+	}
+	if arrays, err = s.search.State().Arrays(); err == nil {
+		err = s.stored.Unknown(arrays)
+	}
+	return arrays, err
+}
 
 // clock updates the run's wall-clock and processor time, which is the whole process's.
 func (s *session) clock() {
@@ -342,10 +289,11 @@ func (s *session) clock() {
 	s.status.CPUSeconds = max(s.status.CPUSeconds, processorSeconds()-s.cpu)
 }
 
-// charge makes the next clock add wall-clock and processor time, in seconds, to the run's.
-func (s *session) charge(seconds, cpu float64) {
-	s.start = time.Now().Add(-time.Duration((s.status.Seconds + seconds) * float64(time.Second)))
-	s.cpu = processorSeconds() - s.status.CPUSeconds - cpu
+// resumeClock makes the next clock count from the end of earlier sessions, and from the start of this
+// one, whose compilation takes no processor time of the run.
+func (s *session) resumeClock() {
+	s.start = s.start.Add(-time.Duration(s.status.Seconds * float64(time.Second)))
+	s.cpu = processorSeconds() - s.status.CPUSeconds
 }
 
 // untimed calls a function whose time does not count towards the run's.
@@ -372,7 +320,9 @@ func (s *session) close() {
 	if s.bar != nil {
 		s.bar.Close()
 	}
-	s.job.close()
+	if s.search != nil {
+		s.search.Close()
+	}
 	if s.writer != nil {
 		_ = s.writer.Close()
 	}

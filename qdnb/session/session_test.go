@@ -9,29 +9,58 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/progress"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
 
+// slow is an algorithm whose search takes long to compile.
+type slow struct {
+	algorithms.Search
+	algorithms.Algorithm
+	compile func()
+}
+
+func (s *slow) New(*xla.Platform, envs.Env, int64) (algorithms.Search, error) {
+	s.compile()
+	return s, nil
+}
+func (*slow) State() *xla.Checkpoint               { return &xla.Checkpoint{} }
+func (*slow) Columns() []string                    { return nil }
+func (*slow) CompileTime() time.Duration           { return time.Hour }
+func (*slow) Close()                               {}
+func (*slow) Step() (o scoring.Outcome, err error) { return o, nil }
+
+func slowTraining(t *testing.T, budget runs.Budget) Training {
+	config := must.Get(runs.NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1}))
+	return Training{Options: Options{Root: t.TempDir(), Config: config, Budget: budget, Backend: "go", Quiet: true},
+		Env: envs.Pointmaze{}}
+}
+
 // The bar's remaining time does not count an hour of compilation, or an hour of earlier sessions,
 // as work of this session.
 func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 	for _, budget := range []runs.Budget{{Generations: 100}, {Time: 10 * time.Hour}} {
-		config := must.Get(runs.NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1}))
-		s := session{Options: Options{Root: t.TempDir(), Config: config, Budget: budget, Backend: "go",
-			Quiet: true}, job: idle{&training{}}}
+		training := slowTraining(t, budget)
+		w := must.Get(runs.Create(training.Root, training.Config))
+		earlier := runs.Status{Progress: runs.Progress{Generation: 20, Seconds: 3600}}
+		must.Do(errors.Join(w.SaveCheckpoint(20, nil, earlier), w.Close()))
+		s := session{Training: training}
+		s.Algorithm = &slow{compile: sync.OnceFunc(func() { s.start = s.start.Add(-time.Hour) })}
 		defer s.close()
 		must.Do(s.open(t.Context()))
 		cores := regexp.MustCompile(`, (1 core|([2-9]|\d{2,}) cores), `)
-		if machines := s.status.Machines; len(machines) != 1 || machines[0].After != -1 ||
+		if machines := s.status.Machines; len(machines) != 1 || machines[0].After != 20 ||
 			!cores.MatchString(machines[0].Machine) || machines[0].Commit == "" {
 			t.Errorf("the status has the machines %+v", machines)
 		}
@@ -47,63 +76,44 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 	}
 }
 
-// If the last checkpoint cannot be saved, the one before needs what a finished run does not.
+// If the last checkpoint cannot be saved, the one before needs the replay buffer.
 func TestNothingIsDeletedBeforeTheRunIsSaved(t *testing.T) {
-	j := &unsaved{job: &training{}}
-	err := (&session{job: j}).loop(t.Context())
-	if err == nil || err.Error() != "the disk is full" || j.cleaned {
-		t.Errorf("%v; cleaned: %v", err, j.cleaned)
+	training := slowTraining(t, runs.Budget{})
+	s := session{Training: training, table: rows{}, search: &slow{}, bar: progress.NewBar("", true)}
+	s.writer = must.Get(runs.Create(training.Root, training.Config))
+	defer s.close()
+	must.Do(s.writer.SaveReplay(1, 1, 1, func(int64, int64) ([]float32, error) { return []float32{0}, nil }))
+	s.stored = s.search.State()
+	must.Do(os.RemoveAll(filepath.Join(s.writer.Dir, "checkpoints")))
+	if err := s.complete(); err == nil {
+		t.Error("a checkpoint is saved nowhere")
+	}
+	if left := must.Get(filepath.Glob(filepath.Join(s.writer.Dir, "replay", "*"))); len(left) != 1 {
+		t.Errorf("%d files of the replay buffer are left", len(left))
 	}
 }
 
-// unsaved is a finished job whose state cannot be saved.
-type unsaved struct {
-	job
-	cleaned bool
-}
-
-func (*unsaved) done() bool              { return true }
-func (*unsaved) finish() (string, error) { return "", nil }
-func (u *unsaved) clean() error          { u.cleaned = true; return nil }
-func (*unsaved) checkpoint() (map[string]npz.Array, bool, error) {
-	return nil, false, errors.New("the disk is full")
-}
-
-// idle is a job that has taken an hour to compile and an hour for a fifth of its work.
-type idle struct{ *training }
-
-func (idle) digest() (string, error) { return "", nil }
-
-func (i idle) open(s *session, _ *xla.Platform, _ map[string]npz.Array) error {
-	i.session = s
-	s.status.Generation, s.status.Seconds, s.status.CompileSeconds = 20, 3600, 3600
-	s.start = s.start.Add(-time.Hour)
-	return nil
-}
-
-func (idle) columns() []string { return []string{"generation"} }
+// rows stands for a search without a repertoire.
+type rows struct{ tabular }
 
 // The bar's metrics come in the order in which a narrow line keeps them.
 func TestProgressShowsFitnessFirst(t *testing.T) {
-	tr := training{session: &session{}}
-	tr.status.MaxFitness, tr.status.Coverage, tr.status.QDScore = -128.3, 73.74, 2.514e5
-	early := training{session: &session{}}
-	early.status.MaxFitness = math.Inf(-1)
-	a := adapting{session: &session{}, Adaptation: Adaptation{Perturbation: "gravity"}}
-	before := a.metrics([]float64{0.5})
-	a.status.Evaluations, a.status.MaxFitness = 10, 3
-	for _, c := range []struct{ got, want []string }{
-		{tr.metrics(), []string{"max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}},
-		{early.metrics(), []string{"nothing evaluated yet"}},
-		{before, []string{"gravity [0.5]"}},
-		{a.metrics([]float64{0.5}), []string{"best median 3", "gravity [0.5]"}},
+	gravity := &adapting{Adaptation: &Adaptation{Perturbation: "gravity", Values: [][]float64{{0.5}, {1}}}}
+	for _, c := range []struct {
+		s    session
+		want []string
+	}{
+		{session{status: runs.Status{MaxFitness: -128.3, Coverage: 73.74, QDScore: 2.514e5}},
+			[]string{"generation 0", "max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}},
+		{session{status: runs.Status{MaxFitness: math.Inf(-1)}}, []string{"generation 0", "nothing evaluated yet"}},
+		{session{table: gravity}, []string{"value 0 of 2", "gravity [0.5]"}},
+		{session{table: gravity, status: runs.Status{Progress: runs.Progress{Evaluations: 10}, MaxFitness: 3}},
+			[]string{"value 0 of 2", "best median 3", "gravity [0.5]"}},
 	} {
-		if !slices.Equal(c.got, c.want) {
-			t.Errorf("%q, want %q", c.got, c.want)
+		state, metrics := c.s.describe()
+		if got := append([]string{state}, metrics...); !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
 		}
-	}
-	if s := tr.summary(); !strings.HasPrefix(s, "generation 0  max fitness") {
-		t.Error(s)
 	}
 }
 

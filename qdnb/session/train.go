@@ -4,63 +4,92 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/names"
-	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb/algorithms"
-	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
 
-// Training is what [Train] computes: an algorithm in an environment.
-type Training struct {
-	Options   Options
-	Env       envs.Env
-	Algorithm algorithms.Algorithm
-	Base      string    // the algorithm that a variant is based on; "" if it is no variant
-	Skills    *runs.Run // the finished run whose skills Env uses; nil if it uses none
-
-	KeepReplay bool         // keep the replay buffer of a finished run
-	Corrected  int          // episodes of each policy in corrected repertoires; 0: none are made
-	By         runs.Average // of these episodes
-
-	TensorBoard bool // write the metrics as an event file, too
-}
-
-// Columns are the columns of metrics.csv that all algorithms share.
-var Columns = []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness",
-	"coverage", "qd_score", "invalid"}
-
-// Train trains a run, resumes it if it was interrupted, or loads it if it is complete.
-func Train(ctx context.Context, t Training) (*runs.Run, error) {
-	found, err := run(ctx, t.Options, &training{Training: t}, t.Skills)
-	if err == nil && t.TensorBoard {
-		err = found.WriteEvents() // of a run that was complete
+// Train trains the run of a spec, resumes it if it was interrupted, or loads it if it is complete.
+func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
+	t, err := spec.Training()
+	if err != nil {
+		return nil, err
 	}
-	return found, err
+	return t.Run(ctx)
 }
 
-// TrainSeeds trains runs that differ only in their seeds one after the other, as [Train] trains each
-// of them. Time limits are for all runs and divided equally; the other limits are for each. All but
-// the first find their programs compiled, and do not repeat what [progress.Bar.Once] says. A run
-// that fails does not keep the others from training; the error is that of all that failed.
-func TrainSeeds(ctx context.Context, trainings []Training) (found []*runs.Run, err error) {
-	said, failures := map[string]bool{}, []failure(nil)
+// Load returns the run that [Train] returns for a spec, without training. If there is none, the error says
+// what to do.
+func Load(spec Spec) (*runs.Run, error) {
+	t, err := spec.Training()
+	if err != nil {
+		return nil, err
+	}
+	dir := t.Options.Dir()
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		reason := ""
+		if changed := Changed(t.Options); changed != "" {
+			reason = fmt.Sprintf(" (%s)", changed)
+		}
+		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", filepath.Base(dir),
+			t.Options.Root, reason)
+	}
+	run, err := runs.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !run.Status.Finished {
+		return nil, fmt.Errorf("%s is not finished: train it with the same Spec to resume it", run.Dir)
+	}
+	if !run.Status.Completes(t.Options.Budget, 1) {
+		return nil, fmt.Errorf("%s ended before the budget of the Spec, %v: train it with the same "+
+			"Spec to extend it", run.Dir, t.Options.Budget)
+	}
+	return run, nil
+}
+
+// TrainSeeds is [Train] for runs of a spec that differ only in their seeds, one after the other. Time
+// limits are for all runs and divided equally; the other limits are for each. All but the first find
+// their programs compiled, and do not repeat what [progress.Bar.Once] says. A run that fails does not
+// keep the others from training; the error is that of all that failed.
+func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) (found []*runs.Run, err error) {
+	var trainings []Training
+	said := map[string]bool{}
+	for i, seed := range seeds {
+		if slices.Contains(seeds[:i], seed) {
+			return nil, fmt.Errorf("seed %d is given twice", seed)
+		}
+		spec.Seed = seed
+		t, err := spec.Training()
+		if err != nil {
+			return nil, err
+		}
+		t.seeds, t.said = len(seeds), said
+		trainings = append(trainings, t)
+	}
+	type failure struct {
+		seeds string
+		err   error
+	}
+	var failures []failure
 	for _, t := range trainings {
-		t.Options.seeds, t.Options.said = len(trainings), said
-		run, failed := Train(ctx, t)
+		run, failed := t.Run(ctx)
 		if failed == nil {
 			found = append(found, run)
 			continue
 		}
-		seed := fmt.Sprintf("seed %d", t.Options.Config.Seed)
+		seed := fmt.Sprintf("seed %d", t.Config.Seed)
 		if i := slices.IndexFunc(failures, func(f failure) bool { return f.err.Error() == failed.Error() }); i >= 0 {
 			failures[i].seeds += ", " + seed
 		} else {
@@ -80,138 +109,206 @@ func TrainSeeds(ctx context.Context, trainings []Training) (found []*runs.Run, e
 	return found, err
 }
 
-// failure is an error of the runs of some seeds.
-type failure struct {
-	seeds string
-	err   error
+// Training is what a run computes: an algorithm in an environment.
+type Training struct {
+	Options
+	Env       envs.Env
+	Algorithm algorithms.Algorithm
+	Base      string    // the algorithm that a variant is based on; "" if it is no variant
+	Skills    *runs.Run // the finished run whose skills Env uses; nil if it uses none
+
+	KeepReplay bool         // keep the replay buffer of a finished run
+	Corrected  int          // episodes of each policy in corrected repertoires; 0: none are made
+	By         runs.Average // of these episodes
+
+	TensorBoard bool // write the metrics as an event file, too
 }
 
-// Steps compiles the algorithm on a platform and runs the first steps, without a run folder.
-func (t Training) Steps(platform *xla.Platform, steps int) error {
-	search, err := t.dry().search(platform)
-	if err != nil {
-		return err
+// Run trains to the end of the budget, or loads the run if it is complete. When ctx is done, it saves
+// a checkpoint and returns [ErrInterrupted].
+func (t Training) Run(ctx context.Context) (*runs.Run, error) {
+	if found, err := runs.Open(t.Dir()); err != nil || t.Fresh || !found.Status.Completes(t.Budget, t.seeds) {
+		if run, err := t.train(ctx); err != nil {
+			return run, err
+		}
 	}
-	defer search.Close()
-	for range steps {
-		if _, err := search.Step(); err != nil {
+	found, err := runs.Open(t.Dir())
+	if err == nil {
+		err = found.Valid()
+	}
+	if err == nil && t.TensorBoard {
+		err = found.WriteEvents() // of a run that was complete
+	}
+	return found, err
+}
+
+// train is the loop of all runs. It returns the run also with an error, if it was opened.
+func (t Training) train(ctx context.Context) (*runs.Run, error) {
+	if t.Skills != nil && !t.Skills.Status.Finished {
+		return nil, fmt.Errorf("%s is not finished: train it to the end first", t.Skills.Dir)
+	}
+	if simulator, ok := t.Env.(*envs.Simulator); ok && simulator.Evaluate != nil {
+		t.Env = hosted(simulator, func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
+			return simulator.Evaluate(ctx, genotypes)
+		})
+	}
+	s := &session{Training: t}
+	defer s.close()
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	for !s.done() {
+		if err := s.advance(ctx); err != nil {
+			return s.writer.Run, err
+		}
+	}
+	return s.writer.Run, s.complete()
+}
+
+// done reports whether the budget is spent, for which at least generation 0 is computed.
+func (s *session) done() bool { return s.reached >= 0 && s.Budget.Done(s.status.Progress) }
+
+// advance computes a generation, and saves a checkpoint if it is due or ctx is done. A search that
+// stops in a generation because ctx is done leaves everything as it was.
+func (s *session) advance(ctx context.Context) error {
+	o, err := s.search.Step()
+	stopped := ctx.Err() != nil
+	if err == nil {
+		err = s.record(o)
+	} else if stopped && errors.Is(err, ctx.Err()) {
+		err = nil
+	}
+	if err != nil {
+		return s.explained(err)
+	}
+	// writing takes at most a twentieth of the time
+	if stopped || time.Since(s.saved) > max(s.pause, 19*s.took) {
+		if err := s.save(); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !stopped {
+		return nil
+	}
+	state, _ := s.describe()
+	s.bar.Done(fmt.Sprintf("stopped at %s; %s", state, cell.Rerun()))
+	return fmt.Errorf("%w: %s is saved at %s; %s", ErrInterrupted, s.writer.Dir, state, cell.Rerun())
 }
 
-func (t Training) search(platform *xla.Platform) (algorithms.Search, error) {
-	search, err := t.Algorithm.New(platform, t.Env, t.Options.Config.Seed)
-	if err == nil && search == nil {
-		err = fmt.Errorf("%T.New returns neither a search nor an error", t.Algorithm)
+// explained adds to the error of a search that cannot learn further what is left of the run.
+func (s *session) explained(err error) error {
+	if diverged := (*scoring.Diverged)(nil); !errors.As(err, &diverged) {
+		return err
 	}
-	return search, err
+	return fmt.Errorf("%w, which makes another run; this one ends here again, because all transitions "+
+		"were finite; %s", err, s.writer.Newest())
 }
 
-// training is the [job] of [Train].
-type training struct {
-	Training
-	*session
-	platform *xla.Platform
-	search   algorithms.Search
-	reached  int64           // newest generation, -1 before the first step
-	stored   *xla.Checkpoint // what the search lists before its first step
-	live     *live           // nil: no figure is drawn
-
-	noReplay bool // the replay buffer was not restored, since nothing is left to learn
-}
-
-func (t *training) open(s *session, platform *xla.Platform, arrays map[string]npz.Array) error {
-	t.session, t.platform, t.live = s, platform, newLive(s.Options)
-	s.writer.TensorBoard = t.TensorBoard
-	if slow := slowCompilation(t.Env); slow != "" && !s.Quiet {
-		s.bar.Notice("%s", slow)
+// record updates the status and the metrics after a generation, and saves the snapshots that are due.
+func (s *session) record(o scoring.Outcome) error {
+	before := s.status.Progress
+	s.reached = o.Generation
+	s.status.Generation, s.status.Evaluations, s.status.EnvSteps = o.Generation, o.Evaluations, o.EnvSteps
+	s.clock()
+	if s.table != nil {
+		return s.logTable()
 	}
-	if simulator, ok := t.Env.(*envs.Simulator); ok && simulator.Evaluate == nil {
-		return fmt.Errorf("%s has no function Evaluate: set it, or evaluate genotypes yourself with qdnb.Ask",
-			simulator.Facts.Name)
-	}
-	var err error
-	if t.search, err = t.Training.search(platform); err != nil {
-		return err
-	}
-	t.stored = t.search.State()
-	if err := t.correctable(); err != nil {
-		return err
-	}
-	if err := t.start(arrays); err != nil {
-		return err
-	}
-	if err := t.saveSource(); err != nil {
-		return err
-	}
-	if t.status.Finished && !t.measured() {
-		// the snapshots of the end show the state after conclude
-		if err := t.untimed(t.snapshots); err != nil {
+	if o.Fitnesses != nil {
+		if err := s.log(o, 0); err != nil {
 			return err
 		}
 	}
-	spec := t.Env.Spec()
-	t.status.Descriptor, t.status.Base = spec.Descriptor.Components, t.Base
-	t.status.Observations, t.status.Actions = spec.Observations, spec.Actions
-	t.status.Choices = policies.Choices(t.Env)
-	t.status.CompileSeconds += t.search.CompileTime().Seconds()
-	return nil
-}
-
-// saveSource stores the source of what the user supplies, if it belongs to the run's identity.
-func (t *training) saveSource() error {
-	for part := range t.Config.Parts {
-		if text := xla.Source(t.Algorithm, t.Env); part != Start && text != "" {
-			return t.writer.SaveSource(text)
+	s.remark(o)
+	if !s.done() { // else complete takes them
+		if runs.SnapshotDue(s.Budget, before, s.status.Progress) {
+			if err := s.snapshot(); err != nil {
+				return err
+			}
+		}
+		if runs.CorrectionDue(s.Budget, before, s.status.Progress) {
+			if err := s.untimed(s.correct); err != nil {
+				return err
+			}
 		}
 	}
+	s.show()
+	s.drawLive(false)
 	return nil
 }
 
-// correctable returns an error unless the run's settings describe the policies that Corrected
-// evaluates.
-func (t *training) correctable() error {
-	if t.Corrected == 0 {
-		return nil
+// log updates the status with the metrics of the measured repertoire and writes a row of
+// metrics.csv. final is 1 in the row of conclude.
+func (s *session) log(o scoring.Outcome, final float64) error {
+	measured := runs.Repertoire{Fitnesses: o.Fitnesses, Offset: s.search.Task().QDOffset()}
+	stats := measured.Stats()
+	s.status.MaxFitness, s.status.Coverage, s.status.QDScore = stats.MaxFitness, stats.Coverage, stats.QDScore
+	s.remarkSize(o, stats.Filled)
+	now := s.status
+	row := []float64{float64(now.Generation), float64(now.Evaluations), float64(now.EnvSteps), now.Seconds,
+		now.MaxFitness, now.Coverage, now.QDScore, float64(o.Invalid + o.Dropped)}
+	return s.writer.Log(append(append(row, o.Extra...), final)...)
+}
+
+// show updates the progress bar.
+func (s *session) show() {
+	_, metrics := s.describe()
+	s.bar.Update(s.Budget.Fraction(s.status.Progress), metrics...)
+}
+
+// describe returns the state that a checkpoint saves, as in "generation 5", and the metrics for the
+// progress bar, the most important first.
+func (s *session) describe() (state string, metrics []string) {
+	if s.table != nil {
+		return s.table.Describe(s.status)
 	}
-	got, err := policies.TaskOf(t.writer.Run, t.Env)
+	now, state := s.status, fmt.Sprintf("generation %d", s.status.Generation)
+	if err := now.AllInvalid(); err != nil {
+		return state, []string{err.Error()}
+	}
+	if math.IsInf(now.MaxFitness, -1) {
+		return state, []string{"nothing evaluated yet"}
+	}
+	metrics = []string{fmt.Sprintf("max fitness %.4g", now.MaxFitness),
+		fmt.Sprintf("coverage %.1f %%", now.Coverage), fmt.Sprintf("QD score %.4g", now.QDScore)}
+	if now.Invalid > 0 {
+		metrics = append(metrics, fmt.Sprintf("invalid %d", now.Invalid))
+	}
+	return state, metrics
+}
+
+// complete writes the results of a run whose budget is spent. They show the final state, which
+// methods that measure at intervals measure for that purpose only: the last checkpoint holds the
+// state before, so that an extended run equals one that never ended here. What a finished run does
+// not need is deleted last.
+func (s *session) complete() error {
+	s.status.Finished = true
+	before := s.status
+	arrays, err := s.checkpoint()
 	if err != nil {
 		return err
 	}
-	if want := t.search.Task(); !slices.Equal(got.Policy.Sizes, want.Policy.Sizes) || got.Length != want.Length {
-		return fmt.Errorf("Corrected needs the layers %d and the episodes of %d steps of %s in its struct, as hidden "+
-			"and episode_length in JSON; these are %d and %d", want.Policy.Sizes, want.Length, t.Config.Algorithm,
-			got.Policy.Sizes, got.Length)
+	if err := s.untimed(s.conclude); err != nil {
+		return err
 	}
+	if s.table == nil {
+		if err := s.results(); err != nil {
+			return err
+		}
+	}
+	if err := s.writer.SaveCheckpoint(before.Generation, arrays, before); err != nil {
+		return err
+	}
+	if err := s.writer.SaveStatus(s.status); err != nil {
+		return err
+	}
+	if !s.KeepReplay {
+		if err := s.writer.DropReplay(); err != nil {
+			return err
+		}
+	}
+	state, metrics := s.describe()
+	s.bar.Done(strings.Join(append([]string{state}, metrics...), "  "))
 	return nil
-}
-
-// start continues from a checkpoint, of which arrays are the state, if there is one.
-func (t *training) start(arrays map[string]npz.Array) error {
-	if t.reached = t.from; t.from < 0 {
-		return nil
-	}
-	if err := policies.SameChoices(t.writer.Name(), t.status, t.Env); err != nil {
-		return err
-	}
-	if err := t.search.State().Restore(arrays); err != nil {
-		return err
-	}
-	return t.restoreReplay()
-}
-
-// slowCompilation says that a robot with a long chain of bodies takes long to compile: on two cores
-// 37 s for 30 bodies, 144 s for 60. It is empty for other environments.
-func slowCompilation(env envs.Env) string {
-	r, ok := envs.Inner(env).(*envs.Rigid)
-	if !ok || r.System.Depth() < 16 {
-		return ""
-	}
-	depth := r.System.Depth()
-	return fmt.Sprintf("compiling a chain of %d bodies, which takes about %d s the first time; the time grows with "+
-		"the square of the length", depth, depth*depth/25)
 }
 
 // concluder is a search that measures its repertoire at intervals only.
@@ -224,330 +321,71 @@ type concluder interface {
 }
 
 // measured reports whether the newest step measured the state that it left.
-func (t *training) measured() bool {
-	s, ok := t.search.(concluder)
-	return !ok || s.Measured()
+func (s *session) measured() bool {
+	search, ok := s.search.(concluder)
+	return !ok || search.Measured()
 }
 
-// replay returns the search's replay buffer, nil without one, and the number of rows written so far.
-func (t *training) replay() (*replay.Store, int64) {
-	if s, ok := t.search.(algorithms.Replayer); ok {
-		return s.Replay()
-	}
-	return nil, 0
-}
-
-func (t *training) digest() (string, error) { return t.Digest() }
-
-func (t *training) columns() []string {
-	own := names.Columns(t.search.Columns(), append([]string{runs.FinalColumn}, Columns...)...)
-	return slices.Concat(Columns, own, []string{runs.FinalColumn})
-}
-
-func (t *training) close() {
-	if t.search != nil {
-		t.search.Close()
-	}
-}
-
-func (t *training) done() bool {
-	return t.reached >= 0 && t.Budget.Done(t.status.Progress)
-}
-
-func (t *training) state() string { return fmt.Sprintf("generation %d", t.status.Generation) }
-
-func (t *training) step(ctx context.Context) error {
-	o, err := t.next(ctx)
-	if err != nil {
-		return err
-	}
-	t.reached = o.Generation
-	return t.record(o)
-}
-
-// next runs a generation, whose genotypes a simulator evaluates on the host.
-func (t *training) next(ctx context.Context) (o scoring.Outcome, err error) {
-	simulator, ok := t.Env.(*envs.Simulator)
-	if !ok {
-		return t.search.Step()
-	}
-	search, ok := t.search.(asker)
-	if !ok {
-		return o, fmt.Errorf("%T has no methods Ask and Tell, which a simulator on the host needs", t.search)
-	}
-	genotypes, err := search.Ask()
-	if err != nil {
-		return o, err
-	}
-	results, err := simulator.Evaluate(ctx, genotypes)
-	if err != nil {
-		return o, err
-	}
-	return search.Tell(results)
-}
-
-func (t *training) record(o scoring.Outcome) error {
-	before := t.status.Progress
-	t.status.Generation, t.status.Evaluations, t.status.EnvSteps = o.Generation, o.Evaluations,
-		o.EnvSteps
-	t.clock()
-	if o.Fitnesses != nil {
-		if err := t.log(o, 0); err != nil {
-			return err
-		}
-	}
-	t.remark(o)
-	if !t.done() { // else finish takes them
-		if runs.SnapshotDue(t.Budget, before, t.status.Progress) {
-			if err := t.snapshot(); err != nil {
-				return err
-			}
-		}
-		if runs.CorrectionDue(t.Budget, before, t.status.Progress) {
-			if err := t.untimed(t.correct); err != nil {
-				return err
-			}
-		}
-	}
-	t.bar.Update(t.fraction(t.status.Progress), t.metrics()...)
-	t.drawLive(false)
-	return nil
-}
-
-func (t *training) conclude() error {
-	if t.measured() {
+// conclude measures the final state, unless the last step did.
+func (s *session) conclude() error {
+	if s.measured() {
 		return nil
 	}
-	o, err := t.search.(concluder).Conclude()
+	o, err := s.search.(concluder).Conclude()
 	if err != nil {
 		return err
 	}
 	if o.Extra == nil { // the generation has a row, which differs only in the repertoire
-		row := t.writer.LastRow()
+		row := s.writer.LastRow()
 		o.Invalid, o.Extra = int(row[slices.Index(Columns, "invalid")]), row[len(Columns):len(row)-1]
 	} else {
-		t.remark(o)
+		s.remark(o)
 	}
-	return t.log(o, 1)
+	return s.log(o, 1)
 }
 
-// log updates the status with the metrics of the measured repertoire and writes a row of
-// metrics.csv. final is 1 in the row of conclude.
-func (t *training) log(o scoring.Outcome, final float64) error {
-	measured := runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.search.Task().QDOffset()}
-	stats := measured.Stats()
-	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage,
-		stats.QDScore
-	s := t.status
-	t.remarkSize(o, stats.Filled)
-	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds,
-		s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid + o.Dropped)}
-	return t.writer.Log(append(append(row, o.Extra...), final)...)
+// search compiles the algorithm.
+func (t Training) search(platform *xla.Platform) (algorithms.Search, error) {
+	search, err := t.Algorithm.New(platform, t.Env, t.Config.Seed)
+	if err == nil && search == nil {
+		err = fmt.Errorf("%T.New returns neither a search nor an error", t.Algorithm)
+	}
+	return search, err
 }
 
-// metrics returns the metrics for the progress bar, the most important first.
-func (t *training) metrics() []string {
-	s := t.status
-	if err := s.AllInvalid(); err != nil {
-		return []string{err.Error()}
+// Steps compiles the algorithm on a platform and runs the first steps, without a run folder.
+func (t Training) Steps(platform *xla.Platform, steps int) error {
+	search, err := t.dry().search(platform)
+	if err != nil {
+		return err
 	}
-	if math.IsInf(s.MaxFitness, -1) {
-		return []string{"nothing evaluated yet"}
-	}
-	list := []string{fmt.Sprintf("max fitness %.4g", s.MaxFitness),
-		fmt.Sprintf("coverage %.1f %%", s.Coverage), fmt.Sprintf("QD score %.4g", s.QDScore)}
-	if s.Invalid > 0 {
-		list = append(list, fmt.Sprintf("invalid %d", s.Invalid))
-	}
-	return list
-}
-
-func (t *training) summary() string {
-	return strings.Join(append([]string{fmt.Sprintf("generation %d", t.status.Generation)},
-		t.metrics()...), "  ")
-}
-
-// restoreReplay restores a learner's replay buffer, or refills it if it was deleted.
-func (t *training) restoreReplay() error {
-	buffer, total := t.replay()
-	if buffer == nil {
+	defer search.Close()
+	if _, ok := search.(tabular); ok { // it has compiled its program
 		return nil
 	}
-	if t.noReplay = t.Budget.Done(t.status.Progress); t.noReplay { // nothing is left to learn
-		return nil
-	}
-	capacity, width := buffer.Shape()
-	err := buffer.Set(total, func(put func(from int64, rows []float32) error) error {
-		return t.writer.LoadReplay(total, capacity, width, put)
-	})
-	switch {
-	case errors.Is(err, runs.ErrNoReplay):
-	case errors.Is(err, runs.ErrIncompleteReplay) && t.status.Finished:
-		// A process was killed while it deleted the buffer, or while it saved that of an extension.
-		if err := t.writer.DropReplay(); err != nil {
+	for range steps {
+		if _, err := search.Step(); err != nil {
 			return err
 		}
-	default:
-		return err
 	}
-	t.bar.Update(t.Budget.Fraction(t.status.Progress), "refilling the replay buffer")
-	episodes, err := t.search.(algorithms.Replayer).Refill()
-	if err == nil {
-		t.bar.Notice("the replay buffer of %s was deleted when the run finished; it is refilled with %d "+
-			"episodes of its policies, so the resumed run is not bit-identical", t.writer.Name(), episodes)
-	}
-	return err
+	return nil
 }
 
-func (t *training) checkpoint() (arrays map[string]npz.Array, ok bool, err error) {
-	if t.reached < 0 {
-		return nil, false, nil
+// hosted returns an environment whose simulator evaluates genotypes by a function. Others are unchanged.
+func hosted(env envs.Env, evaluate func(context.Context, [][]float32) ([]envs.Result, error)) envs.Env {
+	simulator, ok := env.(*envs.Simulator)
+	if !ok {
+		return env
 	}
-	if buffer, total := t.replay(); buffer != nil && !t.noReplay {
-		capacity, width := buffer.Shape()
-		rows := func(from, to int64) ([]float32, error) { return buffer.Rows(total, from, to) }
-		if err := t.writer.SaveReplay(total, capacity, width, rows); err != nil {
-			return nil, false, err
-		}
-	}
-	if arrays, err = t.search.State().Arrays(); err == nil {
-		err = t.stored.Unknown(arrays)
-	}
-	return arrays, true, err
+	s := *simulator
+	s.Evaluate = evaluate
+	return &s
 }
 
-// snapshots saves the snapshots of the end of the budget.
-func (t *training) snapshots() error {
-	if err := t.snapshot(); err != nil {
-		return err
-	}
-	return t.correct()
-}
-
-func (t *training) snapshot() error {
-	repertoire, err := t.repertoire(false)
-	if err != nil {
-		return err
-	}
-	return t.writer.SaveSnapshot(runs.Snapshot{Progress: t.status.Progress, Repertoire: *repertoire})
-}
-
-// correct evaluates the policies of the repertoire again, and saves the result. An interruption
-// takes effect after it: a resumed run passes its point of the budget only once.
-func (t *training) correct() error {
-	if t.Corrected == 0 {
-		return nil
-	}
-	t.bar.Update(t.fraction(t.status.Progress), "evaluating the repertoire again")
-	archived, err := t.repertoire(true)
-	if err != nil {
-		return err
-	}
-	corrected, err := policies.Correct(context.Background(), t.platform, t.writer.Run, archived, t.Env,
-		t.Corrected, t.By, t.Config.Seed)
-	if err != nil {
-		return err
-	}
-	return t.writer.SaveSnapshot(corrected.Snapshot(t.status.Progress, t.Corrected))
-}
-
-func (t *training) finish() (string, error) {
-	if err := t.untimed(t.snapshots); err != nil {
-		return "", err
-	}
-	repertoire, err := t.repertoire(true)
-	if err != nil {
-		return "", err
-	}
-	if err := t.writer.StageRepertoire(repertoire); err != nil {
-		return "", err
-	}
-	if s, ok := t.search.(skilled); ok {
-		skills, err := skillsOf(s)
-		if err != nil {
-			return "", err
-		}
-		if err := t.writer.SaveSkills(skills); err != nil {
-			return "", err
-		}
-	}
-	t.drawLive(true)
-	return t.summary(), nil
-}
-
-func (t *training) clean() error {
-	if t.KeepReplay {
-		return nil
-	}
-	return t.writer.DropReplay()
-}
-
-func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
-	arrays, err := t.search.Repertoire(genotypes)
-	if err != nil {
-		return nil, err
-	}
-	floats := func(name string) (x []float32) {
-		if a, ok := arrays[name]; ok && err == nil {
-			x, err = a.Float32s()
-		}
-		return x
-	}
-	limits := t.Env.Spec().Descriptor
-	r := &runs.Repertoire{
-		Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper, Offset: t.search.Task().QDOffset(),
-		Genotypes: floats("genotypes"), Fitnesses: floats("fitnesses"), Descriptors: floats("descriptors"),
-		Centroids: floats("centroids"),
-	}
-	if genotypes {
-		r.Params = t.search.Task().Policy.Params()
-	}
-	if array, ok := arrays["origins"]; ok && err == nil {
-		r.Origins, err = array.Int32s()
-	}
-	if err != nil {
-		return nil, err
-	}
-	if r.Objectives = arrays["objectives"]; r.Objectives.Data != nil {
-		for _, x := range t.Env.Spec().ReferencePoint(t.search.Task().Length) {
-			r.Reference = append(r.Reference, float32(x))
-		}
-	}
-	r.KeepFittest(len(r.Centroids) / r.Dims)
-	return r, nil
-}
-
-// skilled is a search that trains one policy of several skills.
-type skilled interface {
-	algorithms.Search
-	Skills() int // 0 if the policy is not conditioned on a skill
-	// Evaluate returns the policy and the results of its skills: of episodes i of skill i mod skills, and
-	// perhaps a record of the positions at each step.
-	Evaluate() (policy []float32, found scoring.Results, err error)
-	// Diversity returns the state of the diversity reward by the names of its pytree.
-	Diversity() (map[string]npz.Array, error)
-}
-
-// skillsOf returns the current policy of a search and an evaluation of its skills.
-func skillsOf(s skilled) (*runs.Skills, error) {
-	policy, found, err := s.Evaluate()
-	if err != nil {
-		return nil, err
-	}
-	spec, task := s.Task().Env.Spec(), s.Task()
-	out := &runs.Skills{
-		Observations: spec.Observations, Actions: spec.Actions, Count: s.Skills(),
-		Hidden:    task.Policy.Sizes[1 : len(task.Policy.Sizes)-1],
-		Fitnesses: found.Fitnesses, Descriptors: found.Descriptors, Policy: policy,
-	}
-	if len(found.Records) > 0 {
-		out.Trajectories = found.Records[0]
-	}
-	if out.Extra, err = s.Diversity(); err != nil {
-		return nil, err
-	}
-	for i := range found.Fitnesses {
-		out.Which = append(out.Which, i%max(1, s.Skills()))
-	}
-	return out, nil
+// dry returns the training without a simulator's results.
+func (t Training) dry() Training {
+	t.Env = hosted(t.Env, func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
+		return slices.Repeat([]envs.Result{{Fitness: float32(math.NaN())}}, len(genotypes)), nil
+	})
+	return t
 }

@@ -12,9 +12,6 @@ import (
 // Corrected compares a repertoire with repeated evaluations of its policies.
 type Corrected struct {
 	policies.Corrected
-	Archived *runs.Repertoire // as the run stored it
-	Episodes int              // of each policy
-
 	run *runs.Run
 }
 
@@ -29,11 +26,12 @@ func (r *Recording) Corrected(run *runs.Run, by runs.Average) (*Corrected, error
 	for _, result := range r.Results {
 		results = append(results, result.Evaluated)
 	}
-	corrected, err := policies.Reinsert(archived, results, by)
+	corrected, err := policies.Reinsert(runs.Snapshot{Progress: run.Status.Progress, Repertoire: *archived,
+		Correction: runs.Correction{Episodes: int64(r.Episodes), By: by}}, results)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", run.Name(), err)
 	}
-	return &Corrected{*corrected, archived, r.Episodes, run}, nil
+	return &Corrected{*corrected, run}, nil
 }
 
 // CanSave returns an error if [Corrected.Save] would refuse to write to a run's folder.
@@ -60,13 +58,13 @@ func (c *Corrected) Save() error {
 		return err
 	}
 	defer w.Close()
-	return w.SaveSnapshot(c.Snapshot(c.run.Status.Progress, c.Episodes))
+	return w.SaveSnapshot(c.Snapshot)
 }
 
 // Figure draws the archived and the corrected repertoire side by side.
 func (c *Corrected) Figure() (figures.Grid, error) {
 	bar, panels := new(figures.ColorBar), []*figures.Panel(nil)
-	for _, r := range []*runs.Repertoire{c.Archived, c.Repertoire} {
+	for _, r := range []*runs.Repertoire{c.Archived, &c.Repertoire} {
 		panel, err := figures.MapOf(c.run, r, func(cells *figures.Cells) { cells.Bar = bar })
 		if err != nil {
 			return figures.Grid{}, err
@@ -74,5 +72,5 @@ func (c *Corrected) Figure() (figures.Grid, error) {
 		panels = append(panels, panel)
 	}
 	return figures.Grid{Panels: [][]*figures.Panel{panels}, Columns: []string{
-		"as archived", fmt.Sprint(runs.Correction{Episodes: int64(c.Episodes), By: c.By})}}, nil
+		"as archived", c.Correction.String()}}, nil
 }

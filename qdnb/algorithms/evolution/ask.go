@@ -1,7 +1,7 @@
 package evolution
 
 import (
-	"errors"
+	"context"
 	"math"
 	"slices"
 
@@ -11,7 +11,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -74,55 +73,41 @@ func (st *store) asking(from offspringIn) askIn {
 		st.parents().First()}
 }
 
-// Ask returns the genotypes of the next generation, to be evaluated by the host: views of [P, N].
-// Until [search.Tell] it returns the same, also after the state was stored and restored.
-func (s *search) Ask() (genotypes [][]float32, err error) {
-	if len(s.asked.Leaves()) == 0 {
-		number, err := s.next()
-		if err != nil {
-			return nil, err
-		}
-		defer number.Free()
-		if s.asked, err = s.main.ask.Run(s.main.asking(s.main.offspring(s, number, xla.Array{}))); err != nil {
-			return nil, err
-		}
-	}
-	flat, err := s.asked.Floats()
-	return slices.Collect(slices.Chunk(flat, s.task.Policy.Params())), err
-}
-
-// Tell inserts the genotypes of [search.Ask], given their results. If [envs.Simulator.Check]
-// refuses these, the search is as before; after any other error, it must not go on.
-func (s *search) Tell(results []envs.Result) (outcome scoring.Outcome, err error) {
-	if len(s.asked.Leaves()) == 0 {
-		return outcome, errors.New("Tell needs the genotypes of Ask: call it first")
-	}
-	found, err := s.found(results)
-	if err != nil {
-		return outcome, err
-	}
-	number, err := s.next()
-	if err != nil {
-		return outcome, err
-	}
-	defer number.Free()
+// simulate inserts the offspring of a generation, which the simulator evaluates on the host. After an
+// error of the simulator, the search is as before.
+func (s *search) simulate(simulator *envs.Simulator, number xla.Array) (out insertionOut, err error) {
 	from := s.main.offspring(s, number, xla.Array{})
-	if from.Given, err = s.asked.Spread(s.programs.Platform); err != nil {
-		return outcome, err
-	}
-	s.asked = xla.Array{}
-	defer from.Given.Free()
-	out, err := s.main.insert.Run(s.main.insertion(s, from, found))
+	asked, err := s.main.ask.Run(s.main.asking(from))
 	if err != nil {
-		return outcome, err
+		return out, err
 	}
-	s.main.contents = out.Archive
-	return s.learn(number, out)
+	defer func() { asked.Free() }()
+	flat, err := asked.Floats()
+	if err != nil {
+		return out, err
+	}
+	genotypes := slices.Collect(slices.Chunk(flat, s.task.Policy.Params()))
+	results, err := simulator.Evaluate(context.Background(), genotypes)
+	if err != nil {
+		return out, err
+	}
+	found, err := s.found(simulator, results)
+	if err != nil {
+		return out, err
+	}
+	if asked, err = asked.Spread(s.programs.Platform); err != nil {
+		return out, err
+	}
+	from.Given = asked
+	if out, err = s.main.insert.Run(s.main.insertion(s, from, found)); err == nil {
+		s.main.contents = out.Archive
+	}
+	return out, err
 }
 
 // found copies results to the devices. Those with a number that is not finite have fitness NaN.
-func (s *search) found(results []envs.Result) (found xla.State[repertoire.Evaluated], err error) {
-	if err := s.simulator().Check(results, s.settings.Batch); err != nil {
+func (s *search) found(simulator *envs.Simulator, results []envs.Result) (found xla.State[repertoire.Evaluated], err error) {
+	if err := simulator.Check(results, s.settings.Batch); err != nil {
 		return found, err
 	}
 	spec := s.task.Env.Spec()

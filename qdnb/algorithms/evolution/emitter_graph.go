@@ -67,8 +67,7 @@ type Observer interface {
 	// Columns are the widths of the columns, see [replay.Layout].
 	Columns(task scoring.Task) []int
 	// Observe returns the columns, [P * T, width] each, of the transitions of a generation. key is the
-	// one with which Offspring was called. It is also called with evaluations of members of the
-	// archive, as in generation 0, if a dropped replay buffer is refilled.
+	// one with which Offspring was called.
 	Observe(g Generation, key random.Key) []*Node
 }
 

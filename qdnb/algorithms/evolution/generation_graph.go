@@ -65,8 +65,8 @@ const (
 	streamMaintain             // per generation: maintenance
 	streamEmpty                // empty archive
 	streamFirst                // initial state of proposers
-	streamRefill               // episodes that refill a dropped replay buffer
-	streamInit                 // initial state of other emitters
+	_
+	streamInit // initial state of other emitters
 )
 
 // streamLearn is the random stream of a generation for the updates of emitters. Non-negative numbers

@@ -138,39 +138,6 @@ func replayOf(t *testing.T, s *search) (from int64, rows []float32) {
 	return from, rows
 }
 
-// A dropped buffer is refilled with episodes of archive members, up to its previous size.
-func TestRefill(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for _, generations := range []int{3, 6} {
-			s := newLearningSearch(t, p, honest, settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1})
-			steps(t, s, generations)
-			var flat []float32
-			arrays := stateOf(t, s)
-			err := s.proposing.buffer.Set(0, func(func(int64, []float32) error) error { return nil })
-			if err != nil {
-				t.Fatal(err)
-			}
-			episodes, err := s.Refill()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := int64(12 * min(generations, 5)); episodes != want {
-				t.Errorf("%d episodes, want %d", episodes, want)
-			}
-			_, flat = replayOf(t, s)
-			genotypes, fitnesses := floats(t, arrays, "genotypes"), floats(t, arrays, "fitnesses")
-			for at := 0; at < len(flat); at += 7 {
-				earned := slices.ContainsFunc(fitnesses, func(f float32) bool { return f == 2*flat[at+4] })
-				if !earned {
-					t.Fatalf("row %d has reward %v, which no archive member earns: %v (%d parameters)", at/7,
-						flat[at+4], fitnesses, len(genotypes))
-				}
-			}
-			steps(t, s, 1)
-		}
-	})
-}
-
 func TestNaNLossEndsTheSearch(t *testing.T) {
 	wary := honest
 	wary.LossLimit = -1e9

@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -313,83 +312,3 @@ func (s *search) Replay() (buffer *replay.Store, total int64) {
 
 // replayStep is the number of transitions per generation.
 func (s *search) replayStep() int { return s.settings.Batch * s.task.Length }
-
-// evaluateStored evaluates copies of stored policies. key is the key of the generation, root that
-// of the run.
-func (s *search) evaluateStored(archive stored, root, key random.Key, number,
-	worker *graph.Node) repertoire.Evaluated {
-	sample := Stateless(func(parents Parents, keys random.Key) *graph.Node { return parents.Sample(keys) })
-	from := source{Key: key, Number: number, Parents: s.main.gen.parents(archive.Genotypes, archive.Cells, key),
-		Emitters: []member{{Emitter: sample, count: s.settings.Batch, table: -1}}}
-	if s.fixedStarts() {
-		from.Start = root.FoldIn(streamStart)
-	}
-	return s.main.gen.evaluate(from, worker)
-}
-
-// Refill fills the replay buffer with new episodes of policies drawn from the archive, up to the
-// number of rows that it held after the latest generation. It returns the number of episodes. The
-// resumed search is not bit-identical to an uninterrupted one.
-func (s *search) Refill() (episodes int64, err error) {
-	type refillIn struct {
-		Seed, Worker, Number xla.Array
-		Archive              xla.State[stored]
-	}
-	in := refillIn{s.seed, s.worker, xla.Declare(dtypes.Int32), s.main.parents()}
-	evaluate, err := xla.CompileParallel(s.programs.Platform, "episodes for the replay buffer", in,
-		func(in refillIn) xla.State[seen] {
-			root, number, archive := random.KeyOf(in.Seed.Tree), in.Number.Tree, in.Archive.Tree
-			found := s.evaluateStored(archive, root, root.FoldIn(streamRefill).FoldInEach(number),
-				graph.MaxScalar(number, int32(1)), // any generation after the first
-				in.Worker.Tree)
-			none := graph.ZerosLike(archive.Cells.Fitness)
-			out := seen{Found: found, Before: archive.Cells}
-			out.Index, out.Accepted = graph.ConvertDType(none, dtypes.Int32), graph.NotEqual(none, none)
-			out.Valid, out.Improvement = found.Valid(), graph.ZerosLike(found.Fitness)
-			return xla.Out(out)
-		}, s.axes()...)
-	if err != nil {
-		return 0, err
-	}
-	defer evaluate.Free()
-	type insertIn struct {
-		Seen   xla.State[seen]
-		State  xla.State[[]member]
-		Buffer xla.State[replay.Buffer] `xla:"donate"`
-	}
-	p := s.proposing
-	buffer, total := s.Replay()
-	capacity, _ := buffer.Shape()
-	insert, err := xla.Compile(s.programs.Platform, "filling the replay buffer",
-		insertIn{evaluate.Out, p.state, buffer.State},
-		func(in insertIn) xla.State[replay.Buffer] {
-			g := in.Buffer.Tree.Rows.Graph()
-			of := Generation{Task: s.task, Number: graph.Const(g, int32(0)), Found: in.Seen.Tree.Found,
-				Insertion: in.Seen.Tree.Insertion, Before: in.Seen.Tree.Before,
-				Parents: Parents{Batch: s.settings.Batch}}
-			return xla.Out(p.store(in.Buffer.Tree, in.State.Tree, of, random.NewKey(g, 0)))
-		})
-	if err != nil {
-		return 0, err
-	}
-	defer insert.Free()
-
-	buffer.Count(0)
-	step := int64(s.replayStep())
-	for filled := int64(0); filled < min(total, capacity); filled += step {
-		in.Number = s.programs.Number(s.generation + 1 + filled/step)
-		seen, err := evaluate.Run(in)
-		in.Number.Free()
-		if err != nil {
-			return 0, err
-		}
-		buffer.State, err = insert.Run(insertIn{seen.First(), p.state, buffer.State})
-		seen.Free()
-		if err != nil {
-			return 0, err
-		}
-		episodes += int64(s.settings.Batch)
-	}
-	buffer.Count(total)
-	return episodes, nil
-}

@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -44,8 +43,7 @@ type search struct {
 	seed, worker xla.Array
 	given        xla.Array // rows that the run starts from, [P, N], of the generation chunk
 	chunk        int64
-	asked        xla.Array // the offspring of the next generation, if the host evaluates them
-	generation   int64     // latest generation; -1 before the initial population
+	generation   int64 // latest generation; -1 before the initial population
 }
 
 // maintainIn are the inputs of an archive's maintenance.
@@ -210,32 +208,26 @@ func (s *search) Task() scoring.Task { return s.task }
 // CompileTime implements [algorithms.Search].
 func (s *search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
-// Step implements [algorithms.Search]. A [envs.Simulator] evaluates the offspring on the host.
+// Step implements [algorithms.Search]. An [envs.Simulator] evaluates the offspring on the host.
 func (s *search) Step() (outcome scoring.Outcome, err error) {
-	if simulator := s.simulator(); simulator != nil {
-		genotypes, err := s.Ask()
-		if err != nil {
-			return outcome, err
-		}
-		results, err := simulator.Evaluate(context.Background(), genotypes)
-		if err != nil {
-			return outcome, err
-		}
-		return s.Tell(results)
-	}
 	number, err := s.next()
 	if err != nil {
 		return outcome, err
 	}
 	defer number.Free()
-	var proposed xla.Array
-	if s.proposed() > 0 {
-		if proposed, err = s.proposing.offspring(s, number); err != nil {
-			return outcome, err
+	var out insertionOut
+	if simulator := s.simulator(); simulator != nil {
+		out, err = s.simulate(simulator, number)
+	} else {
+		var proposed xla.Array
+		if s.proposed() > 0 {
+			if proposed, err = s.proposing.offspring(s, number); err != nil {
+				return outcome, err
+			}
+			defer proposed.Free()
 		}
-		defer func() { proposed.Free() }()
+		out, err = s.main.run(s, number, proposed)
 	}
-	out, err := s.main.run(s, number, proposed)
 	if err != nil {
 		return outcome, err
 	}
@@ -416,7 +408,7 @@ func (s *search) Close() {
 	if s.proposing != nil {
 		xla.Free(&s.proposing.state, &s.proposing.buffer.State)
 	}
-	xla.Free(&s.seed, &s.worker, &s.given, &s.asked)
+	xla.Free(&s.seed, &s.worker, &s.given)
 	s.programs.Free()
 }
 

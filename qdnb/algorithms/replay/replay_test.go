@@ -250,7 +250,7 @@ func TestStoreOfTPU(t *testing.T) {
 		}
 	}
 	check("after insertion")
-	store.Count(0)
+	must.Do(store.Set(0, func(func(int64, []float32) error) error { return nil }))
 	must.Do(store.Set(2*n, func(put func(int64, []float32) error) error {
 		return put(3, want)
 	}))

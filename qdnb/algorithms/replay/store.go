@@ -97,14 +97,8 @@ func (s *Store) Set(total int64, read func(put func(from int64,
 		return err
 	}
 	xla.Set(&s.State, rowsOf, xla.Single(tensors.FromFlatDataAndDimensions(flat, s.rows().Dims()...)))
-	s.Count(total)
-	return nil
-}
-
-// Count sets the number of rows written so far. 0 empties the buffer.
-func (s *Store) Count(total int64) {
-	capacity, _ := s.Shape()
 	number := func(x int64) xla.Array { return xla.Single(tensors.FromScalar(int32(x))) }
 	xla.Set(&s.State, func(b Buffer) *graph.Node { return b.Size }, number(min(total, capacity)))
 	xla.Set(&s.State, func(b Buffer) *graph.Node { return b.Position }, number(total%capacity))
+	return nil
 }

@@ -3,12 +3,10 @@ package skills
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/xla"
 )
@@ -89,14 +87,3 @@ func (r ringReturns) Insert(reward, done *Node, length int) ringReturns {
 
 // At returns the returns of buffer rows, [m], by their indices [m, 1] (see [replay.Buffer.Draw]).
 func (r ringReturns) At(index *Node) *Node { return Gather(Reshape(r.Rows, -1), index) }
-
-// emptyReturns returns the returns of an empty buffer of the given number of steps of n environments, on
-// the first device. The next step is stored in the given row.
-func emptyReturns(steps, n int, row int64) xla.State[*ringReturns] {
-	none := slices.Repeat([]float32{float32(math.Inf(-1))}, steps*n)
-	return xla.Pack(func(in []*Node) *ringReturns { return &ringReturns{in[0], in[1], in[2], in[3]} },
-		xla.Single(tensors.FromFlatDataAndDimensions(none, steps, n)),
-		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, n))),
-		xla.Single(tensors.FromShape(shapes.Make(dtypes.Int32, n))),
-		xla.Single(tensors.FromScalar(int32(row))))
-}

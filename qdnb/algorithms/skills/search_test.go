@@ -82,9 +82,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 	}
 }
 
-// A lost buffer is refilled to the same size with transitions of the current actor, and SMERL's
-// returns are those of its rows. During warm-up a search acts and stores transitions, and its
-// parameters do not change.
+// During warm-up a search acts and stores transitions, and its parameters do not change.
 func TestWarmup(t *testing.T) {
 	p := xlatest.Pure(t)
 	config := diaynReward.config(p.Kind)

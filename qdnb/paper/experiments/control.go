@@ -7,6 +7,7 @@ import (
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 )
 
 // control returns the meta-controller's hyperparameters that differ from the paper's, and its
@@ -14,7 +15,7 @@ import (
 func (s Scale) control() (set []string, budget runs.Budget) {
 	switch s {
 	case Paper:
-		return nil, qdnb.ControlBudget
+		return nil, session.ControlBudget
 	case Medium:
 		return []string{"value_hidden=64,64"}, mediumBudget
 	case Small:
@@ -40,7 +41,7 @@ func (e *executor) trainController(ctx context.Context, line sweep.Line, skills 
 	spec := qdnb.ControlSpec{Skills: skills, SkillsBudget: trained, Budget: line.Budget,
 		Tune: runs.Assign(set...), Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
 	made, err := spec.Config(skills.Config, trained)
-	if err = cmp.Or(err, qdnb.SameRun(line.Run, made)); err != nil {
+	if err = cmp.Or(err, session.SameRun(line.Run, made)); err != nil {
 		return err
 	}
 	_, err = qdnb.Control(ctx, spec)

@@ -18,6 +18,7 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/qdnb/stats"
 )
 
@@ -187,7 +188,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 				seen[run], budgets[run] = true, line.Budget
 				if len(line.Needs) == 0 {
 					trained[name][run] = true
-					if _, err := qdnb.SpecOf(line.Run); err != nil {
+					if _, err := session.SpecOf(line.Run); err != nil {
 						t.Errorf("%s %s: line %d: %v", scale, name, i, err)
 					}
 				}

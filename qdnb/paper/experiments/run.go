@@ -221,7 +221,7 @@ func (e *executor) execute(ctx context.Context, line sweep.Line) error {
 
 // train starts or resumes a training run.
 func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) error {
-	spec, err := qdnb.SpecOf(c)
+	spec, err := session.SpecOf(c)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (e *executor) adapt(ctx context.Context, line sweep.Line, skills *runs.Run,
 	spec := qdnb.AdaptSpec{Skills: skills, SkillsBudget: budget, Perturbation: a.Perturbation, Values: a.Values,
 		Episodes: a.Episodes, Seed: a.StatesSeed, Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
 	made, err := spec.Config(skills.Config, budget)
-	if err = cmp.Or(err, qdnb.SameRun(line.Run, made)); err != nil {
+	if err = cmp.Or(err, session.SameRun(line.Run, made)); err != nil {
 		return err
 	}
 	_, err = qdnb.Adapt(ctx, spec)

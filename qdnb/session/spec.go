@@ -1,4 +1,4 @@
-package qdnb
+package session
 
 import (
 	"fmt"
@@ -61,8 +61,8 @@ type Spec struct {
 	Fresh bool
 
 	// KeepReplay keeps a learner's replay buffer on disk (hundreds of megabytes) when the run
-	// finishes, so that extending the run is the same as never having stopped. Without it, an
-	// extension refills the buffer.
+	// finishes. A finished run of a learner can be extended only if its buffer was kept, and then
+	// ends as if it had never stopped.
 	KeepReplay bool
 
 	// Corrected is the number of episodes in which each policy of the repertoire is evaluated again at
@@ -78,8 +78,7 @@ type Spec struct {
 	TensorBoard bool
 }
 
-// Generations returns a budget of n generations after the initial population. Generations(0)
-// evaluates the initial population only.
+// Generations returns a budget of n generations after the initial population.
 func Generations(n int) runs.Budget {
 	if n == 0 { // in a budget, 0 generations are no limit
 		return runs.Budget{Evaluations: 1}
@@ -90,11 +89,8 @@ func Generations(n int) runs.Budget {
 // Tuning changes the hyperparameters of an algorithm, to which it gets a pointer.
 type Tuning func(hyperparameters any) error
 
-// Tune returns a [Tuning] that calls change with the hyperparameters of type T, such as
-// [evolution.MapElites], or with the part of the algorithm that has this type or embeds it, such as
-// [repertoire.Aurora] or [td3.Config]. It is an error if the algorithm has nothing of type T.
-//
-//	qdnb.Tune(func(h *evolution.MapElites) { h.Batch = 100 })
+// Tune returns a [Tuning] that calls change with the hyperparameters of type T, or with the part of the
+// algorithm that has this type or embeds it; see qdnb.Tune.
 func Tune[T any](change func(*T)) Tuning {
 	return func(hyperparameters any) error {
 		if parts.Change(hyperparameters, change) {

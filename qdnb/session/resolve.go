@@ -1,4 +1,4 @@
-package qdnb
+package session
 
 import (
 	"cmp"
@@ -14,12 +14,11 @@ import (
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/session"
 )
 
 // Config returns the configuration after which the run is named.
 func (s Spec) Config() (runs.Config, error) {
-	t, err := s.resolve()
+	t, err := s.Training()
 	return t.Options.Config, err
 }
 
@@ -58,8 +57,8 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 	return nil
 }
 
-// resolve returns the training that the spec configures.
-func (s Spec) resolve() (t session.Training, err error) {
+// Training returns what the spec configures.
+func (s Spec) Training() (t Training, err error) {
 	entry := algorithms.Entry{Defaults: func(envs.Spec) algorithms.Algorithm { return s.Loop }}
 	if s.Loop == nil {
 		if entry, err = registry.Find(s.Algorithm); err != nil {
@@ -82,7 +81,7 @@ func (s Spec) resolve() (t session.Training, err error) {
 		replaced = parts.Replaced(original, algorithm)
 	}
 	custom := s.Loop != nil || len(replaced) > 0
-	if custom && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
+	if custom && (s.Name == "" || slices.Contains(registry.Names(), s.Name)) {
 		return t, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")
 	}
@@ -100,8 +99,8 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if err != nil {
 		return t, err
 	}
-	t = session.Training{
-		Options: session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
+	t = Training{
+		Options: Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
 			Own: s.own(replaced), Budget: cmp.Or(s.Budget, PaperBudget), Backend: s.Backend, Quiet: s.Quiet,
 			Still: s.Still, Fresh: s.Fresh},
 		Env: env, Algorithm: algorithm, KeepReplay: s.KeepReplay, Corrected: s.Corrected, By: s.CorrectedBy,
@@ -117,7 +116,7 @@ func (s Spec) resolve() (t session.Training, err error) {
 }
 
 // fingerprints hashes the programs of a training with code of its user.
-func (s Spec) fingerprints(t session.Training, custom bool) (map[string]string, error) {
+func (s Spec) fingerprints(t Training, custom bool) (map[string]string, error) {
 	part, facts := "algorithm", []any(nil)
 	if env := t.Env.Spec(); s.Environment != nil {
 		env.Descriptor.Components = nil // the names have no effect

@@ -1,4 +1,4 @@
-package qdnb
+package session
 
 import (
 	"crypto/sha256"
@@ -14,13 +14,12 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla/nn"
 )
 
 // start makes the genotypes that Start names the initial population of a training, and adds their
 // hash to its configuration.
-func (s Spec) start(t *session.Training) error {
+func (s Spec) start(t *Training) error {
 	base, ok := t.Algorithm.(*evolution.MapElites)
 	if !ok {
 		return fmt.Errorf("%s does not start from genotypes: Start is for neuroevolution, such as map-elites",
@@ -53,7 +52,7 @@ func (s Spec) start(t *session.Training) error {
 	if t.Options.Config.Parts == nil {
 		t.Options.Config.Parts = map[string]string{}
 	}
-	t.Options.Config.Parts[session.Start] = hex.EncodeToString(hash.Sum(nil)[:8])
+	t.Options.Config.Parts[startPart] = hex.EncodeToString(hash.Sum(nil)[:8])
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package qdnb
+package session
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/session"
 )
 
 // Origin says by which programs a run was computed.
@@ -47,7 +46,7 @@ func (o *Origins) Of(run *runs.Run) Origin {
 	today, ok := o.today[key]
 	if !ok {
 		var err error
-		if today, err = digest(run); errors.Is(err, errNoSkills) {
+		if today, err = digestOf(run); errors.Is(err, errNoSkills) {
 			return UnknownPrograms
 		} // after another error, such as an unknown setting, it is "", which differs
 		if o.today == nil {
@@ -63,15 +62,15 @@ func (o *Origins) Of(run *runs.Run) Origin {
 
 var errNoSkills = errors.New("the skills are not at hand")
 
-// digest returns the digest of the programs that this build would run for a run without own parts.
-func digest(run *runs.Run) (string, error) {
+// digestOf returns the digest of the programs that this build would run for a run without own parts.
+func digestOf(run *runs.Run) (string, error) {
 	c := run.Config
 	if c.SkillsRun() == "" {
 		spec, err := specOf(c, cmp.Or(run.Status.Base, c.Algorithm))
 		if err != nil {
 			return "", err
 		}
-		t, err := spec.resolve()
+		t, err := spec.Training()
 		if err != nil {
 			return "", err
 		}
@@ -82,7 +81,11 @@ func digest(run *runs.Run) (string, error) {
 		return "", fmt.Errorf("%w: %v", errNoSkills, err)
 	}
 	if c.Algorithm == records.Adaptation {
-		return session.AdaptationDigest(c, skills)
+		t, err := adaptationOf(c, skills, nil)
+		if err != nil {
+			return "", err
+		}
+		return t.Digest()
 	}
 	t, err := controlTraining(c, skills)
 	if err != nil {

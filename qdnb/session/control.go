@@ -1,4 +1,4 @@
-package qdnb
+package session
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/session"
 )
 
 // hurdlesSkillEnv is the environment that supplies the skills of [Control].
@@ -61,12 +60,7 @@ func controlSettings(tune Tuning) (*policies.ControlSettings, error) {
 	return c, c.Check()
 }
 
-// Control trains a meta-controller that steers a half-cheetah over hurdles. Every ten steps the
-// meta-controller, trained by PPO, chooses which skill of a run acts next. The skills are not
-// trained further. Control creates a run, whose metrics are those of evaluations: the return of
-// episodes, and how many of the ten hurdles they pass. Like [Train], it loads a finished run,
-// resumes an interrupted one, extends a run whose budget has grown, and returns [ErrInterrupted]
-// when ctx is done. [Play] plays an episode of the trained controller.
+// Control trains a meta-controller that chooses which skill of a run acts next; see qdnb.Control.
 func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if s.Skills == nil {
 		return nil, errors.New("no run is given: set Skills to the run whose skills to choose among")
@@ -79,13 +73,13 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Options = session.Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
+	t.Options = Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
 		Budget: cmp.Or(s.Budget, ControlBudget), Backend: s.Backend, Quiet: s.Quiet}
-	return session.Train(ctx, t)
+	return t.Run(ctx)
 }
 
 // controlTraining returns the training of a meta-controller, without options.
-func controlTraining(config runs.Config, trained *runs.Run) (t session.Training, err error) {
+func controlTraining(config runs.Config, trained *runs.Run) (t Training, err error) {
 	var settings policies.ControlSettings
 	if err := config.Settings(&settings); err != nil {
 		return t, err
@@ -95,5 +89,5 @@ func controlTraining(config runs.Config, trained *runs.Run) (t session.Training,
 		return t, err
 	}
 	env, err := settings.Options(skills)
-	return session.Training{Env: env, Algorithm: &settings, Skills: trained}, err
+	return Training{Env: env, Algorithm: &settings, Skills: trained}, err
 }

@@ -1,0 +1,205 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/policies"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// results writes the repertoire and the skills of a finished run, and the snapshots of its end.
+func (s *session) results() error {
+	if err := s.untimed(s.snapshots); err != nil {
+		return err
+	}
+	repertoire, err := s.repertoire(true)
+	if err != nil {
+		return err
+	}
+	if err := s.writer.StageRepertoire(repertoire); err != nil {
+		return err
+	}
+	if search, ok := s.search.(skilled); ok {
+		skills, err := skillsOf(search)
+		if err != nil {
+			return err
+		}
+		if err := s.writer.SaveSkills(skills); err != nil {
+			return err
+		}
+	}
+	s.drawLive(true)
+	return nil
+}
+
+// snapshots saves the snapshots of the end of the budget.
+func (s *session) snapshots() error {
+	if err := s.snapshot(); err != nil {
+		return err
+	}
+	return s.correct()
+}
+
+func (s *session) snapshot() error {
+	repertoire, err := s.repertoire(false)
+	if err != nil {
+		return err
+	}
+	return s.writer.SaveSnapshot(runs.Snapshot{Progress: s.status.Progress, Repertoire: *repertoire})
+}
+
+// correct evaluates the policies of the repertoire again, and saves the result. An interruption
+// takes effect after it: a resumed run passes its point of the budget only once.
+func (s *session) correct() error {
+	if s.Corrected == 0 {
+		return nil
+	}
+	s.bar.Update(s.Budget.Fraction(s.status.Progress), "evaluating the repertoire again")
+	archived, err := s.repertoire(true)
+	if err != nil {
+		return err
+	}
+	corrected, err := policies.Correct(context.Background(), s.platform, s.writer.Run, runs.Snapshot{
+		Progress: s.status.Progress, Repertoire: *archived,
+		Correction: runs.Correction{Episodes: int64(s.Corrected), By: s.By}}, s.Env, s.Config.Seed)
+	if err != nil {
+		return err
+	}
+	return s.writer.SaveSnapshot(corrected.Snapshot)
+}
+
+// correctable returns an error unless the run's settings describe the policies that Corrected
+// evaluates.
+func (s *session) correctable() error {
+	if s.Corrected == 0 {
+		return nil
+	}
+	got, err := policies.TaskOf(s.writer.Run, s.Env)
+	if err != nil {
+		return err
+	}
+	if want := s.search.Task(); !slices.Equal(got.Policy.Sizes, want.Policy.Sizes) || got.Length != want.Length {
+		return fmt.Errorf("Corrected needs the layers %d and the episodes of %d steps of %s in its struct, as hidden "+
+			"and episode_length in JSON; these are %d and %d", want.Policy.Sizes, want.Length, s.Config.Algorithm,
+			got.Policy.Sizes, got.Length)
+	}
+	return nil
+}
+
+// repertoire copies the measured repertoire to the host.
+func (s *session) repertoire(genotypes bool) (*runs.Repertoire, error) {
+	arrays, err := s.search.Repertoire(genotypes)
+	if err != nil {
+		return nil, err
+	}
+	floats := func(name string) (x []float32) {
+		if a, ok := arrays[name]; ok && err == nil {
+			x, err = a.Float32s()
+		}
+		return x
+	}
+	limits := s.Env.Spec().Descriptor
+	r := &runs.Repertoire{
+		Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper, Offset: s.search.Task().QDOffset(),
+		Genotypes: floats("genotypes"), Fitnesses: floats("fitnesses"), Descriptors: floats("descriptors"),
+		Centroids: floats("centroids"),
+	}
+	if genotypes {
+		r.Params = s.search.Task().Policy.Params()
+	}
+	if array, ok := arrays["origins"]; ok && err == nil {
+		r.Origins, err = array.Int32s()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.Objectives = arrays["objectives"]; r.Objectives.Data != nil {
+		for _, x := range s.Env.Spec().ReferencePoint(s.search.Task().Length) {
+			r.Reference = append(r.Reference, float32(x))
+		}
+	}
+	r.KeepFittest(len(r.Centroids) / r.Dims)
+	return r, nil
+}
+
+// skilled is a search that trains one policy of several skills.
+type skilled interface {
+	algorithms.Search
+	Skills() int // 0 if the policy is not conditioned on a skill
+	// Evaluate returns the policy and the results of its skills: of episodes i of skill i mod skills, and
+	// perhaps a record of the positions at each step.
+	Evaluate() (policy []float32, found scoring.Results, err error)
+	// Diversity returns the state of the diversity reward by the names of its pytree.
+	Diversity() (map[string]npz.Array, error)
+}
+
+// skillsOf returns the current policy of a search and an evaluation of its skills.
+func skillsOf(s skilled) (*runs.Skills, error) {
+	policy, found, err := s.Evaluate()
+	if err != nil {
+		return nil, err
+	}
+	spec, task := s.Task().Env.Spec(), s.Task()
+	out := &runs.Skills{
+		Observations: spec.Observations, Actions: spec.Actions, Count: s.Skills(),
+		Hidden:    task.Policy.Sizes[1 : len(task.Policy.Sizes)-1],
+		Fitnesses: found.Fitnesses, Descriptors: found.Descriptors, Policy: policy,
+	}
+	if len(found.Records) > 0 {
+		out.Trajectories = found.Records[0]
+	}
+	if out.Extra, err = s.Diversity(); err != nil {
+		return nil, err
+	}
+	for i := range found.Fitnesses {
+		out.Which = append(out.Which, i%max(1, s.Skills()))
+	}
+	return out, nil
+}
+
+// replay returns the search's replay buffer, nil without one, and the number of rows written so far.
+func (s *session) replay() (*replay.Store, int64) {
+	if search, ok := s.search.(algorithms.Replayer); ok {
+		return search.Replay()
+	}
+	return nil, 0
+}
+
+// restoreReplay restores a learner's replay buffer.
+func (s *session) restoreReplay() error {
+	buffer, total := s.replay()
+	if buffer == nil {
+		return nil
+	}
+	if s.noReplay = s.Budget.Done(s.status.Progress); s.noReplay { // nothing is left to learn
+		return nil
+	}
+	capacity, width := buffer.Shape()
+	err := buffer.Set(total, func(put func(from int64, rows []float32) error) error {
+		return s.writer.LoadReplay(total, capacity, width, put)
+	})
+	if lost := errors.Is(err, runs.ErrNoReplay) || errors.Is(err, runs.ErrIncompleteReplay); lost && s.status.Finished {
+		return fmt.Errorf("%s is finished, and its replay buffer was not kept, so it cannot be extended: --fresh trains "+
+			"it again, and --keep-replay (Spec.KeepReplay) keeps the buffer", s.writer.Dir)
+	}
+	return err
+}
+
+// saveReplay saves the rows of the replay buffer that are not on disk yet.
+func (s *session) saveReplay() error {
+	buffer, total := s.replay()
+	if buffer == nil || s.noReplay {
+		return nil
+	}
+	capacity, width := buffer.Shape()
+	return s.writer.SaveReplay(total, capacity, width, func(from, to int64) ([]float32, error) {
+		return buffer.Rows(total, from, to)
+	})
+}
