@@ -22,7 +22,7 @@ type Base struct {
 	seed      int64
 	plan      scoring.Plan
 	evaluator *scoring.Evaluator
-	found     *collection
+	found     *Collection
 }
 
 // NewBase compiles the evaluation of populations of a size in a task, and their insertion into cells,
@@ -44,7 +44,7 @@ func newBase(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scori
 		seed: seed, plan: plan}
 	if b.evaluator, err = scoring.NewEvaluator(p, task, plan); err == nil {
 		b.Programs.Own(b.evaluator)
-		b.found, err = newCollection(b.Programs, task, centroids, plan.Policies, plan.Episodes)
+		b.found, err = NewCollection(b.Programs, task, centroids, plan.Policies, plan.Episodes)
 	}
 	if err != nil {
 		b.Close()
@@ -70,7 +70,7 @@ func (b *Base) Evaluate(genotypes xla.Array) (found scoring.Results, o scoring.O
 	}
 	o = scoring.Outcome{Generation: next, Evaluations: (next + 1) * int64(b.plan.Episodes)}
 	o.EnvSteps = o.Evaluations * int64(b.task.Length)
-	if err = b.found.add(genotypes, found, &o); err == nil {
+	if err = b.found.Add(genotypes, found, &o); err == nil {
 		b.Generation = next
 	}
 	return found, o, err
@@ -79,7 +79,7 @@ func (b *Base) Evaluate(genotypes xla.Array) (found scoring.Results, o scoring.O
 // Stored lists the state of a search in a checkpoint: its own, see [xla.Stored], and that of the base.
 func (b *Base) Stored(own ...any) *xla.Checkpoint {
 	c := xla.Stored(append(own, &b.Generation)...)
-	b.found.store(c, "")
+	b.found.Store(c, "")
 	return c
 }
 
@@ -88,7 +88,7 @@ func (b *Base) Task() scoring.Task { return b.task }
 
 // Repertoire implements [Search].
 func (b *Base) Repertoire(genotypes bool) (map[string]npz.Array, error) {
-	return b.found.arrays(genotypes)
+	return b.found.Arrays(genotypes)
 }
 
 // Columns implements [Search]: none.
@@ -101,7 +101,7 @@ func (b *Base) CompileTime() time.Duration { return b.Programs.CompileTime() }
 func (b *Base) Close() {
 	b.Seed.Free()
 	if b.found != nil {
-		b.found.free()
+		b.found.Free()
 	}
 	if b.evaluator != nil {
 		b.evaluator.Choices.Free()

@@ -16,8 +16,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// collection is a [repertoire.Grid] and the genotypes of its cells on the first device.
-type collection struct {
+// Collection is a repertoire of solutions that were evaluated elsewhere: a [repertoire.Grid] and the
+// genotypes of its cells, on the first device.
+type Collection struct {
 	task   scoring.Task
 	held   xla.State[collected]
 	insert *xla.Program[collectIn, collectOut]
@@ -45,9 +46,9 @@ type collectOut struct {
 // collectionNames are the names of the tensors in files.
 var collectionNames = []string{"genotypes", "fitnesses", "descriptors", "centroids"}
 
-// newCollection returns an empty collection around centroids [cells, d] and compiles the insertion of
+// NewCollection returns an empty collection around centroids [cells, d] and compiles the insertion of
 // n candidates with rows genotypes: candidate i has genotype i mod rows.
-func newCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*collection,
+func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*Collection,
 	error) {
 	cells, d, params := centroids.Shape[0], centroids.Shape[1], task.Policy.Params()
 	at, err := centroids.Float32s()
@@ -76,12 +77,12 @@ func newCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows,
 		return collectOut{xla.Out(held), xla.Out(task.Count(batch.Fitness,
 			batch.Descriptors, nil, entering.Valid))}
 	})
-	return &collection{task, held, insert}, err
+	return &Collection{task, held, insert}, err
 }
 
-// add inserts candidates with genotypes [rows, N] and adds the fitnesses of the cells and the tally to
+// Add inserts candidates with genotypes [rows, N] and adds the fitnesses of the cells and the tally to
 // an outcome.
-func (c *collection) add(genotypes xla.Array, found scoring.Results, o *scoring.Outcome) error {
+func (c *Collection) Add(genotypes xla.Array, found scoring.Results, o *scoring.Outcome) error {
 	n := len(found.Fitnesses)
 	in := collectIn{c.held, genotypes.First(),
 		xla.FromFloats(found.Fitnesses, n),
@@ -98,13 +99,18 @@ func (c *collection) add(genotypes xla.Array, found scoring.Results, o *scoring.
 		return err
 	}
 	o.Tally(counts, c.task)
-	o.Fitnesses, err = xla.Part(c.held, func(c collected) *graph.Node { return c.Grid.Elites.Fitness }).Floats()
+	o.Fitnesses, err = c.Fitnesses()
 	return err
 }
 
-// arrays copies the repertoire to the host: fitnesses, descriptors, centroids and, on request,
+// Fitnesses are those of the cells.
+func (c *Collection) Fitnesses() ([]float32, error) {
+	return xla.Part(c.held, func(c collected) *graph.Node { return c.Grid.Elites.Fitness }).Floats()
+}
+
+// Arrays copies the repertoire to the host: fitnesses, descriptors, centroids and, on request,
 // genotypes.
-func (c *collection) arrays(genotypes bool) (map[string]npz.Array, error) {
+func (c *Collection) Arrays(genotypes bool) (map[string]npz.Array, error) {
 	names := slices.Clone(collectionNames)
 	if !genotypes {
 		names[0] = ""
@@ -115,11 +121,11 @@ func (c *collection) arrays(genotypes bool) (map[string]npz.Array, error) {
 	return list.Arrays()
 }
 
-// store lists the repertoire in a checkpoint, under names with a prefix.
-func (c *collection) store(to *xla.Checkpoint, prefix string) {
+// Store lists the repertoire in a checkpoint, under names with a prefix.
+func (c *Collection) Store(to *xla.Checkpoint, prefix string) {
 	to.Add(&c.held, 1, prefix, collectionNames...)
 	to.Sparse(prefix+"genotypes", prefix+"fitnesses")
 }
 
-// free releases the memory on the device.
-func (c *collection) free() { c.held.Free() }
+// Free releases the memory on the device.
+func (c *Collection) Free() { c.held.Free() }

@@ -105,7 +105,7 @@ func (l *Learner) Conclude() (o scoring.Outcome, err error) {
 		o.Extra = append(o.Extra, sum/l.count)
 	}
 	o.Extra = append(o.Extra, float64(l.evaluations*int64(l.task.Length)))
-	return o, l.found.add(policies, found, &o)
+	return o, l.found.Add(policies, found, &o)
 }
 
 // Rollout evaluates genotypes [policies, N] on the first device. It does not change the search.
@@ -131,7 +131,7 @@ func (l *Learner) Forget() {
 
 // Store lists the repertoire and the counters in a checkpoint.
 func (l *Learner) Store(c *xla.Checkpoint) {
-	l.found.store(c, "passive_")
+	l.found.Store(c, "passive_")
 	c.Host("iteration", &l.Generation)
 	c.Host("evaluations", &l.evaluations)
 	c.Host("metric_sums", &l.sums)

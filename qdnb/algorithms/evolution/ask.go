@@ -51,33 +51,23 @@ func (s *search) next() (number xla.Array, err error) {
 		s.given.Free()
 		s.given, s.chunk = xla.Value(value), chunk
 	}
-	return s.number(next), nil
+	return s.programs.Number(s.number(next)), nil
 }
 
 // number is that of a generation in programs.
-func (s *search) number(generation int64) xla.Array {
-	return s.programs.Number(max(0, generation-s.starting()+1))
-}
-
-// compileAsk compiles the program that makes offspring for the host.
-func (st *store) compileAsk(s *search, in offspringIn, axes []xla.Axis) (err error) {
-	st.ask, err = xla.Compile(s.programs, "offspring", st.asking(in), func(in askIn) xla.Array {
-		return xla.Out(st.gen.ask(st.source(s, in.offspringIn, in.Archive.Tree)))
-	}, axes...)
-	return err
-}
+func (s *search) number(generation int64) int64 { return max(0, generation-s.starting()+1) }
 
 // asking are the inputs of the program that makes offspring for the host.
-func (st *store) asking(from offspringIn) askIn {
+func (s *search) asking(from offspringIn) askIn {
 	return askIn{offspringIn{Seed: from.Seed.First(), Number: from.Number.First(), Given: from.Given.First()},
-		st.parents().First()}
+		s.parents().First()}
 }
 
 // simulate inserts the offspring of a generation, which the simulator evaluates on the host. After an
 // error of the simulator, the search is as before.
 func (s *search) simulate(simulator *envs.Simulator, number xla.Array) (out insertionOut, err error) {
-	from := s.main.offspring(s, number, xla.Array{})
-	asked, err := s.main.ask.Run(s.main.asking(from))
+	from := offspringIn{Seed: s.seed, Number: number, Given: s.given}
+	asked, err := s.ask.Run(s.asking(from))
 	if err != nil {
 		return out, err
 	}
@@ -98,11 +88,8 @@ func (s *search) simulate(simulator *envs.Simulator, number xla.Array) (out inse
 	if asked, err = asked.Spread(s.programs.Platform); err != nil {
 		return out, err
 	}
-	from.Given = asked
-	if out, err = s.main.insert.Run(s.main.insertion(s, from, found)); err == nil {
-		s.main.contents = out.Archive
-	}
-	return out, err
+	from.Evaluated = asked
+	return s.enter(from, found)
 }
 
 // found copies results to the devices. Those with a number that is not finite have fitness NaN.

@@ -1,8 +1,6 @@
 package evolution
 
 import (
-	"math"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -15,17 +13,36 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// generation builds the programs of one generation: the evaluation of the offspring, which every
-// worker runs, and their insertion.
+// generation builds the graphs of one generation: the evaluation of the offspring, which every worker
+// runs, and their insertion.
 type generation struct {
-	task    scoring.Task
-	archive repertoire.Archive // defines what is recorded of the episodes, unless the offspring are members
-	copies  bool               // the offspring are the members of another archive, unchanged
-	records bool               // whether transitions are recorded
-	host    bool               // the host evaluates the offspring: see [envs.Simulator]
-	seeded  bool               // the initial population is given: see [Parts]
-	starts  Starts
-	slices  xla.Slices
+	task        scoring.Task
+	env         envs.Env       // in which offspring are evaluated: it records what follows
+	sequences   *envs.Recorder // what the archive sees of episodes; nil if it sees nothing
+	transitions *envs.Recorder // what emitters see; nil if they see nothing
+	objectives  bool           // whether returns by objective are scored
+	starts      Starts
+	slices      xla.Slices
+}
+
+// newGeneration returns the generations of an archive, with transitions if emitters learn from them.
+// Recording continues after the end of an episode.
+func newGeneration(task scoring.Task, archive repertoire.Archive, transitions bool, starts Starts,
+	slices xla.Slices) generation {
+	gen := generation{task: task, env: task.Env, starts: starts, slices: slices}
+	_, gen.objectives = archive.(repertoire.Measurer)
+	if a, ok := archive.(repertoire.Recorder); ok {
+		r := a.Record(task)
+		gen.sequences = &r
+	}
+	if episodes := envs.AutoReset(task.Env, task.Length); transitions || gen.sequences != nil {
+		gen.env = episodes
+		if transitions {
+			r := recordTransitions(layoutOf(task), episodes)
+			gen.transitions = &r
+		}
+	}
+	return gen
 }
 
 // contents is the state of an archive on the device: a pytree.
@@ -81,9 +98,10 @@ type source struct {
 	Start    random.Key // key of the fixed initial states; the zero Key if every evaluation has its own
 	Emitters []member   // in the order of their individuals; Emitter is nil for proposers
 	Proposed *Node      // [n, N], the offspring of proposers; nil without one
-	// Given is the initial population, with random policies for rows of NaN; or all offspring of any
-	// generation, if the host evaluated them, [P, N].
+	// Given is the initial population, [P, N], with random policies for rows of NaN; nil: all are random.
 	Given *Node
+	// Evaluated are the offspring that the host has evaluated, [P, N]; nil if the device does.
+	Evaluated *Node
 }
 
 // enter inserts the evaluated offspring. It returns the archive after the generation, the counts of
@@ -91,10 +109,6 @@ type source struct {
 func (gen generation) enter(before contents, from source, found repertoire.Evaluated) (after contents,
 	counts *Node, seen seen, losses []Loss) {
 	cells := before.stored().Cells
-	if gen.copies {
-		empty := Equal(from.Parents.Cells.Fitness, ConstAs(from.Parents.Cells.Fitness, math.Inf(-1)))
-		found.Fitness = Where(empty, from.Parents.Cells.Fitness, found.Fitness)
-	}
 	archive, in := before.Archive.Add(found)
 	in.Check(before.Archive, archive, gen.slices.N)
 	accepted, count := xla.Nonzero(in.Accepted)
@@ -105,7 +119,7 @@ func (gen generation) enter(before contents, from source, found repertoire.Evalu
 	after.Origins = origins(before.Origins, from.Number, in.Index, in.Accepted)
 	g := Generation{Task: gen.task, Number: from.Number, Found: found, Insertion: in, Before: cells,
 		Parents: gen.parents(after.Genotypes, archive.Cells(), from.Key)}
-	if gen.seeded {
+	if from.Given != nil {
 		g.Given = Equal(from.Number, ZerosLike(from.Number))
 	}
 	for _, m := range before.Emitters {
@@ -160,56 +174,38 @@ func (gen generation) evaluate(from source, worker *Node) (found repertoire.Eval
 		Worker   *Node
 		Children *Node // [slice, N]
 	}
-	if gen.host { // the members of an archive keep their results
-		cells := from.Parents.Cells
-		found.Fitness, found.Descriptors = cells.Fitness, cells.Descriptors
-		return found
-	}
 	task, slices := gen.task, gen.slices
+	task.Env = gen.env
 	var recorders []envs.Recorder
-	task.Env, recorders = gen.observed()
+	for _, r := range []*envs.Recorder{gen.sequences, gen.transitions} {
+		if r != nil {
+			recorders = append(recorders, *r)
+		}
+	}
 	start := carried{From: from, Worker: worker, Children: Zeros(worker.Graph(),
 		shapes.Make(dtypes.Float32, slices.Size, task.Policy.Params()))}
 	reset := func(turn *Node, c carried) envs.State {
 		return envs.Reset(task.Env, gen.resets(c.From, slices.Numbers(turn, c.Worker)))
 	}
-	_, objectives := gen.archive.(repertoire.Measurer)
-	batch := scoring.Batch{Task: task, Recorders: recorders, Objectives: objectives, Slices: slices}
+	batch := scoring.Batch{Task: task, Recorders: recorders, Objectives: gen.objectives, Slices: slices}
 	local := scoring.Score(batch, worker, start, reset, func(turn *Node, c carried) (carried, nn.Net) {
 		c.Children = gen.emit(c.From, slices.Numbers(turn, c.Worker), c.Children)
 		return c, task.View(c.Children)
 	})
 	join := func(x *Node) *Node { return slices.Join(x, worker) }
 	found.Fitness, found.Descriptors = join(local.Fitness), join(local.Descriptors)
-	if objectives {
+	if gen.objectives {
 		found.Objectives = join(local.Objectives)
 	}
-	for k, r := range recorders {
-		rows, record := r.Rows(task.Length), join(local.Records[k])
-		if gen.records && k == len(recorders)-1 {
-			found.Transitions = Reshape(record, slices.N*rows, r.Width)
-		} else {
-			found.Sequences = Reshape(record, slices.N, rows, r.Width)
-		}
+	records := local.Records
+	if r := gen.sequences; r != nil {
+		found.Sequences = Reshape(join(records[0]), slices.N, r.Rows(task.Length), r.Width)
+		records = records[1:]
+	}
+	if r := gen.transitions; r != nil {
+		found.Transitions = Reshape(join(records[0]), slices.N*r.Rows(task.Length), r.Width)
 	}
 	return found
-}
-
-// observed returns the environment for the evaluation and the recorders: the archive's sequences
-// and the transitions, in this order. Recording continues after the end of an episode.
-func (gen generation) observed() (envs.Env, []envs.Recorder) {
-	var recorders []envs.Recorder
-	if a, ok := gen.archive.(repertoire.Recorder); ok && !gen.copies {
-		recorders = append(recorders, a.Record(gen.task))
-	}
-	if !gen.records && len(recorders) == 0 {
-		return gen.task.Env, nil
-	}
-	episodes := envs.AutoReset(gen.task.Env, gen.task.Length)
-	if gen.records {
-		recorders = append(recorders, transitions(layoutOf(gen.task), episodes))
-	}
-	return episodes, recorders
 }
 
 // emit returns the offspring of a slice, [slice, N]: random policies in generation 0, later those
@@ -225,12 +221,12 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		From                  source
 		Individuals, Children *Node
 	}
-	if gen.host && !gen.copies {
-		return row(from.Given, individuals)
+	if from.Evaluated != nil {
+		return row(from.Evaluated, individuals)
 	}
 	started, random := false, false // whether generation 0 has offspring of emitters, random policies
 	for _, m := range from.Emitters {
-		starts := gen.startsItself(m)
+		starts := from.startsItself(m)
 		started, random = started || starts, random || !starts
 	}
 	later := MinScalar(from.Number, 1) // 0 in generation 0, else 1
@@ -251,7 +247,7 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 			policies = Where(Equal(given, given), given, policies)
 		}
 		for _, m := range s.From.Emitters {
-			if gen.startsItself(m) {
+			if from.startsItself(m) {
 				own, _ := m.own(which)
 				policies = Where(wide(own, policies), s.Children, policies)
 			}
@@ -262,29 +258,28 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 	if xla.KindOf(later.Graph()).Accelerator() {
 		zero := ZerosLike(later)
 		start = offspring(zero, start)
-		if random && !gen.copies {
+		if random {
 			start.Children = Where(BroadcastToDims(Equal(later, zero), children.Shape().Dimensions...),
 				initial(zero, start).Children, start.Children)
 		}
 		return start.Children
 	}
 	start = xla.Repeat(emits, start, offspring)
-	if random && !gen.copies {
+	if random {
 		start = xla.Repeat(OneMinus(later), start, initial)
 	}
 	return start.Children
 }
 
 // startsItself reports whether a member makes its share of generation 0.
-func (gen generation) startsItself(m member) bool {
+func (from source) startsItself(m member) bool {
 	_, starts := m.Emitter.(Starter)
-	return starts && !gen.seeded
+	return starts && from.Given == nil
 }
 
 // ask returns the offspring of a generation that the host evaluates, [P, N].
 func (gen generation) ask(from source) *Node {
 	g, n := from.Number.Graph(), gen.slices.N
-	gen.host = false
 	rows := gen.emitAgain(from, Zeros(g, shapes.Make(dtypes.Float32, n, gen.task.Policy.Params())),
 		Iota(g, shapes.Make(dtypes.Int32, n), 0), Const(g, int32(n)))
 	if s := envs.Inner(gen.task.Env).(*envs.Simulator); s.Bounded {
@@ -301,9 +296,6 @@ func wide(flags, like *Node) *Node {
 
 // offspring returns the offspring of the individuals of these numbers, int32 [k], after generation 0.
 func (gen generation) offspring(from source, individuals *Node) (children *Node) {
-	if gen.copies {
-		return row(from.Parents.Genotypes, individuals)
-	}
 	for _, m := range from.Emitters {
 		if m.count == 0 {
 			continue

@@ -154,7 +154,7 @@ func TestUnusableLearnersGiveOneLine(t *testing.T) {
 	small.Rows = 7
 	for want, mix := range map[string]Mix{
 		"a replay buffer of 7 transitions is too small for the 8 of a generation": {{small, 1}},
-		"share 1 of the emitters needs an emitter and a number from 0 to 1, not evolution.Bookkeeper and -1": {
+		"share 2 of the emitters needs an emitter and a number from 0 to 1, or Rest once, not evolution.Stateless and 2": {
 			{honest, -1}, {noisy, 2}},
 		"share 2 of the emitters needs an emitter":              {{noisy, 1}, {nil, 0}},
 		"the shares of the emitters must add up to 1, not 0.75": {{honest, 0.5}, {noisy, 0.25}},

@@ -18,7 +18,7 @@ func TestPartsThatDoNotFitTogether(t *testing.T) {
 	parts.Change(mome, func(f *repertoire.Fronts) { f.FrontSize = 3 })
 	parts.Change(dcrl, func(c *td3.Config) {
 		c.NumCriticTrainingSteps, c.NumPGTrainingSteps = 1, 1
-		c.CriticHidden, c.ReplayBufferSize, c.TransitionsBatchSize = []int{4}, 2000, 4
+		c.CriticHidden, c.ReplayBufferSize, c.TransitionsBatchSize = []int{4}, 8000, 4
 	})
 	gradients := dcrl.Mix[0].Emitter
 	for want, c := range map[string]struct {

@@ -18,13 +18,13 @@ type projectionIn struct {
 
 // describes reports whether descriptors of the archive have as many components as the task's.
 func (s *search) describes() bool {
-	descriptors := xla.Part(s.main.contents, func(c contents) *graph.Node { return c.Archive.Cells().Descriptors })
+	descriptors := xla.Part(s.contents, func(c contents) *graph.Node { return c.Archive.Cells().Descriptors })
 	return descriptors.Dims()[1] == len(s.task.Env.Spec().Descriptor.Lower)
 }
 
 // projected are the inputs of the projection.
 func (s *search) projected() projectionIn {
-	return projectionIn{s.seed.First(), xla.Part(s.main.contents, func(c contents) repertoire.Batch {
+	return projectionIn{s.seed.First(), xla.Part(s.contents, func(c contents) repertoire.Batch {
 		cells := c.Archive.Cells()
 		return repertoire.Batch{Fitness: cells.Fitness, Descriptors: cells.Descriptors}
 	}).First()}
@@ -39,7 +39,7 @@ func (s *search) project(in projectionIn) xla.Array {
 
 // population returns the metrics of an archive that is not measured itself, see [search.Columns].
 func (s *search) population() ([]float64, error) {
-	fitnesses, err := s.main.fitnesses().Floats()
+	fitnesses, err := s.fitnesses().Floats()
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *search) population() ([]float64, error) {
 	if s.simulator() != nil { // the host's results are copied
 		passes = 0
 	}
-	extra := []float64{size, best, float64(passes * int64(s.main.slots()*s.task.Length))}
+	extra := []float64{size, best, float64(passes * int64(s.slots()*s.task.Length))}
 	if s.projection == nil {
 		return extra, nil
 	}

@@ -57,7 +57,7 @@ func TestPPGAFollowsItsGradients(t *testing.T) {
 			arrays := stateOf(t, s)
 			policy, gradients := arrays["Emitters.0.Emitter.Policy"], arrays["Emitters.0.Emitter.Gradients"]
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				walker := s.main.contents.Tree.Emitters[0].Emitter.(ppga).walker
+				walker := s.contents.Tree.Emitters[0].Emitter.(ppga).walker
 				after := Add(in[0], MulScalar(in[1], 0.1))
 				action := func(rows *Node) *Node {
 					one := Ones(rows.Graph(), shapes.Make(dtypes.Float32, rows.Shape().Dimensions[0], 1, 1))

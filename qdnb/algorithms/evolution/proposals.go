@@ -63,8 +63,8 @@ func layoutOf(task scoring.Task) replay.Layout {
 	return replay.Layout{Obs: spec.Observations, Actions: spec.Actions}
 }
 
-// transitions records every step of episodes that restart automatically.
-func transitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
+// recordTransitions records every step of episodes that restart automatically.
+func recordTransitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
 	return envs.Recorder{Every: 1, Width: layout.Width(),
 		Row: func(before envs.State, action *graph.Node, after envs.State) *graph.Node {
 			return layout.Join(replay.Batch{
@@ -136,7 +136,7 @@ func (s *search) newProposing() (*proposing, error) {
 	init, err := xla.Compile(s.programs, "start of the proposers", s.seed.First(),
 		func(seed xla.Array) proposingOut {
 			root := random.KeyOf(seed.Tree)
-			state := s.initialised(true, s.main.slots(), root, root.FoldIn(streamFirst))
+			state := s.initialised(true, s.slots(), root, root.FoldIn(streamFirst))
 			buffer := p.layout.NewBuffer(seed.Tree.Graph(), max(1, rows))
 			return proposingOut{xla.Out(state), xla.Out(buffer)}
 		}, s.axes()...)
@@ -156,13 +156,13 @@ func (s *search) newProposing() (*proposing, error) {
 
 // compileUpdate builds the program that learns from what the insertion of a generation returns.
 func (p *proposing) compileUpdate(s *search) (err error) {
-	in := p.updating(s, xla.Declare(dtypes.Int32), s.main.insert.Out.Seen)
+	in := p.updating(s, xla.Declare(dtypes.Int32), s.insert.Out.Seen)
 	p.update, err = xla.Compile(s.programs, "learner", in, func(in updateIn) updateOut {
 		root, number := random.KeyOf(in.Seed.Tree), in.Number.Tree
 		after := in.Archive.Tree
 		g := Generation{Task: s.task, Number: number, Found: in.Seen.Tree.Found,
 			Insertion: in.Seen.Tree.Insertion, Before: in.Seen.Tree.Before,
-			Parents: s.main.gen.parents(after.Genotypes, after.Cells, root.FoldInEach(number))}
+			Parents: s.gen.parents(after.Genotypes, after.Cells, root.FoldInEach(number))}
 		g.Buffer = p.store(in.Buffer.Tree, in.State.Tree, g,
 			root.FoldIn(streamPropose).FoldInEach(number))
 		var state []member
@@ -204,7 +204,7 @@ func (p *proposing) store(buffer replay.Buffer, members []member, g Generation,
 
 // updating are the inputs of the program that updates.
 func (p *proposing) updating(s *search, number xla.Array, seen xla.State[seen]) updateIn {
-	return updateIn{s.seed.First(), number.First(), seen.First(), s.main.parents().First(), p.state,
+	return updateIn{s.seed.First(), number.First(), seen.First(), s.parents().First(), p.state,
 		p.buffer.State}
 }
 
@@ -240,10 +240,10 @@ func (p *proposing) compile(s *search) (err error) {
 				xla.Axis{Size: m.count, Meaning: "proposals of an emitter"})
 		}
 	}
-	in := proposeIn{s.seed, number, s.worker, s.main.parents(), p.prepare.Out}
+	in := proposeIn{s.seed, number, s.worker, s.parents(), p.prepare.Out}
 	p.propose, err = xla.CompileParallel(s.programs, "proposals", in, func(in proposeIn) xla.Array {
 		from := in.Archive.Tree
-		parents := s.main.gen.parents(from.Genotypes, from.Cells,
+		parents := s.gen.parents(from.Genotypes, from.Cells,
 			random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
 		var all []*graph.Node
 		for _, m := range in.Prepared.Tree {
@@ -287,7 +287,7 @@ func (p *proposing) offspring(s *search, number xla.Array) (xla.Array, error) {
 		return xla.Array{}, err
 	}
 	defer ready.Free()
-	return p.propose.Run(proposeIn{s.seed, number, s.worker, s.main.parents(), ready})
+	return p.propose.Run(proposeIn{s.seed, number, s.worker, s.parents(), ready})
 }
 
 // learn inserts the transitions of a generation into the buffer, updates the emitters, and returns

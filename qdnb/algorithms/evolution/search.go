@@ -29,13 +29,15 @@ type settings struct {
 // search is a running neuroevolution. Its state is on the device; the host sees only fitnesses and
 // descriptors.
 type search struct {
+	compiled
 	programs *xla.Scope
 	task     scoring.Task
 	parts    Parts
 	settings settings
 	members  []member // the emitters, without state
-	main     *store   // the archive
-	passive  *store   // the passive repertoire, which is measured; nil if the archive itself is
+	gen      generation
+	contents xla.State[contents] // the archive
+	passive  *passive            // measures the archive; nil if it is measured itself
 	// projection puts members on the task's cells; nil without a population or if it learns descriptors
 	projection   *xla.Program[projectionIn, xla.Array]
 	proposing    *proposing // nil without a [Proposer]
@@ -93,8 +95,8 @@ func (s *search) checkObservers() error {
 // axes names the axis sizes of the search.
 func (s *search) axes() []xla.Axis {
 	cells := s.settings.Centroids.Shape[0]
-	if s.main != nil {
-		cells = s.main.slots()
+	if len(s.contents.Leaves()) > 0 {
+		cells = s.slots()
 	}
 	return s.task.Axes(s.settings.Batch, s.settings.Slice, cells)
 }
@@ -103,26 +105,22 @@ func (s *search) axes() []xla.Axis {
 func (s *search) build() (err error) {
 	p := s.programs.Platform
 	s.seed, s.worker = p.Seed(s.settings.Seed), xla.Value(p.WorkerNumbers())
-	if s.main, err = s.newStore(s.parts.Archive, true, s.settings.Batch); err != nil {
+	if err = s.empty(); err != nil {
 		return err
 	}
 	// offspring that enter are emitted again in whole slices, into at most that many rows
-	s.settings.Slice = min(s.settings.Slice, s.main.slots())
-	s.main.name = "generation"
+	s.settings.Slice = min(s.settings.Slice, s.slots())
 	if len(s.parts.Initial) > 0 {
 		s.given, s.chunk = s.individuals(), -1
 	}
-	s.main.gen = generation{task: s.task, archive: s.parts.Archive, records: s.capacity() > 0,
-		starts: s.settings.Starts, host: s.simulator() != nil, seeded: len(s.parts.Initial) > 0,
-		slices: xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}}
-	if s.main.sees = slices.ContainsFunc(s.members, func(m member) bool {
-		return m.table >= 0
-	}); s.main.sees {
+	s.gen = newGeneration(s.task, s.parts.Archive, s.capacity() > 0, s.settings.Starts,
+		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers})
+	if slices.ContainsFunc(s.members, func(m member) bool { return m.table >= 0 }) {
 		if s.proposing, err = s.newProposing(); err != nil {
 			return err
 		}
 	}
-	if err = s.main.compile(s); err != nil {
+	if err = s.compile(); err != nil {
 		return err
 	}
 	if s.proposing != nil {
@@ -130,17 +128,10 @@ func (s *search) build() (err error) {
 			return err
 		}
 	}
-	if s.main.cells().Centroids != nil {
+	if s.cells().Centroids != nil {
 		return nil
 	}
-	grid, members := repertoire.Grid{}, s.main.slots()
-	if s.passive, err = s.newStore(grid, false, members); err != nil {
-		return err
-	}
-	s.passive.name, s.passive.from = "passive repertoire", s.main
-	s.passive.gen = generation{task: s.task, archive: grid, copies: true, host: s.main.gen.host,
-		slices: xla.Slices{N: members, Size: min(s.settings.Slice, s.passive.slots()), Workers: p.Workers}}
-	if err = s.passive.compile(s); err != nil {
+	if s.passive, err = s.newPassive(); err != nil {
 		return err
 	}
 	if _, learns := s.parts.Archive.(repertoire.Recorder); !learns && s.describes() {
@@ -149,9 +140,6 @@ func (s *search) build() (err error) {
 	}
 	return err
 }
-
-// fixedStarts reports whether evaluations start in states that the run's seed alone draws.
-func (s *search) fixedStarts() bool { return s.oneStart() || s.settings.Starts > 0 }
 
 // oneStart reports whether all evaluations of a run start in one state.
 func (s *search) oneStart() bool {
@@ -171,12 +159,9 @@ func (s *search) measureEvery() int64 {
 // places of the proposers.
 func (s *search) emitters(held []member) (list []member) {
 	for _, m := range s.members {
-		switch {
-		case m.table >= 0:
+		if m.table >= 0 {
 			m.Emitter = nil
-		case len(held) == 0: // the offspring are members of an archive
-			return nil
-		default:
+		} else {
 			m, held = held[0], held[1:]
 		}
 		list = append(list, m)
@@ -226,7 +211,7 @@ func (s *search) Step() (outcome scoring.Outcome, err error) {
 			}
 			defer proposed.Free()
 		}
-		out, err = s.main.run(s, number, proposed)
+		out, err = s.run(number, proposed)
 	}
 	if err != nil {
 		return outcome, err
@@ -267,7 +252,7 @@ func (s *search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 		return outcome, err
 	}
 	if s.passive != nil && s.Measured() {
-		if _, err := s.passive.run(s, number, xla.Array{}); err != nil {
+		if err := s.passive.fill(s); err != nil {
 			return outcome, err
 		}
 	}
@@ -283,20 +268,18 @@ func (s *search) Measured() bool {
 // Conclude fills the passive repertoire from the latest generation and returns the fitnesses of its
 // cells. The search must not go on: its next generations would differ.
 func (s *search) Conclude() (outcome scoring.Outcome, err error) {
-	number := s.number(s.generation)
-	defer number.Free()
-	if _, err := s.passive.run(s, number, xla.Array{}); err != nil {
+	if err := s.passive.fill(s); err != nil {
 		return outcome, err
 	}
-	outcome.Fitnesses, err = s.passive.fitnesses().Floats()
+	outcome.Fitnesses, err = s.passive.Fitnesses()
 	return outcome, err
 }
 
 // measure adds the fitnesses of the measured repertoire to the outcome of a generation.
 func (s *search) measure(outcome *scoring.Outcome) (err error) {
-	measured, slots := s.main, 1
+	measured, slots := func() ([]float32, error) { return s.fitnesses().Floats() }, 1
 	if s.passive != nil {
-		measured = s.passive
+		measured = s.passive.Fitnesses
 		extra, err := s.population()
 		if err != nil {
 			return err
@@ -304,7 +287,7 @@ func (s *search) measure(outcome *scoring.Outcome) (err error) {
 		outcome.Extra = append(outcome.Extra, extra...)
 	}
 	if archive, ok := s.parts.Archive.(repertoire.Measurer); ok {
-		extra, err := s.main.measure(archive, s.task)
+		extra, err := s.measured(archive)
 		if err != nil {
 			return err
 		}
@@ -313,7 +296,7 @@ func (s *search) measure(outcome *scoring.Outcome) (err error) {
 			slots = archive.Slots()
 		}
 	}
-	all, err := measured.fitnesses().Floats()
+	all, err := measured()
 	for cell := range slices.Chunk(all, slots) {
 		outcome.Fitnesses = append(outcome.Fitnesses, slices.Max(cell))
 	}
@@ -322,7 +305,7 @@ func (s *search) measure(outcome *scoring.Outcome) (err error) {
 
 // losses names the losses of the emitters.
 func (s *search) losses() (names []string) {
-	names = slices.Clone(s.main.losses)
+	names = slices.Clone(s.reported)
 	if s.proposing != nil {
 		names = append(names, s.proposing.losses...)
 	}
@@ -359,7 +342,7 @@ func (s *search) maintain(number xla.Array) error {
 		return nil
 	}
 	part := func(c contents) repertoire.Archive { return c.Archive }
-	in := maintainIn{s.seed.First(), number.First(), xla.Part(s.main.contents, part).First()}
+	in := maintainIn{s.seed.First(), number.First(), xla.Part(s.contents, part).First()}
 	program, ok := s.maintenance[due]
 	if !ok {
 		var err error
@@ -382,28 +365,26 @@ func (s *search) maintain(number xla.Array) error {
 		out, err = out.Spread(s.programs.Platform)
 	}
 	if err == nil {
-		xla.Set(&s.main.contents, part, out)
+		xla.Set(&s.contents, part, out)
 	}
 	return err
 }
 
-// measure returns the metrics of an archive of several objectives.
-func (st *store) measure(archive repertoire.Measurer, task scoring.Task) ([]float64, error) {
-	objectives, err := xla.Download(xla.Part(st.contents, func(c contents) *graph.Node {
+// measured returns the metrics of an archive of several objectives.
+func (s *search) measured(archive repertoire.Measurer) ([]float64, error) {
+	objectives, err := xla.Download(xla.Part(s.contents, func(c contents) *graph.Node {
 		return c.Archive.Cells().Objectives
 	}).Value())
 	if err != nil {
 		return nil, err
 	}
-	return archive.Measure(task, objectives)
+	return archive.Measure(s.task, objectives)
 }
 
 // Close implements [algorithms.Search].
 func (s *search) Close() {
-	for _, st := range []*store{s.main, s.passive} {
-		if st != nil {
-			st.contents.Free()
-		}
+	if s.contents.Free(); s.passive != nil && s.passive.Collection != nil {
+		s.passive.Free()
 	}
 	if s.proposing != nil {
 		xla.Free(&s.proposing.state, &s.proposing.buffer.State)
@@ -415,10 +396,9 @@ func (s *search) Close() {
 // State implements [algorithms.Search]. Names of the passive repertoire have a prefix.
 func (s *search) State() *xla.Checkpoint {
 	c := &xla.Checkpoint{}
-	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
-		if st != nil {
-			st.add(c, s.programs.Copies(), prefix)
-		}
+	s.store(c, s.names()...)
+	if s.passive != nil {
+		s.passive.Store(c, "passive_")
 	}
 	if s.proposing != nil {
 		c.Add(&s.proposing.state, 1, "proposing_")
@@ -434,10 +414,10 @@ const (
 	fitnessesName = "fitnesses"
 )
 
-// names returns the names of an archive's tensors in files, in the order of [xla.Flatten]. The
+// names returns the names of the archive's tensors in files, in the order of [xla.Flatten]. The
 // scratch matrix has none.
-func (st *store) names() []string {
-	tree, cells := st.contents.Tree, st.cells()
+func (s *search) names() []string {
+	tree, cells := s.contents.Tree, s.cells()
 	named := map[*graph.Node]string{tree.Genotypes: genotypesName, tree.Origins: originsName,
 		tree.Scratch: "", cells.Fitness: fitnessesName, cells.Descriptors: "descriptors",
 		cells.Centroids: "centroids", cells.Objectives: "objectives"}
@@ -450,26 +430,25 @@ func (st *store) names() []string {
 	return names
 }
 
-// add adds an archive to a checkpoint.
-func (st *store) add(c *xla.Checkpoint, devices int, prefix string) {
-	c.Add(&st.contents, devices, prefix, st.names()...)
-	c.Sparse(prefix+genotypesName, prefix+fitnessesName)
+// store lists the archive in a checkpoint, without tensors whose name is "".
+func (s *search) store(c *xla.Checkpoint, names ...string) {
+	c.Add(&s.contents, s.programs.Copies(), "", names...)
+	c.Sparse(genotypesName, fitnessesName)
 }
 
 // Repertoire returns the measured repertoire on the host: fitnesses, descriptors, centroids,
-// objectives if there are several and, on request, the genotypes.
+// objectives if there are several and, on request, the genotypes and origins of an archive that is
+// measured itself.
 func (s *search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
-	st := s.main
 	if s.passive != nil {
-		st = s.passive
+		return s.passive.Arrays(genotypes)
 	}
-	names := st.names()
+	names := s.names()
 	for i, name := range names {
 		switch name {
 		case fitnessesName, "descriptors", "centroids", "objectives":
 		case genotypesName, originsName:
-			// the origins of a passive repertoire are not kept
-			if !genotypes || name == originsName && s.passive != nil {
+			if !genotypes {
 				names[i] = ""
 			}
 		default:
@@ -477,7 +456,6 @@ func (s *search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 		}
 	}
 	c := &xla.Checkpoint{}
-	c.Add(&st.contents, s.programs.Copies(), "", names...)
-	c.Sparse(genotypesName, fitnessesName)
+	s.store(c, names...)
 	return c.Arrays()
 }

@@ -121,7 +121,7 @@ func TestWorkersShareTheArchive(t *testing.T) {
 		s := startSearch(t, p, unlimited.task(), isoline,
 			settings{Batch: 8, Slice: 2, Seed: 1, Centroids: line(20)})
 		for round := range 3 {
-			for i, leaf := range s.main.contents.Leaves() {
+			for i, leaf := range s.contents.Leaves() {
 				if n := len(leaf.Value()); n != 1 {
 					t.Errorf("round %d: tensor %d of the archive is in memory %d times", round, i, n)
 				}

@@ -38,7 +38,9 @@ type Plan struct {
 	// States is the number of initial states that all policies share, instead of Episodes: episode
 	// i is played by policy i / States from initial state i mod States. The results for a policy do
 	// not depend on the other policies.
-	States    int
+	States int
+	// OneStart lets all episodes start in the state that the seed alone draws.
+	OneStart  bool
 	Slice     int // policies rolled out together; 0: [Task.DefaultSlice]
 	Recorders []envs.Recorder
 }
@@ -162,7 +164,12 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		if e.plan.States > 0 {
 			states = ModScalar(states, int32(e.plan.States))
 		}
-		start := envs.Reset(env, c.Key.FoldInEach(states).FoldIn(streamReset))
+		keys := c.Key.FoldInEach(states).FoldIn(streamReset)
+		if e.plan.OneStart {
+			same := func(word *Node) *Node { return BroadcastToDims(word, states.Shape().Dimensions...) }
+			keys = random.Key{Hi: same(c.Key.Hi), Lo: same(c.Key.Lo)}
+		}
+		start := envs.Reset(env, keys)
 		if live, ok := env.(envs.Perturbable); ok {
 			start = live.Under(start, c.Conditions)
 		}
