@@ -403,6 +403,17 @@ func (t *training) checkpoint() (arrays map[string]npz.Array, ok bool, err error
 	if t.reached < 0 {
 		return nil, false, nil
 	}
+	state := t.search.State()
+	if arrays, err = state.Arrays(); err == nil {
+		err = t.stored.Unknown(arrays)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if name := state.NaN(arrays); name != "" {
+		t.failed = t.explained(scoring.NaN(name, t.reached))
+		return nil, false, t.failed
+	}
 	if buffer, total := t.replay(); buffer != nil && !t.noReplay {
 		capacity, width := buffer.Shape()
 		rows := func(from, to int64) ([]float32, error) { return buffer.Rows(total, from, to) }
@@ -410,10 +421,7 @@ func (t *training) checkpoint() (arrays map[string]npz.Array, ok bool, err error
 			return nil, false, err
 		}
 	}
-	if arrays, err = t.search.State().Arrays(); err == nil {
-		err = t.stored.Unknown(arrays)
-	}
-	return arrays, true, err
+	return arrays, true, nil
 }
 
 // snapshots saves the snapshots of the end of the budget.
