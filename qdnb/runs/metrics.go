@@ -2,6 +2,7 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,6 +69,30 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 		err = os.RemoveAll(filepath.Join(w.Dir, eventsDir)) // it would lack rows
 	}
 	return w.failure(err)
+}
+
+// Lost says which files of a run are missing or damaged, so that Begin would delete what was computed or
+// go on with a part of it; "" if none are. generation and damaged are the results of LoadCheckpoint. A
+// process that is killed before its first checkpoint may have left rows and snapshots, but no status
+// that counts them.
+func (w *Writer) Lost(generation int64, damaged []string) string {
+	if generation >= 0 {
+		if _, err := w.Metrics(); err != nil {
+			return fmt.Sprintf("has a checkpoint, but no valid %s", metricsFile)
+		}
+		return ""
+	}
+	has := "has been trained"
+	switch s := w.Status; {
+	case s.Finished || w.HasRepertoire():
+		has = "has results"
+	case s.Evaluations > 0 || s.Generation > 0:
+		has = fmt.Sprintf("has %d generations and %d evaluations", s.Generation, s.Evaluations)
+	case !w.bare && len(damaged) == 0:
+		return ""
+	}
+	why, _, _ := strings.Cut(strings.Join(damaged, "; "), "; starting from")
+	return fmt.Sprintf("%s, but %s", has, cmp.Or(why, "it has no checkpoint to resume from"))
 }
 
 // rewind rewrites metrics.csv unless it holds exactly the header and the complete rows up to a

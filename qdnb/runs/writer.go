@@ -40,6 +40,7 @@ type Writer struct {
 	last    int64 // generation of the newest checkpoint known to be intact, or -1
 	replay  replayFiles
 	staged  *Repertoire // the final one, until the last checkpoint is written
+	bare    bool        // the folder had rows, but no folder of checkpoints
 }
 
 // Create creates the folder of a run below root, or opens an existing one, and takes its lock.
@@ -65,6 +66,7 @@ func Create(root string, c Config) (*Writer, error) {
 
 // open reads or writes the configuration, and removes temporary files of a killed process.
 func (w *Writer) open() error {
+	w.bare = exists(filepath.Join(w.Dir, metricsFile)) && !exists(filepath.Join(w.Dir, checkpointsDir))
 	for _, d := range []string{"", checkpointsDir, snapshotsDir, correctedDir, replayDir} {
 		dir := filepath.Join(w.Dir, d)
 		if d == checkpointsDir || d == snapshotsDir {
@@ -176,7 +178,7 @@ func (w *Writer) Discard() error {
 	own := []string{checkpointsDir, snapshotsDir, replayDir, configFile, metricsFile, sourceFile,
 		lockFile}
 	entries, err := os.ReadDir(w.Dir)
-	if err != nil || slices.ContainsFunc(entries,
+	if err != nil || w.bare || slices.ContainsFunc(entries,
 		func(e fs.DirEntry) bool { return !slices.Contains(own, e.Name()) }) {
 		return w.Close()
 	}

@@ -4,14 +4,12 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -120,6 +118,10 @@ type session struct {
 // uses, which must be finished; nil if it uses none.
 func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, error) {
 	if found, err := runs.Open(o.Dir()); err == nil && !o.Fresh && found.Status.Completes(o.Budget, o.seeds) {
+		if _, trains := j.(*training); trains && !found.HasRepertoire() {
+			return nil, fmt.Errorf("%s is finished, but lacks its repertoire.npz: restore that, or --fresh sets the run "+
+				"aside and starts again", found.Dir)
+		}
 		return found, found.Valid()
 	}
 	if skills != nil && !skills.Status.Finished {
@@ -206,10 +208,9 @@ func (s *session) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if generation < 0 && (s.writer.Status.Finished || s.writer.HasRepertoire()) { // Begin would delete its results
-		damaged, _, _ := strings.Cut(strings.Join(warnings, "; "), "; starting from")
-		return fmt.Errorf("%s has results, but %s: restore its folder checkpoints, or --fresh sets the run aside and "+
-			"starts again", s.writer.Dir, cmp.Or(damaged, "it has no checkpoint to resume from"))
+	if lost := s.writer.Lost(generation, warnings); lost != "" {
+		return fmt.Errorf("%s %s: restore that, or --fresh sets the run aside and starts again, as does moving its "+
+			"folder away", s.writer.Dir, lost)
 	}
 	for _, warning := range warnings {
 		fmt.Fprintln(os.Stderr, "qdnb:", warning)
