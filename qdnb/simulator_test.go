@@ -77,6 +77,33 @@ func ExampleTrain_simulator() {
 	// Output: 630 true true <nil>
 }
 
+// The unit of a descriptor component changes neither the cells nor what is novel: with metres or
+// millimetres the fitnesses of the cells are the same.
+func TestUnitsOfDescriptorsDoNotMatter(t *testing.T) {
+	for _, algorithm := range []string{"map-elites", "dns"} {
+		of := func(unit float32) []byte {
+			spec := simulated(algorithm, t.TempDir(), 20)
+			own := simulator()
+			own.Facts.Descriptor.Lower[1], own.Facts.Descriptor.Upper[1] = -unit, unit
+			own.Evaluate = func(ctx context.Context, genotypes [][]float32) ([]envs.Result, error) {
+				results, err := throws(ctx, genotypes)
+				for i, r := range results {
+					results[i].Descriptor = []float32{r.Descriptor[0], unit * r.Descriptor[1]}
+				}
+				return results, err
+			}
+			spec.Environment = own
+			if algorithm == "dns" {
+				spec.Tune = more(spec.Tune, "capacity=24")
+			}
+			return fmt.Append(nil, must.Get(train(t, spec).Repertoire()).Fitnesses)
+		}
+		if !bytes.Equal(of(1), of(1024)) {
+			t.Errorf("%s: they differ", algorithm)
+		}
+	}
+}
+
 // Each algorithm without transitions learns from a simulator, stores what it evaluated within the
 // bounds, and resumes to the byte when every generation is interrupted between Ask and Tell.
 func TestSimulators(t *testing.T) {
