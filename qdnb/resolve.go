@@ -110,7 +110,7 @@ func (s Spec) resolve() (t session.Training, err error) {
 	if name != entry.Name {
 		t.Base = entry.Name
 	}
-	if t.Options.Config.Parts, err = s.fingerprints(t, custom); err == nil && s.Start != "" {
+	if t.Options.Config.Parts, err = s.fingerprints(t, custom); err == nil {
 		err = s.start(&t)
 	}
 	return t, err

@@ -367,6 +367,25 @@ func TestStartFromGenotypes(t *testing.T) {
 	must.Do(npz.Write(other, map[string]npz.Array{"weights": npz.Of([]float32{1})}))
 	errtest.Want(t, start(other, "dns"), "cannot start from", "genotypes")
 	errtest.Want(t, start("nowhere", "dns"), "cannot start from nowhere: no run")
+	// genotypes that Tune sets are checked and hashed, too
+	initial := func(rows ...[]float32) Spec {
+		spec := simulated("dns", t.TempDir(), 1)
+		spec.Tune = spec.Tune.And(Tune(func(h *evolution.MapElites) { h.Initial = rows }))
+		return spec
+	}
+	errtest.Want(t, errtest.Of(Train(background, initial([]float32{1, 2}))), "Initial: its genotypes have 2 parameters")
+	errtest.Want(t, errtest.Of(Train(background, initial([]float32{0, 0, 0, float32(math.Inf(1))}))),
+		"parameter 3 of genotype 0 is +Inf")
+	both := initial(before.Genotype(before.Best()))
+	both.Start = from.Dir
+	errtest.Want(t, errtest.Of(Train(background, both)), "mutually exclusive")
+	names := map[string]bool{}
+	for _, x := range []float32{0, 0, 1} {
+		names[must.Get(initial([]float32{0, 0, 0, x}).Config()).Name()] = true
+	}
+	if len(names) != 2 {
+		t.Errorf("runs from two populations have the names %v", names)
+	}
 	spec := smallDiscovery("diayn", folder, 1)
 	spec.Start = from.Dir
 	errtest.Want(t, errtest.Of(Train(background, spec)), "diayn does not start from genotypes")
