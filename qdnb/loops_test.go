@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +22,8 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/ppo"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/nb"
@@ -260,6 +263,45 @@ func (s *lateSearch) Step() (scoring.Outcome, error) {
 }
 
 func (s *lateSearch) State() *xla.Checkpoint { return s.Stored(&s.mean, &s.steps) }
+
+// Settings with which a loop of the user cannot work are errors, not crashes.
+func TestSettingsOfOwnLoops(t *testing.T) {
+	p := must.Get(xla.Open(t.Context(), "go"))
+	cells := repertoire.CVT{Cells: 4, CVTSamples: 20}
+	centroids := must.Get(cells.Centroids([]float32{-1, -1}, []float32{1, 1}))
+	train := func(int64) ([]float64, error) { return []float64{0}, nil }
+	for _, c := range []struct {
+		want         string
+		hidden       []int
+		plan         scoring.Plan
+		steps, every int64
+	}{
+		{"", nil, scoring.Plan{Policies: 2}, 1, 1},
+		{"Steps and Every of at least 1, not 1 and 0", nil, scoring.Plan{Policies: 2}, 1, 0},
+		{"Steps and Every of at least 1, not 0 and -1", nil, scoring.Plan{Policies: 2}, 0, -1},
+		{"has no States in its plan", nil, scoring.Plan{Policies: 2, States: 2}, 1, 1},
+		{"at least 1 policy", nil, scoring.Plan{}, 1, 1},
+		{"at least 1 unit, not 0", []int{0}, scoring.Plan{Policies: 2}, 1, 1},
+		{"at least 1 unit, not -1", []int{-1}, scoring.Plan{Policies: 2}, 1, 1},
+	} {
+		task := scoring.NewTask(envs.Pointmaze{}, c.hidden, 5)
+		learner, err := algorithms.NewLearner(p, task, centroids, c.plan, nil, 1)
+		if err == nil {
+			genotypes := xla.FromFloats(make([]float32, 2*task.Policy.Params()), 2, task.Policy.Params())
+			learner.Steps, learner.Every, learner.Train = c.steps, c.every, train
+			learner.Policies = func() (xla.Array, error) { return genotypes, nil }
+			_, err = learner.Step()
+		}
+		if c.want != "" {
+			errtest.Want(t, err, c.want)
+		} else {
+			must.Do(err)
+		}
+	}
+	loop := must.Get(registry.Find("ppo")).Defaults(envs.Pointmaze{}.Spec()).(*ppo.PPO)
+	loop.AdamEpsilon = math.NaN()
+	errtest.Want(t, loop.Check(), "AdamEpsilon must be a number from 0 to 1, not NaN")
+}
 
 // A state that a resumed run would not restore is an error at the first checkpoint.
 func TestLateStateOfALoop(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
@@ -134,6 +135,7 @@ func TestExtensionNeedsACheckpoint(t *testing.T) {
 		"genotypes":  {flip("repertoire.npz"), damaged},
 		"incomplete": {remove("repertoire.npz"), damaged},
 		"no status":  {func(dir string) { remove("status.json")(dir); flip(state)(dir) }, damaged},
+		"rows":       {remove("metrics.csv"), "has a checkpoint, but no valid metrics.csv"},
 		"killed": {func(dir string) {
 			w := must.Get(runs.Create(filepath.Dir(dir), whole.Config))
 			s := w.Status
@@ -153,6 +155,47 @@ func TestExtensionNeedsACheckpoint(t *testing.T) {
 		if same := maps.Equal(before, contents(t, dir)); said != "" || !same {
 			t.Errorf("%s: the refused extension says %q, and the files are unchanged: %v", name, said, same)
 		}
+	}
+}
+
+// An unfinished run whose checkpoints are missing or damaged does not start again over its rows and
+// snapshots, and a finished run without its repertoire is not complete.
+func TestLostFilesAreReported(t *testing.T) {
+	whole, half := train(t, small(t.TempDir(), 2)), small(t.TempDir(), 40)
+	stopped(t, half)
+	for _, c := range []struct {
+		of        Spec
+		dir       string
+		harm, why string
+	}{
+		{half, half.Runs, "state-*.npz", "generations and "},
+		{half, half.Runs, "checkpoints", "but it has no checkpoint to resume from"},
+		{half, half.Runs, "status.json checkpoints", "has been trained, but it has no checkpoint to resume from"},
+		{half, half.Runs, "flip", "is damaged ("},
+		{small("", 2), filepath.Dir(whole.Dir), "repertoire.npz", "lacks its repertoire.npz"},
+	} {
+		folder := t.TempDir()
+		must.Do(os.CopyFS(folder, os.DirFS(c.dir)))
+		for _, pattern := range strings.Fields(c.harm) {
+			for _, pattern := range []string{filepath.Join(folder, "*", pattern), filepath.Join(folder, "*", "checkpoints", pattern)} {
+				for _, path := range must.Get(filepath.Glob(pattern)) {
+					must.Do(os.RemoveAll(path))
+				}
+			}
+		}
+		if c.harm == "flip" {
+			for _, path := range must.Get(filepath.Glob(filepath.Join(folder, "*", "checkpoints", "*"))) {
+				must.Do(os.Truncate(path, 100))
+			}
+		}
+		before := contents(t, folder)
+		c.of.Runs = folder
+		errtest.Want(t, errtest.Of(Train(background, c.of)), c.why, "--fresh sets the run aside")
+		if !maps.Equal(before, contents(t, folder)) {
+			t.Errorf("%s: files changed", c.harm)
+		}
+		c.of.Fresh = true
+		train(t, c.of)
 	}
 }
 

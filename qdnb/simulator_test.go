@@ -83,6 +83,33 @@ func ExampleTrain_simulator() {
 	// Output: 630 true true <nil>
 }
 
+// The unit of a descriptor component changes neither the cells nor what is novel: with metres or
+// millimetres the fitnesses of the cells are the same.
+func TestUnitsOfDescriptorsDoNotMatter(t *testing.T) {
+	for _, algorithm := range []string{"map-elites", "dns"} {
+		of := func(unit float32) []byte {
+			spec := simulated(algorithm, t.TempDir(), 20)
+			own := simulator()
+			own.Facts.Descriptor.Lower[1], own.Facts.Descriptor.Upper[1] = -unit, unit
+			own.Evaluate = func(ctx context.Context, genotypes [][]float32) ([]envs.Result, error) {
+				results, err := throws(ctx, genotypes)
+				for i, r := range results {
+					results[i].Descriptor = []float32{r.Descriptor[0], unit * r.Descriptor[1]}
+				}
+				return results, err
+			}
+			spec.Environment = own
+			if algorithm == "dns" {
+				spec.Tune = more(spec.Tune, "capacity=24")
+			}
+			return fmt.Append(nil, must.Get(train(t, spec).Repertoire()).Fitnesses)
+		}
+		if !bytes.Equal(of(1), of(1024)) {
+			t.Errorf("%s: they differ", algorithm)
+		}
+	}
+}
+
 // Each algorithm without transitions learns from a simulator, stores what it evaluated within the
 // bounds, and resumes to the byte when every generation is interrupted between Ask and Tell.
 func TestSimulators(t *testing.T) {
@@ -417,6 +444,25 @@ func TestStartFromGenotypes(t *testing.T) {
 	must.Do(npz.Write(other, map[string]npz.Array{"weights": npz.Of([]float32{1})}))
 	errtest.Want(t, start(other, "dns"), "cannot start from", "genotypes")
 	errtest.Want(t, start("nowhere", "dns"), "cannot start from nowhere: no run")
+	// genotypes that Tune sets are checked and hashed, too
+	initial := func(rows ...[]float32) Spec {
+		spec := simulated("dns", t.TempDir(), 1)
+		spec.Tune = spec.Tune.And(Tune(func(h *evolution.MapElites) { h.Initial = rows }))
+		return spec
+	}
+	errtest.Want(t, errtest.Of(Train(background, initial([]float32{1, 2}))), "Initial: its genotypes have 2 parameters")
+	errtest.Want(t, errtest.Of(Train(background, initial([]float32{0, 0, 0, float32(math.Inf(1))}))),
+		"parameter 3 of genotype 0 is +Inf")
+	both := initial(before.Genotype(before.Best()))
+	both.Start = from.Dir
+	errtest.Want(t, errtest.Of(Train(background, both)), "mutually exclusive")
+	names := map[string]bool{}
+	for _, x := range []float32{0, 0, 1} {
+		names[must.Get(initial([]float32{0, 0, 0, x}).Config()).Name()] = true
+	}
+	if len(names) != 2 {
+		t.Errorf("runs from two populations have the names %v", names)
+	}
 	spec := smallDiscovery("diayn", folder, 1)
 	spec.Start = from.Dir
 	errtest.Want(t, errtest.Of(Train(background, spec)), "diayn does not start from genotypes")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,10 +20,11 @@ type Checkpoint struct{ entries []entry }
 type entry struct {
 	name    string
 	at      *leaf
-	devices int     // number of copies
-	shared  *Slices // a share per worker instead of copies
-	by      string  // see Sparse; "" for others
-	host    *host   // instead of a tensor, see Host
+	devices int          // number of copies
+	shared  *Slices      // a share per worker instead of copies
+	by      string       // see Sparse; "" for others
+	host    *host        // instead of a tensor, see Host
+	owner   reflect.Type // see owners
 }
 
 // host stores and restores a value of the host.
@@ -74,9 +76,10 @@ func (c *Checkpoint) add(state Holder, e entry, names []string) {
 	if own {
 		names = state.names()
 	}
+	types := state.owners()
 	for i, name := range names {
 		if name != "" || own { // a single array has no name of its own
-			e.name, e.at = prefix+name, &state.list()[i]
+			e.name, e.at, e.owner = prefix+name, &state.list()[i], types[i]
 			c.entries = append(c.entries, e)
 		}
 	}
@@ -133,6 +136,18 @@ func (c *Checkpoint) Unknown(arrays map[string]npz.Array) error {
 		}
 	}
 	return nil
+}
+
+// NaN names the first of the arrays with a NaN in the state of a part, such as an emitter or an archive,
+// and the type of the part; "" if there is none. The state of environments may have some.
+func (c *Checkpoint) NaN(arrays map[string]npz.Array) string {
+	for _, e := range c.entries {
+		x, _ := arrays[e.name].Data.([]float32)
+		if e.owner != nil && slices.ContainsFunc(x, func(x float32) bool { return x != x }) {
+			return fmt.Sprintf("%s of %v", e.name, e.owner)
+		}
+	}
+	return ""
 }
 
 // Restore replaces the tensors by those that [Checkpoint.Arrays] returned. If one is missing or

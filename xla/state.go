@@ -229,6 +229,8 @@ func (s *State[T]) list() []leaf { return s.leaves }
 
 func (s *State[T]) names() []string { return Names(s.Tree) }
 
+func (s *State[T]) owners() []reflect.Type { return owners(s.Tree) }
+
 // trace replaces the tree by the first of the nodes and returns the others.
 func (s *State[T]) trace(nodes []*graph.Node) []*graph.Node {
 	n := len(s.leaves)
@@ -256,6 +258,7 @@ type Holder interface {
 	Free()
 	list() []leaf
 	names() []string
+	owners() []reflect.Type
 	trace([]*graph.Node) []*graph.Node
 	nodes() []*graph.Node
 	settle()

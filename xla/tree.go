@@ -21,7 +21,7 @@ var nodeType = reflect.TypeFor[*graph.Node]()
 
 // Flatten lists the nodes of a pytree in declaration order.
 func Flatten[T any](tree T) (leaves []*graph.Node) {
-	rebuild(tree, func(_ string, leaf *graph.Node) *graph.Node {
+	rebuild(tree, func(_ string, _ reflect.Type, leaf *graph.Node) *graph.Node {
 		leaves = append(leaves, leaf)
 		return leaf
 	})
@@ -32,11 +32,21 @@ func Flatten[T any](tree T) (leaves []*graph.Node) {
 // and indices that leads to it, such as "Learner.Actor" or "Rows.1.Left". Files use these names. A
 // field tag such as `checkpoint:"World"` keeps the name in files when the field is renamed.
 func Names[T any](tree T) (names []string) {
-	rebuild(tree, func(path string, leaf *graph.Node) *graph.Node {
+	rebuild(tree, func(path string, _ reflect.Type, leaf *graph.Node) *graph.Node {
 		names = append(names, strings.TrimPrefix(path, "."))
 		return leaf
 	})
 	return names
+}
+
+// owners returns the type of the part that holds each node of a pytree: of the innermost interface, nil
+// outside of all.
+func owners[T any](tree T) (types []reflect.Type) {
+	rebuild(tree, func(_ string, owner reflect.Type, leaf *graph.Node) *graph.Node {
+		types = append(types, owner)
+		return leaf
+	})
+	return types
 }
 
 // Unflatten returns a copy of a pytree with its nodes replaced, in the order of [Flatten]. The
@@ -46,7 +56,7 @@ func Unflatten[T any](tree T, leaves []*graph.Node) T {
 	if n := len(Flatten(tree)); n != len(leaves) {
 		panic(fmt.Errorf("a pytree of %d tensors cannot take %d", n, len(leaves)))
 	}
-	return rebuild(tree, func(string, *graph.Node) *graph.Node {
+	return rebuild(tree, func(string, reflect.Type, *graph.Node) *graph.Node {
 		leaf := leaves[0]
 		leaves = leaves[1:]
 		return leaf
@@ -55,7 +65,7 @@ func Unflatten[T any](tree T, leaves []*graph.Node) T {
 
 // Map applies f to every node of a pytree.
 func Map[T any](tree T, f func(*graph.Node) *graph.Node) T {
-	return rebuild(tree, func(_ string, leaf *graph.Node) *graph.Node { return f(leaf) })
+	return rebuild(tree, func(_ string, _ reflect.Type, leaf *graph.Node) *graph.Node { return f(leaf) })
 }
 
 // Map2 applies f to the nodes of two pytrees of the same structure, pair by pair.
@@ -70,18 +80,20 @@ func Map2[T any](a, b T, f func(a, b *graph.Node) *graph.Node) T {
 	return Unflatten(a, left)
 }
 
-// rebuild returns a copy of a pytree with what visit returns for each of its nodes, given its path.
-func rebuild[T any](tree T, visit func(path string, leaf *graph.Node) *graph.Node) T {
+// rebuild returns a copy of a pytree with what visit returns for each of its nodes, given its path and
+// its owner, see owners.
+func rebuild[T any](tree T, visit func(path string, owner reflect.Type, leaf *graph.Node) *graph.Node) T {
 	v := reflect.ValueOf(&tree).Elem()
-	if out, ok := (visitor{visit, map[uintptr]bool{}}).rebuild(v, "", nil); ok {
+	if out, ok := (visitor{visit, map[uintptr]bool{}, nil}).rebuild(v, "", nil); ok {
 		v.Set(out)
 	}
 	return tree
 }
 
 type visitor struct {
-	visit func(path string, leaf *graph.Node) *graph.Node
+	visit func(path string, owner reflect.Type, leaf *graph.Node) *graph.Node
 	above map[uintptr]bool // pointers on the way, which host objects may form cycles of
+	owner reflect.Type     // see owners
 }
 
 // rebuild copies what holds nodes and shares the rest; ok is false if v holds none. A node where loops
@@ -96,7 +108,7 @@ func (w visitor) rebuild(v reflect.Value, path string, unfit error) (out reflect
 		} else if v.IsNil() {
 			return v, false
 		}
-		return reflect.ValueOf(w.visit(path, v.Interface().(*graph.Node))), true
+		return reflect.ValueOf(w.visit(path, w.owner, v.Interface().(*graph.Node))), true
 	}
 	part := func(of func(v reflect.Value) reflect.Value, path string, unfit error) {
 		inner, holds := w.rebuild(of(v), path, unfit)
@@ -140,6 +152,9 @@ func (w visitor) rebuild(v reflect.Value, path string, unfit error) (out reflect
 			}
 		}
 	case reflect.Interface:
+		if !v.IsNil() {
+			w.owner = v.Elem().Type()
+		}
 		return w.rebuild(v.Elem(), path, unfit)
 	case reflect.Map:
 		unfit := cmp.Or(unfit, fmt.Errorf("a map holds tensors in%s, without an order: use a struct or a "+

@@ -36,6 +36,7 @@ func of(v reflect.Value, part reflect.Type) error {
 		field := v.Type().Field(i)
 		var err error
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		name = strings.TrimPrefix(name, "-") // no name in JSON
 		if text, ok := field.Tag.Lookup("limits"); !ok {
 			if held := reflect.Indirect(elem(v.Field(i))); field.Anonymous && name == "" && held.Kind() == reflect.Struct {
 				err = of(held, part)

@@ -1,6 +1,8 @@
 package algorithms
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -35,6 +37,10 @@ type Learner struct {
 // cells around centroids. metrics are the names of those of Train.
 func NewLearner(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scoring.Plan, metrics []string,
 	seed int64) (*Learner, error) {
+	if plan.States != 0 {
+		return nil, errors.New("a Learner has no States in its plan: set Episodes")
+	}
+	plan.Episodes = cmp.Or(plan.Episodes, plan.Policies)
 	base, err := newBase(p, task, centroids, plan, seed)
 	return &Learner{Base: base, metrics: metrics, sums: make([]float64, len(metrics))}, err
 }
@@ -54,6 +60,10 @@ func (l *Learner) Due(iteration int64) bool {
 // Step implements [Search]: an iteration. The first call only evaluates the untrained policies.
 func (l *Learner) Step() (o scoring.Outcome, err error) {
 	next := l.Generation + 1
+	if l.Every < 1 || l.Steps < 1 || l.Train == nil || l.Policies == nil {
+		return o, fmt.Errorf("a Learner needs Train, Policies, and Steps and Every of at least 1, not %d and %d", l.Steps,
+			l.Every)
+	}
 	if next > 0 {
 		metrics, err := l.Train(next)
 		if err != nil {

@@ -51,10 +51,9 @@ func Resume(root string, c Config, status *Status,
 	from.Arrays, from.Generation, from.Warnings, err = w.LoadCheckpoint(status)
 	switch {
 	case err != nil:
-	case from.Generation < 0 && (w.Status.Finished || w.HasRepertoire()):
-		damaged, _, _ := strings.Cut(strings.Join(from.Warnings, "; "), "; starting from")
-		err = fmt.Errorf("%s has results, but %s: restore its folder checkpoints, or --fresh sets the run aside and "+
-			"starts again", w.Dir, cmp.Or(damaged, "it has no checkpoint to resume from"))
+	case w.lost(from) != "":
+		err = fmt.Errorf("%s %s: restore that, or --fresh sets the run aside and starts again, as does moving its "+
+			"folder away", w.Dir, w.lost(from))
 	case from.Generation < 0:
 		*status = Status{MaxFitness: math.Inf(-1)}
 	}
@@ -71,8 +70,32 @@ func Resume(root string, c Config, status *Status,
 	return w, nil
 }
 
+// lost says which files of a run are missing or damaged, so that Begin would delete what was computed or
+// go on with a part of it; "" if none are. A process that is killed before its first checkpoint may have
+// left rows and snapshots, but no status that counts them.
+func (w *Writer) lost(from Checkpoint) string {
+	if from.Generation >= 0 {
+		if _, err := w.Metrics(); err != nil {
+			return fmt.Sprintf("has a checkpoint, but no valid %s", metricsFile)
+		}
+		return ""
+	}
+	has := "has been trained"
+	switch s := w.Status; {
+	case s.Finished || w.HasRepertoire():
+		has = "has results"
+	case s.Evaluations > 0 || s.Generation > 0:
+		has = fmt.Sprintf("has %d generations and %d evaluations", s.Generation, s.Evaluations)
+	case !w.bare && len(from.Warnings) == 0:
+		return ""
+	}
+	why, _, _ := strings.Cut(strings.Join(from.Warnings, "; "), "; starting from")
+	return fmt.Sprintf("%s, but %s", has, cmp.Or(why, "it has no checkpoint to resume from"))
+}
+
 // open reads or writes the configuration, and removes temporary files of a killed process.
 func (w *Writer) open() error {
+	w.bare = exists(filepath.Join(w.Dir, metricsFile)) && !exists(filepath.Join(w.Dir, checkpointsDir))
 	for _, d := range []string{"", checkpointsDir, snapshotsDir, correctedDir, replayDir} {
 		dir := filepath.Join(w.Dir, d)
 		if d == checkpointsDir || d == snapshotsDir {

@@ -38,6 +38,7 @@ type Writer struct {
 	last    int64 // generation of the newest checkpoint known to be intact, or -1
 	replay  replayFiles
 	staged  *Repertoire // the final one, until the last checkpoint is written
+	bare    bool        // the folder had rows, but no folder of checkpoints
 }
 
 // Create creates the folder of a run below root, or opens an existing one, and takes its lock.
@@ -142,7 +143,7 @@ func (w *Writer) Discard() error {
 	own := []string{checkpointsDir, snapshotsDir, replayDir, configFile, metricsFile, sourceFile,
 		lockFile}
 	entries, err := os.ReadDir(w.Dir)
-	if err != nil || slices.ContainsFunc(entries,
+	if err != nil || w.bare || slices.ContainsFunc(entries,
 		func(e fs.DirEntry) bool { return !slices.Contains(own, e.Name()) }) {
 		return w.Close()
 	}

@@ -109,7 +109,7 @@ func (s Spec) Training() (t Training, err error) {
 	if name != entry.Name {
 		t.Base = entry.Name
 	}
-	if t.Options.Config.Parts, err = s.fingerprints(t, custom); err == nil && s.Start != "" {
+	if t.Options.Config.Parts, err = s.fingerprints(t, custom); err == nil {
 		err = s.start(&t)
 	}
 	return t, err

@@ -24,6 +24,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -274,11 +275,15 @@ func (s *session) save() error {
 
 // checkpoint returns the arrays of the search, and saves its replay buffer.
 func (s *session) checkpoint() (arrays map[string]npz.Array, err error) {
-	if err := s.saveReplay(); err != nil {
-		return nil, err
-	}
-	if arrays, err = s.search.State().Arrays(); err == nil {
+	state := s.search.State()
+	if arrays, err = state.Arrays(); err == nil {
 		err = s.stored.Unknown(arrays)
+	}
+	if name := state.NaN(arrays); err == nil && name != "" {
+		err = s.explained(scoring.NaN(name, s.reached))
+	}
+	if err == nil {
+		err = s.saveReplay()
 	}
 	return arrays, err
 }

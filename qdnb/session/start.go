@@ -17,36 +17,46 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// start makes the genotypes that Start names the initial population of a training, and adds their
-// hash to its configuration.
+// start makes the genotypes that Start names the initial population of a training, unless Tune set one,
+// and adds their hash to its configuration.
 func (s Spec) start(t *Training) error {
 	base, ok := t.Algorithm.(*evolution.MapElites)
+	if s.Start == "" && (!ok || base.Initial == nil) {
+		return nil
+	}
 	if !ok {
 		return fmt.Errorf("%s does not start from genotypes: Start is for neuroevolution, such as map-elites",
 			t.Options.Config.Algorithm)
 	}
-	rows, form, err := s.genotypes(t.Options.Root)
+	if s.Start != "" && base.Initial != nil {
+		return errors.New("Start and Initial are mutually exclusive: set one of them")
+	}
+	rows, form, from, err := base.Initial, nn.MLP{}, "Initial", error(nil)
+	if s.Start != "" {
+		from = s.Start
+		rows, form, err = s.genotypes(t.Options.Root)
+	}
 	if err != nil {
-		return fmt.Errorf("cannot start from %s: %w", s.Start, err)
+		return fmt.Errorf("cannot start from %s: %w", from, err)
 	}
 	policy := scoring.NewTask(t.Env, base.Hidden, base.EpisodeLength).Policy
 	hash := sha256.New()
 	if form.Normalises {
 		return fmt.Errorf("cannot start from %s: its policies normalise their observations, and those of this run "+
-			"cannot: start from a run without normalize_observations", s.Start)
+			"cannot: start from a run without normalize_observations", from)
 	}
 	for i, row := range rows {
 		if len(row) != policy.Params() || form.Sizes != nil && !slices.Equal(form.Sizes, policy.Sizes) {
 			return fmt.Errorf("cannot start from %s: its genotypes have %d parameters and layers %v, but those "+
-				"of this run have %d and %v: set hidden", s.Start, len(row), form.Sizes, policy.Params(), policy.Sizes)
+				"of this run have %d and %v: set hidden", from, len(row), form.Sizes, policy.Params(), policy.Sizes)
 		}
 		if k := slices.IndexFunc(row, func(x float32) bool { return x-x != 0 }); k >= 0 {
-			return fmt.Errorf("cannot start from %s: parameter %d of genotype %d is %g", s.Start, k, i, row[k])
+			return fmt.Errorf("cannot start from %s: parameter %d of genotype %d is %g", from, k, i, row[k])
 		}
 		_ = binary.Write(hash, binary.LittleEndian, row) // a hash never fails
 	}
 	if len(rows) == 0 {
-		return fmt.Errorf("cannot start from %s: it has no genotypes", s.Start)
+		return fmt.Errorf("cannot start from %s: it has no genotypes", from)
 	}
 	base.Initial = rows
 	if t.Options.Config.Parts == nil {

@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -133,6 +134,10 @@ func (t Training) Run(ctx context.Context) (*runs.Run, error) {
 		}
 	}
 	found, err := runs.Open(t.Dir())
+	if err == nil && found.Config.Algorithm != records.Adaptation && !found.HasRepertoire() {
+		err = fmt.Errorf("%s is finished, but lacks its repertoire.npz: restore that, or --fresh sets the run aside "+
+			"and starts again", found.Dir)
+	}
 	if err == nil {
 		err = found.Valid()
 	}

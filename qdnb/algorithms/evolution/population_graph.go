@@ -40,6 +40,9 @@ func (s *search) project(in projectionIn) xla.Array {
 // population returns the metrics of an archive that is not measured itself, see [search.Columns].
 func (s *search) population() ([]float64, error) {
 	fitnesses, err := s.fitnesses().Floats()
+	if err == nil {
+		err = s.defined(fitnesses)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package evolution
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -291,16 +292,30 @@ func (s *search) measure(outcome *scoring.Outcome) (err error) {
 		if err != nil {
 			return err
 		}
+		if i := slices.IndexFunc(extra, math.IsNaN); i >= 0 {
+			return scoring.NaN(fmt.Sprintf("%s of %T", archive.Columns()[i], archive), s.generation)
+		}
 		outcome.Extra = append(outcome.Extra, extra...)
 		if s.passive == nil {
 			slots = archive.Slots()
 		}
 	}
 	all, err := measured()
+	if err == nil && s.passive == nil {
+		err = s.defined(all)
+	}
 	for cell := range slices.Chunk(all, slots) {
 		outcome.Fitnesses = append(outcome.Fitnesses, slices.Max(cell))
 	}
 	return err
+}
+
+// defined returns an error if fitnesses of the archive have a NaN.
+func (s *search) defined(fitnesses []float32) error {
+	if slices.ContainsFunc(fitnesses, func(x float32) bool { return x != x }) {
+		return scoring.NaN(fmt.Sprintf("fitnesses of %T", s.parts.Archive), s.generation)
+	}
+	return nil
 }
 
 // losses names the losses of the emitters.

@@ -36,7 +36,7 @@ type Parts struct {
 	Mix     Mix                `parts:"mix"`     // the emitters
 	Archive repertoire.Archive `parts:"archive"` // keeps the solutions
 	// Initial are genotypes that the first generations evaluate, a batch each, in place of random
-	// policies; these fill the last batch.
+	// policies; these fill the last batch. They belong to the run's identity.
 	Initial [][]float32
 }
 

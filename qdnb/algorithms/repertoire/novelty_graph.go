@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
@@ -25,7 +26,9 @@ type DominatedNovelty struct {
 
 // Empty implements [Archive].
 func (a DominatedNovelty) Empty(task scoring.Task, key random.Key) Archive {
-	a.Population = EmptySlots(key.Hi.Graph(), a.Capacity, len(task.Env.Spec().Descriptor.Lower))
+	limited := task.Env.Spec().Descriptor
+	a.Population = EmptySlots(key.Hi.Graph(), a.Capacity, len(limited.Lower))
+	a.Population.Scale = limits.Scale(limited.Lower, limited.Upper)
 	return a
 }
 
@@ -54,7 +57,7 @@ func (a DominatedNovelty) winners(batch Batch) (index, accepted, novelty *Node) 
 	s := a.Population
 	all := Batch{Concatenate([]*Node{s.Fitness, batch.Fitness}, 0),
 		Concatenate([]*Node{s.Descriptors, batch.Descriptors}, 0)}
-	novelty = all.dominatedNovelty(a.K)
+	novelty = all.dominatedNovelty(a.K, s)
 	index, accepted = Truncate(novelty, s.Fitness.Shape().Dimensions[0])
 	return index, accepted, novelty
 }
@@ -87,8 +90,9 @@ const noveltyRows = 32
 // at least as fit, [P], or to all of them if there are fewer. It is +Inf for a solution that is
 // fitter than all others, and -Inf for one that is not [Batch.Valid]. Of solutions with equal
 // fitness and descriptors only the earlier count for the later; in the published code each counts
-// for the others, so that all of them may be lost, even if they are the fittest.
-func (b Batch) dominatedNovelty(k int) *Node {
+// for the others, so that all of them may be lost, even if they are the fittest. Distances are those of
+// the components times the Scale of the population.
+func (b Batch) dominatedNovelty(k int, population Cells) *Node {
 	type running struct {
 		At             []*Node
 		Fitness, Valid *Node
@@ -100,7 +104,7 @@ func (b Batch) dominatedNovelty(k int) *Node {
 		rows = min(p, noveltyRows)
 	}
 	valid := b.Valid()
-	run := running{coordinates(b.Descriptors, valid), b.Fitness, valid, ZerosLike(b.Fitness)}
+	run := running{population.scaled(coordinates(b.Descriptors, valid)), b.Fitness, valid, ZerosLike(b.Fitness)}
 	return xla.For(g, (p+rows-1)/rows, run, func(step *Node, r running) running {
 		first := MinScalar(MulScalar(step, int32(rows)), int32(p-rows))
 		of := func(x *Node) *Node { return xla.Rows(x, first, rows) }

@@ -94,7 +94,7 @@ func novelist(t *testing.T, p *xla.Platform, n, batch, d, k int) func(slots, can
 		after := before.Update(candidates, index, accepted)
 		identities := Where(accepted, Gather(in[5], InsertAxes(index, -1)), in[2])
 		return []*Node{after.Fitness, after.Descriptors, identities,
-			Batch{after.Fitness, after.Descriptors}.dominatedNovelty(k)}
+			Batch{after.Fitness, after.Descriptors}.dominatedNovelty(k, before)}
 	})
 	must.Do(err)
 	return func(s slots, b candidates) (slots, []float32) {

@@ -16,7 +16,7 @@ type Cells struct {
 	Descriptors *Node // [cells, d], of the occupants, not the centroids; 0 where empty
 	Centroids   *Node // [cells, d]
 	Objectives  *Node // [cells, objectives] of a [Measurer], else nil
-	// Scale multiplies the components in distances to centroids, see [limits.Scale]; nil: 1.
+	// Scale multiplies the components in distances between descriptors, see [limits.Scale]; nil: 1.
 	Scale []float32
 }
 
@@ -30,12 +30,17 @@ type Batch struct {
 // the components times Scale, or the lowest index among equals. Descriptors outside the limits map to a
 // cell at the border.
 func (c Cells) cellOf(descriptors *Node) *Node {
-	from, to := components(c.Centroids), components(descriptors)
-	for k, factor := range c.Scale {
-		from[k], to[k] = MulScalar(from[k], factor), MulScalar(to[k], factor)
-	}
+	from, to := c.scaled(components(c.Centroids)), c.scaled(components(descriptors))
 	distance := squaredDistances(from, to) // [cells, P], with the candidates on the minor axis
 	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 0), 0)), 0)
+}
+
+// scaled returns components of points times Scale.
+func (c Cells) scaled(points []*Node) []*Node {
+	for k, factor := range c.Scale {
+		points[k] = MulScalar(points[k], factor)
+	}
+	return points
 }
 
 // component returns column k of points [m, d], [m].

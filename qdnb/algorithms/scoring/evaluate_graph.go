@@ -83,6 +83,11 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 		plan.Episodes = plan.Policies * plan.States
 	}
 	plan.Episodes = cmp.Or(plan.Episodes, plan.Policies)
+	for _, units := range task.Policy.Sizes[1:] {
+		if units < 1 {
+			return nil, fmt.Errorf("layers of a policy must have at least 1 unit, not %d", units)
+		}
+	}
 	plan.Slice = cmp.Or(plan.Slice, task.DefaultSlice(p.Kind, plan.Episodes))
 	if plan.Policies < 1 || plan.Policies > plan.Episodes || plan.Slice < 1 || task.Length < 1 {
 		return nil, fmt.Errorf("a rollout needs at least 1 policy, 1 step, slices of 1 and an "+

@@ -55,6 +55,11 @@ func (o Outcome) Finite(names []string) error {
 	return nil
 }
 
+// NaN returns the [Diverged] of a part's state or result with a NaN, which is named by what.
+func NaN(what string, generation int64) error {
+	return fmt.Errorf("%w in generation %d: mend that part", &Diverged{what, math.NaN()}, generation)
+}
+
 // Tally sets the counts of evaluations, which is the inverse of [Task.Count] on the host.
 func (o *Outcome) Tally(counts []float32, t Task) {
 	o.Evaluated, o.Invalid, o.Outside = int(counts[0]), int(counts[1]), int(counts[2])
