@@ -12,7 +12,6 @@ import (
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -50,7 +49,7 @@ func (s Spec) own(a algorithms.Algorithm) (names []string) {
 func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env) error {
 	spec := env.Spec()
 	_, simulated := env.(*envs.Simulator)
-	_, discrete := env.(scoring.Discrete)
+	_, discrete := env.(envs.Discrete)
 	parts, ok := a.(interface{ Observes() bool })
 	observes := entry.Observes || ok && parts.Observes()
 	name := cmp.Or(s.Name, s.Algorithm, "this run")
@@ -133,7 +132,7 @@ func (s Spec) fingerprints(t session.Training) (map[string]string, error) {
 	if env := t.Env.Spec(); s.Environment != nil {
 		env.Descriptor.Components = nil // the names have no effect
 		facts = []any{env.Descriptor, env.Offset, env.Initial}
-		if d, ok := s.Environment.(scoring.Discrete); ok {
+		if d, ok := s.Environment.(envs.Discrete); ok {
 			facts = append(facts, d.Choices())
 		}
 		if !s.custom(t.Algorithm) {
