@@ -132,6 +132,30 @@ type State struct {
 	// state before it has them, see [State.WithObjectives]; else they are nil. [Step] sets them if
 	// the reward is the only objective.
 	Objectives *Node
+	Noise      Noise // of steps that explore; none in evaluations
+}
+
+// Noise are the random numbers of steps, which [AutoReset] does not restart: a pytree. The zero
+// value is no noise.
+type Noise struct {
+	Keys random.Key // [B]
+	Step *Node      // int32 [B], steps so far
+}
+
+// Now returns the keys of this step.
+func (n Noise) Now() random.Key {
+	if n.Step == nil {
+		return n.Keys
+	}
+	return n.Keys.FoldInEach(n.Step)
+}
+
+// Next returns the noise of the next step.
+func (n Noise) Next() Noise {
+	if n.Step != nil {
+		n.Step = AddScalar(n.Step, int32(1))
+	}
+	return n
 }
 
 // WithObjectives returns a state from which steps also return the parts of their rewards.

@@ -13,7 +13,8 @@ import (
 )
 
 // Policy maps observations [B, observations] to actions [B, actions]. It is a pytree, so that a
-// rollout can carry its parameters. nn.Net is a Policy.
+// rollout can carry its parameters. nn.Net is a Policy. One that changes in each step has a method
+// Next, which returns the policy of the next step: a P of its own type.
 type Policy interface {
 	Apply(observation *Node) *Node
 }
@@ -71,10 +72,7 @@ func (s Score) AddStep(before, after State) Score {
 // Result returns the fitness [B] and the descriptor [B, d] of the episode; the descriptor is nil if
 // the task has none. The fitness is -Inf if a valid step was not finite: see [Step].
 func (s Score) Result() (fitness, descriptor *Node) {
-	fitness, descriptor = s.Return, s.Descriptor
-	if s.Descriptors > 0 && s.Kind == Mean {
-		descriptor = Div(s.Descriptor, InsertAxes(s.Length, -1))
-	}
+	fitness, descriptor = s.Return, s.descriptor()
 	limit := ConstAs(fitness, math.MaxFloat32)
 	finite := LessOrEqual(Abs(fitness), limit) // false for NaN
 	for k := range s.Descriptors {
@@ -82,6 +80,14 @@ func (s Score) Result() (fitness, descriptor *Node) {
 			limit))
 	}
 	return Where(finite, fitness, ConstAs(fitness, math.Inf(-1))), descriptor
+}
+
+// descriptor returns that of the episode so far.
+func (s Score) descriptor() *Node {
+	if s.Descriptors > 0 && s.Kind == Mean {
+		return Div(s.Descriptor, InsertAxes(s.Length, -1))
+	}
+	return s.Descriptor
 }
 
 // Rollout runs one policy per copy from start for steps control steps and returns fitness [B] and
@@ -138,6 +144,9 @@ func Record[P Policy](env Env, policy P, start State, steps int,
 			row := recorder.Row(r.State, action, next)
 			xla.CheckShape(recorder.Row, "", "rows", row, dtypes.Float32, batch, recorder.Width)
 			r.Records[i] = xla.SetRow(r.Records[i], recorder.at(step, steps), row)
+		}
+		if changing, ok := any(r.Policy).(interface{ Next() P }); ok {
+			r.Policy = changing.Next()
 		}
 		r.State = form.Pack(next)
 		return r

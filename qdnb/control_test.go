@@ -185,12 +185,12 @@ func TestControlConfig(t *testing.T) {
 	training := nb.Must(Spec{Algorithm: "map-elites", Env: halfcheetahUni, Seed: 2}.Config())
 	config := nb.Must(ControlSpec{}.Config(training, session.PaperBudget))
 	if config.Algorithm != records.HierarchicalControl || config.Env != policies.HurdlesEnv || config.Seed != 2 ||
-		!strings.Contains(string(config.Hyperparameters), `"published_credit":false`) ||
+		!strings.Contains(string(config.Hyperparameters), `"sample_skills":true`) ||
 		!strings.Contains(string(config.Hyperparameters), `"num_envs":2048`) {
 		t.Errorf("%+v %s", config, config.Hyperparameters)
 	}
 	other := nb.Must(ControlSpec{}.Config(training, Generations(1)))
-	set := nb.Must(ControlSpec{Tune: runs.Assign("published_credit=true")}.Config(training,
+	set := nb.Must(ControlSpec{Tune: runs.Assign("sample_skills=false")}.Config(training,
 		session.PaperBudget))
 	if names := []string{config.Name(), other.Name(),
 		set.Name()}; len(slices.Compact(slices.Sorted(slices.Values(names)))) != 3 {

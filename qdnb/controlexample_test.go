@@ -6,7 +6,7 @@ import (
 
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/policies"
 )
 
 // The example discovers running skills, trains a meta-controller that chooses among them to pass
@@ -24,7 +24,7 @@ func ExampleControl() {
 	}
 	run, err := qdnb.Control(context.Background(), qdnb.ControlSpec{
 		Skills: skills, Budget: qdnb.Generations(50),
-		Tune: qdnb.Tune(func(h *hierarchy.Settings) {
+		Tune: qdnb.Tune(func(h *policies.MetaController) {
 			h.NumEnvs, h.BatchSize, h.NumMinibatches, h.LearningRate = 64, 32, 4, 1e-3
 		}),
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,8 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/ppo"
@@ -367,6 +370,28 @@ func TestCustomLoops(t *testing.T) {
 		spec.Runs = t.TempDir()
 		if _, err := qdnb.Train(context.Background(), spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
+		}
+	}
+}
+
+// A run of a Rule that was extended ends with the bytes of one that was not.
+func TestRule(t *testing.T) {
+	d := defaultDQN()
+	d.Batch, d.Buffer, d.Environments, d.Unroll, d.Hidden, d.EpisodeLength = 4, 20, 2, 3, []int{4}, 5
+	for _, backend := range []string{"go", ""} {
+		of := func(folder string, iterations int) map[string]npz.Array {
+			run := nb.Must(qdnb.Train(context.Background(), qdnb.Spec{Name: "dqn", Environment: cartPole{}, Loop: d,
+				Runs: folder, Backend: backend, Budget: qdnb.Generations(iterations), Quiet: true}))
+			files := must.Get(filepath.Glob(filepath.Join(run.Dir, "checkpoints", "state-*.npz")))
+			arrays := must.Get(npz.Read(files[len(files)-1]))
+			delete(arrays, "meta") // has times
+			return arrays
+		}
+		folder := t.TempDir()
+		of(folder, 5)
+		got, want := of(folder, 9), of(t.TempDir(), 9)
+		if differ := xlatest.Differ(got, want); len(differ) > 0 || len(want) < 20 {
+			t.Errorf("the extended run differs in %v of %d arrays", differ, len(want))
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/exchange"
@@ -30,10 +29,10 @@ func smallPPO(env envs.Env) *ppo.PPO {
 }
 
 // mazeSkills are two policies as skills in pointmaze.
-func mazeSkills(last float32) hierarchy.Options {
+func mazeSkills(last float32) envs.Hierarchical {
 	net, rows := nn.Policy(2, nil, 2), []float32{1, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, 0}
-	return hierarchy.Options{Env: envs.Pointmaze{}, Every: 2,
-		Skills: hierarchy.Skills{Net: net, Rows: npz.Of(rows, 2, net.Params())}}
+	return envs.Hierarchical{Env: envs.Pointmaze{}, Every: 2,
+		Skills: envs.Skills{Net: net, Rows: npz.Of(rows, 2, net.Params())}}
 }
 
 // The policies of a run with normalised observations are read, played and exported with their normaliser.

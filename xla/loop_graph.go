@@ -44,6 +44,35 @@ func repeat[T any](count *Node, state T, through func(step *Node) *Node,
 	}).State
 }
 
+// Scan is [For] with a body that also returns what the loop stacks, [count, ...] each: JAX's
+// lax.scan.
+func Scan[S, T any](g *Graph, count int, state S, body func(step *Node, state S) (S, T)) (S, T) {
+	start := append([]*Node{Const(g, int32(0))}, Flatten(state)...)
+	carried := len(start)
+	var stacked T
+	step := newClosure(g, func(g *Graph) []*Node {
+		in := parametersLike(g, start)
+		next, one := body(in[0], Unflatten(state, in[1:]))
+		out := keepShapes(in, append([]*Node{AddScalar(in[0], 1)}, Flatten(next)...))
+		stacked = Map(one, func(x *Node) *Node {
+			shape := shapes.Make(x.DType(), append([]int{count}, x.Shape().Dimensions...)...)
+			all := Parameter(g, g.UniqueName("state"), shape)
+			out = append(out, SetRows(all, in[0], InsertAxes(x, 0)))
+			return all
+		})
+		return out
+	})
+	for _, x := range Flatten(stacked) {
+		start = append(start, Zeros(g, x.Shape()))
+	}
+	condition := newClosure(g, func(g *Graph) []*Node {
+		step := parametersLike(g, start)[0]
+		return []*Node{LessThan(step, ConstAs(step, int32(count)))}
+	})
+	end := While(condition, step, start...)
+	return Unflatten(state, end[1:carried]), Unflatten(stacked, end[carried:])
+}
+
 // Loop repeats state = body(state) while cond(state), a boolean scalar, is true. See [For] for what
 // a body may use.
 func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
@@ -57,19 +86,23 @@ func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
 	})
 	step := newClosure(g, func(g *Graph) []*Node {
 		in := parametersLike(g, start)
-		out := Flatten(body(Unflatten(state, in)))
-		if len(out) != len(in) {
-			panic(fmt.Errorf("the body of a loop took %d tensors and returned %d", len(in), len(out)))
-		}
-		for i, node := range out {
-			if !node.Shape().Equal(in[i].Shape()) {
-				panic(fmt.Errorf("the body of a loop turned a tensor of its state from %s into %s: shapes "+
-					"may not change", in[i].Shape(), node.Shape()))
-			}
-		}
-		return out
+		return keepShapes(in, Flatten(body(Unflatten(state, in))))
 	})
 	return Unflatten(state, While(condition, step, start...))
+}
+
+// keepShapes returns what the body of a loop returned, if it has the shapes of what it took.
+func keepShapes(in, out []*Node) []*Node {
+	if len(out) != len(in) {
+		panic(fmt.Errorf("the body of a loop took %d tensors and returned %d", len(in), len(out)))
+	}
+	for i, node := range out {
+		if !node.Shape().Equal(in[i].Shape()) {
+			panic(fmt.Errorf("the body of a loop turned a tensor of its state from %s into %s: shapes "+
+				"may not change", in[i].Shape(), node.Shape()))
+		}
+	}
+	return out
 }
 
 // parametersLike declares the parameters of a closure. Their names must be unique in the whole

@@ -295,7 +295,7 @@ func TestGuideToFigures(t *testing.T) {
 var preludes = map[string]string{
 	"add-an-environment":   "var (ctx = context.Background(); low envs.Env; seed int64)",
 	"environments":         "var (env envs.Env; state envs.State; g *Graph)",
-	"hierarchical-control": "var (ctx = context.Background(); maze envs.Env; skills hierarchy.Skills)",
+	"hierarchical-control": "var (ctx = context.Background(); maze envs.Env; skills envs.Skills)",
 	"own-simulator": "var (ctx = context.Background(); simulator *envs.Simulator)\n" +
 		"func throws(context.Context, [][]float32) ([]envs.Result, error) { return nil, nil }",
 }

@@ -13,7 +13,10 @@ type Spec struct {
 	Name         string
 	Observations int // size of an observation; 0: the genotype is the action
 	Actions      int // size of an action
-	Length       int // control steps per episode, T
+	Length       int // steps per episode, T
+	// Every is the number of control steps of a step if it takes several, such as one of
+	// envs.Hierarchical; else 0.
+	Every int
 	// Zero are the components of an observation that are always 0, in ascending order. Rollouts on
 	// CPUs do not read the weights that multiply them.
 	Zero []int
@@ -52,6 +55,12 @@ type Objective struct {
 	// Lowest is the reward of a step that counts as worthless: see [Spec.ReferencePoint].
 	Lowest float64
 }
+
+// ControlSteps is the number of control steps of a step.
+func (s Spec) ControlSteps() int { return max(1, s.Every) }
+
+// Steps is the number of steps of an episode with a number of control steps.
+func (s Spec) Steps(control int) int { return (control + s.ControlSteps() - 1) / s.ControlSteps() }
 
 // Rewards is the number of objectives, at least 1.
 func (s Spec) Rewards() int { return max(1, len(s.Objectives)) }

@@ -1,8 +1,8 @@
 // Package algorithms holds the contracts of everything that qdnb.Train trains: an [Algorithm] makes a
 // [Search]. The packages below it implement them; package registry lists the algorithms by name.
 //
-// Four things can be added in one file, or one cell of a notebook. notebooks/variants.ipynb trains one
-// of each. Parts are fields of an algorithm's hyperparameters, and a name of its own names the run:
+// Five things can be added in one file, or one cell of a notebook. notebooks/variants.ipynb trains four
+// of them. Parts are fields of an algorithm's hyperparameters, and a name of its own names the run:
 //
 //	spec.Name, spec.Tune = "mine", qdnb.Tune(func(h *evolution.MapElites) {
 //		h.Mix = evolution.Mix{{evolution.Stateless(swapped), 1}} // emitters, with their shares
@@ -65,6 +65,20 @@
 //		return p, loss
 //	}
 //	func (predictable) Loss() string { return "prediction_loss" }
+//
+// # A learner
+//
+// A learner of policies is a [Rule]: functions in a graph that start it, run an iteration and
+// return the policy. The example Dqn of package qdnb is DQN on a cart pole.
+//
+//	func (d *DQN) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+//		task := scoring.NewTask(env, d.Hidden, d.EpisodeLength)
+//		rule := algorithms.Rule[memory]{Metrics: []string{"loss"}, Steps: 200, Every: 2000, Episodes: 16}
+//		rule.Start = func(key random.Key) memory { ... } // networks, environments, replay buffer
+//		rule.Iterate = func(m memory, key random.Key) (memory, []*Node) { ... }
+//		rule.Policy = func(m memory) *Node { return m.Values.Params.Join() }
+//		return rule.New(p, task, d.CVT, seed)
+//	}
 //
 // # A loop
 //

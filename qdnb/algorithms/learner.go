@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
 )
 
@@ -23,8 +27,9 @@ type Learner struct {
 	Train func(iteration int64) ([]float64, error)
 	// Policies returns the genotypes of the current policies.
 	Policies func() (xla.Array, error)
-	// Describe returns metrics of an evaluation, which precede the others; nil: there are none.
-	Describe func(scoring.Results) []float64
+	// Describes adds columns for the episodes of an evaluation, before the metrics of Train: mean
+	// and standard deviation of the fitness, mean and maximum of each component of the descriptor.
+	Describes bool
 
 	metrics     []string  // names of those of Train
 	sums        []float64 // of the metrics since the last evaluation
@@ -108,8 +113,8 @@ func (l *Learner) Conclude() (o scoring.Outcome, err error) {
 		return o, err
 	}
 	o.Generation, o.Dropped = l.Generation, int(l.dropped)
-	if l.Describe != nil {
-		o.Extra = l.Describe(found)
+	if l.Describes {
+		o.Extra = described(found)
 	}
 	for _, sum := range l.sums {
 		o.Extra = append(o.Extra, sum/l.count)
@@ -123,15 +128,48 @@ func (l *Learner) Rollout(genotypes xla.Array) (scoring.Results, error) {
 	return l.evaluator.Evaluate(genotypes.Value(), l.seed, nil)
 }
 
-// Choices are the actions of a [scoring.Discrete] environment; empty for others.
+// Choices are the actions of a [envs.Discrete] environment; empty for others.
 func (l *Learner) Choices() xla.Array { return l.evaluator.Choices }
 
 // EvaluationSteps is the column of the control steps of evaluations that only measure. They are not
 // environment steps, since the search learns nothing from them.
 const EvaluationSteps = "evaluation_steps"
 
-// Columns implements [Search]: the metrics, and [EvaluationSteps].
-func (l *Learner) Columns() []string { return append(slices.Clone(l.metrics), EvaluationSteps) }
+// nonWord matches what the name of a column leaves out.
+var nonWord = regexp.MustCompile(`[^\p{L}\p{Nd}]+`)
+
+// Columns implements [Search]: those of Describes, the metrics, and [EvaluationSteps].
+func (l *Learner) Columns() (columns []string) {
+	if l.Describes {
+		columns = []string{"fitness_mean", "fitness_std"}
+		var components []string
+		for _, component := range l.task.Env.Spec().Descriptor.Components {
+			components = append(components, strings.Trim(nonWord.ReplaceAllString(strings.ToLower(component), "_"), "_"))
+		}
+		for _, name := range names.Columns(components, "fitness") { // which has these columns, too
+			columns = append(columns, name+"_mean", name+"_max")
+		}
+	}
+	return slices.Concat(columns, l.metrics, []string{EvaluationSteps})
+}
+
+// described returns what Describes adds for an evaluation.
+func described(found scoring.Results) []float64 {
+	wide := func(x []float32, from, every int) (column []float64) {
+		for i := from; i < len(x); i += every {
+			column = append(column, float64(x[i]))
+		}
+		return column
+	}
+	fitnesses := wide(found.Fitnesses, 0, 1)
+	columns := []float64{stats.Mean(fitnesses), stats.Std(fitnesses)}
+	d := len(found.Descriptors) / len(found.Fitnesses)
+	for k := range d {
+		column := wide(found.Descriptors, k, d)
+		columns = append(columns, stats.Mean(column), slices.Max(column))
+	}
+	return columns
+}
 
 // Forget drops the metrics since the last evaluation.
 func (l *Learner) Forget() {

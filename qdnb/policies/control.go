@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -11,11 +12,10 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
@@ -28,23 +28,36 @@ const HurdlesEnv = "halfcheetah-hurdles"
 type ControlSettings struct {
 	Skills       string      `json:"skills"` // name of the folder of the run that supplies the skills
 	SkillsBudget runs.Budget `json:"skills_budget"`
-	hierarchy.Settings
+	MetaController
 }
 
-// DefaultControl returns the paper's hyperparameters, with correct credit assignment and an evaluation
-// after every iteration. The repertoire has a cell for each number of hurdles.
+// MetaController are the hyperparameters of a meta-controller.
+type MetaController struct {
+	ppo.PPO
+	// DecisionLength is the number of control steps for which a chosen skill acts; paper: 10.
+	DecisionLength int `json:"decision_length" limits:"1,1048576"`
+	// SampleSkills lets stochastic skills, those of the reinforcement-learning family, sample their
+	// actions during data collection. In evaluations they never do. Paper: true.
+	SampleSkills bool `json:"sample_skills"`
+}
+
+// Check rejects values that cannot work, before anything is compiled.
+func (s MetaController) Check() error { return cmp.Or(limits.Of(s), s.PPO.Check()) }
+
+// DefaultControl returns the paper's hyperparameters, with an evaluation after every iteration. The
+// repertoire has a cell for each number of hurdles.
 func DefaultControl() *ControlSettings {
-	s := &ControlSettings{Settings: hierarchy.Settings{PPO: *ppo.Default(envs.Spec{Length: 250}),
+	s := &ControlSettings{MetaController: MetaController{PPO: *ppo.Default(envs.Spec{Length: 250}),
 		DecisionLength: 10, SampleSkills: true}}
 	s.CVT = repertoire.CVT{Cells: catalog.HurdleNumber + 1, CVTSamples: 1000}
 	return s
 }
 
-// Options returns the hurdles environment in which a meta-controller chooses skills.
-func (s ControlSettings) Options(skills hierarchy.Skills) (hierarchy.Options, error) {
+// Environment returns the hurdles environment in which a meta-controller chooses skills.
+func (s *ControlSettings) Environment(skills envs.Skills) (envs.Hierarchical, error) {
 	env, err := envs.Make(HurdlesEnv)
-	return hierarchy.Options{Env: hurdles{env}, Skills: skills, Every: s.DecisionLength,
-		Sample: s.SampleSkills, PublishedCredit: s.PublishedCredit}, err
+	return envs.Hierarchical{Env: hurdles{env}, Skills: skills, Every: s.DecisionLength,
+		Explore: s.SampleSkills}, err
 }
 
 // hurdles is halfcheetah-hurdles whose descriptor is the number of hurdles that the torso has passed.
@@ -95,10 +108,10 @@ func Metres(observed float64) float64 { return catalog.HurdlesHalfway * (observe
 
 // HurdlesSkills returns the form of skills of the hurdles environment, without their parameters. They
 // do not see the position and the distance to the next hurdle.
-func HurdlesSkills(hidden []int, gaussian bool) hierarchy.Skills {
+func HurdlesSkills(hidden []int, gaussian bool) envs.Skills {
 	task, _ := catalog.Find(HurdlesEnv)
 	const unseen = 2
-	s := hierarchy.Skills{Hidden: unseen, Gaussian: gaussian,
+	s := envs.Skills{Hidden: unseen, Gaussian: gaussian,
 		Net: nn.Policy(task.Observations-unseen, hidden, task.Actions)}
 	if gaussian {
 		s.Net = nn.NewMLP(task.Observations-unseen, hidden, 2*task.Actions)
@@ -108,7 +121,7 @@ func HurdlesSkills(hidden []int, gaussian bool) hierarchy.Skills {
 
 // ForControl returns the skills of a run as policies for the hurdles environment. They observe what they
 // observed in training, so not the position that precedes it in the observation.
-func ForControl(run *runs.Run) (set hierarchy.Skills, err error) {
+func ForControl(run *runs.Run) (set envs.Skills, err error) {
 	var numbers []int
 	var flat []float32
 	if run.HasSkills() {
@@ -165,7 +178,7 @@ func controlled(run *runs.Run) (envs.Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", run.Name(), err)
 	}
-	env, err := settings.Options(skills)
+	env, err := settings.Environment(skills)
 	if err != nil {
 		return nil, err
 	}
@@ -175,9 +188,9 @@ func controlled(run *runs.Run) (envs.Env, error) {
 	return env, SameChoices(run.Name(), run.Status, env)
 }
 
-// Choices is a checksum of the actions of a [scoring.Discrete] environment, 0 for others.
+// Choices is a checksum of the actions of a [envs.Discrete] environment, 0 for others.
 func Choices(env envs.Env) uint32 {
-	d, ok := env.(scoring.Discrete)
+	d, ok := env.(envs.Discrete)
 	if !ok {
 		return 0
 	}

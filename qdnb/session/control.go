@@ -23,7 +23,7 @@ type ControlSpec struct {
 	// part of the configuration of the results.
 	SkillsBudget runs.Budget
 
-	Tune   Tuning      // changes the hyperparameters, which are [hierarchy.Settings]
+	Tune   Tuning      // changes the hyperparameters, which are [policies.MetaController]
 	Budget runs.Budget // ends the run at its first limit; [ControlBudget] if zero
 
 	Runs    string // folder of the results; [runs.Folder] if empty
@@ -53,7 +53,7 @@ func (s ControlSpec) Config(training runs.Config, trained runs.Budget) (runs.Con
 func controlSettings(tune Tuning) (*policies.ControlSettings, error) {
 	c := policies.DefaultControl()
 	if tune != nil {
-		if err := tune(&c.Settings); err != nil {
+		if err := tune(&c.MetaController); err != nil {
 			return nil, err
 		}
 	}
@@ -88,6 +88,6 @@ func controlTraining(config runs.Config, trained *runs.Run) (t Training, err err
 	if err != nil {
 		return t, err
 	}
-	env, err := settings.Options(skills)
+	env, err := settings.Environment(skills)
 	return Training{Env: env, Algorithm: &settings, Skills: trained}, err
 }

@@ -138,7 +138,7 @@ func controlPrograms(platform *xla.Platform, spec Spec) error {
 	skills := policies.HurdlesSkills([]int{256, 256}, true)
 	params := skills.Net.Params()
 	skills.Rows = npz.Of(make([]float32, number*params), number, params)
-	env, err := settings.Options(skills)
+	env, err := settings.Environment(skills)
 	if err != nil {
 		return err
 	}

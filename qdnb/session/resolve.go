@@ -12,7 +12,6 @@ import (
 	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -39,7 +38,7 @@ func (s Spec) own(replaced []string) (names []string) {
 func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env) error {
 	spec := env.Spec()
 	_, simulated := env.(*envs.Simulator)
-	_, discrete := env.(scoring.Discrete)
+	_, discrete := env.(envs.Discrete)
 	observes := algorithms.Observes(a)
 	name := cmp.Or(s.Name, s.Algorithm, "this run")
 	switch {
@@ -121,7 +120,7 @@ func (s Spec) fingerprints(t Training, custom bool) (map[string]string, error) {
 	if env := t.Env.Spec(); s.Environment != nil {
 		env.Descriptor.Components = nil // the names have no effect
 		facts = []any{env.Descriptor, env.Offset, env.Initial}
-		if d, ok := s.Environment.(scoring.Discrete); ok {
+		if d, ok := s.Environment.(envs.Discrete); ok {
 			facts = append(facts, d.Choices())
 		}
 		if !custom {

@@ -8,7 +8,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
-	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/policies"
 )
@@ -23,7 +22,7 @@ type Choices struct {
 
 // overSkills are the recorded episodes of a meta-controller that chooses skills on hurdles.
 type overSkills struct {
-	hierarchy.Options
+	envs.Hierarchical
 	stage *stage
 }
 
@@ -31,7 +30,7 @@ type overSkills struct {
 const place = 2
 
 // newOverSkills returns the environment whose recorder records a film.
-func newOverSkills(env hierarchy.Options) (*overSkills, error) {
+func newOverSkills(env envs.Hierarchical) (*overSkills, error) {
 	stage, err := newStage(env.Env)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
@@ -125,7 +124,7 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 	var visible *stage // nil if nothing is recorded, or the environment has no visible bodies
 	var over *overSkills
 	shown, every := env, 1
-	if options, ok := env.(hierarchy.Options); ok {
+	if options, ok := env.(envs.Hierarchical); ok {
 		if over, err = newOverSkills(options); err != nil {
 			return nil, err
 		}
@@ -134,7 +133,7 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 	switch {
 	case !s.Record:
 	case over != nil:
-		env = over.Options
+		env = over.Hierarchical
 		recorders = append(recorders, func(int) envs.Recorder { return over.Recorder() })
 	default:
 		recorders = append(recorders, path(env))

@@ -58,7 +58,7 @@ func Default(env envs.Spec) *PPO {
 		RewardScaling: 1,
 		UnrollLength:  20, BatchSize: 512, NumMinibatches: 32, UpdateEpochs: 8,
 		PolicyHidden: []int{32, 32, 32, 32}, ValueHidden: []int{256, 256, 256, 256, 256},
-		NumEnvs: 2048, EpisodeLength: env.Length, EvaluationEnvs: 256, EvaluationInterval: 1,
+		NumEnvs: 2048, EpisodeLength: env.Length * env.ControlSteps(), EvaluationEnvs: 256, EvaluationInterval: 1,
 		CVT: repertoire.DefaultCVT(),
 	}
 }

@@ -2,18 +2,13 @@ package ppo
 
 import (
 	"math"
-	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/scoring"
-	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
@@ -31,7 +26,7 @@ type search struct {
 
 	workers xla.Array // worker numbers, on all workers
 	learner xla.State[learner]
-	states  xla.State[[]*graph.Node] // environment states, a share per worker
+	states  xla.State[envs.State] // of the environments, a share per worker
 }
 
 // Inputs and outputs of the programs.
@@ -41,10 +36,10 @@ type (
 		Seed, Worker, Number xla.Array
 		Choices              xla.Array
 		Actor                xla.State[actor]
-		States               xla.State[[]*graph.Node] `xla:"donate"`
+		States               xla.State[envs.State] `xla:"donate"`
 	}
 	collectOut struct {
-		States xla.State[[]*graph.Node]
+		States xla.State[envs.State]
 		Data   xla.State[data]
 	}
 	learnIn struct {
@@ -70,19 +65,20 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 	}
 	task := scoring.NewTask(env, p.PolicyHidden, p.EpisodeLength)
 	task.Policy.Normalises = p.NormalizeObservations
-	_, discrete := env.(scoring.Discrete)
+	_, discrete := env.(envs.Discrete)
 	sizes := task.Policy.Sizes
 	a := newAgent(*p, sizes[0], sizes[len(sizes)-1], discrete)
 	decisions := int64(a.sequences()) * int64(a.UnrollLength+1)
 	if err := platform.CheckMemory(0, 4*3*decisions*int64(sizes[0]+5)); err != nil {
 		return nil, err
 	}
-	limits := env.Spec().Descriptor
+	spec := env.Spec()
+	limits := spec.Descriptor
 	centroids, err := p.Centroids(limits.Lower, limits.Upper)
 	if err != nil {
 		return nil, err
 	}
-	steps, episodes := int64(a.sequences())*int64(a.UnrollLength)*int64(controlSteps(env)), p.EvaluationEnvs
+	steps, episodes := int64(a.sequences())*int64(a.UnrollLength)*int64(spec.ControlSteps()), p.EvaluationEnvs
 	every := min(int64(p.EvaluationInterval), math.MaxInt64/steps) * steps
 	base, err := algorithms.NewLearner(platform, task, centroids, scoring.Plan{Policies: 1,
 		Episodes: episodes, Slice: share(platform, episodes, p.Slice).Size}, lossNames,
@@ -90,9 +86,9 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 	if err != nil {
 		return nil, err
 	}
-	s := &search{Learner: base, agent: a, collecting: &collecting{agent: a, env: learningEnv(env, p.EpisodeLength),
+	s := &search{Learner: base, agent: a, collecting: &collecting{agent: a, env: envs.AutoReset(env, task.Length),
 		shared: share(platform, p.NumEnvs, p.Slice)}}
-	base.Steps, base.Every, base.Train, base.Describe = steps, every, s.train, described
+	base.Steps, base.Every, base.Train, base.Describes = steps, every, s.train, true
 	base.Policies = func() (xla.Array, error) { return s.genotype.Run(s.actor()) }
 	if err := s.build(); err != nil {
 		s.Close()
@@ -117,7 +113,7 @@ func (s *search) build() error {
 	}
 	axes := task.Axes(c.shared.N, c.shared.Size, 0)
 	reset, err := xla.CompileParallel(s.Programs, "initial states", statesIn{s.Seed, s.workers},
-		func(in statesIn) xla.State[[]*graph.Node] {
+		func(in statesIn) xla.State[envs.State] {
 			return xla.Out(c.start(random.KeyOf(in.Seed.Tree), in.Worker.Tree))
 		}, axes...)
 	if err != nil {
@@ -158,42 +154,6 @@ func (s *search) build() error {
 // lossNames are the names of the losses.
 var lossNames = []string{"policy_loss", "value_loss", "entropy"}
 
-// notName matches what the name of a column leaves out.
-var notName = regexp.MustCompile(`[^\p{L}\p{Nd}]+`)
-
-// Columns implements [algorithms.Reporter]: fitness and descriptor of the episodes of an evaluation, and
-// means of the losses since the evaluation before,
-// and [algorithms.EvaluationSteps].
-func (s *search) Columns() []string {
-	columns := []string{"fitness_mean", "fitness_std"}
-	var components []string
-	for _, component := range s.Task().Env.Spec().Descriptor.Components {
-		components = append(components, strings.Trim(notName.ReplaceAllString(strings.ToLower(component), "_"), "_"))
-	}
-	for _, name := range names.Columns(components, "fitness") { // which has these columns, too
-		columns = append(columns, name+"_mean", name+"_max")
-	}
-	return slices.Concat(columns, lossNames, []string{algorithms.EvaluationSteps})
-}
-
-// described describes the episodes of an evaluation, see [search.Columns].
-func described(found scoring.Results) []float64 {
-	wide := func(x []float32, from, every int) (column []float64) {
-		for i := from; i < len(x); i += every {
-			column = append(column, float64(x[i]))
-		}
-		return column
-	}
-	fitnesses := wide(found.Fitnesses, 0, 1)
-	columns := []float64{stats.Mean(fitnesses), stats.Std(fitnesses)}
-	d := len(found.Descriptors) / len(found.Fitnesses)
-	for k := range d {
-		column := wide(found.Descriptors, k, d)
-		columns = append(columns, stats.Mean(column), slices.Max(column))
-	}
-	return columns
-}
-
 // train collects the sequences of an iteration, learns from them, and returns the losses and the number of
 // decisions that were not finite.
 func (s *search) train(number int64) ([]float64, error) {
@@ -221,8 +181,7 @@ func (s *search) actor() xla.State[actor] { return xla.Part(s.learner, actorOf) 
 func (s *search) State() *xla.Checkpoint {
 	c := &xla.Checkpoint{}
 	c.Add(&s.learner, 1, "learner.")
-	names := xla.Names(s.collecting.stateForm)
-	c.AddSliced(&s.states, s.collecting.shared, "env.", names...)
+	c.AddSliced(&s.states, s.collecting.shared, "env.")
 	s.Store(c)
 	return c
 }

@@ -6,6 +6,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
@@ -18,7 +19,7 @@ import (
 // with the scales of its actions, and so is a value function.
 type Walker struct {
 	agent agent
-	env   episodic
+	env   envs.Episodes
 	slice int    // environments stepped together
 	form  nn.MLP // of genotypes
 }
@@ -26,7 +27,7 @@ type Walker struct {
 // Walker returns a walker in a task. Of the hyperparameters it does not use those of evaluations.
 func (p PPO) Walker(task scoring.Task, g *Graph) Walker {
 	spec := task.Env.Spec()
-	if _, discrete := task.Env.(scoring.Discrete); discrete {
+	if _, discrete := task.Env.(envs.Discrete); discrete {
 		panic(fmt.Errorf("it does not learn discrete actions, which %s has", spec.Name))
 	}
 	slice := p.NumEnvs
@@ -34,7 +35,7 @@ func (p PPO) Walker(task scoring.Task, g *Graph) Walker {
 		slice = min(slice, sliceOnCPU)
 	}
 	return Walker{newAgent(p, spec.Observations, spec.Actions, false),
-		learningEnv(task.Env, task.Length), cmp.Or(p.Slice, slice),
+		envs.AutoReset(task.Env, task.Length), cmp.Or(p.Slice, slice),
 		task.Policy}
 }
 
@@ -51,7 +52,7 @@ func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Ke
 	valueLoss *Node) {
 	type state struct {
 		Learner         learner
-		Kept            []*Node
+		Envs            envs.State
 		Weights, Worker *Node
 		Key             random.Key
 		Sums            losses
@@ -64,7 +65,7 @@ func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Ke
 		func(i *Node, s state) state {
 			var d data
 			key := s.Key.FoldInEach(i)
-			s.Kept, d = c.collect(actorOf(s.Learner), nil, s.Kept, key.FoldIn(streamCollect), s.Worker)
+			s.Envs, d = c.collect(actorOf(s.Learner), nil, s.Envs, key.FoldIn(streamCollect), s.Worker)
 			d, _ = d.weighted(s.Weights).finite()
 			var now losses
 			s.Learner, now = w.agent.train(s.Learner, d, key.FoldIn(streamUpdates))

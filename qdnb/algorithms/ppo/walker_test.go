@@ -22,7 +22,7 @@ func TestWalkersMeasureChangesOfPositions(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := random.KeyOf(in[0])
-			c := &collecting{agent: a, env: learningEnv(envs.Pointmaze{}, length), describes: true,
+			c := &collecting{agent: a, env: envs.AutoReset(envs.Pointmaze{}, length), describes: true,
 				shared: xla.Slices{N: n, Size: n, Workers: 1}}
 			worker := Const(in[0].Graph(), int32(0))
 			l := a.start(key.FoldIn(1))

@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
 
@@ -51,7 +52,7 @@ type Evaluator struct {
 	plan     Plan
 	batch    Batch
 	platform *xla.Platform
-	// Choices are the actions of a [Discrete] environment, on all workers; empty for others.
+	// Choices are the actions of a [envs.Discrete] environment, on all workers; empty for others.
 	Choices xla.Array
 }
 
@@ -106,8 +107,16 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 	if live, ok := task.Env.(envs.Perturbable); ok {
 		in.Conditions = xla.Declare(dtypes.Float32, live.Width())
 	}
-	if err := e.choose(); err != nil {
-		return nil, err
+	if d, ok := task.Env.(envs.Discrete); ok {
+		choices := d.Choices()
+		if err := p.CheckMemory(4*int64(choices.Len()), 0); err != nil {
+			return nil, err
+		}
+		value, err := xla.Uploads(choices, p.Copies())
+		if err != nil {
+			return nil, err
+		}
+		e.Choices = xla.Value(value)
 	}
 	in.Choices = e.Choices
 	var err error
@@ -118,25 +127,6 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 		return nil, err
 	}
 	return e, nil
-}
-
-// choose uploads the choices of a [Discrete] environment.
-func (e *Evaluator) choose() error {
-	d, ok := e.batch.Env.(Discrete)
-	if !ok {
-		return nil
-	}
-	choices := d.Choices()
-	if err := e.platform.CheckMemory(4*int64(choices.Len()), 0); err != nil {
-		return err
-	}
-	value, err := xla.Uploads(choices, e.platform.Copies())
-	draws := drawing{d, choices.Shape[0]}
-	e.Choices, e.batch.Env, e.batch.Recorders = xla.Value(value), draws, nil
-	for _, r := range e.plan.Recorders {
-		e.batch.Recorders = append(e.batch.Recorders, draws.recorder(r))
-	}
-	return err
 }
 
 // Free releases the program and the choices.
@@ -164,17 +154,21 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		first = MinScalar(slices.First(turn, c.Worker), slices.N-slices.Size)
 		return first, slices.From(first)
 	}
-	reset := func(turn *Node, c carried) envs.State {
+	keys := func(turn *Node, c carried) random.Key { // of the initial states
 		_, states := numbers(turn, c)
 		if e.plan.States > 0 {
 			states = ModScalar(states, int32(e.plan.States))
 		}
-		keys := c.Key.FoldInEach(states).FoldIn(streamReset)
+		key := c.Key.FoldInEach(states).FoldIn(streamReset)
 		if e.plan.OneStart {
 			same := func(word *Node) *Node { return BroadcastToDims(word, states.Shape().Dimensions...) }
-			keys = random.Key{Hi: same(c.Key.Hi), Lo: same(c.Key.Lo)}
+			key = random.Key{Hi: same(c.Key.Hi), Lo: same(c.Key.Lo)}
 		}
-		start := envs.Reset(env, keys)
+		return key
+	}
+	reset := func(turn *Node, c carried) envs.State {
+		start := envs.Reset(env, keys(turn, c))
+		start.Noise = envs.Noise{}
 		if live, ok := env.(envs.Perturbable); ok {
 			start = live.Under(start, c.Conditions)
 		}
@@ -193,7 +187,11 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		default:
 			genotypes = Gather(c.Genotypes, InsertAxes(ModScalar(episodes, int32(e.plan.Policies)), -1))
 		}
-		return c, chooser{e.batch.View(genotypes), c.Choices}
+		policies := chooser{Net: e.batch.View(genotypes), Choices: c.Choices}
+		if c.Choices != nil {
+			policies.Noise = envs.Noise{Keys: keys(turn, c).FoldIn(streamDraws), Step: ZerosLike(episodes)}
+		}
+		return c, policies
 	})
 	all := xla.Map(local, func(x *Node) *Node { return e.place(slices.Gather(x, worker)) })
 	return evaluatorOut{xla.Out(all.Fitness), xla.Out(all.Descriptors), xla.Out(all.Records)}
@@ -249,4 +247,28 @@ func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64,
 	r.Descriptors, failed[1] = out.Descriptors.Floats()
 	r.Records, failed[2] = out.Records.Lists()
 	return r, cmp.Or(failed[:]...)
+}
+
+// chooser is the policy that acts in an episode: a pytree. In a [envs.Discrete] environment it
+// draws one of the choices by the logits that the network returns.
+type chooser struct {
+	Net     nn.Net
+	Choices *Node      // [choices, actions]; nil: the network returns actions
+	Noise   envs.Noise // of the draws
+}
+
+// Apply implements [envs.Policy].
+func (c chooser) Apply(obs *Node) *Node {
+	out := c.Net.Apply(obs)
+	if c.Choices == nil {
+		return out
+	}
+	choice := nn.Choose(out, c.Noise.Now().Uniform(0, 1, out.Shape().Dimensions...))
+	return Gather(c.Choices, InsertAxes(choice, -1))
+}
+
+// Next returns the policy of the next step.
+func (c chooser) Next() chooser {
+	c.Noise = c.Noise.Next()
+	return c
 }

@@ -49,28 +49,21 @@ func (w Weights) Rounded(policy nn.MLP, row []float32) []float32 {
 	return row
 }
 
-// streamReset is the random stream of an episode that draws its initial state.
-const streamReset = 1
-
-// extended is an environment whose steps are several control steps, such as Options of package
-// hierarchy.
-type extended interface {
-	ControlSteps() int
-	// Episodes returns the environment with episodes of a number of control steps.
-	Episodes(length int, learning bool) envs.Env
-}
+// Random streams of an episode.
+const (
+	streamReset = 1 // draws its initial state
+	streamDraws = 3 // of that: draws the actions, if they are discrete
+)
 
 // NewTask returns the task of an environment for policies with the given hidden layers, in episodes of
 // a number of control steps. Without observations a policy has no layers: it is its action.
 func NewTask(env envs.Env, hidden []int, length int) Task {
-	if e, ok := env.(extended); ok {
-		env, length = e.Episodes(length, false), (length+e.ControlSteps()-1)/e.ControlSteps()
-	}
 	spec := env.Spec()
+	length = spec.Steps(length)
 	if spec.Observations == 0 {
 		return Task{Env: env, Policy: nn.Constant(spec.Actions, spec.Initial), Length: length}
 	}
-	if d, ok := env.(Discrete); ok {
+	if d, ok := env.(envs.Discrete); ok {
 		return Task{Env: env, Policy: nn.NewMLP(spec.Observations, hidden, d.Choices().Shape[0]), Length: length}
 	}
 	return Task{Env: env, Policy: nn.Policy(spec.Observations, hidden, spec.Actions), Length: length}

@@ -1,4 +1,4 @@
-package hierarchy_test
+package ppo_test
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -14,7 +13,7 @@ import (
 
 // The example trains a meta-controller that chooses among three policies in pointmaze, each for ten
 // steps. Its skills are up, left and right; those of a repertoire come from policies.All.
-func ExampleOptions() {
+func ExamplePPO() {
 	platform, err := xla.Open(context.Background(), "go")
 	if err != nil {
 		fmt.Println(err)
@@ -22,8 +21,8 @@ func ExampleOptions() {
 	}
 	net := nn.Policy(2, nil, 2) // no layers: the bias is the action
 	rows := []float32{0, 9, 0, 0, 0, 0, -9, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0}
-	env := hierarchy.Options{Env: envs.Pointmaze{}, Every: 10,
-		Skills: hierarchy.Skills{Net: net, Rows: npz.Of(rows, 3, net.Params())}}
+	env := envs.Hierarchical{Env: envs.Pointmaze{}, Every: 10,
+		Skills: envs.Skills{Net: net, Rows: npz.Of(rows, 3, net.Params())}}
 
 	algorithm := ppo.Default(env.Env.Spec())
 	algorithm.Cells, algorithm.CVTSamples, algorithm.NumEnvs, algorithm.EvaluationEnvs = 16, 1000, 8, 8

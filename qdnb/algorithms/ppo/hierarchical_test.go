@@ -1,4 +1,4 @@
-package hierarchy_test
+package ppo_test
 
 import (
 	"math"
@@ -15,7 +15,6 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms"
-	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -56,8 +55,8 @@ func (e signs) Step(s envs.State, action *Node) envs.State {
 }
 
 // options returns the choice among three skills: left, stay, right. Gaussian ones have almost no noise.
-func options(gaussian bool, every int) hierarchy.Options {
-	skills := hierarchy.Skills{Hidden: 2, Gaussian: gaussian, Net: nn.Policy(1, nil, 1)}
+func options(gaussian bool, every int) envs.Hierarchical {
+	skills := envs.Skills{Hidden: 2, Gaussian: gaussian, Net: nn.Policy(1, nil, 1)}
 	if gaussian {
 		skills.Net = nn.NewMLP(1, nil, 2)
 	}
@@ -70,7 +69,7 @@ func options(gaussian bool, every int) hierarchy.Options {
 		}
 	}
 	skills.Rows = npz.Of(rows, 3, len(rows)/3)
-	return hierarchy.Options{Env: signs{}, Skills: skills, Every: every, Sample: true}
+	return envs.Hierarchical{Env: signs{}, Skills: skills, Every: every, Explore: true}
 }
 
 func small() *ppo.PPO {
@@ -90,7 +89,7 @@ func newSearch(t testing.TB, p *xla.Platform, env envs.Env, settings *ppo.PPO) a
 }
 
 // evaluate plays 32 episodes of the best policy of a search, whose steps are recorded.
-func evaluate(p *xla.Platform, env hierarchy.Options, settings *ppo.PPO, s algorithms.Search) scoring.Results {
+func evaluate(p *xla.Platform, env envs.Hierarchical, settings *ppo.PPO, s algorithms.Search) scoring.Results {
 	task := scoring.NewTask(env, settings.PolicyHidden, settings.EpisodeLength)
 	e := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, Episodes: 32,
 		Recorders: []envs.Recorder{env.Recorder()}}))
@@ -154,8 +153,8 @@ func TestMetaControllerLearns(t *testing.T) {
 	})
 }
 
-// A policy that chooses among one skill scores as the skill itself, to the last, shorter step of
-// an episode and for any kind of descriptor.
+// A policy that chooses among one skill scores as the skill itself, for any kind of descriptor, also if
+// the episode ends within a decision.
 func TestOneOptionIsItsSkill(t *testing.T) {
 	maze := must.Get(envs.Make("pointmaze"))
 	walker := must.Get(envs.Make("walker-uni"))
@@ -165,14 +164,17 @@ func TestOneOptionIsItsSkill(t *testing.T) {
 				continue // slow
 			}
 			spec := env.Spec()
-			task := scoring.NewTask(env, []int{3}, 20)
+			task := scoring.NewTask(env, []int{3}, 21)
 			row := make([]float32, task.Policy.Params())
 			for i := range row {
 				row[i] = float32(math.Sin(float64(5 * i)))
 			}
-			skills := hierarchy.Skills{Net: task.Policy, Rows: npz.Of(row, 1, len(row))}
-			o := hierarchy.Options{Env: env, Skills: skills, Every: 7}
-			always := scoring.NewTask(o, nil, 20)
+			skills := envs.Skills{Net: task.Policy, Rows: npz.Of(row, 1, len(row))}
+			o := envs.Hierarchical{Env: env, Skills: skills, Every: 7}
+			if n := ppo.Default(o.Spec()).EpisodeLength; n < spec.Length || n >= spec.Length+7 {
+				t.Errorf("%s: an episode of %d control steps, want %d", spec.Name, n, spec.Length)
+			}
+			always := scoring.NewTask(o, nil, 21)
 			evaluate := func(task scoring.Task, row []float32) scoring.Results {
 				e := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, States: 3}))
 				defer e.Free()
@@ -221,12 +223,12 @@ func TestShares(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	p := xlatest.Pure(t)
-	for want, spoil := range map[string]func(*hierarchy.Options, *ppo.PPO){
-		"skills of shape": func(o *hierarchy.Options, _ *ppo.PPO) {
+	for want, spoil := range map[string]func(*envs.Hierarchical, *ppo.PPO){
+		"skills of shape": func(o *envs.Hierarchical, _ *ppo.PPO) {
 			o.Skills.Rows = npz.Of([]float32{1, 2, 3}, 1, 3)
 		},
-		"skills expect":          func(o *hierarchy.Options, _ *ppo.PPO) { o.Skills.Hidden = 1 },
-		"learning_rate must be ": func(_ *hierarchy.Options, s *ppo.PPO) { s.LearningRate = 2 },
+		"skills expect":          func(o *envs.Hierarchical, _ *ppo.PPO) { o.Skills.Hidden = 1 },
+		"learning_rate must be ": func(_ *envs.Hierarchical, s *ppo.PPO) { s.LearningRate = 2 },
 	} {
 		env, settings := options(false, 3), small()
 		spoil(&env, settings)
