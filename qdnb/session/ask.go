@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Search is an opened run whose genotypes its caller evaluates: [Train], suspended in the simulator's
-// Evaluate. It is not safe for concurrent use.
+// Search is an opened run whose genotypes its caller evaluates: [Train], suspended in the
+// simulator's Evaluate. It is not safe for concurrent use.
 type Search struct {
 	simulator *envs.Simulator
 	next      func() (genotypes [][]float32, ok bool) // trains until Evaluate is called again
@@ -97,8 +97,8 @@ func (s *Search) Tell(results []envs.Result) error {
 }
 
 // Close saves the run if its budget is not spent, so that the same call of Ask resumes it. After an
-// error of Tell that ended the search, it saves nothing and returns that error. Further calls return
-// the same run.
+// error of Tell that ended the search, it saves nothing and returns that error. Further calls
+// return the same run.
 func (s *Search) Close() (*runs.Run, error) {
 	s.genotypes = nil
 	s.stop()

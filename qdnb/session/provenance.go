@@ -62,7 +62,8 @@ func (o *Origins) Of(run *runs.Run) Origin {
 
 var errNoSkills = errors.New("the skills are not at hand")
 
-// digestOf returns the digest of the programs that this build would run for a run without own parts.
+// digestOf returns the digest of the programs that this build would run for a run without own
+// parts.
 func digestOf(run *runs.Run) (string, error) {
 	c := run.Config
 	if c.SkillsRun() == "" {

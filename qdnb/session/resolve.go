@@ -120,14 +120,14 @@ func (s Spec) Training() (t Training, err error) {
 	if name != entry.Name {
 		t.Base = entry.Name
 	}
-	if t.Options.Config.Parts, err = s.fingerprints(t); err == nil && s.Start != "" {
+	if t.Options.Config.Parts, err = s.fingerprints(&t); err == nil && s.Start != "" {
 		err = s.start(&t)
 	}
 	return t, err
 }
 
 // fingerprints hashes the programs of a training with code of its user.
-func (s Spec) fingerprints(t Training) (map[string]string, error) {
+func (s Spec) fingerprints(t *Training) (map[string]string, error) {
 	part, facts := "algorithm", []any(nil)
 	if env := t.Env.Spec(); s.Environment != nil {
 		env.Descriptor.Components = nil // the names have no effect

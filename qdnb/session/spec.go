@@ -88,8 +88,8 @@ func Generations(n int) runs.Budget {
 // Tuning changes the hyperparameters of an algorithm, to which it gets a pointer.
 type Tuning func(hyperparameters any) error
 
-// Tune returns a [Tuning] that calls change with the hyperparameters of type T, or with the part of them
-// that has this type; see qdnb.Tune.
+// Tune returns a [Tuning] that calls change with the hyperparameters of type T, or with the part of
+// them that has this type; see qdnb.Tune.
 func Tune[T any](change func(*T)) Tuning {
 	return func(hyperparameters any) error {
 		part := embedded[T](reflect.ValueOf(hyperparameters).Elem())

@@ -51,6 +51,7 @@ func (s Spec) start(t *Training) error {
 		return fmt.Errorf("cannot start from %s: it has no genotypes", s.Start)
 	}
 	embedded[evolution.Parts](reflect.ValueOf(t.Algorithm).Elem()).Initial = rows
+	t.digest = "" // its programs are others
 	if t.Options.Config.Parts == nil {
 		t.Options.Config.Parts = map[string]string{}
 	}

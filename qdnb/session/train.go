@@ -29,8 +29,8 @@ func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
 	return t.Run(ctx)
 }
 
-// Load returns the run that [Train] returns for a spec, without training. If there is none, the error says
-// what to do.
+// Load returns the run that [Train] returns for a spec, without training. If there is none, the
+// error says what to do.
 func Load(spec Spec) (*runs.Run, error) {
 	t, err := spec.Training()
 	if err != nil {
@@ -59,10 +59,10 @@ func Load(spec Spec) (*runs.Run, error) {
 	return run, nil
 }
 
-// TrainSeeds is [Train] for runs of a spec that differ only in their seeds, one after the other. Time
-// limits are for all runs and divided equally; the other limits are for each. All but the first find
-// their programs compiled, and do not repeat what [progress.Bar.Once] says. A run that fails does not
-// keep the others from training; the error is that of all that failed.
+// TrainSeeds is [Train] for runs of a spec that differ only in their seeds, one after the other.
+// Time limits are for all runs and divided equally; the other limits are for each. All but the
+// first find their programs compiled, and do not repeat what [progress.Bar.Once] says. A run that
+// fails does not keep the others from training; the error is that of all that failed.
 func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) (found []*runs.Run, err error) {
 	var trainings []Training
 	said := map[string]bool{}
@@ -122,10 +122,12 @@ type Training struct {
 	By         runs.Average // of these episodes
 
 	TensorBoard bool // write the metrics as an event file, too
+
+	digest, schedule string // see identify
 }
 
-// Run trains to the end of the budget, or loads the run if it is complete. When ctx is done, it saves
-// a checkpoint and returns [ErrInterrupted].
+// Run trains to the end of the budget, or loads the run if it is complete. When ctx is done, it
+// saves a checkpoint and returns [ErrInterrupted].
 func (t Training) Run(ctx context.Context) (*runs.Run, error) {
 	if found, err := runs.Open(t.Dir()); err != nil || t.Fresh || !found.Status.Completes(t.Budget, t.seeds) {
 		if run, err := t.train(ctx); err != nil {
@@ -204,7 +206,8 @@ func (s *session) explained(err error) error {
 		"were finite; %s", err, s.writer.Newest())
 }
 
-// record updates the status and the metrics after a generation, and saves the snapshots that are due.
+// record updates the status and the metrics after a generation, and saves the snapshots that are
+// due.
 func (s *session) record(o scoring.Outcome) error {
 	before := s.status.Progress
 	s.reached = o.Generation
@@ -315,8 +318,8 @@ func (s *session) complete() error {
 type concluder interface {
 	// Measured reports whether the newest step measured the state that it left.
 	Measured() bool
-	// Conclude measures the newest state. The outcome has its Fitnesses and counts, and Extra unless
-	// that is the newest step's. The search must not go on.
+	// Conclude measures the newest state. The outcome has its Fitnesses and counts, and Extra
+	// unless that is the newest step's. The search must not go on.
 	Conclude() (scoring.Outcome, error)
 }
 
@@ -353,25 +356,8 @@ func (t Training) search(platform *xla.Platform) (algorithms.Search, error) {
 	return search, err
 }
 
-// Steps compiles the algorithm on a platform and runs the first steps, without a run folder.
-func (t Training) Steps(platform *xla.Platform, steps int) error {
-	search, err := t.dry().search(platform)
-	if err != nil {
-		return err
-	}
-	defer search.Close()
-	if _, ok := search.(tabular); ok { // it has compiled its program
-		return nil
-	}
-	for range steps {
-		if _, err := search.Step(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hosted returns an environment whose simulator evaluates genotypes by a function. Others are unchanged.
+// hosted returns an environment whose simulator evaluates genotypes by a function. Others are
+// unchanged.
 func hosted(env envs.Env, evaluate func(context.Context, [][]float32) ([]envs.Result, error)) envs.Env {
 	simulator, ok := env.(*envs.Simulator)
 	if !ok {
@@ -380,12 +366,4 @@ func hosted(env envs.Env, evaluate func(context.Context, [][]float32) ([]envs.Re
 	s := *simulator
 	s.Evaluate = evaluate
 	return &s
-}
-
-// dry returns the training without a simulator's results.
-func (t Training) dry() Training {
-	t.Env = hosted(t.Env, func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
-		return slices.Repeat([]envs.Result{{Fitness: float32(math.NaN())}}, len(genotypes)), nil
-	})
-	return t
 }

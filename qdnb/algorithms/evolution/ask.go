@@ -73,8 +73,8 @@ func (st *store) asking(from offspringIn) askIn {
 		st.parents().First()}
 }
 
-// simulate inserts the offspring of a generation, which the simulator evaluates on the host. After an
-// error of the simulator, the search is as before.
+// simulate inserts the offspring of a generation, which the simulator evaluates on the host. After
+// an error of the simulator, the search is as before.
 func (s *search) simulate(simulator *envs.Simulator, number xla.Array) (out insertionOut, err error) {
 	from := s.main.offspring(s, number, xla.Array{})
 	asked, err := s.main.ask.Run(s.main.asking(from))
