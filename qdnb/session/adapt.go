@@ -99,7 +99,7 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := adaptationOf(config, s.Skills, s.Environment)
+	t, err := ofSkills(config, s.Skills, s.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +109,21 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	return t.Run(ctx)
 }
 
-// adaptationOf returns the training of the run of [Adapt], without options. env is nil for the
-// built-in environment of the skills.
-func adaptationOf(config runs.Config, skills *runs.Run, env envs.Env) (t Training, err error) {
+// ofSkills returns the training of a run of [Adapt] or [Control] that uses the skills of another run,
+// without options. env is that of an adaptation, nil for the built-in environment of the skills.
+func ofSkills(config runs.Config, skills *runs.Run, env envs.Env) (t Training, err error) {
+	if config.Algorithm != protocol.Adaptation {
+		var settings policies.ControlSettings
+		if err := config.Settings(&settings); err != nil {
+			return t, err
+		}
+		rows, err := policies.ForControl(skills)
+		if err != nil {
+			return t, err
+		}
+		env, err = settings.Options(rows)
+		return Training{Env: env, Algorithm: &settings, Skills: skills}, err
+	}
 	a := &Adaptation{skills: skills, ctx: context.Background()}
 	if err := config.Settings(a); err != nil {
 		return t, err

@@ -26,7 +26,8 @@ type Search struct {
 	err error
 }
 
-// Ask opens the run of a spec with a simulator, whose Evaluate is not called.
+// Ask opens the run of a spec with a simulator, whose Evaluate is not called. A loop of the user
+// must call Evaluate in Step itself, not in another goroutine.
 func Ask(ctx context.Context, spec Spec) (*Search, error) {
 	t, err := spec.Training()
 	if err != nil {

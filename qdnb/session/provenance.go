@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -81,14 +80,7 @@ func digestOf(run *runs.Run) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %v", errNoSkills, err)
 	}
-	if c.Algorithm == protocol.Adaptation {
-		t, err := adaptationOf(c, skills, nil)
-		if err != nil {
-			return "", err
-		}
-		return t.Digest()
-	}
-	t, err := controlTraining(c, skills)
+	t, err := ofSkills(c, skills, nil)
 	if err != nil {
 		return "", fmt.Errorf("%w: %v", errNoSkills, err)
 	}

@@ -24,9 +24,9 @@ func (s Spec) start(t *Training) error {
 	of, ok := t.Algorithm.(interface{ Base() evolution.MapElites })
 	if !ok {
 		return fmt.Errorf("%s does not start from genotypes: Start is for neuroevolution, such as map-elites",
-			t.Options.Config.Algorithm)
+			t.Config.Algorithm)
 	}
-	rows, form, err := s.genotypes(t.Options.Root)
+	rows, form, err := s.genotypes(t.Root)
 	if err != nil {
 		return fmt.Errorf("cannot start from %s: %w", s.Start, err)
 	}
@@ -52,10 +52,10 @@ func (s Spec) start(t *Training) error {
 	}
 	embedded[evolution.Parts](reflect.ValueOf(t.Algorithm).Elem()).Initial = rows
 	t.digest = "" // its programs are others
-	if t.Options.Config.Parts == nil {
-		t.Options.Config.Parts = map[string]string{}
+	if t.Config.Parts == nil {
+		t.Config.Parts = map[string]string{}
 	}
-	t.Options.Config.Parts[startPart] = hex.EncodeToString(hash.Sum(nil)[:8])
+	t.Config.Parts[startPart] = hex.EncodeToString(hash.Sum(nil)[:8])
 	return nil
 }
 

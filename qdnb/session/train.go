@@ -36,14 +36,14 @@ func Load(spec Spec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := t.Options.Dir()
+	dir := t.Dir()
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		reason := ""
 		if changed := Changed(t.Options); changed != "" {
 			reason = fmt.Sprintf(" (%s)", changed)
 		}
 		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", filepath.Base(dir),
-			t.Options.Root, reason)
+			t.Root, reason)
 	}
 	run, err := runs.Open(dir)
 	if err != nil {
@@ -52,9 +52,9 @@ func Load(spec Spec) (*runs.Run, error) {
 	if !run.Status.Finished {
 		return nil, fmt.Errorf("%s is not finished: train it with the same Spec to resume it", run.Dir)
 	}
-	if !run.Status.Completes(t.Options.Budget, 1) {
+	if !run.Status.Completes(t.Budget, 1) {
 		return nil, fmt.Errorf("%s ended before the budget of the Spec, %v: train it with the same "+
-			"Spec to extend it", run.Dir, t.Options.Budget)
+			"Spec to extend it", run.Dir, t.Budget)
 	}
 	return run, nil
 }
