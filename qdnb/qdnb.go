@@ -9,8 +9,9 @@
 // finished run, resumes an interrupted run bit for bit, and extends a run whose budget has grown.
 // So any cell can be rerun, although GoNB compiles every cell to a separate program.
 //
-// A variant of an algorithm replaces its parts, which are fields of the hyperparameters. Its Name names
-// the folder; changed code is another run. Package algorithms shows how to write each of them:
+// A variant of an algorithm replaces its parts, which are fields of the hyperparameters. Its Name
+// names the folder; changed code is another run. Package algorithms shows how to write each of
+// them:
 //
 //	qdnb.Tune(func(h *evolution.MapElites) {
 //		h.Mix = evolution.Mix{{evolution.Stateless(crossover), 1}} // emitters
@@ -39,8 +40,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Specs configure runs and episodes. `go doc -all` of session.Spec, session.AdaptSpec, session.ControlSpec
-// and watch.Spec lists their fields.
+// Specs configure runs and episodes. `go doc -all` of session.Spec, session.AdaptSpec,
+// session.ControlSpec and watch.Spec lists their fields.
 type (
 	Spec        = session.Spec        // of [Train], [Load] and [Ask]
 	AdaptSpec   = session.AdaptSpec   // of [Adapt]

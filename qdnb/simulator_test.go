@@ -323,8 +323,8 @@ func (f fuse) Step() (scoring.Outcome, error) {
 	return f.Search.Step()
 }
 
-// However a search ends, its training ends with it: closed, interrupted between Ask and Tell, or by a
-// panic, which is that of Tell. What was told before an interruption is saved.
+// However a search ends, its training ends with it: closed, interrupted between Ask and Tell, or by
+// a panic, which is that of Tell. What was told before an interruption is saved.
 func TestAskEndsItsTraining(t *testing.T) {
 	before := runtime.NumGoroutine()
 	ctx, cancel := context.WithCancel(background)

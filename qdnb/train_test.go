@@ -305,7 +305,7 @@ func TestVariantIsASeparateRun(t *testing.T) {
 func TestEnvironmentOfAVariant(t *testing.T) {
 	programs := func(env envs.Env) string {
 		settings := evolution.DefaultMapElites(env.Spec())
-		return nb.Must(session.Training{Env: env, Algorithm: settings}.Fingerprint())
+		return nb.Must((&session.Training{Env: env, Algorithm: settings}).Fingerprint())
 	}
 	for base, options := range map[string][]envs.Option{
 		"diayn": nil, "dads": {envs.WidePositions()}, "qdac": {envs.WidePositions()}} {

@@ -15,8 +15,9 @@ import (
 // quality-diversity", take the median of 512. A cell keeps the luckiest of many single episodes, so the metrics of a
 // repertoire are too high where fitness or descriptors are noisy.
 type Corrected struct {
-	// Snapshot is what a run's folder stores. Its Repertoire holds the average fitness and the average
-	// descriptor of each policy, inserted into empty cells: its metrics are the corrected ones.
+	// Snapshot is what a run's folder stores. Its Repertoire holds the average fitness and the
+	// average descriptor of each policy, inserted into empty cells: its metrics are the corrected
+	// ones.
 	runs.Snapshot
 	Archived *runs.Repertoire // as training found it
 	// Fitness and Descriptor are standard deviations over the episodes of each policy, [filled] in
@@ -47,8 +48,8 @@ func Correct(ctx context.Context, platform *xla.Platform, run *runs.Run, at runs
 	return Reinsert(at, results)
 }
 
-// Reinsert returns the corrected repertoire of evaluations of all policies of a repertoire as archived,
-// in the order of Filled. It is an error if they are not.
+// Reinsert returns the corrected repertoire of evaluations of all policies of a repertoire as
+// archived, in the order of Filled. It is an error if they are not.
 func Reinsert(at runs.Snapshot, results []Evaluated) (*Corrected, error) {
 	archived := &at.Repertoire
 	c, filled := &Corrected{Snapshot: at, Archived: archived}, archived.Filled()

@@ -36,10 +36,10 @@ type Checkpoint struct {
 //  5. drops later checkpoints, snapshots and corrected repertoires, which an abandoned session left;
 //  6. rewinds metrics.csv and the events of TensorBoard to the checkpoint ([Writer.Begin]).
 //
-// The first [Writer.SaveReplay] drops the rows of a replay buffer that are later than the checkpoint.
-// Until restore has returned, no file of an earlier session changes but the lock: after an error the
-// folder is as before, and is removed if nothing was trained in it. Results without a checkpoint are an
-// error, since training would replace them.
+// The first [Writer.SaveReplay] drops the rows of a replay buffer that are later than the
+// checkpoint. Until restore has returned, no file of an earlier session changes but the lock: after
+// an error the folder is as before, and is removed if nothing was trained in it. Results without a
+// checkpoint are an error, since training would replace them.
 func Resume(root string, c Config, status *Status,
 	restore func(*Writer, Checkpoint) (columns []string, err error)) (*Writer, error) {
 	w, err := Create(root, c)

@@ -28,8 +28,8 @@ type AdaptSpec struct {
 	// part of the configuration of the results.
 	SkillsBudget runs.Budget
 
-	// Environment is needed by a run in a custom environment: that environment, or another one of the
-	// same name. Its code is part of the identity of the results.
+	// Environment is needed by a run in a custom environment: that environment, or another one of
+	// the same name. Its code is part of the identity of the results.
 	Environment envs.Env
 
 	Perturbation envs.Perturbation
@@ -99,7 +99,7 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := adaptationOf(config, s.Skills, s.Environment)
+	t, err := ofSkills(config, s.Skills, s.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +109,21 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	return t.Run(ctx)
 }
 
-// adaptationOf returns the training of the run of [Adapt], without options. env is nil for the built-in
-// environment of the skills.
-func adaptationOf(config runs.Config, skills *runs.Run, env envs.Env) (t Training, err error) {
+// ofSkills returns the training of a run of [Adapt] or [Control] that uses the skills of another run,
+// without options. env is that of an adaptation, nil for the built-in environment of the skills.
+func ofSkills(config runs.Config, skills *runs.Run, env envs.Env) (t Training, err error) {
+	if config.Algorithm != records.Adaptation {
+		var settings policies.ControlSettings
+		if err := config.Settings(&settings); err != nil {
+			return t, err
+		}
+		rows, err := policies.ForControl(skills)
+		if err != nil {
+			return t, err
+		}
+		env, err = settings.Environment(rows)
+		return Training{Env: env, Algorithm: &settings, Skills: skills}, err
+	}
 	a := &Adaptation{skills: skills, ctx: context.Background()}
 	if err := config.Settings(a); err != nil {
 		return t, err
@@ -127,8 +139,8 @@ func adaptationOf(config runs.Config, skills *runs.Run, env envs.Env) (t Trainin
 	return Training{Env: env, Algorithm: a, Skills: skills}, nil
 }
 
-// Adaptation are the hyperparameters of a run of [Adapt], an [algorithms.Algorithm] whose generations
-// are the values of the perturbation.
+// Adaptation are the hyperparameters of a run of [Adapt], an [algorithms.Algorithm] whose
+// generations are the values of the perturbation.
 type Adaptation struct {
 	Skills       string            `json:"skills"` // name of the folder of the run
 	SkillsBudget runs.Budget       `json:"skills_budget"`
@@ -157,8 +169,8 @@ func (a *Adaptation) New(p *xla.Platform, env envs.Env, _ int64) (algorithms.Sea
 	return &adapting{Adaptation: a, rollouts: rollouts, skills: int64(len(set.Policies))}, nil
 }
 
-// tabular is a search without a repertoire, whose results are rows of metrics.csv. Its Columns are all
-// columns, and the first is the number of the row, which is its generation.
+// tabular is a search without a repertoire, whose results are rows of metrics.csv. Its Columns are
+// all columns, and the first is the number of the row, which is its generation.
 type tabular interface {
 	algorithms.Search
 	// Total is the number of evaluations after which it is done.
@@ -167,8 +179,8 @@ type tabular interface {
 	Watch(func(evaluations int64))
 	// Rows are those of the newest step, and best their largest fitness.
 	Rows() (rows [][]float64, best float64)
-	// Describe returns the state that a checkpoint saves and the metrics for the progress bar, the most
-	// important first, given the status of the run.
+	// Describe returns the state that a checkpoint saves and the metrics for the progress bar, the
+	// most important first, given the status of the run.
 	Describe(runs.Status) (state string, metrics []string)
 }
 

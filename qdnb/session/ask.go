@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Search is an opened run whose genotypes its caller evaluates: [Train], suspended in the simulator's
-// Evaluate. It is not safe for concurrent use.
+// Search is an opened run whose genotypes its caller evaluates: [Train], suspended in the
+// simulator's Evaluate. It is not safe for concurrent use.
 type Search struct {
 	simulator *envs.Simulator
 	next      func() (genotypes [][]float32, ok bool) // trains until Evaluate is called again
@@ -26,7 +26,8 @@ type Search struct {
 	err error
 }
 
-// Ask opens the run of a spec with a simulator, whose Evaluate is not called.
+// Ask opens the run of a spec with a simulator, whose Evaluate is not called. A loop of the user
+// must call Evaluate in Step itself, not in another goroutine.
 func Ask(ctx context.Context, spec Spec) (*Search, error) {
 	t, err := spec.Training()
 	if err != nil {
@@ -97,8 +98,8 @@ func (s *Search) Tell(results []envs.Result) error {
 }
 
 // Close saves the run if its budget is not spent, so that the same call of Ask resumes it. After an
-// error of Tell that ended the search, it saves nothing and returns that error. Further calls return
-// the same run.
+// error of Tell that ended the search, it saves nothing and returns that error. Further calls
+// return the same run.
 func (s *Search) Close() (*runs.Run, error) {
 	s.genotypes = nil
 	s.stop()

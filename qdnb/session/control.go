@@ -69,25 +69,11 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if err = cmp.Or(err, s.Budget.Validate()); err != nil {
 		return nil, err
 	}
-	t, err := controlTraining(config, s.Skills)
+	t, err := ofSkills(config, s.Skills, nil)
 	if err != nil {
 		return nil, err
 	}
 	t.Options = Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
 		Budget: cmp.Or(s.Budget, ControlBudget), Backend: s.Backend, Quiet: s.Quiet}
 	return t.Run(ctx)
-}
-
-// controlTraining returns the training of a meta-controller, without options.
-func controlTraining(config runs.Config, trained *runs.Run) (t Training, err error) {
-	var settings policies.ControlSettings
-	if err := config.Settings(&settings); err != nil {
-		return t, err
-	}
-	skills, err := policies.ForControl(trained)
-	if err != nil {
-		return t, err
-	}
-	env, err := settings.Environment(skills)
-	return Training{Env: env, Algorithm: &settings, Skills: trained}, err
 }

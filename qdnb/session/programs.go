@@ -2,9 +2,11 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -24,11 +26,22 @@ type Program struct {
 	Text []byte
 }
 
-// Programs returns the distinct programs that build compiles for a kind of backend with the given
-// number of devices. No such device is needed; see [xla.DryRun].
-func Programs(kind backend.Kind, devices int, build func(*xla.Platform) error) (list []Program, err error) {
+// Hash returns the first sixteen hexadecimal digits of the SHA-256 of the program's text.
+func (p Program) Hash() string { return hash(p.Text) }
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// dryRun returns the distinct programs that build compiles for a kind of backend with the given
+// number of devices, and their names in the order in which it compiles and runs them. No such
+// device is needed; see [xla.DryRun].
+func dryRun(kind backend.Kind, devices int, build func(*xla.Platform) error) (list []Program, order []string,
+	err error) {
 	platform, err := xla.DryRun(kind, devices, func(name string, text []byte) error {
 		name = strings.ReplaceAll(name, "_", "-")
+		order = append(order, name)
 		for number := 1; text != nil; number++ {
 			unique := name
 			if number > 1 {
@@ -47,37 +60,71 @@ func Programs(kind backend.Kind, devices int, build func(*xla.Platform) error) (
 	if err == nil {
 		err = build(platform)
 	}
-	return list, err
-}
-
-// Hash returns the first sixteen hexadecimal digits of the SHA-256 of the program's text.
-func (p Program) Hash() string { return hash(p.Text) }
-
-func hash(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return list, order, err
 }
 
 // programSteps is the number of generations after which an algorithm has built all of its programs:
 // AURORA adapts its threshold first after 40.
 const programSteps = 42
 
-// Programs returns the programs of the training; see [Programs].
-func (t Training) Programs(kind backend.Kind, devices int) ([]Program, error) {
-	return Programs(kind, devices, func(p *xla.Platform) error { return t.Steps(p, programSteps) })
+// steps compiles the algorithm on a platform and runs the first steps, without a run folder. It
+// returns the columns of the search.
+func (t Training) steps(platform *xla.Platform, steps int) (columns []string, err error) {
+	t.Env = hosted(t.Env, func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
+		return slices.Repeat([]envs.Result{{Fitness: float32(math.NaN())}}, len(genotypes)), nil
+	})
+	search, err := t.search(platform)
+	if err != nil {
+		return nil, err
+	}
+	defer search.Close()
+	if _, ok := search.(tabular); ok { // it has compiled its program
+		return nil, nil
+	}
+	for range steps {
+		if _, err := search.Step(); err != nil {
+			return nil, err
+		}
+	}
+	return search.Columns(), nil
 }
 
-// Digest identifies the programs of the training, whatever its seed and budget, and whatever machine
-// and backend compute it: a hash of their names and texts for XLA:CPU with one worker. It takes a
-// fraction of a second.
-func (t Training) Digest() (string, error) { return digest(t.Programs(backend.CPU, 1)) }
-
-func digest(list []Program, err error) (string, error) {
+// identify traces the training, once, for XLA:CPU with one worker, whatever backend computes it
+// later.
+func (t *Training) identify() error {
+	if t.digest != "" {
+		return nil
+	}
+	var columns []string
+	list, order, err := dryRun(backend.CPU, 1, func(p *xla.Platform) (err error) {
+		columns, err = t.steps(p, programSteps)
+		return err
+	})
 	var all []byte
 	for _, p := range list {
 		all = fmt.Appendln(all, p.Name, p.Hash())
 	}
-	return hash(all), err
+	if err == nil {
+		t.digest, t.schedule = hash(all), fmt.Sprint(columns, order)
+	}
+	return err
+}
+
+// Digest identifies the programs of the training, whatever its seed and budget, and whatever
+// machine and backend compute it: a hash of their names and texts. It takes a fraction of a second.
+func (t *Training) Digest() (string, error) {
+	err := t.identify()
+	return t.digest, err
+}
+
+// Fingerprint hashes the programs of a training with code of its user, and when the first steps run
+// them. It opens no backend and computes nothing. Comments, names of variables and the seed have no
+// effect; other versions of GoMLX and go-xla may build other programs from the same code. What the
+// code does on the host is covered only as far as it changes a program, or by the facts, which are
+// hashed, too.
+func (t *Training) Fingerprint(facts ...any) (string, error) {
+	err := t.identify()
+	return hash(fmt.Append(nil, fmt.Sprint(facts...), t.digest, t.schedule)), err
 }
 
 // Programs returns every program of a run, as it is built for a kind of backend (cpu, cuda or tpu)
@@ -85,17 +132,23 @@ func digest(list []Program, err error) (string, error) {
 // [xla.DryRun]. Besides the algorithms of [Train], the spec may name adaptation, or
 // hierarchical-control with five skills of the paper's size.
 func (s Spec) Programs(kind backend.Kind, devices int) ([]Program, error) {
+	build := func(p *xla.Platform) error { return controlPrograms(p, s) }
 	switch s.Algorithm {
 	case records.HierarchicalControl:
-		return Programs(kind, devices, func(p *xla.Platform) error { return controlPrograms(p, s) })
 	case records.Adaptation:
-		return Programs(kind, devices, func(p *xla.Platform) error { return adaptPrograms(p, s) })
+		build = func(p *xla.Platform) error { return adaptPrograms(p, s) }
+	default:
+		t, err := s.Training()
+		if err != nil {
+			return nil, err
+		}
+		build = func(p *xla.Platform) error {
+			_, err := t.steps(p, programSteps)
+			return err
+		}
 	}
-	t, err := s.Training()
-	if err != nil {
-		return nil, err
-	}
-	return t.Programs(kind, devices)
+	list, _, err := dryRun(kind, devices, build)
+	return list, err
 }
 
 // adaptPrograms compiles the evaluation of policies under conditions, of the paper's size: twenty
@@ -143,5 +196,6 @@ func controlPrograms(platform *xla.Platform, spec Spec) error {
 		return err
 	}
 	options := Options{Config: runs.Config{Seed: spec.Seed}}
-	return Training{Options: options, Env: env, Algorithm: settings}.Steps(platform, 2)
+	_, err = Training{Options: options, Env: env, Algorithm: settings}.steps(platform, 2)
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -62,7 +61,8 @@ func (o *Origins) Of(run *runs.Run) Origin {
 
 var errNoSkills = errors.New("the skills are not at hand")
 
-// digestOf returns the digest of the programs that this build would run for a run without own parts.
+// digestOf returns the digest of the programs that this build would run for a run without own
+// parts.
 func digestOf(run *runs.Run) (string, error) {
 	c := run.Config
 	if c.SkillsRun() == "" {
@@ -80,14 +80,7 @@ func digestOf(run *runs.Run) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %v", errNoSkills, err)
 	}
-	if c.Algorithm == records.Adaptation {
-		t, err := adaptationOf(c, skills, nil)
-		if err != nil {
-			return "", err
-		}
-		return t.Digest()
-	}
-	t, err := controlTraining(c, skills)
+	t, err := ofSkills(c, skills, nil)
 	if err != nil {
 		return "", fmt.Errorf("%w: %v", errNoSkills, err)
 	}

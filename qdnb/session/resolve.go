@@ -2,8 +2,6 @@ package session
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -84,13 +82,10 @@ func (s Spec) Training() (t Training, err error) {
 		return t, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")
 	}
-	if err := s.Budget.Validate(); err != nil {
-		return t, err
-	}
 	if s.Corrected < 0 {
 		return t, fmt.Errorf("Corrected is a number of episodes, 0 or more, not %d", s.Corrected)
 	}
-	if err := s.CorrectedBy.Check(); err != nil {
+	if err := cmp.Or(s.Budget.Validate(), s.CorrectedBy.Check()); err != nil {
 		return t, err
 	}
 	name := cmp.Or(s.Name, entry.Name)
@@ -108,14 +103,14 @@ func (s Spec) Training() (t Training, err error) {
 	if name != entry.Name {
 		t.Base = entry.Name
 	}
-	if t.Options.Config.Parts, err = s.fingerprints(t, custom); err == nil {
+	if t.Config.Parts, err = s.fingerprints(&t, custom); err == nil {
 		err = s.start(&t)
 	}
 	return t, err
 }
 
 // fingerprints hashes the programs of a training with code of its user.
-func (s Spec) fingerprints(t Training, custom bool) (map[string]string, error) {
+func (s Spec) fingerprints(t *Training, custom bool) (map[string]string, error) {
 	part, facts := "algorithm", []any(nil)
 	if env := t.Env.Spec(); s.Environment != nil {
 		env.Descriptor.Components = nil // the names have no effect
@@ -133,8 +128,7 @@ func (s Spec) fingerprints(t Training, custom bool) (map[string]string, error) {
 		env := simulator.Facts
 		facts = append(facts, env.Observations, env.Actions, env.Length, env.Objectives, simulator.Bounded)
 		if part == "environment" {
-			sum := sha256.Sum256(fmt.Append(nil, facts...))
-			return map[string]string{part: hex.EncodeToString(sum[:8])}, nil
+			return map[string]string{part: hash(fmt.Append(nil, facts...))}, nil
 		}
 	}
 	print, err := t.Fingerprint(facts...)

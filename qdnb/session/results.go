@@ -133,8 +133,8 @@ func (s *session) repertoire(genotypes bool) (*runs.Repertoire, error) {
 type skilled interface {
 	algorithms.Search
 	Skills() int // 0 if the policy is not conditioned on a skill
-	// Evaluate returns the policy and the results of its skills: of episodes i of skill i mod skills, and
-	// perhaps a record of the positions at each step.
+	// Evaluate returns the policy and the results of its skills: of episodes i of skill i mod
+	// skills, and perhaps a record of the positions at each step.
 	Evaluate() (policy []float32, found scoring.Results, err error)
 	// Diversity returns the state of the diversity reward by the names of its pytree.
 	Diversity() (map[string]npz.Array, error)
@@ -164,7 +164,8 @@ func skillsOf(s skilled) (*runs.Skills, error) {
 	return out, nil
 }
 
-// replay returns the search's replay buffer, nil without one, and the number of rows written so far.
+// replay returns the search's replay buffer, nil without one, and the number of rows written so
+// far.
 func (s *session) replay() (*replay.Store, int64) {
 	if search, ok := s.search.(algorithms.Replayer); ok {
 		return search.Replay()

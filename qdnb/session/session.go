@@ -294,8 +294,8 @@ func (s *session) clock() {
 	s.status.CPUSeconds = max(s.status.CPUSeconds, processorSeconds()-s.cpu)
 }
 
-// resumeClock makes the next clock count from the end of earlier sessions, and from the start of this
-// one, whose compilation takes no processor time of the run.
+// resumeClock makes the next clock count from the end of earlier sessions, and from the start of
+// this one, whose compilation takes no processor time of the run.
 func (s *session) resumeClock() {
 	s.start = s.start.Add(-time.Duration(s.status.Seconds * float64(time.Second)))
 	s.cpu = processorSeconds() - s.status.CPUSeconds

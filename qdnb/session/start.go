@@ -26,7 +26,7 @@ func (s Spec) start(t *Training) error {
 	}
 	if !ok {
 		return fmt.Errorf("%s does not start from genotypes: Start is for neuroevolution, such as map-elites",
-			t.Options.Config.Algorithm)
+			t.Config.Algorithm)
 	}
 	if s.Start != "" && base.Initial != nil {
 		return errors.New("Start and Initial are mutually exclusive: set one of them")
@@ -34,7 +34,7 @@ func (s Spec) start(t *Training) error {
 	rows, form, from, err := base.Initial, nn.MLP{}, "Initial", error(nil)
 	if s.Start != "" {
 		from = s.Start
-		rows, form, err = s.genotypes(t.Options.Root)
+		rows, form, err = s.genotypes(t.Root)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot start from %s: %w", from, err)
@@ -59,10 +59,11 @@ func (s Spec) start(t *Training) error {
 		return fmt.Errorf("cannot start from %s: it has no genotypes", from)
 	}
 	base.Initial = rows
-	if t.Options.Config.Parts == nil {
-		t.Options.Config.Parts = map[string]string{}
+	t.digest = "" // its programs are others
+	if t.Config.Parts == nil {
+		t.Config.Parts = map[string]string{}
 	}
-	t.Options.Config.Parts[startPart] = hex.EncodeToString(hash.Sum(nil)[:8])
+	t.Config.Parts[startPart] = hex.EncodeToString(hash.Sum(nil)[:8])
 	return nil
 }
 

@@ -30,21 +30,21 @@ func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
 	return t.Run(ctx)
 }
 
-// Load returns the run that [Train] returns for a spec, without training. If there is none, the error says
-// what to do.
+// Load returns the run that [Train] returns for a spec, without training. If there is none, the
+// error says what to do.
 func Load(spec Spec) (*runs.Run, error) {
 	t, err := spec.Training()
 	if err != nil {
 		return nil, err
 	}
-	dir := t.Options.Dir()
+	dir := t.Dir()
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		reason := ""
 		if changed := Changed(t.Options); changed != "" {
 			reason = fmt.Sprintf(" (%s)", changed)
 		}
 		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", filepath.Base(dir),
-			t.Options.Root, reason)
+			t.Root, reason)
 	}
 	run, err := runs.Open(dir)
 	if err != nil {
@@ -53,17 +53,17 @@ func Load(spec Spec) (*runs.Run, error) {
 	if !run.Status.Finished {
 		return nil, fmt.Errorf("%s is not finished: train it with the same Spec to resume it", run.Dir)
 	}
-	if !run.Status.Completes(t.Options.Budget, 1) {
+	if !run.Status.Completes(t.Budget, 1) {
 		return nil, fmt.Errorf("%s ended before the budget of the Spec, %v: train it with the same "+
-			"Spec to extend it", run.Dir, t.Options.Budget)
+			"Spec to extend it", run.Dir, t.Budget)
 	}
 	return run, nil
 }
 
-// TrainSeeds is [Train] for runs of a spec that differ only in their seeds, one after the other. Time
-// limits are for all runs and divided equally; the other limits are for each. All but the first find
-// their programs compiled, and do not repeat what [progress.Bar.Once] says. A run that fails does not
-// keep the others from training; the error is that of all that failed.
+// TrainSeeds is [Train] for runs of a spec that differ only in their seeds, one after the other.
+// Time limits are for all runs and divided equally; the other limits are for each. All but the
+// first find their programs compiled, and do not repeat what [progress.Bar.Once] says. A run that
+// fails does not keep the others from training; the error is that of all that failed.
 func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) (found []*runs.Run, err error) {
 	var trainings []Training
 	said := map[string]bool{}
@@ -123,10 +123,12 @@ type Training struct {
 	By         runs.Average // of these episodes
 
 	TensorBoard bool // write the metrics as an event file, too
+
+	digest, schedule string // see identify
 }
 
-// Run trains to the end of the budget, or loads the run if it is complete. When ctx is done, it saves
-// a checkpoint and returns [ErrInterrupted].
+// Run trains to the end of the budget, or loads the run if it is complete. When ctx is done, it
+// saves a checkpoint and returns [ErrInterrupted].
 func (t Training) Run(ctx context.Context) (*runs.Run, error) {
 	if found, err := runs.Open(t.Dir()); err != nil || t.Fresh || !found.Status.Completes(t.Budget, t.seeds) {
 		if run, err := t.train(ctx); err != nil {
@@ -209,7 +211,8 @@ func (s *session) explained(err error) error {
 		"were finite; %s", err, s.writer.Newest())
 }
 
-// record updates the status and the metrics after a generation, and saves the snapshots that are due.
+// record updates the status and the metrics after a generation, and saves the snapshots that are
+// due.
 func (s *session) record(o scoring.Outcome) error {
 	before := s.status.Progress
 	s.reached = o.Generation
@@ -320,8 +323,8 @@ func (s *session) complete() error {
 type concluder interface {
 	// Measured reports whether the newest step measured the state that it left.
 	Measured() bool
-	// Conclude measures the newest state. The outcome has its Fitnesses and counts, and Extra unless
-	// that is the newest step's. The search must not go on.
+	// Conclude measures the newest state. The outcome has its Fitnesses and counts, and Extra
+	// unless that is the newest step's. The search must not go on.
 	Conclude() (scoring.Outcome, error)
 }
 
@@ -358,25 +361,8 @@ func (t Training) search(platform *xla.Platform) (algorithms.Search, error) {
 	return search, err
 }
 
-// Steps compiles the algorithm on a platform and runs the first steps, without a run folder.
-func (t Training) Steps(platform *xla.Platform, steps int) error {
-	search, err := t.dry().search(platform)
-	if err != nil {
-		return err
-	}
-	defer search.Close()
-	if _, ok := search.(tabular); ok { // it has compiled its program
-		return nil
-	}
-	for range steps {
-		if _, err := search.Step(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hosted returns an environment whose simulator evaluates genotypes by a function. Others are unchanged.
+// hosted returns an environment whose simulator evaluates genotypes by a function. Others are
+// unchanged.
 func hosted(env envs.Env, evaluate func(context.Context, [][]float32) ([]envs.Result, error)) envs.Env {
 	simulator, ok := env.(*envs.Simulator)
 	if !ok {
@@ -385,12 +371,4 @@ func hosted(env envs.Env, evaluate func(context.Context, [][]float32) ([]envs.Re
 	s := *simulator
 	s.Evaluate = evaluate
 	return &s
-}
-
-// dry returns the training without a simulator's results.
-func (t Training) dry() Training {
-	t.Env = hosted(t.Env, func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
-		return slices.Repeat([]envs.Result{{Fitness: float32(math.NaN())}}, len(genotypes)), nil
-	})
-	return t
 }

@@ -63,8 +63,8 @@ func (s *search) asking(from offspringIn) askIn {
 		s.parents().First()}
 }
 
-// simulate inserts the offspring of a generation, which the simulator evaluates on the host. After an
-// error of the simulator, the search is as before.
+// simulate inserts the offspring of a generation, which the simulator evaluates on the host. After
+// an error of the simulator, the search is as before.
 func (s *search) simulate(simulator *envs.Simulator, number xla.Array) (out insertionOut, err error) {
 	from := offspringIn{Seed: s.seed, Number: number, Given: s.given}
 	asked, err := s.ask.Run(s.asking(from))
