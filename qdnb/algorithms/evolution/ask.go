@@ -93,7 +93,8 @@ func (s *search) simulate(simulator *envs.Simulator, number xla.Array) (out inse
 }
 
 // found copies results to the devices. Those with a number that is not finite have fitness NaN.
-func (s *search) found(simulator *envs.Simulator, results []envs.Result) (found xla.State[repertoire.Evaluated], err error) {
+func (s *search) found(simulator *envs.Simulator, results []envs.Result) (
+	found xla.State[repertoire.Evaluated], err error) {
 	if err := simulator.Check(results, s.settings.Batch); err != nil {
 		return found, err
 	}

@@ -99,7 +99,8 @@ var all = []Record{
 	{Name: "diayn", Title: "DIAYN", Group: Unrewarded, Steps: 10_000_000, Color: 0x999933, Dashes: Dotted, Columns: diayn},
 	{Name: "dads", Title: "DADS", Group: Unrewarded, Steps: 8_500_000, Color: 0x332288, Dashes: Dotted, Columns: dads},
 
-	{Name: "sac", Title: "SAC", Group: Blocks, Steps: 10_000_000, Color: 0x555555, Columns: []string{"critic_loss", "actor_loss", "alpha_loss", "training_reward", "task_reward", "evaluation_steps"}},
+	{Name: "sac", Title: "SAC", Group: Blocks, Steps: 10_000_000, Color: 0x555555,
+		Columns: []string{"critic_loss", "actor_loss", "alpha_loss", "training_reward", "task_reward", "evaluation_steps"}},
 	{Name: "ppo", Title: "PPO", Group: Blocks, Color: 0x111111,
 		Columns: []string{"policy_loss", "value_loss", "entropy", "evaluation_steps"}},
 
@@ -112,7 +113,8 @@ var all = []Record{
 		Smoke: smokeMetra, Columns: skills("encoder_loss")},
 	{Name: "cma-mae", Title: "CMA-MAE", Group: Later, Like: "map-elites", Color: 0x00b3c8, Dashes: LongDash,
 		Smoke: smokeES},
-	{Name: "qdac", Title: "QDAC", Group: Later, Like: "diayn", Color: 0xa3be00, Dashes: DashDotDot, Columns: skills("features_loss")},
+	{Name: "qdac", Title: "QDAC", Group: Later, Like: "diayn", Color: 0xa3be00, Dashes: DashDotDot,
+		Columns: skills("features_loss")},
 	{Name: "ascii-me", Title: "ASCII-ME", Group: Later, Like: "map-elites", Color: 0xff2fa8, Dashes: DashDotDot,
 		Smoke: []string{"num_epochs=3"}},
 	{Name: "dms", Title: "DMS", Group: Later, Like: "map-elites", Color: 0x00d200, Dashes: DashDot,
