@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
@@ -83,14 +84,21 @@ func TestCorrectedDuringTraining(t *testing.T) {
 				saved, last)
 		}
 		spec.Runs, spec.CorrectedBy = t.TempDir(), runs.ByMedian
-		medians := nb.Must(train(t, spec).Corrected())[5]
+		other := train(t, spec)
+		medians := nb.Must(other.Corrected())[5]
 		again := nb.Must(nb.Must(Play(background, plain, play)).Corrected(plain, runs.ByMedian)).Repertoire
 		if medians.Correction.String() != "median of 3 episodes" || last.Correction.String() != "mean of 3 episodes" ||
 			!slices.Equal(medians.Fitnesses, again.Fitnesses) || slices.Equal(medians.Fitnesses, last.Fitnesses) {
 			t.Errorf("%s: medians are %v", spec.Algorithm, medians)
 		}
-		if _, err := figures.CorrectedMetrics([]*runs.Run{run}, figures.EnvSteps); err != nil {
-			t.Errorf("%s: its curves: %v", spec.Algorithm, err)
+		for want, of := range map[string][]*runs.Run{"Coverage (%), mean of 3 episodes": {run},
+			"Coverage (%), median of 3 episodes": {other}, "Corrected coverage (%)": {run, other}} {
+			curves := nb.Must(figures.CorrectedMetrics(of, figures.EnvSteps))
+			below := curves.Panels[1][1]
+			if n := len(below.Legend); below.Y.Label.Text != want || n != len(of) ||
+				n == 2 && !strings.HasSuffix(below.Legend[0].Text+below.Legend[1].Text, "n of 3 episodes") {
+				t.Errorf("%s: the axis is %q with %d kinds of lines, want %q", spec.Algorithm, below.Y.Label.Text, n, want)
+			}
 		}
 	}
 	spec := small(t.TempDir(), 1)

@@ -121,7 +121,8 @@ func settingsOf(algorithm string) map[string]bool {
 }
 
 // mediumBudget is the budget of a training run and of a meta-controller at scale Medium. It is in
-// processor time, so all methods get the same whatever the machine's load.
+// processor time, which depends less on what else the machine does than time by the clock. It is no
+// number of steps: other programs and other machines change how many fit.
 var mediumBudget = runs.Budget{CPU: 12 * time.Minute}
 
 // Units of budgets.

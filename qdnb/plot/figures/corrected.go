@@ -2,6 +2,8 @@ package figures
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -11,13 +13,14 @@ import (
 
 // CorrectedMetrics draws maximum fitness, coverage and QD score of runs in a row as they were
 // logged, and in a second row with the same limits those of their corrected repertoires (see
-// [runs.Run.Corrected]). A run without corrected repertoires is an error.
+// [runs.Run.Corrected]), a line for each kind of average. A run without corrected repertoires is an error.
 func CorrectedMetrics(trained []*runs.Run, axis Axis) (Grid, error) {
 	panels, err := columnPanels(trained, axis, metrics...)
 	if err != nil {
 		return Grid{}, err
 	}
 	lines := make([][]Series, len(metrics))
+	var kinds []string // of averages
 	for _, run := range trained {
 		corrected, err := run.Corrected()
 		if err == nil && len(corrected) == 0 {
@@ -27,8 +30,16 @@ func CorrectedMetrics(trained []*runs.Run, axis Axis) (Grid, error) {
 		if err != nil {
 			return Grid{}, fmt.Errorf("figures: %s: %w", run.Name(), err)
 		}
-		series := make([]Series, len(metrics))
+		of := map[string][]Series{}
 		for _, s := range corrected {
+			kind := s.Correction.String()
+			if of[kind] == nil {
+				of[kind] = make([]Series, len(metrics))
+			}
+			if !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+			series := of[kind]
 			x, ok := map[string]float64{"evaluations": float64(s.Evaluations), "seconds": s.Seconds,
 				"env_steps": float64(s.EnvSteps), "generation": float64(s.Generation)}[axis.Column]
 			if !ok {
@@ -36,16 +47,30 @@ func CorrectedMetrics(trained []*runs.Run, axis Axis) (Grid, error) {
 			}
 			stats := s.Stats()
 			for i, y := range []float64{stats.MaxFitness, stats.Coverage, stats.QDScore} {
-				series[i].Name = run.Config.Algorithm
+				series[i].Name = run.Config.Algorithm + ", " + kind
 				series[i].X, series[i].Y = append(series[i].X, x), append(series[i].Y, y)
 			}
 		}
-		for i := range metrics {
-			lines[i] = append(lines[i], series[i])
+		for _, kind := range slices.Sorted(maps.Keys(of)) {
+			for i, series := range of[kind] {
+				lines[i] = append(lines[i], series)
+			}
+		}
+	}
+	for _, lines := range lines {
+		for i, line := range lines {
+			name, kind, _ := strings.Cut(line.Name, ", ")
+			if lines[i].Name = name; len(kinds) > 1 { // else the axes name it
+				lines[i].Name = MethodName(name) + ", " + kind
+			}
 		}
 	}
 	for i, column := range metrics {
-		below, err := Lines(Axes{XLabel: axis.Label, YLabel: "Corrected " + inSentence(columnLabel(column))},
+		label := "Corrected " + inSentence(columnLabel(column))
+		if len(kinds) == 1 {
+			label = columnLabel(column) + ", " + kinds[0]
+		}
+		below, err := Lines(Axes{XLabel: axis.Label, YLabel: label},
 			lines[i]...)
 		if err != nil {
 			return Grid{}, err
