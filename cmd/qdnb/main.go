@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	_ "example.com/qdnb/internal/addressspace"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/nb"
 )

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -347,5 +348,17 @@ func TestRobot(t *testing.T) {
 	stdout, stderr, status = invoke(t, "robot", fixed, "--picture", filepath.Join(dir, "lever.png"))
 	if status != 0 || !strings.Contains(stdout, "1 joint angles") {
 		t.Errorf("a robot fixed to the world: status %d, %s%s", status, stdout, stderr)
+	}
+}
+
+// Below a limit of address space with which Go's runtime or a library would abort, there is one line.
+func TestLimitedAddressSpace(t *testing.T) {
+	for _, limit := range []int{200_000, 700_000, 800_000, 1_000_000, 1_200_000, 1_900_000} { // kB
+		out, err := exec.Command("/bin/sh", "-c", fmt.Sprintf("ulimit -v %d && exec %s version", limit,
+			program)).CombinedOutput()
+		want := fmt.Sprintf("qdnb: this process may use %.1f GB of address space, and needs 2.0 GB", float64(limit)*1024/1e9)
+		if !strings.HasPrefix(string(out), want) || strings.Count(string(out), "\n") != 1 || err == nil {
+			t.Errorf("%d kB: %v, %.500s", limit, err, out)
+		}
 	}
 }

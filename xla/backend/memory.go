@@ -17,14 +17,14 @@ func (p *Platform) CheckMemory(shared, perWorker int64) error {
 	if p.Kind != CPU && p.Kind != Go {
 		return nil
 	}
-	available := availableMemory(os.DirFS("/"))
-	if space, limited := addressSpace(os.DirFS("/")); limited {
-		available = min(available, space)
+	available, why := availableMemory(os.DirFS("/")), "free: "
+	if space, limited := addressSpace(os.DirFS("/")); limited && (space < available || available == 0) {
+		available, why = max(space, 1), fmt.Sprintf("left by a limit of address space: %v, or ", errAddressSpace)
 	}
 	if need := shared + perWorker*int64(p.Workers); available > 0 && need > available {
-		return fmt.Errorf("this needs %.1f GB of memory on %d workers, but %.1f GB are free: lower "+
+		return fmt.Errorf("this needs %.1f GB of memory on %d workers, but %.1f GB are %slower "+
 			"batch, cells, hidden, replay_buffer_size or another size, or set %s=1",
-			float64(need)/1e9, p.Workers, float64(available)/1e9, WorkersEnv)
+			float64(need)/1e9, p.Workers, float64(available)/1e9, why, WorkersEnv)
 	}
 	return nil
 }
