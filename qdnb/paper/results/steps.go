@@ -55,4 +55,6 @@ func StepsRatio(algorithm, env string, steps int64) float64 {
 }
 
 // mostlyLearns reports whether a generation of neuroevolution mostly trains critics.
-func mostlyLearns(r records.Record) bool { return slices.Contains(r.Columns, "critic_loss") }
+func mostlyLearns(r records.Record) bool {
+	return r.Evolves() && slices.Contains(r.Columns, "critic_loss")
+}
