@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
+	"example.com/qdnb/xla"
 )
 
 // Config returns the configuration after which the run is named.
@@ -58,8 +59,17 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 	return nil
 }
 
-// resolve returns the training that the spec configures.
+// resolve returns the training that the spec configures. A panic, as of a field that is a nil pointer, is
+// an error.
 func (s Spec) resolve() (t session.Training, err error) {
+	if panicked := xla.Catch(func() { t, err = s.resolved() }); panicked != nil {
+		return session.Training{}, fmt.Errorf("the Spec cannot be used, perhaps since a field or part of it is nil: %w",
+			panicked)
+	}
+	return t, err
+}
+
+func (s Spec) resolved() (t session.Training, err error) {
 	entry := algorithms.Entry{Defaults: func(envs.Spec) algorithms.Algorithm { return s.Loop }}
 	if s.Loop == nil {
 		if entry, err = registry.Find(s.Algorithm); err != nil {

@@ -153,6 +153,10 @@ func definedAt(pc uintptr) place {
 	return place{readable(frame.Function), onDisk(frame.File), line}
 }
 
+// Catch calls f, code of the host such as methods of parts, and returns what it panics with as an error of
+// one line with the place in the user's code.
+func Catch(f func()) error { return catch(f) }
+
 // catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of a user's
 // graph function. If the stack between f and the panic contains code of the user, the error is
 // [located] in the innermost such function.

@@ -104,6 +104,9 @@ func readSnapshot(path string) (Snapshot, error) {
 // there is none, as for imported skills. Checkpoints lack the descriptor limits, which then come
 // from a snapshot if there is one.
 func (r *Run) Newest() (*Snapshot, error) {
+	if err := Given(r); err != nil {
+		return nil, err
+	}
 	if r.Status.Finished {
 		if !r.HasRepertoire() && r.HasSkills() {
 			return nil, nil

@@ -31,6 +31,9 @@ type Search struct {
 
 // Ask opens the run of a training with a simulator, whose Evaluate is not called.
 func Ask(ctx context.Context, t Training) (*Search, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	simulator, ok := t.Env.(*envs.Simulator)
 	if !ok {
 		return nil, errors.New("Ask needs an envs.Simulator as Environment: other environments are evaluated on " +

@@ -25,6 +25,8 @@ import (
 // it.
 var ErrInterrupted = errors.New("interrupted")
 
+var errNoContext = errors.New("no context: it is nil; use context.Background(), or nb.Interruptible() in a cell")
+
 // CheckpointEnv names the environment variable that sets the time between checkpoints, as in 30s.
 const CheckpointEnv = "QDNB_CHECKPOINT_EVERY"
 
@@ -117,6 +119,9 @@ type session struct {
 // done, it saves a checkpoint and returns [ErrInterrupted]. skills is the run whose skills the job
 // uses, which must be finished; nil if it uses none.
 func run(ctx context.Context, o Options, j job, skills *runs.Run) (*runs.Run, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	if found, err := runs.Open(o.Dir()); err == nil && !o.Fresh && found.Status.Completes(o.Budget, o.seeds) {
 		if _, trains := j.(*training); trains && !found.HasRepertoire() {
 			return nil, fmt.Errorf("%s is finished, but lacks its repertoire.npz: restore that, or --fresh sets the run "+

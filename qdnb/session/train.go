@@ -66,7 +66,7 @@ func TrainSeeds(ctx context.Context, trainings []Training) (found []*runs.Run, e
 		} else {
 			failures = append(failures, failure{seed, failed})
 		}
-		if ctx.Err() != nil {
+		if ctx == nil || ctx.Err() != nil {
 			break
 		}
 	}
