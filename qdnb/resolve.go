@@ -166,5 +166,10 @@ func (s Spec) environment(options ...envs.Option) (envs.Env, error) {
 		return nil, fmt.Errorf("%q is the name of a built-in environment: choose another name in "+
 			"the Spec of your environment", spec.Name)
 	}
-	return s.Environment, envs.Validate(s.Environment)
+	env := s.Environment
+	if inner, ok := envs.Inner(env).(*envs.Simulator); ok { // a wrapper has no part in it but its facts
+		simulator := *inner
+		simulator.Facts, env = spec, &simulator
+	}
+	return env, envs.Validate(env)
 }
