@@ -102,7 +102,7 @@ func (s Spec) resolved() (t session.Training, err error) {
 	if s.Corrected < 0 {
 		return t, fmt.Errorf("Corrected is a number of episodes, 0 or more, not %d", s.Corrected)
 	}
-	if err := s.CorrectedBy.Check(); err != nil {
+	if err := cmp.Or(s.CorrectedBy.Check(), s.CorrectedBy.Used(s.Corrected > 0)); err != nil {
 		return t, err
 	}
 	name := cmp.Or(s.Name, entry.Name)

@@ -107,11 +107,11 @@ func CheckSame[P any](part P, method string, got P) P {
 		}
 	}
 	if have == nil {
-		panic(Misfit(part, method, "it returns nil, not a %v", want))
+		panic(Misfit(part, method, "it returns nil, not %v", want))
 	}
 	if have != want {
-		panic(Misfit(part, method, "it returns a %v, not a %v, whose other methods are lost: write a method %s of %v "+
-			"that returns a %v", have, want, method, want, want))
+		panic(Misfit(part, method, "it returns %v, not %v, whose other methods are lost: write a method %s of %v "+
+			"that returns %[2]v", have, want, method, want))
 	}
 	return got
 }

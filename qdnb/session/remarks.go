@@ -65,7 +65,7 @@ func (t *training) remarkSize(o scoring.Outcome, filled int) {
 	} else if slices.Contains(columns, algorithms.EvaluationSteps) {
 		return
 	}
-	if valid := t.status.Evaluations - t.status.Invalid; o.Generation >= 10 && size <= 2 && valid >= 100 {
+	if valid := t.status.Evaluations - t.status.Invalid; (o.Generation >= 10 || t.done()) && size <= 2 && valid >= 100 {
 		t.bar.Once("%s: after %d generations and %d evaluations the archive holds %d of them, because their "+
 			"descriptors are nearly equal: perhaps episodes end at once, or observations do not change; %s",
 			t.Config.Name(), o.Generation, valid, size, t.advice())
