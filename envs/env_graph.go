@@ -169,6 +169,9 @@ func (s State) WithObjectives(spec Spec) State {
 // [FixedStart]. A wrapper has a method Unwrap() Env. An environment without one is returned as is.
 func Inner(env Env) Env {
 	for {
+		if simulator, ok := env.(*Simulator); ok {
+			return simulator
+		}
 		wrapper, ok := env.(interface{ Unwrap() Env })
 		if !ok {
 			return env

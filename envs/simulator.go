@@ -62,6 +62,9 @@ func (r Result) Finite() bool {
 // Spec implements [Env].
 func (s *Simulator) Spec() Spec { return s.Facts }
 
+// Unwrap returns s, so that [Inner] finds it in a struct that embeds it.
+func (s *Simulator) Unwrap() Env { return s }
+
 // Reset implements [Env]. It panics: there is no graph.
 func (s *Simulator) Reset(random.Key) State { panic(s.onHost()) }
 

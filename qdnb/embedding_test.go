@@ -99,7 +99,7 @@ func TestEmbeddedPartsKeepTheirMethods(t *testing.T) {
 	} {
 		spec := smallest(c.algorithm, t.TempDir())
 		spec.Name, spec.Budget, spec.Tune = "own", Generations(5), spec.Tune.And(c.own)
-		errtest.Want(t, errtest.Of(Train(background, spec)), "it returns a "+c.replacement+", not a "+c.part,
-			"write a method "+c.method+" of "+c.part+" that returns a "+c.part)
+		errtest.Want(t, errtest.Of(Train(background, spec)), "it returns "+c.replacement+", not "+c.part,
+			"write a method "+c.method+" of "+c.part+" that returns "+c.part)
 	}
 }

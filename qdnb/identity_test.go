@@ -250,8 +250,7 @@ func ownParts() map[string][]Spec {
 			s.Tune = s.Tune.And(skilled(skills.Parts{Diversity: d}))
 		})
 	}
-	for _, o := range []skills.Objective{over{1, 2}, over{1, 2}, over{1.5, 2}, over{1, 3},
-		skills.PlusReward{Scale: 1}, skills.PlusReward{Scale: 2}} {
+	for _, o := range []skills.Objective{over{1, 2}, over{1, 2}, over{1.5, 2}, over{1, 3}} {
 		add("objective", "diayn-reward", func(s *Spec) {
 			s.Tune = s.Tune.And(skilled(skills.Parts{Objective: o}))
 		})

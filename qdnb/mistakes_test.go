@@ -119,6 +119,8 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		{"the budget is negative", "map-elites", func(s *Spec) { s.Budget.Generations = -1 }},
 		{`unknown backend "nonsense"`, "map-elites", func(s *Spec) { s.Backend = "nonsense" }},
 		{obstacle + " is not a folder; ", "map-elites", func(s *Spec) { s.Runs = obstacle }},
+		{"add --corrected", "map-elites", func(s *Spec) { s.CorrectedBy = runs.ByMedian }},
+		{"set strategy=sep-cma-es", "cma-mae", func(s *Spec) { s.Tune = runs.Assign("strategy=cma-es", "hidden=[64,64]") }},
 		{"sphere has none", "pga-map-elites", func(s *Spec) { s.Env, s.Tune = "sphere", nil }},
 		{"mine learns from observations, of which sphere has none", "map-elites", func(s *Spec) {
 			s.Env, s.Name, s.Tune = "sphere", "mine", emitting(evolution.PolicyGradient{})

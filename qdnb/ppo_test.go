@@ -59,6 +59,15 @@ func TestNormalisedPPO(t *testing.T) {
 	if !strings.Contains(text, `"normalisation": "included"`) {
 		t.Errorf("the contract is %s", text)
 	}
+	whole := filepath.Join(dir, "whole.npz")
+	nb.Must(exchange.Export(run, exchange.ExportSpec{Repertoire: true, Out: whole}))
+	imported := nb.Must(exchange.Import(exchange.ImportSpec{Algorithm: "ppo", Env: "pointmaze", Repertoire: whole,
+		Set: []string{"hidden=[8]", "episode_length=20"}, Runs: t.TempDir()}))
+	play := PlaySpec{Cells: []int{best}, Backend: "go"}
+	if a, b := nb.Must(Play(background, run, play)), nb.Must(Play(background, imported, play)); a.Results[0].Mean() !=
+		b.Results[0].Mean() {
+		t.Errorf("an imported policy earns %g, the exported one %g", b.Results[0].Mean(), a.Results[0].Mean())
+	}
 	spec := small(t.TempDir(), 1)
 	spec.Start, spec.Env = run.Dir, "pointmaze"
 	spec.Tune = runs.Assign("hidden=[8]", "cells=8", "cvt_samples=100", "batch=4")

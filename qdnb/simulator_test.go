@@ -110,6 +110,28 @@ func TestUnitsOfDescriptorsDoNotMatter(t *testing.T) {
 	}
 }
 
+// A simulator in a wrapper is that simulator, for Train and for Ask.
+func TestWrappedSimulators(t *testing.T) {
+	type mine struct{ *envs.Simulator }
+	var want string
+	for _, env := range []envs.Env{simulator(), mine{simulator()}, envs.StartAt(mine{simulator()}, 1)} {
+		spec := simulated("map-elites", t.TempDir(), 2)
+		spec.Environment = env
+		run := train(t, spec)
+		spec.Runs = t.TempDir()
+		search := must.Get(Ask(background, spec))
+		for !search.Done() {
+			must.Do(search.Tell(must.Get(throws(background, must.Get(search.Ask())))))
+		}
+		asked := must.Get(search.Close())
+		if !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, asked)) || asked.Name() != run.Name() ||
+			want != "" && want != run.Name() {
+			t.Errorf("%T: %s is another run than %s or %s", env, asked.Name(), run.Name(), want)
+		}
+		want = run.Name()
+	}
+}
+
 // Each algorithm without transitions learns from a simulator, stores what it evaluated within the
 // bounds, and resumes to the byte when every generation is interrupted between Ask and Tell.
 func TestSimulators(t *testing.T) {

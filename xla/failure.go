@@ -107,11 +107,11 @@ func CheckSame[P any](part P, method string, got P) P {
 		}
 	}
 	if have == nil {
-		panic(Misfit(part, method, "it returns nil, not a %v", want))
+		panic(Misfit(part, method, "it returns nil, not %v", want))
 	}
 	if have != want {
-		panic(Misfit(part, method, "it returns a %v, not a %v, whose other methods are lost: write a method %s of %v "+
-			"that returns a %v", have, want, method, want, want))
+		panic(Misfit(part, method, "it returns %v, not %v, whose other methods are lost: write a method %s of %v "+
+			"that returns %[2]v", have, want, method, want))
 	}
 	return got
 }
@@ -152,6 +152,10 @@ func definedAt(pc uintptr) place {
 	}
 	return place{readable(frame.Function), onDisk(frame.File), line}
 }
+
+// Catch calls f, code of the host such as methods of parts, and returns what it panics with as an error of
+// one line with the place in the user's code.
+func Catch(f func()) error { return catch(f) }
 
 // catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of a user's
 // graph function. If the stack between f and the panic contains code of the user, the error is

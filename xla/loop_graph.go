@@ -47,13 +47,13 @@ func repeat[T any](count *Node, state T, through func(step *Node) *Node,
 // Scan is [For] with a body that also returns what the loop stacks, [count, ...] each: JAX's
 // lax.scan.
 func Scan[S, T any](g *Graph, count int, state S, body func(step *Node, state S) (S, T)) (S, T) {
-	start := append([]*Node{Const(g, int32(0))}, Flatten(state)...)
+	start := append([]*Node{Const(g, int32(0)), Const(g, int32(count))}, Flatten(state)...)
 	carried := len(start)
 	var stacked T
 	step := newClosure(g, func(g *Graph) []*Node {
 		in := parametersLike(g, start)
-		next, one := body(in[0], Unflatten(state, in[1:]))
-		out := keepShapes(in, append([]*Node{AddScalar(in[0], 1)}, Flatten(next)...))
+		next, one := body(in[0], Unflatten(state, in[2:]))
+		out := keepShapes(in, append([]*Node{AddScalar(in[0], 1), in[1]}, Flatten(next)...))
 		stacked = Map(one, func(x *Node) *Node {
 			shape := shapes.Make(x.DType(), append([]int{count}, x.Shape().Dimensions...)...)
 			all := Parameter(g, g.UniqueName("state"), shape)
@@ -66,11 +66,11 @@ func Scan[S, T any](g *Graph, count int, state S, body func(step *Node, state S)
 		start = append(start, Zeros(g, x.Shape()))
 	}
 	condition := newClosure(g, func(g *Graph) []*Node {
-		step := parametersLike(g, start)[0]
-		return []*Node{LessThan(step, ConstAs(step, int32(count)))}
+		in := parametersLike(g, start)
+		return []*Node{LessThan(in[0], in[1])}
 	})
 	end := While(condition, step, start...)
-	return Unflatten(state, end[1:carried]), Unflatten(stacked, end[carried:])
+	return Unflatten(state, end[2:carried]), Unflatten(stacked, end[carried:])
 }
 
 // Loop repeats state = body(state) while cond(state), a boolean scalar, is true. See [For] for what

@@ -74,6 +74,9 @@ func (c *evalCmd) Run(ctx context.Context) error {
 	if c.Episodes < 1 {
 		return fmt.Errorf("--episodes must be 1 or more, not %d", c.Episodes)
 	}
+	if err := c.By.Used(c.Corrected); err != nil {
+		return err
+	}
 	spec := qdnb.PlaySpec{Skills: given(c.Skill), Cells: given(c.Cell), Episodes: c.Episodes,
 		Seed: c.Seed, Backend: c.Backend}
 	if spec.Environment, spec.Conditions, err = c.environment(run); err != nil {

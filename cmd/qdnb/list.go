@@ -47,14 +47,17 @@ func (c *listCmd) Run() error {
 		list[i] = listedRun{Name: run.Name(), described: describe(run), State: stateOf(run), Date: dated(run)}
 	}
 	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(struct {
+		err = json.NewEncoder(os.Stdout).Encode(struct {
 			Folder     string      `json:"folder"`
 			Runs       []listedRun `json:"runs"`
 			Unreadable int         `json:"unreadable"`
 		}{root, list, len(broken)})
 	}
-	if len(found) == 0 {
-		return fmt.Errorf("none of the runs in %s can be read", root)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("none of the runs in %s can be read", root)
+	}
+	if c.JSON || err != nil {
+		return err
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "run\talgorithm\tenvironment\tseed\tstate\tQD score\tmax fitness\tdate")

@@ -120,6 +120,9 @@ func (c *sweepRunCmd) Run(ctx context.Context) error {
 	if c.Corrected < 0 {
 		return fmt.Errorf("--corrected must be 0 or more, not %d", c.Corrected)
 	}
+	if err := c.By.Used(c.Corrected > 0); err != nil {
+		return err
+	}
 	if c.Jobs < 1 || c.Jobs > 1 && c.Index != "" {
 		return fmt.Errorf("--jobs must be at least 1, and 1 with --index, not %d", c.Jobs)
 	}

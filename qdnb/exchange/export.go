@@ -54,6 +54,9 @@ type ExportSpec struct {
 // input, skill [batch, skills], and a repertoire has policy, int64 [batch], which counts filled cells. A
 // .json file of the same name describes inputs, outputs and policies: see [Contract].
 func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
+	if err := runs.Given(run); err != nil {
+		return nil, err
+	}
 	if s.Skill != nil && s.Cell != nil || s.Repertoire && (s.Skill != nil || s.Cell != nil) {
 		return nil, errors.New("--skill, --cell and --repertoire are mutually exclusive: give " +
 			"one of them")

@@ -55,6 +55,9 @@ type ImportSpec struct {
 type importSettings struct {
 	Hidden        []int `json:"hidden"`
 	EpisodeLength int   `json:"episode_length"`
+	// Normalises is true if rows end in the means and deviations of the observations, see [nn.MLP]. It
+	// follows from their length.
+	Normalises bool `json:"normalize_observations,omitempty"`
 }
 
 // skillSettings are the hyperparameters of a policy that is conditioned on a skill.
@@ -105,7 +108,7 @@ func Import(s ImportSpec) (*runs.Run, error) {
 // rejects invalid values.
 func (s ImportSpec) assign(env envs.Spec, settings *importSettings, target any) error {
 	base := evolution.DefaultMapElites(env)
-	*settings = importSettings{base.Hidden, base.EpisodeLength}
+	*settings = importSettings{Hidden: base.Hidden, EpisodeLength: base.EpisodeLength}
 	if err := runs.Set(target, s.Set...); err != nil {
 		return err
 	}
@@ -178,6 +181,11 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	arrays, err := readRepertoire(s.Repertoire)
 	if err != nil {
 		return nil, err
+	}
+	normalised := task.Policy
+	normalised.Normalises = true
+	if shape := arrays["genotypes"].Shape; len(shape) == 2 && shape[1] == normalised.Params() && spec.Observations > 0 {
+		settings.Normalises, task.Policy = true, normalised
 	}
 	d := spec.Descriptor
 	r := &runs.Repertoire{

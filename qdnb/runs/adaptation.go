@@ -67,6 +67,9 @@ const indexColumn, skillColumn, countColumn = "index", "skill", "skills"
 // Adaptation reads the results of an adaptation run so far. It is an error if the run is of another
 // kind or has no results yet.
 func (r *Run) Adaptation() (*Adaptation, error) {
+	if err := Given(r); err != nil {
+		return nil, err
+	}
 	var settings struct {
 		Perturbation string `json:"perturbation"`
 		Skills       string `json:"skills"`

@@ -145,7 +145,12 @@ func (r *Run) Source() string {
 }
 
 // Metrics reads metrics.csv.
-func (r *Run) Metrics() (*Table, error) { return ReadTable(filepath.Join(r.Dir, metricsFile)) }
+func (r *Run) Metrics() (*Table, error) {
+	if err := Given(r); err != nil {
+		return nil, err
+	}
+	return ReadTable(filepath.Join(r.Dir, metricsFile))
+}
 
 // Repertoire reads repertoire.npz with its genotypes, which can take hundreds of megabytes; see
 // RepertoireMap. A shipped run has none, which is an error.
@@ -155,6 +160,9 @@ func (r *Run) Repertoire() (*Repertoire, error) { return r.repertoire(true) }
 func (r *Run) RepertoireMap() (*Repertoire, error) { return r.repertoire(false) }
 
 func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {
+	if err := Given(r); err != nil {
+		return nil, err
+	}
 	repertoire, err := readRepertoireFile(filepath.Join(r.Dir, repertoireFile),
 		centroidsPath(r.Dir, r.Config.Env), genotypes)
 	switch {
@@ -175,6 +183,9 @@ func (r *Run) Snapshots() ([]Snapshot, error) { return r.snapshots(snapshotsDir)
 func (r *Run) Corrected() ([]Snapshot, error) { return r.snapshots(correctedDir) }
 
 func (r *Run) snapshots(folder string) ([]Snapshot, error) {
+	if err := Given(r); err != nil {
+		return nil, err
+	}
 	dir := filepath.Join(r.Dir, folder)
 	if path := dir + shippedSuffix; exists(path) {
 		return r.shippedSnapshots(path)

@@ -255,6 +255,9 @@ func (r *Run) HasMetrics() bool { return exists(filepath.Join(r.Dir, metricsFile
 
 // Skills reads skills.npz. A shipped run has no policy, which is an error; see Evaluation.
 func (r *Run) Skills() (*Skills, error) {
+	if err := Given(r); err != nil {
+		return nil, err
+	}
 	skills, err := r.Evaluation()
 	if err == nil && skills.Policy == nil {
 		return nil, r.shippedWithout()
@@ -264,6 +267,9 @@ func (r *Run) Skills() (*Skills, error) {
 
 // Evaluation reads skills.npz for the newest evaluation of the skills. The policy may be nil.
 func (r *Run) Evaluation() (*Skills, error) {
+	if err := Given(r); err != nil {
+		return nil, err
+	}
 	skills, err := npz.ReadFile(filepath.Join(r.Dir, skillsFile), readSkills)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no %s: the algorithm does not write one, or training is not "+

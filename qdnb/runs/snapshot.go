@@ -2,6 +2,7 @@ package runs
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -35,6 +36,14 @@ func (a Average) Check() error {
 		return nil
 	}
 	return names.Unknown("average", string(a), []string{string(ByMean), string(ByMedian)})
+}
+
+// Used returns an error for a median of episodes that are not made.
+func (a Average) Used(corrected bool) error {
+	if a == ByMedian && !corrected {
+		return errors.New("medians are those of corrected repertoires: add --corrected (Spec.Corrected)")
+	}
+	return nil
 }
 
 // Of returns the average of numbers.
@@ -104,6 +113,9 @@ func readSnapshot(path string) (Snapshot, error) {
 // there is none, as for imported skills. Checkpoints lack the descriptor limits, which then come
 // from a snapshot if there is one.
 func (r *Run) Newest() (*Snapshot, error) {
+	if err := Given(r); err != nil {
+		return nil, err
+	}
 	if r.Status.Finished {
 		if !r.HasRepertoire() && r.HasSkills() {
 			return nil, nil

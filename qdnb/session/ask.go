@@ -29,6 +29,9 @@ type Search struct {
 // Ask opens the run of a spec with a simulator, whose Evaluate is not called. A loop of the user
 // must call Evaluate in Step itself, not in another goroutine.
 func Ask(ctx context.Context, spec Spec) (*Search, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	t, err := spec.Training()
 	if err != nil {
 		return nil, err

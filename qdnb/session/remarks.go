@@ -65,7 +65,7 @@ func (s *session) remarkSize(o scoring.Outcome, filled int) {
 	} else if slices.Contains(columns, algorithms.EvaluationSteps) {
 		return
 	}
-	if valid := s.status.Evaluations - s.status.Invalid; o.Generation >= 10 && size <= 2 && valid >= 100 {
+	if valid := s.status.Evaluations - s.status.Invalid; (o.Generation >= 10 || s.done()) && size <= 2 && valid >= 100 {
 		s.bar.Once("%s: after %d generations and %d evaluations the archive holds %d of them, because their "+
 			"descriptors are nearly equal: perhaps episodes end at once, or observations do not change; %s",
 			s.Config.Name(), o.Generation, valid, size, s.advice())

@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
 )
 
 // Config returns the configuration after which the run is named.
@@ -54,8 +55,16 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 	return nil
 }
 
-// Training returns what the spec configures.
+// Training returns what the spec configures. A panic, as of a field that is a nil pointer, is an error.
 func (s Spec) Training() (t Training, err error) {
+	if panicked := xla.Catch(func() { t, err = s.training() }); panicked != nil {
+		return Training{}, fmt.Errorf("the Spec cannot be used, perhaps since a field or part of it is nil: %w",
+			panicked)
+	}
+	return t, err
+}
+
+func (s Spec) training() (t Training, err error) {
 	entry := algorithms.Entry{Defaults: func(envs.Spec) algorithms.Algorithm { return s.Loop }}
 	if s.Loop == nil {
 		if entry, err = registry.Find(s.Algorithm); err != nil {
@@ -85,7 +94,7 @@ func (s Spec) Training() (t Training, err error) {
 	if s.Corrected < 0 {
 		return t, fmt.Errorf("Corrected is a number of episodes, 0 or more, not %d", s.Corrected)
 	}
-	if err := cmp.Or(s.Budget.Validate(), s.CorrectedBy.Check()); err != nil {
+	if err := cmp.Or(s.Budget.Validate(), s.CorrectedBy.Check(), s.CorrectedBy.Used(s.Corrected > 0)); err != nil {
 		return t, err
 	}
 	name := cmp.Or(s.Name, entry.Name)
@@ -148,5 +157,10 @@ func (s Spec) environment(options ...envs.Option) (envs.Env, error) {
 		return nil, fmt.Errorf("%q is the name of a built-in environment: choose another name in "+
 			"the Spec of your environment", spec.Name)
 	}
-	return s.Environment, envs.Validate(s.Environment)
+	env := s.Environment
+	if inner, ok := envs.Inner(env).(*envs.Simulator); ok { // a wrapper has no part in it but its facts
+		simulator := *inner
+		simulator.Facts, env = spec, &simulator
+	}
+	return env, envs.Validate(env)
 }

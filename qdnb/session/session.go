@@ -34,6 +34,8 @@ import (
 // it.
 var ErrInterrupted = errors.New("interrupted")
 
+var errNoContext = errors.New("no context: it is nil; use context.Background(), or nb.Interruptible() in a cell")
+
 // CheckpointEnv names the environment variable that sets the time between checkpoints, as in 30s.
 const CheckpointEnv = "QDNB_CHECKPOINT_EVERY"
 

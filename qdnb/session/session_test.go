@@ -54,7 +54,7 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 		training := slowTraining(t, budget)
 		w := must.Get(runs.Create(training.Root, training.Config))
 		earlier := runs.Status{Progress: runs.Progress{Generation: 20, Seconds: 3600}}
-		must.Do(errors.Join(w.SaveCheckpoint(20, nil, earlier), w.Close()))
+		must.Do(errors.Join(w.Begin(-1, "generation"), w.SaveCheckpoint(20, nil, earlier), w.Close()))
 		s := session{Training: training}
 		s.Algorithm = &slow{compile: sync.OnceFunc(func() { s.start = s.start.Add(-time.Hour) })}
 		defer s.close()

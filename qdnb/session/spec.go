@@ -101,10 +101,13 @@ func Tune[T any](change func(*T)) Tuning {
 	}
 }
 
-// And returns a tuning that makes the changes of t, which may be nil, and then those of next.
+// And returns a tuning that makes the changes of t and then those of next; each may be nil.
 func (t Tuning) And(next Tuning) Tuning {
 	if t == nil {
 		return next
+	}
+	if next == nil {
+		return t
 	}
 	return func(hyperparameters any) error {
 		if err := t(hyperparameters); err != nil {

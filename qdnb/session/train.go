@@ -96,7 +96,7 @@ func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) (found []*runs.R
 		} else {
 			failures = append(failures, failure{seed, failed})
 		}
-		if ctx.Err() != nil {
+		if ctx == nil || ctx.Err() != nil {
 			break
 		}
 	}
@@ -130,6 +130,9 @@ type Training struct {
 // Run trains to the end of the budget, or loads the run if it is complete. When ctx is done, it
 // saves a checkpoint and returns [ErrInterrupted].
 func (t Training) Run(ctx context.Context) (*runs.Run, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	if found, err := runs.Open(t.Dir()); err != nil || t.Fresh || !found.Status.Completes(t.Budget, t.seeds) {
 		if run, err := t.train(ctx); err != nil {
 			return run, err

@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -189,7 +190,15 @@ type denseCMAES struct {
 	State cmaES
 }
 
+// maxDense is the largest number of parameters with a full covariance matrix: at 4096 it has 67 MB, and
+// its eigenvectors take minutes.
+const maxDense = 4096
+
 func (d denseCMAES) start(mean *Node) distributions {
+	if n := mean.Shape().Dimensions[1]; n > maxDense {
+		panic(fmt.Errorf("%s has matrices of %d x %[2]d numbers for the parameters of a policy, at most %d x %[3]d are "+
+			"possible: set strategy=%s", cmaESName, n, maxDense, sepCMAESName))
+	}
 	d.State = cmaES{size: d.size, sigma0: d.Sigma0}.start(mean)
 	return d
 }

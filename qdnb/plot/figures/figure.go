@@ -42,6 +42,9 @@ type Figure struct {
 // Size returns the figure at another size. A width or height of 0 follows from the other, so that
 // panels have their aspects. Texts keep their size, and maps equal scales on both axes.
 func (f *Figure) Size(width, height vg.Length) *Figure {
+	if f == nil { // drawing it is an error
+		return nil
+	}
 	resized := *f
 	switch {
 	case height != 0 && width != 0:
@@ -57,7 +60,12 @@ func (f *Figure) Size(width, height vg.Length) *Figure {
 }
 
 // Bounds returns the figure's width and height.
-func (f *Figure) Bounds() (width, height vg.Length) { return f.width, f.height }
+func (f *Figure) Bounds() (width, height vg.Length) {
+	if f == nil {
+		return 0, 0
+	}
+	return f.width, f.height
+}
 
 // PNG draws the figure at dpi dots per inch (see [Resolution]) and returns a PNG file. The file
 // records its resolution, so that other programs display it at the right size.

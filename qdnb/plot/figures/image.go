@@ -29,7 +29,8 @@ type Label struct {
 // an image leave gaps. Pictures keep their aspect ratio, so those of a grid should share one. SVG and
 // PDF files embed the images unchanged; a PNG file is drawn at [Resolution] in 256 colours. In a grid
 // with four columns a picture is sharp from a width of 400 pixels.
-func Images(columns int, pictures ...Picture) (Grid, error) {
+func Images(columns int, pictures ...Picture) (grid Grid, err error) {
+	defer caught(&err)
 	panels := make([]*Panel, len(pictures))
 	for i, p := range pictures {
 		if p.Image == nil {

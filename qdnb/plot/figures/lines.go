@@ -278,6 +278,9 @@ func drawable(v float64, log bool) bool { return finite(v) && (!log || v > 0) }
 // Fan 1996).
 func Quartiles(name string, runs []Series, at []float64,
 	average func([]float64) float64) (Series, error) {
+	if average == nil {
+		average = stats.Median
+	}
 	if len(runs) == 0 {
 		return Series{}, fmt.Errorf("figures: quartiles of no runs of %q: want at least one", name)
 	}

@@ -77,6 +77,9 @@ func axesOf(run *runs.Run, r *runs.Repertoire) (names []string, lower, upper []f
 
 // ComponentNames returns the names of a run's descriptor components.
 func ComponentNames(run *runs.Run, dims int) (names []string) {
+	if run == nil {
+		run = new(runs.Run)
+	}
 	task, _ := catalog.Find(run.Config.Env)
 	for _, known := range [][]string{run.Status.Descriptor, task.Descriptor.Components} {
 		if len(known) == dims { // a stored repertoire may have others

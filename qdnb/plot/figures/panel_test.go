@@ -192,6 +192,31 @@ func TestLargestRanges(t *testing.T) {
 	}
 }
 
+// Values that are nil where one is expected are errors of one line when they are drawn, or have no effect.
+func TestNilValues(t *testing.T) {
+	panel := func(change func(*Panel)) error {
+		p := must.Get(Lines(Axes{}, Series{Name: "a", X: []float64{0, 1}, Y: []float64{0, 1}}))
+		change(p)
+		return errtest.Of(must.Get(p.Figure()).Size(200, 0).PNG(72))
+	}
+	for name, err := range map[string]error{
+		"figure":      errtest.Of((*Figure)(nil).Size(1, 0).PNG(72)),
+		"mark":        panel(func(p *Panel) { p.Add(nil) }),
+		"entry":       panel(func(p *Panel) { p.Legend = append(p.Legend, Entry{Text: "nothing"}) }),
+		"typed image": errtest.Of(Images(1, Picture{Image: (*image.RGBA)(nil)})),
+	} {
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must.Get(Images(1, Picture{}))
+	must.Get(Quartiles("a", []Series{{X: []float64{0}, Y: []float64{0}}}, nil, nil))
+	if w, h := (*Figure)(nil).Bounds(); w != 0 || h != 0 || len(ComponentNames(nil, 2)) != 2 ||
+		!Paletted(nil).Bounds().Empty() {
+		t.Error("nil has an extent")
+	}
+}
+
 // The legend lists the paper's methods, others, and those of a style of their own; only visible bands
 // are in it; and a name has one style in all panels.
 func TestLegend(t *testing.T) {

@@ -14,6 +14,9 @@ import (
 // splitting the box with the largest squared error at its mean). Pixels count alike, so areas,
 // lines and the steps of a colour bar, which are the most frequent colours, hardly change.
 func Paletted(img image.Image) *image.Paletted {
+	if img == nil {
+		img = image.Rectangle{}
+	}
 	out := image.NewPaletted(img.Bounds(), nil)
 	pixels := make([]rgb8, 0, len(out.Pix))
 	counts := map[rgb8]int{}
