@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -45,11 +46,22 @@ var Build = sync.OnceValues(func() (version, commit string) {
 			modified = ", modified"
 		}
 	}
-	if commit == "unknown" && (module.Version == "" || version == "(devel)") {
+	if path, _ := os.Executable(); commit == "unknown" && temporary(path) && (module.Version == "" || version == "(devel)") {
 		commit = checkedOut(sourceFolder(module))
 	}
 	return version, commit + modified
 })
+
+// temporary reports whether a program was just built from the sources: by `go run`, `go test` or a cell.
+// The checkout of one that is kept may have changed since.
+func temporary(program string) bool {
+	folders := strings.Split(filepath.ToSlash(filepath.Dir(program)), "/")
+	return slices.ContainsFunc(folders, func(name string) bool { return strings.HasPrefix(name, "go-build") }) ||
+		slices.ContainsFunc([]string{"GONB_TMP_DIR", "GOTMPDIR", "GOCACHE"}, func(name string) bool {
+			folder := os.Getenv(name)
+			return folder != "" && strings.HasPrefix(program, filepath.Clean(folder)+string(filepath.Separator))
+		})
+}
 
 // modulePath is the path of this module.
 var modulePath = path.Dir(path.Dir(reflect.TypeFor[Options]().PkgPath()))

@@ -54,3 +54,15 @@ func TestCommitOfACheckout(t *testing.T) {
 		}
 	}
 }
+
+// A binary that is kept does not name a checkout that may have changed since it was built.
+func TestKeptBinariesNameNoCheckout(t *testing.T) {
+	t.Setenv("GONB_TMP_DIR", "/tmp/gonb_1")
+	for path, want := range map[string]bool{"/tmp/go-build12/b001/exe/qdnb": true, "/tmp/go-build1/b1/session.test": true,
+		"/home/a/.cache/go-build/0a/0a-d/qdnb": true, "/tmp/gonb_1/gonb_1": true, "/tmp/gonb_12/x": false,
+		"/tmp/qdnb": false, "/usr/bin/qdnb": false, "": false} {
+		if temporary(path) != want {
+			t.Errorf("%s: temporary is %v", path, !want)
+		}
+	}
+}
