@@ -26,6 +26,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
@@ -79,7 +80,7 @@ func ledgerEntries() (list []entry) {
 		}
 	}
 	add(records.Adaptation, records.Adaptation, "ant-maze")
-	return append(list, ownEntries()...)
+	return slices.Concat(list, settingEntries(), ownEntries())
 }
 
 // ownEntries lists small runs with code of their users.
@@ -154,13 +155,28 @@ func numbers(t *testing.T, e entry, backend string) string {
 	return fmt.Sprintf("bytes %s %s %s", backend, e.name, hex.EncodeToString(sum[:8]))
 }
 
-// smallEntries are small runs of all algorithms.
+// smallEntries are small runs of all algorithms, and those of settingEntries.
 func smallEntries() (list []entry) {
 	for _, name := range registry.Names() {
 		spec := qdnb.Smallest(name, "")
 		list = append(list, entry{name + " " + spec.Env, spec})
 	}
-	return list
+	return append(list, settingEntries()...)
+}
+
+// settingEntries are small runs at settings that select other code of an algorithm.
+func settingEntries() (list []entry) {
+	for _, s := range []struct{ algorithm, setting string }{{"cma-mae", "strategy=cma-es"},
+		{"cma-mae", "strategy=lm-ma-es"}, {"cma-mae", "strategy=openai-es"}, {"aurora-xcon", "loss=mse"},
+		{"ppo", "normalize_observations=true"}} {
+		spec := qdnb.Smallest(s.algorithm, "")
+		spec.Tune = spec.Tune.And(runs.Assign(s.setting))
+		list = append(list, entry{s.algorithm + "," + s.setting + " " + spec.Env, spec})
+	}
+	spec := qdnb.Smallest("pga-map-elites", "")
+	spec.Env, spec.Environment = "", must.Get(envs.WithConditions(qdnb.Lever(), "windy",
+		envs.Conditions{Gravity: 0.5, Actuators: 1}, envs.Conditions{Gravity: 2, Actuators: 1}))
+	return append(list, entry{"pga-map-elites,conditions lever", spec})
 }
 
 // ledger returns the lines of this code without those of numbers that XLA computes.
