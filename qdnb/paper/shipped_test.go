@@ -141,7 +141,7 @@ training: 2 runs, 4 cells, hidden layers of 8 and 9 units, 1m40s of processor ti
   No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS);
     ant-trap, ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.
 adaptation: 5 runs, 4 cells, hidden layers of 8 and 9 or 16 and 16 units
-  DADS+REWARD on ant-trap, ant-maze, ant-omni, seeds 3, 10, not everywhere all
+  DADS+REWARD on ant-trap, ant-maze, ant-omni, seeds 3, 10, not for every environment
 hurdles: no runs
 `
 	if got := data.Summary("training", "adaptation", "hurdles"); got != want {

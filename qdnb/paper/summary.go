@@ -51,7 +51,7 @@ func (d *Data) Summary(experiments ...string) string {
 		write("", experiment+": "+describe(lines))
 		some := ""
 		if len(lines) < len(seeds)*len(methods)*len(envs) {
-			some = ", not everywhere all"
+			some = ", not for every environment"
 		}
 		write("  ", fmt.Sprintf("%s on %s, seed%s %s%s", strings.Join(methodNames(methods), ", "),
 			strings.Join(envs, ", "), plural(len(seeds)),
