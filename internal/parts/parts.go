@@ -144,18 +144,20 @@ func Marshal(settings any) ([]byte, error) {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, err
 	}
-	for _, part := range list[1:] {
+	shared := map[string][]byte{} // also the values that are not written
+	for _, part := range list {
 		for _, field := range part.Fields() {
 			value, err := json.Marshal(field.Value.Interface())
 			if err != nil {
 				return nil, err
 			}
-			name := field.Name
-			if first, ok := all[name]; ok && !bytes.Equal(first, value) {
-				name = part.Place + "." + name
+			if first, ok := shared[field.Name]; ok && !bytes.Equal(first, value) {
+				all[part.Place+"."+field.Name] = value
+				continue
 			}
-			if !field.omit || !field.Value.IsZero() {
-				all[name] = value
+			shared[field.Name] = value
+			if part.Place != "" && (!field.omit || !field.Value.IsZero()) {
+				all[field.Name] = value
 			}
 		}
 	}

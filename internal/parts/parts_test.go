@@ -60,7 +60,8 @@ func TestSettingsOfParts(t *testing.T) {
 	if len(original.(strategy).Sizes) != 0 {
 		t.Error("the original part is changed, too")
 	}
-	if must.Do(runs.Set(a, "rate=9")); a.Rate != 9 || a.Mix[0].Maker.(strategy).Rate != 9 || a.Mix[1].Maker.(wrapped).Rate != 9 {
+	must.Do(runs.Set(a, "rate=9"))
+	if a.Rate != 9 || a.Mix[0].Maker.(strategy).Rate != 9 || a.Mix[1].Maker.(wrapped).Rate != 9 {
 		t.Errorf("a setting of several parts: %+v", a)
 	}
 	other := sample()
@@ -77,6 +78,28 @@ func TestSettingsOfParts(t *testing.T) {
 	a.Mix[0].Maker = strategy{Rate: math.NaN()}
 	if _, err := parts.Marshal(a); err == nil {
 		t.Error("NaN is written as JSON")
+	}
+}
+
+// A setting that is left out where it is zero is written for a part that differs from an earlier one in it.
+func TestOmittedSettingsOfParts(t *testing.T) {
+	for want, sizes := range map[string][2][]int{
+		`{"batch":0,"mix.1.sizes":null,"rate":0,"share":0,"sizes":[3]}`: {{3}, nil},
+		`{"batch":0,"mix.1.sizes":[3],"rate":0,"share":0}`:              {nil, {3}},
+		`{"batch":0,"rate":0,"share":0,"sizes":[3]}`:                    {{3}, {3}},
+	} {
+		a := &algorithm{Mix: []share{{Maker: strategy{Sizes: sizes[0]}}, {Maker: strategy{Sizes: sizes[1]}}}}
+		got := string(must.Get(parts.Marshal(a)))
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		other := &algorithm{Mix: []share{{Maker: strategy{}}, {Maker: strategy{}}}}
+		must.Do(runs.Decode([]byte(got), other))
+		for i, want := range sizes {
+			if got := other.Mix[i].Maker.(strategy).Sizes; !slices.Equal(got, want) {
+				t.Errorf("sizes of part %d: %v, want %v", i, got, want)
+			}
+		}
 	}
 }
 
