@@ -347,6 +347,21 @@ func TestLMMAESNeedsDimensions(t *testing.T) {
 	}
 }
 
+type ownAnnealed struct{ repertoire.Annealed }
+
+// An archive that embeds another one gets the threshold of an environment, and stays what it is.
+func TestOwnArchivesGetTheirThreshold(t *testing.T) {
+	spec := mazeTask().Env.Spec()
+	preset, m := defaultCMAMAE(spec), defaultCMAMAE(spec)
+	m.Archive = ownAnnealed{m.Archive.(repertoire.Annealed)}
+	preset.Resolve(spec)
+	m.Resolve(spec)
+	want := preset.Archive.(repertoire.Annealed).ThresholdMin
+	if a, ok := m.Archive.(ownAnnealed); !ok || a.ThresholdMin != want {
+		t.Errorf("%T %+v", m.Archive, m.Archive)
+	}
+}
+
 func TestStrategiesAreChecked(t *testing.T) {
 	spec := envs.Sphere(20).Spec()
 	for want, change := range map[string]func(*StrategySettings){

@@ -3,10 +3,13 @@ package evolution
 import (
 	"cmp"
 	"errors"
+	"math"
+	"reflect"
 	"slices"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -75,12 +78,18 @@ func DefaultMapElites(env envs.Spec) *MapElites {
 
 var defaultIsoLine = IsoLineEmitter{IsoSigma: 0.005, LineSigma: 0.05}
 
-// Resolve sets what follows from an environment and other settings: the lowest threshold of an archive.
+// Resolve sets what follows from an environment and other settings: a lowest threshold that is NaN becomes
+// minus the QD offset of an episode.
 func (m *MapElites) Resolve(env envs.Spec) {
-	if a, ok := m.Archive.(interface {
-		Resolve(env envs.Spec, length int) repertoire.Archive
-	}); ok {
-		m.Archive = a.Resolve(env, m.EpisodeLength)
+	list, done := parts.Open(reflect.ValueOf(m))
+	for _, part := range list[1:] {
+		for _, field := range part.Fields() {
+			if field.Name == "threshold_min" && field.Value.CanFloat() && math.IsNaN(field.Value.Float()) {
+				// without -0 and the rounding of products
+				field.Value.SetFloat(0 - math.Round(1e6*env.Offset*float64(m.EpisodeLength))/1e6)
+				done()
+			}
+		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla/random"
 )
@@ -25,12 +24,6 @@ type Annealed struct {
 	// episode.
 	ThresholdMin float64 `json:"threshold_min" limits:"-1e30,1e30"`
 	Thresholds   *Node   // [cells]
-}
-
-// Resolve returns the archive with a threshold that is a number, for episodes of the given length.
-func (a Annealed) Resolve(env envs.Spec, length int) Archive {
-	a.ThresholdMin = lowestThreshold(a.ThresholdMin, env, length)
-	return a
 }
 
 // Empty implements [Archive].

@@ -113,15 +113,6 @@ func (i Insertion) Entered() *Node {
 	return ReduceLogicalOr(enters, 0)
 }
 
-// lowestThreshold returns the lowest threshold of an archive for episodes of a number of control steps: the given
-// one or, if it is NaN, minus the QD offset of an episode, without -0 and the rounding of products.
-func lowestThreshold(given float64, env envs.Spec, length int) float64 {
-	if math.IsNaN(given) {
-		return 0 - math.Round(1e6*env.Offset*float64(length))/1e6
-	}
-	return given
-}
-
 // unfilled returns the fitnesses or objectives of empty slots.
 func unfilled(g *Graph, dims ...int) *Node {
 	return BroadcastToDims(Const(g, float32(math.Inf(-1))), dims...)

@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -42,12 +41,6 @@ type Discounted struct {
 	Key          random.Key // of the next training
 
 	lower, upper []float32 // limits of the descriptor, which the model sees as -1 and 1
-}
-
-// Resolve returns the archive with a threshold that is a number, for episodes of the given length.
-func (d Discounted) Resolve(env envs.Spec, length int) Archive {
-	d.ThresholdMin = lowestThreshold(d.ThresholdMin, env, length)
-	return d
 }
 
 // initialPoints is the number of empty cells of the training before the first generation.
