@@ -192,7 +192,10 @@ func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 }
 
 func TestPagesListAllSettingsOfParts(t *testing.T) {
-	for name, defaults := range map[string]any{"td3": td3.Default(), "hierarchical-control": policies.DefaultControl().MetaController} {
+	for name, defaults := range map[string]any{
+		"td3":                  td3.Default(),
+		"hierarchical-control": policies.DefaultControl().MetaController,
+	} {
 		t.Run(name, func(t *testing.T) {
 			data := must.Get(json.Marshal(defaults))
 			common, by := documented(t, name)

@@ -79,7 +79,8 @@ func (d *DQN) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search,
 	}
 	rule.Iterate = func(m memory, key random.Key) (memory, []*Node) {
 		zero := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32))
-		end := xla.ForUnfused(key.Hi.Graph(), d.Unroll, played{m, key, Const(zero.Graph(), int32(0)), zero, zero}, func(step *Node, s played) played {
+		begin := played{m, key, Const(zero.Graph(), int32(0)), zero, zero}
+		end := xla.ForUnfused(zero.Graph(), d.Unroll, begin, func(step *Node, s played) played {
 			s.Step = step
 			key, before := s.Key.FoldInEach(step), s.Memory.Envs
 			choice := d.explore(s.Memory.Values.Params.Apply(before.Observation), key.FoldIn(0))

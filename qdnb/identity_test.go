@@ -419,7 +419,8 @@ func TestVariantsAreAdaptedAndControlled(t *testing.T) {
 func TestIgnoredSettingsAreNotRecorded(t *testing.T) {
 	archive := func(p *evolution.Parts) { p.Archive = repertoire.Grid{} }
 	mix := func(p *evolution.Parts) { p.Mix = evolution.Mix{{Emitter: noisy(0.1), Of: 1}} }
-	aurora := "ae_learning_rate capacity epochs late_epochs latent loop max_observation observation sampling threshold training_batch"
+	aurora := "ae_learning_rate capacity epochs late_epochs latent loop max_observation observation sampling " +
+		"threshold training_batch"
 	td3 := "critic_hidden critic_learning_rate discount greedy_learning_rate"
 	left := func(algorithm, env string, tune Tuning) string {
 		t.Helper()
@@ -457,7 +458,8 @@ func TestIgnoredSettingsAreNotRecorded(t *testing.T) {
 		{"diayn-reward", "diversity_reward_scale", skilled(skills.Parts{Objective: over{1, 1}})},
 		{"smerl-dads", "diversity_hidden diversity_reward_scale smerl_margin smerl_target",
 			skilled(skills.Parts{Diversity: paying{skills.DIAYN{}, 1}, Objective: over{1, 1}})},
-		{"csf", "continuous_skills diversity_hidden negative_skills negative_weight", skilled(skills.Parts{Diversity: paying{skills.DIAYN{}, 1}})},
+		{"csf", "continuous_skills diversity_hidden negative_skills negative_weight",
+			skilled(skills.Parts{Diversity: paying{skills.DIAYN{}, 1}})},
 	} {
 		if got := left(c.algorithm, "ant-omni", c.tune); got != c.want {
 			t.Errorf("%s leaves out %q, not %q", c.algorithm, got, c.want)

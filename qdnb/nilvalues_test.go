@@ -28,20 +28,22 @@ func TestNilValues(t *testing.T) {
 	spec := small(t.TempDir(), 1)
 	for name, err := range map[string]error{
 		"environment": of("map-elites", nil, func(s *Spec) { s.Env, s.Environment = "", (*envs.Simulator)(nil) }),
-		"loop":        of("map-elites", nil, func(s *Spec) { s.Algorithm, s.Loop, s.Tune = "", (*evolution.MapElites)(nil), nil }),
-		"diversity":   of("diayn-reward", skilled(skills.Parts{Diversity: (*skills.DIAYN)(nil)}), nil),
-		"objective":   of("diayn-reward", skilled(skills.Parts{Objective: (*skills.SMERL)(nil)}), nil),
-		"archive":     of("map-elites", archiving((*repertoire.Grid)(nil)), nil),
-		"emitter":     of("map-elites", emitting(evolution.Stateless(nil)), nil),
-		"no emitter":  of("map-elites", emitting((*evolution.IsoLineEmitter)(nil)), nil),
-		"tune":        of("map-elites", Tune[evolution.MapElites](nil), nil),
-		"context":     errtest.Of(Train(none, spec)),
-		"contexts":    errtest.Of(TrainSeeds(none, spec, 1, 2)),
-		"ask":         errtest.Of(Ask(none, simulated("dns", spec.Runs, 1))),
-		"export":      errtest.Of(exchange.Export(nil, exchange.ExportSpec{Out: "x.npz"})),
-		"repertoire":  errtest.Of((*runs.Run)(nil).Repertoire()),
-		"metrics":     errtest.Of((*runs.Run)(nil).Metrics()),
-		"snapshots":   errtest.Of((*runs.Run)(nil).Snapshots()),
+		"loop": of("map-elites", nil, func(s *Spec) {
+			s.Algorithm, s.Loop, s.Tune = "", (*evolution.MapElites)(nil), nil
+		}),
+		"diversity":  of("diayn-reward", skilled(skills.Parts{Diversity: (*skills.DIAYN)(nil)}), nil),
+		"objective":  of("diayn-reward", skilled(skills.Parts{Objective: (*skills.SMERL)(nil)}), nil),
+		"archive":    of("map-elites", archiving((*repertoire.Grid)(nil)), nil),
+		"emitter":    of("map-elites", emitting(evolution.Stateless(nil)), nil),
+		"no emitter": of("map-elites", emitting((*evolution.IsoLineEmitter)(nil)), nil),
+		"tune":       of("map-elites", Tune[evolution.MapElites](nil), nil),
+		"context":    errtest.Of(Train(none, spec)),
+		"contexts":   errtest.Of(TrainSeeds(none, spec, 1, 2)),
+		"ask":        errtest.Of(Ask(none, simulated("dns", spec.Runs, 1))),
+		"export":     errtest.Of(exchange.Export(nil, exchange.ExportSpec{Out: "x.npz"})),
+		"repertoire": errtest.Of((*runs.Run)(nil).Repertoire()),
+		"metrics":    errtest.Of((*runs.Run)(nil).Metrics()),
+		"snapshots":  errtest.Of((*runs.Run)(nil).Snapshots()),
 	} {
 		t.Run(name, func(t *testing.T) { errtest.Want(t, err, "nil") })
 	}

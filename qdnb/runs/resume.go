@@ -71,7 +71,7 @@ func Resume(root string, c Config, status *Status,
 }
 
 // lost says which files of a run are missing or damaged, so that Begin would delete what was computed or
-// go on with a part of it; "" if none are. A process that is killed before its first checkpoint may have
+// resume with a part of it; "" if none are. A process that is killed before its first checkpoint may have
 // left rows and snapshots, but no status that counts them.
 func (w *Writer) lost(from Checkpoint) string {
 	if from.Generation >= 0 {

@@ -82,8 +82,8 @@ const (
 	streamMaintain             // per generation: maintenance
 	streamEmpty                // empty archive
 	streamFirst                // initial state of proposers
-	_
-	streamInit // initial state of other emitters
+	_                          // was that of an emitter; the number of the next one stays
+	streamInit                 // initial state of other emitters
 )
 
 // streamLearn is the random stream of a generation for the updates of emitters. Non-negative numbers

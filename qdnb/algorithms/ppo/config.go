@@ -14,8 +14,9 @@ import (
 type PPO struct {
 	// LearningRate is Adam's learning rate for the policy and the value function; paper: 1e-4.
 	LearningRate float64 `json:"learning_rate" limits:">0,1"`
-	AdamEpsilon  float64 `json:"-" limits:"0,1"`        // added to the root in Adam, for searches that walk; 0: 1e-8, as in the paper
-	Discount     float64 `json:"discount" limits:"0,1"` // discount factor per decision; paper: 0.99
+	// AdamEpsilon is added to the root in Adam, for searches that walk; 0: 1e-8, as in the paper.
+	AdamEpsilon float64 `json:"-" limits:"0,1"`
+	Discount    float64 `json:"discount" limits:"0,1"` // discount factor per decision; paper: 0.99
 	// GAELambda is the decay of later TD errors in the advantage, per decision; paper: 0.95.
 	GAELambda float64 `json:"gae_lambda" limits:"0,1"`
 	// ClipEpsilon bounds the probability ratio in the loss to 1 +- ClipEpsilon; paper: 0.3.
