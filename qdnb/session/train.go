@@ -327,7 +327,7 @@ type concluder interface {
 	// Measured reports whether the newest step measured the state that it left.
 	Measured() bool
 	// Conclude measures the newest state. The outcome has its Fitnesses and counts, and Extra
-	// unless that is the newest step's. The search must not go on.
+	// unless that is the newest step's. The search must not continue.
 	Conclude() (scoring.Outcome, error)
 }
 

@@ -41,12 +41,11 @@ func (b Generation) Measure(p *xla.Platform) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, ok := algorithm.(*evolution.MapElites)
+	base, ok := algorithm.(*evolution.MapElites)
 	if !ok {
 		return nil, fmt.Errorf("%s is no neuroevolution: generations are timed of map-elites and the like",
 			b.Algorithm)
 	}
-	base := of
 	search, err := algorithm.New(p, env, 0)
 	if err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ const (
 	streamMaintain             // per generation: maintenance
 	streamEmpty                // empty archive
 	streamFirst                // initial state of proposers
-	_                          // was that of an emitter; the number of the next one stays
+	_                          // is not used; the number of the next one stays
 	streamInit                 // initial state of other emitters
 )
 

@@ -267,7 +267,7 @@ func (s *search) Measured() bool {
 }
 
 // Conclude fills the passive repertoire from the latest generation and returns the fitnesses of its
-// cells. The search must not go on: its next generations would differ.
+// cells. The search must not continue: its next generations would differ.
 func (s *search) Conclude() (outcome scoring.Outcome, err error) {
 	if err := s.passive.fill(s); err != nil {
 		return outcome, err

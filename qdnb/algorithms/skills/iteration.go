@@ -63,8 +63,8 @@ const (
 	streamEnvs      = -1 - iota // initial states
 	streamLearner               // initial networks
 	streamDiversity             // initial state of the diversity reward
-	_
-	streamAct // actions of an iteration
+	_                           // is not used; the numbers of the next ones stay
+	streamAct                   // actions of an iteration
 	streamUpdates
 	streamSkills // skills of the first episodes, if they are vectors
 )
