@@ -49,7 +49,7 @@ func TestLoopFormsAgree(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*graph.Node) []*graph.Node {
 			spec := env.Spec()
 			keys := random.KeyOf(in[0]).FoldInEach(graph.Const(in[0].Graph(), []int32{0, 1, 2}))
-			policy := nn.Policy(spec.Observations, []int{4}, spec.Actions)
+			policy := nn.NewPolicy(spec.Observations, []int{4}, spec.Actions)
 			net := policy.View(policy.Init(keys.FoldIn(1)))
 			fitness, descriptor := envs.Rollout(env, net, envs.Reset(env, keys), steps)
 			return []*graph.Node{fitness, descriptor}
@@ -175,7 +175,7 @@ func TestLargeObservationsOfEpisodesAreValid(t *testing.T) {
 	for what, env := range map[string]envs.Env{"episodes": envs.AutoReset(robot, 9),
 		"fixed start of episodes": envs.StartAt(envs.AutoReset(robot, 9), 1)} {
 		out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) []*graph.Node {
-			policy := nn.Policy(3, nil, 1)
+			policy := nn.NewPolicy(3, nil, 1)
 			keys := random.KeyOf(in[0]).FoldInEach(graph.Const(in[0].Graph(), []int32{0}))
 			fitness, _ := envs.Rollout(env, policy.View(policy.Init(keys)), envs.Reset(env, keys), 2)
 			return []*graph.Node{fitness}

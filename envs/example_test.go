@@ -15,7 +15,9 @@ import (
 // constant is a policy that ignores the observation.
 type constant struct{ Action *Node }
 
-func (c constant) Apply(*Node) *Node { return c.Action }
+func (c constant) Memory() []*Node { return nil }
+
+func (c constant) Act(memory []*Node, _ *Node) (next []*Node, action *Node) { return memory, c.Action }
 
 // Two points move straight up, one from below the lower wall, one next to it. Their descriptors are
 // their positions before the last step.

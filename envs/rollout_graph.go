@@ -10,14 +10,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
-
-// Policy maps observations [B, observations] to actions [B, actions]. It is a pytree, so that a
-// rollout can carry its parameters. nn.Net is a Policy. One that changes in each step has a method
-// Next, which returns the policy of the next step: a P of its own type.
-type Policy interface {
-	Apply(observation *Node) *Node
-}
 
 // Score accumulates the return and the descriptor of an episode, up to and including the step that
 // ends it. The zero value is not useful; see [NewScore].
@@ -92,7 +86,7 @@ func (s Score) descriptor() *Node {
 
 // Rollout runs one policy per copy from start for steps control steps and returns fitness [B] and
 // descriptor [B, d].
-func Rollout[P Policy](env Env, policy P, start State, steps int) (fitness, descriptor *Node) {
+func Rollout[P nn.Policy](env Env, policy P, start State, steps int) (fitness, descriptor *Node) {
 	score, _ := Record(env, policy, start, steps)
 	return score.Result()
 }
@@ -112,17 +106,18 @@ func (r Recorder) Rows(steps int) int { return (steps + r.Every - 1) / r.Every }
 // Record is [Rollout] that also returns the rows of each recorder, [B, Rows(steps), Width]. If the
 // environment resets automatically ([AutoReset]), rows after the end of an episode are of the next
 // one. The score has Objectives if start has.
-func Record[P Policy](env Env, policy P, start State, steps int,
+func Record[P nn.Policy](env Env, policy P, start State, steps int,
 	recorders ...Recorder) (score Score, records []*Node) {
 	type running struct {
 		Policy  P
+		Memory  []*Node
 		State   State
 		Score   Score
 		Records []*Node // [rows + 1, B, width]; steps that are not recorded go to the last row
 	}
 	g := start.Reward.Graph()
 	batch, spec := start.Reward.Shape().Dimensions[0], env.Spec()
-	run := running{Policy: policy, State: start,
+	run := running{Policy: policy, Memory: policy.Memory(), State: start,
 		Score: NewScore(g, batch, spec.Descriptor.Kind, len(spec.Descriptor.Lower))}
 	run.Score.Objectives = start.Objectives
 	run.Score.Return = Where(start.valid(env), run.Score.Return, ConstAs(run.Score.Return, math.NaN()))
@@ -137,7 +132,7 @@ func Record[P Policy](env Env, policy P, start State, steps int,
 	run.State = form.Pack(run.State)
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
 		r.State = form.Unpack(r.State)
-		action := r.Policy.Apply(r.State.Observation)
+		memory, action := r.Policy.Act(r.Memory, r.State.Observation)
 		next := Step(env, r.State, action)
 		r.Score = r.Score.AddStep(r.State, next)
 		for i, recorder := range recorders {
@@ -145,10 +140,7 @@ func Record[P Policy](env Env, policy P, start State, steps int,
 			xla.CheckShape(recorder.Row, "", "rows", row, dtypes.Float32, batch, recorder.Width)
 			r.Records[i] = xla.SetRow(r.Records[i], recorder.at(step, steps), row)
 		}
-		if changing, ok := any(r.Policy).(interface{ Next() P }); ok {
-			r.Policy = changing.Next()
-		}
-		r.State = form.Pack(next)
+		r.Memory, r.State = memory, form.Pack(next)
 		return r
 	})
 	for i, recorder := range recorders {

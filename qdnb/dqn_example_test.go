@@ -74,7 +74,7 @@ func (d *DQN) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search,
 	rule := algorithms.Rule[memory]{Metrics: []string{"loss"}, Steps: int64(d.Environments * d.Unroll),
 		Every: 2000, Episodes: 16}
 	rule.Start = func(key random.Key) memory {
-		return memory{nn.NewTargeted(task.Policy.New(key.FoldIn(0)), d.LearningRate, d.Tau),
+		return memory{nn.NewTargeted(task.MLP().New(key.FoldIn(0)), d.LearningRate, d.Tau),
 			envs.Reset(episodes, key.FoldIn(1).Split(d.Environments)), layout.NewBuffer(key.Hi.Graph(), d.Buffer)}
 	}
 	rule.Iterate = func(m memory, key random.Key) (memory, []*Node) {

@@ -284,8 +284,8 @@ func TestSettingsOfOwnLoops(t *testing.T) {
 		{"Steps and Every of at least 1, not 0 and -1", nil, scoring.Plan{Policies: 2}, 0, -1},
 		{"has no States in its plan", nil, scoring.Plan{Policies: 2, States: 2}, 1, 1},
 		{"at least 1 policy", nil, scoring.Plan{}, 1, 1},
-		{"at least 1 unit, not 0", []int{0}, scoring.Plan{Policies: 2}, 1, 1},
-		{"at least 1 unit, not -1", []int{-1}, scoring.Plan{Policies: 2}, 1, 1},
+		{"at least 1 unit, not [0 2]", []int{0}, scoring.Plan{Policies: 2}, 1, 1},
+		{"at least 1 unit, not [-1 2]", []int{-1}, scoring.Plan{Policies: 2}, 1, 1},
 	} {
 		task := scoring.NewTask(envs.Pointmaze{}, c.hidden, 5)
 		learner, err := algorithms.NewLearner(p, task, centroids, c.plan, nil, 1)

@@ -30,7 +30,7 @@ func smallPPO(env envs.Env) *ppo.PPO {
 
 // mazeSkills are two policies as skills in pointmaze.
 func mazeSkills(last float32) envs.Hierarchical {
-	net, rows := nn.Policy(2, nil, 2), []float32{1, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, 0}
+	net, rows := nn.NewPolicy(2, nil, 2), []float32{1, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, 0}
 	return envs.Hierarchical{Env: envs.Pointmaze{}, Every: 2,
 		Skills: envs.Skills{Net: net, Rows: npz.Of(rows, 2, net.Params())}}
 }
@@ -43,7 +43,7 @@ func TestNormalisedPPO(t *testing.T) {
 		Quiet: true, Budget: Generations(4)})
 	best := nb.Must(run.Repertoire()).Best()
 	row := nb.Must(run.Repertoire()).Genotype(best)
-	plain := nn.Policy(2, []int{8}, 2)
+	plain := nn.NewPolicy(2, []int{8}, 2)
 	if len(row) != plain.Params()+4 || row[len(row)-1] <= 0 || row[len(row)-1] >= 1 {
 		t.Fatalf("a policy has %d parameters, the last are %v", len(row), row[len(row)-4:])
 	}

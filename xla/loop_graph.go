@@ -44,6 +44,43 @@ func repeat[T any](count *Node, state T, through func(step *Node) *Node,
 	}).State
 }
 
+// When returns body(0, state) if due, a bool scalar, else state. On XLA:CPU body runs in a loop of zero or
+// one iterations, a count that XLA cannot know: it would evaluate both branches of a Where. The loop is
+// also a barrier: what body returns is computed once as a whole. A body that computes something from
+// constants and loop invariants alone must use its argument turn, which is always 0, or XLA moves that
+// out of the loop. GPUs and TPUs evaluate body in any case and select, since such a loop would wait for
+// the host.
+func When[T any](due *Node, state T, body func(turn *Node, state T) T) T {
+	return when(due, state, body, Repeat[T])
+}
+
+// WhenUnfused is [When] for a body of large operations, see [ForUnfused].
+func WhenUnfused[T any](due *Node, state T, body func(turn *Node, state T) T) T {
+	return when(due, state, body, RepeatUnfused[T])
+}
+
+func when[T any](due *Node, state T, body func(*Node, T) T, repeat func(*Node, T, func(*Node, T) T) T) T {
+	if !KindOf(due.Graph()).Accelerator() {
+		return repeat(ConvertDType(due, dtypes.Int32), state, body)
+	}
+	return Map2(body(Const(due.Graph(), int32(0)), state), state, func(done, state *Node) *Node {
+		if done == state {
+			return state
+		}
+		return Where(BroadcastToDims(due, state.Shape().Dimensions...), done, state)
+	})
+}
+
+// Turns returns the number of iterations of a loop of count, an int32 scalar that the graph computes and
+// that is at most most. It is most on GPUs and TPUs, so that the device need not report the count to the
+// host: iterations from count on must change nothing.
+func Turns(count *Node, most int) *Node {
+	if KindOf(count.Graph()).Accelerator() {
+		return ConstAs(count, int32(most))
+	}
+	return count
+}
+
 // Scan is [For] with a body that also returns what the loop stacks, [count, ...] each: JAX's
 // lax.scan.
 func Scan[S, T any](g *Graph, count int, state S, body func(step *Node, state S) (S, T)) (S, T) {

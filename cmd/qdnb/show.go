@@ -164,7 +164,7 @@ func printStored(run *runs.Run, numbers, cells []int) error {
 	if err != nil {
 		return err
 	}
-	network, _, err := set.Network()
+	network, _, err := set.Stored()
 	if err != nil {
 		return err
 	}
@@ -187,8 +187,8 @@ func printStored(run *runs.Run, numbers, cells []int) error {
 			}
 			fitness, descriptor = skills.Mean(p.Number)
 		}
-		fmt.Printf("%-14s fitness %.6g, descriptor %.4g, as stored by training; layers %v\n", p, fitness,
-			descriptor, network.Sizes)
+		fmt.Printf("%-14s fitness %.6g, descriptor %.4g, as stored by training; %v\n", p, fitness,
+			descriptor, network)
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	normalised := task.Policy
+	normalised := task.MLP()
 	normalised.Normalises = true
 	if shape := arrays["genotypes"].Shape; len(shape) == 2 && shape[1] == normalised.Params() && spec.Observations > 0 {
 		settings.Normalises, task.Policy = true, normalised

@@ -185,7 +185,7 @@ func TestExportONNX(t *testing.T) {
 	custom.Config.Hyperparameters = []byte(`{"hidden":[8,8],"episode_length":30,"weights":"bfloat16"}`)
 	own := &custom
 	x, one, three := []float64{0.3, -0.7}, 1, 3
-	rounded := nn.Policy(2, []int{8, 8}, 2).RoundBFloat16(nb.Must(grid.Repertoire()).Genotype(1))
+	rounded := nn.NewPolicy(2, []int{8, 8}, 2).RoundBFloat16(nb.Must(grid.Repertoire()).Genotype(1))
 	cells, kept := nb.Must(grid.Repertoire()), nb.Must(skills.Skills())
 	for _, c := range []struct {
 		run   *runs.Run

@@ -112,7 +112,7 @@ func HurdlesSkills(hidden []int, gaussian bool) envs.Skills {
 	task, _ := catalog.Find(HurdlesEnv)
 	const unseen = 2
 	s := envs.Skills{Hidden: unseen, Gaussian: gaussian,
-		Net: nn.Policy(task.Observations-unseen, hidden, task.Actions)}
+		Net: nn.NewPolicy(task.Observations-unseen, hidden, task.Actions)}
 	if gaussian {
 		s.Net = nn.NewMLP(task.Observations-unseen, hidden, 2*task.Actions)
 	}

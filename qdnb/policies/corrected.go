@@ -9,6 +9,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // Corrected is a repertoire of repeated evaluations. Flageat and Cully 2023, "Uncertain
@@ -27,14 +28,16 @@ type Corrected struct {
 }
 
 // Correct evaluates the policies of a run's repertoire, which has genotypes. The episodes of a
-// policy start in initial states that seed draws and all policies share.
+// policy start in initial states that seed draws and all policies share. own is the architecture of
+// policies with code of the user, else nil.
 func Correct(ctx context.Context, platform *xla.Platform, run *runs.Run, at runs.Snapshot, env envs.Env,
-	seed int64) (*Corrected, error) {
+	own nn.Architecture, seed int64) (*Corrected, error) {
 	archived := &at.Repertoire
 	set, err := selectCells(run, archived, archived.Filled())
 	if err != nil || len(set.Policies) == 0 {
 		return &Corrected{Snapshot: at, Archived: archived}, err
 	}
+	set.Architecture = own
 	set.most = archived.Cells() // one program for a repertoire that fills up
 	rollouts, err := NewRollouts(platform, set, env, int(at.Episodes), seed)
 	if err != nil {

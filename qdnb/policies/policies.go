@@ -37,7 +37,9 @@ func (p Policy) String() string {
 type Set struct {
 	Run      *runs.Run
 	Policies []Policy // not empty
-	hidden   []int    // layers of skills; nil for cells, whose layers the run's settings hold
+	// Architecture is that of policies with code of the user; nil: the run's settings hold it.
+	Architecture nn.Architecture
+	hidden       []int // layers of skills; nil for cells, whose layers the run's settings hold
 	// most is the number of policies to compile for if the set may grow; 0: the present one.
 	most int
 }
@@ -168,8 +170,23 @@ func (s *Set) Task(env envs.Env) (scoring.Task, error) {
 }
 
 // Network returns the layers of the policies and the format of their weights in rollouts, also of a
-// run in a custom environment.
+// run in a custom environment. Other architectures are an error.
 func (s *Set) Network() (nn.MLP, scoring.Weights, error) {
+	policy, weights, err := s.Stored()
+	if err != nil {
+		return nn.MLP{}, "", err
+	}
+	m, ok := policy.(nn.MLP)
+	if !ok {
+		return m, "", fmt.Errorf("the policies of %s are not multilayer perceptrons, which this needs, but %v: only "+
+			"qdnb can play them", s.Run.Name(), policy)
+	}
+	return m, weights, nil
+}
+
+// Stored returns the architecture that the settings of the run hold and the format of weights in rollouts,
+// also of a run in a custom environment.
+func (s *Set) Stored() (nn.Architecture, scoring.Weights, error) {
 	env, err := Environment(s.Run)
 	if err != nil {
 		env = &envs.BlackBox{Facts: s.trained()}
@@ -178,8 +195,11 @@ func (s *Set) Network() (nn.MLP, scoring.Weights, error) {
 	return task.Policy, task.Weights, err
 }
 
-// TaskOf returns the task that a run's settings describe in an environment, for its cells.
-func TaskOf(run *runs.Run, env envs.Env) (scoring.Task, error) { return (&Set{Run: run}).task(env) }
+// TaskOf returns the task that a run's settings describe in an environment, for its cells. own is the
+// architecture of policies with code of the user, else nil.
+func TaskOf(run *runs.Run, env envs.Env, own nn.Architecture) (scoring.Task, error) {
+	return (&Set{Run: run, Architecture: own}).task(env)
+}
 
 func (s *Set) task(env envs.Env) (scoring.Task, error) {
 	base := evolution.DefaultMapElites(env.Spec())
@@ -189,7 +209,8 @@ func (s *Set) task(env envs.Env) (scoring.Task, error) {
 		EpisodeLength *int             `json:"episode_length"`
 		Weights       *scoring.Weights `json:"weights"`
 		Normalises    bool             `json:"normalize_observations"` // of PPO
-	}{&base.Hidden, &base.Hidden, &base.EpisodeLength, &base.Weights, false}
+		Memory        *int             `json:"memory"`
+	}{&base.Hidden, &base.Hidden, &base.EpisodeLength, &base.Weights, false, &base.Memory}
 	if err := json.Unmarshal(s.Run.Config.Hyperparameters, &settings); err != nil {
 		return scoring.Task{}, fmt.Errorf("cannot read the settings of %s: %v", s.Run.Name(), err)
 	}
@@ -197,8 +218,19 @@ func (s *Set) task(env envs.Env) (scoring.Task, error) {
 		base.Hidden = s.hidden
 	}
 	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
-	task.Weights, task.Policy.Normalises = base.Weights, settings.Normalises
-	return task, nil
+	task.Weights = base.Weights
+	switch {
+	case s.Architecture != nil:
+		task.Policy = s.Architecture
+	case settings.Hidden == nil:
+		return task, fmt.Errorf("the policies of %s have code of their own, which its folder does not hold: set "+
+			"Policy in a notebook or program", s.Run.Name())
+	case settings.Normalises:
+		m := task.MLP()
+		m.Normalises = true
+		task.Policy = m
+	}
+	return task.WithMemory(base.Memory), nil
 }
 
 // trained returns name and sizes of the environment in which the policies were trained.

@@ -12,11 +12,13 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // AdaptSpec configures [Adapt].
@@ -31,6 +33,10 @@ type AdaptSpec struct {
 	// Environment is needed by a run in a custom environment: that environment, or another one of
 	// the same name. Its code is part of the identity of the results.
 	Environment envs.Env
+
+	// Policy is the architecture of a run whose policies have code of the user. Its code, too, is part of
+	// the identity.
+	Policy nn.Architecture
 
 	Perturbation envs.Perturbation
 	Values       [][]float64 // of the perturbation; nil: the paper's
@@ -82,10 +88,20 @@ func (s AdaptSpec) Config(training runs.Config, trained runs.Budget) (runs.Confi
 		Skills: training.Name(), SkillsBudget: trained, Perturbation: s.Perturbation, Values: values,
 		Episodes: s.Episodes, StatesSeed: s.Seed,
 	})
-	if err == nil && s.Environment != nil {
-		var code runs.Config
-		code, err = Spec{Algorithm: "map-elites", Environment: live}.Config()
-		config.Parts = code.Parts
+	if err == nil && (s.Environment != nil || s.Policy != nil) {
+		code := Spec{Algorithm: "map-elites", Env: training.Env}
+		if s.Environment != nil {
+			code.Env, code.Environment = "", live
+		}
+		if s.Policy != nil {
+			code.Name, code.Tune = "adaptation of own policies", func(m any) error {
+				m.(*evolution.MapElites).Policy = s.Policy
+				return nil
+			}
+		}
+		var identity runs.Config
+		identity, err = code.Config()
+		config.Parts = identity.Parts
 	}
 	return config, err
 }
@@ -103,9 +119,14 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Algorithm.(*Adaptation).ctx = ctx
+	a := t.Algorithm.(*Adaptation)
+	a.ctx, a.policy = ctx, s.Policy
+	var own []string
+	if s.Policy != nil {
+		own = []string{"Policy"}
+	}
 	t.Options = Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
-		Own: Spec{Environment: s.Environment}.own(nil), Backend: s.Backend, Quiet: s.Quiet}
+		Own: Spec{Environment: s.Environment}.own(own), Backend: s.Backend, Quiet: s.Quiet}
 	return t.Run(ctx)
 }
 
@@ -150,6 +171,7 @@ type Adaptation struct {
 	StatesSeed   int64             `json:"states_seed"`
 
 	skills *runs.Run
+	policy nn.Architecture // see [AdaptSpec]
 	ctx    context.Context // interrupts the evaluation under a value
 }
 
@@ -162,6 +184,7 @@ func (a *Adaptation) New(p *xla.Platform, env envs.Env, _ int64) (algorithms.Sea
 	if err != nil {
 		return nil, err
 	}
+	set.Architecture = a.policy
 	rollouts, err := policies.NewRollouts(p, set, env, a.Episodes, a.StatesSeed)
 	if err != nil {
 		return nil, err

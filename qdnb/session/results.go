@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
 )
 
 // results writes the repertoire and the skills of a finished run, and the snapshots of its end.
@@ -68,7 +69,7 @@ func (s *session) correct() error {
 	}
 	corrected, err := policies.Correct(context.Background(), s.platform, s.writer.Run, runs.Snapshot{
 		Progress: s.status.Progress, Repertoire: *archived,
-		Correction: runs.Correction{Episodes: int64(s.Corrected), By: s.By}}, s.Env, s.Config.Seed)
+		Correction: runs.Correction{Episodes: int64(s.Corrected), By: s.By}}, s.Env, s.policy(), s.Config.Seed)
 	if err != nil {
 		return err
 	}
@@ -81,14 +82,22 @@ func (s *session) correctable() error {
 	if s.Corrected == 0 {
 		return nil
 	}
-	got, err := policies.TaskOf(s.writer.Run, s.Env)
+	got, err := policies.TaskOf(s.writer.Run, s.Env, s.policy())
 	if err != nil {
 		return err
 	}
-	if want := s.search.Task(); !slices.Equal(got.Policy.Sizes, want.Policy.Sizes) || got.Length != want.Length {
-		return fmt.Errorf("Corrected needs the layers %d and the episodes of %d steps of %s in its struct, as hidden "+
-			"and episode_length in JSON; these are %d and %d", want.Policy.Sizes, want.Length, s.Config.Algorithm,
-			got.Policy.Sizes, got.Length)
+	want := s.search.Task()
+	if is, needed := fmt.Sprint(got.Policy), fmt.Sprint(want.Policy); is != needed || got.Length != want.Length {
+		return fmt.Errorf("Corrected needs %s and the episodes of %d steps of %s in its struct, as hidden and "+
+			"episode_length in JSON; these are %s and %d", needed, want.Length, s.Config.Algorithm, is, got.Length)
+	}
+	return nil
+}
+
+// policy is the architecture of policies with code of the user, else nil.
+func (s *session) policy() nn.Architecture {
+	if m, ok := s.Algorithm.(*evolution.MapElites); ok {
+		return m.Policy
 	}
 	return nil
 }
@@ -146,10 +155,10 @@ func skillsOf(s skilled) (*runs.Skills, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, task := s.Task().Env.Spec(), s.Task()
+	spec, sizes := s.Task().Env.Spec(), s.Task().MLP().Sizes
 	out := &runs.Skills{
 		Observations: spec.Observations, Actions: spec.Actions, Count: s.Skills(),
-		Hidden:    task.Policy.Sizes[1 : len(task.Policy.Sizes)-1],
+		Hidden:    sizes[1 : len(sizes)-1],
 		Fitnesses: found.Fitnesses, Descriptors: found.Descriptors, Policy: policy,
 	}
 	if len(found.Records) > 0 {

@@ -11,7 +11,6 @@ import (
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/nn"
@@ -31,7 +30,7 @@ func (s Spec) start(t *Training) error {
 	if s.Start != "" && base.Initial != nil {
 		return errors.New("Start and Initial are mutually exclusive: set one of them")
 	}
-	rows, form, from, err := base.Initial, nn.MLP{}, "Initial", error(nil)
+	rows, form, from, err := base.Initial, nn.Architecture(nil), "Initial", error(nil)
 	if s.Start != "" {
 		from = s.Start
 		rows, form, err = s.genotypes(t.Root)
@@ -39,16 +38,16 @@ func (s Spec) start(t *Training) error {
 	if err != nil {
 		return fmt.Errorf("cannot start from %s: %w", from, err)
 	}
-	policy := scoring.NewTask(t.Env, base.Hidden, base.EpisodeLength).Policy
+	policy := base.Task(t.Env).Policy
 	hash := sha256.New()
-	if form.Normalises {
+	if m, ok := form.(nn.MLP); ok && m.Normalises {
 		return fmt.Errorf("cannot start from %s: its policies normalise their observations, and those of this run "+
 			"cannot: start from a run without normalize_observations", from)
 	}
 	for i, row := range rows {
-		if len(row) != policy.Params() || form.Sizes != nil && !slices.Equal(form.Sizes, policy.Sizes) {
-			return fmt.Errorf("cannot start from %s: its genotypes have %d parameters and layers %v, but those "+
-				"of this run have %d and %v: set hidden", from, len(row), form.Sizes, policy.Params(), policy.Sizes)
+		if len(row) != policy.Params() || form != nil && fmt.Sprint(form) != fmt.Sprint(policy) {
+			return fmt.Errorf("cannot start from %s: its genotypes have %d parameters (%v), but those of this run "+
+				"have %d (%v): set hidden or memory", from, len(row), form, policy.Params(), policy)
 		}
 		if k := slices.IndexFunc(row, func(x float32) bool { return x-x != 0 }); k >= 0 {
 			return fmt.Errorf("cannot start from %s: parameter %d of genotype %d is %g", from, k, i, row[k])
@@ -67,8 +66,8 @@ func (s Spec) start(t *Training) error {
 	return nil
 }
 
-// genotypes reads the genotypes that Start names, and the form of their policies if it is known.
-func (s Spec) genotypes(root string) (rows [][]float32, form nn.MLP, err error) {
+// genotypes reads the genotypes that Start names, and the architecture of their policies if it is known.
+func (s Spec) genotypes(root string) (rows [][]float32, form nn.Architecture, err error) {
 	if info, err := os.Stat(s.Start); err == nil && !info.IsDir() {
 		rows, err = fileGenotypes(s.Start)
 		return rows, form, err
@@ -87,7 +86,7 @@ func (s Spec) genotypes(root string) (rows [][]float32, form nn.MLP, err error) 
 	for _, p := range set.Policies {
 		rows = append(rows, p.Genotype)
 	}
-	form, _, err = set.Network()
+	form, _, err = set.Stored()
 	return rows, form, err
 }
 

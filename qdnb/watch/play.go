@@ -19,6 +19,7 @@ import (
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // Spec configures [Play]: which skills to play, and in what environment.
@@ -31,6 +32,9 @@ type Spec struct {
 	// Environment replaces the run's environment. It must have as many observations and actions. A
 	// run of a custom environment needs it.
 	Environment envs.Env
+
+	// Policy is the architecture of a run whose policies have code of the user.
+	Policy nn.Architecture
 
 	Conditions *envs.Conditions // of the environment, see [envs.Perturbable]; nil: nominal
 	Seed       int64            // of the initial states, which all policies share
@@ -120,6 +124,7 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
+	set.Architecture = s.Policy
 	var recorders []func(int) envs.Recorder
 	var visible *stage // nil if nothing is recorded, or the environment has no visible bodies
 	var over *overSkills

@@ -45,7 +45,7 @@ func TestRoundBFloat16(t *testing.T) {
 // loops, for sizes that do not fill words and iterations, and for kernels too large to be packed.
 func TestBFloat16(t *testing.T) {
 	for _, sizes := range [][]int{{87, 64, 48, 8}, {16, 16}, {3, 17, 13, 2}, {1, 1}, {600, 608, 2}} {
-		policy := nn.Policy(sizes[0], sizes[1:len(sizes)-1], sizes[len(sizes)-1])
+		policy := nn.NewPolicy(sizes[0], sizes[1:len(sizes)-1], sizes[len(sizes)-1])
 		const p = 3
 		draw := uniform(0.1)
 		rows, x := draw(p*policy.Params()), draw(p*sizes[0])

@@ -13,7 +13,7 @@ import (
 )
 
 func TestWrongShapesAreRefused(t *testing.T) {
-	policy, lstm := nn.Policy(3, []int{4}, 2), nn.LSTM{Inputs: 3, Hidden: 2}
+	policy, lstm := nn.NewPolicy(3, []int{4}, 2), nn.LSTM{Inputs: 3, Hidden: 2}
 	coder, short := nn.Autoencoder{Features: 3, Hidden: 2, Steps: 4}, nn.Autoencoder{Features: 3, Hidden: 2, Steps: 1}
 	view := func(in []*Node) []*Node { return policy.View(in[0]).Kernel }
 	cell := func(in []*Node) []*Node { return []*Node{lstm.View(in[0]).Bias} }

@@ -40,9 +40,9 @@ func NewMLP(inputs int, hidden []int, outputs int) MLP {
 	return MLP{Sizes: slices.Concat([]int{inputs}, hidden, []int{outputs}), Hidden: ReLU}
 }
 
-// Policy returns the deterministic policy of the quality-diversity algorithms: a [NewMLP] with a
+// NewPolicy returns the deterministic policy of the quality-diversity algorithms: a [NewMLP] with a
 // tanh output.
-func Policy(obs int, hidden []int, act int) MLP {
+func NewPolicy(obs int, hidden []int, act int) MLP {
 	m := NewMLP(obs, hidden, act)
 	m.Output = Tanh
 	return m

@@ -34,7 +34,7 @@ func goldenPolicy(data golden.File) (policy nn.MLP, leaves []string) {
 			fmt.Sprintf("params.Dense_%d.kernel", layer))
 	}
 	last := len(policy.Sizes) - 1
-	return nn.Policy(policy.Sizes[0], policy.Sizes[1:last], policy.Sizes[last]), leaves
+	return nn.NewPolicy(policy.Sizes[0], policy.Sizes[1:last], policy.Sizes[last]), leaves
 }
 
 // 03_policy_mlp.npz: policies of QDax, as flat rows and leaf by leaf, and their actions.
@@ -91,7 +91,7 @@ func TestGoldenInitMoments(t *testing.T) {
 		sizes[layer] = int(math.Round(3 / (limit * limit)))
 	}
 	const outputs, draws = 8, 60
-	policy := nn.Policy(sizes[0], sizes[1:], outputs)
+	policy := nn.NewPolicy(sizes[0], sizes[1:], outputs)
 	rows := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 		g := in[0].Graph()
 		return []*Node{policy.Init(random.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws),
@@ -212,7 +212,7 @@ func uniform(limit float32) (draw func(n int) []float32) {
 // The layout of the paper's policies for pointmaze: where the first layer's parameters are in a
 // flat row.
 func ExampleMLP_Layout() {
-	policy := nn.Policy(2, []int{256, 256}, 2)
+	policy := nn.NewPolicy(2, []int{256, 256}, 2)
 	fmt.Println(policy.Params(), "parameters")
 	for _, leaf := range policy.Layout()[:2] {
 		fmt.Printf("layer %d, kernel %v, shape %v, offset %d\n", leaf.Layer, leaf.Kernel, leaf.Shape,
@@ -251,7 +251,7 @@ func ExampleNet_Apply() {
 // A network that normalises has the means and deviations of its inputs at the end of its row, and clamps
 // what it normalises. Without them it is the same network.
 func TestNormalisingNetwork(t *testing.T) {
-	plain := nn.Policy(3, []int{4}, 2)
+	plain := nn.NewPolicy(3, []int{4}, 2)
 	form := plain
 	form.Normalises = true
 	if form.Params() != plain.Params()+6 {

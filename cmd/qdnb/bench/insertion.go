@@ -44,7 +44,7 @@ func (b Insertion) Measure(p *xla.Platform) (any, error) {
 		return nil, fmt.Errorf("batch must be 1 or more and better between 0 and batch, not %d and "+
 			"%d", b.Batch, b.Better)
 	}
-	params := nn.Policy(87, []int{256, 256}, 8).Params()
+	params := nn.NewPolicy(87, []int{256, 256}, 8).Params()
 	if err := p.CheckMemory(4*int64(params)*int64(insertionCells+b.Batch), 0); err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func benchTD3(p *xla.Platform, s Updates) (updates, error) {
 		Learner td3.Learner
 		Buffer  replay.Buffer
 	}
-	algorithm := td3.New(td3.Default(), nn.Policy(observations, []int{256, 256}, actions))
+	algorithm := td3.New(td3.Default(), nn.NewPolicy(observations, []int{256, 256}, actions))
 	return newUpdates(p, func(key random.Key) whole {
 		g := key.Hi.Graph()
 		one := key.FoldInEach(graph.Const(g, []int32{0}))
@@ -173,7 +173,7 @@ func benchVariation(p *xla.Platform, s Updates) (updates, error) {
 	if s.Individuals < 1 {
 		return updates{}, fmt.Errorf("individuals must be 1 or more, not %d", s.Individuals)
 	}
-	algorithm := td3.New(td3.Default(), nn.Policy(observations, []int{256, 256}, actions))
+	algorithm := td3.New(td3.Default(), nn.NewPolicy(observations, []int{256, 256}, actions))
 	return newUpdates(p, func(key random.Key) whole {
 		which := graph.Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, s.Individuals), 0)
 		individuals := algorithm.Actor.Init(key.FoldInEach(which))

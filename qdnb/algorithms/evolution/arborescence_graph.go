@@ -69,7 +69,7 @@ func (gradientArborescence) StartsItself() {}
 // Init implements [Emitter]. All solution points start at the center of the task's initial range.
 func (s gradientArborescence) Init(start Start, _ random.Key) Emitter {
 	policy, spec := start.Task.Policy, start.Task.Env.Spec()
-	center := ConstAs(start.First, (policy.Initial[0]+policy.Initial[1])/2)
+	center := ConstAs(start.First, (spec.Initial[0]+spec.Initial[1])/2)
 	s.Coefficients = cmaES{size: start.Count/s.Emitters - 1, sigma0: s.Sigma0}
 	s = s.start(BroadcastToDims(center, s.Emitters, policy.Params()), 1+len(spec.Descriptor.Lower))
 	s.Gradients = taskGradients(start.Task, s.Points)

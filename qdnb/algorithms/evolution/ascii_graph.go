@@ -178,7 +178,7 @@ func (e actionCrossover) vary(parents, weights *Node, other episodes) *Node {
 		Weights  *Node
 		Other    episodes
 	}
-	adam, policy := nn.NewAdam(e.LearningRate), e.task.Policy
+	adam, policy := nn.NewAdam(e.LearningRate), e.task.MLP()
 	start := state{policy.View(parents), nn.MapMoments(adam.Start(parents), policy.View), weights, other}
 	return xla.ForUnfused(parents.Graph(), e.NumEpochs, start, func(_ *Node, s state) state {
 		away := ReduceSum(Square(Sub(s.Other.Actions, s.Policies.Apply(s.Other.Obs))), 2)

@@ -242,7 +242,7 @@ func TestAuroraSequencesAreThePolicies(t *testing.T) {
 		keys := random.Key{Hi: BroadcastToDims(start.Hi, 1), Lo: BroadcastToDims(start.Lo, 1)}
 		places := envs.Recorder{Every: 5, Width: 2,
 			Row: func(before envs.State, _ *Node, _ envs.State) *Node { return before.Descriptor }}
-		_, records := envs.Record(s.task.Env, s.task.Policy.View(in[0]), s.task.Env.Reset(keys),
+		_, records := envs.Record(s.task.Env, s.task.MLP().View(in[0]), s.task.Env.Reset(keys),
 			s.task.Length, places)
 		return records
 	}, xlatest.Tensor(genotypes[slot*params:(slot+1)*params], 1, params))

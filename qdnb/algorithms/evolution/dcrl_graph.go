@@ -112,7 +112,7 @@ func normalised(d envs.Descriptor, x *Node) *Node {
 
 // Init implements [Emitter]. Unlike that of PGA-MAP-Elites, the actor is a network of its own.
 func (e DescriptorConditioned) Init(start Start, key random.Key) Emitter {
-	e.task, e.policy = start.Task, start.Task.Policy
+	e.task, e.policy = start.Task, start.Task.MLP()
 	learner := e.conditioned()
 	one := Const(key.Hi.Graph(), []int32{0})
 	e.Learner = learner.Start(learner.Actor.Init(key.FoldIn(0).FoldInEach(one)), key.FoldIn(1))

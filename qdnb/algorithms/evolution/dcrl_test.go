@@ -54,7 +54,7 @@ func readDCRL(t *testing.T) (golden.File, DescriptorConditioned, scoring.Task) {
 			Lower: f.Float32s("lower"), Upper: f.Float32s("upper")}}}
 	task := scoring.NewTask(env, []int{7, 6}, 1)
 	return f, DescriptorConditioned{PolicyGradient: PolicyGradient{
-		Config: settings, policy: task.Policy},
+		Config: settings, policy: task.MLP()},
 		Lengthscale: f.Number("const.lengthscale"), task: task}, task
 }
 
@@ -129,7 +129,7 @@ func TestGoldenDCRLOffspring(t *testing.T) {
 			policies := l.specialise(l.conditioned().Actor.Network(in[4], 0), goals)
 			children := td3.VaryTowards(in[0], in[1], td3.Critic.Network(in[2], 0), in[3],
 				Const(in[0].Graph(), int32(0)), 2)
-			return []*Node{children, policies, task.Policy.View(policies).Apply(in[6])}
+			return []*Node{children, policies, task.MLP().View(policies).Apply(in[6])}
 		}, tensor(f, "vary.parents"), tensor(f, "vary.goals"), tensor(f, "vary.critic"),
 			tensor(f, "vary.obs"), tensor(f, "inject.actor"), tensor(f, "inject.goals"),
 			tensor(f, "inject.obs"))
@@ -142,7 +142,7 @@ func TestGoldenDCRLOffspring(t *testing.T) {
 // aims is a scripted task whose policies can reach any descriptor: the actions are bounded.
 func aims() scoring.Task {
 	task := unlimited.task()
-	task.Policy = nn.Policy(1, []int{8}, 2)
+	task.Policy = nn.NewPolicy(1, []int{8}, 2)
 	return task
 }
 
@@ -260,7 +260,7 @@ func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 	s := newDCRL(t, p, d, settings{Batch: 64, Slice: 32, Centroids: line(16), Seed: 1})
 	task := aims()
 	l := s.parts.Mix[0].Emitter.(DescriptorConditioned)
-	l.task, l.policy = task, task.Policy
+	l.task, l.policy = task, task.MLP()
 	var goals []float32
 	for i := range 9 {
 		goals = append(goals, float32(i)/5-0.8)
@@ -280,7 +280,7 @@ func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 			for i := 1; i < len(in); i += 2 {
 				actor.Bias, actor.Kernel = append(actor.Bias, in[i]), append(actor.Kernel, in[i+1])
 			}
-			return []*Node{task.Policy.View(l.specialise(actor, in[0])).Apply(OnesLike(in[0]))}
+			return []*Node{task.MLP().View(l.specialise(actor, in[0])).Apply(OnesLike(in[0]))}
 		}, in...)
 		actions := xlatest.Flat[float32](t, out[0])
 		for i, goal := range goals {

@@ -188,7 +188,7 @@ func (gen generation) evaluate(from source, worker *Node) (found repertoire.Eval
 		return envs.Reset(task.Env, gen.resets(c.From, slices.Numbers(turn, c.Worker)))
 	}
 	batch := scoring.Batch{Task: task, Recorders: recorders, Objectives: gen.objectives, Slices: slices}
-	local := scoring.Score(batch, worker, start, reset, func(turn *Node, c carried) (carried, nn.Net) {
+	local := scoring.Score(batch, worker, start, reset, func(turn *Node, c carried) (carried, nn.Policy) {
 		c.Children = gen.emit(c.From, slices.Numbers(turn, c.Worker), c.Children)
 		return c, task.View(c.Children)
 	})
@@ -211,11 +211,8 @@ func (gen generation) evaluate(from source, worker *Node) (found repertoire.Eval
 // emit returns the offspring of a slice, [slice, N]: random policies in generation 0, later those
 // of the emitters. children provides the memory.
 //
-// Each case is a loop of zero or one iterations, a count that XLA cannot know. The loop is a
-// barrier: the offspring are computed once as a whole, not again for every layer that is sliced out
-// of them. The iteration number, always 0, is added to the keys. Otherwise XLA would move the
-// loop-invariant computation out of the loop, where it would also run for zero iterations, and copy
-// its result in. GPUs and TPUs select: such a loop would wait for the host.
+// Each case is an [xla.When], so that the offspring are computed once as a whole, not again for every
+// layer that is sliced out of them.
 func (gen generation) emit(from source, individuals, children *Node) *Node {
 	type state struct {
 		From                  source
@@ -229,17 +226,19 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		starts := from.startsItself(m)
 		started, random = started || starts, random || !starts
 	}
-	later := MinScalar(from.Number, 1) // 0 in generation 0, else 1
-	emits := later
+	first := Equal(from.Number, ZerosLike(from.Number))
+	emits := LogicalNot(first)
 	if started {
-		emits = MinScalar(AddScalar(from.Number, 1), 1) // 1
+		emits = GreaterThan(AddScalar(from.Number, 1), ZerosLike(from.Number)) // true
 	}
-	start := state{from, individuals, children}
-	offspring := func(turn *Node, s state) state {
+	end := xla.When(emits, state{from, individuals, children}, func(turn *Node, s state) state {
 		s.Children = gen.offspring(s.From, Add(s.Individuals, turn))
 		return s
+	})
+	if !random {
+		return end.Children
 	}
-	initial := func(turn *Node, s state) state {
+	return xla.When(first, end, func(turn *Node, s state) state {
 		which := Add(s.Individuals, turn)
 		policies := gen.task.Policy.Init(s.From.Key.FoldInEach(which).FoldIn(streamEmit))
 		if s.From.Given != nil {
@@ -254,21 +253,7 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		}
 		s.Children = policies
 		return s
-	}
-	if xla.KindOf(later.Graph()).Accelerator() {
-		zero := ZerosLike(later)
-		start = offspring(zero, start)
-		if random {
-			start.Children = Where(BroadcastToDims(Equal(later, zero), children.Shape().Dimensions...),
-				initial(zero, start).Children, start.Children)
-		}
-		return start.Children
-	}
-	start = xla.Repeat(emits, start, offspring)
-	if random {
-		start = xla.Repeat(OneMinus(later), start, initial)
-	}
-	return start.Children
+	}).Children
 }
 
 // startsItself reports whether a member makes its share of generation 0.
@@ -333,11 +318,9 @@ func (gen generation) emitAgain(from source, scratch, individuals, count *Node) 
 	rows, params := scratch.Shape().Dimensions[0], gen.task.Policy.Params()
 	start := state{from, Zeros(scratch.Graph(), shapes.Make(dtypes.Float32, gen.slices.Size, params)),
 		Slice(individuals, AxisRange(0, rows)), scratch}
-	turns := Div(AddScalar(count, int32(gen.slices.Size-1)), ConstAs(count, int32(gen.slices.Size)))
-	if xla.KindOf(count.Graph()).Accelerator() { // all of them: the device need not report the count
-		turns = Const(count.Graph(), int32((rows+gen.slices.Size-1)/gen.slices.Size))
-	}
-	return xla.Repeat(turns, start, func(turn *Node, s state) state {
+	size := gen.slices.Size
+	turns := Div(AddScalar(count, int32(size-1)), ConstAs(count, int32(size)))
+	return xla.Repeat(xla.Turns(turns, (rows+size-1)/size), start, func(turn *Node, s state) state {
 		// Rows and SetRows both shift the last slice back inside
 		first := MulScalar(turn, gen.slices.Size)
 		s.Children = gen.emit(s.From, xla.Rows(s.Individuals, first, gen.slices.Size), s.Children)

@@ -70,7 +70,7 @@ func (e PolicyGradient) Capacity(int) int { return e.ReplayBufferSize }
 
 // Init implements [Emitter].
 func (e PolicyGradient) Init(start Start, key random.Key) Emitter {
-	e.policy = start.Task.Policy
+	e.policy = start.Task.MLP()
 	e.Learner = e.td3().Start(start.First, key)
 	return e
 }

@@ -118,7 +118,7 @@ func (s ppga) EnvSteps(task scoring.Task) int64 {
 // Init implements [Emitter].
 func (s ppga) Init(start Start, key random.Key) Emitter {
 	n := 1 + len(start.Task.Env.Spec().Descriptor.Lower)
-	sizes := start.Task.Policy.Sizes
+	sizes := start.Task.MLP().Sizes
 	s.walker = s.ppo(sizes[1:len(sizes)-1]).Walker(start.Task, start.First.Graph())
 	s.Policy, s.Critics = s.walker.Policies(key.FoldIn(0), 1), s.walker.Values(key.FoldIn(1), n+1)
 	s.Gradients = BroadcastToDims(ZerosLike(s.Policy), n, s.Policy.Shape().Dimensions[1])

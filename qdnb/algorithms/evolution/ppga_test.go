@@ -61,7 +61,7 @@ func TestPPGAFollowsItsGradients(t *testing.T) {
 				after := Add(in[0], MulScalar(in[1], 0.1))
 				action := func(rows *Node) *Node {
 					one := Ones(rows.Graph(), shapes.Make(dtypes.Float32, rows.Shape().Dimensions[0], 1, 1))
-					return aims().Policy.View(walker.Genotypes(rows)).Apply(one)
+					return aims().MLP().View(walker.Genotypes(rows)).Apply(one)
 				}
 				same := walker.WithScales(walker.Genotypes(in[0]), in[0])
 				return []*Node{Sub(action(after), action(in[0])), Sqrt(ReduceSum(Square(in[1]), 1)), Sub(same, in[0])}

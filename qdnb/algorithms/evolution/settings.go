@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // MapElites are the hyperparameters of MAP-Elites, and of all algorithms that make offspring by emitters
@@ -23,8 +24,10 @@ type MapElites struct {
 	Batch int `json:"batch" limits:"1,1048576"` // policies per generation; paper: 1000
 	repertoire.CVT
 	// Hidden are the units of the policy's hidden layers; paper: 256, 256.
-	Hidden        []int `json:"hidden" limits:"0"`
-	EpisodeLength int   `json:"episode_length" limits:"1,1048576"` // control steps; paper: 250, ant-maze 500
+	Hidden []int `json:"hidden" limits:"0"`
+	// Memory is the number of units that policies remember, see [nn.GRU]; 0: they have no memory.
+	Memory        int `json:"memory,omitzero" limits:"0,65536"`
+	EpisodeLength int `json:"episode_length" limits:"1,1048576"` // control steps; paper: 250, ant-maze 500
 	// Slice is the number of policies rolled out together; 0: chosen for the backend.
 	Slice int `json:"slice" limits:"0,1048576"`
 	// Weights is the number format of the policies' weights in rollouts.
@@ -41,6 +44,9 @@ type Parts struct {
 	// Initial are genotypes that the first generations evaluate, a batch each, in place of random
 	// policies; these fill the last batch. They belong to the run's identity.
 	Initial [][]float32
+	// Policy is the architecture of the policies, with sizes that fit the environment; nil: that of
+	// Hidden and Memory.
+	Policy nn.Architecture `parts:"policy"`
 }
 
 // Observes reports whether the parts learn from observations.
@@ -79,8 +85,11 @@ func DefaultMapElites(env envs.Spec) *MapElites {
 var defaultIsoLine = IsoLineEmitter{IsoSigma: 0.005, LineSigma: 0.05}
 
 // Resolve sets what follows from an environment and other settings: a lowest threshold that is NaN becomes
-// minus the QD offset of an episode.
+// minus the QD offset of an episode, and Policy replaces Hidden and Memory.
 func (m *MapElites) Resolve(env envs.Spec) {
+	if m.Policy != nil {
+		m.Hidden, m.Memory = nil, 0
+	}
 	list, done := parts.Open(reflect.ValueOf(m))
 	for _, part := range list[1:] {
 		for _, field := range part.Fields() {
@@ -101,6 +110,9 @@ func (m *MapElites) Check() error {
 	members, err := m.Mix.members(m.Batch)
 	if err := cmp.Or(limits.Of(m), m.CVT.Check(), m.Weights.Check(), err); err != nil {
 		return err
+	}
+	if !m.Weights.IsZero() && (m.Memory > 0 || m.Policy != nil) {
+		return errors.New("weights cannot be set for policies with memory or code of their own")
 	}
 	if _, ok := m.Archive.(repertoire.OneStart); ok && m.Starts != 0 {
 		return errors.New("starts cannot be set: all evaluations of this archive start in the same initial state")
@@ -126,18 +138,27 @@ func (m *MapElites) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.S
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := envs.Inner(env).(*envs.Simulator); ok && (m.Starts != 0 || !m.Weights.IsZero()) {
-		return nil, errors.New("starts and weights are settings of rollouts on the device, not of a simulator " +
-			"on the host")
+	if _, ok := envs.Inner(env).(*envs.Simulator); ok && (m.Starts != 0 || m.Memory != 0 || !m.Weights.IsZero()) {
+		return nil, errors.New("starts, memory and weights are settings of rollouts on the device, not of a " +
+			"simulator on the host")
 	}
-	task := scoring.NewTask(env, m.Hidden, m.EpisodeLength)
-	task.Weights = m.Weights
+	task := m.Task(env)
 	s, err := newSearch(p, task, resolved.Parts, settings{Batch: m.Batch, Slice: m.Slice, Seed: seed,
 		Starts: m.Starts, Centroids: centroids})
 	if err != nil {
 		return nil, err // a nil *search is a Search
 	}
 	return s, nil
+}
+
+// Task returns the task of evaluating the policies in an environment.
+func (m *MapElites) Task(env envs.Env) scoring.Task {
+	task := scoring.NewTask(env, m.Hidden, m.EpisodeLength).WithMemory(m.Memory)
+	task.Weights = m.Weights
+	if m.Policy != nil {
+		task.Policy = m.Policy
+	}
+	return task
 }
 
 // Algorithms are the algorithms of this package by name. The file of each adds it.

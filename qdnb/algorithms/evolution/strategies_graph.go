@@ -147,10 +147,10 @@ func (evolutionStrategies) StartsItself() {}
 // Init implements [Emitter]. All strategies start at the same mean: a random policy, or the center of
 // the initial range of a task without observations.
 func (s evolutionStrategies) Init(start Start, key random.Key) Emitter {
-	policy, one := start.Task.Policy, Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
-	mean := policy.Init(key.FoldInEach(one))
-	if start.Task.Env.Spec().Observations == 0 {
-		mean = BroadcastToShape(ConstAs(mean, (policy.Initial[0]+policy.Initial[1])/2), mean.Shape())
+	policy, spec := start.Task.Policy, start.Task.Env.Spec()
+	mean := policy.Init(key.FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)))
+	if spec.Observations == 0 {
+		mean = BroadcastToShape(ConstAs(mean, (spec.Initial[0]+spec.Initial[1])/2), mean.Shape())
 	}
 	mean = BroadcastToDims(mean, s.Emitters, policy.Params())
 	if simulator, ok := envs.Inner(start.Task.Env).(*envs.Simulator); ok && simulator.Bounded {

@@ -68,7 +68,7 @@ func TestGoldenDecisions(t *testing.T) {
 	if ends == 0 {
 		t.Fatal("no episode ends in the script")
 	}
-	h := envs.Hierarchical{Env: s, Skills: envs.Skills{Net: nn.Policy(s.observations, nil, 1)}, Every: every}
+	h := envs.Hierarchical{Env: s, Skills: envs.Skills{Net: nn.NewPolicy(s.observations, nil, 1)}, Every: every}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g := in[0].Graph()

@@ -19,7 +19,7 @@ func ExamplePPO() {
 		fmt.Println(err)
 		return
 	}
-	net := nn.Policy(2, nil, 2) // no layers: the bias is the action
+	net := nn.NewPolicy(2, nil, 2) // no layers: the bias is the action
 	rows := []float32{0, 9, 0, 0, 0, 0, -9, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0}
 	env := envs.Hierarchical{Env: envs.Pointmaze{}, Every: 10,
 		Skills: envs.Skills{Net: net, Rows: npz.Of(rows, 3, net.Params())}}

@@ -56,7 +56,7 @@ func (e signs) Step(s envs.State, action *Node) envs.State {
 
 // options returns the choice among three skills: left, stay, right. Gaussian ones have almost no noise.
 func options(gaussian bool, every int) envs.Hierarchical {
-	skills := envs.Skills{Hidden: 2, Gaussian: gaussian, Net: nn.Policy(1, nil, 1)}
+	skills := envs.Skills{Hidden: 2, Gaussian: gaussian, Net: nn.NewPolicy(1, nil, 1)}
 	if gaussian {
 		skills.Net = nn.NewMLP(1, nil, 2)
 	}
@@ -169,7 +169,7 @@ func TestOneOptionIsItsSkill(t *testing.T) {
 			for i := range row {
 				row[i] = float32(math.Sin(float64(5 * i)))
 			}
-			skills := envs.Skills{Net: task.Policy, Rows: npz.Of(row, 1, len(row))}
+			skills := envs.Skills{Net: task.MLP(), Rows: npz.Of(row, 1, len(row))}
 			o := envs.Hierarchical{Env: env, Skills: skills, Every: 7}
 			if n := ppo.Default(o.Spec()).EpisodeLength; n < spec.Length || n >= spec.Length+7 {
 				t.Errorf("%s: an episode of %d control steps, want %d", spec.Name, n, spec.Length)

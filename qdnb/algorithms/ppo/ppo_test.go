@@ -280,7 +280,7 @@ func (e pulls) Step(s envs.State, action *Node) envs.State { return e.state(s.Ob
 func TestGenotypesNormaliseAsInTraining(t *testing.T) {
 	config := *Default(envs.Spec{Length: 1})
 	config.NormalizeObservations, config.PolicyHidden = true, nil
-	a, form := newAgent(config, 2, 1, false), scoring.NewTask(pulls{}, nil, 1).Policy
+	a, form := newAgent(config, 2, 1, false), scoring.NewTask(pulls{}, nil, 1).MLP()
 	form.Sizes, form.Normalises = []int{2, 1}, true
 	const n = 1000
 	seen := make([]float32, 2*n) // of which 3 have the first component 1

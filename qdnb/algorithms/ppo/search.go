@@ -64,9 +64,11 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 		}
 	}
 	task := scoring.NewTask(env, p.PolicyHidden, p.EpisodeLength)
-	task.Policy.Normalises = p.NormalizeObservations
+	form := task.MLP()
+	form.Normalises = p.NormalizeObservations
+	task.Policy = form
 	_, discrete := env.(envs.Discrete)
-	sizes := task.Policy.Sizes
+	sizes := form.Sizes
 	a := newAgent(*p, sizes[0], sizes[len(sizes)-1], discrete)
 	decisions := int64(a.sequences()) * int64(a.UnrollLength+1)
 	if err := platform.CheckMemory(0, 4*3*decisions*int64(sizes[0]+5)); err != nil {
@@ -146,7 +148,7 @@ func (s *search) build() error {
 	}
 	s.genotype, err = xla.Compile(s.Programs, "genotype", s.actor(),
 		func(from xla.State[actor]) xla.Array {
-			return xla.Out(c.agent.genotype(from.Tree, task.Policy))
+			return xla.Out(c.agent.genotype(from.Tree, task.MLP()))
 		})
 	return err
 }

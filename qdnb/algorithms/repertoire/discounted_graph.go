@@ -158,10 +158,7 @@ func (d Discounted) train(points, targets, weights *Node, key random.Key) Discou
 		s.Order, s.Epoch = Gather(Squeeze(order, -1), InsertAxes(first, -1)), ZerosLike(s.Epoch)
 		learns := ConvertDType(GreaterThan(s.Loss, ConstAs(s.Loss, d.DiscountCutoff)), dtypes.Int32)
 		s.Steps = Mul(learns, Div(AddScalar(s.Count, size-1), ConstAs(s.Count, int32(size))))
-		turns, accelerator := s.Steps, xla.KindOf(s.Loss.Graph()).Accelerator()
-		if accelerator { // the device need not report the count
-			turns = ConstAs(turns, int32(steps))
-		}
+		turns := xla.Turns(s.Steps, steps)
 		s = xla.RepeatUnfused(turns, s, func(turn *Node, s training) training {
 			from := MulScalar(turn, size)
 			rows := InsertAxes(xla.Rows(s.Order, from, size), -1)
@@ -171,7 +168,7 @@ func (d Discounted) train(points, targets, weights *Node, key random.Key) Discou
 			next := s
 			next.Model = s.Model.Step(Div(sum, MaxScalar(ReduceAllSum(weight), 1)))
 			next.Epoch = Add(s.Epoch, sum)
-			if !accelerator {
+			if turns == s.Steps {
 				return next
 			}
 			due := LessThan(turn, s.Steps)

@@ -104,10 +104,7 @@ func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *N
 	start.Copies = copies(start.Holder, start.Objectives)
 	var rounds *Node
 	start.Round, rounds = rounded(a.Elites.cellOf(batch.Descriptors), batch.Valid())
-	if xla.KindOf(g).Accelerator() { // as many as there may be: the device need not report the count
-		rounds = Const(g, int32(p))
-	}
-	end := xla.Repeat(rounds, start, func(number *Node, s state) state {
+	end := xla.Repeat(xla.Turns(rounds, p), start, func(number *Node, s state) state {
 		candidate := s.Round.of(number, n)
 		exists := LessThan(candidate, ConstAs(candidate, int32(p)))
 		row := InsertAxes(MinScalar(candidate, int32(p-1)), -1)

@@ -3,6 +3,7 @@ package scoring
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -84,10 +85,8 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 		plan.Episodes = plan.Policies * plan.States
 	}
 	plan.Episodes = cmp.Or(plan.Episodes, plan.Policies)
-	for _, units := range task.Policy.Sizes[1:] {
-		if units < 1 {
-			return nil, fmt.Errorf("layers of a policy must have at least 1 unit, not %d", units)
-		}
+	if m, ok := task.Policy.(nn.MLP); ok && slices.Min(m.Sizes[1:]) < 1 {
+		return nil, fmt.Errorf("layers of a policy must have at least 1 unit, not %v", m.Sizes[1:])
 	}
 	plan.Slice = cmp.Or(plan.Slice, task.DefaultSlice(p.Kind, plan.Episodes))
 	if plan.Policies < 1 || plan.Policies > plan.Episodes || plan.Slice < 1 || task.Length < 1 {
@@ -252,23 +251,22 @@ func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64,
 // chooser is the policy that acts in an episode: a pytree. In a [envs.Discrete] environment it
 // draws one of the choices by the logits that the network returns.
 type chooser struct {
-	Net     nn.Net
+	Net     nn.Policy
 	Choices *Node      // [choices, actions]; nil: the network returns actions
 	Noise   envs.Noise // of the draws
 }
 
-// Apply implements [envs.Policy].
-func (c chooser) Apply(obs *Node) *Node {
-	out := c.Net.Apply(obs)
-	if c.Choices == nil {
-		return out
-	}
-	choice := nn.Choose(out, c.Noise.Now().Uniform(0, 1, out.Shape().Dimensions...))
-	return Gather(c.Choices, InsertAxes(choice, -1))
-}
+// Memory implements [nn.Policy]. The noise of the next draw comes first.
+func (c chooser) Memory() []*Node { return append(xla.Flatten(c.Noise), c.Net.Memory()...) }
 
-// Next returns the policy of the next step.
-func (c chooser) Next() chooser {
-	c.Noise = c.Noise.Next()
-	return c
+// Act implements [nn.Policy].
+func (c chooser) Act(memory []*Node, obs *Node) (next []*Node, action *Node) {
+	drawn := len(xla.Flatten(c.Noise))
+	next, out := c.Net.Act(memory[drawn:], obs)
+	if c.Choices == nil {
+		return next, out
+	}
+	noise := xla.Unflatten(c.Noise, memory[:drawn])
+	choice := nn.Choose(out, noise.Now().Uniform(0, 1, out.Shape().Dimensions...))
+	return append(xla.Flatten(noise.Next()), next...), Gather(c.Choices, InsertAxes(choice, -1))
 }

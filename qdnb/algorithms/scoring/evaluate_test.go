@@ -73,7 +73,7 @@ func TestWeightsAreRounded(t *testing.T) {
 			row[i] = float32(random.NormFloat64() / 4)
 		}
 		genotypes = append(genotypes, row...)
-		rounded = append(rounded, task.Policy.RoundBFloat16(row)...)
+		rounded = append(rounded, task.MLP().RoundBFloat16(row)...)
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		evaluate := func(weights Weights, rows []float32) []float32 {

@@ -27,10 +27,10 @@ type scores struct {
 }
 
 // View cuts genotypes [P, N] into the policies that act in rollouts.
-func (t Task) View(genotypes *Node) nn.Net {
-	policies := t.Policy.View(genotypes).WithoutGradients(t.Env.Spec().Zero...)
+func (t Task) View(genotypes *Node) nn.Policy {
+	policies := t.Policy.Policies(genotypes, t.Env.Spec().Zero...)
 	if t.Weights == bfloat16s {
-		policies = policies.BFloat16()
+		policies = policies.(nn.Net).BFloat16()
 	}
 	return policies
 }
@@ -43,7 +43,7 @@ func (t Task) View(genotypes *Node) nn.Net {
 // compiles each loop into one function, in a time that grows faster than its length and with each
 // loop around it, and compiles several functions at once. The loop over the slices is therefore no
 // part of the function of the steps.
-func Score[T any, P envs.Policy](b Batch, worker *Node, carried T,
+func Score[T any, P nn.Policy](b Batch, worker *Node, carried T,
 	reset func(turn *Node, carried T) envs.State, play func(turn *Node, carried T) (T, P)) scores {
 	type state struct {
 		Carried T

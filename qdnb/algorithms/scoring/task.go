@@ -1,6 +1,8 @@
 package scoring
 
 import (
+	"fmt"
+
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
@@ -13,7 +15,7 @@ import (
 // Length steps.
 type Task struct {
 	Env     envs.Env
-	Policy  nn.MLP
+	Policy  nn.Architecture
 	Length  int
 	Weights Weights
 	// Centroids are those of the cells of the measured repertoire, float32 [cells, d].
@@ -49,6 +51,26 @@ func (w Weights) Rounded(policy nn.MLP, row []float32) []float32 {
 	return row
 }
 
+// MLP returns the architecture of the policies, for what trains them by gradients or reads their layers.
+// It panics for others.
+func (t Task) MLP() nn.MLP {
+	m, ok := t.Policy.(nn.MLP)
+	if !ok {
+		panic(fmt.Errorf("policies of %T are not multilayer perceptrons, which this algorithm trains by gradients: "+
+			"use one without, such as map-elites or cma-mae, or policies without memory", t.Policy))
+	}
+	return m
+}
+
+// WithMemory returns the task for policies that remember a number of units, see [nn.GRU]; 0: for the
+// same policies.
+func (t Task) WithMemory(units int) Task {
+	if units > 0 && t.Env.Spec().Observations > 0 {
+		t.Policy = nn.GRU{MLP: t.MLP(), Units: units}
+	}
+	return t
+}
+
 // Random streams of an episode.
 const (
 	streamReset = 1 // draws its initial state
@@ -66,7 +88,7 @@ func NewTask(env envs.Env, hidden []int, length int) Task {
 	if d, ok := env.(envs.Discrete); ok {
 		return Task{Env: env, Policy: nn.NewMLP(spec.Observations, hidden, d.Choices().Shape[0]), Length: length}
 	}
-	return Task{Env: env, Policy: nn.Policy(spec.Observations, hidden, spec.Actions), Length: length}
+	return Task{Env: env, Policy: nn.NewPolicy(spec.Observations, hidden, spec.Actions), Length: length}
 }
 
 // Axes names the axis sizes of the task, for a batch that is evaluated in slices and an archive

@@ -52,7 +52,7 @@ func (t Task) Width() int {
 // policy is the network of a skill as a separate policy; see [Task.Genotypes].
 func (t Task) policy(hidden []int) nn.MLP {
 	spec := t.Env.Spec()
-	return nn.Policy(spec.Observations, hidden, spec.Actions)
+	return nn.NewPolicy(spec.Observations, hidden, spec.Actions)
 }
 
 // layout is the layout of transitions in the replay buffer. With skills, the skill and the columns

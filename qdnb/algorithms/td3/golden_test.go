@@ -46,7 +46,7 @@ func readPublished(t *testing.T) published {
 		ReplayBufferSize: 1, NumCriticTrainingSteps: 1, NumPGTrainingSteps: 1,
 	}
 	must.Do(limits.Of(config))
-	return published{f, t, New(config, nn.Policy(f.Shape("data.obs")[1], actor,
+	return published{f, t, New(config, nn.NewPolicy(f.Shape("data.obs")[1], actor,
 		f.Shape("data.actions")[1]))}
 }
 

@@ -20,7 +20,7 @@ func tiny() TD3 {
 	config := Default()
 	config.CriticHidden, config.TransitionsBatchSize = []int{16}, 32
 	config.CriticLearningRate, config.GreedyLearningRate, config.PolicyLearningRate = 3e-3, 3e-3, 1e-2
-	return New(config, nn.Policy(2, []int{16}, 1))
+	return New(config, nn.NewPolicy(2, []int{16}, 1))
 }
 
 // bandit fills a buffer with episodes of one step. The reward of an action is its negative squared

@@ -20,7 +20,7 @@ import (
 // paper's 100 steps and the sizes of ant-uni. The 50 are divided among the workers, as in training.
 // A single one is a program on the first device, whose matrix products XLA spreads over the cores.
 func BenchmarkVary(b *testing.B) {
-	t := New(Default(), nn.Policy(87, []int{256, 256}, 8))
+	t := New(Default(), nn.NewPolicy(87, []int{256, 256}, 8))
 	for _, individuals := range []int{1, 50} {
 		b.Run(fmt.Sprint(individuals), func(b *testing.B) {
 			p := xlatest.Best(b)

@@ -36,7 +36,7 @@ func (p PPO) Walker(task scoring.Task, g *Graph) Walker {
 	}
 	return Walker{newAgent(p, spec.Observations, spec.Actions, false),
 		envs.AutoReset(task.Env, task.Length), cmp.Or(p.Slice, slice),
-		task.Policy}
+		task.MLP()}
 }
 
 // Policies draws m policies, [m, N].

@@ -1,0 +1,159 @@
+package qdnb
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/exchange"
+	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
+)
+
+// tMaze is sixteen walks through a T-shaped maze. A cue, -1 or 1, is seen in the first step of a walk and
+// names the side to turn to at the junction, in its last step. Eight of the cues are -1: policies
+// that do not remember the cue turn to the same side in all walks, and their return is exactly 8.
+type tMaze struct{ walk int } // steps of a walk
+
+const walks = 16
+
+func (m tMaze) Spec() envs.Spec {
+	return envs.Spec{Name: "t-maze", Observations: 2, Actions: 2, Length: walks * m.walk,
+		Descriptor: envs.Descriptor{Kind: envs.Mean, Lower: []float32{-1}, Upper: []float32{1},
+			Components: []string{"waving"}}}
+}
+
+// at returns the state before a step, float32 [B], with the cues of the walks, [walks, B].
+func (m tMaze) at(step, cues, reward, waving *Node) envs.State {
+	number := Floor(DivScalar(AddScalar(step, 0.5), float64(m.walk)))
+	within := Sub(step, MulScalar(number, float64(m.walk)))
+	if reward == nil {
+		reward, waving = ZerosLike(step), ZerosLike(step)
+	}
+	first := LessThan(within, ConstAs(within, 0.5))
+	last := GreaterThan(within, ConstAs(within, float64(m.walk)-1.5))
+	cue := Where(first, m.cue(number, cues), ZerosLike(step))
+	junction := Where(last, OnesLike(step), ZerosLike(step))
+	return envs.State{PhysicsState: []*Node{step, cues}, Observation: Stack([]*Node{cue, junction}, 1),
+		Reward: reward, Done: ZerosLike(step), Descriptor: InsertAxes(waving, 1)}
+}
+
+// cue returns that of each copy's walk.
+func (tMaze) cue(number, cues *Node) *Node {
+	each := Iota(number.Graph(), cues.Shape(), 0)
+	return ReduceSum(Where(Equal(each, BroadcastToShape(InsertAxes(number, 0), cues.Shape())), cues, ZerosLike(cues)), 0)
+}
+
+func (m tMaze) Reset(keys random.Key) envs.State {
+	sides := keys.Uniform(-1, 1, keys.Hi.Shape().Dimensions[0], walks/2)
+	sides = Transpose(Where(GreaterThan(sides, ZerosLike(sides)), OnesLike(sides), Neg(OnesLike(sides))), 0, 1)
+	cues := Concatenate([]*Node{sides, Neg(sides)}, 0)
+	return m.at(ZerosLike(Reshape(Slice(sides, AxisElem(0)), -1)), cues, nil, nil)
+}
+
+func (m tMaze) Step(s envs.State, action *Node) envs.State {
+	step, cues := s.PhysicsState[0], s.PhysicsState[1]
+	component := func(x *Node, i int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(i)), -1) }
+	junction := component(s.Observation, 1)
+	number := Floor(DivScalar(AddScalar(step, 0.5), float64(m.walk)))
+	right := GreaterThan(Mul(component(action, 0), m.cue(number, cues)), ZerosLike(step))
+	reward := Where(right, junction, ZerosLike(junction))
+	return m.at(AddScalar(step, 1), cues, reward, component(action, 1))
+}
+
+// inMaze returns the spec of a run in a maze.
+func inMaze(folder string, generations int, set ...string) Spec {
+	return Spec{Algorithm: "cma-mae", Environment: tMaze{5}, Runs: folder, Budget: Generations(generations), Quiet: true,
+		Tune: Tuning(runs.Assign(append([]string{"batch=128", "emitters=2", "hidden=[]", "cells=16", "cvt_samples=160", "sigma0=0.5"},
+			set...)...))}
+}
+
+// A gated recurrent unit turns to the side that it was shown, which no policy without memory can.
+func TestMemoryIsLearnt(t *testing.T) {
+	run := train(t, inMaze(t.TempDir(), 200, "memory=6"))
+	played := nb.Must(Play(background, run, PlaySpec{Environment: tMaze{5}, Episodes: 64}))
+	if mean := played.Results[0].Mean(); mean < 14 {
+		t.Errorf("with a memory, %g of %d walks end at the right side", mean, walks)
+	}
+	for _, name := range []string{"policy.onnx", "policy.npz"} {
+		errtest.Want(t, errtest.Of(exchange.Export(run, exchange.ExportSpec{Out: filepath.Join(t.TempDir(), name)})),
+			"not multilayer perceptrons", "layers [2 2] with a memory of 6 units")
+	}
+	if run := train(t, inMaze(t.TempDir(), 20, "hidden=[8]")); run.Status.MaxFitness != walks/2 {
+		t.Errorf("without memory %g, want exactly %d", run.Status.MaxFitness, walks/2)
+	}
+}
+
+// Elman is a policy with code of the user: a simple recurrent network whose layers are sines.
+type Elman struct {
+	Units int `json:"units"`
+}
+
+func (e Elman) form() nn.MLP { return nn.MLP{Sizes: []int{2 + e.Units, e.Units + 2}} }
+
+func (e Elman) Params() int { return e.form().Params() }
+
+func (e Elman) Init(keys random.Key) *Node { return e.form().Init(keys) }
+
+func (e Elman) Policies(rows *Node, _ ...int) nn.Policy { return elman{e.form().View(rows), e.Units} }
+
+type elman struct {
+	Net   nn.Net
+	units int
+}
+
+func (e elman) Memory() []*Node {
+	bias := Slice(e.Net.Bias[0], AxisRange(), AxisRange(0, e.units))
+	return []*Node{ZerosLike(bias)}
+}
+
+func (e elman) Act(memory []*Node, observation *Node) (next []*Node, action *Node) {
+	out := Sin(e.Net.Apply(Concatenate([]*Node{observation, memory[0]}, 1)))
+	return []*Node{Slice(out, AxisRange(), AxisRange(0, e.units))}, Slice(out, AxisRange(), AxisRange(e.units))
+}
+
+// Policies with code of the user are trained, resumed, corrected and played like ours.
+func TestPoliciesOfTheUser(t *testing.T) {
+	own := func(algorithm string) func(string, int) Spec {
+		return func(folder string, generations int) Spec {
+			spec := inMaze(folder, generations)
+			spec.Algorithm, spec.Name, spec.Backend, spec.Corrected = algorithm, "elman", "go", 2
+			spec.Tune = Tuning(runs.Assign("batch=8", "cells=64", "cvt_samples=640", "iso_sigma=0.3")).And(
+				Tune(func(m *evolution.MapElites) { m.Policy = Elman{3} }))
+			return spec
+		}
+	}
+	of := own("map-elites")
+	run := train(t, of(t.TempDir(), 4))
+	resumes(t, run, of, 2, 4)
+	if settings := string(run.Config.Hyperparameters); !strings.Contains(settings, `"units": 3`) ||
+		!strings.Contains(settings, `"hidden": null`) ||
+		len(nb.Must(run.Corrected())) == 0 {
+		t.Errorf("its settings are %s", settings)
+	}
+	in := PlaySpec{Environment: tMaze{5}, Policy: Elman{3}}
+	if played, err := Play(background, run, in); err != nil || len(played.Results) != 1 {
+		t.Errorf("%+v, %v", played, err)
+	}
+	for _, c := range []struct {
+		policy nn.Architecture
+		want   string
+	}{
+		{nil, "have code of their own, which its folder does not hold: set Policy"},
+		{Elman{4}, "have 42 parameters, but those of"},
+	} {
+		in.Policy = c.policy
+		errtest.Want(t, errtest.Of(Play(background, run, in)), c.want)
+	}
+	errtest.Want(t, errtest.Of(exchange.Export(run, exchange.ExportSpec{Out: filepath.Join(t.TempDir(), "policy.npz")})),
+		"have code of their own")
+	errtest.Want(t, errtest.Of(Train(background, own("pga-map-elites")(t.TempDir(), 2))),
+		"policies of qdnb.Elman are not multilayer perceptrons")
+}
