@@ -100,6 +100,11 @@ func TestCorrectedDuringTraining(t *testing.T) {
 				t.Errorf("%s: the axis is %q with %d kinds of lines, want %q", spec.Algorithm, below.Y.Label.Text, n, want)
 			}
 		}
+		spec.Seed++
+		seeds := nb.Must(figures.CorrectedMetrics([]*runs.Run{other, train(t, spec)}, figures.EnvSteps))
+		if n := len(seeds.Panels[1][1].Legend); n != 1 {
+			t.Errorf("%s: two seeds are %d lines", spec.Algorithm, n)
+		}
 	}
 	spec := small(t.TempDir(), 1)
 	spec.Corrected = -1

@@ -11,12 +11,17 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"example.com/qdnb/qdnb/stats"
 )
 
 // ColorBar maps values to colours. It covers the values of all cells that share it.
 type ColorBar struct {
-	Label    string  // "": Fitness
-	Min, Max float64 // the ends of the range, to which values are clamped; both 0: that of the values
+	Label string // "": Fitness
+	// Min and Max are the ends of the range. If both are 0, it is that of the values without far outliers:
+	// those more than three interquartile ranges beyond the quartiles (Tukey 1977). Values beyond an end
+	// have its colour, and the bar ends in a triangle there.
+	Min, Max float64
 	// Colors are those from low to high, mixed between neighbours; nil: [Viridis]. All of gonum's palettes
 	// fit, such as moreland.Kindlmann().Palette(256).
 	Colors interface{ Colors() []color.Color }
@@ -36,13 +41,25 @@ func (b *ColorBar) limits() (low, high float64) {
 	if b.Min != 0 || b.Max != 0 {
 		return b.Min, b.Max
 	}
-	low, high = rangeOf(b.values, finite)
+	all := slices.DeleteFunc(slices.Concat(b.values...), func(v float64) bool { return !finite(v) })
+	near := finite
+	if first, third := stats.Quartiles(all); third > first {
+		far := 3 * (third - first)
+		near = func(v float64) bool { return v >= first-far && v <= third+far }
+	}
+	low, high = rangeOf([][]float64{all}, near)
 	if size := max(math.Abs(low), math.Abs(high)); low <= high && high-low <= 1e-9*size {
 		// All values share the colour in the middle of a bar around them.
 		pad := max(0.05*size, 0.5)
 		low, high = max(low-pad, -math.MaxFloat64), min(high+pad, math.MaxFloat64)
 	}
 	return low, high
+}
+
+// beyond reports whether there are values below or above a range.
+func (b *ColorBar) beyond(low, high float64) (ends [2]bool) {
+	least, greatest := rangeOf(b.values, finite)
+	return [2]bool{least < low, greatest > high}
 }
 
 // colors returns the colours of values; those that are not finite are light grey.
@@ -97,6 +114,7 @@ var barOverhang = [2]vg.Length{12, 4}
 type drawnBar struct {
 	*ColorBar
 	low, high                                  float64
+	beyond                                     [2]bool // whether values lie beyond the ends
 	label                                      string
 	firstRow, lastRow, firstColumn, lastColumn int // of its panels
 	below                                      bool
@@ -120,10 +138,13 @@ func (b *drawnBar) thickness() vg.Length {
 
 func (b *drawnBar) drawRight(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 	half := min(span[1]-span[0], maxBar) / 2
-	span = [2]vg.Length{middle(span) - half, middle(span) + half}
+	span = b.within([2]vg.Length{middle(span) - half, middle(span) + half})
 	x += barGap
 	bar := vg.Rectangle{Min: vg.Point{X: x, Y: span[0]}, Max: vg.Point{X: x + barThick, Y: span[1]}}
 	b.fill(c, bar, false)
+	for end, outward := range []vg.Point{{Y: -barThick}, {Y: barThick}} {
+		b.drawBeyond(c, end, vg.Point{X: bar.Min.X, Y: span[end]}, vg.Point{X: barThick}, outward)
+	}
 	style := textStyle(tickSize)
 	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
 	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
@@ -144,8 +165,12 @@ func (b *drawnBar) drawRight(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 
 func (b *drawnBar) drawBelow(c draw.Canvas, y vg.Length, span [2]vg.Length) {
 	y -= barGap
+	span = b.within(span)
 	bar := vg.Rectangle{Min: vg.Point{X: span[0], Y: y - barThick}, Max: vg.Point{X: span[1], Y: y}}
 	b.fill(c, bar, true)
+	for end, outward := range []vg.Point{{X: -barThick}, {X: barThick}} {
+		b.drawBeyond(c, end, vg.Point{X: span[end], Y: bar.Min.Y}, vg.Point{Y: barThick}, outward)
+	}
 	style := textStyle(tickSize)
 	style.YAlign = draw.YTop
 	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
@@ -159,6 +184,26 @@ func (b *drawnBar) drawBelow(c draw.Canvas, y vg.Length, span [2]vg.Length) {
 	label.YAlign = draw.YTop
 	c.FillText(label, vg.Point{X: middle(span),
 		Y: bar.Min.Y - tickLen - style.Height("0") - barPad}, b.label)
+}
+
+// within returns the span of a bar without the triangles at its ends.
+func (b *drawnBar) within(span [2]vg.Length) [2]vg.Length {
+	for end, sign := range []vg.Length{1, -1} {
+		if b.beyond[end] {
+			span[end] += sign * barThick
+		}
+	}
+	return span
+}
+
+// drawBeyond draws the triangle at an end of the bar, from a corner along its edge, if values lie beyond it.
+func (b *drawnBar) drawBeyond(c draw.Canvas, end int, corner, edge, outward vg.Point) {
+	if !b.beyond[end] {
+		return
+	}
+	triangle := []vg.Point{corner, corner.Add(edge), corner.Add(edge.Scale(0.5)).Add(outward)}
+	c.FillPolygon(b.color(float64(end)), triangle)
+	c.StrokeLines(draw.LineStyle{Color: axisColor, Width: axisWidth}, append(triangle, corner))
 }
 
 // ticksBelow returns as many ticks as there is room for their labels. If not even two round values
@@ -226,7 +271,7 @@ func drawnBars(cells [][]*slot) (bars []*drawnBar) {
 				if low > high {
 					continue
 				}
-				b = &drawnBar{ColorBar: p.Bar, low: low, high: high, label: cmp.Or(p.Bar.Label, "Fitness"), firstRow: i,
+				b = &drawnBar{ColorBar: p.Bar, low: low, high: high, beyond: p.Bar.beyond(low, high), label: cmp.Or(p.Bar.Label, "Fitness"), firstRow: i,
 					firstColumn: j, lastRow: i, lastColumn: j}
 				known[p.Bar], bars = b, append(bars, b)
 			}

@@ -13,55 +13,49 @@ import (
 
 // CorrectedMetrics draws maximum fitness, coverage and QD score of runs in a row as they were
 // logged, and in a second row with the same limits those of their corrected repertoires (see
-// [runs.Run.Corrected]), a line for each kind of average. A run without corrected repertoires is an error.
+// [runs.Run.Corrected]), a line for each kind of average. Runs that differ only in their seeds are one
+// line with a band. A run without corrected repertoires is an error.
 func CorrectedMetrics(trained []*runs.Run, axis Axis) (Grid, error) {
 	panels, err := columnPanels(trained, axis, metrics...)
 	if err != nil {
 		return Grid{}, err
 	}
 	lines := make([][]Series, len(metrics))
-	var kinds []string // of averages
-	for _, run := range trained {
-		corrected, err := run.Corrected()
-		if err == nil && len(corrected) == 0 {
-			err = fmt.Errorf("no corrected repertoires: train with Spec.Corrected, or use `qdnb eval %s "+
-				"--corrected --save` for the final one", run.Dir)
-		}
-		if err != nil {
-			return Grid{}, fmt.Errorf("figures: %s: %w", run.Name(), err)
-		}
-		of := map[string][]Series{}
-		for _, s := range corrected {
-			kind := s.Correction.String()
-			if of[kind] == nil {
-				of[kind] = make([]Series, len(metrics))
+	var kinds, kindOf []string // kinds of averages; that of each line
+	for _, group := range groupsOf(trained) {
+		curves := map[string][][]Series{} // of a kind of average, by metric, one per run
+		for _, run := range group.runs {
+			of, err := corrected(run, axis)
+			if err != nil {
+				return Grid{}, fmt.Errorf("figures: %s: %w", run.Name(), err)
 			}
+			for kind, series := range of {
+				if curves[kind] == nil {
+					curves[kind] = make([][]Series, len(metrics))
+				}
+				for i, s := range series {
+					curves[kind][i] = append(curves[kind][i], s)
+				}
+			}
+		}
+		for _, kind := range slices.Sorted(maps.Keys(curves)) {
 			if !slices.Contains(kinds, kind) {
 				kinds = append(kinds, kind)
 			}
-			series := of[kind]
-			x, ok := map[string]float64{"evaluations": float64(s.Evaluations), "seconds": s.Seconds,
-				"env_steps": float64(s.EnvSteps), "generation": float64(s.Generation)}[axis.Column]
-			if !ok {
-				return Grid{}, fmt.Errorf("figures: corrected repertoires have no column %q", axis.Column)
-			}
-			stats := s.Stats()
-			for i, y := range []float64{stats.MaxFitness, stats.Coverage, stats.QDScore} {
-				series[i].Name = run.Config.Algorithm + ", " + kind
-				series[i].X, series[i].Y = append(series[i].X, x), append(series[i].Y, y)
-			}
-		}
-		for _, kind := range slices.Sorted(maps.Keys(of)) {
-			for i, series := range of[kind] {
-				lines[i] = append(lines[i], series)
+			kindOf = append(kindOf, kind)
+			for i, curves := range curves[kind] {
+				line, err := median(group.name, curves)
+				if err != nil {
+					return Grid{}, err
+				}
+				lines[i] = append(lines[i], line)
 			}
 		}
 	}
-	for _, lines := range lines {
-		for i, line := range lines {
-			name, kind, _ := strings.Cut(line.Name, ", ")
-			if lines[i].Name = name; len(kinds) > 1 { // else the axes name it
-				lines[i].Name = MethodName(name) + ", " + kind
+	if len(kinds) > 1 { // else the axes name it
+		for _, lines := range lines {
+			for k := range lines {
+				lines[k].Name = MethodName(lines[k].Name) + ", " + kindOf[k]
 			}
 		}
 	}
@@ -79,6 +73,31 @@ func CorrectedMetrics(trained []*runs.Run, axis Axis) (Grid, error) {
 		panels = append(panels, below)
 	}
 	return InRows(len(metrics), panels...), nil
+}
+
+// corrected returns the metrics of a run's corrected repertoires by the kind of their averages.
+func corrected(run *runs.Run, axis Axis) (map[string][]Series, error) {
+	snapshots, err := run.Corrected()
+	if err == nil && len(snapshots) == 0 {
+		err = fmt.Errorf("no corrected repertoires: train with Spec.Corrected, or use `qdnb eval %s "+
+			"--corrected --save` for the final one", run.Dir)
+	}
+	of := map[string][]Series{}
+	for _, s := range snapshots {
+		x, ok := map[string]float64{"evaluations": float64(s.Evaluations), "seconds": s.Seconds,
+			"env_steps": float64(s.EnvSteps), "generation": float64(s.Generation)}[axis.Column]
+		if !ok {
+			return nil, fmt.Errorf("corrected repertoires have no column %q", axis.Column)
+		}
+		kind, stats := s.Correction.String(), s.Stats()
+		if of[kind] == nil {
+			of[kind] = make([]Series, len(metrics))
+		}
+		for i, y := range []float64{stats.MaxFitness, stats.Coverage, stats.QDScore} {
+			of[kind][i].X, of[kind][i].Y = append(of[kind][i].X, x), append(of[kind][i].Y, y)
+		}
+	}
+	return of, err
 }
 
 // shareLimits gives two panels axes that cover the data of both.

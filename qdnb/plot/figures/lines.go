@@ -272,7 +272,7 @@ func drawable(v float64, log bool) bool { return finite(v) && (!log || v > 0) }
 // runs cover, and returns an error if none remain.
 //
 // Runs are interpolated linearly. Where any run has a value that is not finite, the result is NaN,
-// which [Curves] draws as a gap: a median of the other runs would favour them.
+// which [Lines] draws as a gap: a median of the other runs would favour them.
 //
 // The X values of each run must increase. Quantiles match NumPy's default (type 7 of Hyndman and
 // Fan 1996).

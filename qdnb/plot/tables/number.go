@@ -110,15 +110,15 @@ func Count(n float64) string {
 	return fmt.Sprintf("%.0f", n)
 }
 
-// Duration formats seconds, as minutes from two minutes on and as hours from two hours on.
+// Duration formats seconds with two or three digits, as minutes from two minutes on and as hours from two hours on.
 func Duration(seconds float64) string {
 	switch {
-	case seconds < 120:
+	case seconds < 119.5:
 		return scaled(seconds, 9.95) + " s"
-	case seconds < 7200:
-		return fmt.Sprintf("%.0f min", seconds/60)
+	case seconds < 60*119.5:
+		return scaled(seconds/60, 9.95) + " min"
 	}
-	return fmt.Sprintf("%.1f h", seconds/3600)
+	return scaled(seconds/3600, 9.95) + " h"
 }
 
 // scaled formats a number with a decimal if it is below a limit and the decimal is not 0.

@@ -87,8 +87,8 @@ func TestCountAndDuration(t *testing.T) {
 		}
 	}
 	for s, want := range map[float64]string{0: "0 s", 2: "2 s", 7.62: "7.6 s", 9.96: "10 s",
-		119: "119 s", 130: "2 min", 3600: "60 min",
-		9000: "2.5 h"} {
+		119: "119 s", 119.6: "2 min", 120.1: "2 min", 130: "2.2 min", 3600: "60 min", 7140: "119 min", 7199: "2 h",
+		9000: "2.5 h", 36_100: "10 h"} {
 		if got := tables.Duration(s); got != want {
 			t.Errorf("%g s is %q, want %q", s, got, want)
 		}
