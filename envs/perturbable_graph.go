@@ -91,7 +91,7 @@ func (l Perturbable) nominal(s State) State {
 	return s
 }
 
-// Under sets the conditions of a state to values [Width]. The observation does not depend on them.
+// Under sets the conditions of a state to values, Width numbers. The observation does not depend on them.
 func (l Perturbable) Under(s State, values *Node) State {
 	s.PhysicsState = append(slices.Clone(s.PhysicsState[:len(s.PhysicsState)-1]),
 		l.broadcast(values, s))

@@ -3,6 +3,11 @@ package qdnb_test
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/doc/comment"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -162,7 +167,7 @@ func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 		t.Run(algorithm, func(t *testing.T) {
 			common, by := documented(t, algorithm)
 			tasks := trained
-			if must.Get(registry.Find(algorithm)).Differentiates() {
+			if must.Get(registry.Find(algorithm)).NeedsGradients() {
 				tasks = []string{"sphere", "rastrigin"}
 			}
 			for _, env := range tasks {
@@ -266,4 +271,65 @@ func TestLinksAreNotBroken(t *testing.T) {
 	if links < 100 {
 		t.Errorf("only %d links were found", links)
 	}
+}
+
+// unlinked is what looks like a link to an exported name. Shapes such as [B] have one letter.
+var unlinked = regexp.MustCompile(`\[\*?([a-z]\w*\.)?[A-Z]\w+(\.[A-Z]\w*)?\]`)
+
+// Every link in a comment of a declaration leads to a name that exists and that the comment's package can see.
+func TestDocLinks(t *testing.T) {
+	must.Do(filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if name := d.Name(); dir != root && name[0] == '.' || name == "testdata" || name == "build" {
+			return filepath.SkipDir
+		}
+		set := token.NewFileSet()
+		var files []*ast.File
+		for _, path := range must.Get(filepath.Glob(filepath.Join(dir, "*.go"))) {
+			if !strings.HasSuffix(path, "_test.go") {
+				files = append(files, must.Get(parser.ParseFile(set, path, nil, parser.ParseComments)))
+			}
+		}
+		if len(files) == 0 {
+			return nil
+		}
+		pkg := must.Get(doc.NewFromFiles(set, files, dir, doc.AllDecls|doc.PreserveAST))
+		for _, file := range files {
+			for _, c := range file.Comments {
+				if set.Position(c.Pos()).Column > 1 {
+					continue
+				}
+				for _, text := range plain(pkg.Parser().Parse(c.Text()).Content) {
+					for _, link := range unlinked.FindAllString(text, -1) {
+						t.Errorf("%s: %s leads nowhere", set.Position(c.Pos()), link)
+					}
+				}
+			}
+		}
+		return nil
+	}))
+}
+
+// plain returns the text of a comment that is neither code nor a link.
+func plain(blocks []comment.Block) (all []string) {
+	add := func(list []comment.Text) {
+		for _, text := range list {
+			if p, ok := text.(comment.Plain); ok {
+				all = append(all, string(p))
+			}
+		}
+	}
+	for _, block := range blocks {
+		switch b := block.(type) {
+		case *comment.Paragraph:
+			add(b.Text)
+		case *comment.List:
+			for _, item := range b.Items {
+				all = append(all, plain(item.Content)...)
+			}
+		}
+	}
+	return all
 }

@@ -78,8 +78,8 @@ func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) ([]*runs.Run, er
 	return session.TrainSeeds(ctx, spec, seeds...)
 }
 
-// Ask opens the run of a spec whose Environment is an [envs.Simulator] without Evaluate, for a loop
-// that evaluates genotypes itself:
+// Ask opens the run of a spec whose Environment is an [example.com/qdnb/envs.Simulator] without
+// Evaluate, for a loop that evaluates genotypes itself:
 //
 //	search := nb.Must(qdnb.Ask(ctx, spec))
 //	defer search.Close()
@@ -127,8 +127,8 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) { return ses
 func Generations(n int) runs.Budget { return session.Generations(n) }
 
 // Tune returns a [Tuning] that calls change with the hyperparameters of type T, such as
-// [evolution.PGAMapElites], or with the part of the hyperparameters that has this type, such as
-// [td3.Config]. It is an error if the algorithm has no hyperparameters of type T.
+// [example.com/qdnb/qdnb/algorithms/evolution.MapElites], or with the part of the hyperparameters that
+// has this type, such as [example.com/qdnb/qdnb/algorithms/td3.Config]. It is an error if the algorithm has no hyperparameters of type T.
 //
 //	qdnb.Tune(func(h *evolution.MapElites) { h.Batch = 100 })
 func Tune[T any](change func(*T)) Tuning { return session.Tune(change) }

@@ -19,7 +19,7 @@ import (
 )
 
 // Sharded is an input or output of a program: one tensor for each device that the program runs on.
-// It has one part for a single-device program and [Platform.Workers] parts for a parallel one,
+// It has one part for a single-device program and Workers (see [Platform]) parts for a parallel one,
 // either equal (replicated) or different (sharded). An input with one part may also be read by all
 // workers of a parallel program. They share its memory on CPUs; other devices get a copy for the
 // run.

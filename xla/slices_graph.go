@@ -27,12 +27,12 @@ func (s Slices) First(turn, worker *Node) *Node {
 	return MulScalar(Add(MulScalar(turn, s.Workers), worker), s.Size)
 }
 
-// From returns the numbers of a slice by its first, int32 [Size].
+// From returns the numbers of a slice by its first, Size of int32.
 func (s Slices) From(first *Node) *Node {
 	return Add(Iota(first.Graph(), shapes.Make(dtypes.Int32, s.Size), 0), first)
 }
 
-// Numbers returns the numbers of a worker's slice, int32 [Size].
+// Numbers returns the numbers of a worker's slice, Size of int32.
 func (s Slices) Numbers(turn, worker *Node) *Node { return s.From(s.First(turn, worker)) }
 
 // Gather gathers the values of all workers, [turns, Size, ...] each, in order: [slices * Size,

@@ -30,7 +30,7 @@ type Reader struct {
 // Read reads all arrays of an .npz file.
 func Read(path string) (map[string]Array, error) { return ReadFile(path, (*Reader).ReadAll) }
 
-// ReadFile returns what a function reads from an .npz file. A disk error is an [fs.PathError], unlike
+// ReadFile returns what a function reads from an .npz file. A disk error is an [io/fs.PathError], unlike
 // damaged contents.
 func ReadFile[T any](path string, read func(*Reader) (T, error)) (contents T, err error) {
 	r, err := Open(path)

@@ -24,7 +24,8 @@ import (
 // HurdlesEnv is the environment of hierarchical control.
 const HurdlesEnv = "halfcheetah-hurdles"
 
-// ControlSettings are the hyperparameters of a run of hierarchical control, an [algorithms.Algorithm].
+// ControlSettings are the hyperparameters of a run of hierarchical control, an
+// [example.com/qdnb/qdnb/algorithms.Algorithm].
 type ControlSettings struct {
 	Skills       string      `json:"skills"` // name of the folder of the run that supplies the skills
 	SkillsBudget runs.Budget `json:"skills_budget"`

@@ -13,7 +13,6 @@
 //	                    see [Writer.SaveReplay]
 //	    repertoire.npz  the final repertoire, with genotypes
 //	    skills.npz      a skill-conditioned policy and its newest evaluation; see [Skills]
-//	    policy.npz      the meta-controller of hierarchical control
 //	    lock            held by the process that trains
 //
 // The folder's name ends in a hash of the configuration, so training is idempotent: requesting an

@@ -13,7 +13,7 @@ import (
 
 // Spec configures [Train]: what to train, and for how long.
 type Spec struct {
-	Algorithm string // see [Algorithms]
+	Algorithm string // see [registry.Names]
 	Env       string // see [envs.Names]
 	Seed      int64
 
@@ -37,8 +37,8 @@ type Spec struct {
 	// Loop is a custom algorithm and replaces Algorithm. If its struct has the fields hidden
 	// and episode_length in JSON, like those of the built-in algorithms, its policies can be played.
 	//
-	// A Loop, parts that Tune replaces (see [evolution.Parts] and [skills.Parts]) and Environment belong
-	// to the run's identity, through the programs that they make with all constants. If the programs
+	// A Loop, parts that Tune replaces (see [evolution.Parts], and Parts of package skills) and Environment
+	// belong to the run's identity, through the programs that they make with all constants. If the programs
 	// differ from those of the newest run with this name, environment, seed and hyperparameters, Train
 	// starts another run and says "its code (Mix, Environment) changed since" that run and its date: in
 	// parentheses are those of these fields that the Spec has, one of which changed. Functions that they

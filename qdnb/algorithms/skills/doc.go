@@ -38,7 +38,7 @@
 //		for skill discovery" (the paper).
 //
 // The listings below are those of the paper's appendix, with its numbering, as implemented here.
-// Names in them are hyperparameters (see [SAC], [Discovery], [Rewarded] and [Selective]); numbers
+// Names in them are hyperparameters (see [SAC], [Discovery], [PlusReward] and [SMERL]); numbers
 // are the paper's. A name after -- is the code that implements the line. docs/algorithms has a page
 // on each algorithm, with equations, figures, settings, commands and the differences from the paper
 // and its code.
