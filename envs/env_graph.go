@@ -61,11 +61,11 @@ func Step(env Env, s State, action *Node) State {
 // finiteRows reports which rows [B, n] are finite, bool [B]. The sum of x - x is 0, or NaN if x is not
 // finite: one subtraction and one addition for each number, where a comparison would be more.
 func finiteRows(x *Node) *Node {
-	sum := ReduceSum(nought(x), 1)
+	sum := ReduceSum(zeroIfFinite(x), 1)
 	return Equal(sum, ZerosLike(sum))
 }
 
-func nought(x *Node) *Node { return Sub(x, x) }
+func zeroIfFinite(x *Node) *Node { return Sub(x, x) }
 
 // valid reports which copies have a finite observation and a valid physics state, bool [B].
 func (s State) valid(env Env) *Node {
@@ -76,7 +76,7 @@ func (s State) valid(env Env) *Node {
 		s.PhysicsState = env.read(s).PhysicsState
 		return s.valid(env.env)
 	}
-	of, limit, parts := nought, 0.0, s.PhysicsState
+	of, limit, parts := zeroIfFinite, 0.0, s.PhysicsState
 	switch Inner(env).(type) {
 	case Perturbable:
 		of, limit, parts = Square, physics.MaxState*physics.MaxState, parts[:len(parts)-1]

@@ -27,8 +27,8 @@ func (r reporting) Offspring(p evolution.Parents, _ *Node, keys random.Key) *Nod
 	return p.Sample(keys)
 }
 
-func (r reporting) Update(g evolution.Generation, _ random.Key) (evolution.Emitter, []evolution.Loss) {
-	return r, []evolution.Loss{{Name: r.name, Value: ConstAs(ReduceAllSum(g.Found.Fitness), r.value)}}
+func (r reporting) Update(g evolution.Generation, _ random.Key) (evolution.Emitter, []evolution.Metric) {
+	return r, []evolution.Metric{{Name: r.name, Value: ConstAs(ReduceAllSum(g.Found.Fitness), r.value)}}
 }
 
 // unnamed is a ball whose loss has no name.

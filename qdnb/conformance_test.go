@@ -71,7 +71,7 @@ func TestAlgorithms(t *testing.T) {
 				t.Errorf("replaying its best policy: %v", err)
 			}
 			resumes(t, whole, of, budgets...)
-			if !must.Get(registry.Find(algorithm)).Differentiates() { // those solve tasks without episodes
+			if !must.Get(registry.Find(algorithm)).NeedsGradients() { // those solve tasks without episodes
 				survives(t, of(t.TempDir(), budgets[0]))
 			}
 		})

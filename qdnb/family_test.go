@@ -17,7 +17,7 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	spec := small(folder, generations)
 	spec.Algorithm = algorithm
 	entry, _ := registry.Find(algorithm) // Train refuses unknown names, which tests of mistakes give
-	if entry.Defaults != nil && entry.Differentiates() {
+	if entry.Defaults != nil && entry.NeedsGradients() {
 		spec.Env, spec.Tune = "sphere", runs.Assign("batch=16", "cells=32", "cvt_samples=500")
 	}
 	spec.Tune = more(spec.Tune, entry.Smoke...)

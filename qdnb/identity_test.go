@@ -163,7 +163,7 @@ func (l learning) Prepare(buffer replay.Buffer, key random.Key) evolution.Emitte
 	return l.with(l.Proposer.Prepare(buffer, key))
 }
 
-func (l learning) Update(g evolution.Generation, key random.Key) (evolution.Emitter, []evolution.Loss) {
+func (l learning) Update(g evolution.Generation, key random.Key) (evolution.Emitter, []evolution.Metric) {
 	after, losses := l.Proposer.Update(g, key)
 	losses[0].Value = MulScalar(losses[0].Value, l.rate)
 	return l.with(after), losses

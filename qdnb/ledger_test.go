@@ -59,7 +59,7 @@ func ledgerEntries() (list []entry) {
 		list = append(list, entry{name + " " + env, qdnb.Spec{Algorithm: algorithm, Env: env}})
 	}
 	for _, name := range registry.Names() {
-		if must.Get(registry.Find(name)).Differentiates() {
+		if must.Get(registry.Find(name)).NeedsGradients() {
 			add(name, name, "sphere")
 			continue
 		}

@@ -417,8 +417,8 @@ func TestCorrectedLoopsDescribeTheirPolicies(t *testing.T) {
 		_, err := qdnb.Train(context.Background(), spec)
 		return err
 	}
-	errtest.Want(t, train(), "Corrected needs the layers [2 8 2] and the episodes of 20 steps of mine",
-		"these are [2 256 256 2] and ")
+	errtest.Want(t, train(), "Corrected needs layers [2 8 2] and the episodes of 20 steps of mine",
+		"these are layers [2 256 256 2] and ")
 	if left := nb.Must(os.ReadDir(spec.Runs)); len(left) > 0 {
 		t.Errorf("it leaves %v", left)
 	}

@@ -95,7 +95,7 @@ func (e souringEmitter) Offspring(p evolution.Parents, _ *Node, keys random.Key)
 	return Add(x, Mul(e.Step, keys.FoldIn(1).Normal(x.Shape().Dimensions...)))
 }
 
-func (e souringEmitter) Update(evolution.Generation, random.Key) (evolution.Emitter, []evolution.Loss) {
+func (e souringEmitter) Update(evolution.Generation, random.Key) (evolution.Emitter, []evolution.Metric) {
 	e.Age = OnePlus(e.Age)
 	e.Step = sour(e.Step, e.Age)
 	return e, nil

@@ -159,7 +159,7 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 			entry := must.Get(registry.Find(name))
 			env, tune, algorithm := "pointmaze", small, entry.Name
 			switch {
-			case entry.Differentiates():
+			case entry.NeedsGradients():
 				env, tune = "sphere", runs.Assign("cells=64", "cvt_samples=500")
 			case algorithm == "ppo":
 				tune = runs.Assign("cells=64", "cvt_samples=500", "policy_hidden=8", "value_hidden=8")

@@ -128,8 +128,8 @@ func (u unlucky) Init(_ evolution.Start, key random.Key) evolution.Emitter {
 	return u
 }
 
-func (u unlucky) Update(evolution.Generation, random.Key) (evolution.Emitter, []evolution.Loss) {
-	return u, []evolution.Loss{{Name: "loss", Value: Inverse(MaxScalar(u.Drawn, 0))}}
+func (u unlucky) Update(evolution.Generation, random.Key) (evolution.Emitter, []evolution.Metric) {
+	return u, []evolution.Metric{{Name: "loss", Value: Inverse(MaxScalar(u.Drawn, 0))}}
 }
 
 // A seed that diverges, or whose run is damaged, does not keep the others from training.

@@ -284,8 +284,8 @@ type fragile struct{ evolution.Stateless }
 
 func (f fragile) Init(evolution.Start, random.Key) evolution.Emitter { return f }
 
-func (f fragile) Update(g evolution.Generation, _ random.Key) (evolution.Emitter, []evolution.Loss) {
-	return f, []evolution.Loss{{Name: "loss", Value: ReduceAllMax(Square(g.Found.Fitness))}}
+func (f fragile) Update(g evolution.Generation, _ random.Key) (evolution.Emitter, []evolution.Metric) {
+	return f, []evolution.Metric{{Name: "loss", Value: ReduceAllMax(Square(g.Found.Fitness))}}
 }
 
 // A generation after which the search cannot learn is not saved: the run resumes before it.

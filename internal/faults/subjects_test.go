@@ -71,7 +71,7 @@ func spec(algorithm string) run {
 		s.Budget = qdnb.Generations(200)
 	}
 	entry, _ := registry.Find(algorithm)
-	if entry.Defaults != nil && entry.Differentiates() {
+	if entry.Defaults != nil && entry.NeedsGradients() {
 		s.Env, s.Set = "sphere", []string{"cells=32", "cvt_samples=500", "batch=16"}
 	}
 	s.Set = append(s.Set, entry.Smoke...)

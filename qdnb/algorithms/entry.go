@@ -15,7 +15,7 @@ type Entry struct {
 	// publication.
 	Defaults func(envs.Spec) Algorithm
 
-	Chooses bool // it also learns discrete actions, see package scoring
+	DiscreteActions bool // it also learns discrete actions, see package scoring
 
 	Options []envs.Option // of the environment that it trains in
 }
@@ -44,15 +44,15 @@ func (e Entry) Tuned(env envs.Spec, tune func(hyperparameters any) error) (Algor
 	return a, cmp.Or(err, a.Check())
 }
 
-// Differentiates reports whether the algorithm needs gradients of fitness and descriptor, which an
+// NeedsGradients reports whether the algorithm needs gradients of fitness and descriptor, which an
 // [envs.BlackBox] has.
-func (e Entry) Differentiates() bool {
-	d, ok := e.Defaults(envs.Spec{}).(interface{ Differentiates() bool })
-	return ok && d.Differentiates()
+func (e Entry) NeedsGradients() bool {
+	d, ok := e.Defaults(envs.Spec{}).(interface{ NeedsGradients() bool })
+	return ok && d.NeedsGradients()
 }
 
-// Observes reports whether an algorithm learns from observations.
-func Observes(a Algorithm) bool {
-	o, ok := a.(interface{ Observes() bool })
-	return ok && o.Observes()
+// NeedsObservations reports whether an algorithm learns from observations.
+func NeedsObservations(a Algorithm) bool {
+	o, ok := a.(interface{ NeedsObservations() bool })
+	return ok && o.NeedsObservations()
 }

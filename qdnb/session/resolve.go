@@ -38,7 +38,7 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 	spec := env.Spec()
 	_, simulated := env.(*envs.Simulator)
 	_, discrete := env.(envs.Discrete)
-	observes := algorithms.Observes(a)
+	observes := algorithms.NeedsObservations(a)
 	name := cmp.Or(s.Name, s.Algorithm, "this run")
 	switch {
 	case spec.Descriptor.Kind == envs.None:
@@ -49,7 +49,7 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 	case spec.Observations == 0 && observes:
 		return fmt.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
 			"that does not, such as map-elites", name, spec.Name)
-	case discrete && s.Loop == nil && !entry.Chooses:
+	case discrete && s.Loop == nil && !entry.DiscreteActions:
 		return fmt.Errorf("%s has discrete actions, which %s does not learn: use ppo", spec.Name, s.Algorithm)
 	}
 	return nil

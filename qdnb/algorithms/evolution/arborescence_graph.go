@@ -145,7 +145,7 @@ func (s gradientArborescence) Offspring(parents Parents, which *Node, _ random.K
 
 // Update implements [Emitter]. Each emitter ranks its branches by their improvement. The weighted mean
 // of the better half, relative to the solution point, is the gradient of the optimiser's step.
-func (s gradientArborescence) Update(g Generation, key random.Key) (Emitter, []Loss) {
+func (s gradientArborescence) Update(g Generation, key random.Key) (Emitter, []Metric) {
 	which := Iota(g.Improvement.Graph(), shapes.Make(dtypes.Int32, g.Count), 0)
 	size, n := s.Coefficients.size, s.Coefficients.Mean.Shape().Dimensions[1]
 	branches := func(x *Node, dims ...int) *Node { // without the solution points
@@ -159,7 +159,7 @@ func (s gradientArborescence) Update(g Generation, key random.Key) (Emitter, []L
 	after.Coefficients, continues = s.Coefficients.update(x, xla.Ranks(improvement))
 	after = after.step()
 	elites := g.Sample(key.FoldInEach(Slice(which, AxisRange(0, s.Emitters))))
-	after = restart(And(continues, g.ranked(improvement, s.RestartRule)), after, s.start(elites, n))
+	after = restart(And(continues, g.continues(improvement, s.RestartRule)), after, s.start(elites, n))
 	after.Gradients = taskGradients(g.Task, after.Points)
 	return after, nil
 }

@@ -109,7 +109,7 @@ func (e actionCrossover) Init(start Start, key random.Key) Emitter {
 
 // Update implements [Emitter]: it stores the episodes of the individuals that enter the archive, and
 // notes which are finite: the buffer replaces steps that are not by those of others.
-func (e actionCrossover) Update(g Generation, _ random.Key) (Emitter, []Loss) {
+func (e actionCrossover) Update(g Generation, _ random.Key) (Emitter, []Metric) {
 	all := e.episodes(g.Found.Transitions)
 	slots, count := xla.Nonzero(g.Accepted)
 	from := Gather(g.Index, InsertAxes(slots, -1))

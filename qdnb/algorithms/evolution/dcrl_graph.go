@@ -154,7 +154,7 @@ func (e DescriptorConditioned) parents(parents Parents, keys random.Key) (cells,
 }
 
 // Update implements [Emitter].
-func (e DescriptorConditioned) Update(g Generation, key random.Key) (after Emitter, losses []Loss) {
+func (e DescriptorConditioned) Update(g Generation, key random.Key) (after Emitter, losses []Metric) {
 	e.PolicyGradient, losses = e.trained(e.conditioned(), g, key)
 	return e, losses
 }

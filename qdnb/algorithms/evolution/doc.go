@@ -34,13 +34,13 @@
 //		return evolution.IsoLineDD(x1, x2, noise, keys.FoldIn(3).Normal(x1.Shape().Dimensions[0]), 1, 0.05)
 //	}
 //
-//	func (e adaptive) Update(g evolution.Generation, key random.Key) (evolution.Emitter, []evolution.Loss) {
+//	func (e adaptive) Update(g evolution.Generation, key random.Key) (evolution.Emitter, []evolution.Metric) {
 //		entered := ReduceAllMean(ConvertDType(g.Own(g.Entered()), dtypes.Float32))
 //		e.Sigma = Mul(e.Sigma, Exp(AddScalar(entered, -0.2)))
-//		return e, []evolution.Loss{{Name: "sigma", Value: e.Sigma}}
+//		return e, []evolution.Metric{{Name: "sigma", Value: e.Sigma}}
 //	}
 //
-// [qdnb.Tune] puts it into the hyperparameters of an algorithm, with its share of a generation:
+// [example.com/qdnb/qdnb.Tune] puts it into the hyperparameters of an algorithm, with its share of a generation:
 //
 //	qdnb.Tune(func(h *evolution.MapElites) {
 //		h.Mix = evolution.Mix{{adaptive{}, 0.5}, {evolution.IsoLineEmitter{0.005, 0.05}, 0.5}}

@@ -23,7 +23,7 @@ type Emitter interface {
 	// that enter the archive are made again.
 	Offspring(parents Parents, which *Node, keys random.Key) *Node
 	// Update returns the emitter after a generation, and losses for metrics.csv.
-	Update(g Generation, key random.Key) (Emitter, []Loss)
+	Update(g Generation, key random.Key) (Emitter, []Metric)
 }
 
 // Start is what an [Emitter] starts from.
@@ -36,7 +36,7 @@ type Start struct {
 }
 
 // Loss is a metric of an emitter. A NaN or infinite one ends the search.
-type Loss struct {
+type Metric struct {
 	Name  string
 	Value *Node // float32 scalar
 }
@@ -157,7 +157,7 @@ func (f Stateless) Offspring(parents Parents, _ *Node, keys random.Key) *Node {
 }
 
 // Update implements [Emitter].
-func (f Stateless) Update(Generation, random.Key) (Emitter, []Loss) { return f, nil }
+func (f Stateless) Update(Generation, random.Key) (Emitter, []Metric) { return f, nil }
 
 // IsoLineEmitter is the Iso+LineDD emitter of MAP-Elites, see [IsoLineDD]. It draws two parents for
 // each child.
@@ -172,7 +172,7 @@ type IsoLineEmitter struct {
 func (e IsoLineEmitter) Init(Start, random.Key) Emitter { return e }
 
 // Update implements [Emitter].
-func (e IsoLineEmitter) Update(Generation, random.Key) (Emitter, []Loss) { return e, nil }
+func (e IsoLineEmitter) Update(Generation, random.Key) (Emitter, []Metric) { return e, nil }
 
 // Offspring implements [Emitter].
 func (e IsoLineEmitter) Offspring(parents Parents, _ *Node, keys random.Key) *Node {

@@ -45,8 +45,8 @@ func newGeneration(task scoring.Task, archive repertoire.Archive, transitions bo
 	return gen
 }
 
-// contents is the state of an archive on the device: a pytree.
-type contents struct {
+// archiveState is the state of an archive on the device: a pytree.
+type archiveState struct {
 	Genotypes *Node // [cells, N]
 	Scratch   *Node // [min(cells, P), N], space for the accepted offspring
 	Origins   *Node // int32 [cells, 2], the generation and number of each cell's individual
@@ -54,17 +54,17 @@ type contents struct {
 	Emitters  []member // except those that are a [Proposer]
 }
 
-// stored is what evaluations read of an archive: a pytree.
-type stored struct {
+// archiveView is what evaluations read of an archive: a pytree.
+type archiveView struct {
 	Genotypes *Node
 	Cells     repertoire.Cells
 	Emitters  []member
 }
 
-func (c contents) stored() stored {
+func (c archiveState) view() archiveView {
 	cells := c.Archive.Cells()
 	cells.Objectives = nil
-	return stored{c.Genotypes, cells, c.Emitters}
+	return archiveView{c.Genotypes, cells, c.Emitters}
 }
 
 // Random streams of an individual.
@@ -106,9 +106,9 @@ type source struct {
 
 // enter inserts the evaluated offspring. It returns the archive after the generation, the counts of
 // its candidates, see [scoring.Task.Count], what proposers see, and the losses of the other emitters.
-func (gen generation) enter(before contents, from source, found repertoire.Evaluated) (after contents,
-	counts *Node, seen seen, losses []Loss) {
-	cells := before.stored().Cells
+func (gen generation) enter(before archiveState, from source, found repertoire.Evaluated) (after archiveState,
+	counts *Node, feedback feedback, losses []Metric) {
+	cells := before.view().Cells
 	archive, in := before.Archive.Add(found)
 	in.Check(before.Archive, archive, gen.slices.N)
 	accepted, count := xla.Nonzero(in.Accepted)
@@ -123,13 +123,13 @@ func (gen generation) enter(before contents, from source, found repertoire.Evalu
 		g.Given = Equal(from.Number, ZerosLike(from.Number))
 	}
 	for _, m := range before.Emitters {
-		var more []Loss
+		var more []Metric
 		m, more = m.update(g, from.Key.FoldIn(streamLearn))
 		after.Emitters, losses = append(after.Emitters, m), append(losses, more...)
 	}
 	counts = gen.task.Count(found.Fitness, found.Descriptors, found.Objectives, in.Valid)
-	seen.Found, seen.Insertion, seen.Before = found, in, cells
-	return after, counts, seen, losses
+	feedback.Found, feedback.Insertion, feedback.Before = found, in, cells
+	return after, counts, feedback, losses
 }
 
 // parents prepares an archive for sampling, in a generation with a key.
@@ -139,15 +139,15 @@ func (gen generation) parents(genotypes *Node, cells repertoire.Cells, key rando
 	return p
 }
 
-// seen is what proposers see of a generation: a pytree.
-type seen struct {
+// feedback is what proposers see of a generation: a pytree.
+type feedback struct {
 	Found repertoire.Evaluated
 	repertoire.Insertion
 	Before repertoire.Cells
 }
 
 // update updates the emitter of a member with the key of all emitters, and checks the result.
-func (m member) update(g Generation, key random.Key) (member, []Loss) {
+func (m member) update(g Generation, key random.Key) (member, []Metric) {
 	before := m.Emitter
 	g.Parents = g.Parents.of(m)
 	after, losses := before.Update(g, m.key(key))

@@ -35,12 +35,12 @@ func (b Bookkeeper) Init(start Start, key random.Key) Emitter {
 	return b
 }
 
-func (b Bookkeeper) Update(g Generation, _ random.Key) (Emitter, []Loss) {
+func (b Bookkeeper) Update(g Generation, _ random.Key) (Emitter, []Metric) {
 	rewards := layoutOf(g.Task).Split(g.Buffer.Rows).Reward // empty rows are 0
 	mean := Div(ReduceAllSum(rewards), ConvertDType(g.Buffer.Size, dtypes.Float32))
 	mean = Where(GreaterThan(mean, ConstAs(mean, b.LossLimit)), ConstAs(mean, math.NaN()), mean)
 	b.Count = AddScalar(b.Count, 1)
-	return b, []Loss{{"mean_reward", mean}}
+	return b, []Metric{{"mean_reward", mean}}
 }
 
 func (b Bookkeeper) Prepare(replay.Buffer, random.Key) Emitter {

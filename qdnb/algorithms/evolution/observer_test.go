@@ -50,7 +50,7 @@ func (w watcher) Observe(g Generation, _ random.Key) []*Node {
 		steps(InsertAxes(entered, -1))}
 }
 
-func (w watcher) Update(g Generation, _ random.Key) (Emitter, []Loss) {
+func (w watcher) Update(g Generation, _ random.Key) (Emitter, []Metric) {
 	number := func(x *Node) *Node { return ReduceAllSum(ConvertDType(x, dtypes.Float32)) }
 	filled := func(x *Node) *Node { return number(GreaterThan(x, ConstAs(x, math.Inf(-1)))) }
 	w.Count = AddScalar(w.Count, 1)

@@ -36,15 +36,15 @@ func (s *search) newPassive() (p *passive, err error) {
 
 // fill evaluates the members of the archive of the latest generation and inserts them.
 func (p *passive) fill(s *search) error {
-	archive := xla.Part(s.contents, contents.stored)
-	genotypes := xla.Part(archive, func(a stored) *graph.Node { return a.Genotypes })
+	archive := xla.Part(s.contents, archiveState.view)
+	genotypes := xla.Part(archive, func(a archiveView) *graph.Node { return a.Genotypes })
 	fitnesses, err := s.fitnesses().Floats()
 	if err != nil {
 		return err
 	}
 	found := scoring.Results{Fitnesses: fitnesses}
 	if p.evaluator == nil {
-		found.Descriptors, err = xla.Part(archive, func(a stored) *graph.Node { return a.Cells.Descriptors }).Floats()
+		found.Descriptors, err = xla.Part(archive, func(a archiveView) *graph.Node { return a.Cells.Descriptors }).Floats()
 	} else {
 		seed := random.NewStream(s.settings.Seed).FoldIn(streamPassive)
 		if !s.oneStart() {

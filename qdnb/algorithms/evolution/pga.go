@@ -76,16 +76,16 @@ func (e PolicyGradient) Init(start Start, key random.Key) Emitter {
 }
 
 // Update implements [Emitter].
-func (e PolicyGradient) Update(g Generation, key random.Key) (Emitter, []Loss) {
+func (e PolicyGradient) Update(g Generation, key random.Key) (Emitter, []Metric) {
 	e, losses := e.trained(e.td3(), g, key)
 	return e, losses
 }
 
 // trained trains the learner on the buffer.
-func (e PolicyGradient) trained(algorithm td3.TD3, g Generation, key random.Key) (PolicyGradient, []Loss) {
+func (e PolicyGradient) trained(algorithm td3.TD3, g Generation, key random.Key) (PolicyGradient, []Metric) {
 	learner, critic, actor := algorithm.Train(e.Learner, g.Buffer, key, e.NumCriticTrainingSteps)
 	e.Learner = learner
-	return e, []Loss{{"critic_loss", critic}, {"actor_loss", actor}}
+	return e, []Metric{{"critic_loss", critic}, {"actor_loss", actor}}
 }
 
 // Prepare implements [Proposer]: the observations for the gradient steps, the critic and the greedy

@@ -18,13 +18,13 @@ type projectionIn struct {
 
 // describes reports whether descriptors of the archive have as many components as the task's.
 func (s *search) describes() bool {
-	descriptors := xla.Part(s.contents, func(c contents) *graph.Node { return c.Archive.Cells().Descriptors })
+	descriptors := xla.Part(s.contents, func(c archiveState) *graph.Node { return c.Archive.Cells().Descriptors })
 	return descriptors.Dims()[1] == len(s.task.Env.Spec().Descriptor.Lower)
 }
 
 // projected are the inputs of the projection.
 func (s *search) projected() projectionIn {
-	return projectionIn{s.seed.First(), xla.Part(s.contents, func(c contents) repertoire.Batch {
+	return projectionIn{s.seed.First(), xla.Part(s.contents, func(c archiveState) repertoire.Batch {
 		cells := c.Archive.Cells()
 		return repertoire.Batch{Fitness: cells.Fitness, Descriptors: cells.Descriptors}
 	}).First()}
@@ -37,7 +37,7 @@ func (s *search) project(in projectionIn) xla.Array {
 	return xla.Out(grid.Cells().Fitness)
 }
 
-// population returns the metrics of an archive that is not measured itself, see [search.Columns].
+// population returns the metrics of an archive that is not measured itself, see Columns.
 func (s *search) population() ([]float64, error) {
 	fitnesses, err := s.fitnesses().Floats()
 	if err == nil {

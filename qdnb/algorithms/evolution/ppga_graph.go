@@ -101,7 +101,7 @@ type ppga struct {
 	Gradients    *Node // [1 + d, N] at the search policy, with a length of 1; 0 in generation 0
 	Coefficients xNES
 
-	walker ppo.Walker
+	improver ppo.Improver
 }
 
 var _ Starter = ppga{}
@@ -119,8 +119,8 @@ func (s ppga) EnvSteps(task scoring.Task) int64 {
 func (s ppga) Init(start Start, key random.Key) Emitter {
 	n := 1 + len(start.Task.Env.Spec().Descriptor.Lower)
 	sizes := start.Task.MLP().Sizes
-	s.walker = s.ppo(sizes[1:len(sizes)-1]).Walker(start.Task, start.First.Graph())
-	s.Policy, s.Critics = s.walker.Policies(key.FoldIn(0), 1), s.walker.Values(key.FoldIn(1), n+1)
+	s.improver = s.ppo(sizes[1:len(sizes)-1]).Improver(start.Task, start.First.Graph())
+	s.Policy, s.Critics = s.improver.Policies(key.FoldIn(0), 1), s.improver.Values(key.FoldIn(1), n+1)
 	s.Gradients = BroadcastToDims(ZerosLike(s.Policy), n, s.Policy.Shape().Dimensions[1])
 	s.Coefficients = xNES{size: start.Count - 1, sigma0: s.Sigma0}.start(n, key.FoldIn(2))
 	return s
@@ -135,7 +135,7 @@ func (s ppga) noise(parents Parents, which *Node) *Node {
 func (s ppga) Offspring(parents Parents, which *Node, _ random.Key) *Node {
 	drawn := s.Coefficients.sample(s.noise(parents, which))
 	drawn = Where(wide(Equal(which, ZerosLike(which)), drawn), ZerosLike(drawn), drawn)
-	return s.walker.Genotypes(s.branches(drawn))
+	return s.improver.Genotypes(s.branches(drawn))
 }
 
 // branches returns the policies at coefficients [k, 1 + d] along the gradients, [k, N].
@@ -148,16 +148,16 @@ func (s ppga) branches(coefficients *Node) *Node {
 }
 
 // Update implements [Emitter].
-func (s ppga) Update(g Generation, key random.Key) (Emitter, []Loss) {
+func (s ppga) Update(g Generation, key random.Key) (Emitter, []Metric) {
 	n := s.Gradients.Shape().Dimensions[0]
 	branches := Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, g.Count-1), 0)
 	improvement := Slice(g.Own(g.Improvement), AxisRange(1))
-	continues := g.ranked(InsertAxes(improvement, 0), s.RestartRule)
+	continues := g.continues(InsertAxes(improvement, 0), s.RestartRule)
 	adapted := s.Coefficients.update(s.noise(g.Parents, AddScalar(branches, 1)), xla.Ranks(improvement))
 	// the branches of generation 0 do not depend on their coefficients
 	adapted = restart(Equal(g.Number, ZerosLike(g.Number)), s.Coefficients, adapted)
 	elite := g.Sample(key.FoldInEach(Slice(branches, AxisRange(0, 1))))
-	s.Policy = restart(continues, s.Policy, s.walker.WithScales(elite, s.Policy))
+	s.Policy = restart(continues, s.Policy, s.improver.WithScales(elite, s.Policy))
 	s.Coefficients = restart(continues, adapted, s.Coefficients.start(n, key.FoldIn(1)))
 	return s.walk(key.FoldIn(2))
 }
@@ -165,7 +165,7 @@ func (s ppga) Update(g Generation, key random.Key) (Emitter, []Loss) {
 // walk moves the search policy by PPO on the sum of reward and descriptor that the mean coefficients
 // weigh, then estimates the gradients there. Each walk starts at the search policy. It also returns the
 // mean losses of the walks.
-func (s ppga) walk(key random.Key) (ppga, []Loss) {
+func (s ppga) walk(key random.Key) (ppga, []Metric) {
 	type state struct {
 		Policy, Critics, Gradients, Mean *Node
 		Key                              random.Key
@@ -180,7 +180,7 @@ func (s ppga) walk(key random.Key) (ppga, []Loss) {
 			only := func(x, y *Node) *Node { return Where(BroadcastToShape(moves, x.Shape()), x, y) }
 			gradient := AddScalar(k, int32(-1)) // its number; that of the first step is overwritten
 			alone := Equal(Iota(k.Graph(), shapes.Make(dtypes.Int32, 1, n), 1), gradient)
-			policy, critic, policyLoss, valueLoss := s.walker.Walk(st.Policy, xla.Rows(st.Critics, k, 1),
+			policy, critic, policyLoss, valueLoss := s.improver.Improve(st.Policy, xla.Rows(st.Critics, k, 1),
 				only(st.Mean, ConvertDType(alone, dtypes.Float32)), s.Iterations, st.Key.FoldInEach(k))
 			st.PolicyLoss = Add(st.PolicyLoss, DivScalar(policyLoss, float64(n+1)))
 			st.ValueLoss = Add(st.ValueLoss, DivScalar(valueLoss, float64(n+1)))
@@ -191,7 +191,7 @@ func (s ppga) walk(key random.Key) (ppga, []Loss) {
 			return st
 		})
 	s.Policy, s.Critics, s.Gradients = end.Policy, end.Critics, end.Gradients
-	return s, []Loss{{"policy_loss", end.PolicyLoss}, {"value_loss", end.ValueLoss}}
+	return s, []Metric{{"policy_loss", end.PolicyLoss}, {"value_loss", end.ValueLoss}}
 }
 
 // xNES is an exponential natural evolution strategy in few dimensions n (Glasmachers et al. 2010;

@@ -57,13 +57,13 @@ func TestPPGAFollowsItsGradients(t *testing.T) {
 			arrays := stateOf(t, s)
 			policy, gradients := arrays["Emitters.0.Emitter.Policy"], arrays["Emitters.0.Emitter.Gradients"]
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				walker := s.contents.Tree.Emitters[0].Emitter.(ppga).walker
+				improver := s.contents.Tree.Emitters[0].Emitter.(ppga).improver
 				after := Add(in[0], MulScalar(in[1], 0.1))
 				action := func(rows *Node) *Node {
 					one := Ones(rows.Graph(), shapes.Make(dtypes.Float32, rows.Shape().Dimensions[0], 1, 1))
-					return aims().MLP().View(walker.Genotypes(rows)).Apply(one)
+					return aims().MLP().View(improver.Genotypes(rows)).Apply(one)
 				}
-				same := walker.WithScales(walker.Genotypes(in[0]), in[0])
+				same := improver.WithScales(improver.Genotypes(in[0]), in[0])
 				return []*Node{Sub(action(after), action(in[0])), Sqrt(ReduceSum(Square(in[1]), 1)), Sub(same, in[0])}
 			}, xlatest.Tensor(floats(t, arrays, "Emitters.0.Emitter.Policy"), policy.Shape...),
 				xlatest.Tensor(floats(t, arrays, "Emitters.0.Emitter.Gradients"), gradients.Shape...))
@@ -182,7 +182,7 @@ func TestGoldenPPGA(t *testing.T) {
 				after := x.update(in[2], Squeeze(xla.Ranks(in[5]), 0))
 				fresh := xNES{sigma0: 0.7}.start(n, random.NewKey(in[0].Graph(), 1))
 				return []*Node{s.Gradients, coefficients, s.branches(coefficients), after.Mean, after.Root,
-					ConvertDType(LogicalNot(Generation{}.ranked(in[5], "no_improvement")), dtypes.Float32), fresh.Mean, fresh.Root}
+					ConvertDType(LogicalNot(Generation{}.continues(in[5], "no_improvement")), dtypes.Float32), fresh.Mean, fresh.Root}
 			}, tensor("mean", 1), tensor("root", 1), tensor("noise"), tensor("theta", 1), tensor("jacobian"),
 				tensor("improvement", 1))
 			for i, name := range []string{"gradients", "coefficients", "branches", "after.mean", "after.root", "restarts"} {

@@ -29,36 +29,36 @@ type offspringIn struct {
 // askIn are the inputs of the program that makes offspring for the host.
 type askIn struct {
 	offspringIn
-	Archive xla.State[stored]
+	Archive xla.State[archiveView]
 }
 
 // evaluationIn are the inputs of the evaluation of a generation.
 type evaluationIn struct {
 	offspringIn
 	Worker  xla.Array
-	Archive xla.State[stored] // the parents
+	Archive xla.State[archiveView] // the parents
 }
 
 // insertionIn are the inputs of the insertion of a generation.
 type insertionIn struct {
 	offspringIn
 	Found   xla.State[repertoire.Evaluated] `xla:"donate"`
-	Archive xla.State[contents]             `xla:"donate"`
+	Archive xla.State[archiveState]         `xla:"donate"`
 }
 
 // insertionOut are its outputs.
 type insertionOut struct {
-	Archive xla.State[contents]
-	Counts  xla.Array       // see [scoring.Task.Count]
-	Seen    xla.State[seen] // what proposers see
-	Losses  xla.State[[]*graph.Node]
+	Archive  xla.State[archiveState]
+	Counts   xla.Array           // see [scoring.Task.Count]
+	Feedback xla.State[feedback] // what proposers see
+	Losses   xla.State[[]*graph.Node]
 }
 
 // empty makes the empty archive, with the emitters that fill it.
 func (s *search) empty() error {
 	archive := s.parts.Archive
 	program, err := xla.CompileCopies(s.programs, "empty archive", s.kept(s.seed),
-		func(seed xla.Array) xla.State[contents] {
+		func(seed xla.Array) xla.State[archiveState] {
 			root := random.KeyOf(seed.Tree)
 			empty := xla.CheckSame(archive, "Empty", archive.Empty(s.task, root.FoldIn(streamEmpty)))
 			cells := empty.Cells()
@@ -72,7 +72,7 @@ func (s *search) empty() error {
 			}
 			none := graph.BroadcastToDims(graph.Const(g, int32(noOrigin)), slots, 2)
 			emitters := s.initialised(false, slots, root, root.FoldIn(streamInit))
-			return xla.Out(contents{zeros(slots), zeros(min(slots, s.settings.Batch)), none, empty, emitters})
+			return xla.Out(archiveState{zeros(slots), zeros(min(slots, s.settings.Batch)), none, empty, emitters})
 		}, s.axes()...)
 	if err != nil {
 		return err
@@ -97,11 +97,11 @@ func (s *search) cells() repertoire.Cells { return s.contents.Tree.Archive.Cells
 
 // fitnesses are those of the cells.
 func (s *search) fitnesses() xla.Array {
-	return xla.Part(s.contents, func(c contents) *graph.Node { return c.Archive.Cells().Fitness })
+	return xla.Part(s.contents, func(c archiveState) *graph.Node { return c.Archive.Cells().Fitness })
 }
 
 // parents are what evaluations read of the archive.
-func (s *search) parents() xla.State[stored] { return xla.Part(s.contents, contents.stored) }
+func (s *search) parents() xla.State[archiveView] { return xla.Part(s.contents, archiveState.view) }
 
 // slots is the number of solutions that the archive has room for.
 func (s *search) slots() int { return s.fitnesses().Dims()[0] }
@@ -145,10 +145,10 @@ func (s *search) compileInsert(in offspringIn, found xla.State[repertoire.Evalua
 	s.insert, err = xla.CompileCopies(s.programs, "insertion of the generation", s.insertion(in, found),
 		func(in insertionIn) insertionOut {
 			before := in.Archive.Tree
-			after, counts, seen, losses := s.gen.enter(before, s.source(in.offspringIn, before.stored()), in.Found.Tree)
+			after, counts, feedback, losses := s.gen.enter(before, s.source(in.offspringIn, before.view()), in.Found.Tree)
 			out := insertionOut{Archive: xla.Out(after), Counts: xla.Out(counts)}
 			if s.proposing != nil {
-				out.Seen = xla.Out(seen)
+				out.Feedback = xla.Out(feedback)
 			}
 			var values []*graph.Node
 			s.reported, values = split(losses)
@@ -159,7 +159,7 @@ func (s *search) compileInsert(in offspringIn, found xla.State[repertoire.Evalua
 }
 
 // split returns the names and the values of losses.
-func split(losses []Loss) (names []string, values []*graph.Node) {
+func split(losses []Metric) (names []string, values []*graph.Node) {
 	for _, l := range losses {
 		names, values = append(names, l.Name), append(values, l.Value)
 	}
@@ -186,7 +186,7 @@ func (s *search) enter(from offspringIn, found xla.State[repertoire.Evaluated]) 
 }
 
 // source says what the offspring are made from.
-func (s *search) source(in offspringIn, archive stored) source {
+func (s *search) source(in offspringIn, archive archiveView) source {
 	root := random.KeyOf(in.Seed.Tree)
 	from := source{Number: in.Number.Tree, Proposed: in.Proposed.Tree, Given: in.Given.Tree,
 		Evaluated: in.Evaluated.Tree, Key: root.FoldInEach(in.Number.Tree)}

@@ -9,9 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/replay"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
@@ -37,8 +35,8 @@ type (
 	}
 	updateIn struct {
 		Seed, Number xla.Array
-		Seen         xla.State[seen]
-		Archive      xla.State[stored]        // after the generation
+		Feedback     xla.State[feedback]
+		Archive      xla.State[archiveView]   // after the generation
 		State        xla.State[[]member]      `xla:"donate"`
 		Buffer       xla.State[replay.Buffer] `xla:"donate"`
 	}
@@ -52,56 +50,10 @@ type (
 	}
 	proposeIn struct {
 		Seed, Number, Worker xla.Array
-		Archive              xla.State[stored]
+		Archive              xla.State[archiveView]
 		Prepared             xla.State[[]member]
 	}
 )
-
-// layoutOf is the layout of a task's transitions.
-func layoutOf(task scoring.Task) replay.Layout {
-	spec := task.Env.Spec()
-	return replay.Layout{Obs: spec.Observations, Actions: spec.Actions}
-}
-
-// recordTransitions records every step of episodes that restart automatically.
-func recordTransitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
-	return envs.Recorder{Every: 1, Width: layout.Width(),
-		Row: func(before envs.State, action *graph.Node, after envs.State) *graph.Node {
-			return layout.Join(replay.Batch{
-				Obs: before.Observation, NextObs: after.Observation, Action: action,
-				Reward: after.Reward, Done: after.Done, Truncation: episodes.Truncation(after),
-			})
-		}}
-}
-
-// capacity is the number of transitions in the replay buffer: the most that an emitter asks for.
-func (s *search) capacity() (rows int) {
-	for _, m := range s.members {
-		if p, ok := m.Emitter.(Proposer); ok {
-			rows = max(rows, p.Capacity(s.replayStep()))
-		}
-	}
-	return rows
-}
-
-// observer returns the emitter that adds columns to the transitions; nil if there is none.
-func observer(members []member) (found *member) {
-	for _, m := range members {
-		if _, ok := m.Emitter.(Observer); ok {
-			found = &m
-		}
-	}
-	return found
-}
-
-// rowLayout is the layout of the transitions in the replay buffer of emitters.
-func rowLayout(members []member, task scoring.Task) replay.Layout {
-	layout := layoutOf(task)
-	if m := observer(members); m != nil {
-		layout.More = m.Emitter.(Observer).Columns(task)
-	}
-	return layout
-}
 
 // initialised returns the proposers among the emitters, or the others, before the first generation,
 // given the archive's number of slots, the key of the run and that of the initial states.
@@ -152,60 +104,6 @@ func (s *search) newProposing() (*proposing, error) {
 		return p, nil
 	}
 	return p, p.compile(s)
-}
-
-// compileUpdate builds the program that learns from what the insertion of a generation returns.
-func (p *proposing) compileUpdate(s *search) (err error) {
-	in := p.updating(s, xla.Declare(dtypes.Int32), s.insert.Out.Seen)
-	p.update, err = xla.Compile(s.programs, "learner", in, func(in updateIn) updateOut {
-		root, number := random.KeyOf(in.Seed.Tree), in.Number.Tree
-		after := in.Archive.Tree
-		g := Generation{Task: s.task, Number: number, Found: in.Seen.Tree.Found,
-			Insertion: in.Seen.Tree.Insertion, Before: in.Seen.Tree.Before,
-			Parents: s.gen.parents(after.Genotypes, after.Cells, root.FoldInEach(number))}
-		g.Buffer = p.store(in.Buffer.Tree, in.State.Tree, g,
-			root.FoldIn(streamPropose).FoldInEach(number))
-		var state []member
-		var losses []Loss
-		for _, m := range in.State.Tree {
-			var more []Loss
-			m, more = m.update(g, root.FoldIn(streamUpdate).FoldInEach(number))
-			state, losses = append(state, m), append(losses, more...)
-		}
-		var values []*graph.Node
-		p.losses, values = split(losses)
-		return updateOut{proposingOut{xla.Out(state), xla.Out(g.Buffer)}, xla.Out(values)}
-	}, s.axes()...)
-	return err
-}
-
-// store inserts the transitions of a generation into the buffer, with the columns of an [Observer].
-// Those that are not finite are replaced, see [replay.Buffer.KeepFinite].
-func (p *proposing) store(buffer replay.Buffer, members []member, g Generation,
-	key random.Key) replay.Buffer {
-	rows := g.Found.Transitions
-	if rows == nil {
-		return buffer
-	}
-	if m := observer(members); m != nil {
-		o := m.Emitter.(Observer)
-		g.Parents = g.Parents.of(*m)
-		columns := o.Observe(g, m.key(key).FoldIn(0))
-		xla.CheckCount(o, "Observe", "the columns", columns, len(p.layout.More))
-		for i, column := range columns {
-			xla.CheckShape(o, "Observe", "a column", column, dtypes.Float32, rows.Shape().Dimensions[0],
-				p.layout.More[i])
-		}
-		rows = graph.Concatenate(append([]*graph.Node{rows}, columns...), 1)
-	}
-	rows, _ = buffer.KeepFinite(rows)
-	return buffer.Insert(rows)
-}
-
-// updating are the inputs of the program that updates.
-func (p *proposing) updating(s *search, number xla.Array, seen xla.State[seen]) updateIn {
-	return updateIn{s.seed.First(), number.First(), seen.First(), s.parents().First(), p.state,
-		p.buffer.State}
 }
 
 // preparing are the inputs of the program that prepares proposals.
@@ -289,26 +187,3 @@ func (p *proposing) offspring(s *search, number xla.Array) (xla.Array, error) {
 	defer ready.Free()
 	return p.propose.Run(proposeIn{s.seed, number, s.worker, s.parents(), ready})
 }
-
-// learn inserts the transitions of a generation into the buffer, updates the emitters, and returns
-// the losses.
-func (p *proposing) learn(s *search, number xla.Array, seen xla.State[seen]) ([]float64, error) {
-	out, err := p.update.Run(p.updating(s, number, seen))
-	if err != nil {
-		return nil, err
-	}
-	p.state, p.buffer.State = out.State, out.Buffer
-	return out.Losses.Scalars(), nil
-}
-
-// Replay returns the replay buffer and the number of rows written so far. The buffer is nil if no
-// emitter needs one.
-func (s *search) Replay() (buffer *replay.Store, total int64) {
-	if s.capacity() == 0 {
-		return nil, 0
-	}
-	return &s.proposing.buffer, (s.generation + 1) * int64(s.replayStep())
-}
-
-// replayStep is the number of transitions per generation.
-func (s *search) replayStep() int { return s.settings.Batch * s.task.Length }

@@ -37,8 +37,8 @@ type search struct {
 	settings settings
 	members  []member // the emitters, without state
 	gen      generation
-	contents xla.State[contents] // the archive
-	passive  *passive            // measures the archive; nil if it is measured itself
+	contents xla.State[archiveState] // the archive
+	passive  *passive                // measures the archive; nil if it is measured itself
 	// projection puts members on the task's cells; nil without a population or if it learns descriptors
 	projection   *xla.Program[projectionIn, xla.Array]
 	proposing    *proposing // nil without a [Proposer]
@@ -222,7 +222,7 @@ func (s *search) Step() (outcome scoring.Outcome, err error) {
 
 // learn updates everything else after the insertion of a generation.
 func (s *search) learn(number xla.Array, out insertionOut) (outcome scoring.Outcome, err error) {
-	defer out.Seen.Free()
+	defer out.Feedback.Free()
 	counts, err := out.Counts.Floats()
 	out.Counts.Free()
 	if err != nil {
@@ -239,7 +239,7 @@ func (s *search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 		}
 	}
 	if s.proposing != nil {
-		losses, err := s.proposing.learn(s, number, out.Seen)
+		losses, err := s.proposing.learn(s, number, out.Feedback)
 		if err != nil {
 			return outcome, err
 		}
@@ -356,7 +356,7 @@ func (s *search) maintain(number xla.Array) error {
 	if due == "" {
 		return nil
 	}
-	part := func(c contents) repertoire.Archive { return c.Archive }
+	part := func(c archiveState) repertoire.Archive { return c.Archive }
 	in := maintainIn{s.seed.First(), number.First(), xla.Part(s.contents, part).First()}
 	program, ok := s.maintenance[due]
 	if !ok {
@@ -387,7 +387,7 @@ func (s *search) maintain(number xla.Array) error {
 
 // measured returns the metrics of an archive of several objectives.
 func (s *search) measured(archive repertoire.Measurer) ([]float64, error) {
-	objectives, err := xla.Download(xla.Part(s.contents, func(c contents) *graph.Node {
+	objectives, err := xla.Download(xla.Part(s.contents, func(c archiveState) *graph.Node {
 		return c.Archive.Cells().Objectives
 	}).Value())
 	if err != nil {

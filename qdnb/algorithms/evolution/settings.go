@@ -49,8 +49,8 @@ type Parts struct {
 	Policy nn.Architecture `parts:"policy"`
 }
 
-// Observes reports whether the parts learn from observations.
-func (p Parts) Observes() bool {
+// NeedsObservations reports whether the parts learn from observations.
+func (p Parts) NeedsObservations() bool {
 	_, records := p.Archive.(repertoire.Recorder)
 	return records || slices.ContainsFunc(p.Mix, func(s Share) bool {
 		_, proposes := s.Emitter.(Proposer)
@@ -59,9 +59,9 @@ func (p Parts) Observes() bool {
 	})
 }
 
-// Differentiates reports whether the parts need gradients of fitness and descriptor, see
+// NeedsGradients reports whether the parts need gradients of fitness and descriptor, see
 // [envs.BlackBox].
-func (p Parts) Differentiates() bool {
+func (p Parts) NeedsGradients() bool {
 	return slices.ContainsFunc(p.Mix, func(s Share) bool {
 		_, differentiates := s.Emitter.(gradientArborescence)
 		return differentiates

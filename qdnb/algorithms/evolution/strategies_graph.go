@@ -229,11 +229,11 @@ func (s evolutionStrategies) share(strategies, noise *Node) *Node {
 }
 
 // Update implements [Emitter]. Each strategy ranks its individuals by their improvement.
-func (s evolutionStrategies) Update(g Generation, key random.Key) (Emitter, []Loss) {
+func (s evolutionStrategies) Update(g Generation, key random.Key) (Emitter, []Metric) {
 	improvement := Reshape(g.Own(g.Improvement), s.Emitters, -1)
 	after, continues := s.State.update(s.recombine(g.Parents, xla.Ranks(improvement), s.State.weights()))
 	elites := g.Sample(key.FoldInEach(s.numbers(improvement.Graph())))
-	s.State = restart(And(continues, g.ranked(improvement, s.RestartRule)), after, s.State.start(elites))
+	s.State = restart(And(continues, g.continues(improvement, s.RestartRule)), after, s.State.start(elites))
 	return s, nil
 }
 
@@ -280,7 +280,7 @@ func (s evolutionStrategies) recombine(parents Parents, ranks *Node, weights []f
 const minSpread = 1e-12
 
 // ranked returns which strategies continue after their individuals' improvements [E, n], bool [E].
-func (g Generation) ranked(improvement *Node, rule string) *Node {
+func (g Generation) continues(improvement *Node, rule string) *Node {
 	best := ReduceMax(improvement, 1)
 	spread := Sub(best, ReduceMin(improvement, 1))
 	continues := GreaterOrEqual(spread, ConstAs(spread, minSpread))

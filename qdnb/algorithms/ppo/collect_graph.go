@@ -93,7 +93,7 @@ func (c *collecting) collect(from actor, choices *Node, states envs.State, key r
 			start := batchLast(xla.Map(s.States, func(x *Node) *Node { return xla.Row(x, turn) }))
 			keys := s.Key.FoldInEach(c.shared.Numbers(turn, s.Worker)) // one for each environment
 			end, steps := c.play(s.Actor, s.Choices, start, keys)
-			return played{batchFirst(end), xla.Map(steps, swapped)}
+			return played{batchFirst(end), xla.Map(steps, swapAxes)}
 		})
 	return all.States, c.sequences(xla.Map(all.Data, func(x *Node) *Node { return c.shared.Join(x, worker) }))
 }
@@ -147,7 +147,7 @@ func (c *collecting) sequences(steps data) data {
 	return d
 }
 
-// measured returns what a [Walker] maximises of each component of the descriptor, [n, components]:
+// measured returns what an [Improver] maximises of each component of the descriptor, [n, components]:
 // the state descriptor, or its change times the steps of an episode if the descriptor is that of
 // the final state, as for QDAC. The change in the step that ends an episode is not known.
 func (c *collecting) measured(before, after envs.State) *Node {
@@ -163,8 +163,8 @@ func (c *collecting) measured(before, after envs.State) *Node {
 	return Where(ended(after), ZerosLike(change), change)
 }
 
-// swapped transposes the first two axes.
-func swapped(x *Node) *Node { return Transpose(x, 0, 1) }
+// swapAxes transposes the first two axes.
+func swapAxes(x *Node) *Node { return Transpose(x, 0, 1) }
 
 // batchFirst moves the batch of the physics state from its last axis to the first, which it is
 // elsewhere: a row for each environment, as checkpoints store them.

@@ -68,8 +68,8 @@ func Default(env envs.Spec) *PPO {
 // the permutation of an epoch compares all pairs of sequences.
 const maxSequences = 1 << 17
 
-// Observes reports that the algorithm learns from observations.
-func (PPO) Observes() bool { return true }
+// NeedsObservations reports that the algorithm learns from observations.
+func (PPO) NeedsObservations() bool { return true }
 
 // sequences is the number of sequences per iteration.
 func (p PPO) sequences() int { return p.BatchSize * p.NumMinibatches }

@@ -16,7 +16,7 @@ type data struct {
 	Reward     *Node // [n, T]
 	Done       *Node // [n, T], 1 where an episode ended in the decision, else 0
 	Truncation *Node // [n, T], 1 where it ended only because of its length
-	Descriptor *Node // [n, T, components] after each decision, for a [Walker]; else nil
+	Descriptor *Node // [n, T, components] after each decision, for an [Improver]; else nil
 }
 
 // at returns the sequences with the given indices, int32 [m].

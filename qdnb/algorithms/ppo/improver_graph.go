@@ -14,18 +14,18 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// Walker improves policies within a program, for searches that walk (PPGA): PPO on weighted sums of the
+// Improver improves policies within a program, for searches that walk (PPGA): PPO on weighted sums of the
 // reward and the descriptor's components of each step. It runs on one worker. A policy is a row [1, N]
 // with the scales of its actions, and so is a value function.
-type Walker struct {
+type Improver struct {
 	agent agent
 	env   envs.Episodes
 	slice int    // environments stepped together
 	form  nn.MLP // of genotypes
 }
 
-// Walker returns a walker in a task. Of the hyperparameters it does not use those of evaluations.
-func (p PPO) Walker(task scoring.Task, g *Graph) Walker {
+// Improver returns an improver in a task. Of the hyperparameters it does not use those of evaluations.
+func (p PPO) Improver(task scoring.Task, g *Graph) Improver {
 	spec := task.Env.Spec()
 	if _, discrete := task.Env.(envs.Discrete); discrete {
 		panic(fmt.Errorf("it does not learn discrete actions, which %s has", spec.Name))
@@ -34,21 +34,21 @@ func (p PPO) Walker(task scoring.Task, g *Graph) Walker {
 	if xla.KindOf(g) == backend.CPU {
 		slice = min(slice, sliceOnCPU)
 	}
-	return Walker{newAgent(p, spec.Observations, spec.Actions, false),
+	return Improver{newAgent(p, spec.Observations, spec.Actions, false),
 		envs.AutoReset(task.Env, task.Length), cmp.Or(p.Slice, slice),
 		task.MLP()}
 }
 
 // Policies draws m policies, [m, N].
-func (w Walker) Policies(key random.Key, m int) *Node { return w.agent.policy.Init(key.Split(m)) }
+func (w Improver) Policies(key random.Key, m int) *Node { return w.agent.policy.Init(key.Split(m)) }
 
 // Values draws m value functions, [m, N].
-func (w Walker) Values(key random.Key, m int) *Node { return w.agent.value.Init(key.Split(m)) }
+func (w Improver) Values(key random.Key, m int) *Node { return w.agent.value.Init(key.Split(m)) }
 
-// Walk walks from a policy and its value function: iterations of PPO on the weighted sum of reward and
+// Improve walks from a policy and its value function: iterations of PPO on the weighted sum of reward and
 // descriptor, weights [1 + components]. Adam and the environments are reset. It returns both networks and
 // their losses, means over the updates; a NaN one means that its network is NaN.
-func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Key) (_, _, policyLoss,
+func (w Improver) Improve(policy, value, weights *Node, iterations int, key random.Key) (_, _, policyLoss,
 	valueLoss *Node) {
 	type state struct {
 		Learner         learner
@@ -78,10 +78,10 @@ func (w Walker) Walk(policy, value, weights *Node, iterations int, key random.Ke
 }
 
 // Genotypes returns policies [m, N] as rows of the task's policy: without the scales of actions.
-func (w Walker) Genotypes(policies *Node) *Node { return w.agent.modes(policies, w.form).Join() }
+func (w Improver) Genotypes(policies *Node) *Node { return w.agent.modes(policies, w.form).Join() }
 
 // WithScales is the inverse of Genotypes: it returns a genotype [1, N] with the scales of a policy.
-func (w Walker) WithScales(genotype, policy *Node) *Node {
+func (w Improver) WithScales(genotype, policy *Node) *Node {
 	net, of := w.form.View(genotype), w.agent.policy.View(policy)
 	last, outputs := len(net.Kernel)-1, w.form.Sizes[len(w.form.Sizes)-1]
 	net.Kernel[last] = Concatenate([]*Node{net.Kernel[last],

@@ -12,7 +12,7 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// A walker that maximises a final position gets its change in each step, whose mean is the position, and not
+// An improver that maximises a final position gets its change in each step, whose mean is the position, and not
 // the position itself; nothing in the step that ends an episode, after which the next one has begun.
 func TestWalkersMeasureChangesOfPositions(t *testing.T) {
 	const n, length = 4, 5

@@ -45,11 +45,11 @@ func (a agent) loss(nets nets, d data) losses {
 	most := ConstAs(gain, maxLogRatio)
 	ratio := Exp(Where(GreaterThan(gain, most), most, gain))
 	advantages = Reshape(advantages, n*steps)
-	free, held := Mul(ratio, advantages), Mul(nn.Bounded(ratio, 1-a.ClipEpsilon, 1+a.ClipEpsilon),
+	unclipped, clipped := Mul(ratio, advantages), Mul(nn.Bounded(ratio, 1-a.ClipEpsilon, 1+a.ClipEpsilon),
 		advantages)
 
 	l := losses{
-		Policy: Neg(ReduceAllMean(Where(LessOrEqual(free, held), free, held))),
+		Policy: Neg(ReduceAllMean(Where(LessOrEqual(unclipped, clipped), unclipped, clipped))),
 		Value: MulScalar(ReduceAllMean(Square(Sub(targets,
 			Slice(values, AxisRange(), AxisRange(0, steps))))), 0.25),
 		Entropy: ReduceAllMean(policy.entropy()),

@@ -26,7 +26,7 @@ func Names() []string { return records.Names() }
 // Find returns an algorithm by name. An unknown name is an error with suggestions.
 func Find(name string) (algorithms.Entry, error) {
 	for _, all := range []map[string]algorithms.Entry{evolution.Algorithms, skills.Algorithms,
-		{"ppo": {Defaults: algorithms.Defaults(ppo.Default), Chooses: true}}} {
+		{"ppo": {Defaults: algorithms.Defaults(ppo.Default), DiscreteActions: true}}} {
 		if e, ok := all[name]; ok {
 			e.Record = records.Of(name)
 			return e, nil

@@ -159,6 +159,7 @@ func (d Discounted) train(points, targets, weights *Node, key random.Key) Discou
 		learns := ConvertDType(GreaterThan(s.Loss, ConstAs(s.Loss, d.DiscountCutoff)), dtypes.Int32)
 		s.Steps = Mul(learns, Div(AddScalar(s.Count, size-1), ConstAs(s.Count, int32(size))))
 		turns := xla.Turns(s.Steps, steps)
+		all := turns != s.Steps // also those that must change nothing
 		s = xla.RepeatUnfused(turns, s, func(turn *Node, s training) training {
 			from := MulScalar(turn, size)
 			rows := InsertAxes(xla.Rows(s.Order, from, size), -1)
@@ -168,7 +169,7 @@ func (d Discounted) train(points, targets, weights *Node, key random.Key) Discou
 			next := s
 			next.Model = s.Model.Step(Div(sum, MaxScalar(ReduceAllSum(weight), 1)))
 			next.Epoch = Add(s.Epoch, sum)
-			if turns == s.Steps {
+			if !all {
 				return next
 			}
 			due := LessThan(turn, s.Steps)

@@ -51,7 +51,8 @@ type XCon struct {
 
 	Population Cells
 	Encoded    encoded // of the population
-	Least      *Node   // the least dominated novelty of a full population, -Inf of others: a float32 scalar
+	// MinNovelty is the least dominated novelty of a full population, -Inf of others: a float32 scalar.
+	MinNovelty *Node `checkpoint:"Least"`
 }
 
 var (
@@ -84,7 +85,7 @@ func (a XCon) Record(task scoring.Task) envs.Recorder { return a.recorder(task, 
 func (a XCon) Empty(task scoring.Task, key random.Key) Archive {
 	a.Population = EmptySlots(key.Hi.Graph(), a.Capacity, a.Latent)
 	a.Encoded = a.empty(a.Record(task), a.Capacity, task.Length, key)
-	a.Least = unfilled(key.Hi.Graph())
+	a.MinNovelty = unfilled(key.Hi.Graph())
 	return a
 }
 
@@ -104,7 +105,7 @@ func (a XCon) insert(batch Batch) (XCon, Insertion) {
 	in.Index, in.Accepted, novelty = DominatedNovelty{K: a.K, Population: a.Population}.winners(batch)
 	in.Improvement = Slice(novelty, AxisRange(a.Capacity))
 	entered := Gather(in.Improvement, InsertAxes(in.Index, -1))
-	a.Least = ReduceAllMin(Where(in.Accepted, entered, Slice(novelty, AxisRange(0, a.Capacity))))
+	a.MinNovelty = ReduceAllMin(Where(in.Accepted, entered, Slice(novelty, AxisRange(0, a.Capacity))))
 	a.Population = a.Population.Update(batch, in.Index, in.Accepted)
 	return a, in
 }
@@ -143,7 +144,7 @@ func (a XCon) Maintain(due string, _ *Node, key random.Key) Archive {
 	return a
 }
 
-// train trains the encoder, with the margin latent * Least of its triplets, and encodes the members again.
+// train trains the encoder, with the margin latent * MinNovelty of its triplets, and encodes the members again.
 func (a XCon) train(key random.Key) XCon {
 	e, filled := a.Encoded, a.Population.filled()
 	if a.Loss == MSELoss {
@@ -153,7 +154,7 @@ func (a XCon) train(key random.Key) XCon {
 	} else {
 		c := nn.Contrast{Batch: a.TrainingBatch, LearningRate: a.LearningRate, Epochs: a.Epochs, MinDelta: a.MinDelta}
 		a.Encoded = e.learn(c.Train(e.Form, e.Autoencoder, e.Sequences, a.Population.Fitness, filled,
-			MulScalar(a.Least, float64(a.Latent)), key.FoldIn(0)))
+			MulScalar(a.MinNovelty, float64(a.Latent)), key.FoldIn(0)))
 	}
 	a.Population.Descriptors = a.Encoded.encode(a.Encoded.Sequences)
 	a.Population = a.Population.keep(filled)

@@ -34,14 +34,14 @@ func TestGoldenXCon(t *testing.T) {
 		}
 		out := xlatest.Run(t, p, func(in []*Node) (out []*Node) {
 			g := in[0].Graph()
-			a := XCon{XConSettings: settings, Population: EmptySlots(g, capacity, d), Least: unfilled(g)}
+			a := XCon{XConSettings: settings, Population: EmptySlots(g, capacity, d), MinNovelty: unfilled(g)}
 			ids := ZerosLike(a.Population.Fitness)
 			for b := range batches {
 				var entering Insertion
 				a, entering = a.insert(Batch{in[2*b], in[2*b+1]})
 				ids = Where(entering.Accepted, AddScalar(ConvertDType(entering.Index, dtypes.Float32),
 					float64(size*b)), ids)
-				out = append(out, Where(a.Population.filled(), ids, lowest(ids)), a.Least)
+				out = append(out, Where(a.Population.filled(), ids, lowest(ids)), a.MinNovelty)
 			}
 			type state struct {
 				Archive XCon

@@ -37,7 +37,7 @@ func (s SAC) NewNoise(key random.Key) Noise {
 func (s SAC) target(targets td3.Twin, actor nn.Network, logAlpha *Node, batch replay.Batch,
 	noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
-	next := targets.Least(batch.NextObs, action)
+	next := targets.Min(batch.NextObs, action)
 	next = Sub(next, Mul(Exp(logAlpha), logProb))
 	return Add(MulScalar(batch.Reward, s.RewardScaling),
 		Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))

@@ -68,12 +68,12 @@ func Score[T any, P nn.Policy](b Batch, worker *Node, carried T,
 	ahead := !xla.KindOf(worker.Graph()).Accelerator()
 	if ahead {
 		start.Starts = xla.MapSlices(b.Slices.Turns(), worker, carried,
-			func(turn *Node, carried T) envs.State { return turned(reset(turn, carried)) })
+			func(turn *Node, carried T) envs.State { return batchLast(reset(turn, carried)) })
 	}
 	return xla.ForSlicesUnfused(b.Slices.Turns(), worker, start, func(turn *Node, s state) state {
 		var begin envs.State
 		if ahead {
-			begin = turned(xla.Map(s.Starts, func(x *Node) *Node { return xla.Row(x, turn) }))
+			begin = batchLast(xla.Map(s.Starts, func(x *Node) *Node { return xla.Row(x, turn) }))
 		} else {
 			begin = reset(turn, s.Carried)
 		}
@@ -99,9 +99,9 @@ func Score[T any, P nn.Policy](b Batch, worker *Node, carried T,
 	}).Scores
 }
 
-// turned moves the batch of observation and descriptor to the other axis. With the batch on the
+// batchLast moves the batch of observation and descriptor to the other axis. With the batch on the
 // last axis, the loop over the steps carries them in the layout in which tasks compute them.
-func turned(s envs.State) envs.State {
+func batchLast(s envs.State) envs.State {
 	if s.Observation != nil {
 		s.Observation = Transpose(s.Observation, 0, 1)
 	}

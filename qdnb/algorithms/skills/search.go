@@ -124,7 +124,7 @@ func (s *search) build() error {
 	}
 	s.skills, err = xla.Compile(s.Programs, "skills", s.actor(),
 		func(actor xla.State[nn.Network]) policies {
-			numbered := s.it.Numbered(actor.Tree)
+			numbered := s.it.WithOneHotSkills(actor.Tree)
 			return policies{xla.Out(s.it.Genotypes(numbered)), xla.Out(numbered.Join())}
 		})
 	return err

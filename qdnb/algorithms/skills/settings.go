@@ -147,8 +147,8 @@ func (SAC) Count() int { return 0 }
 // Count is the number of skills.
 func (d Discovery) Count() int { return d.NumSkills }
 
-// Observes reports that the algorithm learns from observations.
-func (SAC) Observes() bool { return true }
+// NeedsObservations reports that the algorithm learns from observations.
+func (SAC) NeedsObservations() bool { return true }
 
 // Updates is the number of updates per step of all environments.
 func (s SAC) Updates() int {

@@ -75,9 +75,9 @@ func (t Task) inputs(observations, stored *Node) *Node {
 	return Concatenate([]*Node{observations, t.Skills.inputs(stored)}, 1)
 }
 
-// Numbered converts an actor of skills that are vectors into the actor of the evaluated ones as
+// WithOneHotSkills converts an actor of skills that are vectors into the actor of the evaluated ones as
 // one-hot skills; any other actor is returned unchanged. All code after training sees this one.
-func (t Task) Numbered(actor nn.Network) nn.Network {
+func (t Task) WithOneHotSkills(actor nn.Network) nn.Network {
 	if !t.Skills.vectors() {
 		return actor
 	}

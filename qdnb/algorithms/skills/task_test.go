@@ -90,7 +90,7 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 						numbers = Concatenate([]*Node{obs, oneHots(obs.Graph(), n)}, 1)
 					}
 					means := func(outputs *Node) *Node { return Tanh(Slice(outputs, AxisRange(), AxisRange(0, 2))) }
-					numbered := task.Numbered(actor)
+					numbered := task.WithOneHotSkills(actor)
 					genotypes := task.Genotypes(numbered)
 					return []*Node{means(actor.Apply(x)), means(numbered.Apply(numbers)),
 						task.policy(hidden).View(genotypes).Apply(obs)}

@@ -10,8 +10,8 @@ import (
 // Twin are two critics. Soft actor-critic has them, too.
 type Twin []nn.Network
 
-// Least returns the smaller of the values that the critics estimate, [B].
-func (critics Twin) Least(obs, action *Node) *Node {
+// Min returns the smaller of the values that the critics estimate, [B].
+func (critics Twin) Min(obs, action *Node) *Node {
 	return Min(values(critics[0], obs, action), values(critics[1], obs, action))
 }
 

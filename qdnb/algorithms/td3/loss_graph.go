@@ -18,7 +18,7 @@ import (
 func (t TD3) target(targets Twin, actor nn.Network, batch replay.Batch, noise *Node) *Node {
 	disturbance := clip(MulScalar(noise, t.PolicyNoise), t.NoiseClip)
 	action := clip(Add(actor.Apply(batch.NextObs), disturbance), 1)
-	next := targets.Least(batch.NextObs, action)
+	next := targets.Min(batch.NextObs, action)
 	return Add(MulScalar(batch.Reward, t.RewardScaling),
 		Mul(MulScalar(OneMinus(batch.Done), t.Discount), next))
 }

@@ -402,7 +402,7 @@ func TestGridsAndPriors(t *testing.T) {
 // All training runs at scale Small are valid, for every environment.
 func TestSmallSettingsAreComplete(t *testing.T) {
 	for _, algorithm := range qdnb.Algorithms() {
-		if algorithm == "ppo" || must.Get(registry.Find(algorithm)).Differentiates() {
+		if algorithm == "ppo" || must.Get(registry.Find(algorithm)).NeedsGradients() {
 			continue // no plan trains the former alone; the latter needs other tasks
 		}
 		for _, env := range all {
