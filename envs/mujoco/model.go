@@ -8,6 +8,7 @@ const Version = "4.0.0"
 // mjModel describes the arrays; the comments here name only what the engine's code relies on.
 type Model struct {
 	Version string
+	Notes   []string // of the compiler, such as its warnings and what it left out
 	Sizes   Sizes
 	Opt     Opt
 	Names   Names
@@ -256,6 +257,9 @@ type Arrays struct {
 	KeyQPos [][]float64 `mj:"key_qpos,nkey,nq"`
 	KeyQVel [][]float64 `mj:"key_qvel,nkey,nv"`
 	KeyCtrl [][]float64 `mj:"key_ctrl,nkey,nu"`
+
+	EqType    []int  `mj:"eq_type,neq"`
+	EqActive0 []bool `mj:"eq_active0,neq"`
 
 	TendonStiffness     []float64    `mj:"tendon_stiffness,ntendon"`
 	TendonStiffnessPoly [][2]float64 `mj:"tendon_stiffnesspoly,ntendon"`
