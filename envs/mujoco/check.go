@@ -34,6 +34,9 @@ func (m *Model) Check(o CheckOptions) (Supported, error) {
 		supported.Notes = append(supported.Notes, fmt.Sprintf(format, args...))
 	}
 	supported.Pairs = c.contacts(o, note)
+	if m.Sizes.NMocap > 0 {
+		note("mocap bodies stay where the file puts them")
+	}
 	if inactive := len(m.EqType) - len(c.active()); inactive > 0 {
 		note("%d equality constraints that are not active were left out", inactive)
 	}
@@ -139,11 +142,6 @@ func (c *checker) sizes() {
 	}
 	if c.Sizes.NFlex > 0 {
 		c.refuse("nflex", "flex")
-	}
-	for b, id := range c.BodyMocapID {
-		if id >= 0 {
-			c.refuse("nmocap", "mocap %s", label("body", b, c.Names.Body))
-		}
 	}
 	if c.Sizes.NPlugin > 0 {
 		c.refuse("nplugin", "plugin")
@@ -269,9 +267,12 @@ func (c *checker) contacts(o CheckOptions, note func(string, ...any)) (pairs []P
 		c.refuse("geom_type", "%s: %s", contact, example)
 		c.hint = "; Ignore leaves such contacts out"
 	}
-	for i := range c.Sizes.NGeom {
+	for i, body := range c.GeomBodyID {
 		if !touching[i] {
 			continue
+		}
+		if c.BodyMocapID[body] >= 0 {
+			c.refuse("nmocap", "mocap %s, which collides", label("body", body, c.Names.Body))
 		}
 		if c.GeomAdhesion[i] != 0 {
 			c.refuse("geom_adhesion", "%s", c.geom(i))

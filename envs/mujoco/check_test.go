@@ -24,10 +24,10 @@ func compiled(name string) Model {
 func TestCheckAccepts(t *testing.T) {
 	pairs := map[string]int{} // that are left out
 	count := 0
-	for _, path := range must.Get(filepath.Glob("testdata/*_model.json")) {
+	for _, path := range must.Get(filepath.Glob("testdata/accepted/*_model.json")) {
 		count++
 		name := strings.TrimSuffix(filepath.Base(path), "_model.json")
-		m := compiled(name)
+		m := compiled("accepted/" + name)
 		all, err := m.Check(CheckOptions{Ignore: true})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -51,7 +51,7 @@ func TestCheckAccepts(t *testing.T) {
 // Each file of testdata/refused has one element that is not modelled.
 func TestCheckRefuses(t *testing.T) {
 	var fields map[string]string
-	must.Do(json.Unmarshal(must.Get(os.ReadFile("testdata/xml/refused/fields.json")), &fields))
+	must.Do(json.Unmarshal(must.Get(os.ReadFile("testdata/refused/fields.json")), &fields))
 	for name, field := range fields {
 		m := compiled("refused/" + name)
 		err := errtest.Of(m.Check(CheckOptions{}))
@@ -67,7 +67,7 @@ func TestCheckRefuses(t *testing.T) {
 
 // One error names all that is not modelled, and some elements of each field.
 func TestCheckNamesEverything(t *testing.T) {
-	m := compiled("go1")
+	m := compiled("accepted/go1")
 	m.Opt.EnableFlags, m.Opt.DisableActuator, m.Opt.Integrator = 1<<0|1<<1|1<<4, 1, 2
 	m.ActuatorTrnType[3], m.ActuatorGainType[0], m.ActuatorBiasType[1] = 3, 2, 5
 	for i := range m.ActuatorDelay {
@@ -82,19 +82,19 @@ func TestCheckNamesEverything(t *testing.T) {
 		"actuator \"FL_hip\" of a tendon (actuator_trntype)", "actuator \"FR_hip\" with muscle (actuator_gaintype)",
 		"actuator \"FR_thigh\" with user (actuator_biastype)", "which is disabled and 9 more (opt.disableactuator)",
 		"actuator \"FR_calf\" and 9 more (actuator_delay)", `contact of capsule and cylinder: 108 pairs such as "fr_thigh1"`)
-	m = compiled("own_ball")
+	m = compiled("accepted/own_ball")
 	m.Opt.Integrator, m.Opt.Viscosity = ImplicitFast, 1
 	errtest.Want(t, errtest.Of(m.Check(CheckOptions{})), "integrator implicitfast in a fluid")
 }
 
 // Where the engine is not MuJoCo, a note says so, after those of the compiler.
 func TestCheckNotes(t *testing.T) {
-	m := compiled("gym_humanoid")
+	m := compiled("accepted/gym_humanoid")
 	m.Notes = []string{"of the compiler"}
-	m.GeomConDim[0] = 6
+	m.GeomConDim[0], m.Sizes.NMocap = 6, 1
 	m.EqType, m.EqActive0 = []int{0}, []bool{false}
 	s := must.Get(m.Check(CheckOptions{}))
-	want := []string{"of the compiler", "condim 4 or 6", "equality", "solver PGS with iterations 50 and tolerance 1e-08"}
+	want := []string{"of the compiler", "condim 4 or 6", "mocap", "equality", "solver PGS with iterations 50 and tolerance 1e-08"}
 	if len(s.Notes) != len(want) {
 		t.Fatalf("%q", s.Notes)
 	}
@@ -103,7 +103,7 @@ func TestCheckNotes(t *testing.T) {
 			t.Errorf("note %d is %q, want %q", i, s.Notes[i], text)
 		}
 	}
-	if m := compiled("gym_swimmer"); len(must.Get(m.Check(CheckOptions{})).Pairs) > 0 {
+	if m := compiled("accepted/gym_swimmer"); len(must.Get(m.Check(CheckOptions{})).Pairs) > 0 {
 		t.Error("the swimmer touches something")
 	}
 }
@@ -111,7 +111,7 @@ func TestCheckNotes(t *testing.T) {
 // Pairs are those of MuJoCo: of contype and conaffinity, not of one body or of parent and child, not
 // excluded, and those of elements pair.
 func TestPairs(t *testing.T) {
-	m := compiled("own_spheres")
+	m := compiled("accepted/own_spheres")
 	names := func() (list []string) {
 		for _, p := range m.Pairs() {
 			list = append(list, m.Names.Geom[p.Geom1]+"-"+m.Names.Geom[p.Geom2])
@@ -121,7 +121,7 @@ func TestPairs(t *testing.T) {
 	if got, want := strings.Join(names(), " "), "a-d floor-a floor-b a-b floor-c a-c floor-d b-d c-d floor-e a-e b-e c-e d-e"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	m = compiled("gym_ant")
+	m = compiled("accepted/gym_ant")
 	if p := m.Pairs(); len(p) != 13 || slices.ContainsFunc(p, func(p Pair) bool { return p.Geom1 != 0 || m.ConDim(p) != 3 }) {
 		t.Errorf("%v", p)
 	}
@@ -129,7 +129,7 @@ func TestPairs(t *testing.T) {
 	if p := m.Pairs(); len(p) > 0 {
 		t.Errorf("without contacts: %v", p)
 	}
-	m = compiled("gym_humanoid")
+	m = compiled("accepted/gym_humanoid")
 	related := len(m.Pairs())
 	m.Opt.DisableFlags |= DisableFilterParent
 	if all := len(m.Pairs()); all <= related {

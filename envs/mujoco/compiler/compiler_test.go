@@ -68,7 +68,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 // A compiled model is compiled once: again only if a file that it may be made of changes or appears.
 func TestModelsAreCached(t *testing.T) {
 	answer := must.Get(filepath.Abs(write(t, t.TempDir(), "answer", `{"model":`+
-		string(must.Get(os.ReadFile(filepath.Join(testdata, "own_ball_model.json"))))+"}")))
+		string(must.Get(os.ReadFile(filepath.Join(testdata, "accepted/own_ball_model.json"))))+"}")))
 	log := filepath.Join(t.TempDir(), "log")
 	fakePython(t, "echo 311 cpython-311 True 4.0.0", "echo compiled >>"+log+"; /bin/cat "+answer)
 	dir := t.TempDir()
@@ -115,8 +115,8 @@ func needsMuJoCo(t *testing.T) {
 func TestGoldenModelsAreCompiled(t *testing.T) {
 	needsMuJoCo(t)
 	count := 0
-	for _, folder := range []string{"", "refused"} {
-		for _, path := range must.Get(filepath.Glob(filepath.Join(testdata, "xml", folder, "*.xml"))) {
+	for folder, xml := range map[string]string{"accepted": "xml", "refused": "xml/refused"} {
+		for _, path := range must.Get(filepath.Glob(filepath.Join(testdata, xml, "*.xml"))) {
 			count++
 			name := strings.TrimSuffix(filepath.Base(path), ".xml")
 			got := must.Get(Compile(t.Context(), path))
