@@ -20,13 +20,33 @@ import (
 	"example.com/qdnb/internal/wheel"
 )
 
-//go:embed compile.py
-var script []byte
+// The scripts: model.py, continued by compile.py or reference.py.
+var (
+	//go:embed model.py
+	modelScript string
+	//go:embed compile.py
+	compileScript string
+)
+
+// ReadFile reads a robot from a compiled model as JSON, whose name ends in .json, or has MuJoCo compile
+// an XML or a URDF ([Compile]).
+func ReadFile(ctx context.Context, path string) (mujoco.Model, error) {
+	if !strings.EqualFold(filepath.Ext(path), ".json") {
+		return Compile(ctx, path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return mujoco.Model{}, err
+	}
+	defer file.Close()
+	return mujoco.ReadModel(file)
+}
 
 // Compile has MuJoCo compile an XML or a URDF, with the files that it includes and its meshes. What
 // is only drawn may lack its file: it is left out, and Notes of the model says so. An error is one
 // line: MuJoCo's own, with the line of the XML, or what is missing on this machine and how to get it.
-// Compile needs python3 and NumPy. ctx ends the compilation and the download of MuJoCo.
+// Compile needs python3 and NumPy, unless the same files were compiled before. ctx ends the
+// compilation and the download of MuJoCo.
 func Compile(ctx context.Context, path string) (mujoco.Model, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -44,7 +64,7 @@ func Compile(ctx context.Context, path string) (mujoco.Model, error) {
 			return model, nil
 		}
 	}
-	text, err := run(ctx, path)
+	text, err := run(ctx, compileScript, path)
 	if err != nil {
 		return mujoco.Model{}, err
 	}
@@ -55,19 +75,15 @@ func Compile(ctx context.Context, path string) (mujoco.Model, error) {
 	return model, err
 }
 
-// run returns the compiled model as JSON.
-func run(ctx context.Context, path string) ([]byte, error) {
+// run runs a script with MuJoCo. It returns its answer, as JSON.
+func run(ctx context.Context, script string, args ...string) ([]byte, error) {
 	python, err := findPython(ctx)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"-", path}
-	if python.packages != "" {
-		args = append(args, python.packages)
-	}
-	cmd := exec.CommandContext(ctx, python.path, args...)
+	cmd := exec.CommandContext(ctx, python.path, append([]string{"-", python.packages}, args...)...)
 	cmd.Env = append(os.Environ(), "PYTHONSAFEPATH=1") // modules in the current folder are not imported
-	cmd.Stdin = bytes.NewReader(script)
+	cmd.Stdin = strings.NewReader(modelScript + "\n\n" + script)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -75,17 +91,17 @@ func run(ctx context.Context, path string) ([]byte, error) {
 			return nil, ctx.Err()
 		}
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		return nil, fmt.Errorf("MuJoCo's compiler failed: %s", cmp.Or(lines[len(lines)-1], err.Error()))
+		return nil, fmt.Errorf("MuJoCo in %s failed: %s", python.path, cmp.Or(lines[len(lines)-1], err.Error()))
 	}
 	var answer struct {
-		Model json.RawMessage
+		Value json.RawMessage
 		Error string
 	}
 	if err := json.Unmarshal(stdout.Bytes(), &answer); err != nil {
-		return nil, fmt.Errorf("the answer of MuJoCo's compiler cannot be read: %w", err)
+		return nil, fmt.Errorf("the answer of MuJoCo in %s cannot be read: %w", python.path, err)
 	}
 	if answer.Error != "" {
 		return nil, errors.New(answer.Error)
 	}
-	return answer.Model, nil
+	return answer.Value, nil
 }

@@ -51,10 +51,10 @@ func TestErrorsAreOneLine(t *testing.T) {
 			"cannot be fetched (pip could not fetch mujoco-core: no route to host): check the network"},
 		{"echo 311 cpython-311 True none", "echo 'ERROR: No space left on device' >&2; exit 1", "set XDG_CACHE_HOME"},
 		{"echo 311 cpython-311 True 4.0.0", "echo '{\"error\":\"XML Error: line 3\"}'", "XML Error: line 3"},
-		{"echo 311 cpython-311 True 4.0.0", "echo '{\"model\":{}}'", "MuJoCo \"\""},
+		{"echo 311 cpython-311 True 4.0.0", "echo '{\"value\":{}}'", "MuJoCo \"\""},
 		{"echo 311 cpython-311 True 4.0.0", "echo surprise", "cannot be read"},
 		{"echo 311 cpython-311 True 4.0.0", "echo Traceback >&2; echo SystemError: it broke >&2; exit 1",
-			"MuJoCo's compiler failed: SystemError: it broke"},
+			"failed: SystemError: it broke"},
 	} {
 		fakePython(t, c.probe, c.script)
 		errtest.Want(t, compile(), c.want)
@@ -67,7 +67,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 
 // A compiled model is compiled once: again only if a file that it may be made of changes or appears.
 func TestModelsAreCached(t *testing.T) {
-	answer := must.Get(filepath.Abs(write(t, t.TempDir(), "answer", `{"model":`+
+	answer := must.Get(filepath.Abs(write(t, t.TempDir(), "answer", `{"value":`+
 		string(must.Get(os.ReadFile(filepath.Join(testdata, "accepted/own_ball_model.json"))))+"}")))
 	log := filepath.Join(t.TempDir(), "log")
 	fakePython(t, "echo 311 cpython-311 True 4.0.0", "echo compiled >>"+log+"; /bin/cat "+answer)
@@ -163,5 +163,36 @@ func TestMuJoCoReads(t *testing.T) {
 		}) {
 			t.Errorf("%s: %v, notes %q", c.text, err, m.Notes)
 		}
+	}
+}
+
+// The states of a reference are as in the golden files, and obey them: contacts only of the pairs, rollouts
+// of one second.
+func TestReference(t *testing.T) {
+	needsMuJoCo(t)
+	path := filepath.Join(testdata, "xml", "dmc_finger.xml")
+	m := must.Get(Compile(t.Context(), path))
+	s := must.Get(m.Check(mujoco.CheckOptions{Ignore: true}))
+	arrays := must.Get(Reference(t.Context(), path, s.Pairs))
+	for name, shape := range map[string][]int{"free_qacc": {50, 3}, "touch_M_vector": {50, 3}, "touch_noise": {50, 4},
+		"traj9_qpos": {51, 3}, "traj0_ctrl": {50, 2}, "touch_counts": {50, 5}, "frame_skip": {}} {
+		if got := arrays[name].Shape; !slices.Equal(got, shape) {
+			t.Errorf("%s has shape %v, want %v", name, got, shape)
+		}
+	}
+	geoms := must.Get(arrays["touch_contact_geom"].Int32s())
+	dims := must.Get(arrays["touch_contact_dim"].Int32s())
+	contacts := 0
+	for i, dim := range dims {
+		one, two := int(geoms[2*i]), int(geoms[2*i+1])
+		if dim > 0 {
+			contacts++
+			if !slices.ContainsFunc(s.Pairs, func(p mujoco.Pair) bool { return p.Geom1 == one && p.Geom2 == two }) {
+				t.Errorf("geoms %d and %d touch", one, two)
+			}
+		}
+	}
+	if contacts == 0 {
+		t.Error("there are no contacts")
 	}
 }

@@ -16,13 +16,13 @@ import (
 )
 
 // keyOf returns the name under which the compiled model of a file is kept: a hash of the file, of all
-// files that it may refer to, the script and the version of MuJoCo.
+// files that it may refer to, the scripts and the version of MuJoCo.
 func keyOf(path string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return "", err
 	}
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%s %d %s", mujoco.Version, len(script), script)
+	fmt.Fprintf(hash, "%s %q %q ", mujoco.Version, modelScript, compileScript)
 	for _, name := range sources(path) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(path), name)
