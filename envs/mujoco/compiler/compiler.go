@@ -28,8 +28,8 @@ var (
 	compileScript string
 )
 
-// ReadFile reads a robot from a compiled model as JSON, whose name ends in .json, or has MuJoCo compile
-// an XML or a URDF ([Compile]).
+// ReadFile reads a robot from a compiled model as JSON, whose name ends in .json, or has MuJoCo
+// compile an XML or a URDF ([Compile]).
 func ReadFile(ctx context.Context, path string) (mujoco.Model, error) {
 	if !strings.EqualFold(filepath.Ext(path), ".json") {
 		return Compile(ctx, path)

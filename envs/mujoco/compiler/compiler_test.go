@@ -148,9 +148,11 @@ func TestMuJoCoReads(t *testing.T) {
 		{body(`<geom type="mesh" mesh="a" mass="0" material="m" ` + visual + `/>`), "a.stl", ""},
 		{body(inertial + `<geom type="mesh" mesh="a" material="m" ` + visual + `/>`), "a.stl", ""},
 		{body(`<geom name="g" type="mesh" mesh="a" ` + visual + `/>`), "",
-			"the file a.stl of mesh 'a' is missing, and the geom 'g' of body 'b' (line 2), which has its shape, gives its body mass"},
+			"the file a.stl of mesh 'a' is missing, and the geom 'g' of body 'b' (line 2), which has its shape, gives " +
+				"its body mass"},
 		{body(inertial + `<geom type="mesh" mesh="a"/>`), "", "collides"},
-		{`<mujoco><worldbody><body><joint name="j" bad="1"/></body></worldbody></mujoco>`, "", "'bad'; Element 'joint', line 1"},
+		{`<mujoco><worldbody><body><joint bad="1"/></body></worldbody></mujoco>`, "",
+			"'bad'; Element 'joint', line 1"},
 		{`<mujoco><include file="no.xml"/></mujoco>`, "", "Error opening file 'no.xml'"},
 		{`<robot name="r"><link name="base"/></robot>`, "", ""},
 		{`<mujoco`, "", "XML"},
@@ -166,8 +168,7 @@ func TestMuJoCoReads(t *testing.T) {
 	}
 }
 
-// The states of a reference are as in the golden files, and obey them: contacts only of the pairs, rollouts
-// of one second.
+// A reference has the arrays of the golden files, and only contacts of the pairs.
 func TestReference(t *testing.T) {
 	needsMuJoCo(t)
 	path := filepath.Join(testdata, "xml", "dmc_finger.xml")

@@ -44,7 +44,8 @@ def leave_out(spec):
             spec.delete(texture)  # without a note: textures are not drawn here
     for skin in [s for s in spec.skins if missing(s.compiler.meshdir, s.file)]:
         spec.delete(skin)
-    return ["meshes whose files are missing were left out, as they are only drawn: " + ", ".join(files)] if files else []
+    note = "meshes whose files are missing were left out, as they are only drawn: "
+    return [note + ", ".join(files)] if files else []
 
 
 def read(path):

@@ -14,9 +14,9 @@ import (
 	"example.com/qdnb/internal/must"
 )
 
-// TestSurvey reads all models below the folder $QDNB_SURVEY, such as a checkout of MuJoCo Menagerie, and
-// writes a table: which are modelled, which only with Ignore, and what is in the way. It counts files
-// with joints that MuJoCo compiles and no other file includes.
+// TestSurvey reads all models below the folder $QDNB_SURVEY, such as a checkout of MuJoCo Menagerie,
+// and writes a table: which are modelled, which only with Ignore, and what is in the way. It counts
+// files with joints that MuJoCo compiles and no other file includes.
 func TestSurvey(t *testing.T) {
 	root := os.Getenv("QDNB_SURVEY")
 	if root == "" {
