@@ -8,15 +8,18 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/npz"
 )
 
 // TestSurvey reads all models below the folder $QDNB_SURVEY, such as a checkout of MuJoCo Menagerie,
 // and writes a table: which are modelled, which only with Ignore, and what is in the way. It counts
-// files with joints that MuJoCo compiles and no other file includes.
+// files with joints that MuJoCo compiles and no other file includes. For those that load, it writes
+// golden files to the folder $QDNB_REFERENCES, if that is set, for the tests of package mujoco.
 func TestSurvey(t *testing.T) {
 	root := os.Getenv("QDNB_SURVEY")
 	if root == "" {
@@ -61,6 +64,9 @@ func TestSurvey(t *testing.T) {
 				reasons[text]++
 			}
 		}
+		if out := os.Getenv("QDNB_REFERENCES"); out != "" && verdict < 2 {
+			writeReference(t, path, filepath.Join(out, strings.NewReplacer("/", "-", ".xml", "").Replace(name)), model)
+		}
 		counts[verdict]++
 		fmt.Printf("| %s | %s | %v |\n", name, verdicts[verdict], err)
 	}
@@ -68,4 +74,17 @@ func TestSurvey(t *testing.T) {
 	for _, text := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return reasons[b] - reasons[a] }) {
 		fmt.Printf("%4d %s\n", reasons[text], text)
 	}
+}
+
+// writeReference writes a compiled model and what MuJoCo computes for it, as the golden files do.
+func writeReference(t *testing.T, path, base string, model mujoco.Model) {
+	supported := must.Get(model.Check(mujoco.CheckOptions{Ignore: true}))
+	arrays, err := Reference(t.Context(), path, supported.Pairs)
+	if err != nil {
+		t.Errorf("%s: %v", path, err)
+		return
+	}
+	must.Do(os.MkdirAll(filepath.Dir(base), 0o777))
+	must.Do(npz.Write(base+".npz", arrays))
+	must.Do(os.WriteFile(base+"_model.json", must.Get(run(t.Context(), compileScript, path)), 0o666))
 }
