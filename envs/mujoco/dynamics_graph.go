@@ -87,12 +87,19 @@ func (s *System) knownDof(column int, of []float64) rows.Num {
 // inverseDynamics returns the velocities of the links of each group, and the forces on the dofs that cause
 // accelerations a, without armature. With a = nil these are MuJoCo's qfrc_bias. (The recursive
 // Newton-Euler algorithm.)
-func (s *System) inverseDynamics(k kinematics, v, a []rows.Num) (velocity []spatial, forces []rows.Num) {
-	velocity = make([]spatial, len(s.groups))
+//
+// It computes in frames that move with the trees: with the velocities that the first joints of their roots
+// give all of their bodies, which do not matter for forces, and of which float32 would leave noise.
+func (s *System) inverseDynamics(k kinematics, v, a []rows.Num) (drifting []spatial, forces []rows.Num) {
+	velocity := make([]spatial, len(s.groups))
+	drifting = make([]spatial, len(s.groups))
 	acceleration, force := make([]spatial, len(s.groups)), make([]spatial, len(s.groups))
+	drifts := make([]rows.Vector, len(s.groups))
 	for i, g := range s.groups {
 		vel, acc := noMotion(g.rows()), noMotion(g.rows())
+		drift := zeroVector(g.rows())
 		if g.parent >= 0 {
+			drift = drifts[g.parent].Take(g.parentRow...)
 			vel, acc = velocity[g.parent].take(g.parentRow), acceleration[g.parent].take(g.parentRow)
 		} else if s.model.Opt.DisableFlags&DisableGravity == 0 {
 			gravity := s.model.Opt.Gravity
@@ -100,10 +107,20 @@ func (s *System) inverseDynamics(k kinematics, v, a []rows.Num) (velocity []spat
 				return [3]float64{-gravity[0], -gravity[1], -gravity[2]}
 			})
 		}
+		translates := g.parent < 0
 		for _, j := range g.joints {
 			from, to := j.column, j.column+j.kind.Dofs()
-			if j.kind == Free { // the axes of its translation do not move
-				vel, from = vel.plus(sumOver(from, from+3, k, v)), from+3
+			if j.kind == Free {
+				from += 3
+			}
+			if translates = translates && j.kind != Hinge && j.kind != Ball; translates {
+				drift = drift.Plus(sumOver(j.column, min(to, j.column+3), k, v).Lin)
+			}
+			if translates && j.kind == Slide {
+				if a != nil {
+					acc = acc.plus(j.motion(k, a)).materialize()
+				}
+				continue
 			}
 			motion := sumOver(from, to, k, v).materialize()
 			acc = acc.plus(vel.crossMotion(motion))
@@ -116,6 +133,8 @@ func (s *System) inverseDynamics(k kinematics, v, a []rows.Num) (velocity []spat
 		velocity[i], acceleration[i] = vel, acc
 		momentum := k.Inertia[i].of(vel).materialize()
 		force[i] = k.Inertia[i].of(acc).plus(vel.crossForce(momentum)).materialize()
+		drifts[i] = drift.Materialize()
+		drifting[i] = spatial{vel.Ang, vel.Lin.Plus(drifts[i])}.materialize()
 	}
-	return velocity, s.project(k, force)
+	return drifting, s.project(k, force)
 }
