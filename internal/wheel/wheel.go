@@ -113,7 +113,8 @@ func (w Wheel) pip(ctx context.Context, python, dir string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		reason := cmp.Or(firstError(string(out)), err.Error())
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		reason := cmp.Or(firstError(string(out)), lines[len(lines)-1], err.Error())
 		return fmt.Errorf("pip could not fetch %s: %s", w.Package, reason)
 	}
 	bar.Done(fmt.Sprintf("%d MB", w.Bytes>>20))

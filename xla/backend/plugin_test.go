@@ -44,6 +44,7 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 		"pip could not fetch xla-cpu-pjrt: no route to host": "echo WARNING: retrying >&2; echo " +
 			"ERROR: no route to host >&2; echo ERROR: none >&2; exit 1",
 		"pip could not fetch xla-cpu-pjrt: exit status 3": "exit 3",
+		"xla-cpu-pjrt: python3: No module named pip":      "echo python3: No module named pip >&2; exit 1",
 		"the XLA plugin cannot be put in place":           "exit 0",
 	} {
 		fakePython(t, script)
