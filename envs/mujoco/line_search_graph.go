@@ -7,12 +7,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// search is the state of a line search: along a step, the cost is that of the constraints at Rate +
-// Length RateStep, and a parabola.
+// search is the state of a line search: along a step, the cost is that of the constraints, and a parabola.
 type search struct {
-	Rate, RateStep   rows.Num
-	Cones, ConeSteps [3]rows.Num
-	Constraints      constraints
+	// Of the stacked rows, [R, B]: the force at 0 before it is clipped, its change by the step, the change of
+	// the violation, and the curvature where the force is not clipped.
+	Force, ForceStep, Step, Bend *Node
+	Cones, ConeSteps             [3]rows.Num
+	ConeStiffness                rows.Num
 
 	Slope, Curvature rows.Num // of the parabola at 0
 	Descent          rows.Num // minus the slope of the cost at 0
@@ -30,7 +31,9 @@ func (s *System) lineSearch(l search) rows.Num {
 		return And(more, LogicalAny(LessThan(l.Done.Node, ScalarOne(l.Done.Graph(), l.Done.Node.DType()))))
 	}, func(l search) search {
 		slope, curvature := s.slope(l)
-		done := slope.Abs().Less(l.Descent.Scale(lineTolerance)).Or(l.Done.Above(0.5))
+		// 1e-6 of a term of the slope is rounding.
+		least := l.Descent.Scale(lineTolerance).Plus(l.Slope.Abs().Scale(1e-6))
+		done := slope.Abs().Less(least).Or(l.Done.Above(0.5))
 		below := slope.Below(0)
 		low, high := below.Choose(l.Length, l.Low), below.Choose(l.High, l.Length)
 		next := l.Length.Minus(slope.Over(curvature.Max(rows.Constant(1, 1e-30))))
@@ -48,19 +51,23 @@ func (s *System) lineSearch(l search) rows.Num {
 // slope returns the first and second derivative of the cost by the length of the step.
 func (s *System) slope(l search) (first, second rows.Num) {
 	first, second = l.Slope.Plus(l.Length.Times(l.Curvature)), l.Curvature
-	c := l.Constraints
-	if n := l.Rate.Rows; n > 0 {
-		force := c.Stiffness.Times(l.Rate.Plus(spread(l.Length, n).Times(l.RateStep))).Neg().Materialize()
-		bounds := s.bounds()
-		first = first.Minus(clip(force, bounds).Times(l.RateStep).Materialize().Sum())
-		curvature := c.Stiffness.Times(l.RateStep.Square())
-		second = second.Plus(within(force, bounds).Choose(curvature, curvature.Zero()).Materialize().Sum())
+	if l.Force != nil {
+		g, bounds := l.Force.Graph(), s.bounds()
+		force := Add(l.Force, Mul(l.Length.Matrix(), l.ForceStep))
+		low, high := matrix(g, bounds.low), matrix(g, bounds.high)
+		clipped, inside := Max(force, low), LessThan(low, force)
+		if !bounds.high.Is(huge) {
+			clipped, inside = Min(clipped, high), And(inside, LessThan(force, high))
+		}
+		sum := func(x *Node) rows.Num { return rows.Num{Rows: 1, Node: Reshape(rows.SumRows(x), -1)} }
+		first = first.Minus(sum(Mul(clipped, l.Step)))
+		second = second.Plus(sum(Where(inside, l.Bend, ZerosLike(l.Bend))))
 	}
 	if n := l.Cones[0].Rows; n > 0 {
-		cone, d := s.cone(), c.ConeStiffness
+		cone, d := s.cone(), l.ConeStiffness
 		var y [3]rows.Num
 		for i := range y {
-			y[i] = l.Cones[i].Plus(spread(l.Length, n).Times(l.ConeSteps[i])).Materialize()
+			y[i] = moved(l.Cones[i], l.Length, l.ConeSteps[i])
 		}
 		z := cone.zones(y)
 		v := [2]rows.Num{cone.friction[0].Times(l.ConeSteps[1]), cone.friction[1].Times(l.ConeSteps[2])}
@@ -87,14 +94,16 @@ func (s *System) slope(l search) (first, second rows.Num) {
 func (s *System) zonesCrossed(l search) rows.Num {
 	crossed := rows.Constant(1, 0)
 	differ := func(a, b rows.Mask) rows.Num { return a.Number().Minus(b.Number()).Abs() }
-	if l.Rate.Rows > 0 {
-		bounds, k := s.bounds(), l.Constraints.Stiffness
-		from, to := k.Times(l.Rate).Neg(), k.Times(l.Rate.Plus(l.RateStep)).Neg()
+	if l.Force != nil {
+		bounds := s.bounds()
+		flat := func(x *Node) rows.Num { return rows.Num{Rows: bounds.low.Rows, Node: Reshape(x, -1)} }
+		from := flat(l.Force)
+		to := from.Plus(flat(l.ForceStep))
 		count := differ(bounds.low.Less(from), bounds.low.Less(to))
 		if !bounds.high.Is(huge) {
 			count = count.Plus(differ(from.Less(bounds.high), to.Less(bounds.high)))
 		}
-		crossed = crossed.Plus(count.Materialize().Sum())
+		crossed = crossed.Plus(count.Sum())
 	}
 	if l.Cones[0].Rows > 0 {
 		var end [3]rows.Num
@@ -102,8 +111,20 @@ func (s *System) zonesCrossed(l search) rows.Num {
 			end[i] = l.Cones[i].Plus(l.ConeSteps[i])
 		}
 		a, b := s.cone().zones(l.Cones), s.cone().zones(end)
-		same := a.top.And(b.top).Or(a.bottom.And(b.bottom)).Or(l.Constraints.ConeStiffness.Below(1e-20))
+		same := a.top.And(b.top).Or(a.bottom.And(b.bottom)).Or(l.ConeStiffness.Below(1e-20))
 		crossed = crossed.Plus(rows.Constant(same.Rows, 1).Minus(same.Number()).Materialize().Sum())
 	}
 	return crossed
+}
+
+// matrix returns known numbers as a tensor [n, 1], or a scalar.
+func matrix(g *Graph, of rows.Num) *Node {
+	column := make([][]float32, of.Rows)
+	for i, k := range of.Known {
+		column[i] = []float32{float32(k)}
+	}
+	if of.Is(of.Known[0]) {
+		return Const(g, column[0][0])
+	}
+	return Const(g, column)
 }

@@ -29,7 +29,7 @@ const (
 	// tolerance is the relative size of a step, in the norm of the mass matrix, at which it is the last one.
 	tolerance = 1e-5
 	// lineTolerance is the relative slope at the end of a line search.
-	lineTolerance = 1e-3
+	lineTolerance = 1e-2
 	lineSearches  = 12
 )
 
@@ -92,7 +92,7 @@ func (s *System) iterate(n newton) newton {
 	descent := s.dots(downhill, step)
 	converged := descent.Less(s.scale(n).Scale(tolerance * tolerance)).Or(n.Done.Above(0.5))
 	line := search{
-		Rate: n.Rate, Cones: n.Cones, RateStep: rate, ConeSteps: cones, Constraints: c,
+		Cones: n.Cones, ConeSteps: cones, ConeStiffness: c.ConeStiffness,
 		Slope:     s.dots(n.Residual, step).Materialize(),
 		Curvature: s.dots(step, product).Materialize(),
 		Descent:   descent.Materialize(),
@@ -100,6 +100,11 @@ func (s *System) iterate(n newton) newton {
 		Low:       computed(g, batch, rows.Constant(1, 0)),
 		High:      computed(g, batch, rows.Constant(1, huge)),
 		Done:      converged.Number(),
+	}
+	if rate.Rows > 0 {
+		force, change := c.Stiffness.Times(n.Rate).Neg(), c.Stiffness.Times(rate).Neg()
+		line.Force, line.ForceStep, line.Step = force.Matrix(), change.Matrix(), rate.Matrix()
+		line.Bend = change.Times(rate).Neg().Matrix()
 	}
 	one := rows.Constant(1, 1)
 	exact := s.zonesCrossed(line).Below(0.5)
@@ -112,7 +117,7 @@ func (s *System) iterate(n newton) newton {
 		if x.Rows == 0 {
 			return x
 		}
-		return x.Plus(spread(length, x.Rows).Times(by))
+		return moved(x, length, by)
 	}
 	for i := range s.dofs {
 		n.Acceleration[i] = move(n.Acceleration[i], step[i])
@@ -123,6 +128,16 @@ func (s *System) iterate(n newton) newton {
 		n.Cones[i] = move(n.Cones[i], cones[i])
 	}
 	return n
+}
+
+// moved returns x + length by, with one length for all rows.
+func moved(x, length, by rows.Num) rows.Num {
+	if x.Rows == 1 {
+		return x.Plus(length.Times(by))
+	}
+	size := x.Node.Shape().Size()
+	sum := Add(x.Matrix(), Mul(length.Matrix(), by.Matrix()))
+	return rows.Num{Rows: x.Rows, Node: Reshape(xla.Store(sum), size)}
 }
 
 // scale is a measure of the forces in the norm of the inverse mass matrix.

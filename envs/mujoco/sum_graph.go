@@ -12,13 +12,6 @@ func sqrt(x float64) float64 { return math.Sqrt(x) }
 
 // sumRows sums row i of x into row to[i] of n rows.
 func sumRows(n int, x rows.Num, to []int) rows.Num {
-	tiled := len(to)%n == 0
-	for i, row := range to {
-		tiled = tiled && row == i%n
-	}
-	if times := len(to) / n; tiled && times > 4 && x.Node != nil {
-		return rows.Num{Rows: n, Node: ReduceSum(Reshape(x.Node, times, x.Node.Shape().Size()/times), 0)}
-	}
 	return rows.SegmentSum(n, rows.Term{Value: x, To: rows.Each(to)})
 }
 

@@ -317,9 +317,8 @@ func (a Num) Take(rows ...int) Num {
 	for i, r := range rows {
 		tiled = tiled && r == i%a.Rows
 	}
-	if tiled {
-		copies := BroadcastToDims(Reshape(a.Node, 1, a.Rows*batch), len(rows)/a.Rows, a.Rows*batch)
-		return Num{Rows: len(rows), Node: Reshape(copies, len(rows)*batch)}
+	if tiled { // XLA:CPU reads a broadcast of rows number by number
+		return Num{Rows: len(rows), Node: xla.Join(slices.Repeat([]*Node{a.Node}, len(rows)/a.Rows))}
 	}
 	var parts []*Node
 	for start := 0; start < len(rows); {
@@ -383,17 +382,38 @@ func (a Num) Slice(start, count int) Num {
 
 // Sum returns the sum of all rows, as one row.
 func (a Num) Sum() Num {
-	for a.Rows > 1 { // in halves, each of them an operation on many rows
-		half := a.Rows / 2
-		sum := a.Slice(0, half).Plus(a.Slice(half, half))
-		if a.Rows%2 == 1 {
-			if last := a.Slice(a.Rows-1, 1); half == 1 {
-				sum = sum.Plus(last)
-			} else {
-				sum = Concat(sum.Slice(0, half-1), sum.Slice(half-1, 1).Plus(last))
-			}
+	if a.Node == nil {
+		sum := 0.0
+		for _, k := range a.Known {
+			sum += k
 		}
-		a = sum
+		return Known(sum)
 	}
-	return a
+	return Num{Rows: 1, Node: Reshape(SumRows(a.Matrix()), -1)}
 }
+
+// SumRows returns the sum of the rows of x, [n, B], as [1, B]. It adds halves, because XLA:CPU reduces
+// one number after the other.
+func SumRows(x *Node) *Node {
+	if x.Shape().Dimensions[0] > 1 {
+		x = xla.Store(x)
+	}
+	var odd *Node
+	for n := x.Shape().Dimensions[0]; n > 1; n /= 2 {
+		if n%2 == 1 {
+			last := Slice(x, AxisElem(n-1))
+			if odd != nil {
+				last = Add(odd, last)
+			}
+			odd = last
+		}
+		x = Add(Slice(x, AxisRange(0, n/2)), Slice(x, AxisRange(n/2, n/2*2)))
+	}
+	if odd != nil {
+		x = Add(x, odd)
+	}
+	return x
+}
+
+// Matrix returns the value as a tensor [rows, B].
+func (a Num) Matrix() *Node { return Reshape(a.Node, a.Rows, a.Node.Shape().Size()/a.Rows) }
