@@ -17,7 +17,7 @@ var referenceScript string
 // Reference has MuJoCo compute what a model does if only the given pairs of geoms may touch: forces
 // and accelerations in random states, and rollouts of one second. The arrays are named and shaped as
 // in the golden files of package mujoco: free_* for at most 50 states without contacts, touch_* for
-// 50 on the way of rollouts, traj0_* to traj9_* for the rollouts. Constraints are solved to
+// at most 50 on the way of rollouts, traj0_* to traj9_* for the rollouts. Constraints are solved to
 // convergence, and states are exact float32 numbers. It takes seconds. Errors are those of [Compile].
 func Reference(ctx context.Context, path string, pairs []mujoco.Pair) (map[string]npz.Array, error) {
 	dir, err := os.MkdirTemp("", "qdnb-mujoco-")

@@ -6,6 +6,7 @@
 
 STATES, ROLLOUTS = 50, 10
 CONTROL = 0.02  # s, about the time that a control is held
+FASTEST = 0.5  # rad or m in one step: a rollout that becomes faster is not stable and ends
 
 
 def single(x):
@@ -81,6 +82,22 @@ def controls(m, random, times):
     return single((low + high) / 2 + (high - low) / 2 * np.sin(speed * times[:, None] + phase))
 
 
+def rollout(m, d, first, ctrl, held):
+    """The positions and velocities of a rollout, and how many control steps of it are stable."""
+    start(m, d, [*first, ctrl[0]])
+    rows = [(d.qpos.copy(), d.qvel.copy())]
+    for u in ctrl:
+        d.ctrl[:] = u
+        for _ in range(held):
+            mujoco.mj_step(m, d)
+        if not np.all(np.abs(d.qvel) * m.opt.timestep < FASTEST):
+            break
+        rows.append((d.qpos.copy(), d.qvel.copy()))
+    stable = len(rows) - 1
+    rows += rows[-1:] * (len(ctrl) - stable)
+    return *map(np.array, zip(*rows)), stable
+
+
 def pose(m, random):
     """A random pose within the limits of the joints, or 3 % beyond them."""
     q = m.qpos0.copy()
@@ -105,6 +122,7 @@ def reference(path, pairs, out):
         only(m, json.load(file))
     m.opt.solver, m.opt.iterations, m.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, 300, 1e-30
     m.opt.ls_iterations = 50
+    m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     T = round(1 / (held * m.opt.timestep))
     arrays, states = {"frame_skip": np.array(held)}, {"free": [], "touch": []}
     for _ in range(20 * STATES):
@@ -117,24 +135,16 @@ def reference(path, pairs, out):
         ctrl = controls(m, random, held * m.opt.timestep * np.arange(T))
         mujoco.mj_resetDataKeyframe(m, d, 0) if m.nkey else mujoco.mj_resetData(m, d)
         first = [single(d.qpos), single(0.1 * random.normal(size=m.nv))]
-        picked = set(random.choice(T, min(T, STATES // ROLLOUTS), replace=False))
-        for suffix in ("", "_twin"):
-            q, v = [x * (1 + 6e-8 * random.uniform(-1, 1, x.shape)) if suffix else x for x in first]
-            start(m, d, [q, v, ctrl[0]])
-            qpos, qvel = [d.qpos.copy()], [d.qvel.copy()]
-            for t in range(T):
-                if t in picked and not suffix:
-                    states["touch"].append([single(d.qpos), single(d.qvel), ctrl[t]])
-                d.ctrl[:] = ctrl[t]
-                for _ in range(held):
-                    mujoco.mj_step(m, d)
-                qpos.append(d.qpos.copy())
-                qvel.append(d.qvel.copy())
-            arrays |= {f"traj{k}_qpos{suffix}": np.array(qpos), f"traj{k}_qvel{suffix}": np.array(qvel)}
-        arrays[f"traj{k}_ctrl"] = ctrl
-    for prefix, list_ in states.items():
+        twin = [x * (1 + 6e-8 * random.uniform(-1, 1, x.shape)) for x in first]
+        qpos, qvel, stable = rollout(m, d, first, ctrl, held)
+        for t in random.choice(stable, min(stable, STATES // ROLLOUTS), replace=False) if stable else []:
+            states["touch"].append([single(qpos[t]), single(qvel[t]), ctrl[t]])
+        twin_qpos, twin_qvel, _ = rollout(m, d, twin, ctrl, held)
+        arrays |= {f"traj{k}_ctrl": ctrl, f"traj{k}_qpos": qpos, f"traj{k}_qvel": qvel, f"traj{k}_qpos_twin": twin_qpos,
+                   f"traj{k}_qvel_twin": twin_qvel, f"traj{k}_supported_steps": np.array(stable)}
+    for prefix, chosen in states.items():
         rows = []
-        for state in list_:
+        for state in chosen:
             vector = single(random.normal(size=m.nv))
             row = results(m, d, state, vector, held)
             rows.append(row | {"noise": noise(m, d, state, row, vector, held, random)})
