@@ -83,16 +83,16 @@ def controls(m, random, times):
 
 
 def rollout(m, d, first, ctrl, held):
-    """The positions and velocities of a rollout, and how many control steps of it are stable."""
+    """Positions, velocities and numbers of contacts of a rollout, and how many control steps are stable."""
     start(m, d, [*first, ctrl[0]])
-    rows = [(d.qpos.copy(), d.qvel.copy())]
+    rows = [(d.qpos.copy(), d.qvel.copy(), d.ncon)]
     for u in ctrl:
         d.ctrl[:] = u
         for _ in range(held):
             mujoco.mj_step(m, d)
         if not np.all(np.abs(d.qvel) * m.opt.timestep < FASTEST):
             break
-        rows.append((d.qpos.copy(), d.qvel.copy()))
+        rows.append((d.qpos.copy(), d.qvel.copy(), d.ncon))
     stable = len(rows) - 1
     rows += rows[-1:] * (len(ctrl) - stable)
     return *map(np.array, zip(*rows)), stable
@@ -136,10 +136,12 @@ def reference(path, pairs, out):
         mujoco.mj_resetDataKeyframe(m, d, 0) if m.nkey else mujoco.mj_resetData(m, d)
         first = [single(d.qpos), single(0.1 * random.normal(size=m.nv))]
         twin = [x * (1 + 6e-8 * random.uniform(-1, 1, x.shape)) for x in first]
-        qpos, qvel, stable = rollout(m, d, first, ctrl, held)
-        for t in random.choice(stable, min(stable, STATES // ROLLOUTS), replace=False) if stable else []:
+        qpos, qvel, ncon, stable = rollout(m, d, first, ctrl, held)
+        touching = np.flatnonzero(ncon[:stable])
+        times = touching if len(touching) else np.arange(stable)
+        for t in random.permutation(times)[:STATES // ROLLOUTS]:
             states["touch"].append([single(qpos[t]), single(qvel[t]), ctrl[t]])
-        twin_qpos, twin_qvel, _ = rollout(m, d, twin, ctrl, held)
+        twin_qpos, twin_qvel, _, _ = rollout(m, d, twin, ctrl, held)
         arrays |= {f"traj{k}_ctrl": ctrl, f"traj{k}_qpos": qpos, f"traj{k}_qvel": qvel, f"traj{k}_qpos_twin": twin_qpos,
                    f"traj{k}_qvel_twin": twin_qvel, f"traj{k}_supported_steps": np.array(stable)}
     for prefix, chosen in states.items():
