@@ -7,13 +7,6 @@ import (
 	"strings"
 )
 
-// CheckOptions says what [Model.Check] may leave out.
-type CheckOptions struct {
-	// Ignore leaves out contacts between shapes that the engine does not model, such as cylinders with
-	// capsules, and notes it. Otherwise they are an error.
-	Ignore bool
-}
-
 // Supported is what the engine makes of a model.
 type Supported struct {
 	Pairs []Pair   // that are tested for contact
@@ -22,7 +15,7 @@ type Supported struct {
 
 // Check reports what the engine does with a model. What it does not model is an error of one line:
 // the elements by MuJoCo's names, with the field of mjModel that tells.
-func (m *Model) Check(o CheckOptions) (Supported, error) {
+func (m *Model) Check(o Options) (Supported, error) {
 	c := &checker{Model: m, elements: map[string][]string{}}
 	c.sizes()
 	c.options()

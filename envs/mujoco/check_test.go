@@ -20,7 +20,7 @@ func compiled(name string) Model {
 	return must.Get(ReadModel(file))
 }
 
-// The files of the golden set are accepted; those with contacts of other shapes only with Ignore.
+// The files of the golden set are accepted; those with contacts of other shapes only with IgnorePairs.
 func TestCheckAccepts(t *testing.T) {
 	pairs := map[string]int{} // that are left out
 	count := 0
@@ -28,24 +28,24 @@ func TestCheckAccepts(t *testing.T) {
 		count++
 		name := strings.TrimSuffix(filepath.Base(path), "_model.json")
 		m := compiled("accepted/" + name)
-		all, err := m.Check(CheckOptions{Ignore: true})
+		all, err := m.Check(Options{IgnorePairs: true})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if left := len(m.Pairs()) - len(all.Pairs); left > 0 {
 			pairs[name] = left
-			errtest.Want(t, errtest.Of(m.Check(CheckOptions{})), "contact of", "(geom_type)", "Ignore")
+			errtest.Want(t, errtest.Of(m.Check(Options{})), "contact of", "(geom_type)", "IgnorePairs")
 			if !strings.Contains(strings.Join(all.Notes, "\n"), "left out") {
 				t.Errorf("%s: %q", name, all.Notes)
 			}
-		} else if _, err := m.Check(CheckOptions{}); err != nil {
+		} else if _, err := m.Check(Options{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	want := map[string]int{"dmc_finger": 5, "go1": 138, "gym_pusher": 3, "own_ball": 3, "own_sliding": 15,
 		"own_spheres": 2}
 	if count < 21 || !maps.Equal(pairs, want) {
-		t.Errorf("of %d models, %v need Ignore, want %v", count, pairs, want)
+		t.Errorf("of %d models, %v need IgnorePairs, want %v", count, pairs, want)
 	}
 }
 
@@ -55,10 +55,10 @@ func TestCheckRefuses(t *testing.T) {
 	must.Do(json.Unmarshal(must.Get(os.ReadFile("testdata/refused/fields.json")), &fields))
 	for name, field := range fields {
 		m := compiled("refused/" + name)
-		err := errtest.Of(m.Check(CheckOptions{}))
+		err := errtest.Of(m.Check(Options{}))
 		errtest.Want(t, err, "("+field+")")
-		if _, err := m.Check(CheckOptions{Ignore: true}); (err == nil) != (field == "geom_type") {
-			t.Errorf("%s with Ignore: %v", name, err)
+		if _, err := m.Check(Options{IgnorePairs: true}); (err == nil) != (field == "geom_type") {
+			t.Errorf("%s with IgnorePairs: %v", name, err)
 		}
 	}
 	if len(fields) < 12 {
@@ -77,7 +77,7 @@ func TestCheckNamesEverything(t *testing.T) {
 	m.EqType, m.EqActive0 = []int{0, 1, 2}, []bool{true, false, true}
 	m.Opt.Density, m.Opt.Wind[0], m.GeomFluid[1][0] = 1, 2, 1
 	m.Sizes.NFlex, m.Sizes.NPlugin = 1, 1
-	errtest.Want(t, errtest.Of(m.Check(CheckOptions{})), "equality connect, equality joint (neq)", "(nflex)", "(nplugin)",
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality connect, equality joint (neq)", "(nflex)", "(nplugin)",
 		"flag override, flag sleep (opt.enableflags)", "integrator implicit (opt.integrator)", "(opt.wind)",
 		"fluidshape ellipsoid of geom 1 of body \"trunk\" (geom_fluid)",
 		"actuator \"FL_hip\" of a tendon (actuator_trntype)", "actuator \"FR_hip\" with muscle (actuator_gaintype)",
@@ -85,7 +85,7 @@ func TestCheckNamesEverything(t *testing.T) {
 		"actuator \"FR_calf\" and 9 more (actuator_delay)", `contact of capsule and cylinder: 108 pairs such as "fr_thigh1"`)
 	m = compiled("accepted/own_ball")
 	m.Opt.Integrator, m.Opt.Viscosity = ImplicitFast, 1
-	errtest.Want(t, errtest.Of(m.Check(CheckOptions{})), "integrator implicitfast in a fluid")
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "integrator implicitfast in a fluid")
 }
 
 // Where the engine is not MuJoCo, a note says so, after those of the compiler.
@@ -94,7 +94,7 @@ func TestCheckNotes(t *testing.T) {
 	m.Notes = []string{"of the compiler"}
 	m.GeomConDim[0], m.Sizes.NMocap = 6, 1
 	m.EqType, m.EqActive0 = []int{0}, []bool{false}
-	s := must.Get(m.Check(CheckOptions{}))
+	s := must.Get(m.Check(Options{}))
 	want := []string{"of the compiler", "condim 4 or 6", "mocap", "equality",
 		"solver PGS with iterations 50 and tolerance 1e-08"}
 	if len(s.Notes) != len(want) {
@@ -105,7 +105,7 @@ func TestCheckNotes(t *testing.T) {
 			t.Errorf("note %d is %q, want %q", i, s.Notes[i], text)
 		}
 	}
-	if m := compiled("accepted/gym_swimmer"); len(must.Get(m.Check(CheckOptions{})).Pairs) > 0 {
+	if m := compiled("accepted/gym_swimmer"); len(must.Get(m.Check(Options{})).Pairs) > 0 {
 		t.Error("the swimmer touches something")
 	}
 }

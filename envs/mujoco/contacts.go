@@ -1,7 +1,6 @@
 package mujoco
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -54,69 +53,22 @@ type geomPair struct {
 	solrefFriction [2]float64
 }
 
-// pairs lists the pairs of geoms that can collide, in MuJoCo's order of shapes.
-func (s *System) pairs() (list []geomPair) {
+// parameters returns a pair with its own parameters, or those of both geoms, mixed as MuJoCo does.
+func (s *System) parameters(pair Pair) geomPair {
 	m := s.model
-	flags := m.Opt.DisableFlags
-	if flags&(DisableConstraint|DisableContact) != 0 {
-		return nil
+	if i := pair.Explicit; i >= 0 {
+		return geomPair{[2]int{pair.Geom1, pair.Geom2}, m.PairDim[i],
+			[2]float64{m.PairFriction[i][0], m.PairFriction[i][1]}, m.PairMargin[i], m.PairSolRef[i], m.PairSolImp[i],
+			m.PairSolRefFriction[i]}
 	}
-	ordered := func(a, b int) [2]int {
-		if m.GeomType[a] > m.GeomType[b] || m.GeomType[a] == m.GeomType[b] && a > b {
-			return [2]int{b, a}
-		}
-		return [2]int{a, b}
-	}
-	given := map[[2]int]bool{}
-	for i := range m.Sizes.NPair {
-		key := ordered(m.PairGeom1[i], m.PairGeom2[i])
-		given[key] = true
-		list = append(list, geomPair{key, m.PairDim[i], [2]float64{m.PairFriction[i][0], m.PairFriction[i][1]},
-			m.PairMargin[i], m.PairSolRef[i], m.PairSolImp[i], m.PairSolRefFriction[i]})
-	}
-	for a := range m.Sizes.NGeom {
-		for b := a + 1; b < m.Sizes.NGeom; b++ {
-			if key := ordered(a, b); !given[key] && s.mayCollide(a, b) {
-				list = append(list, s.mixed(key))
-			}
-		}
-	}
-	return slices.DeleteFunc(list, func(p geomPair) bool {
-		return m.BodyWeldID[m.GeomBodyID[p.geom[0]]] == 0 && m.BodyWeldID[m.GeomBodyID[p.geom[1]]] == 0
-	})
-}
-
-// mayCollide reports whether MuJoCo's filters let two geoms collide.
-func (s *System) mayCollide(a, b int) bool {
-	m := s.model
-	if m.GeomConType[a]&m.GeomConAffinity[b] == 0 && m.GeomConType[b]&m.GeomConAffinity[a] == 0 {
-		return false
-	}
-	bodyA, bodyB := m.GeomBodyID[a], m.GeomBodyID[b]
-	if slices.Contains(m.ExcludeSignature, min(bodyA, bodyB)<<16+max(bodyA, bodyB)) {
-		return false
-	}
-	weldA, weldB := m.BodyWeldID[bodyA], m.BodyWeldID[bodyB]
-	if weldA == weldB {
-		return false
-	}
-	above := func(weld int) int { return m.BodyWeldID[m.BodyParentID[weld]] }
-	return m.Opt.DisableFlags&DisableFilterParent != 0 || weldA == 0 || weldB == 0 ||
-		weldA != above(weldB) && weldB != above(weldA)
-}
-
-// mixed returns a pair with the parameters of both geoms, mixed as MuJoCo does.
-func (s *System) mixed(geoms [2]int) geomPair {
-	m := s.model
-	a, b := geoms[0], geoms[1]
-	p := geomPair{geom: geoms, margin: m.GeomMargin[a] + m.GeomMargin[b]}
+	a, b := pair.Geom1, pair.Geom2
+	p := geomPair{geom: [2]int{a, b}, dim: m.ConDim(pair), margin: m.GeomMargin[a] + m.GeomMargin[b]}
 	friction := max(m.GeomFriction[a][0], m.GeomFriction[b][0])
-	p.dim = max(m.GeomConDim[a], m.GeomConDim[b])
 	if m.GeomPriority[a] != m.GeomPriority[b] {
 		if m.GeomPriority[b] > m.GeomPriority[a] {
 			a = b
 		}
-		p.dim, friction = m.GeomConDim[a], m.GeomFriction[a][0]
+		friction = m.GeomFriction[a][0]
 		p.solref, p.solimp = m.GeomSolRef[a], m.GeomSolImp[a]
 	} else {
 		share := 0.5
@@ -162,9 +114,8 @@ var collisions = map[[2]GeomType]collision{
 	{Sphere, Box}:      {1, sphereBox},
 }
 
-// prepareContacts groups the pairs of geoms that can collide. It is an error if the engine cannot
-// find the contacts of two shapes, unless ignore is set.
-func (s *System) prepareContacts(ignore bool) error {
+// prepareContacts groups the pairs of geoms that can collide.
+func (s *System) prepareContacts(pairs []Pair) {
 	m := s.model
 	type key struct {
 		shapes    [2]GeomType
@@ -174,17 +125,11 @@ func (s *System) prepareContacts(ignore bool) error {
 	}
 	sets := map[key][]geomPair{}
 	var order []key
-	for _, p := range s.pairs() {
+	for _, pair := range pairs {
+		p := s.parameters(pair)
 		k := key{shapes: [2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}, dim: p.dim}
 		if k.dim > 1 {
 			k.dim = 3
-		}
-		if _, ok := collisions[k.shapes]; !ok {
-			if ignore {
-				continue
-			}
-			return fmt.Errorf("the geoms %s and %s can collide, but the engine does not find contacts of these shapes",
-				m.geomName(p.geom[0]), m.geomName(p.geom[1]))
 		}
 		links := 0
 		for i, g := range p.geom {
@@ -206,7 +151,6 @@ func (s *System) prepareContacts(ignore bool) error {
 		slices.SortStableFunc(list, func(a, b geomPair) int { return s.slot(list, a) - s.slot(list, b) })
 		s.contacts = append(s.contacts, s.contactSet(collisions[k.shapes], k.groups, k.dim, list))
 	}
-	return nil
 }
 
 // slot returns how many pairs of a list come before one that has the same moving body. Pairs that are
@@ -224,14 +168,6 @@ func (s *System) slot(list []geomPair, p geomPair) (n int) {
 		}
 	}
 	return n
-}
-
-// geomName is the name of a geom, or its number and body.
-func (m Model) geomName(geom int) string {
-	if name := m.Names.Geom[geom]; name != "" {
-		return fmt.Sprintf("%q", name)
-	}
-	return fmt.Sprintf("%d (of body %q)", geom, m.Names.Body[m.GeomBodyID[geom]])
 }
 
 // groupOf returns the group of a link, or static.

@@ -9,7 +9,8 @@ type Pair struct {
 	Explicit     int // index into the arrays pair_*; -1 for a pair by contype and conaffinity
 }
 
-// Pairs lists the pairs of geoms that MuJoCo tests for contact, those of an element pair first.
+// Pairs lists the pairs of geoms that MuJoCo tests for contact, those of an element pair first. Pairs
+// that cannot move, whose contacts do nothing, are left out.
 func (m *Model) Pairs() (pairs []Pair) {
 	if m.Opt.DisableFlags&(DisableConstraint|DisableContact) != 0 {
 		return nil
@@ -19,7 +20,8 @@ func (m *Model) Pairs() (pairs []Pair) {
 		if m.GeomType[a] > m.GeomType[b] {
 			a, b = b, a
 		}
-		if m.GeomType[b] > HField { // planes and height fields do not touch each other
+		moves := m.BodyDofNum[m.BodyWeldID[m.GeomBodyID[a]]]+m.BodyDofNum[m.BodyWeldID[m.GeomBodyID[b]]] > 0
+		if moves && m.GeomType[b] > HField { // planes and height fields do not touch each other
 			pairs = append(pairs, Pair{a, b, number})
 		}
 	}
@@ -46,7 +48,6 @@ func (m *Model) mayTouch(a, b int) bool {
 	switch {
 	case m.GeomConType[a]&m.GeomConAffinity[b] == 0 && m.GeomConType[b]&m.GeomConAffinity[a] == 0,
 		weld1 == weld2,
-		m.BodyDofNum[weld1] == 0 && m.BodyDofNum[weld2] == 0,
 		slices.Contains(m.ExcludeSignature, min(one, two)<<16+max(one, two)):
 		return false
 	}
@@ -66,13 +67,4 @@ func (m *Model) ConDim(p Pair) int {
 		return m.GeomConDim[p.Geom2]
 	}
 	return max(m.GeomConDim[p.Geom1], m.GeomConDim[p.Geom2])
-}
-
-// modelled are the pairs of shapes whose contacts the engine finds.
-var modelled = [][2]GeomType{{Plane, Sphere}, {Plane, Capsule}, {Plane, Cylinder}, {Plane, Box}, {Sphere, Sphere},
-	{Sphere, Capsule}, {Capsule, Capsule}, {Sphere, Box}}
-
-// types returns the types of the geoms of a pair.
-func (m *Model) types(p Pair) [2]GeomType {
-	return [2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}
 }

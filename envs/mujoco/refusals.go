@@ -117,12 +117,13 @@ func (c *checker) tendons() {
 }
 
 // contacts returns the pairs whose contacts are modelled. It refuses or notes the others.
-func (c *checker) contacts(o CheckOptions, note func(string, ...any)) (pairs []Pair) {
+func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) {
 	touching := map[int]bool{}
 	unknown, kinds, torsion := map[[2]GeomType][]Pair{}, [][2]GeomType{}, 0
 	for _, p := range c.Pairs() {
 		touching[p.Geom1], touching[p.Geom2] = true, true
-		if kind := c.types(p); !slices.Contains(modelled, kind) {
+		kind := [2]GeomType{c.GeomType[p.Geom1], c.GeomType[p.Geom2]}
+		if _, known := collisions[kind]; !known {
 			if unknown[kind] == nil {
 				kinds = append(kinds, kind)
 			}
@@ -143,12 +144,12 @@ func (c *checker) contacts(o CheckOptions, note func(string, ...any)) (pairs []P
 		if len(list) > 1 {
 			example = fmt.Sprintf("%d pairs such as %s", len(list), example)
 		}
-		if o.Ignore {
+		if o.IgnorePairs {
 			note("%s is left out: %s", contact, example)
 			continue
 		}
 		c.refuse("geom_type", "%s: %s", contact, example)
-		c.hint = "; Ignore leaves such contacts out"
+		c.hint = "; IgnorePairs leaves such contacts out"
 	}
 	for i, body := range c.GeomBodyID {
 		if !touching[i] {

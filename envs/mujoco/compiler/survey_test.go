@@ -17,7 +17,7 @@ import (
 )
 
 // TestSurvey reads all models below the folder $QDNB_SURVEY, such as a checkout of MuJoCo Menagerie,
-// and writes a table: which are modelled, which only with Ignore, and what is in the way. It counts
+// and writes a table: which are modelled, which only with IgnorePairs, and what is in the way. It counts
 // files with joints that MuJoCo compiles and no other file includes. For those that load, it writes
 // golden files to the folder $QDNB_REFERENCES, if that is set, for the tests of package mujoco.
 func TestSurvey(t *testing.T) {
@@ -39,7 +39,7 @@ func TestSurvey(t *testing.T) {
 		return err
 	}))
 	reason := regexp.MustCompile(`contact of \w+ and \w+|\([a-z_.]+\)`)
-	verdicts := []string{"loads", "loads with Ignore", "refused"}
+	verdicts := []string{"loads", "loads with IgnorePairs", "refused"}
 	counts, reasons := [3]int{}, map[string]int{}
 	for _, path := range paths {
 		if included[path] {
@@ -55,9 +55,9 @@ func TestSurvey(t *testing.T) {
 			continue
 		}
 		verdict := 0
-		if _, err = model.Check(mujoco.CheckOptions{}); err != nil {
+		if _, err = model.Check(mujoco.Options{}); err != nil {
 			verdict = 1
-			if _, err := model.Check(mujoco.CheckOptions{Ignore: true}); err != nil {
+			if _, err := model.Check(mujoco.Options{IgnorePairs: true}); err != nil {
 				verdict = 2
 			}
 			for _, text := range reason.FindAllString(err.Error(), -1) {
@@ -78,7 +78,7 @@ func TestSurvey(t *testing.T) {
 
 // writeReference writes a compiled model and what MuJoCo computes for it, as the golden files do.
 func writeReference(t *testing.T, path, base string, model mujoco.Model) {
-	supported := must.Get(model.Check(mujoco.CheckOptions{Ignore: true}))
+	supported := must.Get(model.Check(mujoco.Options{IgnorePairs: true}))
 	arrays, err := Reference(t.Context(), path, supported.Pairs)
 	if err != nil {
 		t.Errorf("%s: %v", path, err)
