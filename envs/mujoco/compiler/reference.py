@@ -137,9 +137,8 @@ def reference(path, pairs, out):
         first = [single(d.qpos), single(0.1 * random.normal(size=m.nv))]
         twin = [x * (1 + 6e-8 * random.uniform(-1, 1, x.shape)) for x in first]
         qpos, qvel, ncon, stable = rollout(m, d, first, ctrl, held)
-        touching = np.flatnonzero(ncon[:stable])
-        times = touching if len(touching) else np.arange(stable)
-        for t in random.permutation(times)[:STATES // ROLLOUTS]:
+        order = random.permutation(stable)
+        for t in sorted(order, key=lambda t: ncon[t] == 0)[:STATES // ROLLOUTS]:  # those with contacts first
             states["touch"].append([single(qpos[t]), single(qvel[t]), ctrl[t]])
         twin_qpos, twin_qvel, _, _ = rollout(m, d, twin, ctrl, held)
         arrays |= {f"traj{k}_ctrl": ctrl, f"traj{k}_qpos": qpos, f"traj{k}_qvel": qvel, f"traj{k}_qpos_twin": twin_qpos,
