@@ -90,6 +90,10 @@ test-faults: check compile plugin ## kill processes, fill disks, damage files: s
 programs: check compile plugin ## write qdnb/testdata/programs.txt, which says what this code computes (LEDGER=check only compares)
 	@QDNB_LEDGER=$(or $(LEDGER),write) go test -count 1 -timeout 30m -run 'TestLedger$$' -v ./qdnb
 
+.PHONY: test-mujoco
+test-mujoco: check compile ## test the reader of MuJoCo's XML with MuJoCo's compiler (needs NumPy; downloads 9 MB once)
+	@QDNB_MUJOCO=1 go test -count 1 -v ./envs/mujoco/compiler
+
 .PHONY: test-determinism
 test-determinism: check compile plugin ## train everything twice, with one worker and with all, and compare bytes (docs/reliability.md)
 	@echo "== go test ./internal/faults with QDNB_DETERMINISM=1"

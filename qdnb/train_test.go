@@ -20,6 +20,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/wheel"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
@@ -78,7 +79,7 @@ func TestCheckpointPauseIsADuration(t *testing.T) {
 
 // withOwnCache gives the tests a separate cache with the XLA plugin of the user's cache.
 func withOwnCache(run func() int) int {
-	user, err := backend.CacheDir()
+	user, err := wheel.CacheDir()
 	if err != nil {
 		return run() // there is no cache to keep clean
 	}
@@ -90,7 +91,7 @@ func withOwnCache(run func() int) int {
 	defer os.RemoveAll(cache)
 	plugins := filepath.Join(user, "plugins")
 	os.Setenv("XDG_CACHE_HOME", cache)
-	if own, err := backend.CacheDir(); err == nil && os.MkdirAll(plugins, 0o777) == nil && os.MkdirAll(own,
+	if own, err := wheel.CacheDir(); err == nil && os.MkdirAll(plugins, 0o777) == nil && os.MkdirAll(own,
 		0o777) == nil {
 		if err := os.Symlink(plugins, filepath.Join(own, "plugins")); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -24,11 +24,20 @@ const cheap = 8
 func Materialize(nodes ...*Node) []*Node {
 	out := slices.Clone(nodes)
 	for i, x := range nodes {
-		if a, ok := x.Graph().Backend().(*adapter); ok && a.kind == backend.CPU && long(x) {
-			out[i] = a.identity(x.Graph(), x.Shape()).Call(x)[0]
+		if long(x) {
+			out[i] = Store(x)
 		}
 	}
 	return out
+}
+
+// Store is [Materialize] of a node that may be cheap to compute. It also keeps XLA:CPU from computing a
+// tensor [n, B] for users that read it as [n * B], one number after the other.
+func Store(x *Node) *Node {
+	if a, ok := x.Graph().Backend().(*adapter); ok && a.kind == backend.CPU {
+		return a.identity(x.Graph(), x.Shape()).Call(x)[0]
+	}
+	return x
 }
 
 // Join concatenates tensors along their first axis. XLA:CPU fuses a concatenation with what
@@ -38,15 +47,11 @@ func Join(parts []*Node) *Node {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	if a, ok := parts[0].Graph().Backend().(*adapter); ok && a.kind == backend.CPU {
-		parts = slices.Clone(parts)
-		for i, x := range parts {
-			parts[i] = a.identity(x.Graph(), x.Shape()).Call(x)[0]
-		}
-		out := Concatenate(parts, 0)
-		return a.identity(out.Graph(), out.Shape()).Call(out)[0]
+	parts = slices.Clone(parts)
+	for i, x := range parts {
+		parts[i] = Store(x)
 	}
-	return Concatenate(parts, 0)
+	return Store(Concatenate(parts, 0))
 }
 
 // identity returns the function of one tensor of a shape that returns it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"example.com/qdnb/internal/wheel"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
 )
@@ -81,7 +82,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 	for _, kind := range []backend.Kind{backend.CUDA, backend.TPU, backend.CPU} {
 		d.Plugins[string(kind)] = backend.FindPlugin(kind)
 	}
-	d.Cache, _ = backend.CacheDir()
+	d.Cache, _ = wheel.CacheDir()
 	var err error
 	if d.Programs, err = findPrograms(c.Forget); err != nil {
 		return err

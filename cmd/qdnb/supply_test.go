@@ -17,9 +17,11 @@ import (
 func TestNoOtherWayOut(t *testing.T) {
 	ways := regexp.MustCompile(`^net($|/http|/rpc|/smtp|/textproto)|^os/exec$|go-xla/installer`)
 	known := map[string][]string{
-		// pip; qdnb itself; qdnb for figures of the documents; the user's own simulator; git, for the commit
-		"os/exec": {"xla/backend/plugin.go", "cmd/qdnb/sweep.go", "internal/docfigures/runs.go",
-			"envs/process.go", "qdnb/session/machine.go"},
+		// pip; Python's path; MuJoCo's compiler in Python; qdnb itself; qdnb for figures of the documents; the
+		// user's own simulator; git, for the commit
+		"os/exec": {"internal/wheel/wheel.go", "xla/backend/plugin.go", "envs/mujoco/compiler/compiler.go",
+			"envs/mujoco/compiler/python.go", "cmd/qdnb/sweep.go", "internal/docfigures/runs.go", "envs/process.go",
+			"qdnb/session/machine.go"},
 		"github.com/gomlx/go-xla/installer": {"xla/backend/plugin.go"},
 	}
 	root := filepath.Join("..", "..")

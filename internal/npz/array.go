@@ -12,13 +12,13 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Element lists the element types of an array. NumPy names them float32, float64, int32, int64 (also
-// that of int), uint32, uint64, uint8 and bool.
+// Element lists the element types of an array. NumPy names them float32, float64, int16, int32, int64
+// (also that of int), uint32, uint64, uint8 and bool.
 type Element interface{ Number | bool }
 
 // Number is an [Element] with values other than 0 and 1.
 type Number interface {
-	float32 | float64 | int | int32 | int64 | uint32 | uint64 | uint8
+	float32 | float64 | int | int16 | int32 | int64 | uint32 | uint64 | uint8
 }
 
 // Array is a dense array in C order.
@@ -106,6 +106,8 @@ func Values[T Number](a Array) ([]T, error) {
 		return converted[T](data)
 	case []int:
 		return converted[T](data)
+	case []int16:
+		return converted[T](data)
 	case []int32:
 		return converted[T](data)
 	case []int64:
@@ -153,7 +155,7 @@ type dtype struct {
 
 var dtypes = []dtype{
 	{"float32", "f4", reflect.TypeFor[[]float32]()}, {"float64", "f8", reflect.TypeFor[[]float64]()},
-	{"int32", "i4", reflect.TypeFor[[]int32]()},
+	{"int16", "i2", reflect.TypeFor[[]int16]()}, {"int32", "i4", reflect.TypeFor[[]int32]()},
 	{"int64", "i8", reflect.TypeFor[[]int64]()}, {"int64", "i8", reflect.TypeFor[[]int]()}, // read as the first
 	{"uint32", "u4", reflect.TypeFor[[]uint32]()}, {"uint64", "u8", reflect.TypeFor[[]uint64]()},
 	{"uint8", "u1", reflect.TypeFor[[]uint8]()}, {"bool", "b1", reflect.TypeFor[[]bool]()},

@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/wheel"
 )
 
 // collectMessages collects the messages to the user.
@@ -156,7 +157,7 @@ func TestFlagsOfTheUserStand(t *testing.T) {
 func TestWithoutXLAThereIsGo(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())
-	t.Setenv(NoDownloadEnv, "1")
+	t.Setenv(wheel.NoDownloadEnv, "1")
 	for _, kind := range []Kind{CUDA, TPU, CPU} {
 		if path := FindPlugin(kind); path != "" {
 			t.Skipf("SKIPPED: go-xla's own folders have a plugin, %s, which cannot be hidden", path)

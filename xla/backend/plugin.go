@@ -1,14 +1,12 @@
 package backend
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,30 +18,15 @@ import (
 	"github.com/gomlx/go-xla/installer"
 	"github.com/gomlx/go-xla/pjrt"
 
-	"example.com/qdnb/internal/progress"
+	"example.com/qdnb/internal/wheel"
 )
 
-// The XLA:CPU plugin: a PyPI wheel by the authors of OpenXLA, pinned by its hash.
-const (
-	cpuPackage = "xla-cpu-pjrt"
-	cpuVersion = "0.0.1"
-	cpuWheel   = "xla_cpu_pjrt-0.0.1-py3-none-manylinux_2_27_x86_64.whl"
-	cpuHash    = "55837b6b7b47daa717f2d9a5a03563ea0ceaa338d06a81a1e2d3f060d960decc"
-	cpuMember  = "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"
-	cpuBytes   = 63461052 // of the wheel
-)
+// cpuWheel is the XLA:CPU plugin for Linux on amd64, by the authors of OpenXLA.
+var cpuWheel = wheel.Wheel{Title: "XLA plugin", Package: "xla-cpu-pjrt", Version: "0.0.1",
+	Hashes: []string{"55837b6b7b47daa717f2d9a5a03563ea0ceaa338d06a81a1e2d3f060d960decc"}, Bytes: 63461052,
+	Platform: "manylinux_2_27_x86_64"}
 
-// NoDownloadEnv names the environment variable that forbids fetching plugins when it is not empty.
-const NoDownloadEnv = "QDNB_NO_DOWNLOAD"
-
-// CacheDir returns the folder in which plugins are kept: qdnb in the user's cache folder.
-func CacheDir() (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("%w (%w)", errCache, err)
-	}
-	return filepath.Join(dir, "qdnb"), nil
-}
+const cpuMember = "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"
 
 // FindPlugin looks for the PJRT plugin of a kind on this machine: among the plugins fetched by
 // qdnb, installed Python packages and the folders of go-xla's installer. It returns "" if there is
@@ -78,9 +61,9 @@ func FindPlugin(kind Kind) string {
 // Linux on amd64 with pip, using pip's settings for index, proxy and certificates, and accepts only
 // the pinned hash. It fetches the others with go-xla's installer. ctx ends pip's download.
 func Install(ctx context.Context, kind Kind) (string, error) {
-	if os.Getenv(NoDownloadEnv) != "" {
+	if os.Getenv(wheel.NoDownloadEnv) != "" {
 		return "", fmt.Errorf("there is no plugin for %q and $%s forbids fetching one", kind,
-			NoDownloadEnv)
+			wheel.NoDownloadEnv)
 	}
 	if kind != CPU || !fetchesWheel() {
 		return installGoXLA(kind)
@@ -89,104 +72,33 @@ func Install(ctx context.Context, kind Kind) (string, error) {
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	if errors.Is(err, errCache) {
+	if errors.Is(err, wheel.ErrCache) {
 		return "", err
 	}
 	if err != nil { // no fallback to go-xla's installer: it does not check a hash
 		return "", fmt.Errorf("the XLA plugin cannot be fetched (%v): check the network or the "+
-			"proxy, or copy %s to this machine, "+
-			"`pip install` it, and try again", err, cpuWheel)
+			"proxy, or copy the wheel of %s %s to this machine, "+
+			"`pip install` it, and try again", err, cpuWheel.Package, cpuWheel.Version)
 	}
 	return path, nil
 }
-
-// errCache says that the folder of plugins cannot be written.
-var errCache = errors.New("the cache folder for the XLA plugin cannot be written: set XDG_CACHE_HOME to " +
-	"a folder with 400 MB of space")
 
 // fetchesWheel reports whether the XLA:CPU plugin is the one that [Install] fetches with pip.
 // Machines of several architectures may share a cache folder.
 func fetchesWheel() bool { return runtime.GOOS == "linux" && runtime.GOARCH == "amd64" }
 
 func cachedPlugin() (string, error) {
-	dir, err := CacheDir()
-	return filepath.Join(dir, "plugins", cpuPackage+"-"+cpuVersion+"-"+cpuHash[:8],
+	dir, err := wheel.CacheDir()
+	return filepath.Join(dir, "plugins", cpuWheel.Package+"-"+cpuWheel.Version+"-"+cpuWheel.Hashes[0][:8],
 		filepath.Base(cpuMember)), err
 }
 
-// installCPU puts the library of the wheel, whose hash pip checks, in place. The folder appears atomically.
 func installCPU(ctx context.Context) (string, error) {
 	target, err := cachedPlugin()
 	if err != nil {
 		return "", err
 	}
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		return "", errors.New("python3 is needed to fetch the XLA plugin through pip")
-	}
-	parent := filepath.Dir(filepath.Dir(target))
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", fmt.Errorf("%w (%v)", errCache, err)
-	}
-	work, err := os.MkdirTemp(parent, ".fetch-")
-	if err != nil {
-		return "", fmt.Errorf("%w (%v)", errCache, err)
-	}
-	defer os.RemoveAll(work)
-
-	fmt.Fprintf(messages, "qdnb: fetching the XLA plugin %s %s once (%d MB, to %s)\n", cpuPackage,
-		cpuVersion, cpuBytes>>20, parent)
-	if err := pipInstall(ctx, python, work); err != nil {
-		return "", full(err)
-	}
-	// Another process may have installed it first.
-	unpacked := filepath.Join(work, filepath.Dir(cpuMember))
-	if err := os.Rename(unpacked, filepath.Dir(target)); err != nil && !isFile(target) {
-		return "", fmt.Errorf("the plugin cannot be put in place: %v", err)
-	}
-	return target, nil
-}
-
-// full returns errCache for a disk that became full, else err. pip tells only in words.
-func full(err error) error {
-	if text := err.Error(); strings.Contains(strings.ToLower(text), "no space left") {
-		return fmt.Errorf("%w (%s)", errCache, text)
-	}
-	return err
-}
-
-// pipInstall unpacks the wheel with the pinned hash into dir, and polls the folder size to report progress.
-func pipInstall(ctx context.Context, python, dir string) error {
-	pinned := filepath.Join(dir, "requirements.txt")
-	text := fmt.Sprintf("%s==%s --hash=sha256:%s\n", cpuPackage, cpuVersion, cpuHash)
-	if err := os.WriteFile(pinned, []byte(text), 0o644); err != nil {
-		return err
-	}
-	bar := progress.NewBar("XLA plugin", false)
-	defer bar.Close()
-	polling, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		for polling.Err() == nil {
-			done := min(folderBytes(dir), cpuBytes)
-			bar.Update(float64(done)/cpuBytes, fmt.Sprintf("%d of %d MB", done>>20, cpuBytes>>20))
-			time.Sleep(200 * time.Millisecond)
-		}
-	}()
-	cmd := exec.CommandContext(ctx, python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile",
-		"--only-binary=:all:", "--retries", "1", "--no-cache-dir", "--disable-pip-version-check",
-		"--platform", "manylinux_2_27_x86_64", "--require-hashes", "--requirement", pinned, "--target", dir)
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "PYTHONWARNINGS=ignore", "PIP_USER=no") // no --user of a pip.conf
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		reason := cmp.Or(firstError(string(out)), err.Error())
-		return fmt.Errorf("pip could not fetch %s: %s", cpuPackage, reason)
-	}
-	bar.Done(fmt.Sprintf("%d MB", cpuBytes>>20))
-	return nil
+	return target, cpuWheel.Install(ctx, messages, filepath.Dir(cpuMember), filepath.Dir(target))
 }
 
 func installGoXLA(kind Kind) (string, error) {
@@ -268,24 +180,4 @@ func kindOfPlugin(path string) Kind {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
-}
-
-func folderBytes(dir string) (total int64) {
-	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // files of a download come and go
-		}
-		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
-			total += info.Size()
-		}
-		return nil
-	})
-	return total
-}
-
-// firstError returns the first line that pip calls an error.
-func firstError(text string) string {
-	_, line, _ := strings.Cut(text, "ERROR:")
-	line, _, _ = strings.Cut(line, "\n")
-	return strings.TrimSpace(line)
 }

@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/wheel"
 )
 
 // fakePython replaces python3 with a shell script and removes everything else from the path.
@@ -24,7 +25,7 @@ func fakePython(t *testing.T, script string) {
 // leftovers lists the contents of the plugin folder.
 func leftovers(t *testing.T) (names []string) {
 	t.Helper()
-	dir := must.Get(CacheDir())
+	dir := must.Get(wheel.CacheDir())
 	entries, _ := os.ReadDir(filepath.Join(dir, "plugins"))
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -43,7 +44,8 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 		"pip could not fetch xla-cpu-pjrt: no route to host": "echo WARNING: retrying >&2; echo " +
 			"ERROR: no route to host >&2; echo ERROR: none >&2; exit 1",
 		"pip could not fetch xla-cpu-pjrt: exit status 3": "exit 3",
-		"the plugin cannot be put in place":               "exit 0",
+		"xla-cpu-pjrt: python3: No module named pip":      "echo python3: No module named pip >&2; exit 1",
+		"the XLA plugin cannot be put in place":           "exit 0",
 	} {
 		fakePython(t, script)
 		_, err := installCPU(t.Context())

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/internal/wheel"
 	"example.com/qdnb/xla/backend/diskcache"
 )
 
@@ -21,7 +22,7 @@ const ProgramsEnv = "QDNB_PROGRAMS"
 // to 1 MB.
 const programsLimit = 512 << 20
 
-// ProgramsDir returns the folder of compiled programs: programs in [CacheDir] unless $QDNB_PROGRAMS
+// ProgramsDir returns the folder of compiled programs: programs in [wheel.CacheDir] unless $QDNB_PROGRAMS
 // names another. It is empty if the cache is off.
 func ProgramsDir() (string, error) {
 	switch dir := os.Getenv(ProgramsEnv); {
@@ -32,7 +33,7 @@ func ProgramsDir() (string, error) {
 	case dir != "":
 		return "", fmt.Errorf("$%s is %q: use off or an absolute path", ProgramsEnv, dir)
 	}
-	dir, err := CacheDir()
+	dir, err := wheel.CacheDir()
 	return filepath.Join(dir, "programs"), err
 }
 
@@ -124,7 +125,7 @@ func pluginIdentity(path string) (string, error) {
 		return "", err
 	}
 	if pinned, err := cachedPlugin(); err == nil && path == pinned {
-		return fmt.Sprintf("%s %d %d", cpuHash, info.Size(), info.ModTime().UnixNano()), nil
+		return fmt.Sprintf("%s %d %d", cpuWheel.Hashes[0], info.Size(), info.ModTime().UnixNano()), nil
 	}
 	return hashOf(path)
 }

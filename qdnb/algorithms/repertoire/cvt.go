@@ -13,7 +13,7 @@ import (
 
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/internal/wheel"
 	"example.com/qdnb/xla/random"
 )
 
@@ -117,7 +117,7 @@ func (c CVT) unitCentroids(d int) []float32 {
 
 // cachePath returns the path of the cache file, or "" without a cache folder.
 func (c CVT) cachePath(d int) string {
-	dir, err := backend.CacheDir()
+	dir, err := wheel.CacheDir()
 	if err != nil {
 		return ""
 	}

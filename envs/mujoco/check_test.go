@@ -1,0 +1,140 @@
+package mujoco
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
+)
+
+// compiled reads a model of testdata.
+func compiled(name string) Model {
+	file := must.Get(os.Open(filepath.Join("testdata", name+"_model.json")))
+	defer file.Close()
+	return must.Get(ReadModel(file))
+}
+
+// The files of the golden set are accepted; those with contacts of other shapes only with IgnorePairs.
+func TestCheckAccepts(t *testing.T) {
+	pairs := map[string]int{} // that are left out
+	count := 0
+	for _, path := range must.Get(filepath.Glob("testdata/accepted/*_model.json")) {
+		count++
+		name := strings.TrimSuffix(filepath.Base(path), "_model.json")
+		m := compiled("accepted/" + name)
+		all, err := m.Check(Options{IgnorePairs: true})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left := len(m.Pairs()) - len(all.Pairs); left > 0 {
+			pairs[name] = left
+			errtest.Want(t, errtest.Of(m.Check(Options{})), "contact of", "(geom_type)", "IgnorePairs")
+			if !strings.Contains(strings.Join(all.Notes, "\n"), "left out") {
+				t.Errorf("%s: %q", name, all.Notes)
+			}
+		} else if _, err := m.Check(Options{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	want := map[string]int{"dmc_finger": 5, "go1": 138, "gym_pusher": 3, "own_ball": 3, "own_sliding": 15,
+		"own_spheres": 2}
+	if count < 21 || !maps.Equal(pairs, want) {
+		t.Errorf("of %d models, %v need IgnorePairs, want %v", count, pairs, want)
+	}
+}
+
+// Each file of testdata/refused has one element that is not modelled.
+func TestCheckRefuses(t *testing.T) {
+	var fields map[string]string
+	must.Do(json.Unmarshal(must.Get(os.ReadFile("testdata/refused/fields.json")), &fields))
+	for name, field := range fields {
+		m := compiled("refused/" + name)
+		err := errtest.Of(m.Check(Options{}))
+		errtest.Want(t, err, "("+field+")")
+		if _, err := m.Check(Options{IgnorePairs: true}); (err == nil) != (field == "geom_type") {
+			t.Errorf("%s with IgnorePairs: %v", name, err)
+		}
+	}
+	if len(fields) < 12 {
+		t.Errorf("there are %d files", len(fields))
+	}
+}
+
+// One error names all that is not modelled, and some elements of each field.
+func TestCheckNamesEverything(t *testing.T) {
+	m := compiled("accepted/go1")
+	m.Opt.EnableFlags, m.Opt.DisableActuator, m.Opt.Integrator = 1<<0|1<<1|1<<4, 1, 2
+	m.ActuatorTrnType[3], m.ActuatorGainType[0], m.ActuatorBiasType[1] = 3, 2, 5
+	for i := range m.ActuatorDelay {
+		m.ActuatorDelay[i] = 1
+	}
+	m.EqType, m.EqActive0 = []int{0, 1, 2}, []bool{true, false, true}
+	m.Opt.Density, m.Opt.Wind[0], m.GeomFluid[1][0] = 1, 2, 1
+	m.Sizes.NFlex, m.Sizes.NPlugin = 1, 1
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality connect, equality joint (neq)", "(nflex)", "(nplugin)",
+		"flag override, flag sleep (opt.enableflags)", "integrator implicit (opt.integrator)", "(opt.wind)",
+		"fluidshape ellipsoid of geom 1 of body \"trunk\" (geom_fluid)",
+		"actuator \"FL_hip\" of a tendon (actuator_trntype)", "actuator \"FR_hip\" with muscle (actuator_gaintype)",
+		"actuator \"FR_thigh\" with user (actuator_biastype)", "which is disabled and 9 more (opt.disableactuator)",
+		"actuator \"FR_calf\" and 9 more (actuator_delay)", `contact of capsule and cylinder: 108 pairs such as "fr_thigh1"`)
+	m = compiled("accepted/own_ball")
+	m.Opt.Integrator, m.Opt.Viscosity = ImplicitFast, 1
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "integrator implicitfast in a fluid")
+}
+
+// Where the engine is not MuJoCo, a note says so, after those of the compiler.
+func TestCheckNotes(t *testing.T) {
+	m := compiled("accepted/gym_humanoid")
+	m.Notes = []string{"of the compiler"}
+	m.GeomConDim[0], m.Sizes.NMocap = 6, 1
+	m.EqType, m.EqActive0 = []int{0}, []bool{false}
+	s := must.Get(m.Check(Options{}))
+	want := []string{"of the compiler", "condim 4 or 6", "mocap", "equality",
+		"solver PGS with iterations 50 and tolerance 1e-08"}
+	if len(s.Notes) != len(want) {
+		t.Fatalf("%q", s.Notes)
+	}
+	for i, text := range want {
+		if !strings.Contains(s.Notes[i], text) {
+			t.Errorf("note %d is %q, want %q", i, s.Notes[i], text)
+		}
+	}
+	if m := compiled("accepted/gym_swimmer"); len(must.Get(m.Check(Options{})).Pairs) > 0 {
+		t.Error("the swimmer touches something")
+	}
+}
+
+// Pairs are those of MuJoCo: of contype and conaffinity, not of one body or of parent and child, not
+// excluded, and those of elements pair.
+func TestPairs(t *testing.T) {
+	m := compiled("accepted/own_spheres")
+	var names []string
+	for _, p := range m.Pairs() {
+		names = append(names, m.Names.Geom[p.Geom1]+"-"+m.Names.Geom[p.Geom2])
+	}
+	const want = "a-d floor-a floor-b a-b floor-c a-c floor-d b-d c-d floor-e a-e b-e c-e d-e"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	m = compiled("accepted/gym_ant")
+	withFloor := func(p Pair) bool { return p.Geom1 == 0 && m.ConDim(p) == 3 }
+	if p := m.Pairs(); len(p) != 13 || len(slices.DeleteFunc(p, withFloor)) > 0 {
+		t.Errorf("%v", p)
+	}
+	m.Opt.DisableFlags |= DisableContact
+	if p := m.Pairs(); len(p) > 0 {
+		t.Errorf("without contacts: %v", p)
+	}
+	m = compiled("accepted/gym_humanoid")
+	related := len(m.Pairs())
+	m.Opt.DisableFlags |= DisableFilterParent
+	if all := len(m.Pairs()); all <= related {
+		t.Errorf("%d pairs with parents, %d without", all, related)
+	}
+}

@@ -1,0 +1,150 @@
+package mujoco
+
+import "example.com/qdnb/envs/rows"
+
+// place is where the geoms of a side are, relative to a point near both sides: the origin of a tree.
+type place struct {
+	position rows.Vector
+	turn     rows.Rotation
+}
+
+// touch is a possible contact of each pair of a set.
+type touch struct {
+	distance rows.Num    // below 0 where the geoms overlap
+	point    rows.Vector // halfway between the surfaces
+	normal   rows.Vector // from the first geom to the second
+	tangent  rows.Vector // the direction near which the first tangent is; no rows: MuJoCo's default
+}
+
+// planeBall is the contact of a plane with a ball.
+func planeBall(plane place, center rows.Vector, radius rows.Num) touch {
+	n := plane.turn.Z
+	distance := center.Minus(plane.position).Dot(n).Minus(radius)
+	return touch{distance: distance, normal: n, point: center.Minus(n.By(radius.Plus(distance.Scale(0.5))))}
+}
+
+func planeSphere(c *contactSet, a, b place) []touch {
+	return []touch{planeBall(a, b.position, c.sizes[1].X)}
+}
+
+func planeCapsule(c *contactSet, a, b place) (out []touch) {
+	half := b.turn.Z.By(c.sizes[1].Y)
+	for _, end := range []rows.Vector{b.position.Plus(half), b.position.Minus(half)} {
+		t := planeBall(a, end, c.sizes[1].X)
+		t.tangent = b.turn.Z
+		out = append(out, t)
+	}
+	return out
+}
+
+// planeCylinder finds contacts of both ends of the cylinder's lowest line, and of two more points of its
+// lower cap (mjc_PlaneCylinder).
+func planeCylinder(c *contactSet, a, b place) (out []touch) {
+	n, radius, half := a.turn.Z, c.sizes[1].X, c.sizes[1].Y
+	axis := b.turn.Z
+	along := n.Dot(axis)
+	axis = along.Above(0).ChooseVector(axis.Neg(), axis) // down
+	along = along.Abs().Neg()
+	aside := axis.By(along).Minus(n)
+	length := aside.Dot(aside).Sqrt()
+	down := length.Less(rows.Constant(radius.Rows, 1e-6)).ChooseVector(b.turn.X.By(radius),
+		aside.By(radius.Over(length.Max(rows.Constant(radius.Rows, 1e-6))))).Materialize()
+	axis = axis.By(half).Materialize()
+	at := func(offset rows.Vector) touch {
+		point := b.position.Plus(offset)
+		distance := point.Minus(a.position).Dot(n)
+		return touch{distance: distance, normal: n, point: point.Minus(n.By(distance.Scale(0.5)))}
+	}
+	sideways := down.Cross(axis)
+	sideways = sideways.By(radius.Scale(0.8660254037844386).Over(sideways.Dot(sideways).Sqrt()))
+	back := axis.Minus(down.Scale(0.5))
+	return []touch{at(down.Plus(axis)), at(down.Minus(axis)), at(back.Plus(sideways)), at(back.Minus(sideways))}
+}
+
+// planeBox finds contacts of the four corners below the box's centre: the lower ones of opposite corners.
+func planeBox(c *contactSet, a, b place) (out []touch) {
+	n, size := a.turn.Z, c.sizes[1]
+	x, y, z := b.turn.X.By(size.X), b.turn.Y.By(size.Y), b.turn.Z.By(size.Z)
+	for _, corner := range []rows.Vector{
+		x.Plus(y).Plus(z), y.Plus(z).Minus(x), x.Plus(z).Minus(y), z.Minus(x).Minus(y),
+	} {
+		corner = n.Dot(corner).Above(0).ChooseVector(corner.Neg(), corner)
+		point := b.position.Plus(corner)
+		distance := point.Minus(a.position).Dot(n)
+		out = append(out, touch{distance: distance, normal: n, point: point.Minus(n.By(distance.Scale(0.5)))})
+	}
+	return out
+}
+
+// balls is the contact of two balls.
+func balls(a, b rows.Vector, radiusA, radiusB rows.Num) touch {
+	between := b.Minus(a).Materialize()
+	length := between.Dot(between).Sqrt().Max(rows.Constant(radiusA.Rows, 1e-15)).Materialize()
+	n := between.Over(length)
+	distance := length.Minus(radiusA).Minus(radiusB)
+	return touch{distance: distance, normal: n, point: a.Plus(n.By(radiusA.Plus(distance.Scale(0.5))))}
+}
+
+// capsules is the contact of two capsules at their nearest points. A sphere is a capsule without length
+// (mjraw_CapsuleCapsule).
+func capsules(c *contactSet, a, b place) []touch {
+	one, other := a.turn.Z.By(c.sizes[0].Y).Materialize(), b.turn.Z.By(c.sizes[1].Y).Materialize()
+	apart := a.position.Minus(b.position).Materialize()
+	tiny := rows.Constant(apart.X.Rows, 1e-15)
+	limited := func(x rows.Num) rows.Num { return clip(x, limits{x.Zero().Add(-1), x.Zero().Add(1)}) }
+	// The nearest points are a + x one and b + y other.
+	aa, bb := one.Dot(one).Max(tiny), other.Dot(other).Max(tiny)
+	ab, u, v := one.Dot(other).Neg().Materialize(), one.Dot(apart).Neg().Materialize(), other.Dot(apart).Materialize()
+	determinant := aa.Times(bb).Minus(ab.Square()).Max(tiny).Materialize()
+	x := limited(bb.Times(u).Minus(ab.Times(v)).Over(determinant)).Materialize()
+	y := limited(v.Minus(ab.Times(x)).Over(bb)).Materialize()
+	x = limited(u.Minus(ab.Times(y)).Over(aa)).Materialize()
+	return []touch{balls(a.position.Plus(one.By(x)), b.position.Plus(other.By(y)), c.sizes[0].X, c.sizes[1].X)}
+}
+
+// sphereBox is the contact of a sphere with a box (mjraw_SphereBox).
+func sphereBox(c *contactSet, a, b place) []touch {
+	size, radius := c.sizes[1], c.sizes[0].X
+	center := inverse(b.turn, a.position.Minus(b.position)).Materialize()
+	clipped := func(x, size rows.Num) rows.Num { return clip(x, limits{size.Neg(), size}) }
+	nearest := rows.Vector{X: clipped(center.X, size.X), Y: clipped(center.Y, size.Y), Z: clipped(center.Z, size.Z)}
+	toBox := nearest.Minus(center)
+	length := toBox.Dot(toBox).Sqrt().Materialize()
+	outside := touch{distance: length.Minus(radius), normal: toBox.Over(length.Max(rows.Constant(radius.Rows, 1e-15)))}
+	// Inside, the nearest face counts.
+	depth := size.Minus(center.Each(rows.Num.Abs)).Materialize()
+	zero, one := radius.Zero(), radius.Zero().Add(1)
+	xFirst := depth.X.Less(depth.Y).And(depth.X.Less(depth.Z))
+	yFirst := depth.Y.Less(depth.Z)
+	toward := func(x rows.Num) rows.Num { return x.Below(0).Choose(one, one.Neg()) }
+	inward := xFirst.ChooseVector(rows.Vector{X: toward(center.X), Y: zero, Z: zero},
+		yFirst.ChooseVector(rows.Vector{X: zero, Y: toward(center.Y), Z: zero},
+			rows.Vector{X: zero, Y: zero, Z: toward(center.Z)}))
+	inside := length.Less(rows.Constant(radius.Rows, 1e-15))
+	n := inside.ChooseVector(inward, outside.normal).Materialize()
+	distance := inside.Choose(depth.X.Min(depth.Y).Min(depth.Z).Plus(radius).Neg(), outside.distance).Materialize()
+	point := center.Plus(n.By(radius.Plus(distance.Scale(0.5))))
+	return []touch{{distance: distance, normal: b.turn.Of(n), point: b.position.Plus(b.turn.Of(point))}}
+}
+
+// frame returns the tangents of contacts (mju_makeFrame).
+func (t touch) frame() (one, other rows.Vector) {
+	n := t.normal
+	hint := t.tangent
+	if hint.X.Rows == 0 {
+		upright := n.Y.Abs().Below(0.5)
+		hint = upright.ChooseVector(unit(n.X.Rows, 1), unit(n.X.Rows, 2))
+	}
+	one = hint.Minus(n.By(n.Dot(hint))).Materialize()
+	length := one.Dot(one).Sqrt()
+	if t.tangent.X.Rows > 0 { // as the default where the axis is along the normal
+		short := length.Below(1e-6)
+		other := touch{normal: n}
+		fallback, _ := other.frame()
+		one = short.ChooseVector(fallback, one.Over(length.Max(rows.Constant(n.X.Rows, 1e-6))))
+	} else {
+		one = one.Over(length)
+	}
+	one = one.Materialize()
+	return one, n.Cross(one).Materialize()
+}

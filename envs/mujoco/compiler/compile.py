@@ -1,0 +1,53 @@
+# Returns the compiled mjModel as data: sizes, options, names and arrays in MuJoCo's names.
+
+SIZES = """nq nv nu na nbody njnt ngeom nsite npair nexclude nkey neq ntendon nflex nskin nmesh nhfield
+    nmocap nsensor nplugin nactuator nout"""
+OPT = """timestep impratio tolerance ls_tolerance noslip_tolerance gravity wind magnetic density viscosity
+    o_margin o_solref o_solimp o_friction integrator cone jacobian solver iterations ls_iterations
+    noslip_iterations disableflags enableflags disableactuator"""
+NAMES = dict(body="nbody", joint="njnt", geom="ngeom", site="nsite", actuator="nactuator", key="nkey",
+             sensor="nsensor")
+ARRAYS = {
+    "": "qpos0 qpos_spring",
+    "body_": """parentid rootid weldid mocapid jntnum jntadr dofnum dofadr geomnum geomadr pos quat ipos iquat
+        mass subtreemass inertia invweight0 gravcomp""",
+    "jnt_": """type qposadr dofadr bodyid limited actfrclimited actgravcomp solref solimp pos axis stiffness
+        stiffnesspoly springyield range actfrcrange margin""",
+    "dof_": """bodyid jntid parentid treeid solref solimp frictionloss armature damping dampingpoly invweight0
+        M0""",
+    "geom_": """type contype conaffinity condim bodyid dataid group priority solmix solref solimp size rbound
+        pos quat friction margin gap surfacevel adhesion fluid plugin""",
+    "site_": "bodyid type pos quat size",
+    "pair_": "dim geom1 geom2 solref solreffriction solimp margin gap adhesion friction",
+    "exclude_": "signature",
+    "actuator_": """trntype dyntype gaintype biastype trnid ctrladr ctrlnum outadr outnum gainprm biasprm dynprm
+        gear ctrllimited ctrlrange forcelimited forcerange damping dampingpoly armature delay history actnum
+        group plugin""",
+    "key_": "time qpos qvel act ctrl",
+    "eq_": "type active0",
+    "tendon_": """type stiffness stiffnesspoly springyield damping dampingpoly frictionloss limited armature
+        actfrclimited""",
+    "sensor_": "type objtype objid reftype refid dim adr cutoff delay",
+}
+
+
+def plain(value):
+    """A number, or an array as lists of numbers; flags are 0 and 1."""
+    value = np.asarray(value)
+    return (value.astype(int) if value.dtype == bool else value).tolist()
+
+
+def model_of(path):
+    m, notes = read(path)
+    arrays = [prefix + name for prefix, names in ARRAYS.items() for name in names.split()]
+    return {
+        "mujoco": mujoco.__version__,
+        **({"notes": notes} if notes else {}),
+        "sizes": {name: getattr(m, name) for name in SIZES.split()},
+        "opt": {name: plain(getattr(m.opt, name)) for name in OPT.split()},
+        "names": {kind: [getattr(m, kind)(i).name for i in range(getattr(m, n))] for kind, n in NAMES.items()},
+        "arrays": {name: plain(getattr(m, name)) for name in arrays},
+    }
+
+
+answer(lambda: model_of(sys.argv[2]))

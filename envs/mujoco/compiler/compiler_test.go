@@ -1,0 +1,199 @@
+package compiler
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/wheel"
+)
+
+const testdata = "../testdata"
+
+// write writes a file of a test's folder.
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	must.Do(os.MkdirAll(filepath.Dir(path), 0o777))
+	must.Do(os.WriteFile(path, []byte(text), 0o666))
+	return path
+}
+
+// fakePython puts a shell script in the place of python3. Its answer to the probe is given.
+func fakePython(t *testing.T, probe, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	must.Do(os.WriteFile(filepath.Join(dir, "python3"), []byte("#!/bin/sh\nif [ \"$1\" = -c ]; then "+probe+
+		"; exit; fi\n"+script), 0o777))
+	t.Setenv("PATH", dir)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+}
+
+// What is missing on a machine, and what Python says, is one line that names the next action.
+func TestErrorsAreOneLine(t *testing.T) {
+	xml := filepath.Join(testdata, "xml", "gym_ant.xml")
+	compile := func() error { return errtest.Of(Compile(t.Context(), xml)) }
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("PATH", t.TempDir())
+	errtest.Want(t, compile(), "needs python3, version 3.11 or newer, with NumPy: install it")
+	for _, c := range []struct{ probe, script, want string }{
+		{"exit 3", "", "does not work: exit status 3"},
+		{"echo nonsense", "", "does not work"},
+		{"echo 309 cpython-39 True none", "", "is version 3.9: put a newer one into the PATH"},
+		{"echo 311 cpython-311 False none", "", "-m pip install numpy`"},
+		{"echo 311 cpython-311 True none", "echo ERROR: no route to host >&2; exit 1",
+			"cannot be fetched (pip could not fetch mujoco-core: no route to host): check the network"},
+		{"echo 311 cpython-311 True none", "echo 'ERROR: No space left on device' >&2; exit 1", "set XDG_CACHE_HOME"},
+		{"echo 311 cpython-311 True 4.0.0", "echo '{\"error\":\"XML Error: line 3\"}'", "XML Error: line 3"},
+		{"echo 311 cpython-311 True 4.0.0", "echo '{\"value\":{}}'", "MuJoCo \"\""},
+		{"echo 311 cpython-311 True 4.0.0", "echo surprise", "cannot be read"},
+		{"echo 311 cpython-311 True 4.0.0", "echo Traceback >&2; echo SystemError: it broke >&2; exit 1",
+			"failed: SystemError: it broke"},
+	} {
+		fakePython(t, c.probe, c.script)
+		errtest.Want(t, compile(), c.want)
+	}
+	fakePython(t, "echo 311 cpython-311 True none", "")
+	t.Setenv(wheel.NoDownloadEnv, "1")
+	errtest.Want(t, compile(), "$QDNB_NO_DOWNLOAD forbids fetching it", "-m pip install mujoco-core==4.0.0`")
+	errtest.Want(t, errtest.Of(Compile(t.Context(), "none.xml")), "none.xml")
+}
+
+// A compiled model is compiled once: again only if a file that it may be made of changes or appears.
+func TestModelsAreCached(t *testing.T) {
+	answer := must.Get(filepath.Abs(write(t, t.TempDir(), "answer", `{"value":`+
+		string(must.Get(os.ReadFile(filepath.Join(testdata, "accepted/own_ball_model.json"))))+"}")))
+	log := filepath.Join(t.TempDir(), "log")
+	fakePython(t, "echo 311 cpython-311 True 4.0.0", "echo compiled >>"+log+"; /bin/cat "+answer)
+	dir := t.TempDir()
+	path := write(t, dir, "robot.xml", `<mujoco><compiler meshdir="meshes"/><include file="parts/leg.xml"/></mujoco>`)
+	leg := `<mujocoinclude><asset><mesh file="foot.stl"/></asset></mujocoinclude>`
+	for i, change := range []func(){
+		func() {},
+		func() { write(t, dir, "parts/leg.xml", leg) },
+		func() { write(t, dir, "meshes/foot.stl", "a mesh") },
+		func() { write(t, dir, "meshes/foot.stl", "another") },
+		func() { write(t, dir, "robot.xml", `<mujoco/>`) },
+	} {
+		change()
+		for range 2 {
+			if m := must.Get(Compile(t.Context(), path)); m.Sizes.NV != 13 {
+				t.Fatalf("%+v", m.Sizes)
+			}
+		}
+		if got := strings.Count(string(must.Get(os.ReadFile(log))), "compiled"); got != i+1 {
+			t.Errorf("after %d changes it was compiled %d times", i, got)
+		}
+	}
+	stored := must.Get(filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "qdnb", "models", "*.json")))
+	if len(stored) != 5 {
+		t.Errorf("stored: %v", stored)
+	}
+	for _, file := range stored {
+		must.Do(os.WriteFile(file, []byte("damaged"), 0o666))
+	}
+	if m, err := Compile(t.Context(), path); err != nil || m.Sizes.NV != 13 {
+		t.Error(err)
+	}
+}
+
+// needsMuJoCo skips a test unless $QDNB_MUJOCO asks for tests with MuJoCo's compiler.
+func needsMuJoCo(t *testing.T) {
+	t.Helper()
+	if os.Getenv("QDNB_MUJOCO") == "" {
+		t.Skip("SKIPPED: QDNB_MUJOCO=1 runs the tests that fetch MuJoCo")
+	}
+}
+
+// MuJoCo compiles the XML of testdata to the numbers of testdata.
+func TestGoldenModelsAreCompiled(t *testing.T) {
+	needsMuJoCo(t)
+	count := 0
+	for folder, xml := range map[string]string{"accepted": "xml", "refused": "xml/refused"} {
+		for _, path := range must.Get(filepath.Glob(filepath.Join(testdata, xml, "*.xml"))) {
+			count++
+			name := strings.TrimSuffix(filepath.Base(path), ".xml")
+			got := must.Get(Compile(t.Context(), path))
+			file := must.Get(os.Open(filepath.Join(testdata, folder, name+"_model.json")))
+			want := must.Get(mujoco.ReadModel(file))
+			must.Do(file.Close())
+			if got.Notes, want.Notes = nil, nil; !reflect.DeepEqual(got, want) {
+				t.Errorf("%s is compiled otherwise", name)
+			}
+		}
+	}
+	if count < 33 {
+		t.Errorf("there are %d files", count)
+	}
+}
+
+// What is only drawn may be missing; what is not, and mistakes, are errors with MuJoCo's words.
+func TestMuJoCoReads(t *testing.T) {
+	needsMuJoCo(t)
+	dir := t.TempDir()
+	const visual = `contype="0" conaffinity="0"`
+	body := func(geom string) string {
+		return `<mujoco><compiler meshdir="m"/><asset><mesh name="a" file="a.stl"/><texture type="2d" name="t" file="t.png"/>
+			<material name="m" texture="t"/></asset><worldbody><body name="b"><freejoint/>` + geom +
+			`<geom size=".1"/></body></worldbody></mujoco>`
+	}
+	inertial := `<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>`
+	for _, c := range []struct{ text, note, err string }{
+		{body(`<geom type="mesh" mesh="a" mass="0" material="m" ` + visual + `/>`), "a.stl", ""},
+		{body(inertial + `<geom type="mesh" mesh="a" material="m" ` + visual + `/>`), "a.stl", ""},
+		{body(`<geom name="g" type="mesh" mesh="a" ` + visual + `/>`), "",
+			"the file a.stl of mesh 'a' is missing, and the geom 'g' of body 'b' (line 2), which has its shape, gives " +
+				"its body mass"},
+		{body(inertial + `<geom type="mesh" mesh="a"/>`), "", "collides"},
+		{`<mujoco><worldbody><body><joint bad="1"/></body></worldbody></mujoco>`, "",
+			"'bad'; Element 'joint', line 1"},
+		{`<mujoco><include file="no.xml"/></mujoco>`, "", "Error opening file 'no.xml'"},
+		{`<robot name="r"><link name="base"/></robot>`, "", ""},
+		{`<mujoco`, "", "XML"},
+	} {
+		m, err := Compile(t.Context(), write(t, dir, "x.xml", c.text))
+		if c.err != "" {
+			errtest.Want(t, err, c.err)
+		} else if err != nil || c.note != "" && !slices.ContainsFunc(m.Notes, func(s string) bool {
+			return strings.Contains(s, c.note)
+		}) {
+			t.Errorf("%s: %v, notes %q", c.text, err, m.Notes)
+		}
+	}
+}
+
+// A reference has the arrays of the golden files, and only contacts of the pairs.
+func TestReference(t *testing.T) {
+	needsMuJoCo(t)
+	path := filepath.Join(testdata, "xml", "dmc_finger.xml")
+	m := must.Get(Compile(t.Context(), path))
+	s := must.Get(m.Check(mujoco.Options{IgnorePairs: true}))
+	arrays := must.Get(Reference(t.Context(), path, s.Pairs))
+	for name, shape := range map[string][]int{"free_qacc": {50, 3}, "touch_M_vector": {50, 3}, "touch_noise": {50, 4},
+		"traj9_qpos": {51, 3}, "traj0_ctrl": {50, 2}, "touch_counts": {50, 5}, "frame_skip": {}} {
+		if got := arrays[name].Shape; !slices.Equal(got, shape) {
+			t.Errorf("%s has shape %v, want %v", name, got, shape)
+		}
+	}
+	geoms := must.Get(arrays["touch_contact_geom"].Int32s())
+	dims := must.Get(arrays["touch_contact_dim"].Int32s())
+	contacts := 0
+	for i, dim := range dims {
+		one, two := int(geoms[2*i]), int(geoms[2*i+1])
+		if dim > 0 {
+			contacts++
+			if !slices.ContainsFunc(s.Pairs, func(p mujoco.Pair) bool { return p.Geom1 == one && p.Geom2 == two }) {
+				t.Errorf("geoms %d and %d touch", one, two)
+			}
+		}
+	}
+	if contacts == 0 {
+		t.Error("there are no contacts")
+	}
+}

@@ -1,0 +1,44 @@
+package compiler
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/internal/npz"
+)
+
+//go:embed reference.py
+var referenceScript string
+
+// Reference has MuJoCo compute what a model does if only the given pairs of geoms may touch: forces
+// and accelerations in random states, and rollouts of one second. The arrays are named and shaped as
+// in the golden files of package mujoco: free_* for at most 50 states without contacts, touch_* for
+// at most 50 on the way of rollouts, traj0_* to traj9_* for the rollouts. Constraints are solved to
+// convergence, and states are exact float32 numbers. It takes seconds. Errors are those of [Compile].
+func Reference(ctx context.Context, path string, pairs []mujoco.Pair) (map[string]npz.Array, error) {
+	dir, err := os.MkdirTemp("", "qdnb-mujoco-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	list := make([][2]int, len(pairs))
+	for i, p := range pairs {
+		list[i] = [2]int{p.Geom1, p.Geom2}
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	allowed, out := filepath.Join(dir, "pairs.json"), filepath.Join(dir, "reference.npz")
+	if err := os.WriteFile(allowed, text, 0o600); err != nil {
+		return nil, err
+	}
+	if _, err := run(ctx, referenceScript, path, allowed, out); err != nil {
+		return nil, err
+	}
+	return npz.Read(out)
+}

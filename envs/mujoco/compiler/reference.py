@@ -1,0 +1,156 @@
+# Writes what MuJoCo computes for a model to an .npz file: random states without contacts (free_), states on
+# the way of rollouts (touch_), and the rollouts (traj0_ and so on). Names, shapes and meaning are those of
+# the golden files; constraints are solved to convergence. All states are exact float32 numbers.
+#
+# further arguments: PAIRS, a JSON file [[geom, geom], ...] of the only pairs that may touch; OUT, the file
+
+STATES, ROLLOUTS = 50, 10
+CONTROL = 0.02  # s, about the time that a control is held
+FASTEST = 0.5  # rad or m in one step: a rollout that becomes faster is not stable and ends
+
+
+def single(x):
+    return np.asarray(x, np.float32).astype(np.float64)
+
+
+def only(m, pairs):
+    """Lets only these pairs of geoms touch."""
+    allowed = {tuple(sorted(pair)) for pair in pairs}
+    mujoco.set_mjcb_contactfilter(lambda m, d, a, b: tuple(sorted((a, b))) not in allowed)
+    for k in range(m.npair):
+        if tuple(sorted((int(m.pair_geom1[k]), int(m.pair_geom2[k])))) not in allowed:
+            m.pair_margin[k] = -1e9
+
+
+def start(m, d, state):
+    mujoco.mj_resetData(m, d)
+    d.qpos[:], d.qvel[:], d.ctrl[:] = state
+    mujoco.mj_forward(m, d)
+
+
+def results(m, d, state, vector, held):
+    """What MuJoCo computes in a state, and after one step and one control step."""
+    start(m, d, state)
+    out = {k: np.array(getattr(d, k)) for k in ("qacc", "qacc_smooth", "qfrc_bias", "qfrc_passive",
+                                                  "qfrc_actuator", "qfrc_constraint", "xpos", "xquat", "subtree_com")}
+    out |= dict(zip(("qpos", "qvel", "ctrl"), state), vector=vector, M_vector=np.zeros(m.nv),
+                counts=np.array([d.ncon, d.ne, d.nf, d.nl, d.nefc]))
+    mujoco.mj_mulM(m, d, out["M_vector"], vector)
+    out["contact"] = [c for c in map(lambda i: contact(m, d, i), range(d.ncon)) if c["dim"][0]]
+    for name, steps in (("step", 1), ("control", held - 1)):
+        for _ in range(steps):
+            mujoco.mj_step(m, d)
+        out[name + "_qpos"], out[name + "_qvel"] = d.qpos.copy(), d.qvel.copy()
+    return out
+
+
+def contact(m, d, i):
+    c, force = d.contact[i], np.zeros(6)
+    mujoco.mj_contactForce(m, d, i, force)
+    active = c.dim if c.efc_address >= 0 else 0
+    return dict(geom=np.array(c.geom), dist=np.array([c.dist]), pos=np.array(c.pos), frame=np.array(c.frame),
+                friction=np.array(c.friction), dim=np.array([active]), margin=np.array([c.includemargin]), force=force)
+
+
+def noise(m, d, state, own, vector, held, random):
+    """The largest changes when the numbers of a state move by their rounding."""
+    names, most = ("qacc", "step_qvel", "control_qpos", "control_qvel"), np.zeros(4)
+    for _ in range(3):
+        moved = [x * (1 + 6e-8 * random.uniform(-1, 1, x.shape)) for x in state]
+        other = results(m, d, moved, vector, held)
+        most = np.maximum(most, [np.linalg.norm(other[k] - own[k]) for k in names])
+    return most
+
+
+def stacked(m, prefix, rows):
+    """The results of several states as arrays."""
+    most = max((len(r["contact"]) for r in rows), default=0)
+    out = {f"{prefix}_{k}": np.array([r[k] for r in rows]) for k in rows[0] if k != "contact"} if rows else {}
+    for k, n in dict(geom=2, dist=1, pos=3, frame=9, friction=5, dim=1, margin=1, force=6).items():
+        array = np.zeros((len(rows), most, n), np.int32 if k in ("geom", "dim") else np.float64)
+        for i, r in enumerate(rows):
+            for j, c in enumerate(r["contact"]):
+                array[i, j] = c[k]
+        out[f"{prefix}_contact_{k}"] = array
+    return out
+
+
+def controls(m, random, times):
+    """Smooth controls: a sine per actuator in its range."""
+    low, high = np.where(m.actuator_ctrllimited[:, None], m.actuator_ctrlrange, [[-1, 1]]).T
+    phase, speed = random.uniform(0, 2 * np.pi, m.nu), random.uniform(2, 12, m.nu)
+    return single((low + high) / 2 + (high - low) / 2 * np.sin(speed * times[:, None] + phase))
+
+
+def rollout(m, d, first, ctrl, held):
+    """Positions, velocities and numbers of contacts of a rollout, and how many control steps are stable."""
+    start(m, d, [*first, ctrl[0]])
+    rows = [(d.qpos.copy(), d.qvel.copy(), d.ncon)]
+    for u in ctrl:
+        d.ctrl[:] = u
+        for _ in range(held):
+            mujoco.mj_step(m, d)
+        if not np.all(np.abs(d.qvel) * m.opt.timestep < FASTEST):
+            break
+        rows.append((d.qpos.copy(), d.qvel.copy(), d.ncon))
+    stable = len(rows) - 1
+    rows += rows[-1:] * (len(ctrl) - stable)
+    return *map(np.array, zip(*rows)), stable
+
+
+def pose(m, random):
+    """A random pose within the limits of the joints, or 3 % beyond them."""
+    q = m.qpos0.copy()
+    for j in range(m.njnt):
+        a, kind = m.jnt_qposadr[j], mujoco.mjtJoint(m.jnt_type[j])
+        if kind in (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE):
+            low, high = m.jnt_range[j] if m.jnt_limited[j] else q[a] + np.array([-1, 1])
+            q[a] = (low + high) / 2 + (high - low) / 2 * random.uniform(-1.03, 1.03)
+            continue
+        if kind == mujoco.mjtJoint.mjJNT_FREE:
+            q[a:a + 3] += random.uniform([-1, -1, 0], [1, 1, 2])
+            a += 3
+        turn = random.normal(size=4)
+        q[a:a + 4] = turn / np.linalg.norm(turn)
+    return single(q)
+
+
+def reference(path, pairs, out):
+    m, random = read(path)[0], np.random.default_rng(0)
+    d, held = mujoco.MjData(m), max(2, round(CONTROL / m.opt.timestep))
+    with open(pairs) as file:
+        only(m, json.load(file))
+    m.opt.solver, m.opt.iterations, m.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, 300, 1e-30
+    m.opt.ls_iterations = 50
+    m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+    T = round(1 / (held * m.opt.timestep))
+    arrays, states = {"frame_skip": np.array(held)}, {"free": [], "touch": []}
+    for _ in range(20 * STATES):
+        if len(states["free"]) < STATES:
+            state = [pose(m, random), single(random.normal(size=m.nv)), controls(m, random, np.zeros(1))[0]]
+            start(m, d, state)
+            if d.ncon == 0:
+                states["free"].append(state)
+    for k in range(ROLLOUTS):
+        ctrl = controls(m, random, held * m.opt.timestep * np.arange(T))
+        mujoco.mj_resetDataKeyframe(m, d, 0) if m.nkey else mujoco.mj_resetData(m, d)
+        first = [single(d.qpos), single(0.1 * random.normal(size=m.nv))]
+        twin = [x * (1 + 6e-8 * random.uniform(-1, 1, x.shape)) for x in first]
+        qpos, qvel, ncon, stable = rollout(m, d, first, ctrl, held)
+        order = random.permutation(stable)
+        for t in sorted(order, key=lambda t: ncon[t] == 0)[:STATES // ROLLOUTS]:  # those with contacts first
+            states["touch"].append([single(qpos[t]), single(qvel[t]), ctrl[t]])
+        twin_qpos, twin_qvel, _, _ = rollout(m, d, twin, ctrl, held)
+        arrays |= {f"traj{k}_ctrl": ctrl, f"traj{k}_qpos": qpos, f"traj{k}_qvel": qvel, f"traj{k}_qpos_twin": twin_qpos,
+                   f"traj{k}_qvel_twin": twin_qvel, f"traj{k}_supported_steps": np.array(stable)}
+    for prefix, chosen in states.items():
+        rows = []
+        for state in chosen:
+            vector = single(random.normal(size=m.nv))
+            row = results(m, d, state, vector, held)
+            rows.append(row | {"noise": noise(m, d, state, row, vector, held, random)})
+        arrays |= stacked(m, prefix, rows)
+    np.savez(out, **arrays)
+
+
+answer(lambda: reference(*sys.argv[2:5]))

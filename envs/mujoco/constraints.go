@@ -1,0 +1,95 @@
+package mujoco
+
+import (
+	"slices"
+
+	"example.com/qdnb/envs/rows"
+)
+
+// Constraints that push with one number each are stacked, so that the solver treats all of them at once:
+// friction losses, limits, the edges of pyramidal cones, and contacts without friction. Their cost is
+// that of a spring whose force is clipped. Elliptic cones have three numbers and are stacked separately.
+
+// jointRow is a constraint of each link's joint of a group: a force on one dof, or on the three by
+// which a ball or free joint turns.
+type jointRow struct {
+	group, joint int
+	column       int // the first dof
+	turns        bool
+	loss         rows.Num // the largest force of a friction loss; no rows: a limit
+	axis         int      // of the friction loss of a joint that turns, in the axes of the body
+	law          law
+	weight       rows.Num
+}
+
+// prepareRows lists the constraints of the joints.
+func (s *System) prepareRows() {
+	m, flags := s.model, s.model.Opt.DisableFlags
+	if flags&DisableConstraint != 0 {
+		return
+	}
+	for i, g := range s.groups {
+		for at, j := range g.joints {
+			first, turns := j.turns()
+			for c := j.column; c < j.column+j.kind.Dofs() && flags&DisableFrictionLoss == 0; c++ {
+				loss := s.knownDof(c, m.DofFrictionLoss)
+				if loss.Is(0) {
+					continue
+				}
+				dofs := s.dofs[c].index
+				r := jointRow{group: i, joint: at, column: c, loss: loss, weight: s.knownDof(c, m.DofInvweight0),
+					law: lawOf(s, dofs, func(d int) [2]float64 { return m.DofSolRef[d] },
+						func(d int) [5]float64 { return m.DofSolImp[d] })}
+				if turns && c >= first {
+					r.column, r.turns, r.axis = first, true, c-first
+				}
+				s.rows = append(s.rows, r)
+			}
+			limited := slices.ContainsFunc(j.id, func(id int) bool { return m.JntLimited[id] })
+			if flags&DisableLimit == 0 && limited && j.kind != Free {
+				s.rows = append(s.rows, jointRow{group: i, joint: at, column: j.column, turns: j.kind == Ball,
+					weight: s.knownDof(j.column, m.DofInvweight0),
+					law: lawOf(s, j.id, func(id int) [2]float64 { return m.JntSolRef[id] },
+						func(id int) [5]float64 { return m.JntSolImp[id] })})
+			}
+		}
+	}
+}
+
+// edges returns the number of stacked rows of each contact of a set: those of a pyramid, one without
+// friction, or none of an elliptic cone.
+func (s *System) edges(c *contactSet) int {
+	switch {
+	case c.dim == 1:
+		return 1
+	case s.model.Opt.Cone == Pyramidal:
+		return 4
+	}
+	return 0
+}
+
+// bounds are the least and largest forces of the stacked rows.
+func (s *System) bounds() limits {
+	var low, high []float64
+	for _, r := range s.rows {
+		for i := range r.weight.Rows {
+			if r.loss.Rows > 0 {
+				low, high = append(low, -r.loss.Known[i]), append(high, r.loss.Known[i])
+			} else {
+				low, high = append(low, 0), append(high, huge)
+			}
+		}
+	}
+	for _, c := range s.contacts {
+		for range s.edges(c) * c.margin.Rows {
+			low, high = append(low, 0), append(high, huge)
+		}
+	}
+	return limits{rows.Known(low...), rows.Known(high...)}
+}
+
+// stacked is the number of stacked rows.
+func (s *System) stacked() int { return s.bounds().low.Rows }
+
+// elliptic reports whether a set's contacts have elliptic cones.
+func (s *System) elliptic(c *contactSet) bool { return s.edges(c) == 0 }

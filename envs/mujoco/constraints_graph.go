@@ -1,0 +1,295 @@
+package mujoco
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/rows"
+)
+
+// constraints are those of a state. The rows are stacked: first those of [System.rows], then the edges
+// of the contacts of each set.
+type constraints struct {
+	Axes     []rows.Vector // of each of [System.rows]; the x alone where it acts on one dof
+	Contacts []contact     // of each set
+
+	Stiffness rows.Num // D of the stacked rows; 0 where they do not act
+	Reference rows.Num // aref
+
+	ConeStiffness rows.Num    // D of the normals of the stacked elliptic cones
+	ConeReference [3]rows.Num // of normals and both tangents
+}
+
+// contact holds the contacts of a set.
+type contact struct {
+	Distance rows.Num
+	Point    rows.Vector    // relative to the origin of the tree of the second side, if it moves, else of the first
+	Frame    [3]rows.Vector // the normal, from the first geom to the second, and two tangents
+	Shift    rows.Vector    // what added to Point makes it relative to the origin of the first side, if both move
+}
+
+// constrain finds the constraints of a state: positions q, velocities v and the links' velocities.
+func (s *System) constrain(k kinematics, q, v []rows.Num, velocity []spatial) constraints {
+	m := s.model
+	var c constraints
+	// Of the stacked rows: D, the damping B, and K d (r - margin).
+	var stiffness, damping, pull []rows.Num
+	stack := func(d, weight rows.Num, l law, violation rows.Num, active rows.Mask, isLoss bool) {
+		one := rows.Constant(d.Rows, 1)
+		D := d.Over(one.Minus(d).Times(weight.Max(rows.Constant(d.Rows, 1e-15))))
+		if isLoss {
+			pull = append(pull, d.Zero())
+		} else {
+			D = active.Choose(D, D.Zero())
+			pull = append(pull, l.stiffness.Times(d).Times(violation))
+		}
+		stiffness, damping = append(stiffness, D.Materialize()), append(damping, l.damping)
+	}
+	for _, r := range s.rows {
+		n := r.weight.Rows
+		j := s.groups[r.group].joints[r.joint]
+		if r.loss.Rows > 0 {
+			axis := rows.Vector{X: rows.Constant(n, 1)}
+			if r.turns {
+				turn := k.Rotation[r.group]
+				axis = []rows.Vector{turn.X, turn.Y, turn.Z}[r.axis]
+			}
+			c.Axes = append(c.Axes, axis)
+			stack(r.law.impedance(rows.Constant(n, 0)), r.weight, r.law, rows.Num{}, rows.Mask{}, true)
+			continue
+		}
+		low, high := j.limit(m.JntLimited, m.JntRange, 0), j.limit(m.JntLimited, m.JntRange, 1)
+		var axis rows.Vector
+		var distance rows.Num
+		if r.turns {
+			local, angle := axisAngle(quaternionAt(q[j.place:]).Normalized())
+			axis = k.Rotation[r.group].Of(local.Neg())
+			distance = low.Max(high).Minus(angle)
+		} else {
+			below, above := q[j.place].Minus(low), high.Minus(q[j.place])
+			axis.X = below.Less(above).Choose(rows.Constant(n, 1), rows.Constant(n, -1)).Materialize()
+			distance = below.Min(above)
+		}
+		c.Axes = append(c.Axes, axis)
+		violation := distance.Minus(j.known(m.JntMargin)).Materialize()
+		stack(r.law.impedance(violation), r.weight, r.law, violation, violation.Below(0), false)
+	}
+	var coneStiffness, conePull []rows.Num
+	var coneDamping [2][]rows.Num
+	for _, set := range s.contacts {
+		contact := s.collide(k, set)
+		c.Contacts = append(c.Contacts, contact)
+		violation := contact.Distance.Minus(set.margin).Materialize()
+		active := violation.Below(0)
+		d := set.law.impedance(violation)
+		if s.elliptic(set) {
+			one := rows.Constant(d.Rows, 1)
+			D := d.Over(one.Minus(d).Times(set.weight.Max(rows.Constant(d.Rows, 1e-15))))
+			coneStiffness = append(coneStiffness, active.Choose(D, D.Zero()).Materialize())
+			conePull = append(conePull, set.law.stiffness.Times(d).Times(violation))
+			coneDamping[0], coneDamping[1] = append(coneDamping[0], set.law.damping), append(coneDamping[1], set.tangent.damping)
+			continue
+		}
+		weight := set.weight
+		if set.dim > 1 {
+			square := set.friction[0].Square()
+			weight = weight.Times(square.Add(1)).Times(square.Scale(2 / m.Opt.ImpRatio))
+		}
+		for range s.edges(set) {
+			stack(d, weight, set.law, violation, active, false)
+		}
+	}
+	rate, coneRate := s.violationRates(k, c, v, velocity)
+	if len(stiffness) > 0 {
+		c.Stiffness = materializedStack(stiffness)
+		c.Reference = rate.Times(rows.Concat(damping...)).Plus(rows.Concat(pull...)).Neg().Materialize()
+	}
+	if len(coneStiffness) > 0 {
+		c.ConeStiffness = materializedStack(coneStiffness)
+		normal, tangent := rows.Concat(coneDamping[0]...), rows.Concat(coneDamping[1]...)
+		c.ConeReference[0] = coneRate[0].Times(normal).Plus(rows.Concat(conePull...)).Neg().Materialize()
+		for i := 1; i < 3; i++ {
+			c.ConeReference[i] = coneRate[i].Times(tangent).Neg().Materialize()
+		}
+	}
+	return c
+}
+
+func materializedStack(of []rows.Num) rows.Num { return rows.Concat(of...).Materialize() }
+
+// collide finds the contacts of a set.
+func (s *System) collide(k kinematics, set *contactSet) contact {
+	var at [2]place
+	var origins [2]rows.Vector
+	for i, side := range set.sides {
+		at[i] = place{side.pose.position, side.pose.rotation.Rotation().Snap()}
+		if side.group != static {
+			turn := rows.Rotation{X: s.linksOf(side, func(g int) rows.Vector { return k.Rotation[g].X }),
+				Y: s.linksOf(side, func(g int) rows.Vector { return k.Rotation[g].Y }),
+				Z: s.linksOf(side, func(g int) rows.Vector { return k.Rotation[g].Z })}
+			at[i].position = s.linksOf(side, func(g int) rows.Vector { return k.Position[g] }).Plus(turn.Of(at[i].position)).Materialize()
+			at[i].turn = materializeRotation(turned(turn, at[i].turn))
+			origins[i] = s.linksOf(side, func(g int) rows.Vector { return k.Origin[g] })
+		}
+	}
+	var shift rows.Vector
+	switch {
+	case set.sides[0].group == static:
+		at[0].position = at[0].position.Minus(origins[1])
+	case set.sides[1].group == static:
+		at[1].position = at[1].position.Minus(origins[0])
+	case s.trees() > 1:
+		shift = origins[1].Minus(origins[0]).Materialize()
+		at[0].position = at[0].position.Minus(shift).Materialize()
+	}
+	touches := set.collide(set, at[0], at[1])
+	var distance []rows.Num
+	var point, normal, one, other []rows.Vector
+	for _, t := range touches {
+		a, b := t.frame()
+		distance, point, normal = append(distance, t.distance), append(point, t.point), append(normal, t.normal)
+		one, other = append(one, a), append(other, b)
+	}
+	c := contact{Distance: materializedStack(distance), Point: stackVectors(point),
+		Frame: [3]rows.Vector{stackVectors(normal), stackVectors(one), stackVectors(other)}}
+	if shift.X.Rows > 0 {
+		c.Shift = stackVectors(repeat(shift, set.points))
+	}
+	return c
+}
+
+func repeat[T any](x T, n int) (out []T) {
+	for range n {
+		out = append(out, x)
+	}
+	return out
+}
+
+func stackVectors(of []rows.Vector) (out rows.Vector) {
+	if len(of) == 1 {
+		return of[0].Materialize()
+	}
+	var x, y, z []rows.Num
+	for _, v := range of {
+		x, y, z = append(x, v.X), append(y, v.Y), append(z, v.Z)
+	}
+	return rows.Vector{X: rows.Concat(x...), Y: rows.Concat(y...), Z: rows.Concat(z...)}
+}
+
+// trees is the number of trees of links.
+func (s *System) trees() (n int) {
+	for _, g := range s.groups {
+		if g.parent < 0 {
+			n += g.rows()
+		}
+	}
+	return n
+}
+
+// linksOf returns vectors of the links of a side, given those of each group.
+func (s *System) linksOf(side side, of func(group int) rows.Vector) rows.Vector {
+	if side.group != anyLink {
+		return of(side.group).Take(side.link...)
+	}
+	var all []rows.Vector
+	for i := range s.groups {
+		all = append(all, of(i))
+	}
+	return stackVectors(all).Each(func(x rows.Num) rows.Num { return gather(x, side.link) })
+}
+
+// gather selects rows by an operation that costs the same however irregular they are.
+func gather(x rows.Num, of []int) rows.Num {
+	if x.Node == nil {
+		return x.Take(of...)
+	}
+	index := make([][]int32, len(of))
+	for i, row := range of {
+		index[i] = []int32{int32(row)}
+	}
+	batch := x.Node.Shape().Size() / x.Rows
+	picked := Gather(Reshape(x.Node, x.Rows, batch), Const(x.Node.Graph(), index))
+	return rows.Num{Rows: len(of), Node: Reshape(picked, len(of)*batch)}
+}
+
+// pointMotion returns the motion of the second bodies relative to the first at contacts, along normals
+// and tangents.
+func (s *System) pointMotion(set *contactSet, c contact, motion []spatial) (out [3]rows.Num) {
+	var relative rows.Vector
+	for i, side := range set.sides {
+		if side.group == static {
+			continue
+		}
+		side.link = repeatRows(side.link, set.points)
+		link := spatial{s.linksOf(side, func(g int) rows.Vector { return motion[g].Ang }),
+			s.linksOf(side, func(g int) rows.Vector { return motion[g].Lin })}
+		at := link.at(c.pointOf(i)).Materialize()
+		switch {
+		case i == 0:
+			relative = at.Neg()
+		case relative.X.Rows > 0:
+			relative = relative.Plus(at)
+		default:
+			relative = at
+		}
+	}
+	for i, axis := range c.Frame {
+		out[i] = axis.Dot(relative).Materialize()
+	}
+	return out
+}
+
+func repeatRows(list []int, n int) (out []int) {
+	for range n {
+		out = append(out, list...)
+	}
+	return out
+}
+
+// pointOf returns the points of contacts relative to the origin of a side's tree.
+func (c contact) pointOf(side int) rows.Vector {
+	if side == 0 && c.Shift.X.Rows > 0 {
+		return c.Point.Plus(c.Shift)
+	}
+	return c.Point
+}
+
+// violationRates returns the rates by which motions of the dofs and links change what constraints measure:
+// J x of the stacked rows, and of the normals and tangents of elliptic cones.
+func (s *System) violationRates(k kinematics, c constraints, x []rows.Num, motion []spatial) (stacked rows.Num,
+	cones [3]rows.Num) {
+	var list []rows.Num
+	var along [3][]rows.Num
+	for i, r := range s.rows {
+		axis := c.Axes[i]
+		if r.turns {
+			list = append(list, axis.Dot(rows.Vector{X: x[r.column], Y: x[r.column+1], Z: x[r.column+2]}))
+		} else {
+			list = append(list, axis.X.Times(x[r.column]))
+		}
+	}
+	for i, set := range s.contacts {
+		m := s.pointMotion(set, c.Contacts[i], motion)
+		switch s.edges(set) {
+		case 1:
+			list = append(list, m[0])
+		case 4:
+			for t, friction := range set.friction {
+				slip := m[1+t].Times(friction).Materialize()
+				list = append(list, m[0].Plus(slip), m[0].Minus(slip))
+			}
+		default:
+			for axis := range along {
+				along[axis] = append(along[axis], m[axis])
+			}
+		}
+	}
+	if len(list) > 0 {
+		stacked = materializedStack(list)
+	}
+	if len(along[0]) > 0 {
+		for axis := range cones {
+			cones[axis] = materializedStack(along[axis])
+		}
+	}
+	return stacked, cones
+}

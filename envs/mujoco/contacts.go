@@ -1,0 +1,281 @@
+package mujoco
+
+import (
+	"math"
+	"slices"
+
+	"example.com/qdnb/envs/rows"
+)
+
+// contactSet holds contacts that are computed at once, a row each: pairs of geoms of the same two shapes,
+// with as many contacts each as these shapes can have.
+type contactSet struct {
+	collide func(c *contactSet, a, b place) []touch
+	points  int // contacts of each pair
+	sides   [2]side
+	sizes   [2]rows.Vector // of the geoms of each pair
+
+	// Of each contact, which are sorted by point, then by pair:
+	dim      int
+	friction [2]rows.Num // along both tangents
+	margin   rows.Num    // m
+	law      law
+	tangent  law // of the tangents of elliptic cones
+	weight   rows.Num
+}
+
+// side holds the first or the second geoms of pairs of geoms.
+type side struct {
+	group int // of the links; -1: bodies that cannot move; -2: of any group
+	link  []int
+	pose  pose // in the frames of the links, or in the world
+}
+
+const (
+	static  = -1
+	anyLink = -2
+)
+
+// law is how a constraint's stiffness and damping depend on its violation: solref and solimp.
+type law struct {
+	stiffness, damping                rows.Num // K and B
+	low, high, width, midpoint, power rows.Num // of the impedance
+}
+
+// geomPair is a pair of geoms that can collide, with its parameters.
+type geomPair struct {
+	geom           [2]int
+	dim            int
+	friction       [2]float64
+	margin         float64
+	solref         [2]float64
+	solimp         [5]float64
+	solrefFriction [2]float64
+}
+
+// parameters returns a pair with its own parameters, or those of both geoms, mixed as MuJoCo does.
+func (s *System) parameters(pair Pair) geomPair {
+	m := s.model
+	if i := pair.Explicit; i >= 0 {
+		return geomPair{[2]int{pair.Geom1, pair.Geom2}, m.PairDim[i],
+			[2]float64{m.PairFriction[i][0], m.PairFriction[i][1]}, m.PairMargin[i], m.PairSolRef[i], m.PairSolImp[i],
+			m.PairSolRefFriction[i]}
+	}
+	a, b := pair.Geom1, pair.Geom2
+	p := geomPair{geom: [2]int{a, b}, dim: m.ConDim(pair), margin: m.GeomMargin[a] + m.GeomMargin[b]}
+	friction := max(m.GeomFriction[a][0], m.GeomFriction[b][0])
+	if m.GeomPriority[a] != m.GeomPriority[b] {
+		if m.GeomPriority[b] > m.GeomPriority[a] {
+			a = b
+		}
+		friction = m.GeomFriction[a][0]
+		p.solref, p.solimp = m.GeomSolRef[a], m.GeomSolImp[a]
+	} else {
+		share := 0.5
+		const least = 1e-15
+		switch one, other := m.GeomSolMix[a], m.GeomSolMix[b]; {
+		case one >= least && other >= least:
+			share = one / (one + other)
+		case one >= least:
+			share = 1
+		case other >= least:
+			share = 0
+		}
+		for i := range p.solref {
+			one, other := m.GeomSolRef[a][i], m.GeomSolRef[b][i]
+			if m.GeomSolRef[a][0] > 0 && m.GeomSolRef[b][0] > 0 {
+				p.solref[i] = share*one + (1-share)*other
+			} else {
+				p.solref[i] = min(one, other)
+			}
+		}
+		for i := range p.solimp {
+			p.solimp[i] = share*m.GeomSolImp[a][i] + (1-share)*m.GeomSolImp[b][i]
+		}
+	}
+	p.friction = [2]float64{friction, friction}
+	return p
+}
+
+// collision is how the contacts of two shapes are found.
+type collision struct {
+	points  int
+	collide func(c *contactSet, a, b place) []touch
+}
+
+var collisions = map[[2]GeomType]collision{
+	{Plane, Sphere}:    {1, planeSphere},
+	{Plane, Capsule}:   {2, planeCapsule},
+	{Plane, Cylinder}:  {4, planeCylinder},
+	{Plane, Box}:       {4, planeBox},
+	{Sphere, Sphere}:   {1, capsules},
+	{Sphere, Capsule}:  {1, capsules},
+	{Capsule, Capsule}: {1, capsules},
+	{Sphere, Box}:      {1, sphereBox},
+}
+
+// prepareContacts groups the pairs of geoms that can collide.
+func (s *System) prepareContacts(pairs []Pair) {
+	m := s.model
+	type key struct {
+		shapes    [2]GeomType
+		groups    [2]int
+		dim       int
+		frictions bool
+	}
+	sets := map[key][]geomPair{}
+	var order []key
+	for _, pair := range pairs {
+		p := s.parameters(pair)
+		k := key{shapes: [2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}, dim: p.dim}
+		if k.dim > 1 {
+			k.dim = 3
+		}
+		links := 0
+		for i, g := range p.geom {
+			k.groups[i] = s.groupOf(m.BodyWeldID[m.GeomBodyID[g]])
+			if k.groups[i] != static {
+				links++
+			}
+		}
+		if links == 2 {
+			k.groups = [2]int{anyLink, anyLink}
+		}
+		if len(sets[k]) == 0 {
+			order = append(order, k)
+		}
+		sets[k] = append(sets[k], p)
+	}
+	for _, k := range order {
+		list := sets[k]
+		slices.SortStableFunc(list, func(a, b geomPair) int { return s.slot(list, a) - s.slot(list, b) })
+		s.contacts = append(s.contacts, s.contactSet(collisions[k.shapes], k.groups, k.dim, list))
+	}
+}
+
+// slot returns how many pairs of a list come before one that has the same moving body. Pairs that are
+// sorted by slots are aligned with the rows of their group.
+func (s *System) slot(list []geomPair, p geomPair) (n int) {
+	moving := func(p geomPair) int {
+		return max(s.model.BodyWeldID[s.model.GeomBodyID[p.geom[0]]], s.model.BodyWeldID[s.model.GeomBodyID[p.geom[1]]])
+	}
+	for _, o := range list {
+		if o.geom == p.geom {
+			return n
+		}
+		if moving(o) == moving(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// groupOf returns the group of a link, or static.
+func (s *System) groupOf(link int) int {
+	return slices.IndexFunc(s.groups, func(g *group) bool { return slices.Contains(g.body, link) })
+}
+
+func (s *System) contactSet(c collision, groups [2]int, dim int, list []geomPair) *contactSet {
+	m := s.model
+	set := &contactSet{collide: c.collide, points: c.points, dim: dim}
+	all := s.allLinks()
+	for i := range set.sides {
+		side := side{group: groups[i]}
+		var at []pose
+		for _, p := range list {
+			g := p.geom[i]
+			link := m.BodyWeldID[m.GeomBodyID[g]]
+			switch side.group {
+			case static:
+			case anyLink:
+				side.link = append(side.link, slices.Index(all, link))
+			default:
+				side.link = append(side.link, slices.Index(s.groups[side.group].body, link))
+			}
+			at = append(at, s.poses[m.GeomBodyID[g]].then(pose{rows.Vectors(m.GeomPos[g]), knownQuaternion(m.GeomQuat[g])}))
+		}
+		side.pose = stackPoses(at)
+		set.sides[i] = side
+		set.sizes[i] = rows.VectorsOf(list, func(p geomPair) [3]float64 { return m.GeomSize[p.geom[i]] })
+	}
+	list = slices.Repeat(list, c.points)
+	for i := range set.friction {
+		const least = 1e-5
+		set.friction[i] = rows.ColumnOf(list, func(p geomPair) float64 { return max(least, p.friction[i]) })
+	}
+	set.margin = rows.ColumnOf(list, func(p geomPair) float64 { return p.margin })
+	solimp := func(p geomPair) [5]float64 { return p.solimp }
+	set.law = lawOf(s, list, func(p geomPair) [2]float64 { return p.solref }, solimp)
+	set.tangent = lawOf(s, list, func(p geomPair) [2]float64 {
+		if p.solrefFriction != ([2]float64{}) {
+			return p.solrefFriction
+		}
+		return p.solref
+	}, solimp)
+	set.weight = rows.ColumnOf(list, func(p geomPair) float64 {
+		return m.BodyInvweight0[m.GeomBodyID[p.geom[0]]][0] + m.BodyInvweight0[m.GeomBodyID[p.geom[1]]][0]
+	})
+	return set
+}
+
+// allLinks lists the links of all groups.
+func (s *System) allLinks() (list []int) {
+	for _, g := range s.groups {
+		list = append(list, g.body...)
+	}
+	return list
+}
+
+// lawOf computes the known numbers of a constraint's law; see section 2.9 of MuJoCo's solver parameters.
+func lawOf[T any](s *System, list []T, solref func(T) [2]float64, solimp func(T) [5]float64) law {
+	column := func(f func(ref [2]float64, imp [5]float64) float64) rows.Num {
+		return rows.ColumnOf(list, func(item T) float64 {
+			imp := solimp(item)
+			for _, i := range []int{0, 1, 3} {
+				imp[i] = min(max(imp[i], 1e-4), 0.9999)
+			}
+			imp[2], imp[4] = max(imp[2], 0), max(imp[4], 1)
+			if imp[0] == imp[1] || imp[2] <= 1e-15 {
+				mean := (imp[0] + imp[1]) / 2
+				// The stiffness depends on the given dw, the impedance is constant.
+				return f(solref(item), [5]float64{mean, imp[1], -1, imp[3], imp[4]})
+			}
+			return f(solref(item), imp)
+		})
+	}
+	timeConstant := func(ref [2]float64) float64 {
+		if s.model.Opt.DisableFlags&DisableRefSafe == 0 {
+			return max(ref[0], 2*s.model.Opt.TimeStep)
+		}
+		return ref[0]
+	}
+	return law{
+		stiffness: column(func(ref [2]float64, imp [5]float64) float64 {
+			if ref[0] > 0 {
+				return 1 / math.Pow(imp[1]*timeConstant(ref)*ref[1], 2)
+			}
+			return -ref[0] / (imp[1] * imp[1])
+		}),
+		damping: column(func(ref [2]float64, imp [5]float64) float64 {
+			if ref[0] > 0 {
+				return 2 / (imp[1] * timeConstant(ref))
+			}
+			return -ref[1] / imp[1]
+		}),
+		low: column(func(_ [2]float64, imp [5]float64) float64 { return imp[0] }),
+		high: column(func(_ [2]float64, imp [5]float64) float64 {
+			if imp[2] < 0 {
+				return imp[0]
+			}
+			return imp[1]
+		}),
+		width: column(func(_ [2]float64, imp [5]float64) float64 {
+			if imp[2] < 0 {
+				return 1
+			}
+			return imp[2]
+		}),
+		midpoint: column(func(_ [2]float64, imp [5]float64) float64 { return imp[3] }),
+		power:    column(func(_ [2]float64, imp [5]float64) float64 { return imp[4] }),
+	}
+}

@@ -1,0 +1,3 @@
+// Package mujoco moves robots as MuJoCo does: in reduced coordinates, with MuJoCo's soft
+// constraints, as graphs.
+package mujoco

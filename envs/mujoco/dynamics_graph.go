@@ -1,0 +1,140 @@
+package mujoco
+
+import "example.com/qdnb/envs/rows"
+
+// forward returns the motions of the links of each group by those of the dofs.
+func (s *System) forward(k kinematics, x []rows.Num) []spatial {
+	out := make([]spatial, len(s.groups))
+	for i, g := range s.groups {
+		v := noMotion(g.rows())
+		if g.parent >= 0 {
+			v = out[g.parent].take(g.parentRow)
+		}
+		for _, j := range g.joints {
+			v = v.plus(j.motion(k, x)).materialize()
+		}
+		out[i] = v
+	}
+	return out
+}
+
+// motion returns the motion of a joint's links relative to their parents.
+func (j joint) motion(k kinematics, x []rows.Num) spatial {
+	return sumOver(j.column, j.column+j.kind.Dofs(), k, x)
+}
+
+func sumOver(from, to int, k kinematics, x []rows.Num) spatial {
+	v := k.Axis[from].by(x[from])
+	for c := from + 1; c < to; c++ {
+		v = v.plus(k.Axis[c].by(x[c]))
+	}
+	return v
+}
+
+// subtree sums spatial forces on the links of each group over the links below them.
+func (s *System) subtree(of []spatial) []spatial {
+	out := append([]spatial{}, of...)
+	for i := len(s.groups) - 1; i >= 0; i-- {
+		out[i] = out[i].materialize()
+		if g := s.groups[i]; g.parent >= 0 {
+			out[g.parent] = out[g.parent].plus(s.down(g, out[i]))
+		}
+	}
+	return out
+}
+
+// down sums spatial vectors of a group over the children of each parent.
+func (s *System) down(g *group, of spatial) spatial {
+	return of.each(func(x rows.Num) rows.Num { return s.sumDown(g, x) })
+}
+
+func (s *System) sumDown(g *group, x rows.Num) rows.Num {
+	return rows.SegmentSum(s.groups[g.parent].rows(), rows.Term{Value: x, To: rows.Each(g.parentRow)})
+}
+
+// project returns the forces on the dofs by spatial forces on the links of each group.
+func (s *System) project(k kinematics, of []spatial) []rows.Num {
+	sums := s.subtree(of)
+	out := make([]rows.Num, len(s.dofs))
+	for c, dof := range s.dofs {
+		out[c] = k.Axis[c].dot(sums[dof.group]).Materialize()
+	}
+	return out
+}
+
+// multiply returns the mass matrix times x, given the motions of the links by x.
+func (s *System) multiply(k kinematics, x []rows.Num, motion []spatial) []rows.Num {
+	forces := make([]spatial, len(s.groups))
+	for i := range s.groups {
+		forces[i] = k.Inertia[i].of(motion[i])
+	}
+	out := s.project(k, forces)
+	for c := range out {
+		out[c] = out[c].Plus(s.armature(c).Times(x[c]))
+	}
+	return out
+}
+
+func (s *System) armature(column int) rows.Num {
+	return s.knownDof(column, s.model.DofArmature)
+}
+
+// knownDof returns known numbers of a dof.
+func (s *System) knownDof(column int, of []float64) rows.Num {
+	return rows.ColumnOf(s.dofs[column].index, func(dof int) float64 { return of[dof] })
+}
+
+// inverseDynamics returns the velocities of the links of each group, and the forces on the dofs that cause
+// accelerations a, without armature. With a = nil these are MuJoCo's qfrc_bias. (The recursive
+// Newton-Euler algorithm.)
+//
+// It computes in frames that move with the trees: with the velocities that the first joints of their roots
+// give all of their bodies, which do not matter for forces, and of which float32 would leave noise.
+func (s *System) inverseDynamics(k kinematics, v, a []rows.Num) (drifting []spatial, forces []rows.Num) {
+	velocity := make([]spatial, len(s.groups))
+	drifting = make([]spatial, len(s.groups))
+	acceleration, force := make([]spatial, len(s.groups)), make([]spatial, len(s.groups))
+	drifts := make([]rows.Vector, len(s.groups))
+	for i, g := range s.groups {
+		vel, acc := noMotion(g.rows()), noMotion(g.rows())
+		drift := zeroVector(g.rows())
+		if g.parent >= 0 {
+			drift = drifts[g.parent].Take(g.parentRow...)
+			vel, acc = velocity[g.parent].take(g.parentRow), acceleration[g.parent].take(g.parentRow)
+		} else if s.model.Opt.DisableFlags&DisableGravity == 0 {
+			gravity := s.model.Opt.Gravity
+			acc.Lin = rows.VectorsOf(g.body, func(int) [3]float64 {
+				return [3]float64{-gravity[0], -gravity[1], -gravity[2]}
+			})
+		}
+		translates := g.parent < 0
+		for _, j := range g.joints {
+			from, to := j.column, j.column+j.kind.Dofs()
+			if j.kind == Free {
+				from += 3
+			}
+			if translates = translates && j.kind != Hinge && j.kind != Ball; translates {
+				drift = drift.Plus(sumOver(j.column, min(to, j.column+3), k, v).Lin)
+			}
+			if translates && j.kind == Slide {
+				if a != nil {
+					acc = acc.plus(j.motion(k, a)).materialize()
+				}
+				continue
+			}
+			motion := sumOver(from, to, k, v).materialize()
+			acc = acc.plus(vel.crossMotion(motion))
+			vel = vel.plus(motion).materialize()
+			if a != nil {
+				acc = acc.plus(j.motion(k, a))
+			}
+			acc = acc.materialize()
+		}
+		velocity[i], acceleration[i] = vel, acc
+		momentum := k.Inertia[i].of(vel).materialize()
+		force[i] = k.Inertia[i].of(acc).plus(vel.crossForce(momentum)).materialize()
+		drifts[i] = drift.Materialize()
+		drifting[i] = spatial{vel.Ang, vel.Lin.Plus(drifts[i])}.materialize()
+	}
+	return drifting, s.project(k, force)
+}

@@ -1,0 +1,282 @@
+package mujoco
+
+import "example.com/qdnb/envs/rows"
+
+// cone holds the known numbers of stacked elliptic cones.
+type cone struct {
+	friction [2]rows.Num // along both tangents
+	mu       rows.Num    // the opening of the cone in the solver's scaled space
+	impRatio float64
+}
+
+func (s *System) cone() cone {
+	var friction [2][]rows.Num
+	for _, set := range s.contacts {
+		if s.elliptic(set) {
+			for i := range friction {
+				friction[i] = append(friction[i], set.friction[i])
+			}
+		}
+	}
+	if len(friction[0]) == 0 {
+		return cone{}
+	}
+	c := cone{impRatio: s.model.Opt.ImpRatio}
+	for i := range friction {
+		c.friction[i] = rows.Concat(friction[i]...)
+	}
+	c.mu = c.friction[0].Apply(func(f float64) float64 { return f / sqrt(c.impRatio) }, nil)
+	return c
+}
+
+// response is what the solver needs of the constraints at violations' accelerations y: the forces, and how
+// they change.
+type response struct {
+	force, slope rows.Num            // of the stacked rows: slope is D where the force is not clipped
+	cone         [3]rows.Num         // forces of elliptic cones
+	coneSlope    map[[2]int]rows.Num // (a, b), a <= b
+}
+
+// respond computes the response of the constraints.
+func (s *System) respond(c constraints, y rows.Num, cones [3]rows.Num) (r response) {
+	if y.Rows > 0 {
+		force := c.Stiffness.Times(y).Neg()
+		bounds := s.bounds()
+		r.force = clip(force, bounds).Materialize()
+		r.slope = within(force, bounds).Choose(c.Stiffness, c.Stiffness.Zero()).Materialize()
+	}
+	if cones[0].Rows == 0 {
+		return r
+	}
+	cone, d := s.cone(), c.ConeStiffness
+	z := cone.zones(cones)
+	none := d.Zero()
+	choose := func(bottom, middle rows.Num) rows.Num {
+		return z.top.Choose(none, z.bottom.Choose(bottom, middle)).Materialize()
+	}
+	dm := d.Times(cone.middle())
+	gap := z.normal.Minus(cone.mu.Times(z.tangent))
+	pull := dm.Times(gap).Times(cone.mu)
+	scale := [3]rows.Num{cone.mu, cone.friction[0], cone.friction[1]}
+	direction := [3]rows.Num{rows.Constant(d.Rows, 1), z.u[0].Over(z.tangent).Materialize(), z.u[1].Over(z.tangent).Materialize()}
+	ratio := cone.mu.Times(z.normal).Over(z.tangent).Materialize()
+	r.coneSlope = map[[2]int]rows.Num{}
+	for a := range 3 {
+		da := d.Times(cone.share(a))
+		force := pull.Times(direction[a]).Times(scale[a])
+		if a == 0 {
+			force = pull.Neg()
+		}
+		r.cone[a] = choose(da.Times(cones[a]).Neg(), force)
+		for b := a; b < 3; b++ {
+			var slope rows.Num
+			bottom := none
+			switch {
+			case b == 0:
+				slope = rows.Constant(d.Rows, 1)
+			case a == 0:
+				slope = cone.mu.Times(direction[b]).Neg()
+			default:
+				slope = ratio.Times(direction[a]).Times(direction[b])
+				if a == b {
+					slope = slope.Plus(cone.mu.Square().Minus(ratio))
+				}
+			}
+			if a == b {
+				bottom = da
+			}
+			r.coneSlope[[2]int{a, b}] = choose(bottom, dm.Times(slope).Times(scale[a].Times(scale[b])))
+		}
+	}
+	return r
+}
+
+// zones says in which zone of their cones contacts are.
+type zones struct {
+	top, bottom     rows.Mask
+	normal, tangent rows.Num
+	u               [2]rows.Num
+}
+
+func (c cone) zones(y [3]rows.Num) (z zones) {
+	z.normal = y[0].Times(c.mu).Materialize()
+	for i := range z.u {
+		z.u[i] = y[1+i].Times(c.friction[i]).Materialize()
+	}
+	z.tangent = z.u[0].Square().Plus(z.u[1].Square()).Sqrt().Max(rows.Constant(c.mu.Rows, 1e-15)).Materialize()
+	z.top = c.mu.Times(z.tangent).Less(z.normal)
+	z.bottom = c.mu.Times(z.normal).Plus(z.tangent).Below(0)
+	return z
+}
+
+// middle is the stiffness in the middle zone for a normal stiffness of 1.
+func (c cone) middle() rows.Num {
+	return c.mu.Apply(func(mu float64) float64 { return 1 / (mu * mu * (1 + mu*mu)) }, nil)
+}
+
+// share is the stiffness of an axis for a normal stiffness of 1.
+func (c cone) share(axis int) rows.Num {
+	if axis == 0 {
+		return rows.Constant(c.mu.Rows, 1)
+	}
+	return c.friction[axis-1].Over(c.friction[0]).Square().Scale(c.impRatio)
+}
+
+// push turns forces of the constraints into forces on the dofs by joints' constraints, and on the links by
+// contacts.
+func (s *System) push(c constraints, force rows.Num, cones [3]rows.Num) (dofs []rows.Num, links []spatial) {
+	dofs, links = s.noForce(), make([]spatial, len(s.groups))
+	for i, g := range s.groups {
+		links[i] = noMotion(g.rows())
+	}
+	next := 0
+	take := func(n int) rows.Num {
+		next += n
+		return force.Slice(next-n, n)
+	}
+	for i, r := range s.rows {
+		f := take(r.weight.Rows)
+		for axis := range 1 + 2*int(number(r.turns)) {
+			dof := &dofs[r.column+axis]
+			*dof = dof.Plus(component(c.Axes[i], axis).Times(f))
+		}
+	}
+	cone := 0
+	for i, set := range s.contacts {
+		n := set.margin.Rows
+		var along [3]rows.Num
+		switch s.edges(set) {
+		case 1:
+			along = [3]rows.Num{take(n), rows.Constant(n, 0), rows.Constant(n, 0)}
+		case 4:
+			along[0] = rows.Constant(n, 0)
+			for t, friction := range set.friction {
+				plus, minus := take(n), take(n)
+				along[0] = along[0].Plus(plus.Plus(minus))
+				along[1+t] = plus.Minus(minus).Times(friction)
+			}
+		default:
+			for axis := range along {
+				along[axis] = cones[axis].Slice(cone, n)
+			}
+			cone += n
+		}
+		contact := c.Contacts[i]
+		total := zeroVector(n)
+		for axis := range along {
+			total = total.Plus(contact.Frame[axis].By(along[axis].Materialize()))
+		}
+		total = total.Materialize()
+		for at, side := range set.sides {
+			if side.group == static {
+				continue
+			}
+			wrench := forceAt(total, contact.pointOf(at))
+			if at == 0 {
+				wrench = wrench.each(rows.Num.Neg)
+			}
+			s.toLinks(side, wrench.materialize(), set.points, links)
+		}
+	}
+	return dofs, links
+}
+
+// toLinks adds spatial vectors of a side's contacts to those of the links.
+func (s *System) toLinks(side side, of spatial, points int, links []spatial) {
+	if side.group != anyLink {
+		n := s.groups[side.group].rows()
+		links[side.group] = links[side.group].plus(of.each(func(x rows.Num) rows.Num {
+			return sumRows(n, x, repeatRows(side.link, points))
+		}))
+		return
+	}
+	all := of.each(func(x rows.Num) rows.Num { return scatter(len(s.allLinks()), x, repeatRows(side.link, points)) })
+	next := 0
+	for i, g := range s.groups {
+		links[i] = links[i].plus(all.each(func(x rows.Num) rows.Num { return x.Slice(next, g.rows()) }))
+		next += g.rows()
+	}
+}
+
+// springs are the slopes of forces as stiffnesses of links that touch what cannot move, and as blocks of
+// joints. Contacts between links are not among them.
+func (s *System) springs(c constraints, r response) (links []stiffness, blocks map[[2]int]rows.Num) {
+	links, blocks = make([]stiffness, len(s.groups)), map[[2]int]rows.Num{}
+	for i, g := range s.groups {
+		links[i] = links[i].each(func(rows.Num) rows.Num { return rows.Constant(g.rows(), 0) })
+	}
+	add := func(a, b int, x rows.Num) {
+		if sum, ok := blocks[[2]int{a, b}]; ok {
+			x = x.Plus(sum)
+		}
+		blocks[[2]int{a, b}] = x
+	}
+	next := 0
+	take := func(n int) rows.Num {
+		next += n
+		return r.slope.Slice(next-n, n)
+	}
+	for i, row := range s.rows {
+		slope := take(row.weight.Rows)
+		if !row.turns { // the axis is +-1
+			add(row.column, row.column, slope)
+			continue
+		}
+		for a := range 3 {
+			for b := a; b < 3; b++ {
+				add(row.column+a, row.column+b, slope.Times(component(c.Axes[i], a)).Times(component(c.Axes[i], b)))
+			}
+		}
+	}
+	cone := 0
+	for i, set := range s.contacts {
+		n := set.margin.Rows
+		zero := rows.Constant(n, 0)
+		k := symmetric{zero, zero, zero, zero, zero, zero} // in the axes of the contact
+		switch s.edges(set) {
+		case 1:
+			k.XX = take(n)
+		case 4:
+			for t, friction := range set.friction {
+				plus, minus := take(n), take(n)
+				sum := plus.Plus(minus)
+				k.XX = k.XX.Plus(sum)
+				*[]*rows.Num{&k.YY, &k.ZZ}[t] = sum.Times(friction.Square()).Materialize()
+				*[]*rows.Num{&k.XY, &k.XZ}[t] = plus.Minus(minus).Times(friction).Materialize()
+			}
+		default:
+			for at, entry := range k.entries() {
+				*entry = r.coneSlope[conePairs[at]].Slice(cone, n)
+			}
+			cone += n
+		}
+		moving := 1
+		if set.sides[1].group == static {
+			moving = 0
+		}
+		side := set.sides[moving]
+		if side.group == anyLink {
+			continue
+		}
+		world := stiffnessAt(k.turned(c.Contacts[i].Frame), c.Contacts[i].Point).materialize()
+		group := s.groups[side.group].rows()
+		links[side.group] = links[side.group].plus(world.each(func(x rows.Num) rows.Num {
+			return sumRows(group, x, repeatRows(side.link, set.points))
+		}))
+	}
+	return links, blocks
+}
+
+// turned returns a matrix, given in the axes of a frame, in the axes of the world.
+func (s symmetric) turned(frame [3]rows.Vector) symmetric {
+	mix := func(a, b, c rows.Num) rows.Vector {
+		return frame[0].By(a).Plus(frame[1].By(b)).Plus(frame[2].By(c)).Materialize()
+	}
+	x, y, z := mix(s.XX, s.XY, s.XZ), mix(s.XY, s.YY, s.YZ), mix(s.XZ, s.YZ, s.ZZ)
+	entry := func(i, j int) rows.Num {
+		return component(x, i).Times(component(frame[0], j)).
+			Plus(component(y, i).Times(component(frame[1], j))).
+			Plus(component(z, i).Times(component(frame[2], j))).Materialize()
+	}
+	return symmetric{entry(0, 0), entry(1, 1), entry(2, 2), entry(0, 1), entry(0, 2), entry(1, 2)}
+}

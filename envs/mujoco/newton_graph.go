@@ -1,0 +1,159 @@
+package mujoco
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/xla"
+)
+
+// newton is the state of the solver. It minimises over the acceleration a
+//
+//	1/2 a'M a - a'tau + sum of the constraints' costs of J a - aref
+//
+// by Newton's method with an exact line search.
+type newton struct {
+	Iteration    *Node
+	Acceleration []rows.Num
+	Residual     []rows.Num  // M a - tau
+	Force        []rows.Num  // tau
+	Rate         rows.Num    // J a - aref of the stacked rows
+	Cones        [3]rows.Num // the same of elliptic cones
+	Done         rows.Num    // 1 where the minimum is found, one row
+	Kinematics   kinematics
+	Constraints  constraints
+}
+
+const (
+	maxIterations = 30
+	// tolerance is the relative size of a step, in the norm of the mass matrix, at which it is the last one.
+	tolerance = 1e-5
+	// lineTolerance is the relative slope at the end of a line search.
+	lineTolerance = 1e-2
+	lineSearches  = 12
+)
+
+// minimize returns the acceleration under the constraints, given a first guess and M times it minus tau.
+func (s *System) minimize(k kinematics, c constraints, guess, residual, force []rows.Num) newton {
+	rate, cones := s.violationRates(k, c, guess, s.forward(k, guess))
+	g, batch := sizeOf(residual)
+	n := newton{Iteration: Const(g, int32(0)), Kinematics: k, Constraints: c, Done: computed(g, batch, rows.Constant(1, 0))}
+	for i := range guess {
+		n.Acceleration = append(n.Acceleration, computed(g, batch, guess[i]))
+		n.Residual = append(n.Residual, computed(g, batch, residual[i]))
+		n.Force = append(n.Force, computed(g, batch, force[i]))
+	}
+	if rate.Rows > 0 {
+		n.Rate = computed(g, batch, rate.Minus(c.Reference))
+	}
+	for i := range cones {
+		if cones[i].Rows > 0 {
+			n.Cones[i] = computed(g, batch, cones[i].Minus(c.ConeReference[i]))
+		}
+	}
+	limit := s.options.Iterations
+	if limit == 0 {
+		limit = maxIterations
+	}
+	return xla.Loop(n, func(n newton) *Node {
+		more := LessThan(n.Iteration, Const(n.Iteration.Graph(), int32(limit)))
+		return And(more, LogicalAny(LessThan(n.Done.Node, ScalarOne(n.Done.Graph(), n.Done.Node.DType()))))
+	}, s.iterate)
+}
+
+// iterate is an iteration of Newton's method.
+func (s *System) iterate(n newton) newton {
+	k, c := n.Kinematics, n.Constraints
+	g, batch := n.Done.Node.Graph(), n.Done.Node.Shape().Size()
+	r := s.respond(c, n.Rate, n.Cones)
+	dofs, pushes := s.push(c, r.force, r.cone)
+	projected := s.project(k, pushes)
+	downhill := make([]rows.Num, len(s.dofs))
+	for i := range downhill {
+		downhill[i] = dofs[i].Plus(projected[i]).Minus(n.Residual[i]).Materialize()
+	}
+	springs, blocks := s.springs(c, r)
+	for i := range springs {
+		springs[i] = springs[i].plus(k.Inertia[i].stiffness())
+	}
+	for i := range s.dofs {
+		key := [2]int{i, i}
+		blocks[key] = sumOr(blocks, key, s.armature(i))
+	}
+	f := s.factorize(k, springs, blocks)
+	step := s.solve(k, f, downhill)
+	if s.coupled() {
+		step = s.conjugate(k, c, r, f, downhill, step)
+	}
+	motion := s.forward(k, step)
+	product := s.multiply(k, step, motion)
+	rate, cones := s.violationRates(k, c, step, motion)
+
+	descent := s.dots(downhill, step)
+	converged := descent.Less(s.scale(n).Scale(tolerance * tolerance)).Or(n.Done.Above(0.5))
+	line := search{
+		Cones: n.Cones, ConeSteps: cones, ConeStiffness: c.ConeStiffness,
+		Slope:     s.dots(n.Residual, step).Materialize(),
+		Curvature: s.dots(step, product).Materialize(),
+		Descent:   descent.Materialize(),
+		Length:    computed(g, batch, rows.Constant(1, 1)),
+		Low:       computed(g, batch, rows.Constant(1, 0)),
+		High:      computed(g, batch, rows.Constant(1, huge)),
+		Done:      converged.Number(),
+	}
+	if rate.Rows > 0 {
+		force, change := c.Stiffness.Times(n.Rate).Neg(), c.Stiffness.Times(rate).Neg()
+		line.Force, line.ForceStep, line.Step = force.Matrix(), change.Matrix(), rate.Matrix()
+		line.Bend = change.Times(rate).Neg().Matrix()
+	}
+	one := rows.Constant(1, 1)
+	exact := s.zonesCrossed(line).Below(0.5)
+	length := s.lineSearch(line)
+
+	n.Iteration = AddScalar(n.Iteration, 1)
+	n.Done = converged.Or(exact).Choose(one, one.Zero())
+	n.Done = computed(g, batch, n.Done)
+	move := func(x, by rows.Num) rows.Num {
+		if x.Rows == 0 {
+			return x
+		}
+		return moved(x, length, by)
+	}
+	for i := range s.dofs {
+		n.Acceleration[i] = move(n.Acceleration[i], step[i])
+		n.Residual[i] = move(n.Residual[i], product[i])
+	}
+	n.Rate = move(n.Rate, rate)
+	for i := range n.Cones {
+		n.Cones[i] = move(n.Cones[i], cones[i])
+	}
+	return n
+}
+
+// moved returns x + length by, with one length for all rows.
+func moved(x, length, by rows.Num) rows.Num {
+	if x.Rows == 1 {
+		return x.Plus(length.Times(by))
+	}
+	size := x.Node.Shape().Size()
+	sum := Add(x.Matrix(), Mul(length.Matrix(), by.Matrix()))
+	return rows.Num{Rows: x.Rows, Node: Reshape(xla.Store(sum), size)}
+}
+
+// scale is a measure of the forces in the norm of the inverse mass matrix.
+func (s *System) scale(n newton) rows.Num {
+	forces, weighted := make([]rows.Num, len(s.dofs)), make([]rows.Num, len(s.dofs))
+	for i := range s.dofs {
+		applied := n.Residual[i].Plus(n.Force[i])
+		forces[i] = applied.Square().Plus(n.Force[i].Square())
+		weighted[i] = s.knownDof(i, s.model.DofInvweight0)
+	}
+	return s.dots(forces, weighted).Add(1e-20)
+}
+
+func sumOr(blocks map[[2]int]rows.Num, key [2]int, x rows.Num) rows.Num {
+	if sum, ok := blocks[key]; ok {
+		return sum.Plus(x)
+	}
+	return x
+}

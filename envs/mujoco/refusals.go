@@ -1,0 +1,174 @@
+package mujoco
+
+import (
+	"fmt"
+	"slices"
+)
+
+// active lists the equality constraints that act.
+func (c *checker) active() (list []int) {
+	for i, active := range c.EqActive0 {
+		if active && c.Opt.DisableFlags&(DisableConstraint|DisableEquality) == 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func (c *checker) sizes() {
+	for _, i := range c.active() {
+		c.refuse("neq", "equality %s", name(c.EqType[i], "connect", "weld", "joint", "tendon", "flex", "flexvert",
+			"flexstrain", "distance"))
+	}
+	if c.Sizes.NV == 0 {
+		c.refuse("nv", "a file without a joint")
+	}
+	if c.Sizes.NFlex > 0 {
+		c.refuse("nflex", "flex")
+	}
+	if c.Sizes.NPlugin > 0 {
+		c.refuse("nplugin", "plugin")
+	}
+}
+
+func (c *checker) options() {
+	for i, flag := range []string{"override", "energy", "fwdinv", "invdiscrete", "sleep", "diagexact", "ipc",
+		"speculative"} {
+		changes := !slices.Contains([]string{"energy", "fwdinv", "invdiscrete"}, flag)
+		if c.Opt.EnableFlags>>i&1 != 0 && changes {
+			c.refuse("opt.enableflags", "flag %s", flag)
+		}
+	}
+	if c.Opt.NoslipIterations > 0 {
+		c.refuse("opt.noslip_iterations", "noslip_iterations %d", c.Opt.NoslipIterations)
+	}
+	fluid := c.Opt.Density > 0 || c.Opt.Viscosity > 0
+	switch i := c.Opt.Integrator; {
+	case i == ImplicitFast && fluid:
+		c.refuse("opt.integrator", "integrator implicitfast in a fluid")
+	case i != Euler && i != RK4 && i != ImplicitFast:
+		c.refuse("opt.integrator", "integrator %s", name(int(i), "Euler", "RK4", "implicit", "implicitfast", "discrete"))
+	}
+	if !fluid {
+		return
+	}
+	if c.Opt.Wind != [3]float64{} {
+		c.refuse("opt.wind", "wind %v", c.Opt.Wind)
+	}
+	for i, numbers := range c.GeomFluid {
+		if numbers[0] != 0 {
+			c.refuse("geom_fluid", "fluidshape ellipsoid of %s", c.geom(i))
+		}
+	}
+}
+
+func (c *checker) joints() {
+	refuseNonzero(c, "jnt_stiffnesspoly", c.JntStiffnessPoly, c.joint)
+	refuseNonzero(c, "jnt_springyield", c.JntSpringYield, c.joint)
+	refuseNonzero(c, "dof_dampingpoly", c.DofDampingPoly, c.dof)
+}
+
+func (c *checker) actuators() {
+	for i, kind := range c.ActuatorTrnType {
+		if kind != 0 {
+			c.refuse("actuator_trntype", "%s of a %s", c.actuator(i), name(kind, "joint", "jointinparent", "slidercrank",
+				"tendon", "site", "body", "so3"))
+		}
+	}
+	for _, part := range []struct {
+		field string
+		types []int
+		most  int
+		names []string
+	}{
+		{"actuator_dyntype", c.ActuatorDynType, 0, []string{"none", "integrator", "filter", "filterexact", "muscle",
+			"dcmotor", "pid", "user"}},
+		{"actuator_gaintype", c.ActuatorGainType, 1, []string{"fixed", "affine", "muscle", "dcmotor", "so3", "pid",
+			"user"}},
+		{"actuator_biastype", c.ActuatorBiasType, 1, []string{"none", "affine", "muscle", "dcmotor", "so3", "user"}},
+	} {
+		for i, kind := range part.types {
+			if kind > part.most {
+				c.refuse(part.field, "%s with %s", c.actuator(i), name(kind, part.names...))
+			}
+		}
+	}
+	for i, group := range c.ActuatorGroup {
+		if group >= 0 && group < 31 && c.Opt.DisableActuator>>group&1 != 0 {
+			c.refuse("opt.disableactuator", "%s, which is disabled", c.actuator(i))
+		}
+	}
+	refuseNonzero(c, "actuator_delay", c.ActuatorDelay, c.actuator)
+	refuseNonzero(c, "actuator_damping", c.ActuatorDamping, c.actuator)
+	refuseNonzero(c, "actuator_dampingpoly", c.ActuatorDampingPoly, c.actuator)
+	refuseNonzero(c, "actuator_armature", c.ActuatorArmature, c.actuator)
+}
+
+func (c *checker) tendons() {
+	refuseNonzero(c, "tendon_stiffness", c.TendonStiffness, c.tendon)
+	refuseNonzero(c, "tendon_stiffnesspoly", c.TendonStiffnessPoly, c.tendon)
+	refuseNonzero(c, "tendon_springyield", c.TendonSpringYield, c.tendon)
+	refuseNonzero(c, "tendon_damping", c.TendonDamping, c.tendon)
+	refuseNonzero(c, "tendon_dampingpoly", c.TendonDampingPoly, c.tendon)
+	refuseNonzero(c, "tendon_frictionloss", c.TendonFrictionLoss, c.tendon)
+	refuseNonzero(c, "tendon_limited", c.TendonLimited, c.tendon)
+	refuseNonzero(c, "tendon_armature", c.TendonArmature, c.tendon)
+	refuseNonzero(c, "tendon_actfrclimited", c.TendonActFrcLimited, c.tendon)
+}
+
+// contacts returns the pairs whose contacts are modelled. It refuses or notes the others.
+func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) {
+	touching := map[int]bool{}
+	unknown, kinds, torsion := map[[2]GeomType][]Pair{}, [][2]GeomType{}, 0
+	for _, p := range c.Pairs() {
+		touching[p.Geom1], touching[p.Geom2] = true, true
+		kind := [2]GeomType{c.GeomType[p.Geom1], c.GeomType[p.Geom2]}
+		if _, known := collisions[kind]; !known {
+			if unknown[kind] == nil {
+				kinds = append(kinds, kind)
+			}
+			unknown[kind] = append(unknown[kind], p)
+			continue
+		}
+		if pairs = append(pairs, p); c.ConDim(p) > 3 {
+			torsion++
+		}
+	}
+	if torsion > 0 {
+		note("%d pairs of condim 4 or 6 act as condim 3: without torsional and rolling friction", torsion)
+	}
+	for _, kind := range kinds {
+		list := unknown[kind]
+		contact := fmt.Sprintf("contact of %s and %s", shape(kind[0]), shape(kind[1]))
+		example := fmt.Sprintf("%s and %s", c.geom(list[0].Geom1), c.geom(list[0].Geom2))
+		if len(list) > 1 {
+			example = fmt.Sprintf("%d pairs such as %s", len(list), example)
+		}
+		if o.IgnorePairs {
+			note("%s is left out: %s", contact, example)
+			continue
+		}
+		c.refuse("geom_type", "%s: %s", contact, example)
+		c.hint = "; IgnorePairs leaves such contacts out"
+	}
+	for i, body := range c.GeomBodyID {
+		if !touching[i] {
+			continue
+		}
+		if c.BodyMocapID[body] >= 0 {
+			c.refuse("nmocap", "mocap %s, which collides", label("body", body, c.Names.Body))
+		}
+		if c.GeomAdhesion[i] != 0 {
+			c.refuse("geom_adhesion", "%s", c.geom(i))
+		}
+		if c.GeomSurfaceVel[i] != [6]float64{} {
+			c.refuse("geom_surfacevel", "%s", c.geom(i))
+		}
+	}
+	refuseNonzero(c, "pair_adhesion", c.PairAdhesion, func(i int) string { return label("pair", i, nil) })
+	return pairs
+}
+
+func shape(t GeomType) string {
+	return name(int(t), "plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
+}

@@ -1,0 +1,46 @@
+package mujoco
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/xla"
+)
+
+// split returns the rows of a tensor [n, B], such as qpos, by elements of the groups.
+func split(x *Node, elements []element) []rows.Num {
+	n, batch := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	all := rows.Num{Rows: n, Node: Reshape(x, n*batch)}
+	out := make([]rows.Num, len(elements))
+	for i, e := range elements {
+		out[i] = all.Take(e.index...)
+	}
+	return out
+}
+
+// join is the inverse of split.
+func join(g *Graph, n, batch int, of []rows.Num, elements []element) *Node {
+	parts := make([]*Node, n)
+	for i, e := range elements {
+		flat := of[i].Spread(g, batch)
+		for row, to := range e.index {
+			parts[to] = Slice(flat, AxisRange(row*batch, (row+1)*batch))
+		}
+	}
+	return Reshape(xla.Join(parts), n, batch)
+}
+
+// splitControl returns the controls [nu, B] of the drives.
+func (s *System) splitControl(u *Node) []rows.Num {
+	elements := make([]element, len(s.drives))
+	for i, d := range s.drives {
+		elements[i].index = make([]int, len(d.id))
+		for row, id := range d.id {
+			elements[i].index[row] = max(id, 0)
+		}
+	}
+	if u == nil {
+		return nil
+	}
+	return split(u, elements)
+}

@@ -1,0 +1,253 @@
+package mujoco
+
+import (
+	"fmt"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/xla"
+)
+
+// State is the state of B copies of a system, as MuJoCo orders and measures it.
+type State struct {
+	QPos *Node // [nq, B]
+	QVel *Node // [nv, B]
+	// QAcc is the last acceleration, [nv, B]. The solver starts there; results depend on it by rounding only.
+	QAcc *Node
+}
+
+// Step advances a state by so many physics steps under controls [nu, B], which are held. Controls are nil
+// for a system without actuators.
+func (s *System) Step(state State, control *Node, steps int) State {
+	m := s.model
+	g, batch := state.QPos.Graph(), state.QPos.Shape().Dimensions[1]
+	for _, x := range []struct {
+		name string
+		node *Node
+		n    int
+	}{{"qpos", state.QPos, m.Sizes.NQ}, {"qvel", state.QVel, m.Sizes.NV}, {"qacc", state.QAcc, m.Sizes.NV}, {"ctrl", control, m.Sizes.NU}} {
+		if x.n > 0 && (x.node == nil || x.node.Rank() != 2 || x.node.Shape().Dimensions[0] != x.n ||
+			x.node.Shape().Dimensions[1] != batch) {
+			panic(fmt.Errorf("%s must be a tensor [%d, %d]", x.name, x.n, batch))
+		}
+	}
+	start := running{
+		Q: split(state.QPos, s.places), V: split(state.QVel, s.dofs), A: split(state.QAcc, s.dofs),
+		Control: s.splitControl(control),
+	}
+	end := xla.For(g, steps, start, func(_ *Node, r running) running {
+		if m.Opt.Integrator == RK4 {
+			return s.rungeKutta(r)
+		}
+		return s.semiImplicit(r)
+	})
+	return State{join(g, m.Sizes.NQ, batch, end.Q, s.places), join(g, m.Sizes.NV, batch, end.V, s.dofs),
+		join(g, m.Sizes.NV, batch, end.A, s.dofs)}
+}
+
+// running is a state by elements of the groups, see [split].
+type running struct{ Q, V, A, Control []rows.Num }
+
+// computed makes all numbers tensors, as loops need them.
+func (r running) computed() running {
+	g, batch := sizeOf(r.Q)
+	for _, list := range [][]rows.Num{r.Q, r.V, r.A} {
+		for i := range list {
+			list[i] = computed(g, batch, list[i])
+		}
+	}
+	return r
+}
+
+// dynamics is what a step needs of a state.
+type dynamics struct {
+	kinematics   kinematics
+	acceleration []rows.Num // in the axes of the world
+	// slopes is minus the change of forces by velocities: what implicit integration adds to the mass matrix,
+	// per second.
+	slopes map[[2]int]rows.Num
+}
+
+// accelerate computes the accelerations of a state, whose A is the guess.
+func (s *System) accelerate(r running) dynamics {
+	m := s.model
+	k := s.kinematics(r.Q)
+	v, guess := s.toWorld(k, r.V), s.toWorld(k, r.A)
+	velocity, forces := s.inverseDynamics(k, v, guess)
+	passive, lift := s.passive(k, r.Q, v, velocity)
+	actuator, slopes := s.actuation(k, r.Q, v, r.Control, lift)
+	residual, force := s.noForce(), s.noForce()
+	for c := range residual {
+		applied := passive[c].Plus(actuator[c])
+		momentum := s.armature(c).Times(guess[c])
+		residual[c] = forces[c].Plus(momentum).Minus(applied).Materialize()
+		force[c] = applied
+	}
+	d := dynamics{kinematics: k}
+	if len(s.rows)+len(s.contacts) == 0 {
+		step := s.solve(k, s.factorize(k, s.links(k), s.armatures()), residual)
+		for c := range step {
+			d.acceleration = append(d.acceleration, guess[c].Minus(step[c]).Materialize())
+		}
+	} else {
+		cs := s.constrain(k, r.Q, v, velocity)
+		d.acceleration = s.minimize(k, cs, guess, residual, force).Acceleration
+	}
+	d.slopes = map[[2]int]rows.Num{}
+	for key, slope := range slopes {
+		d.slopes[key] = slope.Neg()
+	}
+	for c := range s.dofs {
+		if damping := s.knownDof(c, m.DofDamping); m.Opt.DisableFlags&DisableDamper == 0 && !damping.Is(0) {
+			d.slopes[[2]int{c, c}] = sumOr(d.slopes, [2]int{c, c}, damping)
+		}
+	}
+	return d
+}
+
+// semiImplicit advances a state by MuJoCo's Euler or implicitfast integration.
+func (s *System) semiImplicit(r running) running {
+	m := s.model
+	d := s.accelerate(r)
+	h := m.Opt.TimeStep
+	slopes := d.slopes
+	if m.Opt.Integrator == Euler {
+		slopes = map[[2]int]rows.Num{}
+		for c := range s.dofs {
+			damping := s.knownDof(c, m.DofDamping)
+			if m.Opt.DisableFlags&(DisableEulerDamp|DisableDamper) == 0 && !damping.Is(0) {
+				slopes[[2]int{c, c}] = damping
+			}
+		}
+	}
+	a := d.acceleration
+	r.A = s.toBody(d.kinematics, a)
+	if len(slopes) > 0 {
+		// (M + h D) a' = M a, so a' is a less the solution of (M + h D) x = h D a
+		blocks, braking := s.armatures(), s.noForce()
+		for key, slope := range slopes {
+			slope = slope.Scale(h)
+			blocks[key] = sumOr(blocks, key, slope)
+			braking[key[0]] = braking[key[0]].Plus(slope.Times(a[key[1]]))
+			if key[0] != key[1] {
+				braking[key[1]] = braking[key[1]].Plus(slope.Times(a[key[0]]))
+			}
+		}
+		k := d.kinematics
+		less := s.solve(k, s.factorize(k, s.links(k), blocks), braking)
+		damped := s.noForce()
+		for c := range damped {
+			damped[c] = a[c].Minus(less[c]).Materialize()
+		}
+		a = damped
+	}
+	for c, a := range s.toBody(d.kinematics, a) {
+		r.V[c] = r.V[c].Plus(a.Scale(h))
+	}
+	r.Q = s.integrate(r.Q, r.V, rows.Constant(1, h))
+	return r.computed()
+}
+
+// integrate returns positions after a time h, one row, at constant velocities.
+func (s *System) integrate(q, v []rows.Num, h rows.Num) []rows.Num {
+	out := append([]rows.Num{}, q...)
+	for _, g := range s.groups {
+		h := spread(h, g.rows())
+		for _, j := range g.joints {
+			c, p := j.column, j.place
+			switch j.kind {
+			case Slide, Hinge:
+				out[p] = q[p].Plus(v[c].Times(h))
+				continue
+			case Free:
+				for axis := range 3 {
+					out[p+axis] = q[p+axis].Plus(v[c+axis].Times(h))
+				}
+				c, p = c+3, p+3
+			}
+			turn := rows.Vector{X: v[c], Y: v[c+1], Z: v[c+2]}.By(h).Materialize()
+			angle := turn.Dot(turn).Sqrt().Materialize()
+			half := angle.Scale(0.5)
+			axis := turn.By(half.Sin().Over(angle.Max(rows.Constant(angle.Rows, 1e-20)))).Materialize()
+			next := quaternionAt(q[p:]).Normalized().Times(rows.Quaternion{W: half.Cos(), X: axis.X, Y: axis.Y, Z: axis.Z}).
+				Materialize().Normalized().Materialize()
+			out[p], out[p+1], out[p+2], out[p+3] = next.W, next.X, next.Y, next.Z
+		}
+	}
+	return out
+}
+
+// rungeKutta advances a state by the Runge-Kutta method of fourth order.
+func (s *System) rungeKutta(r running) running {
+	type stages struct {
+		Start, At running
+		Turned    []rows.Num // the rotations from the start to the stage
+		Rates     []rows.Num // the weighted sum of rates of change of positions
+		Accels    []rows.Num // of accelerations
+	}
+	g, batch := sizeOf(r.Q)
+	zeros := func() (out []rows.Num) {
+		for _, dof := range s.dofs {
+			out = append(out, computed(g, batch, rows.Constant(len(dof.index), 0)))
+		}
+		return out
+	}
+	h := s.model.Opt.TimeStep
+	end := xla.For(g, 4, stages{r, r, zeros(), zeros(), zeros()}, func(stage *Node, s4 stages) stages {
+		g := stage.Graph()
+		scalar := func(outer, inner float64, isOuter *Node) rows.Num {
+			x := Where(isOuter, Const(g, float32(outer)), Const(g, float32(inner)))
+			return rows.Num{Rows: 1, Node: BroadcastToDims(x, batch)}
+		}
+		ends := Or(Equal(stage, Const(g, int32(0))), Equal(stage, Const(g, int32(3))))
+		weight := scalar(1.0/6, 1.0/3, ends)
+		ahead := scalar(h, h/2, GreaterOrEqual(stage, Const(g, int32(2)))) // to the next stage
+		d := s.accelerate(s4.At)
+		a := s.toBody(d.kinematics, d.acceleration)
+		rates := s.rates(s4.Turned, s4.At.V)
+		for c := range rates {
+			n := rates[c].Rows
+			s4.Rates[c] = s4.Rates[c].Plus(spread(weight, n).Times(rates[c]))
+			s4.Accels[c] = s4.Accels[c].Plus(spread(weight, n).Times(a[c]))
+			s4.Turned[c] = computed(g, batch, spread(ahead, n).Times(rates[c]))
+			s4.At.V[c] = s4.Start.V[c].Plus(spread(ahead, n).Times(a[c]))
+		}
+		s4.At.Q = s.integrate(s4.Start.Q, rates, ahead)
+		s4.At.A = a
+		s4.At = s4.At.computed()
+		return s4
+	})
+	for c := range r.V {
+		r.V[c] = r.V[c].Plus(end.Accels[c].Scale(h))
+	}
+	r.Q, r.A = s.integrate(r.Q, end.Rates, rows.Constant(1, h)), end.At.A
+	return r.computed()
+}
+
+// rates returns the rates of change of rotations from a start, from which turned has led, at angular
+// velocities v (the inverse of the derivative of the exponential map); other velocities are rates as they
+// are.
+func (s *System) rates(turned, v []rows.Num) []rows.Num {
+	out := append([]rows.Num{}, v...)
+	for _, g := range s.groups {
+		for _, j := range g.joints {
+			at, ok := j.turns()
+			if !ok {
+				continue
+			}
+			turn := rows.Vector{X: turned[at], Y: turned[at+1], Z: turned[at+2]}
+			w := rows.Vector{X: v[at], Y: v[at+1], Z: v[at+2]}
+			once := turn.Cross(w).Materialize()
+			// 1/n^2 - (1 + cos n)/(2 n sin n) as a series, exact to 1e-6 below 2 rad
+			square := turn.Dot(turn).Materialize()
+			series := rows.Constant(square.Rows, 1.0/47900160)
+			for _, term := range []float64{1.0 / 1209600, 1.0 / 30240, 1.0 / 720, 1.0 / 12} {
+				series = series.Times(square).Add(term)
+			}
+			w = w.Plus(once.Scale(0.5)).Plus(turn.Cross(once).By(series)).Materialize()
+			out[at], out[at+1], out[at+2] = w.X, w.Y, w.Z
+		}
+	}
+	return out
+}

@@ -1,0 +1,70 @@
+package mujoco
+
+import (
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/rows"
+)
+
+func sqrt(x float64) float64 { return math.Sqrt(x) }
+
+// sumRows sums row i of x into row to[i] of n rows.
+func sumRows(n int, x rows.Num, to []int) rows.Num {
+	return rows.SegmentSum(n, rows.Term{Value: x, To: rows.Each(to)})
+}
+
+// scatter is sumRows by an operation that costs the same however irregular the rows are.
+func scatter(n int, x rows.Num, to []int) rows.Num {
+	if x.Node == nil {
+		return sumRows(n, x, to)
+	}
+	g, batch := x.Node.Graph(), x.Node.Shape().Size()/x.Rows
+	matrix := make([][]float32, n)
+	for row := range matrix {
+		matrix[row] = make([]float32, len(to))
+		for i, other := range to {
+			if other == row {
+				matrix[row][i] = 1
+			}
+		}
+	}
+	sums := Dot(Const(g, matrix), Reshape(x.Node, x.Rows, batch)).Product()
+	return rows.Num{Rows: n, Node: Reshape(sums, n*batch)}
+}
+
+// dots returns the sum over all dofs of a b, one row.
+func (s *System) dots(a, b []rows.Num) rows.Num {
+	sums := map[int]rows.Num{}
+	for c, dof := range s.dofs {
+		product := a[c].Times(b[c])
+		if sum, ok := sums[dof.group]; ok {
+			product = product.Plus(sum)
+		}
+		sums[dof.group] = product
+	}
+	total := rows.Constant(1, 0)
+	for i := range s.groups {
+		total = total.Plus(sums[i].Materialize().Sum())
+	}
+	return total
+}
+
+// spread returns a num of one row for each of n rows.
+func spread(x rows.Num, n int) rows.Num { return x.Take(make([]int, n)...) }
+
+// computed returns x as a tensor of the graph.
+func computed(g *Graph, batch int, x rows.Num) rows.Num {
+	return rows.Num{Rows: x.Rows, Node: x.Spread(g, batch)}
+}
+
+// sizeOf returns the graph of nums and the number of copies.
+func sizeOf(of []rows.Num) (*Graph, int) {
+	for _, x := range of {
+		if x.Node != nil {
+			return x.Node.Graph(), x.Node.Shape().Size() / x.Rows
+		}
+	}
+	panic("all numbers are known")
+}
