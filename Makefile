@@ -55,7 +55,7 @@ test: setup lint ## lint, go test, a part of race and fuzz, then all experiments
 	@echo "== tests of the tools"
 	@$(STEP) tools $(PYTHON) -m unittest -q tools/test_*.py
 	@$(STEP) race $(MAKE) --no-print-directory race RACE="./internal/npz/... ./internal/progress ./qdnb/plot/scene ./qdnb/runs"
-	@$(STEP) fuzz $(MAKE) --no-print-directory fuzz FUZZTIME=2s FUZZ='(npz|qdnb/runs|plot/scene) '
+	@$(STEP) fuzz $(MAKE) --no-print-directory fuzz FUZZTIME=2000x FUZZ='(npz|qdnb/runs|plot/scene) '
 	@rm -rf build/experiments/smoke
 	@$(STEP) experiments $(MAKE) --no-print-directory experiments SCALE=smoke
 	@$(STEP) notebooks $(MAKE) --no-print-directory smoke
@@ -134,7 +134,7 @@ FUZZTIME ?= 30s
 FUZZ ?= .
 
 .PHONY: fuzz
-fuzz: check ## fuzz all file readers, one target after another (FUZZTIME=30s for each, FUZZ=runs to select)
+fuzz: check ## fuzz all file readers, one target after another (FUZZTIME=30s or 20000x for each, FUZZ=runs to select)
 	@tools/fuzz $(FUZZTIME) '$(FUZZ)'
 
 .PHONY: supply

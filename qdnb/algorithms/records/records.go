@@ -91,10 +91,10 @@ var all = []Record{
 
 	{Name: "diayn-reward", Title: "DIAYN+REWARD", Group: Reinforcement, Steps: 10_000_000, Color: 0x009e73, Columns: diayn},
 	{Name: "dads-reward", Title: "DADS+REWARD", Group: Reinforcement, Steps: 8_500_000, Color: 0xcc79a7, Columns: dads},
-	{Name: "smerl-diayn", Title: "SMERL(DIAYN)", Group: Reinforcement, Steps: 10_000_000, Color: 0x225522,
+	{Name: "smerl-diayn", Title: "SMERL(DIAYN)", Group: Reinforcement, Steps: 10_000_000, Color: 0x000000,
 		Dashes: DashDot, Columns: smerlDIAYN},
 	{Name: "smerl-dads", Title: "SMERL(DADS)", Group: Reinforcement, Steps: 8_500_000, Color: 0x882255,
-		Dashes: DashDot, Columns: smerlDADS},
+		Dashes: LongDash, Columns: smerlDADS},
 
 	{Name: "diayn", Title: "DIAYN", Group: Unrewarded, Steps: 10_000_000, Color: 0x999933, Dashes: Dotted, Columns: diayn},
 	{Name: "dads", Title: "DADS", Group: Unrewarded, Steps: 8_500_000, Color: 0x332288, Dashes: Dotted, Columns: dads},

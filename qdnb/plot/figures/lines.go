@@ -2,6 +2,7 @@ package figures
 
 import (
 	"fmt"
+	"image/color"
 	"math"
 	"slices"
 
@@ -161,6 +162,10 @@ func (s *Series) plotLine(c draw.Canvas, p *plot.Plot) {
 			points = append(points, vg.Point{X: toX(s.X[i]), Y: toY(s.Y[i])})
 		}
 		c.StrokeLines(style, c.ClipLinesXY(points)...)
+		for i := range points[1:] {
+			markExit(c, style.Color, points[i], points[i+1])
+			markExit(c, style.Color, points[i+1], points[i])
+		}
 		radius := vg.Length(1.8) // of a point without neighbours
 		if s.Dots {
 			radius = 1.2
@@ -170,6 +175,22 @@ func (s *Series) plotLine(c draw.Canvas, p *plot.Plot) {
 				c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: radius, Shape: draw.CircleGlyph{}}, at)
 			}
 		}
+	}
+}
+
+// markExit draws a triangle at the lower or upper edge of a canvas where a line leaves it.
+func markExit(c draw.Canvas, fill color.Color, inside, outside vg.Point) {
+	edge, outward := c.Min.Y, vg.Length(-4)
+	if outside.Y > c.Max.Y {
+		edge, outward = c.Max.Y, 4
+	}
+	if !c.ContainsY(inside.Y) || c.ContainsY(outside.Y) {
+		return
+	}
+	t := (edge - inside.Y) / (outside.Y - inside.Y)
+	x := inside.X + t*(outside.X-inside.X)
+	if c.ContainsX(x) {
+		c.FillPolygon(fill, []vg.Point{{X: x - 2.5, Y: edge}, {X: x + 2.5, Y: edge}, {X: x, Y: edge + outward}})
 	}
 }
 

@@ -574,3 +574,18 @@ func TestLongLabelsLeaveTheDataInPlace(t *testing.T) {
 		}
 	}
 }
+
+// A line that leaves the axis is marked where it does, at the lower and the upper edge.
+func TestLinesThatLeaveTheAxisAreMarked(t *testing.T) {
+	marks := func(y ...float64) (n int) {
+		p := must.Get(Lines(Axes{YLimits: [2]float64{-1, 1}}, Series{Name: "a", X: []float64{0, 1, 2, 3, 4}, Y: y}))
+		text := string(must.Get(must.Get(InRows(1, p).Figure()).encode(".svg")))
+		return strings.Count(text, "Z") // closed outlines, which are filled
+	}
+	plain := marks(0, 1, 0, -1, 0)
+	for want, y := range map[int][]float64{1: {0, 0, 0, 0, 3}, 2: {0, 3, 0, 0, 0}, 4: {0, 3, 0, -3, 0}} {
+		if n := marks(y...) - plain; n != want {
+			t.Errorf("%v has %d marks, want %d", y, n, want)
+		}
+	}
+}
