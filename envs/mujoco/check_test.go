@@ -138,3 +138,23 @@ func TestPairs(t *testing.T) {
 		t.Errorf("%d pairs with parents, %d without", all, related)
 	}
 }
+
+// Pairs of one robot that the engine cannot collide are left out with a note if random poses showed that they
+// do not touch, and are refused if they did or if that was not tried.
+func TestCheckLeavesOutPairsThatStayApart(t *testing.T) {
+	m := compiled("accepted/go1")
+	var own [][2]int // the unsupported pairs
+	for _, p := range m.Pairs() {
+		if _, known := collisions[[2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}]; !known {
+			own = append(own, [2]int{min(p.Geom1, p.Geom2), max(p.Geom1, p.Geom2)})
+		}
+	}
+	m.OwnContacts = [][2]int{}
+	s := must.Get(m.Check(Options{}))
+	if notes := strings.Join(s.Notes, "\n"); len(s.Pairs) != len(m.Pairs())-len(own) ||
+		!strings.Contains(notes, "138 pairs of the robot's own geoms") {
+		t.Errorf("%d pairs of %d, %q", len(s.Pairs), len(m.Pairs()), notes)
+	}
+	m.OwnContacts = own[:1]
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "contact of", "(geom_type)")
+}

@@ -14,7 +14,7 @@ import (
 const maxModel = 16 << 20
 
 // ReadModel reads a compiled model: a JSON object with "mujoco" (the version), "sizes", "opt", "names"
-// and "arrays", each with MuJoCo's names, and "notes" if the compiler had any. It ignores arrays that
+// and "arrays", each with MuJoCo's names, and optionally "notes" and "own_contacts". It ignores arrays that
 // [Model] does not have. The error is one line if the file is cut off, of another version of MuJoCo,
 // or not consistent. Whether the engine models everything in it is what [Model.Check] says.
 func ReadModel(file io.Reader) (Model, error) {
@@ -39,6 +39,7 @@ func readModel(file io.Reader) (m Model, err error) {
 	var content struct {
 		Version                   string `json:"mujoco"`
 		Notes                     []string
+		OwnContacts               [][2]int `json:"own_contacts"`
 		Sizes, Opt, Names, Arrays map[string]any
 	}
 	if err := json.Unmarshal(text, &content); err != nil {
@@ -51,7 +52,7 @@ func readModel(file io.Reader) (m Model, err error) {
 		return m, fmt.Errorf("it was compiled by MuJoCo %.20q: compile the XML again with version %s", m.Version,
 			Version)
 	}
-	m.Notes = content.Notes
+	m.Notes, m.OwnContacts = content.Notes, content.OwnContacts
 	for _, part := range []struct {
 		name string
 		from map[string]any

@@ -119,11 +119,15 @@ func (c *checker) tendons() {
 // contacts returns the pairs whose contacts are modelled. It refuses or notes the others.
 func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) {
 	touching := map[int]bool{}
-	unknown, kinds, torsion := map[[2]GeomType][]Pair{}, [][2]GeomType{}, 0
+	unknown, kinds, torsion, apart := map[[2]GeomType][]Pair{}, [][2]GeomType{}, 0, 0
 	for _, p := range c.Pairs() {
 		touching[p.Geom1], touching[p.Geom2] = true, true
 		kind := [2]GeomType{c.GeomType[p.Geom1], c.GeomType[p.Geom2]}
 		if _, known := collisions[kind]; !known {
+			if c.stayApart(p) {
+				apart++
+				continue
+			}
 			if unknown[kind] == nil {
 				kinds = append(kinds, kind)
 			}
@@ -136,6 +140,10 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 	}
 	if torsion > 0 {
 		note("%d pairs of condim 4 or 6 act as condim 3: without torsional and rolling friction", torsion)
+	}
+	if apart > 0 {
+		note("%d pairs of the robot's own geoms, whose contact is not modelled, did not touch in random poses and "+
+			"are left out", apart)
 	}
 	for _, kind := range kinds {
 		list := unknown[kind]
@@ -167,6 +175,14 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 	}
 	refuseNonzero(c, "pair_adhesion", c.PairAdhesion, func(i int) string { return label("pair", i, nil) })
 	return pairs
+}
+
+// stayApart reports whether a pair of geoms of one tree is known not to touch, see [Model].
+func (m *Model) stayApart(p Pair) bool {
+	a, b := m.GeomBodyID[p.Geom1], m.GeomBodyID[p.Geom2]
+	own := m.BodyRootID[a] == m.BodyRootID[b] && m.BodyRootID[a] != 0
+	return own && m.OwnContacts != nil &&
+		!slices.Contains(m.OwnContacts, [2]int{min(p.Geom1, p.Geom2), max(p.Geom1, p.Geom2)})
 }
 
 func shape(t GeomType) string {

@@ -37,12 +37,40 @@ def plain(value):
     return (value.astype(int) if value.dtype == bool else value).tolist()
 
 
+POSES = 20_000  # that are tried for contacts between the robot's own bodies
+
+
+def own_contacts(m):
+    """The pairs of geoms of one tree that touch in random poses, up to 5 % beyond the limits of joints."""
+    d, draws = mujoco.MjData(m), np.random.default_rng(0)
+    poses = np.tile(m.qpos0, (POSES, 1))
+    for kind, address, limited, (low, high) in zip(m.jnt_type, m.jnt_qposadr, m.jnt_limited, m.jnt_range):
+        if kind == mujoco.mjtJoint.mjJNT_BALL:
+            poses[:, address:address + 4] = draws.standard_normal((POSES, 4))  # MuJoCo normalises them
+        elif kind != mujoco.mjtJoint.mjJNT_FREE:
+            if not limited:
+                reach = np.pi if kind == mujoco.mjtJoint.mjJNT_HINGE else 1
+                low, high = m.qpos0[address] - reach, m.qpos0[address] + reach
+            beyond = 0.05 * (high - low)
+            poses[:, address] = draws.uniform(low - beyond, high + beyond, POSES)
+    root = m.body_rootid[m.geom_bodyid]
+    found = set()
+    for pose in poses:
+        d.qpos[:] = pose
+        mujoco.mj_kinematics(m, d)
+        mujoco.mj_collision(m, d)
+        if d.ncon:
+            found.update(map(tuple, np.sort(d.contact.geom, axis=1).tolist()))
+    return sorted(pair for pair in found if root[pair[0]] == root[pair[1]] != 0)
+
+
 def model_of(path):
     m, notes = read(path)
     arrays = [prefix + name for prefix, names in ARRAYS.items() for name in names.split()]
     return {
         "mujoco": mujoco.__version__,
         **({"notes": notes} if notes else {}),
+        "own_contacts": own_contacts(m),
         "sizes": {name: getattr(m, name) for name in SIZES.split()},
         "opt": {name: plain(getattr(m.opt, name)) for name in OPT.split()},
         "names": {kind: [getattr(m, kind)(i).name for i in range(getattr(m, n))] for kind, n in NAMES.items()},
