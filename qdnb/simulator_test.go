@@ -276,7 +276,7 @@ func TestMistakesOfSimulators(t *testing.T) {
 	errtest.Want(t, errtest.Of(part.Config()), `unknown field "Initial"`)
 	starts := simulated("map-elites", folder, 1)
 	starts.Tune = more(starts.Tune, "starts=2")
-	errtest.Want(t, errtest.Of(Train(background, starts)), "starts and weights are settings of rollouts")
+	errtest.Want(t, errtest.Of(Train(background, starts)), "starts, memory and weights are settings of rollouts")
 }
 
 // fragile is an emitter whose loss is infinite after fitnesses of 1e30.
