@@ -231,7 +231,7 @@ func TestGoldenContacts(t *testing.T) {
 		}
 		worst := 0.0
 		for i := range geoms {
-			found, want := 0, 0
+			sure, possible, want := 0, 0, 0 // rounding decides whether there is a contact at its margin
 			var off []float64
 			for c, dim := range dims[i] {
 				if dim == 0 {
@@ -257,13 +257,16 @@ func TestGoldenContacts(t *testing.T) {
 			}
 			for at, set := range s.contacts {
 				for row := range set.margin.Rows {
-					if states[13*at][i][row] < set.margin.Known[row] {
-						found++
+					if states[13*at][i][row] < set.margin.Known[row]-1e-6 {
+						sure++
+					}
+					if states[13*at][i][row] < set.margin.Known[row]+1e-6 {
+						possible++
 					}
 				}
 			}
-			if found != want {
-				t.Errorf("state %d has %d contacts, want %d", i, found, want)
+			if want < sure || want > possible {
+				t.Errorf("state %d has %d to %d contacts, want %d", i, sure, possible, want)
 			}
 			worst = max(worst, slices.Max(append(off, 0)))
 		}
