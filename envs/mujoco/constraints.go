@@ -88,8 +88,5 @@ func (s *System) bounds() limits {
 	return limits{rows.Known(low...), rows.Known(high...)}
 }
 
-// stacked is the number of stacked rows.
-func (s *System) stacked() int { return s.bounds().low.Rows }
-
 // elliptic reports whether a set's contacts have elliptic cones.
 func (s *System) elliptic(c *contactSet) bool { return s.edges(c) == 0 }

@@ -11,7 +11,8 @@ import (
 // with as many contacts each as these shapes can have.
 type contactSet struct {
 	collide func(c *contactSet, a, b place) []touch
-	points  int // contacts of each pair
+	points  int      // contacts of each pair
+	geoms   [][2]int // of each pair
 	sides   [2]side
 	sizes   [2]rows.Vector // of the geoms of each pair
 
@@ -118,10 +119,9 @@ var collisions = map[[2]GeomType]collision{
 func (s *System) prepareContacts(pairs []Pair) {
 	m := s.model
 	type key struct {
-		shapes    [2]GeomType
-		groups    [2]int
-		dim       int
-		frictions bool
+		shapes [2]GeomType
+		groups [2]int
+		dim    int
 	}
 	sets := map[key][]geomPair{}
 	var order []key
@@ -179,6 +179,9 @@ func (s *System) contactSet(c collision, groups [2]int, dim int, list []geomPair
 	m := s.model
 	set := &contactSet{collide: c.collide, points: c.points, dim: dim}
 	all := s.allLinks()
+	for _, p := range list {
+		set.geoms = append(set.geoms, p.geom)
+	}
 	for i := range set.sides {
 		side := side{group: groups[i]}
 		var at []pose

@@ -1,3 +1,30 @@
-// Package mujoco moves robots as MuJoCo does: in reduced coordinates, with MuJoCo's soft
-// constraints, as graphs.
+// Package mujoco moves robots as MuJoCo 4.0.0 does: in reduced coordinates, with its soft constraints
+// solved to convergence, as graphs that step B copies at once in float32.
+//
+// A [Model] is MuJoCo's compiled mjModel as data ([ReadModel]). [NewSystem] lays it out, [System.Step]
+// builds the graph of one or more physics steps.
+//
+// # How it computes
+//
+// Bodies that are welded together are one link. Links of the same structure, such as the four shanks of a
+// quadruped, form a group and are the rows of one rows.Num. The chain of calls of a physics step is
+//
+//	Step            state by groups, loop over physics steps
+//	  semiImplicit  Euler and implicitfast; or rungeKutta
+//	  accelerate    the acceleration of a state
+//	    kinematics        poses, axes of the dofs, inertias
+//	    inverseDynamics   forces of velocities, gravity and the first guess
+//	    passive, actuation
+//	    constrain         friction losses, limits, contacts: stiffness and reference
+//	    minimize          Newton's method; iterate is one iteration:
+//	      respond, push, springs   forces of the constraints and their slopes
+//	      factorize, solve         the step, by the articulated-body algorithm
+//	      conjugate                the step if links touch each other
+//	      lineSearch
+//
+// A contact with what cannot move adds a spring to its link, as if to its inertia. So the Newton system has
+// the pattern of the mass matrix, and its factor no other entries.
+//
+// Capsules that are exactly parallel have one contact here, and up to two in MuJoCo. A free body alone under
+// implicitfast lacks the derivative of its gyroscopic forces.
 package mujoco

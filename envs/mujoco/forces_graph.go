@@ -42,8 +42,8 @@ func (s *System) respond(c constraints, y rows.Num, cones [3]rows.Num) (r respon
 	if y.Rows > 0 {
 		force := c.Stiffness.Times(y).Neg()
 		bounds := s.bounds()
-		r.force = clip(force, bounds).Materialize()
-		r.slope = within(force, bounds).Choose(c.Stiffness, c.Stiffness.Zero()).Materialize()
+		r.force = clip(force, bounds).Store()
+		r.slope = within(force, bounds).Choose(c.Stiffness, c.Stiffness.Zero()).Store()
 	}
 	if cones[0].Rows == 0 {
 		return r

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -17,6 +18,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
 )
 
 // golden is a model with numbers that MuJoCo computed for it.
@@ -50,17 +52,7 @@ func (g golden) numbers(t *testing.T, name string) (rows [][]float64) {
 	if !ok {
 		return nil
 	}
-	var flat []float64
-	switch data := array.Data.(type) {
-	case []float64:
-		flat = data
-	case []float32:
-		for _, x := range data {
-			flat = append(flat, float64(x))
-		}
-	default:
-		t.Fatalf("%s: %T", name, array.Data)
-	}
+	flat := must.Get(npz.Values[float64](array))
 	n := array.Shape[0]
 	for i := range n {
 		rows = append(rows, flat[i*len(flat)/n:(i+1)*len(flat)/n])
@@ -136,30 +128,49 @@ func compare(t *testing.T, what string, got, want [][]float64, scale func(i int)
 	}
 }
 
+// kinds are the prefixes of the states of a golden file.
+var kinds = []string{"free_", "touch_"}
+
+// inputs returns the states of a kind as inputs of a program: qpos, qvel, ctrl and others, or nil if
+// there are none.
+func (g golden) inputs(t *testing.T, kind string, others ...string) (inputs []*tensors.Tensor) {
+	if len(g.numbers(t, kind+"qpos")) == 0 {
+		return nil
+	}
+	for _, name := range append([]string{"qpos", "qvel", "ctrl"}, others...) {
+		if states := g.numbers(t, kind+name); len(states[0]) > 0 {
+			inputs = append(inputs, batchLast(states))
+		} else {
+			inputs = append(inputs, batchLast([][]float64{{0}})) // no controls
+		}
+	}
+	return inputs
+}
+
+// system prepares a golden model.
+func (g golden) system(t *testing.T) *System {
+	t.Helper()
+	return must.Get(NewSystem(g.model, Options{IgnorePairs: true}))
+}
+
+// Smooth dynamics: the mass matrix, its inverse, and forces.
 func TestGoldenSmoothDynamics(t *testing.T) {
 	forGolden(t, func(t *testing.T, g golden) {
-		s, err := NewSystem(g.model, Options{IgnorePairs: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, kind := range []string{"free_", "touch_"} {
-			qpos := g.numbers(t, kind+"qpos")
-			if len(qpos) == 0 {
+		s := g.system(t)
+		for _, kind := range kinds {
+			if g.arrays[kind+"vector"].Data == nil || len(g.numbers(t, kind+"qpos")) == 0 {
 				continue
 			}
-			inputs := []*tensors.Tensor{batchLast(qpos), batchLast(g.numbers(t, kind+"qvel")), batchLast(g.numbers(t, kind+"vector"))}
-			if g.model.Sizes.NU > 0 {
-				inputs = append(inputs, batchLast(g.numbers(t, kind+"ctrl")))
-			}
+			inputs := g.inputs(t, kind, "vector")
+			names := []string{"M_vector", "qfrc_bias", "qfrc_passive", "qfrc_actuator", "qacc_smooth"}
 			out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
-				in = append(in, nil)
-				q, v, w := split(in[0], s.places), split(in[1], s.dofs), split(in[2], s.dofs)
+				q, v, w := split(in[0], s.places), split(in[1], s.dofs), split(in[3], s.dofs)
 				k := s.kinematics(q)
 				v, w = s.toWorld(k, v), s.toWorld(k, w)
 				velocity, bias := s.inverseDynamics(k, v, nil)
 				product := s.multiply(k, w, s.forward(k, w))
 				passive, lift := s.passive(k, q, v, velocity)
-				actuator, _ := s.actuation(k, q, v, s.splitControl(in[3]), lift)
+				actuator, _ := s.actuation(k, q, v, s.splitControl(in[2]), lift)
 				smooth := s.noForce()
 				for c := range smooth {
 					smooth[c] = passive[c].Plus(actuator[c]).Minus(bias[c])
@@ -167,16 +178,102 @@ func TestGoldenSmoothDynamics(t *testing.T) {
 				acceleration := s.solve(k, s.factorize(k, s.links(k), s.armatures()), smooth)
 				var out []*graph.Node
 				for _, x := range [][]rows.Num{product, bias, passive, actuator, acceleration} {
-					out = append(out, join(in[0].Graph(), s.model.Sizes.NV, len(qpos), s.toBody(k, x), s.dofs))
+					out = append(out, join(in[0].Graph(), s.model.Sizes.NV, in[0].Shape().Dimensions[1], s.toBody(k, x), s.dofs))
 				}
 				return out
 			}, inputs...)
-			names := []string{"M_vector", "qfrc_bias", "qfrc_passive", "qfrc_actuator", "qacc_smooth"}
 			for i, name := range names {
 				want := g.numbers(t, kind+name)
-				scale := func(i int) float64 { return norm(want[i]) }
-				compare(t, kind+name, batchFirst(t, out[i]), want, scale, 1e-6, 1e-5)
+				median, worst := 1e-6, 1e-5
+				if name == "qacc_smooth" {
+					median, worst = 1e-5, 1e-4
+				}
+				compare(t, kind+name, batchFirst(t, out[i]), want, func(i int) float64 { return norm(want[i]) }, median, worst)
 			}
+		}
+	})
+}
+
+// Contacts: their number, distances, positions and frames.
+func TestGoldenContacts(t *testing.T) {
+	forGolden(t, func(t *testing.T, g golden) {
+		s := g.system(t)
+		if g.arrays["touch_contact_geom"].Data == nil || len(g.numbers(t, "touch_qpos")) == 0 {
+			t.Skip("no states with contacts")
+		}
+		inputs := g.inputs(t, "touch_")
+		out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) (out []*graph.Node) {
+			k := s.kinematics(split(in[0], s.places))
+			batch := in[0].Shape().Dimensions[1]
+			for _, set := range s.contacts {
+				c := s.collide(k, set)
+				moving := set.sides[1]
+				if moving.group == static {
+					moving = set.sides[0]
+				}
+				moving.link = repeatRows(moving.link, set.points)
+				at := c.Point.Plus(s.linksOf(moving, func(group int) rows.Vector { return k.Origin[group] }))
+				numbers := []rows.Num{c.Distance, at.X, at.Y, at.Z}
+				for _, axis := range c.Frame {
+					numbers = append(numbers, axis.X, axis.Y, axis.Z)
+				}
+				for _, x := range numbers {
+					out = append(out, graph.Reshape(x.Spread(in[0].Graph(), batch), x.Rows, batch))
+				}
+			}
+			return out
+		}, inputs[0])
+		geoms, dims := g.numbers(t, "touch_contact_geom"), g.numbers(t, "touch_contact_dim")
+		distances, points, frames := g.numbers(t, "touch_contact_dist"), g.numbers(t, "touch_contact_pos"), g.numbers(t, "touch_contact_frame")
+		var states [][][]float64
+		for _, x := range out {
+			states = append(states, batchFirst(t, x))
+		}
+		worst := 0.0
+		for i := range geoms {
+			sure, possible, want := 0, 0, 0 // rounding decides whether there is a contact at its margin
+			var off []float64
+			for c, dim := range dims[i] {
+				if dim == 0 {
+					continue
+				}
+				want++
+				nearest := math.Inf(1)
+				for at, set := range s.contacts {
+					for row := range set.margin.Rows {
+						pair := set.geoms[row%len(set.geoms)]
+						if float64(pair[0]) != geoms[i][2*c] || float64(pair[1]) != geoms[i][2*c+1] {
+							continue
+						}
+						ours := make([]float64, 13)
+						for n := range ours {
+							ours[n] = states[13*at+n][i][row]
+						}
+						theirs := append(append([]float64{distances[i][c]}, points[i][3*c:3*c+3]...), frames[i][9*c:9*c+9]...)
+						nearest = min(nearest, distance(ours, theirs))
+					}
+				}
+				off = append(off, nearest)
+			}
+			for at, set := range s.contacts {
+				for row := range set.margin.Rows {
+					if states[13*at][i][row] < set.margin.Known[row]-1e-6 {
+						sure++
+					}
+					if states[13*at][i][row] < set.margin.Known[row]+1e-6 {
+						possible++
+					}
+				}
+			}
+			if want < sure || want > possible {
+				t.Errorf("state %d has %d to %d contacts, want %d", i, sure, possible, want)
+			}
+			worst = max(worst, slices.Max(append(off, 0)))
+		}
+		if worst > 1e-4 {
+			t.Errorf("a contact is off by %.1e", worst)
+		} else {
+			t.Logf("contacts are off by at most %.1e", worst)
 		}
 	})
 }
@@ -187,38 +284,114 @@ func (s *System) qacc(state State, control *graph.Node) *graph.Node {
 	return join(state.QPos.Graph(), s.model.Sizes.NV, state.QPos.Shape().Dimensions[1], s.toBody(d.kinematics, d.acceleration), s.dofs)
 }
 
+// Accelerations under constraints, a physics step, a control step, and a second.
 func TestGoldenSteps(t *testing.T) {
 	forGolden(t, func(t *testing.T, g golden) {
-		s, err := NewSystem(g.model, Options{IgnorePairs: true})
+		if g.arrays["frame_skip"].Data == nil {
+			t.Skip("no steps")
+		}
+		s := g.system(t)
+		var shape []shapes.Shape
+		kind := kinds[0]
+		if g.inputs(t, kind) == nil {
+			kind = kinds[1]
+		}
+		sample := append(g.inputs(t, kind), g.inputs(t, kind)[1])
+		for _, input := range sample {
+			shape = append(shape, input.Shape())
+		}
+		program, err := xlatest.Compile(xlatest.Best(t), "step", shape, func(in []*graph.Node) []*graph.Node {
+			next := s.Step(State{in[0], in[1], in[3]}, in[2], 1)
+			return []*graph.Node{next.QPos, next.QVel, next.QAcc}
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range []string{"free_", "touch_"} {
-			qpos := g.numbers(t, kind+"qpos")
-			if len(qpos) == 0 {
+		defer program.Free()
+		step := func(q, v, u, a *tensors.Tensor) []*tensors.Tensor {
+			t.Helper()
+			out, err := program.Run(xla.Sharded{q}, xla.Sharded{v}, xla.Sharded{u}, xla.Sharded{a})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return []*tensors.Tensor{out[0][0], out[1][0], out[2][0]}
+		}
+		substeps := must.Get(npz.Values[int](g.arrays["frame_skip"]))[0]
+		for _, kind := range kinds {
+			in := g.inputs(t, kind)
+			if in == nil {
 				continue
 			}
-			inputs := []*tensors.Tensor{batchLast(qpos), batchLast(g.numbers(t, kind+"qvel"))}
-			if g.model.Sizes.NU > 0 {
-				inputs = append(inputs, batchLast(g.numbers(t, kind+"ctrl")))
+			qacc, smooth, noise := g.numbers(t, kind+"qacc"), g.numbers(t, kind+"qacc_smooth"), g.numbers(t, kind+"noise")
+			// Twenty times what rounding of the state does is allowed, too.
+			scale := func(want [][]float64, k int) func(i int) float64 {
+				return func(i int) float64 { return max(norm(want[i]), 2e5*noise[i][k]) }
 			}
-			out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
-				in = append(in, nil)
-				start := State{in[0], in[1], graph.ZerosLike(in[1])}
-				next := s.Step(start, in[2], 1)
-				if g.model.Opt.Integrator == RK4 { // whose last acceleration is that of its last stage
-					next.QAcc = s.qacc(start, in[2])
+			zero := batchLast(qacc)
+			zero.MutableFlatData(func(flat any) { clear(flat.([]float32)) })
+			now := step(in[0], in[1], in[2], zero)
+			if g.model.Opt.Integrator != RK4 { // whose last acceleration is not that of the state
+				compare(t, kind+"qacc", batchFirst(t, now[2]), qacc, func(i int) float64 {
+					return max(norm(qacc[i]), norm(smooth[i]), 2e5*noise[i][0])
+				}, 1e-5, 1e-4)
+			} else if os.Getenv("QDNB_GOLDEN_MUJOCO") != "" {
+				out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+					return []*graph.Node{s.qacc(State{in[0], in[1], in[1]}, in[2])}
+				}, in...)
+				compare(t, kind+"qacc", batchFirst(t, out[0]), qacc, func(i int) float64 {
+					return max(norm(qacc[i]), norm(smooth[i]), 2e5*noise[i][0])
+				}, 1e-5, 1e-4)
+			}
+			for _, c := range []struct {
+				name  string
+				steps int
+				noise int
+			}{{"step_", 1, 1}, {"control_", substeps, 3}} {
+				for range c.steps - 1 {
+					now = step(now[0], now[1], in[2], now[2])
 				}
-				return []*graph.Node{next.QAcc, next.QVel, next.QPos}
-			}, inputs...)
-			qacc, smooth := g.numbers(t, kind+"qacc"), g.numbers(t, kind+"qacc_smooth")
-			noise := g.numbers(t, kind+"noise")
-			scale := func(i int) float64 { return max(norm(qacc[i]), norm(smooth[i]), 2e5*noise[i][0]) }
-			compare(t, kind+"qacc", batchFirst(t, out[0]), qacc, scale, 1e-5, 1e-4)
-			step := g.numbers(t, kind+"step_qvel")
-			compare(t, kind+"step_qvel", batchFirst(t, out[1]), step, func(i int) float64 { return max(norm(step[i]), 2e5*noise[i][1]) }, 1e-5, 1e-4)
-			pos := g.numbers(t, kind+"step_qpos")
-			compare(t, kind+"step_qpos", batchFirst(t, out[2]), pos, func(i int) float64 { return max(norm(pos[i]), 2e5*noise[i][2]) }, 1e-6, 1e-4)
+				position, velocity := g.numbers(t, kind+c.name+"qpos"), g.numbers(t, kind+c.name+"qvel")
+				compare(t, kind+c.name+"qpos", batchFirst(t, now[0]), position, scale(position, 2), 1e-5, 1e-4)
+				compare(t, kind+c.name+"qvel", batchFirst(t, now[1]), velocity, scale(velocity, c.noise), 1e-5, 1e-4)
+			}
+		}
+		for traj := 0; ; traj++ {
+			name := fmt.Sprintf("traj%d_", traj)
+			way := g.numbers(t, name+"qpos")
+			if way == nil {
+				break
+			}
+			copies := shape[0].Dimensions[1]
+			repeated := func(state []float64) *tensors.Tensor {
+				if len(state) == 0 {
+					return sample[2]
+				}
+				return batchLast(slices.Repeat([][]float64{state}, copies))
+			}
+			controls, velocities, twin := g.numbers(t, name+"ctrl"), g.numbers(t, name+"qvel"), g.numbers(t, name+"qpos_twin")
+			now := []*tensors.Tensor{repeated(way[0]), repeated(velocities[0]), repeated(make([]float64, len(velocities[0])))}
+			steps := must.Get(npz.Values[int](g.arrays[name+"supported_steps"]))[0]
+			worst := 0.0
+			for at := range min(steps, len(way)-1) {
+				u := repeated(nil)
+				if controls != nil && len(controls) > at {
+					u = repeated(controls[at])
+				}
+				for range substeps {
+					now = step(now[0], now[1], u, now[2])
+				}
+				if distance(twin[at+1], way[at+1]) > 1e-5*norm(way[at+1]) {
+					steps = at
+					break
+				}
+				worst = distance(batchFirst(t, now[0])[0], way[at+1]) / norm(way[at+1])
+			}
+			line := fmt.Sprintf("%sof %d of %d control steps ends off by %.1e", name, steps, len(way)-1, worst)
+			if !(worst <= 1e-3) {
+				t.Error(line)
+			} else {
+				t.Log(line)
+			}
 		}
 	})
 }

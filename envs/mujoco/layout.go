@@ -162,21 +162,6 @@ func (s *System) prepare(g group) *group {
 	return &g
 }
 
-// to returns the row of an ancestor group that each row of a group belongs to; an ancestor of -1 is the
-// world, with one row.
-func (s *System) to(group, ancestor int) []int {
-	list := make([]int, s.groups[group].rows())
-	for i := range list {
-		list[i] = i
-	}
-	for ; group != ancestor; group = s.groups[group].parent {
-		for i := range list {
-			list[i] = s.groups[group].parentRow[list[i]]
-		}
-	}
-	return list
-}
-
 // then returns the pose of b, which is given in the frame of a, in the frame of a's parent.
 func (a pose) then(b pose) pose {
 	turn := a.rotation.Rotation().Snap()

@@ -99,20 +99,20 @@ func (s *System) iterate(n newton) newton {
 		Length:    computed(g, batch, rows.Constant(1, 1)),
 		Low:       computed(g, batch, rows.Constant(1, 0)),
 		High:      computed(g, batch, rows.Constant(1, huge)),
-		Done:      converged.Number(),
 	}
 	if rate.Rows > 0 {
 		force, change := c.Stiffness.Times(n.Rate).Neg(), c.Stiffness.Times(rate).Neg()
 		line.Force, line.ForceStep, line.Step = force.Matrix(), change.Matrix(), rate.Matrix()
 		line.Bend = change.Times(rate).Neg().Matrix()
 	}
+	// A step to the minimum of a parabola that the cost follows all the way ends there.
+	converged = converged.Or(s.zonesCrossed(line).Below(0.5))
 	one := rows.Constant(1, 1)
-	exact := s.zonesCrossed(line).Below(0.5)
+	line.Done = computed(g, batch, converged.Choose(one, one.Zero()))
 	length := s.lineSearch(line)
 
 	n.Iteration = AddScalar(n.Iteration, 1)
-	n.Done = converged.Or(exact).Choose(one, one.Zero())
-	n.Done = computed(g, batch, n.Done)
+	n.Done = line.Done
 	move := func(x, by rows.Num) rows.Num {
 		if x.Rows == 0 {
 			return x

@@ -352,6 +352,14 @@ func (a Num) Materialize() Num {
 	return a
 }
 
+// Store is [Num.Materialize] of a value that may be cheap to compute; see [xla.Store].
+func (a Num) Store() Num {
+	if a.Node != nil {
+		a.Node = xla.Store(a.Node)
+	}
+	return a
+}
+
 // Graph returns the graph of a Num that is not known.
 func (a Num) Graph() *Graph {
 	for _, row := range a.Split {

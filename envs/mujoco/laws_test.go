@@ -1,0 +1,92 @@
+package mujoco
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/xlatest"
+)
+
+// lawSystem reads a model of testdata.
+func lawSystem(t *testing.T, name string) *System {
+	t.Helper()
+	file := must.Get(os.Open("testdata/" + name + "_law.json"))
+	defer file.Close()
+	return must.Get(NewSystem(must.Get(ReadModel(file)), Options{}))
+}
+
+// roll advances one copy and returns its qpos, qvel and qacc.
+func roll(t *testing.T, s *System, q, v, u []float64, steps int) (qpos, qvel, qacc []float64) {
+	t.Helper()
+	inputs := []*tensors.Tensor{batchLast([][]float64{q}), batchLast([][]float64{v})}
+	if len(u) > 0 {
+		inputs = append(inputs, batchLast([][]float64{u}))
+	}
+	out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+		in = append(in, nil)
+		end := s.Step(State{in[0], in[1], graph.ZerosLike(in[1])}, in[2], steps)
+		return []*graph.Node{end.QPos, end.QVel, end.QAcc}
+	}, inputs...)
+	return batchFirst(t, out[0])[0], batchFirst(t, out[1])[0], batchFirst(t, out[2])[0]
+}
+
+// A double pendulum on a ball joint keeps its energy for ten seconds: to 1e-3 of what it swings with.
+func TestPendulumKeepsItsEnergy(t *testing.T) {
+	s := lawSystem(t, "pendulum")
+	energy := func(q, v []float64) float64 {
+		out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+			q, v := split(in[0], s.places), split(in[1], s.dofs)
+			k := s.kinematics(q)
+			v = s.toWorld(k, v)
+			kinetic := s.dots(v, s.multiply(k, v, s.forward(k, v))).Scale(0.5)
+			for i, g := range s.groups { // First is relative to the origin
+				kinetic = kinetic.Plus(k.Inertia[i].First.Z.Plus(k.Origin[i].Z.Times(g.mass)).Scale(9.81))
+			}
+			return []*graph.Node{graph.Reshape(kinetic.Node, 1, 1)}
+		}, batchLast([][]float64{q}), batchLast([][]float64{v}))
+		return batchFirst(t, out[0])[0][0]
+	}
+	q := []float64{math.Cos(0.5), 0, math.Sin(0.5), 0, 0.7}
+	v := []float64{1, -1, 2, 3}
+	start := energy(q, v)
+	rest := energy([]float64{1, 0, 0, 0, 0}, make([]float64, 4))
+	qpos, qvel, _ := roll(t, s, q, v, nil, 2000)
+	if end := energy(qpos, qvel); math.Abs(end-start) > 1e-3*math.Abs(start-rest) {
+		t.Errorf("the energy is %v J at first and %v J after ten seconds; at rest %v J", start, end, rest)
+	}
+}
+
+// Bodies that slide on one, four and eight contacts lose speed by their friction.
+func TestSlidingBodiesLoseSpeedByFriction(t *testing.T) {
+	s := lawSystem(t, "sliding")
+	q, v := s.model.QPos0, make([]float64, s.model.Sizes.NV)
+	q, v, _ = roll(t, s, q, v, nil, 200) // to rest
+	dofs, friction := []int{0, 2, 8}, []float64{0.4, 0.5, 0.6}
+	for _, dof := range dofs {
+		v[dof] = 2
+	}
+	_, end, _ := roll(t, s, q, v, nil, 150)
+	for i, dof := range dofs {
+		if lost, want := 2-end[dof], friction[i]*9.81*0.3; math.Abs(lost-want) > 0.03*want {
+			t.Errorf("body %d with friction %v lost %.3f m/s, want %.3f", i, friction[i], lost, want)
+		}
+	}
+}
+
+// The inertia of a rotor resists its own joint only: base and wheel turn as if it had none.
+func TestRotorActsOnItsJointOnly(t *testing.T) {
+	s := lawSystem(t, "rotor")
+	_, _, a := roll(t, s, s.model.QPos0, make([]float64, 7), []float64{1}, 1)
+	base, wheel := s.model.BodyInertia[1][2], s.model.BodyInertia[2][2]
+	if want := -wheel / (base + wheel); math.Abs(a[5]/a[6]-want) > 1e-5 {
+		t.Errorf("the base turns by %v of the wheel, want %v", a[5]/a[6], want)
+	}
+	if want := 1 / (s.model.DofArmature[6] + wheel - wheel*wheel/(base+wheel)); math.Abs(a[6]-want) > 1e-5*want {
+		t.Errorf("the joint accelerates by %v, want %v", a[6], want)
+	}
+}
