@@ -71,8 +71,8 @@ func (m tMaze) Step(s envs.State, action *Node) envs.State {
 // inMaze returns the spec of a run in a maze.
 func inMaze(folder string, generations int, set ...string) Spec {
 	return Spec{Algorithm: "cma-mae", Environment: tMaze{5}, Runs: folder, Budget: Generations(generations), Quiet: true,
-		Tune: Tuning(runs.Assign(append([]string{"batch=128", "emitters=2", "hidden=[]", "cells=16", "cvt_samples=160", "sigma0=0.5"},
-			set...)...))}
+		Tune: Tuning(runs.Assign(append([]string{"batch=128", "emitters=2", "hidden=[]", "cells=16",
+			"cvt_samples=160", "sigma0=0.5"}, set...)...))}
 }
 
 // A gated recurrent unit turns to the side that it was shown, which no policy without memory can.

@@ -128,7 +128,8 @@ func Generations(n int) runs.Budget { return session.Generations(n) }
 
 // Tune returns a [Tuning] that calls change with the hyperparameters of type T, such as
 // [example.com/qdnb/qdnb/algorithms/evolution.MapElites], or with the part of the hyperparameters that
-// has this type, such as [example.com/qdnb/qdnb/algorithms/td3.Config]. It is an error if the algorithm has no hyperparameters of type T.
+// has this type, such as [example.com/qdnb/qdnb/algorithms/td3.Config].
+// It is an error if the algorithm has no hyperparameters of type T.
 //
 //	qdnb.Tune(func(h *evolution.MapElites) { h.Batch = 100 })
 func Tune[T any](change func(*T)) Tuning { return session.Tune(change) }

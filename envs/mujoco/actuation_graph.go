@@ -1,6 +1,6 @@
 package mujoco
 
-import "example.com/qdnb/envs/rows"
+import "example.com/qdnb/envs/algebra"
 
 // drive is the n-th actuator of each link of a group that moves a joint. Links without one have a gear
 // of 0.
@@ -41,8 +41,8 @@ func (s *System) prepareDrives() {
 }
 
 // known returns a known number of each row's actuator, and missing where there is none.
-func (d drive) known(missing float64, f func(id int) float64) rows.Num {
-	return rows.ColumnOf(d.id, func(id int) float64 {
+func (d drive) known(missing float64, f func(id int) float64) algebra.Num {
+	return algebra.ColumnOf(d.id, func(id int) float64 {
 		if id < 0 {
 			return missing
 		}
@@ -52,20 +52,21 @@ func (d drive) known(missing float64, f func(id int) float64) rows.Num {
 
 // actuation returns the forces of the actuators on the dofs (MuJoCo's qfrc_actuator), and what they change
 // by the dofs' velocities, as negative blocks of joints, for implicit integration.
-func (s *System) actuation(k kinematics, q, v, control, compensation []rows.Num) (out []rows.Num, slopes map[[2]int]rows.Num) {
+func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.Num) (out []algebra.Num,
+	slopes map[[2]int]algebra.Num) {
 	m := s.model
-	out, slopes = s.noForce(), map[[2]int]rows.Num{}
+	out, slopes = s.noForce(), map[[2]int]algebra.Num{}
 	for n, d := range s.drives {
 		j := s.groups[d.group].joints[d.joint]
 		u := control[n]
 		if m.Opt.DisableFlags&DisableClampCtrl == 0 {
 			u = clip(u, d.limits(m.ActuatorCtrlLimited, m.ActuatorCtrlRange))
 		}
-		gear := make([]rows.Num, j.kind.Dofs())
+		gear := make([]algebra.Num, j.kind.Dofs())
 		for i := range gear {
 			gear[i] = d.known(0, func(id int) float64 { return m.ActuatorGear[id][i] })
 		}
-		length := rows.Constant(len(d.id), 0)
+		length := algebra.Constant(len(d.id), 0)
 		switch j.kind {
 		case Slide, Hinge:
 			length = q[j.place].Times(gear[0])
@@ -78,14 +79,14 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []rows.Num)
 		}
 		if at, ok := j.turns(); ok { // the gear is in the axes of the body
 			at -= j.column
-			turned := k.Rotation[d.group].Of(rows.Vector{X: gear[at], Y: gear[at+1], Z: gear[at+2]}).Materialize()
+			turned := k.Rotation[d.group].Of(algebra.Vector{X: gear[at], Y: gear[at+1], Z: gear[at+2]}).Materialize()
 			gear[at], gear[at+1], gear[at+2] = turned.X, turned.Y, turned.Z
 		}
-		speed := rows.Constant(len(d.id), 0)
+		speed := algebra.Constant(len(d.id), 0)
 		for i := range gear {
 			speed = speed.Plus(v[j.column+i].Times(gear[i]))
 		}
-		gain := func(i int) rows.Num {
+		gain := func(i int) algebra.Num {
 			return d.known(0, func(id int) float64 {
 				if i > 0 && m.ActuatorGainType[id] == 0 {
 					return 0
@@ -93,7 +94,7 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []rows.Num)
 				return m.ActuatorGainPrm[id][i]
 			})
 		}
-		bias := func(i int) rows.Num {
+		bias := func(i int) algebra.Num {
 			return d.known(0, func(id int) float64 {
 				if m.ActuatorBiasType[id] == 0 {
 					return 0
@@ -101,7 +102,7 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []rows.Num)
 				return m.ActuatorBiasPrm[id][i]
 			})
 		}
-		affine := func(of func(i int) rows.Num) rows.Num {
+		affine := func(of func(i int) algebra.Num) algebra.Num {
 			return of(0).Plus(of(1).Times(length)).Plus(of(2).Times(speed))
 		}
 		force := affine(gain).Times(u).Plus(affine(bias)).Materialize()
@@ -139,12 +140,12 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []rows.Num)
 }
 
 // limits are known lower and upper limits, +-huge where there are none.
-type limits struct{ low, high rows.Num }
+type limits struct{ low, high algebra.Num }
 
 const huge = 1e30
 
 func (d drive) limits(limited []bool, ranges [][2]float64) limits {
-	side := func(k int, missing float64) rows.Num {
+	side := func(k int, missing float64) algebra.Num {
 		return d.known(missing, func(id int) float64 {
 			if !limited[id] {
 				return missing
@@ -155,8 +156,8 @@ func (d drive) limits(limited []bool, ranges [][2]float64) limits {
 	return limits{side(0, -huge), side(1, huge)}
 }
 
-func (j joint) limit(limited []bool, ranges [][2]float64, side int) rows.Num {
-	return rows.ColumnOf(j.id, func(id int) float64 {
+func (j joint) limit(limited []bool, ranges [][2]float64, side int) algebra.Num {
+	return algebra.ColumnOf(j.id, func(id int) float64 {
 		if !limited[id] {
 			return [2]float64{-huge, huge}[side]
 		}
@@ -165,7 +166,7 @@ func (j joint) limit(limited []bool, ranges [][2]float64, side int) rows.Num {
 }
 
 // clip clips x to limits.
-func clip(x rows.Num, l limits) rows.Num {
+func clip(x algebra.Num, l limits) algebra.Num {
 	if !l.low.Is(-huge) {
 		x = x.Max(l.low)
 	}
@@ -176,8 +177,8 @@ func clip(x rows.Num, l limits) rows.Num {
 }
 
 // within reports where x is strictly within limits.
-func within(x rows.Num, l limits) rows.Mask {
-	in := rows.Mask{Num: rows.Constant(x.Rows, 1)}
+func within(x algebra.Num, l limits) algebra.Mask {
+	in := algebra.Mask{Num: algebra.Constant(x.Rows, 1)}
 	if !l.low.Is(-huge) {
 		in = in.And(l.low.Less(x))
 	}

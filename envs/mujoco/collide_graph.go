@@ -1,23 +1,23 @@
 package mujoco
 
-import "example.com/qdnb/envs/rows"
+import "example.com/qdnb/envs/algebra"
 
 // place is where the geoms of a side are, relative to a point near both sides: the origin of a tree.
 type place struct {
-	position rows.Vector
-	turn     rows.Rotation
+	position algebra.Vector
+	turn     algebra.Rotation
 }
 
 // touch is a possible contact of each pair of a set.
 type touch struct {
-	distance rows.Num    // below 0 where the geoms overlap
-	point    rows.Vector // halfway between the surfaces
-	normal   rows.Vector // from the first geom to the second
-	tangent  rows.Vector // the direction near which the first tangent is; no rows: MuJoCo's default
+	distance algebra.Num    // below 0 where the geoms overlap
+	point    algebra.Vector // halfway between the surfaces
+	normal   algebra.Vector // from the first geom to the second
+	tangent  algebra.Vector // the direction near which the first tangent is; no rows: MuJoCo's default
 }
 
 // planeBall is the contact of a plane with a ball.
-func planeBall(plane place, center rows.Vector, radius rows.Num) touch {
+func planeBall(plane place, center algebra.Vector, radius algebra.Num) touch {
 	n := plane.turn.Z
 	distance := center.Minus(plane.position).Dot(n).Minus(radius)
 	return touch{distance: distance, normal: n, point: center.Minus(n.By(radius.Plus(distance.Scale(0.5))))}
@@ -29,7 +29,7 @@ func planeSphere(c *contactSet, a, b place) []touch {
 
 func planeCapsule(c *contactSet, a, b place) (out []touch) {
 	half := b.turn.Z.By(c.sizes[1].Y)
-	for _, end := range []rows.Vector{b.position.Plus(half), b.position.Minus(half)} {
+	for _, end := range []algebra.Vector{b.position.Plus(half), b.position.Minus(half)} {
 		t := planeBall(a, end, c.sizes[1].X)
 		t.tangent = b.turn.Z
 		out = append(out, t)
@@ -47,10 +47,10 @@ func planeCylinder(c *contactSet, a, b place) (out []touch) {
 	along = along.Abs().Neg()
 	aside := axis.By(along).Minus(n)
 	length := aside.Dot(aside).Sqrt()
-	down := length.Less(rows.Constant(radius.Rows, 1e-6)).ChooseVector(b.turn.X.By(radius),
-		aside.By(radius.Over(length.Max(rows.Constant(radius.Rows, 1e-6))))).Materialize()
+	down := length.Less(algebra.Constant(radius.Rows, 1e-6)).ChooseVector(b.turn.X.By(radius),
+		aside.By(radius.Over(length.Max(algebra.Constant(radius.Rows, 1e-6))))).Materialize()
 	axis = axis.By(half).Materialize()
-	at := func(offset rows.Vector) touch {
+	at := func(offset algebra.Vector) touch {
 		point := b.position.Plus(offset)
 		distance := point.Minus(a.position).Dot(n)
 		return touch{distance: distance, normal: n, point: point.Minus(n.By(distance.Scale(0.5)))}
@@ -65,7 +65,7 @@ func planeCylinder(c *contactSet, a, b place) (out []touch) {
 func planeBox(c *contactSet, a, b place) (out []touch) {
 	n, size := a.turn.Z, c.sizes[1]
 	x, y, z := b.turn.X.By(size.X), b.turn.Y.By(size.Y), b.turn.Z.By(size.Z)
-	for _, corner := range []rows.Vector{
+	for _, corner := range []algebra.Vector{
 		x.Plus(y).Plus(z), y.Plus(z).Minus(x), x.Plus(z).Minus(y), z.Minus(x).Minus(y),
 	} {
 		corner = n.Dot(corner).Above(0).ChooseVector(corner.Neg(), corner)
@@ -77,9 +77,9 @@ func planeBox(c *contactSet, a, b place) (out []touch) {
 }
 
 // balls is the contact of two balls.
-func balls(a, b rows.Vector, radiusA, radiusB rows.Num) touch {
+func balls(a, b algebra.Vector, radiusA, radiusB algebra.Num) touch {
 	between := b.Minus(a).Materialize()
-	length := between.Dot(between).Sqrt().Max(rows.Constant(radiusA.Rows, 1e-15)).Materialize()
+	length := between.Dot(between).Sqrt().Max(algebra.Constant(radiusA.Rows, 1e-15)).Materialize()
 	n := between.Over(length)
 	distance := length.Minus(radiusA).Minus(radiusB)
 	return touch{distance: distance, normal: n, point: a.Plus(n.By(radiusA.Plus(distance.Scale(0.5))))}
@@ -90,8 +90,8 @@ func balls(a, b rows.Vector, radiusA, radiusB rows.Num) touch {
 func capsules(c *contactSet, a, b place) []touch {
 	one, other := a.turn.Z.By(c.sizes[0].Y).Materialize(), b.turn.Z.By(c.sizes[1].Y).Materialize()
 	apart := a.position.Minus(b.position).Materialize()
-	tiny := rows.Constant(apart.X.Rows, 1e-15)
-	limited := func(x rows.Num) rows.Num { return clip(x, limits{x.Zero().Add(-1), x.Zero().Add(1)}) }
+	tiny := algebra.Constant(apart.X.Rows, 1e-15)
+	limited := func(x algebra.Num) algebra.Num { return clip(x, limits{x.Zero().Add(-1), x.Zero().Add(1)}) }
 	// The nearest points are a + x one and b + y other.
 	aa, bb := one.Dot(one).Max(tiny), other.Dot(other).Max(tiny)
 	ab, u, v := one.Dot(other).Neg().Materialize(), one.Dot(apart).Neg().Materialize(), other.Dot(apart).Materialize()
@@ -106,21 +106,21 @@ func capsules(c *contactSet, a, b place) []touch {
 func sphereBox(c *contactSet, a, b place) []touch {
 	size, radius := c.sizes[1], c.sizes[0].X
 	center := inverse(b.turn, a.position.Minus(b.position)).Materialize()
-	clipped := func(x, size rows.Num) rows.Num { return clip(x, limits{size.Neg(), size}) }
-	nearest := rows.Vector{X: clipped(center.X, size.X), Y: clipped(center.Y, size.Y), Z: clipped(center.Z, size.Z)}
+	clipped := func(x, size algebra.Num) algebra.Num { return clip(x, limits{size.Neg(), size}) }
+	nearest := algebra.Vector{X: clipped(center.X, size.X), Y: clipped(center.Y, size.Y), Z: clipped(center.Z, size.Z)}
 	toBox := nearest.Minus(center)
 	length := toBox.Dot(toBox).Sqrt().Materialize()
-	outside := touch{distance: length.Minus(radius), normal: toBox.Over(length.Max(rows.Constant(radius.Rows, 1e-15)))}
+	outside := touch{distance: length.Minus(radius), normal: toBox.Over(length.Max(algebra.Constant(radius.Rows, 1e-15)))}
 	// Inside, the nearest face counts.
-	depth := size.Minus(center.Each(rows.Num.Abs)).Materialize()
+	depth := size.Minus(center.Each(algebra.Num.Abs)).Materialize()
 	zero, one := radius.Zero(), radius.Zero().Add(1)
 	xFirst := depth.X.Less(depth.Y).And(depth.X.Less(depth.Z))
 	yFirst := depth.Y.Less(depth.Z)
-	toward := func(x rows.Num) rows.Num { return x.Below(0).Choose(one, one.Neg()) }
-	inward := xFirst.ChooseVector(rows.Vector{X: toward(center.X), Y: zero, Z: zero},
-		yFirst.ChooseVector(rows.Vector{X: zero, Y: toward(center.Y), Z: zero},
-			rows.Vector{X: zero, Y: zero, Z: toward(center.Z)}))
-	inside := length.Less(rows.Constant(radius.Rows, 1e-15))
+	toward := func(x algebra.Num) algebra.Num { return x.Below(0).Choose(one, one.Neg()) }
+	inward := xFirst.ChooseVector(algebra.Vector{X: toward(center.X), Y: zero, Z: zero},
+		yFirst.ChooseVector(algebra.Vector{X: zero, Y: toward(center.Y), Z: zero},
+			algebra.Vector{X: zero, Y: zero, Z: toward(center.Z)}))
+	inside := length.Less(algebra.Constant(radius.Rows, 1e-15))
 	n := inside.ChooseVector(inward, outside.normal).Materialize()
 	distance := inside.Choose(depth.X.Min(depth.Y).Min(depth.Z).Plus(radius).Neg(), outside.distance).Materialize()
 	point := center.Plus(n.By(radius.Plus(distance.Scale(0.5))))
@@ -128,7 +128,7 @@ func sphereBox(c *contactSet, a, b place) []touch {
 }
 
 // frame returns the tangents of contacts (mju_makeFrame).
-func (t touch) frame() (one, other rows.Vector) {
+func (t touch) frame() (one, other algebra.Vector) {
 	n := t.normal
 	hint := t.tangent
 	if hint.X.Rows == 0 {
@@ -141,7 +141,7 @@ func (t touch) frame() (one, other rows.Vector) {
 		short := length.Below(1e-6)
 		other := touch{normal: n}
 		fallback, _ := other.frame()
-		one = short.ChooseVector(fallback, one.Over(length.Max(rows.Constant(n.X.Rows, 1e-6))))
+		one = short.ChooseVector(fallback, one.Over(length.Max(algebra.Constant(n.X.Rows, 1e-6))))
 	} else {
 		one = one.Over(length)
 	}

@@ -3,7 +3,7 @@ package mujoco
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/xla"
 )
 
@@ -29,24 +29,24 @@ const (
 // descent is the state of the method.
 type descent struct {
 	Iteration              *Node
-	X, Residual, Direction []rows.Num
-	Norm, Start            rows.Num // of the residual, squared
+	X, Residual, Direction []algebra.Num
+	Norm, Start            algebra.Num // of the residual, squared
 	Kinematics             kinematics
 	Constraints            constraints
 	Factor                 factor
-	Slope                  rows.Num
-	ConeSlope              [6]rows.Num
+	Slope                  algebra.Num
+	ConeSlope              [6]algebra.Num
 }
 
 // conjugate returns the solution x of the Newton system H x = b.
-func (s *System) conjugate(k kinematics, c constraints, r response, f factor, b, first []rows.Num) []rows.Num {
+func (s *System) conjugate(k kinematics, c constraints, r response, f factor, b, first []algebra.Num) []algebra.Num {
 	g, batch := sizeOf(b)
 	d := descent{Iteration: Const(g, int32(0)), Kinematics: k, Constraints: c, Factor: f, Slope: r.slope}
 	for i, key := range conePairs {
 		d.ConeSlope[i] = r.coneSlope[key]
 	}
 	for i := range b {
-		d.X = append(d.X, computed(g, batch, rows.Constant(b[i].Rows, 0)))
+		d.X = append(d.X, computed(g, batch, algebra.Constant(b[i].Rows, 0)))
 		d.Residual = append(d.Residual, computed(g, batch, b[i]))
 		d.Direction = append(d.Direction, computed(g, batch, first[i]))
 	}
@@ -65,10 +65,10 @@ func (s *System) conjugate(k kinematics, c constraints, r response, f factor, b,
 		if rate.Rows > 0 {
 			force = d.Slope.Times(rate).Materialize()
 		}
-		var coneForce [3]rows.Num
+		var coneForce [3]algebra.Num
 		if cones[0].Rows > 0 {
 			for a := range 3 {
-				sum := rows.Constant(cones[0].Rows, 0)
+				sum := algebra.Constant(cones[0].Rows, 0)
 				for i, key := range conePairs {
 					if key[0] == a {
 						sum = sum.Plus(d.ConeSlope[i].Times(cones[key[1]]))
@@ -83,7 +83,7 @@ func (s *System) conjugate(k kinematics, c constraints, r response, f factor, b,
 		for i, pushed := range s.project(d.Kinematics, pushes) {
 			product[i] = product[i].Plus(dofs[i]).Plus(pushed).Materialize()
 		}
-		tiny := rows.Constant(1, 1e-30)
+		tiny := algebra.Constant(1, 1e-30)
 		length := d.Norm.Over(s.dots(d.Direction, product).Max(tiny)).Materialize()
 		for i := range d.X {
 			n := d.X[i].Rows

@@ -3,7 +3,7 @@ package mujoco
 import (
 	"slices"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 )
 
 // Constraints that push with one number each are stacked, so that the solver treats all of them at once:
@@ -16,10 +16,10 @@ type jointRow struct {
 	group, joint int
 	column       int // the first dof
 	turns        bool
-	loss         rows.Num // the largest force of a friction loss; no rows: a limit
-	axis         int      // of the friction loss of a joint that turns, in the axes of the body
+	loss         algebra.Num // the largest force of a friction loss; no rows: a limit
+	axis         int         // of the friction loss of a joint that turns, in the axes of the body
 	law          law
-	weight       rows.Num
+	weight       algebra.Num
 }
 
 // prepareRows lists the constraints of the joints.
@@ -85,7 +85,7 @@ func (s *System) bounds() limits {
 			low, high = append(low, 0), append(high, huge)
 		}
 	}
-	return limits{rows.Known(low...), rows.Known(high...)}
+	return limits{algebra.Known(low...), algebra.Known(high...)}
 }
 
 // elliptic reports whether a set's contacts have elliptic cones.

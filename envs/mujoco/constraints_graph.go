@@ -3,39 +3,39 @@ package mujoco
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 )
 
 // constraints are those of a state. The rows are stacked: first those of [System.rows], then the edges
 // of the contacts of each set.
 type constraints struct {
-	Axes     []rows.Vector // of each of [System.rows]; the x alone where it acts on one dof
-	Contacts []contact     // of each set
+	Axes     []algebra.Vector // of each of [System.rows]; the x alone where it acts on one dof
+	Contacts []contact        // of each set
 
-	Stiffness rows.Num // D of the stacked rows; 0 where they do not act
-	Reference rows.Num // aref
+	Stiffness algebra.Num // D of the stacked rows; 0 where they do not act
+	Reference algebra.Num // aref
 
-	ConeStiffness rows.Num    // D of the normals of the stacked elliptic cones
-	ConeReference [3]rows.Num // of normals and both tangents
+	ConeStiffness algebra.Num    // D of the normals of the stacked elliptic cones
+	ConeReference [3]algebra.Num // of normals and both tangents
 }
 
 // contact holds the contacts of a set.
 type contact struct {
-	Distance rows.Num
-	Point    rows.Vector    // relative to the origin of the tree of the second side, if it moves, else of the first
-	Frame    [3]rows.Vector // the normal, from the first geom to the second, and two tangents
-	Shift    rows.Vector    // what added to Point makes it relative to the origin of the first side, if both move
+	Distance algebra.Num
+	Point    algebra.Vector    // relative to the origin of the tree of the second side, if it moves, else of the first
+	Frame    [3]algebra.Vector // the normal, from the first geom to the second, and two tangents
+	Shift    algebra.Vector    // what added to Point makes it relative to the origin of the first side, if both move
 }
 
 // constrain finds the constraints of a state: positions q, velocities v and the links' velocities.
-func (s *System) constrain(k kinematics, q, v []rows.Num, velocity []spatial) constraints {
+func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial) constraints {
 	m := s.model
 	var c constraints
 	// Of the stacked rows: D, the damping B, and K d (r - margin).
-	var stiffness, damping, pull []rows.Num
-	stack := func(d, weight rows.Num, l law, violation rows.Num, active rows.Mask, isLoss bool) {
-		one := rows.Constant(d.Rows, 1)
-		D := d.Over(one.Minus(d).Times(weight.Max(rows.Constant(d.Rows, 1e-15))))
+	var stiffness, damping, pull []algebra.Num
+	stack := func(d, weight algebra.Num, l law, violation algebra.Num, active algebra.Mask, isLoss bool) {
+		one := algebra.Constant(d.Rows, 1)
+		D := d.Over(one.Minus(d).Times(weight.Max(algebra.Constant(d.Rows, 1e-15))))
 		if isLoss {
 			pull = append(pull, d.Zero())
 		} else {
@@ -48,33 +48,33 @@ func (s *System) constrain(k kinematics, q, v []rows.Num, velocity []spatial) co
 		n := r.weight.Rows
 		j := s.groups[r.group].joints[r.joint]
 		if r.loss.Rows > 0 {
-			axis := rows.Vector{X: rows.Constant(n, 1)}
+			axis := algebra.Vector{X: algebra.Constant(n, 1)}
 			if r.turns {
 				turn := k.Rotation[r.group]
-				axis = []rows.Vector{turn.X, turn.Y, turn.Z}[r.axis]
+				axis = []algebra.Vector{turn.X, turn.Y, turn.Z}[r.axis]
 			}
 			c.Axes = append(c.Axes, axis)
-			stack(r.law.impedance(rows.Constant(n, 0)), r.weight, r.law, rows.Num{}, rows.Mask{}, true)
+			stack(r.law.impedance(algebra.Constant(n, 0)), r.weight, r.law, algebra.Num{}, algebra.Mask{}, true)
 			continue
 		}
 		low, high := j.limit(m.JntLimited, m.JntRange, 0), j.limit(m.JntLimited, m.JntRange, 1)
-		var axis rows.Vector
-		var distance rows.Num
+		var axis algebra.Vector
+		var distance algebra.Num
 		if r.turns {
 			local, angle := axisAngle(quaternionAt(q[j.place:]).Normalized())
 			axis = k.Rotation[r.group].Of(local.Neg())
 			distance = low.Max(high).Minus(angle)
 		} else {
 			below, above := q[j.place].Minus(low), high.Minus(q[j.place])
-			axis.X = below.Less(above).Choose(rows.Constant(n, 1), rows.Constant(n, -1)).Materialize()
+			axis.X = below.Less(above).Choose(algebra.Constant(n, 1), algebra.Constant(n, -1)).Materialize()
 			distance = below.Min(above)
 		}
 		c.Axes = append(c.Axes, axis)
 		violation := distance.Minus(j.known(m.JntMargin)).Materialize()
 		stack(r.law.impedance(violation), r.weight, r.law, violation, violation.Below(0), false)
 	}
-	var coneStiffness, conePull []rows.Num
-	var coneDamping [2][]rows.Num
+	var coneStiffness, conePull []algebra.Num
+	var coneDamping [2][]algebra.Num
 	for _, set := range s.contacts {
 		contact := s.collide(k, set)
 		c.Contacts = append(c.Contacts, contact)
@@ -82,8 +82,8 @@ func (s *System) constrain(k kinematics, q, v []rows.Num, velocity []spatial) co
 		active := violation.Below(0)
 		d := set.law.impedance(violation)
 		if s.elliptic(set) {
-			one := rows.Constant(d.Rows, 1)
-			D := d.Over(one.Minus(d).Times(set.weight.Max(rows.Constant(d.Rows, 1e-15))))
+			one := algebra.Constant(d.Rows, 1)
+			D := d.Over(one.Minus(d).Times(set.weight.Max(algebra.Constant(d.Rows, 1e-15))))
 			coneStiffness = append(coneStiffness, active.Choose(D, D.Zero()).Materialize())
 			conePull = append(conePull, set.law.stiffness.Times(d).Times(violation))
 			coneDamping[0], coneDamping[1] = append(coneDamping[0], set.law.damping), append(coneDamping[1], set.tangent.damping)
@@ -101,12 +101,12 @@ func (s *System) constrain(k kinematics, q, v []rows.Num, velocity []spatial) co
 	rate, coneRate := s.violationRates(k, c, v, velocity)
 	if len(stiffness) > 0 {
 		c.Stiffness = materializedStack(stiffness)
-		c.Reference = rate.Times(rows.Concat(damping...)).Plus(rows.Concat(pull...)).Neg().Materialize()
+		c.Reference = rate.Times(algebra.Concat(damping...)).Plus(algebra.Concat(pull...)).Neg().Materialize()
 	}
 	if len(coneStiffness) > 0 {
 		c.ConeStiffness = materializedStack(coneStiffness)
-		normal, tangent := rows.Concat(coneDamping[0]...), rows.Concat(coneDamping[1]...)
-		c.ConeReference[0] = coneRate[0].Times(normal).Plus(rows.Concat(conePull...)).Neg().Materialize()
+		normal, tangent := algebra.Concat(coneDamping[0]...), algebra.Concat(coneDamping[1]...)
+		c.ConeReference[0] = coneRate[0].Times(normal).Plus(algebra.Concat(conePull...)).Neg().Materialize()
 		for i := 1; i < 3; i++ {
 			c.ConeReference[i] = coneRate[i].Times(tangent).Neg().Materialize()
 		}
@@ -114,24 +114,25 @@ func (s *System) constrain(k kinematics, q, v []rows.Num, velocity []spatial) co
 	return c
 }
 
-func materializedStack(of []rows.Num) rows.Num { return rows.Concat(of...).Materialize() }
+func materializedStack(of []algebra.Num) algebra.Num { return algebra.Concat(of...).Materialize() }
 
 // collide finds the contacts of a set.
 func (s *System) collide(k kinematics, set *contactSet) contact {
 	var at [2]place
-	var origins [2]rows.Vector
+	var origins [2]algebra.Vector
 	for i, side := range set.sides {
 		at[i] = place{side.pose.position, side.pose.rotation.Rotation().Snap()}
 		if side.group != static {
-			turn := rows.Rotation{X: s.linksOf(side, func(g int) rows.Vector { return k.Rotation[g].X }),
-				Y: s.linksOf(side, func(g int) rows.Vector { return k.Rotation[g].Y }),
-				Z: s.linksOf(side, func(g int) rows.Vector { return k.Rotation[g].Z })}
-			at[i].position = s.linksOf(side, func(g int) rows.Vector { return k.Position[g] }).Plus(turn.Of(at[i].position)).Materialize()
+			turn := algebra.Rotation{X: s.linksOf(side, func(g int) algebra.Vector { return k.Rotation[g].X }),
+				Y: s.linksOf(side, func(g int) algebra.Vector { return k.Rotation[g].Y }),
+				Z: s.linksOf(side, func(g int) algebra.Vector { return k.Rotation[g].Z })}
+			position := s.linksOf(side, func(g int) algebra.Vector { return k.Position[g] })
+			at[i].position = position.Plus(turn.Of(at[i].position)).Materialize()
 			at[i].turn = materializeRotation(turned(turn, at[i].turn))
-			origins[i] = s.linksOf(side, func(g int) rows.Vector { return k.Origin[g] })
+			origins[i] = s.linksOf(side, func(g int) algebra.Vector { return k.Origin[g] })
 		}
 	}
-	var shift rows.Vector
+	var shift algebra.Vector
 	switch {
 	case set.sides[0].group == static:
 		at[0].position = at[0].position.Minus(origins[1])
@@ -142,15 +143,15 @@ func (s *System) collide(k kinematics, set *contactSet) contact {
 		at[0].position = at[0].position.Minus(shift).Materialize()
 	}
 	touches := set.collide(set, at[0], at[1])
-	var distance []rows.Num
-	var point, normal, one, other []rows.Vector
+	var distance []algebra.Num
+	var point, normal, one, other []algebra.Vector
 	for _, t := range touches {
 		a, b := t.frame()
 		distance, point, normal = append(distance, t.distance), append(point, t.point), append(normal, t.normal)
 		one, other = append(one, a), append(other, b)
 	}
 	c := contact{Distance: materializedStack(distance), Point: stackVectors(point),
-		Frame: [3]rows.Vector{stackVectors(normal), stackVectors(one), stackVectors(other)}}
+		Frame: [3]algebra.Vector{stackVectors(normal), stackVectors(one), stackVectors(other)}}
 	if shift.X.Rows > 0 {
 		c.Shift = stackVectors(repeat(shift, set.points))
 	}
@@ -164,15 +165,15 @@ func repeat[T any](x T, n int) (out []T) {
 	return out
 }
 
-func stackVectors(of []rows.Vector) (out rows.Vector) {
+func stackVectors(of []algebra.Vector) (out algebra.Vector) {
 	if len(of) == 1 {
 		return of[0].Materialize()
 	}
-	var x, y, z []rows.Num
+	var x, y, z []algebra.Num
 	for _, v := range of {
 		x, y, z = append(x, v.X), append(y, v.Y), append(z, v.Z)
 	}
-	return rows.Vector{X: rows.Concat(x...), Y: rows.Concat(y...), Z: rows.Concat(z...)}
+	return algebra.Vector{X: algebra.Concat(x...), Y: algebra.Concat(y...), Z: algebra.Concat(z...)}
 }
 
 // trees is the number of trees of links.
@@ -186,19 +187,19 @@ func (s *System) trees() (n int) {
 }
 
 // linksOf returns vectors of the links of a side, given those of each group.
-func (s *System) linksOf(side side, of func(group int) rows.Vector) rows.Vector {
+func (s *System) linksOf(side side, of func(group int) algebra.Vector) algebra.Vector {
 	if side.group != anyLink {
 		return of(side.group).Take(side.link...)
 	}
-	var all []rows.Vector
+	var all []algebra.Vector
 	for i := range s.groups {
 		all = append(all, of(i))
 	}
-	return stackVectors(all).Each(func(x rows.Num) rows.Num { return gather(x, side.link) })
+	return stackVectors(all).Each(func(x algebra.Num) algebra.Num { return gather(x, side.link) })
 }
 
 // gather selects rows by an operation that costs the same however irregular they are.
-func gather(x rows.Num, of []int) rows.Num {
+func gather(x algebra.Num, of []int) algebra.Num {
 	if x.Node == nil {
 		return x.Take(of...)
 	}
@@ -208,20 +209,20 @@ func gather(x rows.Num, of []int) rows.Num {
 	}
 	batch := x.Node.Shape().Size() / x.Rows
 	picked := Gather(Reshape(x.Node, x.Rows, batch), Const(x.Node.Graph(), index))
-	return rows.Num{Rows: len(of), Node: Reshape(picked, len(of)*batch)}
+	return algebra.Num{Rows: len(of), Node: Reshape(picked, len(of)*batch)}
 }
 
 // pointMotion returns the motion of the second bodies relative to the first at contacts, along normals
 // and tangents.
-func (s *System) pointMotion(set *contactSet, c contact, motion []spatial) (out [3]rows.Num) {
-	var relative rows.Vector
+func (s *System) pointMotion(set *contactSet, c contact, motion []spatial) (out [3]algebra.Num) {
+	var relative algebra.Vector
 	for i, side := range set.sides {
 		if side.group == static {
 			continue
 		}
 		side.link = repeatRows(side.link, set.points)
-		link := spatial{s.linksOf(side, func(g int) rows.Vector { return motion[g].Ang }),
-			s.linksOf(side, func(g int) rows.Vector { return motion[g].Lin })}
+		link := spatial{s.linksOf(side, func(g int) algebra.Vector { return motion[g].Ang }),
+			s.linksOf(side, func(g int) algebra.Vector { return motion[g].Lin })}
 		at := link.at(c.pointOf(i)).Materialize()
 		switch {
 		case i == 0:
@@ -246,7 +247,7 @@ func repeatRows(list []int, n int) (out []int) {
 }
 
 // pointOf returns the points of contacts relative to the origin of a side's tree.
-func (c contact) pointOf(side int) rows.Vector {
+func (c contact) pointOf(side int) algebra.Vector {
 	if side == 0 && c.Shift.X.Rows > 0 {
 		return c.Point.Plus(c.Shift)
 	}
@@ -255,14 +256,14 @@ func (c contact) pointOf(side int) rows.Vector {
 
 // violationRates returns the rates by which motions of the dofs and links change what constraints measure:
 // J x of the stacked rows, and of the normals and tangents of elliptic cones.
-func (s *System) violationRates(k kinematics, c constraints, x []rows.Num, motion []spatial) (stacked rows.Num,
-	cones [3]rows.Num) {
-	var list []rows.Num
-	var along [3][]rows.Num
+func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, motion []spatial) (stacked algebra.Num,
+	cones [3]algebra.Num) {
+	var list []algebra.Num
+	var along [3][]algebra.Num
 	for i, r := range s.rows {
 		axis := c.Axes[i]
 		if r.turns {
-			list = append(list, axis.Dot(rows.Vector{X: x[r.column], Y: x[r.column+1], Z: x[r.column+2]}))
+			list = append(list, axis.Dot(algebra.Vector{X: x[r.column], Y: x[r.column+1], Z: x[r.column+2]}))
 		} else {
 			list = append(list, axis.X.Times(x[r.column]))
 		}

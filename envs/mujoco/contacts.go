@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 )
 
 // contactSet holds contacts that are computed at once, a row each: pairs of geoms of the same two shapes,
@@ -14,15 +14,15 @@ type contactSet struct {
 	points  int      // contacts of each pair
 	geoms   [][2]int // of each pair
 	sides   [2]side
-	sizes   [2]rows.Vector // of the geoms of each pair
+	sizes   [2]algebra.Vector // of the geoms of each pair
 
 	// Of each contact, which are sorted by point, then by pair:
 	dim      int
-	friction [2]rows.Num // along both tangents
-	margin   rows.Num    // m
+	friction [2]algebra.Num // along both tangents
+	margin   algebra.Num    // m
 	law      law
 	tangent  law // of the tangents of elliptic cones
-	weight   rows.Num
+	weight   algebra.Num
 }
 
 // side holds the first or the second geoms of pairs of geoms.
@@ -39,8 +39,8 @@ const (
 
 // law is how a constraint's stiffness and damping depend on its violation: solref and solimp.
 type law struct {
-	stiffness, damping                rows.Num // K and B
-	low, high, width, midpoint, power rows.Num // of the impedance
+	stiffness, damping                algebra.Num // K and B
+	low, high, width, midpoint, power algebra.Num // of the impedance
 }
 
 // geomPair is a pair of geoms that can collide, with its parameters.
@@ -195,18 +195,19 @@ func (s *System) contactSet(c collision, groups [2]int, dim int, list []geomPair
 			default:
 				side.link = append(side.link, slices.Index(s.groups[side.group].body, link))
 			}
-			at = append(at, s.poses[m.GeomBodyID[g]].then(pose{rows.Vectors(m.GeomPos[g]), knownQuaternion(m.GeomQuat[g])}))
+			own := pose{algebra.Vectors(m.GeomPos[g]), algebra.KnownQuaternion(m.GeomQuat[g])}
+			at = append(at, s.poses[m.GeomBodyID[g]].then(own))
 		}
 		side.pose = stackPoses(at)
 		set.sides[i] = side
-		set.sizes[i] = rows.VectorsOf(list, func(p geomPair) [3]float64 { return m.GeomSize[p.geom[i]] })
+		set.sizes[i] = algebra.VectorsOf(list, func(p geomPair) [3]float64 { return m.GeomSize[p.geom[i]] })
 	}
 	list = slices.Repeat(list, c.points)
 	for i := range set.friction {
 		const least = 1e-5
-		set.friction[i] = rows.ColumnOf(list, func(p geomPair) float64 { return max(least, p.friction[i]) })
+		set.friction[i] = algebra.ColumnOf(list, func(p geomPair) float64 { return max(least, p.friction[i]) })
 	}
-	set.margin = rows.ColumnOf(list, func(p geomPair) float64 { return p.margin })
+	set.margin = algebra.ColumnOf(list, func(p geomPair) float64 { return p.margin })
 	solimp := func(p geomPair) [5]float64 { return p.solimp }
 	set.law = lawOf(s, list, func(p geomPair) [2]float64 { return p.solref }, solimp)
 	set.tangent = lawOf(s, list, func(p geomPair) [2]float64 {
@@ -215,7 +216,7 @@ func (s *System) contactSet(c collision, groups [2]int, dim int, list []geomPair
 		}
 		return p.solref
 	}, solimp)
-	set.weight = rows.ColumnOf(list, func(p geomPair) float64 {
+	set.weight = algebra.ColumnOf(list, func(p geomPair) float64 {
 		return m.BodyInvweight0[m.GeomBodyID[p.geom[0]]][0] + m.BodyInvweight0[m.GeomBodyID[p.geom[1]]][0]
 	})
 	return set
@@ -231,8 +232,8 @@ func (s *System) allLinks() (list []int) {
 
 // lawOf computes the known numbers of a constraint's law; see section 2.9 of MuJoCo's solver parameters.
 func lawOf[T any](s *System, list []T, solref func(T) [2]float64, solimp func(T) [5]float64) law {
-	column := func(f func(ref [2]float64, imp [5]float64) float64) rows.Num {
-		return rows.ColumnOf(list, func(item T) float64 {
+	column := func(f func(ref [2]float64, imp [5]float64) float64) algebra.Num {
+		return algebra.ColumnOf(list, func(item T) float64 {
 			imp := solimp(item)
 			for _, i := range []int{0, 1, 3} {
 				imp[i] = min(max(imp[i], 1e-4), 0.9999)

@@ -7,7 +7,7 @@
 // # How it computes
 //
 // Bodies that are welded together are one link. Links of the same structure, such as the four shanks of a
-// quadruped, form a group and are the rows of one rows.Num. The chain of calls of a physics step is
+// quadruped, form a group and are the rows of one algebra.Num. The chain of calls of a physics step is
 //
 //	Step            state by groups, loop over physics steps
 //	  semiImplicit  Euler and implicitfast; or rungeKutta

@@ -1,9 +1,9 @@
 package mujoco
 
-import "example.com/qdnb/envs/rows"
+import "example.com/qdnb/envs/algebra"
 
 // forward returns the motions of the links of each group by those of the dofs.
-func (s *System) forward(k kinematics, x []rows.Num) []spatial {
+func (s *System) forward(k kinematics, x []algebra.Num) []spatial {
 	out := make([]spatial, len(s.groups))
 	for i, g := range s.groups {
 		v := noMotion(g.rows())
@@ -19,11 +19,11 @@ func (s *System) forward(k kinematics, x []rows.Num) []spatial {
 }
 
 // motion returns the motion of a joint's links relative to their parents.
-func (j joint) motion(k kinematics, x []rows.Num) spatial {
+func (j joint) motion(k kinematics, x []algebra.Num) spatial {
 	return sumOver(j.column, j.column+j.kind.Dofs(), k, x)
 }
 
-func sumOver(from, to int, k kinematics, x []rows.Num) spatial {
+func sumOver(from, to int, k kinematics, x []algebra.Num) spatial {
 	v := k.Axis[from].by(x[from])
 	for c := from + 1; c < to; c++ {
 		v = v.plus(k.Axis[c].by(x[c]))
@@ -45,17 +45,17 @@ func (s *System) subtree(of []spatial) []spatial {
 
 // down sums spatial vectors of a group over the children of each parent.
 func (s *System) down(g *group, of spatial) spatial {
-	return of.each(func(x rows.Num) rows.Num { return s.sumDown(g, x) })
+	return of.each(func(x algebra.Num) algebra.Num { return s.sumDown(g, x) })
 }
 
-func (s *System) sumDown(g *group, x rows.Num) rows.Num {
-	return rows.SegmentSum(s.groups[g.parent].rows(), rows.Term{Value: x, To: rows.Each(g.parentRow)})
+func (s *System) sumDown(g *group, x algebra.Num) algebra.Num {
+	return algebra.SegmentSum(s.groups[g.parent].rows(), algebra.Term{Value: x, To: algebra.Each(g.parentRow)})
 }
 
 // project returns the forces on the dofs by spatial forces on the links of each group.
-func (s *System) project(k kinematics, of []spatial) []rows.Num {
+func (s *System) project(k kinematics, of []spatial) []algebra.Num {
 	sums := s.subtree(of)
-	out := make([]rows.Num, len(s.dofs))
+	out := make([]algebra.Num, len(s.dofs))
 	for c, dof := range s.dofs {
 		out[c] = k.Axis[c].dot(sums[dof.group]).Materialize()
 	}
@@ -63,7 +63,7 @@ func (s *System) project(k kinematics, of []spatial) []rows.Num {
 }
 
 // multiply returns the mass matrix times x, given the motions of the links by x.
-func (s *System) multiply(k kinematics, x []rows.Num, motion []spatial) []rows.Num {
+func (s *System) multiply(k kinematics, x []algebra.Num, motion []spatial) []algebra.Num {
 	forces := make([]spatial, len(s.groups))
 	for i := range s.groups {
 		forces[i] = k.Inertia[i].of(motion[i])
@@ -75,13 +75,13 @@ func (s *System) multiply(k kinematics, x []rows.Num, motion []spatial) []rows.N
 	return out
 }
 
-func (s *System) armature(column int) rows.Num {
+func (s *System) armature(column int) algebra.Num {
 	return s.knownDof(column, s.model.DofArmature)
 }
 
 // knownDof returns known numbers of a dof.
-func (s *System) knownDof(column int, of []float64) rows.Num {
-	return rows.ColumnOf(s.dofs[column].index, func(dof int) float64 { return of[dof] })
+func (s *System) knownDof(column int, of []float64) algebra.Num {
+	return algebra.ColumnOf(s.dofs[column].index, func(dof int) float64 { return of[dof] })
 }
 
 // inverseDynamics returns the velocities of the links of each group, and the forces on the dofs that cause
@@ -90,11 +90,11 @@ func (s *System) knownDof(column int, of []float64) rows.Num {
 //
 // It computes in frames that move with the trees: with the velocities that the first joints of their roots
 // give all of their bodies, which do not matter for forces, and of which float32 would leave noise.
-func (s *System) inverseDynamics(k kinematics, v, a []rows.Num) (drifting []spatial, forces []rows.Num) {
+func (s *System) inverseDynamics(k kinematics, v, a []algebra.Num) (drifting []spatial, forces []algebra.Num) {
 	velocity := make([]spatial, len(s.groups))
 	drifting = make([]spatial, len(s.groups))
 	acceleration, force := make([]spatial, len(s.groups)), make([]spatial, len(s.groups))
-	drifts := make([]rows.Vector, len(s.groups))
+	drifts := make([]algebra.Vector, len(s.groups))
 	for i, g := range s.groups {
 		vel, acc := noMotion(g.rows()), noMotion(g.rows())
 		drift := zeroVector(g.rows())
@@ -103,7 +103,7 @@ func (s *System) inverseDynamics(k kinematics, v, a []rows.Num) (drifting []spat
 			vel, acc = velocity[g.parent].take(g.parentRow), acceleration[g.parent].take(g.parentRow)
 		} else if s.model.Opt.DisableFlags&DisableGravity == 0 {
 			gravity := s.model.Opt.Gravity
-			acc.Lin = rows.VectorsOf(g.body, func(int) [3]float64 {
+			acc.Lin = algebra.VectorsOf(g.body, func(int) [3]float64 {
 				return [3]float64{-gravity[0], -gravity[1], -gravity[2]}
 			})
 		}

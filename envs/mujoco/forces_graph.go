@@ -1,16 +1,20 @@
 package mujoco
 
-import "example.com/qdnb/envs/rows"
+import (
+	"math"
+
+	"example.com/qdnb/envs/algebra"
+)
 
 // cone holds the known numbers of stacked elliptic cones.
 type cone struct {
-	friction [2]rows.Num // along both tangents
-	mu       rows.Num    // the opening of the cone in the solver's scaled space
+	friction [2]algebra.Num // along both tangents
+	mu       algebra.Num    // the opening of the cone in the solver's scaled space
 	impRatio float64
 }
 
 func (s *System) cone() cone {
-	var friction [2][]rows.Num
+	var friction [2][]algebra.Num
 	for _, set := range s.contacts {
 		if s.elliptic(set) {
 			for i := range friction {
@@ -23,22 +27,22 @@ func (s *System) cone() cone {
 	}
 	c := cone{impRatio: s.model.Opt.ImpRatio}
 	for i := range friction {
-		c.friction[i] = rows.Concat(friction[i]...)
+		c.friction[i] = algebra.Concat(friction[i]...)
 	}
-	c.mu = c.friction[0].Apply(func(f float64) float64 { return f / sqrt(c.impRatio) }, nil)
+	c.mu = c.friction[0].Apply(func(f float64) float64 { return f / math.Sqrt(c.impRatio) }, nil)
 	return c
 }
 
 // response is what the solver needs of the constraints at violations' accelerations y: the forces, and how
 // they change.
 type response struct {
-	force, slope rows.Num            // of the stacked rows: slope is D where the force is not clipped
-	cone         [3]rows.Num         // forces of elliptic cones
-	coneSlope    map[[2]int]rows.Num // (a, b), a <= b
+	force, slope algebra.Num            // of the stacked rows: slope is D where the force is not clipped
+	cone         [3]algebra.Num         // forces of elliptic cones
+	coneSlope    map[[2]int]algebra.Num // (a, b), a <= b
 }
 
 // respond computes the response of the constraints.
-func (s *System) respond(c constraints, y rows.Num, cones [3]rows.Num) (r response) {
+func (s *System) respond(c constraints, y algebra.Num, cones [3]algebra.Num) (r response) {
 	if y.Rows > 0 {
 		force := c.Stiffness.Times(y).Neg()
 		bounds := s.bounds()
@@ -51,16 +55,17 @@ func (s *System) respond(c constraints, y rows.Num, cones [3]rows.Num) (r respon
 	cone, d := s.cone(), c.ConeStiffness
 	z := cone.zones(cones)
 	none := d.Zero()
-	choose := func(bottom, middle rows.Num) rows.Num {
+	choose := func(bottom, middle algebra.Num) algebra.Num {
 		return z.top.Choose(none, z.bottom.Choose(bottom, middle)).Materialize()
 	}
 	dm := d.Times(cone.middle())
 	gap := z.normal.Minus(cone.mu.Times(z.tangent))
 	pull := dm.Times(gap).Times(cone.mu)
-	scale := [3]rows.Num{cone.mu, cone.friction[0], cone.friction[1]}
-	direction := [3]rows.Num{rows.Constant(d.Rows, 1), z.u[0].Over(z.tangent).Materialize(), z.u[1].Over(z.tangent).Materialize()}
+	scale := [3]algebra.Num{cone.mu, cone.friction[0], cone.friction[1]}
+	direction := [3]algebra.Num{algebra.Constant(d.Rows, 1), z.u[0].Over(z.tangent).Materialize(),
+		z.u[1].Over(z.tangent).Materialize()}
 	ratio := cone.mu.Times(z.normal).Over(z.tangent).Materialize()
-	r.coneSlope = map[[2]int]rows.Num{}
+	r.coneSlope = map[[2]int]algebra.Num{}
 	for a := range 3 {
 		da := d.Times(cone.share(a))
 		force := pull.Times(direction[a]).Times(scale[a])
@@ -69,11 +74,11 @@ func (s *System) respond(c constraints, y rows.Num, cones [3]rows.Num) (r respon
 		}
 		r.cone[a] = choose(da.Times(cones[a]).Neg(), force)
 		for b := a; b < 3; b++ {
-			var slope rows.Num
+			var slope algebra.Num
 			bottom := none
 			switch {
 			case b == 0:
-				slope = rows.Constant(d.Rows, 1)
+				slope = algebra.Constant(d.Rows, 1)
 			case a == 0:
 				slope = cone.mu.Times(direction[b]).Neg()
 			default:
@@ -93,44 +98,44 @@ func (s *System) respond(c constraints, y rows.Num, cones [3]rows.Num) (r respon
 
 // zones says in which zone of their cones contacts are.
 type zones struct {
-	top, bottom     rows.Mask
-	normal, tangent rows.Num
-	u               [2]rows.Num
+	top, bottom     algebra.Mask
+	normal, tangent algebra.Num
+	u               [2]algebra.Num
 }
 
-func (c cone) zones(y [3]rows.Num) (z zones) {
+func (c cone) zones(y [3]algebra.Num) (z zones) {
 	z.normal = y[0].Times(c.mu).Materialize()
 	for i := range z.u {
 		z.u[i] = y[1+i].Times(c.friction[i]).Materialize()
 	}
-	z.tangent = z.u[0].Square().Plus(z.u[1].Square()).Sqrt().Max(rows.Constant(c.mu.Rows, 1e-15)).Materialize()
+	z.tangent = z.u[0].Square().Plus(z.u[1].Square()).Sqrt().Max(algebra.Constant(c.mu.Rows, 1e-15)).Materialize()
 	z.top = c.mu.Times(z.tangent).Less(z.normal)
 	z.bottom = c.mu.Times(z.normal).Plus(z.tangent).Below(0)
 	return z
 }
 
 // middle is the stiffness in the middle zone for a normal stiffness of 1.
-func (c cone) middle() rows.Num {
+func (c cone) middle() algebra.Num {
 	return c.mu.Apply(func(mu float64) float64 { return 1 / (mu * mu * (1 + mu*mu)) }, nil)
 }
 
 // share is the stiffness of an axis for a normal stiffness of 1.
-func (c cone) share(axis int) rows.Num {
+func (c cone) share(axis int) algebra.Num {
 	if axis == 0 {
-		return rows.Constant(c.mu.Rows, 1)
+		return algebra.Constant(c.mu.Rows, 1)
 	}
 	return c.friction[axis-1].Over(c.friction[0]).Square().Scale(c.impRatio)
 }
 
 // push turns forces of the constraints into forces on the dofs by joints' constraints, and on the links by
 // contacts.
-func (s *System) push(c constraints, force rows.Num, cones [3]rows.Num) (dofs []rows.Num, links []spatial) {
+func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (dofs []algebra.Num, links []spatial) {
 	dofs, links = s.noForce(), make([]spatial, len(s.groups))
 	for i, g := range s.groups {
 		links[i] = noMotion(g.rows())
 	}
 	next := 0
-	take := func(n int) rows.Num {
+	take := func(n int) algebra.Num {
 		next += n
 		return force.Slice(next-n, n)
 	}
@@ -144,12 +149,12 @@ func (s *System) push(c constraints, force rows.Num, cones [3]rows.Num) (dofs []
 	cone := 0
 	for i, set := range s.contacts {
 		n := set.margin.Rows
-		var along [3]rows.Num
+		var along [3]algebra.Num
 		switch s.edges(set) {
 		case 1:
-			along = [3]rows.Num{take(n), rows.Constant(n, 0), rows.Constant(n, 0)}
+			along = [3]algebra.Num{take(n), algebra.Constant(n, 0), algebra.Constant(n, 0)}
 		case 4:
-			along[0] = rows.Constant(n, 0)
+			along[0] = algebra.Constant(n, 0)
 			for t, friction := range set.friction {
 				plus, minus := take(n), take(n)
 				along[0] = along[0].Plus(plus.Plus(minus))
@@ -173,7 +178,7 @@ func (s *System) push(c constraints, force rows.Num, cones [3]rows.Num) (dofs []
 			}
 			wrench := forceAt(total, contact.pointOf(at))
 			if at == 0 {
-				wrench = wrench.each(rows.Num.Neg)
+				wrench = wrench.each(algebra.Num.Neg)
 			}
 			s.toLinks(side, wrench.materialize(), set.points, links)
 		}
@@ -185,34 +190,34 @@ func (s *System) push(c constraints, force rows.Num, cones [3]rows.Num) (dofs []
 func (s *System) toLinks(side side, of spatial, points int, links []spatial) {
 	if side.group != anyLink {
 		n := s.groups[side.group].rows()
-		links[side.group] = links[side.group].plus(of.each(func(x rows.Num) rows.Num {
+		links[side.group] = links[side.group].plus(of.each(func(x algebra.Num) algebra.Num {
 			return sumRows(n, x, repeatRows(side.link, points))
 		}))
 		return
 	}
-	all := of.each(func(x rows.Num) rows.Num { return scatter(len(s.allLinks()), x, repeatRows(side.link, points)) })
+	all := of.each(func(x algebra.Num) algebra.Num { return scatter(len(s.allLinks()), x, repeatRows(side.link, points)) })
 	next := 0
 	for i, g := range s.groups {
-		links[i] = links[i].plus(all.each(func(x rows.Num) rows.Num { return x.Slice(next, g.rows()) }))
+		links[i] = links[i].plus(all.each(func(x algebra.Num) algebra.Num { return x.Slice(next, g.rows()) }))
 		next += g.rows()
 	}
 }
 
 // springs are the slopes of forces as stiffnesses of links that touch what cannot move, and as blocks of
 // joints. Contacts between links are not among them.
-func (s *System) springs(c constraints, r response) (links []stiffness, blocks map[[2]int]rows.Num) {
-	links, blocks = make([]stiffness, len(s.groups)), map[[2]int]rows.Num{}
+func (s *System) springs(c constraints, r response) (links []stiffness, blocks map[[2]int]algebra.Num) {
+	links, blocks = make([]stiffness, len(s.groups)), map[[2]int]algebra.Num{}
 	for i, g := range s.groups {
-		links[i] = links[i].each(func(rows.Num) rows.Num { return rows.Constant(g.rows(), 0) })
+		links[i] = links[i].each(func(algebra.Num) algebra.Num { return algebra.Constant(g.rows(), 0) })
 	}
-	add := func(a, b int, x rows.Num) {
+	add := func(a, b int, x algebra.Num) {
 		if sum, ok := blocks[[2]int{a, b}]; ok {
 			x = x.Plus(sum)
 		}
 		blocks[[2]int{a, b}] = x
 	}
 	next := 0
-	take := func(n int) rows.Num {
+	take := func(n int) algebra.Num {
 		next += n
 		return r.slope.Slice(next-n, n)
 	}
@@ -231,7 +236,7 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 	cone := 0
 	for i, set := range s.contacts {
 		n := set.margin.Rows
-		zero := rows.Constant(n, 0)
+		zero := algebra.Constant(n, 0)
 		k := symmetric{zero, zero, zero, zero, zero, zero} // in the axes of the contact
 		switch s.edges(set) {
 		case 1:
@@ -241,8 +246,8 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 				plus, minus := take(n), take(n)
 				sum := plus.Plus(minus)
 				k.XX = k.XX.Plus(sum)
-				*[]*rows.Num{&k.YY, &k.ZZ}[t] = sum.Times(friction.Square()).Materialize()
-				*[]*rows.Num{&k.XY, &k.XZ}[t] = plus.Minus(minus).Times(friction).Materialize()
+				*[]*algebra.Num{&k.YY, &k.ZZ}[t] = sum.Times(friction.Square()).Materialize()
+				*[]*algebra.Num{&k.XY, &k.XZ}[t] = plus.Minus(minus).Times(friction).Materialize()
 			}
 		default:
 			for at, entry := range k.entries() {
@@ -260,7 +265,7 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 		}
 		world := stiffnessAt(k.turned(c.Contacts[i].Frame), c.Contacts[i].Point).materialize()
 		group := s.groups[side.group].rows()
-		links[side.group] = links[side.group].plus(world.each(func(x rows.Num) rows.Num {
+		links[side.group] = links[side.group].plus(world.each(func(x algebra.Num) algebra.Num {
 			return sumRows(group, x, repeatRows(side.link, set.points))
 		}))
 	}
@@ -268,12 +273,12 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 }
 
 // turned returns a matrix, given in the axes of a frame, in the axes of the world.
-func (s symmetric) turned(frame [3]rows.Vector) symmetric {
-	mix := func(a, b, c rows.Num) rows.Vector {
+func (s symmetric) turned(frame [3]algebra.Vector) symmetric {
+	mix := func(a, b, c algebra.Num) algebra.Vector {
 		return frame[0].By(a).Plus(frame[1].By(b)).Plus(frame[2].By(c)).Materialize()
 	}
 	x, y, z := mix(s.XX, s.XY, s.XZ), mix(s.XY, s.YY, s.YZ), mix(s.XZ, s.YZ, s.ZZ)
-	entry := func(i, j int) rows.Num {
+	entry := func(i, j int) algebra.Num {
 		return component(x, i).Times(component(frame[0], j)).
 			Plus(component(y, i).Times(component(frame[1], j))).
 			Plus(component(z, i).Times(component(frame[2], j))).Materialize()

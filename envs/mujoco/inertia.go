@@ -3,7 +3,7 @@ package mujoco
 import (
 	"math"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 )
 
 // weigh sets the masses and inertias of a group's links: those of all bodies of a link together.
@@ -20,7 +20,7 @@ func (s *System) weigh(g *group) {
 		}
 		about := map[int][3]float64{}
 		for _, b := range parts {
-			about[b] = host(s.poses[b].then(pose{rows.Vectors(m.BodyIPos[b]), knownQuaternion(m.BodyIQuat[b])}).position)
+			about[b] = host(s.poses[b].then(pose{algebra.Vectors(m.BodyIPos[b]), algebra.KnownQuaternion(m.BodyIQuat[b])}).position)
 			mass[row] += m.BodyMass[b]
 			for i := range 3 {
 				center[row][i] += m.BodyMass[b] * about[b][i]
@@ -31,7 +31,7 @@ func (s *System) weigh(g *group) {
 		}
 		var tensor [3][3]float64
 		for _, b := range parts {
-			turn := s.poses[b].rotation.Times(knownQuaternion(m.BodyIQuat[b])).Rotation().Snap()
+			turn := s.poses[b].rotation.Times(algebra.KnownQuaternion(m.BodyIQuat[b])).Rotation().Snap()
 			columns := [3][3]float64{host(turn.X), host(turn.Y), host(turn.Z)}
 			var d [3]float64
 			for i := range 3 {
@@ -51,27 +51,27 @@ func (s *System) weigh(g *group) {
 		}
 		if len(parts) == 1 { // exactly as given, with the odd moment first
 			b := parts[0]
-			turn := s.poses[b].rotation.Times(knownQuaternion(m.BodyIQuat[b])).Rotation().Snap()
+			turn := s.poses[b].rotation.Times(algebra.KnownQuaternion(m.BodyIQuat[b])).Rotation().Snap()
 			axes[row], moments[row] = [3][3]float64{host(turn.X), host(turn.Y), host(turn.Z)}, m.BodyInertia[b]
 		} else {
 			moments[row], axes[row] = eigen(tensor)
 		}
 		moments[row], axes[row] = oddFirst(moments[row], axes[row])
 	}
-	g.mass = rows.Known(mass...)
-	g.center = rows.VectorsOf(center, snapped)
-	g.moments = rows.VectorsOf(moments, func(v [3]float64) [3]float64 { return v })
-	column := func(k int) rows.Vector {
-		return rows.VectorsOf(axes, func(a [3][3]float64) [3]float64 { return snapped(a[k]) })
+	g.mass = algebra.Known(mass...)
+	g.center = algebra.VectorsOf(center, snapped)
+	g.moments = algebra.VectorsOf(moments, func(v [3]float64) [3]float64 { return v })
+	column := func(k int) algebra.Vector {
+		return algebra.VectorsOf(axes, func(a [3][3]float64) [3]float64 { return snapped(a[k]) })
 	}
-	g.principal = rows.Rotation{X: column(0), Y: column(1), Z: column(2)}
+	g.principal = algebra.Rotation{X: column(0), Y: column(1), Z: column(2)}
 }
 
 // host returns a known vector of one row.
-func host(v rows.Vector) [3]float64 { return [3]float64{v.X.Known[0], v.Y.Known[0], v.Z.Known[0]} }
+func host(v algebra.Vector) [3]float64 { return [3]float64{v.X.Known[0], v.Y.Known[0], v.Z.Known[0]} }
 
 func snapped(v [3]float64) [3]float64 {
-	return [3]float64{rows.Snap(v[0]), rows.Snap(v[1]), rows.Snap(v[2])}
+	return [3]float64{algebra.Snap(v[0]), algebra.Snap(v[1]), algebra.Snap(v[2])}
 }
 
 // oddFirst orders moments and axes so that the last two moments are the most alike.

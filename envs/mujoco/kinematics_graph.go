@@ -1,6 +1,6 @@
 package mujoco
 
-import "example.com/qdnb/envs/rows"
+import "example.com/qdnb/envs/algebra"
 
 // kinematics holds where the links are and how their dofs move them. Positions are relative to the
 // origin of their tree, the position of its root, which keeps float32 accurate far from the world's
@@ -9,15 +9,15 @@ import "example.com/qdnb/envs/rows"
 // The engine computes with velocities whose rotations of ball and free joints are in the axes of the
 // world, where MuJoCo's are in those of the body: their axes are then known. See [System.toWorld].
 type kinematics struct {
-	Origin   []rows.Vector   // of the tree of each group's links, in the world
-	Position []rows.Vector   // of the links of each group
-	Rotation []rows.Rotation // of the links of each group
-	Axis     []spatial       // of each dof
-	Inertia  []inertia       // of the links of each group
+	Origin   []algebra.Vector   // of the tree of each group's links, in the world
+	Position []algebra.Vector   // of the links of each group
+	Rotation []algebra.Rotation // of the links of each group
+	Axis     []spatial          // of each dof
+	Inertia  []inertia          // of the links of each group
 }
 
 // kinematics places the links, given the positions of the joints by [System.places].
-func (s *System) kinematics(q []rows.Num) kinematics {
+func (s *System) kinematics(q []algebra.Num) kinematics {
 	k := kinematics{Axis: make([]spatial, len(s.dofs))}
 	for _, g := range s.groups {
 		n := g.rows()
@@ -27,20 +27,20 @@ func (s *System) kinematics(q []rows.Num) kinematics {
 			position = k.Position[g.parent].Take(g.parentRow...).Plus(up.Of(g.position))
 			turn = turned(up, g.rotation)
 		}
-		levers, axes := make([]rows.Vector, len(g.joints)), make([]rows.Vector, len(g.joints))
-		move := func(by rows.Vector, joints int) { // moves the link away from the anchors before
+		levers, axes := make([]algebra.Vector, len(g.joints)), make([]algebra.Vector, len(g.joints))
+		move := func(by algebra.Vector, joints int) { // moves the link away from the anchors before
 			position = position.Plus(by)
 			for i := range joints {
 				levers[i] = levers[i].Minus(by)
 			}
 		}
 		for i, j := range g.joints {
-			place := func(k int) rows.Num { return q[j.place+k] }
+			place := func(k int) algebra.Num { return q[j.place+k] }
 			before := turn.Of(j.position)
 			axes[i] = turn.Of(j.axis).Materialize()
 			switch j.kind {
 			case Free:
-				position = rows.Vector{X: place(0), Y: place(1), Z: place(2)}
+				position = algebra.Vector{X: place(0), Y: place(1), Z: place(2)}
 				turn = quaternionAt(q[j.place+3:]).Normalized().Rotation()
 				levers[i] = zeroVector(n)
 				continue
@@ -90,7 +90,7 @@ func (s *System) kinematics(q []rows.Num) kinematics {
 }
 
 // inertia returns the inertias of links.
-func (g *group) inertia(position rows.Vector, turn rows.Rotation) inertia {
+func (g *group) inertia(position algebra.Vector, turn algebra.Rotation) inertia {
 	r := position.Plus(turn.Of(g.center)).Materialize()
 	odd, one, other := g.moments.X, g.moments.Y, g.moments.Z
 	moment := diagonal(other.Plus(r.Dot(r).Times(g.mass)))
@@ -111,47 +111,47 @@ func (g *group) inertia(position rows.Vector, turn rows.Rotation) inertia {
 }
 
 // rest returns the positions of slides and hinges in the model's reference pose.
-func (s *System) rest(j joint) rows.Num {
-	return rows.ColumnOf(j.id, func(id int) float64 { return s.model.QPos0[s.model.JntQPosAdr[id]] })
+func (s *System) rest(j joint) algebra.Num {
+	return algebra.ColumnOf(j.id, func(id int) float64 { return s.model.QPos0[s.model.JntQPosAdr[id]] })
 }
 
-func quaternionAt(q []rows.Num) rows.Quaternion {
-	return rows.Quaternion{W: q[0], X: q[1], Y: q[2], Z: q[3]}
+func quaternionAt(q []algebra.Num) algebra.Quaternion {
+	return algebra.Quaternion{W: q[0], X: q[1], Y: q[2], Z: q[3]}
 }
 
 // aboutAxis is the rotation by an angle about a known axis.
-func aboutAxis(u rows.Vector, angle rows.Num) rows.Rotation {
+func aboutAxis(u algebra.Vector, angle algebra.Num) algebra.Rotation {
 	sin, cos := angle.Sin(), angle.Cos()
-	versine := rows.Constant(cos.Rows, 1).Minus(cos)
-	on := func(u rows.Num) rows.Num {
+	versine := algebra.Constant(cos.Rows, 1).Minus(cos)
+	on := func(u algebra.Num) algebra.Num {
 		square := u.Square()
-		return cos.Times(rows.Constant(u.Rows, 1).Minus(square)).Plus(square)
+		return cos.Times(algebra.Constant(u.Rows, 1).Minus(square)).Plus(square)
 	}
-	off := func(a, b, sign rows.Num) rows.Num { return versine.Times(a.Times(b)).Plus(sin.Times(sign)) }
-	return rows.Rotation{
-		X: rows.Vector{X: on(u.X), Y: off(u.X, u.Y, u.Z), Z: off(u.X, u.Z, u.Y.Neg())},
-		Y: rows.Vector{X: off(u.X, u.Y, u.Z.Neg()), Y: on(u.Y), Z: off(u.Y, u.Z, u.X)},
-		Z: rows.Vector{X: off(u.X, u.Z, u.Y), Y: off(u.Y, u.Z, u.X.Neg()), Z: on(u.Z)},
+	off := func(a, b, sign algebra.Num) algebra.Num { return versine.Times(a.Times(b)).Plus(sin.Times(sign)) }
+	return algebra.Rotation{
+		X: algebra.Vector{X: on(u.X), Y: off(u.X, u.Y, u.Z), Z: off(u.X, u.Z, u.Y.Neg())},
+		Y: algebra.Vector{X: off(u.X, u.Y, u.Z.Neg()), Y: on(u.Y), Z: off(u.Y, u.Z, u.X)},
+		Z: algebra.Vector{X: off(u.X, u.Z, u.Y), Y: off(u.Y, u.Z, u.X.Neg()), Z: on(u.Z)},
 	}
 }
 
 // toWorld turns what is in MuJoCo's order of dofs' axes, a velocity or a force, into the axes that the
 // engine computes with. toBody is its inverse.
-func (s *System) toWorld(k kinematics, of []rows.Num) []rows.Num {
-	return s.turnDofs(of, func(group int, v rows.Vector) rows.Vector { return k.Rotation[group].Of(v) })
+func (s *System) toWorld(k kinematics, of []algebra.Num) []algebra.Num {
+	return s.turnDofs(of, func(group int, v algebra.Vector) algebra.Vector { return k.Rotation[group].Of(v) })
 }
 
-func (s *System) toBody(k kinematics, of []rows.Num) []rows.Num {
-	return s.turnDofs(of, func(group int, v rows.Vector) rows.Vector { return inverse(k.Rotation[group], v) })
+func (s *System) toBody(k kinematics, of []algebra.Num) []algebra.Num {
+	return s.turnDofs(of, func(group int, v algebra.Vector) algebra.Vector { return inverse(k.Rotation[group], v) })
 }
 
 // turnDofs applies a function to the rotations of ball and free joints.
-func (s *System) turnDofs(of []rows.Num, f func(group int, v rows.Vector) rows.Vector) []rows.Num {
-	out := append([]rows.Num{}, of...)
+func (s *System) turnDofs(of []algebra.Num, f func(group int, v algebra.Vector) algebra.Vector) []algebra.Num {
+	out := append([]algebra.Num{}, of...)
 	for i, g := range s.groups {
 		for _, j := range g.joints {
 			if at, ok := j.turns(); ok {
-				v := f(i, rows.Vector{X: of[at], Y: of[at+1], Z: of[at+2]}).Materialize()
+				v := f(i, algebra.Vector{X: of[at], Y: of[at+1], Z: of[at+2]}).Materialize()
 				out[at], out[at+1], out[at+2] = v.X, v.Y, v.Z
 			}
 		}

@@ -5,12 +5,12 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 )
 
 // impedance is the d of a constraint that is violated by r.
-func (l law) impedance(r rows.Num) rows.Num {
-	one := rows.Constant(r.Rows, 1)
+func (l law) impedance(r algebra.Num) algebra.Num {
+	one := algebra.Constant(r.Rows, 1)
 	if l.low.Minus(l.high).Is(0) {
 		return l.low
 	}
@@ -19,8 +19,8 @@ func (l law) impedance(r rows.Num) rows.Num {
 		return l.low.Plus(x.Times(l.high.Minus(l.low)))
 	}
 	// x^p / mid^(p-1) below the midpoint, and the same from the other end above it
-	curve := func(x, mid rows.Num) rows.Num {
-		scale := rows.Num{Rows: mid.Rows, Known: make([]float64, mid.Rows)}
+	curve := func(x, mid algebra.Num) algebra.Num {
+		scale := algebra.Num{Rows: mid.Rows, Known: make([]float64, mid.Rows)}
 		for i := range scale.Known {
 			scale.Known[i] = 1 / math.Pow(mid.Known[i], l.power.Known[i]-1)
 		}
@@ -32,17 +32,17 @@ func (l law) impedance(r rows.Num) rows.Num {
 }
 
 // power is x to a known power of at least 1.
-func power(x, p rows.Num) rows.Num {
+func power(x, p algebra.Num) algebra.Num {
 	if p.Is(2) {
 		return x.Square()
 	}
 	if x.Node == nil {
-		out := rows.Num{Rows: x.Rows, Known: make([]float64, x.Rows)}
+		out := algebra.Num{Rows: x.Rows, Known: make([]float64, x.Rows)}
 		for i := range out.Known {
 			out.Known[i] = math.Pow(x.Known[i], p.Known[i])
 		}
 		return out
 	}
-	x = x.Max(rows.Constant(x.Rows, 1e-30))
-	return rows.Num{Rows: x.Rows, Node: Exp(p.Times(rows.Num{Rows: x.Rows, Node: Log(x.Node)}).Node)}
+	x = x.Max(algebra.Constant(x.Rows, 1e-30))
+	return algebra.Num{Rows: x.Rows, Node: Exp(p.Times(algebra.Num{Rows: x.Rows, Node: Log(x.Node)}).Node)}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 )
 
 // A link is a body with joints and the bodies that are welded to it. Links of the same structure (the
@@ -20,24 +20,24 @@ type group struct {
 	parentRow []int // the row of each link's parent
 	depth     int
 
-	position rows.Vector   // of the bodies in their parents' frames, before the joints
-	rotation rows.Rotation // of the bodies in their parents' frames
+	position algebra.Vector   // of the bodies in their parents' frames, before the joints
+	rotation algebra.Rotation // of the bodies in their parents' frames
 	joints   []joint
 
-	mass      rows.Num
-	center    rows.Vector   // centre of mass in the link's frame
-	principal rows.Rotation // axes of inertia in the link's frame, by columns
-	moments   rows.Vector   // kg m^2
+	mass      algebra.Num
+	center    algebra.Vector   // centre of mass in the link's frame
+	principal algebra.Rotation // axes of inertia in the link's frame, by columns
+	moments   algebra.Vector   // kg m^2
 }
 
 // joint is a joint of each link of a group.
 type joint struct {
 	kind     JointType
-	id       []int       // in the model, of each row
-	position rows.Vector // of the anchor, in the link's frame
-	axis     rows.Vector // in the link's frame
-	column   int         // the first of its dofs
-	place    int         // the first of its positions
+	id       []int          // in the model, of each row
+	position algebra.Vector // of the anchor, in the link's frame
+	axis     algebra.Vector // in the link's frame
+	column   int            // the first of its dofs
+	place    int            // the first of its positions
 }
 
 // element is a dof or a position of each link of a group.
@@ -48,8 +48,8 @@ type element struct {
 
 // pose is the place of a body in the frame of its link, or in the world.
 type pose struct {
-	position rows.Vector
-	rotation rows.Quaternion
+	position algebra.Vector
+	rotation algebra.Quaternion
 }
 
 // rows returns the number of links of a group.
@@ -61,13 +61,13 @@ func (s *System) layOut() {
 	s.poses = make([]pose, m.Sizes.NBody)
 	children := map[int][]int{} // the links below each link, and below the world
 	for b := range m.Sizes.NBody {
-		own := pose{rows.Vectors(m.BodyPos[b]), knownQuaternion(m.BodyQuat[b])}
+		own := pose{algebra.Vectors(m.BodyPos[b]), algebra.KnownQuaternion(m.BodyQuat[b])}
 		if b > 0 && m.BodyJntNum[b] == 0 { // welded
 			own = s.poses[m.BodyParentID[b]].then(own)
 		} else if b > 0 {
 			parent := m.BodyWeldID[m.BodyParentID[b]]
 			children[parent] = append(children[parent], b)
-			own = pose{rows.Vectors([3]float64{}), knownQuaternion([4]float64{1})}
+			own = pose{algebra.Vectors([3]float64{}), algebra.KnownQuaternion([4]float64{1})}
 		}
 		s.poses[b] = own
 	}
@@ -127,9 +127,9 @@ func (s *System) prepare(g group) *group {
 	n := g.rows()
 	var from []pose
 	for _, b := range g.body {
-		parent := pose{rows.Vectors([3]float64{}), knownQuaternion([4]float64{1})}
+		parent := pose{algebra.Vectors([3]float64{}), algebra.KnownQuaternion([4]float64{1})}
 		if p := m.BodyParentID[b]; m.BodyJntNum[b] > 1 || m.JntType[m.BodyJntAdr[b]] != Free {
-			parent = s.poses[p].then(pose{rows.Vectors(m.BodyPos[b]), knownQuaternion(m.BodyQuat[b])})
+			parent = s.poses[p].then(pose{algebra.Vectors(m.BodyPos[b]), algebra.KnownQuaternion(m.BodyQuat[b])})
 		}
 		from = append(from, parent)
 	}
@@ -140,8 +140,8 @@ func (s *System) prepare(g group) *group {
 		for _, b := range g.body {
 			j.id = append(j.id, m.BodyJntAdr[b]+k)
 		}
-		j.position = rows.VectorsOf(j.id, func(id int) [3]float64 { return m.JntPos[id] })
-		j.axis = rows.VectorsOf(j.id, func(id int) [3]float64 { return m.JntAxis[id] })
+		j.position = algebra.VectorsOf(j.id, func(id int) [3]float64 { return m.JntPos[id] })
+		j.axis = algebra.VectorsOf(j.id, func(id int) [3]float64 { return m.JntAxis[id] })
 		for i := range j.kind.Dofs() {
 			dof := element{index, make([]int, n)}
 			for row, id := range j.id {
@@ -168,26 +168,22 @@ func (a pose) then(b pose) pose {
 	return pose{a.position.Plus(turn.Of(b.position)), a.rotation.Times(b.rotation)}
 }
 
-func knownQuaternion(q [4]float64) rows.Quaternion {
-	return rows.Quaternion{W: rows.Known(q[0]), X: rows.Known(q[1]), Y: rows.Known(q[2]), Z: rows.Known(q[3])}
-}
-
 // stackPoses makes known poses the rows of one.
 func stackPoses(list []pose) (out pose) {
 	out = list[0]
-	component := func(k func(p *pose) *rows.Num) {
+	component := func(k func(p *pose) *algebra.Num) {
 		var column []float64
 		for i := range list {
 			column = append(column, k(&list[i]).Known...)
 		}
-		*k(&out) = rows.Known(column...)
+		*k(&out) = algebra.Known(column...)
 	}
-	component(func(p *pose) *rows.Num { return &p.position.X })
-	component(func(p *pose) *rows.Num { return &p.position.Y })
-	component(func(p *pose) *rows.Num { return &p.position.Z })
-	component(func(p *pose) *rows.Num { return &p.rotation.W })
-	component(func(p *pose) *rows.Num { return &p.rotation.X })
-	component(func(p *pose) *rows.Num { return &p.rotation.Y })
-	component(func(p *pose) *rows.Num { return &p.rotation.Z })
+	component(func(p *pose) *algebra.Num { return &p.position.X })
+	component(func(p *pose) *algebra.Num { return &p.position.Y })
+	component(func(p *pose) *algebra.Num { return &p.position.Z })
+	component(func(p *pose) *algebra.Num { return &p.rotation.W })
+	component(func(p *pose) *algebra.Num { return &p.rotation.X })
+	component(func(p *pose) *algebra.Num { return &p.rotation.Y })
+	component(func(p *pose) *algebra.Num { return &p.rotation.Z })
 	return out
 }

@@ -3,7 +3,7 @@ package mujoco
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/xla"
 )
 
@@ -12,19 +12,19 @@ type search struct {
 	// Of the stacked rows, [R, B]: the force at 0 before it is clipped, its change by the step, the change of
 	// the violation, and the curvature where the force is not clipped.
 	Force, ForceStep, Step, Bend *Node
-	Cones, ConeSteps             [3]rows.Num
-	ConeStiffness                rows.Num
+	Cones, ConeSteps             [3]algebra.Num
+	ConeStiffness                algebra.Num
 
-	Slope, Curvature rows.Num // of the parabola at 0
-	Descent          rows.Num // minus the slope of the cost at 0
+	Slope, Curvature algebra.Num // of the parabola at 0
+	Descent          algebra.Num // minus the slope of the cost at 0
 
-	Length, Low, High, Done rows.Num // Done is 1 where Length is found
+	Length, Low, High, Done algebra.Num // Done is 1 where Length is found
 	Iteration               *Node
 }
 
 // lineSearch returns the lengths of the step at which the cost is least. It is Newton's method on the
 // slope of the cost, within a bracket.
-func (s *System) lineSearch(l search) rows.Num {
+func (s *System) lineSearch(l search) algebra.Num {
 	l.Iteration = Const(l.Length.Node.Graph(), int32(0))
 	return xla.Loop(l, func(l search) *Node {
 		more := LessThan(l.Iteration, Const(l.Iteration.Graph(), int32(lineSearches)))
@@ -36,11 +36,11 @@ func (s *System) lineSearch(l search) rows.Num {
 		done := slope.Abs().Less(least).Or(l.Done.Above(0.5))
 		below := slope.Below(0)
 		low, high := below.Choose(l.Length, l.Low), below.Choose(l.High, l.Length)
-		next := l.Length.Minus(slope.Over(curvature.Max(rows.Constant(1, 1e-30))))
+		next := l.Length.Minus(slope.Over(curvature.Max(algebra.Constant(1, 1e-30))))
 		middle := high.Below(huge/2).Choose(low.Plus(high).Scale(0.5), l.Length.Scale(2))
 		next = low.Less(next).And(next.Less(high)).Choose(next, middle)
 		l.Length, l.Low, l.High = done.Choose(l.Length, next), low, high
-		l.Done = done.Choose(rows.Constant(1, 1), rows.Constant(1, 0))
+		l.Done = done.Choose(algebra.Constant(1, 1), algebra.Constant(1, 0))
 		g, batch := l.Length.Graph(), l.Length.Node.Shape().Size()
 		l.Done = computed(g, batch, l.Done)
 		l.Iteration = AddScalar(l.Iteration, 1)
@@ -49,7 +49,7 @@ func (s *System) lineSearch(l search) rows.Num {
 }
 
 // slope returns the first and second derivative of the cost by the length of the step.
-func (s *System) slope(l search) (first, second rows.Num) {
+func (s *System) slope(l search) (first, second algebra.Num) {
 	first, second = l.Slope.Plus(l.Length.Times(l.Curvature)), l.Curvature
 	if l.Force != nil {
 		g, bounds := l.Force.Graph(), s.bounds()
@@ -59,30 +59,30 @@ func (s *System) slope(l search) (first, second rows.Num) {
 		if !bounds.high.Is(huge) {
 			clipped, inside = Min(clipped, high), And(inside, LessThan(force, high))
 		}
-		sum := func(x *Node) rows.Num { return rows.Num{Rows: 1, Node: Reshape(rows.SumRows(x), -1)} }
+		sum := func(x *Node) algebra.Num { return algebra.Num{Rows: 1, Node: Reshape(algebra.SumRows(x), -1)} }
 		first = first.Minus(sum(Mul(clipped, l.Step)))
 		second = second.Plus(sum(Where(inside, l.Bend, ZerosLike(l.Bend))))
 	}
 	if n := l.Cones[0].Rows; n > 0 {
 		cone, d := s.cone(), l.ConeStiffness
-		var y [3]rows.Num
+		var y [3]algebra.Num
 		for i := range y {
 			y[i] = moved(l.Cones[i], l.Length, l.ConeSteps[i])
 		}
 		z := cone.zones(y)
-		v := [2]rows.Num{cone.friction[0].Times(l.ConeSteps[1]), cone.friction[1].Times(l.ConeSteps[2])}
+		v := [2]algebra.Num{cone.friction[0].Times(l.ConeSteps[1]), cone.friction[1].Times(l.ConeSteps[2])}
 		slip := z.u[0].Times(v[0]).Plus(z.u[1].Times(v[1])).Over(z.tangent).Materialize() // of the tangent
 		bend := v[0].Square().Plus(v[1].Square()).Minus(slip.Square()).Over(z.tangent).Materialize()
 		gap := z.normal.Minus(cone.mu.Times(z.tangent)).Materialize()
 		rate := cone.mu.Times(l.ConeSteps[0].Minus(slip)).Materialize()
 		dm := d.Times(cone.middle())
-		bottom, bottomCurve := rows.Constant(n, 0), rows.Constant(n, 0)
+		bottom, bottomCurve := algebra.Constant(n, 0), algebra.Constant(n, 0)
 		for i := range y {
 			k := d.Times(cone.share(i)).Times(l.ConeSteps[i])
 			bottom, bottomCurve = bottom.Plus(k.Times(y[i])), bottomCurve.Plus(k.Times(l.ConeSteps[i]))
 		}
-		pick := func(bottom, middle rows.Num) rows.Num {
-			return z.top.Choose(rows.Constant(n, 0), z.bottom.Choose(bottom, middle)).Materialize().Sum()
+		pick := func(bottom, middle algebra.Num) algebra.Num {
+			return z.top.Choose(algebra.Constant(n, 0), z.bottom.Choose(bottom, middle)).Materialize().Sum()
 		}
 		first = first.Plus(pick(bottom, dm.Times(gap).Times(rate)))
 		second = second.Plus(pick(bottomCurve, dm.Times(rate.Square().Minus(gap.Times(cone.mu).Times(bend)))))
@@ -91,12 +91,12 @@ func (s *System) slope(l search) (first, second rows.Num) {
 }
 
 // zonesCrossed counts the constraints whose cost is not the same parabola at both ends of the whole step.
-func (s *System) zonesCrossed(l search) rows.Num {
-	crossed := rows.Constant(1, 0)
-	differ := func(a, b rows.Mask) rows.Num { return a.Number().Minus(b.Number()).Abs() }
+func (s *System) zonesCrossed(l search) algebra.Num {
+	crossed := algebra.Constant(1, 0)
+	differ := func(a, b algebra.Mask) algebra.Num { return a.Number().Minus(b.Number()).Abs() }
 	if l.Force != nil {
 		bounds := s.bounds()
-		flat := func(x *Node) rows.Num { return rows.Num{Rows: bounds.low.Rows, Node: Reshape(x, -1)} }
+		flat := func(x *Node) algebra.Num { return algebra.Num{Rows: bounds.low.Rows, Node: Reshape(x, -1)} }
 		from := flat(l.Force)
 		to := from.Plus(flat(l.ForceStep))
 		count := differ(bounds.low.Less(from), bounds.low.Less(to))
@@ -106,19 +106,19 @@ func (s *System) zonesCrossed(l search) rows.Num {
 		crossed = crossed.Plus(count.Sum())
 	}
 	if l.Cones[0].Rows > 0 {
-		var end [3]rows.Num
+		var end [3]algebra.Num
 		for i := range end {
 			end[i] = l.Cones[i].Plus(l.ConeSteps[i])
 		}
 		a, b := s.cone().zones(l.Cones), s.cone().zones(end)
 		same := a.top.And(b.top).Or(a.bottom.And(b.bottom)).Or(l.ConeStiffness.Below(1e-20))
-		crossed = crossed.Plus(rows.Constant(same.Rows, 1).Minus(same.Number()).Materialize().Sum())
+		crossed = crossed.Plus(algebra.Constant(same.Rows, 1).Minus(same.Number()).Materialize().Sum())
 	}
 	return crossed
 }
 
 // matrix returns known numbers as a tensor [n, 1], or a scalar.
-func matrix(g *Graph, of rows.Num) *Node {
+func matrix(g *Graph, of algebra.Num) *Node {
 	column := make([][]float32, of.Rows)
 	for i, k := range of.Known {
 		column[i] = []float32{float32(k)}

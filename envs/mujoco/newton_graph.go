@@ -3,7 +3,7 @@ package mujoco
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/xla"
 )
 
@@ -14,12 +14,12 @@ import (
 // by Newton's method with an exact line search.
 type newton struct {
 	Iteration    *Node
-	Acceleration []rows.Num
-	Residual     []rows.Num  // M a - tau
-	Force        []rows.Num  // tau
-	Rate         rows.Num    // J a - aref of the stacked rows
-	Cones        [3]rows.Num // the same of elliptic cones
-	Done         rows.Num    // 1 where the minimum is found, one row
+	Acceleration []algebra.Num
+	Residual     []algebra.Num  // M a - tau
+	Force        []algebra.Num  // tau
+	Rate         algebra.Num    // J a - aref of the stacked rows
+	Cones        [3]algebra.Num // the same of elliptic cones
+	Done         algebra.Num    // 1 where the minimum is found, one row
 	Kinematics   kinematics
 	Constraints  constraints
 }
@@ -34,10 +34,11 @@ const (
 )
 
 // minimize returns the acceleration under the constraints, given a first guess and M times it minus tau.
-func (s *System) minimize(k kinematics, c constraints, guess, residual, force []rows.Num) newton {
+func (s *System) minimize(k kinematics, c constraints, guess, residual, force []algebra.Num) newton {
 	rate, cones := s.violationRates(k, c, guess, s.forward(k, guess))
 	g, batch := sizeOf(residual)
-	n := newton{Iteration: Const(g, int32(0)), Kinematics: k, Constraints: c, Done: computed(g, batch, rows.Constant(1, 0))}
+	n := newton{Iteration: Const(g, int32(0)), Kinematics: k, Constraints: c,
+		Done: computed(g, batch, algebra.Constant(1, 0))}
 	for i := range guess {
 		n.Acceleration = append(n.Acceleration, computed(g, batch, guess[i]))
 		n.Residual = append(n.Residual, computed(g, batch, residual[i]))
@@ -68,7 +69,7 @@ func (s *System) iterate(n newton) newton {
 	r := s.respond(c, n.Rate, n.Cones)
 	dofs, pushes := s.push(c, r.force, r.cone)
 	projected := s.project(k, pushes)
-	downhill := make([]rows.Num, len(s.dofs))
+	downhill := make([]algebra.Num, len(s.dofs))
 	for i := range downhill {
 		downhill[i] = dofs[i].Plus(projected[i]).Minus(n.Residual[i]).Materialize()
 	}
@@ -96,9 +97,9 @@ func (s *System) iterate(n newton) newton {
 		Slope:     s.dots(n.Residual, step).Materialize(),
 		Curvature: s.dots(step, product).Materialize(),
 		Descent:   descent.Materialize(),
-		Length:    computed(g, batch, rows.Constant(1, 1)),
-		Low:       computed(g, batch, rows.Constant(1, 0)),
-		High:      computed(g, batch, rows.Constant(1, huge)),
+		Length:    computed(g, batch, algebra.Constant(1, 1)),
+		Low:       computed(g, batch, algebra.Constant(1, 0)),
+		High:      computed(g, batch, algebra.Constant(1, huge)),
 	}
 	if rate.Rows > 0 {
 		force, change := c.Stiffness.Times(n.Rate).Neg(), c.Stiffness.Times(rate).Neg()
@@ -107,13 +108,13 @@ func (s *System) iterate(n newton) newton {
 	}
 	// A step to the minimum of a parabola that the cost follows all the way ends there.
 	converged = converged.Or(s.zonesCrossed(line).Below(0.5))
-	one := rows.Constant(1, 1)
+	one := algebra.Constant(1, 1)
 	line.Done = computed(g, batch, converged.Choose(one, one.Zero()))
 	length := s.lineSearch(line)
 
 	n.Iteration = AddScalar(n.Iteration, 1)
 	n.Done = line.Done
-	move := func(x, by rows.Num) rows.Num {
+	move := func(x, by algebra.Num) algebra.Num {
 		if x.Rows == 0 {
 			return x
 		}
@@ -131,18 +132,18 @@ func (s *System) iterate(n newton) newton {
 }
 
 // moved returns x + length by, with one length for all rows.
-func moved(x, length, by rows.Num) rows.Num {
+func moved(x, length, by algebra.Num) algebra.Num {
 	if x.Rows == 1 {
 		return x.Plus(length.Times(by))
 	}
 	size := x.Node.Shape().Size()
 	sum := Add(x.Matrix(), Mul(length.Matrix(), by.Matrix()))
-	return rows.Num{Rows: x.Rows, Node: Reshape(xla.Store(sum), size)}
+	return algebra.Num{Rows: x.Rows, Node: Reshape(xla.Store(sum), size)}
 }
 
 // scale is a measure of the forces in the norm of the inverse mass matrix.
-func (s *System) scale(n newton) rows.Num {
-	forces, weighted := make([]rows.Num, len(s.dofs)), make([]rows.Num, len(s.dofs))
+func (s *System) scale(n newton) algebra.Num {
+	forces, weighted := make([]algebra.Num, len(s.dofs)), make([]algebra.Num, len(s.dofs))
 	for i := range s.dofs {
 		applied := n.Residual[i].Plus(n.Force[i])
 		forces[i] = applied.Square().Plus(n.Force[i].Square())
@@ -151,7 +152,7 @@ func (s *System) scale(n newton) rows.Num {
 	return s.dots(forces, weighted).Add(1e-20)
 }
 
-func sumOr(blocks map[[2]int]rows.Num, key [2]int, x rows.Num) rows.Num {
+func sumOr(blocks map[[2]int]algebra.Num, key [2]int, x algebra.Num) algebra.Num {
 	if sum, ok := blocks[key]; ok {
 		return sum.Plus(x)
 	}

@@ -3,12 +3,12 @@ package mujoco
 import (
 	"math"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 )
 
 // passive returns the forces of springs, dampers, fluids and the compensation of gravity on the dofs
 // (MuJoCo's qfrc_passive), and the last of these on the dofs whose joints let actuators compensate it.
-func (s *System) passive(k kinematics, q, v []rows.Num, velocity []spatial) (out, actuated []rows.Num) {
+func (s *System) passive(k kinematics, q, v []algebra.Num, velocity []spatial) (out, actuated []algebra.Num) {
 	m, flags := s.model, s.model.Opt.DisableFlags
 	out, actuated = s.noForce(), s.noForce()
 	if flags&DisableSpring != 0 && flags&DisableDamper != 0 {
@@ -25,10 +25,10 @@ func (s *System) passive(k kinematics, q, v []rows.Num, velocity []spatial) (out
 			if flags&DisableSpring != 0 || stiffness.Is(0) {
 				continue
 			}
-			rest := func(at int) rows.Num {
-				return rows.ColumnOf(j.id, func(id int) float64 { return m.QPosSpring[m.JntQPosAdr[id]+at] })
+			rest := func(at int) algebra.Num {
+				return algebra.ColumnOf(j.id, func(id int) float64 { return m.QPosSpring[m.JntQPosAdr[id]+at] })
 			}
-			pull := func(at int, by rows.Num) {
+			pull := func(at int, by algebra.Num) {
 				out[j.column+at] = out[j.column+at].Minus(stiffness.Times(by))
 			}
 			places := 0
@@ -42,7 +42,7 @@ func (s *System) passive(k kinematics, q, v []rows.Num, velocity []spatial) (out
 				}
 				places = 3
 			}
-			spring := rows.Quaternion{W: rest(places), X: rest(places + 1), Y: rest(places + 2), Z: rest(places + 3)}
+			spring := algebra.Quaternion{W: rest(places), X: rest(places + 1), Y: rest(places + 2), Z: rest(places + 3)}
 			turn := spring.Inverse().Times(quaternionAt(q[j.place+places:]).Normalized())
 			axis, angle := axisAngle(turn)
 			vector := k.Rotation[i].Of(axis.By(angle))
@@ -60,7 +60,7 @@ func (s *System) passive(k kinematics, q, v []rows.Num, velocity []spatial) (out
 	}
 	if some {
 		for c, force := range s.project(k, lifts) {
-			byActuators := rows.ColumnOf(s.dofs[c].index, func(dof int) float64 {
+			byActuators := algebra.ColumnOf(s.dofs[c].index, func(dof int) float64 {
 				return number(m.JntActGravComp[m.DofJntID[dof]])
 			})
 			actuated[c] = force.Times(byActuators)
@@ -77,26 +77,26 @@ func number(b bool) float64 {
 	return 0
 }
 
-func (s *System) noForce() []rows.Num {
-	out := make([]rows.Num, len(s.dofs))
+func (s *System) noForce() []algebra.Num {
+	out := make([]algebra.Num, len(s.dofs))
 	for c, dof := range s.dofs {
-		out[c] = rows.Constant(len(dof.index), 0)
+		out[c] = algebra.Constant(len(dof.index), 0)
 	}
 	return out
 }
 
 // known returns known numbers of a joint.
-func (j joint) known(of []float64) rows.Num {
-	return rows.ColumnOf(j.id, func(id int) float64 { return of[id] })
+func (j joint) known(of []float64) algebra.Num {
+	return algebra.ColumnOf(j.id, func(id int) float64 { return of[id] })
 }
 
 // axisAngle returns the axis and the angle, 0 to pi, of a unit quaternion.
-func axisAngle(q rows.Quaternion) (axis rows.Vector, angle rows.Num) {
-	sign := q.W.Below(0).Choose(rows.Constant(q.W.Rows, -1), rows.Constant(q.W.Rows, 1))
+func axisAngle(q algebra.Quaternion) (axis algebra.Vector, angle algebra.Num) {
+	sign := q.W.Below(0).Choose(algebra.Constant(q.W.Rows, -1), algebra.Constant(q.W.Rows, 1))
 	axis = q.Vector().By(sign)
 	length := axis.Dot(axis).Sqrt()
-	angle = rows.Angle(length, q.W.Abs()).Scale(2)
-	return axis.Over(length.Max(rows.Constant(length.Rows, 1e-20))), angle
+	angle = algebra.Angle(length, q.W.Abs()).Scale(2)
+	return axis.Over(length.Max(algebra.Constant(length.Rows, 1e-20))), angle
 }
 
 // lifts returns the forces that compensate gravity on the links; ok is false if there are none.
@@ -115,7 +115,7 @@ func (s *System) lifts(k kinematics) (out []spatial, ok bool) {
 				}
 				ok = true
 				weight[row] += lift
-				at := host(s.poses[b].then(pose{rows.Vectors(m.BodyIPos[b]), knownQuaternion([4]float64{1})}).position)
+				at := host(s.poses[b].then(pose{algebra.Vectors(m.BodyIPos[b]), algebra.KnownQuaternion([4]float64{1})}).position)
 				for axis := range center[row] {
 					center[row][axis] += lift * at[axis]
 				}
@@ -126,8 +126,8 @@ func (s *System) lifts(k kinematics) (out []spatial, ok bool) {
 				}
 			}
 		}
-		point := k.Position[i].Plus(k.Rotation[i].Of(rows.VectorsOf(center, snapped)))
-		force := rows.VectorsOf(weight, func(w float64) [3]float64 {
+		point := k.Position[i].Plus(k.Rotation[i].Of(algebra.VectorsOf(center, snapped)))
+		force := algebra.VectorsOf(weight, func(w float64) [3]float64 {
 			g := m.Opt.Gravity
 			return [3]float64{-g[0] * w, -g[1] * w, -g[2] * w}
 		})
@@ -153,10 +153,10 @@ func (s *System) fluid(k kinematics, velocity []spatial) (out []spatial, ok bool
 			found := false
 			for _, link := range g.body {
 				body, size := nthWelded(m, link, n), [3]float64{}
-				p := pose{rows.Vectors([3]float64{}), knownQuaternion([4]float64{1})}
+				p := pose{algebra.Vectors([3]float64{}), algebra.KnownQuaternion([4]float64{1})}
 				if body >= 0 {
 					found = true
-					p = s.poses[body].then(pose{rows.Vectors(m.BodyIPos[body]), knownQuaternion(m.BodyIQuat[body])})
+					p = s.poses[body].then(pose{algebra.Vectors(m.BodyIPos[body]), algebra.KnownQuaternion(m.BodyIQuat[body])})
 					moments := m.BodyInertia[body]
 					for axis := range size {
 						sum := moments[(axis+1)%3] + moments[(axis+2)%3] - moments[axis]
@@ -173,12 +173,12 @@ func (s *System) fluid(k kinematics, velocity []spatial) (out []spatial, ok bool
 			point := k.Position[i].Plus(k.Rotation[i].Of(box.position))
 			spin := inverse(turn, velocity[i].Ang).Materialize()
 			speed := inverse(turn, velocity[i].at(point)).Materialize()
-			known := func(f func(b [3]float64, mean float64) [3]float64) rows.Vector {
-				return rows.VectorsOf(sides, func(b [3]float64) [3]float64 {
+			known := func(f func(b [3]float64, mean float64) [3]float64) algebra.Vector {
+				return algebra.VectorsOf(sides, func(b [3]float64) [3]float64 {
 					return f(b, (b[0]+b[1]+b[2])/3)
 				})
 			}
-			quadratic := func(v, of rows.Vector) rows.Vector { return v.Times(v.Each(rows.Num.Abs)).Times(of) }
+			quadratic := func(v, of algebra.Vector) algebra.Vector { return v.Times(v.Each(algebra.Num.Abs)).Times(of) }
 			torque := spin.Times(known(func(_ [3]float64, d float64) [3]float64 {
 				drag := -math.Pi * viscosity * d * d * d
 				return [3]float64{drag, drag, drag}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestModelsAreRead(t *testing.T) {
-	text := string(must.Get(os.ReadFile("testdata/own_ball_model.json")))
+	text := string(must.Get(os.ReadFile("testdata/accepted/own_ball_model.json")))
 	m, err := ReadModel(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestModelsAreRead(t *testing.T) {
 }
 
 func FuzzReadModel(f *testing.F) {
-	text := string(must.Get(os.ReadFile("testdata/own_ball_model.json")))
+	text := string(must.Get(os.ReadFile("testdata/accepted/own_ball_model.json")))
 	f.Add(text)
 	f.Add(text[:len(text)/2])
 	f.Fuzz(func(t *testing.T, text string) {

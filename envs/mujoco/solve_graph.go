@@ -1,6 +1,6 @@
 package mujoco
 
-import "example.com/qdnb/envs/rows"
+import "example.com/qdnb/envs/algebra"
 
 // factor is a factorisation of a matrix over the dofs whose pattern is that of the mass matrix: the sum of
 // what stiffnesses of the links make of the motions of the dofs, and of blocks of single joints.
@@ -9,15 +9,15 @@ import "example.com/qdnb/envs/rows"
 // that a link shows to its parent is what is left of it when its joint is free to give way. No entry is
 // filled in, and limbs with the same structure are eliminated together.
 type factor struct {
-	Inverse  []rows.Num   // of each dof: 1 over its pivot
-	Response []spatial    // of each dof below another link: the force on the parent by a unit force on the dof
-	Within   [][]rows.Num // of each dof: its entries with the later dofs of its joint, over the pivot
+	Inverse  []algebra.Num   // of each dof: 1 over its pivot
+	Response []spatial       // of each dof below another link: the force on the parent by a unit force on the dof
+	Within   [][]algebra.Num // of each dof: its entries with the later dofs of its joint, over the pivot
 }
 
 // factorize factorizes the matrix of links' stiffnesses and joints' blocks. A block has the entries
 // (a, b), a <= b, of a joint's dofs; missing entries are 0.
-func (s *System) factorize(k kinematics, links []stiffness, blocks map[[2]int]rows.Num) factor {
-	f := factor{make([]rows.Num, len(s.dofs)), make([]spatial, len(s.dofs)), make([][]rows.Num, len(s.dofs))}
+func (s *System) factorize(k kinematics, links []stiffness, blocks map[[2]int]algebra.Num) factor {
+	f := factor{make([]algebra.Num, len(s.dofs)), make([]spatial, len(s.dofs)), make([][]algebra.Num, len(s.dofs))}
 	links = append([]stiffness{}, links...)
 	for i := len(s.groups) - 1; i >= 0; i-- {
 		g := s.groups[i]
@@ -26,7 +26,7 @@ func (s *System) factorize(k kinematics, links []stiffness, blocks map[[2]int]ro
 			j := g.joints[at]
 			n := j.kind.Dofs()
 			forces := make([]spatial, n)
-			entries := map[[2]int]rows.Num{}
+			entries := map[[2]int]algebra.Num{}
 			for b := range n {
 				forces[b] = link.of(k.Axis[j.column+b]).materialize()
 				for a := range b + 1 {
@@ -40,7 +40,7 @@ func (s *System) factorize(k kinematics, links []stiffness, blocks map[[2]int]ro
 			last := g.parent < 0 && at == 0
 			for a := range n {
 				c := j.column + a
-				f.Inverse[c] = rows.Constant(g.rows(), 1).Over(entries[[2]int{a, a}])
+				f.Inverse[c] = algebra.Constant(g.rows(), 1).Over(entries[[2]int{a, a}])
 				for b := a + 1; b < n; b++ {
 					over := entries[[2]int{a, b}].Times(f.Inverse[c]).Materialize()
 					f.Within[c] = append(f.Within[c], over)
@@ -59,15 +59,15 @@ func (s *System) factorize(k kinematics, links []stiffness, blocks map[[2]int]ro
 			}
 		}
 		if g.parent >= 0 {
-			links[g.parent] = links[g.parent].plus(link.each(func(x rows.Num) rows.Num { return s.sumDown(g, x) }))
+			links[g.parent] = links[g.parent].plus(link.each(func(x algebra.Num) algebra.Num { return s.sumDown(g, x) }))
 		}
 	}
 	return f
 }
 
 // solve returns the solution x of the factorized matrix times x = b.
-func (s *System) solve(k kinematics, f factor, b []rows.Num) []rows.Num {
-	x := append([]rows.Num{}, b...)
+func (s *System) solve(k kinematics, f factor, b []algebra.Num) []algebra.Num {
+	x := append([]algebra.Num{}, b...)
 	pushes := make([]spatial, len(s.groups))
 	for i, g := range s.groups {
 		pushes[i] = noMotion(g.rows())
@@ -131,8 +131,8 @@ func (s *System) links(k kinematics) []stiffness {
 }
 
 // armatures are the blocks of the mass matrix.
-func (s *System) armatures() map[[2]int]rows.Num {
-	blocks := map[[2]int]rows.Num{}
+func (s *System) armatures() map[[2]int]algebra.Num {
+	blocks := map[[2]int]algebra.Num{}
 	for c := range s.dofs {
 		blocks[[2]int{c, c}] = s.armature(c)
 	}

@@ -3,15 +3,15 @@ package mujoco
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/xla"
 )
 
 // split returns the rows of a tensor [n, B], such as qpos, by elements of the groups.
-func split(x *Node, elements []element) []rows.Num {
+func split(x *Node, elements []element) []algebra.Num {
 	n, batch := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
-	all := rows.Num{Rows: n, Node: Reshape(x, n*batch)}
-	out := make([]rows.Num, len(elements))
+	all := algebra.Num{Rows: n, Node: Reshape(x, n*batch)}
+	out := make([]algebra.Num, len(elements))
 	for i, e := range elements {
 		out[i] = all.Take(e.index...)
 	}
@@ -19,7 +19,7 @@ func split(x *Node, elements []element) []rows.Num {
 }
 
 // join is the inverse of split.
-func join(g *Graph, n, batch int, of []rows.Num, elements []element) *Node {
+func join(g *Graph, n, batch int, of []algebra.Num, elements []element) *Node {
 	parts := make([]*Node, n)
 	for i, e := range elements {
 		flat := of[i].Spread(g, batch)
@@ -31,7 +31,7 @@ func join(g *Graph, n, batch int, of []rows.Num, elements []element) *Node {
 }
 
 // splitControl returns the controls [nu, B] of the drives.
-func (s *System) splitControl(u *Node) []rows.Num {
+func (s *System) splitControl(u *Node) []algebra.Num {
 	elements := make([]element, len(s.drives))
 	for i, d := range s.drives {
 		elements[i].index = make([]int, len(d.id))

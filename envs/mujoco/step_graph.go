@@ -5,7 +5,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/xla"
 )
 
@@ -26,7 +26,8 @@ func (s *System) Step(state State, control *Node, steps int) State {
 		name string
 		node *Node
 		n    int
-	}{{"qpos", state.QPos, m.Sizes.NQ}, {"qvel", state.QVel, m.Sizes.NV}, {"qacc", state.QAcc, m.Sizes.NV}, {"ctrl", control, m.Sizes.NU}} {
+	}{{"qpos", state.QPos, m.Sizes.NQ}, {"qvel", state.QVel, m.Sizes.NV}, {"qacc", state.QAcc, m.Sizes.NV},
+		{"ctrl", control, m.Sizes.NU}} {
 		if x.n > 0 && (x.node == nil || x.node.Rank() != 2 || x.node.Shape().Dimensions[0] != x.n ||
 			x.node.Shape().Dimensions[1] != batch) {
 			panic(fmt.Errorf("%s must be a tensor [%d, %d]", x.name, x.n, batch))
@@ -47,12 +48,12 @@ func (s *System) Step(state State, control *Node, steps int) State {
 }
 
 // running is a state by elements of the groups, see [split].
-type running struct{ Q, V, A, Control []rows.Num }
+type running struct{ Q, V, A, Control []algebra.Num }
 
 // computed makes all numbers tensors, as loops need them.
 func (r running) computed() running {
 	g, batch := sizeOf(r.Q)
-	for _, list := range [][]rows.Num{r.Q, r.V, r.A} {
+	for _, list := range [][]algebra.Num{r.Q, r.V, r.A} {
 		for i := range list {
 			list[i] = computed(g, batch, list[i])
 		}
@@ -63,10 +64,10 @@ func (r running) computed() running {
 // dynamics is what a step needs of a state.
 type dynamics struct {
 	kinematics   kinematics
-	acceleration []rows.Num // in the axes of the world
+	acceleration []algebra.Num // in the axes of the world
 	// slopes is minus the change of forces by velocities: what implicit integration adds to the mass matrix,
 	// per second.
-	slopes map[[2]int]rows.Num
+	slopes map[[2]int]algebra.Num
 }
 
 // accelerate computes the accelerations of a state, whose A is the guess.
@@ -94,7 +95,7 @@ func (s *System) accelerate(r running) dynamics {
 		cs := s.constrain(k, r.Q, v, velocity)
 		d.acceleration = s.minimize(k, cs, guess, residual, force).Acceleration
 	}
-	d.slopes = map[[2]int]rows.Num{}
+	d.slopes = map[[2]int]algebra.Num{}
 	for key, slope := range slopes {
 		d.slopes[key] = slope.Neg()
 	}
@@ -113,7 +114,7 @@ func (s *System) semiImplicit(r running) running {
 	h := m.Opt.TimeStep
 	slopes := d.slopes
 	if m.Opt.Integrator == Euler {
-		slopes = map[[2]int]rows.Num{}
+		slopes = map[[2]int]algebra.Num{}
 		for c := range s.dofs {
 			damping := s.knownDof(c, m.DofDamping)
 			if m.Opt.DisableFlags&(DisableEulerDamp|DisableDamper) == 0 && !damping.Is(0) {
@@ -145,13 +146,13 @@ func (s *System) semiImplicit(r running) running {
 	for c, a := range s.toBody(d.kinematics, a) {
 		r.V[c] = r.V[c].Plus(a.Scale(h))
 	}
-	r.Q = s.integrate(r.Q, r.V, rows.Constant(1, h))
+	r.Q = s.integrate(r.Q, r.V, algebra.Constant(1, h))
 	return r.computed()
 }
 
 // integrate returns positions after a time h, one row, at constant velocities.
-func (s *System) integrate(q, v []rows.Num, h rows.Num) []rows.Num {
-	out := append([]rows.Num{}, q...)
+func (s *System) integrate(q, v []algebra.Num, h algebra.Num) []algebra.Num {
+	out := append([]algebra.Num{}, q...)
 	for _, g := range s.groups {
 		h := spread(h, g.rows())
 		for _, j := range g.joints {
@@ -166,11 +167,11 @@ func (s *System) integrate(q, v []rows.Num, h rows.Num) []rows.Num {
 				}
 				c, p = c+3, p+3
 			}
-			turn := rows.Vector{X: v[c], Y: v[c+1], Z: v[c+2]}.By(h).Materialize()
+			turn := algebra.Vector{X: v[c], Y: v[c+1], Z: v[c+2]}.By(h).Materialize()
 			angle := turn.Dot(turn).Sqrt().Materialize()
 			half := angle.Scale(0.5)
-			axis := turn.By(half.Sin().Over(angle.Max(rows.Constant(angle.Rows, 1e-20)))).Materialize()
-			next := quaternionAt(q[p:]).Normalized().Times(rows.Quaternion{W: half.Cos(), X: axis.X, Y: axis.Y, Z: axis.Z}).
+			axis := turn.By(half.Sin().Over(angle.Max(algebra.Constant(angle.Rows, 1e-20)))).Materialize()
+			next := quaternionAt(q[p:]).Normalized().Times(algebra.Quaternion{W: half.Cos(), X: axis.X, Y: axis.Y, Z: axis.Z}).
 				Materialize().Normalized().Materialize()
 			out[p], out[p+1], out[p+2], out[p+3] = next.W, next.X, next.Y, next.Z
 		}
@@ -182,23 +183,23 @@ func (s *System) integrate(q, v []rows.Num, h rows.Num) []rows.Num {
 func (s *System) rungeKutta(r running) running {
 	type stages struct {
 		Start, At running
-		Turned    []rows.Num // the rotations from the start to the stage
-		Rates     []rows.Num // the weighted sum of rates of change of positions
-		Accels    []rows.Num // of accelerations
+		Turned    []algebra.Num // the rotations from the start to the stage
+		Rates     []algebra.Num // the weighted sum of rates of change of positions
+		Accels    []algebra.Num // of accelerations
 	}
 	g, batch := sizeOf(r.Q)
-	zeros := func() (out []rows.Num) {
+	zeros := func() (out []algebra.Num) {
 		for _, dof := range s.dofs {
-			out = append(out, computed(g, batch, rows.Constant(len(dof.index), 0)))
+			out = append(out, computed(g, batch, algebra.Constant(len(dof.index), 0)))
 		}
 		return out
 	}
 	h := s.model.Opt.TimeStep
 	end := xla.For(g, 4, stages{r, r, zeros(), zeros(), zeros()}, func(stage *Node, s4 stages) stages {
 		g := stage.Graph()
-		scalar := func(outer, inner float64, isOuter *Node) rows.Num {
+		scalar := func(outer, inner float64, isOuter *Node) algebra.Num {
 			x := Where(isOuter, Const(g, float32(outer)), Const(g, float32(inner)))
-			return rows.Num{Rows: 1, Node: BroadcastToDims(x, batch)}
+			return algebra.Num{Rows: 1, Node: BroadcastToDims(x, batch)}
 		}
 		ends := Or(Equal(stage, Const(g, int32(0))), Equal(stage, Const(g, int32(3))))
 		weight := scalar(1.0/6, 1.0/3, ends)
@@ -221,27 +222,27 @@ func (s *System) rungeKutta(r running) running {
 	for c := range r.V {
 		r.V[c] = r.V[c].Plus(end.Accels[c].Scale(h))
 	}
-	r.Q, r.A = s.integrate(r.Q, end.Rates, rows.Constant(1, h)), end.At.A
+	r.Q, r.A = s.integrate(r.Q, end.Rates, algebra.Constant(1, h)), end.At.A
 	return r.computed()
 }
 
 // rates returns the rates of change of rotations from a start, from which turned has led, at angular
 // velocities v (the inverse of the derivative of the exponential map); other velocities are rates as they
 // are.
-func (s *System) rates(turned, v []rows.Num) []rows.Num {
-	out := append([]rows.Num{}, v...)
+func (s *System) rates(turned, v []algebra.Num) []algebra.Num {
+	out := append([]algebra.Num{}, v...)
 	for _, g := range s.groups {
 		for _, j := range g.joints {
 			at, ok := j.turns()
 			if !ok {
 				continue
 			}
-			turn := rows.Vector{X: turned[at], Y: turned[at+1], Z: turned[at+2]}
-			w := rows.Vector{X: v[at], Y: v[at+1], Z: v[at+2]}
+			turn := algebra.Vector{X: turned[at], Y: turned[at+1], Z: turned[at+2]}
+			w := algebra.Vector{X: v[at], Y: v[at+1], Z: v[at+2]}
 			once := turn.Cross(w).Materialize()
 			// 1/n^2 - (1 + cos n)/(2 n sin n) as a series, exact to 1e-6 below 2 rad
 			square := turn.Dot(turn).Materialize()
-			series := rows.Constant(square.Rows, 1.0/47900160)
+			series := algebra.Constant(square.Rows, 1.0/47900160)
 			for _, term := range []float64{1.0 / 1209600, 1.0 / 30240, 1.0 / 720, 1.0 / 12} {
 				series = series.Times(square).Add(term)
 			}

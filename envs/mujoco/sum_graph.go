@@ -1,22 +1,18 @@
 package mujoco
 
 import (
-	"math"
-
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs/rows"
+	"example.com/qdnb/envs/algebra"
 )
 
-func sqrt(x float64) float64 { return math.Sqrt(x) }
-
 // sumRows sums row i of x into row to[i] of n rows.
-func sumRows(n int, x rows.Num, to []int) rows.Num {
-	return rows.SegmentSum(n, rows.Term{Value: x, To: rows.Each(to)})
+func sumRows(n int, x algebra.Num, to []int) algebra.Num {
+	return algebra.SegmentSum(n, algebra.Term{Value: x, To: algebra.Each(to)})
 }
 
 // scatter is sumRows by an operation that costs the same however irregular the rows are.
-func scatter(n int, x rows.Num, to []int) rows.Num {
+func scatter(n int, x algebra.Num, to []int) algebra.Num {
 	if x.Node == nil {
 		return sumRows(n, x, to)
 	}
@@ -31,12 +27,12 @@ func scatter(n int, x rows.Num, to []int) rows.Num {
 		}
 	}
 	sums := Dot(Const(g, matrix), Reshape(x.Node, x.Rows, batch)).Product()
-	return rows.Num{Rows: n, Node: Reshape(sums, n*batch)}
+	return algebra.Num{Rows: n, Node: Reshape(sums, n*batch)}
 }
 
 // dots returns the sum over all dofs of a b, one row.
-func (s *System) dots(a, b []rows.Num) rows.Num {
-	sums := map[int]rows.Num{}
+func (s *System) dots(a, b []algebra.Num) algebra.Num {
+	sums := map[int]algebra.Num{}
 	for c, dof := range s.dofs {
 		product := a[c].Times(b[c])
 		if sum, ok := sums[dof.group]; ok {
@@ -44,7 +40,7 @@ func (s *System) dots(a, b []rows.Num) rows.Num {
 		}
 		sums[dof.group] = product
 	}
-	total := rows.Constant(1, 0)
+	total := algebra.Constant(1, 0)
 	for i := range s.groups {
 		total = total.Plus(sums[i].Materialize().Sum())
 	}
@@ -52,15 +48,15 @@ func (s *System) dots(a, b []rows.Num) rows.Num {
 }
 
 // spread returns a num of one row for each of n rows.
-func spread(x rows.Num, n int) rows.Num { return x.Take(make([]int, n)...) }
+func spread(x algebra.Num, n int) algebra.Num { return x.Take(make([]int, n)...) }
 
 // computed returns x as a tensor of the graph.
-func computed(g *Graph, batch int, x rows.Num) rows.Num {
-	return rows.Num{Rows: x.Rows, Node: x.Spread(g, batch)}
+func computed(g *Graph, batch int, x algebra.Num) algebra.Num {
+	return algebra.Num{Rows: x.Rows, Node: x.Spread(g, batch)}
 }
 
 // sizeOf returns the graph of nums and the number of copies.
-func sizeOf(of []rows.Num) (*Graph, int) {
+func sizeOf(of []algebra.Num) (*Graph, int) {
 	for _, x := range of {
 		if x.Node != nil {
 			return x.Node.Graph(), x.Node.Shape().Size() / x.Rows

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/xla"
 )
 
@@ -31,7 +32,7 @@ func (s *System) splits(g *Graph) bool {
 	}
 	for _, group := range s.contacts {
 		for _, set := range group.sets {
-			contacts += set.radius.rows
+			contacts += set.radius.Rows
 		}
 	}
 	return accelerated(g) && arrays <= maxSplit && contacts <= maxSplitContacts
@@ -79,23 +80,12 @@ func zeros(like *Node, i, rows, batch int) *Node {
 	return Reshape(BroadcastToDims(InsertAxes(zero, 0), rows, batch), rows*batch)
 }
 
-// leaves returns the rows of a split num, or the num itself.
-func (a *num) leaves() (rows []*num) {
-	if a.split == nil {
-		return []*num{a}
-	}
-	for i := range a.split {
-		rows = append(rows, &a.split[i])
-	}
-	return rows
-}
-
 // splitLimbs returns the coordinates of a state with split rows. Copies of a body share the rows of
 // the first one.
 func (s *System) splitLimbs(state State) limbs {
 	var rows []*Node
 	parts := state.Parts
-	s.eachVarying(s.rest, func(l level, _ num) {
+	s.eachVarying(s.rest, func(l level, _ algebra.Num) {
 		for row, first := range l.first {
 			if first {
 				rows = append(rows, Reshape(Slice(parts[0], AxisElem(row)), state.batch()))
@@ -108,12 +98,12 @@ func (s *System) splitLimbs(state State) limbs {
 
 // joined is the inverse of splitLimbs.
 func (s *System) joined(g *Graph, batch int, all limbs) (state State) {
-	s.eachVarying(all, func(_ level, c num) {
+	s.eachVarying(all, func(_ level, c algebra.Num) {
 		var rows []*Node
-		for _, row := range c.splitRows().split {
-			rows = append(rows, InsertAxes(row.spread(g, batch), 0))
+		for _, row := range c.SplitRows().Split {
+			rows = append(rows, InsertAxes(row.Spread(g, batch), 0))
 		}
-		state.Parts = append(state.Parts, join(rows))
+		state.Parts = append(state.Parts, algebra.Join(rows))
 	})
 	return state
 }
@@ -124,10 +114,10 @@ func (s *System) carry(g *Graph, batch int, all limbs, split bool) (parts []*Nod
 	if !split {
 		return s.varyingParts(g, batch, all)
 	}
-	s.eachVarying(all, func(l level, c num) {
+	s.eachVarying(all, func(l level, c algebra.Num) {
 		for row, first := range l.first {
 			if first {
-				parts = append(parts, c.splitRows().split[row].spread(g, batch))
+				parts = append(parts, c.SplitRows().Split[row].Spread(g, batch))
 			}
 		}
 	})
@@ -142,16 +132,16 @@ func (s *System) carried(parts []*Node, split bool) limbs {
 			if !s.varies[i] {
 				continue
 			}
-			*c = num{rows: len(level.body)}
+			*c = algebra.Num{Rows: len(level.body)}
 			if !split {
-				c.node, parts = parts[0], parts[1:]
+				c.Node, parts = parts[0], parts[1:]
 				continue
 			}
 			for row := range level.body {
 				if level.first[row] {
-					c.split, parts = append(c.split, num{rows: 1, node: parts[0]}), parts[1:]
+					c.Split, parts = append(c.Split, algebra.Num{Rows: 1, Node: parts[0]}), parts[1:]
 				} else {
-					c.split = append(c.split, c.split[s.firstRow(level, row)])
+					c.Split = append(c.Split, c.Split[s.firstRow(level, row)])
 				}
 			}
 		}
@@ -174,19 +164,19 @@ func (s *System) storePositions(states ...limbs) {
 			}
 		}
 	}
-	var stored []*num
+	var stored []*algebra.Num
 	var nodes []*Node
 	for _, all := range states {
 		for l := range all {
 			pos := &all[l].pos
-			for _, c := range []*num{&pos.x, &pos.y, &pos.z} {
-				if touching[l] && c.node != nil {
-					stored, nodes = append(stored, c), append(nodes, c.node)
+			for _, c := range []*algebra.Num{&pos.X, &pos.Y, &pos.Z} {
+				if touching[l] && c.Node != nil {
+					stored, nodes = append(stored, c), append(nodes, c.Node)
 				}
 			}
 		}
 	}
 	for i, node := range OptimizationBarriers(nodes...) {
-		stored[i].node = node
+		stored[i].Node = node
 	}
 }

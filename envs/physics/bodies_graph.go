@@ -3,6 +3,7 @@ package physics
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/internal/names"
 )
 
@@ -20,24 +21,24 @@ const MaxState = 1e5
 
 // bodies holds the coordinates of bodies, one row per body.
 type bodies struct {
-	pos vector
-	rot quaternion
-	vel vector
-	ang vector
+	pos algebra.Vector
+	rot algebra.Quaternion
+	vel algebra.Vector
+	ang algebra.Vector
 }
 
 // limbs holds the coordinates of all moving bodies, level by level; see [System].
 type limbs []bodies
 
-func (b *bodies) components() [13]*num {
-	return [13]*num{
-		&b.pos.x, &b.pos.y, &b.pos.z, &b.rot.w, &b.rot.x, &b.rot.y, &b.rot.z,
-		&b.vel.x, &b.vel.y, &b.vel.z, &b.ang.x, &b.ang.y, &b.ang.z,
+func (b *bodies) components() [13]*algebra.Num {
+	return [13]*algebra.Num{
+		&b.pos.X, &b.pos.Y, &b.pos.Z, &b.rot.W, &b.rot.X, &b.rot.Y, &b.rot.Z,
+		&b.vel.X, &b.vel.Y, &b.vel.Z, &b.ang.X, &b.ang.Y, &b.ang.Z,
 	}
 }
 
 // bodiesOf returns the bodies whose i-th component is of(i).
-func bodiesOf(of func(i int) num) (b bodies) {
+func bodiesOf(of func(i int) algebra.Num) (b bodies) {
 	for i, c := range b.components() {
 		*c = of(i)
 	}
@@ -45,30 +46,30 @@ func bodiesOf(of func(i int) num) (b bodies) {
 }
 
 // component returns a component of all bodies, by level.
-func (all limbs) component(i int) (levels []num) {
+func (all limbs) component(i int) (levels []algebra.Num) {
 	for l := range all {
 		levels = append(levels, *all[l].components()[i])
 	}
 	return levels
 }
 
-func (b bodies) each(f func(num) num) bodies {
-	return bodies{b.pos.each(f), b.rot.each(f), b.vel.each(f), b.ang.each(f)}
+func (b bodies) each(f func(algebra.Num) algebra.Num) bodies {
+	return bodies{b.pos.Each(f), b.rot.Each(f), b.vel.Each(f), b.ang.Each(f)}
 }
 
-func (b bodies) materialize() bodies { return b.each(num.materialize) }
+func (b bodies) materialize() bodies { return b.each(algebra.Num.Materialize) }
 
 func (all limbs) materialize() limbs {
 	return all.update(func(_ int, b bodies) bodies { return b.materialize() })
 }
 
-func (all limbs) graph() *Graph { return all[0].rot.w.graph() }
+func (all limbs) graph() *Graph { return all[0].rot.W.Graph() }
 
 // batch is the number of copies, if the rows are not split.
-func (all limbs) batch() int { return all[0].rot.w.node.Shape().Size() / all[0].rot.w.rows }
+func (all limbs) batch() int { return all[0].rot.W.Node.Shape().Size() / all[0].rot.W.Rows }
 
 func (b bodies) take(rows ...int) bodies {
-	return b.each(func(c num) num { return c.take(rows...) })
+	return b.each(func(c algebra.Num) algebra.Num { return c.Take(rows...) })
 }
 
 // limbs returns all coordinates of a state, including the components that cannot change.
@@ -94,12 +95,12 @@ func (s *System) complete(parts []*Node) limbs { return s.carried(parts, false) 
 
 // varyingParts returns the flat parts that can change.
 func (s *System) varyingParts(g *Graph, batch int, all limbs) (parts []*Node) {
-	s.eachVarying(all, func(_ level, c num) { parts = append(parts, c.spread(g, batch)) })
+	s.eachVarying(all, func(_ level, c algebra.Num) { parts = append(parts, c.Spread(g, batch)) })
 	return parts
 }
 
 // eachVarying calls f for each component that can change.
-func (s *System) eachVarying(all limbs, f func(l level, c num)) {
+func (s *System) eachVarying(all limbs, f func(l level, c algebra.Num)) {
 	for l, level := range s.levels {
 		for i, c := range all[l].components() {
 			if s.varies[i] {
@@ -140,7 +141,7 @@ func (s *System) Frame(state State, body string) Frame {
 	}
 	var flat [13]*Node
 	for i, component := range b.components() {
-		flat[i] = component.spread(state.graph(), state.batch())
+		flat[i] = component.Spread(state.graph(), state.batch())
 	}
 	return Frame{[3]*Node(flat[:3]), [4]*Node(flat[3:7]), [3]*Node(flat[7:10]), [3]*Node(flat[10:])}
 }
@@ -152,30 +153,29 @@ func (s *System) CenterOfMass(state State) [3]*Node {
 		shares[l] = make([]float64, len(level.body))
 		for row := range level.body {
 			if level.counts(row) {
-				shares[l][row] = level.mass.known[row]
+				shares[l][row] = level.mass.Known[row]
 				total += shares[l][row]
 			}
 		}
 	}
-	var parts [3][]term
+	var parts [3][]algebra.Term
 	for l, b := range s.limbs(state) {
-		share := known(shares[l]...).apply(func(mass float64) float64 { return mass / total }, nil)
-		for i, c := range []num{b.pos.x, b.pos.y, b.pos.z} {
-			parts[i] = append(parts[i], term{c.times(share), each(make([]int, c.rows))}) // to row 0
+		share := algebra.Known(shares[l]...).Apply(func(mass float64) float64 { return mass / total }, nil)
+		for i, c := range []algebra.Num{b.pos.X, b.pos.Y, b.pos.Z} {
+			parts[i] = append(parts[i], algebra.Term{Value: c.Times(share), To: algebra.Each(make([]int, c.Rows))}) // to row 0
 		}
 	}
 	var center [3]*Node
 	for i := range center {
-		center[i] = segmentSum(1, parts[i]...).spread(state.graph(), state.batch())
+		center[i] = algebra.SegmentSum(1, parts[i]...).Spread(state.graph(), state.batch())
 	}
 	return center
 }
 
 // bodies is one row for a fixed body.
 func (p pose) bodies() bodies {
-	zero := vectors(Vec{})
-	return bodies{vectors(p.position), quaternion{known(p.rotation[0]), known(p.rotation[1]),
-		known(p.rotation[2]), known(p.rotation[3])}, zero, zero}
+	zero := algebra.Vectors(Vec{})
+	return bodies{algebra.Vectors(p.position), algebra.KnownQuaternion(p.rotation), zero, zero}
 }
 
 // Import makes a state from the coordinates of all bodies (Brax's QP): [B, bodies, 3], rotations
@@ -186,7 +186,7 @@ func (s *System) Import(position, rotation, velocity, angular *Node) State {
 	for _, array := range []*Node{position, rotation, velocity, angular} {
 		components = append(components, unstack(array)...)
 	}
-	every := bodiesOf(func(i int) num { return num{rows: len(s.model.Bodies), node: components[i]} })
+	every := bodiesOf(func(i int) algebra.Num { return algebra.Num{Rows: len(s.model.Bodies), Node: components[i]} })
 	var all limbs
 	for _, level := range s.levels {
 		all = append(all, every.take(level.body...))
@@ -210,11 +210,11 @@ func unstack(x *Node) []*Node {
 func (s *System) Export(state State) (position, rotation, velocity, angular *Node) {
 	var stacked [13]*Node
 	for i := range stacked {
-		var fixed []term
+		var fixed []algebra.Term
 		for k, b := range s.model.Bodies {
 			if b.Fixed {
 				pose := s.fixed[k].bodies()
-				fixed = append(fixed, term{*pose.components()[i], [][]int{{k}}})
+				fixed = append(fixed, algebra.Term{Value: *pose.components()[i], To: [][]int{{k}}})
 			}
 		}
 		stacked[i] = s.table(state.graph(), state.batch(), s.limbs(state).component(i), fixed...)
@@ -244,17 +244,17 @@ func (l level) copies(body int) (rows []int) {
 }
 
 // counts reports whether a row is the first one of a moving body.
-func (l level) counts(row int) bool { return l.first[row] && l.mobile.known[row] == 1 }
+func (l level) counts(row int) bool { return l.first[row] && l.mobile.Known[row] == 1 }
 
 // table returns a quantity of the moving bodies, by level, and of fixed ones as one row per body of the
 // model, [bodies, B].
-func (s *System) table(g *Graph, batch int, moving []num, fixed ...term) *Node {
-	var parts []term
+func (s *System) table(g *Graph, batch int, moving []algebra.Num, fixed ...algebra.Term) *Node {
+	var parts []algebra.Term
 	for l, level := range s.levels {
-		parts = append(parts, term{moving[l], level.toModel()})
+		parts = append(parts, algebra.Term{Value: moving[l], To: level.toModel()})
 	}
 	rows, parts := len(s.model.Bodies), append(parts, fixed...)
-	return Reshape(segmentSum(rows, parts...).spread(g, batch), rows, batch)
+	return Reshape(algebra.SegmentSum(rows, parts...).Spread(g, batch), rows, batch)
 }
 
 // table stacks components [bodies, B] into an array [B, bodies, components].

@@ -1,6 +1,10 @@
 package physics
 
-import . "github.com/gomlx/gomlx/core/graph"
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
+)
 
 // contactSolver computes the effects of a group's contacts in a state of the bodies.
 type contactSolver interface {
@@ -34,7 +38,7 @@ func (s *System) contactSolvers(all limbs, everyWall *Node) (solvers []contactSo
 
 // correctPositions returns the position corrections of all contacts, and their multipliers.
 func (s *System) correctPositions(contacts []contactSolver, before limbs) (contactEffect, *multipliers) {
-	total, m := s.noContact(), &multipliers{added: make([][]term, len(s.levels))}
+	total, m := s.noContact(), &multipliers{added: make([][]algebra.Term, len(s.levels))}
 	for _, c := range contacts {
 		total = total.plus(c.correctPositions(before, m))
 	}
@@ -54,26 +58,26 @@ func (s *System) correctVelocities(contacts []contactSolver, now, shifted limbs,
 
 // multipliers sums the normal multipliers of the contacts of each body, which bound friction.
 type multipliers struct {
-	added   [][]term // by level
-	far     [][]term // lower bounds of the walls that are not near; nil if there are no such walls
-	byLevel []num    // the sums, after [multipliers.sum]
-	skipped []num    // 1 for bodies with skipped walls, else 0; nil if there are no such walls
+	added   [][]algebra.Term // by level
+	far     [][]algebra.Term // lower bounds of the walls that are not near; nil if there are no such walls
+	byLevel []algebra.Num    // the sums, after [multipliers.sum]
+	skipped []algebra.Num    // 1 for bodies with skipped walls, else 0; nil if there are no such walls
 }
 
-func (m *multipliers) add(of *[][]term, a *side, x num) {
-	a.eachLevel(func(l int, to [][]int) { (*of)[l] = append((*of)[l], term{x, to}) })
+func (m *multipliers) add(of *[][]algebra.Term, a *side, x algebra.Num) {
+	a.eachLevel(func(l int, to [][]int) { (*of)[l] = append((*of)[l], algebra.Term{Value: x, To: to}) })
 }
 
 // sum sums the multipliers. Where walls are skipped, the sum is the negative of a lower bound on its
 // absolute value.
 func (m *multipliers) sum(levels []level) {
 	for l, level := range levels {
-		total := segmentSum(len(level.body), m.added[l]...)
+		total := algebra.SegmentSum(len(level.body), m.added[l]...)
 		if m.far != nil {
-			far := segmentSum(len(level.body), m.far[l]...)
-			some := far.above(0)
-			total = some.choose(total.minus(far).min(far.zero()), total)
-			m.skipped = append(m.skipped, some.number())
+			far := algebra.SegmentSum(len(level.body), m.far[l]...)
+			some := far.Above(0)
+			total = some.Choose(total.Minus(far).Min(far.Zero()), total)
+			m.skipped = append(m.skipped, some.Number())
 		}
 		m.byLevel = append(m.byLevel, total)
 	}
@@ -81,12 +85,13 @@ func (m *multipliers) sum(levels []level) {
 
 // unstopped is above 0 in copies where the skipped walls may bound friction, one row; no rows if no
 // walls are skipped.
-func (m *multipliers) unstopped(a *side, slip num) num {
+func (m *multipliers) unstopped(a *side, slip algebra.Num) algebra.Num {
 	if m.skipped == nil {
-		return num{}
+		return algebra.Num{}
 	}
-	slip = slip.times(a.gather(m.skipped)).materialize()
-	return segmentSum(1, term{slip, each(make([]int, slip.rows))}) // over the rows of a copy
+	slip = slip.Times(a.gather(m.skipped)).Materialize()
+	// over the rows of a copy
+	return algebra.SegmentSum(1, algebra.Term{Value: slip, To: algebra.Each(make([]int, slip.Rows))})
 }
 
 // allContacts solves all contacts of a group at once.
@@ -117,7 +122,7 @@ func (c *allContacts) correctVelocities(now, shifted limbs, m *multipliers) cont
 	})
 	t := c.average(effects, 1e-6)
 	for k, p := range c.points {
-		t.unstopped = t.unstopped.plus(m.unstopped(&p.a, effects[k].scalar))
+		t.unstopped = t.unstopped.Plus(m.unstopped(&p.a, effects[k].scalar))
 	}
 	return t
 }
@@ -148,13 +153,13 @@ type nearContacts struct {
 
 func (c *nearContacts) impulses() contactEffect {
 	// Parts of a start pose are constants. XLA would fold them, and take longer to compile.
-	g, batch := c.near.bits.node.Graph(), c.near.bits.node.Shape().Size()/c.near.bits.rows
+	g, batch := c.near.bits.Node.Graph(), c.near.bits.Node.Shape().Size()/c.near.bits.Rows
 	parts := c.varyingParts(g, batch, c.found)
 	for i, part := range parts {
-		parts[i] = Add(part, zeros(c.near.bits.node, i, part.Shape().Size()/batch, batch))
+		parts[i] = Add(part, zeros(c.near.bits.Node, i, part.Shape().Size()/batch, batch))
 	}
 	sum := c.eachWall(false, []limbs{c.complete(parts)}, nil,
-		func(set *contactSet, states []limbs, _ num) effect {
+		func(set *contactSet, states []limbs, _ algebra.Num) effect {
 			return c.collide(c.group, set.findContacts(states[0], false))
 		})
 	return c.average(sum, 1e-8)
@@ -162,11 +167,11 @@ func (c *nearContacts) impulses() contactEffect {
 
 func (c *nearContacts) correctPositions(before limbs, m *multipliers) contactEffect {
 	sum := c.eachWall(true, []limbs{c.found, before}, nil,
-		func(set *contactSet, states []limbs, _ num) effect {
+		func(set *contactSet, states []limbs, _ algebra.Num) effect {
 			return c.solveContactPosition(c.group, set.findContacts(states[0], true), states[1])
 		})
 	m.add(&m.added, c.side(), sum.scalar)
-	m.far = make([][]term, len(c.levels))
+	m.far = make([][]algebra.Term, len(c.levels))
 	m.add(&m.far, c.side(), c.near.far)
 	return c.average(sum, 1e-6)
 }
@@ -174,7 +179,7 @@ func (c *nearContacts) correctPositions(before limbs, m *multipliers) contactEff
 func (c *nearContacts) correctVelocities(now, shifted limbs, m *multipliers) contactEffect {
 	multiplier := c.side().gather(m.byLevel)
 	sum := c.eachWall(true, []limbs{c.found, now, shifted}, &multiplier,
-		func(set *contactSet, states []limbs, multiplier num) effect {
+		func(set *contactSet, states []limbs, multiplier algebra.Num) effect {
 			return c.solveContactVelocity(c.group, set.findContacts(states[0], true), states[1], states[2],
 				multiplier)
 		})

@@ -3,6 +3,8 @@ package physics
 import (
 	"math"
 	"slices"
+
+	"example.com/qdnb/envs/algebra"
 )
 
 // contactGroup is a group of contacts whose effects on a body are averaged.
@@ -21,15 +23,15 @@ type contactGroup struct {
 // second on a moving or a fixed body), or between an end of a capsule and a plane.
 type contactSet struct {
 	a       side
-	b       *side   // nil: the other bodies are fixed
-	fixed   [][]int // the other bodies, as indices in obstacles; none if the row counts for none
-	present mask    // false for rows that only pad the order
+	b       *side        // nil: the other bodies are fixed
+	fixed   [][]int      // the other bodies, as indices in obstacles; none if the row counts for none
+	present algebra.Mask // false for rows that only pad the order
 
-	center, half vector // of the capsule, in a's frame; for planes, of the capsule's end
-	radius       num
+	center, half algebra.Vector // of the capsule, in a's frame; for planes, of the capsule's end
+	radius       algebra.Num
 
-	otherCenter, otherHalf vector // in b's frame, or in the world if it is fixed
-	otherRadius            num
+	otherCenter, otherHalf algebra.Vector // in b's frame, or in the world if it is fixed
+	otherRadius            algebra.Num
 	chosen                 *segment // the axis of the other capsule if it is one of several walls
 	plane                  bool
 
@@ -38,15 +40,15 @@ type contactSet struct {
 	repeated *repetition
 
 	otherWeights  weights // of fixed bodies
-	otherPosition vector
+	otherPosition algebra.Vector
 
-	friction, elasticity num
+	friction, elasticity algebra.Num
 }
 
 // repetition describes rows of equal capsules of a fixed body.
 type repetition struct {
-	spacing, inverse num // of the capsules; 0 for one that stands alone
-	last             num // index of the last capsule
+	spacing, inverse algebra.Num // of the capsules; 0 for one that stands alone
+	last             algebra.Num // index of the last capsule
 }
 
 // side holds the bodies on one side of contacts, one row per contact, level by level.
@@ -199,7 +201,7 @@ func (s *System) addGroup(twoWay bool, fixed, pairs []contact) {
 				for i, to := range part.to {
 					for _, row := range to {
 						if part.level == l {
-							count[row] += int(set.present.known[i])
+							count[row] += int(set.present.Known[i])
 						}
 					}
 				}
@@ -271,7 +273,7 @@ func (s *System) roundSet(plane bool, rounds ...round) contactSet {
 	}
 	set := s.contactSet(contacts)
 	set.a = s.side(parts)
-	set.fixed, set.present, set.plane = fixed, mask{known(present...)}, plane
+	set.fixed, set.present, set.plane = fixed, algebra.Mask{Num: algebra.Known(present...)}, plane
 	return set
 }
 
@@ -293,7 +295,7 @@ func (s *System) pairs(list []contact) (sets []contactSet) {
 			s.addRow(&b, c.b)
 		}
 		set, other := s.contactSet(now), s.side([]levelRows{b})
-		set.a, set.b, set.present = s.side([]levelRows{a}), &other, mask{constant(len(now), 1)}
+		set.a, set.b, set.present = s.side([]levelRows{a}), &other, algebra.Mask{Num: algebra.Constant(len(now), 1)}
 		sets, list = append(sets, set), later
 	}
 	return sets
@@ -310,11 +312,11 @@ func (s *System) side(parts []levelRows) side {
 	var mass, x, y, z []float64
 	for _, part := range parts {
 		w := s.levels[part.level].weights.take(part.rows)
-		mass, x = append(mass, w.mass.known...), append(x, w.inertia.x.known...)
-		y, z = append(y, w.inertia.y.known...), append(z, w.inertia.z.known...)
+		mass, x = append(mass, w.mass.Known...), append(x, w.inertia.X.Known...)
+		y, z = append(y, w.inertia.Y.Known...), append(z, w.inertia.Z.Known...)
 	}
-	inertia := vector{known(x...), known(y...), known(z...)}
-	return side{parts, weights{known(mass...), inertia, s.model.PrincipalAxes, nil}}
+	inertia := algebra.Vector{X: algebra.Known(x...), Y: algebra.Known(y...), Z: algebra.Known(z...)}
+	return side{parts, weights{algebra.Known(mass...), inertia, s.model.PrincipalAxes, nil}}
 }
 
 // parts returns the rows of both sides.
@@ -334,8 +336,8 @@ func (s *System) obstacle(body int) int {
 }
 
 func (s *System) contactSet(list []contact) contactSet {
-	column := func(f func(c contact) float64) num { return columnOf(list, f) }
-	points := func(f func(c contact) Vec) vector { return vectorsOf(list, f) }
+	column := func(f func(c contact) float64) algebra.Num { return algebra.ColumnOf(list, f) }
+	points := func(f func(c contact) Vec) algebra.Vector { return algebra.VectorsOf(list, f) }
 	other := func(c contact) Body {
 		if c.b < 0 {
 			return Body{Mass: 1}

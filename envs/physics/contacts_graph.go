@@ -1,23 +1,27 @@
 package physics
 
-import "slices"
+import (
+	"slices"
+
+	"example.com/qdnb/envs/algebra"
+)
 
 // contactPoint holds the contact points of a set and the bodies in contact.
 type contactPoint struct {
 	*contactSet
 	one, other      bodies // the two bodies; other is set only if it moves
 	weights, others weights
-	pos             vector // in the world
-	arm, otherArm   vector // from the centres of the bodies
-	normal          vector // of the other surface
-	penetration     num    // positive where the two overlap
+	pos             algebra.Vector // in the world
+	arm, otherArm   algebra.Vector // from the centres of the bodies
+	normal          algebra.Vector // of the other surface
+	penetration     algebra.Num    // positive where the two overlap
 }
 
 // findContacts finds the contact points of a group. If whole is set it also materializes their
 // positions and penetrations, not only what impulses need.
 func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
 	sets := g.sets
-	if g.onCPU != nil && !accelerated(all[0].rot.w.graph()) {
+	if g.onCPU != nil && !accelerated(all[0].rot.W.Graph()) {
 		sets = g.onCPU
 	}
 	points := make([]contactPoint, len(sets))
@@ -30,49 +34,49 @@ func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
 // findContacts finds the contact points of a set (brax/physics/colliders.py).
 func (c *contactSet) findContacts(all limbs, whole bool) contactPoint {
 	m := contactPoint{contactSet: c, one: c.a.of(all), others: c.otherWeights}
-	turn := m.one.rot.rotation()
+	turn := m.one.rot.Rotation()
 	m.weights = c.a.weights.in(turn)
 	if c.plane {
-		m.normal = vector{c.radius.zero(), c.radius.zero(), constant(c.radius.rows, 1)}
-		m.arm = turn.of(c.center).minus(m.normal.by(c.radius))
-		m.pos = m.one.pos.plus(m.arm)
-		m.penetration = c.otherPosition.minus(m.pos).dot(m.normal)
+		m.normal = algebra.Vector{X: c.radius.Zero(), Y: c.radius.Zero(), Z: algebra.Constant(c.radius.Rows, 1)}
+		m.arm = turn.Of(c.center).Minus(m.normal.By(c.radius))
+		m.pos = m.one.pos.Plus(m.arm)
+		m.penetration = c.otherPosition.Minus(m.pos).Dot(m.normal)
 		return m.materialize(whole)
 	}
 	otherCenter, otherHalf := c.otherCenter, c.otherHalf
 	if c.b != nil {
 		m.other = c.b.of(all)
-		otherTurn := m.other.rot.rotation()
+		otherTurn := m.other.rot.Rotation()
 		m.others = c.b.weights.in(otherTurn)
-		otherCenter, otherHalf = m.other.pos.plus(otherTurn.of(otherCenter)), otherTurn.of(otherHalf)
+		otherCenter, otherHalf = m.other.pos.Plus(otherTurn.Of(otherCenter)), otherTurn.Of(otherHalf)
 	}
-	center, half := m.one.pos.plus(turn.of(c.center)), turn.of(c.half)
+	center, half := m.one.pos.Plus(turn.Of(c.center)), turn.Of(c.half)
 	if c.repeated != nil {
-		otherCenter.x = c.repeated.nearest(center.x, otherCenter.x)
+		otherCenter.X = c.repeated.nearest(center.X, otherCenter.X)
 	}
-	a0, a1 := center.plus(half), center.minus(half)
-	b0, b1 := otherCenter.plus(otherHalf), otherCenter.minus(otherHalf)
+	a0, a1 := center.Plus(half), center.Minus(half)
+	b0, b1 := otherCenter.Plus(otherHalf), otherCenter.Minus(otherHalf)
 	if c.chosen != nil {
 		b0, b1 = c.chosen.from, c.chosen.to
 	}
-	a0, a1, b0, b1 = a0.materialize(), a1.materialize(), b0.materialize(), b1.materialize()
+	a0, a1, b0, b1 = a0.Materialize(), a1.Materialize(), b0.Materialize(), b1.Materialize()
 	other := segmentOf(b0, b1)
 	if c.chosen != nil {
 		other = *c.chosen
 	}
-	squared := func(v vector) num { return v.dot(v) }
-	d0, d1 := squared(b0.minus(a0)), squared(b1.minus(a0))
-	d2, d3 := squared(b0.minus(a1)), squared(b1.minus(a1))
-	nearest := d2.min(d3).less(d0.max(d1)).chooseVector(a1, a0).materialize()
-	otherNearest := other.closest(nearest).materialize()
-	nearest = segmentOf(a0, a1).closest(otherNearest).materialize()
+	squared := func(v algebra.Vector) algebra.Num { return v.Dot(v) }
+	d0, d1 := squared(b0.Minus(a0)), squared(b1.Minus(a0))
+	d2, d3 := squared(b0.Minus(a1)), squared(b1.Minus(a1))
+	nearest := d2.Min(d3).Less(d0.Max(d1)).ChooseVector(a1, a0).Materialize()
+	otherNearest := other.closest(nearest).Materialize()
+	nearest = segmentOf(a0, a1).closest(otherNearest).Materialize()
 
-	normal, distance := nearest.minus(otherNearest).unit()
-	m.normal, m.penetration = normal, c.radius.plus(c.otherRadius).minus(distance)
-	m.pos = nearest.plus(otherNearest).scale(0.5)
-	m.arm, m.otherArm = m.pos.minus(m.one.pos), m.pos.minus(c.otherPosition)
+	normal, distance := nearest.Minus(otherNearest).Unit()
+	m.normal, m.penetration = normal, c.radius.Plus(c.otherRadius).Minus(distance)
+	m.pos = nearest.Plus(otherNearest).Scale(0.5)
+	m.arm, m.otherArm = m.pos.Minus(m.one.pos), m.pos.Minus(c.otherPosition)
 	if c.b != nil {
-		m.otherArm = m.pos.minus(m.other.pos)
+		m.otherArm = m.pos.Minus(m.other.pos)
 	}
 	return m.materialize(whole)
 }
@@ -80,62 +84,62 @@ func (c *contactSet) findContacts(all limbs, whole bool) contactPoint {
 // sticking returns the impulse that changes the velocity of a contact point by v, and whether it is in
 // the friction cone. The source computes normal impulse and friction as if neither caused the other's
 // velocity, so feet of tilted legs creep.
-func (m contactPoint) sticking(v vector) (impulse vector, sticks mask) {
-	one, zero := constant(m.radius.rows, 1), constant(m.radius.rows, 0)
-	var k [3]vector // velocity by a unit impulse along each axis
-	for i, unit := range []vector{{one, zero, zero}, {zero, one, zero}, {zero, zero, one}} {
+func (m contactPoint) sticking(v algebra.Vector) (impulse algebra.Vector, sticks algebra.Mask) {
+	one, zero := algebra.Constant(m.radius.Rows, 1), algebra.Constant(m.radius.Rows, 0)
+	var k [3]algebra.Vector // velocity by a unit impulse along each axis
+	for i, unit := range []algebra.Vector{{X: one, Y: zero, Z: zero}, {X: zero, Y: one, Z: zero},
+		{X: zero, Y: zero, Z: one}} {
 		k[i] = m.weights.response(m.arm, unit)
 		if m.b != nil {
-			k[i] = k[i].plus(m.others.response(m.otherArm, unit))
+			k[i] = k[i].Plus(m.others.response(m.otherArm, unit))
 		}
-		k[i] = k[i].materialize()
+		k[i] = k[i].Materialize()
 	}
-	x := k[1].cross(k[2]).materialize()
-	impulse = vector{v.dot(x), k[0].dot(v.cross(k[2])), k[0].dot(k[1].cross(v))}.over(k[0].dot(x)).materialize()
-	pressure := impulse.dot(m.normal)
-	_, shear := impulse.minus(m.normal.by(pressure)).unit()
-	return impulse, shear.less(m.friction.times(pressure))
+	x := k[1].Cross(k[2]).Materialize()
+	impulse = algebra.Vector{X: v.Dot(x), Y: k[0].Dot(v.Cross(k[2])), Z: k[0].Dot(k[1].Cross(v))}
+	impulse = impulse.Over(k[0].Dot(x)).Materialize()
+	pressure := impulse.Dot(m.normal)
+	_, shear := impulse.Minus(m.normal.By(pressure)).Unit()
+	return impulse, shear.Less(m.friction.Times(pressure))
 }
 
 // nearest returns the x of the copy that is nearest to x, given the first copy's.
-func (r *repetition) nearest(x, first num) num {
-	index := x.minus(first).times(r.inverse).add(0.5).floor().max(x.zero()).min(r.last)
-	return first.plus(index.times(r.spacing))
+func (r *repetition) nearest(x, first algebra.Num) algebra.Num {
+	index := x.Minus(first).Times(r.inverse).Add(0.5).Floor().Max(x.Zero()).Min(r.last)
+	return first.Plus(index.Times(r.spacing))
 }
 
 // materialize materializes what impulses need and, if whole is set, positions and penetrations.
 func (m contactPoint) materialize(whole bool) contactPoint {
-	m.arm, m.otherArm = m.arm.materialize(), m.otherArm.materialize()
+	m.arm, m.otherArm = m.arm.Materialize(), m.otherArm.Materialize()
 	if !m.plane {
-		m.normal = m.normal.materialize()
+		m.normal = m.normal.Materialize()
 	}
 	if !m.plane || whole {
-		m.penetration = m.penetration.materialize()
+		m.penetration = m.penetration.Materialize()
 	}
 	if whole {
-		m.pos = m.pos.materialize()
+		m.pos = m.pos.Materialize()
 	}
 	return m
 }
 
 // of returns the bodies of a side.
 func (c *side) of(all limbs) bodies {
-	b := bodiesOf(func(i int) num { return c.gather(all.component(i)) })
-	if len(c.levels) > 1 || c.rows() > all[c.levels[0].level].pos.z.rows {
+	b := bodiesOf(func(i int) algebra.Num { return c.gather(all.component(i)) })
+	if len(c.levels) > 1 || c.rows() > all[c.levels[0].level].pos.Z.Rows {
 		return b.materialize() // joined and repeated rows are slow to read
 	}
 	return b
 }
 
 // gather returns the values of a side's bodies, given those of all bodies by level.
-func (c *side) gather(of []num) num {
-	var runs []rowRun
-	split := false
+func (c *side) gather(of []algebra.Num) algebra.Num {
+	var parts []algebra.Num
 	for _, part := range c.levels {
-		rows := of[part.level].take(part.rows...)
-		runs, split = append(runs, rowRun{rows, 1}), split || rows.split != nil
+		parts = append(parts, of[part.level].Take(part.rows...))
 	}
-	return stack(split, runs, join)
+	return algebra.ConcatSplit(parts...)
 }
 
 // eachLevel calls f for each level of a side, with the level's rows that each row of the side acts on.
@@ -150,37 +154,37 @@ func (c *side) eachLevel(f func(level int, to [][]int)) {
 
 // segment is the axis of a capsule.
 type segment struct {
-	from, to, along vector
-	square          num // of the length, plus 1e-6
-	inverse         num // of square; no rows: square is not known when the graph is built
+	from, to, along algebra.Vector
+	square          algebra.Num // of the length, plus 1e-6
+	inverse         algebra.Num // of square; no rows: square is not known when the graph is built
 }
 
-func segmentOf(from, to vector) segment {
-	along := to.minus(from)
-	return segment{from: from, to: to, along: along, square: along.dot(along).add(1e-6)}
+func segmentOf(from, to algebra.Vector) segment {
+	along := to.Minus(from)
+	return segment{from: from, to: to, along: along, square: along.Dot(along).Add(1e-6)}
 }
 
 // closest is the point of the segment that is closest to p.
-func (s segment) closest(p vector) vector {
-	t := p.minus(s.from).dot(s.along)
-	if s.inverse.rows > 0 {
-		t = t.times(s.inverse)
+func (s segment) closest(p algebra.Vector) algebra.Vector {
+	t := p.Minus(s.from).Dot(s.along)
+	if s.inverse.Rows > 0 {
+		t = t.Times(s.inverse)
 	} else {
-		t = t.over(s.square)
+		t = t.Over(s.square)
 	}
-	return s.from.plus(s.along.by(t.max(t.zero()).min(constant(t.rows, 1))))
+	return s.from.Plus(s.along.By(t.Max(t.Zero()).Min(algebra.Constant(t.Rows, 1))))
 }
 
 // effect is the effect of contacts on both of their bodies.
 type effect struct {
 	on, onOther twist
-	active      num // 1 for contacts that count in the average of their bodies, else 0
+	active      algebra.Num // 1 for contacts that count in the average of their bodies, else 0
 	// scalar is the normal multiplier of a position correction, or the slip that a velocity
 	// correction did not stop.
-	scalar num
+	scalar algebra.Num
 }
 
-func (e *effect) components() []*num {
+func (e *effect) components() []*algebra.Num {
 	on, other := e.on.components(), e.onOther.components()
 	return append(append(on[:], other[:]...), &e.active, &e.scalar)
 }
@@ -191,16 +195,13 @@ func (e effect) materialize() effect {
 	return e
 }
 
-// count is the mask as a number, materialized.
-func (m mask) count() num { return mask{m.materialize()}.number() }
-
 // contactEffect is the effect of contacts on bodies. For the obstacles it is recorded without moving
 // them.
 type contactEffect struct {
 	moving twists
 	fixed  twist
 	// unstopped is above 0 in copies where the skipped walls may bound friction, one row; or no rows.
-	unstopped num
+	unstopped algebra.Num
 }
 
 func (s *System) noContact() contactEffect {
@@ -212,7 +213,7 @@ func (s *System) noContact() contactEffect {
 }
 
 func (t contactEffect) plus(o contactEffect) contactEffect {
-	sum := contactEffect{fixed: t.fixed.plus(o.fixed), unstopped: t.unstopped.plus(o.unstopped)}
+	sum := contactEffect{fixed: t.fixed.plus(o.fixed), unstopped: t.unstopped.Plus(o.unstopped)}
 	for l := range t.moving {
 		sum.moving = append(sum.moving, t.moving[l].plus(o.moving[l]))
 	}
@@ -221,44 +222,44 @@ func (t contactEffect) plus(o contactEffect) contactEffect {
 
 // components returns the components that have rows: of the moving bodies, level by level, of the
 // fixed ones, and unstopped.
-func (t *contactEffect) components() (all []*num) {
+func (t *contactEffect) components() (all []*algebra.Num) {
 	for l := range t.moving {
 		c := t.moving[l].components()
 		all = append(all, c[:]...)
 	}
 	fixed := t.fixed.components()
 	return slices.DeleteFunc(append(append(all, fixed[:]...), &t.unstopped),
-		func(c *num) bool { return c.rows == 0 })
+		func(c *algebra.Num) bool { return c.Rows == 0 })
 }
 
 // effectAverage averages the effects of contacts on bodies.
 type effectAverage struct {
-	sums  [6][]term
-	count []term // of active contacts
+	sums  [6][]algebra.Term
+	count []algebra.Term // of active contacts
 }
 
 // add adds effects on the bodies in rows to.
-func (a *effectAverage) add(on twist, active num, to [][]int) {
+func (a *effectAverage) add(on twist, active algebra.Num, to [][]int) {
 	for k, c := range on.components() {
-		a.sums[k] = append(a.sums[k], term{*c, to})
+		a.sums[k] = append(a.sums[k], algebra.Term{Value: *c, To: to})
 	}
-	a.count = append(a.count, term{active, to})
+	a.count = append(a.count, algebra.Term{Value: active, To: to})
 }
 
 // of returns the sum of the effects on each of so many bodies, divided by the number of active contacts
 // plus epsilon. many says that a body can have several.
 func (a *effectAverage) of(bodies int, many bool, epsilon float64) twist {
-	weight := constant(bodies, 1/(1+epsilon))
+	weight := algebra.Constant(bodies, 1/(1+epsilon))
 	if many {
 		// The source divides by count + epsilon; its sum is 0 where the count is 0. Here the compiler
 		// may decide twice whether a contact is active, in two kernels that round differently. With a
 		// count of 0 an impulse would then be scaled by 1/epsilon.
-		count := segmentSum(bodies, a.count...).max(constant(bodies, 1))
-		weight = constant(bodies, 1).over(count.add(epsilon))
+		count := algebra.SegmentSum(bodies, a.count...).Max(algebra.Constant(bodies, 1))
+		weight = algebra.Constant(bodies, 1).Over(count.Add(epsilon))
 	}
 	var average twist
 	for k, c := range average.components() {
-		*c = segmentSum(bodies, a.sums[k]...).times(weight)
+		*c = algebra.SegmentSum(bodies, a.sums[k]...).Times(weight)
 	}
 	return average
 }
@@ -284,18 +285,18 @@ func (s *System) average(g *contactGroup, sets []*contactSet, effects []effect,
 }
 
 // impulse is the velocity change of bodies by an impulse p at arm from their centres.
-func impulse(p, arm vector, w weights) twist {
-	return twist{p.by(w.mass), w.turnedBy(arm.cross(p))}
+func impulse(p, arm algebra.Vector, w weights) twist {
+	return twist{p.By(w.mass), w.turnedBy(arm.Cross(p))}
 }
 
 // overlapping masks the contacts whose bodies overlap.
-func (m contactPoint) overlapping() mask { return m.penetration.above(0).and(m.present) }
+func (m contactPoint) overlapping() algebra.Mask { return m.penetration.Above(0).And(m.present) }
 
 // relativeVelocity is the velocity of the body at the contact point relative to the other body's.
-func (m contactPoint) relativeVelocity(one, other bodies) vector {
-	v := one.vel.plus(one.ang.cross(m.arm))
+func (m contactPoint) relativeVelocity(one, other bodies) algebra.Vector {
+	v := one.vel.Plus(one.ang.Cross(m.arm))
 	if m.b != nil {
-		v = v.minus(other.vel.plus(other.ang.cross(m.otherArm)))
+		v = v.Minus(other.vel.Plus(other.ang.Cross(m.otherArm)))
 	}
 	return v
 }

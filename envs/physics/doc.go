@@ -13,7 +13,7 @@
 //
 // # How it computes
 //
-// A quantity of several bodies is a num: either known when the graph is built, or computed in the
+// A quantity of several bodies is an [algebra.Num]: either known when the graph is built, or computed in the
 // graph. Known quantities cost nothing at run time. Bodies are laid out by limbs, so joints and contacts
 // are elementwise operations. ARCHITECTURE.md explains the design.
 //

@@ -5,26 +5,28 @@ import (
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
 )
 
 // twist is a linear and an angular vector, one row per body: a change of velocity or position, or a
 // force and a torque.
-type twist struct{ vel, ang vector }
+type twist struct{ vel, ang algebra.Vector }
 
-func (p twist) plus(q twist) twist { return twist{p.vel.plus(q.vel), p.ang.plus(q.ang)} }
+func (p twist) plus(q twist) twist { return twist{p.vel.Plus(q.vel), p.ang.Plus(q.ang)} }
 
-func (p twist) scale(k float64) twist { return twist{p.vel.scale(k), p.ang.scale(k)} }
+func (p twist) scale(k float64) twist { return twist{p.vel.Scale(k), p.ang.Scale(k)} }
 
-func (p *twist) components() [6]*num {
-	return [6]*num{&p.vel.x, &p.vel.y, &p.vel.z, &p.ang.x, &p.ang.y, &p.ang.z}
+func (p *twist) components() [6]*algebra.Num {
+	return [6]*algebra.Num{&p.vel.X, &p.vel.Y, &p.vel.Z, &p.ang.X, &p.ang.Y, &p.ang.Z}
 }
 
-func (p twist) materialize() twist { return twist{p.vel.materialize(), p.ang.materialize()} }
+func (p twist) materialize() twist { return twist{p.vel.Materialize(), p.ang.Materialize()} }
 
 func zeroTwist(rows int) twist {
 	var p twist
 	for _, c := range p.components() {
-		*c = constant(rows, 0)
+		*c = algebra.Constant(rows, 0)
 	}
 	return p
 }
@@ -44,8 +46,8 @@ func (all limbs) update(f func(level int, b bodies) bodies) limbs {
 // kinetic integrates positions and rotations over a substep (brax/physics/integrators.py).
 func (s *System) kinetic(all limbs) limbs {
 	return all.update(func(_ int, b bodies) bodies {
-		b.pos = b.pos.plus(b.vel.scale(s.dt))
-		b.rot = b.rot.plus(pure(b.ang.scale(s.dt / 2)).times(b.rot)).normalized()
+		b.pos = b.pos.Plus(b.vel.Scale(s.dt))
+		b.rot = b.rot.Plus(algebra.Pure(b.ang.Scale(s.dt / 2)).Times(b.rot)).Normalized()
 		return b
 	})
 }
@@ -56,16 +58,16 @@ func (s *System) accelerate(all limbs, accelerations twists, multiplier *Node) l
 	m := s.model
 	return all.update(func(l int, b bodies) bodies {
 		rows := len(s.levels[l].body)
-		gravity := vectors(slices.Repeat([]Vec{m.Gravity.rounded()}, rows)...)
+		gravity := algebra.Vectors(slices.Repeat([]Vec{m.Gravity.rounded()}, rows)...)
 		if multiplier != nil {
 			batch := multiplier.Shape().Size()
-			k := num{rows: rows, node: Reshape(BroadcastToDims(InsertAxes(multiplier, 0), rows, batch),
+			k := algebra.Num{Rows: rows, Node: Reshape(BroadcastToDims(InsertAxes(multiplier, 0), rows, batch),
 				rows*batch)}
-			gravity = gravity.by(k)
+			gravity = gravity.By(k)
 		}
-		b.vel = b.vel.scale(math.Exp(m.VelocityDamping * s.dt)).plus(accelerations[l].vel.plus(
-			gravity).scale(s.dt))
-		b.ang = b.ang.scale(math.Exp(m.AngularDamping * s.dt)).plus(accelerations[l].ang.scale(s.dt))
+		b.vel = b.vel.Scale(math.Exp(m.VelocityDamping * s.dt)).Plus(accelerations[l].vel.Plus(
+			gravity).Scale(s.dt))
+		b.ang = b.ang.Scale(math.Exp(m.AngularDamping * s.dt)).Plus(accelerations[l].ang.Scale(s.dt))
 		return s.freeze(l, b)
 	})
 }
@@ -73,8 +75,8 @@ func (s *System) accelerate(all limbs, accelerations twists, multiplier *Node) l
 // applyImpulse adds velocity changes to the bodies.
 func (s *System) applyImpulse(all limbs, p twists) limbs {
 	return all.update(func(l int, b bodies) bodies {
-		b.vel = b.vel.plus(p[l].vel)
-		b.ang = b.ang.plus(p[l].ang)
+		b.vel = b.vel.Plus(p[l].vel)
+		b.ang = b.ang.Plus(p[l].ang)
 		return s.freeze(l, b)
 	})
 }
@@ -82,6 +84,6 @@ func (s *System) applyImpulse(all limbs, p twists) limbs {
 // freeze sets the velocities along and about frozen axes to 0, and all velocities of fixed bodies.
 func (s *System) freeze(l int, b bodies) bodies {
 	free := s.levels[l].free
-	b.vel, b.ang = b.vel.times(free.vel), b.ang.times(free.ang)
+	b.vel, b.ang = b.vel.Times(free.vel), b.ang.Times(free.ang)
 	return b
 }

@@ -3,6 +3,8 @@ package physics
 import (
 	"cmp"
 	"math"
+
+	"example.com/qdnb/envs/algebra"
 )
 
 // jointGroup holds the joints below a level that have the same number of axes, one row per joint.
@@ -18,16 +20,16 @@ type jointGroup struct {
 	angle     []int  // index of each joint's first angle, in the order of the model
 	first     []bool // whether the joint is not a copy
 
-	parentOffset, childOffset vector
-	parentAxis, childAxis     [3]vector // axes of the joint's frame, in the bodies' frames
-	lower, upper              []num     // limits of each axis, rad
-	damping                   num
+	parentOffset, childOffset algebra.Vector
+	parentAxis, childAxis     [3]algebra.Vector // axes of the joint's frame, in the bodies' frames
+	lower, upper              []algebra.Num     // limits of each axis, rad
+	damping                   algebra.Num
 
-	stiffness, springDamping, limitStrength, alignment num
+	stiffness, springDamping, limitStrength, alignment algebra.Num
 
-	strength []num   // torque of an action of 1 about each axis; 0 without an actuator
-	servo    []servo // of each axis
-	action   [][]int // index of that action
+	strength []algebra.Num // torque of an action of 1 about each axis; 0 without an actuator
+	servo    []servo       // of each axis
+	action   [][]int       // index of that action
 
 	parentWeights, childWeights weights
 	reference                   []quat // the child's rotation in the parent's frame at angle 0
@@ -35,10 +37,10 @@ type jointGroup struct {
 
 // servo holds what drives axes in addition to actions; see [Servo] and [Passive].
 type servo struct {
-	bias, stiffness, damping, low, high num
-	target                              num  // 1 if actions are angles
-	motor                               mask // whether the actuator stops at limits
-	spring, rest, damper                num
+	bias, stiffness, damping, low, high algebra.Num
+	target                              algebra.Num  // 1 if actions are angles
+	motor                               algebra.Mask // whether the actuator stops at limits
+	spring, rest, damper                algebra.Num
 }
 
 // axisDrive is the actuator of a joint's axis.
@@ -114,8 +116,8 @@ func (s *System) prepareJoints(rows []jointRow) {
 
 // jointGroup makes a group of joints that have the same number of axes.
 func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
-	column := func(f func(j jointRow) float64) num { return columnOf(list, f) }
-	points := func(f func(j jointRow) Vec) vector { return vectorsOf(list, f) }
+	column := func(f func(j jointRow) float64) algebra.Num { return algebra.ColumnOf(list, f) }
+	points := func(f func(j jointRow) Vec) algebra.Vector { return algebra.VectorsOf(list, f) }
 	h := jointGroup{
 		axes: len(list[0].Limits), parents: parents, children: parents + 1,
 		parentOffset: points(func(j jointRow) Vec { return j.ParentOffset.rounded() }),
@@ -147,18 +149,18 @@ func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
 		})
 	}
 	for axis := range h.axes {
-		limit := func(k int) num {
+		limit := func(k int) algebra.Num {
 			return column(func(j jointRow) float64 { return f32(j.Limits[axis][k]) * degree })
 		}
 		h.lower, h.upper = append(h.lower, limit(0)), append(h.upper, limit(1))
 		n := len(list)
-		zero := func() num { return constant(n, 0) }
+		zero := func() algebra.Num { return algebra.Constant(n, 0) }
 		strength, actions := zero(), make([]int, n)
-		v := servo{bias: zero(), stiffness: zero(), damping: zero(), low: constant(n, -largest),
-			high: constant(n, largest), target: zero(), motor: mask{constant(n, 1)}, spring: zero(), rest: zero(),
-			damper: zero()}
+		v := servo{bias: zero(), stiffness: zero(), damping: zero(), low: algebra.Constant(n, -largest),
+			high: algebra.Constant(n, largest), target: zero(), motor: algebra.Mask{Num: algebra.Constant(n, 1)},
+			spring: zero(), rest: zero(), damper: zero()}
 		for row, j := range list {
-			strength.known[row], actions[row] = j.drive(axis, row, v)
+			strength.Known[row], actions[row] = j.drive(axis, row, v)
 		}
 		h.strength, h.action, h.servo = append(h.strength, strength), append(h.action, actions), append(h.servo, v)
 	}
@@ -174,34 +176,34 @@ func (j jointRow) drive(axis, row int, s servo) (strength float64, action int) {
 			action = a.action
 		}
 		if servo := a.Servo; servo != nil {
-			s.bias.known[row], s.stiffness.known[row] = f32(servo.Bias), f32(servo.Stiffness)
-			s.damping.known[row], s.motor.known[row] = f32(servo.Damping), 0
+			s.bias.Known[row], s.stiffness.Known[row] = f32(servo.Bias), f32(servo.Stiffness)
+			s.damping.Known[row], s.motor.Known[row] = f32(servo.Damping), 0
 			if servo.MinTorque != 0 || servo.MaxTorque != 0 {
-				s.low.known[row], s.high.known[row] = f32(servo.MinTorque), f32(servo.MaxTorque)
+				s.low.Known[row], s.high.Known[row] = f32(servo.MinTorque), f32(servo.MaxTorque)
 			}
 			if servo.Target {
-				s.target.known[row], strength = 1, f32(strength*degree)
+				s.target.Known[row], strength = 1, f32(strength*degree)
 			}
 		}
 	}
 	if axis < len(j.Passive) {
 		p := j.Passive[axis]
-		s.spring.known[row], s.damper.known[row] = f32(p.Stiffness), f32(p.Damping)
-		s.rest.known[row] = f32(p.Rest) * degree
+		s.spring.Known[row], s.damper.Known[row] = f32(p.Stiffness), f32(p.Damping)
+		s.rest.Known[row] = f32(p.Rest) * degree
 	}
 	return strength, action
 }
 
 // weights holds the inverse masses and inertias of bodies.
 type weights struct {
-	mass      num
-	inertia   vector
+	mass      algebra.Num
+	inertia   algebra.Vector
 	principal bool // whether the inertia is about the bodies' axes
-	turn      *rotation
+	turn      *algebra.Rotation
 }
 
 // in returns the weights of bodies with a rotation.
-func (w weights) in(turn rotation) weights {
+func (w weights) in(turn algebra.Rotation) weights {
 	if w.principal {
 		w.turn = &turn
 	}
@@ -209,16 +211,16 @@ func (w weights) in(turn rotation) weights {
 }
 
 // turnedBy is the angular acceleration by a torque, or the change of velocity by an angular impulse.
-func (w weights) turnedBy(torque vector) vector {
+func (w weights) turnedBy(torque algebra.Vector) algebra.Vector {
 	if w.turn == nil {
-		return torque.times(w.inertia)
+		return torque.Times(w.inertia)
 	}
-	inBody := vector{w.turn.x.dot(torque), w.turn.y.dot(torque), w.turn.z.dot(torque)}
-	return w.turn.of(inBody.times(w.inertia))
+	inBody := algebra.Vector{X: w.turn.X.Dot(torque), Y: w.turn.Y.Dot(torque), Z: w.turn.Z.Dot(torque)}
+	return w.turn.Of(inBody.Times(w.inertia))
 }
 
 func (w weights) take(rows []int) weights {
-	return weights{w.mass.take(rows...), w.inertia.take(rows...), w.principal, nil}
+	return weights{w.mass.Take(rows...), w.inertia.Take(rows...), w.principal, nil}
 }
 
 // defaultAngles returns the default angles of all joints, rad, in the order of the model.
@@ -235,7 +237,7 @@ func (s *System) defaultAngles() []float64 {
 		}
 	}
 	if len(angles) == 0 {
-		angles = []float64{0} // a num needs at least one row
+		angles = []float64{0} // an algebra.Num needs at least one row
 	}
 	return angles
 }

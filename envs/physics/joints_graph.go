@@ -4,17 +4,19 @@ import (
 	"math"
 
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
 )
 
 // jointState is a group of joints with the state of their bodies.
 type jointState struct {
 	*jointGroup
 	parents, children   bodies
-	parentTurn          rotation
-	childTurn           rotation
-	parentArm, childArm vector // from the bodies' centres to the joint, in the world frame
-	axes                []vector
-	angles              []num // about the axes, rad
+	parentTurn          algebra.Rotation
+	childTurn           algebra.Rotation
+	parentArm, childArm algebra.Vector // from the bodies' centres to the joint, in the world frame
+	axes                []algebra.Vector
+	angles              []algebra.Num // about the axes, rad
 
 	parentWeights, childWeights weights
 }
@@ -38,74 +40,76 @@ func (s *System) jointStates(all limbs) []jointState {
 func (h *jointGroup) bodies(all limbs) jointState {
 	j := jointState{jointGroup: h, parents: all[h.parents].take(h.parentRow...),
 		children: all[h.children].take(h.childRow...)}
-	j.parentTurn, j.childTurn = j.parents.rot.rotation(), j.children.rot.rotation()
-	j.parentArm, j.childArm = j.parentTurn.of(h.parentOffset), j.childTurn.of(h.childOffset)
+	j.parentTurn, j.childTurn = j.parents.rot.Rotation(), j.children.rot.Rotation()
+	j.parentArm, j.childArm = j.parentTurn.Of(h.parentOffset), j.childTurn.Of(h.childOffset)
 	j.parentWeights, j.childWeights = h.parentWeights.in(j.parentTurn), h.childWeights.in(j.childTurn)
 	return j
 }
 
 // materialize materializes the quantities that are used several times.
 func (j jointState) materialize() jointState {
-	j.parentArm, j.childArm = j.parentArm.materialize(), j.childArm.materialize()
+	j.parentArm, j.childArm = j.parentArm.Materialize(), j.childArm.Materialize()
 	for i := range j.axes {
-		j.axes[i] = j.axes[i].materialize()
+		j.axes[i] = j.axes[i].Materialize()
 	}
 	return j
 }
 
-func (j jointState) parentAxis(i int) vector { return j.parentTurn.of(j.jointGroup.parentAxis[i]) }
-func (j jointState) childAxis(i int) vector  { return j.childTurn.of(j.jointGroup.childAxis[i]) }
+func (j jointState) parentAxis(i int) algebra.Vector {
+	return j.parentTurn.Of(j.jointGroup.parentAxis[i])
+}
+func (j jointState) childAxis(i int) algebra.Vector { return j.childTurn.Of(j.jointGroup.childAxis[i]) }
 
 // lineOfNodes returns two unit vectors (up to epsilon) for joints with two or three axes: the line
 // of nodes, and the parent's first axis projected on the plane of the child's first two.
-func (j jointState) lineOfNodes(epsilon float64) (line, bend vector) {
+func (j jointState) lineOfNodes(epsilon float64) (line, bend algebra.Vector) {
 	first, one, two, three := j.parentAxis(0), j.childAxis(0), j.childAxis(1), j.childAxis(2)
-	line = three.cross(first)
-	line = line.over(line.norm().add(epsilon))
-	bend = one.by(first.dot(one)).plus(two.by(first.dot(two)))
-	return line, bend.over(bend.norm().add(epsilon))
+	line = three.Cross(first)
+	line = line.Over(line.Norm().Add(epsilon))
+	bend = one.By(first.Dot(one)).Plus(two.By(first.Dot(two)))
+	return line, bend.Over(bend.Norm().Add(epsilon))
 }
 
 // axisAngle returns the joint axes in the world frame and the angles about them, rad: intrinsic
 // Euler angles x-y-z by the line of nodes (brax/physics/joints.py). Joints with one axis need no
 // line of nodes, since the dynamics keep the axes of parent and child aligned.
-func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
+func (j jointState) axisAngle(epsilon float64) ([]algebra.Vector, []algebra.Num) {
 	first := j.parentAxis(0)
 	if j.jointGroup.axes == 1 {
-		first, from, to := first.materialize(), j.parentAxis(2).materialize(), j.childAxis(2).materialize()
-		return []vector{first}, []num{j.unwrap(0, signedAngle(first, from, to))}
+		first, from, to := first.Materialize(), j.parentAxis(2).Materialize(), j.childAxis(2).Materialize()
+		return []algebra.Vector{first}, []algebra.Num{j.unwrap(0, signedAngle(first, from, to))}
 	}
 	two, three := j.childAxis(1), j.childAxis(2)
 	line, bend := j.lineOfNodes(epsilon)
 	psi := signedAngle(first, j.parentAxis(1), line)
-	theta := acos(bend.dot(first)).times(first.dot(three).sign())
+	theta := algebra.Acos(bend.Dot(first)).Times(first.Dot(three).Sign())
 	if j.jointGroup.axes == 2 {
-		return []vector{first, two}, []num{psi, theta}
+		return []algebra.Vector{first, two}, []algebra.Num{psi, theta}
 	}
-	phi := signedAngle(three.neg(), two, line)
-	return []vector{first, two, three}, []num{psi, theta, phi}
+	phi := signedAngle(three.Neg(), two, line)
+	return []algebra.Vector{first, two, three}, []algebra.Num{psi, theta, phi}
 }
 
 // unwrap adds turns to angles about axis i, between -180 and 180 degrees, of joints whose limits are
 // beyond these: their angles are within half a turn of the middle.
-func (j jointState) unwrap(i int, angle num) num {
+func (j jointState) unwrap(i int, angle algebra.Num) algebra.Num {
 	const half = math.Pi * (1 + 1e-6) // limits are rounded
-	if !j.lower[i].below(-half).or(j.upper[i].above(half)).num.any() {
+	if !j.lower[i].Below(-half).Or(j.upper[i].Above(half)).Num.Any() {
 		return angle
 	}
-	middle := j.lower[i].plus(j.upper[i]).scale(0.5)
-	turns := angle.minus(middle).scale(1 / (2 * math.Pi)).add(0.5).floor()
-	return angle.minus(turns.scale(2 * math.Pi))
+	middle := j.lower[i].Plus(j.upper[i]).Scale(0.5)
+	turns := angle.Minus(middle).Scale(1 / (2 * math.Pi)).Add(0.5).Floor()
+	return angle.Minus(turns.Scale(2 * math.Pi))
 }
 
 // jointAngles returns the angles of the joints and the velocities of the parents relative to the
 // children, in the order of the model.
-func (s *System) jointAngles(all limbs) (angles, velocities num) {
-	var a, v []term
+func (s *System) jointAngles(all limbs) (angles, velocities algebra.Num) {
+	var a, v []algebra.Term
 	for i := range s.jointGroups {
 		h := &s.jointGroups[i]
 		j := h.state(all)
-		relative := j.parents.ang.minus(j.children.ang)
+		relative := j.parents.ang.Minus(j.children.ang)
 		for axis := range h.axes {
 			to := make([][]int, len(h.angle))
 			for row, first := range h.angle {
@@ -113,11 +117,11 @@ func (s *System) jointAngles(all limbs) (angles, velocities num) {
 					to[row] = []int{first + axis}
 				}
 			}
-			a = append(a, term{j.angles[axis], to})
-			v = append(v, term{relative.dot(j.axes[axis]), to})
+			a = append(a, algebra.Term{Value: j.angles[axis], To: to})
+			v = append(v, algebra.Term{Value: relative.Dot(j.axes[axis]), To: to})
 		}
 	}
-	return segmentSum(s.dofs, a...), segmentSum(s.dofs, v...)
+	return algebra.SegmentSum(s.dofs, a...), algebra.SegmentSum(s.dofs, v...)
 }
 
 // drive holds the external inputs of a control step, as a pytree that loops can carry.
@@ -135,112 +139,112 @@ type drive struct {
 // drive returns the inputs for actions [Actions, B], gravity and strengths, see [System.StepUnder]. The
 // actions may be nil if there are none.
 func (s *System) drive(g *Graph, batch int, actions, gravity, strengths *Node) drive {
-	action := num{rows: s.actions}
+	action := algebra.Num{Rows: s.actions}
 	if s.actions > 0 {
-		action.node = Reshape(actions, actions.Shape().Size())
+		action.Node = Reshape(actions, actions.Shape().Size())
 	}
 	d := drive{Torques: make([][]*Node, len(s.jointGroups)), Gravity: gravity}
 	if strengths != nil {
-		strength := num{rows: s.actions, node: Reshape(strengths, strengths.Shape().Size())}
+		strength := algebra.Num{Rows: s.actions, Node: Reshape(strengths, strengths.Shape().Size())}
 		for _, h := range s.jointGroups {
 			var axes []*Node
 			for _, action := range h.action {
-				axes = append(axes, strength.take(action...).spread(g, batch))
+				axes = append(axes, strength.Take(action...).Spread(g, batch))
 			}
 			d.Strengths = append(d.Strengths, axes)
 		}
 	}
 	for i, h := range s.jointGroups {
 		for axis, torque := range h.strength {
-			if !torque.is(0) {
-				act := action.take(h.action[axis]...)
-				if target := h.servo[axis].target; !target.is(0) {
-					clipped := act.max(h.lower[axis].scale(1 / degree)).min(h.upper[axis].scale(1 / degree))
-					act = mask{target}.choose(clipped, act)
+			if !torque.Is(0) {
+				act := action.Take(h.action[axis]...)
+				if target := h.servo[axis].target; !target.Is(0) {
+					clipped := act.Max(h.lower[axis].Scale(1 / degree)).Min(h.upper[axis].Scale(1 / degree))
+					act = algebra.Mask{Num: target}.Choose(clipped, act)
 				}
-				torque = act.times(torque).neg()
+				torque = act.Times(torque).Neg()
 			}
-			d.Torques[i] = append(d.Torques[i], torque.minus(h.servo[axis].bias).spread(g, batch))
+			d.Torques[i] = append(d.Torques[i], torque.Minus(h.servo[axis].bias).Spread(g, batch))
 		}
 	}
 	for _, t := range s.thrusters {
-		d.Thrusts = append(d.Thrusts, MulScalar(action.take(t.action).node, t.strength))
+		d.Thrusts = append(d.Thrusts, MulScalar(action.Take(t.action).Node, t.strength))
 	}
 	return d
 }
 
 // driveTorque is the torque about axis i of a group of joints on the parents by actuators, given that of
 // the actions, and by the joint's own springs and dampers.
-func (j jointState) driveTorque(d drive, group, i int) num {
-	s, angle, torque := &j.servo[i], j.angles[i], num{rows: j.angles[i].rows, node: d.Torques[group][i]}
-	rate := angle.zero()
-	if !s.damping.is(0) || !s.damper.is(0) {
-		rate = j.children.ang.minus(j.parents.ang).dot(j.axes[i])
+func (j jointState) driveTorque(d drive, group, i int) algebra.Num {
+	s, angle, torque := &j.servo[i], j.angles[i], algebra.Num{Rows: j.angles[i].Rows, Node: d.Torques[group][i]}
+	rate := angle.Zero()
+	if !s.damping.Is(0) || !s.damper.Is(0) {
+		rate = j.children.ang.Minus(j.parents.ang).Dot(j.axes[i])
 	}
-	torque = torque.plus(angle.times(s.stiffness)).plus(rate.times(s.damping))
-	if !s.low.is(-largest) || !s.high.is(largest) {
-		torque = torque.min(s.low.neg()).max(s.high.neg())
+	torque = torque.Plus(angle.Times(s.stiffness)).Plus(rate.Times(s.damping))
+	if !s.low.Is(-largest) || !s.high.Is(largest) {
+		torque = torque.Min(s.low.Neg()).Max(s.high.Neg())
 	}
 	if d.Strengths != nil {
-		torque = torque.times(num{rows: torque.rows, node: d.Strengths[group][i]})
+		torque = torque.Times(algebra.Num{Rows: torque.Rows, Node: d.Strengths[group][i]})
 	}
-	outside := angle.less(j.lower[i]).or(j.upper[i].less(angle)).and(s.motor)
-	torque = outside.choose(torque.zero(), torque)
-	return torque.plus(angle.minus(s.rest).times(s.spring)).plus(rate.times(s.damper))
+	outside := angle.Less(j.lower[i]).Or(j.upper[i].Less(angle)).And(s.motor)
+	torque = outside.Choose(torque.Zero(), torque)
+	return torque.Plus(angle.Minus(s.rest).Times(s.spring)).Plus(rate.Times(s.damper))
 }
 
 // limitTorque is the torque on the parents that turns joints back within the limits of axis i.
-func (j jointState) limitTorque(i int) num {
+func (j jointState) limitTorque(i int) algebra.Num {
 	angle := j.angles[i]
-	below := angle.less(j.lower[i]).choose(j.lower[i].minus(angle), angle.zero())
-	return j.upper[i].less(angle).choose(j.upper[i].minus(angle), below).times(j.limitStrength).neg()
+	below := angle.Less(j.lower[i]).Choose(j.lower[i].Minus(angle), angle.Zero())
+	return j.upper[i].Less(angle).Choose(j.upper[i].Minus(angle), below).Times(j.limitStrength).Neg()
 }
 
 // sumOverAxes sums the torques about the joint axes to one torque vector.
-func (j jointState) sumOverAxes(torques []num) vector {
-	total := j.axes[0].by(torques[0])
+func (j jointState) sumOverAxes(torques []algebra.Num) algebra.Vector {
+	total := j.axes[0].By(torques[0])
 	for i, axis := range j.axes[1:] {
-		total = total.plus(axis.by(torques[i+1]))
+		total = total.Plus(axis.By(torques[i+1]))
 	}
 	return total
 }
 
 // dampingTorque is the damping torque of the joints on the parents.
-func (j jointState) dampingTorque() vector {
-	return j.parents.ang.minus(j.children.ang).by(j.damping).neg()
+func (j jointState) dampingTorque() algebra.Vector {
+	return j.parents.ang.Minus(j.children.ang).By(j.damping).Neg()
 }
 
 // loads accumulates the joint forces and torques on each body, level by level.
 type loads struct {
 	system *System
-	parts  [][6][]term
+	parts  [][6][]algebra.Term
 }
 
-func (s *System) newLoads() *loads { return &loads{s, make([][6][]term, len(s.levels))} }
+func (s *System) newLoads() *loads { return &loads{s, make([][6][]algebra.Term, len(s.levels))} }
 
 // add accumulates the forces and torques of a group of joints on its parents and on its children.
 func (l *loads) add(h *jointGroup, onParents, onChildren twist) {
 	put := func(level int, to [][]int, x twist) {
 		for i, c := range x.components() {
-			l.parts[level][i] = append(l.parts[level][i], term{*c, to})
+			l.parts[level][i] = append(l.parts[level][i], algebra.Term{Value: *c, To: to})
 		}
 	}
 	put(h.parents, h.toParents, onParents)
-	put(h.children, each(h.childRow), onChildren)
+	put(h.children, algebra.Each(h.childRow), onChildren)
 }
 
 // pull accumulates a force on the children and a torque on the parents, with the opposite force and
 // torque on the other body.
-func (l *loads) pull(j jointState, force, torque vector) {
-	l.add(j.jointGroup, twist{force.neg(), torque.minus(j.parentArm.cross(force))},
-		twist{force, j.childArm.cross(force).minus(torque)})
+func (l *loads) pull(j jointState, force, torque algebra.Vector) {
+	l.add(j.jointGroup, twist{force.Neg(), torque.Minus(j.parentArm.Cross(force))},
+		twist{force, j.childArm.Cross(force).Minus(torque)})
 }
 
 // thrust accumulates the forces and torques of the thrusters.
 func (l *loads) thrust(thrusts []*Node) {
 	for i, t := range l.system.thrusters {
 		part := &l.parts[t.level][t.component]
-		*part = append(*part, term{num{rows: 1, node: thrusts[i]}, [][]int{t.rows}})
+		*part = append(*part, algebra.Term{Value: algebra.Num{Rows: 1, Node: thrusts[i]}, To: [][]int{t.rows}})
 	}
 }
 
@@ -249,13 +253,18 @@ func (l *loads) accelerations(all limbs) (out twists) {
 	for i, level := range l.system.levels {
 		var t twist
 		for k, c := range t.components() {
-			*c = materializedSum(len(level.body), l.parts[i][k]...)
+			*c = algebra.MaterializedSum(len(level.body), l.parts[i][k]...)
 		}
 		w := level.weights
 		if w.principal {
-			w = w.in(all[i].rot.rotation())
+			w = w.in(all[i].rot.Rotation())
 		}
-		out = append(out, twist{t.vel.by(w.mass), w.turnedBy(t.ang)})
+		out = append(out, twist{t.vel.By(w.mass), w.turnedBy(t.ang)})
 	}
 	return out
+}
+
+// signedAngle is the angle from one vector to another about an axis, rad.
+func signedAngle(axis, from, to algebra.Vector) algebra.Num {
+	return algebra.Angle(from.Cross(to).Dot(axis).Materialize(), from.Dot(to).Materialize())
 }

@@ -1,5 +1,7 @@
 package physics
 
+import "example.com/qdnb/envs/algebra"
+
 // solveContactPosition corrects positions for penetration and static friction. The source does not
 // mask the normal multiplier of contacts of two bodies (brax/physics/colliders.py,
 // _position_contact). Static friction undoes slip since before.
@@ -7,130 +9,130 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	w, other := m.weights, m.others
 	arm, otherArm := m.arm, m.otherArm
 	share := 1.0
-	var inverseMass num
+	var inverseMass algebra.Num
 	if g.twoWay {
-		half := m.normal.by(m.penetration.scale(0.5))
-		arm, otherArm = arm.minus(half), otherArm.plus(half)
-		inverseMass = w.inverseMassAt(arm, m.normal).plus(other.inverseMassAt(otherArm, m.normal))
+		half := m.normal.By(m.penetration.Scale(0.5))
+		arm, otherArm = arm.Minus(half), otherArm.Plus(half)
+		inverseMass = w.inverseMassAt(arm, m.normal).Plus(other.inverseMassAt(otherArm, m.normal))
 		share = contactShare
 	} else {
 		inverseMass = w.inverseMassAt(arm, m.normal)
 	}
 	// Computed once: XLA does not repeat divisions.
-	multiplier := m.penetration.over(inverseMass.add(1e-6))
+	multiplier := m.penetration.Over(inverseMass.Add(1e-6))
 	active := m.overlapping()
-	zero := multiplier.zero()
-	p := m.normal.by(active.choose(multiplier, zero)).materialize()
+	zero := multiplier.Zero()
+	p := m.normal.By(active.Choose(multiplier, zero)).Materialize()
 
 	// Static friction: undo the tangential displacement of the contact point.
 	slip := m.moved(m.a.of(before), m.one, m.arm)
 	if m.b != nil {
-		slip = slip.minus(m.moved(m.b.of(before), m.other, m.otherArm))
+		slip = slip.Minus(m.moved(m.b.of(before), m.other, m.otherArm))
 	}
-	slip = slip.materialize()
-	slip = slip.minus(m.normal.by(slip.dot(m.normal))).materialize()
-	arm = arm.materialize()
-	direction, distance := slip.unit()
+	slip = slip.Materialize()
+	slip = slip.Minus(m.normal.By(slip.Dot(m.normal))).Materialize()
+	arm = arm.Materialize()
+	direction, distance := slip.Unit()
 	inverseMass = w.inverseMassAt(m.arm, direction)
-	bound := multiplier.abs()
+	bound := multiplier.Abs()
 	if g.twoWay {
-		inverseMass = inverseMass.plus(other.inverseMassAt(m.otherArm, direction))
+		inverseMass = inverseMass.Plus(other.inverseMassAt(m.otherArm, direction))
 	} else {
-		bound = m.friction.times(multiplier).abs()
+		bound = m.friction.Times(multiplier).Abs()
 	}
-	hold := distance.over(inverseMass)
-	stuck := active.and(hold.less(bound))
-	f := direction.by(stuck.choose(hold, zero)).neg().materialize()
+	hold := distance.Over(inverseMass)
+	stuck := active.And(hold.Less(bound))
+	f := direction.By(stuck.Choose(hold, zero)).Neg().Materialize()
 	if w.principal {
-		whole, sticks := m.sticking(m.normal.by(m.penetration).minus(slip))
-		p, f = active.and(sticks).chooseVector(whole, p), f.scale(0)
+		whole, sticks := m.sticking(m.normal.By(m.penetration).Minus(slip))
+		p, f = active.And(sticks).ChooseVector(whole, p), f.Scale(0)
 	}
 
-	out := effect{active: active.count(), scalar: active.choose(multiplier, zero)}
-	out.on = twist{p.plus(f).by(w.mass),
-		w.turnedBy(arm.cross(p).plus(m.arm.cross(f)))}.scale(share)
+	out := effect{active: active.Count(), scalar: active.Choose(multiplier, zero)}
+	out.on = twist{p.Plus(f).By(w.mass),
+		w.turnedBy(arm.Cross(p).Plus(m.arm.Cross(f)))}.scale(share)
 	if g.twoWay {
-		out.onOther = twist{p.plus(f).neg().by(other.mass),
-			other.turnedBy(otherArm.cross(p).plus(m.otherArm.cross(f)).neg())}.scale(share)
-		out.scalar = multiplier.times(m.present.number())
+		out.onOther = twist{p.Plus(f).Neg().By(other.mass),
+			other.turnedBy(otherArm.Cross(p).Plus(m.otherArm.Cross(f)).Neg())}.scale(share)
+		out.scalar = multiplier.Times(m.present.Number())
 	}
 	return out
 }
 
 // moved is the displacement of a body's contact point since before.
-func (m contactPoint) moved(before, now bodies, arm vector) vector {
-	inBody := now.rot.inverse().rotation().of(arm).materialize()
-	return now.pos.plus(arm).minus(before.pos.plus(before.rot.rotation().of(inBody)))
+func (m contactPoint) moved(before, now bodies, arm algebra.Vector) algebra.Vector {
+	inBody := now.rot.Inverse().Rotation().Of(arm).Materialize()
+	return now.pos.Plus(arm).Minus(before.pos.Plus(before.rot.Rotation().Of(inBody)))
 }
 
 // solveContactVelocity applies dynamic friction and restitution to velocities. Friction is bounded
 // by the normal multipliers of the contacts' bodies (brax/physics/colliders.py, _velocity_contact).
 // before is the state at the start of the collision pass.
 func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, before limbs,
-	multiplier num) effect {
+	multiplier algebra.Num) effect {
 	w, others := m.weights, m.others
 	one, was := m.a.of(now), m.a.of(before)
 	var other, otherWas bodies
 	// The arms use the current positions; the contact point is the one the collision pass found.
-	m.arm = m.pos.minus(one.pos)
+	m.arm = m.pos.Minus(one.pos)
 	if m.b != nil {
 		other, otherWas = m.b.of(now), m.b.of(before)
-		m.otherArm = m.pos.minus(other.pos)
+		m.otherArm = m.pos.Minus(other.pos)
 	}
-	speed := m.relativeVelocity(one, other).materialize()
-	m.arm, m.otherArm = m.arm.materialize(), m.otherArm.materialize()
-	approach := speed.dot(m.normal)
-	slip := speed.minus(m.normal.by(approach)).materialize()
-	approach = approach.materialize()
-	direction, slipping := slip.unit()
+	speed := m.relativeVelocity(one, other).Materialize()
+	m.arm, m.otherArm = m.arm.Materialize(), m.otherArm.Materialize()
+	approach := speed.Dot(m.normal)
+	slip := speed.Minus(m.normal.By(approach)).Materialize()
+	approach = approach.Materialize()
+	direction, slipping := slip.Unit()
 	// Twice the substep: collisions are resolved every other substep.
-	bound := m.friction.times(multiplier.abs()).scale(1 / (2 * s.dt))
-	var inverseMass num
+	bound := m.friction.Times(multiplier.Abs()).Scale(1 / (2 * s.dt))
+	var inverseMass algebra.Num
 	if g.twoWay {
-		inverseMass = w.inverseMassAt(m.arm, direction).plus(others.inverseMassAt(m.otherArm, direction))
+		inverseMass = w.inverseMassAt(m.arm, direction).Plus(others.inverseMassAt(m.otherArm, direction))
 	} else if w.principal {
 		inverseMass = w.inverseMassAt(m.arm, direction)
 	} else {
-		lever := m.arm.cross(direction)
-		inverseMass = w.mass.plus(lever.dot(lever)) // the source leaves out the inertia here
+		lever := m.arm.Cross(direction)
+		inverseMass = w.mass.Plus(lever.Dot(lever)) // the source leaves out the inertia here
 	}
 	if w.principal {
-		bound = bound.times(inverseMass) // in the source an impulse bounds a velocity
+		bound = bound.Times(inverseMass) // in the source an impulse bounds a velocity
 	}
-	brake := bound.min(slipping)
-	braking := direction.by(brake.over(inverseMass.add(1e-6))).neg().materialize()
+	brake := bound.Min(slipping)
+	braking := direction.By(brake.Over(inverseMass.Add(1e-6))).Neg().Materialize()
 
 	// Restitution: none below the speed that gravity adds in two substeps.
-	restored := approach.zero()
-	if !m.elasticity.is(0) {
-		slow := approach.abs().below(2 * s.dt * 9.81)
-		elasticity := slow.choose(m.elasticity.zero(), m.elasticity)
-		approached := m.relativeVelocity(was, otherWas).dot(m.normal)
-		restored = elasticity.times(approached).neg().min(approach.zero())
+	restored := approach.Zero()
+	if !m.elasticity.Is(0) {
+		slow := approach.Abs().Below(2 * s.dt * 9.81)
+		elasticity := slow.Choose(m.elasticity.Zero(), m.elasticity)
+		approached := m.relativeVelocity(was, otherWas).Dot(m.normal)
+		restored = elasticity.Times(approached).Neg().Min(approach.Zero())
 	}
-	change := m.normal.by(restored.minus(approach))
-	along, size := change.unit()
+	change := m.normal.By(restored.Minus(approach))
+	along, size := change.Unit()
 	inverseMass = w.inverseMassAt(m.arm, along)
 	if g.twoWay {
-		otherArm := m.otherArm.plus(m.normal.by(m.penetration))
-		inverseMass = inverseMass.plus(others.inverseMassAt(otherArm, along))
+		otherArm := m.otherArm.Plus(m.normal.By(m.penetration))
+		inverseMass = inverseMass.Plus(others.inverseMassAt(otherArm, along))
 	}
-	p := along.by(size.over(inverseMass.add(1e-6))).plus(braking)
-	p = m.overlapping().chooseVector(p, p.scale(0)).materialize()
+	p := along.By(size.Over(inverseMass.Add(1e-6))).Plus(braking)
+	p = m.overlapping().ChooseVector(p, p.Scale(0)).Materialize()
 
-	e := effect{active: p.dot(p).above(0).count(),
-		scalar: m.overlapping().choose(slipping.minus(brake), slipping.zero())}
+	e := effect{active: p.Dot(p).Above(0).Count(),
+		scalar: m.overlapping().Choose(slipping.Minus(brake), slipping.Zero())}
 	if w.principal {
 		e.on = impulse(p, m.arm, w)
 		if g.twoWay {
-			e.onOther = impulse(p.neg(), m.otherArm, others)
+			e.onOther = impulse(p.Neg(), m.otherArm, others)
 		}
 		return e
 	}
-	e.on = twist{p.by(w.mass), m.arm.times(w.inertia).cross(p)}
+	e.on = twist{p.By(w.mass), m.arm.Times(w.inertia).Cross(p)}
 	if g.twoWay {
 		// The source uses the first body's mass for the other body's velocity change.
-		e.onOther = twist{p.neg().by(w.mass), m.otherArm.times(others.inertia).cross(p.neg())}
+		e.onOther = twist{p.Neg().By(w.mass), m.otherArm.Times(others.inertia).Cross(p.Neg())}
 	}
 	return e
 }

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/xla"
 )
 
@@ -73,12 +74,12 @@ func (s *System) twoSubsteps(all limbs, d drive) (now, before limbs) {
 func (s *System) integrateForces(all limbs, d drive) limbs {
 	total := s.newLoads()
 	for i, j := range s.jointStates(all) {
-		var drives []num
+		var drives []algebra.Num
 		for axis := range j.axes {
-			drives = append(drives, j.driveTorque(d, i, axis).materialize())
+			drives = append(drives, j.driveTorque(d, i, axis).Materialize())
 		}
-		torque := j.sumOverAxes(drives).plus(j.dampingTorque()).materialize()
-		total.pull(j, torque.scale(0), torque)
+		torque := j.sumOverAxes(drives).Plus(j.dampingTorque()).Materialize()
+		total.pull(j, torque.Scale(0), torque)
 	}
 	total.thrust(d.Thrusts)
 	return s.accelerate(all, total.accelerations(all), d.Gravity).materialize()
@@ -90,10 +91,10 @@ func (s *System) integrateForces(all limbs, d drive) limbs {
 func (s *System) move(all limbs, corrections twists) limbs {
 	return all.update(func(l int, b bodies) bodies {
 		free := s.levels[l].free
-		dq := pure(corrections[l].ang.by(s.levels[l].mobile)).times(b.rot).scale(0.5)
-		turn := dq.vector().times(free.ang)
-		b.pos = b.pos.plus(corrections[l].vel.times(free.vel))
-		b.rot = b.rot.plus(quaternion{dq.w, turn.x, turn.y, turn.z})
+		dq := algebra.Pure(corrections[l].ang.By(s.levels[l].mobile)).Times(b.rot).Scale(0.5)
+		turn := dq.Vector().Times(free.ang)
+		b.pos = b.pos.Plus(corrections[l].vel.Times(free.vel))
+		b.rot = b.rot.Plus(algebra.Quaternion{W: dq.W, X: turn.X, Y: turn.Y, Z: turn.Z})
 		return b
 	})
 }
@@ -101,11 +102,11 @@ func (s *System) move(all limbs, corrections twists) limbs {
 // project derives the velocities from the positions now and a substep before.
 func (s *System) project(all, before limbs) limbs {
 	return all.update(func(l int, b bodies) bodies {
-		b.rot = b.rot.normalized()
-		b.vel = b.pos.minus(before[l].pos).scale(1 / s.dt)
-		turn := b.rot.times(before[l].rot.inverse())
-		v := turn.vector().scale(2 / s.dt)
-		b.ang = turn.w.below(0).chooseVector(v.neg(), v)
+		b.rot = b.rot.Normalized()
+		b.vel = b.pos.Minus(before[l].pos).Scale(1 / s.dt)
+		turn := b.rot.Times(before[l].rot.Inverse())
+		v := turn.Vector().Scale(2 / s.dt)
+		b.ang = turn.W.Below(0).ChooseVector(v.Neg(), v)
 		return s.freeze(l, b)
 	})
 }
@@ -116,54 +117,54 @@ func (s *System) jointCorrections(all limbs) twists {
 	total := s.newLoads()
 	for i := range s.jointGroups {
 		j := s.jointGroups[i].bodies(all).materialize()
-		apart := j.parents.pos.plus(j.parentArm).minus(j.children.pos.plus(j.childArm)).materialize()
-		direction, distance := apart.unit()
-		inverseMass := j.parentWeights.inverseMassAt(j.parentArm, direction).plus(
+		apart := j.parents.pos.Plus(j.parentArm).Minus(j.children.pos.Plus(j.childArm)).Materialize()
+		direction, distance := apart.Unit()
+		inverseMass := j.parentWeights.inverseMassAt(j.parentArm, direction).Plus(
 			j.childWeights.inverseMassAt(j.childArm, direction))
-		pull := direction.by(distance.over(inverseMass.add(1e-6))).scale(-jointShare).materialize()
-		turn := pull.scale(0)
+		pull := direction.By(distance.Over(inverseMass.Add(1e-6))).Scale(-jointShare).Materialize()
+		turn := pull.Scale(0)
 		for _, error := range j.angularErrors() {
-			turn = turn.plus(j.correction(error.materialize()))
+			turn = turn.Plus(j.correction(error.Materialize()))
 		}
-		turn = turn.scale(angleShare).materialize()
-		total.add(j.jointGroup, twist{pull, j.parentArm.cross(pull).plus(turn)},
-			twist{pull.neg(), j.childArm.cross(pull).plus(turn).neg()})
+		turn = turn.Scale(angleShare).Materialize()
+		total.add(j.jointGroup, twist{pull, j.parentArm.Cross(pull).Plus(turn)},
+			twist{pull.Neg(), j.childArm.Cross(pull).Plus(turn).Neg()})
 	}
 	return total.accelerations(all)
 }
 
 // inverseMassAt is the generalised inverse mass of a body for an impulse along a direction at arm
 // from its centre.
-func (w weights) inverseMassAt(arm, direction vector) num {
-	lever := arm.cross(direction)
-	return w.mass.plus(lever.dot(w.turnedBy(lever)))
+func (w weights) inverseMassAt(arm, direction algebra.Vector) algebra.Num {
+	lever := arm.Cross(direction)
+	return w.mass.Plus(lever.Dot(w.turnedBy(lever)))
 }
 
 // response is the velocity at arm from a body's centre by an impulse there.
-func (w weights) response(arm, impulse vector) vector {
-	return impulse.by(w.mass).plus(w.turnedBy(arm.cross(impulse)).cross(arm))
+func (w weights) response(arm, impulse algebra.Vector) algebra.Vector {
+	return impulse.By(w.mass).Plus(w.turnedBy(arm.Cross(impulse)).Cross(arm))
 }
 
 // correction is the angular impulse on the parent that corrects an angular error of the child.
-func (j jointState) correction(error vector) vector {
-	axis, size := error.unit()
-	inverseMass := axis.dot(j.parentWeights.turnedBy(axis)).plus(axis.dot(j.childWeights.turnedBy(axis)))
-	return axis.by(size.over(inverseMass.add(1e-6)))
+func (j jointState) correction(error algebra.Vector) algebra.Vector {
+	axis, size := error.Unit()
+	inverseMass := axis.Dot(j.parentWeights.turnedBy(axis)).Plus(axis.Dot(j.childWeights.turnedBy(axis)))
+	return axis.By(size.Over(inverseMass.Add(1e-6)))
 }
 
 // angularErrors returns the angular errors of the joints: misalignment of the axes, and angles
 // beyond the limits.
-func (j jointState) angularErrors() []vector {
+func (j jointState) angularErrors() []algebra.Vector {
 	first := j.parentAxis(0)
 	if j.jointGroup.axes == 1 {
-		first, from, to := first.materialize(), j.parentAxis(2).materialize(), j.childAxis(2).materialize()
-		return []vector{first.cross(j.childAxis(0)), j.limitError(0, first, from, to, false)}
+		first, from, to := first.Materialize(), j.parentAxis(2).Materialize(), j.childAxis(2).Materialize()
+		return []algebra.Vector{first.Cross(j.childAxis(0)), j.limitError(0, first, from, to, false)}
 	}
 	two, three := j.childAxis(1), j.childAxis(2)
 	line, bend := j.lineOfNodes(1e-6)
-	level, _ := bend.cross(first).unit()
-	level = level.by(first.dot(three).sign()).neg()
-	return []vector{
+	level, _ := bend.Cross(first).Unit()
+	level = level.By(first.Dot(three).Sign()).Neg()
+	return []algebra.Vector{
 		j.limitError(0, first, j.parentAxis(1), line, true),
 		j.limitError(1, level, first, bend, true),
 		j.limitError(2, three, line, two, true),
@@ -174,19 +175,19 @@ func (j jointState) angularErrors() []vector {
 // perpendicular to the first: how far the second vector is from where the limits of angle i allow
 // it. With strict it is 0 within the limits; without, it includes how far the second vector is out
 // of the plane.
-func (j jointState) limitError(i int, axis, from, to vector, strict bool) vector {
-	sin, cos := from.cross(to).dot(axis).materialize(), from.dot(to).materialize()
-	angle := j.unwrap(i, atan2(sin, cos)).materialize()
-	length := sin.square().plus(cos.square()).sqrt().max(constant(sin.rows, 1e-30))
-	low, high := angle.less(j.lower[i]), j.upper[i].less(angle)
-	pick := func(inside num, f func(float64) float64) num {
-		return low.choose(j.lower[i].apply(f, nil), high.choose(j.upper[i].apply(f, nil), inside))
+func (j jointState) limitError(i int, axis, from, to algebra.Vector, strict bool) algebra.Vector {
+	sin, cos := from.Cross(to).Dot(axis).Materialize(), from.Dot(to).Materialize()
+	angle := j.unwrap(i, algebra.Angle(sin, cos)).Materialize()
+	length := sin.Square().Plus(cos.Square()).Sqrt().Max(algebra.Constant(sin.Rows, 1e-30))
+	low, high := angle.Less(j.lower[i]), j.upper[i].Less(angle)
+	pick := func(inside algebra.Num, f func(float64) float64) algebra.Num {
+		return low.Choose(j.lower[i].Apply(f, nil), high.Choose(j.upper[i].Apply(f, nil), inside))
 	}
-	along := pick(cos.over(length), math.Cos).materialize()
-	across := pick(sin.over(length), math.Sin).materialize()
-	error := from.by(along).plus(axis.cross(from).by(across)).materialize().cross(to)
+	along := pick(cos.Over(length), math.Cos).Materialize()
+	across := pick(sin.Over(length), math.Sin).Materialize()
+	error := from.By(along).Plus(axis.Cross(from).By(across)).Materialize().Cross(to)
 	if strict {
-		return low.or(high).chooseVector(error, error.scale(0))
+		return low.Or(high).ChooseVector(error, error.Scale(0))
 	}
 	return error
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
 )
 
 // Pose makes a state from joint angles, rad, and joint velocities, rad/s, [Angles, B] each; [1, B],
@@ -15,7 +17,7 @@ import (
 func (s *System) Pose(angles, velocities *Node) State {
 	batch := angles.Shape().Dimensions[1]
 	rows := max(1, s.dofs)
-	flat := func(x *Node) num { return num{rows: rows, node: Reshape(x, rows*batch)} }
+	flat := func(x *Node) algebra.Num { return algebra.Num{Rows: rows, Node: Reshape(x, rows*batch)} }
 	all := s.pose(flat(angles), flat(velocities))
 	return s.state(s.varyingParts(angles.Graph(), batch, all), batch)
 }
@@ -25,14 +27,14 @@ func (s *System) DefaultAngles() []float64 { return s.defaultAngles()[:s.dofs] }
 
 // pose computes the bodies level by level. Each level is materialized; otherwise the levels below
 // would recompute it for every component.
-func (s *System) pose(angles, velocities num) limbs {
-	angles, velocities = angles.materialize(), velocities.materialize()
+func (s *System) pose(angles, velocities algebra.Num) limbs {
+	angles, velocities = angles.Materialize(), velocities.Materialize()
 	all, roots := make(limbs, len(s.levels)), s.roots()
 	for l, level := range s.levels {
-		var parts [13][]term
+		var parts [13][]algebra.Term
 		add := func(b bodies, rows []int) {
 			for i, c := range b.components() {
-				parts[i] = append(parts[i], term{*c, each(rows)})
+				parts[i] = append(parts[i], algebra.Term{Value: *c, To: algebra.Each(rows)})
 			}
 		}
 		for row, i := range level.body {
@@ -46,15 +48,15 @@ func (s *System) pose(angles, velocities num) limbs {
 				add(h.attach(all[l-1].take(h.parentRow...), angles, velocities), h.childRow)
 			}
 		}
-		all[l] = bodiesOf(func(i int) num { return segmentSum(len(level.body), parts[i]...) }).materialize()
+		all[l] = bodiesOf(func(i int) algebra.Num { return algebra.SegmentSum(len(level.body), parts[i]...) }).materialize()
 	}
 	lowest := s.lowest(all, roots)
 	hanging := slices.Sorted(maps.Keys(lowest))
 	for _, root := range hanging {
-		lowest[root] = lowest[root].materialize()
+		lowest[root] = lowest[root].Materialize()
 	}
 	for l := range all {
-		var lifts []term
+		var lifts []algebra.Term
 		for _, root := range hanging {
 			to := make([][]int, 1)
 			for row := range roots[l] {
@@ -62,9 +64,9 @@ func (s *System) pose(angles, velocities num) limbs {
 					to[0] = append(to[0], row)
 				}
 			}
-			lifts = append(lifts, term{lowest[root], to})
+			lifts = append(lifts, algebra.Term{Value: lowest[root], To: to})
 		}
-		all[l].pos.z = all[l].pos.z.minus(segmentSum(len(roots[l]), lifts...))
+		all[l].pos.Z = all[l].pos.Z.Minus(algebra.SegmentSum(len(roots[l]), lifts...))
 	}
 	return all
 }
@@ -87,11 +89,11 @@ func (s *System) roots() [][]int {
 }
 
 // attach returns the children of joints, given their parents.
-func (h *jointGroup) attach(parents bodies, angles, velocities num) bodies {
-	reference := func(i int) num {
-		return columnOf(h.reference, func(q quat) float64 { return snap(q[i]) })
+func (h *jointGroup) attach(parents bodies, angles, velocities algebra.Num) bodies {
+	reference := func(i int) algebra.Num {
+		return algebra.ColumnOf(h.reference, func(q quat) float64 { return snap(q[i]) })
 	}
-	turn := quaternion{reference(0), reference(1), reference(2), reference(3)}
+	turn := algebra.Quaternion{W: reference(0), X: reference(1), Y: reference(2), Z: reference(3)}
 	children := pose{}.bodies().take(make([]int, len(h.angle))...)
 	spin := children.ang // 0
 	for axis := range h.axes {
@@ -100,22 +102,22 @@ func (h *jointGroup) attach(parents bodies, angles, velocities num) bodies {
 		for unit, first := range h.angle {
 			at[unit] = first + axis
 		}
-		spin = spin.plus(fixed.by(velocities.take(at...)))
+		spin = spin.Plus(fixed.By(velocities.Take(at...)))
 		// Intrinsic rotations: later axes rotate with the earlier ones.
-		turn = fromAxisAngle(turn.rotation().of(fixed), angles.take(at...)).times(turn).materialize()
+		turn = algebra.FromAxisAngle(turn.Rotation().Of(fixed), angles.Take(at...)).Times(turn).Materialize()
 	}
-	parentTurn := parents.rot.rotation()
-	arm := h.parentOffset.minus(turn.rotation().of(h.childOffset))
-	children.pos = parents.pos.plus(parentTurn.of(arm))
-	children.rot = parents.rot.times(turn)
-	children.ang = parentTurn.of(spin)
+	parentTurn := parents.rot.Rotation()
+	arm := h.parentOffset.Minus(turn.Rotation().Of(h.childOffset))
+	children.pos = parents.pos.Plus(parentTurn.Of(arm))
+	children.rot = parents.rot.Times(turn)
+	children.ang = parentTurn.Of(spin)
 	return children
 }
 
 // lowest returns the height of the lowest collider point of each root and its descendants, by the
 // root's index in the model. Roots with a pose in the model are left out.
-func (s *System) lowest(all limbs, roots [][]int) map[int]num {
-	lowest := map[int]num{}
+func (s *System) lowest(all limbs, roots [][]int) map[int]algebra.Num {
+	lowest := map[int]algebra.Num{}
 	for l, level := range s.levels {
 		points := make([][]point, len(level.body))
 		most := 0
@@ -123,8 +125,8 @@ func (s *System) lowest(all limbs, roots [][]int) map[int]num {
 			points[row] = s.model.Bodies[i].points()
 			most = max(most, len(points[row]))
 		}
-		up := all[l].rot.rotation()
-		var low num // of each row
+		up := all[l].rot.Rotation()
+		var low algebra.Num // of each row
 		for k := range most {
 			at, radius := make([]Vec, len(points)), make([]float64, len(points))
 			for row, of := range points {
@@ -133,20 +135,20 @@ func (s *System) lowest(all limbs, roots [][]int) map[int]num {
 					at[row], radius[row] = last.at, -last.radius
 				}
 			}
-			z := all[l].pos.z.plus(up.of(vectors(at...)).z).plus(known(radius...))
+			z := all[l].pos.Z.Plus(up.Of(algebra.Vectors(at...)).Z).Plus(algebra.Known(radius...))
 			if k == 0 {
 				low = z
 			} else {
-				low = low.min(z)
+				low = low.Min(z)
 			}
 		}
 		for row, root := range roots[l] {
 			if _, posed := s.model.Pose[s.model.Bodies[root].Name]; posed || len(points[row]) == 0 {
 				continue
 			}
-			z := low.take(row)
+			z := low.Take(row)
 			if least, ok := lowest[root]; ok {
-				z = least.min(z)
+				z = least.Min(z)
 			}
 			lowest[root] = z
 		}
@@ -203,7 +205,7 @@ func (s *System) Places(angles ...float64) ([]Place, error) {
 		if len(angles) != s.dofs {
 			return nil, fmt.Errorf("the system has %d joint angles, not %d", s.dofs, len(angles))
 		}
-		all = s.pose(known(angles...), constant(s.dofs, 0))
+		all = s.pose(algebra.Known(angles...), algebra.Constant(s.dofs, 0))
 	}
 	places := make([]Place, len(s.model.Bodies))
 	for i, p := range s.fixed {
@@ -215,7 +217,7 @@ func (s *System) Places(angles ...float64) ([]Place, error) {
 		c := all[l].components()
 		for row, i := range level.body {
 			if level.first[row] && !s.model.Bodies[i].Fixed {
-				at := func(k int) float64 { return c[k].known[row] }
+				at := func(k int) float64 { return c[k].Known[row] }
 				places[i] = Place{Vec{at(0), at(1), at(2)}, [4]float64{at(3), at(4), at(5), at(6)}}
 			}
 		}

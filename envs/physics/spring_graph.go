@@ -1,25 +1,27 @@
 package physics
 
+import "example.com/qdnb/envs/algebra"
+
 // springForce returns the spring force on the children, and the spring and damping torque on the
 // parents, without the torques of the force and of the limits (brax/physics/spring_joints.py).
-func (j jointState) springForce() (force, torque vector) {
+func (j jointState) springForce() (force, torque algebra.Vector) {
 	p, c := j.parents, j.children
-	apart := p.pos.plus(j.parentArm).minus(c.pos.plus(j.childArm))
-	parting := p.vel.plus(p.ang.cross(j.parentArm)).minus(c.vel.plus(c.ang.cross(j.childArm)))
-	force = apart.by(j.stiffness).plus(parting.by(j.springDamping))
+	apart := p.pos.Plus(j.parentArm).Minus(c.pos.Plus(j.childArm))
+	parting := p.vel.Plus(p.ang.Cross(j.parentArm)).Minus(c.vel.Plus(c.ang.Cross(j.childArm)))
+	force = apart.By(j.stiffness).Plus(parting.By(j.springDamping))
 
 	switch first := j.axes[0]; j.jointGroup.axes {
 	case 1: // align the axes of the two bodies
-		torque = first.cross(j.childAxis(0)).by(j.alignment)
+		torque = first.Cross(j.childAxis(0)).By(j.alignment)
 	case 2: // keep the second axis perpendicular to the first
 		second := j.axes[1]
-		level := second.minus(first.by(second.dot(first)))
-		level = level.over(level.norm())
-		torque = level.cross(second).by(j.limitStrength).scale(1. / 5)
+		level := second.Minus(first.By(second.Dot(first)))
+		level = level.Over(level.Norm())
+		torque = level.Cross(second).By(j.limitStrength).Scale(1. / 5)
 	default:
-		torque = first.scale(0)
+		torque = first.Scale(0)
 	}
-	return force, torque.plus(j.dampingTorque())
+	return force, torque.Plus(j.dampingTorque())
 }
 
 // springSubstep advances spring dynamics by a substep: integrate positions, accelerate by joints,
@@ -30,13 +32,13 @@ func (s *System) springSubstep(all limbs, d drive) (limbs, contactEffect) {
 	total := s.newLoads()
 	for i, j := range s.jointStates(all) {
 		j = j.materialize()
-		var torques []num // about the axes
+		var torques []algebra.Num // about the axes
 		for axis := range j.axes {
-			torque := j.limitTorque(axis).plus(j.driveTorque(d, i, axis))
-			torques = append(torques, torque.materialize())
+			torque := j.limitTorque(axis).Plus(j.driveTorque(d, i, axis))
+			torques = append(torques, torque.Materialize())
 		}
 		force, torque := j.springForce()
-		total.pull(j, force.materialize(), torque.plus(j.sumOverAxes(torques)).materialize())
+		total.pull(j, force.Materialize(), torque.Plus(j.sumOverAxes(torques)).Materialize())
 	}
 	total.thrust(d.Thrusts)
 	all = s.accelerate(all, total.accelerations(all), d.Gravity).materialize()
@@ -57,49 +59,49 @@ func (s *System) resolveContacts(all limbs) contactEffect {
 // (brax/physics/colliders.py, _contact).
 func (s *System) collide(g *contactGroup, m contactPoint) effect {
 	w, other := m.weights, m.others
-	speed := m.relativeVelocity(m.one, m.other).materialize()
-	approach := m.normal.dot(speed)
-	inverseMass := w.mass.plus(m.normal.dot(w.turnedBy(m.arm.cross(m.normal)).cross(m.arm)))
+	speed := m.relativeVelocity(m.one, m.other).Materialize()
+	approach := m.normal.Dot(speed)
+	inverseMass := w.mass.Plus(m.normal.Dot(w.turnedBy(m.arm.Cross(m.normal)).Cross(m.arm)))
 	if g.twoWay {
-		inverseMass = inverseMass.plus(other.mass).plus(m.normal.dot(other.turnedBy(
-			m.otherArm.cross(m.normal)).cross(m.otherArm)))
+		inverseMass = inverseMass.Plus(other.mass).Plus(m.normal.Dot(other.turnedBy(
+			m.otherArm.Cross(m.normal)).Cross(m.otherArm)))
 	}
-	restored := m.penetration.scale(f32(s.model.Baumgarte) / s.dt)
-	strength := restored.minus(approach.times(m.elasticity.add(1))).over(inverseMass)
+	restored := m.penetration.Scale(f32(s.model.Baumgarte) / s.dt)
+	strength := restored.Minus(approach.Times(m.elasticity.Add(1))).Over(inverseMass)
 
-	slip := speed.minus(m.normal.by(approach))
-	direction, slipping := slip.unit()
+	slip := speed.Minus(m.normal.By(approach))
+	direction, slipping := slip.Unit()
 	if w.principal {
 		inverseMass = w.inverseMassAt(m.arm, direction)
 		if g.twoWay {
-			inverseMass = inverseMass.plus(other.inverseMassAt(m.otherArm, direction))
+			inverseMass = inverseMass.Plus(other.inverseMassAt(m.otherArm, direction))
 		}
 	}
-	drag := slipping.over(inverseMass).min(m.friction.times(strength))
+	drag := slipping.Over(inverseMass).Min(m.friction.Times(strength))
 
-	active := m.overlapping().and(approach.below(0)).and(strength.above(0))
-	sliding := active.and(slipping.above(0.01))
-	zero := strength.zero()
-	normal := m.normal.by(active.choose(strength, zero))
-	friction := direction.by(sliding.choose(drag, zero))
+	active := m.overlapping().And(approach.Below(0)).And(strength.Above(0))
+	sliding := active.And(slipping.Above(0.01))
+	zero := strength.Zero()
+	normal := m.normal.By(active.Choose(strength, zero))
+	friction := direction.By(sliding.Choose(drag, zero))
 	if w.principal {
-		whole, sticks := m.sticking(m.normal.by(restored.minus(approach.times(m.elasticity.add(1)))).minus(slip))
-		sticks = active.and(sticks)
-		normal, friction = sticks.chooseVector(whole, normal), sticks.chooseVector(friction.scale(0), friction)
+		whole, sticks := m.sticking(m.normal.By(restored.Minus(approach.Times(m.elasticity.Add(1)))).Minus(slip))
+		sticks = active.And(sticks)
+		normal, friction = sticks.ChooseVector(whole, normal), sticks.ChooseVector(friction.Scale(0), friction)
 	}
 	if !g.twoWay {
-		p := normal.minus(friction).materialize()
-		return effect{on: impulse(p, m.arm, w), active: active.count()}
+		p := normal.Minus(friction).Materialize()
+		return effect{on: impulse(p, m.arm, w), active: active.Count()}
 	}
-	normal, friction = normal.materialize(), friction.materialize()
+	normal, friction = normal.Materialize(), friction.Materialize()
 	if w.principal {
-		p := normal.minus(friction)
-		return effect{on: impulse(p, m.arm, w), active: active.count(),
-			onOther: impulse(p.neg(), m.otherArm, other)}
+		p := normal.Minus(friction)
+		return effect{on: impulse(p, m.arm, w), active: active.Count(),
+			onOther: impulse(p.Neg(), m.otherArm, other)}
 	}
 	return effect{
-		on: impulse(normal.minus(friction), m.arm, w), active: active.count(),
+		on: impulse(normal.Minus(friction), m.arm, w), active: active.Count(),
 		// The source applies friction to the other body with the mass and inertia of the first.
-		onOther: impulse(normal.neg(), m.otherArm, other).plus(impulse(friction, m.otherArm, w)),
+		onOther: impulse(normal.Neg(), m.otherArm, other).plus(impulse(friction, m.otherArm, w)),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/xla"
 )
 
@@ -34,22 +35,22 @@ func (s *System) StepUnder(state State, action, gravity, strengths *Node) (State
 	split, skips := s.splits(g), s.skipsWalls(g)
 	total := s.noContact()
 	if skips {
-		total.unstopped = constant(1, 0)
+		total.unstopped = algebra.Constant(1, 0)
 	}
-	var sums []*num // what Contacts holds
+	var sums []*algebra.Num // what Contacts holds
 	for _, c := range total.components() {
 		if split {
-			*c = c.splitRows()
+			*c = c.SplitRows()
 		}
-		sums = append(sums, c.leaves()...)
+		sums = append(sums, c.Leaves()...)
 	}
 	run := running{Parts: s.carry(g, batch, s.limbs(state), split),
 		Drive: s.drive(g, batch, action, gravity, strengths)}
 	for i, c := range sums {
 		if accelerated(g) {
-			run.Contacts = append(run.Contacts, zeros(run.Parts[0], i, c.rows, batch))
+			run.Contacts = append(run.Contacts, zeros(run.Parts[0], i, c.Rows, batch))
 		} else {
-			run.Contacts = append(run.Contacts, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
+			run.Contacts = append(run.Contacts, Zeros(g, shapes.Make(dtypes.Float32, c.Rows*batch)))
 		}
 	}
 	step, count := s.smallestStep()
@@ -63,10 +64,10 @@ func (s *System) StepUnder(state State, action, gravity, strengths *Node) (State
 				next := 0
 				for _, c := range t.components() {
 					if split {
-						*c = c.splitRows()
+						*c = c.SplitRows()
 					}
-					for _, row := range c.leaves() {
-						r.Contacts[next] = num{rows: row.rows, node: r.Contacts[next]}.plus(*row).spread(g, batch)
+					for _, row := range c.Leaves() {
+						r.Contacts[next] = algebra.Num{Rows: row.Rows, Node: r.Contacts[next]}.Plus(*row).Spread(g, batch)
 						next++
 					}
 				}
@@ -81,7 +82,7 @@ func (s *System) StepUnder(state State, action, gravity, strengths *Node) (State
 		run = steps(run)
 	}
 	for i, c := range sums {
-		*c = num{rows: c.rows, node: run.Contacts[i]}
+		*c = algebra.Num{Rows: c.Rows, Node: run.Contacts[i]}
 	}
 	if split {
 		return s.joined(g, batch, s.carried(run.Parts, true)), s.contact(g, batch, total)
@@ -113,11 +114,11 @@ func (s *System) Contact(state State) Contact {
 // contact reorders effects to the order of the model.
 func (s *System) contact(g *Graph, batch int, t contactEffect) Contact {
 	component := func(i int) *Node {
-		var moving []num
+		var moving []algebra.Num
 		for l := range t.moving {
 			moving = append(moving, *t.moving[l].components()[i])
 		}
-		return s.table(g, batch, moving, term{*t.fixed.components()[i], each(s.obstacles)})
+		return s.table(g, batch, moving, algebra.Term{Value: *t.fixed.components()[i], To: algebra.Each(s.obstacles)})
 	}
 	return Contact{[3]*Node{component(0), component(1), component(2)},
 		[3]*Node{component(3), component(4), component(5)}}
@@ -129,5 +130,5 @@ func (s *System) contact(g *Graph, batch int, t contactEffect) Contact {
 func (s *System) JointAngles(state State) (angles, velocities *Node) {
 	a, v := s.jointAngles(s.limbs(state))
 	g, batch := state.graph(), state.batch()
-	return Reshape(a.spread(g, batch), s.dofs, batch), Reshape(v.neg().spread(g, batch), s.dofs, batch)
+	return Reshape(a.Spread(g, batch), s.dofs, batch), Reshape(v.Neg().Spread(g, batch), s.dofs, batch)
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"example.com/qdnb/envs/algebra"
 )
 
 // System is a model prepared for building graphs. Its kinematic tree is laid out by limbs, the
@@ -33,11 +35,11 @@ type System struct {
 
 // level holds the bodies at the same depth of the tree, one row per limb that reaches it.
 type level struct {
-	body    []int  // index in the model
-	first   []bool // whether the row is the first copy of its body
-	mobile  num    // 1, or 0 for a fixed body that is a parent
-	free    twist  // 1 for components of velocity and angular velocity that can change, else 0
-	mass    num
+	body    []int       // index in the model
+	first   []bool      // whether the row is the first copy of its body
+	mobile  algebra.Num // 1, or 0 for a fixed body that is a parent
+	free    twist       // 1 for components of velocity and angular velocity that can change, else 0
+	mass    algebra.Num
 	weights weights
 }
 
@@ -93,7 +95,7 @@ func NewSystem(m Model) (*System, error) {
 		s.varies[10+axis] = !turns[axis]
 	}
 	s.varies[3] = true
-	s.rest = s.pose(known(s.defaultAngles()...), constant(max(1, s.dofs), 0))
+	s.rest = s.pose(algebra.Known(s.defaultAngles()...), algebra.Constant(max(1, s.dofs), 0))
 	return s, nil
 }
 
@@ -193,8 +195,8 @@ func (s *System) layOut() error {
 				s.place[list[row].Name] = place{l, row}
 			}
 		}
-		unless := func(fixed func(b Body) bool) num {
-			return columnOf(list, func(b Body) float64 {
+		unless := func(fixed func(b Body) bool) algebra.Num {
+			return algebra.ColumnOf(list, func(b Body) float64 {
 				if fixed(b) {
 					return 0
 				}
@@ -206,8 +208,8 @@ func (s *System) layOut() error {
 			frozen := func(f Frozen) bool { return slices.Concat(f.Position[:], f.Rotation[:])[axis] }
 			*c = unless(func(b Body) bool { return b.Fixed || frozen(b.Frozen) || frozen(m.Frozen) })
 		}
-		lv.mass = columnOf(list, func(b Body) float64 { return f32(b.Mass) })
-		lv.weights = weights{columnOf(list, Body.inverseMass), vectorsOf(list, Body.inverseInertia),
+		lv.mass = algebra.ColumnOf(list, func(b Body) float64 { return f32(b.Mass) })
+		lv.weights = weights{algebra.ColumnOf(list, Body.inverseMass), algebra.VectorsOf(list, Body.inverseInertia),
 			m.PrincipalAxes, nil}
 		s.levels = append(s.levels, lv)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/xla"
 )
 
@@ -26,11 +27,11 @@ import (
 // with a row per moving body. The moving bodies are the same in all sets.
 type walls struct {
 	sets  []contactSet
-	box   []vector // for each wall: half the extents of its axis along the world axes
-	reach []num    // for each wall: the sum of both radii
-	arm   num      // the largest distance from the body's centre to a point of its axis
+	box   []algebra.Vector // for each wall: half the extents of its axis along the world axes
+	reach []algebra.Num    // for each wall: the sum of both radii
+	arm   algebra.Num      // the largest distance from the body's centre to a point of its axis
 	// inverseMass is an upper bound on the generalised inverse mass of the contacts with each wall.
-	inverseMass []num
+	inverseMass []algebra.Num
 }
 
 // maxWalls is the largest number of walls: a float32 holds a bit for each.
@@ -77,11 +78,11 @@ func (s *System) prepareWalls(list []contact) *walls {
 			inverse = append(inverse, set.a.weights.bound(row, maxStretch*far)+
 				set.otherWeights.bound(row, c.otherReach(s)))
 		}
-		w.sets, w.box, w.reach = append(w.sets, set), append(w.box, vectors(box...)),
-			append(w.reach, known(reach...))
-		w.inverseMass = append(w.inverseMass, known(inverse...))
+		w.sets, w.box, w.reach = append(w.sets, set), append(w.box, algebra.Vectors(box...)),
+			append(w.reach, algebra.Known(reach...))
+		w.inverseMass = append(w.inverseMass, algebra.Known(inverse...))
 	}
-	w.arm = known(arm...)
+	w.arm = algebra.Known(arm...)
 	return w
 }
 
@@ -100,18 +101,18 @@ func (c contact) otherReach(s *System) float64 {
 // bound returns an upper bound on the generalised inverse mass of a body at a lever of at most the
 // given length.
 func (w weights) bound(row int, lever float64) float64 {
-	inertia := slices.Max([]float64{w.inertia.x.known[row], w.inertia.y.known[row],
-		w.inertia.z.known[row]})
-	return 1.01 * (w.mass.known[row] + lever*lever*inertia + 1e-6)
+	inertia := slices.Max([]float64{w.inertia.X.Known[row], w.inertia.Y.Known[row],
+		w.inertia.Z.Known[row]})
+	return 1.01 * (w.mass.Known[row] + lever*lever*inertia + 1e-6)
 }
 
 // nearWalls says which walls bodies may touch, one row per row of the sets of [walls].
 type nearWalls struct {
-	bits   num   // the sum of 2^w over the near walls w
-	rounds *Node // the largest number of near walls of a row, an int32 scalar
+	bits   algebra.Num // the sum of 2^w over the near walls w
+	rounds *Node       // the largest number of near walls of a row, an int32 scalar
 	// far is a lower bound on the absolute sum of the normal multipliers of all other walls. They are
 	// negative.
-	far num
+	far algebra.Num
 }
 
 // margin is the distance in m, beyond their reach, at which bodies still count as near a wall. It
@@ -122,58 +123,58 @@ const margin = 0.01
 // int32 scalar; unless it is 0, all walls count as near.
 func (w *walls) near(all limbs, every *Node) nearWalls {
 	a := &w.sets[0].a
-	of := func(component int) num { return a.gather(all.component(component)) }
-	stretch := quaternion{of(3), of(4), of(5), of(6)}.squaredLength()
-	size := stretch.node.Shape().Size()
-	look := mask{num{rows: stretch.rows,
-		node: BroadcastToDims(NotEqual(every, ConstAs(every, int32(0))), size)}}
-	look = look.or(stretch.above(maxStretch))
-	at, arm := vector{of(0), of(1), of(2)}.materialize(), w.arm.times(stretch.materialize())
+	of := func(component int) algebra.Num { return a.gather(all.component(component)) }
+	stretch := algebra.Quaternion{W: of(3), X: of(4), Y: of(5), Z: of(6)}.SquaredLength()
+	size := stretch.Node.Shape().Size()
+	look := algebra.Mask{Num: algebra.Num{Rows: stretch.Rows,
+		Node: BroadcastToDims(NotEqual(every, ConstAs(every, int32(0))), size)}}
+	look = look.Or(stretch.Above(maxStretch))
+	at, arm := algebra.Vector{X: of(0), Y: of(1), Z: of(2)}.Materialize(), w.arm.Times(stretch.Materialize())
 
-	zero := at.z.zero()
+	zero := at.Z.Zero()
 	near := nearWalls{bits: zero, far: zero}
 	for i, set := range w.sets {
-		apart := at.minus(set.otherCenter)
-		outside := func(x, box num) num { return x.abs().minus(box) }
-		gap := outside(apart.x, w.box[i].x).max(outside(apart.y, w.box[i].y)).max(outside(apart.z,
-			w.box[i].z)).minus(arm.plus(w.reach[i]))
-		close := mask{look.or(gap.below(margin)).and(set.present).materialize()}
-		gap = gap.materialize()
-		near.bits = near.bits.plus(close.choose(constant(gap.rows, float64(int(1)<<i)), zero))
-		near.far = near.far.plus(close.choose(zero,
-			set.present.choose(gap.over(w.inverseMass[i]), zero)))
+		apart := at.Minus(set.otherCenter)
+		outside := func(x, box algebra.Num) algebra.Num { return x.Abs().Minus(box) }
+		gap := outside(apart.X, w.box[i].X).Max(outside(apart.Y, w.box[i].Y)).Max(outside(apart.Z,
+			w.box[i].Z)).Minus(arm.Plus(w.reach[i]))
+		close := algebra.Mask{Num: look.Or(gap.Below(margin)).And(set.present).Materialize()}
+		gap = gap.Materialize()
+		near.bits = near.bits.Plus(close.Choose(algebra.Constant(gap.Rows, float64(int(1)<<i)), zero))
+		near.far = near.far.Plus(close.Choose(zero,
+			set.present.Choose(gap.Over(w.inverseMass[i]), zero)))
 	}
-	near.bits, near.far = near.bits.materialize(), near.far.materialize()
-	near.rounds = ReduceAllMax(BitCount(ConvertDType(near.bits.node, dtypes.Int32)))
+	near.bits, near.far = near.bits.Materialize(), near.far.Materialize()
+	near.rounds = ReduceAllMax(BitCount(ConvertDType(near.bits.Node, dtypes.Int32)))
 	return near
 }
 
 // eachWall sums the effects of solve over the near walls, with their scalars if scalar is set. solve
 // gets one contact per row, and may use only its arguments: the contacts, the states, and the input
 // of each contact, unless it is nil.
-func (c *nearContacts) eachWall(scalar bool, states []limbs, input *num,
-	solve func(set *contactSet, states []limbs, input num) effect) (sums effect) {
+func (c *nearContacts) eachWall(scalar bool, states []limbs, input *algebra.Num,
+	solve func(set *contactSet, states []limbs, input algebra.Num) effect) (sums effect) {
 	type running struct {
 		Left  *Node // the remaining near walls, bits of int32
 		Parts [][]*Node
 		Input *Node
 		Sums  []*Node
 	}
-	g, rows := c.near.bits.node.Graph(), c.near.bits.rows
-	batch := c.near.bits.node.Shape().Size() / rows
-	run := running{Left: ConvertDType(c.near.bits.node, dtypes.Int32)}
+	g, rows := c.near.bits.Node.Graph(), c.near.bits.Rows
+	batch := c.near.bits.Node.Shape().Size() / rows
+	run := running{Left: ConvertDType(c.near.bits.Node, dtypes.Int32)}
 	for _, all := range states {
 		run.Parts = append(run.Parts, c.varyingParts(g, batch, all))
 	}
 	if input != nil {
-		run.Input = input.spread(g, batch)
+		run.Input = input.Spread(g, batch)
 	}
 	components := sums.components()
 	if !scalar {
 		components = components[:len(components)-1]
 	}
 	for range components {
-		run.Sums = append(run.Sums, constant(rows, 0).spread(g, batch))
+		run.Sums = append(run.Sums, algebra.Constant(rows, 0).Spread(g, batch))
 	}
 	run = xla.Repeat(c.near.rounds, run, func(_ *Node, r running) running {
 		chosen := BitwiseAnd(r.Left, Neg(r.Left)) // the lowest bit
@@ -182,15 +183,15 @@ func (c *nearContacts) eachWall(scalar bool, states []limbs, input *num,
 			states = append(states, c.complete(parts))
 		}
 		set := c.group.walls.chosen(chosen)
-		e := solve(&set, states, num{rows: rows, node: r.Input}).materialize()
+		e := solve(&set, states, algebra.Num{Rows: rows, Node: r.Input}).materialize()
 		for i, x := range e.components()[:len(components)] {
-			r.Sums[i] = num{rows: rows, node: r.Sums[i]}.plus(*x).spread(r.Left.Graph(), batch)
+			r.Sums[i] = algebra.Num{Rows: rows, Node: r.Sums[i]}.Plus(*x).Spread(r.Left.Graph(), batch)
 		}
 		r.Left = Sub(r.Left, chosen)
 		return r
 	})
 	for i, x := range components {
-		*x = num{rows: rows, node: run.Sums[i]}
+		*x = algebra.Num{Rows: rows, Node: run.Sums[i]}
 	}
 	return sums
 }
@@ -206,32 +207,32 @@ func (w *walls) chosen(bits *Node) contactSet {
 	for i, set := range w.sets[1:] {
 		axis := set.axis()
 		set.chosen = &axis
-		here := mask{num{rows: rows, node: Equal(bits, ConstAs(bits, int32(2<<i)))}}
+		here := algebra.Mask{Num: algebra.Num{Rows: rows, Node: Equal(bits, ConstAs(bits, int32(2<<i)))}}
 		for k, field := range set.numbers() {
-			*fields[k] = here.choose(*field, *fields[k])
+			*fields[k] = here.Choose(*field, *fields[k])
 		}
 	}
 	for _, field := range fields {
-		*field = field.materialize()
+		*field = field.Materialize()
 	}
-	out.present = mask{num{rows: rows, node: NotEqual(bits, ConstAs(bits, int32(0)))}}
+	out.present = algebra.Mask{Num: algebra.Num{Rows: rows, Node: NotEqual(bits, ConstAs(bits, int32(0)))}}
 	return out
 }
 
 // axis is the axis of the other capsule, which is on a fixed body.
 func (c *contactSet) axis() segment {
-	s := segmentOf(c.otherCenter.plus(c.otherHalf), c.otherCenter.minus(c.otherHalf))
-	s.inverse = constant(s.square.rows, 1).over(s.square)
+	s := segmentOf(c.otherCenter.Plus(c.otherHalf), c.otherCenter.Minus(c.otherHalf))
+	s.inverse = algebra.Constant(s.square.Rows, 1).Over(s.square)
 	return s
 }
 
 // numbers returns the quantities of contacts with a chosen wall.
-func (c *contactSet) numbers() []*num {
-	all := []*num{&c.radius, &c.otherRadius, &c.friction, &c.elasticity, &c.otherWeights.mass,
+func (c *contactSet) numbers() []*algebra.Num {
+	all := []*algebra.Num{&c.radius, &c.otherRadius, &c.friction, &c.elasticity, &c.otherWeights.mass,
 		&c.chosen.inverse}
-	for _, v := range []*vector{&c.center, &c.half, &c.otherPosition, &c.otherWeights.inertia,
+	for _, v := range []*algebra.Vector{&c.center, &c.half, &c.otherPosition, &c.otherWeights.inertia,
 		&c.chosen.from, &c.chosen.to, &c.chosen.along} {
-		all = append(all, &v.x, &v.y, &v.z)
+		all = append(all, &v.X, &v.Y, &v.Z)
 	}
 	return all
 }

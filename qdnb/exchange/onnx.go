@@ -62,8 +62,9 @@ type DriveContract struct {
 	Matrix  [][]float32      `json:"matrix,omitempty"` // a row for each input
 }
 
-// ServoContract is the feedback of an actuator, see [example.com/qdnb/envs/physics.Servo]: torque = strength * input + bias -
-// stiffness * angle - damping * velocity. With a target, inputs are angles in degrees, which count in radians.
+// ServoContract is the feedback of an actuator, see [example.com/qdnb/envs/physics.Servo]:
+// torque = strength * input + bias - stiffness * angle - damping * velocity. With a target, inputs are
+// angles in degrees, which count in radians.
 type ServoContract struct {
 	Joint     string      `json:"joint"`
 	Target    bool        `json:"target"`

@@ -271,7 +271,8 @@ func drawnBars(cells [][]*slot) (bars []*drawnBar) {
 				if low > high {
 					continue
 				}
-				b = &drawnBar{ColorBar: p.Bar, low: low, high: high, beyond: p.Bar.beyond(low, high), label: cmp.Or(p.Bar.Label, "Fitness"), firstRow: i,
+				b = &drawnBar{ColorBar: p.Bar, low: low, high: high, beyond: p.Bar.beyond(low, high),
+					label: cmp.Or(p.Bar.Label, "Fitness"), firstRow: i,
 					firstColumn: j, lastRow: i, lastColumn: j}
 				known[p.Bar], bars = b, append(bars, b)
 			}

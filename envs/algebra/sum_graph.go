@@ -1,4 +1,4 @@
-package physics
+package algebra
 
 import (
 	"slices"
@@ -8,14 +8,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// term is a term of a segment sum: row i of value is added to the rows to[i] of the sum.
-type term struct {
-	value num
-	to    [][]int
+// Term is a term of a segment sum: row i of value is added to the rows to[i] of the sum.
+type Term struct {
+	Value Num
+	To    [][]int
 }
 
-// each maps row i to rows[i].
-func each(rows []int) [][]int {
+// Each maps row i to rows[i].
+func Each(rows []int) [][]int {
 	to := make([][]int, len(rows))
 	for i, row := range rows {
 		to[i] = []int{row}
@@ -23,52 +23,52 @@ func each(rows []int) [][]int {
 	return to
 }
 
-// segmentSum is a segment sum of terms into a num of so many rows.
-func segmentSum(rows int, terms ...term) num {
+// SegmentSum is a segment sum of terms into a Num of so many rows.
+func SegmentSum(rows int, terms ...Term) Num {
 	runs, split := runsOf(rows, terms)
-	return stack(split, runs, join)
+	return stackRuns(split, runs, Join)
 }
 
-// materializedSum is [segmentSum] for many limbs: it materializes values that several rows share.
-func materializedSum(rows int, terms ...term) num {
+// MaterializedSum is [segmentSum] for many limbs: it materializes values that several rows share.
+func MaterializedSum(rows int, terms ...Term) Num {
 	runs, split := runsOf(rows, terms)
 	for i := range runs {
 		if runs[i].times > 1 {
-			runs[i].value = runs[i].value.materialize()
+			runs[i].value = runs[i].value.Materialize()
 		}
 	}
-	return stack(split, runs, xla.Join)
+	return stackRuns(split, runs, xla.Join)
 }
 
 // rowRun holds consecutive rows: value, repeated times.
 type rowRun struct {
-	value num
+	value Num
 	times int
 }
 
 // runsOf returns a segment sum as runs of rows, each of them a row if the rows are split.
-func runsOf(rows int, terms []term) (runs []rowRun, split bool) {
+func runsOf(rows int, terms []Term) (runs []rowRun, split bool) {
 	type source struct{ of, row int } // of: index of the term
 	sources := make([][]source, rows)
 	for i, a := range terms {
-		split = split || a.value.split != nil
-		if a.value.is(0) {
+		split = split || a.Value.Split != nil
+		if a.Value.Is(0) {
 			continue
 		}
-		for row, list := range a.to {
+		for row, list := range a.To {
 			for _, to := range list {
 				sources[to] = append(sources[to], source{i, row})
 			}
 		}
 	}
-	add := func(list []source, count int) num { // of count consecutive rows
-		sum := constant(count, 0)
+	add := func(list []source, count int) Num { // of count consecutive rows
+		sum := Constant(count, 0)
 		for _, s := range list {
 			rows := make([]int, count)
 			for i := range rows {
 				rows[i] = s.row + i
 			}
-			sum = sum.plus(terms[s.of].value.take(rows...))
+			sum = sum.Plus(terms[s.of].Value.Take(rows...))
 		}
 		return sum
 	}
@@ -90,22 +90,22 @@ func runsOf(rows int, terms []term) (runs []rowRun, split bool) {
 	return runs, split
 }
 
-// stack joins the rows of runs; concatenate joins those that are not known.
-func stack(split bool, runs []rowRun, concatenate func(parts []*Node) *Node) num {
-	var out num
+// stackRuns joins the rows of runs; concatenate joins those that are not known.
+func stackRuns(split bool, runs []rowRun, concatenate func(parts []*Node) *Node) Num {
+	var out Num
 	var g *Graph
 	batch := 0
 	for _, r := range runs {
-		out.rows += r.value.rows * r.times
-		out.known = append(out.known, slices.Repeat(r.value.known, r.times)...)
-		if r.value.node != nil {
-			g, batch = r.value.node.Graph(), r.value.node.Shape().Size()/r.value.rows
+		out.Rows += r.value.Rows * r.times
+		out.Known = append(out.Known, slices.Repeat(r.value.Known, r.times)...)
+		if r.value.Node != nil {
+			g, batch = r.value.Node.Graph(), r.value.Node.Shape().Size()/r.value.Rows
 		}
 	}
 	if split {
-		out.known = nil
+		out.Known = nil
 		for _, r := range runs {
-			out.split = append(out.split, r.value.splitRows().split...)
+			out.Split = append(out.Split, r.value.SplitRows().Split...)
 		}
 		return out
 	}
@@ -114,11 +114,11 @@ func stack(split bool, runs []rowRun, concatenate func(parts []*Node) *Node) num
 	}
 	var nodes []*Node
 	for _, r := range runs {
-		node := r.value.spread(g, batch)
-		if size := r.value.rows * batch; r.times > 1 {
+		node := r.value.Spread(g, batch)
+		if size := r.value.Rows * batch; r.times > 1 {
 			node = Reshape(BroadcastToDims(Reshape(node, 1, size), r.times, size), r.times*size)
 		}
 		nodes = append(nodes, node)
 	}
-	return num{rows: out.rows, node: concatenate(nodes)}
+	return Num{Rows: out.Rows, Node: concatenate(nodes)}
 }

@@ -1,4 +1,4 @@
-package rows
+package algebra
 
 import "math"
 
@@ -56,18 +56,21 @@ func (m Mask) ChooseVector(a, b Vector) Vector {
 }
 
 // Vectors makes known vectors, one per row.
-func Vectors(rows ...[3]float64) Vector {
-	return VectorsOf(rows, func(v [3]float64) [3]float64 { return v })
-}
+func Vectors[V ~[3]float64](rows ...V) Vector { return VectorsOf(rows, func(v V) V { return v }) }
 
 // VectorsOf is a known Vector for each item of a list.
-func VectorsOf[T any](list []T, f func(T) [3]float64) Vector {
+func VectorsOf[T any, V ~[3]float64](list []T, f func(T) V) Vector {
 	component := func(axis int) Num { return ColumnOf(list, func(item T) float64 { return f(item)[axis] }) }
 	return Vector{component(0), component(1), component(2)}
 }
 
-// Quaternion is a Rotation, w + xi + yj + zk.
+// Quaternion is a rotation, w + xi + yj + zk.
 type Quaternion struct{ W, X, Y, Z Num }
+
+// KnownQuaternion is the quaternion of the numbers w, x, y and z, one row.
+func KnownQuaternion(q [4]float64) Quaternion {
+	return Quaternion{Known(q[0]), Known(q[1]), Known(q[2]), Known(q[3])}
+}
 
 func (q Quaternion) Each(f func(Num) Num) Quaternion {
 	return Quaternion{f(q.W), f(q.X), f(q.Y), f(q.Z)}

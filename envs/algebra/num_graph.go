@@ -1,4 +1,4 @@
-package rows
+package algebra
 
 import (
 	"math"
@@ -8,6 +8,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // Num is a quantity with a value per row (body, joint or contact) in each of the B copies of a
@@ -92,7 +93,7 @@ func (a Num) Spread(g *Graph, batch int) *Node {
 		for _, row := range a.Split {
 			rows = append(rows, row.Spread(g, batch))
 		}
-		return join(rows)
+		return Join(rows)
 	}
 	if a.Node != nil {
 		return a.Node
@@ -228,6 +229,9 @@ func (a Num) Less(b Num) Mask {
 func (a Num) Below(k float64) Mask { return a.Less(Constant(a.Rows, k)) }
 func (a Num) Above(k float64) Mask { return Constant(a.Rows, k).Less(a) }
 
+// Count is the mask as a number, materialized.
+func (m Mask) Count() Num { return Mask{m.Materialize()}.Number() }
+
 func (m Mask) And(o Mask) Mask { return m.logical(o, 0, math.Min, And) }
 func (m Mask) Or(o Mask) Mask  { return m.logical(o, 1, math.Max, Or) }
 
@@ -317,8 +321,12 @@ func (a Num) Take(rows ...int) Num {
 	for i, r := range rows {
 		tiled = tiled && r == i%a.Rows
 	}
-	if tiled { // XLA:CPU reads a broadcast of rows number by number
-		return Num{Rows: len(rows), Node: xla.Join(slices.Repeat([]*Node{a.Node}, len(rows)/a.Rows))}
+	if times := len(rows) / a.Rows; tiled && xla.KindOf(a.Node.Graph()) == backend.CPU {
+		// which reads a broadcast number by number
+		return Num{Rows: len(rows), Node: xla.Join(slices.Repeat([]*Node{a.Node}, times))}
+	} else if tiled {
+		copies := BroadcastToDims(Reshape(a.Node, 1, a.Rows*batch), times, a.Rows*batch)
+		return Num{Rows: len(rows), Node: Reshape(copies, len(rows)*batch)}
 	}
 	var parts []*Node
 	for start := 0; start < len(rows); {
@@ -334,10 +342,11 @@ func (a Num) Take(rows ...int) Num {
 		}
 		start = end
 	}
-	return Num{Rows: len(rows), Node: join(parts)}
+	return Num{Rows: len(rows), Node: Join(parts)}
 }
 
-func join(parts []*Node) *Node {
+// Join concatenates tensors along their first axis. XLA:CPU may fuse it with its users, unlike [xla.Join].
+func Join(parts []*Node) *Node {
 	if len(parts) == 1 {
 		return parts[0]
 	}
@@ -377,6 +386,27 @@ func Concat(of ...Num) Num {
 		runs = append(runs, rowRun{a, 1})
 	}
 	return stackRuns(false, runs, xla.Join)
+}
+
+// ConcatSplit is [Concat] for nums of which some may be split: then the result is.
+func ConcatSplit(of ...Num) Num {
+	var runs []rowRun
+	split := false
+	for _, a := range of {
+		runs, split = append(runs, rowRun{a, 1}), split || a.Split != nil
+	}
+	return stackRuns(split, runs, Join)
+}
+
+// Leaves returns the rows of a split num, or the num itself.
+func (a *Num) Leaves() (rows []*Num) {
+	if a.Split == nil {
+		return []*Num{a}
+	}
+	for i := range a.Split {
+		rows = append(rows, &a.Split[i])
+	}
+	return rows
 }
 
 // Slice returns count rows from start on.
