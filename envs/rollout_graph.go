@@ -133,6 +133,8 @@ func Record[P nn.Policy](env Env, policy P, start State, steps int,
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
 		r.State = form.Unpack(r.State)
 		memory, action := r.Policy.Act(r.Memory, r.State.Observation)
+		xla.CheckLike(r.Policy, "Act", "the memory", memory, r.Memory)
+		xla.CheckShape(r.Policy, "Act", "actions", action, dtypes.Float32, batch, spec.Actions)
 		next := Step(env, r.State, action)
 		r.Score = r.Score.AddStep(r.State, next)
 		for i, recorder := range recorders {

@@ -102,19 +102,21 @@ func (e Elman) Params() int { return e.form().Params() }
 
 func (e Elman) Init(keys random.Key) *Node { return e.form().Init(keys) }
 
-func (e Elman) Policies(rows *Node, _ ...int) nn.Policy { return elman{e.form().View(rows), e.Units} }
+func (e Elman) Policies(rows *Node, _ ...int) nn.Policy {
+	return ElmanPolicy{e.form().View(rows), e.Units}
+}
 
-type elman struct {
+type ElmanPolicy struct {
 	Net   nn.Net
 	units int
 }
 
-func (e elman) Memory() []*Node {
+func (e ElmanPolicy) Memory() []*Node {
 	bias := Slice(e.Net.Bias[0], AxisRange(), AxisRange(0, e.units))
 	return []*Node{ZerosLike(bias)}
 }
 
-func (e elman) Act(memory []*Node, observation *Node) (next []*Node, action *Node) {
+func (e ElmanPolicy) Act(memory []*Node, observation *Node) (next []*Node, action *Node) {
 	out := Sin(e.Net.Apply(Concatenate([]*Node{observation, memory[0]}, 1)))
 	return []*Node{Slice(out, AxisRange(), AxisRange(0, e.units))}, Slice(out, AxisRange(), AxisRange(e.units))
 }
@@ -146,7 +148,7 @@ func TestPoliciesOfTheUser(t *testing.T) {
 		policy nn.Architecture
 		want   string
 	}{
-		{nil, "have code of their own, which its folder does not hold: set Policy"},
+		{nil, "have code of their own, which its folder does not hold: give it as Policy"},
 		{Elman{4}, "have 42 parameters, but those of"},
 	} {
 		in.Policy = c.policy
@@ -156,4 +158,56 @@ func TestPoliciesOfTheUser(t *testing.T) {
 		"have code of their own")
 	errtest.Want(t, errtest.Of(Train(background, own("pga-map-elites")(t.TempDir(), 2))),
 		"policies of qdnb.Elman are not multilayer perceptrons")
+}
+
+// An adaptation of policies with code of the user needs that code, which is part of its identity.
+func TestAdaptPoliciesOfTheUser(t *testing.T) {
+	sines := nn.MLP{Sizes: []int{17, 4, 6}, Hidden: Sin, Output: Tanh}
+	root := t.TempDir()
+	run := train(t, Spec{Algorithm: "map-elites", Name: "sines", Env: "walker-uni", Runs: root, Quiet: true,
+		Budget: Generations(1), Tune: Tuning(runs.Assign("batch=8", "cells=8", "cvt_samples=80", "episode_length=20")).And(
+			Tune(func(m *evolution.MapElites) { m.Policy = sines }))})
+	spec := AdaptSpec{Skills: run, Perturbation: envs.GravityMultiplier, Values: [][]float64{{1}}, Episodes: 2, Runs: root,
+		Quiet: true}
+	errtest.Want(t, errtest.Of(Adapt(background, spec)), "have code of their own", "as Policy")
+	spec.Policy = sines
+	found := nb.Must(Adapt(background, spec))
+	spec.Policy = nn.MLP{Sizes: sines.Sizes, Hidden: Cos, Output: Tanh}
+	if other := nb.Must(Adapt(background, spec)); !found.Status.Finished || other.Name() == found.Name() {
+		t.Errorf("%s and, with another activation, %s", found.Name(), other.Name())
+	}
+}
+
+// forgetful returns actions or a memory of other shapes than it should.
+type forgetful struct {
+	Elman
+	actions bool
+}
+
+func (f forgetful) Policies(rows *Node, _ ...int) nn.Policy {
+	return forgetting{ElmanPolicy{f.form().View(rows), f.Units}, f.actions}
+}
+
+type forgetting struct {
+	ElmanPolicy
+	actions bool
+}
+
+func (f forgetting) Act(memory []*Node, observation *Node) (next []*Node, action *Node) {
+	next, action = f.ElmanPolicy.Act(memory, observation)
+	if f.actions {
+		return next, Slice(action, AxisRange(), AxisRange(0, 1))
+	}
+	return nil, action
+}
+
+// A mistake in a policy of the user is one line that names its type and method.
+func TestMistakesOfPolicies(t *testing.T) {
+	for actions, want := range map[bool]string{false: "the memory", true: "actions of shape"} {
+		spec := inMaze(t.TempDir(), 1)
+		spec.Algorithm, spec.Name, spec.Backend = "map-elites", "forgetful", "go"
+		spec.Tune = Tuning(runs.Assign("batch=8", "cells=4", "cvt_samples=40")).And(
+			Tune(func(m *evolution.MapElites) { m.Policy = forgetful{Elman{3}, actions} }))
+		errtest.Want(t, errtest.Of(Train(background, spec)), "forgetting", "Act", want)
+	}
 }

@@ -223,8 +223,8 @@ func (s *Set) task(env envs.Env) (scoring.Task, error) {
 	case s.Architecture != nil:
 		task.Policy = s.Architecture
 	case settings.Hidden == nil:
-		return task, fmt.Errorf("the policies of %s have code of their own, which its folder does not hold: set "+
-			"Policy in a notebook or program", s.Run.Name())
+		return task, fmt.Errorf("the policies of %s have code of their own, which its folder does not hold: "+
+			"give it as Policy to Play or Adapt", s.Run.Name())
 	case settings.Normalises:
 		m := task.MLP()
 		m.Normalises = true

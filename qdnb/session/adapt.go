@@ -94,7 +94,7 @@ func (s AdaptSpec) Config(training runs.Config, trained runs.Budget) (runs.Confi
 			code.Env, code.Environment = "", live
 		}
 		if s.Policy != nil {
-			code.Name, code.Tune = "adaptation of own policies", func(m any) error {
+			code.Name, code.Tune = "own-policies", func(m any) error {
 				m.(*evolution.MapElites).Policy = s.Policy
 				return nil
 			}
