@@ -32,15 +32,15 @@ func join(g *Graph, n, batch int, of []algebra.Num, elements []element) *Node {
 
 // splitControl returns the controls [nu, B] of the drives.
 func (s *System) splitControl(u *Node) []algebra.Num {
+	if u == nil {
+		return nil
+	}
 	elements := make([]element, len(s.drives))
 	for i, d := range s.drives {
 		elements[i].index = make([]int, len(d.id))
 		for row, id := range d.id {
 			elements[i].index[row] = max(id, 0)
 		}
-	}
-	if u == nil {
-		return nil
 	}
 	return split(u, elements)
 }
