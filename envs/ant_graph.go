@@ -34,7 +34,7 @@ func byBody(components ...*Node) *Node {
 func untouched(env *Rigid) (components []int) {
 	first := env.Settings.Observations - env.Contacts
 	for i := range env.Contacts {
-		if bodies := len(env.System.Model().Bodies); !env.System.Touchable(i / 3 % bodies) {
+		if bodies := len(env.brax().Model().Bodies); !env.brax().Touchable(i / 3 % bodies) {
 			components = append(components, first+i)
 		}
 	}
@@ -63,7 +63,7 @@ func antFalls(ceiling float64) func(StepView) *Node {
 func ant(task catalog.Task, model physics.Model, define func(*Rigid)) (Env, error) {
 	return rigid(task, model, robots.AntLeg, func(env *Rigid) {
 		env.Noise, env.Contacts = 0.1, 6*len(model.Bodies)
-		env.Settings.ObservationComponents = slices.Concat(motionComponents(env.System, antTorso, true),
+		env.Settings.ObservationComponents = slices.Concat(motionComponents(env.brax(), antTorso, true),
 			contactComponents(model))
 		env.Observe, env.Reward, env.Done = antObservation, antForward, antFalls(1)
 		define(env)

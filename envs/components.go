@@ -1,24 +1,27 @@
 package envs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
 )
 
 // Described returns the Spec of a task. If it does not describe them, the actions of a [Rigid] are
-// those of its actuators and thrusters, unless it has a Drive, and the control step is its model's.
+// those of its actuators and thrusters, unless it has a Drive or MuJoCo's engine maps them to control ranges;
+// the control step is its model's.
 func Described(env Env) Spec {
 	spec, rigid := env.Spec(), RigidOf(env)
 	if rigid == nil {
 		return spec
 	}
 	if spec.ControlStep == 0 {
-		spec.ControlStep = rigid.System.Model().TimeStep
+		spec.ControlStep = rigid.System.ControlStep()
 	}
-	if spec.ActionComponents == nil && rigid.Drive == nil {
+	if _, brax := rigid.System.(*physics.System); brax && spec.ActionComponents == nil && rigid.Drive == nil {
 		spec.ActionComponents = rigid.Inputs()
 	}
 	return spec
@@ -36,7 +39,21 @@ func RigidOf(env Env) *Rigid {
 }
 
 // Inputs describes what the actuators and thrusters take, in their order: what Drive makes of an action.
-func (r *Rigid) Inputs() []Component { return actionComponents(r.System.Model(), 1) }
+func (r *Rigid) Inputs() (all []Component) {
+	robot, ok := r.System.(*mujoco.System)
+	if !ok {
+		return actionComponents(r.brax().Model(), 1)
+	}
+	m := robot.Model()
+	for i, joint := range robot.Actuated() {
+		c := Component{Name: "control of " + cmp.Or(m.Names.Actuator[i], "an actuator") + " (" + joint + ")"}
+		if m.ActuatorCtrlLimited[i] {
+			c.Limits = &m.ActuatorCtrlRange[i]
+		}
+		all = append(all, c)
+	}
+	return all
+}
 
 // actionComponents describes the actions of a model, which are sign times the inputs of its actuators.
 func actionComponents(m physics.Model, sign float64) (all []Component) {

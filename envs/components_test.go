@@ -22,7 +22,7 @@ func TestComponents(t *testing.T) {
 		r := environment(t, name).(*envs.Rigid)
 		spec := envs.Described(envs.StartAt(r, 1))
 		must.Do(spec.Validate())
-		model := r.System.Model()
+		model := r.System.(*physics.System).Model()
 		if spec.ControlStep != model.TimeStep || len(spec.ObservationComponents) != spec.Observations ||
 			len(spec.ActionComponents) != spec.Actions {
 			t.Errorf("%s: %+v", name, spec)

@@ -37,7 +37,7 @@ func TestContactAtItsEdge(t *testing.T) {
 	}
 	action := []float32{-0.09130541, 0.7097754, 0.44205195, 0.17717467, 0.36061513, -0.20631464}
 	env := must.Get(Make("walker-uni"))
-	system := env.(*Rigid).System
+	system := env.(*Rigid).brax()
 	bodies := len(system.Model().Bodies)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, copies := range []int{1, 2, 4, 8, 16} {

@@ -4,6 +4,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
 )
 
@@ -30,7 +31,7 @@ func walkingHumanoid(task catalog.Task, define func(*Rigid)) (Env, error) {
 	return rigid(task, model, robots.HumanoidLeg, func(env *Rigid) {
 		env.Noise, env.Contacts = 0.01, 6*len(model.Bodies)
 		env.Settings.Zero = untouched(env)
-		env.Settings.ObservationComponents = humanoidComponents(env.System)
+		env.Settings.ObservationComponents = humanoidComponents(env.brax())
 		env.Observe = humanoidObservation
 		env.Done = func(m StepView) *Node { return outside(m.Frame("torso").Position[2], 0.8, 2.1) }
 		env.Reward = func(_, _ StepView, action *Node) *Node { return AddScalar(Neg(cost(0.01, action)), 5) }
@@ -42,7 +43,7 @@ func walkingHumanoid(task catalog.Task, define func(*Rigid)) (Env, error) {
 // of axes; inertia and velocities of each body relative to the centre of mass; the torques of the
 // actions; and the velocity changes of every body by contacts.
 func humanoidObservation(m StepView) *Node {
-	model := m.System.Model()
+	model := m.System.(*physics.System).Model()
 	parts := motion(m, "torso", true)
 	inOrder := func(x *Node, byJoint bool) *Node {
 		var parts []*Node

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/xla/random"
 )
@@ -83,7 +84,7 @@ func (l Perturbable) Width() int {
 func (l Perturbable) Reset(keys random.Key) State { return l.nominal(l.Rigid.Reset(keys)) }
 
 // At is [Rigid.At] with nominal conditions.
-func (l Perturbable) At(state physics.State) State { return l.nominal(l.Rigid.At(state)) }
+func (l Perturbable) At(state algebra.State) State { return l.nominal(l.Rigid.At(state)) }
 
 func (l Perturbable) nominal(s State) State {
 	s.PhysicsState = append(slices.Clone(s.PhysicsState),
@@ -185,9 +186,9 @@ type condition struct {
 	target             []*Node // x, y
 }
 
-// weakened scales the leg's actions [actions, B] by the actuator multiplier. If the robot has servos,
-// whose torques are not proportional to actions, it returns the multipliers of torques [actions, B].
-func (c condition) weakened(system *physics.System, leg []string, action *Node) (drive, strengths *Node) {
+// weakened scales the leg's inputs [actions, B] by the actuator multiplier. If forces are not proportional to
+// inputs, as in servos, it returns the multipliers of forces [actions, B].
+func (c condition) weakened(system System, leg []string, action *Node) (drive, strengths *Node) {
 	if c.actuators == nil || len(leg) == 0 {
 		return action, nil
 	}
@@ -199,7 +200,7 @@ func (c condition) weakened(system *physics.System, leg []string, action *Node) 
 	hit := BroadcastToDims(InsertAxes(Const(action.Graph(), mask), -1), dims...)
 	factor := BroadcastToDims(InsertAxes(c.actuators, 0), dims...)
 	servo := func(a physics.Actuator) bool { return a.Servo != nil }
-	if slices.ContainsFunc(system.Model().Actuators, servo) {
+	if brax, ok := system.(*physics.System); !ok || slices.ContainsFunc(brax.Model().Actuators, servo) {
 		return action, Where(hit, factor, OnesLike(factor))
 	}
 	return Where(hit, Mul(action, factor), action), nil

@@ -39,7 +39,7 @@ func built(env envs.Env) error {
 // rebuilt returns a task of a model with other gravity, actuators and target.
 func rebuilt(t *testing.T, task *envs.Rigid, c envs.Conditions) *envs.Rigid {
 	t.Helper()
-	r, m := *task, task.System.Model()
+	r, m := *task, task.System.(*physics.System).Model()
 	m.Gravity[2] *= c.Gravity
 	for i, a := range m.Actuators {
 		if slices.Contains(r.Leg, a.Joint) {
@@ -76,7 +76,7 @@ func TestPerturbable(t *testing.T) {
 			task := environment(t, strings.Replace(name, "servos", "walker-uni", 1))
 			if name == "servos" {
 				servos := *task.(*envs.Rigid)
-				m := servos.System.Model()
+				m := servos.System.(*physics.System).Model()
 				for i := range m.Actuators {
 					m.Actuators[i].Servo = &physics.Servo{Bias: 5, Stiffness: 100, MinTorque: -50, MaxTorque: 60}
 				}
@@ -241,7 +241,7 @@ func TestRigidWithoutJoints(t *testing.T) {
 func TestNamesOfBodiesAndJoints(t *testing.T) {
 	documented := string(must.Get(os.ReadFile("rigid_graph.go")))
 	for _, name := range []string{"ant-uni", "walker-uni", "halfcheetah-uni"} {
-		model := environment(t, name).(*envs.Rigid).System.Model()
+		model := environment(t, name).(*envs.Rigid).System.(*physics.System).Model()
 		for _, j := range model.Joints {
 			if !strings.Contains(documented, j.Name) || !strings.Contains(documented, j.Child) {
 				t.Errorf("%s: StepView does not document %q of %q", name, j.Name, j.Child)

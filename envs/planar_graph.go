@@ -44,8 +44,8 @@ func upright(task catalog.Task, model physics.Model, leg, feet []string, falls f
 	return rigid(task, model, leg, func(env *Rigid) {
 		env.Noise = 0.005
 		env.Observe = planarObservation(false)
-		env.Settings.ObservationComponents = motionComponents(env.System, "torso", false)
-		env.Settings.ActionComponents = actionComponents(env.System.Model(), -1)
+		env.Settings.ObservationComponents = motionComponents(env.brax(), "torso", false)
+		env.Settings.ActionComponents = actionComponents(env.brax().Model(), -1)
 		env.Done = func(m StepView) *Node { return falls(m.Frame("torso").Position[2]) }
 		env.Describe = func(m StepView) *Node { return m.Touching(feet...) }
 		// As in the source, where it makes learning easier.
@@ -76,7 +76,7 @@ func halfCheetah(task catalog.Task, model physics.Model, define func(*Rigid)) (E
 	return rigid(task, model, robots.HalfCheetahLeg, func(env *Rigid) {
 		env.Noise = 0.1
 		env.Observe = planarObservation(true)
-		env.Settings.ObservationComponents = motionComponents(env.System, "torso", true)
+		env.Settings.ObservationComponents = motionComponents(env.brax(), "torso", true)
 		env.Reward = func(before, after StepView, action *Node) *Node {
 			x := func(m StepView) *Node { return m.Frame("torso").Position[0] }
 			return Sub(velocity(after, x(before), x(after)), cost(0.1, action))

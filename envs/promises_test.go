@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/envtest"
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -84,7 +85,7 @@ func near(a, b []float32) bool {
 func TestPositionsAreClipped(t *testing.T) {
 	for _, name := range []string{"ant-omni", "ant-trap", "ant-maze"} {
 		env := environment(t, name).(*envs.Rigid)
-		n := len(env.System.Model().Bodies)
+		n := len(env.System.(*physics.System).Model().Bodies)
 		pos, rot, still := make([]float32, 2*n*3), make([]float32, 2*n*4), make([]float32, 2*n*3)
 		for i := range n {
 			pos[3*i], pos[3*i+1] = 100, -200
@@ -94,7 +95,7 @@ func TestPositionsAreClipped(t *testing.T) {
 			rot[4*i] = 1
 		}
 		out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-			return []*Node{env.At(env.System.Import(in[0], in[1], in[2], in[2])).Descriptor}
+			return []*Node{env.At(env.System.(*physics.System).Import(in[0], in[1], in[2], in[2])).Descriptor}
 		}, xlatest.Tensor(pos, 2, n, 3), xlatest.Tensor(rot, 2, n, 4), xlatest.Tensor(still, 2, n, 3))
 		limits := env.Spec().Descriptor
 		xlatest.Close(t, name, xlatest.Flat[float32](t, out[0]),

@@ -8,17 +8,18 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
 
-// Rigid is a task of a system of rigid bodies. Its functions read a [StepView] of B copies of the
+// Rigid is a task of a robot. Its functions read a [StepView] of B copies of the
 // system, with the batch on the last axis. Write these functions to define a new environment.
 type Rigid struct {
 	Settings Spec
-	System   *physics.System
+	System   System
 	// Noise is the half width of the uniform noise that a reset adds to the joint angles (rad) and
 	// velocities (rad/s) of the default pose.
 	Noise float64
@@ -37,7 +38,7 @@ type Rigid struct {
 	Done func(m StepView) *Node
 	// Describe returns the state descriptor, [descriptor, B] or [B]; nil if the task has none.
 	Describe func(m StepView) *Node
-	// Drive maps an action to the inputs of the actuators, [actions, B] both; nil is the identity.
+	// Drive maps an action to the inputs of the actuators, [actions, B] both; nil is that of the System.
 	Drive func(action *Node) *Node
 
 	// Leg lists the joints whose actuators [Perturbable] weakens together.
@@ -63,45 +64,37 @@ type Rigid struct {
 //	             abdomen_z, abdomen_x, right_hip_x, right_knee, left_hip_x, left_knee,
 //	             right_shoulder1, right_elbow, left_shoulder1, left_elbow
 type StepView struct {
-	System  *physics.System
-	State   physics.State
-	Contact physics.Contact
+	System  System
+	State   algebra.State
+	Contact algebra.Contact
 	Action  *Node // of the control step, [actions, B]; nil in the state before an episode's first step
 }
 
 // Frame returns the position, rotation and velocity of a body. It panics if there is no such body.
-func (m StepView) Frame(body string) physics.Frame { return m.System.Frame(m.State, body) }
+func (m StepView) Frame(body string) algebra.Frame { return m.System.Frame(m.State, body) }
 
-// Joint returns the angles (rad) and their velocities (rad/s) of a joint, [axes, B] each: see
-// [physics.System.JointAngles]. It panics if there is no such joint.
+// Joint returns the angles (rad) and their velocities (rad/s) of a joint, [axes, B] each; m and m/s if it
+// slides. It panics if there is no such joint.
 func (m StepView) Joint(joint string) (angles, velocities *Node) {
-	var known []string
-	first := 0
-	for _, j := range m.System.Model().Joints {
-		if j.Name == joint {
-			angles, velocities = m.System.JointAngles(m.State)
-			axes := AxisRange(first, first+len(j.Limits))
-			return Slice(angles, axes), Slice(velocities, axes)
-		}
-		known, first = append(known, j.Name), first+len(j.Limits)
+	axes := m.System.JointAxes()
+	first := slices.Index(axes, joint)
+	if first < 0 {
+		panic(names.Unknown("joint", joint, slices.Compact(axes)))
 	}
-	panic(names.Unknown("joint", joint, known))
+	end := first + 1
+	for end < len(axes) && axes[end] == joint {
+		end++
+	}
+	angles, velocities = m.System.JointAngles(m.State)
+	return Slice(angles, AxisRange(first, end)), Slice(velocities, AxisRange(first, end))
 }
 
-// Touching returns the contact bits [bodies, B] of bodies: 1 where any component of the velocity change
-// by contacts is not 0 (QDax, FeetContactWrapper). It panics if there is no such body.
+// Touching returns the contact bits [bodies, B] of bodies: 1 where a body touches something. It panics if
+// there is no such body.
 func (m StepView) Touching(bodies ...string) *Node {
 	var bits []*Node
 	for _, body := range bodies {
-		row := m.System.Model().Body(body)
-		if row < 0 {
-			panic(names.Unknown("body", body, m.System.Model().BodyNames()))
-		}
-		touched := func(axis int) *Node {
-			v := Reshape(Slice(m.Contact.Velocity[axis], AxisElem(row)), -1)
-			return NotEqual(v, ZerosLike(v))
-		}
-		bits = append(bits, ConvertDType(Or(Or(touched(0), touched(1)), touched(2)), dtypes.Float32))
+		bits = append(bits, m.System.Touching(m.State, m.Contact, body))
 	}
 	return rows(bits...)
 }
@@ -158,12 +151,12 @@ func Validate(env Env) error {
 		wrong = "it has no function Observe"
 	case r.Reward == nil && r.Goal == nil:
 		wrong = "it has neither a function Reward nor a Goal"
-	case r.Goal != nil && r.System.Model().Body(r.Seeker) < 0:
-		wrong = "its Seeker: " + names.Unknown("body", r.Seeker, r.System.Model().BodyNames()).Error()
+	case r.Goal != nil && !slices.Contains(r.System.BodyNames(), r.Seeker):
+		wrong = "its Seeker: " + names.Unknown("body", r.Seeker, r.System.BodyNames()).Error()
 	case r.Describe == nil && r.Spec().Descriptor.Kind != None:
 		wrong = "its Spec has a descriptor, but it has no function Describe"
 	default:
-		driven := r.System.Model().Actuated()
+		driven := r.System.Actuated()
 		for _, joint := range r.Leg {
 			if !slices.Contains(driven, joint) {
 				wrong = "its Leg: " + names.Unknown("joint with an actuator", joint, driven).Error()
@@ -178,7 +171,11 @@ func Validate(env Env) error {
 
 // Walls returns the capsules along x or y on fixed bodies, seen from above, for figures.
 func (r *Rigid) Walls() (walls []Wall) {
-	model := r.System.Model()
+	brax, ok := r.System.(*physics.System)
+	if !ok {
+		return nil
+	}
+	model := brax.Model()
 	for _, body := range model.Bodies {
 		if !body.Fixed {
 			continue
@@ -205,19 +202,20 @@ func (r *Rigid) Walls() (walls []Wall) {
 
 // Reset implements [Env].
 func (r *Rigid) Reset(keys random.Key) State {
-	n, angles := keys.Hi.Shape().Dimensions[0], make([]float32, max(1, r.System.Angles()))
+	rest := r.System.DefaultAngles()
+	n, angles := keys.Hi.Shape().Dimensions[0], make([]float32, max(1, len(rest)))
 	draw := func(purpose int) *Node {
 		return keys.FoldIn(purpose).Uniform(-r.Noise, r.Noise, n, len(angles))
 	}
-	for i, a := range r.System.DefaultAngles() {
+	for i, a := range rest {
 		angles[i] = float32(a)
 	}
 	noisy := Add(draw(0), InsertAxes(Const(keys.Hi.Graph(), angles), 0))
 	return r.At(r.System.Pose(Transpose(noisy, 0, 1), Transpose(draw(1), 0, 1)))
 }
 
-// At starts an episode from a state of the system. Its contact is that of [physics.System.Contact].
-func (r *Rigid) At(state physics.State) State {
+// At starts an episode from a state of the system.
+func (r *Rigid) At(state algebra.State) State {
 	m := StepView{System: r.System, State: state, Contact: r.System.Contact(state)}
 	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32,
 		state.Parts[0].Shape().Dimensions[1]))
@@ -249,14 +247,14 @@ func (r *Rigid) Step(s State, action *Node) State { return r.step(s, action, con
 // step is Step under conditions.
 func (r *Rigid) step(s State, action *Node, under condition) State {
 	action = Transpose(action, 0, 1)
-	before := StepView{System: r.System, State: physics.State{Parts: s.PhysicsState}}
+	before := StepView{System: r.System, State: algebra.State{Parts: s.PhysicsState}}
 	after := StepView{System: r.System, Action: action}
-	drive := action
-	if r.Drive != nil {
-		drive = r.Drive(action)
+	drive := r.Drive
+	if drive == nil {
+		drive = r.System.Drive
 	}
-	drive, strengths := under.weakened(r.System, r.Leg, drive)
-	after.State, after.Contact = r.System.StepUnder(before.State, drive, under.gravity, strengths)
+	input, strengths := under.weakened(r.System, r.Leg, drive(action))
+	after.State, after.Contact = r.System.StepUnder(before.State, input, under.gravity, strengths)
 	done := ZerosLike(s.Reward)
 	if r.Done != nil {
 		done = ConvertDType(r.Done(after), dtypes.Float32)
@@ -335,5 +333,5 @@ func advance(before, after StepView) *Node {
 
 // velocity is the mean velocity of a coordinate [B] over a control step.
 func velocity(m StepView, before, after *Node) *Node {
-	return DivScalar(Sub(after, before), m.System.Model().TimeStep)
+	return DivScalar(Sub(after, before), m.System.ControlStep())
 }

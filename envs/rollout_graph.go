@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
@@ -174,7 +175,9 @@ func FormOf(s State, env Env) LoopForm {
 	case Pointmaze:
 		return LoopForm{observe: observePoints}
 	case *Rigid:
-		return LoopForm{rows: env.System.SplitRows(s.Reward.Graph())}
+		if brax, ok := env.System.(*physics.System); ok {
+			return LoopForm{rows: brax.SplitRows(s.Reward.Graph())}
+		}
 	case Perturbable:
 		return FormOf(s, env.Rigid)
 	case Randomised:

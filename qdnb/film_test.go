@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/scene"
@@ -202,7 +203,7 @@ func TestFilmOfARobot(t *testing.T) {
 		light.Subtitle, want) {
 		t.Errorf("%q does not name its conditions", light.Subtitle)
 	}
-	model := nb.Must(envs.Make(halfcheetahUni)).(*envs.Rigid).System.Model()
+	model := nb.Must(envs.Make(halfcheetahUni)).(*envs.Rigid).System.(*physics.System).Model()
 	if joints := slices.DeleteFunc(one.Joints(),
 		func(j *scene.Joint) bool { return j == nil }); len(joints) != len(model.Joints) {
 		t.Errorf("the film has %d of the %d joints", len(joints), len(model.Joints))

@@ -2,6 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"image/png"
 	"io"
@@ -10,31 +13,49 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/envs/mujoco/compiler"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/plot/viewer"
 	"example.com/qdnb/qdnb/watch"
+	"example.com/qdnb/xla"
 )
 
 type robotCmd struct {
-	File    string `arg:"" name:"file"`
-	Picture string `placeholder:"FILE"`
-	HTML    string `name:"html" placeholder:"FILE"`
+	File        string  `arg:"" name:"file"`
+	Verify      bool    `name:"verify"`
+	JSON        bool    `name:"json"`
+	ControlStep float64 `name:"control-step" default:"0.02" placeholder:"SECONDS"`
+	IgnorePairs bool    `name:"ignore-pairs"`
+	Picture     string  `placeholder:"FILE"`
+	HTML        string  `name:"html" placeholder:"FILE"`
+	backendFlag
 }
 
-// Run prints a robot and draws it.
-func (c *robotCmd) Run() error {
-	model, notes, err := robots.ReadFile(c.File)
-	if err != nil {
-		return err
+// Run prints a robot and draws it, or verifies it.
+func (c *robotCmd) Run(ctx context.Context) error {
+	if c.Verify {
+		return c.verify(ctx)
 	}
-	system, err := physics.NewSystem(model)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
+	if c.JSON {
+		return usageError{errors.New("--json needs --verify")}
 	}
-	printRobot(model, system)
+	system, notes, err := envs.ReadSystem(ctx, c.File, mujoco.Options{IgnorePairs: c.IgnorePairs,
+		ControlStep: c.ControlStep})
+	if err != nil {
+		return flagged(err)
+	}
+	switch system := system.(type) {
+	case *physics.System:
+		printRobot(system.Model(), system)
+	case *mujoco.System:
+		printMuJoCo(system)
+	}
 	for _, note := range notes {
 		fmt.Printf("note           %s\n", note)
 	}
@@ -58,12 +79,173 @@ func (c *robotCmd) Run() error {
 	return err
 }
 
+// flagged names the flag in the place of the option.
+func flagged(err error) error {
+	return errors.New(strings.ReplaceAll(err.Error(), "IgnorePairs leaves", "--ignore-pairs leaves"))
+}
+
+// verification is what --verify finds.
+type verification struct {
+	File    string   `json:"file"`
+	Agrees  bool     `json:"agrees"`
+	Error   string   `json:"error,omitempty"` // what the engine does not model
+	Notes   []string `json:"notes"`
+	Stages  []stage  `json:"stages"`
+	Backend string   `json:"backend,omitempty"`
+	// Control steps per second, of the file as it is in MuJoCo and of the pairs that are modelled here.
+	StepsPerSecond       float64 `json:"control_steps_per_s,omitempty"`
+	MuJoCoStepsPerSecond float64 `json:"mujoco_control_steps_per_s,omitempty"`
+}
+
+type stage struct {
+	Name   string     `json:"name"`
+	States int        `json:"states"`
+	Median float64    `json:"median"` // of the errors, relative
+	Worst  float64    `json:"worst"`
+	Limits [2]float64 `json:"allowed"` // of both
+	OK     bool       `json:"ok"`
+}
+
+// verify compares a robot with MuJoCo.
+func (c *robotCmd) verify(ctx context.Context) error {
+	v := verification{File: c.File, Notes: []string{}, Stages: []stage{}}
+	err := c.compare(ctx, &v)
+	if err != nil && v.Error == "" {
+		return err
+	}
+	if c.JSON {
+		encoder := json.NewEncoder(os.Stdout)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(v); err != nil {
+			return err
+		}
+	} else if v.Error == "" {
+		v.print()
+	}
+	switch {
+	case err != nil:
+		return err
+	case !v.Agrees:
+		return fmt.Errorf("%s moves otherwise than in MuJoCo", c.File)
+	}
+	return nil
+}
+
+// compare fills a verification. If the engine does not model the robot, its Error is the error.
+func (c *robotCmd) compare(ctx context.Context, v *verification) error {
+	if strings.EqualFold(filepath.Ext(c.File), ".txt") {
+		return fmt.Errorf("%s is a robot of Brax: --verify compares with MuJoCo", c.File)
+	}
+	model, err := robots.ReadMJCF(ctx, c.File)
+	if err != nil {
+		return err
+	}
+	system, err := mujoco.NewSystem(model, mujoco.Options{IgnorePairs: c.IgnorePairs})
+	if err != nil {
+		v.Error = flagged(err).Error()
+		return fmt.Errorf("%s: %s", c.File, v.Error)
+	}
+	v.Notes = append(v.Notes, system.Notes()...)
+	p, err := xla.Open(ctx, c.Backend)
+	if err != nil {
+		return err
+	}
+	v.Backend = p.String()
+	reference, err := compiler.Reference(ctx, c.File, system.Pairs())
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	found, err := system.Agree(p, reference)
+	if err != nil {
+		return err
+	}
+	v.Agrees = true
+	for _, a := range found {
+		v.Agrees = v.Agrees && a.OK()
+		v.Stages = append(v.Stages, stage{a.Stage, len(a.Errors), a.Errors[len(a.Errors)/2], a.Errors[len(a.Errors)-1],
+			[2]float64{a.Median, a.Worst}, a.OK()})
+	}
+	if v.StepsPerSecond, err = system.Speed(p); err != nil {
+		return err
+	}
+	speed, err := npz.Values[float64](reference["speed"])
+	v.MuJoCoStepsPerSecond = speed[0]
+	return err
+}
+
+func (v verification) print() {
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "stage\tstates\tmedian error\tworst\tallowed\t")
+	for _, s := range v.Stages {
+		verdict := "ok"
+		if !s.OK {
+			verdict = "FAIL"
+		}
+		fmt.Fprintf(table, "%s\t%d\t%.1e\t%.1e\t%.0e, %.0e\t%s\n", s.Name, s.States, s.Median, s.Worst, s.Limits[0],
+			s.Limits[1], verdict)
+	}
+	_ = table.Flush()
+	fmt.Println()
+	for _, note := range v.Notes {
+		fmt.Printf("note           %s\n", note)
+	}
+	fmt.Printf("speed          %.0f control steps per second on %s, MuJoCo %.0f on all cores: %.1f times\n", v.StepsPerSecond,
+		v.Backend, v.MuJoCoStepsPerSecond, v.StepsPerSecond/v.MuJoCoStepsPerSecond)
+}
+
 func savePicture(path string, film *scene.Film) error {
 	picture, err := scene.Render(film, 0, scene.Camera{}, 960, 720)
 	if err != nil {
 		return err
 	}
 	return atomicfile.Write(path, func(w io.Writer) error { return png.Encode(w, picture) })
+}
+
+// printMuJoCo prints the tables of a robot of MuJoCo's engine.
+func printMuJoCo(system *mujoco.System) {
+	m, names, joints := system.Model(), system.BodyNames(), system.JointAxes()
+	integrators := []string{"Euler", "RK4", "implicit", "implicitfast"}
+	fmt.Printf("robot          %d bodies, %d joint angles, %d degrees of freedom, %d actions; control steps of %.3g ms, "+
+		"%s with time steps of %.3g ms\n\n", len(names)-1, len(joints), m.Sizes.NV, system.Actions(), 1000*system.ControlStep(),
+		integrators[m.Opt.Integrator], 1000*m.Opt.TimeStep)
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "body\tmass kg\tinertia kg m²")
+	for i, name := range names[1:] {
+		inertia := m.BodyInertia[i+1]
+		fmt.Fprintf(table, "%s\t%.4g\t%.3g %.3g %.3g\n", name, m.BodyMass[i+1], inertia[0], inertia[1], inertia[2])
+	}
+	fmt.Fprintln(table, "\njoint\trange rad, m\tdefault\tdamping\tarmature")
+	rest, limits := system.DefaultAngles(), system.JointLimits()
+	next := 0
+	for id, kind := range m.JntType {
+		if kind == mujoco.Hinge || kind == mujoco.Slide {
+			dof := m.JntDofAdr[id]
+			fmt.Fprintf(table, "%s\t%.4g to %.4g\t%.4g\t%.3g\t%.3g\n", joints[next], limits[next][0], limits[next][1],
+				rest[next], m.DofDamping[dof], m.DofArmature[dof])
+			next++
+		}
+	}
+	fmt.Fprintln(table, "\nactuator\tjoint\tcontrol range")
+	for i, joint := range system.Actuated() {
+		limits := "none"
+		if m.ActuatorCtrlLimited[i] {
+			limits = fmt.Sprintf("%.4g to %.4g", m.ActuatorCtrlRange[i][0], m.ActuatorCtrlRange[i][1])
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", cmp.Or(m.Names.Actuator[i], fmt.Sprint(i)), joint, limits)
+	}
+	fmt.Fprintln(table, "\ncontact\tpairs of geoms")
+	count, order := map[string]int{}, []string{}
+	for _, pair := range system.Pairs() {
+		key := names[m.GeomBodyID[pair.Geom1]] + " - " + names[m.GeomBodyID[pair.Geom2]]
+		if count[key]++; count[key] == 1 {
+			order = append(order, key)
+		}
+	}
+	for _, key := range order {
+		fmt.Fprintf(table, "%s\t%d\n", key, count[key])
+	}
+	_ = table.Flush()
+	fmt.Println()
 }
 
 // printRobot prints the tables of a robot.

@@ -94,8 +94,10 @@ func (s Suite) try(env envs.Env) (broken []string, err error) {
 func tolerance(env envs.Env) float64 {
 	const usual = 0.005 // s: substeps of Brax's robots
 	if r, ok := envs.Inner(env).(*envs.Rigid); ok {
-		m := r.System.Model()
-		return 1e-3 * max(1, usual*float64(m.Substeps)/m.TimeStep)
+		if brax, ok := r.System.(*physics.System); ok {
+			m := brax.Model()
+			return 1e-3 * max(1, usual*float64(m.Substeps)/m.TimeStep)
+		}
 	}
 	return 1e-3
 }
@@ -107,23 +109,30 @@ func aboveFloor(env envs.Env) envs.Env {
 	if !ok {
 		return env
 	}
-	model := r.System.Model()
+	brax, ok := r.System.(*physics.System)
+	if !ok {
+		return env
+	}
+	model := brax.Model()
 	for _, j := range model.Joints {
 		if i := slices.IndexFunc(model.Bodies, func(b physics.Body) bool { return b.Name == j.Parent }); i >= 0 &&
 			model.Bodies[i].Fixed {
 			return env
 		}
 	}
-	return lifted{r}
+	return lifted{r, brax}
 }
 
 // lifted is a robot above the floor.
-type lifted struct{ *envs.Rigid }
+type lifted struct {
+	*envs.Rigid
+	brax *physics.System
+}
 
 func (l lifted) Reset(keys random.Key) envs.State {
 	position, rotation, velocity, angular := l.System.Export(physics.State{Parts: l.Rigid.Reset(keys).PhysicsState})
 	up := Const(position.Graph(), [][][]float32{{{0, 0, 0.001}}})
-	return l.At(l.System.Import(Add(position, BroadcastToShape(up, position.Shape())), rotation, velocity, angular))
+	return l.At(l.brax.Import(Add(position, BroadcastToShape(up, position.Shape())), rotation, velocity, angular))
 }
 
 // everywhere returns the best backend of this machine, and pure Go.

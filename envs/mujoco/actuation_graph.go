@@ -110,6 +110,9 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 		limits := d.limits(m.ActuatorForceLimited, m.ActuatorForceRange)
 		slope = within(force, limits).Choose(slope, slope.Zero())
 		force = clip(force, limits)
+		if k.Under.Strength != nil {
+			force, slope = force.Times(k.Under.Strength[n]), slope.Times(k.Under.Strength[n])
+		}
 		for a := range gear {
 			out[j.column+a] = out[j.column+a].Plus(force.Times(gear[a]))
 			for b := a; b < len(gear); b++ {

@@ -2,6 +2,7 @@ package mujoco
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,6 +19,15 @@ func compiled(name string) Model {
 	file := must.Get(os.Open(filepath.Join("testdata", name+"_model.json")))
 	defer file.Close()
 	return must.Get(ReadModel(file))
+}
+
+// go1 is the Go1 that package robots ships, without what is known of contacts between its limbs.
+func go1() Model {
+	file := must.Get(os.Open("../robots/go1.json"))
+	defer file.Close()
+	m := must.Get(ReadModel(file))
+	m.OwnContacts = nil
+	return m
 }
 
 // The files of the golden set are accepted; those with contacts of other shapes only with IgnorePairs.
@@ -42,9 +52,9 @@ func TestCheckAccepts(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	want := map[string]int{"dmc_finger": 5, "go1": 138, "gym_pusher": 3, "own_ball": 3, "own_sliding": 15,
+	want := map[string]int{"dmc_finger": 5, "gym_pusher": 3, "own_ball": 3, "own_sliding": 15,
 		"own_spheres": 2}
-	if count < 21 || !maps.Equal(pairs, want) {
+	if count < 20 || !maps.Equal(pairs, want) {
 		t.Errorf("of %d models, %v need IgnorePairs, want %v", count, pairs, want)
 	}
 }
@@ -68,7 +78,7 @@ func TestCheckRefuses(t *testing.T) {
 
 // One error names all that is not modelled, and some elements of each field.
 func TestCheckNamesEverything(t *testing.T) {
-	m := compiled("accepted/go1")
+	m := go1()
 	m.Opt.EnableFlags, m.Opt.DisableActuator, m.Opt.Integrator = 1<<0|1<<1|1<<4, 1, 2
 	m.ActuatorTrnType[3], m.ActuatorGainType[0], m.ActuatorBiasType[1] = 3, 2, 5
 	for i := range m.ActuatorDelay {
@@ -139,22 +149,36 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// Pairs of one robot that the engine cannot collide are left out with a note if random poses showed that they
-// do not touch, and are refused if they did or if that was not tried.
+// Pairs of one robot are left out with a note if random poses showed that they do not touch. Those that did
+// and whose contact is not modelled are refused.
 func TestCheckLeavesOutPairsThatStayApart(t *testing.T) {
-	m := compiled("accepted/go1")
+	m := go1()
 	var own [][2]int // the unsupported pairs
+	limbs := 0
 	for _, p := range m.Pairs() {
+		if m.BodyRootID[m.GeomBodyID[p.Geom1]] != 0 {
+			limbs++
+		}
 		if _, known := collisions[[2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}]; !known {
 			own = append(own, [2]int{min(p.Geom1, p.Geom2), max(p.Geom1, p.Geom2)})
 		}
 	}
 	m.OwnContacts = [][2]int{}
 	s := must.Get(m.Check(Options{}))
-	if notes := strings.Join(s.Notes, "\n"); len(s.Pairs) != len(m.Pairs())-len(own) ||
-		!strings.Contains(notes, "138 pairs of the robot's own geoms") {
+	if notes := strings.Join(s.Notes, "\n"); len(s.Pairs) != len(m.Pairs())-limbs ||
+		!strings.Contains(notes, fmt.Sprintf("%d pairs of the robot's own geoms", limbs)) {
 		t.Errorf("%d pairs of %d, %q", len(s.Pairs), len(m.Pairs()), notes)
 	}
 	m.OwnContacts = own[:1]
 	errtest.Want(t, errtest.Of(m.Check(Options{})), "contact of", "(geom_type)")
+}
+
+// Contacts can be limited to pairs of geoms or bodies; a name without one is an error.
+func TestContactsAreLimited(t *testing.T) {
+	m := go1()
+	s := must.Get(m.Check(Options{Contacts: [][2]string{{"floor", "FR"}, {"RL", "floor"}, {"floor", "FR_calf"}}}))
+	if len(s.Pairs) != 4 {
+		t.Errorf("there are %d pairs: %v", len(s.Pairs), s.Pairs)
+	}
+	errtest.Want(t, errtest.Of(m.Check(Options{Contacts: [][2]string{{"floor", "nose"}}})), `"floor" and "nose"`)
 }

@@ -1,6 +1,10 @@
 package mujoco
 
-import "example.com/qdnb/envs/algebra"
+import (
+	"slices"
+
+	"example.com/qdnb/envs/algebra"
+)
 
 // forward returns the motions of the links of each group by those of the dofs.
 func (s *System) forward(k kinematics, x []algebra.Num) []spatial {
@@ -102,10 +106,7 @@ func (s *System) inverseDynamics(k kinematics, v, a []algebra.Num) (drifting []s
 			drift = drifts[g.parent].Take(g.parentRow...)
 			vel, acc = velocity[g.parent].take(g.parentRow), acceleration[g.parent].take(g.parentRow)
 		} else if s.model.Opt.DisableFlags&DisableGravity == 0 {
-			gravity := s.model.Opt.Gravity
-			acc.Lin = algebra.VectorsOf(g.body, func(int) [3]float64 {
-				return [3]float64{-gravity[0], -gravity[1], -gravity[2]}
-			})
+			acc.Lin = s.gravity(k, slices.Repeat([]float64{-1}, g.rows()))
 		}
 		translates := g.parent < 0
 		for _, j := range g.joints {

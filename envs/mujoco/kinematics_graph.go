@@ -14,6 +14,23 @@ type kinematics struct {
 	Rotation []algebra.Rotation // of the links of each group
 	Axis     []spatial          // of each dof
 	Inertia  []inertia          // of the links of each group
+	Under    conditions
+}
+
+// conditions multiply what the model has; without rows they are 1.
+type conditions struct {
+	Gravity  algebra.Num   // one row
+	Strength []algebra.Num // of the forces of each of [System.drives]
+}
+
+// gravity is the acceleration of gravity times a known number of each row.
+func (s *System) gravity(k kinematics, times []float64) algebra.Vector {
+	g := s.model.Opt.Gravity
+	v := algebra.VectorsOf(times, func(x float64) [3]float64 { return [3]float64{g[0] * x, g[1] * x, g[2] * x} })
+	if k.Under.Gravity.Rows > 0 {
+		v = v.By(spread(k.Under.Gravity, len(times)))
+	}
+	return v
 }
 
 // kinematics places the links, given the positions of the joints by [System.places].

@@ -20,8 +20,9 @@ type group struct {
 	parentRow []int // the row of each link's parent
 	depth     int
 
-	position algebra.Vector   // of the bodies in their parents' frames, before the joints
-	rotation algebra.Rotation // of the bodies in their parents' frames
+	position algebra.Vector     // of the bodies in their parents' frames, before the joints
+	rotation algebra.Rotation   // of the bodies in their parents' frames
+	turn     algebra.Quaternion // likewise
 	joints   []joint
 
 	mass      algebra.Num
@@ -134,7 +135,7 @@ func (s *System) prepare(g group) *group {
 		from = append(from, parent)
 	}
 	at := stackPoses(from)
-	g.position, g.rotation = at.position, at.rotation.Rotation().Snap()
+	g.position, g.rotation, g.turn = at.position, at.rotation.Rotation().Snap(), at.rotation
 	for k := range m.BodyJntNum[g.body[0]] {
 		j := joint{kind: m.JntType[m.BodyJntAdr[g.body[0]]+k], column: len(s.dofs), place: len(s.places)}
 		for _, b := range g.body {

@@ -127,11 +127,7 @@ func (s *System) lifts(k kinematics) (out []spatial, ok bool) {
 			}
 		}
 		point := k.Position[i].Plus(k.Rotation[i].Of(algebra.VectorsOf(center, snapped)))
-		force := algebra.VectorsOf(weight, func(w float64) [3]float64 {
-			g := m.Opt.Gravity
-			return [3]float64{-g[0] * w, -g[1] * w, -g[2] * w}
-		})
-		out = append(out, forceAt(force, point))
+		out = append(out, forceAt(s.gravity(k, weight).Neg(), point))
 	}
 	return out, ok
 }

@@ -120,14 +120,18 @@ func (c *checker) tendons() {
 func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) {
 	touching := map[int]bool{}
 	unknown, kinds, torsion, apart := map[[2]GeomType][]Pair{}, [][2]GeomType{}, 0, 0
-	for _, p := range c.Pairs() {
+	all := c.Pairs()
+	if o.Contacts != nil {
+		all = c.limit(all, o.Contacts)
+	}
+	for _, p := range all {
 		touching[p.Geom1], touching[p.Geom2] = true, true
 		kind := [2]GeomType{c.GeomType[p.Geom1], c.GeomType[p.Geom2]}
+		if o.Contacts == nil && c.stayApart(p) {
+			apart++
+			continue
+		}
 		if _, known := collisions[kind]; !known {
-			if c.stayApart(p) {
-				apart++
-				continue
-			}
 			if unknown[kind] == nil {
 				kinds = append(kinds, kind)
 			}
@@ -142,8 +146,7 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 		note("%d pairs of condim 4 or 6 act as condim 3: without torsional and rolling friction", torsion)
 	}
 	if apart > 0 {
-		note("%d pairs of the robot's own geoms, whose contact is not modelled, did not touch in random poses and "+
-			"are left out", apart)
+		note("%d pairs of the robot's own geoms did not touch in random poses and are left out", apart)
 	}
 	for _, kind := range kinds {
 		list := unknown[kind]
@@ -175,6 +178,28 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 	}
 	refuseNonzero(c, "pair_adhesion", c.PairAdhesion, func(i int) string { return label("pair", i, nil) })
 	return pairs
+}
+
+// limit returns the pairs of geoms that have, or whose bodies have, two names that are allowed to touch.
+func (c *checker) limit(pairs []Pair, allowed [][2]string) (some []Pair) {
+	is := func(geom int, name string) bool {
+		return name != "" && (c.Names.Geom[geom] == name || c.Names.Body[c.GeomBodyID[geom]] == name)
+	}
+	for _, names := range allowed {
+		found := false
+		for _, p := range pairs {
+			if is(p.Geom1, names[0]) && is(p.Geom2, names[1]) || is(p.Geom1, names[1]) && is(p.Geom2, names[0]) {
+				found = true
+				if !slices.Contains(some, p) {
+					some = append(some, p)
+				}
+			}
+		}
+		if !found {
+			c.refuse("Contacts", "%q and %q, which do not touch in the file", names[0], names[1])
+		}
+	}
+	return some
 }
 
 // stayApart reports whether a pair of geoms of one tree is known not to touch, see [Model].

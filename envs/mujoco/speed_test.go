@@ -44,6 +44,9 @@ func BenchmarkControlSteps(b *testing.B) {
 	}{{"go1_feet", "go1", 5}, {"gym_half_cheetah", "gym_half_cheetah", 5}, {"gym_ant", "gym_ant", 5},
 		{"gym_humanoid", "gym_humanoid", 5}, {"gym_hopper", "gym_hopper", 4}, {"gym_walker2d", "gym_walker2d", 4}} {
 		path := filepath.Join(cmp.Or(os.Getenv("QDNB_GOLDEN_MUJOCO"), "testdata/accepted"), c.file+"_model.json")
+		if c.file == "go1" {
+			path = "../robots/go1.json"
+		}
 		file, err := os.Open(path)
 		if err != nil {
 			continue

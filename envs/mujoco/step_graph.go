@@ -20,6 +20,11 @@ type State struct {
 // Step advances a state by so many physics steps under controls [nu, B], which are held. Controls are nil
 // for a system without actuators.
 func (s *System) Step(state State, control *Node, steps int) State {
+	return s.step(state, control, steps, nil, nil)
+}
+
+// step is Step with gravity multiplied by gravity [B], the forces of actuators by strengths [nu, B]; nil is 1.
+func (s *System) step(state State, control *Node, steps int, gravity, strengths *Node) State {
 	m := s.model
 	g, batch := state.QPos.Graph(), state.QPos.Shape().Dimensions[1]
 	for _, x := range []struct {
@@ -37,6 +42,10 @@ func (s *System) Step(state State, control *Node, steps int) State {
 		Q: split(state.QPos, s.places), V: split(state.QVel, s.dofs), A: split(state.QAcc, s.dofs),
 		Control: s.splitControl(control),
 	}
+	start.Under.Strength = s.splitControl(strengths)
+	if gravity != nil {
+		start.Under.Gravity = algebra.Num{Rows: 1, Node: gravity}
+	}
 	end := xla.For(g, steps, start, func(_ *Node, r running) running {
 		if m.Opt.Integrator == RK4 {
 			return s.rungeKutta(r)
@@ -48,7 +57,10 @@ func (s *System) Step(state State, control *Node, steps int) State {
 }
 
 // running is a state by elements of the groups, see [split].
-type running struct{ Q, V, A, Control []algebra.Num }
+type running struct {
+	Q, V, A, Control []algebra.Num
+	Under            conditions
+}
 
 // computed makes all numbers tensors, as loops need them.
 func (r running) computed() running {
@@ -74,6 +86,7 @@ type dynamics struct {
 func (s *System) accelerate(r running) dynamics {
 	m := s.model
 	k := s.kinematics(r.Q)
+	k.Under = r.Under
 	v, guess := s.toWorld(k, r.V), s.toWorld(k, r.A)
 	velocity, forces := s.inverseDynamics(k, v, guess)
 	passive, lift := s.passive(k, r.Q, v, velocity)

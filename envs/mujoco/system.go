@@ -1,6 +1,16 @@
 package mujoco
 
-// System is a model prepared for building graphs.
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/names"
+)
+
+// System is a robot: a model prepared for building graphs.
 type System struct {
 	model Model
 
@@ -10,10 +20,18 @@ type System struct {
 	places []element // positions, likewise
 	drives []drive
 
+	pairs    []Pair
 	rows     []jointRow
 	contacts []*contactSet
 	options  Options
 	notes    []string
+
+	angles               []int // the joints that are hinges or slides
+	start, startVelocity []float64
+	steps                int // physics steps of a control step
+
+	lock  sync.Mutex
+	views [2]*view // see [System.view]
 }
 
 // Options are choices that MuJoCo's model does not make.
@@ -21,6 +39,13 @@ type Options struct {
 	// IgnorePairs leaves out contacts between shapes that the engine does not model, such as cylinders with
 	// capsules, and notes it. Otherwise they are an error.
 	IgnorePairs bool
+	// Contacts are pairs of geoms, by their names or those of their bodies, to which contacts are limited; nil
+	// allows all that MuJoCo tests. What rarely touches costs as much as what does.
+	Contacts [][2]string
+	// ControlStep is the duration of a control step, s: the nearest multiple of the time step; 0 means 0.02 s.
+	ControlStep float64
+	// Keyframe names the default pose; "" means the first keyframe, or MuJoCo's qpos0 if there is none.
+	Keyframe string
 	// Iterations is the largest number of Newton iterations of a step; 0 means 30. The solver stops when all
 	// copies of the system have converged.
 	Iterations int
@@ -33,15 +58,139 @@ func NewSystem(m Model, options Options) (*System, error) {
 		return nil, err
 	}
 	s := &System{model: m, options: options, notes: supported.Notes}
+	if err := s.prepareStart(); err != nil {
+		return nil, err
+	}
 	s.layOut()
 	s.prepareDrives()
 	s.prepareRows()
-	s.prepareContacts(supported.Pairs)
+	s.pairs = supported.Pairs
+	s.prepareContacts(s.pairs)
 	return s, nil
 }
 
 // Notes says what moves otherwise than in MuJoCo, and has the compiler's notes.
 func (s *System) Notes() []string { return s.notes }
 
+// Pairs lists the pairs of geoms whose contacts are modelled.
+func (s *System) Pairs() []Pair { return s.pairs }
+
 // Model returns the model of the system. Do not change its arrays.
 func (s *System) Model() Model { return s.model }
+
+// prepareStart sets the default pose and the control step.
+func (s *System) prepareStart() error {
+	m, o := s.model, s.options
+	s.start, s.startVelocity = m.QPos0, make([]float64, m.Sizes.NV)
+	key := 0
+	if o.Keyframe != "" {
+		if key = slices.Index(m.Names.Key, o.Keyframe); key < 0 {
+			return names.Unknown("keyframe", o.Keyframe, m.Names.Key)
+		}
+	}
+	if key < m.Sizes.NKey {
+		s.start, s.startVelocity = m.KeyQPos[key], m.KeyQVel[key]
+	}
+	for id, kind := range m.JntType {
+		if kind == Hinge || kind == Slide {
+			s.angles = append(s.angles, id)
+		}
+	}
+	wanted := o.ControlStep
+	if wanted == 0 {
+		wanted = 0.02
+	}
+	steps := math.Round(wanted / m.Opt.TimeStep)
+	if !(wanted > 0) || !(steps < 1e4) {
+		return fmt.Errorf("a control step of %g s cannot be made of time steps of %g s", wanted, m.Opt.TimeStep)
+	}
+	s.steps = max(1, int(steps))
+	return nil
+}
+
+// ControlStep is the duration of a control step, s.
+func (s *System) ControlStep() float64 { return float64(s.steps) * s.model.Opt.TimeStep }
+
+// Actions is the number of actions: one for each actuator.
+func (s *System) Actions() int { return s.model.Sizes.NU }
+
+// ActionsOf returns the indices of the actions whose actuators drive joints.
+func (s *System) ActionsOf(joints ...string) (indices []int) {
+	for i, name := range s.Actuated() {
+		if slices.Contains(joints, name) {
+			indices = append(indices, i)
+		}
+	}
+	return indices
+}
+
+// Actuated returns the names of the joints that the actuators drive, in their order.
+func (s *System) Actuated() (joints []string) {
+	for _, id := range s.model.ActuatorTrnID {
+		joints = append(joints, s.jointName(id[0]))
+	}
+	return joints
+}
+
+// BodyNames returns the names of the bodies, the world first. Those without a name are called by number.
+func (s *System) BodyNames() (all []string) {
+	for i, name := range s.model.Names.Body {
+		all = append(all, nameOr(name, "body", i))
+	}
+	return all
+}
+
+// JointAxes returns the names of the joints that are hinges or slides.
+func (s *System) JointAxes() (all []string) {
+	for _, id := range s.angles {
+		all = append(all, s.jointName(id))
+	}
+	return all
+}
+
+func (s *System) jointName(id int) string { return nameOr(s.model.Names.Joint[id], "joint", id) }
+
+func nameOr(name, kind string, i int) string {
+	if name == "" {
+		return fmt.Sprintf("%s %d", kind, i)
+	}
+	return name
+}
+
+// DefaultAngles returns the positions of hinges and slides in the default pose, rad or m.
+func (s *System) DefaultAngles() (all []float64) {
+	for _, id := range s.angles {
+		all = append(all, s.start[s.model.JntQPosAdr[id]])
+	}
+	return all
+}
+
+// JointLimits returns the ranges of hinges and slides, rad or m; without limits they are infinite.
+func (s *System) JointLimits() (limits [][2]float64) {
+	for _, id := range s.angles {
+		limit := [2]float64{math.Inf(-1), math.Inf(1)}
+		if s.model.JntLimited[id] {
+			limit = s.model.JntRange[id]
+		}
+		limits = append(limits, limit)
+	}
+	return limits
+}
+
+// Shape is a geom in the frame of the link that it moves with: a body with joints, or the world (0).
+type Shape struct {
+	Geom, Link int
+	algebra.Place
+}
+
+// Shapes returns the geoms in the frames of their links.
+func (s *System) Shapes() (shapes []Shape) {
+	m := s.model
+	for i, body := range m.GeomBodyID {
+		at := s.poses[body].then(pose{algebra.Vectors(m.GeomPos[i]), algebra.KnownQuaternion(m.GeomQuat[i])})
+		q := at.rotation
+		shapes = append(shapes, Shape{i, m.BodyWeldID[body], algebra.Place{Position: host(at.position),
+			Rotation: [4]float64{q.W.Known[0], q.X.Known[0], q.Y.Known[0], q.Z.Known[0]}}})
+	}
+	return shapes
+}

@@ -88,7 +88,7 @@ func (s *System) splitLimbs(state State) limbs {
 	s.eachVarying(s.rest, func(l level, _ algebra.Num) {
 		for row, first := range l.first {
 			if first {
-				rows = append(rows, Reshape(Slice(parts[0], AxisElem(row)), state.batch()))
+				rows = append(rows, Reshape(Slice(parts[0], AxisElem(row)), state.Batch()))
 			}
 		}
 		parts = parts[1:]

@@ -7,13 +7,10 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// State holds the coordinates of B copies of a system. It is a pytree, so loops can carry it. Read
-// it with [System.Frame] and [System.JointAngles].
-type State struct {
-	// Parts holds, for each level of bodies, the components that can change, [limbs, B] each: of
-	// positions, rotations (quaternions w, x, y, z), velocities and angular velocities.
-	Parts []*Node
-}
+// State holds the coordinates of B copies of a system: for each level of bodies, the components that can
+// change, [limbs, B] each, of positions, rotations (quaternions w, x, y, z), velocities and angular
+// velocities. Read it with [System.Frame] and [System.JointAngles].
+type State = algebra.State
 
 // MaxState bounds the numbers of a valid state, in m, m/s and rad/s: a body beyond it is not simulated
 // but exploding. In episodes of Brax, no number after a control step exceeds 350.
@@ -74,15 +71,15 @@ func (b bodies) take(rows ...int) bodies {
 
 // limbs returns all coordinates of a state, including the components that cannot change.
 func (s *System) limbs(state State) limbs {
-	if s.splits(state.graph()) {
+	if s.splits(state.Graph()) {
 		return s.splitLimbs(state)
 	}
-	return s.complete(state.flat())
+	return s.complete(flat(state))
 }
 
 // flat returns the parts of a state in the engine's layout, [limbs * B]. Loops should carry them
 // in this layout: XLA:CPU reads tensors of other shapes number by number.
-func (state State) flat() []*Node {
+func flat(state State) []*Node {
 	var parts []*Node
 	for _, part := range state.Parts {
 		parts = append(parts, Reshape(part, part.Shape().Size()))
@@ -118,19 +115,8 @@ func (s *System) state(parts []*Node, batch int) (state State) {
 	return state
 }
 
-func (state State) batch() int    { return state.Parts[0].Shape().Dimensions[1] }
-func (state State) graph() *Graph { return state.Parts[0].Graph() }
-
-// Frame is the position, rotation and velocity of a body, [B] each.
-type Frame struct {
-	Position        [3]*Node
-	Rotation        [4]*Node // w, x, y, z
-	Velocity        [3]*Node
-	AngularVelocity [3]*Node
-}
-
 // Frame returns the frame of a body. It panics if the model has no body of that name.
-func (s *System) Frame(state State, body string) Frame {
+func (s *System) Frame(state State, body string) algebra.Frame {
 	var b bodies
 	if at, ok := s.place[body]; ok {
 		b = s.limbs(state)[at.level].take(at.row)
@@ -141,9 +127,10 @@ func (s *System) Frame(state State, body string) Frame {
 	}
 	var flat [13]*Node
 	for i, component := range b.components() {
-		flat[i] = component.Spread(state.graph(), state.batch())
+		flat[i] = component.Spread(state.Graph(), state.Batch())
 	}
-	return Frame{[3]*Node(flat[:3]), [4]*Node(flat[3:7]), [3]*Node(flat[7:10]), [3]*Node(flat[10:])}
+	return algebra.Frame{Position: [3]*Node(flat[:3]), Rotation: [4]*Node(flat[3:7]), Velocity: [3]*Node(flat[7:10]),
+		AngularVelocity: [3]*Node(flat[10:])}
 }
 
 // CenterOfMass is the mean position of the moving bodies, weighted by mass, [B] each.
@@ -167,7 +154,7 @@ func (s *System) CenterOfMass(state State) [3]*Node {
 	}
 	var center [3]*Node
 	for i := range center {
-		center[i] = algebra.SegmentSum(1, parts[i]...).Spread(state.graph(), state.batch())
+		center[i] = algebra.SegmentSum(1, parts[i]...).Spread(state.Graph(), state.Batch())
 	}
 	return center
 }
@@ -217,7 +204,7 @@ func (s *System) Export(state State) (position, rotation, velocity, angular *Nod
 				fixed = append(fixed, algebra.Term{Value: *pose.components()[i], To: [][]int{{k}}})
 			}
 		}
-		stacked[i] = s.table(state.graph(), state.batch(), s.limbs(state).component(i), fixed...)
+		stacked[i] = s.table(state.Graph(), state.Batch(), s.limbs(state).component(i), fixed...)
 	}
 	return table(stacked[:3]), table(stacked[3:7]), table(stacked[7:10]), table(stacked[10:])
 }

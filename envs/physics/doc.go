@@ -8,7 +8,7 @@
 //
 //   - [System.Pose] makes a [State] from joint angles, [System.Import] from body coordinates;
 //   - [System.Step] advances a state by one control step and returns its contact impulses, a
-//     [Contact];
+//     [algebra.Contact];
 //   - [System.Frame], [System.JointAngles], [System.CenterOfMass] and [System.Export] read a state.
 //
 // # How it computes

@@ -190,16 +190,20 @@ func (c Collider) points() (points []point) {
 	return points
 }
 
-// Place is the position of a body, m, and its rotation as a quaternion w, x, y, z.
-type Place struct {
-	Position Vec
-	Rotation [4]float64
+// JointLimits returns the limits of each joint angle, rad.
+func (s *System) JointLimits() (limits [][2]float64) {
+	for _, j := range s.model.Joints {
+		for _, l := range j.Limits {
+			limits = append(limits, [2]float64{l[0] * degree, l[1] * degree})
+		}
+	}
+	return limits
 }
 
 // Places computes forward kinematics on the host: the places of all bodies, in the order of the
 // model, for joint angles, rad, in the order of [System.Pose]. Without angles it uses
 // [System.DefaultAngles]. Any other number of angles than [System.Angles] is an error.
-func (s *System) Places(angles ...float64) ([]Place, error) {
+func (s *System) Places(angles ...float64) ([]algebra.Place, error) {
 	all := s.rest
 	if len(angles) > 0 {
 		if len(angles) != s.dofs {
@@ -207,10 +211,10 @@ func (s *System) Places(angles ...float64) ([]Place, error) {
 		}
 		all = s.pose(algebra.Known(angles...), algebra.Constant(s.dofs, 0))
 	}
-	places := make([]Place, len(s.model.Bodies))
+	places := make([]algebra.Place, len(s.model.Bodies))
 	for i, p := range s.fixed {
 		if s.model.Bodies[i].Fixed {
-			places[i] = Place{p.position, p.rotation}
+			places[i] = algebra.Place{Position: p.position, Rotation: p.rotation}
 		}
 	}
 	for l, level := range s.levels {
@@ -218,7 +222,8 @@ func (s *System) Places(angles ...float64) ([]Place, error) {
 		for row, i := range level.body {
 			if level.first[row] && !s.model.Bodies[i].Fixed {
 				at := func(k int) float64 { return c[k].Known[row] }
-				places[i] = Place{Vec{at(0), at(1), at(2)}, [4]float64{at(3), at(4), at(5), at(6)}}
+				places[i] = algebra.Place{Position: [3]float64{at(0), at(1), at(2)},
+					Rotation: [4]float64{at(3), at(4), at(5), at(6)}}
 			}
 		}
 	}

@@ -8,25 +8,20 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
 )
 
-// Contact holds the velocity changes of all bodies by contacts, linear and angular, [bodies, B]
-// each, in the order of the model. They include fixed bodies, which do not move.
-type Contact struct {
-	Velocity, AngularVelocity [3]*Node
-}
-
 // Step advances a state by one control step under actions [Actions, B]. Actions are not clipped;
 // nil is allowed for a system without actuators. The contact is the sum over the substeps.
-func (s *System) Step(state State, action *Node) (State, Contact) {
+func (s *System) Step(state State, action *Node) (State, algebra.Contact) {
 	return s.StepUnder(state, action, nil, nil)
 }
 
 // StepUnder is [System.Step] with the model's gravity multiplied by gravity [B], and the torques of its
 // actuators by strengths [Actions, B]; nil means 1.
-func (s *System) StepUnder(state State, action, gravity, strengths *Node) (State, Contact) {
-	g, batch := state.graph(), state.batch()
+func (s *System) StepUnder(state State, action, gravity, strengths *Node) (State, algebra.Contact) {
+	g, batch := state.Graph(), state.Batch()
 	if s.actions > 0 && (action == nil || action.Rank() != 2 ||
 		action.Shape().Dimensions[0] != s.actions || action.Shape().Dimensions[1] != batch) {
 		panic(fmt.Errorf("actions must be a tensor [%d, %d], for %d actions and %d copies", s.actions,
@@ -105,14 +100,31 @@ func (s *System) smallestStep() (step func(limbs, drive) (limbs, contactEffect),
 	return s.springSubstep, s.model.Substeps
 }
 
+// Drive returns the actions, which actuators take as they are.
+func (s *System) Drive(action *Node) *Node { return action }
+
+// Touching returns 1 where any component of the velocity change of a body by contacts is not 0, else 0, [B]
+// (QDax, FeetContactWrapper). It panics if there is no such body.
+func (s *System) Touching(_ State, contact algebra.Contact, body string) *Node {
+	row := s.model.Body(body)
+	if row < 0 {
+		panic(names.Unknown("body", body, s.model.BodyNames()))
+	}
+	touched := func(axis int) *Node {
+		v := Reshape(Slice(contact.Velocity[axis], AxisElem(row)), -1)
+		return NotEqual(v, ZerosLike(v))
+	}
+	return ConvertDType(Or(Or(touched(0), touched(1)), touched(2)), dtypes.Float32)
+}
+
 // Contact computes the velocity changes that the contacts of a state would cause (Brax's info of a
 // state). It uses the impulses of spring dynamics for both dynamics.
-func (s *System) Contact(state State) Contact {
-	return s.contact(state.graph(), state.batch(), s.resolveContacts(s.limbs(state)))
+func (s *System) Contact(state State) algebra.Contact {
+	return s.contact(state.Graph(), state.Batch(), s.resolveContacts(s.limbs(state)))
 }
 
 // contact reorders effects to the order of the model.
-func (s *System) contact(g *Graph, batch int, t contactEffect) Contact {
+func (s *System) contact(g *Graph, batch int, t contactEffect) algebra.Contact {
 	component := func(i int) *Node {
 		var moving []algebra.Num
 		for l := range t.moving {
@@ -120,8 +132,8 @@ func (s *System) contact(g *Graph, batch int, t contactEffect) Contact {
 		}
 		return s.table(g, batch, moving, algebra.Term{Value: *t.fixed.components()[i], To: algebra.Each(s.obstacles)})
 	}
-	return Contact{[3]*Node{component(0), component(1), component(2)},
-		[3]*Node{component(3), component(4), component(5)}}
+	return algebra.Contact{Velocity: [3]*Node{component(0), component(1), component(2)},
+		AngularVelocity: [3]*Node{component(3), component(4), component(5)}}
 }
 
 // JointAngles returns the joint angles, rad, and joint velocities, rad/s, [Angles, B] each, in the
@@ -129,6 +141,6 @@ func (s *System) contact(g *Graph, batch int, t contactEffect) Contact {
 // derivative of the angle, if the other angles of the joint are 0. In the source it has the other sign.
 func (s *System) JointAngles(state State) (angles, velocities *Node) {
 	a, v := s.jointAngles(s.limbs(state))
-	g, batch := state.graph(), state.batch()
+	g, batch := state.Graph(), state.Batch()
 	return Reshape(a.Spread(g, batch), s.dofs, batch), Reshape(v.Neg().Spread(g, batch), s.dofs, batch)
 }

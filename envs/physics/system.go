@@ -107,7 +107,7 @@ func (s *System) Model() Model { return s.model.clone() }
 func (s *System) Depth() int { return len(s.levels) }
 
 // Touchable reports whether contacts can act on a body of the model. The velocity changes of the
-// others in a [Contact] are always 0.
+// others in a [algebra.Contact] are always 0.
 func (s *System) Touchable(body int) bool { return s.acted[body] }
 
 // Actions is the number of actions: one for each driven axis of each actuator's joint, then of each
@@ -131,6 +131,25 @@ func (s *System) ActionsOf(joints ...string) (indices []int) {
 
 // Angles is the number of joint angles.
 func (s *System) Angles() int { return s.dofs }
+
+// ControlStep is the duration of a control step, s.
+func (s *System) ControlStep() float64 { return s.model.TimeStep }
+
+// BodyNames returns the names of the bodies.
+func (s *System) BodyNames() []string { return s.model.BodyNames() }
+
+// Actuated returns the names of the joints that have an actuator.
+func (s *System) Actuated() []string { return s.model.Actuated() }
+
+// JointAxes returns the name of the joint of each joint angle.
+func (s *System) JointAxes() (all []string) {
+	for _, j := range s.model.Joints {
+		for range j.Limits {
+			all = append(all, j.Name)
+		}
+	}
+	return all
+}
 
 // layOut numbers the limbs by a depth-first walk that visits the longest branches first.
 func (s *System) layOut() error {

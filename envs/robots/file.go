@@ -1,29 +1,46 @@
 package robots
 
 import (
+	"bytes"
+	"context"
+	_ "embed"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
+	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/envs/mujoco/compiler"
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/internal/must"
 )
 
-// ReadFile reads a robot from a file of MuJoCo's XML, whose name ends in .xml ([ReadMJCF]), or of a
-// configuration of Brax v1 ([ReadBrax]). It returns notes.
+// ReadMJCF has MuJoCo compile a robot's XML or URDF, with its includes and meshes, or reads a compiled
+// model, whose name ends in .json: see [compiler.ReadFile]. Errors name the file.
+func ReadMJCF(ctx context.Context, path string) (mujoco.Model, error) {
+	model, err := compiler.ReadFile(ctx, path)
+	return model, named(path, err)
+}
+
+// ReadFile reads a robot from a file with a configuration of Brax v1: see [ReadBrax].
 func ReadFile(path string) (physics.Model, []string, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return physics.Model{}, nil, err
 	}
 	defer file.Close()
-	read := ReadMJCF
-	if !strings.EqualFold(filepath.Ext(path), ".xml") {
-		read = ReadBrax
-	}
-	model, notes, err := read(file)
+	model, notes, err := ReadBrax(file)
+	return model, notes, named(path, err)
+}
+
+func named(path string, err error) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return model, notes, err
+	return err
 }
+
+//go:embed go1.json
+var go1 []byte
+
+// Go1 is Unitree's quadruped as in MuJoCo Playground, with all of its contacts, compiled by MuJoCo. Its keyframe
+// "home" stands.
+func Go1() mujoco.Model { return must.Get(mujoco.ReadModel(bytes.NewReader(go1))) }

@@ -21,7 +21,7 @@ func startAt(t *testing.T, env string, stored map[string]npz.Array, row int,
 	t.Helper()
 	rigid := must.Get(envs.Make(env))
 	f := must.Get(formOf(rigid))
-	bodies := len(f.rigid.System.Model().Bodies)
+	bodies := len(f.rigid.System.BodyNames())
 	flat := func(name string) []float32 { return part(t, stored[name], row) }
 	found := map[string][]float32{"init_pos": flat("init_pos")}
 	for i := 2; i < len(found["init_pos"]); i += 3 {

@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
@@ -45,7 +46,7 @@ type output struct {
 type view struct {
 	envs.State
 	arrays  []*Node // of the state
-	contact physics.Contact
+	contact algebra.Contact
 }
 
 func columnsOf(outputs []output) (columns []column) {
@@ -70,7 +71,7 @@ func (f form) step(s envs.State, action *Node) view {
 	if f.rigid == nil {
 		return f.view(f.env.Step(s, action))
 	}
-	var contact physics.Contact
+	var contact algebra.Contact
 	witness := *f.rigid
 	witness.Observe = func(m envs.StepView) *Node {
 		contact = m.Contact
@@ -125,7 +126,7 @@ var chaotic = map[string]float64{"halfcheetah-uni": 1e-2, "halfcheetah-hurdles":
 // formOfRigid returns the form of a rigid-body task. Steps must be as exact as the published code's
 // float32 is compared with its float64.
 func formOfRigid(env *envs.Rigid) form {
-	spec, bodies := env.Spec(), len(env.System.Model().Bodies)
+	spec, bodies := env.Spec(), len(env.System.BodyNames())
 	place, speed := tolerance{base: 1e-5, err64: "err64_posrot"}, tolerance{base: 1e-3, err64: "err64_velang"}
 	touch, desc := tolerance{base: 1e-3, err64: "err64_velang", value: 1e-5}, place
 	startDesc := tolerance{base: 1e-5}
@@ -152,11 +153,11 @@ func formOfRigid(env *envs.Rigid) form {
 // withSystem completes the form of a system of rigid bodies.
 func (f form) withSystem() form {
 	env := f.rigid
-	f.posed = coordinates(len(env.System.Model().Bodies), tolerance{base: 1e-5}, tolerance{base: 1e-4})
+	f.posed = coordinates(len(env.System.BodyNames()), tolerance{base: 1e-5}, tolerance{base: 1e-4})
 	f.start = func(state []*Node) envs.State {
-		return env.At(env.System.Import(state[0], state[1], state[2], state[3]))
+		return env.At(env.System.(*physics.System).Import(state[0], state[1], state[2], state[3]))
 	}
-	f.read = func(s envs.State) []*Node { return export(env.System, physics.State{Parts: s.PhysicsState}) }
+	f.read = func(s envs.State) []*Node { return export(env.System, algebra.State{Parts: s.PhysicsState}) }
 	return f
 }
 
@@ -165,10 +166,7 @@ func (f form) withSystem() form {
 func formOfSystem(dir, name string) (form, error) {
 	model, _, err := robots.ReadFile(filepath.Join(dir, "config_"+name+".txt"))
 	if errors.Is(err, fs.ErrNotExist) {
-		model, _, err = robots.ReadFile(filepath.Join(dir, "mjcf_"+name+".xml"))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("its folder has no config_%s.txt or mjcf_%s.xml", name, name)
+		err = fmt.Errorf("its folder has no config_%s.txt", name)
 	}
 	if err != nil {
 		return form{}, err
@@ -210,7 +208,7 @@ func coordinates(bodies int, place, speed tolerance) []column {
 func byBody(components [3]*Node) *Node { return TransposeAllAxes(Stack(components[:], 0), 2, 1, 0) }
 
 // export returns the arrays of a state of rigid bodies.
-func export(system *physics.System, s physics.State) []*Node {
+func export(system envs.System, s algebra.State) []*Node {
 	position, rotation, velocity, angular := system.Export(s)
 	return []*Node{position, rotation, velocity, angular}
 }

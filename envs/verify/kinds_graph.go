@@ -57,8 +57,8 @@ func systemSteps(s subject, stored *arrays) ([]*group, error) {
 
 // joints returns the arrays of joint angles and velocities of starts.
 func (s subject) joints(starts axis) []column {
-	return at([]column{{name: "qpos", dims: []int{s.rigid.System.Angles()}},
-		{name: "qvel", dims: []int{s.rigid.System.Angles()}}}, "init_", "", starts)
+	return at([]column{{name: "qpos", dims: []int{len(s.rigid.System.DefaultAngles())}},
+		{name: "qvel", dims: []int{len(s.rigid.System.DefaultAngles())}}}, "init_", "", starts)
 }
 
 // pose returns the arrays of the state at joint angles and velocities, [B, angles].

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/protobuf"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -81,22 +82,29 @@ func (c *Contract) actuation(env envs.Env) error {
 	if rigid == nil {
 		return nil
 	}
-	for _, a := range rigid.System.Model().Actuators {
-		if s := a.Servo; s != nil {
-			servo := ServoContract{Joint: a.Joint, Target: s.Target, Strength: a.Strength, Bias: s.Bias,
-				Stiffness: s.Stiffness, Damping: s.Damping}
-			if s.MinTorque != 0 || s.MaxTorque != 0 {
-				servo.Torques = &[2]float64{s.MinTorque, s.MaxTorque}
+	function := rigid.Drive
+	brax, ok := rigid.System.(*physics.System)
+	if !ok && function == nil {
+		function = rigid.System.Drive
+	}
+	if ok {
+		for _, a := range brax.Model().Actuators {
+			if s := a.Servo; s != nil {
+				servo := ServoContract{Joint: a.Joint, Target: s.Target, Strength: a.Strength, Bias: s.Bias,
+					Stiffness: s.Stiffness, Damping: s.Damping}
+				if s.MinTorque != 0 || s.MaxTorque != 0 {
+					servo.Torques = &[2]float64{s.MinTorque, s.MaxTorque}
+				}
+				c.Servos = append(c.Servos, servo)
 			}
-			c.Servos = append(c.Servos, servo)
 		}
 	}
-	if rigid.Drive == nil || envs.Described(env).ActionComponents != nil {
+	if function == nil || envs.Described(env).ActionComponents != nil {
 		return nil
 	}
 	drive := DriveContract{Inputs: rigid.Inputs(), Meaning: "inputs = offset + matrix * action"}
 	var err error
-	if drive.Offset, drive.Matrix, err = affine(rigid.Drive, len(drive.Inputs)); err != nil {
+	if drive.Offset, drive.Matrix, err = affine(function, len(drive.Inputs)); err != nil {
 		return fmt.Errorf("Drive of %s: %w", c.Environment, err)
 	}
 	if drive.Matrix == nil {

@@ -277,7 +277,7 @@ func TestContractOfADrive(t *testing.T) {
 		t.Errorf("%+v, although the actions are described", about.Drive)
 	}
 
-	model := own.System.Model()
+	model := own.System.(*physics.System).Model()
 	model.Actuators = slices.Clone(model.Actuators)
 	model.Actuators[0].Servo = &physics.Servo{Stiffness: 30, Damping: 2, Target: true, MinTorque: -5, MaxTorque: 5}
 	own.System, own.Drive, own.Settings.ActionComponents = must.Get(physics.NewSystem(model)), swapped, nil

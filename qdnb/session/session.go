@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/progress"
@@ -228,10 +229,14 @@ func (s *session) compile(arrays map[string]npz.Array) (err error) {
 // 37 s for 30 bodies, 144 s for 60. It is empty for other environments.
 func slowCompilation(env envs.Env) string {
 	r, ok := envs.Inner(env).(*envs.Rigid)
-	if !ok || r.System.Depth() < 16 {
+	if !ok {
 		return ""
 	}
-	depth := r.System.Depth()
+	brax, ok := r.System.(*physics.System)
+	if !ok || brax.Depth() < 16 {
+		return ""
+	}
+	depth := brax.Depth()
 	return fmt.Sprintf("compiling a chain of %d bodies, which takes about %d s the first time; the time grows with "+
 		"the square of the length", depth, depth*depth/25)
 }

@@ -14,6 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/scene"
@@ -70,7 +71,7 @@ func TestIllustrations(t *testing.T) {
 // withLeg returns a robot in grey, except for the leg whose actuators the paper perturbs.
 func withLeg(film *scene.Film, env *envs.Rigid) *scene.Film {
 	weak := map[string]bool{}
-	for _, j := range env.System.Model().Joints {
+	for _, j := range env.System.(*physics.System).Model().Joints {
 		if slices.Contains(env.Leg, j.Name) {
 			weak[j.Child] = true
 		}
@@ -113,7 +114,7 @@ func pose(t *testing.T, film *scene.Film, env *envs.Rigid, angles []float64) {
 	short := func(x float64) float64 { return math.Round(x*1e4)/1e4 + 0 }
 	frame := film.Frames[0]
 	low, next := math.Inf(1), 0
-	for i, body := range env.System.Model().Bodies {
+	for i, body := range env.System.(*physics.System).Model().Bodies {
 		if body.Fixed {
 			continue
 		}

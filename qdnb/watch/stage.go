@@ -3,10 +3,13 @@ package watch
 import (
 	"fmt"
 	"image/color"
+	"maps"
 	"math"
 	"slices"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/qdnb/plot/scene"
 )
@@ -100,15 +103,45 @@ var (
 	manyLimbs = []color.NRGBA{blue, skyBlue, vermillion, orange, purple, goalColor}
 )
 
-func (s *stage) rigid(system *physics.System) error {
-	model := system.Model()
+// rigid adds the bodies of a robot.
+func (s *stage) rigid(system envs.System) error {
 	places, err := system.Places()
 	if err != nil {
 		return err
 	}
-	limbs := limbsOf(model)
-	shifts := limbs.lateralShifts(model)
 	var moving []int
+	switch system := system.(type) {
+	case *physics.System:
+		moving = s.brax(system.Model(), places)
+	case *mujoco.System:
+		moving = s.mujoco(system, places)
+	default:
+		return fmt.Errorf("a %T cannot be filmed: make the environment a watch.Visible", system)
+	}
+	s.Step, s.poses, s.moving = system.ControlStep(), rigidPoses(system, moving), moving
+	return nil
+}
+
+// brax adds the bodies of a model of Brax's engine. It returns the indices of those that move.
+func (s *stage) brax(model physics.Model, places []algebra.Place) (moving []int) {
+	var names []string
+	tree := map[string]attachment{}
+	for _, b := range model.Bodies {
+		names = append(names, b.Name)
+	}
+	for _, j := range model.Joints {
+		tree[j.Child] = attachment{j.Parent, j.ParentOffset}
+	}
+	limbs := limbsOf(names, tree)
+	radius := 0.0
+	for _, b := range model.Bodies {
+		if _, ok := limbs.of[b.Name]; ok && model.Frozen.Position[1] {
+			for _, c := range b.Colliders {
+				radius = max(radius, c.Radius)
+			}
+		}
+	}
+	shifts := limbs.lateralShifts(radius)
 	number := map[string]int{} // of the moving bodies
 	followed := math.MaxInt    // joints between the followed body and the root; a robot's base may be fixed
 	for i, b := range model.Bodies {
@@ -153,31 +186,36 @@ func (s *stage) rigid(system *physics.System) error {
 			s.Bodies = append(s.Bodies, body)
 		}
 	}
-	s.Step, s.poses = model.TimeStep, rigidPoses(system, moving)
-	return nil
+	return moving
+}
+
+// attachment is where a body is attached to its parent, in the frame of the parent.
+type attachment struct {
+	parent string
+	at     physics.Vec
 }
 
 // limbs groups the bodies of a model into limbs, such as legs: the subtrees below its root bodies.
 type limbs struct {
-	child map[string]bool
+	tree  map[string]attachment
 	of    map[string]int // number of the limb of a body
 	depth map[string]int // joints between a body and the root
 	n     int
 }
 
-// limbsOf numbers the limbs of a model. A limb begins at a child of a body without parent.
-func limbsOf(model physics.Model) limbs {
-	l := limbs{child: map[string]bool{}, of: map[string]int{}, depth: map[string]int{}}
-	parent := map[string]string{}
-	for _, j := range model.Joints {
-		l.child[j.Child], parent[j.Child] = true, j.Parent
-	}
-	for _, b := range model.Bodies {
-		depth, at, first := 0, b.Name, ""
-		for l.child[at] {
-			depth, first, at = depth+1, at, parent[at]
+// limbsOf numbers the limbs of a robot. A limb begins at a child of a body without parent.
+func limbsOf(bodies []string, tree map[string]attachment) limbs {
+	l := limbs{tree: tree, of: map[string]int{}, depth: map[string]int{}}
+	for _, body := range bodies {
+		depth, at, first := 0, body, ""
+		for {
+			up, ok := tree[at]
+			if !ok {
+				break
+			}
+			depth, first, at = depth+1, at, up.parent
 		}
-		l.depth[b.Name] = depth
+		l.depth[body] = depth
 		if depth == 0 {
 			continue
 		}
@@ -185,7 +223,7 @@ func limbsOf(model physics.Model) limbs {
 			l.of[first] = l.n
 			l.n++
 		}
-		l.of[b.Name] = l.of[first]
+		l.of[body] = l.of[first]
 	}
 	return l
 }
@@ -206,25 +244,14 @@ func (l limbs) color(body string) color.NRGBA {
 	return color.NRGBA{R: dim(c.R), G: dim(c.G), B: dim(c.B), A: c.A}
 }
 
-// lateralShifts returns how far to shift each body along y, by name. It separates limbs that a
+// lateralShifts returns how far to shift each body along y, by name. It separates limbs of a radius that a
 // planar robot has at the same place, such as the legs of walker2d, which would otherwise overlap.
-func (l limbs) lateralShifts(model physics.Model) map[string]float64 {
+func (l limbs) lateralShifts(radius float64) map[string]float64 {
 	shift := map[string]float64{}
-	if !model.Frozen.Position[1] {
-		return shift
-	}
 	hips := map[physics.Vec][]int{} // limbs by the point where they are attached
-	radius := 0.0
-	for _, j := range model.Joints {
-		if l.depth[j.Child] == 1 {
-			hips[j.ParentOffset] = append(hips[j.ParentOffset], l.of[j.Child])
-		}
-	}
-	for _, b := range model.Bodies {
-		if _, ok := l.of[b.Name]; ok {
-			for _, c := range b.Colliders {
-				radius = max(radius, c.Radius)
-			}
+	for _, body := range slices.Sorted(maps.Keys(l.tree)) {
+		if up := l.tree[body]; l.depth[body] == 1 {
+			hips[up.at] = append(hips[up.at], l.of[body])
 		}
 	}
 	for _, same := range hips {
@@ -272,14 +299,14 @@ func pointmazeBodies(maze envs.Pointmaze) []scene.Body {
 
 // Robot returns a film of a robot: its default pose, then one joint after the other turns through its
 // range, by forward kinematics.
-func Robot(title string, system *physics.System) (*scene.Film, error) {
+func Robot(title string, system envs.System) (*scene.Film, error) {
 	s := &stage{Film: scene.Film{Title: title, Ground: true}}
 	if err := s.rigid(system); err != nil {
 		return nil, err
 	}
 	film := s.Film
 	film.Step = 0.05
-	model, rest := system.Model(), system.DefaultAngles()
+	rest := system.DefaultAngles()
 	add := func(angles []float64) error {
 		places, err := system.Places(angles...)
 		if err != nil {
@@ -287,7 +314,7 @@ func Robot(title string, system *physics.System) (*scene.Film, error) {
 		}
 		var frame []scene.Pose
 		for i, p := range places {
-			if !model.Bodies[i].Fixed {
+			if slices.Contains(s.moving, i) {
 				frame = append(frame, scene.Pose{Position: scene.Vec(p.Position), Rotation: scene.Quat(p.Rotation)})
 			}
 		}
@@ -297,24 +324,20 @@ func Robot(title string, system *physics.System) (*scene.Film, error) {
 	if err := add(rest); err != nil {
 		return nil, err
 	}
-	next := 0
-	for _, j := range model.Joints {
-		for _, limits := range j.Limits {
-			low, high := limits[0]*math.Pi/180, limits[1]*math.Pi/180
-			for k := range 24 {
-				if low == high {
-					break
-				}
-				angles, swing, to := slices.Clone(rest), math.Sin(2*math.Pi*float64(k)/24), high
-				if swing < 0 {
-					to = low
-				}
-				angles[next] += math.Abs(swing) * (to - rest[next])
-				if err := add(angles); err != nil {
-					return nil, err
-				}
+	for i, limits := range system.JointLimits() {
+		for k := range 24 {
+			if limits[0] == limits[1] {
+				break
 			}
-			next++
+			angles, swing := slices.Clone(rest), math.Sin(2*math.Pi*float64(k)/24)
+			to := max(limits[0], rest[i]-math.Pi)
+			if swing > 0 {
+				to = min(limits[1], rest[i]+math.Pi)
+			}
+			angles[i] += math.Abs(swing) * (to - rest[i])
+			if err := add(angles); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return &film, film.Check()

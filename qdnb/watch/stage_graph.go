@@ -4,7 +4,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
@@ -23,6 +23,7 @@ type Visible interface {
 type stage struct {
 	scene.Film // one frame, the default pose
 	poses      func(s envs.State) *Node
+	moving     []int // of a robot: the bodies that move, in the order of its system
 }
 
 // first records the poses of the bodies at the beginning of an episode.
@@ -72,9 +73,9 @@ func (s *stage) look(after envs.State) *Node {
 func (s *stage) width() int { return 7*len(s.Frames[0]) + 2 }
 
 // rigidPoses returns the poses of bodies of a system, given by their indices in the model.
-func rigidPoses(system *physics.System, moving []int) func(envs.State) *Node {
+func rigidPoses(system envs.System, moving []int) func(envs.State) *Node {
 	return func(s envs.State) *Node {
-		position, rotation, _, _ := system.Export(physics.State{Parts: s.PhysicsState})
+		position, rotation, _, _ := system.Export(algebra.State{Parts: s.PhysicsState})
 		all := Concatenate([]*Node{position, rotation}, 2) // [B, bodies, 7]
 		var parts []*Node
 		for _, i := range moving {

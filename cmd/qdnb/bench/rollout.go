@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,8 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/envs/physics"
-	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
@@ -21,7 +22,8 @@ import (
 
 // Rollout times rollouts of random policies with two hidden layers of 256 units, one policy per
 // copy of the environment. This is the cost of an evaluation in MAP-Elites. Env may be a robot's file
-// that ends in .xml or .txt: the task observes its joints and rewards the velocity of its first body.
+// that ends in .xml, .json or .txt: the task observes its joints and rewards the velocity of its first body
+// but one, as the first is MuJoCo's world.
 type Rollout struct {
 	Env     string `json:"env" required:""`
 	Batch   int    `json:"batch" default:"256"`
@@ -77,26 +79,23 @@ func (b Rollout) Measure(p *xla.Platform) (any, error) {
 
 // environment returns a built-in environment, or a task of the robot in a file.
 func environment(name string) (envs.Env, error) {
-	if ext := filepath.Ext(name); ext != ".xml" && ext != ".txt" {
+	if !slices.Contains([]string{".xml", ".json", ".txt"}, filepath.Ext(name)) {
 		return envs.Make(name)
 	}
-	model, _, err := robots.ReadFile(name)
+	system, _, err := envs.ReadSystem(context.Background(), name, mujoco.Options{IgnorePairs: true})
 	if err != nil {
 		return nil, err
 	}
-	system, err := physics.NewSystem(model)
-	if err != nil {
-		return nil, err
-	}
+	bodies := system.BodyNames()
 	env := &envs.Rigid{System: system, Noise: 0.1,
-		Settings: envs.Spec{Name: name, Observations: 2 * system.Angles(), Actions: system.Actions(), Length: 250,
+		Settings: envs.Spec{Name: name, Observations: 2 * len(system.DefaultAngles()), Actions: system.Actions(), Length: 250,
 			Descriptor: envs.Descriptor{Kind: envs.None}},
 		Observe: func(m envs.StepView) *graph.Node {
 			angles, velocities := system.JointAngles(m.State)
 			return graph.Concatenate([]*graph.Node{angles, velocities}, 0)
 		},
 		Reward: func(_, after envs.StepView, _ *graph.Node) *graph.Node {
-			return after.Frame(model.Bodies[0].Name).Velocity[0]
+			return after.Frame(bodies[min(1, len(bodies)-1)]).Velocity[0]
 		},
 	}
 	return env, envs.Validate(env)

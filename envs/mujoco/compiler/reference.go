@@ -18,7 +18,8 @@ var referenceScript string
 // and accelerations in random states, and rollouts of one second. The arrays are named and shaped as
 // in the golden files of package mujoco: free_* for at most 50 states without contacts, touch_* for
 // at most 50 on the way of rollouts, traj0_* to traj9_* for the rollouts. Constraints are solved to
-// convergence, and states are exact float32 numbers. It takes seconds. Errors are those of [Compile].
+// convergence, and states are exact float32 numbers. The number speed is that of control steps per second of
+// random gaits on all cores, of the file as it is. It takes seconds. Errors are those of [Compile].
 func Reference(ctx context.Context, path string, pairs []mujoco.Pair) (map[string]npz.Array, error) {
 	dir, err := os.MkdirTemp("", "qdnb-mujoco-")
 	if err != nil {

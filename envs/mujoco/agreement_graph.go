@@ -1,0 +1,378 @@
+package mujoco
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
+)
+
+// Agreement says how well a stage of the engine agrees with MuJoCo: by the norm of the differences over
+// that of MuJoCo's numbers, for each of some states or rollouts.
+type Agreement struct {
+	Stage         string
+	Errors        []float64 // sorted
+	Median, Worst float64   // that are allowed
+}
+
+// OK reports whether the median and the worst error are as small as they must be.
+func (a Agreement) OK() bool {
+	return a.middle() <= a.Median && a.Errors[len(a.Errors)-1] <= a.Worst
+}
+
+func (a Agreement) middle() float64 { return a.Errors[len(a.Errors)/2] }
+
+// String is such as "accelerations: 2e-07, at worst 3e-06 in 50".
+func (a Agreement) String() string {
+	return fmt.Sprintf("%s: %.1e, at worst %.1e in %d", a.Stage, a.middle(), a.Errors[len(a.Errors)-1], len(a.Errors))
+}
+
+// Agree compares the engine with MuJoCo. The reference holds what MuJoCo computed for the system's model and
+// pairs (package compiler, Reference): in random states without contacts, in states on the way of rollouts, and
+// in rollouts of a second. Forces must agree to 1e-6 in the median and 1e-5 at worst, what follows from
+// accelerations to 1e-5 and 1e-4, or twenty times what rounding the state changes in MuJoCo; rollouts to 1e-3, as
+// long as a twin that starts within rounding is within 1e-5 in MuJoCo.
+func (s *System) Agree(p *xla.Platform, reference map[string]npz.Array) (all []Agreement, err error) {
+	c := comparison{System: s, platform: p, reference: reference}
+	defer func() {
+		for _, program := range c.programs {
+			program.Free()
+		}
+	}()
+	err = xla.Catch(func() {
+		for _, kind := range []string{"free_", "touch_"} {
+			if len(c.rows(kind+"qpos")) > 0 {
+				c.title = map[string]string{"touch_": " in rollouts"}[kind]
+				c.forces(kind)
+				c.steps(kind)
+			}
+		}
+		c.title = ""
+		c.rollouts()
+	})
+	return c.found, err
+}
+
+// comparison compares a system with a reference. Its methods panic with what goes wrong.
+type comparison struct {
+	*System
+	platform  *xla.Platform
+	reference map[string]npz.Array
+	title     string
+	programs  map[string]*program
+	found     []Agreement
+}
+
+type program = xla.Program[xla.State[[]*Node], xla.State[[]*Node]]
+
+// rows returns a stored array [n, m] as n states of m numbers; none if it lacks.
+func (c *comparison) rows(name string) (rows [][]float64) {
+	array, ok := c.reference[name]
+	if !ok || len(array.Shape) == 0 {
+		return nil
+	}
+	flat, err := npz.Values[float64](array)
+	if err != nil {
+		panic(fmt.Errorf("%s: %w", name, err))
+	}
+	n := array.Shape[0]
+	for i := range n {
+		rows = append(rows, flat[i*len(flat)/n:(i+1)*len(flat)/n])
+	}
+	return rows
+}
+
+// run runs a program of some inputs, n states each, which is compiled at its first call.
+func (c *comparison) run(name string, inputs [][][]float64, build func(in []*Node) []*Node) (outputs [][][]float64) {
+	pack := func(nodes []*Node) []*Node { return nodes }
+	var in []xla.Array
+	n := c.copies()
+	var declared []xla.Array
+	for _, states := range inputs {
+		m := max(1, len(states[0])) // a model without actuators has no controls
+		flat := make([]float32, m*n)
+		for i := range n {
+			for j, x := range states[min(i, len(states)-1)] {
+				flat[j*n+i] = float32(x)
+			}
+		}
+		in, declared = append(in, xla.FromFloats(flat, m, n)), append(declared, xla.Declare(dtypes.Float32, m, n))
+	}
+	if c.programs[name] == nil {
+		compiled, err := xla.Compile(c.platform, "MuJoCo "+name, xla.Pack(pack, declared...),
+			func(in xla.State[[]*Node]) xla.State[[]*Node] { return xla.Out(build(in.Tree)) })
+		if err != nil {
+			panic(err)
+		}
+		if c.programs == nil {
+			c.programs = map[string]*program{}
+		}
+		c.programs[name] = compiled
+	}
+	packed := xla.Pack(pack, in...)
+	out, err := c.programs[name].Run(packed)
+	if err != nil {
+		panic(err)
+	}
+	defer packed.Free()
+	defer out.Free()
+	lists, err := out.Lists()
+	if err != nil {
+		panic(err)
+	}
+	for _, flat := range lists {
+		states := make([][]float64, n)
+		for i := range flat {
+			states[i%n] = append(states[i%n], float64(flat[i]))
+		}
+		outputs = append(outputs, states[:len(inputs[0])])
+	}
+	return outputs
+}
+
+// copies is the number of states that programs take, so that each is compiled once.
+func (c *comparison) copies() int {
+	return max(len(c.rows("free_qpos")), len(c.rows("touch_qpos")), 10)
+}
+
+func norm(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x * x
+	}
+	return math.Sqrt(sum)
+}
+
+func distance(a, b []float64) float64 {
+	d := make([]float64, len(b))
+	for i := range b {
+		d[i] = a[i] - b[i]
+	}
+	return norm(d)
+}
+
+// compare adds the agreement of a stage, relative to a scale of each state.
+func (c *comparison) compare(stage string, got, want [][]float64, scale func(i int) float64, median, worst float64) {
+	a := Agreement{Stage: stage + c.title, Median: median, Worst: worst}
+	for i := range want {
+		e := distance(got[i], want[i]) / (scale(i) + 1e-9)
+		if math.IsNaN(e) {
+			e = math.Inf(1)
+		}
+		a.Errors = append(a.Errors, e)
+	}
+	slices.Sort(a.Errors)
+	c.found = append(c.found, a)
+}
+
+// forces compares smooth dynamics: the mass matrix, forces, and accelerations without constraints.
+func (c *comparison) forces(kind string) {
+	if c.reference[kind+"vector"].Data == nil {
+		return
+	}
+	inputs := [][][]float64{c.rows(kind + "qpos"), c.rows(kind + "qvel"), c.rows(kind + "ctrl"), c.rows(kind + "vector")}
+	out := c.run("forces", inputs, func(in []*Node) (out []*Node) {
+		q, v, w := split(in[0], c.places), split(in[1], c.dofs), split(in[3], c.dofs)
+		k := c.kinematics(q)
+		v, w = c.toWorld(k, v), c.toWorld(k, w)
+		velocity, bias := c.inverseDynamics(k, v, nil)
+		product := c.multiply(k, w, c.forward(k, w))
+		passive, lift := c.passive(k, q, v, velocity)
+		actuator, _ := c.actuation(k, q, v, c.splitControl(in[2]), lift)
+		smooth := c.noForce()
+		for i := range smooth {
+			smooth[i] = passive[i].Plus(actuator[i]).Minus(bias[i])
+		}
+		acceleration := c.solve(k, c.factorize(k, c.links(k), c.armatures()), smooth)
+		for _, x := range [][]algebra.Num{product, bias, passive, actuator, acceleration} {
+			out = append(out, join(in[0].Graph(), c.model.Sizes.NV, in[0].Shape().Dimensions[1], c.toBody(k, x), c.dofs))
+		}
+		return out
+	})
+	for i, stage := range [][2]string{{"M_vector", "mass matrix"}, {"qfrc_bias", "bias forces"}, {"qfrc_passive",
+		"passive forces"}, {"qfrc_actuator", "actuator forces"}, {"qacc_smooth", "accelerations without constraints"}} {
+		want := c.rows(kind + stage[0])
+		median, worst := 1e-6, 1e-5
+		if stage[0] == "qacc_smooth" {
+			median, worst = 1e-5, 1e-4
+		}
+		c.compare(stage[1], out[i], want, func(i int) float64 { return norm(want[i]) }, median, worst)
+	}
+}
+
+// step runs a physics step.
+func (c *comparison) step(q, v, u, a [][]float64) (qpos, qvel, qacc [][]float64) {
+	out := c.run("step", [][][]float64{q, v, u, a}, func(in []*Node) []*Node {
+		var control *Node
+		if c.model.Sizes.NU > 0 {
+			control = in[2]
+		}
+		next := c.Step(State{in[0], in[1], in[3]}, control, 1)
+		return []*Node{next.QPos, next.QVel, next.QAcc}
+	})
+	return out[0], out[1], out[2]
+}
+
+// held is the number of physics steps of a control step.
+func (c *comparison) held() int {
+	held, err := npz.Values[int](c.reference["frame_skip"])
+	if err != nil {
+		panic(err)
+	}
+	return held[0]
+}
+
+// steps compares accelerations under constraints, a physics step and a control step.
+func (c *comparison) steps(kind string) {
+	if c.reference["frame_skip"].Data == nil {
+		return
+	}
+	q, v, u := c.rows(kind+"qpos"), c.rows(kind+"qvel"), c.rows(kind+"ctrl")
+	qacc, smooth, noise := c.rows(kind+"qacc"), c.rows(kind+"qacc_smooth"), c.rows(kind+"noise")
+	const rounding = 20 / 1e-4 // of what rounding does, relative to the largest error that is allowed
+	scale := func(want [][]float64, k int) func(i int) float64 {
+		return func(i int) float64 { return max(norm(want[i]), rounding*noise[i][k]) }
+	}
+	acceleration := func(i int) float64 { return max(norm(qacc[i]), norm(smooth[i]), rounding*noise[i][0]) }
+	zero := make([][]float64, len(v))
+	for i := range zero {
+		zero[i] = make([]float64, len(v[i]))
+	}
+	nowQ, nowV, nowA := c.step(q, v, u, zero)
+	now := nowA
+	if c.model.Opt.Integrator == RK4 { // whose last acceleration is not that of the state
+		now = c.run("acceleration", [][][]float64{q, v, u}, func(in []*Node) []*Node {
+			d := c.accelerate(running{Q: split(in[0], c.places), V: split(in[1], c.dofs), A: c.noForce(),
+				Control: c.splitControl(in[2])})
+			return []*Node{join(in[0].Graph(), c.model.Sizes.NV, in[0].Shape().Dimensions[1], c.toBody(d.kinematics,
+				d.acceleration), c.dofs)}
+		})[0]
+	}
+	c.compare("accelerations", now, qacc, acceleration, 1e-5, 1e-4)
+	for _, stage := range []struct {
+		title, name string
+		more, noise int // physics steps, index
+	}{{"physics step", "step_", 0, 1}, {"control step", "control_", c.held() - 1, 3}} {
+		for range stage.more {
+			nowQ, nowV, nowA = c.step(nowQ, nowV, u, nowA)
+		}
+		position, velocity := c.rows(kind+stage.name+"qpos"), c.rows(kind+stage.name+"qvel")
+		c.compare("positions after a "+stage.title, nowQ, position, scale(position, 2), 1e-5, 1e-4)
+		c.compare("velocities after a "+stage.title, nowV, velocity, scale(velocity, stage.noise), 1e-5, 1e-4)
+	}
+}
+
+// rollouts compares where rollouts of a second end, together.
+func (c *comparison) rollouts() {
+	type rollout struct {
+		q, v, u, twin [][]float64
+		steps         int // control steps until rounding matters
+	}
+	var all []rollout
+	for {
+		name := fmt.Sprintf("traj%d_", len(all))
+		r := rollout{q: c.rows(name + "qpos"), v: c.rows(name + "qvel"), u: c.rows(name + "ctrl"), twin: c.rows(name + "qpos_twin")}
+		if r.q == nil {
+			break
+		}
+		stable, err := npz.Values[int](c.reference[name+"supported_steps"])
+		if err != nil {
+			panic(err)
+		}
+		for r.steps < min(stable[0], len(r.q)-1) && distance(r.twin[r.steps+1], r.q[r.steps+1]) <= 1e-5*norm(r.q[r.steps+1]) {
+			r.steps++
+		}
+		all = append(all, r)
+	}
+	if len(all) == 0 {
+		return
+	}
+	column := func(f func(r rollout) []float64) (rows [][]float64) {
+		for _, r := range all {
+			rows = append(rows, f(r))
+		}
+		return rows
+	}
+	q, v := column(func(r rollout) []float64 { return r.q[0] }), column(func(r rollout) []float64 { return r.v[0] })
+	a := column(func(r rollout) []float64 { return make([]float64, len(r.v[0])) })
+	a0 := Agreement{Stage: "rollouts of a second", Median: 1e-3, Worst: 1e-3, Errors: make([]float64, len(all))}
+	for at := range slices.MaxFunc(all, func(a, b rollout) int { return a.steps - b.steps }).steps {
+		u := column(func(r rollout) []float64 {
+			if len(r.u) == 0 {
+				return []float64{0}
+			}
+			return r.u[min(at, len(r.u)-1)]
+		})
+		for range c.held() {
+			q, v, a = c.step(q, v, u, a)
+		}
+		for i, r := range all {
+			if at < r.steps {
+				a0.Errors[i] = distance(q[i], r.q[at+1]) / norm(r.q[at+1])
+			}
+		}
+	}
+	slices.Sort(a0.Errors)
+	c.found = append(c.found, a0)
+}
+
+// Speed measures control steps per second of random gaits of a second, of as many copies as fit the cores
+// well, with the controls and control steps of package compiler's Reference.
+func (s *System) Speed(p *xla.Platform) (stepsPerSecond float64, err error) {
+	const copies = 64 // of each worker: they fit the caches
+	m, held := s.model, max(2, int(math.Round(0.02/s.model.Opt.TimeStep)))
+	steps := max(1, int(math.Round(1/(float64(held)*m.Opt.TimeStep))))
+	seed := p.Seed(0)
+	defer seed.Free()
+	program, err := xla.CompileParallel(p, "MuJoCo speed", seed, func(seed xla.Array) xla.Array {
+		g, key := seed.Tree.Graph(), random.KeyOf(seed.Tree)
+		angles, zero := make([]float32, max(1, len(s.angles))), Zeros(g, shapes.Make(dtypes.Float32, max(1, len(s.angles)), copies))
+		for i, x := range s.DefaultAngles() {
+			angles[i] = float32(x)
+		}
+		start := s.State(s.Pose(BroadcastToShape(InsertAxes(Const(g, angles), 1), zero.Shape()), zero))
+		type carry struct {
+			State       State
+			Rate, Phase *Node
+		}
+		c := carry{start, key.FoldIn(0).Uniform(2, 12, max(1, m.Sizes.NU), copies), key.FoldIn(1).Uniform(0, 2*math.Pi,
+			max(1, m.Sizes.NU), copies)}
+		end := xla.For(g, steps, c, func(step *Node, c carry) carry {
+			at := MulScalar(ConvertDType(step, dtypes.Float32), float64(held)*m.Opt.TimeStep)
+			wave := Sin(Add(Mul(c.Rate, BroadcastToShape(at, c.Rate.Shape())), c.Phase))
+			var control *Node
+			if m.Sizes.NU > 0 {
+				control = s.Drive(wave)
+			}
+			c.State = s.Step(c.State, control, held)
+			return c
+		})
+		return xla.Out(end.State.QPos)
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer program.Free()
+	for begin := time.Now(); time.Since(begin) < 3*time.Second; {
+		begin := time.Now()
+		out, err := program.Run(seed)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := out.First().Floats(); err != nil {
+			return 0, err
+		}
+		stepsPerSecond = max(stepsPerSecond, float64(copies*p.Workers*steps)/time.Since(begin).Seconds())
+		out.Free()
+	}
+	return stepsPerSecond, nil
+}

@@ -1,0 +1,283 @@
+package mujoco
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/names"
+)
+
+// A robot's state has qpos, qvel, and the last change of qvel by a physics step, which bounds a state by
+// the same limits as velocities do.
+
+func (s *System) parts(state State) algebra.State {
+	return algebra.State{Parts: []*Node{state.QPos, state.QVel, MulScalar(state.QAcc, s.model.Opt.TimeStep)}}
+}
+
+// State returns a robot's state as MuJoCo orders and measures it.
+func (s *System) State(of algebra.State) State {
+	return State{of.Parts[0], of.Parts[1], DivScalar(of.Parts[2], s.model.Opt.TimeStep)}
+}
+
+// Pose makes a state from the angles of hinges and slides and their velocities, [angles, B] each, rad and
+// rad/s, or m and m/s. What free and ball joints place is as in the default pose.
+func (s *System) Pose(angles, velocities *Node) algebra.State {
+	g, batch := angles.Graph(), angles.Shape().Dimensions[1]
+	start := func(rows []float64, joints func(id int) int, given *Node) *Node {
+		parts := make([]*Node, len(rows))
+		for i, x := range rows {
+			parts[i] = BroadcastToDims(Const(g, [][]float32{{float32(x)}}), 1, batch)
+		}
+		for i, id := range s.angles {
+			parts[joints(id)] = Slice(given, AxisRange(i, i+1))
+		}
+		return Concatenate(parts, 0)
+	}
+	m := s.model
+	return algebra.State{Parts: []*Node{
+		start(s.start, func(id int) int { return m.JntQPosAdr[id] }, angles),
+		start(s.startVelocity, func(id int) int { return m.JntDofAdr[id] }, velocities),
+		Zeros(g, shapes.Make(dtypes.Float32, m.Sizes.NV, batch)),
+	}}
+}
+
+// JointAngles returns the angles of hinges and slides, and their velocities, [angles, B] each, rad and
+// rad/s, or m and m/s, in the order of the model.
+func (s *System) JointAngles(state algebra.State) (angles, velocities *Node) {
+	pick := func(from *Node, row func(id int) int) *Node {
+		parts := []*Node{Slice(from, AxisRange(0, 0))}
+		for _, id := range s.angles {
+			parts = append(parts, Slice(from, AxisRange(row(id), row(id)+1)))
+		}
+		return Concatenate(parts, 0)
+	}
+	return pick(state.Parts[0], func(id int) int { return s.model.JntQPosAdr[id] }),
+		pick(state.Parts[1], func(id int) int { return s.model.JntDofAdr[id] })
+}
+
+// Drive maps actions between -1 and 1 to the control ranges of the actuators, [nu, B] both. Controls
+// without a range are the actions.
+func (s *System) Drive(action *Node) *Node {
+	m := s.model
+	middle, half := make([]float32, m.Sizes.NU), make([]float32, m.Sizes.NU)
+	for i := range half {
+		half[i] = 1
+		if m.ActuatorCtrlLimited[i] {
+			low, high := m.ActuatorCtrlRange[i][0], m.ActuatorCtrlRange[i][1]
+			middle[i], half[i] = float32((low+high)/2), float32((high-low)/2)
+		}
+	}
+	column := func(x []float32) *Node {
+		return BroadcastToShape(InsertAxes(Const(action.Graph(), x), 1), action.Shape())
+	}
+	return Add(Mul(action, column(half)), column(middle))
+}
+
+// StepUnder advances a state by a control step under controls [nu, B], which are held. Gravity is
+// multiplied by gravity [B], the forces of the actuators by strengths [nu, B]; nil means 1.
+func (s *System) StepUnder(state algebra.State, control, gravity, strengths *Node) (algebra.State, algebra.Contact) {
+	if s.model.Sizes.NU == 0 {
+		control = nil
+	}
+	return s.parts(s.step(s.State(state), control, s.steps, gravity, strengths)), algebra.Contact{}
+}
+
+// Contact returns nothing: see [System.Touching].
+func (s *System) Contact(algebra.State) algebra.Contact { return algebra.Contact{} }
+
+// view is where the links of a state are and how they move.
+type view struct {
+	of         *Node // qpos
+	kinematics kinematics
+	positions  []algebra.Num
+	velocity   []spatial
+	touching   map[*contactSet]algebra.Num // 1 for each contact of a set, or 0
+}
+
+// view returns the view of a state. A task looks at a state several times, so the last two views, which
+// are of the states before and after a step, are kept: else each look would build its graph anew.
+func (s *System) view(state algebra.State) *view {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for _, v := range s.views {
+		if v != nil && v.of == state.Parts[0] {
+			return v
+		}
+	}
+	v := &view{of: state.Parts[0], positions: split(state.Parts[0], s.places), touching: map[*contactSet]algebra.Num{}}
+	v.kinematics = s.kinematics(v.positions)
+	v.velocity = s.forward(v.kinematics, s.toWorld(v.kinematics, split(state.Parts[1], s.dofs)))
+	s.views = [2]*view{v, s.views[0]}
+	return v
+}
+
+// Frame returns the frame of a body: of its own frame, not of its centre of mass. It panics if there is
+// no such body.
+func (s *System) Frame(state algebra.State, body string) algebra.Frame {
+	i := slices.Index(s.BodyNames(), body)
+	if i < 0 {
+		panic(names.Unknown("body", body, s.BodyNames()))
+	}
+	return s.frame(state, i)
+}
+
+func (s *System) frame(state algebra.State, body int) (f algebra.Frame) {
+	v := s.view(state)
+	position, turn, motion := s.place(v, body)
+	all := []algebra.Num{position.X, position.Y, position.Z, turn.W, turn.X, turn.Y, turn.Z, motion.Lin.X, motion.Lin.Y,
+		motion.Lin.Z, motion.Ang.X, motion.Ang.Y, motion.Ang.Z}
+	g, batch := state.Graph(), state.Batch()
+	flat := make([]*Node, len(all))
+	for i, x := range all {
+		flat[i] = x.Spread(g, batch)
+	}
+	return algebra.Frame{Position: [3]*Node(flat[:3]), Rotation: [4]*Node(flat[3:7]), Velocity: [3]*Node(flat[7:10]),
+		AngularVelocity: [3]*Node(flat[10:])}
+}
+
+// place returns where a body is and how it moves.
+func (s *System) place(v *view, body int) (position algebra.Vector, turn algebra.Quaternion, motion spatial) {
+	own := s.poses[body]
+	position, turn, motion = own.position, own.rotation, noMotion(1)
+	if i, row := s.link(body); i != static {
+		k := v.kinematics
+		up := takeRotation(k.Rotation[i], []int{row})
+		arm := k.Position[i].Take(row).Plus(up.Of(own.position))
+		if v.velocity != nil {
+			motion = v.velocity[i].take([]int{row})
+			motion.Lin = motion.at(arm)
+		}
+		position = k.Origin[i].Take(row).Plus(arm)
+		turn = s.quaternion(v.positions, i, row).Times(own.rotation)
+	}
+	return position, turn, motion
+}
+
+// Places computes on the host where the bodies are, for the angles of [System.JointAngles]; without angles,
+// for [System.DefaultAngles].
+func (s *System) Places(angles ...float64) ([]algebra.Place, error) {
+	if len(angles) == 0 {
+		angles = s.DefaultAngles()
+	}
+	if len(angles) != len(s.angles) {
+		return nil, fmt.Errorf("the robot has %d joint angles, not %d", len(s.angles), len(angles))
+	}
+	qpos := slices.Clone(s.start)
+	for i, id := range s.angles {
+		qpos[s.model.JntQPosAdr[id]] = angles[i]
+	}
+	v := &view{}
+	for _, e := range s.places {
+		v.positions = append(v.positions, algebra.ColumnOf(e.index, func(row int) float64 { return qpos[row] }))
+	}
+	v.kinematics = s.kinematics(v.positions)
+	places := make([]algebra.Place, s.model.Sizes.NBody)
+	for body := range places {
+		at, turn, _ := s.place(v, body)
+		places[body] = algebra.Place{Position: host(at), Rotation: [4]float64{turn.W.Known[0], turn.X.Known[0], turn.Y.Known[0],
+			turn.Z.Known[0]}}
+	}
+	return places, nil
+}
+
+// link returns the group and the row of the link of a body, or static.
+func (s *System) link(body int) (group, row int) {
+	link := s.model.BodyWeldID[body]
+	if group = s.groupOf(link); group != static {
+		row = slices.Index(s.groups[group].body, link)
+	}
+	return group, row
+}
+
+// quaternion returns the rotation of a link, given the positions of the joints. (A rotation matrix, which
+// the engine computes with, does not tell small components of a quaternion.)
+func (s *System) quaternion(q []algebra.Num, group, row int) algebra.Quaternion {
+	g := s.groups[group]
+	at := func(x algebra.Num) algebra.Num { return x.Take(row) }
+	turn := g.turn.Each(at)
+	if g.parent >= 0 {
+		turn = s.quaternion(q, g.parent, g.parentRow[row]).Times(turn)
+	}
+	for _, j := range g.joints {
+		switch j.kind {
+		case Free:
+			turn = quaternionAt(q[j.place+3:]).Each(at).Normalized()
+		case Ball:
+			turn = turn.Times(quaternionAt(q[j.place:]).Each(at).Normalized())
+		case Hinge:
+			angle := q[j.place].Minus(s.rest(j))
+			turn = turn.Times(algebra.FromAxisAngle(j.axis.Each(at), at(angle)))
+		}
+	}
+	return turn.Materialize()
+}
+
+// Touching returns 1 where a geom of a body touches something in a state, where MuJoCo would have a
+// contact, else 0, [B]. It panics if there is no such body.
+func (s *System) Touching(state algebra.State, _ algebra.Contact, body string) *Node {
+	i := slices.Index(s.BodyNames(), body)
+	if i < 0 {
+		panic(names.Unknown("body", body, s.BodyNames()))
+	}
+	v, touches := s.view(state), algebra.Constant(1, 0)
+	for _, set := range s.contacts {
+		var rows []int
+		for point := range set.points {
+			for pair, geoms := range set.geoms {
+				if s.model.GeomBodyID[geoms[0]] == i || s.model.GeomBodyID[geoms[1]] == i {
+					rows = append(rows, point*len(set.geoms)+pair)
+				}
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		bits, ok := v.touching[set]
+		if !ok {
+			near := s.collide(v.kinematics, set).Distance.Less(set.margin)
+			bits = near.Number().Materialize()
+			v.touching[set] = bits
+		}
+		for _, row := range rows {
+			touches = touches.Max(bits.Take(row))
+		}
+	}
+	return touches.Spread(state.Graph(), state.Batch())
+}
+
+// CenterOfMass returns the centre of mass of the bodies that move, [B] each, m.
+func (s *System) CenterOfMass(state algebra.State) [3]*Node {
+	k := s.view(state).kinematics
+	total := 0.0
+	for _, g := range s.groups {
+		for _, mass := range g.mass.Known {
+			total += mass
+		}
+	}
+	sum := zeroVector(1)
+	for i, g := range s.groups { // masses of links, of all bodies that are welded to them
+		share := g.mass.Scale(1 / total)
+		at := k.Origin[i].Plus(k.Position[i]).Plus(k.Rotation[i].Of(g.center)).By(share).Materialize()
+		sum = sum.Plus(at.Each(algebra.Num.Sum))
+	}
+	n, batch := state.Graph(), state.Batch()
+	return [3]*Node{sum.X.Spread(n, batch), sum.Y.Spread(n, batch), sum.Z.Spread(n, batch)}
+}
+
+// Export returns the frames of all bodies: positions [B, bodies, 3], rotations [B, bodies, 4], velocities
+// and angular velocities [B, bodies, 3].
+func (s *System) Export(state algebra.State) (position, rotation, velocity, angular *Node) {
+	var of [4][]*Node
+	for body := range s.model.Sizes.NBody {
+		f := s.frame(state, body)
+		for i, components := range [][]*Node{f.Position[:], f.Rotation[:], f.Velocity[:], f.AngularVelocity[:]} {
+			of[i] = append(of[i], Stack(components, 1))
+		}
+	}
+	return Stack(of[0], 1), Stack(of[1], 1), Stack(of[2], 1), Stack(of[3], 1)
+}
