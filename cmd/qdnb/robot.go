@@ -270,15 +270,11 @@ func printRobot(m physics.Model, system *physics.System) {
 		fmt.Fprintf(table, "%s\t%s\t%.3g %.3g %.3g\t%s\n", b.Name, mass, b.Inertia[0], b.Inertia[1], b.Inertia[2],
 			strings.Join(shapes, ", "))
 	}
-	fmt.Fprintln(table, "\njoint\tof\tlimits degrees\tdamping N m s\tspring N m")
+	fmt.Fprintln(table, "\njoint\tof\tlimits degrees\tdamping N m s")
 	for _, j := range m.Joints {
-		for i, limits := range j.Limits {
-			var p physics.Passive
-			if i < len(j.Passive) {
-				p = j.Passive[i]
-			}
-			fmt.Fprintf(table, "%s\t%s - %s\t%.4g to %.4g\t%.3g\t%.3g\n", j.Name, j.Parent, j.Child, limits[0], limits[1],
-				p.Damping+j.Damping, p.Stiffness)
+		for _, limits := range j.Limits {
+			fmt.Fprintf(table, "%s\t%s - %s\t%.4g to %.4g\t%.3g\n", j.Name, j.Parent, j.Child, limits[0], limits[1],
+				j.Damping)
 		}
 	}
 	fmt.Fprintln(table, "\nactuator\taxis\tstrength N m\tfeedback N m")

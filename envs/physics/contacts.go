@@ -316,7 +316,7 @@ func (s *System) side(parts []levelRows) side {
 		y, z = append(y, w.inertia.Y.Known...), append(z, w.inertia.Z.Known...)
 	}
 	inertia := algebra.Vector{X: algebra.Known(x...), Y: algebra.Known(y...), Z: algebra.Known(z...)}
-	return side{parts, weights{algebra.Known(mass...), inertia, s.model.PrincipalAxes, nil}}
+	return side{parts, weights{algebra.Known(mass...), inertia}}
 }
 
 // parts returns the rows of both sides.
@@ -361,7 +361,7 @@ func (s *System) contactSet(list []contact) contactSet {
 		}),
 		otherWeights: weights{
 			column(func(c contact) float64 { return other(c).inverseMass() }),
-			points(func(c contact) Vec { return other(c).inverseInertia() }), false, nil,
+			points(func(c contact) Vec { return other(c).inverseInertia() }),
 		},
 	}
 	if slices.ContainsFunc(list, func(c contact) bool { return c.copies > 0 }) {

@@ -35,7 +35,7 @@ func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
 func (c *contactSet) findContacts(all limbs, whole bool) contactPoint {
 	m := contactPoint{contactSet: c, one: c.a.of(all), others: c.otherWeights}
 	turn := m.one.rot.Rotation()
-	m.weights = c.a.weights.in(turn)
+	m.weights = c.a.weights
 	if c.plane {
 		m.normal = algebra.Vector{X: c.radius.Zero(), Y: c.radius.Zero(), Z: algebra.Constant(c.radius.Rows, 1)}
 		m.arm = turn.Of(c.center).Minus(m.normal.By(c.radius))
@@ -47,7 +47,7 @@ func (c *contactSet) findContacts(all limbs, whole bool) contactPoint {
 	if c.b != nil {
 		m.other = c.b.of(all)
 		otherTurn := m.other.rot.Rotation()
-		m.others = c.b.weights.in(otherTurn)
+		m.others = c.b.weights
 		otherCenter, otherHalf = m.other.pos.Plus(otherTurn.Of(otherCenter)), otherTurn.Of(otherHalf)
 	}
 	center, half := m.one.pos.Plus(turn.Of(c.center)), turn.Of(c.half)
@@ -79,28 +79,6 @@ func (c *contactSet) findContacts(all limbs, whole bool) contactPoint {
 		m.otherArm = m.pos.Minus(m.other.pos)
 	}
 	return m.materialize(whole)
-}
-
-// sticking returns the impulse that changes the velocity of a contact point by v, and whether it is in
-// the friction cone. The source computes normal impulse and friction as if neither caused the other's
-// velocity, so feet of tilted legs creep.
-func (m contactPoint) sticking(v algebra.Vector) (impulse algebra.Vector, sticks algebra.Mask) {
-	one, zero := algebra.Constant(m.radius.Rows, 1), algebra.Constant(m.radius.Rows, 0)
-	var k [3]algebra.Vector // velocity by a unit impulse along each axis
-	for i, unit := range []algebra.Vector{{X: one, Y: zero, Z: zero}, {X: zero, Y: one, Z: zero},
-		{X: zero, Y: zero, Z: one}} {
-		k[i] = m.weights.response(m.arm, unit)
-		if m.b != nil {
-			k[i] = k[i].Plus(m.others.response(m.otherArm, unit))
-		}
-		k[i] = k[i].Materialize()
-	}
-	x := k[1].Cross(k[2]).Materialize()
-	impulse = algebra.Vector{X: v.Dot(x), Y: k[0].Dot(v.Cross(k[2])), Z: k[0].Dot(k[1].Cross(v))}
-	impulse = impulse.Over(k[0].Dot(x)).Materialize()
-	pressure := impulse.Dot(m.normal)
-	_, shear := impulse.Minus(m.normal.By(pressure)).Unit()
-	return impulse, shear.Less(m.friction.Times(pressure))
 }
 
 // nearest returns the x of the copy that is nearest to x, given the first copy's.

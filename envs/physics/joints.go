@@ -25,7 +25,7 @@ type jointGroup struct {
 	lower, upper              []algebra.Num     // limits of each axis, rad
 	damping                   algebra.Num
 
-	stiffness, springDamping, limitStrength, alignment algebra.Num
+	stiffness, springDamping, limitStrength algebra.Num
 
 	strength []algebra.Num // torque of an action of 1 about each axis; 0 without an actuator
 	servo    []servo       // of each axis
@@ -35,12 +35,11 @@ type jointGroup struct {
 	reference                   []quat // the child's rotation in the parent's frame at angle 0
 }
 
-// servo holds what drives axes in addition to actions; see [Servo] and [Passive].
+// servo holds what drives axes in addition to actions; see [Servo].
 type servo struct {
 	bias, stiffness, damping, low, high algebra.Num
 	target                              algebra.Num  // 1 if actions are angles
 	motor                               algebra.Mask // whether the actuator stops at limits
-	spring, rest, damper                algebra.Num
 }
 
 // axisDrive is the actuator of a joint's axis.
@@ -131,7 +130,6 @@ func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
 			}
 			return f32(j.SpringDamping)
 		}),
-		alignment:     column(func(j jointRow) float64 { return f32(cmp.Or(j.Alignment, j.Stiffness)) }),
 		limitStrength: column(func(j jointRow) float64 { return f32(cmp.Or(j.LimitStrength, j.Stiffness)) }),
 	}
 	for _, j := range list {
@@ -157,8 +155,7 @@ func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
 		zero := func() algebra.Num { return algebra.Constant(n, 0) }
 		strength, actions := zero(), make([]int, n)
 		v := servo{bias: zero(), stiffness: zero(), damping: zero(), low: algebra.Constant(n, -largest),
-			high: algebra.Constant(n, largest), target: zero(), motor: algebra.Mask{Num: algebra.Constant(n, 1)},
-			spring: zero(), rest: zero(), damper: zero()}
+			high: algebra.Constant(n, largest), target: zero(), motor: algebra.Mask{Num: algebra.Constant(n, 1)}}
 		for row, j := range list {
 			strength.Known[row], actions[row] = j.drive(axis, row, v)
 		}
@@ -186,41 +183,20 @@ func (j jointRow) drive(axis, row int, s servo) (strength float64, action int) {
 			}
 		}
 	}
-	if axis < len(j.Passive) {
-		p := j.Passive[axis]
-		s.spring.Known[row], s.damper.Known[row] = f32(p.Stiffness), f32(p.Damping)
-		s.rest.Known[row] = f32(p.Rest) * degree
-	}
 	return strength, action
 }
 
 // weights holds the inverse masses and inertias of bodies.
 type weights struct {
-	mass      algebra.Num
-	inertia   algebra.Vector
-	principal bool // whether the inertia is about the bodies' axes
-	turn      *algebra.Rotation
-}
-
-// in returns the weights of bodies with a rotation.
-func (w weights) in(turn algebra.Rotation) weights {
-	if w.principal {
-		w.turn = &turn
-	}
-	return w
+	mass    algebra.Num
+	inertia algebra.Vector
 }
 
 // turnedBy is the angular acceleration by a torque, or the change of velocity by an angular impulse.
-func (w weights) turnedBy(torque algebra.Vector) algebra.Vector {
-	if w.turn == nil {
-		return torque.Times(w.inertia)
-	}
-	inBody := algebra.Vector{X: w.turn.X.Dot(torque), Y: w.turn.Y.Dot(torque), Z: w.turn.Z.Dot(torque)}
-	return w.turn.Of(inBody.Times(w.inertia))
-}
+func (w weights) turnedBy(torque algebra.Vector) algebra.Vector { return torque.Times(w.inertia) }
 
 func (w weights) take(rows []int) weights {
-	return weights{w.mass.Take(rows...), w.inertia.Take(rows...), w.principal, nil}
+	return weights{w.mass.Take(rows...), w.inertia.Take(rows...)}
 }
 
 // defaultAngles returns the default angles of all joints, rad, in the order of the model.

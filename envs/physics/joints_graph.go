@@ -17,8 +17,6 @@ type jointState struct {
 	parentArm, childArm algebra.Vector // from the bodies' centres to the joint, in the world frame
 	axes                []algebra.Vector
 	angles              []algebra.Num // about the axes, rad
-
-	parentWeights, childWeights weights
 }
 
 // state computes the axes and angles of a group's joints.
@@ -42,7 +40,6 @@ func (h *jointGroup) bodies(all limbs) jointState {
 		children: all[h.children].take(h.childRow...)}
 	j.parentTurn, j.childTurn = j.parents.rot.Rotation(), j.children.rot.Rotation()
 	j.parentArm, j.childArm = j.parentTurn.Of(h.parentOffset), j.childTurn.Of(h.childOffset)
-	j.parentWeights, j.childWeights = h.parentWeights.in(j.parentTurn), h.childWeights.in(j.childTurn)
 	return j
 }
 
@@ -174,11 +171,11 @@ func (s *System) drive(g *Graph, batch int, actions, gravity, strengths *Node) d
 }
 
 // driveTorque is the torque about axis i of a group of joints on the parents by actuators, given that of
-// the actions, and by the joint's own springs and dampers.
+// the actions.
 func (j jointState) driveTorque(d drive, group, i int) algebra.Num {
 	s, angle, torque := &j.servo[i], j.angles[i], algebra.Num{Rows: j.angles[i].Rows, Node: d.Torques[group][i]}
 	rate := angle.Zero()
-	if !s.damping.Is(0) || !s.damper.Is(0) {
+	if !s.damping.Is(0) {
 		rate = j.children.ang.Minus(j.parents.ang).Dot(j.axes[i])
 	}
 	torque = torque.Plus(angle.Times(s.stiffness)).Plus(rate.Times(s.damping))
@@ -189,8 +186,7 @@ func (j jointState) driveTorque(d drive, group, i int) algebra.Num {
 		torque = torque.Times(algebra.Num{Rows: torque.Rows, Node: d.Strengths[group][i]})
 	}
 	outside := angle.Less(j.lower[i]).Or(j.upper[i].Less(angle)).And(s.motor)
-	torque = outside.Choose(torque.Zero(), torque)
-	return torque.Plus(angle.Minus(s.rest).Times(s.spring)).Plus(rate.Times(s.damper))
+	return outside.Choose(torque.Zero(), torque)
 }
 
 // limitTorque is the torque on the parents that turns joints back within the limits of axis i.
@@ -256,9 +252,6 @@ func (l *loads) accelerations(all limbs) (out twists) {
 			*c = algebra.MaterializedSum(len(level.body), l.parts[i][k]...)
 		}
 		w := level.weights
-		if w.principal {
-			w = w.in(all[i].rot.Rotation())
-		}
 		out = append(out, twist{t.vel.By(w.mass), w.turnedBy(t.ang)})
 	}
 	return out

@@ -39,10 +39,6 @@ type Model struct {
 	Baumgarte float64
 	// Frozen marks the world axes along which no body can move and about which none can rotate.
 	Frozen Frozen
-	// PrincipalAxes makes inertias turn with their bodies, where Brax has them about the world's axes.
-	// Contacts then obey Newton's laws, without Brax's errors, which assume inertias of about 1, and
-	// static friction holds.
-	PrincipalAxes bool
 
 	Bodies    []Body
 	Joints    []Joint
@@ -63,8 +59,7 @@ type Model struct {
 // Frozen marks world axes along which (Position) or about which (Rotation) bodies cannot move.
 type Frozen struct{ Position, Rotation [3]bool }
 
-// Body is a rigid body. Its inertia is one scalar per world axis, or per body axis: see
-// [Model].PrincipalAxes.
+// Body is a rigid body. Its inertia is one scalar per world axis.
 type Body struct {
 	Name      string
 	Mass      float64 // of a fixed body: 0 is infinite; otherwise contacts give way, as in Brax
@@ -117,25 +112,12 @@ type Joint struct {
 	// of their mean instead. In position based dynamics two axes become three, the last with limits
 	// [0, 0] but an angle and an action, too.
 	Limits  [][2]float64
-	Damping float64   // of the angular motion
-	Passive []Passive // of each axis; nil: none
+	Damping float64 // of the angular motion
 
 	// For spring dynamics.
 	Stiffness     float64
 	SpringDamping float64 // 0: a default multiple of the square root of the stiffness
 	LimitStrength float64 // 0: the stiffness
-	Alignment     float64 // stiffness against rotation about other axes, N m/rad; 0: the stiffness
-}
-
-// Passive is what a joint does about an axis by itself.
-type Passive struct {
-	Stiffness float64 // of a spring, N m/rad
-	Rest      float64 // angle at which the spring is relaxed, degrees
-	Damping   float64 // N m s/rad
-	// Armature is the inertia of a rotor, kg m². It is added to those of both bodies: the joint
-	// accelerates as with a rotor, but the robot as a whole turns more slowly. About the axis alone it
-	// would make moments so different that joints become unstable.
-	Armature float64
 }
 
 // Actuator drives a joint. Without a Servo an action of 1 applies a torque of Strength about its
@@ -317,10 +299,7 @@ func (m Model) validateJoints(bodies []string) (known []string, err error) {
 		case !(Vec{j.Damping, j.Stiffness}).bounded() || !(Vec{j.SpringDamping, j.LimitStrength}).bounded():
 			return nil, fmt.Errorf("joint %q has a damping, stiffness or limit strength that is not finite, or "+
 				"above 1e18", j.Name)
-		case len(j.Passive) > len(j.Limits):
-			return nil, fmt.Errorf("joint %q has %d axes, but passive forces about %d", j.Name, len(j.Limits),
-				len(j.Passive))
-		case min(j.Damping, j.SpringDamping, j.LimitStrength, j.Alignment) < 0 || !bounded(j.Alignment):
+		case min(j.Damping, j.SpringDamping, j.LimitStrength) < 0:
 			return nil, fmt.Errorf("joint %q has a negative damping, spring damping or limit strength", j.Name)
 		}
 		for _, limits := range j.Limits {
@@ -332,13 +311,6 @@ func (m Model) validateJoints(bodies []string) (known []string, err error) {
 				return nil, fmt.Errorf("joint %q has limits from %g to %g degrees: angles are between -180 and 180; "+
 					"write -180 or 180, which limit nothing, and the default angle (%g) into Angles", j.Name, limits[0],
 					limits[1], (limits[0]+limits[1])/2)
-			}
-		}
-		for _, p := range j.Passive {
-			if !(Vec{p.Stiffness, p.Rest, p.Damping}).bounded() || !bounded(p.Armature) ||
-				min(p.Stiffness, p.Damping, p.Armature) < 0 {
-				return nil, fmt.Errorf("joint %q has passive forces %+v: they must be finite, at most 1e18, and not "+
-					"negative", j.Name, p)
 			}
 		}
 		known, children[j.Child] = append(known, j.Name), true
@@ -439,7 +411,6 @@ func (m Model) clone() Model {
 	}
 	for i := range m.Joints {
 		m.Joints[i].Limits = slices.Clone(m.Joints[i].Limits)
-		m.Joints[i].Passive = slices.Clone(m.Joints[i].Passive)
 	}
 	for i, a := range m.Actuators {
 		if a.Servo != nil {

@@ -43,10 +43,6 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	hold := distance.Over(inverseMass)
 	stuck := active.And(hold.Less(bound))
 	f := direction.By(stuck.Choose(hold, zero)).Neg().Materialize()
-	if w.principal {
-		whole, sticks := m.sticking(m.normal.By(m.penetration).Minus(slip))
-		p, f = active.And(sticks).ChooseVector(whole, p), f.Scale(0)
-	}
 
 	out := effect{active: active.Count(), scalar: active.Choose(multiplier, zero)}
 	out.on = twist{p.Plus(f).By(w.mass),
@@ -90,14 +86,9 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 	var inverseMass algebra.Num
 	if g.twoWay {
 		inverseMass = w.inverseMassAt(m.arm, direction).Plus(others.inverseMassAt(m.otherArm, direction))
-	} else if w.principal {
-		inverseMass = w.inverseMassAt(m.arm, direction)
 	} else {
 		lever := m.arm.Cross(direction)
 		inverseMass = w.mass.Plus(lever.Dot(lever)) // the source leaves out the inertia here
-	}
-	if w.principal {
-		bound = bound.Times(inverseMass) // in the source an impulse bounds a velocity
 	}
 	brake := bound.Min(slipping)
 	braking := direction.By(brake.Over(inverseMass.Add(1e-6))).Neg().Materialize()
@@ -122,13 +113,6 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 
 	e := effect{active: p.Dot(p).Above(0).Count(),
 		scalar: m.overlapping().Choose(slipping.Minus(brake), slipping.Zero())}
-	if w.principal {
-		e.on = impulse(p, m.arm, w)
-		if g.twoWay {
-			e.onOther = impulse(p.Neg(), m.otherArm, others)
-		}
-		return e
-	}
 	e.on = twist{p.By(w.mass), m.arm.Times(w.inertia).Cross(p)}
 	if g.twoWay {
 		// The source uses the first body's mass for the other body's velocity change.

@@ -21,11 +21,7 @@ const (
 func (s *System) positionIteration(all limbs, d drive) (limbs, contactEffect) {
 	start, before := s.twoSubsteps(all, d)
 	contacts := s.contactSolvers(start, d.EveryWall)
-	held := before // where static friction holds; in the source feet creep in the first substep
-	if s.model.PrincipalAxes {
-		held = all
-	}
-	corrections, multipliers := s.correctPositions(contacts, held)
+	corrections, multipliers := s.correctPositions(contacts, before)
 	corrected := s.move(start, corrections.moving)
 	projected := s.project(corrected, before).materialize()
 	changes := s.correctVelocities(contacts, projected, corrected, multipliers)

@@ -12,7 +12,7 @@ func (j jointState) springForce() (force, torque algebra.Vector) {
 
 	switch first := j.axes[0]; j.jointGroup.axes {
 	case 1: // align the axes of the two bodies
-		torque = first.Cross(j.childAxis(0)).By(j.alignment)
+		torque = first.Cross(j.childAxis(0)).By(j.stiffness)
 	case 2: // keep the second axis perpendicular to the first
 		second := j.axes[1]
 		level := second.Minus(first.By(second.Dot(first)))
@@ -71,12 +71,6 @@ func (s *System) collide(g *contactGroup, m contactPoint) effect {
 
 	slip := speed.Minus(m.normal.By(approach))
 	direction, slipping := slip.Unit()
-	if w.principal {
-		inverseMass = w.inverseMassAt(m.arm, direction)
-		if g.twoWay {
-			inverseMass = inverseMass.Plus(other.inverseMassAt(m.otherArm, direction))
-		}
-	}
 	drag := slipping.Over(inverseMass).Min(m.friction.Times(strength))
 
 	active := m.overlapping().And(approach.Below(0)).And(strength.Above(0))
@@ -84,21 +78,11 @@ func (s *System) collide(g *contactGroup, m contactPoint) effect {
 	zero := strength.Zero()
 	normal := m.normal.By(active.Choose(strength, zero))
 	friction := direction.By(sliding.Choose(drag, zero))
-	if w.principal {
-		whole, sticks := m.sticking(m.normal.By(restored.Minus(approach.Times(m.elasticity.Add(1)))).Minus(slip))
-		sticks = active.And(sticks)
-		normal, friction = sticks.ChooseVector(whole, normal), sticks.ChooseVector(friction.Scale(0), friction)
-	}
 	if !g.twoWay {
 		p := normal.Minus(friction).Materialize()
 		return effect{on: impulse(p, m.arm, w), active: active.Count()}
 	}
 	normal, friction = normal.Materialize(), friction.Materialize()
-	if w.principal {
-		p := normal.Minus(friction)
-		return effect{on: impulse(p, m.arm, w), active: active.Count(),
-			onOther: impulse(p.Neg(), m.otherArm, other)}
-	}
 	return effect{
 		on: impulse(normal.Minus(friction), m.arm, w), active: active.Count(),
 		// The source applies friction to the other body with the mass and inertia of the first.

@@ -207,7 +207,6 @@ func (s *System) layOut() error {
 		list := make([]Body, len(bodies))
 		for row, i := range bodies {
 			list[row] = m.Bodies[i]
-			list[row].Inertia = m.inertia(list[row])
 			_, copied := s.place[list[row].Name]
 			lv.first = append(lv.first, !copied)
 			if !copied {
@@ -228,8 +227,7 @@ func (s *System) layOut() error {
 			*c = unless(func(b Body) bool { return b.Fixed || frozen(b.Frozen) || frozen(m.Frozen) })
 		}
 		lv.mass = algebra.ColumnOf(list, func(b Body) float64 { return f32(b.Mass) })
-		lv.weights = weights{algebra.ColumnOf(list, Body.inverseMass), algebra.VectorsOf(list, Body.inverseInertia),
-			m.PrincipalAxes, nil}
+		lv.weights = weights{algebra.ColumnOf(list, Body.inverseMass), algebra.VectorsOf(list, Body.inverseInertia)}
 		s.levels = append(s.levels, lv)
 	}
 	switch {
@@ -245,23 +243,6 @@ func (s *System) layOut() error {
 		}
 	}
 	return nil
-}
-
-// inertia returns a body's inertia with the armatures of its joints.
-func (m Model) inertia(b Body) Vec {
-	for _, j := range m.Joints {
-		for _, p := range j.Passive {
-			if (b.Name == j.Parent || b.Name == j.Child) && p.Armature > 0 {
-				if b.Inertia == (Vec{}) {
-					b.Inertia = Vec{1, 1, 1}
-				}
-				for axis := range b.Inertia {
-					b.Inertia[axis] += p.Armature
-				}
-			}
-		}
-	}
-	return b.Inertia
 }
 
 // prepareThrusters counts the actions of the thrusters after those of the actuators.
@@ -343,13 +324,4 @@ func (b Body) lowest() float64 {
 func (c Collider) half() Vec {
 	half := euler(c.Rotation).rotate(Vec{0, 0, 1}).scaled(f32(c.Length)/2 - f32(c.Radius))
 	return Vec{snap(half[0]), snap(half[1]), snap(half[2])}
-}
-
-// Inertia returns the inertia of a body with the armatures of its joints; see [Passive].
-func (s *System) Inertia(body int) Vec {
-	b := s.model.Bodies[body]
-	if b.Inertia = s.model.inertia(b); b.Inertia == (Vec{}) {
-		return Vec{1, 1, 1}
-	}
-	return b.Inertia
 }
