@@ -7,12 +7,15 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Contacts between links do not keep the pattern of the mass matrix. The factor leaves them out, and
-// preconditions the method of conjugate gradients, which takes about as many iterations as they have
-// rows.
+// Contacts between links and equalities of joints do not keep the pattern of the mass matrix. The factor leaves
+// them out, and preconditions the method of conjugate gradients, which takes about as many iterations as
+// they have rows.
 
-// coupled reports whether links can touch each other.
+// coupled reports whether links can touch each other, or joints are held equal.
 func (s *System) coupled() bool {
+	if len(s.equal) > 0 {
+		return true
+	}
 	for _, set := range s.contacts {
 		if set.sides[0].group == anyLink {
 			return true

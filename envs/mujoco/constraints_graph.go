@@ -1,15 +1,18 @@
 package mujoco
 
 import (
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
 )
 
-// constraints are those of a state. The rows are stacked: first those of [System.rows], then the edges
-// of the contacts of each set.
+// constraints are those of a state. The rows are stacked: first those of [System.rows], then the equalities,
+// then the edges of the contacts of each set.
 type constraints struct {
 	Axes     []algebra.Vector // of each of [System.rows]; the x alone where it acts on one dof
+	Ratios   []algebra.Num    // of each equality: how the first length follows the second
 	Contacts []contact        // of each set
 
 	Stiffness algebra.Num // D of the stacked rows; 0 where they do not act
@@ -57,7 +60,8 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 			stack(r.law.impedance(algebra.Constant(n, 0)), r.weight, r.law, algebra.Num{}, algebra.Mask{}, true)
 			continue
 		}
-		low, high := j.limit(m.JntLimited, m.JntRange, 0), j.limit(m.JntLimited, m.JntRange, 1)
+		bounds := limitsOf(j.id, m.JntLimited, m.JntRange)
+		low, high := bounds.low, bounds.high
 		var axis algebra.Vector
 		var distance algebra.Num
 		if r.turns {
@@ -72,6 +76,12 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 		c.Axes = append(c.Axes, axis)
 		violation := distance.Minus(j.known(m.JntMargin)).Materialize()
 		stack(r.law.impedance(violation), r.weight, r.law, violation, violation.Below(0), false)
+	}
+	for _, e := range s.equal {
+		violation, ratio := e.violation(q)
+		c.Ratios = append(c.Ratios, ratio)
+		always := algebra.Mask{Num: algebra.Constant(1, 1)}
+		stack(e.law.impedance(violation), e.weight, e.law, violation, always, false)
 	}
 	var coneStiffness, conePull []algebra.Num
 	var coneDamping [2][]algebra.Num
@@ -153,16 +163,9 @@ func (s *System) collide(k kinematics, set *contactSet) contact {
 	c := contact{Distance: materializedStack(distance), Point: stackVectors(point),
 		Frame: [3]algebra.Vector{stackVectors(normal), stackVectors(one), stackVectors(other)}}
 	if shift.X.Rows > 0 {
-		c.Shift = stackVectors(repeat(shift, set.points))
+		c.Shift = stackVectors(slices.Repeat([]algebra.Vector{shift}, set.points))
 	}
 	return c
-}
-
-func repeat[T any](x T, n int) (out []T) {
-	for range n {
-		out = append(out, x)
-	}
-	return out
 }
 
 func stackVectors(of []algebra.Vector) (out algebra.Vector) {
@@ -220,7 +223,7 @@ func (s *System) pointMotion(set *contactSet, c contact, motion []spatial) (out 
 		if side.group == static {
 			continue
 		}
-		side.link = repeatRows(side.link, set.points)
+		side.link = slices.Repeat(side.link, set.points)
 		link := spatial{s.linksOf(side, func(g int) algebra.Vector { return motion[g].Ang }),
 			s.linksOf(side, func(g int) algebra.Vector { return motion[g].Lin })}
 		at := link.at(c.pointOf(i)).Materialize()
@@ -235,13 +238,6 @@ func (s *System) pointMotion(set *contactSet, c contact, motion []spatial) (out 
 	}
 	for i, axis := range c.Frame {
 		out[i] = axis.Dot(relative).Materialize()
-	}
-	return out
-}
-
-func repeatRows(list []int, n int) (out []int) {
-	for range n {
-		out = append(out, list...)
 	}
 	return out
 }
@@ -267,6 +263,9 @@ func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, mo
 		} else {
 			list = append(list, axis.X.Times(x[r.column]))
 		}
+	}
+	for i, e := range s.equal {
+		list = append(list, rateOf(e.first, x).Minus(c.Ratios[i].Times(rateOf(e.second, x))))
 	}
 	for i, set := range s.contacts {
 		m := s.pointMotion(set, c.Contacts[i], motion)

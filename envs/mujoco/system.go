@@ -11,6 +11,7 @@ type System struct {
 	drives []drive
 
 	rows     []jointRow
+	equal    []equality
 	contacts []*contactSet
 	options  Options
 	notes    []string
@@ -36,6 +37,7 @@ func NewSystem(m Model, options Options) (*System, error) {
 	s.layOut()
 	s.prepareDrives()
 	s.prepareRows()
+	s.prepareEqualities()
 	s.prepareContacts(supported.Pairs)
 	return s, nil
 }
