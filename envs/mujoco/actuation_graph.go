@@ -68,22 +68,16 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 			u = clip(u, limitsOf(d.id, m.ActuatorCtrlLimited, m.ActuatorCtrlRange))
 		}
 		length, speed, first, gear := s.transmission(d, k, q, v)
-		gain := func(i int) algebra.Num {
+		parameter := func(i, fixed int, types []int, values [][10]float64) algebra.Num {
 			return d.known(func(id int) float64 {
-				if i > 0 && m.ActuatorGainType[id] == 0 {
+				if i >= fixed && types[id] == 0 { // not affine
 					return 0
 				}
-				return m.ActuatorGainPrm[id][i]
+				return values[id][i]
 			})
 		}
-		bias := func(i int) algebra.Num {
-			return d.known(func(id int) float64 {
-				if m.ActuatorBiasType[id] == 0 {
-					return 0
-				}
-				return m.ActuatorBiasPrm[id][i]
-			})
-		}
+		gain := func(i int) algebra.Num { return parameter(i, 1, m.ActuatorGainType, m.ActuatorGainPrm) }
+		bias := func(i int) algebra.Num { return parameter(i, 0, m.ActuatorBiasType, m.ActuatorBiasPrm) }
 		affine := func(of func(i int) algebra.Num) algebra.Num {
 			return of(0).Plus(of(1).Times(length)).Plus(of(2).Times(speed))
 		}

@@ -70,17 +70,10 @@ func (s *System) conjugate(k kinematics, c constraints, r response, f factor, b,
 		}
 		var coneForce [3]algebra.Num
 		if cones[0].Rows > 0 {
-			for a := range 3 {
-				sum := algebra.Constant(cones[0].Rows, 0)
-				for i, key := range conePairs {
-					if key[0] == a {
-						sum = sum.Plus(d.ConeSlope[i].Times(cones[key[1]]))
-					} else if key[1] == a {
-						sum = sum.Plus(d.ConeSlope[i].Times(cones[key[0]]))
-					}
-				}
-				coneForce[a] = sum.Materialize()
-			}
+			k := d.ConeSlope
+			along := symmetric{k[0], k[1], k[2], k[3], k[4], k[5]}.of(algebra.Vector{X: cones[0], Y: cones[1], Z: cones[2]})
+			along = along.Materialize()
+			coneForce = [3]algebra.Num{along.X, along.Y, along.Z}
 		}
 		dofs, pushes := s.push(d.Constraints, force, coneForce)
 		for i, pushed := range s.project(d.Kinematics, pushes) {

@@ -36,9 +36,11 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 	var c constraints
 	// Of the stacked rows: D, the damping B, and K d (r - margin).
 	var stiffness, damping, pull []algebra.Num
+	inverse := func(d, weight algebra.Num) algebra.Num { // of the regularisation
+		return d.Over(algebra.Constant(d.Rows, 1).Minus(d).Times(weight.Max(algebra.Constant(d.Rows, 1e-15))))
+	}
 	stack := func(d, weight algebra.Num, l law, violation algebra.Num, active algebra.Mask, isLoss bool) {
-		one := algebra.Constant(d.Rows, 1)
-		D := d.Over(one.Minus(d).Times(weight.Max(algebra.Constant(d.Rows, 1e-15))))
+		D := inverse(d, weight)
 		if isLoss {
 			pull = append(pull, d.Zero())
 		} else {
@@ -92,9 +94,7 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 		active := violation.Below(0)
 		d := set.law.impedance(violation)
 		if s.elliptic(set) {
-			one := algebra.Constant(d.Rows, 1)
-			D := d.Over(one.Minus(d).Times(set.weight.Max(algebra.Constant(d.Rows, 1e-15))))
-			coneStiffness = append(coneStiffness, active.Choose(D, D.Zero()).Materialize())
+			coneStiffness = append(coneStiffness, active.Choose(inverse(d, set.weight), d.Zero()).Materialize())
 			conePull = append(conePull, set.law.stiffness.Times(d).Times(violation))
 			coneDamping[0], coneDamping[1] = append(coneDamping[0], set.law.damping), append(coneDamping[1], set.tangent.damping)
 			continue

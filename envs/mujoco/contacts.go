@@ -107,12 +107,15 @@ type collision struct {
 var collisions = map[[2]GeomType]collision{
 	{Plane, Sphere}:    {1, planeSphere},
 	{Plane, Capsule}:   {2, planeCapsule},
+	{Plane, Ellipsoid}: {1, planeEllipsoid},
 	{Plane, Cylinder}:  {4, planeCylinder},
 	{Plane, Box}:       {4, planeBox},
 	{Sphere, Sphere}:   {1, capsules},
 	{Sphere, Capsule}:  {1, capsules},
 	{Capsule, Capsule}: {1, capsules},
 	{Sphere, Box}:      {1, sphereBox},
+	{Capsule, Box}:     {2, capsuleBox},
+	{Box, Box}:         {12, boxes},
 }
 
 // prepareContacts groups the pairs of geoms that can collide.

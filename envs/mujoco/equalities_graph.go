@@ -31,7 +31,7 @@ func (s *System) tendon(i int) []share {
 	return s.shares(t.Joints, t.Coefs)
 }
 
-// lengthOf returns a length of positions q, and rateOf its rate of change by motions of the dofs, one row.
+// lengthOf returns a length of positions q, one row.
 func lengthOf(list []share, q []algebra.Num) algebra.Num {
 	sum := algebra.Constant(1, 0)
 	for _, s := range list {
@@ -40,10 +40,11 @@ func lengthOf(list []share, q []algebra.Num) algebra.Num {
 	return sum
 }
 
-func rateOf(list []share, x []algebra.Num) algebra.Num {
+// rateOf returns the rate of change of a length by motions of the dofs, one row.
+func rateOf(list []share, motion []algebra.Num) algebra.Num {
 	sum := algebra.Constant(1, 0)
 	for _, s := range list {
-		sum = sum.Plus(x[s.column].Take(s.row).Scale(s.by))
+		sum = sum.Plus(motion[s.column].Take(s.row).Scale(s.by))
 	}
 	return sum
 }
