@@ -2,11 +2,12 @@ package mujoco
 
 import "example.com/qdnb/envs/algebra"
 
-// drive is the n-th actuator of each link of a group that moves a joint. Links without one have a gear
-// of 0.
+// drive is the n-th actuator of each link of a group that moves a joint, or one that moves a fixed tendon.
+// Links without one have a gear of 0.
 type drive struct {
 	group, joint int
 	id           []int // of the actuator in each row, or -1
+	tendon       []share
 }
 
 // prepareDrives lists the actuators by joints.
@@ -21,7 +22,7 @@ func (s *System) prepareDrives() {
 			for row, id := range j.id {
 				next := 0
 				for a, target := range m.ActuatorTrnID {
-					if target[0] != id {
+					if target[0] != id || m.ActuatorTrnType[a] != overJoint {
 						continue
 					}
 					if next == len(slots) {
@@ -29,7 +30,7 @@ func (s *System) prepareDrives() {
 						for r := range none {
 							none[r] = -1
 						}
-						slots = append(slots, drive{i, at, none})
+						slots = append(slots, drive{group: i, joint: at, id: none})
 					}
 					slots[next].id[row] = a
 					next++
@@ -38,13 +39,18 @@ func (s *System) prepareDrives() {
 			s.drives = append(s.drives, slots...)
 		}
 	}
+	for a, target := range m.ActuatorTrnID {
+		if m.ActuatorTrnType[a] == overTendon {
+			s.drives = append(s.drives, drive{id: []int{a}, tendon: s.tendon(target[0])})
+		}
+	}
 }
 
-// known returns a known number of each row's actuator, and missing where there is none.
-func (d drive) known(missing float64, f func(id int) float64) algebra.Num {
+// known returns a known number of each row's actuator, and 0 where there is none.
+func (d drive) known(f func(id int) float64) algebra.Num {
 	return algebra.ColumnOf(d.id, func(id int) float64 {
 		if id < 0 {
-			return missing
+			return 0
 		}
 		return f(id)
 	})
@@ -57,72 +63,50 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 	m := s.model
 	out, slopes = s.noForce(), map[[2]int]algebra.Num{}
 	for n, d := range s.drives {
-		j := s.groups[d.group].joints[d.joint]
 		u := control[n]
 		if m.Opt.DisableFlags&DisableClampCtrl == 0 {
-			u = clip(u, d.limits(m.ActuatorCtrlLimited, m.ActuatorCtrlRange))
+			u = clip(u, limitsOf(d.id, m.ActuatorCtrlLimited, m.ActuatorCtrlRange))
 		}
-		gear := make([]algebra.Num, j.kind.Dofs())
-		for i := range gear {
-			gear[i] = d.known(0, func(id int) float64 { return m.ActuatorGear[id][i] })
-		}
-		length := algebra.Constant(len(d.id), 0)
-		switch j.kind {
-		case Slide, Hinge:
-			length = q[j.place].Times(gear[0])
-		case Ball:
-			axis, angle := axisAngle(quaternionAt(q[j.place:]).Normalized())
-			turn := axis.By(angle)
-			for i := range gear {
-				length = length.Plus(component(turn, i).Times(gear[i]))
-			}
-		}
-		if at, ok := j.turns(); ok { // the gear is in the axes of the body
-			at -= j.column
-			turned := k.Rotation[d.group].Of(algebra.Vector{X: gear[at], Y: gear[at+1], Z: gear[at+2]}).Materialize()
-			gear[at], gear[at+1], gear[at+2] = turned.X, turned.Y, turned.Z
-		}
-		speed := algebra.Constant(len(d.id), 0)
-		for i := range gear {
-			speed = speed.Plus(v[j.column+i].Times(gear[i]))
-		}
-		gain := func(i int) algebra.Num {
-			return d.known(0, func(id int) float64 {
-				if i > 0 && m.ActuatorGainType[id] == 0 {
+		length, speed, first, gear := s.transmission(d, k, q, v)
+		parameter := func(i, fixed int, types []int, values [][10]float64) algebra.Num {
+			return d.known(func(id int) float64 {
+				if i >= fixed && types[id] == 0 { // not affine
 					return 0
 				}
-				return m.ActuatorGainPrm[id][i]
+				return values[id][i]
 			})
 		}
-		bias := func(i int) algebra.Num {
-			return d.known(0, func(id int) float64 {
-				if m.ActuatorBiasType[id] == 0 {
-					return 0
-				}
-				return m.ActuatorBiasPrm[id][i]
-			})
-		}
+		gain := func(i int) algebra.Num { return parameter(i, 1, m.ActuatorGainType, m.ActuatorGainPrm) }
+		bias := func(i int) algebra.Num { return parameter(i, 0, m.ActuatorBiasType, m.ActuatorBiasPrm) }
 		affine := func(of func(i int) algebra.Num) algebra.Num {
 			return of(0).Plus(of(1).Times(length)).Plus(of(2).Times(speed))
 		}
 		force := affine(gain).Times(u).Plus(affine(bias)).Materialize()
 		slope := gain(2).Times(u).Plus(bias(2))
-		limits := d.limits(m.ActuatorForceLimited, m.ActuatorForceRange)
+		limits := limitsOf(d.id, m.ActuatorForceLimited, m.ActuatorForceRange)
 		slope = within(force, limits).Choose(slope, slope.Zero())
 		force = clip(force, limits)
 		if k.Under.Strength != nil {
 			force, slope = force.Times(k.Under.Strength[n]), slope.Times(k.Under.Strength[n])
 		}
+		steepen := func(a, b int, by algebra.Num) {
+			if !by.Is(0) {
+				slopes[[2]int{a, b}] = sumOr(slopes, [2]int{a, b}, by)
+			}
+		}
+		for _, share := range d.tendon {
+			share.push(out, force.Times(gear[0]))
+			// As in MuJoCo, what one joint's speed changes of the force on another one is left out.
+			by := slope.Times(gear[0].Square()).Scale(share.by * share.by)
+			steepen(share.column, share.column, sumRows(out[share.column].Rows, by, []int{share.row}))
+		}
 		for a := range gear {
-			out[j.column+a] = out[j.column+a].Plus(force.Times(gear[a]))
+			if d.tendon != nil {
+				break
+			}
+			out[first+a] = out[first+a].Plus(force.Times(gear[a]))
 			for b := a; b < len(gear); b++ {
-				if term := slope.Times(gear[a]).Times(gear[b]); !term.Is(0) {
-					key := [2]int{j.column + a, j.column + b}
-					if sum, ok := slopes[key]; ok {
-						term = term.Plus(sum)
-					}
-					slopes[key] = term
-				}
+				steepen(first+a, first+b, slope.Times(gear[a]).Times(gear[b]))
 			}
 		}
 	}
@@ -131,7 +115,7 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 	}
 	for _, g := range s.groups {
 		for _, j := range g.joints {
-			limits := limits{j.limit(m.JntActFrcLimited, m.JntActFrcRange, 0), j.limit(m.JntActFrcLimited, m.JntActFrcRange, 1)}
+			limits := limitsOf(j.id, m.JntActFrcLimited, m.JntActFrcRange)
 			c := j.column
 			if key := [2]int{c, c}; !slopes[key].Is(0) && slopes[key].Rows > 0 {
 				slopes[key] = within(out[c], limits).Choose(slopes[key], slopes[key].Zero())
@@ -142,30 +126,60 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 	return out, slopes
 }
 
+// transmission returns the lengths of the actuators of a drive, their rates, and the gears of the dofs from the
+// first on; of a tendon, that of its own length.
+func (s *System) transmission(d drive, k kinematics, q, v []algebra.Num) (length, speed algebra.Num, first int,
+	gear []algebra.Num) {
+	gearOf := func(i int) algebra.Num {
+		return d.known(func(id int) float64 { return s.model.ActuatorGear[id][i] })
+	}
+	if d.tendon != nil {
+		gear = []algebra.Num{gearOf(0)}
+		return lengthOf(d.tendon, q).Times(gear[0]), rateOf(d.tendon, v).Times(gear[0]), 0, gear
+	}
+	j := s.groups[d.group].joints[d.joint]
+	for i := range j.kind.Dofs() {
+		gear = append(gear, gearOf(i))
+	}
+	length = algebra.Constant(len(d.id), 0)
+	speed = length
+	switch j.kind {
+	case Slide, Hinge:
+		length = q[j.place].Times(gear[0])
+	case Ball:
+		axis, angle := axisAngle(quaternionAt(q[j.place:]).Normalized())
+		turn := axis.By(angle)
+		for i := range gear {
+			length = length.Plus(component(turn, i).Times(gear[i]))
+		}
+	}
+	if at, ok := j.turns(); ok { // the gear is in the axes of the body
+		at -= j.column
+		turned := k.Rotation[d.group].Of(algebra.Vector{X: gear[at], Y: gear[at+1], Z: gear[at+2]}).Materialize()
+		gear[at], gear[at+1], gear[at+2] = turned.X, turned.Y, turned.Z
+	}
+	for i := range gear {
+		speed = speed.Plus(v[j.column+i].Times(gear[i]))
+	}
+	return length, speed, j.column, gear
+}
+
 // limits are known lower and upper limits, +-huge where there are none.
 type limits struct{ low, high algebra.Num }
 
 const huge = 1e30
 
-func (d drive) limits(limited []bool, ranges [][2]float64) limits {
-	side := func(k int, missing float64) algebra.Num {
-		return d.known(missing, func(id int) float64 {
-			if !limited[id] {
-				return missing
+// limitsOf returns the limits of elements; those with an id of -1 have none.
+func limitsOf(ids []int, limited []bool, ranges [][2]float64) limits {
+	side := func(k int, none float64) algebra.Num {
+		return algebra.ColumnOf(ids, func(id int) float64 {
+			if id < 0 || !limited[id] {
+				return none
 			}
 			return ranges[id][k]
 		})
 	}
 	return limits{side(0, -huge), side(1, huge)}
-}
-
-func (j joint) limit(limited []bool, ranges [][2]float64, side int) algebra.Num {
-	return algebra.ColumnOf(j.id, func(id int) float64 {
-		if !limited[id] {
-			return [2]float64{-huge, huge}[side]
-		}
-		return ranges[id][side]
-	})
 }
 
 // clip clips x to limits.

@@ -52,9 +52,8 @@ func TestCheckAccepts(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	want := map[string]int{"dmc_finger": 5, "gym_pusher": 3, "own_ball": 3, "own_sliding": 15,
-		"own_spheres": 2}
-	if count < 20 || !maps.Equal(pairs, want) {
+	want := map[string]int{"dmc_finger": 5, "gym_pusher": 3}
+	if count < 22 || !maps.Equal(pairs, want) {
 		t.Errorf("of %d models, %v need IgnorePairs, want %v", count, pairs, want)
 	}
 }
@@ -84,10 +83,10 @@ func TestCheckNamesEverything(t *testing.T) {
 	for i := range m.ActuatorDelay {
 		m.ActuatorDelay[i] = 1
 	}
-	m.EqType, m.EqActive0 = []int{0, 1, 2}, []bool{true, false, true}
+	m.EqType, m.EqActive0, m.EqObj1ID, m.EqObj2ID = []Equality{0, 1, 3}, []bool{true, false, true}, []int{0, 0, 0}, []int{0, 0, 0}
 	m.Opt.Density, m.Opt.Wind[0], m.GeomFluid[1][0] = 1, 2, 1
 	m.Sizes.NFlex, m.Sizes.NPlugin = 1, 1
-	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality connect, equality joint (neq)", "(nflex)", "(nplugin)",
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality connect, equality tendon (neq)", "(nflex)", "(nplugin)",
 		"flag override, flag sleep (opt.enableflags)", "integrator implicit (opt.integrator)", "(opt.wind)",
 		"fluidshape ellipsoid of geom 1 of body \"trunk\" (geom_fluid)",
 		"actuator \"FL_hip\" of a tendon (actuator_trntype)", "actuator \"FR_hip\" with muscle (actuator_gaintype)",
@@ -96,6 +95,11 @@ func TestCheckNamesEverything(t *testing.T) {
 	m = compiled("accepted/own_ball")
 	m.Opt.Integrator, m.Opt.Viscosity = ImplicitFast, 1
 	errtest.Want(t, errtest.Of(m.Check(Options{})), "integrator implicitfast in a fluid")
+	m = compiled("accepted/own_equalities")
+	m.ActuatorBiasPrm[1][2] = -1
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "actuator 1, which damps a tendon along a chain of joints")
+	m.Tendons = nil // as of files of older compilers
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality tendon (neq)", "actuator 0 of a tendon", "tendon 1 (tendon_stiffness)")
 }
 
 // Where the engine is not MuJoCo, a note says so, after those of the compiler.
@@ -103,7 +107,7 @@ func TestCheckNotes(t *testing.T) {
 	m := compiled("accepted/gym_humanoid")
 	m.Notes = []string{"of the compiler"}
 	m.GeomConDim[0], m.Sizes.NMocap = 6, 1
-	m.EqType, m.EqActive0 = []int{0}, []bool{false}
+	m.EqType, m.EqActive0 = []Equality{0}, []bool{false}
 	s := must.Get(m.Check(Options{}))
 	want := []string{"of the compiler", "condim 4 or 6", "mocap", "equality",
 		"solver PGS with iterations 50 and tolerance 1e-08"}

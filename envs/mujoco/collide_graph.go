@@ -23,6 +23,20 @@ func planeBall(plane place, center algebra.Vector, radius algebra.Num) touch {
 	return touch{distance: distance, normal: n, point: center.Minus(n.By(radius.Plus(distance.Scale(0.5))))}
 }
 
+// planePoint is the contact of a plane with a point.
+func planePoint(a place, point algebra.Vector) touch {
+	distance := point.Minus(a.position).Dot(a.turn.Z)
+	return touch{distance: distance, normal: a.turn.Z, point: point.Minus(a.turn.Z.By(distance.Scale(0.5)))}
+}
+
+// planeEllipsoid is the contact of a plane with the lowest point of an ellipsoid.
+func planeEllipsoid(c *contactSet, a, b place) []touch {
+	size := c.sizes[1]
+	up := size.Times(inverse(b.turn, a.turn.Z)).Materialize()
+	lowest := size.Times(up.Over(up.Dot(up).Sqrt()).Neg())
+	return []touch{planePoint(a, b.position.Plus(b.turn.Of(lowest)))}
+}
+
 func planeSphere(c *contactSet, a, b place) []touch {
 	return []touch{planeBall(a, b.position, c.sizes[1].X)}
 }
@@ -50,11 +64,7 @@ func planeCylinder(c *contactSet, a, b place) (out []touch) {
 	down := length.Less(algebra.Constant(radius.Rows, 1e-6)).ChooseVector(b.turn.X.By(radius),
 		aside.By(radius.Over(length.Max(algebra.Constant(radius.Rows, 1e-6))))).Materialize()
 	axis = axis.By(half).Materialize()
-	at := func(offset algebra.Vector) touch {
-		point := b.position.Plus(offset)
-		distance := point.Minus(a.position).Dot(n)
-		return touch{distance: distance, normal: n, point: point.Minus(n.By(distance.Scale(0.5)))}
-	}
+	at := func(offset algebra.Vector) touch { return planePoint(a, b.position.Plus(offset)) }
 	sideways := down.Cross(axis)
 	sideways = sideways.By(radius.Scale(0.8660254037844386).Over(sideways.Dot(sideways).Sqrt()))
 	back := axis.Minus(down.Scale(0.5))
@@ -69,9 +79,7 @@ func planeBox(c *contactSet, a, b place) (out []touch) {
 		x.Plus(y).Plus(z), y.Plus(z).Minus(x), x.Plus(z).Minus(y), z.Minus(x).Minus(y),
 	} {
 		corner = n.Dot(corner).Above(0).ChooseVector(corner.Neg(), corner)
-		point := b.position.Plus(corner)
-		distance := point.Minus(a.position).Dot(n)
-		out = append(out, touch{distance: distance, normal: n, point: point.Minus(n.By(distance.Scale(0.5)))})
+		out = append(out, planePoint(a, b.position.Plus(corner)))
 	}
 	return out
 }
@@ -102,10 +110,14 @@ func capsules(c *contactSet, a, b place) []touch {
 	return []touch{balls(a.position.Plus(one.By(x)), b.position.Plus(other.By(y)), c.sizes[0].X, c.sizes[1].X)}
 }
 
-// sphereBox is the contact of a sphere with a box (mjraw_SphereBox).
+// sphereBox is the contact of a sphere with a box.
 func sphereBox(c *contactSet, a, b place) []touch {
+	return []touch{ballBox(c, inverse(b.turn, a.position.Minus(b.position)).Materialize(), b)}
+}
+
+// ballBox is the contact of a ball at a point, in the frame of a box, with the box (mjraw_SphereBox).
+func ballBox(c *contactSet, center algebra.Vector, b place) touch {
 	size, radius := c.sizes[1], c.sizes[0].X
-	center := inverse(b.turn, a.position.Minus(b.position)).Materialize()
 	clipped := func(x, size algebra.Num) algebra.Num { return clip(x, limits{size.Neg(), size}) }
 	nearest := algebra.Vector{X: clipped(center.X, size.X), Y: clipped(center.Y, size.Y), Z: clipped(center.Z, size.Z)}
 	toBox := nearest.Minus(center)
@@ -113,38 +125,28 @@ func sphereBox(c *contactSet, a, b place) []touch {
 	outside := touch{distance: length.Minus(radius), normal: toBox.Over(length.Max(algebra.Constant(radius.Rows, 1e-15)))}
 	// Inside, the nearest face counts.
 	depth := size.Minus(center.Each(algebra.Num.Abs)).Materialize()
-	zero, one := radius.Zero(), radius.Zero().Add(1)
+	zero := radius.Zero()
 	xFirst := depth.X.Less(depth.Y).And(depth.X.Less(depth.Z))
 	yFirst := depth.Y.Less(depth.Z)
-	toward := func(x algebra.Num) algebra.Num { return x.Below(0).Choose(one, one.Neg()) }
 	inward := xFirst.ChooseVector(algebra.Vector{X: toward(center.X), Y: zero, Z: zero},
 		yFirst.ChooseVector(algebra.Vector{X: zero, Y: toward(center.Y), Z: zero},
-			algebra.Vector{X: zero, Y: zero, Z: toward(center.Z)}))
+			algebra.Vector{X: zero, Y: zero, Z: toward(center.Z)})).Neg()
 	inside := length.Less(algebra.Constant(radius.Rows, 1e-15))
 	n := inside.ChooseVector(inward, outside.normal).Materialize()
 	distance := inside.Choose(depth.X.Min(depth.Y).Min(depth.Z).Plus(radius).Neg(), outside.distance).Materialize()
 	point := center.Plus(n.By(radius.Plus(distance.Scale(0.5))))
-	return []touch{{distance: distance, normal: b.turn.Of(n), point: b.position.Plus(b.turn.Of(point))}}
+	return touch{distance: distance, normal: b.turn.Of(n), point: b.position.Plus(b.turn.Of(point))}
 }
 
 // frame returns the tangents of contacts (mju_makeFrame).
 func (t touch) frame() (one, other algebra.Vector) {
 	n := t.normal
-	hint := t.tangent
-	if hint.X.Rows == 0 {
-		upright := n.Y.Abs().Below(0.5)
-		hint = upright.ChooseVector(unit(n.X.Rows, 1), unit(n.X.Rows, 2))
+	hint := n.Y.Abs().Below(0.5).ChooseVector(unit(n.X.Rows, 1), unit(n.X.Rows, 2))
+	if t.tangent.X.Rows > 0 { // unless it is along the normal
+		aside := t.tangent.Minus(n.By(n.Dot(t.tangent)))
+		hint = aside.Dot(aside).Below(1e-12).ChooseVector(hint, t.tangent)
 	}
 	one = hint.Minus(n.By(n.Dot(hint))).Materialize()
-	length := one.Dot(one).Sqrt()
-	if t.tangent.X.Rows > 0 { // as the default where the axis is along the normal
-		short := length.Below(1e-6)
-		other := touch{normal: n}
-		fallback, _ := other.frame()
-		one = short.ChooseVector(fallback, one.Over(length.Max(algebra.Constant(n.X.Rows, 1e-6))))
-	} else {
-		one = one.Over(length)
-	}
-	one = one.Materialize()
+	one = one.Over(one.Dot(one).Sqrt()).Materialize()
 	return one, n.Cross(one).Materialize()
 }

@@ -7,12 +7,15 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Contacts between links do not keep the pattern of the mass matrix. The factor leaves them out, and
-// preconditions the method of conjugate gradients, which takes about as many iterations as they have
-// rows.
+// Contacts between links and equalities of joints do not keep the pattern of the mass matrix. The factor leaves
+// them out, and preconditions the method of conjugate gradients, which takes about as many iterations as
+// they have rows.
 
-// coupled reports whether links can touch each other.
+// coupled reports whether links can touch each other, or joints are held equal.
 func (s *System) coupled() bool {
+	if len(s.equal) > 0 {
+		return true
+	}
 	for _, set := range s.contacts {
 		if set.sides[0].group == anyLink {
 			return true
@@ -67,17 +70,10 @@ func (s *System) conjugate(k kinematics, c constraints, r response, f factor, b,
 		}
 		var coneForce [3]algebra.Num
 		if cones[0].Rows > 0 {
-			for a := range 3 {
-				sum := algebra.Constant(cones[0].Rows, 0)
-				for i, key := range conePairs {
-					if key[0] == a {
-						sum = sum.Plus(d.ConeSlope[i].Times(cones[key[1]]))
-					} else if key[1] == a {
-						sum = sum.Plus(d.ConeSlope[i].Times(cones[key[0]]))
-					}
-				}
-				coneForce[a] = sum.Materialize()
-			}
+			k := d.ConeSlope
+			along := symmetric{k[0], k[1], k[2], k[3], k[4], k[5]}.of(algebra.Vector{X: cones[0], Y: cones[1], Z: cones[2]})
+			along = along.Materialize()
+			coneForce = [3]algebra.Num{along.X, along.Y, along.Z}
 		}
 		dofs, pushes := s.push(d.Constraints, force, coneForce)
 		for i, pushed := range s.project(d.Kinematics, pushes) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Constraints that push with one number each are stacked, so that the solver treats all of them at once:
-// friction losses, limits, the edges of pyramidal cones, and contacts without friction. Their cost is
+// friction losses, limits, equalities of joints and of fixed tendons, the edges of pyramidal cones, and contacts without friction. Their cost is
 // that of a spring whose force is clipped. Elliptic cones have three numbers and are stacked separately.
 
 // jointRow is a constraint of each link's joint of a group: a force on one dof, or on the three by
@@ -79,6 +79,9 @@ func (s *System) bounds() limits {
 				low, high = append(low, 0), append(high, huge)
 			}
 		}
+	}
+	for range s.equal {
+		low, high = append(low, -huge), append(high, huge)
 	}
 	for _, c := range s.contacts {
 		for range s.edges(c) * c.margin.Rows {

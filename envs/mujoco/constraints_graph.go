@@ -1,15 +1,18 @@
 package mujoco
 
 import (
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
 )
 
-// constraints are those of a state. The rows are stacked: first those of [System.rows], then the edges
-// of the contacts of each set.
+// constraints are those of a state. The rows are stacked: first those of [System.rows], then the equalities,
+// then the edges of the contacts of each set.
 type constraints struct {
 	Axes     []algebra.Vector // of each of [System.rows]; the x alone where it acts on one dof
+	Ratios   []algebra.Num    // of each equality: how the first length follows the second
 	Contacts []contact        // of each set
 
 	Stiffness algebra.Num // D of the stacked rows; 0 where they do not act
@@ -33,9 +36,11 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 	var c constraints
 	// Of the stacked rows: D, the damping B, and K d (r - margin).
 	var stiffness, damping, pull []algebra.Num
+	inverse := func(d, weight algebra.Num) algebra.Num { // of the regularisation
+		return d.Over(algebra.Constant(d.Rows, 1).Minus(d).Times(weight.Max(algebra.Constant(d.Rows, 1e-15))))
+	}
 	stack := func(d, weight algebra.Num, l law, violation algebra.Num, active algebra.Mask, isLoss bool) {
-		one := algebra.Constant(d.Rows, 1)
-		D := d.Over(one.Minus(d).Times(weight.Max(algebra.Constant(d.Rows, 1e-15))))
+		D := inverse(d, weight)
 		if isLoss {
 			pull = append(pull, d.Zero())
 		} else {
@@ -57,7 +62,8 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 			stack(r.law.impedance(algebra.Constant(n, 0)), r.weight, r.law, algebra.Num{}, algebra.Mask{}, true)
 			continue
 		}
-		low, high := j.limit(m.JntLimited, m.JntRange, 0), j.limit(m.JntLimited, m.JntRange, 1)
+		bounds := limitsOf(j.id, m.JntLimited, m.JntRange)
+		low, high := bounds.low, bounds.high
 		var axis algebra.Vector
 		var distance algebra.Num
 		if r.turns {
@@ -73,6 +79,12 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 		violation := distance.Minus(j.known(m.JntMargin)).Materialize()
 		stack(r.law.impedance(violation), r.weight, r.law, violation, violation.Below(0), false)
 	}
+	for _, e := range s.equal {
+		violation, ratio := e.violation(q)
+		c.Ratios = append(c.Ratios, ratio)
+		always := algebra.Mask{Num: algebra.Constant(1, 1)}
+		stack(e.law.impedance(violation), e.weight, e.law, violation, always, false)
+	}
 	var coneStiffness, conePull []algebra.Num
 	var coneDamping [2][]algebra.Num
 	for _, set := range s.contacts {
@@ -82,9 +94,7 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 		active := violation.Below(0)
 		d := set.law.impedance(violation)
 		if s.elliptic(set) {
-			one := algebra.Constant(d.Rows, 1)
-			D := d.Over(one.Minus(d).Times(set.weight.Max(algebra.Constant(d.Rows, 1e-15))))
-			coneStiffness = append(coneStiffness, active.Choose(D, D.Zero()).Materialize())
+			coneStiffness = append(coneStiffness, active.Choose(inverse(d, set.weight), d.Zero()).Materialize())
 			conePull = append(conePull, set.law.stiffness.Times(d).Times(violation))
 			coneDamping[0], coneDamping[1] = append(coneDamping[0], set.law.damping), append(coneDamping[1], set.tangent.damping)
 			continue
@@ -153,16 +163,9 @@ func (s *System) collide(k kinematics, set *contactSet) contact {
 	c := contact{Distance: materializedStack(distance), Point: stackVectors(point),
 		Frame: [3]algebra.Vector{stackVectors(normal), stackVectors(one), stackVectors(other)}}
 	if shift.X.Rows > 0 {
-		c.Shift = stackVectors(repeat(shift, set.points))
+		c.Shift = stackVectors(slices.Repeat([]algebra.Vector{shift}, set.points))
 	}
 	return c
-}
-
-func repeat[T any](x T, n int) (out []T) {
-	for range n {
-		out = append(out, x)
-	}
-	return out
 }
 
 func stackVectors(of []algebra.Vector) (out algebra.Vector) {
@@ -220,7 +223,7 @@ func (s *System) pointMotion(set *contactSet, c contact, motion []spatial) (out 
 		if side.group == static {
 			continue
 		}
-		side.link = repeatRows(side.link, set.points)
+		side.link = slices.Repeat(side.link, set.points)
 		link := spatial{s.linksOf(side, func(g int) algebra.Vector { return motion[g].Ang }),
 			s.linksOf(side, func(g int) algebra.Vector { return motion[g].Lin })}
 		at := link.at(c.pointOf(i)).Materialize()
@@ -235,13 +238,6 @@ func (s *System) pointMotion(set *contactSet, c contact, motion []spatial) (out 
 	}
 	for i, axis := range c.Frame {
 		out[i] = axis.Dot(relative).Materialize()
-	}
-	return out
-}
-
-func repeatRows(list []int, n int) (out []int) {
-	for range n {
-		out = append(out, list...)
 	}
 	return out
 }
@@ -267,6 +263,9 @@ func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, mo
 		} else {
 			list = append(list, axis.X.Times(x[r.column]))
 		}
+	}
+	for i, e := range s.equal {
+		list = append(list, rateOf(e.first, x).Minus(c.Ratios[i].Times(rateOf(e.second, x))))
 	}
 	for i, set := range s.contacts {
 		m := s.pointMotion(set, c.Contacts[i], motion)

@@ -107,12 +107,15 @@ type collision struct {
 var collisions = map[[2]GeomType]collision{
 	{Plane, Sphere}:    {1, planeSphere},
 	{Plane, Capsule}:   {2, planeCapsule},
+	{Plane, Ellipsoid}: {1, planeEllipsoid},
 	{Plane, Cylinder}:  {4, planeCylinder},
 	{Plane, Box}:       {4, planeBox},
 	{Sphere, Sphere}:   {1, capsules},
 	{Sphere, Capsule}:  {1, capsules},
 	{Capsule, Capsule}: {1, capsules},
 	{Sphere, Box}:      {1, sphereBox},
+	{Capsule, Box}:     {2, capsuleBox},
+	{Box, Box}:         {12, boxes},
 }
 
 // prepareContacts groups the pairs of geoms that can collide.
@@ -231,55 +234,28 @@ func (s *System) allLinks() (list []int) {
 }
 
 // lawOf computes the known numbers of a constraint's law; see section 2.9 of MuJoCo's solver parameters.
-func lawOf[T any](s *System, list []T, solref func(T) [2]float64, solimp func(T) [5]float64) law {
-	column := func(f func(ref [2]float64, imp [5]float64) float64) algebra.Num {
-		return algebra.ColumnOf(list, func(item T) float64 {
-			imp := solimp(item)
-			for _, i := range []int{0, 1, 3} {
-				imp[i] = min(max(imp[i], 1e-4), 0.9999)
-			}
-			imp[2], imp[4] = max(imp[2], 0), max(imp[4], 1)
-			if imp[0] == imp[1] || imp[2] <= 1e-15 {
-				mean := (imp[0] + imp[1]) / 2
-				// The stiffness depends on the given dw, the impedance is constant.
-				return f(solref(item), [5]float64{mean, imp[1], -1, imp[3], imp[4]})
-			}
-			return f(solref(item), imp)
-		})
-	}
-	timeConstant := func(ref [2]float64) float64 {
-		if s.model.Opt.DisableFlags&DisableRefSafe == 0 {
-			return max(ref[0], 2*s.model.Opt.TimeStep)
+func lawOf[T any](s *System, list []T, solref func(T) [2]float64, solimp func(T) [5]float64) (l law) {
+	rows := make([][7]float64, len(list))
+	for i, item := range list {
+		ref, imp := solref(item), solimp(item)
+		for _, k := range []int{0, 1, 3} {
+			imp[k] = min(max(imp[k], 1e-4), 0.9999)
 		}
-		return ref[0]
+		low, high, width := imp[0], imp[1], imp[2]
+		stiffness, damping := -ref[0]/(high*high), -ref[1]/high
+		if time := ref[0]; time > 0 {
+			if s.model.Opt.DisableFlags&DisableRefSafe == 0 {
+				time = max(time, 2*s.model.Opt.TimeStep)
+			}
+			stiffness, damping = 1/math.Pow(high*time*ref[1], 2), 2/(high*time)
+		}
+		if low == high || width <= 1e-15 { // the impedance is constant
+			low, high, width = (low+high)/2, (low+high)/2, 1
+		}
+		rows[i] = [7]float64{stiffness, damping, low, high, width, imp[3], max(imp[4], 1)}
 	}
-	return law{
-		stiffness: column(func(ref [2]float64, imp [5]float64) float64 {
-			if ref[0] > 0 {
-				return 1 / math.Pow(imp[1]*timeConstant(ref)*ref[1], 2)
-			}
-			return -ref[0] / (imp[1] * imp[1])
-		}),
-		damping: column(func(ref [2]float64, imp [5]float64) float64 {
-			if ref[0] > 0 {
-				return 2 / (imp[1] * timeConstant(ref))
-			}
-			return -ref[1] / imp[1]
-		}),
-		low: column(func(_ [2]float64, imp [5]float64) float64 { return imp[0] }),
-		high: column(func(_ [2]float64, imp [5]float64) float64 {
-			if imp[2] < 0 {
-				return imp[0]
-			}
-			return imp[1]
-		}),
-		width: column(func(_ [2]float64, imp [5]float64) float64 {
-			if imp[2] < 0 {
-				return 1
-			}
-			return imp[2]
-		}),
-		midpoint: column(func(_ [2]float64, imp [5]float64) float64 { return imp[3] }),
-		power:    column(func(_ [2]float64, imp [5]float64) float64 { return imp[4] }),
+	for k, number := range []*algebra.Num{&l.stiffness, &l.damping, &l.low, &l.high, &l.width, &l.midpoint, &l.power} {
+		*number = algebra.ColumnOf(rows, func(row [7]float64) float64 { return row[k] })
 	}
+	return l
 }

@@ -2,6 +2,7 @@ package mujoco
 
 import (
 	"math"
+	"slices"
 
 	"example.com/qdnb/envs/algebra"
 )
@@ -146,6 +147,15 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 			*dof = dof.Plus(component(c.Axes[i], axis).Times(f))
 		}
 	}
+	for i, e := range s.equal {
+		f := take(1)
+		for _, share := range e.first {
+			share.push(dofs, f)
+		}
+		for _, share := range e.second {
+			share.push(dofs, f.Times(c.Ratios[i]).Neg())
+		}
+	}
 	cone := 0
 	for i, set := range s.contacts {
 		n := set.margin.Rows
@@ -191,11 +201,13 @@ func (s *System) toLinks(side side, of spatial, points int, links []spatial) {
 	if side.group != anyLink {
 		n := s.groups[side.group].rows()
 		links[side.group] = links[side.group].plus(of.each(func(x algebra.Num) algebra.Num {
-			return sumRows(n, x, repeatRows(side.link, points))
+			return sumRows(n, x, slices.Repeat(side.link, points))
 		}))
 		return
 	}
-	all := of.each(func(x algebra.Num) algebra.Num { return scatter(len(s.allLinks()), x, repeatRows(side.link, points)) })
+	all := of.each(func(x algebra.Num) algebra.Num {
+		return scatter(len(s.allLinks()), x, slices.Repeat(side.link, points))
+	})
 	next := 0
 	for i, g := range s.groups {
 		links[i] = links[i].plus(all.each(func(x algebra.Num) algebra.Num { return x.Slice(next, g.rows()) }))
@@ -204,17 +216,14 @@ func (s *System) toLinks(side side, of spatial, points int, links []spatial) {
 }
 
 // springs are the slopes of forces as stiffnesses of links that touch what cannot move, and as blocks of
-// joints. Contacts between links are not among them.
+// joints. Contacts between links and equalities are not among them.
 func (s *System) springs(c constraints, r response) (links []stiffness, blocks map[[2]int]algebra.Num) {
 	links, blocks = make([]stiffness, len(s.groups)), map[[2]int]algebra.Num{}
 	for i, g := range s.groups {
 		links[i] = links[i].each(func(algebra.Num) algebra.Num { return algebra.Constant(g.rows(), 0) })
 	}
 	add := func(a, b int, x algebra.Num) {
-		if sum, ok := blocks[[2]int{a, b}]; ok {
-			x = x.Plus(sum)
-		}
-		blocks[[2]int{a, b}] = x
+		blocks[[2]int{a, b}] = sumOr(blocks, [2]int{a, b}, x)
 	}
 	next := 0
 	take := func(n int) algebra.Num {
@@ -233,6 +242,7 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 			}
 		}
 	}
+	next += len(s.equal)
 	cone := 0
 	for i, set := range s.contacts {
 		n := set.margin.Rows
@@ -266,7 +276,7 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 		world := stiffnessAt(k.turned(c.Contacts[i].Frame), c.Contacts[i].Point).materialize()
 		group := s.groups[side.group].rows()
 		links[side.group] = links[side.group].plus(world.each(func(x algebra.Num) algebra.Num {
-			return sumRows(group, x, repeatRows(side.link, set.points))
+			return sumRows(group, x, slices.Repeat(side.link, set.points))
 		}))
 	}
 	return links, blocks

@@ -116,7 +116,7 @@ func TestGoldenContacts(t *testing.T) {
 				if moving.group == static {
 					moving = set.sides[0]
 				}
-				moving.link = repeatRows(moving.link, set.points)
+				moving.link = slices.Repeat(moving.link, set.points)
 				at := c.Point.Plus(s.linksOf(moving, func(group int) algebra.Vector { return k.Origin[group] }))
 				numbers := []algebra.Num{c.Distance, at.X, at.Y, at.Z}
 				for _, axis := range c.Frame {

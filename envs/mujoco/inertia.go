@@ -29,10 +29,10 @@ func (s *System) weigh(g *group) {
 		for i := range 3 {
 			center[row][i] /= max(mass[row], 1e-300)
 		}
-		var tensor [3][3]float64
+		var tensor, columns [3][3]float64
 		for _, b := range parts {
 			turn := s.poses[b].rotation.Times(algebra.KnownQuaternion(m.BodyIQuat[b])).Rotation().Snap()
-			columns := [3][3]float64{host(turn.X), host(turn.Y), host(turn.Z)}
+			columns = [3][3]float64{host(turn.X), host(turn.Y), host(turn.Z)}
 			var d [3]float64
 			for i := range 3 {
 				d[i] = about[b][i] - center[row][i]
@@ -50,9 +50,7 @@ func (s *System) weigh(g *group) {
 			}
 		}
 		if len(parts) == 1 { // exactly as given, with the odd moment first
-			b := parts[0]
-			turn := s.poses[b].rotation.Times(algebra.KnownQuaternion(m.BodyIQuat[b])).Rotation().Snap()
-			axes[row], moments[row] = [3][3]float64{host(turn.X), host(turn.Y), host(turn.Z)}, m.BodyInertia[b]
+			axes[row], moments[row] = columns, m.BodyInertia[parts[0]]
 		} else {
 			moments[row], axes[row] = eigen(tensor)
 		}

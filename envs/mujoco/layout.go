@@ -171,20 +171,12 @@ func (a pose) then(b pose) pose {
 
 // stackPoses makes known poses the rows of one.
 func stackPoses(list []pose) (out pose) {
-	out = list[0]
-	component := func(k func(p *pose) *algebra.Num) {
-		var column []float64
-		for i := range list {
-			column = append(column, k(&list[i]).Known...)
-		}
-		*k(&out) = algebra.Known(column...)
+	out.position = algebra.VectorsOf(list, func(p pose) [3]float64 { return host(p.position) })
+	for k, entry := range []*algebra.Num{&out.rotation.W, &out.rotation.X, &out.rotation.Y, &out.rotation.Z} {
+		*entry = algebra.ColumnOf(list, func(p pose) float64 {
+			q := p.rotation
+			return []algebra.Num{q.W, q.X, q.Y, q.Z}[k].Known[0]
+		})
 	}
-	component(func(p *pose) *algebra.Num { return &p.position.X })
-	component(func(p *pose) *algebra.Num { return &p.position.Y })
-	component(func(p *pose) *algebra.Num { return &p.position.Z })
-	component(func(p *pose) *algebra.Num { return &p.rotation.W })
-	component(func(p *pose) *algebra.Num { return &p.rotation.X })
-	component(func(p *pose) *algebra.Num { return &p.rotation.Y })
-	component(func(p *pose) *algebra.Num { return &p.rotation.Z })
 	return out
 }

@@ -12,10 +12,21 @@ type Model struct {
 	// OwnContacts are the pairs of geoms of one tree, the lower index first, that touched in 20 000 random poses;
 	// nil if that was not tried.
 	OwnContacts [][2]int
+	Tendons     []Tendon
 	Sizes       Sizes
 	Opt         Opt
 	Names       Names
 	Arrays
+}
+
+// Tendon is a tendon, whose length is the sum of positions of slides and hinges times coefficients. Spatial
+// tendons, and those of files of older compilers, have no joints.
+type Tendon struct {
+	Joints       []int
+	Coefs        []float64
+	Length0      float64    // in the pose qpos0
+	LengthSpring [2]float64 // between these lengths a spring is slack
+	Invweight0   float64
 }
 
 // Sizes are the sizes of mjModel.
@@ -129,6 +140,14 @@ const (
 	Box
 	Mesh
 	SDF
+)
+
+// Equality is mjtEq.
+type Equality int
+
+const (
+	EqualJoints  Equality = 2
+	EqualTendons Equality = 3
 )
 
 // Names holds the names of elements, "" where MuJoCo's file gives none.
@@ -261,8 +280,13 @@ type Arrays struct {
 	KeyQVel [][]float64 `mj:"key_qvel,nkey,nv"`
 	KeyCtrl [][]float64 `mj:"key_ctrl,nkey,nu"`
 
-	EqType    []int  `mj:"eq_type,neq"`
-	EqActive0 []bool `mj:"eq_active0,neq"`
+	EqType    []Equality    `mj:"eq_type,neq"`
+	EqActive0 []bool        `mj:"eq_active0,neq"`
+	EqObj1ID  []int         `mj:"eq_obj1id,neq"`
+	EqObj2ID  []int         `mj:"eq_obj2id,neq"`
+	EqData    [][12]float64 `mj:"eq_data,neq"`
+	EqSolRef  [][2]float64  `mj:"eq_solref,neq"`
+	EqSolImp  [][5]float64  `mj:"eq_solimp,neq"`
 
 	TendonStiffness     []float64    `mj:"tendon_stiffness,ntendon"`
 	TendonStiffnessPoly [][2]float64 `mj:"tendon_stiffnesspoly,ntendon"`

@@ -51,6 +51,17 @@ func (s *System) passive(k kinematics, q, v []algebra.Num, velocity []spatial) (
 			}
 		}
 	}
+	for i, tendon := range m.Tendons {
+		if flags&DisableSpring != 0 || m.TendonStiffness[i] == 0 {
+			continue
+		}
+		shares := s.tendon(i)
+		length := lengthOf(shares, q)
+		slack := clip(length, limits{algebra.Known(tendon.LengthSpring[0]), algebra.Known(tendon.LengthSpring[1])})
+		for _, share := range shares {
+			share.push(out, slack.Minus(length).Scale(m.TendonStiffness[i]))
+		}
+	}
 	wrenches, any := s.fluid(k, velocity)
 	lifts, some := s.lifts(k)
 	if any {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +41,7 @@ func readModel(file io.Reader) (m Model, err error) {
 		Version                   string `json:"mujoco"`
 		Notes                     []string
 		OwnContacts               [][2]int `json:"own_contacts"`
+		Tendons                   []Tendon
 		Sizes, Opt, Names, Arrays map[string]any
 	}
 	if err := json.Unmarshal(text, &content); err != nil {
@@ -52,7 +54,7 @@ func readModel(file io.Reader) (m Model, err error) {
 		return m, fmt.Errorf("it was compiled by MuJoCo %.20q: compile the XML again with version %s", m.Version,
 			Version)
 	}
-	m.Notes, m.OwnContacts = content.Notes, content.OwnContacts
+	m.Notes, m.OwnContacts, m.Tendons = content.Notes, content.OwnContacts, content.Tendons
 	for _, part := range []struct {
 		name string
 		from map[string]any
@@ -67,12 +69,14 @@ func readModel(file io.Reader) (m Model, err error) {
 		for i := range into.NumField() {
 			tag := strings.Split(into.Type().Field(i).Tag.Get("mj"), ",")
 			value, ok := part.from[tag[0]]
-			if !ok {
-				return m, fmt.Errorf("%q is missing in its %s", tag[0], part.name)
-			}
 			var dims []int
 			for _, size := range tag[1:] {
 				dims = append(dims, m.Sizes.named(size))
+			}
+			if !ok && len(dims) > 0 && dims[0] == 0 { // such as an array that older compilers do not write
+				value = []any{}
+			} else if !ok {
+				return m, fmt.Errorf("%q is missing in its %s", tag[0], part.name)
 			}
 			if err := fill(into.Field(i), value, dims); err != nil {
 				return m, fmt.Errorf("%s.%s: %w", part.name, tag[0], err)
@@ -188,6 +192,20 @@ func (m *Model) validate() error {
 			return fmt.Errorf("actuator_trnid: actuator %d moves joint %d of %d", i, id[0], s.NJnt)
 		}
 	}
+	if n := len(m.Tendons); n > 0 && n != s.NTendon {
+		return fmt.Errorf("there are %d tendons, want %d", n, s.NTendon)
+	}
+	for i, t := range m.Tendons {
+		if len(t.Coefs) != len(t.Joints) || slices.ContainsFunc(t.Joints, func(id int) bool { return !m.scalar(id) }) {
+			return fmt.Errorf("tendon %d has %d coefficients of joints %v", i, len(t.Coefs), t.Joints)
+		}
+	}
+	for i, kind := range m.EqType {
+		one, other := m.EqObj1ID[i], m.EqObj2ID[i]
+		if kind == EqualJoints && (!m.scalar(one) || other >= 0 && !m.scalar(other)) {
+			return fmt.Errorf("equality %d is of joints %d and %d", i, one, other)
+		}
+	}
 	q, v, joint := 0, 0, 0
 	for b := range s.NBody {
 		first := v
@@ -222,6 +240,11 @@ func (m *Model) validate() error {
 			joint, q, v, s.NJnt, s.NQ, s.NV)
 	}
 	return nil
+}
+
+// scalar reports whether a joint exists and is a slide or a hinge.
+func (m *Model) scalar(id int) bool {
+	return id >= 0 && id < len(m.JntType) && m.JntType[id] >= Slide
 }
 
 func ints[T ~int](list []T) []int {

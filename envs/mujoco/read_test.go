@@ -20,6 +20,7 @@ func TestModelsAreRead(t *testing.T) {
 		m.Opt.Gravity[2] != -9.81 {
 		t.Errorf("%+v", m)
 	}
+	tendons := string(must.Get(os.ReadFile("testdata/accepted/own_equalities_model.json")))
 	for _, c := range []struct{ old, new, want string }{
 		{text[len(text)/2:], "", "cut off"},
 		{`"4.0.0"`, `"3.3.0"`, `MuJoCo "3.3.0"`},
@@ -34,7 +35,15 @@ func TestModelsAreRead(t *testing.T) {
 		{`"body_parentid":[0`, `"body_parentid":[1`, "body_parentid"},
 		{`"jnt_limited":[`, `"jnt_limited":[2],"x":[`, "jnt_limited"},
 		{`"jnt_type":[`, `"jnt_type":[7,`, "jnt_type"},
+		{`"coefs":[0.5,`, `"coefs":[`, "tendon 0"},
+		{`"joints":[3,`, `"joints":[-1,`, "tendon 0"},
+		{`"tendons":[`, `"tendons":[{},`, "4 tendons, want 3"},
+		{`"eq_obj1id":[3,`, `"eq_obj1id":[40,`, "equality 0"},
 	} {
+		text := text
+		if !strings.Contains(text, c.old) {
+			text = tendons
+		}
 		broken := strings.Replace(text, c.old, c.new, 1)
 		if broken == text {
 			t.Errorf("%q does not occur", c.old)

@@ -6,9 +6,9 @@ import (
 )
 
 // active lists the equality constraints that act.
-func (c *checker) active() (list []int) {
-	for i, active := range c.EqActive0 {
-		if active && c.Opt.DisableFlags&(DisableConstraint|DisableEquality) == 0 {
+func (m *Model) active() (list []int) {
+	for i, active := range m.EqActive0 {
+		if active && m.Opt.DisableFlags&(DisableConstraint|DisableEquality) == 0 {
 			list = append(list, i)
 		}
 	}
@@ -17,8 +17,12 @@ func (c *checker) active() (list []int) {
 
 func (c *checker) sizes() {
 	for _, i := range c.active() {
-		c.refuse("neq", "equality %s", name(c.EqType[i], "connect", "weld", "joint", "tendon", "flex", "flexvert",
-			"flexstrain", "distance"))
+		kind, other := c.EqType[i], c.EqObj2ID[i]
+		ofTendons := kind == EqualTendons && c.fixed(c.EqObj1ID[i]) && (other < 0 || c.fixed(other))
+		if kind != EqualJoints && !ofTendons {
+			c.refuse("neq", "equality %s", name(int(kind), "connect", "weld", "joint", "tendon", "flex", "flexvert",
+				"flexstrain", "distance"))
+		}
 	}
 	if c.Sizes.NV == 0 {
 		c.refuse("nv", "a file without a joint")
@@ -70,7 +74,16 @@ func (c *checker) joints() {
 
 func (c *checker) actuators() {
 	for i, kind := range c.ActuatorTrnType {
-		if kind != 0 {
+		tendon := c.ActuatorTrnID[i][0]
+		damps := c.ActuatorGainType[i] > 0 && c.ActuatorGainPrm[i][2] != 0 ||
+			c.ActuatorBiasType[i] > 0 && c.ActuatorBiasPrm[i][2] != 0
+		switch {
+		case kind == overTendon && c.fixed(tendon):
+			if damps && c.Opt.Integrator == ImplicitFast && !c.ofSiblings(tendon) {
+				c.refuse("opt.integrator", "integrator implicitfast with %s, which damps a tendon along a chain of joints",
+					c.actuator(i))
+			}
+		case kind != overJoint:
 			c.refuse("actuator_trntype", "%s of a %s", c.actuator(i), name(kind, "joint", "jointinparent", "slidercrank",
 				"tendon", "site", "body", "so3"))
 		}
@@ -104,8 +117,32 @@ func (c *checker) actuators() {
 	refuseNonzero(c, "actuator_armature", c.ActuatorArmature, c.actuator)
 }
 
+// How an actuator acts (mjtTrn).
+const (
+	overJoint  = 0
+	overTendon = 3
+)
+
+// fixed reports whether a tendon is the sum of positions of joints.
+func (c *checker) fixed(tendon int) bool {
+	return tendon >= 0 && tendon < len(c.Tendons) && len(c.Tendons[tendon].Joints) > 0
+}
+
+// ofSiblings reports whether a tendon is of the only joints of children of one body, of which none moves another.
+func (c *checker) ofSiblings(tendon int) bool {
+	joints := c.Tendons[tendon].Joints
+	return !slices.ContainsFunc(joints, func(id int) bool {
+		body := c.JntBodyID[id]
+		return c.BodyJntNum[body] > 1 || c.BodyParentID[body] != c.BodyParentID[c.JntBodyID[joints[0]]]
+	})
+}
+
 func (c *checker) tendons() {
-	refuseNonzero(c, "tendon_stiffness", c.TendonStiffness, c.tendon)
+	for i, stiffness := range c.TendonStiffness {
+		if stiffness != 0 && !c.fixed(i) {
+			c.refuse("tendon_stiffness", "%s", c.tendon(i))
+		}
+	}
 	refuseNonzero(c, "tendon_stiffnesspoly", c.TendonStiffnessPoly, c.tendon)
 	refuseNonzero(c, "tendon_springyield", c.TendonSpringYield, c.tendon)
 	refuseNonzero(c, "tendon_damping", c.TendonDamping, c.tendon)

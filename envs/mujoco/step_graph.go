@@ -99,7 +99,7 @@ func (s *System) accelerate(r running) dynamics {
 		force[c] = applied
 	}
 	d := dynamics{kinematics: k}
-	if len(s.rows)+len(s.contacts) == 0 {
+	if len(s.rows)+len(s.equal)+len(s.contacts) == 0 {
 		step := s.solve(k, s.factorize(k, s.links(k), s.armatures()), residual)
 		for c := range step {
 			d.acceleration = append(d.acceleration, guess[c].Minus(step[c]).Materialize())

@@ -22,6 +22,7 @@ type System struct {
 
 	pairs    []Pair
 	rows     []jointRow
+	equal    []equality
 	contacts []*contactSet
 	options  Options
 	notes    []string
@@ -64,6 +65,7 @@ func NewSystem(m Model, options Options) (*System, error) {
 	s.layOut()
 	s.prepareDrives()
 	s.prepareRows()
+	s.prepareEqualities()
 	s.pairs = supported.Pairs
 	s.prepareContacts(s.pairs)
 	return s, nil
@@ -124,10 +126,14 @@ func (s *System) ActionsOf(joints ...string) (indices []int) {
 	return indices
 }
 
-// Actuated returns the names of the joints that the actuators drive, in their order.
+// Actuated returns the names of the joints that the actuators drive, in their order, or the numbers of tendons.
 func (s *System) Actuated() (joints []string) {
-	for _, id := range s.model.ActuatorTrnID {
-		joints = append(joints, s.jointName(id[0]))
+	for i, id := range s.model.ActuatorTrnID {
+		if s.model.ActuatorTrnType[i] == 0 {
+			joints = append(joints, s.jointName(id[0]))
+		} else {
+			joints = append(joints, nameOr("", "tendon", id[0]))
+		}
 	}
 	return joints
 }

@@ -24,7 +24,7 @@ ARRAYS = {
         gear ctrllimited ctrlrange forcelimited forcerange damping dampingpoly armature delay history actnum
         group plugin""",
     "key_": "time qpos qvel act ctrl",
-    "eq_": "type active0",
+    "eq_": "type obj1id obj2id active0 data solref solimp",
     "tendon_": """type stiffness stiffnesspoly springyield damping dampingpoly frictionloss limited armature
         actfrclimited""",
     "sensor_": "type objtype objid reftype refid dim adr cutoff delay",
@@ -64,6 +64,16 @@ def own_contacts(m):
     return sorted(pair for pair in found if root[pair[0]] == root[pair[1]] != 0)
 
 
+def tendon(m, i):
+    """The joints and coefficients of a fixed tendon, none of another one, and what MuJoCo derives of its length."""
+    parts = slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
+    joints, coefs = m.wrap_objid[parts], m.wrap_prm[parts]
+    if np.any(m.wrap_type[parts] != mujoco.mjtWrap.mjWRAP_JOINT):
+        joints, coefs = [], []
+    return {"joints": plain(joints), "coefs": plain(coefs), "length0": m.tendon_length0[i],
+            "lengthspring": plain(m.tendon_lengthspring[i]), "invweight0": m.tendon_invweight0[i]}
+
+
 def model_of(path):
     m, notes = read(path)
     arrays = [prefix + name for prefix, names in ARRAYS.items() for name in names.split()]
@@ -71,6 +81,7 @@ def model_of(path):
         "mujoco": mujoco.__version__,
         **({"notes": notes} if notes else {}),
         "own_contacts": own_contacts(m),
+        **({"tendons": [tendon(m, i) for i in range(m.ntendon)]} if m.ntendon else {}),
         "sizes": {name: getattr(m, name) for name in SIZES.split()},
         "opt": {name: plain(getattr(m.opt, name)) for name in OPT.split()},
         "names": {kind: [getattr(m, kind)(i).name for i in range(getattr(m, n))] for kind, n in NAMES.items()},
