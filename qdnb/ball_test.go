@@ -38,8 +38,8 @@ func (Ball) Condition(t skills.Task) skills.Task {
 }
 
 func (b Ball) Init(t skills.Task, key random.Key) skills.Diversity {
-	form := nn.MLP{Sizes: []int{t.Width(), t.Skills.Size()}}
-	b.Map = nn.NewTrainable(form.New(key), b.LearningRate)
+	mlp := nn.MLP{Sizes: []int{t.Width(), t.Skills.Size()}}
+	b.Map = nn.NewTrainable(mlp.New(key), b.LearningRate)
 	return b
 }
 

@@ -107,7 +107,7 @@ func passed(x *graph.Node) *graph.Node {
 // Metres converts the torso's observed position to its x in metres.
 func Metres(observed float64) float64 { return catalog.HurdlesHalfway * (observed + 1) }
 
-// HurdlesSkills returns the form of skills of the hurdles environment, without their parameters. They
+// HurdlesSkills returns the architecture of skills for the hurdles environment, without their parameters. They
 // do not see the position and the distance to the next hurdle.
 func HurdlesSkills(hidden []int, gaussian bool) envs.Skills {
 	task, _ := catalog.Find(HurdlesEnv)

@@ -204,7 +204,7 @@ func gradients(n, injected int) []int32 {
 
 // specialise turns the actor into policies for target descriptors [k, d]: rows [k, N].
 func (e DescriptorConditioned) specialise(actor nn.Network, targets *Node) *Node {
-	return actor.Form.View(actor.Join()).WithLastInputs(targets).Join()
+	return actor.MLP.View(actor.Join()).WithLastInputs(targets).Join()
 }
 
 var _ = preset("dcrl-map-elites", defaultDCRLMapElites)

@@ -267,8 +267,8 @@ func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 	}
 	measure := func() (off, reward float64) {
 		in, state := []*tensors.Tensor{xlatest.Tensor(goals, len(goals), 1)}, stateOf(t, s)
-		form := l.conditioned().Actor
-		for layer := range form.Sizes[1:] {
+		mlp := l.conditioned().Actor
+		for layer := range mlp.Sizes[1:] {
 			for _, part := range []string{"Bias", "Kernel"} {
 				const actor = "proposing_0.Emitter.PolicyGradient.Learner.Actor.Trainable.Params"
 				x := state[fmt.Sprintf("%s.%s.%d", actor, part, layer)]
@@ -276,7 +276,7 @@ func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 			}
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			actor := nn.Network{Form: form}
+			actor := nn.Network{MLP: mlp}
 			for i := 1; i < len(in); i += 2 {
 				actor.Bias, actor.Kernel = append(actor.Bias, in[i]), append(actor.Kernel, in[i+1])
 			}

@@ -93,7 +93,7 @@ type encoded struct {
 	Sequences       *Node // [capacity, L, F]
 	Autoencoder     *Node // [1, parameters]
 	Mean, Deviation *Node // [F], mean and standard deviation of the features
-	Form            nn.Autoencoder
+	Architecture    nn.Autoencoder
 }
 
 var (
@@ -191,16 +191,16 @@ func (s EncoderSettings) recorder(task scoring.Task, custom *envs.Recorder) envs
 
 // empty returns an untrained auto-encoder and no sequences.
 func (s EncoderSettings) empty(recorder envs.Recorder, capacity, length int, key random.Key) encoded {
-	form := nn.Autoencoder{Features: recorder.Width, Hidden: s.Latent, Steps: recorder.Rows(length)}
-	zeros := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, form.Features))
-	return encoded{Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, capacity, form.Steps, form.Features)),
-		form.Init(key), zeros, OnesLike(zeros), form}
+	autoencoder := nn.Autoencoder{Features: recorder.Width, Hidden: s.Latent, Steps: recorder.Rows(length)}
+	zeros := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, autoencoder.Features))
+	return encoded{Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, capacity, autoencoder.Steps, autoencoder.Features)),
+		autoencoder.Init(key), zeros, OnesLike(zeros), autoencoder}
 }
 
 // encode returns the descriptors [m, latent] of sequences [m, L, F].
 func (e encoded) encode(sequences *Node) *Node {
 	normal := nn.Normaliser{Mean: e.Mean, Deviation: e.Deviation}
-	return e.Form.Encode(e.Autoencoder, normal.Apply(sequences))
+	return e.Architecture.Encode(e.Autoencoder, normal.Apply(sequences))
 }
 
 // batch returns the individuals with their learned descriptors.
@@ -308,6 +308,6 @@ func (a Aurora) train(generation *Node, key random.Key) Aurora {
 		ConstAs(loop, int32(a.LateEpochs)))
 	training := nn.AutoencoderTraining{Batch: a.TrainingBatch, LearningRate: a.LearningRate}
 	e := a.Encoded
-	a.Encoded = e.learn(training.Train(e.Form, e.Autoencoder, e.Sequences, a.Members.filled(), epochs, key))
+	a.Encoded = e.learn(training.Train(e.Architecture, e.Autoencoder, e.Sequences, a.Members.filled(), epochs, key))
 	return a
 }

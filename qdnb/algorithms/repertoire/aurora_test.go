@@ -34,7 +34,7 @@ func TestGoldenAuroraSequences(t *testing.T) {
 				MaxObservation: int(data.Number("const.max_observation_size")),
 				Latent:         data.Shape(name + ".descriptors")[1],
 			}}}
-			archive.Encoded.Form = nn.Autoencoder{Features: dims[2], Hidden: archive.Latent, Steps: dims[1]}
+			archive.Encoded.Architecture = nn.Autoencoder{Features: dims[2], Hidden: archive.Latent, Steps: dims[1]}
 			task := scoring.Task{Env: envs.Pointmaze{}}
 			recorder := archive.Record(task)
 			if rows := recorder.Rows(steps); rows != dims[1] {

@@ -36,8 +36,8 @@ func TestGoldenDiscountModel(t *testing.T) {
 			}
 		}
 		out := xlatest.Run(t, p, func(in []*Node) (all []*Node) {
-			form := nn.NewMLP(2, []int{8, 8}, 1)
-			net := nn.Network{Form: form, Kernel: in[4:7]}
+			mlp := nn.NewMLP(2, []int{8, 8}, 1)
+			net := nn.Network{MLP: mlp, Kernel: in[4:7]}
 			for _, bias := range in[1:4] {
 				net.Bias = append(net.Bias, InsertAxes(bias, 0))
 			}

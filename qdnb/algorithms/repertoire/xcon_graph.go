@@ -149,11 +149,11 @@ func (a XCon) train(key random.Key) XCon {
 	e, filled := a.Encoded, a.Population.filled()
 	if a.Loss == MSELoss {
 		t := nn.AutoencoderTraining{Batch: a.TrainingBatch, LearningRate: a.LearningRate}
-		a.Encoded = e.learn(t.Train(e.Form, e.Autoencoder, e.Sequences, filled, Const(filled.Graph(), int32(a.Epochs)),
+		a.Encoded = e.learn(t.Train(e.Architecture, e.Autoencoder, e.Sequences, filled, Const(filled.Graph(), int32(a.Epochs)),
 			key.FoldIn(0)))
 	} else {
 		c := nn.Contrast{Batch: a.TrainingBatch, LearningRate: a.LearningRate, Epochs: a.Epochs, MinDelta: a.MinDelta}
-		a.Encoded = e.learn(c.Train(e.Form, e.Autoencoder, e.Sequences, a.Population.Fitness, filled,
+		a.Encoded = e.learn(c.Train(e.Architecture, e.Autoencoder, e.Sequences, a.Population.Fitness, filled,
 			MulScalar(a.MinNovelty, float64(a.Latent)), key.FoldIn(0)))
 	}
 	a.Population.Descriptors = a.Encoded.encode(a.Encoded.Sequences)

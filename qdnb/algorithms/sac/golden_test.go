@@ -41,10 +41,10 @@ func readPublished(t *testing.T) published {
 	return published{f, New(config, obs, actions), replay.Layout{Obs: obs, Actions: actions}}
 }
 
-// rows returns flat parameter sets as rows of one form.
-func (f published) rows(name string, form nn.MLP) *tensors.Tensor {
+// rows returns flat parameter sets as rows of one architecture.
+func (f published) rows(name string, mlp nn.MLP) *tensors.Tensor {
 	data := f.Float32s(name)
-	return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
+	return xlatest.Tensor(data, len(data)/mlp.Params(), mlp.Params())
 }
 
 // batch returns the transitions in the given rows of the data, joined to rows of the layout.

@@ -33,8 +33,8 @@ func (DIAYN) Loss() string { return "discriminator_loss" }
 
 // Init implements [Diversity].
 func (d DIAYN) Init(t Task, key random.Key) Diversity {
-	form := nn.NewMLP(t.Width(), d.Hidden, t.Skills.Size())
-	d.Discriminator = nn.NewTrainable(form.New(key), cmp.Or(d.LearningRate, t.Learner.LearningRate))
+	mlp := nn.NewMLP(t.Width(), d.Hidden, t.Skills.Size())
+	d.Discriminator = nn.NewTrainable(mlp.New(key), cmp.Or(d.LearningRate, t.Learner.LearningRate))
 	return d
 }
 

@@ -74,11 +74,11 @@ func withRow(d Diversity, task Task, row *Node) Diversity {
 			task.Skills.Size()).Network(row, 0), d.LearningRate)
 		return d
 	case DADS:
-		logits, means, hidden := d.forms(task.Skills.Size(), task.Width())
+		logits, means, hidden := d.architectures(task.Skills.Size(), task.Width())
 		start := 0
-		cut := func(form nn.MLP) nn.Network {
-			start += form.Params()
-			return form.Network(Slice(row, AxisRange(), AxisRange(start-form.Params(), start)), 0)
+		cut := func(mlp nn.MLP) nn.Network {
+			start += mlp.Params()
+			return mlp.Network(Slice(row, AxisRange(), AxisRange(start-mlp.Params(), start)), 0)
 		}
 		d.Dynamics = nn.NewTrainable(skillDynamics{cut(logits), cut(means), cut(hidden)}, d.LearningRate)
 		if d.Changes.Mean == nil {

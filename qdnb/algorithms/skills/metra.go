@@ -66,8 +66,8 @@ func (m METRA) Condition(t Task) Task {
 
 // Init implements [Diversity].
 func (m METRA) Init(t Task, key random.Key) Diversity {
-	form := nn.NewMLP(t.Width(), m.Hidden, t.Skills.Size())
-	m.Nets = nn.NewTrainable(metraNets{form.New(key),
+	mlp := nn.NewMLP(t.Width(), m.Hidden, t.Skills.Size())
+	m.Nets = nn.NewTrainable(metraNets{mlp.New(key),
 		Const(key.Hi.Graph(), float32(math.Log(m.Multiplier)))}, cmp.Or(m.LearningRate, t.Learner.LearningRate))
 	return m
 }

@@ -47,7 +47,7 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			m := metra.Init(task, random.NewKey(in[0].Graph(), 1)).(METRA)
-			m.Nets.Params.Encoder = m.Nets.Params.Encoder.Form.Network(in[0], 0)
+			m.Nets.Params.Encoder = m.Nets.Params.Encoder.MLP.Network(in[0], 0)
 			var model Diversity = m
 			var out []*Node
 			for i := range steps {

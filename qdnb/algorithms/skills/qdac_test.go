@@ -87,9 +87,9 @@ func TestGoldenQDAC(t *testing.T) {
 			}
 			return out
 		}, inputs...)
-		compare := func(names []string, step int, form string) {
+		compare := func(names []string, step int, format string) {
 			for _, name := range names {
-				array := fmt.Sprintf(form, name, step)
+				array := fmt.Sprintf(format, name, step)
 				xlatest.Close(t, array, xlatest.Flat[float32](t, out[0]), f.Float32s(array), 5e-5)
 				out = out[1:]
 			}
@@ -108,9 +108,9 @@ func TestGoldenQDAC(t *testing.T) {
 func begin(it iteration, in []*Node) learning {
 	g := in[0].Graph()
 	q := it.Diversity.Init(it.Task, random.NewKey(g, 1)).(QDAC)
-	psi := q.Features.Target[0].Form
+	psi := q.Features.Target[0].MLP
 	q.Features.Params, q.Features.Target = psi.Networks(in[3]), psi.Networks(in[4])
-	q.Multiplier.Params = q.Multiplier.Params.Form.Network(in[5], 0)
+	q.Multiplier.Params = q.Multiplier.Params.MLP.Network(in[5], 0)
 	return learning{it.sac.Learner(in[0], in[1], in[2], Log(Const(g, float32(it.sac.AlphaInit)))), q}
 }
 

@@ -90,19 +90,19 @@ func (t Task) WithOneHotSkills(actor nn.Network) nn.Network {
 	}
 	actor.Kernel = slices.Clone(actor.Kernel)
 	actor.Kernel[0] = Concatenate([]*Node{Slice(first, AxisRange(0, observations)), byskill}, 0)
-	actor.Form.Sizes = slices.Clone(actor.Form.Sizes)
-	actor.Form.Sizes[0] = observations + t.Skills.Count()
+	actor.MLP.Sizes = slices.Clone(actor.MLP.Sizes)
+	actor.MLP.Sizes[0] = observations + t.Skills.Count()
 	return actor
 }
 
-// Genotypes converts an actor of one-hot skills into one policy per skill, in the network form of
+// Genotypes converts an actor of one-hot skills into one policy per skill, in the architecture of
 // the neuroevolution methods: observations -> hidden -> actions with tanh. The result is [skills,
 // params], with one row if there are no skills. A skill's contribution to the first layer becomes
 // part of its bias, and the last layer keeps only the means. Each policy equals the actor without
 // noise.
 func (t Task) Genotypes(actor nn.Network) *Node {
-	spec, skills, sizes := t.Env.Spec(), max(1, t.Skills.Count()), actor.Form.Sizes
-	net := nn.Net{Form: t.policy(sizes[1 : len(sizes)-1])}
+	spec, skills, sizes := t.Env.Spec(), max(1, t.Skills.Count()), actor.MLP.Sizes
+	net := nn.Net{MLP: t.policy(sizes[1 : len(sizes)-1])}
 	for layer, kernel := range actor.Kernel {
 		bias := actor.Bias[layer]
 		if layer == 0 && t.Skills.Count() > 0 {

@@ -72,13 +72,13 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 		unitVectors(2, 5), cube(4, 3)} {
 		for _, hidden := range [][]int{{7, 5}, {4}, nil} {
 			task := Task{Env: endless, Length: 8, Skills: skills}
-			form, n := nn.NewMLP(2+skills.Size(), hidden, 4), max(1, skills.Count())
+			mlp, n := nn.NewMLP(2+skills.Size(), hidden, 4), max(1, skills.Count())
 			what := fmt.Sprintf("%d skills of size %d, hidden layers %v", n, skills.Size(), hidden)
 			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
 					key := random.KeyOf(in[0])
-					row := key.FoldIn(1).Normal(1, form.Params()) // biases are not 0
-					actor, obs := form.Network(row, 0), key.FoldIn(2).Normal(n, 2)
+					row := key.FoldIn(1).Normal(1, mlp.Params()) // biases are not 0
+					actor, obs := mlp.Network(row, 0), key.FoldIn(2).Normal(n, 2)
 					x := task.inputs(obs, nil)
 					numbers := obs
 					if skills.vectors() {

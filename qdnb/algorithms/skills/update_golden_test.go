@@ -50,9 +50,9 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 	algorithm := f.sac(prefix)
 	it := iteration{sac: algorithm,
 		method: method{task, diversity, PlusReward{f.Number("const.diversity_reward_scale")}}}
-	rows := func(name string, form nn.MLP) *tensors.Tensor {
+	rows := func(name string, mlp nn.MLP) *tensors.Tensor {
 		data := f.Float32s(prefix + name)
-		return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
+		return xlatest.Tensor(data, len(data)/mlp.Params(), mlp.Params())
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		inputs := []*tensors.Tensor{

@@ -64,10 +64,10 @@ func (f published) batch(rows []int32) *tensors.Tensor {
 	return xlatest.Tensor(joined, len(rows), f.td3.Layout().Width())
 }
 
-// rows returns flat parameter sets as rows of one form.
-func (f published) rows(name string, form nn.MLP) *tensors.Tensor {
+// rows returns flat parameter sets as rows of one architecture.
+func (f published) rows(name string, mlp nn.MLP) *tensors.Tensor {
 	data := f.Float32s(name)
-	return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
+	return xlatest.Tensor(data, len(data)/mlp.Params(), mlp.Params())
 }
 
 func (f published) critics(name string) *tensors.Tensor { return f.rows(name, f.td3.Critic) }

@@ -134,12 +134,12 @@ func TestLossesShowNaN(t *testing.T) {
 // The architecture of the critics is a field: other activations, no hidden layer.
 func TestFormsOfCritics(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for name, form := range map[string]nn.MLP{
+		for name, mlp := range map[string]nn.MLP{
 			"tanh":      {Sizes: []int{3, 8, 8, 1}, Hidden: Tanh},
 			"no layers": {Sizes: []int{3, 1}, Output: Tanh},
 		} {
 			td3 := tiny()
-			td3.Critic = form
+			td3.Critic = mlp
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				key := random.KeyOf(in[0])
 				buffer, l := bandit(td3, key.FoldIn(0), 100), td3.first(key)
