@@ -145,7 +145,7 @@ func ForControl(run *runs.Run) (set envs.Skills, err error) {
 		if err != nil {
 			return set, err
 		}
-		net, weights, err := cells.Network()
+		net, precision, err := cells.Network()
 		if err != nil {
 			return set, err
 		}
@@ -153,7 +153,7 @@ func ForControl(run *runs.Run) (set envs.Skills, err error) {
 		set.Net.Normalises = net.Normalises
 		for _, policy := range cells.Policies {
 			numbers = append(numbers, policy.Number)
-			flat = append(flat, weights.Rounded(net, policy.Genotype)...)
+			flat = append(flat, precision.Rounded(net, policy.Genotype)...)
 		}
 	}
 	if want := len(numbers) * set.Net.Params(); len(flat) != want {

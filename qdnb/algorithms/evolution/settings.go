@@ -31,8 +31,8 @@ type MapElites struct {
 	// Slice is the number of policies rolled out together; 0: chosen for the backend.
 	Slice int `json:"slice" limits:"0,1048576"`
 	// Weights is the number format of the policies' weights in rollouts.
-	Weights scoring.Weights `json:"weights,omitzero"`
-	Starts  Starts          `json:"starts,omitzero" limits:"0,1048576"` // initial states of the evaluations
+	Weights scoring.Precision `json:"weights,omitzero"`
+	Starts  Starts            `json:"starts,omitzero" limits:"0,1048576"` // initial states of the evaluations
 	Parts   `json:"-"`
 }
 

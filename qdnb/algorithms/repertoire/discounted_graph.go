@@ -29,7 +29,7 @@ type DiscountSettings struct {
 
 // Discounted is the archive of Discount Model Search (Tjanaka, Chen, Fontaine and Nikolaidis 2026; pyribs,
 // archives/_discount_archive.py and discount_models.py): a [Grid] whose acceptance thresholds are a
-// network of the descriptor, so that solutions of one cell are told apart. After each generation the
+// network of the descriptor, so that solutions of one cell are distinguished. After each generation the
 // network learns thresholds that are raised as in CMA-MAE, and ThresholdMin at empty cells.
 type Discounted struct {
 	Grid
