@@ -111,7 +111,7 @@ func Play(ctx context.Context, run *runs.Run, s PlaySpec) (*Recording, error) {
 // when ctx is done.
 //
 // For runs of AURORA it evaluates the measured repertoire, not the algorithm's own archive. The
-// members of that repertoire are also members of the archive.
+// individuals of that repertoire are also individuals of the archive.
 func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) { return session.Adapt(ctx, s) }
 
 // Control trains a meta-controller that steers a half-cheetah over hurdles. Every ten steps the

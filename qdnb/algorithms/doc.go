@@ -26,7 +26,7 @@
 // An archive decides which offspring are kept. It is a value whose fields are its settings and its
 // state; see package repertoire.
 //
-//	// forgetful is a grid in which the fitness of members decays.
+//	// forgetful is a grid in which the fitness of elites decays.
 //	type forgetful struct{ repertoire.Grid }
 //
 //	// Without it, the Empty of Grid would return a Grid, and the Add below would be lost.

@@ -55,7 +55,7 @@ func smallASCII() *MapElites {
 	return a
 }
 
-// The emitter keeps the rewards to go of every member of the archive, and its offspring alone improve
+// The emitter keeps the rewards to go of every individual in the archive, and its offspring alone improve
 // the archive.
 func TestASCIIKeepsEpisodesOfMembers(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

@@ -162,7 +162,7 @@ func newDCRL(t *testing.T, p *xla.Platform, d *MapElites, settings settings) *se
 	return searchOf(t, p, aims(), d.Parts, settings)
 }
 
-// The transitions of a proposal have a member's descriptor as their target, all others the one that
+// The transitions of a proposal have an individual's descriptor as their target, all others the one that
 // their episode reached.
 func TestDCRLTargets(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -221,9 +221,9 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 				}
 				l := start.Init(Start{Task: task}, key).(DescriptorConditioned)
 				genotypes := task.Policy.Init(key.FoldIn(5).FoldInEach(number(0, cells)))
-				members := repertoire.Cells{Fitness: ReduceSum(genotypes, 1),
+				cells := repertoire.Cells{Fitness: ReduceSum(genotypes, 1),
 					Descriptors: key.FoldIn(6).Uniform(-1, 1, cells, 1)}
-				parents := newParents(genotypes, members)
+				parents := newParents(genotypes, cells)
 				parents.Batch, parents.Count = batch, n
 				l.Observations = key.FoldIn(7).Uniform(-1, 1, steps, 1)
 				propose := func(from, k int) *Node {

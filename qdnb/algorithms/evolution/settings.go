@@ -107,7 +107,7 @@ func (m *MapElites) Check() error {
 	if m.Archive == nil {
 		return errors.New("Archive is nil: a search needs one")
 	}
-	members, err := m.Mix.members(m.Batch)
+	assigned, err := m.Mix.assign(m.Batch)
 	if err := cmp.Or(limits.Of(m), m.CVT.Check(), m.Weights.Check(), err); err != nil {
 		return err
 	}
@@ -120,11 +120,11 @@ func (m *MapElites) Check() error {
 	if c, ok := m.Archive.(interface{ Check(length int) error }); ok {
 		err = c.Check(m.EpisodeLength)
 	}
-	for _, member := range members {
-		if c, ok := member.Emitter.(interface {
+	for _, a := range assigned {
+		if c, ok := a.Emitter.(interface {
 			Check(batch, count, length int) error
 		}); ok {
-			err = cmp.Or(err, c.Check(m.Batch, member.count, m.EpisodeLength))
+			err = cmp.Or(err, c.Check(m.Batch, a.count, m.EpisodeLength))
 		}
 	}
 	return err

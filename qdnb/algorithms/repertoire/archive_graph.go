@@ -23,7 +23,7 @@ type Archive interface {
 	// Add decides which individuals enter.
 	Add(found Evaluated) (Archive, Insertion)
 	// Cells returns what the search reads of the contents. Without centroids the archive cannot be
-	// measured itself: the search fills a grid of cells, the passive repertoire, with its members.
+	// measured itself: the search fills a grid of cells, the passive repertoire, with its population.
 	Cells() Cells
 }
 

@@ -9,7 +9,7 @@
 //     Chatzilygeroudis and Mouret 2018, "Using centroidal Voronoi tessellations to scale up
 //     MAP-Elites"). [Annealed] adds the thresholds of CMA-MAE, [Discounted] those of
 //     Discount Model Search.
-//   - [Aurora] learns its descriptors. Its members keep a distance from each other that adapts to
+//   - [Aurora] learns its descriptors. Its individuals keep a distance from each other that adapts to
 //     their number (Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity
 //     optimization").
 //   - [DominatedNovelty], [XCon] and [Fronts] are the archives of DNS, AURORA-XCon and MOME.

@@ -144,7 +144,7 @@ func (a XCon) Maintain(due string, _ *Node, key random.Key) Archive {
 	return a
 }
 
-// train trains the encoder, with the margin latent * MinNovelty of its triplets, and encodes the members again.
+// train trains the encoder, with the margin latent * MinNovelty of its triplets, and encodes the population again.
 func (a XCon) train(key random.Key) XCon {
 	e, filled := a.Encoded, a.Population.filled()
 	if a.Loss == MSELoss {
