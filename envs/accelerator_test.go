@@ -58,11 +58,11 @@ func TestLoopFormsAgree(t *testing.T) {
 	}
 	for _, name := range []string{"pointmaze", "walker-uni"} {
 		for _, automatic := range []bool{false, true} {
-			want, place := rollout(own, name, automatic)
+			want, position := rollout(own, name, automatic)
 			got, at := rollout(as, name, automatic)
 			what := fmt.Sprintf("%s (automatic reset: %v)", name, automatic)
 			xlatest.Close(t, what+": fitness", got, want, 1e-3)
-			xlatest.Close(t, what+": descriptor", at, place, 1e-3)
+			xlatest.Close(t, what+": descriptor", at, position, 1e-3)
 		}
 	}
 }

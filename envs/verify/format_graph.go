@@ -260,7 +260,7 @@ func (f *format) perturb(what string, stored *arrays) error {
 		if conditions.Target, err = target(k, stored); err != nil {
 			return err
 		}
-		f.state[0].ignore = 3 // the target, the last body, stays at its nominal place
+		f.state[0].ignore = 3 // the target, the last body, stays at its nominal position
 	default:
 		return names.Unknown("perturbation", what, []string{"gravity", "actuator", "target"})
 	}

@@ -102,7 +102,7 @@ var (
 
 func (s *stage) rigid(system *physics.System) error {
 	model := system.Model()
-	places, err := system.Places()
+	poses, err := system.Places()
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func (s *stage) rigid(system *physics.System) error {
 	followed := math.MaxInt    // joints between the followed body and the root; a robot's base may be fixed
 	for i, b := range model.Bodies {
 		body := scene.Body{Name: b.Name, Fixed: b.Fixed,
-			Pose: scene.Pose{Position: scene.Vec(places[i].Position),
-				Rotation: scene.Quat(places[i].Rotation)}}
+			Pose: scene.Pose{Position: scene.Vec(poses[i].Position),
+				Rotation: scene.Quat(poses[i].Rotation)}}
 		col := limbs.color(b.Name)
 		if b.Fixed {
 			col = wallColor
@@ -207,7 +207,7 @@ func (l limbs) color(body string) color.NRGBA {
 }
 
 // lateralShifts returns how far to shift each body along y, by name. It separates limbs that a
-// planar robot has at the same place, such as the legs of walker2d, which would otherwise overlap.
+// planar robot has at the same position, such as the legs of walker2d, which would otherwise overlap.
 func (l limbs) lateralShifts(model physics.Model) map[string]float64 {
 	shift := map[string]float64{}
 	if !model.Frozen.Position[1] {
@@ -281,12 +281,12 @@ func Robot(title string, system *physics.System) (*scene.Film, error) {
 	film.Step = 0.05
 	model, rest := system.Model(), system.DefaultAngles()
 	add := func(angles []float64) error {
-		places, err := system.Places(angles...)
+		poses, err := system.Places(angles...)
 		if err != nil {
 			return err
 		}
 		var frame []scene.Pose
-		for i, p := range places {
+		for i, p := range poses {
 			if !model.Bodies[i].Fixed {
 				frame = append(frame, scene.Pose{Position: scene.Vec(p.Position), Rotation: scene.Quat(p.Rotation)})
 			}

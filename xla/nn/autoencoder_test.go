@@ -180,23 +180,23 @@ func TestAutoencoderShowsNaN(t *testing.T) {
 			})
 		must.Do(err)
 		defer program.Free()
-		for place := range autoencoder.Steps * autoencoder.Features {
+		for at := range autoencoder.Steps * autoencoder.Features {
 			spoiled := slices.Clone(x)
-			spoiled[bad*autoencoder.Steps*autoencoder.Features+place] = float32(math.NaN())
+			spoiled[bad*autoencoder.Steps*autoencoder.Features+at] = float32(math.NaN())
 			out := must.Get(program.Run(xla.Sharded{xlatest.Tensor(row, len(row))},
 				xla.Sharded{xlatest.Tensor(spoiled, n, autoencoder.Steps, autoencoder.Features)}))
 			isNaN := func(x float32) bool { return x != x }
 			if loss := xlatest.Flat[float32](t, out[0][0]); !isNaN(loss[0]) {
-				t.Errorf("NaN in place %d: the loss is %v", place, loss[0])
+				t.Errorf("NaN in place %d: the loss is %v", at, loss[0])
 			}
 			for i, d := range xlatest.Flat[float32](t, out[1][0]) {
 				if isNaN(d) != (i/autoencoder.Hidden == bad) {
-					t.Errorf("NaN in place %d of sequence %d: the descriptor of sequence %d has a %v", place, bad,
+					t.Errorf("NaN in place %d of sequence %d: the descriptor of sequence %d has a %v", at, bad,
 						i/autoencoder.Hidden, d)
 				}
 			}
 			if !slices.ContainsFunc(xlatest.Flat[float32](t, out[2][0]), isNaN) {
-				t.Errorf("NaN in place %d: none in the gradient", place)
+				t.Errorf("NaN in place %d: none in the gradient", at)
 			}
 		}
 	})

@@ -240,10 +240,10 @@ func TestAuroraSequencesAreThePolicies(t *testing.T) {
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		start := random.NewKey(in[0].Graph(), 2).FoldIn(streamStart)
 		keys := random.Key{Hi: BroadcastToDims(start.Hi, 1), Lo: BroadcastToDims(start.Lo, 1)}
-		places := envs.Recorder{Every: 5, Width: 2,
+		positions := envs.Recorder{Every: 5, Width: 2,
 			Row: func(before envs.State, _ *Node, _ envs.State) *Node { return before.Descriptor }}
 		_, records := envs.Record(s.task.Env, s.task.MLP().View(in[0]), s.task.Env.Reset(keys),
-			s.task.Length, places)
+			s.task.Length, positions)
 		return records
 	}, xlatest.Tensor(genotypes[slot*params:(slot+1)*params], 1, params))
 	xlatest.Close(t, "sequence", sequences[slot*elements:(slot+1)*elements],

@@ -84,15 +84,15 @@ func (s slots) fittestOfCopies(batch candidates) slots {
 		if id == 0 {
 			continue
 		}
-		member := one{fitness: s.fitnesses[i], descriptor: s.descriptors[i*s.dims : (i+1)*s.dims]}
+		individual := one{fitness: s.fitnesses[i], descriptor: s.descriptors[i*s.dims : (i+1)*s.dims]}
 		for j, fitness := range batch.fitnesses {
 			if _, better := batch.copies(j, s.dims); !better &&
-				slices.Equal(batch.descriptors[j*s.dims:(j+1)*s.dims], member.descriptor) &&
+				slices.Equal(batch.descriptors[j*s.dims:(j+1)*s.dims], individual.descriptor) &&
 				slices.Contains(batch.identities, id) {
-				id, member.fitness = batch.identities[j], fitness
+				id, individual.fitness = batch.identities[j], fitness
 			}
 		}
-		kept[id] = member
+		kept[id] = individual
 	}
 	sorted := slots{dims: s.dims}
 	for _, id := range slices.Sorted(maps.Keys(kept)) {
@@ -180,7 +180,7 @@ func TestUnstructuredIsTheOraclesArchive(t *testing.T) {
 func TestUnstructuredRules(t *testing.T) {
 	inf, nan := float32(math.Inf(-1)), float32(math.NaN())
 	type line = []float32
-	// unused places are filled with distant slots and invalid candidates
+	// unused slots are filled with distant slots and invalid candidates
 	const n, size = 6, 4
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		a := newArchivist(t, p, n, size, 1)

@@ -192,13 +192,13 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		}
 		return c, policies
 	})
-	all := xla.Map(local, func(x *Node) *Node { return e.place(slices.Gather(x, worker)) })
+	all := xla.Map(local, func(x *Node) *Node { return e.byEpisode(slices.Gather(x, worker)) })
 	return evaluatorOut{xla.Out(all.Fitness), xla.Out(all.Descriptors), xla.Out(all.Records)}
 }
 
-// place reorders the slices' results by episode: the last slices may have been shifted back to stay
+// byEpisode reorders the slices' results by episode: the last slices may have been shifted back to stay
 // within the batch.
-func (e *Evaluator) place(flat *Node) *Node {
+func (e *Evaluator) byEpisode(flat *Node) *Node {
 	n, size := e.batch.Slices.N, e.batch.Slices.Size
 	index := make([]int32, n)
 	for i := range e.batch.Slices.Turns() * e.batch.Slices.Workers {

@@ -61,7 +61,7 @@ func TestGoldenCSF(t *testing.T) {
 	})
 }
 
-// Skills end in different places, along the directions of a learned space.
+// Skills end at different positions, along the directions of a learned space.
 func TestCSFSpreadsSkills(t *testing.T) {
 	config := quick(16)
 	config.SAC.Discount, config.SAC.FixAlpha = 0.8, false
