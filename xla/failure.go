@@ -27,7 +27,7 @@ type Axis struct {
 	Meaning string // as in "parameters of a policy"
 }
 
-// location is the location of a function's code.
+// location is where a function's code is.
 type location struct {
 	function string // as written in the source, without its package if that is main
 	file     string

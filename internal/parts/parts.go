@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// Part is an algorithm, whose Place is "", or one of its parts.
+// Part is an algorithm, whose Path is "", or one of its parts.
 type Part struct {
 	Path  string
 	Value reflect.Value // the struct, which can be set

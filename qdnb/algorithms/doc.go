@@ -52,7 +52,7 @@
 //		Net          nn.Trainable[nn.Network]
 //	}
 //
-//	func (p predictable) Init(t skills.Task, key random.Key) skills.Diversity {
+//	func (p predictable) Init(t skills.Problem, key random.Key) skills.Diversity {
 //		p.Net = nn.NewTrainable(nn.NewMLP(t.Skills.Size(), []int{64}, t.Width()).New(key), p.LearningRate)
 //		return p
 //	}

@@ -68,7 +68,7 @@ func (c *Choices) summary(fitness float32) string {
 func (r Result) overHurdles(i int) (figures.Grid, error) {
 	episode := r.Recorded[i]
 	choices := episode.Choices
-	plot := figures.Episode{
+	plot := figures.HurdleEpisode{
 		Title: choices.summary(r.Fitnesses[i]), Skill: "skill",
 		Skills: choices.Skills, Decision: choices.Decision,
 	}

@@ -79,7 +79,7 @@ func (e DescriptorConditioned) layout() replay.Layout {
 
 // read splits rows of the buffer [n, width]. Observations are followed by the target descriptor,
 // and rewards are scaled by the similarity.
-func (e DescriptorConditioned) read(rows *Node) replay.Batch {
+func (e DescriptorConditioned) read(rows *Node) replay.Transitions {
 	b := e.layout().Split(rows)
 	reached, target := b.More[0], b.More[1]
 	b.More = nil

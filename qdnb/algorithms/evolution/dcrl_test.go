@@ -93,7 +93,7 @@ func TestGoldenDCRLUpdates(t *testing.T) {
 			out := []*Node{normalised(limits, in[0]), normalised(limits, in[1]),
 				l.read(Const(g, rows)).Reward}
 			learner, key := l.conditioned(), random.NewKey(g, 1)
-			learner.Read = func(drawn *Node) replay.Batch { // all of them, instead of those drawn
+			learner.Read = func(drawn *Node) replay.Transitions { // all of them, instead of those drawn
 				return l.read(Const(drawn.Graph(), rows))
 			}
 			state := learner.Start(in[4], key)

@@ -35,7 +35,7 @@ type Start struct {
 	Count int   // those of the emitter
 }
 
-// Loss is a metric of an emitter. A NaN or infinite one ends the search.
+// Metric is a loss of an emitter. A NaN or infinite one ends the search.
 type Metric struct {
 	Name  string
 	Value *Node // float32 scalar

@@ -98,7 +98,7 @@ func layoutOf(task scoring.Task) replay.Layout {
 func recordTransitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
 	return envs.Recorder{Every: 1, Width: layout.Width(),
 		Row: func(before envs.State, action *graph.Node, after envs.State) *graph.Node {
-			return layout.Join(replay.Batch{
+			return layout.Join(replay.Transitions{
 				Obs: before.Observation, NextObs: after.Observation, Action: action,
 				Reward: after.Reward, Done: after.Done, Truncation: episodes.Truncation(after),
 			})

@@ -31,7 +31,7 @@ func newGeneration(task scoring.Task, archive repertoire.Archive, transitions bo
 	slices xla.Slices) generation {
 	gen := generation{task: task, env: task.Env, starts: starts, slices: slices}
 	_, gen.objectives = archive.(repertoire.Measurer)
-	if a, ok := archive.(repertoire.Recorder); ok {
+	if a, ok := archive.(repertoire.SequenceRecorder); ok {
 		r := a.Record(task)
 		gen.sequences = &r
 	}
@@ -187,7 +187,7 @@ func (gen generation) evaluate(from source, worker *Node) (found repertoire.Eval
 	reset := func(turn *Node, c carried) envs.State {
 		return envs.Reset(task.Env, gen.resets(c.From, slices.Numbers(turn, c.Worker)))
 	}
-	batch := scoring.Batch{Task: task, Recorders: recorders, Objectives: gen.objectives, Slices: slices}
+	batch := scoring.Rollout{Task: task, Recorders: recorders, Objectives: gen.objectives, Slices: slices}
 	local := scoring.Score(batch, worker, start, reset, func(turn *Node, c carried) (carried, nn.Policy) {
 		c.Children = gen.emit(c.From, slices.Numbers(turn, c.Worker), c.Children)
 		return c, task.View(c.Children)

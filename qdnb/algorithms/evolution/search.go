@@ -135,7 +135,7 @@ func (s *search) build() (err error) {
 	if s.passive, err = s.newPassive(); err != nil {
 		return err
 	}
-	if _, learns := s.parts.Archive.(repertoire.Recorder); !learns && s.describes() {
+	if _, learns := s.parts.Archive.(repertoire.SequenceRecorder); !learns && s.describes() {
 		s.projection, err = xla.Compile(s.programs, "projection of the population", s.projected(), s.project,
 			s.axes()...)
 	}

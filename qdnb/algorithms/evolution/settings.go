@@ -51,7 +51,7 @@ type Parts struct {
 
 // NeedsObservations reports whether the parts learn from observations.
 func (p Parts) NeedsObservations() bool {
-	_, records := p.Archive.(repertoire.Recorder)
+	_, records := p.Archive.(repertoire.SequenceRecorder)
 	return records || slices.ContainsFunc(p.Mix, func(s Share) bool {
 		_, proposes := s.Emitter.(Proposer)
 		_, acts := s.Emitter.(actor)

@@ -97,10 +97,10 @@ type encoded struct {
 }
 
 var (
-	_ Recorder   = Aurora{}
-	_ Maintainer = Aurora{}
-	_ OneStart   = Aurora{}
-	_ Sampled    = Aurora{}
+	_ SequenceRecorder = Aurora{}
+	_ Maintainer       = Aurora{}
+	_ OneStart         = Aurora{}
+	_ Sampled          = Aurora{}
 )
 
 // Observation options of AURORA: the contents of its sequences.
@@ -166,7 +166,7 @@ func (s EncoderSettings) checkSequences(length int, custom *envs.Recorder) error
 		limits.Int("Width of Features", custom.Width, 1, 1<<14))
 }
 
-// Record implements [Recorder]: the observations and state descriptors before every tenth step, with
+// Record implements [SequenceRecorder]: the observations and state descriptors before every tenth step, with
 // the default Sampling.
 func (a Aurora) Record(task scoring.Task) envs.Recorder { return a.recorder(task, a.Features) }
 

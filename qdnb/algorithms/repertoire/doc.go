@@ -17,7 +17,7 @@
 // Embed an archive to change a part of it, as in package algorithms.
 // An archive without cells keeps [EmptySlots], in which [Truncate] lets the individuals with the
 // greatest scores survive; an example of package qdnb is novelty search with local competition. A
-// [Recorder] records steps of the episodes, a [Maintainer] changes between generations, and a
+// [SequenceRecorder] records steps of the episodes, a [Maintainer] changes between generations, and a
 // [Measurer] sees several objectives.
 //
 // docs/algorithms lists the differences from the published code.

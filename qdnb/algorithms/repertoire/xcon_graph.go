@@ -56,9 +56,9 @@ type XCon struct {
 }
 
 var (
-	_ Recorder   = XCon{}
-	_ Maintainer = XCon{}
-	_ OneStart   = XCon{}
+	_ SequenceRecorder = XCon{}
+	_ Maintainer       = XCon{}
+	_ OneStart         = XCon{}
 )
 
 // Losses of the encoder.
@@ -78,7 +78,7 @@ func (a XCon) Check(length int) error {
 // OneStart implements [OneStart].
 func (XCon) OneStart() {}
 
-// Record implements [Recorder].
+// Record implements [SequenceRecorder].
 func (a XCon) Record(task scoring.Task) envs.Recorder { return a.recorder(task, a.Features) }
 
 // Empty implements [Archive].

@@ -51,7 +51,7 @@ type Plan struct {
 type Evaluator struct {
 	*xla.Program[evaluatorIn, evaluatorOut]
 	plan     Plan
-	batch    Batch
+	batch    Rollout
 	platform *xla.Platform
 	// Choices are the actions of a [envs.Discrete] environment, on all workers; empty for others.
 	Choices xla.Array
@@ -99,7 +99,7 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 		4*int64(params)*int64(plan.Slice)); err != nil {
 		return nil, err
 	}
-	e := &Evaluator{plan: plan, platform: p, batch: Batch{Task: task, Recorders: plan.Recorders,
+	e := &Evaluator{plan: plan, platform: p, batch: Rollout{Task: task, Recorders: plan.Recorders,
 		Slices: xla.Slices{N: plan.Episodes, Size: plan.Slice, Workers: p.Workers}}}
 	in := evaluatorIn{Genotypes: xla.Declare(dtypes.Float32, plan.Policies, params),
 		Seed: xla.Declare(dtypes.Uint32, 2), Worker: xla.Declare(dtypes.Int32)}

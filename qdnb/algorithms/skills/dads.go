@@ -44,15 +44,15 @@ var _ = presets("dads", DADS{Hidden: []int{256, 256}, Components: 4}, wide)
 func (DADS) Loss() string { return "dynamics_loss" }
 
 // Init implements [Diversity].
-func (d DADS) Init(t Task, key random.Key) Diversity {
-	skills, changes := t.Skills.Size(), t.Width()
+func (d DADS) Init(p Problem, key random.Key) Diversity {
+	skills, changes := p.Skills.Size(), p.Width()
 	if d.Components < 1 || len(d.Hidden) == 0 {
 		panic(fmt.Errorf("skill dynamics need a component and a hidden layer, not %d and %d", d.Components,
 			len(d.Hidden)))
 	}
 	logits, means, hidden := d.architectures(skills, changes)
 	d.Dynamics = nn.NewTrainable(skillDynamics{logits.New(key.FoldIn(0)), means.New(key.FoldIn(1)),
-		hidden.New(key.FoldIn(2))}, cmp.Or(d.LearningRate, t.Learner.LearningRate))
+		hidden.New(key.FoldIn(2))}, cmp.Or(d.LearningRate, p.Learner.LearningRate))
 	d.Changes = nn.NewStatistics(key.Hi.Graph(), changes)
 	return d
 }

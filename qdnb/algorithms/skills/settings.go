@@ -157,7 +157,7 @@ func (s SAC) Updates() int {
 
 // New implements [algorithms.Algorithm].
 func (s *SAC) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return s.search(method{Task: s.task(env)}, p, seed)
+	return s.search(method{Problem: s.task(env)}, p, seed)
 }
 
 // New implements [algorithms.Algorithm].
@@ -179,8 +179,8 @@ func (s SAC) search(m method, p *xla.Platform, seed int64) (algorithms.Search, e
 	return found, nil
 }
 
-func (s SAC) task(env envs.Env) Task {
-	return Task{Env: env, Length: s.EpisodeLength, Learner: s.Config}
+func (s SAC) task(env envs.Env) Problem {
+	return Problem{Env: env, Length: s.EpisodeLength, Learner: s.Config}
 }
 
 // method returns the algorithm in an environment.
