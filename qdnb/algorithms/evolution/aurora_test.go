@@ -39,7 +39,7 @@ func TestAuroraTarget(t *testing.T) {
 	}
 	for _, wrong := range []int{-1, 41} {
 		settings := defaultAurora(envs.Pointmaze{}.Spec())
-		parts.Change(settings, func(s *repertoire.AuroraSettings) { s.Capacity, s.Target = 40, wrong })
+		parts.Change(settings, func(a *repertoire.Aurora) { a.Capacity, a.Target = 40, wrong })
 		if err := settings.Check(); err == nil || !strings.Contains(err.Error(),
 			"target must be between 0 and 40") {
 			t.Errorf("target %d: %v", wrong, err)
@@ -47,15 +47,15 @@ func TestAuroraTarget(t *testing.T) {
 	}
 }
 
-func auroraSettings() repertoire.AuroraSettings {
-	settings := defaultAuroraArchive(envs.Pointmaze{}.Spec()).AuroraSettings
+func auroraSettings() repertoire.Aurora {
+	settings := defaultAuroraArchive(envs.Pointmaze{}.Spec())
 	settings.Capacity, settings.Sampling, settings.Every, settings.Epochs, settings.TrainingBatch,
 		settings.Threshold = 40, 5, 2, 4, 16, 0.02
 	return settings
 }
 
-func aurora(s repertoire.AuroraSettings) Parts {
-	return Parts{Mix: Mix{{isoline, 1}}, Archive: repertoire.Aurora{AuroraSettings: s}}
+func aurora(a repertoire.Aurora) Parts {
+	return Parts{Mix: Mix{{isoline, 1}}, Archive: a}
 }
 
 func auroraSearch(t *testing.T, p *xla.Platform) *search {
@@ -181,7 +181,7 @@ func TestXConSearch(t *testing.T) { testXCon(t, smallXCon(), 2, 8) }
 // AURORA in this archive learns from the first training on, and no individual dies out.
 func TestAuroraInTheArchiveOfXCon(t *testing.T) {
 	a := smallXCon()
-	a.Loss, a.ExtinctionEvery = repertoire.MSELoss, 0
+	a.Loss, a.ExtinctionEvery = "mse", 0
 	testXCon(t, a, 0, 40)
 }
 

@@ -79,7 +79,7 @@
 //
 // The listings below show the algorithms of the paper's appendix as this package implements them,
 // with the paper's numbering. Names in them are settings (see [MapElites], [td3.Config]
-// and [repertoire.AuroraSettings]); numbers are the paper's. The identifier after -- implements the step.
+// and [repertoire.Aurora]); numbers are the paper's. The identifier after -- implements the step.
 // docs/algorithms has a page on each algorithm, with equations, figures, settings, commands and the
 // differences from the paper and its code. ARCHITECTURE.md says how a generation runs.
 //

@@ -18,27 +18,6 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// AuroraSettings are the hyperparameters of [Aurora] (source: train_aurora.py and the
-// paper's appendix).
-type AuroraSettings struct {
-	Capacity int `json:"capacity" limits:"2,131072"` // slots of the archive; paper: 1024
-	// Target is the number of individuals above which the threshold grows; 0: the capacity, as in the
-	// paper's code.
-	Target int `json:"target,omitzero"`
-	EncoderSettings
-	// Threshold is the initial distance threshold l between individuals; paper: 0.2.
-	Threshold float64 `json:"threshold" limits:"0,1e6"`
-	// Every is the number of generations per loop, after which maintenance runs; paper: 10.
-	Every int `json:"loop" limits:"1,1048576"`
-	// Epochs is the number of epochs per training of the auto-encoder in the first 100 loops; paper:
-	// 100.
-	Epochs        int `json:"epochs" limits:"1,1048576"`
-	LateEpochs    int `json:"late_epochs" limits:"1,1048576"`    // epochs per training in later loops; paper: 25
-	TrainingBatch int `json:"training_batch" limits:"1,1048576"` // sequences per gradient step; paper: 128
-	// learning rate of the auto-encoder; paper: 1e-4
-	LearningRate float64 `json:"ae_learning_rate" limits:">0,1e3"`
-}
-
 // EncoderSettings are the hyperparameters of a descriptor that is learned from observations.
 type EncoderSettings struct {
 	Observation string `json:"observation"` // contents of the sequences: only_sd, no_sd or full
@@ -77,7 +56,24 @@ func (s EncoderSettings) Check(length int) error {
 // Fitness is not evaluated again. Empty slots are ignored. In the source they hold NaN, which
 // blocks one cell of its passive repertoire until the archive is full.
 type Aurora struct {
-	AuroraSettings
+	// The hyperparameters; sources: train_aurora.py and the paper's appendix.
+
+	Capacity int `json:"capacity" limits:"2,131072"` // slots of the archive; paper: 1024
+	// Target is the number of individuals above which the threshold grows; 0: the capacity, as in the
+	// paper's code.
+	Target int `json:"target,omitzero"`
+	EncoderSettings
+	// Threshold is the initial distance threshold l between individuals; paper: 0.2.
+	Threshold float64 `json:"threshold" limits:"0,1e6"`
+	// Every is the number of generations per loop, after which maintenance runs; paper: 10.
+	Every int `json:"loop" limits:"1,1048576"`
+	// Epochs is the number of epochs per training of the auto-encoder in the first 100 loops; paper:
+	// 100.
+	Epochs        int `json:"epochs" limits:"1,1048576"`
+	LateEpochs    int `json:"late_epochs" limits:"1,1048576"`    // epochs per training in later loops; paper: 25
+	TrainingBatch int `json:"training_batch" limits:"1,1048576"` // sequences per gradient step; paper: 128
+	// learning rate of the auto-encoder; paper: 1e-4
+	LearningRate float64 `json:"ae_learning_rate" limits:">0,1e3"`
 	// Features is a custom recorder of the sequences, which replaces the settings Observation,
 	// Sampling and MaxObservation.
 	Features *envs.Recorder
