@@ -58,7 +58,7 @@ func RewardAdaptation(data *Data) (figures.Grid, error) {
 // rewardLabels returns the methods of the experiment "reward" that have adaptation runs.
 func (d *Data) rewardLabels() []string {
 	adapted := d.adaptedLabels("")
-	return slices.DeleteFunc(records.RewardMethods(),
+	return slices.DeleteFunc(rewardMethods(),
 		func(label string) bool { return !slices.Contains(adapted, label) })
 }
 
@@ -254,7 +254,7 @@ func (d *Data) adaptation(labels []string, experiment string, average func([]flo
 	}
 	expected := allMethods
 	if experiment == results.ExperimentReward {
-		expected = records.RewardMethods()
+		expected = rewardMethods()
 	}
 	return figures.Grid{Panels: rows, Note: lacking(expected, labels)}, nil
 }

@@ -19,7 +19,6 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/imagetest"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -220,7 +219,7 @@ func TestNilValues(t *testing.T) {
 // The legend lists the paper's methods, others, and those of a style of their own; only visible bands
 // are in it; and a name has one style in all panels.
 func TestLegend(t *testing.T) {
-	own := Style{Name: "no prior", Color: rgb(0x123456), Dashes: dashes[records.Dashed]}
+	own := Style{Name: "no prior", Color: rgb(0x123456), Dashes: []vg.Length{5, 2}}
 	x := []float64{0, 1}
 	flat := must.Get(Lines(Axes{}, Series{Name: "own", X: x, Y: x, Style: &own},
 		Series{Name: "another", X: x, Y: x}, Series{Name: "dads-reward", X: x, Y: x, Low: x, High: x}))
