@@ -44,7 +44,7 @@ type Parts struct {
 	// Initial are genotypes that the first generations evaluate, a batch each, in place of random
 	// policies; these fill the last batch. They belong to the run's identity.
 	Initial [][]float32
-	// Policy is the architecture of the policies, with sizes that fit the environment; nil: that of
+	// Policy is the architecture of the policies, with sizes that fit the environment; nil: from
 	// Hidden and Memory.
 	Policy nn.Architecture `parts:"policy"`
 }
@@ -166,7 +166,8 @@ var Algorithms = map[string]algorithms.Entry{}
 
 // preset adds an algorithm, for a package-level variable without a name.
 func preset(name string, defaults func(envs.Spec) *MapElites) struct{} {
-	Algorithms[name] = algorithms.Entry{Defaults: algorithms.Defaults(defaults)}
+	Algorithms[name] = algorithms.Entry{
+		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }}
 	return struct{}{}
 }
 

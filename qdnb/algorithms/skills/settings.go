@@ -123,12 +123,14 @@ func selective(d Diversity) func(envs.Spec) *Discovery {
 }
 
 // Algorithms are the algorithms of this package by name. The file of each adds it.
-var Algorithms = map[string]algorithms.Entry{"sac": {Defaults: algorithms.Defaults(defaultSAC)}}
+var Algorithms = map[string]algorithms.Entry{"sac": {
+	Defaults: func(env envs.Spec) algorithms.Algorithm { return defaultSAC(env) }}}
 
 // preset adds an algorithm, for a package-level variable without a name. Observed positions may exceed the
 // limits of descriptors in those with an option.
 func preset(name string, defaults func(envs.Spec) *Discovery, options ...envs.Option) struct{} {
-	Algorithms[name] = algorithms.Entry{Defaults: algorithms.Defaults(defaults), Options: options}
+	Algorithms[name] = algorithms.Entry{Options: options,
+		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }}
 	return struct{}{}
 }
 
