@@ -143,7 +143,7 @@ func (h Hierarchical) Step(s State, action *Node) State {
 		Skills nn.Net
 		Keys   random.Key // of the noise of this step; none without noise
 		State  State      // of Env, packed
-		Score  Score      // its Return is that of this step
+		Score  Score      // its Return is of this step alone
 		Taken  *Node
 		Seen   *Node
 	}

@@ -76,7 +76,7 @@ func (s Score) Result() (fitness, descriptor *Node) {
 	return Where(finite, fitness, ConstAs(fitness, math.Inf(-1))), descriptor
 }
 
-// descriptor returns that of the episode so far.
+// descriptor returns the descriptor of the episode so far.
 func (s Score) descriptor() *Node {
 	if s.Descriptors > 0 && s.Kind == Mean {
 		return Div(s.Descriptor, InsertAxes(s.Length, -1))

@@ -66,7 +66,7 @@ type Recording = watch.Recording
 var ErrInterrupted = session.ErrInterrupted
 
 // Train trains the run of a spec, resumes it if it was interrupted, or loads it if it is complete.
-// When ctx is done, it saves a checkpoint and returns [ErrInterrupted]. In a cell, ctx is that of
+// When ctx is done, it saves a checkpoint and returns [ErrInterrupted]. In a cell, ctx comes from
 // Interruptible of package nb.
 func Train(ctx context.Context, spec Spec) (*runs.Run, error) { return session.Train(ctx, spec) }
 

@@ -81,7 +81,7 @@ func SetRowsAt(x, rows, from, to, count *Node) *Node {
 // Row returns row i of x, [n, ...], without its first axis.
 func Row(x, i *Node) *Node { return Reshape(Rows(x, i, 1), x.Shape().Dimensions[1:]...) }
 
-// SetRow returns a pytree of arrays [n, ...] with row i of each replaced by that of row, [...].
+// SetRow returns a pytree of arrays [n, ...] with row i of each replaced by row's, [...].
 func SetRow[T any](all T, i *Node, row T) T {
 	return Map2(all, row, func(x, row *Node) *Node { return SetRows(x, i, InsertAxes(row, 0)) })
 }

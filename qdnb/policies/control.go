@@ -200,8 +200,8 @@ func Choices(env envs.Env) uint32 {
 	return hash.Sum32()
 }
 
-// SameChoices returns an error if the status of a run, or of its checkpoint, is that of other
-// choices than those of an environment.
+// SameChoices returns an error if a run, or its checkpoint, was trained with other choices than an
+// environment has, according to its status.
 func SameChoices(name string, s runs.Status, env envs.Env) error {
 	if s.Choices == Choices(env) {
 		return nil

@@ -37,7 +37,7 @@ func (p Policy) String() string {
 type Set struct {
 	Run      *runs.Run
 	Policies []Policy // not empty
-	// Architecture is that of policies with code of the user; nil: the run's settings hold it.
+	// Architecture is set for policies with code of the user; nil: the run's settings hold it.
 	Architecture nn.Architecture
 	hidden       []int // layers of skills; nil for cells, whose layers the run's settings hold
 	// most is the number of policies to compile for if the set may grow; 0: the present one.

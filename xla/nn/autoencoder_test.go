@@ -187,16 +187,16 @@ func TestAutoencoderShowsNaN(t *testing.T) {
 				xla.Sharded{xlatest.Tensor(spoiled, n, autoencoder.Steps, autoencoder.Features)}))
 			isNaN := func(x float32) bool { return x != x }
 			if loss := xlatest.Flat[float32](t, out[0][0]); !isNaN(loss[0]) {
-				t.Errorf("NaN in place %d: the loss is %v", at, loss[0])
+				t.Errorf("NaN at %d: the loss is %v", at, loss[0])
 			}
 			for i, d := range xlatest.Flat[float32](t, out[1][0]) {
 				if isNaN(d) != (i/autoencoder.Hidden == bad) {
-					t.Errorf("NaN in place %d of sequence %d: the descriptor of sequence %d has a %v", at, bad,
+					t.Errorf("NaN at %d of sequence %d: the descriptor of sequence %d has a %v", at, bad,
 						i/autoencoder.Hidden, d)
 				}
 			}
 			if !slices.ContainsFunc(xlatest.Flat[float32](t, out[2][0]), isNaN) {
-				t.Errorf("NaN in place %d: none in the gradient", at)
+				t.Errorf("NaN at %d: none in the gradient", at)
 			}
 		}
 	})

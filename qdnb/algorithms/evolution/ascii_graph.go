@@ -64,7 +64,7 @@ type actionCrossover struct {
 
 var _ Proposer = actionCrossover{}
 
-// episodes are those of n individuals: a pytree. What follows the end of an episode is not part of it.
+// episodes are the episodes of n individuals: a pytree. What follows the end of an episode is not part of it.
 type episodes struct {
 	Obs, Actions *Node // [n, T, width]
 	Returns      *Node // [n, T], rewards to go

@@ -56,7 +56,7 @@ type (
 )
 
 // initialised returns the proposers among the emitters, or the others, before the first generation,
-// given the archive's number of slots, the key of the run and that of the initial states.
+// given the archive's number of slots and the keys of the run and of the initial states.
 func (s *search) initialised(proposers bool, slots int, root, key random.Key) (list []assignment) {
 	number := graph.Iota(root.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
 	start := Start{Task: s.task, Slots: slots, Batch: s.settings.Batch,

@@ -260,7 +260,7 @@ func (s *search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 	return outcome, s.measure(&outcome)
 }
 
-// Measured reports whether the measured repertoire is that of the latest generation. A passive
+// Measured reports whether the measured repertoire is up to date with the latest generation. A passive
 // repertoire is filled at intervals.
 func (s *search) Measured() bool {
 	return s.passive == nil || s.generation%s.measureEvery() == 0

@@ -25,7 +25,7 @@ func newAgent(config PPO, observations, actions int, discrete bool) agent {
 		nn.NewMLP(observations, config.ValueHidden, 1), discrete}
 }
 
-// distribution returns that of the outputs of the policy.
+// distribution returns the distribution that the outputs of the policy describe.
 func (a agent) distribution(outputs *Node) distribution {
 	if a.discrete {
 		return newCategorical(outputs)

@@ -57,7 +57,7 @@ type Evaluator struct {
 	Choices xla.Array
 }
 
-// Results are those of the episodes of an [Evaluator].
+// Results are the results of the episodes of an [Evaluator].
 type Results struct {
 	Fitnesses   []float32   // [episodes]
 	Descriptors []float32   // [episodes * d]

@@ -23,7 +23,7 @@ import (
 //		((psi_j(s, b, z) - step - (1 - done) discount psi'(s', b', z)) (1 - truncation))^2
 //	objective of the actor = min_j psi_j(s, b, z) . z
 //
-// psi' is the network of both with the smaller psi' . z, and step is that of phi after its update. A
+// psi' is the network of both with the smaller psi' . z, and step uses phi after its update. A
 // transition that ends an episode has no step, because its next state is the start of another episode.
 // The losses are those of the published code (jens321/csf, iod/metra_sf.py).
 type CSF struct {
@@ -48,7 +48,7 @@ func (CSF) vectors() bool { return true }
 // SelfCritic implements [SelfCritic].
 func (CSF) SelfCritic() {}
 
-// Loss implements [Diversity]: that of phi.
+// Loss implements [Diversity]: the loss of phi.
 func (CSF) Loss() string { return "encoder_loss" }
 
 // Condition implements [Conditioner]. Features are those of [METRA].

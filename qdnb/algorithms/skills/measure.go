@@ -37,8 +37,8 @@ func (s *search) policies() (xla.Array, error) {
 	return out.Genotypes, err
 }
 
-// Evaluate rolls out the current skills without noise, in one episode from each initial state: episode i is
-// that of skill i mod skills. It also returns the row of the actor, see [Problem.WithOneHotSkills]. The only record, if
+// Evaluate rolls out the current skills without noise, in one episode from each initial state: episode i has
+// skill i mod skills. It also returns the row of the actor, see [Problem.WithOneHotSkills]. The only record, if
 // they are positions in a plane, is the state descriptors before each step. It does not change the search.
 func (s *search) Evaluate() (policy []float32, found scoring.Results, err error) {
 	out, err := s.skills.Run(s.actor())

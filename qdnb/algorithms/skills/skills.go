@@ -187,8 +187,8 @@ func (p Problem) EpisodeDescriptors() Features {
 	return f
 }
 
-// descriptor returns the state descriptor of a state, [n, d]; that of the initial state if an
-// episode has just ended.
+// descriptor returns the state descriptor of a state, [n, d]; of the initial state if an episode has
+// just ended.
 func (p Problem) descriptor(s envs.State) *Node {
 	return Where(ended(s, s.Descriptor), envs.AutoReset(p.Env, p.Length).Start(s), s.Descriptor)
 }

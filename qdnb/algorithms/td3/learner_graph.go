@@ -42,7 +42,7 @@ type TrainingState struct {
 	Step   *Node // int32: critic updates so far
 }
 
-// Start returns a learner before its first update with the given actor [1, N] (in PGA-MAP-Elites
+// Start returns the state before the first update with the given actor [1, N] (in PGA-MAP-Elites
 // the first individual of the initial population). The critics are initialised randomly; the
 // targets are copies.
 func (t TD3) Start(actor *Node, key random.Key) TrainingState {

@@ -19,7 +19,7 @@ import (
 //		the actor's target follows
 //
 // The losses are scalar means over the updates: of the critics, and the negative mean value of the actor's
-// actions, 0 if it was not updated. A NaN loss means that the learner is no longer usable.
+// actions, 0 if it was not updated. A NaN loss means that the state is no longer usable.
 func (t TD3) Train(ts TrainingState, buffer replay.Buffer, key random.Key,
 	steps int) (after TrainingState, critic, actor *Node) {
 	g := ts.Step.Graph()

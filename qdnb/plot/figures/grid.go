@@ -226,7 +226,7 @@ func (l *layout) byWidth(width vg.Length) (w, h vg.Length) {
 	return width, h
 }
 
-// byHeight is [layout.byWidth] of a height. The width is about that of the figure.
+// byHeight is [layout.byWidth] of a height. The width is about the figure's.
 func (l *layout) byHeight(width, height vg.Length) (w, h vg.Length) {
 	for range 3 {
 		m := l.margins(width)
