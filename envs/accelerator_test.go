@@ -34,7 +34,7 @@ func TestGraphsForAcceleratorsPassGoldenFiles(t *testing.T) {
 	}
 }
 
-// Loops carry states in another form on GPUs, which changes no result.
+// Loops carry states in another layout on GPUs, which changes no result.
 func TestLoopFormsAgree(t *testing.T) {
 	own, as := xlatest.As(t, backend.CUDA)
 	rollout := func(p *xla.Platform, name string, automatic bool) (fitness, descriptor []float32) {
@@ -58,11 +58,11 @@ func TestLoopFormsAgree(t *testing.T) {
 	}
 	for _, name := range []string{"pointmaze", "walker-uni"} {
 		for _, automatic := range []bool{false, true} {
-			want, place := rollout(own, name, automatic)
+			want, position := rollout(own, name, automatic)
 			got, at := rollout(as, name, automatic)
 			what := fmt.Sprintf("%s (automatic reset: %v)", name, automatic)
 			xlatest.Close(t, what+": fitness", got, want, 1e-3)
-			xlatest.Close(t, what+": descriptor", at, place, 1e-3)
+			xlatest.Close(t, what+": descriptor", at, position, 1e-3)
 		}
 	}
 }
@@ -132,8 +132,8 @@ func TestLoopFormsOfWrappersRestoreStates(t *testing.T) {
 		out := xlatest.Run(t, &xla.Platform{Platform: &platform}, func(in []*graph.Node) []*graph.Node {
 			keys := random.KeyOf(in[0]).FoldInEach(graph.Const(in[0].Graph(), []int32{0, 1}))
 			s := envs.Reset(env, keys)
-			form := envs.FormOf(s, env)
-			return append(xla.Flatten(form.Unpack(form.Pack(s))), xla.Flatten(s)...)
+			layout := envs.LoopLayoutOf(s, env)
+			return append(xla.Flatten(layout.Unpack(layout.Pack(s))), xla.Flatten(s)...)
 		}, xlatest.Tensor(random.SeedWords(7), 2))
 		n := len(out) / 2
 		if len(out) != 2*n {

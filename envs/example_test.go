@@ -27,11 +27,11 @@ func ExampleRollout() {
 		log.Fatal(err)
 	}
 	env := envs.Pointmaze{}
-	type places struct{ X, Y xla.Array }
+	type positions struct{ X, Y xla.Array }
 	type results struct{ Fitness, Descriptor xla.Array }
-	starts := places{xla.Single(tensors.FromValue([]float32{0, -0.8})),
+	starts := positions{xla.Single(tensors.FromValue([]float32{0, -0.8})),
 		xla.Single(tensors.FromValue([]float32{-0.7, -0.7}))}
-	program, err := xla.Compile(p, "rollout", starts, func(in places) results {
+	program, err := xla.Compile(p, "rollout", starts, func(in positions) results {
 		up := constant{Const(in.X.Tree.Graph(), [][]float32{{0, 1}, {0, 1}})}
 		fitness, descriptor := envs.Rollout(env, up, env.At(in.X.Tree, in.Y.Tree), 6)
 		return results{xla.Out(fitness), xla.Out(descriptor)}

@@ -124,12 +124,12 @@ func TestGoldenModelPointmaze(t *testing.T) {
 	x0, x1 := model.XLimits[0], model.XLimits[1]
 	above := func(x0, y, x1 float64) envs.Wall { return envs.Wall{X0: x0, Y0: y, X1: x1, Y1: y + model.WallHeight} }
 	half := model.ZoneWidth / 2
-	places := []envs.Wall{above(x1-model.WallWidth, model.LowerWall.Y, x1),
+	walls := []envs.Wall{above(x1-model.WallWidth, model.LowerWall.Y, x1),
 		above(x0, model.UpperWall.Y, x0+model.WallWidth),
 		{X0: model.ZoneCenter[0] - half, Y0: model.ZoneCenter[1] - half, X1: model.ZoneCenter[0] + half,
 			Y1: model.ZoneCenter[1] + half}}
 	for i, got := range append(maze.Walls(), maze.Goal()) {
-		w := places[i]
+		w := walls[i]
 		if math.Abs(got.X0-w.X0)+math.Abs(got.Y0-w.Y0)+math.Abs(got.X1-w.X1)+math.Abs(got.Y1-w.Y1) > 1e-12 {
 			t.Errorf("wall or goal %d is %v, want %v", i, got, w)
 		}

@@ -143,7 +143,7 @@ func (h Hierarchical) Step(s State, action *Node) State {
 		Skills nn.Net
 		Keys   random.Key // of the noise of this step; none without noise
 		State  State      // of Env, packed
-		Score  Score      // its Return is that of this step
+		Score  Score      // its Return is of this step alone
 		Taken  *Node
 		Seen   *Node
 	}
@@ -155,10 +155,10 @@ func (h Hierarchical) Step(s State, action *Node) State {
 	if d.Descriptor != nil {
 		inner.Descriptor, score.Descriptor = Transpose(d.Descriptor, 0, 1), Transpose(d.Sum, 0, 1)
 	}
-	form := FormOf(inner, h.Env)
+	layout := LoopLayoutOf(inner, h.Env)
 	a := xla.For(action.Graph(), h.Every, acting{h.Skills.Net.View(Slice(action, AxisRange(), AxisRange(1))),
-		s.Noise.Now(), form.Pack(inner), score, zero, d.Seen}, func(step *Node, a acting) acting {
-		before := form.Unpack(a.State)
+		s.Noise.Now(), layout.Pack(inner), score, zero, d.Seen}, func(step *Node, a acting) acting {
+		before := layout.Unpack(a.State)
 		after := Step(h.Env, before, h.act(a.Skills, before.Observation, a.Keys, step))
 		if h.Watch != nil {
 			look := h.Watch(after)
@@ -166,10 +166,10 @@ func (h Hierarchical) Step(s State, action *Node) State {
 			a.Seen = xla.SetRows(a.Seen, MulScalar(step, int32(h.Width)), Transpose(look, 0, 1))
 		}
 		a.Taken = Add(a.Taken, a.Score.Alive)
-		a.Score, a.State = a.Score.AddStep(before, after), form.Pack(after)
+		a.Score, a.State = a.Score.AddStep(before, after), layout.Pack(after)
 		return a
 	})
-	inner = form.Unpack(a.State)
+	inner = layout.Unpack(a.State)
 	next := State{Observation: inner.Observation, Reward: a.Score.Return, Done: OneMinus(a.Score.Alive),
 		Noise: s.Noise.Next()}
 	d = decided{Task: inner.PhysicsState, Length: a.Score.Length, Taken: a.Taken, Seen: a.Seen}

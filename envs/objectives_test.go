@@ -66,7 +66,7 @@ func TestObjectivesSumToTheFitness(t *testing.T) {
 	}
 }
 
-// A step that forgets the objectives, which the Spec promises, panics with the method's place.
+// A step that forgets the objectives, which the Spec promises, panics with the method's location.
 func TestForgottenObjectives(t *testing.T) {
 	task := envs.Sphere(4)
 	task.Facts.Objectives = []envs.Objective{{Name: "a"}, {Name: "b"}}

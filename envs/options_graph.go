@@ -53,8 +53,8 @@ func rigid(task catalog.Task, model physics.Model, leg []string, define func(*Ri
 // brax returns the system of a built-in robot.
 func (r *Rigid) brax() *physics.System { return r.System.(*physics.System) }
 
-// StartAt is an environment whose episodes all start from the state of one key: that of a seed,
-// folded with the numbers of a path.
+// StartAt is an environment whose episodes all start from the state of one key: the seed's, folded
+// with the numbers of a path.
 func StartAt(env Env, seed int64, path ...int) Env { return fixedStart{env, seed, path} }
 
 type fixedStart struct {

@@ -52,18 +52,18 @@ func StartProcess(ctx context.Context, command string,
 		cancel()
 		_ = p.wait()
 	})
-	var told struct {
+	var reply struct {
 		Spec
 		Bounded bool
 	}
-	if err := p.read(ctx, 1<<20, &told); err != nil {
+	if err := p.read(ctx, 1<<20, &reply); err != nil {
 		stop()
 		return nil, nil, err
 	}
-	told.Descriptor.Kind, told.Objectives = Outcome, nil // it answers with the fitness alone
-	return &Simulator{Bounded: told.Bounded, Facts: told.Spec,
+	reply.Descriptor.Kind, reply.Objectives = Outcome, nil // it answers with the fitness alone
+	return &Simulator{Bounded: reply.Bounded, Facts: reply.Spec,
 		Evaluate: func(ctx context.Context, genotypes [][]float32) ([]Result, error) {
-			return p.evaluate(ctx, genotypes, len(told.Descriptor.Lower))
+			return p.evaluate(ctx, genotypes, len(reply.Descriptor.Lower))
 		}}, stop, nil
 }
 

@@ -77,7 +77,7 @@ func (s Score) Result() (fitness, descriptor *Node) {
 	return Where(finite, fitness, ConstAs(fitness, math.Inf(-1))), descriptor
 }
 
-// descriptor returns that of the episode so far.
+// descriptor returns the descriptor of the episode so far.
 func (s Score) descriptor() *Node {
 	if s.Descriptors > 0 && s.Kind == Mean {
 		return Div(s.Descriptor, InsertAxes(s.Length, -1))
@@ -129,10 +129,10 @@ func Record[P nn.Policy](env Env, policy P, start State, steps int,
 		run.Records = append(run.Records, Zeros(g,
 			shapes.Make(dtypes.Float32, r.Rows(steps)+1, batch, r.Width)))
 	}
-	form := FormOf(start, env)
-	run.State = form.Pack(run.State)
+	layout := LoopLayoutOf(start, env)
+	run.State = layout.Pack(run.State)
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
-		r.State = form.Unpack(r.State)
+		r.State = layout.Unpack(r.State)
 		memory, action := r.Policy.Act(r.Memory, r.State.Observation)
 		xla.CheckLike(r.Policy, "Act", "the memory", memory, r.Memory)
 		xla.CheckShape(r.Policy, "Act", "actions", action, dtypes.Float32, batch, spec.Actions)
@@ -143,7 +143,7 @@ func Record[P nn.Policy](env Env, policy P, start State, steps int,
 			xla.CheckShape(recorder.Row, "", "rows", row, dtypes.Float32, batch, recorder.Width)
 			r.Records[i] = xla.SetRow(r.Records[i], recorder.at(step, steps), row)
 		}
-		r.Memory, r.State = memory, form.Pack(next)
+		r.Memory, r.State = memory, layout.Pack(next)
 		return r
 	})
 	for i, recorder := range recorders {
@@ -153,10 +153,10 @@ func Record[P nn.Policy](env Env, policy P, start State, steps int,
 	return run.Score, records
 }
 
-// LoopForm says how a loop carries the states of a task on a GPU or TPU, where each array that it
+// LoopLayout says how a loop carries the states of a task on a GPU or TPU, where each array that it
 // carries may cost a kernel. What Pack removes or cuts, Unpack restores from what is carried, and
 // in a loop both cancel out. The zero value changes nothing.
-type LoopForm struct {
+type LoopLayout struct {
 	// rows has an entry for the first parts of the physics state, which are carried as an array [1,
 	// B] for each of their distinct rows: see [physics.System.SplitRows]. Parts with a nil entry are
 	// carried whole.
@@ -166,45 +166,45 @@ type LoopForm struct {
 	observe func(State) State
 }
 
-// FormOf returns the form in which loops carry the states of a task, of which s is one.
-func FormOf(s State, env Env) LoopForm {
+// LoopLayoutOf returns the layout in which loops carry the states of a task, of which s is one.
+func LoopLayoutOf(s State, env Env) LoopLayout {
 	if !xla.KindOf(s.Reward.Graph()).Accelerator() {
-		return LoopForm{}
+		return LoopLayout{}
 	}
 	switch env := env.(type) {
 	case Pointmaze:
-		return LoopForm{observe: observePoints}
+		return LoopLayout{observe: observePoints}
 	case *Rigid:
 		if brax, ok := env.System.(*physics.System); ok {
-			return LoopForm{rows: brax.SplitRows(s.Reward.Graph())}
+			return LoopLayout{rows: brax.SplitRows(s.Reward.Graph())}
 		}
 	case Perturbable:
-		return FormOf(s, env.Rigid)
+		return LoopLayoutOf(s, env.Rigid)
 	case Randomised:
-		return FormOf(s, env.Rigid)
+		return LoopLayoutOf(s, env.Rigid)
 	case Episodes: // the state has the task's parts twice
 		s.PhysicsState = env.read(s).PhysicsState
 		parts := make([][]int, len(s.PhysicsState))
-		copy(parts, FormOf(s, env.env).rows)
-		return LoopForm{rows: slices.Concat(parts, parts)}
+		copy(parts, LoopLayoutOf(s, env.env).rows)
+		return LoopLayout{rows: slices.Concat(parts, parts)}
 	case fixedStart:
-		return FormOf(s, env.Env)
+		return LoopLayoutOf(s, env.Env)
 	case interface{ Unwrap() Env }: // it may observe something else, and append parts of its own
 		if _, ok := env.Unwrap().(*Rigid); ok {
-			return FormOf(s, env.Unwrap())
+			return LoopLayoutOf(s, env.Unwrap())
 		}
 	}
-	return LoopForm{}
+	return LoopLayout{}
 }
 
 // Pack returns a state as a loop carries it.
-func (f LoopForm) Pack(s State) State {
-	if f.observe != nil {
+func (l LoopLayout) Pack(s State) State {
+	if l.observe != nil {
 		s.Observation, s.Descriptor = nil, nil
 	}
 	parts := s.PhysicsState
 	s.PhysicsState = nil
-	for i, sources := range f.rows {
+	for i, sources := range l.rows {
 		if sources == nil {
 			s.PhysicsState = append(s.PhysicsState, parts[i])
 		}
@@ -214,15 +214,15 @@ func (f LoopForm) Pack(s State) State {
 			}
 		}
 	}
-	s.PhysicsState = append(s.PhysicsState, parts[len(f.rows):]...)
+	s.PhysicsState = append(s.PhysicsState, parts[len(l.rows):]...)
 	return s
 }
 
-// Unpack is the inverse of [LoopForm.Pack].
-func (f LoopForm) Unpack(s State) State {
+// Unpack is the inverse of [LoopLayout.Pack].
+func (l LoopLayout) Unpack(s State) State {
 	rows := s.PhysicsState
 	s.PhysicsState = nil
-	for _, sources := range f.rows {
+	for _, sources := range l.rows {
 		if sources == nil {
 			s.PhysicsState, rows = append(s.PhysicsState, rows[0]), rows[1:]
 			continue
@@ -238,8 +238,8 @@ func (f LoopForm) Unpack(s State) State {
 		s.PhysicsState = append(s.PhysicsState, Concatenate(all, 0))
 	}
 	s.PhysicsState = append(s.PhysicsState, rows...)
-	if f.observe != nil {
-		s = f.observe(s)
+	if l.observe != nil {
+		s = l.observe(s)
 	}
 	return s
 }

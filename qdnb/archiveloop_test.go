@@ -14,7 +14,7 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// archiving is a custom loop around an archive: it mutates members, and inserts the children.
+// archiving is a custom loop around an archive: it mutates individuals, and inserts the children.
 type archiving struct {
 	Batch         int                `json:"batch"`
 	Sigma         float64            `json:"sigma"`

@@ -24,9 +24,9 @@ type Ball struct {
 	Map                  nn.Trainable[nn.Network]
 }
 
-func (Ball) Condition(t skills.Task) skills.Task {
-	t.Features = t.EpisodeDescriptors()
-	t.Skills = skills.Skills{
+func (Ball) Condition(p skills.Problem) skills.Problem {
+	p.Features = p.EpisodeDescriptors()
+	p.Skills = skills.Distribution{
 		Draw: func(keys random.Key) *Node {
 			x := keys.FoldIn(0).Normal(keys.Hi.Shape().Dimensions[0], 3)
 			radius := Pow(keys.FoldIn(1).Uniform(0, 1, x.Shape().Dimensions[0], 1), ConstAs(x, 1.0/3))
@@ -34,12 +34,12 @@ func (Ball) Condition(t skills.Task) skills.Task {
 		},
 		Evaluated: [][]float32{{1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, -1, 0}, {0, 0, 1}, {0, 0, -1}},
 	}
-	return t
+	return p
 }
 
-func (b Ball) Init(t skills.Task, key random.Key) skills.Diversity {
-	form := nn.MLP{Sizes: []int{t.Width(), t.Skills.Size()}}
-	b.Map = nn.NewTrainable(form.New(key), b.LearningRate)
+func (b Ball) Init(p skills.Problem, key random.Key) skills.Diversity {
+	mlp := nn.MLP{Sizes: []int{p.Width(), p.Skills.Size()}}
+	b.Map = nn.NewTrainable(mlp.New(key), b.LearningRate)
 	return b
 }
 

@@ -34,10 +34,10 @@ func (r reporting) Update(g evolution.Generation, _ random.Key) (evolution.Emitt
 // unnamed is a ball whose loss has no name.
 type unnamed struct{ Ball Ball }
 
-func (u unnamed) Condition(t skills.Task) skills.Task { return u.Ball.Condition(t) }
+func (u unnamed) Condition(p skills.Problem) skills.Problem { return u.Ball.Condition(p) }
 
-func (u unnamed) Init(t skills.Task, key random.Key) skills.Diversity {
-	return unnamed{u.Ball.Init(t, key).(Ball)}
+func (u unnamed) Init(p skills.Problem, key random.Key) skills.Diversity {
+	return unnamed{u.Ball.Init(p, key).(Ball)}
 }
 
 func (u unnamed) Reward(of skills.Batch) *Node { return u.Ball.Reward(of) }

@@ -84,7 +84,7 @@ func survives(t *testing.T, spec Spec) {
 	t.Helper()
 	for _, fault := range []string{"reward", "state", "observation", "done"} {
 		speed := 2.0
-		if strings.Contains(spec.Algorithm, "aurora") { // its episodes start in one place
+		if strings.Contains(spec.Algorithm, "aurora") { // its episodes start in one state
 			speed = 10
 		}
 		spec.Env, spec.Environment, spec.Runs = "", faulty{plane{"faulty"}, fault, 0.09, speed}, t.TempDir()

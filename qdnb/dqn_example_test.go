@@ -86,7 +86,7 @@ func (d *DQN) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search,
 			choice := d.explore(s.Memory.Values.Params.Apply(before.Observation), key.FoldIn(0))
 			choices := Reshape(Const(step.Graph(), rows), discrete.Choices().Shape...)
 			after := envs.Step(episodes, before, Gather(choices, InsertAxes(choice, -1)))
-			seen, invalid := s.Memory.Buffer.KeepFinite(layout.Join(replay.Batch{Obs: before.Observation,
+			seen, invalid := s.Memory.Buffer.KeepFinite(layout.Join(replay.Transitions{Obs: before.Observation,
 				NextObs: after.Observation, Action: ConvertDType(InsertAxes(choice, -1), dtypes.Float32),
 				Reward: after.Reward, Done: after.Done, Truncation: episodes.Truncation(after)}))
 			s.Memory.Envs, s.Memory.Buffer = after, s.Memory.Buffer.Insert(seen)
@@ -127,7 +127,7 @@ func best(values *Node) *Node { return ArgMax(StopGradient(values), -1, dtypes.I
 
 // loss is the Huber loss of the temporal-difference errors. Where only its length ended an episode,
 // the next observation is of another episode, and nothing is learnt.
-func (d *DQN) loss(q nn.Targeted[nn.Network], b replay.Batch) *Node {
+func (d *DQN) loss(q nn.Targeted[nn.Network], b replay.Transitions) *Node {
 	of := func(values, choice *Node) *Node { // the values of choices, [n]
 		hit := Equal(Iota(values.Graph(), shapes.Make(dtypes.Int32, values.Shape().Dimensions...), -1),
 			InsertAxes(choice, -1))

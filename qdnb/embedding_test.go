@@ -56,12 +56,12 @@ func (e ownProposals) Init(s evolution.Start, key random.Key) evolution.Emitter 
 
 func (d ownReward) Reward(b skills.Batch) *Node { return Neg(d.DIAYN.Reward(b)) }
 
-func (d ownLearner) Init(t skills.Task, key random.Key) skills.Diversity {
-	return ownLearner{d.DIAYN.Init(t, key).(skills.DIAYN)}
+func (d ownLearner) Init(p skills.Problem, key random.Key) skills.Diversity {
+	return ownLearner{d.DIAYN.Init(p, key).(skills.DIAYN)}
 }
 
-func (d ownDynamics) Init(t skills.Task, key random.Key) skills.Diversity {
-	return ownDynamics{d.DADS.Init(t, key).(skills.DADS)}
+func (d ownDynamics) Init(p skills.Problem, key random.Key) skills.Diversity {
+	return ownDynamics{d.DADS.Init(p, key).(skills.DADS)}
 }
 
 func (d ownDynamics) Learn(b skills.Batch) (skills.Diversity, *Node) {

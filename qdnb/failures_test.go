@@ -227,8 +227,8 @@ func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
 // confused is a diversity reward with mistakes.
 type confused struct{ Mistake string }
 
-func (confused) Loss() string                                    { return "loss" }
-func (c confused) Init(skills.Task, random.Key) skills.Diversity { return c }
+func (confused) Loss() string                                       { return "loss" }
+func (c confused) Init(skills.Problem, random.Key) skills.Diversity { return c }
 func (c confused) Learn(b skills.Batch) (skills.Diversity, *Node) {
 	if c.Mistake == "loss" {
 		return c, b.Done

@@ -179,8 +179,8 @@ type paying struct {
 	scale float64
 }
 
-func (p paying) Init(t skills.Task, key random.Key) skills.Diversity {
-	return paying{p.Diversity.Init(t, key), p.scale}
+func (p paying) Init(of skills.Problem, key random.Key) skills.Diversity {
+	return paying{p.Diversity.Init(of, key), p.scale}
 }
 
 func (p paying) Learn(b skills.Batch) (skills.Diversity, *Node) {

@@ -37,8 +37,8 @@ func (a LocalCompetition) Empty(task scoring.Task, key random.Key) repertoire.Ar
 func (a LocalCompetition) Cells() repertoire.Cells { return a.Population }
 
 func (a LocalCompetition) Add(of repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
-	members := repertoire.Batch{Fitness: a.Population.Fitness, Descriptors: a.Population.Descriptors}
-	score := a.score(joined(members, of.Batch))
+	before := repertoire.Batch{Fitness: a.Population.Fitness, Descriptors: a.Population.Descriptors}
+	score := a.score(joined(before, of.Batch))
 	in := repertoire.Insertion{Valid: of.Valid(), Improvement: Slice(score, AxisRange(a.Slots))}
 	in.Index, in.Accepted = repertoire.Truncate(score, a.Slots)
 	a.Population = a.Population.Update(of.Batch, in.Index, in.Accepted)

@@ -96,14 +96,14 @@ type Elman struct {
 	Units int `json:"units"`
 }
 
-func (e Elman) form() nn.MLP { return nn.MLP{Sizes: []int{2 + e.Units, e.Units + 2}} }
+func (e Elman) mlp() nn.MLP { return nn.MLP{Sizes: []int{2 + e.Units, e.Units + 2}} }
 
-func (e Elman) Params() int { return e.form().Params() }
+func (e Elman) Params() int { return e.mlp().Params() }
 
-func (e Elman) Init(keys random.Key) *Node { return e.form().Init(keys) }
+func (e Elman) Init(keys random.Key) *Node { return e.mlp().Init(keys) }
 
 func (e Elman) Policies(rows *Node, _ ...int) nn.Policy {
-	return ElmanPolicy{e.form().View(rows), e.Units}
+	return ElmanPolicy{e.mlp().View(rows), e.Units}
 }
 
 type ElmanPolicy struct {
@@ -185,7 +185,7 @@ type forgetful struct {
 }
 
 func (f forgetful) Policies(rows *Node, _ ...int) nn.Policy {
-	return forgetting{ElmanPolicy{f.form().View(rows), f.Units}, f.actions}
+	return forgetting{ElmanPolicy{f.mlp().View(rows), f.Units}, f.actions}
 }
 
 type forgetting struct {

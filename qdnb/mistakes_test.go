@@ -163,11 +163,12 @@ func TestMistakesGiveOneLine(t *testing.T) {
 // Some would divide by zero on the host.
 func TestMistakesInSettingsOfParts(t *testing.T) {
 	aurora := defaultAurora()
-	learned := aurora.AuroraSettings
+	learned := aurora
 	learned.Every = 0
-	actions := repertoire.Aurora{AuroraSettings: aurora.AuroraSettings, Features: &envs.Recorder{Width: 2}}
+	actions := aurora
+	actions.Features = &envs.Recorder{Width: 2}
 	actions.Sampling, actions.Observation, actions.MaxObservation = 0, "", 0 // replaced by Features
-	xcon := repertoire.XConSettings{Capacity: 24, K: 3, EncoderSettings: aurora.EncoderSettings, Epochs: 3,
+	xcon := repertoire.XCon{Capacity: 24, K: 3, EncoderSettings: aurora.EncoderSettings, Epochs: 3,
 		TrainingBatch: 8, LearningRate: 0.01}
 	slow, dying := xcon, xcon
 	slow.ExtinctionEvery, dying.Every, dying.ExtinctionEvery = 5, 5, -1
@@ -176,11 +177,11 @@ func TestMistakesInSettingsOfParts(t *testing.T) {
 		want    string
 	}{
 		{repertoire.Aurora{}, "capacity must be between 2 and 131072, not 0"},
-		{repertoire.Aurora{AuroraSettings: learned}, "loop must be between 1 and 1048576, not 0"},
-		{struct{ repertoire.Aurora }{repertoire.Aurora{AuroraSettings: learned}}, "loop must be between 1 and"},
+		{learned, "loop must be between 1 and 1048576, not 0"},
+		{struct{ repertoire.Aurora }{learned}, "loop must be between 1 and"},
 		{actions, "Every of Features must be between 1 and 20, not 0"},
-		{repertoire.XCon{XConSettings: slow}, "loop must be between 1 and 1048576, not 0"},
-		{repertoire.XCon{XConSettings: dying}, "extinction_every must be between 0 and 1048576, not -1"},
+		{slow, "loop must be between 1 and 1048576, not 0"},
+		{dying, "extinction_every must be between 0 and 1048576, not -1"},
 		{repertoire.DominatedNovelty{Capacity: 24}, "k must be between 1 and 64, not 0"},
 		{repertoire.Fronts{}, "front_size must be between 1 and 4096, not 0"},
 		{repertoire.Annealed{LearningRate: math.NaN()}, "archive_learning_rate must be a number from 0 to 1, not NaN"},

@@ -10,7 +10,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// The file of a run with two objectives has the fronts, none of whose members
+// The file of a run with two objectives has the fronts, none of whose solutions
 // dominates another one, and the fittest of each; metrics.csv has their hypervolumes.
 func TestFronts(t *testing.T) {
 	spec := solving("mome", "rastrigin-multi", t.TempDir(), 6)

@@ -77,7 +77,7 @@ func TestPublishedTargets(t *testing.T) {
 // The protocol names the algorithms, and has the constants of the environments.
 func TestProtocolIsThatOfTheProgram(t *testing.T) {
 	for _, name := range Algorithms() {
-		if records.Rank(name) < 0 {
+		if _, ok := records.Find(name); !ok {
 			t.Errorf("the protocol lacks %s", name)
 		}
 	}

@@ -66,7 +66,7 @@ type Recording = watch.Recording
 var ErrInterrupted = session.ErrInterrupted
 
 // Train trains the run of a spec, resumes it if it was interrupted, or loads it if it is complete.
-// When ctx is done, it saves a checkpoint and returns [ErrInterrupted]. In a cell, ctx is that of
+// When ctx is done, it saves a checkpoint and returns [ErrInterrupted]. In a cell, ctx comes from
 // Interruptible of package nb.
 func Train(ctx context.Context, spec Spec) (*runs.Run, error) { return session.Train(ctx, spec) }
 
@@ -111,7 +111,7 @@ func Play(ctx context.Context, run *runs.Run, s PlaySpec) (*Recording, error) {
 // when ctx is done.
 //
 // For runs of AURORA it evaluates the measured repertoire, not the algorithm's own archive. The
-// members of that repertoire are also members of the archive.
+// individuals of that repertoire are also individuals of the archive.
 func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) { return session.Adapt(ctx, s) }
 
 // Control trains a meta-controller that steers a half-cheetah over hurdles. Every ten steps the

@@ -346,7 +346,7 @@ func (f fuse) Step() (scoring.Outcome, error) {
 }
 
 // However a search ends, its training ends with it: closed, interrupted between Ask and Tell, or by
-// a panic, which is that of Tell. What was told before an interruption is saved.
+// a panic, which is that of Tell. Results before an interruption are saved.
 func TestAskEndsItsTraining(t *testing.T) {
 	before := runtime.NumGoroutine()
 	ctx, cancel := context.WithCancel(background)

@@ -194,8 +194,8 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 		before := checkpoints()
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), childEnv+"="+folder)
-		var told bytes.Buffer
-		child.Stderr = &told
+		var messages bytes.Buffer
+		child.Stderr = &messages
 		must.Do(child.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- child.Wait() }()
@@ -204,10 +204,10 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 		}
 		time.Sleep(time.Duration(rand.IntN(100_000)) * time.Microsecond)
 		if err := child.Process.Kill(); err != nil {
-			t.Fatalf("the process ended by itself: %v: %s", <-ended, told.String())
+			t.Fatalf("the process ended by itself: %v: %s", <-ended, messages.String())
 		}
 		<-ended
-		if text := told.String(); strings.Contains(text, "damaged") {
+		if text := messages.String(); strings.Contains(text, "damaged") {
 			t.Errorf("a killed process printed %s", text)
 		}
 	}

@@ -103,7 +103,7 @@ func (p *Platform) compile(name string, parallel bool, inputs []input,
 	return program, nil
 }
 
-// misbuilt explains an error of code that builds a graph, after its place.
+// misbuilt explains an error of code that builds a graph, after its location.
 func misbuilt(err error, what string, axes []Axis) error {
 	at := ""
 	if l := (located{}); errors.As(err, &l) {

@@ -27,17 +27,17 @@ type Axis struct {
 	Meaning string // as in "parameters of a policy"
 }
 
-// place is the location of a function's code.
-type place struct {
+// location is where a function's code is.
+type location struct {
 	function string // as written in the source, without its package if that is main
 	file     string
 	line     int // 0: the function is not the user's, or its line is unknown
 }
 
-// String formats a place so that GoNB turns it into a cell and its line, and editors into a link. In a
+// String formats a location so that GoNB turns it into a cell and its line, and editors into a link. In a
 // cell it starts a line, since GoNB v0.11.5 dies of lines of standard error with two colons before
 // "main.go:12".
-func (p place) String() string {
+func (p location) String() string {
 	if p.line == 0 {
 		return p.function
 	}
@@ -48,10 +48,10 @@ func (p place) String() string {
 	return text
 }
 
-// located is an error with the place in the user's code that caused it.
+// located is an error with the location in the user's code that caused it.
 type located struct {
 	error
-	at place
+	at location
 }
 
 func (l located) Error() string { return fmt.Sprintf("%s: %s", l.at, l.error.Error()) }
@@ -116,9 +116,9 @@ func CheckSame[P any](part P, method string, got P) P {
 	return got
 }
 
-// definition returns the place where a method of a part is defined, or the part itself if it is a
+// definition returns where a method of a part is defined, or the part itself if it is a
 // function.
-func definition(part any, method string) place {
+func definition(part any, method string) location {
 	v := reflect.ValueOf(part)
 	if v.Kind() == reflect.Func {
 		return definedAt(v.Pointer())
@@ -133,28 +133,28 @@ func definition(part any, method string) place {
 	if m, ok := t.MethodByName(method); ok {
 		return definedAt(m.Func.Pointer())
 	}
-	return place{function: method}
+	return location{function: method}
 }
 
-// definedAt returns the place where the function whose code begins at pc is defined.
-func definedAt(pc uintptr) place {
+// definedAt returns where the function whose code begins at pc is defined.
+func definedAt(pc uintptr) location {
 	frames := runtime.CallersFrames([]uintptr{pc + 1})
 	frame, more := frames.Next()
 	for more { // functions inlined at its beginning come first
 		frame, more = frames.Next()
 	}
 	if !users(frame.Function, frame.File) {
-		return place{function: readable(frame.Function)}
+		return location{function: readable(frame.Function)}
 	}
 	line := frame.Line // of the first instruction, which may be one of the body's
 	if start := reflect.ValueOf(frame).FieldByName("startLine"); start.IsValid() {
 		line = int(start.Int())
 	}
-	return place{readable(frame.Function), onDisk(frame.File), line}
+	return location{readable(frame.Function), onDisk(frame.File), line}
 }
 
 // Catch calls f, code of the host such as methods of parts, and returns what it panics with as an error of
-// one line with the place in the user's code.
+// one line with the location in the user's code.
 func Catch(f func()) error { return catch(f) }
 
 // catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of a user's
@@ -181,7 +181,7 @@ func catch(f func()) (err error) {
 				return
 			}
 			if users(frame.Function, frame.File) {
-				err = located{err, place{readable(frame.Function), onDisk(frame.File), frame.Line}}
+				err = located{err, location{readable(frame.Function), onDisk(frame.File), frame.Line}}
 				return
 			}
 		}

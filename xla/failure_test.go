@@ -15,13 +15,13 @@ import (
 	"example.com/qdnb/internal/must"
 )
 
-// here returns the place of the caller, moved down by lines, as errors print it.
+// here returns the location of the caller, moved down by lines, as errors print it.
 func here(lines int) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s:%d", file, line+lines)
 }
 
-// lineWith returns the place of the line of this file that begins with a text.
+// lineWith returns the location of the line of this file that begins with a text.
 func lineWith(t *testing.T, text string) string {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(0)
@@ -199,7 +199,7 @@ func TestMisfitsNameThePart(t *testing.T) {
 }
 
 // GoNB dies of a line of standard error with two colons before "main.go:12", so that no wrapping of an
-// error may put text before a place in a cell.
+// error may put text before a location in a cell.
 func TestPlacesInCellsStartLines(t *testing.T) {
 	at := here(0)
 	t.Setenv("GONB_TMP_DIR", filepath.Dir(at))

@@ -81,7 +81,7 @@ func SetRowsAt(x, rows, from, to, count *Node) *Node {
 // Row returns row i of x, [n, ...], without its first axis.
 func Row(x, i *Node) *Node { return Reshape(Rows(x, i, 1), x.Shape().Dimensions[1:]...) }
 
-// SetRow returns a pytree of arrays [n, ...] with row i of each replaced by that of row, [...].
+// SetRow returns a pytree of arrays [n, ...] with row i of each replaced by row's, [...].
 func SetRow[T any](all T, i *Node, row T) T {
 	return Map2(all, row, func(x, row *Node) *Node { return SetRows(x, i, InsertAxes(row, 0)) })
 }
@@ -139,15 +139,15 @@ func Nonzero(flags *Node) (index, count *Node) {
 	g, n := flags.Graph(), flags.Shape().Dimensions[0]
 	ones := ConvertDType(flags, dtypes.Int32)
 	rank := Sub(CumSum(ones, 0), ones) // of each true flag among the true ones
-	place := Where(flags, rank, Const(g, int32(n)))
-	list := Scatter(InsertAxes(place, -1), Where(flags, Iota(g, shapes.Make(dtypes.Int32, n), 0),
-		ZerosLike(place)),
+	position := Where(flags, rank, Const(g, int32(n)))
+	list := Scatter(InsertAxes(position, -1), Where(flags, Iota(g, shapes.Make(dtypes.Int32, n), 0),
+		ZerosLike(position)),
 		// the extra slot takes the others
 		shapes.Make(dtypes.Int32, n+1), false, false)
 	return Slice(list, AxisRange(0, n)), ReduceSum(ones)
 }
 
-// Ranks returns the place of each number along the last axis in descending order, int32. Of equal ones
+// Ranks returns the rank of each number along the last axis in descending order, int32. Of equal ones
 // the first comes first.
 func Ranks(x *Node) *Node {
 	index := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), -1)

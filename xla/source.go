@@ -16,14 +16,14 @@ import (
 // maxSource is the size in bytes of the largest file that [Source] includes.
 const maxSource = 1 << 18
 
-// Source returns the source of the user's code in some values and on the stack: the places of functions
+// Source returns the source of the user's code in some values and on the stack: the locations of functions
 // and of the methods of types, by file, and the text of each file. It leaves the text of a large file out,
 // and of one that is not on disk. It is empty without such code.
 func Source(values ...any) string {
-	var places []place
-	add := func(p place) {
-		if p.line > 0 && !strings.Contains(p.file, "@") && !slices.Contains(places, p) { // @: a version of a module
-			places = append(places, p)
+	var locations []location
+	add := func(p location) {
+		if p.line > 0 && !strings.Contains(p.file, "@") && !slices.Contains(locations, p) { // @: a version of a module
+			locations = append(locations, p)
 		}
 	}
 	for _, p := range callers() {
@@ -45,13 +45,13 @@ func Source(values ...any) string {
 			}
 		}
 	})
-	slices.SortFunc(places, func(a, b place) int {
+	slices.SortFunc(locations, func(a, b location) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
 	})
 	var text strings.Builder
-	for i, p := range places {
+	for i, p := range locations {
 		fmt.Fprintf(&text, "// %s at %s:%d\n", p.function, p.file, p.line)
-		if i+1 < len(places) && places[i+1].file == p.file {
+		if i+1 < len(locations) && locations[i+1].file == p.file {
 			continue
 		}
 		if data, err := os.ReadFile(p.file); err == nil && len(data) <= maxSource {
@@ -61,8 +61,8 @@ func Source(values ...any) string {
 	return text.String()
 }
 
-// callers returns the places of the user's functions on the stack, none in the command qdnb.
-func callers() (list []place) {
+// callers returns the locations of the user's functions on the stack, none in the command qdnb.
+func callers() (list []location) {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Path == modulePath+"/cmd/qdnb" {
 		return nil
 	}
@@ -71,7 +71,7 @@ func callers() (list []place) {
 	for more := true; more; {
 		var frame runtime.Frame
 		if frame, more = frames.Next(); users(frame.Function, frame.File) {
-			list = append(list, place{readable(frame.Function), onDisk(frame.File), frame.Line})
+			list = append(list, location{readable(frame.Function), onDisk(frame.File), frame.Line})
 		}
 	}
 	return list

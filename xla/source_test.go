@@ -30,14 +30,14 @@ func TestSource(t *testing.T) {
 	part.next = part
 	file := must.Get(filepath.Abs("source_test.go"))
 	text := string(must.Get(os.ReadFile(file)))
-	places, source, _ := strings.Cut(Source(part, []any{part, (*varied)(nil)}), "\n\n")
+	locations, source, _ := strings.Cut(Source(part, []any{part, (*varied)(nil)}), "\n\n")
 	if source != text+"\n" {
 		t.Errorf("the file is %q", source)
 	}
 	for i, want := range []string{"base.Offspring at $:21", "(*varied).Update at $:23", "double at $:25", "TestSource at $:"} {
 		want = "// xla." + strings.Replace(want, "$", file, 1)
-		if got := strings.Split(places, "\n"); len(got) != 4 || !strings.HasPrefix(got[i], want) {
-			t.Fatalf("%s is not place %d of\n%s", want, i, places)
+		if got := strings.Split(locations, "\n"); len(got) != 4 || !strings.HasPrefix(got[i], want) {
+			t.Fatalf("%s is not location %d of\n%s", want, i, locations)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // The program downloads only plugins, and starts only the programs listed here.
 func TestNoOtherWayOut(t *testing.T) {
-	ways := regexp.MustCompile(`^net($|/http|/rpc|/smtp|/textproto)|^os/exec$|go-xla/installer`)
+	network := regexp.MustCompile(`^net($|/http|/rpc|/smtp|/textproto)|^os/exec$|go-xla/installer`)
 	known := map[string][]string{
 		// pip; Python's path; MuJoCo's compiler in Python; qdnb itself; qdnb for figures of the documents; the
 		// user's own simulator; git, for the commit
@@ -45,7 +45,7 @@ func TestNoOtherWayOut(t *testing.T) {
 		}
 		count++
 		for _, spec := range file.Imports {
-			if imported, err := strconv.Unquote(spec.Path.Value); err == nil && ways.MatchString(
+			if imported, err := strconv.Unquote(spec.Path.Value); err == nil && network.MatchString(
 				imported) && !slices.Contains(known[imported], filepath.ToSlash(name)) {
 				t.Errorf("%s imports %s: if that reaches a network or starts a program, say so in "+
 					"docs/reliability.md and here", name, imported)

@@ -91,7 +91,7 @@ func position(names [2]string, limits Rect) Descriptor {
 }
 
 // others returns QDax's tasks of robots that are not in the paper. The reference point of the hopper
-// is that of MOME-PGX, too.
+// is from MOME-PGX, too.
 func others() []Task {
 	return []Task{
 		{Spec: Spec{Name: "hopper-uni", Observations: 14, Actions: 3, Length: 250, Offset: 0.9,

@@ -72,14 +72,14 @@ func (e slider) Step(s envs.State, action *Node) envs.State {
 // recorder is a test that records its errors.
 type recorder struct {
 	testing.TB
-	told []string
+	messages []string
 }
 
 func (r *recorder) Helper() {}
 func (r *recorder) Errorf(format string, args ...any) {
-	r.told = append(r.told, fmt.Sprintf(format, args...))
+	r.messages = append(r.messages, fmt.Sprintf(format, args...))
 }
-func (r *recorder) Error(args ...any) { r.told = append(r.told, fmt.Sprint(args...)) }
+func (r *recorder) Error(args ...any) { r.messages = append(r.messages, fmt.Sprint(args...)) }
 
 func TestGoodEnvironmentPasses(t *testing.T) {
 	envtest.Run(t, slider{})
@@ -157,7 +157,7 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 	} {
 		r := &recorder{}
 		envtest.Suite{Platforms: pure}.Run(r, broken)
-		said := strings.Join(r.told, "\n")
+		said := strings.Join(r.messages, "\n")
 		if !strings.Contains(said, want) || !strings.HasPrefix(said, "slider: ") {
 			t.Errorf("said %q, want %q", said, want)
 		}

@@ -15,7 +15,7 @@ import (
 // subject is the environment to verify and its backend.
 type subject struct {
 	platform *xla.Platform
-	form
+	format
 }
 
 // run compiles a program, runs it on stored inputs and returns its outputs.

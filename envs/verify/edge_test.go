@@ -20,7 +20,7 @@ func startAt(t *testing.T, env string, stored map[string]npz.Array, row int,
 	up float32) map[string][]float32 {
 	t.Helper()
 	rigid := must.Get(envs.Make(env))
-	f := must.Get(formOf(rigid))
+	f := must.Get(formatOf(rigid))
 	bodies := len(f.rigid.System.BodyNames())
 	flat := func(name string) []float32 { return part(t, stored[name], row) }
 	found := map[string][]float32{"init_pos": flat("init_pos")}

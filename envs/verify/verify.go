@@ -58,23 +58,23 @@ func File(p *xla.Platform, path string) (report Report, err error) {
 		return report, err
 	}
 	stored := &arrays{byName, map[axis]int{}}
-	var form form
+	var format format
 	if kind == system {
-		form, err = formOfSystem(filepath.Dir(path), parts[1])
+		format, err = formatOfSystem(filepath.Dir(path), parts[1])
 	} else if env, unknown := envs.Make(parts[1]); unknown != nil {
 		err = unknown
 	} else {
-		form, err = formOf(env)
+		format, err = formatOf(env)
 	}
 	if err != nil {
 		return report, err
 	}
 	if kind == perturbed {
-		if err := form.perturb(parts[2], stored); err != nil {
+		if err := format.perturb(parts[2], stored); err != nil {
 			return report, err
 		}
 	}
-	groups, err := kinds[kind](subject{p, form}, stored)
+	groups, err := kinds[kind](subject{p, format}, stored)
 	if err != nil {
 		return report, err
 	}

@@ -243,7 +243,7 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 type stranger struct{ envs.Env }
 
 func TestOnlyKnownKindsOfEnvironments(t *testing.T) {
-	errtest.Want(t, errtest.Of(formOf(stranger{envs.Pointmaze{}})), "cannot be verified")
+	errtest.Want(t, errtest.Of(formatOf(stranger{envs.Pointmaze{}})), "cannot be verified")
 }
 
 // Systems of Brax's environments, read from their configurations, step as in Brax. The files hold six

@@ -18,7 +18,7 @@ import (
 )
 
 // In a cell, the standard logger breaks lines as [Lines] does, and klog, which GoMLX uses, leaves out
-// its headers, which name places.
+// its headers, which name locations.
 func init() {
 	if In() {
 		log.SetOutput(logged{})
@@ -62,10 +62,10 @@ func SendPNG(data []byte, width, height int) error {
 	})
 }
 
-// inCell matches a place in the program of a cell as GoNB does.
+// inCell matches a location in the program of a cell as GoNB does.
 var inCell = regexp.MustCompile(`\S*main(?:_test)?\.go:\d`)
 
-// Lines starts a new line before each place in a cell's program, such as "/tmp/gonb_1/main.go:12". GoNB
+// Lines starts a new line before each location in a cell's program, such as "/tmp/gonb_1/main.go:12". GoNB
 // 0.11.5, which finds the cell and its line, dies of lines of standard error with two colons before the
 // number.
 func Lines(text string) string {

@@ -90,21 +90,21 @@ func performance(context.Context, string) (figures.Grid, error) {
 	for i := range charts {
 		charts[i].XLabel, charts[i].XLimits = "speed-up", [2]float64{0, 65}
 	}
-	places := map[string]int{} // a case has a place in both
+	indices := map[string]int{} // a case has the same row in both
 	for _, r := range rows {
 		panel := slices.Index([]string{"whole", "best slices"}, r["against"])
 		if panel < 0 || r["stage"] == "evolution" { // not JAX
 			continue
 		}
-		place, ok := places[r.name()]
+		index, ok := indices[r.name()]
 		if !ok {
-			place, places[r.name()] = len(places), len(places)
+			index, indices[r.name()] = len(indices), len(indices)
 			for i := range charts {
 				charts[i].Rows = append(charts[i].Rows, figures.Interval{Name: r.name(), Value: math.NaN(),
 					Low: math.NaN(), High: math.NaN()})
 			}
 		}
-		row := &charts[panel].Rows[place]
+		row := &charts[panel].Rows[index]
 		for column, number := range map[string]*float64{"ratio": &row.Value, "low": &row.Low, "high": &row.High} {
 			if *number, err = r.number(column); err != nil {
 				return figures.Grid{}, err

@@ -12,8 +12,8 @@ import (
 // killsOnXLA is that on XLA, where a small run mostly compiles.
 const kills, killsOnXLA = 8, 3
 
-// moment is when a process may be killed.
-type moment struct {
+// kill is the situation in which a process may be killed.
+type kill struct {
 	random   *rand.Rand
 	alone    time.Duration // that an undisturbed process takes
 	round, k int           // process k of a round
@@ -25,28 +25,28 @@ type moment struct {
 
 // killedAndRestarted checks that runs whose processes are killed and restarted end with the bytes of an
 // undisturbed run, and say nothing if they are silent. strike may kill a process.
-func killedAndRestarted(t *testing.T, s subject, kills int, silent bool, strike func(m moment)) {
+func killedAndRestarted(t *testing.T, s subject, kills int, silent bool, strike func(k kill)) {
 	t.Helper()
 	want, alone := undisturbed(t, s)
-	m := moment{random: dice(t), alone: alone.took}
-	for ; m.killed < kills; m.round++ {
-		if m.round > 100 {
-			t.Fatalf("%d kills in %d rounds", m.killed, m.round)
+	k := kill{random: dice(t), alone: alone.took}
+	for ; k.killed < kills; k.round++ {
+		if k.round > 100 {
+			t.Fatalf("%d kills in %d rounds", k.killed, k.round)
 		}
-		m.root = t.TempDir()
-		m.k = 0
-		for done := false; !done; m.k++ {
-			m.before = checkpoints(t, s, m.root)
-			m.process = start(t, s.command(t, m.root)...)
-			strike(m)
+		k.root = t.TempDir()
+		k.k = 0
+		for done := false; !done; k.k++ {
+			k.before = checkpoints(t, s, k.root)
+			k.process = start(t, s.command(t, k.root)...)
+			strike(k)
 			var e ending
-			if e, done = m.killedOrDone(&m.killed); silent && e.stderr != "" {
+			if e, done = k.killedOrDone(&k.killed); silent && e.stderr != "" {
 				t.Errorf("a process says %q", e.stderr)
 			}
 		}
-		same(t, s, m.root, want)
+		same(t, s, k.root, want)
 	}
-	t.Logf("%s: %d kills in %d runs of %v", s.name, m.killed, m.round, alone.took.Round(time.Millisecond))
+	t.Logf("%s: %d kills in %d runs of %v", s.name, k.killed, k.round, alone.took.Round(time.Millisecond))
 }
 
 // Runs are killed at random moments.
@@ -54,10 +54,10 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	begin(t)
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {
-			killedAndRestarted(t, s, kills, s.command(t, t.TempDir())[0] == "train", func(m moment) {
-				if m.killed < kills*(m.round+1)/2 { // a round has several; the last process of each is left alone
-					time.Sleep(time.Duration(m.random.Float64() * float64(m.alone) * 0.7))
-					_ = m.cmd.Process.Kill()
+			killedAndRestarted(t, s, kills, s.command(t, t.TempDir())[0] == "train", func(k kill) {
+				if k.killed < kills*(k.round+1)/2 { // a round has several; the last process of each is left alone
+					time.Sleep(time.Duration(k.random.Float64() * float64(k.alone) * 0.7))
+					_ = k.cmd.Process.Kill()
 				}
 			})
 		})
@@ -76,15 +76,15 @@ func TestKilledOnXLA(t *testing.T) {
 		}
 		s := training(spec)
 		t.Run(s.name, func(t *testing.T) {
-			killedAndRestarted(t, s, killsOnXLA, false, func(m moment) {
+			killedAndRestarted(t, s, killsOnXLA, false, func(k kill) {
 				switch {
-				case m.k == 0:
-					time.Sleep(time.Duration(m.random.Float64() * 0.9 * float64(m.alone)))
-					_ = m.cmd.Process.Kill()
-				case m.k < killsOnXLA:
-					began(t, s, m.process, m.root, m.before)
-					time.Sleep(time.Duration(m.random.IntN(100)) * time.Millisecond)
-					_ = m.cmd.Process.Kill()
+				case k.k == 0:
+					time.Sleep(time.Duration(k.random.Float64() * 0.9 * float64(k.alone)))
+					_ = k.cmd.Process.Kill()
+				case k.k < killsOnXLA:
+					began(t, s, k.process, k.root, k.before)
+					time.Sleep(time.Duration(k.random.IntN(100)) * time.Millisecond)
+					_ = k.cmd.Process.Kill()
 				}
 			})
 		})

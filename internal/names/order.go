@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// InOrder compares names by their place in a list. Names that are not in it follow, alphabetically.
+// InOrder compares names by their rank in a list. Names that are not in it follow, alphabetically.
 func InOrder(list []string) func(a, b string) int {
-	place := func(name string) int {
+	rank := func(name string) int {
 		if i := slices.Index(list, name); i >= 0 {
 			return i
 		}
 		return len(list)
 	}
-	return func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) }
+	return func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) }
 }

@@ -1,6 +1,6 @@
 // Package parts reads and writes the settings of an algorithm that is made of parts. A part is a struct
 // in a field of interface type, or in such a field of the elements of a slice, of which the algorithm's
-// field has the tag parts with the name of its place:
+// field has the tag parts with the start of its path:
 //
 //	type Algorithm struct {
 //		Batch   int     `json:"batch"`
@@ -10,7 +10,7 @@
 //
 // The settings of a part are its fields with JSON names. They are settings of the algorithm: parts that
 // have a setting of the same name share it. Only where their values differ, all but the first are named
-// by their places, such as mix.1.learning_rate.
+// by their paths, such as mix.1.learning_rate.
 package parts
 
 import (
@@ -22,9 +22,9 @@ import (
 	"strings"
 )
 
-// Part is an algorithm, whose Place is "", or one of its parts.
+// Part is an algorithm, whose Path is "", or one of its parts.
 type Part struct {
-	Place string
+	Path  string
 	Value reflect.Value // the struct, which can be set
 }
 
@@ -53,27 +53,27 @@ func Open(settings reflect.Value) (list []Part, done func()) {
 	root := settings.Elem()
 	list = []Part{{"", root}}
 	var closed []func()
-	part := func(place string, held reflect.Value) {
+	part := func(path string, held reflect.Value) {
 		value := reflect.Indirect(held.Elem())
 		if value.Kind() != reflect.Struct {
 			return
 		}
 		copied := reflect.New(value.Type())
 		copied.Elem().Set(value)
-		list = append(list, Part{place, copied.Elem()})
+		list = append(list, Part{path, copied.Elem()})
 		if held.Elem().Kind() != reflect.Pointer {
 			copied = copied.Elem()
 		}
 		closed = append(closed, func() { held.Set(copied) })
 	}
 	for _, field := range reflect.VisibleFields(root.Type()) {
-		place, ok := field.Tag.Lookup("parts")
+		path, ok := field.Tag.Lookup("parts")
 		if !ok {
 			continue
 		}
 		held := root.FieldByIndex(field.Index)
 		if held.Kind() == reflect.Interface {
-			part(place, held)
+			part(path, held)
 			continue
 		}
 		own := reflect.MakeSlice(held.Type(), held.Len(), held.Len()) // the original may be shared
@@ -82,7 +82,7 @@ func Open(settings reflect.Value) (list []Part, done func()) {
 			held.Set(own)
 		}
 		for i := range own.Len() {
-			at := place + "." + strconv.Itoa(i)
+			at := path + "." + strconv.Itoa(i)
 			if _, ok := own.Index(i).Interface().(Namer); ok {
 				list = append(list, Part{at, own.Index(i)})
 			}
@@ -123,7 +123,7 @@ func (p Part) Fields() (fields []Field) {
 		}
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		embedded := field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct
-		if name == "" && p.Place == "" {
+		if name == "" && p.Path == "" {
 			name = field.Name
 		}
 		if field.IsExported() && !embedded && name != "" {
@@ -152,11 +152,11 @@ func Marshal(settings any) ([]byte, error) {
 				return nil, err
 			}
 			if first, ok := shared[field.Name]; ok && !bytes.Equal(first, value) {
-				all[part.Place+"."+field.Name] = value
+				all[part.Path+"."+field.Name] = value
 				continue
 			}
 			shared[field.Name] = value
-			if part.Place != "" && (!field.omit || !field.Value.IsZero()) {
+			if part.Path != "" && (!field.omit || !field.Value.IsZero()) {
 				all[field.Name] = value
 			}
 		}
@@ -171,7 +171,7 @@ func Change[T any](settings any, change func(*T)) bool {
 	for _, part := range list {
 		if found := embedded[T](part.Value); found != nil {
 			change(found)
-			if part.Place != "" { // a change of the algorithm may have replaced its parts
+			if part.Path != "" { // a change of the algorithm may have replaced its parts
 				done()
 			}
 			return true
@@ -204,8 +204,8 @@ func Replaced(original, tuned any) (fields []string) {
 		return nil
 	}
 	for _, field := range reflect.VisibleFields(v.Type()) {
-		place, ok := field.Tag.Lookup("parts")
-		if ok && !slices.EqualFunc(before[place], after[place], sameCode) {
+		path, ok := field.Tag.Lookup("parts")
+		if ok && !slices.EqualFunc(before[path], after[path], sameCode) {
 			fields = append(fields, field.Name)
 		}
 	}
@@ -216,15 +216,15 @@ func Replaced(original, tuned any) (fields []string) {
 func byField(settings any) map[string][]Part {
 	all := map[string][]Part{}
 	for _, part := range Of(settings) {
-		place, _, _ := strings.Cut(part.Place, ".")
-		all[place] = append(all[place], part)
+		path, _, _ := strings.Cut(part.Path, ".")
+		all[path] = append(all[path], part)
 	}
 	return all
 }
 
 // sameCode reports whether two parts differ only in their settings.
 func sameCode(a, b Part) bool {
-	if a.Place != b.Place || a.Value.Type() != b.Value.Type() {
+	if a.Path != b.Path || a.Value.Type() != b.Value.Type() {
 		return false
 	}
 	from, to := b.Fields(), a.Fields()
@@ -234,7 +234,7 @@ func sameCode(a, b Part) bool {
 	for i, field := range from {
 		to[i].Value.Set(field.Value)
 	}
-	for _, part := range []Part{a, b} { // a part next to a setting has a place of its own
+	for _, part := range []Part{a, b} { // a part next to a setting has a path of its own
 		for i := range part.Value.NumField() {
 			if f := part.Value.Field(i); f.Kind() == reflect.Interface && f.CanSet() {
 				f.SetZero()

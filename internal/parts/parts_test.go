@@ -43,7 +43,7 @@ func sample() *algorithm {
 	return &algorithm{Batch: 4, Rate: 1, Mix: []share{{strategy{Rate: 1}, 0.5}, {wrapped{strategy{Rate: 2}, 3}, 0.5}}}
 }
 
-// Settings of parts are read and written by their names, and by their places where values differ. What is
+// Settings of parts are read and written by their names, and by their paths where values differ. What is
 // read is what was written.
 func TestSettingsOfParts(t *testing.T) {
 	a := sample()

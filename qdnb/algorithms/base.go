@@ -76,7 +76,7 @@ func (b *Base) Evaluate(genotypes xla.Array) (found scoring.Results, o scoring.O
 	return found, o, err
 }
 
-// Stored lists the state of a search in a checkpoint: its own, see [xla.Stored], and that of the base.
+// Stored lists the state of a search in a checkpoint: its own, see [xla.Stored], and the base's.
 func (b *Base) Stored(own ...any) *xla.Checkpoint {
 	c := xla.Stored(append(own, &b.Generation)...)
 	b.found.Store(c, "")

@@ -26,7 +26,7 @@
 // An archive decides which offspring are kept. It is a value whose fields are its settings and its
 // state; see package repertoire.
 //
-//	// forgetful is a grid in which the fitness of members decays.
+//	// forgetful is a grid in which the fitness of elites decays.
 //	type forgetful struct{ repertoire.Grid }
 //
 //	// Without it, the Empty of Grid would return a Grid, and the Add below would be lost.
@@ -52,7 +52,7 @@
 //		Net          nn.Trainable[nn.Network]
 //	}
 //
-//	func (p predictable) Init(t skills.Task, key random.Key) skills.Diversity {
+//	func (p predictable) Init(t skills.Problem, key random.Key) skills.Diversity {
 //		p.Net = nn.NewTrainable(nn.NewMLP(t.Skills.Size(), []int{64}, t.Width()).New(key), p.LearningRate)
 //		return p
 //	}

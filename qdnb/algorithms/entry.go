@@ -20,11 +20,6 @@ type Entry struct {
 	Options []envs.Option // of the environment that it trains in
 }
 
-// Defaults returns a function for an [Entry].
-func Defaults[A Algorithm](of func(envs.Spec) A) func(envs.Spec) Algorithm {
-	return func(env envs.Spec) Algorithm { return of(env) }
-}
-
 // Tuned returns the algorithm in an environment with the hyperparameters that tune changes, and an error if
 // they cannot work. tune may be nil.
 func (e Entry) Tuned(env envs.Spec, tune func(hyperparameters any) error) (Algorithm, error) {
@@ -49,10 +44,4 @@ func (e Entry) Tuned(env envs.Spec, tune func(hyperparameters any) error) (Algor
 func (e Entry) NeedsGradients() bool {
 	d, ok := e.Defaults(envs.Spec{}).(interface{ NeedsGradients() bool })
 	return ok && d.NeedsGradients()
-}
-
-// NeedsObservations reports whether an algorithm learns from observations.
-func NeedsObservations(a Algorithm) bool {
-	o, ok := a.(interface{ NeedsObservations() bool })
-	return ok && o.NeedsObservations()
 }

@@ -31,7 +31,7 @@ type Learner struct {
 	// and standard deviation of the fitness, mean and maximum of each component of the descriptor.
 	Describes bool
 
-	metrics     []string  // names of those of Train
+	metrics     []string  // names of Train's metrics
 	sums        []float64 // of the metrics since the last evaluation
 	count       float64   // iterations in sums
 	evaluations int64     // evaluation episodes so far
@@ -39,7 +39,7 @@ type Learner struct {
 }
 
 // NewLearner compiles the evaluation of policies in a task, as a plan says, and their insertion into
-// cells around centroids. metrics are the names of those of Train.
+// cells around centroids. metrics are the names of Train's metrics.
 func NewLearner(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scoring.Plan, metrics []string,
 	seed int64) (*Learner, error) {
 	if plan.States != 0 {

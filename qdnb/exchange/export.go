@@ -194,7 +194,7 @@ func (s ExportSpec) network(run *runs.Run) (n network, err error) {
 	if !set.Policies[0].Cell {
 		return s.skillNetwork(run, set)
 	}
-	policy, weights, err := set.Network()
+	policy, precision, err := set.Network()
 	if err != nil {
 		return n, err
 	}
@@ -209,7 +209,7 @@ func (s ExportSpec) network(run *runs.Run) (n network, err error) {
 			return n, fmt.Errorf("layers of %v have %d parameters, but the policies of %s have %d", n.sizes, want,
 				run.Name(), len(row))
 		}
-		n.rows = append(n.rows, weights.Rounded(policy, row))
+		n.rows = append(n.rows, precision.Rounded(policy, row))
 		n.list = append(n.list, PolicyContract{Cell: &p.Number, Fitness: runs.Finite(float64(r.Fitnesses[p.Number])),
 			Descriptor: r.Descriptor(p.Number)})
 	}

@@ -25,12 +25,12 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
-// Check ends the program with one readable line if err is not nil; see [Must]. In a notebook, a place
+// Check ends the program with one readable line if err is not nil; see [Must]. In a notebook, a location
 // in a cell starts another line.
 func Check(err error) {
 	if err != nil {
 		text := cell.Lines(fmt.Sprintf("qdnb: %v\n", err))
-		fmt.Fprint(os.Stderr, strings.TrimPrefix(text, "qdnb: \n")) // a place on a line of its own
+		fmt.Fprint(os.Stderr, strings.TrimPrefix(text, "qdnb: \n")) // a location on a line of its own
 		os.Exit(1)
 	}
 }

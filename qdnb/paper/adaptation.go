@@ -58,7 +58,7 @@ func RewardAdaptation(data *Data) (figures.Grid, error) {
 // rewardLabels returns the methods of the experiment "reward" that have adaptation runs.
 func (d *Data) rewardLabels() []string {
 	adapted := d.adaptedLabels("")
-	return slices.DeleteFunc(records.RewardMethods(),
+	return slices.DeleteFunc(rewardMethods(),
 		func(label string) bool { return !slices.Contains(adapted, label) })
 }
 
@@ -70,7 +70,7 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	if len(labels) == 0 {
 		return nil, data.noRuns(results.ExperimentAdaptation)
 	}
-	var places [][2]float64
+	var positions [][2]float64
 	scores := map[string]map[[2]float64][]float64{} // by label and target position, one per seed
 	for _, a := range data.Adapted {
 		if a.Experiment != results.ExperimentAdaptation || a.Perturbation != results.Target {
@@ -80,30 +80,30 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 			scores[a.Label] = map[[2]float64][]float64{}
 		}
 		for _, v := range a.Values {
-			place := [2]float64{v.X, v.Y}
-			if !slices.Contains(places, place) {
-				places = append(places, place)
+			position := [2]float64{v.X, v.Y}
+			if !slices.Contains(positions, position) {
+				positions = append(positions, position)
 			}
-			scores[a.Label][place] = append(scores[a.Label][place], v.Score)
+			scores[a.Label][position] = append(scores[a.Label][position], v.Score)
 		}
 	}
 	table := &tables.Table{Caption: "Best fitness on ant-maze by target position (m), " +
 		"median over seeds", Header: []string{"method"}}
-	if len(places) == 0 {
+	if len(positions) == 0 {
 		table.Notes = []string{"No complete run has a moved target."}
 	}
 	labels = slices.DeleteFunc(labels, func(label string) bool { return len(scores[label]) == 0 })
-	if missing := lacking(allMethods, labels); missing != "" && len(places) > 0 {
+	if missing := lacking(allMethods, labels); missing != "" && len(positions) > 0 {
 		table.Notes = []string{missing}
 	}
 	for _, label := range labels {
 		table.Rows = append(table.Rows, tables.Row(figures.MethodName(label)))
 	}
-	for _, place := range places {
-		table.Header = append(table.Header, fmt.Sprintf("(%.0f, %.0f)", place[0], place[1]))
+	for _, position := range positions {
+		table.Header = append(table.Header, fmt.Sprintf("(%.0f, %.0f)", position[0], position[1]))
 		var column []float64
 		for _, label := range labels {
-			column = append(column, stats.Median(scores[label][place]))
+			column = append(column, stats.Median(scores[label][position]))
 		}
 		for i, entry := range tables.Column(column...) {
 			table.Rows[i] = append(table.Rows[i], entry)
@@ -254,7 +254,7 @@ func (d *Data) adaptation(labels []string, experiment string, average func([]flo
 	}
 	expected := allMethods
 	if experiment == results.ExperimentReward {
-		expected = records.RewardMethods()
+		expected = rewardMethods()
 	}
 	return figures.Grid{Panels: rows, Note: lacking(expected, labels)}, nil
 }

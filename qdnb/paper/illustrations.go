@@ -105,15 +105,15 @@ func from(eye, target scene.Vec, angle float64) func(*scene.Film) scene.Camera {
 
 // arrow adds an arrow to a film: a shaft, and balls that shrink towards its tip.
 func arrow(f *scene.Film, start, end scene.Vec, radius float64) {
-	var way scene.Vec
+	var along scene.Vec
 	length := 0.0
-	for i := range way {
-		way[i] = end[i] - start[i]
-		length += way[i] * way[i]
+	for i := range along {
+		along[i] = end[i] - start[i]
+		length += along[i] * along[i]
 	}
 	length = math.Sqrt(length)
 	at := func(share float64) scene.Vec {
-		return scene.Vec{start[0] + share*way[0], start[1] + share*way[1], start[2] + share*way[2]}
+		return scene.Vec{start[0] + share*along[0], start[1] + share*along[1], start[2] + share*along[2]}
 	}
 	const wide, balls = 2.6, 16 // of the head, in radii of the shaft
 	neck := max(1-3*wide*radius/length, 0.2)

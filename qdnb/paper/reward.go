@@ -47,7 +47,7 @@ func RewardImpact(data *Data) (*tables.Table, error) {
 		}
 		table.Rows = append(table.Rows, tables.Row(row...))
 	}
-	table.Notes[0] = data.withMissing(table.Notes[0], slices.DeleteFunc(records.RewardMethods(),
+	table.Notes[0] = data.withMissing(table.Notes[0], slices.DeleteFunc(rewardMethods(),
 		func(method string) bool { return strings.HasPrefix(method, "smerl") }), envs)
 	return table, nil
 }
@@ -58,4 +58,13 @@ func ratio(a, b float64) string {
 		return ""
 	}
 	return fmt.Sprintf("%.2f", a/b)
+}
+
+// rewardMethods lists the methods of the experiment "reward": each diversity without the task's
+// reward, summed with it, and in SMERL.
+func rewardMethods() (list []string) {
+	for _, name := range records.Names(records.Unrewarded) {
+		list = append(append(list, name), records.With(name)...)
+	}
+	return list
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/stats"
@@ -77,7 +76,7 @@ func scoreTable(d *Data, experiment, caption string,
 	table.Caption = caption
 	note := "Bold: the best median of a column. " + seedRange(d, methods, envs)
 	if experiment == results.ExperimentReward {
-		note = d.withMissing(note, records.RewardMethods(), envs)
+		note = d.withMissing(note, rewardMethods(), envs)
 	} else {
 		note = d.withMissing(note, allMethods, curveEnvs)
 	}

@@ -94,7 +94,7 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 	return t, nil
 }
 
-func settingsOf(p results.GridPoint, grid protocol.Grid) string {
+func settingsOf(p results.GridPoint, grid protocol.HyperparameterGrid) string {
 	return fmt.Sprintf("%s %g, %s %g", grid.Symbols[0], p.A.Value, grid.Symbols[1], p.B.Value)
 }
 

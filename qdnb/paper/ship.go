@@ -25,7 +25,7 @@ import (
 // runs are written by shipRun.
 const aboutFile = "about.json"
 
-// shippedFolder is the place of the shipped folder in a checkout.
+// shippedFolder is the path of the shipped folder in a checkout.
 var shippedFolder = filepath.Join("notebooks", "results")
 
 // About says where shipped runs come from.

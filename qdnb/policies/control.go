@@ -107,7 +107,7 @@ func passed(x *graph.Node) *graph.Node {
 // Metres converts the torso's observed position to its x in metres.
 func Metres(observed float64) float64 { return catalog.HurdlesHalfway * (observed + 1) }
 
-// HurdlesSkills returns the form of skills of the hurdles environment, without their parameters. They
+// HurdlesSkills returns the architecture of skills for the hurdles environment, without their parameters. They
 // do not see the position and the distance to the next hurdle.
 func HurdlesSkills(hidden []int, gaussian bool) envs.Skills {
 	task, _ := catalog.Find(HurdlesEnv)
@@ -145,7 +145,7 @@ func ForControl(run *runs.Run) (set envs.Skills, err error) {
 		if err != nil {
 			return set, err
 		}
-		net, weights, err := cells.Network()
+		net, precision, err := cells.Network()
 		if err != nil {
 			return set, err
 		}
@@ -153,7 +153,7 @@ func ForControl(run *runs.Run) (set envs.Skills, err error) {
 		set.Net.Normalises = net.Normalises
 		for _, policy := range cells.Policies {
 			numbers = append(numbers, policy.Number)
-			flat = append(flat, weights.Rounded(net, policy.Genotype)...)
+			flat = append(flat, precision.Rounded(net, policy.Genotype)...)
 		}
 	}
 	if want := len(numbers) * set.Net.Params(); len(flat) != want {
@@ -200,8 +200,8 @@ func Choices(env envs.Env) uint32 {
 	return hash.Sum32()
 }
 
-// SameChoices returns an error if the status of a run, or of its checkpoint, is that of other
-// choices than those of an environment.
+// SameChoices returns an error if a run, or its checkpoint, was trained with other choices than an
+// environment has, according to its status.
 func SameChoices(name string, s runs.Status, env envs.Env) error {
 	if s.Choices == Choices(env) {
 		return nil

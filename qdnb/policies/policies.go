@@ -37,7 +37,7 @@ func (p Policy) String() string {
 type Set struct {
 	Run      *runs.Run
 	Policies []Policy // not empty
-	// Architecture is that of policies with code of the user; nil: the run's settings hold it.
+	// Architecture is set for policies with code of the user; nil: the run's settings hold it.
 	Architecture nn.Architecture
 	hidden       []int // layers of skills; nil for cells, whose layers the run's settings hold
 	// most is the number of policies to compile for if the set may grow; 0: the present one.
@@ -171,8 +171,8 @@ func (s *Set) Task(env envs.Env) (scoring.Task, error) {
 
 // Network returns the layers of the policies and the format of their weights in rollouts, also of a
 // run in a custom environment. Other architectures are an error.
-func (s *Set) Network() (nn.MLP, scoring.Weights, error) {
-	policy, weights, err := s.Stored()
+func (s *Set) Network() (nn.MLP, scoring.Precision, error) {
+	policy, precision, err := s.Stored()
 	if err != nil {
 		return nn.MLP{}, "", err
 	}
@@ -181,12 +181,12 @@ func (s *Set) Network() (nn.MLP, scoring.Weights, error) {
 		return m, "", fmt.Errorf("the policies of %s are not multilayer perceptrons, which this needs, but %v: only "+
 			"qdnb can play them", s.Run.Name(), policy)
 	}
-	return m, weights, nil
+	return m, precision, nil
 }
 
 // Stored returns the architecture that the settings of the run hold and the format of weights in rollouts,
 // also of a run in a custom environment.
-func (s *Set) Stored() (nn.Architecture, scoring.Weights, error) {
+func (s *Set) Stored() (nn.Architecture, scoring.Precision, error) {
 	env, err := Environment(s.Run)
 	if err != nil {
 		env = &envs.BlackBox{Facts: s.trained()}
@@ -204,12 +204,12 @@ func TaskOf(run *runs.Run, env envs.Env, own nn.Architecture) (scoring.Task, err
 func (s *Set) task(env envs.Env) (scoring.Task, error) {
 	base := evolution.DefaultMapElites(env.Spec())
 	settings := struct {
-		Hidden        *[]int           `json:"hidden"`
-		PolicyHidden  *[]int           `json:"policy_hidden"` // of PPO
-		EpisodeLength *int             `json:"episode_length"`
-		Weights       *scoring.Weights `json:"weights"`
-		Normalises    bool             `json:"normalize_observations"` // of PPO
-		Memory        *int             `json:"memory"`
+		Hidden        *[]int             `json:"hidden"`
+		PolicyHidden  *[]int             `json:"policy_hidden"` // of PPO
+		EpisodeLength *int               `json:"episode_length"`
+		Weights       *scoring.Precision `json:"weights"`
+		Normalises    bool               `json:"normalize_observations"` // of PPO
+		Memory        *int               `json:"memory"`
 	}{&base.Hidden, &base.Hidden, &base.EpisodeLength, &base.Weights, false, &base.Memory}
 	if err := json.Unmarshal(s.Run.Config.Hyperparameters, &settings); err != nil {
 		return scoring.Task{}, fmt.Errorf("cannot read the settings of %s: %v", s.Run.Name(), err)

@@ -35,7 +35,7 @@ func gridAt(generation int64) (g grid) {
 	return g
 }
 
-// arrays are those of a checkpoint. The passive repertoire has the members of the other cells.
+// arrays are those of a checkpoint. The passive repertoire has the individuals of the other cells.
 func (g grid) arrays() map[string]npz.Array {
 	genotypes, passive := make([]float32, len(g)*gridParams), make([]float32, len(g)*gridParams)
 	fitnesses, empty := make([]float32, len(g)), float32(math.Inf(-1))

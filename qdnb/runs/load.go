@@ -80,8 +80,8 @@ func Elsewhere() (folders []string) {
 
 // elsewhere lists runs whose names match a pattern in other folders "runs" than the default one.
 func elsewhere(pattern string) (found []string) {
-	for _, place := range []string{"..", "*", filepath.Join("*", "*")} {
-		configs, _ := filepath.Glob(filepath.Join(place, "runs", pattern, configFile))
+	for _, folder := range []string{"..", "*", filepath.Join("*", "*")} {
+		configs, _ := filepath.Glob(filepath.Join(folder, "runs", pattern, configFile))
 		for _, config := range configs {
 			found = append(found, filepath.Dir(config))
 		}

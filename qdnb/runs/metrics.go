@@ -31,7 +31,7 @@ func final(columns []string, row []float64) bool {
 func (w *Writer) LastRow() []float64 { return w.metrics.row }
 
 // Log appends a row to metrics.csv: one value per column of Begin. The first value is a generation,
-// which must exceed that of the previous row. Numbers are formatted so that they parse back
+// which must exceed the previous row's. Numbers are formatted so that they parse back
 // exactly.
 func (w *Writer) Log(values ...float64) error {
 	m, last := w.metrics, -1.0

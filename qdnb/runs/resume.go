@@ -116,7 +116,7 @@ func (w *Writer) open() error {
 			return w.failure(err)
 		}
 	}
-	run, err := Open(w.Dir) // its hash is that of the configuration
+	run, err := Open(w.Dir) // its hash matches the configuration
 	if errors.As(err, new(*fs.PathError)) {
 		return w.failure(err)
 	} else if err != nil {
@@ -241,7 +241,7 @@ func metaOf(arrays map[string]npz.Array, about any) error {
 	return nil
 }
 
-// Begin prepares the folder for training after a generation: that of the loaded checkpoint, or -1
+// Begin prepares the folder for training after the generation of the loaded checkpoint, or after -1
 // to start from scratch. It drops rows of metrics.csv, snapshots and (damaged) checkpoints of later
 // generations, which an interrupted session left. The columns of metrics.csv are fixed for the life
 // of a run; the first one must be "generation".

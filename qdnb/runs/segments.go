@@ -227,7 +227,7 @@ func (w *Writer) DropReplay() error {
 	return nil
 }
 
-// pruneReplay removes the segments that no checkpoint needs after that of a generation.
+// pruneReplay removes the segments that neither the checkpoint of a generation nor a later one needs.
 func (w *Writer) pruneReplay(generation int64) error {
 	r := &w.replay
 	if r.capacity == 0 {

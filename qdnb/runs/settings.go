@@ -67,8 +67,8 @@ func edit(settings any, change func(fields) error) error {
 	for _, part := range list {
 		for _, field := range part.Fields() {
 			all[field.Name] = append(all[field.Name], field.Value)
-			if part.Place != "" {
-				all[join(part.Place, field.Name)] = []reflect.Value{field.Value}
+			if part.Path != "" {
+				all[join(part.Path, field.Name)] = []reflect.Value{field.Value}
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func (s *Skills) Mean(skill int) (fitness float64, descriptor []float64) {
 	return fitness / n, descriptor // 0 / 0 is NaN
 }
 
-// Genotype returns skill k as a separate policy, in the form of the quality-diversity algorithms:
+// Genotype returns skill k as a separate policy, in the layout of the quality-diversity algorithms:
 // observation -> hidden layers -> actions, with tanh on the outputs. The one-hot skill k adds row
 // Observations+k of the first kernel to the first layer's output, so the row becomes part of the
 // bias. The columns of the last layer that produce scales are dropped. Everything that works on

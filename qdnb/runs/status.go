@@ -75,8 +75,8 @@ type BackendUse struct {
 
 // UseBackend records the backend for the generations after the given one (-1 from the start of the
 // run). It drops records of later generations, which are recomputed. It reports whether the run has
-// used more than one backend: resuming on another backend is allowed, but the result then differs
-// from that of any single backend.
+// used more than one backend: resuming on another backend is allowed, but no single backend has the
+// same result.
 func (s *Status) UseBackend(backend string, after int64) (differs bool) {
 	s.Backend = backend
 	s.Backends = history(s.Backends, BackendUse{backend, after}, func(u *BackendUse) *int64 { return &u.After })

@@ -17,7 +17,7 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// Writer owns the folder of a run during training. Its Status is that of the last SaveStatus.
+// Writer owns the folder of a run during training. Its Status is what SaveStatus wrote last.
 //
 // A training session calls
 //

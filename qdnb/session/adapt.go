@@ -131,7 +131,7 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 }
 
 // ofSkills returns the training of a run of [Adapt] or [Control] that uses the skills of another run,
-// without options. env is that of an adaptation, nil for the built-in environment of the skills.
+// without options. env is the environment of an adaptation; nil: the built-in one of the skills.
 func ofSkills(config runs.Config, skills *runs.Run, env envs.Env) (t Training, err error) {
 	if config.Algorithm != records.Adaptation {
 		var settings policies.ControlSettings

@@ -38,7 +38,8 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 	spec := env.Spec()
 	_, simulated := env.(*envs.Simulator)
 	_, discrete := env.(envs.Discrete)
-	observes := algorithms.NeedsObservations(a)
+	o, ok := a.(interface{ NeedsObservations() bool })
+	observes := ok && o.NeedsObservations()
 	name := cmp.Or(s.Name, s.Algorithm, "this run")
 	switch {
 	case spec.Descriptor.Kind == envs.None:

@@ -169,7 +169,7 @@ func TestLiveIsDue(t *testing.T) {
 	}
 }
 
-// A run is told of an import of its own algorithm and environment, not of others whose names begin
+// A run reports an import of its own algorithm and environment, not of others whose names begin
 // alike.
 func TestImportedRunsOfTheEnvironment(t *testing.T) {
 	o := Options{Root: t.TempDir(), Config: must.Get(runs.NewConfig("map-elites", "arm", 0, map[string]int{"batch": 1}))}

@@ -30,24 +30,24 @@ func (s Spec) start(t *Training) error {
 	if s.Start != "" && base.Initial != nil {
 		return errors.New("Start and Initial are mutually exclusive: set one of them")
 	}
-	rows, form, from, err := base.Initial, nn.Architecture(nil), "Initial", error(nil)
+	rows, architecture, from, err := base.Initial, nn.Architecture(nil), "Initial", error(nil)
 	if s.Start != "" {
 		from = s.Start
-		rows, form, err = s.genotypes(t.Root)
+		rows, architecture, err = s.genotypes(t.Root)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot start from %s: %w", from, err)
 	}
 	policy := base.Task(t.Env).Policy
 	hash := sha256.New()
-	if m, ok := form.(nn.MLP); ok && m.Normalises {
+	if m, ok := architecture.(nn.MLP); ok && m.Normalises {
 		return fmt.Errorf("cannot start from %s: its policies normalise their observations, and those of this run "+
 			"cannot: start from a run without normalize_observations", from)
 	}
 	for i, row := range rows {
-		if len(row) != policy.Params() || form != nil && fmt.Sprint(form) != fmt.Sprint(policy) {
+		if len(row) != policy.Params() || architecture != nil && fmt.Sprint(architecture) != fmt.Sprint(policy) {
 			return fmt.Errorf("cannot start from %s: its genotypes have %d parameters (%v), but those of this run "+
-				"have %d (%v): set hidden or memory", from, len(row), form, policy.Params(), policy)
+				"have %d (%v): set hidden or memory", from, len(row), architecture, policy.Params(), policy)
 		}
 		if k := slices.IndexFunc(row, func(x float32) bool { return x-x != 0 }); k >= 0 {
 			return fmt.Errorf("cannot start from %s: parameter %d of genotype %d is %g", from, k, i, row[k])
@@ -67,27 +67,27 @@ func (s Spec) start(t *Training) error {
 }
 
 // genotypes reads the genotypes that Start names, and the architecture of their policies if it is known.
-func (s Spec) genotypes(root string) (rows [][]float32, form nn.Architecture, err error) {
+func (s Spec) genotypes(root string) (rows [][]float32, architecture nn.Architecture, err error) {
 	if info, err := os.Stat(s.Start); err == nil && !info.IsDir() {
 		rows, err = fileGenotypes(s.Start)
-		return rows, form, err
+		return rows, architecture, err
 	}
 	run, err := runs.LoadFrom(root, s.Start)
 	if err != nil {
-		return nil, form, err
+		return nil, architecture, err
 	}
 	if !run.Status.Finished {
-		return nil, form, errors.New("it is not finished: train it to the end first")
+		return nil, architecture, errors.New("it is not finished: train it to the end first")
 	}
 	set, err := policies.All(run)
 	if err != nil {
-		return nil, form, err
+		return nil, architecture, err
 	}
 	for _, p := range set.Policies {
 		rows = append(rows, p.Genotype)
 	}
-	form, _, err = set.Stored()
-	return rows, form, err
+	architecture, _, err = set.Stored()
+	return rows, architecture, err
 }
 
 // fileGenotypes reads the array genotypes of an .npz file. If it has fitnesses, too, it is a

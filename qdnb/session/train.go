@@ -63,7 +63,7 @@ func Load(spec Spec) (*runs.Run, error) {
 // TrainSeeds is [Train] for runs of a spec that differ only in their seeds, one after the other.
 // Time limits are for all runs and divided equally; the other limits are for each. All but the
 // first find their programs compiled, and do not repeat what [progress.Bar.Once] says. A run that
-// fails does not keep the others from training; the error is that of all that failed.
+// fails does not keep the others from training; the error joins all failures.
 func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) (found []*runs.Run, err error) {
 	var trainings []Training
 	said := map[string]bool{}

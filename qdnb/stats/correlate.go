@@ -20,18 +20,18 @@ func Spearman(x, y []float64) float64 {
 
 // ranks returns ranks counted from 1; ties share their mean rank.
 func ranks(x []float64) []float64 {
-	places := make([]int, len(x))
-	for i := range places {
-		places[i] = i
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
 	}
-	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
 	rank := make([]float64, len(x))
-	for from := 0; from < len(places); {
+	for from := 0; from < len(order); {
 		to := from + 1
-		for to < len(places) && x[places[to]] == x[places[from]] {
+		for to < len(order) && x[order[to]] == x[order[from]] {
 			to++
 		}
-		for _, i := range places[from:to] {
+		for _, i := range order[from:to] {
 			rank[i] = float64(from+1+to) / 2
 		}
 		from = to

@@ -26,8 +26,8 @@ type overSkills struct {
 	stage *stage
 }
 
-// place is the number of recorded numbers before those of a film: position and height of the torso.
-const place = 2
+// torsoWidth is the number of recorded numbers before those of a film: position and height of the torso.
+const torsoWidth = 2
 
 // newOverSkills returns the environment whose recorder records a film.
 func newOverSkills(env envs.Hierarchical) (*overSkills, error) {
@@ -38,7 +38,7 @@ func newOverSkills(env envs.Hierarchical) (*overSkills, error) {
 	env.Watch, env.Width = func(s envs.State) *Node {
 		x, z := Slice(s.Observation, AxisRange(), AxisElem(0)), Slice(s.Observation, AxisRange(), AxisElem(2))
 		return Concatenate([]*Node{x, z, stage.look(s)}, 1)
-	}, place+stage.width()
+	}, torsoWidth+stage.width()
 	return &overSkills{env, stage}, nil
 }
 
@@ -53,7 +53,7 @@ func (o *overSkills) episode(record []float32, hurdles int) Episode {
 	var looks []float32
 	for row := range slices.Chunk(seen, o.Width) {
 		episode.Path = append(episode.Path, []float32{float32(policies.Metres(float64(row[0]))), row[1]})
-		looks = append(looks, row[place:]...)
+		looks = append(looks, row[torsoWidth:]...)
 	}
 	episode.Film = o.stage.film(nil, looks)
 	return episode
@@ -68,7 +68,7 @@ func (c *Choices) summary(fitness float32) string {
 func (r Result) overHurdles(i int) (figures.Grid, error) {
 	episode := r.Recorded[i]
 	choices := episode.Choices
-	plot := figures.Episode{
+	plot := figures.HurdleEpisode{
 		Title: choices.summary(r.Fitnesses[i]), Skill: "skill",
 		Skills: choices.Skills, Decision: choices.Decision,
 	}

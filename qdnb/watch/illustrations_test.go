@@ -109,7 +109,7 @@ func withTargets(film *scene.Film) *scene.Film {
 // pose sets the joint angles in a film's only frame and puts the robot on the ground.
 func pose(t *testing.T, film *scene.Film, env *envs.Rigid, angles []float64) {
 	t.Helper()
-	places := must.Get(env.System.Places(angles...))
+	poses := must.Get(env.System.Places(angles...))
 	// Rounded, so that the host's floating-point rounding does not matter.
 	short := func(x float64) float64 { return math.Round(x*1e4)/1e4 + 0 }
 	frame := film.Frames[0]
@@ -121,10 +121,10 @@ func pose(t *testing.T, film *scene.Film, env *envs.Rigid, angles []float64) {
 		p := &frame[next]
 		next++
 		for k := range p.Position {
-			p.Position[k] = places[i].Position[k]
+			p.Position[k] = poses[i].Position[k]
 		}
 		for k := range p.Rotation {
-			p.Rotation[k] = short(places[i].Rotation[k])
+			p.Rotation[k] = short(poses[i].Rotation[k])
 		}
 		for _, b := range film.Bodies {
 			if b.Name == body.Name {

@@ -105,16 +105,16 @@ var (
 
 // rigid adds the bodies of a robot.
 func (s *stage) rigid(system envs.System) error {
-	places, err := system.Places()
+	poses, err := system.Places()
 	if err != nil {
 		return err
 	}
 	var moving []int
 	switch system := system.(type) {
 	case *physics.System:
-		moving = s.brax(system.Model(), places)
+		moving = s.brax(system.Model(), poses)
 	case *mujoco.System:
-		moving = s.mujoco(system, places)
+		moving = s.mujoco(system, poses)
 	default:
 		return fmt.Errorf("a %T cannot be filmed: make the environment a watch.Visible", system)
 	}
@@ -123,7 +123,7 @@ func (s *stage) rigid(system envs.System) error {
 }
 
 // brax adds the bodies of a model of Brax's engine. It returns the indices of those that move.
-func (s *stage) brax(model physics.Model, places []algebra.Place) (moving []int) {
+func (s *stage) brax(model physics.Model, poses []algebra.Place) (moving []int) {
 	var names []string
 	tree := map[string]attachment{}
 	for _, b := range model.Bodies {
@@ -146,8 +146,8 @@ func (s *stage) brax(model physics.Model, places []algebra.Place) (moving []int)
 	followed := math.MaxInt    // joints between the followed body and the root; a robot's base may be fixed
 	for i, b := range model.Bodies {
 		body := scene.Body{Name: b.Name, Fixed: b.Fixed,
-			Pose: scene.Pose{Position: scene.Vec(places[i].Position),
-				Rotation: scene.Quat(places[i].Rotation)}}
+			Pose: scene.Pose{Position: scene.Vec(poses[i].Position),
+				Rotation: scene.Quat(poses[i].Rotation)}}
 		col := limbs.color(b.Name)
 		if b.Fixed {
 			col = wallColor
@@ -245,7 +245,7 @@ func (l limbs) color(body string) color.NRGBA {
 }
 
 // lateralShifts returns how far to shift each body along y, by name. It separates limbs of a radius that a
-// planar robot has at the same place, such as the legs of walker2d, which would otherwise overlap.
+// planar robot has at the same position, such as the legs of walker2d, which would otherwise overlap.
 func (l limbs) lateralShifts(radius float64) map[string]float64 {
 	shift := map[string]float64{}
 	hips := map[physics.Vec][]int{} // limbs by the point where they are attached
@@ -308,12 +308,12 @@ func Robot(title string, system envs.System) (*scene.Film, error) {
 	film.Step = 0.05
 	rest := system.DefaultAngles()
 	add := func(angles []float64) error {
-		places, err := system.Places(angles...)
+		poses, err := system.Places(angles...)
 		if err != nil {
 			return err
 		}
 		var frame []scene.Pose
-		for i, p := range places {
+		for i, p := range poses {
 			if slices.Contains(s.moving, i) {
 				frame = append(frame, scene.Pose{Position: scene.Vec(p.Position), Rotation: scene.Quat(p.Rotation)})
 			}

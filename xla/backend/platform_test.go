@@ -17,11 +17,11 @@ import (
 // collectMessages collects the messages to the user.
 func collectMessages(t *testing.T) *bytes.Buffer {
 	t.Helper()
-	var told bytes.Buffer
+	var printed bytes.Buffer
 	before := messages
-	messages = io.Writer(&told)
+	messages = io.Writer(&printed)
 	t.Cleanup(func() { messages = before })
-	return &told
+	return &printed
 }
 
 func TestUnusableBackendsGiveOneLine(t *testing.T) {
@@ -167,13 +167,13 @@ func TestWithoutXLAThereIsGo(t *testing.T) {
 		_, err = open(t.Context(), string(kind))
 		errtest.Want(t, err, "$QDNB_NO_DOWNLOAD forbids")
 	}
-	told := collectMessages(t)
+	printed := collectMessages(t)
 	p, err := open(t.Context(), "")
 	if err != nil || p.Kind != Go {
 		t.Fatalf("%v, %v", p, err)
 	}
-	if text := told.String(); !strings.HasPrefix(text, "qdnb: no XLA (") || !strings.Contains(text,
+	if text := printed.String(); !strings.HasPrefix(text, "qdnb: no XLA (") || !strings.Contains(text,
 		"using the pure Go backend") || strings.Count(text, "\n") != 1 {
-		t.Errorf("told %q", text)
+		t.Errorf("printed %q", text)
 	}
 }

@@ -61,15 +61,15 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 	fakePython(t, "echo 'ERROR: [Errno 28] No space left on device' >&2; exit 1")
 	for _, cache := range []string{os.Getenv("XDG_CACHE_HOME"), file, "relative"} {
 		t.Setenv("XDG_CACHE_HOME", cache)
-		told := collectMessages(t)
+		printed := collectMessages(t)
 		_, err = Install(t.Context(), CPU)
 		errtest.Want(t, err, "cannot be written: set XDG_CACHE_HOME")
 		if strings.Contains(err.Error(), "network") {
 			t.Error(err)
 		}
 		if FindPlugin(CPU) == "" {
-			if _, err := openFirst(t.Context()); err != nil || !strings.Contains(told.String(), "set XDG_CACHE_HOME") {
-				t.Errorf("%v, told %s", err, told)
+			if _, err := openFirst(t.Context()); err != nil || !strings.Contains(printed.String(), "set XDG_CACHE_HOME") {
+				t.Errorf("%v, printed %s", err, printed)
 			}
 		}
 	}

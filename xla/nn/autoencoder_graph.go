@@ -183,7 +183,7 @@ func (c coder) denseGradient(outputs, off *Node, count float64) (loss, bias, ker
 		kernel = outer(Slice(outputs, AxisRange(1, off.Shape().Dimensions[0]+1)), off)
 		return loss, MulScalar(ReduceSum(off, 0, 2), 2/count), MulScalar(kernel, 2/count)
 	}
-	s := state{outputs, off, zeros(features), zeros(features), zeros(c.Decoder.Form.Hidden, features)}
+	s := state{outputs, off, zeros(features), zeros(features), zeros(c.Decoder.LSTM.Hidden, features)}
 	s = xla.For(off.Graph(), off.Shape().Dimensions[0], s, func(t *Node, s state) state {
 		off := xla.Row(s.Off, t)
 		s.Squares, s.Bias = addLanes(s.Squares, Square(off)), addLanes(s.Bias, off)

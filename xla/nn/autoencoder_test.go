@@ -30,15 +30,15 @@ func goldenAutoencoder(t *testing.T) (golden.File, nn.Autoencoder) {
 
 // 09_aurora_seq2seq.npz: layout, descriptors, the decoder's inputs and outputs, loss and gradient.
 func TestGoldenAutoencoder(t *testing.T) {
-	data, form := goldenAutoencoder(t)
+	data, autoencoder := goldenAutoencoder(t)
 	flat := data.Float32s("params.flat")
-	if form.Params() != len(flat) {
-		t.Fatalf("%v has %d parameters, stored are %d", form, form.Params(), len(flat))
+	if autoencoder.Params() != len(flat) {
+		t.Fatalf("%v has %d parameters, stored are %d", autoencoder, autoencoder.Params(), len(flat))
 	}
 	names := strings.NewReplacer("decoder.dense.", "params.decoder.DecoderLSTM_0.Dense_0.",
 		"decoder.", "params.decoder.DecoderLSTM_0.LSTMCell_0.", "encoder.",
 		"params.encoder.encoder_lstm.LSTMCell_0.")
-	for _, leaf := range form.Layout() {
+	for _, leaf := range autoencoder.Layout() {
 		name := names.Replace(leaf.Name)
 		stored := data.Float32s(name)
 		if !slices.Equal(leaf.Shape,
@@ -48,16 +48,16 @@ func TestGoldenAutoencoder(t *testing.T) {
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			loss, gradient := form.LossGradient(in[0], in[1])
-			inputs := Slice(form.DecoderInputs(in[1]), AxisRange(0, form.Steps))
-			return []*Node{form.Encode(in[0], in[1]), form.Reconstruct(in[0], in[1]),
+			loss, gradient := autoencoder.LossGradient(in[0], in[1])
+			inputs := Slice(autoencoder.DecoderInputs(in[1]), AxisRange(0, autoencoder.Steps))
+			return []*Node{autoencoder.Encode(in[0], in[1]), autoencoder.Reconstruct(in[0], in[1]),
 				loss, gradient, TransposeAllAxes(inputs, 2, 0, 1)}
-		}, xlatest.Tensor(flat, 1, form.Params()),
+		}, xlatest.Tensor(flat, 1, autoencoder.Params()),
 			xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...))
 		for i, name := range []string{"encoder_c", "outputs", "loss", "grad.flat", "decoder_inputs"} {
 			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), data.Float32s(name), 1e-6)
 		}
-		if got := out[3].Shape().Dimensions; !slices.Equal(got, []int{1, form.Params()}) {
+		if got := out[3].Shape().Dimensions; !slices.Equal(got, []int{1, autoencoder.Params()}) {
 			t.Errorf("the gradient by a row [1, N] has shape %v", got)
 		}
 	})
@@ -66,16 +66,16 @@ func TestGoldenAutoencoder(t *testing.T) {
 // train.* of 09_aurora_seq2seq.npz: three steps of Adam on one batch, which are three epochs of one
 // batch. Each loss is the one before the step.
 func TestGoldenAutoencoderSteps(t *testing.T) {
-	data, form := goldenAutoencoder(t)
+	data, autoencoder := goldenAutoencoder(t)
 	n := data.Shape("batch")[0]
 	training := nn.AutoencoderTraining{Batch: n, LearningRate: data.Number("const.learning_rate")}
 	params, losses := data.Float32s("train.params"), data.Float32s("train.loss")
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program, err := xlatest.Compile(p, "steps", []shapes.Shape{shapes.Make(dtypes.Float32,
-			form.Params()),
+			autoencoder.Params()),
 			shapes.Make(dtypes.Float32, data.Shape("batch")...),
 			shapes.Make(dtypes.Int32)}, func(in []*Node) []*Node {
-			row, loss := nn.TrainEpochs(training, form, in[0], in[1], in[2], struct{}{},
+			row, loss := nn.TrainEpochs(training, autoencoder, in[0], in[1], in[2], struct{}{},
 				func(epoch *Node, _ struct{}) *Node {
 					return Iota(epoch.Graph(), shapes.Make(dtypes.Int32, n), 0)
 				})
@@ -84,12 +84,12 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 		must.Do(err)
 		defer program.Free()
 		for step := range losses {
-			out := must.Get(program.Run(xla.Sharded{xlatest.Tensor(data.Float32s("params.flat"), form.Params())},
+			out := must.Get(program.Run(xla.Sharded{xlatest.Tensor(data.Float32s("params.flat"), autoencoder.Params())},
 				xla.Sharded{xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...)},
 				xla.Sharded{tensors.FromScalar(int32(step + 1))}))
 			xlatest.Close(t, fmt.Sprintf("parameters after %d steps", step+1),
 				xlatest.Flat[float32](t, out[0][0]),
-				params[step*form.Params():(step+1)*form.Params()], 2e-6)
+				params[step*autoencoder.Params():(step+1)*autoencoder.Params()], 2e-6)
 			xlatest.Close(t, fmt.Sprintf("loss before step %d", step+1), xlatest.Flat[float32](t, out[1][0]),
 				losses[step:step+1], 1e-6)
 		}
@@ -101,11 +101,11 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 // at least that of one cell.
 func TestGoldenAutoencoderInit(t *testing.T) {
 	data, _ := goldenAutoencoder(t)
-	form := nn.Autoencoder{Features: 25, Hidden: 5, Steps: 25}
+	autoencoder := nn.Autoencoder{Features: 25, Hidden: 5, Steps: 25}
 	const draws = 30
 	program, err := xlatest.Compile(xlatest.Best(t), "init",
 		[]shapes.Shape{shapes.Make(dtypes.Uint32, 2)}, func(in []*Node) []*Node {
-			return []*Node{form.Init(random.KeyOf(in[0]))}
+			return []*Node{autoencoder.Init(random.KeyOf(in[0]))}
 		})
 	must.Do(err)
 	defer program.Free()
@@ -115,7 +115,7 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 		out := must.Get(program.Run(xla.Sharded{tensors.FromValue(random.SeedWords(int64(seed)))}))
 		row := xlatest.Flat[float32](t, out[0][0])
 		seen = append(seen, row)
-		for _, leaf := range form.Layout() {
+		for _, leaf := range autoencoder.Layout() {
 			switch {
 			case strings.HasSuffix(leaf.Name, ".bias"):
 				if b := row[leaf.Offset : leaf.Offset+leaf.Shape[0]]; slices.ContainsFunc(b,
@@ -159,8 +159,8 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 			}
 		}
 		check("own", n, mean, math.Sqrt(square-mean*mean), largest)
-		if inputs == form.Features {
-			check("stored", draws*float64(4*form.Features*form.Hidden), stored[0], stored[1], stored[2])
+		if inputs == autoencoder.Features {
+			check("stored", draws*float64(4*autoencoder.Features*autoencoder.Hidden), stored[0], stored[1], stored[2])
 		}
 	}
 }
@@ -168,35 +168,35 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 // A NaN anywhere in a sequence makes its descriptor and the loss NaN, but no other sequence's
 // descriptor.
 func TestAutoencoderShowsNaN(t *testing.T) {
-	form := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 4}
+	autoencoder := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 4}
 	const n, bad = 5, 2
-	row, x := float32s(numbers(form.Params(), 0.8)), float32s(numbers(n*form.Steps*form.Features, 2))
+	row, x := float32s(numbers(autoencoder.Params(), 0.8)), float32s(numbers(n*autoencoder.Steps*autoencoder.Features, 2))
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program, err := xlatest.Compile(p, "nan",
 			[]shapes.Shape{shapes.Make(dtypes.Float32, len(row)),
-				shapes.Make(dtypes.Float32, n, form.Steps, form.Features)}, func(in []*Node) []*Node {
-				loss, gradient := form.LossGradient(in[0], in[1])
-				return []*Node{loss, form.Encode(in[0], in[1]), gradient}
+				shapes.Make(dtypes.Float32, n, autoencoder.Steps, autoencoder.Features)}, func(in []*Node) []*Node {
+				loss, gradient := autoencoder.LossGradient(in[0], in[1])
+				return []*Node{loss, autoencoder.Encode(in[0], in[1]), gradient}
 			})
 		must.Do(err)
 		defer program.Free()
-		for place := range form.Steps * form.Features {
+		for at := range autoencoder.Steps * autoencoder.Features {
 			spoiled := slices.Clone(x)
-			spoiled[bad*form.Steps*form.Features+place] = float32(math.NaN())
+			spoiled[bad*autoencoder.Steps*autoencoder.Features+at] = float32(math.NaN())
 			out := must.Get(program.Run(xla.Sharded{xlatest.Tensor(row, len(row))},
-				xla.Sharded{xlatest.Tensor(spoiled, n, form.Steps, form.Features)}))
+				xla.Sharded{xlatest.Tensor(spoiled, n, autoencoder.Steps, autoencoder.Features)}))
 			isNaN := func(x float32) bool { return x != x }
 			if loss := xlatest.Flat[float32](t, out[0][0]); !isNaN(loss[0]) {
-				t.Errorf("NaN in place %d: the loss is %v", place, loss[0])
+				t.Errorf("NaN at %d: the loss is %v", at, loss[0])
 			}
 			for i, d := range xlatest.Flat[float32](t, out[1][0]) {
-				if isNaN(d) != (i/form.Hidden == bad) {
-					t.Errorf("NaN in place %d of sequence %d: the descriptor of sequence %d has a %v", place, bad,
-						i/form.Hidden, d)
+				if isNaN(d) != (i/autoencoder.Hidden == bad) {
+					t.Errorf("NaN at %d of sequence %d: the descriptor of sequence %d has a %v", at, bad,
+						i/autoencoder.Hidden, d)
 				}
 			}
 			if !slices.ContainsFunc(xlatest.Flat[float32](t, out[2][0]), isNaN) {
-				t.Errorf("NaN in place %d: none in the gradient", place)
+				t.Errorf("NaN at %d: none in the gradient", at)
 			}
 		}
 	})

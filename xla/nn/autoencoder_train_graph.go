@@ -31,17 +31,17 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 	}
 	wide := func(x *Node) *Node { return Reshape(x, 1, 1, dims[2]) }
 
-	// Distances from a member are exactly 0 for a constant feature, and lose fewer digits for one that
+	// Distances from one of them are exactly 0 for a constant feature, and lose fewer digits for one that
 	// is far from 0.
 	one := xla.NthTrue(upTo(filled), Zeros(filled.Graph(), shapes.Make(dtypes.Int32, 1)))
-	member := Reshape(Slice(Gather(sequences, InsertAxes(one, -1)), AxisRange(), AxisElem(0)), dims[2])
-	offset := Sub(sequences, wide(member))
+	reference := Reshape(Slice(Gather(sequences, InsertAxes(one, -1)), AxisRange(), AxisElem(0)), dims[2])
+	offset := Sub(sequences, wide(reference))
 	center := mean(offset)
 	deviation := Sqrt(mean(Square(Sub(offset, wide(center)))))
 	never := BroadcastToDims(ConstAs(deviation, float32(math.Inf(1))), dims[2])
 	some := BroadcastToDims(LogicalAny(filled), dims[2])
 	return Normaliser{
-		Mean: Where(some, Add(member, center), ZerosLike(member)),
+		Mean: Where(some, Add(reference, center), ZerosLike(reference)),
 		Deviation: Where(some, Where(Equal(deviation, ZerosLike(deviation)), never, deviation),
 			OnesLike(deviation)),
 	}

@@ -22,7 +22,7 @@ import (
 // ae.* of 09_aurora_seq2seq.npz: a training on an archive with empty slots, which hold NaN, in the
 // stored orders. The published code indexes twice: it indexes the drawn sequences by the draw.
 func TestGoldenAutoencoderTraining(t *testing.T) {
-	data, form := goldenAutoencoder(t)
+	data, autoencoder := goldenAutoencoder(t)
 	const batch = 8 // fixed by the page that describes the file
 	training := nn.AutoencoderTraining{Batch: batch, LearningRate: data.Number("const.learning_rate")}
 	epochs, slots := data.Shape("ae.epoch_valid")[0], data.Shape("ae.epoch_valid")[1]
@@ -34,14 +34,14 @@ func TestGoldenAutoencoderTraining(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			normaliser := nn.NewNormaliser(in[1], in[2])
 			normalised := normaliser.Apply(in[1])
-			row, _ := nn.TrainEpochs(training, form, in[0], normalised, Const(in[0].Graph(), int32(epochs)),
+			row, _ := nn.TrainEpochs(training, autoencoder, in[0], normalised, Const(in[0].Graph(), int32(epochs)),
 				in[3],
 				func(epoch, orders *Node) *Node {
 					valid := Reshape(xla.Rows(orders, epoch, 1), slots)
 					return Gather(valid, InsertAxes(valid, -1))
 				})
-			return []*Node{normaliser.Mean, normaliser.Deviation, row, form.Encode(row, normalised)}
-		}, xlatest.Tensor(data.Float32s("params.flat"), form.Params()),
+			return []*Node{normaliser.Mean, normaliser.Deviation, row, autoencoder.Encode(row, normalised)}
+		}, xlatest.Tensor(data.Float32s("params.flat"), autoencoder.Params()),
 			xlatest.Tensor(data.Float32s("ae.observations"), data.Shape("ae.observations")...),
 			xlatest.Tensor(filled, slots), xlatest.Tensor(data.Int32s("ae.epoch_valid"), epochs, slots))
 		for i, name := range []string{"ae.mean", "ae.std", "ae.params.flat"} {
@@ -49,7 +49,7 @@ func TestGoldenAutoencoderTraining(t *testing.T) {
 		}
 		got, want := xlatest.Flat[float32](t, out[3]), data.Float32s("ae.descriptors")
 		for slot := range slots {
-			of := func(x []float32) []float32 { return x[slot*form.Hidden : (slot+1)*form.Hidden] }
+			of := func(x []float32) []float32 { return x[slot*autoencoder.Hidden : (slot+1)*autoencoder.Hidden] }
 			if !filled[slot] {
 				if !math.IsNaN(float64(of(got)[0])) {
 					t.Errorf("slot %d is NaN, its descriptor %v", slot, of(got))
@@ -100,9 +100,9 @@ func TestNormaliser(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			n := nn.NewNormaliser(in[0], in[1])
-			form := nn.Autoencoder{Features: features, Hidden: 2, Steps: length}
-			row := form.Init(random.NewKey(in[0].Graph(), 1))
-			none := nn.AutoencoderTraining{Batch: 8, LearningRate: 0.1}.Train(form, row, in[0],
+			autoencoder := nn.Autoencoder{Features: features, Hidden: 2, Steps: length}
+			row := autoencoder.Init(random.NewKey(in[0].Graph(), 1))
+			none := nn.AutoencoderTraining{Batch: 8, LearningRate: 0.1}.Train(autoencoder, row, in[0],
 				ZerosLike(in[1]), Const(in[0].Graph(), int32(2)), random.NewKey(in[0].Graph(), 2))
 			return []*Node{n.Mean, n.Deviation, n.Apply(in[0]),
 				nn.NoNormaliser(in[0].Graph(), features).Apply(in[0]), none.Normaliser.Mean,
@@ -172,12 +172,12 @@ func TestDrawFilled(t *testing.T) {
 }
 
 // archive makes slots of different waves. Every third slot is empty and holds junk.
-func archive(form nn.Autoencoder, slots int, junk float32) (x []float32, filled []bool) {
+func archive(autoencoder nn.Autoencoder, slots int, junk float32) (x []float32, filled []bool) {
 	phases := numbers(2*slots, 3)
 	for slot := range slots {
 		filled = append(filled, slot%3 != 0)
-		for t := range form.Steps {
-			for f := range form.Features {
+		for t := range autoencoder.Steps {
+			for f := range autoencoder.Features {
 				value := float32(10 + 4*math.Sin(phases[2*slot]+0.7*float64(t))*(phases[2*slot+1]+float64(f)))
 				if !filled[slot] {
 					value = junk
@@ -192,31 +192,31 @@ func archive(form nn.Autoencoder, slots int, junk float32) (x []float32, filled 
 // Training is deterministic for a key and differs for another key. The contents of empty slots do
 // not matter. The loss falls.
 func TestAutoencoderTraining(t *testing.T) {
-	form := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 6}
+	autoencoder := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 6}
 	const slots = 21 // two batches and a rest
 	training := nn.AutoencoderTraining{Batch: 8, LearningRate: 1e-2}
-	x, filled := archive(form, slots, 0)
+	x, filled := archive(autoencoder, slots, 0)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program := must.Get(xlatest.Compile(p, "training", []shapes.Shape{shapes.Make(dtypes.Uint32, 2),
-			shapes.Make(dtypes.Float32, slots, form.Steps, form.Features), shapes.Make(dtypes.Bool, slots),
+			shapes.Make(dtypes.Float32, slots, autoencoder.Steps, autoencoder.Features), shapes.Make(dtypes.Bool, slots),
 			shapes.Make(dtypes.Int32)}, func(in []*Node) []*Node {
 			key := random.KeyOf(in[0])
-			row := form.Init(key.FoldIn(0))
-			after := training.Train(form, row, in[1], in[2], in[3], key.FoldIn(1))
+			row := autoencoder.Init(key.FoldIn(0))
+			after := training.Train(autoencoder, row, in[1], in[2], in[3], key.FoldIn(1))
 			return []*Node{row, after.Row, after.Normaliser.Mean, after.Normaliser.Deviation, after.Loss}
 		}))
 		defer program.Free()
 		type trained struct{ before, row, mean, deviation, loss []float32 }
 		train := func(seed int64, x []float32, epochs int32) trained {
 			out := must.Get(program.Run(xla.Sharded{tensors.FromValue(random.SeedWords(seed))},
-				xla.Sharded{xlatest.Tensor(x, slots, form.Steps, form.Features)},
+				xla.Sharded{xlatest.Tensor(x, slots, autoencoder.Steps, autoencoder.Features)},
 				xla.Sharded{xlatest.Tensor(filled, slots)}, xla.Sharded{tensors.FromScalar(epochs)}))
 			flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i][0]) }
 			return trained{flat(0), flat(1), flat(2), flat(3), flat(4)}
 		}
 		one := train(1, x, 40)
 		for _, junk := range []float32{float32(math.NaN()), 1e30} {
-			spoiled, _ := archive(form, slots, junk)
+			spoiled, _ := archive(autoencoder, slots, junk)
 			if again := train(1, spoiled, 40); fmt.Sprint(again) != fmt.Sprint(one) {
 				t.Errorf("with %g in the empty slots another training: %v, not %v", junk, again, one)
 			}

@@ -20,16 +20,16 @@ import (
 func TestGoldenContrast(t *testing.T) {
 	data := golden.Read(t, "19_xcon.npz")
 	dims, order := data.Shape("observations"), data.Shape("triplets")
-	form := nn.Autoencoder{Features: dims[2], Hidden: int(data.Number("const.hidden")), Steps: dims[1]}
+	autoencoder := nn.Autoencoder{Features: dims[2], Hidden: int(data.Number("const.hidden")), Steps: dims[1]}
 	c := nn.Contrast{Batch: int(data.Number("const.batch")), LearningRate: data.Number("const.learning_rate"),
 		Epochs: int(data.Number("const.epochs")), MinDelta: data.Number("const.min_delta")}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			margin := Const(in[0].Graph(), float32(float64(form.Hidden)*data.Number("const.d_min")))
+			margin := Const(in[0].Graph(), float32(float64(autoencoder.Hidden)*data.Number("const.d_min")))
 			filled := GreaterThan(in[2], ConstAs(in[2], math.Inf(-1)))
-			return xla.Flatten(nn.TrainContrast(c, form, in[0], in[1], filled, margin, in[3],
+			return xla.Flatten(nn.TrainContrast(c, autoencoder, in[0], in[1], filled, margin, in[3],
 				func(epoch, orders *Node) *Node { return xla.Row(orders, epoch) }))
-		}, xlatest.Tensor(data.Float32s("params"), form.Params()),
+		}, xlatest.Tensor(data.Float32s("params"), autoencoder.Params()),
 			xlatest.Tensor(data.Float32s("observations"), dims...),
 			xlatest.Tensor(data.Float32s("fitnesses"), dims[0]), xlatest.Tensor(data.Int32s("triplets"), order...))
 		losses := data.Float32s("losses")

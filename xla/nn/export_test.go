@@ -53,11 +53,11 @@ func (l LSTM) Layout() []NamedLeaf {
 		leaves = append(leaves, NamedLeaf{Name: "i" + string(gate) + ".kernel",
 			Shape: []int{l.Inputs, l.Hidden}})
 	}
-	return placed(leaves)
+	return withOffsets(leaves)
 }
 
-// placed fills in the offsets of consecutive leaves.
-func placed(leaves []NamedLeaf) []NamedLeaf {
+// withOffsets fills in the offsets of consecutive leaves.
+func withOffsets(leaves []NamedLeaf) []NamedLeaf {
 	offset := 0
 	for i := range leaves {
 		leaves[i].Offset = offset
@@ -82,5 +82,5 @@ func (a Autoencoder) Layout() []NamedLeaf {
 			leaves = append(leaves, leaf)
 		}
 	}
-	return placed(leaves)
+	return withOffsets(leaves)
 }

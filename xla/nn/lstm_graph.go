@@ -84,7 +84,7 @@ type Cell struct {
 	Input     *Node // [Inputs, 4 Hidden]
 	Recurrent *Node // [Hidden, 4 Hidden]
 	Bias      *Node // [4 Hidden]
-	Form      LSTM
+	LSTM      LSTM
 }
 
 // View cuts a row [N] into a cell.
@@ -101,14 +101,14 @@ func (l LSTM) View(row *Node) Cell {
 			l.Inputs, 4*h),
 		Recurrent: Slice(own, AxisRangeToEnd(1)),
 		Bias:      Reshape(Slice(own, AxisElem(0)), 4*h),
-		Form:      l,
+		LSTM:      l,
 	}
 }
 
 // Row is the inverse of [LSTM.View].
 func (c Cell) Row() *Node {
 	gateByGate := func(kernel *Node) *Node { // [n, 4 Hidden]
-		return Reshape(Transpose(Reshape(kernel, -1, 4, c.Form.Hidden), 0, 1), -1)
+		return Reshape(Transpose(Reshape(kernel, -1, 4, c.LSTM.Hidden), 0, 1), -1)
 	}
 	own := Concatenate([]*Node{InsertAxes(c.Bias, 0), c.Recurrent}, 0)
 	return Concatenate([]*Node{gateByGate(own), gateByGate(c.Input)}, 0)
@@ -119,15 +119,15 @@ type Memory struct{ Cell, Output *Node }
 
 // Start returns the state before a sequence: zeros.
 func (c Cell) Start(batch int) Memory {
-	zero := Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, c.Form.Hidden, batch))
+	zero := Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, c.LSTM.Hidden, batch))
 	return Memory{zero, zero}
 }
 
 // Step takes an input [Inputs, B] and returns the new state and f, g, i and o, [4 Hidden, B].
 func (c Cell) Step(x *Node, m Memory) (next Memory, gates *Node) {
 	z := addWeighted(addWeighted(InsertAxes(c.Bias, -1), c.Input, x), c.Recurrent, m.Output)
-	gates = c.Form.activate(z)
-	f, g, i, o := c.Form.split(gates)
+	gates = c.LSTM.activate(z)
+	f, g, i, o := c.LSTM.split(gates)
 	next.Cell = Add(Mul(f, m.Cell), Mul(i, g))
 	next.Output = Mul(o, Tanh(next.Cell))
 	return next, gates
@@ -200,9 +200,9 @@ func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, tra
 			return Zeros(x.Graph(), shapes.Make(dtypes.Float32, n, units, batch))
 		}
 		begin := func(m *Node) *Node {
-			return Concatenate([]*Node{InsertAxes(m, 0), zeros(steps, c.Form.Hidden)}, 0)
+			return Concatenate([]*Node{InsertAxes(m, 0), zeros(steps, c.LSTM.Hidden)}, 0)
 		}
-		s.Trace = trace{zeros(steps, 4*c.Form.Hidden), begin(m.Cell), begin(m.Output)}
+		s.Trace = trace{zeros(steps, 4*c.LSTM.Hidden), begin(m.Cell), begin(m.Output)}
 	}
 	s = xla.For(x.Graph(), steps, s, func(t *Node, s state) state {
 		var gates *Node
@@ -233,17 +233,17 @@ func back[T any](c Cell, done trace, last Memory, source T,
 		Source    T
 	}
 	dims := done.Gates.Shape().Dimensions
-	steps, batch, form := dims[0], dims[2], c.Form
+	steps, batch, lstm := dims[0], dims[2], c.LSTM
 	byOutput := func(s state, step *Node) *Node { // of the step before
-		z := Reshape(xla.Rows(s.Z, MulScalar(step, int32(4)), 4), 4*form.Hidden, batch)
+		z := Reshape(xla.Rows(s.Z, MulScalar(step, int32(4)), 4), 4*lstm.Hidden, batch)
 		return addWeighted(s.Last.Output, s.Recurrent, z)
 	}
-	none := Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, 4*(steps+1), form.Hidden, batch))
+	none := Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, 4*(steps+1), lstm.Hidden, batch))
 	s := state{Transpose(c.Recurrent, 0, 1), done, last, none, source}
 	s = xla.For(c.Bias.Graph(), steps, s, func(i *Node, s state) state {
 		step := Sub(ConstAs(i, int32(steps-1)), i)
 		next := AddScalar(step, int32(1))
-		f, g, i, o := form.split(xla.Row(s.Trace.Gates, step))
+		f, g, i, o := lstm.split(xla.Row(s.Trace.Gates, step))
 		dh := byOutput(s, next)
 		if read != nil {
 			dh = Add(dh, read(step, s.Source))
@@ -286,7 +286,7 @@ func (c Cell) gradient(x *Node, first int, done trace, byZ *Node) Cell {
 	zeros := func(dims ...int) *Node {
 		return Zeros(x.Graph(), shapes.Make(dtypes.Float32, append(dims, width)...))
 	}
-	in, h := c.Form.Inputs, c.Form.Hidden
+	in, h := c.LSTM.Inputs, c.LSTM.Hidden
 	s := state{x, done.Outputs, byZ, zeros(in, 4*h), zeros(h, 4*h), zeros(4 * h)}
 	s = xla.For(x.Graph(), steps, s, func(t *Node, s state) state {
 		z := xla.Row(s.Z, t)
@@ -295,7 +295,7 @@ func (c Cell) gradient(x *Node, first int, done trace, byZ *Node) Cell {
 		s.Bias = addLanes(s.Bias, z)
 		return s
 	})
-	return Cell{ReduceSum(s.Input, 2), ReduceSum(s.Recurrent, 2), ReduceSum(s.Bias, 1), c.Form}
+	return Cell{ReduceSum(s.Input, 2), ReduceSum(s.Recurrent, 2), ReduceSum(s.Bias, 1), c.LSTM}
 }
 
 // lanes returns how many numbers of a batch, the last axis of x, are summed in parallel so that

@@ -37,9 +37,9 @@ func float32s(x []float64) []float32 {
 }
 
 // steps runs a cell step by step over inputs [L, in, B]. It returns c, h and the cell's row.
-func steps(form nn.LSTM) func(in []*Node) []*Node {
+func steps(lstm nn.LSTM) func(in []*Node) []*Node {
 	return func(in []*Node) []*Node {
-		cell := form.View(in[0])
+		cell := lstm.View(in[0])
 		memory := cell.Start(in[1].Shape().Dimensions[2])
 		for t := range in[1].Shape().Dimensions[0] {
 			memory, _ = cell.Step(Squeeze(Slice(in[1], AxisElem(t)), 0), memory)
@@ -53,10 +53,10 @@ func TestGoldenLSTM(t *testing.T) {
 	data := golden.Read(t, "09_aurora_seq2seq.npz")
 	shape := data.Shape("batch")
 	n, length, features := shape[0], shape[1], shape[2]
-	form := nn.LSTM{Inputs: features, Hidden: data.Shape("encoder_c")[1]}
+	lstm := nn.LSTM{Inputs: features, Hidden: data.Shape("encoder_c")[1]}
 	all := data.Float32s("params.flat")
-	row, batch := all[len(all)-form.Params():], data.Float32s("batch")
-	for _, leaf := range form.Layout() {
+	row, batch := all[len(all)-lstm.Params():], data.Float32s("batch")
+	for _, leaf := range lstm.Layout() {
 		name := "params.encoder.encoder_lstm.LSTMCell_0." + leaf.Name
 		stored := data.Float32s(name)
 		if !slices.Equal(leaf.Shape,
@@ -66,7 +66,7 @@ func TestGoldenLSTM(t *testing.T) {
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			state := steps(form)([]*Node{in[0], TransposeAllAxes(in[1], 1, 2, 0)})
+			state := steps(lstm)([]*Node{in[0], TransposeAllAxes(in[1], 1, 2, 0)})
 			return []*Node{Transpose(state[0], 0, 1), Transpose(state[1], 0, 1), state[2]}
 		}, xlatest.Tensor(row, len(row)), xlatest.Tensor(batch, n, length, features))
 		xlatest.Close(t, "c", xlatest.Flat[float32](t, out[0]), data.Float32s("encoder_c"), 1e-6)
@@ -79,7 +79,7 @@ func TestGoldenLSTM(t *testing.T) {
 
 // The distributions of the initial parameters, see also TestGoldenAutoencoderInit.
 func TestLSTMInit(t *testing.T) {
-	form := nn.LSTM{Inputs: 2, Hidden: 5}
+	lstm := nn.LSTM{Inputs: 2, Hidden: 5}
 	const draws = 500
 	type state struct {
 		Key  random.Key
@@ -87,9 +87,9 @@ func TestLSTMInit(t *testing.T) {
 	}
 	out := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 		start := state{random.KeyOf(in[0]), Zeros(in[0].Graph(),
-			shapes.Make(dtypes.Float32, draws, form.Params()))}
+			shapes.Make(dtypes.Float32, draws, lstm.Params()))}
 		return []*Node{xla.For(in[0].Graph(), draws, start, func(i *Node, s state) state {
-			s.Rows = xla.SetRows(s.Rows, i, InsertAxes(form.Init(s.Key.FoldInEach(i)), 0))
+			s.Rows = xla.SetRows(s.Rows, i, InsertAxes(lstm.Init(s.Key.FoldInEach(i)), 0))
 			return s
 		}).Rows}
 	}, tensors.FromValue(random.SeedWords(3)))[0])
@@ -97,8 +97,8 @@ func TestLSTMInit(t *testing.T) {
 	const h = 5
 	var matrices, trace, squares, first float64
 	for draw := range draws {
-		row := out[draw*form.Params() : (draw+1)*form.Params()]
-		for _, leaf := range form.Layout() {
+		row := out[draw*lstm.Params() : (draw+1)*lstm.Params()]
+		for _, leaf := range lstm.Layout() {
 			if !strings.HasPrefix(leaf.Name, "h") {
 				continue
 			}

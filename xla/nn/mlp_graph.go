@@ -123,9 +123,9 @@ func (m MLP) Init(keys random.Key) *Node {
 type Net struct {
 	Bias   []*Node // [P, out] a layer
 	Kernel []*Node // [P, in, out] a layer; see [Net.BFloat16] for packed ones
-	// Mean and Deviation, [P, in], normalise the inputs; nil if Form does not.
+	// Mean and Deviation, [P, in], normalise the inputs; nil if MLP does not.
 	Mean, Deviation *Node
-	Form            MLP
+	MLP             MLP
 
 	byRows bool  // see WithoutGradients
 	zero   []int // inputs that are left out; see WithoutGradients
@@ -137,7 +137,7 @@ func (m MLP) View(rows *Node) Net {
 		panic(fmt.Errorf("networks %v have %d parameters each, rows of shape %s do not fit", m.Sizes,
 			m.Params(), rows.Shape()))
 	}
-	net := Net{Form: m}
+	net := Net{MLP: m}
 	p := rows.Shape().Dimensions[0]
 	for _, leaf := range m.Layout() {
 		size := leaf.Shape[0]
@@ -184,7 +184,7 @@ func (n Net) Apply(x *Node) *Node {
 		if x.Rank() == 3 {
 			bias = InsertAxes(bias, 1)
 		}
-		x = n.Form.activate(layer, Add(x, bias))
+		x = n.MLP.activate(layer, Add(x, bias))
 	}
 	return x
 }
@@ -206,22 +206,22 @@ func (m MLP) activate(layer int, x *Node) *Node {
 // bias.
 func (n Net) WithLastInputs(x *Node) Net {
 	p, k := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
-	form := n.Form
-	form.Sizes = slices.Clone(form.Sizes)
-	form.Sizes[0] -= k
-	result := Net{Form: form}
+	mlp := n.MLP
+	mlp.Sizes = slices.Clone(mlp.Sizes)
+	mlp.Sizes[0] -= k
+	result := Net{MLP: mlp}
 	for layer, kernel := range n.Kernel {
-		bias := BroadcastToDims(n.Bias[layer], p, form.Sizes[layer+1])
+		bias := BroadcastToDims(n.Bias[layer], p, mlp.Sizes[layer+1])
 		if layer == 0 {
 			for i := range k { // the same sums for any number of networks
-				row := Reshape(Slice(kernel, AxisRange(), AxisElem(form.Sizes[0]+i)), 1, -1)
+				row := Reshape(Slice(kernel, AxisRange(), AxisElem(mlp.Sizes[0]+i)), 1, -1)
 				bias = Add(bias, Mul(Slice(x, AxisRange(), AxisRange(i, i+1)), row))
 			}
-			kernel = Slice(kernel, AxisRange(), AxisRange(0, form.Sizes[0]))
+			kernel = Slice(kernel, AxisRange(), AxisRange(0, mlp.Sizes[0]))
 		}
 		result.Bias = append(result.Bias, bias)
-		result.Kernel = append(result.Kernel, BroadcastToDims(kernel, p, form.Sizes[layer],
-			form.Sizes[layer+1]))
+		result.Kernel = append(result.Kernel, BroadcastToDims(kernel, p, mlp.Sizes[layer],
+			mlp.Sizes[layer+1]))
 	}
 	return result
 }
@@ -230,7 +230,7 @@ func (n Net) WithLastInputs(x *Node) Net {
 func (n Net) Join() *Node {
 	p := n.Bias[0].Shape().Dimensions[0]
 	var parts []*Node
-	for _, leaf := range n.Form.Layout() { // the form defines the layout of a row
+	for _, leaf := range n.MLP.Layout() { // the architecture defines the layout of a row
 		array := n.Bias[leaf.Layer]
 		if leaf.Kernel {
 			array = n.Kernel[leaf.Layer]

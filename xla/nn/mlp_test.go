@@ -230,12 +230,12 @@ func ExampleNet_Apply() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	form := nn.MLP{Sizes: []int{1, 1}, Output: Tanh}
+	mlp := nn.MLP{Sizes: []int{1, 1}, Output: Tanh}
 	type inputs struct{ Rows, X xla.Array }
 	in := inputs{xla.Single(tensors.FromValue([][]float32{{0, 1}, {1, 0}})),
 		xla.Single(tensors.FromValue([][]float32{{0.5}, {0.5}}))}
 	program, err := xla.Compile(p, "two networks", in, func(in inputs) xla.Array {
-		return xla.Out(form.View(in.Rows.Tree).Apply(in.X.Tree))
+		return xla.Out(mlp.View(in.Rows.Tree).Apply(in.X.Tree))
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -252,10 +252,10 @@ func ExampleNet_Apply() {
 // what it normalises. Without them it is the same network.
 func TestNormalisingNetwork(t *testing.T) {
 	plain := nn.NewPolicy(3, []int{4}, 2)
-	form := plain
-	form.Normalises = true
-	if form.Params() != plain.Params()+6 {
-		t.Fatalf("%d parameters", form.Params())
+	mlp := plain
+	mlp.Normalises = true
+	if mlp.Params() != plain.Params()+6 {
+		t.Fatalf("%d parameters", mlp.Params())
 	}
 	x := []float32{0.1, 101325.5, 7, 2, 101324, -1e9}
 	mean, deviation := []float32{0, 101325, 1}, []float32{0.01, 0.5, 3}
@@ -269,12 +269,12 @@ func TestNormalisingNetwork(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			keys := random.KeyOf(in[0]).FoldInEach(Const(in[0].Graph(), []int32{0, 1}))
-			rows := form.Init(keys)
+			rows := mlp.Init(keys)
 			fresh := Slice(rows, AxisRange(), AxisRange(plain.Params()))
 			rows = Slice(rows, AxisRange(), AxisRange(0, plain.Params()))
 			own := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 0), 2, 3) }
 			all := Concatenate([]*Node{rows, own(in[3]), own(in[4])}, 1)
-			net, want := form.View(all), plain.View(rows).Apply(in[2])
+			net, want := mlp.View(all), plain.View(rows).Apply(in[2])
 			again := func(x *Node) *Node { return InsertAxes(x, 1) }
 			return []*Node{want, net.Apply(in[1]), net.WithoutGradients().Apply(in[1]),
 				Squeeze(net.Apply(again(in[1])), 1), fresh, Sub(net.Join(), all)}

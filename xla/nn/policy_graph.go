@@ -20,7 +20,7 @@ type Policy interface {
 	Act(memory []*Node, observation *Node) (next []*Node, action *Node)
 }
 
-// Architecture describes policies whose parameters form a row, the genotype of neuroevolution. [MLP]
+// Architecture describes policies whose parameters are a row, the genotype of neuroevolution. [MLP]
 // and [GRU] are architectures. Its methods build graphs, except Params.
 type Architecture interface {
 	Params() int // number N of parameters
@@ -52,7 +52,7 @@ func (n Net) Act(memory []*Node, observation *Node) (next []*Node, action *Node)
 //	r = sigmoid(x Wr + br + h Ur + cr)    z = sigmoid(x Wz + bz + h Uz + cz)
 //	n = tanh(x Wn + bn + r (h Un + cn))   h' = (1 - z) n + z h
 //
-// A row holds the hidden layers, b and W, c and U, and the last layer, each in the form of an [MLP];
+// A row holds the hidden layers, b and W, c and U, and the last layer, each in the layout of an [MLP];
 // the columns of b, W, c and U are those of r, z and n in this order.
 type GRU struct {
 	MLP   MLP // without Normalises

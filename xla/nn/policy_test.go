@@ -31,12 +31,12 @@ func TestGRU(t *testing.T) {
 	const p, steps, in, units, out = 3, 4, 5, 6, 2
 	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	for _, hidden := range [][]int{nil, {7}} {
-		form := nn.GRU{MLP: nn.NewPolicy(in, hidden, out), Units: units}
+		gru := nn.GRU{MLP: nn.NewPolicy(in, hidden, out), Units: units}
 		xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
 			got := xlatest.Run(t, platform, func(inputs []*Node) []*Node {
 				keys := random.NewKey(inputs[0].Graph(), 5).Split(p)
-				rows := Add(form.Init(keys), MulScalar(keys.FoldIn(9).Normal(p, form.Params()), 0.1))
-				policy := form.Policies(rows, 3)
+				rows := Add(gru.Init(keys), MulScalar(keys.FoldIn(9).Normal(p, gru.Params()), 0.1))
+				policy := gru.Policies(rows, 3)
 				var actions []*Node
 				memory := policy.Memory()
 				for step := range steps {

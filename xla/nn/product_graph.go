@@ -23,7 +23,7 @@ const (
 	columnsAtOnce = 8
 )
 
-// WithoutGradients returns the networks in a form for rollouts, which gradients may not cross. On
+// WithoutGradients returns the networks for rollouts, which gradients may not cross. On
 // XLA:CPU, [Net.Apply] multiplies inputs [P, in] with their kernels by rows: XLA's own product has
 // vectors of 256 bits at most on some CPUs, and is slow for the few columns of a last layer.
 // Components of the inputs that are always 0, in ascending order, are left out there, with their

@@ -55,7 +55,7 @@ func TestShuffle(t *testing.T) {
 		slices.Sort(long)
 		for i, x := range long {
 			if x != int32(i) {
-				t.Fatalf("sorted, the permutation has a %d in place %d", x, i)
+				t.Fatalf("sorted, the permutation has a %d at %d", x, i)
 			}
 		}
 	})

@@ -11,13 +11,13 @@ import (
 type Network struct {
 	Bias   []*Node // [1, out] a layer
 	Kernel []*Node // [in, out] a layer
-	Form   MLP
+	MLP    MLP
 }
 
 // Network returns the network of row i of rows [P, N].
 func (m MLP) Network(rows *Node, i int) Network {
 	view := m.View(Slice(rows, AxisRange(i, i+1)))
-	n := Network{Bias: view.Bias, Form: m}
+	n := Network{Bias: view.Bias, MLP: m}
 	for _, kernel := range view.Kernel {
 		n.Kernel = append(n.Kernel, Reshape(kernel, kernel.Shape().Dimensions[1:]...))
 	}
@@ -37,7 +37,7 @@ func (m MLP) Networks(rows *Node) []Network {
 func JoinNetworks(nets []Network) *Node {
 	rows := make([]*Node, len(nets))
 	for i, n := range nets {
-		one := Net{Form: n.Form, Bias: n.Bias}
+		one := Net{MLP: n.MLP, Bias: n.Bias}
 		for _, kernel := range n.Kernel {
 			one.Kernel = append(one.Kernel, InsertAxes(kernel, 0))
 		}
@@ -62,7 +62,7 @@ func (n Network) Apply(inputs ...*Node) *Node {
 // after returns the output for x, the input of the given layer.
 func (n Network) after(layer int, x *Node) *Node {
 	for ; layer < len(n.Kernel); layer++ {
-		x = n.Form.activate(layer, Add(Dot(x, n.Kernel[layer]).Product(), n.Bias[layer]))
+		x = n.MLP.activate(layer, Add(Dot(x, n.Kernel[layer]).Product(), n.Bias[layer]))
 	}
 	return x
 }
@@ -89,7 +89,7 @@ func (c FixedInputs) Apply(x *Node) *Node {
 	p, batch := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 	free := Dot(Reshape(x, p*batch, -1), c.Free).Product()
 	sums := Reshape(Add(InsertAxes(c.Fixed, 0), Reshape(free, p, batch, -1)), p*batch, -1)
-	return c.Net.after(1, c.Net.Form.activate(0, sums))
+	return c.Net.after(1, c.Net.MLP.activate(0, sums))
 }
 
 // UpdateTree takes a step of [Adam.Update] for every array of networks; gradient is in the order of

@@ -47,7 +47,7 @@ func joinRows(rows []*Node, n int) *Node {
 
 // runUnrolled is run for GPUs and TPUs.
 func (c Cell) runUnrolled(x *Node, first, steps int, m Memory) (Memory, trace) {
-	h, batch := c.Form.Hidden, x.Shape().Dimensions[2]
+	h, batch := c.LSTM.Hidden, x.Shape().Dimensions[2]
 	input := Add(weighted(c.Input, Slice(x, AxisRange(first, first+steps))),
 		InsertAxes(c.Bias, 0, -1))
 	recurrent := make([][]*Node, h) // [Hidden][4 Hidden]: each weight as [B]
@@ -85,7 +85,7 @@ func (c Cell) runUnrolled(x *Node, first, steps int, m Memory) (Memory, trace) {
 // backUnrolled is back for GPUs and TPUs. read is [L, Hidden, B], or nil.
 func (c Cell) backUnrolled(done trace, last Memory, read *Node) (byZ *Node, first Memory) {
 	dims := done.Gates.Shape().Dimensions
-	steps, h := dims[0], c.Form.Hidden
+	steps, h := dims[0], c.LSTM.Hidden
 	var recurrent, after [4]*Node // kernels of the gates, and derivatives by z in the step after
 	for k := range recurrent {
 		recurrent[k] = Slice(c.Recurrent, AxisRange(), AxisRange(k*h, (k+1)*h))
@@ -103,7 +103,7 @@ func (c Cell) backUnrolled(done trace, last Memory, read *Node) (byZ *Node, firs
 	all := make([]*Node, 4*steps)
 	for t := steps - 1; t >= 0; t-- {
 		gates := step(done.Gates, t)
-		f, g, i, o := c.Form.split(gates)
+		f, g, i, o := c.LSTM.split(gates)
 		dh := byOutput()
 		if read != nil {
 			dh = Add(dh, step(read, t))
@@ -125,6 +125,6 @@ func (c Cell) gradientOfSteps(x *Node, first int, done trace, byZ *Node) Cell {
 		Input:     outer(Slice(x, AxisRange(first, first+steps)), byZ),
 		Recurrent: outer(Slice(done.Outputs, AxisRange(0, steps)), byZ),
 		Bias:      ReduceSum(byZ, 0, 2),
-		Form:      c.Form,
+		LSTM:      c.LSTM,
 	}
 }

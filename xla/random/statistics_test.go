@@ -74,8 +74,8 @@ func TestWordsAreUniform(t *testing.T) {
 		for i, word := range words[1:] {
 			before := words[i]
 			pairs[before>>24<<8|word>>24]++
-			for place := range 4 {
-				bytes[place][byte(word>>(8*place))]++
+			for i := range 4 {
+				bytes[i][byte(word>>(8*i))]++
 			}
 			for bit := range 32 {
 				same := word ^ -(before >> bit & 1) // the word, or its complement
@@ -85,8 +85,8 @@ func TestWordsAreUniform(t *testing.T) {
 			}
 		}
 		chiSquared(t, what+": pairs of neighbours' high bytes", pairs, n)
-		for place := range 4 {
-			chiSquared(t, fmt.Sprintf("%s: byte %d", what, place), bytes[place][:], n)
+		for i := range 4 {
+			chiSquared(t, fmt.Sprintf("%s: byte %d", what, i), bytes[i][:], n)
 		}
 		for i := range equal {
 			for j, c := range equal[i] {

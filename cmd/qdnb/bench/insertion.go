@@ -134,9 +134,9 @@ func compileInsertion(p *xla.Platform, b Insertion,
 		repertoireCells := repertoire.Cells{Fitness: held.Fitness, Descriptors: held.Descriptors,
 			Centroids: in.Centroids.Tree}
 		// The better candidates are spread over the batch, as in a search.
-		place := graph.ModScalar(graph.MulScalar(graph.Iota(found.Order.Graph(),
+		position := graph.ModScalar(graph.MulScalar(graph.Iota(found.Order.Graph(),
 			shapes.Make(dtypes.Int32, b.Batch), 0), 7919), int32(b.Batch))
-		better := graph.LessThan(place, graph.ConstAs(place, int32(b.Better)))
+		better := graph.LessThan(position, graph.ConstAs(position, int32(b.Better)))
 		batch := repertoire.Batch{Fitness: graph.Where(better, graph.Add(found.Order, in.Number.Tree),
 			graph.ConstAs(found.Order, -1)), Descriptors: found.Descriptors}
 		archive, entering := repertoire.Grid{Elites: repertoireCells}.Add(repertoire.Evaluated{Batch: batch})

@@ -31,7 +31,7 @@ type Rollout struct {
 	Slice   int    `json:"slice"`
 	Repeats int    `json:"-" default:"3"`
 
-	Weights scoring.Weights `json:"weights,omitzero" default:"float32" enum:"float32,bfloat16"`
+	Weights scoring.Precision `json:"weights,omitzero" default:"float32" enum:"float32,bfloat16"`
 }
 
 // RolloutTiming is the result of [Rollout].

@@ -140,7 +140,7 @@ func newUpdates[T any](p *xla.Platform, start func(random.Key) T,
 func benchTD3(p *xla.Platform, s Updates) (updates, error) {
 	const observations, actions = 87, 8
 	type whole struct {
-		Learner td3.Learner
+		Learner td3.TrainingState
 		Buffer  replay.Buffer
 	}
 	algorithm := td3.New(td3.Default(), nn.NewPolicy(observations, []int{256, 256}, actions))
@@ -149,7 +149,7 @@ func benchTD3(p *xla.Platform, s Updates) (updates, error) {
 		one := key.FoldInEach(graph.Const(g, []int32{0}))
 		zeros := graph.Zeros(g, shapes.Make(dtypes.Float32, s.Buffer))
 		full := graph.Const(g, int32(s.Buffer))
-		rows := algorithm.Layout().Join(replay.Batch{
+		rows := algorithm.Layout().Join(replay.Transitions{
 			Obs:     key.FoldIn(2).Normal(s.Buffer, observations),
 			NextObs: key.FoldIn(3).Normal(s.Buffer, observations),
 			Action:  key.FoldIn(4).Uniform(-1, 1, s.Buffer, actions), Reward: key.FoldIn(5).Normal(s.Buffer),
@@ -190,7 +190,7 @@ func benchVariation(p *xla.Platform, s Updates) (updates, error) {
 func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 	const observations, actions, count = 87, 8, 5
 	type whole struct {
-		Learner   sac.Learner
+		Learner   sac.TrainingState
 		Diversity skills.Diversity
 		Buffer    replay.Buffer
 	}
@@ -206,7 +206,7 @@ func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 	config := sac.Default()
 	algorithm := sac.New(config, observations+count, actions)
 	layout := replay.Layout{Obs: observations + count, Actions: actions}
-	task := skills.Task{Env: env, Skills: skills.Skills{OneHot: count}}
+	task := skills.Problem{Env: env, Skills: skills.Distribution{OneHot: count}}
 	diayn := skills.DIAYN{LearningRate: config.LearningRate, Hidden: config.Hidden}
 	return newUpdates(p, func(key random.Key) whole {
 		g := key.Hi.Graph()
@@ -216,7 +216,7 @@ func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 			return graph.Concatenate([]*graph.Node{key.Normal(s.Buffer, observations), skill}, 1)
 		}
 		zeros, full := graph.Zeros(g, shapes.Make(dtypes.Float32, s.Buffer)), graph.Const(g, int32(s.Buffer))
-		rows := layout.Join(replay.Batch{Obs: observed(key.FoldIn(0)), NextObs: observed(key.FoldIn(1)),
+		rows := layout.Join(replay.Transitions{Obs: observed(key.FoldIn(0)), NextObs: observed(key.FoldIn(1)),
 			Action: key.FoldIn(2).Uniform(-1, 1, s.Buffer, actions), Reward: key.FoldIn(3).Normal(s.Buffer),
 			Done: zeros, Truncation: zeros})
 		return whole{algorithm.Start(key.FoldIn(4)), diayn.Init(task, key.FoldIn(5)),
@@ -229,7 +229,7 @@ func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 			part := func(x *graph.Node, from, to int) *graph.Node {
 				return graph.Slice(x, graph.AxisRange(), graph.AxisRange(from, to))
 			}
-			of := skills.Batch{Batch: b, Skill: part(b.Obs, observations, observations+count),
+			of := skills.Batch{Transitions: b, Skill: part(b.Obs, observations, observations+count),
 				Now: part(b.Obs, 0, observations), Next: part(b.NextObs, 0, observations)}
 			b.Reward = graph.Add(b.Reward, graph.StopGradient(u.State.Diversity.Reward(of)))
 			u.State.Diversity, _ = u.State.Diversity.Learn(of)

@@ -88,7 +88,7 @@ func (s gradientArborescence) start(points *Node, n int) gradientArborescence {
 	return s
 }
 
-// taskGradients returns those of fitness and descriptor at points [E, N], divided by their lengths,
+// taskGradients returns the gradients of fitness and descriptor at points [E, N], divided by their lengths,
 // [E, 1 + d, N]. Numbers that are not finite, as where a standard deviation is 0, count as 0.
 func taskGradients(task scoring.Task, points *Node) *Node {
 	box, ok := envs.Inner(task.Env).(*envs.BlackBox)
@@ -124,7 +124,7 @@ func (s gradientArborescence) branches(emitters, coefficients *Node) *Node {
 	return x
 }
 
-// coefficients draws those of individuals by their emitters, int32 [k, 1]: 0 for solution points.
+// coefficients draws the coefficients of individuals by their emitters, int32 [k, 1]: 0 for solution points.
 func (s gradientArborescence) coefficients(parents Parents, which, emitters *Node) *Node {
 	dims := []int{which.Shape().Dimensions[0], s.Coefficients.Mean.Shape().Dimensions[1]}
 	drawn := s.Coefficients.sample(emitters, parents.Keys(which).Normal(dims...))

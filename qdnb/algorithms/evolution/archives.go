@@ -18,13 +18,13 @@ func defaultAurora(env envs.Spec) *MapElites {
 // if the descriptor is a position. They hold observations if the descriptor measures contacts, which
 // gives no prior.
 func defaultAuroraArchive(env envs.Spec) repertoire.Aurora {
-	s := repertoire.AuroraSettings{Capacity: 1024, EncoderSettings: repertoire.EncoderSettings{
+	a := repertoire.Aurora{Capacity: 1024, EncoderSettings: repertoire.EncoderSettings{
 		Observation: "no_sd", Sampling: 10, MaxObservation: 25, Latent: 5}, Threshold: 0.2, Every: 10,
 		Epochs: 100, LateEpochs: 25, TrainingBatch: 128, LearningRate: 1e-4}
 	if env.Descriptor.Kind == envs.Final {
-		s.Observation = "only_sd"
+		a.Observation = "only_sd"
 	}
-	return repertoire.Aurora{AuroraSettings: s}
+	return a
 }
 
 var _ = preset("aurora-xcon", defaultAuroraXCon)
@@ -33,10 +33,10 @@ var _ = preset("aurora-xcon", defaultAuroraXCon)
 func defaultAuroraXCon(env envs.Spec) *MapElites {
 	m := DefaultMapElites(env)
 	m.Batch, m.Hidden = 512, []int{128, 128}
-	m.Archive = repertoire.XCon{XConSettings: repertoire.XConSettings{Capacity: 1024, K: 3,
+	m.Archive = repertoire.XCon{Capacity: 1024, K: 3,
 		EncoderSettings: repertoire.EncoderSettings{Observation: "no_sd", Sampling: 10, MaxObservation: 25, Latent: 10},
 		Every:           10, Epochs: 200, TrainingBatch: 128, LearningRate: 0.01, MinDelta: 5e-4,
-		Loss: repertoire.TripletLoss, ExtinctionEvery: 50, Remaining: 0.05}}
+		Loss: "triplet", ExtinctionEvery: 50, Remaining: 0.05}
 	return m
 }
 

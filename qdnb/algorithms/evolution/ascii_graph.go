@@ -43,15 +43,16 @@ func defaultASCIIME(env envs.Spec) *MapElites {
 // of a parent with a random one of the previous generation, step by step, and moves the parent's
 // actions towards those with a greater reward to go, and away from the others. There is no critic.
 //
-// It works with any archive: the emitter itself keeps the episodes of the members.
+// It works with any archive: the emitter itself keeps the episodes of the individuals in it.
 func (s ASCIISettings) Emitter() Emitter { return actionCrossover{ASCIISettings: s} }
 
 // actionCrossover is the emitter of [ASCIISettings.Emitter].
 type actionCrossover struct {
 	ASCIISettings
-	// Members are observations [slots, T * observations] and Returns rewards to go [slots, T] of the
-	// episodes in which the members of the archive entered it.
-	Members, Returns *Node
+	// Observations are observations [slots, T * observations] and Returns rewards to go [slots, T] of the
+	// episodes in which the individuals in the archive entered it.
+	Observations *Node `checkpoint:"Members"`
+	Returns      *Node
 	// Finite is 1 for the individuals of the latest generation whose episode is finite, [P], else 0.
 	Finite *Node
 	// Others are the episodes of the latest generation, after Prepare.
@@ -63,7 +64,7 @@ type actionCrossover struct {
 
 var _ Proposer = actionCrossover{}
 
-// episodes are those of n individuals: a pytree. What follows the end of an episode is not part of it.
+// episodes are the episodes of n individuals: a pytree. What follows the end of an episode is not part of it.
 type episodes struct {
 	Obs, Actions *Node // [n, T, width]
 	Returns      *Node // [n, T], rewards to go
@@ -102,7 +103,7 @@ func (e actionCrossover) Init(start Start, key random.Key) Emitter {
 	zeros := func(width int) *Node {
 		return Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, start.Slots, width))
 	}
-	e.Members, e.Returns = zeros(e.task.Length*e.task.Env.Spec().Observations), zeros(e.task.Length)
+	e.Observations, e.Returns = zeros(e.task.Length*e.task.Env.Spec().Observations), zeros(e.task.Length)
 	e.Finite = Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, start.Batch))
 	return e
 }
@@ -113,7 +114,7 @@ func (e actionCrossover) Update(g Generation, _ random.Key) (Emitter, []Metric) 
 	all := e.episodes(g.Found.Transitions)
 	slots, count := xla.Nonzero(g.Accepted)
 	from := Gather(g.Index, InsertAxes(slots, -1))
-	e.Members = xla.SetRowsAt(e.Members, Reshape(all.Obs, e.batch, -1), from, slots, count)
+	e.Observations = xla.SetRowsAt(e.Observations, Reshape(all.Obs, e.batch, -1), from, slots, count)
 	e.Returns = xla.SetRowsAt(e.Returns, all.Returns, from, slots, count)
 	finite := Reshape(xla.FiniteRows(g.Found.Transitions), e.batch, -1)
 	over := Equal(all.Alive, ZerosLike(all.Alive))
@@ -145,7 +146,7 @@ func (e actionCrossover) Offspring(parents Parents, which *Node, keys random.Key
 		group{perRow(parents.Sampler.Draw(keys)), perRow(MinScalar(partner, int32(e.batch-1)))},
 		shared{e, parents.Genotypes}, func(g group, s shared) *Node {
 			e, other := s.Emitter, xla.Map(s.Emitter.Others, func(x *Node) *Node { return Gather(x, g.Partner) })
-			weights := e.weights(Reshape(Gather(e.Members, g.Cells), other.Obs.Shape().Dimensions...),
+			weights := e.weights(Reshape(Gather(e.Observations, g.Cells), other.Obs.Shape().Dimensions...),
 				Gather(e.Returns, g.Cells), other)
 			return e.vary(Gather(s.Genotypes, g.Cells), weights, other)
 		})

@@ -36,7 +36,7 @@ func TestGoldenASCII(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			flat := func(x *Node) *Node { return Reshape(x, n*length, -1) }
 			column := func(x *Node) *Node { return Reshape(x, n*length) }
-			other := e.episodes(layoutOf(e.task).Join(replay.Batch{Obs: flat(in[0]), NextObs: flat(in[0]),
+			other := e.episodes(layoutOf(e.task).Join(replay.Transitions{Obs: flat(in[0]), NextObs: flat(in[0]),
 				Action: flat(in[1]), Reward: column(in[2]), Done: column(in[3]), Truncation: column(in[3])}))
 			return []*Node{Mul(other.Returns, other.Alive), e.vary(in[4], e.weights(in[5], in[6], other), other)}
 		}, tensor(f, "obs"), tensor(f, "actions"), tensor(f, "rewards"), tensor(f, "done"),
@@ -55,7 +55,7 @@ func smallASCII() *MapElites {
 	return a
 }
 
-// The emitter keeps the rewards to go of every member of the archive, and its offspring alone improve
+// The emitter keeps the rewards to go of every individual in the archive, and its offspring alone improve
 // the archive.
 func TestASCIIKeepsEpisodesOfMembers(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -117,7 +117,7 @@ func TestASCIIIgnoresBrokenEpisodes(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			ones := OnesLike(InsertAxes(in[1], -1))
-			rows := layout.Join(replay.Batch{Obs: ones, NextObs: ones, Action: Concatenate([]*Node{ones, ones}, 1),
+			rows := layout.Join(replay.Transitions{Obs: ones, NextObs: ones, Action: Concatenate([]*Node{ones, ones}, 1),
 				Reward: in[1], Done: in[2], Truncation: ZerosLike(in[1])})
 			key := random.KeyOf(in[0])
 			e := actionCrossover{}.Init(Start{Task: task, Slots: 1, Batch: 4}, key)

@@ -54,7 +54,7 @@ func (s *search) next() (number xla.Array, err error) {
 	return s.programs.Number(s.number(next)), nil
 }
 
-// number is that of a generation in programs.
+// number is the number of a generation in programs.
 func (s *search) number(generation int64) int64 { return max(0, generation-s.starting()+1) }
 
 // asking are the inputs of the program that makes offspring for the host.

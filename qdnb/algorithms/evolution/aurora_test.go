@@ -19,7 +19,7 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// The threshold depends on how many members more than the target there are; the target is the
+// The threshold depends on how many individuals more than the target there are; the target is the
 // capacity by default.
 func TestAuroraTarget(t *testing.T) {
 	p := xlatest.Pure(t)
@@ -39,7 +39,7 @@ func TestAuroraTarget(t *testing.T) {
 	}
 	for _, wrong := range []int{-1, 41} {
 		settings := defaultAurora(envs.Pointmaze{}.Spec())
-		parts.Change(settings, func(s *repertoire.AuroraSettings) { s.Capacity, s.Target = 40, wrong })
+		parts.Change(settings, func(a *repertoire.Aurora) { a.Capacity, a.Target = 40, wrong })
 		if err := settings.Check(); err == nil || !strings.Contains(err.Error(),
 			"target must be between 0 and 40") {
 			t.Errorf("target %d: %v", wrong, err)
@@ -47,15 +47,15 @@ func TestAuroraTarget(t *testing.T) {
 	}
 }
 
-func auroraSettings() repertoire.AuroraSettings {
-	settings := defaultAuroraArchive(envs.Pointmaze{}.Spec()).AuroraSettings
+func auroraSettings() repertoire.Aurora {
+	settings := defaultAuroraArchive(envs.Pointmaze{}.Spec())
 	settings.Capacity, settings.Sampling, settings.Every, settings.Epochs, settings.TrainingBatch,
 		settings.Threshold = 40, 5, 2, 4, 16, 0.02
 	return settings
 }
 
-func aurora(s repertoire.AuroraSettings) Parts {
-	return Parts{Mix: Mix{{isoline, 1}}, Archive: repertoire.Aurora{AuroraSettings: s}}
+func aurora(a repertoire.Aurora) Parts {
+	return Parts{Mix: Mix{{isoline, 1}}, Archive: a}
 }
 
 func auroraSearch(t *testing.T, p *xla.Platform) *search {
@@ -64,7 +64,7 @@ func auroraSearch(t *testing.T, p *xla.Platform) *search {
 		mazeSettings(2))
 }
 
-// In a search with AURORA's archive, members keep their distance, their descriptors are the
+// In a search with AURORA's archive, individuals keep their distance, their descriptors are the
 // encodings of their sequences, the passive repertoire is filled from them, and all of them share
 // one initial state.
 func TestAuroraSearch(t *testing.T) {
@@ -73,7 +73,7 @@ func TestAuroraSearch(t *testing.T) {
 		if got := s.Columns(); !slices.Equal(got, []string{"archive_size", "archive_max_fitness", "evaluation_steps"}) {
 			t.Errorf("columns %v", got)
 		}
-		seen := map[string]bool{} // genotypes that were members
+		seen := map[string]bool{} // genotypes that were in the archive
 		name := func(row []float32) string { return fmt.Sprint(row) }
 		for generation := range 9 {
 			outcome := steps(t, s, 1)[0]
@@ -82,36 +82,36 @@ func TestAuroraSearch(t *testing.T) {
 			genotypes, sequences := floats(t, arrays, "genotypes"), floats(t, arrays, "Archive.Encoded.Sequences")
 			params, latent := arrays["genotypes"].Shape[1], arrays["descriptors"].Shape[1]
 			elements := len(sequences) / len(fitnesses)
-			var members []int
+			var filled []int
 			for slot, f := range fitnesses {
 				if !math.IsInf(float64(f), -1) {
-					members = append(members, slot)
+					filled = append(filled, slot)
 					seen[name(genotypes[slot*params:(slot+1)*params])] = true
 				}
 			}
-			if len(members) < 3 || outcome.Extra[0] != float64(len(members)) || outcome.Extra[1] != float64(
+			if len(filled) < 3 || outcome.Extra[0] != float64(len(filled)) || outcome.Extra[1] != float64(
 				slices.Max(fitnesses)) {
-				t.Fatalf("generation %d: %d members, but the outcome reports %v", generation,
-					len(members), outcome.Extra)
+				t.Fatalf("generation %d: %d individuals, but the outcome reports %v", generation,
+					len(filled), outcome.Extra)
 			}
-			first := sequences[members[0]*elements:][:2]
-			for _, slot := range members {
+			first := sequences[filled[0]*elements:][:2]
+			for _, slot := range filled {
 				if start := sequences[slot*elements:][:2]; !slices.Equal(start, first) {
-					t.Errorf("generation %d: members start at %v and %v", generation, first, start)
+					t.Errorf("generation %d: individuals start at %v and %v", generation, first, start)
 				}
 			}
 			if due := s.parts.Archive.(repertoire.Maintainer).Due(int64(generation)); due != "" &&
 				generation > 0 {
 				length := floats(t, arrays, "Archive.Distance.Length")[0]
-				for _, a := range members {
-					for _, b := range members {
+				for _, a := range filled {
+					for _, b := range filled {
 						sum := 0.0
 						for k := range latent {
 							x := float64(descriptors[a*latent+k] - descriptors[b*latent+k])
 							sum += x * x
 						}
 						if fitnesses[a] != fitnesses[b] && math.Sqrt(sum) < 0.999*float64(length) {
-							t.Errorf("generation %d: members %d and %d are %g apart, want at least %g", generation, a,
+							t.Errorf("generation %d: individuals %d and %d are %g apart, want at least %g", generation, a,
 								b, math.Sqrt(sum), length)
 						}
 					}
@@ -121,7 +121,7 @@ func TestAuroraSearch(t *testing.T) {
 				continue // the first training does not re-encode
 			}
 			encoded := encodedBy(t, p, arrays)
-			for _, slot := range members {
+			for _, slot := range filled {
 				xlatest.Close(t, fmt.Sprintf("generation %d: descriptor of slot %d", generation, slot),
 					descriptors[slot*latent:(slot+1)*latent], encoded[slot*latent:(slot+1)*latent],
 					encodedTolerance(generation))
@@ -134,7 +134,7 @@ func TestAuroraSearch(t *testing.T) {
 				}
 				for cell, f := range fitness {
 					if !math.IsInf(float64(f), -1) && !seen[name(passive[cell*params:(cell+1)*params])] {
-						t.Errorf("generation %d: cell %d of the passive repertoire was never a member",
+						t.Errorf("generation %d: cell %d of the passive repertoire was never in the archive",
 							generation, cell)
 					}
 				}
@@ -143,7 +143,7 @@ func TestAuroraSearch(t *testing.T) {
 	})
 }
 
-// encodedTolerance is infinite while some members date from before the first retraining, because
+// encodedTolerance is infinite while some individuals date from before the first retraining, because
 // their descriptors come from an untrained encoder.
 func encodedTolerance(generation int) float64 {
 	if generation < 4 {
@@ -174,18 +174,18 @@ func smallXCon() repertoire.XCon {
 	return a
 }
 
-// AURORA-XCon's members have the encodings of their sequences. The encoder learns once the archive is
+// AURORA-XCon's individuals have the encodings of their sequences. The encoder learns once the archive is
 // full. An extinction leaves the fittest and a few others, and the passive repertoire as it is.
 func TestXConSearch(t *testing.T) { testXCon(t, smallXCon(), 2, 8) }
 
-// AURORA in this archive learns from the first training on, and no member dies out.
+// AURORA in this archive learns from the first training on, and no individual dies out.
 func TestAuroraInTheArchiveOfXCon(t *testing.T) {
 	a := smallXCon()
-	a.Loss, a.ExtinctionEvery = repertoire.MSELoss, 0
+	a.Loss, a.ExtinctionEvery = "mse", 0
 	testXCon(t, a, 0, 40)
 }
 
-// testXCon checks a search whose encoder learns from a generation on, and which has a number of members after
+// testXCon checks a search whose encoder learns from a generation on, and which has a number of individuals after
 // generation 8.
 func testXCon(t *testing.T, a repertoire.XCon, first int, remaining float64) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -201,7 +201,7 @@ func testXCon(t *testing.T, a repertoire.XCon, first int, remaining float64) {
 			arrays := stateOf(t, s)
 			now := floats(t, arrays, "Archive.Encoded.Autoencoder")
 			if outcome.Extra[0] != want.size || encoder != nil && slices.Equal(now, encoder) == want.learns {
-				t.Errorf("generation %d: %g members, want %g; the encoder learns: %v", generation, outcome.Extra[0],
+				t.Errorf("generation %d: %g individuals, want %g; the encoder learns: %v", generation, outcome.Extra[0],
 					want.size, !want.learns)
 			}
 			fitnesses, descriptors := floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
@@ -240,10 +240,10 @@ func TestAuroraSequencesAreThePolicies(t *testing.T) {
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		start := random.NewKey(in[0].Graph(), 2).FoldIn(streamStart)
 		keys := random.Key{Hi: BroadcastToDims(start.Hi, 1), Lo: BroadcastToDims(start.Lo, 1)}
-		places := envs.Recorder{Every: 5, Width: 2,
+		positions := envs.Recorder{Every: 5, Width: 2,
 			Row: func(before envs.State, _ *Node, _ envs.State) *Node { return before.Descriptor }}
 		_, records := envs.Record(s.task.Env, s.task.MLP().View(in[0]), s.task.Env.Reset(keys),
-			s.task.Length, places)
+			s.task.Length, positions)
 		return records
 	}, xlatest.Tensor(genotypes[slot*params:(slot+1)*params], 1, params))
 	xlatest.Close(t, "sequence", sequences[slot*elements:(slot+1)*elements],

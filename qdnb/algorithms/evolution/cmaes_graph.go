@@ -131,7 +131,7 @@ func roundsOf(n int) int {
 // eigen returns the eigenvalues, [E, n], and in columns the eigenvectors, [E, n, n], of symmetric
 // matrices a [E, n, n], by Jacobi's rotations, beginning with a guess of the eigenvectors. A round rotates
 // n/2 disjoint pairs of rows. In a sweep of n - 1 rounds (n, if n is odd) each row meets all others, in the
-// order of a tournament (Brent and Luk 1985), and returns to its place; after fewer rounds the eigenvectors
+// order of a tournament (Brent and Luk 1985), and returns to its position; after fewer rounds the eigenvectors
 // are in another order, with which the next call continues.
 func eigen(a, guess *Node, rounds int) (values, vectors *Node) {
 	n := a.Shape().Dimensions[1]

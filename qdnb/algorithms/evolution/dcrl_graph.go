@@ -79,7 +79,7 @@ func (e DescriptorConditioned) layout() replay.Layout {
 
 // read splits rows of the buffer [n, width]. Observations are followed by the target descriptor,
 // and rewards are scaled by the similarity.
-func (e DescriptorConditioned) read(rows *Node) replay.Batch {
+func (e DescriptorConditioned) read(rows *Node) replay.Transitions {
 	b := e.layout().Split(rows)
 	reached, target := b.More[0], b.More[1]
 	b.More = nil
@@ -204,7 +204,7 @@ func gradients(n, injected int) []int32 {
 
 // specialise turns the actor into policies for target descriptors [k, d]: rows [k, N].
 func (e DescriptorConditioned) specialise(actor nn.Network, targets *Node) *Node {
-	return actor.Form.View(actor.Join()).WithLastInputs(targets).Join()
+	return actor.MLP.View(actor.Join()).WithLastInputs(targets).Join()
 }
 
 var _ = preset("dcrl-map-elites", defaultDCRLMapElites)

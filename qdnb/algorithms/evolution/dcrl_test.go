@@ -93,7 +93,7 @@ func TestGoldenDCRLUpdates(t *testing.T) {
 			out := []*Node{normalised(limits, in[0]), normalised(limits, in[1]),
 				l.read(Const(g, rows)).Reward}
 			learner, key := l.conditioned(), random.NewKey(g, 1)
-			learner.Read = func(drawn *Node) replay.Batch { // all of them, instead of those drawn
+			learner.Read = func(drawn *Node) replay.Transitions { // all of them, instead of those drawn
 				return l.read(Const(drawn.Graph(), rows))
 			}
 			state := learner.Start(in[4], key)
@@ -162,7 +162,7 @@ func newDCRL(t *testing.T, p *xla.Platform, d *MapElites, settings settings) *se
 	return searchOf(t, p, aims(), d.Parts, settings)
 }
 
-// The transitions of a proposal have a member's descriptor as their target, all others the one that
+// The transitions of a proposal have an individual's descriptor as their target, all others the one that
 // their episode reached.
 func TestDCRLTargets(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -221,9 +221,9 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 				}
 				l := start.Init(Start{Task: task}, key).(DescriptorConditioned)
 				genotypes := task.Policy.Init(key.FoldIn(5).FoldInEach(number(0, cells)))
-				members := repertoire.Cells{Fitness: ReduceSum(genotypes, 1),
+				cells := repertoire.Cells{Fitness: ReduceSum(genotypes, 1),
 					Descriptors: key.FoldIn(6).Uniform(-1, 1, cells, 1)}
-				parents := newParents(genotypes, members)
+				parents := newParents(genotypes, cells)
 				parents.Batch, parents.Count = batch, n
 				l.Observations = key.FoldIn(7).Uniform(-1, 1, steps, 1)
 				propose := func(from, k int) *Node {
@@ -267,8 +267,8 @@ func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 	}
 	measure := func() (off, reward float64) {
 		in, state := []*tensors.Tensor{xlatest.Tensor(goals, len(goals), 1)}, stateOf(t, s)
-		form := l.conditioned().Actor
-		for layer := range form.Sizes[1:] {
+		mlp := l.conditioned().Actor
+		for layer := range mlp.Sizes[1:] {
 			for _, part := range []string{"Bias", "Kernel"} {
 				const actor = "proposing_0.Emitter.PolicyGradient.Learner.Actor.Trainable.Params"
 				x := state[fmt.Sprintf("%s.%s.%d", actor, part, layer)]
@@ -276,7 +276,7 @@ func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 			}
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			actor := nn.Network{Form: form}
+			actor := nn.Network{MLP: mlp}
 			for i := 1; i < len(in); i += 2 {
 				actor.Bias, actor.Kernel = append(actor.Bias, in[i]), append(actor.Kernel, in[i+1])
 			}

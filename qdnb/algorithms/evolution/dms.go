@@ -15,8 +15,8 @@ var _ = preset("dms", defaultDMS)
 // config/algo/emitters/sigma0.yaml). On arm sigma0 is the published 0.2 rad.
 func defaultDMS(env envs.Spec) *MapElites {
 	strategy, archive := defaultStrategy(env), repertoire.Discounted{
-		DiscountSettings: repertoire.DiscountSettings{DiscountHidden: []int{128, 128},
-			DiscountLearningRate: 0.001, DiscountEpochs: 5, DiscountBatch: 32, DiscountCutoff: 0.05, EmptyPoints: 100},
+		DiscountHidden: []int{128, 128}, DiscountLearningRate: 0.001, DiscountEpochs: 5, DiscountBatch: 32,
+		DiscountCutoff: 0.05, EmptyPoints: 100,
 		Rate: 0.1, ThresholdMin: math.NaN()}
 	if env.Name == armName {
 		strategy.Sigma0, archive.Rate = 0.032, 0.001

@@ -79,7 +79,7 @@
 //
 // The listings below show the algorithms of the paper's appendix as this package implements them,
 // with the paper's numbering. Names in them are settings (see [MapElites], [td3.Config]
-// and [repertoire.AuroraSettings]); numbers are the paper's. The identifier after -- implements the step.
+// and [repertoire.Aurora]); numbers are the paper's. The identifier after -- implements the step.
 // docs/algorithms has a page on each algorithm, with equations, figures, settings, commands and the
 // differences from the paper and its code. ARCHITECTURE.md says how a generation runs.
 //
@@ -123,19 +123,19 @@
 // # AURORA (Algorithm 3)
 //
 // AURORA is MAP-Elites with learned descriptors: d is the encoding of the policy's observations by
-// the encoder E of an auto-encoder. Members of the archive keep a minimum distance l.
+// the encoder E of an auto-encoder. Individuals in the archive keep a minimum distance l.
 //
 //	A := archive of 1024 slots, all empty; E := random encoder; l := 0.2  -- repertoire.Aurora
 //	P := cells around the centroids, all empty: the passive repertoire, which is measured  -- repertoire.Grid
 //	s0, s0' := two initial states, fixed for the whole run
 //	in every generation:
-//		x[1..batch] := random policies in generation 0, else Iso+LineDD of members of A
+//		x[1..batch] := random policies in generation 0, else Iso+LineDD of individuals of A
 //		f[i], o[i] := fitness and every tenth observation of an episode of x[i] from s0
 //		d[i] := E(o[i])
 //		insert x into A:  -- repertoire.Aurora
-//			x[i] with two members of A within a distance of l is rejected;
+//			x[i] with two individuals of A within a distance of l is rejected;
 //			x[i] with a fitter offspring of the batch nearer than l is rejected;
-//			x[i] with one member of A within a distance of l replaces it if x[i] is fitter;
+//			x[i] with one individual of A within a distance of l replaces it if x[i] is fitter;
 //			any other x[i] takes an empty slot, while there are any
 //	after generation 0:
 //		train the auto-encoder on the o of A; keep the descriptors of A
@@ -145,7 +145,7 @@
 //			d := E(o) for all of A
 //			re-insert A into an empty archive
 //		else if i is even:
-//			e := members of A - 1024
+//			e := size of A - 1024
 //			l := l + 1e-5 e + 1e-5 (e - previous e)
 //			re-insert A into an empty archive
 //	after generation 0 and every tenth:
@@ -158,7 +158,7 @@
 //
 //	as AURORA, but in every generation after the first:
 //		x[1..49] := policy-gradient offspring, x[50] := actor, x[51..100] := Iso+LineDD,
-//			as in PGA-MAP-Elites; parents are members of A
+//			as in PGA-MAP-Elites; parents are individuals of A
 //	and after the insertion:
 //		insert all transitions into B; train critics and actor 300 times, as in PGA-MAP-Elites
 //

@@ -32,10 +32,10 @@ type Start struct {
 	First *Node // first individual of the initial population, [1, N]
 	Slots int   // of the archive
 	Batch int   // individuals of a generation
-	Count int   // those of the emitter
+	Count int   // individuals of the emitter
 }
 
-// Loss is a metric of an emitter. A NaN or infinite one ends the search.
+// Metric is a loss of an emitter. A NaN or infinite one ends the search.
 type Metric struct {
 	Name  string
 	Value *Node // float32 scalar
@@ -54,7 +54,7 @@ type Starter interface {
 type Proposer interface {
 	Emitter
 	// Capacity is the number of transitions of all evaluations that the replay buffer holds, given
-	// that of a generation; 0 if none are needed.
+	// the number in a generation; 0 if none are needed.
 	Capacity(generation int) int
 	// Prepare returns the emitter that makes the offspring of a generation, on all workers: what
 	// Offspring reads of the state and of the buffer.
@@ -86,7 +86,7 @@ type Parents struct {
 	// Key is the key of the generation, see [Parents.Keys].
 	Key   random.Key
 	Batch int // individuals of the generation
-	Count int // those of the emitter
+	Count int // individuals of the emitter
 	first int // number of its first individual
 }
 

@@ -33,12 +33,12 @@ func (p *proposing) compileUpdate(s *search) (err error) {
 			Parents: s.gen.parents(after.Genotypes, after.Cells, root.FoldInEach(number))}
 		g.Buffer = p.store(in.Buffer.Tree, in.State.Tree, g,
 			root.FoldIn(streamPropose).FoldInEach(number))
-		var state []member
+		var state []assignment
 		var losses []Metric
-		for _, m := range in.State.Tree {
+		for _, a := range in.State.Tree {
 			var more []Metric
-			m, more = m.update(g, root.FoldIn(streamUpdate).FoldInEach(number))
-			state, losses = append(state, m), append(losses, more...)
+			a, more = a.update(g, root.FoldIn(streamUpdate).FoldInEach(number))
+			state, losses = append(state, a), append(losses, more...)
 		}
 		var values []*graph.Node
 		p.losses, values = split(losses)
@@ -49,16 +49,16 @@ func (p *proposing) compileUpdate(s *search) (err error) {
 
 // store inserts the transitions of a generation into the buffer, with the columns of an [Observer].
 // Those that are not finite are replaced, see [replay.Buffer.KeepFinite].
-func (p *proposing) store(buffer replay.Buffer, members []member, g Generation,
+func (p *proposing) store(buffer replay.Buffer, assigned []assignment, g Generation,
 	key random.Key) replay.Buffer {
 	rows := g.Found.Transitions
 	if rows == nil {
 		return buffer
 	}
-	if m := observer(members); m != nil {
-		o := m.Emitter.(Observer)
-		g.Parents = g.Parents.of(*m)
-		columns := o.Observe(g, m.key(key).FoldIn(0))
+	if a := observer(assigned); a != nil {
+		o := a.Emitter.(Observer)
+		g.Parents = g.Parents.of(*a)
+		columns := o.Observe(g, a.key(key).FoldIn(0))
 		xla.CheckCount(o, "Observe", "the columns", columns, len(p.layout.More))
 		for i, column := range columns {
 			xla.CheckShape(o, "Observe", "a column", column, dtypes.Float32, rows.Shape().Dimensions[0],
@@ -98,7 +98,7 @@ func layoutOf(task scoring.Task) replay.Layout {
 func recordTransitions(layout replay.Layout, episodes envs.Episodes) envs.Recorder {
 	return envs.Recorder{Every: 1, Width: layout.Width(),
 		Row: func(before envs.State, action *graph.Node, after envs.State) *graph.Node {
-			return layout.Join(replay.Batch{
+			return layout.Join(replay.Transitions{
 				Obs: before.Observation, NextObs: after.Observation, Action: action,
 				Reward: after.Reward, Done: after.Done, Truncation: episodes.Truncation(after),
 			})
@@ -107,8 +107,8 @@ func recordTransitions(layout replay.Layout, episodes envs.Episodes) envs.Record
 
 // capacity is the number of transitions in the replay buffer: the most that an emitter asks for.
 func (s *search) capacity() (rows int) {
-	for _, m := range s.members {
-		if p, ok := m.Emitter.(Proposer); ok {
+	for _, a := range s.assigned {
+		if p, ok := a.Emitter.(Proposer); ok {
 			rows = max(rows, p.Capacity(s.replayStep()))
 		}
 	}
@@ -116,20 +116,20 @@ func (s *search) capacity() (rows int) {
 }
 
 // observer returns the emitter that adds columns to the transitions; nil if there is none.
-func observer(members []member) (found *member) {
-	for _, m := range members {
-		if _, ok := m.Emitter.(Observer); ok {
-			found = &m
+func observer(assigned []assignment) (found *assignment) {
+	for _, a := range assigned {
+		if _, ok := a.Emitter.(Observer); ok {
+			found = &a
 		}
 	}
 	return found
 }
 
 // rowLayout is the layout of the transitions in the replay buffer of emitters.
-func rowLayout(members []member, task scoring.Task) replay.Layout {
+func rowLayout(assigned []assignment, task scoring.Task) replay.Layout {
 	layout := layoutOf(task)
-	if m := observer(members); m != nil {
-		layout.More = m.Emitter.(Observer).Columns(task)
+	if a := observer(assigned); a != nil {
+		layout.More = a.Emitter.(Observer).Columns(task)
 	}
 	return layout
 }

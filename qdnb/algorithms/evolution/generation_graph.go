@@ -31,7 +31,7 @@ func newGeneration(task scoring.Task, archive repertoire.Archive, transitions bo
 	slices xla.Slices) generation {
 	gen := generation{task: task, env: task.Env, starts: starts, slices: slices}
 	_, gen.objectives = archive.(repertoire.Measurer)
-	if a, ok := archive.(repertoire.Recorder); ok {
+	if a, ok := archive.(repertoire.SequenceRecorder); ok {
 		r := a.Record(task)
 		gen.sequences = &r
 	}
@@ -51,14 +51,14 @@ type archiveState struct {
 	Scratch   *Node // [min(cells, P), N], space for the accepted offspring
 	Origins   *Node // int32 [cells, 2], the generation and number of each cell's individual
 	Archive   repertoire.Archive
-	Emitters  []member // except those that are a [Proposer]
+	Emitters  []assignment // except those that are a [Proposer]
 }
 
 // archiveView is what evaluations read of an archive: a pytree.
 type archiveView struct {
 	Genotypes *Node
 	Cells     repertoire.Cells
-	Emitters  []member
+	Emitters  []assignment
 }
 
 func (c archiveState) view() archiveView {
@@ -93,11 +93,11 @@ const streamLearn = -1
 // source is everything that offspring are made from: a pytree.
 type source struct {
 	Parents  Parents
-	Key      random.Key // key of the generation
-	Number   *Node      // number of the generation, int32: 0 is the initial population
-	Start    random.Key // key of the fixed initial states; the zero Key if every evaluation has its own
-	Emitters []member   // in the order of their individuals; Emitter is nil for proposers
-	Proposed *Node      // [n, N], the offspring of proposers; nil without one
+	Key      random.Key   // key of the generation
+	Number   *Node        // number of the generation, int32: 0 is the initial population
+	Start    random.Key   // key of the fixed initial states; the zero Key if every evaluation has its own
+	Emitters []assignment // in the order of their individuals; Emitter is nil for proposers
+	Proposed *Node        // [n, N], the offspring of proposers; nil without one
 	// Given is the initial population, [P, N], with random policies for rows of NaN; nil: all are random.
 	Given *Node
 	// Evaluated are the offspring that the host has evaluated, [P, N]; nil if the device does.
@@ -122,10 +122,10 @@ func (gen generation) enter(before archiveState, from source, found repertoire.E
 	if from.Given != nil {
 		g.Given = Equal(from.Number, ZerosLike(from.Number))
 	}
-	for _, m := range before.Emitters {
+	for _, a := range before.Emitters {
 		var more []Metric
-		m, more = m.update(g, from.Key.FoldIn(streamLearn))
-		after.Emitters, losses = append(after.Emitters, m), append(losses, more...)
+		a, more = a.update(g, from.Key.FoldIn(streamLearn))
+		after.Emitters, losses = append(after.Emitters, a), append(losses, more...)
 	}
 	counts = gen.task.Count(found.Fitness, found.Descriptors, found.Objectives, in.Valid)
 	feedback.Found, feedback.Insertion, feedback.Before = found, in, cells
@@ -146,18 +146,18 @@ type feedback struct {
 	Before repertoire.Cells
 }
 
-// update updates the emitter of a member with the key of all emitters, and checks the result.
-func (m member) update(g Generation, key random.Key) (member, []Metric) {
-	before := m.Emitter
-	g.Parents = g.Parents.of(m)
-	after, losses := before.Update(g, m.key(key))
+// update updates the emitter with the key of all emitters, and checks the result.
+func (a assignment) update(g Generation, key random.Key) (assignment, []Metric) {
+	before := a.Emitter
+	g.Parents = g.Parents.of(a)
+	after, losses := before.Update(g, a.key(key))
 	xla.CheckSame(before, "Update", after)
 	xla.CheckLike(before, "Update", "the emitter", xla.Flatten(after), xla.Flatten(before))
 	for _, l := range losses {
 		xla.CheckShape(before, "Update", l.Name, l.Value, dtypes.Float32)
 	}
-	m.Emitter = after
-	return m, losses
+	a.Emitter = after
+	return a, losses
 }
 
 // origins replaces the origins of the accepted cells by a generation and the individuals' numbers.
@@ -187,7 +187,7 @@ func (gen generation) evaluate(from source, worker *Node) (found repertoire.Eval
 	reset := func(turn *Node, c carried) envs.State {
 		return envs.Reset(task.Env, gen.resets(c.From, slices.Numbers(turn, c.Worker)))
 	}
-	batch := scoring.Batch{Task: task, Recorders: recorders, Objectives: gen.objectives, Slices: slices}
+	batch := scoring.Rollout{Task: task, Recorders: recorders, Objectives: gen.objectives, Slices: slices}
 	local := scoring.Score(batch, worker, start, reset, func(turn *Node, c carried) (carried, nn.Policy) {
 		c.Children = gen.emit(c.From, slices.Numbers(turn, c.Worker), c.Children)
 		return c, task.View(c.Children)
@@ -222,8 +222,8 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		return row(from.Evaluated, individuals)
 	}
 	started, random := false, false // whether generation 0 has offspring of emitters, random policies
-	for _, m := range from.Emitters {
-		starts := from.startsItself(m)
+	for _, a := range from.Emitters {
+		starts := from.startsItself(a)
 		started, random = started || starts, random || !starts
 	}
 	first := Equal(from.Number, ZerosLike(from.Number))
@@ -245,9 +245,9 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 			given := row(s.From.Given, which)
 			policies = Where(Equal(given, given), given, policies)
 		}
-		for _, m := range s.From.Emitters {
-			if from.startsItself(m) {
-				own, _ := m.own(which)
+		for _, a := range s.From.Emitters {
+			if from.startsItself(a) {
+				own, _ := a.own(which)
 				policies = Where(wide(own, policies), s.Children, policies)
 			}
 		}
@@ -256,9 +256,9 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 	}).Children
 }
 
-// startsItself reports whether a member makes its share of generation 0.
-func (from source) startsItself(m member) bool {
-	_, starts := m.Emitter.(Starter)
+// startsItself reports whether an emitter makes its share of generation 0.
+func (from source) startsItself(a assignment) bool {
+	_, starts := a.Emitter.(Starter)
 	return starts && from.Given == nil
 }
 
@@ -281,18 +281,18 @@ func wide(flags, like *Node) *Node {
 
 // offspring returns the offspring of the individuals of these numbers, int32 [k], after generation 0.
 func (gen generation) offspring(from source, individuals *Node) (children *Node) {
-	for _, m := range from.Emitters {
-		if m.count == 0 {
+	for _, a := range from.Emitters {
+		if a.count == 0 {
 			continue
 		}
-		own, which := m.own(individuals)
+		own, which := a.own(individuals)
 		var rows *Node
-		if m.table >= 0 {
-			rows = row(from.Proposed, AddScalar(which, int32(m.table)))
+		if a.table >= 0 {
+			rows = row(from.Proposed, AddScalar(which, int32(a.table)))
 		} else {
-			parents := from.Parents.of(m)
-			rows = m.Emitter.Offspring(parents, which, childKeys(from.Key, individuals))
-			xla.CheckShape(m.Emitter, "Offspring", "children", rows, dtypes.Float32,
+			parents := from.Parents.of(a)
+			rows = a.Emitter.Offspring(parents, which, childKeys(from.Key, individuals))
+			xla.CheckShape(a.Emitter, "Offspring", "children", rows, dtypes.Float32,
 				individuals.Shape().Dimensions[0], gen.task.Policy.Params())
 		}
 		if children == nil {

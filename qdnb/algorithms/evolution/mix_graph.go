@@ -35,18 +35,18 @@ func (s Share) Names() map[string]string {
 	return nil
 }
 
-// member is an emitter and its individuals of each generation: a pytree.
-type member struct {
+// assignment is an emitter and the individuals of each generation that it makes: a pytree.
+type assignment struct {
 	Emitter      Emitter
 	first, count int // its individuals
 	table        int // number of its first individual among the proposed ones; -1 if it proposes none
 	stream       int // of its random numbers
 }
 
-// members divides a batch among the emitters. Shares are rounded down to whole individuals, and the
+// assign divides a batch among the emitters. Shares are rounded down to whole individuals, and the
 // first emitter makes the rest. One whose share is 0 is left out, unless it learns from the others'
 // transitions.
-func (mix Mix) members(batch int) (list []member, err error) {
+func (mix Mix) assign(batch int) (list []assignment, err error) {
 	left, sum, table, first := batch, 0.0, 0, 0
 	rest := -1
 	for i, s := range mix {
@@ -78,24 +78,24 @@ func (mix Mix) members(batch int) (list []member, err error) {
 		return nil, fmt.Errorf("the shares of the emitters must add up to 1, not %g", sum)
 	}
 	for i, s := range mix {
-		m := member{Emitter: s.Emitter, first: first, count: s.individuals(batch), table: -1, stream: i}
+		a := assignment{Emitter: s.Emitter, first: first, count: s.individuals(batch), table: -1, stream: i}
 		_, proposes := s.Emitter.(Proposer)
 		if s.Of == 0 && !proposes {
 			continue
 		}
 		if s.Of > 0 {
-			m.count, left = m.count+left, 0
-			if m.count == 0 {
+			a.count, left = a.count+left, 0
+			if a.count == 0 {
 				return nil, fmt.Errorf("share %d of the emitters, %g of a batch of %d, is less than one individual: "+
 					"at least %.3g, or 0 to leave it out", i+1, s.Of, batch, 1/float64(batch))
 			}
 		}
 		if proposes {
-			m.table = table
-			table += m.count
+			a.table = table
+			table += a.count
 		}
-		first += m.count
-		list = append(list, m)
+		first += a.count
+		list = append(list, a)
 	}
 	return list, nil
 }
@@ -103,23 +103,23 @@ func (mix Mix) members(batch int) (list []member, err error) {
 // individuals is the share of a batch, rounded down.
 func (s Share) individuals(batch int) int { return int(s.Of*float64(batch) + 1e-9) }
 
-// of narrows parents to the individuals of a member.
-func (p Parents) of(m member) Parents {
-	p.first, p.Count = m.first, m.count
+// of narrows parents to the individuals of an emitter.
+func (p Parents) of(a assignment) Parents {
+	p.first, p.Count = a.first, a.count
 	return p
 }
 
-// key returns the key of a member, given that of all. The first one uses it as it is.
-func (m member) key(all random.Key) random.Key {
-	if m.stream == 0 {
+// key returns the key of an emitter, given the key of all. The first one uses it as it is.
+func (a assignment) key(all random.Key) random.Key {
+	if a.stream == 0 {
 		return all
 	}
-	return all.FoldIn(m.stream)
+	return all.FoldIn(a.stream)
 }
 
-// own reports which individuals are the member's, bool, and their numbers within its share, clamped.
-func (m member) own(individuals *Node) (own, which *Node) {
-	local := AddScalar(individuals, int32(-m.first))
-	own = And(GreaterOrEqual(local, ZerosLike(local)), LessThan(local, ConstAs(local, int32(m.count))))
-	return own, MaxScalar(MinScalar(local, int32(m.count-1)), int32(0))
+// own reports which individuals are the emitter's, bool, and their numbers within its share, clamped.
+func (a assignment) own(individuals *Node) (own, which *Node) {
+	local := AddScalar(individuals, int32(-a.first))
+	own = And(GreaterOrEqual(local, ZerosLike(local)), LessThan(local, ConstAs(local, int32(a.count))))
+	return own, MaxScalar(MinScalar(local, int32(a.count-1)), int32(0))
 }

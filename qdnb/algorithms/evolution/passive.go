@@ -11,15 +11,15 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// passive measures an archive without centroids: at intervals its members are evaluated again, and enter
+// passive measures an archive without centroids: at intervals its population is evaluated again, and enters
 // a grid of the task's cells, which keeps the best of all times. Each evaluation starts in a state of
 // its own, or all of a run in the same one, see [repertoire.OneStart].
 type passive struct {
 	*algorithms.Collection
-	evaluator *scoring.Evaluator // nil if the host evaluates: then members keep their results
+	evaluator *scoring.Evaluator // nil if the host evaluates: then results are kept
 }
 
-// newPassive compiles the evaluation of the members of the archive and their insertion.
+// newPassive compiles the evaluation of the archive's population and its insertion.
 func (s *search) newPassive() (p *passive, err error) {
 	p, slots := &passive{}, s.slots()
 	if p.Collection, err = algorithms.NewCollection(s.programs, s.task, s.settings.Centroids, slots, slots); err != nil ||
@@ -34,7 +34,7 @@ func (s *search) newPassive() (p *passive, err error) {
 	return p, err
 }
 
-// fill evaluates the members of the archive of the latest generation and inserts them.
+// fill evaluates the archive's population of the latest generation and inserts it.
 func (p *passive) fill(s *search) error {
 	archive := xla.Part(s.contents, archiveState.view)
 	genotypes := xla.Part(archive, func(a archiveView) *graph.Node { return a.Genotypes })

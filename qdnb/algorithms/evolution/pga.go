@@ -43,7 +43,7 @@ func defaultPGAAurora(env envs.Spec) *MapElites {
 // same transitions. This follows the published code, not the paper's listing.
 type PolicyGradient struct {
 	td3.Config
-	Learner td3.Learner
+	Learner td3.TrainingState
 	// Observations are those that the gradient steps of a generation see, after Prepare.
 	Observations *Node
 
@@ -98,7 +98,7 @@ func (e PolicyGradient) Prepare(buffer replay.Buffer, key random.Key) Emitter {
 func (e PolicyGradient) prepared(algorithm td3.TD3, buffer replay.Buffer, key random.Key) PolicyGradient {
 	critic, actor := e.Learner.Critic.Params[:1], e.Learner.Actor.Params
 	e.Observations = algorithm.DrawObservations(buffer, key, e.NumPGTrainingSteps)
-	e.Learner = td3.Learner{}
+	e.Learner = td3.TrainingState{}
 	e.Learner.Critic.Params, e.Learner.Actor.Params = critic, actor
 	return e
 }

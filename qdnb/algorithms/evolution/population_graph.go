@@ -12,8 +12,8 @@ import (
 
 // projectionIn are the inputs of the projection of an archive without centroids onto the task's cells.
 type projectionIn struct {
-	Seed    xla.Array
-	Members xla.State[repertoire.Batch]
+	Seed       xla.Array
+	Population xla.State[repertoire.Batch]
 }
 
 // describes reports whether descriptors of the archive have as many components as the task's.
@@ -30,10 +30,10 @@ func (s *search) projected() projectionIn {
 	}).First()}
 }
 
-// project returns the fitness of the fittest member in each cell, -Inf in empty ones.
+// project returns the fitness of the fittest individual in each cell, -Inf in empty ones.
 func (s *search) project(in projectionIn) xla.Array {
 	grid, _ := repertoire.Grid{}.Empty(s.task, random.KeyOf(in.Seed.Tree)).Add(repertoire.Evaluated{
-		Batch: in.Members.Tree})
+		Batch: in.Population.Tree})
 	return xla.Out(grid.Cells().Fitness)
 }
 

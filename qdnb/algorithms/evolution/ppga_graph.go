@@ -126,7 +126,7 @@ func (s ppga) Init(start Start, key random.Key) Emitter {
 	return s
 }
 
-// noise draws that of the coefficients of individuals [k, 1 + d].
+// noise draws the noise of the coefficients of individuals, [k, 1 + d].
 func (s ppga) noise(parents Parents, which *Node) *Node {
 	return parents.Keys(which).Normal(which.Shape().Dimensions[0], s.Gradients.Shape().Dimensions[0])
 }
@@ -246,10 +246,10 @@ func (x xNES) update(noise, ranks *Node) xNES {
 	return x
 }
 
-// product is that of matrices [1, n, n], as a sum.
+// product multiplies matrices [1, n, n], as a sum.
 func product(a, b *Node) *Node { return ReduceSum(Mul(InsertAxes(a, -1), InsertAxes(b, 1)), 2) }
 
-// exponential is that of a small matrix [1, n, n]: of its 16th part by a Taylor series, then squared. Each
+// exponential is the matrix exponential of a small [1, n, n]: a Taylor series at 1/16, then squared. Each
 // squaring doubles the rounding error.
 func exponential(x *Node) *Node {
 	const halvings, terms = 4, 8

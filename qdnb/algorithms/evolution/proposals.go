@@ -19,10 +19,10 @@ import (
 // Proposals consist of many products for many policies, which are divided among all workers.
 type proposing struct {
 	layout  replay.Layout // of the transitions in the buffer
-	state   xla.State[[]member]
+	state   xla.State[[]assignment]
 	buffer  replay.Store
-	update  *xla.Program[updateIn, updateOut]            // inserts the transitions and updates the emitters
-	prepare *xla.Program[prepareIn, xla.State[[]member]] // extracts what proposals need
+	update  *xla.Program[updateIn, updateOut]                // inserts the transitions and updates the emitters
+	prepare *xla.Program[prepareIn, xla.State[[]assignment]] // extracts what proposals need
 	propose *xla.Program[proposeIn, xla.Array]
 	losses  []string // names of the losses
 }
@@ -30,14 +30,14 @@ type proposing struct {
 // Inputs and outputs of the programs.
 type (
 	proposingOut struct {
-		State  xla.State[[]member]
+		State  xla.State[[]assignment]
 		Buffer xla.State[replay.Buffer]
 	}
 	updateIn struct {
 		Seed, Number xla.Array
 		Feedback     xla.State[feedback]
 		Archive      xla.State[archiveView]   // after the generation
-		State        xla.State[[]member]      `xla:"donate"`
+		State        xla.State[[]assignment]  `xla:"donate"`
 		Buffer       xla.State[replay.Buffer] `xla:"donate"`
 	}
 	updateOut struct {
@@ -51,21 +51,21 @@ type (
 	proposeIn struct {
 		Seed, Number, Worker xla.Array
 		Archive              xla.State[archiveView]
-		Prepared             xla.State[[]member]
+		Prepared             xla.State[[]assignment]
 	}
 )
 
 // initialised returns the proposers among the emitters, or the others, before the first generation,
-// given the archive's number of slots, the key of the run and that of the initial states.
-func (s *search) initialised(proposers bool, slots int, root, key random.Key) (list []member) {
+// given the archive's number of slots and the keys of the run and of the initial states.
+func (s *search) initialised(proposers bool, slots int, root, key random.Key) (list []assignment) {
 	number := graph.Iota(root.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
 	start := Start{Task: s.task, Slots: slots, Batch: s.settings.Batch,
 		First: s.task.Policy.Init(childKeys(root.FoldIn(0), number))}
-	for _, m := range s.members {
-		if _, ok := m.Emitter.(Proposer); ok == proposers {
-			start.Count = m.count
-			m.Emitter = xla.CheckSame(m.Emitter, "Init", m.Emitter.Init(start, m.key(key)))
-			list = append(list, m)
+	for _, a := range s.assigned {
+		if _, ok := a.Emitter.(Proposer); ok == proposers {
+			start.Count = a.count
+			a.Emitter = xla.CheckSame(a.Emitter, "Init", a.Emitter.Init(start, a.key(key)))
+			list = append(list, a)
 		}
 	}
 	return list
@@ -73,7 +73,7 @@ func (s *search) initialised(proposers bool, slots int, root, key random.Key) (l
 
 // newProposing initialises the state of the proposers and compiles the programs that propose.
 func (s *search) newProposing() (*proposing, error) {
-	p := &proposing{layout: rowLayout(s.members, s.task)}
+	p := &proposing{layout: rowLayout(s.assigned, s.task)}
 	p.buffer = replay.Store{Programs: s.programs, Width: p.layout.Width()}
 	rows, steps := s.capacity(), s.replayStep()
 	if rows < steps && rows != 0 {
@@ -120,11 +120,11 @@ func (p *proposing) compile(s *search) (err error) {
 		return random.KeyOf(seed.Tree).FoldIn(streamPropose).FoldInEach(number.Tree)
 	}
 	p.prepare, err = xla.Compile(s.programs, "preparation", p.preparing(s, number),
-		func(in prepareIn) xla.State[[]member] {
+		func(in prepareIn) xla.State[[]assignment] {
 			prepared := slices.Clone(in.State.Tree)
-			for i, m := range prepared {
-				prepared[i].Emitter = xla.CheckSame(m.Emitter, "Prepare", m.Emitter.(Proposer).Prepare(in.Buffer.Tree,
-					m.key(key(in.Seed, in.Number)).FoldIn(1)))
+			for i, a := range prepared {
+				prepared[i].Emitter = xla.CheckSame(a.Emitter, "Prepare", a.Emitter.(Proposer).Prepare(in.Buffer.Tree,
+					a.key(key(in.Seed, in.Number)).FoldIn(1)))
 			}
 			return xla.Out(prepared)
 		}, s.axes()...)
@@ -132,10 +132,10 @@ func (p *proposing) compile(s *search) (err error) {
 		return err
 	}
 	axes := s.axes()
-	for _, m := range s.members {
-		if m.table >= 0 {
-			axes = append(axes, xla.Axis{Size: m.share(s), Meaning: "proposals of a worker"},
-				xla.Axis{Size: m.count, Meaning: "proposals of an emitter"})
+	for _, a := range s.assigned {
+		if a.table >= 0 {
+			axes = append(axes, xla.Axis{Size: a.share(s), Meaning: "proposals of a worker"},
+				xla.Axis{Size: a.count, Meaning: "proposals of an emitter"})
 		}
 	}
 	in := proposeIn{s.seed, number, s.worker, s.parents(), p.prepare.Out}
@@ -144,10 +144,10 @@ func (p *proposing) compile(s *search) (err error) {
 		parents := s.gen.parents(from.Genotypes, from.Cells,
 			random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
 		var all []*graph.Node
-		for _, m := range in.Prepared.Tree {
-			if m.count > 0 {
-				all = append(all, m.proposed(s, parents.of(m), in.Worker.Tree,
-					m.key(key(in.Seed, in.Number)).FoldIn(0)))
+		for _, a := range in.Prepared.Tree {
+			if a.count > 0 {
+				all = append(all, a.proposed(s, parents.of(a), in.Worker.Tree,
+					a.key(key(in.Seed, in.Number)).FoldIn(0)))
 			}
 		}
 		return xla.Out(graph.Concatenate(all, 0))
@@ -156,19 +156,21 @@ func (p *proposing) compile(s *search) (err error) {
 }
 
 // share is the number of offspring that a worker proposes.
-func (m member) share(s *search) int { return (m.count + s.programs.Workers - 1) / s.programs.Workers }
+func (a assignment) share(s *search) int {
+	return (a.count + s.programs.Workers - 1) / s.programs.Workers
+}
 
 // proposed returns the offspring of an emitter, [count, N], of which this worker makes its share.
-func (m member) proposed(s *search, parents Parents, worker *graph.Node, key random.Key) *graph.Node {
-	workers, share := s.programs.Workers, m.share(s)
+func (a assignment) proposed(s *search, parents Parents, worker *graph.Node, key random.Key) *graph.Node {
+	workers, share := s.programs.Workers, a.share(s)
 	which := graph.Add(graph.MulScalar(worker, int32(share)),
 		graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
-	which = graph.MinScalar(which, int32(m.count-1)) // the last share may be smaller
-	rows := m.Emitter.Offspring(parents, which, key.FoldInEach(which))
-	xla.CheckShape(m.Emitter, "Offspring", "children", rows, dtypes.Float32, share,
+	which = graph.MinScalar(which, int32(a.count-1)) // the last share may be smaller
+	rows := a.Emitter.Offspring(parents, which, key.FoldInEach(which))
+	xla.CheckShape(a.Emitter, "Offspring", "children", rows, dtypes.Float32, share,
 		s.task.Policy.Params())
 	all := graph.Reshape(xla.AllGather(rows, worker, workers), workers*share, -1)
-	return graph.Slice(all, graph.AxisRange(0, m.count))
+	return graph.Slice(all, graph.AxisRange(0, a.count))
 }
 
 // offspring makes the proposals of a generation, on all workers. Before the initial population there

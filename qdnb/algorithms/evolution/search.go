@@ -35,11 +35,11 @@ type search struct {
 	task     scoring.Task
 	parts    Parts
 	settings settings
-	members  []member // the emitters, without state
+	assigned []assignment // the emitters, without state
 	gen      generation
 	contents xla.State[archiveState] // the archive
 	passive  *passive                // measures the archive; nil if it is measured itself
-	// projection puts members on the task's cells; nil without a population or if it learns descriptors
+	// projection puts the population on the task's cells; nil without one or if it learns descriptors
 	projection   *xla.Program[projectionIn, xla.Array]
 	proposing    *proposing // nil without a [Proposer]
 	maintenance  map[string]*xla.Program[maintainIn, xla.State[repertoire.Archive]]
@@ -65,7 +65,7 @@ func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings setting
 	s := &search{programs: &xla.Scope{Platform: p}, task: task, parts: parts, settings: settings,
 		maintenance: map[string]*xla.Program[maintainIn, xla.State[repertoire.Archive]]{}, generation: -1}
 	var err error
-	if s.members, err = parts.Mix.members(settings.Batch); err != nil {
+	if s.assigned, err = parts.Mix.assign(settings.Batch); err != nil {
 		return nil, err
 	}
 	if err := s.checkObservers(); err != nil {
@@ -81,14 +81,14 @@ func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings setting
 // checkObservers rejects emitters that cannot share a replay buffer.
 func (s *search) checkObservers() error {
 	learners := 0
-	for _, m := range s.members {
-		if p, ok := m.Emitter.(Proposer); ok && p.Capacity(s.replayStep()) > 0 {
+	for _, a := range s.assigned {
+		if p, ok := a.Emitter.(Proposer); ok && p.Capacity(s.replayStep()) > 0 {
 			learners++
 		}
 	}
-	if m := observer(s.members); m != nil && learners > 1 {
+	if a := observer(s.assigned); a != nil && learners > 1 {
 		return fmt.Errorf("%T adds columns to the transitions, so no other emitter can learn from them: "+
-			"use it with emitters that do not", m.Emitter)
+			"use it with emitters that do not", a.Emitter)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (s *search) build() (err error) {
 	}
 	s.gen = newGeneration(s.task, s.parts.Archive, s.capacity() > 0, s.settings.Starts,
 		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers})
-	if slices.ContainsFunc(s.members, func(m member) bool { return m.table >= 0 }) {
+	if slices.ContainsFunc(s.assigned, func(a assignment) bool { return a.table >= 0 }) {
 		if s.proposing, err = s.newProposing(); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (s *search) build() (err error) {
 	if s.passive, err = s.newPassive(); err != nil {
 		return err
 	}
-	if _, learns := s.parts.Archive.(repertoire.Recorder); !learns && s.describes() {
+	if _, learns := s.parts.Archive.(repertoire.SequenceRecorder); !learns && s.describes() {
 		s.projection, err = xla.Compile(s.programs, "projection of the population", s.projected(), s.project,
 			s.axes()...)
 	}
@@ -156,25 +156,25 @@ func (s *search) measureEvery() int64 {
 	return 10
 }
 
-// emitters returns all emitters of a generation: those with their state on all workers, and the
-// places of the proposers.
-func (s *search) emitters(held []member) (list []member) {
-	for _, m := range s.members {
-		if m.table >= 0 {
-			m.Emitter = nil
+// emitters returns all emitters of a generation: the stateful ones of all workers, and proposers
+// without their Emitter.
+func (s *search) emitters(stateful []assignment) (list []assignment) {
+	for _, a := range s.assigned {
+		if a.table >= 0 {
+			a.Emitter = nil
 		} else {
-			m, held = held[0], held[1:]
+			a, stateful = stateful[0], stateful[1:]
 		}
-		list = append(list, m)
+		list = append(list, a)
 	}
 	return list
 }
 
 // proposed is the number of offspring of all proposers.
 func (s *search) proposed() (n int) {
-	for _, m := range s.members {
-		if m.table >= 0 {
-			n += m.count
+	for _, a := range s.assigned {
+		if a.table >= 0 {
+			n += a.count
 		}
 	}
 	return n
@@ -233,8 +233,8 @@ func (s *search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 	outcome = scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
 		EnvSteps: evaluations * int64(s.task.Length), Extra: out.Losses.Scalars()}
 	outcome.Tally(counts, s.task)
-	for _, m := range s.members {
-		if actor, ok := m.Emitter.(actor); ok {
+	for _, a := range s.assigned {
+		if actor, ok := a.Emitter.(actor); ok {
 			outcome.EnvSteps += (s.generation + 1) * actor.EnvSteps(s.task)
 		}
 	}
@@ -260,7 +260,7 @@ func (s *search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 	return outcome, s.measure(&outcome)
 }
 
-// Measured reports whether the measured repertoire is that of the latest generation. A passive
+// Measured reports whether the measured repertoire is up to date with the latest generation. A passive
 // repertoire is filled at intervals.
 func (s *search) Measured() bool {
 	return s.passive == nil || s.generation%s.measureEvery() == 0
@@ -330,7 +330,7 @@ func (s *search) losses() (names []string) {
 // Columns names the numbers in [scoring.Outcome].Extra: the losses of the emitters, the metrics of a
 // [repertoire.Measurer], and those of a population that a passive repertoire measures: its size,
 // maximum fitness and [algorithms.EvaluationSteps]. Unless its archive learns descriptors, they
-// include coverage and QD score of its members on the task's cells.
+// include coverage and QD score of the population on the task's cells.
 func (s *search) Columns() []string {
 	names := s.losses()
 	if s.passive != nil {

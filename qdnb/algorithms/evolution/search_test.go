@@ -111,11 +111,11 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, places := found.Fitnesses, found.Descriptors
+		again, reached := found.Fitnesses, found.Descriptors
 		for i, cell := range cells {
 			xlatest.Close(t, fmt.Sprintf("cell %d: fitness", cell), again[i:i+1],
 				fitnesses[cell:cell+1], 2e-6)
-			xlatest.Close(t, fmt.Sprintf("cell %d: descriptor", cell), places[2*i:2*i+2],
+			xlatest.Close(t, fmt.Sprintf("cell %d: descriptor", cell), reached[2*i:2*i+2],
 				descriptors[2*cell:2*cell+2], 2e-6)
 		}
 	})

@@ -31,8 +31,8 @@ type MapElites struct {
 	// Slice is the number of policies rolled out together; 0: chosen for the backend.
 	Slice int `json:"slice" limits:"0,1048576"`
 	// Weights is the number format of the policies' weights in rollouts.
-	Weights scoring.Weights `json:"weights,omitzero"`
-	Starts  Starts          `json:"starts,omitzero" limits:"0,1048576"` // initial states of the evaluations
+	Weights scoring.Precision `json:"weights,omitzero"`
+	Starts  Starts            `json:"starts,omitzero" limits:"0,1048576"` // initial states of the evaluations
 	Parts   `json:"-"`
 }
 
@@ -44,14 +44,14 @@ type Parts struct {
 	// Initial are genotypes that the first generations evaluate, a batch each, in place of random
 	// policies; these fill the last batch. They belong to the run's identity.
 	Initial [][]float32
-	// Policy is the architecture of the policies, with sizes that fit the environment; nil: that of
+	// Policy is the architecture of the policies, with sizes that fit the environment; nil: from
 	// Hidden and Memory.
 	Policy nn.Architecture `parts:"policy"`
 }
 
 // NeedsObservations reports whether the parts learn from observations.
 func (p Parts) NeedsObservations() bool {
-	_, records := p.Archive.(repertoire.Recorder)
+	_, records := p.Archive.(repertoire.SequenceRecorder)
 	return records || slices.ContainsFunc(p.Mix, func(s Share) bool {
 		_, proposes := s.Emitter.(Proposer)
 		_, acts := s.Emitter.(actor)
@@ -107,7 +107,7 @@ func (m *MapElites) Check() error {
 	if m.Archive == nil {
 		return errors.New("Archive is nil: a search needs one")
 	}
-	members, err := m.Mix.members(m.Batch)
+	assigned, err := m.Mix.assign(m.Batch)
 	if err := cmp.Or(limits.Of(m), m.CVT.Check(), m.Weights.Check(), err); err != nil {
 		return err
 	}
@@ -120,11 +120,11 @@ func (m *MapElites) Check() error {
 	if c, ok := m.Archive.(interface{ Check(length int) error }); ok {
 		err = c.Check(m.EpisodeLength)
 	}
-	for _, member := range members {
-		if c, ok := member.Emitter.(interface {
+	for _, a := range assigned {
+		if c, ok := a.Emitter.(interface {
 			Check(batch, count, length int) error
 		}); ok {
-			err = cmp.Or(err, c.Check(m.Batch, member.count, m.EpisodeLength))
+			err = cmp.Or(err, c.Check(m.Batch, a.count, m.EpisodeLength))
 		}
 	}
 	return err
@@ -166,7 +166,8 @@ var Algorithms = map[string]algorithms.Entry{}
 
 // preset adds an algorithm, for a package-level variable without a name.
 func preset(name string, defaults func(envs.Spec) *MapElites) struct{} {
-	Algorithms[name] = algorithms.Entry{Defaults: algorithms.Defaults(defaults)}
+	Algorithms[name] = algorithms.Entry{
+		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }}
 	return struct{}{}
 }
 

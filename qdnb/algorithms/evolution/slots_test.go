@@ -40,11 +40,11 @@ func TestArchiveSmallerThanASlice(t *testing.T) {
 		s := searchOf(t, p, unlimited.task(), Parts{Mix: Mix{{noisy, 1}}, Archive: small},
 			settings{Batch: 12, Slice: 5, Centroids: line(20)})
 		steps(t, s, 2)
-		members, cells := floats(t, stateOf(t, s), "fitnesses"), floats(t, stateOf(t, s),
+		population, cells := floats(t, stateOf(t, s), "fitnesses"), floats(t, stateOf(t, s),
 			"passive_fitnesses")
 		empty := float32(math.Inf(-1))
-		if len(members) != 2 || slices.Min(members) == empty || slices.Max(cells) == empty {
-			t.Errorf("members %v, cells %v", members, cells)
+		if len(population) != 2 || slices.Min(population) == empty || slices.Max(cells) == empty {
+			t.Errorf("population %v, cells %v", population, cells)
 		}
 	})
 }
@@ -92,7 +92,7 @@ func TestConcludeMeasuresTheGeneration(t *testing.T) {
 	}
 }
 
-// The population is also reported as its members on the task's cells, and evaluations of the passive
+// The population is also reported on the task's cells, and evaluations of the passive
 // repertoire are counted: one of each slot in every second generation.
 func TestPopulationOnTheCells(t *testing.T) {
 	task := mazeTask()
@@ -174,9 +174,9 @@ func TestSharesOfZero(t *testing.T) {
 		}
 	}
 	for _, mix := range []Mix{{{noisy, 0}, {isoline, 0.35}, {noisy, 0.65}}, {{isoline, 0.35}, {noisy, 0.65}}} {
-		members := must.Get(mix.members(10))
-		if len(members) != 2 || members[0].count != 4 || members[1].count != 6 || members[1].first != 4 {
-			t.Errorf("%v", members)
+		all := must.Get(mix.assign(10))
+		if len(all) != 2 || all[0].count != 4 || all[1].count != 6 || all[1].first != 4 {
+			t.Errorf("%v", all)
 		}
 	}
 }

@@ -193,7 +193,7 @@ func (s StrategySettings) numbers(g *Graph) *Node {
 
 // noise draws the standard normal noise of individuals of these strategies, int32 [k, 1]: [k, N].
 // OpenAI-ES samples antithetically: an odd individual has the noise of the one before it with the
-// opposite sign. If the task has limits, the noise is that of the clipped individual, so that strategies
+// opposite sign. If the task has limits, the noise belongs to the clipped individual, so that strategies
 // learn from what was evaluated.
 func (s evolutionStrategies) noise(parents Parents, strategies, which *Node) (noise *Node) {
 	k, params := which.Shape().Dimensions[0], s.State.mean().Shape().Dimensions[1]

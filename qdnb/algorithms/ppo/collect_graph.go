@@ -149,7 +149,7 @@ func (c *collecting) sequences(steps data) data {
 
 // measured returns what an [Improver] maximises of each component of the descriptor, [n, components]:
 // the state descriptor, or its change times the steps of an episode if the descriptor is that of
-// the final state, as for QDAC. The change in the step that ends an episode is not known.
+// the final state, as for QDAC. The change in the step that ends an episode is unknown.
 func (c *collecting) measured(before, after envs.State) *Node {
 	spec := c.env.Spec()
 	if spec.Descriptor.Kind != envs.Final {

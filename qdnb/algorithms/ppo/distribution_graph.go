@@ -11,7 +11,7 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// distribution is that of a policy's decisions at B observations.
+// distribution is the distribution of a policy's decisions at B observations.
 type distribution interface {
 	// sample draws a decision for each of B keys.
 	sample(keys random.Key) *Node
@@ -52,7 +52,7 @@ func (d gaussian) logProb(decision *Node) *Node {
 	return logProb
 }
 
-// entropy returns that of the normal variables, before the tanh.
+// entropy returns the entropy of the normal variables, before the tanh.
 func (d gaussian) entropy() *Node {
 	return ReduceSum(AddScalar(Log(d.Scale), 0.5*math.Log(2*math.Pi*math.E)), -1)
 }

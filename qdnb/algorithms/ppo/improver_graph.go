@@ -21,7 +21,7 @@ type Improver struct {
 	agent agent
 	env   envs.Episodes
 	slice int    // environments stepped together
-	form  nn.MLP // of genotypes
+	mlp   nn.MLP // of genotypes
 }
 
 // Improver returns an improver in a task. Of the hyperparameters it does not use those of evaluations.
@@ -78,15 +78,15 @@ func (w Improver) Improve(policy, value, weights *Node, iterations int, key rand
 }
 
 // Genotypes returns policies [m, N] as rows of the task's policy: without the scales of actions.
-func (w Improver) Genotypes(policies *Node) *Node { return w.agent.modes(policies, w.form).Join() }
+func (w Improver) Genotypes(policies *Node) *Node { return w.agent.modes(policies, w.mlp).Join() }
 
 // WithScales is the inverse of Genotypes: it returns a genotype [1, N] with the scales of a policy.
 func (w Improver) WithScales(genotype, policy *Node) *Node {
-	net, of := w.form.View(genotype), w.agent.policy.View(policy)
-	last, outputs := len(net.Kernel)-1, w.form.Sizes[len(w.form.Sizes)-1]
+	net, of := w.mlp.View(genotype), w.agent.policy.View(policy)
+	last, outputs := len(net.Kernel)-1, w.mlp.Sizes[len(w.mlp.Sizes)-1]
 	net.Kernel[last] = Concatenate([]*Node{net.Kernel[last],
 		Slice(of.Kernel[last], AxisRange(), AxisRange(), AxisRange(outputs))}, 2)
 	net.Bias[last] = Concatenate([]*Node{net.Bias[last], Slice(of.Bias[last], AxisRange(), AxisRange(outputs))}, 1)
-	net.Form = w.agent.policy
+	net.MLP = w.agent.policy
 	return net.Join()
 }

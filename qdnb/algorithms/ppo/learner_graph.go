@@ -25,7 +25,7 @@ func newAgent(config PPO, observations, actions int, discrete bool) agent {
 		nn.NewMLP(observations, config.ValueHidden, 1), discrete}
 }
 
-// distribution returns that of the outputs of the policy.
+// distribution returns the distribution that the outputs of the policy describe.
 func (a agent) distribution(outputs *Node) distribution {
 	if a.discrete {
 		return newCategorical(outputs)
@@ -74,20 +74,20 @@ func normalised(s *nn.Statistics, obs *Node) *Node {
 	return Reshape(s.Normalise(Reshape(obs, -1, dims[len(dims)-1]), nn.NormalisedLimit), dims...)
 }
 
-// modes returns policies [m, N] that act with the modes of their distributions, in a form with as many
+// modes returns policies [m, N] that act with the modes of their distributions, in an architecture with as many
 // outputs as actions.
-func (a agent) modes(policies *Node, form nn.MLP) nn.Net {
+func (a agent) modes(policies *Node, mlp nn.MLP) nn.Net {
 	net := a.policy.View(policies)
-	last, outputs := len(net.Kernel)-1, form.Sizes[len(form.Sizes)-1]
+	last, outputs := len(net.Kernel)-1, mlp.Sizes[len(mlp.Sizes)-1]
 	net.Kernel[last] = Slice(net.Kernel[last], AxisRange(), AxisRange(), AxisRange(0, outputs))
 	net.Bias[last] = Slice(net.Bias[last], AxisRange(), AxisRange(0, outputs))
-	net.Form = form
+	net.MLP = mlp
 	return net
 }
 
-// genotype returns the modes of an actor as a row of search.Task's form.
-func (a agent) genotype(from actor, form nn.MLP) *Node {
-	net := a.modes(from.Policy.Join(), form)
+// genotype returns the modes of an actor as a row of search.Task's architecture.
+func (a agent) genotype(from actor, mlp nn.MLP) *Node {
+	net := a.modes(from.Policy.Join(), mlp)
 	if s := from.Statistics; s != nil {
 		net.Mean, net.Deviation = InsertAxes(s.Mean, 0), InsertAxes(s.Deviation(), 0)
 	}

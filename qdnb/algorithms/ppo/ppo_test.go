@@ -280,8 +280,8 @@ func (e pulls) Step(s envs.State, action *Node) envs.State { return e.state(s.Ob
 func TestGenotypesNormaliseAsInTraining(t *testing.T) {
 	config := *Default(envs.Spec{Length: 1})
 	config.NormalizeObservations, config.PolicyHidden = true, nil
-	a, form := newAgent(config, 2, 1, false), scoring.NewTask(pulls{}, nil, 1).MLP()
-	form.Sizes, form.Normalises = []int{2, 1}, true
+	a, mlp := newAgent(config, 2, 1, false), scoring.NewTask(pulls{}, nil, 1).MLP()
+	mlp.Sizes, mlp.Normalises = []int{2, 1}, true
 	const n = 1000
 	seen := make([]float32, 2*n) // of which 3 have the first component 1
 	for i := range n {
@@ -298,7 +298,7 @@ func TestGenotypesNormaliseAsInTraining(t *testing.T) {
 				statistics := l.Statistics.Update(in[1])
 				l.Statistics = &statistics
 				trained := a.decide(actorOf(l), in[2]).(gaussian).Mode()
-				net := form.View(BroadcastToDims(a.genotype(actorOf(l), form), 2, form.Params()))
+				net := mlp.View(BroadcastToDims(a.genotype(actorOf(l), mlp), 2, mlp.Params()))
 				return []*Node{trained, net.Apply(in[2])}
 			}, xlatest.Tensor([]float32{0, 0, c.weights[0], 0, c.weights[1], 0}, 1, 6), xlatest.Tensor(seen, n, 2),
 				xlatest.Tensor(c.observation, 2, 2))

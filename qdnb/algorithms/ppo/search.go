@@ -64,11 +64,11 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 		}
 	}
 	task := scoring.NewTask(env, p.PolicyHidden, p.EpisodeLength)
-	form := task.MLP()
-	form.Normalises = p.NormalizeObservations
-	task.Policy = form
+	mlp := task.MLP()
+	mlp.Normalises = p.NormalizeObservations
+	task.Policy = mlp
 	_, discrete := env.(envs.Discrete)
-	sizes := form.Sizes
+	sizes := mlp.Sizes
 	a := newAgent(*p, sizes[0], sizes[len(sizes)-1], discrete)
 	decisions := int64(a.sequences()) * int64(a.UnrollLength+1)
 	if err := platform.CheckMemory(0, 4*3*decisions*int64(sizes[0]+5)); err != nil {

@@ -1,4 +1,4 @@
-// Package records holds what is known of the algorithms without running one, as plain data: their names
+// Package records holds the facts about the algorithms as plain data, without running one: their names
 // and order, how they are printed and drawn, what they log, and settings for short runs. An algorithm has
 // one [Record] here; packages evolution, skills and ppo have its hyperparameters by name.
 package records
@@ -26,10 +26,10 @@ type Record struct {
 	// Steps are environment steps in the paper's two hours, averaged over environments (table 8). DIAYN,
 	// DADS and SAC are not in the table; they have the number of the method that does the same work.
 	Steps   int64
-	Color   uint32 // of its lines, 0xRRGGBB
-	Dashes  Dashes
-	Columns []string // of metrics.csv, behind those of all runs, and PPO's of the task
-	Smoke   []string // settings of its own for a run that takes seconds, such as "emitters=4"
+	Color   uint32    // of its lines, 0xRRGGBB
+	Dashes  []float64 // of its lines: lengths of dashes and gaps in points; nil: solid
+	Columns []string  // of metrics.csv, behind those of all runs, and PPO's of the task
+	Smoke   []string  // settings of its own for a run that takes seconds, such as "emitters=4"
 }
 
 // Group is a group of algorithms, in the paper's order.
@@ -46,17 +46,13 @@ const (
 	OtherTasks
 )
 
-// Dashes are a pattern of lines.
-type Dashes int
-
-// The patterns.
-const (
-	Solid Dashes = iota
-	Dashed
-	Dotted
-	DashDot
-	LongDash
-	DashDotDot
+// Dashes and gaps of lines, in points.
+var (
+	dashed     = []float64{5, 2}
+	dotted     = []float64{1.2, 1.6}
+	dashDot    = []float64{5, 1.8, 1.2, 1.8}
+	longDash   = []float64{9, 2.5}
+	dashDotDot = []float64{5, 1.8, 1.2, 1.8, 1.2, 1.8}
 )
 
 // Metrics and settings that several algorithms have.
@@ -84,59 +80,59 @@ var all = []Record{
 	{Name: "map-elites", Title: "MAP-Elites", Steps: 1_600_000_000, Color: 0x0072b2},
 	{Name: "pga-map-elites", Title: "PGA-MAP-Elites", Steps: 180_000_000, Color: 0xd55e00, Columns: critics,
 		Smoke: smokePGA},
-	{Name: "aurora", Title: "AURORA", Steps: 1_200_000_000, Color: 0x56b4e9, Dashes: Dashed, Columns: population,
+	{Name: "aurora", Title: "AURORA", Steps: 1_200_000_000, Color: 0x56b4e9, Dashes: dashed, Columns: population,
 		Smoke: smokeAurora},
-	{Name: "pga-aurora", Title: "PGA-AURORA", Steps: 110_000_000, Color: 0xe69f00, Dashes: Dashed,
+	{Name: "pga-aurora", Title: "PGA-AURORA", Steps: 110_000_000, Color: 0xe69f00, Dashes: dashed,
 		Columns: slices.Concat(critics, population), Smoke: slices.Concat(smokePGA, smokeAurora)},
 
 	{Name: "diayn-reward", Title: "DIAYN+REWARD", Group: Reinforcement, Steps: 10_000_000, Color: 0x009e73, Columns: diayn},
 	{Name: "dads-reward", Title: "DADS+REWARD", Group: Reinforcement, Steps: 8_500_000, Color: 0xcc79a7, Columns: dads},
 	{Name: "smerl-diayn", Title: "SMERL(DIAYN)", Group: Reinforcement, Steps: 10_000_000, Color: 0x000000,
-		Dashes: DashDot, Columns: smerlDIAYN},
+		Dashes: dashDot, Columns: smerlDIAYN},
 	{Name: "smerl-dads", Title: "SMERL(DADS)", Group: Reinforcement, Steps: 8_500_000, Color: 0x882255,
-		Dashes: LongDash, Columns: smerlDADS},
+		Dashes: longDash, Columns: smerlDADS},
 
-	{Name: "diayn", Title: "DIAYN", Group: Unrewarded, Steps: 10_000_000, Color: 0x999933, Dashes: Dotted, Columns: diayn},
-	{Name: "dads", Title: "DADS", Group: Unrewarded, Steps: 8_500_000, Color: 0x332288, Dashes: Dotted, Columns: dads},
+	{Name: "diayn", Title: "DIAYN", Group: Unrewarded, Steps: 10_000_000, Color: 0x999933, Dashes: dotted, Columns: diayn},
+	{Name: "dads", Title: "DADS", Group: Unrewarded, Steps: 8_500_000, Color: 0x332288, Dashes: dotted, Columns: dads},
 
 	{Name: "sac", Title: "SAC", Group: Blocks, Steps: 10_000_000, Color: 0x555555,
 		Columns: []string{"critic_loss", "actor_loss", "alpha_loss", "training_reward", "task_reward", "evaluation_steps"}},
 	{Name: "ppo", Title: "PPO", Group: Blocks, Color: 0x111111,
 		Columns: []string{"policy_loss", "value_loss", "entropy", "evaluation_steps"}},
 
-	{Name: "dns", Title: "DNS", Group: Later, Like: "map-elites", Color: 0x7b4f1d, Dashes: Dotted,
+	{Name: "dns", Title: "DNS", Group: Later, Like: "map-elites", Color: 0x7b4f1d, Dashes: dotted,
 		Columns: append(slices.Clone(population), "archive_coverage", "archive_qd_score"),
 		Smoke:   []string{"capacity=24"}},
 	{Name: "dcrl-map-elites", Title: "DCRL-MAP-Elites", Group: Later, Like: "pga-map-elites", Color: 0x9b4dff,
 		Columns: critics, Smoke: smokePGA},
-	{Name: "metra", Title: "METRA", Group: Later, Like: "diayn", Color: 0xdc050c, Dashes: LongDash,
+	{Name: "metra", Title: "METRA", Group: Later, Like: "diayn", Color: 0xdc050c, Dashes: longDash,
 		Smoke: smokeMetra, Columns: skills("encoder_loss")},
-	{Name: "cma-mae", Title: "CMA-MAE", Group: Later, Like: "map-elites", Color: 0x00b3c8, Dashes: LongDash,
+	{Name: "cma-mae", Title: "CMA-MAE", Group: Later, Like: "map-elites", Color: 0x00b3c8, Dashes: longDash,
 		Smoke: smokeES},
-	{Name: "qdac", Title: "QDAC", Group: Later, Like: "diayn", Color: 0xa3be00, Dashes: DashDotDot,
+	{Name: "qdac", Title: "QDAC", Group: Later, Like: "diayn", Color: 0xa3be00, Dashes: dashDotDot,
 		Columns: skills("features_loss")},
-	{Name: "ascii-me", Title: "ASCII-ME", Group: Later, Like: "map-elites", Color: 0xff2fa8, Dashes: DashDotDot,
+	{Name: "ascii-me", Title: "ASCII-ME", Group: Later, Like: "map-elites", Color: 0xff2fa8, Dashes: dashDotDot,
 		Smoke: []string{"num_epochs=3"}},
-	{Name: "dms", Title: "DMS", Group: Later, Like: "map-elites", Color: 0x00d200, Dashes: DashDot,
+	{Name: "dms", Title: "DMS", Group: Later, Like: "map-elites", Color: 0x00d200, Dashes: dashDot,
 		Smoke: smokeES},
-	{Name: "csf", Title: "CSF", Group: Later, Like: "diayn", Color: 0x8787ff, Dashes: LongDash,
+	{Name: "csf", Title: "CSF", Group: Later, Like: "diayn", Color: 0x8787ff, Dashes: longDash,
 		Smoke: append(slices.Clone(smokeMetra), "negative_skills=16"), Columns: skills("encoder_loss")},
-	{Name: "ppga", Title: "PPGA", Group: Later, Like: "map-elites", Color: 0xc49a6c, Dashes: Dashed,
+	{Name: "ppga", Title: "PPGA", Group: Later, Like: "map-elites", Color: 0xc49a6c, Dashes: dashed,
 		Columns: []string{"policy_loss", "value_loss"},
 		Smoke: []string{"num_envs=4", "unroll_length=5", "num_minibatches=2", "update_epochs=1", "ppo_iterations=1",
 			"value_hidden=8"}},
-	{Name: "aurora-xcon", Title: "AURORA-XCon", Group: Later, Like: "aurora", Color: 0x1f4fd8, Dashes: Dotted,
+	{Name: "aurora-xcon", Title: "AURORA-XCon", Group: Later, Like: "aurora", Color: 0x1f4fd8, Dashes: dotted,
 		Columns: population,
 		Smoke: []string{"capacity=24", "sampling=5", "loop=2", "epochs=3", "training_batch=8", "latent=2",
 			"extinction_every=3"}},
 
-	{Name: "mome", Title: "MOME", Group: OtherTasks, Like: "map-elites", Color: 0x6b8e00, Dashes: LongDash,
+	{Name: "mome", Title: "MOME", Group: OtherTasks, Like: "map-elites", Color: 0x6b8e00, Dashes: longDash,
 		Columns: []string{"moqd_score", "max_hypervolume", "global_hypervolume", "archive_size"},
 		Smoke:   []string{"front_size=3"}},
-	{Name: "cma-mega", Title: "CMA-MEGA", Group: OtherTasks, Like: "map-elites", Color: 0x006d5b, Dashes: DashDot,
+	{Name: "cma-mega", Title: "CMA-MEGA", Group: OtherTasks, Like: "map-elites", Color: 0x006d5b, Dashes: dashDot,
 		Smoke: smokeES},
 	{Name: "cma-maega", Title: "CMA-MAEGA", Group: OtherTasks, Like: "map-elites", Color: 0xf0027f,
-		Dashes: DashDotDot, Smoke: smokeES},
+		Dashes: dashDotDot, Smoke: smokeES},
 }
 
 // skills are the metrics of an algorithm that learns skills, whose diversity reward has a loss.
@@ -157,8 +153,10 @@ func Names(groups ...Group) (list []string) {
 
 // Find returns an algorithm by name; false if it is unknown.
 func Find(name string) (Record, bool) {
-	if i := Rank(name); i >= 0 {
-		return all[i], true
+	for _, r := range all {
+		if r.Name == name {
+			return r, true
+		}
 	}
 	return Record{}, false
 }
@@ -188,26 +186,6 @@ func Compared() []string { return Names(Neuroevolution, Reinforcement) }
 // "-reward", in their names.
 func With(part string) []string {
 	return slices.DeleteFunc(Compared(), func(name string) bool { return !strings.Contains(name, part) })
-}
-
-// RewardMethods lists the methods of the experiment "reward": each diversity without the task's
-// reward, summed with it, and in SMERL.
-func RewardMethods() (list []string) {
-	for _, name := range Names(Unrewarded) {
-		list = append(append(list, name), With(name)...)
-	}
-	return list
-}
-
-// Rank is the place of an algorithm in the order of [Names], or -1 for a name that is unknown.
-func Rank(name string) int {
-	return slices.IndexFunc(all, func(r Record) bool { return r.Name == name })
-}
-
-// Title returns the name that is printed for an algorithm, or name itself if it is unknown.
-func Title(name string) string {
-	r, _ := Find(name)
-	return cmp.Or(r.Title, name)
 }
 
 // Compare orders names of algorithms as [Names] does. Others follow alphabetically.

@@ -4,6 +4,7 @@ package registry
 import (
 	"fmt"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
@@ -26,7 +27,8 @@ func Names() []string { return records.Names() }
 // Find returns an algorithm by name. An unknown name is an error with suggestions.
 func Find(name string) (algorithms.Entry, error) {
 	for _, all := range []map[string]algorithms.Entry{evolution.Algorithms, skills.Algorithms,
-		{"ppo": {Defaults: algorithms.Defaults(ppo.Default), DiscreteActions: true}}} {
+		{"ppo": {Defaults: func(env envs.Spec) algorithms.Algorithm { return ppo.Default(env) },
+			DiscreteActions: true}}} {
 		if e, ok := all[name]; ok {
 			e.Record = records.Of(name)
 			return e, nil

@@ -23,13 +23,13 @@ type Archive interface {
 	// Add decides which individuals enter.
 	Add(found Evaluated) (Archive, Insertion)
 	// Cells returns what the search reads of the contents. Without centroids the archive cannot be
-	// measured itself: the search fills a grid of cells, the passive repertoire, with its members.
+	// measured itself: the search fills a grid of cells, the passive repertoire, with its population.
 	Cells() Cells
 }
 
-// Recorder is an [Archive] that records steps of the episodes, for descriptors of its own. Recorded
-// episodes restart automatically, see [envs.AutoReset].
-type Recorder interface {
+// SequenceRecorder is an [Archive] that records steps of the episodes, for descriptors of its own.
+// Recorded episodes restart automatically, see [envs.AutoReset].
+type SequenceRecorder interface {
 	Archive
 	Record(task scoring.Task) envs.Recorder
 }
@@ -74,7 +74,7 @@ type Measurer interface {
 // Evaluated are the results of P individuals: a pytree.
 type Evaluated struct {
 	Batch
-	Sequences   *Node // [P, L, F], recorded for a [Recorder], or nil
+	Sequences   *Node // [P, L, F], recorded for a [SequenceRecorder], or nil
 	Transitions *Node // [P * T, width], for emitters that learn from steps, or nil
 	Objectives  *Node // [P, objectives], returns by objective, for a [Measurer], or nil
 }

@@ -18,27 +18,6 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// AuroraSettings are the hyperparameters of [Aurora] (source: train_aurora.py and the
-// paper's appendix).
-type AuroraSettings struct {
-	Capacity int `json:"capacity" limits:"2,131072"` // slots of the archive; paper: 1024
-	// Target is the number of members above which the threshold grows; 0: the capacity, as in the
-	// paper's code.
-	Target int `json:"target,omitzero"`
-	EncoderSettings
-	// Threshold is the initial distance threshold l between members; paper: 0.2.
-	Threshold float64 `json:"threshold" limits:"0,1e6"`
-	// Every is the number of generations per loop, after which maintenance runs; paper: 10.
-	Every int `json:"loop" limits:"1,1048576"`
-	// Epochs is the number of epochs per training of the auto-encoder in the first 100 loops; paper:
-	// 100.
-	Epochs        int `json:"epochs" limits:"1,1048576"`
-	LateEpochs    int `json:"late_epochs" limits:"1,1048576"`    // epochs per training in later loops; paper: 25
-	TrainingBatch int `json:"training_batch" limits:"1,1048576"` // sequences per gradient step; paper: 128
-	// learning rate of the auto-encoder; paper: 1e-4
-	LearningRate float64 `json:"ae_learning_rate" limits:">0,1e3"`
-}
-
 // EncoderSettings are the hyperparameters of a descriptor that is learned from observations.
 type EncoderSettings struct {
 	Observation string `json:"observation"` // contents of the sequences: only_sd, no_sd or full
@@ -62,8 +41,8 @@ func (s EncoderSettings) Check(length int) error {
 
 // Aurora is the archive of AURORA (Grillotti and Cully 2022, "Unsupervised behavior
 // discovery with quality-diversity optimization"). A sequence auto-encoder learns the descriptor,
-// its latent, from what the policies in the archive observed. The archive has no cells; its members
-// keep a minimum distance.
+// its latent, from what the policies in the archive observed. The archive has no cells; its
+// individuals keep a minimum distance.
 //
 // After every loop of Every generations one of these maintenance steps may be due, on the source's
 // schedule (train_aurora.py):
@@ -72,35 +51,52 @@ func (s EncoderSettings) Check(length int) error {
 //     and trained once before the first loop. All stored sequences are then encoded again, except
 //     after that first training, and re-inserted into an empty archive.
 //   - Otherwise, after every other loop, the distance threshold is adapted to the size of the archive
-//     and all members are re-inserted.
+//     and all individuals are re-inserted.
 //
 // Fitness is not evaluated again. Empty slots are ignored. In the source they hold NaN, which
 // blocks one cell of its passive repertoire until the archive is full.
 type Aurora struct {
-	AuroraSettings
+	// The hyperparameters; sources: train_aurora.py and the paper's appendix.
+
+	Capacity int `json:"capacity" limits:"2,131072"` // slots of the archive; paper: 1024
+	// Target is the number of individuals above which the threshold grows; 0: the capacity, as in the
+	// paper's code.
+	Target int `json:"target,omitzero"`
+	EncoderSettings
+	// Threshold is the initial distance threshold l between individuals; paper: 0.2.
+	Threshold float64 `json:"threshold" limits:"0,1e6"`
+	// Every is the number of generations per loop, after which maintenance runs; paper: 10.
+	Every int `json:"loop" limits:"1,1048576"`
+	// Epochs is the number of epochs per training of the auto-encoder in the first 100 loops; paper:
+	// 100.
+	Epochs        int `json:"epochs" limits:"1,1048576"`
+	LateEpochs    int `json:"late_epochs" limits:"1,1048576"`    // epochs per training in later loops; paper: 25
+	TrainingBatch int `json:"training_batch" limits:"1,1048576"` // sequences per gradient step; paper: 128
+	// learning rate of the auto-encoder; paper: 1e-4
+	LearningRate float64 `json:"ae_learning_rate" limits:">0,1e3"`
 	// Features is a custom recorder of the sequences, which replaces the settings Observation,
 	// Sampling and MaxObservation.
 	Features *envs.Recorder
 
-	Members  Cells   // without centroids
-	Encoded  encoded // of the members
-	Distance threshold
+	Population Cells   `checkpoint:"Members"` // without centroids
+	Encoded    encoded // of the population
+	Distance   threshold
 }
 
-// encoded is what the members of an archive observed, and the auto-encoder that learns descriptors
+// encoded is what the individuals in an archive observed, and the auto-encoder that learns descriptors
 // from it: a pytree.
 type encoded struct {
 	Sequences       *Node // [capacity, L, F]
 	Autoencoder     *Node // [1, parameters]
 	Mean, Deviation *Node // [F], mean and standard deviation of the features
-	Form            nn.Autoencoder
+	Architecture    nn.Autoencoder
 }
 
 var (
-	_ Recorder   = Aurora{}
-	_ Maintainer = Aurora{}
-	_ OneStart   = Aurora{}
-	_ Sampled    = Aurora{}
+	_ SequenceRecorder = Aurora{}
+	_ Maintainer       = Aurora{}
+	_ OneStart         = Aurora{}
+	_ Sampled          = Aurora{}
 )
 
 // Observation options of AURORA: the contents of its sequences.
@@ -110,7 +106,7 @@ const (
 	fullState      = "full"    // the state descriptor, then the first features of the observation
 )
 
-// threshold is the distance l between members under size control (CVC): a pytree. It grows while the
+// threshold is the distance l between individuals under size control (CVC): a pytree. It grows while the
 // archive holds more than the target size, and shrinks while it holds less. Nothing keeps l above 0:
 // an archive that stays far below its target ends up accepting everything.
 type threshold struct {
@@ -129,9 +125,9 @@ func (t threshold) adapted(e *Node) threshold {
 	return threshold{Add(t.Length, step), e}
 }
 
-// excess is the number of members above the target, a float32 scalar.
+// excess is the number of individuals above the target, a float32 scalar.
 func (a Aurora) excess() *Node {
-	return ConvertDType(AddScalar(a.Members.size(), -cmp.Or(a.Target, a.Capacity)), dtypes.Float32)
+	return ConvertDType(AddScalar(a.Population.size(), -cmp.Or(a.Target, a.Capacity)), dtypes.Float32)
 }
 
 // features is the number of features that the sequences hold per step.
@@ -166,7 +162,7 @@ func (s EncoderSettings) checkSequences(length int, custom *envs.Recorder) error
 		limits.Int("Width of Features", custom.Width, 1, 1<<14))
 }
 
-// Record implements [Recorder]: the observations and state descriptors before every tenth step, with
+// Record implements [SequenceRecorder]: the observations and state descriptors before every tenth step, with
 // the default Sampling.
 func (a Aurora) Record(task scoring.Task) envs.Recorder { return a.recorder(task, a.Features) }
 
@@ -191,16 +187,16 @@ func (s EncoderSettings) recorder(task scoring.Task, custom *envs.Recorder) envs
 
 // empty returns an untrained auto-encoder and no sequences.
 func (s EncoderSettings) empty(recorder envs.Recorder, capacity, length int, key random.Key) encoded {
-	form := nn.Autoencoder{Features: recorder.Width, Hidden: s.Latent, Steps: recorder.Rows(length)}
-	zeros := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, form.Features))
-	return encoded{Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, capacity, form.Steps, form.Features)),
-		form.Init(key), zeros, OnesLike(zeros), form}
+	autoencoder := nn.Autoencoder{Features: recorder.Width, Hidden: s.Latent, Steps: recorder.Rows(length)}
+	zeros := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, autoencoder.Features))
+	return encoded{Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, capacity, autoencoder.Steps, autoencoder.Features)),
+		autoencoder.Init(key), zeros, OnesLike(zeros), autoencoder}
 }
 
 // encode returns the descriptors [m, latent] of sequences [m, L, F].
 func (e encoded) encode(sequences *Node) *Node {
 	normal := nn.Normaliser{Mean: e.Mean, Deviation: e.Deviation}
-	return e.Form.Encode(e.Autoencoder, normal.Apply(sequences))
+	return e.Architecture.Encode(e.Autoencoder, normal.Apply(sequences))
 }
 
 // batch returns the individuals with their learned descriptors.
@@ -227,22 +223,22 @@ func (e encoded) learn(t nn.Trained) encoded {
 // Empty implements [Archive].
 func (a Aurora) Empty(task scoring.Task, key random.Key) Archive {
 	g := key.Hi.Graph()
-	a.Members = EmptySlots(g, a.Capacity, a.Latent)
+	a.Population = EmptySlots(g, a.Capacity, a.Latent)
 	a.Encoded = a.empty(a.Record(task), a.Capacity, task.Length, key)
 	a.Distance = threshold{Const(g, float32(a.Threshold)), Zeros(g, shapes.Make(dtypes.Float32))}
 	return a
 }
 
 // Cells implements [Archive].
-func (a Aurora) Cells() Cells { return a.Members }
+func (a Aurora) Cells() Cells { return a.Population }
 
 // Add implements [Archive].
 func (a Aurora) Add(found Evaluated) (Archive, Insertion) {
 	batch := a.Encoded.batch(found)
 	in := Insertion{Valid: batch.Valid()}
-	in.Index, in.Accepted = a.Members.winners(a.Distance.Length, batch)
-	in.Improvement = batch.improvement(a.Members.occupant(a.Distance.Length, batch))
-	a.Members = a.Members.Update(batch, in.Index, in.Accepted)
+	in.Index, in.Accepted = a.Population.winners(a.Distance.Length, batch)
+	in.Improvement = batch.improvement(a.Population.occupant(a.Distance.Length, batch))
+	a.Population = a.Population.Update(batch, in.Index, in.Accepted)
 	a.Encoded = a.Encoded.store(found, in)
 	return a, in
 }
@@ -290,13 +286,13 @@ func (a Aurora) Maintain(due string, generation *Node, key random.Key) Archive {
 		return a
 	case trainAgain:
 		a = a.train(generation, key)
-		a.Members.Descriptors = a.Encoded.encode(a.Encoded.Sequences)
+		a.Population.Descriptors = a.Encoded.encode(a.Encoded.Sequences)
 	case adaptThreshold:
 		a.Distance = a.Distance.adapted(a.excess())
 	default:
 		panic(fmt.Errorf("AURORA has no maintenance step %q", due))
 	}
-	a.Members = a.Members.keep(a.Members.survivors(a.Distance.Length))
+	a.Population = a.Population.keep(a.Population.survivors(a.Distance.Length))
 	return a
 }
 
@@ -308,6 +304,6 @@ func (a Aurora) train(generation *Node, key random.Key) Aurora {
 		ConstAs(loop, int32(a.LateEpochs)))
 	training := nn.AutoencoderTraining{Batch: a.TrainingBatch, LearningRate: a.LearningRate}
 	e := a.Encoded
-	a.Encoded = e.learn(training.Train(e.Form, e.Autoencoder, e.Sequences, a.Members.filled(), epochs, key))
+	a.Encoded = e.learn(training.Train(e.Architecture, e.Autoencoder, e.Sequences, a.Population.filled(), epochs, key))
 	return a
 }

@@ -29,12 +29,12 @@ func TestGoldenAuroraSequences(t *testing.T) {
 			"aurora_no_sd": noDescriptor, "aurora_only_sd": onlyDescriptor} {
 			params, want := data.Float32s(name+".params.flat"), data.Float32s(name+".observations")
 			dims := data.Shape(name + ".observations")
-			archive := Aurora{AuroraSettings: AuroraSettings{EncoderSettings: EncoderSettings{
+			archive := Aurora{EncoderSettings: EncoderSettings{
 				Observation: option, Sampling: int(data.Number("const.traj_sampling_freq")),
 				MaxObservation: int(data.Number("const.max_observation_size")),
 				Latent:         data.Shape(name + ".descriptors")[1],
-			}}}
-			archive.Encoded.Form = nn.Autoencoder{Features: dims[2], Hidden: archive.Latent, Steps: dims[1]}
+			}}
+			archive.Encoded.Architecture = nn.Autoencoder{Features: dims[2], Hidden: archive.Latent, Steps: dims[1]}
 			task := scoring.Task{Env: envs.Pointmaze{}}
 			recorder := archive.Record(task)
 			if rows := recorder.Rows(steps); rows != dims[1] {
@@ -65,18 +65,18 @@ func TestGoldenAuroraSequences(t *testing.T) {
 // AURORA-XCon, whose extinctions are one generation later here.
 func TestAuroraSchedule(t *testing.T) {
 	type schedule = map[string][]int64
-	together := XConSettings{Every: 3, ExtinctionEvery: 2}
+	together := XCon{Every: 3, ExtinctionEvery: 2}
 	for _, c := range []struct {
 		archive Maintainer
 		want    schedule
 	}{
-		{Aurora{AuroraSettings: AuroraSettings{Every: 10}}, schedule{trainFirst: {0},
+		{Aurora{Every: 10}, schedule{trainFirst: {0},
 			trainAgain:     {20, 50, 90, 140, 200, 270},
 			adaptThreshold: {40, 60, 80, 100, 120, 160, 180, 220, 240, 260, 280}}},
-		{XCon{XConSettings: XConSettings{Every: 10, ExtinctionEvery: 50}}, schedule{
+		{XCon{Every: 10, ExtinctionEvery: 50}, schedule{
 			trainEncoder: {0, 10, 30, 60, 100, 150, 210, 280}, extinction: {51, 101, 151, 201, 251}}},
-		{XCon{XConSettings: XConSettings{Every: 10}}, schedule{trainEncoder: {0, 10, 30, 60, 100, 150, 210, 280}}},
-		{XCon{XConSettings: together}, schedule{trainEncoder: {0, 18, 30}, trainBefore: {3, 9},
+		{XCon{Every: 10}, schedule{trainEncoder: {0, 10, 30, 60, 100, 150, 210, 280}}},
+		{together, schedule{trainEncoder: {0, 18, 30}, trainBefore: {3, 9},
 			extinction: {5, 7, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29}}},
 	} {
 		want := map[int64]string{}

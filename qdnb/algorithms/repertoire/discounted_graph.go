@@ -14,8 +14,14 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// DiscountSettings are the hyperparameters of the model of [Discounted].
-type DiscountSettings struct {
+// Discounted is the archive of Discount Model Search (Tjanaka, Chen, Fontaine and Nikolaidis 2026; pyribs,
+// archives/_discount_archive.py and discount_models.py): a [Grid] whose acceptance thresholds are a
+// network of the descriptor, so that solutions of one cell are distinguished. After each generation the
+// network learns thresholds that are raised as in CMA-MAE, and ThresholdMin at empty cells.
+type Discounted struct {
+	Grid
+	// The model.
+
 	DiscountHidden       []int   `json:"discount_hidden" limits:"1"`             // units of its hidden layers
 	DiscountLearningRate float64 `json:"discount_learning_rate" limits:">0,1e3"` // Adam's
 	DiscountEpochs       int     `json:"discount_epochs" limits:"1,1048576"`     // at most, per generation
@@ -25,20 +31,12 @@ type DiscountSettings struct {
 	// DiscountRange is the fitness above the lowest threshold that the model returns as 1; 0: the size
 	// of that threshold, at least 1.
 	DiscountRange float64 `json:"discount_range" limits:"0,1e30"`
-}
-
-// Discounted is the archive of Discount Model Search (Tjanaka, Chen, Fontaine and Nikolaidis 2026; pyribs,
-// archives/_discount_archive.py and discount_models.py): a [Grid] whose acceptance thresholds are a
-// network of the descriptor, so that solutions of one cell are told apart. After each generation the
-// network learns thresholds that are raised as in CMA-MAE, and ThresholdMin at empty cells.
-type Discounted struct {
-	Grid
-	DiscountSettings
 	// Rate is alpha, the share by which an accepted solution moves its threshold.
 	Rate         float64 `json:"archive_learning_rate" limits:"0,1"`
 	ThresholdMin float64 `json:"threshold_min" limits:"-1e30,1e30"` // see [Annealed]
-	Model        nn.Trainable[nn.Network]
-	Key          random.Key // of the next training
+
+	Model nn.Trainable[nn.Network]
+	Key   random.Key // of the next training
 
 	lower, upper []float32 // limits of the descriptor, which the model sees as -1 and 1
 }
@@ -52,8 +50,8 @@ func (d Discounted) Empty(task scoring.Task, key random.Key) Archive {
 	spec := task.Env.Spec()
 	d.lower, d.upper = spec.Descriptor.Lower, spec.Descriptor.Upper
 	d.DiscountRange = cmp.Or(d.DiscountRange, max(1, math.Abs(d.ThresholdMin)))
-	model := nn.NewMLP(len(d.lower), d.DiscountSettings.DiscountHidden, 1)
-	d.Model = nn.NewTrainable(model.New(key.FoldIn(0)), d.DiscountSettings.DiscountLearningRate)
+	model := nn.NewMLP(len(d.lower), d.DiscountHidden, 1)
+	d.Model = nn.NewTrainable(model.New(key.FoldIn(0)), d.DiscountLearningRate)
 	points, weights := d.empty(initialPoints, key.FoldIn(1))
 	d = d.train(points, d.minimum(weights), weights, key.FoldIn(2))
 	d.Key = key.FoldIn(3)

@@ -36,13 +36,12 @@ func TestGoldenDiscountModel(t *testing.T) {
 			}
 		}
 		out := xlatest.Run(t, p, func(in []*Node) (all []*Node) {
-			form := nn.NewMLP(2, []int{8, 8}, 1)
-			net := nn.Network{Form: form, Kernel: in[4:7]}
+			mlp := nn.NewMLP(2, []int{8, 8}, 1)
+			net := nn.Network{MLP: mlp, Kernel: in[4:7]}
 			for _, bias := range in[1:4] {
 				net.Bias = append(net.Bias, InsertAxes(bias, 0))
 			}
-			settings := DiscountSettings{DiscountEpochs: 2, DiscountBatch: 17, DiscountRange: 100}
-			d := Discounted{DiscountSettings: settings, Rate: 0.1,
+			d := Discounted{DiscountEpochs: 2, DiscountBatch: 17, DiscountRange: 100, Rate: 0.1,
 				Model: nn.NewTrainable(net, 0.001), lower: []float32{-256, -256}, upper: []float32{256, 256}}
 			for step := range 3 {
 				fitness, descriptors, empty := in[7+3*step], in[8+3*step], in[9+3*step]

@@ -9,7 +9,7 @@
 //     Chatzilygeroudis and Mouret 2018, "Using centroidal Voronoi tessellations to scale up
 //     MAP-Elites"). [Annealed] adds the thresholds of CMA-MAE, [Discounted] those of
 //     Discount Model Search.
-//   - [Aurora] learns its descriptors. Its members keep a distance from each other that adapts to
+//   - [Aurora] learns its descriptors. Its individuals keep a distance from each other that adapts to
 //     their number (Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity
 //     optimization").
 //   - [DominatedNovelty], [XCon] and [Fronts] are the archives of DNS, AURORA-XCon and MOME.
@@ -17,7 +17,7 @@
 // Embed an archive to change a part of it, as in package algorithms.
 // An archive without cells keeps [EmptySlots], in which [Truncate] lets the individuals with the
 // greatest scores survive; an example of package qdnb is novelty search with local competition. A
-// [Recorder] records steps of the episodes, a [Maintainer] changes between generations, and a
+// [SequenceRecorder] records steps of the episodes, a [Maintainer] changes between generations, and a
 // [Measurer] sees several objectives.
 //
 // docs/algorithms lists the differences from the published code.

@@ -81,20 +81,20 @@ func (a Fronts) Measure(task scoring.Task, objectives npz.Array) ([]float64, err
 
 // winners decides the insertion of a batch of P candidates with the given objectives [P,
 // objectives], one after the other (QDax, containers/mome_repertoire.py). A candidate enters the
-// front of its cell unless a member dominates it, and the members that it dominates leave. A full
-// front only takes candidates that dominate a member, or replace a copy: a member with the same
-// objectives as another one, which QDax keeps. A candidate that leaves again has not entered.
+// front of its cell unless a solution in it dominates it, and replaces the solutions that it dominates.
+// A full front only takes candidates that dominate a solution, or replace a copy: a solution with the
+// same objectives as another one, which QDax keeps. A candidate that leaves again has not entered.
 //
 // index is int32 [slots], the candidate of each slot (0 where accepted is false); accepted is bool
-// [slots]; kept is bool [slots], true for members that stay.
+// [slots]; kept is bool [slots], true for former solutions that stay.
 func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *Node) {
 	g := a.Elites.Fitness.Graph()
 	n, p := a.Elites.cells(), batch.Fitness.Shape().Dimensions[0]
 	type state struct {
 		Round      round
-		Holder     *Node   // int32 [cells, m]: a candidate, p for members, or empty
+		Holder     *Node   // int32 [cells, m]: a candidate, p for former solutions, or empty
 		Objectives []*Node // [cells, m] each
-		Copies     *Node   // bool [cells, m], true for copies of other members
+		Copies     *Node   // bool [cells, m], true for copies of other solutions
 		Candidates []*Node // [P] each
 	}
 	start := state{Holder: Reshape(a.holders(p), n, -1), Candidates: components(objectives)}
@@ -111,21 +111,21 @@ func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *N
 		filled := GreaterOrEqual(s.Holder, ZerosLike(s.Holder))
 		worse, better := filled, filled // than the candidate, or equal
 		var entering []*Node
-		for k, members := range s.Objectives {
+		for k, solutions := range s.Objectives {
 			x := BroadcastToDims(InsertAxes(Gather(s.Candidates[k], row), -1),
-				members.Shape().Dimensions...)
-			worse, better = And(worse, LessOrEqual(members, x)), And(better, GreaterOrEqual(members, x))
+				solutions.Shape().Dimensions...)
+			worse, better = And(worse, LessOrEqual(solutions, x)), And(better, GreaterOrEqual(solutions, x))
 			entering = append(entering, x)
 		}
 		wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, -1), s.Holder.Shape().Dimensions...) }
-		dominated, known := And(worse, LogicalNot(better)), LogicalAny(And(worse, better), 1)
+		dominated, duplicate := And(worse, LogicalNot(better)), LogicalAny(And(worse, better), 1)
 		vacant := Or(LogicalNot(filled), dominated)
-		vacant = Where(wide(Or(LogicalAny(vacant, 1), known)), vacant, s.Copies)
+		vacant = Where(wide(Or(LogicalAny(vacant, 1), duplicate)), vacant, s.Copies)
 		enters := And(And(exists, LogicalAny(vacant, 1)),
 			LogicalNot(LogicalAny(And(better, LogicalNot(worse)), 1)))
 		slot := InsertAxes(xla.FirstTrue(vacant, 1), -1)
 		here := And(wide(enters), Equal(Iota(s.Holder.Graph(), s.Holder.Shape(), 1), slot))
-		s.Copies = Where(here, wide(known), And(s.Copies, LogicalNot(And(wide(enters), dominated))))
+		s.Copies = Where(here, wide(duplicate), And(s.Copies, LogicalNot(And(wide(enters), dominated))))
 		s.Holder = Where(And(wide(enters), dominated), ConstAs(s.Holder, int32(nobody)), s.Holder)
 		s.Holder = Where(here, wide(candidate), s.Holder)
 		for k, x := range entering {
@@ -134,12 +134,12 @@ func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *N
 		return s
 	})
 	holder := Reshape(end.Holder, -1)
-	member := Const(g, int32(p))
-	accepted = And(GreaterOrEqual(holder, ZerosLike(holder)), LessThan(holder, member))
-	return Where(accepted, holder, ZerosLike(holder)), accepted, Equal(holder, member)
+	former := Const(g, int32(p))
+	accepted = And(GreaterOrEqual(holder, ZerosLike(holder)), LessThan(holder, former))
+	return Where(accepted, holder, ZerosLike(holder)), accepted, Equal(holder, former)
 }
 
-// copies reports which members [cells, m] have the objectives of an earlier member of their cell.
+// copies reports which solutions [cells, m] have the objectives of an earlier one in their cell.
 func copies(holder *Node, objectives []*Node) *Node {
 	cells, m := holder.Shape().Dimensions[0], holder.Shape().Dimensions[1]
 	slot := func(axis int) *Node {
@@ -156,11 +156,11 @@ func copies(holder *Node, objectives []*Node) *Node {
 // nobody is the holder of an empty slot.
 const nobody = -1
 
-// holders returns member for the filled slots and nobody for the others, int32 [slots].
-func (a Fronts) holders(member int) *Node {
+// holders returns former for the filled slots and nobody for the others, int32 [slots].
+func (a Fronts) holders(former int) *Node {
 	filled := GreaterThan(a.Elites.Fitness, lowest(a.Elites.Fitness))
 	like := ConvertDType(filled, dtypes.Int32)
-	return Where(filled, BroadcastToShape(ConstAs(like, int32(member)), like.Shape()),
+	return Where(filled, BroadcastToShape(ConstAs(like, int32(former)), like.Shape()),
 		BroadcastToShape(ConstAs(like, int32(nobody)), like.Shape()))
 }
 

@@ -56,7 +56,7 @@ func (a Grid) Add(found Evaluated) (Archive, Insertion) {
 	return a, in
 }
 
-// improvement returns the fitness of each candidate above that of the occupant of its slot, [P];
+// improvement returns by how much each candidate is fitter than the occupant of its slot, [P];
 // -Inf for candidates that are not valid. Those whose slot is empty rank above all others, by fitness,
 // as in CMA-ME (Fontaine et al. 2020; pyribs, emitters/rankers.py, TwoStageImprovementRanker).
 func (b Batch) improvement(occupant *Node) *Node {

@@ -50,9 +50,9 @@ func (a DominatedNovelty) Add(found Evaluated) (Archive, Insertion) {
 	return a, in
 }
 
-// winners decides the insertion of a batch (QDax 0.5.1, containers/dns_repertoire.py): of members and
+// winners decides the insertion of a batch (QDax 0.5.1, containers/dns_repertoire.py): of the population and
 // candidates, the solutions with the greatest dominated novelty stay, see [Truncate]. It also returns
-// their dominated novelty, members first.
+// their dominated novelty, the population first.
 func (a DominatedNovelty) winners(batch Batch) (index, accepted, novelty *Node) {
 	s := a.Population
 	all := Batch{Concatenate([]*Node{s.Fitness, batch.Fitness}, 0),
@@ -62,9 +62,9 @@ func (a DominatedNovelty) winners(batch Batch) (index, accepted, novelty *Node) 
 	return index, accepted, novelty
 }
 
-// Truncate decides an insertion by truncation selection, for archives without cells. Of n members and
+// Truncate decides an insertion by truncation selection, for archives without cells. Of n individuals and
 // P candidates, in this order, the n with the greatest scores stay. Ties go to the earlier one, and
-// scores of -Inf never stay. Members that stay keep their slots. The candidates that stay fill the
+// scores of -Inf never stay. Individuals that stay keep their slots. The candidates that stay fill the
 // other slots in order.
 //
 // index is int32 [n], the candidate of each slot (0 where accepted is false); accepted is bool [n].

@@ -36,7 +36,7 @@ import (
 //     that was not rejected enters.
 //
 // Two details follow the published code. First, a candidate that rules 2 and 3 reject still counts as
-// a member of the batch in rules 3 and 5. Second, if all fitnesses of the batch are equal, rule 3 compares the
+// one of the batch in rules 3 and 5. Second, if all fitnesses of the batch are equal, rule 3 compares the
 // order instead: a candidate is rejected because of a later one, where newcomers come before all
 // others, and the others are in slot order.
 //
@@ -50,7 +50,7 @@ func (c Cells) winners(l *Node, batch Batch) (index, accepted *Node) {
 	filled, valid, between := c.filled(), batch.Valid(), batch.between()
 	distance := distances(coordinates(batch.Descriptors, valid),
 		coordinates(c.Descriptors, filled)) // [P, n]
-	copied := LogicalAny(Equal(distance, ZerosLike(distance)), 1) // a member
+	copied := LogicalAny(Equal(distance, ZerosLike(distance)), 1) // an individual in the archive
 	replacing := And(between.Counts, copied)
 	between.Counts = And(between.Counts, LogicalNot(copied))
 
@@ -91,7 +91,7 @@ func (c Cells) winners(l *Node, batch Batch) (index, accepted *Node) {
 	return Where(accepted, index, ZerosLike(index)), accepted
 }
 
-// occupant returns the fitness of the member nearest to each candidate, [P]; -Inf if none is within a
+// occupant returns the fitness of the individual nearest to each candidate, [P]; -Inf if none is within a
 // distance of l.
 func (c Cells) occupant(l *Node, batch Batch) *Node {
 	distance := distances(coordinates(batch.Descriptors, batch.Valid()),

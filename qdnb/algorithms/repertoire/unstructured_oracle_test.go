@@ -80,7 +80,7 @@ func (s slots) insert(l float32, batch candidates) slots {
 				second = x
 			}
 		}
-		if nearest == 0 { // a copy of a member
+		if nearest == 0 { // a copy of an individual
 			if !better && fitness > after.fitnesses[c.slot] {
 				after.fitnesses[c.slot], after.identities[c.slot] = fitness, batch.identities[i]
 			}

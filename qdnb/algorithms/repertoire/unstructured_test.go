@@ -33,7 +33,7 @@ func storedBatch(data golden.File, name, suffix string) candidates {
 }
 
 // 09_aurora_repertoire.npz: insertions and re-insertions by QDax. The oracle and the graphs give
-// the same members, except that of candidates with equal descriptors they keep the fittest.
+// the same individuals, except that of candidates with equal descriptors they keep the fittest.
 func TestGoldenUnstructured(t *testing.T) {
 	data := golden.Read(t, "09_aurora_repertoire.npz")
 	number := func(name string) float32 { return float32(data.Number("const." + name)) }
@@ -76,23 +76,23 @@ func TestGoldenUnstructured(t *testing.T) {
 	})
 }
 
-// fittestOfCopies returns the members, in the order of their identities, with the fittest of the
-// batch's candidates with its descriptor in the place of a member.
+// fittestOfCopies returns the archive's individuals, in the order of their identities, each replaced
+// by the fittest of the batch's candidates with its descriptor.
 func (s slots) fittestOfCopies(batch candidates) slots {
 	kept := map[float32]one{}
 	for i, id := range s.identities {
 		if id == 0 {
 			continue
 		}
-		member := one{fitness: s.fitnesses[i], descriptor: s.descriptors[i*s.dims : (i+1)*s.dims]}
+		individual := one{fitness: s.fitnesses[i], descriptor: s.descriptors[i*s.dims : (i+1)*s.dims]}
 		for j, fitness := range batch.fitnesses {
 			if _, better := batch.copies(j, s.dims); !better &&
-				slices.Equal(batch.descriptors[j*s.dims:(j+1)*s.dims], member.descriptor) &&
+				slices.Equal(batch.descriptors[j*s.dims:(j+1)*s.dims], individual.descriptor) &&
 				slices.Contains(batch.identities, id) {
-				id, member.fitness = batch.identities[j], fitness
+				id, individual.fitness = batch.identities[j], fitness
 			}
 		}
-		kept[id] = member
+		kept[id] = individual
 	}
 	sorted := slots{dims: s.dims}
 	for _, id := range slices.Sorted(maps.Keys(kept)) {
@@ -180,7 +180,7 @@ func TestUnstructuredIsTheOraclesArchive(t *testing.T) {
 func TestUnstructuredRules(t *testing.T) {
 	inf, nan := float32(math.Inf(-1)), float32(math.NaN())
 	type line = []float32
-	// unused places are filled with distant slots and invalid candidates
+	// unused slots are filled with distant slots and invalid candidates
 	const n, size = 6, 4
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		a := newArchivist(t, p, n, size, 1)
@@ -221,9 +221,9 @@ func TestUnstructuredRules(t *testing.T) {
 				line{7, 7.5, 7}, line{0, 102, 0}, line{0, 0, 0}},
 			{"the fittest of copies takes the turn of the first", line{inf, 1, inf}, line{0, 0, 0},
 				line{5, 6, 7, 4}, line{9, 9, 9, 30}, line{103, 2, 0}, line{0, 2, 0}},
-			{"a fitter copy replaces a member, even between two", line{1, 2}, line{0, 1}, line{5, 9, 4},
+			{"a fitter copy replaces an individual, even between two", line{1, 2}, line{0, 1}, line{5, 9, 4},
 				line{0, 0, 1}, line{102, 103}, line{1, 2}},
-			{"a copy does not replace a fitter member", line{5, inf}, line{0, 0}, line{5, 4}, line{0, 0},
+			{"a copy does not replace a fitter individual", line{5, inf}, line{0, 0}, line{5, 4}, line{0, 0},
 				line{1, 0}, line{1, 0}},
 			{"a fitter neighbour beats a copy", line{1, inf}, line{0, 0}, line{5, 6}, line{0, 0.5},
 				line{102, 0}, line{1, 0}},

@@ -15,9 +15,16 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// XConSettings are the hyperparameters of [XCon] (source: configs/pga_aurora.yaml and aurora.yaml of
-// its published code).
-type XConSettings struct {
+// XCon is the archive of AURORA-XCon (Coiffard et al. 2025): [DominatedNovelty] with learned
+// descriptors. The encoder of [Aurora] learns from triplets, which makes descriptors similar
+// where fitness is; and from time to time most of the population dies out, so that early solutions
+// do not decide what descriptors tell apart.
+//
+// An extinction follows the first generation after ExtinctionEvery of them, not the last of these as
+// in the source: so a passive repertoire sees the population before.
+type XCon struct {
+	// The hyperparameters; sources: configs/pga_aurora.yaml and aurora.yaml of the published code.
+
 	Capacity int `json:"capacity" limits:"2,16384"` // slots; its publication: 1024
 	K        int `json:"k" limits:"1,64"`           // fitter neighbours; its publication: 3
 	EncoderSettings
@@ -34,20 +41,9 @@ type XConSettings struct {
 	// publication compares with AURORA in this archive, which has mse and no extinctions.
 	Loss string `json:"loss"` // "" is triplet
 	// ExtinctionEvery is the number of generations between extinctions, 0 for none; its publication: 50.
-	ExtinctionEvery int     `json:"extinction_every" limits:"0,1048576"`
-	Remaining       float64 `json:"remaining" limits:"0,1"` // share of the slots that survive; its publication: 0.05
-}
-
-// XCon is the archive of AURORA-XCon (Coiffard et al. 2025): that of Dominated Novelty Search with
-// learned descriptors. The encoder of [Aurora] learns from triplets, which makes descriptors similar
-// where fitness is; and from time to time most of the population dies out, so that early solutions
-// do not decide what descriptors tell apart.
-//
-// An extinction follows the first generation after ExtinctionEvery of them, not the last of these as
-// in the source: so a passive repertoire sees the population before.
-type XCon struct {
-	XConSettings
-	Features *envs.Recorder // custom recorder of the sequences, as in [Aurora]
+	ExtinctionEvery int            `json:"extinction_every" limits:"0,1048576"`
+	Remaining       float64        `json:"remaining" limits:"0,1"` // share of the slots that survive; its publication: 0.05
+	Features        *envs.Recorder // custom recorder of the sequences, as in [Aurora]
 
 	Population Cells
 	Encoded    encoded // of the population
@@ -56,20 +52,20 @@ type XCon struct {
 }
 
 var (
-	_ Recorder   = XCon{}
-	_ Maintainer = XCon{}
-	_ OneStart   = XCon{}
+	_ SequenceRecorder = XCon{}
+	_ Maintainer       = XCon{}
+	_ OneStart         = XCon{}
 )
 
 // Losses of the encoder.
 const (
-	TripletLoss = "triplet"
-	MSELoss     = "mse"
+	tripletLoss = "triplet"
+	mseLoss     = "mse"
 )
 
 // Check rejects values that cannot work, for episodes of the given length.
 func (a XCon) Check(length int) error {
-	if losses := []string{TripletLoss, MSELoss}; a.Loss != "" && !slices.Contains(losses, a.Loss) {
+	if losses := []string{tripletLoss, mseLoss}; a.Loss != "" && !slices.Contains(losses, a.Loss) {
 		return names.Unknown("loss", a.Loss, losses)
 	}
 	return a.checkSequences(length, a.Features)
@@ -78,7 +74,7 @@ func (a XCon) Check(length int) error {
 // OneStart implements [OneStart].
 func (XCon) OneStart() {}
 
-// Record implements [Recorder].
+// Record implements [SequenceRecorder].
 func (a XCon) Record(task scoring.Task) envs.Recorder { return a.recorder(task, a.Features) }
 
 // Empty implements [Archive].
@@ -144,16 +140,16 @@ func (a XCon) Maintain(due string, _ *Node, key random.Key) Archive {
 	return a
 }
 
-// train trains the encoder, with the margin latent * MinNovelty of its triplets, and encodes the members again.
+// train trains the encoder, with the margin latent * MinNovelty of its triplets, and encodes the population again.
 func (a XCon) train(key random.Key) XCon {
 	e, filled := a.Encoded, a.Population.filled()
-	if a.Loss == MSELoss {
+	if a.Loss == mseLoss {
 		t := nn.AutoencoderTraining{Batch: a.TrainingBatch, LearningRate: a.LearningRate}
-		a.Encoded = e.learn(t.Train(e.Form, e.Autoencoder, e.Sequences, filled, Const(filled.Graph(), int32(a.Epochs)),
+		a.Encoded = e.learn(t.Train(e.Architecture, e.Autoencoder, e.Sequences, filled, Const(filled.Graph(), int32(a.Epochs)),
 			key.FoldIn(0)))
 	} else {
 		c := nn.Contrast{Batch: a.TrainingBatch, LearningRate: a.LearningRate, Epochs: a.Epochs, MinDelta: a.MinDelta}
-		a.Encoded = e.learn(c.Train(e.Form, e.Autoencoder, e.Sequences, a.Population.Fitness, filled,
+		a.Encoded = e.learn(c.Train(e.Architecture, e.Autoencoder, e.Sequences, a.Population.Fitness, filled,
 			MulScalar(a.MinNovelty, float64(a.Latent)), key.FoldIn(0)))
 	}
 	a.Population.Descriptors = a.Encoded.encode(a.Encoded.Sequences)

@@ -25,7 +25,6 @@ func TestGoldenXCon(t *testing.T) {
 	const capacity, batches, extinctions, survivors = 20, 4, 200, 6
 	data := golden.Read(t, "19_xcon.npz")
 	size, d := data.Shape("in_descriptors_0")[0], data.Shape("in_descriptors_0")[1]
-	settings := XConSettings{Capacity: capacity, K: 3, Remaining: (survivors + 0.9) / capacity}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		var inputs []*tensors.Tensor
 		for b := range batches {
@@ -34,7 +33,8 @@ func TestGoldenXCon(t *testing.T) {
 		}
 		out := xlatest.Run(t, p, func(in []*Node) (out []*Node) {
 			g := in[0].Graph()
-			a := XCon{XConSettings: settings, Population: EmptySlots(g, capacity, d), MinNovelty: unfilled(g)}
+			a := XCon{Capacity: capacity, K: 3, Remaining: (survivors + 0.9) / capacity,
+				Population: EmptySlots(g, capacity, d), MinNovelty: unfilled(g)}
 			ids := ZerosLike(a.Population.Fitness)
 			for b := range batches {
 				var entering Insertion

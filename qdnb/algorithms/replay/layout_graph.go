@@ -9,7 +9,7 @@ import (
 	"example.com/qdnb/xla/backend"
 )
 
-// Layout describes a row of the buffer: the fields of a [Batch] in their order.
+// Layout describes a row of the buffer: the fields of a [Transitions] in their order.
 type Layout struct {
 	Obs, Actions int   // numbers of an observation and of an action
 	More         []int // numbers of a learner's own columns
@@ -45,8 +45,8 @@ func storedWidth(kind backend.Kind, width int) int {
 	return (width + lanes - 1) / lanes * lanes
 }
 
-// Batch is a batch of n transitions: a pytree.
-type Batch struct {
+// Transitions is a batch of n transitions: a pytree.
+type Transitions struct {
 	Obs, NextObs *Node // [n, observations]
 	Action       *Node // [n, actions]
 	Reward       *Node // [n]
@@ -58,7 +58,7 @@ type Batch struct {
 
 // Split splits rows [n, width] into their columns. The columns that a [Buffer] adds to a row
 // may follow.
-func (l Layout) Split(rows *Node) Batch {
+func (l Layout) Split(rows *Node) Transitions {
 	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != l.Width() &&
 		rows.Shape().Dimensions[1] != l.StoredWidth(xla.KindOf(rows.Graph())) {
 		panic(fmt.Errorf("rows of shape %s do not fit transitions of %d numbers", rows.Shape(),
@@ -70,7 +70,7 @@ func (l Layout) Split(rows *Node) Batch {
 		return Slice(rows, AxisRange(), AxisRange(start-width, start))
 	}
 	scalar := func() *Node { return Reshape(next(1), rows.Shape().Dimensions[0]) }
-	batch := Batch{Obs: next(l.Obs), NextObs: next(l.Obs), Action: next(l.Actions), Reward: scalar(),
+	batch := Transitions{Obs: next(l.Obs), NextObs: next(l.Obs), Action: next(l.Actions), Reward: scalar(),
 		Done: scalar(), Truncation: scalar()}
 	for _, width := range l.More {
 		batch.More = append(batch.More, next(width))
@@ -79,7 +79,7 @@ func (l Layout) Split(rows *Node) Batch {
 }
 
 // Join joins the columns of a batch, [n, width]: the inverse of [Layout.Split].
-func (l Layout) Join(b Batch) *Node {
+func (l Layout) Join(b Transitions) *Node {
 	parts := []*Node{b.Obs, b.NextObs, b.Action}
 	for _, scalar := range []*Node{b.Reward, b.Done, b.Truncation} {
 		parts = append(parts, InsertAxes(scalar, -1))

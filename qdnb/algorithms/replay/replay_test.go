@@ -18,7 +18,7 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// A ring in plain Go holds the same rows in the same places, for insertions of any size.
+// A ring in plain Go holds the same rows in the same slots, for insertions of any size.
 func TestInsertOracle(t *testing.T) {
 	const width = 2
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -233,7 +233,7 @@ func TestStoreOfTPU(t *testing.T) {
 	reward := xlatest.Flat[float32](t, got.Reward.Value()[0])
 	x := xlatest.Flat[float32](t, got.X.Value()[0])
 	if !slices.Equal(reward, []float32{121}) || !slices.Equal(x, []float32{118}) {
-		t.Errorf("the row at place 2 is %v, %v", reward, x)
+		t.Errorf("the row in slot 2 is %v, %v", reward, x)
 	}
 	store.State = got.Buffer
 	if dims := xla.Part(store.State, func(b replay.Buffer) *Node { return b.Rows }).Dims(); dims[1] != 128 {

@@ -2,8 +2,8 @@
 // actor that samples its actions from a tanh-Gaussian, and an entropy coefficient that is fixed or
 // learned.
 //
-// [SAC] is the algorithm for given network architectures. Its state is a [Learner]: a
-// pytree. It learns from transitions in a replay.Batch with any reward: package skills replaces the
+// [SAC] is the algorithm for given network architectures. Its state is a [TrainingState]: a
+// pytree. It learns from [replay.Transitions] with any reward: package skills replaces the
 // task's reward with its own. docs/algorithms/sac.md has the equations
 // and the settings ([Config]).
 package sac

@@ -41,10 +41,10 @@ func readPublished(t *testing.T) published {
 	return published{f, New(config, obs, actions), replay.Layout{Obs: obs, Actions: actions}}
 }
 
-// rows returns flat parameter sets as rows of one form.
-func (f published) rows(name string, form nn.MLP) *tensors.Tensor {
+// rows returns flat parameter sets as rows of one architecture.
+func (f published) rows(name string, mlp nn.MLP) *tensors.Tensor {
 	data := f.Float32s(name)
-	return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
+	return xlatest.Tensor(data, len(data)/mlp.Params(), mlp.Params())
 }
 
 // batch returns the transitions in the given rows of the data, joined to rows of the layout.
@@ -126,7 +126,7 @@ func TestGoldenUpdates(t *testing.T) {
 					inputs = append(inputs, f.tensor(prefix+".eps_alpha"))
 				}
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
-					l := s.Learner(in[0], in[1], in[2], in[3])
+					ts := s.StateOf(in[0], in[1], in[2], in[3])
 					var results []*Node
 					for k := range steps {
 						step := func(x *Node) *Node {
@@ -138,9 +138,9 @@ func TestGoldenUpdates(t *testing.T) {
 						}
 						var critic, actor, alpha *Node
 						rows := Slice(in[4], AxisRange(k*batch, (k+1)*batch))
-						l, critic, actor, alpha = s.Update(l, f.layout.Split(rows), noise)
-						results = append(results, l.Actor.Params.Join(), nn.JoinNetworks(l.Critic.Params),
-							nn.JoinNetworks(l.Critic.Target), l.LogAlpha.Params, actor, critic, alpha)
+						ts, critic, actor, alpha = s.Update(ts, f.layout.Split(rows), noise)
+						results = append(results, ts.Actor.Params.Join(), nn.JoinNetworks(ts.Critic.Params),
+							nn.JoinNetworks(ts.Critic.Target), ts.LogAlpha.Params, actor, critic, alpha)
 					}
 					return results
 				}, inputs...)

@@ -35,27 +35,27 @@ func New(config Config, inputs, actions int) SAC {
 // Actions is the number of action components.
 func (s SAC) Actions() int { return s.Actor.Sizes[len(s.Actor.Sizes)-1] / 2 }
 
-// Learner is the state of the algorithm: a pytree.
-type Learner struct {
+// TrainingState is the state of the algorithm: a pytree.
+type TrainingState struct {
 	Actor    nn.Trainable[nn.Network]
 	Critic   nn.Targeted[td3.Twin]
 	LogAlpha nn.Trainable[*Node] // scalar, log of the entropy coefficient; it may be fixed
 }
 
-// Start returns a learner before its first update.
-func (s SAC) Start(key random.Key) Learner {
+// Start returns the state before the first update.
+func (s SAC) Start(key random.Key) TrainingState {
 	g := key.Hi.Graph()
 	critic := s.Critic.Init(key.FoldInEach(Const(g, []int32{1, 2})))
-	return s.Learner(s.Actor.Init(key.FoldInEach(Const(g, []int32{0}))), critic, critic,
+	return s.StateOf(s.Actor.Init(key.FoldInEach(Const(g, []int32{0}))), critic, critic,
 		Const(g, float32(math.Log(s.AlphaInit))))
 }
 
-// Learner returns a learner before its first update with networks given as rows, see
+// StateOf returns the state before the first update of networks given as rows, see
 // [nn.MLP.Layout]: an actor [1, N], and critics and target critics [2, C].
-func (s SAC) Learner(actor, critic, target, logAlpha *Node) Learner {
-	l := Learner{nn.NewTrainable(s.Actor.Network(actor, 0), s.LearningRate),
+func (s SAC) StateOf(actor, critic, target, logAlpha *Node) TrainingState {
+	ts := TrainingState{nn.NewTrainable(s.Actor.Network(actor, 0), s.LearningRate),
 		nn.NewTargeted[td3.Twin](s.Critic.Networks(critic), s.LearningRate, s.Tau),
 		nn.NewTrainable(logAlpha, s.LearningRate)}
-	l.Critic.Target = s.Critic.Networks(target)
-	return l
+	ts.Critic.Target = s.Critic.Networks(target)
+	return ts
 }

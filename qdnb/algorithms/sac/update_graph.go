@@ -34,7 +34,7 @@ func (s SAC) NewNoise(key random.Key) Noise {
 //	loss = 1/2 mean over the batch and j of ((Qj(s, a) - y) (1 - truncation))^2
 //
 // Q' are the target networks (QDax, losses/sac_loss.py).
-func (s SAC) target(targets td3.Twin, actor nn.Network, logAlpha *Node, batch replay.Batch,
+func (s SAC) target(targets td3.Twin, actor nn.Network, logAlpha *Node, batch replay.Transitions,
 	noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
 	next := targets.Min(batch.NextObs, action)
@@ -69,21 +69,21 @@ func (s SAC) alphaLoss(logAlpha *Node, actor nn.Network, obs, noise *Node) *Node
 // Update is one step of the algorithm. The losses are scalars, computed with the networks before the
 // step. Critics and actor take one Adam step, the target critics follow with factor tau, and the
 // entropy coefficient takes an Adam step, each unless it is fixed.
-func (s SAC) Update(l Learner, batch replay.Batch, noise Noise) (next Learner, critic, actor, alpha *Node) {
-	next, pi, logAlpha := l, l.Actor.Params, l.LogAlpha.Params
+func (s SAC) Update(ts TrainingState, batch replay.Transitions, noise Noise) (next TrainingState, critic, actor, alpha *Node) {
+	next, pi, logAlpha := ts, ts.Actor.Params, ts.LogAlpha.Params
 	critic, alpha = ZerosLike(logAlpha), ZerosLike(logAlpha)
 	if !s.FixCritics {
-		target := StopGradient(s.target(l.Critic.Target, pi, logAlpha, batch, noise.Critic))
-		critic = MulScalar(l.Critic.Params.Loss(target, batch), 0.25)
-		next.Critic = l.Critic.Step(critic)
+		target := StopGradient(s.target(ts.Critic.Target, pi, logAlpha, batch, noise.Critic))
+		critic = MulScalar(ts.Critic.Params.Loss(target, batch), 0.25)
+		next.Critic = ts.Critic.Step(critic)
 	}
 
-	actor = s.actorLoss(pi, l.Critic.Params, logAlpha, batch.Obs, noise.Actor)
-	next.Actor = l.Actor.Step(actor)
+	actor = s.actorLoss(pi, ts.Critic.Params, logAlpha, batch.Obs, noise.Actor)
+	next.Actor = ts.Actor.Step(actor)
 
 	if !s.FixAlpha {
 		alpha = s.alphaLoss(logAlpha, pi, batch.Obs, noise.Alpha)
-		next.LogAlpha = l.LogAlpha.Step(alpha)
+		next.LogAlpha = ts.LogAlpha.Step(alpha)
 	}
 	return next, critic, actor, alpha
 }

@@ -51,13 +51,13 @@ type Plan struct {
 type Evaluator struct {
 	*xla.Program[evaluatorIn, evaluatorOut]
 	plan     Plan
-	batch    Batch
+	batch    Rollout
 	platform *xla.Platform
 	// Choices are the actions of a [envs.Discrete] environment, on all workers; empty for others.
 	Choices xla.Array
 }
 
-// Results are those of the episodes of an [Evaluator].
+// Results are the results of the episodes of an [Evaluator].
 type Results struct {
 	Fitnesses   []float32   // [episodes]
 	Descriptors []float32   // [episodes * d]
@@ -99,7 +99,7 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 		4*int64(params)*int64(plan.Slice)); err != nil {
 		return nil, err
 	}
-	e := &Evaluator{plan: plan, platform: p, batch: Batch{Task: task, Recorders: plan.Recorders,
+	e := &Evaluator{plan: plan, platform: p, batch: Rollout{Task: task, Recorders: plan.Recorders,
 		Slices: xla.Slices{N: plan.Episodes, Size: plan.Slice, Workers: p.Workers}}}
 	in := evaluatorIn{Genotypes: xla.Declare(dtypes.Float32, plan.Policies, params),
 		Seed: xla.Declare(dtypes.Uint32, 2), Worker: xla.Declare(dtypes.Int32)}
@@ -192,13 +192,13 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		}
 		return c, policies
 	})
-	all := xla.Map(local, func(x *Node) *Node { return e.place(slices.Gather(x, worker)) })
+	all := xla.Map(local, func(x *Node) *Node { return e.byEpisode(slices.Gather(x, worker)) })
 	return evaluatorOut{xla.Out(all.Fitness), xla.Out(all.Descriptors), xla.Out(all.Records)}
 }
 
-// place reorders the slices' results by episode: the last slices may have been shifted back to stay
+// byEpisode reorders the slices' results by episode: the last slices may have been shifted back to stay
 // within the batch.
-func (e *Evaluator) place(flat *Node) *Node {
+func (e *Evaluator) byEpisode(flat *Node) *Node {
 	n, size := e.batch.Slices.N, e.batch.Slices.Size
 	index := make([]int32, n)
 	for i := range e.batch.Slices.Turns() * e.batch.Slices.Workers {

@@ -76,10 +76,10 @@ func TestWeightsAreRounded(t *testing.T) {
 		rounded = append(rounded, task.MLP().RoundBFloat16(row)...)
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		evaluate := func(weights Weights, rows []float32) []float32 {
+		evaluate := func(precision Precision, rows []float32) []float32 {
 			t.Helper()
 			task := task
-			task.Weights = weights
+			task.Weights = precision
 			e := must.Get(NewEvaluator(p, task, Plan{Policies: policies}))
 			defer e.Free()
 			value := p.Replicated(func() *tensors.Tensor {

@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Batch describes the rollout of a batch of policies in slices.
-type Batch struct {
+// Rollout describes the rollout of a batch of policies in slices.
+type Rollout struct {
 	Task
 	Recorders  []envs.Recorder
 	Objectives bool // whether the returns by objective are scored, too
@@ -43,7 +43,7 @@ func (t Task) View(genotypes *Node) nn.Policy {
 // compiles each loop into one function, in a time that grows faster than its length and with each
 // loop around it, and compiles several functions at once. The loop over the slices is therefore no
 // part of the function of the steps.
-func Score[T any, P nn.Policy](b Batch, worker *Node, carried T,
+func Score[T any, P nn.Policy](b Rollout, worker *Node, carried T,
 	reset func(turn *Node, carried T) envs.State, play func(turn *Node, carried T) (T, P)) scores {
 	type state struct {
 		Carried T

@@ -17,35 +17,35 @@ type Task struct {
 	Env     envs.Env
 	Policy  nn.Architecture
 	Length  int
-	Weights Weights
+	Weights Precision
 	// Centroids are those of the cells of the measured repertoire, float32 [cells, d].
 	Centroids npz.Array
 }
 
-// Weights is the number format of the weights of policies in rollouts: float32, also if empty, or
+// Precision is the number format of the weights of policies in rollouts: float32, also if empty, or
 // bfloat16, see [nn.Net.BFloat16]. Genotypes, and what learners do with them, are always float32.
-type Weights string
+type Precision string
 
 const (
-	float32s  Weights = "float32"
-	bfloat16s Weights = "bfloat16"
+	float32s  Precision = "float32"
+	bfloat16s Precision = "bfloat16"
 )
 
 // IsZero reports whether w is the default, which configurations omit: those that are older than the
 // setting do not have it.
-func (w Weights) IsZero() bool { return w == "" || w == float32s }
+func (p Precision) IsZero() bool { return p == "" || p == float32s }
 
 // Check returns an error for an unknown format.
-func (w Weights) Check() error {
-	if w.IsZero() || w == bfloat16s {
+func (p Precision) Check() error {
+	if p.IsZero() || p == bfloat16s {
 		return nil
 	}
-	return names.Unknown("weights", string(w), []string{string(float32s), string(bfloat16s)})
+	return names.Unknown("weights", string(p), []string{string(float32s), string(bfloat16s)})
 }
 
 // Rounded returns the row of a policy with weights of the format.
-func (w Weights) Rounded(policy nn.MLP, row []float32) []float32 {
-	if w == bfloat16s {
+func (p Precision) Rounded(policy nn.MLP, row []float32) []float32 {
+	if p == bfloat16s {
 		return policy.RoundBFloat16(row)
 	}
 	return row

@@ -17,8 +17,8 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 	const n, width = 6, 14
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		s := begun(t, p, diaynReward)
-		type place struct{ x, y float32 }
-		var first, now [n]place
+		type position struct{ x, y float32 }
+		var first, now [n]position
 		var age [n]int
 		ended, cut := 0, 0
 		steps(t, s, 1)
@@ -32,12 +32,12 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 			for i := range 10 * n {
 				k, row := i%n, rows[i*width:(i+1)*width]
 				if step == 0 && i < n {
-					first[k] = place{row[0], row[1]}
+					first[k] = position{row[0], row[1]}
 					now[k] = first[k]
 				}
 				x, y, reward, done := short.moved(now[k].x, now[k].y, row[4], row[5])
 				age[k]++
-				next, over, truncated := place{x, y}, float32(0), float32(0)
+				next, over, truncated := position{x, y}, float32(0), float32(0)
 				if done || age[k] == 8 {
 					next, over, age[k] = first[k], 1, 0
 					ended++

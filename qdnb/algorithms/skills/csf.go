@@ -23,7 +23,7 @@ import (
 //		((psi_j(s, b, z) - step - (1 - done) discount psi'(s', b', z)) (1 - truncation))^2
 //	objective of the actor = min_j psi_j(s, b, z) . z
 //
-// psi' is the network of both with the smaller psi' . z, and step is that of phi after its update. A
+// psi' is the network of both with the smaller psi' . z, and step uses phi after its update. A
 // transition that ends an episode has no step, because its next state is the start of another episode.
 // The losses are those of the published code (jens321/csf, iod/metra_sf.py).
 type CSF struct {
@@ -48,18 +48,18 @@ func (CSF) vectors() bool { return true }
 // SelfCritic implements [SelfCritic].
 func (CSF) SelfCritic() {}
 
-// Loss implements [Diversity]: that of phi.
+// Loss implements [Diversity]: the loss of phi.
 func (CSF) Loss() string { return "encoder_loss" }
 
 // Condition implements [Conditioner]. Features are those of [METRA].
-func (c CSF) Condition(t Task) Task { return METRA{Components: c.Components}.Condition(t) }
+func (c CSF) Condition(p Problem) Problem { return METRA{Components: c.Components}.Condition(p) }
 
 // Init implements [Diversity].
-func (c CSF) Init(t Task, key random.Key) Diversity {
-	spec, size := t.Env.Spec(), t.Skills.Size()
-	c.LearningRate, c.Discount, c.Tau = cmp.Or(c.LearningRate, t.Learner.LearningRate),
-		cmp.Or(c.Discount, t.Learner.Discount), cmp.Or(c.Tau, t.Learner.Tau)
-	c.Encoder = nn.NewTrainable(nn.NewMLP(t.Width(), c.Hidden, size).New(key.FoldIn(0)), c.LearningRate)
+func (c CSF) Init(p Problem, key random.Key) Diversity {
+	spec, size := p.Env.Spec(), p.Skills.Size()
+	c.LearningRate, c.Discount, c.Tau = cmp.Or(c.LearningRate, p.Learner.LearningRate),
+		cmp.Or(c.Discount, p.Learner.Discount), cmp.Or(c.Tau, p.Learner.Tau)
+	c.Encoder = nn.NewTrainable(nn.NewMLP(p.Width(), c.Hidden, size).New(key.FoldIn(0)), c.LearningRate)
 	psi := nn.NewMLP(spec.Observations+size+spec.Actions, c.Hidden, size)
 	nets := psi.Networks(psi.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{1, 2}))))
 	c.Features = nn.NewTargeted(nets, c.LearningRate, c.Tau)

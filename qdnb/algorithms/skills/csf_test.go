@@ -44,7 +44,7 @@ func TestGoldenCSF(t *testing.T) {
 			for i := range steps {
 				x := in[3+len(columns)*i:]
 				with := func(obs *Node) *Node { return Concatenate([]*Node{obs, x[2]}, 1) }
-				b := Batch{Batch: replay.Batch{Obs: with(x[0]), NextObs: with(x[1]), Action: x[3], Done: x[7],
+				b := Batch{Transitions: replay.Transitions{Obs: with(x[0]), NextObs: with(x[1]), Action: x[3], Done: x[7],
 					Truncation: x[7]}, Skill: x[2], Now: x[0], Next: x[1], NextActorAction: x[5]}
 				next, loss := c.learn(b, x[6])
 				out = append(out, c.Reward(b), loss, c.featuresLoss(b, next.step(b)),
@@ -61,7 +61,7 @@ func TestGoldenCSF(t *testing.T) {
 	})
 }
 
-// Skills end in different places, along the directions of a learned space.
+// Skills end at different positions, along the directions of a learned space.
 func TestCSFSpreadsSkills(t *testing.T) {
 	config := quick(16)
 	config.SAC.Discount, config.SAC.FixAlpha = 0.8, false

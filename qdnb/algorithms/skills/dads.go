@@ -44,21 +44,21 @@ var _ = presets("dads", DADS{Hidden: []int{256, 256}, Components: 4}, wide)
 func (DADS) Loss() string { return "dynamics_loss" }
 
 // Init implements [Diversity].
-func (d DADS) Init(t Task, key random.Key) Diversity {
-	skills, changes := t.Skills.Size(), t.Width()
+func (d DADS) Init(p Problem, key random.Key) Diversity {
+	skills, changes := p.Skills.Size(), p.Width()
 	if d.Components < 1 || len(d.Hidden) == 0 {
 		panic(fmt.Errorf("skill dynamics need a component and a hidden layer, not %d and %d", d.Components,
 			len(d.Hidden)))
 	}
-	logits, means, hidden := d.forms(skills, changes)
+	logits, means, hidden := d.architectures(skills, changes)
 	d.Dynamics = nn.NewTrainable(skillDynamics{logits.New(key.FoldIn(0)), means.New(key.FoldIn(1)),
-		hidden.New(key.FoldIn(2))}, cmp.Or(d.LearningRate, t.Learner.LearningRate))
+		hidden.New(key.FoldIn(2))}, cmp.Or(d.LearningRate, p.Learner.LearningRate))
 	d.Changes = nn.NewStatistics(key.Hi.Graph(), changes)
 	return d
 }
 
-// forms are the architectures of [skillDynamics]; the means are ordered by component.
-func (d DADS) forms(skills, changes int) (logits, means, hidden nn.MLP) {
+// architectures are those of [skillDynamics]; the means are ordered by component.
+func (d DADS) architectures(skills, changes int) (logits, means, hidden nn.MLP) {
 	last := d.Hidden[len(d.Hidden)-1]
 	return nn.MLP{Sizes: []int{last, d.Components}}, nn.MLP{Sizes: []int{last, d.Components * changes}},
 		nn.MLP{Sizes: slices.Concat([]int{skills}, d.Hidden), Hidden: nn.ReLU, Output: nn.ReLU}

@@ -32,9 +32,9 @@ var _ = presets("diayn", DIAYN{Hidden: []int{256, 256}})
 func (DIAYN) Loss() string { return "discriminator_loss" }
 
 // Init implements [Diversity].
-func (d DIAYN) Init(t Task, key random.Key) Diversity {
-	form := nn.NewMLP(t.Width(), d.Hidden, t.Skills.Size())
-	d.Discriminator = nn.NewTrainable(form.New(key), cmp.Or(d.LearningRate, t.Learner.LearningRate))
+func (d DIAYN) Init(p Problem, key random.Key) Diversity {
+	mlp := nn.NewMLP(p.Width(), d.Hidden, p.Skills.Size())
+	d.Discriminator = nn.NewTrainable(mlp.New(key), cmp.Or(d.LearningRate, p.Learner.LearningRate))
 	return d
 }
 

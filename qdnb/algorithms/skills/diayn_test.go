@@ -54,12 +54,12 @@ func (h history) tensors() []*tensors.Tensor {
 }
 
 func batchOf(in []*Node) Batch {
-	return Batch{Batch: replay.Batch{Done: in[3]}, Skill: in[0], Now: in[1], Next: in[2]}
+	return Batch{Transitions: replay.Transitions{Done: in[3]}, Skill: in[0], Now: in[1], Next: in[2]}
 }
 
 // taskOf returns a task of one-hot skills that d features distinguish.
-func taskOf(skills, d int) Task {
-	return Task{Skills: Skills{OneHot: skills}, Features: Features{Columns: []int{d, d}}}
+func taskOf(skills, d int) Problem {
+	return Problem{Skills: Distribution{OneHot: skills}, Features: Features{Columns: []int{d, d}}}
 }
 
 // begin returns the state before the first iteration.

@@ -10,7 +10,7 @@ import (
 // Batch is what a diversity reward sees of B transitions: a pytree. Observations are network inputs:
 // the skill follows.
 type Batch struct {
-	replay.Batch
+	replay.Transitions
 	Skill *graph.Node // [B, size], one-hot or a vector; nil without skills
 	// Now and Next are the [Features] of the task before and after the step, [B, d]. If an episode
 	// ended, Next is from the start of the next one (see envs.AutoReset); in an environment that keeps
@@ -28,7 +28,7 @@ type Batch struct {
 // [Observer] and [ActorObjective].
 type Diversity interface {
 	// Init returns the state before the first iteration.
-	Init(t Task, key random.Key) Diversity
+	Init(p Problem, key random.Key) Diversity
 	// Reward returns how clearly each transition belongs to its skill, [B].
 	Reward(b Batch) *graph.Node
 	// Learn takes one gradient step and returns the loss before it, a scalar.
@@ -41,7 +41,7 @@ type Diversity interface {
 type Conditioner interface {
 	// Condition returns the task with other Skills or Features. It may read their number: those of
 	// the algorithm.
-	Condition(t Task) Task
+	Condition(p Problem) Problem
 }
 
 // Observer is a [Diversity] that sees the transitions of one step of all environments, once, before

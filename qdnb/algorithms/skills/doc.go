@@ -17,8 +17,8 @@
 //
 // A new variant is one new factor, set as qdnb.Spec's Diversity or Objective; package algorithms shows
 // a diversity reward. Its fields are its settings and, after Init, its state.
-// With a method Condition(t Task) Task it chooses the distribution of skills, t.Skills, and what
-// distinguishes them, t.Features: see [Conditioner].
+// With a method Condition(p Problem) Problem it chooses the distribution of skills, p.Skills, and what
+// distinguishes them, p.Features: see [Conditioner].
 //
 // Sources:
 //

@@ -47,7 +47,7 @@ func (f published) transitionsOf(in []*Node, rows int, full bool) (b Batch, task
 	first := func(x *Node) *Node { return Slice(x, AxisRange(0, rows)) }
 	obs := in[0].Shape().Dimensions[1] - f.skills
 	b = Batch{Skill: Slice(first(in[0]), AxisRange(), AxisRange(obs)), Now: first(in[2]),
-		Next: first(in[3]), Batch: replay.Batch{Done: first(in[4])}}
+		Next: first(in[3]), Transitions: replay.Transitions{Done: first(in[4])}}
 	if full {
 		b.Now, b.Next = Slice(first(in[0]), AxisRange(), AxisRange(0, obs)),
 			Slice(first(in[1]), AxisRange(), AxisRange(0, obs))
@@ -67,18 +67,18 @@ func (f published) compare(t *testing.T, out []*tensors.Tensor, prefix string, n
 
 // withRow returns a diversity reward whose networks are those of a row of the published code [1, N]:
 // in the dynamics of DADS logits, means, hidden layers. Its other state is kept.
-func withRow(d Diversity, task Task, row *Node) Diversity {
+func withRow(d Diversity, task Problem, row *Node) Diversity {
 	switch d := d.(type) {
 	case DIAYN:
 		d.Discriminator = nn.NewTrainable(nn.NewMLP(task.Width(), d.Hidden,
 			task.Skills.Size()).Network(row, 0), d.LearningRate)
 		return d
 	case DADS:
-		logits, means, hidden := d.forms(task.Skills.Size(), task.Width())
+		logits, means, hidden := d.architectures(task.Skills.Size(), task.Width())
 		start := 0
-		cut := func(form nn.MLP) nn.Network {
-			start += form.Params()
-			return form.Network(Slice(row, AxisRange(), AxisRange(start-form.Params(), start)), 0)
+		cut := func(mlp nn.MLP) nn.Network {
+			start += mlp.Params()
+			return mlp.Network(Slice(row, AxisRange(), AxisRange(start-mlp.Params(), start)), 0)
 		}
 		d.Dynamics = nn.NewTrainable(skillDynamics{cut(logits), cut(means), cut(hidden)}, d.LearningRate)
 		if d.Changes.Mean == nil {
@@ -99,7 +99,7 @@ func rowOf(d Diversity) *Node {
 }
 
 // diayn returns the algorithm of a set of networks in 06_diayn.npz, and its task.
-func (f published) diayn(prefix string) (DIAYN, Task) {
+func (f published) diayn(prefix string) (DIAYN, Problem) {
 	units := f.hidden(prefix + "discriminator.mlp.linear_%d.b")
 	return DIAYN{LearningRate: f.Number("const.learning_rate"),
 			Hidden: units[:len(units)-1]},
@@ -134,7 +134,7 @@ func TestGoldenDIAYN(t *testing.T) {
 }
 
 // dads returns the algorithm of a set of networks in 07_dads.npz, and its task.
-func (f published) dads(prefix string) (DADS, Task) {
+func (f published) dads(prefix string) (DADS, Problem) {
 	leaf := prefix + "dynamics.dynamics_network."
 	return DADS{LearningRate: f.Number("const.learning_rate"),
 		Components: int(f.Number("const.num_components")), Hidden: f.hidden(leaf + "mlp.linear_%d.b"),
@@ -201,7 +201,7 @@ func TestGoldenObserve(t *testing.T) {
 			after := []*Node{m.change(x)}
 			for k := range batches {
 				target, done := in[1+2*k], in[2+2*k]
-				m = m.Observe(Batch{Batch: replay.Batch{Done: done}, Now: ZerosLike(target),
+				m = m.Observe(Batch{Transitions: replay.Transitions{Done: done}, Now: ZerosLike(target),
 					Next: target}).(DADS)
 				after = append(after, xla.Flatten(m.Changes)...)
 			}

@@ -33,7 +33,7 @@ func newIteration(method method, config sac.Config) iteration {
 
 // state is the device state of a search except its replay buffer. It is a pytree.
 type state struct {
-	Learner   sac.Learner
+	Learner   sac.TrainingState
 	Diversity Diversity    // nil if the policy learns only the task
 	Envs      envs.State   // of the auto-reset environments
 	Returns   *ringReturns // returns of the buffer's rows; nil if the objective does not use them
@@ -42,7 +42,7 @@ type state struct {
 
 // learning is what updates change. It is a pytree.
 type learning struct {
-	Learner   sac.Learner
+	Learner   sac.TrainingState
 	Diversity Diversity
 }
 
@@ -113,7 +113,7 @@ func (it iteration) init(root random.Key) Diversity {
 	if it.Diversity == nil {
 		return nil
 	}
-	return xla.CheckSame(it.Diversity, "Init", it.Diversity.Init(it.Task, root.FoldIn(streamDiversity)))
+	return xla.CheckSame(it.Diversity, "Init", it.Diversity.Init(it.Problem, root.FoldIn(streamDiversity)))
 }
 
 func (it iteration) needsReturns() bool {
@@ -224,7 +224,7 @@ func (it iteration) learn(l learning, b Batch, returns *Node, noise sac.Noise) (
 		}
 	}
 	_, algorithm.FixCritics = diversity.(SelfCritic)
-	transitions := b.Batch
+	transitions := b.Transitions
 	if diversity != nil {
 		reward := diversity.Reward(b)
 		xla.CheckShape(diversity, "Reward", "diversity rewards", reward, dtypes.Float32, n)

@@ -9,14 +9,14 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// policies are an actor's skills as separate policies, see [Task.Genotypes], and its row.
+// policies are an actor's skills as separate policies, see [Problem.Genotypes], and its row.
 type policies struct{ Genotypes, Policy xla.Array }
 
 // plan returns the episodes of an evaluation, which record positions in a plane.
-func (t Task) plan(states int) scoring.Plan {
-	skills := max(1, t.Skills.Count())
+func (p Problem) plan(states int) scoring.Plan {
+	skills := max(1, p.Skills.Count())
 	plan := scoring.Plan{Policies: skills, Episodes: skills * states}
-	if d := t.Env.Spec().Descriptor; d.Kind == envs.Final && len(d.Lower) == 2 {
+	if d := p.Env.Spec().Descriptor; d.Kind == envs.Final && len(d.Lower) == 2 {
 		plan.Recorders = []envs.Recorder{{Every: 1, Width: 2,
 			Row: func(before envs.State, _ *graph.Node, _ envs.State) *graph.Node {
 				return before.Descriptor
@@ -37,8 +37,8 @@ func (s *search) policies() (xla.Array, error) {
 	return out.Genotypes, err
 }
 
-// Evaluate rolls out the current skills without noise, in one episode from each initial state: episode i is
-// that of skill i mod skills. It also returns the row of the actor, see [Task.WithOneHotSkills]. The only record, if
+// Evaluate rolls out the current skills without noise, in one episode from each initial state: episode i has
+// skill i mod skills. It also returns the row of the actor, see [Problem.WithOneHotSkills]. The only record, if
 // they are positions in a plane, is the state descriptors before each step. It does not change the search.
 func (s *search) Evaluate() (policy []float32, found scoring.Results, err error) {
 	out, err := s.skills.Run(s.actor())

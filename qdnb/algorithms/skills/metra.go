@@ -54,21 +54,21 @@ func (m METRA) vectors() bool { return m.Components > 0 }
 func (METRA) Loss() string { return "encoder_loss" }
 
 // Condition implements [Conditioner].
-func (m METRA) Condition(t Task) Task {
+func (m METRA) Condition(p Problem) Problem {
 	if m.Components > 0 {
-		t.Skills = unitVectors(t.Skills.Count(), m.Components)
+		p.Skills = unitVectors(p.Skills.Count(), m.Components)
 	}
-	if len(t.Features.Columns) > 0 {
-		t.Features = t.EpisodeDescriptors()
+	if len(p.Features.Columns) > 0 {
+		p.Features = p.EpisodeDescriptors()
 	}
-	return t
+	return p
 }
 
 // Init implements [Diversity].
-func (m METRA) Init(t Task, key random.Key) Diversity {
-	form := nn.NewMLP(t.Width(), m.Hidden, t.Skills.Size())
-	m.Nets = nn.NewTrainable(metraNets{form.New(key),
-		Const(key.Hi.Graph(), float32(math.Log(m.Multiplier)))}, cmp.Or(m.LearningRate, t.Learner.LearningRate))
+func (m METRA) Init(p Problem, key random.Key) Diversity {
+	mlp := nn.NewMLP(p.Width(), m.Hidden, p.Skills.Size())
+	m.Nets = nn.NewTrainable(metraNets{mlp.New(key),
+		Const(key.Hi.Graph(), float32(math.Log(m.Multiplier)))}, cmp.Or(m.LearningRate, p.Learner.LearningRate))
 	return m
 }
 

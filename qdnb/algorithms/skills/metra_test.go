@@ -47,7 +47,7 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			m := metra.Init(task, random.NewKey(in[0].Graph(), 1)).(METRA)
-			m.Nets.Params.Encoder = m.Nets.Params.Encoder.Form.Network(in[0], 0)
+			m.Nets.Params.Encoder = m.Nets.Params.Encoder.MLP.Network(in[0], 0)
 			var model Diversity = m
 			var out []*Node
 			for i := range steps {
@@ -104,7 +104,7 @@ func TestMETRAEvaluatesMoreSkillsThanEnvironments(t *testing.T) {
 	errtest.Want(t, m.Check(), "num_skills must be between")
 }
 
-// Skills that move in different directions are told apart, and a step has length 1 in the learned
+// Skills that move in different directions are distinguished, and a step has length 1 in the learned
 // space. Transitions that end an episode count for nothing.
 func TestMETRALearns(t *testing.T) {
 	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 60, 3, 3)

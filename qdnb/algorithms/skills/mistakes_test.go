@@ -108,7 +108,7 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 		{together, func(a *all) { a.method.Diversity, a.method.Objective = nil, nil }},
 		{"skills are either one-hot, or vectors", func(a *all) { a.method.Skills.Draw = cube(1, 1).Draw }},
 		{"evaluated skill 1 has 2 components, the first has 1", func(a *all) {
-			a.method.Skills = Skills{Draw: cube(1, 1).Draw, Evaluated: [][]float32{{0}, {0, 1}}}
+			a.method.Skills = Distribution{Draw: cube(1, 1).Draw, Evaluated: [][]float32{{0}, {0, 1}}}
 		}},
 		{"the share of redrawn skills is 0.5", func(a *all) { a.method.Skills.Redraw = 0.5 }},
 	} {

@@ -120,9 +120,9 @@ func TestPassiveRepertoire(t *testing.T) {
 			}
 		}
 
-		form := s.it.policy(s.config.SAC.Hidden)
+		mlp := s.it.policy(s.config.SAC.Hidden)
 		evaluator, err := scoring.NewEvaluator(p,
-			scoring.Task{Env: short, Policy: form, Length: 8}, scoring.Plan{Policies: 1, Episodes: 6})
+			scoring.Task{Env: short, Policy: mlp, Length: 8}, scoring.Plan{Policies: 1, Episodes: 6})
 		must.Do(err)
 		defer evaluator.Free()
 		last := repertoire()
@@ -134,7 +134,7 @@ func TestPassiveRepertoire(t *testing.T) {
 				continue
 			}
 			filled++
-			row := genotypes[cell*form.Params() : (cell+1)*form.Params()]
+			row := genotypes[cell*mlp.Params() : (cell+1)*mlp.Params()]
 			value := p.Replicated(func() *tensors.Tensor {
 				return xlatest.Tensor(slices.Clone(row), 1, len(row))
 			})

@@ -60,28 +60,28 @@ func (QDAC) Loss() string { return "features_loss" }
 // mean of the former is a mean descriptor, and a final one if the skill stays where it ends; the
 // mean of the latter is a final descriptor. A step that ends an episode changes nothing, because the
 // state after it belongs to the next one.
-func (q QDAC) Condition(t Task) Task {
-	limits := t.Env.Spec().Descriptor
+func (q QDAC) Condition(p Problem) Problem {
+	limits := p.Env.Spec().Descriptor
 	d := len(limits.Lower)
-	t.Skills = cube(t.Skills.Count(), d)
-	t.Skills.Redraw = q.Redraw
-	t.Features = Features{[]int{d}, func(before, after envs.State) []*Node {
-		x := t.descriptor(before)
+	p.Skills = cube(p.Skills.Count(), d)
+	p.Skills.Redraw = q.Redraw
+	p.Features = Features{[]int{d}, func(before, after envs.State) []*Node {
+		x := p.descriptor(before)
 		if q.Changes {
-			change := MulScalar(Sub(after.Descriptor, x), float64(t.Length))
-			start := envs.AutoReset(t.Env, t.Length).Start(before)
+			change := MulScalar(Sub(after.Descriptor, x), float64(p.Length))
+			start := envs.AutoReset(p.Env, p.Length).Start(before)
 			x = Add(start, Where(ended(after, x), ZerosLike(x), change))
 		}
 		lower, upper := InsertAxes(Const(x.Graph(), limits.Lower), 0),
 			InsertAxes(Const(x.Graph(), limits.Upper), 0)
 		return []*Node{AddScalar(MulScalar(Div(Sub(x, lower), Sub(upper, lower)), 2), -1)}
 	}}
-	return t
+	return p
 }
 
 // Init implements [Diversity].
-func (q QDAC) Init(t Task, key random.Key) Diversity {
-	spec := t.Env.Spec()
+func (q QDAC) Init(p Problem, key random.Key) Diversity {
+	spec := p.Env.Spec()
 	if k := spec.Descriptor.Kind; k != envs.Mean && k != envs.Final {
 		panic(fmt.Errorf("skills of %s cannot be descriptors, which must be means or final states of "+
 			"episodes: use another algorithm, such as diayn-reward", spec.Name))
@@ -89,10 +89,10 @@ func (q QDAC) Init(t Task, key random.Key) Diversity {
 	if q.Changes && spec.Descriptor.Kind == envs.Mean {
 		panic(fmt.Errorf("descriptor_changes must be false for %s, whose descriptor is a mean", spec.Name))
 	}
-	q.LearningRate, q.Discount, q.Tau = cmp.Or(q.LearningRate, t.Learner.LearningRate),
-		cmp.Or(q.Discount, t.Learner.Discount), cmp.Or(q.Tau, t.Learner.Tau)
-	inputs := spec.Observations + t.Skills.Size()
-	psi := nn.NewMLP(inputs+spec.Actions, q.Hidden, t.Skills.Size())
+	q.LearningRate, q.Discount, q.Tau = cmp.Or(q.LearningRate, p.Learner.LearningRate),
+		cmp.Or(q.Discount, p.Learner.Discount), cmp.Or(q.Tau, p.Learner.Tau)
+	inputs := spec.Observations + p.Skills.Size()
+	psi := nn.NewMLP(inputs+spec.Actions, q.Hidden, p.Skills.Size())
 	nets := psi.Networks(psi.Init(key.FoldInEach(Const(key.Hi.Graph(), []int32{1, 2}))))
 	q.Features = nn.NewTargeted(nets, q.LearningRate, q.Tau)
 	q.Multiplier = nn.NewTrainable(nn.NewMLP(inputs, q.Hidden, 1).New(key), q.LearningRate)

@@ -87,9 +87,9 @@ func TestGoldenQDAC(t *testing.T) {
 			}
 			return out
 		}, inputs...)
-		compare := func(names []string, step int, form string) {
+		compare := func(names []string, step int, format string) {
 			for _, name := range names {
-				array := fmt.Sprintf(form, name, step)
+				array := fmt.Sprintf(format, name, step)
 				xlatest.Close(t, array, xlatest.Flat[float32](t, out[0]), f.Float32s(array), 5e-5)
 				out = out[1:]
 			}
@@ -107,17 +107,17 @@ func TestGoldenQDAC(t *testing.T) {
 // begin returns what updates change, with the networks in[:6] and moments of 0.
 func begin(it iteration, in []*Node) learning {
 	g := in[0].Graph()
-	q := it.Diversity.Init(it.Task, random.NewKey(g, 1)).(QDAC)
-	psi := q.Features.Target[0].Form
+	q := it.Diversity.Init(it.Problem, random.NewKey(g, 1)).(QDAC)
+	psi := q.Features.Target[0].MLP
 	q.Features.Params, q.Features.Target = psi.Networks(in[3]), psi.Networks(in[4])
-	q.Multiplier.Params = q.Multiplier.Params.Form.Network(in[5], 0)
-	return learning{it.sac.Learner(in[0], in[1], in[2], Log(Const(g, float32(it.sac.AlphaInit)))), q}
+	q.Multiplier.Params = q.Multiplier.Params.MLP.Network(in[5], 0)
+	return learning{it.sac.StateOf(in[0], in[1], in[2], Log(Const(g, float32(it.sac.AlphaInit)))), q}
 }
 
 // transitions returns the transitions of an update from the columns of TestGoldenQDAC.
 func transitions(in []*Node) (Batch, sac.Noise) {
 	conditioned := func(x *Node) *Node { return Concatenate([]*Node{x, in[2]}, 1) }
-	return Batch{Batch: replay.Batch{Obs: conditioned(in[0]), NextObs: conditioned(in[1]),
+	return Batch{Transitions: replay.Transitions{Obs: conditioned(in[0]), NextObs: conditioned(in[1]),
 			Action: in[3], Reward: in[4], Done: in[5], Truncation: in[6]},
 			Skill: in[2], Now: in[7], Next: in[7]},
 		sac.Noise{Actor: in[8], Critic: in[9], Alpha: in[10]}

@@ -26,7 +26,7 @@ type ringReturns struct {
 	Position *Node // int32: row of Rows for the next step
 }
 
-// newReturns returns those of an empty buffer. The capacity must be a multiple of the number of
+// newReturns returns the returns of an empty buffer. The capacity must be a multiple of the number of
 // environments.
 func newReturns(g *Graph, capacity, environments int) ringReturns {
 	if environments < 1 || capacity < environments || capacity%environments != 0 {

@@ -26,7 +26,7 @@ type config struct {
 }
 
 // memory returns the bytes of the replay buffer, the passive repertoire and the evaluated skills.
-func (c config) memory(kind backend.Kind, task Task) int64 {
+func (c config) memory(kind backend.Kind, task Problem) int64 {
 	policies := int64(c.Centroids.Shape[0] + task.Skills.Count())
 	return 4 * (int64(c.ReplayBufferSize)*int64(task.layout().StoredWidth(kind)) +
 		policies*int64(task.policy(c.Hidden).Params()))
@@ -83,7 +83,7 @@ func newSearch(p *xla.Platform, method method, config config) (*search, error) {
 		return nil, fmt.Errorf("the replay buffer must hold whole episodes: at least %d "+
 			"transitions, not %d", config.EnvBatchSize*method.Length, config.ReplayBufferSize)
 	}
-	if err := p.CheckMemory(config.memory(p.Kind, method.Task), 0); err != nil {
+	if err := p.CheckMemory(config.memory(p.Kind, method.Problem), 0); err != nil {
 		return nil, err
 	}
 	it := newIteration(method, config.SAC.Config)

@@ -178,7 +178,7 @@ func TestSACSolvesThePoint(t *testing.T) {
 }
 
 // DIAYN without a task reward: the discriminator learns to distinguish the skills, and they end in
-// different places.
+// different positions.
 func TestDIAYNParts(t *testing.T) {
 	diayn := DIAYN{LearningRate: 3e-3, Hidden: []int{32}}
 	s := startSearch(t, xlatest.Best(t), methodOf(sacAlone.method.Env, 3, diayn, DiversityOnly{}),

@@ -123,12 +123,14 @@ func selective(d Diversity) func(envs.Spec) *Discovery {
 }
 
 // Algorithms are the algorithms of this package by name. The file of each adds it.
-var Algorithms = map[string]algorithms.Entry{"sac": {Defaults: algorithms.Defaults(defaultSAC)}}
+var Algorithms = map[string]algorithms.Entry{"sac": {
+	Defaults: func(env envs.Spec) algorithms.Algorithm { return defaultSAC(env) }}}
 
 // preset adds an algorithm, for a package-level variable without a name. Observed positions may exceed the
 // limits of descriptors in those with an option.
 func preset(name string, defaults func(envs.Spec) *Discovery, options ...envs.Option) struct{} {
-	Algorithms[name] = algorithms.Entry{Defaults: algorithms.Defaults(defaults), Options: options}
+	Algorithms[name] = algorithms.Entry{Options: options,
+		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }}
 	return struct{}{}
 }
 
@@ -157,7 +159,7 @@ func (s SAC) Updates() int {
 
 // New implements [algorithms.Algorithm].
 func (s *SAC) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return s.search(method{Task: s.task(env)}, p, seed)
+	return s.search(method{Problem: s.task(env)}, p, seed)
 }
 
 // New implements [algorithms.Algorithm].
@@ -179,8 +181,8 @@ func (s SAC) search(m method, p *xla.Platform, seed int64) (algorithms.Search, e
 	return found, nil
 }
 
-func (s SAC) task(env envs.Env) Task {
-	return Task{Env: env, Length: s.EpisodeLength, Learner: s.Config}
+func (s SAC) task(env envs.Env) Problem {
+	return Problem{Env: env, Length: s.EpisodeLength, Learner: s.Config}
 }
 
 // method returns the algorithm in an environment.

@@ -63,7 +63,7 @@ func TestMethods(t *testing.T) {
 				len(entryOf(c.name).Options))
 		}
 		if m.Skills.OneHot != 5 || m.Learner.LearningRate != 3e-4 || len(m.Features.Columns) != 2 || m.Length != 8 {
-			t.Errorf("%s: %+v", c.name, m.Task)
+			t.Errorf("%s: %+v", c.name, m.Problem)
 		}
 	}
 	if entryOf("sac").Options != nil {

@@ -15,8 +15,8 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// Skills are a distribution of skills. The zero value has none: the policy learns only the task.
-type Skills struct {
+// Distribution is a distribution of skills. The zero value has none: the policy learns only the task.
+type Distribution struct {
 	// OneHot is the number of one-hot skills. Environment k plays skill k mod OneHot during the whole
 	// run. Otherwise skills are vectors, given by Draw and Evaluated.
 	OneHot int
@@ -29,49 +29,49 @@ type Skills struct {
 }
 
 // Count is the number of evaluated skills.
-func (s Skills) Count() int { return max(s.OneHot, len(s.Evaluated)) }
+func (d Distribution) Count() int { return max(d.OneHot, len(d.Evaluated)) }
 
 // Size is the number of network inputs that hold a skill.
-func (s Skills) Size() int {
-	if s.vectors() && len(s.Evaluated) > 0 {
-		return len(s.Evaluated[0])
+func (d Distribution) Size() int {
+	if d.vectors() && len(d.Evaluated) > 0 {
+		return len(d.Evaluated[0])
 	}
-	return s.OneHot
+	return d.OneHot
 }
 
-func (s Skills) vectors() bool { return s.Draw != nil }
+func (d Distribution) vectors() bool { return d.Draw != nil }
 
-// axis names [Skills.Size] in error messages.
-func (s Skills) axis() string {
-	if s.vectors() {
+// axis names [Distribution.Size] in error messages.
+func (d Distribution) axis() string {
+	if d.vectors() {
 		return "components of a skill"
 	}
 	return "skills"
 }
 
 // check returns an error if the parts do not fit each other.
-func (s Skills) check() error {
-	if s.vectors() != (len(s.Evaluated) > 0) || s.vectors() && s.OneHot > 0 {
+func (d Distribution) check() error {
+	if d.vectors() != (len(d.Evaluated) > 0) || d.vectors() && d.OneHot > 0 {
 		return errors.New("skills are either one-hot, or vectors with Draw and Evaluated")
 	}
-	for i, skill := range s.Evaluated {
-		if len(skill) != s.Size() || len(skill) == 0 {
+	for i, skill := range d.Evaluated {
+		if len(skill) != d.Size() || len(skill) == 0 {
 			return fmt.Errorf("evaluated skill %d has %d components, the first has %d", i, len(skill),
-				s.Size())
+				d.Size())
 		}
 	}
-	if !(s.Redraw >= 0 && s.Redraw <= 1) || s.Redraw > 0 && !s.vectors() {
+	if !(d.Redraw >= 0 && d.Redraw <= 1) || d.Redraw > 0 && !d.vectors() {
 		return fmt.Errorf("the share of redrawn skills is %g: it must be from 0 to 1, and 0 for "+
-			"one-hot skills", s.Redraw)
+			"one-hot skills", d.Redraw)
 	}
 	return nil
 }
 
 // unitVectors are uniformly distributed unit vectors. The evaluated ones are evenly spaced on a
 // circle, or else drawn once for all runs.
-func unitVectors(count, size int) Skills {
-	rng, s := rand.New(rand.NewPCG(1, 2)), Skills{Evaluated: make([][]float32, count)}
-	for i := range s.Evaluated {
+func unitVectors(count, size int) Distribution {
+	rng, d := rand.New(rand.NewPCG(1, 2)), Distribution{Evaluated: make([][]float32, count)}
+	for i := range d.Evaluated {
 		x, square := make([]float64, size), 0.0
 		for k := range x {
 			x[k] = rng.NormFloat64()
@@ -83,79 +83,79 @@ func unitVectors(count, size int) Skills {
 			square += c * c
 		}
 		for _, c := range x {
-			s.Evaluated[i] = append(s.Evaluated[i], float32(c/math.Sqrt(square)))
+			d.Evaluated[i] = append(d.Evaluated[i], float32(c/math.Sqrt(square)))
 		}
 	}
-	s.Draw = func(keys random.Key) *Node {
+	d.Draw = func(keys random.Key) *Node {
 		x := keys.Normal(keys.Hi.Shape().Dimensions[0], size)
 		return Div(x, Sqrt(AddScalar(InsertAxes(ReduceSum(Square(x), 1), -1), 1e-12)))
 	}
-	return s
+	return d
 }
 
 // cube are skills uniform in [-1, 1]^size. The evaluated ones fill it evenly for every count:
 // multiples of the powers of 1/x modulo 1, where x is the positive root of x^(size+1) = x + 1
 // (Roberts 2018, "The unreasonable effectiveness of quasirandom sequences").
-func cube(count, size int) Skills {
+func cube(count, size int) Distribution {
 	root := 1.0
 	for range 100 {
 		root = math.Pow(1+root, 1/float64(size+1))
 	}
-	s := Skills{Evaluated: make([][]float32, count)}
-	for i := range s.Evaluated {
+	d := Distribution{Evaluated: make([][]float32, count)}
+	for i := range d.Evaluated {
 		step := 1.0
 		for range size {
 			step /= root
 			_, share := math.Modf(0.5 + float64(i+1)*step)
-			s.Evaluated[i] = append(s.Evaluated[i], float32(2*share-1))
+			d.Evaluated[i] = append(d.Evaluated[i], float32(2*share-1))
 		}
 	}
-	s.Draw = func(keys random.Key) *Node {
+	d.Draw = func(keys random.Key) *Node {
 		return keys.Uniform(-1, 1, keys.Hi.Shape().Dimensions[0], size)
 	}
-	return s
+	return d
 }
 
 // width is the number of float32 values that store a skill: the index of a one-hot one.
-func (s Skills) width() int {
-	if s.vectors() {
-		return s.Size()
+func (d Distribution) width() int {
+	if d.vectors() {
+		return d.Size()
 	}
-	return min(1, s.OneHot)
+	return min(1, d.OneHot)
 }
 
 // inputs returns skills as they are stored, [B, width], as network inputs, [B, size].
-func (s Skills) inputs(stored *Node) *Node {
-	if s.vectors() {
+func (d Distribution) inputs(stored *Node) *Node {
+	if d.vectors() {
 		return stored
 	}
-	shape := shapes.Make(dtypes.Float32, stored.Shape().Dimensions[0], s.OneHot)
+	shape := shapes.Make(dtypes.Float32, stored.Shape().Dimensions[0], d.OneHot)
 	column := Iota(stored.Graph(), shape, 1)
 	return ConvertDType(Equal(BroadcastToDims(stored, shape.Dimensions...), column), dtypes.Float32)
 }
 
 // playing returns the index of the one-hot skill of each of n environments, [n, 1].
-func (s Skills) playing(g *Graph, n int) *Node {
-	return ModScalar(Iota(g, shapes.Make(dtypes.Float32, n, 1), 0), float64(max(1, s.OneHot)))
+func (d Distribution) playing(g *Graph, n int) *Node {
+	return ModScalar(Iota(g, shapes.Make(dtypes.Float32, n, 1), 0), float64(max(1, d.OneHot)))
 }
 
 // drawn returns a vector for each of n keys split from a key, [n, size].
-func (s Skills) drawn(key random.Key, n int) *Node {
-	x := s.Draw(key.Split(n))
-	xla.CheckShape(s.Draw, "Draw", "skills", x, dtypes.Float32, n, s.Size())
+func (d Distribution) drawn(key random.Key, n int) *Node {
+	x := d.Draw(key.Split(n))
+	xla.CheckShape(d.Draw, "Draw", "skills", x, dtypes.Float32, n, d.Size())
 	return x
 }
 
 // redrawn replaces the vectors of the first Redraw of the rows [B, size].
-func (s Skills) redrawn(stored *Node, key random.Key) *Node {
+func (d Distribution) redrawn(stored *Node, key random.Key) *Node {
 	rows := stored.Shape().Dimensions[0]
-	n := int(math.Round(s.Redraw * float64(rows)))
+	n := int(math.Round(d.Redraw * float64(rows)))
 	if n == 0 {
 		return stored
 	}
 	row := Iota(stored.Graph(), shapes.Make(dtypes.Int32, rows), 0)
 	first := InsertAxes(LessThan(row, ConstAs(row, int32(n))), -1)
-	return Where(BroadcastToDims(first, stored.Shape().Dimensions...), s.drawn(key, rows), stored)
+	return Where(BroadcastToDims(first, stored.Shape().Dimensions...), d.drawn(key, rows), stored)
 }
 
 // Features are what distinguishes skills: Now and Next of a [Batch]. The zero value stands for whole
@@ -169,28 +169,28 @@ type Features struct {
 }
 
 // Descriptors are the state descriptors before and after a step.
-func (t Task) Descriptors() Features {
-	d := len(t.Env.Spec().Descriptor.Lower)
+func (p Problem) Descriptors() Features {
+	d := len(p.Env.Spec().Descriptor.Lower)
 	return Features{[]int{d, d}, func(before, after envs.State) []*Node {
 		return []*Node{before.Descriptor, after.Descriptor}
 	}}
 }
 
-// EpisodeDescriptors are [Task.Descriptors] of the same episode before a step: in an environment
+// EpisodeDescriptors are [Problem.Descriptors] of the same episode before a step: in an environment
 // that keeps its descriptor when an episode ends, too, the first step starts from the initial one
 // (see [envs.Descriptor]).
-func (t Task) EpisodeDescriptors() Features {
-	f := t.Descriptors()
+func (p Problem) EpisodeDescriptors() Features {
+	f := p.Descriptors()
 	f.Of = func(before, after envs.State) []*Node {
-		return []*Node{t.descriptor(before), after.Descriptor}
+		return []*Node{p.descriptor(before), after.Descriptor}
 	}
 	return f
 }
 
-// descriptor returns the state descriptor of a state, [n, d]; that of the initial state if an
-// episode has just ended.
-func (t Task) descriptor(s envs.State) *Node {
-	return Where(ended(s, s.Descriptor), envs.AutoReset(t.Env, t.Length).Start(s), s.Descriptor)
+// descriptor returns the state descriptor of a state, [n, d]; of the initial state if an episode has
+// just ended.
+func (p Problem) descriptor(s envs.State) *Node {
+	return Where(ended(s, s.Descriptor), envs.AutoReset(p.Env, p.Length).Start(s), s.Descriptor)
 }
 
 // ended returns where the step to a state ended an episode, with the shape of x [n, d].

@@ -73,7 +73,7 @@ func smallFor(backend.Kind) config { return small() }
 
 // methodOf returns a method with one-hot skills, unless the diversity reward has others.
 func methodOf(env envs.Env, skills int, d Diversity, o Objective) method {
-	task := Task{Env: env, Length: 8}
+	task := Problem{Env: env, Length: 8}
 	if d != nil {
 		task.Skills.OneHot, task.Features = skills, task.Descriptors()
 	}

@@ -68,17 +68,17 @@ func (p point) moved(x, y, right, up float32) (nextX, nextY, reward float32, don
 // Every evaluated skill as a separate policy acts like the actor conditioned on it without noise, and
 // so does the actor of numbered skills.
 func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
-	for _, skills := range []Skills{{}, {OneHot: 1}, {OneHot: 3}, unitVectors(2, 1), unitVectors(2, 2),
+	for _, skills := range []Distribution{{}, {OneHot: 1}, {OneHot: 3}, unitVectors(2, 1), unitVectors(2, 2),
 		unitVectors(2, 5), cube(4, 3)} {
 		for _, hidden := range [][]int{{7, 5}, {4}, nil} {
-			task := Task{Env: endless, Length: 8, Skills: skills}
-			form, n := nn.NewMLP(2+skills.Size(), hidden, 4), max(1, skills.Count())
+			task := Problem{Env: endless, Length: 8, Skills: skills}
+			mlp, n := nn.NewMLP(2+skills.Size(), hidden, 4), max(1, skills.Count())
 			what := fmt.Sprintf("%d skills of size %d, hidden layers %v", n, skills.Size(), hidden)
 			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
 					key := random.KeyOf(in[0])
-					row := key.FoldIn(1).Normal(1, form.Params()) // biases are not 0
-					actor, obs := form.Network(row, 0), key.FoldIn(2).Normal(n, 2)
+					row := key.FoldIn(1).Normal(1, mlp.Params()) // biases are not 0
+					actor, obs := mlp.Network(row, 0), key.FoldIn(2).Normal(n, 2)
 					x := task.inputs(obs, nil)
 					numbers := obs
 					if skills.vectors() {
@@ -172,7 +172,7 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 		full   bool
 		width  int
 	}{{0, false, 9}, {3, true, 10}, {3, false, 14}} {
-		task := Task{Env: endless, Length: 8, Skills: Skills{OneHot: c.skills}}
+		task := Problem{Env: endless, Length: 8, Skills: Distribution{OneHot: c.skills}}
 		if !c.full {
 			task.Features = task.Descriptors()
 		}

@@ -20,7 +20,7 @@ func (f published) rowsOf(in []*Node, index *Node, full bool) Batch {
 	obs, nextObs, now, next, done, reward, action, truncation := at(in[0]), at(in[1]), at(in[2]),
 		at(in[3]), at(in[4]), at(in[5]), at(in[6]), at(in[7])
 	width := obs.Shape().Dimensions[1] - f.skills
-	b := Batch{Batch: replay.Batch{Obs: obs, NextObs: nextObs, Action: action, Reward: reward, Done: done,
+	b := Batch{Transitions: replay.Transitions{Obs: obs, NextObs: nextObs, Action: action, Reward: reward, Done: done,
 		Truncation: truncation}, Skill: Slice(obs, AxisRange(), AxisRange(width)), Now: now, Next: next}
 	if full {
 		b.Now, b.Next = Slice(obs, AxisRange(), AxisRange(0, width)),
@@ -44,15 +44,15 @@ func (f published) sac(prefix string) sac.SAC {
 
 // updates compares successive updates of +REWARD with the arrays of a prefix. name names the network
 // of the diversity reward. more returns its initial state other than that.
-func (f published) updates(t *testing.T, prefix, name string, diversity Diversity, task Task,
+func (f published) updates(t *testing.T, prefix, name string, diversity Diversity, task Problem,
 	full bool, more func() []*tensors.Tensor) {
 	steps := f.Shape(prefix + "update.idx")[0]
 	algorithm := f.sac(prefix)
 	it := iteration{sac: algorithm,
 		method: method{task, diversity, PlusReward{f.Number("const.diversity_reward_scale")}}}
-	rows := func(name string, form nn.MLP) *tensors.Tensor {
+	rows := func(name string, mlp nn.MLP) *tensors.Tensor {
 		data := f.Float32s(prefix + name)
-		return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
+		return xlatest.Tensor(data, len(data)/mlp.Params(), mlp.Params())
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		inputs := []*tensors.Tensor{
@@ -69,7 +69,7 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 		inputs = append(inputs, more()...)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			alpha := Log(Const(in[0].Graph(), float32(algorithm.AlphaInit)))
-			l := learning{algorithm.Learner(in[0], in[1], in[2], alpha),
+			l := learning{algorithm.StateOf(in[0], in[1], in[2], alpha),
 				withRow(diversity, task, InsertAxes(in[3], 0))}
 			if dads, ok := l.Diversity.(DADS); ok {
 				dads.Changes = xla.Unflatten(dads.Changes, in[data:])

@@ -18,7 +18,7 @@ func (critics Twin) Min(obs, action *Node) *Node {
 // Loss is the sum over both critics of their squared error relative to the target, mean over the
 // batch. Truncated steps have no bootstrap target, so they are masked out, but still count in the
 // mean's denominator.
-func (critics Twin) Loss(target *Node, batch replay.Batch) *Node {
+func (critics Twin) Loss(target *Node, batch replay.Transitions) *Node {
 	counts := OneMinus(batch.Truncation)
 	loss := func(critic nn.Network) *Node {
 		return ReduceAllMean(Square(Mul(Sub(values(critic, batch.Obs, batch.Action), target), counts)))

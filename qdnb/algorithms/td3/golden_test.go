@@ -64,10 +64,10 @@ func (f published) batch(rows []int32) *tensors.Tensor {
 	return xlatest.Tensor(joined, len(rows), f.td3.Layout().Width())
 }
 
-// rows returns flat parameter sets as rows of one form.
-func (f published) rows(name string, form nn.MLP) *tensors.Tensor {
+// rows returns flat parameter sets as rows of one architecture.
+func (f published) rows(name string, mlp nn.MLP) *tensors.Tensor {
 	data := f.Float32s(name)
-	return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
+	return xlatest.Tensor(data, len(data)/mlp.Params(), mlp.Params())
 }
 
 func (f published) critics(name string) *tensors.Tensor { return f.rows(name, f.td3.Critic) }
@@ -78,13 +78,13 @@ func (f published) noise(name string) *tensors.Tensor {
 }
 
 // start returns the initial learner of the data.
-func (f published) start(critic, targetCritic, actor, targetActor *Node) Learner {
+func (f published) start(critic, targetCritic, actor, targetActor *Node) TrainingState {
 	c := f.td3.Config
-	l := Learner{nn.NewTargeted[Twin](f.td3.Critic.Networks(critic), c.CriticLearningRate, c.SoftTauUpdate),
+	ts := TrainingState{nn.NewTargeted[Twin](f.td3.Critic.Networks(critic), c.CriticLearningRate, c.SoftTauUpdate),
 		nn.NewTargeted(f.td3.Actor.Network(actor, 0), c.GreedyLearningRate, c.SoftTauUpdate),
 		Const(critic.Graph(), int32(0))}
-	l.Critic.Target, l.Actor.Target = f.td3.Critic.Networks(targetCritic), f.td3.Actor.Network(targetActor, 0)
-	return l
+	ts.Critic.Target, ts.Actor.Target = f.td3.Critic.Networks(targetCritic), f.td3.Actor.Network(targetActor, 0)
+	return ts
 }
 
 // stepped compares parameters after an Adam step where the gradient exceeds rounding noise, because
@@ -123,9 +123,9 @@ func TestGoldenUpdate(t *testing.T) {
 	f := readPublished(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			l, critic, actor := f.td3.step(f.start(in[0], in[1], in[2], in[3]), f.td3.Layout().Split(in[4]),
+			ts, critic, actor := f.td3.step(f.start(in[0], in[1], in[2], in[3]), f.td3.Layout().Split(in[4]),
 				in[5])
-			return append(l.rows(), critic, actor, l.Step)
+			return append(ts.rows(), critic, actor, ts.Step)
 		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
 			f.actor("target_actor.flat"),
 			f.batch(f.Int32s("one.idx")), f.noise("one.eps"))
@@ -150,7 +150,7 @@ func TestGoldenChain(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			type state struct {
-				Learner     Learner
+				Learner     TrainingState
 				Rows, Noise *Node
 				After       []*Node // networks after each step
 			}
@@ -164,12 +164,12 @@ func TestGoldenChain(t *testing.T) {
 			end := xla.For(in[0].Graph(), steps, start, func(step *Node, s state) state {
 				batch := f.td3.TransitionsBatchSize
 				rows := xla.Rows(s.Rows, MulScalar(step, int32(batch)), batch)
-				l, _, _ := f.td3.step(s.Learner, f.td3.Layout().Split(rows),
+				ts, _, _ := f.td3.step(s.Learner, f.td3.Layout().Split(rows),
 					Reshape(xla.Rows(s.Noise, step, 1), batch, -1))
-				for i, rows := range l.rows() {
+				for i, rows := range ts.rows() {
 					s.After[i] = set(s.After[i], step, rows)
 				}
-				s.Learner = l
+				s.Learner = ts
 				return s
 			})
 			return end.After

@@ -14,7 +14,7 @@ type TD3 struct {
 	Actor  nn.MLP // observation to action in [-1, 1]
 	Critic nn.MLP // observation and action to one value; each of the two
 	// Read splits rows of the replay buffer into the transitions to learn from; nil: as in Layout.
-	Read func(rows *Node) replay.Batch
+	Read func(rows *Node) replay.Transitions
 }
 
 // New returns the algorithm for policies of one architecture, with ReLU critics of the configured
@@ -35,19 +35,19 @@ func (t TD3) Layout() replay.Layout {
 	return replay.Layout{Obs: t.Observations(), Actions: t.Actions()}
 }
 
-// Learner is the state of the algorithm: a pytree.
-type Learner struct {
+// TrainingState is the state of the algorithm: a pytree.
+type TrainingState struct {
 	Critic nn.Targeted[Twin]
 	Actor  nn.Targeted[nn.Network]
 	Step   *Node // int32: critic updates so far
 }
 
-// Start returns a learner before its first update with the given actor [1, N] (in PGA-MAP-Elites
+// Start returns the state before the first update with the given actor [1, N] (in PGA-MAP-Elites
 // the first individual of the initial population). The critics are initialised randomly; the
 // targets are copies.
-func (t TD3) Start(actor *Node, key random.Key) Learner {
+func (t TD3) Start(actor *Node, key random.Key) TrainingState {
 	g := actor.Graph()
 	critic := t.Critic.Init(key.FoldInEach(Const(g, []int32{0, 1})))
-	return Learner{nn.NewTargeted[Twin](t.Critic.Networks(critic), t.CriticLearningRate, t.SoftTauUpdate),
+	return TrainingState{nn.NewTargeted[Twin](t.Critic.Networks(critic), t.CriticLearningRate, t.SoftTauUpdate),
 		nn.NewTargeted(t.Actor.Network(actor, 0), t.GreedyLearningRate, t.SoftTauUpdate), Const(g, int32(0))}
 }

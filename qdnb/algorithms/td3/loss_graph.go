@@ -15,7 +15,7 @@ import (
 //
 // Primes denote the target networks (QDax, losses/td3_loss.py). noise [B, actions] is standard
 // normal.
-func (t TD3) target(targets Twin, actor nn.Network, batch replay.Batch, noise *Node) *Node {
+func (t TD3) target(targets Twin, actor nn.Network, batch replay.Transitions, noise *Node) *Node {
 	disturbance := clip(MulScalar(noise, t.PolicyNoise), t.NoiseClip)
 	action := clip(Add(actor.Apply(batch.NextObs), disturbance), 1)
 	next := targets.Min(batch.NextObs, action)

@@ -31,7 +31,7 @@ func bandit(t TD3, key random.Key, rows int) replay.Buffer {
 	best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
 	reward := Reshape(Neg(Square(Sub(action, best))), rows)
 	full := Const(g, int32(rows))
-	return replay.Buffer{Rows: t.Layout().Join(replay.Batch{
+	return replay.Buffer{Rows: t.Layout().Join(replay.Transitions{
 		Obs: obs, NextObs: obs, Action: action, Reward: reward, Done: OnesLike(reward),
 		Truncation: ZerosLike(reward),
 	}), Size: full, Position: ZerosLike(full)}
@@ -50,16 +50,16 @@ func TestLearnsABandit(t *testing.T) {
 			buffer := bandit(td3, key.FoldIn(0), 1000)
 			first := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(key.Hi.Graph(),
 				shapes.Make(dtypes.Int32, 2), 0)))
-			l := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldIn(2))
-			l, critic, actor := td3.Train(l, buffer, key.FoldIn(3), 800)
-			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic.Params[0],
+			ts := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldIn(2))
+			ts, critic, actor := td3.Train(ts, buffer, key.FoldIn(3), 800)
+			child := td3.Vary(Slice(first, AxisRange(1, 2)), ts.Critic.Params[0],
 				td3.DrawObservations(buffer, key.FoldIn(4), 200), noWorker(key), 1)
 			obs := Slice(td3.Layout().Split(buffer.Rows).Obs, AxisRange(0, 200))
 			off := func(policy nn.Network) *Node {
 				best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
 				return ReduceAllMean(Abs(Sub(policy.Apply(obs), best)))
 			}
-			return []*Node{off(td3.Actor.Network(first, 0)), off(l.Actor.Params), off(td3.Actor.Network(child, 0)),
+			return []*Node{off(td3.Actor.Network(first, 0)), off(ts.Actor.Params), off(td3.Actor.Network(child, 0)),
 				critic, actor}
 		}, xlatest.Tensor(random.SeedWords(1), 2))
 		at := func(i int) float32 { return xlatest.Flat[float32](t, out[i])[0] }
@@ -85,13 +85,13 @@ func TestLaws(t *testing.T) {
 			g := key.Hi.Graph()
 			buffer := bandit(td3, key.FoldIn(0), 64)
 			rows := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, 14), 0)))
-			l := td3.Start(Slice(rows, AxisRange(0, 1)), key.FoldIn(2))
+			ts := td3.Start(Slice(rows, AxisRange(0, 1)), key.FoldIn(2))
 			batch := td3.Layout().Split(Slice(buffer.Rows, AxisRange(0, 32)))
 			noise := key.FoldIn(3).Normal(32, 1)
-			disturbed := func(b replay.Batch, noise *Node) *Node {
-				return l.Critic.Params.Loss(td3.target(l.Critic.Target, l.Actor.Target, b, noise), b)
+			disturbed := func(b replay.Transitions, noise *Node) *Node {
+				return ts.Critic.Params.Loss(td3.target(ts.Critic.Target, ts.Actor.Target, b, noise), b)
 			}
-			loss := func(b replay.Batch) *Node { return disturbed(b, noise) }
+			loss := func(b replay.Transitions) *Node { return disturbed(b, noise) }
 
 			elsewhere, truncated, running := batch, batch, batch
 			elsewhere.NextObs = AddScalar(batch.NextObs, 5)
@@ -99,22 +99,22 @@ func TestLaws(t *testing.T) {
 			running.Done = ZerosLike(batch.Done)
 			clipped := OnesLike(noise)
 
-			one, _, _ := td3.step(l, batch, noise)
+			one, _, _ := td3.step(ts, batch, noise)
 			two, _, _ := td3.step(one, batch, noise)
 			three, _, _ := td3.step(two, batch, noise)
 
-			actor := func(l Learner) *Node { return l.Actor.Params.Join() }
+			actor := func(ts TrainingState) *Node { return ts.Actor.Params.Join() }
 			observations := td3.DrawObservations(buffer, key.FoldIn(4), 3)
 			// the last five overlap with those before
-			all := td3.Vary(rows, l.Critic.Params[0], observations, noWorker(key), 5)
-			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic.Params[0], observations, noWorker(key), 5)
+			all := td3.Vary(rows, ts.Critic.Params[0], observations, noWorker(key), 5)
+			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), ts.Critic.Params[0], observations, noWorker(key), 5)
 			return []*Node{
 				loss(batch), loss(elsewhere), loss(truncated),
-				actor(l), actor(one), actor(two), actor(three), one.Actor.Target.Join(), two.Actor.Target.Join(),
+				actor(ts), actor(one), actor(two), actor(three), one.Actor.Target.Join(), two.Actor.Target.Join(),
 				Slice(all, AxisRange(9, 10)), alone,
 				disturbed(running, MulScalar(clipped, td3.NoiseClip/td3.PolicyNoise)),
 				disturbed(running, MulScalar(clipped, 100)), disturbed(running, clipped),
-				ReduceAllMax(Abs(Sub(one.rows()[0], l.rows()[0]))), ReduceAllMax(Abs(Sub(actor(one), actor(l)))),
+				ReduceAllMax(Abs(Sub(one.rows()[0], ts.rows()[0]))), ReduceAllMax(Abs(Sub(actor(one), actor(ts)))),
 			}
 		}, xlatest.Tensor(random.SeedWords(2), 2))
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }

@@ -19,7 +19,7 @@ import (
 )
 
 // first returns a learner and an actor from a key.
-func (t TD3) first(key random.Key) Learner {
+func (t TD3) first(key random.Key) TrainingState {
 	return t.Start(t.Actor.Init(key.FoldIn(1).FoldInEach(Const(key.Hi.Graph(), []int32{0}))),
 		key.FoldIn(2))
 }
@@ -37,7 +37,7 @@ func TestTrainIsUpdates(t *testing.T) {
 				once, loss, _ := td3.Train(start, buffer, key, 3)
 
 				type state struct {
-					Learner Learner
+					Learner TrainingState
 					Buffer  replay.Buffer
 					Key     random.Key
 					Loss    *Node
@@ -99,15 +99,15 @@ func TestLossesShowNaN(t *testing.T) {
 		program, err := xlatest.Compile(p, "nan", []shapes.Shape{scalar, scalar, scalar},
 			func(in []*Node) []*Node {
 				key := random.NewKey(in[0].Graph(), 1)
-				buffer, l := bandit(td3, key.FoldIn(0), 32), td3.first(key)
+				buffer, ts := bandit(td3, key.FoldIn(0), 32), td3.first(key)
 				poison := func(x, with *Node, column int) *Node { // [n, width]
 					return Add(x, Where(Equal(Iota(x.Graph(), x.Shape(), 1), ConstAs(x, column)), with,
 						ZerosLike(x)))
 				}
 				buffer.Rows = poison(buffer.Rows, in[0], td3.Layout().Width()-3) // a reward
-				actor, critic := l.Actor.Params.Kernel, l.Critic.Params[0].Kernel
+				actor, critic := ts.Actor.Params.Kernel, ts.Critic.Params[0].Kernel
 				actor[0], critic[0] = poison(actor[0], in[1], 2), poison(critic[0], in[2], 2)
-				_, criticLoss, actorLoss := td3.Train(l, buffer, key, 2)
+				_, criticLoss, actorLoss := td3.Train(ts, buffer, key, 2)
 				return []*Node{criticLoss, actorLoss}
 			})
 		must.Do(err)
@@ -134,21 +134,21 @@ func TestLossesShowNaN(t *testing.T) {
 // The architecture of the critics is a field: other activations, no hidden layer.
 func TestFormsOfCritics(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for name, form := range map[string]nn.MLP{
+		for name, mlp := range map[string]nn.MLP{
 			"tanh":      {Sizes: []int{3, 8, 8, 1}, Hidden: Tanh},
 			"no layers": {Sizes: []int{3, 1}, Output: Tanh},
 		} {
 			td3 := tiny()
-			td3.Critic = form
+			td3.Critic = mlp
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				key := random.KeyOf(in[0])
-				buffer, l := bandit(td3, key.FoldIn(0), 100), td3.first(key)
-				batch := replay.Batch{Obs: xla.Rows(td3.Layout().Split(buffer.Rows).Obs,
+				buffer, ts := bandit(td3, key.FoldIn(0), 100), td3.first(key)
+				batch := replay.Transitions{Obs: xla.Rows(td3.Layout().Split(buffer.Rows).Obs,
 					Const(key.Hi.Graph(), int32(0)), td3.TransitionsBatchSize)}
 				// One step of the variation, which splits the critic's first layer, compared with the loss as
 				// written.
 				adam := nn.NewAdam(td3.PolicyLearningRate)
-				actor, critic := l.Actor.Params.Join(), l.Critic.Params
+				actor, critic := ts.Actor.Params.Join(), ts.Critic.Params
 				loss := td3.policyLoss(actor, nn.JoinNetworks(critic), batch)
 				want, _ := adam.Update(actor, Gradient(loss, actor)[0], adam.Start(actor))
 				return []*Node{td3.Vary(actor, critic[0], batch.Obs, noWorker(key), 1), want}

@@ -19,17 +19,17 @@ import (
 //		the actor's target follows
 //
 // The losses are scalar means over the updates: of the critics, and the negative mean value of the actor's
-// actions, 0 if it was not updated. A NaN loss means that the learner is no longer usable.
-func (t TD3) Train(l Learner, buffer replay.Buffer, key random.Key,
-	steps int) (after Learner, critic, actor *Node) {
-	g := l.Step.Graph()
+// actions, 0 if it was not updated. A NaN loss means that the state is no longer usable.
+func (t TD3) Train(ts TrainingState, buffer replay.Buffer, key random.Key,
+	steps int) (after TrainingState, critic, actor *Node) {
+	g := ts.Step.Graph()
 	type state struct {
-		Learner Learner
+		Learner TrainingState
 		Buffer  replay.Buffer
 		Key     random.Key
 		Sums    sums
 	}
-	end := xla.ForUnfused(g, steps, state{l, buffer, key, none(g)},
+	end := xla.ForUnfused(g, steps, state{ts, buffer, key, none(g)},
 		func(step *Node, s state) state {
 			draw := s.Key.FoldInEach(step)
 			batch := t.draw(s.Buffer, draw)
@@ -48,7 +48,7 @@ const (
 )
 
 // draw draws the batch of a step.
-func (t TD3) draw(buffer replay.Buffer, key random.Key) replay.Batch {
+func (t TD3) draw(buffer replay.Buffer, key random.Key) replay.Transitions {
 	read := t.Layout().Split
 	if t.Read != nil {
 		read = t.Read
@@ -65,7 +65,7 @@ func none(g *Graph) sums {
 }
 
 // mean returns the losses, NaN if the networks after the updates contain NaN.
-func (s sums) mean(after Learner) (critic, actor *Node) {
+func (s sums) mean(after TrainingState) (critic, actor *Node) {
 	of := func(sum, updates *Node, networks []*Node) *Node {
 		return nn.PropagateNaN(Div(sum, MaxScalar(updates, 1)), networks...)
 	}
@@ -74,11 +74,11 @@ func (s sums) mean(after Learner) (critic, actor *Node) {
 }
 
 // update is one step of [TD3.Train] on a batch, with standard normal noise [B, actions].
-func (t TD3) update(l Learner, s sums, batch replay.Batch, noise *Node) (Learner, sums) {
-	before := l.Critic.Params[0]
-	target := StopGradient(t.target(l.Critic.Target, l.Actor.Target, batch, noise))
-	loss := l.Critic.Params.Loss(target, batch)
-	l.Critic = l.Critic.Step(loss)
+func (t TD3) update(ts TrainingState, s sums, batch replay.Transitions, noise *Node) (TrainingState, sums) {
+	before := ts.Critic.Params[0]
+	target := StopGradient(t.target(ts.Critic.Target, ts.Actor.Target, batch, noise))
+	loss := ts.Critic.Params.Loss(target, batch)
+	ts.Critic = ts.Critic.Step(loss)
 	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)
 
 	type actor struct {
@@ -87,15 +87,15 @@ func (t TD3) update(l Learner, s sums, batch replay.Batch, noise *Node) (Learner
 		Obs        *Node
 		Sum, Count *Node
 	}
-	due := Equal(ModScalar(l.Step, int32(t.PolicyDelay)), ZerosLike(l.Step))
-	start := actor{l.Actor, before, batch.Obs, s.Actor, s.Actors}
+	due := Equal(ModScalar(ts.Step, int32(t.PolicyDelay)), ZerosLike(ts.Step))
+	start := actor{ts.Actor, before, batch.Obs, s.Actor, s.Actors}
 	after := xla.WhenUnfused(due, start, func(_ *Node, a actor) actor {
 		loss := policyLoss(a.Actor.Params, a.Critic, a.Obs)
 		a.Actor = a.Actor.Step(loss)
 		a.Sum, a.Count = Add(a.Sum, loss), AddScalar(a.Count, 1)
 		return a
 	})
-	l.Actor, s.Actor, s.Actors = after.Actor, after.Sum, after.Count
-	l.Step = AddScalar(l.Step, 1)
-	return l, s
+	ts.Actor, s.Actor, s.Actors = after.Actor, after.Sum, after.Count
+	ts.Step = AddScalar(ts.Step, 1)
+	return ts, s
 }

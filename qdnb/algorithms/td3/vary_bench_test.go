@@ -37,7 +37,7 @@ func BenchmarkVary(b *testing.B) {
 				full := Const(g, int32(rows))
 				zeros := Zeros(g, shapes.Make(dtypes.Float32, rows))
 				obs := key.FoldIn(0).Normal(rows, 87)
-				buffer := replay.Buffer{Rows: t.Layout().Join(replay.Batch{Obs: obs, NextObs: obs,
+				buffer := replay.Buffer{Rows: t.Layout().Join(replay.Transitions{Obs: obs, NextObs: obs,
 					Action: Zeros(g, shapes.Make(dtypes.Float32, rows, 8)), Reward: zeros, Done: zeros,
 					Truncation: zeros,
 				}), Size: full, Position: ZerosLike(full)}

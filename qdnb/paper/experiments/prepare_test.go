@@ -77,7 +77,7 @@ func TestPrepareRefusesADamagedPlan(t *testing.T) {
 }
 
 // Prepare describes shipped runs and trains nothing. Their figures are those of the runs, and
-// whoever needs their policies is told to train them again.
+// code that needs their policies gets an error that says to train them again.
 func TestPrepareShipped(t *testing.T) {
 	dir := t.TempDir()
 	lines := []sweep.Line{tiny(t, 0, 3), tiny(t, 1, 3)}

@@ -183,7 +183,7 @@ func (e *executor) ensure(ctx context.Context, c runs.Config, b runs.Budget, wai
 	}
 }
 
-// stopped returns an error if the executor was told to stop.
+// stopped returns an error if the executor is to stop.
 func (e *executor) stopped(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil

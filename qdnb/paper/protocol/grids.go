@@ -1,7 +1,7 @@
 package protocol
 
-// Grid is a grid of two hyperparameters in the paper's sensitivity section.
-type Grid struct {
+// HyperparameterGrid is a grid of two hyperparameters in the paper's sensitivity section.
+type HyperparameterGrid struct {
 	Method   string
 	Settings [2]string // names in run configurations
 	Symbols  [2]string // in the paper
@@ -9,8 +9,8 @@ type Grid struct {
 }
 
 // Grids returns the paper's grids.
-func Grids() []Grid {
-	return []Grid{
+func Grids() []HyperparameterGrid {
+	return []HyperparameterGrid{
 		{Method: "map-elites", Settings: [2]string{"iso_sigma", "line_sigma"},
 			Symbols: [2]string{"σ1", "σ2"},
 			Values:  [2][]float64{{0.001, 0.01, 0.1}, {0.01, 0.1, 1}}},
@@ -20,13 +20,13 @@ func Grids() []Grid {
 }
 
 // GridOf returns the grid of a method; false if the paper has none.
-func GridOf(method string) (Grid, bool) {
+func GridOf(method string) (HyperparameterGrid, bool) {
 	for _, g := range Grids() {
 		if g.Method == method {
 			return g, true
 		}
 	}
-	return Grid{}, false
+	return HyperparameterGrid{}, false
 }
 
 // GridEnvironments lists the environments of the grids, in the order of the paper's figure 3.

@@ -28,7 +28,7 @@ func Adaptation(run *runs.Run) (*Panel, error) {
 	chosen := -1
 	for _, v := range adaptation.Values {
 		x := v.X
-		if !math.IsNaN(v.Y) { // a target position, which has no place on an axis
+		if !math.IsNaN(v.Y) { // a target position, which no axis shows
 			x, axes.XLabel = float64(v.Index), adaptation.Perturbation
 		} else if x == 1 {
 			chosen, _ = v.Best()

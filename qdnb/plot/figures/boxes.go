@@ -82,8 +82,8 @@ func Boxes(a Axes, o BoxOptions, groups ...BoxGroup) (*Panel, error) {
 	for i := range boxes {
 		for j := range boxes[i] {
 			b := &boxes[i][j]
-			place := slices.Index(names, b.Name)
-			b.At, b.Width, b.palette = float64(i)+pad+width*(float64(place)+0.5), 0.8*width, p.palette
+			slot := slices.Index(names, b.Name)
+			b.At, b.Width, b.palette = float64(i)+pad+width*(float64(slot)+0.5), 0.8*width, p.palette
 			drawn = drawn || slices.ContainsFunc(b.Values, finite)
 			p.put(b)
 			if style := b.style(); b.Name != "" {

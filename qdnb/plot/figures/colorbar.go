@@ -18,7 +18,7 @@ import (
 // ColorBar maps values to colours. It covers the values of all cells that share it.
 type ColorBar struct {
 	Label string // "": Fitness
-	// Min and Max are the ends of the range. If both are 0, it is that of the values without far outliers:
+	// Min and Max are the ends of the range. If both are 0, it spans the values without far outliers:
 	// those more than three interquartile ranges beyond the quartiles (Tukey 1977). Values beyond an end
 	// have its colour, and the bar ends in a triangle there.
 	Min, Max float64

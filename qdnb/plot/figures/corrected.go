@@ -21,7 +21,7 @@ func CorrectedMetrics(trained []*runs.Run, axis Axis) (Grid, error) {
 		return Grid{}, err
 	}
 	lines := make([][]Series, len(metrics))
-	var kinds, kindOf []string // kinds of averages; that of each line
+	var kinds, kindOf []string // kinds of averages; the kind of each line
 	for _, group := range groupsOf(trained) {
 		curves := map[string][][]Series{} // of a kind of average, by metric, one per run
 		for _, run := range group.runs {

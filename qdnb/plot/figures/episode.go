@@ -12,9 +12,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Episode is the trajectory of a robot over hurdles under a controller that selects among skills.
+// HurdleEpisode is the trajectory of a robot over hurdles under a controller that selects among skills.
 // [MetaEpisode] draws it.
-type Episode struct {
+type HurdleEpisode struct {
 	Title string
 	// X is the position along the track and Z the height of the torso: [steps], metres. A point that
 	// is not finite interrupts the line.
@@ -30,7 +30,7 @@ type Hurdle struct{ X, Radius float64 } // metres
 
 // MetaEpisode draws the trajectory over the hurdles from the side, in the colour of the active
 // skill, and below it the sequence of skills. Heights are exaggerated.
-func MetaEpisode(e Episode) (Grid, error) {
+func MetaEpisode(e HurdleEpisode) (Grid, error) {
 	if err := e.check(); err != nil {
 		return Grid{}, fmt.Errorf("figures: episode: %w", err)
 	}
@@ -54,7 +54,7 @@ func MetaEpisode(e Episode) (Grid, error) {
 	return InRows(1, side, strip), nil
 }
 
-func (e *Episode) check() error {
+func (e *HurdleEpisode) check() error {
 	if len(e.X) != len(e.Z) || len(e.X) == 0 {
 		return fmt.Errorf("%d x and %d z values: want equal numbers of both, at least one", len(e.X),
 			len(e.Z))
@@ -72,7 +72,7 @@ func (e *Episode) check() error {
 }
 
 // limits returns the limits of the side view: the trajectory and the hurdles near it.
-func (e *Episode) limits() (lower, upper [2]float64) {
+func (e *HurdleEpisode) limits() (lower, upper [2]float64) {
 	lower, upper = [2]float64{-0.5, 0}, [2]float64{3.5, 1.2}
 	for i, x := range e.X {
 		if finite(x) && finite(e.Z[i]) {
@@ -85,7 +85,7 @@ func (e *Episode) limits() (lower, upper [2]float64) {
 
 // colors returns the colours of the skills by index, and legend entries if there are few skills.
 // Otherwise the labels of the blocks below name the skills.
-func (e *Episode) colors() (map[int]color.NRGBA, []Entry) {
+func (e *HurdleEpisode) colors() (map[int]color.NRGBA, []Entry) {
 	colors, entries := map[int]color.NRGBA{}, []Entry(nil)
 	for i, skill := range slices.Compact(slices.Sorted(slices.Values(e.Skills))) {
 		label := fmt.Sprintf("%s %d", e.Skill, skill)
@@ -99,7 +99,7 @@ func (e *Episode) colors() (map[int]color.NRGBA, []Entry) {
 	return colors, entries
 }
 
-func (e *Episode) plotSide(c draw.Canvas, p *plot.Plot, colors map[int]color.NRGBA) {
+func (e *HurdleEpisode) plotSide(c draw.Canvas, p *plot.Plot, colors map[int]color.NRGBA) {
 	toX, toZ := p.Transforms(&c)
 	for _, h := range e.Hurdles {
 		if h.X+h.Radius < p.X.Min || h.X-h.Radius > p.X.Max {
@@ -122,7 +122,7 @@ func (e *Episode) plotSide(c draw.Canvas, p *plot.Plot, colors map[int]color.NRG
 }
 
 // plotStrip draws a block for each decision, with the index of its skill if there is room.
-func (e *Episode) plotStrip(c draw.Canvas, p *plot.Plot, colors map[int]color.NRGBA) {
+func (e *HurdleEpisode) plotStrip(c draw.Canvas, p *plot.Plot, colors map[int]color.NRGBA) {
 	toX, toY := p.Transforms(&c)
 	style := textStyle(6)
 	style.YAlign = draw.YCenter

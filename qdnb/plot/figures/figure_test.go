@@ -62,14 +62,14 @@ func TestMissingCharacters(t *testing.T) {
 		}
 		return n
 	}
-	for place := range 4 {
+	for i := range 4 {
 		texts := []string{"t", "x", "y", "a"}
 		of := func(text string) int {
-			texts[place] = text
+			texts[i] = text
 			return ink(texts[0], texts[1], texts[2], texts[3])
 		}
 		if got, without := of("漢😀"), of(" "); got < without+80 {
-			t.Errorf("at place %d: %d dark pixels, %d without the characters", place, got, without)
+			t.Errorf("at position %d: %d dark pixels, %d without the characters", i, got, without)
 		}
 	}
 	paths := func(text string) (n int) {

@@ -226,7 +226,7 @@ func (l *layout) byWidth(width vg.Length) (w, h vg.Length) {
 	return width, h
 }
 
-// byHeight is [layout.byWidth] of a height. The width is about that of the figure.
+// byHeight is [layout.byWidth] of a height. The width is about the figure's.
 func (l *layout) byHeight(width, height vg.Length) (w, h vg.Length) {
 	for range 3 {
 		m := l.margins(width)
@@ -305,10 +305,10 @@ func (l *layout) shareAxes() {
 		axis.Tick.Marker = unlabelled{shown}
 		axis.Tick.Label.Font.Size = 0.01 // practically no space
 	}
-	for place, c := range l.all {
-		below, left := at(place[0]+c.rows, place[1]), at(place[0], place[1]-1)
+	for corner, c := range l.all {
+		below, left := at(corner[0]+c.rows, corner[1]), at(corner[0], corner[1]-1)
 		if below == nil { // a gap: rows are even if the rest of the row below shows its axis
-			below = at(place[0]+c.rows, 0)
+			below = at(corner[0]+c.rows, 0)
 		}
 		if below != nil && below.columns == c.columns && shows(&below.X, &c.X) {
 			hide(&c.plot.X, &below.plot.X)

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"hash/fnv"
 	"image/color"
 	"math"
@@ -29,12 +30,6 @@ func (s Style) band() color.NRGBA {
 	return s.Color
 }
 
-// dashes are the patterns in points; none is a solid line.
-var dashes = map[records.Dashes][]vg.Length{
-	records.Dashed: {5, 2}, records.Dotted: {1.2, 1.6}, records.DashDot: {5, 1.8, 1.2, 1.8},
-	records.LongDash: {9, 2.5}, records.DashDotDot: {5, 1.8, 1.2, 1.8, 1.2, 1.8},
-}
-
 func rgb(hex uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
 }
@@ -48,11 +43,14 @@ var extraColors = []color.NRGBA{
 // extraDashes are assigned to the extra colours in turn, so that neighbours in the list, some of
 // which a colour-blind reader confuses, differ in dashes. Once the colours are used up, they
 // repeat with the next dashes.
-var extraDashes = []records.Dashes{records.LongDash, records.DashDotDot, records.Solid}
+var extraDashes = [][]vg.Length{{9, 2.5}, {5, 1.8, 1.2, 1.8, 1.2, 1.8}, nil}
 
 // MethodName returns the name that the paper prints for an algorithm, or id itself if it is
 // unknown.
-func MethodName(id string) string { return records.Title(id) }
+func MethodName(id string) string {
+	r, _ := records.Find(id)
+	return cmp.Or(r.Title, id)
+}
 
 var words = regexp.MustCompile(`[a-z]+(-[a-z]+)*`)
 
@@ -74,7 +72,11 @@ func MethodStyles(ids ...string) map[string]Style {
 	taken := make(map[int]bool)
 	for _, id := range SortMethods(ids) {
 		if r, ok := records.Find(id); ok {
-			chosen[id] = Style{r.Title, rgb(r.Color), dashes[r.Dashes]}
+			style := Style{Name: r.Title, Color: rgb(r.Color)}
+			for _, length := range r.Dashes {
+				style.Dashes = append(style.Dashes, vg.Length(length))
+			}
+			chosen[id] = style
 			continue
 		}
 		h := fnv.New32a()
@@ -92,7 +94,7 @@ func MethodStyles(ids ...string) map[string]Style {
 		chosen[id] = Style{
 			Name:   id,
 			Color:  extraColors[slot%len(extraColors)],
-			Dashes: dashes[extraDashes[(slot%len(extraColors)+slot/len(extraColors))%len(extraDashes)]],
+			Dashes: extraDashes[(slot%len(extraColors)+slot/len(extraColors))%len(extraDashes)],
 		}
 	}
 	return chosen
@@ -103,7 +105,7 @@ const labelRank = -1
 
 // methodRank is the rank of the legend entry of a method: those of the paper come first, in its order.
 func methodRank(id string) int {
-	if rank := records.Rank(id); rank >= 0 {
+	if rank := slices.Index(records.Names(), id); rank >= 0 {
 		return rank - 1000
 	}
 	return 0

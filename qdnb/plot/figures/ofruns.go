@@ -30,7 +30,7 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	if r.Dims == 1 {
 		height := (upper[0] - lower[0]) / 4 // the widest map
 		names, lower, upper = append(names, ""), append(lower, 0), append(upper, height)
-		flat, dots = beside(flat, height/2), beside(dots, height/2)
+		flat, dots = atHeight(flat, height/2), atHeight(dots, height/2)
 	}
 	if len(lower) != 2 {
 		return nil, fmt.Errorf("figures: a repertoire map needs 2 descriptor dimensions, these have %d: show "+
@@ -92,8 +92,8 @@ func ComponentNames(run *runs.Run, dims int) (names []string) {
 	return names
 }
 
-// beside returns points [n, 2] of numbers and a constant.
-func beside(numbers []float32, y float32) (points []float32) {
+// atHeight returns points [n, 2] of numbers and a constant.
+func atHeight(numbers []float32, y float32) (points []float32) {
 	for _, x := range numbers {
 		points = append(points, x, y)
 	}

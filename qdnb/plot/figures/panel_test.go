@@ -19,7 +19,6 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/imagetest"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -220,7 +219,7 @@ func TestNilValues(t *testing.T) {
 // The legend lists the paper's methods, others, and those of a style of their own; only visible bands
 // are in it; and a name has one style in all panels.
 func TestLegend(t *testing.T) {
-	own := Style{Name: "no prior", Color: rgb(0x123456), Dashes: dashes[records.Dashed]}
+	own := Style{Name: "no prior", Color: rgb(0x123456), Dashes: []vg.Length{5, 2}}
 	x := []float64{0, 1}
 	flat := must.Get(Lines(Axes{}, Series{Name: "own", X: x, Y: x, Style: &own},
 		Series{Name: "another", X: x, Y: x}, Series{Name: "dads-reward", X: x, Y: x, Low: x, High: x}))
@@ -302,7 +301,7 @@ func TestPanelErrors(t *testing.T) {
 		change(&a)
 		return errtest.Of(Trajectories(a))
 	}
-	withEpisode := func(change func(*Episode)) error {
+	withEpisode := func(change func(*HurdleEpisode)) error {
 		e := sampleEpisode(5)
 		change(&e)
 		return errtest.Of(MetaEpisode(e))
@@ -322,11 +321,11 @@ func TestPanelErrors(t *testing.T) {
 		"path 2 (skill 3)":        withArena(func(a *Arena) { a.Paths[2].X = nil }),
 		"goal {X0:NaN":            withArena(func(a *Arena) { a.Goal.X0 = nan }),
 		"limits must be":          withArena(func(a *Arena) { a.Lower[1] = 1 }),
-		"0 x and 0 z":             withEpisode(func(e *Episode) { e.X, e.Z = nil, nil }),
-		"245 x and 244 z":         withEpisode(func(e *Episode) { e.Z = e.Z[1:] }),
-		"24 skills":               withEpisode(func(e *Episode) { e.Skills = e.Skills[1:] }),
-		"of 0 steps":              withEpisode(func(e *Episode) { e.Decision = 0 }),
-		"hurdle {X:NaN":           withEpisode(func(e *Episode) { e.Hurdles[0].X = nan }),
+		"0 x and 0 z":             withEpisode(func(e *HurdleEpisode) { e.X, e.Z = nil, nil }),
+		"245 x and 244 z":         withEpisode(func(e *HurdleEpisode) { e.Z = e.Z[1:] }),
+		"24 skills":               withEpisode(func(e *HurdleEpisode) { e.Skills = e.Skills[1:] }),
+		"of 0 steps":              withEpisode(func(e *HurdleEpisode) { e.Decision = 0 }),
+		"hurdle {X:NaN":           withEpisode(func(e *HurdleEpisode) { e.Hurdles[0].X = nan }),
 		"2 x and 1 y":             errtest.Of(Lines(Axes{}, Series{Name: "a", X: x, Y: x[:1]})),
 		"a band of 2 and 0":       errtest.Of(Lines(Axes{}, Series{Name: "a", X: x, Y: x, Low: x})),
 		"YLimits [2 1]":           errtest.Of(Lines(Axes{YLimits: [2]float64{2, 1}})),

@@ -132,8 +132,8 @@ func sampleIntervals() []Interval {
 }
 
 // sampleEpisode is that of a robot that hops under a controller of some skills.
-func sampleEpisode(skills int) Episode {
-	e := Episode{Title: "return 512, 6 of 10 hurdles passed", Skill: "cell", Decision: 10}
+func sampleEpisode(skills int) HurdleEpisode {
+	e := HurdleEpisode{Title: "return 512, 6 of 10 hurdles passed", Skill: "cell", Decision: 10}
 	for i := range 245 {
 		e.X, e.Z = append(e.X, 0.08*float64(i)), append(e.Z, 0.65+0.3*math.Abs(math.Sin(float64(i)/12)))
 	}

@@ -61,8 +61,8 @@ func voronoi(sites [][2]float64, lower, upper [2]float64) [][][2]float64 {
 	}
 	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(sites[i][0], sites[j][0]) })
 	cells := make([][][2]float64, len(sites))
-	for place, i := range order {
-		cells[i] = cellOf(sites, order, place, lower, upper)
+	for rank, i := range order {
+		cells[i] = cellOf(sites, order, rank, lower, upper)
 	}
 	return cells
 }
@@ -82,9 +82,9 @@ func checkLimits(lower, upper [2]float64) error {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// cellOf returns the cell of the site at a place in the order by x.
-func cellOf(sites [][2]float64, order []int, place int, lower, upper [2]float64) [][2]float64 {
-	i := order[place]
+// cellOf returns the cell of the site of a rank in the order by x.
+func cellOf(sites [][2]float64, order []int, rank int, lower, upper [2]float64) [][2]float64 {
+	i := order[rank]
 	site := sites[i]
 	cell := [][2]float64{lower, {upper[0], lower[1]}, upper, {lower[0], upper[1]}}
 	reach := 2 * radius(cell, site) // a site further away than this cannot cut the cell
@@ -104,8 +104,8 @@ func cellOf(sites [][2]float64, order []int, place int, lower, upper [2]float64)
 	}
 	left, right := true, true
 	for away := 1; left || right; away++ {
-		left = left && clip(place-away)
-		right = right && clip(place+away)
+		left = left && clip(rank-away)
+		right = right && clip(rank+away)
 	}
 	if len(cell) < 3 {
 		return nil

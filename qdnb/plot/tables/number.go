@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Notation is the number format of a column, so that no number stands out by its form.
+// Notation is the number format of a column, so that no number stands out.
 type Notation int
 
 // The notations: 1280, -0.250 and 789000 in Plain; 1.28e3, -2.50e-1 and 7.89e5 in Scientific.

@@ -18,9 +18,9 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// form specifies how golden files store an environment, with the tolerance of each array. Column
+// format specifies how golden files store an environment, with the tolerance of each array. Column
 // names lack the affixes for the time: a file has pos_before, init_pos, pos.
-type form struct {
+type format struct {
 	env   envs.Env
 	rigid *envs.Rigid                    // nil unless the environment is a system of rigid bodies
 	state []column                       // the arrays of a state
@@ -64,10 +64,10 @@ func (v view) show(outputs []output) (nodes []*Node) {
 }
 
 // view returns the view of a start.
-func (f form) view(s envs.State) view { return view{State: s, arrays: f.read(s)} }
+func (f format) view(s envs.State) view { return view{State: s, arrays: f.read(s)} }
 
 // step returns the view of a step, with its contacts.
-func (f form) step(s envs.State, action *Node) view {
+func (f format) step(s envs.State, action *Node) view {
 	if f.rigid == nil {
 		return f.view(f.env.Step(s, action))
 	}
@@ -86,14 +86,14 @@ func (f form) step(s envs.State, action *Node) view {
 	return v
 }
 
-func formOf(env envs.Env) (form, error) {
+func formatOf(env envs.Env) (format, error) {
 	spec := env.Spec()
 	switch env := env.(type) {
 	case envs.Pointmaze: // exact up to rounding
 		near := tolerance{base: 1e-6}
 		xy := column{name: "xy", dims: []int{2}, tolerance: near}
 		stepped := append([]output{observation(spec, near)}, outcome(spec, near, near)...)
-		return form{env: env, state: []column{xy},
+		return format{env: env, state: []column{xy},
 			start: func(state []*Node) envs.State {
 				component := func(k int) *Node { return Reshape(Slice(state[0], AxisRange(), AxisElem(k)), -1) }
 				return env.At(component(0), component(1))
@@ -105,7 +105,7 @@ func formOf(env envs.Env) (form, error) {
 		}, nil
 	case *envs.BlackBox: // the state is the last solution
 		near := tolerance{base: 1e-6, value: 3e-6}
-		return form{env: env, state: []column{{name: "solution", dims: []int{spec.Actions}}},
+		return format{env: env, state: []column{{name: "solution", dims: []int{spec.Actions}}},
 			start: func(state []*Node) envs.State {
 				return envs.State{PhysicsState: []*Node{swap(state[0])}}
 			},
@@ -113,9 +113,9 @@ func formOf(env envs.Env) (form, error) {
 			stepped: outcome(spec, near, near),
 		}, nil
 	case *envs.Rigid:
-		return formOfRigid(env), nil
+		return formatOfRigid(env), nil
 	}
-	return form{}, fmt.Errorf("%s cannot be verified: golden files exist for pointmaze, tasks of "+
+	return format{}, fmt.Errorf("%s cannot be verified: golden files exist for pointmaze, tasks of "+
 		"rigid bodies and tasks without physics only", spec.Name)
 }
 
@@ -123,17 +123,17 @@ func formOf(env envs.Env) (form, error) {
 // tolerance of trajectory steps.
 var chaotic = map[string]float64{"halfcheetah-uni": 1e-2, "halfcheetah-hurdles": 5e-2}
 
-// formOfRigid returns the form of a rigid-body task. Steps must be as exact as the published code's
+// formatOfRigid returns the format of a rigid-body task. Steps must be as exact as the published code's
 // float32 is compared with its float64.
-func formOfRigid(env *envs.Rigid) form {
+func formatOfRigid(env *envs.Rigid) format {
 	spec, bodies := env.Spec(), len(env.System.BodyNames())
-	place, speed := tolerance{base: 1e-5, err64: "err64_posrot"}, tolerance{base: 1e-3, err64: "err64_velang"}
-	touch, desc := tolerance{base: 1e-3, err64: "err64_velang", value: 1e-5}, place
+	pose, speed := tolerance{base: 1e-5, err64: "err64_posrot"}, tolerance{base: 1e-3, err64: "err64_velang"}
+	touch, desc := tolerance{base: 1e-3, err64: "err64_velang", value: 1e-5}, pose
 	startDesc := tolerance{base: 1e-5}
 	if spec.Descriptor.Kind == envs.Mean {
 		desc, startDesc = tolerance{}, tolerance{} // contact bits must be equal
 	}
-	f := form{env: env, rigid: env, state: coordinates(bodies, place, speed),
+	f := format{env: env, rigid: env, state: coordinates(bodies, pose, speed),
 		stepped: slices.Concat([]output{observation(spec, tolerance{base: 1e-3, err64: "err64_obs"})},
 			outcome(spec, tolerance{base: 1e-4, err64: "err64_reward"}, desc), impulses(bodies, touch)),
 		started: append([]output{observation(spec, tolerance{base: 1e-3})}, descriptor(spec, startDesc)...),
@@ -150,8 +150,8 @@ func formOfRigid(env *envs.Rigid) form {
 	return f.withSystem()
 }
 
-// withSystem completes the form of a system of rigid bodies.
-func (f form) withSystem() form {
+// withSystem completes the format of a system of rigid bodies.
+func (f format) withSystem() format {
 	env := f.rigid
 	f.posed = coordinates(len(env.System.BodyNames()), tolerance{base: 1e-5}, tolerance{base: 1e-4})
 	f.start = func(state []*Node) envs.State {
@@ -161,19 +161,19 @@ func (f form) withSystem() form {
 	return f
 }
 
-// formOfSystem returns the form of a system that is read from its description in a folder. Its task
+// formatOfSystem returns the format of a system that is read from its description in a folder. Its task
 // observes and rewards nothing.
-func formOfSystem(dir, name string) (form, error) {
+func formatOfSystem(dir, name string) (format, error) {
 	model, _, err := robots.ReadFile(filepath.Join(dir, "config_"+name+".txt"))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("its folder has no config_%s.txt", name)
 	}
 	if err != nil {
-		return form{}, err
+		return format{}, err
 	}
 	engine, err := physics.NewSystem(model)
 	if err != nil {
-		return form{}, err
+		return format{}, err
 	}
 	nothing := func(m envs.StepView) *Node { return m.Frame(model.Bodies[0].Name).Position[0] }
 	env := &envs.Rigid{System: engine, Settings: envs.Spec{Name: name, Actions: engine.Actions()}, Observe: nothing,
@@ -181,7 +181,7 @@ func formOfSystem(dir, name string) (form, error) {
 	speed := tolerance{base: 1e-4, err64: "err64_velang"}
 	touch := speed
 	touch.value = 1e-5 // an impulse is the sum of those of all substeps
-	f := form{env: env, rigid: env, stepped: impulses(len(model.Bodies), touch),
+	f := format{env: env, rigid: env, stepped: impulses(len(model.Bodies), touch),
 		state: coordinates(len(model.Bodies), tolerance{base: 1e-6, err64: "err64_posrot"}, speed)}
 	return f.withSystem(), nil
 }
@@ -199,8 +199,8 @@ func bodyArray(name string, bodies, components int, t tolerance) column {
 }
 
 // coordinates returns the arrays of a state of rigid bodies.
-func coordinates(bodies int, place, speed tolerance) []column {
-	return []column{bodyArray("pos", bodies, 3, place), bodyArray("rot", bodies, 4, place),
+func coordinates(bodies int, pose, speed tolerance) []column {
+	return []column{bodyArray("pos", bodies, 3, pose), bodyArray("rot", bodies, 4, pose),
 		bodyArray("vel", bodies, 3, speed), bodyArray("ang", bodies, 3, speed)}
 }
 
@@ -237,9 +237,9 @@ func outcome(spec envs.Spec, reward, desc tolerance) []output {
 		{column{name: "done"}, func(v view) *Node { return v.Done }}}, descriptor(spec, desc)...)
 }
 
-// perturb puts the environment of a form under the conditions of a file. what is their name in the
+// perturb puts the environment of a format under the conditions of a file. what is their name in the
 // file's name; the array parameter has the value.
-func (f *form) perturb(what string, stored *arrays) error {
+func (f *format) perturb(what string, stored *arrays) error {
 	live, err := envs.NewPerturbable(f.env)
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func (f *form) perturb(what string, stored *arrays) error {
 		if conditions.Target, err = target(k, stored); err != nil {
 			return err
 		}
-		f.state[0].ignore = 3 // the target, the last body, stays at its nominal place
+		f.state[0].ignore = 3 // the target, the last body, stays at its nominal position
 	default:
 		return names.Unknown("perturbation", what, []string{"gravity", "actuator", "target"})
 	}
