@@ -21,7 +21,7 @@ func TestBench(t *testing.T) {
 		{"rollout --env walker-uni --batch 5 --steps 3 --repeats 1 --backend go",
 			"best_s env_steps_per_s compile_seconds memory_bytes",
 			map[string]any{"env": "walker-uni", "batch": 5., "steps": 3., "backend": "go"}},
-		{"rollout --env ../../envs/robots/testdata/mjcf/mjcf_hopper.xml --batch 2 --steps 2 --repeats 1 --backend go",
+		{"rollout --env ../../envs/mujoco/testdata/accepted/gym_hopper_model.json --batch 2 --steps 2 --repeats 1 --backend go",
 			"env_steps_per_s", nil},
 		{"insertion --batch 20 --better 6 --repeats 2", "best_s entered", map[string]any{"params": 90376.}},
 		{"adaptation --env walker-uni --policies 3 --episodes 2 --values 2 --steps 4 --repeats 1",

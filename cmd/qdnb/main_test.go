@@ -328,10 +328,10 @@ func TestTrainFreshSetsTheOldRunAside(t *testing.T) {
 func TestRobot(t *testing.T) {
 	dir := t.TempDir()
 	picture, page := filepath.Join(dir, "ant.png"), filepath.Join(dir, "ant.html")
-	stdout, stderr, status := invoke(t, "robot", "../../envs/robots/testdata/mjcf/mjcf_ant.xml", "--picture", picture,
+	stdout, stderr, status := invoke(t, "robot", "../../envs/mujoco/testdata/accepted/gym_ant_model.json", "--picture", picture,
 		"--html", page)
-	for _, want := range []string{"10 bodies, 8 joint angles, 8 actions", "ankle_1", "30 to 70", "floor - torso",
-		"fused with their parents"} {
+	for _, want := range []string{"13 bodies, 8 joint angles, 14 degrees of freedom, 8 actions", "ankle_1", "0.5236 to 1.222",
+		"world - torso", "constraints are solved to convergence"} {
 		if status != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("status %d, no %q in %s%s", status, want, stdout, stderr)
 		}
@@ -341,13 +341,11 @@ func TestRobot(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	fixed := filepath.Join(dir, "lever.xml")
-	must.Do(os.WriteFile(fixed, []byte(`<mujoco><worldbody><body pos="0 0 1">
-		<joint name="hinge" axis="0 1 0" range="-80 80"/>
-		<geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.05"/></body></worldbody></mujoco>`), 0o666))
-	stdout, stderr, status = invoke(t, "robot", fixed, "--picture", filepath.Join(dir, "lever.png"))
-	if status != 0 || !strings.Contains(stdout, "1 joint angles") {
-		t.Errorf("a robot fixed to the world: status %d, %s%s", status, stdout, stderr)
+	for file, want := range map[string]string{"refused/mocap": "(nmocap)", "accepted/gym_pusher": "--ignore-pairs leaves such contacts out"} {
+		stdout, stderr, status = invoke(t, "robot", "../../envs/mujoco/testdata/"+file+"_model.json", "--picture", picture)
+		if status != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d, %s%s", file, status, stdout, stderr)
+		}
 	}
 }
 

@@ -330,9 +330,12 @@ func Robot(title string, system envs.System) (*scene.Film, error) {
 				break
 			}
 			angles, swing := slices.Clone(rest), math.Sin(2*math.Pi*float64(k)/24)
-			to := max(limits[0], rest[i]-math.Pi)
+			to := limits[0]
 			if swing > 0 {
-				to = min(limits[1], rest[i]+math.Pi)
+				to = limits[1]
+			}
+			if math.IsInf(to, 0) {
+				to = rest[i] + math.Copysign(0.5, swing) // rad or m
 			}
 			angles[i] += math.Abs(swing) * (to - rest[i])
 			if err := add(angles); err != nil {
