@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -17,7 +18,7 @@ import (
 )
 
 // TestSurvey reads all models below the folder $QDNB_SURVEY, such as a checkout of MuJoCo Menagerie,
-// and writes a table: which are modelled, which only with IgnorePairs, and what is in the way. It counts
+// and writes docs/robots.csv: which are modelled, which only with IgnorePairs, and what is in the way. It counts
 // files with joints that MuJoCo compiles and no other file includes. For those that load, it writes
 // golden files to the folder $QDNB_REFERENCES, if that is set, for the tests of package mujoco.
 func TestSurvey(t *testing.T) {
@@ -41,6 +42,7 @@ func TestSurvey(t *testing.T) {
 	reason := regexp.MustCompile(`contact of \w+ and \w+|\([a-z_.]+\)`)
 	verdicts := []string{"loads", "loads with IgnorePairs", "refused"}
 	counts, reasons := [3]int{}, map[string]int{}
+	table := [][]string{{"model", "result", "in the way"}}
 	for _, path := range paths {
 		if included[path] {
 			continue
@@ -48,7 +50,8 @@ func TestSurvey(t *testing.T) {
 		name := must.Get(filepath.Rel(root, path))
 		model, err := Compile(t.Context(), path)
 		if err != nil {
-			fmt.Printf("| %s | not compiled | %v |\n", name, err)
+			table = append(table, []string{name, "not compiled by MuJoCo",
+				strings.ReplaceAll(err.Error(), root+"/", "")})
 			continue
 		}
 		if model.Sizes.NV == 0 {
@@ -68,8 +71,15 @@ func TestSurvey(t *testing.T) {
 			writeReference(t, path, filepath.Join(out, strings.NewReplacer("/", "-", ".xml", "").Replace(name)), model)
 		}
 		counts[verdict]++
-		fmt.Printf("| %s | %s | %v |\n", name, verdicts[verdict], err)
+		row := []string{name, verdicts[verdict], ""}
+		if err != nil {
+			row[2] = strings.TrimPrefix(err.Error(), "the engine does not model ")
+		}
+		table = append(table, row)
 	}
+	file := must.Get(os.Create("../../../docs/robots.csv"))
+	must.Do(csv.NewWriter(file).WriteAll(table))
+	must.Do(file.Close())
 	fmt.Printf("%d models: %v %v\nmodels with:\n", counts[0]+counts[1]+counts[2], verdicts, counts)
 	for _, text := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return reasons[b] - reasons[a] }) {
 		fmt.Printf("%4d %s\n", reasons[text], text)
