@@ -52,6 +52,7 @@ func (s *System) Agree(p *xla.Platform, reference map[string]npz.Array) (all []A
 		for _, kind := range []string{"free_", "touch_"} {
 			if len(c.rows(kind+"qpos")) > 0 {
 				c.title = map[string]string{"touch_": " in rollouts"}[kind]
+				c.poses(kind)
 				c.forces(kind)
 				c.steps(kind)
 			}
@@ -172,6 +173,51 @@ func (c *comparison) compare(stage string, got, want [][]float64, scale func(i i
 	}
 	slices.Sort(a.Errors)
 	c.found = append(c.found, a)
+}
+
+// poses compares where the bodies are, and their centre of mass, in the states for which the reference has them.
+func (c *comparison) poses(kind string) {
+	places, turns := c.rows(kind+"xpos"), c.rows(kind+"xquat")
+	if places == nil {
+		return
+	}
+	out := c.run("poses", [][][]float64{c.rows(kind + "qpos"), c.rows(kind + "qvel")}, func(in []*Node) []*Node {
+		state := algebra.State{Parts: in}
+		position, rotation, _, _ := c.Export(state)
+		flat := func(x *Node) *Node { return Transpose(Reshape(x, state.Batch(), -1), 0, 1) }
+		center := c.CenterOfMass(state)
+		return []*Node{flat(position), flat(rotation), Stack(center[:], 0)}
+	})
+	for i, turn := range turns {
+		for k := 0; k < len(turn); k += 4 {
+			ours, dot := out[1][i][k:k+4], 0.0
+			for j := range ours {
+				dot += ours[j] * turn[k+j]
+			}
+			for j := range ours { // both signs are the same rotation
+				ours[j] *= math.Copysign(1, dot)
+			}
+		}
+	}
+	c.compare("positions of bodies", out[0], places, func(i int) float64 { return norm(places[i]) }, 1e-6, 1e-5)
+	c.compare("rotations of bodies", out[1], turns, func(i int) float64 { return norm(turns[i]) }, 1e-6, 1e-5)
+	centers := c.rows(kind + "subtree_com")
+	for i := range centers {
+		centers[i] = centers[i][:3] // of everything
+	}
+	if !c.fixedMass() {
+		c.compare("centre of mass", out[2], centers, func(i int) float64 { return norm(centers[i]) }, 1e-6, 1e-5)
+	}
+}
+
+// fixedMass reports whether bodies that cannot move have mass, which MuJoCo counts.
+func (c *comparison) fixedMass() bool {
+	for i, mass := range c.model.BodyMass {
+		if c.model.BodyWeldID[i] == 0 && mass > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // forces compares smooth dynamics: the mass matrix, forces, and accelerations without constraints.
