@@ -146,6 +146,9 @@ func (t Training) Run(ctx context.Context) (*runs.Run, error) {
 	if err == nil {
 		err = found.Valid()
 	}
+	if err == nil {
+		err = t.isCorrected(found)
+	}
 	if err == nil && t.TensorBoard {
 		err = found.WriteEvents() // of a run that was complete
 	}
