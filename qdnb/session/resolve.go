@@ -83,6 +83,11 @@ func (s Spec) training() (t Training, err error) {
 	if err := cmp.Or(s.fits(entry, algorithm, env), tuned); err != nil {
 		return t, err
 	}
+	if f, ok := algorithm.(interface{ Fits(envs.Env) error }); ok {
+		if err := f.Fits(env); err != nil {
+			return t, err
+		}
+	}
 	var replaced []string
 	if s.Loop == nil {
 		original, _ := entry.Tuned(env.Spec(), nil)

@@ -68,7 +68,7 @@ func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings setting
 	if s.members, err = parts.Mix.members(settings.Batch); err != nil {
 		return nil, err
 	}
-	if err := s.checkObservers(); err != nil {
+	if err := cmp.Or(s.checkObservers(), fit(s.members, task)); err != nil {
 		return nil, err
 	}
 	if err := s.build(); err != nil {
