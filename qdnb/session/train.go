@@ -257,6 +257,7 @@ func (s *session) log(o scoring.Outcome, final float64) error {
 	stats := measured.Stats()
 	s.status.MaxFitness, s.status.Coverage, s.status.QDScore = stats.MaxFitness, stats.Coverage, stats.QDScore
 	s.remarkSize(o, stats.Filled)
+	s.remarkUpdates(o)
 	now := s.status
 	row := []float64{float64(now.Generation), float64(now.Evaluations), float64(now.EnvSteps), now.Seconds,
 		now.MaxFitness, now.Coverage, now.QDScore, float64(o.Invalid + o.Dropped)}
