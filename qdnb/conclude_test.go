@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -37,6 +38,9 @@ func TestEndOfBudgetIsMeasured(t *testing.T) {
 			last := len(final) - 1
 			if slices.Index(final, 1) != last {
 				t.Errorf("rows of a measurement at the end: %v", final)
+			}
+			if steps := nb.Must(table.Column(algorithms.EvaluationSteps)); steps[last]-steps[last-1] != steps[0] {
+				t.Errorf("the measurement at the end is not counted: evaluation steps %v", steps)
 			}
 			stored, status := nb.Must(run.RepertoireMap()).Stats(), run.Status
 			snapshots, corrected := nb.Must(run.Snapshots()), nb.Must(run.Corrected())

@@ -52,8 +52,12 @@ func TestCorrectedDuringTraining(t *testing.T) {
 	for _, spec := range []Spec{small("", 6), smallDiscovery("diayn-reward", "", 6)} {
 		spec.Runs = t.TempDir()
 		plain := train(t, spec)
+		late := spec // asks for it when the run is complete
+		late.Corrected = 3
+		errtest.Want(t, errtest.Of(Train(background, late)), "--corrected --by mean --episodes 3 --save")
 		spec.Runs, spec.Corrected = t.TempDir(), 3
 		run := train(t, spec)
+		train(t, spec) // has them
 		if !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, plain)) {
 			t.Errorf("%s: corrections changed the run", spec.Algorithm)
 		}
@@ -77,6 +81,7 @@ func TestCorrectedDuringTraining(t *testing.T) {
 			Backend: "go"}
 		c := nb.Must(nb.Must(Play(background, plain, play)).Corrected(plain, runs.ByMean))
 		nb.Check(c.Save())
+		train(t, late)
 		last, saved := corrected[5], nb.Must(plain.Corrected())[0]
 		last.Seconds, saved.Seconds = 0, 0
 		if !reflect.DeepEqual(saved, last) || saved.Episodes != 3 || saved.FitnessStd <= 0 {
@@ -107,8 +112,10 @@ func TestCorrectedDuringTraining(t *testing.T) {
 		}
 	}
 	spec := small(t.TempDir(), 1)
-	spec.Corrected = -1
-	errtest.Want(t, errtest.Of(Train(background, spec)), "episodes")
+	for _, n := range []int{-1, 1e9} {
+		spec.Corrected = n
+		errtest.Want(t, errtest.Of(spec.Config()), "--corrected (Spec.Corrected) must be between 0 and 1048576")
+	}
 	run := train(t, small(t.TempDir(), 1))
 	errtest.Want(t, errtest.Of(figures.CorrectedMetrics([]*runs.Run{run}, figures.EnvSteps)), "--save")
 }

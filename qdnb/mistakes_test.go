@@ -28,12 +28,37 @@ import (
 // smallest returns the spec of the shortest run of an algorithm. Tests of mistakes give unknown names, too.
 func smallest(algorithm, folder string) Spec { return smallRun(algorithm, folder, 1) }
 
+// No setting that is a choice takes an empty value.
+func TestChoicesAreNotEmpty(t *testing.T) {
+	for _, name := range registry.Names() {
+		spec := smallest(name, "")
+		for _, assignment := range must.Get(must.Get(spec.Config()).Assignments()) {
+			key, value, _ := strings.Cut(assignment, "=")
+			if strings.ToLower(value) != strings.ToUpper(value) && value != "true" && value != "false" {
+				empty := spec
+				empty.Tune = more(spec.Tune, key+"=")
+				if _, err := empty.Config(); err == nil {
+					t.Errorf("%s takes an empty %s", name, key)
+				}
+			}
+		}
+		empty := spec
+		empty.Tune = more(spec.Tune, "weights= ")
+		if _, err := empty.Config(); err == nil {
+			t.Errorf("%s takes empty weights", name)
+		}
+	}
+}
+
 // A mistake in a spec gives one line, before anything is written.
 func TestMistakesGiveOneLine(t *testing.T) {
 	refuses := func(want string, spec Spec) {
 		t.Helper()
 		run, err := Train(background, spec)
-		errtest.Want(t, err, want)
+		if start, ok := strings.CutPrefix(want, "qdnb: "); ok && err != nil && !strings.HasPrefix(err.Error(), start) {
+			t.Errorf("%v does not begin with %q", err, start)
+		}
+		errtest.Want(t, err, strings.TrimPrefix(want, "qdnb: "))
 		if left, _ := os.ReadDir(spec.Runs); run != nil || len(left) > 0 {
 			t.Errorf("%q leaves %v, %v", want, run, left)
 		}
@@ -62,6 +87,8 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"must be a multiple of emitters, at least 2 times as many, not 16 of 5": {"cma-mae",
 			"emitters=5"},
 		"sigma0 must be a number above 0":                                 {"cma-mae", "sigma0=0"},
+		"sigma0 is 1e-60, which is 0 in float32":                          {"cma-mae", "sigma0=1e-60"},
+		"qdnb: policies of nn.GRU are not multilayer":                     {"ppga", "memory=8"},
 		"archive_learning_rate must be a number":                          {"cma-mae", "archive_learning_rate=2"},
 		"threshold_min must be a number":                                  {"cma-mae", "threshold_min=-1e31"},
 		`did you mean "no_improvement"`:                                   {"cma-mae", "restart_rule=no_improvment"},
@@ -120,12 +147,17 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		{`unknown backend "nonsense"`, "map-elites", func(s *Spec) { s.Backend = "nonsense" }},
 		{obstacle + " is not a folder; ", "map-elites", func(s *Spec) { s.Runs = obstacle }},
 		{"add --corrected", "map-elites", func(s *Spec) { s.CorrectedBy = runs.ByMedian }},
-		{"set strategy=sep-cma-es", "cma-mae", func(s *Spec) { s.Tune = runs.Assign("strategy=cma-es", "hidden=[64,64]") }},
+		{"qdnb: cma-es has matrices", "cma-mae", func(s *Spec) { s.Tune = runs.Assign("strategy=cma-es", "hidden=[64,64]") }},
+		{"memory and weights have no effect in sphere", "cma-mae", func(s *Spec) { s.Env, s.Tune = "sphere", runs.Assign("hidden=8") }},
+		{"memory and weights have no effect in arm", "map-elites", func(s *Spec) { s.Env, s.Tune = "arm", runs.Assign("memory=8") }},
+		{"memory and weights have no effect in arm", "dns", func(s *Spec) { s.Env, s.Tune = "arm", runs.Assign("weights=bfloat16") }},
+		{"episode_length have no effect in sphere", "dms", func(s *Spec) { s.Env, s.Tune = "sphere", runs.Assign("starts=3") }},
+		{"episode_length have no effect in sphere", "cma-mega", func(s *Spec) { s.Env, s.Tune = "sphere", runs.Assign("episode_length=5") }},
 		{"sphere has none", "pga-map-elites", func(s *Spec) { s.Env, s.Tune = "sphere", nil }},
 		{"mine learns from observations, of which sphere has none", "map-elites", func(s *Spec) {
 			s.Env, s.Name, s.Tune = "sphere", "mine", emitting(evolution.PolicyGradient{})
 		}},
-		{"pointmaze has no gradients of fitness and descriptor", "cma-mega", func(s *Spec) { s.Env = "pointmaze" }},
+		{"qdnb: pointmaze has no gradients of fitness and descriptor", "cma-mega", func(s *Spec) { s.Env = "pointmaze" }},
 		{"pointmaze-options has discrete actions, which map-elites does not learn: use ppo", "map-elites",
 			func(s *Spec) { s.Env, s.Environment = "", mazeSkills(1) }},
 		{"sphere has none", "diayn-reward", func(s *Spec) { s.Env, s.Tune = "sphere", nil }},

@@ -177,7 +177,11 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 				check(t, kind, qdnb.Spec{Algorithm: records.HierarchicalControl, Env: env}, 1)
 				continue
 			}
-			check(t, kind, qdnb.Spec{Algorithm: "map-elites", Env: env, Tune: small}, 2)
+			tune := small
+			if must.Get(envs.Make(env)).Spec().Observations == 0 {
+				tune = runs.Assign("cells=64", "cvt_samples=500")
+			}
+			check(t, kind, qdnb.Spec{Algorithm: "map-elites", Env: env, Tune: tune}, 2)
 		}
 		check(t, kind, qdnb.Spec{Algorithm: "pga-aurora", Env: "pointmaze", Tune: small}, 2)
 		check(t, kind, qdnb.Spec{Algorithm: records.Adaptation, Env: "ant-maze"}, 1)

@@ -41,11 +41,26 @@ func TestArchivesThatDoNotGrowAreReported(t *testing.T) {
 				spec.Budget = Generations(7) // at the end of a short run, too
 			}
 			said := stderr(t, func() { train(t, spec) })
-			// DNS keeps as many of the fittest as it has room for
-			if want := algorithm != "dns"; strings.Contains(said, "descriptors are nearly equal") != want {
+			// populations keep as many of the fittest as they have room for, but for extinctions
+			if want := algorithm == "aurora" || algorithm == "map-elites"; strings.Contains(said, "descriptors are nearly equal") != want {
 				t.Errorf("%s says %q", algorithm, said)
 			}
 		}
+	}
+	extinct := smallOf("aurora-xcon", t.TempDir(), 12)
+	extinct.Tune = more(extinct.Tune, "extinction_every=10") // leaves one
+	if said := stderr(t, func() { train(t, extinct) }); said != "" {
+		t.Errorf("after an extinction a run says %q", said)
+	}
+	for _, setting := range []string{"grad_updates_per_step=0", "warmup_steps=1000000"} {
+		idle := smallDiscovery("metra", t.TempDir(), 3)
+		idle.Tune = more(idle.Tune, setting)
+		if said := stderr(t, func() { train(t, idle) }); !strings.Contains(said, "the networks were not updated") {
+			t.Errorf("%s says %q", setting, said)
+		}
+	}
+	if said := stderr(t, func() { train(t, smallDiscovery("metra", t.TempDir(), 3)) }); said != "" {
+		t.Errorf("a run that learns says %q", said)
 	}
 	if said := stderr(t, func() { train(t, smallOf("aurora", t.TempDir(), 20)) }); said != "" {
 		t.Errorf("a run that finds something says %q", said)

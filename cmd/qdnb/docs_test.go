@@ -122,7 +122,7 @@ func parse(page, line string, whole bool) error {
 		spec := qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env,
 			Tune: runs.Assign(flags.Train.Set...)}
 		if flags.Train.Simulator != "" {
-			spec.Environment = &envs.Simulator{Facts: must.Get(envs.Make("arm")).Spec()}
+			spec.Environment = &envs.Simulator{Facts: must.Get(envs.Make("pointmaze")).Spec()}
 			spec.Environment.(*envs.Simulator).Facts.Name = "simulated"
 		}
 		_, err = spec.Config()

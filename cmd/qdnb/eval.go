@@ -169,11 +169,8 @@ func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation)
 	if err != nil {
 		return err
 	}
-	metrics := func(r *runs.Repertoire) *repertoireStats {
-		s := r.Stats()
-		return &repertoireStats{runs.Finite(s.MaxFitness), s.Coverage, s.QDScore}
-	}
-	out.Archived, out.CorrectedStats = metrics(corrected.Archived), metrics(&corrected.Repertoire)
+	before, after := statsOf(corrected.Archived), statsOf(&corrected.Repertoire)
+	out.Archived, out.CorrectedStats = &before, &after
 	if !c.JSON {
 		a, b := corrected.Archived.Stats(), corrected.Repertoire.Stats()
 		w := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', tabwriter.AlignRight)

@@ -137,6 +137,31 @@ func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 	}
 }
 
+// train and show print the newest corrected metrics, and the steps of evaluations that only measure.
+func TestCorrectedAndEvaluationStepsArePrinted(t *testing.T) {
+	args := append([]string{"train", "-q", "--backend", "go", "--runs", t.TempDir(), "--generations", "1"}, small...)
+	args[slices.Index(args, "map-elites")] = "dns"
+	args = slices.Clip(append(args, "--set", "capacity=32"))
+	stdout, _ := succeed(t, append(args, "--corrected", "2", "--by", "median")...)
+	var result struct {
+		Run             string
+		EvaluationSteps int64 `json:"evaluation_steps"`
+		Corrected       struct{ Average string }
+	}
+	answer(t, &result, append(args, "--json")...)
+	shown, _ := succeed(t, "show", result.Run, "--figures", t.TempDir())
+	for _, line := range []string{"\neval steps     1280, which only measure\n", ": median of 2 episodes, generation 1\n"} {
+		if !strings.Contains(stdout, line) || !strings.Contains(shown, line) {
+			t.Errorf("no %q in\n%s%s", line, stdout, shown)
+		}
+	}
+	if result.EvaluationSteps != 1280 || result.Corrected.Average != "median of 2 episodes" {
+		t.Errorf("%+v", result)
+	}
+	refuses(t, mistake{append(args, "--corrected", "3"), 1, "qdnb eval " + result.Run + " --corrected"},
+		mistake{append(args, "--corrected", "1000000000"), 1, "--corrected (Spec.Corrected) must be between 0 and"})
+}
+
 func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 	root := t.TempDir()
 	file := filepath.Join(root, "file")

@@ -17,11 +17,13 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/experiments"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla/backend"
@@ -117,10 +119,7 @@ func (c *sweepRunCmd) Run(ctx context.Context) error {
 	if c.Poll < time.Millisecond {
 		return fmt.Errorf("--poll must be a millisecond or more, not %v", c.Poll)
 	}
-	if c.Corrected < 0 {
-		return fmt.Errorf("--corrected must be 0 or more, not %d", c.Corrected)
-	}
-	if err := c.By.Used(c.Corrected > 0); err != nil {
+	if err := cmp.Or(limits.Int("--corrected", c.Corrected, 0, policies.MaxEpisodes), c.By.Used(c.Corrected > 0)); err != nil {
 		return err
 	}
 	if c.Jobs < 1 || c.Jobs > 1 && c.Index != "" {

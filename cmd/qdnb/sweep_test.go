@@ -138,7 +138,7 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{[]string{"sweep", "plan", "--experiment", ""}, 1, "--experiment names none: give one of adapt"},
 		{[]string{"sweep", "results", "--plan", plan, "--runs", filepath.Join(root, "none"), "--out",
 			filepath.Join(root, "results")}, 1, "give --runs the folder of its runs"},
-		{run(plan, "--corrected=-2"), 1, "--corrected must be 0 or more"},
+		{run(plan, "--corrected=-2"), 1, "--corrected must be between 0 and"},
 		{run("no/plan"), 1, "plan no/plan does not exist"},
 		{run(plan, "--index", "2"), 1, "2 lines, 0 to 1"},
 		{run(plan, "--index=-1"), 1, "index -1 is out of range"},

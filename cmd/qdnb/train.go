@@ -14,6 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
@@ -141,6 +142,38 @@ type repertoireStats struct {
 	QDScore    float64  `json:"qd_score"`
 }
 
+// correctedStats are the metrics of a corrected repertoire.
+type correctedStats struct {
+	Average    string `json:"average"` // as in "mean of 64 episodes"
+	Generation int64  `json:"generation"`
+	repertoireStats
+}
+
+func statsOf(r *runs.Repertoire) repertoireStats {
+	s := r.Stats()
+	return repertoireStats{runs.Finite(s.MaxFitness), s.Coverage, s.QDScore}
+}
+
+// corrected returns the metrics of the newest corrected repertoire of a run; nil if there is none.
+func corrected(run *runs.Run) *correctedStats {
+	all, _ := run.Corrected() // drawing reports the error
+	if len(all) == 0 {
+		return nil
+	}
+	last := all[len(all)-1]
+	return &correctedStats{last.Correction.String(), last.Generation, statsOf(&last.Repertoire)}
+}
+
+// evaluationSteps returns the control steps of a run's evaluations that only measure.
+func evaluationSteps(run *runs.Run) int64 {
+	table, err := run.Metrics()
+	if err == nil && slices.Contains(table.Columns, algorithms.EvaluationSteps) && len(table.Rows) > 0 {
+		steps, _ := table.Column(algorithms.EvaluationSteps)
+		return int64(steps[len(steps)-1])
+	}
+	return 0
+}
+
 func describe(run *runs.Run) described {
 	c, s := run.Config, run.Status
 	return described{run.Dir, c.Algorithm, c.Env, c.Seed,
@@ -153,6 +186,8 @@ type result struct {
 	Generations int64 `json:"generations"`
 	Evaluations int64 `json:"evaluations"`
 	EnvSteps    int64 `json:"env_steps"`
+	// control steps of evaluations that only measure
+	EvaluationSteps int64 `json:"evaluation_steps"`
 	// environment steps of the paper's runs in two hours; 0 if unknown
 	PaperSteps int64 `json:"paper_steps"`
 	// env_steps / paper_steps; null if paper_steps is unknown
@@ -164,6 +199,8 @@ type result struct {
 	Invalid        int64   `json:"invalid"`         // evaluations and steps of training that were not finite
 	Backend        string  `json:"backend"`
 	Finished       bool    `json:"finished"`
+
+	Corrected *correctedStats `json:"corrected,omitempty"` // the newest corrected repertoire
 
 	Date            *time.Time        `json:"date"` // of the newest state; null before the first one
 	Budget          runs.Budget       `json:"budget"`
@@ -180,6 +217,7 @@ func printJSON(run *runs.Run) error {
 	s := run.Status
 	r := result{
 		described: describe(run), Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
+		EvaluationSteps: evaluationSteps(run), Corrected: corrected(run),
 		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds,
 		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds, Invalid: s.Invalid, Backend: s.Backend,
 		Finished: s.Finished, Programs: new(session.Origins).Of(run),
@@ -224,12 +262,19 @@ func printRun(run *runs.Run, verbose bool) {
 		fmt.Printf(" (%.2g of the paper's in 2h)", ratio)
 	}
 	fmt.Println()
+	if steps := evaluationSteps(run); steps > 0 {
+		fmt.Printf("eval steps     %d, which only measure\n", steps)
+	}
 	fmt.Printf("seconds        %.1f (%.1f compiling)\n", s.Seconds, s.CompileSeconds)
 	if run.Config.Algorithm == records.Adaptation { // it has no repertoire
 		fmt.Printf("max fitness    %.6g\n", s.MaxFitness)
 	} else {
 		fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness,
 			s.Coverage, s.QDScore)
+		if c := corrected(run); c != nil && c.MaxFitness != nil {
+			fmt.Printf("corrected      max fitness %.6g, coverage %.2f %%, QD score %.6g: %s, generation %d\n", *c.MaxFitness,
+				c.Coverage, c.QDScore, c.Average, c.Generation)
+		}
 		if s.Outside > 0 {
 			fmt.Printf("outside        %d of %d evaluations, in cells at the border of the limits\n", s.Outside,
 				s.Evaluations)

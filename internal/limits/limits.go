@@ -59,6 +59,9 @@ func elem(v reflect.Value) reflect.Value {
 	return v
 }
 
+// smallest is the smallest normal number of float32, in which programs compute: they flush smaller ones to 0.
+const smallest = 0x1p-126
+
 func check(name, limits string, v reflect.Value) error {
 	text, most, bounded := strings.Cut(limits, ",")
 	least, above := strings.CutPrefix(text, ">")
@@ -75,6 +78,8 @@ func check(name, limits string, v reflect.Value) error {
 		x = v.Float()
 	}
 	switch {
+	case above && x > low && x < smallest:
+		return fmt.Errorf("%s is %v, which is 0 in float32: it must be at least %.2g", name, v, smallest)
 	case x >= low && x <= high && !(above && x == low): // NaN is none of these
 		return nil
 	case !bounded:

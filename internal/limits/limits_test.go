@@ -22,13 +22,14 @@ func TestLimits(t *testing.T) {
 	}
 	for want, change := range map[string]func(*settings){
 		"": func(s *settings) { s.Share, s.Size, s.Scale, s.Hidden[0], s.Free = 0, 9, -3, 1<<14, -1 },
-		"rate must be a number above 0 and at most 1, not 0":      func(s *settings) { s.Rate = 0 },
-		"rate must be a number above 0 and at most 1, not NaN":    func(s *settings) { s.Rate = math.NaN() },
-		"share must be a number from 0 to 1, not 1.5":             func(s *settings) { s.Share = 1.5 },
-		"size must be between 1 and 9, not 0":                     func(s *settings) { s.Size = 0 },
-		"steps must be at least 0, not -1":                        func(s *settings) { s.Steps = -1 },
-		"scale must be a number from -1e6 to 1e6, not +Inf":       func(s *settings) { s.Scale = math.Inf(1) },
-		"number of hidden layers must be between 1 and 16, not 0": func(s *settings) { s.Hidden = nil },
+		"rate must be a number above 0 and at most 1, not 0":                func(s *settings) { s.Rate = 0 },
+		"rate must be a number above 0 and at most 1, not NaN":              func(s *settings) { s.Rate = math.NaN() },
+		"rate is 1e-60, which is 0 in float32: it must be at least 1.2e-38": func(s *settings) { s.Rate = 1e-60 },
+		"share must be a number from 0 to 1, not 1.5":                       func(s *settings) { s.Share = 1.5 },
+		"size must be between 1 and 9, not 0":                               func(s *settings) { s.Size = 0 },
+		"steps must be at least 0, not -1":                                  func(s *settings) { s.Steps = -1 },
+		"scale must be a number from -1e6 to 1e6, not +Inf":                 func(s *settings) { s.Scale = math.Inf(1) },
+		"number of hidden layers must be between 1 and 16, not 0":           func(s *settings) { s.Hidden = nil },
 		"hidden layers must have between 1 and 16384 units, not 0": func(s *settings) {
 			s.Hidden = []int{8, 0}
 		},

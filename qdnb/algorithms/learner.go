@@ -86,7 +86,6 @@ func (l *Learner) Step() (o scoring.Outcome, err error) {
 	}
 	l.Generation = next
 	if l.Measured() {
-		l.evaluations += int64(l.plan.Episodes)
 		if o, err = l.Conclude(); err != nil {
 			return o, err
 		}
@@ -112,6 +111,7 @@ func (l *Learner) Conclude() (o scoring.Outcome, err error) {
 	if err != nil {
 		return o, err
 	}
+	l.evaluations += int64(l.plan.Episodes)
 	o.Generation, o.Dropped = l.Generation, int(l.dropped)
 	if l.Describes {
 		o.Extra = described(found)

@@ -75,8 +75,8 @@ type curveAxis struct {
 const clock, cpuClock = "time without compilation", "processor time"
 
 // elapsed returns the time that a run took for a number of environment steps, at which the log says
-// seconds. Budgets in processor time are equal for all runs whatever else the machine did; logs
-// have only wall-clock time, so this time is estimated as proportional to environment steps.
+// seconds. Processor time depends less on what else the machine did than time by the clock; logs have
+// only the latter, so the former is estimated as proportional to environment steps.
 func elapsed(r results.Trained, steps, seconds float64) float64 {
 	if r.CPUSeconds > 0 && r.EnvSteps > 0 {
 		return r.CPUSeconds * steps / float64(r.EnvSteps)

@@ -2,10 +2,10 @@ package policies
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/stats"
@@ -38,6 +38,9 @@ type Rollouts struct {
 	seed      int64
 }
 
+// MaxEpisodes is the largest number of episodes per policy.
+const MaxEpisodes = 1 << 20
+
 // statesAtOnce is the maximum number of initial states per call of the program. Results depend on
 // it: initial states beyond it are drawn from another seed.
 const statesAtOnce = 512
@@ -64,8 +67,8 @@ func Slice(kind backend.Kind, policies, states int, task scoring.Task) int {
 // an episode. [Rollouts.Close] releases the program.
 func NewRollouts(platform *xla.Platform, set *Set, env envs.Env, episodes int, seed int64,
 	recorders ...func(steps int) envs.Recorder) (*Rollouts, error) {
-	if episodes < 1 || episodes > 1<<20 {
-		return nil, fmt.Errorf("episodes must be between 1 and %d, not %d", 1<<20, episodes)
+	if err := limits.Int("episodes", episodes, 1, MaxEpisodes); err != nil {
+		return nil, err
 	}
 	if _, drawn := env.(envs.Randomised); !drawn {
 		if live, err := envs.NewPerturbable(env); err == nil {

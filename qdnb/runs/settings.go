@@ -35,6 +35,9 @@ func Set(settings any, assignments ...string) error {
 				return err
 			}
 			for _, field := range found {
+				if field.Kind() == reflect.String && strings.TrimSpace(text) == "" {
+					return fmt.Errorf("%s has no value: write one behind %s=, or leave it out for the default", name, name)
+				}
 				if err := assign(name, jsonOf(text, field.Type()), field); err != nil {
 					return err
 				}

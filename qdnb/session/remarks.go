@@ -62,6 +62,18 @@ func (s *session) remarkSize(o scoring.Outcome, filled int) {
 		if i < len(o.Extra) {
 			size = int(o.Extra[i])
 		}
+		if s.largest == 0 { // an extinction may have left few of many
+			s.largest = 2
+			if table, err := s.writer.Metrics(); err == nil {
+				for _, row := range table.Rows {
+					s.largest = max(s.largest, int(row[len(Columns)+i]))
+				}
+			}
+		}
+		s.largest = max(s.largest, size)
+		if s.largest > 2 {
+			return
+		}
 	} else if slices.Contains(columns, algorithms.EvaluationSteps) {
 		return
 	}
@@ -69,6 +81,19 @@ func (s *session) remarkSize(o scoring.Outcome, filled int) {
 		s.bar.Once("%s: after %d generations and %d evaluations the archive holds %d of them, because their "+
 			"descriptors are nearly equal: perhaps episodes end at once, or observations do not change; %s",
 			s.Config.Name(), o.Generation, valid, size, s.advice())
+	}
+}
+
+// remarkUpdates says once that a complete run of a learner made no update.
+func (s *session) remarkUpdates(o scoring.Outcome) {
+	columns := s.search.Columns()
+	of := func(name string) bool {
+		i := slices.Index(columns, name)
+		return i >= 0 && i < len(o.Extra) && o.Extra[i] == 0
+	}
+	if s.done() && of("critic_loss") && of("actor_loss") && slices.Contains(columns, "alpha_loss") {
+		s.bar.Once("%s: the networks were not updated up to the end, so the skills are those of random networks: lower "+
+			"warmup_steps, raise grad_updates_per_step, or extend the budget", s.Config.Name())
 	}
 }
 

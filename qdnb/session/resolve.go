@@ -7,9 +7,11 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/registry"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -82,6 +84,11 @@ func (s Spec) training() (t Training, err error) {
 	if err := cmp.Or(s.fits(entry, algorithm, env), tuned); err != nil {
 		return t, err
 	}
+	if f, ok := algorithm.(interface{ Fits(envs.Env) error }); ok {
+		if err := f.Fits(env); err != nil {
+			return t, err
+		}
+	}
 	var replaced []string
 	if s.Loop == nil {
 		original, _ := entry.Tuned(env.Spec(), nil)
@@ -92,10 +99,7 @@ func (s Spec) training() (t Training, err error) {
 		return t, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")
 	}
-	if s.Corrected < 0 {
-		return t, fmt.Errorf("Corrected is a number of episodes, 0 or more, not %d", s.Corrected)
-	}
-	if err := cmp.Or(s.Budget.Validate(), s.CorrectedBy.Check(), s.CorrectedBy.Used(s.Corrected > 0)); err != nil {
+	if err := cmp.Or(limits.Int("--corrected (Spec.Corrected)", s.Corrected, 0, policies.MaxEpisodes), s.Budget.Validate(), s.CorrectedBy.Check(), s.CorrectedBy.Used(s.Corrected > 0)); err != nil {
 		return t, err
 	}
 	name := cmp.Or(s.Name, entry.Name)

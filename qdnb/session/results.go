@@ -1,9 +1,11 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
@@ -92,6 +94,23 @@ func (s *session) correctable() error {
 			"episode_length in JSON; these are %s and %d", needed, want.Length, s.Config.Algorithm, is, got.Length)
 	}
 	return nil
+}
+
+// isCorrected returns an error if a complete run lacks the corrected repertoire of its end that the
+// training asks for.
+func (t Training) isCorrected(run *runs.Run) error {
+	if t.Corrected == 0 {
+		return nil
+	}
+	want := runs.Correction{Episodes: int64(t.Corrected), By: cmp.Or(t.By, runs.ByMean)}
+	made, err := run.Corrected()
+	if err == nil && !slices.ContainsFunc(made, func(s runs.Snapshot) bool {
+		return s.Generation == run.Status.Generation && s.Correction.String() == want.String()
+	}) {
+		err = fmt.Errorf("%s is complete without the %s of each policy: `qdnb eval %s --corrected --by %s --episodes %d "+
+			"--save` adds those of its end; --fresh trains it again", run.Dir, want, run.Dir, want.By, want.Episodes)
+	}
+	return err
 }
 
 // policy is the architecture of policies with code of the user, else nil.

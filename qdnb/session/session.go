@@ -75,6 +75,7 @@ type session struct {
 	reached  int64           // newest generation, -1 before the first step
 	stored   *xla.Checkpoint // what the search lists before its first step
 	live     *live           // nil: no figure is drawn
+	largest  int             // most members that a population had, at least 2; 0: not known
 	noReplay bool            // the replay buffer was not restored, since nothing is left to learn
 
 	// start is set back so that time.Since(start) is the run's time over all sessions.

@@ -146,6 +146,9 @@ func (t Training) Run(ctx context.Context) (*runs.Run, error) {
 	if err == nil {
 		err = found.Valid()
 	}
+	if err == nil {
+		err = t.isCorrected(found)
+	}
 	if err == nil && t.TensorBoard {
 		err = found.WriteEvents() // of a run that was complete
 	}
@@ -254,6 +257,7 @@ func (s *session) log(o scoring.Outcome, final float64) error {
 	stats := measured.Stats()
 	s.status.MaxFitness, s.status.Coverage, s.status.QDScore = stats.MaxFitness, stats.Coverage, stats.QDScore
 	s.remarkSize(o, stats.Filled)
+	s.remarkUpdates(o)
 	now := s.status
 	row := []float64{float64(now.Generation), float64(now.Evaluations), float64(now.EnvSteps), now.Seconds,
 		now.MaxFitness, now.Coverage, now.QDScore, float64(o.Invalid + o.Dropped)}
@@ -327,7 +331,7 @@ type concluder interface {
 	// Measured reports whether the newest step measured the state that it left.
 	Measured() bool
 	// Conclude measures the newest state. The outcome has its Fitnesses and counts, and Extra
-	// unless that is the newest step's. The search must not continue.
+	// unless that is the newest step's but for the evaluation steps. The search must not continue.
 	Conclude() (scoring.Outcome, error)
 }
 
@@ -346,9 +350,12 @@ func (s *session) conclude() error {
 	if err != nil {
 		return err
 	}
-	if o.Extra == nil { // the generation has a row, which differs only in the repertoire
+	if o.Extra == nil { // the generation has a row, which differs only in the repertoire and its evaluations
 		row := s.writer.LastRow()
 		o.Invalid, o.Extra = int(row[slices.Index(Columns, "invalid")]), row[len(Columns):len(row)-1]
+		if i := slices.Index(s.search.Columns(), algorithms.EvaluationSteps); i >= 0 {
+			o.Extra[i] += float64(o.Evaluated * s.search.Task().Length)
+		}
 	} else {
 		s.remark(o)
 	}

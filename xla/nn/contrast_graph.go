@@ -34,6 +34,19 @@ func (c Contrast) Train(a Autoencoder, row, sequences, fitness, filled, margin *
 		draws{triplets(fitness, drawn, key.FoldIn(1)), key.FoldIn(2)}, shuffled)
 }
 
+// Reconstruct is [Contrast.Train] on the error of the decoder, as [AutoencoderTraining.Train] has it: it
+// ends as early. If no slot is filled, the row stays the same.
+func (c Contrast) Reconstruct(a Autoencoder, row, sequences, filled *Node, key random.Key) Trained {
+	d := draws{drawFilled(key.FoldIn(0), filled), key.FoldIn(1)}
+	return trainEarly(c, a, row, sequences, filled, ScalarZero(row.Graph(), dtypes.Float32), d, shuffled,
+		func(l learner, slots *Node) (loss, gradient *Node) {
+			loss, gradient = a.lossGradient(l.Row, batchLast(Gather(l.Sequences, InsertAxes(slots, -1))))
+			some := xla.Finite(l.Margin)
+			return Where(some, loss, ZerosLike(loss)),
+				Where(BroadcastToShape(some, gradient.Shape()), gradient, ZerosLike(gradient))
+		})
+}
+
 // triplets makes each of the drawn slots, int32 [n], the anchor of a triplet: slots of anchor,
 // positive and negative, int32 [n, 3]. Of two others with another fitness, drawn without replacement,
 // the positive is the one whose fitness is nearer to the anchor's. Where fewer than two have another
@@ -62,6 +75,17 @@ func triplets(fitness, drawn *Node, key random.Key) *Node {
 // is less than Batch, all are one batch. A margin of -Inf changes nothing but the normaliser.
 func TrainContrast[T any](c Contrast, a Autoencoder, row, sequences, filled, margin *Node, source T,
 	order func(epoch *Node, source T) *Node) Trained {
+	return trainEarly(c, a, row, sequences, filled, margin, source, order,
+		func(l learner, triplets *Node) (loss, gradient *Node) {
+			slots := Reshape(Transpose(triplets, 0, 1), -1, 1)
+			return a.contrastGradient(l.Row, batchLast(Gather(l.Sequences, slots)), l.Margin)
+		})
+}
+
+// trainEarly trains a row by the loss and the gradient of parts of an epoch's order, and ends after
+// Epochs or without progress. The learner's margin is -Inf if no slot is filled.
+func trainEarly[T any](c Contrast, a Autoencoder, row, sequences, filled, margin *Node, source T,
+	order func(epoch *Node, source T) *Node, by func(l learner, part *Node) (loss, gradient *Node)) Trained {
 	type all struct {
 		Epoch   *Node // int32
 		Learner learner
@@ -81,11 +105,7 @@ func TrainContrast[T any](c Contrast, a Autoencoder, row, sequences, filled, mar
 		return And(LessThan(s.Epoch, ConstAs(s.Epoch, int32(c.Epochs))),
 			LessOrEqual(s.Idle, ConstAs(s.Idle, int32(patience))))
 	}, func(s all) all {
-		s.Learner = s.Learner.epoch(order(s.Epoch, s.Source), c.Batch, adam,
-			func(l learner, triplets *Node) (loss, gradient *Node) {
-				slots := Reshape(Transpose(triplets, 0, 1), -1, 1)
-				return a.contrastGradient(l.Row, batchLast(Gather(l.Sequences, slots)), l.Margin)
-			})
+		s.Learner = s.Learner.epoch(order(s.Epoch, s.Source), c.Batch, adam, by)
 		progress := GreaterThan(Sub(s.Best, s.Learner.Loss), ConstAs(s.Best, c.MinDelta))
 		s.Best = Where(progress, s.Learner.Loss, s.Best)
 		s.Idle = Where(progress, ZerosLike(s.Idle), AddScalar(s.Idle, 1))

@@ -40,6 +40,33 @@ func TestGoldenContrast(t *testing.T) {
 	})
 }
 
+// Reconstruct ends after more than ten epochs without progress: then its row is that of as many epochs of
+// AURORA's training. Without a filled slot the row stays the same.
+func TestReconstructEndsEarly(t *testing.T) {
+	form := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 6}
+	const slots, first = 21, 12 // the first epoch is progress
+	x, filled := archive(form, slots, 0)
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			g := in[0].Graph()
+			key := random.NewKey(g, 1)
+			row := form.Init(key)
+			early := nn.Contrast{Batch: 8, LearningRate: 1e-2, Epochs: 40, MinDelta: 1e6}
+			late := early
+			late.MinDelta = -1e6 // all is progress
+			aurora := func(epochs int32) *Node {
+				return nn.AutoencoderTraining{Batch: 8, LearningRate: 1e-2}.Train(form, row, in[0], in[1], Const(g, epochs), key).Row
+			}
+			return []*Node{early.Reconstruct(form, row, in[0], in[1], key).Row, aurora(first),
+				late.Reconstruct(form, row, in[0], in[1], key).Row, aurora(40),
+				early.Reconstruct(form, row, in[0], ZerosLike(in[1]), key).Row, row}
+		}, xlatest.Tensor(x, slots, form.Steps, form.Features), xlatest.Tensor(filled, slots))
+		for i, what := range []string{"ended early", "all epochs", "no slot is filled"} {
+			xlatest.Close(t, what, xlatest.Flat[float32](t, out[2*i]), xlatest.Flat[float32](t, out[2*i+1]), 1e-5)
+		}
+	})
+}
+
 // The positive of a triplet is nearer in fitness than the negative, and no other slot is preferred.
 func TestTriplets(t *testing.T) {
 	fitness := []float32{4, 0, 1, 1, 3, 7, float32(math.Inf(-1)), 5}

@@ -42,6 +42,15 @@ func (s ArborescenceSettings) Check(_, individuals, _ int) error {
 	return checkEmitters(individuals, s.Emitters, 3, s.RestartRule)
 }
 
+// fits rejects a task without gradients.
+func (gradientArborescence) fits(task scoring.Task, _ int) error {
+	if _, ok := envs.Inner(task.Env).(*envs.BlackBox); !ok {
+		return fmt.Errorf("%s has no gradients of fitness and descriptor: use arm, sphere, rastrigin or an "+
+			"envs.BlackBox, or an algorithm that needs none, such as cma-mae", task.Env.Spec().Name)
+	}
+	return nil
+}
+
 // Emitter returns E gradient arborescences as an emitter of a [Mix], for tasks that are an
 // [envs.BlackBox] (Fontaine and Nikolaidis 2021; pyribs,
 // emitters/_gradient_arborescence_emitter.py). They share the emitter's individuals equally. The
@@ -91,12 +100,7 @@ func (s gradientArborescence) start(points *Node, n int) gradientArborescence {
 // taskGradients returns the gradients of fitness and descriptor at points [E, N], divided by their lengths,
 // [E, 1 + d, N]. Numbers that are not finite, as where a standard deviation is 0, count as 0.
 func taskGradients(task scoring.Task, points *Node) *Node {
-	box, ok := envs.Inner(task.Env).(*envs.BlackBox)
-	if !ok {
-		panic(fmt.Errorf("%s has no gradients of fitness and descriptor: use arm, sphere, rastrigin or an "+
-			"envs.BlackBox, or an algorithm that needs none, such as cma-mae", task.Env.Spec().Name))
-	}
-	fitness, descriptor := box.Evaluate(points)
+	fitness, descriptor := envs.Inner(task.Env).(*envs.BlackBox).Evaluate(points)
 	sums := []*Node{ReduceAllSum(fitness)}
 	for k := range descriptor.Shape().Dimensions[1] {
 		sums = append(sums, ReduceAllSum(Slice(descriptor, AxisRange(), AxisElem(k))))

@@ -97,6 +97,8 @@ func (e actionCrossover) toGo(rewards *Node) *Node {
 // Capacity implements [Proposer]: the transitions of the latest generation.
 func (e actionCrossover) Capacity(generation int) int { return generation }
 
+func (actionCrossover) fits(task scoring.Task, _ int) error { return task.CheckMLP() }
+
 // Init implements [Emitter].
 func (e actionCrossover) Init(start Start, key random.Key) Emitter {
 	e.task, e.batch = start.Task, start.Batch

@@ -1,7 +1,6 @@
 package evolution
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -195,10 +194,6 @@ type denseCMAES struct {
 const maxDense = 4096
 
 func (d denseCMAES) start(mean *Node) distributions {
-	if n := mean.Shape().Dimensions[1]; n > maxDense {
-		panic(fmt.Errorf("%s has matrices of %d x %[2]d numbers for the parameters of a policy, at most %d x %[3]d are "+
-			"possible: set strategy=%s", cmaESName, n, maxDense, sepCMAESName))
-	}
 	d.State = cmaES{size: d.size, sigma0: d.Sigma0}.start(mean)
 	return d
 }

@@ -110,6 +110,8 @@ func normalised(d envs.Descriptor, x *Node) *Node {
 	return Div(Sub(x, middle), radius)
 }
 
+func (DescriptorConditioned) fits(task scoring.Task, _ int) error { return task.CheckMLP() }
+
 // Init implements [Emitter]. Unlike that of PGA-MAP-Elites, the actor is a network of its own.
 func (e DescriptorConditioned) Init(start Start, key random.Key) Emitter {
 	e.task, e.policy = start.Task, start.Task.MLP()

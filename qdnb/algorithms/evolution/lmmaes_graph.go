@@ -1,7 +1,6 @@
 package evolution
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -23,10 +22,6 @@ type lmMAES struct {
 
 func (d lmMAES) start(mean *Node) distributions {
 	e, n := mean.Shape().Dimensions[0], mean.Shape().Dimensions[1]
-	if d.size > n {
-		panic(fmt.Errorf("%s needs at most as many policies per strategy (batch/emitters) as a "+
-			"policy has parameters, not %d for %d: lower batch", lmMAESName, d.size, n))
-	}
 	path, age := ZerosLike(mean), ReduceSum(ZerosLike(mean), 1)
 	vectors := BroadcastToDims(InsertAxes(path, 1), e, d.count(), n)
 	return lmMAES{d.strategy, mean, AddScalar(age, d.Sigma0), path, vectors, age}

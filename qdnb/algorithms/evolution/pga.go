@@ -7,6 +7,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
@@ -67,6 +68,8 @@ func (e PolicyGradient) td3() td3.TD3 { return td3.New(e.Config, e.policy) }
 
 // Capacity implements [Proposer].
 func (e PolicyGradient) Capacity(int) int { return e.ReplayBufferSize }
+
+func (PolicyGradient) fits(task scoring.Task, _ int) error { return task.CheckMLP() }
 
 // Init implements [Emitter].
 func (e PolicyGradient) Init(start Start, key random.Key) Emitter {

@@ -115,6 +115,8 @@ func (s ppga) EnvSteps(task scoring.Task) int64 {
 	return int64(walks) * int64(s.Iterations) * int64(s.NumEnvs) * int64(s.UnrollLength)
 }
 
+func (ppga) fits(task scoring.Task, _ int) error { return task.CheckMLP() }
+
 // Init implements [Emitter].
 func (s ppga) Init(start Start, key random.Key) Emitter {
 	n := 1 + len(start.Task.Env.Spec().Descriptor.Lower)

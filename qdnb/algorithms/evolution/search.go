@@ -68,7 +68,7 @@ func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings setting
 	if s.assigned, err = parts.Mix.assign(settings.Batch); err != nil {
 		return nil, err
 	}
-	if err := s.checkObservers(); err != nil {
+	if err := cmp.Or(s.checkObservers(), fit(s.assigned, task)); err != nil {
 		return nil, err
 	}
 	if err := s.build(); err != nil {
@@ -267,10 +267,13 @@ func (s *search) Measured() bool {
 }
 
 // Conclude fills the passive repertoire from the latest generation and returns the fitnesses of its
-// cells. The search must not continue: its next generations would differ.
+// cells and the number of evaluations. The search must not continue: its next generations would differ.
 func (s *search) Conclude() (outcome scoring.Outcome, err error) {
 	if err := s.passive.fill(s); err != nil {
 		return outcome, err
+	}
+	if s.passive.evaluator != nil {
+		outcome.Evaluated = s.slots()
 	}
 	outcome.Fitnesses, err = s.passive.Fitnesses()
 	return outcome, err

@@ -3,6 +3,7 @@ package evolution
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -128,6 +129,37 @@ func (m *MapElites) Check() error {
 		}
 	}
 	return err
+}
+
+// Fits returns an error for settings, which passed Check, that do not work in an environment or have no
+// effect in it.
+func (m *MapElites) Fits(env envs.Env) error {
+	spec := env.Spec()
+	_, box := envs.Inner(env).(*envs.BlackBox)
+	switch {
+	case spec.Observations == 0 && (len(m.Hidden) > 0 || m.Memory > 0 || !m.Weights.IsZero()):
+		return fmt.Errorf("hidden, memory and weights have no effect in %s, whose solutions are no networks: leave them out",
+			spec.Name)
+	case box && (m.Starts != 0 || m.EpisodeLength != spec.Length):
+		return fmt.Errorf("starts and episode_length have no effect in %s, which evaluates a solution in one step: leave "+
+			"them out", spec.Name)
+	}
+	assigned, err := m.Mix.assign(m.Batch)
+	return cmp.Or(err, fit(assigned, m.Task(env)))
+}
+
+// fit returns an error for an emitter that does not work in a task.
+func fit(assigned []assignment, task scoring.Task) error {
+	for _, m := range assigned {
+		if f, ok := m.Emitter.(interface {
+			fits(task scoring.Task, individuals int) error
+		}); ok {
+			if err := f.fits(task, m.count); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // New implements [algorithms.Algorithm].

@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
@@ -66,6 +67,20 @@ func (s StrategySettings) Check(_, individuals, _ int) error {
 	case s.Strategy == openAIESName && individuals/s.Emitters%2 != 0:
 		return fmt.Errorf("%s samples pairs: batch/emitters must be even, not %d", openAIESName,
 			individuals/s.Emitters)
+	}
+	return nil
+}
+
+// fits rejects a policy with too many parameters, or too few.
+func (s evolutionStrategies) fits(task scoring.Task, individuals int) error {
+	size, n := individuals/s.Emitters, task.Policy.Params()
+	switch {
+	case s.Strategy == cmaESName && n > maxDense:
+		return fmt.Errorf("%s has matrices of %d x %[2]d numbers for the parameters of a policy, at most %d x %[3]d are "+
+			"possible: set strategy=%s", cmaESName, n, maxDense, sepCMAESName)
+	case s.Strategy == lmMAESName && size > n:
+		return fmt.Errorf("%s needs at most as many policies per strategy (batch/emitters) as a "+
+			"policy has parameters, not %d for %d: lower batch", lmMAESName, size, n)
 	}
 	return nil
 }

@@ -143,12 +143,10 @@ func (a XCon) Maintain(due string, _ *Node, key random.Key) Archive {
 // train trains the encoder, with the margin latent * MinNovelty of its triplets, and encodes the population again.
 func (a XCon) train(key random.Key) XCon {
 	e, filled := a.Encoded, a.Population.filled()
+	c := nn.Contrast{Batch: a.TrainingBatch, LearningRate: a.LearningRate, Epochs: a.Epochs, MinDelta: a.MinDelta}
 	if a.Loss == mseLoss {
-		t := nn.AutoencoderTraining{Batch: a.TrainingBatch, LearningRate: a.LearningRate}
-		a.Encoded = e.learn(t.Train(e.Architecture, e.Autoencoder, e.Sequences, filled, Const(filled.Graph(), int32(a.Epochs)),
-			key.FoldIn(0)))
+		a.Encoded = e.learn(c.Reconstruct(e.Architecture, e.Autoencoder, e.Sequences, filled, key.FoldIn(0)))
 	} else {
-		c := nn.Contrast{Batch: a.TrainingBatch, LearningRate: a.LearningRate, Epochs: a.Epochs, MinDelta: a.MinDelta}
 		a.Encoded = e.learn(c.Train(e.Architecture, e.Autoencoder, e.Sequences, a.Population.Fitness, filled,
 			MulScalar(a.MinNovelty, float64(a.Latent)), key.FoldIn(0)))
 	}

@@ -11,11 +11,43 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
+
+// Both losses end a training that makes no progress by MinDelta (ae_utils/model_train.py).
+func TestXConTrainsUntilNoProgress(t *testing.T) {
+	const slots = 16
+	sequences, fitness := make([]float32, slots*3*2), make([]float32, slots)
+	for i := range sequences {
+		sequences[i], fitness[i%slots] = float32(math.Sin(float64(i*i))), float32(i)
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) (rows []*Node) {
+			g := in[0].Graph()
+			for _, loss := range []string{tripletLoss, mseLoss} {
+				for _, epochs := range []int{12, 30} {
+					a := XCon{Capacity: slots, EncoderSettings: EncoderSettings{Latent: 2},
+						Epochs: epochs, TrainingBatch: slots, LearningRate: 0.01, MinDelta: 1e6, Loss: loss,
+						Population: EmptySlots(g, slots, 2), MinNovelty: Const(g, float32(1))}
+					a.Encoded = a.empty(envs.Recorder{Every: 1, Width: 2}, slots, 3, random.NewKey(g, 1))
+					a.Encoded.Sequences, a.Population.Fitness = in[0], in[1]
+					rows = append(rows, a.train(random.NewKey(g, 2)).Encoded.Autoencoder, a.Encoded.Autoencoder)
+				}
+			}
+			return rows
+		}, xlatest.Tensor(sequences, slots, 3, 2), xlatest.Tensor(fitness, slots))
+		row := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
+		for i, loss := range []string{tripletLoss, mseLoss} {
+			if !slices.Equal(row(4*i), row(4*i+2)) || slices.Equal(row(4*i), row(4*i+1)) {
+				t.Errorf("%s: 30 epochs without progress do not end after 12, or train nothing", loss)
+			}
+		}
+	})
+}
 
 // 19_xcon.npz: batches that the published code (adaptive_archive.py) inserted one after the other, and
 // the least score of the archive after each, which is the margin of the triplets.

@@ -54,12 +54,19 @@ func (p Precision) Rounded(policy nn.MLP, row []float32) []float32 {
 // MLP returns the architecture of the policies, for what trains them by gradients or reads their layers.
 // It panics for others.
 func (t Task) MLP() nn.MLP {
-	m, ok := t.Policy.(nn.MLP)
-	if !ok {
-		panic(fmt.Errorf("policies of %T are not multilayer perceptrons, which this algorithm trains by gradients: "+
-			"use one without, such as map-elites or cma-mae, or policies without memory", t.Policy))
+	if err := t.CheckMLP(); err != nil {
+		panic(err)
 	}
-	return m
+	return t.Policy.(nn.MLP)
+}
+
+// CheckMLP returns an error if [Task.MLP] would panic.
+func (t Task) CheckMLP() error {
+	if _, ok := t.Policy.(nn.MLP); !ok {
+		return fmt.Errorf("policies of %T are not multilayer perceptrons, which this algorithm trains by gradients: "+
+			"use one without, such as map-elites or cma-mae, or policies without memory", t.Policy)
+	}
+	return nil
 }
 
 // WithMemory returns the task for policies that remember a number of units, see [nn.GRU]; 0: for the
