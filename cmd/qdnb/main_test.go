@@ -366,6 +366,10 @@ func TestRobot(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+	stdout, stderr, status = invoke(t, "robot", "../../envs/mujoco/testdata/accepted/gym_ant_model.json", "--verify")
+	if status != 1 || !strings.Contains(stderr, "give that file") {
+		t.Errorf("status %d, %s%s", status, stdout, stderr)
+	}
 	for file, want := range map[string]string{"refused/mocap": "(nmocap)", "accepted/gym_pusher": "--ignore-pairs leaves such contacts out"} {
 		stdout, stderr, status = invoke(t, "robot", "../../envs/mujoco/testdata/"+file+"_model.json", "--picture", picture)
 		if status != 1 || !strings.Contains(stderr, want) {

@@ -133,8 +133,8 @@ func (c *robotCmd) verify(ctx context.Context) error {
 
 // compare fills a verification. If the engine does not model the robot, its Error is the error.
 func (c *robotCmd) compare(ctx context.Context, v *verification) error {
-	if strings.EqualFold(filepath.Ext(c.File), ".txt") {
-		return fmt.Errorf("%s is a robot of Brax: --verify compares with MuJoCo", c.File)
+	if ext := strings.ToLower(filepath.Ext(c.File)); ext == ".txt" || ext == ".json" {
+		return fmt.Errorf("%s: --verify has MuJoCo compute from the robot's own XML or URDF: give that file", c.File)
 	}
 	model, err := robots.ReadMJCF(ctx, c.File)
 	if err != nil {
