@@ -20,17 +20,17 @@ type nearest struct {
 	corner triple      // the signs of the coordinates of the edge or corner
 }
 
-func (a *nearest) numbers() []*algebra.Num {
-	return []*algebra.Num{&a.square, &a.at, &a.face, &a.edge, &a.along, &a.end, &a.corner[0], &a.corner[1], &a.corner[2]}
+func (n *nearest) numbers() []*algebra.Num {
+	return []*algebra.Num{&n.square, &n.at, &n.face, &n.edge, &n.along, &n.end, &n.corner[0], &n.corner[1], &n.corner[2]}
 }
 
-// orIf returns b where it is better, else a.
-func (a nearest) orIf(better algebra.Mask, b nearest) nearest {
-	others := b.numbers()
-	for i, x := range a.numbers() {
+// orIf returns the other one where it is better.
+func (n nearest) orIf(better algebra.Mask, other nearest) nearest {
+	others := other.numbers()
+	for i, x := range n.numbers() {
 		*x = better.Choose(*others[i], *x).Materialize()
 	}
-	return a
+	return n
 }
 
 // capsuleBox finds contacts of a box with two balls on the axis of a capsule: at the point nearest to the box,

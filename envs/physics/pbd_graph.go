@@ -136,11 +136,6 @@ func (w weights) inverseMassAt(arm, direction algebra.Vector) algebra.Num {
 	return w.mass.Plus(lever.Dot(w.turnedBy(lever)))
 }
 
-// response is the velocity at arm from a body's centre by an impulse there.
-func (w weights) response(arm, impulse algebra.Vector) algebra.Vector {
-	return impulse.By(w.mass).Plus(w.turnedBy(arm.Cross(impulse)).Cross(arm))
-}
-
 // correction is the angular impulse on the parent that corrects an angular error of the child.
 func (j jointState) correction(error algebra.Vector) algebra.Vector {
 	axis, size := error.Unit()
