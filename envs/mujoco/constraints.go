@@ -83,8 +83,8 @@ func (s *System) bounds() limits {
 	for range s.equal {
 		low, high = append(low, -huge), append(high, huge)
 	}
-	for _, c := range s.contacts {
-		for range s.edges(c) * c.margin.Rows {
+	for _, c := range s.acting {
+		for range s.edges(c) * c.rows {
 			low, high = append(low, 0), append(high, huge)
 		}
 	}

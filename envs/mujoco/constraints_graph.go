@@ -20,6 +20,7 @@ type constraints struct {
 
 	ConeStiffness algebra.Num    // D of the normals of the stacked elliptic cones
 	ConeReference [3]algebra.Num // of normals and both tangents
+	ConeFriction  [2]algebra.Num
 }
 
 // contact holds the contacts of a set.
@@ -27,7 +28,8 @@ type contact struct {
 	Distance algebra.Num
 	Point    algebra.Vector    // relative to the origin of the tree of the second side, if it moves, else of the first
 	Frame    [3]algebra.Vector // the normal, from the first geom to the second, and two tangents
-	Shift    algebra.Vector    // what added to Point makes it relative to the origin of the first side, if both move
+	Friction [2]algebra.Num    // along both tangents
+	Jacobian [3]*Node          // between links: of the motions along the axes of Frame by the dofs, [n, nv, B]
 }
 
 // constrain finds the constraints of a state: positions q, velocities v and the links' velocities.
@@ -87,25 +89,36 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 	}
 	var coneStiffness, conePull []algebra.Num
 	var coneDamping [2][]algebra.Num
-	for _, set := range s.contacts {
-		contact := s.collide(k, set)
-		c.Contacts = append(c.Contacts, contact)
-		violation := contact.Distance.Minus(set.margin).Materialize()
+	var coneFriction [2][]algebra.Num
+	for _, set := range s.acting {
+		var found contact
+		var violation, d algebra.Num
+		p := set.parameters
+		if set.parts != nil {
+			found, p, violation, d = s.deepest(k, set)
+		} else {
+			found = s.collide(k, set)
+			violation = found.Distance.Minus(p.margin).Materialize()
+			d = p.law.impedance(violation)
+		}
+		c.Contacts = append(c.Contacts, found)
 		active := violation.Below(0)
-		d := set.law.impedance(violation)
 		if s.elliptic(set) {
-			coneStiffness = append(coneStiffness, active.Choose(inverse(d, set.weight), d.Zero()).Materialize())
-			conePull = append(conePull, set.law.stiffness.Times(d).Times(violation))
-			coneDamping[0], coneDamping[1] = append(coneDamping[0], set.law.damping), append(coneDamping[1], set.tangent.damping)
+			coneStiffness = append(coneStiffness, active.Choose(inverse(d, p.weight), d.Zero()).Materialize())
+			conePull = append(conePull, p.law.stiffness.Times(d).Times(violation))
+			coneDamping[0], coneDamping[1] = append(coneDamping[0], p.law.damping), append(coneDamping[1], p.tangent.damping)
+			for i := range coneFriction {
+				coneFriction[i] = append(coneFriction[i], p.friction[i])
+			}
 			continue
 		}
-		weight := set.weight
+		weight := p.weight
 		if set.dim > 1 {
-			square := set.friction[0].Square()
+			square := p.friction[0].Square()
 			weight = weight.Times(square.Add(1)).Times(square.Scale(2 / m.Opt.ImpRatio))
 		}
 		for range s.edges(set) {
-			stack(d, weight, set.law, violation, active, false)
+			stack(d, weight, p.law, violation, active, false)
 		}
 	}
 	rate, coneRate := s.violationRates(k, c, v, velocity)
@@ -115,6 +128,9 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 	}
 	if len(coneStiffness) > 0 {
 		c.ConeStiffness = materializedStack(coneStiffness)
+		for i := range coneFriction {
+			c.ConeFriction[i] = algebra.Concat(coneFriction[i]...)
+		}
 		normal, tangent := algebra.Concat(coneDamping[0]...), algebra.Concat(coneDamping[1]...)
 		c.ConeReference[0] = coneRate[0].Times(normal).Plus(algebra.Concat(conePull...)).Neg().Materialize()
 		for i := 1; i < 3; i++ {
@@ -142,15 +158,13 @@ func (s *System) collide(k kinematics, set *contactSet) contact {
 			origins[i] = s.linksOf(side, func(g int) algebra.Vector { return k.Origin[g] })
 		}
 	}
-	var shift algebra.Vector
 	switch {
 	case set.sides[0].group == static:
 		at[0].position = at[0].position.Minus(origins[1])
 	case set.sides[1].group == static:
 		at[1].position = at[1].position.Minus(origins[0])
 	case s.trees() > 1:
-		shift = origins[1].Minus(origins[0]).Materialize()
-		at[0].position = at[0].position.Minus(shift).Materialize()
+		at[0].position = at[0].position.Minus(origins[1].Minus(origins[0]).Materialize()).Materialize()
 	}
 	touches := set.collide(set, at[0], at[1])
 	var distance []algebra.Num
@@ -160,12 +174,8 @@ func (s *System) collide(k kinematics, set *contactSet) contact {
 		distance, point, normal = append(distance, t.distance), append(point, t.point), append(normal, t.normal)
 		one, other = append(one, a), append(other, b)
 	}
-	c := contact{Distance: materializedStack(distance), Point: stackVectors(point),
+	return contact{Distance: materializedStack(distance), Point: stackVectors(point), Friction: set.friction,
 		Frame: [3]algebra.Vector{stackVectors(normal), stackVectors(one), stackVectors(other)}}
-	if shift.X.Rows > 0 {
-		c.Shift = stackVectors(slices.Repeat([]algebra.Vector{shift}, set.points))
-	}
-	return c
 }
 
 func stackVectors(of []algebra.Vector) (out algebra.Vector) {
@@ -217,7 +227,16 @@ func gather(x algebra.Num, of []int) algebra.Num {
 
 // pointMotion returns the motion of the second bodies relative to the first at contacts, along normals
 // and tangents.
-func (s *System) pointMotion(set *contactSet, c contact, motion []spatial) (out [3]algebra.Num) {
+func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion []spatial) (out [3]algebra.Num) {
+	if set.parts != nil {
+		all := s.stack(c.Jacobian[0].Graph(), c.Jacobian[0].Shape().Dimensions[2], x)
+		for axis, jacobian := range c.Jacobian {
+			if axis < set.dim {
+				out[axis] = algebra.Num{Rows: set.rows, Node: Reshape(times(jacobian, all), -1)}
+			}
+		}
+		return out
+	}
 	var relative algebra.Vector
 	for i, side := range set.sides {
 		if side.group == static {
@@ -226,28 +245,14 @@ func (s *System) pointMotion(set *contactSet, c contact, motion []spatial) (out 
 		side.link = slices.Repeat(side.link, set.points)
 		link := spatial{s.linksOf(side, func(g int) algebra.Vector { return motion[g].Ang }),
 			s.linksOf(side, func(g int) algebra.Vector { return motion[g].Lin })}
-		at := link.at(c.pointOf(i)).Materialize()
-		switch {
-		case i == 0:
-			relative = at.Neg()
-		case relative.X.Rows > 0:
-			relative = relative.Plus(at)
-		default:
-			relative = at
+		if relative = link.at(c.Point).Materialize(); i == 0 {
+			relative = relative.Neg()
 		}
 	}
 	for i, axis := range c.Frame {
 		out[i] = axis.Dot(relative).Materialize()
 	}
 	return out
-}
-
-// pointOf returns the points of contacts relative to the origin of a side's tree.
-func (c contact) pointOf(side int) algebra.Vector {
-	if side == 0 && c.Shift.X.Rows > 0 {
-		return c.Point.Plus(c.Shift)
-	}
-	return c.Point
 }
 
 // violationRates returns the rates by which motions of the dofs and links change what constraints measure:
@@ -267,13 +272,13 @@ func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, mo
 	for i, e := range s.equal {
 		list = append(list, rateOf(e.first, x).Minus(c.Ratios[i].Times(rateOf(e.second, x))))
 	}
-	for i, set := range s.contacts {
-		m := s.pointMotion(set, c.Contacts[i], motion)
+	for i, set := range s.acting {
+		m := s.pointMotion(set, c.Contacts[i], x, motion)
 		switch s.edges(set) {
 		case 1:
 			list = append(list, m[0])
 		case 4:
-			for t, friction := range set.friction {
+			for t, friction := range c.Contacts[i].Friction {
 				slip := m[1+t].Times(friction).Materialize()
 				list = append(list, m[0].Plus(slip), m[0].Minus(slip))
 			}

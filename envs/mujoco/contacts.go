@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -16,13 +17,25 @@ type contactSet struct {
 	sides   [2]side
 	sizes   [2]algebra.Vector // of the geoms of each pair
 
-	// Of each contact, which are sorted by point, then by pair:
-	dim      int
+	dim   int
+	rows  int           // contacts of each copy
+	parts []*contactSet // whose deepest contacts these are; nil: all are found here
+	acts  []algebra.Num // see [System.masks]
+	parameters
+}
+
+// parameters are those of each contact of a set, which are sorted by point, then by pair.
+type parameters struct {
 	friction [2]algebra.Num // along both tangents
 	margin   algebra.Num    // m
 	law      law
 	tangent  law // of the tangents of elliptic cones
 	weight   algebra.Num
+}
+
+func (p *parameters) numbers() []*algebra.Num {
+	return append(append([]*algebra.Num{&p.friction[0], &p.friction[1], &p.margin, &p.weight}, p.law.numbers()...),
+		p.tangent.numbers()...)
 }
 
 // side holds the first or the second geoms of pairs of geoms.
@@ -41,6 +54,10 @@ const (
 type law struct {
 	stiffness, damping                algebra.Num // K and B
 	low, high, width, midpoint, power algebra.Num // of the impedance
+}
+
+func (l *law) numbers() []*algebra.Num {
+	return []*algebra.Num{&l.stiffness, &l.damping, &l.low, &l.high, &l.width, &l.midpoint, &l.power}
 }
 
 // geomPair is a pair of geoms that can collide, with its parameters.
@@ -126,7 +143,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 		groups [2]int
 		dim    int
 	}
-	sets := map[key][]geomPair{}
+	sets, between := map[key][]geomPair{}, map[int][]*contactSet{}
 	var order []key
 	for _, pair := range pairs {
 		p := s.parameters(pair)
@@ -152,8 +169,41 @@ func (s *System) prepareContacts(pairs []Pair) {
 	for _, k := range order {
 		list := sets[k]
 		slices.SortStableFunc(list, func(a, b geomPair) int { return s.slot(list, a) - s.slot(list, b) })
-		s.contacts = append(s.contacts, s.contactSet(collisions[k.shapes], k.groups, k.dim, list))
+		set := s.contactSet(collisions[k.shapes], k.groups, k.dim, list)
+		s.contacts = append(s.contacts, set)
+		if k.groups[0] != anyLink {
+			s.acting = append(s.acting, set)
+		} else {
+			between[k.dim] = append(between[k.dim], set)
+		}
 	}
+	for _, dim := range []int{1, 3} {
+		if len(between[dim]) > 0 {
+			s.acting = append(s.acting, s.selection(dim, between[dim]))
+		}
+	}
+}
+
+// selection is the set of the deepest contacts between links of some sets.
+func (s *System) selection(dim int, parts []*contactSet) *contactSet {
+	set := &contactSet{dim: dim, parts: parts}
+	for i, number := range set.numbers() {
+		var all []algebra.Num
+		for _, part := range parts {
+			all = append(all, *part.numbers()[i])
+		}
+		*number = algebra.Concat(all...)
+	}
+	limit := s.options.LinkContacts
+	if limit == 0 {
+		limit = 8
+	}
+	set.acts, set.rows = s.masks(set), min(limit, set.margin.Rows)
+	if set.rows < set.margin.Rows {
+		s.notes = append(s.notes, fmt.Sprintf("of %d possible contacts between links, the %d deepest act at a time",
+			set.margin.Rows, set.rows))
+	}
+	return set
 }
 
 // slot returns how many pairs of a list come before one that has the same moving body. Pairs that are
@@ -180,7 +230,7 @@ func (s *System) groupOf(link int) int {
 
 func (s *System) contactSet(c collision, groups [2]int, dim int, list []geomPair) *contactSet {
 	m := s.model
-	set := &contactSet{collide: c.collide, points: c.points, dim: dim}
+	set := &contactSet{collide: c.collide, points: c.points, dim: dim, rows: c.points * len(list)}
 	all := s.allLinks()
 	for _, p := range list {
 		set.geoms = append(set.geoms, p.geom)
@@ -254,7 +304,7 @@ func lawOf[T any](s *System, list []T, solref func(T) [2]float64, solimp func(T)
 		}
 		rows[i] = [7]float64{stiffness, damping, low, high, width, imp[3], max(imp[4], 1)}
 	}
-	for k, number := range []*algebra.Num{&l.stiffness, &l.damping, &l.low, &l.high, &l.width, &l.midpoint, &l.power} {
+	for k, number := range l.numbers() {
 		*number = algebra.ColumnOf(rows, func(row [7]float64) float64 { return row[k] })
 	}
 	return l

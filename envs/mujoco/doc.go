@@ -19,12 +19,13 @@
 //	    minimize          Newton's method; iterate is one iteration:
 //	      respond, push, springs   forces of the constraints and their slopes
 //	      factorize, solve         the step, by the articulated-body algorithm
-//	      conjugate                the step if links touch each other or joints are held equal
+//	      solveCoupled             the step if links touch each other or joints are held equal
 //	      lineSearch
 //
 // A contact with what cannot move adds a spring to its link, as if to its inertia. So the Newton system has
 // the pattern of the mass matrix, and its factor no other entries. Contacts between links and equalities of
-// joints are not in the factor; conjugate adds them.
+// joints are not in the factor; solveCoupled adds them as rank-one updates. Of the contacts between links, each
+// copy keeps the deepest ([Options.LinkContacts]).
 //
 // Capsules that are exactly parallel have one contact here, and up to two in MuJoCo. A free body alone under
 // implicitfast lacks the derivative of its gyroscopic forces. For boxes that are aligned to within rounding of

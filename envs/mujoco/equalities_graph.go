@@ -55,6 +55,16 @@ func (s share) push(dofs []algebra.Num, along algebra.Num) {
 	*dof = dof.Plus(sumRows(dof.Rows, along.Scale(s.by), []int{s.row}))
 }
 
+// push adds forces along what an equality measures to those on the dofs.
+func (e equality) push(dofs []algebra.Num, force, ratio algebra.Num) {
+	for _, share := range e.first {
+		share.push(dofs, force)
+	}
+	for _, share := range e.second {
+		share.push(dofs, force.Times(ratio).Neg())
+	}
+}
+
 // equality holds the change of a length from the reference pose to a polynomial of that of a second one.
 type equality struct {
 	first, second []share

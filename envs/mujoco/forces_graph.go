@@ -4,34 +4,26 @@ import (
 	"math"
 	"slices"
 
+	. "github.com/gomlx/gomlx/core/graph"
+
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/xla"
 )
 
-// cone holds the known numbers of stacked elliptic cones.
+// cone holds the parameters of stacked elliptic cones.
 type cone struct {
 	friction [2]algebra.Num // along both tangents
 	mu       algebra.Num    // the opening of the cone in the solver's scaled space
 	impRatio float64
 }
 
-func (s *System) cone() cone {
-	var friction [2][]algebra.Num
-	for _, set := range s.contacts {
-		if s.elliptic(set) {
-			for i := range friction {
-				friction[i] = append(friction[i], set.friction[i])
-			}
-		}
-	}
-	if len(friction[0]) == 0 {
-		return cone{}
-	}
-	c := cone{impRatio: s.model.Opt.ImpRatio}
-	for i := range friction {
-		c.friction[i] = algebra.Concat(friction[i]...)
-	}
-	c.mu = c.friction[0].Apply(func(f float64) float64 { return f / math.Sqrt(c.impRatio) }, nil)
-	return c
+// cone returns the cones with coefficients of friction.
+func (s *System) cone(friction [2]algebra.Num) cone {
+	impRatio := s.model.Opt.ImpRatio
+	mu := friction[0].Apply(func(f float64) float64 { return f / math.Sqrt(impRatio) }, func(f *Node) *Node {
+		return DivScalar(f, math.Sqrt(impRatio))
+	})
+	return cone{friction, mu, impRatio}
 }
 
 // response is what the solver needs of the constraints at violations' accelerations y: the forces, and how
@@ -53,7 +45,7 @@ func (s *System) respond(c constraints, y algebra.Num, cones [3]algebra.Num) (r 
 	if cones[0].Rows == 0 {
 		return r
 	}
-	cone, d := s.cone(), c.ConeStiffness
+	cone, d := s.cone(c.ConeFriction), c.ConeStiffness
 	z := cone.zones(cones)
 	none := d.Zero()
 	choose := func(bottom, middle algebra.Num) algebra.Num {
@@ -117,7 +109,10 @@ func (c cone) zones(y [3]algebra.Num) (z zones) {
 
 // middle is the stiffness in the middle zone for a normal stiffness of 1.
 func (c cone) middle() algebra.Num {
-	return c.mu.Apply(func(mu float64) float64 { return 1 / (mu * mu * (1 + mu*mu)) }, nil)
+	return c.mu.Apply(func(mu float64) float64 { return 1 / (mu * mu * (1 + mu*mu)) }, func(mu *Node) *Node {
+		square := Square(mu)
+		return Inverse(Mul(square, AddScalar(square, 1)))
+	})
 }
 
 // share is the stiffness of an axis for a normal stiffness of 1.
@@ -148,24 +143,18 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 		}
 	}
 	for i, e := range s.equal {
-		f := take(1)
-		for _, share := range e.first {
-			share.push(dofs, f)
-		}
-		for _, share := range e.second {
-			share.push(dofs, f.Times(c.Ratios[i]).Neg())
-		}
+		e.push(dofs, take(1), c.Ratios[i])
 	}
 	cone := 0
-	for i, set := range s.contacts {
-		n := set.margin.Rows
+	for i, set := range s.acting {
+		n := set.rows
 		var along [3]algebra.Num
 		switch s.edges(set) {
 		case 1:
 			along = [3]algebra.Num{take(n), algebra.Constant(n, 0), algebra.Constant(n, 0)}
 		case 4:
 			along[0] = algebra.Constant(n, 0)
-			for t, friction := range set.friction {
+			for t, friction := range c.Contacts[i].Friction {
 				plus, minus := take(n), take(n)
 				along[0] = along[0].Plus(plus.Plus(minus))
 				along[1+t] = plus.Minus(minus).Times(friction)
@@ -177,6 +166,23 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 			cone += n
 		}
 		contact := c.Contacts[i]
+		if set.parts != nil {
+			var force *Node
+			for axis, jacobian := range contact.Jacobian {
+				if axis < set.dim {
+					along := along[axis].Materialize().Matrix()
+					if by := weighted(jacobian, along); force == nil {
+						force = by
+					} else {
+						force = Add(force, by)
+					}
+				}
+			}
+			for column, by := range s.unstack(xla.Store(force)) {
+				dofs[column] = dofs[column].Plus(by)
+			}
+			continue
+		}
 		total := zeroVector(n)
 		for axis := range along {
 			total = total.Plus(contact.Frame[axis].By(along[axis].Materialize()))
@@ -186,7 +192,7 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 			if side.group == static {
 				continue
 			}
-			wrench := forceAt(total, contact.pointOf(at))
+			wrench := forceAt(total, contact.Point)
 			if at == 0 {
 				wrench = wrench.each(algebra.Num.Neg)
 			}
@@ -198,26 +204,18 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 
 // toLinks adds spatial vectors of a side's contacts to those of the links.
 func (s *System) toLinks(side side, of spatial, points int, links []spatial) {
-	if side.group != anyLink {
-		n := s.groups[side.group].rows()
-		links[side.group] = links[side.group].plus(of.each(func(x algebra.Num) algebra.Num {
-			return sumRows(n, x, slices.Repeat(side.link, points))
-		}))
-		return
-	}
-	all := of.each(func(x algebra.Num) algebra.Num {
-		return scatter(len(s.allLinks()), x, slices.Repeat(side.link, points))
-	})
-	next := 0
-	for i, g := range s.groups {
-		links[i] = links[i].plus(all.each(func(x algebra.Num) algebra.Num { return x.Slice(next, g.rows()) }))
-		next += g.rows()
-	}
+	n := s.groups[side.group].rows()
+	links[side.group] = links[side.group].plus(of.each(func(x algebra.Num) algebra.Num {
+		return sumRows(n, x, slices.Repeat(side.link, points))
+	}))
 }
 
 // springs are the slopes of forces as stiffnesses of links that touch what cannot move, and as blocks of
-// joints. Contacts between links and equalities are not among them.
-func (s *System) springs(c constraints, r response) (links []stiffness, blocks map[[2]int]algebra.Num) {
+// joints. Those of contacts between links are matrices in the axes of the contacts, by their sets. Equalities
+// are not among them.
+func (s *System) springs(c constraints, r response) (links []stiffness, blocks map[[2]int]algebra.Num,
+	between map[int]symmetric) {
+	between = map[int]symmetric{}
 	links, blocks = make([]stiffness, len(s.groups)), map[[2]int]algebra.Num{}
 	for i, g := range s.groups {
 		links[i] = links[i].each(func(algebra.Num) algebra.Num { return algebra.Constant(g.rows(), 0) })
@@ -244,15 +242,15 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 	}
 	next += len(s.equal)
 	cone := 0
-	for i, set := range s.contacts {
-		n := set.margin.Rows
+	for i, set := range s.acting {
+		n := set.rows
 		zero := algebra.Constant(n, 0)
 		k := symmetric{zero, zero, zero, zero, zero, zero} // in the axes of the contact
 		switch s.edges(set) {
 		case 1:
 			k.XX = take(n)
 		case 4:
-			for t, friction := range set.friction {
+			for t, friction := range c.Contacts[i].Friction {
 				plus, minus := take(n), take(n)
 				sum := plus.Plus(minus)
 				k.XX = k.XX.Plus(sum)
@@ -265,22 +263,26 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 			}
 			cone += n
 		}
+		if set.parts != nil {
+			between[i] = k
+			continue
+		}
 		moving := 1
 		if set.sides[1].group == static {
 			moving = 0
 		}
 		side := set.sides[moving]
-		if side.group == anyLink {
-			continue
-		}
 		world := stiffnessAt(k.turned(c.Contacts[i].Frame), c.Contacts[i].Point).materialize()
 		group := s.groups[side.group].rows()
 		links[side.group] = links[side.group].plus(world.each(func(x algebra.Num) algebra.Num {
 			return sumRows(group, x, slices.Repeat(side.link, set.points))
 		}))
 	}
-	return links, blocks
+	return links, blocks, between
 }
+
+// conePairs are the entries of the symmetric slopes of cones.
+var conePairs = [6][2]int{{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}}
 
 // turned returns a matrix, given in the axes of a frame, in the axes of the world.
 func (s symmetric) turned(frame [3]algebra.Vector) symmetric {

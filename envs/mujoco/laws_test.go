@@ -3,8 +3,10 @@ package mujoco
 import (
 	"math"
 	"os"
+	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -88,5 +90,24 @@ func TestRotorActsOnItsJointOnly(t *testing.T) {
 	}
 	if want := 1 / (s.model.DofArmature[6] + wheel - wheel*wheel/(base+wheel)); math.Abs(a[6]-want) > 1e-5*want {
 		t.Errorf("the joint accelerates by %v, want %v", a[6], want)
+	}
+}
+
+// The lowest rows of each column are selected in order; with more contacts than can act, spheres stay finite.
+func TestDeepestContactsAreSelected(t *testing.T) {
+	out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+		return []*graph.Node{graph.ConvertDType(lowest(in[0], 3), dtypes.Float32)}
+	}, batchLast([][]float64{{3, -1, 2, -5, 0, 9, 8, 7, 6, 5, -2}, {1, 1, 4, 4, 4, 4, 4, 4, 4, 4, 0}}))
+	if got := batchFirst(t, out[0]); !slices.Equal(got[0], []float64{3, 10, 1}) || !slices.Equal(got[1], []float64{10, 0, 1}) {
+		t.Errorf("selected %v", got)
+	}
+	file := must.Get(os.Open("testdata/accepted/own_spheres_model.json"))
+	defer file.Close()
+	s := must.Get(NewSystem(must.Get(ReadModel(file)), Options{LinkContacts: 1}))
+	q, v, _ := roll(t, s, s.model.QPos0, make([]float64, s.model.Sizes.NV), nil, 500)
+	for _, x := range append(q, v...) {
+		if !(math.Abs(x) < 100) {
+			t.Fatalf("the spheres explode: %v %v", q, v)
+		}
 	}
 }

@@ -14,6 +14,7 @@ type search struct {
 	Force, ForceStep, Step, Bend *Node
 	Cones, ConeSteps             [3]algebra.Num
 	ConeStiffness                algebra.Num
+	Friction                     [2]algebra.Num // of the cones
 
 	Slope, Curvature algebra.Num // of the parabola at 0
 	Descent          algebra.Num // minus the slope of the cost at 0
@@ -64,7 +65,7 @@ func (s *System) slope(l search) (first, second algebra.Num) {
 		second = second.Plus(sum(Where(inside, l.Bend, ZerosLike(l.Bend))))
 	}
 	if n := l.Cones[0].Rows; n > 0 {
-		cone, d := s.cone(), l.ConeStiffness
+		cone, d := s.cone(l.Friction), l.ConeStiffness
 		var y [3]algebra.Num
 		for i := range y {
 			y[i] = moved(l.Cones[i], l.Length, l.ConeSteps[i])
@@ -110,7 +111,8 @@ func (s *System) zonesCrossed(l search) algebra.Num {
 		for i := range end {
 			end[i] = l.Cones[i].Plus(l.ConeSteps[i])
 		}
-		a, b := s.cone().zones(l.Cones), s.cone().zones(end)
+		cone := s.cone(l.Friction)
+		a, b := cone.zones(l.Cones), cone.zones(end)
 		same := a.top.And(b.top).Or(a.bottom.And(b.bottom)).Or(l.ConeStiffness.Below(1e-20))
 		crossed = crossed.Plus(algebra.Constant(same.Rows, 1).Minus(same.Number()).Materialize().Sum())
 	}

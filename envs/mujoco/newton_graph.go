@@ -73,7 +73,7 @@ func (s *System) iterate(n newton) newton {
 	for i := range downhill {
 		downhill[i] = dofs[i].Plus(projected[i]).Minus(n.Residual[i]).Materialize()
 	}
-	springs, blocks := s.springs(c, r)
+	springs, blocks, between := s.springs(c, r)
 	for i := range springs {
 		springs[i] = springs[i].plus(k.Inertia[i].stiffness())
 	}
@@ -82,9 +82,11 @@ func (s *System) iterate(n newton) newton {
 		blocks[key] = sumOr(blocks, key, s.armature(i))
 	}
 	f := s.factorize(k, springs, blocks)
-	step := s.solve(k, f, downhill)
-	if s.coupled() {
-		step = s.conjugate(k, c, r, f, downhill, step)
+	var step []algebra.Num
+	if len(s.equal)+len(between) > 0 {
+		step = s.solveCoupled(k, f, s.coupling(g, batch, c, r, between), downhill)
+	} else {
+		step = s.solve(k, f, downhill)
 	}
 	motion := s.forward(k, step)
 	product := s.multiply(k, step, motion)
@@ -93,7 +95,7 @@ func (s *System) iterate(n newton) newton {
 	descent := s.dots(downhill, step)
 	converged := descent.Less(s.scale(n).Scale(tolerance * tolerance)).Or(n.Done.Above(0.5))
 	line := search{
-		Cones: n.Cones, ConeSteps: cones, ConeStiffness: c.ConeStiffness,
+		Cones: n.Cones, ConeSteps: cones, ConeStiffness: c.ConeStiffness, Friction: c.ConeFriction,
 		Slope:     s.dots(n.Residual, step).Materialize(),
 		Curvature: s.dots(step, product).Materialize(),
 		Descent:   descent.Materialize(),

@@ -11,25 +11,6 @@ func sumRows(n int, x algebra.Num, to []int) algebra.Num {
 	return algebra.SegmentSum(n, algebra.Term{Value: x, To: algebra.Each(to)})
 }
 
-// scatter is sumRows by an operation that costs the same however irregular the rows are.
-func scatter(n int, x algebra.Num, to []int) algebra.Num {
-	if x.Node == nil {
-		return sumRows(n, x, to)
-	}
-	g, batch := x.Node.Graph(), x.Node.Shape().Size()/x.Rows
-	matrix := make([][]float32, n)
-	for row := range matrix {
-		matrix[row] = make([]float32, len(to))
-		for i, other := range to {
-			if other == row {
-				matrix[row][i] = 1
-			}
-		}
-	}
-	sums := Dot(Const(g, matrix), Reshape(x.Node, x.Rows, batch)).Product()
-	return algebra.Num{Rows: n, Node: Reshape(sums, n*batch)}
-}
-
 // dots returns the sum over all dofs of a b, one row.
 func (s *System) dots(a, b []algebra.Num) algebra.Num {
 	sums := map[int]algebra.Num{}

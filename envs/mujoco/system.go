@@ -24,6 +24,7 @@ type System struct {
 	rows     []jointRow
 	equal    []equality
 	contacts []*contactSet
+	acting   []*contactSet // contacts without those between links, and the deepest of these
 	options  Options
 	notes    []string
 
@@ -43,6 +44,10 @@ type Options struct {
 	// Contacts are pairs of geoms, by their names or those of their bodies, to which contacts are limited; nil
 	// allows all that MuJoCo tests. What rarely touches costs as much as what does.
 	Contacts [][2]string
+	// LinkContacts is the largest number of contacts between links that act at a time in a copy, for each
+	// dimension (condim 1, or 3 and above); 0 means 8. Of more, the deepest act, and links sink into each
+	// other at the others until these are among the deepest. Results are exact as long as no more touch.
+	LinkContacts int
 	// ControlStep is the duration of a control step, s: the nearest multiple of the time step; 0 means 0.02 s.
 	ControlStep float64
 	// Keyframe names the default pose; "" means the first keyframe, or MuJoCo's qpos0 if there is none.

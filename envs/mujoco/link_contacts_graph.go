@@ -1,0 +1,307 @@
+package mujoco
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/xla"
+)
+
+// deepest finds the contacts of a set that is selected from others: of each copy those that are deepest within
+// their margins. Numbers of all contacts are computed; those of the deepest are gathered, so that all that
+// follows sees set.rows contacts.
+func (s *System) deepest(k kinematics, set *contactSet) (c contact, p parameters, violation, d algebra.Num) {
+	var distance []algebra.Num
+	var point, normal, origin []algebra.Vector
+	for _, part := range set.parts {
+		found := s.collide(k, part)
+		distance, point = append(distance, found.Distance), append(point, found.Point)
+		normal = append(normal, found.Frame[0])
+		if s.trees() > 1 {
+			at := s.linksOf(part.sides[1], func(g int) algebra.Vector { return k.Origin[g] })
+			for range part.points {
+				origin = append(origin, at)
+			}
+		}
+	}
+	c.Distance, c.Point = materializedStack(distance), stackVectors(point)
+	along, p := stackVectors(normal), set.parameters
+	var from algebra.Vector
+	if len(origin) > 0 {
+		from = stackVectors(origin)
+	}
+	violation = c.Distance.Minus(p.margin).Materialize()
+	d = p.law.impedance(violation)
+	mask := set.acts
+	if set.rows < violation.Rows {
+		rows := lowest(violation.Matrix(), set.rows)
+		for _, x := range []*algebra.Num{&violation, &d, &c.Point.X, &c.Point.Y, &c.Point.Z, &along.X, &along.Y, &along.Z,
+			&from.X, &from.Y, &from.Z, &p.friction[0], &p.friction[1], &p.law.stiffness, &p.law.damping,
+			&p.tangent.damping, &p.weight} {
+			if x.Rows > 0 {
+				*x = pick(*x, rows)
+			}
+		}
+		mask = nil
+		for _, x := range set.acts {
+			mask = append(mask, pick(x, rows))
+		}
+	}
+	one, other := touch{normal: along}.frame()
+	c.Frame, c.Friction = [3]algebra.Vector{along, one, other}, p.friction
+	c.Jacobian = s.jacobian(k, set, c, mask, from)
+	return c, p, violation, d
+}
+
+// lowest returns the rows of the lowest numbers of each column of x [n, B], as int32 [count, B].
+func lowest(x *Node, count int) *Node {
+	type state struct{ Left, Rows *Node }
+	batch := x.Shape().Dimensions[1]
+	start := state{x, Zeros(x.Graph(), shapes.Make(dtypes.Int32, count, batch))}
+	return xla.For(x.Graph(), count, start, func(k *Node, s state) state {
+		n, index := x.Shape().Dimensions[0], Iota(s.Left.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), 0)
+		least := leastRow(s.Left)
+		first := leastRow(Where(LessOrEqual(s.Left, BroadcastToShape(least, s.Left.Shape())), index,
+			MulScalar(OnesLike(index), n-1)))
+		s.Left = Where(Equal(index, BroadcastToShape(first, index.Shape())), MulScalar(OnesLike(s.Left), huge), s.Left)
+		s.Rows = xla.SetRow(s.Rows, k, Reshape(first, batch))
+		return s
+	}).Rows
+}
+
+// leastRow returns the least of the rows of x [n, B], as [1, B].
+func leastRow(x *Node) *Node {
+	const arity = 8
+	for n := x.Shape().Dimensions[0]; n > 1; n = x.Shape().Dimensions[0] {
+		m := (n + arity - 1) / arity
+		x = xla.Store(x)
+		x = reduce(min(arity, n), Min, func(i int) *Node { // windows may overlap
+			start := min(i*m, n-m)
+			return Slice(x, AxisRange(start, start+m))
+		})
+	}
+	return x
+}
+
+// reduce combines n terms, by halves.
+func reduce(n int, by func(a, b *Node) *Node, term func(i int) *Node) *Node {
+	if n == 1 {
+		return term(0)
+	}
+	half := n / 2
+	return by(reduce(half, by, term), reduce(n-half, by, func(i int) *Node { return term(half + i) }))
+}
+
+// pick returns rows [count, B] of x, which differ between copies.
+func pick(x algebra.Num, rows *Node) algebra.Num {
+	count, batch := rows.Shape().Dimensions[0], rows.Shape().Dimensions[1]
+	flat := x.Node
+	if flat == nil {
+		if x.Is(x.Known[0]) {
+			return algebra.Constant(count, x.Known[0])
+		}
+		table := make([]float32, x.Rows)
+		for i, k := range x.Known {
+			table[i] = float32(k)
+		}
+		flat = Const(rows.Graph(), table)
+	} else {
+		rows = Add(MulScalar(rows, batch), IotaLike(rows, 1))
+	}
+	return algebra.Num{Rows: count, Node: xla.Store(Gather(flat, Reshape(rows, count*batch, 1)))}
+}
+
+// bitsPerWord is the number of dofs in a number of a mask: float32 holds it exactly.
+const bitsPerWord = 24
+
+// masks says which dofs move the second and the first geom of each contact, as bits of numbers.
+func (s *System) masks(set *contactSet) (words []algebra.Num) {
+	all := s.allLinks()
+	for side := 1; side >= 0; side-- {
+		for from := 0; from < s.model.Sizes.NV; from += bitsPerWord {
+			var list []float64
+			for _, part := range set.parts {
+				var once []float64
+				for _, link := range part.sides[side].link {
+					bits, at := 0, 0
+					for _, dof := range s.dofs {
+						for row := range dof.index {
+							body := s.groups[dof.group].body[row]
+							if at >= from && at < from+bitsPerWord && s.model.above(body, all[link]) {
+								bits |= 1 << (at - from)
+							}
+							at++
+						}
+					}
+					once = append(once, float64(bits))
+				}
+				for range part.points {
+					list = append(list, once...)
+				}
+			}
+			words = append(words, algebra.Known(list...))
+		}
+	}
+	return words
+}
+
+// above reports whether a body is another or above it.
+func (m *Model) above(body, other int) bool {
+	for other != body && other != 0 {
+		other = m.BodyParentID[other]
+	}
+	return other == body
+}
+
+// jacobian returns the change of the motion along normals, and tangents, by each dof, [rows, nv, B] each.
+func (s *System) jacobian(k kinematics, set *contactSet, c contact, masks []algebra.Num, from algebra.Vector) (out [3]*Node) {
+	g, batch := c.Point.X.Graph(), c.Point.X.Node.Shape().Size()/set.rows
+	var words []*Node
+	for _, x := range masks {
+		words = append(words, ConvertDType(Reshape(computed(g, batch, x).Node, set.rows, 1, batch), dtypes.Int32))
+	}
+	var parts [3][]*Node
+	at := 0
+	for column, dof := range s.dofs {
+		n := len(dof.index)
+		of := func(x algebra.Num) algebra.Num { // of a contact, for each row of the dof
+			wide := BroadcastToDims(Reshape(computed(g, batch, x).Node, set.rows, 1, batch), set.rows, n, batch)
+			return algebra.Num{Rows: set.rows * n, Node: Reshape(wide, -1)}
+		}
+		by := func(x algebra.Num) algebra.Num { // of the dof, for each contact
+			wide := BroadcastToDims(Reshape(computed(g, batch, x).Node, 1, n, batch), set.rows, n, batch)
+			return algebra.Num{Rows: set.rows * n, Node: Reshape(wide, -1)}
+		}
+		point := c.Point.Each(of)
+		if from.X.Rows > 0 {
+			point = point.Plus(from.Each(of).Minus(k.Origin[dof.group].Each(by)))
+		}
+		bit := func(side int) *Node {
+			return reduce(n, func(a, b *Node) *Node { return Concatenate([]*Node{a, b}, 1) }, func(row int) *Node {
+				word := words[side*len(words)/2+(at+row)/bitsPerWord]
+				word = BitwiseShiftRightLogicalScalar(word, (at+row)%bitsPerWord)
+				return BitwiseAnd(word, OnesLike(word))
+			})
+		}
+		sign := ConvertDType(Reshape(Sub(bit(0), bit(1)), -1), dtypes.Float32)
+		motion := k.Axis[column].each(by).at(point).By(algebra.Num{Rows: set.rows * n, Node: sign}).Materialize()
+		for axis, direction := range c.Frame {
+			parts[axis] = append(parts[axis], Reshape(direction.Each(of).Dot(motion).Node, set.rows, n, batch))
+		}
+		at += n
+	}
+	for axis := range out {
+		out[axis] = xla.Store(Concatenate(parts[axis], 1))
+	}
+	return out
+}
+
+// stack returns numbers of the dofs as [nv, B], unstack is its inverse.
+func (s *System) stack(g *Graph, batch int, x []algebra.Num) *Node {
+	var list []algebra.Num
+	for _, x := range x {
+		list = append(list, computed(g, batch, x))
+	}
+	return materializedStack(list).Matrix()
+}
+
+func (s *System) unstack(x *Node) (out []algebra.Num) {
+	at, all := 0, algebra.Num{Rows: x.Shape().Dimensions[0], Node: Reshape(x, -1)}
+	for _, dof := range s.dofs {
+		out = append(out, all.Slice(at, len(dof.index)))
+		at += len(dof.index)
+	}
+	return out
+}
+
+// times returns the products of the rows of a [n, m, B] with x [m, B]: [n, B].
+func times(a, x *Node) *Node {
+	return xla.Store(reduce(x.Shape().Dimensions[0], Add, func(j int) *Node {
+		column := Slice(a, AxisRange(), AxisRange(j, j+1))
+		return Mul(Reshape(column, a.Shape().Dimensions[0], -1), Slice(x, AxisRange(j, j+1)))
+	}))
+}
+
+// weighted returns the sum of the rows of a [n, m, B] times x [n, B]: [m, B].
+func weighted(a, x *Node) *Node {
+	return xla.Store(reduce(x.Shape().Dimensions[0], Add, func(i int) *Node {
+		return Mul(Reshape(Slice(a, AxisRange(i, i+1)), a.Shape().Dimensions[1:]...), Slice(x, AxisRange(i, i+1)))
+	}))
+}
+
+// update holds the rank-one updates of a factorized matrix by constraints that couple links: it adds
+// U' diag(D) U.
+type update struct {
+	U, D       *Node // [n, nv, B] and [n, B]
+	Z, C       *Node // the inverse is that of the factor less Z' diag(C) Z
+	Kinematics kinematics
+	Factor     factor
+}
+
+// coupling returns the updates by equalities, and by contacts between links with slopes between.
+func (s *System) coupling(g *Graph, batch int, c constraints, r response, between map[int]symmetric) (u update) {
+	var rows, slopes []*Node
+	next := 0
+	for _, r := range s.rows {
+		next += r.weight.Rows
+	}
+	for i, e := range s.equal {
+		dofs := s.noForce()
+		e.push(dofs, algebra.Constant(1, 1), c.Ratios[i])
+		rows = append(rows, InsertAxes(s.stack(g, batch, dofs), 0))
+		slopes = append(slopes, r.slope.Slice(next+i, 1).Matrix())
+	}
+	for i, set := range s.acting {
+		if set.parts == nil {
+			continue
+		}
+		k, jacobian := between[i], c.Contacts[i].Jacobian
+		wide := func(x algebra.Num) *Node { return Reshape(x.Spread(g, batch), set.rows, 1, batch) }
+		if set.dim == 1 {
+			rows, slopes = append(rows, jacobian[0]), append(slopes, Reshape(wide(k.XX), set.rows, batch))
+			continue
+		}
+		// The slopes are L diag(d) L'.
+		safe := func(x, by algebra.Num, above algebra.Num) algebra.Num {
+			return above.Less(by).Choose(x.Over(by.Max(algebra.Constant(by.Rows, 1e-30))), by.Zero()).Materialize()
+		}
+		const rounding = 1e-6
+		zero := algebra.Constant(set.rows, 0)
+		xy, xz := safe(k.XY, k.XX, zero), safe(k.XZ, k.XX, zero)
+		yy, yz := k.YY.Minus(xy.Times(k.XY)).Max(zero).Materialize(), k.YZ.Minus(xy.Times(k.XZ)).Materialize()
+		yz = safe(yz, yy, k.YY.Scale(rounding))
+		zz := k.ZZ.Minus(xz.Times(k.XZ)).Minus(yz.Times(yz).Times(yy)).Max(zero).Materialize()
+		first := Add(jacobian[0], Add(Mul(wide(xy), jacobian[1]), Mul(wide(xz), jacobian[2])))
+		second := Add(jacobian[1], Mul(wide(yz), jacobian[2]))
+		nv := s.model.Sizes.NV
+		rows = append(rows, Reshape(Stack([]*Node{first, second, jacobian[2]}, 1), 3*set.rows, nv, batch))
+		slopes = append(slopes, Reshape(Concatenate([]*Node{wide(k.XX), wide(yy), wide(zz)}, 1), 3*set.rows, batch))
+	}
+	u.U, u.D = xla.Store(Concatenate(rows, 0)), xla.Store(Concatenate(slopes, 0))
+	return u
+}
+
+// solveCoupled returns the solution x of the updated matrix times x = b. It updates the inverse row by row
+// (Sherman and Morrison), up to the last row that acts in a copy.
+func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num) []algebra.Num {
+	g, batch := sizeOf(b)
+	u.Z, u.C, u.Kinematics, u.Factor = ZerosLike(u.U), ZerosLike(u.D), k, f
+	number := Iota(g, shapes.Make(dtypes.Int32, u.D.Shape().Dimensions...), 0)
+	last := ReduceAllMax(Where(GreaterThan(u.D, ZerosLike(u.D)), AddScalar(number, 1), ZerosLike(number)))
+	u = xla.Repeat(last, u, func(i *Node, u update) update {
+		row := xla.Row(u.U, i)
+		z := s.stack(i.Graph(), batch, s.solve(u.Kinematics, u.Factor, s.unstack(row)))
+		z = xla.Store(Sub(z, weighted(u.Z, Mul(u.C, times(u.Z, row)))))
+		d := xla.Row(u.D, i)
+		dot := times(InsertAxes(row, 0), z)
+		u.C = xla.SetRow(u.C, i, Div(d, AddScalar(Mul(d, Reshape(dot, batch)), 1)))
+		u.Z = xla.SetRow(u.Z, i, z)
+		return u
+	})
+	right := s.stack(g, batch, b)
+	x := s.stack(g, batch, s.solve(k, f, b))
+	return s.unstack(xla.Store(Sub(x, weighted(u.Z, Mul(u.C, times(u.Z, right))))))
+}
