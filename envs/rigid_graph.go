@@ -147,6 +147,11 @@ func Validate(env Env) error {
 	case !ok:
 	case r.System == nil:
 		wrong = "it has no System"
+	case r.Drive == nil && r.Settings.Actions != r.System.Actions():
+		wrong = fmt.Sprintf("its Spec has %d actions, its System %d actuators: set a Drive, or Actions to this",
+			r.Settings.Actions, r.System.Actions())
+	case !(r.Noise >= 0):
+		wrong = fmt.Sprintf("its Noise is %g: want 0 or more", r.Noise)
 	case r.Observe == nil:
 		wrong = "it has no function Observe"
 	case r.Reward == nil && r.Goal == nil:

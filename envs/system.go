@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -64,7 +63,10 @@ type System interface {
 // .urdf or .json ([robots.ReadMJCF]), for MuJoCo's engine; a configuration of Brax v1 ([robots.ReadBrax])
 // for Brax's, which has no options. Notes say what moves otherwise than in the source.
 func ReadSystem(ctx context.Context, path string, options mujoco.Options) (system System, notes []string, err error) {
-	switch strings.ToLower(filepath.Ext(path)) {
+	switch filepath.Ext(path) {
+	default:
+		return nil, nil, fmt.Errorf("%s: want a robot that ends in .xml, .urdf, .json or .txt", path)
+	case ".txt":
 	case ".xml", ".urdf", ".json":
 		model, err := robots.ReadMJCF(ctx, path)
 		if err != nil {

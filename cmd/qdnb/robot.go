@@ -155,7 +155,7 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	found, err := system.Agree(p, reference)
+	found, err := system.Agree(ctx, p, reference)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 		v.Stages = append(v.Stages, stage{a.Stage, len(a.Errors), a.Errors[len(a.Errors)/2], a.Errors[len(a.Errors)-1],
 			[2]float64{a.Median, a.Worst}, a.OK()})
 	}
-	if v.StepsPerSecond, err = system.Speed(p); err != nil {
+	if v.StepsPerSecond, err = system.Speed(ctx, p); err != nil {
 		return err
 	}
 	speed, err := npz.Values[float64](reference["speed"])

@@ -62,10 +62,14 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 	slopes map[[2]int]algebra.Num) {
 	m := s.model
 	out, slopes = s.noForce(), map[[2]int]algebra.Num{}
+	if len(s.drives) == 0 {
+		return out, slopes // without compensation, too
+	}
 	for n, d := range s.drives {
 		u := control[n]
 		if m.Opt.DisableFlags&DisableClampCtrl == 0 {
-			u = clip(u, limitsOf(d.id, m.ActuatorCtrlLimited, m.ActuatorCtrlRange))
+			clipped := clip(u, limitsOf(d.id, m.ActuatorCtrlLimited, m.ActuatorCtrlRange))
+			u = clipped.Plus(u.Minus(u)) // NaN, which XLA:CPU's minimum and maximum may turn into a limit
 		}
 		length, speed, first, gear := s.transmission(d, k, q, v)
 		parameter := func(i, fixed int, types []int, values [][10]float64) algebra.Num {

@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -41,8 +42,8 @@ func (a Agreement) String() string {
 // in rollouts of a second. Forces must agree to 1e-6 in the median and 1e-5 at worst, what follows from
 // accelerations to 1e-5 and 1e-4, or twenty times what rounding the state changes in MuJoCo; rollouts to 1e-3, as
 // long as a twin that starts within rounding is within 1e-5 in MuJoCo.
-func (s *System) Agree(p *xla.Platform, reference map[string]npz.Array) (all []Agreement, err error) {
-	c := comparison{System: s, platform: p, reference: reference}
+func (s *System) Agree(ctx context.Context, p *xla.Platform, reference map[string]npz.Array) (all []Agreement, err error) {
+	c := comparison{System: s, context: ctx, platform: p, reference: reference}
 	defer func() {
 		for _, program := range c.programs {
 			program.Free()
@@ -66,6 +67,7 @@ func (s *System) Agree(p *xla.Platform, reference map[string]npz.Array) (all []A
 // comparison compares a system with a reference. Its methods panic with what goes wrong.
 type comparison struct {
 	*System
+	context   context.Context
 	platform  *xla.Platform
 	reference map[string]npz.Array
 	title     string
@@ -118,6 +120,9 @@ func (c *comparison) run(name string, inputs [][][]float64, build func(in []*Nod
 			c.programs = map[string]*program{}
 		}
 		c.programs[name] = compiled
+	}
+	if err := c.context.Err(); err != nil {
+		panic(err)
 	}
 	packed := xla.Pack(pack, in...)
 	out, err := c.programs[name].Run(packed)
@@ -373,7 +378,7 @@ func (c *comparison) rollouts() {
 
 // Speed measures control steps per second of random gaits of a second, of as many copies as fit the cores
 // well, with the controls and control steps of package compiler's Reference.
-func (s *System) Speed(p *xla.Platform) (stepsPerSecond float64, err error) {
+func (s *System) Speed(ctx context.Context, p *xla.Platform) (stepsPerSecond float64, err error) {
 	const copies = 64 // of each worker: they fit the caches
 	m, held := s.model, max(2, int(math.Round(0.02/s.model.Opt.TimeStep)))
 	steps := max(1, int(math.Round(1/(float64(held)*m.Opt.TimeStep))))
@@ -408,7 +413,7 @@ func (s *System) Speed(p *xla.Platform) (stepsPerSecond float64, err error) {
 		return 0, err
 	}
 	defer program.Free()
-	for begin := time.Now(); time.Since(begin) < 3*time.Second; {
+	for begin := time.Now(); time.Since(begin) < 3*time.Second && ctx.Err() == nil; {
 		begin := time.Now()
 		out, err := program.Run(seed)
 		if err != nil {
@@ -420,5 +425,5 @@ func (s *System) Speed(p *xla.Platform) (stepsPerSecond float64, err error) {
 		stepsPerSecond = max(stepsPerSecond, float64(copies*p.Workers*steps)/time.Since(begin).Seconds())
 		out.Free()
 	}
-	return stepsPerSecond, nil
+	return stepsPerSecond, ctx.Err()
 }

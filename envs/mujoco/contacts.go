@@ -196,7 +196,7 @@ func (s *System) selection(dim int, parts []*contactSet) *contactSet {
 	}
 	limit := s.options.LinkContacts
 	if limit == 0 {
-		limit = 8
+		limit = 12
 	}
 	set.acts, set.rows = s.masks(set), min(limit, set.margin.Rows)
 	if set.rows < set.margin.Rows {

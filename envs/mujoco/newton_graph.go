@@ -93,7 +93,8 @@ func (s *System) iterate(n newton) newton {
 	rate, cones := s.violationRates(k, c, step, motion)
 
 	descent := s.dots(downhill, step)
-	converged := descent.Less(s.scale(n).Scale(tolerance * tolerance)).Or(n.Done.Above(0.5))
+	done := n.Done.Above(0.5)
+	converged := descent.Less(s.scale(n).Scale(tolerance * tolerance)).Or(done)
 	line := search{
 		Cones: n.Cones, ConeSteps: cones, ConeStiffness: c.ConeStiffness, Friction: c.ConeFriction,
 		Slope:     s.dots(n.Residual, step).Materialize(),
@@ -112,7 +113,8 @@ func (s *System) iterate(n newton) newton {
 	converged = converged.Or(s.zonesCrossed(line).Below(0.5))
 	one := algebra.Constant(1, 1)
 	line.Done = computed(g, batch, converged.Choose(one, one.Zero()))
-	length := s.lineSearch(line)
+	// Copies that have converged rest while others go on, so that results do not depend on these.
+	length := done.Choose(algebra.Constant(1, 0), s.lineSearch(line)).Materialize()
 
 	n.Iteration = AddScalar(n.Iteration, 1)
 	n.Done = line.Done

@@ -3,6 +3,8 @@ package mujoco
 import (
 	"fmt"
 	"slices"
+
+	"example.com/qdnb/internal/names"
 )
 
 // active lists the equality constraints that act.
@@ -222,10 +224,15 @@ func (c *checker) limit(pairs []Pair, allowed [][2]string) (some []Pair) {
 	is := func(geom int, name string) bool {
 		return name != "" && (c.Names.Geom[geom] == name || c.Names.Body[c.GeomBodyID[geom]] == name)
 	}
-	for _, names := range allowed {
+	for _, both := range allowed {
+		for _, name := range both {
+			if !slices.Contains(c.Names.Geom, name) && !slices.Contains(c.Names.Body, name) {
+				c.refuse("Contacts", "%v", names.Unknown("geom or body", name, slices.Concat(c.Names.Geom, c.Names.Body)))
+			}
+		}
 		found := false
 		for _, p := range pairs {
-			if is(p.Geom1, names[0]) && is(p.Geom2, names[1]) || is(p.Geom1, names[1]) && is(p.Geom2, names[0]) {
+			if is(p.Geom1, both[0]) && is(p.Geom2, both[1]) || is(p.Geom1, both[1]) && is(p.Geom2, both[0]) {
 				found = true
 				if !slices.Contains(some, p) {
 					some = append(some, p)
@@ -233,7 +240,7 @@ func (c *checker) limit(pairs []Pair, allowed [][2]string) (some []Pair) {
 			}
 		}
 		if !found {
-			c.refuse("Contacts", "%q and %q, which do not touch in the file", names[0], names[1])
+			c.refuse("Contacts", "%q and %q, which do not touch in the file", both[0], both[1])
 		}
 	}
 	return some

@@ -45,7 +45,7 @@ type Options struct {
 	// allows all that MuJoCo tests. What rarely touches costs as much as what does.
 	Contacts [][2]string
 	// LinkContacts is the largest number of contacts between links that act at a time in a copy, for each
-	// dimension (condim 1, or 3 and above); 0 means 8. Of more, the deepest act, and links sink into each
+	// dimension (condim 1, or 3 and above); 0 means 12. Of more, the deepest act, and links sink into each
 	// other at the others until these are among the deepest. Results are exact as long as no more touch.
 	LinkContacts int
 	// ControlStep is the duration of a control step, s: the nearest multiple of the time step; 0 means 0.02 s.
@@ -102,6 +102,10 @@ func (s *System) prepareStart() error {
 		if kind == Hinge || kind == Slide {
 			s.angles = append(s.angles, id)
 		}
+	}
+	if o.Iterations < 0 || o.LinkContacts < 0 {
+		return fmt.Errorf("Iterations is %d and LinkContacts %d: want numbers above 0, or 0 for the default", o.Iterations,
+			o.LinkContacts)
 	}
 	wanted := o.ControlStep
 	if wanted == 0 {

@@ -34,6 +34,8 @@ ARRAYS = {
 def plain(value):
     """A number, or an array as lists of numbers; flags are 0 and 1."""
     value = np.asarray(value)
+    if value.dtype.kind == "f" and not np.all(np.isfinite(value)):
+        raise ValueError("the compiled model has a number that is not finite: look for nan or inf in the file")
     return (value.astype(int) if value.dtype == bool else value).tolist()
 
 

@@ -31,6 +31,9 @@ var (
 // ReadFile reads a robot from a compiled model as JSON, whose name ends in .json, or has MuJoCo
 // compile an XML or a URDF ([Compile]).
 func ReadFile(ctx context.Context, path string) (mujoco.Model, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return mujoco.Model{}, errors.New("it is a folder")
+	}
 	if !strings.EqualFold(filepath.Ext(path), ".json") {
 		return Compile(ctx, path)
 	}
@@ -82,7 +85,11 @@ func run(ctx context.Context, script string, args ...string) ([]byte, error) {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, python.path, append([]string{"-", python.packages}, args...)...)
-	cmd.Env = append(os.Environ(), "PYTHONSAFEPATH=1") // modules in the current folder are not imported
+	cmd.Env = append(os.Environ(), "PYTHONSAFEPATH=1")               // modules in the current folder are not imported
+	if cmd.Dir, err = os.MkdirTemp("", "qdnb-mujoco-"); err != nil { // where MuJoCo logs its warnings
+		return nil, err
+	}
+	defer os.RemoveAll(cmd.Dir)
 	cmd.Stdin = strings.NewReader(modelScript + "\n\n" + script)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
