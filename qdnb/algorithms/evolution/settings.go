@@ -108,6 +108,9 @@ func (m *MapElites) Check() error {
 	if m.Archive == nil {
 		return errors.New("Archive is nil: a search needs one")
 	}
+	if v := reflect.ValueOf(m.Policy); v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("Policy is a nil %T: set it to an architecture, or leave it out", m.Policy)
+	}
 	assigned, err := m.Mix.assign(m.Batch)
 	if err := cmp.Or(limits.Of(m), m.CVT.Check(), m.Weights.Check(), err); err != nil {
 		return err
