@@ -50,7 +50,7 @@ func (mix Mix) assign(batch int) (list []assignment, err error) {
 	left, sum, table, first := batch, 0.0, 0, 0
 	rest := -1
 	for i, s := range mix {
-		name := s.Names()["Of"]
+		name := Share{Emitter: s.Emitter}.Names()["Of"] // also where a second Rest was set by that name
 		switch {
 		case rest < 0 && s.Of == Rest && s.Emitter != nil:
 			rest = i
