@@ -147,8 +147,14 @@ func (m *MapElites) Fits(env envs.Env) error {
 		return fmt.Errorf("starts and episode_length have no effect in %s, which evaluates a solution in one step: leave "+
 			"them out", spec.Name)
 	}
+	task := m.Task(env)
+	if m.Policy != nil {
+		if err := task.CheckPolicy(); err != nil {
+			return err
+		}
+	}
 	assigned, err := m.Mix.assign(m.Batch)
-	return cmp.Or(err, fit(assigned, m.Task(env)))
+	return cmp.Or(err, fit(assigned, task))
 }
 
 // fit returns an error for an emitter that does not work in a task.
