@@ -207,8 +207,8 @@ var Algorithms = map[string]algorithms.Entry{}
 
 // preset adds an algorithm, for a package-level variable without a name.
 func preset(name string, defaults func(envs.Spec) *MapElites) struct{} {
-	Algorithms[name] = algorithms.Entry{
-		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }}
+	algorithms.Add(Algorithms, name, algorithms.Entry{
+		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }})
 	return struct{}{}
 }
 
