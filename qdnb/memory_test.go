@@ -157,7 +157,7 @@ func TestPoliciesOfTheUser(t *testing.T) {
 		errtest.Want(t, errtest.Of(Play(background, run, in)), c.want)
 	}
 	errtest.Want(t, errtest.Of(exchange.Export(run, exchange.ExportSpec{Out: filepath.Join(t.TempDir(), "policy.npz")})),
-		"have code of their own")
+		"have code of their own", "cannot be exported")
 	errtest.Want(t, errtest.Of(Train(background, own("pga-map-elites")(t.TempDir(), 2))),
 		"policies of qdnb.Elman are not multilayer perceptrons")
 }

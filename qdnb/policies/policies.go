@@ -227,7 +227,7 @@ func (s *Set) task(env envs.Env) (scoring.Task, error) {
 		}
 	case settings.Hidden == nil:
 		return task, fmt.Errorf("the policies of %s have code of their own, which its folder does not hold: "+
-			"give it as Policy to Play or Adapt", s.Run.Name())
+			"give it as Policy to Play or Adapt; they cannot be exported", s.Run.Name())
 	case settings.Normalises:
 		m := task.MLP()
 		m.Normalises = true
