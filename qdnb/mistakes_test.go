@@ -238,6 +238,7 @@ func TestMistakesInSettingsOfParts(t *testing.T) {
 		{struct{ evolution.Proposer }{evolution.PolicyGradient{}}, "critic_learning_rate must be a number above 0"},
 		{func() evolution.Emitter { gradients.ReplayBufferSize = 5; return gradients }(),
 			"replay_buffer_size must be at least 320"},
+		{evolution.Stateless(nil), "share 1 of the emitters is Stateless(nil): give it a function"},
 		{evolution.IsoLineEmitter{IsoSigma: -1},
 			"iso_sigma must be a number from 0 to 1e6, not -1"},
 		{evolution.StrategySettings{Sigma0: 1}.Emitter(),

@@ -51,7 +51,10 @@ func (mix Mix) assign(batch int) (list []assignment, err error) {
 	rest := -1
 	for i, s := range mix {
 		name := Share{Emitter: s.Emitter}.Names()["Of"] // also where a second Rest was set by that name
+		f, function := s.Emitter.(Stateless)
 		switch {
+		case function && f == nil:
+			return nil, fmt.Errorf("share %d of the emitters is Stateless(nil): give it a function", i+1)
 		case rest < 0 && s.Of == Rest && s.Emitter != nil:
 			rest = i
 		case s.Emitter != nil && s.Of >= 0 && s.Of <= 1:
