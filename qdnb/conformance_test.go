@@ -1,14 +1,19 @@
 package qdnb
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
+	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -76,6 +81,33 @@ func TestAlgorithms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Every algorithm has one preset and one record.
+func TestPresetsHaveRecords(t *testing.T) {
+	presets := slices.Concat(slices.Collect(maps.Keys(evolution.Algorithms)), slices.Collect(maps.Keys(skills.Algorithms)),
+		[]string{"ppo"})
+	slices.Sort(presets)
+	if names := slices.Sorted(slices.Values(Algorithms())); !slices.Equal(presets, names) {
+		t.Errorf("the presets are %v, the records %v", presets, names)
+	}
+	all := map[string]algorithms.Entry{}
+	algorithms.Add(all, "dns", algorithms.Entry{})
+	func() {
+		defer func() {
+			if got := recover(); got != `algorithm "dns" has two presets: rename one` {
+				t.Errorf("a second preset panics with %v", got)
+			}
+		}()
+		algorithms.Add(all, "dns", algorithms.Entry{})
+	}()
+	evolution.Algorithms["unrecorded"] = evolution.Algorithms["dns"]
+	defer delete(evolution.Algorithms, "unrecorded")
+	errtest.Want(t, errtest.Of(registry.Find("unrecorded")), `"unrecorded" has a preset, but no record`)
+	sac := skills.Algorithms["sac"]
+	delete(skills.Algorithms, "sac")
+	defer func() { skills.Algorithms["sac"] = sac }()
+	errtest.Want(t, errtest.Of(registry.Find("sac")), `"sac" has a record, but no preset`)
 }
 
 // survives trains where rewards, states, observations or ends are not finite: that costs their episodes, not

@@ -45,7 +45,10 @@ func documents(t *testing.T) []string {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	data := must.Get(os.ReadFile(path))
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("a page is missing: %v", err)
+	}
 	return string(data)
 }
 
@@ -163,7 +166,11 @@ func compare(t *testing.T, env string, common map[string]string, by map[string]m
 var trained = protocol.Environments()
 
 func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
+	overview := read(t, filepath.Join(root, "docs", "algorithms", "README.md"))
 	for _, algorithm := range qdnb.Algorithms() {
+		if !strings.Contains(overview, "]("+algorithm+".md)") {
+			t.Errorf("docs/algorithms/README.md does not link to %s.md", algorithm)
+		}
 		t.Run(algorithm, func(t *testing.T) {
 			common, by := documented(t, algorithm)
 			tasks := trained

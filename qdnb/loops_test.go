@@ -447,3 +447,62 @@ func ExampleSpec_loop() {
 	fmt.Println(run.Config.Algorithm, run.Status.Generation, run.Status.Evaluations)
 	// Output: novelty-ga 10 220
 }
+
+// ruled is a loop that learns nothing, by a [algorithms.Rule] with a change.
+type ruled struct {
+	repertoire.CVT
+	change func(*algorithms.Rule[[]*Node])
+}
+
+func (r *ruled) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	task := scoring.NewTask(env, []int{2}, 5)
+	rule := algorithms.Rule[[]*Node]{Metrics: []string{"loss"}, Steps: 5, Every: 5, Episodes: 1,
+		Start: func(key random.Key) []*Node { return []*Node{task.MLP().Init(key.Split(1))} },
+		Iterate: func(m []*Node, key random.Key) ([]*Node, []*Node) {
+			zero := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32))
+			return m, []*Node{zero, zero}
+		},
+		Policy: func(m []*Node) *Node { return m[0] }}
+	r.change(&rule)
+	return rule.New(p, task, r.CVT, seed)
+}
+
+// A mistake in a rule is one line that names the function.
+func TestMistakesOfRules(t *testing.T) {
+	type rule = algorithms.Rule[[]*Node]
+	returning := func(change func(m, metrics []*Node) ([]*Node, []*Node)) func(*rule) {
+		return func(r *rule) {
+			old := r.Iterate
+			r.Iterate = func(m []*Node, key random.Key) ([]*Node, []*Node) { return change(old(m, key)) }
+		}
+	}
+	for want, change := range map[string]func(*rule){
+		"":                               func(*rule) {},
+		"Start, Iterate and Policy":      func(r *rule) { r.Start = nil },
+		"Iterate and Policy: one of":     func(r *rule) { r.Iterate = nil },
+		"and Policy: one of them is nil": func(r *rule) { r.Policy = nil },
+		"Episodes of a Rule must be at least 1, not 0": func(r *rule) { r.Episodes = 0 },
+		"it returns []*graph.Node without tensors":     func(r *rule) { r.Start = func(random.Key) []*Node { return nil } },
+		"it returns nil for genotypes of shape":        func(r *rule) { r.Policy = func([]*Node) *Node { return nil } },
+		"it returns genotypes of shape":                func(r *rule) { r.Policy = func(m []*Node) *Node { return Reshape(m[0], -1, 1) } },
+		"it returns 0 tensors for the state, not 1":    returning(func(_, metrics []*Node) ([]*Node, []*Node) { return nil, metrics }),
+		"it returns the state[0] of shape": returning(func(m, metrics []*Node) ([]*Node, []*Node) {
+			return []*Node{Reshape(m[0], -1)}, metrics
+		}),
+		"it returns 1 tensors for metrics": returning(func(m, metrics []*Node) ([]*Node, []*Node) { return m, metrics[:1] }),
+		"it returns 3 tensors for metrics": returning(func(m, metrics []*Node) ([]*Node, []*Node) {
+			return m, append(metrics, metrics[0])
+		}),
+		"it returns loss of shape": returning(func(m, metrics []*Node) ([]*Node, []*Node) {
+			return m, []*Node{m[0], metrics[1]}
+		}),
+	} {
+		_, err := qdnb.Train(context.Background(), qdnb.Spec{Name: "ruled", Env: "pointmaze", Backend: "go", Quiet: true,
+			Loop: &ruled{repertoire.CVT{Cells: 4, CVTSamples: 40}, change}, Runs: t.TempDir(), Budget: qdnb.Generations(2)})
+		if want == "" && err != nil {
+			t.Error(err)
+		} else if want != "" {
+			errtest.Want(t, err, want)
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package qdnb
 
 import (
+	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -155,14 +157,14 @@ func TestPoliciesOfTheUser(t *testing.T) {
 		errtest.Want(t, errtest.Of(Play(background, run, in)), c.want)
 	}
 	errtest.Want(t, errtest.Of(exchange.Export(run, exchange.ExportSpec{Out: filepath.Join(t.TempDir(), "policy.npz")})),
-		"have code of their own")
+		"have code of their own", "cannot be exported")
 	errtest.Want(t, errtest.Of(Train(background, own("pga-map-elites")(t.TempDir(), 2))),
 		"policies of qdnb.Elman are not multilayer perceptrons")
 }
 
 // An adaptation of policies with code of the user needs that code, which is part of its identity.
 func TestAdaptPoliciesOfTheUser(t *testing.T) {
-	sines := nn.MLP{Sizes: []int{17, 4, 6}, Hidden: Sin, Output: Tanh}
+	sines := nn.MLP{Sizes: []int{20, 4, 6}, Hidden: Sin, Output: Tanh}
 	root := t.TempDir()
 	run := train(t, Spec{Algorithm: "map-elites", Name: "sines", Env: "walker-uni", Runs: root, Quiet: true,
 		Budget: Generations(1), Tune: Tuning(runs.Assign("batch=8", "cells=8", "cvt_samples=80", "episode_length=20")).And(
@@ -210,4 +212,54 @@ func TestMistakesOfPolicies(t *testing.T) {
 			Tune(func(m *evolution.MapElites) { m.Policy = forgetful{Elman{3}, actions} }))
 		errtest.Want(t, errtest.Of(Train(background, spec)), "forgetting", "Act", want)
 	}
+	for want, policy := range map[string]nn.Architecture{
+		"Init at .*it returns rows of qdnb.lopsided of shape .*1, 20., not .*1, 19.":                                       lopsided{params: 19},
+		"Init at .*it returns nil for rows of qdnb.lopsided":                                                               lopsided{params: 20, nothing: "Init"},
+		"Policies at .*it returns nil, not the policies of qdnb.lopsided":                                                  lopsided{params: 20, nothing: "Policies"},
+		"Params at .*it returns 0 as the number of parameters of qdnb.lopsided":                                            lopsided{},
+		"Params at .*it returns -1 as":                                                                                     lopsided{params: -1},
+		`Policy is nn.MLP with layers \[\], but policies for t-maze have 2 inputs and 2 outputs: set Sizes to \[2 ... 2\]`: nn.MLP{},
+		`Policy is nn.MLP with layers \[3 8 2\], but`:                                                                      nn.MLP{Sizes: []int{3, 8, 2}},
+		`Policy is nn.MLP with layers \[2 0 2\], but`:                                                                      nn.MLP{Sizes: []int{2, 0, 2}},
+		`Policy is nn.GRU with layers \[\], but`:                                                                           nn.GRU{},
+		"Policy is nn.GRU with a memory of 0 units":                                                                        nn.GRU{MLP: nn.NewMLP(2, nil, 2)},
+	} {
+		spec := inMaze(t.TempDir(), 1)
+		spec.Algorithm, spec.Name, spec.Backend = "map-elites", "lopsided", "go"
+		spec.Tune = Tuning(runs.Assign("batch=8", "cells=4", "cvt_samples=40")).And(
+			Tune(func(m *evolution.MapElites) { m.Policy = policy }))
+		err := errtest.Of(Train(background, spec))
+		if errtest.Want(t, err); !regexp.MustCompile(want).MatchString(fmt.Sprint(err)) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+	spec := Spec{Algorithm: "map-elites", Name: "lopsided", Env: "sphere", Runs: t.TempDir(), Quiet: true, Backend: "go",
+		Tune: Tune(func(m *evolution.MapElites) { m.Policy = nn.NewMLP(2, nil, 2) })}
+	errtest.Want(t, errtest.Of(Train(background, spec)), "policies for sphere have 0 inputs and 100 outputs")
+	in := PlaySpec{Policy: nn.GRU{}}
+	errtest.Want(t, errtest.Of(Play(background, finishedRun(t, t.TempDir(), "map-elites", "pointmaze", 1, 3), in)),
+		"Policy is nn.GRU with layers [], but")
+}
+
+// lopsided has a number of parameters that its rows do not have, or returns nothing.
+type lopsided struct {
+	Elman
+	params  int
+	nothing string
+}
+
+func (l lopsided) Params() int { return l.params }
+
+func (l lopsided) Init(keys random.Key) *Node {
+	if l.nothing == "Init" {
+		return nil
+	}
+	return Elman{2}.Init(keys)
+}
+
+func (l lopsided) Policies(rows *Node, _ ...int) nn.Policy {
+	if l.nothing == "Policies" {
+		return nil
+	}
+	return Elman{2}.Policies(rows)
 }

@@ -12,7 +12,11 @@ import (
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
 )
+
+// pointed is an architecture whose methods read it.
+type pointed struct{ nn.MLP }
 
 // nil where a value is expected is an error of one line.
 func TestNilValues(t *testing.T) {
@@ -36,6 +40,13 @@ func TestNilValues(t *testing.T) {
 		"archive":    of("map-elites", archiving((*repertoire.Grid)(nil)), nil),
 		"emitter":    of("map-elites", emitting(evolution.Stateless(nil)), nil),
 		"no emitter": of("map-elites", emitting((*evolution.IsoLineEmitter)(nil)), nil),
+		"policy":     of("map-elites", Tune(func(m *evolution.MapElites) { m.Policy = (*pointed)(nil) }), nil),
+		"play policy": errtest.Of(Play(background, finishedRun(t, t.TempDir(), "map-elites", "pointmaze", 1, 3),
+			PlaySpec{Policy: (*pointed)(nil)})),
+		"play environment": errtest.Of(Play(background, finishedRun(t, t.TempDir(), "map-elites", "pointmaze", 1, 3),
+			PlaySpec{Environment: (*envs.Simulator)(nil)})),
+		"adapt environment": errtest.Of(Adapt(background, AdaptSpec{Environment: (*envs.Simulator)(nil),
+			Skills: finishedRun(t, t.TempDir(), "map-elites", "pointmaze", 1, 3), Perturbation: envs.GravityMultiplier})),
 		"tune":       of("map-elites", Tune[evolution.MapElites](nil), nil),
 		"context":    errtest.Of(Train(none, spec)),
 		"contexts":   errtest.Of(TrainSeeds(none, spec, 1, 2)),

@@ -24,6 +24,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/registry"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -343,6 +344,52 @@ func (f fuse) Step() (scoring.Outcome, error) {
 		panic("boom")
 	}
 	return f.Search.Step()
+}
+
+// overdue is an archive that panics when it is asked for the maintenance after a generation.
+type overdue struct {
+	repertoire.Grid
+	Boom int64
+}
+
+func (o overdue) Due(generation int64) string {
+	if generation == o.Boom {
+		panic("boom")
+	}
+	return ""
+}
+
+func (o overdue) Maintain(string, *Node, random.Key) repertoire.Archive { return o }
+
+func (o overdue) Empty(task scoring.Task, key random.Key) repertoire.Archive {
+	o.Grid = o.Grid.Empty(task, key).(repertoire.Grid)
+	return o
+}
+
+func (o overdue) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
+	grid, inserted := o.Grid.Add(found)
+	o.Grid = grid.(repertoire.Grid)
+	return o, inserted
+}
+
+// A panic of the user's code on the host is an error of one line, and the next training resumes.
+func TestPanicsOfTheUser(t *testing.T) {
+	calls, own := 0, simulator()
+	own.Evaluate = func(ctx context.Context, genotypes [][]float32) ([]envs.Result, error) {
+		if calls++; calls == 3 {
+			panic("boom")
+		}
+		return throws(ctx, genotypes)
+	}
+	spec := simulated("map-elites", t.TempDir(), 4)
+	spec.Environment = own
+	errtest.Want(t, errtest.Of(Train(background, spec)), "the training panicked: ", "simulator_test.go", "boom", "rerun")
+	train(t, spec)
+	for generation, want := range map[int64]string{2: "the Spec cannot be used", 50: "the training panicked: "} {
+		spec := smallRun("map-elites", t.TempDir(), 60)
+		spec.Name, spec.Tune = "mine", spec.Tune.And(archiving(overdue{Boom: generation}))
+		errtest.Want(t, errtest.Of(Train(background, spec)), want, "overdue.Due at ", "boom")
+	}
 }
 
 // However a search ends, its training ends with it: closed, interrupted between Ask and Tell, or by

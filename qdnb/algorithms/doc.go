@@ -69,7 +69,7 @@
 // # A learner
 //
 // A learner of policies is a [Rule]: functions in a graph that start it, run an iteration and
-// return the policy. The example Dqn of package qdnb is DQN on a cart pole.
+// return the policy. Example_dqn of package qdnb is DQN on a cart pole.
 //
 //	func (d *DQN) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
 //		task := scoring.NewTask(env, d.Hidden, d.EpisodeLength)

@@ -1,6 +1,10 @@
 package algorithms
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
@@ -49,6 +53,12 @@ type ruled[T any] struct {
 // New compiles a search that trains in a task and inserts the policies that it evaluates into
 // cells. It has checkpoints, metrics, progress and a repertoire like that of any other [Algorithm].
 func (r Rule[T]) New(p *xla.Platform, task scoring.Task, cells repertoire.CVT, seed int64) (Search, error) {
+	switch {
+	case r.Start == nil || r.Iterate == nil || r.Policy == nil:
+		return nil, errors.New("a Rule needs Start, Iterate and Policy: one of them is nil")
+	case r.Episodes < 1:
+		return nil, fmt.Errorf("Episodes of a Rule must be at least 1, not %d", r.Episodes)
+	}
 	limits := task.Env.Spec().Descriptor
 	centroids, err := cells.Centroids(limits.Lower, limits.Upper)
 	if err != nil {
@@ -75,7 +85,11 @@ const streamStart = -1
 // build compiles the programs and makes the state before the first iteration.
 func (s *ruled[T]) build(r Rule[T]) error {
 	start, err := xla.Compile(s.Programs, "start", s.Seed, func(seed xla.Array) xla.State[T] {
-		return xla.Out(r.Start(random.KeyOf(seed.Tree).FoldIn(streamStart)))
+		state := r.Start(random.KeyOf(seed.Tree).FoldIn(streamStart))
+		if len(xla.Flatten(state)) == 0 {
+			panic(xla.Misfit(r.Start, "", "it returns %T without tensors", state))
+		}
+		return xla.Out(state)
 	})
 	if err != nil {
 		return err
@@ -86,13 +100,25 @@ func (s *ruled[T]) build(r Rule[T]) error {
 	s.iterate, err = xla.Compile(s.Programs, "iteration", ruleIn[T]{s.Seed, xla.Declare(dtypes.Int32), s.state},
 		func(in ruleIn[T]) ruleOut[T] {
 			state, metrics := r.Iterate(in.State.Tree, random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
+			xla.CheckLike(r.Iterate, "", "the state", xla.Flatten(state), xla.Flatten(in.State.Tree))
+			names := append(slices.Clone(r.Metrics), "the number of steps that were not finite")
+			xla.CheckCount(r.Iterate, "", fmt.Sprintf("metrics %q", names), metrics, len(names))
+			for i, metric := range metrics {
+				dtype := dtypes.Float32
+				if metric.DType() == dtypes.Int32 {
+					dtype = dtypes.Int32
+				}
+				xla.CheckShape(r.Iterate, "", names[i], metric, dtype)
+			}
 			return ruleOut[T]{xla.Out(state), xla.Out(metrics)}
 		})
 	if err != nil {
 		return err
 	}
 	s.policy, err = xla.Compile(s.Programs, "policy", s.state, func(state xla.State[T]) xla.Array {
-		return xla.Out(r.Policy(state.Tree))
+		policy := r.Policy(state.Tree)
+		xla.CheckShape(r.Policy, "", "genotypes", policy, dtypes.Float32, 1, s.task.Policy.Params())
+		return xla.Out(policy)
 	})
 	return err
 }

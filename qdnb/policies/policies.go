@@ -222,9 +222,12 @@ func (s *Set) task(env envs.Env) (scoring.Task, error) {
 	switch {
 	case s.Architecture != nil:
 		task.Policy = s.Architecture
+		if err := task.CheckPolicy(); err != nil {
+			return task, err
+		}
 	case settings.Hidden == nil:
 		return task, fmt.Errorf("the policies of %s have code of their own, which its folder does not hold: "+
-			"give it as Policy to Play or Adapt", s.Run.Name())
+			"give it as Policy to Play or Adapt; they cannot be exported", s.Run.Name())
 	case settings.Normalises:
 		m := task.MLP()
 		m.Normalises = true

@@ -18,6 +18,10 @@ const lockPatience = time.Second
 type HeldError struct{ Dir, Holder string }
 
 func (e HeldError) Error() string {
+	if e.Holder == holder() {
+		return fmt.Sprintf("%s is being trained by %s, which is this one; Close its other Search, or wait for its "+
+			"other training", e.Dir, e.Holder)
+	}
 	return fmt.Sprintf("%s is being trained by %s; wait for it or stop it", e.Dir, e.Holder)
 }
 
@@ -34,13 +38,17 @@ func takeLock(dir string) (*flock.Flock, error) {
 	if !taken {
 		return nil, HeldError{dir, holderOf(path)}
 	}
-	host, _ := os.Hostname()
-	if err := os.WriteFile(path, fmt.Appendf(nil, "process %d on %s\n", os.Getpid(), host),
-		0o666); err != nil {
+	if err := os.WriteFile(path, fmt.Appendln(nil, holder()), 0o666); err != nil {
 		_ = lock.Unlock()
 		return nil, failure(dir, -1, err)
 	}
 	return lock, nil
+}
+
+// holder describes this process.
+func holder() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
 }
 
 // Holder returns the process that holds the folder of a run, such as "process 12 on node3", or ""

@@ -220,7 +220,8 @@ func TestOneWriterOnly(t *testing.T) {
 	w := create(t, root)
 	_, err := Create(root, testConfig(t))
 	want := fmt.Sprintf("is being trained by process %d on ", os.Getpid())
-	errtest.Want(t, err, want)
+	errtest.Want(t, err, want, ", which is this one; Close its other Search")
+	errtest.Want(t, HeldError{w.Dir, "process 1 on another"}, "process 1 on another; wait for it or stop it")
 	if _, err := Open(w.Dir); err != nil {
 		t.Errorf("reading while it is trained: %v", err)
 	}

@@ -111,7 +111,13 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if s.Skills == nil {
 		return nil, errors.New("no run is given: set Skills to the run whose skills to evaluate")
 	}
-	config, err := s.Config(s.Skills.Config, cmp.Or(s.SkillsBudget, s.Skills.Status.Budget))
+	var config runs.Config
+	var err error
+	if panicked := xla.Catch(func() {
+		config, err = s.Config(s.Skills.Config, cmp.Or(s.SkillsBudget, s.Skills.Status.Budget))
+	}); panicked != nil {
+		err = fmt.Errorf("the AdaptSpec cannot be used, perhaps since a field of it is nil: %w", panicked)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func Ask(ctx context.Context, spec Spec) (*Search, error) {
 			}
 			return s.results, nil
 		})
-		s.run, s.err = t.Run(ctx)
+		s.run, s.err = t.run(ctx)
 	})
 	if s.genotypes, ok = s.next(); !ok && s.run == nil {
 		return nil, s.err

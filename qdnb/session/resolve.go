@@ -10,6 +10,7 @@ import (
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -95,9 +96,14 @@ func (s Spec) training() (t Training, err error) {
 		replaced = parts.Replaced(original, algorithm)
 	}
 	custom := s.Loop != nil || len(replaced) > 0
-	if custom && (s.Name == "" || slices.Contains(registry.Names(), s.Name)) {
+	taken := slices.Contains(append(registry.Names(), records.Adaptation, records.HierarchicalControl), s.Name)
+	if custom && (s.Name == "" || taken) {
 		return t, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")
+	}
+	if taken && s.Name != s.Algorithm {
+		return t, fmt.Errorf("Name is %q, which is an algorithm other than %s: choose a name that no algorithm has, "+
+			"or leave it out", s.Name, s.Algorithm)
 	}
 	if err := cmp.Or(limits.Int("--corrected (Spec.Corrected)", s.Corrected, 0, policies.MaxEpisodes), s.Budget.Validate(), s.CorrectedBy.Check(), s.CorrectedBy.Used(s.Corrected > 0)); err != nil {
 		return t, err

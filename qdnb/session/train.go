@@ -128,8 +128,16 @@ type Training struct {
 }
 
 // Run trains to the end of the budget, or loads the run if it is complete. When ctx is done, it
-// saves a checkpoint and returns [ErrInterrupted].
-func (t Training) Run(ctx context.Context) (*runs.Run, error) {
+// saves a checkpoint and returns [ErrInterrupted]. A panic, as of code of the user on the host, is an error.
+func (t Training) Run(ctx context.Context) (run *runs.Run, err error) {
+	if panicked := xla.Catch(func() { run, err = t.run(ctx) }); panicked != nil {
+		return nil, fmt.Errorf("the training panicked: %w; correct that code, then %s", panicked, cell.Rerun())
+	}
+	return run, err
+}
+
+// run is [Training.Run] that panics.
+func (t Training) run(ctx context.Context) (*runs.Run, error) {
 	if ctx == nil {
 		return nil, errNoContext
 	}

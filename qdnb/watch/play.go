@@ -90,7 +90,15 @@ type Episode struct {
 // Play plays episodes with policies of a run. The results of a policy do not depend on the other
 // policies. The run that supplies the skills of a run of hierarchical control must lie in the same
 // folder.
-func Play(ctx context.Context, run *runs.Run, s Spec) (*Recording, error) {
+func Play(ctx context.Context, run *runs.Run, s Spec) (whole *Recording, err error) {
+	if panicked := xla.Catch(func() { whole, err = s.all(ctx, run) }); panicked != nil {
+		return nil, fmt.Errorf("the PlaySpec cannot be used, perhaps since a field of it is nil: %w", panicked)
+	}
+	return whole, err
+}
+
+// all is [Play] that panics.
+func (s Spec) all(ctx context.Context, run *runs.Run) (*Recording, error) {
 	if err := runs.Given(run); err != nil {
 		return nil, err
 	}

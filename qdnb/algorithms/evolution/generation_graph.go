@@ -240,7 +240,7 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 	}
 	return xla.When(first, end, func(turn *Node, s state) state {
 		which := Add(s.Individuals, turn)
-		policies := gen.task.Policy.Init(s.From.Key.FoldInEach(which).FoldIn(streamEmit))
+		policies := gen.task.Init(s.From.Key.FoldInEach(which).FoldIn(streamEmit))
 		if s.From.Given != nil {
 			given := row(s.From.Given, which)
 			policies = Where(Equal(given, given), given, policies)

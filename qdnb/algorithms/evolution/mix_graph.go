@@ -50,8 +50,11 @@ func (mix Mix) assign(batch int) (list []assignment, err error) {
 	left, sum, table, first := batch, 0.0, 0, 0
 	rest := -1
 	for i, s := range mix {
-		name := s.Names()["Of"]
+		name := Share{Emitter: s.Emitter}.Names()["Of"] // also where a second Rest was set by that name
+		f, function := s.Emitter.(Stateless)
 		switch {
+		case function && f == nil:
+			return nil, fmt.Errorf("share %d of the emitters is Stateless(nil): give it a function", i+1)
 		case rest < 0 && s.Of == Rest && s.Emitter != nil:
 			rest = i
 		case s.Emitter != nil && s.Of >= 0 && s.Of <= 1:

@@ -60,7 +60,7 @@ type (
 func (s *search) initialised(proposers bool, slots int, root, key random.Key) (list []assignment) {
 	number := graph.Iota(root.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
 	start := Start{Task: s.task, Slots: slots, Batch: s.settings.Batch,
-		First: s.task.Policy.Init(childKeys(root.FoldIn(0), number))}
+		First: s.task.Init(childKeys(root.FoldIn(0), number))}
 	for _, a := range s.assigned {
 		if _, ok := a.Emitter.(Proposer); ok == proposers {
 			start.Count = a.count

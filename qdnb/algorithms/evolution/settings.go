@@ -108,6 +108,9 @@ func (m *MapElites) Check() error {
 	if m.Archive == nil {
 		return errors.New("Archive is nil: a search needs one")
 	}
+	if v := reflect.ValueOf(m.Policy); v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("Policy is a nil %T: set it to an architecture, or leave it out", m.Policy)
+	}
 	assigned, err := m.Mix.assign(m.Batch)
 	if err := cmp.Or(limits.Of(m), m.CVT.Check(), m.Weights.Check(), err); err != nil {
 		return err
@@ -144,8 +147,14 @@ func (m *MapElites) Fits(env envs.Env) error {
 		return fmt.Errorf("starts and episode_length have no effect in %s, which evaluates a solution in one step: leave "+
 			"them out", spec.Name)
 	}
+	task := m.Task(env)
+	if m.Policy != nil {
+		if err := task.CheckPolicy(); err != nil {
+			return err
+		}
+	}
 	assigned, err := m.Mix.assign(m.Batch)
-	return cmp.Or(err, fit(assigned, m.Task(env)))
+	return cmp.Or(err, fit(assigned, task))
 }
 
 // fit returns an error for an emitter that does not work in a task.
@@ -198,8 +207,8 @@ var Algorithms = map[string]algorithms.Entry{}
 
 // preset adds an algorithm, for a package-level variable without a name.
 func preset(name string, defaults func(envs.Spec) *MapElites) struct{} {
-	Algorithms[name] = algorithms.Entry{
-		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }}
+	algorithms.Add(Algorithms, name, algorithms.Entry{
+		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }})
 	return struct{}{}
 }
 

@@ -163,7 +163,7 @@ func (evolutionStrategies) StartsItself() {}
 // the initial range of a task without observations.
 func (s evolutionStrategies) Init(start Start, key random.Key) Emitter {
 	policy, spec := start.Task.Policy, start.Task.Env.Spec()
-	mean := policy.Init(key.FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)))
+	mean := start.Task.Init(key.FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)))
 	if spec.Observations == 0 {
 		mean = BroadcastToShape(ConstAs(mean, (spec.Initial[0]+spec.Initial[1])/2), mean.Shape())
 	}

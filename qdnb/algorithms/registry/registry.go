@@ -30,12 +30,18 @@ func Find(name string) (algorithms.Entry, error) {
 		{"ppo": {Defaults: func(env envs.Spec) algorithms.Algorithm { return ppo.Default(env) },
 			DiscreteActions: true}}} {
 		if e, ok := all[name]; ok {
-			e.Record = records.Of(name)
+			if e.Record, ok = records.Find(name); !ok {
+				return e, fmt.Errorf("algorithm %q has a preset, but no record: add one to package records", name)
+			}
 			return e, nil
 		}
 	}
 	if use, ok := usesSkills[name]; ok {
 		return algorithms.Entry{}, fmt.Errorf("%s needs the skills of a finished run: %s", name, use)
+	}
+	if _, ok := records.Find(name); ok {
+		return algorithms.Entry{}, fmt.Errorf("algorithm %q has a record, but no preset: add one to package evolution "+
+			"or skills", name)
 	}
 	return algorithms.Entry{}, names.Unknown("algorithm", name, Names())
 }

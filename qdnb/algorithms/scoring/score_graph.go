@@ -1,6 +1,8 @@
 package scoring
 
 import (
+	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -8,6 +10,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // Rollout describes the rollout of a batch of policies in slices.
@@ -26,9 +29,20 @@ type scores struct {
 	Objectives  *Node   // [batch, objectives], returns by objective; nil if not scored
 }
 
+// Init draws a genotype for each key, [P, N].
+func (t Task) Init(keys random.Key) *Node {
+	rows := t.Policy.Init(keys)
+	xla.CheckShape(t.Policy, "Init", fmt.Sprintf("rows of %T", t.Policy), rows, dtypes.Float32,
+		keys.Hi.Shape().Dimensions[0], t.Policy.Params())
+	return rows
+}
+
 // View cuts genotypes [P, N] into the policies that act in rollouts.
 func (t Task) View(genotypes *Node) nn.Policy {
 	policies := t.Policy.Policies(genotypes, t.Env.Spec().Zero...)
+	if policies == nil {
+		panic(xla.Misfit(t.Policy, "Policies", "it returns nil, not the policies of %T", t.Policy))
+	}
 	if t.Weights == bfloat16s {
 		policies = policies.(nn.Net).BFloat16()
 	}

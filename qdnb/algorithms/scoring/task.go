@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
@@ -65,6 +66,28 @@ func (t Task) CheckMLP() error {
 	if _, ok := t.Policy.(nn.MLP); !ok {
 		return fmt.Errorf("policies of %T are not multilayer perceptrons, which this algorithm trains by gradients: "+
 			"use one without, such as map-elites or cma-mae, or policies without memory", t.Policy)
+	}
+	return nil
+}
+
+// CheckPolicy returns an error if an architecture with code of the user does not fit the environment.
+func (t Task) CheckPolicy() error {
+	m, known := t.Policy.(nn.MLP)
+	g, remembers := t.Policy.(nn.GRU)
+	if remembers {
+		m, known = g.MLP, true
+	}
+	want := NewTask(t.Env, nil, t.Length).MLP().Sizes
+	if n := len(m.Sizes); known && (n < 2 || m.Sizes[0] != want[0] || m.Sizes[n-1] != want[1] || slices.Min(m.Sizes[1:]) < 1) {
+		return fmt.Errorf("Policy is %T with layers %v, but policies for %s have %d inputs and %d outputs: set Sizes to "+
+			"[%[4]d ... %[5]d]", t.Policy, m.Sizes, t.Env.Spec().Name, want[0], want[1])
+	}
+	if remembers && g.Units < 1 {
+		return fmt.Errorf("Policy is nn.GRU with a memory of %d units: set Units to at least 1", g.Units)
+	}
+	if params := t.Policy.Params(); params < 1 {
+		return xla.Misfit(t.Policy, "Params", "it returns %d as the number of parameters of %T, which must be at least 1",
+			params, t.Policy)
 	}
 	return nil
 }

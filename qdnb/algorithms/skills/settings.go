@@ -129,8 +129,8 @@ var Algorithms = map[string]algorithms.Entry{"sac": {
 // preset adds an algorithm, for a package-level variable without a name. Observed positions may exceed the
 // limits of descriptors in those with an option.
 func preset(name string, defaults func(envs.Spec) *Discovery, options ...envs.Option) struct{} {
-	Algorithms[name] = algorithms.Entry{Options: options,
-		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }}
+	algorithms.Add(Algorithms, name, algorithms.Entry{Options: options,
+		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }})
 	return struct{}{}
 }
 
