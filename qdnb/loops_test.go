@@ -484,8 +484,12 @@ func TestMistakesOfRules(t *testing.T) {
 		"Episodes of a Rule must be at least 1, not 0": func(r *rule) { r.Episodes = 0 },
 		"it returns []*graph.Node without tensors":     func(r *rule) { r.Start = func(random.Key) []*Node { return nil } },
 		"it returns nil for genotypes of shape":        func(r *rule) { r.Policy = func([]*Node) *Node { return nil } },
-		"it returns genotypes of shape":                func(r *rule) { r.Policy = func(m []*Node) *Node { return Reshape(m[0], -1, 1) } },
-		"it returns 0 tensors for the state, not 1":    returning(func(_, metrics []*Node) ([]*Node, []*Node) { return nil, metrics }),
+		"it returns genotypes of shape": func(r *rule) {
+			r.Policy = func(m []*Node) *Node { return Reshape(m[0], -1, 1) }
+		},
+		"it returns 0 tensors for the state, not 1": returning(func(_, metrics []*Node) ([]*Node, []*Node) {
+			return nil, metrics
+		}),
 		"it returns the state[0] of shape": returning(func(m, metrics []*Node) ([]*Node, []*Node) {
 			return []*Node{Reshape(m[0], -1)}, metrics
 		}),

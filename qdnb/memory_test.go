@@ -213,16 +213,22 @@ func TestMistakesOfPolicies(t *testing.T) {
 		errtest.Want(t, errtest.Of(Train(background, spec)), "forgetting", "Act", want)
 	}
 	for want, policy := range map[string]nn.Architecture{
-		"Init at .*it returns rows of qdnb.lopsided of shape .*1, 20., not .*1, 19.":                                       lopsided{params: 19},
-		"Init at .*it returns nil for rows of qdnb.lopsided":                                                               lopsided{params: 20, nothing: "Init"},
-		"Policies at .*it returns nil, not the policies of qdnb.lopsided":                                                  lopsided{params: 20, nothing: "Policies"},
-		"Params at .*it returns 0 as the number of parameters of qdnb.lopsided":                                            lopsided{},
-		"Params at .*it returns -1 as":                                                                                     lopsided{params: -1},
-		`Policy is nn.MLP with layers \[\], but policies for t-maze have 2 inputs and 2 outputs: set Sizes to \[2 ... 2\]`: nn.MLP{},
-		`Policy is nn.MLP with layers \[3 8 2\], but`:                                                                      nn.MLP{Sizes: []int{3, 8, 2}},
-		`Policy is nn.MLP with layers \[2 0 2\], but`:                                                                      nn.MLP{Sizes: []int{2, 0, 2}},
-		`Policy is nn.GRU with layers \[\], but`:                                                                           nn.GRU{},
-		"Policy is nn.GRU with a memory of 0 units":                                                                        nn.GRU{MLP: nn.NewMLP(2, nil, 2)},
+		"Init at .*it returns rows of qdnb.lopsided of shape .*1, 20., not .*1, 19.": lopsided{params: 19},
+
+		"Init at .*it returns nil for rows of qdnb.lopsided": lopsided{params: 20, nothing: "Init"},
+
+		"Policies at .*it returns nil, not the policies of qdnb.lopsided": lopsided{params: 20, nothing: "Policies"},
+
+		"Params at .*it returns 0 as the number of parameters of qdnb.lopsided": lopsided{},
+
+		"Params at .*it returns -1 as": lopsided{params: -1},
+
+		`Policy is nn.MLP with layers \[\], but policies for t-maze have 2 inputs and 2 outputs: set Sizes to`: nn.MLP{},
+
+		`Policy is nn.MLP with layers \[3 8 2\], but`: nn.MLP{Sizes: []int{3, 8, 2}},
+		`Policy is nn.MLP with layers \[2 0 2\], but`: nn.MLP{Sizes: []int{2, 0, 2}},
+		`Policy is nn.GRU with layers \[\], but`:      nn.GRU{},
+		"Policy is nn.GRU with a memory of 0 units":   nn.GRU{MLP: nn.NewMLP(2, nil, 2)},
 	} {
 		spec := inMaze(t.TempDir(), 1)
 		spec.Algorithm, spec.Name, spec.Backend = "map-elites", "lopsided", "go"

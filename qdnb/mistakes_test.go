@@ -149,11 +149,11 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		{obstacle + " is not a folder; ", "map-elites", func(s *Spec) { s.Runs = obstacle }},
 		{"add --corrected", "map-elites", func(s *Spec) { s.CorrectedBy = runs.ByMedian }},
 		{"qdnb: cma-es has matrices", "cma-mae", func(s *Spec) { s.Tune = runs.Assign("strategy=cma-es", "hidden=[64,64]") }},
-		{"memory and weights have no effect in sphere", "cma-mae", func(s *Spec) { s.Env, s.Tune = "sphere", runs.Assign("hidden=8") }},
-		{"memory and weights have no effect in arm", "map-elites", func(s *Spec) { s.Env, s.Tune = "arm", runs.Assign("memory=8") }},
-		{"memory and weights have no effect in arm", "dns", func(s *Spec) { s.Env, s.Tune = "arm", runs.Assign("weights=bfloat16") }},
-		{"episode_length have no effect in sphere", "dms", func(s *Spec) { s.Env, s.Tune = "sphere", runs.Assign("starts=3") }},
-		{"episode_length have no effect in sphere", "cma-mega", func(s *Spec) { s.Env, s.Tune = "sphere", runs.Assign("episode_length=5") }},
+		{"memory and weights have no effect in sphere", "cma-mae", assigned("sphere", "hidden=8")},
+		{"memory and weights have no effect in arm", "map-elites", assigned("arm", "memory=8")},
+		{"memory and weights have no effect in arm", "dns", assigned("arm", "weights=bfloat16")},
+		{"episode_length have no effect in sphere", "dms", assigned("sphere", "starts=3")},
+		{"episode_length have no effect in sphere", "cma-mega", assigned("sphere", "episode_length=5")},
 		{"sphere has none", "pga-map-elites", func(s *Spec) { s.Env, s.Tune = "sphere", nil }},
 		{"mine learns from observations, of which sphere has none", "map-elites", func(s *Spec) {
 			s.Env, s.Name, s.Tune = "sphere", "mine", emitting(evolution.PolicyGradient{})
@@ -292,4 +292,9 @@ func TestNumbersHaveLimits(t *testing.T) {
 			}
 		}
 	}
+}
+
+// assigned is a Spec's change of the environment and of a setting.
+func assigned(env, setting string) func(*Spec) {
+	return func(s *Spec) { s.Env, s.Tune = env, runs.Assign(setting) }
 }

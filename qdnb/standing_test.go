@@ -42,7 +42,8 @@ func TestArchivesThatDoNotGrowAreReported(t *testing.T) {
 			}
 			said := stderr(t, func() { train(t, spec) })
 			// populations keep as many of the fittest as they have room for, but for extinctions
-			if want := algorithm == "aurora" || algorithm == "map-elites"; strings.Contains(said, "descriptors are nearly equal") != want {
+			want := algorithm == "aurora" || algorithm == "map-elites"
+			if strings.Contains(said, "descriptors are nearly equal") != want {
 				t.Errorf("%s says %q", algorithm, said)
 			}
 		}

@@ -353,7 +353,8 @@ func TestTrainFreshSetsTheOldRunAside(t *testing.T) {
 func TestRobot(t *testing.T) {
 	dir := t.TempDir()
 	picture, page := filepath.Join(dir, "ant.png"), filepath.Join(dir, "ant.html")
-	stdout, stderr, status := invoke(t, "robot", "../../envs/mujoco/testdata/accepted/gym_ant_model.json", "--picture", picture,
+	stdout, stderr, status := invoke(t, "robot", "../../envs/mujoco/testdata/accepted/gym_ant_model.json",
+		"--picture", picture,
 		"--html", page)
 	for _, want := range []string{"13 bodies, 8 joint angles, 14 degrees of freedom, 8 actions", "ankle_1", "0.5236 to 1.222",
 		"world - torso", "constraints are solved to convergence"} {
@@ -370,7 +371,10 @@ func TestRobot(t *testing.T) {
 	if status != 1 || !strings.Contains(stderr, "give that file") {
 		t.Errorf("status %d, %s%s", status, stdout, stderr)
 	}
-	for file, want := range map[string]string{"refused/mocap": "(nmocap)", "accepted/gym_pusher": "--ignore-pairs leaves such contacts out"} {
+	for file, want := range map[string]string{
+		"refused/mocap":       "(nmocap)",
+		"accepted/gym_pusher": "--ignore-pairs leaves such contacts out",
+	} {
 		stdout, stderr, status = invoke(t, "robot", "../../envs/mujoco/testdata/"+file+"_model.json", "--picture", picture)
 		if status != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: status %d, %s%s", file, status, stdout, stderr)

@@ -331,7 +331,8 @@ func (c *comparison) rollouts() {
 	var all []rollout
 	for {
 		name := fmt.Sprintf("traj%d_", len(all))
-		r := rollout{q: c.rows(name + "qpos"), v: c.rows(name + "qvel"), u: c.rows(name + "ctrl"), twin: c.rows(name + "qpos_twin")}
+		r := rollout{q: c.rows(name + "qpos"), v: c.rows(name + "qvel"), u: c.rows(name + "ctrl"),
+			twin: c.rows(name + "qpos_twin")}
 		if r.q == nil {
 			break
 		}
@@ -386,7 +387,8 @@ func (s *System) Speed(ctx context.Context, p *xla.Platform) (stepsPerSecond flo
 	defer seed.Free()
 	program, err := xla.CompileParallel(p, "MuJoCo speed", seed, func(seed xla.Array) xla.Array {
 		g, key := seed.Tree.Graph(), random.KeyOf(seed.Tree)
-		angles, zero := make([]float32, max(1, len(s.angles))), Zeros(g, shapes.Make(dtypes.Float32, max(1, len(s.angles)), copies))
+		angles := make([]float32, max(1, len(s.angles)))
+		zero := Zeros(g, shapes.Make(dtypes.Float32, len(angles), copies))
 		for i, x := range s.DefaultAngles() {
 			angles[i] = float32(x)
 		}

@@ -83,7 +83,8 @@ func TestCheckNamesEverything(t *testing.T) {
 	for i := range m.ActuatorDelay {
 		m.ActuatorDelay[i] = 1
 	}
-	m.EqType, m.EqActive0, m.EqObj1ID, m.EqObj2ID = []Equality{0, 1, 3}, []bool{true, false, true}, []int{0, 0, 0}, []int{0, 0, 0}
+	m.EqType, m.EqActive0 = []Equality{0, 1, 3}, []bool{true, false, true}
+	m.EqObj1ID, m.EqObj2ID = []int{0, 0, 0}, []int{0, 0, 0}
 	m.Opt.Density, m.Opt.Wind[0], m.GeomFluid[1][0] = 1, 2, 1
 	m.Sizes.NFlex, m.Sizes.NPlugin = 1, 1
 	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality connect, equality tendon (neq)", "(nflex)", "(nplugin)",
@@ -99,7 +100,8 @@ func TestCheckNamesEverything(t *testing.T) {
 	m.ActuatorBiasPrm[1][2] = -1
 	errtest.Want(t, errtest.Of(m.Check(Options{})), "actuator 1, which damps a tendon along a chain of joints")
 	m.Tendons = nil // as of files of older compilers
-	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality tendon (neq)", "actuator 0 of a tendon", "tendon 1 (tendon_stiffness)")
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality tendon (neq)", "actuator 0 of a tendon",
+		"tendon 1 (tendon_stiffness)")
 }
 
 // Where the engine is not MuJoCo, a note says so, after those of the compiler.

@@ -7,8 +7,9 @@ import (
 )
 
 // Constraints that push with one number each are stacked, so that the solver treats all of them at once:
-// friction losses, limits, equalities of joints and of fixed tendons, the edges of pyramidal cones, and contacts without friction. Their cost is
-// that of a spring whose force is clipped. Elliptic cones have three numbers and are stacked separately.
+// friction losses, limits, equalities of joints and of fixed tendons, the edges of pyramidal cones, and contacts
+// without friction. The cost of each is a spring's whose force is clipped. Elliptic cones have three numbers
+// and are stacked separately.
 
 // jointRow is a constraint of each link's joint of a group: a force on one dof, or on the three by
 // which a ball or free joint turns.

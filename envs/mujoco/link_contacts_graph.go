@@ -157,7 +157,8 @@ func (m *Model) above(body, other int) bool {
 }
 
 // jacobian returns the change of the motion along normals, and tangents, by each dof, [rows, nv, B] each.
-func (s *System) jacobian(k kinematics, set *contactSet, c contact, masks []algebra.Num, from algebra.Vector) (out [3]*Node) {
+func (s *System) jacobian(k kinematics, set *contactSet, c contact, masks []algebra.Num,
+	from algebra.Vector) (out [3]*Node) {
 	g, batch := c.Point.X.Graph(), c.Point.X.Node.Shape().Size()/set.rows
 	var words []*Node
 	for _, x := range masks {

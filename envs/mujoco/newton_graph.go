@@ -113,7 +113,7 @@ func (s *System) iterate(n newton) newton {
 	converged = converged.Or(s.zonesCrossed(line).Below(0.5))
 	one := algebra.Constant(1, 1)
 	line.Done = computed(g, batch, converged.Choose(one, one.Zero()))
-	// Copies that have converged rest while others go on, so that results do not depend on these.
+	// Copies that have converged stay while others continue, so that no copy depends on the others.
 	length := done.Choose(algebra.Constant(1, 0), s.lineSearch(line)).Materialize()
 
 	n.Iteration = AddScalar(n.Iteration, 1)

@@ -105,7 +105,8 @@ func (s Spec) training() (t Training, err error) {
 		return t, fmt.Errorf("Name is %q, which is an algorithm other than %s: choose a name that no algorithm has, "+
 			"or leave it out", s.Name, s.Algorithm)
 	}
-	if err := cmp.Or(limits.Int("--corrected (Spec.Corrected)", s.Corrected, 0, policies.MaxEpisodes), s.Budget.Validate(), s.CorrectedBy.Check(), s.CorrectedBy.Used(s.Corrected > 0)); err != nil {
+	if err := cmp.Or(limits.Int("--corrected (Spec.Corrected)", s.Corrected, 0, policies.MaxEpisodes),
+		s.Budget.Validate(), s.CorrectedBy.Check(), s.CorrectedBy.Used(s.Corrected > 0)); err != nil {
 		return t, err
 	}
 	name := cmp.Or(s.Name, entry.Name)

@@ -69,7 +69,8 @@ func (s SAC) alphaLoss(logAlpha *Node, actor nn.Network, obs, noise *Node) *Node
 // Update is one step of the algorithm. The losses are scalars, computed with the networks before the
 // step. Critics and actor take one Adam step, the target critics follow with factor tau, and the
 // entropy coefficient takes an Adam step, each unless it is fixed.
-func (s SAC) Update(ts TrainingState, batch replay.Transitions, noise Noise) (next TrainingState, critic, actor, alpha *Node) {
+func (s SAC) Update(ts TrainingState, batch replay.Transitions, noise Noise) (next TrainingState, critic, actor,
+	alpha *Node) {
 	next, pi, logAlpha := ts, ts.Actor.Params, ts.LogAlpha.Params
 	critic, alpha = ZerosLike(logAlpha), ZerosLike(logAlpha)
 	if !s.FixCritics {
