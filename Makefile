@@ -179,7 +179,7 @@ roofline: check compile plugin ## compare the stages of training with this machi
 	@$(PYTHON) tools/roofline.py build/qdnb
 
 .PHONY: aot
-aot: check compile .tools/peer-aot/.stamp ## compile all programs for an H100 and a TPU v5e, without having one, and compare with docs/accelerators.md (AOT_ARGS="--only ant-uni", --record; downloads 5 GB once)
+aot: check compile .tools/peer-aot/.stamp ## compile all programs for an H100 and a TPU v5e, without having one, and compare with docs/accelerators.csv (AOT_ARGS="--only ant-uni", --record; downloads 5 GB once)
 	@mkdir -p build
 	@go build -o build/qdnb ./cmd/qdnb
 	@$(PYTHON) tools/aot.py $(AOT_ARGS) build/qdnb
@@ -254,6 +254,11 @@ docs-figures: check compile plugin ## draw the figures of the pages in docs (a m
 	@go build -o build/qdnb ./cmd/qdnb
 	@go run ./internal/docfigures
 	@echo "make docs-figures: wrote the figures in docs"
+
+.PHONY: docs-settings
+docs-settings: check compile ## write the tables of settings in docs/algorithms, from the structs' comments and defaults
+	@go run ./internal/docsettings
+	@echo "make docs-settings: wrote the tables in docs/algorithms"
 
 # --- notebooks
 

@@ -36,7 +36,7 @@ func smallRun(algorithm, folder string, generations int) Spec {
 // What holds for every algorithm, so that a record is all that a new one needs to be tried: it logs the
 // columns of its record, finds better solutions than it started with, whose policies can be played, ends
 // with the same bytes however it is interrupted or extended, and survives episodes that are not finite.
-// TestPagesListAllSettingsOfAlgorithms and TestProgramsForAcceleratorsBuild have the same list.
+// TestAlgorithmsHavePages and TestProgramsForAcceleratorsBuild have the same list.
 func TestAlgorithms(t *testing.T) {
 	for _, algorithm := range Algorithms() {
 		of := func(folder string, generations int) Spec {

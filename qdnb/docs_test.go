@@ -1,7 +1,6 @@
 package qdnb_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/doc"
@@ -11,19 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/algorithms/registry"
-	"example.com/qdnb/qdnb/algorithms/td3"
-	"example.com/qdnb/qdnb/paper/protocol"
-	"example.com/qdnb/qdnb/policies"
-	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/algorithms/records"
 )
 
 // The root of the repository, relative to this package.
@@ -72,149 +65,18 @@ func tables(page, word string) (list [][][]string) {
 	return list
 }
 
-const byEnvironment = "by environment"
-
-// others matches the sentence that names the pages whose settings a page takes over, in this order,
-// and settingsOf their links.
-var (
-	others     = regexp.MustCompile(`(?s)(?:All other|The)\s+settings\s+are\s+those\s+of\s.*?\.\n`)
-	settingsOf = regexp.MustCompile(`\(([a-z0-9-]+)\.md#settings\)`)
-)
-
-// documented returns the settings that an algorithm's page lists or takes over from other pages, as
-// text: those of all environments, and those by environment.
-func documented(t *testing.T, name string) (common map[string]string,
-	by map[string]map[string]string) {
-	t.Helper()
-	page := read(t, filepath.Join(root, "docs", "algorithms", name+".md"))
-	common, by = map[string]string{}, map[string]map[string]string{}
-	settings := tables(page, "setting")
-	if len(settings) > 1 {
-		t.Fatalf("there are %d tables of settings", len(settings))
-	}
-	for _, row := range slices.Concat(settings...) {
-		if row[0] == "setting" {
-			continue
+// Every algorithm has a section in docs/algorithms, which the overview links.
+func TestAlgorithmsHavePages(t *testing.T) {
+	path := filepath.Join(root, "docs", "algorithms", "README.md")
+	overview := read(t, path)
+	for _, name := range records.Names() {
+		page := records.Of(name).Page
+		for _, target := range broken(path, "[page]("+page+")") {
+			t.Errorf("the page of %s is %s, which does not exist", name, target)
 		}
-		if _, twice := common[row[0]]; twice || len(row) != 3 {
-			t.Errorf("the row %q", row)
+		if file, _, _ := strings.Cut(page, "#"); !strings.Contains(overview, "]("+file) {
+			t.Errorf("docs/algorithms/README.md does not link to %s", file)
 		}
-		common[row[0]] = row[1]
-	}
-	for _, table := range tables(page, "environment") {
-		for _, row := range table[1:] {
-			by[row[0]] = map[string]string{}
-			for i, name := range table[0][1:] {
-				by[row[0]][name] = row[1+i]
-				if common[name] != byEnvironment {
-					t.Errorf("%s is %q, and also in the table by environment", name, common[name])
-				}
-			}
-		}
-	}
-	for _, base := range settingsOf.FindAllStringSubmatch(others.FindString(page), -1) {
-		inherited, inheritedBy := documented(t, base[1])
-		for name, text := range inherited {
-			if _, known := common[name]; known {
-				continue
-			}
-			common[name] = text
-			for env := range inheritedBy {
-				if text == byEnvironment {
-					if by[env] == nil {
-						by[env] = map[string]string{}
-					}
-					by[env][name] = inheritedBy[env][name]
-				}
-			}
-		}
-	}
-	return common, by
-}
-
-// same reports whether a text of a table equals a JSON value.
-func same(text string, value any) bool {
-	if word, ok := value.(string); ok {
-		return text == word
-	}
-	if _, ok := value.([]any); ok {
-		text = "[" + text + "]"
-	}
-	var said any
-	return json.Unmarshal([]byte(text), &said) == nil && reflect.DeepEqual(said, value)
-}
-
-// compare reports the settings that are documented for an environment and are not the defaults. It
-// returns the defaults.
-func compare(t *testing.T, env string, common map[string]string, by map[string]map[string]string,
-	defaults json.RawMessage) (values map[string]any) {
-	t.Helper()
-	must.Do(json.Unmarshal(defaults, &values))
-	for name, value := range values {
-		text, ok := common[name]
-		if text == byEnvironment {
-			text, ok = by[env][name]
-		}
-		if !ok || !same(text, value) {
-			t.Errorf("%s: %s is %v, and the page says %q", env, name, value, text)
-		}
-	}
-	return values
-}
-
-// trained are the paper's training environments. Other environments need not be in the tables.
-var trained = protocol.Environments()
-
-func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
-	overview := read(t, filepath.Join(root, "docs", "algorithms", "README.md"))
-	for _, algorithm := range qdnb.Algorithms() {
-		if !strings.Contains(overview, "]("+algorithm+".md)") {
-			t.Errorf("docs/algorithms/README.md does not link to %s.md", algorithm)
-		}
-		t.Run(algorithm, func(t *testing.T) {
-			common, by := documented(t, algorithm)
-			tasks := trained
-			if must.Get(registry.Find(algorithm)).NeedsGradients() {
-				tasks = []string{"sphere", "rastrigin"}
-			}
-			for _, env := range tasks {
-				spec := qdnb.Spec{Algorithm: algorithm, Env: env}
-				config := must.Get(spec.Config())
-				compare(t, env, common, by, config.Hyperparameters)
-
-				// The documented settings can be set, and change nothing, also those that files omit.
-				var set []string
-				for name, text := range common {
-					if text == byEnvironment {
-						text = by[env][name]
-					}
-					set = append(set, name+"="+text)
-				}
-				spec.Tune = runs.Assign(set...)
-				if again, err := spec.Config(); err != nil || again.Hash() != config.Hash() {
-					t.Errorf("%s with all that the page says: %v, %s is not %s", env, err, again.Hyperparameters,
-						config.Hyperparameters)
-				}
-			}
-			if len(by) != 0 && len(by) != len(trained) {
-				t.Errorf("%d environments, %d in the table", len(trained), len(by))
-			}
-		})
-	}
-}
-
-func TestPagesListAllSettingsOfParts(t *testing.T) {
-	for name, defaults := range map[string]any{
-		"td3":                  td3.Default(),
-		"hierarchical-control": policies.DefaultControl().MetaController,
-	} {
-		t.Run(name, func(t *testing.T) {
-			data := must.Get(json.Marshal(defaults))
-			common, by := documented(t, name)
-			if values := compare(t, "", common, by, data); len(values) != len(common) {
-				t.Errorf("there are %d settings, and %d in the table", len(values), len(common))
-			}
-		})
 	}
 }
 

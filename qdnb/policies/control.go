@@ -37,8 +37,8 @@ type MetaController struct {
 	ppo.PPO
 	// DecisionLength is the number of control steps for which a chosen skill acts; paper: 10.
 	DecisionLength int `json:"decision_length" limits:"1,1048576"`
-	// SampleSkills lets stochastic skills, those of the reinforcement-learning family, sample their
-	// actions during data collection. In evaluations they never do. Paper: true.
+	// SampleSkills lets the skills of the reinforcement-learning family sample their actions while data are
+	// collected; paper: true. In evaluations they never do.
 	SampleSkills bool `json:"sample_skills"`
 }
 

@@ -19,11 +19,13 @@ import (
 // ArborescenceSettings are the hyperparameters of gradient arborescence, see
 // [ArborescenceSettings.Emitter].
 type ArborescenceSettings struct {
-	Emitters     int     `json:"emitters" limits:"1,1048576"`   // E, solution points, which share the batch equally
+	Emitters     int     `json:"emitters" limits:"1,1048576"`   // solution points, which share the batch equally
 	Sigma0       float64 `json:"sigma0" limits:">0,1e6"`        // initial step size of the coefficients
-	GradOpt      string  `json:"grad_opt"`                      // gradient_ascent or adam
-	LearningRate float64 `json:"learning_rate" limits:">0,1e6"` // of grad_opt
-	RestartRule  string  `json:"restart_rule"`                  // basic or no_improvement
+	GradOpt      string  `json:"grad_opt"`                      // how points move: gradient_ascent or adam
+	LearningRate float64 `json:"learning_rate" limits:">0,1e6"` // step size of grad_opt
+	// RestartRule restarts an emitter that has converged (basic), or also one that improves nothing
+	// (no_improvement).
+	RestartRule string `json:"restart_rule"`
 }
 
 // The optimisers of solution points.

@@ -18,9 +18,9 @@ import (
 // ASCIISettings are the hyperparameters of action sequence crossover, see [ASCIISettings.Emitter].
 type ASCIISettings struct {
 	NumEpochs    int     `json:"num_epochs" limits:"1,1048576"` // Adam steps of a parent, all on the same episode
-	LearningRate float64 `json:"learning_rate" limits:">0,1e6"` // of Adam
-	DiscountRate float64 `json:"discount_rate" limits:"0,1"`    // of rewards to go
-	// ClipParam limits how far a parent moves away from actions that were worse than its own.
+	LearningRate float64 `json:"learning_rate" limits:">0,1e6"` // Adam's learning rate
+	DiscountRate float64 `json:"discount_rate" limits:"0,1"`    // discount factor of rewards to go
+	// ClipParam is how far a parent moves away from actions that were worse than its own.
 	ClipParam float64 `json:"clip_param" limits:"0,1"`
 	// Std is the standard deviation of the Gaussian that compares actions.
 	Std float64 `json:"std" limits:">0,1e6"`

@@ -32,10 +32,9 @@ import (
 // the descriptor. The kinds alternate, so that each worker gets the same work.
 type DescriptorConditioned struct {
 	PolicyGradient
-	// InjectionShare is the share of the batch that are specialised actors; its publication: 0.25.
+	// InjectionShare is the share of the offspring that are injected actors; its publication: 0.25.
 	InjectionShare float64 `json:"injection_share" limits:"0,1"`
-	// Lengthscale divides the distance of normalised descriptors in the similarity; its publication:
-	// 0.1.
+	// Lengthscale is the distance of scaled descriptors at which the similarity is 1/e; its publication: 0.1.
 	Lengthscale float64 `json:"lengthscale" limits:">0,1e6"`
 
 	task scoring.Task

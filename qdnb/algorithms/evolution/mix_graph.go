@@ -18,8 +18,8 @@ type Mix []Share
 // Share is the part of a generation that an emitter makes.
 type Share struct {
 	Emitter Emitter
-	// Of is the share of the batch, at least one individual; all shares add up to 1. At 0 the
-	// emitter is left out, but a [Proposer] still learns. [Rest] is what the others leave.
+	// Of is the share of the batch that the emitter makes, at least one individual. All shares add up to 1.
+	// At 0 the emitter is left out, but a [Proposer] still learns. [Rest] is what the others leave.
 	Of float64
 }
 

@@ -22,16 +22,18 @@ import (
 // PPGASettings are the hyperparameters of proximal policy gradient arborescence, see
 // [PPGASettings.Emitter].
 type PPGASettings struct {
-	Sigma0      float64 `json:"sigma0" limits:">0,1e6"` // initial step size of the coefficients
-	RestartRule string  `json:"restart_rule"`           // basic or no_improvement
+	Sigma0 float64 `json:"sigma0" limits:">0,1e6"` // initial step size of the coefficients
+	// RestartRule restarts the search policy if all branches are equal (basic), or if none improves the
+	// archive (no_improvement).
+	RestartRule string `json:"restart_rule"`
 	// Iterations is the number of iterations of PPO for each gradient, and to move the search policy.
 	Iterations int `json:"ppo_iterations" limits:"1,1048576"`
 
-	LearningRate   float64 `json:"learning_rate"` // Adam's, of PPO
-	Discount       float64 `json:"discount"`
-	GAELambda      float64 `json:"gae_lambda"`
-	ClipEpsilon    float64 `json:"clip_epsilon"`
-	EntropyCost    float64 `json:"entropy_cost"`
+	LearningRate   float64 `json:"learning_rate"`                      // Adam's learning rate, of PPO
+	Discount       float64 `json:"discount"`                           // discount factor per step
+	GAELambda      float64 `json:"gae_lambda"`                         // decay of later errors in the advantage
+	ClipEpsilon    float64 `json:"clip_epsilon"`                       // bound of the probability ratio
+	EntropyCost    float64 `json:"entropy_cost"`                       // weight of the entropy in the loss
 	NumEnvs        int     `json:"num_envs"`                           // environments of PPO
 	UnrollLength   int     `json:"unroll_length"`                      // control steps of each per iteration
 	NumMinibatches int     `json:"num_minibatches" limits:"1,1048576"` // Adam steps per epoch; divides num_envs

@@ -26,15 +26,16 @@ type MapElites struct {
 	repertoire.CVT
 	// Hidden are the units of the policy's hidden layers; paper: 256, 256.
 	Hidden []int `json:"hidden" limits:"0"`
-	// Memory is the number of units that policies remember, see [nn.GRU]; 0: they have no memory.
+	// Memory is the number of units of a GRU before the policy's last layer, see [nn.GRU]; 0: no memory.
 	Memory        int `json:"memory,omitzero" limits:"0,65536"`
-	EpisodeLength int `json:"episode_length" limits:"1,1048576"` // control steps; paper: 250, ant-maze 500
+	EpisodeLength int `json:"episode_length" limits:"1,1048576"` // control steps of an episode; paper: 250, ant-maze 500
 	// Slice is the number of policies rolled out together; 0: chosen for the backend.
 	Slice int `json:"slice" limits:"0,1048576"`
-	// Weights is the number format of the policies' weights in rollouts.
+	// Weights is the number format of the policies' weights in rollouts: float32 or bfloat16.
 	Weights scoring.Precision `json:"weights,omitzero"`
-	Starts  Starts            `json:"starts,omitzero" limits:"0,1048576"` // initial states of the evaluations
-	Parts   `json:"-"`
+	// Starts are the initial states of the evaluations: fresh ones, or a number of fixed ones.
+	Starts Starts `json:"starts,omitzero" limits:"0,1048576"`
+	Parts  `json:"-"`
 }
 
 // Parts are what an algorithm is made of. Tuning their settings makes another configuration of the

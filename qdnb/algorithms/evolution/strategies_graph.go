@@ -19,16 +19,16 @@ import (
 
 // StrategySettings are the hyperparameters of evolution strategies, see [StrategySettings.Emitter].
 type StrategySettings struct {
-	Strategy    string  `json:"strategy"`                    // cma-es, sep-cma-es, lm-ma-es or openai-es
-	Emitters    int     `json:"emitters" limits:"1,1048576"` // E, evolution strategies, which share the batch equally
-	Sigma0      float64 `json:"sigma0" limits:">0,1e6"`      // initial step size
-	RestartRule string  `json:"restart_rule"`                // basic or no_improvement
-	// Vectors is M, the number of direction vectors of LM-MA-ES; 0: as many as a strategy has
-	// individuals.
-	Vectors int `json:"vectors" limits:"0,128"`
-	// AdamLearningRate and AdamL2Coeff are the learning rate and the L2 regularisation of OpenAI-ES.
-	AdamLearningRate float64 `json:"adam_learning_rate" limits:"0,1e6"`
-	AdamL2Coeff      float64 `json:"adam_l2_coeff" limits:"0,1e6"`
+	Strategy string  `json:"strategy"`                    // evolution strategy: cma-es, sep-cma-es, lm-ma-es or openai-es
+	Emitters int     `json:"emitters" limits:"1,1048576"` // evolution strategies, which share the batch equally
+	Sigma0   float64 `json:"sigma0" limits:">0,1e6"`      // initial step size, also after a restart
+	// RestartRule restarts a strategy that has converged (basic), or also one that improves nothing
+	// (no_improvement).
+	RestartRule string `json:"restart_rule"`
+	// Vectors is the number of direction vectors of lm-ma-es; 0: as many as a strategy has individuals.
+	Vectors          int     `json:"vectors" limits:"0,128"`
+	AdamLearningRate float64 `json:"adam_learning_rate" limits:"0,1e6"` // Adam's learning rate, of openai-es
+	AdamL2Coeff      float64 `json:"adam_l2_coeff" limits:"0,1e6"`      // L2 regularisation, of openai-es
 }
 
 // The evolution strategies of [strategyNames].

@@ -17,35 +17,33 @@ type PPO struct {
 	// AdamEpsilon is added to the root in Adam, for searches that walk; 0: 1e-8, as in the paper.
 	AdamEpsilon float64 `json:"-" limits:"0,1"`
 	Discount    float64 `json:"discount" limits:"0,1"` // discount factor per decision; paper: 0.99
-	// GAELambda is the decay of later TD errors in the advantage, per decision; paper: 0.95.
+	// GAELambda is the decay of later errors in the advantage, per decision; paper: 0.95.
 	GAELambda float64 `json:"gae_lambda" limits:"0,1"`
-	// ClipEpsilon bounds the probability ratio in the loss to 1 +- ClipEpsilon; paper: 0.3.
+	// ClipEpsilon is the bound of the probability ratio in the loss: 1 ± clip_epsilon; paper: 0.3.
 	ClipEpsilon   float64 `json:"clip_epsilon" limits:">0,1"`
 	EntropyCost   float64 `json:"entropy_cost" limits:"0,1e6"`      // weight of the entropy in the loss; paper: 1e-3
-	RewardScaling float64 `json:"reward_scaling" limits:"-1e6,1e6"` // factor on rewards; paper: 1
+	RewardScaling float64 `json:"reward_scaling" limits:"-1e6,1e6"` // factor of rewards; paper: 1
 
 	UnrollLength int `json:"unroll_length" limits:"1,4096"` // decisions per sequence; paper: 20
 	BatchSize    int `json:"batch_size" limits:"1,131072"`  // sequences per minibatch; paper: 512
-	// NumMinibatches is the number of Adam steps per epoch, which together use each sequence once;
-	// paper: 32.
+	// NumMinibatches is the number of Adam steps per epoch; paper: 32. Together they use each sequence once.
 	NumMinibatches int `json:"num_minibatches" limits:"1,131072"`
 	UpdateEpochs   int `json:"update_epochs" limits:"1,1024"` // epochs per iteration; paper: 8
 
-	PolicyHidden []int `json:"policy_hidden" limits:"0"` // units of the hidden layers; paper: 32, 32, 32, 32
-	ValueHidden  []int `json:"value_hidden" limits:"0"`  // likewise; paper: 256, 256, 256, 256, 256
-	// NormalizeObservations subtracts the running mean from the observations and divides by the
-	// standard deviation. Paper: false.
+	PolicyHidden []int `json:"policy_hidden" limits:"0"` // units of the hidden layers of the policy; paper: 32, 32, 32, 32
+	ValueHidden  []int `json:"value_hidden" limits:"0"`  // units of the hidden layers of the value function; paper: 256, 256, 256, 256, 256
+	// NormalizeObservations normalises observations by their running mean and standard deviation; paper:
+	// false.
 	NormalizeObservations bool `json:"normalize_observations"`
 
-	NumEnvs       int `json:"num_envs" limits:"1,131072"`        // environments for data collection; paper: 2048
+	NumEnvs       int `json:"num_envs" limits:"1,131072"`        // environments that collect data; paper: 2048
 	EpisodeLength int `json:"episode_length" limits:"1,1048576"` // control steps per episode; paper: 250
 
 	EvaluationEnvs int `json:"evaluation_envs" limits:"1,131072"` // episodes per evaluation; paper: 256
-	// EvaluationInterval is the number of iterations between evaluations. The first evaluation
-	// precedes all iterations. The paper does not give a value.
+	// EvaluationInterval is the number of iterations between evaluations; paper: not given. The first
+	// evaluation precedes all iterations.
 	EvaluationInterval int `json:"evaluation_interval" limits:"1"`
-	// Slice is the number of environments stepped together; 0: chosen for the backend. It does not
-	// change what is learned, except for rounding.
+	// Slice is the number of environments stepped together; 0: chosen for the backend.
 	Slice int `json:"slice" limits:"0,131072"`
 
 	repertoire.CVT // of the repertoire of all evaluated policies

@@ -5,6 +5,6 @@
 // The policy is a distribution over actions, see [nn.TanhGaussian], or over the choices of a [envs.Discrete]
 // environment, such as the skills of [envs.Hierarchical]. Evaluations play the mode of the former, as a
 // repertoire stores it, and sample the latter, as the paper does. The entropy of the former is that
-// before the tanh; Brax estimates the one behind it. docs/algorithms/ppo.md has the equations and the
+// before the tanh; Brax estimates the one behind it. docs/algorithms/learners.md has the equations and the
 // settings.
 package ppo

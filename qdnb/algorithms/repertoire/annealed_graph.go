@@ -17,11 +17,10 @@ import (
 // solutions are ranked; the cells keep the fittest ones, as MAP-Elites' do.
 type Annealed struct {
 	Grid
-	// LearningRate is alpha, the share by which the accepted solutions of a batch move the threshold of
-	// their cell towards their mean fitness: 1 sets it to that mean, 0 keeps it.
+	// LearningRate is the share alpha by which accepted solutions move the threshold of their cell. With 1
+	// it becomes their mean fitness, with 0 it stays.
 	LearningRate float64 `json:"archive_learning_rate" limits:"0,1"`
-	// ThresholdMin is the threshold of empty cells, in units of fitness; NaN: minus the QD offset of an
-	// episode.
+	// ThresholdMin is the threshold of empty cells; NaN: minus the QD offset of an episode.
 	ThresholdMin float64 `json:"threshold_min" limits:"-1e30,1e30"`
 	Thresholds   *Node   // [cells]
 }

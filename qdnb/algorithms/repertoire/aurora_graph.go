@@ -20,12 +20,13 @@ import (
 
 // EncoderSettings are the hyperparameters of a descriptor that is learned from observations.
 type EncoderSettings struct {
-	Observation string `json:"observation"` // contents of the sequences: only_sd, no_sd or full
+	// Observation is the content of the sequences: positions (only_sd), observations (no_sd) or both (full).
+	Observation string `json:"observation"`
 	// Sampling is the number of control steps between two elements of a sequence; paper: 10.
 	Sampling int `json:"sampling"`
-	// MaxObservation is the number of leading observation features that are kept; paper: 25.
+	// MaxObservation is the number of leading components of the observation that are kept; paper: 25.
 	MaxObservation int `json:"max_observation"`
-	Latent         int `json:"latent" limits:"1,64"` // dimensions of the learned descriptor; paper: 5
+	Latent         int `json:"latent" limits:"1,64"` // components of the learned descriptor; paper: 5
 }
 
 // Check rejects values that cannot work, for episodes of the given length.
@@ -59,20 +60,20 @@ type Aurora struct {
 	// The hyperparameters; sources: train_aurora.py and the paper's appendix.
 
 	Capacity int `json:"capacity" limits:"2,131072"` // slots of the archive; paper: 1024
-	// Target is the number of individuals above which the threshold grows; 0: the capacity, as in the
-	// paper's code.
+	// Target is the number of individuals above which the threshold grows; 0, as in the paper's code: the
+	// capacity.
 	Target int `json:"target,omitzero"`
 	EncoderSettings
 	// Threshold is the initial distance threshold l between individuals; paper: 0.2.
 	Threshold float64 `json:"threshold" limits:"0,1e6"`
-	// Every is the number of generations per loop, after which maintenance runs; paper: 10.
+	// Every is the number of generations per loop; paper: 10. Maintenance runs after a loop.
 	Every int `json:"loop" limits:"1,1048576"`
 	// Epochs is the number of epochs per training of the auto-encoder in the first 100 loops; paper:
 	// 100.
 	Epochs        int `json:"epochs" limits:"1,1048576"`
 	LateEpochs    int `json:"late_epochs" limits:"1,1048576"`    // epochs per training in later loops; paper: 25
 	TrainingBatch int `json:"training_batch" limits:"1,1048576"` // sequences per gradient step; paper: 128
-	// learning rate of the auto-encoder; paper: 1e-4
+	// LearningRate is Adam's learning rate for the auto-encoder; paper: 1e-4.
 	LearningRate float64 `json:"ae_learning_rate" limits:">0,1e3"`
 	// Features is a custom recorder of the sequences, which replaces the settings Observation,
 	// Sampling and MaxObservation.

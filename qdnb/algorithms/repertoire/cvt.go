@@ -24,8 +24,7 @@ type CVT struct {
 	Cells int `json:"cells" limits:"1,131072"` // cells of the repertoire; paper: 1024
 	// CVTSamples is the number of points that the tessellation clusters; paper: 50 000.
 	CVTSamples int `json:"cvt_samples"`
-	// CVTSeed is the seed of the tessellation, the same for all runs of an environment, as in the
-	// paper.
+	// CVTSeed is the seed of the tessellation, the same for all runs of an environment.
 	CVTSeed int64 `json:"cvt_seed"`
 }
 

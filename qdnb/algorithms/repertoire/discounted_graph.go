@@ -22,18 +22,19 @@ type Discounted struct {
 	Grid
 	// The model.
 
-	DiscountHidden       []int   `json:"discount_hidden" limits:"1"`             // units of its hidden layers
-	DiscountLearningRate float64 `json:"discount_learning_rate" limits:">0,1e3"` // Adam's
-	DiscountEpochs       int     `json:"discount_epochs" limits:"1,1048576"`     // at most, per generation
+	DiscountHidden       []int   `json:"discount_hidden" limits:"1"`             // units of the hidden layers of the discount
+	DiscountLearningRate float64 `json:"discount_learning_rate" limits:">0,1e3"` // Adam's learning rate for the discount
+	DiscountEpochs       int     `json:"discount_epochs" limits:"1,1048576"`     // epochs after a generation, at most
 	DiscountBatch        int     `json:"discount_batch" limits:"1,1048576"`      // descriptors per Adam step
-	DiscountCutoff       float64 `json:"discount_cutoff" limits:"0,1e6"`         // the squared error that ends a training
-	EmptyPoints          int     `json:"empty_points" limits:"1,1048576"`        // empty cells drawn per generation, at most
-	// DiscountRange is the fitness above the lowest threshold that the model returns as 1; 0: the size
-	// of that threshold, at least 1.
+	DiscountCutoff       float64 `json:"discount_cutoff" limits:"0,1e6"`         // mean squared error that ends a training
+	EmptyPoints          int     `json:"empty_points" limits:"1,1048576"`        // empty cells drawn after a generation, at most
+	// DiscountRange is the fitness above threshold_min that the discount returns as 1; 0: the size of
+	// threshold_min, at least 1.
 	DiscountRange float64 `json:"discount_range" limits:"0,1e30"`
-	// Rate is alpha, the share by which an accepted solution moves its threshold.
-	Rate         float64 `json:"archive_learning_rate" limits:"0,1"`
-	ThresholdMin float64 `json:"threshold_min" limits:"-1e30,1e30"` // see [Annealed]
+	// Rate is the share alpha by which accepted solutions move the threshold of their cell.
+	Rate float64 `json:"archive_learning_rate" limits:"0,1"`
+	// ThresholdMin is the threshold of empty cells; NaN: minus the QD offset of an episode.
+	ThresholdMin float64 `json:"threshold_min" limits:"-1e30,1e30"`
 
 	Model nn.Trainable[nn.Network]
 	Key   random.Key // of the next training

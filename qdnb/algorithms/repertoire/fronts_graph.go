@@ -18,7 +18,7 @@ import (
 // may have solutions, m; those of cell c are c m to c m + m - 1. They hold solutions of the cell
 // none of which dominates another one: is at least as good in all objectives and better in one.
 type Fronts struct {
-	FrontSize  int   `json:"front_size" limits:"1,4096"` // m, solutions per cell; its publication: 50
+	FrontSize  int   `json:"front_size" limits:"1,4096"` // solutions per cell, at most; its publication: 50
 	Elites     Cells // of the slots: Fitness [slots], Descriptors [slots, d]; Centroids [cells, d]
 	Objectives *Node // [slots, objectives], -Inf where empty
 }

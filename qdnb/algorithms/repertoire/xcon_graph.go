@@ -25,20 +25,20 @@ import (
 type XCon struct {
 	// The hyperparameters; sources: configs/pga_aurora.yaml and aurora.yaml of the published code.
 
-	Capacity int `json:"capacity" limits:"2,16384"` // slots; its publication: 1024
-	K        int `json:"k" limits:"1,64"`           // fitter neighbours; its publication: 3
+	Capacity int `json:"capacity" limits:"2,16384"` // slots of the archive; its publication: 1024
+	K        int `json:"k" limits:"1,64"`           // nearest fitter solutions that count; its publication: 3
 	EncoderSettings
-	// Every is the number of generations per loop; the encoder is trained after loops 1, 3, 6, 10, ...;
-	// its publication: 10.
+	// Every is the number of generations per loop; its publication: 10. The encoder is trained after loops
+	// 1, 3, 6, 10, ...
 	Every         int `json:"loop" limits:"1,1048576"`
-	Epochs        int `json:"epochs" limits:"1,1048576"`         // per training of the encoder, at most; its publication: 200
+	Epochs        int `json:"epochs" limits:"1,1048576"`         // epochs per training, at most; its publication: 200
 	TrainingBatch int `json:"training_batch" limits:"1,1048576"` // triplets per gradient step; its publication: 128
-	// learning rate of the encoder; its publication: 0.01
+	// LearningRate is Adam's learning rate for the encoder; its publication: 0.01.
 	LearningRate float64 `json:"encoder_learning_rate" limits:">0,1e3"`
 	// MinDelta is the decrease of the loss that counts as progress; its publication: 5e-4.
 	MinDelta float64 `json:"min_delta" limits:"0,1e6"`
-	// Loss is what the encoder minimises: triplet, or mse, the error of a decoder as in AURORA. The
-	// publication compares with AURORA in this archive, which has mse and no extinctions.
+	// Loss is what the encoder minimises: triplet, or mse, the error of a decoder as in AURORA; its publication:
+	// triplet, and mse without extinctions for its baseline.
 	Loss string `json:"loss"` // "" is triplet
 	// ExtinctionEvery is the number of generations between extinctions, 0 for none; its publication: 50.
 	ExtinctionEvery int            `json:"extinction_every" limits:"0,1048576"`

@@ -4,6 +4,6 @@
 //
 // [SAC] is the algorithm for given network architectures. Its state is a [TrainingState]: a
 // pytree. It learns from [replay.Transitions] with any reward: package skills replaces the
-// task's reward with its own. docs/algorithms/sac.md has the equations
+// task's reward with its own. docs/algorithms/learners.md has the equations
 // and the settings ([Config]).
 package sac

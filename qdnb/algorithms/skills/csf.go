@@ -31,11 +31,12 @@ type CSF struct {
 	LearningRate float64 `limits:"0,1e3"`
 	Discount     float64 `limits:"0,1"`
 	Tau          float64 `limits:"0,1"`
-	Hidden       []int   `json:"diversity_hidden" limits:"0"` // sizes of the hidden layers of phi and psi
-	// Components are those of a skill; its publication: 2, and 4 or 8 for images.
+	Hidden       []int   `json:"diversity_hidden" limits:"0"` // units of the hidden layers of the diversity model
+	// Components is the number of components of skills that are unit vectors; its publication: 2, and 4 or
+	// 8 for images.
 	Components int     `json:"continuous_skills" limits:"1,64"`
-	Negatives  int     `json:"negative_skills" limits:"1,1073741824"` // k; its publication: 256
-	Weight     float64 `json:"negative_weight" limits:"0,1e6"`        // its publication: 5
+	Negatives  int     `json:"negative_skills" limits:"1,1073741824"` // random skills z_k; its publication: 256
+	Weight     float64 `json:"negative_weight" limits:"0,1e6"`        // weight of the random skills, xi; its publication: 5
 
 	Encoder  nn.Trainable[nn.Network]  // phi
 	Features nn.Targeted[[]nn.Network] // psi and psi'

@@ -28,7 +28,7 @@ import (
 // changes that end an episode counted as 0, and rewards are not masked.
 type DADS struct {
 	LearningRate float64 `limits:"0,1e3"`                     // 0: the learner's
-	Hidden       []int   `json:"diversity_hidden" limits:"1"` // sizes of the hidden layers
+	Hidden       []int   `json:"diversity_hidden" limits:"1"` // units of the hidden layers of the diversity model
 	Components   int     `limits:"1,1024"`                    // of the mixture; paper: 4
 
 	Dynamics nn.Trainable[skillDynamics] // q

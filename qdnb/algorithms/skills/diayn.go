@@ -21,7 +21,7 @@ import (
 // others.
 type DIAYN struct {
 	LearningRate float64 `limits:"0,1e3"`                     // 0: the learner's
-	Hidden       []int   `json:"diversity_hidden" limits:"0"` // sizes of the hidden layers
+	Hidden       []int   `json:"diversity_hidden" limits:"0"` // units of the hidden layers of the diversity model
 
 	Discriminator nn.Trainable[nn.Network] // x to the logits of the skills
 }

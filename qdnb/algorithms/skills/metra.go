@@ -30,13 +30,13 @@ import (
 // another episode.
 type METRA struct {
 	LearningRate float64 `limits:"0,1e3"`                     // 0: the learner's
-	Hidden       []int   `json:"diversity_hidden" limits:"0"` // sizes of the hidden layers
+	Hidden       []int   `json:"diversity_hidden" limits:"0"` // units of the hidden layers of the diversity model
 	// Multiplier is the initial lambda, the weight of the constraint; its publication: 30.
 	Multiplier float64 `json:"dual_lambda" limits:">0,1e9"`
-	// Slack is the largest value of the constraint: it bounds what a short step can gain; its
+	// Slack is the most that a short step can gain, the largest value of the constraint; its
 	// publication: 1e-3.
 	Slack float64 `json:"dual_slack" limits:">0,1"`
-	// Components are those of skills that are unit vectors; 0: one-hot skills.
+	// Components is the number of components of skills that are unit vectors; 0: one-hot skills.
 	Components int `json:"continuous_skills,omitempty" limits:"0,64"`
 
 	Nets nn.Trainable[metraNets]

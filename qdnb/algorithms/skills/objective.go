@@ -29,7 +29,7 @@ func (TaskOnly) NeedsReturns() bool { return false }
 //
 //	task + scale diversity
 type PlusReward struct {
-	// Scale weights the diversity reward; paper: 2 to 4 by environment.
+	// Scale is the weight of the diversity reward; paper: 2 to 4 by environment.
 	Scale float64 `json:"diversity_reward_scale" limits:"-1e6,1e6"`
 }
 
@@ -51,9 +51,9 @@ func (PlusReward) NeedsReturns() bool { return false }
 type SMERL struct {
 	// Target is the return of a policy that solves the task; paper: by environment.
 	Target float64 `json:"smerl_target"`
-	// Margin is the tolerated shortfall; paper: a tenth of the target's absolute value.
+	// Margin is by how much a return may miss the target; paper: a tenth of the target's absolute value.
 	Margin float64 `json:"smerl_margin" limits:"0"`
-	Scale  float64 `json:"diversity_reward_scale" limits:"-1e6,1e6"` // as in [PlusReward]
+	Scale  float64 `json:"diversity_reward_scale" limits:"-1e6,1e6"` // weight of the diversity reward
 }
 
 // Check rejects values that cannot work.

@@ -32,15 +32,15 @@ type QDAC struct {
 	LearningRate float64 `limits:"0,1e3"`
 	Discount     float64 `limits:"0,1"`
 	Tau          float64 `limits:"0,1"`
-	// Hidden are the sizes of the hidden layers of psi and l; its publication: 256, 256.
+	// Hidden are the units of the hidden layers of the diversity model; its publication: 256, 256.
 	Hidden []int `json:"diversity_hidden" limits:"0"`
-	// Distance is the tolerated length of the offset; descriptors are scaled to [-1, 1]. Its
-	// publication: 0.01.
+	// Distance is the tolerated distance from the skill, in descriptors scaled to [-1, 1]; its publication:
+	// 0.01.
 	Distance float64 `json:"skill_distance" limits:">0,1e6"`
 	// Smooth is the distance below which the actor's objective is quadratic; its publication: 1e-3.
 	Smooth float64 `json:"smooth_distance" limits:">0,1e6"`
-	// Changes predicts changes of the state descriptor instead of the state descriptor, for final
-	// positions that observations lack; by environment.
+	// Changes is whether features are changes of the state descriptor, for final positions that
+	// observations lack; by environment.
 	Changes bool `json:"descriptor_changes"`
 	// Redraw is the share of the sampled transitions with a random skill; its publication: 0.5.
 	Redraw float64 `json:"random_skills" limits:"0,1"`

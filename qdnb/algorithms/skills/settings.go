@@ -19,15 +19,15 @@ type SAC struct {
 	sac.Config
 	// EnvBatchSize is the number of parallel environments; paper: 200.
 	EnvBatchSize int `json:"env_batch_size" limits:"1,65536"`
-	// GradUpdatesPerStep is the number of updates per transition; paper: 1, so 200 per step of all
-	// environments.
+	// GradUpdatesPerStep is the number of updates per transition: 1 makes 200 after each step of 200
+	// environments; paper: 1.
 	GradUpdatesPerStep float64 `json:"grad_updates_per_step"`
 	// ReplayBufferSize is the capacity in transitions; paper: 1 000 000.
 	ReplayBufferSize int `json:"replay_buffer_size"`
-	EpisodeLength    int `json:"episode_length" limits:"1,1048576"` // control steps; paper: 250, ant-maze 500
+	EpisodeLength    int `json:"episode_length" limits:"1,1048576"` // control steps of an episode; paper: 250, ant-maze 500
 	// WarmupSteps is the number of environment steps with uniformly random actions before the first
-	// update. If nearby rewards lead into a dead end, as in pointmaze, the warm-up may provide the
-	// only data beyond it. Paper: 0.
+	// update; paper: 0. If nearby rewards lead into a dead end, as in pointmaze, the warm-up may provide
+	// the only data beyond it.
 	WarmupSteps int64 `json:"warmup_steps" limits:"0"`
 
 	// The passive repertoire.
@@ -36,8 +36,8 @@ type SAC struct {
 	EvaluationStates int `json:"evaluation_states" limits:"1,1073741824"`
 	// EvaluationInterval is the number of environment steps between evaluations; paper: 100 000.
 	EvaluationInterval int64 `json:"evaluation_interval" limits:"1"`
-	// EarlyInterval replaces EvaluationInterval during the first such interval, so that short runs
-	// have results. 0, as in the paper: no extra evaluations.
+	// EarlyInterval is the number of environment steps between evaluations in the first
+	// evaluation_interval, so that short runs have results; 0, as in the paper: no extra evaluations.
 	EarlyInterval int64 `json:"early_interval" limits:"0"`
 	repertoire.CVT
 }
@@ -46,8 +46,8 @@ type SAC struct {
 // reward and an objective, whose settings are settings of the algorithm, see package parts.
 type Discovery struct {
 	SAC
-	NumSkills int `json:"num_skills" limits:"1,1024"` // paper: 5
-	// DescriptorFullState distinguishes skills by observations instead of descriptors; paper: by
+	NumSkills int `json:"num_skills" limits:"1,1024"` // skills that are evaluated; paper: 5
+	// DescriptorFullState distinguishes skills by whole observations instead of positions; paper: by
 	// environment. A [Conditioner] may choose other features.
 	DescriptorFullState bool `json:"descriptor_full_state"`
 

@@ -7,6 +7,6 @@
 //	Nilsson and Cully 2021, "Policy gradient assisted MAP-Elites".
 //
 // [TD3.Train] and [TD3.Vary] are each one loop in one program. Loops carry networks cut into their
-// arrays, so that a matrix product reads its kernel in place. docs/algorithms/td3.md has the equations,
+// arrays, so that a matrix product reads its kernel in place. docs/algorithms/learners.md has the equations,
 // the settings ([Config]), and the role of both functions in a generation.
 package td3
