@@ -1,7 +1,7 @@
 """accelerator.py QDNB [--backend cuda|tpu|cpu] [--out DIR] [--seconds 480]: measures a machine with an accelerator, once.
 
 Needs no network. Every result is written to DIR as soon as it is known, so that it may be stopped at any time; DIR/summary.md has the
-table for docs/accelerators.md. Stages: doctor; golden files; rollouts and updates, and the same with JAX and Brax where they are
+table for docs/reference/set-up.md. Stages: doctor; golden files; rollouts and updates, and the same with JAX and Brax where they are
 installed for this accelerator (PEER_PYTHON names a Python that has them); variation by policy gradient of 50 individuals and of 1;
 a short training of each family, twice, whose bytes must be the same; then the same with later methods, in
 small sizes. With --backend cpu it is a dry run with small sizes. The exit status is 1 if a stage fails or its

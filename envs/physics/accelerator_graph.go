@@ -12,7 +12,7 @@ import (
 // On a GPU or TPU the speed of a rollout depends on the number of kernels and copies in its loops,
 // not on what they compute: launching one takes longer than running it. So substeps are unrolled
 // there, and small systems keep each row in an array of its own, so that XLA fuses a substep
-// without joining and cutting rows between kernels. docs/accelerators.md counts the kernels.
+// without joining and cutting rows between kernels. docs/reference/set-up.md counts the kernels.
 
 // maxSplit is the largest number of arrays [B] that make up a state with split rows. A kernel of
 // XLA has at most 96 arguments.

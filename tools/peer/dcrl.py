@@ -4,7 +4,7 @@
     python dcrl.py --centroids REPERTOIRE.npz > dcrl.jsonl
     python compare.py dcrl.jsonl runs/dcrl-map-elites-pointmaze-*/metrics.csv
 
-It prints one JSON line per seed, for the settings of the command in docs/algorithms/dcrl-map-elites.md. Dynamics, rewards,
+It prints one JSON line per seed, for the settings of the command in docs/algorithms/policy-gradients.md. Dynamics, rewards,
 descriptors and automatic resets are those of pointmaze in qdnb.
 """
 import argparse

@@ -36,7 +36,7 @@ const (
 
 // Accelerator reports whether the kind is a GPU or a TPU, or may be one. There, the number of
 // kernels and copies in a loop determines its speed, and a loop whose count only the device knows
-// waits for the host in every iteration. See docs/accelerators.md.
+// waits for the host in every iteration. See docs/reference/set-up.md.
 func (k Kind) Accelerator() bool { return k == CUDA || k == TPU || k == Other }
 
 // BackendEnv names the environment variable that chooses the backend when the program does not. It
