@@ -25,7 +25,8 @@ type Episodes struct {
 //     them apart.
 //   - That step returns the physics state, the observation and the descriptor of the next episode,
 //     with the reward of the last one.
-//   - A copy always restarts from the state of its first reset.
+//   - A copy always restarts from the state of its first reset. What a [Rigid] task remembers is drawn
+//     anew.
 //
 // If [Descriptor].Stays is set, the descriptor is not reset.
 func AutoReset(env Env, length int) Episodes {
@@ -116,13 +117,24 @@ func (e Episodes) Step(s State, action *Node) State {
 		wide[len(wide)-1] = dims[len(dims)-1]
 		return Where(BroadcastToDims(Reshape(ended, wide...), dims...), first, now)
 	}
-	for i, part := range next.PhysicsState {
-		m.PhysicsState[i] = restart(m.First[i], part)
+	first := m.First
+	observation, descriptor := m.Observation, m.Descriptor
+	if r, ok := e.env.(*Rigid); ok && r.remembers() {
+		system, _ := r.recall(State{PhysicsState: m.First, Reward: next.Reward})
+		_, k := r.recall(next)
+		again := r.restart(system, k)
+		first, observation = again.PhysicsState, Transpose(again.Observation, 0, 1)
+		if descriptor != nil {
+			descriptor = Transpose(again.Descriptor, 0, 1)
+		}
 	}
-	next.Observation = Transpose(restart(m.Observation, Transpose(next.Observation, 0, 1)), 0, 1)
+	for i, part := range next.PhysicsState {
+		m.PhysicsState[i] = restart(first[i], part)
+	}
+	next.Observation = Transpose(restart(observation, Transpose(next.Observation, 0, 1)), 0, 1)
 	d := e.env.Spec().Descriptor
 	if next.Descriptor != nil && !d.Stays && d.Kind != Outcome {
-		next.Descriptor = Transpose(restart(m.Descriptor, Transpose(next.Descriptor, 0, 1)), 0, 1)
+		next.Descriptor = Transpose(restart(descriptor, Transpose(next.Descriptor, 0, 1)), 0, 1)
 	}
 	next.PhysicsState = xla.Flatten(m)
 	return next

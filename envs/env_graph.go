@@ -77,11 +77,14 @@ func (s State) valid(env Env) *Node {
 		return s.valid(env.env)
 	}
 	of, limit, parts := zeroIfFinite, 0.0, s.PhysicsState
-	switch Inner(env).(type) {
+	switch inner := Inner(env).(type) {
 	case Perturbable:
-		of, limit, parts = Square, physics.MaxState*physics.MaxState, parts[:len(parts)-1]
+		of, limit = Square, physics.MaxState*physics.MaxState
+		s.PhysicsState = parts[:len(parts)-1]
+		parts, _ = inner.recall(s)
 	case *Rigid:
 		of, limit = Square, physics.MaxState*physics.MaxState
+		parts, _ = inner.recall(s)
 	}
 	var sums []*Node // of parts of the same size, flat as the engine computes them
 	for _, part := range parts {

@@ -83,8 +83,10 @@ func (l Perturbable) Width() int {
 // Reset implements [Env], with nominal conditions.
 func (l Perturbable) Reset(keys random.Key) State { return l.nominal(l.Rigid.Reset(keys)) }
 
-// At is [Rigid.At] with nominal conditions.
-func (l Perturbable) At(state algebra.State) State { return l.nominal(l.Rigid.At(state)) }
+// Begin is [Rigid.Begin] with nominal conditions.
+func (l Perturbable) Begin(keys random.Key, state algebra.State) State {
+	return l.nominal(l.Rigid.Begin(keys, state))
+}
 
 func (l Perturbable) nominal(s State) State {
 	s.PhysicsState = append(slices.Clone(s.PhysicsState),

@@ -202,7 +202,7 @@ func TestValidate(t *testing.T) {
 		`Seeker: unknown body "Torso"; did you mean "$ Torso"?`: func(r *envs.Rigid) { r.Seeker = "Torso" },
 		"no function Describe": func(r *envs.Rigid) { r.Describe = nil },
 		`its Leg: unknown joint with an actuator "typo"; known: $ Torso_Aux 1`: func(r *envs.Rigid) { r.Leg = []string{"typo"} },
-		"1 action": func(r *envs.Rigid) { r.Settings.Actions = 0 },
+		"1 action": func(r *envs.Rigid) { r.Settings.Actions = -1 },
 	} {
 		r := *environment(t, "ant-maze").(*envs.Rigid)
 		change(&r)

@@ -100,7 +100,7 @@ func TestPositionsAreClipped(t *testing.T) {
 			rot[4*i] = 1
 		}
 		out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-			return []*Node{env.At(env.System.(*physics.System).Import(in[0], in[1], in[2], in[2])).Descriptor}
+			return []*Node{env.Begin(random.Key{}, env.System.(*physics.System).Import(in[0], in[1], in[2], in[2])).Descriptor}
 		}, xlatest.Tensor(pos, 2, n, 3), xlatest.Tensor(rot, 2, n, 4), xlatest.Tensor(still, 2, n, 3))
 		limits := env.Spec().Descriptor
 		xlatest.Close(t, name, xlatest.Flat[float32](t, out[0]),

@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
@@ -19,15 +21,33 @@ import (
 // system, with the batch on the last axis. Write these functions to define a new environment.
 type Rigid struct {
 	Settings Spec
-	System   System
-	// Noise is the half width of the uniform noise that a reset adds to the joint angles (rad) and
-	// velocities (rad/s) of the default pose.
+	System   System // its control step, and so the number of physics steps, is the task's choice
+
+	// An episode starts in a pose: that of the System, such as a keyframe, or Pose, the angles of all joints, rad or
+	// m. Noise is the half width of the uniform noise on joint angles (rad) and velocities (rad/s).
+	Pose  []float64
 	Noise float64
+	// Grounded puts a robot of MuJoCo's engine on the ground, so that its lowest geom touches it. (Brax's robots
+	// always start there.)
+	Grounded bool
+	// Start draws the states in which episodes start, one for each of B keys; nil: as above.
+	Start func(keys random.Key) algebra.State
 	// Contacts is the number of contact components at the end of an observation.
 	Contacts int
 
-	// Observe returns the observation, [observations, B].
+	// Memory lists what the task remembers from step to step. AutoReset draws it anew for each episode.
+	Memory []Variable
+	// Latency is the least and the greatest number of control steps by which actions take effect later, drawn for
+	// each episode. Until the first ones do, actions are 0.
+	Latency [2]int
+	// Stochastic tasks draw random numbers in their functions, or use the time ([StepView.Uniform],
+	// [StepView.Time]). So can tasks with Memory or Latency.
+	Stochastic bool
+
+	// Observe returns the observation, [observations, B]; nil: the quantities of Senses.
 	Observe func(m StepView) *Node
+	// Senses names what is observed; see [StepView.Sense]. They describe the observation in the Spec, too.
+	Senses []string
 	// Reward returns the reward [B] of a step under action [actions, B]. It is not used if Goal is
 	// set.
 	Reward func(before, after StepView, action *Node) *Node
@@ -68,6 +88,13 @@ type StepView struct {
 	State   algebra.State
 	Contact algebra.Contact
 	Action  *Node // of the control step, [actions, B]; nil in the state before an episode's first step
+
+	task   *Rigid
+	input  *Node // what the actuators were told; nil before the first step
+	memory remembered
+	keys   random.Key // of the episode; none without memory
+	stream int
+	draws  *int // how often a function drew
 }
 
 // Frame returns the position, rotation and velocity of a body. It panics if there is no such body.
@@ -130,8 +157,21 @@ func with(env Env, name string, change func(*Rigid)) (*Rigid, error) {
 	return &r, Validate(&r)
 }
 
-// Spec implements [Env].
-func (r *Rigid) Spec() Spec { return r.Settings }
+// Spec implements [Env]: Settings, with the actions of the System and the observations of Senses if it has none.
+func (r *Rigid) Spec() Spec {
+	spec := r.Settings
+	if spec.Actions == 0 && r.System != nil {
+		spec.Actions = r.System.Actions()
+	}
+	if r.Observe == nil && r.System != nil {
+		components, err := r.sensed()
+		if spec.ObservationComponents == nil && err == nil {
+			spec.ObservationComponents = components
+		}
+		spec.Observations = cmp.Or(spec.Observations, len(components))
+	}
+	return spec
+}
 
 // Validate returns an error if the constants of an environment are not valid, or parts of a [Rigid]
 // are missing or do not fit its system.
@@ -147,13 +187,19 @@ func Validate(env Env) error {
 	case !ok:
 	case r.System == nil:
 		wrong = "it has no System"
-	case r.Drive == nil && r.Settings.Actions != r.System.Actions():
+	case r.Drive == nil && r.Spec().Actions != r.System.Actions():
 		wrong = fmt.Sprintf("its Spec has %d actions, its System %d actuators: set a Drive, or Actions to this",
 			r.Settings.Actions, r.System.Actions())
 	case !(r.Noise >= 0):
 		wrong = fmt.Sprintf("its Noise is %g: want 0 or more", r.Noise)
-	case r.Observe == nil:
-		wrong = "it has no function Observe"
+	case r.Pose != nil && len(r.Pose) != len(r.System.DefaultAngles()):
+		wrong = fmt.Sprintf("its Pose has %d angles, its System %d", len(r.Pose), len(r.System.DefaultAngles()))
+	case r.checkMemory() != "":
+		wrong = r.checkMemory()
+	case r.Observe == nil && len(r.Senses) == 0:
+		wrong = "it has no function Observe, and no Senses"
+	case r.Observe == nil && r.checkSenses() != "":
+		wrong = r.checkSenses()
 	case r.Reward == nil && r.Goal == nil:
 		wrong = "it has neither a function Reward nor a Goal"
 	case r.Goal != nil && !slices.Contains(r.System.BodyNames(), r.Seeker):
@@ -207,28 +253,55 @@ func (r *Rigid) Walls() (walls []Wall) {
 
 // Reset implements [Env].
 func (r *Rigid) Reset(keys random.Key) State {
-	rest := r.System.DefaultAngles()
-	n, angles := keys.Hi.Shape().Dimensions[0], make([]float32, max(1, len(rest)))
-	draw := func(purpose int) *Node {
-		return keys.FoldIn(purpose).Uniform(-r.Noise, r.Noise, n, len(angles))
+	var state algebra.State
+	if r.Start != nil {
+		state = r.Start(keys.FoldIn(streamStart))
+	} else {
+		rest := r.Pose
+		if rest == nil {
+			rest = r.System.DefaultAngles()
+		}
+		n, angles := keys.Hi.Shape().Dimensions[0], make([]float32, max(1, len(rest)))
+		draw := func(purpose int) *Node {
+			return keys.FoldIn(purpose).Uniform(-r.Noise, r.Noise, n, len(angles))
+		}
+		for i, a := range rest {
+			angles[i] = float32(a)
+		}
+		noisy := Add(draw(0), InsertAxes(Const(keys.Hi.Graph(), angles), 0))
+		state = r.System.Pose(Transpose(noisy, 0, 1), Transpose(draw(1), 0, 1))
 	}
-	for i, a := range rest {
-		angles[i] = float32(a)
+	if robot, ok := r.System.(*mujoco.System); ok && r.Grounded {
+		state = robot.Land(state)
 	}
-	noisy := Add(draw(0), InsertAxes(Const(keys.Hi.Graph(), angles), 0))
-	return r.At(r.System.Pose(Transpose(noisy, 0, 1), Transpose(draw(1), 0, 1)))
+	return r.Begin(keys, state)
 }
 
-// At starts an episode from a state of the system.
-func (r *Rigid) At(state algebra.State) State {
-	m := StepView{System: r.System, State: state, Contact: r.System.Contact(state)}
+// Begin starts episodes in states of the system. What the task remembers is drawn from keys, one for each copy; a
+// task without memory needs none.
+func (r *Rigid) Begin(keys random.Key, state algebra.State) State {
+	m := r.view(state, remembered{})
+	m.Contact = r.System.Contact(state)
+	m.memory = r.remember(keys, m)
+	m.keys = m.memory.Keys
 	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32,
 		state.Parts[0].Shape().Dimensions[1]))
 	return r.state(m, zero, zero)
 }
 
+// View returns the view of a state of the task, without what the step to it did.
+func (r *Rigid) View(s State) StepView {
+	system, k := r.recall(s)
+	return r.view(algebra.State{Parts: system}, k)
+}
+
+// view returns the view of a state with its memory.
+func (r *Rigid) view(state algebra.State, k remembered) StepView {
+	return StepView{System: r.System, State: state, task: r, memory: k, keys: k.Keys, draws: new(int)}
+}
+
 func (r *Rigid) state(m StepView, reward, done *Node) State {
-	b := reward.Shape().Dimensions[0]
+	b, spec := reward.Shape().Dimensions[0], r.Spec()
 	byCopy := func(function any, result string, x *Node, size int) *Node {
 		if x != nil && x.Rank() == 1 {
 			x = InsertAxes(x, 0)
@@ -238,10 +311,17 @@ func (r *Rigid) state(m StepView, reward, done *Node) State {
 		}
 		return Transpose(x, 0, 1)
 	}
+	observe := r.Observe
+	if observe == nil {
+		observe = r.senseAll
+	}
 	s := State{PhysicsState: m.State.Parts, Reward: reward, Done: done,
-		Observation: byCopy(r.Observe, "observations", r.Observe(m), r.Settings.Observations)}
+		Observation: byCopy(observe, "observations", observe(m.on(streamObserve)), spec.Observations)}
+	if r.remembers() {
+		s.PhysicsState = slices.Concat(s.PhysicsState, xla.Flatten(m.memory))
+	}
 	if r.Describe != nil {
-		s.Descriptor = byCopy(r.Describe, "descriptors", r.Describe(m), len(r.Settings.Descriptor.Lower))
+		s.Descriptor = byCopy(r.Describe, "descriptors", r.Describe(m.on(streamDescribe)), len(spec.Descriptor.Lower))
 	}
 	return s
 }
@@ -252,28 +332,56 @@ func (r *Rigid) Step(s State, action *Node) State { return r.step(s, action, con
 // step is Step under conditions.
 func (r *Rigid) step(s State, action *Node, under condition) State {
 	action = Transpose(action, 0, 1)
-	before := StepView{System: r.System, State: algebra.State{Parts: s.PhysicsState}}
-	after := StepView{System: r.System, Action: action}
-	drive := r.Drive
-	if drive == nil {
-		drive = r.System.Drive
+	before := r.View(s)
+	k, late := r.delayed(before.memory, action)
+	input, strengths := under.weakened(r.System, r.Leg, r.drive(late))
+	state, contact := r.System.StepUnder(before.State, input, under.gravity, strengths)
+	if r.remembers() {
+		k.Steps = AddScalar(k.Steps, int32(1))
 	}
-	input, strengths := under.weakened(r.System, r.Leg, drive(action))
-	after.State, after.Contact = r.System.StepUnder(before.State, input, under.gravity, strengths)
+	after := r.view(state, k)
+	after.Contact, after.Action, after.input = contact, action, input
+	after.memory = r.advance(k, before, after, action)
 	done := ZerosLike(s.Reward)
 	if r.Done != nil {
-		done = ConvertDType(r.Done(after), dtypes.Float32)
+		done = ConvertDType(r.Done(after.on(streamDone)), dtypes.Float32)
 		xla.CheckShape(r.Done, "", "ends", done, dtypes.Float32, s.Reward.Shape().Dimensions...)
 	}
-	next := r.state(after, r.reward(before, after, action, under), done)
+	next := r.state(after, r.reward(before, after.on(streamReward), action, under), done)
 	switch {
 	case s.Objectives == nil:
 	case r.Objectives == nil || r.Goal != nil:
 		next.Objectives = InsertAxes(next.Reward, -1)
 	default:
-		next.Objectives = Transpose(r.Objectives(before, after, action), 0, 1)
+		next.Objectives = Transpose(r.Objectives(before, after.on(streamReward), action), 0, 1)
 	}
 	return next
+}
+
+// drive returns what an action, [actions, B], tells the actuators.
+func (r *Rigid) drive(action *Node) *Node {
+	if r.Drive != nil {
+		return r.Drive(action)
+	}
+	return r.System.Drive(action)
+}
+
+// AroundPose returns a Drive for position servos: each is told the angle of its joint in the default pose of the
+// system, plus scale (rad or m) times an action that is clipped to +-1.
+func AroundPose(system System, scale float64) func(action *Node) *Node {
+	axes, rest := system.JointAxes(), system.DefaultAngles()
+	var home [][]float32
+	for _, joint := range system.Actuated() {
+		angle := 0.0
+		if i := slices.Index(axes, joint); i >= 0 {
+			angle = rest[i]
+		}
+		home = append(home, []float32{float32(angle)})
+	}
+	return func(action *Node) *Node {
+		center := BroadcastToShape(Const(action.Graph(), home), action.Shape())
+		return Add(MulScalar(ClipScalar(action, -1, 1), scale), center)
+	}
 }
 
 // reward is the reward of a step, [B].

@@ -129,10 +129,13 @@ type lifted struct {
 	brax *physics.System
 }
 
+// Unwrap returns the robot.
+func (l lifted) Unwrap() envs.Env { return l.Rigid }
+
 func (l lifted) Reset(keys random.Key) envs.State {
 	position, rotation, velocity, angular := l.System.Export(physics.State{Parts: l.Rigid.Reset(keys).PhysicsState})
 	up := Const(position.Graph(), [][][]float32{{{0, 0, 0.001}}})
-	return l.At(l.brax.Import(Add(position, BroadcastToShape(up, position.Shape())), rotation, velocity, angular))
+	return l.Begin(keys, l.brax.Import(Add(position, BroadcastToShape(up, position.Shape())), rotation, velocity, angular))
 }
 
 // everywhere returns the best backend of this machine, and pure Go.

@@ -69,6 +69,12 @@ func play(env envs.Env, keys random.Key, actions *Node) (r recording) {
 	}
 	record(resetState, 0, flat(start.PhysicsState))
 	record(endState, 0, flat(p.State.PhysicsState))
+	if r, ok := envs.Inner(env).(*envs.Rigid); ok {
+		for _, v := range r.Memory {
+			at := func(s envs.State) *Node { return Transpose(r.View(s).Recall(v.Name), 0, 1) }
+			record(variable+v.Name, v.Size, Concatenate([]*Node{at(start), at(p.State)}, 1))
+		}
+	}
 	fitness, episode := p.Score.Result()
 	record("the fitness", 0, Reshape(fitness, batch, 1))
 	if episode != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
@@ -67,6 +68,16 @@ var promises = []promise{
 			return "all keys give the same state; set FixedStart if this is intended"
 		case varies && e.FixedStart:
 			return "keys give different states in an environment with a fixed start"
+		}
+		return ""
+	}},
+	{"memory", false, func(e evidence) string {
+		for _, a := range e.base {
+			if name, ok := strings.CutPrefix(a.name, variable); ok && a.constant() != "" &&
+				slices.Equal(a.rows[0][:a.width], a.rows[0][a.width:]) {
+				return fmt.Sprintf("%s is %g in all copies, at the start and at the end: remember what differs", name,
+					a.rows[0][:a.width])
+			}
 		}
 		return ""
 	}},

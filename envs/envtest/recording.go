@@ -17,6 +17,7 @@ const (
 	resetState  = "the physics state after the reset"
 	endState    = "the physics state at the end"
 	outcome     = "the episode's descriptor"
+	variable    = "the variable " // and its name: at the start and at the end of an episode
 )
 
 // array is a named array of a recording.

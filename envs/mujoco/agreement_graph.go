@@ -235,7 +235,8 @@ func (c *comparison) forces(kind string) {
 		q, v, w := split(in[0], c.places), split(in[1], c.dofs), split(in[3], c.dofs)
 		k := c.kinematics(q)
 		v, w = c.toWorld(k, v), c.toWorld(k, w)
-		velocity, bias := c.inverseDynamics(k, v, nil)
+		of, bias := c.inverseDynamics(k, v, nil)
+		velocity := of.Drifting
 		product := c.multiply(k, w, c.forward(k, w))
 		passive, lift := c.passive(k, q, v, velocity)
 		actuator, _ := c.actuation(k, q, v, c.splitControl(in[2]), lift)

@@ -88,15 +88,21 @@ func (s *System) knownDof(column int, of []float64) algebra.Num {
 	return algebra.ColumnOf(s.dofs[column].index, func(dof int) float64 { return of[dof] })
 }
 
-// inverseDynamics returns the velocities of the links of each group, and the forces on the dofs that cause
+// motions is how the links of each group move.
+type motions struct {
+	Drifting     []spatial // velocities in the world
+	Velocity     []spatial // in a frame that moves with the tree, see [System.inverseDynamics]
+	Acceleration []spatial // less gravity
+}
+
+// inverseDynamics returns how the links of each group move, and the forces on the dofs that cause
 // accelerations a, without armature. With a = nil these are MuJoCo's qfrc_bias. (The recursive
 // Newton-Euler algorithm.)
 //
 // It computes in frames that move with the trees: with the velocities that the first joints of their roots
 // give all of their bodies, which do not matter for forces, and of which float32 would leave noise.
-func (s *System) inverseDynamics(k kinematics, v, a []algebra.Num) (drifting []spatial, forces []algebra.Num) {
-	velocity := make([]spatial, len(s.groups))
-	drifting = make([]spatial, len(s.groups))
+func (s *System) inverseDynamics(k kinematics, v, a []algebra.Num) (of motions, forces []algebra.Num) {
+	velocity, drifting := make([]spatial, len(s.groups)), make([]spatial, len(s.groups))
 	acceleration, force := make([]spatial, len(s.groups)), make([]spatial, len(s.groups))
 	drifts := make([]algebra.Vector, len(s.groups))
 	for i, g := range s.groups {
@@ -137,5 +143,5 @@ func (s *System) inverseDynamics(k kinematics, v, a []algebra.Num) (drifting []s
 		drifts[i] = drift.Materialize()
 		drifting[i] = spatial{vel.Ang, vel.Lin.Plus(drifts[i])}.materialize()
 	}
-	return drifting, s.project(k, force)
+	return motions{drifting, velocity, acceleration}, s.project(k, force)
 }

@@ -145,26 +145,9 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 	for i, e := range s.equal {
 		e.push(dofs, take(1), c.Ratios[i])
 	}
-	cone := 0
-	for i, set := range s.acting {
+	for i, along := range s.contactForces(c, force, cones) {
+		set := s.acting[i]
 		n := set.rows
-		var along [3]algebra.Num
-		switch s.edges(set) {
-		case 1:
-			along = [3]algebra.Num{take(n), algebra.Constant(n, 0), algebra.Constant(n, 0)}
-		case 4:
-			along[0] = algebra.Constant(n, 0)
-			for t, friction := range c.Contacts[i].Friction {
-				plus, minus := take(n), take(n)
-				along[0] = along[0].Plus(plus.Plus(minus))
-				along[1+t] = plus.Minus(minus).Times(friction)
-			}
-		default:
-			for axis := range along {
-				along[axis] = cones[axis].Slice(cone, n)
-			}
-			cone += n
-		}
 		contact := c.Contacts[i]
 		if set.parts != nil {
 			var force *Node
@@ -200,6 +183,40 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 		}
 	}
 	return dofs, links
+}
+
+// contactForces returns the forces of the contacts of each set along their normals and tangents.
+func (s *System) contactForces(c constraints, force algebra.Num, cones [3]algebra.Num) (all [][3]algebra.Num) {
+	next, cone := len(s.equal), 0
+	for _, r := range s.rows {
+		next += r.weight.Rows
+	}
+	take := func(n int) algebra.Num {
+		next += n
+		return force.Slice(next-n, n)
+	}
+	for i, set := range s.acting {
+		n := set.rows
+		var along [3]algebra.Num
+		switch s.edges(set) {
+		case 1:
+			along = [3]algebra.Num{take(n), algebra.Constant(n, 0), algebra.Constant(n, 0)}
+		case 4:
+			along[0] = algebra.Constant(n, 0)
+			for t, friction := range c.Contacts[i].Friction {
+				plus, minus := take(n), take(n)
+				along[0] = along[0].Plus(plus.Plus(minus))
+				along[1+t] = plus.Minus(minus).Times(friction)
+			}
+		default:
+			for axis := range along {
+				along[axis] = cones[axis].Slice(cone, n)
+			}
+			cone += n
+		}
+		all = append(all, along)
+	}
+	return all
 }
 
 // toLinks adds spatial vectors of a side's contacts to those of the links.

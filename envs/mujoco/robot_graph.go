@@ -15,7 +15,8 @@ import (
 // A robot's state has qpos, qvel, and the last change of qvel by a physics step, which bounds a state by
 // the same limits as velocities do.
 
-func (s *System) parts(state State) algebra.State {
+// Of makes a robot's state of one as MuJoCo orders and measures it; [System.State] is its inverse.
+func (s *System) Of(state State) algebra.State {
 	return algebra.State{Parts: []*Node{state.QPos, state.QVel, MulScalar(state.QAcc, s.model.Opt.TimeStep)}}
 }
 
@@ -84,7 +85,7 @@ func (s *System) StepUnder(state algebra.State, control, gravity, strengths *Nod
 	if s.model.Sizes.NU == 0 {
 		control = nil
 	}
-	return s.parts(s.step(s.State(state), control, s.steps, gravity, strengths)), algebra.Contact{}
+	return s.Of(s.step(s.State(state), control, s.steps, gravity, strengths)), algebra.Contact{}
 }
 
 // Contact returns nothing: see [System.Touching].
@@ -97,6 +98,7 @@ type view struct {
 	positions  []algebra.Num
 	velocity   []spatial
 	touching   map[*contactSet]algebra.Num // 1 for each contact of a set, or 0
+	felt       *felt                       // see [System.feel]
 }
 
 // view returns the view of a state. A task looks at a state several times, so the last two views, which
@@ -116,19 +118,38 @@ func (s *System) view(state algebra.State) *view {
 	return v
 }
 
-// Frame returns the frame of a body: of its own frame, not of its centre of mass. It panics if there is
-// no such body.
-func (s *System) Frame(state algebra.State, body string) algebra.Frame {
-	i := slices.Index(s.BodyNames(), body)
-	if i < 0 {
-		panic(names.Unknown("body", body, s.BodyNames()))
-	}
-	return s.frame(state, i)
+// Frame returns the frame of a body or a site: of the body's own frame, not of its centre of mass. It panics if
+// there is neither of this name.
+func (s *System) Frame(state algebra.State, name string) algebra.Frame {
+	body, own := s.find(name)
+	return s.frame(state, body, own)
 }
 
-func (s *System) frame(state algebra.State, body int) (f algebra.Frame) {
+// SiteNames returns the names of the sites. Those without a name are called by number.
+func (s *System) SiteNames() (all []string) {
+	for i, name := range s.model.Names.Site {
+		all = append(all, nameOr(name, "site", i))
+	}
+	return all
+}
+
+// find returns the body of a frame by name, and the pose of the frame in its link, or in the world.
+func (s *System) find(name string) (body int, own pose) {
+	bodies, sites := s.BodyNames(), s.SiteNames()
+	if body = slices.Index(bodies, name); body >= 0 {
+		return body, s.poses[body]
+	}
+	i := slices.Index(sites, name)
+	if i < 0 {
+		panic(names.Unknown("body or site", name, slices.Concat(bodies, sites)))
+	}
+	body = s.model.SiteBodyID[i]
+	return body, s.poses[body].then(pose{algebra.Vectors(s.model.SitePos[i]), algebra.KnownQuaternion(s.model.SiteQuat[i])})
+}
+
+func (s *System) frame(state algebra.State, body int, own pose) (f algebra.Frame) {
 	v := s.view(state)
-	position, turn, motion := s.place(v, body)
+	position, turn, motion := s.place(v, body, own)
 	all := []algebra.Num{position.X, position.Y, position.Z, turn.W, turn.X, turn.Y, turn.Z, motion.Lin.X, motion.Lin.Y,
 		motion.Lin.Z, motion.Ang.X, motion.Ang.Y, motion.Ang.Z}
 	g, batch := state.Graph(), state.Batch()
@@ -140,9 +161,8 @@ func (s *System) frame(state algebra.State, body int) (f algebra.Frame) {
 		AngularVelocity: [3]*Node(flat[10:])}
 }
 
-// place returns where a body is and how it moves.
-func (s *System) place(v *view, body int) (position algebra.Vector, turn algebra.Quaternion, motion spatial) {
-	own := s.poses[body]
+// place returns where a frame of a body is and how it moves, given its pose in the body's link.
+func (s *System) place(v *view, body int, own pose) (position algebra.Vector, turn algebra.Quaternion, motion spatial) {
 	position, turn, motion = own.position, own.rotation, noMotion(1)
 	if i, row := s.link(body); i != static {
 		k := v.kinematics
@@ -178,7 +198,7 @@ func (s *System) Places(angles ...float64) ([]algebra.Place, error) {
 	v.kinematics = s.kinematics(v.positions)
 	places := make([]algebra.Place, s.model.Sizes.NBody)
 	for body := range places {
-		at, turn, _ := s.place(v, body)
+		at, turn, _ := s.place(v, body, s.poses[body])
 		places[body] = algebra.Place{Position: host(at), Rotation: [4]float64{turn.W.Known[0], turn.X.Known[0], turn.Y.Known[0],
 			turn.Z.Known[0]}}
 	}
@@ -274,7 +294,7 @@ func (s *System) CenterOfMass(state algebra.State) [3]*Node {
 func (s *System) Export(state algebra.State) (position, rotation, velocity, angular *Node) {
 	var of [4][]*Node
 	for body := range s.model.Sizes.NBody {
-		f := s.frame(state, body)
+		f := s.frame(state, body, s.poses[body])
 		for i, components := range [][]*Node{f.Position[:], f.Rotation[:], f.Velocity[:], f.AngularVelocity[:]} {
 			of[i] = append(of[i], Stack(components, 1))
 		}

@@ -76,6 +76,8 @@ func (r running) computed() running {
 // dynamics is what a step needs of a state.
 type dynamics struct {
 	kinematics   kinematics
+	motions      motions
+	solution     newton        // if there are constraints
 	acceleration []algebra.Num // in the axes of the world
 	// slopes is minus the change of forces by velocities: what implicit integration adds to the mass matrix,
 	// per second.
@@ -88,7 +90,8 @@ func (s *System) accelerate(r running) dynamics {
 	k := s.kinematics(r.Q)
 	k.Under = r.Under
 	v, guess := s.toWorld(k, r.V), s.toWorld(k, r.A)
-	velocity, forces := s.inverseDynamics(k, v, guess)
+	of, forces := s.inverseDynamics(k, v, guess)
+	velocity := of.Drifting
 	passive, lift := s.passive(k, r.Q, v, velocity)
 	actuator, slopes := s.actuation(k, r.Q, v, r.Control, lift)
 	residual, force := s.noForce(), s.noForce()
@@ -98,7 +101,7 @@ func (s *System) accelerate(r running) dynamics {
 		residual[c] = forces[c].Plus(momentum).Minus(applied).Materialize()
 		force[c] = applied
 	}
-	d := dynamics{kinematics: k}
+	d := dynamics{kinematics: k, motions: of}
 	if len(s.rows)+len(s.equal)+len(s.contacts) == 0 {
 		step := s.solve(k, s.factorize(k, s.links(k), s.armatures()), residual)
 		for c := range step {
@@ -106,7 +109,8 @@ func (s *System) accelerate(r running) dynamics {
 		}
 	} else {
 		cs := s.constrain(k, r.Q, v, velocity)
-		d.acceleration = s.minimize(k, cs, guess, residual, force).Acceleration
+		d.solution = s.minimize(k, cs, guess, residual, force)
+		d.acceleration = d.solution.Acceleration
 	}
 	d.slopes = map[[2]int]algebra.Num{}
 	for key, slope := range slopes {

@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/xla/random"
 )
 
 // format specifies how golden files store an environment, with the tolerance of each array. Column
@@ -155,7 +156,7 @@ func (f format) withSystem() format {
 	env := f.rigid
 	f.posed = coordinates(len(env.System.BodyNames()), tolerance{base: 1e-5}, tolerance{base: 1e-4})
 	f.start = func(state []*Node) envs.State {
-		return env.At(env.System.(*physics.System).Import(state[0], state[1], state[2], state[3]))
+		return env.Begin(random.Key{}, env.System.(*physics.System).Import(state[0], state[1], state[2], state[3]))
 	}
 	f.read = func(s envs.State) []*Node { return export(env.System, algebra.State{Parts: s.PhysicsState}) }
 	return f

@@ -1,0 +1,137 @@
+package mujoco
+
+import (
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/names"
+)
+
+// felt is what acts in a state under what the actuators are told: as MuJoCo's sensors, but of this state, not of
+// the one a physics step before.
+type felt struct {
+	control *Node
+	motions motions
+	forces  []algebra.Vector // of each of [System.acting]: on the second geom of each contact; none between links
+}
+
+// feel computes the accelerations and the contact forces of a state.
+func (s *System) feel(state algebra.State, control *Node) *felt {
+	v := s.view(state)
+	if v.felt != nil && v.felt.control == control {
+		return v.felt
+	}
+	now := s.State(state)
+	r := running{Q: split(now.QPos, s.places), V: split(now.QVel, s.dofs), A: split(now.QAcc, s.dofs),
+		Control: s.splitControl(control)}
+	d := s.accelerate(r)
+	f := &felt{control: control}
+	f.motions, _ = s.inverseDynamics(d.kinematics, s.toWorld(d.kinematics, r.V), d.acceleration)
+	if len(s.acting) > 0 {
+		n := d.solution
+		response := s.respond(n.Constraints, n.Rate, n.Cones)
+		for i, along := range s.contactForces(n.Constraints, response.force, response.cone) {
+			total := zeroVector(s.acting[i].rows)
+			for axis := range along {
+				total = total.Plus(n.Constraints.Contacts[i].Frame[axis].By(along[axis]))
+			}
+			f.forces = append(f.forces, total.Materialize())
+		}
+	}
+	v.felt = f
+	return f
+}
+
+// Acceleration returns the acceleration of a body's frame or of a site less that of gravity, m/s², [B] each, in the
+// axes of the world, in a state under controls [nu, B]: at rest it is upward. It panics if there is neither of this
+// name.
+func (s *System) Acceleration(state algebra.State, control *Node, name string) (out [3]*Node) {
+	body, own := s.find(name)
+	g, batch := state.Graph(), state.Batch()
+	a := algebra.VectorsOf([]int{0}, func(int) [3]float64 {
+		g := s.model.Opt.Gravity
+		return [3]float64{-g[0], -g[1], -g[2]}
+	})
+	if i, row := s.link(body); i != static {
+		f, k := s.feel(state, control), s.view(state).kinematics
+		arm := k.Position[i].Take(row).Plus(takeRotation(k.Rotation[i], []int{row}).Of(own.position)).Materialize()
+		velocity, acceleration := f.motions.Velocity[i].take([]int{row}), f.motions.Acceleration[i].take([]int{row})
+		a = acceleration.at(arm).Plus(velocity.Ang.Cross(velocity.at(arm))).Materialize()
+	}
+	for axis := range out {
+		out[axis] = component(a, axis).Spread(g, batch)
+	}
+	return out
+}
+
+// ContactForce returns the force on a body by its contacts with what cannot move, N, [B] each, in the axes of the
+// world, in a state under controls [nu, B]. It panics if there is no such body.
+func (s *System) ContactForce(state algebra.State, control *Node, body string) (out [3]*Node) {
+	i := slices.Index(s.BodyNames(), body)
+	if i < 0 {
+		panic(names.Unknown("body", body, s.BodyNames()))
+	}
+	f, sum := s.feel(state, control), zeroVector(1)
+	for n, set := range s.acting {
+		if set.parts != nil {
+			continue
+		}
+		for row := range set.rows {
+			geoms := set.geoms[row%len(set.geoms)]
+			force := f.forces[n].Take(row)
+			if s.model.GeomBodyID[geoms[1]] == i {
+				sum = sum.Plus(force)
+			}
+			if s.model.GeomBodyID[geoms[0]] == i {
+				sum = sum.Minus(force)
+			}
+		}
+	}
+	for axis := range out {
+		out[axis] = component(sum, axis).Spread(state.Graph(), state.Batch())
+	}
+	return out
+}
+
+// Land moves the robots of a state up or down until the lowest geom of each touches the plane below. It moves
+// those that are free to, and only by geoms that may touch a plane.
+func (s *System) Land(state algebra.State) algebra.State {
+	v := s.view(state)
+	qpos := state.Parts[0]
+	g, batch := state.Graph(), state.Batch()
+	parts := make([]*Node, s.model.Sizes.NQ)
+	for i := range parts {
+		parts[i] = Slice(qpos, AxisRange(i, i+1))
+	}
+	for _, group := range s.groups {
+		if group.parent >= 0 || group.joints[0].kind != Free {
+			continue
+		}
+		for row, root := range group.body {
+			var gaps []algebra.Num
+			for _, set := range s.contacts {
+				for pair, geoms := range set.geoms {
+					if s.model.GeomType[geoms[0]] != Plane || !s.model.above(root, s.model.GeomBodyID[geoms[1]]) {
+						continue
+					}
+					distance := s.collide(v.kinematics, set).Distance
+					for point := range set.points {
+						gaps = append(gaps, distance.Take(point*len(set.geoms)+pair))
+					}
+				}
+			}
+			if len(gaps) == 0 {
+				continue
+			}
+			least := gaps[0]
+			for _, gap := range gaps[1:] {
+				least = least.Min(gap)
+			}
+			z := s.model.JntQPosAdr[group.joints[0].id[row]] + 2
+			parts[z] = Sub(parts[z], Reshape(least.Spread(g, batch), 1, batch))
+		}
+	}
+	return algebra.State{Parts: append([]*Node{Concatenate(parts, 0)}, state.Parts[1:]...)}
+}
