@@ -142,8 +142,8 @@ supply: check ## check the supply chain: module sums, licences, known vulnerabil
 	@tools/supply
 
 .PHONY: bench
-bench: check compile ## measure speed (BENCH_ARGS=... for its options)
-	@go run ./cmd/qdnb bench $(BENCH_ARGS)
+bench: check compile plugin ## measure speed (BENCH=Rollout BENCH_ARGS="-env ant-uni" for one stage)
+	@go test ./bench -run '^$$' -bench '$(or $(BENCH),.)' -timeout 0 $(BENCH_ARGS)
 
 # Stages compared with JAX or MuJoCo; each needs the Python environment of its peer.
 STAGES ?= generation rollout updates insertion adaptation simulator evolution workers
@@ -154,6 +154,7 @@ PEERS := $(if $(filter generation updates insertion,$(STAGES)),jax) $(if $(filte
 bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## compare speed and memory with the same work in JAX and MuJoCo (STAGES=rollout for one stage, BENCH_ARGS=--record to update docs/performance.md)
 	@mkdir -p build
 	@go build -o build/qdnb ./cmd/qdnb
+	@go test -c -o build/ ./bench
 	@$(PYTHON) tools/bench_peer.py $(BENCH_ARGS) build/qdnb $(STAGES)
 
 .PHONY: bench-check
@@ -175,8 +176,8 @@ replay: check compile plugin .tools/peer-brax/.stamp ## play 64 policies of a ru
 .PHONY: roofline
 roofline: check compile plugin ## compare the stages of training with this machine's limits
 	@mkdir -p build
-	@go build -o build/qdnb ./cmd/qdnb
-	@$(PYTHON) tools/roofline.py build/qdnb
+	@go test -c -o build/ ./bench
+	@$(PYTHON) tools/roofline.py build/bench.test
 
 .PHONY: aot
 aot: check compile .tools/peer-aot/.stamp ## compile all programs for an H100 and a TPU v5e, without having one, and compare with docs/accelerators.csv (AOT_ARGS="--only ant-uni", --record; downloads 5 GB once)
@@ -189,7 +190,7 @@ BACKEND ?= cuda
 .PHONY: accelerator
 accelerator: ## measure a machine with a GPU or TPU, in at most 8 minutes, without network: results in build/accelerator (BACKEND=tpu; BACKEND=cpu for a dry run)
 	@mkdir -p build
-	@if command -v go >/dev/null; then GOPROXY=off go build -o build/qdnb ./cmd/qdnb; fi
+	@if command -v go >/dev/null; then export GOPROXY=off; go build -o build/qdnb ./cmd/qdnb; go test -c -o build/ ./envs ./bench; fi
 	@$(PYTHON) tools/accelerator.py --backend $(BACKEND) $(ACCELERATOR_ARGS) build/qdnb
 
 .tools/peer-%/.stamp: tools/peer/%.txt

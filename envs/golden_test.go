@@ -1,63 +1,23 @@
 package envs_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/envs/verify"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
-	"example.com/qdnb/xla/backend"
 )
-
-// All golden files of environments pass on all backends. XLA compiles a program for each file. The
-// perturbed environments differ only in constants, and humanoids take long to compile, so their files
-// run on XLA only in the long tests or if the golden files come from another folder.
-func TestGoldenSteps(t *testing.T) {
-	root := cmp.Or(os.Getenv(golden.FolderEnv), "testdata")
-	var paths []string
-	for _, kind := range verify.Kinds() {
-		found := must.Get(filepath.Glob(filepath.Join(root, kind+"_*.npz")))
-		paths = append(paths, found...)
-	}
-	switch {
-	case len(paths) == 0 && root == "testdata":
-		t.Fatal("there is no golden file of an environment in testdata")
-	case len(paths) == 0:
-		t.Skipf("SKIPPED: folder %s (from $%s) has no golden file of an environment", root,
-			golden.FolderEnv)
-	}
-	long := os.Getenv("QDNB_LONG") != "" || os.Getenv(golden.FolderEnv) != ""
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for _, path := range paths {
-			t.Run(filepath.Base(path), func(t *testing.T) {
-				slow := strings.HasPrefix(filepath.Base(path), "perturb_") || strings.Contains(path, "humanoid")
-				if p.Kind != backend.Go && slow && !long {
-					t.Skip("SKIPPED: to compile all takes a minute; `make test-long`, or QDNB_LONG=1, runs it")
-				}
-				t.Parallel() // nearly all of the time is compilation, which uses one core
-				report := must.Get(verify.File(p, path))
-				t.Log(report)
-				if !report.Pass {
-					t.Fail()
-				}
-			})
-		}
-	})
-}
 
 // Components of the ants' observations that are said to be 0 are so in Brax, in 256 random states,
 // and at most one other component is.

@@ -1,7 +1,8 @@
 """accelerator.py QDNB [--backend cuda|tpu|cpu] [--out DIR] [--seconds 480]: measures a machine with an accelerator, once.
 
-Needs no network. Every result is written to DIR as soon as it is known, so that it may be stopped at any time; DIR/summary.md has the
-table for docs/reference/set-up.md. Stages: doctor; golden files; rollouts and updates, and the same with JAX and Brax where they are
+Needs no network, and Go only to build QDNB and the test programs next to it (`make accelerator`). Every result is written to DIR as
+soon as it is known, so that it may be stopped at any time; DIR/summary.md has the table for docs/reference/set-up.md.
+Stages: doctor; golden files; rollouts and updates, and the same with JAX and Brax where they are
 installed for this accelerator (PEER_PYTHON names a Python that has them); variation by policy gradient of 50 individuals and of 1;
 a short training of each family, twice, whose bytes must be the same; then the same with later methods, in
 small sizes. With --backend cpu it is a dry run with small sizes. The exit status is 1 if a stage fails or its
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import time
 
+import gobench
 from statusline import duration
 
 TOOLS = os.path.dirname(os.path.abspath(__file__))
@@ -46,6 +48,7 @@ class Machine:
 
     def __init__(self, qdnb: str, backend: str, out: str, seconds: float) -> None:
         self.qdnb, self.backend, self.out = os.path.abspath(qdnb), backend, os.path.abspath(out)
+        self.tests = os.path.dirname(self.qdnb)  # has envs.test and bench.test
         self.deadline = time.monotonic() + seconds
         self.rows: list[tuple[str, str, str]] = []  # stage, result, "ok", "FAIL" or "no time"
         os.makedirs(self.out, exist_ok=True)
@@ -85,6 +88,11 @@ class Machine:
             return None
         return text
 
+    def bench(self, stage: str, benchmark: str) -> dict | None:
+        """Runs a benchmark, see gobench.command."""
+        text = self.run(stage, gobench.command(os.path.join(self.tests, "bench.test"), benchmark), 120)
+        return None if text is None else gobench.parse(text)
+
     def json(self, stage: str, arguments: list[str], most: float = 120) -> dict | None:
         text = self.run(stage, [self.qdnb, *arguments, "--backend", self.backend, "--json"], most)
         return None if text is None else json.loads(text.strip().splitlines()[-1])
@@ -109,35 +117,35 @@ def measure(machine: Machine, small: bool) -> None:
     if (found := machine.json("doctor", ["doctor"])) is not None:
         machine.add("doctor", f"{found['backend']}, {'; '.join(found['devices'])[:200]}")
 
-    files = [os.path.join(GOLDEN, f"onestep_{env}.npz") for env in ("pointmaze", "walker-uni", "ant-uni", "halfcheetah-uni")]
-    files = files[:1] if small else files + [os.path.join(GOLDEN, "traj_walker-uni.npz")]
-    if machine.run("golden files", [machine.qdnb, "verify", *files, "--backend", machine.backend], 120) is not None:
-        machine.add("golden files", f"{len(files)} files PASS")
+    files = ["onestep_pointmaze", "onestep_walker-uni", "onestep_ant-uni", "onestep_halfcheetah-uni", "traj_walker-uni"]
+    files = files[:1] if small else files
+    command = [os.path.join(machine.tests, "envs.test"), "-test.v", "-test.run", f"TestGoldenSteps/.*/^({'|'.join(files)}).npz$"]
+    if (text := machine.run("golden files", command, 120, {**machine.environment, "QDNB_GOLDEN": GOLDEN})) is not None:
+        passed = text.count(".npz (") if " FAIL: " not in text else 0
+        machine.add("golden files", f"{passed} of {len(files)} files PASS", "ok" if passed == len(files) else "FAIL")
 
     updates = 10 if small else 300
     buffer = "2000" if small else "100000"
     for learner in ("td3", "sac"):
-        arguments = ["bench", "updates", "--learner", learner, "--steps", str(updates), "--buffer", buffer]
-        if (found := machine.json(f"updates of {learner}", arguments)) is not None:
-            machine.add(f"updates of {learner}", f"{found['updates_per_s']:,.0f} updates/s; compiled in {found['compile_seconds']:.1f} s")
+        benchmark = f"Updates 3x -learner {learner} -steps {updates} -buffer {buffer}"
+        if (found := machine.bench(f"updates of {learner}", benchmark)) is not None:
+            machine.add(f"updates of {learner}", f"{found['updates/s']:,.0f} updates/s; compiled in {found['compile-s']:.1f} s")
 
     times = []
     for individuals in (1, 50):
         stage = f"variation of {individuals}"
-        found = machine.json(stage, ["bench", "updates", "--learner", "variation", "--steps", "5" if small else "100", "--individuals",
-                                     str(individuals)])
+        found = machine.bench(stage, f"Updates 3x -learner variation -steps {5 if small else 100} -individuals {individuals}")
         if found is not None:
-            times.append(found["best_s"])
-            machine.add(stage, f"{1000 * found['best_s']:.1f} ms")
+            times.append(found["best-s"])
+            machine.add(stage, f"{1000 * found['best-s']:.1f} ms")
     if len(times) == 2:
         ratio = times[1] / times[0]
         machine.add("variation of 50 against 1", f"{ratio:.1f} times as long; at most {MOST} is required on an accelerator",
                     "ok" if ratio <= MOST or small else "FAIL")
 
     for env in envs:
-        arguments = ["bench", "rollout", "--env", env, "--batch", str(batch), "--steps", str(steps)]
-        if (found := machine.json(f"rollout on {env}", arguments)) is not None:
-            machine.add(f"rollout on {env}", f"{found['env_steps_per_s']:,.0f} env steps/s; compiled in {found['compile_seconds']:.1f} s")
+        if (found := machine.bench(f"rollout on {env}", f"Rollout 3x -env {env} -batch {batch} -steps {steps}")) is not None:
+            machine.add(f"rollout on {env}", f"{found['env-steps/s']:,.0f} env steps/s; compiled in {found['compile-s']:.1f} s")
 
     sizes = ["--set", "hidden=[8,8]", "--set", "cells=64", "--set", "cvt_samples=500"] if small else []
     for name, arguments in {

@@ -33,6 +33,7 @@ import sys
 import tempfile
 import time
 
+import gobench
 import ledger
 from statusline import StatusLine, duration
 
@@ -47,7 +48,7 @@ class Stage:
 
     title: str
     cases: tuple[str, ...]  # {case} in a command
-    ours: str  # arguments of qdnb
+    ours: str  # benchmark, see gobench.command
     ours_seconds: dict[str, str]  # report field by measure
     venv: str  # of the peer, in .tools
     peer: str  # script in tools/peer and its arguments
@@ -64,8 +65,8 @@ STAGES = {
     "generation": Stage(
         title="a generation of MAP-Elites, 1000 policies of 2 x 256 units for 250 steps; median of 5",
         cases=("pointmaze",),
-        ours="bench generation --env {case} --generations 5 --json",
-        ours_seconds={"running": "generation_s"},
+        ours="Generation 5x -warmup 20 -env {case}",
+        ours_seconds={"running": "generation-s"},
         venv="peer-jax",
         peer="map_elites.py --generations 5",
         peer_seconds={"running": "median_s"},
@@ -84,8 +85,8 @@ STAGES = {
             "hopper-uni",
             "humanoid-uni",
         ),
-        ours="bench rollout --env {case} --batch 256 --steps 250 --json",
-        ours_seconds={"running": "best_s"},
+        ours="Rollout 3x -env {case}",
+        ours_seconds={"running": "best-s"},
         venv="peer-brax",
         peer="brax_rollout.py {case} --batch 256 --steps 250",
         peer_seconds={"running": "best_s"},
@@ -95,8 +96,8 @@ STAGES = {
     "updates": Stage(
         title="300 updates with batches of 256, networks of 2 x 256 units; best of 3 runs",
         cases=("td3", "sac"),
-        ours="bench updates --learner {case} --steps 300 --json",
-        ours_seconds={"running": "best_s"},
+        ours="Updates 3x -learner {case} -steps 300",
+        ours_seconds={"running": "best-s"},
         venv="peer-jax",
         peer="updates.py {case} --steps 300",
         peer_seconds={"running": "best_s"},
@@ -106,8 +107,8 @@ STAGES = {
     "insertion": Stage(
         title="1000 candidates of which so many are better than all of 1024 occupants, ant-uni's policies; best of 20",
         cases=("50", "1000"),
-        ours="bench insertion --better {case} --json",
-        ours_seconds={"running": "best_s"},
+        ours="Insertion 20x -better {case}",
+        ours_seconds={"running": "best-s"},
         venv="peer-jax",
         peer="insertion.py {case}",
         peer_seconds={"running": "best_s"},
@@ -118,8 +119,8 @@ STAGES = {
         title="64 policies of 2 x 256 units, 4 episodes of 250 steps each under 5 values of gravity; "
         "best of 3 runs, or the first",
         cases=("ant-uni",),
-        ours="bench adaptation --env {case} --policies 64 --episodes 4 --values 5 --json",
-        ours_seconds={"running": "best_s", "with compilation": "whole_s"},
+        ours="Adaptation 3x -env {case}",
+        ours_seconds={"running": "best-s", "with compilation": "whole-s"},
         venv="peer-brax",
         peer="brax_adaptation.py {case} --policies 64 --episodes 4 --values 5",
         peer_seconds={"running": "best_s", "with compilation": "whole_s"},
@@ -131,8 +132,8 @@ STAGES = {
         title="256 environments for 250 steps, qdnb with policies of 2 x 256 units; "
         "the peers simulate other physics; one run",
         cases=("ant-uni", "walker-uni", "halfcheetah-uni"),
-        ours="bench rollout --env {case} --batch 256 --steps 250 --json",
-        ours_seconds={"running": "best_s"},
+        ours="Rollout 3x -env {case}",
+        ours_seconds={"running": "best-s"},
         venv="peer-mujoco",
         peer="mujoco_rollout.py {case}",
         peer_seconds={"running": "best_s"},
@@ -147,8 +148,8 @@ STAGES = {
         title="a generation of MAP-Elites on walkers, 1000 policies for 250 steps; "
         "the peer simulates other physics; median of 5, the peer's first",
         cases=("64 units", "256 units"),
-        ours="bench generation --env walker-uni --generations 5 --set hidden=[{n},{n}] --json",
-        ours_seconds={"running": "generation_s"},
+        ours="Generation 5x -warmup 20 -env walker-uni -set hidden=[{n},{n}]",
+        ours_seconds={"running": "generation-s"},
         venv="peer-mujoco",
         peer="mujoco_map_elites.py --hidden {n} --generations 1",
         peer_seconds={"running": "median_s"},
@@ -159,8 +160,8 @@ STAGES = {
     "workers": Stage(
         title="the same, 500 policies with 64 units, on a number of workers and threads",
         cases=("1 worker", "2 workers", "8 workers"),
-        ours="bench generation --env walker-uni --generations 5 --set hidden=[64,64] --set batch=500 --json",
-        ours_seconds={"running": "generation_s"},
+        ours="Generation 5x -warmup 20 -env walker-uni -set hidden=[64,64] -set batch=500",
+        ours_seconds={"running": "generation-s"},
         venv="peer-mujoco",
         peer="mujoco_map_elites.py --hidden 64 --batch 500 --generations 1 --threads {n}",
         peer_seconds={"running": "median_s"},
@@ -187,14 +188,14 @@ class Bench:
 
     def __init__(self, name: str, cases: list[str], rounds: int, qdnb: str, status: StatusLine) -> None:
         self.name, self.stage, self.cases, self.rounds = name, STAGES[name], cases, rounds
-        self.qdnb, self.status = os.path.abspath(qdnb), status
+        self.program, self.status = os.path.join(os.path.dirname(os.path.abspath(qdnb)), "bench.test"), status
         self.start, self.done = time.monotonic(), 0
         self.runs = len(cases) * (
             1 + len(self.stage.slices) + rounds * (1 + len(self.stage.variants) + bool(self.stage.slices))
         )
 
     def ours(self, case: str, doing: str) -> Timing:
-        command = [self.qdnb, *fill(self.stage.ours, case).split()]
+        command = gobench.command(self.program, fill(self.stage.ours, case))
         # The peers use the CPU, so qdnb does, too, unless the caller says otherwise.
         environment = {
             "QDNB_BACKEND": "cpu",
@@ -248,13 +249,13 @@ class Bench:
                 f"{doing} failed with status {process.returncode}: {(said or ['it said nothing'])[-1]}"
             )
         try:
-            report = json.loads(printed[-1])
+            report = gobench.parse("\n".join(printed)) or json.loads(printed[-1])
             work = math.prod(int(report[field]) for field in self.stage.size)
             took = {name: float(report[field]) for name, field in seconds.items()}
             timing = Timing(took, work, report["peer" if "peer" in report else "backend"], memory)
         except (ValueError, KeyError, IndexError, TypeError):
             raise Failure(
-                f"{doing} did not print a last line of JSON with {', '.join((*seconds.values(), *self.stage.size))}"
+                f"{doing} did not print a benchmark or a last line of JSON with {', '.join((*seconds.values(), *self.stage.size))}"
             ) from None
         for name, field in seconds.items():
             if not 0 < took[name] < math.inf:
@@ -365,7 +366,7 @@ def main() -> None:
         default=0.2,
         help="with --check: allowed drop of a ratio below the recorded rounds",
     )
-    parser.add_argument("qdnb", help="the binary")
+    parser.add_argument("qdnb", help="the binary, next to bench.test (`make bench-peer` builds both)")
     parser.add_argument("stages", nargs="+", choices=STAGES, metavar="STAGE", help=", ".join(STAGES))
     args = parser.parse_args()
     if args.rounds < 1:

@@ -1,6 +1,6 @@
-"""roofline.py QDNB [CASE...]: compares the stages of training with the machine's limits.
+"""roofline.py PROGRAM [CASE...]: compares the stages of training with the machine's limits.
 
-Measures the machine's peak rates (`qdnb bench ceilings`), runs each stage once while XLA dumps its programs, and counts in the
+Measures the machine's peak rates (BenchmarkCeilings), runs each stage once while XLA dumps its programs, and counts in the
 unoptimised program: operations of matrix products, other floating-point arithmetic, and the bytes of the weights that products read.
 Loop bodies are multiplied by their iteration counts, loops over slices by the batch size; loops with data-dependent counts count once,
 or as often as the case says. Each of the three has a minimum time, and their sum is a lower bound, because a core does one after the other:
@@ -18,13 +18,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import glob
-import json
 import math
 import os
 import re
 import subprocess
 import sys
 import tempfile
+
+import gobench
 
 # Number of rows per weight above which a product is not bound by reading the weights: a core does at least 32 multiply-adds
 # while it reads a number from its cache.
@@ -37,7 +38,7 @@ ARITHMETIC = set(
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A stage: the arguments of `qdnb bench`, the module with the work, and the unit of work."""
+    """A stage: the benchmark (see gobench.command), the module with the work, and the unit of work."""
 
     args: str
     module: str
@@ -48,18 +49,18 @@ class Case:
     unknown: float = 1  # average iterations of loops with data-dependent counts
 
 
-ROLLOUT = "rollout --env {} --batch 256 --steps 250 --repeats 25"
+ROLLOUT = "Rollout 25x -env {}"
 CASES = {
-    "rollout of ant-uni": Case(ROLLOUT.format("ant-uni"), "evaluation", "best_s", ("batch", "steps"), "step"),
-    "rollout of walker-uni": Case(ROLLOUT.format("walker-uni"), "evaluation", "best_s", ("batch", "steps"), "step"),
-    "rollout of halfcheetah-uni": Case(ROLLOUT.format("halfcheetah-uni"), "evaluation", "best_s", ("batch", "steps"), "step"),
-    "rollout of ant-trap": Case(ROLLOUT.format("ant-trap"), "evaluation", "best_s", ("batch", "steps"), "step"),
-    "rollout of ant-maze": Case(ROLLOUT.format("ant-maze"), "evaluation", "best_s", ("batch", "steps"), "step"),
-    "generation on pointmaze": Case("generation --env pointmaze --generations 5", "generation", "generation_s", ("batch",), "policy"),
-    "updates of TD3": Case("updates --learner td3 --steps 300", "updates", "best_s", ("steps",), "update", alone=True, unknown=0.5),  # the actor, every other time
-    "updates of SAC": Case("updates --learner sac --steps 300", "updates", "best_s", ("steps",), "update", alone=True),
+    "rollout of ant-uni": Case(ROLLOUT.format("ant-uni"), "evaluation", "best-s", ("batch", "steps"), "step"),
+    "rollout of walker-uni": Case(ROLLOUT.format("walker-uni"), "evaluation", "best-s", ("batch", "steps"), "step"),
+    "rollout of halfcheetah-uni": Case(ROLLOUT.format("halfcheetah-uni"), "evaluation", "best-s", ("batch", "steps"), "step"),
+    "rollout of ant-trap": Case(ROLLOUT.format("ant-trap"), "evaluation", "best-s", ("batch", "steps"), "step"),
+    "rollout of ant-maze": Case(ROLLOUT.format("ant-maze"), "evaluation", "best-s", ("batch", "steps"), "step"),
+    "generation on pointmaze": Case("Generation 5x -warmup 20 -env pointmaze", "generation", "generation-s", ("batch",), "policy"),
+    "updates of TD3": Case("Updates 3x -learner td3 -steps 300", "updates", "best-s", ("steps",), "update", alone=True, unknown=0.5),  # the actor, every other time
+    "updates of SAC": Case("Updates 3x -learner sac -steps 300", "updates", "best-s", ("steps",), "update", alone=True),
     "adaptation on ant-uni": Case(
-        "adaptation --policies 64 --episodes 4 --values 1 --steps 250", "evaluation", "best_s", ("batch", "values", "steps"), "step"
+        "Adaptation 3x -values 1", "evaluation", "best-s", ("batch", "values", "steps"), "step"
     ),
 }
 
@@ -193,18 +194,18 @@ class Counter:
         return float(re.match(r"([-\d.e+]+)", value.rest)[1])
 
 
-def report(command: list[str], **environment: str) -> dict:
-    process = subprocess.run(command, capture_output=True, text=True, env={"QDNB_BACKEND": "cpu", **os.environ, **environment}, check=False)
+def report(program: str, benchmark: str, **environment: str) -> dict:
+    process = subprocess.run(gobench.command(program, benchmark), capture_output=True, text=True, env={"QDNB_BACKEND": "cpu", **os.environ, **environment}, check=False)
     if process.returncode:
-        raise Failure(f"{' '.join(command[1:])} failed: {(process.stderr.strip().splitlines() or ['no output'])[-1]}")
-    return json.loads(process.stdout.strip().splitlines()[-1])
+        raise Failure(f"{benchmark} failed: {((process.stdout + process.stderr).strip().splitlines() or ['no output'])[-1]}")
+    return gobench.parse(process.stdout)
 
 
-def measure(qdnb: str, case: Case) -> tuple[Work, dict]:
+def measure(program: str, case: Case) -> tuple[Work, dict]:
     """The work of one worker in one run of a case, and the benchmark's report."""
     with tempfile.TemporaryDirectory() as folder:
         flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={folder} --xla_dump_hlo_as_text --xla_dump_hlo_module_re={case.module}"
-        found = report([qdnb, "bench", *case.args.split(), "--json"], XLA_FLAGS=flags.strip())
+        found = report(program, case.args, XLA_FLAGS=flags.strip())
         texts = sorted(glob.glob(os.path.join(folder, f"*.{case.module}.before_optimizations.txt")))
         if not texts:
             raise Failure(f"XLA wrote no program named {case.module}")
@@ -214,38 +215,38 @@ def measure(qdnb: str, case: Case) -> tuple[Work, dict]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="roofline")
-    parser.add_argument("qdnb", help="the binary")
+    parser.add_argument("program", help="the benchmarks: go test -c ./bench")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"{', '.join(CASES)}; all if none is given")
     args = parser.parse_args()
     if unknown := set(args.cases) - set(CASES):
         parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
-    qdnb = os.path.abspath(args.qdnb)
+    program = os.path.abspath(args.program)
     try:
-        top = report([qdnb, "bench", "ceilings", "--json"])
-        workers = top["workers"]
-        print(f"{top['backend']}, {workers} workers together: {top['products_gflops']:.0f} GFLOP/s of products"
-              f" ({top['shared_gflops']:.0f} if shared), {top['arithmetic_gflops']:.0f} of arithmetic,"
-              f" {top['cache_gbs']:.0f} GB/s from the cache, {top['memory_gbs']:.0f} from memory\n")
+        top = report(program, "Ceilings 1x")
+        workers = int(top["workers"])
+        print(f"{top['backend']}, {workers} workers together: {top['products-gflops']:.0f} GFLOP/s of products"
+              f" ({top['shared-gflops']:.0f} if shared), {top['arithmetic-gflops']:.0f} of arithmetic,"
+              f" {top['cache-GB/s']:.0f} GB/s from the cache, {top['memory-GB/s']:.0f} from memory\n")
         print("| stage | unit | time, µs | products, MFLOP | weights, MB | arithmetic, kFLOP | lower bound, µs: products + weights + arithmetic | reached |")
         print("|" + "---|" * 8, flush=True)
         for name in args.cases or CASES:
             case = CASES[name]
-            work, found = measure(qdnb, case)
+            work, found = measure(program, case)
             units = math.prod(found[field] for field in case.units)
             programs = 1 if case.alone else math.ceil(found["batch"] / found["slice"])  # the loop over slices is counted once
             each = {k: v * programs / units for k, v in dataclasses.asdict(work).items()}
             took = 1e6 * found[case.seconds] / units
-            products = "shared_gflops" if case.alone else "products_gflops"
+            products = "shared-gflops" if case.alone else "products-gflops"
             least = [each[what] / top[rate] / 1e3 for what, rate in
-                     (("products", products), ("weights", "cache_gbs"), ("arithmetic", "arithmetic_gflops"))]
+                     (("products", products), ("weights", "cache-GB/s"), ("arithmetic", "arithmetic-gflops"))]
             parts = " + ".join(f"{x:.3g}" for x in least)
             print(f"| {name} | {case.unit} | {took:.3g} | {each['products'] / 1e6:.3g} | {each['weights'] / 1e6:.3g} | {each['arithmetic'] / 1e3:.3g}"
                   f" | {sum(least):.3g}: {parts} | {sum(least) / took:.0%} |", flush=True)
         for better in (50, 1000) if not args.cases else ():
-            found = report([qdnb, "bench", "insertion", "--better", str(better), "--json"])
-            moved, took = 8 * found["entered"] * found["params"] / 1e6, 1e3 * found["best_s"]  # read and written
-            least = moved / top["memory_gbs"]
-            print(f"\ninsertion of {found['entered']} of {found['batch']} candidates: {moved:.0f} MB read and written in {took:.2f} ms,"
+            found = report(program, f"Insertion 20x -better {better}")
+            moved, took = 8 * found["entered"] * found["params"] / 1e6, 1e3 * found["best-s"]  # read and written
+            least = moved / top["memory-GB/s"]
+            print(f"\ninsertion of {found['entered']:.0f} of {found['batch']:.0f} candidates: {moved:.0f} MB read and written in {took:.2f} ms,"
                   f" at least {least:.2f}: {least / took:.0%}")
     except Failure as failure:
         sys.exit(f"roofline: {failure}")

@@ -31,8 +31,6 @@ var cli struct {
 	Claims   claimsCmd   `cmd:""`
 	Record   recordCmd   `cmd:"" name:"reproduction"`
 	Doctor   doctorCmd   `cmd:""`
-	Bench    benchCmd    `cmd:""`
-	Verify   verifyCmd   `cmd:""`
 	Robot    robotCmd    `cmd:""`
 	Programs programsCmd `cmd:""`
 	Version  versionCmd  `cmd:""`

@@ -34,7 +34,7 @@ func feetOnly(m Model) Model {
 }
 
 // BenchmarkControlSteps measures processor time for random gaits of one second, with the models of
-// QDNB_GOLDEN_MUJOCO or testdata/accepted; QDNB_COPIES sets the number of copies. Run it on one core, with taskset.
+// QDNB_GOLDEN or testdata/accepted; QDNB_COPIES sets the number of copies. Run it on one core, with taskset.
 func BenchmarkControlSteps(b *testing.B) {
 	copies, _ := strconv.Atoi(cmp.Or(os.Getenv("QDNB_COPIES"), "64"))
 	limit, _ := strconv.Atoi(os.Getenv("QDNB_ITERATIONS"))
@@ -43,7 +43,7 @@ func BenchmarkControlSteps(b *testing.B) {
 		substeps   int
 	}{{"go1_feet", "go1", 5}, {"gym_half_cheetah", "gym_half_cheetah", 5}, {"gym_ant", "gym_ant", 5},
 		{"gym_humanoid", "gym_humanoid", 5}, {"gym_hopper", "gym_hopper", 4}, {"gym_walker2d", "gym_walker2d", 4}} {
-		path := filepath.Join(cmp.Or(os.Getenv("QDNB_GOLDEN_MUJOCO"), "testdata/accepted"), c.file+"_model.json")
+		path := filepath.Join(cmp.Or(os.Getenv("QDNB_GOLDEN"), "testdata/accepted"), c.file+"_model.json")
 		if c.file == "go1" {
 			path = "../robots/go1.json"
 		}

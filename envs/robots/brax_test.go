@@ -10,10 +10,10 @@ import (
 	"example.com/qdnb/internal/must"
 )
 
-// The steps of systems are compared with Brax's in package verify.
+// The steps of systems are compared with Brax's by the golden tests of package envs.
 func TestReadBraxRefuses(t *testing.T) {
 	config := func(name string) string {
-		return string(must.Get(os.ReadFile("../verify/testdata/robots/config_" + name + ".txt")))
+		return string(must.Get(os.ReadFile("../testdata/config_" + name + ".txt")))
 	}
 	good := `dt: .02 substeps: 4 dynamics_mode: 'pbd'
 bodies { name: "a" mass: 1 } bodies: < name: "b", mass: 1.5f >
@@ -50,7 +50,7 @@ bodies { name: "d" mass: 1 colliders { sphere { radius: 1 } } }`,
 
 // No text makes the reader crash, or gives a model that is not valid.
 func FuzzReadBrax(f *testing.F) {
-	for _, path := range must.Get(filepath.Glob("../verify/testdata/robots/*.txt")) {
+	for _, path := range must.Get(filepath.Glob("../testdata/config_*.txt")) {
 		f.Add(string(must.Get(os.ReadFile(path))))
 	}
 	f.Fuzz(func(t *testing.T, text string) {

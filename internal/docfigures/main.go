@@ -24,7 +24,6 @@ var pages = []struct {
 	{"adaptation.png", adaptation},
 	{"determinism.png", determinism},
 	{"faults.png", faults},
-	{"guides/verify.png", verified},
 }
 
 func main() {

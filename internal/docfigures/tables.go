@@ -3,20 +3,16 @@ package main
 import (
 	"context"
 	"encoding/csv"
-	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
 
-	"example.com/qdnb/envs/verify"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/plot/figures"
-	"example.com/qdnb/xla"
 )
 
 // chart is a panel of intervals, or of lines.
@@ -178,40 +174,4 @@ func adaptation(context.Context, string) (figures.Grid, error) {
 		return figures.Grid{}, err
 	}
 	return paper.Adaptation(data)
-}
-
-// verified draws the worst differences of single steps from the golden files, on two backends. A
-// ring is an array, a dot the worst one of an environment.
-func verified(ctx context.Context, _ string) (figures.Grid, error) {
-	files, err := filepath.Glob("envs/testdata/onestep_*.npz")
-	if err != nil {
-		return figures.Grid{}, err
-	}
-	if len(files) == 0 {
-		return figures.Grid{}, fmt.Errorf("no golden files in envs/testdata: run it in the root of the checkout")
-	}
-	var panels []chart
-	for _, backend := range []string{"cpu", "go"} {
-		platform, err := xla.Open(ctx, backend)
-		if err != nil {
-			return figures.Grid{}, err
-		}
-		panel := chart{Axes: figures.Axes{Title: platform.Name(), XLimits: [2]float64{0, 1.2},
-			XLabel: "difference from Brax / tolerance"}}
-		for _, file := range files {
-			report, err := verify.File(platform, file)
-			if err != nil {
-				return figures.Grid{}, err
-			}
-			row := figures.Interval{Name: report.Env}
-			for _, array := range report.Arrays {
-				row.Points = append(row.Points, array.WorstShare)
-			}
-			row.Value = slices.Max(row.Points)
-			row.High = row.Value
-			panel.Rows = append(panel.Rows, row)
-		}
-		panels = append(panels, panel)
-	}
-	return drawn(panels...)
 }

@@ -3,6 +3,7 @@ package xlatest
 
 import (
 	"math"
+	"os"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes/gotype"
@@ -41,12 +42,12 @@ func As(t testing.TB, kind backend.Kind) (own, as *xla.Platform) {
 	return own, &xla.Platform{Platform: &copied}
 }
 
-// Each runs a test on the best backend and on the pure Go one.
+// Each runs a test on the best backend and on the pure Go one, or only on the one that QDNB_BACKEND names.
 func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 	t.Helper()
 	best, pure := Best(t), Pure(t)
 	t.Run(best.Name(), func(t *testing.T) { test(t, best) })
-	if best.Kind != backend.Go {
+	if best.Kind != backend.Go && os.Getenv(backend.BackendEnv) == "" {
 		t.Run(pure.Name(), func(t *testing.T) { test(t, pure) })
 	}
 }

@@ -1,34 +1,18 @@
 package bench
 
 import (
-	"errors"
 	"math"
+	"testing"
+	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/xla"
-	"example.com/qdnb/xla/backend"
 )
-
-// Ceilings measures the highest rates that XLA programs reach on this machine, with four small
-// programs, each by its best of three runs. They bound the times of the other benchmarks. The pure
-// Go backend is an error.
-type Ceilings struct{}
-
-// CeilingRates is the result of [Ceilings]: rates summed over all workers.
-type CeilingRates struct {
-	Backend    string  `json:"backend"`
-	Workers    int     `json:"workers"`
-	Products   float64 `json:"products_gflops"`   // GFLOP/s of matrix products with 256 rows
-	Shared     float64 `json:"shared_gflops"`     // GFLOP/s of the same if all cores share each
-	Arithmetic float64 `json:"arithmetic_gflops"` // GFLOP/s of multiply-adds in registers
-	// GB/s of reading two arrays and writing one, 1 MB per worker
-	Cache  float64 `json:"cache_gbs"`
-	Memory float64 `json:"memory_gbs"` // GB/s of the same with arrays larger than the caches
-}
 
 const (
 	ceilingRows       = 256 // of a matrix, like a batch of transitions
@@ -41,24 +25,24 @@ const (
 	ceilingIterations = 1 << 14 // of the loops of Arithmetic and Cache
 )
 
-// Measure implements [Benchmark].
-func (Ceilings) Measure(p *xla.Platform) (any, error) {
-	if p.Kind == backend.Go {
-		return nil, errors.New("the pure Go backend has no ceilings worth measuring: install a plugin " +
-			"with `qdnb doctor --install`")
-	}
+// BenchmarkCeilings measures the highest rates that XLA programs reach on this machine, with five small
+// programs, each by its best of three runs, summed over all workers. They bound the times of the other
+// benchmarks: GFLOP/s of matrix products with 256 rows, of the same if all cores share each, and of
+// multiply-adds in registers; GB/s of reading two arrays and writing one, 1 MB per worker, and with arrays
+// larger than the caches.
+func BenchmarkCeilings(b *testing.B) {
+	defer failing(b)
 	square := shapes.Make(dtypes.Float32, ceilingRows, ceilingRows)
-	r := CeilingRates{Backend: p.Name(), Workers: p.Workers}
 	for _, of := range []struct {
-		rate  *float64
+		unit  string
 		work  float64 // GFLOP or GB
 		alone bool    // one program for all cores instead of one per worker
 		build func(x *graph.Node) *graph.Node
 		shape shapes.Shape
 	}{
-		{&r.Products, ceilingProducts * ceilingProduct, false, products, square},
-		{&r.Shared, ceilingProducts * ceilingProduct, true, products, square},
-		{&r.Arithmetic, 2 * ceilingChain * ceilingNumbers * ceilingIterations, false,
+		{"products-gflops", ceilingProducts * ceilingProduct, false, products, square},
+		{"shared-gflops", ceilingProducts * ceilingProduct, true, products, square},
+		{"arithmetic-gflops", 2 * ceilingChain * ceilingNumbers * ceilingIterations, false,
 			func(x *graph.Node) *graph.Node {
 				return xla.For(x.Graph(), ceilingIterations, x, func(_, x *graph.Node) *graph.Node {
 					y := x
@@ -68,24 +52,19 @@ func (Ceilings) Measure(p *xla.Platform) (any, error) {
 					return y
 				})
 			}, shapes.Make(dtypes.Float32, ceilingNumbers)},
-		{&r.Cache, 3 * ceilingWeights / 2 * ceilingIterations, false, func(x *graph.Node) *graph.Node {
+		{"cache-GB/s", 3 * ceilingWeights / 2 * ceilingIterations, false, func(x *graph.Node) *graph.Node {
 			return damped(x, ceilingIterations)
 		}, shapes.Make(dtypes.Float32, ceilingWeights/2/4)},
-		{&r.Memory, 3 * ceilingLarge / 2 * 8, false, func(x *graph.Node) *graph.Node {
+		{"memory-GB/s", 3 * ceilingLarge / 2 * 8, false, func(x *graph.Node) *graph.Node {
 			return damped(x, 8)
 		}, shapes.Make(dtypes.Float32, ceilingLarge/2/4)},
 	} {
-		seconds, err := timeProgram(p, of.alone, of.shape, of.build)
-		if err != nil {
-			return nil, err
-		}
-		workers := float64(p.Workers)
+		workers := float64(platform.Workers)
 		if of.alone {
 			workers = 1
 		}
-		*of.rate = math.Round(10*workers*of.work/seconds/1e9) / 10
+		b.ReportMetric(workers*of.work/timeProgram(of.alone, of.shape, of.build)/1e9, of.unit)
 	}
-	return r, nil
 }
 
 // products repeats y = y x, with rows of x that sum up to 1, so that y neither grows nor vanishes. A loop
@@ -108,10 +87,9 @@ func damped(x *graph.Node, times int) *graph.Node {
 	}).Sums
 }
 
-// timeProgram returns the shortest time, in seconds, of a program on an array of small values.
-func timeProgram(p *xla.Platform, alone bool, shape shapes.Shape,
-	build func(x *graph.Node) *graph.Node) (float64, error) {
-	compile, workers := xla.CompileParallel[xla.Array, xla.Array], p.Workers
+// timeProgram returns the shortest time, in seconds, of three runs of a program on an array of small values.
+func timeProgram(alone bool, shape shapes.Shape, build func(x *graph.Node) *graph.Node) float64 {
+	compile, workers := xla.CompileParallel[xla.Array, xla.Array], platform.Workers
 	if alone {
 		compile, workers = xla.Compile[xla.Array, xla.Array], 1
 	}
@@ -124,23 +102,19 @@ func timeProgram(p *xla.Platform, alone bool, shape shapes.Shape,
 		input = append(input, tensors.FromFlatDataAndDimensions(numbers, shape.Dimensions...))
 	}
 	defer input.Free()
-	program, err := compile(p, "ceiling", xla.Value(input), func(x xla.Array) xla.Array {
+	program := must.Get(compile(platform, "ceiling", xla.Value(input), func(x xla.Array) xla.Array {
 		return xla.Out(graph.ReduceAllMax(build(x.Tree)))
-	})
-	if err != nil {
-		return 0, err
-	}
+	}))
 	defer program.Free()
-	_, fastest, err := best(3, func() error {
-		out, err := program.Run(xla.Value(input))
-		if err != nil {
-			return err
-		}
+	fastest := math.Inf(1)
+	for range 4 {
+		start := time.Now()
+		out := must.Get(program.Run(xla.Value(input)))
 		for _, result := range out.Value() {
 			tensors.ToScalar[float32](result) // waits for the device
 		}
+		fastest = min(fastest, time.Since(start).Seconds())
 		out.Free()
-		return nil
-	})
-	return fastest, err
+	}
+	return fastest
 }

@@ -2,10 +2,9 @@ package bench
 
 import (
 	"errors"
-	"fmt"
-	"maps"
 	"math"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
@@ -13,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/names"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/qdnb/algorithms/skills"
@@ -23,71 +22,34 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// Updates times the gradient updates of a learner in one program, with the paper's sizes on
+// BenchmarkUpdates times the gradient updates of a learner in one program, with the paper's sizes on
 // ant-uni: 87 observations, 8 actions, batches of 256 transitions from a full buffer of random
 // transitions, and networks with two hidden layers of 256 units.
 //
 // An update of td3 updates the critics, and every second one also the actor. An update of sac
 // updates the discriminator, the critics and the actor, as in DIAYN+REWARD with five skills. An
 // update of variation is a policy-gradient step of each of PGA-MAP-Elites' individuals.
-type Updates struct {
-	Learner     string `json:"learner" default:"td3"`
-	Individuals int    `json:"-" default:"50"`
-	Steps       int    `json:"steps" default:"300"`
-	Buffer      int    `json:"buffer" default:"100000"`
-	Repeats     int    `json:"-" default:"3"`
-}
-
-// UpdatesTiming is the result of [Updates].
-type UpdatesTiming struct {
-	Updates
-	Backend          string  `json:"backend"`
-	BestSeconds      float64 `json:"best_s"` // best of the repeats
-	UpdatesPerSecond float64 `json:"updates_per_s"`
-	CompileSeconds   float64 `json:"compile_seconds"`
-}
-
-// Measure implements [Benchmark].
-func (b Updates) Measure(p *xla.Platform) (any, error) {
-	learner, ok := learners[b.Learner]
-	if !ok {
-		return nil, names.Unknown("learner", b.Learner, slices.Sorted(maps.Keys(learners)))
+func BenchmarkUpdates(b *testing.B) {
+	defer failing(b)
+	start, ok := map[string]func() updates{"td3": benchTD3, "sac": benchSAC, "variation": benchVariation}[*learner]
+	if !ok || *steps < 1 || *buffer < 1 || *individuals < 1 {
+		b.Fatalf("-learner must be td3, sac or variation, not %q; -steps, -buffer and -individuals 1 or more", *learner)
 	}
-	if b.Steps < 1 || b.Buffer < 1 {
-		return nil, fmt.Errorf("steps and buffer must be 1 or more, not %d and %d", b.Steps, b.Buffer)
-	}
-	u, err := learner(p, b)
-	if err != nil {
-		return nil, err
-	}
+	u := start()
 	defer u.free()
-	_, fastest, err := best(b.Repeats, u.run)
-	if err != nil {
-		return nil, err
-	}
-	return UpdatesTiming{Updates: b, Backend: p.Name(), BestSeconds: fastest,
-		UpdatesPerSecond: math.Round(10*float64(b.Steps)/fastest) / 10,
-		CompileSeconds:   u.compileTime.Seconds()}, nil
+	_, fastest := best(b, u.run)
+	report(b, map[string]float64{"steps": float64(*steps), "updates/s": float64(*steps) / fastest, "compile-s": u.compileTime.Seconds()})
 }
 
-// learners are the learners of [Updates] by name.
-var learners = map[string]func(p *xla.Platform, s Updates) (updates, error){
-	"td3":       benchTD3,
-	"sac":       benchSAC,
-	"variation": benchVariation,
-}
-
-// updates is a compiled learner. run runs the updates; a NaN loss is an error.
+// updates is a compiled learner. run runs the updates; a NaN loss panics.
 type updates struct {
 	compileTime time.Duration
-	run         func() error
-	free        func()
+	run, free   func()
 }
 
 // newUpdates compiles a learner. start makes its state, a pytree, from a key. train maps a state to
 // the next state and the losses.
-func newUpdates[T any](p *xla.Platform, start func(random.Key) T,
-	train func(T, random.Key) (T, []*graph.Node)) (updates, error) {
+func newUpdates[T any](start func(random.Key) T, train func(T, random.Key) (T, []*graph.Node)) updates {
 	type in struct {
 		State xla.State[T] `xla:"donate"`
 	}
@@ -95,99 +57,82 @@ func newUpdates[T any](p *xla.Platform, start func(random.Key) T,
 		State  xla.State[T]
 		Losses xla.State[[]*graph.Node]
 	}
-	seed := p.Seed(0).First()
+	seed := platform.Seed(0).First()
 	defer seed.Free()
-	first, err := xla.Compile(p, "start", seed, func(seed xla.Array) in {
+	first := must.Get(xla.Compile(platform, "start", seed, func(seed xla.Array) in {
 		return in{xla.Out(start(random.KeyOf(seed.Tree)))}
-	})
-	if err != nil {
-		return updates{}, err
-	}
+	}))
 	defer first.Free()
-	held, err := first.Run(seed)
-	if err != nil {
-		return updates{}, err
-	}
-	program, err := xla.Compile(p, "updates", held, func(in in) out {
+	held := must.Get(first.Run(seed))
+	program := must.Get(xla.Compile(platform, "updates", held, func(in in) out {
 		g := xla.Flatten(in.State.Tree)[0].Graph()
 		after, losses := train(in.State.Tree, random.NewKey(g, 1))
 		return out{xla.Out(after), xla.Out(losses)}
-	})
-	if err != nil {
-		held.State.Free()
-		return updates{}, err
-	}
+	}))
 	return updates{
 		compileTime: program.CompileTime,
-		run: func() error {
-			found, err := program.Run(held)
-			if err != nil {
-				return err
-			}
+		run: func() {
+			found := must.Get(program.Run(held))
 			held.State = found.State
 			if slices.ContainsFunc(found.Losses.Scalars(), math.IsNaN) {
-				return errors.New("a loss is NaN")
+				panic(errors.New("a loss is NaN"))
 			}
-			return nil
 		},
 		free: func() {
 			held.State.Free()
 			program.Free()
 		},
-	}, nil
+	}
 }
 
-func benchTD3(p *xla.Platform, s Updates) (updates, error) {
+func benchTD3() updates {
 	const observations, actions = 87, 8
 	type whole struct {
 		Learner td3.TrainingState
 		Buffer  replay.Buffer
 	}
 	algorithm := td3.New(td3.Default(), nn.NewPolicy(observations, []int{256, 256}, actions))
-	return newUpdates(p, func(key random.Key) whole {
+	return newUpdates(func(key random.Key) whole {
 		g := key.Hi.Graph()
 		one := key.FoldInEach(graph.Const(g, []int32{0}))
-		zeros := graph.Zeros(g, shapes.Make(dtypes.Float32, s.Buffer))
-		full := graph.Const(g, int32(s.Buffer))
+		zeros := graph.Zeros(g, shapes.Make(dtypes.Float32, *buffer))
+		full := graph.Const(g, int32(*buffer))
 		rows := algorithm.Layout().Join(replay.Transitions{
-			Obs:     key.FoldIn(2).Normal(s.Buffer, observations),
-			NextObs: key.FoldIn(3).Normal(s.Buffer, observations),
-			Action:  key.FoldIn(4).Uniform(-1, 1, s.Buffer, actions), Reward: key.FoldIn(5).Normal(s.Buffer),
+			Obs:     key.FoldIn(2).Normal(*buffer, observations),
+			NextObs: key.FoldIn(3).Normal(*buffer, observations),
+			Action:  key.FoldIn(4).Uniform(-1, 1, *buffer, actions), Reward: key.FoldIn(5).Normal(*buffer),
 			Done: zeros, Truncation: zeros,
 		})
 		return whole{algorithm.Start(algorithm.Actor.Init(one), key.FoldIn(1)),
 			replay.Buffer{Rows: rows, Size: full, Position: graph.ZerosLike(full)}}
 	}, func(w whole, key random.Key) (whole, []*graph.Node) {
-		learner, critic, actor := algorithm.Train(w.Learner, w.Buffer, key, s.Steps)
+		learner, critic, actor := algorithm.Train(w.Learner, w.Buffer, key, *steps)
 		return whole{learner, w.Buffer}, []*graph.Node{critic, actor}
 	})
 }
 
 // benchVariation is the policy-gradient variation of individuals on random observations.
-func benchVariation(p *xla.Platform, s Updates) (updates, error) {
+func benchVariation() updates {
 	const observations, actions = 87, 8
 	type whole struct {
 		Individuals, Observations *graph.Node
 		Critic                    nn.Network
 	}
-	if s.Individuals < 1 {
-		return updates{}, fmt.Errorf("individuals must be 1 or more, not %d", s.Individuals)
-	}
 	algorithm := td3.New(td3.Default(), nn.NewPolicy(observations, []int{256, 256}, actions))
-	return newUpdates(p, func(key random.Key) whole {
-		which := graph.Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, s.Individuals), 0)
+	return newUpdates(func(key random.Key) whole {
+		which := graph.Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, *individuals), 0)
 		individuals := algorithm.Actor.Init(key.FoldInEach(which))
 		first := graph.Slice(individuals, graph.AxisRange(0, 1))
-		return whole{individuals, key.FoldIn(2).Normal(s.Steps*algorithm.TransitionsBatchSize, observations),
+		return whole{individuals, key.FoldIn(2).Normal(*steps*algorithm.TransitionsBatchSize, observations),
 			algorithm.Start(first, key.FoldIn(1)).Critic.Params[0]}
 	}, func(w whole, _ random.Key) (whole, []*graph.Node) {
 		worker := graph.Const(w.Individuals.Graph(), int32(0))
-		w.Individuals = algorithm.Vary(w.Individuals, w.Critic, w.Observations, worker, s.Individuals)
+		w.Individuals = algorithm.Vary(w.Individuals, w.Critic, w.Observations, worker, *individuals)
 		return w, []*graph.Node{graph.ReduceAllMean(w.Individuals)}
 	})
 }
 
-func benchSAC(p *xla.Platform, s Updates) (updates, error) {
+func benchSAC() updates {
 	const observations, actions, count = 87, 8, 5
 	type whole struct {
 		Learner   sac.TrainingState
@@ -199,31 +144,27 @@ func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 		Key    random.Key
 		Losses *graph.Node
 	}
-	env, err := envs.Make("ant-uni")
-	if err != nil {
-		return updates{}, err
-	}
 	config := sac.Default()
 	algorithm := sac.New(config, observations+count, actions)
 	layout := replay.Layout{Obs: observations + count, Actions: actions}
-	task := skills.Problem{Env: env, Skills: skills.Distribution{OneHot: count}}
+	task := skills.Problem{Env: must.Get(envs.Make("ant-uni")), Skills: skills.Distribution{OneHot: count}}
 	diayn := skills.DIAYN{LearningRate: config.LearningRate, Hidden: config.Hidden}
-	return newUpdates(p, func(key random.Key) whole {
+	return newUpdates(func(key random.Key) whole {
 		g := key.Hi.Graph()
-		skill := graph.OneHot(graph.ModScalar(graph.Iota(g, shapes.Make(dtypes.Int32, s.Buffer), 0), int32(count)),
+		skill := graph.OneHot(graph.ModScalar(graph.Iota(g, shapes.Make(dtypes.Int32, *buffer), 0), int32(count)),
 			count, dtypes.Float32)
 		observed := func(key random.Key) *graph.Node {
-			return graph.Concatenate([]*graph.Node{key.Normal(s.Buffer, observations), skill}, 1)
+			return graph.Concatenate([]*graph.Node{key.Normal(*buffer, observations), skill}, 1)
 		}
-		zeros, full := graph.Zeros(g, shapes.Make(dtypes.Float32, s.Buffer)), graph.Const(g, int32(s.Buffer))
+		zeros, full := graph.Zeros(g, shapes.Make(dtypes.Float32, *buffer)), graph.Const(g, int32(*buffer))
 		rows := layout.Join(replay.Transitions{Obs: observed(key.FoldIn(0)), NextObs: observed(key.FoldIn(1)),
-			Action: key.FoldIn(2).Uniform(-1, 1, s.Buffer, actions), Reward: key.FoldIn(3).Normal(s.Buffer),
+			Action: key.FoldIn(2).Uniform(-1, 1, *buffer, actions), Reward: key.FoldIn(3).Normal(*buffer),
 			Done: zeros, Truncation: zeros})
 		return whole{algorithm.Start(key.FoldIn(4)), diayn.Init(task, key.FoldIn(5)),
 			replay.Buffer{Rows: rows, Size: full, Position: graph.ZerosLike(full)}}
 	}, func(w whole, key random.Key) (whole, []*graph.Node) {
 		zero := graph.Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32))
-		end := xla.ForUnfused(key.Hi.Graph(), s.Steps, state{w, key, zero}, func(step *graph.Node, u state) state {
+		end := xla.ForUnfused(key.Hi.Graph(), *steps, state{w, key, zero}, func(step *graph.Node, u state) state {
 			draw := u.Key.FoldInEach(step)
 			b := layout.Split(u.State.Buffer.At(u.State.Buffer.Draw(draw.FoldIn(0), config.BatchSize)))
 			part := func(x *graph.Node, from, to int) *graph.Node {

@@ -1,9 +1,6 @@
-package verify
+package envs_test
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -15,7 +12,7 @@ import (
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
-	"example.com/qdnb/internal/names"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/xla/random"
 )
 
@@ -87,7 +84,7 @@ func (f format) step(s envs.State, action *Node) view {
 	return v
 }
 
-func formatOf(env envs.Env) (format, error) {
+func formatOf(env envs.Env) format {
 	spec := env.Spec()
 	switch env := env.(type) {
 	case envs.Pointmaze: // exact up to rounding
@@ -103,7 +100,7 @@ func formatOf(env envs.Env) (format, error) {
 			stepped: stepped,
 			started: append([]output{observation(spec, near)}, descriptor(spec, near)...),
 			traced:  append(stepped[:len(stepped):len(stepped)], stateArray(xy, 0)),
-		}, nil
+		}
 	case *envs.BlackBox: // the state is the last solution
 		near := tolerance{base: 1e-6, value: 3e-6}
 		return format{env: env, state: []column{{name: "solution", dims: []int{spec.Actions}}},
@@ -112,12 +109,9 @@ func formatOf(env envs.Env) (format, error) {
 			},
 			read:    func(s envs.State) []*Node { return []*Node{swap(s.PhysicsState[0])} },
 			stepped: outcome(spec, near, near),
-		}, nil
-	case *envs.Rigid:
-		return formatOfRigid(env), nil
+		}
 	}
-	return format{}, fmt.Errorf("%s cannot be verified: golden files exist for pointmaze, tasks of "+
-		"rigid bodies and tasks without physics only", spec.Name)
+	return formatOfRigid(env.(*envs.Rigid))
 }
 
 // chaotic lists the environments in which a step loses a digit or more of precision, with the
@@ -164,18 +158,10 @@ func (f format) withSystem() format {
 
 // formatOfSystem returns the format of a system that is read from its description in a folder. Its task
 // observes and rewards nothing.
-func formatOfSystem(dir, name string) (format, error) {
+func formatOfSystem(dir, name string) format {
 	model, _, err := robots.ReadFile(filepath.Join(dir, "config_"+name+".txt"))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("its folder has no config_%s.txt", name)
-	}
-	if err != nil {
-		return format{}, err
-	}
-	engine, err := physics.NewSystem(model)
-	if err != nil {
-		return format{}, err
-	}
+	must.Do(err)
+	engine := must.Get(physics.NewSystem(model))
 	nothing := func(m envs.StepView) *Node { return m.Frame(model.Bodies[0].Name).Position[0] }
 	env := &envs.Rigid{System: engine, Settings: envs.Spec{Name: name, Actions: engine.Actions()}, Observe: nothing,
 		Reward: func(before, _ envs.StepView, _ *Node) *Node { return nothing(before) }}
@@ -184,7 +170,7 @@ func formatOfSystem(dir, name string) (format, error) {
 	touch.value = 1e-5 // an impulse is the sum of those of all substeps
 	f := format{env: env, rigid: env, stepped: impulses(len(model.Bodies), touch),
 		state: coordinates(len(model.Bodies), tolerance{base: 1e-6, err64: "err64_posrot"}, speed)}
-	return f.withSystem(), nil
+	return f.withSystem()
 }
 
 // impulses returns the outputs of the velocity changes by contacts.
@@ -240,33 +226,26 @@ func outcome(spec envs.Spec, reward, desc tolerance) []output {
 
 // perturb puts the environment of a format under the conditions of a file. what is their name in the
 // file's name; the array parameter has the value.
-func (f *format) perturb(what string, stored *arrays) error {
-	live, err := envs.NewPerturbable(f.env)
-	if err != nil {
-		return err
-	}
-	parameter, err := stored.get(column{name: "parameter", dims: []int{1}})
-	if err != nil {
-		return err
-	}
+func (f *format) perturb(what string, stored *goldenFile) {
+	live := must.Get(envs.NewPerturbable(f.env))
+	parameter, _ := stored.get(column{name: "parameter", dims: []int{1}})
 	conditions := live.Nominal()
-	switch k := float64(parameter.flat[0]); what {
+	switch k := float64(parameter[0]); what {
 	case "gravity":
 		conditions.Gravity = k
 	case "actuator":
 		conditions.Actuators = k
-	case "target":
-		if conditions.Target, err = target(k, stored); err != nil {
-			return err
+	case "target": // of the paper, by its number
+		conditions.Target = catalog.Targets()[int(k)]
+		where, _ := stored.get(column{name: "target", dims: []int{3}})
+		if x, y := float64(where[0]), float64(where[1]); math.Hypot(x-conditions.Target[0], y-conditions.Target[1]) > 1e-5 {
+			stored.Fatalf("%s: target %g is at (%g, %g), not %v", stored.path, k, x, y, conditions.Target)
 		}
 		f.state[0].ignore = 3 // the target, the last body, stays at its nominal position
 	default:
-		return names.Unknown("perturbation", what, []string{"gravity", "actuator", "target"})
+		stored.Fatalf("%s: unknown perturbation %s", stored.path, what)
 	}
-	values, err := live.Values(conditions)
-	if err != nil {
-		return err
-	}
+	values := must.Get(live.Values(conditions))
 	start, read := f.start, f.read
 	f.env = live
 	f.start = func(state []*Node) envs.State {
@@ -278,25 +257,4 @@ func (f *format) perturb(what string, stored *arrays) error {
 		s.PhysicsState = s.PhysicsState[:len(s.PhysicsState)-1]
 		return read(s)
 	}
-	return nil
-}
-
-// target returns a target of the paper by its number. The position in the file must match.
-func target(number float64, stored *arrays) (at [2]float64, err error) {
-	targets := catalog.Targets()
-	n := int(number)
-	if float64(n) != number || n < 0 || n >= len(targets) {
-		return at, fmt.Errorf("there is no target number %g: array \"parameter\" must be one of 0 to %d",
-			number, len(targets)-1)
-	}
-	where, err := stored.get(column{name: "target", dims: []int{3}})
-	if err != nil {
-		return at, err
-	}
-	at = targets[n]
-	if x, y := float64(where.flat[0]), float64(where.flat[1]); math.Hypot(x-at[0], y-at[1]) > 1e-5 {
-		return at, fmt.Errorf("array \"target\" is (%g, %g), but target number %d is at (%g, %g)", x, y, n,
-			at[0], at[1])
-	}
-	return at, nil
 }

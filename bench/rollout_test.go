@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/stats"
+)
+
+// BenchmarkRollout times rollouts of random policies with two hidden layers of 256 units, one policy per
+// copy of the environment. This is the cost of an evaluation in MAP-Elites.
+func BenchmarkRollout(b *testing.B) {
+	defer failing(b)
+	task := scoring.NewTask(environment(*env), []int{256, 256}, *steps)
+	size := batchOr(256)
+	task.Weights = scoring.Precision(*weights)
+	evaluator := must.Get(scoring.NewEvaluator(platform, task, scoring.Plan{Policies: size, Slice: *slice}))
+	defer evaluator.Free()
+	population := randomPolicies(task, size)
+	defer population.Free()
+	_, fastest := best(b, func() { must.Get(evaluator.Evaluate(population, 1, nil)) })
+	report(b, map[string]float64{"batch": float64(size), "steps": float64(*steps), "slice": float64(evaluator.Slice()),
+		"env-steps/s": float64(size**steps) / fastest, "compile-s": evaluator.CompileTime.Seconds(), "peak-B": peakMemory()})
+}
+
+// environment returns a built-in environment, or a task of the robot in a file: it observes the joints and
+// rewards the velocity of the first body but one, as the first is MuJoCo's world.
+func environment(name string) envs.Env {
+	if !slices.Contains([]string{".xml", ".json", ".txt"}, filepath.Ext(name)) {
+		return must.Get(envs.Make(name))
+	}
+	system, _, err := envs.ReadSystem(context.Background(), name, mujoco.Options{IgnorePairs: true})
+	must.Do(err)
+	bodies := system.BodyNames()
+	env := &envs.Rigid{System: system, Noise: 0.1,
+		Settings: envs.Spec{Name: name, Observations: 2 * len(system.DefaultAngles()), Actions: system.Actions(), Length: 250,
+			Descriptor: envs.Descriptor{Kind: envs.None}},
+		Observe: func(m envs.StepView) *graph.Node {
+			angles, velocities := system.JointAngles(m.State)
+			return graph.Concatenate([]*graph.Node{angles, velocities}, 0)
+		},
+		Reward: func(_, after envs.StepView, _ *graph.Node) *graph.Node {
+			return after.Frame(bodies[min(1, len(bodies)-1)]).Velocity[0]
+		},
+	}
+	must.Do(envs.Validate(env))
+	return env
+}
+
+// BenchmarkAdaptation times the evaluations of qdnb.Adapt. Random policies with two hidden layers of 256
+// units play episodes under the first of the paper's gravity multipliers.
+func BenchmarkAdaptation(b *testing.B) {
+	defer failing(b)
+	multipliers := envs.GravityMultiplier.Values()
+	if *values < 1 || *values > len(multipliers) || *policies < 1 || *episodes < 1 {
+		b.Fatalf("-values must be between 1 and %d, not %d; -policies and -episodes 1 or more", len(multipliers), *values)
+	}
+	live := must.Get(envs.NewPerturbable(must.Get(envs.Make(*env))))
+	task := scoring.NewTask(live, []int{256, 256}, *steps)
+	population := randomPolicies(task, *policies)
+	defer population.Free()
+	evaluator := must.Get(scoring.NewEvaluator(platform, task, scoring.Plan{Policies: *policies, States: *episodes}))
+	defer evaluator.Free()
+	first, fastest := best(b, func() {
+		for _, value := range multipliers[:*values] {
+			conditions := must.Get(envs.GravityMultiplier.Apply(live.Nominal(), value))
+			must.Get(evaluator.Evaluate(population, 1, &conditions))
+		}
+	})
+	size := *policies * *episodes
+	report(b, map[string]float64{"policies": float64(*policies), "episodes": float64(*episodes), "values": float64(*values),
+		"steps": float64(*steps), "batch": float64(size), "slice": float64(evaluator.Slice()),
+		"whole-s":     evaluator.CompileTime.Seconds() + first, // compilation and the first run
+		"env-steps/s": float64(size**values**steps) / fastest})
+}
+
+// BenchmarkGeneration times generations of a neuroevolution algorithm after a warm-up that fills the
+// repertoire, and the rollout of as many random policies alone: the medians.
+func BenchmarkGeneration(b *testing.B) {
+	defer failing(b)
+	algorithm, env := tuned("map-elites")
+	base, ok := algorithm.(*evolution.MapElites)
+	if !ok {
+		b.Fatal("generations are timed of map-elites and other neuroevolution")
+	}
+	search := must.Get(algorithm.New(platform, env, 0))
+	defer search.Close()
+	for range max(1, *warmup) {
+		must.Get(search.Step())
+	}
+	evaluator := must.Get(scoring.NewEvaluator(platform, search.Task(), scoring.Plan{Policies: base.Batch, Slice: base.Slice}))
+	defer evaluator.Free()
+	population := randomPolicies(search.Task(), base.Batch)
+	defer population.Free()
+	var all, alone []float64
+	pair := func() { // alternates, so that a drift in machine speed affects both equally
+		start := time.Now()
+		must.Get(evaluator.Evaluate(population, 1, nil))
+		middle := time.Now()
+		must.Get(search.Step())
+		all, alone = append(all, time.Since(middle).Seconds()), append(alone, middle.Sub(start).Seconds())
+	}
+	pair() // warms up
+	all, alone = nil, nil
+	for b.Loop() {
+		pair()
+	}
+	generation, rollout := stats.Median(all), stats.Median(alone)
+	report(b, map[string]float64{"batch": float64(base.Batch), "slice": float64(evaluator.Slice()), "steps": float64(base.EpisodeLength),
+		"compile-s": search.CompileTime().Seconds(), "generation-s": generation, "evaluation-s": rollout,
+		"variation-share": 1 - rollout/generation, "env-steps/s": float64(base.Batch*base.EpisodeLength) / generation})
+}
