@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,7 +85,7 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 
 func (w *Writer) writeCheckpoint(generation int64, state, genotypes map[string]npz.Array) error {
 	if w.metrics != nil { // rows logged up to here must exist when training resumes from here
-		if err := w.metrics.file.Sync(); err != nil {
+		if err := atomicfile.Disk.Sync(w.metrics.file); err != nil {
 			return err
 		}
 	}
@@ -107,7 +106,7 @@ func (w *Writer) writeCheckpoint(generation int64, state, genotypes map[string]n
 	}
 	w.last = generation
 	if len(genotypes) == 0 { // those of an earlier checkpoint of the generation
-		err := os.Remove(w.checkpointPath(genotypesKind, generation))
+		err := atomicfile.Disk.Remove(w.checkpointPath(genotypesKind, generation))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -115,7 +114,7 @@ func (w *Writer) writeCheckpoint(generation int64, state, genotypes map[string]n
 	dir, kept := filepath.Join(w.Dir, checkpointsDir), keptCheckpoints
 	if w.staged != nil {
 		kept = 1
-		if err := os.Rename(w.checkpointPath(repertoireKind, generation),
+		if err := atomicfile.Disk.Rename(w.checkpointPath(repertoireKind, generation),
 			filepath.Join(w.Dir, repertoireFile)); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
-	"example.com/qdnb/internal/hostile"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 )
@@ -310,51 +308,4 @@ func TestOtherArraysAreStoredWhole(t *testing.T) {
 	if got, _, _, err = w.LoadCheckpoint(nil); err != nil || !reflect.DeepEqual(got, empty) {
 		t.Errorf("an empty repertoire: %v, %v", got, err)
 	}
-}
-
-// FuzzGenotypes loads a checkpoint whose fitnesses and file of genotypes are arbitrary.
-func FuzzGenotypes(f *testing.F) {
-	f.Add("fitnesses <f4 2, 1 2", "genotypes <f4 2,3 1", "genotypes", "")
-	f.Add("fitnesses <f4 3, -inf 2 nan", "genotypes <f4 1,3 1", "genotypes", "genotypes")
-	f.Add("fitnesses <f8 3,", "genotypes <f8 2,3 1", "genotypes", "x")
-	f.Add("fitnesses <f4 1048576, -inf", "genotypes <f4 0,268435456", "genotypes", "")
-	f.Add("a_fitnesses <f4 2, 1", "a_genotypes <f4 2,0\nfitnesses <f4 1,", "a_genotypes", "a_genotypes")
-	config := Config{Algorithm: "a", Env: "b"}
-	whole := maxArrayBytes
-	maxArrayBytes = 1 << 20
-	f.Cleanup(func() { maxArrayBytes = whole })
-	f.Fuzz(func(t *testing.T, state, genotypes, name, final string) {
-		w := must.Get(Create(t.TempDir(), config))
-		defer w.Close()
-		r, err := opened(hostile.Archive(state))
-		if err != nil {
-			return
-		}
-		arrays, err := r.ReadAll()
-		if err != nil {
-			return
-		}
-		about, err := json.Marshal(checkpointMeta{Run: w.Name(), Generation: 5, Meta: []byte("{}"),
-			Genotypes: []string{name}, Repertoire: final})
-		must.Do(err)
-		arrays[metaKey] = npz.Of(about)
-		if npz.Write(w.checkpointPath(stateKind, 5), arrays) != nil {
-			return // an invalid name
-		}
-		for _, kind := range []string{genotypesKind, repertoireKind} {
-			must.Do(os.WriteFile(w.checkpointPath(kind, 5), hostile.Archive(genotypes), 0o666))
-		}
-		hostile.Bounded(t, len(state)+len(genotypes)+2*maxArrayBytes, func() {
-			got, generation, warnings, err := w.LoadCheckpoint(nil)
-			hostile.Error(t, err)
-			for _, warning := range warnings {
-				hostile.Error(t, &advice{text: warning})
-			}
-			if generation >= 0 {
-				if err := w.SaveCheckpoint(6, got, nil); err != nil {
-					hostile.Error(t, err)
-				}
-			}
-		})
-	})
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"example.com/qdnb/internal/npz/atomicfile"
 )
 
 // Kinds of files of a generation. The first three make up a checkpoint.
@@ -68,7 +70,7 @@ func removeFiles[T any](dir string, parse func(name string) (T, bool), meant fun
 		return name, ok && meant(file)
 	})
 	for _, name := range names {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		if err := atomicfile.Disk.Remove(filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -459,34 +458,4 @@ func TestReplayGoesOnAfterAFailure(t *testing.T) {
 	must.Do(w.SaveCheckpoint(1, nil, nil))
 	w = resume(t, w, root, 1)
 	must.Do(ring.load(w, 16))
-}
-
-// Reading any file gives the requested rows or an error.
-func FuzzSegment(f *testing.F) {
-	meta := segmentMeta{"run", 3, 5}
-	text := []byte(`{"run":"run","from":3,"to":5}`)
-	for _, arrays := range []map[string]npz.Array{
-		{metaKey: npz.Of(text), rowsKey: npz.Of([]float32{1, 2, 3, 4}, 2, 2)},
-		{metaKey: npz.Of(text), rowsKey: npz.Of([]float64{1, 2, 3, 4}, 2, 2)},
-		{metaKey: npz.Of([]byte("[]"))}, nil,
-	} {
-		path := filepath.Join(f.TempDir(), "seed")
-		must.Do(npz.Write(path, arrays))
-		f.Add(must.Get(os.ReadFile(path)))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := opened(data)
-		if err != nil {
-			return
-		}
-		arrays, err := file.ReadAll()
-		if err != nil {
-			return
-		}
-		rows, err := segmentRows(arrays, meta, 2)
-		if (err == nil) != (len(rows) == 4) || err == nil && !reflect.DeepEqual(arrays[rowsKey].Shape,
-			[]int{2, 2}) {
-			t.Errorf("rows %v, %v", rows, err)
-		}
-	})
 }

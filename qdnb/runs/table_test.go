@@ -51,26 +51,3 @@ func TestTable(t *testing.T) {
 		errtest.Want(t, errtest.Of(parseTable([]byte(data))), want)
 	}
 }
-
-func FuzzTable(f *testing.F) {
-	f.Add([]byte("generation,qd_score\n1,2.5\n2,-inf\n3,4"))
-	f.Add([]byte("a\r\n1\r\n\r\n"))
-	f.Add([]byte("a,b\n\"1\",0x1p-2\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		table, err := parseTable(data)
-		if err != nil {
-			return
-		}
-		for _, row := range table.Rows {
-			if len(row) != len(table.Columns) {
-				t.Fatalf("a row has %d numbers for %d columns", len(row), len(table.Columns))
-			}
-			for _, v := range row {
-				again, err := parseTable([]byte("a\n" + FormatNumber(v) + "\n"))
-				if err != nil || math.Float64bits(again.Rows[0][0]) != math.Float64bits(v) && v == v {
-					t.Fatalf("%v came back as %v, %v", v, again, err)
-				}
-			}
-		}
-	})
-}

@@ -17,6 +17,13 @@ import (
 // prefix marks hidden files being written, next to their targets, for [Sweep].
 const prefix = ".writing-"
 
+// Disk holds the operations that a full disk may fail and a power failure may undo. Tests replace them.
+var Disk = struct {
+	Sync   func(*os.File) error
+	Rename func(from, to string) error
+	Remove func(path string) error
+}{(*os.File).Sync, os.Rename, os.Remove}
+
 // Write creates or replaces the file at path with what the function writes. The new contents go to
 // a temporary file in the same folder, which is renamed once it is synced to disk.
 func Write(path string, write func(io.Writer) error) (err error) {
@@ -41,13 +48,13 @@ func Write(path string, write func(io.Writer) error) (err error) {
 	if err := buffered.Flush(); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := Disk.Sync(f); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := Disk.Rename(f.Name(), path); err != nil {
 		return err
 	}
 	return SyncDir(dir)
@@ -82,7 +89,7 @@ func SyncDir(dir string) error {
 		return err
 	}
 	defer f.Close()
-	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err,
+	if err := Disk.Sync(f); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err,
 		errors.ErrUnsupported) {
 		return err
 	}
