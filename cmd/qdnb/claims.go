@@ -77,7 +77,7 @@ func printClaims(list []claims.Result) {
 	}
 	if len(undecided) > 0 {
 		fmt.Println()
-		for _, line := range names.Wrap("no verdict: "+strings.Join(undecided, "; "), width) {
+		for _, line := range names.Wrap("open: "+strings.Join(undecided, "; "), width) {
 			fmt.Println(line)
 		}
 	}

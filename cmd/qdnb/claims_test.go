@@ -46,8 +46,8 @@ func TestClaims(t *testing.T) {
 	if strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, entries[0].Name()) {
 		t.Errorf("with a broken folder: %q", stderr)
 	}
-	for _, want := range []string{"no verdict     ant-trap (table 1), seeds: ",
-		"-> best: DADS+REWARD 1280 (± ", "\nno verdict: qd-score: needs PGA-MAP-Elites on ant-trap"} {
+	for _, want := range []string{"open           ant-trap (table 1), seeds: ",
+		"-> best: DADS+REWARD 1280 (± ", "\nopen: qd-score: needs PGA-MAP-Elites on ant-trap"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not in\n%s", want, stdout)
 		}

@@ -8,8 +8,8 @@ import (
 	"example.com/qdnb/qdnb/plot/tables"
 )
 
-// Claims returns a table of the paper's headline statements, the evidence of these runs and, where
-// the evidence carries one, a verdict; a note says why the others have none. It includes the claims
+// Claims returns a table of the paper's headline statements, the evidence of these runs and a verdict; a
+// note says why some are open. It includes the claims
 // of package claims with the given IDs, and those whose IDs start with a given ID and a hyphen
 // ("adaptation" selects "adaptation-small" and so on). Without IDs it includes all claims.
 func Claims(data *Data, ids ...string) (*tables.Table, error) {
@@ -31,7 +31,6 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 		row := tables.Row(fmt.Sprintf("%s (%s)", r.Claim, r.Where), string(r.Verdict), r.Evidence, r.Scope,
 			r.Seeds())
 		if row[1].Bold = r.Verdict != claims.Undecided; !row[1].Bold {
-			row[1].Text = none
 			undecided = append(undecided, r.ID+": "+r.Reason)
 		}
 		t.Rows = append(t.Rows, row)
@@ -42,7 +41,7 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 		}
 	}
 	if len(undecided) > 0 {
-		t.Notes = []string{"No verdict: " + strings.Join(undecided, "; ") + "."}
+		t.Notes = []string{"Open: " + strings.Join(undecided, "; ") + "."}
 	}
 	return t, nil
 }

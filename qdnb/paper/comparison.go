@@ -413,7 +413,10 @@ func ReproductionPage(origin func(*runs.Run) string, folders ...*Data) (string, 
 			notes := claims.Notes
 			claims.Rows, claims.Notes = decided, nil
 			mean := order.Rows[len(order.Rows)-1]
-			fmt.Fprintf(&out, "\n### Runs at scale %s\n\n%s\n", d.Name(), claims.Markdown())
+			fmt.Fprintf(&out, "\n### Runs at scale %s\n\n", d.Name())
+			if len(decided) > 0 {
+				fmt.Fprintf(&out, "%s\n", claims.Markdown())
+			}
 			for _, note := range notes {
 				out.WriteString(filled("", note+" `qdnb claims` shows all statements and their evidence.") + "\n")
 			}

@@ -2,11 +2,10 @@
 //
 // [Check] checks the statements of the paper. A [Result] always has the evidence: for each
 // comparison the medians over seeds of both sides, their standard deviations, and the share of the
-// paper's environment steps at which they are compared. There is a verdict only where the evidence
-// carries one: training runs are compared at the largest share of the paper's steps that all
-// methods reached on an environment ([results.Tables.EqualShares]), which is 1 at the paper's
-// settings. Skills in adaptation and hierarchical control are those of the end of training, so they
-// give a verdict only if the training runs had equal shares.
+// paper's environment steps at which they are compared, the largest that all methods reached on an
+// environment ([results.Tables.EqualShares]). A statement is decided only with three seeds of every
+// method, and either the paper's steps on both sides, or equal processor time on one machine by the same
+// programs; all others are open.
 //
 // Where the paper uses words without a number, the sentence or a constant gives the number. Medians
 // decide, as in the paper.
@@ -31,7 +30,7 @@ type Verdict string
 const (
 	Holds     Verdict = "holds"
 	HoldsNot  Verdict = "does not hold"
-	Undecided Verdict = "no verdict"
+	Undecided Verdict = "open"
 )
 
 // claim is a statement of the paper about its results.
@@ -50,10 +49,10 @@ type Result struct {
 	Where    string  `json:"where"`
 	Verdict  Verdict `json:"verdict"`
 	Evidence string  `json:"evidence"` // one line; empty without any run
-	// Scope is the share of the paper's steps and the size of the networks, such as "at 4 to 10 % of
-	// the paper's steps, with 64 × 64 units".
+	// Scope is the budget and the size of the networks, such as "at 4 to 10 % of the paper's steps, with
+	// 64 × 64 units", or "after 6.0 minutes of processor time each".
 	Scope string `json:"scope"`
-	// Reason says why there is no verdict.
+	// Reason says why the statement is open.
 	Reason string `json:"reason,omitempty"`
 	// MinSeeds and MaxSeeds are the smallest and largest number of seeds of a method on an environment;
 	// 0 without runs.
@@ -71,8 +70,11 @@ func Check(t *results.Tables) (all []Result) {
 }
 
 func (c claim) result(t, cut *results.Tables) Result {
-	d := &check{whole: t, cut: cut, best: map[string]int{}}
-	c.check(d)
+	d := &check{whole: t, cut: t, timed: true, best: map[string]int{}}
+	if c.check(d); !d.equalTime() {
+		d = &check{whole: t, cut: cut, best: map[string]int{}}
+		c.check(d)
+	}
 	r := Result{ID: c.id, Claim: c.sentence, Where: c.where, Verdict: Undecided,
 		Evidence: figures.NameMethods(d.text()), Scope: d.scope(), MinSeeds: d.min, MaxSeeds: d.max}
 	low, high := d.shareRange()
@@ -81,9 +83,10 @@ func (c claim) result(t, cut *results.Tables) Result {
 		r.Reason = "needs " + some(d.missing)
 	case len(d.short) > 0:
 		r.Reason = fmt.Sprintf("%s (%s)", d.short[0].reason, some(d.short[0].runs))
-	case d.trained && high > 1.1*low:
-		r.Reason = fmt.Sprintf("skills trained for %s to %s %% of the paper's steps", percent(low),
-			percent(high))
+	case d.min < fewestSeeds:
+		r.Reason = fmt.Sprintf("%s seeds, not %d", r.Seeds(), fewestSeeds)
+	case !d.timed && !(low >= whole):
+		r.Reason = fmt.Sprintf("%s to %s %% of the paper's steps, in unequal processor time", percent(low), percent(high))
 	case c.holds(d):
 		r.Verdict = Holds
 	default:
@@ -96,16 +99,44 @@ func (c claim) result(t, cut *results.Tables) Result {
 // check gives samples to a claim and gathers its evidence.
 type check struct {
 	whole, cut *results.Tables // at the end of training, and at equal shares
-	trained    bool            // the evidence is about the end of training
+	timed      bool            // methods are compared at the end of training, in equal processor time
 	smerl      bool            // the claim is about SMERL
 	same       bool            // methods were compared after the same number of steps
 	parts      []part
 	missing    []string
 	short      []shortage
+	runs       []results.Trained
 	shares     []float64 // of the paper's steps
 	units      []string
 	best       map[string]int // environments on which a method is the best
 	min, max   int
+}
+
+// What decides: seeds of each method, the share of the paper's steps from which on runs have those of the
+// paper, and how much larger than the smallest a processor time may be that equals it.
+const (
+	fewestSeeds = 3
+	whole       = 0.995
+	equal       = 1.1
+)
+
+// equalTime reports whether the runs of each environment took equal processor time, on one machine for
+// all, and those of each method by the same programs.
+func (c *check) equalTime() bool {
+	type method struct{ experiment, label, env string }
+	least, programs := map[string]float64{}, map[method]string{}
+	for _, r := range c.runs {
+		of := method{r.Experiment, r.Label, r.Env}
+		if known, ok := programs[of]; ok && known != r.Programs || r.Programs == "" || r.Machine == "" ||
+			r.Machine != c.runs[0].Machine {
+			return false
+		}
+		programs[of] = r.Programs
+		if x, ok := least[r.Env]; !ok || r.Processor < x {
+			least[r.Env] = r.Processor
+		}
+	}
+	return len(c.runs) > 0 && !slices.ContainsFunc(c.runs, func(r results.Trained) bool { return r.Processor > equal*least[r.Env] })
 }
 
 // shortage is a reason why runs cannot decide, and which.
@@ -233,9 +264,15 @@ func (c *check) scope() string {
 	var parts []string
 	low, high := c.shareRange()
 	switch {
-	case len(c.shares) == 0:
-	case c.same:
+	case c.timed && !c.same:
+		var minutes []float64
+		for _, r := range c.runs {
+			minutes = append(minutes, r.Processor/60)
+		}
+		parts = append(parts, fmt.Sprintf("after %s minutes of processor time each", tables.Short(stats.Median(minutes), 2)))
+	case c.same && len(c.runs) > 0:
 		parts = append(parts, "after equal steps")
+	case len(c.shares) == 0:
 	case percent(low) == percent(high):
 		parts = append(parts, fmt.Sprintf("at %s %% of the paper's steps", percent(low)))
 	default:
@@ -257,6 +294,7 @@ func (c *check) shareRange() (low, high float64) {
 
 // note records what training runs are like.
 func (c *check) note(trained []results.Trained, share func(results.Trained) float64) {
+	c.runs = append(c.runs, trained...)
 	for _, r := range trained {
 		reasons := slices.Clone(r.Short)
 		if c.smerl && r.GateShut {
@@ -307,7 +345,15 @@ func (c *check) scores(label, env string, m results.Metric) sample {
 	return c.take(label, m.Scores(trained), label+" on "+env)
 }
 
-func (c *check) share(env string) float64 { return c.whole.Share(results.ExperimentTraining, env) }
+func (c *check) share(env string) float64 { return c.shareIn(results.ExperimentTraining, env) }
+
+// shareIn is the share of the paper's steps at which runs are compared; NaN in equal time.
+func (c *check) shareIn(experiment, env string) float64 {
+	if c.timed {
+		return math.NaN()
+	}
+	return c.whole.Share(experiment, env)
+}
 
 // best returns the method with the highest median among those with runs, the first of equals.
 func best(labels []string, of func(label string) sample) sample {
@@ -327,7 +373,6 @@ func (c *check) bestOf(labels []string, env string, m results.Metric) sample {
 
 // skills returns a result of the skills that a method had at the end of training.
 func (c *check) skills(label, env string, x []float64, what string) sample {
-	c.trained = true
 	if len(x) > 0 {
 		c.note(c.whole.FinishedRuns(label, env), results.Trained.StepsRatio)
 	}

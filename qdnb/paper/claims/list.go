@@ -206,7 +206,7 @@ var list = []claim{
 	{"sensitivity", "over their grids of hyperparameters MAP-Elites has a better median QD score than " +
 		"DADS+REWARD on all four tasks (divided by the task's maximum)", "figure 3", (*check).everywhere, func(c *check) {
 		for _, env := range protocol.GridEnvironments() {
-			share := c.whole.Share(results.ExperimentSensitivity, env)
+			share := c.shareIn(results.ExperimentSensitivity, env)
 			grid := func(label string) sample {
 				c.note(c.cut.TrainedIn(results.ExperimentSensitivity, label, env),
 					func(results.Trained) float64 { return share })
@@ -225,7 +225,7 @@ var list = []claim{
 	}},
 	{"prior", "without the prior the coverage on ant-omni falls to about a quarter with DADS+REWARD (15 " +
 		"to 35 %), and by about 40 % with DIAYN+REWARD (to 50 to 70 %)", "figure 15", (*check).everywhere, func(c *check) {
-		share := c.whole.Share(results.ExperimentPrior, "ant-omni")
+		share := c.shareIn(results.ExperimentPrior, "ant-omni")
 		for _, method := range []struct {
 			label     string
 			low, high float64

@@ -93,8 +93,19 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 		Generation: s.Generation, EnvSteps: s.EnvSteps, Seconds: s.Seconds, MaxFitness: s.MaxFitness,
 		Coverage: s.Coverage, QDScore: s.QDScore,
 	}
-	if s.Budget.CPU > 0 {
+	if r.Processor = s.CPUSeconds; s.Budget.CPU > 0 {
 		r.CPUSeconds = s.CPUSeconds
+	}
+	for i, use := range s.Machines {
+		if i == 0 {
+			r.Machine, r.Programs = use.Machine, use.Programs
+		}
+		if r.Machine != use.Machine {
+			r.Machine = ""
+		}
+		if r.Programs != use.Programs {
+			r.Programs = ""
+		}
 	}
 	if err := r.configure(c); err != nil || !complete {
 		return r, err

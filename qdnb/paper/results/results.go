@@ -61,6 +61,10 @@ type Trained struct {
 	Seconds                           float64
 	CPUSeconds                        float64 // processor time if the budget limits it, else 0
 	MaxFitness, Coverage, QDScore     float64 // final values; -Inf, 0 and 0 without solutions
+	// Processor is the processor time of the whole training, s. Machine and Programs are those that
+	// computed it (see [runs.MachineUse]), "" if they changed or are not recorded.
+	Processor         float64
+	Machine, Programs string
 	// A and B are the settings of the experiment "sensitivity", if the algorithm has a grid.
 	A, B  Setting
 	Prior bool    // skills are discriminated by the descriptor, not the whole observation
