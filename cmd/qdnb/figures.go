@@ -29,7 +29,7 @@ type figuresCmd struct {
 }
 
 var (
-	figureFormats = []string{"png", "svg", "pdf"}
+	figureFormats = []string{"png", "svg", "pdf", "html"}
 	tableFormats  = []string{"md", "csv", "tex"}
 )
 

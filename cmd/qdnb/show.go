@@ -26,15 +26,16 @@ import (
 type showCmd struct {
 	runArg
 	Figures string `placeholder:"DIR"`
-	Format  string `enum:"png,svg,pdf" default:"png"`
+	Format  string `enum:"png,svg,pdf,html" default:"png"`
 	JSON    bool   `name:"json"`
 	HTML    string `name:"html" placeholder:"FILE"`
 	GIF     string `name:"gif" placeholder:"FILE"`
 	Films   int    `placeholder:"N"`
-	Cell    *int   `placeholder:"N"`
-	Skill   *int   `placeholder:"N"`
-	Verbose bool   `short:"v"`
-	Seed    int64  `default:"0"`
+	Split   bool
+	Cell    *int  `placeholder:"N"`
+	Skill   *int  `placeholder:"N"`
+	Verbose bool  `short:"v"`
+	Seed    int64 `default:"0"`
 
 	Archived bool
 	backendFlag
@@ -48,6 +49,8 @@ func (c *showCmd) Run(ctx context.Context) error {
 		return errors.New("--html and --gif are mutually exclusive")
 	case watch && c.JSON:
 		return errors.New("--json writes no page: drop it, or drop --html, --gif, --cell and --skill")
+	case c.Split && c.HTML == "":
+		return errors.New("--split applies to pages: add --html")
 	case !watch && (c.Films != 0 || c.Archived):
 		return errors.New("--films and --archived apply to pages and animations: add --html or --gif")
 	}
@@ -144,7 +147,11 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 			return err
 		}
 	}
-	size, err := save(path, page.Save)
+	write := page.Save
+	if c.Split {
+		write = page.SaveSplit
+	}
+	size, err := save(path, write)
 	if err != nil {
 		return err
 	}
@@ -226,14 +233,17 @@ func (c *showCmd) cells(run *runs.Run) ([]int, error) {
 		return nil, err
 	}
 	most := viewer.FilmsWithin(run, pageLimit)
-	if c.GIF != "" {
+	switch {
+	case c.GIF != "":
 		most = animatedCells
+	case c.Split:
+		most = len(r.Filled())
 	}
 	cells := viewer.Choose(r, cmp.Or(c.Films, most))
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("the repertoire of %s is empty", run.Name())
 	}
-	if c.GIF != "" {
+	if c.GIF != "" || c.Split {
 		return cells, nil
 	}
 	filled := len(r.Filled())

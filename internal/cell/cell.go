@@ -3,6 +3,9 @@
 package cell
 
 import (
+	"bytes"
+	"compress/flate"
+	"encoding/base64"
 	"flag"
 	"fmt"
 	"log"
@@ -50,6 +53,15 @@ func Rerun() string {
 // has arrived, because the cell's program may end next.
 func Send(formats map[protocol.MIMEType]any) error {
 	return send(&protocol.DisplayData{Data: formats})
+}
+
+// Deflated returns data deflated and in base64, as a page's DecompressionStream("deflate-raw") reads it.
+func Deflated(data []byte) string {
+	var out bytes.Buffer // to which writing does not fail
+	w, _ := flate.NewWriter(&out, flate.BestCompression)
+	_, _ = w.Write(data)
+	_ = w.Close()
+	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
 // SendPNG displays a PNG file at a size in CSS pixels. Jupyter reads the size from metadata under
@@ -100,7 +112,14 @@ func MapFollows(run string) {
 	}
 }
 
+// Replace displays a page of HTML about a run in training in place of the last one with this id.
+func Replace(id, page string) error {
+	return send(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextHTML: page}, DisplayID: id,
+		Metadata: map[string]any{TrainedKey: "true"}})
+}
+
 func send(data *protocol.DisplayData) error {
+	record(data)
 	gonbui.SendData(data)
 	gonbui.Sync()
 	if err := gonbui.Error(); err != nil {

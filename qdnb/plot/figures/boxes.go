@@ -179,6 +179,8 @@ func (b *Box) Plot(c draw.Canvas, p *plot.Plot) {
 	if b.whole() {
 		if median := stats.Median(b.Values); inside(median) {
 			c.StrokeLine2(medianStyle, left, toY(median), right, toY(median))
+			touchPoint(c, b.style(), vg.Point{X: toX(b.At), Y: toY(median)}, "median %s, quartiles %s to %s", median,
+				stats.Quantile(b.Values, innerQuantiles[0]), stats.Quantile(b.Values, innerQuantiles[1]))
 		}
 	}
 }

@@ -2,7 +2,9 @@ package figures
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
+	"html"
 	"image"
 	"image/png"
 	"math"
@@ -10,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/janpfeifer/gonb/gonbui/protocol"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -29,7 +32,7 @@ const Resolution = 192
 const maxPixels = 100e6
 
 // formats lists the file extensions that [Figure.Save] supports.
-var formats = []string{".png", ".svg", ".pdf"}
+var formats = []string{".png", ".svg", ".pdf", ".html"}
 
 // Figure is a drawing with a size. [Figure.Show] displays it in a notebook and [Figure.Save] writes
 // it to a file. A figure must not be drawn by several goroutines at once.
@@ -37,6 +40,7 @@ type Figure struct {
 	width, height vg.Length
 	draw          func(draw.Canvas) error
 	layout        *layout
+	touched       touchData // of the newest drawing
 }
 
 // Size returns the figure at another size. A width or height of 0 follows from the other, so that
@@ -82,8 +86,8 @@ func (f *Figure) PNG(dpi int) ([]byte, error) {
 	return withResolution(buf.Bytes(), dpi), nil
 }
 
-// Save writes the figure to a file with the extension .png (at [Resolution]), .svg or .pdf. The
-// write is atomic; the folder must exist.
+// Save writes the figure to a file with the extension .png (at [Resolution]), .svg, .pdf or .html. HTML is
+// a page with the PNG that answers the pointer as in a notebook. The write is atomic; the folder must exist.
 func (f *Figure) Save(path string) error {
 	data, err := f.encode(strings.ToLower(filepath.Ext(path)))
 	if err == nil {
@@ -102,6 +106,9 @@ func (f *Figure) encode(format string) ([]byte, error) {
 	}
 	if format == ".png" {
 		return f.PNG(Resolution)
+	}
+	if format == ".html" {
+		return f.page()
 	}
 	if err := f.checkSize(); err != nil {
 		return nil, err
@@ -140,6 +147,32 @@ func (f *Figure) Image(dpi int) (image.Image, error) {
 	return canvas.Image(), nil
 }
 
+// page returns the figure as a page.
+func (f *Figure) page() ([]byte, error) {
+	data, err := f.PNG(Resolution)
+	if err != nil {
+		return nil, err
+	}
+	script, err := f.touched.html()
+	width, height := f.onScreen()
+	return fmt.Appendf(nil, `<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Figure</title>
+<body>
+<img alt="%s" width="%d" height="%d" style="max-width:100%%;height:auto" src="data:image/png;base64,%s">
+%s
+</body>
+</html>
+`, html.EscapeString(f.touched.title()), width, height, base64.StdEncoding.EncodeToString(data), script), err
+}
+
+// onScreen returns the figure's size in CSS pixels.
+func (f *Figure) onScreen() (width, height int) {
+	const screen = 96 // CSS pixels per inch
+	return int(math.Round(f.width.Dots(screen))), int(math.Round(f.height.Dots(screen)))
+}
+
 func (f *Figure) checkSize() error {
 	if f == nil {
 		return fmt.Errorf("figures: no figure: it is nil; check the error of the call that returned it")
@@ -159,10 +192,15 @@ func caught(err *error) {
 
 func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
 	defer caught(&err)
-	c := draw.New(finiteCanvas{canvas})
+	width, height := canvas.Size()
+	t := &touchable{finiteCanvas: finiteCanvas{canvas}, touchData: touchData{Width: float64(width), Height: float64(height)}}
+	c := draw.New(t)
 	c.SetColor(paper)
 	c.Fill(c.Path())
-	return f.draw(c)
+	err = f.draw(c)
+	f.touched = t.touchData
+	f.touched.Panels = slices.DeleteFunc(t.Panels, func(p *touchPanel) bool { return p.Map == nil && len(p.Marks) == 0 })
+	return err
 }
 
 // Show displays the figure inline in a GoNB notebook. Elsewhere it saves name.png to the folder in
@@ -170,7 +208,9 @@ func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
 // to standard error. A name that ends in .svg or .pdf selects that format for the file.
 //
 // Inline figures are PNG, the only format that untrusted notebooks display, too. They have twice
-// the resolution of a screen and metadata that sets their natural size.
+// the resolution of a screen and metadata that sets their natural size. A second output, a script, lets
+// the picture answer the pointer and the arrow keys where it may run: values of curves and cells, and earlier
+// states of a map. It needs neither kernel nor network.
 func (f *Figure) Show(name string) error {
 	if cell.In() {
 		return f.display()
@@ -179,13 +219,38 @@ func (f *Figure) Show(name string) error {
 }
 
 func (f *Figure) display() error {
+	f = f.captioned(cell.Caption())
 	data, err := f.PNG(Resolution)
 	if err != nil {
 		return err
 	}
-	const screen = 96 // CSS pixels per inch
-	return cell.SendPNG(data, int(math.Round(f.width.Dots(screen))),
-		int(math.Round(f.height.Dots(screen))))
+	width, height := f.onScreen()
+	if err := cell.SendPNG(data, width, height); err != nil {
+		return err
+	}
+	script, err := f.touched.html()
+	if err != nil || script == "" {
+		return err
+	}
+	return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: script})
+}
+
+// captioned returns the figure with a small line below it, such as the runs that it shows.
+func (f *Figure) captioned(text string) *Figure {
+	if f == nil || text == "" {
+		return f
+	}
+	const room = vg.Length(9)
+	with := *f
+	with.height += room
+	with.draw = func(c draw.Canvas) error {
+		style := textStyle(6)
+		style.Color, style.XAlign = axisColor, draw.XRight
+		c.FillText(style, vg.Point{X: c.Max.X - outerPad, Y: c.Min.Y + outerPad/2}, text)
+		c.Min.Y += room
+		return f.draw(c)
+	}
+	return &with
 }
 
 type drawing interface{ Figure() (*Figure, error) }

@@ -530,7 +530,9 @@ func (l *layout) draw(c draw.Canvas) error {
 	for at, p := range l.all {
 		x := [2]vg.Length{columnSpan[at[1]][0], columnSpan[at[1]+p.columns-1][1]}
 		y := [2]vg.Length{rowSpan[at[0]+p.rows-1][0], rowSpan[at[0]][1]}
-		p.draw(c, center(x, y, p.within(x[1]-x[0], y[1]-y[0])), l.panelSize)
+		area := center(x, y, p.within(x[1]-x[0], y[1]-y[0]))
+		touchPanelOf(c, p.Panel, area, titleAt(l.rowTitles, at[0]), titleAt(l.columnTitles, at[1]), p.title)
+		p.draw(c, area, l.panelSize)
 	}
 	title := textStyle(l.columnSize)
 	for j, t := range l.columnTitles {
@@ -600,6 +602,13 @@ func (c *slot) around(canvas draw.Canvas, area vg.Rectangle) draw.Canvas {
 		canvas.Max = canvas.Max.Add(area.Max.Sub(d.Max))
 	}
 	return canvas
+}
+
+func titleAt(titles []string, i int) string {
+	if i < len(titles) {
+		return titles[i]
+	}
+	return ""
 }
 
 func center(spanX, spanY [2]vg.Length, size vg.Point) vg.Rectangle {

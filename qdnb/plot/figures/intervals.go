@@ -120,6 +120,7 @@ func (r *Interval) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	if inside(r.Value) {
 		drawDot(c, style.Color, vg.Point{X: toX(r.Value), Y: y})
+		touchPoint(c, style, vg.Point{X: toX(r.Value), Y: y}, "%s (%s to %s)", r.Value, r.Low, r.High)
 	}
 	for i, x := range r.Marks {
 		if inside(x) {

@@ -156,10 +156,17 @@ func (s *Series) plotLine(c draw.Canvas, p *plot.Plot) {
 		style.DashOffs = sum(style.Dashes) / 2
 	}
 	toX, toY := p.Transforms(&c)
+	var lines, bands [][]vg.Point
 	for _, run := range s.runs(p) {
-		var points []vg.Point
+		var points, band []vg.Point
 		for i := run[0]; i < run[1]; i++ {
 			points = append(points, vg.Point{X: toX(s.X[i]), Y: toY(s.Y[i])})
+			if s.banded() {
+				band = append(band, vg.Point{X: toY(s.Low[i]), Y: toY(s.High[i])})
+			}
+		}
+		if lines = append(lines, points); band != nil {
+			bands = append(bands, band)
 		}
 		c.StrokeLines(style, c.ClipLinesXY(points)...)
 		for i := range points[1:] {
@@ -176,6 +183,7 @@ func (s *Series) plotLine(c draw.Canvas, p *plot.Plot) {
 			}
 		}
 	}
+	touchLines(c, s.style(), lines, bands)
 }
 
 // markExit draws a triangle at the lower or upper edge of a canvas where a line leaves it.

@@ -25,7 +25,16 @@ type Cells struct {
 	Bar          *ColorBar  // what the colours show; nil: the fitness of these cells
 	Walls        []Rect     // optional, drawn over the cells
 
+	// History is optional: earlier states, the first one first, which a slider below the map of a notebook shows.
+	History []Moment
+
 	polygons [][][2]float64
+}
+
+// Moment is an earlier state of [Cells].
+type Moment struct {
+	Name    string    // such as "generation 10"
+	Fitness []float64 // [n], as in Cells
 }
 
 func (c *Cells) check() error {
@@ -37,6 +46,11 @@ func (c *Cells) check() error {
 		return fmt.Errorf("%d centroids but %d fitness values", n, len(c.Fitness))
 	case c.Descriptors != nil && len(c.Descriptors) != n:
 		return fmt.Errorf("%d centroids but %d descriptors", n, len(c.Descriptors))
+	}
+	for _, moment := range c.History {
+		if len(moment.Fitness) != n {
+			return fmt.Errorf("%d centroids but %d fitness values of %s", n, len(moment.Fitness), moment.Name)
+		}
 	}
 	return nil
 }
@@ -141,6 +155,7 @@ func (c *Cells) Plot(canvas draw.Canvas, p *plot.Plot) {
 		}
 	}
 	walls(c.Walls).Plot(canvas, p)
+	touchCells(canvas, p, c, bar)
 }
 
 // DataRange implements plot.DataRanger.

@@ -41,9 +41,7 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 		Lower: [2]float64{float64(lower[0]), float64(lower[1])},
 		Upper: [2]float64{float64(upper[0]), float64(upper[1])},
 	}
-	for _, fitness := range r.Fitnesses {
-		c.Fitness = append(c.Fitness, float64(fitness))
-	}
+	c.Fitness = float64s(r.Fitnesses)
 	x, y := strings.TrimPrefix(names[0], "final "), strings.TrimPrefix(names[1], "final ")
 	c.Positions = (x == "x" || strings.HasPrefix(x, "x ")) && (y == "y" || strings.HasPrefix(y, "y "))
 	return c, nil
@@ -100,6 +98,13 @@ func atHeight(numbers []float32, y float32) (points []float32) {
 	return points
 }
 
+func float64s(list []float32) (wide []float64) {
+	for _, x := range list {
+		wide = append(wide, float64(x))
+	}
+	return wide
+}
+
 func points(flat []float32) (rows [][2]float64) {
 	for i := 0; i+1 < len(flat); i += 2 {
 		rows = append(rows, [2]float64{float64(flat[i]), float64(flat[i+1])})
@@ -142,7 +147,8 @@ func pairOf(run *runs.Run, r *runs.Repertoire, i, j int) (*Cells, error) {
 // page.
 const MaxPairDims = 6
 
-// Repertoire draws the newest repertoire of a run; for a finished run this is the final one. Cells of
+// Repertoire draws the newest repertoire of a run; for a finished run this is the final one. In a notebook
+// a slider goes back to its snapshots. Cells of
 // positions are under the walls of the environment. If
 // descriptors have 3 to 6 components, it draws a map for each pair of them.
 func Repertoire(run *runs.Run) (Grid, error) {
@@ -178,8 +184,17 @@ func Repertoire(run *runs.Run) (Grid, error) {
 		g.Note = title + ". Each bin shows the fittest of the solutions with these two components."
 		return g, nil
 	}
+	snapshots, err := run.Snapshots()
+	if err != nil {
+		return Grid{}, err
+	}
 	panel, err := MapOf(run, &newest.Repertoire, func(c *Cells) {
 		c.Title = title
+		for _, s := range snapshots {
+			if s.Generation < newest.Generation && slices.Equal(s.Centroids, newest.Centroids) {
+				c.History = append(c.History, Moment{"generation " + grouped(s.Generation), float64s(s.Fitnesses)})
+			}
+		}
 		if task, known := catalog.Find(run.Config.Env); known && c.Positions {
 			c.Walls = task.Walls
 		}

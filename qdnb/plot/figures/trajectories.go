@@ -194,7 +194,9 @@ func (p *Path) plotLine(c draw.Canvas, on *plot.Plot) {
 		alpha, width = 0x80, 0.7
 	}
 	style.A = alpha
-	c.StrokeLines(draw.LineStyle{Color: style, Width: width}, c.ClipLinesXY(linesOf(p.X, p.Y, toX, toY)...)...)
+	lines := linesOf(p.X, p.Y, toX, toY)
+	c.StrokeLines(draw.LineStyle{Color: style, Width: width}, c.ClipLinesXY(lines...)...)
+	touchLines(c, Style{Name: p.Label, Color: style}, lines, nil)
 }
 
 func (p *Path) plotEnds(c draw.Canvas, on *plot.Plot) {

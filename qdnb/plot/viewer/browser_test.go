@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -244,8 +245,16 @@ func (b *browser) open(page []byte, width, height int) {
 		b.t.Fatal(err)
 	}
 	b.size(width, height)
-	b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
-	b.wait(`location.href.endsWith("page.html") && document.documentElement?.dataset.firstFrame`)
+	b.visit(path)
+	b.wait(`document.documentElement?.dataset.firstFrame`)
+}
+
+// visit opens a file and waits until it is loaded.
+func (b *browser) visit(path string) {
+	b.t.Helper()
+	at := "file://" + (&url.URL{Path: path}).EscapedPath()
+	b.call("Page.navigate", map[string]any{"url": at}, nil)
+	b.wait(fmt.Sprintf(`location.href === %q && document.readyState === "complete"`, at))
 }
 
 // middle returns the middle of an element in the window.

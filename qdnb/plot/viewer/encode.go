@@ -2,11 +2,10 @@ package viewer
 
 import (
 	"bytes"
-	"compress/flate"
-	"encoding/base64"
 	"encoding/binary"
 	"math"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
@@ -121,8 +120,7 @@ func pack(f *scene.Film) (p filmed, motion string, err error) {
 	for _, c := range channels {
 		raw.Write(encodeChannel(c))
 	}
-	motion, err = deflated(raw.Bytes())
-	return p, motion, err
+	return p, cell.Deflated(raw.Bytes()), nil
 }
 
 func channelsOf(n int, f *scene.Film) [][]int16 {
@@ -229,19 +227,4 @@ func encodeChannel(values []int16) []byte {
 		out[1+t], out[1+len(values)+t] = byte(c), byte(c>>8)
 	}
 	return out
-}
-
-func deflated(data []byte) (string, error) {
-	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.BestCompression)
-	if err != nil {
-		return "", err
-	}
-	if _, err := w.Write(data); err != nil {
-		return "", err
-	}
-	if err := w.Close(); err != nil {
-		return "", err
-	}
-	return base64.StdEncoding.EncodeToString(out.Bytes()), nil
 }

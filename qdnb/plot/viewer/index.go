@@ -16,7 +16,8 @@ type (
 		Title   string      `json:"title"`
 		What    string      `json:"what"`
 		Names   []string    `json:"names"`
-		First   int         `json:"first"` // entry
+		First   int         `json:"first"`  // entry
+		Folder  string      `json:"folder"` // of the films; "": the page contains them
 		Entries []indexed   `json:"entries"`
 		Films   []filmed    `json:"films"`
 		Sets    []set       `json:"sets"`

@@ -15,6 +15,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 )
@@ -132,28 +133,35 @@ var (
 
 // HTML returns the page as an HTML file, see [Page.Save].
 func (p *Page) HTML() ([]byte, error) {
+	page, _, err := p.html("")
+	return page, err
+}
+
+// html returns the page, with its films or, if they are files in a folder beside it, these.
+func (p *Page) html(folder string) (page []byte, films []string, err error) {
 	if p.first() < 0 {
-		return nil, errNoFilm
+		return nil, nil, errNoFilm
 	}
 	x, motions, err := p.index()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	from := ""
+	if x.Folder = folder; folder != "" {
+		films, motions, from = motions, nil, " 'self'"
 	}
 	known, err := json.Marshal(x)
 	if err != nil {
-		return nil, fmt.Errorf("viewer: %w", err)
-	}
-	packedIndex, err := deflated(known)
-	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("viewer: %w", err)
 	}
 	var out bytes.Buffer
 	_, err = strings.NewReplacer(
 		"{{TITLE}}", html.EscapeString(cmp.Or(p.Title, "Skills")),
 		"{{STYLE}}", pageStyle,
-		"{{INDEX}}", packedIndex,
+		"{{SCRIPTS}}", from,
+		"{{INDEX}}", cell.Deflated(known),
 		"{{FILMS}}", strings.Join(motions, "\n"),
 		"{{PROGRAM}}", base64.StdEncoding.EncodeToString(bundle),
 	).WriteString(&out, pageTemplate)
-	return out.Bytes(), err
+	return out.Bytes(), films, err
 }

@@ -8,6 +8,9 @@ import (
 	"image/draw"
 	"image/png"
 	"math"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -38,6 +41,26 @@ func (p *Page) Save(path string) error {
 		return err
 	}
 	return atomicfile.WriteBytes(path, page)
+}
+
+// SaveSplit writes the page to a file, and its films to files in a folder of the same name beside it:
+// walker.html and walker/0.js. The page loads a film when its entry is selected, from a server or from a disk, so
+// it may have thousands.
+func (p *Page) SaveSplit(path string) error {
+	folder := strings.TrimSuffix(path, filepath.Ext(path))
+	page, films, err := p.html(url.PathEscape(filepath.Base(folder)))
+	if err == nil {
+		err = os.MkdirAll(folder, 0o777)
+	}
+	for i, film := range films {
+		if err == nil {
+			err = atomicfile.WriteBytes(filepath.Join(folder, fmt.Sprintf("%d.js", i)), fmt.Appendf(nil, "film(%d, %q)\n", i, film))
+		}
+	}
+	if err == nil {
+		err = atomicfile.WriteBytes(path, page)
+	}
+	return err
 }
 
 // Frame returns the page as an element of another page, which isolates its styles and scripts.

@@ -191,7 +191,8 @@ func TestPages(t *testing.T) {
 		run  func(*testing.T, *browser)
 	}{
 		{"skill plays", skillPlays}, {"first frame", firstFrame}, {"map chooses", mapChooses},
-		{"list chooses", listChooses}, {"in a notebook", inNotebook},
+		{"list chooses", listChooses}, {"in a notebook", inNotebook}, {"films in files", filmsInFiles},
+		{"figures answer", figuresAnswer},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b.t = t
@@ -205,6 +206,75 @@ func TestPages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// filmsInFiles opens a page whose films are in files, and clicks a cell.
+func filmsInFiles(t *testing.T, b *browser) {
+	path := filepath.Join(t.TempDir(), "ant omni.html")
+	must.Do(grid(t, 12, 40, 60).SaveSplit(path))
+	b.size(1200, 600)
+	b.visit(path)
+	b.wait(`document.documentElement.dataset.frames > 1`)
+	b.click(`[data-entry="7"]`)
+	b.wait(`document.documentElement.dataset.film === "7" && document.documentElement.dataset.step > 2`)
+	if loaded := b.text(`[...document.scripts].filter((s) => s.src).length`); loaded != "2" {
+		t.Errorf("%s films were loaded, want the first one and that of cell 7", loaded)
+	}
+	must.Do(os.RemoveAll(strings.TrimSuffix(path, ".html")))
+	b.click(`[data-entry="4"]`)
+	b.wait(`/cannot be loaded/.test(document.getElementById("message").textContent)`)
+	b.mu.Lock()
+	b.console = nil // the browser reports the missing file, too
+	b.mu.Unlock()
+}
+
+// figuresAnswer opens figures and reads their values by pointer and keyboard.
+func figuresAnswer(t *testing.T, b *browser) {
+	cells := figures.Cells{Title: "now", XLabel: "x", YLabel: "y", Upper: [2]float64{2, 2},
+		Centroids: [][2]float64{{0.5, 0.5}, {1.5, 0.5}, {0.5, 1.5}, {1.5, 1.5}}, Fitness: []float64{1, 2, 3, 4},
+		History: []figures.Moment{{Name: "before", Fitness: []float64{1, 1, math.NaN(), 1}}}}
+	path := filepath.Join(t.TempDir(), "figure.html")
+	must.Do(must.Get(figures.Map(cells)).Save(path))
+	b.size(900, 700)
+	b.visit(path)
+	b.wait(`document.querySelector("[role=application]")`)
+	at := b.middle("[role=application]")
+	tip := `document.querySelector(".qdnb-figure span > div").innerText.replaceAll("\n", "|")`
+	b.mouse("mouseMoved", at[0]-60, at[1]+60)
+	if got := b.text(tip); got != "cell 0|fitness 1|x 0.5|y 0.5" {
+		t.Errorf("under the pointer is %q", got)
+	}
+	b.eval(`document.querySelector("[role=application]").focus()`, nil)
+	b.press("ArrowRight")
+	spoken := `document.querySelector("[role=status]").textContent`
+	if got := b.text(spoken); got != "now, cell 1, fitness 2, x 1.5, y 0.5" {
+		t.Errorf("the arrow key says %q", got)
+	}
+	b.eval(`(() => { const s = document.querySelector("input[type=range]"); s.value = 0; s.dispatchEvent(new Event("input")); })()`, nil)
+	b.press("ArrowUp")
+	b.press("ArrowLeft")
+	if got := b.text(spoken); got != "now, cell 2, empty, x 0.5, y 1.5" {
+		t.Errorf("earlier the cell is %q", got)
+	}
+	b.picture("touch-map")
+
+	must.Do(must.Get(figures.Lines(figures.Axes{XLabel: "steps", YLabel: "score"},
+		figures.Series{Name: "map-elites", X: []float64{0, 1, 2}, Y: []float64{0, 5, 10}},
+		figures.Series{Name: "aurora", X: []float64{0, 1, 2}, Y: []float64{1, 1, 1}})).Save(path))
+	b.size(390, 700)
+	b.visit(path)
+	b.wait(`document.querySelector("[role=application]")`)
+	b.eval(`document.querySelector("[role=application]").focus()`, nil)
+	for _, key := range []string{"ArrowDown", "ArrowLeft", "ArrowUp"} {
+		b.press(key)
+	}
+	if got := b.text(spoken); got != "AURORA, steps 1, score 1" {
+		t.Errorf("the curve says %q", got)
+	}
+	if wide := b.text(`document.documentElement.scrollWidth`); wide != "390" {
+		t.Errorf("on a narrow screen the page is %s wide", wide)
+	}
+	b.picture("touch-lines")
 }
 
 // firstFrame measures how long a page takes to draw, by the page's own clock: at most a second on

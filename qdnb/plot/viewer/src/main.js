@@ -31,9 +31,23 @@ async function main() {
   const lines = $("films").textContent.split("\n");
   const motions = new Map();
   const motionOf = (i) => {
-    if (!motions.has(i)) motions.set(i, inflate(lines[i]).then((bytes) => new Motion(bytes, known.films[i])));
+    if (!motions.has(i)) motions.set(i, packed(i).then(inflate).then((bytes) => new Motion(bytes, known.films[i])));
     return motions.get(i);
   };
+
+  // packed returns the line of a film. Its file calls film: a page that was opened from a disk cannot fetch.
+  const waiting = new Map();
+  window.film = (i, line) => waiting.get(i)(line);
+  const packed = (i) => !known.folder ? Promise.resolve(lines[i]) : new Promise((resolve, reject) => {
+    waiting.set(i, resolve);
+    const script = document.createElement("script");
+    script.src = `${known.folder}/${i}.js`;
+    script.onerror = () => {
+      motions.delete(i); // another try may succeed
+      reject(new Error(`${script.src} cannot be loaded`));
+    };
+    document.head.append(script);
+  });
 
   motionOf(known.entries[known.first].m); // starts while the stage is created
 
@@ -143,8 +157,8 @@ async function main() {
       return;
     }
     wanted = i;
-    const next = await motionOf(e.m);
-    if (wanted !== i) return; // another entry has been chosen meanwhile
+    const next = await motionOf(e.m).catch((error) => say(error.message));
+    if (wanted !== i || !next) return; // another entry has been chosen meanwhile
     entry = i;
     film = known.films[e.m];
     motion = next;
