@@ -2,6 +2,7 @@ package qdnb_test
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
@@ -53,7 +55,7 @@ type entry struct {
 }
 
 // ledgerEntries lists what is built: each algorithm on pointmaze and ant-uni, each environment with
-// MAP-Elites and DADS+REWARD, what uses the skills of a run, and parts and loops of users.
+// MAP-Elites and DADS+REWARD, what uses the skills of a run, parts and loops of users, and robots.
 func ledgerEntries() (list []entry) {
 	add := func(name, algorithm, env string) {
 		list = append(list, entry{name + " " + env, qdnb.Spec{Algorithm: algorithm, Env: env}})
@@ -80,7 +82,7 @@ func ledgerEntries() (list []entry) {
 		}
 	}
 	add(records.Adaptation, records.Adaptation, "ant-maze")
-	return slices.Concat(list, settingEntries(), ownEntries())
+	return slices.Concat(list, settingEntries(), ownEntries(), robotEntries())
 }
 
 // ownEntries lists small runs with code of their users.
@@ -104,6 +106,36 @@ func ownEntries() (list []entry) {
 		p.Diversity = qdnb.Ball{Weight: 10, LearningRate: 0.01}
 	}))
 	own("ball", ball)
+	return list
+}
+
+// robotEntries lists MAP-Elites with robots that MuJoCo's engine moves: Go1 on its feet, and a half-cheetah,
+// whose dampers are integrated implicitly.
+func robotEntries() (list []entry) {
+	for _, r := range []struct{ name, file, body string }{
+		{"go1", "robots/go1.json", "trunk"},
+		{"half-cheetah", "mujoco/testdata/accepted/gym_half_cheetah_model.json", "torso"},
+	} {
+		options := mujoco.Options{}
+		if r.name == "go1" {
+			options.Contacts = [][2]string{{"floor", "FR"}, {"floor", "FL"}, {"floor", "RR"}, {"floor", "RL"}}
+		}
+		system, _, err := envs.ReadSystem(context.Background(), filepath.Join("..", "envs", r.file), options)
+		must.Do(err)
+		forward := func(m envs.StepView) *Node { return m.Frame(r.body).Velocity[0] }
+		list = append(list, entry{"map-elites " + r.name, qdnb.Spec{Algorithm: "map-elites", Environment: &envs.Rigid{
+			System: system, Noise: 0.05,
+			Settings: envs.Spec{Name: r.name, Observations: 2 * len(system.JointAxes()), Actions: system.Actions(), Length: 50,
+				Offset: 10, Descriptor: envs.Descriptor{Kind: envs.Mean, Lower: []float32{-1}, Upper: []float32{1},
+					Components: []string{"speed"}}},
+			Observe: func(m envs.StepView) *Node {
+				angles, velocities := m.System.JointAngles(m.State)
+				return Concatenate([]*Node{angles, velocities}, 0)
+			},
+			Reward:   func(_, after envs.StepView, _ *Node) *Node { return forward(after) },
+			Describe: forward,
+		}}})
+	}
 	return list
 }
 

@@ -163,6 +163,35 @@ func Acos(x Num) Num {
 	return Angle(Constant(x.Rows, 1).Minus(x.Square()).Max(x.Zero()).Sqrt(), x)
 }
 
+// SinCos returns the sine and the cosine of angles to within 1e-7, for angles up to 1e4 rad. It is built from
+// elementary operations because XLA:CPU calls a function of the C library for each number. Both are
+// polynomials in what is left of the angle after turns by pi/2 (Cephes, sinf.c).
+func SinCos(angle Num) (sin, cos Num) {
+	if angle.Node == nil && angle.Split == nil {
+		return angle.Sin(), angle.Cos()
+	}
+	polynomial := func(x Num, coefficients ...float64) Num {
+		sum := Constant(x.Rows, coefficients[0])
+		for _, c := range coefficients[1:] {
+			sum = sum.Times(x).Add(c)
+		}
+		return sum
+	}
+	turns := angle.Scale(2 / math.Pi).Add(0.5).Floor().Materialize() // by pi/2
+	rest := angle
+	for _, part := range []float64{1.5703125, 4.837512969970703e-4, 7.549789948768648e-8} { // of pi/2
+		rest = rest.Minus(turns.Scale(part))
+	}
+	rest = rest.Materialize()
+	square := rest.Square()
+	s := polynomial(square, -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1).Times(square).Times(rest).Plus(rest)
+	c := polynomial(square, 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2, -0.5, 1)
+	fraction := func(x Num) Num { return x.Minus(x.Floor()) }
+	odd := fraction(turns.Scale(0.5)).Above(0.25)
+	sign := func(x Num, of Num) Num { return fraction(x.Scale(0.25)).Above(0.4).Choose(of.Neg(), of) }
+	return sign(turns, odd.Choose(c, s)).Materialize(), sign(turns.Add(1), odd.Choose(s, c)).Materialize()
+}
+
 // FromAxisAngle is the Rotation by an angle about an axis.
 func FromAxisAngle(axis Vector, angle Num) Quaternion {
 	half := angle.Scale(0.5)

@@ -138,7 +138,7 @@ func quaternionAt(q []algebra.Num) algebra.Quaternion {
 
 // aboutAxis is the rotation by an angle about a known axis.
 func aboutAxis(u algebra.Vector, angle algebra.Num) algebra.Rotation {
-	sin, cos := angle.Sin(), angle.Cos()
+	sin, cos := algebra.SinCos(angle)
 	versine := algebra.Constant(cos.Rows, 1).Minus(cos)
 	on := func(u algebra.Num) algebra.Num {
 		square := u.Square()

@@ -1,6 +1,9 @@
 package mujoco
 
 import (
+	"maps"
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
@@ -161,4 +164,9 @@ func sumOr(blocks map[[2]int]algebra.Num, key [2]int, x algebra.Num) algebra.Num
 		return sum.Plus(x)
 	}
 	return x
+}
+
+// keysOf returns the keys of blocks in order: a program's text must not depend on the order of a map.
+func keysOf(blocks map[[2]int]algebra.Num) [][2]int {
+	return slices.SortedFunc(maps.Keys(blocks), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 }

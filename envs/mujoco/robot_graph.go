@@ -230,8 +230,9 @@ func (s *System) quaternion(q []algebra.Num, group, row int) algebra.Quaternion 
 		case Ball:
 			turn = turn.Times(quaternionAt(q[j.place:]).Each(at).Normalized())
 		case Hinge:
-			angle := q[j.place].Minus(s.rest(j))
-			turn = turn.Times(algebra.FromAxisAngle(j.axis.Each(at), at(angle)))
+			sin, cos := algebra.SinCos(at(q[j.place].Minus(s.rest(j))).Scale(0.5))
+			axis := j.axis.Each(at).By(sin)
+			turn = turn.Times(algebra.Quaternion{W: cos, X: axis.X, Y: axis.Y, Z: axis.Z})
 		}
 	}
 	return turn.Materialize()

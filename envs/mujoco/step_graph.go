@@ -113,8 +113,8 @@ func (s *System) accelerate(r running) dynamics {
 		d.acceleration = d.solution.Acceleration
 	}
 	d.slopes = map[[2]int]algebra.Num{}
-	for key, slope := range slopes {
-		d.slopes[key] = slope.Neg()
+	for _, key := range keysOf(slopes) {
+		d.slopes[key] = slopes[key].Neg()
 	}
 	for c := range s.dofs {
 		if damping := s.knownDof(c, m.DofDamping); m.Opt.DisableFlags&DisableDamper == 0 && !damping.Is(0) {
@@ -144,8 +144,8 @@ func (s *System) semiImplicit(r running) running {
 	if len(slopes) > 0 {
 		// (M + h D) a' = M a, so a' is a less the solution of (M + h D) x = h D a
 		blocks, braking := s.armatures(), s.noForce()
-		for key, slope := range slopes {
-			slope = slope.Scale(h)
+		for _, key := range keysOf(slopes) {
+			slope := slopes[key].Scale(h)
 			blocks[key] = sumOr(blocks, key, slope)
 			braking[key[0]] = braking[key[0]].Plus(slope.Times(a[key[1]]))
 			if key[0] != key[1] {
@@ -186,9 +186,9 @@ func (s *System) integrate(q, v []algebra.Num, h algebra.Num) []algebra.Num {
 			}
 			turn := algebra.Vector{X: v[c], Y: v[c+1], Z: v[c+2]}.By(h).Materialize()
 			angle := turn.Dot(turn).Sqrt().Materialize()
-			half := angle.Scale(0.5)
-			axis := turn.By(half.Sin().Over(angle.Max(algebra.Constant(angle.Rows, 1e-20)))).Materialize()
-			next := quaternionAt(q[p:]).Normalized().Times(algebra.Quaternion{W: half.Cos(), X: axis.X, Y: axis.Y, Z: axis.Z}).
+			sin, cos := algebra.SinCos(angle.Scale(0.5))
+			axis := turn.By(sin.Over(angle.Max(algebra.Constant(angle.Rows, 1e-20)))).Materialize()
+			next := quaternionAt(q[p:]).Normalized().Times(algebra.Quaternion{W: cos, X: axis.X, Y: axis.Y, Z: axis.Z}).
 				Materialize().Normalized().Materialize()
 			out[p], out[p+1], out[p+2], out[p+3] = next.W, next.X, next.Y, next.Z
 		}
