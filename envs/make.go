@@ -29,6 +29,16 @@ var constructors = map[string]func(catalog.Task, options) (Env, error){
 	"rastrigin-multi":     blackBox(RastriginMulti),
 }
 
+func init() {
+	for name, task := range gymnasiumTasks() {
+		for _, end := range []string{"", "-position", "-torso"} {
+			if _, ok := catalog.Find(name + end); ok {
+				constructors[name+end] = task.environment
+			}
+		}
+	}
+}
+
 // Names lists the environments that [Make] knows, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(constructors)) }
 

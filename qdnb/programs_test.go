@@ -173,6 +173,9 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 			}}, 1)
 		}
 		for _, env := range envs.Names() {
+			if strings.Contains(env, "-v5") {
+				continue // MuJoCo's constraints are solved until all copies have converged, which only the device knows
+			}
 			if env == "halfcheetah-hurdles" {
 				check(t, kind, qdnb.Spec{Algorithm: records.HierarchicalControl, Env: env}, 1)
 				continue

@@ -268,7 +268,7 @@ func (c *comparison) step(q, v, u, a [][]float64) (qpos, qvel, qacc [][]float64)
 		if c.model.Sizes.NU > 0 {
 			control = in[2]
 		}
-		next := c.Step(State{in[0], in[1], in[3]}, control, 1)
+		next := c.Step(State{QPos: in[0], QVel: in[1], QAcc: in[3]}, control, 1)
 		return []*Node{next.QPos, next.QVel, next.QAcc}
 	})
 	return out[0], out[1], out[2]

@@ -30,6 +30,7 @@ type contact struct {
 	Frame    [3]algebra.Vector // the normal, from the first geom to the second, and two tangents
 	Friction [2]algebra.Num    // along both tangents
 	Jacobian [3]*Node          // between links: of the motions along the axes of Frame by the dofs, [n, nv, B]
+	Rows     *Node             // of deepest contacts: their rows among all of the set's, int32 [n, B]; nil: all
 }
 
 // constrain finds the constraints of a state: positions q, velocities v and the links' velocities.

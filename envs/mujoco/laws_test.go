@@ -31,7 +31,7 @@ func roll(t *testing.T, s *System, q, v, u []float64, steps int) (qpos, qvel, qa
 	}
 	out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
 		in = append(in, nil)
-		end := s.Step(State{in[0], in[1], graph.ZerosLike(in[1])}, in[2], steps)
+		end := s.Step(State{QPos: in[0], QVel: in[1], QAcc: graph.ZerosLike(in[1])}, in[2], steps)
 		return []*graph.Node{end.QPos, end.QVel, end.QAcc}
 	}, inputs...)
 	return batchFirst(t, out[0])[0], batchFirst(t, out[1])[0], batchFirst(t, out[2])[0]

@@ -38,6 +38,7 @@ func (s *System) deepest(k kinematics, set *contactSet) (c contact, p parameters
 	mask := set.acts
 	if set.rows < violation.Rows {
 		rows := lowest(violation.Matrix(), set.rows)
+		c.Rows = rows
 		for _, x := range []*algebra.Num{&violation, &d, &c.Point.X, &c.Point.Y, &c.Point.Z, &along.X, &along.Y, &along.Z,
 			&from.X, &from.Y, &from.Z, &p.friction[0], &p.friction[1], &p.law.stiffness, &p.law.damping,
 			&p.tangent.damping, &p.weight} {

@@ -30,7 +30,7 @@ func stepText(t *testing.T, m Model) (text string) {
 		if m.Sizes.NU == 0 {
 			control = nil
 		}
-		end := s.Step(State{in[0], in[1], in[2]}, control, 1)
+		end := s.Step(State{QPos: in[0], QVel: in[1], QAcc: in[2]}, control, 1)
 		return []*Node{end.QPos, end.QVel, end.QAcc}
 	}))
 	program.Free()

@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,16 +14,38 @@ import (
 )
 
 // A robot's state has qpos, qvel, and the last change of qvel by a physics step, which bounds a state by
-// the same limits as velocities do.
+// the same limits as velocities do; with [Options].Late also qpos and qvel where that change was computed.
 
 // Of makes a robot's state of one as MuJoCo orders and measures it; [System.State] is its inverse.
 func (s *System) Of(state State) algebra.State {
-	return algebra.State{Parts: []*Node{state.QPos, state.QVel, MulScalar(state.QAcc, s.model.Opt.TimeStep)}}
+	parts := []*Node{state.QPos, state.QVel, MulScalar(state.QAcc, s.model.Opt.TimeStep)}
+	switch {
+	case !s.options.Late:
+	case state.LateQPos == nil: // no step led to it
+		parts = append(parts, state.QPos, state.QVel)
+	default:
+		parts = append(parts, state.LateQPos, state.LateQVel)
+	}
+	return algebra.State{Parts: parts}
 }
 
 // State returns a robot's state as MuJoCo orders and measures it.
 func (s *System) State(of algebra.State) State {
-	return State{of.Parts[0], of.Parts[1], DivScalar(of.Parts[2], s.model.Opt.TimeStep)}
+	state := State{QPos: of.Parts[0], QVel: of.Parts[1], QAcc: DivScalar(of.Parts[2], s.model.Opt.TimeStep)}
+	if s.options.Late {
+		state.LateQPos, state.LateQVel = of.Parts[3], of.Parts[4]
+	}
+	return state
+}
+
+// Late returns the state in which the last acceleration was computed: that before the last physics step, or
+// the last stage of Runge and Kutta's method. MuJoCo's own derived quantities, such as xpos, are of it after
+// mj_step. It panics without [Options].Late.
+func (s *System) Late(of algebra.State) algebra.State {
+	if !s.options.Late {
+		panic(errors.New("a late state needs Options.Late"))
+	}
+	return algebra.State{Parts: []*Node{of.Parts[3], of.Parts[4], of.Parts[2], of.Parts[3], of.Parts[4]}}
 }
 
 // Pose makes a state from the angles of hinges and slides and their velocities, [angles, B] each, rad and
@@ -40,11 +63,11 @@ func (s *System) Pose(angles, velocities *Node) algebra.State {
 		return Concatenate(parts, 0)
 	}
 	m := s.model
-	return algebra.State{Parts: []*Node{
-		start(s.start, func(id int) int { return m.JntQPosAdr[id] }, angles),
-		start(s.startVelocity, func(id int) int { return m.JntDofAdr[id] }, velocities),
-		Zeros(g, shapes.Make(dtypes.Float32, m.Sizes.NV, batch)),
-	}}
+	return s.Of(State{
+		QPos: start(s.start, func(id int) int { return m.JntQPosAdr[id] }, angles),
+		QVel: start(s.startVelocity, func(id int) int { return m.JntDofAdr[id] }, velocities),
+		QAcc: Zeros(g, shapes.Make(dtypes.Float32, m.Sizes.NV, batch)),
+	})
 }
 
 // JointAngles returns the angles of hinges and slides, and their velocities, [angles, B] each, rad and
@@ -99,10 +122,11 @@ type view struct {
 	velocity   []spatial
 	touching   map[*contactSet]algebra.Num // 1 for each contact of a set, or 0
 	felt       *felt                       // see [System.feel]
+	external   *Node                       // see [System.ExternalForces]
 }
 
-// view returns the view of a state. A task looks at a state several times, so the last two views, which
-// are of the states before and after a step, are kept: else each look would build its graph anew.
+// view returns the view of a state. A task looks at a state several times, so the last four views, which are of
+// the states before and after a step and their late ones, are kept: else each look would build its graph anew.
 func (s *System) view(state algebra.State) *view {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -114,7 +138,7 @@ func (s *System) view(state algebra.State) *view {
 	v := &view{of: state.Parts[0], positions: split(state.Parts[0], s.places), touching: map[*contactSet]algebra.Num{}}
 	v.kinematics = s.kinematics(v.positions)
 	v.velocity = s.forward(v.kinematics, s.toWorld(v.kinematics, split(state.Parts[1], s.dofs)))
-	s.views = [2]*view{v, s.views[0]}
+	s.views = [4]*view{v, s.views[0], s.views[1], s.views[2]}
 	return v
 }
 
@@ -274,20 +298,24 @@ func (s *System) Touching(state algebra.State, _ algebra.Contact, body string) *
 // CenterOfMass returns the centre of mass of the bodies that move, [B] each, m.
 func (s *System) CenterOfMass(state algebra.State) [3]*Node {
 	k := s.view(state).kinematics
-	total := 0.0
+	sum := s.center(k, func(g int) algebra.Vector { return k.Origin[g].Plus(k.Position[g]) })
+	n, batch := state.Graph(), state.Batch()
+	return [3]*Node{sum.X.Spread(n, batch), sum.Y.Spread(n, batch), sum.Z.Spread(n, batch)}
+}
+
+// center returns the centre of mass of what moves, given the positions of the links of each group.
+func (s *System) center(k kinematics, position func(group int) algebra.Vector) algebra.Vector {
+	total, sum := 0.0, zeroVector(1)
 	for _, g := range s.groups {
 		for _, mass := range g.mass.Known {
 			total += mass
 		}
 	}
-	sum := zeroVector(1)
 	for i, g := range s.groups { // masses of links, of all bodies that are welded to them
-		share := g.mass.Scale(1 / total)
-		at := k.Origin[i].Plus(k.Position[i]).Plus(k.Rotation[i].Of(g.center)).By(share).Materialize()
+		at := position(i).Plus(k.Rotation[i].Of(g.center)).By(g.mass.Scale(1 / total)).Materialize()
 		sum = sum.Plus(at.Each(algebra.Num.Sum))
 	}
-	n, batch := state.Graph(), state.Batch()
-	return [3]*Node{sum.X.Spread(n, batch), sum.Y.Spread(n, batch), sum.Z.Spread(n, batch)}
+	return sum
 }
 
 // Export returns the frames of all bodies: positions [B, bodies, 3], rotations [B, bodies, 4], velocities

@@ -41,7 +41,7 @@ func TestAccelerometer(t *testing.T) {
 	}
 	names := []string{"torso", "aux_1", "sole"}
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) (out []*graph.Node) {
-		before := s.Of(State{in[0], in[1], graph.ZerosLike(in[1])})
+		before := s.Of(State{QPos: in[0], QVel: in[1], QAcc: graph.ZerosLike(in[1])})
 		after := s.Of(s.Step(s.State(before), in[2], 1))
 		for _, name := range names {
 			a := s.Acceleration(before, in[2], name)
@@ -70,7 +70,7 @@ func TestContactForces(t *testing.T) {
 	m.Opt.Gravity = [3]float64{2, 0, -9.81}
 	for _, s := range []*System{level, must.Get(NewSystem(m, Options{}))} {
 		out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) (out []*graph.Node) {
-			rest := s.Of(s.Step(State{in[0], in[1], in[1]}, nil, 300))
+			rest := s.Of(s.Step(State{QPos: in[0], QVel: in[1], QAcc: in[1]}, nil, 300))
 			for _, body := range []string{"one", "four", "eight"} {
 				forces := s.ContactForce(rest, nil, body)
 				out = append(out, graph.Stack(forces[:], 0))
@@ -93,7 +93,7 @@ func TestLand(t *testing.T) {
 	q := append([]float64{}, s.model.QPos0...)
 	q[4] += 0.3 // the height of the box on four contacts
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) (out []*graph.Node) {
-		state := s.Land(s.Of(State{in[0], in[1], in[1]}))
+		state := s.Land(s.Of(State{QPos: in[0], QVel: in[1], QAcc: in[1]}))
 		k := s.kinematics(split(state.Parts[0], s.places))
 		for _, set := range s.contacts {
 			out = append(out, s.collide(k, set).Distance.Matrix())

@@ -104,7 +104,7 @@ func benchmark(b *testing.B, m Model, substeps, copies, limit int) {
 				State    State
 				Controls *Node
 			}
-			end := xla.For(in[0].Graph(), steps, carry{State{in[0], in[1], in[2]}, in[3]}, func(t *Node, c carry) carry {
+			end := xla.For(in[0].Graph(), steps, carry{State{QPos: in[0], QVel: in[1], QAcc: in[2]}, in[3]}, func(t *Node, c carry) carry {
 				c.State = s.Step(c.State, xla.Row(c.Controls, t), substeps)
 				return c
 			})

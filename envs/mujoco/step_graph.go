@@ -2,6 +2,7 @@ package mujoco
 
 import (
 	"fmt"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -15,6 +16,8 @@ type State struct {
 	QVel *Node // [nv, B]
 	// QAcc is the last acceleration, [nv, B]. The solver starts there; results depend on it by rounding only.
 	QAcc *Node
+	// LateQPos and LateQVel are where QAcc was computed, if [Options].Late is set; else nil.
+	LateQPos, LateQVel *Node
 }
 
 // Step advances a state by so many physics steps under controls [nu, B], which are held. Controls are nil
@@ -42,6 +45,9 @@ func (s *System) step(state State, control *Node, steps int, gravity, strengths 
 		Q: split(state.QPos, s.places), V: split(state.QVel, s.dofs), A: split(state.QAcc, s.dofs),
 		Control: s.splitControl(control),
 	}
+	if s.options.Late {
+		start.LateQ, start.LateV = start.Q, start.V // until the first evaluation
+	}
 	start.Under.Strength = s.splitControl(strengths)
 	if gravity != nil {
 		start.Under.Gravity = algebra.Num{Rows: 1, Node: gravity}
@@ -52,20 +58,33 @@ func (s *System) step(state State, control *Node, steps int, gravity, strengths 
 		}
 		return s.semiImplicit(r)
 	})
-	return State{join(g, m.Sizes.NQ, batch, end.Q, s.places), join(g, m.Sizes.NV, batch, end.V, s.dofs),
-		join(g, m.Sizes.NV, batch, end.A, s.dofs)}
+	next := State{QPos: join(g, m.Sizes.NQ, batch, end.Q, s.places), QVel: join(g, m.Sizes.NV, batch, end.V, s.dofs),
+		QAcc: join(g, m.Sizes.NV, batch, end.A, s.dofs)}
+	if s.options.Late {
+		next.LateQPos = join(g, m.Sizes.NQ, batch, end.LateQ, s.places)
+		next.LateQVel = join(g, m.Sizes.NV, batch, end.LateV, s.dofs)
+	}
+	return next
 }
 
 // running is a state by elements of the groups, see [split].
 type running struct {
 	Q, V, A, Control []algebra.Num
+	LateQ, LateV     []algebra.Num // where A was computed, if this is kept
 	Under            conditions
+}
+
+// evaluated keeps where the acceleration is computed.
+func (r *running) evaluated() {
+	if r.LateQ != nil {
+		r.LateQ, r.LateV = slices.Clone(r.Q), slices.Clone(r.V)
+	}
 }
 
 // computed makes all numbers tensors, as loops need them.
 func (r running) computed() running {
 	g, batch := sizeOf(r.Q)
-	for _, list := range [][]algebra.Num{r.Q, r.V, r.A} {
+	for _, list := range [][]algebra.Num{r.Q, r.V, r.A, r.LateQ, r.LateV} {
 		for i := range list {
 			list[i] = computed(g, batch, list[i])
 		}
@@ -127,6 +146,7 @@ func (s *System) accelerate(r running) dynamics {
 // semiImplicit advances a state by MuJoCo's Euler or implicitfast integration.
 func (s *System) semiImplicit(r running) running {
 	m := s.model
+	r.evaluated()
 	d := s.accelerate(r)
 	h := m.Opt.TimeStep
 	slopes := d.slopes
@@ -221,6 +241,7 @@ func (s *System) rungeKutta(r running) running {
 		ends := Or(Equal(stage, Const(g, int32(0))), Equal(stage, Const(g, int32(3))))
 		weight := scalar(1.0/6, 1.0/3, ends)
 		ahead := scalar(h, h/2, GreaterOrEqual(stage, Const(g, int32(2)))) // to the next stage
+		s4.At.evaluated()
 		d := s.accelerate(s4.At)
 		a := s.toBody(d.kinematics, d.acceleration)
 		rates := s.rates(s4.Turned, s4.At.V)
@@ -240,6 +261,7 @@ func (s *System) rungeKutta(r running) running {
 		r.V[c] = r.V[c].Plus(end.Accels[c].Scale(h))
 	}
 	r.Q, r.A = s.integrate(r.Q, end.Rates, algebra.Constant(1, h)), end.At.A
+	r.LateQ, r.LateV = end.At.LateQ, end.At.LateV
 	return r.computed()
 }
 

@@ -33,7 +33,7 @@ type System struct {
 	steps                int // physics steps of a control step
 
 	lock  sync.Mutex
-	views [2]*view // see [System.view]
+	views [4]*view // see [System.view]
 }
 
 // Options are choices that MuJoCo's model does not make.
@@ -55,6 +55,9 @@ type Options struct {
 	// Iterations is the largest number of Newton iterations of a step; 0 means 30. The solver stops when all
 	// copies of the system have converged.
 	Iterations int
+	// Late keeps in states where their last acceleration was computed, for [System.Late] and
+	// [System.ExternalForces].
+	Late bool
 }
 
 // NewSystem prepares a model. Its errors are those of [Model.Check].
@@ -121,6 +124,9 @@ func (s *System) prepareStart() error {
 
 // ControlStep is the duration of a control step, s.
 func (s *System) ControlStep() float64 { return float64(s.steps) * s.model.Opt.TimeStep }
+
+// Substeps is the number of physics steps of a control step.
+func (s *System) Substeps() int { return s.steps }
 
 // Actions is the number of actions: one for each actuator.
 func (s *System) Actions() int { return s.model.Sizes.NU }

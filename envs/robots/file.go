@@ -3,7 +3,7 @@ package robots
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"os"
 
@@ -44,3 +44,12 @@ var go1 []byte
 // Go1 is Unitree's quadruped as in MuJoCo Playground, with all of its contacts, compiled by MuJoCo. Its keyframe
 // "home" stands.
 func Go1() mujoco.Model { return must.Get(mujoco.ReadModel(bytes.NewReader(go1))) }
+
+//go:embed gymnasium/*.json
+var gymnasium embed.FS
+
+// Gymnasium returns a robot of Gymnasium's MuJoCo tasks, version 5, compiled by MuJoCo: "ant", "half_cheetah",
+// "hopper", "humanoid", "swimmer" or "walker2d". It panics for another name.
+func Gymnasium(name string) mujoco.Model {
+	return must.Get(mujoco.ReadModel(bytes.NewReader(must.Get(gymnasium.ReadFile("gymnasium/" + name + ".json")))))
+}

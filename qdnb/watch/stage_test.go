@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"example.com/qdnb/envs"
@@ -86,6 +87,9 @@ func TestStill(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
+		}
+		if strings.Contains(name, "-v5") {
+			continue // Gymnasium's robots start above the ground
 		}
 		low := math.Inf(1)
 		for i, pose := range film.Poses(0) {
