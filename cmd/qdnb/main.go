@@ -32,6 +32,7 @@ var cli struct {
 	Record   recordCmd   `cmd:"" name:"reproduction"`
 	Doctor   doctorCmd   `cmd:""`
 	Robot    robotCmd    `cmd:""`
+	Notebook notebookCmd `cmd:""`
 	Programs programsCmd `cmd:""`
 	Version  versionCmd  `cmd:""`
 	Help     helpCmd     `cmd:""`

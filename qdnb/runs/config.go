@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/parts"
@@ -77,6 +78,26 @@ func (c Config) Assignments(except ...string) (list []string, err error) {
 		}
 	}
 	return list, nil
+}
+
+// Differences lists the settings of a configuration that differ in another one, as in "batch=1000, not 500".
+func (c Config) Differences(other Config) (list []string) {
+	own, _ := c.Assignments() // those of a run are valid
+	others, _ := other.Assignments()
+	for _, setting := range own {
+		name, _, _ := strings.Cut(setting, "=")
+		i := slices.IndexFunc(others, func(s string) bool { return strings.HasPrefix(s, name+"=") })
+		switch {
+		case i < 0:
+			list = append(list, setting)
+		case others[i] != setting:
+			list = append(list, setting+", not "+strings.TrimPrefix(others[i], name+"="))
+		}
+	}
+	if !maps.Equal(c.Parts, other.Parts) {
+		list = append(list, "other code")
+	}
+	return list
 }
 
 // SkillsRun returns the name of the run whose skills a run of adaptation or hierarchical control

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+
+	"example.com/qdnb/internal/cell"
 )
 
 // Names within a run's folder.
@@ -144,9 +146,17 @@ func (r *Run) Source() string {
 	return ""
 }
 
+// uses is [Given], and says that an output of a notebook may show data of the run.
+func (r *Run) uses() error {
+	if r != nil {
+		cell.Uses(r.Dir, r.Status.Generation)
+	}
+	return Given(r)
+}
+
 // Metrics reads metrics.csv.
 func (r *Run) Metrics() (*Table, error) {
-	if err := Given(r); err != nil {
+	if err := r.uses(); err != nil {
 		return nil, err
 	}
 	return ReadTable(filepath.Join(r.Dir, metricsFile))
@@ -160,7 +170,7 @@ func (r *Run) Repertoire() (*Repertoire, error) { return r.repertoire(true) }
 func (r *Run) RepertoireMap() (*Repertoire, error) { return r.repertoire(false) }
 
 func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {
-	if err := Given(r); err != nil {
+	if err := r.uses(); err != nil {
 		return nil, err
 	}
 	repertoire, err := readRepertoireFile(filepath.Join(r.Dir, repertoireFile),
@@ -183,7 +193,7 @@ func (r *Run) Snapshots() ([]Snapshot, error) { return r.snapshots(snapshotsDir)
 func (r *Run) Corrected() ([]Snapshot, error) { return r.snapshots(correctedDir) }
 
 func (r *Run) snapshots(folder string) ([]Snapshot, error) {
-	if err := Given(r); err != nil {
+	if err := r.uses(); err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(r.Dir, folder)

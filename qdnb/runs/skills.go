@@ -267,7 +267,7 @@ func (r *Run) Skills() (*Skills, error) {
 
 // Evaluation reads skills.npz for the newest evaluation of the skills. The policy may be nil.
 func (r *Run) Evaluation() (*Skills, error) {
-	if err := Given(r); err != nil {
+	if err := r.uses(); err != nil {
 		return nil, err
 	}
 	skills, err := npz.ReadFile(filepath.Join(r.Dir, skillsFile), readSkills)

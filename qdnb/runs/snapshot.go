@@ -113,7 +113,7 @@ func readSnapshot(path string) (Snapshot, error) {
 // there is none, as for imported skills. Checkpoints lack the descriptor limits, which then come
 // from a snapshot if there is one.
 func (r *Run) Newest() (*Snapshot, error) {
-	if err := Given(r); err != nil {
+	if err := r.uses(); err != nil {
 		return nil, err
 	}
 	if r.Status.Finished {

@@ -2,8 +2,12 @@ package session
 
 import (
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -36,6 +40,27 @@ func Changed(o Options) string {
 	}
 	return fmt.Sprintf("its code (%s) changed since %s of %s", strings.Join(o.Own, ", "), newest.Name(),
 		newest.Status.Updated.Local().Format("2 January 2006, 15:04"))
+}
+
+// outdated says which outputs of a notebook show other settings than those of a run that a cell now trains or
+// loads, or the same run before it trains on. found is the run's folder as it is; nil: there is none.
+func outdated(o Options, found *runs.Run, seeds int) {
+	shown := cell.Shown()
+	if generation, ok := shown[cell.Path(o.Dir())]; ok {
+		if found != nil && found.Status.Finished && !found.Status.Completes(o.Budget, seeds) {
+			fmt.Fprintf(os.Stderr, "qdnb: outputs of this notebook show %s at generation %d, from which it now trains on: "+
+				"rerun their cells\n", o.Config.Name(), generation)
+		}
+		return
+	}
+	for _, dir := range slices.Sorted(maps.Keys(shown)) {
+		run, err := runs.Open(dir)
+		if err == nil && run.Config.Algorithm == o.Config.Algorithm && run.Config.Env == o.Config.Env &&
+			run.Config.Seed == o.Config.Seed && o.Config.SkillsRun() == "" { // a run of skills has a run for each change
+			fmt.Fprintf(os.Stderr, "qdnb: outputs of this notebook show %s, a run with other settings than the Spec "+
+				"(%s): rerun their cells if they should show the Spec's\n", run.Name(), strings.Join(run.Config.Differences(o.Config), ", "))
+		}
+	}
 }
 
 // imported names an imported run of the same algorithm and environment from which the run could start;

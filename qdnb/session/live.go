@@ -88,9 +88,8 @@ func replace(grid figures.Grid, text string, last bool) error {
 	if err != nil {
 		return err
 	}
-	gonbui.UpdateHTML(liveID, fmt.Sprintf(`<img alt="%s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
+	return cell.Replace(liveID, fmt.Sprintf(`<img alt="%s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
 		text, width.Dots(liveDPI), height.Dots(liveDPI), base64.StdEncoding.EncodeToString(data)))
-	return nil
 }
 
 func fastPNG(figure *figures.Figure) ([]byte, error) {

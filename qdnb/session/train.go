@@ -37,6 +37,7 @@ func Load(spec Spec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	outdated(t.Options, nil, 1)
 	dir := t.Dir()
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		reason := ""
@@ -141,12 +142,14 @@ func (t Training) run(ctx context.Context) (*runs.Run, error) {
 	if ctx == nil {
 		return nil, errNoContext
 	}
-	if found, err := runs.Open(t.Dir()); err != nil || t.Fresh || !found.Status.Completes(t.Budget, t.seeds) {
+	found, err := runs.Open(t.Dir())
+	outdated(t.Options, found, t.seeds)
+	if err != nil || t.Fresh || !found.Status.Completes(t.Budget, t.seeds) {
 		if run, err := t.train(ctx); err != nil {
 			return run, err
 		}
 	}
-	found, err := runs.Open(t.Dir())
+	found, err = runs.Open(t.Dir())
 	if err == nil && found.Config.Algorithm != records.Adaptation && !found.HasRepertoire() {
 		err = fmt.Errorf("%s is finished, but lacks its repertoire.npz: restore that, or --fresh sets the run aside "+
 			"and starts again", found.Dir)

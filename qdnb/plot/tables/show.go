@@ -55,7 +55,11 @@ func (t *Table) Save(path string) error {
 // alternative.
 func (t *Table) Show(name string) error {
 	if cell.In() {
-		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: t.HTML(),
+		page := t.HTML()
+		if runs := cell.Caption(); runs != "" {
+			page += "<div style=\"font-size:0.75em;color:gray\">" + hypertext(runs) + "</div>\n"
+		}
+		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: page,
 			protocol.MIMETextPlain: t.Text()})
 	}
 	if format(name) >= 0 {
