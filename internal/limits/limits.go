@@ -38,8 +38,12 @@ func of(v reflect.Value, part reflect.Type) error {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		name = strings.TrimPrefix(name, "-") // no name in JSON
 		if text, ok := field.Tag.Lookup("limits"); !ok {
-			if held := reflect.Indirect(elem(v.Field(i))); field.Anonymous && name == "" && held.Kind() == reflect.Struct {
-				err = of(held, part)
+			if held := reflect.Indirect(elem(v.Field(i))); field.Anonymous && name == "" {
+				if !held.IsValid() {
+					err = fmt.Errorf("%v: the embedded %s is nil", part, field.Name)
+				} else if held.Kind() == reflect.Struct {
+					err = of(held, part)
+				}
 			}
 		} else if err = check(cmp.Or(name, field.Name), text, v.Field(i)); err != nil && name == "" {
 			err = fmt.Errorf("%v: %w", part, err)
@@ -82,6 +86,8 @@ func check(name, limits string, v reflect.Value) error {
 		return fmt.Errorf("%s is %v, which is 0 in float32: it must be at least %.2g", name, v, smallest)
 	case x >= low && x <= high && !(above && x == low): // NaN is none of these
 		return nil
+	case !bounded && above:
+		return fmt.Errorf("%s must be a number above %s, not %v", name, least, v)
 	case !bounded:
 		return fmt.Errorf("%s must be at least %s, not %v", name, least, v)
 	case v.CanInt():

@@ -45,3 +45,36 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+type emitter interface{ Emit() }
+
+type base struct {
+	Rate float64 `json:"rate" limits:">0"`
+}
+
+func (base) Emit() {}
+
+type aroundInterface struct{ emitter }
+
+type aroundPointer struct{ *base }
+
+// TestNilEmbeddedParts: a part that extends another one by embedding it, and was made without it, is named
+// before one of its methods is called.
+func TestNilEmbeddedParts(t *testing.T) {
+	for want, part := range map[string]emitter{
+		"": aroundInterface{base{1}},
+		"limits_test.aroundInterface: the embedded emitter is nil": aroundInterface{},
+		"limits_test.aroundPointer: the embedded base is nil":      &aroundPointer{},
+		"rate must be a number above 0, not 0":                     aroundPointer{&base{}},
+	} {
+		got := ""
+		if err := limits.Of(&struct {
+			Part emitter `json:"-" parts:"part"`
+		}{part}); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
