@@ -87,7 +87,7 @@ test-faults: check compile plugin ## kill processes, fill disks, damage files: s
 	@echo "make test-faults: all passed"
 
 .PHONY: programs
-programs: check compile plugin ## write qdnb/testdata/programs.txt, which says what this code computes (LEDGER=check only compares)
+programs: check compile plugin ## write the ledger (qdnb/testdata/programs.txt and qdnb/session/bytes.txt), which says what this code computes (LEDGER=check only compares, LEDGER=write-go keeps the numbers of XLA)
 	@QDNB_LEDGER=$(or $(LEDGER),write) go test -count 1 -timeout 30m -run 'TestLedger$$' -v ./qdnb
 
 .PHONY: test-mujoco

@@ -28,24 +28,29 @@ import (
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
 
-// ledgerFile says what this code computes. Each line is a subject and a hash:
+// ledgerFiles say what this code computes. Each line is a subject and a hash:
 //
 //	text KIND ALGORITHM ENVIRONMENT PROGRAM   the program's StableHLO text, at the default settings
-//	bytes BACKEND ALGORITHM ENVIRONMENT       all numbers of a small run of nine generations
 //	flags KIND                                the flags of XLA, in place of a hash
+//	bytes BACKEND ALGORITHM ENVIRONMENT       all numbers of a small run of nine generations
+//
+// Lines of bytes have a file of their own, which is a part of the program: see [session.Origins].
 //
 // KIND is cpu, cuda, or cpu-2 where two workers run another program than one. BACKEND is go, or cpu
 // with one worker and with two, which must agree. Variants and loops of the tests are called by their
-// names. No line depends on the machine: XLA is limited to AVX2.
-var ledgerFile = filepath.Join("testdata", "programs.txt")
+// names. XLA is limited to AVX2, and no line of a text or of pure Go depends on the machine; but of the 31 runs
+// on XLA, five have other last bits on an EPYC than on a Xeon.
+var ledgerFiles = [2]string{filepath.Join("testdata", "programs.txt"), filepath.Join("session", "bytes.txt")}
 
-// ledgerEnv names an environment variable: "write" makes [TestLedger] write the file, and "check"
-// compare also what XLA computes, for which it compiles some minutes. "xla" is for its child processes.
+// ledgerEnv names an environment variable: "write" makes [TestLedger] write the files, "write-go" all but the
+// numbers of XLA, and "check" compare also these, for which it compiles some minutes. "xla" is for its child
+// processes.
 const ledgerEnv = "QDNB_LEDGER"
 
 // entry is what the ledger has several lines of.
@@ -199,6 +204,20 @@ func smallEntries() (list []entry) {
 	return append(list, settingEntries()...)
 }
 
+// environmentEntries are small runs in the other environments of the paper. Only pure Go computes their
+// numbers: those of XLA have other last bits on processors of another maker.
+func environmentEntries() (list []entry) {
+	for _, env := range protocol.Environments() {
+		if env == "pointmaze" { // which is that of the algorithms' small runs
+			continue
+		}
+		spec := qdnb.Smallest("map-elites", "")
+		spec.Env, spec.Tune = env, spec.Tune.And(runs.Assign("episode_length=25"))
+		list = append(list, entry{"map-elites " + env, spec})
+	}
+	return list
+}
+
 // settingEntries are small runs at settings that select other code of an algorithm.
 func settingEntries() (list []entry) {
 	for _, s := range []struct{ algorithm, setting string }{{"cma-mae", "strategy=cma-es"},
@@ -229,7 +248,7 @@ func ledger(t *testing.T) []string {
 	})
 	all.Go(func() { lists[2] = texts(t, entries, backend.CUDA, 1) })
 	all.Wait()
-	for _, e := range slices.Concat(smallEntries(), ownEntries()) {
+	for _, e := range slices.Concat(smallEntries(), environmentEntries(), ownEntries()) {
 		lists[3] = append(lists[3], numbers(t, e, "go"))
 	}
 	for _, kind := range []backend.Kind{backend.CPU, backend.CUDA} {
@@ -311,20 +330,32 @@ func TestLedger(t *testing.T) {
 		}
 		return
 	}
+	var recorded []string
+	for _, file := range ledgerFiles {
+		recorded = append(recorded, strings.Split(strings.TrimSpace(string(must.Get(os.ReadFile(file)))), "\n")...)
+	}
 	lines := ledger(t)
-	if mode != "" {
+	switch mode {
+	case "write", "check":
 		lines = append(lines, xlaLedger(t)...)
+	default:
+		lines = append(lines, bytesOnXLA(recorded, true)...)
 	}
-	if mode == "write" && !t.Failed() {
+	if strings.HasPrefix(mode, "write") && !t.Failed() {
 		slices.Sort(lines)
-		must.Do(os.WriteFile(ledgerFile, []byte(strings.Join(lines, "\n")+"\n"), 0o666))
-	}
-	recorded := strings.Split(strings.TrimSpace(string(must.Get(os.ReadFile(ledgerFile)))), "\n")
-	if mode == "" {
-		recorded = bytesOnXLA(recorded, false)
+		for i, file := range ledgerFiles {
+			text := ""
+			for _, line := range lines {
+				if strings.HasPrefix(line, "bytes ") == (i == 1) {
+					text += line + "\n"
+				}
+			}
+			must.Do(os.WriteFile(file, []byte(text), 0o666))
+		}
+		return
 	}
 	if list := differences(lines, recorded); len(list) > 0 {
-		t.Errorf("%d lines of qdnb/testdata/programs.txt are not those of this code:\n%s\nIf that is intended, "+
+		t.Errorf("%d lines of qdnb/testdata/programs.txt and qdnb/session/bytes.txt are not those of this code:\n%s\nIf that is intended, "+
 			"`make programs` writes them again. A commit that changes lines of bytes says why in a line "+
 			"\"bytes: ...\".", len(list), strings.Join(list, "\n"))
 	}
@@ -407,7 +438,7 @@ func TestLedgerIsTheSameOnOtherProcessors(t *testing.T) {
 
 // Each commit that changes what is computed says why.
 func TestRenewedBytesAreExplained(t *testing.T) {
-	out, err := exec.Command("git", "log", "--format=%x00%h %s%n%b", "-G^bytes ", "--", ledgerFile).Output()
+	out, err := exec.Command("git", "log", "--format=%x00%h %s%n%b", "-G^bytes ", "--", ledgerFiles[0], ledgerFiles[1]).Output()
 	if err != nil {
 		t.Logf("there is no history here: %v", err)
 		return

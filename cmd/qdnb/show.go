@@ -84,7 +84,7 @@ func programs(origins *session.Origins, run *runs.Run) string {
 		}
 	}
 	origin := origins.Of(run)
-	if origin == session.SamePrograms || len(commits) == 0 {
+	if origin.Today() || len(commits) == 0 {
 		return string(origin)
 	}
 	return fmt.Sprintf("%s (commit %s)", origin, strings.Join(commits, ", "))

@@ -106,7 +106,10 @@ type MachineUse struct {
 	// Programs is a hash of the programs, which neither the machine nor the backend changes: equal ones
 	// compute the same function of the same settings. "" in runs that did not record it.
 	Programs string `json:"programs,omitempty"`
-	After    int64  `json:"after_generation"`
+	// Numbers is a hash of what the ledger of the program says that these programs compute. "" if it says
+	// nothing about them, or the program was built from modified files.
+	Numbers string `json:"numbers,omitempty"`
+	After   int64  `json:"after_generation"`
 }
 
 // UseMachine records the machine and the program for the generations after u.After (-1 from the

@@ -2,9 +2,11 @@ package session
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"example.com/qdnb/qdnb/runs"
 )
@@ -14,10 +16,14 @@ type Origin string
 
 // Origins of a run.
 const (
-	SamePrograms    Origin = "same programs as today" // this build would compute the same
+	SamePrograms    Origin = "same programs as today" // this build would run the same text
+	SameNumbers     Origin = "same numbers as today"  // other text, but by the ledger it computes the same
 	OtherPrograms   Origin = "other programs"         // of an earlier or a later commit
 	UnknownPrograms Origin = "unknown"                // not recorded, or made by code that is not at hand
 )
+
+// Today reports whether the run is what this build would compute.
+func (o Origin) Today() bool { return o == SamePrograms || o == SameNumbers }
 
 // Origins compares the programs of runs with those of this build, which it builds once for runs
 // that differ in their seeds only. Its zero value is ready.
@@ -26,17 +32,12 @@ type Origins struct{ today map[string]string }
 // Of returns the origin of a run. Programs of variants and of environments of the user are unknown:
 // [Train] and [Load] compare these.
 func (o *Origins) Of(run *runs.Run) Origin {
-	recorded := ""
 	for _, use := range run.Status.Machines {
-		switch {
-		case use.Programs == "":
+		if use.Programs == "" {
 			return UnknownPrograms
-		case recorded != "" && use.Programs != recorded:
-			return OtherPrograms
 		}
-		recorded = use.Programs
 	}
-	if recorded == "" || len(run.Config.Parts) > 0 {
+	if len(run.Status.Machines) == 0 || len(run.Config.Parts) > 0 {
 		return UnknownPrograms
 	}
 	config := run.Config
@@ -53,10 +54,46 @@ func (o *Origins) Of(run *runs.Run) Origin {
 		}
 		o.today[key] = today
 	}
-	if today != recorded {
-		return OtherPrograms
+	origin, numbers := SamePrograms, numbersOf(cmp.Or(run.Status.Base, config.Algorithm), config.Env)
+	for _, use := range run.Status.Machines {
+		switch {
+		case use.Programs == today:
+		case today == "" || use.Numbers == "" || use.Numbers != numbers:
+			return OtherPrograms
+		default:
+			origin = SameNumbers
+		}
 	}
-	return SamePrograms
+	return origin
+}
+
+// ledger has lines for the numbers of a small run of each algorithm, and of MAP-Elites in each environment,
+// which TestLedger of package qdnb writes and compares.
+//
+//go:embed bytes.txt
+var ledger string
+
+// numbersOf is a hash of the lines of the ledger of an algorithm and of an environment, for pure Go, whose
+// numbers do not depend on the processor: as long as a build has the same ones, its programs compute the
+// same numbers, even if their texts differ. It is "" if one of them has no line.
+func numbersOf(algorithm, env string) string {
+	var ofAlgorithm, ofEnv []string
+	for line := range strings.Lines(ledger) {
+		fields := strings.Fields(line) // bytes BACKEND ALGORITHM[,SETTING] ENVIRONMENT HASH
+		if fields[1] != "go" {
+			continue
+		}
+		if name, _, _ := strings.Cut(fields[2], ","); name == algorithm {
+			ofAlgorithm = append(ofAlgorithm, line)
+		}
+		if fields[2] == "map-elites" && fields[3] == env {
+			ofEnv = append(ofEnv, line)
+		}
+	}
+	if ofAlgorithm == nil || ofEnv == nil {
+		return ""
+	}
+	return hash(fmt.Append(nil, ofAlgorithm, ofEnv))
 }
 
 var errNoSkills = errors.New("the skills are not at hand")

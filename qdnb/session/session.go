@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -156,6 +157,9 @@ func (s *session) restore(ctx context.Context, w *runs.Writer, from runs.Checkpo
 	use := machineUse(s.platform, from.Generation)
 	if use.Programs, err = s.Digest(); err != nil {
 		return err
+	}
+	if len(s.Config.Parts) == 0 && !strings.HasSuffix(use.Commit, ", modified") {
+		use.Numbers = numbersOf(cmp.Or(s.Base, s.Config.Algorithm), s.Config.Env)
 	}
 	s.status.UseMachine(use)
 	s.resumeClock()
