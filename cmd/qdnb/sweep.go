@@ -31,6 +31,7 @@ import (
 
 type sweepCmd struct {
 	Plan    sweepPlanCmd    `cmd:""`
+	Measure sweepMeasureCmd `cmd:""`
 	Run     sweepRunCmd     `cmd:""`
 	Status  sweepStatusCmd  `cmd:""`
 	Script  sweepScriptCmd  `cmd:""`
@@ -85,7 +86,33 @@ func (c *sweepPlanCmd) Run() error {
 		}
 	}
 	experiments.WriteCost(os.Stderr, lines)
+	if count := experiments.Unmeasured(lines); count > 0 && c.Budget != experiments.Time {
+		fmt.Fprintf(os.Stderr, "qdnb: %d runs have a budget of processor time, because their steps were not measured "+
+			"(see `qdnb help sweep measure`)\n", count)
+	}
 	return sweep.Write(os.Stdout, lines)
+}
+
+type sweepMeasureCmd struct {
+	Algorithms []string      `required:"" placeholder:"NAME"`
+	Envs       []string      `required:"" placeholder:"NAME"`
+	Half       time.Duration `default:"30s"`
+}
+
+func (c *sweepMeasureCmd) Run(ctx context.Context) error {
+	if c.Half < time.Second {
+		return fmt.Errorf("--half must be a second or more, not %v", c.Half)
+	}
+	for _, env := range c.Envs {
+		for _, algorithm := range c.Algorithms {
+			steps, err := experiments.Measure(ctx, algorithm, env, c.Half)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s,%s,%d\n", algorithm, env, steps)
+		}
+	}
+	return nil
 }
 
 // planFlags are shared by all commands that read a plan.

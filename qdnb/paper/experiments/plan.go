@@ -2,11 +2,11 @@ package experiments
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/names"
@@ -24,12 +24,11 @@ type Options struct {
 	Seeds      int      // number of seeds, from 0; 0: the scale's default
 	Envs       []string // environments of the training runs; default: all of the experiment
 	Algorithms []string // algorithms of the training runs; default: all of the experiment
-	// Budget is Steps or Time. The default is Time at scales Paper and Medium (processor time at
-	// Medium, which has no other unit) and Steps at the others, which gives the same results on all
-	// machines.
+	// Budget is Steps or Time (processor time at scale Medium). The default is Time at scale Paper and Steps
+	// at the others, which gives the same results on all machines.
 	Budget string
 	// Targets replace the scale's SMERL targets with the returns of SAC from the experiment
-	// smerl-targets. Scale Medium has no built-in targets, since its budgets depend on the machine.
+	// smerl-targets. Scale Medium has no built-in targets, since SAC is trained there first.
 	Targets []results.SMERLTarget
 }
 
@@ -94,13 +93,10 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 	}
 	switch o.Budget {
 	case "":
-		if o.Budget = Steps; o.Scale == Paper || o.Scale == Medium {
+		if o.Budget = Steps; o.Scale == Paper {
 			o.Budget = Time
 		}
 	case Steps, Time:
-		if o.Budget == Steps && o.Scale == Medium {
-			return nil, errors.New("the budgets of scale medium are in processor time: omit the unit")
-		}
 	default:
 		return nil, names.Unknown("unit of budgets", o.Budget, []string{Steps, Time})
 	}
@@ -154,7 +150,10 @@ func (p planner) add(label string, run runs.Config, budget runs.Budget, episodes
 	needs ...sweep.Need) error {
 	line := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget, Needs: needs}
 	if p.Scale == Medium {
-		line.CPUSeconds = (compileTime + budget.CPU).Seconds() + results.EvaluationSeconds(run.Env, episodes)
+		line.CPUSeconds = results.EvaluationSeconds(run.Env, episodes)
+		if budget != (runs.Budget{}) {
+			line.CPUSeconds += (compileTime + mediumMinutes*time.Minute).Seconds()
+		}
 	}
 	line, err := line.Sealed()
 	if err == nil {

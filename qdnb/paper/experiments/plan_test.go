@@ -235,10 +235,13 @@ func targetsOf(scale Scale) (list []results.SMERLTarget) {
 // Scale Medium is the paper's protocol except for network sizes, the evaluation interval and the
 // time.
 func TestMediumPlans(t *testing.T) {
-	time12 := runs.Budget{CPU: 12 * time.Minute}
 	paper := plan(t, "training", Options{Seeds: 3})
 	for i, line := range plan(t, "training", Options{Scale: Medium, Targets: targetsOf(Medium)}) {
-		if line.Budget != time12 || line.CPUSeconds < 720 {
+		budget := runs.Budget{EnvSteps: stepsInMinutes()[[2]string{line.Run.Algorithm, line.Run.Env}]}
+		if budget.EnvSteps == 0 {
+			budget.CPU = 6 * time.Minute
+		}
+		if line.Budget != budget || line.CPUSeconds < 360 {
 			t.Errorf("%s has %v and is to cost %v s", line.Name(), line.Budget, line.CPUSeconds)
 		}
 		var have, want map[string]any
@@ -283,8 +286,11 @@ func TestMediumPlans(t *testing.T) {
 	for _, o := range []Options{{Scale: Medium}, {Scale: Medium, Targets: targetsOf(Medium)[:1]}} {
 		errtest.Want(t, errtest.Of(Plan("training", o)), "--targets")
 	}
-	errtest.Want(t, errtest.Of(Plan("sensitivity", Options{Scale: Medium,
-		Budget: Steps})), "processor time")
+	for _, line := range plan(t, "sensitivity", Options{Scale: Medium, Budget: Time}) {
+		if line.Budget != (runs.Budget{CPU: 3 * time.Minute}) {
+			t.Errorf("%s has %v", line.Name(), line.Budget)
+		}
+	}
 
 	var cost bytes.Buffer
 	WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Medium}))

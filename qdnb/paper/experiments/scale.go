@@ -21,7 +21,7 @@ type Scale string
 // The scales.
 const (
 	Paper Scale = "paper" // the paper's protocol: five seeds of two hours each
-	// the paper's protocol with small networks and minutes per run: two days on two cores
+	// the paper's protocol with small networks and minutes per run: a day on two cores
 	Medium Scale = "medium"
 	Small  Scale = "small" // all methods and environments at laptop size: minutes per experiment
 	Smoke  Scale = "smoke" // a few lines of each experiment, as a functional test
@@ -120,11 +120,6 @@ func settingsOf(algorithm string) map[string]bool {
 	return has
 }
 
-// mediumBudget is the budget of a training run and of a meta-controller at scale Medium. It is in
-// processor time, which depends less on what else the machine does than time by the clock. It is no
-// number of steps: other programs and other machines change how many fit.
-var mediumBudget = runs.Budget{CPU: 12 * time.Minute}
-
 // Units of budgets.
 const (
 	Steps = "steps" // environment steps
@@ -138,7 +133,7 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	case s == Paper && unit == Time:
 		return runs.Budget{Time: 2 * time.Hour}
 	case s == Medium:
-		return mediumBudget
+		return mediumBudget(algorithm, env, unit)
 	case s == Paper:
 		return runs.Budget{EnvSteps: results.PaperSteps(records.Of(algorithm).Work(), env)}
 	case s == Small && unit == Time:
