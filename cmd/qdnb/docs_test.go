@@ -262,14 +262,11 @@ func TestGuideToEnvironments(t *testing.T) {
 	}
 }
 
-// The program of the page on the cart pole runs, with equations and with rigid bodies.
+// The program of the page on the cart pole runs.
 func TestGuideToCartPole(t *testing.T) {
-	for _, env := range []string{"cartPole{}", "cart()"} {
-		runGuide(t, "cart-pole", "QDNB_RUNS=runs", func(program string) string {
-			program = strings.Replace(program, "env := cartPole{}", "env := "+env, 1)
-			return strings.Replace(program, "Generations(200)", "Generations(2)", 1)
-		}, "stands for")
-	}
+	runGuide(t, "cart-pole", "QDNB_RUNS=runs", func(program string) string {
+		return strings.Replace(program, "Generations(200)", "Generations(2)", 1)
+	}, "stands for")
 }
 
 // The program of the page on figures draws a shipped run, and saves it as the page says.
@@ -365,23 +362,16 @@ func TestGoCodeOfPagesCompiles(t *testing.T) {
 	}
 }
 
-// runGuide runs the program of a guide, a file for each block, in a folder, which it returns.
+// runGuide runs the program of a guide in a folder, which it returns.
 func runGuide(t *testing.T, name, runs string, change func(string) string, wants string) (dir string) {
 	t.Helper()
 	root := must.Get(filepath.Abs("../.."))
 	page := must.Get(os.ReadFile(filepath.Join(root, "docs/guides", name+".md")))
 	dir = t.TempDir()
-	files := map[string]string{}
-	for i, block := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
-		text := change(block[1])
-		if i > 0 {
-			text = "package main\n\n" + text
-		}
-		file := fmt.Sprintf("%d.go", i)
-		must.Do(os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
-		files[filepath.Join(root, name, file)] = filepath.Join(dir, file)
-	}
-	data := must.Get(json.Marshal(map[string]any{"Replace": files}))
+	block := regexp.MustCompile("(?s)```go\n(.*?)```").FindStringSubmatch(string(page))
+	file := filepath.Join(dir, "main.go")
+	must.Do(os.WriteFile(file, []byte(change(block[1])), 0o600))
+	data := must.Get(json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, name, "main.go"): file}}))
 	must.Do(os.WriteFile(filepath.Join(dir, "overlay.json"), data, 0o600))
 	program := filepath.Join(dir, "program")
 	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./"+name)

@@ -1,7 +1,7 @@
-// Package envtest checks that an environment, including a user's own, keeps the promises that the
-// rest of the module relies on:
+// Package envtest checks the contract of an environment, including a user's own, that the rest of the
+// module relies on:
 //
-//   - its constants are valid, and its states have the promised shapes, which no step changes;
+//   - its constants are valid, and its states have the right shapes, which no step changes;
 //   - a reset gives reward 0 and done 0, depends only on the key, and varies with it;
 //   - the same keys and actions give the same bytes, however often it is built and run;
 //   - a copy does not depend on the other copies, even if their actions are NaN;

@@ -1,5 +1,5 @@
 // Command docsettings writes the tables of settings in the pages in docs/algorithms (`make
-// docs-settings`), from the comments, limits and defaults of the structs. It runs at the root of the
+// docs-settings`), from the comments and defaults of the structs. It runs at the root of the
 // checkout. A page has a table between two comments, the first of which names its algorithms, and
 // one whose settings the table leaves out where they are the same:
 //

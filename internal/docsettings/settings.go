@@ -27,9 +27,9 @@ var unmarked = []string{"arm", "rastrigin", "rastrigin-multi", "sphere"}
 
 // setting is a hyperparameter of an algorithm.
 type setting struct {
-	name, limits, meaning string
-	values, envs          []string // different defaults, the usual one first, and their environments
-	by                    map[string]string
+	name, meaning string
+	values, envs  []string // different defaults, the usual one first, and their environments
+	by            map[string]string
 }
 
 // within reports whether another algorithm has the same defaults wherever this one trains.
@@ -132,7 +132,6 @@ func collect(c comments, all []setting, env string, defaults any) ([]setting, er
 				if s.meaning == "" {
 					return nil, fmt.Errorf("%v.%s, the setting %s, has no comment", owner, f.Name, s.name)
 				}
-				s.limits = interval(f)
 				i, all = len(all), append(all, s)
 			}
 			value, err := written(field.Value)
@@ -171,21 +170,6 @@ func written(value reflect.Value) (string, error) {
 		return strings.ReplaceAll(text, ",", ", "), err
 	}
 	return "none", err
-}
-
-// interval is the range of a number.
-func interval(field reflect.StructField) string {
-	text, most, bounded := strings.Cut(field.Tag.Get("limits"), ",")
-	least, above := strings.CutPrefix(text, ">")
-	switch {
-	case least == "" || field.Type.Kind() == reflect.Slice:
-		return ""
-	case !bounded:
-		return "≥" + least
-	case above:
-		return ">" + least + "–" + most
-	}
-	return least + "–" + most
 }
 
 // comments are the comments of the fields of structs by package and type, read when they are needed.
@@ -295,9 +279,9 @@ func table(c comments, algorithms []string, like string) (string, error) {
 		}
 	}
 	type row struct {
-		name                      string
-		defaults, limits, meaning cell
-		have                      int // algorithms with the setting
+		name              string
+		defaults, meaning cell
+		have              int // algorithms with the setting
 	}
 	var rows []row
 	for _, algorithm := range algorithms {
@@ -318,14 +302,12 @@ func table(c comments, algorithms []string, like string) (string, error) {
 			at = i + 1
 			rows[i].have++
 			rows[i].defaults.add(s.text(), algorithm)
-			rows[i].limits.add(s.limits, algorithm)
 			rows[i].meaning.add(s.meaning, algorithm)
 		}
 	}
-	out := "| setting | default | limits | meaning |\n|---|---|---|---|\n"
+	out := "| setting | default | meaning |\n|---|---|---|\n"
 	for _, r := range rows {
-		out += fmt.Sprintf("| `%s` | %s | %s | %s |\n", r.name, r.defaults.join(len(algorithms)), r.limits.join(r.have),
-			r.meaning.join(r.have))
+		out += fmt.Sprintf("| `%s` | %s | %s |\n", r.name, r.defaults.join(len(algorithms)), r.meaning.join(r.have))
 	}
 	return out, nil
 }

@@ -1,5 +1,5 @@
-// Package must ends a test, the reading of an embedded file, or code whose panics become errors with a panic at
-// an unexpected error.
+// Package must turns unexpected errors into panics: in tests, when reading embedded files, and in code
+// whose panics become errors.
 package must
 
 // Do panics if err is not nil.

@@ -2,7 +2,7 @@
 // [Search]. The packages below it implement them; package registry lists the algorithms by name.
 //
 // Five things can be added in one file, or one cell of a notebook. notebooks/variants.ipynb trains four
-// of them. Parts are fields of an algorithm's hyperparameters, and a name of its own names the run:
+// of them. Parts are fields of an algorithm's hyperparameters, and Name names the run:
 //
 //	spec.Name, spec.Tune = "mine", qdnb.Tune(func(h *evolution.MapElites) {
 //		h.Mix = evolution.Mix{{evolution.Stateless(swapped), 1}} // emitters, with their shares

@@ -1,5 +1,5 @@
-// Package exchange imports policies and repertoires of other programs as runs, and exports those of
-// runs.
+// Package exchange imports policies and repertoires of other programs as runs, and exports the policies
+// and repertoires of runs.
 package exchange
 
 import (

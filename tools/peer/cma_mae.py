@@ -3,12 +3,13 @@
     pip install ribs==0.12.0
     pip install "jax[cpu]==0.10.2" chex flax && pip install --no-deps qdax==0.5.0   # for golden alone
     python cma_mae.py golden ENVS REPERTOIRE EVOLUTION   # folders for the golden files
+    qdnb train --algorithm cma-mae --env sphere --seeds 0..9 --generations 500 --set cvt_samples=10000
     python cma_mae.py curves sphere --seeds 10 --iterations 500 --centroids REPERTOIRE.npz > sphere.jsonl
     python compare.py sphere.jsonl runs/cma-mae-sphere-*/metrics.csv
 
 golden writes onestep_{arm,sphere,rastrigin}.npz, 14_cma_mae_archive.npz, 14_cma_mae_strategy.npz, 17_cma_mae_strategies.npz and
 22_cma_es.npz.
-curves prints one JSON line per seed. All sizes of the algorithm are arguments; the defaults are those of Fontaine and
+curves prints one JSON line per seed; arm has --es cma_es --sigma0 0.016. All sizes of the algorithm are arguments; the defaults are those of Fontaine and
 Nikolaidis 2023.
 """
 import argparse

@@ -2,6 +2,7 @@
 
     pip install ribs==0.12.0
     python cma_mega.py golden EVOLUTION   # the folder for 18_cma_mega.npz
+    qdnb train --algorithm cma-mega --env sphere --seeds 0..9 --generations 500 --set cvt_samples=10000
     python cma_mega.py curves cma-mega --centroids REPERTOIRE.npz > mega.jsonl
     python compare.py mega.jsonl runs/cma-mega-sphere-*/metrics.csv
 

@@ -1,11 +1,14 @@
 """Peer for DCRL-MAP-Elites: learning curves of QDax 0.5.0 on pointmaze, with small networks.
 
     pip install "jax[cpu]==0.10.2" chex flax && pip install --no-deps qdax==0.5.0
+    qdnb train --algorithm dcrl-map-elites --env pointmaze --seeds 0..9 --generations 50 --set hidden=32,32 --set episode_length=50 \\
+        --set cells=128 --set cvt_samples=5000 --set batch=32 --set critic_hidden=64,64 --set transitions_batch_size=64 \\
+        --set replay_buffer_size=100000 --set num_critic_training_steps=100 --set num_pg_training_steps=30
     python dcrl.py --centroids REPERTOIRE.npz > dcrl.jsonl
     python compare.py dcrl.jsonl runs/dcrl-map-elites-pointmaze-*/metrics.csv
 
-It prints one JSON line per seed, for the settings of the command in docs/algorithms/policy-gradients.md. Dynamics, rewards,
-descriptors and automatic resets are those of pointmaze in qdnb.
+It prints one JSON line per seed, for the settings of the command. Dynamics, rewards, descriptors and
+automatic resets are those of pointmaze in qdnb.
 """
 import argparse
 import functools

@@ -2,6 +2,7 @@
 
     pip install ribs==0.12.0 torch
     python dms.py golden REPERTOIRE   # the folder for 19_dms.npz
+    qdnb train --algorithm dms --env sphere --seeds 0..9 --generations 500 --set strategy=sep-cma-es --set cvt_samples=10000
     python dms.py curves --centroids REPERTOIRE.npz > dms.jsonl
     python compare.py dms.jsonl runs/dms-sphere-*/metrics.csv
 

@@ -2,6 +2,7 @@
 
     pip install "jax[cpu]==0.10.2" chex flax scikit-learn
     pip install --no-deps git+https://github.com/adaptive-intelligent-robotics/QDax@46b8fee
+    qdnb train --algorithm dns --env arm --seeds 0..9 --generations 200 --set cvt_samples=10000
     python dns.py --generations 200 --centroids REPERTOIRE.npz > dns.jsonl
     python compare.py dns.jsonl runs/dns-arm-*/metrics.csv
 

@@ -1,6 +1,7 @@
 """Peer for MOME: learning curves by QDax on rastrigin-multi.
 
     pip install "jax[cpu]==0.10.2" qdax==0.5.0
+    qdnb train --algorithm mome --env rastrigin-multi --seeds 0..9 --generations 200
     python mome.py --seeds 10 --iterations 500 --centroids REPERTOIRE.npz > mome.jsonl
     python compare.py mome.jsonl runs/mome-rastrigin-multi-*/metrics.csv
 

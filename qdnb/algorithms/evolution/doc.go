@@ -10,12 +10,18 @@
 //	IsoLineEmitter                    MAP-Elites        AURORA
 //	PolicyGradient, IsoLineEmitter    PGA-MAP-Elites    PGA-AURORA
 //
-// Not in the paper are [repertoire.DominatedNovelty], which makes Dominated Novelty Search of
-// IsoLineEmitter, [repertoire.Fronts], which makes MOME of it, and [repertoire.XCon], which makes
-// AURORA-XCon of it. [DescriptorConditioned] and IsoLineEmitter make DCRL-MAP-Elites;
-// [ASCIISettings] and IsoLineEmitter make ASCII-ME. [StrategySettings] make CMA-MAE with
-// [repertoire.Annealed], and DMS with [repertoire.Discounted]. [ArborescenceSettings] make CMA-MEGA with
-// a grid, and CMA-MAEGA with [repertoire.Annealed]; [PPGASettings] make PPGA with it.
+// Later algorithms combine other parts:
+//
+//	IsoLineEmitter                         DominatedNovelty   Dominated Novelty Search
+//	IsoLineEmitter                         Fronts             MOME
+//	IsoLineEmitter                         XCon               AURORA-XCon
+//	DescriptorConditioned, IsoLineEmitter  Grid               DCRL-MAP-Elites
+//	ASCIISettings, IsoLineEmitter          Grid               ASCII-ME
+//	StrategySettings                       Annealed           CMA-MAE
+//	StrategySettings                       Discounted         DMS
+//	ArborescenceSettings                   Grid               CMA-MEGA
+//	ArborescenceSettings                   Annealed           CMA-MAEGA
+//	PPGASettings                           Annealed           PPGA
 //
 // # Another emitter
 //
@@ -46,8 +52,8 @@
 //		h.Mix = evolution.Mix{{adaptive{}, 0.5}, {evolution.IsoLineEmitter{0.005, 0.05}, 0.5}}
 //	})
 //
-// A [Proposer], such as [PolicyGradient], makes its offspring in a program of its own, and may learn
-// from a replay buffer of transitions.
+// A [Proposer], such as [PolicyGradient], makes its offspring in a separate program, and may learn from
+// a replay buffer of transitions.
 //
 // Sources:
 //
@@ -80,7 +86,7 @@
 // The listings below show the algorithms of the paper's appendix as this package implements them,
 // with the paper's numbering. Names in them are settings (see [MapElites], [td3.Config]
 // and [repertoire.Aurora]); numbers are the paper's. The identifier after -- implements the step.
-// docs/algorithms has a page on each algorithm, with equations, figures, settings, commands and the
+// docs/algorithms has a page for each family of algorithms, with equations, figures, settings and the
 // differences from the paper and its code. ARCHITECTURE.md says how a generation runs.
 //
 // # MAP-Elites (Algorithm 1)

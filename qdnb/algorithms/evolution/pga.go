@@ -35,7 +35,7 @@ func defaultPGAAurora(env envs.Spec) *MapElites {
 	return m
 }
 
-// PolicyGradient is the emitter that makes PGA-MAP-Elites of MAP-Elites (Nilsson and Cully 2021,
+// PolicyGradient is the emitter that turns MAP-Elites into PGA-MAP-Elites (Nilsson and Cully 2021,
 // "Policy gradient assisted MAP-Elites"): critics and a greedy actor that TD3 trains on the
 // transitions of all evaluations. Its last child is the greedy actor, unchanged. All others are
 // parents from the archive after some gradient steps on the critic's value.

@@ -11,14 +11,13 @@
 //	DADS             DADS            DADS+REWARD    SMERL(DADS)
 //	METRA            METRA
 //
-// [QDAC], an [ActorObjective], takes part in what the actor maximises, with the task's reward alone:
-// [TaskOnly]. [CSF], a [SelfCritic], decides it alone. The loop, act, store, update,
-// refers to no factor by name.
+// [QDAC], an [ActorObjective], adds a term to what the actor maximises; its objective is the task's
+// reward alone, [TaskOnly]. [CSF], a [SelfCritic], replaces what the actor maximises. The loop (act,
+// store, update) refers to no factor by name.
 //
-// A new variant is one new factor, set as qdnb.Spec's Diversity or Objective; package algorithms shows
-// a diversity reward. Its fields are its settings and, after Init, its state.
-// With a method Condition(p Problem) Problem it chooses the distribution of skills, p.Skills, and what
-// distinguishes them, p.Features: see [Conditioner].
+// A variant replaces one factor of [Parts]; package algorithms shows a diversity reward. Its fields are
+// its settings and, after Init, its state. A [Conditioner] also chooses the distribution of skills and
+// the features that distinguish them.
 //
 // Sources:
 //
@@ -40,7 +39,7 @@
 // The listings below are those of the paper's appendix, with its numbering, as implemented here.
 // Names in them are hyperparameters (see [SAC], [Discovery], [PlusReward] and [SMERL]); numbers
 // are the paper's. A name after -- is the code that implements the line. docs/algorithms has a page
-// on each algorithm, with equations, figures, settings, commands and the differences from the paper
+// for each family of algorithms, with equations, figures, settings and the differences from the paper
 // and its code.
 //
 // # DIAYN+REWARD (Algorithm 5)
