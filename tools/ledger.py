@@ -171,8 +171,11 @@ def latest(rows: list[Row]) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    """The newest rows as Markdown, one table per machine."""
+    """The newest rows as Markdown, one table per machine. A peer that processes the whole population is left out where
+    slices of the best size are measured, too."""
     rows, lines = latest(rows), []
+    sliced = {(r.machine, r.stage, r.case, r.measure) for r in rows if r.slicing}
+    rows = [r for r in rows if r.slicing or (r.machine, r.stage, r.case, r.measure) not in sliced]
     for name in dict.fromkeys(r.machine for r in rows):
         of, last = [r for r in rows if r.machine == name], ""
         lines += [
