@@ -261,6 +261,19 @@ docs-settings: check compile ## write the tables of settings in docs/algorithms,
 	@go run ./internal/docsettings
 	@echo "make docs-settings: wrote the tables in docs/algorithms"
 
+# --- the static site
+
+.PHONY: site
+site: setup ## write the site to build/site: docs, notebooks, packages, figures, and repertoires whose cells play their gaits (any static host can serve it)
+	@mkdir -p build
+	@go build -o build/qdnb ./cmd/qdnb
+	@tools/env python tools/website.py build/qdnb build/site
+
+.PHONY: test-site
+test-site: site .tools/browser/.stamp ## browse build/site in a headless Chromium (screenshots in build/site-screenshots)
+	@.tools/browser/bin/python tools/browse_site.py build/site
+	@echo "make test-site: all passed"
+
 # --- notebooks
 
 # The experiments of notebooks/results.

@@ -106,17 +106,23 @@ def write_notebook(nb: NotebookNode, path: Path) -> Path:
     return path
 
 
-def write_html(nb: NotebookNode, path: Path) -> Path:
-    """Writes a page with the figures embedded. MathJax is fetched from its site if the text has formulas; otherwise
-    the page is self-contained."""
+def html_of(nb: NotebookNode, name: str) -> str:
+    """A page with the figures embedded. MathJax is fetched from its site if the text has formulas; otherwise the page
+    is self-contained."""
     exporter = HTMLExporter(template_name="page", extra_template_basedirs=[str(_TEMPLATES)], embed_images=True)
     text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
     heading = re.search(r"^# +(.+)$", text, re.MULTILINE)
     resources = {
-        "metadata": {"name": heading[1] if heading else path.stem},
+        "metadata": {"name": heading[1] if heading else name},
         "has_math": "$" in text or "\\(" in text,
     }
     page, _ = exporter.from_notebook_node(nb, resources=resources)
+    return page
+
+
+def write_html(nb: NotebookNode, path: Path) -> Path:
+    """Writes the page of a notebook."""
+    page = html_of(nb, path.stem)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
     return path
