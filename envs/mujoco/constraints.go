@@ -7,7 +7,7 @@ import (
 )
 
 // Constraints that push with one number each are stacked, so that the solver treats all of them at once:
-// friction losses, limits, equalities of joints and of fixed tendons, the edges of pyramidal cones, and contacts
+// friction losses, limits, equalities, the edges of pyramidal cones, and contacts
 // without friction. The cost of each is a spring's whose force is clipped. Elliptic cones have three numbers
 // and are stacked separately.
 
@@ -81,7 +81,7 @@ func (s *System) bounds() limits {
 			}
 		}
 	}
-	for range s.equal {
+	for range s.equalities() {
 		low, high = append(low, -huge), append(high, huge)
 	}
 	for _, c := range s.acting {
@@ -90,6 +90,14 @@ func (s *System) bounds() limits {
 		}
 	}
 	return limits{algebra.Known(low...), algebra.Known(high...)}
+}
+
+// equalities is the number of stacked rows of the equalities.
+func (s *System) equalities() (n int) {
+	for _, e := range s.equal {
+		n += e.count
+	}
+	return n
 }
 
 // elliptic reports whether a set's contacts have elliptic cones.

@@ -12,7 +12,7 @@ import (
 // then the edges of the contacts of each set.
 type constraints struct {
 	Axes     []algebra.Vector // of each of [System.rows]; the x alone where it acts on one dof
-	Ratios   []algebra.Num    // of each equality: how the first length follows the second
+	Equal    []*Node          // of each equality: the changes of what it measures by the dofs, [n, nv, B]
 	Contacts []contact        // of each set
 
 	Stiffness algebra.Num // D of the stacked rows; 0 where they do not act
@@ -82,11 +82,28 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 		violation := distance.Minus(j.known(m.JntMargin)).Materialize()
 		stack(r.law.impedance(violation), r.weight, r.law, violation, violation.Below(0), false)
 	}
+	var of motions
+	if slices.ContainsFunc(s.equal, equality.tied) {
+		of, _ = s.inverseDynamics(k, v, nil)
+	}
 	for _, e := range s.equal {
-		violation, ratio := e.violation(q)
-		c.Ratios = append(c.Ratios, ratio)
-		always := algebra.Mask{Num: algebra.Constant(1, 1)}
-		stack(e.law.impedance(violation), e.weight, e.law, violation, always, false)
+		violation, jacobian, drift := s.measure(k, of, e, q)
+		c.Equal = append(c.Equal, jacobian)
+		size := violation[0]
+		if e.tied() {
+			size = algebra.Constant(1, 0)
+			for _, x := range violation {
+				size = size.Plus(x.Square())
+			}
+			size = size.Sqrt()
+		}
+		d, always := e.law.impedance(size), algebra.Mask{Num: algebra.Constant(1, 1)}
+		for i, x := range violation {
+			stack(d, e.weight[i/3], e.law, x, always, false)
+			if e.tied() {
+				pull[len(pull)-1] = pull[len(pull)-1].Plus(drift[i])
+			}
+		}
 	}
 	var coneStiffness, conePull []algebra.Num
 	var coneDamping [2][]algebra.Num
@@ -145,9 +162,24 @@ func materializedStack(of []algebra.Num) algebra.Num { return algebra.Concat(of.
 
 // collide finds the contacts of a set.
 func (s *System) collide(k kinematics, set *contactSet) contact {
-	var at [2]place
+	at, _ := s.relativePlaces(k, set.sides)
+	touches := set.collide(set, at[0], at[1])
+	var distance []algebra.Num
+	var point, normal, one, other []algebra.Vector
+	for _, t := range touches {
+		a, b := t.frame()
+		distance, point, normal = append(distance, t.distance), append(point, t.point), append(normal, t.normal)
+		one, other = append(one, a), append(other, b)
+	}
+	return contact{Distance: materializedStack(distance), Point: stackVectors(point), Friction: set.friction,
+		Frame: [3]algebra.Vector{stackVectors(normal), stackVectors(one), stackVectors(other)}}
+}
+
+// relativePlaces returns where both sides of constraints are, relative to the origin of the second one's tree, if
+// it moves, else of the first one's, and this origin.
+func (s *System) relativePlaces(k kinematics, sides [2]side) (at [2]place, origin algebra.Vector) {
 	var origins [2]algebra.Vector
-	for i, side := range set.sides {
+	for i, side := range sides {
 		at[i] = place{side.pose.position, side.pose.rotation.Rotation().Snap()}
 		if side.group != static {
 			turn := algebra.Rotation{X: s.linksOf(side, func(g int) algebra.Vector { return k.Rotation[g].X }),
@@ -160,23 +192,15 @@ func (s *System) collide(k kinematics, set *contactSet) contact {
 		}
 	}
 	switch {
-	case set.sides[0].group == static:
+	case sides[0].group == static:
 		at[0].position = at[0].position.Minus(origins[1])
-	case set.sides[1].group == static:
+	case sides[1].group == static:
 		at[1].position = at[1].position.Minus(origins[0])
+		return at, origins[0]
 	case s.trees() > 1:
 		at[0].position = at[0].position.Minus(origins[1].Minus(origins[0]).Materialize()).Materialize()
 	}
-	touches := set.collide(set, at[0], at[1])
-	var distance []algebra.Num
-	var point, normal, one, other []algebra.Vector
-	for _, t := range touches {
-		a, b := t.frame()
-		distance, point, normal = append(distance, t.distance), append(point, t.point), append(normal, t.normal)
-		one, other = append(one, a), append(other, b)
-	}
-	return contact{Distance: materializedStack(distance), Point: stackVectors(point), Friction: set.friction,
-		Frame: [3]algebra.Vector{stackVectors(normal), stackVectors(one), stackVectors(other)}}
+	return at, origins[1]
 }
 
 func stackVectors(of []algebra.Vector) (out algebra.Vector) {
@@ -270,8 +294,9 @@ func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, mo
 			list = append(list, axis.X.Times(x[r.column]))
 		}
 	}
-	for i, e := range s.equal {
-		list = append(list, rateOf(e.first, x).Minus(c.Ratios[i].Times(rateOf(e.second, x))))
+	for i, jacobian := range c.Equal {
+		all := s.stack(jacobian.Graph(), jacobian.Shape().Dimensions[2], x)
+		list = append(list, algebra.Num{Rows: s.equal[i].count, Node: Reshape(times(jacobian, all), -1)})
 	}
 	for i, set := range s.acting {
 		m := s.pointMotion(set, c.Contacts[i], x, motion)

@@ -3,6 +3,7 @@ package mujoco
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"example.com/qdnb/envs/algebra"
@@ -16,6 +17,7 @@ type contactSet struct {
 	geoms   [][2]int // of each pair
 	sides   [2]side
 	sizes   [2]algebra.Vector // of the geoms of each pair
+	hulls   []Hull            // of the second geoms of each pair, if they are meshes
 
 	dim   int
 	rows  int           // contacts of each copy
@@ -122,17 +124,34 @@ type collision struct {
 }
 
 var collisions = map[[2]GeomType]collision{
-	{Plane, Sphere}:    {1, planeSphere},
-	{Plane, Capsule}:   {2, planeCapsule},
-	{Plane, Ellipsoid}: {1, planeEllipsoid},
-	{Plane, Cylinder}:  {4, planeCylinder},
-	{Plane, Box}:       {4, planeBox},
-	{Sphere, Sphere}:   {1, capsules},
-	{Sphere, Capsule}:  {1, capsules},
-	{Capsule, Capsule}: {1, capsules},
-	{Sphere, Box}:      {1, sphereBox},
-	{Capsule, Box}:     {2, capsuleBox},
-	{Box, Box}:         {12, boxes},
+	{Plane, Sphere}:     {1, planeSphere},
+	{Plane, Capsule}:    {2, planeCapsule},
+	{Plane, Ellipsoid}:  {1, planeEllipsoid},
+	{Plane, Cylinder}:   {4, planeCylinder},
+	{Plane, Box}:        {4, planeBox},
+	{Plane, Mesh}:       {4, planeMesh},
+	{Sphere, Sphere}:    {1, capsules},
+	{Sphere, Capsule}:   {1, capsules},
+	{Capsule, Capsule}:  {1, capsules},
+	{Sphere, Cylinder}:  {1, capsuleCylinder},
+	{Capsule, Cylinder}: {1, capsuleCylinder},
+	{Sphere, Box}:       {1, sphereBox},
+	{Capsule, Box}:      {2, capsuleBox},
+	{Box, Box}:          {12, boxes},
+}
+
+// collides reports whether the contacts of a pair are modelled.
+func (m *Model) collides(p Pair) bool {
+	_, known := collisions[[2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}]
+	return known && (m.GeomType[p.Geom2] != Mesh || m.hull(p.Geom2) != nil)
+}
+
+// hull returns the hull of a geom; nil if it is no mesh or the model lacks its hull.
+func (m *Model) hull(geom int) *Hull {
+	if id := m.GeomDataID[geom]; m.GeomType[geom] == Mesh && id >= 0 && id < len(m.Hulls) && len(m.Hulls[id].Faces) > 0 {
+		return &m.Hulls[id]
+	}
+	return nil
 }
 
 // prepareContacts groups the pairs of geoms that can collide.
@@ -142,14 +161,20 @@ func (s *System) prepareContacts(pairs []Pair) {
 		shapes [2]GeomType
 		groups [2]int
 		dim    int
+		size   int // hulls of similar sizes are together
 	}
 	sets, between := map[key][]geomPair{}, map[int][]*contactSet{}
 	var order []key
+	vertices := 0
 	for _, pair := range pairs {
 		p := s.parameters(pair)
 		k := key{shapes: [2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}, dim: p.dim}
 		if k.dim > 1 {
 			k.dim = 3
+		}
+		if hull := m.hull(p.geom[1]); hull != nil {
+			k.size = bits.Len(uint(len(hull.Vertices)))
+			vertices += len(hull.Vertices)
 		}
 		links := 0
 		for i, g := range p.geom {
@@ -165,6 +190,10 @@ func (s *System) prepareContacts(pairs []Pair) {
 			order = append(order, k)
 		}
 		sets[k] = append(sets[k], p)
+	}
+	if vertices > 2000 {
+		s.notes = append(s.notes, fmt.Sprintf("meshes with %d vertices may touch planes, which is slow: Options.Contacts "+
+			"limits contacts to those that matter", vertices))
 	}
 	for _, k := range order {
 		list := sets[k]
@@ -198,7 +227,13 @@ func (s *System) selection(dim int, parts []*contactSet) *contactSet {
 	if limit == 0 {
 		limit = 12
 	}
-	set.acts, set.rows = s.masks(set), min(limit, set.margin.Rows)
+	var links [2][]int
+	for _, part := range parts {
+		for i, side := range part.sides {
+			links[i] = append(links[i], slices.Repeat(side.link, part.points)...)
+		}
+	}
+	set.acts, set.rows = s.masks(links[1], links[0]), min(limit, set.margin.Rows)
 	if set.rows < set.margin.Rows {
 		s.notes = append(s.notes, fmt.Sprintf("of %d possible contacts between links, the %d deepest act at a time",
 			set.margin.Rows, set.rows))
@@ -234,6 +269,9 @@ func (s *System) contactSet(c collision, groups [2]int, dim int, list []geomPair
 	all := s.allLinks()
 	for _, p := range list {
 		set.geoms = append(set.geoms, p.geom)
+		if hull := m.hull(p.geom[1]); hull != nil {
+			set.hulls = append(set.hulls, *hull)
+		}
 	}
 	for i := range set.sides {
 		side := side{group: groups[i]}

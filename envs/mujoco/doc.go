@@ -23,11 +23,12 @@
 //	      lineSearch
 //
 // A contact with what cannot move adds a spring to its link, as if to its inertia. So the Newton system has
-// the pattern of the mass matrix, and its factor no other entries. Contacts between links and equalities of
-// joints are not in the factor; solveCoupled adds them as rank-one updates. Of the contacts between links, each
+// the pattern of the mass matrix, and its factor no other entries. Contacts between links and equalities
+// are not in the factor; solveCoupled adds them as rank-one updates. Of the contacts between links, each
 // copy keeps the deepest ([Options.LinkContacts]).
 //
-// Capsules that are exactly parallel have one contact here, and up to two in MuJoCo. A free body alone under
+// Capsules that are exactly parallel have one contact here, and up to two in MuJoCo; so do capsules that lie on a
+// cylinder's flat end to within five degrees. A free body alone under
 // implicitfast lacks the derivative of its gyroscopic forces. For boxes that are aligned to within rounding of
 // float32, and capsules that are parallel to an edge of a box, the number of contacts can differ from MuJoCo's,
 // where rounding of float64 decides it.

@@ -7,7 +7,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
-	"example.com/qdnb/xla"
 )
 
 // cone holds the parameters of stacked elliptic cones.
@@ -142,27 +141,16 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 			*dof = dof.Plus(component(c.Axes[i], axis).Times(f))
 		}
 	}
-	for i, e := range s.equal {
-		e.push(dofs, take(1), c.Ratios[i])
+	for i, jacobian := range c.Equal {
+		s.pushAlong(jacobian, take(s.equal[i].count), dofs)
 	}
 	for i, along := range s.contactForces(c, force, cones) {
 		set := s.acting[i]
 		n := set.rows
 		contact := c.Contacts[i]
 		if set.parts != nil {
-			var force *Node
-			for axis, jacobian := range contact.Jacobian {
-				if axis < set.dim {
-					along := along[axis].Materialize().Matrix()
-					if by := weighted(jacobian, along); force == nil {
-						force = by
-					} else {
-						force = Add(force, by)
-					}
-				}
-			}
-			for column, by := range s.unstack(xla.Store(force)) {
-				dofs[column] = dofs[column].Plus(by)
+			for axis, jacobian := range contact.Jacobian[:set.dim] {
+				s.pushAlong(jacobian, along[axis], dofs)
 			}
 			continue
 		}
@@ -257,7 +245,7 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 			}
 		}
 	}
-	next += len(s.equal)
+	next += s.equalities()
 	cone := 0
 	for i, set := range s.acting {
 		n := set.rows

@@ -53,7 +53,7 @@ func (s *System) deepest(k kinematics, set *contactSet) (c contact, p parameters
 	}
 	one, other := touch{normal: along}.frame()
 	c.Frame, c.Friction = [3]algebra.Vector{along, one, other}, p.friction
-	c.Jacobian = s.jacobian(k, set, c, mask, from)
+	c.Jacobian = s.jacobian(k, c.Point, c.Frame, false, mask, from)
 	return c, p, violation, d
 }
 
@@ -63,14 +63,18 @@ func lowest(x *Node, count int) *Node {
 	batch := x.Shape().Dimensions[1]
 	start := state{x, Zeros(x.Graph(), shapes.Make(dtypes.Int32, count, batch))}
 	return xla.For(x.Graph(), count, start, func(k *Node, s state) state {
-		n, index := x.Shape().Dimensions[0], Iota(s.Left.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), 0)
-		least := leastRow(s.Left)
-		first := leastRow(Where(LessOrEqual(s.Left, BroadcastToShape(least, s.Left.Shape())), index,
-			MulScalar(OnesLike(index), n-1)))
+		first, index := lowestRow(s.Left), Iota(s.Left.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), 0)
 		s.Left = Where(Equal(index, BroadcastToShape(first, index.Shape())), MulScalar(OnesLike(s.Left), huge), s.Left)
 		s.Rows = xla.SetRow(s.Rows, k, Reshape(first, batch))
 		return s
 	}).Rows
+}
+
+// lowestRow returns the first row that has the lowest number of each column of x [n, B], as int32 [1, B].
+func lowestRow(x *Node) *Node {
+	index := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), 0)
+	return leastRow(Where(LessOrEqual(x, BroadcastToShape(leastRow(x), x.Shape())), index,
+		MulScalar(OnesLike(index), x.Shape().Dimensions[0]-1)))
 }
 
 // leastRow returns the least of the rows of x [n, B], as [1, B].
@@ -118,32 +122,25 @@ func pick(x algebra.Num, rows *Node) algebra.Num {
 // bitsPerWord is the number of dofs in a number of a mask: float32 holds it exactly.
 const bitsPerWord = 24
 
-// masks says which dofs move the second and the first geom of each contact, as bits of numbers.
-func (s *System) masks(set *contactSet) (words []algebra.Num) {
+// masks says which dofs move a link, and which move the one to which it is compared, as bits of numbers. The
+// links are indices into [System.allLinks], or -1.
+func (s *System) masks(links, others []int) (words []algebra.Num) {
 	all := s.allLinks()
-	for side := 1; side >= 0; side-- {
+	for _, list := range [][]int{links, others} {
 		for from := 0; from < s.model.Sizes.NV; from += bitsPerWord {
-			var list []float64
-			for _, part := range set.parts {
-				var once []float64
-				for _, link := range part.sides[side].link {
-					bits, at := 0, 0
-					for _, dof := range s.dofs {
-						for row := range dof.index {
-							body := s.groups[dof.group].body[row]
-							if at >= from && at < from+bitsPerWord && s.model.above(body, all[link]) {
-								bits |= 1 << (at - from)
-							}
-							at++
+			words = append(words, algebra.ColumnOf(list, func(link int) float64 {
+				bits, at := 0, 0
+				for _, dof := range s.dofs {
+					for row := range dof.index {
+						body := s.groups[dof.group].body[row]
+						if link >= 0 && at >= from && at < from+bitsPerWord && s.model.above(body, all[link]) {
+							bits |= 1 << (at - from)
 						}
+						at++
 					}
-					once = append(once, float64(bits))
 				}
-				for range part.points {
-					list = append(list, once...)
-				}
-			}
-			words = append(words, algebra.Known(list...))
+				return float64(bits)
+			}))
 		}
 	}
 	return words
@@ -157,43 +154,50 @@ func (m *Model) above(body, other int) bool {
 	return other == body
 }
 
-// jacobian returns the change of the motion along normals, and tangents, by each dof, [rows, nv, B] each.
-func (s *System) jacobian(k kinematics, set *contactSet, c contact, masks []algebra.Num,
+// jacobian returns the changes, by each dof, of the motions of points along the axes of a frame, or of rotations
+// about them, [n, nv, B] each: of the links of masks less the others.
+func (s *System) jacobian(k kinematics, at algebra.Vector, frame [3]algebra.Vector, turns bool, masks []algebra.Num,
 	from algebra.Vector) (out [3]*Node) {
-	g, batch := c.Point.X.Graph(), c.Point.X.Node.Shape().Size()/set.rows
+	count := at.X.Rows
+	g, batch := at.X.Graph(), at.X.Node.Shape().Size()/count
 	var words []*Node
 	for _, x := range masks {
-		words = append(words, ConvertDType(Reshape(computed(g, batch, x).Node, set.rows, 1, batch), dtypes.Int32))
+		words = append(words, ConvertDType(Reshape(computed(g, batch, x).Node, count, 1, batch), dtypes.Int32))
 	}
 	var parts [3][]*Node
-	at := 0
+	next := 0
 	for column, dof := range s.dofs {
 		n := len(dof.index)
 		of := func(x algebra.Num) algebra.Num { // of a contact, for each row of the dof
-			wide := BroadcastToDims(Reshape(computed(g, batch, x).Node, set.rows, 1, batch), set.rows, n, batch)
-			return algebra.Num{Rows: set.rows * n, Node: Reshape(wide, -1)}
+			wide := BroadcastToDims(Reshape(computed(g, batch, x).Node, count, 1, batch), count, n, batch)
+			return algebra.Num{Rows: count * n, Node: Reshape(wide, -1)}
 		}
 		by := func(x algebra.Num) algebra.Num { // of the dof, for each contact
-			wide := BroadcastToDims(Reshape(computed(g, batch, x).Node, 1, n, batch), set.rows, n, batch)
-			return algebra.Num{Rows: set.rows * n, Node: Reshape(wide, -1)}
+			wide := BroadcastToDims(Reshape(computed(g, batch, x).Node, 1, n, batch), count, n, batch)
+			return algebra.Num{Rows: count * n, Node: Reshape(wide, -1)}
 		}
-		point := c.Point.Each(of)
+		point := at.Each(of)
 		if from.X.Rows > 0 {
 			point = point.Plus(from.Each(of).Minus(k.Origin[dof.group].Each(by)))
 		}
 		bit := func(side int) *Node {
 			return reduce(n, func(a, b *Node) *Node { return Concatenate([]*Node{a, b}, 1) }, func(row int) *Node {
-				word := words[side*len(words)/2+(at+row)/bitsPerWord]
-				word = BitwiseShiftRightLogicalScalar(word, (at+row)%bitsPerWord)
+				word := words[side*len(words)/2+(next+row)/bitsPerWord]
+				word = BitwiseShiftRightLogicalScalar(word, (next+row)%bitsPerWord)
 				return BitwiseAnd(word, OnesLike(word))
 			})
 		}
 		sign := ConvertDType(Reshape(Sub(bit(0), bit(1)), -1), dtypes.Float32)
-		motion := k.Axis[column].each(by).at(point).By(algebra.Num{Rows: set.rows * n, Node: sign}).Materialize()
-		for axis, direction := range c.Frame {
-			parts[axis] = append(parts[axis], Reshape(direction.Each(of).Dot(motion).Node, set.rows, n, batch))
+		axis := k.Axis[column].each(by)
+		motion := axis.at(point)
+		if turns {
+			motion = axis.Ang
 		}
-		at += n
+		motion = motion.By(algebra.Num{Rows: count * n, Node: sign}).Materialize()
+		for axis, direction := range frame {
+			parts[axis] = append(parts[axis], Reshape(direction.Each(of).Dot(motion).Node, count, n, batch))
+		}
+		next += n
 	}
 	for axis := range out {
 		out[axis] = xla.Store(Concatenate(parts[axis], 1))
@@ -234,6 +238,13 @@ func weighted(a, x *Node) *Node {
 	}))
 }
 
+// pushAlong adds forces along what a jacobian [n, nv, B] measures to those on the dofs.
+func (s *System) pushAlong(jacobian *Node, force algebra.Num, dofs []algebra.Num) {
+	for column, by := range s.unstack(weighted(jacobian, force.Materialize().Matrix())) {
+		dofs[column] = dofs[column].Plus(by)
+	}
+}
+
 // update holds the rank-one updates of a factorized matrix by constraints that couple links: it adds
 // U' diag(D) U.
 type update struct {
@@ -250,11 +261,8 @@ func (s *System) coupling(g *Graph, batch int, c constraints, r response, betwee
 	for _, r := range s.rows {
 		next += r.weight.Rows
 	}
-	for i, e := range s.equal {
-		dofs := s.noForce()
-		e.push(dofs, algebra.Constant(1, 1), c.Ratios[i])
-		rows = append(rows, InsertAxes(s.stack(g, batch, dofs), 0))
-		slopes = append(slopes, r.slope.Slice(next+i, 1).Matrix())
+	if n := s.equalities(); n > 0 {
+		rows, slopes = append(rows, c.Equal...), append(slopes, r.slope.Slice(next, n).Matrix())
 	}
 	for i, set := range s.acting {
 		if set.parts == nil {

@@ -13,6 +13,7 @@ type Model struct {
 	// nil if that was not tried.
 	OwnContacts [][2]int
 	Tendons     []Tendon
+	Hulls       []Hull // of each mesh, empty for those that meet no plane
 	Sizes       Sizes
 	Opt         Opt
 	Names       Names
@@ -27,6 +28,13 @@ type Tendon struct {
 	Length0      float64    // in the pose qpos0
 	LengthSpring [2]float64 // between these lengths a spring is slack
 	Invweight0   float64
+}
+
+// Hull is the convex hull of a mesh, in the frame of its geoms.
+type Hull struct {
+	Vertices [][3]float64
+	Faces    [][]int      // polygons
+	Normals  [][3]float64 // of the faces
 }
 
 // Sizes are the sizes of mjModel.
@@ -146,8 +154,10 @@ const (
 type Equality int
 
 const (
-	EqualJoints  Equality = 2
-	EqualTendons Equality = 3
+	EqualPoints Equality = iota // connect
+	EqualFrames                 // weld
+	EqualJoints
+	EqualTendons
 )
 
 // Names holds the names of elements, "" where MuJoCo's file gives none.

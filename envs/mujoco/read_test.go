@@ -2,6 +2,8 @@ package mujoco
 
 import (
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,8 +33,11 @@ func TestModelsAreRead(t *testing.T) {
 		{`"body_mass":[`, `"body_mass":[null,`, "body_mass"},
 		{`"body_mass":[0.0`, `"body_mass":["0"`, `"0" is no number`},
 		{`"body_mass":[0.0`, `"body_mass":[NaN`, "invalid character"},
-		{`"body_mass":[0.0`, `"body_mass":[-1`, "-1 kg"},
+		{`"body_mass":[0.0`, `"body_mass":[-1`, "body_mass: element 0 is -1, want 0 kg or more"},
+		{`"body_mass":[0.0`, `"body_mass":[1e40`, "1e+40 is too large"},
 		{`"body_parentid":[0`, `"body_parentid":[1`, "body_parentid"},
+		{`"body_quat":[[1.0`, `"body_quat":[[0.0`, "body_quat: element 0 is [0 0 0 0], want a quaternion of length 1"},
+		{`"qpos0":[`, `"qpos0":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],"x":[`, "joint 0 has the quaternion 0"},
 		{`"jnt_limited":[`, `"jnt_limited":[2],"x":[`, "jnt_limited"},
 		{`"jnt_type":[`, `"jnt_type":[7,`, "jnt_type"},
 		{`"coefs":[0.5,`, `"coefs":[`, "tendon 0"},
@@ -59,6 +64,32 @@ func FuzzReadModel(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		hostile.Bounded(t, len(text), func() {
 			_, err := ReadModel(strings.NewReader(text))
+			hostile.Error(t, err)
+		})
+	})
+}
+
+// A compiled model with one number changed is refused in one line, or prepared.
+func FuzzEditedModel(f *testing.F) {
+	number := regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?`)
+	var texts []string
+	var places [][][]int
+	for _, name := range []string{"own_ball", "own_equalities", "own_spheres"} {
+		text := string(must.Get(os.ReadFile("testdata/accepted/" + name + "_model.json")))
+		texts, places = append(texts, text), append(places, number.FindAllStringIndex(text, -1))
+	}
+	f.Add(uint(0), uint(100), 0.0)
+	f.Add(uint(1), uint(200), -1.0)
+	f.Fuzz(func(t *testing.T, file, at uint, value float64) {
+		text := texts[file%uint(len(texts))]
+		place := places[file%uint(len(texts))]
+		from, to := place[at%uint(len(place))][0], place[at%uint(len(place))][1]
+		text = text[:from] + strconv.FormatFloat(value, 'g', -1, 64) + text[to:]
+		hostile.Bounded(t, 10*len(text), func() {
+			m, err := ReadModel(strings.NewReader(text))
+			if err == nil {
+				_, err = NewSystem(m, Options{IgnorePairs: true})
+			}
 			hostile.Error(t, err)
 		})
 	})

@@ -21,7 +21,7 @@ func (c *checker) sizes() {
 	for _, i := range c.active() {
 		kind, other := c.EqType[i], c.EqObj2ID[i]
 		ofTendons := kind == EqualTendons && c.fixed(c.EqObj1ID[i]) && (other < 0 || c.fixed(other))
-		if kind != EqualJoints && !ofTendons {
+		if kind > EqualJoints && !ofTendons {
 			c.refuse("neq", "equality %s", name(int(kind), "connect", "weld", "joint", "tendon", "flex", "flexvert",
 				"flexstrain", "distance"))
 		}
@@ -170,7 +170,7 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 			apart++
 			continue
 		}
-		if _, known := collisions[kind]; !known {
+		if !c.collides(p) {
 			if unknown[kind] == nil {
 				kinds = append(kinds, kind)
 			}

@@ -56,14 +56,19 @@ func (s *System) Acceleration(state algebra.State, control *Node, name string) (
 	})
 	if i, row := s.link(body); i != static {
 		f, k := s.feel(state, control), s.view(state).kinematics
-		arm := k.Position[i].Take(row).Plus(takeRotation(k.Rotation[i], []int{row}).Of(own.position)).Materialize()
-		velocity, acceleration := f.motions.Velocity[i].take([]int{row}), f.motions.Acceleration[i].take([]int{row})
-		a = acceleration.at(arm).Plus(velocity.Ang.Cross(velocity.at(arm))).Materialize()
+		a = s.pointAcceleration(k, f.motions, i, row, own.position)
 	}
 	for axis := range out {
 		out[axis] = component(a, axis).Spread(g, batch)
 	}
 	return out
+}
+
+// pointAcceleration returns the acceleration, less that of gravity, of a point in the frame of a link.
+func (s *System) pointAcceleration(k kinematics, of motions, group, row int, point algebra.Vector) algebra.Vector {
+	arm := k.Position[group].Take(row).Plus(takeRotation(k.Rotation[group], []int{row}).Of(point)).Materialize()
+	velocity, acceleration := of.Velocity[group].take([]int{row}), of.Acceleration[group].take([]int{row})
+	return acceleration.at(arm).Plus(velocity.Ang.Cross(velocity.at(arm))).Materialize()
 }
 
 // ContactForce returns the force on a body by its contacts with what cannot move, N, [B] each, in the axes of the

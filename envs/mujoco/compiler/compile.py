@@ -76,14 +76,52 @@ def tendon(m, i):
             "lengthspring": plain(m.tendon_lengthspring[i]), "invweight0": m.tendon_invweight0[i]}
 
 
+def tie_bodies(m):
+    """Expresses the equalities of sites by those of their bodies."""
+    for i in np.flatnonzero((m.eq_objtype == mujoco.mjtObj.mjOBJ_SITE) & (m.eq_type <= int(mujoco.mjtEq.mjEQ_WELD))):
+        sites = m.eq_obj1id[i], m.eq_obj2id[i]
+        weld = m.eq_type[i] == mujoco.mjtEq.mjEQ_WELD
+        m.eq_data[i, :6] = m.site_pos[list(sites[::-1] if weld else sites)].ravel()
+        if weld:
+            back, turn = np.zeros(4), np.zeros(4)
+            mujoco.mju_negQuat(back, m.site_quat[sites[1]])
+            mujoco.mju_mulQuat(turn, m.site_quat[sites[0]], back)
+            m.eq_data[i, 6:10] = turn
+        m.eq_obj1id[i], m.eq_obj2id[i] = m.site_bodyid[list(sites)]
+        m.eq_objtype[i] = mujoco.mjtObj.mjOBJ_BODY
+
+
+def hulls(m):
+    """The convex hull of each mesh that may meet a plane."""
+    planes = m.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
+    paired = np.concatenate([m.pair_geom1, m.pair_geom2])
+    masks = [np.bitwise_or.reduce(x[planes], initial=0) for x in (m.geom_contype, m.geom_conaffinity)]
+    meets = (m.geom_contype & masks[1]) | (m.geom_conaffinity & masks[0])
+    meets[paired] = 1
+    used = {m.geom_dataid[i] for i in range(m.ngeom) if meets[i] and m.geom_type[i] == mujoco.mjtGeom.mjGEOM_MESH}
+    return [hull(m, i) if i in used else {} for i in range(m.nmesh)] if used and planes.any() else []
+
+
+def hull(m, mesh):
+    faces = range(m.mesh_polyadr[mesh], m.mesh_polyadr[mesh] + m.mesh_polynum[mesh])
+    polygons = [m.mesh_polyvert[m.mesh_polyvertadr[f]:m.mesh_polyvertadr[f] + m.mesh_polyvertnum[f]] for f in faces]
+    used = np.unique(np.concatenate([[], *polygons])).astype(int)
+    return {"vertices": plain(m.mesh_vert[m.mesh_vertadr[mesh] + used]),
+            "faces": [np.searchsorted(used, polygon).tolist() for polygon in polygons],
+            "normals": plain(m.mesh_polynormal[faces.start:faces.stop])}
+
+
 def model_of(path):
     m, notes = read(path)
+    tie_bodies(m)
+    convex = hulls(m)
     arrays = [prefix + name for prefix, names in ARRAYS.items() for name in names.split()]
     return {
         "mujoco": mujoco.__version__,
         **({"notes": notes} if notes else {}),
         "own_contacts": own_contacts(m),
         **({"tendons": [tendon(m, i) for i in range(m.ntendon)]} if m.ntendon else {}),
+        **({"hulls": convex} if convex else {}),
         "sizes": {name: getattr(m, name) for name in SIZES.split()},
         "opt": {name: plain(getattr(m.opt, name)) for name in OPT.split()},
         "names": {kind: [getattr(m, kind)(i).name for i in range(getattr(m, n))] for kind, n in NAMES.items()},

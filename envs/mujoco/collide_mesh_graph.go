@@ -1,0 +1,161 @@
+package mujoco
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/xla"
+)
+
+// planeMesh finds contacts of the lowest vertex of a convex hull and of at most three more vertices of the face
+// there that is most parallel to the plane, which must be below the geom's centre. MuJoCo 4.0.0 has this rule; it
+// was found by experiment, in 3 300 poses of 11 hulls.
+func planeMesh(c *contactSet, a, b place) (out []touch) {
+	up := inverse(b.turn, a.turn.Z).Materialize()
+	pairs, g := up.X.Rows, b.position.X.Graph()
+	copies := b.position.X.Node.Shape().Size() / pairs
+	all, table := pairs*copies, c.hullTable()
+	// along is the sum of products of the normal of the plane with n vectors for each pair and copy, [n, all].
+	along := func(n int, vectors func(axis int) *Node) *Node {
+		var sum *Node
+		for axis := range 3 {
+			direction := Reshape(component(up, axis).Spread(g, copies), 1, pairs, copies)
+			product := Mul(BroadcastToDims(vectors(axis), n, pairs, copies), BroadcastToDims(direction, n, pairs, copies))
+			if sum == nil {
+				sum = product
+			} else {
+				sum = Add(sum, product)
+			}
+		}
+		return xla.Store(Reshape(sum, n, all))
+	}
+	// rows returns columns of a table of known numbers at n rows for each pair and copy, [columns, n, pairs, copies].
+	rows := func(table any, at *Node) *Node {
+		found := xla.Store(Transpose(Gather(Const(g, table), Reshape(at, at.Shape().Size(), 1)), 0, 1))
+		return Reshape(found, found.Shape().Dimensions[0], -1, pairs, copies)
+	}
+	column := func(of *Node, i int) *Node {
+		return Reshape(Slice(of, AxisRange(i, i+1)), of.Shape().Dimensions[1:]...)
+	}
+	lowest := lowestRow(along(table.most, func(axis int) *Node { return Const(g, table.vertices[axis]) }))
+	pair := Reshape(Iota(g, shapes.Make(dtypes.Int32, pairs, copies), 0), 1, all)
+	corners := rows(table.corners, Add(MulScalar(pair, table.most), lowest)) // the first, and the last
+	slots := Add(Iota(g, shapes.Make(dtypes.Int32, table.faces, pairs, copies), 0),
+		BroadcastToDims(column(corners, 0), table.faces, pairs, copies))
+	slots = Min(slots, BroadcastToDims(column(corners, 1), table.faces, pairs, copies))
+	normals := rows(table.normals, slots)
+	face := lowestRow(along(table.faces, func(axis int) *Node { return column(normals, axis) }))
+	at := Min(Add(Reshape(column(corners, 0), 1, all), face), Reshape(column(corners, 1), 1, all))
+	quad := rows(table.quads, at)
+	center := planePoint(a, b.position).distance
+	for i := range 4 {
+		id := column(quad, i)
+		exists := algebra.Mask{Num: algebra.Num{Rows: pairs, Node: Reshape(GreaterOrEqual(id, ZerosLike(id)), all)}}
+		position := rows(table.points, Max(id, ZerosLike(id)))
+		number := func(axis int) algebra.Num {
+			return algebra.Num{Rows: pairs, Node: Reshape(column(position, axis), all)}
+		}
+		vertex := algebra.Vector{X: number(0), Y: number(1), Z: number(2)}
+		t := planePoint(a, b.position.Plus(b.turn.Of(vertex)).Materialize())
+		if i > 0 {
+			exists = exists.And(t.distance.Less(center))
+			t.distance = exists.Choose(t.distance, algebra.Constant(pairs, far))
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// hullTable holds the hulls of a set. A corner is a vertex of a face.
+type hullTable struct {
+	most     int              // vertices of a hull
+	vertices [3][][][]float32 // coordinates, [most, pairs, 1] each; those of smaller hulls are repeated
+	points   [][]float32      // coordinates of all vertices, [pairs * most, 3]
+	corners  [][]int32        // of each of points: the first and the last of its corners, [pairs * most, 2]
+	faces    int              // most corners of a vertex
+	normals  [][]float32      // of the face of each corner, [corners, 3]
+	quads    [][]int32        // rows of points or -1, see [Hull.quad], [corners, 4]
+}
+
+func (c *contactSet) hullTable() (t hullTable) {
+	for _, h := range c.hulls {
+		t.most = max(t.most, len(h.Vertices))
+	}
+	for axis := range t.vertices {
+		t.vertices[axis] = make([][][]float32, t.most)
+	}
+	for _, h := range c.hulls {
+		facesOf := make([][]int, len(h.Vertices))
+		for f, face := range h.Faces {
+			for _, v := range face {
+				facesOf[v] = append(facesOf[v], f)
+				t.faces = max(t.faces, len(facesOf[v]))
+			}
+		}
+		first := int32(len(t.points))
+		for row := range t.most {
+			v := row % len(h.Vertices)
+			start := int32(len(t.quads))
+			var point []float32
+			for axis, x := range h.Vertices[v] {
+				point = append(point, float32(x))
+				t.vertices[axis][row] = append(t.vertices[axis][row], []float32{float32(x)})
+			}
+			t.points = append(t.points, point)
+			if row > v { // a repetition
+				t.corners = append(t.corners, t.corners[int(first)+v])
+				continue
+			}
+			for _, f := range facesOf[v] {
+				normal, quad := h.Normals[f], []int32{-1, -1, -1, -1}
+				for i, v := range h.quad(v, h.Faces[f]) {
+					quad[i] = first + int32(v)
+				}
+				t.normals = append(t.normals, []float32{float32(normal[0]), float32(normal[1]), float32(normal[2])})
+				t.quads = append(t.quads, quad)
+			}
+			t.corners = append(t.corners, []int32{start, int32(len(t.quads)) - 1})
+		}
+	}
+	return t
+}
+
+// quad returns at most four vertices of a face, from a given one on. Of more than four, it returns those that one
+// walk around the face finds to span the largest area.
+func (h Hull) quad(first int, face []int) []int {
+	start := slices.Index(face, first)
+	face = append(slices.Clone(face[start:]), face[:start]...)
+	if len(face) <= 4 {
+		return face
+	}
+	best := [4]int{0, 1, 2, 3}
+	area := func(k [4]int) float64 {
+		var u, v [3]float64 // the diagonals
+		for axis := range u {
+			at := func(i int) float64 { return h.Vertices[face[k[i]]][axis] }
+			u[axis], v[axis] = at(2)-at(0), at(3)-at(1)
+		}
+		return math.Hypot(math.Hypot(u[1]*v[2]-u[2]*v[1], u[2]*v[0]-u[0]*v[2]), u[0]*v[1]-u[1]*v[0])
+	}
+	grows := func(corner int) bool {
+		next := best
+		next[corner] = (next[corner] + 1) % len(face)
+		larger := area(next) > area(best)
+		if larger {
+			best = next
+		}
+		return larger
+	}
+	for grows(3) {
+		for grows(2) {
+		}
+		for grows(1) {
+		}
+	}
+	return []int{face[0], face[best[1]], face[best[2]], face[best[3]]}
+}
