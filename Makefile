@@ -27,7 +27,7 @@ help: ## list the targets
 
 .PHONY: run
 run: setup ## set up, then run notebooks/quickstart.ipynb and write build/quickstart.html
-	@echo "== running notebooks/quickstart.ipynb (about 2 minutes on two cores)"
+	@echo "== running notebooks/quickstart.ipynb (about 1.5 minutes on two cores)"
 	@$(NOTEBOOK) run notebooks/quickstart.ipynb --out build --html build --expect-png $(EXPECT_PNG) --summary
 
 .PHONY: lab
