@@ -181,19 +181,21 @@ def table(rows: list[Row]) -> str:
         lines += [
             f"**{name}**",
             "",
-            "| stage | case | peer | qdnb, s | peer, s | speed-up | range over rounds | qdnb, MB | peer, MB | date |",
+            "| stage | case | peer | qdnb, s | peer, s | speed-up | range over rounds | qdnb, MB | peer, MB |",
         ]
-        lines += ["|" + "---|" * 10]
+        lines += ["|" + "---|" * 9]
         for r in of:
             case = r.case if r.measure == "running" else f"{r.case}, {r.measure}"
             against = f"slices of {r.slicing}" if r.slicing else r.against
             stage, last = r.stage if r.stage != last else "", r.stage
             lines.append(
                 f"| {stage} | {case} | {against} | {r.qdnb_s:.3g} | {r.peer_s:.3g} | "
-                f"**{r.ratio:.2f}** | {r.low:.2f} to {r.high:.2f} |"
-                f" {r.qdnb_mb or '–'} | {r.peer_mb or '–'} | {r.date} |"
+                f"**{r.ratio:.2f}** | {r.low:.2f}–{r.high:.2f} |"
+                f" {r.qdnb_mb or '–'} | {r.peer_mb or '–'} |"
             )
-        about = f"qdnb: {'; '.join(dict.fromkeys(r.qdnb for r in of))}. "
+        dates = sorted({r.date for r in of})
+        about = f"{dates[0]} to {dates[-1]}. " if dates[1:] else f"{dates[0]}. "
+        about += f"qdnb: {'; '.join(dict.fromkeys(r.qdnb for r in of))}. "
         about += f"Peers: {'; '.join(dict.fromkeys(r.peer for r in of))}."
         lines += ["", *textwrap.wrap(about, 100, break_on_hyphens=False), ""]
     return "\n".join(lines)
