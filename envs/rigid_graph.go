@@ -67,6 +67,17 @@ type Rigid struct {
 	// Reward is used.
 	Goal   *[2]float64
 	Seeker string // the body whose distance to Goal counts
+
+	robot *StoredRobot // see [Robot]
+	moved func(state algebra.State, input *Node) algebra.State
+}
+
+// Moved returns a copy of the task whose robot moves to the states that a function returns, given the present state
+// and what the actuators are told, [actuators, B]: by another engine.
+func (r *Rigid) Moved(by func(state algebra.State, input *Node) algebra.State) *Rigid {
+	moved := *r
+	moved.moved = by
+	return &moved
 }
 
 // StepView is a state of a system with the contacts of the control step that led to it. The bodies and
@@ -153,6 +164,7 @@ func with(env Env, name string, change func(*Rigid)) (*Rigid, error) {
 	}
 	r := *original
 	r.Settings.Name = name
+	r.robot = nil
 	change(&r)
 	return &r, Validate(&r)
 }
@@ -335,7 +347,13 @@ func (r *Rigid) step(s State, action *Node, under condition) State {
 	before := r.View(s)
 	k, late := r.delayed(before.memory, action)
 	input, strengths := under.weakened(r.System, r.Leg, r.drive(late))
-	state, contact := r.System.StepUnder(before.State, input, under.gravity, strengths)
+	var state algebra.State
+	var contact algebra.Contact
+	if r.moved != nil {
+		state = r.moved(before.State, input)
+	} else {
+		state, contact = r.System.StepUnder(before.State, input, under.gravity, strengths)
+	}
 	if r.remembers() {
 		k.Steps = AddScalar(k.Steps, int32(1))
 	}

@@ -1,8 +1,8 @@
-"""golden_gymnasium.py OUT [SAMPLES]: gymnasium_NAME.npz: steps of Gymnasium's MuJoCo tasks, version 5.
+"""golden_gymnasium.py OUT [SAMPLES [NAME ...]]: gymnasium_NAME.npz: steps of Gymnasium's MuJoCo tasks, version 5.
 
 Needs gymnasium and mujoco (of envs/mujoco.Version). Of each task SAMPLES states (1000 by default) on the way of
-random actions, each followed by two steps under random actions. Constraints are solved to convergence: Newton,
-tolerance 0. States and actions are exact float32 numbers; actions are from -1 to 1 for the whole control range.
+random actions, each followed by two steps under random actions. Constraints are solved to convergence, to the
+last digit. States and actions are exact float32 numbers; actions are from -1 to 1 for the whole control range.
 
     qpos, qvel      the states
     actions         [SAMPLES, 2, n]
@@ -39,7 +39,7 @@ def error(one, other, cuts):
 def samples(name, n):
     env = gymnasium.make(name)
     m, d, rng = env.unwrapped.model, env.unwrapped.data, np.random.default_rng(0)
-    m.opt.solver, m.opt.iterations, m.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, 300, 0
+    m.opt.solver, m.opt.iterations, m.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, 300, 1e-30
     m.opt.ls_iterations = 300
     seen = env.observation_space.shape[0] - m.nv - sum(TASKS[name])
     parts = [seen, m.nv, *TASKS[name]]
@@ -64,5 +64,5 @@ def samples(name, n):
     return {k: np.array(v, np.float32) for k, v in out.items()} | {"parts": np.array(parts, np.int32)}
 
 
-for name in TASKS:
+for name in sys.argv[3:] or TASKS:
     np.savez_compressed(f"{sys.argv[1]}/gymnasium_{name}.npz", **samples(name, int((sys.argv[2:] or [1000])[0])))

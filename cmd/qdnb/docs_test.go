@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func parse(page, line string, whole bool) error {
 	}
 	_, err := parser.Parse(args)
 	var wrong *kong.ParseError
-	if errors.As(err, &wrong) && !whole && (strings.HasPrefix(err.Error(),
+	if errors.As(err, &wrong) && !whole && (strings.Contains(err.Error(),
 		"missing flags") || strings.HasPrefix(err.Error(), "expected ") ||
 		strings.Contains(err.Error(), "no run given")) {
 		return nil
@@ -121,6 +122,9 @@ func parse(page, line string, whole bool) error {
 		}
 		spec := qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env,
 			Tune: runs.Assign(flags.Train.Set...)}
+		if flags.Train.Robot != "" { // a file that is not here
+			spec.Algorithm, spec.Env = cmp.Or(spec.Algorithm, "map-elites"), "pointmaze"
+		}
 		if flags.Train.Simulator != "" {
 			spec.Environment = &envs.Simulator{Facts: must.Get(envs.Make("pointmaze")).Spec()}
 			spec.Environment.(*envs.Simulator).Facts.Name = "simulated"

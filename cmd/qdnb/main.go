@@ -23,6 +23,7 @@ var cli struct {
 	Train    trainCmd    `cmd:""`
 	List     listCmd     `cmd:""`
 	Show     showCmd     `cmd:""`
+	Play     playCmd     `cmd:""`
 	Eval     evalCmd     `cmd:""`
 	Import   importCmd   `cmd:""`
 	Export   exportCmd   `cmd:""`

@@ -317,7 +317,7 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 	if err != nil {
 		return nil, err
 	}
-	known := slices.Contains(envs.Names(), run.Config.Env)
+	known := slices.Contains(envs.Names(), run.Config.Env) || run.Robot() != ""
 	maps := newest != nil && newest.Dims <= 2 // of a run's cells
 	switch {
 	case newest == nil:

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,9 +24,11 @@ import (
 )
 
 type trainCmd struct {
-	Algorithm   string         `required:"" placeholder:"NAME"`
-	Env         string         `required:"" placeholder:"NAME" xor:"env"`
-	Simulator   string         `required:"" placeholder:"COMMAND" xor:"env"`
+	Algorithm string `placeholder:"NAME"`
+	Env       string `required:"" placeholder:"NAME" xor:"env"`
+	Simulator string `required:"" placeholder:"COMMAND" xor:"env"`
+	Robot     string `required:"" placeholder:"FILE" xor:"env"`
+	robotFlags
 	Seed        int64          `placeholder:"0" xor:"seeds"`
 	Seeds       seeds          `placeholder:"LIST" xor:"seeds"`
 	Generations *int64         `placeholder:"N"`
@@ -46,16 +50,62 @@ type trainCmd struct {
 	Verbose     bool `short:"v"`
 }
 
+// robotFlags are the settings of the task of a robot; what is not set is guessed.
+type robotFlags struct {
+	Task        string   `enum:",walk,velocity" default:"" placeholder:"NAME"`
+	Name        string   `placeholder:"NAME"`
+	Trunk       string   `placeholder:"BODY"`
+	Forward     string   `enum:",x,-x,y,-y" default:"" placeholder:"AXIS"`
+	Feet        []string `placeholder:"BODY"`
+	Contacts    string   `enum:",feet,all" default:"" placeholder:"WHICH"`
+	Reach       float64  `placeholder:"RAD"`
+	ControlStep float64  `name:"control-step" placeholder:"SECONDS"`
+	Steps       int      `placeholder:"N"`
+	Latency     int      `placeholder:"STEPS"`
+	Keyframe    string   `placeholder:"NAME"`
+	IgnorePairs bool     `name:"ignore-pairs"`
+}
+
+func (f robotFlags) task() envs.RobotTask {
+	return envs.RobotTask{Task: f.Task, Name: f.Name, Trunk: f.Trunk, Forward: f.Forward, Feet: f.Feet, Contacts: f.Contacts,
+		Reach: f.Reach, ControlStep: f.ControlStep, Steps: f.Steps, Latency: [2]int{0, f.Latency}, Keyframe: f.Keyframe,
+		IgnorePairs: f.IgnorePairs}
+}
+
+// Validate requires an algorithm, which a robot has by default.
+func (c *trainCmd) Validate() error {
+	switch {
+	case c.Algorithm == "" && c.Robot == "":
+		return errors.New("missing flags: --algorithm=NAME")
+	case c.Robot == "" && !reflect.DeepEqual(c.robotFlags, robotFlags{}):
+		return errors.New("--task, --name, --trunk, --forward, --feet, --contacts, --reach, --control-step, --steps, --latency, " +
+			"--keyframe and --ignore-pairs are of a robot: add --robot FILE")
+	}
+	return nil
+}
+
+// gaits are the settings with which MAP-Elites finds gaits of a robot in minutes, unless others are set.
+var gaits = []string{"hidden=[32]", "batch=256", "cells=1024", "iso_sigma=0.05", "line_sigma=0.1"}
+
+// gaitGenerations is the budget of gaits unless another one is set.
+const gaitGenerations = 100
+
 func (c *trainCmd) Run(ctx context.Context) error {
 	budget, err := c.budget()
 	if err != nil {
 		return err
 	}
+	if c.Robot != "" && c.Algorithm == "" {
+		c.Algorithm, c.Set = "map-elites", append(slices.Clone(gaits), c.Set...)
+	}
+	if c.Robot != "" && budget == (runs.Budget{}) {
+		budget.Generations = gaitGenerations
+	}
 	spec := qdnb.Spec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed,
 		Tune: runs.Assign(c.Set...), Budget: budget, Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet,
 		Fresh: c.Fresh, Start: c.From, KeepReplay: c.KeepReplay, Corrected: c.Corrected, CorrectedBy: c.By,
-		TensorBoard: c.Tensorboard,
+		TensorBoard: c.Tensorboard, Robot: c.Robot, Task: c.task(),
 	}
 	if c.Simulator != "" {
 		simulator, stop, err := envs.StartProcess(ctx, "sh", "-c", c.Simulator)
@@ -70,9 +120,17 @@ func (c *trainCmd) Run(ctx context.Context) error {
 	}
 	config, err := spec.Config()
 	if err != nil {
-		return err
+		return flagged(err)
 	}
 	if !c.Quiet {
+		if c.Robot != "" {
+			robot, err := envs.ReadRobot(ctx, c.Robot, c.task())
+			if err != nil {
+				return flagged(err)
+			}
+			task, _ := envs.Robot(robot)
+			fmt.Fprintln(os.Stderr, task.Task)
+		}
 		name := config.Name()
 		if c.Seeds != nil {
 			name = fmt.Sprintf("%s-%s, %d seeds", config.Algorithm, config.Env, len(c.Seeds))
@@ -326,11 +384,15 @@ func resume(run *runs.Run) string {
 	c := run.Config
 	set := overrides(c)
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Tune: runs.Assign(set...)}
+	where := []string{"--env", c.Env}
+	if robot := run.Robot(); robot != "" {
+		spec.Env, spec.Robot, where = "", robot, []string{"--robot", shellWord(robot)}
+	}
 	// a variant, or a run that uses skills
 	if made, err := spec.Config(); err != nil || made.Name() != c.Name() {
 		return "rerun the command or the notebook cell that started it to resume"
 	}
-	args := []string{"qdnb", "train", "--algorithm", c.Algorithm, "--env", c.Env}
+	args := append([]string{"qdnb", "train", "--algorithm", c.Algorithm}, where...)
 	if c.Seed != 0 {
 		args = append(args, fmt.Sprintf("--seed=%d", c.Seed))
 	}

@@ -45,6 +45,13 @@ var go1 []byte
 // "home" stands.
 func Go1() mujoco.Model { return must.Get(mujoco.ReadModel(bytes.NewReader(go1))) }
 
+//go:embed a1.json
+var a1 []byte
+
+// A1 is Unitree's quadruped as in MuJoCo Menagerie, on a floor, compiled by MuJoCo without its meshes, which are only
+// drawn. Its keyframe "home" stands.
+func A1() mujoco.Model { return must.Get(mujoco.ReadModel(bytes.NewReader(a1))) }
+
 //go:embed gymnasium/*.json
 var gymnasium embed.FS
 

@@ -4,6 +4,7 @@ package policies
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -247,6 +248,9 @@ func (s *Set) trained() envs.Spec {
 func Environment(run *runs.Run) (envs.Env, error) {
 	if run.Config.Algorithm == records.HierarchicalControl {
 		return controlled(run)
+	}
+	if path := run.Robot(); path != "" {
+		return envs.ReadRobot(context.Background(), path, envs.RobotTask{})
 	}
 	if name := run.Config.Env; !slices.Contains(envs.Names(), name) {
 		return nil, fmt.Errorf("%s is not a built-in environment: new episodes need its code, in a "+

@@ -23,6 +23,7 @@ const (
 	metricsFile    = "metrics.csv"
 	repertoireFile = "repertoire.npz"
 	sourceFile     = "source.txt"
+	robotFile      = "robot.json"
 	lockFile       = "lock"
 	checkpointsDir = "checkpoints"
 	snapshotsDir   = "snapshots"
@@ -136,6 +137,15 @@ func (r Run) String() string {
 		text += fmt.Sprintf(", QD score %.6g, coverage %.2f %%", s.QDScore, s.Coverage)
 	}
 	return text
+}
+
+// Robot is the path of the robot and the task of a run in an environment that they make, see
+// envs.RobotTask; "" if it is another one.
+func (r *Run) Robot() string {
+	if path := filepath.Join(r.Dir, robotFile); exists(path) {
+		return path
+	}
+	return ""
 }
 
 // Source is the path of the source of the run's custom parts; "" if the run has none.

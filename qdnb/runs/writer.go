@@ -84,6 +84,11 @@ func (w *Writer) SaveSource(text string) error {
 	return w.failure(atomicfile.WriteBytes(filepath.Join(w.Dir, sourceFile), []byte(text)))
 }
 
+// SaveRobot writes the robot and the task that the run's environment is made of.
+func (w *Writer) SaveRobot(text []byte) error {
+	return w.failure(atomicfile.WriteBytes(filepath.Join(w.Dir, robotFile), text))
+}
+
 // SaveRepertoire writes repertoire.npz of a run without checkpoints. Training calls
 // StageRepertoire.
 func (w *Writer) SaveRepertoire(r *Repertoire) error {
@@ -141,7 +146,7 @@ func (w *Writer) Close() error {
 // or it holds other files.
 func (w *Writer) Discard() error {
 	own := []string{checkpointsDir, snapshotsDir, replayDir, configFile, metricsFile, sourceFile,
-		lockFile}
+		robotFile, lockFile}
 	entries, err := os.ReadDir(w.Dir)
 	if err != nil || w.bare || slices.ContainsFunc(entries,
 		func(e fs.DirEntry) bool { return !slices.Contains(own, e.Name()) }) {
@@ -153,7 +158,7 @@ func (w *Writer) Discard() error {
 		}
 	}
 	_ = w.DropReplay() // useless without a checkpoint
-	for _, name := range []string{configFile, metricsFile, sourceFile, lockFile} {
+	for _, name := range []string{configFile, metricsFile, sourceFile, robotFile, lockFile} {
 		_ = os.Remove(filepath.Join(w.Dir, name))
 	}
 	_ = os.Remove(w.Dir) // fails if other files are in it

@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -76,6 +77,16 @@ func (s Spec) training() (t Training, err error) {
 		}
 	} else if s.Algorithm != "" {
 		return t, errors.New("Algorithm and Loop are mutually exclusive: set one of them")
+	}
+	if s.Robot != "" {
+		if s.Env != "" || s.Environment != nil {
+			return t, errors.New("Robot, Env and Environment are mutually exclusive: set one of them")
+		}
+		robot, err := envs.ReadRobot(context.Background(), s.Robot, s.Task)
+		if err != nil {
+			return t, err
+		}
+		s.Environment = robot
 	}
 	env, err := s.environment(entry.Options...)
 	if err != nil {

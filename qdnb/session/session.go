@@ -11,6 +11,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -246,8 +247,17 @@ func slowCompilation(env envs.Env) string {
 		"the square of the length", depth, depth*depth/25)
 }
 
-// saveSource stores the source of what the user supplies, if it belongs to the run's identity.
+// saveSource stores the source of what the user supplies, if it belongs to the run's identity, and a robot.
 func (s *session) saveSource() error {
+	if robot, ok := envs.Robot(s.Env); ok {
+		text, err := json.Marshal(robot)
+		if err == nil {
+			err = s.writer.SaveRobot(text)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	for part := range s.Config.Parts {
 		if text := xla.Source(s.Algorithm, s.Env); part != startPart && text != "" {
 			return s.writer.SaveSource(text)

@@ -21,6 +21,12 @@ type Spec struct {
 	// is named after the name in its Spec, which must not be one of [envs.Names].
 	Environment envs.Env
 
+	// Robot is the file of a robot and replaces Env: MuJoCo's XML, a URDF, a compiled model, or the robot.json of
+	// a run. Task is what it shall do, to walk by default; what is not set is guessed from the model. The run's
+	// folder keeps both, so that nothing else needs the file; see [envs.ReadRobot].
+	Robot string
+	Task  envs.RobotTask
+
 	// Start names what the first generations evaluate in place of random policies: a finished run or an
 	// imported repertoire, by its folder or its name in Runs, or an .npz file with an array genotypes
 	// [n, N]. Its cells, settings and algorithm may differ; the layers of the policies must not. The

@@ -107,6 +107,22 @@ func (a Animation) draw(films []*scene.Film, size image.Rectangle, at float64) (
 	return figures.Paletted(picture), nil
 }
 
+// Frames writes pictures as a looping animation, of which one lasts so many seconds. It leaves out some, so that about
+// [framesPerSecond] are shown.
+func Frames(w io.Writer, pictures []image.Image, seconds float64) error {
+	every := max(1, int(math.Round(1/(framesPerSecond*seconds))))
+	var out gif.GIF
+	for i := 0; i < len(pictures); i += every {
+		flat := image.NewNRGBA(pictures[i].Bounds())
+		draw.Draw(flat, flat.Bounds(), pictures[i], flat.Bounds().Min, draw.Src)
+		out.Image, out.Delay = append(out.Image, figures.Paletted(flat)), append(out.Delay, int(math.Round(100*seconds*float64(every))))
+	}
+	if len(out.Image) == 0 {
+		return errors.New("viewer: an animation needs at least one picture")
+	}
+	return gif.EncodeAll(w, &out)
+}
+
 // SaveGIF writes [GIF] to a file, which appears whole or not at all; its folder must exist.
 func SaveGIF(path string, films []*scene.Film, a Animation) error {
 	return atomicfile.Write(path, func(w io.Writer) error { return GIF(w, films, a) })

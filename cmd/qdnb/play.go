@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"example.com/qdnb/envs/mujoco/compiler"
+	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/internal/progress"
+	"example.com/qdnb/qdnb/plot/scene"
+	"example.com/qdnb/qdnb/plot/viewer"
+	"example.com/qdnb/qdnb/stats"
+	"example.com/qdnb/qdnb/watch"
+)
+
+type playCmd struct {
+	runArg
+	In       string `enum:"mujoco" default:"mujoco" placeholder:"ENGINE"`
+	Cell     *int   `placeholder:"N"`
+	Episodes int    `default:"64"`
+	Out      string `placeholder:"FILE"`
+	Seed     int64
+	JSON     bool `name:"json"`
+	backendFlag
+}
+
+// pictures of MuJoCo's renderer.
+const pictureWidth, pictureHeight = 480, 360
+
+// Run plays a gait here and in MuJoCo.
+func (c *playCmd) Run(ctx context.Context) error {
+	run, err := c.find()
+	if err != nil {
+		return err
+	}
+	kind := strings.ToLower(filepath.Ext(c.Out))
+	if c.Out != "" && kind != ".gif" && kind != ".mp4" {
+		return fmt.Errorf("--out %s: want a file that ends in .gif or .mp4", c.Out)
+	}
+	if c.Episodes < 2 {
+		return fmt.Errorf("--episodes must be at least 2, not %d", c.Episodes)
+	}
+	bar := progress.NewBar("episodes", c.JSON)
+	defer bar.Close()
+	var frames []image.Image
+	unseen := error(nil) // why MuJoCo shows nothing
+	draw := func(p *compiler.Peer) {
+		if c.Out == "" || unseen != nil {
+			return
+		}
+		var flat []byte
+		if flat, unseen = p.Frame(pictureWidth, pictureHeight); unseen == nil {
+			frames = append(frames, picture(flat, pictureWidth, pictureHeight))
+		}
+	}
+	spec := watch.PeerSpec{Cell: -1, Episodes: c.Episodes, Seed: c.Seed, Backend: c.Backend, Progress: counter(bar, "step "),
+		Begun: func(p *compiler.Peer) error {
+			if c.Out == "" && !c.JSON {
+				unseen = p.Show()
+			}
+			draw(p)
+			return nil
+		},
+		Stepped: func(p *compiler.Peer) error { draw(p); return nil },
+	}
+	if c.Cell != nil {
+		spec.Cell = *c.Cell
+	}
+	here, there, err := watch.InMuJoCo(ctx, run, spec)
+	if err != nil {
+		return err
+	}
+	bar.Done("played")
+	found := comparisonOf(run.Dir, here, there)
+	if c.JSON {
+		if err := json.NewEncoder(os.Stdout).Encode(found); err != nil {
+			return err
+		}
+	} else {
+		fmt.Print(found)
+	}
+	switch {
+	case c.Out != "" && unseen != nil:
+		fmt.Fprintf(os.Stderr, "qdnb: MuJoCo cannot draw here (%s): drawn as by `qdnb show`\n", oneLine(unseen))
+		frames, err = framesOf(there.Film)
+	case unseen != nil:
+		fmt.Fprintf(os.Stderr, "qdnb: MuJoCo's viewer cannot be opened (%s): --out gait.gif writes a file\n", oneLine(unseen))
+	}
+	if err != nil || c.Out == "" {
+		return err
+	}
+	size, err := save(c.Out, func(path string) error { return saveMovie(ctx, path, frames, there.Film.Step) })
+	if err == nil && !c.JSON {
+		fmt.Printf("movie          %s (%d kB)\n", c.Out, size/1000)
+	}
+	return err
+}
+
+// engineStats are distances in an engine, m.
+type engineStats struct {
+	Mean   float64 `json:"mean"`
+	Std    float64 `json:"std"`
+	Median float64 `json:"median"`
+}
+
+// peerComparison is what `qdnb play --in mujoco` finds.
+type peerComparison struct {
+	Run      string      `json:"run"`
+	Episodes int         `json:"episodes"`
+	Here     engineStats `json:"here"`
+	MuJoCo   engineStats `json:"mujoco"`
+	// Errors is the difference of the means in standard errors.
+	Errors float64 `json:"standard_errors"`
+}
+
+func comparisonOf(dir string, here, there watch.Walked) peerComparison {
+	of := func(w watch.Walked) engineStats {
+		return engineStats{stats.Mean(w.Distances), stats.Std(w.Distances), stats.Median(w.Distances)}
+	}
+	c := peerComparison{Run: dir, Episodes: len(here.Distances), Here: of(here), MuJoCo: of(there)}
+	spread := math.Sqrt((c.Here.Std*c.Here.Std + c.MuJoCo.Std*c.MuJoCo.Std) / float64(c.Episodes))
+	c.Errors = (c.Here.Mean - c.MuJoCo.Mean) / max(spread, 1e-9)
+	return c
+}
+
+// String prints both distances.
+func (c peerComparison) String() string {
+	line := func(name string, s engineStats) string {
+		return fmt.Sprintf("%-14s %.2f m ± %.2f, median %.2f, in %d episodes\n", name, s.Mean, s.Std, s.Median, c.Episodes)
+	}
+	verdict := "equal within the spread"
+	if math.Abs(c.Errors) > 3 {
+		verdict = "more than the spread: the gait depends on what the engines or their contacts differ in (--contacts all)"
+	}
+	return line("here", c.Here) + line("MuJoCo", c.MuJoCo) +
+		fmt.Sprintf("difference     %.2f m, %.1f standard errors: %s\n", c.Here.Mean-c.MuJoCo.Mean, math.Abs(c.Errors), verdict)
+}
+
+// picture makes an image of RGB bytes.
+func picture(flat []byte, width, height int) image.Image {
+	out := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for i := range width * height {
+		copy(out.Pix[4*i:], flat[3*i:3*i+3])
+		out.Pix[4*i+3] = 0xff
+	}
+	return out
+}
+
+// framesOf draws the frames of a film.
+func framesOf(film *scene.Film) (frames []image.Image, err error) {
+	for i := range film.Frames {
+		frame, err := scene.Render(film, i, scene.Camera{}, pictureWidth, pictureHeight)
+		if err != nil {
+			return nil, err
+		}
+		frames = append(frames, frame)
+	}
+	return frames, nil
+}
+
+// saveMovie writes frames, of which one lasts so many seconds, as a GIF or by ffmpeg.
+func saveMovie(ctx context.Context, path string, frames []image.Image, seconds float64) error {
+	if strings.EqualFold(filepath.Ext(path), ".gif") {
+		return atomicfile.Write(path, func(w io.Writer) error { return viewer.Frames(w, frames, seconds) })
+	}
+	ffmpeg, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		return errors.New("an mp4 needs ffmpeg: install it, or name a .gif")
+	}
+	size := frames[0].Bounds()
+	cmd := exec.CommandContext(ctx, ffmpeg, "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgba", "-s",
+		fmt.Sprintf("%dx%d", size.Dx(), size.Dy()), "-r", fmt.Sprint(1/seconds), "-i", "-", "-pix_fmt", "yuv420p", path)
+	in, out := io.Pipe()
+	cmd.Stdin = in
+	go func() {
+		for _, frame := range frames {
+			if _, err := out.Write(frame.(*image.NRGBA).Pix); err != nil {
+				break
+			}
+		}
+		_ = out.Close()
+	}()
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("ffmpeg failed: %s", oneLine(errors.New(string(text)+" "+err.Error())))
+	}
+	return nil
+}

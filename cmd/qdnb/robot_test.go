@@ -1,0 +1,50 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/must"
+)
+
+// A robot's gaits are trained, shown, evaluated and exported; its run keeps what that needs.
+func TestTrainRobot(t *testing.T) {
+	dir := t.TempDir()
+	file, runs := filepath.Join(dir, "my hopper.json"), filepath.Join(dir, "runs")
+	must.Do(os.WriteFile(file, must.Get(os.ReadFile("../../envs/robots/gymnasium/hopper.json")), 0o600))
+	train := []string{"train", "--robot", file, "--runs", runs, "--backend", "go", "--generations", "1", "--steps", "5",
+		"--set", "batch=8", "--set", "cells=8", "--set", "hidden=[4]", "--set", "cvt_samples=100"}
+	stdout, stderr := succeed(t, train...)
+	for _, want := range []string{"torso walks along x; feet foot, which alone touch the ground", "map-elites-my-hopper-0"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("the output lacks %q: %s", want, stderr)
+		}
+	}
+	must.Do(os.Remove(file))
+	run := must.Get(filepath.Glob(filepath.Join(runs, "map-elites-my-hopper-0-*")))[0]
+	again, _ := succeed(t, append([]string{"train", "--robot", filepath.Join(run, "robot.json")}, train[3:]...)...)
+	if again != stdout {
+		t.Errorf("trained from its folder the run is\n%s, not\n%s", again, stdout)
+	}
+	succeed(t, "show", run)
+	succeed(t, "eval", run, "--episodes", "2", "--backend", "go")
+	succeed(t, "export", run, "--out", filepath.Join(dir, "gait.onnx"))
+	var contract struct{ Observations []envs.Component }
+	must.Do(json.Unmarshal(must.Get(os.ReadFile(filepath.Join(dir, "gait.json"))), &contract))
+
+	extended := append(append([]string{}, train[:2]...), filepath.Join(run, "robot.json"))
+	extended = append(append(extended, train[3:]...), "--generations", "2")
+	succeed(t, extended...)
+
+	refuses(t, []mistake{
+		{[]string{"train", "--runs", runs}, 2, "missing flags"},
+		{[]string{"train", "--robot", "robot.txt"}, 1, "ends in .xml, .urdf or .json"},
+		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--feet", "toe"}, 1, "unknown foot"},
+		{[]string{"train", "--algorithm", "map-elites", "--env", "pointmaze", "--task", "velocity"}, 2, "add --robot FILE"},
+		{[]string{"play", run, "--out", "gait.avi"}, 1, "ends in .gif or .mp4"},
+	}...)
+}

@@ -1,0 +1,155 @@
+# Moves copies of a robot by control steps. Constraints are solved to convergence, as the engine does. It makes the model of its
+# data: the same elements, compiled, and then the exact numbers. Meshes and height fields are not part of the data.
+#
+# arguments: MODEL, the JSON; COPIES; HELD, physics steps of a control step. Requests and answers are lines:
+#
+#   {"start": [qpos, qvel]}   all copies start there
+#   {"control": ctrl}         a control step; the answer is {"qpos": qpos, "qvel": qvel}
+#   {"show": true}            a window shows the first copy from now on, in real time
+#   {"render": [WIDTH, HEIGHT]}  the answer is {"frame": RGB} of the first copy
+#
+# Numbers are little-endian float32 in base64, a row of all copies after the other.
+
+import base64, time
+
+
+def numbers(text, rows, copies):
+    return np.frombuffer(base64.b64decode(text), "<f4").reshape(rows, copies).T.astype(np.float64)
+
+
+def text(rows):
+    return base64.b64encode(np.ascontiguousarray(np.array(rows).T, "<f4").tobytes()).decode()
+
+
+def made_of(data):
+    """The mjModel of a compiled model as data."""
+    a, sizes, names = data["arrays"], data["sizes"], data["names"]
+    spec = mujoco.MjSpec()
+    spec.compiler.degree, spec.compiler.autolimits, spec.compiler.balanceinertia = False, False, False
+    spec.compiler.boundmass = spec.compiler.boundinertia = 0
+    spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
+    name = lambda kind, i: names[kind][i] or f"{kind} {i}"
+    bodies, drawn = [spec.worldbody], []
+    for i in range(1, sizes["nbody"]):
+        b = bodies[a["body_parentid"][i]].add_body(name=name("body", i), pos=a["body_pos"][i], quat=a["body_quat"][i])
+        b.explicitinertial, b.mass, b.inertia = True, a["body_mass"][i], a["body_inertia"][i]
+        b.ipos, b.iquat = a["body_ipos"][i], a["body_iquat"][i]
+        b.gravcomp = a["body_gravcomp"][i]
+        bodies.append(b)
+    for i, body in enumerate(a["jnt_bodyid"]):
+        bodies[body].add_joint(name=name("joint", i), type=mujoco.mjtJoint(a["jnt_type"][i]), pos=a["jnt_pos"][i],
+                               axis=a["jnt_axis"][i], limited=a["jnt_limited"][i], range=a["jnt_range"][i])
+    flat = (mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF)
+    for i, body in enumerate(a["geom_bodyid"]):
+        kind = mujoco.mjtGeom(a["geom_type"][i])
+        if kind in flat:
+            drawn.append(i)
+        size = [1e-6] * 3 if kind in flat else a["geom_size"][i]
+        bodies[body].add_geom(name=name("geom", i), type=mujoco.mjtGeom.mjGEOM_SPHERE if kind in flat else kind, size=size,
+                              pos=a["geom_pos"][i], quat=a["geom_quat"][i], group=a["geom_group"][i])
+    for i, body in enumerate(a["site_bodyid"]):
+        bodies[body].add_site(name=name("site", i), pos=a["site_pos"][i], quat=a["site_quat"][i])
+    for i in range(sizes["npair"]):
+        spec.add_pair(geomname1=name("geom", a["pair_geom1"][i]), geomname2=name("geom", a["pair_geom2"][i]))
+    for signature in a["exclude_signature"]:
+        spec.add_exclude(bodyname1=name("body", signature >> 16), bodyname2=name("body", signature & 0xffff))
+    for i, t in enumerate(data.get("tendons", [])):
+        tendon = spec.add_tendon(name=f"tendon {i}")
+        for joint, coef in zip(t["joints"], t["coefs"]):
+            tendon.wrap_joint(name("joint", joint), coef)
+    for i in range(sizes["neq"]):
+        kind = {2: "joint", 3: "tendon"}.get(a["eq_type"][i])
+        if kind is None:
+            raise ValueError(f"equality {i} is of bodies, which the data lacks")
+        of = lambda k: "" if k < 0 else name("joint", k) if kind == "joint" else f"tendon {k}"
+        spec.add_equality(type=mujoco.mjtEq(a["eq_type"][i]), name1=of(a["eq_obj1id"][i]), name2=of(a["eq_obj2id"][i]))
+    for i in range(sizes["nu"]):
+        target, over = a["actuator_trnid"][i][0], a["actuator_trntype"][i]
+        spec.add_actuator(name=name("actuator", i), trntype=mujoco.mjtTrn(over),
+                          target=name("joint", target) if over == 0 else f"tendon {target}")
+    for i in range(sizes["nkey"]):
+        spec.add_key(name=name("key", i), qpos=a["key_qpos"][i], qvel=a["key_qvel"][i], ctrl=a["key_ctrl"][i])
+    m = spec.compile()
+    for key, value in data["opt"].items():
+        if hasattr(m.opt, key):
+            setattr(m.opt, key, value)
+    for key, value in a.items():
+        to, value = getattr(m, key, None), np.array(value)
+        if isinstance(to, np.ndarray) and to.size and to.size == value.size:
+            to[:] = value.reshape(to.shape)
+    m.opt.solver, m.opt.iterations, m.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, max(100, m.opt.iterations), 1e-10
+    m.opt.ls_iterations = max(50, m.opt.ls_iterations)
+    for i in drawn:
+        m.geom_type[i], m.geom_size[i], m.geom_dataid[i] = mujoco.mjtGeom.mjGEOM_SPHERE, 1e-6, -1
+        m.geom_contype[i] = m.geom_conaffinity[i] = 0
+    for i, t in enumerate(data.get("tendons", [])):
+        m.tendon_length0[i], m.tendon_invweight0[i] = t["length0"], t["invweight0"]
+        m.tendon_lengthspring[i] = t["lengthspring"]
+    return m
+
+
+class Shown:
+    """The first copy, in a window or as frames."""
+
+    def __init__(self, m, held):
+        self.m, self.step, self.window, self.renderer = m, held * m.opt.timestep, None, None
+
+    def open(self, d):
+        import glfw
+        if not glfw.init():
+            raise ValueError("there is no screen")
+        import mujoco.viewer
+        self.window, self.next = mujoco.viewer.launch_passive(self.m, d), time.monotonic()
+
+    def sync(self):
+        if self.window is None:
+            return True
+        self.window.sync()
+        self.next += self.step
+        time.sleep(max(0, self.next - time.monotonic()))
+        return self.window.is_running()
+
+    def frame(self, d, width, height):
+        if self.renderer is None:
+            self.renderer = mujoco.Renderer(self.m, height, width)
+            self.camera = mujoco.MjvCamera()
+            mujoco.mjv_defaultFreeCamera(self.m, self.camera)
+        self.camera.lookat[:] = d.subtree_com[1 if self.m.nbody > 1 else 0]
+        self.renderer.update_scene(d, self.camera)
+        return base64.b64encode(np.ascontiguousarray(self.renderer.render()).tobytes()).decode()
+
+
+def serve(path, copies, held):
+    with open(path) as file:
+        m = made_of(json.load(file))
+    copies, held = int(copies), int(held)
+    data, shown = [mujoco.MjData(m) for _ in range(copies)], Shown(m, held)
+
+    def ask(request):
+        if "start" in request:
+            for d, qpos, qvel in zip(data, numbers(request["start"][0], m.nq, copies), numbers(request["start"][1], m.nv, copies)):
+                mujoco.mj_resetData(m, d)
+                d.qpos[:], d.qvel[:] = qpos, qvel
+                mujoco.mj_forward(m, d)
+            return {}
+        if "show" in request:
+            shown.open(data[0])
+            return {}
+        if "render" in request:
+            return {"frame": shown.frame(data[0], *request["render"])}
+        control = numbers(request["control"], m.nu, copies)
+        for d, u in zip(data, control):
+            d.ctrl[:] = u
+            for _ in range(held):
+                mujoco.mj_step(m, d)
+        return {"qpos": text([d.qpos for d in data]), "qvel": text([d.qvel for d in data]), "open": shown.sync()}
+
+    print("{}", flush=True)
+    for line in sys.stdin:
+        try:
+            print(json.dumps(ask(json.loads(line))), flush=True)
+        except Exception as error:  # such as that of a machine without a screen
+            print(json.dumps({"error": "; ".join(str(error).split("\n")) or type(error).__name__}), flush=True)
+
+
+serve(*sys.argv[2:5])

@@ -1,0 +1,56 @@
+package mujoco
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+)
+
+// MarshalJSON writes a compiled model as [ReadModel] reads it.
+func (m Model) MarshalJSON() ([]byte, error) {
+	content := map[string]any{"mujoco": m.Version}
+	if m.Notes != nil {
+		content["notes"] = m.Notes
+	}
+	if m.OwnContacts != nil {
+		content["own_contacts"] = m.OwnContacts
+	}
+	if len(m.Tendons) > 0 {
+		var tendons []map[string]any
+		for _, t := range m.Tendons {
+			tendons = append(tendons, map[string]any{"joints": append([]int{}, t.Joints...), "coefs": append([]float64{}, t.Coefs...),
+				"length0": t.Length0, "lengthspring": t.LengthSpring, "invweight0": t.Invweight0})
+		}
+		content["tendons"] = tendons
+	}
+	for _, part := range []struct {
+		name string
+		of   any
+	}{{"sizes", m.Sizes}, {"opt", m.Opt}, {"names", m.Names}, {"arrays", m.Arrays}} {
+		fields, of := map[string]any{}, reflect.ValueOf(part.of)
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Type().Field(i).Tag.Get("mj"), ",")
+			fields[name] = plain(of.Field(i))
+		}
+		content[part.name] = fields
+	}
+	return json.Marshal(content)
+}
+
+// plain returns a value with flags as 0 and 1, and empty lists in place of nil.
+func plain(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = plain(v.Index(i))
+		}
+		return list
+	case reflect.Bool:
+		if v.Bool() {
+			return 1
+		}
+		return 0
+	}
+	return v.Interface()
+}

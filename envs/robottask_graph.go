@@ -1,0 +1,495 @@
+package envs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/names"
+)
+
+// RobotTask is a task of a robot of the user on MuJoCo's engine. [RobotTask.Complete] guesses from the model what is
+// not set. It is data: with the compiled model, a run keeps it.
+type RobotTask struct {
+	Name string `json:"name"` // of the environment; a name of no built-in one
+	// Task is Walk or Velocity.
+	Task string `json:"task"`
+	// Trunk is the body that walks. A guess is the heaviest that is free to move, or the first that moves at all.
+	Trunk string `json:"trunk"`
+	// Forward is x, -x, y or -y: an axis of the world, along which the distance counts, and, for Velocity, of the
+	// trunk.
+	Forward string `json:"forward"`
+	// Feet are the bodies whose contacts are the descriptor. A guess is the lowest ends of the robot's limbs.
+	Feet []string `json:"feet"`
+	// Contacts is "feet" if only they touch the ground, and "all" for all contacts of the model.
+	Contacts string `json:"contacts"`
+	// Reach is by how much an action of 1 turns a position servo from the default pose, rad or m. Other actuators
+	// have their control range for actions from -1 to 1.
+	Reach       float64 `json:"reach"`
+	ControlStep float64 `json:"control_step"` // s
+	Steps       int     `json:"steps"`        // of an episode
+	Noise       float64 `json:"noise"`        // see [Rigid]
+	Latency     [2]int  `json:"latency"`      // see [Rigid]
+	Keyframe    string  `json:"keyframe,omitempty"`
+	IgnorePairs bool    `json:"ignore_pairs,omitempty"` // see [mujoco.Options]
+}
+
+// The tasks of a [RobotTask].
+const (
+	// Walk rewards the distance along Forward, m, less 0.002 times the mean square of the action in each step.
+	Walk = "walk"
+	// Velocity rewards following commanded velocities, as MuJoCo Playground's joystick tasks do.
+	Velocity = "velocity"
+)
+
+// RobotTasks lists the tasks of a [RobotTask].
+func RobotTasks() []string { return []string{Walk, Velocity} }
+
+// Complete returns a task whose settings are all set: those that are not are guessed from the model. An error
+// says which one cannot be, or does not fit.
+func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
+	t.Task, t.Forward, t.Contacts = cmp.Or(t.Task, Walk), cmp.Or(t.Forward, "x"), cmp.Or(t.Contacts, "feet")
+	t.Reach, t.ControlStep, t.Noise = cmp.Or(t.Reach, 0.5), cmp.Or(t.ControlStep, 0.02), cmp.Or(t.Noise, 0.02)
+	length := map[string]float64{Walk: 4, Velocity: 10}[t.Task] // s
+	t.Steps = cmp.Or(t.Steps, int(math.Round(length/t.ControlStep)))
+	for _, setting := range []struct {
+		name, value string
+		known       []string
+	}{{"task", t.Task, RobotTasks()}, {"forward", t.Forward, []string{"x", "-x", "y", "-y"}},
+		{"contacts", t.Contacts, []string{"feet", "all"}}} {
+		if !slices.Contains(setting.known, setting.value) {
+			return t, names.Unknown(setting.name, setting.value, setting.known)
+		}
+	}
+	system, err := mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, Keyframe: t.Keyframe})
+	if err != nil {
+		return t, err
+	}
+	bodies := system.BodyNames()
+	if t.Trunk == "" {
+		if t.Trunk, err = trunkOf(m, bodies); err != nil {
+			return t, err
+		}
+	}
+	if !slices.Contains(bodies, t.Trunk) {
+		return t, names.Unknown("trunk", t.Trunk, bodies)
+	}
+	if t.Feet == nil {
+		if t.Feet, err = feetOf(system, slices.Index(bodies, t.Trunk)); err != nil {
+			return t, err
+		}
+	}
+	for _, body := range t.Feet {
+		if !slices.Contains(bodies, body) {
+			return t, names.Unknown("foot", body, bodies)
+		}
+	}
+	return t, nil
+}
+
+// trunkOf guesses the trunk of a robot.
+func trunkOf(m mujoco.Model, bodies []string) (string, error) {
+	best, heaviest := -1, 0.0
+	first := -1
+	for body, joints := range m.BodyJntNum {
+		if joints == 0 {
+			continue
+		}
+		if first < 0 {
+			first = body
+		}
+		if m.JntType[m.BodyJntAdr[body]] != mujoco.Free {
+			continue
+		}
+		mass := 0.0
+		for other, kg := range m.BodyMass {
+			if m.BodyRootID[other] == body {
+				mass += kg
+			}
+		}
+		if mass > heaviest {
+			best, heaviest = body, mass
+		}
+	}
+	if best < 0 {
+		best = first
+	}
+	if best < 0 {
+		return "", errors.New("the robot has no joints: nothing of it can walk")
+	}
+	return bodies[best], nil
+}
+
+// feetOf guesses the feet of a robot: of the bodies at the ends of the tree of joints below the trunk those whose
+// lowest geom, of those that may touch what cannot move, is about as low as the lowest of all.
+func feetOf(system *mujoco.System, trunk int) ([]string, error) {
+	m, bodies := system.Model(), system.BodyNames()
+	places, err := system.Places()
+	if err != nil {
+		return nil, err
+	}
+	parents := map[int]bool{}
+	for body, joints := range m.BodyJntNum {
+		if joints > 0 {
+			parents[m.BodyWeldID[m.BodyParentID[body]]] = true
+		}
+	}
+	type end struct {
+		body int
+		z    float64
+	}
+	lowest := map[int]end{} // of each link
+	for _, pair := range system.Pairs() {
+		for i, geom := range []int{pair.Geom1, pair.Geom2} {
+			other := []int{pair.Geom2, pair.Geom1}[i]
+			body := m.GeomBodyID[geom]
+			if m.BodyWeldID[m.GeomBodyID[other]] != 0 || m.BodyRootID[body] != m.BodyRootID[trunk] ||
+				parents[m.BodyWeldID[body]] {
+				continue
+			}
+			z, link := bottom(m, geom, places[body]), m.BodyWeldID[body]
+			if before, ok := lowest[link]; !ok || z < before.z {
+				lowest[link] = end{body, z}
+			}
+		}
+	}
+	if len(lowest) == 0 {
+		return nil, fmt.Errorf("no end of a limb of %s can touch the ground, as far as the engine models contacts: name its "+
+			"feet (Feet, --feet)", bodies[trunk])
+	}
+	ground := math.Inf(1)
+	for _, e := range lowest {
+		ground = min(ground, e.z)
+	}
+	var feet []string
+	for link := range m.Sizes.NBody {
+		if e, ok := lowest[link]; ok && e.z-ground < 0.2*(places[trunk].Position[2]-ground) {
+			feet = append(feet, bodies[e.body])
+		}
+	}
+	return feet, nil
+}
+
+// bottom returns the height of the lowest point of a geom, m, given the place of its body.
+func bottom(m mujoco.Model, geom int, body algebra.Place) float64 {
+	turn := rotationOf(body.Rotation)
+	own := rotationOf(m.GeomQuat[geom])
+	down, z := [3]float64{}, body.Position[2]
+	for i := range 3 {
+		z += turn[2][i] * m.GeomPos[geom][i]
+		for k := range 3 {
+			down[i] += turn[2][k] * own[k][i] // how far each axis of the geom points up
+		}
+	}
+	size := m.GeomSize[geom]
+	switch axis := math.Abs(down[2]); m.GeomType[geom] {
+	case mujoco.Sphere:
+		return z - size[0]
+	case mujoco.Capsule:
+		return z - size[0] - size[1]*axis
+	case mujoco.Cylinder:
+		return z - size[0]*math.Sqrt(max(0, 1-axis*axis)) - size[1]*axis
+	case mujoco.Ellipsoid:
+		return z - math.Sqrt(math.Pow(size[0]*down[0], 2)+math.Pow(size[1]*down[1], 2)+math.Pow(size[2]*down[2], 2))
+	case mujoco.Box:
+		return z - size[0]*math.Abs(down[0]) - size[1]*math.Abs(down[1]) - size[2]*axis
+	}
+	return z
+}
+
+// rotationOf returns the rotation matrix of a quaternion.
+func rotationOf(q [4]float64) [3][3]float64 {
+	w, x, y, z := q[0], q[1], q[2], q[3]
+	return [3][3]float64{
+		{1 - 2*(y*y+z*z), 2 * (x*y - w*z), 2 * (x*z + w*y)},
+		{2 * (x*y + w*z), 1 - 2*(x*x+z*z), 2 * (y*z - w*x)},
+		{2 * (x*z - w*y), 2 * (y*z + w*x), 1 - 2*(x*x+y*y)},
+	}
+}
+
+// String says what the task is, in a line.
+func (t RobotTask) String() string {
+	what := fmt.Sprintf("%s walks along %s", t.Trunk, t.Forward)
+	if t.Task == Velocity {
+		what = fmt.Sprintf("%s follows commanded velocities, ahead along its %s", t.Trunk, t.Forward)
+	}
+	touch := "which alone touch the ground"
+	if t.Contacts == "all" {
+		touch = "with all contacts of the model"
+	}
+	return fmt.Sprintf("%s; feet %s, %s; servos turn by up to %g from the default pose; %d steps of %g s", what,
+		strings.Join(t.Feet, ", "), touch, t.Reach, t.Steps, t.ControlStep)
+}
+
+// System prepares the robot of a complete task.
+func (t RobotTask) System(m mujoco.Model) (*mujoco.System, error) {
+	options := mujoco.Options{IgnorePairs: t.IgnorePairs, ControlStep: t.ControlStep, Keyframe: t.Keyframe}
+	if t.Contacts == "feet" {
+		m.Names.Geom, options.IgnorePairs = slices.Clone(m.Names.Geom), true
+		for i, name := range m.Names.Geom {
+			m.Names.Geom[i] = cmp.Or(name, fmt.Sprintf("geom %d", i))
+		}
+		probe, err := mujoco.NewSystem(m, options)
+		if err != nil {
+			return nil, err
+		}
+		bodies := probe.BodyNames()
+		options.Contacts = [][2]string{}
+		for _, pair := range probe.Pairs() {
+			for i, geom := range []int{pair.Geom1, pair.Geom2} {
+				other := []int{pair.Geom2, pair.Geom1}[i]
+				if m.BodyWeldID[m.GeomBodyID[other]] == 0 && slices.Contains(t.Feet, bodies[m.GeomBodyID[geom]]) {
+					options.Contacts = append(options.Contacts, [2]string{m.Names.Geom[other], m.Names.Geom[geom]})
+				}
+			}
+		}
+	}
+	return mujoco.NewSystem(m, options)
+}
+
+// Environment builds the task of a robot, which is completed first.
+func (t RobotTask) Environment(m mujoco.Model) (*Rigid, error) {
+	t, err := t.Complete(m)
+	if err != nil {
+		return nil, err
+	}
+	system, err := t.System(m)
+	if err != nil {
+		return nil, err
+	}
+	if system.Actions() == 0 {
+		return nil, errors.New("the robot has no actuators: add a position or motor element for each joint that it shall drive")
+	}
+	d := Descriptor{Kind: Mean}
+	for _, foot := range t.Feet {
+		d.Lower, d.Upper = append(d.Lower, 0), append(d.Upper, 1)
+		d.Components = append(d.Components, "contact of "+foot)
+	}
+	r := &Rigid{System: system, Noise: t.Noise, Grounded: len(m.KeyQPos) == 0, Latency: t.Latency, Drive: t.drive(system),
+		Settings: Spec{Name: t.Name, Actions: system.Actions(), Length: t.Steps, Descriptor: d},
+		Describe: func(m StepView) *Node { return m.Touching(t.Feet...) }}
+	r.Done = t.fallen(system)
+	r.Leg = t.leg(system)
+	switch t.Task {
+	case Walk:
+		t.walk(r)
+	case Velocity:
+		t.follow(r, system)
+	}
+	r.robot = &StoredRobot{t, m}
+	return r, Validate(r)
+}
+
+// StoredRobot is what the environment of a [RobotTask] is made of.
+type StoredRobot struct {
+	Task  RobotTask
+	Model mujoco.Model
+}
+
+// MarshalJSON writes the compiled model with the task beside it, so that the file is a compiled model, too.
+func (r StoredRobot) MarshalJSON() ([]byte, error) {
+	var content map[string]json.RawMessage
+	text, err := json.Marshal(r.Model)
+	if err == nil {
+		err = json.Unmarshal(text, &content)
+	}
+	if err == nil {
+		content["task"], err = json.Marshal(r.Task)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(content)
+}
+
+// ReadRobot makes the environment of a task of a robot in a file, as [ReadSystem] reads it, or in the robot.json of a
+// run: what the task leaves open is then as stored there. An environment without a name is called after the file.
+func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error) {
+	if ext := strings.ToLower(filepath.Ext(path)); ext != ".xml" && ext != ".urdf" && ext != ".json" {
+		return nil, fmt.Errorf("%s: want a robot for MuJoCo, which ends in .xml, .urdf or .json", path)
+	}
+	model, err := robots.ReadMJCF(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	var stored struct{ Task RobotTask }
+	if text, err := os.ReadFile(path); err == nil && strings.EqualFold(filepath.Ext(path), ".json") {
+		if err := json.Unmarshal(text, &stored); err != nil {
+			return nil, fmt.Errorf("%s: its task: %w", path, err)
+		}
+	}
+	task = task.or(stored.Task)
+	if task.Name == "" {
+		task.Name = fileName.ReplaceAllString(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), "-")
+		if task.Task == Velocity {
+			task.Name += "-velocity"
+		}
+	}
+	robot, err := task.Environment(model)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return robot, nil
+}
+
+// fileName matches what may not be in a name of an environment.
+var fileName = regexp.MustCompile(`[^A-Za-z0-9+._-]+`)
+
+// or returns a task with what it leaves open as in another one.
+func (t RobotTask) or(other RobotTask) RobotTask {
+	into, from := reflect.ValueOf(&t).Elem(), reflect.ValueOf(other)
+	for i := range into.NumField() {
+		if into.Field(i).IsZero() {
+			into.Field(i).Set(from.Field(i))
+		}
+	}
+	return t
+}
+
+// Robot returns what an environment was made of, if it is that of a [RobotTask], unchanged.
+func Robot(env Env) (StoredRobot, bool) {
+	if r := RigidOf(env); r != nil && r.robot != nil {
+		return *r.robot, true
+	}
+	return StoredRobot{}, false
+}
+
+// along returns the x, y of Forward.
+func (t RobotTask) along() (axis int, sign float64) {
+	axis = strings.IndexByte("xy", t.Forward[len(t.Forward)-1])
+	if t.Forward[0] == '-' {
+		return axis, -1
+	}
+	return axis, 1
+}
+
+// Ahead is the component along Forward of a way in the plane.
+func (t RobotTask) Ahead(x, y float64) float64 {
+	axis, sign := t.along()
+	return sign * [2]float64{x, y}[axis]
+}
+
+// ahead is the component of a vector in the plane along Forward.
+func (t RobotTask) ahead(v []*Node) *Node {
+	axis, sign := t.along()
+	return MulScalar(v[axis], sign)
+}
+
+// drive maps actions: those of position servos to targets around the default pose, others to control ranges.
+func (t RobotTask) drive(system *mujoco.System) func(action *Node) *Node {
+	m, axes, rest := system.Model(), system.JointAxes(), system.DefaultAngles()
+	servo, home := make([]bool, m.Sizes.NU), make([]float32, m.Sizes.NU)
+	for i, joint := range system.Actuated() {
+		if at := slices.Index(axes, joint); at >= 0 && m.ActuatorBiasType[i] != 0 && m.ActuatorBiasPrm[i][1] != 0 {
+			servo[i], home[i] = true, float32(rest[at])
+		}
+	}
+	if !slices.Contains(servo, true) {
+		return nil
+	}
+	return func(action *Node) *Node {
+		column := func(x any) *Node {
+			return BroadcastToShape(InsertAxes(Const(action.Graph(), x), 1), action.Shape())
+		}
+		target := Add(MulScalar(ClipScalar(action, -1, 1), t.Reach), column(home))
+		return Where(BroadcastToDims(InsertAxes(Const(action.Graph(), servo), 1), action.Shape().Dimensions...), target,
+			system.Drive(action))
+	}
+}
+
+// fallen reports where the trunk is below half of its height in the default pose, or tilted by more than 60
+// degrees from there.
+func (t RobotTask) fallen(system *mujoco.System) func(m StepView) *Node {
+	places, err := system.Places()
+	trunk := slices.Index(system.BodyNames(), t.Trunk)
+	if err != nil {
+		panic(err) // the default angles fit
+	}
+	height, up := places[trunk].Position[2], rotationOf(places[trunk].Rotation)[2] // up in the frame of the trunk
+	return func(m StepView) *Node {
+		frame := m.Frame(t.Trunk)
+		now := toLocal(frame, [3]*Node{ZerosLike(frame.Position[2]), ZerosLike(frame.Position[2]), OnesLike(frame.Position[2])})
+		upright := Add(Add(MulScalar(now[0], up[0]), MulScalar(now[1], up[1])), MulScalar(now[2], up[2]))
+		return Or(LessThan(frame.Position[2], ConstAs(upright, height/2)), LessThan(upright, ConstAs(upright, 0.5)))
+	}
+}
+
+// leg returns the joints with actuators between the trunk and the first foot, which ActuatorsMultiplier weakens.
+func (t RobotTask) leg(system *mujoco.System) (joints []string) {
+	m, bodies, driven := system.Model(), system.BodyNames(), system.Actuated()
+	if len(t.Feet) == 0 {
+		return nil
+	}
+	trunk := m.BodyWeldID[slices.Index(bodies, t.Trunk)]
+	for body := m.BodyWeldID[slices.Index(bodies, t.Feet[0])]; body != 0 && body != trunk; {
+		for k := range m.BodyJntNum[body] {
+			if name := m.Names.Joint[m.BodyJntAdr[body]+k]; slices.Contains(driven, name) {
+				joints = append(joints, name)
+			}
+		}
+		body = m.BodyWeldID[m.BodyParentID[body]]
+	}
+	return joints
+}
+
+// observe returns quantities as an observation, those of joints' velocities divided by 10.
+func (t RobotTask) observe(r *Rigid, senses ...string) {
+	r.Senses = senses
+	components, err := r.sensed()
+	if err != nil {
+		panic(err) // the names are those of the robot
+	}
+	for i, c := range components {
+		if strings.HasPrefix(c.Name, "joint velocity") {
+			components[i].Scale = 10
+		}
+	}
+	r.Senses, r.Settings.ObservationComponents, r.Settings.Observations = nil, components, len(components)
+	r.Observe = func(m StepView) *Node {
+		var parts []*Node
+		for _, name := range senses {
+			part := m.Sense(name)
+			if name == "joint velocities" {
+				part = DivScalar(part, 10)
+			}
+			parts = append(parts, part)
+		}
+		return rows(parts...)
+	}
+}
+
+// felt are the quantities that both tasks observe.
+func (t RobotTask) felt() []string {
+	return []string{"projected gravity/" + t.Trunk, "gyro/" + t.Trunk, "joint offsets", "joint velocities"}
+}
+
+// walk makes a task reward the distance.
+func (t RobotTask) walk(r *Rigid) {
+	senses := t.felt()
+	for _, foot := range t.Feet {
+		senses = append(senses, "touch/"+foot)
+	}
+	t.observe(r, senses...)
+	r.Settings.Offset = 0.05
+	r.Reward = func(before, after StepView, action *Node) *Node {
+		at := func(m StepView) *Node {
+			p := m.Frame(t.Trunk).Position
+			return t.ahead(p[:])
+		}
+		return Sub(Sub(at(after), at(before)), MulScalar(ReduceMean(Square(action), 0), 0.002))
+	}
+}

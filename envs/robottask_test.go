@@ -1,0 +1,120 @@
+package envs_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/envtest"
+	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
+)
+
+// Trunk and feet of robots are guessed.
+func TestGuessesOfRobots(t *testing.T) {
+	for name, c := range map[string]struct {
+		model mujoco.Model
+		trunk string
+		feet  []string
+	}{
+		"go1":      {robots.Go1(), "trunk", []string{"FR_calf", "FL_calf", "RR_calf", "RL_calf"}},
+		"ant":      {robots.Gymnasium("ant"), "torso", []string{"body 4", "body 7", "body 10", "body 13"}},
+		"hopper":   {robots.Gymnasium("hopper"), "torso", []string{"foot"}},
+		"walker2d": {robots.Gymnasium("walker2d"), "torso", []string{"foot", "foot_left"}},
+		"humanoid": {robots.Gymnasium("humanoid"), "torso", []string{"right_foot", "left_foot"}},
+	} {
+		got := must.Get(envs.RobotTask{}.Complete(c.model))
+		if got.Trunk != c.trunk || !slices.Equal(got.Feet, c.feet) {
+			t.Errorf("%s: %s", name, got)
+		}
+		if again := must.Get(got.Complete(c.model)); !reflect.DeepEqual(again, got) {
+			t.Errorf("%s is completed again to %+v", name, again)
+		}
+	}
+	for want, task := range map[string]envs.RobotTask{
+		"unknown foot \"FR_calv\"": {Feet: []string{"FR_calv"}},
+		"unknown trunk \"torso\"":  {Trunk: "torso"},
+		"unknown task \"fly\"":     {Task: "fly"},
+		"keyframe":                 {Keyframe: "sitting"},
+	} {
+		errtest.Want(t, errtest.Of(task.Environment(robots.Go1())), want)
+	}
+	errtest.Want(t, errtest.Of(envs.RobotTask{}.Complete(robots.Gymnasium("swimmer"))), "name its feet")
+}
+
+// A compiled model and its task are read as they were written, and are a compiled model, too.
+func TestStoredRobots(t *testing.T) {
+	for name, model := range map[string]mujoco.Model{"go1": robots.Go1(), "humanoid": robots.Gymnasium("humanoid")} {
+		env := must.Get(envs.RobotTask{Name: name, Steps: 50, Forward: "-y"}.Environment(model))
+		robot, _ := envs.Robot(env)
+		text := must.Get(json.Marshal(robot))
+		if again := must.Get(mujoco.ReadModel(bytes.NewReader(text))); !reflect.DeepEqual(again, model) {
+			t.Errorf("the model of %s is read otherwise than it was written", name)
+		}
+		path := filepath.Join(t.TempDir(), "robot.json")
+		must.Do(os.WriteFile(path, text, 0o600))
+		read, ok := envs.Robot(must.Get(envs.ReadRobot(t.Context(), path, envs.RobotTask{})))
+		if !ok || !reflect.DeepEqual(read, robot) {
+			t.Errorf("%s is read as %+v, not %+v", name, read.Task, robot.Task)
+		}
+		changed := must.Get(envs.WithReward(env, "other", 0, func(_, after envs.StepView, _ *Node) *Node {
+			return after.Frame(robot.Task.Trunk).Position[2]
+		}))
+		if _, ok := envs.Robot(changed); ok {
+			t.Error("a task with another reward counts as that of the robot")
+		}
+	}
+	errtest.Want(t, errtest.Of(envs.ReadRobot(t.Context(), "robot.txt", envs.RobotTask{})), "ends in .xml, .urdf or .json")
+}
+
+// Both tasks keep the promises of environments.
+func TestPromisesOfRobotTasks(t *testing.T) {
+	for _, task := range envs.RobotTasks() {
+		env := must.Get(envs.RobotTask{Name: "a dog", Task: task, Steps: 9, Latency: [2]int{0, 2}}.Environment(robots.Go1()))
+		envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}, Steps: 3}.Run(t, env)
+	}
+}
+
+// A robot that stands still is rewarded for walking nowhere, and, if that is commanded, nearly in full.
+func TestStandingStill(t *testing.T) {
+	walk := must.Get(envs.RobotTask{Name: "walk"}.Environment(robots.Go1()))
+	follow := must.Get(envs.RobotTask{Name: "follow", Task: envs.Velocity}.Environment(robots.Go1()))
+	follow.Memory[0].Start, follow.Memory[0].Next = nil, nil // the command stays 0
+	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) (out []*Node) {
+		keys := random.KeyOf(in[0]).FoldInEach(Const(in[0].Graph(), []int32{0, 1}))
+		for _, env := range []envs.Env{walk, follow} {
+			s := envs.Reset(env, keys)
+			for range 4 {
+				s = envs.Step(env, s, Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, 2, 12)))
+			}
+			out = append(out, s.Reward, s.Done, s.Descriptor)
+		}
+		return out
+	}, xlatest.Tensor(random.SeedWords(3), 2))
+	for i := range 2 {
+		if r := xlatest.Flat[float32](t, out[0])[i]; r < -0.01 || r > 0.01 {
+			t.Errorf("a robot that stands walks %g m in a step", r)
+		}
+		// tracking 1 + 0.5, pose 0.5, less small costs, times 0.02 s
+		if r := xlatest.Flat[float32](t, out[3])[i]; r < 0.02 || r > 0.04 {
+			t.Errorf("a robot that stands as commanded gets %g", r)
+		}
+		if xlatest.Flat[float32](t, out[1])[i]+xlatest.Flat[float32](t, out[4])[i] != 0 {
+			t.Error("an episode ends")
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package envs
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/envs/mujoco"
+)
+
+// commands are the greatest commanded velocities ahead, to the left (m/s) and of turning to the left (rad/s), and
+// the probabilities that a new one is not 0; a command changes every 5 s in the mean.
+var commands = struct{ most, kept []float64 }{[]float64{1.5, 0.8, 1.2}, []float64{0.9, 0.25, 0.5}}
+
+// peak is the height at which feet shall swing, m.
+const peak = 0.1
+
+// follow makes a task reward following commands, with the terms and weights of MuJoCo Playground's joystick task of
+// the Go1 (mujoco_playground, locomotion/go1/joystick.py), without noise on observations. The pose of the last joint of
+// each limb counts a tenth; feet are where their lowest geoms are. Episodes start as those of walking.
+func (t RobotTask) follow(r *Rigid, system *mujoco.System) {
+	frame := t.Trunk
+	if slices.Contains(system.SiteNames(), "imu") {
+		frame = "imu"
+	}
+	feet := t.soles(system)
+	r.Memory = []Variable{
+		{Name: "command", Size: 3, Start: newCommand, Next: func(before, after StepView, _ *Node) *Node {
+			return nextCommand(before.Recall("command"), after)
+		}},
+		LastAction("last action", system.Actions()),
+		AirTime("air time", t.Feet...),
+		{Name: "touching", Size: len(feet), Next: func(_, after StepView, _ *Node) *Node { return after.Touching(t.Feet...) }},
+		{Name: "swing peak", Size: len(feet), Next: func(before, after StepView, _ *Node) *Node {
+			height, _ := feet.motion(after)
+			return Mul(Max(before.Recall("swing peak"), height), OneMinus(after.Touching(t.Feet...)))
+		}},
+	}
+	t.observe(r, "local velocity/"+frame, "gyro/"+frame, "projected gravity/"+frame, "joint offsets", "joint velocities",
+		"previous action", "command")
+	r.Settings.Offset = 0 // rewards are not negative
+	r.Done = func(m StepView) *Node {
+		return GreaterThan(row(m.Sense("projected gravity/"+frame), 2), ConstAs(m.State.Parts[0], 0))
+	}
+	last := t.lastJoints(system)
+	r.Reward = func(before, after StepView, action *Node) *Node {
+		command, touching := before.Recall("command"), after.Touching(t.Feet...)
+		moves := func(x *Node) *Node { // counts only while a command is not 0
+			return Mul(x, number(GreaterThan(Sqrt(sumOfSquares(command)), ConstAs(x, 0.01))))
+		}
+		velocity, gyro, gravity := after.Sense("local velocity/"+frame), after.Sense("gyro/"+frame),
+			after.Sense("projected gravity/"+frame)
+		world := after.Frame(frame)
+		near := func(x *Node) *Node { return Exp(DivScalar(x, -0.25)) }
+		angles, _ := after.System.JointAngles(after.State)
+		offsets, speeds := after.Sense("joint offsets"), after.robot().State(after.State).QVel
+		forces := after.robot().ActuatorForces(after.State, after.told())
+		height, slip := feet.motion(after)
+		air := before.Recall("air time")
+		peaks := Max(before.Recall("swing peak"), height)
+		lands := Mul(number(GreaterThan(air, ZerosLike(air))), Max(touching, before.Recall("touching")))
+		flat := func(x [3]*Node) *Node { return Add(Square(x[0]), Square(x[1])) }
+		terms := []*Node{
+			near(Add(Square(Sub(row(command, 0), t.ahead(nodes(velocity)))), Square(Sub(row(command, 1), t.left(nodes(velocity)))))),
+			MulScalar(near(Square(Sub(row(command, 2), row(gyro, 2)))), 0.5),
+			MulScalar(Square(world.Velocity[2]), -0.5),
+			MulScalar(flat(world.AngularVelocity), -0.05),
+			MulScalar(Add(Square(row(gravity, 0)), Square(row(gravity, 1))), -5),
+			Neg(t.beyond(system, angles)),
+			MulScalar(Exp(Neg(ReduceSum(Mul(Square(offsets), like(last, offsets)), 0))), 0.5),
+			Neg(number(r.Done(after))),
+			Neg(Sub(ReduceSum(Abs(offsets), 0), moves(ReduceSum(Abs(offsets), 0)))),
+			MulScalar(Add(Sqrt(sumOfSquares(forces)), ReduceSum(Abs(forces), 0)), -2e-4),
+			MulScalar(sumOfSquares(Sub(action, before.Recall("last action"))), -0.01),
+			MulScalar(ReduceSum(Mul(Abs(speeds), Abs(forces)), 0), -1e-3),
+			MulScalar(ReduceSum(Mul(Abs(AddScalar(height, -peak)), Sqrt(slip)), 0), -2),
+			MulScalar(moves(ReduceSum(Mul(Square(AddScalar(DivScalar(peaks, peak), -1)), lands), 0)), -0.2),
+			MulScalar(moves(ReduceSum(Mul(Square(slip), touching), 0)), -0.1),
+			MulScalar(moves(ReduceSum(Mul(AddScalar(air, after.System.ControlStep()-0.1), lands), 0)), 0.1),
+		}
+		sum := terms[0]
+		for _, term := range terms[1:] {
+			sum = Add(sum, term)
+		}
+		return MaxScalar(MulScalar(sum, after.System.ControlStep()), 0)
+	}
+}
+
+// newCommand draws a command at the start of an episode.
+func newCommand(m StepView) *Node {
+	var parts []*Node
+	for _, most := range commands.most {
+		parts = append(parts, m.Uniform(-most, most, 1))
+	}
+	return rows(parts...)
+}
+
+// nextCommand changes a command now and then: each component with probability 1/2, to 0 or to a new number.
+func nextCommand(command *Node, m StepView) *Node {
+	below := func(p float64, n int) *Node {
+		x := m.Uniform(0, 1, n)
+		return LessThan(x, ConstAs(x, p))
+	}
+	due := BroadcastToDims(below(m.System.ControlStep()/5, 1), command.Shape().Dimensions...)
+	var kept []*Node
+	for _, p := range commands.kept {
+		kept = append(kept, number(below(p, 1)))
+	}
+	next := Mul(newCommand(m), rows(kept...))
+	return Where(And(due, below(0.5, len(kept))), next, command)
+}
+
+// soles are the lowest geoms of feet: where they are in the bodies.
+type soles []sole
+
+type sole struct {
+	body string
+	at   [3]float64
+}
+
+func (t RobotTask) soles(system *mujoco.System) (all soles) {
+	m, bodies := system.Model(), system.BodyNames()
+	places, err := system.Places()
+	if err != nil {
+		panic(err) // the default angles fit
+	}
+	for _, foot := range t.Feet {
+		body, lowest := slices.Index(bodies, foot), -1
+		for geom, of := range m.GeomBodyID {
+			if of == body && (m.GeomConType[geom] != 0 || m.GeomConAffinity[geom] != 0) &&
+				(lowest < 0 || bottom(m, geom, places[body]) < bottom(m, lowest, places[body])) {
+				lowest = geom
+			}
+		}
+		s := sole{body: foot}
+		if lowest >= 0 {
+			s.at = m.GeomPos[lowest]
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// motion returns the heights of the soles, m, and their speeds in the plane, m/s, [feet, B] each.
+func (all soles) motion(m StepView) (height, speed *Node) {
+	var heights, speeds []*Node
+	for _, s := range all {
+		f := m.Frame(s.body)
+		arm := toWorld(f, s.at)
+		heights = append(heights, Add(f.Position[2], arm[2]))
+		turn := cross(f.AngularVelocity, arm)
+		speeds = append(speeds, Sqrt(AddScalar(Add(Square(Add(f.Velocity[0], turn[0])), Square(Add(f.Velocity[1], turn[1]))), 1e-12)))
+	}
+	return rows(heights...), rows(speeds...)
+}
+
+// cross is the cross product.
+func cross(a, b [3]*Node) (c [3]*Node) {
+	for i := range c {
+		j, k := (i+1)%3, (i+2)%3
+		c[i] = Sub(Mul(a[j], b[k]), Mul(a[k], b[j]))
+	}
+	return c
+}
+
+// toWorld returns a known vector of a frame in the axes of the world.
+func toWorld(f algebra.Frame, v [3]float64) [3]*Node {
+	for i := range f.Rotation[1:] {
+		f.Rotation[1+i] = Neg(f.Rotation[1+i])
+	}
+	var nodes [3]*Node
+	for i, x := range v {
+		nodes[i] = AddScalar(ZerosLike(f.Position[0]), x)
+	}
+	return toLocal(f, nodes)
+}
+
+// left is the component of a vector in the plane to the left of Forward.
+func (t RobotTask) left(v []*Node) *Node {
+	axis, sign := t.along()
+	if axis == 0 {
+		return MulScalar(v[1], sign)
+	}
+	return MulScalar(v[0], -sign)
+}
+
+// beyond sums by how much joint angles are beyond 0.95 of their limits.
+func (t RobotTask) beyond(system *mujoco.System, angles *Node) *Node {
+	var low, high []float32
+	for _, limits := range system.JointLimits() {
+		low, high = append(low, float32(max(0.95*limits[0], -1e9))), append(high, float32(min(0.95*limits[1], 1e9)))
+	}
+	over := Add(MaxScalar(Sub(like(low, angles), angles), 0), MaxScalar(Sub(angles, like(high, angles)), 0))
+	return ReduceSum(over, 0)
+}
+
+// lastJoints weighs the offsets of joints: 0.1 for those that no joint follows, else 1.
+func (t RobotTask) lastJoints(system *mujoco.System) (weights []float32) {
+	m := system.Model()
+	followed := map[int]bool{}
+	for body, joints := range m.BodyJntNum {
+		if joints > 0 {
+			followed[m.BodyWeldID[m.BodyParentID[body]]] = true
+		}
+	}
+	for id, kind := range m.JntType {
+		if kind == mujoco.Hinge || kind == mujoco.Slide {
+			weight := float32(0.1)
+			if followed[m.JntBodyID[id]] {
+				weight = 1
+			}
+			weights = append(weights, weight)
+		}
+	}
+	return weights
+}
+
+func number(x *Node) *Node { return ConvertDType(x, dtypes.Float32) }
+
+func sumOfSquares(x *Node) *Node { return ReduceSum(Square(x), 0) }
+
+// row returns a row of [n, B], [B].
+func row(x *Node, i int) *Node { return Reshape(Slice(x, AxisElem(i)), -1) }
+
+// nodes returns the rows of [n, B].
+func nodes(x *Node) (rows []*Node) {
+	for i := range x.Shape().Dimensions[0] {
+		rows = append(rows, row(x, i))
+	}
+	return rows
+}
+
+// like broadcasts a known column to the shape of x, [n, B].
+func like(column []float32, x *Node) *Node {
+	return BroadcastToShape(InsertAxes(Const(x.Graph(), column), 1), x.Shape())
+}

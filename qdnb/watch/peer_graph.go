@@ -1,0 +1,317 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/envs/mujoco/compiler"
+	"example.com/qdnb/qdnb/plot/scene"
+	"example.com/qdnb/qdnb/policies"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
+)
+
+// PeerSpec configures [InMuJoCo].
+type PeerSpec struct {
+	Cell        int // of the repertoire; -1: the best one
+	Episodes    int // at once, each from an initial state of its own
+	Seed        int64
+	Environment *envs.Rigid // replaces that of the run; see [Spec]
+	Backend     string
+	// Progress, if not nil, is called with the number of finished steps and their total.
+	Progress func(done, total int)
+	// Begun, if not nil, is called when MuJoCo has placed the robots, and Stepped after each of its control steps.
+	// Their errors end the episodes.
+	Begun, Stepped func(p *compiler.Peer) error
+}
+
+// Walked is how episodes went in an engine.
+type Walked struct {
+	Distances []float64 // of the trunk, m, of each episode until its end
+	Fitnesses []float64
+	Film      *scene.Film // of the first episode
+}
+
+// engine moves robots by a control step under controls, all in rows of copies.
+type engine func(control []float32) (qpos, qvel []float32, err error)
+
+// InMuJoCo plays a gait of a run of an [envs.RobotTask] in this engine and in MuJoCo, from the same initial states.
+// The policy is the same in both: it observes the task's observation of the states that the engine moves to.
+func InMuJoCo(ctx context.Context, run *runs.Run, s PeerSpec) (here, there Walked, err error) {
+	if panicked := xla.Catch(func() { here, there, err = s.play(ctx, run) }); panicked != nil {
+		err = panicked
+	}
+	return here, there, err
+}
+
+func (s PeerSpec) play(ctx context.Context, run *runs.Run) (here, there Walked, err error) {
+	var env envs.Env = s.Environment
+	if s.Environment == nil {
+		if env, err = policies.Environment(run); err != nil {
+			return here, there, err
+		}
+	}
+	rigid := envs.RigidOf(env)
+	robot, ok := envs.Robot(env)
+	if !ok {
+		return here, there, fmt.Errorf("%s is no robot of `qdnb train --robot` or Spec.Robot: MuJoCo needs its compiled "+
+			"model", run.Name())
+	}
+	var cells []int
+	if s.Cell >= 0 {
+		cells = []int{s.Cell}
+	}
+	set, err := policies.Select(run, nil, cells)
+	if err != nil {
+		return here, there, err
+	}
+	p, err := xla.Open(ctx, s.Backend)
+	if err != nil {
+		return here, there, err
+	}
+	loop, err := newLoop(p, set, rigid, robot, s.Episodes, s.Seed)
+	if err != nil {
+		return here, there, err
+	}
+	defer loop.scope.Free()
+	system := rigid.System.(*mujoco.System)
+	peer, err := compiler.Start(ctx, robot.Model, s.Episodes, system.Substeps())
+	if err != nil {
+		return here, there, err
+	}
+	defer peer.Close()
+	total, done := 2*loop.steps, 0
+	played := func(begin func(qpos, qvel []float32) error, step engine) (Walked, error) {
+		return loop.run(ctx, begin, func(control []float32) (qpos, qvel []float32, err error) {
+			if done++; s.Progress != nil {
+				s.Progress(done, total)
+			}
+			return step(control)
+		})
+	}
+	if here, err = played(loop.place, loop.move); err != nil {
+		return here, there, err
+	}
+	there, err = played(func(qpos, qvel []float32) error {
+		err := peer.Begin(qpos, qvel)
+		if err == nil && s.Begun != nil {
+			err = s.Begun(peer)
+		}
+		return err
+	}, func(control []float32) (qpos, qvel []float32, err error) {
+		qpos, qvel, err = peer.Step(control)
+		if err == nil && s.Stepped != nil {
+			err = s.Stepped(peer)
+		}
+		return qpos, qvel, err
+	})
+	return here, there, err
+}
+
+// loop plays episodes of a policy whose steps are moved by any engine.
+type loop struct {
+	scope   *xla.Scope
+	task    envs.RobotTask
+	stage   *stage
+	copies  int
+	steps   int
+	begin   *xla.Program[beginIn, moment]
+	look    *xla.Program[lookIn, moment]
+	physics *xla.Program[physicsIn, physicsOut]
+	seed    xla.Array
+	row     xla.Array // of the policy
+	parts   xla.State[algebra.State]
+}
+
+// moment is what is known before a step, and of the one that led there.
+type moment struct {
+	State           xla.State[envs.State]
+	Memory          xla.State[[]*Node] // of the policy
+	Action, Control xla.Array
+	QPos, QVel      xla.Array
+	Seen            xla.Array // see [stage.look]
+	Trunk           xla.Array // x, y [2, B]
+}
+
+type beginIn struct{ Seed, Row xla.Array }
+
+type lookIn struct {
+	State      xla.State[envs.State]
+	Memory     xla.State[[]*Node]
+	Action     xla.Array
+	QPos, QVel xla.Array
+	Row        xla.Array
+}
+
+type physicsIn struct {
+	Parts   xla.State[algebra.State]
+	Control xla.Array
+}
+
+type physicsOut struct {
+	Parts      xla.State[algebra.State]
+	QPos, QVel xla.Array
+}
+
+func newLoop(p *xla.Platform, set *policies.Set, env *envs.Rigid, robot envs.StoredRobot, copies int, seed int64) (l *loop,
+	err error) {
+	task, err := set.Task(env)
+	if err != nil {
+		return nil, err
+	}
+	l = &loop{scope: &xla.Scope{Platform: p}, task: robot.Task, copies: copies, steps: task.Length}
+	if l.stage, err = newStage(env); err != nil {
+		return nil, err
+	}
+	m := robot.Model
+	genotype := set.Policies[0].Genotype
+	l.seed, l.row = p.Seed(seed), xla.FromFloats(genotype, 1, len(genotype))
+	// known returns what is known before a step in a state, with what the policy does.
+	known := func(s envs.State, memory []*Node, row *Node) moment {
+		policy := task.Policy.Policies(BroadcastToDims(row, copies, len(genotype)))
+		if memory == nil {
+			memory = policy.Memory()
+		}
+		next, action := policy.Act(memory, s.Observation)
+		var control *Node
+		asked := env.Moved(func(state algebra.State, input *Node) algebra.State {
+			control = input
+			return state
+		})
+		envs.Step(asked, s, action)
+		at := env.System.Frame(algebra.State{Parts: s.PhysicsState}, robot.Task.Trunk).Position
+		return moment{State: xla.Out(s), Memory: xla.Out(next), Action: xla.Out(action), Control: xla.Out(control),
+			QPos: xla.Out(s.PhysicsState[0]), QVel: xla.Out(s.PhysicsState[1]), Seen: xla.Out(l.stage.look(s)),
+			Trunk: xla.Out(Stack(at[:2], 0))}
+	}
+	l.begin, err = xla.Compile(l.scope, "begin episodes", beginIn{l.seed.First(), l.row}, func(in beginIn) moment {
+		copies := Iota(in.Seed.Tree.Graph(), shapes.Make(dtypes.Int32, copies), 0)
+		keys := random.KeyOf(in.Seed.Tree).FoldInEach(copies).FoldIn(1)
+		return known(envs.Reset(env, keys), nil, in.Row.Tree)
+	})
+	if err != nil {
+		return nil, err
+	}
+	now := l.begin.Out
+	l.look, err = xla.Compile(l.scope, "observe episodes", lookIn{now.State, now.Memory, now.Action, now.QPos, now.QVel, l.row},
+		func(in lookIn) moment {
+			moved := env.Moved(func(state algebra.State, _ *Node) algebra.State {
+				return env.System.(*mujoco.System).Of(mujoco.State{QPos: in.QPos.Tree, QVel: in.QVel.Tree, QAcc: ZerosLike(in.QVel.Tree)})
+			})
+			return known(envs.Step(moved, in.State.Tree, in.Action.Tree), in.Memory.Tree, in.Row.Tree)
+		})
+	if err != nil {
+		return nil, err
+	}
+	system := env.System.(*mujoco.System)
+	l.parts = xla.Pack(func(nodes []*Node) algebra.State { return algebra.State{Parts: nodes} },
+		xla.Declare(dtypes.Float32, m.Sizes.NQ, copies), xla.Declare(dtypes.Float32, m.Sizes.NV, copies),
+		xla.Declare(dtypes.Float32, m.Sizes.NV, copies))
+	l.physics, err = xla.Compile(l.scope, "a control step", physicsIn{l.parts, now.Control}, func(in physicsIn) physicsOut {
+		next, _ := system.StepUnder(in.Parts.Tree, in.Control.Tree, nil, nil)
+		return physicsOut{xla.Out(next), xla.Out(next.Parts[0]), xla.Out(next.Parts[1])}
+	})
+	return l, err
+}
+
+// place starts this engine's robots.
+func (l *loop) place(qpos, qvel []float32) error {
+	nq, nv := len(qpos)/l.copies, len(qvel)/l.copies
+	l.parts = xla.Pack(func(nodes []*Node) algebra.State { return algebra.State{Parts: nodes} },
+		xla.FromFloats(qpos, nq, l.copies), xla.FromFloats(qvel, nv, l.copies),
+		xla.FromFloats(make([]float32, len(qvel)), nv, l.copies))
+	return nil
+}
+
+// move moves this engine's robots.
+func (l *loop) move(control []float32) (qpos, qvel []float32, err error) {
+	u := xla.FromFloats(control, len(control)/l.copies, l.copies)
+	out, err := l.physics.Run(physicsIn{l.parts, u})
+	if err != nil {
+		return nil, nil, err
+	}
+	u.Free()
+	l.parts.Free()
+	l.parts = out.Parts
+	qpos, err = out.QPos.Floats()
+	if err == nil {
+		qvel, err = out.QVel.Floats()
+	}
+	return qpos, qvel, err
+}
+
+// run plays the episodes. begin places the robots.
+func (l *loop) run(ctx context.Context, begin func(qpos, qvel []float32) error, step engine) (w Walked, err error) {
+	now, err := l.begin.Run(beginIn{l.seed.First(), l.row})
+	if err != nil {
+		return w, err
+	}
+	var lists [5][]float32 // control, qpos, qvel, seen, trunk
+	read := func() (err error) {
+		for i, a := range []xla.Array{now.Control, now.QPos, now.QVel, now.Seen, now.Trunk} {
+			var failed error
+			lists[i], failed = a.Floats()
+			err = errors.Join(err, failed)
+		}
+		return err
+	}
+	if err := read(); err != nil {
+		return w, err
+	}
+	if err := begin(lists[1], lists[2]); err != nil {
+		return w, err
+	}
+	w.Distances, w.Fitnesses = make([]float64, l.copies), make([]float64, l.copies)
+	start, width, over := lists[4], l.stage.width(), make([]bool, l.copies)
+	first, frames := lists[3][:width-2], []float32{}
+	for range l.steps {
+		if err := ctx.Err(); err != nil {
+			return w, err
+		}
+		qpos, qvel, err := step(lists[0])
+		if err != nil {
+			return w, err
+		}
+		in := lookIn{State: now.State, Memory: now.Memory, Action: now.Action, Row: l.row,
+			QPos: xla.FromFloats(qpos, len(qpos)/l.copies, l.copies), QVel: xla.FromFloats(qvel, len(qvel)/l.copies, l.copies)}
+		before := now
+		if now, err = l.look.Run(in); err != nil {
+			return w, err
+		}
+		for _, used := range []interface{ Free() }{before.State, before.Memory, before.Action, before.Control, before.QPos,
+			before.QVel, before.Seen, before.Trunk, in.QPos, in.QVel} {
+			used.Free()
+		}
+		if err := read(); err != nil {
+			return w, err
+		}
+		frames = append(frames, lists[3][:width]...)
+		for i := range l.copies {
+			if over[i] {
+				continue
+			}
+			seen := lists[3][i*width : (i+1)*width]
+			over[i] = seen[width-1] > 0
+			w.Fitnesses[i] += float64(seen[width-2])
+			w.Distances[i] = l.task.Ahead(float64(lists[4][i]-start[i]), float64(lists[4][l.copies+i]-start[l.copies+i]))
+		}
+	}
+	for i, f := range w.Fitnesses {
+		if math.IsNaN(f) {
+			w.Fitnesses[i] = math.Inf(-1)
+		}
+	}
+	w.Film = l.stage.film(first, frames)
+	w.Film.Title = l.task.Name
+	return w, nil
+}
